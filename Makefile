@@ -1,0 +1,289 @@
+# Hapax: the one Makefile.
+#
+#   make              everything into build/: the library, the program, the examples
+#   make test         every test, on SQLite and on a private PostgreSQL; ends with "N passed, N failed"
+#   make T=json test  only the tests whose path contains "json"
+#
+# It works in two passes, because a fresh machine has no pkg-config to ask. The outer pass installs the packages
+# that are missing and decides what is run; the inner pass (INNER=1) compiles and links, in parallel. Whatever
+# is run is run by the outer pass, one program after the other.
+#
+# Every flavour of the code has a folder of its own: build/ (FLAVOUR empty), build/asan, build/tsan, build/fuzz.
+
+SHELL := /bin/sh
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+
+FLAVOUR ?=
+BUILD ?= build$(if $(FLAVOUR),/$(FLAVOUR))
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 60
+V ?=
+T ?=
+
+VERSION := $(shell sed -n 's/^.define HX_VERSION "\(.*\)"/\1/p' include/hapax.h)
+SOVERSION := $(firstword $(subst ., ,$(VERSION)))
+
+# --- what there is ----------------------------------------------------------------------------------------------
+
+find = $(if $(wildcard $(1)),$(sort $(shell find $(1) -name '$(2)')))
+
+SRC := $(call find,src,*.c)
+CLI_SRC := $(filter src/cli/%,$(SRC))
+SIM_SRC := $(filter src/sim/%,$(SRC))
+LIB_SRC := $(filter-out $(CLI_SRC) $(SIM_SRC),$(SRC))
+SCHEMA := $(sort $(wildcard src/db/schema/*.sql))
+
+SUPPORT_SRC := $(sort $(wildcard tests/support/*.c))
+# In tests/chaos a file that is not a test is a program that the tests start and kill.
+HELPER_SRC := $(filter-out tests/chaos/test_%,$(wildcard tests/chaos/*.c))
+FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+BENCH_SRC := $(sort $(wildcard bench/*.c))
+EXAMPLE_SRC := $(sort $(wildcard examples/*/*.c))
+
+# Tests are programs (test_*.c) and scripts (test_*.sh). T=text picks those whose path contains the text.
+pick = $(if $(T),$(foreach t,$(1),$(if $(findstring $(T),$(t)),$(t))),$(1))
+suite = $(call pick,$(call find,tests/$(1),test_*.c) $(call find,tests/$(1),test_*.sh))
+SUITES := unit contract sim chaos http
+TESTS := $(foreach s,$(SUITES),$(call suite,$(s)))
+SANITIZED_TESTS := $(foreach s,unit contract sim,$(call suite,$(s)))
+SOAK := $(sort $(wildcard tests/soak/*))
+
+# Where the program of a test is, in build folder $(1); a script is run where it stands.
+programs = $(patsubst tests/%.c,$(1)/tests/%,$(2))
+
+ifndef INNER
+# === the outer pass =============================================================================================
+
+.NOTPARALLEL:
+.PHONY: all run test bench asan tsan fuzz soak format lint install clean check tests packages-build packages-test \
+	packages-lint
+
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+inner = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) INNER=1
+run_tests = HAPAX_BUILD=$(abspath $(1)) V=$(V) tests/with-postgres tests/run
+
+all: packages-build check
+	$(inner) all
+
+check:
+	@scripts/check-includes.sh
+	@scripts/check-banned.sh
+
+run: all
+	@build/examples/once
+
+# Builds the test programs and does not run them.
+tests: packages-test check
+	$(inner) all tests
+
+test: tests
+	$(if $(FUZZ_SRC),$(inner) FLAVOUR=fuzz fuzzers)
+	@HAPAX_FUZZ_BUILD=$(abspath build/fuzz) FUZZ_SECONDS=10 $(call run_tests,$(BUILD)) \
+		$(call programs,$(BUILD),$(TESTS)) \
+		$(if $(FUZZ_SRC),$(call pick,tests/fuzz/run)) \
+		$(call pick,$(wildcard tests/mutants/run))
+
+asan tsan: packages-test check
+	$(inner) FLAVOUR=$@ tests
+	@$(call run_tests,build/$@) $(call programs,build/$@,$(SANITIZED_TESTS))
+
+fuzz: packages-test check
+	$(inner) FLAVOUR=fuzz fuzzers
+	@HAPAX_FUZZ_BUILD=$(abspath build/fuzz) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run
+
+soak: tests
+	@HAPAX_SOAK=1 TEST_TIMEOUT=86400 $(call run_tests,$(BUILD)) \
+		$(call programs,$(BUILD),$(call suite,sim)) $(SOAK)
+
+bench: packages-test all
+	$(inner) benches
+	@if [ -x bench/run.sh ]; then HAPAX_BUILD=$(abspath $(BUILD)) tests/with-postgres bench/run.sh; fi
+
+C_FILES = $(foreach d,include src tests bench examples,$(call find,$(d),*.[ch]))
+
+format: packages-lint
+	@clang-format -i $(C_FILES)
+
+lint: packages-lint check
+	@clang-format --dry-run -Werror $(C_FILES)
+	@cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 \
+		--suppress=missingIncludeSystem --suppress=unknownMacro --suppress=identicalInnerCondition \
+		-D__linux__ -D_GNU_SOURCE -Isrc -Iinclude $(SRC)
+
+install: all
+	$(inner) install
+
+clean:
+	@rm -rf build
+
+packages-build:
+	@scripts/install-packages.sh build
+
+packages-test:
+	@scripts/install-packages.sh build test
+
+packages-lint:
+	@scripts/install-packages.sh lint
+
+# Any single file of the build, e.g. `make build/tests/unit/base/test_json`.
+build/%: packages-build
+	$(inner) $@
+
+Makefile: ;
+
+else
+# === the inner pass: compile and link ===========================================================================
+
+.PHONY: all tests fuzzers benches install FORCE
+
+PACKAGES := sqlite3 libpq libcrypto
+TEST_PACKAGES := cmocka
+
+pkg_cflags := $(shell pkg-config --cflags $(PACKAGES))
+pkg_libs := $(shell pkg-config --libs $(PACKAGES)) -pthread
+ifneq ($(.SHELLSTATUS),0)
+$(error pkg-config does not know all of: $(PACKAGES))
+endif
+test_cflags := $(shell pkg-config --cflags $(TEST_PACKAGES) 2>/dev/null)
+test_libs := $(shell pkg-config --libs $(TEST_PACKAGES) 2>/dev/null)
+
+ifeq ($(origin CC),default)
+CC := $(if $(filter fuzz,$(FLAVOUR)),clang,gcc)
+endif
+
+OPTIMIZE := -O2
+SANITIZE :=
+ifeq ($(FLAVOUR),asan)
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-maybe-uninitialized
+OPTIMIZE := -O1
+endif
+ifeq ($(FLAVOUR),tsan)
+SANITIZE := -fsanitize=thread -fno-omit-frame-pointer -Wno-maybe-uninitialized
+OPTIMIZE := -O1
+endif
+ifeq ($(FLAVOUR),fuzz)
+SANITIZE := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
+
+CFLAGS ?= $(OPTIMIZE) -g
+CPPFLAGS ?=
+LDFLAGS ?=
+c_flags = -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -fPIC -fno-semantic-interposition -pthread \
+	$(pkg_cflags) $(SANITIZE) $(CPPFLAGS) $(CFLAGS)
+includes = -Isrc -Iinclude
+compile = $(CC) $(c_flags) -MMD -MP -c -o $@ $<
+link = $(CC) $(SANITIZE) $(CFLAGS) $(LDFLAGS) -o $@
+
+# `make V=1` shows the commands, otherwise there is one short line for each file.
+say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(patsubst build/%,%,$@)';)
+make_dir = @mkdir -p $(@D)
+
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+LIB_OBJ := $(call objects,$(LIB_SRC)) $(BUILD)/obj/gen/schema.o
+SIM_OBJ := $(call objects,$(SIM_SRC))
+CLI_OBJ := $(call objects,$(CLI_SRC))
+SUPPORT_OBJ := $(call objects,$(SUPPORT_SRC))
+
+built_tests := $(filter %.c,$(if $(filter asan tsan,$(FLAVOUR)),$(SANITIZED_TESTS),$(TESTS) $(HELPER_SRC)))
+TEST_BIN := $(call programs,$(BUILD),$(built_tests))
+FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(FUZZ_SRC))
+BENCH_BIN := $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
+EXAMPLE_BIN := $(foreach e,$(EXAMPLE_SRC),$(BUILD)/examples/$(basename $(notdir $(e))))
+HAPAX_BIN := $(if $(wildcard src/cli/main.c),$(BUILD)/hapax)
+
+all: $(BUILD)/libhapax.a $(BUILD)/libhapax.so $(HAPAX_BIN) $(EXAMPLE_BIN)
+	@:
+tests: $(TEST_BIN)
+	@:
+fuzzers: $(FUZZ_BIN)
+	@:
+benches: $(BENCH_BIN)
+	@:
+
+# A changed flag recompiles, a source that has gone leaves the archives: both are files that change only when
+# their text does.
+remember = @mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' >$@
+FORCE:
+$(BUILD)/flags: FORCE
+	$(call remember,$(CC) $(c_flags))
+$(BUILD)/sources: FORCE
+	$(call remember,$(SRC) $(SUPPORT_SRC))
+
+# Migrations become C text.
+$(BUILD)/gen/schema.c: $(SCHEMA) $(BUILD)/schema-files scripts/embed-schema.sh
+	$(make_dir)
+	$(call say,EMBED)scripts/embed-schema.sh $(SCHEMA) >$@
+$(BUILD)/schema-files: FORCE
+	$(call remember,$(SCHEMA))
+$(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
+	$(make_dir)
+	$(call say,CC)$(compile) $(includes)
+
+# The raw programs of the benchmark see no header of the engine.
+$(BUILD)/obj/bench/raw_%.o: includes :=
+$(BUILD)/obj/tests/%.o: includes += -Itests $(test_cflags)
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+	$(make_dir)
+	$(call say,CC)$(compile) $(includes)
+
+archive = rm -f $@ && ar rcs $@ $(filter %.o,$^)
+$(BUILD)/libhapax.a: $(LIB_OBJ) $(BUILD)/sources
+	$(call say,AR)$(archive)
+# What tests see: the library, all of its inner functions, and the simulator.
+$(BUILD)/libhapax-test.a: $(LIB_OBJ) $(SIM_OBJ) $(BUILD)/sources
+	$(call say,AR)$(archive)
+$(BUILD)/libtest-support.a: $(SUPPORT_OBJ) $(BUILD)/sources
+	$(call say,AR)$(archive)
+
+$(BUILD)/libhapax.so: $(LIB_OBJ) packaging/hapax.map $(BUILD)/sources
+	$(call say,LINK)$(link) -shared -Wl,-soname,libhapax.so.$(SOVERSION) -Wl,-z,defs \
+		-Wl,--version-script=packaging/hapax.map $(filter %.o,$^) $(pkg_libs)
+	@ln -sf libhapax.so $(BUILD)/libhapax.so.$(SOVERSION)
+
+$(BUILD)/hapax: $(CLI_OBJ) $(BUILD)/libhapax.a
+	$(call say,LINK)$(link) $^ $(pkg_libs)
+
+define example_rule
+$(BUILD)/examples/$(basename $(notdir $(1))): $(call objects,$(1)) $(BUILD)/libhapax.a
+	$$(make_dir)
+	$$(call say,LINK)$$(link) $$^ $$(pkg_libs)
+endef
+$(foreach e,$(EXAMPLE_SRC),$(eval $(call example_rule,$(e))))
+
+$(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(BUILD)/libtest-support.a $(BUILD)/libhapax-test.a
+	$(make_dir)
+	$(call say,LINK)$(link) $^ $(test_libs) $(pkg_libs)
+
+$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libhapax-test.a
+	$(make_dir)
+	$(call say,LINK)$(link) -fsanitize=fuzzer $^ $(pkg_libs)
+
+$(BUILD)/bench/raw_%: $(BUILD)/obj/bench/raw_%.o
+	$(make_dir)
+	$(call say,LINK)$(link) $^ $(pkg_libs)
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BUILD)/libhapax.a
+	$(make_dir)
+	$(call say,LINK)$(link) $^ $(pkg_libs)
+
+.SECONDARY:
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 644 include/hapax.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(BUILD)/libhapax.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 $(BUILD)/libhapax.so $(DESTDIR)$(PREFIX)/lib/libhapax.so.$(VERSION)
+	ln -sf libhapax.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libhapax.so.$(SOVERSION)
+	ln -sf libhapax.so.$(SOVERSION) $(DESTDIR)$(PREFIX)/lib/libhapax.so
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@PACKAGES@|$(PACKAGES)|' \
+		packaging/hapax.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/hapax.pc
+	$(if $(HAPAX_BIN),install -d $(DESTDIR)$(PREFIX)/bin && install -m 755 $(HAPAX_BIN) $(DESTDIR)$(PREFIX)/bin/)
+	$(foreach m,$(wildcard man/*.[1-8]),install -D -m 644 $(m) \
+		$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $(m)))/$(notdir $(m)) &&) true
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+endif

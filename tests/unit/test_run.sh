@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# tests/run itself: what it counts, what it shows, and that it leaves nothing behind.
+set -u
+
+runner=$PWD/tests/run
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export TMPDIR=$dir/tmp
+unset V HAPAX_BUILD
+mkdir "$TMPDIR"
+
+program() { # name, body from standard input
+	{ printf '#!/bin/bash\n' && cat; } >"$dir/$1"
+	chmod +x "$dir/$1"
+}
+
+# expect NAME CODE LAST-LINE PROGRAM… : the exit code and the very last line.
+expect() {
+	local name=$1 code=$2 last=$3 got
+	shift 3
+	"$runner" "${@/#/$dir/}" >"$dir/output" 2>&1
+	got=$?
+	if [ "$got" -eq "$code" ] && [ "$(tail -n 1 "$dir/output")" = "$last" ] && [ -z "$(ls -A "$TMPDIR")" ]; then
+		echo "ok $name"
+	else
+		printf 'not ok %s: exit %s\n' "$name" "$got"
+		sed 's/^/| /' "$dir/output"
+	fi
+}
+
+program good <<'END'
+echo "[==========] Running 2 test(s)."
+echo "[ RUN      ] a"
+echo "[       OK ] a"
+echo "[ RUN      ] b"
+echo "[       OK ] b"
+echo "[==========] 2 test(s) run."
+echo "[  PASSED  ] 2 test(s)."
+END
+program bad <<'END'
+echo "[==========] suite: Running 2 test(s)."
+echo "[       OK ] a"
+echo "[  FAILED  ] b"
+echo "[==========] suite: 2 test(s) run."
+echo "[  PASSED  ] 1 test(s)."
+echo "[  FAILED  ] suite: 1 test(s), listed below:"
+echo "[  FAILED  ] b"
+exit 1
+END
+program script <<'END'
+echo "ok one"
+echo "not ok two"
+echo "ok three"
+END
+program dies <<'END'
+echo "[       OK ] a"
+kill -SEGV $$
+END
+program silent <<'END'
+exit 0
+END
+program slow <<'END'
+echo "ok before"
+exec sleep 100
+END
+program measures <<'END'
+echo "# mutants: 9 killed of 9"
+echo "noise"
+echo "ok mutants"
+echo "leftover" >"$TMPDIR/leftover"
+END
+program leaves_a_process <<'END'
+sleep 100 &
+echo "ok a"
+END
+
+expect two_passed 0 "2 passed, 0 failed" good
+expect a_failed_test_counts_once 1 "1 passed, 1 failed" bad
+expect scripts_count_too 1 "2 passed, 1 failed" script
+expect a_death_is_a_failure 1 "1 passed, 1 failed" dies
+expect silence_is_a_failure 1 "0 passed, 1 failed" silent
+expect a_missing_program_is_a_failure 1 "0 passed, 1 failed" missing
+expect nothing_ran_is_a_failure 1 "0 passed, 0 failed"
+expect all_are_summed 1 "5 passed, 2 failed" good bad script
+TEST_TIMEOUT=1 expect too_slow_is_a_failure 1 "1 passed, 1 failed" slow
+expect a_process_left_behind_is_a_failure 1 "1 passed, 1 failed" leaves_a_process
+expect temporary_files_are_removed 0 "1 passed, 0 failed" measures
+
+if grep -q '# mutants: 9 killed of 9' "$dir/output" && ! grep -q noise "$dir/output"; then
+	echo "ok measurements_are_shown_and_noise_is_not"
+else
+	echo "not ok measurements_are_shown_and_noise_is_not"
+fi
+exit 0
