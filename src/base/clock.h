@@ -1,0 +1,69 @@
+/*
+ * Time as two distinct types behind an interface that tests and the simulator replace.
+ *
+ * Wall time is what people read and what rows store; it may jump. Monotonic time measures; it means nothing
+ * outside of the process. Mixing them is a compile error. Engine logic never calls these: it is handed `now`.
+ */
+#ifndef HX_BASE_CLOCK_H
+#define HX_BASE_CLOCK_H
+
+#include <stdint.h>
+
+struct wall_time {
+	int64_t ms; /* since 1970-01-01 UTC */
+};
+
+struct mono_time {
+	int64_t ns; /* since some moment of this boot */
+};
+
+struct clock {
+	struct wall_time (*wall)(struct clock *);
+	struct mono_time (*mono)(struct clock *);
+};
+
+/* The machine's clocks. Thread-safe. */
+struct clock *clock_system(void);
+
+/* A clock that stands still until it is moved. Both times move together. */
+struct fake_clock {
+	struct clock clock;
+	struct wall_time wall;
+	struct mono_time mono;
+};
+
+void fake_clock_init(struct fake_clock *fake, struct wall_time start);
+void fake_clock_advance_ms(struct fake_clock *fake, int64_t ms);
+
+static inline struct wall_time clock_wall(struct clock *c)
+{
+	return c->wall(c);
+}
+
+static inline struct mono_time clock_mono(struct clock *c)
+{
+	return c->mono(c);
+}
+
+/* Both sums saturate: a deadline too far away to be written down is simply the farthest one. */
+static inline struct wall_time wall_add_ms(struct wall_time t, int64_t ms)
+{
+	if (__builtin_add_overflow(t.ms, ms, &t.ms))
+		t.ms = ms < 0 ? INT64_MIN : INT64_MAX;
+	return t;
+}
+
+static inline struct mono_time mono_add_ms(struct mono_time t, int64_t ms)
+{
+	int64_t ns;
+
+	if (__builtin_mul_overflow(ms, 1000000, &ns) || __builtin_add_overflow(t.ns, ns, &t.ns))
+		t.ns = ms < 0 ? INT64_MIN : INT64_MAX;
+	return t;
+}
+
+/* RFC 3339 UTC with milliseconds, "2026-11-15T05:39:00.000Z". Years 0 to 9999; outside of that it saturates. */
+#define WALL_TIME_TEXT_BYTES 25
+void wall_time_format(struct wall_time t, char text[WALL_TIME_TEXT_BYTES]);
+
+#endif

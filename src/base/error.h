@@ -1,0 +1,21 @@
+/* Errors as values: one closed list (hapax.h), and the helper that fills in the detail. */
+#ifndef HX_BASE_ERROR_H
+#define HX_BASE_ERROR_H
+
+#include "hapax.h"
+
+#define HX_MUST_CHECK __attribute__((warn_unused_result))
+#define HX_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+
+/*
+ * Sets *err (which may be NULL) and returns code, so that `return error_set(err, HX_X, "...")` reads as one step.
+ * An over-long detail is cut between two characters, never inside of one. The arguments may point into *err:
+ * `error_set(err, err->code, "%s: %s", path, err->detail)` says more about the same error.
+ */
+enum hx_code error_set(struct hx_error *err, enum hx_code code, const char *format, ...) HX_PRINTF(3, 4);
+
+/* For what only a programmer can break, in release builds too: prints the place and aborts. */
+#define ASSERT(cond) ((cond) ? (void)0 : assert_failed(#cond, __FILE__, __LINE__))
+_Noreturn void assert_failed(const char *cond, const char *file, int line);
+
+#endif

@@ -1,0 +1,45 @@
+/* SHA-256 through the low-level OpenSSL calls: the EVP front would allocate on every digest of the hot path. */
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include "base/hash.h"
+
+#include <openssl/sha.h>
+
+void sha256(const void *bytes, size_t n, uint8_t ret_digest[SHA256_BYTES])
+{
+	sha256_pair(slice_of(bytes, n), slice_of(NULL, 0), ret_digest);
+}
+
+void sha256_pair(struct slice a, struct slice b, uint8_t ret_digest[SHA256_BYTES])
+{
+	SHA256_CTX c;
+
+	SHA256_Init(&c);
+	SHA256_Update(&c, a.p, a.n);
+	SHA256_Update(&c, b.p, b.n);
+	SHA256_Final(ret_digest, &c);
+}
+
+void sha256_hex(const uint8_t digest[SHA256_BYTES], char ret_text[2 * SHA256_BYTES + 1])
+{
+	for (int i = 0; i < SHA256_BYTES; i++) {
+		ret_text[2 * i] = "0123456789abcdef"[digest[i] >> 4];
+		ret_text[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
+	}
+	ret_text[2 * SHA256_BYTES] = '\0';
+}
+
+uint64_t hash_bytes(uint64_t h, const void *bytes, size_t n)
+{
+	const unsigned char *p = bytes;
+	uint64_t word;
+
+	h = hash_mix(h, n);
+	for (; n >= sizeof word; n -= sizeof word, p += sizeof word) {
+		memcpy(&word, p, sizeof word);
+		h = hash_mix(h, word);
+	}
+	word = 0;
+	if (n)
+		memcpy(&word, p, n);
+	return hash_mix(h, word);
+}

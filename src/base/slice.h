@@ -1,0 +1,47 @@
+/* A view of bytes that somebody else owns. Not terminated; may hold NUL. `{NULL, 0}` is empty and valid. */
+#ifndef HX_BASE_SLICE_H
+#define HX_BASE_SLICE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct slice {
+	const char *p;
+	size_t n;
+};
+
+static inline struct slice slice_of(const void *p, size_t n)
+{
+	return (struct slice){p, n};
+}
+
+static inline struct slice slice_str(const char *s)
+{
+	return (struct slice){s, s ? strlen(s) : 0};
+}
+
+static inline bool slice_eq(struct slice a, struct slice b)
+{
+	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static inline bool slice_is(struct slice a, const char *s)
+{
+	return slice_eq(a, slice_str(s));
+}
+
+/* As memcmp; a prefix comes before what it begins. For UTF-8 this is the order of the code points. */
+static inline int slice_compare(struct slice a, struct slice b)
+{
+	size_t n = a.n < b.n ? a.n : b.n;
+	int order = n ? memcmp(a.p, b.p, n) : 0;
+
+	return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+/* For printf's "%.*s". A negative precision would mean "up to the NUL", hence the bound. */
+#define SLICE_ARGS(s) (int)((s).n < INT_MAX ? (s).n : INT_MAX), (s).p ? (s).p : ""
+
+#endif

@@ -1,0 +1,119 @@
+/* See strbuf.h. The empty string is shared and read-only, so an unused buffer owns no memory. */
+#include "base/strbuf.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static char empty[1];
+
+void strbuf_init(struct strbuf *sb, size_t max_bytes)
+{
+	*sb = (struct strbuf){.p = empty, .max_bytes = max_bytes};
+}
+
+void strbuf_release(struct strbuf *sb)
+{
+	if (sb->capacity)
+		free(sb->p);
+	strbuf_init(sb, sb->max_bytes);
+}
+
+void strbuf_reset(struct strbuf *sb)
+{
+	sb->n = 0;
+	sb->failed = sb->no_memory = false;
+	if (sb->capacity)
+		sb->p[0] = '\0';
+}
+
+/* Room for need bytes in all, doubling so that appending stays linear, but never past the ceiling and its NUL. */
+static bool grow(struct strbuf *sb, size_t need)
+{
+	size_t capacity = sb->capacity ? sb->capacity : 64;
+
+	while (capacity < need)
+		capacity *= 2;
+	if (capacity - 1 > sb->max_bytes)
+		capacity = sb->max_bytes + 1;
+
+	char *p = realloc(sb->capacity ? sb->p : NULL, capacity);
+
+	if (!p) {
+		sb->failed = sb->no_memory = true;
+		return false;
+	}
+	if (!sb->capacity)
+		p[0] = '\0';
+	sb->p = p;
+	sb->capacity = capacity;
+	return true;
+}
+
+char *strbuf_reserve(struct strbuf *sb, size_t n)
+{
+	/* Half of the address space can never be had; refusing it here keeps the sums in grow() from wrapping. */
+	if (sb->failed || n > sb->max_bytes - sb->n || n >= SIZE_MAX / 2 - sb->n) {
+		sb->failed = true;
+		return NULL;
+	}
+	if (sb->n + n + 1 > sb->capacity && !grow(sb, sb->n + n + 1))
+		return NULL;
+	return sb->p + sb->n;
+}
+
+void strbuf_add(struct strbuf *sb, const void *bytes, size_t n)
+{
+	char *to = strbuf_reserve(sb, n);
+
+	if (!to)
+		return;
+	if (n)
+		memcpy(to, bytes, n);
+	to[n] = '\0';
+	sb->n += n;
+}
+
+void strbuf_add_slice(struct strbuf *sb, struct slice s)
+{
+	strbuf_add(sb, s.p, s.n);
+}
+
+void strbuf_add_str(struct strbuf *sb, const char *s)
+{
+	strbuf_add(sb, s, strlen(s));
+}
+
+void strbuf_add_char(struct strbuf *sb, char c)
+{
+	strbuf_add(sb, &c, 1);
+}
+
+void strbuf_addf(struct strbuf *sb, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	int n = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+
+	char *to = n < 0 ? NULL : strbuf_reserve(sb, (size_t)n);
+
+	if (!to) {
+		sb->failed = true;
+		return;
+	}
+	va_start(args, format);
+	vsnprintf(to, (size_t)n + 1, format, args);
+	va_end(args);
+	sb->n += (size_t)n;
+}
+
+enum hx_code strbuf_error(const struct strbuf *sb, struct hx_error *err)
+{
+	ASSERT(sb->failed);
+	if (sb->no_memory)
+		return error_set(err, HX_NO_MEMORY, "out of memory");
+	return error_set(err, HX_TOO_LARGE, "the text would be longer than the %zu bytes that it may have", sb->max_bytes);
+}
