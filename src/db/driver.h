@@ -1,0 +1,86 @@
+/*
+ * One store, two drivers: what the engine asks of SQLite and of PostgreSQL.
+ *
+ * A connection belongs to one thread at a time. The life of a transaction:
+ *
+ *        begin ──▶ execute (once or more) ──▶ commit ──▶ HX_OK: durable
+ *                       │                        ├─▶ HX_STORE_UNAVAILABLE: certainly nothing happened
+ *                       │ not HX_OK              └─▶ HX_OUTCOME_UNKNOWN ──▶ resolve
+ *                       ▼
+ *                 rolled back already: nothing happened, and no verdict of it counts
+ *
+ * Units of one batch see each other's writes on SQLite (they run one after the other); on PostgreSQL a batch
+ * may hold at most one unit of a subject (`one_unit_per_subject`), so there is nothing to see.
+ */
+#ifndef HX_DB_DRIVER_H
+#define HX_DB_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "db/unit.h"
+
+struct db_options {
+	const char *url;         /* sqlite:PATH, sqlite::memory:, postgres://… */
+	struct clock *clock;     /* hx_now_ms() on SQLite, and how long to wait; never NULL */
+	int64_t lock_timeout_ms; /* PostgreSQL: how long a batch waits for rows of other nodes; 0: 5000 */
+	bool read_only;          /* for verbs beside a running server: never writes, never checkpoints */
+	bool exclusive;          /* SQLite: hold PATH.lock, so that a second server is refused */
+	bool stay_unchecked;     /* tests only: accept a PostgreSQL with fsync off */
+};
+
+/* What all drivers' connections start with; drivers embed it as their first member. */
+struct db {
+	const struct db_driver *driver;
+	struct clock *clock;
+};
+
+struct db_driver {
+	const char *name;
+	bool one_unit_per_subject;
+	/* Opens a transaction that no other migration can be in at the same time. */
+	const char *migrate_begin;
+
+	enum hx_code (*open)(const struct db_options *options, struct db **ret_db, struct hx_error *err);
+	/* Takes NULL. An open transaction is rolled back. */
+	void (*close)(struct db *db);
+
+	/* Connects again when the connection was lost. HX_STORE_UNAVAILABLE when it cannot, within its time. */
+	enum hx_code (*begin)(struct db *db, struct hx_error *err);
+	/*
+	 * Runs the units and fills results[0..n), with rows in the arena. WON, LOST and REFUSED are verdicts, to
+	 * be believed once commit says so. Otherwise the transaction is gone and the code says what to do:
+	 *   HX_DATA_ERROR         some unit's data was refused (err has the store's words): bisect
+	 *   HX_CONCURRENCY_ERROR  deadlock, lock timeout or serialisation: run the same batch again
+	 *   HX_STORE_UNAVAILABLE  the connection is lost
+	 *   HX_NO_MEMORY, HX_TOO_LARGE   the arena is full
+	 */
+	enum hx_code (*execute)(struct db *db, struct unit *const units[], size_t n, struct unit_result results[],
+				struct arena *arena, struct hx_error *err);
+	enum hx_code (*commit)(struct db *db, struct hx_error *err);
+	void (*rollback)(struct db *db);
+	/*
+	 * After HX_OUTCOME_UNKNOWN: connects again and waits, at most wait_ms, until the store itself knows.
+	 * HX_OK: it was committed. HX_STORE_UNAVAILABLE: it certainly was not. HX_OUTCOME_UNKNOWN: still open.
+	 */
+	enum hx_code (*resolve)(struct db *db, int64_t wait_ms, struct hx_error *err);
+	/* Runs a text of several statements without parameters (migrations, tests). */
+	enum hx_code (*script)(struct db *db, const char *sql, struct hx_error *err);
+	/* Between batches: SQLite checkpoints when `idle` or when its log has grown large. */
+	void (*tend)(struct db *db, bool idle);
+};
+
+extern const struct db_driver db_sqlite;
+extern const struct db_driver db_postgres;
+
+/* Picks the driver by the URL's scheme. The schema is not touched: see migrate.h. */
+enum hx_code db_open(const struct db_options *options, struct db **ret_db, struct hx_error *err) HX_MUST_CHECK;
+void db_close(struct db *db);
+/* begin, execute one unit, commit (resolving an unknown outcome for wait_ms): for tests, verbs and migrations. */
+enum hx_code db_run_unit(struct db *db, struct unit *unit, struct unit_result *ret_result, struct arena *arena,
+			 struct hx_error *err) HX_MUST_CHECK;
+
+#endif

@@ -1,0 +1,32 @@
+-- A subject is a row that is changed only by guarded transitions (see src/flow/subject.c).
+-- The row is narrow because it is hot; payloads live in tables of their own.
+CREATE TABLE subject (
+  id         INTEGER PRIMARY KEY,
+  kind       INTEGER NOT NULL,
+  status     TEXT    NOT NULL,
+  version    INTEGER NOT NULL,
+  op         INTEGER NOT NULL,
+  fence      INTEGER NOT NULL DEFAULT 0,
+  owner      TEXT,
+  until      INTEGER,
+  updated_at INTEGER NOT NULL,
+  seq        INTEGER NOT NULL,
+  head       BLOB    NOT NULL
+) STRICT;
+
+-- What a janitor looks through. The key is the id alone: nothing that heartbeats move is indexed.
+CREATE INDEX subject_claimed ON subject (id) WHERE owner IS NOT NULL;
+
+CREATE TABLE history (
+  subject     INTEGER NOT NULL,
+  seq         INTEGER NOT NULL,
+  from_status TEXT    NOT NULL,
+  to_status   TEXT    NOT NULL,
+  version     INTEGER NOT NULL,
+  fence       INTEGER NOT NULL,
+  op          INTEGER NOT NULL,
+  node        TEXT    NOT NULL,
+  at          INTEGER NOT NULL,
+  hash        BLOB    NOT NULL,
+  PRIMARY KEY (subject, seq)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,536 @@
+/*
+ * The embedded store.
+ *
+ * One connection writes and checkpoints; it belongs to the lane. The log (WAL) is synced at every commit
+ * (synchronous=FULL) and copied back only by us, between batches, when the lane is idle or the log has grown
+ * past WAL_PAGES_MAX; a start copies all of it back before anything is served. Debian's SQLite has a bug in
+ * which two connections that checkpoint and write at once can lose frames, so nobody else ever checkpoints.
+ *
+ * A failed sync means that the kernel may have dropped what we wrote: trying again would report success for
+ * data that is gone. The process stops instead, and the next start recovers from the log.
+ *
+ * Units run one after the other, in row form. A plain unit needs no savepoint: what loses it is its first
+ * line, which then has changed nothing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "db/driver.h"
+
+#define WAL_PAGES_MAX 8192 /* 32 MB of 4 KiB pages */
+#define BUSY_TIMEOUT_MS 5000
+#define STMT_SLOTS 256 /* twice as many as the program will ever have statements */
+#define SQL_BYTES_MAX 16384
+
+struct sqlite_db {
+	struct db db;
+	sqlite3 *handle;
+	int lock_fd;
+	bool begun;
+	bool writes;
+	bool checkpoints; /* holds the lock: the server's own connection */
+	int wal_pages; /* in the log since the last checkpoint */
+	sqlite3_stmt *begin, *commit, *rollback, *savepoint, *undo, *keep;
+	size_t slots_used; /* at most half of them, or finding one would never end */
+	struct {
+		const struct db_stmt *key;
+		sqlite3_stmt *prepared;
+	} slots[STMT_SLOTS];
+};
+
+static struct sqlite_db *self(struct db *db)
+{
+	return (struct sqlite_db *)db;
+}
+
+/* ---- errors ---- */
+
+static enum hx_code code_of(int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_CONSTRAINT:
+	case SQLITE_MISMATCH:
+	case SQLITE_TOOBIG:
+	case SQLITE_RANGE:
+		return HX_DATA_ERROR;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return HX_CONCURRENCY_ERROR;
+	case SQLITE_NOMEM:
+		return HX_NO_MEMORY;
+	case SQLITE_FULL:
+	case SQLITE_IOERR:
+	case SQLITE_CANTOPEN:
+	case SQLITE_READONLY:
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return HX_STORE_UNAVAILABLE;
+	}
+	return HX_INTERNAL;
+}
+
+static enum hx_code failed(struct sqlite_db *s, int rc, const char *what, struct hx_error *err)
+{
+	return error_set(err, code_of(rc), "sqlite, %s: %s", what, s->handle ? sqlite3_errmsg(s->handle) : "no memory");
+}
+
+_Noreturn static void stop_after_failed_sync(struct sqlite_db *s, int rc)
+{
+	fprintf(stderr, "hapax: the store could not be synced (%s, code %d): stopping, the next start recovers\n",
+		sqlite3_errmsg(s->handle), rc);
+	abort();
+}
+
+/* ---- functions that the statements use ---- */
+
+static void sql_now_ms(sqlite3_context *context, int n, sqlite3_value **args)
+{
+	struct sqlite_db *s = sqlite3_user_data(context);
+
+	(void)n, (void)args;
+	sqlite3_result_int64(context, clock_wall(s->db.clock).ms);
+}
+
+static void sql_chain(sqlite3_context *context, int n, sqlite3_value **args)
+{
+	uint8_t digest[SHA256_BYTES];
+	struct slice head = slice_of(sqlite3_value_blob(args[0]), (size_t)sqlite3_value_bytes(args[0]));
+	struct slice text = slice_of(sqlite3_value_text(args[1]), (size_t)sqlite3_value_bytes(args[1]));
+
+	(void)n;
+	sha256_pair(head, text, digest);
+	sqlite3_result_blob(context, digest, sizeof digest, SQLITE_TRANSIENT);
+}
+
+static int note_wal_pages(void *context, sqlite3 *handle, const char *name, int pages)
+{
+	struct sqlite_db *s = context;
+
+	(void)handle, (void)name;
+	s->wal_pages = pages;
+	return SQLITE_OK;
+}
+
+/* ---- open and close ---- */
+
+static enum hx_code take_lock(struct sqlite_db *s, const char *path, struct hx_error *err)
+{
+	char lock_path[4096];
+
+	if (snprintf(lock_path, sizeof lock_path, "%s.lock", path) >= (int)sizeof lock_path)
+		return error_set(err, HX_CONFIG_ERROR, "the store's path is too long");
+	s->lock_fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (s->lock_fd < 0)
+		return error_set(err, HX_STORE_UNAVAILABLE, "%s: %s", lock_path, strerror(errno));
+	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return error_set(err, HX_BUSY, "%s: another server has this store open", path);
+	return HX_OK;
+}
+
+/* The answer of a pragma that returns one text, e.g. the journal mode that is really in force. */
+static bool pragma_is(struct sqlite_db *s, const char *sql, const char *wanted)
+{
+	sqlite3_stmt *stmt = NULL;
+	bool same = sqlite3_prepare_v2(s->handle, sql, -1, &stmt, NULL) == SQLITE_OK &&
+		    sqlite3_step(stmt) == SQLITE_ROW &&
+		    strcmp((const char *)sqlite3_column_text(stmt, 0), wanted) == 0;
+
+	sqlite3_finalize(stmt);
+	return same;
+}
+
+static enum hx_code set_up(struct sqlite_db *s, bool in_memory, struct hx_error *err)
+{
+	static const char pragmas[] = "PRAGMA synchronous = FULL; PRAGMA cache_size = -262144;"
+				      "PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;";
+	const int pure = SQLITE_UTF8 | SQLITE_INNOCUOUS;
+	int rc;
+
+	sqlite3_extended_result_codes(s->handle, 1);
+	sqlite3_busy_timeout(s->handle, BUSY_TIMEOUT_MS);
+	rc = sqlite3_create_function(s->handle, "hx_now_ms", 0, pure, s, sql_now_ms, NULL, NULL);
+	if (!rc)
+		rc = sqlite3_create_function(s->handle, "hx_chain", 2, pure | SQLITE_DETERMINISTIC, s, sql_chain, NULL,
+					     NULL);
+	if (!rc)
+		rc = sqlite3_exec(s->handle, pragmas, NULL, NULL, NULL);
+	if (rc)
+		return failed(s, rc, "open", err);
+	if (s->writes && !in_memory && !pragma_is(s, "PRAGMA journal_mode = WAL", "wal")) {
+		rc = sqlite3_errcode(s->handle);
+		return rc ? failed(s, rc, "write-ahead log", err)
+			  : error_set(err, HX_STORE_UNAVAILABLE, "no write-ahead log is possible on this file system");
+	}
+	sqlite3_wal_hook(s->handle, note_wal_pages, s);
+	return HX_OK;
+}
+
+/* Only the server's connection may copy the log back, at a start, at the end and in between. */
+static enum hx_code checkpoint_at_start(struct sqlite_db *s, struct hx_error *err)
+{
+	int rc = sqlite3_wal_checkpoint_v2(s->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+
+	/* BUSY: a reader holds an old snapshot; the log then simply stays longer. */
+	if (rc != SQLITE_OK && rc != SQLITE_BUSY)
+		return failed(s, rc, "checkpoint at start", err);
+	return HX_OK;
+}
+
+static enum hx_code prepare_fixed(struct sqlite_db *s, struct hx_error *err)
+{
+	const struct {
+		const char *sql;
+		sqlite3_stmt **stmt;
+	} fixed[] = {
+		{s->writes ? "BEGIN IMMEDIATE" : "BEGIN", &s->begin}, {"COMMIT", &s->commit},
+		{"ROLLBACK", &s->rollback},	      {"SAVEPOINT hx_unit", &s->savepoint},
+		{"ROLLBACK TO hx_unit", &s->undo}, {"RELEASE hx_unit", &s->keep},
+	};
+
+	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+		int rc = sqlite3_prepare_v3(s->handle, fixed[i].sql, -1, SQLITE_PREPARE_PERSISTENT, fixed[i].stmt, NULL);
+
+		if (rc)
+			return failed(s, rc, fixed[i].sql, err);
+	}
+	return HX_OK;
+}
+
+static void sqlite_close(struct db *db)
+{
+	struct sqlite_db *s = self(db);
+
+	for (size_t i = 0; i < STMT_SLOTS; i++)
+		sqlite3_finalize(s->slots[i].prepared);
+	sqlite3_stmt *fixed[] = {s->begin, s->commit, s->rollback, s->savepoint, s->undo, s->keep};
+
+	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+		sqlite3_finalize(fixed[i]);
+	sqlite3_close(s->handle);
+	if (s->lock_fd >= 0)
+		close(s->lock_fd);
+	free(s);
+}
+
+static enum hx_code open_handle(struct sqlite_db *s, const struct db_options *options, struct hx_error *err)
+{
+	const char *path = options->url + strlen("sqlite:");
+	bool in_memory = strcmp(path, ":memory:") == 0;
+	int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+		    (options->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+	enum hx_code code = HX_OK;
+
+	if (*path == '\0')
+		return error_set(err, HX_CONFIG_ERROR, "sqlite: needs a path, as in sqlite:hapax.db");
+	if (options->exclusive && !in_memory)
+		code = take_lock(s, path, err);
+	if (code)
+		return code;
+
+	int rc = sqlite3_open_v2(path, &s->handle, flags, NULL);
+	int system = s->handle ? sqlite3_system_errno(s->handle) : ENOMEM;
+
+	if (rc)
+		return error_set(err, HX_STORE_UNAVAILABLE, "%s: %s", path,
+				 system ? strerror(system) : sqlite3_errmsg(s->handle));
+	if (!options->exclusive)
+		sqlite3_db_config(s->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	code = set_up(s, in_memory, err);
+	if (!code && options->exclusive)
+		code = checkpoint_at_start(s, err);
+	if (!code)
+		code = prepare_fixed(s, err);
+	return code && err ? error_set(err, code, "%s: %s", path, err->detail) : code;
+}
+
+static enum hx_code sqlite_open(const struct db_options *options, struct db **ret_db, struct hx_error *err)
+{
+	struct sqlite_db *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return error_set(err, HX_NO_MEMORY, "open a store");
+	s->db = (struct db){&db_sqlite, options->clock};
+	s->lock_fd = -1;
+	s->writes = !options->read_only;
+	s->checkpoints = options->exclusive;
+
+	enum hx_code code = open_handle(s, options, err);
+
+	if (code)
+		sqlite_close(&s->db);
+	else
+		*ret_db = &s->db;
+	return code;
+}
+
+/* ---- statements ---- */
+
+static int step_fixed(sqlite3_stmt *stmt)
+{
+	int rc = sqlite3_step(stmt);
+
+	sqlite3_reset(stmt);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static enum hx_code prepared(struct sqlite_db *s, const struct db_stmt *stmt, sqlite3_stmt **ret, struct hx_error *err)
+{
+	size_t i = ((uintptr_t)stmt >> 4) % STMT_SLOTS;
+
+	while (s->slots[i].key && s->slots[i].key != stmt)
+		i = (i + 1) % STMT_SLOTS;
+	if (!s->slots[i].key) {
+		struct strbuf sql;
+
+		ASSERT(s->slots_used < STMT_SLOTS / 2);
+
+		strbuf_init(&sql, SQL_BYTES_MAX);
+		stmt_expand(stmt, STMT_SQLITE, &sql);
+		ASSERT(!sql.failed);
+		int rc = sqlite3_prepare_v3(s->handle, sql.p, (int)sql.n + 1, SQLITE_PREPARE_PERSISTENT,
+					    &s->slots[i].prepared, NULL);
+
+		strbuf_release(&sql);
+		if (rc)
+			return failed(s, rc, stmt->name, err);
+		s->slots[i].key = stmt;
+		s->slots_used++;
+	}
+	*ret = s->slots[i].prepared;
+	return HX_OK;
+}
+
+static int bind(sqlite3_stmt *stmt, int i, const struct db_value *v)
+{
+	switch (v->type) {
+	case DB_NULL:
+		return sqlite3_bind_null(stmt, i);
+	case DB_INT:
+		return sqlite3_bind_int64(stmt, i, v->i);
+	case DB_TEXT:
+		return sqlite3_bind_text64(stmt, i, v->s.p ? v->s.p : "", v->s.n, SQLITE_STATIC, SQLITE_UTF8);
+	case DB_BLOB:
+		return sqlite3_bind_blob64(stmt, i, v->s.p ? v->s.p : "", v->s.n, SQLITE_STATIC);
+	}
+	return SQLITE_MISUSE;
+}
+
+static struct db_value column(sqlite3_stmt *stmt, int i, struct arena *arena)
+{
+	switch (sqlite3_column_type(stmt, i)) {
+	case SQLITE_NULL:
+		return db_null();
+	case SQLITE_INTEGER:
+		return db_int(sqlite3_column_int64(stmt, i));
+	case SQLITE_TEXT: {
+		const void *text = sqlite3_column_text(stmt, i);
+
+		return db_text(arena_copy(arena, slice_of(text, (size_t)sqlite3_column_bytes(stmt, i))));
+	}
+	default: {
+		const void *bytes = sqlite3_column_blob(stmt, i);
+
+		return db_blob(arena_copy(arena, slice_of(bytes, (size_t)sqlite3_column_bytes(stmt, i))));
+	}
+	}
+}
+
+/* Appends the current row, doubling the room; the arena forgets the old copy at its reset. */
+static bool take_row(sqlite3_stmt *stmt, struct db_rows *rows, size_t *room, struct arena *arena)
+{
+	if (rows->n == *room) {
+		size_t wanted = *room ? *room * 2 : 1;
+		struct db_value *cells = arena_alloc(arena, wanted * rows->columns * sizeof *cells);
+
+		if (!cells)
+			return false;
+		if (rows->n)
+			memcpy(cells, rows->cells, rows->n * rows->columns * sizeof *cells);
+		rows->cells = cells;
+		*room = wanted;
+	}
+
+	struct db_value *cell = (struct db_value *)&rows->cells[rows->n * rows->columns];
+
+	for (size_t c = 0; c < rows->columns; c++)
+		cell[c] = column(stmt, (int)c, arena);
+	rows->n++;
+	return !arena->failed;
+}
+
+/* Runs one line and says how many rows it met. */
+static enum hx_code run_line(struct sqlite_db *s, const struct unit_line *line, struct db_rows *ret_rows,
+			     int64_t *ret_count, struct arena *arena, struct hx_error *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	size_t room = 0;
+	enum hx_code code = prepared(s, line->stmt, &stmt, err);
+	int rc = SQLITE_OK;
+
+	if (code)
+		return code;
+	*ret_rows = (struct db_rows){.columns = strlen(line->stmt->out)};
+	for (unsigned i = 0; i < line->params_n && rc == SQLITE_OK; i++)
+		rc = bind(stmt, (int)i + 1, &line->params[i]);
+	while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+		rc = sqlite3_step(stmt);
+		if (rc == SQLITE_ROW && !take_row(stmt, ret_rows, &room, arena)) {
+			code = error_set(err, HX_TOO_LARGE, "%s: too many rows for one unit", line->stmt->name);
+			break;
+		}
+	}
+	if (!code && rc != SQLITE_DONE)
+		code = failed(s, rc, line->stmt->name, err);
+	*ret_count = ret_rows->columns ? (int64_t)ret_rows->n : sqlite3_changes64(s->handle);
+	sqlite3_reset(stmt);
+	return code;
+}
+
+static enum hx_code run_lines(struct sqlite_db *s, const struct unit *unit, struct unit_result *result,
+			      struct arena *arena, struct hx_error *err)
+{
+	for (unsigned i = 0; i < unit->lines_n; i++) {
+		const struct unit_line *line = &unit->lines[i];
+		int64_t count = 0;
+		enum hx_code code = run_line(s, line, &result->rows[i], &count, arena, err);
+
+		if (code)
+			return code;
+		if (count == 0 && line->rule != UNIT_ANY) {
+			result->verdict = line->rule == UNIT_VERDICT ? UNIT_LOST : UNIT_REFUSED;
+			result->line = (int)i;
+			return HX_OK; /* mutant: lost-not-skipped */
+		}
+	}
+	return HX_OK;
+}
+
+static enum hx_code run_unit(struct sqlite_db *s, const struct unit *unit, struct unit_result *result,
+			     struct arena *arena, struct hx_error *err)
+{
+	bool plain = unit_is_plain(unit);
+	int rc = plain ? SQLITE_OK : step_fixed(s->savepoint);
+	enum hx_code code;
+
+	if (rc)
+		return failed(s, rc, "savepoint", err);
+	result->verdict = UNIT_WON;
+	result->line = -1;
+	memset(result->rows, 0, unit->lines_n * sizeof *result->rows);
+	code = run_lines(s, unit, result, arena, err);
+	if (code || plain)
+		return code;
+	if (result->verdict != UNIT_WON)
+		rc = step_fixed(s->undo);
+	if (!rc)
+		rc = step_fixed(s->keep);
+	return rc ? failed(s, rc, "end of savepoint", err) : HX_OK;
+}
+
+/* ---- transactions ---- */
+
+static void sqlite_rollback(struct db *db)
+{
+	struct sqlite_db *s = self(db);
+
+	/* Some errors roll back by themselves; rolling back what is gone is no error of ours. */
+	if (s->begun && !sqlite3_get_autocommit(s->handle))
+		(void)step_fixed(s->rollback);
+	s->begun = false;
+}
+
+static enum hx_code sqlite_begin(struct db *db, struct hx_error *err)
+{
+	struct sqlite_db *s = self(db);
+
+	ASSERT(!s->begun);
+	int rc = step_fixed(s->begin);
+
+	if (rc)
+		return failed(s, rc, "begin", err);
+	s->begun = true;
+	return HX_OK;
+}
+
+static enum hx_code sqlite_execute(struct db *db, struct unit *const units[], size_t n, struct unit_result results[],
+				   struct arena *arena, struct hx_error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		enum hx_code code = run_unit(self(db), units[i], &results[i], arena, err);
+
+		if (code) {
+			sqlite_rollback(db);
+			return code;
+		}
+	}
+	return HX_OK;
+}
+
+static enum hx_code sqlite_commit(struct db *db, struct hx_error *err)
+{
+	struct sqlite_db *s = self(db);
+
+	ASSERT(s->begun);
+	int rc = step_fixed(s->commit);
+
+	if ((rc & 0xff) == SQLITE_IOERR)
+		stop_after_failed_sync(s, rc);
+	if (rc) {
+		enum hx_code code = failed(s, rc, "commit", err);
+
+		sqlite_rollback(db);
+		return code;
+	}
+	s->begun = false;
+	return HX_OK;
+}
+
+static enum hx_code sqlite_resolve(struct db *db, int64_t wait_ms, struct hx_error *err)
+{
+	(void)db, (void)wait_ms, (void)err;
+	ASSERT(!"a commit on SQLite is never unknown: it answers, or the process ends");
+	return HX_INTERNAL;
+}
+
+static enum hx_code sqlite_script(struct db *db, const char *sql, struct hx_error *err)
+{
+	struct sqlite_db *s = self(db);
+	int rc = sqlite3_exec(s->handle, sql, NULL, NULL, NULL);
+
+	return rc ? failed(s, rc, "script", err) : HX_OK;
+}
+
+static void sqlite_tend(struct db *db, bool idle)
+{
+	struct sqlite_db *s = self(db);
+
+	if (!s->checkpoints || s->wal_pages == 0 || (!idle && s->wal_pages < WAL_PAGES_MAX))
+		return;
+
+	int rc = sqlite3_wal_checkpoint_v2(s->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+
+	if ((rc & 0xff) == SQLITE_IOERR)
+		stop_after_failed_sync(s, rc);
+	s->wal_pages = 0;
+}
+
+const struct db_driver db_sqlite = {
+	.name = "sqlite",
+	.one_unit_per_subject = false,
+	.migrate_begin = "BEGIN IMMEDIATE",
+	.open = sqlite_open,
+	.close = sqlite_close,
+	.begin = sqlite_begin,
+	.execute = sqlite_execute,
+	.commit = sqlite_commit,
+	.rollback = sqlite_rollback,
+	.resolve = sqlite_resolve,
+	.script = sqlite_script,
+	.tend = sqlite_tend,
+};

@@ -1,0 +1,73 @@
+/* One statement text, three forms: the expansion of the markers described in stmt.h. */
+#include "db/stmt.h"
+
+#include <ctype.h>
+
+#include "base/error.h"
+
+bool stmt_has_set_form(const struct db_stmt *stmt)
+{
+	return stmt->set_sql || strstr(stmt->sql, "{from}") || strstr(stmt->sql, "{join}");
+}
+
+static const char *array_type(char letter)
+{
+	switch (letter) {
+	case 'i':
+		return "int8[]";
+	case 't':
+		return "text[]";
+	case 'b':
+		return "bytea[]";
+	}
+	ASSERT(!"a parameter is i, t or b");
+	return NULL;
+}
+
+/* "unnest($1::int8[], $2::text[]) WITH ORDINALITY AS u(p1, p2, ord)" */
+static void add_unnest(const struct db_stmt *stmt, struct strbuf *out)
+{
+	strbuf_add_str(out, "unnest(");
+	for (int i = 0; stmt->in[i]; i++)
+		strbuf_addf(out, "%s$%d::%s", i ? ", " : "", i + 1, array_type(stmt->in[i]));
+	strbuf_add_str(out, ") WITH ORDINALITY AS u(");
+	for (int i = 0; stmt->in[i]; i++)
+		strbuf_addf(out, "p%d, ", i + 1);
+	strbuf_add_str(out, "ord)");
+}
+
+static void add_marker(const struct db_stmt *stmt, struct slice name, bool set, struct strbuf *out)
+{
+	bool from = slice_is(name, "from"), join = slice_is(name, "join"), u = slice_is(name, "u");
+
+	ASSERT(from || join || slice_is(name, "ord") || (u && set));
+	if (!set)
+		return;
+	if (from || join || u) {
+		strbuf_add_str(out, from ? " FROM " : join ? ", " : "");
+		add_unnest(stmt, out);
+	} else {
+		strbuf_add_str(out, "u.ord, ");
+	}
+}
+
+void stmt_expand(const struct db_stmt *stmt, enum stmt_form form, struct strbuf *out)
+{
+	bool set = form == STMT_POSTGRES_SET;
+	const char *p = set && stmt->set_sql ? stmt->set_sql : stmt->sql;
+
+	while (*p) {
+		if (*p == '{') {
+			const char *end = strchr(p, '}');
+
+			ASSERT(end);
+			add_marker(stmt, slice_of(p + 1, (size_t)(end - p - 1)), set, out);
+			p = end + 1;
+		} else if (*p == '?' && isdigit((unsigned char)p[1])) {
+			strbuf_add_str(out, set ? "u.p" : form == STMT_SQLITE ? "?" : "$");
+			p++;
+		} else {
+			strbuf_add_char(out, *p++);
+		}
+	}
+}

@@ -1,0 +1,85 @@
+/*
+ * A statement: SQL text with a name, parameters and result columns by type, written once for both stores.
+ *
+ * The text uses ?1 ?2 … for parameters and bare column names, and may hold markers from which the two forms
+ * are made:
+ *
+ *   marker    row form (SQLite, PostgreSQL)   set form (PostgreSQL, one execution for many units)
+ *   {from}    nothing                         " FROM unnest($1::int8[], $2::text[], …)
+ *                                               WITH ORDINALITY AS u(p1, p2, …, ord)"
+ *   {join}    nothing                         ", unnest(…) … AS u(…)"
+ *   {u}       (set_sql only)                  "unnest(…) … AS u(…)"
+ *   {ord}     nothing                         "u.ord, "
+ *   ?N        ?N (SQLite), $N (PostgreSQL)    u.pN
+ *
+ * So `UPDATE t SET a = ?1{from} WHERE id = ?2 RETURNING {ord}b` is both. Where the set form cannot be derived
+ * (an INSERT cannot return the ordinal) it is given in `set_sql`, with u.pN and {u}. A statement without
+ * markers and without set_sql has only its row form.
+ *
+ * Functions that exist in both stores: hx_now_ms() (the store's clock: the injected one on SQLite,
+ * clock_timestamp() on PostgreSQL) and hx_chain(head, text) (sha256 of head, which may be NULL, followed by
+ * the text).
+ */
+#ifndef HX_DB_STMT_H
+#define HX_DB_STMT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "base/strbuf.h"
+
+#define STMT_PARAMS_MAX 12
+#define STMT_COLUMNS_MAX 12
+
+enum db_type { DB_NULL, DB_INT, DB_TEXT, DB_BLOB };
+
+struct db_value {
+	enum db_type type;
+	union {
+		int64_t i;
+		struct slice s;
+	};
+};
+
+static inline struct db_value db_int(int64_t i)
+{
+	return (struct db_value){.type = DB_INT, .i = i};
+}
+
+static inline struct db_value db_text(struct slice s)
+{
+	return (struct db_value){.type = DB_TEXT, .s = s};
+}
+
+static inline struct db_value db_str(const char *s)
+{
+	return (struct db_value){.type = DB_TEXT, .s = slice_str(s)};
+}
+
+static inline struct db_value db_blob(struct slice s)
+{
+	return (struct db_value){.type = DB_BLOB, .s = s};
+}
+
+static inline struct db_value db_null(void)
+{
+	return (struct db_value){.type = DB_NULL};
+}
+
+/* Statements are static constants; a connection prepares each one once and finds it again by its address. */
+struct db_stmt {
+	const char *name;    /* unique in the program, at most 40 characters of [a-z0-9_] */
+	const char *sql;
+	const char *set_sql; /* NULL: derived from sql where that has {from} or {join} */
+	const char *in;      /* a letter per parameter: i (int8), t (text), b (bytea) */
+	const char *out;     /* a letter per result column, without the ordinal; "" for none */
+};
+
+enum stmt_form { STMT_SQLITE, STMT_POSTGRES_ROW, STMT_POSTGRES_SET };
+
+bool stmt_has_set_form(const struct db_stmt *stmt);
+/* Writes the text of the wanted form. Pure; a text that is too long for *out sets out->failed. */
+void stmt_expand(const struct db_stmt *stmt, enum stmt_form form, struct strbuf *out);
+
+#endif

@@ -1,0 +1,72 @@
+/* Building units: everything that could be wrong here is a programmer's mistake, so it is asserted. */
+#include "db/unit.h"
+
+void unit_init(struct unit *unit, int64_t op)
+{
+	unit->op = op;
+	unit->lines_n = 0;
+	unit->subjects_n = 0;
+	unit->wakes_n = 0;
+}
+
+static bool fits(char letter, enum db_type type)
+{
+	return type == DB_NULL || (letter == 'i' && type == DB_INT) || (letter == 't' && type == DB_TEXT) ||
+	       (letter == 'b' && type == DB_BLOB);
+}
+
+void unit_add(struct unit *unit, enum unit_rule rule, const struct db_stmt *stmt, unsigned params_n,
+	      const struct db_value *params)
+{
+	ASSERT(unit->lines_n < UNIT_LINES_MAX && params_n <= STMT_PARAMS_MAX);
+
+	struct unit_line *line = &unit->lines[unit->lines_n++];
+
+	line->stmt = stmt;
+	line->rule = rule;
+	line->params_n = params_n;
+	for (unsigned i = 0; i < params_n; i++) {
+		ASSERT(fits(stmt->in[i], params[i].type));
+		line->params[i] = params[i];
+	}
+	ASSERT(stmt->in[params_n] == '\0');
+}
+
+void unit_touch(struct unit *unit, int64_t subject)
+{
+	for (unsigned i = 0; i < unit->subjects_n; i++)
+		if (unit->subjects[i] == subject)
+			return;
+	ASSERT(unit->subjects_n < UNIT_SUBJECTS_MAX);
+	unit->subjects[unit->subjects_n++] = subject;
+}
+
+void unit_wake(struct unit *unit, int64_t topic)
+{
+	ASSERT(unit->wakes_n < UNIT_WAKES_MAX);
+	unit->wakes[unit->wakes_n++] = topic;
+}
+
+bool unit_is_plain(const struct unit *unit)
+{
+	for (unsigned i = 0; i < unit->lines_n; i++)
+		if (unit->lines[i].rule != UNIT_ANY && i > 0)
+			return false;
+	return true;
+}
+
+bool unit_touches_same(const struct unit *a, const struct unit *b)
+{
+	for (unsigned i = 0; i < a->subjects_n; i++)
+		for (unsigned j = 0; j < b->subjects_n; j++)
+			if (a->subjects[i] == b->subjects[j])
+				return true;
+	return false;
+}
+
+const char *unit_verdict_name(enum unit_verdict verdict)
+{
+	static const char *const names[] = {"won", "lost", "refused", "failed", "unknown"};
+
+	return names[verdict];
+}

@@ -1,0 +1,94 @@
+/*
+ * A unit of work: an ordered list of statements that commit together or not at all.
+ *
+ * Each line has a rule, which says what zero rows mean:
+ *
+ *   VERDICT   somebody else was first: the unit is LOST, the lines behind it are skipped
+ *   MUST      a condition does not hold: the unit is REFUSED, the answer names the line
+ *   ANY       nothing
+ *
+ * A unit that is not WON leaves no row behind, also where its losing line is not its first. A unit is *plain*
+ * when no VERDICT or MUST stands behind its first line: losing then needs no undo, and PostgreSQL may run it
+ * in set form; the others run under a savepoint of their own.
+ *
+ * A unit names the subjects it writes or needs to hold still (PostgreSQL locks these rows, in one order for
+ * the whole batch, before the first line runs), its op, and the topics it wakes once it is durable.
+ * Parameters are borrowed: what they point to must live until the unit is answered.
+ */
+#ifndef HX_DB_UNIT_H
+#define HX_DB_UNIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "db/stmt.h"
+
+#define UNIT_LINES_MAX 8
+#define UNIT_SUBJECTS_MAX 4
+#define UNIT_WAKES_MAX 4
+
+enum unit_rule { UNIT_VERDICT, UNIT_MUST, UNIT_ANY };
+
+struct unit_line {
+	const struct db_stmt *stmt;
+	enum unit_rule rule;
+	unsigned params_n;
+	struct db_value params[STMT_PARAMS_MAX];
+};
+
+struct unit {
+	int64_t op; /* written into every row that the unit wins */
+	unsigned lines_n;
+	unsigned subjects_n;
+	unsigned wakes_n;
+	int64_t subjects[UNIT_SUBJECTS_MAX];
+	int64_t wakes[UNIT_WAKES_MAX];
+	struct unit_line lines[UNIT_LINES_MAX];
+};
+
+enum unit_verdict {
+	UNIT_WON,
+	UNIT_LOST,    /* a VERDICT line met zero rows */
+	UNIT_REFUSED, /* a MUST line met zero rows: see `line` */
+	UNIT_FAILED,  /* nothing happened, for a reason outside of the unit or in its data: see `error` */
+	UNIT_UNKNOWN, /* the commit was sent and its answer was lost: look the op up */
+};
+
+/* Rows of one line, in the order of the store; cells[row * columns + column]. */
+struct db_rows {
+	size_t n;
+	size_t columns;
+	const struct db_value *cells;
+};
+
+struct unit_result {
+	enum unit_verdict verdict;
+	int line; /* the line that decided against the unit, or -1 */
+	struct hx_error error;
+	struct db_rows rows[UNIT_LINES_MAX];
+};
+
+/* Starts an empty unit in memory that need not be zeroed. */
+void unit_init(struct unit *unit, int64_t op);
+/* Adds a line. The parameters must fit the statement's `in` in number and type (NULL fits everywhere). */
+void unit_add(struct unit *unit, enum unit_rule rule, const struct db_stmt *stmt, unsigned params_n,
+	      const struct db_value *params);
+#define UNIT_ADD(unit, rule, stmt, ...)                                                                                \
+	unit_add(unit, rule, stmt, sizeof((const struct db_value[]){__VA_ARGS__}) / sizeof(struct db_value),           \
+		 (const struct db_value[]){__VA_ARGS__})
+/* Adding a subject that is named already changes nothing. */
+void unit_touch(struct unit *unit, int64_t subject);
+void unit_wake(struct unit *unit, int64_t topic);
+bool unit_is_plain(const struct unit *unit);
+bool unit_touches_same(const struct unit *a, const struct unit *b);
+
+static inline const struct db_value *db_cell(const struct db_rows *rows, size_t row, size_t column)
+{
+	return &rows->cells[row * rows->columns + column];
+}
+
+const char *unit_verdict_name(enum unit_verdict verdict);
+
+#endif
