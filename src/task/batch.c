@@ -1,0 +1,172 @@
+/* Units to batch, and a batch through its phases; see batch.h. */
+#include "task/batch.h"
+
+#define TRIES_MAX 8
+
+size_t batch_pick(struct unit *const pending[], size_t n, bool one_unit_per_subject, size_t max, size_t picked[])
+{
+	/* Subjects taken by earlier units, in an open table: 4 slots for each that can be named. */
+	enum { SLOTS = 4 * BATCH_UNITS_MAX * UNIT_SUBJECTS_MAX };
+	static _Thread_local int64_t taken[SLOTS];
+	static _Thread_local uint32_t round_of[SLOTS], round;
+	size_t picked_n = 0;
+
+	ASSERT(max <= BATCH_UNITS_MAX);
+	if (n > 2 * BATCH_UNITS_MAX)
+		n = 2 * BATCH_UNITS_MAX; /* those further behind wait: keeps the table at most half full */
+	if (++round == 0) {
+		memset(round_of, 0, sizeof round_of);
+		round = 1;
+	}
+	for (size_t i = 0; i < n && picked_n < max; i++) {
+		bool free = true;
+
+		for (unsigned s = 0; one_unit_per_subject && s < pending[i]->subjects_n; s++) {
+			int64_t subject = pending[i]->subjects[s];
+			size_t slot = (size_t)((uint64_t)subject * 0x9e3779b97f4a7c15u >> 40) % SLOTS;
+
+			while (round_of[slot] == round && taken[slot] != subject)
+				slot = (slot + 1) % SLOTS;
+			if (round_of[slot] == round)
+				free = false;
+			taken[slot] = subject;
+			round_of[slot] = round;
+		}
+		if (free)
+			picked[picked_n++] = i;
+	}
+	return picked_n;
+}
+
+void batch_init(struct batch *batch, struct unit *const units[], struct unit_result results[], size_t n)
+{
+	ASSERT(n <= BATCH_UNITS_MAX);
+	*batch = (struct batch){.phase = BATCH_BUILT, .n = n, .units = units, .results = results};
+}
+
+static void answer_all(struct batch *batch, struct batch_sink *sink)
+{
+	bool may = !batch->answered;
+
+	may &= batch->phase >= BATCH_DURABLE; /* mutant: ack-before-commit */
+	if (!may)
+		return;
+	batch->answered = true;
+	for (size_t i = 0; i < batch->n; i++)
+		sink->answer(sink, batch->first + i, &batch->results[i]);
+}
+
+static void wake_all(struct batch *batch, struct batch_sink *sink)
+{
+	bool may = !batch->waked && batch->phase != BATCH_FAILED;
+
+	may &= batch->phase >= BATCH_DURABLE; /* mutant: wake-before-commit */
+	if (!may)
+		return;
+	batch->waked = true;
+	for (size_t i = 0; i < batch->n; i++) {
+		enum unit_verdict verdict = batch->results[i].verdict;
+
+		for (unsigned w = 0; w < batch->units[i]->wakes_n; w++)
+			if (verdict == UNIT_WON || verdict == UNIT_UNKNOWN)
+				sink->wake(sink, batch->units[i]->wakes[w]);
+	}
+}
+
+void batch_settle(struct batch *batch, struct batch_sink *sink)
+{
+	answer_all(batch, sink);
+	wake_all(batch, sink);
+}
+
+void batch_overrule(struct batch *batch, enum batch_phase phase, const struct hx_error *error)
+{
+	batch->phase = phase;
+	for (size_t i = 0; i < batch->n; i++) {
+		struct unit_result *result = &batch->results[i];
+
+		memset(result->rows, 0, sizeof result->rows);
+		result->verdict = phase == BATCH_IN_DOUBT ? UNIT_UNKNOWN : UNIT_FAILED;
+		result->line = -1;
+		result->error = *error;
+	}
+}
+
+static enum hx_code execute(struct batch *batch, struct db *db, struct arena *arena, struct batch_stats *stats,
+			    struct hx_error *err)
+{
+	enum hx_code code = HX_INTERNAL;
+	bool reconnected = false;
+
+	for (int tries = 0; tries < TRIES_MAX; tries++) {
+		code = db->driver->begin(db, err);
+		if (!code)
+			code = db->driver->execute(db, batch->units, batch->n, batch->results, arena, err);
+		if (code == HX_STORE_UNAVAILABLE && !reconnected)
+			reconnected = true; /* the server may just have been restarted: nothing was sent for good */
+		else if (code != HX_CONCURRENCY_ERROR)
+			break;
+		stats->retried += tries + 1 < TRIES_MAX;
+	}
+	return code;
+}
+
+static void run_half(const struct batch *whole, size_t from, size_t to, struct db *db, struct arena *arena,
+		     int64_t resolve_ms, struct batch_sink *sink, struct batch_stats *stats)
+{
+	struct batch half;
+
+	arena_reset(arena); /* what was read has been answered, or does not count */
+	batch_init(&half, whole->units + from, whole->results + from, to - from);
+	half.first = whole->first + from;
+	batch_run(&half, db, arena, resolve_ms, sink, stats);
+}
+
+static void commit(struct batch *batch, struct db *db, int64_t resolve_ms, struct batch_stats *stats)
+{
+	struct hx_error err = {0};
+	enum hx_code code = db->driver->commit(db, &err);
+
+	if (code == HX_OUTCOME_UNKNOWN) {
+		stats->in_doubt++;
+		code = db->driver->resolve(db, resolve_ms, &err);
+	}
+	if (code == HX_OK)
+		batch->phase = BATCH_DURABLE;
+	else
+		batch_overrule(batch, code == HX_OUTCOME_UNKNOWN ? BATCH_IN_DOUBT : BATCH_FAILED, &err);
+}
+
+static void count(const struct batch *batch, struct batch_stats *stats)
+{
+	stats->batches++;
+	stats->units += batch->n;
+	for (size_t i = 0; i < batch->n; i++) {
+		stats->won += batch->results[i].verdict == UNIT_WON;
+		stats->lost += batch->results[i].verdict == UNIT_LOST;
+	}
+}
+
+void batch_run(struct batch *batch, struct db *db, struct arena *arena, int64_t resolve_ms, struct batch_sink *sink,
+	       struct batch_stats *stats)
+{
+	struct hx_error err = {0};
+	enum hx_code code = execute(batch, db, arena, stats, &err);
+
+	/* Rows too many for the arena are too many for this batch, not yet for each of its units. */
+	if ((code == HX_DATA_ERROR || code == HX_TOO_LARGE) && batch->n > 1) {
+		stats->bisected++;
+		run_half(batch, 0, batch->n / 2, db, arena, resolve_ms, sink, stats);
+		run_half(batch, batch->n / 2, batch->n, db, arena, resolve_ms, sink, stats);
+		return;
+	}
+	if (code) {
+		batch_overrule(batch, BATCH_FAILED, &err);
+	} else {
+		batch->phase = BATCH_EXECUTED;
+		batch_settle(batch, sink);
+		commit(batch, db, resolve_ms, stats);
+	}
+	batch_settle(batch, sink);
+	count(batch, stats);
+}

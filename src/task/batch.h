@@ -1,0 +1,70 @@
+/*
+ * A batch: the units of several tasks, committed in one transaction.
+ *
+ *   BUILT ─── execute ────────▶ EXECUTED ─── commit ───────▶ DURABLE    every verdict counts
+ *     │                           │                    ├──▶ IN_DOUBT   every unit is UNKNOWN
+ *     └──────── batch_run ────────┴────────────────────┴──▶ FAILED     nothing happened, no verdict counts
+ *
+ * Invariants:
+ *  B1  An answer leaves only from DURABLE, FAILED or IN_DOUBT, never before. A wake likewise.
+ *  B2  Of a FAILED batch no verdict is reported, not even LOST: what it lost to may be rolled back too.
+ *  B3  On a store with one_unit_per_subject no two units of a batch touch the same subject.
+ *
+ * The lane and the simulator both go through these functions; only who calls them, and when, differs.
+ */
+#ifndef HX_TASK_BATCH_H
+#define HX_TASK_BATCH_H
+
+#include "base/arena.h"
+#include "db/driver.h"
+
+#define BATCH_UNITS_MAX 512
+
+enum batch_phase { BATCH_BUILT, BATCH_EXECUTED, BATCH_DURABLE, BATCH_FAILED, BATCH_IN_DOUBT };
+
+struct batch {
+	enum batch_phase phase;
+	size_t n;
+	size_t first; /* index of units[0] in the batch that this one was cut out of */
+	struct unit *const *units;
+	struct unit_result *results;
+	bool answered;
+	bool waked;
+};
+
+/* Where answers and wakes go. Called by batch_settle, in the order of the units. */
+struct batch_sink {
+	void (*answer)(struct batch_sink *sink, size_t i, const struct unit_result *result);
+	void (*wake)(struct batch_sink *sink, int64_t topic);
+};
+
+/* What happened while running, for metrics. */
+struct batch_stats {
+	uint64_t batches, units;
+	uint64_t won, lost;
+	uint64_t retried;  /* deadlocks, lock timeouts, lost connections: the same batch was run again */
+	uint64_t bisected; /* cut in two because some unit's data was refused, or its rows did not fit */
+	uint64_t in_doubt; /* commits whose answer was lost, however they were resolved */
+};
+
+/*
+ * Chooses which of the pending units go into the next batch, at most max, keeping their order: the indices go
+ * into picked[]. With one_unit_per_subject a unit waits when an earlier one, chosen or waiting, touches a
+ * subject of its own. Pure.
+ */
+size_t batch_pick(struct unit *const pending[], size_t n, bool one_unit_per_subject, size_t max, size_t picked[]);
+
+void batch_init(struct batch *batch, struct unit *const units[], struct unit_result results[], size_t n);
+/* Hands out the answers and the wakes as far as the phase allows. Called after every change of phase. */
+void batch_settle(struct batch *batch, struct batch_sink *sink);
+/* Ends a batch as FAILED or IN_DOUBT: whatever its units' verdicts were, they do not count. */
+void batch_overrule(struct batch *batch, enum batch_phase phase, const struct hx_error *error);
+/*
+ * Runs a batch to its end: again after a deadlock or a lost connection, in halves after a data error or when its
+ * rows do not fit, waiting at most resolve_ms for the truth about a commit whose answer was lost. The arena is
+ * the batch's own: halves begin with an empty one.
+ */
+void batch_run(struct batch *batch, struct db *db, struct arena *arena, int64_t resolve_ms, struct batch_sink *sink,
+	       struct batch_stats *stats);
+
+#endif

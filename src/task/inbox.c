@@ -1,0 +1,165 @@
+/* The only place where a lane's thread and the others meet. */
+#include "task/inbox.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+void inbox_init(struct inbox *inbox, size_t seats_max)
+{
+	pthread_condattr_t attr;
+
+	*inbox = (struct inbox){.seats_max = seats_max};
+	inbox->last_seat = &inbox->first_seat;
+	inbox->last_mail = &inbox->first_mail;
+	pthread_mutex_init(&inbox->mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&inbox->arrived, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+void inbox_release(struct inbox *inbox)
+{
+	while (inbox->first_mail) {
+		struct mail *mail = inbox->first_mail;
+
+		inbox->first_mail = mail->next;
+		free(mail);
+	}
+	pthread_cond_destroy(&inbox->arrived);
+	pthread_mutex_destroy(&inbox->mutex);
+}
+
+/* Unlocks; the signal is left out while the lane is busy, since it looks again before it sleeps. */
+static void unlock_and_tell(struct inbox *inbox)
+{
+	bool tell = inbox->waiting;
+
+	inbox->waiting = false;
+	pthread_mutex_unlock(&inbox->mutex);
+	if (tell)
+		pthread_cond_signal(&inbox->arrived);
+}
+
+static void append_seat(struct inbox *inbox, struct seat *seat)
+{
+	inbox->seats_n++;
+	seat->next = NULL;
+	*inbox->last_seat = seat;
+	inbox->last_seat = &seat->next;
+}
+
+enum hx_code inbox_put_seat(struct inbox *inbox, struct seat *seat)
+{
+	enum hx_code code = HX_OK;
+
+	pthread_mutex_lock(&inbox->mutex);
+	if (inbox->stopping)
+		code = HX_STOPPING;
+	else if (inbox->seats_n >= inbox->seats_max)
+		code = HX_BUSY;
+	else
+		append_seat(inbox, seat);
+	unlock_and_tell(inbox);
+	return code;
+}
+
+void inbox_put_beat(struct inbox *inbox, struct seat *seat)
+{
+	pthread_mutex_lock(&inbox->mutex);
+	append_seat(inbox, seat);
+	unlock_and_tell(inbox);
+}
+
+void inbox_put_mail(struct inbox *inbox, struct mail *mail)
+{
+	mail->next = NULL;
+	pthread_mutex_lock(&inbox->mutex);
+	*inbox->last_mail = mail;
+	inbox->last_mail = &mail->next;
+	unlock_and_tell(inbox);
+}
+
+void inbox_put_wakes(struct inbox *inbox, const int64_t topics[], size_t n)
+{
+	pthread_mutex_lock(&inbox->mutex);
+	if (n > WAKES_MAX - inbox->wakes_n) {
+		inbox->wake_everybody = true;
+	} else {
+		memcpy(inbox->wakes + inbox->wakes_n, topics, n * sizeof *topics);
+		inbox->wakes_n += n;
+	}
+	unlock_and_tell(inbox);
+}
+
+void inbox_nudge(struct inbox *inbox)
+{
+	pthread_mutex_lock(&inbox->mutex);
+	inbox->nudged = true;
+	unlock_and_tell(inbox);
+}
+
+void inbox_stop(struct inbox *inbox)
+{
+	pthread_mutex_lock(&inbox->mutex);
+	inbox->stopping = true;
+	inbox->nudged = true;
+	unlock_and_tell(inbox);
+}
+
+static bool has_something(const struct inbox *inbox)
+{
+	return inbox->first_seat || inbox->first_mail || inbox->wakes_n || inbox->wake_everybody || inbox->nudged;
+}
+
+static void wait_until_something(struct inbox *inbox, int64_t wait_ns)
+{
+	struct timespec deadline;
+	int rc = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	if (wait_ns > (int64_t)86400 * 1000000000)
+		wait_ns = (int64_t)86400 * 1000000000;
+	deadline.tv_sec += wait_ns / 1000000000;
+	deadline.tv_nsec += wait_ns % 1000000000;
+	if (deadline.tv_nsec >= 1000000000) {
+		deadline.tv_nsec -= 1000000000;
+		deadline.tv_sec++;
+	}
+	while (!has_something(inbox) && rc == 0) {
+		inbox->waiting = true;
+		rc = pthread_cond_timedwait(&inbox->arrived, &inbox->mutex, &deadline);
+	}
+	inbox->waiting = false;
+}
+
+void inbox_leave(struct inbox *inbox)
+{
+	atomic_fetch_sub(&inbox->seats_n, 1);
+}
+
+bool inbox_take(struct inbox *inbox, int64_t wait_ns, const struct lane_stats *stats, struct delivery *ret_delivery)
+{
+	bool something;
+
+	pthread_mutex_lock(&inbox->mutex);
+	inbox->stats = *stats;
+	if (wait_ns > 0 && !has_something(inbox))
+		wait_until_something(inbox, wait_ns);
+	something = has_something(inbox);
+	ret_delivery->seats = inbox->first_seat;
+	ret_delivery->mail = inbox->first_mail;
+	ret_delivery->wakes_n = inbox->wakes_n;
+	ret_delivery->wake_everybody = inbox->wake_everybody;
+	ret_delivery->stopping = inbox->stopping;
+	memcpy(ret_delivery->wakes, inbox->wakes, inbox->wakes_n * sizeof *inbox->wakes);
+	inbox->first_seat = NULL;
+	inbox->last_seat = &inbox->first_seat;
+	inbox->first_mail = NULL;
+	inbox->last_mail = &inbox->first_mail;
+	inbox->wakes_n = 0;
+	inbox->wake_everybody = false;
+	inbox->nudged = false;
+	pthread_mutex_unlock(&inbox->mutex);
+	return something;
+}

@@ -1,0 +1,72 @@
+/*
+ * What other threads have to say to a lane: seats to take in, answers of actions, results of beats, wakes.
+ *
+ * Bounded: seats by seats_max, answers and beats by the actions under way (one each), wakes by WAKES_MAX,
+ * beyond which everybody is woken (a wake is a hint; one too many costs a read).
+ */
+#ifndef HX_TASK_INBOX_H
+#define HX_TASK_INBOX_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "task/lane.h"
+
+#define WAKES_MAX 1024
+
+/* An answer (of an action or of a beat) on its way to the seat with that number. */
+struct mail {
+	struct mail *next;
+	uint64_t number;
+	bool is_beat;
+	enum act_outcome outcome; /* of an action */
+	enum hx_code code;	  /* of a beat */
+	struct mono_time sent;	  /* of a beat */
+	size_t output_bytes;
+	char output[];
+};
+
+/* One taking out: lists in order of arrival. */
+struct delivery {
+	struct seat *seats;
+	struct mail *mail;
+	size_t wakes_n;
+	bool wake_everybody;
+	bool stopping;
+	int64_t wakes[WAKES_MAX];
+};
+
+struct inbox {
+	pthread_mutex_t mutex;
+	pthread_cond_t arrived;
+	bool waiting; /* the lane sleeps: a signal is needed */
+	bool nudged;
+	bool stopping;
+	_Atomic size_t seats_n; /* in the inbox and in the lane; raised under the mutex, lowered by the lane */
+	size_t seats_max;
+	struct seat *first_seat, **last_seat;
+	struct mail *first_mail, **last_mail;
+	size_t wakes_n;
+	bool wake_everybody;
+	int64_t wakes[WAKES_MAX];
+	struct lane_stats stats; /* the lane's, as of its last taking out */
+};
+
+void inbox_init(struct inbox *inbox, size_t seats_max);
+void inbox_release(struct inbox *inbox);
+enum hx_code inbox_put_seat(struct inbox *inbox, struct seat *seat);
+/* A beat is always taken: renewing must work while the lane is full and while it drains. */
+void inbox_put_beat(struct inbox *inbox, struct seat *seat);
+void inbox_put_mail(struct inbox *inbox, struct mail *mail);
+void inbox_put_wakes(struct inbox *inbox, const int64_t topics[], size_t n);
+void inbox_nudge(struct inbox *inbox);
+void inbox_stop(struct inbox *inbox);
+/*
+ * Takes everything out. With wait_ns > 0 and nothing there, waits that long at most (INT64_MAX: for ever).
+ * False: the time passed and nothing came.
+ */
+bool inbox_take(struct inbox *inbox, int64_t wait_ns, const struct lane_stats *stats, struct delivery *ret_delivery);
+/* A seat has left the lane. Before its owner hears of it: who is told may come back at once. */
+void inbox_leave(struct inbox *inbox);
+
+#endif

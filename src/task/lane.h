@@ -1,0 +1,108 @@
+/*
+ * The lane: one thread, one write connection, its tasks. What drives tasks in production.
+ *
+ *     submit ─┐                    ┌──────────────── round ────────────────┐
+ *   answers ──┼─▶ inbox ──▶ resume ready tasks ──▶ gather their units ──▶ one transaction ──▶ answers ─┐
+ *     wakes ──┘   ▲              ▲      ├─▶ ACT: handed to the action port                             │
+ *                 │              │      ├─▶ SLEEP: timer, topic                                        │
+ *                 │              │      └─▶ DONE: seat->done()                                         │
+ *                 │              └─────────────────────────────────────────────────────────────────────┘
+ *
+ * Group commit without a timer: what arrives while a transaction is being synced is the next batch, so the
+ * busier the lane, the bigger its batches. No locks but the inbox's.
+ *
+ * Limits: at most `seats_max` tasks are in the lane at once, inbox included. One more is refused with HX_BUSY,
+ * and the caller passes that on. Tasks that are dropped at a stop are as dead as after a crash: rows survive.
+ */
+#ifndef HX_TASK_LANE_H
+#define HX_TASK_LANE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "db/driver.h"
+#include "task/batch.h"
+#include "task/task.h"
+#include "task/timer.h"
+
+struct lane;
+
+/* A task's place in a lane. The caller owns both, and leaves both alone from submit until done is called. */
+struct seat {
+	struct task *task;
+	/* In the lane's thread, as the last thing the lane does with the seat. May free it; may submit again. */
+	void (*done)(struct seat *seat, enum hx_code code);
+
+	/* The lane's own. */
+	struct seat *next;
+	struct seat *topic_next, **topic_slot;
+	struct seat *act_next;
+	struct timer timer;
+	struct unit *unit;
+	struct wall_time until;
+	struct lease lease;
+	uint64_t number;
+	bool beating;
+	enum { SEAT_READY, SEAT_COMMITTING, SEAT_ACTING, SEAT_SLEEPING } state;
+};
+
+/* Who an answer of an action belongs to. A ticket stays harmless after its seat is gone. */
+struct ticket {
+	struct lane *lane;
+	uint64_t number;
+};
+
+/* Carries out actions, on threads of its own. */
+struct act_port {
+	/* In the lane's thread: takes the call over (texts live until the answer) and returns at once. */
+	void (*start)(struct act_port *port, const struct act_call *call, struct ticket ticket);
+	/* The lane has given up waiting (claim lost, stop): an answer is not needed any more. May be NULL. */
+	void (*abort)(struct act_port *port, struct ticket ticket);
+};
+
+struct lane_options {
+	struct db_options db;
+	bool migrate; /* bring the schema up to date first, behind the store's lock; the only way in memory */
+	struct clock *clock;
+	const char *node;
+	uint32_t node_number; /* for ids; every lane of a node has one of its own */
+	size_t seats_max;
+	int64_t resolve_ms;    /* how long to wait for the truth about a commit whose answer was lost */
+	struct act_port *act;  /* may be NULL when no task acts */
+	/* Builds the unit that renews a lease; may be NULL when no task has one. */
+	void (*renew)(struct unit *unit, int64_t subject, int64_t fence, int64_t lease_ms);
+	/* Where renewals go: a lane of its own on PostgreSQL. NULL: this one. */
+	struct lane *pulse;
+};
+
+struct lane_stats {
+	struct batch_stats batch;
+	uint64_t rounds;
+	uint64_t claims_lost; /* actions aborted because their lease could not be kept */
+	uint64_t answers_dropped;
+};
+
+/* Opens the store and starts the thread. Without `migrate` the schema must be in place. Options' texts must outlive the lane. */
+enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane, struct hx_error *err) HX_MUST_CHECK;
+/*
+ * Graceful: nothing new is accepted, sleeping tasks end with HX_STOPPING at once, the others may finish within
+ * drain_ms and end with HX_STOPPING after it. Leases are renewed meanwhile, so a pulse lane is stopped last.
+ * Returns when the thread has ended; late answers of actions are still taken, and ignored. Takes NULL.
+ */
+void lane_stop(struct lane *lane, int64_t drain_ms);
+/* Stops it if need be. Nobody may answer a ticket of this lane any more: free the action port before. */
+void lane_free(struct lane *lane);
+
+/* HX_BUSY when the lane is full, HX_STOPPING when it is ending; the seat then still belongs to the caller. */
+enum hx_code lane_submit(struct lane *lane, struct seat *seat) HX_MUST_CHECK;
+/* From any thread, once per ticket (more are dropped). The output is copied. */
+void lane_answer(struct ticket ticket, enum act_outcome outcome, struct slice output);
+/* From any thread: wakes whoever has one of these topics. */
+void lane_wake(struct lane *lane, const int64_t topics[], size_t n);
+/* Other lanes of the node: what is woken here is woken there too. Set before the first submit. */
+void lane_set_peers(struct lane *lane, struct lane *const peers[], size_t n);
+/* Makes it look at its clock again (a test has moved a fake one). */
+void lane_nudge(struct lane *lane);
+void lane_read_stats(struct lane *lane, struct lane_stats *ret_stats);
+
+#endif

@@ -1,0 +1,75 @@
+/* Opening, finding and closing the lanes of a node. */
+#include "task/lanes.h"
+
+#include "base/id.h"
+
+static enum hx_code open_one(struct lane_options options, uint32_t i, struct lane **ret_lane, struct hx_error *err)
+{
+	options.node_number = (options.node_number + i) & ID_NODE_MAX;
+	return lane_new(&options, ret_lane, err);
+}
+
+enum hx_code lanes_open(struct lanes *lanes, const struct lane_options *options, size_t n, struct hx_error *err)
+{
+	bool sqlite = strncmp(options->db.url, "sqlite:", 7) == 0;
+	struct lane_options with_pulse = *options;
+	enum hx_code code = HX_OK;
+
+	ASSERT(n >= 1 && n <= LANES_MAX);
+	*lanes = (struct lanes){0};
+	if (!sqlite)
+		code = open_one(*options, LANES_MAX, &lanes->pulse, err);
+	with_pulse.pulse = lanes->pulse;
+	for (uint32_t i = 0; i < (sqlite ? 1 : n) && !code; i++) {
+		code = open_one(with_pulse, i, &lanes->lanes[i], err);
+		lanes->n += !code;
+	}
+	if (code)
+		lanes_close(lanes);
+	for (size_t i = 0; i < lanes->n; i++)
+		lane_set_peers(lanes->lanes[i], lanes->lanes, lanes->n);
+	return code;
+}
+
+struct lane *lanes_of(const struct lanes *lanes, int64_t subject)
+{
+	uint64_t mixed = (uint64_t)subject * 0x9e3779b97f4a7c15u;
+
+	return lanes->lanes[(mixed >> 32) % lanes->n];
+}
+
+void lanes_stop(struct lanes *lanes, int64_t drain_ms)
+{
+	for (size_t i = 0; i < lanes->n; i++)
+		lane_stop(lanes->lanes[i], drain_ms);
+	lane_stop(lanes->pulse, /* drain_ms= */ 0);
+}
+
+void lanes_close(struct lanes *lanes)
+{
+	lanes_stop(lanes, /* drain_ms= */ 0);
+	for (size_t i = 0; i < lanes->n; i++)
+		lane_free(lanes->lanes[i]);
+	lane_free(lanes->pulse);
+	*lanes = (struct lanes){0};
+}
+
+void lanes_read_stats(const struct lanes *lanes, struct lane_stats *ret_stats)
+{
+	*ret_stats = (struct lane_stats){0};
+	for (size_t i = 0; i < lanes->n; i++) {
+		struct lane_stats one;
+
+		lane_read_stats(lanes->lanes[i], &one);
+		ret_stats->batch.batches += one.batch.batches;
+		ret_stats->batch.units += one.batch.units;
+		ret_stats->batch.won += one.batch.won;
+		ret_stats->batch.lost += one.batch.lost;
+		ret_stats->batch.retried += one.batch.retried;
+		ret_stats->batch.bisected += one.batch.bisected;
+		ret_stats->batch.in_doubt += one.batch.in_doubt;
+		ret_stats->rounds += one.rounds;
+		ret_stats->claims_lost += one.claims_lost;
+		ret_stats->answers_dropped += one.answers_dropped;
+	}
+}

@@ -1,0 +1,31 @@
+/*
+ * The lanes of a node. SQLite has one, which also renews its own leases; PostgreSQL has several, and one more
+ * with a connection of its own for the pulse, so that a renewal never waits behind a long batch.
+ *
+ * A subject always hashes to the same lane of a node, so two tasks of one node never fight over a row in the
+ * store. Across nodes they may; that is what the guards are for.
+ */
+#ifndef HX_TASK_LANES_H
+#define HX_TASK_LANES_H
+
+#include "task/lane.h"
+
+#define LANES_MAX 32
+
+struct lanes {
+	struct lane *lanes[LANES_MAX];
+	size_t n;
+	struct lane *pulse; /* NULL on SQLite */
+};
+
+/* n is how many lanes PostgreSQL gets. The node numbers used are options->node_number and those behind it. */
+enum hx_code lanes_open(struct lanes *lanes, const struct lane_options *options, size_t n,
+			struct hx_error *err) HX_MUST_CHECK;
+struct lane *lanes_of(const struct lanes *lanes, int64_t subject);
+void lanes_stop(struct lanes *lanes, int64_t drain_ms);
+/* Stops them if need be. The action port is freed between stop and close. Safe on a half-opened struct. */
+void lanes_close(struct lanes *lanes);
+/* The sums over all lanes. */
+void lanes_read_stats(const struct lanes *lanes, struct lane_stats *ret_stats);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * The pulse: what keeps a lease alive while its action runs, and what the holder may believe about it.
+ *
+ *   trusted until T = (monotonic time before the claim or the last renewal was sent) + lease − margin
+ *
+ *   now < next renewal ......... wait
+ *   next renewal ≤ now < T ..... a beat is sent; while it is under way, or has failed, the lease is still ours
+ *   the beat lost .............. the claim belongs to somebody else: the action is aborted as claim_lost
+ *   T ≤ now .................... we do not know any more: the same
+ *
+ * A beat is a task of one unit, so all beats that are due together travel in one batch (one statement, in set
+ * form). The margin covers the time between a decision and its effect, and clocks that run at different speeds.
+ * The wall clock does not appear: it may jump, and safety is the fence's business anyway.
+ */
+#ifndef HX_TASK_PULSE_H
+#define HX_TASK_PULSE_H
+
+#include "task/task.h"
+
+struct beat {
+	struct task task;
+	struct lease lease;
+	struct mono_time sent; /* before the renewal was asked for */
+	void (*renew)(struct unit *unit, int64_t subject, int64_t fence, int64_t lease_ms);
+	enum { BEAT_NEW, BEAT_SENT, BEAT_RENEWED, BEAT_LOST, BEAT_FAILED } at;
+};
+
+/* DONE with HX_OK (renewed), HX_STALE_FENCE (lost) or HX_STORE_UNAVAILABLE (not known: try again). */
+void beat_init(struct beat *beat, const struct lease *lease,
+	       void (*renew)(struct unit *, int64_t subject, int64_t fence, int64_t lease_ms));
+
+/* When the holder must stop believing, and when the next renewal is due. */
+struct mono_time lease_trusted_until(const struct lease *lease);
+struct mono_time lease_next_beat(const struct lease *lease);
+/* After a beat that did not come through: soon again, but never in a busy loop. */
+struct mono_time lease_beat_again(const struct lease *lease, struct mono_time now);
+
+#endif

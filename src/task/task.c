@@ -1,0 +1,8 @@
+#include "task/task.h"
+
+const char *act_outcome_name(enum act_outcome outcome)
+{
+	static const char *const names[] = {"ok", "failed", "invalid", "unknown", "claim lost"};
+
+	return names[outcome];
+}

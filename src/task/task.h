@@ -1,0 +1,109 @@
+/*
+ * Tasks: pure logic that asks.
+ *
+ * A task is a small state machine in a flat struct (embed `struct task` first). It does no I/O, reads no clock,
+ * draws no random number and knows no threads. Two functions make it:
+ *
+ *   take(task, answer)  takes in an answer and moves on: the only function that changes the task
+ *   ask(task, ask)      says what it wants now: a function of the task alone, so it may be asked again, and
+ *                       a unit that has to be run twice (deadlock, crash of the simulator) is the same unit
+ *
+ *            ┌────────────── COMMIT(unit) ──▶ won | lost | refused | failed | unknown ──┐
+ *   START ──▶ task ───────── ACT(call) ─────▶ ok | failed | invalid | unknown | claim_lost ──▶ task … ──▶ DONE(code)
+ *            └────────────── SLEEP(until) ──▶ woke ─────────────────────────────────────┘
+ *
+ * The struct may be copied with memcpy at any time between two calls (the simulator does): no pointers into
+ * itself; pointers to things that outlive it and never change are fine.
+ *
+ * A wake on `topic` that comes while the task does something else is kept until its next SLEEP, which then
+ * returns at once: reading, then sleeping, loses no change. Only rows survive a restart; tasks do not.
+ */
+#ifndef HX_TASK_TASK_H
+#define HX_TASK_TASK_H
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "db/unit.h"
+
+struct task_kind;
+
+struct task {
+	const struct task_kind *kind;
+	int64_t topic; /* what wakes it; 0: nothing but time. Set before the start, then constant */
+	uint32_t turn; /* rises with each answer taken: an answer to an earlier ask is recognised and dropped */
+	bool woken;    /* a wake came since the last SLEEP ended */
+};
+
+enum act_outcome { ACT_OK, ACT_FAILED, ACT_INVALID, ACT_UNKNOWN, ACT_CLAIM_LOST };
+
+/* The claim under which an action runs. The lane renews it while the action lasts. */
+struct lease {
+	int64_t subject;
+	int64_t fence;     /* 0: no lease */
+	int64_t lease_ms;
+	struct mono_time since; /* before the claim was sent: it is trusted from here on */
+};
+
+struct act_call {
+	const char *action;
+	struct slice input;
+	int64_t key; /* of the logical effect: the same in every repetition */
+	struct lease lease;
+};
+
+enum ask_kind { ASK_COMMIT, ASK_ACT, ASK_SLEEP, ASK_DONE };
+
+struct ask {
+	enum ask_kind kind;
+	struct unit *unit; /* COMMIT: memory given by the caller, filled in by the task */
+	struct act_call act;
+	struct wall_time until; /* SLEEP */
+	enum hx_code code;	/* DONE; what else there is to tell stands in the task itself */
+};
+
+enum answer_kind { ANSWER_START, ANSWER_COMMIT, ANSWER_ACT, ANSWER_WOKE };
+
+struct answer {
+	enum answer_kind kind;
+	/* What a task may not fetch by itself. */
+	struct wall_time now;
+	struct mono_time mono;
+	int64_t id; /* fresh; a task uses it as the op of its next unit */
+	const char *node;
+	/* COMMIT: rows are valid only during the call. */
+	const struct unit_result *result;
+	/* ACT */
+	enum act_outcome outcome;
+	struct slice output;
+};
+
+struct task_kind {
+	const char *name;
+	size_t size;
+	void (*take)(struct task *task, const struct answer *answer);
+	void (*ask)(const struct task *task, struct ask *ask);
+	/* For the simulator: where it stands, in a few words of the domain. */
+	const char *(*where)(const struct task *task);
+	/* For the simulator: everything that decides what it will do, without ops and absolute times. */
+	uint64_t (*fingerprint)(const struct task *task, uint64_t hash);
+};
+
+static inline void task_init(struct task *task, const struct task_kind *kind, int64_t topic)
+{
+	*task = (struct task){.kind = kind, .topic = topic};
+}
+
+/* Gives an answer to the ask of the given turn. A late or doubled answer changes nothing: false. */
+static inline bool task_take(struct task *task, uint32_t turn, const struct answer *answer)
+{
+	if (turn != task->turn)
+		return false;
+	task->turn++;
+	task->kind->take(task, answer);
+	return true;
+}
+
+const char *act_outcome_name(enum act_outcome outcome);
+
+#endif
