@@ -1,0 +1,55 @@
+/*
+ * The janitor: ends claims whose time has passed, so that a crash leaves nothing stuck.
+ *
+ *   START ─▶ SCANNING (a page of stuck claims, by id) ─▶ REVERTING each ─▶ SCANNING the next page … ─▶ DONE
+ *
+ * It works on what it saw: each revert is guarded by the fence of the claim that was past its time, and by
+ * its time again, so neither a new holder nor a late heartbeat is disturbed by an old snapshot. Any number of
+ * janitors may run at once, on any nodes; of those that see the same claim one wins.
+ *
+ * A sweep stops after `budget` claims looked at, and says in `more` whether there was more to do. `now` is the
+ * store's own. Statuses that no rule knows are left alone and counted.
+ */
+#ifndef HX_FLOW_JANITOR_H
+#define HX_FLOW_JANITOR_H
+
+#include "flow/subject.h"
+#include "task/task.h"
+
+#define JANITOR_PAGE 16
+
+/* Immutable while the task lives. */
+struct janitor_rule {
+	int64_t kind;
+	const char *claim_into;
+	const char *revert_to;
+};
+
+struct janitor_rules {
+	size_t n;
+	const struct janitor_rule *rules;
+};
+
+struct janitor {
+	struct task task;
+	const struct janitor_rules *rules;
+	int64_t budget; /* claims left to look at */
+	int64_t reverted;
+	int64_t unruled; /* stuck in a status that no rule covers */
+	bool more;
+	/* private */
+	enum { JANITOR_NEW, JANITOR_SCANNING, JANITOR_REVERTING, JANITOR_DONE } at;
+	enum hx_code code;
+	struct stamp stamp;
+	int64_t cursor;
+	size_t page_n, page_at;
+	struct {
+		int64_t subject;
+		int64_t fence;
+		const struct janitor_rule *rule;
+	} page[JANITOR_PAGE];
+};
+
+void janitor_init(struct janitor *j, const struct janitor_rules *rules, int64_t budget);
+
+#endif

@@ -1,0 +1,247 @@
+/*
+ * The statements behind subject.h. Each guard stands on a line of its own: tests/mutants removes them one by
+ * one (the lines marked "mutant:") and the simulator must notice.
+ */
+#include "flow/subject.h"
+
+/*
+ * What every change of status writes. Parameters 1 to 7 are the same in all of them:
+ *   ?1 to   ?2 from   ?3 version or fence   ?4 op   ?5 at   ?6 node   ?7 id
+ * The link is history_link_text() in SQL. The fence is passed in because a claim raises it.
+ */
+#define CHANGE(fence)                                                                                                  \
+	"UPDATE subject SET status = ?1, version = version + 1, op = ?4, updated_at = ?5, seq = seq + 1,"              \
+	" head = hx_chain(head, id || '|' || (seq + 1) || '|' || ?2 || '|' || ?1 || '|' || (version + 1) || '|' || "   \
+	"(" fence ") || '|' || ?4 || '|' || ?5 || '|' || ?6)"
+
+#define FREED ", owner = NULL, until = NULL"
+
+/* clang-format off: a line is a guard */
+
+static const struct db_stmt stmt_create = {
+	.name = "subject_create",
+	.sql = "INSERT INTO subject (id, kind, status, version, op, fence, updated_at, seq, head)"
+	       " VALUES (?1, ?2, ?3, 1, ?4, 0, ?5, 1,"
+	       " hx_chain(NULL, ?1 || '|1||' || ?3 || '|1|0|' || ?4 || '|' || ?5 || '|' || ?6))"
+	       " ON CONFLICT DO NOTHING RETURNING id",
+	.set_sql = "WITH made AS (INSERT INTO subject (id, kind, status, version, op, fence, updated_at, seq, head)"
+		   " SELECT p1, p2, p3, 1, p4, 0, p5, 1,"
+		   " hx_chain(NULL, p1 || '|1||' || p3 || '|1|0|' || p4 || '|' || p5 || '|' || p6)"
+		   " FROM {u} ORDER BY p1 ON CONFLICT DO NOTHING RETURNING id, op)"
+		   " SELECT u.ord, made.id FROM made JOIN {u} ON made.id = u.p1 AND made.op = u.p4",
+	.in = "iitiit",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_transition = {
+	.name = "subject_transition",
+	.sql = CHANGE("fence")
+	       "{from} WHERE id = ?7"
+	       " AND status = ?2"
+	       " AND version = ?3" /* mutant: transition-version */
+	       " AND owner IS NULL"
+	       " RETURNING {ord}version, fence",
+	.in = "ttiiiti",
+	.out = "ii",
+};
+
+static const struct db_stmt stmt_claim = {
+	.name = "subject_claim",
+	.sql = CHANGE("fence + 1")
+	       ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8"
+	       "{from} WHERE id = ?7"
+	       " AND status = ?2"
+	       " AND version = ?3"
+	       " RETURNING {ord}version, fence",
+	.in = "ttiiitii",
+	.out = "ii",
+};
+
+static const struct db_stmt stmt_finish = {
+	.name = "subject_finish",
+	.sql = CHANGE("fence") FREED
+	       "{from} WHERE id = ?7"
+	       " AND status = ?2"
+	       " AND fence = ?3" /* mutant: finish-fence */
+	       " RETURNING {ord}version, fence",
+	.in = "ttiiiti",
+	.out = "ii",
+};
+
+static const struct db_stmt stmt_release = {
+	.name = "subject_release",
+	.sql = CHANGE("fence") FREED
+	       "{from} WHERE id = ?7"
+	       " AND status = ?2"
+	       " AND fence = ?3" /* mutant: release-fence */
+	       " RETURNING {ord}version, fence",
+	.in = "ttiiiti",
+	.out = "ii",
+};
+
+static const struct db_stmt stmt_revert = {
+	.name = "subject_revert",
+	.sql = CHANGE("fence") FREED
+	       "{from} WHERE id = ?7"
+	       " AND status = ?2"
+	       " AND until <= hx_now_ms()" /* mutant: revert-until */
+	       " AND fence = ?3" /* mutant: revert-fence */
+	       " RETURNING {ord}version, fence",
+	.in = "ttiiiti",
+	.out = "ii",
+};
+
+static const struct db_stmt stmt_heartbeat = {
+	.name = "subject_heartbeat",
+	.sql = "UPDATE subject SET until = hx_now_ms() + ?2"
+	       "{from} WHERE id = ?3"
+	       " AND owner IS NOT NULL"
+	       " AND fence = ?1" /* mutant: heartbeat-fence */
+	       " RETURNING {ord}fence",
+	.in = "iii",
+	.out = "i",
+};
+
+/* Behind a change of status in the same unit: the row as it has just become. */
+static const struct db_stmt stmt_history = {
+	.name = "subject_history",
+	.sql = "INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
+	       " SELECT id, seq, ?2, status, version, fence, op, ?3, updated_at, head FROM subject{join}"
+	       " WHERE id = ?1",
+	.in = "itt",
+	.out = "",
+};
+
+static const struct db_stmt stmt_read = {
+	.name = "subject_read",
+	.sql = "SELECT {ord}status, version, fence, until FROM subject{join} WHERE id = ?1",
+	.in = "i",
+	.out = "tiii",
+};
+
+static const struct db_stmt stmt_look_up = {
+	.name = "subject_look_up",
+	.sql = "SELECT {ord}version, fence FROM history{join} WHERE subject = ?1 AND op = ?2",
+	.in = "ii",
+	.out = "ii",
+};
+
+static const struct db_stmt stmt_scan_stuck = {
+	.name = "subject_scan_stuck",
+	.sql = "SELECT id, kind, status, fence FROM subject"
+	       " WHERE owner IS NOT NULL AND until <= hx_now_ms() AND id > ?1 ORDER BY id LIMIT ?2",
+	.in = "ii",
+	.out = "iiti",
+};
+
+static const struct db_stmt stmt_read_history = {
+	.name = "subject_read_history",
+	.sql = "SELECT seq, from_status, to_status, version, fence, op, node, at, hash FROM history"
+	       " WHERE subject = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+	.in = "iii",
+	.out = "ittiiitib",
+};
+
+static const struct db_stmt stmt_read_head = {
+	.name = "subject_read_head",
+	.sql = "SELECT {ord}seq, head FROM subject{join} WHERE id = ?1",
+	.in = "i",
+	.out = "ib",
+};
+
+/* clang-format on */
+
+static void add_history(struct unit *unit, const struct stamp *stamp, int64_t subject, const char *from)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_history, db_int(subject), db_str(from), db_str(stamp->node));
+}
+
+/* The guarded write, its history row in the same unit, and a wake for whoever watches the subject. */
+static void add_change(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp,
+		       const struct move *move, int64_t guard)
+{
+	unit_touch(unit, move->subject);
+	UNIT_ADD(unit, UNIT_VERDICT, stmt, db_str(move->to), db_str(move->from), db_int(guard), db_int(stamp->op),
+		 db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject));
+	add_history(unit, stamp, move->subject, move->from); /* mutant: history-outside-unit */
+	unit_wake(unit, move->subject);
+}
+
+void subject_create(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t kind, const char *status)
+{
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(subject), db_int(kind), db_str(status), db_int(stamp->op),
+		 db_int(stamp->at.ms), db_str(stamp->node));
+	add_history(unit, stamp, subject, "");
+	unit_wake(unit, subject);
+}
+
+void subject_transition(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version)
+{
+	add_change(unit, &stmt_transition, stamp, move, version);
+}
+
+void subject_claim(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
+		   int64_t lease_ms)
+{
+	unit_touch(unit, move->subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_claim, db_str(move->to), db_str(move->from), db_int(version),
+		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(lease_ms));
+	add_history(unit, stamp, move->subject, move->from);
+	unit_wake(unit, move->subject);
+}
+
+void subject_finish(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence)
+{
+	add_change(unit, &stmt_finish, stamp, move, fence);
+}
+
+void subject_release(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence)
+{
+	add_change(unit, &stmt_release, stamp, move, fence);
+}
+
+void subject_revert(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence)
+{
+	add_change(unit, &stmt_revert, stamp, move, fence);
+}
+
+void subject_heartbeat(struct unit *unit, int64_t subject, int64_t fence, int64_t lease_ms)
+{
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_heartbeat, db_int(fence), db_int(lease_ms), db_int(subject));
+}
+
+void subject_read(struct unit *unit, int64_t subject)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_int(subject));
+}
+
+void subject_look_up(struct unit *unit, int64_t subject, int64_t op)
+{
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_look_up, db_int(subject), db_int(op));
+	unit_wake(unit, subject);
+}
+
+void subject_scan_stuck(struct unit *unit, int64_t after, int64_t limit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_stuck, db_int(after), db_int(limit));
+}
+
+void subject_read_history(struct unit *unit, int64_t subject, int64_t after, int64_t limit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_history, db_int(subject), db_int(after), db_int(limit));
+}
+
+void subject_read_head(struct unit *unit, int64_t subject)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_head, db_int(subject));
+}
+
+void history_link_text(const struct history_row *row, struct strbuf *out)
+{
+	strbuf_addf(out, "%lld|%lld|%.*s|%.*s|%lld|%lld|%lld|%lld|%.*s", (long long)row->subject, (long long)row->seq,
+		    SLICE_ARGS(row->from), SLICE_ARGS(row->to), (long long)row->version, (long long)row->fence,
+		    (long long)row->op, (long long)row->at, SLICE_ARGS(row->node));
+}

@@ -1,0 +1,81 @@
+/*
+ * The subject: a row with a status, a version and, while somebody works on it, a claim. This file has all the
+ * statements that change one; everything else in the engine goes through these builders.
+ *
+ *                    subject_transition  (status, version)
+ *              ┌──────────────────────────────────────────────────┐
+ *              │                                                  ▼
+ *   create ──▶ A ── subject_claim (status, version) ──▶ CLAIMED ── subject_finish (fence) ──▶ B
+ *              ▲    owner, fence+1, until               │  ▲ │
+ *              │                                        │  └─┘ subject_heartbeat (fence): until only
+ *              ├──── subject_release (fence) ───────────┤
+ *              └──── subject_revert  (fence, until past)┘
+ *
+ * Invariants (the simulator checks each of them on every edge):
+ *  S1  Every change of status is one guarded write; its row count is the verdict. It raises the version by 1,
+ *      carries the op of its unit and writes one history row in the same unit.
+ *  S2  The fence rises with each claim and never falls, so no two holders ever have the same one.
+ *  S3  Finish, release, revert and heartbeat are guarded by the fence: from a stale holder they change nothing.
+ *  S4  owner and until are set exactly while the subject is claimed.
+ *  S5  history.seq has no gaps, and head = sha256(previous head || the text of the row), so the last head
+ *      vouches for all rows.
+ */
+#ifndef HX_FLOW_SUBJECT_H
+#define HX_FLOW_SUBJECT_H
+
+#include "base/clock.h"
+#include "db/unit.h"
+
+/* Who writes, when, in which unit. */
+struct stamp {
+	int64_t op;
+	struct wall_time at;
+	const char *node;
+};
+
+/* The change asked for. Texts are borrowed until the unit is answered. */
+struct move {
+	int64_t subject;
+	const char *from;
+	const char *to;
+};
+
+/* A new subject in its first status, version 1. LOST when the id exists already. */
+void subject_create(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t kind, const char *status);
+/* Not out of a claim: only its holder or the janitor end one. Row of line 0: version reached, fence. */
+void subject_transition(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version);
+/* Row of line 0: version reached, fence. The claim lasts lease_ms from the moment of the write. */
+void subject_claim(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
+		   int64_t lease_ms);
+void subject_finish(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence);
+void subject_release(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence);
+/* A janitor's release: only while the claim it saw is still there and past its time. */
+void subject_revert(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence);
+/* Writes neither version nor history; the op is not recorded. */
+void subject_heartbeat(struct unit *unit, int64_t subject, int64_t fence, int64_t lease_ms);
+
+/* Reads. Row: status, version, fence, until (NULL when not claimed). No row: there is no such subject. */
+void subject_read(struct unit *unit, int64_t subject);
+/*
+ * Was this op's write on the subject won? Holds the subject still, so that on PostgreSQL a commit whose answer
+ * was lost has ended, either way, before the question is answered. Row: version, fence.
+ * Wakes the subject's watchers: the wake of the lost commit may have come before the commit itself.
+ */
+void subject_look_up(struct unit *unit, int64_t subject, int64_t op);
+/* Claims past their time, by id from `after` on, at most `limit`. Row: id, kind, status, fence. */
+void subject_scan_stuck(struct unit *unit, int64_t after, int64_t limit);
+/* History by seq from `after` on. Row: seq, from, to, version, fence, op, node, at, hash. */
+void subject_read_history(struct unit *unit, int64_t subject, int64_t after, int64_t limit);
+/* Row: seq, head. */
+void subject_read_head(struct unit *unit, int64_t subject);
+
+/* The text of a history row, as the chain hashes it. */
+struct history_row {
+	int64_t subject, seq;
+	struct slice from, to;
+	int64_t version, fence, op, at;
+	struct slice node;
+};
+void history_link_text(const struct history_row *row, struct strbuf *out);
+
+#endif
