@@ -1,0 +1,362 @@
+/* See explore.h. */
+#include "sim/explore.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "sim/invariant.h"
+
+#define UNLIMITED UINT_MAX /* steps left, when their number does not matter: a state seen once is done with */
+
+/* ---- states seen ---- */
+
+struct seen {
+	uint64_t hash; /* 0: empty slot */
+	double schedules;
+	unsigned left; /* steps that were left when it was looked at */
+};
+
+struct seen_table {
+	struct seen *slots;
+	size_t n, capacity;
+};
+
+static struct seen *seen_slot(const struct seen_table *table, uint64_t hash)
+{
+	size_t i = hash & (table->capacity - 1);
+
+	while (table->slots[i].hash && table->slots[i].hash != hash)
+		i = (i + 1) & (table->capacity - 1);
+	return &table->slots[i];
+}
+
+static void seen_grow(struct seen_table *table)
+{
+	struct seen_table bigger = {.capacity = table->capacity ? 2 * table->capacity : 1 << 16};
+
+	bigger.slots = calloc(bigger.capacity, sizeof *bigger.slots);
+	ASSERT(bigger.slots);
+	for (size_t i = 0; i < table->capacity; i++)
+		if (table->slots[i].hash)
+			*seen_slot(&bigger, table->slots[i].hash) = table->slots[i];
+	bigger.n = table->n;
+	free(table->slots);
+	*table = bigger;
+}
+
+static struct seen *seen_find(struct seen_table *table, uint64_t hash)
+{
+	if (2 * (table->n + 1) > table->capacity)
+		seen_grow(table);
+	return seen_slot(table, hash ? hash : 1);
+}
+
+/* ---- one walk ---- */
+
+struct walk {
+	struct sim sim;
+	struct seen_table seen;
+	uint64_t states_max;
+	struct explore_report report;
+	bool overflow;
+	struct sim_edge path[EXPLORE_DEPTH_MAX];
+	unsigned path_n;
+};
+
+static void take_back(struct sim *sim, const struct sim_state *state)
+{
+	sim_script(sim, "ROLLBACK TO edge; RELEASE edge");
+	sim_restore(sim, state);
+}
+
+static bool nothing_goes_on(const struct sim_edge *edges, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (sim_edge_is_progress(edges[i]))
+			return false;
+	return true;
+}
+
+static bool go_down(struct walk *walk, unsigned left, double *ret_schedules);
+
+/* Takes every edge in turn, and takes it back. False: broken, with the path to it in walk->path. */
+static bool try_edges(struct walk *walk, const struct sim_edge *edges, size_t n, unsigned left, double *schedules)
+{
+	struct sim_state *state = malloc(sizeof *state);
+	bool held = true;
+
+	ASSERT(state);
+	*state = walk->sim.state;
+	for (size_t i = 0; i < n && held; i++) {
+		unsigned left_below = left == UNLIMITED ? UNLIMITED : left - 1;
+		double below = 0;
+
+		ASSERT(walk->path_n < EXPLORE_DEPTH_MAX);
+		walk->path[walk->path_n++] = edges[i];
+		walk->report.edges++;
+		sim_script(&walk->sim, "SAVEPOINT edge");
+		held = sim_take(&walk->sim, edges[i]) && go_down(walk, left_below, &below);
+		if (!held)
+			break;
+		*schedules += below;
+		take_back(&walk->sim, state);
+		walk->path_n--;
+	}
+	free(state);
+	return held;
+}
+
+static bool go_down(struct walk *walk, unsigned left, double *ret_schedules)
+{
+	struct sim_edge edges[SIM_EDGES_MAX];
+	uint64_t hash = sim_hash(&walk->sim);
+	struct seen *seen = seen_find(&walk->seen, hash);
+	double schedules = 0;
+	size_t n;
+
+	if (seen->hash && seen->left >= left) {
+		*ret_schedules = seen->schedules; /* 0 while it is still being looked at: a loop */
+		return true;
+	}
+	if (!seen->hash) {
+		walk->seen.n++;
+		walk->report.states++;
+	}
+	*seen = (struct seen){.hash = hash ? hash : 1, .left = left};
+	if (walk->path_n > walk->report.longest)
+		walk->report.longest = walk->path_n;
+	if (walk->report.states > walk->states_max) {
+		walk->overflow = true;
+		return false;
+	}
+	n = sim_edges(&walk->sim, edges);
+	if (nothing_goes_on(edges, n)) {
+		walk->report.quiet++;
+		invariant_quiet(&walk->sim);
+		if (walk->sim.violation[0])
+			return false;
+	}
+	if (left == 0)
+		return true;
+	if (!try_edges(walk, edges, n, left, &schedules))
+		return false;
+	*ret_schedules = schedules > 0 ? schedules : 1;
+	seen_find(&walk->seen, hash)->schedules = *ret_schedules;
+	return true;
+}
+
+/* A whole walk of at most `limit` steps from a fresh start. */
+static bool walk_from_start(struct walk *walk, const struct sim_scenario *scenario, unsigned limit, uint64_t states_max)
+{
+	struct hx_error err;
+	bool held;
+
+	memset(walk, 0, sizeof *walk);
+	walk->states_max = states_max;
+	if (sim_open(&walk->sim, scenario, &err)) {
+		snprintf(walk->sim.violation, sizeof walk->sim.violation, "%s", err.detail);
+		return false;
+	}
+	held = walk->sim.violation[0] == '\0' && go_down(walk, limit, &walk->report.schedules);
+	walk->report.crash_points = walk->sim.crash_points;
+	return held;
+}
+
+static void walk_release(struct walk *walk)
+{
+	sim_close(&walk->sim);
+	free(walk->seen.slots);
+}
+
+/* ---- telling a schedule ---- */
+
+static void tell_rows(struct sim *sim, struct strbuf *words)
+{
+	for (unsigned i = 1; i <= sim->scenario->subjects_n; i++) {
+		struct sim_row row;
+
+		if (sim_read_row(sim, i, &row))
+			strbuf_addf(words, "%ssubject %u is %s, version %lld, fence %lld%s", i > 1 ? "; " : "", i,
+				    row.status, (long long)row.version, (long long)row.fence,
+				    row.claimed && row.until <= sim->state.now.ms ? ", its time is over" : "");
+	}
+}
+
+/* Walks along the given edges, leaving out those that cannot be taken. Returns whether something broke. */
+static bool replay(const struct sim_scenario *scenario, const struct sim_edge *path, unsigned n, struct strbuf *words,
+		   char violation[512])
+{
+	struct sim *sim = malloc(sizeof *sim);
+	struct sim_edge edges[SIM_EDGES_MAX];
+	struct hx_error err;
+	unsigned step = 0;
+
+	ASSERT(sim);
+	if (sim_open(sim, scenario, &err)) {
+		snprintf(violation, 512, "%s", err.detail);
+		free(sim);
+		return true;
+	}
+	for (unsigned i = 0; i < n && !sim->violation[0]; i++) {
+		char what[SIM_WORDS_BYTES];
+		size_t edges_n = sim_edges(sim, edges), e = 0;
+
+		while (e < edges_n && memcmp(&edges[e], &path[i], sizeof path[i]) != 0)
+			e++;
+		if (e == edges_n)
+			continue;
+		sim_describe(sim, path[i], what);
+		(void)sim_take(sim, path[i]); /* what broke stands in sim->violation */
+		if (words) {
+			strbuf_addf(words, "  %2u. %s\n      → ", ++step, what);
+			tell_rows(sim, words);
+			strbuf_add_char(words, '\n');
+		}
+		if (!sim->violation[0] && nothing_goes_on(edges, sim_edges(sim, edges)))
+			invariant_quiet(sim);
+	}
+	snprintf(violation, 512, "%s", sim->violation);
+	sim_close(sim);
+	free(sim);
+	return violation[0] != '\0';
+}
+
+static void tell(const struct sim_scenario *scenario, const struct sim_edge *path, unsigned n, struct strbuf *words)
+{
+	char violation[512];
+
+	strbuf_addf(words, "counterexample in \"%s\", %u steps:\n", scenario->name, n);
+	(void)replay(scenario, path, n, words, violation);
+	strbuf_addf(words, "  broken: %s\n", violation);
+}
+
+bool explore_all(const struct sim_scenario *scenario, uint64_t states_max, struct explore_report *ret_report,
+		 struct strbuf *words)
+{
+	struct walk *walk = malloc(sizeof *walk);
+	bool held;
+
+	ASSERT(walk);
+	held = walk_from_start(walk, scenario, UNLIMITED, states_max);
+	*ret_report = walk->report;
+	if (!held && walk->overflow)
+		strbuf_addf(words, "\"%s\" has more than %llu states\n", scenario->name,
+			    (unsigned long long)states_max);
+	for (unsigned limit = 0; !held && !walk->overflow && limit < EXPLORE_DEPTH_MAX; limit++) {
+		walk_release(walk);
+		if (!walk_from_start(walk, scenario, limit, UINT64_MAX)) {
+			tell(scenario, walk->path, walk->path_n, words);
+			break;
+		}
+	}
+	walk_release(walk);
+	free(walk);
+	return held;
+}
+
+/* ---- random ---- */
+
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+/* Crashes, lapses and lost answers are rare next to work, or nothing would ever get done. */
+static struct sim_edge choose(const struct sim_edge *edges, size_t n, uint64_t *random)
+{
+	struct sim_edge edge = edges[next_random(random) % n];
+
+	for (int again = 0; again < 4 && !sim_edge_is_progress(edge); again++)
+		edge = edges[next_random(random) % n];
+	return edge;
+}
+
+static bool random_run(struct walk *walk, unsigned steps, uint64_t *random, struct strbuf *trace)
+{
+	struct sim_edge edges[SIM_EDGES_MAX];
+	char what[SIM_WORDS_BYTES];
+
+	while (walk->path_n < steps && walk->path_n < EXPLORE_DEPTH_MAX && !walk->sim.violation[0]) {
+		size_t n = sim_edges(&walk->sim, edges);
+
+		if (nothing_goes_on(edges, n))
+			invariant_quiet(&walk->sim);
+		if (n == 0 || walk->sim.violation[0])
+			break;
+
+		struct sim_edge edge = choose(edges, n, random);
+
+		if (trace) {
+			sim_describe(&walk->sim, edge, what);
+			strbuf_addf(trace, "%s\n", what);
+		}
+		walk->path[walk->path_n++] = edge;
+		walk->report.edges++;
+		(void)sim_take(&walk->sim, edge); /* what broke stands in sim.violation */
+	}
+	if (trace)
+		strbuf_addf(trace, "= %016llx\n", (unsigned long long)sim_hash(&walk->sim));
+	return walk->sim.violation[0] == '\0';
+}
+
+/* Leaves out as many steps as can be left out. */
+static unsigned shrink(const struct sim_scenario *scenario, struct sim_edge *path, unsigned n)
+{
+	char violation[512];
+
+	for (unsigned chunk = n / 2; chunk >= 1; chunk /= 2)
+		for (unsigned at = 0; at + chunk <= n;) {
+			struct sim_edge shorter[EXPLORE_DEPTH_MAX];
+
+			memcpy(shorter, path, at * sizeof *path);
+			memcpy(shorter + at, path + at + chunk, (n - at - chunk) * sizeof *path);
+			if (replay(scenario, shorter, n - chunk, /* words= */ NULL, violation)) {
+				n -= chunk;
+				memcpy(path, shorter, n * sizeof *path);
+			} else {
+				at += chunk;
+			}
+		}
+	return n;
+}
+
+bool explore_random(const struct sim_scenario *scenario, uint64_t seed, unsigned runs, unsigned steps,
+		    struct explore_report *ret_report, struct strbuf *trace, struct strbuf *words)
+{
+	struct walk *walk = malloc(sizeof *walk);
+	struct explore_report report = {0};
+	bool held = true;
+
+	ASSERT(walk);
+	for (unsigned run = 0; run < runs && held; run++) {
+		uint64_t random = hash_mix(seed, run);
+		struct hx_error err;
+
+		memset(walk, 0, sizeof *walk);
+		if (sim_open(&walk->sim, scenario, &err)) {
+			strbuf_addf(words, "%s\n", err.detail);
+			held = false;
+			break;
+		}
+		held = random_run(walk, steps, &random, trace);
+		report.edges += walk->report.edges;
+		report.crash_points += walk->sim.crash_points;
+		report.schedules++;
+		if (walk->path_n > report.longest)
+			report.longest = walk->path_n;
+		if (!held) {
+			strbuf_addf(words, "seed %llu, run %u: ", (unsigned long long)seed, run);
+			tell(scenario, walk->path, shrink(scenario, walk->path, walk->path_n), words);
+		}
+		sim_close(&walk->sim);
+	}
+	*ret_report = report;
+	free(walk);
+	return held;
+}

@@ -1,0 +1,37 @@
+/*
+ * Walking through a scenario's worlds: all of them within its bounds, or many at random.
+ *
+ * Exhaustive: depth first, taking back by savepoint, merging states by hash. When an invariant breaks, the walk is
+ * repeated with a growing limit on its length, so the schedule that is printed is a shortest one.
+ * Random: a seed decides every choice. When an invariant breaks, steps are left out as long as it still breaks.
+ */
+#ifndef HX_SIM_EXPLORE_H
+#define HX_SIM_EXPLORE_H
+
+#include "sim/sim.h"
+
+#define EXPLORE_DEPTH_MAX 400
+
+struct explore_report {
+	uint64_t states;       /* distinct */
+	uint64_t edges;	       /* taken, each with all checks */
+	uint64_t crash_points; /* edges among them at which a node was killed */
+	uint64_t quiet;	       /* states in which nothing could go on but time */
+	double schedules;      /* different ways from the start to an end, counting none twice through a loop */
+	unsigned longest;
+};
+
+/*
+ * True: every invariant held in every state within the bounds. False: *words tells the shortest schedule that
+ * breaks one. More than states_max states is an error of the scenario and is told as such, false.
+ */
+bool explore_all(const struct sim_scenario *scenario, uint64_t states_max, struct explore_report *ret_report,
+		 struct strbuf *words);
+/*
+ * `runs` walks of at most `steps` edges. trace (may be NULL) gets every step in words. False: *words tells the
+ * seed, the run and a schedule from which no step can be left out.
+ */
+bool explore_random(const struct sim_scenario *scenario, uint64_t seed, unsigned runs, unsigned steps,
+		    struct explore_report *ret_report, struct strbuf *trace, struct strbuf *words);
+
+#endif

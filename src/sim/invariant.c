@@ -1,0 +1,310 @@
+/* The invariants of invariant.h, read off the rows, the history and the units themselves. */
+#include "sim/invariant.h"
+
+#include <stdio.h>
+
+#include "base/hash.h"
+#include "flow/janitor.h"
+#include "flow/subject.h"
+#include "flow/watch.h"
+
+static const struct db_stmt stmt_rows = {
+	.name = "sim_rows",
+	.sql = "SELECT id, status, version, fence, owner, until, seq, head FROM subject ORDER BY id",
+	.in = "",
+	.out = "itiitiib",
+};
+
+static const struct db_stmt stmt_row = {
+	.name = "sim_row",
+	.sql = "SELECT id, status, version, fence, owner, until, seq, head FROM subject WHERE id = ?1",
+	.in = "i",
+	.out = "itiitiib",
+};
+
+static const struct db_stmt stmt_history_count = {
+	.name = "sim_history_count",
+	.sql = "SELECT count(*) FROM history",
+	.in = "",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_of_op = {
+	.name = "sim_history_of_op",
+	.sql = "SELECT version, fence, to_status FROM history WHERE subject = ?1 AND op = ?2",
+	.in = "ii",
+	.out = "iit",
+};
+
+static void fill_row(const struct db_rows *rows, size_t i, struct sim_row *row)
+{
+	struct slice status = db_cell(rows, i, 1)->s, head = db_cell(rows, i, 7)->s;
+
+	*row = (struct sim_row){
+		.id = db_cell(rows, i, 0)->i,
+		.version = db_cell(rows, i, 2)->i,
+		.fence = db_cell(rows, i, 3)->i,
+		.claimed = db_cell(rows, i, 4)->type != DB_NULL,
+		.has_until = db_cell(rows, i, 5)->type != DB_NULL,
+		.until = db_cell(rows, i, 5)->type != DB_NULL ? db_cell(rows, i, 5)->i : 0,
+		.seq = db_cell(rows, i, 6)->i,
+	};
+	snprintf(row->status, sizeof row->status, "%.*s", SLICE_ARGS(status));
+	ASSERT(head.n == sizeof row->head);
+	memcpy(row->head, head.p, head.n);
+}
+
+bool sim_read_row(struct sim *sim, int64_t subject, struct sim_row *ret_row)
+{
+	struct unit unit;
+
+	unit_init(&unit, 0);
+	UNIT_ADD(&unit, UNIT_ANY, &stmt_row, db_int(subject));
+
+	struct unit_result result = sim_run_unit(sim, &unit);
+
+	if (result.verdict != UNIT_WON || result.rows[0].n == 0)
+		return false;
+	fill_row(&result.rows[0], 0, ret_row);
+	return true;
+}
+
+uint64_t sim_hash_tables(struct sim *sim)
+{
+	struct unit unit;
+	uint64_t hash = 1;
+
+	unit_init(&unit, 0);
+	unit_add(&unit, UNIT_ANY, &stmt_rows, 0, NULL);
+	unit_add(&unit, UNIT_ANY, &stmt_history_count, 0, NULL);
+
+	struct unit_result result = sim_run_unit(sim, &unit);
+
+	for (int line = 0; line < 2; line++)
+		for (size_t i = 0; i < result.rows[line].n * result.rows[line].columns; i++) {
+			const struct db_value *v = &result.rows[line].cells[i];
+
+			hash = hash_mix(hash, v->type);
+			if (v->type == DB_INT)
+				hash = hash_mix(hash, (uint64_t)v->i);
+			else if (v->type != DB_NULL)
+				hash = hash_bytes(hash, v->s.p, v->s.n);
+		}
+	return hash;
+}
+
+void invariant_before_unit(struct sim *sim, const struct unit *unit, struct sim_before *ret_before)
+{
+	*ret_before = (struct sim_before){0};
+	if (unit->subjects_n)
+		(void)sim_read_row(sim, unit->subjects[0], &ret_before->row); /* no row: stays all zero */
+	ret_before->tables = sim_hash_tables(sim);
+}
+
+static bool is(const struct unit *unit, const char *name)
+{
+	return strcmp(unit->lines[0].stmt->name, name) == 0;
+}
+
+/* I2: what a unit won, it won on the row as it was. */
+static void check_belief(struct sim *sim, const struct unit *unit, const struct sim_row *row)
+{
+	const struct db_value *params = unit->lines[0].params;
+	bool by_version = is(unit, "subject_transition") || is(unit, "subject_claim");
+	bool by_fence = is(unit, "subject_finish") || is(unit, "subject_release") || is(unit, "subject_revert");
+	bool beat = is(unit, "subject_heartbeat");
+	const char *what = unit->lines[0].stmt->name + strlen("subject_");
+	int64_t fence = beat ? params[0].i : params[2].i;
+
+	if (by_version && row->version != params[2].i)
+		sim_violate(sim, "I2: a %s based on version %lld won over version %lld", what, (long long)params[2].i,
+			    (long long)row->version);
+	if ((by_fence || beat) && row->fence != fence)
+		sim_violate(sim, "I2: a stale %s with fence %lld changed the claim with fence %lld", what,
+			    (long long)fence, (long long)row->fence);
+	if ((by_fence || beat) && !row->claimed)
+		sim_violate(sim, "I2: a %s won although nothing was claimed", what);
+	if (is(unit, "subject_revert") && row->until > sim->clock.wall.ms)
+		sim_violate(sim, "I2: a janitor ended a claim whose time had not passed");
+}
+
+void invariant_after_unit(struct sim *sim, const struct unit *unit, const struct sim_before *before,
+			  enum unit_verdict verdict)
+{
+	if (unit->lines_n == 0)
+		return;
+	if (verdict == UNIT_WON)
+		check_belief(sim, unit, &before->row);
+	else if (sim_hash_tables(sim) != before->tables)
+		sim_violate(sim, "I4: a unit that was %s left something behind", unit_verdict_name(verdict));
+}
+
+void invariant_acknowledged(struct sim *sim, const struct unit *unit, const struct unit_result *result)
+{
+	struct unit look;
+
+	if (unit->lines_n == 0 || unit->lines[0].rule != UNIT_VERDICT || is(unit, "subject_heartbeat"))
+		return;
+	unit_init(&look, 0);
+	UNIT_ADD(&look, UNIT_ANY, &stmt_of_op, db_int(unit->subjects[0]), db_int(unit->op));
+
+	struct unit_result found = sim_run_unit(sim, &look);
+
+	if (found.rows[0].n != 1)
+		sim_violate(sim, "I5: a %s was acknowledged and is not in the history",
+			    unit->lines[0].stmt->name + strlen("subject_"));
+	else if (db_cell(&found.rows[0], 0, 0)->i != db_cell(&result->rows[0], 0, 0)->i ||
+		 db_cell(&found.rows[0], 0, 1)->i != db_cell(&result->rows[0], 0, 1)->i)
+		sim_violate(sim, "I5: the history tells another version or fence than was acknowledged");
+}
+
+void invariant_act_started(struct sim *sim, const struct lease *lease)
+{
+	struct sim_state *state = &sim->state;
+
+	for (unsigned i = 0; i < state->acts_n; i++)
+		if (state->acts[i].subject == lease->subject && state->acts[i].fence == lease->fence)
+			sim_violate(sim, "I1: two holders with fence %lld", (long long)lease->fence);
+	ASSERT(state->acts_n < SIM_ACTS_MAX);
+	state->acts[state->acts_n].subject = lease->subject;
+	state->acts[state->acts_n++].fence = lease->fence;
+}
+
+/* One history row against its predecessor: gaps, version, chain. */
+static void check_link(struct sim *sim, int64_t subject, const struct db_rows *rows, size_t i, uint8_t head[SHA256_BYTES])
+{
+	struct history_row row = {
+		.subject = subject,
+		.seq = db_cell(rows, i, 0)->i,
+		.from = db_cell(rows, i, 1)->s,
+		.to = db_cell(rows, i, 2)->s,
+		.version = db_cell(rows, i, 3)->i,
+		.fence = db_cell(rows, i, 4)->i,
+		.op = db_cell(rows, i, 5)->i,
+		.node = db_cell(rows, i, 6)->s,
+		.at = db_cell(rows, i, 7)->i,
+	};
+	struct slice hash = db_cell(rows, i, 8)->s;
+	struct strbuf text;
+
+	strbuf_init(&text, 4096);
+	history_link_text(&row, &text);
+	sha256_pair(slice_of(head, i ? SHA256_BYTES : 0), strbuf_slice(&text), head);
+	strbuf_release(&text);
+	if (row.seq != (int64_t)i + 1)
+		sim_violate(sim, "I5: the history of subject %lld has a gap before seq %lld", (long long)subject,
+			    (long long)row.seq);
+	if (!slice_eq(hash, slice_of(head, SHA256_BYTES)))
+		sim_violate(sim, "I5: the chain of subject %lld breaks at seq %lld", (long long)subject,
+			    (long long)row.seq);
+	if (i && row.fence < db_cell(rows, i - 1, 4)->i)
+		sim_violate(sim, "I1: the fence of subject %lld fell", (long long)subject);
+	if (i && row.version != db_cell(rows, i - 1, 3)->i + 1)
+		sim_violate(sim, "I5: the version of subject %lld did not rise by one", (long long)subject);
+	if (i && !slice_eq(row.from, db_cell(rows, i - 1, 2)->s))
+		sim_violate(sim, "I5: the history of subject %lld does not join up at seq %lld", (long long)subject,
+			    (long long)row.seq);
+}
+
+static void check_history(struct sim *sim, const struct sim_row *row)
+{
+	struct unit unit;
+	uint8_t head[SHA256_BYTES] = {0};
+
+	unit_init(&unit, 0);
+	subject_read_history(&unit, row->id, /* after= */ 0, /* limit= */ 1000);
+
+	struct unit_result result = sim_run_unit(sim, &unit);
+	const struct db_rows *rows = &result.rows[0];
+
+	for (size_t i = 0; i < rows->n; i++)
+		check_link(sim, row->id, rows, i, head);
+	if ((int64_t)rows->n != row->seq || memcmp(head, row->head, sizeof head) != 0)
+		sim_violate(sim, "I5: subject %lld has %zu history rows and is at seq %lld, or its head is another",
+			    (long long)row->id, rows->n, (long long)row->seq);
+	else if (db_cell(rows, rows->n - 1, 3)->i != row->version || !slice_is(db_cell(rows, rows->n - 1, 2)->s, row->status))
+		sim_violate(sim, "I5: the last history row of subject %lld is not what the subject is", (long long)row->id);
+}
+
+void invariant_rows(struct sim *sim)
+{
+	const char *claim_status = sim->scenario->claim_status;
+
+	for (unsigned i = 1; i <= sim->scenario->subjects_n; i++) {
+		struct sim_row row;
+
+		if (!sim_read_row(sim, i, &row)) {
+			sim_violate(sim, "I5: subject %u is gone", i);
+			return;
+		}
+		if (row.claimed != row.has_until ||
+		    row.claimed != (claim_status && strcmp(row.status, claim_status) == 0))
+			sim_violate(sim, "I3: subject %u is %s, %s an owner and %s a time", i, row.status,
+				    row.claimed ? "with" : "without", row.has_until ? "with" : "without");
+		check_history(sim, &row);
+	}
+}
+
+/* A watcher that sleeps on although what it waits for is there. */
+static void check_sleepers(struct sim *sim)
+{
+	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
+		const struct sim_actor *actor = &sim->state.actors[i];
+		const struct watch *w = (const struct watch *)&actor->task;
+		struct sim_row row;
+
+		if (actor->state != SIM_ASKING || actor->ask != ASK_SLEEP ||
+		    strcmp(actor->task.task.kind->name, "watch") != 0)
+			continue;
+		if (sim_read_row(sim, w->subject, &row) && strcmp(row.status, w->wanted) == 0)
+			sim_violate(sim, "I6: %s sleeps, and subject %lld is %s already", sim->scenario->cast[i].name,
+				    (long long)w->subject, row.status);
+	}
+}
+
+/* Runs a janitor to its end in the world as it is; every unit commits. */
+static void sweep(struct sim *sim, const struct janitor_rules *rules)
+{
+	struct janitor janitor;
+	struct unit unit;
+	struct ask ask = {.unit = &unit};
+	struct answer answer = {.kind = ANSWER_START, .now = sim->state.now, .node = "sweep"};
+	struct unit_result result;
+
+	janitor_init(&janitor, rules, /* budget= */ 1000);
+	for (int64_t id = 1;; id++) {
+		answer.id = ((int64_t)1 << 40) + id;
+		janitor.task.kind->take(&janitor.task, &answer);
+		janitor.task.kind->ask(&janitor.task, &ask);
+		if (ask.kind == ASK_DONE)
+			return;
+		result = sim_run_unit(sim, &unit);
+		answer = (struct answer){
+			.kind = ANSWER_COMMIT, .now = sim->state.now, .node = "sweep", .result = &result};
+	}
+}
+
+void invariant_quiet(struct sim *sim)
+{
+	const struct sim_scenario *scenario = sim->scenario;
+	struct janitor_rule rule = {scenario->kind, scenario->claim_status, scenario->revert_status};
+	struct sim_state saved;
+
+	check_sleepers(sim);
+	if (!scenario->claim_status)
+		return;
+	saved = sim->state;
+	sim_script(sim, "SAVEPOINT quiet");
+	sim->state.now.ms += 1000000000;
+	sim_restore(sim, &sim->state);
+	sweep(sim, &(struct janitor_rules){1, &rule});
+	for (unsigned i = 1; i <= scenario->subjects_n; i++) {
+		struct sim_row row;
+
+		if (sim_read_row(sim, i, &row) && row.claimed)
+			sim_violate(sim, "I3: subject %u stays %s after its time has passed and a janitor ran", i,
+				    row.status);
+	}
+	sim_script(sim, "ROLLBACK TO quiet; RELEASE quiet");
+	sim_restore(sim, &saved);
+}

@@ -1,0 +1,51 @@
+/*
+ * What must hold, checked by the simulator on every edge:
+ *
+ *  I1  Never two holders with the same fence; a fence only rises.
+ *  I2  A stale holder's finish, release, heartbeat or revert changes no row: whatever wins was based on the row
+ *      as it is (its version, or its fence), and a revert only on a claim that is past its time.
+ *  I3  Nothing stays claimed once its time has passed and a janitor ran. owner and until are set exactly while
+ *      the status is the claim status.
+ *  I4  A unit that is not won leaves no row behind.
+ *  I5  Every acknowledged transition is in the history, with the version and fence it was told; the history has
+ *      no gaps and its chain verifies up to the head.
+ *  I6  Nobody sleeps over a change that it waits for: when nothing else can go on, no watcher's wish is
+ *      fulfilled already.
+ *  I7  The store never refuses the data of one of our own units.
+ */
+#ifndef HX_SIM_INVARIANT_H
+#define HX_SIM_INVARIANT_H
+
+#include "sim/sim.h"
+
+/* A subject as the store has it. */
+struct sim_row {
+	int64_t id, version, fence, until, seq;
+	bool claimed; /* owner is set */
+	bool has_until;
+	char status[32];
+	char head[32];
+};
+
+bool sim_read_row(struct sim *sim, int64_t subject, struct sim_row *ret_row);
+/* A digest of all rows, history included. */
+uint64_t sim_hash_tables(struct sim *sim);
+
+/* Before a unit runs, and after: I2, I4. What the unit believes of the row stands in its own parameters. */
+struct sim_before {
+	struct sim_row row;
+	uint64_t tables;
+};
+void invariant_before_unit(struct sim *sim, const struct unit *unit, struct sim_before *ret_before);
+void invariant_after_unit(struct sim *sim, const struct unit *unit, const struct sim_before *before,
+			  enum unit_verdict verdict);
+/* A task is about to be told that it won its unit: I5. */
+void invariant_acknowledged(struct sim *sim, const struct unit *unit, const struct unit_result *result);
+/* An action starts under this claim: I1. */
+void invariant_act_started(struct sim *sim, const struct lease *lease);
+/* After every edge: I1, I3, I5 on the rows. */
+void invariant_rows(struct sim *sim);
+/* Where nothing can go on but time: I6, and I3 by a janitor run to its end. */
+void invariant_quiet(struct sim *sim);
+
+#endif

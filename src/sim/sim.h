@@ -1,0 +1,152 @@
+/*
+ * The simulator: the engine's own tasks and batches over SQLite in memory, with everything that the real world
+ * decides taken into our hands. It chooses who goes next and where batches end, kills nodes between any two
+ * asks, loses the answers of commits and actions, lets a commit land late, lets leases lapse.
+ *
+ * The state of a world is the store plus `struct sim_state`, which is flat: the explorer takes it back with a
+ * savepoint and a memcpy. Every choice is an edge:
+ *
+ *   READ(actor)            a unit that only reads: runs and answers
+ *   EXECUTE(node, actors)  their units run as one batch, uncommitted: its subjects are locked for all others
+ *   COMMIT(node, how)      durable · failed · answer lost (landed, vanished or still open) · durable, then crash
+ *   RESOLVE(doubt, how)    a commit that was left open lands or vanishes
+ *   ACT(actor, how)        the action under way ends: ok · failed · unknown
+ *   BEAT(actor)            the lease of an action under way is renewed, or found to be lost
+ *   AGAIN(actor)           a recurring actor (the janitor) starts its next round
+ *   TIME                   the clock moves to the next moment at which something is due
+ *   CRASH(node)            all tasks of the node are gone; the recurring ones start anew
+ *
+ * An executed batch is kept as data: it is run, its verdicts are noted, and it is rolled back until its COMMIT
+ * runs it again. Since its subjects are locked, it then meets the same rows; the simulator checks that.
+ *
+ * After every edge the invariants of invariant.h are checked. Same seed, same scenario: same trace, byte for byte.
+ */
+#ifndef HX_SIM_SIM_H
+#define HX_SIM_SIM_H
+
+#include <stdalign.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "task/batch.h"
+#include "task/task.h"
+
+#define SIM_ACTORS_MAX 8
+#define SIM_NODES_MAX 4
+#define SIM_SUBJECTS_MAX 4
+#define SIM_TASK_BYTES 640
+#define SIM_EDGES_MAX 256
+#define SIM_ACTS_MAX 24
+#define SIM_WORDS_BYTES 200
+
+union sim_task {
+	struct task task;
+	alignas(max_align_t) char bytes[SIM_TASK_BYTES];
+};
+
+/* Who takes part: a task on a node. */
+struct sim_cast {
+	const char *name;
+	unsigned node;
+	bool recurring;
+	void (*init)(union sim_task *task, const void *plan);
+	const void *plan;
+};
+
+/* How often the world may do each thing to us. */
+struct sim_bounds {
+	unsigned lapses, crashes, lost_answers, failures;
+};
+
+struct sim;
+
+struct sim_scenario {
+	const char *name;
+	unsigned subjects_n; /* ids 1 to n, made before the start in `initial` */
+	int64_t kind;
+	const char *initial;
+	const char *claim_status; /* NULL when nothing is claimed */
+	const char *revert_status;
+	unsigned nodes_n;
+	unsigned cast_n;
+	struct sim_cast cast[SIM_ACTORS_MAX];
+	struct sim_bounds bounds;
+};
+
+enum sim_actor_state { SIM_ASKING, SIM_IN_BATCH, SIM_DONE, SIM_DEAD };
+
+struct sim_actor {
+	enum sim_actor_state state;
+	enum ask_kind ask;
+	enum hx_code code;
+	union sim_task task;
+};
+
+/* Units that were executed and not yet committed, as copies of the tasks that asked for them. */
+struct sim_batch {
+	enum batch_phase phase; /* BUILT: there is none */
+	unsigned actors;	/* mask */
+	bool answered, waked;
+	struct wall_time executed; /* its statements saw this clock, whenever it commits */
+	enum unit_verdict verdicts[SIM_ACTORS_MAX];
+	union sim_task asked[SIM_ACTORS_MAX];
+};
+
+struct sim_state {
+	struct wall_time now;
+	int64_t next_id;
+	struct sim_bounds left;
+	struct sim_actor actors[SIM_ACTORS_MAX];
+	struct sim_batch open[SIM_NODES_MAX];
+	struct sim_batch doubt; /* a commit that may still land; one at a time */
+	unsigned acts_n;
+	struct {
+		int64_t subject, fence;
+	} acts[SIM_ACTS_MAX]; /* claims under which an action was started */
+};
+
+enum sim_edge_kind { EDGE_READ, EDGE_EXECUTE, EDGE_COMMIT, EDGE_RESOLVE, EDGE_ACT, EDGE_BEAT, EDGE_AGAIN, EDGE_TIME, EDGE_CRASH };
+enum sim_commit { COMMIT_DURABLE, COMMIT_FAILED, COMMIT_LANDED, COMMIT_VANISHED, COMMIT_OPEN, COMMIT_THEN_CRASH };
+
+struct sim_edge {
+	unsigned char kind;
+	unsigned char who;  /* actor or node */
+	unsigned char how;  /* enum sim_commit, enum act_outcome, or 1: lands, 0: vanishes */
+	unsigned char mask; /* actors of a batch */
+};
+
+struct sim {
+	const struct sim_scenario *scenario;
+	struct db *db;
+	struct fake_clock clock;
+	struct arena arena; /* of one edge */
+	struct sim_state state;
+	char violation[512]; /* empty: none */
+	uint64_t crash_points;
+};
+
+/* Opens a fresh world at the scenario's start. */
+enum hx_code sim_open(struct sim *sim, const struct sim_scenario *scenario, struct hx_error *err) HX_MUST_CHECK;
+void sim_close(struct sim *sim);
+/* The edges that can be taken now, in a fixed order. */
+size_t sim_edges(struct sim *sim, struct sim_edge edges[SIM_EDGES_MAX]);
+/* Takes one. False: an invariant was broken, sim->violation says which. */
+bool sim_take(struct sim *sim, struct sim_edge edge);
+/* Everything that decides the future, without history, ops and absolute times. */
+uint64_t sim_hash(struct sim *sim);
+/* An edge in words, to be asked before it is taken. */
+void sim_describe(struct sim *sim, struct sim_edge edge, char words[SIM_WORDS_BYTES]);
+/* Does this edge go on with the work, as opposed to time, crashes and renewals? */
+bool sim_edge_is_progress(struct sim_edge edge);
+
+/* Goes back to a state that was copied before (the store is taken back by the caller). */
+void sim_restore(struct sim *sim, const struct sim_state *state);
+
+/* For invariant.c: the first violation is kept. */
+void sim_violate(struct sim *sim, const char *format, ...) HX_PRINTF(2, 3);
+/* Runs a unit in the store as it stands; a refusal of its data is a violation (I7). Rows live until the next edge. */
+struct unit_result sim_run_unit(struct sim *sim, struct unit *unit);
+void sim_script(struct sim *sim, const char *sql);
+
+#endif
