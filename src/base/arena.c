@@ -144,5 +144,6 @@ enum hx_code arena_error(const struct arena *a, struct hx_error *err)
 	ASSERT(a->failed);
 	if (a->no_memory)
 		return error_set(err, HX_NO_MEMORY, "out of memory");
-	return error_set(err, HX_TOO_LARGE, "this needs more than the %zu bytes of memory that it may use", a->max_bytes);
+	return error_set(err, HX_TOO_LARGE, "this needs more than the %zu bytes of memory that it may use",
+			 a->max_bytes);
 }

@@ -115,5 +115,6 @@ enum hx_code strbuf_error(const struct strbuf *sb, struct hx_error *err)
 	ASSERT(sb->failed);
 	if (sb->no_memory)
 		return error_set(err, HX_NO_MEMORY, "out of memory");
-	return error_set(err, HX_TOO_LARGE, "the text would be longer than the %zu bytes that it may have", sb->max_bytes);
+	return error_set(err, HX_TOO_LARGE, "the text would be longer than the %zu bytes that it may have",
+			 sb->max_bytes);
 }
