@@ -1,7 +1,7 @@
 # Hapax: the one Makefile.
 #
 #   make              everything into build/: the library, the program, the examples
-#   make test         every test, on SQLite and on a private PostgreSQL; ends with "N passed, N failed"
+#   make test         every test, on SQLite, a private PostgreSQL and a private Redis; ends with "N passed, N failed"
 #   make T=json test  only the tests whose path contains "json"
 #
 # It works in two passes, because a fresh machine has no pkg-config to ask. The outer pass installs the packages
@@ -64,7 +64,7 @@ ifndef INNER
 
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 inner = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) INNER=1
-run_tests = HAPAX_BUILD=$(abspath $(1)) V=$(V) tests/with-postgres tests/run
+run_tests = HAPAX_BUILD=$(abspath $(1)) V=$(V) tests/with-postgres tests/with-redis tests/run
 
 all: packages-build check
 	$(inner) all
@@ -140,7 +140,7 @@ else
 
 .PHONY: all tests fuzzers benches install FORCE
 
-PACKAGES := sqlite3 libpq libcrypto
+PACKAGES := sqlite3 libpq libcrypto libcurl hiredis
 TEST_PACKAGES := cmocka
 
 pkg_cflags := $(shell pkg-config --cflags $(PACKAGES))

@@ -2,7 +2,8 @@
 # install-packages.sh SET… : installs what this project needs from Debian, and says nothing when all is there.
 #
 # Sets are build, test and lint. Only what is missing is installed, one line for each package, by apt-get (with sudo
-# where not root). Installing PostgreSQL leaves no server running and creates no cluster: the tests make their own.
+# where not root). Installing PostgreSQL and Redis leaves no server running, now or after a boot, and creates no
+# cluster: the tests make their own.
 # HAPAX_NO_INSTALL=1 turns this off for machines that are furnished in another way.
 set -eu
 
@@ -15,8 +16,11 @@ build pkg-config        finds libraries
 build libsqlite3-dev    SQLite, the embedded store
 build libpq-dev         PostgreSQL client library
 build libssl-dev        OpenSSL libcrypto, hashing
+build libcurl4-openssl-dev libcurl, actions over HTTP
+build libhiredis-dev    hiredis, Redis for entry locks and the gate
 test  libcmocka-dev     unit testing framework
 test  postgresql        PostgreSQL server, started privately by the tests
+test  redis-server      Redis server, started privately by the tests
 test  clang             compiler for the fuzzers
 test  libclang-rt-14-dev libFuzzer and sanitizer runtimes
 lint  clang-format      C formatter
@@ -41,6 +45,7 @@ installed $1
 	case $1 in
 	pkg-config) command -v pkg-config >/dev/null ;;
 	postgresql) ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ;;
+	redis-server) command -v redis-server >/dev/null ;;
 	*) return 1 ;;
 	esac
 }
@@ -97,9 +102,12 @@ for package in $missing; do
 	what=$(echo "$packages" | sed -n "s/^[a-z]*  *$package  *//p")
 	echo "installing $package: $what"
 done
-case $missing in *postgresql*)
+case $missing in *postgresql* | *redis-server*)
 	for_now /usr/sbin/policy-rc.d 755 '#!/bin/sh
 exit 101'
+	;;
+esac
+case $missing in *postgresql*)
 	# pg_createcluster(1): this folder is read after createcluster.conf.
 	for_now "$cluster_d/hapax-tests.conf" 644 'create_main_cluster = false'
 	;;
@@ -107,3 +115,8 @@ esac
 apt update
 # shellcheck disable=SC2086
 apt install -y --no-install-recommends $missing
+case $missing in *redis-server*)
+	# Not started above, and not to be started by the next boot either. There may be no systemd to tell.
+	$root systemctl disable redis-server.service >/dev/null 2>&1 || :
+	;;
+esac

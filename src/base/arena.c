@@ -128,6 +128,24 @@ void arena_reset(struct arena *a)
 	a->failed = a->no_memory = false;
 }
 
+struct arena_mark arena_mark(const struct arena *a)
+{
+	return (struct arena_mark){a->current, a->current ? a->current->used : 0, a->used_bytes};
+}
+
+void arena_rewind(struct arena *a, struct arena_mark mark)
+{
+	struct arena_block *b = mark.block ? mark.block->next : a->first;
+
+	if (mark.block)
+		mark.block->used = mark.block_used;
+	for (; b; b = b->next)
+		b->used = 0;
+	a->current = mark.block;
+	a->used_bytes = mark.used_bytes;
+	a->failed = a->no_memory = false;
+}
+
 void arena_release(struct arena *a)
 {
 	while (a->first) {

@@ -37,6 +37,14 @@ void *arena_zalloc(struct arena *a, size_t size);
 struct slice arena_copy(struct arena *a, struct slice s);
 /* Forgets everything that was allocated. */
 void arena_reset(struct arena *a);
+/* Where it stands; going back there forgets all that was allocated since. Marks made since are void then. */
+struct arena_mark {
+	struct arena_block *block;
+	size_t block_used;
+	size_t used_bytes;
+};
+struct arena_mark arena_mark(const struct arena *a);
+void arena_rewind(struct arena *a, struct arena_mark mark);
 /* Gives all memory back; the arena is as after arena_init(). Safe on a zeroed struct and twice. */
 void arena_release(struct arena *a);
 /* Why the arena has failed: HX_TOO_LARGE at the ceiling, HX_NO_MEMORY when the system had none. */

@@ -7,6 +7,8 @@
 
 bool stmt_has_set_form(const struct db_stmt *stmt)
 {
+	if (strchr(stmt->in, 's'))
+		return false; /* the user's own text: nothing in it is a marker */
 	return stmt->set_sql || strstr(stmt->sql, "{from}") || strstr(stmt->sql, "{join}");
 }
 
@@ -51,13 +53,26 @@ static void add_marker(const struct db_stmt *stmt, struct slice name, bool set, 
 	}
 }
 
+/* The end of a quoted text: what stands in it is the user's, or data. A doubled quote just begins the next one. */
+static const char *quoted_end(const char *p)
+{
+	const char *end = strchr(p + 1, *p);
+
+	return end ? end + 1 : p + strlen(p);
+}
+
 void stmt_expand(const struct db_stmt *stmt, enum stmt_form form, struct strbuf *out)
 {
 	bool set = form == STMT_POSTGRES_SET;
 	const char *p = set && stmt->set_sql ? stmt->set_sql : stmt->sql;
 
 	while (*p) {
-		if (*p == '{') {
+		if (*p == '\'' || *p == '"') {
+			const char *end = quoted_end(p);
+
+			strbuf_add(out, p, (size_t)(end - p));
+			p = end;
+		} else if (*p == '{') {
 			const char *end = strchr(p, '}');
 
 			ASSERT(end);

@@ -12,7 +12,7 @@
  *   {ord}     nothing                         "u.ord, "
  *   ?N        ?N (SQLite), $N (PostgreSQL)    u.pN
  *
- * So `UPDATE t SET a = ?1{from} WHERE id = ?2 RETURNING {ord}b` is both. Where the set form cannot be derived
+ * Quoted texts are left alone. So `UPDATE t SET a = ?1{from} WHERE id = ?2 RETURNING {ord}b` is both. Where the set form cannot be derived
  * (an INSERT cannot return the ordinal) it is given in `set_sql`, with u.pN and {u}. A statement without
  * markers and without set_sql has only its row form.
  *
@@ -30,7 +30,7 @@
 #include "base/strbuf.h"
 
 #define STMT_PARAMS_MAX 12
-#define STMT_COLUMNS_MAX 12
+#define STMT_COLUMNS_MAX 16
 
 enum db_type { DB_NULL, DB_INT, DB_TEXT, DB_BLOB };
 
@@ -72,8 +72,10 @@ struct db_stmt {
 	const char *name;    /* unique in the program, at most 40 characters of [a-z0-9_] */
 	const char *sql;
 	const char *set_sql; /* NULL: derived from sql where that has {from} or {join} */
-	const char *in;      /* a letter per parameter: i (int8), t (text), b (bytea) */
+	const char *in;      /* a letter per parameter: i (int8), t (text), b (bytea); in row forms also s: a whole
+				number or text, of the type that the store infers from its place */
 	const char *out;     /* a letter per result column, without the ordinal; "" for none */
+	bool fenced;	     /* guarded by a fence: when it loses, a stale holder was kept out (a metric) */
 };
 
 enum stmt_form { STMT_SQLITE, STMT_POSTGRES_ROW, STMT_POSTGRES_SET };

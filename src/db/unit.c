@@ -12,7 +12,7 @@ void unit_init(struct unit *unit, int64_t op)
 static bool fits(char letter, enum db_type type)
 {
 	return type == DB_NULL || (letter == 'i' && type == DB_INT) || (letter == 't' && type == DB_TEXT) ||
-	       (letter == 'b' && type == DB_BLOB);
+	       (letter == 'b' && type == DB_BLOB) || (letter == 's' && (type == DB_INT || type == DB_TEXT));
 }
 
 void unit_add(struct unit *unit, enum unit_rule rule, const struct db_stmt *stmt, unsigned params_n,

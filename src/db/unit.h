@@ -25,9 +25,9 @@
 #include "base/error.h"
 #include "db/stmt.h"
 
-#define UNIT_LINES_MAX 8
-#define UNIT_SUBJECTS_MAX 4
-#define UNIT_WAKES_MAX 4
+#define UNIT_LINES_MAX 24
+#define UNIT_SUBJECTS_MAX 8
+#define UNIT_WAKES_MAX 8
 
 enum unit_rule { UNIT_VERDICT, UNIT_MUST, UNIT_ANY };
 
@@ -66,8 +66,8 @@ struct db_rows {
 struct unit_result {
 	enum unit_verdict verdict;
 	int line; /* the line that decided against the unit, or -1 */
-	struct hx_error error;
-	struct db_rows rows[UNIT_LINES_MAX];
+	struct hx_error error;		     /* FAILED */
+	struct db_rows rows[UNIT_LINES_MAX]; /* of the unit's lines; those behind them are not set */
 };
 
 /* Starts an empty unit in memory that need not be zeroed. */

@@ -1,8 +1,11 @@
 /* See claim.h for the states and invariants. */
 #include "flow/claim.h"
 
+#include <stdio.h>
+
 #include "base/hash.h"
 #include "flow/transition.h"
+#include "task/pulse.h"
 
 static void end(struct claim *c, enum hx_code code)
 {
@@ -31,25 +34,38 @@ static void take_read(struct claim *c, const struct answer *answer)
 		end(c, HX_WRONG_STATUS);
 	} else {
 		c->version = db_cell(rows, 0, 1)->i;
+		c->effort = db_cell(rows, 0, 4)->i; /* the claim is guarded by the version, so it is still this one */
 		c->asked = answer->mono;
 		go(c, CLAIM_CLAIMING, answer);
 	}
 }
 
-/* The claim is ours: rows[0] is (version, fence), from the claim itself or from its history row. */
-static void hold(struct claim *c, const struct db_rows *rows)
+static struct lease lease_of(const struct claim *c)
 {
+	return (struct lease){c->plan->subject, c->fence, c->plan->lease_ms, c->asked};
+}
+
+/* The claim is ours: rows[0] is (version, fence), from the claim itself or from its history row. */
+static void hold(struct claim *c, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+	struct lease lease;
+
 	c->version = db_cell(rows, 0, 0)->i;
 	c->fence = db_cell(rows, 0, 1)->i;
-	c->key = c->stamp.op;
-	c->at = CLAIM_ACTING;
+	snprintf(c->key, sizeof c->key, "%lld-%lld", (long long)c->plan->subject, (long long)c->effort);
+	lease = lease_of(c);
+	if (lease_is_trusted(&lease, answer->mono))
+		c->at = CLAIM_ACTING;
+	else
+		end(c, HX_STORE_UNAVAILABLE); /* nothing was done; the claim ends by its time */
 }
 
 static void take_claimed(struct claim *c, const struct answer *answer)
 {
 	switch (answer->result->verdict) {
 	case UNIT_WON:
-		hold(c, &answer->result->rows[0]);
+		hold(c, answer);
 		break;
 	case UNIT_LOST:
 	case UNIT_REFUSED:
@@ -71,7 +87,7 @@ static void take_claim_looked_up(struct claim *c, const struct answer *answer)
 	if (answer->result->verdict != UNIT_WON || answer->result->rows[0].n == 0)
 		end(c, HX_STORE_UNAVAILABLE);
 	else
-		hold(c, &answer->result->rows[0]);
+		hold(c, answer);
 }
 
 static void take_acted(struct claim *c, const struct answer *answer)
@@ -82,6 +98,7 @@ static void take_acted(struct claim *c, const struct answer *answer)
 		go(c, CLAIM_FINISHING, answer);
 		break;
 	case ACT_FAILED:
+	case ACT_FAILED_FOR_GOOD:
 	case ACT_INVALID:
 		go(c, CLAIM_RELEASING, answer);
 		break;
@@ -197,8 +214,9 @@ static void ask(const struct task *task, struct ask *ask)
 		ask->act = (struct act_call){
 			.action = c->plan->action,
 			.input = c->plan->input,
-			.key = c->key,
-			.lease = {c->plan->subject, c->fence, c->plan->lease_ms, c->asked},
+			.key = slice_str(c->key),
+			.attempt = 1,
+			.lease = lease_of(c),
 		};
 		break;
 	default:
@@ -225,6 +243,7 @@ static uint64_t fingerprint(const struct task *task, uint64_t hash)
 	hash = hash_mix(hash, (uint64_t)c->version);
 	hash = hash_mix(hash, (uint64_t)c->fence);
 	hash = hash_mix(hash, c->outcome);
+	hash = hash_mix(hash, (uint64_t)c->asked.ns);
 	return hash_mix(hash, c->code);
 }
 

@@ -10,7 +10,8 @@
  * A unit whose commit is unknown is followed by LOOKING_UP its op, which decides as the unit itself would have.
  *
  * Invariants:
- *  C1  The action starts only after the claim is durable and known to be ours, with the fence it gave us.
+ *  C1  The action starts only after the claim is durable and known to be ours, with the fence it gave us, and while
+ *      its lease can still be trusted: a commit, or finding out about one, may take longer than the lease.
  *  C2  Finish and release carry that fence; a holder that was replaced changes nothing by them.
  *  C3  The caller always learns what the action itself said: a release that is lost or fails does not hide it.
  *  C4  A release is never sent after an unknown outcome: only time and the janitor end such a claim.
@@ -29,7 +30,7 @@ struct claim_plan {
 	const char *successful_state;
 	const char *revert_to;
 	int64_t lease_ms;
-	const char *action;
+	const void *action; /* for the act port */
 	struct slice input;
 };
 
@@ -51,12 +52,13 @@ struct claim {
 	enum claim_at at;
 	int64_t version; /* read, then reached */
 	int64_t fence;	 /* ours, once claimed */
+	int64_t effort;	 /* with the subject and the action it names the effect, also after a crash */
+	char key[48];
 	enum act_outcome outcome;
 	enum hx_code code;
 	/* private */
 	struct stamp stamp;
 	struct mono_time asked; /* before the claim was sent: the lease is trusted from here */
-	int64_t key;
 };
 
 void claim_init(struct claim *c, const struct claim_plan *plan);

@@ -2,6 +2,7 @@
 #include "flow/janitor.h"
 
 #include "base/hash.h"
+#include "flow/entity.h"
 #include "flow/transition.h"
 
 static int64_t page_size(const struct janitor *j)
@@ -28,8 +29,8 @@ static void go_on(struct janitor *j, const struct answer *answer)
 {
 	if (j->page_at < j->page_n) {
 		j->stamp = flow_stamp(answer);
-		j->at = JANITOR_REVERTING;
-	} else if (!j->more || j->budget == 0) {
+		j->at = j->page[j->page_at].rule->machine ? JANITOR_LOOKING : JANITOR_REVERTING;
+	} else if (!j->more || j->budget == 0 || j->probes_n) {
 		end(j, HX_OK);
 	} else {
 		j->at = JANITOR_SCANNING;
@@ -62,19 +63,57 @@ static void take_page(struct janitor *j, const struct answer *answer)
 	go_on(j, answer);
 }
 
+/* What the step that claimed wants to happen. A step that is gone from the definition is simply reverted. */
+static enum on_unknown wish_of(const struct entity_machine *machine, const struct janitor_rule *rule,
+			       const struct db_rows *rows)
+{
+	const struct step *step = workflow_step(machine->workflow, db_cell(rows, 0, ENTITY_CLAIM_STEP)->s,
+						slice_str(rule->revert_to));
+
+	return step ? workflow_view(machine->workflow, step, db_cell(rows, 0, ENTITY_CLAIM_REQUESTER)->s)->on_unknown
+		    : UNKNOWN_REVERT;
+}
+
+static void take_looked(struct janitor *j, const struct answer *answer)
+{
+	const struct janitor_rule *rule = j->page[j->page_at].rule;
+	const struct db_rows *rows = &answer->result->rows[0];
+	enum on_unknown wish;
+
+	if (answer->result->verdict != UNIT_WON) {
+		end(j, HX_STORE_UNAVAILABLE);
+		return;
+	}
+	wish = rows->n ? wish_of(rule->machine, rule, rows) : UNKNOWN_REVERT;
+	j->stamp = flow_stamp(answer);
+	if (wish == UNKNOWN_PROBE) {
+		j->probes[j->probes_n].subject = j->page[j->page_at++].subject;
+		j->probes[j->probes_n++].machine = rule->machine;
+		go_on(j, answer);
+	} else {
+		j->at = wish == UNKNOWN_HOLD ? JANITOR_HOLDING : JANITOR_REVERTING;
+	}
+}
+
 static void take(struct task *task, const struct answer *answer)
 {
 	struct janitor *j = (struct janitor *)task;
 
 	switch (j->at) {
 	case JANITOR_NEW:
-		j->at = JANITOR_SCANNING;
+	case JANITOR_SLEEPING:
+		j->at = answer->now.ms < j->start_at.ms ? JANITOR_SLEEPING : JANITOR_SCANNING;
 		break;
 	case JANITOR_SCANNING:
 		take_page(j, answer);
 		break;
+	case JANITOR_LOOKING:
+		take_looked(j, answer);
+		break;
 	case JANITOR_REVERTING: /* lost: somebody was first. Failed or unknown: the next sweep sees what is left */
-		j->reverted += answer->result->verdict == UNIT_WON;
+	case JANITOR_HOLDING:
+		j->reverted += j->at == JANITOR_REVERTING && answer->result->verdict == UNIT_WON;
+		j->held += j->at == JANITOR_HOLDING && answer->result->verdict == UNIT_WON;
 		j->page_at++;
 		go_on(j, answer);
 		break;
@@ -83,31 +122,50 @@ static void take(struct task *task, const struct answer *answer)
 	}
 }
 
+static void ask_unit(const struct janitor *j, struct unit *unit)
+{
+	const struct janitor_rule *rule = j->page[j->page_at].rule;
+	int64_t subject = j->page[j->page_at].subject, fence = j->page[j->page_at].fence;
+
+	unit_init(unit, j->stamp.op);
+	if (j->at == JANITOR_SCANNING) {
+		subject_scan_stuck(unit, j->cursor, page_size(j));
+	} else if (j->at == JANITOR_LOOKING) {
+		entity_read_subject(unit, subject);
+	} else if (j->at == JANITOR_HOLDING) {
+		subject_hold(unit, subject, fence, /* if_past= */ true);
+	} else {
+		struct move move = {subject, rule->claim_into, rule->revert_to};
+
+		subject_revert(unit, &j->stamp, &move, fence);
+		if (rule->also)
+			rule->also(unit, subject);
+	}
+}
+
 static void ask(const struct task *task, struct ask *ask)
 {
 	const struct janitor *j = (const struct janitor *)task;
 
-	if (j->at == JANITOR_DONE) {
+	switch (j->at) {
+	case JANITOR_DONE:
 		ask->kind = ASK_DONE;
 		ask->code = j->code;
-		return;
-	}
-	ask->kind = ASK_COMMIT;
-	if (j->at == JANITOR_SCANNING) {
-		unit_init(ask->unit, /* op= */ 0);
-		subject_scan_stuck(ask->unit, j->cursor, page_size(j));
-	} else {
-		const struct janitor_rule *rule = j->page[j->page_at].rule;
-		struct move move = {j->page[j->page_at].subject, rule->claim_into, rule->revert_to};
-
-		unit_init(ask->unit, j->stamp.op);
-		subject_revert(ask->unit, &j->stamp, &move, j->page[j->page_at].fence);
+		break;
+	case JANITOR_SLEEPING:
+		ask->kind = ASK_SLEEP;
+		ask->until = j->start_at;
+		break;
+	default:
+		ask->kind = ASK_COMMIT;
+		ask_unit(j, ask->unit);
 	}
 }
 
 static const char *where(const struct task *task)
 {
-	static const char *const names[] = {"new", "scanning", "reverting", "done"};
+	static const char *const names[] = {"new",	 "sleeping", "scanning", "looking who claimed",
+					    "reverting", "holding",  "done"};
 
 	return names[((const struct janitor *)task)->at];
 }
@@ -121,6 +179,7 @@ static uint64_t fingerprint(const struct task *task, uint64_t hash)
 	hash = hash_mix(hash, (uint64_t)j->cursor);
 	hash = hash_mix(hash, j->more);
 	hash = hash_mix(hash, j->code);
+	hash = hash_mix(hash, j->probes_n);
 	for (size_t i = j->page_at; i < j->page_n; i++) {
 		hash = hash_mix(hash, (uint64_t)j->page[i].subject);
 		hash = hash_mix(hash, (uint64_t)j->page[i].fence);
@@ -137,9 +196,9 @@ static const struct task_kind kind = {
 	.fingerprint = fingerprint,
 };
 
-void janitor_init(struct janitor *j, const struct janitor_rules *rules, int64_t budget)
+void janitor_init(struct janitor *j, const struct janitor_rules *rules, int64_t budget, struct wall_time start_at)
 {
 	ASSERT(budget > 0);
-	*j = (struct janitor){.rules = rules, .budget = budget};
+	*j = (struct janitor){.rules = rules, .budget = budget, .start_at = start_at};
 	task_init(&j->task, &kind, /* topic= */ 0);
 }

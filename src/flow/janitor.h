@@ -1,14 +1,17 @@
 /*
  * The janitor: ends claims whose time has passed, so that a crash leaves nothing stuck.
  *
- *   START ─▶ SCANNING (a page of stuck claims, by id) ─▶ REVERTING each ─▶ SCANNING the next page … ─▶ DONE
+ *   START ─▶ SLEEPING until start_at ─▶ SCANNING (a page of stuck claims, by id)
+ *                     ┌────────────────────┘   ▲
+ *                     ▼                        │ page done, budget left
+ *        (LOOKING who claimed it) ─▶ REVERTING, HOLDING or noted for a probe ─▶ … ─▶ DONE
  *
- * It works on what it saw: each revert is guarded by the fence of the claim that was past its time, and by
- * its time again, so neither a new holder nor a late heartbeat is disturbed by an old snapshot. Any number of
+ * It works on what it saw: each write is guarded by the fence of the claim that was past its time, and by its
+ * time again, so neither a new holder nor a late heartbeat is disturbed by an old snapshot. Any number of
  * janitors may run at once, on any nodes; of those that see the same claim one wins.
  *
  * A sweep stops after `budget` claims looked at, and says in `more` whether there was more to do. `now` is the
- * store's own. Statuses that no rule knows are left alone and counted.
+ * store's own. Claims that no rule knows are left alone and counted.
  */
 #ifndef HX_FLOW_JANITOR_H
 #define HX_FLOW_JANITOR_H
@@ -18,11 +21,17 @@
 
 #define JANITOR_PAGE 16
 
+struct entity_machine;
+
 /* Immutable while the task lives. */
 struct janitor_rule {
 	int64_t kind;
 	const char *claim_into;
 	const char *revert_to;
+	/* Set when some step that claims into this wants a probe or a person: who claimed is looked up first. */
+	const struct entity_machine *machine;
+	/* Adds what else belongs to the revert; may be NULL. */
+	void (*also)(struct unit *unit, int64_t subject);
 };
 
 struct janitor_rules {
@@ -33,12 +42,19 @@ struct janitor_rules {
 struct janitor {
 	struct task task;
 	const struct janitor_rules *rules;
+	struct wall_time start_at;
 	int64_t budget; /* claims left to look at */
 	int64_t reverted;
+	int64_t held;
 	int64_t unruled; /* stuck in a status that no rule covers */
 	bool more;
+	size_t probes_n; /* claims whose step wants a probe: for whoever started the sweep */
+	struct {
+		int64_t subject;
+		const struct entity_machine *machine;
+	} probes[JANITOR_PAGE];
 	/* private */
-	enum { JANITOR_NEW, JANITOR_SCANNING, JANITOR_REVERTING, JANITOR_DONE } at;
+	enum { JANITOR_NEW, JANITOR_SLEEPING, JANITOR_SCANNING, JANITOR_LOOKING, JANITOR_REVERTING, JANITOR_HOLDING, JANITOR_DONE } at;
 	enum hx_code code;
 	struct stamp stamp;
 	int64_t cursor;
@@ -50,6 +66,7 @@ struct janitor {
 	} page[JANITOR_PAGE];
 };
 
-void janitor_init(struct janitor *j, const struct janitor_rules *rules, int64_t budget);
+/* start_at {0}: at once. */
+void janitor_init(struct janitor *j, const struct janitor_rules *rules, int64_t budget, struct wall_time start_at);
 
 #endif

@@ -4,6 +4,8 @@
  */
 #include "flow/subject.h"
 
+#include "base/hash.h"
+
 /*
  * What every change of status writes. Parameters 1 to 7 are the same in all of them:
  *   ?1 to   ?2 from   ?3 version or fence   ?4 op   ?5 at   ?6 node   ?7 id
@@ -15,6 +17,7 @@
 	"(" fence ") || '|' || ?4 || '|' || ?5 || '|' || ?6)"
 
 #define FREED ", owner = NULL, until = NULL"
+#define ANSWERED ", effort = effort + 1" /* by the action itself: the next effect is another one, with a key of its own */
 
 /* clang-format off: a line is a guard */
 
@@ -31,6 +34,15 @@ static const struct db_stmt stmt_create = {
 		   " SELECT u.ord, made.id FROM made JOIN {u} ON made.id = u.p1 AND made.op = u.p4",
 	.in = "iitiit",
 	.out = "i",
+};
+
+static const struct db_stmt stmt_insert = {
+	.name = "subject_insert",
+	.sql = "INSERT INTO subject (id, kind, status, version, op, fence, updated_at, seq, head)"
+	       " SELECT ?1, ?2, ?3, 1, ?4, 0, ?5, 1,"
+	       " hx_chain(NULL, ?1 || '|1||' || ?3 || '|1|0|' || ?4 || '|' || ?5 || '|' || ?6){from}",
+	.in = "iitiit",
+	.out = "",
 };
 
 static const struct db_stmt stmt_transition = {
@@ -52,14 +64,15 @@ static const struct db_stmt stmt_claim = {
 	       "{from} WHERE id = ?7"
 	       " AND status = ?2"
 	       " AND version = ?3"
-	       " RETURNING {ord}version, fence",
+	       " RETURNING {ord}version, fence, effort",
 	.in = "ttiiitii",
-	.out = "ii",
+	.out = "iii",
 };
 
 static const struct db_stmt stmt_finish = {
 	.name = "subject_finish",
-	.sql = CHANGE("fence") FREED
+	.fenced = true,
+	.sql = CHANGE("fence") FREED ANSWERED
 	       "{from} WHERE id = ?7"
 	       " AND status = ?2"
 	       " AND fence = ?3" /* mutant: finish-fence */
@@ -70,7 +83,8 @@ static const struct db_stmt stmt_finish = {
 
 static const struct db_stmt stmt_release = {
 	.name = "subject_release",
-	.sql = CHANGE("fence") FREED
+	.fenced = true,
+	.sql = CHANGE("fence") FREED ANSWERED
 	       "{from} WHERE id = ?7"
 	       " AND status = ?2"
 	       " AND fence = ?3" /* mutant: release-fence */
@@ -81,6 +95,7 @@ static const struct db_stmt stmt_release = {
 
 static const struct db_stmt stmt_revert = {
 	.name = "subject_revert",
+	.fenced = true,
 	.sql = CHANGE("fence") FREED
 	       "{from} WHERE id = ?7"
 	       " AND status = ?2"
@@ -91,11 +106,46 @@ static const struct db_stmt stmt_revert = {
 	.out = "ii",
 };
 
+static const struct db_stmt stmt_take_over = {
+	.name = "subject_take_over",
+	.fenced = true,
+	.sql = CHANGE("fence + 1")
+	       ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8"
+	       "{from} WHERE id = ?7"
+	       " AND status = ?2"
+	       " AND until <= hx_now_ms()"
+	       " AND fence = ?3" /* mutant: take-over-fence */
+	       " RETURNING {ord}version, fence",
+	.in = "ttiiitii",
+	.out = "ii",
+};
+
+static const struct db_stmt stmt_hold = {
+	.name = "subject_hold",
+	.fenced = true,
+	.sql = "UPDATE subject SET until = 9223372036854775807, owner = 'held'"
+	       "{from} WHERE id = ?2"
+	       " AND owner IS NOT NULL"
+	       " AND (?3 = 0 OR until <= hx_now_ms())"
+	       " AND fence = ?1" /* mutant: hold-fence */
+	       " RETURNING {ord}fence",
+	.in = "iii",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_answered = {
+	.name = "subject_answered",
+	.sql = "UPDATE subject SET effort = effort + 1{from} WHERE id = ?1 AND effort = ?2",
+	.in = "ii",
+	.out = "",
+};
+
 static const struct db_stmt stmt_heartbeat = {
 	.name = "subject_heartbeat",
+	.fenced = true,
 	.sql = "UPDATE subject SET until = hx_now_ms() + ?2"
 	       "{from} WHERE id = ?3"
-	       " AND owner IS NOT NULL"
+	       " AND owner <> 'held'" /* nor NULL: a beat that comes late must not give a held claim an end again */
 	       " AND fence = ?1" /* mutant: heartbeat-fence */
 	       " RETURNING {ord}fence",
 	.in = "iii",
@@ -114,9 +164,9 @@ static const struct db_stmt stmt_history = {
 
 static const struct db_stmt stmt_read = {
 	.name = "subject_read",
-	.sql = "SELECT {ord}status, version, fence, until FROM subject{join} WHERE id = ?1",
+	.sql = "SELECT {ord}status, version, fence, until, effort FROM subject{join} WHERE id = ?1",
 	.in = "i",
-	.out = "tiii",
+	.out = "tiiii",
 };
 
 static const struct db_stmt stmt_look_up = {
@@ -151,7 +201,7 @@ static const struct db_stmt stmt_read_head = {
 
 /* clang-format on */
 
-static void add_history(struct unit *unit, const struct stamp *stamp, int64_t subject, const char *from)
+void subject_add_history(struct unit *unit, const struct stamp *stamp, int64_t subject, const char *from)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_history, db_int(subject), db_str(from), db_str(stamp->node));
 }
@@ -163,7 +213,7 @@ static void add_change(struct unit *unit, const struct db_stmt *stmt, const stru
 	unit_touch(unit, move->subject);
 	UNIT_ADD(unit, UNIT_VERDICT, stmt, db_str(move->to), db_str(move->from), db_int(guard), db_int(stamp->op),
 		 db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject));
-	add_history(unit, stamp, move->subject, move->from); /* mutant: history-outside-unit */
+	subject_add_history(unit, stamp, move->subject, move->from); /* mutant: history-outside-unit */
 	unit_wake(unit, move->subject);
 }
 
@@ -172,8 +222,16 @@ void subject_create(struct unit *unit, const struct stamp *stamp, int64_t subjec
 	unit_touch(unit, subject);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(subject), db_int(kind), db_str(status), db_int(stamp->op),
 		 db_int(stamp->at.ms), db_str(stamp->node));
-	add_history(unit, stamp, subject, "");
+	subject_add_history(unit, stamp, subject, "");
 	unit_wake(unit, subject);
+}
+
+void subject_insert(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t kind, const char *status)
+{
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_insert, db_int(subject), db_int(kind), db_str(status), db_int(stamp->op),
+		 db_int(stamp->at.ms), db_str(stamp->node));
+	subject_add_history(unit, stamp, subject, "");
 }
 
 void subject_transition(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version)
@@ -181,14 +239,42 @@ void subject_transition(struct unit *unit, const struct stamp *stamp, const stru
 	add_change(unit, &stmt_transition, stamp, move, version);
 }
 
+/* A change that makes the writer the holder. */
+static void add_claim(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp,
+		      const struct move *move, int64_t guard, int64_t lease_ms)
+{
+	unit_touch(unit, move->subject);
+	UNIT_ADD(unit, UNIT_VERDICT, stmt, db_str(move->to), db_str(move->from), db_int(guard), db_int(stamp->op),
+		 db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(lease_ms));
+	subject_add_history(unit, stamp, move->subject, move->from);
+	unit_wake(unit, move->subject);
+}
+
 void subject_claim(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
 		   int64_t lease_ms)
 {
-	unit_touch(unit, move->subject);
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_claim, db_str(move->to), db_str(move->from), db_int(version),
-		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(lease_ms));
-	add_history(unit, stamp, move->subject, move->from);
-	unit_wake(unit, move->subject);
+	add_claim(unit, &stmt_claim, stamp, move, version, lease_ms);
+}
+
+void subject_take_over(struct unit *unit, const struct stamp *stamp, int64_t subject, const char *status, int64_t fence,
+		       int64_t lease_ms)
+{
+	struct move stay = {subject, status, status};
+
+	add_claim(unit, &stmt_take_over, stamp, &stay, fence, lease_ms);
+}
+
+void subject_hold(struct unit *unit, int64_t subject, int64_t fence, bool if_past)
+{
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_hold, db_int(fence), db_int(subject), db_int(if_past));
+	unit_wake(unit, subject);
+}
+
+void subject_answered(struct unit *unit, int64_t subject, int64_t effort)
+{
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_answered, db_int(subject), db_int(effort));
 }
 
 void subject_finish(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence)
@@ -237,6 +323,17 @@ void subject_read_history(struct unit *unit, int64_t subject, int64_t after, int
 void subject_read_head(struct unit *unit, int64_t subject)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read_head, db_int(subject));
+}
+
+int64_t subject_kind(const char *prefix, const char *name)
+{
+	uint8_t digest[SHA256_BYTES];
+	uint64_t kind = 0;
+
+	sha256_pair(slice_str(prefix), slice_str(name), digest);
+	for (int i = 0; i < 8; i++)
+		kind = kind << 8 | digest[i];
+	return (int64_t)(kind >> 1);
 }
 
 void history_link_text(const struct history_row *row, struct strbuf *out)

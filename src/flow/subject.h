@@ -11,13 +11,17 @@
  *              ├──── subject_release (fence) ───────────┤
  *              └──── subject_revert  (fence, until past)┘
  *
+ *   subject_take_over (fence, until past): CLAIMED stays, owner, fence+1, until · subject_hold (fence): until never
+ *
  * Invariants (the simulator checks each of them on every edge):
  *  S1  Every change of status is one guarded write; its row count is the verdict. It raises the version by 1,
  *      carries the op of its unit and writes one history row in the same unit.
  *  S2  The fence rises with each claim and never falls, so no two holders ever have the same one.
  *  S3  Finish, release, revert and heartbeat are guarded by the fence: from a stale holder they change nothing.
  *  S4  owner and until are set exactly while the subject is claimed.
- *  S5  history.seq has no gaps, and head = sha256(previous head || the text of the row), so the last head
+ *  S5  The effort rises when an action gave a definite answer (finish, release) and never otherwise, so
+ *      (subject, effort, step) names a logical effect: after an unknown outcome it is still the same one.
+ *  S6  history.seq has no gaps, and head = sha256(previous head || the text of the row), so the last head
  *      vouches for all rows.
  */
 #ifndef HX_FLOW_SUBJECT_H
@@ -42,19 +46,38 @@ struct move {
 
 /* A new subject in its first status, version 1. LOST when the id exists already. */
 void subject_create(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t kind, const char *status);
+/* The same in a unit whose verdict stands elsewhere: an id that exists is a data error, which nobody meets. */
+void subject_insert(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t kind, const char *status);
 /* Not out of a claim: only its holder or the janitor end one. Row of line 0: version reached, fence. */
 void subject_transition(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version);
-/* Row of line 0: version reached, fence. The claim lasts lease_ms from the moment of the write. */
+/* Row of line 0: version reached, fence, effort. The claim lasts lease_ms from the moment of the write. */
 void subject_claim(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
 		   int64_t lease_ms);
 void subject_finish(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence);
 void subject_release(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence);
 /* A janitor's release: only while the claim it saw is still there and past its time. */
 void subject_revert(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence);
+/*
+ * A claim past its time passes to a new holder, in the same status, with the next fence: for those who have to
+ * find out what the last holder did before they may end its claim. Row: version reached, fence.
+ */
+void subject_take_over(struct unit *unit, const struct stamp *stamp, int64_t subject, const char *status, int64_t fence,
+		       int64_t lease_ms);
+/*
+ * Parks a claim for a person: it has no end of its own any more, and SUBJECT_HELD as its owner. By its holder, or
+ * (if_past) by a janitor, only when its time has passed.
+ */
+#define SUBJECT_HELD "held"
+void subject_hold(struct unit *unit, int64_t subject, int64_t fence, bool if_past);
+/* An action without a claim gave a definite answer and nothing else is written: the next effect is another one. */
+void subject_answered(struct unit *unit, int64_t subject, int64_t effort);
 /* Writes neither version nor history; the op is not recorded. */
 void subject_heartbeat(struct unit *unit, int64_t subject, int64_t fence, int64_t lease_ms);
 
-/* Reads. Row: status, version, fence, until (NULL when not claimed). No row: there is no such subject. */
+/* The history row of a change that a unit of another file has made before, in the same unit. */
+void subject_add_history(struct unit *unit, const struct stamp *stamp, int64_t subject, const char *from);
+
+/* Reads. Row: status, version, fence, until (NULL when not claimed), effort. No row: there is no such subject. */
 void subject_read(struct unit *unit, int64_t subject);
 /*
  * Was this op's write on the subject won? Holds the subject still, so that on PostgreSQL a commit whose answer
@@ -68,6 +91,9 @@ void subject_scan_stuck(struct unit *unit, int64_t after, int64_t limit);
 void subject_read_history(struct unit *unit, int64_t subject, int64_t after, int64_t limit);
 /* Row: seq, head. */
 void subject_read_head(struct unit *unit, int64_t subject);
+
+/* The number that stands in subject.kind for a name such as "entity:billing" or "job". */
+int64_t subject_kind(const char *prefix, const char *name);
 
 /* The text of a history row, as the chain hashes it. */
 struct history_row {

@@ -111,8 +111,9 @@ static void check_belief(struct sim *sim, const struct unit *unit, const struct 
 {
 	const struct db_value *params = unit->lines[0].params;
 	bool by_version = is(unit, "subject_transition") || is(unit, "subject_claim");
-	bool by_fence = is(unit, "subject_finish") || is(unit, "subject_release") || is(unit, "subject_revert");
-	bool beat = is(unit, "subject_heartbeat");
+	bool past = is(unit, "subject_revert") || is(unit, "subject_take_over");
+	bool by_fence = past || is(unit, "subject_finish") || is(unit, "subject_release");
+	bool beat = is(unit, "subject_heartbeat") || is(unit, "subject_hold");
 	const char *what = unit->lines[0].stmt->name + strlen("subject_");
 	int64_t fence = beat ? params[0].i : params[2].i;
 
@@ -124,8 +125,8 @@ static void check_belief(struct sim *sim, const struct unit *unit, const struct 
 			    (long long)fence, (long long)row->fence);
 	if ((by_fence || beat) && !row->claimed)
 		sim_violate(sim, "I2: a %s won although nothing was claimed", what);
-	if (is(unit, "subject_revert") && row->until > sim->clock.wall.ms)
-		sim_violate(sim, "I2: a janitor ended a claim whose time had not passed");
+	if (past && row->until > sim->clock.wall.ms)
+		sim_violate(sim, "I2: a %s ended a claim whose time had not passed", what);
 }
 
 void invariant_after_unit(struct sim *sim, const struct unit *unit, const struct sim_before *before,
@@ -143,7 +144,8 @@ void invariant_acknowledged(struct sim *sim, const struct unit *unit, const stru
 {
 	struct unit look;
 
-	if (unit->lines_n == 0 || unit->lines[0].rule != UNIT_VERDICT || is(unit, "subject_heartbeat"))
+	if (unit->lines_n == 0 || unit->lines[0].rule != UNIT_VERDICT || is(unit, "subject_heartbeat") ||
+	    is(unit, "subject_hold"))
 		return;
 	unit_init(&look, 0);
 	UNIT_ADD(&look, UNIT_ANY, &stmt_of_op, db_int(unit->subjects[0]), db_int(unit->op));
@@ -158,16 +160,21 @@ void invariant_acknowledged(struct sim *sim, const struct unit *unit, const stru
 		sim_violate(sim, "I5: the history tells another version or fence than was acknowledged");
 }
 
-void invariant_act_started(struct sim *sim, const struct lease *lease)
+void invariant_act_started(struct sim *sim, unsigned actor, const struct lease *lease)
 {
 	struct sim_state *state = &sim->state;
 
-	for (unsigned i = 0; i < state->acts_n; i++)
-		if (state->acts[i].subject == lease->subject && state->acts[i].fence == lease->fence)
+	for (unsigned i = 0; i < state->acts_n; i++) {
+		if (state->acts[i].subject != lease->subject || state->acts[i].fence != lease->fence)
+			continue;
+		if (state->acts[i].actor != actor)
 			sim_violate(sim, "I1: two holders with fence %lld", (long long)lease->fence);
+		return;
+	}
 	ASSERT(state->acts_n < SIM_ACTS_MAX);
 	state->acts[state->acts_n].subject = lease->subject;
-	state->acts[state->acts_n++].fence = lease->fence;
+	state->acts[state->acts_n].fence = lease->fence;
+	state->acts[state->acts_n++].actor = actor;
 }
 
 /* One history row against its predecessor: gaps, version, chain. */
@@ -271,7 +278,7 @@ static void sweep(struct sim *sim, const struct janitor_rules *rules)
 	struct answer answer = {.kind = ANSWER_START, .now = sim->state.now, .node = "sweep"};
 	struct unit_result result;
 
-	janitor_init(&janitor, rules, /* budget= */ 1000);
+	janitor_init(&janitor, rules, /* budget= */ 1000, (struct wall_time){0});
 	for (int64_t id = 1;; id++) {
 		answer.id = ((int64_t)1 << 40) + id;
 		janitor.task.kind->take(&janitor.task, &answer);
@@ -287,7 +294,8 @@ static void sweep(struct sim *sim, const struct janitor_rules *rules)
 void invariant_quiet(struct sim *sim)
 {
 	const struct sim_scenario *scenario = sim->scenario;
-	struct janitor_rule rule = {scenario->kind, scenario->claim_status, scenario->revert_status};
+	struct janitor_rule rule = {
+		.kind = scenario->kind, .claim_into = scenario->claim_status, .revert_to = scenario->revert_status};
 	struct sim_state saved;
 
 	check_sleepers(sim);
@@ -295,13 +303,13 @@ void invariant_quiet(struct sim *sim)
 		return;
 	saved = sim->state;
 	sim_script(sim, "SAVEPOINT quiet");
-	sim->state.now.ms += 1000000000;
-	sim_restore(sim, &sim->state);
+	sim_set_now(sim, (struct wall_time){sim->state.now.ms + 1000000000});
 	sweep(sim, &(struct janitor_rules){1, &rule});
 	for (unsigned i = 1; i <= scenario->subjects_n; i++) {
 		struct sim_row row;
 
-		if (sim_read_row(sim, i, &row) && row.claimed)
+		/* What is parked for a person has no end of its own. */
+		if (sim_read_row(sim, i, &row) && row.claimed && row.until != INT64_MAX)
 			sim_violate(sim, "I3: subject %u stays %s after its time has passed and a janitor ran", i,
 				    row.status);
 	}

@@ -41,8 +41,8 @@ void invariant_after_unit(struct sim *sim, const struct unit *unit, const struct
 			  enum unit_verdict verdict);
 /* A task is about to be told that it won its unit: I5. */
 void invariant_acknowledged(struct sim *sim, const struct unit *unit, const struct unit_result *result);
-/* An action starts under this claim: I1. */
-void invariant_act_started(struct sim *sim, const struct lease *lease);
+/* An action of this actor starts under this claim: I1. */
+void invariant_act_started(struct sim *sim, unsigned actor, const struct lease *lease);
 /* After every edge: I1, I3, I5 on the rows. */
 void invariant_rows(struct sim *sim);
 /* Where nothing can go on but time: I6, and I3 by a janitor run to its end. */

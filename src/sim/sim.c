@@ -8,9 +8,11 @@
 #include "db/migrate.h"
 #include "flow/subject.h"
 #include "sim/invariant.h"
+#include "sim/world.h"
 #include "task/pulse.h"
 
 #define EDGE_BYTES_MAX (4u << 20)
+#define TEXTS_BYTES_MAX (64u << 20)
 #define START_MS 1800000000000
 
 /* Answers and wakes of one batch, to the actors behind it. */
@@ -89,6 +91,8 @@ static void give(struct sim *sim, unsigned i, struct answer answer)
 	answer.now = sim->state.now;
 	answer.mono.ns = sim->state.now.ms * 1000000;
 	answer.id = ++sim->state.next_id;
+	for (int n = 0; n < ANSWER_IDS_MAX; n++)
+		answer.more_ids[n] = ++sim->state.next_id;
 	answer.node = node_name(sim->scenario->cast[i].node);
 	actor->state = SIM_ASKING;
 	(void)task_take(&actor->task.task, turn, &answer);
@@ -112,7 +116,8 @@ static void settle_ask(struct sim *sim, unsigned i)
 		actor->state = SIM_DONE;
 		actor->code = ask.code;
 	} else if (ask.kind == ASK_ACT && ask.act.lease.fence) {
-		invariant_act_started(sim, &ask.act.lease);
+		actor->lease_since = ask.act.lease.since;
+		invariant_act_started(sim, i, &ask.act.lease);
 	} else if (ask.kind == ASK_SLEEP && (actor->task.task.woken || ask.until.ms <= sim->state.now.ms)) {
 		actor->task.task.woken = false;
 		give(sim, i, (struct answer){.kind = ANSWER_WOKE});
@@ -125,18 +130,30 @@ static void start_actor(struct sim *sim, unsigned i)
 	struct sim_actor *actor = &sim->state.actors[i];
 
 	memset(actor, 0, sizeof *actor);
-	cast->init(&actor->task, cast->plan);
+	cast->init(&actor->task, cast->plan, &sim->texts);
 	ASSERT(actor->task.task.kind->size <= SIM_TASK_BYTES);
 	give(sim, i, (struct answer){.kind = ANSWER_START});
 }
 
-static struct lease lease_of(const struct sim_actor *actor)
+/* The call that an actor has under way. */
+static struct act_call call_of(const struct sim_actor *actor)
 {
 	struct unit memory;
 	struct ask ask;
 
 	ask_actor(&actor->task.task, &ask, &memory);
-	return ask.act.lease;
+	return ask.act;
+}
+
+static bool is_acting(const struct sim_actor *actor)
+{
+	return actor->state == SIM_ASKING && actor->ask == ASK_ACT;
+}
+
+/* Where effects are counted it matters whether a call that is cut off was done: both are tried then. */
+static unsigned cuts(const struct sim *sim)
+{
+	return sim->scenario->world == WORLD_UNWATCHED ? 1 : 2;
 }
 
 /* ---- locks ---- */
@@ -207,14 +224,13 @@ static bool add_actor_edges(struct sim *sim, unsigned i, struct edge_list *list)
 	} else if (ask.kind == ASK_ACT) {
 		struct unit beat;
 
-		add_edge(list, EDGE_ACT, i, ACT_OK, 0);
-		add_edge(list, EDGE_ACT, i, ACT_FAILED, 0);
-		if (sim->state.left.lost_answers)
-			add_edge(list, EDGE_ACT, i, ACT_UNKNOWN, 0);
+		for (unsigned how = SIM_ACT_OK; how <= SIM_ACT_UNKNOWN_NOT; how++)
+			if (world_allows(sim, &ask.act, how))
+				add_edge(list, EDGE_ACT, i, how, 0);
 		unit_init(&beat, 0);
 		unit_touch(&beat, ask.act.lease.subject);
-		if (ask.act.lease.fence && !locked(sim, &beat))
-			add_edge(list, EDGE_BEAT, i, 0, 0);
+		for (unsigned how = 0; how < cuts(sim) && ask.act.lease.fence && !locked(sim, &beat); how++)
+			add_edge(list, EDGE_BEAT, i, how, 0);
 	}
 	return false;
 }
@@ -281,10 +297,12 @@ size_t sim_edges(struct sim *sim, struct sim_edge edges[SIM_EDGES_MAX])
 		add_edge(&list, EDGE_RESOLVE, 0, /* lands= */ 1, 0);
 		add_edge(&list, EDGE_RESOLVE, 0, /* lands= */ 0, 0);
 	}
-	if (sim->state.left.lapses && next_moment(sim) >= 0)
-		add_edge(&list, EDGE_TIME, 0, 0, 0);
-	for (unsigned node = 0; sim->state.left.crashes && node < sim->scenario->nodes_n; node++)
-		add_edge(&list, EDGE_CRASH, node, 0, 0);
+	for (unsigned how = 0; how < cuts(sim); how++) {
+		if (sim->state.left.lapses && next_moment(sim) >= 0)
+			add_edge(&list, EDGE_TIME, 0, how, 0);
+		for (unsigned node = 0; sim->state.left.crashes && node < sim->scenario->nodes_n; node++)
+			add_edge(&list, EDGE_CRASH, node, how, 0);
+	}
 	return list.n;
 }
 
@@ -400,13 +418,13 @@ static void land(struct sim_sink *sink, const struct sim_batch *batch)
 {
 	sink->sim->clock.wall = batch->executed;
 	run_units(sink);
-	sim_restore(sink->sim, &sink->sim->state);
+	sim_set_now(sink->sim, sink->sim->state.now);
 	for (size_t i = 0; i < sink->n; i++)
 		if (sink->results[i].verdict != batch->verdicts[sink->actors[i]])
 			sim_violate(sink->sim, "a batch met other rows at its commit than when it was executed");
 }
 
-static void crash(struct sim *sim, unsigned node)
+static void crash(struct sim *sim, unsigned node, bool done)
 {
 	sim->state.left.crashes--;
 	sim->crash_points++;
@@ -416,6 +434,11 @@ static void crash(struct sim *sim, unsigned node)
 
 		if (sim->scenario->cast[i].node != node)
 			continue;
+		if (is_acting(actor)) {
+			struct act_call call = call_of(actor);
+
+			world_cut(sim, &call, done);
+		}
 		if (sim->scenario->cast[i].recurring)
 			start_actor(sim, i);
 		else if (actor->state != SIM_DONE) {
@@ -439,7 +462,7 @@ static void commit(struct sim *sim, unsigned node, enum sim_commit how)
 		break;
 	case COMMIT_THEN_CRASH:
 		land(&sink, &batch);
-		crash(sim, node);
+		crash(sim, node, /* done= */ false);
 		break;
 	case COMMIT_FAILED:
 		sim->state.left.failures--;
@@ -485,16 +508,26 @@ static void read_now(struct sim *sim, unsigned i)
 	settle(&sink, &batch, BATCH_DURABLE);
 }
 
-static void end_act(struct sim *sim, unsigned i, enum act_outcome outcome)
+static void end_act(struct sim *sim, unsigned i, enum sim_act how)
 {
-	if (outcome == ACT_UNKNOWN)
-		sim->state.left.lost_answers--;
-	give(sim, i, (struct answer){.kind = ANSWER_ACT, .outcome = outcome});
+	struct act_call call = call_of(&sim->state.actors[i]);
+	struct answer answer = world_end(sim, &call, how);
+
+	answer.lease_since = sim->state.actors[i].lease_since;
+	give(sim, i, answer);
 }
 
-static void beat(struct sim *sim, unsigned i)
+static void lose_claim(struct sim *sim, unsigned i, bool done)
 {
-	struct lease lease = lease_of(&sim->state.actors[i]);
+	struct act_call call = call_of(&sim->state.actors[i]);
+
+	world_cut(sim, &call, done);
+	give(sim, i, (struct answer){.kind = ANSWER_ACT, .outcome = ACT_CLAIM_LOST});
+}
+
+static void beat(struct sim *sim, unsigned i, bool done)
+{
+	struct lease lease = call_of(&sim->state.actors[i]).lease;
 	struct answer answer = {.kind = ANSWER_START};
 	struct sim_before before;
 	struct unit memory;
@@ -513,14 +546,31 @@ static void beat(struct sim *sim, unsigned i)
 	beat.task.kind->take(&beat.task, &answer);
 	ask_actor(&beat.task, &ask, &memory);
 	if (ask.code == HX_STALE_FENCE)
-		give(sim, i, (struct answer){.kind = ANSWER_ACT, .outcome = ACT_CLAIM_LOST});
+		lose_claim(sim, i, done);
+	else
+		sim->state.actors[i].lease_since.ns = sim->state.now.ms * 1000000;
 }
 
-static void pass_time(struct sim *sim)
+/* Where effects are counted, holders keep to their leases: what was not renewed is aborted before it ends. */
+static void abort_lapsed(struct sim *sim, bool done)
+{
+	for (unsigned i = 0; i < sim->scenario->cast_n && sim->scenario->world != WORLD_UNWATCHED; i++) {
+		struct lease lease;
+		struct sim_row row;
+
+		if (!is_acting(&sim->state.actors[i]))
+			continue;
+		lease = call_of(&sim->state.actors[i]).lease;
+		if (lease.fence && sim_read_row(sim, lease.subject, &row) && row.until <= sim->state.now.ms)
+			lose_claim(sim, i, done);
+	}
+}
+
+static void pass_time(struct sim *sim, bool done)
 {
 	sim->state.left.lapses--;
-	sim->state.now.ms = next_moment(sim);
-	sim_restore(sim, &sim->state);
+	sim_set_now(sim, (struct wall_time){next_moment(sim)});
+	abort_lapsed(sim, done);
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++)
 		if (sim->state.actors[i].state == SIM_ASKING && sim->state.actors[i].ask == ASK_SLEEP)
 			settle_ask(sim, i);
@@ -546,20 +596,23 @@ bool sim_take(struct sim *sim, struct sim_edge edge)
 		end_act(sim, edge.who, edge.how);
 		break;
 	case EDGE_BEAT:
-		beat(sim, edge.who);
+		beat(sim, edge.who, edge.how);
 		break;
 	case EDGE_AGAIN:
 		start_actor(sim, edge.who);
 		break;
 	case EDGE_TIME:
-		pass_time(sim);
+		pass_time(sim, edge.how);
 		break;
 	case EDGE_CRASH:
-		crash(sim, edge.who);
+		crash(sim, edge.who, edge.how);
 		break;
 	}
 	if (edge.kind == EDGE_COMMIT || edge.kind == EDGE_RESOLVE || edge.kind == EDGE_BEAT)
 		invariant_rows(sim);
+	if (sim->scenario->check)
+		sim->scenario->check(sim);
+	sim->state.texts = arena_mark(&sim->texts);
 	return sim->violation[0] == '\0';
 }
 
@@ -600,7 +653,7 @@ static uint64_t hash_rows(struct sim *sim, uint64_t hash)
 uint64_t sim_hash(struct sim *sim)
 {
 	const struct sim_state *state = &sim->state;
-	uint64_t hash = 7, started = 0;
+	uint64_t hash = hash_mix(7, (uint64_t)(state->now.ms - START_MS)), started = 0;
 
 	arena_reset(&sim->arena);
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
@@ -610,6 +663,8 @@ uint64_t sim_hash(struct sim *sim)
 		if (actor->state == SIM_DEAD || (actor->state == SIM_DONE && sim->scenario->cast[i].recurring))
 			continue;
 		hash = hash_mix(hash, actor->task.task.woken);
+		if (is_acting(actor))
+			hash = hash_mix(hash, (uint64_t)(state->now.ms - actor->lease_since.ns / 1000000));
 		hash = actor->task.task.kind->fingerprint(&actor->task.task, hash);
 	}
 	for (unsigned node = 0; node < sim->scenario->nodes_n; node++)
@@ -621,15 +676,23 @@ uint64_t sim_hash(struct sim *sim)
 	hash = hash_mix(hash, state->left.failures);
 	for (unsigned i = 0; i < state->acts_n; i++)
 		started ^= hash_mix((uint64_t)state->acts[i].subject, (uint64_t)state->acts[i].fence);
+	for (unsigned i = 0; i < state->effects_n; i++)
+		hash = hash_mix(hash, state->effects[i]);
 	return hash_rows(sim, hash_mix(hash, started));
+}
+
+void sim_set_now(struct sim *sim, struct wall_time now)
+{
+	sim->state.now = now;
+	sim->clock.wall = now;
+	sim->clock.mono.ns = now.ms * 1000000;
 }
 
 void sim_restore(struct sim *sim, const struct sim_state *state)
 {
-	if (state != &sim->state)
-		sim->state = *state;
-	sim->clock.wall = sim->state.now;
-	sim->clock.mono.ns = sim->state.now.ms * 1000000;
+	sim->state = *state;
+	arena_rewind(&sim->texts, state->texts);
+	sim_set_now(sim, state->now);
 }
 
 /* ---- words ---- */
@@ -661,6 +724,13 @@ static const char *commit_words(enum sim_commit how)
 	return words[how];
 }
 
+static const char *act_words(enum sim_act how)
+{
+	static const char *const words[] = {"ok", "failed", "done, but the answer is lost", "not done, and no answer"};
+
+	return words[how];
+}
+
 void sim_describe(struct sim *sim, struct sim_edge edge, char words[SIM_WORDS_BYTES])
 {
 	const char *name = edge.who < sim->scenario->cast_n ? sim->scenario->cast[edge.who].name : "";
@@ -686,21 +756,22 @@ void sim_describe(struct sim *sim, struct sim_edge edge, char words[SIM_WORDS_BY
 		break;
 	case EDGE_ACT:
 		snprintf(words, SIM_WORDS_BYTES, "the action of %s (fence %lld) ends: %s", name,
-			 (long long)lease_of(actor).fence, act_outcome_name(edge.how));
+			 (long long)call_of(actor).lease.fence, act_words(edge.how));
 		break;
 	case EDGE_BEAT:
-		snprintf(words, SIM_WORDS_BYTES, "a heartbeat is sent for %s (fence %lld)", name,
-			 (long long)lease_of(actor).fence);
+		snprintf(words, SIM_WORDS_BYTES, "a heartbeat is sent for %s (fence %lld)%s", name,
+			 (long long)call_of(actor).lease.fence, edge.how ? "; what is cut off was done" : "");
 		break;
 	case EDGE_AGAIN:
 		snprintf(words, SIM_WORDS_BYTES, "%s starts its next round", name);
 		break;
 	case EDGE_TIME:
-		snprintf(words, SIM_WORDS_BYTES, "time passes, %lld ms",
-			 (long long)(next_moment(sim) - sim->state.now.ms));
+		snprintf(words, SIM_WORDS_BYTES, "time passes, %lld ms%s",
+			 (long long)(next_moment(sim) - sim->state.now.ms), edge.how ? "; what is cut off was done" : "");
 		break;
 	case EDGE_CRASH:
-		snprintf(words, SIM_WORDS_BYTES, "%s is killed", node_name(edge.who));
+		snprintf(words, SIM_WORDS_BYTES, "%s is killed%s", node_name(edge.who),
+			 edge.how ? "; what it had under way outside was done" : "");
 		break;
 	}
 }
@@ -732,6 +803,7 @@ enum hx_code sim_open(struct sim *sim, const struct sim_scenario *scenario, stru
 	sim->scenario = scenario;
 	fake_clock_init(&sim->clock, (struct wall_time){START_MS});
 	arena_init(&sim->arena, EDGE_BYTES_MAX);
+	arena_init(&sim->texts, TEXTS_BYTES_MAX);
 	code = db_open(&options, &sim->db, err);
 	if (!code)
 		code = migrate_run(sim->db, &before, err);
@@ -739,12 +811,14 @@ enum hx_code sim_open(struct sim *sim, const struct sim_scenario *scenario, stru
 		sim_close(sim);
 		return code;
 	}
-	sim->state.now.ms = START_MS;
 	sim->state.left = scenario->bounds;
-	sim_restore(sim, &sim->state);
+	sim_set_now(sim, (struct wall_time){START_MS});
 	make_subjects(sim);
+	if (scenario->setup)
+		scenario->setup(sim);
 	for (unsigned i = 0; i < scenario->cast_n; i++)
 		start_actor(sim, i);
+	sim->state.texts = arena_mark(&sim->texts);
 	return HX_OK;
 }
 
@@ -752,5 +826,6 @@ void sim_close(struct sim *sim)
 {
 	db_close(sim->db);
 	arena_release(&sim->arena);
+	arena_release(&sim->texts);
 	sim->db = NULL;
 }

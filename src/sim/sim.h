@@ -10,7 +10,7 @@
  *   EXECUTE(node, actors)  their units run as one batch, uncommitted: its subjects are locked for all others
  *   COMMIT(node, how)      durable · failed · answer lost (landed, vanished or still open) · durable, then crash
  *   RESOLVE(doubt, how)    a commit that was left open lands or vanishes
- *   ACT(actor, how)        the action under way ends: ok · failed · unknown
+ *   ACT(actor, how)        the action under way ends: ok · failed · unknown, done or not (see world.h)
  *   BEAT(actor)            the lease of an action under way is renewed, or found to be lost
  *   AGAIN(actor)           a recurring actor (the janitor) starts its next round
  *   TIME                   the clock moves to the next moment at which something is due
@@ -35,9 +35,10 @@
 #define SIM_ACTORS_MAX 8
 #define SIM_NODES_MAX 4
 #define SIM_SUBJECTS_MAX 4
-#define SIM_TASK_BYTES 640
+#define SIM_TASK_BYTES 960
 #define SIM_EDGES_MAX 256
 #define SIM_ACTS_MAX 24
+#define SIM_EFFECTS_MAX 16
 #define SIM_WORDS_BYTES 200
 
 union sim_task {
@@ -50,7 +51,7 @@ struct sim_cast {
 	const char *name;
 	unsigned node;
 	bool recurring;
-	void (*init)(union sim_task *task, const void *plan);
+	void (*init)(union sim_task *task, const void *plan, struct arena *texts);
 	const void *plan;
 };
 
@@ -60,6 +61,13 @@ struct sim_bounds {
 };
 
 struct sim;
+
+/* What the outside is like, for scenarios that count effects. */
+enum sim_world {
+	WORLD_UNWATCHED, /* effects are not counted; holders may be paused and go on after their time */
+	WORLD_PLAIN,	 /* every call that arrives has an effect; a holder aborts its call before its lease ends */
+	WORLD_KEYED,	 /* the other side dedupes on our key; the same */
+};
 
 struct sim_scenario {
 	const char *name;
@@ -72,6 +80,11 @@ struct sim_scenario {
 	unsigned cast_n;
 	struct sim_cast cast[SIM_ACTORS_MAX];
 	struct sim_bounds bounds;
+	enum sim_world world;
+	/* More than subjects before the start; more to check after every change. Both may be NULL. */
+	void (*setup)(struct sim *sim);
+	void (*check)(struct sim *sim);
+	bool (*is_probe)(const void *action); /* NULL: none is */
 };
 
 enum sim_actor_state { SIM_ASKING, SIM_IN_BATCH, SIM_DONE, SIM_DEAD };
@@ -80,6 +93,7 @@ struct sim_actor {
 	enum sim_actor_state state;
 	enum ask_kind ask;
 	enum hx_code code;
+	struct mono_time lease_since; /* of the call under way: its claim, or the last renewal */
 	union sim_task task;
 };
 
@@ -95,6 +109,7 @@ struct sim_batch {
 
 struct sim_state {
 	struct wall_time now;
+	struct arena_mark texts; /* of sim->texts, as of the last edge */
 	int64_t next_id;
 	struct sim_bounds left;
 	struct sim_actor actors[SIM_ACTORS_MAX];
@@ -103,7 +118,10 @@ struct sim_state {
 	unsigned acts_n;
 	struct {
 		int64_t subject, fence;
+		unsigned actor;
 	} acts[SIM_ACTS_MAX]; /* claims under which an action was started */
+	unsigned effects_n;   /* calls that had an effect in the outside world */
+	uint64_t effects[SIM_EFFECTS_MAX]; /* the keys they carried, hashed */
 };
 
 enum sim_edge_kind { EDGE_READ, EDGE_EXECUTE, EDGE_COMMIT, EDGE_RESOLVE, EDGE_ACT, EDGE_BEAT, EDGE_AGAIN, EDGE_TIME, EDGE_CRASH };
@@ -112,7 +130,7 @@ enum sim_commit { COMMIT_DURABLE, COMMIT_FAILED, COMMIT_LANDED, COMMIT_VANISHED,
 struct sim_edge {
 	unsigned char kind;
 	unsigned char who;  /* actor or node */
-	unsigned char how;  /* enum sim_commit, enum act_outcome, or 1: lands, 0: vanishes */
+	unsigned char how;  /* enum sim_commit, enum sim_act, or 1: lands (or: what is under way outside is done), 0: not */
 	unsigned char mask; /* actors of a batch */
 };
 
@@ -121,6 +139,7 @@ struct sim {
 	struct db *db;
 	struct fake_clock clock;
 	struct arena arena; /* of one edge */
+	struct arena texts; /* what tasks keep; taken back with the state */
 	struct sim_state state;
 	char violation[512]; /* empty: none */
 	uint64_t crash_points;
@@ -133,7 +152,7 @@ void sim_close(struct sim *sim);
 size_t sim_edges(struct sim *sim, struct sim_edge edges[SIM_EDGES_MAX]);
 /* Takes one. False: an invariant was broken, sim->violation says which. */
 bool sim_take(struct sim *sim, struct sim_edge edge);
-/* Everything that decides the future, without history, ops and absolute times. */
+/* Everything that decides the future, without history and ops. */
 uint64_t sim_hash(struct sim *sim);
 /* An edge in words, to be asked before it is taken. */
 void sim_describe(struct sim *sim, struct sim_edge edge, char words[SIM_WORDS_BYTES]);
@@ -142,6 +161,8 @@ bool sim_edge_is_progress(struct sim_edge edge);
 
 /* Goes back to a state that was copied before (the store is taken back by the caller). */
 void sim_restore(struct sim *sim, const struct sim_state *state);
+/* Sets the clock of the world. */
+void sim_set_now(struct sim *sim, struct wall_time now);
 
 /* For invariant.c: the first violation is kept. */
 void sim_violate(struct sim *sim, const char *format, ...) HX_PRINTF(2, 3);

@@ -142,8 +142,13 @@ static void count(const struct batch *batch, struct batch_stats *stats)
 	stats->batches++;
 	stats->units += batch->n;
 	for (size_t i = 0; i < batch->n; i++) {
-		stats->won += batch->results[i].verdict == UNIT_WON;
-		stats->lost += batch->results[i].verdict == UNIT_LOST;
+		const struct unit_line *first = &batch->units[i]->lines[0];
+		bool won = batch->results[i].verdict == UNIT_WON, lost = batch->results[i].verdict == UNIT_LOST;
+
+		stats->won += won;
+		stats->lost += lost;
+		stats->transitions += won && first->rule == UNIT_VERDICT;
+		stats->fenced += lost && first->stmt->fenced;
 	}
 }
 

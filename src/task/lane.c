@@ -133,6 +133,8 @@ static void give(struct lane *lane, struct seat *seat, struct answer *answer)
 	answer->now = clock_wall(lane->options.clock);
 	answer->mono = clock_mono(lane->options.clock);
 	answer->id = id_next(&lane->ids, answer->now);
+	for (int i = 0; i < ANSWER_IDS_MAX; i++)
+		answer->more_ids[i] = id_next(&lane->ids, answer->now);
 	answer->node = lane->options.node;
 	(void)task_take(seat->task, seat->task->turn, answer); /* always its own turn: tickets are used once */
 	seat->state = SEAT_READY;
@@ -181,7 +183,9 @@ static void answer_act(struct lane *lane, struct seat *seat, enum act_outcome ou
 {
 	*acting_slot(lane, seat->number) = seat->act_next;
 	timer_cancel(&lane->timers, &seat->timer);
-	give(lane, seat, &(struct answer){.kind = ANSWER_ACT, .outcome = outcome, .output = output});
+	give(lane, seat,
+	     &(struct answer){
+		     .kind = ANSWER_ACT, .outcome = outcome, .output = output, .lease_since = seat->lease.since});
 }
 
 static void abort_act(struct lane *lane, struct seat *seat)
@@ -210,8 +214,8 @@ static void beat_done(struct seat *seat, enum hx_code code)
 {
 	struct lane_beat *beat = (struct lane_beat *)seat;
 
-	*beat->mail =
-		(struct mail){.number = beat->owner.number, .is_beat = true, .code = code, .sent = beat->beat.sent};
+	*beat->mail = (struct mail){
+		.number = beat->owner.number, .is_beat = true, .code = code, .sent = beat->beat.sent};
 	inbox_put_mail(&beat->owner.lane->inbox, beat->mail);
 	free(beat);
 }
@@ -245,8 +249,8 @@ static void lease_timer_fired(struct lane *lane, struct seat *seat)
 	}
 	if (!seat->beating)
 		seat->beating = send_beat(lane, seat);
-	set_lease_timer(lane, seat, seat->beating ? lease_trusted_until(&seat->lease)
-						  : lease_beat_again(&seat->lease, now));
+	set_lease_timer(lane, seat,
+			seat->beating ? lease_trusted_until(&seat->lease) : lease_beat_again(&seat->lease, now));
 }
 
 static void beat_answered(struct lane *lane, struct seat *seat, const struct mail *mail)
@@ -318,7 +322,7 @@ static void resume(struct lane *lane, struct seat *seat)
 {
 	struct unit spare;
 	bool pooled = lane->units_n < PENDING_LOOKED_AT;
-	struct ask ask = {.unit = pooled ? &lane->units[lane->units_n] : &spare};
+	struct ask ask = {.unit = pooled ? &lane->units[lane->units_n] : &spare}; /* cppcheck-suppress uninitvar */
 
 	seat->task->kind->ask(seat->task, &ask);
 	switch (ask.kind) {
@@ -633,12 +637,15 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 	lane->units = malloc(PENDING_LOOKED_AT * sizeof *lane->units);
 	if (!lane->units)
 		code = error_set(err, HX_NO_MEMORY, "a lane");
-	if (!code)
+	lane->db = options->opened;
+	if (!code && !options->opened)
 		code = db_open(&options->db, &lane->db, err);
 	if (!code && options->migrate)
 		code = migrate_run(lane->db, &before, err);
 	if (!code && pthread_create(&lane->thread, NULL, run, lane))
 		code = error_set(err, HX_INTERNAL, "a lane's thread cannot be started");
+	if (code && options->opened)
+		lane->db = NULL; /* still the caller's */
 	if (code)
 		destroy(lane);
 	else

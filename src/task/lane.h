@@ -62,6 +62,7 @@ struct act_port {
 
 struct lane_options {
 	struct db_options db;
+	struct db *opened; /* NULL, or a connection that the lane takes over when it starts */
 	bool migrate; /* bring the schema up to date first, behind the store's lock; the only way in memory */
 	struct clock *clock;
 	const char *node;

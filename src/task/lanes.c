@@ -12,18 +12,22 @@ static enum hx_code open_one(struct lane_options options, uint32_t i, struct lan
 enum hx_code lanes_open(struct lanes *lanes, const struct lane_options *options, size_t n, struct hx_error *err)
 {
 	bool sqlite = strncmp(options->db.url, "sqlite:", 7) == 0;
-	struct lane_options with_pulse = *options;
+	struct lane_options with_pulse = *options, alone = *options;
 	enum hx_code code = HX_OK;
 
 	ASSERT(n >= 1 && n <= LANES_MAX);
 	*lanes = (struct lanes){0};
+	alone.opened = NULL;
 	if (!sqlite)
-		code = open_one(*options, LANES_MAX, &lanes->pulse, err);
+		code = open_one(alone, LANES_MAX, &lanes->pulse, err);
 	with_pulse.pulse = lanes->pulse;
 	for (uint32_t i = 0; i < (sqlite ? 1 : n) && !code; i++) {
 		code = open_one(with_pulse, i, &lanes->lanes[i], err);
 		lanes->n += !code;
+		with_pulse.opened = NULL;
 	}
+	if (code && lanes->n == 0)
+		db_close(options->opened);
 	if (code)
 		lanes_close(lanes);
 	for (size_t i = 0; i < lanes->n; i++)
@@ -65,6 +69,8 @@ void lanes_read_stats(const struct lanes *lanes, struct lane_stats *ret_stats)
 		ret_stats->batch.units += one.batch.units;
 		ret_stats->batch.won += one.batch.won;
 		ret_stats->batch.lost += one.batch.lost;
+		ret_stats->batch.transitions += one.batch.transitions;
+		ret_stats->batch.fenced += one.batch.fenced;
 		ret_stats->batch.retried += one.batch.retried;
 		ret_stats->batch.bisected += one.batch.bisected;
 		ret_stats->batch.in_doubt += one.batch.in_doubt;

@@ -18,7 +18,10 @@ struct lanes {
 	struct lane *pulse; /* NULL on SQLite */
 };
 
-/* n is how many lanes PostgreSQL gets. The node numbers used are options->node_number and those behind it. */
+/*
+ * n is how many lanes PostgreSQL gets. options->opened, if any, is taken over in any case: by the first lane, or it
+ * is closed. The node numbers used are options->node_number and those behind it.
+ */
 enum hx_code lanes_open(struct lanes *lanes, const struct lane_options *options, size_t n,
 			struct hx_error *err) HX_MUST_CHECK;
 struct lane *lanes_of(const struct lanes *lanes, int64_t subject);

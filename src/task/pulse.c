@@ -10,6 +10,11 @@ struct mono_time lease_trusted_until(const struct lease *lease)
 	return mono_add_ms(lease->since, lease->lease_ms - lease->lease_ms / MARGIN_PER_LEASE);
 }
 
+bool lease_is_trusted(const struct lease *lease, struct mono_time now)
+{
+	return now.ns < lease_trusted_until(lease).ns;
+}
+
 struct mono_time lease_next_beat(const struct lease *lease)
 {
 	return mono_add_ms(lease->since, lease->lease_ms / BEATS_PER_LEASE);

@@ -31,6 +31,8 @@ void beat_init(struct beat *beat, const struct lease *lease,
 
 /* When the holder must stop believing, and when the next renewal is due. */
 struct mono_time lease_trusted_until(const struct lease *lease);
+/* Before anything is done under a lease: a commit, or finding out about one, may have taken longer than it lasts. */
+bool lease_is_trusted(const struct lease *lease, struct mono_time now);
 struct mono_time lease_next_beat(const struct lease *lease);
 /* After a beat that did not come through: soon again, but never in a busy loop. */
 struct mono_time lease_beat_again(const struct lease *lease, struct mono_time now);

@@ -35,7 +35,14 @@ struct task {
 	bool woken;    /* a wake came since the last SLEEP ended */
 };
 
-enum act_outcome { ACT_OK, ACT_FAILED, ACT_INVALID, ACT_UNKNOWN, ACT_CLAIM_LOST };
+enum act_outcome {
+	ACT_OK,		     /* done; output: JSON */
+	ACT_FAILED,	     /* certainly not done, may be tried again; output: words */
+	ACT_FAILED_FOR_GOOD, /* certainly not done, trying again is pointless; output: words */
+	ACT_INVALID,	     /* rejected; output: JSON of the rejection */
+	ACT_UNKNOWN,	     /* may have been done; output: words */
+	ACT_CLAIM_LOST,	     /* said by the lane alone: the lease could not be kept */
+};
 
 /* The claim under which an action runs. The lane renews it while the action lasts. */
 struct lease {
@@ -46,9 +53,12 @@ struct lease {
 };
 
 struct act_call {
-	const char *action;
-	struct slice input;
-	int64_t key; /* of the logical effect: the same in every repetition */
+	const void *action;	  /* what the port knows it by: a struct action of the model, in tests a name */
+	struct slice input;	  /* JSON */
+	struct slice key;	  /* of the logical effect: the same in every repetition */
+	int64_t attempt;	  /* from 1 */
+	struct slice traceparent; /* empty: none */
+	bool unknown_on_5xx;	  /* the service may fail after acting */
 	struct lease lease;
 };
 
@@ -62,6 +72,8 @@ struct ask {
 	enum hx_code code;	/* DONE; what else there is to tell stands in the task itself */
 };
 
+#define ANSWER_IDS_MAX 5
+
 enum answer_kind { ANSWER_START, ANSWER_COMMIT, ANSWER_ACT, ANSWER_WOKE };
 
 struct answer {
@@ -70,12 +82,14 @@ struct answer {
 	struct wall_time now;
 	struct mono_time mono;
 	int64_t id; /* fresh; a task uses it as the op of its next unit */
+	int64_t more_ids[ANSWER_IDS_MAX]; /* fresh too, for rows that it makes */
 	const char *node;
 	/* COMMIT: rows are valid only during the call. */
 	const struct unit_result *result;
 	/* ACT */
 	enum act_outcome outcome;
 	struct slice output;
+	struct mono_time lease_since; /* the lease was renewed meanwhile: it is trusted from here on */
 };
 
 struct task_kind {

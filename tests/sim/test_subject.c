@@ -32,28 +32,32 @@ static const struct claim_plan close_plan = {
 	.action = "close",
 };
 
-static const struct janitor_rule rule = {KIND, "closing", "open"};
+static const struct janitor_rule rule = {.kind = KIND, .claim_into = "closing", .revert_to = "open"};
 static const struct janitor_rules rules = {1, &rule};
 static const struct move touch = {1, "open", "open"};
 static const struct move finish = {1, "open", "done"};
 
-static void init_claim(union sim_task *task, const void *plan)
+static void init_claim(union sim_task *task, const void *plan, struct arena *texts)
 {
+	(void)texts;
 	claim_init((struct claim *)task, plan);
 }
 
-static void init_janitor(union sim_task *task, const void *plan)
+static void init_janitor(union sim_task *task, const void *plan, struct arena *texts)
 {
-	janitor_init((struct janitor *)task, plan, /* budget= */ 8);
+	(void)texts;
+	janitor_init((struct janitor *)task, plan, /* budget= */ 8, (struct wall_time){0});
 }
 
-static void init_transition(union sim_task *task, const void *plan)
+static void init_transition(union sim_task *task, const void *plan, struct arena *texts)
 {
+	(void)texts;
 	transition_init((struct transition *)task, plan, /* version= */ 0);
 }
 
-static void init_watch(union sim_task *task, const void *plan)
+static void init_watch(union sim_task *task, const void *plan, struct arena *texts)
 {
+	(void)texts;
 	watch_init((struct watch *)task, 1, plan, (struct wall_time){INT64_MAX});
 }
 

@@ -7,6 +7,7 @@ CREATE TABLE subject (
   version    bigint NOT NULL,
   op         bigint NOT NULL,
   fence      bigint NOT NULL DEFAULT 0,
+  effort     bigint NOT NULL DEFAULT 0, -- definite ends of claims so far: part of the key of the next effect
   owner      text,
   until      bigint,
   updated_at bigint NOT NULL,
@@ -34,5 +35,5 @@ CREATE TABLE history (
 CREATE FUNCTION hx_now_ms() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
   AS $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 
-CREATE FUNCTION hx_chain(head bytea, link text) RETURNS bytea LANGUAGE sql IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION hx_chain(head bytea, link text) RETURNS bytea LANGUAGE sql STABLE PARALLEL SAFE
   AS $$ SELECT sha256(coalesce(head, ''::bytea) || convert_to(link, 'UTF8')) $$;

@@ -7,6 +7,7 @@ CREATE TABLE subject (
   version    INTEGER NOT NULL,
   op         INTEGER NOT NULL,
   fence      INTEGER NOT NULL DEFAULT 0,
+  effort     INTEGER NOT NULL DEFAULT 0, -- definite ends of claims so far: part of the key of the next effect
   owner      TEXT,
   until      INTEGER,
   updated_at INTEGER NOT NULL,

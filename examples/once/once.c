@@ -1,0 +1,119 @@
+/*
+ * once: fifty people press the same button at the same moment.
+ *
+ * Each press is a claim (src/flow/claim.h) on one subject, and all are in the lane at once. The action that would
+ * charge the card counts how often it ran, and ends when all others were answered. Both happen in the lane's thread.
+ */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "flow/claim.h"
+#include "task/lane.h"
+
+enum { PRESSES = 50, INVOICE = 7411 };
+static const struct claim_plan pay = {INVOICE, "open", "charging", "paid", "open", 5000, "charge the card", {"{}", 2}};
+static int effects, told[HX_CODE_COUNT], told_n;
+static struct ticket charging;
+static struct hx_error error;
+
+static void must(enum hx_code code)
+{
+	if (code)
+		errx(hx_code_exit(code), "%s: %s", hx_code_text(code), error.detail);
+}
+
+static void act(struct act_port *port, const struct act_call *call, struct ticket ticket)
+{
+	(void)port, (void)call;
+	effects++; /* here the money would move */
+	charging = ticket;
+}
+
+static void hear(struct seat *seat, enum hx_code code)
+{
+	(void)seat;
+	told[code]++;
+	if (++told_n == PRESSES - 1)
+		lane_answer(charging, ACT_OK, slice_str("{}"));
+}
+
+static void press_all(struct lane *lane)
+{
+	static struct claim claims[PRESSES];
+	static struct seat seats[PRESSES];
+
+	for (int i = 0; i < PRESSES; i++) {
+		claim_init(&claims[i], &pay);
+		seats[i] = (struct seat){.task = &claims[i].task, .done = hear};
+		must(lane_submit(lane, &seats[i]));
+	}
+	lane_stop(lane, /* drain_ms= */ 60000); /* returns when everybody has been told */
+}
+
+/* Prints the history and follows its chain: each hash covers its row and the hash before it. */
+static bool show_history(const struct db_rows *rows)
+{
+	char at[WALL_TIME_TEXT_BYTES], hex[2 * SHA256_BYTES + 1];
+	uint8_t head[SHA256_BYTES];
+	struct strbuf text;
+	bool holds = true;
+
+	strbuf_init(&text, 4096);
+	printf("\n  seq  at                        from      to        version  fence  hash\n");
+	for (size_t i = 0; i < rows->n; i++, strbuf_reset(&text)) {
+		const struct db_value *c = db_cell(rows, i, 0);
+		struct history_row row = {INVOICE, c[0].i, c[1].s, c[2].s, c[3].i, c[4].i, c[5].i, c[7].i, c[6].s};
+
+		history_link_text(&row, &text);
+		sha256_pair(slice_of(head, i ? sizeof head : 0), strbuf_slice(&text), head);
+		sha256_hex(head, hex);
+		wall_time_format((struct wall_time){row.at}, at);
+		printf("  %3d  %s  %-8.*s  %-8.*s  %7d  %5d  %.12s\n", (int)row.seq, at, SLICE_ARGS(row.from),
+		       SLICE_ARGS(row.to), (int)row.version, (int)row.fence, hex);
+		holds = holds && slice_eq(c[8].s, slice_of(head, sizeof head));
+	}
+	strbuf_release(&text);
+	return holds;
+}
+
+int main(void)
+{
+	char dir[] = "/tmp/hapax-once.XXXXXX";
+	struct act_port outside = {.start = act};
+	struct lane_options options = {.db = {.url = "sqlite:once.db", .clock = clock_system()}, .migrate = true};
+	struct unit_result result;
+	struct arena arena;
+	struct unit unit;
+	struct lane *lane;
+	struct db *db;
+
+	if (!mkdtemp(dir) || chdir(dir))
+		err(1, "%s", dir);
+	options.clock = clock_system(), options.node = "demo", options.seats_max = PRESSES;
+	options.act = &outside, options.renew = subject_heartbeat;
+	must(lane_new(&options, &lane, &error));
+	must(db_open(&options.db, &db, &error)); /* a second connection, to prepare and to look */
+	arena_init(&arena, 1u << 20);
+	unit_init(&unit, /* op= */ 1);
+	subject_create(&unit, &(struct stamp){1, clock_wall(clock_system()), "demo"}, INVOICE, /* kind= */ 1, "open");
+	must(db_run_unit(db, &unit, &result, &arena, &error));
+	printf("%d people press “pay” on one invoice at the same moment:\n\n", PRESSES);
+	press_all(lane);
+	printf("  %3d × OK            the card was charged\n  %3d × CLAIM_FAILED  %s\n\n  effects in the outside world: %d\n",
+	       told[HX_OK], told[HX_CLAIM_FAILED], hx_code_text(HX_CLAIM_FAILED), effects);
+	unit_init(&unit, 0);
+	subject_read_history(&unit, INVOICE, /* after= */ 0, /* limit= */ 100);
+	must(db_run_unit(db, &unit, &result, &arena, &error));
+	bool good = show_history(&result.rows[0]) && effects == 1 && told[HX_OK] == 1;
+
+	printf("\n  %s\n", good ? "The chain holds: no row was changed, added or taken away." : "THIS IS WRONG.");
+	lane_free(lane);
+	db_close(db);
+	arena_release(&arena);
+	(void)(unlink("once.db"), unlink("once.db-wal"), unlink("once.db-shm"),
+	       rmdir(dir)); /* as far as they are there */
+	return !good;
+}

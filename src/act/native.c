@@ -1,0 +1,129 @@
+/* See native.h. */
+#include "act/native.h"
+
+#include <stdlib.h>
+
+#include "act/pool.h"
+#include "base/excerpt.h"
+
+struct native_kind {
+	struct kind kind;
+	struct pool pool;
+	const struct natives *natives;
+};
+
+enum hx_code natives_add(struct natives *natives, const char *name, native_function function, void *context,
+			 struct hx_error *err)
+{
+	struct native *native = &natives->list[natives->n];
+	size_t n = strlen(name);
+
+	if (natives->n == NATIVES_MAX)
+		return error_set(err, HX_TOO_LARGE, "there are %d native actions already", NATIVES_MAX);
+	if (n == 0 || n > NATIVE_NAME_MAX)
+		return error_set(err, HX_VALIDATION_ERROR, "a native action's name has 1 to %d bytes", NATIVE_NAME_MAX);
+	if (natives_find(natives, name))
+		return error_set(err, HX_VALIDATION_ERROR, "there is a native action %s already",
+				 excerpt_of(slice_str(name)).text);
+	*native = (struct native){.function = function, .context = context};
+	memcpy(native->name, name, n);
+	natives->n++;
+	return HX_OK;
+}
+
+const struct native *natives_find(const struct natives *natives, const char *name)
+{
+	for (size_t i = 0; natives && name && i < natives->n; i++)
+		if (strcmp(natives->list[i].name, name) == 0)
+			return &natives->list[i];
+	return NULL;
+}
+
+/* What a function says is believed, but its output is looked at: everything behind it relies on JSON. */
+static struct verdict judge(enum act_outcome outcome, const struct strbuf *output, struct strbuf *words)
+{
+	if (output->failed && outcome == ACT_OK)
+		return verdict_say(ACT_UNKNOWN, words, "the function's output could not be kept");
+	switch (outcome) {
+	case ACT_OK:
+		return verdict_of_output(strbuf_slice(output), words);
+	case ACT_INVALID:
+		return verdict_of_rejection(strbuf_slice(output), words);
+	case ACT_FAILED:
+	case ACT_FAILED_FOR_GOOD:
+	case ACT_UNKNOWN:
+		strbuf_reset(words);
+		verdict_show(words, strbuf_slice(output), VERDICT_SHOWN_MAX);
+		return (struct verdict){outcome, strbuf_slice(words)};
+	default:
+		return verdict_say(ACT_UNKNOWN, words, "the function returned %d, which is no outcome", (int)outcome);
+	}
+}
+
+static struct verdict call(const struct native *native, struct job *job, struct strbuf *output, struct strbuf *words)
+{
+	struct native_call call = {
+		.input = job->call.input,
+		.key = job->call.key,
+		.traceparent = job->call.traceparent,
+		.attempt = job->call.attempt,
+		.fence = job->call.lease.fence,
+		.timeout_ms = job->action->timeout_ms,
+		.cancelled = &job->cancelled,
+	};
+
+	if (!native)
+		return verdict_say(ACT_FAILED_FOR_GOOD, words, "there is no native action %s",
+				   excerpt_of(slice_str(job->action->function)).text);
+	if (atomic_load(&job->cancelled))
+		return verdict_say(ACT_FAILED, words, "cancelled before it began");
+	return judge(native->function(native->context, &call, output), output, words);
+}
+
+static void run(struct kind *kind, struct job *job)
+{
+	struct native_kind *self = (struct native_kind *)kind;
+	struct strbuf output, words;
+
+	strbuf_init(&output, VERDICT_OUTPUT_BYTES_MAX);
+	strbuf_init(&words, VERDICT_WORDS_MAX);
+	port_job_done(job, call(natives_find(self->natives, job->action->function), job, &output, &words));
+	strbuf_release(&words);
+	strbuf_release(&output);
+}
+
+static void start(struct kind *kind, struct job *job)
+{
+	pool_put(&((struct native_kind *)kind)->pool, job);
+}
+
+static void cancel(struct kind *kind, struct job *job)
+{
+	(void)kind;
+	(void)job; /* the function sees job->cancelled */
+}
+
+static void free_kind(struct kind *kind)
+{
+	struct native_kind *self = (struct native_kind *)kind;
+
+	pool_release(&self->pool);
+	free(self);
+}
+
+enum hx_code native_kind_new(const struct natives *natives, size_t slots, struct kind **ret_kind, struct hx_error *err)
+{
+	struct native_kind *self = calloc(1, sizeof *self);
+	enum hx_code code;
+
+	if (!self)
+		return error_set(err, HX_NO_MEMORY, "native actions");
+	self->kind = (struct kind){.start = start, .cancel = cancel, .free = free_kind, .slots = slots};
+	self->natives = natives;
+	code = pool_init(&self->pool, slots, run, &self->kind, err);
+	if (code)
+		free_kind(&self->kind);
+	else
+		*ret_kind = &self->kind;
+	return code;
+}

@@ -1,0 +1,467 @@
+/*
+ * The port's book-keeping: who waits, who runs, who is next. See port.h for the rules and kind.h for a job's life.
+ *
+ * One mutex guards all of it; nothing under it blocks. Invariants, checked where they could break:
+ *
+ *   - a job is in the table from start to its end; it is either in its queue's waiting list or running
+ *   - a queue (one per action that has jobs) is on its kind's ready list exactly when one of its jobs could run but
+ *     for the kind's slots: waiting is not empty and running < max
+ *   - after every change pump() has run: a kind with a free slot has no ready queue
+ */
+#include "act/port.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "act/exec.h"
+#include "act/http.h"
+#include "act/kind.h"
+
+#define BUCKETS 1024
+#define KINDS (ACTION_NOOP + 1)
+
+/* The calls of one action, whatever version of its definition they come from. */
+struct port_queue {
+	const char *workflow, *name;
+	struct kind *kind;
+	size_t max; /* as the latest call has it; 0: no bound */
+	size_t running;
+	struct job *first, *last; /* waiting */
+	bool ready;
+	struct port_queue *ready_next;
+	struct port_queue *table_next;
+};
+
+struct port {
+	struct act_port act;
+	struct port_options options;
+	struct kind *kinds[KINDS]; /* constant; NULL: not carried out by a kind. After a stop admit() is the guard */
+	pthread_mutex_t mutex;
+	pthread_cond_t quiet; /* nothing runs any more */
+	bool stopping, stopped;
+	struct job *jobs[BUCKETS];
+	struct port_queue *queues[BUCKETS];
+	struct port_stats stats;
+};
+
+/* ---- tables ---- */
+
+static struct job **job_slot(struct port *port, struct ticket ticket)
+{
+	size_t bucket = (ticket.number ^ (uintptr_t)ticket.lane >> 6) % BUCKETS;
+	struct job **slot = &port->jobs[bucket];
+
+	while (*slot && ((*slot)->ticket.number != ticket.number || (*slot)->ticket.lane != ticket.lane))
+		slot = &(*slot)->table_next;
+	return slot;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return slice_eq(slice_str(a), slice_str(b));
+}
+
+static struct port_queue **queue_slot(struct port *port, const struct kind *kind, const char *workflow,
+				      const char *name)
+{
+	uint64_t hash = 0;
+	struct port_queue **slot;
+
+	for (const char *p = workflow; p && *p; p++)
+		hash = hash * 31 + (unsigned char)*p;
+	for (const char *p = name; p && *p; p++)
+		hash = hash * 31 + (unsigned char)*p;
+	slot = &port->queues[hash % BUCKETS];
+	while (*slot &&
+	       !((*slot)->kind == kind && same_text((*slot)->workflow, workflow) && same_text((*slot)->name, name)))
+		slot = &(*slot)->table_next;
+	return slot;
+}
+
+/* NULL: no memory. */
+static struct port_queue *queue_of(struct port *port, const struct action *action, struct kind *kind)
+{
+	struct port_queue **slot = queue_slot(port, kind, action->workflow, action->name);
+
+	if (!*slot) {
+		*slot = calloc(1, sizeof **slot);
+		if (!*slot)
+			return NULL;
+		(*slot)->workflow = action->workflow;
+		(*slot)->name = action->name;
+		(*slot)->kind = kind;
+	}
+	(*slot)->max = action->max_in_flight > 0 ? (size_t)action->max_in_flight : 0;
+	return *slot;
+}
+
+static void queue_drop_if_idle(struct port *port, struct port_queue *queue)
+{
+	if (queue->running || queue->first || queue->ready)
+		return;
+	*queue_slot(port, queue->kind, queue->workflow, queue->name) = queue->table_next;
+	free(queue);
+}
+
+/* ---- waiting and running ---- */
+
+static void wait_in_queue(struct port *port, struct port_queue *queue, struct job *job)
+{
+	job->queue = queue;
+	job->before = queue->last;
+	job->behind = NULL;
+	*(queue->last ? &queue->last->behind : &queue->first) = job;
+	queue->last = job;
+	port->stats.waiting++;
+}
+
+static void leave_queue(struct port *port, struct job *job)
+{
+	struct port_queue *queue = job->queue;
+
+	*(job->before ? &job->before->behind : &queue->first) = job->behind;
+	*(job->behind ? &job->behind->before : &queue->last) = job->before;
+	port->stats.waiting--;
+}
+
+static void make_ready(struct port_queue *queue)
+{
+	struct kind *kind = queue->kind;
+
+	if (queue->ready || !queue->first || (queue->max && queue->running >= queue->max))
+		return;
+	queue->ready = true;
+	queue->ready_next = NULL;
+	*kind->ready_last = queue;
+	kind->ready_last = &queue->ready_next;
+}
+
+static struct port_queue *take_ready(struct kind *kind)
+{
+	struct port_queue *queue = kind->ready_first;
+
+	kind->ready_first = queue->ready_next;
+	if (!kind->ready_first)
+		kind->ready_last = &kind->ready_first;
+	queue->ready = false;
+	return queue;
+}
+
+/* Starts what can start. Queues take turns, one job each. */
+static void pump(struct port *port, struct kind *kind)
+{
+	while (kind->used < kind->slots && kind->ready_first) {
+		struct port_queue *queue = take_ready(kind);
+		struct job *job = queue->first;
+
+		if (!job || (queue->max && queue->running >= queue->max)) {
+			queue_drop_if_idle(port, queue); /* its waiting jobs were aborted, or the bound has sunk */
+			continue;
+		}
+		leave_queue(port, job);
+		job->running = true;
+		queue->running++;
+		kind->used++;
+		port->stats.running++;
+		make_ready(queue);
+		kind->start(kind, job);
+	}
+}
+
+/* ---- jobs ---- */
+
+static struct slice copy_text(char **at, struct slice text)
+{
+	struct slice copy = slice_of(*at, text.n);
+
+	if (text.n)
+		memcpy(*at, text.p, text.n);
+	(*at)[text.n] = '\0';
+	*at += text.n + 1;
+	return copy;
+}
+
+/* The caller's texts live only until the answer or the abort, and a cancelled call may need a moment to end. */
+static struct job *job_new(struct port *port, const struct act_call *call, struct ticket ticket)
+{
+	size_t texts = call->input.n + call->key.n + call->traceparent.n + 3;
+	struct job *job = malloc(sizeof *job + texts);
+	char *at;
+
+	if (!job)
+		return NULL;
+	at = (char *)(job + 1);
+	*job = (struct job){.action = call->action, .call = *call, .ticket = ticket, .port = port, .wake_fd = -1};
+	job->call.input = copy_text(&at, call->input);
+	job->call.key = copy_text(&at, call->key);
+	job->call.traceparent = copy_text(&at, call->traceparent);
+	return job;
+}
+
+static void answer(struct port *port, struct ticket ticket, enum act_outcome outcome, struct slice output)
+{
+	pthread_mutex_lock(&port->mutex);
+	port->stats.answers[outcome]++;
+	pthread_mutex_unlock(&port->mutex);
+	port->options.answer(ticket, outcome, output);
+}
+
+/* Takes the job in, or says why not. */
+static const char *admit(struct port *port, struct kind *kind, struct job *job)
+{
+	struct port_queue *queue = port->stopping ? NULL : queue_of(port, job->action, kind);
+
+	if (!queue)
+		return port->stopping ? "the engine is stopping" : "out of memory";
+	wait_in_queue(port, queue, job);
+	*job_slot(port, job->ticket) = job;
+	make_ready(queue);
+	pump(port, kind);
+	if (job->running || port->stats.waiting <= port->options.waiting_max)
+		return NULL;
+	leave_queue(port, job);
+	*job_slot(port, job->ticket) = job->table_next;
+	queue_drop_if_idle(port, queue);
+	port->stats.refused++;
+	return "too many calls are waiting already";
+}
+
+static void answer_without_kind(struct port *port, const struct action *action, struct ticket ticket)
+{
+	static const char *const words[KINDS] = {
+		[ACTION_EXEC] = "exec actions are off: the configuration has to say \"exec\": {\"enabled\": true}",
+		[ACTION_SQL] = "a sql action runs in the unit of its transition, not by a call",
+		[ACTION_NATIVE] = "no native actions are registered",
+		[ACTION_WORKER] = "a worker action is pulled over the jobs API, not called",
+	};
+
+	if (action->kind == ACTION_NOOP)
+		answer(port, ticket, ACT_OK, slice_str("null"));
+	else
+		answer(port, ticket, ACT_FAILED_FOR_GOOD, slice_str(words[action->kind]));
+}
+
+static void start(struct act_port *act, const struct act_call *call, struct ticket ticket)
+{
+	struct port *port = (struct port *)act;
+	const struct action *action = call->action;
+	struct kind *kind = port->kinds[action->kind];
+	const char *refusal = "out of memory";
+	struct job *job;
+
+	if (!kind) {
+		answer_without_kind(port, action, ticket);
+		return;
+	}
+	job = job_new(port, call, ticket);
+	if (job) {
+		pthread_mutex_lock(&port->mutex);
+		refusal = admit(port, kind, job);
+		pthread_mutex_unlock(&port->mutex);
+	}
+	if (refusal) { /* otherwise the job is not ours any more */
+		free(job);
+		answer(port, ticket, ACT_FAILED, slice_str(refusal));
+	}
+}
+
+static void cancel(struct job *job)
+{
+	atomic_store(&job->cancelled, true);
+	job->queue->kind->cancel(job->queue->kind, job);
+}
+
+static void drop_waiting(struct port *port, struct job *job)
+{
+	struct port_queue *queue = job->queue;
+
+	leave_queue(port, job);
+	*job_slot(port, job->ticket) = job->table_next;
+	queue_drop_if_idle(port, queue);
+}
+
+static void abort_job(struct act_port *act, struct ticket ticket)
+{
+	struct port *port = (struct port *)act;
+	struct job *job;
+
+	pthread_mutex_lock(&port->mutex);
+	job = *job_slot(port, ticket);
+	if (job && !job->aborted) {
+		port->stats.aborted++;
+		job->aborted = true;
+		if (job->running) {
+			cancel(job);
+		} else {
+			drop_waiting(port, job);
+			free(job);
+		}
+	}
+	pthread_mutex_unlock(&port->mutex);
+}
+
+static void release_slot(struct port *port, struct job *job)
+{
+	struct port_queue *queue = job->queue;
+	struct kind *kind = queue->kind;
+
+	*job_slot(port, job->ticket) = job->table_next;
+	queue->running--;
+	kind->used--;
+	port->stats.running--;
+	make_ready(queue);
+	queue_drop_if_idle(port, queue);
+	pump(port, kind);
+	if (port->stats.running == 0)
+		pthread_cond_broadcast(&port->quiet);
+}
+
+void port_job_done(struct job *job, struct verdict verdict)
+{
+	struct port *port = job->port;
+	bool wanted;
+
+	pthread_mutex_lock(&port->mutex);
+	ASSERT(job->running && *job_slot(port, job->ticket) == job);
+	wanted = !job->aborted;
+	release_slot(port, job);
+	pthread_mutex_unlock(&port->mutex);
+	if (wanted)
+		answer(port, job->ticket, verdict.outcome, verdict.output);
+	free(job);
+}
+
+/* ---- the life of a port ---- */
+
+struct act_port *port_act(struct port *port)
+{
+	return &port->act;
+}
+
+void port_read_stats(struct port *port, struct port_stats *ret_stats)
+{
+	pthread_mutex_lock(&port->mutex);
+	*ret_stats = port->stats;
+	pthread_mutex_unlock(&port->mutex);
+}
+
+static void init(struct port *port, const struct port_options *options)
+{
+	pthread_condattr_t attr;
+
+	port->act = (struct act_port){.start = start, .abort = abort_job};
+	port->options = *options;
+	if (!options->answer)
+		port->options.answer = lane_answer;
+	if (!options->waiting_max)
+		port->options.waiting_max = PORT_WAITING_MAX;
+	pthread_mutex_init(&port->mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&port->quiet, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static size_t slots(size_t wanted, size_t otherwise)
+{
+	return wanted ? wanted : otherwise;
+}
+
+static enum hx_code make_kinds(struct port *port, struct hx_error *err)
+{
+	const struct port_options *options = &port->options;
+	struct http_options http = {.outbound = options->outbound, .ca_file = options->ca_file};
+	enum hx_code code = http_kind_new(&http, slots(options->http_slots, PORT_HTTP_SLOTS), &port->kinds[ACTION_HTTP],
+					  err);
+
+	if (!code && options->exec_enabled)
+		code = exec_kind_new(slots(options->exec_slots, PORT_EXEC_SLOTS), &port->kinds[ACTION_EXEC], err);
+	if (!code && options->natives && options->natives->n)
+		code = native_kind_new(options->natives, slots(options->native_slots, PORT_NATIVE_SLOTS),
+				       &port->kinds[ACTION_NATIVE], err);
+	for (size_t i = 0; i < KINDS; i++)
+		if (port->kinds[i])
+			port->kinds[i]->ready_last = &port->kinds[i]->ready_first;
+	return code;
+}
+
+enum hx_code port_new(const struct port_options *options, struct port **ret_port, struct hx_error *err)
+{
+	struct port *port = calloc(1, sizeof *port);
+	enum hx_code code;
+
+	if (!port)
+		return error_set(err, HX_NO_MEMORY, "the action port");
+	init(port, options);
+	code = make_kinds(port, err);
+	if (code)
+		port_free(port);
+	else
+		*ret_port = port;
+	return code;
+}
+
+/* Takes a waiting job out. NULL: none waits. */
+static struct job *take_waiting(struct port *port)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct job *job = port->jobs[i]; job; job = job->table_next)
+			if (!job->running) {
+				drop_waiting(port, job);
+				return job;
+			}
+	return NULL;
+}
+
+/* With the mutex held, which it lets go for each answer. */
+static void refuse_waiting(struct port *port)
+{
+	struct job *job;
+
+	while ((job = take_waiting(port))) {
+		pthread_mutex_unlock(&port->mutex);
+		answer(port, job->ticket, ACT_FAILED, slice_str("the engine is stopping"));
+		free(job);
+		pthread_mutex_lock(&port->mutex);
+	}
+}
+
+static void wait_until_quiet(struct port *port, int64_t grace_ms)
+{
+	struct mono_time until = mono_add_ms(clock_mono(clock_system()), grace_ms);
+	struct timespec ts = {.tv_sec = until.ns / 1000000000, .tv_nsec = until.ns % 1000000000};
+
+	while (port->stats.running && pthread_cond_timedwait(&port->quiet, &port->mutex, &ts) == 0)
+		;
+	for (size_t i = 0; port->stats.running && i < BUCKETS; i++)
+		for (struct job *job = port->jobs[i]; job; job = job->table_next)
+			cancel(job);
+	while (port->stats.running)
+		pthread_cond_wait(&port->quiet, &port->mutex);
+}
+
+void port_stop(struct port *port, int64_t grace_ms)
+{
+	if (!port || port->stopped)
+		return;
+	pthread_mutex_lock(&port->mutex);
+	port->stopping = true;
+	refuse_waiting(port);
+	wait_until_quiet(port, grace_ms);
+	pthread_mutex_unlock(&port->mutex);
+	for (size_t i = 0; i < KINDS; i++)
+		if (port->kinds[i])
+			port->kinds[i]->free(port->kinds[i]);
+	port->stopped = true;
+}
+
+void port_free(struct port *port)
+{
+	if (!port)
+		return;
+	port_stop(port, /* grace_ms= */ 0);
+	pthread_cond_destroy(&port->quiet);
+	pthread_mutex_destroy(&port->mutex);
+	free(port);
+}

@@ -1,0 +1,37 @@
+/*
+ * Secrets in the headers of actions: `${env:NAME}` and `${file:PATH}`, filled in at the call and forgotten after it.
+ *
+ * Nothing here ever puts a value into an error: a message names the variable or the file. What a service sends
+ * back may hold the secret all the same (many echo the request into their error page), so what is shown of it is
+ * masked first.
+ */
+#ifndef HX_ACT_SECRET_H
+#define HX_ACT_SECRET_H
+
+#include "base/error.h"
+#include "base/strbuf.h"
+
+#define SECRET_BYTES_MAX 8192 /* of one value */
+#define SECRET_BYTES_MIN 4    /* what is shorter is in every text, and is not masked */
+
+/* The values that were filled in during one call. Not thread-safe. */
+struct secrets {
+	struct strbuf values; /* each with a NUL behind it */
+};
+
+void secrets_init(struct secrets *secrets);
+/* Overwrites them, too. Safe on a zeroed struct and twice. */
+void secrets_release(struct secrets *secrets);
+
+/*
+ * Appends the text to *out with its references filled in; one line end behind the content of a file is left out.
+ * HX_CONFIG_ERROR, the detail naming the reference: the variable is not set, the file cannot be read, is longer than
+ * SECRET_BYTES_MAX or not a regular file, the reference is of no known kind or never ends. HX_NO_MEMORY.
+ */
+enum hx_code secrets_fill(struct secrets *secrets, const char *text, struct strbuf *out,
+			  struct hx_error *err) HX_MUST_CHECK;
+
+/* Overwrites every occurrence of a value in the text with stars. */
+void secrets_mask(const struct secrets *secrets, char *text, size_t n);
+
+#endif

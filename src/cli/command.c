@@ -1,0 +1,181 @@
+/* Parsing and help for any command, out of its table; see command.h. */
+#include "cli/command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/excerpt.h"
+#include "model/nearest.h"
+
+#define HELP_OPTION "help"
+
+const struct command_option option_db = {
+	.name = "db",
+	.value = "URL",
+	.env = "HAPAX_DB",
+	.fallback = "sqlite:hapax.db",
+	.help = "the store: sqlite:PATH or postgres://…",
+};
+
+const struct command_option option_json = {
+	.name = "json",
+	.help = "JSON instead of words",
+};
+
+const char *command_words(const struct command *command, char ret_text[COMMAND_WORDS_BYTES])
+{
+	snprintf(ret_text, COMMAND_WORDS_BYTES, "%s%s%s", command->noun, command->verb ? " " : "",
+		 command->verb ? command->verb : "");
+	return ret_text;
+}
+
+/* ---- parsing ---- */
+
+static const struct command_option *find_option(const struct command *command, struct slice name, size_t *ret_i)
+{
+	for (size_t i = 0; command->options[i]; i++)
+		if (slice_is(name, command->options[i]->name)) {
+			*ret_i = i;
+			return command->options[i];
+		}
+	return NULL;
+}
+
+static enum hx_code unknown_option(const struct command *command, struct slice name, struct hx_error *err)
+{
+	const char *known[COMMAND_OPTIONS_MAX + 1] = {HELP_OPTION};
+	char words[COMMAND_WORDS_BYTES];
+
+	for (size_t i = 0; command->options[i]; i++)
+		known[i + 1] = command->options[i]->name;
+	return error_set(err, HX_VALIDATION_ERROR, "%s has no option --%s; did you mean --%s?",
+			 command_words(command, words), excerpt_of(name).text, nearest_name(name, known));
+}
+
+/* One argument that begins with "--"; *at moves on when the next one is its value. */
+static enum hx_code take_option(const struct command *command, int argc, char *const argv[], int *at,
+				struct command_args *args, struct hx_error *err)
+{
+	const char *text = argv[*at] + 2, *equals = strchr(text, '=');
+	struct slice name = equals ? slice_of(text, (size_t)(equals - text)) : slice_str(text);
+	const struct command_option *option;
+	size_t i = 0;
+
+	if (slice_is(name, HELP_OPTION) && !equals) {
+		args->help = true;
+		return HX_OK;
+	}
+	option = find_option(command, name, &i);
+	if (!option)
+		return unknown_option(command, name, err);
+	if (!option->value && equals)
+		return error_set(err, HX_VALIDATION_ERROR, "--%s takes no value", option->name);
+	if (!option->value) {
+		args->values[i] = "";
+		return HX_OK;
+	}
+	if (!equals && *at + 1 >= argc)
+		return error_set(err, HX_VALIDATION_ERROR, "--%s needs a value: --%s %s", option->name, option->name,
+				 option->value);
+	args->values[i] = equals ? equals + 1 : argv[++*at];
+	if (*args->values[i] == '\0')
+		return error_set(err, HX_VALIDATION_ERROR, "--%s is empty", option->name);
+	return HX_OK;
+}
+
+static enum hx_code take_operand(const struct command *command, const char *text, struct command_args *args,
+				 struct hx_error *err)
+{
+	char words[COMMAND_WORDS_BYTES];
+
+	if (!command->operands || (text[0] == '-' && text[1]))
+		return error_set(err, HX_VALIDATION_ERROR, "%s does not know what to do with \"%s\"",
+				 command_words(command, words), excerpt_of(slice_str(text)).text);
+	if (args->operands_n == COMMAND_OPERANDS_MAX)
+		return error_set(err, HX_VALIDATION_ERROR, "%s takes at most %d of %s", command_words(command, words),
+				 COMMAND_OPERANDS_MAX, command->operands);
+	args->operands[args->operands_n++] = text;
+	return HX_OK;
+}
+
+/* What no flag said: the environment (an empty variable says nothing), then the default. */
+static void fill_in(const struct command *command, struct command_args *args)
+{
+	for (size_t i = 0; command->options[i]; i++) {
+		const struct command_option *option = command->options[i];
+		const char *env = option->env ? getenv(option->env) : NULL;
+
+		if (!args->values[i])
+			args->values[i] = env && *env ? env : option->fallback;
+	}
+}
+
+enum hx_code command_parse(const struct command *command, int argc, char *const argv[], struct command_args *ret_args,
+			   struct hx_error *err)
+{
+	struct command_args args = {.command = command};
+	enum hx_code code = HX_OK;
+
+	for (int i = 0; i < argc && !code; i++) {
+		if (strcmp(argv[i], "-h") == 0)
+			args.help = true;
+		else if (strncmp(argv[i], "--", 2) == 0 && argv[i][2])
+			code = take_option(command, argc, argv, &i, &args, err);
+		else
+			code = take_operand(command, argv[i], &args, err);
+	}
+	if (code)
+		return code;
+	fill_in(command, &args);
+	*ret_args = args;
+	return HX_OK;
+}
+
+const char *command_value(const struct command_args *args, const struct command_option *option)
+{
+	for (size_t i = 0; args->command->options[i]; i++)
+		if (args->command->options[i] == option)
+			return args->values[i];
+	ASSERT(!"the command has this option");
+	return NULL;
+}
+
+/* ---- help ---- */
+
+static void help_option(const struct command_option *option, FILE *out)
+{
+	char flag[40];
+
+	snprintf(flag, sizeof flag, "--%s%s%s", option->name, option->value ? " " : "",
+		 option->value ? option->value : "");
+	fprintf(out, "  %-14s %s\n", flag, option->help);
+	if (option->env)
+		fprintf(out, "  %-14s environment: %s\n", "", option->env);
+	if (option->fallback)
+		fprintf(out, "  %-14s default: %s\n", "", option->fallback);
+}
+
+static void help_exit(enum hx_code code, const char *when, FILE *out)
+{
+	fprintf(out, "  %-14d %s\n", hx_code_exit(code), when);
+}
+
+void command_help(const struct command *command, FILE *out)
+{
+	char words[COMMAND_WORDS_BYTES];
+
+	fprintf(out, "hapax %s: %s\n\nusage: hapax %s", command_words(command, words), command->summary, words);
+	if (command->operands)
+		fprintf(out, " %s", command->operands);
+	for (size_t i = 0; command->options[i]; i++)
+		fprintf(out, " [--%s%s%s]", command->options[i]->name, command->options[i]->value ? " " : "",
+			command->options[i]->value ? command->options[i]->value : "");
+	fprintf(out, "\n\n");
+	for (size_t i = 0; command->options[i]; i++)
+		help_option(command->options[i], out);
+	fprintf(out, "  %-14s %s\n\nexit codes:\n", "--" HELP_OPTION, "this text");
+	help_exit(HX_OK, "done", out);
+	help_exit(HX_VALIDATION_ERROR, "the command line is not valid", out);
+	for (size_t i = 0; command->exits[i].code; i++)
+		help_exit(command->exits[i].code, command->exits[i].when, out);
+}

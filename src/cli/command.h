@@ -1,0 +1,72 @@
+/*
+ * What a command of `hapax` is: its words, its options, what it does. Declared once, as a constant; parsing, help,
+ * "did you mean" and the list of exit codes all come from that.
+ *
+ * A value is looked for in the flags, then in the environment, then there is the default (CONTRACT.md).
+ */
+#ifndef HX_CLI_COMMAND_H
+#define HX_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+#define COMMAND_OPTIONS_MAX 16
+#define COMMAND_EXITS_MAX 12
+#define COMMAND_OPERANDS_MAX 1024
+#define COMMAND_WORDS_BYTES 40
+
+struct command_option {
+	const char *name;     /* without the dashes */
+	const char *value;    /* what stands for it in the help, "URL"; NULL: a switch */
+	const char *env;      /* NULL: none */
+	const char *fallback; /* the default; NULL: none */
+	const char *help;
+};
+
+struct command_exit {
+	enum hx_code code;
+	const char *when;
+};
+
+struct command_args;
+
+struct command {
+	const char *noun;
+	const char *verb;                                          /* NULL: the noun says it all */
+	const char *operands;                                      /* what may stand beside the options, "PATH…"; NULL: nothing */
+	const char *summary;                                       /* one line, without a full stop */
+	const struct command_option *options[COMMAND_OPTIONS_MAX]; /* ends with NULL */
+	struct command_exit exits[COMMAND_EXITS_MAX];              /* ends with HX_OK */
+	/* Writes its result to standard output; what went wrong is told by main, from the error. */
+	enum hx_code (*run)(const struct command_args *args, struct hx_error *err);
+};
+
+struct command_args {
+	const struct command *command;
+	const char *values[COMMAND_OPTIONS_MAX]; /* in the order of command->options; NULL: not given */
+	size_t operands_n;
+	const char *operands[COMMAND_OPERANDS_MAX];
+	bool help;
+};
+
+/* Options that several commands have. */
+extern const struct command_option option_db;
+extern const struct command_option option_json;
+
+/* Reads what stands behind the words of the command. HX_VALIDATION_ERROR names what is wrong and what is near. */
+enum hx_code command_parse(const struct command *command, int argc, char *const argv[], struct command_args *ret_args,
+			   struct hx_error *err) HX_MUST_CHECK;
+/* The value of an option that the command has. A switch that was given has the value "". */
+const char *command_value(const struct command_args *args, const struct command_option *option);
+void command_help(const struct command *command, FILE *out);
+/* "db status", "check" */
+const char *command_words(const struct command *command, char ret_text[COMMAND_WORDS_BYTES]);
+
+extern const struct command command_serve;
+extern const struct command command_check;
+extern const struct command command_db_status;
+extern const struct command command_db_migrate;
+
+#endif

@@ -1,0 +1,185 @@
+/*
+ * hapax db status, hapax db migrate: the store's schema, also beside a running server.
+ *
+ * Looking never changes anything, not even by making the file. Changing an SQLite store needs its lock: a program
+ * that is serving an older schema must not have it pulled away. Where nothing is to be done, nothing is locked.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json_string.h"
+#include "cli/command.h"
+#include "db/migrate.h"
+
+#define SQL_BYTES_MAX (4u << 20)
+
+static const struct command_option option_print = {
+	.name = "print",
+	.help = "only print the SQL that would be run, and change nothing",
+};
+
+/* ---- the store ---- */
+
+static bool is_missing(const char *url)
+{
+	return strncmp(url, "sqlite:", 7) == 0 && strcmp(url, "sqlite::memory:") != 0 && url[7] &&
+	       access(url + 7, F_OK) != 0 && errno == ENOENT;
+}
+
+/* How the store is called in what we print: a PostgreSQL URL may hold a password. */
+static const char *name_of(const char *url)
+{
+	return strncmp(url, "sqlite:", 7) == 0 ? url : "postgres";
+}
+
+static enum hx_code read_status(const char *url, struct migrate_status *ret_status, const struct db_driver **ret_driver,
+				struct hx_error *err)
+{
+	struct db_options options = {.url = url, .clock = clock_system(), .read_only = true};
+	struct db *db = NULL;
+	enum hx_code code = db_open(&options, &db, err);
+
+	if (!code)
+		code = migrate_read_status(db, ret_status, err);
+	if (!code)
+		*ret_driver = db->driver;
+	db_close(db);
+	return code;
+}
+
+/* Written as one object on a line. */
+static void print_json(const char *url, const char *fields)
+{
+	struct strbuf text;
+
+	strbuf_init(&text, SQL_BYTES_MAX);
+	strbuf_add_str(&text, "{\"store\":");
+	json_quote(slice_str(name_of(url)), &text);
+	printf("%s,%s}\n", text.p, fields);
+	strbuf_release(&text);
+}
+
+/* ---- status ---- */
+
+static enum hx_code status(const struct command_args *args, struct hx_error *err)
+{
+	const char *url = command_value(args, &option_db);
+	const struct db_driver *driver;
+	struct migrate_status at;
+	char text[200];
+	enum hx_code code;
+
+	if (is_missing(url))
+		return error_set(err, HX_NOT_FOUND, "%s: there is no store here (hapax db migrate makes one)", url + 7);
+	code = read_status(url, &at, &driver, err);
+	if (code)
+		return code;
+	if (command_value(args, &option_json)) {
+		snprintf(text, sizeof text, "\"schema\":%d,\"known\":%d,\"state\":\"%s\"", at.at, at.known,
+			 at.at == at.known  ? "current"
+			 : at.at < at.known ? "behind"
+					    : "newer");
+		print_json(url, text);
+	} else {
+		printf("store    %s\nschema   %d\nprogram  %d\n", name_of(url), at.at, at.known);
+	}
+	if (at.at < at.known)
+		return error_set(err, HX_SCHEMA_MISMATCH, "the schema is behind: run `hapax db migrate`");
+	if (at.at > at.known)
+		return error_set(err, HX_SCHEMA_MISMATCH, "the schema is newer than this program: use a newer program");
+	return HX_OK;
+}
+
+const struct command command_db_status = {
+	.noun = "db",
+	.verb = "status",
+	.summary = "does the store's schema fit this program?",
+	.options = {&option_db, &option_json},
+	.exits = {{HX_NOT_FOUND, "there is no store"},
+		  {HX_STORE_UNAVAILABLE, "the store cannot be opened"},
+		  {HX_SCHEMA_MISMATCH, "the schema is behind the program or newer, or the URL is not valid"}},
+	.run = status,
+};
+
+/* ---- migrate ---- */
+
+static const struct db_driver *driver_of(const char *url)
+{
+	return strncmp(url, "sqlite:", 7) == 0 ? &db_sqlite : &db_postgres;
+}
+
+static enum hx_code print_sql(const struct db_driver *driver, int at, bool json, struct hx_error *err)
+{
+	struct strbuf sql, quoted;
+	enum hx_code code = HX_OK;
+
+	strbuf_init(&sql, SQL_BYTES_MAX);
+	strbuf_init(&quoted, 2 * SQL_BYTES_MAX);
+	migrate_print(driver, at, &sql);
+	json_quote(strbuf_slice(&sql), &quoted);
+	if (sql.failed || quoted.failed)
+		code = strbuf_error(sql.failed ? &sql : &quoted, err);
+	else if (json)
+		printf("{\"schema\":%d,\"sql\":%s}\n", at, quoted.p);
+	else
+		fputs(sql.p, stdout);
+	strbuf_release(&sql);
+	strbuf_release(&quoted);
+	return code;
+}
+
+static enum hx_code run_migrations(const char *url, struct migrate_status *ret_before, struct hx_error *err)
+{
+	struct db_options options = {.url = url, .clock = clock_system(), .exclusive = true};
+	struct db *db = NULL;
+	enum hx_code code = db_open(&options, &db, err);
+
+	if (!code)
+		code = migrate_run(db, ret_before, err);
+	db_close(db);
+	return code;
+}
+
+static enum hx_code migrate(const struct command_args *args, struct hx_error *err)
+{
+	const char *url = command_value(args, &option_db);
+	bool json = command_value(args, &option_json), print = command_value(args, &option_print);
+	const struct db_driver *driver = driver_of(url);
+	struct migrate_status at = {0};
+	char text[100];
+	enum hx_code code = is_missing(url) ? HX_OK : read_status(url, &at, &driver, err);
+
+	if (!code && at.known && at.at > at.known)
+		code = error_set(err, HX_SCHEMA_MISMATCH, "the schema is number %d, this program knows only up to %d",
+				 at.at, at.known);
+	if (code)
+		return code;
+	if (print)
+		return print_sql(driver, at.at, json, err);
+	if (!at.known || at.at < at.known)
+		code = run_migrations(url, &at, err);
+	if (code)
+		return code;
+	if (json) {
+		snprintf(text, sizeof text, "\"before\":%d,\"schema\":%d", at.at, at.known);
+		print_json(url, text);
+	} else if (at.at == at.known) {
+		printf("%s: schema %d, nothing to do\n", name_of(url), at.known);
+	} else {
+		printf("%s: brought from schema %d to %d\n", name_of(url), at.at, at.known);
+	}
+	return HX_OK;
+}
+
+const struct command command_db_migrate = {
+	.noun = "db",
+	.verb = "migrate",
+	.summary = "brings the store's schema up to date, and makes the store where there is none",
+	.options = {&option_db, &option_print, &option_json},
+	.exits = {{HX_STORE_UNAVAILABLE, "the store cannot be opened"},
+		  {HX_BUSY, "a server has the store open, and there is something to do"},
+		  {HX_SCHEMA_MISMATCH, "the schema is newer than the program, or the URL is not valid"}},
+	.run = migrate,
+};

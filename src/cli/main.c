@@ -1,0 +1,184 @@
+/*
+ * hapax: reads which command is meant, runs it, says what went wrong, and turns the code into an exit code.
+ *
+ * Results go to standard output, everything else to standard error. With --json an error is an object too.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/excerpt.h"
+#include "base/json_string.h"
+#include "cli/command.h"
+#include "model/nearest.h"
+
+#define WORDS_MAX 32
+#define ERROR_BYTES_MAX 4096
+
+static const struct command *const commands[] = {&command_serve, &command_check, &command_db_status, &command_db_migrate};
+
+enum { COMMANDS_N = sizeof commands / sizeof *commands };
+
+/* ---- help ---- */
+
+static void help(FILE *out)
+{
+	fprintf(out, "hapax: moves a business process forward step by step, each step's effect once\n\n"
+		     "usage: hapax COMMAND [OPTIONS]\n\n");
+	for (size_t i = 0; i < COMMANDS_N; i++) {
+		char words[COMMAND_WORDS_BYTES];
+
+		fprintf(out, "  %-14s %s\n", command_words(commands[i], words), commands[i]->summary);
+	}
+	fprintf(out, "\n  %-14s this text, or the options of a command\n  %-14s %s\n", "--help", "--version",
+		HX_VERSION);
+}
+
+/* ---- finding the command ---- */
+
+static bool has_noun(const char *noun)
+{
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		if (strcmp(commands[i]->noun, noun) == 0)
+			return true;
+	return false;
+}
+
+/* A verb of NULL is the command that needs none. */
+static const struct command *find(const char *noun, const char *verb)
+{
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		if (strcmp(commands[i]->noun, noun) == 0 && (verb ? commands[i]->verb && strcmp(commands[i]->verb, verb) == 0
+								   : !commands[i]->verb))
+			return commands[i];
+	return NULL;
+}
+
+static enum hx_code unknown_noun(const char *noun, struct hx_error *err)
+{
+	const char *known[WORDS_MAX + 1] = {NULL};
+
+	ASSERT(COMMANDS_N <= WORDS_MAX);
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		known[i] = commands[i]->noun;
+	return error_set(err, HX_VALIDATION_ERROR, "there is no command \"%s\"; did you mean \"%s\"?",
+			 excerpt_of(slice_str(noun)).text, nearest_name(slice_str(noun), known));
+}
+
+static enum hx_code unknown_verb(const char *noun, const char *verb, struct hx_error *err)
+{
+	const char *known[WORDS_MAX + 1] = {NULL};
+	size_t n = 0;
+
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		if (strcmp(commands[i]->noun, noun) == 0)
+			known[n++] = commands[i]->verb;
+	return error_set(err, HX_VALIDATION_ERROR, "there is no command \"%s %s\"; did you mean \"%s %s\"?", noun,
+			 excerpt_of(slice_str(verb)).text, noun, nearest_name(slice_str(verb), known));
+}
+
+static void help_noun(const char *noun, FILE *out)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		if (strcmp(commands[i]->noun, noun) == 0) {
+			fprintf(out, "%s", first ? "" : "\n");
+			command_help(commands[i], out);
+			first = false;
+		}
+}
+
+/* ---- running it ---- */
+
+/* A full disk or a closed pipe must not look like success. */
+static enum hx_code flush(struct hx_error *err)
+{
+	if (fflush(stdout) || ferror(stdout))
+		return error_set(err, HX_INTERNAL, "standard output cannot be written");
+	return HX_OK;
+}
+
+static void tell(const struct hx_error *err, bool json)
+{
+	struct strbuf text;
+
+	if (!json) {
+		fprintf(stderr, "hapax: %s\n", err->detail);
+		return;
+	}
+	strbuf_init(&text, ERROR_BYTES_MAX);
+	strbuf_addf(&text, "{\"code\":\"%s\",\"title\":\"%s\",\"detail\":", hx_code_name(err->code),
+		    hx_code_text(err->code));
+	json_quote(slice_str(err->detail), &text);
+	strbuf_add_str(&text, "}\n");
+	fputs(text.p, stderr);
+	strbuf_release(&text);
+}
+
+static enum hx_code run_command(const struct command *command, int argc, char *argv[], struct hx_error *err)
+{
+	struct command_args args;
+	enum hx_code code = command_parse(command, argc, argv, &args, err);
+
+	if (code)
+		return code;
+	if (args.help)
+		command_help(command, stdout);
+	else
+		code = command->run(&args, err);
+	return code ? code : flush(err);
+}
+
+static enum hx_code run(int argc, char *argv[], struct hx_error *err)
+{
+	const struct command *command;
+
+	if (argc < 2) {
+		help(stderr);
+		return error_set(err, HX_VALIDATION_ERROR, "a command is missing");
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		help(stdout);
+		return flush(err);
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("hapax %s\n", hx_version());
+		return flush(err);
+	}
+	if (!has_noun(argv[1]))
+		return unknown_noun(argv[1], err);
+	if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {
+		help_noun(argv[1], stdout);
+		return flush(err);
+	}
+	command = find(argv[1], NULL);
+	if (command)
+		return run_command(command, argc - 2, argv + 2, err);
+	if (argc < 3)
+		return error_set(err, HX_VALIDATION_ERROR, "\"%s\" alone does nothing: see hapax %s --help", argv[1],
+				 argv[1]);
+	command = find(argv[1], argv[2]);
+	if (!command)
+		return unknown_verb(argv[1], argv[2], err);
+	return run_command(command, argc - 3, argv + 3, err);
+}
+
+static bool wants_json(int argc, char *argv[])
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--json") == 0)
+			return true;
+	return false;
+}
+
+int main(int argc, char *argv[])
+{
+	struct hx_error err = {0};
+	enum hx_code code = run(argc, argv, &err);
+
+	if (code) {
+		err.code = code;
+		tell(&err, wants_json(argc, argv));
+	}
+	return hx_code_exit(code);
+}

@@ -1,0 +1,260 @@
+/*
+ * hapax serve: reads the configuration, starts the engine, opens the door, waits for a signal.
+ *
+ *   SIGTERM, SIGINT   drain and exit 0
+ *   SIGHUP            read the definitions again; a bad set keeps the old one and says why
+ *
+ * Until there are API keys it listens on loopback alone.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "http/api.h"
+#include "model/load.h"
+
+#define ARENA_BYTES_MAX (1u << 30)
+#define DRAIN_MS 10000
+#define LANES_DEFAULT 4
+
+static const struct command_option option_store = {
+	.name = "db",
+	.value = "URL",
+	.env = "HAPAX_DB",
+	.help = "the store: sqlite:PATH, sqlite::memory: or postgres://… [default: sqlite:hapax.db]",
+};
+static const struct command_option option_listen = {
+	.name = "listen",
+	.value = "ADDR:PORT",
+	.env = "HAPAX_LISTEN",
+	.help = "where to listen; port 0 is any free one [default: 127.0.0.1:7411]",
+};
+static const struct command_option option_workflows = {
+	.name = "workflows",
+	.value = "DIR",
+	.env = "HAPAX_WORKFLOWS",
+	.help = "a folder of definitions, *.json [default: those in the store]",
+};
+static const struct command_option option_config = {
+	.name = "config",
+	.value = "FILE",
+	.env = "HAPAX_CONFIG",
+	.help = "the configuration: modules and their janitors, entry locks, outbound addresses",
+};
+static const struct command_option option_node = {
+	.name = "node",
+	.value = "NAME",
+	.env = "HAPAX_NODE",
+	.help = "what this node is called in histories [default: the host's name]",
+};
+static const struct command_option option_no_migrate = {
+	.name = "no-migrate",
+	.help = "refuse a store whose schema does not fit, instead of bringing it up to date",
+};
+
+struct serve {
+	struct arena arena;
+	struct config config;
+	struct findings findings;
+	struct log log;
+	struct api api;
+	struct router *router;
+	struct http_server *server;
+	char node[65];
+};
+
+/* Flags and environment, then the configuration, then the default. */
+static const char *value_of(const struct command_args *args, const struct command_option *option, const char *configured,
+			    const char *fallback)
+{
+	const char *value = command_value(args, option);
+
+	return value ? value : configured ? configured : fallback;
+}
+
+static void print_findings(const struct findings *findings)
+{
+	for (const struct finding *f = findings->first; f; f = f->next) {
+		struct strbuf line;
+
+		strbuf_init(&line, 1u << 16);
+		finding_print(f, &line);
+		fprintf(stderr, "%s\n", line.p);
+		strbuf_release(&line);
+	}
+}
+
+static enum hx_code read_config(struct serve *s, const struct command_args *args, struct hx_error *err)
+{
+	const char *path = command_value(args, &option_config);
+
+	arena_init(&s->arena, ARENA_BYTES_MAX);
+	findings_init(&s->findings, &s->arena);
+	config_init(&s->config);
+	if (path)
+		config_load(path, &s->arena, &s->findings, &s->config);
+	if (!s->findings.errors)
+		return HX_OK;
+	print_findings(&s->findings);
+	return error_set(err, HX_CONFIG_ERROR, "%s: not a valid configuration", path);
+}
+
+static const char *node_name(struct serve *s, const struct command_args *args)
+{
+	if (gethostname(s->node, sizeof s->node - 1) || !s->node[0] || strcmp(s->node, SUBJECT_HELD) == 0)
+		snprintf(s->node, sizeof s->node, "node");
+	return value_of(args, &option_node, s->config.node, s->node);
+}
+
+static enum hx_code start_engine(struct serve *s, const struct command_args *args, bool loopback, struct hx_error *err)
+{
+	struct engine_options options = {
+		.db_url = value_of(args, &option_store, s->config.db, "sqlite:hapax.db"),
+		.node = node_name(s, args),
+		.lanes_n = LANES_DEFAULT,
+		.workflows_dir = value_of(args, &option_workflows, s->config.workflows, NULL),
+		.config = &s->config,
+		.no_migrate = command_value(args, &option_no_migrate) != NULL,
+		.loopback_allowed = loopback,
+		.clock = clock_system(),
+		.log = &s->log,
+	};
+	enum hx_code code;
+
+	if (strcmp(options.node, SUBJECT_HELD) == 0 || strchr(options.node, '|') || strlen(options.node) > 64)
+		return error_set(err, HX_CONFIG_ERROR, "a node's name has at most 64 characters, no |, and is not \"%s\"",
+				 SUBJECT_HELD);
+	if (strcmp(options.db_url, "sqlite::memory:") == 0)
+		log_warn(&s->log, "the store is in memory: everything is lost at exit");
+	code = engine_new(&options, &s->findings, &s->api.engine, err);
+	print_findings(&s->findings);
+	return code;
+}
+
+static enum hx_code open_door(struct serve *s, const char *listen, struct hx_error *err)
+{
+	struct http_options options = http_options_default();
+
+	s->router = api_router_new(&s->api);
+	if (!s->router)
+		return error_set(err, HX_NO_MEMORY, "the routes");
+	options.listen = listen;
+	options.handle = router_handle;
+	options.data = s->router;
+	options.body_bytes_max = (size_t)s->config.max_body_bytes;
+	options.arena_bytes_max = 4 * (size_t)s->config.max_body_bytes + (16u << 20);
+	options.clock = clock_system();
+	options.log = &s->log;
+	return http_server_new(&options, &s->server, err);
+}
+
+static void reload(struct serve *s)
+{
+	struct hx_error err;
+	struct findings findings;
+	struct arena arena;
+
+	arena_init(&arena, ARENA_BYTES_MAX);
+	findings_init(&findings, &arena);
+	if (engine_reload(s->api.engine, &findings, &err))
+		log_error(&s->log, "the definitions are kept as they were", log_text("detail", err.detail));
+	else
+		log_info(&s->log, "the definitions were read again");
+	print_findings(&findings);
+	arena_release(&arena);
+}
+
+static void wait_for_end(struct serve *s, const sigset_t *signals)
+{
+	int signal = 0;
+
+	for (;;) {
+		if (sigwait(signals, &signal))
+			continue;
+		if (signal != SIGHUP)
+			return;
+		reload(s);
+	}
+}
+
+static void close_down(struct serve *s)
+{
+	atomic_store(&s->api.ready, false);
+	http_server_stop(s->server, DRAIN_MS);
+	if (s->api.engine)
+		engine_stop(s->api.engine, DRAIN_MS);
+	http_server_free(s->server);
+	router_free(s->router);
+	engine_free(s->api.engine);
+	arena_release(&s->arena);
+}
+
+static enum hx_code check_listen(const char *listen, bool *ret_loopback, struct hx_error *err)
+{
+	struct address address;
+	enum hx_code code = address_parse(listen, err, &address);
+
+	if (code)
+		return error_set(err, HX_CONFIG_ERROR, "--listen: %s", err->detail);
+	*ret_loopback = address_is_loopback(&address);
+	if (!*ret_loopback)
+		return error_set(err, HX_CONFIG_ERROR,
+				 "--listen %s: without API keys, which this version does not have yet, only loopback is safe",
+				 listen);
+	return HX_OK;
+}
+
+static enum hx_code serve(const struct command_args *args, struct hx_error *err)
+{
+	struct serve *s = calloc(1, sizeof *s);
+	char address[ADDRESS_TEXT_BYTES];
+	const char *listen;
+	bool loopback = false;
+	sigset_t signals;
+	enum hx_code code;
+
+	if (!s)
+		return error_set(err, HX_NO_MEMORY, "serve");
+	/* Before the first thread, so that all of them inherit it: signals are waited for, never handled. */
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	log_init(&s->log, STDERR_FILENO, LOG_LEVEL_INFO, clock_system());
+	code = read_config(s, args, err);
+	listen = value_of(args, &option_listen, s->config.listen, "127.0.0.1:7411");
+	if (!code)
+		code = check_listen(listen, &loopback, err);
+	if (!code)
+		code = start_engine(s, args, loopback, err);
+	if (!code)
+		code = open_door(s, listen, err);
+	if (!code) {
+		atomic_store(&s->api.ready, true);
+		address_format(http_server_address(s->server), address);
+		printf("ready http://%s\n", address);
+		fflush(stdout);
+		wait_for_end(s, &signals);
+		log_info(&s->log, "stopping");
+	}
+	close_down(s);
+	free(s);
+	return code;
+}
+
+const struct command command_serve = {
+	.noun = "serve",
+	.summary = "runs the engine and its HTTP API",
+	.options = {&option_store, &option_listen, &option_workflows, &option_config, &option_node, &option_no_migrate},
+	.exits = {{HX_STORE_UNAVAILABLE, "the store cannot be opened"},
+		  {HX_BUSY, "another server has the store open"},
+		  {HX_CONFIG_ERROR, "the configuration, a definition or the coverage of a claim is not valid; or the schema "
+				    "does not fit"}},
+	.run = serve,
+};

@@ -1,0 +1,440 @@
+/*
+ * A batch of units on PostgreSQL: as few trips as the verdicts allow.
+ *
+ *   trip 1   BEGIN · note the xid · lock the subjects, sorted · first lines of all plain units
+ *            ── the verdicts are read ──
+ *   trip 2   the later lines of the plain units that are still in, line after line
+ *   then     every other unit by itself, in row form under a savepoint: a trip up to each VERDICT or MUST
+ *
+ * Within a trip the n-th lines of all units go together ("a phase"): those of one statement as one execution
+ * in set form, which returns with each row the ordinal of the unit that it belongs to. The later lines of a
+ * plain unit decide nothing, so there is no need to wait between them. (Guarding them by the new version and
+ * fence instead of waiting for the verdicts would be wrong: a loser computes the same numbers.)
+ *
+ * The locks are a statement of their own and not a CTE of the first line. READ COMMITTED takes one snapshot
+ * per statement, so whatever runs behind the locks sees all that their former holders committed; inside one
+ * statement the snapshot would be older than the lock, and a line that reads (look_up, history) would see the
+ * past. They are taken in the order of the ids, the same on every node; groups go in the order of their
+ * statements' names, so that rows without a subject are met in one order too.
+ *
+ * Invariant: at most one unit of a subject per batch. In set form a row that is hit twice is changed once, and
+ * the second unit would be told that it lost to nobody.
+ */
+#include <stdlib.h>
+
+#include "db/postgres.h"
+
+#define SET_BYTES_MAX (8u << 20) /* one set execution; a larger group goes in several */
+
+static const struct db_stmt stmt_begin = {.name = "begin", .sql = "BEGIN", .in = "", .out = ""};
+/* The spelling that PostgreSQL 12 knows too; from 13 on it is pg_current_xact_id(). */
+static const struct db_stmt stmt_xid = {.name = "xid", .sql = "SELECT txid_current()", .in = "", .out = "i"};
+static const struct db_stmt stmt_lock = {
+	.name = "lock_subjects",
+	.sql = "",
+	.set_sql = "SELECT id FROM subject WHERE id = ANY($1) ORDER BY id FOR UPDATE",
+	.in = "i",
+	.out = "i",
+};
+static const struct db_stmt stmt_savepoint = {.name = "savepoint", .sql = "SAVEPOINT hx_unit", .in = "", .out = ""};
+static const struct db_stmt stmt_undo = {.name = "undo", .sql = "ROLLBACK TO hx_unit", .in = "", .out = ""};
+static const struct db_stmt stmt_keep = {.name = "keep", .sql = "RELEASE hx_unit", .in = "", .out = ""};
+
+struct batch {
+	struct pg *pg;
+	struct unit *const *units;
+	size_t n;
+	struct unit_result *results;
+	struct arena *arena;
+	struct hx_error *err;
+};
+
+/* The units whose line runs in one execution: `unit` holds their indices; the ordinal is the place in it + 1. */
+struct share {
+	struct batch *batch;
+	unsigned line;
+	size_t n;
+	const size_t *unit;
+};
+
+/* Units of one phase with the same statement. */
+struct group {
+	const struct db_stmt *stmt;
+	bool counts; /* some line of it decides: its rows must be told apart */
+	size_t n;
+	size_t *unit;
+};
+
+static enum hx_code too_large(struct hx_error *err)
+{
+	return error_set(err, HX_TOO_LARGE, "postgres: the batch is too large for its memory");
+}
+
+/* ---- answers ---- */
+
+static void judge(struct batch *b, size_t unit, unsigned line, size_t rows_n)
+{
+	enum unit_rule rule = b->units[unit]->lines[line].rule;
+
+	if (rows_n > 0 || rule == UNIT_ANY)
+		return;
+	b->results[unit].verdict = rule == UNIT_VERDICT ? UNIT_LOST : UNIT_REFUSED;
+	b->results[unit].line = (int)line;
+}
+
+static void fill_row(const PGresult *res, int row, int skip, const struct db_stmt *stmt, struct db_value *cells,
+		     struct arena *arena)
+{
+	for (int c = 0; stmt->out[c]; c++)
+		cells[c] = pg_cell(res, row, skip + c, stmt->out[c], arena);
+}
+
+static enum hx_code take_row(void *context, const struct db_stmt *stmt, const PGresult *res, struct hx_error *err)
+{
+	const struct share *share = context;
+	struct batch *b = share->batch;
+	size_t n = (size_t)PQntuples(res), columns = strlen(stmt->out);
+	struct db_value *cells = n ? arena_alloc(b->arena, n * columns * sizeof *cells) : NULL;
+	enum hx_code code = pg_check_columns(res, stmt, /* skip= */ 0, err);
+
+	for (size_t row = 0; row < n && cells && !code; row++)
+		fill_row(res, (int)row, /* skip= */ 0, stmt, cells + row * columns, b->arena);
+	if (b->arena->failed)
+		return too_large(err);
+	b->results[share->unit[0]].rows[share->line] = (struct db_rows){n, columns, cells};
+	/* PQcmdTuples() takes the result as not const, and only reads it. */
+	judge(b, share->unit[0], share->line, columns ? n : strtoull(PQcmdTuples((PGresult *)res), NULL, 10));
+	return code;
+}
+
+/* How many rows each unit has: starts[k] becomes the place of unit k's first row, starts[n] the end. */
+static enum hx_code count_rows(const struct share *share, const struct db_stmt *stmt, const PGresult *res,
+			       size_t starts[], struct hx_error *err)
+{
+	for (int row = 0; row < PQntuples(res); row++) {
+		int64_t ord = pg_cell_int(res, row, 0);
+
+		if (ord < 1 || (size_t)ord > share->n)
+			return error_set(err, HX_INTERNAL, "%s: its set form returns no ordinal", stmt->name);
+		starts[ord]++;
+	}
+	for (size_t k = 0; k < share->n; k++)
+		starts[k + 1] += starts[k];
+	return HX_OK;
+}
+
+static enum hx_code take_set(void *context, const struct db_stmt *stmt, const PGresult *res, struct hx_error *err)
+{
+	const struct share *share = context;
+	struct batch *b = share->batch;
+	size_t n = (size_t)PQntuples(res), columns = strlen(stmt->out);
+	enum hx_code code = pg_check_columns(res, stmt, /* skip= */ 1, err);
+
+	if (code || !columns)
+		return code;
+
+	size_t *starts = arena_zalloc(b->arena, (share->n + 1) * sizeof *starts);
+	size_t *filled = arena_zalloc(b->arena, share->n * sizeof *filled);
+	struct db_value *cells = arena_alloc(b->arena, n * columns * sizeof *cells);
+
+	if (b->arena->failed)
+		return too_large(err);
+	code = count_rows(share, stmt, res, starts, err);
+	for (size_t row = 0; row < n && !code; row++) {
+		size_t k = (size_t)pg_cell_int(res, (int)row, 0) - 1;
+		size_t place = starts[k] + filled[k]++;
+
+		fill_row(res, (int)row, /* skip= */ 1, stmt, cells + place * columns, b->arena);
+	}
+	if (!code && b->arena->failed)
+		code = too_large(err);
+	for (size_t k = 0; k < share->n && !code; k++) {
+		b->results[share->unit[k]].rows[share->line] = (struct db_rows){
+			filled[k], columns, filled[k] ? cells + starts[k] * columns : NULL};
+		judge(b, share->unit[k], share->line, filled[k]);
+	}
+	return code;
+}
+
+static enum hx_code take_xid(void *context, const struct db_stmt *stmt, const PGresult *res, struct hx_error *err)
+{
+	struct pg *pg = context;
+
+	(void)stmt, (void)err;
+	pg->xid = pg_cell_int(res, 0, 0);
+	memcpy(pg->xid_history, pg->history, sizeof pg->xid_history);
+	return HX_OK;
+}
+
+/* ---- the head of a batch ---- */
+
+static int by_id(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void send_locks(struct batch *b, struct pg_trip *trip)
+{
+	size_t n = 0;
+	int64_t *ids;
+
+	for (size_t i = 0; i < b->n; i++)
+		n += b->units[i]->subjects_n;
+	if (n == 0 || b->pg->read_only)
+		return;
+	ids = arena_alloc(b->arena, n * sizeof *ids);
+	if (!ids) {
+		trip->code = too_large(b->err);
+		return;
+	}
+	n = 0;
+	for (size_t i = 0; i < b->n; i++)
+		for (unsigned s = 0; s < b->units[i]->subjects_n; s++)
+			ids[n++] = b->units[i]->subjects[s];
+	qsort(ids, n, sizeof *ids, by_id);
+	pg_array_start(&b->pg->arrays[0], 'i');
+	for (size_t i = 0; i < n; i++) {
+		struct db_value id = db_int(ids[i]);
+
+		ASSERT(i == 0 || ids[i] != ids[i - 1]); /* one unit of a subject per batch */
+		pg_array_add(&b->pg->arrays[0], &id);
+	}
+	pg_array_end(&b->pg->arrays[0], n);
+	pg_trip_set(trip, &stmt_lock, /* take= */ NULL, NULL);
+}
+
+/* Only SELECT is known to change nothing; locks alone leave nothing behind to be in doubt about. */
+static bool writes(const struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		for (unsigned line = 0; line < b->units[i]->lines_n; line++)
+			if (strncmp(b->units[i]->lines[line].stmt->sql, "SELECT", 6) != 0)
+				return true;
+	return false;
+}
+
+static void send_head(struct batch *b, struct pg_trip *trip)
+{
+	if (PQtransactionStatus(b->pg->conn) == PQTRANS_IDLE) {
+		b->pg->wrote = false;
+		b->pg->xid = 0;
+		pg_trip_row(trip, &stmt_begin, /* params= */ NULL, /* take= */ NULL, NULL);
+	}
+	if (!b->pg->xid && writes(b)) {
+		b->pg->wrote = true;
+		pg_trip_row(trip, &stmt_xid, /* params= */ NULL, take_xid, b->pg);
+	}
+	send_locks(b, trip);
+}
+
+/* ---- phases ---- */
+
+static struct share *share_new(struct batch *b, unsigned line, const size_t *unit, size_t n)
+{
+	struct share *share = arena_alloc(b->arena, sizeof *share);
+
+	if (share)
+		*share = (struct share){b, line, n, unit};
+	return share;
+}
+
+static void send_line(struct batch *b, struct pg_trip *trip, unsigned line, const size_t *unit)
+{
+	struct share *share = share_new(b, line, unit, 1);
+	const struct unit_line *l = &b->units[*unit]->lines[line];
+
+	if (share && !trip->code)
+		pg_trip_row(trip, l->stmt, l->params, take_row, share);
+	else if (!trip->code)
+		trip->code = too_large(b->err);
+}
+
+static size_t bytes_of(const struct unit_line *line)
+{
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < line->params_n; i++)
+		bytes += line->params[i].type == DB_TEXT || line->params[i].type == DB_BLOB ? line->params[i].s.n : 8;
+	return bytes;
+}
+
+static void send_set(struct batch *b, struct pg_trip *trip, unsigned line, const size_t *unit, size_t n)
+{
+	const struct db_stmt *stmt = b->units[*unit]->lines[line].stmt;
+	struct share *share = share_new(b, line, unit, n);
+
+	for (unsigned p = 0; stmt->in[p]; p++) {
+		pg_array_start(&b->pg->arrays[p], stmt->in[p]);
+		for (size_t k = 0; k < n; k++)
+			pg_array_add(&b->pg->arrays[p], &b->units[unit[k]]->lines[line].params[p]);
+		pg_array_end(&b->pg->arrays[p], n);
+	}
+	if (share && !trip->code)
+		pg_trip_set(trip, stmt, take_set, share);
+	else if (!trip->code)
+		trip->code = too_large(b->err);
+}
+
+/* In slices of at most SET_BYTES_MAX, of at least one unit each. */
+static void send_group(struct batch *b, struct pg_trip *trip, const struct group *group, unsigned line)
+{
+	bool has_set = stmt_has_set_form(group->stmt) && (group->stmt->out[0] || !group->counts);
+
+	for (size_t from = 0, to; from < group->n && !trip->code; from = to) {
+		size_t bytes = bytes_of(&b->units[group->unit[from]]->lines[line]);
+
+		for (to = from + 1; to < group->n && has_set; to++) {
+			bytes += bytes_of(&b->units[group->unit[to]]->lines[line]);
+			if (bytes > SET_BYTES_MAX)
+				break;
+		}
+		if (to - from > 1)
+			send_set(b, trip, line, group->unit + from, to - from);
+		else
+			send_line(b, trip, line, group->unit + from);
+	}
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct group *)a)->stmt->name, ((const struct group *)b)->stmt->name);
+}
+
+static struct group *group_of(struct group groups[], size_t *n, const struct db_stmt *stmt)
+{
+	for (size_t g = 0; g < *n; g++)
+		if (groups[g].stmt == stmt)
+			return &groups[g];
+	groups[*n] = (struct group){.stmt = stmt};
+	return &groups[(*n)++];
+}
+
+static bool takes_part(const struct batch *b, size_t i, unsigned line)
+{
+	return line < b->units[i]->lines_n && b->results[i].verdict == UNIT_WON && unit_is_plain(b->units[i]);
+}
+
+static bool some_take_part(const struct batch *b, unsigned line)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (takes_part(b, i, line))
+			return true;
+	return false;
+}
+
+/* Sends the line of all plain units that are still in. */
+static void send_phase(struct batch *b, struct pg_trip *trip, unsigned line)
+{
+	struct group *groups = arena_alloc(b->arena, b->n * sizeof *groups);
+	size_t *members = arena_alloc(b->arena, b->n * sizeof *members);
+	size_t groups_n = 0;
+
+	if (!groups || !members) {
+		trip->code = too_large(b->err);
+		return;
+	}
+	for (size_t i = 0; i < b->n; i++) {
+		if (takes_part(b, i, line)) {
+			struct group *group = group_of(groups, &groups_n, b->units[i]->lines[line].stmt);
+
+			group->n++;
+			group->counts |= b->units[i]->lines[line].rule != UNIT_ANY;
+		}
+	}
+	qsort(groups, groups_n, sizeof *groups, by_name);
+	for (size_t g = 0; g < groups_n; g++) {
+		groups[g].unit = members;
+		members += groups[g].n;
+		groups[g].n = 0;
+	}
+	for (size_t i = 0; i < b->n; i++) {
+		if (takes_part(b, i, line)) {
+			struct group *group = group_of(groups, &groups_n, b->units[i]->lines[line].stmt);
+
+			group->unit[group->n++] = i;
+		}
+	}
+	for (size_t g = 0; g < groups_n; g++)
+		send_group(b, trip, &groups[g], line);
+}
+
+static enum hx_code run_plain(struct batch *b)
+{
+	struct pg_trip trip;
+	enum hx_code code;
+
+	pg_trip_start(&trip, b->pg, b->arena, b->err);
+	if (!trip.code) {
+		send_head(b, &trip);
+		send_phase(b, &trip, 0);
+	}
+	code = pg_trip_finish(&trip);
+	if (code || !some_take_part(b, 1))
+		return code;
+
+	pg_trip_start(&trip, b->pg, b->arena, b->err);
+	for (unsigned line = 1; some_take_part(b, line) && !trip.code; line++)
+		send_phase(b, &trip, line);
+	return pg_trip_finish(&trip);
+}
+
+/* ---- units that can lose behind their first line ---- */
+
+/* *open says whether a savepoint of an earlier unit still has to be released; it is taken along. */
+static enum hx_code run_under_savepoint(struct batch *b, size_t i, bool *open)
+{
+	const struct unit *unit = b->units[i];
+	size_t *self = arena_alloc(b->arena, sizeof *self);
+	unsigned line = 0;
+	struct pg_trip trip;
+
+	if (!self)
+		return too_large(b->err);
+	*self = i;
+	while (line < unit->lines_n && b->results[i].verdict == UNIT_WON) {
+		enum unit_rule rule = UNIT_ANY;
+		enum hx_code code;
+
+		pg_trip_start(&trip, b->pg, b->arena, b->err);
+		if (line == 0 && *open)
+			pg_trip_row(&trip, &stmt_keep, /* params= */ NULL, /* take= */ NULL, NULL);
+		if (line == 0)
+			pg_trip_row(&trip, &stmt_savepoint, /* params= */ NULL, /* take= */ NULL, NULL);
+		for (; line < unit->lines_n && rule == UNIT_ANY; line++) {
+			rule = unit->lines[line].rule;
+			send_line(b, &trip, line, self);
+		}
+		code = pg_trip_finish(&trip);
+		if (code)
+			return code;
+		*open = true;
+	}
+	if (b->results[i].verdict == UNIT_WON)
+		return HX_OK;
+	pg_trip_start(&trip, b->pg, b->arena, b->err);
+	pg_trip_row(&trip, &stmt_undo, /* params= */ NULL, /* take= */ NULL, NULL);
+	return pg_trip_finish(&trip);
+}
+
+enum hx_code pg_execute(struct db *db, struct unit *const units[], size_t n, struct unit_result results[],
+			struct arena *arena, struct hx_error *err)
+{
+	struct batch b = {(struct pg *)db, units, n, results, arena, err};
+	enum hx_code code;
+	bool open = false;
+
+	for (size_t i = 0; i < n; i++) {
+		results[i].verdict = UNIT_WON;
+		results[i].line = -1;
+		memset(results[i].rows, 0, units[i]->lines_n * sizeof *results[i].rows);
+	}
+	code = n ? run_plain(&b) : HX_OK;
+	for (size_t i = 0; i < n && !code; i++)
+		if (!unit_is_plain(units[i]))
+			code = run_under_savepoint(&b, i, &open);
+	if (code)
+		pg_rollback(db);
+	return code;
+}

@@ -1,0 +1,85 @@
+/*
+ * The engine: everything that runs behind the API, wired together. One per process.
+ *
+ *   definitions   what workflows there are, in memory and in the store        (definitions.c)
+ *   lanes         where tasks run
+ *   actions       who carries out calls into the outside world
+ *   janitors      one recurring sweep per module, and one for jobs            (janitors.c)
+ *   dispatcher    claims due jobs and delivers them                           (dispatcher.c)
+ *   entry locks   the outer door
+ *
+ * Starting is all or nothing: the schema, every definition, the coverage of every claim status by a janitor are
+ * checked before anything is served. Stopping drains in the reverse order.
+ *
+ * Thread rules: engine_* functions may be called from any thread; `done` of a seat runs in a lane's thread.
+ */
+#ifndef HX_ENGINE_ENGINE_H
+#define HX_ENGINE_ENGINE_H
+
+#include <stdatomic.h>
+
+#include "act/port.h"
+#include "base/log.h"
+#include "flow/entity.h"
+#include "gate/entry_lock.h"
+#include "model/config.h"
+#include "task/lanes.h"
+
+struct engine;
+
+struct engine_options {
+	const char *db_url;
+	const char *node;
+	size_t lanes_n;		      /* on PostgreSQL */
+	const char *workflows_dir;    /* NULL: only what the store has */
+	const struct config *config;
+	bool no_migrate;
+	bool loopback_allowed; /* actions may call this machine */
+	struct clock *clock;
+	struct log *log;
+};
+
+struct engine_metrics {
+	_Atomic uint64_t steps_fired, steps_ok;
+	_Atomic uint64_t janitor_reverts, janitor_holds;
+	_Atomic uint64_t unknown_outcomes;
+	_Atomic uint64_t jobs_delivered, jobs_failed;
+	_Atomic uint64_t entry_lock_unavailable, entry_locked;
+};
+
+/* Findings of definitions and configuration go into *findings; any error among them is HX_CONFIG_ERROR. */
+enum hx_code engine_new(const struct engine_options *options, struct findings *findings, struct engine **ret,
+			struct hx_error *err) HX_MUST_CHECK;
+/* Nothing new is taken; what runs may finish within drain_ms. */
+void engine_stop(struct engine *engine, int64_t drain_ms);
+void engine_free(struct engine *engine);
+
+/* The current version of a workflow, valid for as long as the program runs; NULL: there is none. */
+const struct entity_machine *engine_machine(struct engine *engine, struct slice workflow);
+/*
+ * A new version of a definition: checked alone, against the others and for coverage; all findings are told. HX_OK:
+ * it is in the store and in force. HX_CONFIG_ERROR: refused, nothing has changed.
+ */
+enum hx_code engine_put_definition(struct engine *engine, struct slice name, struct slice text,
+				   struct findings *findings, int64_t *ret_version, struct hx_error *err) HX_MUST_CHECK;
+/* Reads the folder again, all or nothing. */
+enum hx_code engine_reload(struct engine *engine, struct findings *findings, struct hx_error *err) HX_MUST_CHECK;
+/* Calls fn for every current workflow, by name, under the registry's lock. */
+void engine_each_machine(struct engine *engine, void (*fn)(void *context, const struct entity_machine *, int64_t version),
+			 void *context);
+
+/* Hands a seat to the lane of this hash. */
+enum hx_code engine_submit(struct engine *engine, uint64_t hash, struct seat *seat) HX_MUST_CHECK;
+struct entry_locks *engine_entry_locks(struct engine *engine);
+/* The lease of a step that names none: its module's stuck_after. */
+int64_t engine_lease_ms(struct engine *engine, const struct entity_machine *machine);
+/* One sweep of a module now (an external janitor asks for it). done is called in a lane's thread. */
+enum hx_code engine_sweep(struct engine *engine, struct slice module,
+			  void (*done)(void *context, enum hx_code code, int64_t reverted, int64_t held), void *context);
+struct engine_metrics *engine_metrics(struct engine *engine);
+void engine_lane_stats(struct engine *engine, struct lane_stats *ret_stats);
+struct log *engine_log(struct engine *engine);
+struct clock *engine_clock(struct engine *engine);
+const struct engine_options *engine_options_of(struct engine *engine);
+
+#endif

@@ -1,0 +1,231 @@
+/* See janitors.h. */
+#include "engine/janitors.h"
+
+#include <stdlib.h>
+
+#include "engine/engine.h"
+#include "flow/entity_step.h"
+#include "flow/job.h"
+
+#define RULES_MAX 4096
+#define RECOVER_BYTES_MAX (64u << 20)
+
+struct module_janitor {
+	struct seat seat;
+	struct janitor janitor;
+	struct janitors *all;
+	const char *module; /* NULL: the janitor of jobs */
+	int64_t every_ms;
+	/* Once: for whoever asked. */
+	void (*done)(void *context, enum hx_code code, int64_t reverted, int64_t held);
+	void *context;
+	struct janitor_rules rules;
+	struct janitor_rule memory[RULES_MAX];
+	struct module_janitor *next;
+};
+
+/* ---- rules ---- */
+
+/* Does some step that claims into this status want to be asked before its claim is ended? */
+static bool wants_asking(const struct workflow *w, const char *claim_into)
+{
+	for (size_t i = 0; i < w->steps_n; i++)
+		for (size_t v = 0; v <= w->requesters_n; v++) {
+			const struct step_view *view = &w->steps[i].views[v];
+
+			if (view->claim_into && strcmp(view->claim_into, claim_into) == 0 &&
+			    (view->on_unknown == UNKNOWN_PROBE || view->on_unknown == UNKNOWN_HOLD))
+				return true;
+		}
+	return false;
+}
+
+static void add_rules(void *context, const struct entity_machine *machine, int64_t version)
+{
+	struct module_janitor *m = context;
+	const struct workflow *w = machine->workflow;
+
+	(void)version;
+	if (!m->module || strcmp(w->module, m->module) != 0)
+		return;
+	for (size_t i = 0; i < w->statuses_n && m->rules.n < RULES_MAX; i++) {
+		const char *revert_to = workflow_revert_of(w, slice_str(w->statuses[i]));
+
+		if (revert_to)
+			m->memory[m->rules.n++] = (struct janitor_rule){
+				.kind = machine->kind,
+				.claim_into = w->statuses[i],
+				.revert_to = revert_to,
+				.machine = wants_asking(w, w->statuses[i]) ? machine : NULL,
+			};
+	}
+}
+
+static void make_rules(struct module_janitor *m)
+{
+	m->rules = (struct janitor_rules){0, m->memory};
+	if (m->module)
+		definitions_each(m->all->definitions, add_rules, m);
+	else
+		m->memory[m->rules.n++] = (struct janitor_rule){
+			.kind = job_kind(),
+			.claim_into = JOB_RUNNING,
+			.revert_to = JOB_AVAILABLE,
+			.also = job_due_again,
+		};
+}
+
+/* ---- claims whose step wants a probe ---- */
+
+struct recovery {
+	struct seat seat;
+	struct entity_step step;
+	struct step_request rq;
+	struct arena arena;
+	struct janitors *all;
+};
+
+static void recovered(struct seat *seat, enum hx_code code)
+{
+	struct recovery *r = (struct recovery *)seat;
+	log_info(r->all->log, "a stuck claim was probed", log_slice("id", r->step.name),
+		 log_text("code", hx_code_name(code)));
+	arena_release(&r->arena);
+	free(r);
+}
+
+static void recover(struct janitors *all, int64_t subject, const struct entity_machine *machine)
+{
+	const struct module_config *module = config_module(all->config, slice_str(machine->workflow->module));
+	struct recovery *r = calloc(1, sizeof *r);
+
+	if (!r)
+		return; /* the next sweep finds it again */
+	r->all = all;
+	r->rq = (struct step_request){
+		.mode = STEP_RECOVER,
+		.ref = {.machine = machine},
+		.subject = subject,
+		.lease_ms = module ? module->janitor.stuck_after_ms : all->config->lease_ms,
+	};
+	arena_init(&r->arena, RECOVER_BYTES_MAX);
+	entity_step_init(&r->step, &r->rq, &r->arena);
+	r->seat = (struct seat){.task = &r->step.task, .done = recovered};
+	if (lane_submit(lanes_of(all->lanes, subject), &r->seat)) {
+		arena_release(&r->arena);
+		free(r);
+	}
+}
+
+/* ---- sweeps ---- */
+
+static void tell(const struct module_janitor *m)
+{
+	const struct janitor *j = &m->janitor;
+
+	atomic_fetch_add(&m->all->metrics->janitor_reverts, (uint64_t)j->reverted);
+	atomic_fetch_add(&m->all->metrics->janitor_holds, (uint64_t)j->held);
+	if (j->reverted || j->held)
+		log_warn(m->all->log, "stuck claims were ended", log_text("module", m->module ? m->module : "jobs"),
+			 log_int("reverted", j->reverted), log_int("held", j->held));
+}
+
+static void start(struct module_janitor *m, struct wall_time at)
+{
+	make_rules(m);
+	janitor_init(&m->janitor, &m->rules, JANITOR_BUDGET, at);
+}
+
+static void swept(struct seat *seat, enum hx_code code)
+{
+	struct module_janitor *m = (struct module_janitor *)seat;
+	struct wall_time next = clock_wall(m->all->clock);
+
+	tell(m);
+	for (size_t i = 0; i < m->janitor.probes_n; i++)
+		recover(m->all, m->janitor.probes[i].subject, m->janitor.probes[i].machine);
+	if (m->done) {
+		m->done(m->context, code, m->janitor.reverted, m->janitor.held);
+		free(m);
+		return;
+	}
+	/* A sweep that ran out of its budget goes on soon; one that found the store gone waits like any other. */
+	next.ms += m->janitor.more && code == HX_OK ? 1 : m->every_ms;
+	start(m, next);
+	if (lane_submit(m->all->lanes->lanes[0], &m->seat) == HX_BUSY)
+		log_error(m->all->log, "a janitor has no seat in a full lane and stops",
+			  log_text("module", m->module ? m->module : "jobs"));
+}
+
+static struct module_janitor *module_janitor_new(struct janitors *all, const char *module, int64_t every_ms)
+{
+	struct module_janitor *m = calloc(1, sizeof *m);
+
+	if (m) {
+		m->all = all;
+		m->module = module;
+		m->every_ms = every_ms;
+		m->seat = (struct seat){.task = &m->janitor.task, .done = swept};
+	}
+	return m;
+}
+
+static enum hx_code add(struct janitors *all, const char *module, int64_t every_ms)
+{
+	struct module_janitor *m = module_janitor_new(all, module, every_ms);
+
+	if (!m)
+		return HX_NO_MEMORY;
+	m->next = all->first;
+	all->first = m;
+	start(m, (struct wall_time){0});
+	return lane_submit(all->lanes->lanes[0], &m->seat);
+}
+
+enum hx_code janitors_start(struct janitors *janitors, struct lanes *lanes, struct definitions *definitions,
+			    const struct config *config, struct engine_metrics *metrics, struct log *log,
+			    struct clock *clock)
+{
+	enum hx_code code;
+
+	*janitors = (struct janitors){lanes, definitions, config, metrics, log, clock, NULL};
+	code = add(janitors, /* module= */ NULL, JANITOR_JOBS_EVERY_MS);
+	for (size_t i = 0; i < config->modules_n && !code; i++) {
+		const struct janitor_config *j = &config->modules[i].janitor;
+
+		if (j->declared && !j->external)
+			code = add(janitors, config->modules[i].name, j->every_ms);
+	}
+	return code;
+}
+
+void janitors_release(struct janitors *janitors)
+{
+	while (janitors->first) {
+		struct module_janitor *m = janitors->first;
+
+		janitors->first = m->next;
+		free(m);
+	}
+}
+
+enum hx_code janitors_sweep(struct janitors *janitors, struct slice module,
+			    void (*done)(void *context, enum hx_code code, int64_t reverted, int64_t held), void *context)
+{
+	const struct module_config *known = config_module(janitors->config, module);
+	struct module_janitor *m;
+	enum hx_code code;
+
+	if (!known || !known->janitor.declared)
+		return HX_NOT_FOUND;
+	m = module_janitor_new(janitors, known->name, 0);
+	if (!m)
+		return HX_NO_MEMORY;
+	m->done = done;
+	m->context = context;
+	start(m, (struct wall_time){0});
+	code = lane_submit(janitors->lanes->lanes[0], &m->seat);
+	if (code)
+		free(m);
+	return code;
+}

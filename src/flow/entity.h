@@ -1,0 +1,85 @@
+/*
+ * The entity: a subject with a name of the user's and data, moved by the steps of its workflow.
+ *
+ * A `struct entity_machine` is a workflow made ready for the store: its number in subject.kind and the statements
+ * of its sql actions. It lives as long as the program, because connections know prepared statements by address.
+ */
+#ifndef HX_FLOW_ENTITY_H
+#define HX_FLOW_ENTITY_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "flow/subject.h"
+#include "model/workflow.h"
+
+#define ENTITY_NAME_MAX 255 /* bytes */
+#define ENTITY_DATA_MAX (1u << 20)
+
+struct entity_sql {
+	size_t n;
+	struct db_stmt stmts[ACTION_STATEMENTS_MAX];
+};
+
+struct entity_machine {
+	const struct workflow *workflow;
+	int64_t kind;
+	const struct entity_sql *sql; /* one per action of the workflow, empty for those that are not sql */
+};
+
+/* NULL when the arena is full. The workflow and the arena must live as long as the program. */
+const struct entity_machine *entity_machine_new(const struct workflow *workflow, struct arena *arena);
+
+/* Which entity. Texts are borrowed. */
+struct entity_ref {
+	struct slice workspace;
+	const struct entity_machine *machine;
+	struct slice name;
+};
+
+/* ---- units ---- */
+
+/* A new one in the workflow's first status, as the subject of the given id. LOST: the name is taken. */
+void entity_create(struct unit *unit, const struct stamp *stamp, const struct entity_ref *ref, int64_t subject,
+		   struct slice data);
+
+/* Columns of entity_read, in order. */
+enum {
+	ENTITY_SUBJECT,
+	ENTITY_STATUS,
+	ENTITY_VERSION,
+	ENTITY_FENCE,
+	ENTITY_EFFORT,
+	ENTITY_OWNER,
+	ENTITY_UNTIL,
+	ENTITY_UPDATED_AT,
+	ENTITY_DATA,
+	ENTITY_CLAIM_STEP,
+	ENTITY_CLAIM_REQUESTER,
+	ENTITY_CLAIM_INPUT,
+	ENTITY_NAME,
+	ENTITY_COLUMNS
+};
+void entity_read(struct unit *unit, const struct entity_ref *ref);
+/* By its subject, for janitors. */
+void entity_read_subject(struct unit *unit, int64_t subject);
+/* By name from `after` on; status empty: any; held: only those parked for a person. */
+void entity_list(struct unit *unit, struct slice workspace, struct slice workflow, struct slice status, bool held,
+		 struct slice after, int64_t limit);
+
+/* Behind a claim in its unit: who claimed, for which step, with which input. */
+void entity_note_claim(struct unit *unit, int64_t subject, struct slice step, struct slice requester, struct slice input);
+/* What the parameters of a sql action may name. */
+struct entity_params {
+	struct slice id, workflow, requester, key;
+	int64_t version;
+	struct wall_time now;
+	struct json input;
+};
+/* Looks the values up, for all statements one after the other. Nothing is guessed: NULL when the arena is full. */
+const struct db_value *entity_sql_values(const struct action *action, const struct entity_params *params,
+					 struct arena *arena);
+/* Adds the statements to a unit whose verdict stands before them. */
+void entity_add_sql(struct unit *unit, const struct entity_machine *machine, const struct action *action,
+		    const struct db_value *values);
+
+#endif

@@ -1,0 +1,756 @@
+/* See entity_step.h for the states. */
+#include "flow/entity_step.h"
+
+#include <stdio.h>
+
+#include "base/hash.h"
+#include "base/id.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "flow/job.h"
+#include "flow/transition.h"
+#include "task/pulse.h"
+
+#define BODY_BYTES_MAX (32u << 20)
+
+static void end(struct entity_step *s, enum hx_code code)
+{
+	s->code = code;
+	s->at = STEP_DONE;
+}
+
+static void end_saying(struct entity_step *s, enum hx_code code, const char *words)
+{
+	s->output = slice_str(words);
+	end(s, code);
+}
+
+/* The next unit gets a fresh op, so that looking it up cannot find an earlier one. */
+static void go(struct entity_step *s, enum step_at at, const struct answer *answer)
+{
+	s->stamp = flow_stamp(answer);
+	s->at = at;
+}
+
+static const struct workflow *workflow_of(const struct entity_step *s)
+{
+	return s->rq->ref.machine->workflow;
+}
+
+static int64_t lease_ms(const struct entity_step *s)
+{
+	return s->view->lease_ms ? s->view->lease_ms : s->rq->lease_ms;
+}
+
+/* Work for the action port; sql runs in the finish's unit, a noop is done already. */
+static bool acts_outside(const struct action *action)
+{
+	return action && action->kind != ACTION_SQL && action->kind != ACTION_NOOP;
+}
+
+static struct move claim_move(const struct entity_step *s)
+{
+	return (struct move){s->subject, s->step->status, s->view->claim_into};
+}
+
+static struct move finish_move(const struct entity_step *s)
+{
+	return (struct move){s->subject, s->claimed ? s->view->claim_into : s->step->status, s->view->successful_state};
+}
+
+static struct move release_move(const struct entity_step *s)
+{
+	return (struct move){s->subject, s->view->claim_into, s->view->revert_to};
+}
+
+/* ---- texts ---- */
+
+static void add_member(struct strbuf *sb, const char *name, struct slice text)
+{
+	strbuf_addf(sb, ",\"%s\":", name);
+	json_quote(text, sb);
+}
+
+static void add_raw(struct strbuf *sb, const char *name, struct slice json)
+{
+	strbuf_addf(sb, ",\"%s\":", name);
+	strbuf_add_slice(sb, json);
+}
+
+/* What every call tells: "workflow":…,"id":…,"step":…,"requester":…,"input":…,"data":… */
+static void add_common(const struct entity_step *s, struct strbuf *sb)
+{
+	strbuf_add_str(sb, "\"workflow\":");
+	json_quote(slice_str(workflow_of(s)->name), sb);
+	add_member(sb, "id", s->name);
+	add_member(sb, "step", slice_str(s->step->step_key));
+	add_member(sb, "requester", s->requester);
+	add_raw(sb, "input", s->input);
+	add_raw(sb, "data", s->data);
+}
+
+static void make_body(struct entity_step *s)
+{
+	struct strbuf sb;
+
+	strbuf_init(&sb, BODY_BYTES_MAX);
+	strbuf_addf(&sb, "{\"attempt\":%lld,", (long long)s->attempt);
+	add_common(s, &sb);
+	strbuf_add_char(&sb, '}');
+	s->body = arena_copy(s->arena, strbuf_slice(&sb));
+	s->arena->failed |= sb.failed;
+	strbuf_release(&sb);
+}
+
+/* The payload of all after-effects of this transition; its version is the one that the finish reaches. */
+static void make_effect_payload(struct entity_step *s)
+{
+	struct move move = finish_move(s);
+	struct strbuf sb;
+
+	strbuf_init(&sb, BODY_BYTES_MAX);
+	strbuf_add_char(&sb, '{');
+	add_common(s, &sb);
+	add_member(&sb, "from", slice_str(s->step->status));
+	add_member(&sb, "to", slice_str(move.to));
+	strbuf_addf(&sb, ",\"version\":%lld", (long long)s->version + 1);
+	add_raw(&sb, "output", s->output.n ? s->output : slice_str("null"));
+	strbuf_add_char(&sb, '}');
+	s->effect_payload = arena_copy(s->arena, strbuf_slice(&sb));
+	s->arena->failed |= sb.failed;
+	strbuf_release(&sb);
+}
+
+/* Another effect than the step's own, so another key; as stable as that one. */
+static void make_effect_keys(struct entity_step *s)
+{
+	for (size_t i = 0; i < s->view->after_effects_n; i++) {
+		char key[ID_TEXT_BYTES + 2 * WORKFLOW_NAME_MAX + 40];
+
+		snprintf(key, sizeof key, "%.*s-%s-%zu", SLICE_ARGS(s->key), s->view->after_effects[i]->name, i);
+		s->effect_keys[i] = arena_copy(s->arena, slice_str(key));
+	}
+}
+
+static void make_key(struct entity_step *s)
+{
+	char id[ID_TEXT_BYTES], key[ID_TEXT_BYTES + WORKFLOW_NAME_MAX + 32];
+
+	id_format("ent", s->subject, id);
+	snprintf(key, sizeof key, "%s-%lld-%s", id, (long long)s->effort, s->step->step_key);
+	s->key = arena_copy(s->arena, slice_str(key));
+}
+
+/* ---- going on ---- */
+
+static bool is_sql(const struct entity_step *s)
+{
+	return s->view->action && s->view->action->kind == ACTION_SQL;
+}
+
+static void look_up_sql_values(struct entity_step *s, const struct answer *answer)
+{
+	struct entity_params params = {
+		.id = s->name,
+		.workflow = slice_str(workflow_of(s)->name),
+		.requester = s->requester,
+		.key = s->key,
+		.version = s->version,
+		.now = answer->now,
+		.input = json_trust(s->input),
+	};
+
+	s->sql_values = entity_sql_values(s->view->action, &params, s->arena);
+}
+
+static void fail(struct entity_step *s, const struct answer *answer, enum hx_code code, struct slice output);
+
+static void start_finish(struct entity_step *s, const struct answer *answer)
+{
+	memcpy(s->effect_ids, answer->more_ids, sizeof s->effect_ids);
+	if (s->view->after_effects_n)
+		make_effect_payload(s);
+	make_effect_keys(s);
+	if (is_sql(s))
+		look_up_sql_values(s, answer);
+	if (!s->arena->failed)
+		go(s, STEP_FINISHING, answer);
+	else if (s->acted)
+		end_saying(s, HX_OUTCOME_UNKNOWN, "the answer of the action is too large to be written");
+	else
+		fail(s, answer, HX_TOO_LARGE, slice_str("the step's texts are too large"));
+}
+
+static struct lease lease_of(const struct entity_step *s)
+{
+	return (struct lease){s->subject, s->fence, lease_ms(s), s->asked};
+}
+
+/* Nothing is begun under a lease that may be over. The claim then ends by its time. */
+static bool may_act(struct entity_step *s, const struct answer *answer)
+{
+	struct lease lease = lease_of(s);
+
+	if (!s->claimed || lease_is_trusted(&lease, answer->mono))
+		return true;
+	if (s->acted)
+		end_saying(s, HX_OUTCOME_UNKNOWN, "the lease of the claim was over before the outcome was known");
+	else
+		end(s, HX_STORE_UNAVAILABLE);
+	return false;
+}
+
+static void start_act(struct entity_step *s, const struct answer *answer)
+{
+	if (!acts_outside(s->view->action)) {
+		s->output = slice_str("null");
+		start_finish(s, answer);
+		return;
+	}
+	if (!may_act(s, answer))
+		return;
+	s->attempt++;
+	make_body(s);
+	s->at = STEP_ACTING;
+}
+
+/* The claim is ours, or none is wanted. */
+static void start_work(struct entity_step *s, const struct answer *answer)
+{
+	if (!acts_outside(s->view->validation)) {
+		start_act(s, answer);
+		return;
+	}
+	if (!may_act(s, answer))
+		return;
+	s->attempt = 1;
+	make_body(s);
+	s->attempt = 0;
+	s->at = STEP_VALIDATING;
+}
+
+/* An action, a validation or the finish's own sql said no. The caller hears of that, whatever the release does. */
+static void fail(struct entity_step *s, const struct answer *answer, enum hx_code code, struct slice output)
+{
+	s->output = arena_copy(s->arena, output);
+	s->code = code;
+	if (s->claimed)
+		go(s, STEP_RELEASING, answer);
+	else if (s->acted)
+		go(s, STEP_ANSWERING, answer);
+	else
+		s->at = STEP_DONE;
+}
+
+/* ---- answers ---- */
+
+/* Which step this is, seen from the row; false: ended. */
+static bool choose_step(struct entity_step *s, struct slice status)
+{
+	const struct workflow *w = workflow_of(s);
+
+	s->step = workflow_step(w, s->rq->step_key, status);
+	if (s->step) {
+		s->view = workflow_view(w, s->step, s->rq->requester);
+		if (s->view->allowed)
+			return true;
+		end_saying(s, HX_REQUESTER_NOT_ALLOWED, "this requester may not fire this step");
+	} else if (!workflow_has_step(w, s->rq->step_key)) {
+		end_saying(s, HX_NOT_FOUND, "the workflow has no step of this name");
+	} else if (workflow_is_claim_status(w, status)) {
+		end_saying(s, HX_CLAIM_FAILED, "another operation is already in progress");
+	} else {
+		end_saying(s, HX_WRONG_STATUS, "the step does not start from the status that the entity is in");
+	}
+	return false;
+}
+
+static void take_read_to_fire(struct entity_step *s, const struct answer *answer, struct slice status)
+{
+	if (!choose_step(s, status))
+		return;
+	if (s->rq->version && s->rq->version != s->version) {
+		end_saying(s, HX_CONCURRENCY_ERROR, "the entity has another version by now");
+		return;
+	}
+	make_key(s);
+	if (s->view->claim_into) {
+		s->asked = answer->mono;
+		go(s, STEP_CLAIMING, answer);
+	} else {
+		start_work(s, answer);
+	}
+}
+
+/* The step that holds the claim, out of what it noted when it claimed. */
+static bool find_claimed_step(struct entity_step *s, const struct db_rows *rows, struct slice status)
+{
+	const struct workflow *w = workflow_of(s);
+	struct slice key = db_cell(rows, 0, ENTITY_CLAIM_STEP)->s, requester = db_cell(rows, 0, ENTITY_CLAIM_REQUESTER)->s;
+	const char *revert_to = workflow_revert_of(w, status);
+
+	s->step = revert_to ? workflow_step(w, key, slice_str(revert_to)) : NULL;
+	s->view = s->step ? workflow_view(w, s->step, requester) : NULL;
+	s->requester = arena_copy(s->arena, requester);
+	s->input = arena_copy(s->arena, db_cell(rows, 0, ENTITY_CLAIM_INPUT)->s);
+	s->claimed = true;
+	return s->view && s->view->claim_into && slice_is(status, s->view->claim_into);
+}
+
+static void take_read_of_claim(struct entity_step *s, const struct answer *answer, struct slice status)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+	bool held = slice_is(db_cell(rows, 0, ENTITY_OWNER)->s, SUBJECT_HELD);
+
+	if (db_cell(rows, 0, ENTITY_OWNER)->type == DB_NULL || held != (s->rq->mode != STEP_RECOVER)) {
+		end_saying(s, HX_WRONG_STATUS, "no claim of this entity is held for a person");
+		return;
+	}
+	if (!find_claimed_step(s, rows, status) ||
+	    (s->rq->mode != STEP_RECOVER && !slice_is(s->rq->step_key, s->step->step_key))) {
+		end_saying(s, HX_WRONG_STATUS, "the claim belongs to another step");
+		return;
+	}
+	make_key(s);
+	s->acted = true;
+	if (s->rq->mode == STEP_RECOVER) {
+		s->asked = answer->mono;
+		go(s, STEP_RECOVERING, answer);
+	} else if (s->rq->mode == STEP_RESOLVE_DONE) {
+		s->output = s->rq->input.raw;
+		start_finish(s, answer);
+	} else {
+		s->code = HX_OK; /* the person asked for it */
+		go(s, STEP_RELEASING, answer);
+	}
+}
+
+static void take_read(struct entity_step *s, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+	struct slice status;
+
+	if (answer->result->verdict != UNIT_WON) {
+		end(s, HX_STORE_UNAVAILABLE);
+		return;
+	}
+	if (rows->n == 0) {
+		end_saying(s, HX_NOT_FOUND, "there is no such entity");
+		return;
+	}
+	status = db_cell(rows, 0, ENTITY_STATUS)->s;
+	s->subject = db_cell(rows, 0, ENTITY_SUBJECT)->i;
+	s->version = db_cell(rows, 0, ENTITY_VERSION)->i;
+	s->fence = db_cell(rows, 0, ENTITY_FENCE)->i;
+	s->effort = db_cell(rows, 0, ENTITY_EFFORT)->i;
+	s->name = arena_copy(s->arena, db_cell(rows, 0, ENTITY_NAME)->s);
+	s->data = arena_copy(s->arena, db_cell(rows, 0, ENTITY_DATA)->s);
+	s->status = arena_copy(s->arena, status).p;
+	if (s->rq->mode == STEP_FIRE)
+		take_read_to_fire(s, answer, status);
+	else
+		take_read_of_claim(s, answer, status);
+	if (s->arena->failed)
+		end(s, HX_TOO_LARGE); /* nothing was written yet */
+}
+
+/* The claim is ours: rows[0] is (version, fence …), from the claim itself or from its history row. */
+static void hold_claim(struct entity_step *s, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+
+	s->version = db_cell(rows, 0, 0)->i;
+	s->fence = db_cell(rows, 0, 1)->i;
+	s->status = s->view->claim_into;
+	s->claimed = true;
+	start_work(s, answer);
+}
+
+static void take_claimed(struct entity_step *s, const struct answer *answer)
+{
+	switch (answer->result->verdict) {
+	case UNIT_WON:
+		hold_claim(s, answer);
+		break;
+	case UNIT_LOST:
+	case UNIT_REFUSED:
+		end_saying(s, HX_CLAIM_FAILED, "another operation is already in progress");
+		break;
+	case UNIT_FAILED:
+		end(s, flow_failure(answer->result));
+		break;
+	case UNIT_UNKNOWN:
+		s->at = STEP_LOOKING_UP_CLAIM;
+		break;
+	}
+}
+
+static void take_claim_looked_up(struct entity_step *s, const struct answer *answer)
+{
+	/* Not there, or nobody to ask: no action has run. If the claim did land, the janitor ends it. */
+	if (answer->result->verdict != UNIT_WON || answer->result->rows[0].n == 0)
+		end(s, HX_STORE_UNAVAILABLE);
+	else
+		hold_claim(s, answer);
+}
+
+static void take_recovered(struct entity_step *s, const struct answer *answer)
+{
+	if (answer->result->verdict != UNIT_WON) {
+		end(s, HX_CLAIM_FAILED); /* somebody was first, or nobody knows: the next sweep sees what is left */
+		return;
+	}
+	s->version = db_cell(&answer->result->rows[0], 0, 0)->i;
+	s->fence = db_cell(&answer->result->rows[0], 0, 1)->i;
+	if (!may_act(s, answer))
+		return;
+	s->attempt++;
+	make_body(s);
+	s->at = STEP_PROBING;
+}
+
+static void take_validated(struct entity_step *s, const struct answer *answer)
+{
+	s->asked = answer->lease_since;
+	switch (answer->outcome) {
+	case ACT_OK:
+		start_act(s, answer);
+		break;
+	case ACT_INVALID:
+		fail(s, answer, HX_INVALID, answer->output);
+		break;
+	case ACT_CLAIM_LOST:
+		end(s, HX_STORE_UNAVAILABLE); /* nothing was done yet; the claim is gone, or will be */
+		break;
+	default: /* a validation has no effect, so not knowing its outcome is the same as not having it */
+		fail(s, answer, HX_ACTION_FAILED, answer->output);
+	}
+}
+
+static void take_unknown(struct entity_step *s, const struct answer *answer)
+{
+	s->output = arena_copy(s->arena, answer->output);
+	if (s->view->on_unknown == UNKNOWN_RETRY && s->unknowns++ < STEP_UNKNOWN_RETRIES) {
+		start_act(s, answer);
+	} else if (s->view->on_unknown == UNKNOWN_PROBE) {
+		if (may_act(s, answer))
+			s->at = STEP_PROBING;
+	} else if (s->view->on_unknown == UNKNOWN_HOLD && s->claimed) {
+		go(s, STEP_HOLDING, answer);
+	} else {
+		end(s, HX_OUTCOME_UNKNOWN);
+	}
+}
+
+static void take_acted(struct entity_step *s, const struct answer *answer)
+{
+	s->outcome = answer->outcome;
+	s->acted = true;
+	s->asked = answer->lease_since;
+	switch (answer->outcome) {
+	case ACT_OK:
+		s->output = arena_copy(s->arena, answer->output);
+		start_finish(s, answer);
+		break;
+	case ACT_FAILED:
+	case ACT_FAILED_FOR_GOOD:
+		fail(s, answer, HX_ACTION_FAILED, answer->output);
+		break;
+	case ACT_INVALID:
+		fail(s, answer, HX_INVALID, answer->output);
+		break;
+	case ACT_UNKNOWN:
+		take_unknown(s, answer);
+		break;
+	case ACT_CLAIM_LOST:
+		end_saying(s, HX_OUTCOME_UNKNOWN, "the claim could not be kept while the action ran");
+		break;
+	}
+}
+
+/* {"outcome": "done" | "not_done" | "unknown", "output": …}. What is neither is unknown. */
+static void take_probed(struct entity_step *s, const struct answer *answer)
+{
+	struct json value;
+	bool heard = answer->outcome == ACT_OK &&
+		     json_find(json_trust(answer->output), slice_str("outcome"), &value) &&
+		     json_type(value) == JSON_STRING;
+
+	if (heard && json_string_is(value, slice_str("done"))) {
+		s->output = json_find(json_trust(answer->output), slice_str("output"), &value)
+				    ? arena_copy(s->arena, value.raw)
+				    : slice_str("null");
+		start_finish(s, answer);
+	} else if (heard && json_string_is(value, slice_str("not_done"))) {
+		fail(s, answer, HX_ACTION_FAILED, slice_str("the probe says that it was not done"));
+	} else {
+		end_saying(s, HX_OUTCOME_UNKNOWN, "the probe does not know either");
+	}
+}
+
+/* The finish is durable. */
+static void finished(struct entity_step *s, const struct answer *answer)
+{
+	s->version = db_cell(&answer->result->rows[0], 0, 0)->i;
+	s->status = s->view->successful_state;
+	s->updated_at = s->stamp.at;
+	end(s, HX_OK);
+}
+
+static void take_finished(struct entity_step *s, const struct answer *answer)
+{
+	const struct unit_result *result = answer->result;
+
+	switch (result->verdict) {
+	case UNIT_WON:
+		finished(s, answer);
+		break;
+	case UNIT_LOST:
+		if (s->claimed)
+			end_saying(s, HX_OUTCOME_UNKNOWN, "the claim had passed to somebody else before the step was finished");
+		else
+			end_saying(s, HX_CONCURRENCY_ERROR, "somebody else has changed the entity in between");
+		break;
+	case UNIT_REFUSED:
+		fail(s, answer, HX_INVALID, slice_str("\"a condition of the step's sql does not hold\""));
+		break;
+	case UNIT_FAILED:
+		if (result->error.code == HX_DATA_ERROR)
+			fail(s, answer, HX_ACTION_FAILED, slice_str(result->error.detail));
+		else if (s->acted)
+			end_saying(s, HX_OUTCOME_UNKNOWN, "the action was done and the store was lost before that was written");
+		else
+			end(s, HX_STORE_UNAVAILABLE);
+		break;
+	case UNIT_UNKNOWN:
+		s->at = STEP_LOOKING_UP_FINISH;
+		break;
+	}
+}
+
+static void take_finish_looked_up(struct entity_step *s, const struct answer *answer)
+{
+	if (answer->result->verdict != UNIT_WON)
+		end_saying(s, HX_OUTCOME_UNKNOWN, "the store was lost while the step was being finished");
+	else if (answer->result->rows[0].n == 0)
+		start_finish(s, answer); /* it did not land and cannot any more: still ours to finish */
+	else
+		finished(s, answer);
+}
+
+static void take_released(struct entity_step *s, const struct answer *answer)
+{
+	if (answer->result->verdict == UNIT_WON) {
+		s->version = db_cell(&answer->result->rows[0], 0, 0)->i;
+		s->status = s->view->revert_to;
+		s->updated_at = s->stamp.at;
+	} else if (s->code == HX_OK) { /* a person's word that could not be written */
+		s->code = answer->result->verdict == UNIT_LOST ? HX_STALE_FENCE : HX_STORE_UNAVAILABLE;
+	}
+	s->at = STEP_DONE;
+}
+
+static void take(struct task *task, const struct answer *answer)
+{
+	struct entity_step *s = (struct entity_step *)task;
+
+	switch (s->at) {
+	case STEP_NEW:
+		s->at = STEP_READING;
+		break;
+	case STEP_READING:
+		take_read(s, answer);
+		break;
+	case STEP_CLAIMING:
+		take_claimed(s, answer);
+		break;
+	case STEP_LOOKING_UP_CLAIM:
+		take_claim_looked_up(s, answer);
+		break;
+	case STEP_RECOVERING:
+		take_recovered(s, answer);
+		break;
+	case STEP_VALIDATING:
+		take_validated(s, answer);
+		break;
+	case STEP_ACTING:
+		take_acted(s, answer);
+		break;
+	case STEP_PROBING:
+		take_probed(s, answer);
+		break;
+	case STEP_FINISHING:
+		take_finished(s, answer);
+		break;
+	case STEP_LOOKING_UP_FINISH:
+		take_finish_looked_up(s, answer);
+		break;
+	case STEP_RELEASING:
+		take_released(s, answer);
+		break;
+	case STEP_HOLDING:
+		end(s, HX_OUTCOME_UNKNOWN); /* if it was lost, the claim ends by its time, which is safe too */
+		break;
+	case STEP_ANSWERING: /* best effort: at worst the next try carries the same key */
+		s->at = STEP_DONE;
+		break;
+	case STEP_DONE:
+		ASSERT(!"a task that is done takes no answer");
+	}
+}
+
+/* ---- asks ---- */
+
+static void add_after_effects(const struct entity_step *s, struct unit *unit)
+{
+	for (size_t i = 0; i < s->view->after_effects_n; i++) {
+		const struct action *action = s->view->after_effects[i];
+		struct job_spec spec = {
+			.subject = s->effect_ids[i],
+			.workspace = s->rq->ref.workspace,
+			.queue = JOB_QUEUE_AFTER_EFFECTS,
+			.workflow = workflow_of(s)->name,
+			.action = action->name,
+			.effect_key = s->effect_keys[i],
+			.payload = s->effect_payload,
+		};
+
+		job_insert(unit, &s->stamp, &spec);
+	}
+	if (s->view->after_effects_n)
+		unit_wake(unit, JOB_TOPIC);
+}
+
+static void ask_finish(const struct entity_step *s, struct unit *unit)
+{
+	struct move move = finish_move(s);
+
+	if (s->claimed)
+		subject_finish(unit, &s->stamp, &move, s->fence);
+	else
+		subject_transition(unit, &s->stamp, &move, s->version);
+	add_after_effects(s, unit); /* mutant: effects-outside-unit */
+	if (is_sql(s))
+		entity_add_sql(unit, s->rq->ref.machine, s->view->action, s->sql_values);
+}
+
+static void ask_unit(const struct entity_step *s, struct unit *unit)
+{
+	struct move move;
+
+	unit_init(unit, s->stamp.op);
+	switch (s->at) {
+	case STEP_READING:
+		if (s->rq->mode == STEP_RECOVER)
+			entity_read_subject(unit, s->rq->subject);
+		else
+			entity_read(unit, &s->rq->ref);
+		break;
+	case STEP_CLAIMING:
+		move = claim_move(s);
+		subject_claim(unit, &s->stamp, &move, s->version, lease_ms(s));
+		entity_note_claim(unit, s->subject, s->rq->step_key, s->requester, s->input);
+		break;
+	case STEP_RECOVERING:
+		subject_take_over(unit, &s->stamp, s->subject, s->view->claim_into, s->fence, lease_ms(s));
+		break;
+	case STEP_FINISHING:
+		ask_finish(s, unit);
+		break;
+	case STEP_RELEASING:
+		move = release_move(s);
+		subject_release(unit, &s->stamp, &move, s->fence);
+		break;
+	case STEP_HOLDING:
+		subject_hold(unit, s->subject, s->fence, /* if_past= */ false);
+		break;
+	case STEP_ANSWERING:
+		subject_answered(unit, s->subject, s->effort);
+		break;
+	case STEP_LOOKING_UP_CLAIM:
+	case STEP_LOOKING_UP_FINISH:
+		subject_look_up(unit, s->subject, s->stamp.op);
+		break;
+	default:
+		ASSERT(!"this state asks for no unit");
+	}
+}
+
+static void ask_act(const struct entity_step *s, const struct action *action, struct ask *ask)
+{
+	ask->kind = ASK_ACT;
+	ask->act = (struct act_call){
+		.action = action,
+		.input = s->body,
+		.key = s->key,
+		.attempt = s->attempt ? s->attempt : 1,
+		.traceparent = s->rq->traceparent,
+		.unknown_on_5xx = s->view->unknown_on_5xx,
+	};
+	if (s->claimed)
+		ask->act.lease = lease_of(s);
+}
+
+static void ask(const struct task *task, struct ask *ask)
+{
+	const struct entity_step *s = (const struct entity_step *)task;
+
+	switch (s->at) {
+	case STEP_DONE:
+		ask->kind = ASK_DONE;
+		ask->code = s->code;
+		break;
+	case STEP_VALIDATING:
+		ask_act(s, s->view->validation, ask);
+		break;
+	case STEP_ACTING:
+		ask_act(s, s->view->action, ask);
+		break;
+	case STEP_PROBING:
+		ask_act(s, s->view->action->probe, ask);
+		break;
+	default:
+		ask->kind = ASK_COMMIT;
+		ask_unit(s, ask->unit);
+	}
+}
+
+static const char *where(const struct task *task)
+{
+	static const char *const names[] = {
+		"new",	      "reading",   "claiming",		    "looking up its claim", "taking over", "validating", "acting",
+		"probing", "finishing", "looking up its finish", "releasing",	    "parking it for a person", "counting the answer", "done",
+	};
+
+	return names[((const struct entity_step *)task)->at];
+}
+
+static uint64_t fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct entity_step *s = (const struct entity_step *)task;
+
+	hash = hash_mix(hash, s->at);
+	hash = hash_mix(hash, (uint64_t)s->version);
+	hash = hash_mix(hash, (uint64_t)s->fence);
+	hash = hash_mix(hash, (uint64_t)s->effort);
+	hash = hash_mix(hash, (uint64_t)(s->attempt * 8 + s->unknowns));
+	hash = hash_mix(hash, s->outcome * 4u + s->claimed * 2u + s->acted);
+	hash = hash_mix(hash, (uint64_t)s->asked.ns);
+	return hash_mix(hash, s->code);
+}
+
+static const struct task_kind kind = {
+	.name = "step",
+	.size = sizeof(struct entity_step),
+	.take = take,
+	.ask = ask,
+	.where = where,
+	.fingerprint = fingerprint,
+};
+
+void entity_step_init(struct entity_step *s, const struct step_request *rq, struct arena *arena)
+{
+	*s = (struct entity_step){.rq = rq, .arena = arena, .requester = rq->requester};
+	s->input = rq->mode == STEP_FIRE ? rq->input.raw : slice_str("null");
+	task_init(&s->task, &kind, /* topic= */ 0);
+}

@@ -1,0 +1,101 @@
+/*
+ * Firing a step of an entity's workflow: the order of the contract, as a task.
+ *
+ *            ┌ no claim ────────────────────────────┐
+ *   READING ─┼▶ CLAIMING ─▶ VALIDATING ─▶ ACTING ─▶ FINISHING ─▶ HX_OK
+ *            │      │           │           │ │         ├ lost, with a claim:    HX_OUTCOME_UNKNOWN
+ *            │      │ lost      │ rejected  │ │         ├ lost, without one:     HX_CONCURRENCY_ERROR
+ *            │      ▼           │ failed    │ │         └ its sql was refused ─▶ RELEASING
+ *            │  CLAIM_FAILED    ▼           ▼ │
+ *            │              RELEASING ◀───────┤ unknown ─▶ on_unknown: revert  leave it to the janitor
+ *            │                  │             │                        retry   ACTING, same key, a few times
+ *            │                  ▼             │                        probe   PROBING ─▶ FINISHING, RELEASING, or leave it
+ *            │       HX_ACTION_FAILED, HX_INVALID                      hold    HOLDING: parked for a person
+ *            │                                └─────▶ HX_OUTCOME_UNKNOWN
+ *            ├▶ RECOVERING (a janitor: take over a claim past its time) ─▶ PROBING …
+ *            └▶ FINISHING or RELEASING (a person resolves a held claim)
+ *
+ * A unit whose commit is unknown is followed by LOOKING_UP its op.
+ *
+ * Invariants, beyond those of claim.h:
+ *  E1  After-effects are written in the unit that finishes, and nowhere else.
+ *  E2  The key of the effect is (entity, effort, step): the same until an action has given a definite answer.
+ *  E3  No call is begun under a lease that may be over. (claim.h's C1, for every call of the step.)
+ *  E4  A claim whose outcome is unknown is never released by us; only the janitor, a probe or a person end it.
+ */
+#ifndef HX_FLOW_ENTITY_STEP_H
+#define HX_FLOW_ENTITY_STEP_H
+
+#include "flow/entity.h"
+#include "task/task.h"
+
+#define STEP_UNKNOWN_RETRIES 2
+
+enum step_mode {
+	STEP_FIRE,
+	STEP_RECOVER,	      /* a janitor's: the claim is past its time and its step wants a probe */
+	STEP_RESOLVE_DONE,    /* a person's word on a held claim */
+	STEP_RESOLVE_NOT_DONE,
+};
+
+/* Immutable while the task lives; texts are the caller's. */
+struct step_request {
+	enum step_mode mode;
+	struct entity_ref ref;
+	struct slice step_key;
+	struct slice requester;
+	struct json input;   /* FIRE; RESOLVE_DONE: the output that the person gives */
+	int64_t version;     /* FIRE: what it must be; 0: any */
+	int64_t subject;     /* RECOVER: instead of ref.name */
+	int64_t lease_ms;    /* for views without one of their own */
+	struct slice traceparent;
+};
+
+enum step_at {
+	STEP_NEW,
+	STEP_READING,
+	STEP_CLAIMING,
+	STEP_LOOKING_UP_CLAIM,
+	STEP_RECOVERING,
+	STEP_VALIDATING,
+	STEP_ACTING,
+	STEP_PROBING,
+	STEP_FINISHING,
+	STEP_LOOKING_UP_FINISH,
+	STEP_RELEASING,
+	STEP_HOLDING,
+	STEP_ANSWERING, /* no claim, definite failure: the next try is another effect */
+	STEP_DONE,
+};
+
+struct entity_step {
+	struct task task;
+	const struct step_request *rq;
+	struct arena *arena;
+	enum step_at at;
+	enum hx_code code;
+	/* What the caller may tell afterwards. */
+	const char *status; /* reached, or the one it was found in when the step was refused */
+	int64_t version;
+	struct slice data;
+	struct slice output; /* JSON of the action (HX_OK, HX_INVALID), else words */
+	struct wall_time updated_at;
+	/* private */
+	const struct step *step;
+	const struct step_view *view;
+	int64_t subject, fence, effort, attempt, unknowns;
+	enum act_outcome outcome;
+	bool claimed;
+	bool acted; /* an action outside of the store may have had an effect */
+	struct slice name, requester, input;
+	struct slice key, body, effect_payload;
+	int64_t effect_ids[STEP_AFTER_EFFECTS_MAX];
+	struct slice effect_keys[STEP_AFTER_EFFECTS_MAX];
+	const struct db_value *sql_values;
+	struct stamp stamp;
+	struct mono_time asked;
+};
+
+void entity_step_init(struct entity_step *s, const struct step_request *rq, struct arena *arena);
+
+#endif

@@ -1,0 +1,383 @@
+/* See job.h for the states. */
+#include "flow/job.h"
+
+#include <stdio.h>
+
+#include "base/hash.h"
+#include "flow/transition.h"
+#include "task/pulse.h"
+
+#define ERROR_BYTES_MAX 500
+#define BODY_BYTES_MAX (16u << 20)
+
+/* clang-format off */
+
+#define JOB_SELECT                                                                                                     \
+	"SELECT j.subject, s.status, s.version, j.queue, j.workflow, j.action, j.effect_key, j.payload, j.attempt,"    \
+	" j.due_at, j.error, s.updated_at FROM job j JOIN subject s ON s.id = j.subject"
+#define JOB_OUT "ititttttiiti"
+
+static const struct db_stmt stmt_insert = {
+	.name = "job_insert",
+	.sql = "INSERT INTO job (subject, workspace, queue, workflow, action, effect_key, payload, due_at)"
+	       " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8{from}",
+	.in = "itttttti",
+	.out = "",
+};
+
+/* In the unit of the claim: out of the index, one more attempt. */
+static const struct db_stmt stmt_start = {
+	.name = "job_start",
+	.sql = "UPDATE job SET due_at = NULL, attempt = attempt + 1{from} WHERE subject = ?1 RETURNING {ord}attempt",
+	.in = "i",
+	.out = "i",
+};
+
+/* In the unit that ends the claim. ?2 NULL: never due again by itself. */
+static const struct db_stmt stmt_end = {
+	.name = "job_end",
+	.sql = "UPDATE job SET due_at = hx_now_ms() + ?2, error = ?3{from} WHERE subject = ?1",
+	.in = "iit",
+	.out = "",
+};
+
+static const struct db_stmt stmt_due_again = {
+	.name = "job_due_again",
+	.sql = "UPDATE job SET due_at = hx_now_ms(){from} WHERE subject = ?1",
+	.in = "i",
+	.out = "",
+};
+
+/* Out of PARKED nobody claims, so this and the transition behind it see the same row. */
+static const struct db_stmt stmt_redrive = {
+	.name = "job_redrive",
+	.sql = "UPDATE job SET due_at = hx_now_ms(), attempt = 0, error = NULL WHERE subject = ?1 AND workspace = ?2"
+	       " AND due_at IS NULL AND EXISTS (SELECT 1 FROM subject WHERE id = ?1 AND status = 'PARKED')"
+	       " RETURNING subject",
+	.in = "it",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_unpark = {
+	.name = "job_unpark",
+	.sql = "UPDATE subject SET status = 'AVAILABLE', version = version + 1, op = ?2, updated_at = ?3, seq = seq + 1,"
+	       " head = hx_chain(head, id || '|' || (seq + 1) || '|PARKED|AVAILABLE|' || (version + 1) || '|' || fence"
+	       " || '|' || ?2 || '|' || ?3 || '|' || ?4) WHERE id = ?1 AND status = 'PARKED' RETURNING version",
+	.in = "iiit",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_read = {
+	.name = "job_read",
+	.sql = JOB_SELECT " WHERE j.subject = ?1",
+	.in = "i",
+	.out = JOB_OUT,
+};
+
+static const struct db_stmt stmt_list = {
+	.name = "job_list",
+	.sql = JOB_SELECT " WHERE j.workspace = ?1 AND (?2 = '' OR s.status = ?2) AND j.subject > ?3"
+	       " ORDER BY j.subject LIMIT ?4",
+	.in = "ttii",
+	.out = JOB_OUT,
+};
+
+static const struct db_stmt stmt_scan_due = {
+	.name = "job_scan_due",
+	.sql = "SELECT subject FROM job WHERE due_at <= hx_now_ms() ORDER BY due_at LIMIT ?1",
+	.in = "i",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_next_due = {
+	.name = "job_next_due",
+	.sql = "SELECT min(due_at) FROM job WHERE due_at IS NOT NULL",
+	.in = "",
+	.out = "i",
+};
+
+/* clang-format on */
+
+int64_t job_kind(void)
+{
+	return subject_kind("job", "");
+}
+
+/* ---- units ---- */
+
+void job_insert(struct unit *unit, const struct stamp *stamp, const struct job_spec *spec)
+{
+	subject_insert(unit, stamp, spec->subject, job_kind(), JOB_AVAILABLE);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_insert, db_int(spec->subject), db_text(spec->workspace), db_str(spec->queue),
+		 db_str(spec->workflow), db_str(spec->action), db_text(spec->effect_key), db_text(spec->payload),
+		 db_int(stamp->at.ms));
+}
+
+void job_due_again(struct unit *unit, int64_t subject)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_due_again, db_int(subject));
+	unit_wake(unit, JOB_TOPIC);
+}
+
+void job_redrive(struct unit *unit, const struct stamp *stamp, struct slice workspace, int64_t subject)
+{
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_redrive, db_int(subject), db_text(workspace));
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_unpark, db_int(subject), db_int(stamp->op), db_int(stamp->at.ms),
+		 db_str(stamp->node));
+	subject_add_history(unit, stamp, subject, JOB_PARKED);
+	unit_wake(unit, JOB_TOPIC);
+}
+
+void job_read(struct unit *unit, int64_t subject)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_int(subject));
+}
+
+void job_list(struct unit *unit, struct slice workspace, struct slice status, int64_t after, int64_t limit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(workspace), db_text(status), db_int(after), db_int(limit));
+}
+
+void job_scan_due(struct unit *unit, int64_t limit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_due, db_int(limit));
+}
+
+void job_next_due(struct unit *unit)
+{
+	unit_add(unit, UNIT_ANY, &stmt_next_due, 0, NULL);
+}
+
+/* ---- the task ---- */
+
+static void end(struct job_run *j, enum hx_code code)
+{
+	j->code = code;
+	j->at = JOB_AT_DONE;
+}
+
+/* Reads the row as it is, and goes on only when it can be claimed. */
+static void take_read(struct job_run *j, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+	struct slice status;
+
+	if (answer->result->verdict != UNIT_WON || rows->n == 0) {
+		end(j, answer->result->verdict == UNIT_WON ? HX_NOT_FOUND : HX_STORE_UNAVAILABLE);
+		return;
+	}
+	status = db_cell(rows, 0, JOB_STATUS)->s;
+	j->from = slice_is(status, JOB_AVAILABLE) ? JOB_AVAILABLE : slice_is(status, JOB_RETRYING) ? JOB_RETRYING : NULL;
+	j->action = j->action_of(j->context, db_cell(rows, 0, JOB_WORKFLOW)->s, db_cell(rows, 0, JOB_ACTION)->s);
+	j->version = db_cell(rows, 0, JOB_VERSION)->i;
+	j->key = arena_copy(j->arena, db_cell(rows, 0, JOB_KEY)->s);
+	j->payload = arena_copy(j->arena, db_cell(rows, 0, JOB_PAYLOAD)->s);
+	if (!j->from) {
+		end(j, HX_CLAIM_FAILED);
+	} else if (j->arena->failed) {
+		end(j, HX_TOO_LARGE);
+	} else {
+		j->asked = answer->mono;
+		j->stamp = flow_stamp(answer);
+		j->at = JOB_AT_CLAIMING;
+	}
+}
+
+static void go_end(struct job_run *j, const struct answer *answer, const char *to, int64_t due_in_ms, struct slice error)
+{
+	error.n = error.n > ERROR_BYTES_MAX ? ERROR_BYTES_MAX : error.n;
+	j->to = to;
+	j->due_in_ms = due_in_ms;
+	j->error = arena_copy(j->arena, error);
+	j->stamp = flow_stamp(answer);
+	j->at = JOB_AT_ENDING;
+}
+
+static struct lease lease_of(const struct job_run *j)
+{
+	return (struct lease){j->subject, j->fence, j->policy->lease_ms, j->asked};
+}
+
+static void take_claimed(struct job_run *j, const struct answer *answer)
+{
+	if (answer->result->verdict == UNIT_UNKNOWN || answer->result->verdict == UNIT_FAILED) {
+		end(j, HX_STORE_UNAVAILABLE); /* if the claim landed after all, the janitor gives the job back */
+		return;
+	}
+	if (answer->result->verdict != UNIT_WON) {
+		end(j, HX_CLAIM_FAILED);
+		return;
+	}
+	j->version = db_cell(&answer->result->rows[0], 0, 0)->i;
+	j->fence = db_cell(&answer->result->rows[0], 0, 1)->i;
+	j->attempt = db_cell(&answer->result->rows[2], 0, 0)->i;
+	if (!j->action) {
+		go_end(j, answer, JOB_PARKED, 0, slice_str("its action is in no definition any more"));
+		return;
+	}
+
+	struct lease lease = lease_of(j);
+	struct strbuf body;
+
+	if (!lease_is_trusted(&lease, answer->mono)) {
+		end(j, HX_STORE_UNAVAILABLE); /* the claim took longer than it lasts: the janitor gives the job back */
+		return;
+	}
+	strbuf_init(&body, BODY_BYTES_MAX);
+	strbuf_addf(&body, "{\"attempt\":%lld,%.*s", (long long)j->attempt, (int)j->payload.n - 1, j->payload.p + 1);
+	j->body = arena_copy(j->arena, strbuf_slice(&body));
+	strbuf_release(&body);
+	j->at = JOB_AT_ACTING;
+}
+
+static int64_t backoff_ms(const struct job_run *j)
+{
+	int64_t ms = j->policy->first_ms;
+
+	for (int64_t i = 1; i < j->attempt && ms < j->policy->max_ms; i++)
+		ms *= 2;
+	return ms < j->policy->max_ms ? ms : j->policy->max_ms;
+}
+
+static void take_acted(struct job_run *j, const struct answer *answer)
+{
+	bool again = j->attempt < j->policy->attempts_max;
+
+	switch (answer->outcome) {
+	case ACT_OK:
+		go_end(j, answer, JOB_COMPLETED, 0, slice_of(NULL, 0));
+		break;
+	case ACT_CLAIM_LOST:
+		end(j, HX_STALE_FENCE);
+		break;
+	case ACT_FAILED:
+	case ACT_UNKNOWN: /* delivered at least once, always with the same key */
+		go_end(j, answer, again ? JOB_RETRYING : JOB_PARKED, backoff_ms(j), answer->output);
+		break;
+	case ACT_FAILED_FOR_GOOD:
+	case ACT_INVALID:
+		go_end(j, answer, JOB_PARKED, 0, answer->output);
+		break;
+	}
+}
+
+static void take_ended(struct job_run *j, const struct answer *answer)
+{
+	if (answer->result->verdict == UNIT_LOST)
+		end(j, HX_STALE_FENCE);
+	else if (answer->result->verdict != UNIT_WON)
+		end(j, HX_OUTCOME_UNKNOWN); /* still RUNNING or ended: the janitor gives it back in the first case */
+	else
+		end(j, j->to[0] == 'C' ? HX_OK : HX_ACTION_FAILED);
+}
+
+static void take(struct task *task, const struct answer *answer)
+{
+	struct job_run *j = (struct job_run *)task;
+
+	switch (j->at) {
+	case JOB_AT_NEW:
+		j->at = JOB_AT_READING;
+		break;
+	case JOB_AT_READING:
+		take_read(j, answer);
+		break;
+	case JOB_AT_CLAIMING:
+		take_claimed(j, answer);
+		break;
+	case JOB_AT_ACTING:
+		take_acted(j, answer);
+		break;
+	case JOB_AT_ENDING:
+		take_ended(j, answer);
+		break;
+	case JOB_AT_DONE:
+		ASSERT(!"a task that is done takes no answer");
+	}
+}
+
+static void ask_end(const struct job_run *j, struct unit *unit)
+{
+	struct move move = {j->subject, JOB_RUNNING, j->to};
+	bool retry = strcmp(j->to, JOB_RETRYING) == 0;
+
+	if (retry)
+		subject_release(unit, &j->stamp, &move, j->fence);
+	else
+		subject_finish(unit, &j->stamp, &move, j->fence);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_end, db_int(j->subject), retry ? db_int(j->due_in_ms) : db_null(),
+		 j->error.n ? db_text(j->error) : db_null());
+	if (retry)
+		unit_wake(unit, JOB_TOPIC); /* whoever waits for the next due job has to reckon with this one */
+}
+
+static void ask(const struct task *task, struct ask *ask)
+{
+	const struct job_run *j = (const struct job_run *)task;
+	struct move claim = {j->subject, j->from, JOB_RUNNING};
+
+	if (j->at == JOB_AT_DONE) {
+		ask->kind = ASK_DONE;
+		ask->code = j->code;
+		return;
+	}
+	if (j->at == JOB_AT_ACTING) {
+		ask->kind = ASK_ACT;
+		ask->act = (struct act_call){
+			.action = j->action,
+			.input = j->body,
+			.key = j->key,
+			.attempt = j->attempt,
+			.lease = lease_of(j),
+		};
+		return;
+	}
+	ask->kind = ASK_COMMIT;
+	unit_init(ask->unit, j->stamp.op);
+	if (j->at == JOB_AT_READING) {
+		job_read(ask->unit, j->subject);
+	} else if (j->at == JOB_AT_CLAIMING) {
+		subject_claim(ask->unit, &j->stamp, &claim, j->version, j->policy->lease_ms);
+		UNIT_ADD(ask->unit, UNIT_ANY, &stmt_start, db_int(j->subject));
+	} else {
+		ask_end(j, ask->unit);
+	}
+}
+
+static const char *where(const struct task *task)
+{
+	static const char *const names[] = {"new", "reading", "claiming", "delivering", "ending", "done"};
+
+	return names[((const struct job_run *)task)->at];
+}
+
+static uint64_t fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct job_run *j = (const struct job_run *)task;
+
+	hash = hash_mix(hash, j->at);
+	hash = hash_mix(hash, (uint64_t)j->version);
+	hash = hash_mix(hash, (uint64_t)j->fence);
+	hash = hash_mix(hash, (uint64_t)j->attempt);
+	hash = hash_mix(hash, j->to ? (uint64_t)j->to[0] : 0);
+	hash = hash_mix(hash, (uint64_t)j->asked.ns);
+	return hash_mix(hash, j->code);
+}
+
+static const struct task_kind kind = {
+	.name = "job",
+	.size = sizeof(struct job_run),
+	.take = take,
+	.ask = ask,
+	.where = where,
+	.fingerprint = fingerprint,
+};
+
+void job_run_init(struct job_run *run, int64_t subject, const struct job_policy *policy, job_action_fn action_of,
+		  const void *context, struct arena *arena)
+{
+	*run = (struct job_run){
+		.subject = subject, .policy = policy, .action_of = action_of, .context = context, .arena = arena};
+	task_init(&run->task, &kind, /* topic= */ 0);
+}

@@ -1,0 +1,112 @@
+/*
+ * Jobs: work that is done after a commit. An after-effect is a job written in the unit of its transition, so it
+ * exists exactly when the transition does; it is delivered by whichever node claims it.
+ *
+ *   AVAILABLE ─┬─ claim ─▶ RUNNING ─┬─ ok ──────────────────────────────▶ COMPLETED
+ *   RETRYING ──┘  ▲   attempt+1     ├─ failed, unknown, attempts left ──▶ RETRYING, due later
+ *                 │                 ├─ no attempts left, failed for good ▶ PARKED ── redrive ─▶ AVAILABLE
+ *                 └── janitor ──────┘ (the worker died: AVAILABLE again, due at once)
+ *
+ * Invariants:
+ *  J1  due_at is set exactly while the job is AVAILABLE or RETRYING.
+ *  J2  The effect_key never changes: a delivery that is repeated, for whatever reason, carries the same one.
+ *  J3  The attempt is counted in the unit of the claim, so work that kills its worker is parked in the end.
+ */
+#ifndef HX_FLOW_JOB_H
+#define HX_FLOW_JOB_H
+
+#include "base/arena.h"
+#include "flow/subject.h"
+#include "task/task.h"
+
+#define JOB_AVAILABLE "AVAILABLE"
+#define JOB_RUNNING "RUNNING"
+#define JOB_RETRYING "RETRYING"
+#define JOB_COMPLETED "COMPLETED"
+#define JOB_PARKED "PARKED"
+#define JOB_QUEUE_AFTER_EFFECTS "after-effects"
+
+/* Whoever looks for due jobs sleeps on this topic; every unit that makes one due wakes it. */
+#define JOB_TOPIC INT64_MAX
+
+int64_t job_kind(void);
+
+/* What a new job is. Texts are borrowed until the unit is answered. */
+struct job_spec {
+	int64_t subject;
+	struct slice workspace;
+	const char *queue;
+	const char *workflow;
+	const char *action;
+	struct slice effect_key;
+	struct slice payload; /* a JSON object; the attempt is put into it at the delivery */
+};
+
+/* Adds the job to a unit whose verdict stands before it. */
+void job_insert(struct unit *unit, const struct stamp *stamp, const struct job_spec *spec);
+/* Adds to a janitor's revert of a job: it is due again at once. */
+void job_due_again(struct unit *unit, int64_t subject);
+
+/* A parked job gets another try, with all its attempts. LOST: there is no such one. */
+void job_redrive(struct unit *unit, const struct stamp *stamp, struct slice workspace, int64_t subject);
+
+/* Columns of job_read and job_list. */
+enum {
+	JOB_SUBJECT,
+	JOB_STATUS,
+	JOB_VERSION,
+	JOB_QUEUE,
+	JOB_WORKFLOW,
+	JOB_ACTION,
+	JOB_KEY,
+	JOB_PAYLOAD,
+	JOB_ATTEMPT,
+	JOB_DUE_AT,
+	JOB_ERROR,
+	JOB_UPDATED_AT,
+	JOB_COLUMNS
+};
+void job_read(struct unit *unit, int64_t subject);
+void job_list(struct unit *unit, struct slice workspace, struct slice status, int64_t after, int64_t limit);
+/* Those that may be claimed now, the longest due first. Row: subject. */
+void job_scan_due(struct unit *unit, int64_t limit);
+/* The moment at which the next job is due, as one row; NULL: none. */
+void job_next_due(struct unit *unit);
+
+/* ---- delivering one ---- */
+
+struct job_policy {
+	int64_t attempts_max;
+	int64_t first_ms, max_ms; /* backoff: first, doubled each time, at most max */
+	int64_t lease_ms;
+};
+
+/* Finds the action of a job among the definitions; NULL: it is gone. Pure. */
+typedef const void *(*job_action_fn)(const void *context, struct slice workflow, struct slice action);
+
+enum job_at { JOB_AT_NEW, JOB_AT_READING, JOB_AT_CLAIMING, JOB_AT_ACTING, JOB_AT_ENDING, JOB_AT_DONE };
+
+struct job_run {
+	struct task task;
+	int64_t subject;
+	const struct job_policy *policy;
+	job_action_fn action_of;
+	const void *context;
+	struct arena *arena;
+	/* private */
+	enum job_at at;
+	const char *from; /* AVAILABLE or RETRYING, as read */
+	const char *to;	  /* where it ends */
+	const void *action;
+	int64_t version, fence, attempt, due_in_ms;
+	struct slice key, payload, body, error;
+	struct stamp stamp;
+	struct mono_time asked;
+	enum hx_code code;
+};
+
+/* DONE with HX_OK when it was delivered, HX_CLAIM_FAILED when somebody else has it, else what went wrong. */
+void job_run_init(struct job_run *run, int64_t subject, const struct job_policy *policy, job_action_fn action_of,
+		  const void *context, struct arena *arena);
+
+#endif

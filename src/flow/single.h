@@ -1,0 +1,27 @@
+/*
+ * A task of a single unit: reads, lists, simple writes. Whoever starts it says how the unit is built and what to
+ * do with its answer while the rows are there.
+ */
+#ifndef HX_FLOW_SINGLE_H
+#define HX_FLOW_SINGLE_H
+
+#include "flow/subject.h"
+#include "task/task.h"
+
+struct single {
+	struct task task;
+	/* Adds the lines. A function of `context` and of what stands in *single; called again if need be. */
+	void (*build)(const struct single *single, struct unit *unit);
+	/* Any verdict but FAILED and UNKNOWN, which end as HX_STORE_UNAVAILABLE (or HX_DATA_ERROR) and HX_OUTCOME_UNKNOWN. */
+	enum hx_code (*answered)(struct single *single, const struct unit_result *result);
+	void *context;
+	struct stamp stamp;
+	int64_t fresh_id; /* for a row that it makes */
+	enum { SINGLE_NEW, SINGLE_ASKED, SINGLE_DONE } at;
+	enum hx_code code;
+};
+
+void single_init(struct single *single, void *context, void (*build)(const struct single *, struct unit *),
+		 enum hx_code (*answered)(struct single *, const struct unit_result *));
+
+#endif

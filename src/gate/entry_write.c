@@ -1,0 +1,154 @@
+/* See entry_write.h. */
+#include "gate/entry_write.h"
+
+#define SWEEP_ROWS 128         /* looked at on either side of the released name */
+#define SWEEP_GRACE_MS "60000" /* long after its end, nobody is about to release a lock any more */
+
+/* clang-format off: a line is a guard */
+
+/*
+ * The first condition spares most losers a write: INSERT … ON CONFLICT locks the row that it meets, which on
+ * PostgreSQL is a write and may wait for another node. The last one decides. In set form the rows are met in the
+ * order of their names, the same on every node; no two units of a batch have the same name (unit_touch), as a row
+ * cannot be met twice by one statement.
+ */
+static const struct db_stmt stmt_take = {
+	.name = "entry_lock_take",
+	.sql = "INSERT INTO entry_lock (name, token, until) SELECT ?1, ?2, hx_now_ms() + ?3"
+	       " WHERE NOT EXISTS (SELECT 1 FROM entry_lock WHERE name = ?1 AND until > hx_now_ms())"
+	       " ON CONFLICT (name) DO UPDATE SET token = excluded.token, until = excluded.until"
+	       " WHERE entry_lock.until <= hx_now_ms()"
+	       " RETURNING token",
+	.set_sql = "WITH won AS (INSERT INTO entry_lock (name, token, until)"
+		   " SELECT u.p1, u.p2, hx_now_ms() + u.p3 FROM {u}"
+		   " WHERE NOT EXISTS (SELECT 1 FROM entry_lock l WHERE l.name = u.p1 AND l.until > hx_now_ms())"
+		   " ORDER BY u.p1"
+		   " ON CONFLICT (name) DO UPDATE SET token = excluded.token, until = excluded.until"
+		   " WHERE entry_lock.until <= hx_now_ms()"
+		   " RETURNING token)"
+		   " SELECT u.ord, won.token FROM won JOIN {u} ON u.p2 = won.token",
+	.in = "tti",
+	.out = "t",
+};
+
+static const struct db_stmt stmt_release = {
+	.name = "entry_lock_release",
+	.sql = "DELETE FROM entry_lock WHERE name = ?1"
+	       " AND token = ?2",
+	.set_sql = "DELETE FROM entry_lock USING {u} WHERE name = u.p1 AND token = u.p2",
+	.in = "tt",
+	.out = "",
+};
+
+/*
+ * Names are hashes, so the neighbours of one that was just released are a random sample, and a table that is small
+ * is seen whole. On PostgreSQL this may wait for another node's sweep, or even close a circle with two locks that
+ * are taken over at the same moment; the server breaks that up and the batch is run again.
+ */
+static const struct db_stmt stmt_sweep = {
+	.name = "entry_lock_sweep",
+	.sql = "DELETE FROM entry_lock WHERE until <= hx_now_ms() - " SWEEP_GRACE_MS " AND name IN"
+	       " (SELECT name FROM (SELECT name FROM entry_lock WHERE name > ?1 ORDER BY name LIMIT ?2) AS above"
+	       " UNION ALL"
+	       " SELECT name FROM (SELECT name FROM entry_lock WHERE name < ?1 ORDER BY name DESC LIMIT ?2) AS below)",
+	.in = "ti",
+	.out = "",
+};
+
+/* clang-format on */
+
+/* Negative, where no subject is: it keeps two units of one name out of one batch, and locks no row. */
+int64_t entry_write_subject(const struct entry_lock *lock)
+{
+	return (int64_t)(hash_bytes(0, lock->name, ENTRY_NAME_BYTES - 1) | (uint64_t)1 << 63);
+}
+
+static enum hx_code code_of(const struct entry_write *w, const struct unit_result *result)
+{
+	switch (result->verdict) {
+	case UNIT_WON:
+		return HX_OK;
+	case UNIT_LOST:
+	case UNIT_REFUSED:
+		ASSERT(w->kind == ENTRY_TAKE);
+		return HX_ENTRY_LOCKED;
+	case UNIT_FAILED:
+		return HX_STORE_UNAVAILABLE;
+	case UNIT_UNKNOWN:
+		return HX_OUTCOME_UNKNOWN;
+	}
+	ASSERT(!"a verdict");
+	return HX_INTERNAL;
+}
+
+static void take(struct task *task, const struct answer *answer)
+{
+	struct entry_write *w = (struct entry_write *)task;
+
+	switch (w->at) {
+	case ENTRY_WRITE_NEW:
+		w->op = answer->id;
+		w->at = ENTRY_WRITE_COMMITTING;
+		break;
+	case ENTRY_WRITE_COMMITTING:
+		w->code = code_of(w, answer->result);
+		w->at = ENTRY_WRITE_DONE;
+		break;
+	case ENTRY_WRITE_DONE:
+		ASSERT(!"a task that is done takes no answer");
+	}
+}
+
+static void ask(const struct task *task, struct ask *ask)
+{
+	const struct entry_write *w = (const struct entry_write *)task;
+	struct db_value name = db_str(w->lock.name), token = db_str(w->lock.token);
+
+	if (w->at == ENTRY_WRITE_DONE) {
+		ask->kind = ASK_DONE;
+		ask->code = w->code;
+		return;
+	}
+	ask->kind = ASK_COMMIT;
+	unit_init(ask->unit, w->op);
+	unit_touch(ask->unit, entry_write_subject(&w->lock));
+	if (w->kind == ENTRY_TAKE)
+		UNIT_ADD(ask->unit, UNIT_VERDICT, &stmt_take, name, token, db_int(w->lock.ttl_ms));
+	else
+		UNIT_ADD(ask->unit, UNIT_ANY, &stmt_release, name, token);
+	if (w->kind == ENTRY_RELEASE_AND_SWEEP)
+		UNIT_ADD(ask->unit, UNIT_ANY, &stmt_sweep, name, db_int(SWEEP_ROWS));
+}
+
+static const char *where(const struct task *task)
+{
+	static const char *const names[] = {"new", "committing", "done"};
+
+	return names[((const struct entry_write *)task)->at];
+}
+
+static uint64_t fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct entry_write *w = (const struct entry_write *)task;
+
+	hash = hash_mix(hash, w->at);
+	hash = hash_mix(hash, w->kind);
+	hash = hash_bytes(hash, w->lock.name, sizeof w->lock.name);
+	hash = hash_bytes(hash, w->lock.token, sizeof w->lock.token);
+	return hash_mix(hash, w->code);
+}
+
+static const struct task_kind kind = {
+	.name = "entry_write",
+	.size = sizeof(struct entry_write),
+	.take = take,
+	.ask = ask,
+	.where = where,
+	.fingerprint = fingerprint,
+};
+
+void entry_write_init(struct entry_write *write, const struct entry_lock *lock, enum entry_write_kind write_kind)
+{
+	*write = (struct entry_write){.lock = *lock, .kind = write_kind};
+	task_init(&write->task, &kind, /* topic= */ 0);
+}

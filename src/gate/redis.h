@@ -1,0 +1,98 @@
+/*
+ * One connection to Redis: what the entry locks and the gate's store share.
+ *
+ *                 redis_connect: resolve, connect, AUTH, SELECT, SCRIPT LOAD
+ *        LOST ──────────────────────────────────────────────────────────────▶ READY ◀──┐
+ *         ▲ │                                                                  │ │     │ all replies read
+ *         └─┘ refused: not tried again before redis_connect_after()            │ └─────┘
+ *         ▲                                                                    │ redis_send…, redis_receive…
+ *         └──────── broken, silent for timeout_ms, or not the primary ─────────┘
+ *
+ * Commands are pipelined: send several, then receive as many replies, in the same order. One pipeline has
+ * timeout_ms in all, counted from its first command. What was sent when a connection is lost may have been
+ * carried out: that is for the caller to reckon with.
+ *
+ * hiredis takes the replies apart; the socket is ours, because hiredis 0.14 writes without MSG_NOSIGNAL, leaks its
+ * descriptor into programs that are started, and counts its timeout afresh with every byte that comes.
+ *
+ * A connection belongs to one thread at a time. redis_connect() takes at most twice timeout_ms, once to reach
+ * the server and once for the opening words, and the time of the resolver, which nobody can bound: give it an address
+ * or a name that resolves quickly. No error ever repeats the password.
+ */
+#ifndef HX_GATE_REDIS_H
+#define HX_GATE_REDIS_H
+
+#include <hiredis.h>
+#include <stdbool.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+#define REDIS_TIMEOUT_MS 500
+#define REDIS_BACKOFF_MS_MIN 50 /* doubled with each failure */
+#define REDIS_BACKOFF_MS_MAX 2000
+#define REDIS_SCRIPTS_MAX 16
+#define REDIS_ARGS_MAX 16
+#define REDIS_SEND_BYTES_MAX (64u << 20) /* one pipeline */
+#define REDIS_SECRET_BYTES_MAX 512
+#define REDIS_URL_BYTES_MAX 2048
+#define REDIS_DB_MAX 1000000
+
+/* redis://[[user]:password@]host[:port][/db], user and password with %XX; port 6379 and db 0 where they are absent. */
+struct redis_url {
+	char host[256]; /* a name or an address, IPv6 without its brackets */
+	char port[6];
+	char user[REDIS_SECRET_BYTES_MAX + 1];
+	char password[REDIS_SECRET_BYTES_MAX + 1]; /* empty: none */
+	int db;
+};
+
+/* HX_CONFIG_ERROR, the detail naming the part that is wrong but never its text, which may be a piece of a password. */
+enum hx_code redis_url_parse(const char *text, struct redis_url *ret_url, struct hx_error *err) HX_MUST_CHECK;
+
+struct redis;
+
+struct redis_options {
+	struct redis_url url;
+	struct clock *clock;
+	int64_t timeout_ms; /* of one pipeline, and of reaching the server; 0: REDIS_TIMEOUT_MS */
+	/* Lua texts that outlive the connection. They are loaded whenever it is made, and called by their index. */
+	const char *const *scripts;
+	size_t scripts_n;
+};
+
+/* Does not connect yet. */
+enum hx_code redis_new(const struct redis_options *options, struct redis **ret_redis,
+		       struct hx_error *err) HX_MUST_CHECK;
+/* Takes NULL. */
+void redis_free(struct redis *redis);
+
+/*
+ * Before each pipeline: looks whether the connection is still there, and makes it anew if not.
+ * HX_STORE_UNAVAILABLE: it cannot be reached, or it is too early to try again. HX_CONFIG_ERROR: it answers and
+ * refuses: the password, the database, the right to load scripts.
+ */
+enum hx_code redis_connect(struct redis *redis, struct hx_error *err) HX_MUST_CHECK;
+bool redis_is_connected(const struct redis *redis);
+/* Of a connection that is lost: when redis_connect() will try again. */
+struct mono_time redis_connect_after(const struct redis *redis);
+
+/* Only when connected. A failure to send shows when the reply is received. */
+void redis_send(struct redis *redis, size_t args_n, const struct slice args[]);
+/* EVALSHA; the first keys_n of the args are keys. */
+void redis_send_script(struct redis *redis, size_t script, size_t keys_n, size_t args_n, const struct slice args[]);
+#define REDIS_SEND(redis, ...)                                                                                         \
+	redis_send(redis, sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice),                          \
+		   (const struct slice[]){__VA_ARGS__})
+/*
+ * The next reply, to be freed with freeReplyObject(); never one of type REDIS_REPLY_ERROR, which become codes:
+ *   HX_NOT_FOUND          the script has gone from the server's cache: redis_run_script() brings it back
+ *   HX_STORE_UNAVAILABLE  any other error, and a lost connection (see redis_is_connected())
+ */
+enum hx_code redis_receive(struct redis *redis, redisReply **ret_reply, struct hx_error *err) HX_MUST_CHECK;
+/* A pipeline of one: EVALSHA, and EVAL if the server does not know the script. Not between other commands. */
+enum hx_code redis_run_script(struct redis *redis, size_t script, size_t keys_n, size_t args_n,
+			      const struct slice args[], redisReply **ret_reply, struct hx_error *err) HX_MUST_CHECK;
+
+#endif

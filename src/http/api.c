@@ -1,0 +1,239 @@
+/* The table of routes, and what all handlers share. */
+#include "http/api.h"
+
+#include <stdio.h>
+
+#include "base/excerpt.h"
+#include "base/hash.h"
+#include "base/json_members.h"
+#include "base/json_number.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "engine/definitions.h"
+#include "model/nearest.h"
+
+static const struct route routes[] = {
+	{"POST", "/api/v1/entities/{workflow}", api_entity_create, ROUTE_EXECUTE, "Creates an entity."},
+	{"GET", "/api/v1/entities/{workflow}", api_entity_list, ROUTE_READ, "Lists entities, by status."},
+	{"GET", "/api/v1/entities/{workflow}/{id}", api_entity_show, ROUTE_READ, "Shows an entity."},
+	{"POST", "/api/v1/entities/{workflow}/{id}/steps/{step}", api_entity_fire, ROUTE_EXECUTE, "Fires a step."},
+	{"POST", "/api/v1/entities/{workflow}/{id}/steps/{step}/resolve", api_entity_resolve, ROUTE_EXECUTE,
+	 "Says what became of a claim that is held for a person."},
+	{"GET", "/api/v1/history/{subject}", api_history, ROUTE_READ, "Tells the history of a subject."},
+	{"GET", "/api/v1/definitions", api_definition_list, ROUTE_READ, "Lists the workflows in force."},
+	{"PUT", "/api/v1/definitions/{name}", api_definition_put, ROUTE_ADMIN, "Puts a new version of a workflow."},
+	{"POST", "/api/v1/modules/{module}/sweep", api_module_sweep, ROUTE_EXECUTE, "Sweeps the claims of a module."},
+	{"GET", "/api/v1/jobs", api_job_list, ROUTE_READ, "Lists jobs, by status."},
+	{"POST", "/api/v1/jobs/{id}/redrive", api_job_redrive, ROUTE_EXECUTE, "Gives a parked job another try."},
+	{"GET", "/healthz", api_healthz, ROUTE_PUBLIC, "The process is alive."},
+	{"GET", "/readyz", api_readyz, ROUTE_PUBLIC, "The engine takes work."},
+	{"GET", "/metrics", api_metrics, ROUTE_PUBLIC, "Numbers for Prometheus."},
+};
+
+struct router *api_router_new(struct api *api)
+{
+	return router_new(routes, sizeof routes / sizeof *routes, /* admit= */ NULL, api);
+}
+
+struct api *api_of(const struct http_call *call)
+{
+	return call->context;
+}
+
+static struct slice header_or_default(const struct http_call *call, const char *name)
+{
+	size_t n;
+	const struct wire_field *field = wire_find(call->request->wire.head.fields, name, &n);
+
+	return field && field->value.n ? field->value : slice_str("default");
+}
+
+struct slice api_workspace(const struct http_call *call)
+{
+	return header_or_default(call, "Hapax-Workspace");
+}
+
+struct slice api_requester(const struct http_call *call)
+{
+	return header_or_default(call, "Hapax-Requester");
+}
+
+/* ---- what is not there ---- */
+
+struct names {
+	size_t n;
+	const char *known[DEFINITIONS_MAX + 1];
+};
+
+static void add_name(void *context, const struct entity_machine *machine, int64_t version)
+{
+	struct names *names = context;
+
+	(void)version;
+	if (names->n < DEFINITIONS_MAX)
+		names->known[names->n++] = machine->workflow->name;
+}
+
+const struct entity_machine *api_machine(struct http_call *call)
+{
+	struct slice name = call_param(call, "workflow");
+	const struct entity_machine *machine = engine_machine(api_of(call)->engine, name);
+	struct names names = {0};
+	const char *nearest;
+	char detail[240];
+
+	if (machine)
+		return machine;
+	engine_each_machine(api_of(call)->engine, add_name, &names);
+	nearest = nearest_name(name, names.known);
+	snprintf(detail, sizeof detail, "no workflow \"%s\"%s%s%s", excerpt_of(name).text,
+		 nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+	http_respond_code(call->exchange, HX_NOT_FOUND, detail);
+	return NULL;
+}
+
+/* ---- reading requests ---- */
+
+static bool is_known(struct json name, const char *const known[])
+{
+	for (size_t i = 0; known[i]; i++)
+		if (json_string_is(name, slice_str(known[i])))
+			return true;
+	return false;
+}
+
+static bool has_only(struct http_call *call, struct json object, const char *const known[])
+{
+	struct json_iter it = json_iter_of(object);
+	struct json name, value;
+
+	while (json_iter_member(&it, &name, &value))
+		if (!is_known(name, known)) {
+			char detail[240];
+
+			snprintf(detail, sizeof detail, "unknown member %s", excerpt_of(name.raw).text);
+			http_respond_code(call->exchange, HX_VALIDATION_ERROR, detail);
+			return false;
+		}
+	return true;
+}
+
+bool api_body(struct http_call *call, const char *const known[], struct json *ret_object)
+{
+	struct slice body = call->request->body.n ? call->request->body : slice_str("{}");
+	struct hx_error err;
+	enum hx_code code = json_check(body, &err, ret_object);
+
+	if (!code && json_type(*ret_object) != JSON_OBJECT)
+		code = error_set(&err, HX_VALIDATION_ERROR, "the body must be a JSON object");
+	if (!code)
+		code = json_check_unique(*ret_object, call->arena, &err);
+	if (code) {
+		err.code = code;
+		http_respond_error(call->exchange, &err);
+		return false;
+	}
+	return has_only(call, *ret_object, known);
+}
+
+bool api_query_number(struct http_call *call, const char *name, int64_t otherwise, int64_t max, int64_t *ret_number)
+{
+	struct slice text = {NULL, 0};
+	struct hx_error err;
+	struct json number;
+	enum hx_code code = query_get(&call->query, name, &err, &text);
+
+	*ret_number = otherwise;
+	if (!code && !text.p)
+		return true;
+	if (!code)
+		code = json_check(text, &err, &number);
+	if (!code)
+		code = json_type(number) == JSON_NUMBER ? json_int64(number, &err, ret_number) : HX_VALIDATION_ERROR;
+	if (!code && *ret_number >= 1 && *ret_number <= max)
+		return true;
+	error_set(&err, HX_VALIDATION_ERROR, "%s is a whole number from 1 to %lld", name, (long long)max);
+	http_respond_error(call->exchange, &err);
+	return false;
+}
+
+/* ---- answering ---- */
+
+void api_respond_json(struct http_call *call, int status, struct strbuf *text, int64_t etag_version)
+{
+	char etag[32];
+	struct wire_field fields[2] = {{slice_str("Content-Type"), slice_str("application/json")}};
+	struct http_answer answer = {.status = status, .fields = {fields, 1}, .body = strbuf_slice(text)};
+
+	if (text->failed) {
+		http_respond_code(call->exchange, HX_TOO_LARGE, "the answer would be too large");
+		return;
+	}
+	if (etag_version) {
+		snprintf(etag, sizeof etag, "\"%lld\"", (long long)etag_version);
+		fields[1] = (struct wire_field){slice_str("ETag"), slice_str(etag)};
+		answer.fields.n = 2;
+	}
+	http_respond(call->exchange, &answer);
+}
+
+static void query_done(struct seat *seat, enum hx_code code)
+{
+	struct api_query *query = (struct api_query *)seat;
+
+	if (code)
+		http_respond_code(query->call->exchange, code, query->detail);
+	else
+		api_respond_json(query->call, query->status, &query->text, query->etag);
+	/* The exchange may be gone by now, and the query with it: its text was set aside. */
+}
+
+/* The text outlives the exchange's arena for as long as it takes to let it go. */
+static void query_end(struct seat *seat, enum hx_code code)
+{
+	struct strbuf text = ((struct api_query *)seat)->text;
+
+	query_done(seat, code);
+	strbuf_release(&text);
+}
+
+struct api_query *api_query_new(struct http_call *call, void (*build)(const struct single *, struct unit *),
+				enum hx_code (*answered)(struct single *, const struct unit_result *))
+{
+	struct api_query *query = arena_zalloc(call->arena, sizeof *query);
+
+	if (!query) {
+		http_respond_code(call->exchange, HX_BUSY, NULL);
+		return NULL;
+	}
+	query->call = call;
+	query->status = 200;
+	strbuf_init(&query->text, API_TEXT_BYTES_MAX);
+	single_init(&query->single, query, build, answered);
+	query->seat = (struct seat){.task = &query->single.task, .done = query_end};
+	return query;
+}
+
+void api_query_start(struct api_query *query, uint64_t hash)
+{
+	enum hx_code code = engine_submit(api_of(query->call)->engine, hash, &query->seat);
+
+	if (code)
+		query_end(&query->seat, code);
+}
+
+uint64_t api_entity_hash(struct slice workspace, const char *workflow, struct slice name)
+{
+	uint64_t hash = hash_bytes(1, workspace.p, workspace.n);
+
+	hash = hash_bytes(hash, workflow, strlen(workflow));
+	return hash_bytes(hash, name.p, name.n);
+}
+
+void api_add_time(struct strbuf *text, const char *member, int64_t ms)
+{
+	char time[WALL_TIME_TEXT_BYTES];
+
+	wall_time_format((struct wall_time){ms}, time);
+	strbuf_addf(text, "\"%s\":\"%s\"", member, time);
+}

@@ -1,0 +1,499 @@
+/* Entities: create, show, list, fire a step, resolve a held claim. */
+#include <stdlib.h>
+
+#include "base/excerpt.h"
+#include "base/id.h"
+#include "base/json_number.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "base/utf8.h"
+#include "flow/entity_step.h"
+#include "http/api.h"
+
+#define STEP_BYTES_MAX (160u << 20)
+
+/* ---- one entity as JSON ---- */
+
+static void add_claim(struct strbuf *text, const struct db_rows *rows, size_t row)
+{
+	const struct db_value *owner = db_cell(rows, row, ENTITY_OWNER);
+	bool held = owner->type != DB_NULL && slice_is(owner->s, SUBJECT_HELD);
+
+	if (owner->type == DB_NULL) {
+		strbuf_add_str(text, "null");
+		return;
+	}
+	strbuf_add_str(text, "{\"step\":");
+	json_quote(db_cell(rows, row, ENTITY_CLAIM_STEP)->s, text);
+	strbuf_add_str(text, ",\"requester\":");
+	json_quote(db_cell(rows, row, ENTITY_CLAIM_REQUESTER)->s, text);
+	strbuf_add_str(text, ",\"owner\":");
+	json_quote(owner->s, text);
+	strbuf_addf(text, ",\"fence\":%lld,\"held\":%s,", (long long)db_cell(rows, row, ENTITY_FENCE)->i,
+		    held ? "true" : "false");
+	if (held)
+		strbuf_add_str(text, "\"until\":null");
+	else
+		api_add_time(text, "until", db_cell(rows, row, ENTITY_UNTIL)->i);
+	strbuf_add_char(text, '}');
+}
+
+static void add_head(struct strbuf *text, const char *workflow, struct slice id, struct slice status, int64_t version,
+		     struct slice data)
+{
+	strbuf_add_str(text, "{\"workflow\":");
+	json_quote(slice_str(workflow), text);
+	strbuf_add_str(text, ",\"id\":");
+	json_quote(id, text);
+	strbuf_add_str(text, ",\"status\":");
+	json_quote(status, text);
+	strbuf_addf(text, ",\"version\":%lld,\"data\":", (long long)version);
+	strbuf_add_slice(text, data);
+	strbuf_add_str(text, ",\"claim\":");
+}
+
+void api_add_entity(struct strbuf *text, const char *workflow, const struct db_rows *rows, size_t row)
+{
+	add_head(text, workflow, db_cell(rows, row, ENTITY_NAME)->s, db_cell(rows, row, ENTITY_STATUS)->s,
+		 db_cell(rows, row, ENTITY_VERSION)->i, db_cell(rows, row, ENTITY_DATA)->s);
+	add_claim(text, rows, row);
+	strbuf_add_char(text, ',');
+	api_add_time(text, "updatedAt", db_cell(rows, row, ENTITY_UPDATED_AT)->i);
+	strbuf_add_char(text, '}');
+}
+
+/* ---- names ---- */
+
+/* 1 to ENTITY_NAME_MAX bytes of UTF-8 without control characters. */
+static bool name_is_good(struct slice name)
+{
+	for (size_t i = 0; i < name.n; i++)
+		if ((unsigned char)name.p[i] < 0x20 || name.p[i] == 0x7f)
+			return false;
+	return name.n >= 1 && name.n <= ENTITY_NAME_MAX && utf8_valid_bytes(name) == name.n;
+}
+
+static bool name_checked(struct http_call *call, struct slice name, const char *what)
+{
+	struct hx_error err;
+
+	if (name_is_good(name))
+		return true;
+	error_set(&err, HX_VALIDATION_ERROR, "%s is 1 to %d bytes of UTF-8 without control characters, not \"%s\"", what,
+		  ENTITY_NAME_MAX, excerpt_of(name).text);
+	http_respond_error(call->exchange, &err);
+	return false;
+}
+
+static bool identity_checked(struct http_call *call)
+{
+	return name_checked(call, api_workspace(call), "the workspace") &&
+	       name_checked(call, api_requester(call), "the requester");
+}
+
+static struct entity_ref ref_of(const struct api_query *query)
+{
+	return (struct entity_ref){api_workspace(query->call), query->machine, query->name};
+}
+
+/* ---- create ---- */
+
+static void build_create(const struct single *single, struct unit *unit)
+{
+	struct api_query *query = single->context;
+	struct entity_ref ref = ref_of(query);
+
+	if (query->name.n == 0) { /* no id was given: the subject's own */
+		char *text = arena_alloc(query->call->arena, ID_TEXT_BYTES);
+
+		id_format("ent", single->fresh_id, text ? text : (char[ID_TEXT_BYTES]){0});
+		query->name = ref.name = slice_str(text ? text : "");
+	}
+	entity_create(unit, &single->stamp, &ref, single->fresh_id, query->data);
+}
+
+static enum hx_code answered_create(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	const struct workflow *workflow = query->machine->workflow;
+
+	if (result->verdict != UNIT_WON) {
+		query->detail = "an entity of this id exists already";
+		return HX_ALREADY_EXISTS;
+	}
+	query->status = 201;
+	query->etag = 1;
+	add_head(&query->text, workflow->name, query->name, slice_str(workflow->initial_status), 1, query->data);
+	strbuf_add_str(&query->text, "null,");
+	api_add_time(&query->text, "updatedAt", single->stamp.at.ms);
+	strbuf_add_char(&query->text, '}');
+	return HX_OK;
+}
+
+void api_entity_create(struct http_call *call)
+{
+	static const char *const known[] = {"id", "data", NULL};
+	const struct entity_machine *machine = api_machine(call);
+	struct slice name = {NULL, 0}, data = slice_str("{}");
+	struct json body, value;
+	struct api_query *query;
+
+	if (!machine || !api_body(call, known, &body) || !identity_checked(call))
+		return;
+	if (json_find(body, slice_str("id"), &value)) {
+		name = json_type(value) == JSON_STRING ? json_string_decode(value, call->arena) : value.raw;
+		if (json_type(value) != JSON_STRING) {
+			http_respond_code(call->exchange, HX_VALIDATION_ERROR, "id must be a string");
+			return;
+		}
+		if (!name_checked(call, name, "id"))
+			return;
+	}
+	if (json_find(body, slice_str("data"), &value))
+		data = value.raw;
+	if (data.n > ENTITY_DATA_MAX) {
+		http_respond_code(call->exchange, HX_TOO_LARGE, "data is at most 1 MiB");
+		return;
+	}
+	if (machine->workflow->table.table) {
+		http_respond_code(call->exchange, HX_METHOD_NOT_ALLOWED, "entities of this workflow live in a table of yours");
+		return;
+	}
+	query = api_query_new(call, build_create, answered_create);
+	if (!query)
+		return;
+	query->machine = machine;
+	query->name = name;
+	query->data = data;
+	api_query_start(query, api_entity_hash(api_workspace(call), machine->workflow->name, name));
+}
+
+/* ---- show and list ---- */
+
+static void build_show(const struct single *single, struct unit *unit)
+{
+	struct entity_ref ref = ref_of(single->context);
+
+	entity_read(unit, &ref);
+}
+
+static enum hx_code answered_show(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+
+	if (result->rows[0].n == 0) {
+		query->detail = "there is no such entity";
+		return HX_NOT_FOUND;
+	}
+	query->etag = db_cell(&result->rows[0], 0, ENTITY_VERSION)->i;
+	api_add_entity(&query->text, query->machine->workflow->name, &result->rows[0], 0);
+	return HX_OK;
+}
+
+void api_entity_show(struct http_call *call)
+{
+	const struct entity_machine *machine = api_machine(call);
+	struct api_query *query = machine ? api_query_new(call, build_show, answered_show) : NULL;
+
+	if (!query)
+		return;
+	query->machine = machine;
+	query->name = call_param(call, "id");
+	api_query_start(query, api_entity_hash(api_workspace(call), machine->workflow->name, query->name));
+}
+
+static void build_list(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+
+	entity_list(unit, api_workspace(query->call), slice_str(query->machine->workflow->name), query->status_wanted,
+		    query->held, query->after, query->limit + 1);
+}
+
+static enum hx_code answered_list(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	const struct db_rows *rows = &result->rows[0];
+	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
+
+	strbuf_add_str(&query->text, "{\"items\":[");
+	for (size_t i = 0; i < n; i++) {
+		strbuf_add_str(&query->text, i ? "," : "");
+		api_add_entity(&query->text, query->machine->workflow->name, rows, i);
+	}
+	strbuf_add_str(&query->text, "],\"cursor\":");
+	if (rows->n > n)
+		json_quote(db_cell(rows, n - 1, ENTITY_NAME)->s, &query->text);
+	else
+		strbuf_add_str(&query->text, "null");
+	strbuf_add_char(&query->text, '}');
+	return HX_OK;
+}
+
+void api_entity_list(struct http_call *call)
+{
+	const struct entity_machine *machine = api_machine(call);
+	struct slice status = {NULL, 0}, after = {NULL, 0}, held = {NULL, 0};
+	struct hx_error err;
+	struct api_query *query;
+	int64_t limit;
+
+	if (!machine || !api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit))
+		return;
+	if (query_get(&call->query, "status", &err, &status) || query_get(&call->query, "cursor", &err, &after) ||
+	    query_get(&call->query, "held", &err, &held)) {
+		http_respond_error(call->exchange, &err);
+		return;
+	}
+	if (status.n && !workflow_has_status(machine->workflow, status)) {
+		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "the workflow has no such status");
+		return;
+	}
+	query = api_query_new(call, build_list, answered_list);
+	if (!query)
+		return;
+	query->machine = machine;
+	query->status_wanted = status;
+	query->after = after;
+	query->held = slice_is(held, "true");
+	query->limit = limit;
+	api_query_start(query, 0);
+}
+
+/* ---- fire and resolve ---- */
+
+/* A step on its way: through the entry lock, through the lane, back. */
+struct fire {
+	struct seat seat;
+	struct entity_step step;
+	struct step_request rq;
+	struct entry_ticket ticket;
+	struct http_call *call;
+	struct arena arena; /* of the task: it may grow larger than a request's */
+	enum hx_code code;
+	bool locked;
+};
+
+static void fire_free(struct fire *fire)
+{
+	arena_release(&fire->arena);
+	free(fire);
+}
+
+static void respond_fired(struct fire *fire)
+{
+	const struct entity_step *s = &fire->step;
+	struct strbuf text;
+
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	strbuf_add_str(&text, "{\"entity\":");
+	add_head(&text, fire->rq.ref.machine->workflow->name, s->name, slice_str(s->status), s->version, s->data);
+	strbuf_add_str(&text, "null,");
+	api_add_time(&text, "updatedAt", s->updated_at.ms);
+	strbuf_add_str(&text, "},\"output\":");
+	strbuf_add_slice(&text, s->output.n ? s->output : slice_str("null"));
+	strbuf_add_char(&text, '}');
+	api_respond_json(fire->call, 200, &text, s->version);
+	strbuf_release(&text);
+}
+
+/* The caller sees what the action itself said: words as the detail, a rejection as it came. */
+static void respond_refused(struct fire *fire, enum hx_code code)
+{
+	struct slice output = fire->step.output;
+	struct strbuf members;
+	struct problem problem = {.code = code, .detail = output};
+
+	strbuf_init(&members, API_TEXT_BYTES_MAX);
+	if (code == HX_INVALID && output.n) {
+		strbuf_add_str(&members, "\"output\":");
+		strbuf_add_slice(&members, output);
+		problem.detail = slice_str("the action rejected its input");
+		problem.members = strbuf_slice(&members);
+	}
+	http_respond_problem(fire->call->exchange, &problem);
+	strbuf_release(&members);
+}
+
+static void respond(struct fire *fire, enum hx_code code)
+{
+	struct engine_metrics *metrics = engine_metrics(api_of(fire->call)->engine);
+
+	atomic_fetch_add(&metrics->steps_ok, code == HX_OK);
+	if (code == HX_OUTCOME_UNKNOWN) {
+		atomic_fetch_add(&metrics->unknown_outcomes, 1);
+		log_warn(engine_log(api_of(fire->call)->engine), "the outcome of a step is unknown",
+			 log_text("workflow", fire->rq.ref.machine->workflow->name), log_slice("id", fire->step.name),
+			 log_slice("step", fire->rq.step_key), log_int("fence", fire->step.fence),
+			 log_slice("detail", fire->step.output));
+	}
+	if (code == HX_OK)
+		respond_fired(fire);
+	else
+		respond_refused(fire, code);
+}
+
+static void lock_released(struct entry_ticket *ticket)
+{
+	struct fire *fire = (struct fire *)((char *)ticket - offsetof(struct fire, ticket));
+
+	respond(fire, fire->code);
+	fire_free(fire);
+}
+
+/* The lock is given back before the caller hears, so that its next call is not refused because of its last. */
+static void fire_end(struct fire *fire, enum hx_code code)
+{
+	fire->code = code;
+	if (fire->locked) {
+		entry_lock_release(&fire->ticket);
+		return;
+	}
+	respond(fire, code);
+	fire_free(fire);
+}
+
+static void fire_done(struct seat *seat, enum hx_code code)
+{
+	fire_end((struct fire *)seat, code);
+}
+
+static void fire_submit(struct fire *fire)
+{
+	const struct entity_ref *ref = &fire->rq.ref;
+	enum hx_code code = engine_submit(api_of(fire->call)->engine,
+					  api_entity_hash(ref->workspace, ref->machine->workflow->name, ref->name),
+					  &fire->seat);
+
+	if (code)
+		fire_end(fire, code);
+}
+
+/* Without its store the outer door stands open; the inner ones decide. */
+static void lock_taken(struct entry_ticket *ticket, enum hx_code code)
+{
+	struct fire *fire = (struct fire *)((char *)ticket - offsetof(struct fire, ticket));
+	struct engine_metrics *metrics = engine_metrics(api_of(fire->call)->engine);
+
+	fire->locked = true; /* a ticket that was taken, even in vain, is released once */
+	if (code == HX_ENTRY_LOCKED) {
+		atomic_fetch_add(&metrics->entry_locked, 1);
+		fire->step.output = slice_str("this is being processed, please do not submit it again");
+		fire_end(fire, HX_ENTRY_LOCKED);
+		return;
+	}
+	atomic_fetch_add(&metrics->entry_lock_unavailable, code != HX_OK);
+	fire_submit(fire);
+}
+
+/* Before the row is read its status is not known: the longest lock of the steps of this name. */
+static int64_t entry_lock_ms(const struct workflow *w, struct slice step_key, struct slice requester)
+{
+	int64_t ms = 0;
+
+	for (size_t i = 0; i < w->steps_n; i++) {
+		const struct step_view *view = workflow_view(w, &w->steps[i], requester);
+
+		if (slice_is(step_key, w->steps[i].step_key) && view->entry_lock_ms > ms)
+			ms = view->entry_lock_ms;
+	}
+	return ms;
+}
+
+static struct fire *fire_new(struct http_call *call, const struct entity_machine *machine, enum step_mode mode)
+{
+	struct fire *fire = calloc(1, sizeof *fire);
+	size_t n;
+	const struct wire_field *trace = wire_find(call->request->wire.head.fields, "traceparent", &n);
+
+	if (!fire) {
+		http_respond_code(call->exchange, HX_BUSY, NULL);
+		return NULL;
+	}
+	fire->call = call;
+	fire->rq = (struct step_request){
+		.mode = mode,
+		.ref = {api_workspace(call), machine, call_param(call, "id")},
+		.step_key = call_param(call, "step"),
+		.requester = api_requester(call),
+		.input = json_trust(slice_str("null")),
+		.lease_ms = engine_lease_ms(api_of(call)->engine, machine),
+		.traceparent = trace && n == 1 ? trace->value : slice_of(NULL, 0),
+	};
+	arena_init(&fire->arena, STEP_BYTES_MAX);
+	entity_step_init(&fire->step, &fire->rq, &fire->arena);
+	fire->seat = (struct seat){.task = &fire->step.task, .done = fire_done};
+	fire->ticket.taken = lock_taken;
+	fire->ticket.released = lock_released;
+	return fire;
+}
+
+static void fire_start(struct fire *fire)
+{
+	struct engine *engine = api_of(fire->call)->engine;
+	const struct entity_ref *ref = &fire->rq.ref;
+	int64_t lock_ms = fire->rq.mode == STEP_FIRE
+				  ? entry_lock_ms(ref->machine->workflow, fire->rq.step_key, fire->rq.requester)
+				  : 0;
+	struct entry_key key = {ref->workspace, slice_str(ref->machine->workflow->name), ref->name, fire->rq.step_key};
+
+	/* The input was set after the init. */
+	entity_step_init(&fire->step, &fire->rq, &fire->arena);
+	atomic_fetch_add(&engine_metrics(engine)->steps_fired, 1);
+	if (lock_ms)
+		entry_lock_take(engine_entry_locks(engine), &fire->ticket, &key, lock_ms);
+	else
+		fire_submit(fire);
+}
+
+void api_entity_fire(struct http_call *call)
+{
+	static const char *const known[] = {"input", "version", NULL};
+	const struct entity_machine *machine = api_machine(call);
+	struct json body, value, input = json_trust(slice_str("null"));
+	struct hx_error err;
+	struct fire *fire;
+	int64_t version = 0;
+
+	if (!machine || !api_body(call, known, &body) || !identity_checked(call))
+		return;
+	if (json_find(body, slice_str("input"), &value))
+		input = value;
+	if (json_find(body, slice_str("version"), &value) &&
+	    (json_type(value) != JSON_NUMBER || json_int64(value, &err, &version) || version < 1)) {
+		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "version is a whole number from 1 on");
+		return;
+	}
+	fire = fire_new(call, machine, STEP_FIRE);
+	if (!fire)
+		return;
+	fire->rq.input = input;
+	fire->rq.version = version;
+	fire_start(fire);
+}
+
+void api_entity_resolve(struct http_call *call)
+{
+	static const char *const known[] = {"outcome", "output", NULL};
+	const struct entity_machine *machine = api_machine(call);
+	struct json body, outcome, output = json_trust(slice_str("null"));
+	bool done, not_done;
+	struct fire *fire;
+
+	if (!machine || !api_body(call, known, &body) || !identity_checked(call))
+		return;
+	done = json_find(body, slice_str("outcome"), &outcome) && json_type(outcome) == JSON_STRING &&
+	       json_string_is(outcome, slice_str("done"));
+	not_done = !done && json_find(body, slice_str("outcome"), &outcome) && json_type(outcome) == JSON_STRING &&
+		   json_string_is(outcome, slice_str("not_done"));
+	if (!done && !not_done) {
+		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "outcome is \"done\" or \"not_done\"");
+		return;
+	}
+	(void)json_find(body, slice_str("output"), &output); /* absent: null */
+	fire = fire_new(call, machine, done ? STEP_RESOLVE_DONE : STEP_RESOLVE_NOT_DONE);
+	if (!fire)
+		return;
+	fire->rq.input = output;
+	fire_start(fire);
+}

@@ -1,0 +1,64 @@
+/* Is it alive, does it take work, and the numbers. */
+#include <stdio.h>
+
+#include "http/api.h"
+
+static void respond_text(struct http_call *call, int status, struct slice text)
+{
+	struct wire_field fields[] = {{slice_str("Content-Type"), slice_str("text/plain; version=0.0.4; charset=utf-8")}};
+	struct http_answer answer = {.status = status, .fields = {fields, 1}, .body = text};
+
+	http_respond(call->exchange, &answer);
+}
+
+void api_healthz(struct http_call *call)
+{
+	respond_text(call, 200, slice_str("ok\n"));
+}
+
+void api_readyz(struct http_call *call)
+{
+	bool ready = atomic_load(&api_of(call)->ready);
+
+	respond_text(call, ready ? 200 : 503, slice_str(ready ? "ready\n" : "not ready\n"));
+}
+
+/* One table: the name, what it counts, where it stands. */
+void api_metrics(struct http_call *call)
+{
+	struct engine_metrics *m = engine_metrics(api_of(call)->engine);
+	struct lane_stats lanes;
+	struct strbuf text;
+
+	engine_lane_stats(api_of(call)->engine, &lanes);
+	const struct {
+		const char *name, *help;
+		uint64_t value;
+	} metrics[] = {
+		{"hapax_transitions_total", "Guarded writes that won.", lanes.batch.transitions},
+		{"hapax_verdicts_lost_total", "Guarded writes that lost.", lanes.batch.lost},
+		{"hapax_fenced_writes_total", "Writes of stale holders that changed nothing.", lanes.batch.fenced},
+		{"hapax_claim_overruns_total", "Actions aborted because their lease could not be kept.", lanes.claims_lost},
+		{"hapax_janitor_reverts_total", "Stuck claims that a janitor has ended.", atomic_load(&m->janitor_reverts)},
+		{"hapax_janitor_holds_total", "Stuck claims parked for a person.", atomic_load(&m->janitor_holds)},
+		{"hapax_unknown_outcomes_total", "Steps whose outcome is unknown.", atomic_load(&m->unknown_outcomes)},
+		{"hapax_steps_fired_total", "Steps that were asked for.", atomic_load(&m->steps_fired)},
+		{"hapax_steps_ok_total", "Steps that were done.", atomic_load(&m->steps_ok)},
+		{"hapax_jobs_delivered_total", "Jobs that were delivered.", atomic_load(&m->jobs_delivered)},
+		{"hapax_jobs_failed_total", "Deliveries that did not succeed.", atomic_load(&m->jobs_failed)},
+		{"hapax_entry_locked_total", "Calls refused by the entry lock.", atomic_load(&m->entry_locked)},
+		{"hapax_entry_lock_unavailable_total", "Calls let through because the lock's store was down.",
+		 atomic_load(&m->entry_lock_unavailable)},
+		{"hapax_batches_total", "Transactions of the lanes.", lanes.batch.batches},
+		{"hapax_batch_units_total", "Units of work in them.", lanes.batch.units},
+		{"hapax_batches_retried_total", "Batches run again after a deadlock or a lost connection.", lanes.batch.retried},
+		{"hapax_commits_in_doubt_total", "Commits whose answer was lost.", lanes.batch.in_doubt},
+	};
+
+	strbuf_init(&text, 1u << 16);
+	for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+		strbuf_addf(&text, "# HELP %s %s\n# TYPE %s counter\n%s %llu\n", metrics[i].name, metrics[i].help,
+			    metrics[i].name, metrics[i].name, (unsigned long long)metrics[i].value);
+	respond_text(call, 200, strbuf_slice(&text));
+	strbuf_release(&text);
+}

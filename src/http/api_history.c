@@ -1,0 +1,116 @@
+/* History of a subject: entity:WORKFLOW:ID, or the id of a job. */
+#include "base/hash.h"
+#include "base/id.h"
+#include "base/json_string.h"
+#include "flow/entity.h"
+#include "http/api.h"
+
+enum { SEQ, FROM, TO, VERSION, FENCE, OP, NODE, AT, HASH };
+
+static const struct db_stmt stmt_of_entity = {
+	.name = "history_of_entity",
+	.sql = "SELECT h.seq, h.from_status, h.to_status, h.version, h.fence, h.op, h.node, h.at, h.hash"
+	       " FROM entity e JOIN history h ON h.subject = e.subject"
+	       " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3 AND h.seq > ?4 ORDER BY h.seq LIMIT ?5",
+	.in = "tttii",
+	.out = "ittiiitib",
+};
+
+static const struct db_stmt stmt_of_job = {
+	.name = "history_of_job",
+	.sql = "SELECT h.seq, h.from_status, h.to_status, h.version, h.fence, h.op, h.node, h.at, h.hash"
+	       " FROM job j JOIN history h ON h.subject = j.subject"
+	       " WHERE j.workspace = ?1 AND j.subject = ?2 AND h.seq > ?3 ORDER BY h.seq LIMIT ?4",
+	.in = "tiii",
+	.out = "ittiiitib",
+};
+
+static void build(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+	struct slice workspace = api_workspace(query->call);
+
+	if (query->subject)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_of_job, db_text(workspace), db_int(query->subject), db_int(query->number),
+			 db_int(query->limit + 1));
+	else
+		UNIT_ADD(unit, UNIT_ANY, &stmt_of_entity, db_text(workspace), db_text(query->status_wanted),
+			 db_text(query->name), db_int(query->number), db_int(query->limit + 1));
+}
+
+static void add_row(struct strbuf *text, const struct db_rows *rows, size_t i)
+{
+	char op[ID_TEXT_BYTES], hash[2 * SHA256_BYTES + 1];
+
+	id_format("op", db_cell(rows, i, OP)->i, op);
+	sha256_hex((const uint8_t *)db_cell(rows, i, HASH)->s.p, hash);
+	strbuf_addf(text, "%s{\"seq\":%lld,\"from\":", i ? "," : "", (long long)db_cell(rows, i, SEQ)->i);
+	json_quote(db_cell(rows, i, FROM)->s, text);
+	strbuf_add_str(text, ",\"to\":");
+	json_quote(db_cell(rows, i, TO)->s, text);
+	strbuf_addf(text, ",\"version\":%lld,\"fence\":%lld,\"op\":\"%s\",\"node\":", (long long)db_cell(rows, i, VERSION)->i,
+		    (long long)db_cell(rows, i, FENCE)->i, op);
+	json_quote(db_cell(rows, i, NODE)->s, text);
+	strbuf_add_char(text, ',');
+	api_add_time(text, "time", db_cell(rows, i, AT)->i);
+	strbuf_addf(text, ",\"hash\":\"%s\"}", hash);
+}
+
+static enum hx_code answered(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	const struct db_rows *rows = &result->rows[0];
+	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
+
+	if (rows->n == 0 && query->number == 0) {
+		query->detail = "there is no such subject";
+		return HX_NOT_FOUND;
+	}
+	strbuf_add_str(&query->text, "{\"items\":[");
+	for (size_t i = 0; i < n; i++)
+		add_row(&query->text, rows, i);
+	strbuf_add_str(&query->text, "],\"cursor\":");
+	if (rows->n > n)
+		strbuf_addf(&query->text, "\"%lld\"}", (long long)db_cell(rows, n - 1, SEQ)->i);
+	else
+		strbuf_add_str(&query->text, "null}");
+	return HX_OK;
+}
+
+/* entity:WORKFLOW:ID; the id may hold colons itself. */
+static bool split_entity(struct slice subject, struct slice *ret_workflow, struct slice *ret_name)
+{
+	static const char prefix[] = "entity:";
+	size_t skip = sizeof prefix - 1;
+	const char *colon;
+
+	if (subject.n <= skip || memcmp(subject.p, prefix, skip) != 0)
+		return false;
+	colon = memchr(subject.p + skip, ':', subject.n - skip);
+	if (!colon)
+		return false;
+	*ret_workflow = slice_of(subject.p + skip, (size_t)(colon - subject.p) - skip);
+	*ret_name = slice_of(colon + 1, subject.n - (size_t)(colon + 1 - subject.p));
+	return true;
+}
+
+void api_history(struct http_call *call)
+{
+	struct slice subject = call_param(call, "subject");
+	struct api_query *query;
+	int64_t limit, after;
+
+	if (!api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit) ||
+	    !api_query_number(call, "cursor", 0, INT64_MAX, &after))
+		return;
+	query = api_query_new(call, build, answered);
+	if (!query)
+		return;
+	query->limit = limit;
+	query->number = after;
+	if (!split_entity(subject, &query->status_wanted, &query->name) && !id_parse("job", subject, &query->subject)) {
+		http_respond_code(call->exchange, HX_NOT_FOUND, "a subject is entity:WORKFLOW:ID or the id of a job");
+		return;
+	}
+	api_query_start(query, 0);
+}

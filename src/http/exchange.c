@@ -1,0 +1,317 @@
+/* See exchange.h. */
+#include "http/exchange.h"
+
+#include <stdlib.h>
+
+#include "http/charset.h"
+#include "http/connection.h"
+#include "http/problem.h"
+#include "http/server_loop.h"
+#include "http/writer.h"
+
+#define SPARE_MAX 64
+#define SPARE_BYTES_MAX 16384 /* a buffer or arena larger than this goes back to the system */
+#define OUT_BYTES_MAX (SIZE_MAX / 4)
+
+static void deliver(struct letter *letter);
+
+/* ---- life ---- */
+
+static void clear_body(struct http_exchange *ex)
+{
+	atomic_fetch_sub_explicit(&ex->home->server->stats.bodies_bytes, ex->body_bytes, memory_order_relaxed);
+	ex->body_bytes = 0;
+	if (ex->body.capacity > SPARE_BYTES_MAX)
+		strbuf_release(&ex->body);
+	strbuf_reset(&ex->body);
+}
+
+static struct http_exchange *take_spare(struct server_loop *home)
+{
+	struct http_exchange *ex = home->spare;
+
+	if (ex) {
+		home->spare = ex->next_spare;
+		home->spare_n--;
+	}
+	return ex;
+}
+
+static struct http_exchange *allocate(struct server_loop *home)
+{
+	struct http_exchange *ex = calloc(1, sizeof *ex);
+
+	if (!ex)
+		return NULL;
+	ex->home = home;
+	ex->letter.deliver = deliver;
+	arena_init(&ex->arena, home->server->options.arena_bytes_max);
+	strbuf_init(&ex->body, home->server->options.body_bytes_max);
+	strbuf_init(&ex->out, OUT_BYTES_MAX);
+	server_hold(home->server);
+	return ex;
+}
+
+struct http_exchange *exchange_new(struct server_loop *home)
+{
+	struct http_exchange *ex = take_spare(home);
+
+	if (!ex)
+		ex = allocate(home);
+	if (ex)
+		ex->references = 1;
+	return ex;
+}
+
+static void exchange_free(struct http_exchange *ex)
+{
+	struct http_server *server = ex->home->server;
+
+	clear_body(ex);
+	stream_free(ex->stream);
+	strbuf_release(&ex->body);
+	strbuf_release(&ex->out);
+	arena_release(&ex->arena);
+	free(ex);
+	server_drop(server);
+}
+
+/* Back to how allocate() left it, with its memory as long as that is modest. */
+static void recycle(struct http_exchange *ex)
+{
+	clear_body(ex);
+	stream_free(ex->stream);
+	ex->stream = NULL;
+	if (ex->out.capacity > SPARE_BYTES_MAX)
+		strbuf_release(&ex->out);
+	strbuf_reset(&ex->out);
+	ex->out.max_bytes = OUT_BYTES_MAX; /* a stream swaps its own in */
+	if (ex->arena.used_bytes > SPARE_BYTES_MAX)
+		arena_release(&ex->arena);
+	else
+		arena_reset(&ex->arena);
+	ex->request = (struct http_request){0};
+	ex->on_gone = NULL;
+	ex->sent = 0;
+	ex->failed = ex->close_after = ex->streaming = false;
+	ex->phase = EXCHANGE_EMPTY;
+	ex->gone = ex->hasty = false;
+	ex->next_spare = ex->home->spare;
+	ex->home->spare = ex;
+	ex->home->spare_n++;
+}
+
+static bool was_last(struct http_exchange *ex)
+{
+	return atomic_fetch_sub_explicit(&ex->references, 1, memory_order_acq_rel) == 1;
+}
+
+void exchange_drop(struct http_exchange *ex)
+{
+	if (!was_last(ex))
+		return;
+	if (ex->home->running && ex->home->spare_n < SPARE_MAX)
+		recycle(ex);
+	else
+		exchange_free(ex);
+}
+
+void exchange_drop_elsewhere(struct http_exchange *ex)
+{
+	if (was_last(ex))
+		exchange_free(ex);
+}
+
+void exchange_post(struct http_exchange *ex)
+{
+	/* The letter's own reference, before it can be delivered. */
+	atomic_fetch_add_explicit(&ex->references, 1, memory_order_relaxed);
+	if (mailbox_post(ex->home->loop.mailbox, &ex->letter) != MAILBOX_POSTED)
+		exchange_drop_elsewhere(ex); /* never the last: the caller has one */
+}
+
+static void deliver(struct letter *letter)
+{
+	struct http_exchange *ex = CONTAINER_OF(letter, struct http_exchange, letter);
+
+	ex->streaming = ex->stream != NULL;
+	if (ex->connection)
+		connection_answered(ex->connection);
+	else if (ex->streaming)
+		stream_detach(ex);
+	exchange_drop(ex);
+}
+
+/* ---- the request ---- */
+
+enum hx_code exchange_add_body(struct http_exchange *ex, struct slice piece)
+{
+	struct http_server *server = ex->home->server;
+	uint64_t sum;
+
+	if (piece.n == 0)
+		return HX_OK;
+	if (piece.n > server->options.body_bytes_max - ex->body.n)
+		return HX_TOO_LARGE;
+	sum = atomic_fetch_add_explicit(&server->stats.bodies_bytes, piece.n, memory_order_relaxed) + piece.n;
+	ex->body_bytes += piece.n;
+	if (sum > server->options.bodies_bytes_max)
+		return HX_BUSY;
+	strbuf_add_slice(&ex->body, piece);
+	return ex->body.failed ? HX_NO_MEMORY : HX_OK;
+}
+
+void exchange_hand_over(struct http_exchange *ex)
+{
+	const struct http_options *options = &ex->home->server->options;
+
+	ASSERT(ex->phase == EXCHANGE_EMPTY);
+	ex->request.body = strbuf_slice(&ex->body);
+	ex->phase = EXCHANGE_OPEN;
+	atomic_fetch_add_explicit(&ex->references, 1, memory_order_relaxed); /* the handler's */
+	options->handle(options->data, ex);
+}
+
+void exchange_tell_gone(struct http_exchange *ex)
+{
+	int phase = ex->phase;
+
+	if (atomic_exchange(&ex->gone, true) || (phase != EXCHANGE_OPEN && phase != EXCHANGE_STREAMING))
+		return;
+	count(&ex->home->server->stats.gone);
+	if (ex->on_gone && phase == EXCHANGE_OPEN)
+		ex->on_gone(ex, ex->on_gone_data);
+}
+
+void exchange_detach(struct http_exchange *ex)
+{
+	ex->connection = NULL;
+	exchange_tell_gone(ex);
+	if (ex->streaming)
+		stream_detach(ex);
+	exchange_drop(ex);
+}
+
+const struct http_request *http_exchange_request(const struct http_exchange *exchange)
+{
+	return &exchange->request;
+}
+
+struct arena *http_exchange_arena(struct http_exchange *exchange)
+{
+	return &exchange->arena;
+}
+
+struct loop *http_exchange_loop(struct http_exchange *exchange)
+{
+	return &exchange->home->loop;
+}
+
+void http_on_gone(struct http_exchange *exchange, void (*fn)(struct http_exchange *exchange, void *data), void *data)
+{
+	exchange->on_gone = fn;
+	exchange->on_gone_data = data;
+}
+
+bool http_exchange_gone(const struct http_exchange *exchange)
+{
+	return exchange->gone;
+}
+
+/* ---- the answer ---- */
+
+bool exchange_is_head(const struct http_exchange *ex)
+{
+	return slice_is(ex->request.wire.method, "HEAD");
+}
+
+static bool is_framing_field(struct slice name)
+{
+	return slice_is_nocase(name, "content-length") || slice_is_nocase(name, "transfer-encoding") ||
+	       slice_is_nocase(name, "connection") || slice_is_nocase(name, "keep-alive");
+}
+
+/* False if one of them must not be sent. */
+static bool write_fields(struct http_exchange *ex, struct wire_fields fields)
+{
+	bool has_date = false;
+
+	for (size_t i = 0; i < fields.n; i++) {
+		const struct wire_field *field = &fields.at[i];
+
+		if (is_framing_field(field->name) || !head_write_field(field->name, field->value, &ex->out))
+			return false;
+		has_date |= slice_is_nocase(field->name, "date");
+	}
+	if (!has_date)
+		head_write_date(clock_wall(ex->home->server->options.clock), &ex->out);
+	return true;
+}
+
+/* Nothing about a body where there is none by the status; a 304 may say what a 200 would have had. */
+static void write_framing(struct http_exchange *ex, int status, int64_t length)
+{
+	const struct wire_head *head = &ex->request.wire.head;
+
+	if (length >= 0 && status != 204)
+		head_write_number("Content-Length", (uint64_t)length, &ex->out);
+	else if (status == 204 || status == 304 || exchange_is_head(ex))
+		;
+	else if (head->minor == 1)
+		head_write_text("Transfer-Encoding", "chunked", &ex->out);
+	else
+		ex->close_after = true;
+	if (ex->close_after)
+		head_write_text("Connection", "close", &ex->out);
+	else if (head->minor == 0)
+		head_write_text("Connection", "keep-alive", &ex->out);
+}
+
+bool exchange_write_head(struct http_exchange *ex, const struct http_answer *answer, int64_t length)
+{
+	ASSERT(answer->status >= 200 && answer->status <= 599);
+	ex->close_after = ex->hasty || !ex->request.wire.head.keep_alive;
+	head_write_status(answer->status, &ex->out);
+	if (!write_fields(ex, answer->fields)) {
+		strbuf_reset(&ex->out);
+		return false;
+	}
+	write_framing(ex, answer->status, length);
+	head_write_end(&ex->out);
+	return true;
+}
+
+static void compose(struct http_exchange *ex, const struct http_answer *answer)
+{
+	static const struct http_answer sick = {.status = 500};
+	bool bodyless = answer->status == 204 || answer->status == 304;
+
+	if (!exchange_write_head(ex, answer, bodyless ? -1 : (int64_t)answer->body.n)) {
+		answer = &sick;
+		ASSERT(exchange_write_head(ex, answer, 0));
+	}
+	if (!bodyless && !exchange_is_head(ex))
+		strbuf_add_slice(&ex->out, answer->body);
+	ex->failed = ex->out.failed;
+}
+
+void http_respond(struct http_exchange *exchange, const struct http_answer *answer)
+{
+	int phase = EXCHANGE_OPEN;
+
+	ASSERT(atomic_compare_exchange_strong(&exchange->phase, &phase, EXCHANGE_ANSWERED));
+	compose(exchange, answer);
+	exchange_post(exchange);
+	exchange_drop_elsewhere(exchange);
+}
+
+void exchange_refuse(struct http_exchange *ex, enum hx_code code, const char *reason)
+{
+	struct http_answer answer;
+
+	ASSERT(ex->phase == EXCHANGE_EMPTY);
+	ex->phase = EXCHANGE_ANSWERED;
+	ex->hasty = true;
+	problem_answer(&(struct problem){.code = code, .detail = slice_str(reason)}, &ex->arena, &answer);
+	compose(ex, &answer);
+}

@@ -1,0 +1,66 @@
+/*
+ * Routes: a table, declared once, from which requests are dispatched (and from which the reference is generated).
+ *
+ *	static const struct route routes[] = {
+ *		{"GET", "/api/v1/entities/{workflow}/{id}", entity_show, ROUTE_READ, "Shows an entity."},
+ *		…
+ *	};
+ *
+ * A pattern is "/" and segments: literal, or {name} for one segment that is not empty. Literal segments match byte by
+ * byte, as they were sent; parameters are then percent-decoded (see query.h): `%2F` is a slash inside of one, and
+ * `..` is a name like any other. Of several patterns that match, the one with the earlier literal wins, so the
+ * order of the table means nothing. HEAD is served by the GET route.
+ *
+ * What it answers by itself: 404 NOT_FOUND, 405 METHOD_NOT_ALLOWED with Allow, 501 for methods that HTTP does not
+ * define, 400 VALIDATION_ERROR for escapes that cannot be decoded, in the path or the query.
+ */
+#ifndef HX_HTTP_ROUTER_H
+#define HX_HTTP_ROUTER_H
+
+#include "http/query.h"
+#include "http/server.h"
+
+#define ROUTE_SEGMENTS_MAX 16
+#define ROUTE_PARAMS_MAX 4
+
+enum route_scope { ROUTE_PUBLIC, ROUTE_READ, ROUTE_EXECUTE, ROUTE_ADMIN };
+
+struct http_call;
+
+struct route {
+	const char *method; /* GET stands for HEAD, too */
+	const char *pattern;
+	/* In the loop's thread; answers call->exchange, now or later. */
+	void (*handle)(struct http_call *call);
+	enum route_scope scope; /* what a key must be allowed to do */
+	const char *summary;    /* one sentence for the reference */
+};
+
+/* One request on its way to its handler. It lives in the exchange's arena. */
+struct http_call {
+	struct http_exchange *exchange;
+	const struct http_request *request;
+	struct arena *arena;
+	const struct route *route;
+	void *context;                         /* the router's */
+	struct slice params[ROUTE_PARAMS_MAX]; /* decoded, in the order of the pattern */
+	struct query query;
+};
+
+struct router;
+
+/*
+ * The table and the context must outlive the router. `admit` is asked before each handler and may be NULL; where it
+ * returns false it has answered. A pattern that is malformed, or twice there for a method, is a programmer's
+ * mistake. NULL without memory.
+ */
+struct router *router_new(const struct route routes[], size_t n, bool (*admit)(struct http_call *call), void *context);
+/* Takes NULL. No request may be on its way through it. */
+void router_free(struct router *router);
+/* For http_options: `handle` is this, `data` the router. */
+void router_handle(void *router, struct http_exchange *exchange);
+
+/* The parameter of this name, which the pattern must have. */
+struct slice call_param(const struct http_call *call, const char *name);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * An action as a definition declares it: what to call, and what makes calling it safe. Immutable.
+ *
+ *   effect          who guarantees that it happens once
+ *   idempotent      nobody needs to: twice is as good as once
+ *   keyed           the other side, by our Idempotency-Key
+ *   transactional   the store: the action is SQL in the unit of the transition
+ *   claimed         the engine alone, by a claim: a crash in the middle leaves an unknown outcome
+ */
+#ifndef HX_MODEL_ACTION_H
+#define HX_MODEL_ACTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+
+#define ACTION_STATEMENTS_MAX 6
+#define ACTION_PARAMS_MAX 12
+#define ACTION_TIMEOUT_MS_DEFAULT 30000
+
+enum action_kind { ACTION_HTTP, ACTION_EXEC, ACTION_SQL, ACTION_NATIVE, ACTION_WORKER, ACTION_NOOP };
+enum action_effect { EFFECT_IDEMPOTENT, EFFECT_KEYED, EFFECT_TRANSACTIONAL, EFFECT_CLAIMED };
+
+struct action_header {
+	const char *name;
+	const char *value; /* as written: ${env:NAME} and ${file:PATH} are filled in at the call, never stored */
+};
+
+/* One statement of a sql action. `:id`, `:input.amount` … have become ?1, ?2 …; params[i] is the path of ?i+1. */
+struct action_statement {
+	const char *name;
+	const char *sql;
+	bool must; /* zero rows: the step is rejected as INVALID, naming the statement */
+	size_t params_n;
+	const char *params[ACTION_PARAMS_MAX]; /* "id", "workflow", "requester", "version", "key", "now", "input", "input.a.b" */
+};
+
+struct action {
+	const char *name;
+	const char *workflow;
+	enum action_kind kind;
+	enum action_effect effect;
+	int64_t timeout_ms;
+	int64_t max_in_flight; /* 0: no bound of its own */
+	const struct action *probe; /* NULL: none */
+	const char *url;	    /* http */
+	size_t headers_n;	    /* http */
+	const struct action_header *headers;
+	const char *const *argv; /* exec: NULL-terminated */
+	size_t statements_n;	 /* sql */
+	const struct action_statement *statements;
+	const char *function; /* native: the name it was registered under */
+	const char *queue;    /* worker */
+	size_t line;
+};
+
+const char *action_kind_name(enum action_kind kind);
+const char *action_effect_name(enum action_effect effect);
+
+#endif

@@ -1,0 +1,23 @@
+/* The `actions` of a definition, read. */
+#ifndef HX_MODEL_ACTION_PARSE_H
+#define HX_MODEL_ACTION_PARSE_H
+
+#include "model/action.h"
+#include "model/reader.h"
+
+struct action_list {
+	size_t n;
+	const struct action *items; /* by name */
+};
+
+/*
+ * Reads all of them, with a finding for everything that is wrong; an action with faults stays in the list, so that
+ * a step that names it is not blamed too. node may be NULL: there are none.
+ */
+void actions_parse(const struct reader *r, const struct json_node *node, struct action_list *ret);
+/* NULL: there is no such action. */
+const struct action *action_named(const struct action_list *list, struct slice name);
+/* The name in the list that is nearest to this one, which is not in it. NULL: the list is empty. */
+const char *action_nearest(const struct action_list *list, struct slice name);
+
+#endif

@@ -1,0 +1,265 @@
+/* See config.h. Each object has its table of known fields; what is not given keeps its default. */
+#include "model/config.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <strings.h>
+
+#include "base/excerpt.h"
+#include "model/reader.h"
+
+#define CONFIG_VALUES_MAX 20000
+#define CONFIG_SCRATCH_BYTES_MAX (16u << 20)
+#define PATH_BYTES_MAX 4096
+#define OUTBOUND_MAX 100
+#define BODY_BYTES_LEAST 1024
+#define BODY_BYTES_MOST (INT64_C(1) << 30)
+#define WHERE_BYTES 100
+
+void config_init(struct config *config)
+{
+	*config = (struct config){.file = "",
+				  .entry_lock_store = "memory:",
+				  .lease_ms = 60 * 1000,
+				  .max_body_bytes = 16 << 20};
+}
+
+/* ---- values with a form ---- */
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static void read_store(const struct reader *r, const struct json_node *node, const char *what, bool lock,
+		       const char **ret)
+{
+	const char *url = NULL;
+
+	if (!reader_text(r, node, what, PATH_BYTES_MAX, &url))
+		return;
+	if ((has_prefix(url, "sqlite:") && url[7]) || has_prefix(url, "postgres://") ||
+	    has_prefix(url, "postgresql://") || (lock && (strcmp(url, "memory:") == 0 || has_prefix(url, "redis://"))))
+		*ret = url;
+	else
+		reader_report(r, node->at.line, "value", "%s is not a store; write %ssqlite:PATH or postgres://...", what,
+			      lock ? "memory:, redis://HOST:PORT/DB, " : "");
+}
+
+static bool is_number_up_to(const char *text, unsigned max)
+{
+	unsigned value = 0;
+	size_t n = 0;
+
+	for (; text[n] >= '0' && text[n] <= '9' && n < 6; n++)
+		value = value * 10 + (unsigned)(text[n] - '0');
+	return n > 0 && text[n] == '\0' && value <= max;
+}
+
+static void read_listen(const struct reader *r, const struct json_node *node, const char **ret)
+{
+	const char *text = NULL;
+
+	if (!reader_text(r, node, "listen", PATH_BYTES_MAX, &text))
+		return;
+
+	const char *colon = strrchr(text, ':');
+
+	if (!colon || colon == text || !is_number_up_to(colon + 1, 65535))
+		reader_report(r, node->at.line, "value", "listen is \"%s\"; write it as ADDRESS:PORT",
+			      excerpt_of(slice_str(text)).text);
+	*ret = text;
+}
+
+static bool is_cidr(const char *text)
+{
+	const char *slash = strchr(text, '/');
+	char address[INET6_ADDRSTRLEN];
+	struct in6_addr unused;
+	size_t n = slash ? (size_t)(slash - text) : 0;
+
+	if (!slash || n >= sizeof address)
+		return false;
+	memcpy(address, text, n);
+	address[n] = '\0';
+	if (inet_pton(AF_INET, address, &unused) == 1)
+		return is_number_up_to(slash + 1, 32);
+	return inet_pton(AF_INET6, address, &unused) == 1 && is_number_up_to(slash + 1, 128);
+}
+
+/* ---- modules ---- */
+
+static void read_janitor(const struct reader *outer, const struct json_node *node, struct janitor_config *janitor)
+{
+	static const char *const known[] = {"every", "stuck_after", "external", NULL};
+	struct reader r = *outer;
+	char where[WHERE_BYTES];
+
+	*janitor = (struct janitor_config){.every_ms = 2 * 60 * 1000, .stuck_after_ms = 5 * 60 * 1000};
+	if (!reader_object(outer, node, "janitor"))
+		return;
+	snprintf(where, sizeof where, "%s.janitor", outer->where);
+	r.where = where;
+	reader_known(&r, node, known);
+	janitor->declared = true;
+	(void)reader_bool(&r, json_node_member(node, "external"), "external", &janitor->external);
+	(void)reader_duration(&r, json_node_member(node, "every"), "every", &janitor->every_ms);
+	(void)reader_duration(&r, json_node_member(node, "stuck_after"), "stuck_after", &janitor->stuck_after_ms);
+}
+
+static void read_module(const struct reader *outer, const struct json_node *node, struct module_config *module)
+{
+	static const char *const known[] = {"janitor", NULL};
+	struct reader r = *outer;
+	char where[WHERE_BYTES];
+
+	module->name = reader_keep(&r, node->name);
+	module->line = node->name_at.line;
+	snprintf(where, sizeof where, "modules.%s", excerpt_of(node->name).text);
+	r.where = where;
+	if (!name_is_valid(node->name))
+		reader_report(&r, node->name_at.line, "name",
+			      "a name has 1 to %d bytes of letters, digits, '_', '.' and '-'", WORKFLOW_NAME_MAX);
+	if (!reader_object(&r, node, "a module"))
+		return;
+	reader_known(&r, node, known);
+	read_janitor(&r, json_node_member(node, "janitor"), &module->janitor);
+}
+
+static void read_modules(const struct reader *r, const struct json_node *node, struct config *config)
+{
+	struct module_config *modules;
+	size_t n = 0;
+
+	if (!reader_object(r, node, "modules"))
+		return;
+	if (node->count > CONFIG_MODULES_MAX) {
+		reader_report(r, node->at.line, "limit", "modules has %zu entries; at most %d", node->count,
+			      CONFIG_MODULES_MAX);
+		return;
+	}
+	modules = arena_zalloc(r->arena, node->count * sizeof *modules);
+	if (!modules)
+		return;
+	json_node_for_each(member, node) read_module(r, member, &modules[n++]);
+	if (r->arena->failed)
+		return;
+	config->modules = modules;
+	config->modules_n = n;
+}
+
+const struct module_config *config_module(const struct config *config, struct slice name)
+{
+	for (size_t i = 0; i < config->modules_n; i++)
+		if (slice_is(name, config->modules[i].name))
+			return &config->modules[i];
+	return NULL;
+}
+
+/* ---- the rest ---- */
+
+static void read_retention(const struct reader *outer, const struct json_node *node, struct config *config)
+{
+	static const char *const known[] = {"runs", "batches", "jobs", NULL};
+	struct reader r = *outer;
+
+	r.where = "retention";
+	if (!reader_object(outer, node, "retention"))
+		return;
+	reader_known(&r, node, known);
+	(void)reader_duration(&r, json_node_member(node, "runs"), "runs", &config->retain_runs_ms);
+	(void)reader_duration(&r, json_node_member(node, "batches"), "batches", &config->retain_batches_ms);
+	(void)reader_duration(&r, json_node_member(node, "jobs"), "jobs", &config->retain_jobs_ms);
+}
+
+static void read_exec(const struct reader *outer, const struct json_node *node, struct config *config)
+{
+	static const char *const known[] = {"enabled", NULL};
+	struct reader r = *outer;
+
+	r.where = "exec";
+	if (!reader_object(outer, node, "exec"))
+		return;
+	reader_known(&r, node, known);
+	(void)reader_bool(&r, json_node_member(node, "enabled"), "enabled", &config->exec_enabled);
+}
+
+static void read_outbound(const struct reader *outer, const struct json_node *node, struct config *config)
+{
+	static const char *const known[] = {"allow", NULL};
+	const struct json_node *allow = json_node_member(node, "allow");
+	struct reader r = *outer;
+	const char **list;
+
+	r.where = "outbound";
+	if (!reader_object(outer, node, "outbound"))
+		return;
+	reader_known(&r, node, known);
+	if (!reader_array(&r, allow, "allow", 0, OUTBOUND_MAX))
+		return;
+	list = arena_alloc(r.arena, allow->count * sizeof *list);
+	if (!list)
+		return;
+	json_node_for_each(element, allow)
+	{
+		const char **entry = &list[config->outbound_n];
+
+		if (!reader_text(&r, element, "an entry of allow", PATH_BYTES_MAX, entry))
+			continue;
+		if (!is_cidr(*entry))
+			reader_report(&r, element->at.line, "value", "allow: \"%s\" is not a network like 10.0.0.0/8",
+				      excerpt_of(slice_str(*entry)).text);
+		config->outbound_n++;
+	}
+	config->outbound_allow = list;
+}
+
+static void read_config(const struct reader *r, const struct json_node *root, struct config *config)
+{
+	static const char *const known[] = {"modules", "entry_lock_store", "retention", "lease", "exec", "outbound",
+					    "db", "listen", "workflows", "node", "max_body_bytes", NULL};
+
+	if (!reader_object(r, root, "a configuration"))
+		return;
+	reader_known(r, root, known);
+	read_modules(r, json_node_member(root, "modules"), config);
+	read_store(r, json_node_member(root, "entry_lock_store"), "entry_lock_store", /* lock= */ true,
+		   &config->entry_lock_store);
+	read_retention(r, json_node_member(root, "retention"), config);
+	(void)reader_duration(r, json_node_member(root, "lease"), "lease", &config->lease_ms);
+	read_exec(r, json_node_member(root, "exec"), config);
+	read_outbound(r, json_node_member(root, "outbound"), config);
+	read_store(r, json_node_member(root, "db"), "db", /* lock= */ false, &config->db);
+	read_listen(r, json_node_member(root, "listen"), &config->listen);
+	(void)reader_text(r, json_node_member(root, "workflows"), "workflows", PATH_BYTES_MAX, &config->workflows);
+	(void)reader_name(r, json_node_member(root, "node"), "node", &config->node);
+	(void)reader_int(r, json_node_member(root, "max_body_bytes"), "max_body_bytes", BODY_BYTES_LEAST,
+			 BODY_BYTES_MOST, &config->max_body_bytes);
+}
+
+void config_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
+		  struct config *ret)
+{
+	struct reader r = {.findings = findings, .arena = arena, .place.file = file};
+	const struct json_node *root = NULL;
+	struct finding **from = findings->last;
+	struct arena scratch;
+	struct hx_error err;
+
+	config_init(ret);
+	arena_init(&scratch, CONFIG_SCRATCH_BYTES_MAX);
+	if (text.n > CONFIG_BYTES_MAX)
+		reader_report(&r, 0, "limit", "the configuration has %zu bytes; at most %u", text.n, CONFIG_BYTES_MAX);
+	else if (json_tree_parse(text, CONFIG_VALUES_MAX, &scratch, &err, &root) != HX_OK)
+		reader_report_json(&r, &err);
+	else
+		read_config(&r, root, ret);
+	ret->file = reader_keep(&r, slice_str(file));
+	if (arena->failed) {
+		(void)arena_error(arena, &err); /* for its words */
+		reader_report(&r, 0, "limit", "%s", err.detail);
+		ret->file = "";
+	}
+	findings_sort(findings, from);
+	arena_release(&scratch);
+}

@@ -1,0 +1,55 @@
+/*
+ * The configuration file, parsed and checked. Immutable. Unknown fields are errors that name the place and the
+ * nearest known name: a silently ignored field is an unprotected step.
+ */
+#ifndef HX_MODEL_CONFIG_H
+#define HX_MODEL_CONFIG_H
+
+#include "model/workflow.h"
+
+#define CONFIG_MODULES_MAX 200
+#define CONFIG_BYTES_MAX (1u << 20)
+
+struct janitor_config {
+	bool declared;
+	bool external;
+	int64_t every_ms;	/* default 2m */
+	int64_t stuck_after_ms; /* default 5m */
+};
+
+struct module_config {
+	const char *name;
+	struct janitor_config janitor;
+	size_t line;
+};
+
+struct config {
+	const char *file;
+	size_t modules_n;
+	const struct module_config *modules;
+	const char *entry_lock_store; /* "memory:" by default */
+	int64_t lease_ms;	      /* default 60s */
+	bool exec_enabled;
+	size_t outbound_n;
+	const char *const *outbound_allow; /* CIDRs, checked for form */
+	int64_t retain_runs_ms, retain_batches_ms, retain_jobs_ms; /* 0: for ever */
+	const char *db, *listen, *workflows, *node; /* NULL: not set here */
+	int64_t max_body_bytes;			    /* default 16 MiB */
+};
+
+/* Defaults only. */
+void config_init(struct config *config);
+/* All findings are added. *ret then has what could be read and defaults for the rest: fit to go on checking with. */
+void config_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
+		  struct config *ret);
+/* NULL: the configuration does not name it. */
+const struct module_config *config_module(const struct config *config, struct slice name);
+
+/*
+ * Coverage: every claim_into that a workflow declares needs a janitor of its owning module. One error per
+ * uncovered claim_into, naming workflow, step, requester and the missing module.
+ */
+void coverage_check(const struct workflow *const *workflows, size_t n, const struct config *config,
+		    struct findings *findings);
+
+#endif

@@ -1,0 +1,18 @@
+/* A header that a definition adds to the calls of an http action. */
+#ifndef HX_MODEL_HEADER_H
+#define HX_MODEL_HEADER_H
+
+#include "base/error.h"
+#include "base/slice.h"
+
+#define HEADER_BYTES_MAX 4096
+
+/*
+ * The name is a token of RFC 9110 and none that the engine or the transport writes (Idempotency-Key, Hapax-*,
+ * traceparent, Content-Length …). The value has no CR, LF, NUL or other control character but the tab, and every
+ * ${…} in it is ${env:NAME} or ${file:PATH}: a misspelt one would be sent as it stands. Otherwise
+ * HX_VALIDATION_ERROR with the reason; the value is not repeated in it.
+ */
+enum hx_code header_check(struct slice name, struct slice value, struct hx_error *err) HX_MUST_CHECK;
+
+#endif

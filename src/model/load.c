@@ -1,0 +1,132 @@
+/* See load.h. A file is read up to its limit and one byte more, whatever its size was said to be. */
+#include "model/load.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/text.h"
+
+#define CHUNK_BYTES 65536
+
+static void report(struct findings *findings, const char *file, const char *rule, const char *text)
+{
+	findings_add(findings, (struct finding){.severity = FINDING_ERROR, .file = file, .rule = rule}, "%s", text);
+}
+
+/* One byte over the limit is kept, so that whoever checks the size sees that it is too large. */
+static bool read_all(int fd, struct strbuf *out)
+{
+	for (;;) {
+		size_t room = out->max_bytes - out->n;
+		char *to = room ? strbuf_reserve(out, room < CHUNK_BYTES ? room : CHUNK_BYTES) : NULL;
+
+		if (!to)
+			return !out->failed;
+
+		ssize_t n = read(fd, to, room < CHUNK_BYTES ? room : CHUNK_BYTES);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n == 0;
+		out->n += (size_t)n;
+		out->p[out->n] = '\0';
+	}
+}
+
+/* False: reported. */
+static bool read_file(const char *path, struct strbuf *out, struct findings *findings)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && read_all(fd, out);
+
+	if (!ok)
+		report(findings, path, "file", out->failed ? "out of memory" : strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+static void load_file(const char *path, struct arena *arena, struct findings *findings, struct workflow_set *set)
+{
+	const struct workflow *workflow = NULL;
+	struct strbuf text;
+
+	if (set->files_n++ >= WORKFLOWS_MAX) {
+		if (set->files_n == WORKFLOWS_MAX + 1)
+			report(findings, path, "limit", "one definition too many; at most 1000 are read");
+		return;
+	}
+	strbuf_init(&text, (size_t)WORKFLOW_TEXT_BYTES_MAX + 1);
+	if (read_file(path, &text, findings)) {
+		workflow_parse(path, strbuf_slice(&text), arena, findings, &workflow);
+		if (workflow)
+			set->items[set->n++] = workflow;
+	}
+	strbuf_release(&text);
+}
+
+_Static_assert(WORKFLOWS_MAX == 1000, "a message says so");
+
+static int is_definition(const struct dirent *entry)
+{
+	size_t n = strlen(entry->d_name);
+
+	return entry->d_name[0] != '.' && n > 5 && strcmp(entry->d_name + n - 5, ".json") == 0;
+}
+
+/* By bytes: the same order whatever the locale. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static void load_folder(const char *path, struct arena *arena, struct findings *findings, struct workflow_set *set)
+{
+	size_t n = strlen(path);
+	bool slash = n > 0 && path[n - 1] == '/';
+	struct dirent **names;
+	int count = scandir(path, &names, is_definition, by_name);
+
+	if (count <= 0)
+		report(findings, path, "file", count < 0 ? strerror(errno) : "there is no *.json in this folder");
+	for (int i = 0; i < count; i++) {
+		const char *file = text_printf(arena, "%s%s%s", path, slash ? "" : "/", names[i]->d_name);
+
+		if (file)
+			load_file(file, arena, findings, set);
+		else
+			report(findings, path, "limit", "out of memory");
+		free(names[i]);
+	}
+	if (count >= 0)
+		free(names);
+}
+
+void workflows_load(const char *path, struct arena *arena, struct findings *findings, struct workflow_set *set)
+{
+	struct stat status;
+
+	if (stat(path, &status) != 0)
+		report(findings, path, "file", strerror(errno));
+	else if (S_ISDIR(status.st_mode))
+		load_folder(path, arena, findings, set);
+	else
+		load_file(path, arena, findings, set);
+}
+
+void config_load(const char *path, struct arena *arena, struct findings *findings, struct config *ret)
+{
+	struct strbuf text;
+
+	config_init(ret);
+	strbuf_init(&text, CONFIG_BYTES_MAX + 1);
+	if (read_file(path, &text, findings))
+		config_parse(path, strbuf_slice(&text), arena, findings, ret);
+	strbuf_release(&text);
+}

@@ -1,0 +1,26 @@
+/*
+ * Definitions and configuration from files. What cannot be read becomes a finding like everything else, so that a
+ * check names all that is wrong in one go.
+ */
+#ifndef HX_MODEL_LOAD_H
+#define HX_MODEL_LOAD_H
+
+#include "model/config.h"
+
+#define WORKFLOWS_MAX 1000
+
+struct workflow_set {
+	size_t n;
+	const struct workflow *items[WORKFLOWS_MAX]; /* those without errors, in the order of the reading */
+	size_t files_n;                              /* files that were looked at */
+};
+
+/*
+ * Adds a file, or the *.json of a folder in the order of their names (not of folders inside of it, and not those
+ * whose name begins with a dot). A folder without any is an error.
+ */
+void workflows_load(const char *path, struct arena *arena, struct findings *findings, struct workflow_set *set);
+/* A file that cannot be read is an error; *ret then has the defaults. */
+void config_load(const char *path, struct arena *arena, struct findings *findings, struct config *ret);
+
+#endif

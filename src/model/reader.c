@@ -1,0 +1,247 @@
+/* See reader.h. */
+#include "model/reader.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/duration.h"
+#include "base/excerpt.h"
+#include "base/json_number.h"
+#include "base/json_walk.h"
+#include "model/nearest.h"
+#include "model/text.h"
+#include "model/workflow.h"
+
+static bool is_name_char(char c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+	       c == '-';
+}
+
+bool name_is_valid(struct slice name)
+{
+	if (name.n == 0 || name.n > WORKFLOW_NAME_MAX)
+		return false;
+	for (size_t i = 0; i < name.n; i++)
+		if (!is_name_char(name.p[i]))
+			return false;
+	return true;
+}
+
+static void add(const struct reader *r, enum finding_severity severity, size_t line, const char *rule,
+		const char *format, va_list args)
+{
+	struct finding finding = r->place;
+
+	if (!r->findings)
+		return;
+	finding.severity = severity;
+	finding.line = line;
+	finding.rule = rule;
+	if (!r->where) {
+		findings_addv(r->findings, finding, format, args);
+		return;
+	}
+
+	const char *inner = text_vprintf(r->findings->arena, format, args);
+
+	findings_add(r->findings, finding, "%s: %s", r->where, inner ? inner : "");
+}
+
+void reader_report(const struct reader *r, size_t line, const char *rule, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	add(r, FINDING_ERROR, line, rule, format, args);
+	va_end(args);
+}
+
+void reader_warn(const struct reader *r, size_t line, const char *rule, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	add(r, FINDING_WARNING, line, rule, format, args);
+	va_end(args);
+}
+
+void reader_report_json(const struct reader *r, const struct hx_error *err)
+{
+	char *end;
+	size_t line = strtoul(err->detail, &end, 10);
+	bool placed = err->detail[0] >= '1' && err->detail[0] <= '9' && *end == ':';
+
+	reader_report(r, placed ? line : 0, err->code == HX_TOO_LARGE ? "limit" : "json", "%s%s",
+		      placed ? "column " : "", placed ? end + 1 : err->detail);
+}
+
+/* "timeout must be a duration, not 5", "url must be a string, not an object" */
+static bool refuse_type(const struct reader *r, const struct json_node *node, const char *what, const char *wanted)
+{
+	bool has_parts = node->type == JSON_ARRAY || node->type == JSON_OBJECT;
+
+	reader_report(r, node->at.line, "type", "%s must be %s, not %s%s", what, wanted, has_parts ? "an " : "",
+		      has_parts ? json_type_name(node->type) : excerpt_of(node->value.raw).text);
+	return false;
+}
+
+bool reader_object(const struct reader *r, const struct json_node *node, const char *what)
+{
+	if (!node)
+		return false;
+	return node->type == JSON_OBJECT || refuse_type(r, node, what, "an object");
+}
+
+bool reader_array(const struct reader *r, const struct json_node *node, const char *what, size_t min, size_t max)
+{
+	if (!node)
+		return false;
+	if (node->type != JSON_ARRAY)
+		return refuse_type(r, node, what, "an array");
+	if (node->count >= min && node->count <= max)
+		return true;
+	reader_report(r, node->at.line, "limit", "%s has %zu entries; it must have %zu to %zu", what, node->count, min,
+		      max);
+	return false;
+}
+
+static bool is_known(struct slice name, const char *const *known)
+{
+	for (; *known; known++)
+		if (slice_is(name, *known))
+			return true;
+	return false;
+}
+
+void reader_known(const struct reader *r, const struct json_node *object, const char *const *known)
+{
+	json_node_for_each(member, object)
+	{
+		if (!is_known(member->name, known))
+			reader_report(r, member->name_at.line, "unknown field", "\"%s\"; did you mean \"%s\"?",
+				      excerpt_of(member->name).text, nearest_name(member->name, known));
+	}
+}
+
+const struct json_node *reader_required(const struct reader *r, const struct json_node *object, const char *name)
+{
+	const struct json_node *member = json_node_member(object, name);
+
+	if (!member)
+		reader_report(r, object->at.line, "missing field", "\"%s\" is missing", name);
+	return member;
+}
+
+bool reader_string(const struct reader *r, const struct json_node *node, const char *what)
+{
+	if (!node)
+		return false;
+	return node->type == JSON_STRING || refuse_type(r, node, what, "a string");
+}
+
+const char *reader_keep(const struct reader *r, struct slice text)
+{
+	return arena_copy(r->arena, text).p;
+}
+
+bool reader_text(const struct reader *r, const struct json_node *node, const char *what, size_t max_bytes,
+		 const char **ret)
+{
+	if (!reader_string(r, node, what))
+		return false;
+
+	struct slice text = node->string;
+	bool clean = text.n > 0 && text.n <= max_bytes;
+
+	for (size_t i = 0; clean && i < text.n; i++)
+		clean = (unsigned char)text.p[i] >= 0x20 && text.p[i] != 0x7f;
+	if (!clean) {
+		reader_report(r, node->at.line, "value",
+			      "%s is \"%s\"; it must have 1 to %zu bytes and no control characters", what,
+			      excerpt_of(text).text, max_bytes);
+		return false;
+	}
+
+	const char *copy = reader_keep(r, text);
+
+	if (copy)
+		*ret = copy;
+	return copy;
+}
+
+bool reader_name(const struct reader *r, const struct json_node *node, const char *what, const char **ret)
+{
+	if (!reader_string(r, node, what))
+		return false;
+	if (!name_is_valid(node->string)) {
+		reader_report(r, node->at.line, "name",
+			      "%s is \"%s\"; a name has 1 to %d bytes of letters, digits, '_', '.' and '-'", what,
+			      excerpt_of(node->string).text, WORKFLOW_NAME_MAX);
+		return false;
+	}
+
+	const char *copy = reader_keep(r, node->string);
+
+	if (copy)
+		*ret = copy;
+	return copy;
+}
+
+bool reader_duration(const struct reader *r, const struct json_node *node, const char *what, int64_t *ret_ms)
+{
+	struct hx_error err;
+
+	if (!node)
+		return false;
+	if (node->type != JSON_STRING)
+		return refuse_type(r, node, what, "a duration like \"250ms\", \"5s\", \"2m\", \"24h\" or \"7d\"");
+	if (duration_parse(what, node->string, &err, ret_ms) == HX_OK)
+		return true;
+	reader_report(r, node->at.line, "duration", "%s", err.detail);
+	return false;
+}
+
+bool reader_int(const struct reader *r, const struct json_node *node, const char *what, int64_t min, int64_t max,
+		int64_t *ret)
+{
+	int64_t value = 0;
+
+	if (!node)
+		return false;
+	if (node->type != JSON_NUMBER)
+		return refuse_type(r, node, what, "a whole number");
+	if (json_int64(node->value, NULL, &value) != HX_OK || value < min || value > max) {
+		reader_report(r, node->at.line, "value", "%s is %s; it must be a whole number from %" PRId64
+			      " to %" PRId64, what, excerpt_of(node->value.raw).text, min, max);
+		return false;
+	}
+	*ret = value;
+	return true;
+}
+
+bool reader_bool(const struct reader *r, const struct json_node *node, const char *what, bool *ret)
+{
+	if (!node)
+		return false;
+	if (node->type != JSON_BOOL)
+		return refuse_type(r, node, what, "true or false");
+	*ret = json_bool(node->value);
+	return true;
+}
+
+bool reader_choice(const struct reader *r, const struct json_node *node, const char *what, const char *const *names,
+		   int *ret)
+{
+	if (!reader_string(r, node, what))
+		return false;
+	for (int i = 0; names[i]; i++) {
+		if (slice_is(node->string, names[i])) {
+			*ret = i;
+			return true;
+		}
+	}
+	reader_report(r, node->at.line, "value", "%s is \"%s\", which is not known; did you mean \"%s\"?", what,
+		      excerpt_of(node->string).text, nearest_name(node->string, names));
+	return false;
+}

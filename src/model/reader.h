@@ -1,0 +1,57 @@
+/*
+ * Reading one field after another out of a JSON tree, with a finding for each that is not what it should be.
+ *
+ * A reader is cheap and copied at will: a step, an action or a requester gets a copy that knows where it is, and
+ * every finding made through it says so. A reader without `findings` is silent, for a second look at what a first
+ * one has reported.
+ *
+ * All functions take a node that may be NULL (its absence was accepted or reported before) and then return false.
+ * Outputs are written only on success; texts are copied into the reader's arena.
+ */
+#ifndef HX_MODEL_READER_H
+#define HX_MODEL_READER_H
+
+#include "base/json_tree.h"
+#include "model/findings.h"
+
+struct reader {
+	struct findings *findings; /* NULL: silent */
+	struct arena *arena;
+	struct finding place; /* file, workflow, step and requester as far as they are known */
+	const char *where;    /* "meta.columns", "action CloseBilling": put in front of the text; NULL: nothing */
+};
+
+/* 1 to 64 bytes of A-Z a-z 0-9 _ . - : names stand in URLs, in logs and, between bars, in the history's chain. */
+bool name_is_valid(struct slice name);
+
+void reader_report(const struct reader *r, size_t line, const char *rule, const char *format, ...) HX_PRINTF(4, 5);
+void reader_warn(const struct reader *r, size_t line, const char *rule, const char *format, ...) HX_PRINTF(4, 5);
+/* What json.h has to say: its detail begins with "LINE:COLUMN: ". */
+void reader_report_json(const struct reader *r, const struct hx_error *err);
+
+/* The node is an object; reports it otherwise. */
+bool reader_object(const struct reader *r, const struct json_node *node, const char *what);
+/* The same for an array of min to max elements. */
+bool reader_array(const struct reader *r, const struct json_node *node, const char *what, size_t min, size_t max);
+/* Reports every member that is not in the list, which ends with NULL. */
+void reader_known(const struct reader *r, const struct json_node *object, const char *const *known);
+/* The member; reports it when there is none. */
+const struct json_node *reader_required(const struct reader *r, const struct json_node *object, const char *name);
+
+bool reader_string(const struct reader *r, const struct json_node *node, const char *what);
+/* A string that is not empty, has at most max_bytes and no control character. */
+bool reader_text(const struct reader *r, const struct json_node *node, const char *what, size_t max_bytes,
+		 const char **ret);
+bool reader_name(const struct reader *r, const struct json_node *node, const char *what, const char **ret);
+bool reader_duration(const struct reader *r, const struct json_node *node, const char *what, int64_t *ret_ms);
+bool reader_int(const struct reader *r, const struct json_node *node, const char *what, int64_t min, int64_t max,
+		int64_t *ret);
+bool reader_bool(const struct reader *r, const struct json_node *node, const char *what, bool *ret);
+/* One of the names of a list that ends with NULL; *ret is its place in it. */
+bool reader_choice(const struct reader *r, const struct json_node *node, const char *what, const char *const *names,
+		   int *ret);
+
+/* The copy with a terminator; NULL when the arena has failed. */
+const char *reader_keep(const struct reader *r, struct slice text);
+
+#endif

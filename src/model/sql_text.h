@@ -1,0 +1,22 @@
+/*
+ * The SQL of an action: `:path` parameters become ?1, ?2 …, and what would make the statement more than one
+ * statement inside of somebody else's transaction is refused.
+ */
+#ifndef HX_MODEL_SQL_TEXT_H
+#define HX_MODEL_SQL_TEXT_H
+
+#include "base/arena.h"
+#include "model/action.h"
+
+#define SQL_TEXT_BYTES_MAX 65536
+#define SQL_PATH_BYTES_MAX 128
+
+/*
+ * Fills in sql, params_n and params of *ret, which live in the arena. HX_VALIDATION_ERROR with the reason for text
+ * that is not one SELECT, INSERT, UPDATE, DELETE, REPLACE, MERGE or WITH, has parameters of another spelling (a
+ * store would read them as NULL), an unknown path, too many parameters or a literal without an end; arena errors.
+ */
+enum hx_code sql_text_parse(struct slice text, struct arena *a, struct hx_error *err,
+			    struct action_statement *ret) HX_MUST_CHECK;
+
+#endif

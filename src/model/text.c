@@ -1,0 +1,34 @@
+/* See text.h. */
+#include "model/text.h"
+
+#include <stdio.h>
+
+const char *text_vprintf(struct arena *a, const char *format, va_list args)
+{
+	va_list again;
+
+	va_copy(again, args);
+
+	int n = vsnprintf(NULL, 0, format, again);
+
+	va_end(again);
+	ASSERT(n >= 0);
+
+	char *text = arena_alloc(a, (size_t)n + 1);
+
+	if (text)
+		vsnprintf(text, (size_t)n + 1, format, args);
+	return text;
+}
+
+const char *text_printf(struct arena *a, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+
+	const char *text = text_vprintf(a, format, args);
+
+	va_end(args);
+	return text;
+}

@@ -1,0 +1,12 @@
+/* Texts that live in an arena. NULL when the arena has failed. */
+#ifndef HX_MODEL_TEXT_H
+#define HX_MODEL_TEXT_H
+
+#include <stdarg.h>
+
+#include "base/arena.h"
+
+const char *text_printf(struct arena *a, const char *format, ...) HX_PRINTF(2, 3);
+const char *text_vprintf(struct arena *a, const char *format, va_list args);
+
+#endif

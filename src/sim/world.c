@@ -1,0 +1,76 @@
+/* See world.h. */
+#include "sim/world.h"
+
+#include "base/hash.h"
+
+static bool is_probe(const struct sim *sim, const struct act_call *call)
+{
+	return sim->scenario->is_probe && sim->scenario->is_probe(call->action);
+}
+
+static uint64_t key_of(const struct act_call *call)
+{
+	return hash_bytes(1, call->key.p, call->key.n);
+}
+
+static bool was_done(const struct sim *sim, uint64_t key)
+{
+	for (unsigned i = 0; i < sim->state.effects_n; i++)
+		if (sim->state.effects[i] == key)
+			return true;
+	return false;
+}
+
+static void apply(struct sim *sim, const struct act_call *call)
+{
+	if (sim->scenario->world == WORLD_UNWATCHED || is_probe(sim, call))
+		return;
+	if (sim->scenario->world == WORLD_KEYED && was_done(sim, key_of(call)))
+		return;
+	ASSERT(sim->state.effects_n < SIM_EFFECTS_MAX);
+	sim->state.effects[sim->state.effects_n++] = key_of(call);
+}
+
+bool world_allows(const struct sim *sim, const struct act_call *call, enum sim_act how)
+{
+	bool lost = how == SIM_ACT_UNKNOWN_DONE || how == SIM_ACT_UNKNOWN_NOT;
+	bool watched = sim->scenario->world != WORLD_UNWATCHED;
+
+	if (lost && !sim->state.left.lost_answers)
+		return false;
+	if (is_probe(sim, call))
+		return how == SIM_ACT_OK || how == SIM_ACT_UNKNOWN_NOT;
+	if (how == SIM_ACT_UNKNOWN_DONE && !watched)
+		return false; /* nobody could tell the two apart */
+	if (how == SIM_ACT_FAILED && sim->scenario->world == WORLD_KEYED)
+		return !was_done(sim, key_of(call));
+	return true;
+}
+
+struct answer world_end(struct sim *sim, const struct act_call *call, enum sim_act how)
+{
+	struct answer answer = {.kind = ANSWER_ACT, .outcome = ACT_OK, .output = slice_str("null")};
+
+	if (how == SIM_ACT_OK && is_probe(sim, call))
+		answer.output = slice_str(sim->state.effects_n ? "{\"outcome\":\"done\"}" : "{\"outcome\":\"not_done\"}");
+	if (how == SIM_ACT_OK || how == SIM_ACT_UNKNOWN_DONE)
+		apply(sim, call);
+	if (how == SIM_ACT_FAILED)
+		answer.outcome = ACT_FAILED;
+	if (how == SIM_ACT_UNKNOWN_DONE || how == SIM_ACT_UNKNOWN_NOT) {
+		sim->state.left.lost_answers--;
+		answer.outcome = ACT_UNKNOWN;
+	}
+	return answer;
+}
+
+void world_cut(struct sim *sim, const struct act_call *call, bool done)
+{
+	if (done)
+		apply(sim, call);
+}
+
+unsigned world_effects(const struct sim *sim)
+{
+	return sim->state.effects_n;
+}

@@ -1,0 +1,24 @@
+/*
+ * The outside world of a scenario: which calls had an effect, under which keys.
+ *
+ * A call that is under way when its answer is lost, its node is killed or its lease ends was either done or not:
+ * both are tried. With WORLD_KEYED a key that was done already is answered ok and has no second effect. A probe
+ * answers truthfully, or not at all.
+ */
+#ifndef HX_SIM_WORLD_H
+#define HX_SIM_WORLD_H
+
+#include "sim/sim.h"
+
+enum sim_act { SIM_ACT_OK, SIM_ACT_FAILED, SIM_ACT_UNKNOWN_DONE, SIM_ACT_UNKNOWN_NOT };
+
+/* Can this call end this way? */
+bool world_allows(const struct sim *sim, const struct act_call *call, enum sim_act how);
+/* Lets it end; the answer for the task. */
+struct answer world_end(struct sim *sim, const struct act_call *call, enum sim_act how);
+/* It is cut off in the middle: done (if it can be), or not. */
+void world_cut(struct sim *sim, const struct act_call *call, bool done);
+/* How many different effects there were: calls, or keys where the other side dedupes. */
+unsigned world_effects(const struct sim *sim);
+
+#endif

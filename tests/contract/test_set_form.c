@@ -1,0 +1,271 @@
+/*
+ * Random batches run in set form on PostgreSQL and in row form on SQLite must give the same verdicts, the same rows
+ * and the same tables, hashes included. The stores' clocks are not compared: leases lie a day ahead or behind, and
+ * of a claim's end only none, live or past counts.
+ *
+ * The seed is printed; HAPAX_TEST_SEED repeats a run.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "support/item.h"
+#include "support/ledger.h"
+#include "support/unit_kinds.h"
+
+#define BATCHES 500
+#define UNITS_MAX 64
+#define SUBJECTS 96
+#define FIRST_ID 1000000
+#define DAY_MS 86400000
+#define LEDGER_EVERY 20
+#define SEEN_MAX 200
+
+static struct {
+	uint64_t random;
+	struct store *store[2];
+	struct session *session[2]; /* SQLite, PostgreSQL */
+	int64_t ids[SUBJECTS];
+	struct {
+		int64_t version, fence, effort, op;
+	} known[SUBJECTS]; /* the truth, as SQLite tells it */
+	int64_t next_op;
+	size_t seen_n; /* statements with a set form, met in plain units */
+	const struct db_stmt *seen[SEEN_MAX];
+	long units, won, lost;
+} world;
+
+/* splitmix64 */
+static uint64_t draw(uint64_t below)
+{
+	uint64_t z = world.random += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return (z ^ (z >> 31)) % below;
+}
+
+static int set_up(void **state)
+{
+	const char *seed = getenv("HAPAX_TEST_SEED");
+
+	(void)state;
+	world.random = seed ? strtoull(seed, NULL, 10) : (uint64_t)clock_wall(clock_system()).ms;
+	printf("# set form: seed %llu\n", (unsigned long long)world.random);
+	for (int i = 0; i < 2; i++) {
+		world.store[i] = store_new(i ? STORE_POSTGRES : STORE_SQLITE_MEMORY);
+		world.session[i] = session_new(world.store[i], store_open_migrated(world.store[i]));
+	}
+	for (int64_t i = 0; i < SUBJECTS; i++)
+		world.ids[i] = FIRST_ID + i;
+	world.next_op = 1;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		session_free(world.session[i]);
+		store_free(world.store[i]);
+	}
+	return 0;
+}
+
+/* ---- making a batch ---- */
+
+static void shuffle(size_t order[SUBJECTS])
+{
+	for (size_t i = 0; i < SUBJECTS; i++) {
+		size_t j = draw(i + 1);
+
+		order[i] = order[j];
+		order[j] = i;
+	}
+}
+
+/* One time in five the caller is one behind, or one ahead. */
+static int64_t believed(int64_t truth)
+{
+	return draw(5) ? truth : truth - 1 + 2 * (int64_t)draw(2);
+}
+
+static void see(const struct unit *unit)
+{
+	for (unsigned line = 0; line < unit->lines_n && unit_is_plain(unit); line++) {
+		const struct db_stmt *stmt = unit->lines[line].stmt;
+		size_t i = 0;
+
+		while (i < world.seen_n && world.seen[i] != stmt)
+			i++;
+		assert_true(i < SEEN_MAX);
+		world.seen[i] = stmt;
+		world.seen_n += i == world.seen_n && stmt_has_set_form(stmt);
+	}
+}
+
+/* The same units into both sessions. Each takes one or two subjects that no other unit of the batch has. */
+static void make_batch(void)
+{
+	size_t order[SUBJECTS], taken = 0, n = 1 + draw(UNITS_MAX);
+
+	shuffle(order);
+	for (int i = 0; i < 2; i++)
+		session_reset(world.session[i]);
+	for (size_t u = 0; u < n && taken + 2 <= SUBJECTS; u++) {
+		const struct unit_kind *kind = &unit_kinds[draw(unit_kinds_n)];
+		size_t a = order[taken++], b = kind->touches_two ? order[taken++] : a;
+		struct kind_args args = {
+			.subject = world.ids[a],
+			.other = world.ids[b],
+			.stamp = {.op = world.next_op, .at = {world.next_op * 7}, .node = draw(2) ? "here" : "there"},
+			.version = believed(world.known[a].version),
+			.fence = believed(world.known[a].fence),
+			.effort = believed(world.known[a].effort),
+			.other_version = believed(world.known[b].version),
+			.lease_ms = draw(2) ? DAY_MS : -DAY_MS,
+			.rival_op = believed(world.known[a].op),
+		};
+
+		world.next_op++;
+		for (int i = 0; i < 2; i++)
+			kind->build(session_unit(world.session[i]), &args);
+		see(world.session[0]->units[u]);
+	}
+}
+
+/* ---- comparing ---- */
+
+static void write_results(const struct session *s, struct strbuf *out)
+{
+	for (size_t u = 0; u < s->n; u++) {
+		strbuf_addf(out, "unit %zu, %s: %s, line %d\n", u, s->unit[u].lines[0].stmt->name,
+			    unit_verdict_name(s->result[u].verdict), s->result[u].line);
+		ledger_write_rows(&s->unit[u], &s->result[u], out);
+	}
+}
+
+static void assert_same(const char *what, int batch, const struct strbuf text[2])
+{
+	const char *a = text[0].p, *b = text[1].p;
+	size_t line = 0;
+
+	assert_false(text[0].failed || text[1].failed);
+	if (strcmp(a, b) == 0)
+		return;
+	for (size_t i = 0; a[i] == b[i]; i++)
+		if (a[i] == '\n')
+			line = i + 1;
+	fail_msg("batch %d: %s differ.\nsqlite:   %.*s\npostgres: %.*s", batch, what, (int)strcspn(a + line, "\n"),
+		 a + line, (int)strcspn(b + line, "\n"), b + line);
+}
+
+static void compare_ledgers(int batch)
+{
+	struct strbuf text[2];
+
+	for (int i = 0; i < 2; i++) {
+		strbuf_init(&text[i], 64u << 20);
+		if (!ledger_write(world.session[i]->db, world.ids, SUBJECTS, /* with_hashes= */ true, &text[i]))
+			fail_msg("batch %d: %s", batch, text[i].p);
+	}
+	assert_same("tables", batch, text);
+	strbuf_release(&text[0]);
+	strbuf_release(&text[1]);
+}
+
+static void run_batch(int batch)
+{
+	struct strbuf text[2];
+
+	for (int i = 0; i < 2; i++) {
+		struct session *s = world.session[i];
+
+		if (session_run(s) != HX_OK)
+			fail_msg("batch %d, %s: %s", batch, s->db->driver->name, s->err.detail);
+		strbuf_init(&text[i], 16u << 20);
+		write_results(s, &text[i]);
+	}
+	for (size_t u = 0; u < world.session[0]->n; u++) {
+		world.won += world.session[0]->result[u].verdict == UNIT_WON;
+		world.lost += world.session[0]->result[u].verdict != UNIT_WON;
+	}
+	world.units += (long)world.session[0]->n;
+	assert_same("results", batch, text);
+	strbuf_release(&text[0]);
+	strbuf_release(&text[1]);
+}
+
+static const struct db_stmt stmt_known = {
+	.name = "test_known",
+	.sql = "SELECT version, fence, effort, op FROM subject WHERE id = ?1",
+	.in = "i",
+	.out = "iiii",
+};
+
+static void learn(void)
+{
+	struct session *s = world.session[0];
+
+	session_reset(s);
+	for (size_t i = 0; i < SUBJECTS; i++)
+		UNIT_ADD(session_unit(s), UNIT_ANY, &stmt_known, db_int(world.ids[i]));
+	assert_int_equal(session_run(s), HX_OK);
+	for (size_t i = 0; i < SUBJECTS; i++) {
+		const struct db_rows *rows = &s->result[i].rows[0];
+
+		if (rows->n == 0)
+			continue;
+		world.known[i].version = db_cell(rows, 0, 0)->i;
+		world.known[i].fence = db_cell(rows, 0, 1)->i;
+		world.known[i].effort = db_cell(rows, 0, 2)->i;
+		world.known[i].op = db_cell(rows, 0, 3)->i;
+	}
+}
+
+static void random_batches_are_equal_on_both_stores(void **state)
+{
+	(void)state;
+	for (int batch = 1; batch <= BATCHES; batch++) {
+		make_batch();
+		run_batch(batch);
+		if (batch % LEDGER_EVERY == 0)
+			compare_ledgers(batch);
+		learn();
+	}
+	assert_true(world.won > world.units / 10 && world.lost > world.units / 10); /* or nothing was tried */
+	printf("# set form: %d batches, %ld units equal (%ld won, %ld lost)\n", BATCHES, world.units, world.won,
+	       world.lost);
+}
+
+static const struct db_stmt stmt_sets = {
+	.name = "test_sets",
+	.sql = "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE ?1",
+	.in = "t",
+	.out = "i",
+};
+
+static void the_set_form_was_used(void **state)
+{
+	struct session *s = world.session[1];
+
+	(void)state;
+	session_reset(s);
+	UNIT_ADD(session_unit(s), UNIT_ANY, &stmt_sets, db_str("subject\\_%\\_set%"));
+	assert_int_equal(session_run(s), HX_OK);
+	assert_true(world.seen_n >= 10);
+	assert_int_equal(db_cell(&s->result[0].rows[0], 0, 0)->i, world.seen_n);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_batches_are_equal_on_both_stores),
+		cmocka_unit_test(the_set_form_was_used),
+	};
+
+	return cmocka_run_group_tests_name("set form", tests, set_up, tear_down);
+}

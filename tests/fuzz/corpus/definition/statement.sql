@@ -1,0 +1,1 @@
+SELECT :id, ':id', "a:b", a::int /* :x /* y */ */ , E'\'' , $t$ ? $t$, :input.a.b; -- end

@@ -1,0 +1,218 @@
+/*
+ * Any bytes as a definition, as a configuration, as the SQL of an action, as an address. Beside not crashing:
+ *
+ *   - there is a workflow exactly if there is no error, and every finding can be printed on one clean line;
+ *   - the counts of the findings are those of the list, as long as it is not full;
+ *   - an accepted workflow keeps the rules, looked at again in the slowest and plainest way;
+ *   - every lookup finds what is in the arrays, and a second parse of the kept text gives the same workflow;
+ *   - with any smaller ceiling of memory there is an error and no workflow, or the same workflow.
+ */
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/utf8.h"
+#include "model/config.h"
+#include "model/lookup.h"
+#include "model/sql_text.h"
+#include "model/url.h"
+
+#define AMPLE_BYTES (512u << 20)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void assert_clean_text(struct slice text)
+{
+	ASSERT(text.n > 0 && utf8_valid_bytes(text) == text.n);
+	for (size_t i = 0; i < text.n; i++)
+		ASSERT((unsigned char)text.p[i] >= 0x20 && text.p[i] != 0x7f);
+}
+
+static void try_findings(const struct findings *findings)
+{
+	size_t errors = 0, warnings = 0;
+	struct strbuf line;
+
+	strbuf_init(&line, 1u << 20);
+	for (const struct finding *f = findings->first; f; f = f->next) {
+		strbuf_reset(&line);
+		finding_print(f, &line);
+		ASSERT(!line.failed);
+		assert_clean_text(strbuf_slice(&line));
+		strbuf_reset(&line);
+		finding_print_json(f, &line);
+		ASSERT(!line.failed && utf8_valid_bytes(strbuf_slice(&line)) == line.n);
+		errors += f->severity == FINDING_ERROR;
+		warnings += f->severity == FINDING_WARNING;
+		ASSERT(f->next || findings->last == &f->next);
+	}
+	if (!findings->overflow.text)
+		ASSERT(errors == findings->errors && warnings == findings->warnings);
+	strbuf_release(&line);
+}
+
+/* ---- the rules once more, by comparing everything with everything ---- */
+
+static bool same(const char *a, const char *b)
+{
+	return a && b && strcmp(a, b) == 0;
+}
+
+static bool in_status_types(const struct workflow *w, const char *status)
+{
+	for (size_t i = 0; i < w->statuses_n; i++)
+		if (same(w->statuses[i], status))
+			return true;
+	return false;
+}
+
+static void assert_claim_is_alone(const struct workflow *w, const struct step_view *claim)
+{
+	ASSERT(!same(claim->claim_into, w->initial_status));
+	for (size_t i = 0; i < w->steps_n; i++) {
+		ASSERT(!same(claim->claim_into, w->steps[i].status));
+		for (size_t v = 0; v <= w->requesters_n; v++) {
+			const struct step_view *view = &w->steps[i].views[v];
+
+			ASSERT(!same(claim->claim_into, view->successful_state));
+			if (same(claim->claim_into, view->claim_into))
+				ASSERT(same(claim->revert_to, view->revert_to));
+		}
+	}
+}
+
+static void try_view(const struct workflow *w, const struct step_view *view)
+{
+	ASSERT(!view->allowed || in_status_types(w, view->successful_state));
+	ASSERT((view->claim_into != NULL) == (view->revert_to != NULL) && (view->claim_into != NULL) == (view->claim_line > 0));
+	ASSERT(view->after_effects_n <= STEP_AFTER_EFFECTS_MAX);
+	if (view->claim_into) {
+		ASSERT(in_status_types(w, view->claim_into) && in_status_types(w, view->revert_to));
+		ASSERT(!same(view->claim_into, view->revert_to));
+		ASSERT(same(workflow_revert_of(w, slice_str(view->claim_into)), view->revert_to));
+		assert_claim_is_alone(w, view);
+	}
+	if (view->allowed) {
+		ASSERT(view->on_unknown != UNKNOWN_REVERT || view->claim_into);
+		ASSERT(view->on_unknown != UNKNOWN_PROBE || (view->action && view->action->probe));
+	}
+}
+
+static void try_action(const struct action *a)
+{
+	ASSERT((a->kind == ACTION_SQL) == (a->effect == EFFECT_TRANSACTIONAL));
+	ASSERT((a->kind == ACTION_HTTP) == (a->url != NULL) && (a->kind == ACTION_EXEC) == (a->argv != NULL));
+	ASSERT((a->kind == ACTION_SQL) == (a->statements_n > 0) && (a->kind == ACTION_NATIVE) == (a->function != NULL));
+	ASSERT((a->kind == ACTION_WORKER) == (a->queue != NULL) && a->timeout_ms > 0 && a->probe != a);
+	for (size_t i = 0; i < a->statements_n; i++)
+		ASSERT(a->statements[i].name && a->statements[i].sql && a->statements[i].params_n <= ACTION_PARAMS_MAX);
+}
+
+static void try_workflow(const struct workflow *w, struct findings *findings)
+{
+	struct config config;
+
+	ASSERT(w->name && w->module && w->file && in_status_types(w, w->initial_status));
+	for (size_t i = 0; i < w->statuses_n; i++)
+		ASSERT(workflow_has_status(w, slice_str(w->statuses[i])));
+	for (size_t i = 0; i < w->actions_n; i++)
+		try_action(&w->actions[i]);
+	for (size_t i = 0; i < w->steps_n; i++) {
+		const struct step *step = &w->steps[i];
+
+		ASSERT(workflow_step(w, slice_str(step->step_key), slice_str(step->status)) == step);
+		ASSERT(workflow_has_step(w, slice_str(step->step_key)));
+		for (size_t v = 0; v <= w->requesters_n; v++)
+			try_view(w, &step->views[v]);
+		for (size_t v = 0; v < w->requesters_n; v++)
+			ASSERT(workflow_view(w, step, slice_str(w->requesters[v])) == &step->views[v]);
+	}
+	config_init(&config);
+	coverage_check(&w, 1, &config, findings);
+	workflows_check((const struct workflow *const[]){w, w}, 2, findings);
+	try_findings(findings);
+}
+
+/* ---- the texts ---- */
+
+static bool parse(struct slice text, size_t room, const struct workflow **ret, struct arena *a, struct findings *findings)
+{
+	arena_init(a, room);
+	findings_init(findings, a);
+	workflow_parse("a\x1b.json", text, a, findings, ret);
+	ASSERT((*ret != NULL) == (findings->errors == 0));
+	return *ret;
+}
+
+static void try_definition(struct slice text)
+{
+	const struct workflow *w = NULL, *again = NULL;
+	struct findings findings, more;
+	struct arena a, b;
+	bool accepted = parse(text, AMPLE_BYTES, &w, &a, &findings);
+
+	try_findings(&findings);
+	if (accepted) {
+		ASSERT(parse(w->text, AMPLE_BYTES, &again, &b, &more));
+		ASSERT(again->steps_n == w->steps_n && again->statuses_n == w->statuses_n &&
+		       again->requesters_n == w->requesters_n && more.warnings == findings.warnings);
+		arena_release(&b);
+		try_workflow(w, &findings);
+	}
+	if (parse(text, hash_bytes(3, text.p, text.n) % (16 * text.n + 4096), &again, &b, &more))
+		ASSERT(accepted);
+	try_findings(&more);
+	arena_release(&b);
+	arena_release(&a);
+}
+
+static void try_config(struct slice text)
+{
+	struct findings findings;
+	struct config config;
+	struct arena a;
+
+	arena_init(&a, AMPLE_BYTES);
+	findings_init(&findings, &a);
+	config_parse("c.json", text, &a, &findings, &config);
+	try_findings(&findings);
+	ASSERT(config.lease_ms > 0 && config.max_body_bytes > 0 && config.entry_lock_store && config.file);
+	for (size_t i = 0; i < config.modules_n; i++)
+		ASSERT(config_module(&config, slice_str(config.modules[i].name)));
+	arena_release(&a);
+}
+
+static void try_parts(struct slice text)
+{
+	struct action_statement statement = {0};
+	struct hx_error err = {0};
+	struct arena a;
+
+	arena_init(&a, AMPLE_BYTES);
+
+	enum hx_code code = sql_text_parse(text, &a, &err, &statement);
+
+	ASSERT((code == HX_OK) == (statement.sql != NULL));
+	if (code == HX_OK) {
+		/* What came out has no parameters of ours any more: only ?N, which nobody may write. */
+		struct action_statement second = {0};
+		enum hx_code again = sql_text_parse(slice_str(statement.sql), &a, &err, &second);
+
+		ASSERT(statement.params_n > 0 || again == HX_OK);
+		ASSERT(second.params_n == 0);
+	} else {
+		assert_clean_text(slice_str(err.detail));
+	}
+	if (url_check(text, &err) != HX_OK)
+		assert_clean_text(slice_str(err.detail));
+	arena_release(&a);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct slice text = slice_of(data, size);
+
+	try_definition(text);
+	try_config(text);
+	try_parts(text);
+	return 0;
+}

@@ -1,0 +1,254 @@
+/*
+ * The entity step, explored: two callers of one claimed step and a janitor, with each on_unknown, in worlds where
+ * effects are counted.
+ *
+ *   on_unknown   world              what must hold besides the invariants of the rows
+ *   revert       keyed service      one effect: after an unknown outcome the key is still the same
+ *   retry        keyed service      one effect
+ *   probe        plain service      one effect: what was done is found out, not done again
+ *   hold         plain service      one effect: what is not known stays parked
+ *   (no claim)   keyed service      one effect, although nobody serialises the callers
+ *
+ * And in all of them: after-effects exist exactly when their transition does.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "flow/entity_step.h"
+#include "flow/janitor.h"
+#include "sim/explore.h"
+#include "sim/invariant.h"
+#include "sim/world.h"
+
+#define STATES_MAX 20000000
+#define WORDS_MAX (4u << 20)
+
+static const char definition[] =
+	"{\"workflow\":\"billing\",\"kind\":\"entity\",\"status_types\":[\"approved\",\"closing\",\"closed\"],"
+	"\"initial_status\":\"approved\",\"actions\":{"
+	"\"Close\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/close\",\"effect\":\"%s\"%s},"
+	"\"Ask\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/ask\",\"effect\":\"idempotent\"},"
+	"\"Mail\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/mail\",\"effect\":\"keyed\"}},"
+	"\"steps\":[{\"step_id\":20,\"step_key\":\"close\",\"status\":\"approved\",\"successful_state\":\"closed\","
+	"\"action\":\"Close\",\"success_after_effect\":[\"Mail\"]%s}]}";
+
+/* One world per test: definitions live as long as the program. */
+static struct {
+	struct arena arena;
+	const struct entity_machine *machine;
+	struct step_request rq;
+	struct janitor_rule rule;
+	struct janitor_rules rules;
+	unsigned effects_max;
+} fixture;
+
+static void parse(const char *effect, const char *probe, const char *step)
+{
+	struct findings findings;
+	const struct workflow *workflow;
+	char text[2000];
+
+	arena_release(&fixture.arena);
+	memset(&fixture, 0, sizeof fixture);
+	arena_init(&fixture.arena, 16u << 20);
+	findings_init(&findings, &fixture.arena);
+	snprintf(text, sizeof text, definition, effect, probe, step);
+	workflow_parse("billing.json", arena_copy(&fixture.arena, slice_str(text)), &fixture.arena, &findings, &workflow);
+	for (const struct finding *f = findings.first; f; f = f->next)
+		printf("%s: %s\n", f->rule, f->text);
+	assert_non_null(workflow);
+	fixture.machine = entity_machine_new(workflow, &fixture.arena);
+	fixture.rq = (struct step_request){
+		.mode = STEP_FIRE,
+		.ref = {slice_str("default"), fixture.machine, slice_str("e1")},
+		.step_key = slice_str("close"),
+		.requester = slice_str("default"),
+		.input = json_trust(slice_str("null")),
+		.lease_ms = 60000,
+	};
+	fixture.rule = (struct janitor_rule){
+		.kind = fixture.machine->kind,
+		.claim_into = "closing",
+		.revert_to = "approved",
+		.machine = fixture.machine,
+	};
+	fixture.rules = (struct janitor_rules){1, &fixture.rule};
+	fixture.effects_max = 1;
+}
+
+/* ---- the cast ---- */
+
+static void init_step(union sim_task *task, const void *plan, struct arena *texts)
+{
+	(void)plan;
+	entity_step_init((struct entity_step *)task, &fixture.rq, texts);
+}
+
+static void init_janitor(union sim_task *task, const void *plan, struct arena *texts)
+{
+	(void)plan, (void)texts;
+	janitor_init((struct janitor *)task, &fixture.rules, /* budget= */ 8, (struct wall_time){0});
+}
+
+/* What a janitor starts for a claim whose step wants a probe. It finds nothing to do unless the time is over. */
+static void init_recovery(union sim_task *task, const void *plan, struct arena *texts)
+{
+	static struct step_request rq;
+
+	(void)plan;
+	rq = (struct step_request){
+		.mode = STEP_RECOVER, .ref = {.machine = fixture.machine}, .subject = 1, .lease_ms = 60000};
+	entity_step_init((struct entity_step *)task, &rq, texts);
+}
+
+static bool is_probe(const void *action)
+{
+	return strcmp(((const struct action *)action)->name, "Ask") == 0;
+}
+
+/* The subject is made by the simulator; here is what makes it an entity. */
+static const struct db_stmt stmt_entity = {
+	.name = "sim_entity",
+	.sql = "INSERT INTO entity (subject, workspace, workflow, name, data)"
+	       " SELECT id, 'default', 'billing', 'e' || id, '{}' FROM subject",
+	.in = "",
+	.out = "",
+};
+
+static const struct db_stmt stmt_count = {
+	.name = "sim_after_effects",
+	.sql = "SELECT (SELECT count(*) FROM job), (SELECT count(*) FROM history WHERE to_status = 'closed'),"
+	       " (SELECT count(*) FROM job WHERE (due_at IS NULL) <> ((SELECT status FROM subject WHERE id = job.subject)"
+	       " NOT IN ('AVAILABLE', 'RETRYING')))",
+	.in = "",
+	.out = "iii",
+};
+
+static void setup(struct sim *sim)
+{
+	struct unit unit;
+
+	unit_init(&unit, 0);
+	unit_add(&unit, UNIT_ANY, &stmt_entity, 0, NULL);
+	(void)sim_run_unit(sim, &unit);
+}
+
+static void check(struct sim *sim)
+{
+	struct unit unit;
+
+	unit_init(&unit, 0);
+	unit_add(&unit, UNIT_ANY, &stmt_count, 0, NULL);
+
+	struct unit_result result = sim_run_unit(sim, &unit);
+
+	if (result.verdict == UNIT_WON && db_cell(&result.rows[0], 0, 0)->i != db_cell(&result.rows[0], 0, 1)->i)
+		sim_violate(sim, "E1: there are %lld after-effects of %lld transitions",
+			    (long long)db_cell(&result.rows[0], 0, 0)->i, (long long)db_cell(&result.rows[0], 0, 1)->i);
+	if (result.verdict == UNIT_WON && db_cell(&result.rows[0], 0, 2)->i)
+		sim_violate(sim, "J1: a job is due that cannot be claimed, or the reverse");
+	if (fixture.effects_max && world_effects(sim) > fixture.effects_max)
+		sim_violate(sim, "E2: the action took effect %u times", world_effects(sim));
+}
+
+static void explore(const char *name, enum sim_world world, bool recovery, struct sim_bounds bounds)
+{
+	struct sim_scenario scenario = {
+		.name = name,
+		.subjects_n = 1,
+		.kind = fixture.machine->kind,
+		.initial = "approved",
+		.claim_status = "closing",
+		.revert_status = "approved",
+		.nodes_n = 3,
+		.cast_n = 3,
+		.cast = {{"caller-1", 0, false, init_step, NULL},
+			 {"caller-2", 1, false, init_step, NULL},
+			 {recovery ? "recovery" : "janitor", 2, true, recovery ? init_recovery : init_janitor, NULL}},
+		.bounds = bounds,
+		.world = world,
+		.setup = setup,
+		.check = check,
+		.is_probe = is_probe,
+	};
+	struct explore_report r;
+	struct strbuf words;
+
+	strbuf_init(&words, WORDS_MAX);
+	if (!explore_all(&scenario, STATES_MAX, &r, &words)) {
+		fprintf(stderr, "%s", words.p);
+		strbuf_release(&words);
+		fail();
+	}
+	printf("# %s; at most %u lapses, %u crash anywhere, %u lost answers, %u failed commit: "
+	       "%llu states, %llu edges, %llu crash points, at least %.3g schedules of up to %u steps, all invariants hold\n",
+	       name, bounds.lapses, bounds.crashes, bounds.lost_answers, bounds.failures, (unsigned long long)r.states,
+	       (unsigned long long)r.edges, (unsigned long long)r.crash_points, r.schedules, r.longest);
+	assert_true(r.states > 100 && r.crash_points > 100 && r.quiet > 0);
+	strbuf_release(&words);
+}
+
+static const struct sim_bounds usual = {.lapses = 2, .crashes = 1, .lost_answers = 1, .failures = 1};
+#define CLAIM ",\"claim_state\":[\"closing\",\"approved\"]"
+
+static void exhaustive_revert_keyed(void **state)
+{
+	(void)state;
+	parse("keyed", "", CLAIM ",\"on_unknown\":\"revert\"");
+	explore("on_unknown revert, keyed service", WORLD_KEYED, false, usual);
+}
+
+static void exhaustive_retry_keyed(void **state)
+{
+	(void)state;
+	parse("keyed", "", CLAIM ",\"on_unknown\":\"retry\"");
+	explore("on_unknown retry, keyed service", WORLD_KEYED, false, usual);
+}
+
+static void exhaustive_probe_plain(void **state)
+{
+	(void)state;
+	parse("claimed", ",\"probe\":\"Ask\"", CLAIM ",\"on_unknown\":\"probe\"");
+	explore("on_unknown probe, plain service", WORLD_PLAIN, true, usual);
+}
+
+static void exhaustive_hold_plain(void **state)
+{
+	(void)state;
+	parse("claimed", "", CLAIM ",\"on_unknown\":\"hold\"");
+	explore("on_unknown hold, plain service", WORLD_PLAIN, false, usual);
+}
+
+static void exhaustive_no_claim_keyed(void **state)
+{
+	(void)state;
+	parse("keyed", "", "");
+	explore("no claim, keyed service", WORLD_KEYED, false, usual);
+}
+
+/* Paused holders that go on after their time: effects cannot be counted there, the rows must still be right. */
+static void exhaustive_revert_paused(void **state)
+{
+	(void)state;
+	parse("claimed", "", CLAIM);
+	fixture.effects_max = 0;
+	explore("on_unknown revert, holders that are paused past their lease", WORLD_UNWATCHED, false, usual);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(exhaustive_no_claim_keyed), cmocka_unit_test(exhaustive_revert_keyed),
+		cmocka_unit_test(exhaustive_retry_keyed),    cmocka_unit_test(exhaustive_probe_plain),
+		cmocka_unit_test(exhaustive_hold_plain),     cmocka_unit_test(exhaustive_revert_paused),
+	};
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

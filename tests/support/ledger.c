@@ -1,0 +1,159 @@
+/* See ledger.h. */
+#include "support/ledger.h"
+
+#include "base/hash.h"
+#include "flow/subject.h"
+
+#define ARENA_BYTES_MAX (64u << 20)
+#define UNITS_MAX 64
+
+/* Not the engine's own reads: these take in all columns. */
+static const struct db_stmt stmt_subject = {
+	.name = "ledger_subject",
+	.sql = "SELECT {ord}kind, status, version, fence, op, coalesce(owner, '-'), seq, updated_at, head, effort,"
+	       " CASE WHEN until IS NULL THEN 'none' WHEN until > hx_now_ms() THEN 'live' ELSE 'past' END"
+	       " FROM subject{join} WHERE id = ?1",
+	.in = "i",
+	.out = "itiiitiibit",
+};
+
+static void write_hash(struct slice bytes, struct strbuf *out)
+{
+	strbuf_add_char(out, ' ');
+	for (size_t i = 0; i < bytes.n; i++)
+		strbuf_addf(out, "%02x", (unsigned char)bytes.p[i]);
+}
+
+static void write_cell(const struct db_value *v, struct strbuf *out)
+{
+	switch (v->type) {
+	case DB_NULL:
+		strbuf_add_str(out, " null");
+		break;
+	case DB_INT:
+		strbuf_addf(out, " %lld", (long long)v->i);
+		break;
+	case DB_TEXT:
+		strbuf_addf(out, " '%.*s'", SLICE_ARGS(v->s));
+		break;
+	case DB_BLOB:
+		write_hash(v->s, out);
+		break;
+	}
+}
+
+/* One subject's rows out of a unit of two lines: its row, its history. */
+static bool write_subject(int64_t id, size_t place, const struct unit_result *result, bool with_hashes,
+			  struct strbuf *out)
+{
+	const struct db_rows *subject = &result->rows[0], *history = &result->rows[1];
+	uint8_t head[SHA256_BYTES];
+	size_t head_n = 0;
+
+	if (subject->n == 0)
+		strbuf_addf(out, "subject %zu: absent\n", place);
+	for (size_t row = 0; row < subject->n; row++) {
+		strbuf_addf(out, "subject %zu:", place);
+		for (size_t c = 0; c < subject->columns; c++)
+			if (with_hashes || (c != 7 && c != 8))
+				write_cell(db_cell(subject, row, c), out);
+		strbuf_add_char(out, '\n');
+	}
+	for (size_t row = 0; row < history->n; row++) {
+		const struct db_value *c = db_cell(history, row, 0);
+		struct history_row link = {id, c[0].i, c[1].s, c[2].s, c[3].i, c[4].i, c[5].i, c[7].i, c[6].s};
+		struct strbuf text;
+
+		strbuf_addf(out, "  history %zu:", place);
+		for (size_t i = 0; i < history->columns; i++)
+			if (with_hashes || i < 7)
+				write_cell(&c[i], out);
+		strbuf_add_char(out, '\n');
+		strbuf_init(&text, 4096);
+		history_link_text(&link, &text);
+		sha256_pair(slice_of(head, head_n), strbuf_slice(&text), head);
+		head_n = sizeof head;
+		strbuf_release(&text);
+		if (link.seq != (int64_t)row + 1 || !slice_eq(c[8].s, slice_of(head, head_n))) {
+			strbuf_addf(out, "the chain of subject %zu breaks here\n", place);
+			return false;
+		}
+	}
+	if (history->n == LEDGER_HISTORY_MAX || (subject->n == 0) != (history->n == 0) ||
+	    (subject->n && !slice_eq(db_cell(subject, 0, 8)->s, slice_of(head, head_n)))) {
+		strbuf_addf(out, "the head of subject %zu is not that of its history\n", place);
+		return false;
+	}
+	return true;
+}
+
+static bool write_some(struct db *db, const int64_t ids[], size_t first, size_t n, bool with_hashes,
+		       struct arena *arena, struct strbuf *out)
+{
+	struct unit *units[UNITS_MAX];
+	struct unit_result *results = arena_zalloc(arena, n * sizeof *results);
+	struct hx_error err = {0};
+	enum hx_code code = db->driver->begin(db, &err);
+	bool sound = true;
+
+	for (size_t i = 0; i < n; i++) {
+		units[i] = arena_alloc(arena, sizeof *units[i]);
+		unit_init(units[i], /* op= */ 0);
+		UNIT_ADD(units[i], UNIT_ANY, &stmt_subject, db_int(ids[i]));
+		subject_read_history(units[i], ids[i], /* after= */ 0, LEDGER_HISTORY_MAX);
+	}
+	if (!code)
+		code = db->driver->execute(db, units, n, results, arena, &err);
+	if (!code)
+		code = db->driver->commit(db, &err);
+	if (code) {
+		strbuf_addf(out, "%s: %s\n", hx_code_name(code), err.detail);
+		return false;
+	}
+	for (size_t i = 0; i < n; i++)
+		sound &= write_subject(ids[i], first + i, &results[i], with_hashes, out);
+	return sound;
+}
+
+bool ledger_write(struct db *db, const int64_t ids[], size_t n, bool with_hashes, struct strbuf *out)
+{
+	struct arena arena;
+	bool sound = true;
+
+	arena_init(&arena, ARENA_BYTES_MAX);
+	for (size_t first = 0; first < n; first += UNITS_MAX) {
+		size_t some = n - first < UNITS_MAX ? n - first : UNITS_MAX;
+
+		sound &= write_some(db, ids + first, first, some, with_hashes, &arena, out);
+		arena_reset(&arena);
+	}
+	arena_release(&arena);
+	return sound;
+}
+
+static bool write_name(const struct unit *unit, const struct db_value *v, struct strbuf *out)
+{
+	for (unsigned i = 0; v->type == DB_INT && i < unit->subjects_n; i++) {
+		if (v->i == unit->subjects[i]) {
+			strbuf_addf(out, " #%u", i);
+			return true;
+		}
+	}
+	return false;
+}
+
+void ledger_write_rows(const struct unit *unit, const struct unit_result *result, struct strbuf *out)
+{
+	for (unsigned line = 0; line < unit->lines_n; line++) {
+		const struct db_rows *rows = &result->rows[line];
+		bool is_read = strcmp(unit->lines[line].stmt->name, "subject_read") == 0;
+
+		for (size_t row = 0; row < rows->n; row++) {
+			strbuf_addf(out, "  line %u:", line);
+			for (size_t c = 0; c < rows->columns; c++)
+				if ((!is_read || c != 3) && !write_name(unit, db_cell(rows, row, c), out))
+					write_cell(db_cell(rows, row, c), out);
+			strbuf_add_char(out, '\n');
+		}
+	}
+}

@@ -1,0 +1,50 @@
+/*
+ * Every kind of unit that the engine writes, and the states in which a subject can meet it: the one list that
+ * test_pairs (every pair interleaved on PostgreSQL) and test_set_form (random batches on both stores) walk.
+ *
+ * A new kind joins with one entry in unit_kinds[]. It is built for a subject from what its caller believes; a
+ * belief may be right or out of date. A unit that writes must carry args->stamp.op, so that outcomes differ.
+ */
+#ifndef HX_TESTS_SUPPORT_UNIT_KINDS_H
+#define HX_TESTS_SUPPORT_UNIT_KINDS_H
+
+#include "flow/subject.h"
+
+struct kind_args {
+	int64_t subject;
+	int64_t other; /* a second subject, for units that touch two */
+	struct stamp stamp;
+	int64_t version, fence, effort; /* what the caller believes of `subject` */
+	int64_t other_version;
+	int64_t lease_ms;
+	int64_t rival_op; /* of the unit that it meets: what a look_up asks for */
+};
+
+struct unit_kind {
+	const char *name;
+	void (*build)(struct unit *unit, const struct kind_args *args);
+	bool touches_two;
+};
+
+extern const struct unit_kind unit_kinds[];
+extern const size_t unit_kinds_n;
+
+/* How a subject stands before the units meet. */
+enum fixture {
+	FIXTURE_ABSENT,
+	FIXTURE_OPEN,
+	FIXTURE_CLAIMED,    /* and live */
+	FIXTURE_PAST,       /* claimed, and past its time */
+	FIXTURE_TAKEN_OVER, /* claimed by a second holder: whoever believes the fence before is stale */
+	FIXTURE_COUNT
+};
+
+const char *fixture_name(enum fixture fixture);
+/* The truth about a subject in this fixture. */
+int64_t fixture_version(enum fixture fixture);
+int64_t fixture_fence(enum fixture fixture);
+int64_t fixture_effort(enum fixture fixture);
+/* Adds the step-th unit that leads there; false when there is no such step. Each is a batch of its own. */
+bool fixture_step(enum fixture fixture, unsigned step, int64_t subject, struct unit *unit);
+
+#endif

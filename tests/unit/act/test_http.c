@@ -1,0 +1,478 @@
+/* The http kind against a real service: every outcome class, and what the service gets to see. */
+#include "act/http.h"
+
+#include "unit/act/upstream.h"
+
+#define OK_JSON "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n{\"a\":1}"
+#define REPLY(status, body) "HTTP/1.1 " status "\r\nContent-Length: #\r\n\r\n" body
+
+static const struct {
+	struct page page;
+	bool unknown_on_5xx;
+	enum act_outcome outcome;
+	const char *part;
+} classes[] = {
+	{{"/json", PAGE_REPLY, OK_JSON}, false, ACT_OK, "{\"a\":1}"},
+	{{"/spaces", PAGE_REPLY, REPLY("200 OK", " [1] \n")}, false, ACT_OK, "[1]"},
+	{{"/number", PAGE_REPLY, REPLY("200 OK", "9007199254740993")}, false, ACT_OK, "9007199254740993"},
+	{{"/created", PAGE_REPLY, REPLY("201 Created", "{}")}, false, ACT_OK, "{}"},
+	{{"/empty", PAGE_REPLY, REPLY("200 OK", "")}, false, ACT_OK, "null"},
+	{{"/none", PAGE_REPLY, "HTTP/1.1 204 No Content\r\n\r\n"}, false, ACT_OK, "null"},
+	{{"/blank", PAGE_REPLY, REPLY("200 OK", " \r\n")}, false, ACT_OK, "null"},
+	{{"/chunked", PAGE_REPLY, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"},
+	 false,
+	 ACT_OK,
+	 "{}"},
+	{{"/until-close", PAGE_REPLY_CLOSE, "HTTP/1.0 200 OK\r\n\r\n{\"b\":2}"}, false, ACT_OK, "{\"b\":2}"},
+	{{"/continue", PAGE_REPLY, "HTTP/1.1 100 Continue\r\n\r\n" OK_JSON}, false, ACT_OK, "{\"a\":1}"},
+	{{"/invalid", PAGE_REPLY, REPLY("200 OK", "{\"is_invalid\":true,\"why\":\"dup\"}")},
+	 false,
+	 ACT_INVALID,
+	 "{\"is_invalid\":true,\"why\":\"dup\"}"},
+	{{"/valid", PAGE_REPLY, REPLY("200 OK", "{\"is_invalid\":false} ")}, false, ACT_OK, "false"},
+	{{"/valid-text", PAGE_REPLY, REPLY("200 OK", "{\"is_invalid\":\"true\"}")}, false, ACT_OK, "true"},
+	{{"/valid-deep", PAGE_REPLY, REPLY("200 OK", "{\"x\":{\"is_invalid\":true}}")}, false, ACT_OK, "x"},
+	{{"/422", PAGE_REPLY, REPLY("422 No", "{\"why\":\"no\"}")}, false, ACT_INVALID, "{\"why\":\"no\"}"},
+	{{"/422-text", PAGE_REPLY, REPLY("422 No", "\"too\" big")},
+	 false,
+	 ACT_INVALID,
+	 "{\"is_invalid\":true,\"message\":\"\\\"too\\\" big\"}"},
+	{{"/422-empty", PAGE_REPLY, REPLY("422 No", "")}, false, ACT_INVALID, "{\"is_invalid\":true}"},
+	{{"/400-invalid", PAGE_REPLY, REPLY("400 Bad", "{\"is_invalid\":true }")}, false, ACT_INVALID, "true"},
+	{{"/400", PAGE_REPLY, REPLY("400 Bad", "what")}, false, ACT_FAILED_FOR_GOOD, "HTTP 400: what"},
+	{{"/401", PAGE_REPLY, "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n"},
+	 false,
+	 ACT_FAILED_FOR_GOOD,
+	 "HTTP 401"},
+	{{"/404", PAGE_REPLY, REPLY("404 Not Found", "")}, false, ACT_FAILED_FOR_GOOD, "HTTP 404"},
+	{{"/409", PAGE_REPLY, REPLY("409 Conflict", "")}, false, ACT_FAILED_FOR_GOOD, "HTTP 409"},
+	{{"/417", PAGE_REPLY, REPLY("417 Expectation Failed", "")}, false, ACT_FAILED_FOR_GOOD, "HTTP 417"},
+	{{"/429", PAGE_REPLY, REPLY("429 Slow", "")}, true, ACT_FAILED_FOR_GOOD, "HTTP 429"},
+	{{"/500", PAGE_REPLY, REPLY("500 Oops", "a\x1b[1mb")}, false, ACT_FAILED, "HTTP 500: a\\u001b[1mb"},
+	{{"/500-invalid", PAGE_REPLY, REPLY("500 Oops", "{\"is_invalid\":true }")}, false, ACT_FAILED, "500"},
+	{{"/503", PAGE_REPLY, REPLY("503 Busy", "")}, false, ACT_FAILED, "HTTP 503"},
+	{{"/500-unknown", PAGE_REPLY, REPLY("500 Oops", "")}, true, ACT_UNKNOWN, "HTTP 500"},
+	{{"/301", PAGE_REPLY, "HTTP/1.1 301 There\r\nLocation: /json\r\nContent-Length: 0\r\n\r\n"},
+	 false,
+	 ACT_FAILED_FOR_GOOD,
+	 "redirects are not followed"},
+	{{"/307", PAGE_REPLY, "HTTP/1.1 307 There\r\nLocation: /json\r\nContent-Length: 0\r\n\r\n"},
+	 false,
+	 ACT_FAILED_FOR_GOOD,
+	 "redirects are not followed"},
+	{{"/304", PAGE_REPLY, "HTTP/1.1 304 Same\r\n\r\n"}, false, ACT_FAILED_FOR_GOOD, "HTTP 304"},
+	/* broken */
+	{{"/text", PAGE_REPLY, REPLY("200 OK", "hello")}, false, ACT_UNKNOWN, "not JSON"},
+	{{"/half-json", PAGE_REPLY, REPLY("200 OK", "{\"a\"")}, false, ACT_UNKNOWN, "not JSON"},
+	{{"/close", PAGE_CLOSE, NULL}, false, ACT_UNKNOWN, "no whole reply"},
+	{{"/reset", PAGE_RESET, NULL}, false, ACT_UNKNOWN, "no whole reply"},
+	{{"/short", PAGE_REPLY_CLOSE, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"a\":1}"},
+	 false,
+	 ACT_UNKNOWN,
+	 "no whole reply"},
+	{{"/short-404", PAGE_REPLY_CLOSE, "HTTP/1.1 404 No\r\nContent-Length: 100\r\n\r\nx"},
+	 false,
+	 ACT_UNKNOWN,
+	 "no whole reply"},
+	{{"/short-500", PAGE_REPLY_CLOSE, "HTTP/1.1 500 No\r\nContent-Length: 100\r\n\r\nx"},
+	 false,
+	 ACT_UNKNOWN,
+	 "no whole reply"},
+	{{"/short-chunk", PAGE_REPLY_CLOSE, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"},
+	 false,
+	 ACT_UNKNOWN,
+	 "no whole reply"},
+	{{"/bad-chunk", PAGE_REPLY_CLOSE, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n"},
+	 false,
+	 ACT_UNKNOWN,
+	 "no whole reply"},
+	{{"/head-only", PAGE_REPLY_CLOSE, "HTTP/1.1 200 OK\r\nContent-Le"}, false, ACT_UNKNOWN, ""},
+	{{"/status-only", PAGE_REPLY_CLOSE, "HTTP/1.1 200"}, false, ACT_UNKNOWN, ""},
+	{{"/garbage", PAGE_REPLY_CLOSE, "\x16\x03\x01 what is this\r\n\r\n"}, false, ACT_UNKNOWN, "no whole reply"},
+	{{"/http09", PAGE_REPLY_CLOSE, "{\"a\":1}"}, false, ACT_UNKNOWN, "no whole reply"},
+	{{"/bad-length", PAGE_REPLY_CLOSE, "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n{}"}, false, ACT_UNKNOWN, ""},
+	{{"/999", PAGE_REPLY_CLOSE, REPLY("999 What", "")}, false, ACT_UNKNOWN, "999"},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static void test_outcome_classes(void **state)
+{
+	struct page pages[COUNT(classes) + 1] = {0};
+	struct upstream u;
+	struct desk desk;
+	char url[128];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(classes); i++)
+		pages[i] = classes[i].page;
+	upstream_open(&u, pages);
+	desk_open(&desk, &(struct port_options){0});
+	for (size_t i = 0; i < COUNT(classes); i++) {
+		struct action action = upstream_action(&u, pages[i].path, url);
+		struct act_call call = {.input = slice_str("{}"), .unknown_on_5xx = classes[i].unknown_on_5xx};
+		const struct desk_answer *answer = desk_wait(&desk, desk_start(&desk, &action, call));
+
+		if (answer->outcome != classes[i].outcome || !strstr(answer->output, classes[i].part))
+			fail_msg("%s: %s: %s", pages[i].path, act_outcome_name(answer->outcome), answer->output);
+		if (upstream_count(&u, applied) != i + 1)
+			fail_msg("%s: was sent twice, or followed", pages[i].path);
+	}
+	desk_close(&desk);
+	upstream_close(&u);
+	printf("# %zu replies\n", COUNT(classes));
+}
+
+static void expect_line(const struct upstream *u, const char *line)
+{
+	char text[256];
+
+	snprintf(text, sizeof text, "\r\n%s\r\n", line);
+	if (!strstr(u->last, text))
+		fail_msg("no %s in: %s", line, u->last);
+}
+
+static void test_what_the_service_sees(void **state)
+{
+	static const struct page pages[] = {{"/x", PAGE_REPLY, OK_JSON}, {0}};
+	static const struct action_header headers[] = {
+		{"X-Plain", "as written"}, {"Authorization", "Bearer ${env:HX_TEST_TOKEN}"}, {"X-Empty", ""}};
+	struct act_call call = {.input = slice_str("{\"id\":\"7\"}"),
+				.key = slice_str("key-1"),
+				.attempt = 3,
+				.traceparent = slice_str("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+				.lease = {.subject = 5, .fence = 42}};
+	struct upstream u;
+	struct desk desk;
+	char url[128];
+
+	(void)state;
+	setenv("HX_TEST_TOKEN", "tok-123", 1);
+	setenv("http_proxy", "http://127.0.0.1:1", 1);
+	setenv("ALL_PROXY", "http://127.0.0.1:1", 1);
+	upstream_open(&u, pages);
+	desk_open(&desk, &(struct port_options){0});
+	struct action action = upstream_action(&u, "/x", url);
+
+	action.headers = headers;
+	action.headers_n = COUNT(headers);
+	desk_expect(desk_wait(&desk, desk_start(&desk, &action, call)), ACT_OK, "{\"a\":1}");
+	assert_memory_equal(u.last, "POST /x HTTP/1.1\r\n", 18);
+	expect_line(&u, "Content-Type: application/json");
+	expect_line(&u, "Content-Length: 10");
+	expect_line(&u, "Idempotency-Key: key-1");
+	expect_line(&u, "Hapax-Fence: 42");
+	expect_line(&u, "Hapax-Attempt: 3");
+	expect_line(&u, "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+	expect_line(&u, "X-Plain: as written");
+	expect_line(&u, "Authorization: Bearer tok-123");
+	expect_line(&u, "X-Empty:");
+	assert_string_equal(strstr(u.last, "\r\n\r\n") + 4, "{\"id\":\"7\"}");
+
+	/* Without lease, key and trace there are no such headers; an action may name another type of JSON. */
+	static const struct action_header own_type[] = {{"content-type", "application/vnd.x+json"}};
+
+	action.headers = own_type;
+	action.headers_n = 1;
+	call = (struct act_call){.input = slice_str("{}")};
+	desk_expect(desk_wait(&desk, desk_start(&desk, &action, call)), ACT_OK, "");
+	expect_line(&u, "content-type: application/vnd.x+json");
+	assert_null(strstr(u.last, "application/json\r\nAccept"));
+	assert_null(strstr(u.last, "Hapax-Fence"));
+	assert_null(strstr(u.last, "Idempotency-Key"));
+	assert_null(strstr(u.last, "traceparent"));
+	desk_close(&desk);
+	upstream_close(&u);
+	unsetenv("http_proxy");
+	unsetenv("ALL_PROXY");
+}
+
+static void test_headers_that_cannot_be_sent(void **state)
+{
+	static const struct {
+		struct action_header header;
+		const char *words;
+	} bad[] = {
+		{{"X-Token", "${env:HX_TEST_MISSING}"}, "HX_TEST_MISSING is not set"},
+		{{"X-Token", "${file:/nonexistent/secret}"}, "/nonexistent/secret cannot be read"},
+		{{"X-Token", "${env:HX_TEST_CRLF}"}, "header X-Token: its value holds a control character"},
+		{{"X-Token", "a\r\nX-Evil: 1"}, "control character"},
+		{{"X-Token", "${vault:x}"}, "neither ${env:NAME} nor ${file:PATH}"},
+		{{"X-Token", "${env:HOME"}, "has no }"},
+		{{"X Token", "x"}, "no name"},
+		{{"X-Token:", "x"}, "no name"},
+		{{"Idempotency-Key", "mine"}, "written by the engine"},
+		{{"hapax-fence", "9"}, "written by the engine"},
+		{{"Content-Length", "9"}, "written by the engine"},
+		{{"Transfer-Encoding", "chunked"}, "written by the engine"},
+	};
+	static const struct page pages[] = {{"/x", PAGE_REPLY, OK_JSON}, {0}};
+	struct upstream u;
+	struct desk desk;
+	char url[128];
+
+	(void)state;
+	setenv("HX_TEST_CRLF", "canary\r\nX-Evil: 1", 1);
+	unsetenv("HX_TEST_MISSING");
+	upstream_open(&u, pages);
+	desk_open(&desk, &(struct port_options){0});
+	struct action action = upstream_action(&u, "/x", url);
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		const struct desk_answer *answer;
+
+		action.headers = &bad[i].header;
+		action.headers_n = 1;
+		answer = desk_call(&desk, &action, "{}");
+		desk_expect(answer, ACT_FAILED_FOR_GOOD, bad[i].words);
+		assert_null(strstr(answer->output, "canary"));
+	}
+	action.headers_n = 0;
+	desk_expect(desk_wait(&desk, desk_start(&desk, &action,
+						(struct act_call){.input = slice_str("{}"), .key = slice_str("a\nb")})),
+		    ACT_FAILED_FOR_GOOD, "header Idempotency-Key");
+	assert_int_equal(upstream_count(&u, applied), 0);
+	desk_close(&desk);
+	upstream_close(&u);
+}
+
+/* A service that shows its visitors what they sent. */
+static void test_secrets_are_not_shown(void **state)
+{
+	static const struct page pages[] = {
+		{"/echo500", PAGE_REPLY, REPLY("500 No", "you sent Bearer s3cret-canary-1 and so on..")},
+		{"/echo422", PAGE_REPLY, REPLY("422 No", "{\"got\":\"Bearer s3cret-canary-1\"}   ")},
+		{"/echo400", PAGE_REPLY, REPLY("400 No", "s3cret-canary-1")},
+		{0}};
+	static const struct action_header header = {"Authorization", "Bearer ${env:HX_TEST_SECRET}"};
+	struct upstream u;
+	struct desk desk;
+	char url[128];
+
+	(void)state;
+	setenv("HX_TEST_SECRET", "s3cret-canary-1", 1);
+	upstream_open(&u, pages);
+	desk_open(&desk, &(struct port_options){0});
+	for (const struct page *page = pages; page->path; page++) {
+		struct action action = upstream_action(&u, page->path, url);
+		const struct desk_answer *answer;
+
+		action.headers = &header;
+		action.headers_n = 1;
+		answer = desk_call(&desk, &action, "{}");
+		assert_non_null(strstr(u.last, "s3cret-canary-1"));
+		assert_null(strstr(answer->output, "canary"));
+		assert_non_null(strstr(answer->output, "****"));
+	}
+	desk_close(&desk);
+	upstream_close(&u);
+}
+
+static void test_nothing_was_sent(void **state)
+{
+	static const struct {
+		const char *url;
+		enum act_outcome outcome;
+		const char *words;
+	} calls[] = {
+		{"http://127.0.0.1:%d/", ACT_FAILED, "nothing was sent: Failed to connect"}, /* nobody listens */
+		{"https://127.0.0.1:%d/", ACT_FAILED, "nothing was sent"},
+		{"http://no-such-host.invalid/", ACT_FAILED, "nothing was sent: Could not resolve host"},
+		{"http://[::1/", ACT_FAILED_FOR_GOOD, "nothing was sent"},
+		{"http://127.0.0.1:99999/", ACT_FAILED_FOR_GOOD, "nothing was sent"},
+		{"ftp://127.0.0.1/x", ACT_FAILED_FOR_GOOD, "nothing was sent"},
+		{"file:///etc/passwd", ACT_FAILED_FOR_GOOD, "nothing was sent"},
+		{"gopher://127.0.0.1:%d/x", ACT_FAILED_FOR_GOOD, "nothing was sent"},
+	};
+	struct desk desk;
+	int port;
+
+	(void)state;
+	close(upstream_listen(1, &port));
+	desk_open(&desk, &(struct port_options){0});
+	for (size_t i = 0; i < COUNT(calls); i++) {
+		struct action action = {
+			.name = "x", .kind = ACTION_HTTP, .effect = EFFECT_CLAIMED, .timeout_ms = 30000};
+		char url[128];
+		const char *number = strstr(calls[i].url, "%d");
+
+		snprintf(url, sizeof url, "%.*s", number ? (int)(number - calls[i].url) : 127, calls[i].url);
+		if (number)
+			snprintf(url + strlen(url), sizeof url - strlen(url), "%d%s", port, number + 2);
+		action.url = url;
+		desk_expect(desk_call(&desk, &action, "{}"), calls[i].outcome, calls[i].words);
+	}
+	desk_close(&desk);
+}
+
+static void test_times_out(void **state)
+{
+	static const struct page pages[] = {{"/hang", PAGE_HANG, OK_JSON}, {0}};
+	struct upstream u;
+	struct desk desk;
+	char url[128];
+
+	(void)state;
+	upstream_open(&u, pages);
+	desk_open(&desk, &(struct port_options){0});
+	struct action action = upstream_action(&u, "/hang", url);
+
+	action.timeout_ms = 100;
+	desk_expect(desk_call(&desk, &action, "{}"), ACT_UNKNOWN, "no whole reply");
+	upstream_wait(&u, gone, 1); /* and the connection is not left to linger */
+	desk_close(&desk);
+	upstream_close(&u);
+}
+
+/* The handshake of TCP, or of TLS, does not come to its end: the request was never sent. */
+static void test_times_out_while_connecting(void **state)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct desk desk;
+	int port, full = upstream_listen(0, &port), clients[8];
+	char url[128];
+	struct action action = {.name = "x", .kind = ACTION_HTTP, .timeout_ms = 200, .url = url};
+
+	(void)state;
+	desk_open(&desk, &(struct port_options){0});
+	snprintf(url, sizeof url, "https://127.0.0.1:%d/", port);
+	desk_expect(desk_call(&desk, &action, "{}"), ACT_FAILED, "nothing was sent");
+	address.sin_port = htons((uint16_t)port);
+	for (size_t i = 0; i < COUNT(clients); i++) { /* fills the backlog; further SYNs are dropped */
+		clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		(void)connect(clients[i], (struct sockaddr *)&address, sizeof address);
+	}
+	snprintf(url, sizeof url, "http://127.0.0.1:%d/", port);
+	desk_expect(desk_call(&desk, &action, "{}"), ACT_FAILED, "nothing was sent");
+	for (size_t i = 0; i < COUNT(clients); i++)
+		close(clients[i]);
+	close(full);
+	desk_close(&desk);
+}
+
+/* A JSON string of n bytes in all, as a reply. */
+static char *big_reply(const char *status, size_t n)
+{
+	char *text = malloc(n + 128);
+	int head = snprintf(text, 128, "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n", status, n);
+
+	memset(text + head, 'x', n);
+	text[head] = text[(size_t)head + n - 1] = '"';
+	text[(size_t)head + n] = '\0';
+	return text;
+}
+
+static void test_ceilings(void **state)
+{
+	char *at_limit = big_reply("200 OK", VERDICT_OUTPUT_BYTES_MAX);
+	char *past = big_reply("200 OK", VERDICT_OUTPUT_BYTES_MAX + 1);
+	char *error_page = big_reply("500 No", VERDICT_OUTPUT_BYTES_MAX + 1);
+	const struct page pages[] = {{"/limit", PAGE_REPLY, at_limit},
+				     {"/past", PAGE_REPLY, past},
+				     {"/page", PAGE_REPLY, error_page},
+				     {"/x", PAGE_REPLY, OK_JSON},
+				     {0}};
+	char *input = big_reply("", 5u << 20);
+	struct upstream u;
+	struct desk desk;
+	char url[128];
+
+	(void)state;
+	upstream_open(&u, pages);
+	desk_open(&desk, &(struct port_options){0});
+	struct action action = upstream_action(&u, "/limit", url);
+
+	assert_int_equal(desk_call(&desk, &action, "{}")->outcome, ACT_OK);
+	action = upstream_action(&u, "/past", url);
+	desk_expect(desk_call(&desk, &action, "{}"), ACT_UNKNOWN, "longer than 16 MiB");
+	action = upstream_action(&u, "/page", url);
+	desk_expect(desk_call(&desk, &action, "{}"), ACT_FAILED, "HTTP 500: \"xxx");
+	action = upstream_action(&u, "/x", url);
+	desk_expect(desk_call(&desk, &action, strchr(input, '"')), ACT_OK, "");
+	expect_line(&u, "Content-Length: 5242880");
+	assert_null(strstr(u.last, "Expect:"));
+	assert_int_equal(strlen(strstr(u.last, "\r\n\r\n") + 4), 5u << 20);
+	desk_close(&desk);
+	upstream_close(&u);
+	free(at_limit);
+	free(past);
+	free(error_page);
+	free(input);
+}
+
+/* ---- outbound.allow ---- */
+
+static void test_addresses_that_are_not_allowed(void **state)
+{
+	static const char *const hosts[] = {
+		"127.0.0.1",
+		"127.1",
+		"2130706433",
+		"0x7f000001",
+		"0x7f.1",
+		"0177.0.0.1",
+		"017700000001",
+		"localhost",
+		"[::1]",
+		"[::ffff:127.0.0.1]",
+		"[::ffff:7f00:1]",
+		"[64:ff9b::7f00:1]",
+		"[::127.0.0.1]",
+		"0.0.0.0",
+		"0",
+		"[::]",
+		"user@127.0.0.1",
+		"169.254.169.254",
+		"10.0.0.1",
+		"[fe80::1]",
+	};
+	static const struct page pages[] = {{"/x", PAGE_REPLY, OK_JSON}, {0}};
+	struct outbound outbound;
+	struct upstream u;
+	struct desk desk;
+
+	(void)state;
+	outbound_init(&outbound, /* loopback= */ false);
+	upstream_open(&u, pages);
+	desk_open(&desk, &(struct port_options){.outbound = &outbound});
+	for (size_t i = 0; i < COUNT(hosts); i++) {
+		char url[128];
+		struct action action = {.name = "x", .kind = ACTION_HTTP, .timeout_ms = 30000, .url = url};
+
+		snprintf(url, sizeof url, "http://%s:%d/x", hosts[i], u.port);
+		const struct desk_answer *answer = desk_call(&desk, &action, "{}");
+
+		if (answer->outcome != ACT_FAILED_FOR_GOOD || !strstr(answer->output, "address not allowed"))
+			fail_msg("%s: %s", hosts[i], answer->output);
+	}
+	assert_int_equal(upstream_count(&u, connections), 0);
+	desk_close(&desk);
+
+	struct hx_error err;
+
+	assert_int_equal(outbound_allow(&outbound, slice_str("127.0.0.1"), &err), HX_OK);
+	desk_open(&desk, &(struct port_options){.outbound = &outbound});
+	char url[128];
+	struct action action = upstream_action(&u, "/x", url);
+
+	desk_expect(desk_call(&desk, &action, "{}"), ACT_OK, "");
+	desk_close(&desk);
+	upstream_close(&u);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_outcome_classes),
+		cmocka_unit_test(test_what_the_service_sees),
+		cmocka_unit_test(test_headers_that_cannot_be_sent),
+		cmocka_unit_test(test_secrets_are_not_shown),
+		cmocka_unit_test(test_nothing_was_sent),
+		cmocka_unit_test(test_times_out),
+		cmocka_unit_test(test_times_out_while_connecting),
+		cmocka_unit_test(test_ceilings),
+		cmocka_unit_test(test_addresses_that_are_not_allowed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

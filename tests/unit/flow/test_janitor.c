@@ -1,0 +1,232 @@
+/* The janitor by hand (pages, budget, every verdict) and over a store with stuck and living claims. */
+#include "unit/flow/world.h"
+
+#include "flow/janitor.h"
+
+static const struct janitor_rule some_rules[] = {
+	{.kind = KIND, .claim_into = "busy", .revert_to = "open"},
+	{.kind = KIND + 1, .claim_into = "busy", .revert_to = "idle"},
+};
+static const struct janitor_rules rules = {2, some_rules};
+
+static void begin(struct hand *h, struct janitor *j, int64_t budget)
+{
+	janitor_init(j, &rules, budget, (struct wall_time){0});
+	hand_init(h, &j->task);
+	assert_string_equal(hand_where(h), "new");
+	assert_int_equal(hand_start(h), ASK_COMMIT);
+	assert_string_equal(hand_where(h), "scanning");
+	assert_string_equal(hand_stmt(h), "subject_scan_stuck");
+}
+
+/* A page of n stuck claims with ids from `first` on, all of one kind, with the fence 10 * id. */
+static enum ask_kind give_page(struct hand *h, int64_t first, size_t n, int64_t kind, const char *status)
+{
+	struct db_value cells[4 * JANITOR_PAGE];
+
+	for (size_t i = 0; i < n; i++) {
+		cells[4 * i] = db_int(first + (int64_t)i);
+		cells[4 * i + 1] = db_int(kind);
+		cells[4 * i + 2] = db_str(status);
+		cells[4 * i + 3] = db_int(10 * (first + (int64_t)i));
+	}
+	return hand_rows(h, n, 4, cells);
+}
+
+/* It must be asking for a scan from `after` on with this limit. */
+static void assert_scans(const struct hand *h, int64_t after, int64_t limit)
+{
+	assert_string_equal(hand_stmt(h), "subject_scan_stuck");
+	assert_int_equal(h->unit.lines[0].params[0].i, after);
+	assert_int_equal(h->unit.lines[0].params[1].i, limit);
+}
+
+/* It must be asking for the revert of this claim. */
+static void assert_reverts(const struct hand *h, int64_t subject, const char *to)
+{
+	assert_string_equal(hand_stmt(h), "subject_revert");
+	assert_string_equal(hand_where(h), "reverting");
+	assert_int_equal(h->unit.lines[0].params[6].i, subject);
+	assert_int_equal(h->unit.lines[0].params[2].i, 10 * subject);
+	assert_true(slice_is(h->unit.lines[0].params[0].s, to));
+	assert_true(slice_is(h->unit.lines[0].params[1].s, "busy"));
+	assert_int_equal(h->unit.op, h->answer.id);
+}
+
+static void nothing_to_do(void **state)
+{
+	struct janitor j;
+	struct hand h;
+
+	(void)state;
+	begin(&h, &j, 100);
+	assert_scans(&h, 0, JANITOR_PAGE);
+	hand_no_rows(&h, 4);
+	hand_assert_done(&h, HX_OK);
+	assert_false(j.more);
+	assert_int_equal(j.reverted, 0);
+}
+
+static void a_sweep_begins_at_its_time(void **state)
+{
+	struct janitor j;
+	struct hand h;
+
+	(void)state;
+	janitor_init(&j, &rules, 100, (struct wall_time){START_MS + 50});
+	hand_init(&h, &j.task);
+	assert_int_equal(hand_start(&h), ASK_SLEEP);
+	assert_int_equal(h.ask.until.ms, START_MS + 50);
+	h.answer.now.ms = START_MS + 48;
+	assert_int_equal(hand_give(&h, ANSWER_WOKE), ASK_SLEEP); /* too early: it sleeps on */
+	assert_int_equal(hand_give(&h, ANSWER_WOKE), ASK_COMMIT);
+	assert_scans(&h, 0, JANITOR_PAGE);
+}
+
+static void a_scan_that_fails_ends_the_sweep(void **state)
+{
+	struct janitor j;
+	struct hand h;
+
+	(void)state;
+	begin(&h, &j, 100);
+	hand_failed(&h, HX_STORE_UNAVAILABLE);
+	hand_assert_done(&h, HX_STORE_UNAVAILABLE);
+	begin(&h, &j, 100);
+	hand_verdict(&h, UNIT_UNKNOWN);
+	hand_assert_done(&h, HX_STORE_UNAVAILABLE);
+}
+
+static void each_claim_is_reverted_by_its_rule_whatever_becomes_of_the_others(void **state)
+{
+	struct janitor j;
+	struct hand h;
+
+	(void)state;
+	begin(&h, &j, 100);
+	give_page(&h, 1, 5, KIND + 1, "busy");
+	for (enum unit_verdict verdict = UNIT_WON; verdict <= UNIT_UNKNOWN; verdict++) {
+		assert_reverts(&h, 1 + (int64_t)verdict, "idle");
+		hand_verdict(&h, verdict);
+	}
+	hand_assert_done(&h, HX_OK);
+	assert_int_equal(j.reverted, 1);
+	assert_false(j.more);
+}
+
+static void what_no_rule_knows_is_left_alone_and_counted(void **state)
+{
+	struct janitor j;
+	struct hand h;
+
+	(void)state;
+	begin(&h, &j, 100);
+	give_page(&h, 1, 3, KIND, "strange");
+	hand_assert_done(&h, HX_OK);
+	assert_int_equal(j.unruled, 3);
+	begin(&h, &j, 100);
+	give_page(&h, 1, 3, KIND + 7, "busy");
+	hand_assert_done(&h, HX_OK);
+	assert_int_equal(j.unruled, 3);
+	assert_int_equal(j.reverted, 0);
+}
+
+static void a_page_of_strangers_does_not_hide_the_next_page(void **state)
+{
+	struct janitor j;
+	struct hand h;
+
+	(void)state;
+	begin(&h, &j, 100);
+	give_page(&h, 1, JANITOR_PAGE, KIND, "strange");
+	assert_scans(&h, JANITOR_PAGE, JANITOR_PAGE);
+	give_page(&h, JANITOR_PAGE + 1, 1, KIND, "busy");
+	assert_reverts(&h, JANITOR_PAGE + 1, "open");
+	hand_changed(&h, 3, 1);
+	hand_assert_done(&h, HX_OK);
+	assert_int_equal(j.reverted, 1);
+}
+
+static void a_full_page_is_followed_by_the_next(void **state)
+{
+	struct janitor j;
+	struct hand h;
+
+	(void)state;
+	begin(&h, &j, 100);
+	give_page(&h, 1, JANITOR_PAGE, KIND, "busy");
+	for (int64_t id = 1; id <= JANITOR_PAGE; id++) {
+		assert_reverts(&h, id, "open");
+		hand_changed(&h, 3, 1);
+	}
+	assert_scans(&h, JANITOR_PAGE, JANITOR_PAGE);
+	hand_no_rows(&h, 4);
+	hand_assert_done(&h, HX_OK);
+	assert_int_equal(j.reverted, JANITOR_PAGE);
+	assert_false(j.more);
+}
+
+static void the_budget_ends_a_sweep_that_has_more_to_do(void **state)
+{
+	struct janitor j;
+	struct hand h;
+
+	(void)state;
+	begin(&h, &j, JANITOR_PAGE + 2);
+	assert_scans(&h, 0, JANITOR_PAGE);
+	give_page(&h, 1, JANITOR_PAGE, KIND, "busy");
+	for (int i = 0; i < JANITOR_PAGE; i++)
+		hand_changed(&h, 3, 1);
+	assert_scans(&h, JANITOR_PAGE, 2);
+	give_page(&h, JANITOR_PAGE + 1, 2, KIND, "busy");
+	hand_changed(&h, 3, 1);
+	hand_changed(&h, 3, 1);
+	hand_assert_done(&h, HX_OK);
+	assert_int_equal(j.reverted, JANITOR_PAGE + 2);
+	assert_true(j.more);
+}
+
+static void over_a_store_only_what_is_past_its_time_is_reverted(void **state)
+{
+	struct world *w = *state;
+	struct janitor j;
+
+	for (int64_t id = 1; id <= 40; id++)
+		world_create(w, id, "open");
+	for (int64_t id = 1; id <= 20; id++)
+		world_claim(w, id, 1);
+	fake_clock_advance_ms(&w->clock, LEASE_MS);
+	for (int64_t id = 21; id <= 30; id++)
+		world_claim(w, id, 1);
+	janitor_init(&j, &rules, 1000, (struct wall_time){0});
+	assert_int_equal(world_drive(w, &j.task), HX_OK);
+	assert_int_equal(j.reverted, 20);
+	assert_false(j.more);
+	for (int64_t id = 1; id <= 40; id++) {
+		world_begin(w);
+		subject_read(&w->unit, id);
+		assert_int_equal(world_run(w), UNIT_WON);
+		assert_true(slice_is(db_cell(&w->result.rows[0], 0, 0)->s, id > 20 && id <= 30 ? "busy" : "open"));
+	}
+	janitor_init(&j, &rules, 1000, (struct wall_time){0});
+	assert_int_equal(world_drive(w, &j.task), HX_OK);
+	assert_int_equal(j.reverted, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_to_do),
+		cmocka_unit_test(a_sweep_begins_at_its_time),
+		cmocka_unit_test(a_scan_that_fails_ends_the_sweep),
+		cmocka_unit_test(each_claim_is_reverted_by_its_rule_whatever_becomes_of_the_others),
+		cmocka_unit_test(what_no_rule_knows_is_left_alone_and_counted),
+		cmocka_unit_test(a_page_of_strangers_does_not_hide_the_next_page),
+		cmocka_unit_test(a_full_page_is_followed_by_the_next),
+		cmocka_unit_test(the_budget_ends_a_sweep_that_has_more_to_do),
+		cmocka_unit_test_setup_teardown(over_a_store_only_what_is_past_its_time_is_reverted, world_set_up,
+						world_tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,543 @@
+/*
+ * Units to batch, and a batch through its phases, over a driver that does what the test says.
+ *
+ * The fake driver keeps a diary in letters, the sink writes into the same one, and a test compares it with what
+ * must have happened, in order:
+ *
+ *   b begin   x execute   c commit   ? resolve        w an answer "won"   l lost   f failed   u unknown   ! a wake
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "task/batch.h"
+
+#define CALLS_MAX 64
+
+/* ---- the fake driver ---- */
+
+struct fake {
+	struct db db;
+	/* What the n-th call answers; HX_OK where the test has said nothing. */
+	enum hx_code begins[CALLS_MAX], executes[CALLS_MAX], commits[CALLS_MAX], resolves[CALLS_MAX];
+	size_t begins_n, executes_n, commits_n, resolves_n;
+	int64_t poison;    /* the op of a unit whose data is refused; 0: none */
+	size_t rows_fit_n; /* with more units than this the arena is full; 0: always fits */
+	bool begun;
+	int64_t resolve_ms;
+	char diary[8192];
+	size_t diary_n;
+};
+
+static void note(struct fake *f, char letter)
+{
+	assert_true(f->diary_n < sizeof f->diary - 1);
+	f->diary[f->diary_n++] = letter;
+	f->diary[f->diary_n] = '\0';
+}
+
+static enum hx_code next(const enum hx_code script[], size_t *n, struct hx_error *err)
+{
+	enum hx_code code = *n < CALLS_MAX ? script[*n] : HX_OK;
+
+	++*n;
+	return code ? error_set(err, code, "as the test wants") : HX_OK;
+}
+
+static enum hx_code fake_begin(struct db *db, struct hx_error *err)
+{
+	struct fake *f = (struct fake *)db;
+	enum hx_code code = next(f->begins, &f->begins_n, err);
+
+	note(f, 'b');
+	assert_false(f->begun);
+	f->begun = code == HX_OK;
+	return code;
+}
+
+/* Units with an odd op win, the others lose; each row says which unit it belongs to. */
+static void fake_verdict(const struct unit *unit, struct unit_result *result, struct arena *arena)
+{
+	struct db_value *cell = arena_alloc(arena, sizeof *cell);
+
+	assert_non_null(cell);
+	*cell = db_int(unit->op);
+	*result = (struct unit_result){.verdict = unit->op % 2 ? UNIT_WON : UNIT_LOST, .line = unit->op % 2 ? -1 : 0};
+	result->rows[0] = (struct db_rows){1, 1, cell};
+}
+
+static enum hx_code fake_execute(struct db *db, struct unit *const units[], size_t n, struct unit_result results[],
+				 struct arena *arena, struct hx_error *err)
+{
+	struct fake *f = (struct fake *)db;
+	enum hx_code code = next(f->executes, &f->executes_n, err);
+
+	note(f, 'x');
+	assert_true(f->begun);
+	for (size_t i = 0; i < n; i++) {
+		fake_verdict(units[i], &results[i], arena);
+		if (!code && units[i]->op == f->poison)
+			code = error_set(err, HX_DATA_ERROR, "unit %lld", (long long)units[i]->op);
+	}
+	if (!code && f->rows_fit_n && n > f->rows_fit_n)
+		code = error_set(err, HX_TOO_LARGE, "too many rows");
+	if (code)
+		f->begun = false;
+	return code;
+}
+
+static enum hx_code fake_commit(struct db *db, struct hx_error *err)
+{
+	struct fake *f = (struct fake *)db;
+
+	note(f, 'c');
+	assert_true(f->begun);
+	f->begun = false;
+	return next(f->commits, &f->commits_n, err);
+}
+
+static enum hx_code fake_resolve(struct db *db, int64_t wait_ms, struct hx_error *err)
+{
+	struct fake *f = (struct fake *)db;
+
+	note(f, '?');
+	f->resolve_ms = wait_ms;
+	return next(f->resolves, &f->resolves_n, err);
+}
+
+static const struct db_driver fake_driver = {
+	.name = "fake",
+	.begin = fake_begin,
+	.execute = fake_execute,
+	.commit = fake_commit,
+	.resolve = fake_resolve,
+};
+
+/* ---- a table for one test: units, results, and a sink that looks closely ---- */
+
+static struct fake fake;
+static struct unit units[BATCH_UNITS_MAX];
+static struct unit *unit_pointers[BATCH_UNITS_MAX];
+static struct unit_result results[BATCH_UNITS_MAX];
+static struct arena arena;
+static struct batch_stats stats;
+static unsigned answers[BATCH_UNITS_MAX];
+static enum unit_verdict verdicts[BATCH_UNITS_MAX];
+static struct hx_error errors[BATCH_UNITS_MAX];
+
+static void take_answer(struct batch_sink *sink, size_t i, const struct unit_result *result)
+{
+	(void)sink;
+	assert_true(i < BATCH_UNITS_MAX);
+	assert_false(fake.begun); /* B1: never while the transaction is open */
+	answers[i]++;
+	verdicts[i] = result->verdict;
+	if (result->verdict == UNIT_WON || result->verdict == UNIT_LOST) {
+		assert_int_equal(result->rows[0].n, 1);
+		assert_int_equal(db_cell(&result->rows[0], 0, 0)->i, units[i].op); /* its own rows */
+	} else {
+		assert_int_equal(result->rows[0].n, 0);
+		assert_int_equal(result->line, -1);
+		errors[i] = result->error;
+	}
+	note(&fake, "wlrfu"[result->verdict]);
+}
+
+static void take_wake(struct batch_sink *sink, int64_t topic)
+{
+	(void)sink, (void)topic;
+	assert_false(fake.begun);
+	note(&fake, '!');
+}
+
+static struct batch_sink sink = {take_answer, take_wake};
+
+static int set_up(void **state)
+{
+	(void)state;
+	fake = (struct fake){.db = {&fake_driver, NULL}};
+	stats = (struct batch_stats){0};
+	memset(answers, 0, sizeof answers);
+	arena_release(&arena);
+	arena_init(&arena, 1u << 20);
+	for (size_t i = 0; i < BATCH_UNITS_MAX; i++) {
+		unit_init(&units[i], (int64_t)i + 1); /* odd ops win: the first one does */
+		unit_touch(&units[i], (int64_t)i + 1);
+		unit_wake(&units[i], (int64_t)i + 1);
+		unit_pointers[i] = &units[i];
+	}
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	arena_release(&arena);
+	return 0;
+}
+
+static void run(size_t n)
+{
+	struct batch batch;
+
+	batch_init(&batch, unit_pointers, results, n);
+	batch_run(&batch, &fake.db, &arena, /* resolve_ms= */ 1234, &sink, &stats);
+}
+
+/* ---- running ---- */
+
+static void answers_and_wakes_come_after_the_commit(void **state)
+{
+	(void)state;
+	run(4);
+	assert_string_equal(fake.diary, "bxcwlwl!!"); /* two have won: two wakes */
+	assert_int_equal(stats.batches, 1);
+	assert_int_equal(stats.units, 4);
+	assert_int_equal(stats.won, 2);
+	assert_int_equal(stats.lost, 2);
+	assert_int_equal(stats.retried, 0);
+}
+
+static void the_phases_open_the_doors_one_by_one(void **state)
+{
+	static const struct {
+		enum batch_phase phase;
+		const char *diary;
+	} phases[] = {
+		{BATCH_BUILT, ""},    {BATCH_EXECUTED, ""},    {BATCH_DURABLE, "wl!"},
+		{BATCH_FAILED, "wl"}, {BATCH_IN_DOUBT, "wl!"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
+		struct batch batch;
+
+		fake.diary_n = 0;
+		fake.diary[0] = '\0';
+		batch_init(&batch, unit_pointers, results, 2);
+		fake_verdict(&units[0], &results[0], &arena);
+		fake_verdict(&units[1], &results[1], &arena);
+		batch.phase = phases[i].phase;
+		batch_settle(&batch, &sink);
+		assert_string_equal(fake.diary, phases[i].diary);
+		batch_settle(&batch, &sink); /* nobody is told twice */
+		assert_string_equal(fake.diary, phases[i].diary);
+	}
+}
+
+static void a_deadlock_is_run_again(void **state)
+{
+	(void)state;
+	fake.executes[0] = fake.executes[1] = HX_CONCURRENCY_ERROR;
+	run(2);
+	assert_string_equal(fake.diary, "bxbxbxcwl!");
+	assert_int_equal(stats.retried, 2);
+}
+
+static void deadlocks_without_end_fail(void **state)
+{
+	size_t tries;
+
+	(void)state;
+	for (size_t i = 0; i < CALLS_MAX; i++)
+		fake.executes[i] = HX_CONCURRENCY_ERROR;
+	run(2);
+	tries = fake.executes_n;
+	assert_true(tries > 2 && tries < CALLS_MAX);
+	assert_string_equal(fake.diary + 2 * tries, "ff"); /* B2: not even the one that had lost hears of it */
+	assert_int_equal(stats.retried, tries - 1);
+	assert_int_equal(errors[0].code, HX_CONCURRENCY_ERROR);
+	assert_int_equal(fake.commits_n, 0);
+}
+
+static void a_store_that_cannot_be_begun_with_once_is_asked_again(void **state)
+{
+	(void)state;
+	fake.begins[0] = HX_CONCURRENCY_ERROR;
+	fake.begins[1] = HX_STORE_UNAVAILABLE;
+	run(1);
+	assert_string_equal(fake.diary, "bbbxcw!");
+}
+
+static void a_connection_lost_once_is_made_again(void **state)
+{
+	(void)state;
+	fake.executes[0] = HX_STORE_UNAVAILABLE;
+	run(2);
+	assert_string_equal(fake.diary, "bxbxcwl!");
+	assert_int_equal(stats.retried, 1);
+}
+
+static void a_connection_lost_twice_fails(void **state)
+{
+	(void)state;
+	fake.executes[0] = HX_STORE_UNAVAILABLE;
+	fake.begins[1] = HX_STORE_UNAVAILABLE;
+	run(2);
+	assert_string_equal(fake.diary, "bxbff");
+	assert_int_equal(errors[1].code, HX_STORE_UNAVAILABLE);
+	assert_int_equal(stats.won + stats.lost, 0);
+	assert_int_equal(stats.batches, 1);
+}
+
+static void one_bad_unit_of_512_is_found_and_the_others_get_their_verdict(void **state)
+{
+	(void)state;
+	for (size_t bad = 0; bad < BATCH_UNITS_MAX; bad += 73) {
+		set_up(NULL);
+		fake.poison = (int64_t)bad + 1;
+		run(BATCH_UNITS_MAX);
+		for (size_t i = 0; i < BATCH_UNITS_MAX; i++) {
+			assert_int_equal(answers[i], 1);
+			assert_int_equal(verdicts[i], i == bad ? UNIT_FAILED : i % 2 ? UNIT_LOST : UNIT_WON);
+		}
+		assert_int_equal(errors[bad].code, HX_DATA_ERROR);
+		assert_int_equal(stats.bisected, 9); /* 512 = 2^9 */
+		assert_int_equal(stats.units, BATCH_UNITS_MAX);
+	}
+}
+
+/* Cut up to the last one, the first still is the first: units of one subject keep their order. */
+static void halves_keep_the_order(void **state)
+{
+	(void)state;
+	fake.poison = 3;
+	run(5);
+	assert_string_equal(fake.diary, "bx"       /* all five are refused */
+					"bxcwl!"   /* 1 2 */
+					"bx"       /* 3 4 5 */
+					"bxf"      /* 3 */
+					"bxclw!"); /* 4 5 */
+	assert_int_equal(stats.bisected, 2);
+}
+
+static void a_batch_whose_rows_do_not_fit_is_cut_too(void **state)
+{
+	(void)state;
+	fake.rows_fit_n = 2;
+	run(4);
+	assert_string_equal(fake.diary, "bxbxcwl!bxcwl!");
+	set_up(NULL);
+	fake.executes[0] = HX_TOO_LARGE;
+	run(1);
+	assert_string_equal(fake.diary, "bxf"); /* one by itself is too large for ever */
+	assert_int_equal(errors[0].code, HX_TOO_LARGE);
+}
+
+/* Halves begin with an empty arena: what the whole had filled it with does not count against them. */
+static void the_arena_is_emptied_between_halves(void **state)
+{
+	(void)state;
+	arena_release(&arena);
+	arena_init(&arena, BATCH_UNITS_MAX * sizeof(struct db_value) + 4096);
+	fake.poison = 300;
+	run(BATCH_UNITS_MAX); /* fake_verdict would fail the test */
+	assert_int_equal(stats.bisected, 9);
+}
+
+static void a_commit_that_certainly_failed(void **state)
+{
+	(void)state;
+	fake.commits[0] = HX_STORE_UNAVAILABLE;
+	run(2);
+	assert_string_equal(fake.diary, "bxcff");
+	assert_int_equal(stats.in_doubt, 0);
+}
+
+static void an_unknown_commit_that_had_landed(void **state)
+{
+	(void)state;
+	fake.commits[0] = HX_OUTCOME_UNKNOWN;
+	run(2);
+	assert_string_equal(fake.diary, "bxc?wl!");
+	assert_int_equal(fake.resolve_ms, 1234);
+	assert_int_equal(stats.in_doubt, 1);
+}
+
+static void an_unknown_commit_that_had_not_landed(void **state)
+{
+	(void)state;
+	fake.commits[0] = HX_OUTCOME_UNKNOWN;
+	fake.resolves[0] = HX_STORE_UNAVAILABLE;
+	run(2);
+	assert_string_equal(fake.diary, "bxc?ff");
+	assert_int_equal(stats.in_doubt, 1);
+}
+
+static void an_unknown_commit_that_stays_unknown(void **state)
+{
+	(void)state;
+	fake.commits[0] = HX_OUTCOME_UNKNOWN;
+	fake.resolves[0] = HX_OUTCOME_UNKNOWN;
+	run(2);
+	assert_string_equal(fake.diary, "bxc?uu!!"); /* woken too: it may have happened, and a wake is a hint */
+	assert_int_equal(errors[0].code, HX_OUTCOME_UNKNOWN);
+	assert_int_equal(stats.won, 0);
+}
+
+/* What the first half committed stays told, whatever becomes of the second. */
+static void halves_end_by_themselves(void **state)
+{
+	(void)state;
+	fake.executes[0] = HX_DATA_ERROR;
+	fake.commits[1] = HX_OUTCOME_UNKNOWN;
+	fake.resolves[0] = HX_OUTCOME_UNKNOWN;
+	run(4);
+	assert_string_equal(fake.diary, "bxbxcwl!bxc?uu!!");
+}
+
+/* ---- picking ---- */
+
+static struct unit many[3 * BATCH_UNITS_MAX];
+static struct unit *pending[3 * BATCH_UNITS_MAX];
+static size_t picked[BATCH_UNITS_MAX];
+
+/* Unit i touches these subjects, "ab" for the subjects 'a' and 'b'. Returns the picked indices as letters. */
+static const char *pick(const char *const subjects[], size_t n, bool one_per_subject, size_t max)
+{
+	static char text[BATCH_UNITS_MAX + 1];
+	size_t picked_n;
+
+	for (size_t i = 0; i < n; i++) {
+		unit_init(&many[i], 1);
+		for (const char *s = subjects[i]; *s; s++)
+			unit_touch(&many[i], *s);
+		pending[i] = &many[i];
+	}
+	picked_n = batch_pick(pending, n, one_per_subject, max, picked);
+	for (size_t i = 0; i < picked_n; i++)
+		text[i] = (char)('0' + picked[i]);
+	text[picked_n] = '\0';
+	return text;
+}
+
+#define PICK(one_per_subject, max, ...)                                                                                \
+	pick((const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *),          \
+	     one_per_subject, max)
+
+static void one_unit_of_a_subject(void **state)
+{
+	(void)state;
+	assert_string_equal(PICK(false, 512, "a", "a", "b", "a"), "0123");
+	assert_string_equal(PICK(true, 512, "a", "a", "b", "a"), "02");
+	assert_string_equal(PICK(true, 512, "a", "b", "c", "d"), "0123");
+	assert_string_equal(PICK(true, 512, "", "", "", "a", ""), "01234"); /* who touches nothing disturbs nobody */
+	assert_string_equal(PICK(true, 512, "ab", "b", "c", "ca"), "02");
+}
+
+/* 1 waits for a; 2 must not overtake it on b, nor 3 on c, although neither a nor b nor c is in the batch twice. */
+static void who_waits_blocks_those_behind(void **state)
+{
+	(void)state;
+	assert_string_equal(PICK(true, 512, "a", "ab", "bc", "c", "d"), "04");
+}
+
+static void at_most_max(void **state)
+{
+	(void)state;
+	assert_string_equal(PICK(false, 2, "a", "b", "c"), "01");
+	assert_string_equal(PICK(true, 2, "a", "a", "b", "c"), "02");
+	assert_string_equal(PICK(true, 0, "a"), "");
+}
+
+static void a_subject_of_zero_or_below_is_one_like_any_other(void **state)
+{
+	static const int64_t subjects[] = {0, -1, 0, INT64_MIN, -1, INT64_MAX, INT64_MIN};
+
+	(void)state;
+	for (size_t i = 0; i < 7; i++) {
+		unit_init(&many[i], 1);
+		unit_touch(&many[i], subjects[i]);
+		pending[i] = &many[i];
+	}
+	assert_int_equal(batch_pick(pending, 7, true, 512, picked), 4);
+	assert_int_equal(picked[0], 0);
+	assert_int_equal(picked[1], 1);
+	assert_int_equal(picked[2], 3);
+	assert_int_equal(picked[3], 5);
+}
+
+/* The same by comparing every pair: the definition, without a table. */
+static size_t pick_naively(size_t n, size_t max, size_t naive[])
+{
+	size_t naive_n = 0;
+
+	for (size_t i = 0; i < n && i < 2 * BATCH_UNITS_MAX && naive_n < max; i++) {
+		bool waits = false;
+
+		for (size_t j = 0; j < i; j++)
+			waits = waits || unit_touches_same(&many[i], &many[j]);
+		if (!waits)
+			naive[naive_n++] = i;
+	}
+	return naive_n;
+}
+
+static void far_more_pending_than_a_batch_holds(void **state)
+{
+	static size_t naive[BATCH_UNITS_MAX];
+	const size_t n = 3 * BATCH_UNITS_MAX;
+	uint64_t seed = 42;
+
+	(void)state;
+	for (unsigned subjects = 1; subjects < 100000; subjects *= 7) {
+		for (size_t i = 0; i < n; i++) {
+			unit_init(&many[i], 1);
+			for (int s = 0; s < UNIT_SUBJECTS_MAX; s++) {
+				seed = seed * 6364136223846793005u + 1442695040888963407u;
+				unit_touch(&many[i], (int64_t)(seed >> 33) % subjects << 22);
+			}
+			pending[i] = &many[i];
+		}
+		size_t picked_n = batch_pick(pending, n, true, BATCH_UNITS_MAX, picked);
+
+		assert_int_equal(picked_n, pick_naively(n, BATCH_UNITS_MAX, naive));
+		assert_memory_equal(picked, naive, picked_n * sizeof *picked);
+		assert_int_equal(batch_pick(pending, n, false, BATCH_UNITS_MAX, picked), BATCH_UNITS_MAX);
+		assert_int_equal(picked[BATCH_UNITS_MAX - 1], BATCH_UNITS_MAX - 1);
+	}
+}
+
+/* The table is used afresh each time without being cleared: nothing of an earlier round may shine through. */
+static void rounds_do_not_see_each_other(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 1000; round++)
+		assert_string_equal(PICK(true, 512, "a", "b", "a"), "01");
+}
+
+#define BATCH_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BATCH_TEST(answers_and_wakes_come_after_the_commit),
+		BATCH_TEST(the_phases_open_the_doors_one_by_one),
+		BATCH_TEST(a_deadlock_is_run_again),
+		BATCH_TEST(deadlocks_without_end_fail),
+		BATCH_TEST(a_store_that_cannot_be_begun_with_once_is_asked_again),
+		BATCH_TEST(a_connection_lost_once_is_made_again),
+		BATCH_TEST(a_connection_lost_twice_fails),
+		BATCH_TEST(one_bad_unit_of_512_is_found_and_the_others_get_their_verdict),
+		BATCH_TEST(halves_keep_the_order),
+		BATCH_TEST(a_batch_whose_rows_do_not_fit_is_cut_too),
+		BATCH_TEST(the_arena_is_emptied_between_halves),
+		BATCH_TEST(a_commit_that_certainly_failed),
+		BATCH_TEST(an_unknown_commit_that_had_landed),
+		BATCH_TEST(an_unknown_commit_that_had_not_landed),
+		BATCH_TEST(an_unknown_commit_that_stays_unknown),
+		BATCH_TEST(halves_end_by_themselves),
+		cmocka_unit_test(one_unit_of_a_subject),
+		cmocka_unit_test(who_waits_blocks_those_behind),
+		cmocka_unit_test(at_most_max),
+		cmocka_unit_test(a_subject_of_zero_or_below_is_one_like_any_other),
+		cmocka_unit_test(far_more_pending_than_a_batch_holds),
+		cmocka_unit_test(rounds_do_not_see_each_other),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
