@@ -88,7 +88,7 @@ test: tests
 		$(call pick,$(wildcard tests/mutants/run))
 
 asan tsan: packages-test check
-	$(inner) FLAVOUR=$@ tests
+	$(inner) FLAVOUR=$@ all tests
 	@$(call run_tests,build/$@) $(call programs,build/$@,$(SANITIZED_TESTS))
 
 fuzz: packages-test check

@@ -52,6 +52,7 @@ extern "C" {
 	X(ACTION_FAILED, 502, 7, "the action failed")                                                                  \
 	X(BAD_GATEWAY, 502, 76, "the upstream did not answer in well-formed HTTP")                                     \
 	X(STORE_UNAVAILABLE, 503, 69, "the store cannot be reached")                                                   \
+	X(SERVER_UNAVAILABLE, 503, 69, "no server can be reached")                                                     \
 	X(BUSY, 503, 75, "too much work is waiting already")                                                           \
 	X(STOPPING, 503, 75, "the engine is stopping")                                                                 \
 	X(OUTCOME_UNKNOWN, 504, 8, "it is not known whether this took effect")                                         \

@@ -110,7 +110,8 @@ static enum hx_code check(const struct command_args *args, struct hx_error *err)
 	enum hx_code code;
 
 	if (args->operands_n == 0)
-		return error_set(err, HX_VALIDATION_ERROR, "check needs the PATH of a definition or of a folder of them");
+		return error_set(err, HX_VALIDATION_ERROR,
+				 "check needs the PATH of a definition or of a folder of them");
 	arena_init(&arena, ARENA_BYTES_MAX);
 	findings_init(&findings, &arena);
 	strbuf_init(&out, OUTPUT_BYTES_MAX);

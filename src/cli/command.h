@@ -34,9 +34,9 @@ struct command_args;
 
 struct command {
 	const char *noun;
-	const char *verb;                                          /* NULL: the noun says it all */
-	const char *operands;                                      /* what may stand beside the options, "PATH…"; NULL: nothing */
-	const char *summary;                                       /* one line, without a full stop */
+	const char *verb;     /* NULL: the noun says it all */
+	const char *operands; /* what may stand beside the options, "PATH…"; NULL: nothing */
+	const char *summary;  /* one line, without a full stop */
 	const struct command_option *options[COMMAND_OPTIONS_MAX]; /* ends with NULL */
 	struct command_exit exits[COMMAND_EXITS_MAX];              /* ends with HX_OK */
 	/* Writes its result to standard output; what went wrong is told by main, from the error. */

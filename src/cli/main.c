@@ -14,7 +14,8 @@
 #define WORDS_MAX 32
 #define ERROR_BYTES_MAX 4096
 
-static const struct command *const commands[] = {&command_serve, &command_check, &command_db_status, &command_db_migrate};
+static const struct command *const commands[] = {&command_serve, &command_check, &command_db_status,
+						 &command_db_migrate};
 
 enum { COMMANDS_N = sizeof commands / sizeof *commands };
 
@@ -44,11 +45,17 @@ static bool has_noun(const char *noun)
 }
 
 /* A verb of NULL is the command that needs none. */
+static bool has_words(const struct command *command, const char *noun, const char *verb)
+{
+	if (strcmp(command->noun, noun) != 0 || !command->verb != !verb)
+		return false;
+	return !verb || strcmp(command->verb, verb) == 0;
+}
+
 static const struct command *find(const char *noun, const char *verb)
 {
 	for (size_t i = 0; i < COMMANDS_N; i++)
-		if (strcmp(commands[i]->noun, noun) == 0 && (verb ? commands[i]->verb && strcmp(commands[i]->verb, verb) == 0
-								   : !commands[i]->verb))
+		if (has_words(commands[i], noun, verb))
 			return commands[i];
 	return NULL;
 }

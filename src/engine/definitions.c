@@ -232,20 +232,49 @@ static enum hx_code store_version(struct change *c, struct candidate *candidate,
 	return code;
 }
 
+/* The user's own table, as the store has it now. */
+static enum hx_code look_at_table(struct change *c, const struct workflow *workflow, const struct entity_table **ret,
+				  struct hx_error *err)
+{
+	struct arena arena;
+	struct unit unit;
+	struct unit_result result;
+	enum hx_code code;
+
+	arena_init(&arena, READ_BYTES_MAX);
+	unit_init(&unit, /* op= */ 0);
+	entity_table_ask_columns(&unit, workflow, c->runner->postgres);
+	code = c->runner->run(c->runner, &unit, &result, &arena, err);
+	if (!code) {
+		*ret = entity_table_new(workflow, &result.rows[0], c->runner->postgres, &c->defs->arena, c->findings);
+		if (!*ret)
+			code = error_set(err, HX_CONFIG_ERROR, "%s: its table cannot serve", workflow->name);
+	}
+	arena_release(&arena);
+	return code;
+}
+
 static enum hx_code make_machine(struct change *c, struct candidate *candidate, struct hx_error *err)
 {
 	const struct definition *old = in_force(c->defs, candidate->workflow->name);
+	const struct entity_table *table = NULL;
 
 	if (old && slice_eq(old->machine->workflow->text, candidate->workflow->text)) {
 		candidate->machine = old->machine;
 		return HX_OK;
+	}
+	if (candidate->workflow->table.table) {
+		enum hx_code code = look_at_table(c, candidate->workflow, &table, err);
+
+		if (code)
+			return code;
 	}
 	for (size_t i = 0; i < candidate->workflow->actions_n; i++)
 		c->defs->statements_n += candidate->workflow->actions[i].statements_n;
 	if (c->defs->statements_n > DEFINITION_STATEMENTS_MAX)
 		return error_set(err, HX_CONFIG_ERROR, "more than %d statements of sql actions",
 				 DEFINITION_STATEMENTS_MAX);
-	candidate->machine = entity_machine_new(candidate->workflow, &c->defs->arena);
+	candidate->machine = entity_machine_new(candidate->workflow, table, &c->defs->arena);
 	c->defs->versions_n++;
 	return candidate->machine ? HX_OK : error_set(err, HX_NO_MEMORY, "a definition");
 }

@@ -168,7 +168,7 @@ enum hx_code engine_put_definition(struct engine *engine, struct slice name, str
 {
 	struct lane_runner runner;
 
-	lane_runner_init(&runner, engine->lanes.lanes[0]);
+	lane_runner_init(&runner, engine->lanes.lanes[0], strncmp(engine->options.db_url, "sqlite:", 7) != 0);
 	return definitions_put(&engine->definitions, name, text, &runner.runner, engine->options.clock,
 			       engine->options.config, findings, ret_version, err);
 }
@@ -177,7 +177,7 @@ enum hx_code engine_reload(struct engine *engine, struct findings *findings, str
 {
 	struct lane_runner runner;
 
-	lane_runner_init(&runner, engine->lanes.lanes[0]);
+	lane_runner_init(&runner, engine->lanes.lanes[0], strncmp(engine->options.db_url, "sqlite:", 7) != 0);
 	return definitions_load(&engine->definitions, engine->options.workflows_dir, &runner.runner,
 				engine->options.clock, engine->options.config, findings, err);
 }

@@ -56,7 +56,7 @@ static void add_rules(void *context, const struct entity_machine *machine, int64
 				.kind = machine->kind,
 				.claim_into = w->statuses[i],
 				.revert_to = revert_to,
-				.machine = wants_asking(w, w->statuses[i]) ? machine : NULL,
+				.machine = machine->table || wants_asking(w, w->statuses[i]) ? machine : NULL,
 			};
 	}
 }

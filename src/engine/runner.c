@@ -13,7 +13,7 @@ static enum hx_code run_direct(struct runner *runner, struct unit *unit, struct 
 
 void direct_runner_init(struct direct_runner *runner, struct db *db)
 {
-	*runner = (struct direct_runner){{run_direct}, db};
+	*runner = (struct direct_runner){{run_direct, db->driver == &db_postgres}, db};
 }
 
 /* Somebody waits for this seat. */
@@ -94,7 +94,7 @@ static enum hx_code run_in_lane(struct runner *runner, struct unit *unit, struct
 	return code ? error_set(err, code, "%s", hx_code_text(code)) : HX_OK;
 }
 
-void lane_runner_init(struct lane_runner *runner, struct lane *lane)
+void lane_runner_init(struct lane_runner *runner, struct lane *lane, bool postgres)
 {
-	*runner = (struct lane_runner){{run_in_lane}, lane};
+	*runner = (struct lane_runner){{run_in_lane, postgres}, lane};
 }

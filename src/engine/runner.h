@@ -12,6 +12,7 @@ struct runner {
 	/* Rows are in the arena. The verdict is in *ret_result when the code is HX_OK. */
 	enum hx_code (*run)(struct runner *runner, struct unit *unit, struct unit_result *ret_result,
 			    struct arena *arena, struct hx_error *err);
+	bool postgres; /* the store's kind, for the few texts that differ */
 };
 
 struct direct_runner {
@@ -25,6 +26,6 @@ struct lane_runner {
 };
 
 void direct_runner_init(struct direct_runner *runner, struct db *db);
-void lane_runner_init(struct lane_runner *runner, struct lane *lane);
+void lane_runner_init(struct lane_runner *runner, struct lane *lane, bool postgres);
 
 #endif

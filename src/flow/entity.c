@@ -77,7 +77,8 @@ static void make_sql(const struct action *action, struct arena *arena, struct en
 		};
 }
 
-const struct entity_machine *entity_machine_new(const struct workflow *workflow, struct arena *arena)
+const struct entity_machine *entity_machine_new(const struct workflow *workflow, const struct entity_table *table,
+						struct arena *arena)
 {
 	struct entity_machine *machine = arena_zalloc(arena, sizeof *machine);
 	struct entity_sql *sql = arena_zalloc(arena, (workflow->actions_n + 1) * sizeof *sql);
@@ -86,7 +87,7 @@ const struct entity_machine *entity_machine_new(const struct workflow *workflow,
 		return NULL;
 	for (size_t i = 0; i < workflow->actions_n; i++)
 		make_sql(&workflow->actions[i], arena, &sql[i]);
-	*machine = (struct entity_machine){workflow, subject_kind("entity:", workflow->name), sql};
+	*machine = (struct entity_machine){workflow, subject_kind("entity:", workflow->name), sql, table};
 	return arena->failed ? NULL : machine;
 }
 
@@ -102,8 +103,21 @@ void entity_create(struct unit *unit, const struct stamp *stamp, const struct en
 	subject_insert(unit, stamp, subject, ref->machine->kind, workflow->initial_status);
 }
 
+void entity_adopt(struct unit *unit, const struct stamp *stamp, const struct entity_ref *ref, int64_t subject,
+		  const char *status)
+{
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(subject), db_str(""), db_str(ref->machine->workflow->name),
+		 db_text(ref->name), db_str("{}"));
+	subject_insert(unit, stamp, subject, ref->machine->kind, status);
+}
+
 void entity_read(struct unit *unit, const struct entity_ref *ref)
 {
+	if (ref->machine->table) {
+		UNIT_ADD(unit, UNIT_ANY, &ref->machine->table->read, db_str(ref->machine->workflow->name),
+			 db_text(ref->name));
+		return;
+	}
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_text(ref->workspace), db_str(ref->machine->workflow->name),
 		 db_text(ref->name));
 }
@@ -113,11 +127,20 @@ void entity_read_subject(struct unit *unit, int64_t subject)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read_subject, db_int(subject));
 }
 
-void entity_list(struct unit *unit, struct slice workspace, struct slice workflow, struct slice status, bool held,
-		 struct slice after, int64_t limit)
+void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice status, bool held, struct slice after,
+		 int64_t limit)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(workspace), db_text(workflow), db_text(after), db_text(status),
-		 db_int(held), db_int(limit));
+	const struct entity_table *table = ref->machine->table;
+	struct db_value workflow = db_str(ref->machine->workflow->name);
+
+	if (table && after.n)
+		UNIT_ADD(unit, UNIT_ANY, &table->list_after, workflow, db_text(status), db_int(held), db_int(limit),
+			 db_text(after));
+	else if (table)
+		UNIT_ADD(unit, UNIT_ANY, &table->list, workflow, db_text(status), db_int(held), db_int(limit));
+	else
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(ref->workspace), workflow, db_text(after), db_text(status),
+			 db_int(held), db_int(limit));
 }
 
 void entity_note_claim(struct unit *unit, int64_t subject, struct slice step, struct slice requester, struct slice input)

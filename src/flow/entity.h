@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "flow/entity_table.h"
 #include "flow/subject.h"
 #include "model/workflow.h"
 
@@ -23,11 +24,13 @@ struct entity_sql {
 struct entity_machine {
 	const struct workflow *workflow;
 	int64_t kind;
-	const struct entity_sql *sql; /* one per action of the workflow, empty for those that are not sql */
+	const struct entity_sql *sql;	  /* one per action of the workflow, empty for those that are not sql */
+	const struct entity_table *table; /* the user's own; NULL: the engine keeps the entity */
 };
 
 /* NULL when the arena is full. The workflow and the arena must live as long as the program. */
-const struct entity_machine *entity_machine_new(const struct workflow *workflow, struct arena *arena);
+const struct entity_machine *entity_machine_new(const struct workflow *workflow, const struct entity_table *table,
+						struct arena *arena);
 
 /* Which entity. Texts are borrowed. */
 struct entity_ref {
@@ -41,6 +44,10 @@ struct entity_ref {
 /* A new one in the workflow's first status, as the subject of the given id. LOST: the name is taken. */
 void entity_create(struct unit *unit, const struct stamp *stamp, const struct entity_ref *ref, int64_t subject,
 		   struct slice data);
+
+/* The shadow of a row of the user's table, in the status that it was met in. LOST: there is one by now. */
+void entity_adopt(struct unit *unit, const struct stamp *stamp, const struct entity_ref *ref, int64_t subject,
+		  const char *status);
 
 /* Columns of entity_read, in order. */
 enum {
@@ -62,9 +69,9 @@ enum {
 void entity_read(struct unit *unit, const struct entity_ref *ref);
 /* By its subject, for janitors. */
 void entity_read_subject(struct unit *unit, int64_t subject);
-/* By name from `after` on; status empty: any; held: only those parked for a person. */
-void entity_list(struct unit *unit, struct slice workspace, struct slice workflow, struct slice status, bool held,
-		 struct slice after, int64_t limit);
+/* By name behind `after` (the user's table: by id); status empty: any; held: only those parked for a person. */
+void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice status, bool held, struct slice after,
+		 int64_t limit);
 
 /* Behind a claim in its unit: who claimed, for which step, with which input. */
 void entity_note_claim(struct unit *unit, int64_t subject, struct slice step, struct slice requester, struct slice input);

@@ -29,6 +29,7 @@ static void end_saying(struct entity_step *s, enum hx_code code, const char *wor
 static void go(struct entity_step *s, enum step_at at, const struct answer *answer)
 {
 	s->stamp = flow_stamp(answer);
+	wall_time_format(s->stamp.at, s->stamp_text);
 	s->at = at;
 }
 
@@ -190,8 +191,10 @@ static struct lease lease_of(const struct entity_step *s)
 static bool may_act(struct entity_step *s, const struct answer *answer)
 {
 	struct lease lease = lease_of(s);
+	bool may = true;
 
-	if (!s->claimed || lease_is_trusted(&lease, answer->mono))
+	may &= !s->claimed || lease_is_trusted(&lease, answer->mono); /* mutant: act-on-lapsed-lease */
+	if (may)
 		return true;
 	if (s->acted)
 		end_saying(s, HX_OUTCOME_UNKNOWN, "the lease of the claim was over before the outcome was known");
@@ -325,12 +328,18 @@ static void take_read_of_claim(struct entity_step *s, const struct answer *answe
 	}
 }
 
+/* An id that the column's type does not take is the id of nothing. */
+static bool is_no_id(const struct entity_step *s, const struct unit_result *result)
+{
+	return s->rq->ref.machine->table && result->verdict == UNIT_FAILED && result->error.code == HX_DATA_ERROR;
+}
+
 static void take_read(struct entity_step *s, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
 	struct slice status;
 
-	if (answer->result->verdict != UNIT_WON) {
+	if (answer->result->verdict != UNIT_WON && !is_no_id(s, answer->result)) {
 		end(s, HX_STORE_UNAVAILABLE);
 		return;
 	}
@@ -339,13 +348,18 @@ static void take_read(struct entity_step *s, const struct answer *answer)
 		return;
 	}
 	status = db_cell(rows, 0, ENTITY_STATUS)->s;
+	s->status = arena_copy(s->arena, status).p;
+	if (db_cell(rows, 0, ENTITY_SUBJECT)->type == DB_NULL) {
+		s->subject = answer->more_ids[0];
+		go(s, STEP_ADOPTING, answer);
+		return;
+	}
 	s->subject = db_cell(rows, 0, ENTITY_SUBJECT)->i;
 	s->version = db_cell(rows, 0, ENTITY_VERSION)->i;
 	s->fence = db_cell(rows, 0, ENTITY_FENCE)->i;
 	s->effort = db_cell(rows, 0, ENTITY_EFFORT)->i;
 	s->name = arena_copy(s->arena, db_cell(rows, 0, ENTITY_NAME)->s);
 	s->data = arena_copy(s->arena, db_cell(rows, 0, ENTITY_DATA)->s);
-	s->status = arena_copy(s->arena, status).p;
 	if (s->rq->mode == STEP_FIRE)
 		take_read_to_fire(s, answer, status);
 	else
@@ -354,10 +368,24 @@ static void take_read(struct entity_step *s, const struct answer *answer)
 		end(s, HX_TOO_LARGE); /* nothing was written yet */
 }
 
-/* The claim is ours: rows[0] is (version, fence …), from the claim itself or from its history row. */
-static void hold_claim(struct entity_step *s, const struct answer *answer)
+/* Somebody else may have adopted it first, which is as good. */
+static void take_adopted(struct entity_step *s, const struct answer *answer)
 {
-	const struct db_rows *rows = &answer->result->rows[0];
+	if (answer->result->verdict == UNIT_WON || answer->result->verdict == UNIT_LOST)
+		s->at = STEP_READING;
+	else
+		end(s, HX_STORE_UNAVAILABLE);
+}
+
+/* Where a claim or a transition tells the version reached: in the user's table the verdict stands before it. */
+static const struct db_rows *reached(const struct entity_step *s, const struct unit_result *result)
+{
+	return &result->rows[s->rq->ref.machine->table ? 1 : 0];
+}
+
+/* The claim is ours: the row is (version, fence …), from the claim itself or from its history row. */
+static void hold_claim(struct entity_step *s, const struct answer *answer, const struct db_rows *rows)
+{
 
 	s->version = db_cell(rows, 0, 0)->i;
 	s->fence = db_cell(rows, 0, 1)->i;
@@ -370,7 +398,7 @@ static void take_claimed(struct entity_step *s, const struct answer *answer)
 {
 	switch (answer->result->verdict) {
 	case UNIT_WON:
-		hold_claim(s, answer);
+		hold_claim(s, answer, reached(s, answer->result));
 		break;
 	case UNIT_LOST:
 	case UNIT_REFUSED:
@@ -391,7 +419,7 @@ static void take_claim_looked_up(struct entity_step *s, const struct answer *ans
 	if (answer->result->verdict != UNIT_WON || answer->result->rows[0].n == 0)
 		end(s, HX_STORE_UNAVAILABLE);
 	else
-		hold_claim(s, answer);
+		hold_claim(s, answer, &answer->result->rows[0]);
 }
 
 static void take_recovered(struct entity_step *s, const struct answer *answer)
@@ -489,12 +517,26 @@ static void take_probed(struct entity_step *s, const struct answer *answer)
 }
 
 /* The finish is durable. */
-static void finished(struct entity_step *s, const struct answer *answer)
+static void finished(struct entity_step *s, const struct db_rows *rows)
 {
-	s->version = db_cell(&answer->result->rows[0], 0, 0)->i;
+	s->version = db_cell(rows, 0, 0)->i;
 	s->status = s->view->successful_state;
 	s->updated_at = s->stamp.at;
 	end(s, HX_OK);
+}
+
+static void ask_finish(const struct entity_step *s, struct unit *unit);
+
+/* A statement of the step's sql that must meet a row met none. Which one, the unit itself tells. */
+static void refused(struct entity_step *s, const struct answer *answer)
+{
+	char words[WORKFLOW_NAME_MAX + 80];
+	struct unit unit;
+
+	unit_init(&unit, s->stamp.op);
+	ask_finish(s, &unit);
+	snprintf(words, sizeof words, "{\"statement\":\"%s\"}", unit.lines[answer->result->line].stmt->name);
+	fail(s, answer, HX_INVALID, slice_str(words));
 }
 
 static void take_finished(struct entity_step *s, const struct answer *answer)
@@ -503,7 +545,7 @@ static void take_finished(struct entity_step *s, const struct answer *answer)
 
 	switch (result->verdict) {
 	case UNIT_WON:
-		finished(s, answer);
+		finished(s, s->claimed ? &result->rows[0] : reached(s, result));
 		break;
 	case UNIT_LOST:
 		if (s->claimed)
@@ -512,7 +554,7 @@ static void take_finished(struct entity_step *s, const struct answer *answer)
 			end_saying(s, HX_CONCURRENCY_ERROR, "somebody else has changed the entity in between");
 		break;
 	case UNIT_REFUSED:
-		fail(s, answer, HX_INVALID, slice_str("\"a condition of the step's sql does not hold\""));
+		refused(s, answer);
 		break;
 	case UNIT_FAILED:
 		if (result->error.code == HX_DATA_ERROR)
@@ -535,7 +577,7 @@ static void take_finish_looked_up(struct entity_step *s, const struct answer *an
 	else if (answer->result->rows[0].n == 0)
 		start_finish(s, answer); /* it did not land and cannot any more: still ours to finish */
 	else
-		finished(s, answer);
+		finished(s, &answer->result->rows[0]);
 }
 
 static void take_released(struct entity_step *s, const struct answer *answer)
@@ -560,6 +602,9 @@ static void take(struct task *task, const struct answer *answer)
 		break;
 	case STEP_READING:
 		take_read(s, answer);
+		break;
+	case STEP_ADOPTING:
+		take_adopted(s, answer);
 		break;
 	case STEP_CLAIMING:
 		take_claimed(s, answer);
@@ -621,12 +666,45 @@ static void add_after_effects(const struct entity_step *s, struct unit *unit)
 		unit_wake(unit, JOB_TOPIC);
 }
 
+static struct table_row row_of(const struct entity_step *s)
+{
+	return (struct table_row){s->rq->ref.machine->table, s->name, s->version, slice_str(s->stamp_text)};
+}
+
+static void ask_claim(const struct entity_step *s, struct unit *unit)
+{
+	struct move move = claim_move(s);
+	struct table_row row = row_of(s);
+
+	if (row.table)
+		entity_table_claim(unit, &s->stamp, &row, &move, lease_ms(s));
+	else
+		subject_claim(unit, &s->stamp, &move, s->version, lease_ms(s));
+	entity_note_claim(unit, s->subject, s->rq->step_key, s->requester, s->input);
+}
+
+static void ask_release(const struct entity_step *s, struct unit *unit)
+{
+	struct move move = release_move(s);
+	struct table_row row = row_of(s);
+
+	if (row.table)
+		entity_table_release(unit, &s->stamp, &row, &move, s->fence);
+	else
+		subject_release(unit, &s->stamp, &move, s->fence);
+}
+
 static void ask_finish(const struct entity_step *s, struct unit *unit)
 {
 	struct move move = finish_move(s);
+	struct table_row row = row_of(s);
 
-	if (s->claimed)
+	if (s->claimed && row.table)
+		entity_table_finish(unit, &s->stamp, &row, &move, s->fence);
+	else if (s->claimed)
 		subject_finish(unit, &s->stamp, &move, s->fence);
+	else if (row.table)
+		entity_table_transition(unit, &s->stamp, &row, &move);
 	else
 		subject_transition(unit, &s->stamp, &move, s->version);
 	add_after_effects(s, unit); /* mutant: effects-outside-unit */
@@ -636,8 +714,6 @@ static void ask_finish(const struct entity_step *s, struct unit *unit)
 
 static void ask_unit(const struct entity_step *s, struct unit *unit)
 {
-	struct move move;
-
 	unit_init(unit, s->stamp.op);
 	switch (s->at) {
 	case STEP_READING:
@@ -646,10 +722,11 @@ static void ask_unit(const struct entity_step *s, struct unit *unit)
 		else
 			entity_read(unit, &s->rq->ref);
 		break;
+	case STEP_ADOPTING:
+		entity_adopt(unit, &s->stamp, &s->rq->ref, s->subject, s->status);
+		break;
 	case STEP_CLAIMING:
-		move = claim_move(s);
-		subject_claim(unit, &s->stamp, &move, s->version, lease_ms(s));
-		entity_note_claim(unit, s->subject, s->rq->step_key, s->requester, s->input);
+		ask_claim(s, unit);
 		break;
 	case STEP_RECOVERING:
 		subject_take_over(unit, &s->stamp, s->subject, s->view->claim_into, s->fence, lease_ms(s));
@@ -658,8 +735,7 @@ static void ask_unit(const struct entity_step *s, struct unit *unit)
 		ask_finish(s, unit);
 		break;
 	case STEP_RELEASING:
-		move = release_move(s);
-		subject_release(unit, &s->stamp, &move, s->fence);
+		ask_release(s, unit);
 		break;
 	case STEP_HOLDING:
 		subject_hold(unit, s->subject, s->fence, /* if_past= */ false);
@@ -718,8 +794,21 @@ static void ask(const struct task *task, struct ask *ask)
 static const char *where(const struct task *task)
 {
 	static const char *const names[] = {
-		"new",	      "reading",   "claiming",		    "looking up its claim", "taking over", "validating", "acting",
-		"probing", "finishing", "looking up its finish", "releasing",	    "parking it for a person", "counting the answer", "done",
+		"new",
+		"reading",
+		"adopting the row",
+		"claiming",
+		"looking up its claim",
+		"taking over",
+		"validating",
+		"acting",
+		"probing",
+		"finishing",
+		"looking up its finish",
+		"releasing",
+		"parking it for a person",
+		"counting the answer",
+		"done",
 	};
 
 	return names[((const struct entity_step *)task)->at];

@@ -54,6 +54,7 @@ struct step_request {
 enum step_at {
 	STEP_NEW,
 	STEP_READING,
+	STEP_ADOPTING, /* the user's own table: the row gets its shadow, then it is read again */
 	STEP_CLAIMING,
 	STEP_LOOKING_UP_CLAIM,
 	STEP_RECOVERING,
@@ -93,6 +94,7 @@ struct entity_step {
 	struct slice effect_keys[STEP_AFTER_EFFECTS_MAX];
 	const struct db_value *sql_values;
 	struct stamp stamp;
+	char stamp_text[WALL_TIME_TEXT_BYTES];
 	struct mono_time asked;
 };
 

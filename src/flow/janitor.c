@@ -1,6 +1,8 @@
 /* See janitor.h. */
 #include "flow/janitor.h"
 
+#include <stdio.h>
+
 #include "base/hash.h"
 #include "flow/entity.h"
 #include "flow/transition.h"
@@ -85,7 +87,12 @@ static void take_looked(struct janitor *j, const struct answer *answer)
 		return;
 	}
 	wish = rows->n ? wish_of(rule->machine, rule, rows) : UNKNOWN_REVERT;
+	if (rows->n) {
+		snprintf(j->name, sizeof j->name, "%.*s", SLICE_ARGS(db_cell(rows, 0, ENTITY_NAME)->s));
+		j->version = db_cell(rows, 0, ENTITY_VERSION)->i;
+	}
 	j->stamp = flow_stamp(answer);
+	wall_time_format(j->stamp.at, j->stamp_text);
 	if (wish == UNKNOWN_PROBE) {
 		j->probes[j->probes_n].subject = j->page[j->page_at++].subject;
 		j->probes[j->probes_n++].machine = rule->machine;
@@ -124,20 +131,28 @@ static void take(struct task *task, const struct answer *answer)
 
 static void ask_unit(const struct janitor *j, struct unit *unit)
 {
+	unit_init(unit, j->stamp.op);
+	if (j->at == JANITOR_SCANNING) { /* page_at stands behind the page */
+		subject_scan_stuck(unit, j->cursor, page_size(j));
+		return;
+	}
+
 	const struct janitor_rule *rule = j->page[j->page_at].rule;
 	int64_t subject = j->page[j->page_at].subject, fence = j->page[j->page_at].fence;
 
-	unit_init(unit, j->stamp.op);
-	if (j->at == JANITOR_SCANNING) {
-		subject_scan_stuck(unit, j->cursor, page_size(j));
-	} else if (j->at == JANITOR_LOOKING) {
+	if (j->at == JANITOR_LOOKING) {
 		entity_read_subject(unit, subject);
 	} else if (j->at == JANITOR_HOLDING) {
 		subject_hold(unit, subject, fence, /* if_past= */ true);
 	} else {
 		struct move move = {subject, rule->claim_into, rule->revert_to};
+		struct table_row row = {rule->machine ? rule->machine->table : NULL, slice_str(j->name), j->version,
+					slice_str(j->stamp_text)};
 
-		subject_revert(unit, &j->stamp, &move, fence);
+		if (row.table)
+			entity_table_revert(unit, &j->stamp, &row, &move, fence);
+		else
+			subject_revert(unit, &j->stamp, &move, fence);
 		if (rule->also)
 			rule->also(unit, subject);
 	}

@@ -28,7 +28,8 @@ struct janitor_rule {
 	int64_t kind;
 	const char *claim_into;
 	const char *revert_to;
-	/* Set when some step that claims into this wants a probe or a person: who claimed is looked up first. */
+	/* Set when some step that claims into this wants a probe or a person, or the entity lives in the user's own
+	 * table: what was claimed, and by whom, is looked up first. */
 	const struct entity_machine *machine;
 	/* Adds what else belongs to the revert; may be NULL. */
 	void (*also)(struct unit *unit, int64_t subject);
@@ -57,6 +58,9 @@ struct janitor {
 	enum { JANITOR_NEW, JANITOR_SLEEPING, JANITOR_SCANNING, JANITOR_LOOKING, JANITOR_REVERTING, JANITOR_HOLDING, JANITOR_DONE } at;
 	enum hx_code code;
 	struct stamp stamp;
+	char stamp_text[WALL_TIME_TEXT_BYTES];
+	char name[256];	 /* looked up: of the row in the user's table */
+	int64_t version; /* the same */
 	int64_t cursor;
 	size_t page_n, page_at;
 	struct {

@@ -181,6 +181,9 @@ static void query_done(struct seat *seat, enum hx_code code)
 {
 	struct api_query *query = (struct api_query *)seat;
 
+	/* In the user's own table an id that its column's type does not take is the id of nothing. */
+	if (code == HX_DATA_ERROR && query->machine && query->machine->table)
+		code = HX_NOT_FOUND;
 	if (code)
 		http_respond_code(query->call->exchange, code, query->detail);
 	else

@@ -44,8 +44,8 @@ struct api_query {
 	struct single single;
 	struct http_call *call;
 	struct strbuf text;
-	int status;	    /* of success; 200 unless set */
-	int64_t etag;	    /* version for the ETag; 0: none */
+	int status;         /* of success; 200 unless set */
+	int64_t etag;       /* version for the ETag; 0: none */
 	const char *detail; /* of a problem; NULL: the code says it all */
 	/* Whatever the two functions need. */
 	const struct entity_machine *machine;

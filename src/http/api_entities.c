@@ -58,7 +58,10 @@ void api_add_entity(struct strbuf *text, const char *workflow, const struct db_r
 		 db_cell(rows, row, ENTITY_VERSION)->i, db_cell(rows, row, ENTITY_DATA)->s);
 	add_claim(text, rows, row);
 	strbuf_add_char(text, ',');
-	api_add_time(text, "updatedAt", db_cell(rows, row, ENTITY_UPDATED_AT)->i);
+	if (db_cell(rows, row, ENTITY_UPDATED_AT)->i)
+		api_add_time(text, "updatedAt", db_cell(rows, row, ENTITY_UPDATED_AT)->i);
+	else
+		strbuf_add_str(text, "\"updatedAt\":null"); /* a row of the user's that no step has moved yet */
 	strbuf_add_char(text, '}');
 }
 
@@ -79,8 +82,8 @@ static bool name_checked(struct http_call *call, struct slice name, const char *
 
 	if (name_is_good(name))
 		return true;
-	error_set(&err, HX_VALIDATION_ERROR, "%s is 1 to %d bytes of UTF-8 without control characters, not \"%s\"", what,
-		  ENTITY_NAME_MAX, excerpt_of(name).text);
+	error_set(&err, HX_VALIDATION_ERROR, "%s is 1 to %d bytes of UTF-8 without control characters, not \"%s\"",
+		  what, ENTITY_NAME_MAX, excerpt_of(name).text);
 	http_respond_error(call->exchange, &err);
 	return false;
 }
@@ -156,7 +159,8 @@ void api_entity_create(struct http_call *call)
 		return;
 	}
 	if (machine->workflow->table.table) {
-		http_respond_code(call->exchange, HX_METHOD_NOT_ALLOWED, "entities of this workflow live in a table of yours");
+		http_respond_code(call->exchange, HX_METHOD_NOT_ALLOWED,
+				  "entities of this workflow live in a table of yours");
 		return;
 	}
 	query = api_query_new(call, build_create, answered_create);
@@ -206,8 +210,9 @@ static void build_list(const struct single *single, struct unit *unit)
 {
 	const struct api_query *query = single->context;
 
-	entity_list(unit, api_workspace(query->call), slice_str(query->machine->workflow->name), query->status_wanted,
-		    query->held, query->after, query->limit + 1);
+	struct entity_ref ref = ref_of(query);
+
+	entity_list(unit, &ref, query->status_wanted, query->held, query->after, query->limit + 1);
 }
 
 static enum hx_code answered_list(struct single *single, const struct unit_result *result)

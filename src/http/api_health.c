@@ -5,7 +5,8 @@
 
 static void respond_text(struct http_call *call, int status, struct slice text)
 {
-	struct wire_field fields[] = {{slice_str("Content-Type"), slice_str("text/plain; version=0.0.4; charset=utf-8")}};
+	struct wire_field fields[] = {
+		{slice_str("Content-Type"), slice_str("text/plain; version=0.0.4; charset=utf-8")}};
 	struct http_answer answer = {.status = status, .fields = {fields, 1}, .body = text};
 
 	http_respond(call->exchange, &answer);
@@ -38,8 +39,10 @@ void api_metrics(struct http_call *call)
 		{"hapax_transitions_total", "Guarded writes that won.", lanes.batch.transitions},
 		{"hapax_verdicts_lost_total", "Guarded writes that lost.", lanes.batch.lost},
 		{"hapax_fenced_writes_total", "Writes of stale holders that changed nothing.", lanes.batch.fenced},
-		{"hapax_claim_overruns_total", "Actions aborted because their lease could not be kept.", lanes.claims_lost},
-		{"hapax_janitor_reverts_total", "Stuck claims that a janitor has ended.", atomic_load(&m->janitor_reverts)},
+		{"hapax_claim_overruns_total", "Actions aborted because their lease could not be kept.",
+		 lanes.claims_lost},
+		{"hapax_janitor_reverts_total", "Stuck claims that a janitor has ended.",
+		 atomic_load(&m->janitor_reverts)},
 		{"hapax_janitor_holds_total", "Stuck claims parked for a person.", atomic_load(&m->janitor_holds)},
 		{"hapax_unknown_outcomes_total", "Steps whose outcome is unknown.", atomic_load(&m->unknown_outcomes)},
 		{"hapax_steps_fired_total", "Steps that were asked for.", atomic_load(&m->steps_fired)},
@@ -51,7 +54,8 @@ void api_metrics(struct http_call *call)
 		 atomic_load(&m->entry_lock_unavailable)},
 		{"hapax_batches_total", "Transactions of the lanes.", lanes.batch.batches},
 		{"hapax_batch_units_total", "Units of work in them.", lanes.batch.units},
-		{"hapax_batches_retried_total", "Batches run again after a deadlock or a lost connection.", lanes.batch.retried},
+		{"hapax_batches_retried_total", "Batches run again after a deadlock or a lost connection.",
+		 lanes.batch.retried},
 		{"hapax_commits_in_doubt_total", "Commits whose answer was lost.", lanes.batch.in_doubt},
 	};
 

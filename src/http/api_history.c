@@ -28,11 +28,14 @@ static const struct db_stmt stmt_of_job = {
 static void build(const struct single *single, struct unit *unit)
 {
 	const struct api_query *query = single->context;
+	const struct entity_machine *machine = engine_machine(api_of(query->call)->engine, query->status_wanted);
 	struct slice workspace = api_workspace(query->call);
 
+	if (machine && machine->table)
+		workspace = slice_str(""); /* the user's own table has no workspaces */
 	if (query->subject)
-		UNIT_ADD(unit, UNIT_ANY, &stmt_of_job, db_text(workspace), db_int(query->subject), db_int(query->number),
-			 db_int(query->limit + 1));
+		UNIT_ADD(unit, UNIT_ANY, &stmt_of_job, db_text(workspace), db_int(query->subject),
+			 db_int(query->number), db_int(query->limit + 1));
 	else
 		UNIT_ADD(unit, UNIT_ANY, &stmt_of_entity, db_text(workspace), db_text(query->status_wanted),
 			 db_text(query->name), db_int(query->number), db_int(query->limit + 1));
@@ -48,7 +51,8 @@ static void add_row(struct strbuf *text, const struct db_rows *rows, size_t i)
 	json_quote(db_cell(rows, i, FROM)->s, text);
 	strbuf_add_str(text, ",\"to\":");
 	json_quote(db_cell(rows, i, TO)->s, text);
-	strbuf_addf(text, ",\"version\":%lld,\"fence\":%lld,\"op\":\"%s\",\"node\":", (long long)db_cell(rows, i, VERSION)->i,
+	strbuf_addf(text,
+		    ",\"version\":%lld,\"fence\":%lld,\"op\":\"%s\",\"node\":", (long long)db_cell(rows, i, VERSION)->i,
 		    (long long)db_cell(rows, i, FENCE)->i, op);
 	json_quote(db_cell(rows, i, NODE)->s, text);
 	strbuf_add_char(text, ',');

@@ -21,5 +21,6 @@ void api_module_sweep(struct http_call *call)
 	enum hx_code code = engine_sweep(api_of(call)->engine, call_param(call, "module"), swept, call);
 
 	if (code)
-		http_respond_code(call->exchange, code, code == HX_NOT_FOUND ? "no janitor is declared for this module" : NULL);
+		http_respond_code(call->exchange, code,
+				  code == HX_NOT_FOUND ? "no janitor is declared for this module" : NULL);
 }

@@ -35,6 +35,7 @@
 
 #define STEPS_PER_TURN 16 /* then others have their turn */
 #define WRITE_STEP_BYTES 65536
+#define EVICT_AFTER_MS 100
 
 /* ---- the one place where a state changes ---- */
 
@@ -301,7 +302,7 @@ void connection_answered(struct connection *c)
 
 /* ---- beginning and end ---- */
 
-/* While draining a connection stays only if a request is just arriving. */
+/* Reads whatever has come, and leaves IDLE if that is a request. While draining, what stays idle is closed. */
 static void last_look(struct connection *c)
 {
 	c->can_read = true;
@@ -358,14 +359,25 @@ static struct connection *by_deadline(struct deadline *deadline)
 	return CONTAINER_OF(deadline, struct connection, deadline);
 }
 
+/* Never one that a request is just arriving on; and a client between two requests, or after connecting, has a moment. */
 bool connection_evict(struct server_loop *home)
 {
-	struct deadline *first = deadline_first(&home->idle);
+	struct deadline *first;
 
-	if (!first)
-		return false;
-	connection_close(by_deadline(first));
-	return true;
+	while ((first = deadline_first(&home->idle))) {
+		int64_t since_ns = first->at.ns - home->idle.after_ms * 1000000;
+		struct connection *c = by_deadline(first);
+
+		if (home->loop.now.ns - since_ns < EVICT_AFTER_MS * 1000000)
+			return false;
+		last_look(c);
+		if (c->state != CONNECTION_IDLE)
+			continue;
+		count(&home->server->stats.evicted);
+		connection_close(c);
+		return true;
+	}
+	return false;
 }
 
 static void close_late(struct deadline *deadline)

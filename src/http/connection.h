@@ -62,7 +62,7 @@ bool intake_read(struct connection *c);
 
 /* The handler has said something: its answer, or a piece of one. */
 void connection_answered(struct connection *c);
-/* Closes the one that has been idle for longest; false if none is idle. */
+/* Closes the one that has been idle for longest; false if none has for a moment. */
 bool connection_evict(struct server_loop *home);
 /* The server is stopping: closes what is idle, and lets the others know that their answer is the last. */
 void connections_drain(struct server_loop *home);

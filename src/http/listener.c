@@ -21,30 +21,45 @@ static struct server_loop *first_loop(struct listener *listener)
 
 /* ---- accepting ---- */
 
-/* The socket stays in epoll, level-triggered, only while somebody would accept. */
-static void pause_accepting(struct listener *listener, bool for_a_moment)
-{
-	if (!listener->paused)
-		loop_unwatch(&first_loop(listener)->loop, listener->fd);
-	listener->paused = true;
-	if (for_a_moment)
-		deadline_set(&listener->pauses, &listener->pause, first_loop(listener)->loop.now);
-}
-
 static bool is_full(const struct listener *listener)
 {
 	return listener->server->stats.open >= listener->server->options.connections_max;
 }
 
+/* Room for one more, made if need be and if it can be made here; other loops are asked, and tell when they have. */
+static bool make_room(struct listener *listener)
+{
+	struct http_server *server = listener->server;
+
+	if (!is_full(listener))
+		return true;
+	if (connection_evict(first_loop(listener)))
+		return !is_full(listener);
+	for (unsigned i = 1; i < server->loops_n; i++)
+		(void)mailbox_post(server->loops[i].loop.mailbox, &server->loops[i].evict); /* ended: it has none */
+	return false;
+}
+
+/* The socket stays in epoll, level-triggered, only while somebody would accept. A pause is looked at again and again. */
+static void pause_accepting(struct listener *listener)
+{
+	if (!listener->paused)
+		loop_unwatch(&first_loop(listener)->loop, listener->fd);
+	listener->paused = true;
+	deadline_set(&listener->pauses, &listener->pause, first_loop(listener)->loop.now);
+}
+
 static void resume_accepting(struct listener *listener)
 {
-	if (!listener->paused || listener->fd < 0 || is_full(listener))
+	struct loop *loop = &first_loop(listener)->loop;
+
+	if (!listener->paused || listener->fd < 0)
 		return;
-	listener->paused = false;
-	deadline_clear(&listener->pause);
-	if (!loop_watch(&first_loop(listener)->loop, listener->fd, EPOLLIN, &listener->watch)) {
-		listener->paused = true;
-		deadline_set(&listener->pauses, &listener->pause, first_loop(listener)->loop.now);
+	if (make_room(listener) && loop_watch(loop, listener->fd, EPOLLIN, &listener->watch)) {
+		listener->paused = false;
+		deadline_clear(&listener->pause);
+	} else {
+		deadline_set(&listener->pauses, &listener->pause, loop->now);
 	}
 }
 
@@ -76,22 +91,11 @@ static bool accept_one(struct listener *listener)
 		log_warn(listener->server->options.log, "no connection can be accepted for the moment",
 			 log_text("error", strerror(errno)));
 		(void)connection_evict(first_loop(listener)); /* frees a descriptor, if it can */
-		pause_accepting(listener, /* for_a_moment= */ true);
+		pause_accepting(listener);
 		return false;
 	}
 	/* EAGAIN: nobody left. Everything else is the fate of one client, who is taken off the queue. */
 	return errno != EAGAIN && errno != EWOULDBLOCK;
-}
-
-/* Room for one more, made if need be. */
-static bool make_room(struct listener *listener)
-{
-	if (!is_full(listener))
-		return true;
-	if (!connection_evict(first_loop(listener)))
-		return false;
-	count(&listener->server->stats.evicted);
-	return !is_full(listener);
 }
 
 static void ready(struct watch *watch, uint32_t events)
@@ -99,15 +103,14 @@ static void ready(struct watch *watch, uint32_t events)
 	struct listener *listener = CONTAINER_OF(watch, struct listener, watch);
 
 	(void)events;
-	for (unsigned i = 0; i < ACCEPTS_PER_TURN && listener->fd >= 0; i++) {
-		if (!make_room(listener)) {
-			pause_accepting(listener, /* for_a_moment= */ false);
-			resume_accepting(listener); /* one may have closed in between, unseen by listener_freed() */
-			return;
-		}
+	/* Somebody is waiting: only for a client that is there does another have to go. */
+	if (!make_room(listener)) {
+		pause_accepting(listener);
+		return;
+	}
+	for (unsigned i = 0; i < ACCEPTS_PER_TURN && !is_full(listener); i++)
 		if (!accept_one(listener))
 			return;
-	}
 }
 
 static void deliver(struct letter *letter)
@@ -125,7 +128,7 @@ void listener_freed(struct listener *listener)
 	atomic_fetch_sub(&listener->server->stats.open, 1);
 	if (listener->paused)
 		(void)mailbox_post(first_loop(listener)->loop.mailbox,
-				   &listener->letter); /* an ended loop accepts nobody */
+				   &listener->letter); /* ended: it accepts nobody */
 }
 
 /* ---- opening and closing ---- */

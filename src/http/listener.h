@@ -1,8 +1,9 @@
 /*
  * The listening socket. It belongs to the first loop, which accepts and deals the connections out to all loops in turn.
  *
- * With connections_max open, the one that has been idle for longest (in the first loop) makes room; if none is idle,
- * accepting pauses until one closes, and clients wait in the backlog. Out of descriptors it pauses for a moment.
+ * With connections_max open, one that has been idle for a moment makes room, the longest idle of its loop. If none has,
+ * or the system has no descriptors, accepting pauses, and clients wait in the backlog. A pause ends when a connection
+ * closes, and is looked at again every PAUSE_MS.
  */
 #ifndef HX_HTTP_LISTENER_H
 #define HX_HTTP_LISTENER_H
@@ -14,7 +15,7 @@ struct http_server;
 
 struct listener {
 	struct watch watch;
-	struct letter letter; /* a connection has closed: there may be room again */
+	struct letter letter; /* there may be room again */
 	struct deadline_queue pauses;
 	struct deadline pause;
 	struct http_server *server;

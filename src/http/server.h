@@ -40,7 +40,7 @@ struct http_options {
 	void (*handle)(void *data, struct http_exchange *exchange);
 	void *data;
 	unsigned loops;
-	size_t connections_max;  /* one more waits in the backlog, or takes the place of the one idle for longest */
+	size_t connections_max;  /* one more takes the place of an idle one, or waits in the backlog */
 	struct wire_limits head; /* 414 and 431 */
 	size_t body_bytes_max;   /* 413 */
 	size_t bodies_bytes_max; /* of all requests that are in memory: 503 */

@@ -19,6 +19,11 @@ static void begin_draining(struct letter *letter)
 	connections_drain(sl);
 }
 
+static void evict_one(struct letter *letter)
+{
+	(void)connection_evict(CONTAINER_OF(letter, struct server_loop, evict)); /* if none is idle, it asks again */
+}
+
 static bool is_over(const struct server_loop *sl)
 {
 	return sl->draining && (sl->connections_n == 0 || sl->loop.now.ns >= sl->drain_by.ns);
@@ -63,6 +68,7 @@ enum hx_code server_loop_init(struct server_loop *sl, struct http_server *server
 
 	sl->server = server;
 	sl->stop.deliver = begin_draining;
+	sl->evict.deliver = evict_one;
 	if (code == HX_OK)
 		connections_init(sl);
 	return code;

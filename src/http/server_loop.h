@@ -28,7 +28,7 @@ struct server_loop {
 	/* Every connection is in the queue of what it waits for; see connection.c. */
 	struct deadline_queue idle, reading, handling, writing, lingering;
 	size_t connections_n;
-	struct letter stop;
+	struct letter stop, evict; /* of http_server_stop(), of the listener */
 	bool draining;
 	struct mono_time drain_by;
 	struct http_exchange *spare; /* for the next requests */

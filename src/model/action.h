@@ -28,13 +28,15 @@ struct action_header {
 	const char *value; /* as written: ${env:NAME} and ${file:PATH} are filled in at the call, never stored */
 };
 
-/* One statement of a sql action. `:id`, `:input.amount` … have become ?1, ?2 …; params[i] is the path of ?i+1. */
+/* One statement of a sql action. `:id`, `:input.amount` … have become ?1, ?2 …; params[i] is the path of ?i+1.
+ * The text has no comments and quotes only from ' to ' and from " to "; outside of them there is no { } ? but ?N. */
 struct action_statement {
 	const char *name;
 	const char *sql;
 	bool must; /* zero rows: the step is rejected as INVALID, naming the statement */
 	size_t params_n;
-	const char *params[ACTION_PARAMS_MAX]; /* "id", "workflow", "requester", "version", "key", "now", "input", "input.a.b" */
+	const char *params
+		[ACTION_PARAMS_MAX]; /* "id", "workflow", "requester", "version", "key", "now", "input", "input.a.b" */
 };
 
 struct action {
@@ -43,13 +45,13 @@ struct action {
 	enum action_kind kind;
 	enum action_effect effect;
 	int64_t timeout_ms;
-	int64_t max_in_flight; /* 0: no bound of its own */
+	int64_t max_in_flight;      /* 0: no bound of its own */
 	const struct action *probe; /* NULL: none */
-	const char *url;	    /* http */
-	size_t headers_n;	    /* http */
+	const char *url;            /* http */
+	size_t headers_n;           /* http */
 	const struct action_header *headers;
 	const char *const *argv; /* exec: NULL-terminated */
-	size_t statements_n;	 /* sql */
+	size_t statements_n;     /* sql */
 	const struct action_statement *statements;
 	const char *function; /* native: the name it was registered under */
 	const char *queue;    /* worker */

@@ -18,10 +18,8 @@
 
 void config_init(struct config *config)
 {
-	*config = (struct config){.file = "",
-				  .entry_lock_store = "memory:",
-				  .lease_ms = 60 * 1000,
-				  .max_body_bytes = 16 << 20};
+	*config = (struct config){
+		.file = "", .entry_lock_store = "memory:", .lease_ms = 60 * 1000, .max_body_bytes = 16 << 20};
 }
 
 /* ---- values with a form ---- */
@@ -42,8 +40,8 @@ static void read_store(const struct reader *r, const struct json_node *node, con
 	    has_prefix(url, "postgresql://") || (lock && (strcmp(url, "memory:") == 0 || has_prefix(url, "redis://"))))
 		*ret = url;
 	else
-		reader_report(r, node->at.line, "value", "%s is not a store; write %ssqlite:PATH or postgres://...", what,
-			      lock ? "memory:, redis://HOST:PORT/DB, " : "");
+		reader_report(r, node->at.line, "value", "%s is not a store; write %ssqlite:PATH or postgres://...",
+			      what, lock ? "memory:, redis://HOST:PORT/DB, " : "");
 }
 
 static bool is_number_up_to(const char *text, unsigned max)
@@ -216,8 +214,9 @@ static void read_outbound(const struct reader *outer, const struct json_node *no
 
 static void read_config(const struct reader *r, const struct json_node *root, struct config *config)
 {
-	static const char *const known[] = {"modules", "entry_lock_store", "retention", "lease", "exec", "outbound",
-					    "db", "listen", "workflows", "node", "max_body_bytes", NULL};
+	static const char *const known[] = {
+		"modules", "entry_lock_store", "retention", "lease", "exec",           "outbound",
+		"db",      "listen",           "workflows", "node",  "max_body_bytes", NULL};
 
 	if (!reader_object(r, root, "a configuration"))
 		return;

@@ -13,7 +13,7 @@
 struct janitor_config {
 	bool declared;
 	bool external;
-	int64_t every_ms;	/* default 2m */
+	int64_t every_ms;       /* default 2m */
 	int64_t stuck_after_ms; /* default 5m */
 };
 
@@ -28,13 +28,13 @@ struct config {
 	size_t modules_n;
 	const struct module_config *modules;
 	const char *entry_lock_store; /* "memory:" by default */
-	int64_t lease_ms;	      /* default 60s */
+	int64_t lease_ms;             /* default 60s */
 	bool exec_enabled;
 	size_t outbound_n;
-	const char *const *outbound_allow; /* CIDRs, checked for form */
+	const char *const *outbound_allow;                         /* CIDRs, checked for form */
 	int64_t retain_runs_ms, retain_batches_ms, retain_jobs_ms; /* 0: for ever */
-	const char *db, *listen, *workflows, *node; /* NULL: not set here */
-	int64_t max_body_bytes;			    /* default 16 MiB */
+	const char *db, *listen, *workflows, *node;                /* NULL: not set here */
+	int64_t max_body_bytes;                                    /* default 16 MiB */
 };
 
 /* Defaults only. */

@@ -23,17 +23,18 @@ static void report_uncovered(const struct workflow *w, const struct step *step, 
 			line = step->views[v].claim_line;
 	}
 	requester_list(w, views, requesters);
-	findings_add(findings,
-		     (struct finding){.severity = FINDING_ERROR,
-				      .file = w->file,
-				      .line = line,
-				      .workflow = w->name,
-				      .step = step->step_key,
-				      .requester = requesters,
-				      .rule = "coverage"},
-		     "no janitor covers the claim \"%s\": module %s %s; add \"modules\": {\"%s\": {\"janitor\": {}}} to "
-		     "the configuration", claim_into, w->module,
-		     module_known ? "declares no janitor" : "is not in the configuration", w->module);
+	findings_add(
+		findings,
+		(struct finding){.severity = FINDING_ERROR,
+				 .file = w->file,
+				 .line = line,
+				 .workflow = w->name,
+				 .step = step->step_key,
+				 .requester = requesters,
+				 .rule = "coverage"},
+		"no janitor covers the claim \"%s\": module %s %s; add \"modules\": {\"%s\": {\"janitor\": {}}} to "
+		"the configuration",
+		claim_into, w->module, module_known ? "declares no janitor" : "is not in the configuration", w->module);
 }
 
 static void check_workflow(const struct workflow *w, const struct config *config, struct findings *findings)

@@ -104,8 +104,8 @@ void draft_check_reach(const struct draft *d)
 		return;
 	json_node_for_each(node, d->status_types)
 	{
-		const struct status_entry *entry =
-			node->type == JSON_STRING ? index_status(d->index, node->string) : NULL;
+		const struct status_entry *entry = node->type == JSON_STRING ? index_status(d->index, node->string)
+									     : NULL;
 
 		if (entry && !reached[entry - d->index->statuses])
 			reader_warn(&d->r, node->at.line, "unreached", "nothing reaches status \"%s\"", entry->text);

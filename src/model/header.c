@@ -7,9 +7,8 @@
 
 /* Ours, or the transport's. One of these set twice is read differently by different servers. */
 static const char *const reserved[] = {
-	"Connection",       "Content-Length", "Expect",      "Idempotency-Key", "Keep-Alive",
-	"Proxy-Connection", "TE",             "Trailer",     "traceparent",     "tracestate",
-	"Transfer-Encoding", "Upgrade",
+	"Connection", "Content-Length", "Expect",      "Idempotency-Key", "Keep-Alive",        "Proxy-Connection",
+	"TE",         "Trailer",        "traceparent", "tracestate",      "Transfer-Encoding", "Upgrade",
 };
 
 static bool is_token_char(unsigned char c)

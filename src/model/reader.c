@@ -212,8 +212,9 @@ bool reader_int(const struct reader *r, const struct json_node *node, const char
 	if (node->type != JSON_NUMBER)
 		return refuse_type(r, node, what, "a whole number");
 	if (json_int64(node->value, NULL, &value) != HX_OK || value < min || value > max) {
-		reader_report(r, node->at.line, "value", "%s is %s; it must be a whole number from %" PRId64
-			      " to %" PRId64, what, excerpt_of(node->value.raw).text, min, max);
+		reader_report(r, node->at.line, "value",
+			      "%s is %s; it must be a whole number from %" PRId64 " to %" PRId64, what,
+			      excerpt_of(node->value.raw).text, min, max);
 		return false;
 	}
 	*ret = value;

@@ -141,9 +141,9 @@ static void check_one_revert(struct rules *x, const struct step_view *view)
 
 	remark(x, "rule 6", view->claim_line,
 	       "claim_into \"%s\" reverts to \"%s\" here and to \"%s\" in step %s, requester %s, line %zu; "
-	       "a janitor could not tell which", excerpt_of(entry->name).text, view->revert_to, entry->revert_to,
-	       x->d->sources[first].label, workflow_view_name(x->d->w, entry->claim_view),
-	       entry->claim_step->views[entry->claim_view].claim_line);
+	       "a janitor could not tell which",
+	       excerpt_of(entry->name).text, view->revert_to, entry->revert_to, x->d->sources[first].label,
+	       workflow_view_name(x->d->w, entry->claim_view), entry->claim_step->views[entry->claim_view].claim_line);
 }
 
 static const struct step *other_than(const struct step *const pair[2], const struct step *step)
@@ -204,7 +204,8 @@ static void check_effect(struct rules *x, const struct action *action, enum step
 	if (action && action->effect == EFFECT_CLAIMED)
 		remark(x, "rule 7", draft_value(x->d, x->step, field, x->view)->at.line,
 		       "action %s has effect claimed and there is no claim; declare a claim_state, or write it as null "
-		       "where it is serialised elsewhere", excerpt_of(slice_str(action->name)).text);
+		       "where it is serialised elsewhere",
+		       excerpt_of(slice_str(action->name)).text);
 }
 
 static void check_on_unknown(struct rules *x, enum claim_form form)

@@ -2,11 +2,13 @@
  * See sql_text.h. A scanner over the tokens that both stores share, which is all that is needed to tell a parameter
  * from text that looks like one:
  *
- *   'it''s'  "a ""b"""  `c`   copied as they are          -- …  and  / * … * /   become one space
- *   E'it\'s'                  with backslash escapes      $$ … $$, $tag$ … $tag$  copied as they are
- *   a::int                    a cast, not a parameter     :input.amount           ?N, one N per path
+ *   'it''s'  "a ""b"""   copied as they are         -- …  and  / * … * /   become one space
+ *   E'it\'s'             becomes E'it''s'           $$it's$$, $tag$…$tag$  become 'it''s'
+ *   a::int               a cast, not a parameter    :input.amount          ?N, one N per path
  *
- * Comments nest as on PostgreSQL. They are dropped, so it does not matter that on SQLite they do not.
+ * What comes out has one way of quoting: from ' to ' and from " to ", a doubled one inside. Whoever reads it further
+ * (src/db/stmt.c looks for ?N and for its own markers) needs to know no other. Comments nest as on PostgreSQL; they
+ * are dropped, so it does not matter that on SQLite they do not.
  */
 #include "model/sql_text.h"
 
@@ -64,29 +66,30 @@ static void copy_to(struct scanner *s, const char *end)
 	s->p = end;
 }
 
-/* The closing quote of the literal at s->p: a doubled one is not it, nor, with backslash, an escaped one. */
-static const char *closing_quote(const struct scanner *s, bool backslash)
-{
-	char quote = *s->p;
-
-	for (const char *p = s->p + 1; p < s->end; p++) {
-		bool doubled = *p == quote && p + 1 < s->end && p[1] == quote;
-
-		if (doubled || (backslash && *p == '\\'))
-			p++;
-		else if (*p == quote)
-			return p;
-	}
-	return NULL;
-}
-
+/* From quote to quote; a doubled one inside is copied, and with `backslash` an escaped one becomes a doubled one. */
 static void copy_quoted(struct scanner *s, bool backslash)
 {
-	const char *close = closing_quote(s, backslash);
+	const char *start = s->p;
+	char quote = *s->p;
 
-	if (!close)
-		refuse(s, s->p, "a quote is not closed");
-	copy_to(s, close ? close + 1 : s->end);
+	copy_to(s, s->p + 1);
+	while (s->p < s->end) {
+		bool doubled = *s->p == quote && peek(s, 1) == quote;
+		bool escaped = backslash && *s->p == '\\' && s->p + 1 < s->end;
+
+		if (escaped && s->p[1] == quote) {
+			strbuf_add_str(&s->out, "''");
+			s->p += 2;
+		} else if (doubled || escaped) {
+			copy_to(s, s->p + 2);
+		} else if (*s->p == quote) {
+			copy_to(s, s->p + 1);
+			return;
+		} else {
+			copy_to(s, s->p + 1);
+		}
+	}
+	refuse(s, start, "a quote is not closed");
 }
 
 static void skip_line_comment(struct scanner *s)
@@ -114,8 +117,19 @@ static void skip_block_comment(struct scanner *s)
 	strbuf_add_char(&s->out, ' ');
 }
 
+static void add_as_literal(struct scanner *s, struct slice text)
+{
+	strbuf_add_char(&s->out, '\'');
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] == '\'')
+			strbuf_add_char(&s->out, '\'');
+		strbuf_add_char(&s->out, text.p[i]);
+	}
+	strbuf_add_char(&s->out, '\'');
+}
+
 /* $$ … $$ or $tag$ … $tag$; anything else with a dollar in front would be a parameter of another spelling. */
-static void copy_dollar_quoted(struct scanner *s)
+static void take_dollar_quoted(struct scanner *s)
 {
 	const char *tag_end = s->p + 1;
 
@@ -124,16 +138,19 @@ static void copy_dollar_quoted(struct scanner *s)
 			tag_end++;
 	if (tag_end == s->end || *tag_end != '$') {
 		refuse(s, s->p, "parameters are written :path");
-		copy_to(s, s->p + 1);
 		return;
 	}
 
-	size_t n = (size_t)(tag_end + 1 - s->p);
-	const char *close = memmem(tag_end + 1, (size_t)(s->end - tag_end - 1), s->p, n);
+	const char *body = tag_end + 1;
+	size_t tag_n = (size_t)(body - s->p);
+	const char *close = memmem(body, (size_t)(s->end - body), s->p, tag_n);
 
-	if (!close)
+	if (!close) {
 		refuse(s, s->p, "a quote is not closed");
-	copy_to(s, close ? close + n : s->end);
+		return;
+	}
+	add_as_literal(s, slice_of(body, (size_t)(close - body)));
+	s->p = close + tag_n;
 }
 
 static void copy_identifier(struct scanner *s)
@@ -264,14 +281,14 @@ static void take_token(struct scanner *s)
 {
 	char c = *s->p;
 
-	if (c == '\'' || c == '"' || c == '`')
+	if (c == '\'' || c == '"')
 		copy_quoted(s, /* backslash= */ false);
 	else if (c == '-' && peek(s, 1) == '-')
 		skip_line_comment(s);
 	else if (c == '/' && peek(s, 1) == '*')
 		skip_block_comment(s);
 	else if (c == '$')
-		copy_dollar_quoted(s);
+		take_dollar_quoted(s);
 	else if (c == ':')
 		copy_colon(s);
 	else if (c == ';')
@@ -280,6 +297,8 @@ static void take_token(struct scanner *s)
 		copy_identifier(s);
 	else if (c == '?' || (c == '@' && continues_identifier(peek(s, 1))))
 		refuse(s, s->p, "parameters are written :path");
+	else if (c == '`' || c == '{' || c == '}')
+		refuse(s, s->p, "this character is not SQL outside of quotes");
 	else
 		copy_to(s, s->p + 1);
 }

@@ -26,8 +26,7 @@ static bool is_table(struct slice name)
 
 	if (!dot)
 		return is_identifier(name);
-	return is_identifier(slice_of(name.p, schema_n)) &&
-	       is_identifier(slice_of(dot + 1, name.n - schema_n - 1));
+	return is_identifier(slice_of(name.p, schema_n)) && is_identifier(slice_of(dot + 1, name.n - schema_n - 1));
 }
 
 static void read_table(const struct reader *r, const struct json_node *node, struct user_table *ret)
@@ -37,8 +36,8 @@ static void read_table(const struct reader *r, const struct json_node *node, str
 	if (!is_table(node->string))
 		reader_report(r, node->at.line, "name",
 			      "table is \"%s\"; a table is letters, digits and '_', with its schema and a '.' in front "
-			      "if need be, each of at most %d bytes", excerpt_of(node->string).text,
-			      IDENTIFIER_BYTES_MAX);
+			      "if need be, each of at most %d bytes",
+			      excerpt_of(node->string).text, IDENTIFIER_BYTES_MAX);
 	ret->table = reader_keep(r, node->string);
 }
 
@@ -49,9 +48,8 @@ static void read_column(const struct reader *r, const struct json_node *columns,
 	if (!reader_string(r, node, what))
 		return;
 	if (!is_identifier(node->string))
-		reader_report(r, node->at.line, "name",
-			      "%s is \"%s\"; a column is 1 to %d letters, digits and '_'", what,
-			      excerpt_of(node->string).text, IDENTIFIER_BYTES_MAX);
+		reader_report(r, node->at.line, "name", "%s is \"%s\"; a column is 1 to %d letters, digits and '_'",
+			      what, excerpt_of(node->string).text, IDENTIFIER_BYTES_MAX);
 	*ret = reader_keep(r, node->string);
 }
 

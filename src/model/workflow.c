@@ -101,8 +101,8 @@ static void check_status_duplicates(const struct draft *d)
 
 	for (size_t i = 1; i < d->index->statuses_n; i++)
 		if (slice_eq(entries[i - 1].name, entries[i].name))
-			reader_report(&d->r, d->status_types->at.line, "duplicate",
-				      "status_types: \"%s\" stands twice", excerpt_of(entries[i].name).text);
+			reader_report(&d->r, d->status_types->at.line, "duplicate", "status_types: \"%s\" stands twice",
+				      excerpt_of(entries[i].name).text);
 }
 
 /* Also a status with a bad name becomes known, so that the steps that use it are not blamed too. */
@@ -181,16 +181,15 @@ static bool build_views(struct draft *d)
 
 static void read_entity(struct draft *d, const struct json_node *root)
 {
-	static const char *const known[] = {"workflow", "kind",    "meta", "status_types", "initial_status",
-					    "actions",  "steps", NULL};
+	static const char *const known[] = {"workflow",       "kind",    "meta",  "status_types",
+					    "initial_status", "actions", "steps", NULL};
 
 	reader_known(&d->r, root, known);
 	read_meta(d, json_node_member(root, "meta"));
 	d->status_types = reader_required(&d->r, root, "status_types");
 	if (!read_statuses(d))
 		return;
-	d->w->initial_status =
-		draft_status(d, &d->r, reader_required(&d->r, root, "initial_status"), "initial_status");
+	d->w->initial_status = draft_status(d, &d->r, reader_required(&d->r, root, "initial_status"), "initial_status");
 	actions_parse(&d->r, json_node_member(root, "actions"), &d->actions);
 	d->w->actions = d->actions.items;
 	d->w->actions_n = d->actions.n;

@@ -15,7 +15,7 @@
 #include "model/action.h"
 #include "model/findings.h"
 
-#define WORKFLOW_NAME_MAX 64	    /* workflow, status, step_key, requester, action: bytes */
+#define WORKFLOW_NAME_MAX 64 /* workflow, status, step_key, requester, action: bytes */
 #define WORKFLOW_STATUSES_MAX 1000
 #define WORKFLOW_STEPS_MAX 1000
 #define WORKFLOW_REQUESTERS_MAX 64
@@ -32,8 +32,8 @@ struct step_view {
 	const char *successful_state;
 	const char *claim_into; /* NULL: no claim */
 	const char *revert_to;
-	size_t claim_line; /* where the claim is written; 0: no claim */
-	const struct action *action;	 /* NULL: nothing to do but the transition */
+	size_t claim_line;               /* where the claim is written; 0: no claim */
+	const struct action *action;     /* NULL: nothing to do but the transition */
 	const struct action *validation; /* NULL: none */
 	size_t after_effects_n;
 	const struct action *after_effects[STEP_AFTER_EFFECTS_MAX];

@@ -82,19 +82,22 @@ static void check_pair(const struct shared *claim, const struct shared *other, s
 		finding.rule = "rule 6";
 		findings_add(findings, finding,
 			     "claim_into \"%s\" reverts to \"%s\" here and to \"%s\" in workflow %s, step %s (%s:%zu), "
-			     "on the same table %s", c->text, c->revert_to, o->revert_to, other->workflow->name,
-			     o->claim_step->step_key, other->workflow->file, o->claim_step->line,
-			     claim->workflow->table.table);
+			     "on the same table %s",
+			     c->text, c->revert_to, o->revert_to, other->workflow->name, o->claim_step->step_key,
+			     other->workflow->file, o->claim_step->line, claim->workflow->table.table);
 	}
 	finding.rule = "rule 8";
 	if (use)
-		findings_add(findings, finding, "claim_into \"%s\" is a %s of workflow %s, step %s (%s:%zu), on the same "
-			     "table %s", c->text, o->source ? "status" : "successful_state", other->workflow->name,
-			     use->step_key, other->workflow->file, use->line, claim->workflow->table.table);
+		findings_add(findings, finding,
+			     "claim_into \"%s\" is a %s of workflow %s, step %s (%s:%zu), on the same "
+			     "table %s",
+			     c->text, o->source ? "status" : "successful_state", other->workflow->name, use->step_key,
+			     other->workflow->file, use->line, claim->workflow->table.table);
 	if (initial)
-		findings_add(findings, finding, "claim_into \"%s\" is the initial_status of workflow %s (%s), on the same "
-			     "table %s", c->text, other->workflow->name, other->workflow->file,
-			     claim->workflow->table.table);
+		findings_add(findings, finding,
+			     "claim_into \"%s\" is the initial_status of workflow %s (%s), on the same "
+			     "table %s",
+			     c->text, other->workflow->name, other->workflow->file, claim->workflow->table.table);
 }
 
 /*

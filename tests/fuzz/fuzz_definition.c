@@ -5,12 +5,14 @@
  *   - the counts of the findings are those of the list, as long as it is not full;
  *   - an accepted workflow keeps the rules, looked at again in the slowest and plainest way;
  *   - every lookup finds what is in the arrays, and a second parse of the kept text gives the same workflow;
+ *   - the SQL that comes out of a definition is read by the drivers as it is meant: nothing but ?N is changed in it;
  *   - with any smaller ceiling of memory there is an error and no workflow, or the same workflow.
  */
 #include <stdint.h>
 
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "db/stmt.h"
 #include "model/config.h"
 #include "model/lookup.h"
 #include "model/sql_text.h"
@@ -83,7 +85,8 @@ static void assert_claim_is_alone(const struct workflow *w, const struct step_vi
 static void try_view(const struct workflow *w, const struct step_view *view)
 {
 	ASSERT(!view->allowed || in_status_types(w, view->successful_state));
-	ASSERT((view->claim_into != NULL) == (view->revert_to != NULL) && (view->claim_into != NULL) == (view->claim_line > 0));
+	ASSERT((view->claim_into != NULL) == (view->revert_to != NULL) &&
+	       (view->claim_into != NULL) == (view->claim_line > 0));
 	ASSERT(view->after_effects_n <= STEP_AFTER_EFFECTS_MAX);
 	if (view->claim_into) {
 		ASSERT(in_status_types(w, view->claim_into) && in_status_types(w, view->revert_to));
@@ -134,7 +137,8 @@ static void try_workflow(const struct workflow *w, struct findings *findings)
 
 /* ---- the texts ---- */
 
-static bool parse(struct slice text, size_t room, const struct workflow **ret, struct arena *a, struct findings *findings)
+static bool parse(struct slice text, size_t room, const struct workflow **ret, struct arena *a,
+		  struct findings *findings)
 {
 	arena_init(a, room);
 	findings_init(findings, a);
@@ -181,6 +185,31 @@ static void try_config(struct slice text)
 	arena_release(&a);
 }
 
+/* src/db/stmt.c looks for parameters and markers by its own, simpler, idea of quotes; it must be enough. */
+static void try_expansion(const struct action_statement *statement)
+{
+	struct db_stmt stmt = {.name = "s", .sql = statement->sql, .in = "", .out = ""};
+	struct strbuf sqlite, postgres;
+	size_t changed = 0;
+
+	strbuf_init(&sqlite, 1u << 20);
+	strbuf_init(&postgres, 1u << 20);
+	ASSERT(!stmt_has_set_form(&stmt) || strchr(statement->sql, '\'') || strchr(statement->sql, '"'));
+	stmt_expand(&stmt, STMT_SQLITE, &sqlite);
+	stmt_expand(&stmt, STMT_POSTGRES_ROW, &postgres);
+	ASSERT(!sqlite.failed && !postgres.failed && sqlite.n == postgres.n);
+	ASSERT(strcmp(sqlite.p, statement->sql) == 0);
+	for (size_t i = 0; i < sqlite.n; i++) {
+		if (sqlite.p[i] == postgres.p[i])
+			continue;
+		ASSERT(sqlite.p[i] == '?' && postgres.p[i] == '$' && sqlite.p[i + 1] >= '1' && sqlite.p[i + 1] <= '9');
+		changed++;
+	}
+	ASSERT(changed >= statement->params_n && (changed > 0) == (statement->params_n > 0));
+	strbuf_release(&sqlite);
+	strbuf_release(&postgres);
+}
+
 static void try_parts(struct slice text)
 {
 	struct action_statement statement = {0};
@@ -193,6 +222,7 @@ static void try_parts(struct slice text)
 
 	ASSERT((code == HX_OK) == (statement.sql != NULL));
 	if (code == HX_OK) {
+		try_expansion(&statement);
 		/* What came out has no parameters of ours any more: only ?N, which nobody may write. */
 		struct action_statement second = {0};
 		enum hx_code again = sql_text_parse(slice_str(statement.sql), &a, &err, &second);

@@ -62,7 +62,7 @@ static void parse(const char *effect, const char *probe, const char *step)
 	for (const struct finding *f = findings.first; f; f = f->next)
 		printf("%s: %s\n", f->rule, f->text);
 	assert_non_null(workflow);
-	fixture.machine = entity_machine_new(workflow, &fixture.arena);
+	fixture.machine = entity_machine_new(workflow, /* table= */ NULL, &fixture.arena);
 	fixture.rq = (struct step_request){
 		.mode = STEP_FIRE,
 		.ref = {slice_str("default"), fixture.machine, slice_str("e1")},

@@ -1,6 +1,9 @@
 /* See unit_kinds.h. The life of these subjects: open ⇄ claimed, open → done → open, claimed → done. */
 #include "support/unit_kinds.h"
 
+#include "flow/entity.h"
+#include "flow/job.h"
+
 #define KIND 1
 #define HOUR_MS 3600000
 
@@ -54,6 +57,30 @@ static void finish(struct unit *unit, const struct kind_args *args)
 	struct move m = move(args, claimed, done);
 
 	subject_finish(unit, &args->stamp, &m, args->fence);
+}
+
+/* A finish with an after-effect: a job, with a subject of its own, made in the same unit. */
+static void finish_effect(struct unit *unit, const struct kind_args *args)
+{
+	struct job_spec spec = {
+		.subject = (INT64_C(1) << 50) + args->stamp.op,
+		.workspace = slice_str("default"),
+		.queue = JOB_QUEUE_AFTER_EFFECTS,
+		.workflow = "billing",
+		.action = "mail",
+		.effect_key = slice_str("key"),
+		.payload = slice_str("{}"),
+	};
+
+	finish(unit, args);
+	job_insert(unit, &args->stamp, &spec);
+}
+
+/* What a step of an entity does when it claims. */
+static void claim_noted(struct unit *unit, const struct kind_args *args)
+{
+	claim(unit, args);
+	entity_note_claim(unit, args->subject, slice_str("close"), slice_str("admin"), slice_str("null"));
 }
 
 static void revert(struct unit *unit, const struct kind_args *args)
@@ -119,6 +146,8 @@ const struct unit_kind unit_kinds[] = {
 	{"heartbeat", heartbeat, false},
 	{"release", release, false},
 	{"finish", finish, false},
+	{"finish_effect", finish_effect, false},
+	{"claim_noted", claim_noted, false},
 	{"revert", revert, false},
 	{"take_over", take_over, false},
 	{"hold", hold, false},

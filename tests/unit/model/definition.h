@@ -127,13 +127,15 @@ static inline void assert_errors(const char *text, size_t errors)
 /* A billing workflow with these steps; line 5 is where they begin. */
 static inline const char *billing(const char *steps)
 {
-	return text_printf(&arena,
-			   "{ 'workflow': 'billing', 'kind': 'entity',\n"
-			   "  'status_types': ['draft', 'approved', 'closing', 'closed'], 'initial_status': 'draft',\n"
-			   "  'actions': { 'Close': { 'kind': 'http', 'url': 'http://h/c' }, 'Mail': { 'kind': 'noop' } },\n"
-			   "  'steps': [ { 'step_id': 1, 'step_key': 'approve', 'status': 'draft', "
-			   "'successful_state': 'approved' },\n"
-			   "%s ] }", steps);
+	return text_printf(
+		&arena,
+		"{ 'workflow': 'billing', 'kind': 'entity',\n"
+		"  'status_types': ['draft', 'approved', 'closing', 'closed'], 'initial_status': 'draft',\n"
+		"  'actions': { 'Close': { 'kind': 'http', 'url': 'http://h/c' }, 'Mail': { 'kind': 'noop' } },\n"
+		"  'steps': [ { 'step_id': 1, 'step_key': 'approve', 'status': 'draft', "
+		"'successful_state': 'approved' },\n"
+		"%s ] }",
+		steps);
 }
 
 #define model_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

@@ -6,9 +6,11 @@
 /* A workflow whose only use is to have these actions. They begin in line 2. */
 static const char *with_actions(const char *actions)
 {
-	return text_printf(&arena,
-			   "{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [], "
-			   "'actions': {\n%s } }", actions);
+	return text_printf(
+		&arena,
+		"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [], "
+		"'actions': {\n%s } }",
+		actions);
 }
 
 static const struct action *action(const char *body)
@@ -25,8 +27,9 @@ static void refused(const char *body, const char *said)
 
 static void http(void **state)
 {
-	const struct action *a = action("{ 'kind': 'http', 'url': 'https://h:8/x', 'timeout': '5s', 'effect': 'keyed', "
-					"'max_in_flight': 8, 'headers': { 'Authorization': 'Bearer ${env:T}', 'X-B': '' } }");
+	const struct action *a = action(
+		"{ 'kind': 'http', 'url': 'https://h:8/x', 'timeout': '5s', 'effect': 'keyed', "
+		"'max_in_flight': 8, 'headers': { 'Authorization': 'Bearer ${env:T}', 'X-B': '' } }");
 
 	(void)state;
 	assert_string_equal(a->name, "A");
@@ -63,9 +66,10 @@ static void exec(void **state)
 
 static void sql(void **state)
 {
-	const struct action *a = action("{ 'kind': 'sql', 'statements': [\n"
-					"{ 'name': 'pay', 'sql': 'INSERT INTO p VALUES (:id, :input.amount)' },\n"
-					"{ 'name': 'mark', 'sql': 'UPDATE i SET x = 1 WHERE id = :id', 'must': true } ] }");
+	const struct action *a = action(
+		"{ 'kind': 'sql', 'statements': [\n"
+		"{ 'name': 'pay', 'sql': 'INSERT INTO p VALUES (:id, :input.amount)' },\n"
+		"{ 'name': 'mark', 'sql': 'UPDATE i SET x = 1 WHERE id = :id', 'must': true } ] }");
 
 	(void)state;
 	assert_int_equal(a->effect, EFFECT_TRANSACTIONAL);
@@ -77,7 +81,8 @@ static void sql(void **state)
 	assert_true(a->statements[1].must);
 	refused("{ 'kind': 'sql' }", "\"statements\" is missing");
 	refused("{ 'kind': 'sql', 'statements': [] }", "statements has 0 entries; it must have 1 to 6");
-	refused("{ 'kind': 'sql', 'statements': [ { 'name': 'a', 'sql': 'COMMIT' } ] }", "sql: action A: statement a: ");
+	refused("{ 'kind': 'sql', 'statements': [ { 'name': 'a', 'sql': 'COMMIT' } ] }",
+		"sql: action A: statement a: ");
 	refused("{ 'kind': 'sql', 'statements': [ { 'sql': 'SELECT 1' } ] }", "\"name\" is missing");
 	refused("{ 'kind': 'sql', 'statements': [ { 'name': 'a' } ] }", "\"sql\" is missing");
 	refused("{ 'kind': 'sql', 'statements': [ { 'name': 'a', 'sql': 'SELECT 1', 'mst': true } ] }",
@@ -133,20 +138,25 @@ static void default_effects(void **state)
 static void transactional_is_sql(void **state)
 {
 	(void)state;
-	refused("{ 'kind': 'http', 'url': 'http://h', 'effect': 'transactional' }", "effect transactional does not go with kind http");
+	refused("{ 'kind': 'http', 'url': 'http://h', 'effect': 'transactional' }",
+		"effect transactional does not go with kind http");
 	refused("{ 'kind': 'sql', 'effect': 'claimed', 'statements': [ { 'name': 'a', 'sql': 'SELECT 1' } ] }",
 		"effect claimed does not go with kind sql");
 	action("{ 'kind': 'sql', 'effect': 'transactional', 'statements': [ { 'name': 'a', 'sql': 'SELECT 1' } ] }");
-	refused("{ 'kind': 'http', 'url': 'http://h', 'effect': 'key' }", "effect is \"key\", which is not known; did you mean \"keyed\"?");
+	refused("{ 'kind': 'http', 'url': 'http://h', 'effect': 'key' }",
+		"effect is \"key\", which is not known; did you mean \"keyed\"?");
 }
 
 static void fields_of_another_kind(void **state)
 {
 	(void)state;
-	refused("{ 'kind': 'http', 'url': 'http://h', 'argv': ['x'] }", "\"argv\" does not belong to an action of kind http");
+	refused("{ 'kind': 'http', 'url': 'http://h', 'argv': ['x'] }",
+		"\"argv\" does not belong to an action of kind http");
 	refused("{ 'kind': 'noop', 'url': 'http://h' }", "\"url\" does not belong to an action of kind noop");
-	refused("{ 'kind': 'http', 'ulr': 'x', 'url': 'http://h' }", "unknown field: action A: \"ulr\"; did you mean \"url\"?");
-	refused("{ 'kind': 'htpp', 'url': 'http://h' }", "kind is \"htpp\", which is not known; did you mean \"http\"?");
+	refused("{ 'kind': 'http', 'ulr': 'x', 'url': 'http://h' }",
+		"unknown field: action A: \"ulr\"; did you mean \"url\"?");
+	refused("{ 'kind': 'htpp', 'url': 'http://h' }",
+		"kind is \"htpp\", which is not known; did you mean \"http\"?");
 	refused("{ 'url': 'http://h' }", "\"kind\" is missing");
 	refused("7", "an action must be an object, not 7");
 }
@@ -158,10 +168,13 @@ static void values_are_checked(void **state)
 	refused("{ 'kind': 'http', 'url': 7 }", "url must be a string, not 7");
 	refused("{ 'kind': 'http', 'url': 'http://h', 'timeout': '1.5s' }", "timeout: \"1.5s\" is not a duration");
 	refused("{ 'kind': 'http', 'url': 'http://h', 'timeout': 30 }", "timeout must be a duration like \"250ms\"");
-	refused("{ 'kind': 'http', 'url': 'http://h', 'max_in_flight': 0 }", "max_in_flight is 0; it must be a whole number from 1");
+	refused("{ 'kind': 'http', 'url': 'http://h', 'max_in_flight': 0 }",
+		"max_in_flight is 0; it must be a whole number from 1");
 	refused("{ 'kind': 'http', 'url': 'http://h', 'max_in_flight': 1.5 }", "max_in_flight is 1.5");
-	refused("{ 'kind': 'http', 'url': 'http://h', 'max_in_flight': 'many' }", "max_in_flight must be a whole number");
-	refused("{ 'kind': 'http', 'url': 'http://h', 'headers': { 'Idempotency-Key': 'x' } }", "written by the engine");
+	refused("{ 'kind': 'http', 'url': 'http://h', 'max_in_flight': 'many' }",
+		"max_in_flight must be a whole number");
+	refused("{ 'kind': 'http', 'url': 'http://h', 'headers': { 'Idempotency-Key': 'x' } }",
+		"written by the engine");
 	refused("{ 'kind': 'http', 'url': 'http://h', 'headers': { 'X': 'a\\r\\nY: b' } }", "control characters");
 	refused("{ 'kind': 'http', 'url': 'http://h', 'headers': { 'X': 'a', 'x': 'b' } }", "x stands twice");
 	refused("{ 'kind': 'http', 'url': 'http://h', 'headers': { 'X': 1 } }", "X must be a string, not 1");
@@ -179,9 +192,11 @@ static void probes(void **state)
 	assert_null(w->actions[1].probe);
 	refused("{ 'kind': 'http', 'url': 'http://h', 'probe': 'A' }", "an action that asks itself would act again");
 	refused("{ 'kind': 'http', 'url': 'http://h', 'probe': 'B' }", "there is no action \"B\"; did you mean \"A\"?");
-	refused("{ 'kind': 'http', 'url': 'http://h', 'probe': { 'kind': 'noop' } }", "probe must be a string, not an object");
+	refused("{ 'kind': 'http', 'url': 'http://h', 'probe': { 'kind': 'noop' } }",
+		"probe must be a string, not an object");
 	refused("{ 'kind': 'noop', 'probe': 'A' }", "\"probe\" does not belong to an action of kind noop");
-	assert_errors(with_actions("'A': { 'kind': 'http', 'url': 'http://h', 'probe': 'B' }, 'B': { 'kind': 'noop' }"), 1);
+	assert_errors(with_actions("'A': { 'kind': 'http', 'url': 'http://h', 'probe': 'B' }, 'B': { 'kind': 'noop' }"),
+		      1);
 	assert_said("probe: B is of kind noop, which answers no question", NULL);
 }
 
@@ -190,14 +205,17 @@ static void names(void **state)
 	(void)state;
 	assert_errors(with_actions("'a|b': { 'kind': 'noop' }, '': { 'kind': 'noop' }, 'c d': { 'kind': 'noop' }"), 3);
 	assert_said("action \"a|b\": a name has 1 to 64 bytes", NULL);
-	assert_errors("{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [],\n"
-		      "'actions': [] }", 1);
+	assert_errors(
+		"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [],\n"
+		"'actions': [] }",
+		1);
 	assert_said("w.json:2: ", "actions must be an object, not an array", NULL);
 }
 
 static void found_by_name(void **state)
 {
-	const struct workflow *w = parse_clean(with_actions("'m': { 'kind': 'noop' }, 'z': { 'kind': 'noop' }, 'a': { 'kind': 'noop' }"));
+	const struct workflow *w = parse_clean(
+		with_actions("'m': { 'kind': 'noop' }, 'z': { 'kind': 'noop' }, 'a': { 'kind': 'noop' }"));
 	struct action_list list = {w->actions_n, w->actions};
 
 	(void)state;

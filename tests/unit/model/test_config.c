@@ -75,10 +75,12 @@ static void modules_and_janitors(void **state)
 	assert_true(config_module(&config, slice_str("c"))->janitor.external);
 	assert_int_equal(config_module(&config, slice_str("c"))->janitor.stuck_after_ms, 1000);
 	assert_null(config_module(&config, slice_str("d")));
-	refused("{ 'modules': { 'a': { 'janitr': {} } } }", "unknown field: modules.a: \"janitr\"; did you mean \"janitor\"?");
+	refused("{ 'modules': { 'a': { 'janitr': {} } } }",
+		"unknown field: modules.a: \"janitr\"; did you mean \"janitor\"?");
 	refused("{ 'modules': { 'a': { 'janitor': { 'evry': '1s' } } } }",
 		"unknown field: modules.a.janitor: \"evry\"; did you mean \"every\"?");
-	refused("{ 'modules': { 'a': { 'janitor': { 'every': '0s' } } } }", "duration: modules.a.janitor: every: \"0s\"");
+	refused("{ 'modules': { 'a': { 'janitor': { 'every': '0s' } } } }",
+		"duration: modules.a.janitor: every: \"0s\"");
 	refused("{ 'modules': { 'a': { 'janitor': true } } }", "modules.a: janitor must be an object, not true");
 	refused("{ 'modules': { 'a b': {} } }", "name: modules.a b: ");
 	refused("{ 'modules': [] }", "modules must be an object, not an array");
@@ -125,7 +127,8 @@ static void stores_and_addresses(void **state)
 
 static void networks(void **state)
 {
-	static const char *const bad[] = {"10.0.0.0", "10.0.0.0/33", "10.0.0/8", "::/129", "x/8", "10.0.0.0/", "10.0.0.0/8x", "/8"};
+	static const char *const bad[] = {"10.0.0.0", "10.0.0.0/33", "10.0.0/8",    "::/129",
+					  "x/8",      "10.0.0.0/",   "10.0.0.0/8x", "/8"};
 
 	(void)state;
 	clean("{ 'outbound': { 'allow': ['0.0.0.0/0', '::1/128', 'fd00::/8', '127.0.0.1/32'] } }");

@@ -25,10 +25,12 @@ static void each_claim_needs_a_janitor_of_its_module(void **state)
 {
 	(void)state;
 	assert_int_equal(uncovered(flow, "{}"), 2);
-	assert_said("w.json:4: error: workflow billing, step one, requester amy, bob: coverage: no janitor covers the claim \"ca\": "
-		    "module money is not in the configuration",
-		    NULL);
-	assert_said("w.json:6: error: workflow billing, step two, requester amy, bob, anyone else: coverage: ", "\"cb\"", NULL);
+	assert_said(
+		"w.json:4: error: workflow billing, step one, requester amy, bob: coverage: no janitor covers the claim \"ca\": "
+		"module money is not in the configuration",
+		NULL);
+	assert_said("w.json:6: error: workflow billing, step two, requester amy, bob, anyone else: coverage: ",
+		    "\"cb\"", NULL);
 	assert_int_equal(uncovered(flow, "{ 'modules': { 'billing': { 'janitor': {} } } }"), 2);
 	assert_int_equal(uncovered(flow, "{ 'modules': { 'money': {} } }"), 2);
 	assert_said("module money declares no janitor", NULL);
@@ -39,9 +41,12 @@ static void covered(void **state)
 	(void)state;
 	assert_int_equal(uncovered(flow, "{ 'modules': { 'money': { 'janitor': {} } } }"), 0);
 	assert_int_equal(uncovered(flow, "{ 'modules': { 'money': { 'janitor': { 'external': true } } } }"), 0);
-	assert_int_equal(uncovered("{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [\n"
-				   "{ 'step_id': 1, 'step_key': 'x', 'status': 'a', 'successful_state': 'a', 'claim_state': null } ] }",
-				   "{}"), 0);
+	assert_int_equal(
+		uncovered(
+			"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [\n"
+			"{ 'step_id': 1, 'step_key': 'x', 'status': 'a', 'successful_state': 'a', 'claim_state': null } ] }",
+			"{}"),
+		0);
 }
 
 int main(void)

@@ -22,8 +22,9 @@ static void the_text_names_everything(void **state)
 	f.step = "close";
 	f.requester = "admin";
 	findings_add(&findings, f, "claim_into is the step's %s", "status");
-	assert_string_equal(shown(findings.first), "a.json:12: error: workflow billing, step close, requester admin: rule 4: "
-						   "claim_into is the step's status");
+	assert_string_equal(shown(findings.first),
+			    "a.json:12: error: workflow billing, step close, requester admin: rule 4: "
+			    "claim_into is the step's status");
 	f = (struct finding){.severity = FINDING_WARNING, .file = "a.json", .workflow = "billing"};
 	findings_add(&findings, f, "odd");
 	assert_string_equal(shown(findings.first->next), "a.json: warning: workflow billing: odd");
@@ -53,8 +54,10 @@ static void foreign_text_is_made_printable(void **state)
 	assert_string_equal(shown(findings.first), "a\\nb\\u001b[31m.json:1: error: bad \\xff byte\\r");
 	strbuf_reset(&printed);
 	finding_print_json(findings.first, &printed);
-	assert_string_equal(printed.p, "{\"severity\":\"error\",\"file\":\"a\\nb\\u001b[31m.json\",\"line\":1,\"workflow\":"
-				       "\"\",\"step\":\"\",\"requester\":\"\",\"rule\":\"\",\"text\":\"bad \xef\xbf\xbd byte\\r\"}");
+	assert_string_equal(
+		printed.p,
+		"{\"severity\":\"error\",\"file\":\"a\\nb\\u001b[31m.json\",\"line\":1,\"workflow\":"
+		"\"\",\"step\":\"\",\"requester\":\"\",\"rule\":\"\",\"text\":\"bad \xef\xbf\xbd byte\\r\"}");
 }
 
 static void sorted_by_line_from_a_mark(void **state)
@@ -126,12 +129,9 @@ static void no_memory_is_still_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		model_test(the_text_names_everything),
-		model_test(what_was_given_may_go),
-		model_test(foreign_text_is_made_printable),
-		model_test(sorted_by_line_from_a_mark),
-		model_test(the_ceiling_holds_and_is_said),
-		model_test(no_memory_is_still_an_error),
+		model_test(the_text_names_everything),      model_test(what_was_given_may_go),
+		model_test(foreign_text_is_made_printable), model_test(sorted_by_line_from_a_mark),
+		model_test(the_ceiling_holds_and_is_said),  model_test(no_memory_is_still_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

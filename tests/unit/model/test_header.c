@@ -33,7 +33,7 @@ static void names_are_tokens(void **state)
 
 static void the_engines_own_are_not_for_users(void **state)
 {
-	static const char *const ours[] = {"Idempotency-Key", "idempotency-key", "HAPAX-Fence", "hapax-anything",
+	static const char *const ours[] = {"Idempotency-Key", "idempotency-key",   "HAPAX-Fence", "hapax-anything",
 					   "Content-Length",  "transfer-encoding", "Traceparent"};
 
 	(void)state;
@@ -54,7 +54,7 @@ static void values_hold_no_control_characters(void **state)
 
 static void placeholders_are_one_of_two(void **state)
 {
-	static const char *const bad[] = {"${}",      "${env:}",   "${env:1A}", "${env:A B}", "${file:}",
+	static const char *const bad[] = {"${}",      "${env:}", "${env:1A}", "${env:A B}",     "${file:}",
 					  "${TOKEN}", "${env:A", "${Env:A}",  "a ${env:A} ${x}"};
 	struct hx_error err;
 
@@ -72,7 +72,8 @@ static void the_length_is_limited(void **state)
 	(void)state;
 	memset(value, 'a', sizeof value);
 	assert_int_equal(header_check(slice_str("X"), slice_of(value, HEADER_BYTES_MAX), NULL), HX_OK);
-	assert_int_equal(header_check(slice_str("X"), slice_of(value, HEADER_BYTES_MAX + 1), NULL), HX_VALIDATION_ERROR);
+	assert_int_equal(header_check(slice_str("X"), slice_of(value, HEADER_BYTES_MAX + 1), NULL),
+			 HX_VALIDATION_ERROR);
 }
 
 int main(void)

@@ -52,7 +52,12 @@ static void write_file(const char *name, const char *text)
 
 static void write_workflow(const char *file, const char *name)
 {
-	write_file(file, text_printf(&arena, "{ 'workflow': '%s', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [] }", name));
+	write_file(
+		file,
+		text_printf(
+			&arena,
+			"{ 'workflow': '%s', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [] }",
+			name));
 }
 
 static void a_folder_in_the_order_of_its_names(void **state)
@@ -152,9 +157,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up_folder, tear_down_folder)
-		T(a_folder_in_the_order_of_its_names), T(a_single_file_has_any_name),
-		T(what_cannot_be_read_is_a_finding),   T(a_file_is_read_up_to_its_limit),
-		T(so_many_and_no_more),		       T(a_configuration),
+		T(a_folder_in_the_order_of_its_names),
+		T(a_single_file_has_any_name),
+		T(what_cannot_be_read_is_a_finding),
+		T(a_file_is_read_up_to_its_limit),
+		T(so_many_and_no_more),
+		T(a_configuration),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

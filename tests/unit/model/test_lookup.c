@@ -65,8 +65,8 @@ static void views(void **state)
 
 static void nothing_to_find(void **state)
 {
-	const struct workflow *w =
-		parse_clean("{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [] }");
+	const struct workflow *w = parse_clean(
+		"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [] }");
 
 	(void)state;
 	assert_null(workflow_step(w, slice_str("a"), slice_str("a")));

@@ -9,10 +9,17 @@ static const char *const fields[] = {"step_id", "step_key",   "status", "claim_s
 static void misspelt_names_find_theirs(void **state)
 {
 	static const char *const cases[][2] = {
-		{"claim_stat", "claim_state"}, {"claimState", "claim_state"},	{"cliam_state", "claim_state"},
-		{"acton", "action"},	       {"leaes", "lease"},		{"LEASE", "lease"},
-		{"stepkey", "step_key"},       {"successfulstate", "successful_state"}, {"validations", "validation"},
-		{"entry-lock", "entry_lock"},  {"statu", "status"},
+		{"claim_stat", "claim_state"},
+		{"claimState", "claim_state"},
+		{"cliam_state", "claim_state"},
+		{"acton", "action"},
+		{"leaes", "lease"},
+		{"LEASE", "lease"},
+		{"stepkey", "step_key"},
+		{"successfulstate", "successful_state"},
+		{"validations", "validation"},
+		{"entry-lock", "entry_lock"},
+		{"statu", "status"},
 	};
 
 	(void)state;

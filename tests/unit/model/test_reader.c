@@ -12,7 +12,8 @@ static const struct json_node *member(const char *value)
 
 	r = (struct reader){.findings = &findings, .arena = &arena, .place = {.file = "f", .workflow = "w"}};
 	findings_init(&findings, &arena);
-	if (json_tree_parse(slice_str(json_text(text_printf(&arena, "{\n'x': %s }", value))), 1000, &arena, &err, &root) != HX_OK)
+	if (json_tree_parse(slice_str(json_text(text_printf(&arena, "{\n'x': %s }", value))), 1000, &arena, &err,
+			    &root) != HX_OK)
 		fail_msg("%s", err.detail);
 	return json_node_member(root, "x");
 }

@@ -7,8 +7,7 @@
 /* Step "close" from "approved" with these fields. The step begins in line 5, the fields in line 6. */
 static const char *close_step(const char *fields)
 {
-	return billing(text_printf(&arena,
-				   "{ 'step_id': 2, 'step_key': 'close', 'status': 'approved',\n%s }", fields));
+	return billing(text_printf(&arena, "{ 'step_id': 2, 'step_key': 'close', 'status': 'approved',\n%s }", fields));
 }
 
 /* A finding of this rule with all that a message has to name. */
@@ -32,7 +31,8 @@ static void a_claim_is_kept(void **state)
 	const struct step_view *view;
 
 	(void)state;
-	w = parse_clean(close_step("'claim_state': ['closing', 'approved'], 'successful_state': 'closed', 'action': 'Close'"));
+	w = parse_clean(
+		close_step("'claim_state': ['closing', 'approved'], 'successful_state': 'closed', 'action': 'Close'"));
 	view = &w->steps[1].views[0];
 	assert_int_equal(w->requesters_n, 0);
 	assert_string_equal(view->claim_into, "closing");
@@ -49,8 +49,9 @@ static void a_claim_by_requester_is_kept(void **state)
 	const struct workflow *w;
 
 	(void)state;
-	w = parse_clean(close_step("'claim_state': {'admin': ['closing', 'approved']}, 'successful_state': {'admin': 'closed'}, "
-				   "'action': {'admin': 'Close'}"));
+	w = parse_clean(close_step(
+		"'claim_state': {'admin': ['closing', 'approved']}, 'successful_state': {'admin': 'closed'}, "
+		"'action': {'admin': 'Close'}"));
 	assert_int_equal(w->requesters_n, 1);
 	assert_string_equal(w->requesters[0], "admin");
 	assert_string_equal(w->steps[1].views[0].claim_into, "closing");
@@ -60,18 +61,28 @@ static void a_claim_by_requester_is_kept(void **state)
 
 static void rule_1_two_non_empty_strings(void **state)
 {
-	static const char *const bad[] = {"'closing'", "[]", "['closing']", "['closing', 'approved', 'closed']", "7", "true",
-					  "['closing', 7]", "[null, 'approved']", "['', 'approved']", "['closing', '']",
-					  "[['closing'], 'approved']", "false"};
+	static const char *const bad[] = {"'closing'",
+					  "[]",
+					  "['closing']",
+					  "['closing', 'approved', 'closed']",
+					  "7",
+					  "true",
+					  "['closing', 7]",
+					  "[null, 'approved']",
+					  "['', 'approved']",
+					  "['closing', '']",
+					  "[['closing'], 'approved']",
+					  "false"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		refused(text_printf(&arena, "'claim_state': %s, 'successful_state': 'closed'", bad[i]), "rule 1",
 			"anyone else");
-		refused(text_printf(&arena, "'claim_state': {'admin': %s}, 'successful_state': 'closed'", bad[i]), "rule 1",
-			"admin");
+		refused(text_printf(&arena, "'claim_state': {'admin': %s}, 'successful_state': 'closed'", bad[i]),
+			"rule 1", "admin");
 		refused(text_printf(&arena, "'claim_state': {'default': %s}, 'successful_state': {'admin': 'closed'}",
-				    bad[i]), "rule 1", "admin, anyone else");
+				    bad[i]),
+			"rule 1", "admin, anyone else");
 	}
 	refused("'claim_state': {'admin': {'closing': 'approved'}}, 'successful_state': 'closed'", "rule 1", "admin");
 }
@@ -81,7 +92,8 @@ static void rule_2_known_statuses(void **state)
 	(void)state;
 	refused("'claim_state': ['clsing', 'approved'], 'successful_state': 'closed'", "rule 2", "anyone else");
 	assert_said("rule 2: claim_into \"clsing\" is not in status_types", NULL);
-	refused("'claim_state': {'admin': ['closing', 'aproved']}, 'successful_state': {'admin': 'closed'}", "rule 2", "admin");
+	refused("'claim_state': {'admin': ['closing', 'aproved']}, 'successful_state': {'admin': 'closed'}", "rule 2",
+		"admin");
 	assert_said("rule 2: revert_to \"aproved\" is not in status_types", NULL);
 	assert_errors(close_step("'claim_state': ['a', 'b'], 'successful_state': 'closed'"), 2);
 }
@@ -90,17 +102,18 @@ static void rule_3_they_differ(void **state)
 {
 	(void)state;
 	refused("'claim_state': ['closing', 'closing'], 'successful_state': 'closed'", "rule 3", "anyone else");
-	refused("'claim_state': {'admin': ['closing', 'closing'], 'default': null}, 'successful_state': 'closed'", "rule 3",
-		"admin");
-	refused("'claim_state': {'admin': null, 'default': ['closing', 'closing']}, 'successful_state': 'closed'", "rule 3",
-		"anyone else");
+	refused("'claim_state': {'admin': ['closing', 'closing'], 'default': null}, 'successful_state': 'closed'",
+		"rule 3", "admin");
+	refused("'claim_state': {'admin': null, 'default': ['closing', 'closing']}, 'successful_state': 'closed'",
+		"rule 3", "anyone else");
 }
 
 static void rule_4_not_the_own_status(void **state)
 {
-	const char *alone = "{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a', 'b', 'c'], 'initial_status': 'a',\n"
-			    "  'steps': [ { 'step_id': 1, 'step_key': 'go', 'status': 'b', 'claim_state': %s,\n"
-			    "               'successful_state': 'c' } ] }";
+	const char *alone =
+		"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a', 'b', 'c'], 'initial_status': 'a',\n"
+		"  'steps': [ { 'step_id': 1, 'step_key': 'go', 'status': 'b', 'claim_state': %s,\n"
+		"               'successful_state': 'c' } ] }";
 
 	(void)state;
 	assert_errors(text_printf(&arena, alone, "['b', 'a']"), 1);
@@ -116,8 +129,11 @@ static void rule_5_not_the_successful_state(void **state)
 {
 	(void)state;
 	refused("'claim_state': ['closed', 'approved'], 'successful_state': 'closed'", "rule 5", "anyone else");
-	refused("'claim_state': {'admin': ['closed', 'approved']}, 'successful_state': {'admin': 'closed'}", "rule 5", "admin");
-	assert_errors(close_step("'claim_state': ['closed', 'approved'], 'successful_state': {'b': 'closed', 'a': 'closed'}"), 2);
+	refused("'claim_state': {'admin': ['closed', 'approved']}, 'successful_state': {'admin': 'closed'}", "rule 5",
+		"admin");
+	assert_errors(
+		close_step("'claim_state': ['closed', 'approved'], 'successful_state': {'b': 'closed', 'a': 'closed'}"),
+		2);
 	assert_rule("rule 5", "a, b", "6");
 	assert_rule("rule 8", "anyone else", "6");
 	/* The successful_state of one is the claim of another: that is rule 8. */
@@ -131,7 +147,8 @@ static void rule_6_one_revert(void **state)
 	(void)state;
 	refused("'claim_state': {'admin': ['closing', 'approved'], 'clerk': ['closing', 'draft']}, 'successful_state': 'closed'",
 		"rule 6", "clerk");
-	assert_said("\"closing\" reverts to \"draft\" here and to \"approved\" in step close, requester admin, line 6", NULL);
+	assert_said("\"closing\" reverts to \"draft\" here and to \"approved\" in step close, requester admin, line 6",
+		    NULL);
 	refused("'claim_state': {'default': ['closing', 'draft'], 'clerk': ['closing', 'approved']}, "
 		"'successful_state': 'closed'",
 		"rule 6", "anyone else");
@@ -162,8 +179,8 @@ static void rule_7_a_claimed_effect_needs_a_claim(void **state)
 	(void)state;
 	refused("'successful_state': 'closed', 'action': 'Close'", "rule 7", "anyone else");
 	refused("'claim_state': {}, 'successful_state': 'closed', 'action': 'Close'", "rule 7", "anyone else");
-	refused("'claim_state': {'admin': ['closing', 'approved']}, 'successful_state': 'closed', 'action': 'Close'", "rule 7",
-		"anyone else");
+	refused("'claim_state': {'admin': ['closing', 'approved']}, 'successful_state': 'closed', 'action': 'Close'",
+		"rule 7", "anyone else");
 	refused("'claim_state': {'admin': ['closing', 'approved']}, 'successful_state': {'admin': 'closed', 'cron': 'closed'}, "
 		"'action': {'admin': 'Close', 'cron': 'Close'}",
 		"rule 7", "cron");
@@ -186,8 +203,9 @@ static void rule_7_only_for_those_who_may_fire(void **state)
 {
 	(void)state;
 	/* Anyone else sees the action too, but has no successful_state. */
-	parse_clean(close_step("'claim_state': {'admin': ['closing', 'approved']}, 'successful_state': {'admin': 'closed'}, "
-			       "'action': 'Close'"));
+	parse_clean(close_step(
+		"'claim_state': {'admin': ['closing', 'approved']}, 'successful_state': {'admin': 'closed'}, "
+		"'action': 'Close'"));
 	/* After-effects run behind the commit, under the lease of their job. */
 	parse(close_step("'successful_state': 'closed', 'success_after_effect': ['Close']"));
 	assert_int_equal(findings.errors, 0);
@@ -199,24 +217,28 @@ static void rule_8_not_where_it_begins(void **state)
 {
 	(void)state;
 	assert_errors(close_step("'claim_state': ['draft', 'approved'], 'successful_state': 'closed'"), 2);
-	assert_said("w.json:6: ", "step close, requester anyone else: rule 8: claim_into \"draft\" is the initial_status", NULL);
+	assert_said("w.json:6: ",
+		    "step close, requester anyone else: rule 8: claim_into \"draft\" is the initial_status", NULL);
 	assert_said("w.json:6: ", "rule 8: claim_into \"draft\" is the status of step approve, line 4", NULL);
 }
 
 static void rule_8_not_a_status_or_a_target(void **state)
 {
-	const char *form = "{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a', 'b', 'c', 'd', 'e'],\n"
-			   "  'initial_status': 'a', 'steps': [\n"
-			   "{ 'step_id': 1, 'step_key': 'one', 'status': 'a', 'successful_state': 'b' },\n"
-			   "{ 'step_id': 2, 'step_key': 'two', 'status': 'b', 'successful_state': {'x': 'c', 'y': 'd'} },\n"
-			   "{ 'step_id': 3, 'step_key': 'three', 'status': 'c', 'successful_state': 'd',\n"
-			   "  'claim_state': %s } ] }";
+	const char *form =
+		"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a', 'b', 'c', 'd', 'e'],\n"
+		"  'initial_status': 'a', 'steps': [\n"
+		"{ 'step_id': 1, 'step_key': 'one', 'status': 'a', 'successful_state': 'b' },\n"
+		"{ 'step_id': 2, 'step_key': 'two', 'status': 'b', 'successful_state': {'x': 'c', 'y': 'd'} },\n"
+		"{ 'step_id': 3, 'step_key': 'three', 'status': 'c', 'successful_state': 'd',\n"
+		"  'claim_state': %s } ] }";
 
 	(void)state;
 	parse_clean(text_printf(&arena, form, "['e', 'c']"));
 	assert_errors(text_printf(&arena, form, "['b', 'c']"), 2);
-	assert_said("w.json:6: error: workflow w, step three, requester x, y, anyone else: rule 8: claim_into \"b\" is the "
-		    "status of step two, line 4", NULL);
+	assert_said(
+		"w.json:6: error: workflow w, step three, requester x, y, anyone else: rule 8: claim_into \"b\" is the "
+		"status of step two, line 4",
+		NULL);
 	assert_said("rule 8: claim_into \"b\" is a successful_state of step one, line 3", NULL);
 	assert_errors(text_printf(&arena, form, "{'x': ['a', 'c']}"), 2);
 	assert_said("requester x: rule 8: claim_into \"a\" is the initial_status", NULL);
@@ -234,7 +256,8 @@ static void a_claim_for_who_may_not_fire(void **state)
 		"claim", "clerk");
 	/* Not written for them by name. */
 	parse_clean(close_step("'claim_state': ['closing', 'approved'], 'successful_state': {'admin': 'closed'}"));
-	parse_clean(close_step("'claim_state': {'default': ['closing', 'approved']}, 'successful_state': {'admin': 'closed'}"));
+	parse_clean(close_step(
+		"'claim_state': {'default': ['closing', 'approved']}, 'successful_state': {'admin': 'closed'}"));
 	parse_clean(close_step("'claim_state': {'admin': ['closing', 'approved'], 'clerk': null}, "
 			       "'successful_state': {'admin': 'closed'}"));
 }
@@ -242,8 +265,8 @@ static void a_claim_for_who_may_not_fire(void **state)
 static void on_unknown_needs_what_it_uses(void **state)
 {
 	(void)state;
-	refused("'claim_state': null, 'successful_state': 'closed', 'action': 'Close', 'on_unknown': 'revert'", "on_unknown",
-		"anyone else");
+	refused("'claim_state': null, 'successful_state': 'closed', 'action': 'Close', 'on_unknown': 'revert'",
+		"on_unknown", "anyone else");
 	refused("'claim_state': {'admin': ['closing', 'approved'], 'cron': null}, 'on_unknown': 'revert', "
 		"'successful_state': {'admin': 'closed', 'cron': 'closed'}, 'action': 'Close'",
 		"on_unknown", "cron");
@@ -253,8 +276,9 @@ static void on_unknown_needs_what_it_uses(void **state)
 	assert_said("action Close declares none", NULL);
 	refused("'claim_state': ['closing', 'approved'], 'successful_state': 'closed', 'on_unknown': {'a': 'probe'}",
 		"on_unknown", "a");
-	parse_clean(close_step("'claim_state': ['closing', 'approved'], 'successful_state': 'closed', 'action': 'Close', "
-			       "'on_unknown': 'hold'"));
+	parse_clean(
+		close_step("'claim_state': ['closing', 'approved'], 'successful_state': 'closed', 'action': 'Close', "
+			   "'on_unknown': 'hold'"));
 	parse(close_step("'claim_state': null, 'successful_state': 'closed', 'action': 'Close', 'on_unknown': 'hold'"));
 	assert_int_equal(findings.errors, 0);
 }
@@ -265,7 +289,8 @@ static void all_findings_are_reported(void **state)
 	assert_errors(close_step("'claim_state': {'a': ['closing', 'closing'], 'b': ['x', 'approved'], 'c': 7, "
 				 "'d': ['approved', 'draft']},\n"
 				 "'successful_state': {'a': 'closing', 'b': 'nowhere', 'c': 'closed', 'd': 'closed'},\n"
-				 "'acton': 'Close', 'action': 'Clsoe', 'entry_lock': '0s', 'lease': 5"), 11);
+				 "'acton': 'Close', 'action': 'Clsoe', 'entry_lock': '0s', 'lease': 5"),
+		      11);
 	assert_rule("rule 3", "a", "6");
 	assert_rule("rule 5", "a", "6");
 	assert_rule("rule 2", "b", "6");
@@ -275,7 +300,8 @@ static void all_findings_are_reported(void **state)
 	assert_rule("reference", "b", "7");
 	assert_said("w.json:8: error: workflow billing, step close: unknown field: \"acton\"; did you mean \"action\"?",
 		    NULL);
-	assert_said("w.json:8: error: workflow billing, step close: reference: ", "\"Clsoe\"; did you mean \"Close\"?", NULL);
+	assert_said("w.json:8: error: workflow billing, step close: reference: ", "\"Clsoe\"; did you mean \"Close\"?",
+		    NULL);
 	assert_said("w.json:8: error: workflow billing, step close: duration: entry_lock: \"0s\"", NULL);
 	assert_said("w.json:8: error: workflow billing, step close: type: lease must be a duration", NULL);
 }

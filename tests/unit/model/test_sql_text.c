@@ -38,7 +38,8 @@ static void parameters_are_numbered_by_path(void **state)
 	assert_int_equal(statement.params_n, 2);
 	assert_string_equal(statement.params[0], "id");
 	assert_string_equal(statement.params[1], "input.amount");
-	becomes("SELECT :id,:workflow,:requester,:version,:key,:now,:input,:input.a.b_1.c", "SELECT ?1,?2,?3,?4,?5,?6,?7,?8");
+	becomes("SELECT :id,:workflow,:requester,:version,:key,:now,:input,:input.a.b_1.c",
+		"SELECT ?1,?2,?3,?4,?5,?6,?7,?8");
 	assert_string_equal(statement.params[7], "input.a.b_1.c");
 	becomes("UPDATE t SET a=:input.x::int8 WHERE id=:id::text", "UPDATE t SET a=?1::int8 WHERE id=?2::text");
 	becomes("SELECT :input.a.", "SELECT ?1.");
@@ -49,15 +50,24 @@ static void parameters_are_numbered_by_path(void **state)
 static void look_alikes_are_left_alone(void **state)
 {
 	(void)state;
-	becomes("SELECT ':id', 'it''s :id', \"a:id\", \"x\"\":id\", `b:id`, a::id",
-		"SELECT ':id', 'it''s :id', \"a:id\", \"x\"\":id\", `b:id`, a::id");
-	becomes("SELECT E'it\\'s :id', e'a''b\\':id', :id", "SELECT E'it\\'s :id', e'a''b\\':id', ?1");
+	becomes("SELECT ':id', 'it''s :id', \"a:id\", \"x\"\":id\", a::id",
+		"SELECT ':id', 'it''s :id', \"a:id\", \"x\"\":id\", a::id");
 	becomes("SELECT the'\\', :id", "SELECT the'\\', ?1"); /* only a bare E escapes */
-	becomes("SELECT $$ :id ? $$, $a$ :id $$ $a$, :id", "SELECT $$ :id ? $$, $a$ :id $$ $a$, ?1");
 	becomes("SELECT a$1, b$ FROM t", "SELECT a$1, b$ FROM t");
 	becomes("SELECT a @> b, '?', a[1 : 2]", "SELECT a @> b, '?', a[1 : 2]");
 	becomes("SELECT '{\"a\":1}'", "SELECT '{\"a\":1}'");
 	assert_int_equal(statement.params_n, 0);
+}
+
+static void there_is_one_way_of_quoting(void **state)
+{
+	(void)state;
+	becomes("SELECT E'it\\'s :id', e'a''b\\':id\\\\', :id", "SELECT E'it''s :id', e'a''b'':id\\\\', ?1");
+	becomes("SELECT E'\\n{', :id", "SELECT E'\\n{', ?1");
+	becomes("SELECT $$ :id ? $$, $a$ it's $$ $a$, $$$$, :id", "SELECT ' :id ? ', ' it''s $$ ', '', ?1");
+	refused("SELECT `a`", "outside of quotes");
+	refused("SELECT {from}", "outside of quotes");
+	refused("SELECT 1 }", "outside of quotes");
 }
 
 static void comments_are_dropped(void **state)
@@ -79,8 +89,20 @@ static void one_statement(void **state)
 
 static void verbs(void **state)
 {
-	static const char *const bad[] = {"COMMIT",	 "begin",	  "ROLLBACK TO x", "PRAGMA x", "VACUUM", "ATTACH 'x' AS y",
-					  "CREATE TABLE t(x)", "SELECTED", "(SELECT 1)", "",	    "   ",    "-- x", "1", "'SELECT'"};
+	static const char *const bad[] = {"COMMIT",
+					  "begin",
+					  "ROLLBACK TO x",
+					  "PRAGMA x",
+					  "VACUUM",
+					  "ATTACH 'x' AS y",
+					  "CREATE TABLE t(x)",
+					  "SELECTED",
+					  "(SELECT 1)",
+					  "",
+					  "   ",
+					  "-- x",
+					  "1",
+					  "'SELECT'"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
@@ -105,7 +127,8 @@ static void other_spellings_are_refused(void **state)
 	refused("SELECT :id.x", "only :input has parts");
 	statement = (struct action_statement){0};
 	assert_int_equal(sql_text_parse(slice_of("SELECT 1\0", 9), &arena, &err, &statement), HX_VALIDATION_ERROR);
-	assert_int_equal(sql_text_parse(slice_of("SELECT '\0', :id", 15), &arena, &err, &statement), HX_VALIDATION_ERROR);
+	assert_int_equal(sql_text_parse(slice_of("SELECT '\0', :id", 15), &arena, &err, &statement),
+			 HX_VALIDATION_ERROR);
 }
 
 static void what_begins_must_end(void **state)
@@ -157,7 +180,8 @@ static void limits(void **state)
 	strbuf_release(&sql);
 
 	arena_init(&small, 16);
-	assert_int_equal(sql_text_parse(slice_str("SELECT :id, :version, :key"), &small, &err, &statement), HX_TOO_LARGE);
+	assert_int_equal(sql_text_parse(slice_str("SELECT :id, :version, :key"), &small, &err, &statement),
+			 HX_TOO_LARGE);
 	arena_release(&small);
 }
 
@@ -166,6 +190,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		model_test(parameters_are_numbered_by_path),
 		model_test(look_alikes_are_left_alone),
+		model_test(there_is_one_way_of_quoting),
 		model_test(comments_are_dropped),
 		model_test(one_statement),
 		model_test(verbs),

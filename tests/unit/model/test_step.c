@@ -4,16 +4,17 @@
 /* A workflow with one step over statuses a, b, c and actions of each effect. The step's fields are in line 9. */
 static const char *with_step(const char *fields)
 {
-	return text_printf(&arena,
-			   "{ 'workflow': 'w', 'kind': 'entity',\n"
-			   "  'status_types': ['a', 'b', 'c'], 'initial_status': 'a', 'actions': {\n"
-			   "'Claimed': { 'kind': 'http', 'url': 'http://h', 'probe': 'Ask' }, 'Ask': { 'kind': 'http', 'url': 'http://h' },\n"
-			   "'Keyed': { 'kind': 'http', 'url': 'http://h', 'effect': 'keyed' },\n"
-			   "'Safe': { 'kind': 'http', 'url': 'http://h', 'effect': 'idempotent' },\n"
-			   "'Sql': { 'kind': 'sql', 'statements': [ { 'name': 's', 'sql': 'SELECT 1' } ] },\n"
-			   "'Noop': { 'kind': 'noop' }, 'N2': { 'kind': 'noop' }, 'N3': { 'kind': 'noop' }, 'N4': { 'kind': 'noop' } },\n"
-			   "  'steps': [ { 'step_id': 1, 'step_key': 'go', 'status': 'a',\n%s } ] }",
-			   fields);
+	return text_printf(
+		&arena,
+		"{ 'workflow': 'w', 'kind': 'entity',\n"
+		"  'status_types': ['a', 'b', 'c'], 'initial_status': 'a', 'actions': {\n"
+		"'Claimed': { 'kind': 'http', 'url': 'http://h', 'probe': 'Ask' }, 'Ask': { 'kind': 'http', 'url': 'http://h' },\n"
+		"'Keyed': { 'kind': 'http', 'url': 'http://h', 'effect': 'keyed' },\n"
+		"'Safe': { 'kind': 'http', 'url': 'http://h', 'effect': 'idempotent' },\n"
+		"'Sql': { 'kind': 'sql', 'statements': [ { 'name': 's', 'sql': 'SELECT 1' } ] },\n"
+		"'Noop': { 'kind': 'noop' }, 'N2': { 'kind': 'noop' }, 'N3': { 'kind': 'noop' }, 'N4': { 'kind': 'noop' } },\n"
+		"  'steps': [ { 'step_id': 1, 'step_key': 'go', 'status': 'a',\n%s } ] }",
+		fields);
 }
 
 static const struct workflow *parsed(const char *fields)
@@ -38,9 +39,10 @@ static void refused(const char *fields, const char *said)
 
 static void flat_values_are_for_all(void **state)
 {
-	const struct workflow *w = parsed("'successful_state': 'b', 'action': 'Claimed', 'validation': 'Safe', "
-					  "'claim_state': ['c', 'a'], 'success_after_effect': ['Noop', 'Keyed'], "
-					  "'entry_lock': '5s', 'lease': '20s', 'on_unknown': 'hold', 'on_5xx': 'unknown'");
+	const struct workflow *w = parsed(
+		"'successful_state': 'b', 'action': 'Claimed', 'validation': 'Safe', "
+		"'claim_state': ['c', 'a'], 'success_after_effect': ['Noop', 'Keyed'], "
+		"'entry_lock': '5s', 'lease': '20s', 'on_unknown': 'hold', 'on_5xx': 'unknown'");
 	const struct step_view *v = view(w, "whoever");
 
 	(void)state;
@@ -61,8 +63,9 @@ static void flat_values_are_for_all(void **state)
 
 static void maps_by_requester(void **state)
 {
-	const struct workflow *w = parsed("'successful_state': {'admin': 'b', 'default': 'c'}, 'action': {'admin': 'Noop', "
-					  "'cron': 'Keyed', 'default': 'N2'}, 'lease': {'cron': '1s'}, 'on_5xx': {'zoe': 'unknown'}");
+	const struct workflow *w = parsed(
+		"'successful_state': {'admin': 'b', 'default': 'c'}, 'action': {'admin': 'Noop', "
+		"'cron': 'Keyed', 'default': 'N2'}, 'lease': {'cron': '1s'}, 'on_5xx': {'zoe': 'unknown'}");
 
 	(void)state;
 	assert_int_equal(w->requesters_n, 3);
@@ -85,12 +88,13 @@ static void maps_by_requester(void **state)
 
 static void who_may_fire(void **state)
 {
-	const struct workflow *w = parsed("'successful_state': {'admin': 'b', 'clerk': 'b'}, 'action': {'admin': 'Noop', 'x': 'Noop'}");
+	const struct workflow *w = parsed(
+		"'successful_state': {'admin': 'b', 'clerk': 'b'}, 'action': {'admin': 'Noop', 'x': 'Noop'}");
 
 	(void)state;
 	assert_true(view(w, "admin")->allowed);
 	assert_false(view(w, "clerk")->allowed); /* others have an action, and clerk has none */
-	assert_false(view(w, "x")->allowed);	 /* no successful_state */
+	assert_false(view(w, "x")->allowed);     /* no successful_state */
 	assert_false(view(w, "anyone")->allowed);
 	w = parsed("'successful_state': 'b', 'action': {'admin': 'Noop', 'default': 'N2'}");
 	assert_true(view(w, "anyone")->allowed);
@@ -103,12 +107,13 @@ static void who_may_fire(void **state)
 
 static void no_claim(void **state)
 {
-	static const char *const none[] = {"", "'claim_state': {},", "'claim_state': null,", "'claim_state': {'admin': null},",
-					   "'successful_claim_state': {},"};
+	static const char *const none[] = {"", "'claim_state': {},", "'claim_state': null,",
+					   "'claim_state': {'admin': null},", "'successful_claim_state': {},"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
-		assert_null(view(parsed(text_printf(&arena, "%s 'successful_state': 'b'", none[i])), "admin")->claim_into);
+		assert_null(
+			view(parsed(text_printf(&arena, "%s 'successful_state': 'b'", none[i])), "admin")->claim_into);
 }
 
 static void the_claim_has_two_names(void **state)
@@ -135,7 +140,8 @@ static void on_unknown_by_default(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		const struct workflow *w = parsed(text_printf(&arena, "'successful_state': 'b', 'action': '%s', "
+		const struct workflow *w = parsed(text_printf(&arena,
+							      "'successful_state': 'b', 'action': '%s', "
 							      "'claim_state': {'admin': ['c', 'a'], 'default': null}",
 							      cases[i].action));
 
@@ -143,8 +149,9 @@ static void on_unknown_by_default(void **state)
 		assert_int_equal(view(w, "anyone")->on_unknown, cases[i].unclaimed);
 	}
 	assert_int_equal(view(parsed("'successful_state': 'b'"), "x")->on_unknown, UNKNOWN_RETRY);
-	assert_int_equal(view(parsed("'successful_state': 'b', 'validation': 'Claimed', 'claim_state': null"), "x")->on_unknown,
-			 UNKNOWN_HOLD);
+	assert_int_equal(
+		view(parsed("'successful_state': 'b', 'validation': 'Claimed', 'claim_state': null"), "x")->on_unknown,
+		UNKNOWN_HOLD);
 }
 
 static void on_unknown_as_written(void **state)
@@ -158,7 +165,8 @@ static void on_unknown_as_written(void **state)
 	assert_int_equal(view(w, "c")->on_unknown, UNKNOWN_PROBE);
 	assert_int_equal(view(w, "d")->on_unknown, UNKNOWN_HOLD);
 	assert_int_equal(view(w, "e")->on_unknown, UNKNOWN_REVERT);
-	refused("'successful_state': 'b', 'on_unknown': 'rever'", "on_unknown is \"rever\", which is not known; did you mean \"revert\"?");
+	refused("'successful_state': 'b', 'on_unknown': 'rever'",
+		"on_unknown is \"rever\", which is not known; did you mean \"revert\"?");
 	refused("'successful_state': 'b', 'on_unknown': true", "on_unknown must be a string, not true");
 	refused("'successful_state': 'b', 'on_5xx': 'released'", "did you mean \"failed\"?");
 }
@@ -166,14 +174,18 @@ static void on_unknown_as_written(void **state)
 static void entries_are_blamed_once_by_name(void **state)
 {
 	(void)state;
-	refused("'successful_state': {'a': 'b', 'b': 'b', 'c': 'b'}, 'lease': '0s'", "step go: duration: lease: \"0s\"");
-	refused("'successful_state': {'a': 'b', 'b': 'b'}, 'lease': {'b': '-1s'}", "step go, requester b: duration: lease: \"-1s\"");
-	refused("'successful_state': {'a': 'b', 'default': 'd'}", "step go, requester default: reference: successful_state \"d\"");
+	refused("'successful_state': {'a': 'b', 'b': 'b', 'c': 'b'}, 'lease': '0s'",
+		"step go: duration: lease: \"0s\"");
+	refused("'successful_state': {'a': 'b', 'b': 'b'}, 'lease': {'b': '-1s'}",
+		"step go, requester b: duration: lease: \"-1s\"");
+	refused("'successful_state': {'a': 'b', 'default': 'd'}",
+		"step go, requester default: reference: successful_state \"d\"");
 	refused("'successful_state': 'b', 'entry_lock': 5", "entry_lock must be a duration");
 	refused("'successful_state': 'b', 'lease': '300000d'", "too long");
 	refused("'successful_state': 'b', 'lease': null", "lease must be a duration");
 	refused("'successful_state': 'b', 'action': null", "action must be a string, not null");
-	refused("'successful_state': 'b', 'action': {'a': {'b': 'Noop'}}", "requester a: type: action must be a string, not an object");
+	refused("'successful_state': 'b', 'action': {'a': {'b': 'Noop'}}",
+		"requester a: type: action must be a string, not an object");
 	refused("'successful_state': null", "successful_state must be a string, not null");
 	assert_errors(with_step("'action': 'Noop'"), 1);
 	assert_said("w.json:8: error: workflow w, step go: missing field: \"successful_state\" is missing", NULL);
@@ -182,12 +194,16 @@ static void entries_are_blamed_once_by_name(void **state)
 static void after_effects(void **state)
 {
 	(void)state;
-	assert_int_equal(view(parsed("'successful_state': 'b', 'success_after_effect': ['Noop', 'N2', 'N3', 'N4']"), "x")->after_effects_n,
-			 STEP_AFTER_EFFECTS_MAX);
+	assert_int_equal(
+		view(parsed("'successful_state': 'b', 'success_after_effect': ['Noop', 'N2', 'N3', 'N4']"), "x")
+			->after_effects_n,
+		STEP_AFTER_EFFECTS_MAX);
 	assert_int_equal(view(parsed("'successful_state': 'b', 'success_after_effect': []"), "x")->after_effects_n, 0);
-	refused("'successful_state': 'b', 'success_after_effect': ['Noop', 'N2', 'N3', 'N4', 'Keyed']", "has 5 entries; it must have 0 to 4");
+	refused("'successful_state': 'b', 'success_after_effect': ['Noop', 'N2', 'N3', 'N4', 'Keyed']",
+		"has 5 entries; it must have 0 to 4");
 	refused("'successful_state': 'b', 'success_after_effect': 'Noop'", "must be an array, not \"Noop\"");
-	refused("'successful_state': 'b', 'success_after_effect': ['Nop']", "there is no action \"Nop\"; did you mean \"Noop\"?");
+	refused("'successful_state': 'b', 'success_after_effect': ['Nop']",
+		"there is no action \"Nop\"; did you mean \"Noop\"?");
 	refused("'successful_state': 'b', 'success_after_effect': ['Noop', 'Noop']", "names Noop twice");
 	refused("'successful_state': 'b', 'success_after_effect': ['Sql']", "comes behind the commit");
 	refused("'successful_state': 'b', 'validation': 'Sql'", "comes before the action");
@@ -195,8 +211,9 @@ static void after_effects(void **state)
 
 static void identity(void **state)
 {
-	const char *form = "{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [\n"
-			   "{ %s 'successful_state': 'a' } ] }";
+	const char *form =
+		"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [\n"
+		"{ %s 'successful_state': 'a' } ] }";
 
 	(void)state;
 	assert_errors(text_printf(&arena, form, ""), 3);
@@ -207,8 +224,11 @@ static void identity(void **state)
 	assert_said("step #1: value: step_id is 1.5", NULL);
 	assert_said("step #1: name: step_key is \"a b\"", NULL);
 	assert_said("step #1: reference: status \"x\" is not in status_types; did you mean \"a\"?", NULL);
-	assert_errors(text_printf(&arena, form, "'step_id': {'x': 1}, 'step_key': {'x': 'a'}, 'status': {'x': 'a'},"), 3);
-	assert_errors("{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [\n7, [] ] }", 2);
+	assert_errors(text_printf(&arena, form, "'step_id': {'x': 1}, 'step_key': {'x': 'a'}, 'status': {'x': 'a'},"),
+		      3);
+	assert_errors(
+		"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [\n7, [] ] }",
+		2);
 	assert_said("step #2: type: a step must be an object, not an array", NULL);
 }
 

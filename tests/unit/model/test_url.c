@@ -6,8 +6,14 @@
 static void accepted(void **state)
 {
 	static const char *const good[] = {
-		"http://127.0.0.1:9000/close", "https://example.com", "HTTP://example.com/", "http://a?x=1",
-		"http://[::1]:80/x",	       "http://[fe80::1]",    "http://a.b-c_d.e:65535/%20?q=a@b", "http://h:1",
+		"http://127.0.0.1:9000/close",
+		"https://example.com",
+		"HTTP://example.com/",
+		"http://a?x=1",
+		"http://[::1]:80/x",
+		"http://[fe80::1]",
+		"http://a.b-c_d.e:65535/%20?q=a@b",
+		"http://h:1",
 	};
 	struct hx_error err;
 
@@ -20,20 +26,34 @@ static void accepted(void **state)
 static void refused(void **state)
 {
 	static const char *const bad[][2] = {
-		{"", "must begin with http://"},	 {"ftp://h/", "must begin with http://"},
-		{"h/close", "must begin with http://"}, {"//h/", "must begin with http://"},
-		{"http:/h", "must begin with http://"}, {"http://", "no host"},
-		{"http:///x", "no host"},		 {"http://:80/", "no host"},
-		{"http://?x", "no host"},		 {"http://.a/", "no host"},
-		{"http://a..b/", "no host"},		 {"http://-a/", "no host"},
-		{"http://a%41/", "no host"},		 {"http://me:pw@h/", "credentials"},
-		{"http://me@h/", "credentials"},	 {"http://h:0/", "port"},
-		{"http://h:65536/", "port"},		 {"http://h:/", "port"},
-		{"http://h:80x/", "port"},		 {"http://h:000080/", "port"},
-		{"http://[::1/", "IPv6"},		 {"http://[x]/", "IPv6"},
-		{"http://[]/", "IPv6"},			 {"http://[::1]x/", "port"},
-		{"http://h/a b", "character"},		 {"http://h/\r\nX: y", "character"},
-		{"http://h/\xc3\xa9", "character"},	 {"http://h/#top", "fragment"},
+		{"", "must begin with http://"},
+		{"ftp://h/", "must begin with http://"},
+		{"h/close", "must begin with http://"},
+		{"//h/", "must begin with http://"},
+		{"http:/h", "must begin with http://"},
+		{"http://", "no host"},
+		{"http:///x", "no host"},
+		{"http://:80/", "no host"},
+		{"http://?x", "no host"},
+		{"http://.a/", "no host"},
+		{"http://a..b/", "no host"},
+		{"http://-a/", "no host"},
+		{"http://a%41/", "no host"},
+		{"http://me:pw@h/", "credentials"},
+		{"http://me@h/", "credentials"},
+		{"http://h:0/", "port"},
+		{"http://h:65536/", "port"},
+		{"http://h:/", "port"},
+		{"http://h:80x/", "port"},
+		{"http://h:000080/", "port"},
+		{"http://[::1/", "IPv6"},
+		{"http://[x]/", "IPv6"},
+		{"http://[]/", "IPv6"},
+		{"http://[::1]x/", "port"},
+		{"http://h/a b", "character"},
+		{"http://h/\r\nX: y", "character"},
+		{"http://h/\xc3\xa9", "character"},
+		{"http://h/#top", "fragment"},
 	};
 	struct hx_error err;
 

@@ -5,9 +5,11 @@
 
 static const char *with_meta(const char *meta)
 {
-	return text_printf(&arena,
-			   "{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [],\n"
-			   "  'meta': %s }", meta);
+	return text_printf(
+		&arena,
+		"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [],\n"
+		"  'meta': %s }",
+		meta);
 }
 
 static void refused(const char *meta, const char *said)
@@ -34,14 +36,16 @@ static void defaults(void **state)
 
 static void columns(void **state)
 {
-	const struct workflow *w = parse_clean(with_meta("{ 'table': 'app.Invoices_1', 'columns': { 'id': 'invoice_id', 'version': 'rev' } }"));
+	const struct workflow *w = parse_clean(
+		with_meta("{ 'table': 'app.Invoices_1', 'columns': { 'id': 'invoice_id', 'version': 'rev' } }"));
 
 	(void)state;
 	assert_string_equal(w->table.table, "app.Invoices_1");
 	assert_string_equal(w->table.id, "invoice_id");
 	assert_string_equal(w->table.status, "status");
 	assert_string_equal(w->table.version, "rev");
-	refused("{ 'table': 't', 'columns': { 'id': 'x', 'version': 'X' } }", "duplicate: meta.columns: column X has two meanings");
+	refused("{ 'table': 't', 'columns': { 'id': 'x', 'version': 'X' } }",
+		"duplicate: meta.columns: column X has two meanings");
 	refused("{ 'table': 't', 'columns': { 'id': 'status' } }", "two meanings");
 	refused("{ 'table': 't', 'columns': { 'updated': 'x' } }",
 		"unknown field: meta.columns: \"updated\"; did you mean \"updated_at\"?");
@@ -52,13 +56,15 @@ static void columns(void **state)
 
 static void identifiers(void **state)
 {
-	static const char *const bad[] = {"", "a b", "a;b", "1a", "a\\\"b", "a.b.c", ".a", "a.", "a\\u0000", "\xc3\xa9"};
+	static const char *const bad[] = {"",      "a b", "a;b", "1a",       "a\\\"b",
+					  "a.b.c", ".a",  "a.",  "a\\u0000", "\xc3\xa9"};
 	char name[IDENTIFIER_BYTES_MAX + 2];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		refused(text_printf(&arena, "{ 'table': '%s' }", bad[i]), "name: meta: table is");
-		refused(text_printf(&arena, "{ 'table': 't', 'columns': { 'status': '%s' } }", bad[i]), "name: meta.columns: status is");
+		refused(text_printf(&arena, "{ 'table': 't', 'columns': { 'status': '%s' } }", bad[i]),
+			"name: meta.columns: status is");
 	}
 	memset(name, 'x', sizeof name);
 	name[IDENTIFIER_BYTES_MAX] = '\0';

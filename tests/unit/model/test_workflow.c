@@ -75,24 +75,30 @@ static void what_must_be_there(void **state)
 	assert_said("\"steps\" is missing", NULL);
 	assert_errors("[]", 1);
 	assert_said("a definition must be an object, not an array", NULL);
-	assert_errors("{ 'workflow': 'w', 'kind': 'entity', 'status_types': 'a', 'initial_status': 7, 'steps': {} }", 3);
-	assert_errors("{ 'workflow': 'w', 'kind': 'entity', 'status_types': [], 'initial_status': 'a', 'steps': [] }", 1);
+	assert_errors("{ 'workflow': 'w', 'kind': 'entity', 'status_types': 'a', 'initial_status': 7, 'steps': {} }",
+		      3);
+	assert_errors("{ 'workflow': 'w', 'kind': 'entity', 'status_types': [], 'initial_status': 'a', 'steps': [] }",
+		      1);
 	assert_said("status_types has 0 entries; it must have 1 to 1000", NULL);
 }
 
 static void unknown_fields_at_the_top(void **state)
 {
 	(void)state;
-	assert_errors("{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [],\n"
-		      "  'statuses': 1,\n  'initialStatus': 2 }", 2);
+	assert_errors(
+		"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [],\n"
+		"  'statuses': 1,\n  'initialStatus': 2 }",
+		2);
 	assert_said("w.json:2: error: workflow w: unknown field: \"statuses\"; did you mean \"", NULL);
-	assert_said("w.json:3: error: workflow w: unknown field: \"initialStatus\"; did you mean \"initial_status\"?", NULL);
+	assert_said("w.json:3: error: workflow w: unknown field: \"initialStatus\"; did you mean \"initial_status\"?",
+		    NULL);
 }
 
 static void names_are_names(void **state)
 {
 	char long_name[WORKFLOW_NAME_MAX + 2];
-	const char *form = "{ 'workflow': '%s', 'kind': 'entity', 'status_types': ['%s'], 'initial_status': '%s', 'steps': [] }";
+	const char *form =
+		"{ 'workflow': '%s', 'kind': 'entity', 'status_types': ['%s'], 'initial_status': '%s', 'steps': [] }";
 	static const char *const bad[] = {"", "a b", "a|b", "a\\nb", "a/b", "\\u0000", "a\\u0000b", "\xc3\xa9", "a:b"};
 
 	(void)state;
@@ -108,16 +114,20 @@ static void names_are_names(void **state)
 		assert_null(parse(text_printf(&arena, form, "w", bad[i], bad[i])));
 		assert_said("name: a status is", NULL);
 	}
-	assert_errors("{ 'workflow': 7, 'kind': 'entity', 'status_types': ['a', 7], 'initial_status': 'a', 'steps': [] }", 2);
+	assert_errors(
+		"{ 'workflow': 7, 'kind': 'entity', 'status_types': ['a', 7], 'initial_status': 'a', 'steps': [] }", 2);
 }
 
 static void statuses_stand_once(void **state)
 {
 	(void)state;
-	assert_errors("{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a', 'b', 'a'], 'initial_status': 'a', 'steps': [\n"
-		      "{ 'step_id': 1, 'step_key': 'x', 'status': 'a', 'successful_state': 'b' } ] }", 1);
+	assert_errors(
+		"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a', 'b', 'a'], 'initial_status': 'a', 'steps': [\n"
+		"{ 'step_id': 1, 'step_key': 'x', 'status': 'a', 'successful_state': 'b' } ] }",
+		1);
 	assert_said("w.json:1: error: workflow w: duplicate: status_types: \"a\" stands twice", NULL);
-	assert_errors("{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'b', 'steps': [] }", 1);
+	assert_errors(
+		"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'b', 'steps': [] }", 1);
 	assert_said("initial_status \"b\" is not in status_types; did you mean \"a\"?", NULL);
 }
 
@@ -160,7 +170,8 @@ static const char *large(size_t statuses, size_t actions, size_t steps)
 		strbuf_addf(&sb, "%s's%zu'", i ? "," : "", i);
 	strbuf_add_str(&sb, "],\n'steps': [");
 	for (size_t i = 0; i < steps; i++)
-		strbuf_addf(&sb, "%s\n{ 'step_id': %zu, 'step_key': 'k%zu', 'status': 's%zu', 'successful_state': 's%zu' }",
+		strbuf_addf(&sb,
+			    "%s\n{ 'step_id': %zu, 'step_key': 'k%zu', 'status': 's%zu', 'successful_state': 's%zu' }",
 			    i ? "," : "", i, i, i % statuses, (i + 1) % statuses);
 	strbuf_add_str(&sb, " ] }");
 	assert_false(sb.failed);
@@ -222,8 +233,10 @@ static void the_worst_definition_is_answered_quickly(void **state)
 		strbuf_addf(&sb, "%s's%d'", i ? "," : "", i);
 	strbuf_add_str(&sb, "], 'steps': [");
 	for (int i = 0; i < WORKFLOW_STEPS_MAX; i++) {
-		strbuf_addf(&sb, "%s{ 'step_id': 1, 'step_key': 'k', 'status': 's0', 'successful_state': 'nowhere', 'claim_state': {",
-			    i ? ",\n" : "\n");
+		strbuf_addf(
+			&sb,
+			"%s{ 'step_id': 1, 'step_key': 'k', 'status': 's0', 'successful_state': 'nowhere', 'claim_state': {",
+			i ? ",\n" : "\n");
 		for (int r = 0; r < 62; r++)
 			strbuf_addf(&sb, "%s'r%d': ['s%d', 's%d']", r ? "," : "", r, r, i % 7);
 		strbuf_add_str(&sb, "} }");

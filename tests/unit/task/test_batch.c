@@ -119,6 +119,7 @@ static const struct db_driver fake_driver = {
 
 /* ---- a table for one test: units, results, and a sink that looks closely ---- */
 
+static const struct db_stmt stmt = {.name = "test_guarded", .sql = "", .in = "", .out = "i", .fenced = true};
 static struct fake fake;
 static struct unit units[BATCH_UNITS_MAX];
 static struct unit *unit_pointers[BATCH_UNITS_MAX];
@@ -166,6 +167,7 @@ static int set_up(void **state)
 	arena_init(&arena, 1u << 20);
 	for (size_t i = 0; i < BATCH_UNITS_MAX; i++) {
 		unit_init(&units[i], (int64_t)i + 1); /* odd ops win: the first one does */
+		unit_add(&units[i], UNIT_VERDICT, &stmt, 0, NULL);
 		unit_touch(&units[i], (int64_t)i + 1);
 		unit_wake(&units[i], (int64_t)i + 1);
 		unit_pointers[i] = &units[i];
@@ -199,6 +201,8 @@ static void answers_and_wakes_come_after_the_commit(void **state)
 	assert_int_equal(stats.units, 4);
 	assert_int_equal(stats.won, 2);
 	assert_int_equal(stats.lost, 2);
+	assert_int_equal(stats.transitions, 2);
+	assert_int_equal(stats.fenced, 2);
 	assert_int_equal(stats.retried, 0);
 }
 

@@ -816,6 +816,30 @@ static void a_lane_that_cannot_start_says_why(void **state)
 	lane_stop(NULL, 0);
 }
 
+static void a_lane_takes_over_a_connection_when_it_starts(void **state)
+{
+	struct lane_options options;
+	struct hx_error err;
+
+	party_start(kind_of(state), 100);
+	lane_free(party.lane);
+	party.lane = NULL;
+	options = party.options;
+	options.opened = store_open_url(party.store->url, &party.clock.clock);
+	assert_int_equal(lane_new(&options, &party.lane, &err), HX_OK); /* and brings its schema up to date */
+	make_subjects(1);
+	lane_free(party.lane);
+	party.lane = NULL;
+
+	options.opened = store_open_migrated(party.store);
+	assert_int_equal(options.opened->driver->script(options.opened,
+							"INSERT INTO schema_version VALUES (9999, 'future')", &err),
+			 HX_OK);
+	assert_int_equal(lane_new(&options, &party.lane, &err), HX_SCHEMA_MISMATCH);
+	assert_null(party.lane);
+	db_close(options.opened); /* still ours */
+}
+
 static int tear_down(void **state)
 {
 	(void)state;
@@ -869,6 +893,7 @@ int main(void)
 		ONE(an_action_that_outlasts_the_drain_is_left_as_by_a_crash, in_memory),
 		ONE(no_action_is_begun_when_the_time_to_drain_is_over, in_memory),
 		ONE(a_lane_that_cannot_start_says_why, in_file),
+		BOTH(a_lane_takes_over_a_connection_when_it_starts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,494 @@
+/*
+ * See client.h. A question goes through these hands:
+ *
+ *   parse_server ─▶ connect_any ─▶ send_all ─▶ receive (wire_scan_response, wire_body_read) ─▶ judge
+ */
+#include "cli/client.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/excerpt.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "cli/table.h"
+#include "http/body.h"
+#include "http/charset.h"
+#include "model/url.h"
+
+#define ANSWER_BYTES_MAX (64u << 20)
+#define REQUEST_BYTES_MAX (32u << 20)
+#define PATH_BYTES_MAX 8000
+#define ARENA_BYTES_MAX (256u << 20)
+#define HEAD_BYTES_MAX (64u << 10)
+#define FIELDS_MAX 100
+#define PIECE_BYTES (64u << 10)
+
+const struct command_option option_server = {
+	.name = "server",
+	.value = "URL",
+	.env = "HAPAX_SERVER",
+	.fallback = "http://127.0.0.1:7411",
+	.help = "the server to ask, plain http",
+};
+const struct command_option option_workspace = {
+	.name = "workspace",
+	.value = "NAME",
+	.env = "HAPAX_WORKSPACE",
+	.fallback = "default",
+	.help = "the workspace that this is about",
+};
+const struct command_option option_requester = {
+	.name = "requester",
+	.value = "NAME",
+	.env = "HAPAX_REQUESTER",
+	.fallback = "default",
+	.help = "on whose behalf",
+};
+const struct command_option option_timeout = {
+	.name = "timeout",
+	.value = "DURATION",
+	.env = "HAPAX_TIMEOUT",
+	.fallback = "2m",
+	.help = "how long to wait for the answer",
+};
+
+/* ---- the options ---- */
+
+/* http://HOST[:PORT][/], after url_check() has seen to the form of host and port. */
+static enum hx_code cut_server(struct client *c, struct slice rest, struct hx_error *err)
+{
+	const char *slash = memchr(rest.p, '/', rest.n), *port;
+	bool bracketed = rest.p[0] == '[';
+	struct slice host;
+
+	c->authority = slice_of(rest.p, slash ? (size_t)(slash - rest.p) : rest.n);
+	if (rest.n > c->authority.n + 1 || memchr(c->authority.p, '?', c->authority.n))
+		return error_set(err, HX_VALIDATION_ERROR, "--server %s: nothing may stand behind the address",
+				 excerpt_of(slice_str(c->server)).text);
+	port = memrchr(c->authority.p, bracketed ? ']' : ':', c->authority.n);
+	host = slice_of(c->authority.p + bracketed,
+			(port ? (size_t)(port - c->authority.p) : c->authority.n) - bracketed);
+	if (port && bracketed)
+		port = port + 1 < c->authority.p + c->authority.n ? port + 1 : NULL;
+	if (host.n == 0 || host.n >= sizeof c->host)
+		return error_set(err, HX_VALIDATION_ERROR, "--server %s: the host is missing or too long",
+				 excerpt_of(slice_str(c->server)).text);
+	snprintf(c->host, sizeof c->host, "%.*s", SLICE_ARGS(host));
+	snprintf(c->port, sizeof c->port, "%.*s",
+		 port ? (int)(c->authority.p + c->authority.n - port - 1) : 2, port ? port + 1 : "80");
+	return HX_OK;
+}
+
+static enum hx_code parse_server(struct client *c, struct hx_error *err)
+{
+	static const char http[] = "http://", https[] = "https://";
+	struct slice url = slice_str(c->server);
+
+	if (strncmp(c->server, https, strlen(https)) == 0)
+		return error_set(err, HX_VALIDATION_ERROR,
+				 "--server %s: this client speaks plain http; TLS ends in front of the server",
+				 excerpt_of(url).text);
+	if (strncmp(c->server, http, strlen(http)) != 0)
+		return error_set(err, HX_VALIDATION_ERROR, "--server %s: write it as http://HOST:PORT",
+				 excerpt_of(url).text);
+	if (url_check(url, err))
+		return error_set(err, HX_VALIDATION_ERROR, "--server: %s", err->detail);
+	return cut_server(c, slice_of(url.p + strlen(http), url.n - strlen(http)), err);
+}
+
+/* What goes into a header field must not be able to begin another one. */
+static enum hx_code check_name(const struct command_option *option, const char *value, struct hx_error *err)
+{
+	if (chars_are(slice_str(value), CHAR_VALUE))
+		return HX_OK;
+	return error_set(err, HX_VALIDATION_ERROR, "--%s: control characters are not part of a name: %s", option->name,
+			 excerpt_of(slice_str(value)).text);
+}
+
+enum hx_code client_init(struct client *c, const struct command_args *args, struct hx_error *err)
+{
+	enum hx_code code;
+
+	*c = (struct client){
+		.server = command_value(args, &option_server),
+		.workspace = command_value(args, &option_workspace),
+		.requester = command_value(args, &option_requester),
+		.json = command_value(args, &option_json),
+	};
+	arena_init(&c->arena, ARENA_BYTES_MAX);
+	strbuf_init(&c->path, PATH_BYTES_MAX);
+	strbuf_init(&c->body, REQUEST_BYTES_MAX);
+	strbuf_init(&c->answer, ANSWER_BYTES_MAX);
+	code = parse_server(c, err);
+	if (!code)
+		code = check_name(&option_workspace, c->workspace, err);
+	if (!code)
+		code = check_name(&option_requester, c->requester, err);
+	if (!code)
+		code = duration_parse("--timeout", slice_str(command_value(args, &option_timeout)), err, &c->timeout_ms);
+	return code;
+}
+
+void client_release(struct client *c)
+{
+	strbuf_release(&c->path);
+	strbuf_release(&c->body);
+	strbuf_release(&c->answer);
+	arena_release(&c->arena);
+}
+
+/* ---- the path ---- */
+
+void client_path(struct client *c, const char *text)
+{
+	strbuf_add_str(&c->path, text);
+}
+
+/* Unreserved characters (RFC 3986) stay, every other byte is escaped. */
+static void add_encoded(struct strbuf *out, const char *text)
+{
+	for (; *text; text++)
+		if (char_is(*text, CHAR_HOST))
+			strbuf_add_char(out, *text);
+		else
+			strbuf_addf(out, "%%%02X", (unsigned char)*text);
+}
+
+void client_segment(struct client *c, const char *text)
+{
+	strbuf_add_char(&c->path, '/');
+	add_encoded(&c->path, text);
+}
+
+void client_query(struct client *c, const char *name, const char *value)
+{
+	strbuf_addf(&c->path, "%c%s=", memchr(c->path.p, '?', c->path.n) ? '&' : '?', name);
+	add_encoded(&c->path, value);
+}
+
+/* ---- the connection ---- */
+
+static int left_ms(struct mono_time deadline)
+{
+	int64_t left = (deadline.ns - clock_mono(clock_system()).ns) / 1000000;
+
+	return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+}
+
+/* What happened of `events` before the deadline; 0: nothing, and errno is ETIMEDOUT. */
+static short wait_for(int fd, short events, struct mono_time deadline)
+{
+	struct pollfd at = {.fd = fd, .events = events};
+	int n;
+
+	do
+		n = poll(&at, 1, left_ms(deadline));
+	while (n < 0 && errno == EINTR);
+	if (n == 0)
+		errno = ETIMEDOUT;
+	return n > 0 ? at.revents : 0;
+}
+
+static int socket_problem(int fd)
+{
+	int problem = 0;
+	socklen_t n = sizeof problem;
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &n) ? errno : problem;
+}
+
+/* The socket, or -1 with errno. */
+static int connect_one(const struct addrinfo *at, struct mono_time deadline)
+{
+	int fd = socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol);
+	int problem;
+
+	if (fd < 0)
+		return -1;
+	problem = connect(fd, at->ai_addr, at->ai_addrlen) ? errno : 0;
+	if (problem == EINPROGRESS)
+		problem = wait_for(fd, POLLOUT, deadline) ? socket_problem(fd) : errno;
+	if (!problem)
+		return fd;
+	close(fd);
+	errno = problem;
+	return -1;
+}
+
+static enum hx_code connect_any(const struct client *c, struct mono_time deadline, int *ret_fd, struct hx_error *err)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *all = NULL;
+	int code = getaddrinfo(c->host, c->port, &hints, &all), fd = -1;
+
+	if (code)
+		return error_set(err, HX_SERVER_UNAVAILABLE, "no server at %s: %s", c->server, gai_strerror(code));
+	for (const struct addrinfo *at = all; at && fd < 0; at = at->ai_next)
+		fd = connect_one(at, deadline);
+	freeaddrinfo(all);
+	if (fd < 0)
+		return error_set(err, HX_SERVER_UNAVAILABLE, "no server at %s (%s): is `hapax serve` running?", c->server,
+				 strerror(errno));
+	*ret_fd = fd;
+	return HX_OK;
+}
+
+/* ---- the question ---- */
+
+static void add_request(const struct client *c, const char *method, struct strbuf *out)
+{
+	strbuf_addf(out, "%s %s HTTP/1.1\r\nHost: %.*s\r\n", method, c->path.p, SLICE_ARGS(c->authority));
+	strbuf_addf(out, "User-Agent: hapax/%s\r\nConnection: close\r\n", hx_version());
+	strbuf_addf(out, "Hapax-Workspace: %s\r\nHapax-Requester: %s\r\n", c->workspace, c->requester);
+	if (strcmp(method, "GET") != 0)
+		strbuf_addf(out, "Content-Type: application/json\r\nContent-Length: %zu\r\n", c->body.n);
+	strbuf_add_str(out, "\r\n");
+	strbuf_add_slice(out, strbuf_slice(&c->body));
+}
+
+/* False: it did not all leave. A server that answers before it has read everything is listened to at once. */
+static bool send_all(int fd, struct slice bytes, struct mono_time deadline)
+{
+	while (bytes.n > 0) {
+		short events = wait_for(fd, POLLIN | POLLOUT, deadline);
+		ssize_t n;
+
+		if (!events || (events & POLLIN))
+			return false;
+		n = send(fd, bytes.p, bytes.n, MSG_NOSIGNAL);
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return false;
+		if (n > 0)
+			bytes = slice_of(bytes.p + n, bytes.n - (size_t)n);
+	}
+	return true;
+}
+
+/* ---- the answer ---- */
+
+struct reading {
+	struct strbuf head;
+	size_t start; /* of the head that counts: behind those of 1xx */
+	struct wire_scan scan;
+	bool in_body;
+	struct wire_body body;
+	int status;
+};
+
+static enum wire_verdict read_body(struct reading *r, struct slice in, struct strbuf *answer, struct wire_error *err)
+{
+	enum wire_verdict verdict;
+
+	do {
+		struct slice data;
+		size_t used;
+
+		verdict = wire_body_read(&r->body, in, &used, &data, err);
+		strbuf_add_slice(answer, data);
+		in = slice_of(in.p + used, in.n - used);
+	} while (verdict == WIRE_MORE && in.n > 0);
+	return verdict;
+}
+
+static enum wire_verdict parse_head(struct reading *r, struct wire_error *err)
+{
+	struct wire_field fields[FIELDS_MAX];
+	struct wire_response response;
+
+	if (wire_response_parse(wire_scan_head(&r->scan, r->head.p + r->start), /* to_head= */ false, fields, &response,
+				err) == WIRE_BAD)
+		return WIRE_BAD;
+	r->status = response.status;
+	wire_body_init(&r->body, &response.head, /* is_response= */ true);
+	return WIRE_DONE;
+}
+
+static enum wire_verdict read_head(struct reading *r, struct strbuf *answer, struct wire_error *err)
+{
+	static const struct wire_limits limits = {8192, HEAD_BYTES_MAX, FIELDS_MAX};
+	enum wire_verdict verdict;
+
+	for (;;) {
+		struct slice rest = slice_of(r->head.p + r->start, r->head.n - r->start);
+
+		verdict = wire_scan_response(&r->scan, rest, &limits, err);
+		if (verdict != WIRE_DONE)
+			return verdict;
+		if (parse_head(r, err) == WIRE_BAD)
+			return WIRE_BAD;
+		r->start += r->scan.at;
+		if (r->status >= 200)
+			break;
+		r->scan = (struct wire_scan){0};
+	}
+	r->in_body = true;
+	return read_body(r, slice_of(r->head.p + r->start, r->head.n - r->start), answer, err);
+}
+
+static enum wire_verdict read_piece(struct reading *r, struct slice in, struct strbuf *answer, struct wire_error *err)
+{
+	if (r->in_body)
+		return read_body(r, in, answer, err);
+	strbuf_add_slice(&r->head, in);
+	if (r->head.failed)
+		return wire_bad(err, HX_BAD_GATEWAY, "the head of the answer is too large");
+	return read_head(r, answer, err);
+}
+
+/* DONE: all of it. MORE: it broke off, errno says why, or is 0 when the server closed. */
+static enum wire_verdict receive(int fd, struct mono_time deadline, struct reading *r, struct strbuf *answer,
+				 struct wire_error *err)
+{
+	static char piece[PIECE_BYTES];
+	enum wire_verdict verdict = WIRE_MORE;
+
+	while (verdict == WIRE_MORE && !answer->failed) {
+		ssize_t n;
+
+		if (!wait_for(fd, POLLIN, deadline))
+			return WIRE_MORE;
+		n = recv(fd, piece, sizeof piece, 0);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			continue;
+		errno = n == 0 ? 0 : errno;
+		if (n <= 0)
+			return n == 0 && r->in_body && wire_body_closed(&r->body, err) == WIRE_DONE ? WIRE_DONE
+												    : WIRE_MORE;
+		verdict = read_piece(r, slice_of(piece, (size_t)n), answer, err);
+	}
+	return verdict;
+}
+
+/* ---- what it means ---- */
+
+static bool code_of_name(struct json name, enum hx_code *ret_code)
+{
+	for (int code = 0; code < HX_CODE_COUNT; code++)
+		if (json_string_is(name, slice_str(hx_code_name((enum hx_code)code)))) {
+			*ret_code = (enum hx_code)code;
+			return code != HX_OK;
+		}
+	return false;
+}
+
+/* A newer server may have codes that this program does not know: then the status says which way to leave. */
+static enum hx_code code_of_status(int status)
+{
+	for (int code = 1; code < HX_CODE_COUNT; code++)
+		if (hx_code_http_status((enum hx_code)code) == status)
+			return (enum hx_code)code;
+	return status < 500 ? HX_VALIDATION_ERROR : HX_INTERNAL;
+}
+
+/* The detail in words, what the action said with its rejection, and the code for those who look it up. */
+static enum hx_code tell_problem(struct client *c, int status, struct json problem, struct json name,
+				 struct hx_error *err)
+{
+	struct json member;
+	struct strbuf words;
+	enum hx_code code;
+
+	if (!code_of_name(name, &code))
+		code = code_of_status(status);
+	strbuf_init(&words, ANSWER_BYTES_MAX);
+	if (json_find(problem, slice_str("detail"), &member) && json_type(member) == JSON_STRING)
+		text_add_shown(&words, json_string_decode(member, &c->arena));
+	else
+		strbuf_add_str(&words, hx_code_text(code));
+	if (json_find(problem, slice_str("output"), &member)) {
+		strbuf_add_str(&words, ": ");
+		text_add_shown(&words, member.raw);
+	}
+	if (!c->json)
+		strbuf_addf(&words, " (%d %s)", status, json_string_decode(name, &c->arena).p);
+	error_set(err, code, "%s", words.p);
+	strbuf_release(&words);
+	return code;
+}
+
+static enum hx_code judge(struct client *c, int status, struct json *ret_answer, struct hx_error *err)
+{
+	struct json answer, name;
+	bool is_json = json_check(strbuf_slice(&c->answer), /* err= */ NULL, &answer) == HX_OK;
+
+	if (is_json && status >= 200 && status < 300) {
+		*ret_answer = answer;
+		return HX_OK;
+	}
+	if (is_json && json_type(answer) == JSON_OBJECT && json_find(answer, slice_str("code"), &name) &&
+	    json_type(name) == JSON_STRING)
+		return tell_problem(c, status, answer, name, err);
+	return error_set(err, HX_BAD_GATEWAY, "%s answered with status %d, and not as a hapax server does", c->server,
+			 status);
+}
+
+/* No complete answer. Only what has left completely can have been done. */
+static enum hx_code tell_silence(const struct client *c, bool sent, bool reads, struct hx_error *err)
+{
+	char after[DURATION_TEXT_BYTES];
+	bool late = errno == ETIMEDOUT;
+	const char *why = errno ? strerror(errno) : "it closed the connection";
+
+	duration_format(c->timeout_ms, after);
+	if (late && reads)
+		return error_set(err, HX_SERVER_UNAVAILABLE, "%s did not answer within %s", c->server, after);
+	if (!sent || reads)
+		return error_set(err, HX_SERVER_UNAVAILABLE, "%s went away (%s)%s", c->server, why,
+				 reads ? "" : " before the request had arrived: nothing was done");
+	if (late)
+		return error_set(err, HX_OUTCOME_UNKNOWN,
+				 "%s did not answer within %s: it is not known whether this took effect", c->server, after);
+	return error_set(err, HX_OUTCOME_UNKNOWN,
+			 "%s went away before it answered (%s): it is not known whether this took effect", c->server, why);
+}
+
+static enum hx_code exchange(struct client *c, int fd, struct slice request, bool reads, struct mono_time deadline,
+			     struct reading *r, struct hx_error *err)
+{
+	struct wire_error wrong;
+	bool sent = send_all(fd, request, deadline);
+
+	switch (receive(fd, deadline, r, &c->answer, &wrong)) {
+	case WIRE_DONE:
+		return HX_OK;
+	case WIRE_BAD:
+		return error_set(err, HX_BAD_GATEWAY, "%s: %s", c->server, wrong.reason);
+	case WIRE_MORE:
+		break;
+	}
+	if (c->answer.failed)
+		return strbuf_error(&c->answer, err);
+	return tell_silence(c, sent, reads, err);
+}
+
+enum hx_code client_ask(struct client *c, const char *method, struct json *ret_answer, struct hx_error *err)
+{
+	struct mono_time deadline = mono_add_ms(clock_mono(clock_system()), c->timeout_ms);
+	struct reading reading = {0};
+	struct strbuf request;
+	enum hx_code code;
+	int fd = -1;
+
+	strbuf_init(&reading.head, HEAD_BYTES_MAX + PIECE_BYTES);
+	strbuf_init(&request, REQUEST_BYTES_MAX + PATH_BYTES_MAX + HEAD_BYTES_MAX);
+	add_request(c, method, &request);
+	if (c->path.failed || c->body.failed || request.failed)
+		code = error_set(err, HX_TOO_LARGE, "the request would be too large");
+	else
+		code = connect_any(c, deadline, &fd, err);
+	if (!code)
+		code = exchange(c, fd, strbuf_slice(&request), strcmp(method, "GET") == 0, deadline, &reading, err);
+	if (!code)
+		code = judge(c, reading.status, ret_answer, err);
+	if (fd >= 0)
+		close(fd);
+	strbuf_release(&request);
+	strbuf_release(&reading.head);
+	return code;
+}

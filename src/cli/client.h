@@ -1,0 +1,61 @@
+/*
+ * The client: one question to a server, one answer. Every verb that speaks HTTP goes through it.
+ *
+ *   client_init(args) ─▶ client_path(…)… ─▶ client_ask() ─▶ the answer's JSON, or an error in the server's words
+ *
+ * Blocking, one connection to a question, plain HTTP/1.1 read by our own strict parser (http/wire.h). A question has
+ * one deadline, from the connect to the last byte; only resolving a name is out of its reach.
+ *
+ * A problem of the server's becomes an error with the server's own code, so that the exit code says what a local
+ * failure would. What cannot be known is not guessed: a POST that was sent and not answered is HX_OUTCOME_UNKNOWN,
+ * one that could not be sent is HX_SERVER_UNAVAILABLE, and then nothing was done.
+ */
+#ifndef HX_CLI_CLIENT_H
+#define HX_CLI_CLIENT_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "cli/command.h"
+
+#define CLIENT_HOST_BYTES_MAX 256
+
+extern const struct command_option option_server;
+extern const struct command_option option_workspace;
+extern const struct command_option option_requester;
+extern const struct command_option option_timeout;
+
+/* What every verb that uses it declares. */
+#define CLIENT_OPTIONS &option_server, &option_workspace, &option_requester, &option_timeout, &option_json
+#define CLIENT_EXITS                                                                                                   \
+	{HX_NOT_FOUND, "there is no such thing here"}, {HX_OUTCOME_UNKNOWN, "it is not known whether this took effect"},\
+		{HX_SERVER_UNAVAILABLE, "no server, or its store, can be reached; nothing was done"},                  \
+	{                                                                                                              \
+		HX_BAD_GATEWAY, "what answers is no hapax server"                                                      \
+	}
+
+struct client {
+	const char *server, *workspace, *requester;
+	int64_t timeout_ms;
+	bool json;
+	char host[CLIENT_HOST_BYTES_MAX]; /* without the brackets of an IPv6 address */
+	char port[6];
+	struct slice authority; /* as written */
+	struct arena arena;	/* for whoever reads the answer */
+	struct strbuf path, body, answer;
+};
+
+/* Reads the options above. Release it, whatever this says. */
+enum hx_code client_init(struct client *client, const struct command_args *args, struct hx_error *err) HX_MUST_CHECK;
+void client_release(struct client *client);
+
+/* Adds to the path of the question: text as it is, a percent-encoded segment, a parameter of the query. */
+void client_path(struct client *client, const char *text);
+void client_segment(struct client *client, const char *text);
+void client_query(struct client *client, const char *name, const char *value);
+
+/* Asks, with client->body if there is one. The answer's text lives as long as the client. */
+enum hx_code client_ask(struct client *client, const char *method, struct json *ret_answer,
+			struct hx_error *err) HX_MUST_CHECK;
+
+#endif

@@ -1,0 +1,112 @@
+/* See table.h. */
+#include "cli/table.h"
+
+#include "base/excerpt.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+
+#define CELL_BYTES_MAX (1u << 20)
+#define GAP 2
+
+struct table_row_cells {
+	struct table_row_cells *next;
+	struct slice cells[TABLE_COLUMNS_MAX];
+};
+
+void text_add_shown(struct strbuf *out, struct slice text)
+{
+	while (text.n > 0) {
+		char piece[EXCERPT_PIECE_BYTES];
+		unsigned n = excerpt_take(&text, /* quoted= */ false, piece);
+
+		strbuf_add(out, piece, n);
+	}
+}
+
+struct slice text_of_member(struct json object, const char *name, struct arena *arena)
+{
+	struct json value;
+
+	if (!json_find(object, slice_str(name), &value) || json_type(value) == JSON_NULL)
+		return slice_of("", 0);
+	return json_type(value) == JSON_STRING ? json_string_decode(value, arena) : value.raw;
+}
+
+/* Characters, not bytes: a byte of UTF-8 that goes on with one is not counted. */
+static size_t characters(struct slice text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < text.n; i++)
+		n += ((unsigned char)text.p[i] & 0xc0) != 0x80;
+	return n;
+}
+
+void table_init(struct table *table, struct arena *arena, const char *const headings[])
+{
+	struct slice cells[TABLE_COLUMNS_MAX];
+
+	*table = (struct table){.arena = arena};
+	table->last = &table->first;
+	while (headings[table->columns_n]) {
+		ASSERT(table->columns_n < TABLE_COLUMNS_MAX);
+		cells[table->columns_n] = slice_str(headings[table->columns_n]);
+		table->columns_n++;
+	}
+	table_add(table, cells);
+}
+
+static struct slice shown(struct slice text, struct arena *arena)
+{
+	struct strbuf sb;
+	struct slice copy;
+
+	strbuf_init(&sb, CELL_BYTES_MAX);
+	text_add_shown(&sb, text);
+	copy = arena_copy(arena, strbuf_slice(&sb));
+	arena->failed |= sb.failed;
+	strbuf_release(&sb);
+	return copy;
+}
+
+void table_add(struct table *table, const struct slice cells[])
+{
+	struct table_row_cells *row = arena_zalloc(table->arena, sizeof *row);
+
+	if (!row)
+		return;
+	for (size_t i = 0; i < table->columns_n; i++) {
+		size_t width;
+
+		row->cells[i] = shown(cells[i], table->arena);
+		width = characters(row->cells[i]);
+		if (width > table->widths[i])
+			table->widths[i] = width;
+	}
+	*table->last = row;
+	table->last = &row->next;
+}
+
+/* Nothing is padded behind the last cell that says something. */
+static void print_row(const struct table *table, const struct table_row_cells *row, FILE *out)
+{
+	size_t n = table->columns_n;
+
+	while (n > 0 && row->cells[n - 1].n == 0)
+		n--;
+	for (size_t i = 0; i < n; i++) {
+		int pad = i + 1 < n ? (int)(table->widths[i] - characters(row->cells[i])) + GAP : 0;
+
+		fprintf(out, "%.*s%*s", SLICE_ARGS(row->cells[i]), pad, "");
+	}
+	fputc('\n', out);
+}
+
+enum hx_code table_print(const struct table *table, FILE *out, struct hx_error *err)
+{
+	if (table->arena->failed)
+		return arena_error(table->arena, err);
+	for (const struct table_row_cells *row = table->first; row; row = row->next)
+		print_row(table, row, out);
+	return HX_OK;
+}

@@ -1,0 +1,42 @@
+/*
+ * Text for people: values of an answer made fit for a terminal, and rows of them in columns.
+ *
+ *	ID     STATUS    VERSION
+ *	inv-1  approved  2
+ *
+ * Whatever came over the wire is foreign text: control characters are shown, never sent to the terminal.
+ */
+#ifndef HX_CLI_TABLE_H
+#define HX_CLI_TABLE_H
+
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/strbuf.h"
+
+#define TABLE_COLUMNS_MAX 8
+
+/* Appends the text with every control character and stray byte written as an escape. */
+void text_add_shown(struct strbuf *out, struct slice text);
+/* The member of an object as one would read it: a string decoded, null as nothing, the rest as its JSON. */
+struct slice text_of_member(struct json object, const char *name, struct arena *arena);
+
+struct table_row_cells;
+
+/* Everything lies in the arena. */
+struct table {
+	struct arena *arena;
+	size_t columns_n;
+	size_t widths[TABLE_COLUMNS_MAX]; /* characters */
+	struct table_row_cells *first, **last;
+};
+
+/* Headings end with NULL. */
+void table_init(struct table *table, struct arena *arena, const char *const headings[]);
+/* One cell for each column. */
+void table_add(struct table *table, const struct slice cells[]);
+/* Only the headings when there are no rows. HX_NO_MEMORY and HX_TOO_LARGE print nothing. */
+enum hx_code table_print(const struct table *table, FILE *out, struct hx_error *err) HX_MUST_CHECK;
+
+#endif

@@ -1,0 +1,282 @@
+/* See entity_table.h. */
+#include "flow/entity_table.h"
+
+#include <ctype.h>
+#include <strings.h>
+
+#include "flow/entity.h"
+
+#define SQL_BYTES_MAX 8192
+
+/* clang-format off */
+
+static const struct db_stmt stmt_columns_sqlite = {
+	.name = "table_columns",
+	.sql = "SELECT name, type FROM pragma_table_info(?1)",
+	.in = "t",
+	.out = "tt",
+};
+
+static const struct db_stmt stmt_columns_postgres = {
+	.name = "table_columns",
+	.sql = "SELECT a.attname::text, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a"
+	       " WHERE a.attrelid = to_regclass(quote_ident(?1)) AND a.attnum > 0 AND NOT a.attisdropped",
+	.in = "t",
+	.out = "tt",
+};
+
+/*
+ * The shadow follows the user's row, whose update in the same unit was the verdict.
+ *   ?1 to   ?2 from   ?3 version of the user's row before   ?4 op   ?5 at   ?6 node   ?7 id   ?8 lease
+ */
+#define FOLLOW(fence)                                                                                                  \
+	"UPDATE subject SET status = ?1, version = ?3 + 1, op = ?4, updated_at = ?5, seq = seq + 1,"                   \
+	" head = hx_chain(head, id || '|' || (seq + 1) || '|' || ?2 || '|' || ?1 || '|' || (?3 + 1) || '|' || "        \
+	"(" fence ") || '|' || ?4 || '|' || ?5 || '|' || ?6)"
+
+static const struct db_stmt stmt_follow = {
+	.name = "shadow_follow",
+	.sql = FOLLOW("fence") ", owner = NULL, until = NULL{from} WHERE id = ?7 RETURNING {ord}version, fence, effort",
+	.in = "ttiiiti",
+	.out = "iii",
+};
+
+static const struct db_stmt stmt_follow_claim = {
+	.name = "shadow_claim",
+	.sql = FOLLOW("fence + 1") ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8{from} WHERE id = ?7"
+	       " RETURNING {ord}version, fence, effort",
+	.in = "ttiiitii",
+	.out = "iii",
+};
+
+/* clang-format on */
+
+/* ---- the live schema ---- */
+
+void entity_table_ask_columns(struct unit *unit, const struct workflow *workflow, bool postgres)
+{
+	UNIT_ADD(unit, UNIT_ANY, postgres ? &stmt_columns_postgres : &stmt_columns_sqlite,
+		 db_str(workflow->table.table));
+}
+
+static bool type_has(struct slice type, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (size_t i = 0; i + n <= type.n; i++)
+		if (strncasecmp(type.p + i, word, n) == 0)
+			return true;
+	return false;
+}
+
+static bool is_integer(struct slice type)
+{
+	return type_has(type, "int");
+}
+
+static bool is_text(struct slice type)
+{
+	return type_has(type, "text") || type_has(type, "char");
+}
+
+static const struct db_value *type_of(const struct db_rows *columns, const char *name)
+{
+	for (size_t i = 0; i < columns->n; i++)
+		if (slice_is(db_cell(columns, i, 0)->s, name))
+			return db_cell(columns, i, 1);
+	return NULL;
+}
+
+struct column_rule {
+	const char *role, *name;
+	const char *wanted;
+	bool (*fits)(struct slice type);
+};
+
+static bool fits_id(struct slice type)
+{
+	return is_integer(type) || is_text(type) || type_has(type, "uuid");
+}
+
+static bool fits_time(struct slice type)
+{
+	return is_integer(type) || is_text(type) || type_has(type, "time");
+}
+
+static void complain(struct findings *findings, const struct workflow *w, const char *format, const char *a, const char *b)
+{
+	findings_add(findings,
+		     (struct finding){.severity = FINDING_ERROR, .file = w->file, .line = 1, .workflow = w->name, .rule = "table"},
+		     format, a, b);
+}
+
+static bool columns_fit(const struct workflow *w, const struct db_rows *columns, struct findings *findings)
+{
+	const struct column_rule rules[] = {
+		{"id", w->table.id, "an integer, text or uuid", fits_id},
+		{"status", w->table.status, "text", is_text},
+		{"version", w->table.version, "an integer", is_integer},
+		{"updated_at", w->table.updated_at, "an integer, text or a timestamp", fits_time},
+	};
+	bool fit = columns->n > 0;
+
+	if (!fit)
+		complain(findings, w, "there is no table \"%s\" in the store%s", w->table.table, "");
+	for (size_t i = 0; i < sizeof rules / sizeof *rules && columns->n; i++) {
+		const struct db_value *type = type_of(columns, rules[i].name);
+
+		if (!type)
+			complain(findings, w, "the table \"%s\" has no column \"%s\"", w->table.table, rules[i].name);
+		else if (!rules[i].fits(type->s))
+			complain(findings, w, "the column \"%s\" is not %s", rules[i].name, rules[i].wanted);
+		fit &= type && rules[i].fits(type->s);
+	}
+	return fit;
+}
+
+static enum table_time time_of(struct slice type, bool postgres)
+{
+	if (is_integer(type))
+		return TABLE_TIME_MS;
+	return postgres && type_has(type, "time") ? TABLE_TIME_TIMESTAMP : TABLE_TIME_TEXT;
+}
+
+/* ---- the statements ---- */
+
+/* "name", with quotes in it doubled. */
+static void add_quoted(struct strbuf *sb, const char *name)
+{
+	strbuf_add_char(sb, '"');
+	for (; *name; name++) {
+		if (*name == '"')
+			strbuf_add_char(sb, '"');
+		strbuf_add_char(sb, *name);
+	}
+	strbuf_add_char(sb, '"');
+}
+
+/* Writes %T %I %S %V %U for the table and its columns, quoted; other text as it is. */
+static void add_pattern(struct strbuf *sb, const struct user_table *t, const char *pattern)
+{
+	for (; *pattern; pattern++) {
+		if (*pattern != '%') {
+			strbuf_add_char(sb, *pattern);
+			continue;
+		}
+		pattern++;
+		add_quoted(sb, *pattern == 'T'	 ? t->table
+			       : *pattern == 'I' ? t->id
+			       : *pattern == 'S' ? t->status
+			       : *pattern == 'V' ? t->version
+						 : t->updated_at);
+	}
+}
+
+static void make(struct db_stmt *stmt, const char *name, const char *in, const char *out, const struct user_table *t,
+		 const char *pattern, struct arena *arena)
+{
+	struct strbuf sb;
+
+	strbuf_init(&sb, SQL_BYTES_MAX);
+	add_pattern(&sb, t, pattern);
+	arena->failed |= sb.failed;
+	*stmt = (struct db_stmt){
+		.name = name, .sql = arena_copy(arena, strbuf_slice(&sb)).p, .in = in, .out = out};
+	strbuf_release(&sb);
+}
+
+#define SELECT                                                                                                         \
+	"SELECT e.subject, u.%S, CAST(u.%V AS BIGINT), s.fence, s.effort, s.owner, s.until,"                                           \
+	" coalesce(s.updated_at, 0), '{}', e.claim_step, e.claim_requester, e.claim_input, CAST(u.%I AS TEXT)"         \
+	" FROM %T u LEFT JOIN entity e ON e.workspace = '' AND e.workflow = ?1 AND e.name = CAST(u.%I AS TEXT)"        \
+	" LEFT JOIN subject s ON s.id = e.subject"
+#define OUT "itiiitiittttt"
+
+/* ?1 to ?2 from ?3 version ?4 time ?5 id: in the types that the columns have. */
+#define UPDATE(time)                                                                                                   \
+	"UPDATE %T SET %S = ?1, %V = %V + 1, %U = " time " WHERE %I = ?5 AND %S = ?2 AND %V = ?3 RETURNING CAST(1 AS BIGINT)"
+
+static const char *update_pattern(enum table_time time)
+{
+	return time == TABLE_TIME_TIMESTAMP ? UPDATE("to_timestamp(CAST(?4 AS double precision) / 1000)") : UPDATE("?4");
+}
+
+const struct entity_table *entity_table_new(const struct workflow *workflow, const struct db_rows *columns,
+					    bool postgres, struct arena *arena, struct findings *findings)
+{
+	const struct user_table *t = &workflow->table;
+	struct entity_table *table;
+
+	if (!columns_fit(workflow, columns, findings))
+		return NULL;
+	table = arena_zalloc(arena, sizeof *table);
+	if (!table)
+		return NULL;
+	table->time = time_of(type_of(columns, t->updated_at)->s, postgres);
+	make(&table->read, "table_read", "ts", OUT, t, SELECT " WHERE u.%I = ?2", arena);
+	make(&table->list, "table_list", "ttii", OUT, t,
+	     SELECT " WHERE (?2 = '' OR u.%S = ?2) AND (?3 = 0 OR s.owner = 'held') ORDER BY u.%I LIMIT ?4", arena);
+	make(&table->list_after, "table_list_after", "ttiis", OUT, t,
+	     SELECT " WHERE (?2 = '' OR u.%S = ?2) AND (?3 = 0 OR s.owner = 'held') AND u.%I > ?5 ORDER BY u.%I LIMIT ?4",
+	     arena);
+	make(&table->transition, "table_transition", "ttiss", "i", t, update_pattern(table->time), arena);
+	return arena->failed ? NULL : table;
+}
+
+/* ---- units ---- */
+
+/* RFC 3339 where the column is text, milliseconds otherwise. */
+static struct db_value time_value(const struct stamp *stamp, const struct table_row *row)
+{
+	return row->table->time == TABLE_TIME_TEXT ? db_text(row->time_text) : db_int(stamp->at.ms);
+}
+
+static void add_update(struct unit *unit, enum unit_rule rule, const struct stamp *stamp, const struct table_row *row,
+		       const struct move *move)
+{
+	UNIT_ADD(unit, rule, &row->table->transition, db_str(move->to), db_str(move->from), db_int(row->version),
+		 time_value(stamp, row), db_text(row->id));
+}
+
+void entity_table_transition(struct unit *unit, const struct stamp *stamp, const struct table_row *row,
+			     const struct move *move)
+{
+	unit_touch(unit, move->subject);
+	add_update(unit, UNIT_VERDICT, stamp, row, move);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_follow, db_str(move->to), db_str(move->from), db_int(row->version),
+		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject));
+	subject_add_history(unit, stamp, move->subject, move->from);
+	unit_wake(unit, move->subject);
+}
+
+void entity_table_claim(struct unit *unit, const struct stamp *stamp, const struct table_row *row,
+			const struct move *move, int64_t lease_ms)
+{
+	unit_touch(unit, move->subject);
+	add_update(unit, UNIT_VERDICT, stamp, row, move);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_follow_claim, db_str(move->to), db_str(move->from), db_int(row->version),
+		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(lease_ms));
+	subject_add_history(unit, stamp, move->subject, move->from);
+	unit_wake(unit, move->subject);
+}
+
+void entity_table_finish(struct unit *unit, const struct stamp *stamp, const struct table_row *row,
+			 const struct move *move, int64_t fence)
+{
+	subject_finish(unit, stamp, move, fence);
+	add_update(unit, UNIT_VERDICT, stamp, row, move);
+}
+
+void entity_table_release(struct unit *unit, const struct stamp *stamp, const struct table_row *row,
+			  const struct move *move, int64_t fence)
+{
+	subject_release(unit, stamp, move, fence);
+	add_update(unit, UNIT_VERDICT, stamp, row, move);
+}
+
+void entity_table_revert(struct unit *unit, const struct stamp *stamp, const struct table_row *row,
+			 const struct move *move, int64_t fence)
+{
+	subject_revert(unit, stamp, move, fence);
+	add_update(unit, UNIT_ANY, stamp, row, move);
+}

@@ -1,0 +1,146 @@
+/*
+ * docs/definitions.md: its examples are what they claim to be. A fence says what is in it:
+ *
+ *   ```json definition          a whole one; the first is also the frame for the others
+ *   ```json step                one or more steps, in place of those of the frame
+ *   ```json actions             one or more actions, beside those of the frame
+ *   ```json config              a configuration
+ *   ```json step bad rule 4     refused, by rule 4 and nothing else
+ */
+#include "definition.h"
+
+#define DOCUMENT "docs/definitions.md"
+
+struct example {
+	char kind[32]; /* the word behind "json" */
+	char rule[32]; /* empty: it is a good one */
+	const char *text;
+	size_t line;
+};
+
+static char *document;
+static const char *frame;
+
+static char *read_document(void)
+{
+	FILE *f = fopen(DOCUMENT, "r");
+	char *text = calloc(1, 1u << 20);
+
+	if (!f || !text || fread(text, 1, (1u << 20) - 1, f) == 0)
+		fail_msg("%s cannot be read", DOCUMENT);
+	fclose(f);
+	return text;
+}
+
+/* The next fenced example from *at on; false: there are no more. */
+static bool next_example(const char **at, struct example *ret)
+{
+	const char *fence = strstr(*at, "```json");
+	const char *text, *end;
+	char words[80] = "";
+
+	if (!fence)
+		return false;
+	text = strchr(fence, '\n') + 1;
+	end = strstr(text, "\n```");
+	assert_non_null(end);
+	memset(ret, 0, sizeof *ret);
+	snprintf(words, sizeof words, "%.*s", (int)(text - fence - 8), fence + 8);
+	if (sscanf(words, "%31s bad %31[^\n]", ret->kind, ret->rule) < 1)
+		fail_msg("an example does not say what it is: %.40s", fence);
+	ret->text = arena_copy(&arena, slice_of(text, (size_t)(end - text))).p;
+	for (const char *p = document; p < text; p++)
+		ret->line += *p == '\n';
+	*at = end + 4;
+	return true;
+}
+
+/* The frame up to where this stands in it, the example, and what closes it. */
+static const char *framed(const char *up_to, const char *example, const char *behind)
+{
+	const char *cut = strstr(frame, up_to);
+
+	assert_non_null(cut);
+	return text_printf(&arena, "%.*s%s%s%s", (int)(cut - frame), frame, up_to, example, behind);
+}
+
+static void check(const struct example *e)
+{
+	const struct workflow *w = NULL;
+	const char *text = e->text;
+	struct config config;
+
+	findings_init(&findings, &arena);
+	if (strcmp(e->kind, "step") == 0)
+		text = framed("\"steps\": [", e->text, "] }");
+	else if (strcmp(e->kind, "actions") == 0)
+		text = framed("\"actions\": {", e->text, "}, \"steps\": [] }");
+	if (strcmp(e->kind, "config") == 0)
+		config_parse("c.json", slice_str(text), &arena, &findings, &config);
+	else
+		workflow_parse("w.json", slice_str(text), &arena, &findings, &w);
+	print_findings();
+	if ((findings.errors > 0) != (e->rule[0] != '\0'))
+		fail_msg("line %zu: %s", e->line, findings.errors ? printed.p : "this is not refused");
+	for (const struct finding *f = findings.first; f; f = f->next)
+		if (f->severity == FINDING_ERROR && strcmp(f->rule, e->rule) != 0)
+			fail_msg("line %zu: not %s: %s", e->line, e->rule, printed.p);
+}
+
+static void the_examples_are_what_they_say(void **state)
+{
+	size_t good = 0, bad = 0;
+	struct example e;
+	const char *at;
+
+	(void)state;
+	document = read_document();
+	at = document;
+	frame = NULL;
+	while (next_example(&at, &e)) {
+		if (!frame)
+			frame = e.text;
+		check(&e);
+		good += !e.rule[0];
+		bad += e.rule[0] != '\0';
+	}
+	free(document);
+	printf("# %s: %zu good and %zu bad examples\n", DOCUMENT, good, bad);
+	assert_true(good >= 12 && bad >= 10);
+}
+
+/* Whole definitions have no warnings either. */
+static void whole_definitions_are_clean(void **state)
+{
+	struct example e;
+	const char *at;
+
+	(void)state;
+	document = read_document();
+	at = document;
+	while (next_example(&at, &e))
+		if (strcmp(e.kind, "definition") == 0)
+			parse_clean(e.text);
+	free(document);
+}
+
+/* Each of the eight rules has a bad example. */
+static void every_rule_has_its_example(void **state)
+{
+	(void)state;
+	document = read_document();
+	for (int rule = 1; rule <= 8; rule++)
+		assert_non_null(strstr(document, text_printf(&arena, "```json step bad rule %d\n", rule)));
+	free(document);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		model_test(the_examples_are_what_they_say),
+		model_test(whole_definitions_are_clean),
+		model_test(every_rule_has_its_example),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
