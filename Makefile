@@ -49,7 +49,7 @@ pick = $(if $(T),$(foreach t,$(1),$(if $(findstring $(T),$(t)),$(t))),$(1))
 suite = $(call pick,$(call find,tests/$(1),test_*.c) $(call find,tests/$(1),test_*.sh))
 SUITES := unit contract sim chaos http
 TESTS := $(foreach s,$(SUITES),$(call suite,$(s)))
-SANITIZED_TESTS := $(foreach s,unit contract sim,$(call suite,$(s)))
+SANITIZED_TESTS := $(foreach s,unit contract sim http,$(call suite,$(s)))
 SOAK := $(sort $(wildcard tests/soak/*))
 
 # Where the program of a test is, in build folder $(1); a script is run where it stands.

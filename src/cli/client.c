@@ -58,6 +58,17 @@ const struct command_option option_timeout = {
 	.fallback = "2m",
 	.help = "how long to wait for the answer",
 };
+const struct command_option option_limit = {
+	.name = "limit",
+	.value = "N",
+	.fallback = "50",
+	.help = "at most so many, up to 500",
+};
+const struct command_option option_cursor = {
+	.name = "cursor",
+	.value = "CURSOR",
+	.help = "go on where the last page ended",
+};
 
 /* ---- the options ---- */
 
@@ -81,8 +92,8 @@ static enum hx_code cut_server(struct client *c, struct slice rest, struct hx_er
 		return error_set(err, HX_VALIDATION_ERROR, "--server %s: the host is missing or too long",
 				 excerpt_of(slice_str(c->server)).text);
 	snprintf(c->host, sizeof c->host, "%.*s", SLICE_ARGS(host));
-	snprintf(c->port, sizeof c->port, "%.*s",
-		 port ? (int)(c->authority.p + c->authority.n - port - 1) : 2, port ? port + 1 : "80");
+	snprintf(c->port, sizeof c->port, "%.*s", port ? (int)(c->authority.p + c->authority.n - port - 1) : 2,
+		 port ? port + 1 : "80");
 	return HX_OK;
 }
 
@@ -132,7 +143,8 @@ enum hx_code client_init(struct client *c, const struct command_args *args, stru
 	if (!code)
 		code = check_name(&option_requester, c->requester, err);
 	if (!code)
-		code = duration_parse("--timeout", slice_str(command_value(args, &option_timeout)), err, &c->timeout_ms);
+		code = duration_parse("--timeout", slice_str(command_value(args, &option_timeout)), err,
+				      &c->timeout_ms);
 	return code;
 }
 
@@ -171,6 +183,15 @@ void client_query(struct client *c, const char *name, const char *value)
 {
 	strbuf_addf(&c->path, "%c%s=", memchr(c->path.p, '?', c->path.n) ? '&' : '?', name);
 	add_encoded(&c->path, value);
+}
+
+void client_page(struct client *c, const struct command_args *args)
+{
+	const char *cursor = command_value(args, &option_cursor);
+
+	client_query(c, "limit", command_value(args, &option_limit));
+	if (cursor)
+		client_query(c, "cursor", cursor);
 }
 
 /* ---- the connection ---- */
@@ -233,8 +254,8 @@ static enum hx_code connect_any(const struct client *c, struct mono_time deadlin
 		fd = connect_one(at, deadline);
 	freeaddrinfo(all);
 	if (fd < 0)
-		return error_set(err, HX_SERVER_UNAVAILABLE, "no server at %s (%s): is `hapax serve` running?", c->server,
-				 strerror(errno));
+		return error_set(err, HX_SERVER_UNAVAILABLE, "no server at %s (%s): is `hapax serve` running?",
+				 c->server, strerror(errno));
 	*ret_fd = fd;
 	return HX_OK;
 }
@@ -443,9 +464,11 @@ static enum hx_code tell_silence(const struct client *c, bool sent, bool reads, 
 				 reads ? "" : " before the request had arrived: nothing was done");
 	if (late)
 		return error_set(err, HX_OUTCOME_UNKNOWN,
-				 "%s did not answer within %s: it is not known whether this took effect", c->server, after);
+				 "%s did not answer within %s: it is not known whether this took effect", c->server,
+				 after);
 	return error_set(err, HX_OUTCOME_UNKNOWN,
-			 "%s went away before it answered (%s): it is not known whether this took effect", c->server, why);
+			 "%s went away before it answered (%s): it is not known whether this took effect", c->server,
+			 why);
 }
 
 static enum hx_code exchange(struct client *c, int fd, struct slice request, bool reads, struct mono_time deadline,
@@ -467,7 +490,7 @@ static enum hx_code exchange(struct client *c, int fd, struct slice request, boo
 	return tell_silence(c, sent, reads, err);
 }
 
-enum hx_code client_ask(struct client *c, const char *method, struct json *ret_answer, struct hx_error *err)
+static enum hx_code ask(struct client *c, const char *method, struct json *ret_answer, struct hx_error *err)
 {
 	struct mono_time deadline = mono_add_ms(clock_mono(clock_system()), c->timeout_ms);
 	struct reading reading = {0};
@@ -490,5 +513,19 @@ enum hx_code client_ask(struct client *c, const char *method, struct json *ret_a
 		close(fd);
 	strbuf_release(&request);
 	strbuf_release(&reading.head);
+	return code;
+}
+
+enum hx_code client_run(struct client *c, enum hx_code so_far, const char *method,
+			enum hx_code (*print)(struct client *, struct json, struct hx_error *), struct hx_error *err)
+{
+	struct json answer;
+	enum hx_code code = so_far ? so_far : ask(c, method, &answer, err);
+
+	if (!code && c->json)
+		printf("%.*s\n", SLICE_ARGS(answer.raw));
+	else if (!code)
+		code = print(c, answer, err);
+	client_release(c);
 	return code;
 }

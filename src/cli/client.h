@@ -1,7 +1,7 @@
 /*
  * The client: one question to a server, one answer. Every verb that speaks HTTP goes through it.
  *
- *   client_init(args) ─▶ client_path(…)… ─▶ client_ask() ─▶ the answer's JSON, or an error in the server's words
+ *   client_init(args) ─▶ client_path(…)… ─▶ client_run() ─▶ the answer, printed, or an error in the server's words
  *
  * Blocking, one connection to a question, plain HTTP/1.1 read by our own strict parser (http/wire.h). A question has
  * one deadline, from the connect to the last byte; only resolving a name is out of its reach.
@@ -24,15 +24,19 @@ extern const struct command_option option_server;
 extern const struct command_option option_workspace;
 extern const struct command_option option_requester;
 extern const struct command_option option_timeout;
+extern const struct command_option option_limit;
+extern const struct command_option option_cursor;
 
+/* clang-format off */
 /* What every verb that uses it declares. */
 #define CLIENT_OPTIONS &option_server, &option_workspace, &option_requester, &option_timeout, &option_json
+#define CLIENT_PAGE_OPTIONS &option_limit, &option_cursor
 #define CLIENT_EXITS                                                                                                   \
-	{HX_NOT_FOUND, "there is no such thing here"}, {HX_OUTCOME_UNKNOWN, "it is not known whether this took effect"},\
-		{HX_SERVER_UNAVAILABLE, "no server, or its store, can be reached; nothing was done"},                  \
-	{                                                                                                              \
-		HX_BAD_GATEWAY, "what answers is no hapax server"                                                      \
-	}
+	{HX_NOT_FOUND, "there is no such thing here"},                                                                 \
+	{HX_OUTCOME_UNKNOWN, "it is not known whether this took effect"},                                              \
+	{HX_SERVER_UNAVAILABLE, "no server can be reached, or it cannot reach its store; nothing was done"},                      \
+	{HX_BAD_GATEWAY, "what answers is no hapax server"}
+/* clang-format on */
 
 struct client {
 	const char *server, *workspace, *requester;
@@ -40,12 +44,13 @@ struct client {
 	bool json;
 	char host[CLIENT_HOST_BYTES_MAX]; /* without the brackets of an IPv6 address */
 	char port[6];
-	struct slice authority; /* as written */
-	struct arena arena;	/* for whoever reads the answer */
-	struct strbuf path, body, answer;
+	struct slice authority;   /* as written */
+	struct arena arena;       /* for whoever reads the answer */
+	struct strbuf path, body; /* of the question; a body is sent with every method but GET */
+	struct strbuf answer;
 };
 
-/* Reads the options above. Release it, whatever this says. */
+/* Reads the options above. It is released by client_run(), or by hand, whatever this says. */
 enum hx_code client_init(struct client *client, const struct command_args *args, struct hx_error *err) HX_MUST_CHECK;
 void client_release(struct client *client);
 
@@ -53,9 +58,15 @@ void client_release(struct client *client);
 void client_path(struct client *client, const char *text);
 void client_segment(struct client *client, const char *text);
 void client_query(struct client *client, const char *name, const char *value);
+/* For lists: which page is wanted. */
+void client_page(struct client *client, const struct command_args *args);
 
-/* Asks, with client->body if there is one. The answer's text lives as long as the client. */
-enum hx_code client_ask(struct client *client, const char *method, struct json *ret_answer,
+/*
+ * The rest of a verb: unless `so_far` is an error already, asks, then prints the answer as it came (--json) or hands
+ * it to `print`, which puts it into words. Releases the client.
+ */
+enum hx_code client_run(struct client *client, enum hx_code so_far, const char *method,
+			enum hx_code (*print)(struct client *, struct json answer, struct hx_error *),
 			struct hx_error *err) HX_MUST_CHECK;
 
 #endif

@@ -83,12 +83,12 @@ static enum hx_code take_option(const struct command *command, int argc, char *c
 	return HX_OK;
 }
 
-static enum hx_code take_operand(const struct command *command, const char *text, struct command_args *args,
-				 struct hx_error *err)
+static enum hx_code take_operand(const struct command *command, const char *text, bool dash_allowed,
+				 struct command_args *args, struct hx_error *err)
 {
 	char words[COMMAND_WORDS_BYTES];
 
-	if (!command->operands || (text[0] == '-' && text[1]))
+	if (!command->operands || (text[0] == '-' && text[1] && !dash_allowed))
 		return error_set(err, HX_VALIDATION_ERROR, "%s does not know what to do with \"%s\"",
 				 command_words(command, words), excerpt_of(slice_str(text)).text);
 	if (args->operands_n == COMMAND_OPERANDS_MAX)
@@ -114,20 +114,39 @@ enum hx_code command_parse(const struct command *command, int argc, char *const 
 			   struct hx_error *err)
 {
 	struct command_args args = {.command = command};
+	bool only_operands = false; /* behind "--" */
 	enum hx_code code = HX_OK;
 
 	for (int i = 0; i < argc && !code; i++) {
-		if (strcmp(argv[i], "-h") == 0)
+		if (only_operands)
+			code = take_operand(command, argv[i], /* dash_allowed= */ true, &args, err);
+		else if (strcmp(argv[i], "--") == 0)
+			only_operands = true;
+		else if (strcmp(argv[i], "-h") == 0)
 			args.help = true;
-		else if (strncmp(argv[i], "--", 2) == 0 && argv[i][2])
+		else if (strncmp(argv[i], "--", 2) == 0)
 			code = take_option(command, argc, argv, &i, &args, err);
 		else
-			code = take_operand(command, argv[i], &args, err);
+			code = take_operand(command, argv[i], /* dash_allowed= */ false, &args, err);
 	}
 	if (code)
 		return code;
 	fill_in(command, &args);
 	*ret_args = args;
+	return HX_OK;
+}
+
+enum hx_code command_want_operands(const struct command_args *args, size_t least, size_t most, struct hx_error *err)
+{
+	char words[COMMAND_WORDS_BYTES];
+
+	if (args->operands_n < least || args->operands_n > most)
+		return error_set(err, HX_VALIDATION_ERROR, "%s wants %s", command_words(args->command, words),
+				 args->command->operands);
+	for (size_t i = 0; i < args->operands_n; i++)
+		if (!*args->operands[i])
+			return error_set(err, HX_VALIDATION_ERROR, "%s wants %s, and one of these is empty",
+					 command_words(args->command, words), args->command->operands);
 	return HX_OK;
 }
 

@@ -58,6 +58,9 @@ extern const struct command_option option_json;
 /* Reads what stands behind the words of the command. HX_VALIDATION_ERROR names what is wrong and what is near. */
 enum hx_code command_parse(const struct command *command, int argc, char *const argv[], struct command_args *ret_args,
 			   struct hx_error *err) HX_MUST_CHECK;
+/* That there are so many operands, none of them empty. HX_VALIDATION_ERROR says what the command wants. */
+enum hx_code command_want_operands(const struct command_args *args, size_t least, size_t most,
+				   struct hx_error *err) HX_MUST_CHECK;
 /* The value of an option that the command has. A switch that was given has the value "". */
 const char *command_value(const struct command_args *args, const struct command_option *option);
 void command_help(const struct command *command, FILE *out);
@@ -66,6 +69,14 @@ const char *command_words(const struct command *command, char ret_text[COMMAND_W
 
 extern const struct command command_serve;
 extern const struct command command_check;
+extern const struct command command_entity_create;
+extern const struct command command_entity_show;
+extern const struct command command_entity_list;
+extern const struct command command_entity_fire;
+extern const struct command command_entity_resolve;
+extern const struct command command_entity_history;
+extern const struct command command_job_list;
+extern const struct command command_job_redrive;
 extern const struct command command_db_status;
 extern const struct command command_db_migrate;
 

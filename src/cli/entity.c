@@ -1,7 +1,7 @@
 /*
- * hapax entity create | show | fire | list | history | resolve: the entities of a workflow, over HTTP.
+ * hapax entity create | show | list | fire | resolve | history: the entities of a workflow, over HTTP.
  *
- * With --json the answer of the server is printed as it came. Without, it is put into words and tables.
+ * With --json the server's answer is printed as it came; without, it is put into words and tables.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "cli/table.h"
 
 #define LINE_BYTES_MAX (64u << 20)
+#define SUBJECT_BYTES 512
 
 static const struct command_option option_data = {
 	.name = "data",
@@ -29,6 +30,11 @@ static const struct command_option option_version = {
 	.value = "N",
 	.help = "fire only if the entity still has this version",
 };
+static const struct command_option option_output = {
+	.name = "output",
+	.value = "JSON",
+	.help = "with done: what the action would have given back [default: null]",
+};
 static const struct command_option option_status = {
 	.name = "status",
 	.value = "STATUS",
@@ -38,47 +44,32 @@ static const struct command_option option_held = {
 	.name = "held",
 	.help = "only those whose claim is held for a person",
 };
-static const struct command_option option_output = {
-	.name = "output",
-	.value = "JSON",
-	.help = "with done: the output that the action would have given",
-};
 
-/* ---- operands and options ---- */
+/* ---- the question ---- */
 
-static enum hx_code check_operands(const struct command_args *args, size_t least, size_t most, struct hx_error *err)
-{
-	char words[COMMAND_WORDS_BYTES];
-
-	if (args->operands_n < least || args->operands_n > most)
-		return error_set(err, HX_VALIDATION_ERROR, "%s wants %s", command_words(args->command, words),
-				 args->command->operands);
-	for (size_t i = 0; i < args->operands_n; i++)
-		if (!*args->operands[i])
-			return error_set(err, HX_VALIDATION_ERROR, "%s wants %s, and one of them is empty",
-					 command_words(args->command, words), args->command->operands);
-	return HX_OK;
-}
-
-/* Opens the client on /api/v1/NOUN/OPERAND…, with so many of the operands. */
-static enum hx_code start(struct client *client, const struct command_args *args, const char *path, size_t operands_n,
+/* The client on `path`, with the first so many operands as segments behind it. */
+static enum hx_code start(struct client *client, const struct command_args *args, const char *path, size_t segments_n,
 			  struct hx_error *err)
 {
 	enum hx_code code = client_init(client, args, err);
 
 	client_path(client, path);
-	for (size_t i = 0; i < operands_n; i++)
+	for (size_t i = 0; i < segments_n; i++)
 		client_segment(client, args->operands[i]);
 	return code;
 }
 
 static void begin_member(struct strbuf *body, const char *name)
 {
-	strbuf_add_str(body, body->n ? "," : "{");
-	strbuf_addf(body, "\"%s\":", name);
+	strbuf_addf(body, "%s\"%s\":", body->n ? "," : "{", name);
 }
 
-/* `"name":JSON` out of an option, if it was given. */
+static void end_body(struct strbuf *body)
+{
+	strbuf_add_str(body, body->n ? "}" : "{}");
+}
+
+/* `"name":JSON` out of an option of that name, if it was given. */
 static enum hx_code add_json(struct client *client, const struct command_args *args,
 			     const struct command_option *option, struct hx_error *err)
 {
@@ -103,26 +94,16 @@ static enum hx_code add_version(struct client *client, const struct command_args
 	if (text[strspn(text, "0123456789")] || text[0] == '0')
 		return error_set(err, HX_VALIDATION_ERROR, "--version is a whole number from 1 on, not %s",
 				 excerpt_of(slice_str(text)).text);
-	begin_member(&client->body, "version");
+	begin_member(&client->body, option_version.name);
 	strbuf_add_str(&client->body, text);
 	return HX_OK;
 }
 
-static void end_body(struct client *client)
-{
-	strbuf_add_str(&client->body, client->body.n ? "}" : "{}");
-}
+/* ---- the answer in words ---- */
 
-/* ---- answers in words ---- */
-
-static void print_json(struct json answer)
+static struct slice member(struct client *client, struct json object, const char *name)
 {
-	printf("%.*s\n", SLICE_ARGS(answer.raw));
-}
-
-static void add_text(struct client *client, struct strbuf *out, struct json object, const char *name)
-{
-	text_add_shown(out, text_of_member(object, name, &client->arena));
+	return text_of_member(object, name, &client->arena);
 }
 
 static enum hx_code print_line(struct strbuf *line, struct hx_error *err)
@@ -141,17 +122,17 @@ static enum hx_code print_entity(struct client *client, struct json entity, stru
 	struct strbuf line;
 
 	strbuf_init(&line, LINE_BYTES_MAX);
-	add_text(client, &line, entity, "workflow");
+	text_add_shown(&line, member(client, entity, "workflow"));
 	strbuf_add_char(&line, ' ');
-	add_text(client, &line, entity, "id");
+	text_add_shown(&line, member(client, entity, "id"));
 	strbuf_add_str(&line, ": ");
-	add_text(client, &line, entity, "status");
+	text_add_shown(&line, member(client, entity, "status"));
 	strbuf_add_str(&line, ", version ");
-	add_text(client, &line, entity, "version");
+	text_add_shown(&line, member(client, entity, "version"));
 	return print_line(&line, err);
 }
 
-/* A moved entity, and below it what the action gave back, if anything. */
+/* The entity that a step has moved, and below it what the action gave back, if anything. */
 static enum hx_code print_moved(struct client *client, struct json answer, struct hx_error *err)
 {
 	struct json entity, output;
@@ -169,63 +150,99 @@ static enum hx_code print_moved(struct client *client, struct json answer, struc
 	return print_line(&line, err);
 }
 
-static bool is_held(struct json claim)
+/* "close by admin", and with `whole` everything about it. Empty where there is no claim. */
+static struct slice claim_words(struct client *client, struct json entity, bool whole)
 {
-	struct json held;
-
-	return json_find(claim, slice_str("held"), &held) && json_type(held) == JSON_BOOL && json_bool(held);
-}
-
-/* "close by admin" while there is a claim; empty otherwise. */
-static struct slice claim_in_words(struct client *client, struct json entity, bool whole)
-{
-	struct json claim;
+	struct json claim, held;
 	struct strbuf words;
 	struct slice text;
 
 	if (!json_find(entity, slice_str("claim"), &claim) || json_type(claim) != JSON_OBJECT)
 		return slice_of("", 0);
 	strbuf_init(&words, LINE_BYTES_MAX);
-	add_text(client, &words, claim, "step");
-	strbuf_add_str(&words, " by ");
-	add_text(client, &words, claim, "requester");
-	if (is_held(claim)) {
+	strbuf_addf(&words, "%.*s", SLICE_ARGS(member(client, claim, "step")));
+	strbuf_addf(&words, " by %.*s", SLICE_ARGS(member(client, claim, "requester")));
+	if (json_find(claim, slice_str("held"), &held) && slice_is(held.raw, "true"))
 		strbuf_add_str(&words, ", held for a person");
-	} else if (whole) {
-		strbuf_add_str(&words, ", owner ");
-		add_text(client, &words, claim, "owner");
-		strbuf_add_str(&words, ", until ");
-		add_text(client, &words, claim, "until");
-	}
-	if (whole) {
-		strbuf_add_str(&words, ", fence ");
-		add_text(client, &words, claim, "fence");
-	}
+	else if (whole)
+		strbuf_addf(&words, ", until %.*s", SLICE_ARGS(member(client, claim, "until")));
+	if (whole)
+		strbuf_addf(&words, ", fence %.*s", SLICE_ARGS(member(client, claim, "fence")));
 	text = arena_copy(&client->arena, strbuf_slice(&words));
 	strbuf_release(&words);
 	return text;
 }
 
-static enum hx_code print_more(struct client *client, struct json answer, struct hx_error *err)
+static enum hx_code print_whole(struct client *client, struct json entity, struct hx_error *err)
 {
-	struct slice cursor = text_of_member(answer, "cursor", &client->arena);
-	struct strbuf line;
+	static const char *const rows[][2] = {
+		{"workflow", "workflow"}, {"id", "id"},     {"status", "status"}, {"version", "version"},
+		{"updated", "updatedAt"}, {"data", "data"},
+	};
+	struct slice claim = claim_words(client, entity, /* whole= */ true);
+	struct table table;
 
-	if (cursor.n == 0)
-		return HX_OK;
-	strbuf_init(&line, LINE_BYTES_MAX);
-	strbuf_add_str(&line, "there are more: --cursor ");
-	text_add_shown(&line, cursor);
-	return print_line(&line, err);
+	table_init(&table, &client->arena, 2);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		TABLE_ADD(&table, slice_str(rows[i][0]), member(client, entity, rows[i][1]));
+	TABLE_ADD(&table, slice_str("claim"), claim.n ? claim : slice_str("none"));
+	return table_print(&table, stdout, err);
 }
 
-/* ---- create ---- */
+static struct json items_of(struct json answer)
+{
+	struct json items = json_trust(slice_str("[]"));
+
+	(void)json_find(answer, slice_str("items"), &items); /* absent: none */
+	return items;
+}
+
+static enum hx_code print_list(struct client *client, struct json answer, struct hx_error *err)
+{
+	struct json_iter it = json_iter_of(items_of(answer));
+	struct table table;
+	struct json entity;
+	enum hx_code code;
+
+	table_init(&table, &client->arena, 5);
+	TABLE_ADD(&table, slice_str("ID"), slice_str("STATUS"), slice_str("VERSION"), slice_str("UPDATED"),
+		  slice_str("CLAIM"));
+	while (json_iter_element(&it, &entity))
+		TABLE_ADD(&table, member(client, entity, "id"), member(client, entity, "status"),
+			  member(client, entity, "version"), member(client, entity, "updatedAt"),
+			  claim_words(client, entity, /* whole= */ false));
+	code = table_print(&table, stdout, err);
+	if (!code)
+		text_print_more(answer, &client->arena, stdout);
+	return code;
+}
+
+static enum hx_code print_history(struct client *client, struct json answer, struct hx_error *err)
+{
+	struct json_iter it = json_iter_of(items_of(answer));
+	struct table table;
+	struct json row;
+	enum hx_code code;
+
+	table_init(&table, &client->arena, 7);
+	TABLE_ADD(&table, slice_str("SEQ"), slice_str("FROM"), slice_str("TO"), slice_str("VERSION"),
+		  slice_str("FENCE"), slice_str("TIME"), slice_str("NODE"));
+	while (json_iter_element(&it, &row))
+		TABLE_ADD(&table, member(client, row, "seq"), member(client, row, "from"), member(client, row, "to"),
+			  member(client, row, "version"), member(client, row, "fence"), member(client, row, "time"),
+			  member(client, row, "node"));
+	code = table_print(&table, stdout, err);
+	if (!code)
+		text_print_more(answer, &client->arena, stdout);
+	return code;
+}
+
+/* ---- the verbs ---- */
 
 static enum hx_code create(const struct command_args *args, struct hx_error *err)
 {
 	struct client client;
-	struct json answer;
-	enum hx_code code = check_operands(args, 1, 2, err);
+	enum hx_code code = command_want_operands(args, 1, 2, err);
 
 	if (code)
 		return code;
@@ -236,16 +253,103 @@ static enum hx_code create(const struct command_args *args, struct hx_error *err
 	}
 	if (!code)
 		code = add_json(&client, args, &option_data, err);
-	end_body(&client);
-	if (!code)
-		code = client_ask(&client, "POST", &answer, err);
-	if (!code && client.json)
-		print_json(answer);
-	else if (!code)
-		code = print_entity(&client, answer, err);
-	client_release(&client);
-	return code;
+	end_body(&client.body);
+	return client_run(&client, code, "POST", print_entity, err);
 }
+
+static enum hx_code show(const struct command_args *args, struct hx_error *err)
+{
+	struct client client;
+	enum hx_code code = command_want_operands(args, 2, 2, err);
+
+	if (code)
+		return code;
+	code = start(&client, args, "/api/v1/entities", 2, err);
+	return client_run(&client, code, "GET", print_whole, err);
+}
+
+static enum hx_code list(const struct command_args *args, struct hx_error *err)
+{
+	const char *status = command_value(args, &option_status);
+	struct client client;
+	enum hx_code code = command_want_operands(args, 1, 1, err);
+
+	if (code)
+		return code;
+	code = start(&client, args, "/api/v1/entities", 1, err);
+	client_page(&client, args);
+	if (status)
+		client_query(&client, "status", status);
+	if (command_value(args, &option_held))
+		client_query(&client, "held", "true");
+	return client_run(&client, code, "GET", print_list, err);
+}
+
+static enum hx_code fire(const struct command_args *args, struct hx_error *err)
+{
+	struct client client;
+	enum hx_code code = command_want_operands(args, 3, 3, err);
+
+	if (code)
+		return code;
+	code = start(&client, args, "/api/v1/entities", 2, err);
+	client_path(&client, "/steps");
+	client_segment(&client, args->operands[2]);
+	if (!code)
+		code = add_json(&client, args, &option_input, err);
+	if (!code)
+		code = add_version(&client, args, err);
+	end_body(&client.body);
+	return client_run(&client, code, "POST", print_moved, err);
+}
+
+static enum hx_code resolve(const struct command_args *args, struct hx_error *err)
+{
+	struct client client;
+	enum hx_code code = command_want_operands(args, 4, 4, err);
+
+	if (code)
+		return code;
+	if (strcmp(args->operands[3], "done") != 0 && strcmp(args->operands[3], "not_done") != 0)
+		return error_set(err, HX_VALIDATION_ERROR, "the outcome is done or not_done, not %s",
+				 excerpt_of(slice_str(args->operands[3])).text);
+	code = start(&client, args, "/api/v1/entities", 2, err);
+	client_path(&client, "/steps");
+	client_segment(&client, args->operands[2]);
+	client_path(&client, "/resolve");
+	begin_member(&client.body, "outcome");
+	json_quote(slice_str(args->operands[3]), &client.body);
+	if (!code)
+		code = add_json(&client, args, &option_output, err);
+	end_body(&client.body);
+	return client_run(&client, code, "POST", print_moved, err);
+}
+
+static enum hx_code history(const struct command_args *args, struct hx_error *err)
+{
+	struct client client;
+	char subject[SUBJECT_BYTES];
+	enum hx_code code = command_want_operands(args, 2, 2, err);
+	int n;
+
+	if (code)
+		return code;
+	n = snprintf(subject, sizeof subject, "entity:%s:%s", args->operands[0], args->operands[1]);
+	if (n < 0 || (size_t)n >= sizeof subject)
+		return error_set(err, HX_VALIDATION_ERROR, "the name of a workflow or an id is never so long");
+	code = start(&client, args, "/api/v1/history", 0, err);
+	client_segment(&client, subject);
+	client_page(&client, args);
+	return client_run(&client, code, "GET", print_history, err);
+}
+
+/* clang-format off */
+/* What firing and resolving may end with, besides what every verb may. */
+#define STEP_EXITS                                                                                                     \
+	{HX_CLAIM_FAILED, "another operation is in progress, or the status or version is another one"},                \
+	{HX_ACTION_FAILED, "the action failed"},                                                                       \
+	{HX_REQUESTER_NOT_ALLOWED, "this requester may not do it"}
+/* clang-format on */
 
 const struct command command_entity_create = {
 	.noun = "entity",
@@ -257,21 +361,52 @@ const struct command command_entity_create = {
 	.run = create,
 };
 
-/* ---- show ---- */
+const struct command command_entity_show = {
+	.noun = "entity",
+	.verb = "show",
+	.operands = "WORKFLOW ID",
+	.summary = "shows where an entity stands, and who is working on it",
+	.options = {CLIENT_OPTIONS},
+	.exits = {CLIENT_EXITS},
+	.run = show,
+};
 
-static enum hx_code print_whole(struct client *client, struct json entity, struct hx_error *err)
-{
-	static const char *const headings[] = {"workflow", "", NULL};
-	static const char *const members[] = {"id", "status", "version", NULL};
-	struct slice claim = claim_in_words(client, entity, /* whole= */ true);
-	struct table table;
+const struct command command_entity_list = {
+	.noun = "entity",
+	.verb = "list",
+	.operands = "WORKFLOW",
+	.summary = "lists the entities of a workflow, by id",
+	.options = {&option_status, &option_held, CLIENT_PAGE_OPTIONS, CLIENT_OPTIONS},
+	.exits = {CLIENT_EXITS},
+	.run = list,
+};
 
-	table_init(&table, &client->arena,
-		   (const char *const[]){headings[0], text_of_member(entity, "workflow", &client->arena).p, NULL});
-	for (size_t i = 0; members[i]; i++)
-		table_add(&table, (struct slice[]){slice_str(members[i]), text_of_member(entity, members[i], &client->arena)});
-	table_add(&table, (struct slice[]){slice_str("claim"), claim.n ? claim : slice_str("none")});
-	table_add(&table, (struct slice[]){slice_str("updated"), text_of_member(entity, "updatedAt", &client->arena)});
-	table_add(&table, (struct slice[]){slice_str("data"), text_of_member(entity, "data", &client->arena)});
-	return table_print(&table, stdout, err);
-}
+const struct command command_entity_fire = {
+	.noun = "entity",
+	.verb = "fire",
+	.operands = "WORKFLOW ID STEP",
+	.summary = "fires a step, and answers when it is done",
+	.options = {&option_input, &option_version, CLIENT_OPTIONS},
+	.exits = {CLIENT_EXITS, STEP_EXITS},
+	.run = fire,
+};
+
+const struct command command_entity_resolve = {
+	.noun = "entity",
+	.verb = "resolve",
+	.operands = "WORKFLOW ID STEP done|not_done",
+	.summary = "says what became of a step whose claim is held for a person",
+	.options = {&option_output, CLIENT_OPTIONS},
+	.exits = {CLIENT_EXITS, STEP_EXITS},
+	.run = resolve,
+};
+
+const struct command command_entity_history = {
+	.noun = "entity",
+	.verb = "history",
+	.operands = "WORKFLOW ID",
+	.summary = "tells every change of an entity's status",
+	.options = {CLIENT_PAGE_OPTIONS, CLIENT_OPTIONS},
+	.exits = {CLIENT_EXITS},
+	.run = history,
+};

@@ -14,8 +14,12 @@
 #define WORDS_MAX 32
 #define ERROR_BYTES_MAX 4096
 
-static const struct command *const commands[] = {&command_serve, &command_check, &command_db_status,
-						 &command_db_migrate};
+/* In the order of the help. */
+static const struct command *const commands[] = {
+	&command_serve,       &command_check,       &command_entity_create,  &command_entity_show,
+	&command_entity_list, &command_entity_fire, &command_entity_resolve, &command_entity_history,
+	&command_job_list,    &command_job_redrive, &command_db_status,      &command_db_migrate,
+};
 
 enum { COMMANDS_N = sizeof commands / sizeof *commands };
 
@@ -28,9 +32,9 @@ static void help(FILE *out)
 	for (size_t i = 0; i < COMMANDS_N; i++) {
 		char words[COMMAND_WORDS_BYTES];
 
-		fprintf(out, "  %-14s %s\n", command_words(commands[i], words), commands[i]->summary);
+		fprintf(out, "  %-16s %s\n", command_words(commands[i], words), commands[i]->summary);
 	}
-	fprintf(out, "\n  %-14s this text, or the options of a command\n  %-14s %s\n", "--help", "--version",
+	fprintf(out, "\n  %-16s this text, or the options of a command\n  %-16s %s\n", "--help", "--version",
 		HX_VERSION);
 }
 

@@ -8,8 +8,8 @@
 #define CELL_BYTES_MAX (1u << 20)
 #define GAP 2
 
-struct table_row_cells {
-	struct table_row_cells *next;
+struct table_cells {
+	struct table_cells *next;
 	struct slice cells[TABLE_COLUMNS_MAX];
 };
 
@@ -32,6 +32,19 @@ struct slice text_of_member(struct json object, const char *name, struct arena *
 	return json_type(value) == JSON_STRING ? json_string_decode(value, arena) : value.raw;
 }
 
+void text_print_more(struct json answer, struct arena *arena, FILE *out)
+{
+	struct slice cursor = text_of_member(answer, "cursor", arena);
+	struct strbuf shown;
+
+	if (cursor.n == 0)
+		return;
+	strbuf_init(&shown, CELL_BYTES_MAX);
+	text_add_shown(&shown, cursor);
+	fprintf(out, "there are more: --cursor '%s'\n", shown.p);
+	strbuf_release(&shown);
+}
+
 /* Characters, not bytes: a byte of UTF-8 that goes on with one is not counted. */
 static size_t characters(struct slice text)
 {
@@ -42,18 +55,11 @@ static size_t characters(struct slice text)
 	return n;
 }
 
-void table_init(struct table *table, struct arena *arena, const char *const headings[])
+void table_init(struct table *table, struct arena *arena, size_t columns_n)
 {
-	struct slice cells[TABLE_COLUMNS_MAX];
-
-	*table = (struct table){.arena = arena};
+	ASSERT(columns_n <= TABLE_COLUMNS_MAX);
+	*table = (struct table){.arena = arena, .columns_n = columns_n};
 	table->last = &table->first;
-	while (headings[table->columns_n]) {
-		ASSERT(table->columns_n < TABLE_COLUMNS_MAX);
-		cells[table->columns_n] = slice_str(headings[table->columns_n]);
-		table->columns_n++;
-	}
-	table_add(table, cells);
 }
 
 static struct slice shown(struct slice text, struct arena *arena)
@@ -71,7 +77,7 @@ static struct slice shown(struct slice text, struct arena *arena)
 
 void table_add(struct table *table, const struct slice cells[])
 {
-	struct table_row_cells *row = arena_zalloc(table->arena, sizeof *row);
+	struct table_cells *row = arena_zalloc(table->arena, sizeof *row);
 
 	if (!row)
 		return;
@@ -88,7 +94,7 @@ void table_add(struct table *table, const struct slice cells[])
 }
 
 /* Nothing is padded behind the last cell that says something. */
-static void print_row(const struct table *table, const struct table_row_cells *row, FILE *out)
+static void print_row(const struct table *table, const struct table_cells *row, FILE *out)
 {
 	size_t n = table->columns_n;
 
@@ -106,7 +112,7 @@ enum hx_code table_print(const struct table *table, FILE *out, struct hx_error *
 {
 	if (table->arena->failed)
 		return arena_error(table->arena, err);
-	for (const struct table_row_cells *row = table->first; row; row = row->next)
+	for (const struct table_cells *row = table->first; row; row = row->next)
 		print_row(table, row, out);
 	return HX_OK;
 }

@@ -22,21 +22,24 @@ void text_add_shown(struct strbuf *out, struct slice text);
 /* The member of an object as one would read it: a string decoded, null as nothing, the rest as its JSON. */
 struct slice text_of_member(struct json object, const char *name, struct arena *arena);
 
-struct table_row_cells;
+/* The line below a page that is not the last one: how to go on. */
+void text_print_more(struct json answer, struct arena *arena, FILE *out);
+
+struct table_cells;
 
 /* Everything lies in the arena. */
 struct table {
 	struct arena *arena;
 	size_t columns_n;
 	size_t widths[TABLE_COLUMNS_MAX]; /* characters */
-	struct table_row_cells *first, **last;
+	struct table_cells *first, **last;
 };
 
-/* Headings end with NULL. */
-void table_init(struct table *table, struct arena *arena, const char *const headings[]);
-/* One cell for each column. */
+void table_init(struct table *table, struct arena *arena, size_t columns_n);
+/* One cell for each column; the first row is the headings, if there are any. */
 void table_add(struct table *table, const struct slice cells[]);
-/* Only the headings when there are no rows. HX_NO_MEMORY and HX_TOO_LARGE print nothing. */
+#define TABLE_ADD(table, ...) table_add(table, (const struct slice[]){__VA_ARGS__})
+/* HX_NO_MEMORY and HX_TOO_LARGE print nothing. */
 enum hx_code table_print(const struct table *table, FILE *out, struct hx_error *err) HX_MUST_CHECK;
 
 #endif

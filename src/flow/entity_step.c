@@ -440,6 +440,7 @@ static void take_recovered(struct entity_step *s, const struct answer *answer)
 static void take_validated(struct entity_step *s, const struct answer *answer)
 {
 	s->asked = answer->lease_since;
+	s->overrun = answer->outcome == ACT_CLAIM_LOST;
 	switch (answer->outcome) {
 	case ACT_OK:
 		start_act(s, answer);
@@ -475,6 +476,7 @@ static void take_acted(struct entity_step *s, const struct answer *answer)
 	s->outcome = answer->outcome;
 	s->acted = true;
 	s->asked = answer->lease_since;
+	s->overrun = answer->outcome == ACT_CLAIM_LOST;
 	switch (answer->outcome) {
 	case ACT_OK:
 		s->output = arena_copy(s->arena, answer->output);
@@ -543,6 +545,7 @@ static void take_finished(struct entity_step *s, const struct answer *answer)
 {
 	const struct unit_result *result = answer->result;
 
+	s->overrun = s->claimed && result->verdict == UNIT_LOST;
 	switch (result->verdict) {
 	case UNIT_WON:
 		finished(s, s->claimed ? &result->rows[0] : reached(s, result));
@@ -582,6 +585,7 @@ static void take_finish_looked_up(struct entity_step *s, const struct answer *an
 
 static void take_released(struct entity_step *s, const struct answer *answer)
 {
+	s->overrun = answer->result->verdict == UNIT_LOST;
 	if (answer->result->verdict == UNIT_WON) {
 		s->version = db_cell(&answer->result->rows[0], 0, 0)->i;
 		s->status = s->view->revert_to;

@@ -320,17 +320,25 @@ static void respond_refused(struct fire *fire, enum hx_code code)
 	strbuf_release(&members);
 }
 
+/* What an operator has to know of, whatever the caller is told. */
+static void tell(const struct fire *fire, const char *message)
+{
+	log_warn(engine_log(api_of(fire->call)->engine), message,
+		 log_text("workflow", fire->rq.ref.machine->workflow->name), log_slice("id", fire->step.name),
+		 log_slice("step", fire->rq.step_key), log_int("fence", fire->step.fence),
+		 log_slice("detail", fire->step.output));
+}
+
 static void respond(struct fire *fire, enum hx_code code)
 {
 	struct engine_metrics *metrics = engine_metrics(api_of(fire->call)->engine);
 
 	atomic_fetch_add(&metrics->steps_ok, code == HX_OK);
+	if (fire->step.overrun)
+		tell(fire, "a claim was overrun: what its owner still wanted to write changed nothing");
 	if (code == HX_OUTCOME_UNKNOWN) {
 		atomic_fetch_add(&metrics->unknown_outcomes, 1);
-		log_warn(engine_log(api_of(fire->call)->engine), "the outcome of a step is unknown",
-			 log_text("workflow", fire->rq.ref.machine->workflow->name), log_slice("id", fire->step.name),
-			 log_slice("step", fire->rq.step_key), log_int("fence", fire->step.fence),
-			 log_slice("detail", fire->step.output));
+		tell(fire, "the outcome of a step is unknown");
 	}
 	if (code == HX_OK)
 		respond_fired(fire);

@@ -31,10 +31,10 @@ static bool make_room(struct listener *listener)
 {
 	struct http_server *server = listener->server;
 
+	if (is_full(listener))
+		(void)connection_evict(first_loop(listener));
 	if (!is_full(listener))
 		return true;
-	if (connection_evict(first_loop(listener)))
-		return !is_full(listener);
 	for (unsigned i = 1; i < server->loops_n; i++)
 		(void)mailbox_post(server->loops[i].loop.mailbox, &server->loops[i].evict); /* ended: it has none */
 	return false;

@@ -10,7 +10,6 @@
 #include "base/excerpt.h"
 #include "model/action_parse.h"
 #include "model/header.h"
-#include "model/nearest.h"
 #include "model/sql_text.h"
 #include "model/url.h"
 #include "model/workflow.h"
@@ -82,10 +81,10 @@ static void check_fields(const struct reader *r, const struct json_node *node, u
 		if (field && !(field->kinds & kinds))
 			reader_report(r, member->name_at.line, "unknown field",
 				      "\"%s\" does not belong to an action of kind %s; did you mean \"%s\"?",
-				      field->name, kind, nearest_name(member->name, fitting));
+				      field->name, kind, reader_nearest(r, member->name, fitting));
 		else if (!field)
 			reader_report(r, member->name_at.line, "unknown field", "\"%s\"; did you mean \"%s\"?",
-				      excerpt_of(member->name).text, nearest_name(member->name, fitting));
+				      excerpt_of(member->name).text, reader_nearest(r, member->name, fitting));
 	}
 }
 
@@ -303,8 +302,8 @@ static void link_probe(const struct reader *outer, const struct json_node *node,
 		return;
 	probe = action_named(list, name->string);
 	if (!probe)
-		reader_report(&r, name->at.line, "reference", "probe: there is no action \"%s\"; did you mean \"%s\"?",
-			      excerpt_of(name->string).text, action_nearest(list, name->string));
+		reader_report(&r, name->at.line, "reference", "probe: there is no action \"%s\"%s",
+			      excerpt_of(name->string).text, action_suggest(&r, list, name->string).text);
 	else if (probe == action)
 		reader_report(&r, name->at.line, "value", "probe: an action that asks itself would act again");
 	else if (!(KIND(probe->kind) & CALLS))
@@ -350,11 +349,11 @@ const struct action *action_named(const struct action_list *list, struct slice n
 	return NULL;
 }
 
-const char *action_nearest(const struct action_list *list, struct slice name)
+struct suggestion action_suggest(const struct reader *r, const struct action_list *list, struct slice name)
 {
 	const char *names[WORKFLOW_ACTIONS_MAX + 1] = {NULL};
 
 	for (size_t i = 0; i < list->n && i < WORKFLOW_ACTIONS_MAX; i++)
 		names[i] = list->items[i].name;
-	return nearest_name(name, names);
+	return reader_suggest(r, name, names);
 }

@@ -17,7 +17,7 @@ struct action_list {
 void actions_parse(const struct reader *r, const struct json_node *node, struct action_list *ret);
 /* NULL: there is no such action. */
 const struct action *action_named(const struct action_list *list, struct slice name);
-/* The name in the list that is nearest to this one, which is not in it. NULL: the list is empty. */
-const char *action_nearest(const struct action_list *list, struct slice name);
+/* What a name that is not in the list was probably meant to be. */
+struct suggestion action_suggest(const struct reader *r, const struct action_list *list, struct slice name);
 
 #endif

@@ -25,7 +25,8 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-static unsigned distance(struct slice a, struct slice b)
+/* UINT32_MAX when it is certain to be no less than `enough`. */
+static unsigned distance(struct slice a, struct slice b, unsigned enough)
 {
 	unsigned rows[3][NAME_BYTES + 1];
 	unsigned *before = rows[0], *last = rows[1], *row = rows[2];
@@ -34,14 +35,19 @@ static unsigned distance(struct slice a, struct slice b)
 		last[j] = (unsigned)j * WHOLE;
 	for (size_t i = 1; i <= a.n; i++) {
 		unsigned *free_row = before;
+		unsigned smallest = (unsigned)i * WHOLE;
 
-		row[0] = (unsigned)i * WHOLE;
+		row[0] = smallest;
 		for (size_t j = 1; j <= b.n; j++) {
 			row[j] = least(last[j], row[j - 1]) + WHOLE;
 			row[j] = least(row[j], last[j - 1] + replace_cost(a.p[i - 1], b.p[j - 1]));
 			if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] && a.p[i - 2] == b.p[j - 1])
 				row[j] = least(row[j], before[j - 2] + WHOLE);
+			smallest = least(smallest, row[j]);
 		}
+		/* A swap may still come from the row before this one, at the price of one edit. */
+		if (smallest > WHOLE && smallest - WHOLE >= enough)
+			return UINT32_MAX;
 		before = last;
 		last = row;
 		row = free_row;
@@ -60,7 +66,7 @@ const char *nearest_name(struct slice name, const char *const *known)
 	unsigned best = UINT32_MAX;
 
 	for (; *known; known++) {
-		unsigned d = distance(beginning(name), beginning(slice_str(*known)));
+		unsigned d = distance(beginning(name), beginning(slice_str(*known)), best);
 
 		if (d < best) {
 			best = d;

@@ -2,10 +2,10 @@
 #include "model/reader.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/duration.h"
-#include "base/excerpt.h"
 #include "base/json_number.h"
 #include "base/json_walk.h"
 #include "model/nearest.h"
@@ -46,6 +46,21 @@ static void add(const struct reader *r, enum finding_severity severity, size_t l
 	const char *inner = text_vprintf(r->findings->arena, format, args);
 
 	findings_add(r->findings, finding, "%s: %s", r->where, inner ? inner : "");
+}
+
+const char *reader_nearest(const struct reader *r, struct slice name, const char *const *known)
+{
+	return r->findings && r->findings->kept < FINDINGS_MAX ? nearest_name(name, known) : known[0];
+}
+
+struct suggestion reader_suggest(const struct reader *r, struct slice name, const char *const *known)
+{
+	struct suggestion suggestion = {""};
+
+	if (known[0] && r->findings && r->findings->errors < SUGGESTIONS_MAX)
+		snprintf(suggestion.text, sizeof suggestion.text, "; did you mean \"%s\"?",
+			 excerpt_of(slice_str(nearest_name(name, known))).text);
+	return suggestion;
 }
 
 void reader_report(const struct reader *r, size_t line, const char *rule, const char *format, ...)
@@ -120,7 +135,7 @@ void reader_known(const struct reader *r, const struct json_node *object, const 
 	{
 		if (!is_known(member->name, known))
 			reader_report(r, member->name_at.line, "unknown field", "\"%s\"; did you mean \"%s\"?",
-				      excerpt_of(member->name).text, nearest_name(member->name, known));
+				      excerpt_of(member->name).text, reader_nearest(r, member->name, known));
 	}
 }
 
@@ -243,6 +258,6 @@ bool reader_choice(const struct reader *r, const struct json_node *node, const c
 		}
 	}
 	reader_report(r, node->at.line, "value", "%s is \"%s\", which is not known; did you mean \"%s\"?", what,
-		      excerpt_of(node->string).text, nearest_name(node->string, names));
+		      excerpt_of(node->string).text, reader_nearest(r, node->string, names));
 	return false;
 }

@@ -11,6 +11,7 @@
 #ifndef HX_MODEL_READER_H
 #define HX_MODEL_READER_H
 
+#include "base/excerpt.h"
 #include "base/json_tree.h"
 #include "model/findings.h"
 
@@ -24,6 +25,17 @@ struct reader {
 /* 1 to 64 bytes of A-Z a-z 0-9 _ . - : names stand in URLs, in logs and, between bars, in the history's chain. */
 bool name_is_valid(struct slice name);
 
+/* nearest_name(), but only for a finding that will be kept: the millionth fault of a text must not cost a search. */
+const char *reader_nearest(const struct reader *r, struct slice name, const char *const *known);
+/*
+ * `; did you mean "x"?` for lists that are the user's own and may be long. Empty when there is nothing to suggest,
+ * and behind the first SUGGESTIONS_MAX errors.
+ */
+#define SUGGESTIONS_MAX 50
+struct suggestion {
+	char text[EXCERPT_BYTES_MAX + 24];
+};
+struct suggestion reader_suggest(const struct reader *r, struct slice name, const char *const *known);
 void reader_report(const struct reader *r, size_t line, const char *rule, const char *format, ...) HX_PRINTF(4, 5);
 void reader_warn(const struct reader *r, size_t line, const char *rule, const char *format, ...) HX_PRINTF(4, 5);
 /* What json.h has to say: its detail begins with "LINE:COLUMN: ". */

@@ -117,15 +117,16 @@ static void skip_block_comment(struct scanner *s)
 	strbuf_add_char(&s->out, ' ');
 }
 
+/* With blanks around it: beside another literal it would become part of that. */
 static void add_as_literal(struct scanner *s, struct slice text)
 {
-	strbuf_add_char(&s->out, '\'');
+	strbuf_add_str(&s->out, " '");
 	for (size_t i = 0; i < text.n; i++) {
 		if (text.p[i] == '\'')
 			strbuf_add_char(&s->out, '\'');
 		strbuf_add_char(&s->out, text.p[i]);
 	}
-	strbuf_add_char(&s->out, '\'');
+	strbuf_add_str(&s->out, "' ");
 }
 
 /* $$ … $$ or $tag$ … $tag$; anything else with a dollar in front would be a parameter of another spelling. */
@@ -342,7 +343,7 @@ enum hx_code sql_text_parse(struct slice text, struct arena *a, struct hx_error 
 		return error_set(err, HX_VALIDATION_ERROR, "there is a NUL in it");
 	s.code = HX_OK;
 	statement.params_n = 0;
-	/* ":id" may become "?12": longer, but by less than twice. */
+	/* No token becomes more than twice as long. */
 	strbuf_init(&s.out, 2 * text.n);
 	while (s.p < s.end && s.code == HX_OK)
 		take_token(&s);

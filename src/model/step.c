@@ -7,24 +7,18 @@
 
 #include "base/excerpt.h"
 #include "model/draft.h"
-#include "model/nearest.h"
 #include "model/text.h"
-
-/* Suggestions cost their square; a definition with many statuses and many faults must not take seconds. */
-#define SUGGESTED_FROM_MAX 100
 
 typedef void read_fn(const struct draft *d, const struct reader *r, const struct json_node *node,
 		     struct step_view *view);
 
-static const char *nearest_status(const struct draft *d, struct slice name)
+static struct suggestion suggest_status(const struct draft *d, const struct reader *r, struct slice name)
 {
-	const char *names[SUGGESTED_FROM_MAX + 1] = {NULL};
+	const char *names[WORKFLOW_STATUSES_MAX + 1];
 
-	if (d->w->statuses_n > SUGGESTED_FROM_MAX)
-		return NULL;
-	for (size_t i = 0; i < d->w->statuses_n; i++)
-		names[i] = d->w->statuses[i];
-	return nearest_name(name, names);
+	memcpy(names, d->w->statuses, d->w->statuses_n * sizeof names[0]);
+	names[d->w->statuses_n] = NULL;
+	return reader_suggest(r, name, names);
 }
 
 const char *draft_status(const struct draft *d, const struct reader *r, const struct json_node *node, const char *what)
@@ -36,14 +30,9 @@ const char *draft_status(const struct draft *d, const struct reader *r, const st
 
 	if (entry)
 		return entry->text;
-	if (d->w->statuses_n == 0 || !r->findings)
-		return NULL;
-
-	const char *nearest = nearest_status(d, node->string);
-
-	reader_report(r, node->at.line, "reference", "%s \"%s\" is not in status_types%s%s%s", what,
-		      excerpt_of(node->string).text, nearest ? "; did you mean \"" : "", nearest ? nearest : "",
-		      nearest ? "\"?" : "");
+	if (d->w->statuses_n > 0 && r->findings)
+		reader_report(r, node->at.line, "reference", "%s \"%s\" is not in status_types%s", what,
+			      excerpt_of(node->string).text, suggest_status(d, r, node->string).text);
 	return NULL;
 }
 
@@ -55,15 +44,10 @@ static const struct action *read_action_name(const struct draft *d, const struct
 
 	const struct action *action = action_named(&d->actions, node->string);
 
-	if (action || !r->findings)
-		return action;
-
-	const char *nearest = action_nearest(&d->actions, node->string);
-
-	reader_report(r, node->at.line, "reference", "%s: there is no action \"%s\"%s%s%s", what,
-		      excerpt_of(node->string).text, nearest ? "; did you mean \"" : "", nearest ? nearest : "",
-		      nearest ? "\"?" : "");
-	return NULL;
+	if (!action && r->findings)
+		reader_report(r, node->at.line, "reference", "%s: there is no action \"%s\"%s", what,
+			      excerpt_of(node->string).text, action_suggest(r, &d->actions, node->string).text);
+	return action;
 }
 
 static void read_successful_state(const struct draft *d, const struct reader *r, const struct json_node *node,

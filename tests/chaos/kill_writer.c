@@ -125,7 +125,7 @@ static void claim_done(struct seat *seat, enum hx_code code)
 
 	if (code == HX_OK)
 		acknowledge(caller->plan.subject, c->version, c->stamp.op);
-	else if (code == HX_STORE_UNAVAILABLE || code == HX_DATA_ERROR || code == HX_NOT_FOUND)
+	else if (code == HX_DATA_ERROR || code == HX_NOT_FOUND) /* STORE_UNAVAILABLE: its lease was over before it began */
 		die("claim", hx_code_name(code));
 	next_job(caller);
 }

@@ -32,7 +32,8 @@ static int set_up(void **state, enum store_kind kind)
 	assert_non_null(mkdtemp(scene->dir));
 	snprintf(scene->workflows, sizeof scene->workflows, "%s/workflows", scene->dir);
 	snprintf(scene->config, sizeof scene->config, "%s/config.json", scene->dir);
-	snprintf(scene->db_url, sizeof scene->db_url, "%s", scene->store->url);
+	for (int i = 0; i < SCENE_NODES_MAX; i++)
+		snprintf(scene->db_urls[i], sizeof scene->db_urls[i], "%s", scene->store->url);
 	assert_int_equal(mkdir(scene->workflows, 0700), 0);
 	scene_configure(scene, "{}");
 	return 0;
@@ -77,6 +78,7 @@ int scene_tear_down(void **state)
 char *scene_text(const struct scene *scene, const char *text)
 {
 	struct strbuf out;
+	char *copy;
 
 	strbuf_init(&out, TEXT_BYTES_MAX);
 	for (; *text; text++)
@@ -85,7 +87,10 @@ char *scene_text(const struct scene *scene, const char *text)
 		else
 			strbuf_add_char(&out, *text == '\'' ? '"' : *text);
 	assert_false(out.failed);
-	return out.p;
+	copy = strdup(out.p);
+	assert_non_null(copy);
+	strbuf_release(&out);
+	return copy;
 }
 
 static void write_file(const struct scene *scene, const char *path, const char *text)
@@ -123,7 +128,7 @@ struct serve_options scene_options(struct scene *scene, int node)
 
 	snprintf(logs[node], sizeof logs[node], "%s/node-%d.log", scene->dir, node);
 	return (struct serve_options){
-		.db_url = scene->db_url,
+		.db_url = scene->db_urls[node],
 		.workflows = scene->workflows,
 		.config = scene->config,
 		.node = node ? "node-b" : "node-a",

@@ -31,7 +31,7 @@ struct scene {
 	struct serve *nodes[SCENE_NODES_MAX];
 	struct client *admin[SCENE_NODES_MAX]; /* the test's own callers, as the requester "admin" */
 	char dir[256], workflows[300], config[300];
-	char db_url[512]; /* NULL-terminated; the store's, unless a test puts a proxy in between */
+	char db_urls[SCENE_NODES_MAX][512]; /* the store's, unless a test puts a proxy in between */
 	struct reply last; /* of scene_call() and those built on it */
 };
 

@@ -63,7 +63,7 @@ static void finish(struct unit *unit, const struct kind_args *args)
 static void finish_effect(struct unit *unit, const struct kind_args *args)
 {
 	struct job_spec spec = {
-		.subject = (INT64_C(1) << 50) + args->stamp.op,
+		.subject = (INT64_C(1) << 50) + args->subject * 100000 + args->stamp.op,
 		.workspace = slice_str("default"),
 		.queue = JOB_QUEUE_AFTER_EFFECTS,
 		.workflow = "billing",

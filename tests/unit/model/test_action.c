@@ -217,16 +217,17 @@ static void found_by_name(void **state)
 	const struct workflow *w = parse_clean(
 		with_actions("'m': { 'kind': 'noop' }, 'z': { 'kind': 'noop' }, 'a': { 'kind': 'noop' }"));
 	struct action_list list = {w->actions_n, w->actions};
+	struct reader r = {.findings = &findings};
 
 	(void)state;
 	assert_string_equal(action_named(&list, slice_str("a"))->name, "a");
 	assert_string_equal(action_named(&list, slice_str("m"))->name, "m");
 	assert_string_equal(action_named(&list, slice_str("z"))->name, "z");
 	assert_null(action_named(&list, slice_str("mm")));
-	assert_string_equal(action_nearest(&list, slice_str("zz")), "z");
+	assert_string_equal(action_suggest(&r, &list, slice_str("zz")).text, "; did you mean \"z\"?");
 	list.n = 0;
 	assert_null(action_named(&list, slice_str("a")));
-	assert_null(action_nearest(&list, slice_str("a")));
+	assert_string_equal(action_suggest(&r, &list, slice_str("a")).text, "");
 }
 
 int main(void)

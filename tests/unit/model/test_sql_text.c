@@ -64,7 +64,8 @@ static void there_is_one_way_of_quoting(void **state)
 	(void)state;
 	becomes("SELECT E'it\\'s :id', e'a''b\\':id\\\\', :id", "SELECT E'it''s :id', e'a''b'':id\\\\', ?1");
 	becomes("SELECT E'\\n{', :id", "SELECT E'\\n{', ?1");
-	becomes("SELECT $$ :id ? $$, $a$ it's $$ $a$, $$$$, :id", "SELECT ' :id ? ', ' it''s $$ ', '', ?1");
+	becomes("SELECT $$ :id ? $$, $a$ it's $$ $a$, $$$$, :id", "SELECT  ' :id ? ' ,  ' it''s $$ ' ,  '' , ?1");
+	becomes("SELECT 'a'$$b$$'c'", "SELECT 'a' 'b' 'c'"); /* no SQL before, and none afterwards */
 	refused("SELECT `a`", "outside of quotes");
 	refused("SELECT {from}", "outside of quotes");
 	refused("SELECT 1 }", "outside of quotes");

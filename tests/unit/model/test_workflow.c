@@ -251,6 +251,39 @@ static void the_worst_definition_is_answered_quickly(void **state)
 	assert_true(seconds < 10); /* under a sanitizer too */
 }
 
+/* Names that are long and alike, and none of them right. */
+static void many_wrong_names_are_answered_quickly(void **state)
+{
+	char alike[61];
+	struct strbuf sb;
+
+	(void)state;
+	memset(alike, 'x', sizeof alike);
+	alike[60] = '\0';
+	strbuf_init(&sb, 64u << 20);
+	strbuf_add_str(
+		&sb, "{ 'workflow': 'w', 'kind': 'entity', 'initial_status': 's', 'status_types': ['s'], 'actions': {");
+	for (int i = 0; i < WORKFLOW_ACTIONS_MAX; i++)
+		strbuf_addf(&sb, "%s'%s%d': { 'kind': 'noop' }", i ? "," : "", alike, i);
+	strbuf_add_str(&sb, "}, 'steps': [");
+	for (int i = 0; i < WORKFLOW_STEPS_MAX; i++) {
+		strbuf_addf(&sb,
+			    "%s{ 'step_id': %d, 'step_key': 'k%d', 'status': 's', 'successful_state': 's', 'action': {",
+			    i ? ",\n" : "\n", i, i);
+		for (int r = 0; r < 64; r++)
+			strbuf_addf(&sb, "%s'r%d': '%dy%s'", r ? "," : "", r, r, alike);
+		strbuf_addf(&sb, "}, '%s': 1, 'y%s': 1 }", alike, alike);
+	}
+	strbuf_add_str(&sb, "] }");
+
+	double seconds = seconds_of(sb.p);
+
+	strbuf_release(&sb);
+	assert_said("there is more than can be shown here", NULL);
+	printf("# a definition with %zu errors is refused after %.3f s\n", findings.errors, seconds);
+	assert_true(seconds < 10); /* under a sanitizer too */
+}
+
 static void text_and_values_are_limited(void **state)
 {
 	size_t n = WORKFLOW_TEXT_BYTES_MAX + 1;
@@ -310,6 +343,7 @@ int main(void)
 		model_test(limits_hold),
 		model_test(a_million_statuses_are_answered_quickly),
 		model_test(the_worst_definition_is_answered_quickly),
+		model_test(many_wrong_names_are_answered_quickly),
 		model_test(text_and_values_are_limited),
 		model_test(too_little_memory_is_an_error),
 	};
