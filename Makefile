@@ -1,6 +1,7 @@
 # Hapax: the one Makefile.
 #
 #   make              everything into build/: the library, the program, the examples
+#   make run          the engine, alive, on the example examples/billing; Ctrl-C stops it
 #   make test         every test, on SQLite, a private PostgreSQL and a private Redis; ends with "N passed, N failed"
 #   make T=json test  only the tests whose path contains "json"
 #
@@ -59,8 +60,8 @@ ifndef INNER
 # === the outer pass =============================================================================================
 
 .NOTPARALLEL:
-.PHONY: all run test bench asan tsan fuzz soak format lint install clean check tests packages-build packages-test \
-	packages-lint
+.PHONY: all run test bench asan tsan fuzz soak format lint install clean check tests packages-build packages-demo \
+	packages-test packages-lint
 
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 inner = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) INNER=1
@@ -73,8 +74,8 @@ check:
 	@scripts/check-includes.sh
 	@scripts/check-banned.sh
 
-run: all
-	@build/examples/once
+run: packages-demo all
+	@examples/billing/run.sh
 
 # Builds the test programs and does not run them.
 tests: packages-test check
@@ -123,8 +124,11 @@ clean:
 packages-build:
 	@scripts/install-packages.sh build
 
+packages-demo:
+	@scripts/install-packages.sh build demo
+
 packages-test:
-	@scripts/install-packages.sh build test
+	@scripts/install-packages.sh build demo test
 
 packages-lint:
 	@scripts/install-packages.sh lint

@@ -1,8 +1,8 @@
 #!/bin/sh
 # install-packages.sh SET… : installs what this project needs from Debian, and says nothing when all is there.
 #
-# Sets are build, test and lint. Only what is missing is installed, one line for each package, by apt-get (with sudo
-# where not root). Installing PostgreSQL and Redis leaves no server running, now or after a boot, and creates no
+# Sets are build, demo, test and lint. Only what is missing is installed, one line for each package, by apt-get (with
+# sudo where not root). Installing PostgreSQL and Redis leaves no server running, now or after a boot, and creates no
 # cluster: the tests make their own.
 # HAPAX_NO_INSTALL=1 turns this off for machines that are furnished in another way.
 set -eu
@@ -18,6 +18,7 @@ build libpq-dev         PostgreSQL client library
 build libssl-dev        OpenSSL libcrypto, hashing
 build libcurl4-openssl-dev libcurl, actions over HTTP
 build libhiredis-dev    hiredis, Redis for entry locks and the gate
+demo  python3           runs the action server of examples/billing
 test  libcmocka-dev     unit testing framework
 test  postgresql        PostgreSQL server, started privately by the tests
 test  redis-server      Redis server, started privately by the tests
@@ -44,6 +45,7 @@ installed $1
 "*) return 0 ;; esac
 	case $1 in
 	pkg-config) command -v pkg-config >/dev/null ;;
+	python3) command -v python3 >/dev/null ;;
 	postgresql) ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ;;
 	redis-server) command -v redis-server >/dev/null ;;
 	*) return 1 ;;

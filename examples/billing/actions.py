@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The outside world of the example: POST /close takes a second, POST /mail sends a mail, by printing it.
+"""actions.py PORT READY: the outside world of the example. READY is a file that says so once it listens.
 
-A call with an Idempotency-Key that was seen before gets the first answer again and has no second effect.
+POST /close takes a second, POST /mail sends a mail, by printing it. A call with an Idempotency-Key that
+was seen before gets the first answer again and has no second effect.
 """
 import collections, http.server, json, sys, threading, time
 
@@ -31,4 +32,7 @@ class Action(http.server.BaseHTTPRequestHandler):
         pass
 
 
-http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Action).serve_forever()
+port, ready = sys.argv[1:]
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int(port)), Action)
+open(ready, "w").write("ready\n")
+server.serve_forever()

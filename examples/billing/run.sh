@@ -20,16 +20,21 @@ stop() {
 trap stop EXIT
 trap 'exit 0' INT TERM HUP
 
+# Waits until a program has written to its file that it is ready; if it dies before, so do we.
+await() { # pid file
+	until [ -s "$2" ]; do
+		kill -0 "$1" 2>/dev/null || { wait "$1"; exit 1; }
+		sleep 0.05
+	done
+}
+
 start_server() {
-	: >"$demo/ready"
+	rm -f "$demo/ready"
 	build/hapax serve --db "sqlite:$demo/hapax.db" --workflows $here/workflows --config $here/config.json \
 		>"$demo/ready" &
 	server=$!
 	echo "$server" >"$demo/hapax.pid"
-	until [ -s "$demo/ready" ]; do
-		kill -0 "$server" 2>/dev/null || { wait "$server"; exit $?; }
-		sleep 0.05
-	done
+	await "$server" "$demo/ready"
 	cat "$demo/ready"
 }
 
@@ -37,8 +42,9 @@ rm -rf "$demo"
 mkdir -p "$demo"
 if command -v python3 >/dev/null; then
 	python3 $here/tables.py create "$demo/hapax.db" || exit 1
-	python3 $here/actions.py 9000 &
+	python3 $here/actions.py 9000 "$demo/actions.ready" &
 	actions=$!
+	await "$actions" "$demo/actions.ready"
 else
 	echo "run.sh: python3 is missing, so there are no actions and no tables: approve, close and the rest will fail"
 fi

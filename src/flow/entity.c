@@ -7,8 +7,8 @@
 
 #define ENTITY_SELECT                                                                                                  \
 	"SELECT e.subject, s.status, s.version, s.fence, s.effort, s.owner, s.until, s.updated_at, e.data,"            \
-	" e.claim_step, e.claim_requester, e.claim_input, e.name FROM entity e JOIN subject s ON s.id = e.subject"
-#define ENTITY_OUT "itiiitiittttt"
+	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.name FROM entity e JOIN subject s ON s.id = e.subject"
+#define ENTITY_OUT "itiiitiitttttt"
 
 /* clang-format off */
 
@@ -44,8 +44,9 @@ static const struct db_stmt stmt_list = {
 
 static const struct db_stmt stmt_note_claim = {
 	.name = "entity_note_claim",
-	.sql = "UPDATE entity SET claim_step = ?2, claim_requester = ?3, claim_input = ?4{from} WHERE subject = ?1",
-	.in = "ittt",
+	.sql = "UPDATE entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4{from}"
+	       " WHERE subject = ?1",
+	.in = "itttt",
 	.out = "",
 };
 
@@ -143,9 +144,11 @@ void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice s
 			 db_int(held), db_int(limit));
 }
 
-void entity_note_claim(struct unit *unit, int64_t subject, struct slice step, struct slice requester, struct slice input)
+void entity_note_claim(struct unit *unit, int64_t subject, struct slice step, const char *from, struct slice requester,
+		       struct slice input)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_note_claim, db_int(subject), db_text(step), db_text(requester), db_text(input));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_note_claim, db_int(subject), db_text(step), db_text(requester), db_text(input),
+		 db_str(from));
 }
 
 /* ---- sql actions ---- */

@@ -61,6 +61,7 @@ enum {
 	ENTITY_UPDATED_AT,
 	ENTITY_DATA,
 	ENTITY_CLAIM_STEP,
+	ENTITY_CLAIM_FROM, /* the status that the step started from: with the key it names the step */
 	ENTITY_CLAIM_REQUESTER,
 	ENTITY_CLAIM_INPUT,
 	ENTITY_NAME,
@@ -73,8 +74,9 @@ void entity_read_subject(struct unit *unit, int64_t subject);
 void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice status, bool held, struct slice after,
 		 int64_t limit);
 
-/* Behind a claim in its unit: who claimed, for which step, with which input. */
-void entity_note_claim(struct unit *unit, int64_t subject, struct slice step, struct slice requester, struct slice input);
+/* Behind a claim in its unit: which step claimed, from which status, for whom, with which input. */
+void entity_note_claim(struct unit *unit, int64_t subject, struct slice step, const char *from, struct slice requester,
+		       struct slice input);
 /* What the parameters of a sql action may name. */
 struct entity_params {
 	struct slice id, workflow, requester, key;

@@ -4,14 +4,11 @@
 #include <stdio.h>
 
 #include "base/hash.h"
-#include "base/id.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
-#include "flow/job.h"
+#include "flow/step_parts.h"
 #include "flow/transition.h"
 #include "task/pulse.h"
-
-#define BODY_BYTES_MAX (32u << 20)
 
 static void end(struct entity_step *s, enum hx_code code)
 {
@@ -33,136 +30,13 @@ static void go(struct entity_step *s, enum step_at at, const struct answer *answ
 	s->at = at;
 }
 
-static const struct workflow *workflow_of(const struct entity_step *s)
-{
-	return s->rq->ref.machine->workflow;
-}
-
-static int64_t lease_ms(const struct entity_step *s)
-{
-	return s->view->lease_ms ? s->view->lease_ms : s->rq->lease_ms;
-}
-
 /* Work for the action port; sql runs in the finish's unit, a noop is done already. */
 static bool acts_outside(const struct action *action)
 {
 	return action && action->kind != ACTION_SQL && action->kind != ACTION_NOOP;
 }
 
-static struct move claim_move(const struct entity_step *s)
-{
-	return (struct move){s->subject, s->step->status, s->view->claim_into};
-}
-
-static struct move finish_move(const struct entity_step *s)
-{
-	return (struct move){s->subject, s->claimed ? s->view->claim_into : s->step->status, s->view->successful_state};
-}
-
-static struct move release_move(const struct entity_step *s)
-{
-	return (struct move){s->subject, s->view->claim_into, s->view->revert_to};
-}
-
-/* ---- texts ---- */
-
-static void add_member(struct strbuf *sb, const char *name, struct slice text)
-{
-	strbuf_addf(sb, ",\"%s\":", name);
-	json_quote(text, sb);
-}
-
-static void add_raw(struct strbuf *sb, const char *name, struct slice json)
-{
-	strbuf_addf(sb, ",\"%s\":", name);
-	strbuf_add_slice(sb, json);
-}
-
-/* What every call tells: "workflow":…,"id":…,"step":…,"requester":…,"input":…,"data":… */
-static void add_common(const struct entity_step *s, struct strbuf *sb)
-{
-	strbuf_add_str(sb, "\"workflow\":");
-	json_quote(slice_str(workflow_of(s)->name), sb);
-	add_member(sb, "id", s->name);
-	add_member(sb, "step", slice_str(s->step->step_key));
-	add_member(sb, "requester", s->requester);
-	add_raw(sb, "input", s->input);
-	add_raw(sb, "data", s->data);
-}
-
-static void make_body(struct entity_step *s)
-{
-	struct strbuf sb;
-
-	strbuf_init(&sb, BODY_BYTES_MAX);
-	strbuf_addf(&sb, "{\"attempt\":%lld,", (long long)s->attempt);
-	add_common(s, &sb);
-	strbuf_add_char(&sb, '}');
-	s->body = arena_copy(s->arena, strbuf_slice(&sb));
-	s->arena->failed |= sb.failed;
-	strbuf_release(&sb);
-}
-
-/* The payload of all after-effects of this transition; its version is the one that the finish reaches. */
-static void make_effect_payload(struct entity_step *s)
-{
-	struct move move = finish_move(s);
-	struct strbuf sb;
-
-	strbuf_init(&sb, BODY_BYTES_MAX);
-	strbuf_add_char(&sb, '{');
-	add_common(s, &sb);
-	add_member(&sb, "from", slice_str(s->step->status));
-	add_member(&sb, "to", slice_str(move.to));
-	strbuf_addf(&sb, ",\"version\":%lld", (long long)s->version + 1);
-	add_raw(&sb, "output", s->output.n ? s->output : slice_str("null"));
-	strbuf_add_char(&sb, '}');
-	s->effect_payload = arena_copy(s->arena, strbuf_slice(&sb));
-	s->arena->failed |= sb.failed;
-	strbuf_release(&sb);
-}
-
-/* Another effect than the step's own, so another key; as stable as that one. */
-static void make_effect_keys(struct entity_step *s)
-{
-	for (size_t i = 0; i < s->view->after_effects_n; i++) {
-		char key[ID_TEXT_BYTES + 2 * WORKFLOW_NAME_MAX + 40];
-
-		snprintf(key, sizeof key, "%.*s-%s-%zu", SLICE_ARGS(s->key), s->view->after_effects[i]->name, i);
-		s->effect_keys[i] = arena_copy(s->arena, slice_str(key));
-	}
-}
-
-static void make_key(struct entity_step *s)
-{
-	char id[ID_TEXT_BYTES], key[ID_TEXT_BYTES + WORKFLOW_NAME_MAX + 32];
-
-	id_format("ent", s->subject, id);
-	snprintf(key, sizeof key, "%s-%lld-%s", id, (long long)s->effort, s->step->step_key);
-	s->key = arena_copy(s->arena, slice_str(key));
-}
-
 /* ---- going on ---- */
-
-static bool is_sql(const struct entity_step *s)
-{
-	return s->view->action && s->view->action->kind == ACTION_SQL;
-}
-
-static void look_up_sql_values(struct entity_step *s, const struct answer *answer)
-{
-	struct entity_params params = {
-		.id = s->name,
-		.workflow = slice_str(workflow_of(s)->name),
-		.requester = s->requester,
-		.key = s->key,
-		.version = s->version,
-		.now = answer->now,
-		.input = json_trust(s->input),
-	};
-
-	s->sql_values = entity_sql_values(s->view->action, &params, s->arena);
-}
 
 static void fail(struct entity_step *s, const struct answer *answer, enum hx_code code, struct slice output);
 
@@ -170,10 +44,10 @@ static void start_finish(struct entity_step *s, const struct answer *answer)
 {
 	memcpy(s->effect_ids, answer->more_ids, sizeof s->effect_ids);
 	if (s->view->after_effects_n)
-		make_effect_payload(s);
-	make_effect_keys(s);
-	if (is_sql(s))
-		look_up_sql_values(s, answer);
+		step_make_effect_payload(s);
+	step_make_effect_keys(s);
+	if (step_is_sql(s))
+		step_look_up_sql_values(s, answer);
 	if (!s->arena->failed)
 		go(s, STEP_FINISHING, answer);
 	else if (s->acted)
@@ -184,7 +58,7 @@ static void start_finish(struct entity_step *s, const struct answer *answer)
 
 static struct lease lease_of(const struct entity_step *s)
 {
-	return (struct lease){s->subject, s->fence, lease_ms(s), s->asked};
+	return (struct lease){s->subject, s->fence, step_lease_ms(s), s->asked};
 }
 
 /* Nothing is begun under a lease that may be over. The claim then ends by its time. */
@@ -213,7 +87,7 @@ static void start_act(struct entity_step *s, const struct answer *answer)
 	if (!may_act(s, answer))
 		return;
 	s->attempt++;
-	make_body(s);
+	step_make_body(s);
 	s->at = STEP_ACTING;
 }
 
@@ -227,7 +101,7 @@ static void start_work(struct entity_step *s, const struct answer *answer)
 	if (!may_act(s, answer))
 		return;
 	s->attempt = 1;
-	make_body(s);
+	step_make_body(s);
 	s->attempt = 0;
 	s->at = STEP_VALIDATING;
 }
@@ -250,7 +124,7 @@ static void fail(struct entity_step *s, const struct answer *answer, enum hx_cod
 /* Which step this is, seen from the row; false: ended. */
 static bool choose_step(struct entity_step *s, struct slice status)
 {
-	const struct workflow *w = workflow_of(s);
+	const struct workflow *w = step_workflow(s);
 
 	s->step = workflow_step(w, s->rq->step_key, status);
 	if (s->step) {
@@ -276,7 +150,7 @@ static void take_read_to_fire(struct entity_step *s, const struct answer *answer
 		end_saying(s, HX_CONCURRENCY_ERROR, "the entity has another version by now");
 		return;
 	}
-	make_key(s);
+	step_make_key(s);
 	if (s->view->claim_into) {
 		s->asked = answer->mono;
 		go(s, STEP_CLAIMING, answer);
@@ -288,11 +162,10 @@ static void take_read_to_fire(struct entity_step *s, const struct answer *answer
 /* The step that holds the claim, out of what it noted when it claimed. */
 static bool find_claimed_step(struct entity_step *s, const struct db_rows *rows, struct slice status)
 {
-	const struct workflow *w = workflow_of(s);
+	const struct workflow *w = step_workflow(s);
 	struct slice key = db_cell(rows, 0, ENTITY_CLAIM_STEP)->s, requester = db_cell(rows, 0, ENTITY_CLAIM_REQUESTER)->s;
-	const char *revert_to = workflow_revert_of(w, status);
 
-	s->step = revert_to ? workflow_step(w, key, slice_str(revert_to)) : NULL;
+	s->step = workflow_step(w, key, db_cell(rows, 0, ENTITY_CLAIM_FROM)->s);
 	s->view = s->step ? workflow_view(w, s->step, requester) : NULL;
 	s->requester = arena_copy(s->arena, requester);
 	s->input = arena_copy(s->arena, db_cell(rows, 0, ENTITY_CLAIM_INPUT)->s);
@@ -314,7 +187,7 @@ static void take_read_of_claim(struct entity_step *s, const struct answer *answe
 		end_saying(s, HX_WRONG_STATUS, "the claim belongs to another step");
 		return;
 	}
-	make_key(s);
+	step_make_key(s);
 	s->acted = true;
 	if (s->rq->mode == STEP_RECOVER) {
 		s->asked = answer->mono;
@@ -433,7 +306,7 @@ static void take_recovered(struct entity_step *s, const struct answer *answer)
 	if (!may_act(s, answer))
 		return;
 	s->attempt++;
-	make_body(s);
+	step_make_body(s);
 	s->at = STEP_PROBING;
 }
 
@@ -527,8 +400,6 @@ static void finished(struct entity_step *s, const struct db_rows *rows)
 	end(s, HX_OK);
 }
 
-static void ask_finish(const struct entity_step *s, struct unit *unit);
-
 /* A statement of the step's sql that must meet a row met none. Which one, the unit itself tells. */
 static void refused(struct entity_step *s, const struct answer *answer)
 {
@@ -536,7 +407,7 @@ static void refused(struct entity_step *s, const struct answer *answer)
 	struct unit unit;
 
 	unit_init(&unit, s->stamp.op);
-	ask_finish(s, &unit);
+	step_build_finish(s, &unit);
 	snprintf(words, sizeof words, "{\"statement\":\"%s\"}", unit.lines[answer->result->line].stmt->name);
 	fail(s, answer, HX_INVALID, slice_str(words));
 }
@@ -650,112 +521,6 @@ static void take(struct task *task, const struct answer *answer)
 
 /* ---- asks ---- */
 
-static void add_after_effects(const struct entity_step *s, struct unit *unit)
-{
-	for (size_t i = 0; i < s->view->after_effects_n; i++) {
-		const struct action *action = s->view->after_effects[i];
-		struct job_spec spec = {
-			.subject = s->effect_ids[i],
-			.workspace = s->rq->ref.workspace,
-			.queue = JOB_QUEUE_AFTER_EFFECTS,
-			.workflow = workflow_of(s)->name,
-			.action = action->name,
-			.effect_key = s->effect_keys[i],
-			.payload = s->effect_payload,
-		};
-
-		job_insert(unit, &s->stamp, &spec);
-	}
-	if (s->view->after_effects_n)
-		unit_wake(unit, JOB_TOPIC);
-}
-
-static struct table_row row_of(const struct entity_step *s)
-{
-	return (struct table_row){s->rq->ref.machine->table, s->name, s->version, slice_str(s->stamp_text)};
-}
-
-static void ask_claim(const struct entity_step *s, struct unit *unit)
-{
-	struct move move = claim_move(s);
-	struct table_row row = row_of(s);
-
-	if (row.table)
-		entity_table_claim(unit, &s->stamp, &row, &move, lease_ms(s));
-	else
-		subject_claim(unit, &s->stamp, &move, s->version, lease_ms(s));
-	entity_note_claim(unit, s->subject, s->rq->step_key, s->requester, s->input);
-}
-
-static void ask_release(const struct entity_step *s, struct unit *unit)
-{
-	struct move move = release_move(s);
-	struct table_row row = row_of(s);
-
-	if (row.table)
-		entity_table_release(unit, &s->stamp, &row, &move, s->fence);
-	else
-		subject_release(unit, &s->stamp, &move, s->fence);
-}
-
-static void ask_finish(const struct entity_step *s, struct unit *unit)
-{
-	struct move move = finish_move(s);
-	struct table_row row = row_of(s);
-
-	if (s->claimed && row.table)
-		entity_table_finish(unit, &s->stamp, &row, &move, s->fence);
-	else if (s->claimed)
-		subject_finish(unit, &s->stamp, &move, s->fence);
-	else if (row.table)
-		entity_table_transition(unit, &s->stamp, &row, &move);
-	else
-		subject_transition(unit, &s->stamp, &move, s->version);
-	add_after_effects(s, unit); /* mutant: effects-outside-unit */
-	if (is_sql(s))
-		entity_add_sql(unit, s->rq->ref.machine, s->view->action, s->sql_values);
-}
-
-static void ask_unit(const struct entity_step *s, struct unit *unit)
-{
-	unit_init(unit, s->stamp.op);
-	switch (s->at) {
-	case STEP_READING:
-		if (s->rq->mode == STEP_RECOVER)
-			entity_read_subject(unit, s->rq->subject);
-		else
-			entity_read(unit, &s->rq->ref);
-		break;
-	case STEP_ADOPTING:
-		entity_adopt(unit, &s->stamp, &s->rq->ref, s->subject, s->status);
-		break;
-	case STEP_CLAIMING:
-		ask_claim(s, unit);
-		break;
-	case STEP_RECOVERING:
-		subject_take_over(unit, &s->stamp, s->subject, s->view->claim_into, s->fence, lease_ms(s));
-		break;
-	case STEP_FINISHING:
-		ask_finish(s, unit);
-		break;
-	case STEP_RELEASING:
-		ask_release(s, unit);
-		break;
-	case STEP_HOLDING:
-		subject_hold(unit, s->subject, s->fence, /* if_past= */ false);
-		break;
-	case STEP_ANSWERING:
-		subject_answered(unit, s->subject, s->effort);
-		break;
-	case STEP_LOOKING_UP_CLAIM:
-	case STEP_LOOKING_UP_FINISH:
-		subject_look_up(unit, s->subject, s->stamp.op);
-		break;
-	default:
-		ASSERT(!"this state asks for no unit");
-	}
-}
-
 static void ask_act(const struct entity_step *s, const struct action *action, struct ask *ask)
 {
 	ask->kind = ASK_ACT;
@@ -791,7 +556,7 @@ static void ask(const struct task *task, struct ask *ask)
 		break;
 	default:
 		ask->kind = ASK_COMMIT;
-		ask_unit(s, ask->unit);
+		step_build_unit(s, ask->unit);
 	}
 }
 

@@ -110,6 +110,28 @@ static void complain(struct findings *findings, const struct workflow *w, const 
 		     format, a, b);
 }
 
+/* Ours are changed by guarded writes of ours alone. */
+static bool is_ours(const char *table)
+{
+	static const char *const ours[] = {"subject", "history",    "entity",	     "job",
+					   "definition", "entry_lock", "schema_version"};
+
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+		if (strcasecmp(ours[i], table) == 0)
+			return true;
+	return false;
+}
+
+/* Taking a claim over raises the shadow's version alone, so the finish would not find the user's row any more. */
+static bool wants_probe(const struct workflow *w)
+{
+	for (size_t i = 0; i < w->steps_n; i++)
+		for (size_t v = 0; v <= w->requesters_n; v++)
+			if (w->steps[i].views[v].on_unknown == UNKNOWN_PROBE)
+				return true;
+	return false;
+}
+
 static bool columns_fit(const struct workflow *w, const struct db_rows *columns, struct findings *findings)
 {
 	const struct column_rule rules[] = {
@@ -187,10 +209,10 @@ static void make(struct db_stmt *stmt, const char *name, const char *in, const c
 
 #define SELECT                                                                                                         \
 	"SELECT e.subject, u.%S, CAST(u.%V AS BIGINT), s.fence, s.effort, s.owner, s.until,"                                           \
-	" coalesce(s.updated_at, 0), '{}', e.claim_step, e.claim_requester, e.claim_input, CAST(u.%I AS TEXT)"         \
+	" coalesce(s.updated_at, 0), '{}', e.claim_step, e.claim_from, e.claim_requester, e.claim_input, CAST(u.%I AS TEXT)"         \
 	" FROM %T u LEFT JOIN entity e ON e.workspace = '' AND e.workflow = ?1 AND e.name = CAST(u.%I AS TEXT)"        \
 	" LEFT JOIN subject s ON s.id = e.subject"
-#define OUT "itiiitiittttt"
+#define OUT "itiiitiitttttt"
 
 /* ?1 to ?2 from ?3 version ?4 time ?5 id: in the types that the columns have. */
 #define UPDATE(time)                                                                                                   \
@@ -207,7 +229,11 @@ const struct entity_table *entity_table_new(const struct workflow *workflow, con
 	const struct user_table *t = &workflow->table;
 	struct entity_table *table;
 
-	if (!columns_fit(workflow, columns, findings))
+	if (is_ours(t->table))
+		complain(findings, workflow, "the table \"%s\" is the engine's own%s", t->table, "");
+	if (wants_probe(workflow))
+		complain(findings, workflow, "on_unknown \"probe\" does not go with a table of your own%s%s", "", "");
+	if (is_ours(t->table) || wants_probe(workflow) || !columns_fit(workflow, columns, findings))
 		return NULL;
 	table = arena_zalloc(arena, sizeof *table);
 	if (!table)

@@ -66,11 +66,10 @@ static void take_page(struct janitor *j, const struct answer *answer)
 }
 
 /* What the step that claimed wants to happen. A step that is gone from the definition is simply reverted. */
-static enum on_unknown wish_of(const struct entity_machine *machine, const struct janitor_rule *rule,
-			       const struct db_rows *rows)
+static enum on_unknown wish_of(const struct entity_machine *machine, const struct db_rows *rows)
 {
 	const struct step *step = workflow_step(machine->workflow, db_cell(rows, 0, ENTITY_CLAIM_STEP)->s,
-						slice_str(rule->revert_to));
+						db_cell(rows, 0, ENTITY_CLAIM_FROM)->s);
 
 	return step ? workflow_view(machine->workflow, step, db_cell(rows, 0, ENTITY_CLAIM_REQUESTER)->s)->on_unknown
 		    : UNKNOWN_REVERT;
@@ -86,7 +85,7 @@ static void take_looked(struct janitor *j, const struct answer *answer)
 		end(j, HX_STORE_UNAVAILABLE);
 		return;
 	}
-	wish = rows->n ? wish_of(rule->machine, rule, rows) : UNKNOWN_REVERT;
+	wish = rows->n ? wish_of(rule->machine, rows) : UNKNOWN_REVERT;
 	if (rows->n) {
 		snprintf(j->name, sizeof j->name, "%.*s", SLICE_ARGS(db_cell(rows, 0, ENTITY_NAME)->s));
 		j->version = db_cell(rows, 0, ENTITY_VERSION)->i;

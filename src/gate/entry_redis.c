@@ -74,8 +74,8 @@ static void send_ticket(struct redis *redis, const struct entry_ticket *ticket)
 	}
 }
 
-/* The server has lost its scripts: all of them are sent once more, now with their text. */
-static void release_by_text(struct redis *redis, struct entry_ticket *ticket)
+/* The server has lost our script. The first of these brings its text along, for all that follow. */
+static void release_again(struct redis *redis, struct entry_ticket *ticket)
 {
 	char key_text[sizeof KEY_PREFIX + ENTRY_NAME_BYTES];
 	struct slice key = key_of(ticket, key_text), token = slice_str(ticket->lock.token);
@@ -88,7 +88,7 @@ static void release_by_text(struct redis *redis, struct entry_ticket *ticket)
 	entry_ticket_released(ticket);
 }
 
-/* HX_NOT_FOUND: to be released by text, when the pipeline has been read to its end. Otherwise it is answered. */
+/* HX_NOT_FOUND: to be released once more, when the pipeline has been read to its end. Otherwise it is answered. */
 static enum hx_code receive_ticket(struct redis *redis, struct entry_ticket *ticket)
 {
 	bool was_connected = redis_is_connected(redis);
@@ -125,7 +125,7 @@ static void run_pipeline(struct redis *redis, struct entry_ticket *list)
 			again[again_n++] = ticket;
 	}
 	for (size_t i = 0; i < again_n; i++)
-		release_by_text(redis, again[i]);
+		release_again(redis, again[i]);
 }
 
 static void fail_list(struct entry_ticket *list)
@@ -188,7 +188,7 @@ static void wait_for_work(struct entry_redis *r)
 }
 
 /* What the worker has found out about the server. */
-static void set_up(struct entry_redis *r, enum hx_code code, const struct hx_error *err)
+static void note_server(struct entry_redis *r, enum hx_code code, const struct hx_error *err)
 {
 	pthread_mutex_lock(&r->mutex);
 	r->up = code == HX_OK;
@@ -206,14 +206,14 @@ static void serve(struct entry_redis *r, struct entry_ticket *list)
 	struct hx_error err = {0};
 	enum hx_code code = redis_connect(r->redis, &err);
 
-	set_up(r, code, &err);
+	note_server(r, code, &err);
 	if (code) {
 		fail_list(list);
 		return;
 	}
 	run_pipeline(r->redis, list);
 	if (!redis_is_connected(r->redis))
-		set_up(r, HX_STORE_UNAVAILABLE, &err);
+		note_server(r, HX_STORE_UNAVAILABLE, &err);
 }
 
 static void *work(void *context)

@@ -103,7 +103,7 @@ enum hx_code entry_sql_new(const struct lanes *lanes, struct clock *clock, struc
 {
 	struct entry_sql *s = calloc(1, sizeof *s);
 
-	ASSERT(lanes);
+	ASSERT(lanes && lanes->n > 0);
 	if (!s)
 		return error_set(err, HX_NO_MEMORY, "entry locks: no memory");
 	s->locks = (struct entry_locks){&sql, clock};

@@ -71,7 +71,7 @@ static void respond_put(struct http_call *call, enum hx_code code, const struct 
 	} else {
 		/* To the caller it is the definition that is wrong, not our configuration. */
 		struct problem problem = {
-			.code = code == HX_CONFIG_ERROR ? HX_INVALID : code,
+			.code = code == HX_CONFIG_ERROR ? HX_DEFINITION_INVALID : code,
 			.detail = slice_str(err->detail),
 			.members = strbuf_slice(&members),
 		};

@@ -352,7 +352,7 @@ static void many_streams_at_once(void **state)
 	(void)state;
 	for (int i = 0; i < STREAMS; i++) {
 		fds[i] = client_open();
-		client_say(fds[i], "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+		client_say(fds[i], "GET /hold HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
 		writers[i] = (struct writer){.total = 300000, .length = -1, .abort = i % 5 == 0};
 		writer_start(&writers[i]);
 	}

@@ -214,7 +214,9 @@ static void exhaustive_probe_plain(void **state)
 {
 	(void)state;
 	parse("claimed", ",\"probe\":\"Ask\"", CLAIM ",\"on_unknown\":\"probe\"");
-	explore("on_unknown probe, plain service", WORLD_PLAIN, true, usual);
+	/* Without failed commits, which are covered above: this one is by far the largest. */
+	explore("on_unknown probe, plain service", WORLD_PLAIN, true,
+		(struct sim_bounds){.lapses = 2, .crashes = 1, .lost_answers = 1});
 }
 
 static void exhaustive_hold_plain(void **state)

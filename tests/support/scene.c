@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "base/strbuf.h"
 #include "support/await.h"
@@ -245,6 +246,46 @@ void scene_await_status(struct scene *scene, int node, const char *id, const cha
 			fail_msg("waited %d ms for %s to be %s: %s", (int)deadline_ms, id, status, scene->last.body);
 		await_pause();
 	}
+}
+
+static int take_cell(void *context, int n, char **cells, char **names)
+{
+	(void)names;
+	snprintf(context, 64, "%s", n && cells[0] ? cells[0] : "");
+	return 0;
+}
+
+static void run_sqlite(const char *path, const char *sql, char cell[64])
+{
+	sqlite3 *db = NULL;
+	char *words = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	sqlite3_busy_timeout(db, 10000);
+	if (sqlite3_exec(db, sql, take_cell, cell, &words) != SQLITE_OK)
+		fail_msg("%s: %s", sql, words);
+	sqlite3_close(db);
+}
+
+void scene_sql(struct scene *scene, const char *sql, char *ret_cell, size_t cell_bytes)
+{
+	char cell[64] = "";
+	PGconn *raw;
+
+	if (scene->store->kind == STORE_POSTGRES) {
+		raw = store_raw(scene->store);
+		raw_run(raw, sql, cell, sizeof cell);
+		PQfinish(raw);
+	} else {
+		run_sqlite(scene->store->url + strlen("sqlite:"), sql, cell);
+	}
+	if (ret_cell)
+		snprintf(ret_cell, cell_bytes, "%s", cell);
+}
+
+size_t scene_jobs(struct scene *scene, int node)
+{
+	return reply_count(scene_must(scene, node, "GET", "/api/v1/jobs?limit=500", NULL, 200, NULL), "items");
 }
 
 int64_t scene_metric(struct scene *scene, int node, const char *name)

@@ -66,6 +66,10 @@ struct reply *scene_show(struct scene *scene, int node, const char *id);
 void scene_assert(struct scene *scene, int node, const char *id, const char *status, int64_t version);
 /* Waits until the entity is in this status. Nodes that cannot say are asked again. */
 void scene_await_status(struct scene *scene, int node, const char *id, const char *status, int64_t deadline_ms);
+/* SQL on the store from outside, which must succeed; its first cell, as text, goes to ret_cell (may be NULL). */
+void scene_sql(struct scene *scene, const char *sql, char *ret_cell, size_t cell_bytes);
+/* How many jobs there are in all. */
+size_t scene_jobs(struct scene *scene, int node);
 /* A number of /metrics. */
 int64_t scene_metric(struct scene *scene, int node, const char *name);
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# examples/once, which `make run` shows to newcomers: what it says is true.
+# examples/once, which shows newcomers how to embed the library: what it says is true.
 set -u
 
 once=${HAPAX_BUILD:-$PWD/build}/examples/once

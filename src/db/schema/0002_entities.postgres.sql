@@ -7,6 +7,7 @@ CREATE TABLE entity (
   name            text NOT NULL,
   data            text NOT NULL,
   claim_step      text,
+  claim_from      text,
   claim_requester text,
   claim_input     text
 ) WITH (fillfactor = 80);

@@ -7,6 +7,7 @@ CREATE TABLE entity (
   name            TEXT NOT NULL,
   data            TEXT NOT NULL,
   claim_step      TEXT,
+  claim_from      TEXT,
   claim_requester TEXT,
   claim_input     TEXT
 ) STRICT;

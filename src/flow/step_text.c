@@ -1,0 +1,99 @@
+/* The texts of an entity step: bodies, payloads, keys, and the values of its sql. See step_parts.h. */
+#include <stdio.h>
+
+#include "base/id.h"
+#include "base/json_string.h"
+#include "flow/step_parts.h"
+
+#define BODY_BYTES_MAX (32u << 20)
+
+static void add_member(struct strbuf *sb, const char *name, struct slice text)
+{
+	strbuf_addf(sb, ",\"%s\":", name);
+	json_quote(text, sb);
+}
+
+static void add_raw(struct strbuf *sb, const char *name, struct slice json)
+{
+	strbuf_addf(sb, ",\"%s\":", name);
+	strbuf_add_slice(sb, json);
+}
+
+/* What every call tells: "workflow":…,"id":…,"step":…,"requester":…,"input":…,"data":… */
+static void add_common(const struct entity_step *s, struct strbuf *sb)
+{
+	strbuf_add_str(sb, "\"workflow\":");
+	json_quote(slice_str(step_workflow(s)->name), sb);
+	add_member(sb, "id", s->name);
+	add_member(sb, "step", slice_str(s->step->step_key));
+	add_member(sb, "requester", s->requester);
+	add_raw(sb, "input", s->input);
+	add_raw(sb, "data", s->data);
+}
+
+void step_make_body(struct entity_step *s)
+{
+	struct strbuf sb;
+
+	strbuf_init(&sb, BODY_BYTES_MAX);
+	strbuf_addf(&sb, "{\"attempt\":%lld,", (long long)s->attempt);
+	add_common(s, &sb);
+	strbuf_add_char(&sb, '}');
+	s->body = arena_copy(s->arena, strbuf_slice(&sb));
+	s->arena->failed |= sb.failed;
+	strbuf_release(&sb);
+}
+
+/* The payload of all after-effects of this transition; its version is the one that the finish reaches. */
+void step_make_effect_payload(struct entity_step *s)
+{
+	struct move move = step_finish_move(s);
+	struct strbuf sb;
+
+	strbuf_init(&sb, BODY_BYTES_MAX);
+	strbuf_add_char(&sb, '{');
+	add_common(s, &sb);
+	add_member(&sb, "from", slice_str(s->step->status));
+	add_member(&sb, "to", slice_str(move.to));
+	strbuf_addf(&sb, ",\"version\":%lld", (long long)s->version + 1);
+	add_raw(&sb, "output", s->output.n ? s->output : slice_str("null"));
+	strbuf_add_char(&sb, '}');
+	s->effect_payload = arena_copy(s->arena, strbuf_slice(&sb));
+	s->arena->failed |= sb.failed;
+	strbuf_release(&sb);
+}
+
+/* Another effect than the step's own, so another key; as stable as that one. */
+void step_make_effect_keys(struct entity_step *s)
+{
+	for (size_t i = 0; i < s->view->after_effects_n; i++) {
+		char key[ID_TEXT_BYTES + 2 * WORKFLOW_NAME_MAX + 40];
+
+		snprintf(key, sizeof key, "%.*s-%s-%zu", SLICE_ARGS(s->key), s->view->after_effects[i]->name, i);
+		s->effect_keys[i] = arena_copy(s->arena, slice_str(key));
+	}
+}
+
+void step_make_key(struct entity_step *s)
+{
+	char id[ID_TEXT_BYTES], key[ID_TEXT_BYTES + WORKFLOW_NAME_MAX + 32];
+
+	id_format("ent", s->subject, id);
+	snprintf(key, sizeof key, "%s-%lld-%s", id, (long long)s->effort, s->step->step_key);
+	s->key = arena_copy(s->arena, slice_str(key));
+}
+
+void step_look_up_sql_values(struct entity_step *s, const struct answer *answer)
+{
+	struct entity_params params = {
+		.id = s->name,
+		.workflow = slice_str(step_workflow(s)->name),
+		.requester = s->requester,
+		.key = s->key,
+		.version = s->version,
+		.now = answer->now,
+		.input = json_trust(s->input),
+	};
+
+	s->sql_values = entity_sql_values(s->view->action, &params, s->arena);
+}

@@ -1,0 +1,119 @@
+/* The units of an entity step, one for each of its states that writes or reads. See step_parts.h. */
+#include "flow/job.h"
+#include "flow/step_parts.h"
+
+static struct move claim_move(const struct entity_step *s)
+{
+	return (struct move){s->subject, s->step->status, s->view->claim_into};
+}
+
+static struct move release_move(const struct entity_step *s)
+{
+	return (struct move){s->subject, s->view->claim_into, s->view->revert_to};
+}
+
+static void add_after_effects(const struct entity_step *s, struct unit *unit)
+{
+	for (size_t i = 0; i < s->view->after_effects_n; i++) {
+		const struct action *action = s->view->after_effects[i];
+		struct job_spec spec = {
+			.subject = s->effect_ids[i],
+			.workspace = s->rq->ref.workspace,
+			.queue = JOB_QUEUE_AFTER_EFFECTS,
+			.workflow = step_workflow(s)->name,
+			.action = action->name,
+			.effect_key = s->effect_keys[i],
+			.payload = s->effect_payload,
+		};
+
+		job_insert(unit, &s->stamp, &spec);
+	}
+	if (s->view->after_effects_n)
+		unit_wake(unit, JOB_TOPIC);
+}
+
+static struct table_row row_of(const struct entity_step *s)
+{
+	return (struct table_row){s->rq->ref.machine->table, s->name, s->version, slice_str(s->stamp_text)};
+}
+
+static void ask_claim(const struct entity_step *s, struct unit *unit)
+{
+	struct move move = claim_move(s);
+	struct table_row row = row_of(s);
+
+	if (row.table)
+		entity_table_claim(unit, &s->stamp, &row, &move, step_lease_ms(s));
+	else
+		subject_claim(unit, &s->stamp, &move, s->version, step_lease_ms(s));
+	entity_note_claim(unit, s->subject, s->rq->step_key, s->step->status, s->requester, s->input);
+}
+
+static void ask_release(const struct entity_step *s, struct unit *unit)
+{
+	struct move move = release_move(s);
+	struct table_row row = row_of(s);
+
+	if (row.table)
+		entity_table_release(unit, &s->stamp, &row, &move, s->fence);
+	else
+		subject_release(unit, &s->stamp, &move, s->fence);
+}
+
+void step_build_finish(const struct entity_step *s, struct unit *unit)
+{
+	struct move move = step_finish_move(s);
+	struct table_row row = row_of(s);
+
+	if (s->claimed && row.table)
+		entity_table_finish(unit, &s->stamp, &row, &move, s->fence);
+	else if (s->claimed)
+		subject_finish(unit, &s->stamp, &move, s->fence);
+	else if (row.table)
+		entity_table_transition(unit, &s->stamp, &row, &move);
+	else
+		subject_transition(unit, &s->stamp, &move, s->version);
+	add_after_effects(s, unit); /* mutant: effects-outside-unit */
+	if (step_is_sql(s))
+		entity_add_sql(unit, s->rq->ref.machine, s->view->action, s->sql_values);
+}
+
+void step_build_unit(const struct entity_step *s, struct unit *unit)
+{
+	unit_init(unit, s->stamp.op);
+	switch (s->at) {
+	case STEP_READING:
+		if (s->rq->mode == STEP_RECOVER)
+			entity_read_subject(unit, s->rq->subject);
+		else
+			entity_read(unit, &s->rq->ref);
+		break;
+	case STEP_ADOPTING:
+		entity_adopt(unit, &s->stamp, &s->rq->ref, s->subject, s->status);
+		break;
+	case STEP_CLAIMING:
+		ask_claim(s, unit);
+		break;
+	case STEP_RECOVERING:
+		subject_take_over(unit, &s->stamp, s->subject, s->view->claim_into, s->fence, step_lease_ms(s));
+		break;
+	case STEP_FINISHING:
+		step_build_finish(s, unit);
+		break;
+	case STEP_RELEASING:
+		ask_release(s, unit);
+		break;
+	case STEP_HOLDING:
+		subject_hold(unit, s->subject, s->fence, /* if_past= */ false);
+		break;
+	case STEP_ANSWERING:
+		subject_answered(unit, s->subject, s->effort);
+		break;
+	case STEP_LOOKING_UP_CLAIM:
+	case STEP_LOOKING_UP_FINISH:
+		subject_look_up(unit, s->subject, s->stamp.op);
+		break;
+	default:
+		ASSERT(!"this state asks for no unit");
+	}
+}
