@@ -1,7 +1,7 @@
 /*
- * lane URL CALLERS MOVES : the engine at the work of raw_sqlite and raw_postgres.
+ * lane URL CALLERS MOVES [LANES] : the engine at the work of raw_sqlite and raw_postgres.
  *
- * One lane on SQLite, CONNECTIONS lanes on PostgreSQL, and in front of them one thread with CALLERS transitions
+ * One lane on SQLite, LANES (CONNECTIONS) lanes on PostgreSQL, and in front of them one thread with CALLERS transitions
  * under way at any time, as a thread that serves HTTP has them: it submits, hears of the end through a queue of
  * its own and submits the next. Batches are what group commit makes of that. A transition that is under way holds
  * its subject, so that its version is known: each is one unit, and each must win.
@@ -51,14 +51,15 @@ static _Noreturn void die(const char *what, const struct hx_error *err)
 
 static void caller_done(struct seat *seat, enum hx_code code)
 {
-	struct caller *caller = (struct caller *)seat;
+	struct caller *caller = (struct caller *)seat, *before = atomic_load_explicit(&finished, memory_order_relaxed);
 
 	caller->code = code;
-	caller->next = atomic_load_explicit(&finished, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(&finished, &caller->next, caller, memory_order_release,
-						      memory_order_relaxed))
-		;
-	if (!caller->next && eventfd_write(finished_event, 1))
+	do
+		caller->next = before;
+	while (!atomic_compare_exchange_weak_explicit(&finished, &before, caller, memory_order_release,
+						      memory_order_relaxed));
+	/* From here on it is the driver's. */
+	if (!before && eventfd_write(finished_event, 1))
 		abort();
 }
 
@@ -174,9 +175,10 @@ int main(int argc, char **argv)
 	};
 	struct hx_error err;
 	struct lanes lanes;
+	size_t lanes_n;
 
-	if (argc != 4) {
-		fprintf(stderr, "usage: lane URL CALLERS MOVES\n");
+	if (argc != 4 && argc != 5) {
+		fprintf(stderr, "usage: lane URL CALLERS MOVES [LANES]\n");
 		return 2;
 	}
 	options.db = (struct db_options){.url = argv[1], .clock = options.clock, .exclusive = true};
@@ -184,7 +186,8 @@ int main(int argc, char **argv)
 	workload_order(waiting);
 	waiting_n = SUBJECTS;
 	set_up(&options.db);
-	if (lanes_open(&lanes, &options, CONNECTIONS, &err))
+	lanes_n = argc == 5 ? workload_number(argv[4], 1, LANES_MAX) : CONNECTIONS;
+	if (lanes_open(&lanes, &options, lanes_n, &err))
 		die("open", &err);
 	measure(&lanes, workload_number(argv[2], 1, CALLERS_MAX), workload_number(argv[3], 1, 100000000));
 	lanes_stop(&lanes, DRAIN_MS);

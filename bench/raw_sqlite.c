@@ -72,8 +72,9 @@ static void set_up(const char *path, const char *schema)
 	commit = prepare("COMMIT");
 	update = prepare("UPDATE subject SET status = ?1, version = version + 1, op = ?2, updated_at = ?3,"
 			 " seq = seq + 1, head = ?4 WHERE id = ?5 AND status = ?6 AND version = ?7");
-	insert = prepare("INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
-			 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+	insert = prepare(
+		"INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
 }
 
 static void move(uint32_t i, int64_t version, int64_t op, int64_t now_ms)

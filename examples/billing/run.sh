@@ -14,7 +14,7 @@ server=
 stop() {
 	trap '' INT TERM HUP
 	for pid in $server $actions; do
-		kill "$pid" 2>/dev/null && wait "$pid"
+		kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
 	done
 }
 trap stop EXIT
@@ -65,7 +65,7 @@ The whole walk is in $here/README.md. What the action server is asked to do is p
 END
 
 while :; do
-	wait "$server"
+	wait "$server" 2>/dev/null
 	code=$?
 	[ "$code" -gt 128 ] || exit "$code"
 	echo "run.sh: the engine died of signal $((code - 128)); starting it again"

@@ -17,6 +17,7 @@
 #include "base/excerpt.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "base/utf8.h"
 #include "cli/table.h"
 #include "http/body.h"
 #include "http/charset.h"
@@ -407,28 +408,46 @@ static enum hx_code code_of_status(int status)
 	return status < 500 ? HX_VALIDATION_ERROR : HX_INTERNAL;
 }
 
-/* The detail in words, what the action said with its rejection, and the code for those who look it up. */
+/* The detail in words, and what the action said with its rejection. */
+static void add_detail(struct client *c, enum hx_code code, struct json problem, struct strbuf *words)
+{
+	struct json member;
+
+	if (json_find(problem, slice_str("detail"), &member) && json_type(member) == JSON_STRING)
+		text_add_shown(words, json_string_decode(member, &c->arena));
+	else
+		strbuf_add_str(words, hx_code_text(code));
+	if (json_find(problem, slice_str("output"), &member)) {
+		strbuf_add_str(words, ": ");
+		text_add_shown(words, member.raw);
+	}
+}
+
+/* Behind the words stands the code, for those who look it up; long words are cut, not the code. */
 static enum hx_code tell_problem(struct client *c, int status, struct json problem, struct json name,
 				 struct hx_error *err)
 {
-	struct json member;
-	struct strbuf words;
+	struct strbuf words, status_and_name;
 	enum hx_code code;
+	size_t room;
 
 	if (!code_of_name(name, &code))
 		code = code_of_status(status);
 	strbuf_init(&words, ANSWER_BYTES_MAX);
-	if (json_find(problem, slice_str("detail"), &member) && json_type(member) == JSON_STRING)
-		text_add_shown(&words, json_string_decode(member, &c->arena));
-	else
-		strbuf_add_str(&words, hx_code_text(code));
-	if (json_find(problem, slice_str("output"), &member)) {
-		strbuf_add_str(&words, ": ");
-		text_add_shown(&words, member.raw);
+	strbuf_init(&status_and_name, sizeof err->detail / 2);
+	add_detail(c, code, problem, &words);
+	if (!c->json) {
+		strbuf_addf(&status_and_name, " (%d ", status);
+		text_add_shown(&status_and_name, json_string_decode(name, &c->arena));
+		strbuf_add_char(&status_and_name, ')');
 	}
-	if (!c->json)
-		strbuf_addf(&words, " (%d %s)", status, json_string_decode(name, &c->arena).p);
-	error_set(err, code, "%s", words.p);
+	room = sizeof err->detail - 1 - status_and_name.n;
+	if (words.n <= room)
+		error_set(err, code, "%s%s", words.p, status_and_name.p);
+	else
+		error_set(err, code, "%.*s...%s", (int)utf8_cut(slice_of(words.p, room - 3)), words.p,
+			  status_and_name.p);
+	strbuf_release(&status_and_name);
 	strbuf_release(&words);
 	return code;
 }
@@ -450,18 +469,18 @@ static enum hx_code judge(struct client *c, int status, struct json *ret_answer,
 }
 
 /* No complete answer. Only what has left completely can have been done. */
-static enum hx_code tell_silence(const struct client *c, bool sent, bool reads, struct hx_error *err)
+static enum hx_code tell_silence(const struct client *c, bool sent, bool only_reads, struct hx_error *err)
 {
 	char after[DURATION_TEXT_BYTES];
 	bool late = errno == ETIMEDOUT;
 	const char *why = errno ? strerror(errno) : "it closed the connection";
 
 	duration_format(c->timeout_ms, after);
-	if (late && reads)
+	if (late && only_reads)
 		return error_set(err, HX_SERVER_UNAVAILABLE, "%s did not answer within %s", c->server, after);
-	if (!sent || reads)
+	if (!sent || only_reads)
 		return error_set(err, HX_SERVER_UNAVAILABLE, "%s went away (%s)%s", c->server, why,
-				 reads ? "" : " before the request had arrived: nothing was done");
+				 only_reads ? "" : " before the request had arrived: nothing was done");
 	if (late)
 		return error_set(err, HX_OUTCOME_UNKNOWN,
 				 "%s did not answer within %s: it is not known whether this took effect", c->server,
@@ -471,7 +490,7 @@ static enum hx_code tell_silence(const struct client *c, bool sent, bool reads, 
 			 why);
 }
 
-static enum hx_code exchange(struct client *c, int fd, struct slice request, bool reads, struct mono_time deadline,
+static enum hx_code exchange(struct client *c, int fd, struct slice request, bool only_reads, struct mono_time deadline,
 			     struct reading *r, struct hx_error *err)
 {
 	struct wire_error wrong;
@@ -487,7 +506,7 @@ static enum hx_code exchange(struct client *c, int fd, struct slice request, boo
 	}
 	if (c->answer.failed)
 		return strbuf_error(&c->answer, err);
-	return tell_silence(c, sent, reads, err);
+	return tell_silence(c, sent, only_reads, err);
 }
 
 static enum hx_code ask(struct client *c, const char *method, struct json *ret_answer, struct hx_error *err)

@@ -34,7 +34,8 @@ extern const struct command_option option_cursor;
 #define CLIENT_EXITS                                                                                                   \
 	{HX_NOT_FOUND, "there is no such thing here"},                                                                 \
 	{HX_OUTCOME_UNKNOWN, "it is not known whether this took effect"},                                              \
-	{HX_SERVER_UNAVAILABLE, "no server can be reached, or it cannot reach its store; nothing was done"},                      \
+	{HX_SERVER_UNAVAILABLE, "no server can be reached, or it cannot reach its store; nothing was done"},            \
+	{HX_BUSY, "the server has too much to do, or is stopping; nothing was done"},                                  \
 	{HX_BAD_GATEWAY, "what answers is no hapax server"}
 /* clang-format on */
 

@@ -161,40 +161,77 @@ const char *command_value(const struct command_args *args, const struct command_
 
 /* ---- help ---- */
 
-static void help_option(const struct command_option *option, FILE *out)
-{
-	char flag[40];
+#define HELP_COLUMN 20 /* where explanations begin, behind two blanks */
+#define USAGE_COLUMNS 100
 
-	snprintf(flag, sizeof flag, "--%s%s%s", option->name, option->value ? " " : "",
-		 option->value ? option->value : "");
-	fprintf(out, "  %-14s %s\n", flag, option->help);
-	if (option->env)
-		fprintf(out, "  %-14s environment: %s\n", "", option->env);
-	if (option->fallback)
-		fprintf(out, "  %-14s default: %s\n", "", option->fallback);
+static void help_line(const char *what, const char *words, FILE *out)
+{
+	fprintf(out, "  %-*s %s\n", HELP_COLUMN, what, words);
 }
 
-static void help_exit(enum hx_code code, const char *when, FILE *out)
+/* "--db URL" */
+static void flag_of(const struct command_option *option, char ret_flag[COMMAND_WORDS_BYTES])
 {
-	fprintf(out, "  %-14d %s\n", hx_code_exit(code), when);
+	snprintf(ret_flag, COMMAND_WORDS_BYTES, "--%s%s%s", option->name, option->value ? " " : "",
+		 option->value ? option->value : "");
+}
+
+static void help_option(const struct command_option *option, FILE *out)
+{
+	char flag[COMMAND_WORDS_BYTES];
+
+	flag_of(option, flag);
+	help_line(flag, option->help, out);
+	if (option->env)
+		fprintf(out, "  %-*s environment: %s\n", HELP_COLUMN, "", option->env);
+	if (option->fallback)
+		fprintf(out, "  %-*s default: %s\n", HELP_COLUMN, "", option->fallback);
+}
+
+static void help_usage(const struct command *command, FILE *out)
+{
+	char words[COMMAND_WORDS_BYTES], flag[COMMAND_WORDS_BYTES];
+	int column = fprintf(out, "usage: hapax %s%s%s", command_words(command, words), command->operands ? " " : "",
+			     command->operands ? command->operands : "");
+
+	for (size_t i = 0; command->options[i]; i++) {
+		flag_of(command->options[i], flag);
+		if (column + (int)strlen(flag) + 3 > USAGE_COLUMNS)
+			column = fprintf(out, "\n         ");
+		column += fprintf(out, " [%s]", flag);
+	}
+	fprintf(out, "\n\n");
+}
+
+static void help_exits(const struct command *command, FILE *out)
+{
+	enum { ALWAYS = 2, CODES_MAX = 256 };
+	static const struct command_exit always[ALWAYS] = {
+		{HX_OK, "done"},
+		{HX_VALIDATION_ERROR, "the command line is not valid"},
+	};
+	char number[12];
+
+	fprintf(out, "\nexit codes:\n");
+	for (int n = 0; n < CODES_MAX; n++) {
+		snprintf(number, sizeof number, "%d", n);
+		for (size_t i = 0; i < ALWAYS; i++)
+			if (hx_code_exit(always[i].code) == n)
+				help_line(number, always[i].when, out);
+		for (size_t i = 0; command->exits[i].code; i++)
+			if (hx_code_exit(command->exits[i].code) == n)
+				help_line(number, command->exits[i].when, out);
+	}
 }
 
 void command_help(const struct command *command, FILE *out)
 {
 	char words[COMMAND_WORDS_BYTES];
 
-	fprintf(out, "hapax %s: %s\n\nusage: hapax %s", command_words(command, words), command->summary, words);
-	if (command->operands)
-		fprintf(out, " %s", command->operands);
-	for (size_t i = 0; command->options[i]; i++)
-		fprintf(out, " [--%s%s%s]", command->options[i]->name, command->options[i]->value ? " " : "",
-			command->options[i]->value ? command->options[i]->value : "");
-	fprintf(out, "\n\n");
+	fprintf(out, "hapax %s: %s\n\n", command_words(command, words), command->summary);
+	help_usage(command, out);
 	for (size_t i = 0; command->options[i]; i++)
 		help_option(command->options[i], out);
-	fprintf(out, "  %-14s %s\n\nexit codes:\n", "--" HELP_OPTION, "this text");
-	help_exit(HX_OK, "done", out);
-	help_exit(HX_VALIDATION_ERROR, "the command line is not valid", out);
-	for (size_t i = 0; command->exits[i].code; i++)
-		help_exit(command->exits[i].code, command->exits[i].when, out);
+	help_line("--" HELP_OPTION, "this text", out);
+	help_exits(command, out);
 }

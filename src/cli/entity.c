@@ -346,6 +346,7 @@ static enum hx_code history(const struct command_args *args, struct hx_error *er
 /* clang-format off */
 /* What firing and resolving may end with, besides what every verb may. */
 #define STEP_EXITS                                                                                                     \
+	{HX_INVALID, "the action rejected its input"},                                                                 \
 	{HX_CLAIM_FAILED, "another operation is in progress, or the status or version is another one"},                \
 	{HX_ACTION_FAILED, "the action failed"},                                                                       \
 	{HX_REQUESTER_NOT_ALLOWED, "this requester may not do it"}

@@ -15,7 +15,7 @@ struct delivery {
 	struct dispatcher *dispatcher;
 };
 
-static void watch_again(struct dispatcher *d, bool pause);
+static bool watch_again(struct dispatcher *d, bool pause);
 
 static const void *action_of(const void *context, struct slice workflow, struct slice action)
 {
@@ -70,7 +70,7 @@ static void delivered(struct seat *seat, enum hx_code code)
 	arena_release(&delivery->arena);
 	free(delivery);
 	if (code != HX_STOPPING)
-		watch_again(d, /* pause= */ false);
+		(void)watch_again(d, /* pause= */ false);
 }
 
 static bool deliver(struct dispatcher *d, int64_t subject)
@@ -102,19 +102,23 @@ static void found(struct seat *seat, enum hx_code code)
 			d->under_way[d->under_way_n++] = d->watch.found[i];
 	pthread_mutex_unlock(&d->mutex);
 	if (code == HX_OK)
-		watch_again(d, /* pause= */ true);
+		(void)watch_again(d, /* pause= */ true);
 }
 
-/* Starts the watch unless it runs, or as much is under way as may be. */
-static void watch_again(struct dispatcher *d, bool pause)
+/* Starts the watch unless it runs, or as much is under way as may be. False: nothing is under way to start it later. */
+static bool watch_again(struct dispatcher *d, bool pause)
 {
+	bool alive;
+
 	pthread_mutex_lock(&d->mutex);
 	if (!d->watching && d->under_way_n < DISPATCHER_JOBS_MAX) {
 		job_watch_init(&d->watch, JOB_WATCH_MAX, pause);
 		/* Refused when the lane is full or ends: the next job that ends tries again. */
 		d->watching = lane_submit(d->lanes->lanes[0], &d->seat) == HX_OK;
 	}
+	alive = d->watching || d->under_way_n > 0;
 	pthread_mutex_unlock(&d->mutex);
+	return alive;
 }
 
 enum hx_code dispatcher_start(struct dispatcher *d, struct lanes *lanes, struct definitions *definitions,
@@ -129,8 +133,7 @@ enum hx_code dispatcher_start(struct dispatcher *d, struct lanes *lanes, struct 
 	};
 	d->seat = (struct seat){.task = &d->watch.task, .done = found};
 	pthread_mutex_init(&d->mutex, NULL);
-	watch_again(d, /* pause= */ false);
-	return d->watching ? HX_OK : HX_BUSY;
+	return watch_again(d, /* pause= */ false) ? HX_OK : HX_BUSY;
 }
 
 void dispatcher_release(struct dispatcher *d)

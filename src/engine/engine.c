@@ -82,10 +82,18 @@ static enum hx_code start_lanes(struct engine *e, struct db *db, struct hx_error
 	return lanes_open(&e->lanes, &options, e->options.lanes_n, err);
 }
 
+/* A SQL store for entry locks is the engine's own: another one would be another thing to lose. */
+static const char *entry_lock_url(const char *configured)
+{
+	bool sql = strncmp(configured, "sqlite:", 7) == 0 || strncmp(configured, "postgres", 8) == 0;
+
+	return sql ? "sql:" : configured;
+}
+
 static enum hx_code start_services(struct engine *e, struct hx_error *err)
 {
-	enum hx_code code = entry_locks_new(e->options.config->entry_lock_store, &e->lanes, e->options.clock,
-					    &e->entry_locks, err);
+	enum hx_code code = entry_locks_new(entry_lock_url(e->options.config->entry_lock_store), &e->lanes,
+					    e->options.clock, &e->entry_locks, err);
 
 	if (!code && janitors_start(&e->janitors, &e->lanes, &e->definitions, e->options.config, &e->metrics,
 				    e->options.log, e->options.clock))

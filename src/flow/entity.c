@@ -7,8 +7,9 @@
 
 #define ENTITY_SELECT                                                                                                  \
 	"SELECT e.subject, s.status, s.version, s.fence, s.effort, s.owner, s.until, s.updated_at, e.data,"            \
-	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.name FROM entity e JOIN subject s ON s.id = e.subject"
-#define ENTITY_OUT "itiiitiitttttt"
+	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.name, e.workspace"                            \
+	" FROM entity e JOIN subject s ON s.id = e.subject"
+#define ENTITY_OUT "itiiitiittttttt"
 
 /* clang-format off */
 

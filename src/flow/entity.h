@@ -65,6 +65,7 @@ enum {
 	ENTITY_CLAIM_REQUESTER,
 	ENTITY_CLAIM_INPUT,
 	ENTITY_NAME,
+	ENTITY_WORKSPACE, /* empty in a table of the user's */
 	ENTITY_COLUMNS
 };
 void entity_read(struct unit *unit, const struct entity_ref *ref);

@@ -232,6 +232,8 @@ static void take_read(struct entity_step *s, const struct answer *answer)
 	s->fence = db_cell(rows, 0, ENTITY_FENCE)->i;
 	s->effort = db_cell(rows, 0, ENTITY_EFFORT)->i;
 	s->name = arena_copy(s->arena, db_cell(rows, 0, ENTITY_NAME)->s);
+	if (s->rq->mode == STEP_RECOVER)
+		s->workspace = arena_copy(s->arena, db_cell(rows, 0, ENTITY_WORKSPACE)->s);
 	s->data = arena_copy(s->arena, db_cell(rows, 0, ENTITY_DATA)->s);
 	if (s->rq->mode == STEP_FIRE)
 		take_read_to_fire(s, answer, status);
@@ -412,6 +414,17 @@ static void refused(struct entity_step *s, const struct answer *answer)
 	fail(s, answer, HX_INVALID, slice_str(words));
 }
 
+/* The effect is there, and the store does not take its transition. Releasing it would let it happen again, as another
+ * effect; so it ends by its time, and whoever fires again repeats this one. */
+static void unwritable(struct entity_step *s, const char *why)
+{
+	char words[sizeof(struct hx_error) + 60];
+
+	snprintf(words, sizeof words, "the action was done and the store refused to write that: %s", why);
+	s->output = arena_copy(s->arena, slice_str(words));
+	end(s, HX_OUTCOME_UNKNOWN);
+}
+
 static void take_finished(struct entity_step *s, const struct answer *answer)
 {
 	const struct unit_result *result = answer->result;
@@ -431,7 +444,9 @@ static void take_finished(struct entity_step *s, const struct answer *answer)
 		refused(s, answer);
 		break;
 	case UNIT_FAILED:
-		if (result->error.code == HX_DATA_ERROR)
+		if (result->error.code == HX_DATA_ERROR && s->acted)
+			unwritable(s, result->error.detail);
+		else if (result->error.code == HX_DATA_ERROR)
 			fail(s, answer, HX_ACTION_FAILED, slice_str(result->error.detail));
 		else if (s->acted)
 			end_saying(s, HX_OUTCOME_UNKNOWN, "the action was done and the store was lost before that was written");
@@ -608,7 +623,8 @@ static const struct task_kind kind = {
 
 void entity_step_init(struct entity_step *s, const struct step_request *rq, struct arena *arena)
 {
-	*s = (struct entity_step){.rq = rq, .arena = arena, .requester = rq->requester};
+	*s = (struct entity_step){
+		.rq = rq, .arena = arena, .workspace = rq->ref.workspace, .requester = rq->requester};
 	s->input = rq->mode == STEP_FIRE ? rq->input.raw : slice_str("null");
 	task_init(&s->task, &kind, /* topic= */ 0);
 }

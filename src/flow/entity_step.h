@@ -89,7 +89,7 @@ struct entity_step {
 	bool claimed;
 	bool acted; /* an action outside of the store may have had an effect */
 	bool overrun; /* the claim was gone before the step had ended: what it still wrote changed nothing */
-	struct slice name, requester, input;
+	struct slice workspace, name, requester, input;
 	struct slice key, body, effect_payload;
 	int64_t effect_ids[STEP_AFTER_EFFECTS_MAX];
 	struct slice effect_keys[STEP_AFTER_EFFECTS_MAX];

@@ -18,7 +18,7 @@ static void add_after_effects(const struct entity_step *s, struct unit *unit)
 		const struct action *action = s->view->after_effects[i];
 		struct job_spec spec = {
 			.subject = s->effect_ids[i],
-			.workspace = s->rq->ref.workspace,
+			.workspace = s->workspace,
 			.queue = JOB_QUEUE_AFTER_EFFECTS,
 			.workflow = step_workflow(s)->name,
 			.action = action->name,

@@ -9,6 +9,7 @@
 #include "base/json_number.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "base/utf8.h"
 #include "engine/definitions.h"
 #include "model/nearest.h"
 
@@ -30,9 +31,16 @@ static const struct route routes[] = {
 	{"GET", "/metrics", api_metrics, ROUTE_PUBLIC, "Numbers for Prometheus."},
 };
 
+/* Whoever asks has names that the store can hold, whatever is asked. */
+static bool admit(struct http_call *call)
+{
+	return call->route->scope == ROUTE_PUBLIC || (api_name_checked(call, api_workspace(call), "the workspace") &&
+						      api_name_checked(call, api_requester(call), "the requester"));
+}
+
 struct router *api_router_new(struct api *api)
 {
-	return router_new(routes, sizeof routes / sizeof *routes, /* admit= */ NULL, api);
+	return router_new(routes, sizeof routes / sizeof *routes, admit, api);
 }
 
 struct api *api_of(const struct http_call *call)
@@ -93,6 +101,26 @@ const struct entity_machine *api_machine(struct http_call *call)
 }
 
 /* ---- reading requests ---- */
+
+static bool name_is_good(struct slice name)
+{
+	for (size_t i = 0; i < name.n; i++)
+		if ((unsigned char)name.p[i] < 0x20 || name.p[i] == 0x7f)
+			return false;
+	return name.n >= 1 && name.n <= ENTITY_NAME_MAX && utf8_valid_bytes(name) == name.n;
+}
+
+bool api_name_checked(struct http_call *call, struct slice name, const char *what)
+{
+	struct hx_error err;
+
+	if (name_is_good(name))
+		return true;
+	error_set(&err, HX_VALIDATION_ERROR, "%s is 1 to %d bytes of UTF-8 without control characters, not \"%s\"",
+		  what, ENTITY_NAME_MAX, excerpt_of(name).text);
+	http_respond_error(call->exchange, &err);
+	return false;
+}
 
 static bool is_known(struct json name, const char *const known[])
 {

@@ -30,6 +30,8 @@ struct router *api_router_new(struct api *api);
 struct api *api_of(const struct http_call *call);
 struct slice api_workspace(const struct http_call *call);
 struct slice api_requester(const struct http_call *call);
+/* 1 to ENTITY_NAME_MAX bytes of UTF-8 without control characters, or false after answering 400. */
+bool api_name_checked(struct http_call *call, struct slice name, const char *what);
 /* The workflow named in the path, or NULL after answering 404 with the nearest name. */
 const struct entity_machine *api_machine(struct http_call *call);
 /* The body as a JSON object ({} when it is empty), or false after answering 400. Twice the same member is refused. */

@@ -1,12 +1,10 @@
 /* Entities: create, show, list, fire a step, resolve a held claim. */
 #include <stdlib.h>
 
-#include "base/excerpt.h"
 #include "base/id.h"
 #include "base/json_number.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
-#include "base/utf8.h"
 #include "flow/entity_step.h"
 #include "http/api.h"
 
@@ -65,35 +63,6 @@ void api_add_entity(struct strbuf *text, const char *workflow, const struct db_r
 	strbuf_add_char(text, '}');
 }
 
-/* ---- names ---- */
-
-/* 1 to ENTITY_NAME_MAX bytes of UTF-8 without control characters. */
-static bool name_is_good(struct slice name)
-{
-	for (size_t i = 0; i < name.n; i++)
-		if ((unsigned char)name.p[i] < 0x20 || name.p[i] == 0x7f)
-			return false;
-	return name.n >= 1 && name.n <= ENTITY_NAME_MAX && utf8_valid_bytes(name) == name.n;
-}
-
-static bool name_checked(struct http_call *call, struct slice name, const char *what)
-{
-	struct hx_error err;
-
-	if (name_is_good(name))
-		return true;
-	error_set(&err, HX_VALIDATION_ERROR, "%s is 1 to %d bytes of UTF-8 without control characters, not \"%s\"",
-		  what, ENTITY_NAME_MAX, excerpt_of(name).text);
-	http_respond_error(call->exchange, &err);
-	return false;
-}
-
-static bool identity_checked(struct http_call *call)
-{
-	return name_checked(call, api_workspace(call), "the workspace") &&
-	       name_checked(call, api_requester(call), "the requester");
-}
-
 static struct entity_ref ref_of(const struct api_query *query)
 {
 	return (struct entity_ref){api_workspace(query->call), query->machine, query->name};
@@ -141,7 +110,7 @@ void api_entity_create(struct http_call *call)
 	struct json body, value;
 	struct api_query *query;
 
-	if (!machine || !api_body(call, known, &body) || !identity_checked(call))
+	if (!machine || !api_body(call, known, &body))
 		return;
 	if (json_find(body, slice_str("id"), &value)) {
 		name = json_type(value) == JSON_STRING ? json_string_decode(value, call->arena) : value.raw;
@@ -149,7 +118,7 @@ void api_entity_create(struct http_call *call)
 			http_respond_code(call->exchange, HX_VALIDATION_ERROR, "id must be a string");
 			return;
 		}
-		if (!name_checked(call, name, "id"))
+		if (!api_name_checked(call, name, "id"))
 			return;
 	}
 	if (json_find(body, slice_str("data"), &value))
@@ -468,7 +437,7 @@ void api_entity_fire(struct http_call *call)
 	struct fire *fire;
 	int64_t version = 0;
 
-	if (!machine || !api_body(call, known, &body) || !identity_checked(call))
+	if (!machine || !api_body(call, known, &body))
 		return;
 	if (json_find(body, slice_str("input"), &value))
 		input = value;
@@ -493,7 +462,7 @@ void api_entity_resolve(struct http_call *call)
 	bool done, not_done;
 	struct fire *fire;
 
-	if (!machine || !api_body(call, known, &body) || !identity_checked(call))
+	if (!machine || !api_body(call, known, &body))
 		return;
 	done = json_find(body, slice_str("outcome"), &outcome) && json_type(outcome) == JSON_STRING &&
 	       json_string_is(outcome, slice_str("done"));

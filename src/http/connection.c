@@ -52,22 +52,42 @@ static const unsigned transitions[] = {
 	[CONNECTION_CLOSED] = 0,
 };
 
+/* Where it waits; NULL: where it is. */
+static struct deadline_queue *queue_of(struct server_loop *home, enum connection_state state)
+{
+	switch (state) {
+	case CONNECTION_IDLE:
+		return &home->idle;
+	case CONNECTION_HEAD:
+		return &home->reading;
+	case CONNECTION_HANDLING:
+		return &home->handling;
+	case CONNECTION_ANSWERING:
+		return &home->writing;
+	case CONNECTION_LINGERING:
+		return &home->lingering;
+	case CONNECTION_BODY: /* one deadline for the whole request */
+	case CONNECTION_NEW:
+	case CONNECTION_CLOSED:
+		break;
+	}
+	return NULL;
+}
+
 void connection_enter(struct connection *c, enum connection_state state)
 {
-	struct server_loop *home = c->home;
-	struct deadline_queue *const queues[] = {
-		[CONNECTION_IDLE] = &home->idle,           [CONNECTION_HEAD] = &home->reading,
-		[CONNECTION_HANDLING] = &home->handling,   [CONNECTION_ANSWERING] = &home->writing,
-		[CONNECTION_LINGERING] = &home->lingering, [CONNECTION_CLOSED] = NULL,
-	};
+	struct deadline_queue *queue = queue_of(c->home, state);
 
 	ASSERT(transitions[c->state] & 1u << state);
+	/* There is an exchange from the end of the head to the end of the answer. */
+	ASSERT((c->exchange != NULL) ==
+	       (state == CONNECTION_BODY || state == CONNECTION_HANDLING || state == CONNECTION_ANSWERING));
 	c->state = (uint8_t)state;
 	c->progress_bytes = 0;
-	if (state == CONNECTION_CLOSED)
+	if (queue)
+		deadline_set(queue, &c->deadline, c->home->loop.now);
+	else if (state == CONNECTION_CLOSED)
 		deadline_clear(&c->deadline);
-	else if (state != CONNECTION_BODY) /* one deadline for the whole request */
-		deadline_set(queues[state], &c->deadline, home->loop.now);
 }
 
 /* ---- closing ---- */
@@ -76,10 +96,10 @@ void connection_close(struct connection *c)
 {
 	struct http_exchange *ex = c->exchange;
 
+	c->exchange = NULL;
 	connection_enter(c, CONNECTION_CLOSED);
 	close(c->fd);
 	strbuf_release(&c->pending);
-	c->exchange = NULL;
 	if (ex)
 		exchange_detach(ex);
 	c->home->connections_n--;
@@ -138,7 +158,7 @@ size_t connection_receive(struct connection *c, int flags)
 
 void connection_refuse(struct connection *c, enum hx_code code, const char *reason)
 {
-	count(&c->home->server->stats.refused);
+	stats_count(&c->home->server->stats.refused);
 	if (!c->exchange)
 		c->exchange = exchange_new(c->home);
 	if (!c->exchange) {
@@ -373,7 +393,7 @@ bool connection_evict(struct server_loop *home)
 		last_look(c);
 		if (c->state != CONNECTION_IDLE)
 			continue;
-		count(&home->server->stats.evicted);
+		stats_count(&home->server->stats.evicted);
 		connection_close(c);
 		return true;
 	}
@@ -385,13 +405,13 @@ static void close_late(struct deadline *deadline)
 	struct connection *c = by_deadline(deadline);
 
 	if (c->state != CONNECTION_LINGERING)
-		count(&c->home->server->stats.timed_out);
+		stats_count(&c->home->server->stats.timed_out);
 	connection_close(c);
 }
 
 static void reset_late(struct deadline *deadline)
 {
-	count(&by_deadline(deadline)->home->server->stats.timed_out);
+	stats_count(&by_deadline(deadline)->home->server->stats.timed_out);
 	reset(by_deadline(deadline));
 }
 
@@ -399,7 +419,7 @@ static void refuse_late(struct deadline *deadline)
 {
 	struct connection *c = by_deadline(deadline);
 
-	count(&c->home->server->stats.timed_out);
+	stats_count(&c->home->server->stats.timed_out);
 	connection_refuse(c, HX_REQUEST_TIMEOUT, "the request was not complete in time");
 	proceed(c);
 }

@@ -178,7 +178,7 @@ void exchange_tell_gone(struct http_exchange *ex)
 
 	if (atomic_exchange(&ex->gone, true) || (phase != EXCHANGE_OPEN && phase != EXCHANGE_STREAMING))
 		return;
-	count(&ex->home->server->stats.gone);
+	stats_count(&ex->home->server->stats.gone);
 	if (ex->on_gone && phase == EXCHANGE_OPEN)
 		ex->on_gone(ex, ex->on_gone_data);
 }

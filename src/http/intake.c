@@ -13,7 +13,7 @@
 
 static void hand_over(struct connection *c)
 {
-	count(&c->home->server->stats.requests);
+	stats_count(&c->home->server->stats.requests);
 	connection_enter(c, CONNECTION_HANDLING);
 	exchange_hand_over(c->exchange);
 }

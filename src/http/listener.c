@@ -69,8 +69,8 @@ static void deal_out(struct listener *listener, int fd, const struct sockaddr_st
 	struct address peer = {0};
 
 	(void)address_from_sockaddr(from, &peer); /* a client without an address is still a client */
-	count(&server->stats.open);
-	count(&server->stats.total);
+	stats_count(&server->stats.open);
+	stats_count(&server->stats.total);
 	if (!connection_open(&server->loops[listener->next], fd, &peer))
 		atomic_fetch_sub(&server->stats.open, 1);
 	listener->next = (listener->next + 1) % server->loops_n;

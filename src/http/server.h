@@ -96,7 +96,10 @@ struct http_request {
 const struct http_request *http_exchange_request(const struct http_exchange *exchange);
 /* Memory for this request, dropped after the answer is sent. For whoever has the exchange at the moment. */
 struct arena *http_exchange_arena(struct http_exchange *exchange);
-/* The loop that serves this connection, for watching other descriptors in its thread (which this must be). */
+/*
+ * The loop that serves this connection, for watching other descriptors (upstreams) in its thread, which this must be.
+ * Whoever does that raises loop->guests meanwhile, so that a stop waits for it up to drain_ms, client or no client.
+ */
 struct loop *http_exchange_loop(struct http_exchange *exchange);
 
 /*

@@ -26,7 +26,9 @@ static void evict_one(struct letter *letter)
 
 static bool is_over(const struct server_loop *sl)
 {
-	return sl->draining && (sl->connections_n == 0 || sl->loop.now.ns >= sl->drain_by.ns);
+	bool quiet = sl->connections_n == 0 && sl->loop.guests == 0;
+
+	return sl->draining && (quiet || sl->loop.now.ns >= sl->drain_by.ns);
 }
 
 static void free_spare(struct server_loop *sl)

@@ -60,7 +60,7 @@ enum hx_code server_loop_start(struct server_loop *sl, struct hx_error *err) HX_
 void server_loop_ask_to_stop(struct server_loop *sl);
 void server_loop_join(struct server_loop *sl);
 
-static inline void count(_Atomic uint64_t *counter)
+static inline void stats_count(_Atomic uint64_t *counter)
 {
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }

@@ -58,24 +58,30 @@ void lanes_close(struct lanes *lanes)
 	*lanes = (struct lanes){0};
 }
 
+static void add_stats(struct lane *lane, struct lane_stats *sum)
+{
+	struct lane_stats one;
+
+	lane_read_stats(lane, &one);
+	sum->batch.batches += one.batch.batches;
+	sum->batch.units += one.batch.units;
+	sum->batch.won += one.batch.won;
+	sum->batch.lost += one.batch.lost;
+	sum->batch.transitions += one.batch.transitions;
+	sum->batch.fenced += one.batch.fenced;
+	sum->batch.retried += one.batch.retried;
+	sum->batch.bisected += one.batch.bisected;
+	sum->batch.in_doubt += one.batch.in_doubt;
+	sum->rounds += one.rounds;
+	sum->claims_lost += one.claims_lost;
+	sum->answers_dropped += one.answers_dropped;
+}
+
 void lanes_read_stats(const struct lanes *lanes, struct lane_stats *ret_stats)
 {
 	*ret_stats = (struct lane_stats){0};
-	for (size_t i = 0; i < lanes->n; i++) {
-		struct lane_stats one;
-
-		lane_read_stats(lanes->lanes[i], &one);
-		ret_stats->batch.batches += one.batch.batches;
-		ret_stats->batch.units += one.batch.units;
-		ret_stats->batch.won += one.batch.won;
-		ret_stats->batch.lost += one.batch.lost;
-		ret_stats->batch.transitions += one.batch.transitions;
-		ret_stats->batch.fenced += one.batch.fenced;
-		ret_stats->batch.retried += one.batch.retried;
-		ret_stats->batch.bisected += one.batch.bisected;
-		ret_stats->batch.in_doubt += one.batch.in_doubt;
-		ret_stats->rounds += one.rounds;
-		ret_stats->claims_lost += one.claims_lost;
-		ret_stats->answers_dropped += one.answers_dropped;
-	}
+	for (size_t i = 0; i < lanes->n; i++)
+		add_stats(lanes->lanes[i], ret_stats);
+	if (lanes->pulse) /* on SQLite the one lane has renewed its own leases, too */
+		add_stats(lanes->pulse, ret_stats);
 }

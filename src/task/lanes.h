@@ -28,7 +28,7 @@ struct lane *lanes_of(const struct lanes *lanes, int64_t subject);
 void lanes_stop(struct lanes *lanes, int64_t drain_ms);
 /* Stops them if need be. The action port is freed between stop and close. Safe on a half-opened struct. */
 void lanes_close(struct lanes *lanes);
-/* The sums over all lanes. */
+/* The sums over all lanes, the pulse included. */
 void lanes_read_stats(const struct lanes *lanes, struct lane_stats *ret_stats);
 
 #endif

@@ -125,7 +125,8 @@ static void claim_done(struct seat *seat, enum hx_code code)
 
 	if (code == HX_OK)
 		acknowledge(caller->plan.subject, c->version, c->stamp.op);
-	else if (code == HX_DATA_ERROR || code == HX_NOT_FOUND) /* STORE_UNAVAILABLE: its lease was over before it began */
+	else if (code == HX_DATA_ERROR ||
+		 code == HX_NOT_FOUND) /* STORE_UNAVAILABLE: its lease was over before it began */
 		die("claim", hx_code_name(code));
 	next_job(caller);
 }
@@ -174,8 +175,7 @@ static void next_job(struct caller *caller)
 
 static void sweep(struct seat *seat, enum hx_code code)
 {
-	static const struct janitor_rule rule = {
-		.kind = KILL_KIND, .claim_into = KILL_WORKING, .revert_to = KILL_OPEN};
+	static const struct janitor_rule rule = {.kind = KILL_KIND, .claim_into = KILL_WORKING, .revert_to = KILL_OPEN};
 	static const struct janitor_rules rules = {1, &rule};
 
 	if (code)

@@ -20,7 +20,7 @@
 #define ROUNDS 100
 
 #define DEFINITION(claim)                                                                                              \
-	"{'workflow':'billing','kind':'entity','status_types':['approved'," claim ",'closed'],"                         \
+	"{'workflow':'billing','kind':'entity','status_types':['approved'," claim ",'closed'],"                        \
 	"'initial_status':'approved','actions':{"                                                                      \
 	"'Close':{'kind':'http','url':'@/close','effect':'claimed'},"                                                  \
 	"'Mail':{'kind':'http','url':'@/mail','effect':'keyed'}},"                                                     \
@@ -197,8 +197,9 @@ int main(void)
 						scene_set_up_postgres, scene_tear_down),
 		cmocka_unit_test_setup_teardown(test_unclaimed_step_on_sqlite_has_more_effects_and_one_commit,
 						scene_set_up_sqlite, scene_tear_down),
-		cmocka_unit_test_setup_teardown(test_unclaimed_step_on_two_nodes_of_postgres_has_more_effects_and_one_commit,
-						scene_set_up_postgres, scene_tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_unclaimed_step_on_two_nodes_of_postgres_has_more_effects_and_one_commit,
+			scene_set_up_postgres, scene_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,7 +71,8 @@ static bool api_says_closed(int port, const char *id)
 	bool closed;
 
 	snprintf(path, sizeof path, "/api/v1/entities/billing/%s", id);
-	closed = client_call(client, "GET", path, "", 0, &reply) && strstr(reply.body, "\"status\":\"closed\",\"version\":3,");
+	closed = client_call(client, "GET", path, "", 0, &reply) &&
+		 strstr(reply.body, "\"status\":\"closed\",\"version\":3,");
 	reply_release(&reply);
 	client_free(client);
 	return closed;
@@ -126,7 +127,8 @@ static void commit_comes_first(struct scene *scene, int nodes)
 	/* What it is told: the transition, exactly. */
 	assert_non_null(strstr(service_call(scene->service, "/mail", 0).body,
 			       "\"from\":\"approved\",\"to\":\"closed\",\"version\":3,\"output\":{\"total\":12.50}}"));
-	printf("# after-effects, %s: %d arrived, none before its commit\n", w.pg_url ? "PostgreSQL" : "SQLite", ENTITIES);
+	printf("# after-effects, %s: %d arrived, none before its commit\n", w.pg_url ? "PostgreSQL" : "SQLite",
+	       ENTITIES);
 	for (int i = 0; i < nodes; i++)
 		scene_stop(scene, i);
 }
@@ -195,7 +197,8 @@ static void assert_cell(struct scene *scene, const char *sql, const char *wanted
 
 static void none_after_a_rollback(struct scene *scene, const char *step, int64_t raised_by)
 {
-	scene_sql(scene, "CREATE TABLE payment (invoice text NOT NULL, amount bigint NOT NULL CHECK (amount <> 13))", NULL, 0);
+	scene_sql(scene, "CREATE TABLE payment (invoice text NOT NULL, amount bigint NOT NULL CHECK (amount <> 13))",
+		  NULL, 0);
 	scene_sql(scene, "CREATE TABLE account (open bigint NOT NULL)", NULL, 0);
 	scene_sql(scene, "INSERT INTO account VALUES (100)", NULL, 0);
 	begin(scene, 1);
@@ -327,13 +330,14 @@ static void test_parked_one_is_delivered_when_driven_again(void **state)
 #define ON_BOTH(test)                                                                                                  \
 	{#test " on SQLite", test, scene_set_up_sqlite, scene_tear_down, NULL},                                        \
 	{                                                                                                              \
-		#test " on PostgreSQL", test, scene_set_up_postgres, scene_tear_down, NULL                             \
+#test " on PostgreSQL", test, scene_set_up_postgres, scene_tear_down, NULL                             \
 	}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_commit_comes_first_on_sqlite, scene_set_up_sqlite, scene_tear_down),
+		cmocka_unit_test_setup_teardown(test_commit_comes_first_on_sqlite, scene_set_up_sqlite,
+						scene_tear_down),
 		cmocka_unit_test_setup_teardown(test_commit_comes_first_on_two_nodes_of_postgres, scene_set_up_postgres,
 						scene_tear_down),
 		cmocka_unit_test_setup_teardown(test_none_without_success, scene_set_up_sqlite, scene_tear_down),

@@ -176,7 +176,8 @@ static void check_store(const struct store *store, int owner_wins)
 	struct audit audit = {.db = store_open(store), .claimed = "closing"};
 	struct hx_error err = {0};
 
-	assert_int_equal(number(raw, "SELECT count(*) FROM subject WHERE status = 'closed' AND version = 3"), owner_wins);
+	assert_int_equal(number(raw, "SELECT count(*) FROM subject WHERE status = 'closed' AND version = 3"),
+			 owner_wins);
 	assert_int_equal(number(raw, "SELECT count(*) FROM subject WHERE status = 'approved' AND version = 3"),
 			 ROUNDS - owner_wins);
 	assert_int_equal(number(raw, "SELECT count(*) FROM job"), owner_wins);
@@ -222,8 +223,8 @@ static void test_of_finish_and_revert_exactly_one_wins(void **state)
 		}
 		assert_int_equal(won, 1);
 	}
-	printf("# janitor against finish: %d rounds, the owner won %d, the janitor %d, nobody twice\n", ROUNDS, wins[OWNER],
-	       wins[JANITOR]);
+	printf("# janitor against finish: %d rounds, the owner won %d, the janitor %d, nobody twice\n", ROUNDS,
+	       wins[OWNER], wins[JANITOR]);
 	assert_true(wins[OWNER] >= WINS_MIN && wins[JANITOR] >= WINS_MIN);
 	check_store(store, wins[OWNER]);
 	for (int i = 0; i < SIDES; i++)

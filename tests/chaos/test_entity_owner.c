@@ -21,7 +21,8 @@
 
 #define A 0
 #define B 1
-#define REVERT_MS 45000 /* a node that is paused inside of a transaction keeps its locks until the server ends it, at 30 s */
+#define REVERT_MS                                                                                                      \
+	45000 /* a node that is paused inside of a transaction keeps its locks until the server ends it, at 30 s */
 #define NOTICE_MS 10000
 
 static const char definition[] =
@@ -38,7 +39,8 @@ static const char id[] = "stale";
 
 static int64_t came_late(struct scene *scene)
 {
-	return scene_metric(scene, A, "hapax_fenced_writes_total") + scene_metric(scene, A, "hapax_claim_overruns_total");
+	return scene_metric(scene, A, "hapax_fenced_writes_total") +
+	       scene_metric(scene, A, "hapax_claim_overruns_total");
 }
 
 /* A has claimed and its action runs, to be answered with this status. */
@@ -47,7 +49,8 @@ static struct firing *claim_on_a(struct scene *scene, int status)
 	struct firing *firing;
 
 	scene_create(scene, id);
-	service_play(scene->service, "/close", &(struct play){.hold = true, .status = status, .body = "{\"by\":\"A\"}"});
+	service_play(scene->service, "/close",
+		     &(struct play){.hold = true, .status = status, .body = "{\"by\":\"A\"}"});
 	firing = firing_start(scene, A, id, "close");
 	service_await(scene->service, "/close", 1, NOTICE_MS);
 	return firing;
@@ -85,7 +88,8 @@ static void check(struct scene *scene, const char *entity)
 	assert_int_equal(service_count(scene->service, "/mail", NULL), 1);
 	/* The outcome of A's action is not known to B: the same effect, so the same key, under a higher fence. */
 	assert_int_equal(service_count(scene->service, "/close", NULL), 2);
-	assert_string_equal(service_call(scene->service, "/close", 0).key, service_call(scene->service, "/close", 1).key);
+	assert_string_equal(service_call(scene->service, "/close", 0).key,
+			    service_call(scene->service, "/close", 1).key);
 	assert_int_equal(service_call(scene->service, "/close", 0).fence, 1);
 	assert_int_equal(service_call(scene->service, "/close", 1).fence, 2);
 }
@@ -198,12 +202,16 @@ static void test_silent_owner_cannot_release(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_stopped_owner_cannot_finish, scene_set_up_postgres, scene_tear_down),
-		cmocka_unit_test_setup_teardown(test_stopped_owner_cannot_release, scene_set_up_postgres, scene_tear_down),
+		cmocka_unit_test_setup_teardown(test_stopped_owner_cannot_finish, scene_set_up_postgres,
+						scene_tear_down),
+		cmocka_unit_test_setup_teardown(test_stopped_owner_cannot_release, scene_set_up_postgres,
+						scene_tear_down),
 		cmocka_unit_test_setup_teardown(test_stopped_owner_cannot_keep_its_claim, scene_set_up_postgres,
 						scene_tear_down),
-		cmocka_unit_test_setup_teardown(test_silent_owner_cannot_finish, scene_set_up_postgres, tear_down_proxy),
-		cmocka_unit_test_setup_teardown(test_silent_owner_cannot_release, scene_set_up_postgres, tear_down_proxy),
+		cmocka_unit_test_setup_teardown(test_silent_owner_cannot_finish, scene_set_up_postgres,
+						tear_down_proxy),
+		cmocka_unit_test_setup_teardown(test_silent_owner_cannot_release, scene_set_up_postgres,
+						tear_down_proxy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

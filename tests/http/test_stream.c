@@ -275,9 +275,24 @@ static void a_client_that_left_before_the_start(void **state)
 
 /* ---- slow readers ---- */
 
+/* Returns where the writer has not moved from for a tenth of a second. */
+static uint64_t await_standstill(struct writer *writer)
+{
+	int64_t since = now_ms();
+	uint64_t last = 0;
+
+	while (now_ms() - since < 100 || writer->waits == 0) {
+		if (writer->written != last)
+			since = now_ms();
+		last = writer->written;
+		nap();
+	}
+	return last;
+}
+
 static void a_slow_reader_slows_the_writer(void **state)
 {
-	const uint64_t total = SANITIZED ? 8u << 20 : 64u << 20;
+	const uint64_t total = SANITIZED ? 16u << 20 : 64u << 20;
 	struct writer writer = {.total = total, .length = -1};
 	size_t before = rss_bytes(), most = 0, got = 0;
 	static char buffer[65536];
@@ -286,18 +301,16 @@ static void a_slow_reader_slows_the_writer(void **state)
 	(void)state;
 	client_say(fd, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
 	writer_start(&writer);
-	AWAIT(writer.waits > 0);
-	/* Nobody reads: the writer stands, with the buffers of the kernel full and little of ours. */
-	uint64_t stood_at = writer.written;
+	/* Nobody reads: the writer comes to a stand, with the buffers of the kernel full and little of ours. */
+	uint64_t stood_at = await_standstill(&writer);
 
-	assert_true(stood_at < total);
+	assert_true(stood_at < total / 2);
 	for (ssize_t n; got < total && (n = recv(fd, buffer, sizeof buffer, 0)) > 0; got += (size_t)n)
 		most = rss_bytes() > most ? rss_bytes() : most;
 	writer_join(&writer);
 	printf("# %llu MiB streamed to a slow reader: the writer stood at %llu KiB, waited %d times, RSS grew by %zd KiB\n",
 	       (unsigned long long)total >> 20, (unsigned long long)stood_at >> 10, writer.waits,
 	       ((ssize_t)most - (ssize_t)before) / 1024);
-	assert_true(writer.waits > 1);
 	if (!SANITIZED)
 		assert_true(most < before + (1u << 20));
 	close(fd);

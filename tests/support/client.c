@@ -221,7 +221,8 @@ static struct json at_path(const struct reply *reply, const char *path)
 	struct hx_error err;
 
 	if (!reply->body || json_check(slice_of(reply->body, reply->body_n), &err, &at))
-		fail_msg("%s: the answer (%d) is not JSON: %s", path, reply->status, reply->body ? reply->body : "none");
+		fail_msg("%s: the answer (%d) is not JSON: %s", path, reply->status,
+			 reply->body ? reply->body : "none");
 	for (const char *name = path; *name;) {
 		size_t n = strcspn(name, ".");
 

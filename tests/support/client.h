@@ -14,7 +14,7 @@
 #define CLIENT_HEAD_BYTES 2048
 
 struct reply {
-	int status; /* 0: there was no answer */
+	int status;    /* 0: there was no answer */
 	char code[40]; /* of a problem; else empty */
 	char head[CLIENT_HEAD_BYTES];
 	char *body; /* NUL-terminated; NULL when there was no answer */

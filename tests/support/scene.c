@@ -181,8 +181,8 @@ struct reply *scene_call(struct scene *scene, int node, const char *method, cons
 	return &scene->last;
 }
 
-struct reply *scene_must(struct scene *scene, int node, const char *method, const char *path, const char *body, int status,
-			 const char *code)
+struct reply *scene_must(struct scene *scene, int node, const char *method, const char *path, const char *body,
+			 int status, const char *code)
 {
 	struct reply *reply = scene_call(scene, node, method, path, body);
 

@@ -32,7 +32,7 @@ struct scene {
 	struct client *admin[SCENE_NODES_MAX]; /* the test's own callers, as the requester "admin" */
 	char dir[256], workflows[300], config[300];
 	char db_urls[SCENE_NODES_MAX][512]; /* the store's, unless a test puts a proxy in between */
-	struct reply last; /* of scene_call() and those built on it */
+	struct reply last;                  /* of scene_call() and those built on it */
 };
 
 /* cmocka fixtures: *state is a scene on a fresh store, with nothing started. */
@@ -55,8 +55,8 @@ void scene_kill(struct scene *scene, int node);
 /* A call by "admin"; the body with ' for ", or NULL. The reply is valid until the next one. It must be answered. */
 struct reply *scene_call(struct scene *scene, int node, const char *method, const char *path, const char *body);
 /* The same, and the status must be this; and the code of a problem (NULL: any). */
-struct reply *scene_must(struct scene *scene, int node, const char *method, const char *path, const char *body, int status,
-			 const char *code);
+struct reply *scene_must(struct scene *scene, int node, const char *method, const char *path, const char *body,
+			 int status, const char *code);
 /* A new entity of the workflow SCENE_WORKFLOW, on node 0. */
 void scene_create(struct scene *scene, const char *id);
 /* Fires a step. */

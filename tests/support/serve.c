@@ -95,7 +95,9 @@ static bool read_ready(int out, int *ret_port)
 
 	while (n + 1 < sizeof text && !memchr(text, '\n', n)) {
 		struct pollfd fd = {.fd = out, .events = POLLIN};
-		ssize_t got = poll(&fd, 1, (int)(until_ms - await_now_ms())) == 1 ? read(out, text + n, sizeof text - 1 - n) : 0;
+		ssize_t got = poll(&fd, 1, (int)(until_ms - await_now_ms())) == 1
+				      ? read(out, text + n, sizeof text - 1 - n)
+				      : 0;
 
 		if (got <= 0)
 			return false;

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# What the pages say is there is there: codes and routes in docs/api.md, folders in the maps, links, made-up files.
+set -u
+
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+bad=
+result() { # name; fails if anything was noted in bad
+	if [ -z "$bad" ]; then echo "ok $1"; else
+		echo "not ok $1"
+		printf '%s\n' "$bad"
+	fi
+	bad=
+}
+note() { bad="$bad$1
+"; }
+
+# One row for each code, in the order of hapax.h, with its status, exit code and text.
+sed -n 's/^\tX(\([A-Z_]*\), \([0-9]*\), \([0-9]*\), "\(.*\)").*/| `\1` | \2 | \3 | \4 |/p' include/hapax.h | grep -v '`OK`' >"$dir/codes"
+sed -n '/^## Codes/,$p' docs/api.md | grep '^| `' >"$dir/table"
+bad=$(diff "$dir/codes" "$dir/table")
+[ "$(wc -l <"$dir/codes")" -gt 20 ] || note "no codes were found in include/hapax.h"
+result every_code_is_in_the_reference
+
+# The patterns of the table in src/http/api.c.
+sed -n 's/^\t{"\([A-Z]*\)", "\([^"]*\)".*/\1 \2/p' src/http/api.c >"$dir/routes"
+[ "$(wc -l <"$dir/routes")" -gt 10 ] || note "no routes were found in src/http/api.c"
+while read -r route; do
+	grep -qF "\`$route" docs/api.md || note "not in docs/api.md: $route"
+done <"$dir/routes"
+while read -r route; do
+	grep -qxF "$route" "$dir/routes" || note "in docs/api.md, but no route: $route"
+done < <(grep -oE '^(### |\| )`(GET|POST|PUT|DELETE) [^`?]*' docs/api.md | sed 's/.*`//')
+result every_route_is_in_the_reference
+
+for folder in src/*/; do
+	grep -qF "\`$folder\`" docs/ARCHITECTURE.md || note "not in docs/ARCHITECTURE.md: $folder"
+	grep -q "^$folder " README.md || note "not in README.md: $folder"
+done
+result every_folder_is_on_the_maps
+
+for page in README.md CONTRIBUTING.md docs/*.md examples/*/*.md; do
+	while read -r link; do
+		[ -e "$(dirname "$page")/${link%%#*}" ] || note "$page: no such file: $link"
+	done < <(grep -oE '\]\([^)#][^)]*\)' "$page" | sed 's/^](//; s/)$//' | grep -v '^http')
+	while read -r file; do
+		[ -e "$file" ] || note "$page: no such file: $file"
+	done < <(grep -oE '`(src|tests|scripts|examples|docs|include|packaging)/[A-Za-z0-9_/.]+`' "$page" | tr -d '`' | grep -v 'NNNN\|_NOUN\|NOUN\|NAME\|/x/\|/build/')
+done
+result every_file_that_is_named_exists
+exit 0
