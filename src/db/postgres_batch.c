@@ -94,9 +94,13 @@ static enum hx_code take_row(void *context, const struct db_stmt *stmt, const PG
 	const struct share *share = context;
 	struct batch *b = share->batch;
 	size_t n = (size_t)PQntuples(res), columns = strlen(stmt->out);
-	struct db_value *cells = n ? arena_alloc(b->arena, n * columns * sizeof *cells) : NULL;
-	enum hx_code code = pg_check_columns(res, stmt, /* skip= */ 0, err);
+	struct db_value *cells = n && columns ? arena_alloc(b->arena, n * columns * sizeof *cells) : NULL;
+	enum hx_code code = columns ? pg_check_columns(res, stmt, /* skip= */ 0, err) : HX_OK;
 
+	if (!columns && PQnfields(res)) { /* a user's SELECT or RETURNING: its rows only count */
+		judge(b, share->unit[0], share->line, n);
+		return HX_OK;
+	}
 	for (size_t row = 0; row < n && cells && !code; row++)
 		fill_row(res, (int)row, /* skip= */ 0, stmt, cells + row * columns, b->arena);
 	if (b->arena->failed)

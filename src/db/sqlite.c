@@ -17,6 +17,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -146,7 +147,7 @@ static bool pragma_is(struct sqlite_db *s, const char *sql, const char *wanted)
 
 static enum hx_code set_up(struct sqlite_db *s, bool in_memory, struct hx_error *err)
 {
-	static const char pragmas[] = "PRAGMA synchronous = FULL; PRAGMA cache_size = -262144;"
+	static const char pragmas[] = "PRAGMA synchronous = FULL; "
 				      "PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;";
 	const int pure = SQLITE_UTF8 | SQLITE_INNOCUOUS;
 	int rc;
@@ -290,6 +291,7 @@ static int step_fixed(sqlite3_stmt *stmt)
 /*
  * SQLite's form of a statement. An error in it rolls the whole transaction back (sqlite_execute), so it need not
  * be able to undo itself alone: OR FAIL spares it a journal of its own, which was a fifth of a transition's time.
+ * A user's statement (it has parameters of inferred type) is left as it is: it may have an OR of its own.
  */
 static void expand(const struct db_stmt *stmt, struct strbuf *out)
 {
@@ -300,7 +302,8 @@ static void expand(const struct db_stmt *stmt, struct strbuf *out)
 	strbuf_init(&sql, SQL_BYTES_MAX);
 	stmt_expand(stmt, STMT_SQLITE, &sql);
 	for (size_t i = 0; i < sizeof openings / sizeof *openings && !cut; i++)
-		if (strncmp(sql.p, openings[i][0], strlen(openings[i][0])) == 0) {
+		if (!strchr(stmt->in, 's') && strncmp(sql.p, openings[i][0], strlen(openings[i][0])) == 0 &&
+		    strncasecmp(sql.p + strlen(openings[i][0]), "OR ", 3) != 0) {
 			strbuf_add_str(out, openings[i][1]);
 			cut = strlen(openings[i][0]);
 		}
@@ -403,6 +406,7 @@ static enum hx_code run_line(struct sqlite_db *s, const struct unit_line *line, 
 {
 	sqlite3_stmt *stmt = NULL;
 	size_t room = 0;
+	int64_t unread = 0;
 	enum hx_code code = prepared(s, line->stmt, &stmt, err);
 	int rc = SQLITE_OK;
 
@@ -413,14 +417,18 @@ static enum hx_code run_line(struct sqlite_db *s, const struct unit_line *line, 
 		rc = bind(stmt, (int)i + 1, &line->params[i]);
 	while (rc == SQLITE_OK || rc == SQLITE_ROW) {
 		rc = sqlite3_step(stmt);
-		if (rc == SQLITE_ROW && !take_row(stmt, ret_rows, &room, arena)) {
+		unread += rc == SQLITE_ROW && !ret_rows->columns; /* a user's SELECT: its rows only count */
+		if (rc == SQLITE_ROW && ret_rows->columns && !take_row(stmt, ret_rows, &room, arena)) {
 			code = error_set(err, HX_TOO_LARGE, "%s: too many rows for one unit", line->stmt->name);
 			break;
 		}
 	}
 	if (!code && rc != SQLITE_DONE)
 		code = failed(s, rc, line->stmt->name, err);
-	*ret_count = ret_rows->columns ? (int64_t)ret_rows->n : sqlite3_changes64(s->handle);
+	if (ret_rows->columns)
+		*ret_count = (int64_t)ret_rows->n;
+	else
+		*ret_count = sqlite3_column_count(stmt) ? unread : sqlite3_changes64(s->handle);
 	sqlite3_reset(stmt);
 	return code;
 }

@@ -10,8 +10,11 @@
 #include <unistd.h>
 
 #define ARENA_BYTES_MAX (1u << 30)
-#define READ_BYTES_MAX (256u << 20)
+#define SCRATCH_BYTES_MAX (1u << 30)
 #define PUT_TRIES_MAX 5
+#define STAMP_BYTES_MAX 65536
+#define STATEMENT_BYTES_MAX 16000 /* what both drivers have room for */
+#define TABLE_STATEMENTS 8	  /* at most, that a user's table brings along */
 
 /* clang-format off */
 
@@ -31,22 +34,43 @@ static const struct db_stmt stmt_add = {
 	.out = "i",
 };
 
+/* Every new version raises it; no definition is ever taken away. */
+static const struct db_stmt stmt_stamp = {
+	.name = "definition_stamp",
+	.sql = "SELECT CAST(coalesce(sum(version), 0) AS bigint) FROM definition",
+	.in = "",
+	.out = "i",
+};
+
 /* clang-format on */
 
 /* A set that is being put together: what would be in force. */
 struct candidate {
-	const struct workflow *workflow;
-	int64_t version;       /* that the store has already; 0: none */
-	bool differs;	       /* from that version: a new one is to be written */
-	const struct entity_machine *machine; /* kept from the set in force, when nothing has changed */
+	const struct workflow *workflow; /* in the scratch arena, unless there is a machine */
+	int64_t version;                 /* that the store has already; 0: none */
+	bool differs;                    /* from that version: a new one is to be written */
+	const struct entity_machine *machine; /* the one in force while the text is the same; else made at the end */
+	struct db_rows columns;               /* of the user's table, in the scratch arena */
 };
 
+/*
+ * One change, from the reading to the taking into force or the refusal. What it reads and parses is in its scratch
+ * arena, so a refused one leaves nothing behind; only what is accepted is parsed once more, into the arena that is
+ * never emptied. Findings have copies of their own of all they say.
+ */
 struct change {
 	struct definitions *defs;
 	struct runner *runner;
 	struct findings *findings;
+	struct arena scratch;
 	size_t n;
 	struct candidate set[DEFINITIONS_MAX];
+};
+
+/* The trial of one statement of a sql action. Connections know it by its address, so it is never forgotten. */
+struct trial {
+	struct db_stmt stmt;
+	struct trial *next;
 };
 
 void definitions_init(struct definitions *defs)
@@ -74,22 +98,25 @@ static struct candidate *candidate_of(struct change *c, const char *name)
 	return NULL;
 }
 
-static const struct definition *in_force(const struct definitions *defs, const char *name)
+/* The machine in force of exactly this text. */
+static const struct entity_machine *same_text(const struct definitions *defs, struct slice text)
 {
 	for (size_t i = 0; i < defs->n; i++)
-		if (strcmp(defs->current[i].machine->workflow->name, name) == 0)
-			return &defs->current[i];
+		if (slice_eq(defs->current[i].machine->workflow->text, text))
+			return defs->current[i].machine;
 	return NULL;
 }
 
-/* Parses a text into the set, taking the place of a candidate of the same name. */
+/* Brings a text into the set, taking the place of a candidate of the same name. */
 static struct candidate *add_text(struct change *c, const char *file, struct slice text)
 {
-	const struct workflow *workflow = NULL;
+	const struct entity_machine *machine = same_text(c->defs, text);
+	const struct workflow *workflow = machine ? machine->workflow : NULL;
 	struct candidate *candidate;
 
-	workflow_parse(arena_copy(&c->defs->arena, slice_str(file)).p, arena_copy(&c->defs->arena, text), &c->defs->arena,
-		       c->findings, &workflow);
+	if (!machine)
+		workflow_parse(arena_copy(&c->scratch, slice_str(file)).p, arena_copy(&c->scratch, text), &c->scratch,
+			       c->findings, &workflow);
 	if (!workflow)
 		return NULL;
 	candidate = candidate_of(c, workflow->name);
@@ -105,6 +132,7 @@ static struct candidate *add_text(struct change *c, const char *file, struct sli
 		candidate->differs = !slice_eq(candidate->workflow->text, workflow->text);
 	}
 	candidate->workflow = workflow;
+	candidate->machine = machine;
 	return candidate;
 }
 
@@ -166,15 +194,13 @@ static enum hx_code add_folder(struct change *c, const char *dir, struct hx_erro
 
 static enum hx_code add_stored(struct change *c, struct hx_error *err)
 {
-	struct arena arena;
 	struct unit unit;
 	struct unit_result result;
 	enum hx_code code;
 
-	arena_init(&arena, READ_BYTES_MAX);
 	unit_init(&unit, /* op= */ 0);
 	unit_add(&unit, UNIT_ANY, &stmt_latest, 0, NULL);
-	code = c->runner->run(c->runner, &unit, &result, &arena, err);
+	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
 	for (size_t i = 0; !code && i < result.rows[0].n; i++) {
 		char file[WORKFLOW_NAME_MAX + 32];
 		struct candidate *candidate;
@@ -186,11 +212,18 @@ static enum hx_code add_stored(struct change *c, struct hx_error *err)
 			candidate->differs = false;
 		}
 	}
-	arena_release(&arena);
 	return code;
 }
 
-/* ---- taking a set into force ---- */
+/* ---- checking it ---- */
+
+static enum hx_code refuse_errors(const struct change *c, struct hx_error *err)
+{
+	if (!c->findings->errors)
+		return HX_OK;
+	return error_set(err, HX_CONFIG_ERROR, "%zu error%s in the definitions", c->findings->errors,
+			 c->findings->errors == 1 ? "" : "s");
+}
 
 static enum hx_code check_set(struct change *c, const struct config *config, struct hx_error *err)
 {
@@ -200,12 +233,7 @@ static enum hx_code check_set(struct change *c, const struct config *config, str
 		workflows[i] = c->set[i].workflow;
 	workflows_check(workflows, c->n, c->findings);
 	coverage_check(workflows, c->n, config, c->findings);
-	if (c->findings->errors)
-		return error_set(err, HX_CONFIG_ERROR, "%zu error%s in the definitions", c->findings->errors,
-				 c->findings->errors == 1 ? "" : "s");
-	if (c->defs->versions_n + c->n > DEFINITION_VERSIONS_MAX)
-		return error_set(err, HX_CONFIG_ERROR, "too many versions of definitions: restart to go on");
-	return HX_OK;
+	return refuse_errors(c, err);
 }
 
 /* Writes a new version. Another node may write the same number first: then it is the next one's turn. */
@@ -215,86 +243,259 @@ static enum hx_code store_version(struct change *c, struct candidate *candidate,
 	enum hx_code code = HX_CONCURRENCY_ERROR;
 
 	for (int tries = 0; tries < PUT_TRIES_MAX && code == HX_CONCURRENCY_ERROR; tries++) {
-		struct arena arena;
 		struct unit unit;
 		struct unit_result result;
 
 		candidate->version++;
-		arena_init(&arena, READ_BYTES_MAX);
 		unit_init(&unit, /* op= */ 0);
 		UNIT_ADD(&unit, UNIT_VERDICT, &stmt_add, db_str(candidate->workflow->name), db_int(candidate->version),
 			 db_text(candidate->workflow->text), db_int(clock_wall(clock).ms));
-		code = c->runner->run(c->runner, &unit, &result, &arena, err);
+		code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
 		if (!code && result.verdict != UNIT_WON)
 			code = error_set(err, HX_CONCURRENCY_ERROR, "the definition is being changed elsewhere");
-		arena_release(&arena);
 	}
 	return code;
 }
 
-/* The user's own table, as the store has it now. */
-static enum hx_code look_at_table(struct change *c, const struct workflow *workflow, const struct entity_table **ret,
-				  struct hx_error *err)
+/* The user's own table, as the store has it now: a trial, whose statements are thrown away. */
+static enum hx_code look_at_table(struct change *c, struct candidate *candidate, struct hx_error *err)
 {
-	struct arena arena;
 	struct unit unit;
 	struct unit_result result;
 	enum hx_code code;
 
-	arena_init(&arena, READ_BYTES_MAX);
 	unit_init(&unit, /* op= */ 0);
-	entity_table_ask_columns(&unit, workflow, c->runner->postgres);
-	code = c->runner->run(c->runner, &unit, &result, &arena, err);
-	if (!code) {
-		*ret = entity_table_new(workflow, &result.rows[0], c->runner->postgres, &c->defs->arena, c->findings);
-		if (!*ret)
-			code = error_set(err, HX_CONFIG_ERROR, "%s: its table cannot serve", workflow->name);
+	entity_table_ask_columns(&unit, candidate->workflow, c->runner->postgres);
+	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
+	if (code)
+		return code;
+	candidate->columns = result.rows[0];
+	if (!entity_table_new(candidate->workflow, &candidate->columns, c->runner->postgres, &c->scratch, c->findings))
+		return error_set(err, HX_CONFIG_ERROR, "%s: its table cannot serve", candidate->workflow->name);
+	return HX_OK;
+}
+
+/* ---- the statements of sql actions ---- */
+
+/* "EXPLAIN …" with NULL for every parameter. Quoted texts are left alone; see action.h for what can stand outside. */
+static void add_trial(struct strbuf *out, const char *sql)
+{
+	char quote = '\0';
+
+	strbuf_add_str(out, "EXPLAIN ");
+	for (const char *p = sql; *p; p++) {
+		if (quote ? *p == quote : *p == '\'' || *p == '"')
+			quote = quote ? '\0' : *p;
+		if (quote || *p != '?') {
+			strbuf_add_char(out, *p);
+			continue;
+		}
+		strbuf_add_str(out, "NULL");
+		while (p[1] >= '0' && p[1] <= '9')
+			p++;
 	}
-	arena_release(&arena);
+}
+
+/* The same text is the same trial: a definition that is put again and again costs nothing. NULL: there are too many. */
+static const struct db_stmt *trial_of(struct definitions *defs, const struct strbuf *sql)
+{
+	struct trial *trial;
+
+	for (trial = defs->trials; trial; trial = trial->next)
+		if (strcmp(trial->stmt.sql, sql->p) == 0)
+			return &trial->stmt;
+	if (defs->trials_n == DEFINITION_TRIALS_MAX)
+		return NULL;
+	trial = arena_alloc(&defs->arena, sizeof *trial);
+	if (!trial)
+		return NULL;
+	trial->stmt = (struct db_stmt){
+		.name = "definition_trial",
+		.sql = arena_copy(&defs->arena, strbuf_slice(sql)).p,
+		.in = "",
+		.out = "",
+	};
+	if (!trial->stmt.sql)
+		return NULL;
+	trial->next = defs->trials;
+	defs->trials = trial;
+	defs->trials_n++;
+	return &trial->stmt;
+}
+
+/* The store's answer is about the statement, and not about the store or the moment. */
+static bool is_about_statement(enum hx_code code)
+{
+	return code == HX_DATA_ERROR || code == HX_INTERNAL;
+}
+
+static enum hx_code run_trial(struct change *c, const struct strbuf *sql, struct hx_error *err)
+{
+	const struct db_stmt *stmt = trial_of(c->defs, sql);
+	struct unit unit;
+	struct unit_result result;
+	enum hx_code code;
+
+	if (!stmt)
+		return HX_OK; /* after DEFINITION_TRIALS_MAX of them in one life, mistakes are found at run time again */
+	unit_init(&unit, /* op= */ 0);
+	unit_add(&unit, UNIT_ANY, stmt, 0, NULL);
+	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
+	/* PostgreSQL cannot tell the type of a bare NULL everywhere; of a parameter it is told the value. */
+	if (is_about_statement(code) && strstr(err->detail, "could not determine"))
+		code = HX_OK;
 	return code;
 }
 
-static enum hx_code make_machine(struct change *c, struct candidate *candidate, struct hx_error *err)
+/* A wrong name is found here, and not by the first entity that comes to this step. */
+static enum hx_code try_statement(struct change *c, const struct workflow *workflow, const struct action *action,
+				  const struct action_statement *statement, struct hx_error *err)
 {
-	const struct definition *old = in_force(c->defs, candidate->workflow->name);
-	const struct entity_table *table = NULL;
+	struct finding finding = {
+		.severity = FINDING_ERROR,
+		.file = workflow->file,
+		.line = action->line,
+		.workflow = workflow->name,
+		.rule = "sql",
+	};
+	struct hx_error words = {0};
+	struct strbuf sql;
+	enum hx_code code = HX_OK;
 
-	if (old && slice_eq(old->machine->workflow->text, candidate->workflow->text)) {
-		candidate->machine = old->machine;
+	if (strlen(statement->sql) > STATEMENT_BYTES_MAX) {
+		findings_add(c->findings, finding, "action %s, statement %s: longer than %d bytes", action->name,
+			     statement->name, STATEMENT_BYTES_MAX);
 		return HX_OK;
 	}
-	if (candidate->workflow->table.table) {
-		enum hx_code code = look_at_table(c, candidate->workflow, &table, err);
-
-		if (code)
-			return code;
+	strbuf_init(&sql, STATEMENT_BYTES_MAX);
+	add_trial(&sql, statement->sql);
+	/* Not tried: what has no room for the trial, and literals that would be taken for a marker of stmt.h. */
+	if (!sql.failed && !strstr(sql.p, "{from}") && !strstr(sql.p, "{join}"))
+		code = run_trial(c, &sql, &words);
+	strbuf_release(&sql);
+	if (is_about_statement(code)) {
+		findings_add(c->findings, finding, "action %s, statement %s: %s", action->name, statement->name,
+			     words.detail);
+		return HX_OK;
 	}
-	for (size_t i = 0; i < candidate->workflow->actions_n; i++)
-		c->defs->statements_n += candidate->workflow->actions[i].statements_n;
-	if (c->defs->statements_n > DEFINITION_STATEMENTS_MAX)
-		return error_set(err, HX_CONFIG_ERROR, "more than %d statements of sql actions",
-				 DEFINITION_STATEMENTS_MAX);
-	candidate->machine = entity_machine_new(candidate->workflow, table, &c->defs->arena);
-	c->defs->versions_n++;
-	return candidate->machine ? HX_OK : error_set(err, HX_NO_MEMORY, "a definition");
+	return code ? error_set(err, code, "%s", words.detail) : HX_OK;
+}
+
+static enum hx_code try_statements(struct change *c, const struct workflow *workflow, struct hx_error *err)
+{
+	enum hx_code code = HX_OK;
+
+	for (size_t i = 0; i < workflow->actions_n; i++)
+		for (size_t k = 0; k < workflow->actions[i].statements_n && !code; k++)
+			code = try_statement(c, workflow, &workflow->actions[i], &workflow->actions[i].statements[k], err);
+	return code;
+}
+
+/* ---- taking a set into force ---- */
+
+/* How many statements connections will have to prepare for it. */
+static size_t statements_of(const struct workflow *workflow)
+{
+	size_t n = workflow->table.table ? TABLE_STATEMENTS : 0;
+
+	for (size_t i = 0; i < workflow->actions_n; i++)
+		n += workflow->actions[i].statements_n;
+	return n;
+}
+
+/* What only the store can tell about the definitions that are new, and whether there is room for them. */
+static enum hx_code ask_store(struct change *c, struct hx_error *err)
+{
+	size_t versions_n = c->defs->versions_n, statements_n = c->defs->statements_n;
+	enum hx_code code = HX_OK;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->set[i].machine)
+			continue;
+		versions_n++;
+		statements_n += statements_of(c->set[i].workflow);
+	}
+	if (versions_n > DEFINITION_VERSIONS_MAX)
+		return error_set(err, HX_CONFIG_ERROR, "too many versions of definitions: restart to go on");
+	if (statements_n > DEFINITION_STATEMENTS_MAX)
+		return error_set(err, HX_CONFIG_ERROR, "more than %d statements of sql actions and tables, in all versions "
+						       "since the start", DEFINITION_STATEMENTS_MAX);
+	for (size_t i = 0; i < c->n && !code; i++) {
+		if (c->set[i].machine)
+			continue;
+		if (c->set[i].workflow->table.table)
+			code = look_at_table(c, &c->set[i], err);
+		if (!code)
+			code = try_statements(c, c->set[i].workflow, err);
+	}
+	return code ? code : refuse_errors(c, err);
+}
+
+/* Parses an accepted text once more, to stay. What there is to say about it has been said. */
+static const struct entity_machine *machine_to_stay(struct change *c, const struct candidate *candidate)
+{
+	struct arena *arena = &c->defs->arena;
+	struct slice file = arena_copy(arena, slice_str(candidate->workflow->file));
+	struct slice text = arena_copy(arena, candidate->workflow->text);
+	const struct workflow *workflow = NULL;
+	const struct entity_table *table = NULL;
+	struct findings said;
+
+	if (!file.p || !text.p)
+		return NULL;
+	findings_init(&said, &c->scratch);
+	workflow_parse(file.p, text, arena, &said, &workflow);
+	if (!workflow)
+		return NULL;
+	if (workflow->table.table) {
+		table = entity_table_new(workflow, &candidate->columns, c->runner->postgres, arena, &said);
+		if (!table)
+			return NULL;
+	}
+	return entity_machine_new(workflow, table, arena);
+}
+
+static enum hx_code make_machines(struct change *c, size_t *ret_versions_n, size_t *ret_statements_n,
+				  struct hx_error *err)
+{
+	*ret_versions_n = *ret_statements_n = 0;
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->set[i].machine)
+			continue;
+		c->set[i].machine = machine_to_stay(c, &c->set[i]);
+		if (!c->set[i].machine)
+			return error_set(err, HX_NO_MEMORY, "a definition");
+		*ret_versions_n += 1;
+		*ret_statements_n += statements_of(c->set[i].workflow);
+	}
+	return HX_OK;
 }
 
 static enum hx_code take_into_force(struct change *c, struct clock *clock, struct hx_error *err)
 {
-	enum hx_code code = HX_OK;
+	struct definitions *defs = c->defs;
+	size_t versions_n, statements_n;
+	struct arena_mark mark;
+	enum hx_code code = ask_store(c, err);
 
-	for (size_t i = 0; i < c->n && !code; i++)
-		code = make_machine(c, &c->set[i], err);
+	if (code)
+		return code;
+	mark = arena_mark(&defs->arena);
+	code = make_machines(c, &versions_n, &statements_n, err);
 	for (size_t i = 0; i < c->n && !code; i++)
 		if (c->set[i].differs)
 			code = store_version(c, &c->set[i], clock, err);
-	if (code)
+	if (code) {
+		arena_rewind(&defs->arena, mark); /* nobody has seen the machines yet */
 		return code;
-	pthread_rwlock_wrlock(&c->defs->lock);
+	}
+	pthread_rwlock_wrlock(&defs->lock);
 	for (size_t i = 0; i < c->n; i++)
-		c->defs->current[i] = (struct definition){c->set[i].machine, c->set[i].version};
-	c->defs->n = c->n;
-	pthread_rwlock_unlock(&c->defs->lock);
+		defs->current[i] = (struct definition){c->set[i].machine, c->set[i].version};
+	defs->n = c->n;
+	pthread_rwlock_unlock(&defs->lock);
+	defs->versions_n += versions_n;
+	defs->statements_n += statements_n;
 	return HX_OK;
 }
 
@@ -307,12 +508,14 @@ static struct change *change_begin(struct definitions *defs, struct runner *runn
 	c->defs = defs;
 	c->runner = runner;
 	c->findings = findings;
+	arena_init(&c->scratch, SCRATCH_BYTES_MAX);
 	return c;
 }
 
 static void change_end(struct change *c)
 {
 	pthread_mutex_unlock(&c->defs->changing);
+	arena_release(&c->scratch);
 	free(c);
 }
 
@@ -354,6 +557,59 @@ enum hx_code definitions_put(struct definitions *defs, struct slice name, struct
 		code = take_into_force(c, clock, err);
 	if (!code)
 		*ret_version = candidate->version;
+	change_end(c);
+	return code;
+}
+
+/* ---- what other nodes have put ---- */
+
+static enum hx_code read_stamp(struct runner *runner, int64_t *ret_stamp, struct hx_error *err)
+{
+	struct arena arena;
+	struct unit unit;
+	struct unit_result result;
+	enum hx_code code;
+
+	arena_init(&arena, STAMP_BYTES_MAX);
+	unit_init(&unit, /* op= */ 0);
+	unit_add(&unit, UNIT_ANY, &stmt_stamp, 0, NULL);
+	code = runner->run(runner, &unit, &result, &arena, err);
+	if (!code)
+		*ret_stamp = db_cell(&result.rows[0], 0, 0)->i;
+	arena_release(&arena);
+	return code;
+}
+
+static size_t changes_of(const struct change *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		n += c->set[i].machine == NULL;
+	return n;
+}
+
+enum hx_code definitions_follow(struct definitions *defs, int64_t *seen, struct runner *runner, struct clock *clock,
+				const struct config *config, struct findings *findings, size_t *ret_changes_n,
+				struct hx_error *err)
+{
+	int64_t stamp = 0;
+	struct change *c;
+	enum hx_code code = read_stamp(runner, &stamp, err);
+
+	*ret_changes_n = 0;
+	if (code || stamp == *seen)
+		return code;
+	/* The stamp is older than what is read now: what comes in between is looked at twice, and never missed. */
+	c = change_begin(defs, runner, findings);
+	code = add_stored(c, err);
+	*ret_changes_n = changes_of(c);
+	if (!code)
+		code = check_set(c, config, err);
+	if (!code)
+		code = take_into_force(c, clock, err);
+	if (!code || code == HX_CONFIG_ERROR)
+		*seen = stamp; /* a set that is not valid here stays so until it changes */
 	change_end(c);
 	return code;
 }

@@ -17,7 +17,7 @@ struct delivery {
 
 static bool watch_again(struct dispatcher *d, bool pause);
 
-static const void *action_of(const void *context, struct slice workflow, struct slice action)
+static const struct action *action_of(const void *context, struct slice workflow, struct slice action)
 {
 	const struct dispatcher *d = context;
 
@@ -83,7 +83,7 @@ static bool deliver(struct dispatcher *d, int64_t subject)
 	arena_init(&delivery->arena, JOB_BYTES_MAX);
 	job_run_init(&delivery->run, subject, &d->policy, action_of, d, &delivery->arena);
 	delivery->seat = (struct seat){.task = &delivery->run.task, .done = delivered};
-	if (lane_submit(lanes_of(d->lanes, subject), &delivery->seat)) {
+	if (lane_submit_own(lanes_of(d->lanes, subject), &delivery->seat)) {
 		free(delivery);
 		return false;
 	}
@@ -101,11 +101,12 @@ static void found(struct seat *seat, enum hx_code code)
 		if (!is_under_way(d, d->watch.found[i]) && deliver(d, d->watch.found[i]))
 			d->under_way[d->under_way_n++] = d->watch.found[i];
 	pthread_mutex_unlock(&d->mutex);
-	if (code == HX_OK)
-		(void)watch_again(d, /* pause= */ true);
+	/* Whatever went wrong, jobs still fall due. Then it looks at once: a pause may be what could not be had. */
+	if (code != HX_STOPPING)
+		(void)watch_again(d, /* pause= */ code == HX_OK);
 }
 
-/* Starts the watch unless it runs, or as much is under way as may be. False: nothing is under way to start it later. */
+/* Starts the watch unless it runs, or as much is under way as may be. False: the lane ends, and nothing is under way. */
 static bool watch_again(struct dispatcher *d, bool pause)
 {
 	bool alive;
@@ -113,8 +114,8 @@ static bool watch_again(struct dispatcher *d, bool pause)
 	pthread_mutex_lock(&d->mutex);
 	if (!d->watching && d->under_way_n < DISPATCHER_JOBS_MAX) {
 		job_watch_init(&d->watch, JOB_WATCH_MAX, pause);
-		/* Refused when the lane is full or ends: the next job that ends tries again. */
-		d->watching = lane_submit(d->lanes->lanes[0], &d->seat) == HX_OK;
+		/* Refused only when the lane ends. */
+		d->watching = lane_submit_own(d->lanes->lanes[0], &d->seat) == HX_OK;
 	}
 	alive = d->watching || d->under_way_n > 0;
 	pthread_mutex_unlock(&d->mutex);
@@ -133,7 +134,7 @@ enum hx_code dispatcher_start(struct dispatcher *d, struct lanes *lanes, struct 
 	};
 	d->seat = (struct seat){.task = &d->watch.task, .done = found};
 	pthread_mutex_init(&d->mutex, NULL);
-	return watch_again(d, /* pause= */ false) ? HX_OK : HX_BUSY;
+	return watch_again(d, /* pause= */ false) ? HX_OK : HX_STOPPING;
 }
 
 void dispatcher_release(struct dispatcher *d)

@@ -1,16 +1,33 @@
 /* Wiring, in the order of engine.h, and tearing down in the reverse order. */
 #include "engine/engine.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/id.h"
 #include "db/migrate.h"
 #include "engine/definitions.h"
 #include "engine/dispatcher.h"
 #include "engine/janitors.h"
+#include "engine/readers.h"
 
 #define SEATS_MAX 20000
 #define RESOLVE_MS 5000
+#define FOLLOW_EVERY_MS 1000
+#define FOLLOW_BYTES_MAX (64u << 20)
+#define FOLLOW_FINDINGS_MAX 20 /* logged; the rest is counted */
+
+/* The thread that follows what other nodes put, and the one that puts what is put here. */
+struct changers {
+	pthread_mutex_t mutex; /* over all of it */
+	pthread_cond_t stop;
+	bool stopping;
+	bool following; /* the thread `follower` is to be joined */
+	bool put_started; /* the thread `putter` is to be joined */
+	bool putting;     /* and has not come to its end */
+	pthread_t follower, putter;
+};
 
 struct engine {
 	struct engine_options options;
@@ -18,13 +35,291 @@ struct engine {
 	struct outbound outbound;
 	struct port *port;
 	struct lanes lanes;
+	struct readers *readers;
 	struct entry_locks *entry_locks;
 	struct janitors janitors;
 	struct dispatcher dispatcher;
+	struct changers changers;
 	struct engine_metrics metrics;
 	bool dispatching;
 	bool stopped;
 };
+
+/* ---- a unit through a lane ---- */
+
+/*
+ * As lane_runner, and it also keeps the store's words about a unit that failed: the trials of sql actions
+ * (definitions.c) are about them. The task asks for its unit, and is done with whatever the answer is.
+ */
+struct asked {
+	struct seat seat;
+	struct task task;
+	enum { ASKED_NEW, ASKED_SENT, ASKED_DONE } at;
+	const struct unit *unit;
+	struct unit_result *result;
+	struct arena *arena;
+	struct hx_error error;
+	pthread_mutex_t mutex;
+	pthread_cond_t ended;
+	bool is_done;
+	enum hx_code code;
+};
+
+static struct asked *asked_of(const struct task *task)
+{
+	return (struct asked *)((char *)task - offsetof(struct asked, task));
+}
+
+/* Rows belong to the lane's batch: they are copied before it is forgotten. */
+static void copy_rows(struct db_rows *rows, struct arena *arena)
+{
+	size_t n = rows->n * rows->columns;
+	struct db_value *cells = arena_alloc(arena, n * sizeof *cells);
+
+	for (size_t i = 0; cells && i < n; i++) {
+		cells[i] = rows->cells[i];
+		if (cells[i].type == DB_TEXT || cells[i].type == DB_BLOB)
+			cells[i].s = arena_copy(arena, cells[i].s);
+	}
+	rows->cells = cells;
+}
+
+static void asked_take(struct task *task, const struct answer *answer)
+{
+	struct asked *a = asked_of(task);
+
+	if (a->at == ASKED_NEW) {
+		a->at = ASKED_SENT;
+		return;
+	}
+	a->at = ASKED_DONE;
+	if (answer->result->verdict == UNIT_UNKNOWN) {
+		(void)error_set(&a->error, HX_OUTCOME_UNKNOWN, "%s", hx_code_text(HX_OUTCOME_UNKNOWN));
+	} else if (answer->result->verdict == UNIT_FAILED) {
+		a->error = answer->result->error;
+	} else {
+		*a->result = *answer->result;
+		for (unsigned i = 0; i < a->unit->lines_n; i++)
+			copy_rows(&a->result->rows[i], a->arena);
+		if (a->arena->failed)
+			(void)arena_error(a->arena, &a->error);
+	}
+}
+
+static void asked_ask(const struct task *task, struct ask *ask)
+{
+	const struct asked *a = asked_of(task);
+
+	ask->kind = a->at == ASKED_DONE ? ASK_DONE : ASK_COMMIT;
+	if (ask->kind == ASK_DONE)
+		ask->code = a->error.code;
+	else
+		*ask->unit = *a->unit;
+}
+
+/* It is never in the simulator: where and fingerprint are not asked for. */
+static const struct task_kind asked_kind = {
+	.name = "asked",
+	.size = sizeof(struct task),
+	.take = asked_take,
+	.ask = asked_ask,
+};
+
+static void asked_done(struct seat *seat, enum hx_code code)
+{
+	struct asked *a = (struct asked *)seat;
+
+	pthread_mutex_lock(&a->mutex);
+	a->is_done = true;
+	a->code = code;
+	pthread_cond_signal(&a->ended);
+	pthread_mutex_unlock(&a->mutex);
+}
+
+static enum hx_code ask_lane(struct runner *runner, struct unit *unit, struct unit_result *ret_result,
+			     struct arena *arena, struct hx_error *err)
+{
+	struct asked a = {.unit = unit, .result = ret_result, .arena = arena};
+	enum hx_code code;
+
+	task_init(&a.task, &asked_kind, /* topic= */ 0);
+	a.seat = (struct seat){.task = &a.task, .done = asked_done};
+	pthread_mutex_init(&a.mutex, NULL);
+	pthread_cond_init(&a.ended, NULL);
+	code = lane_submit(((struct lane_runner *)runner)->lane, &a.seat);
+	if (!code) {
+		pthread_mutex_lock(&a.mutex);
+		while (!a.is_done)
+			pthread_cond_wait(&a.ended, &a.mutex);
+		pthread_mutex_unlock(&a.mutex);
+		code = a.code;
+	}
+	pthread_cond_destroy(&a.ended);
+	pthread_mutex_destroy(&a.mutex);
+	if (!code)
+		return HX_OK;
+	return error_set(err, code, "%s", code == a.error.code ? a.error.detail : hx_code_text(code));
+}
+
+static bool on_postgres(const struct engine *e)
+{
+	return strncmp(e->options.db_url, "sqlite:", 7) != 0;
+}
+
+static void runner_init(struct lane_runner *runner, struct engine *e)
+{
+	lane_runner_init(runner, e->lanes.lanes[0], on_postgres(e));
+	runner->runner.run = ask_lane;
+}
+
+/* ---- following what other nodes put ---- */
+
+static void log_findings(struct engine *e, const struct findings *findings)
+{
+	size_t n = 0;
+
+	for (const struct finding *f = findings->first; f && n < FOLLOW_FINDINGS_MAX; f = f->next, n++) {
+		struct strbuf line;
+
+		strbuf_init(&line, LOG_LINE_BYTES_MAX);
+		finding_print(f, &line);
+		log_error(e->options.log, "a definition of another node is not valid here",
+			  log_slice("finding", strbuf_slice(&line)));
+		strbuf_release(&line);
+	}
+}
+
+static void follow_once(struct engine *e, int64_t *seen)
+{
+	struct lane_runner runner;
+	struct findings findings;
+	struct arena arena;
+	struct hx_error err = {0};
+	size_t changes_n = 0;
+	enum hx_code code;
+
+	runner_init(&runner, e);
+	arena_init(&arena, FOLLOW_BYTES_MAX);
+	findings_init(&findings, &arena);
+	code = definitions_follow(&e->definitions, seen, &runner.runner, e->options.clock, e->options.config, &findings,
+				  &changes_n, &err);
+	if (!code && changes_n)
+		log_info(e->options.log, "definitions that another node has put are in force",
+			 log_int("definitions", (int64_t)changes_n));
+	if (code == HX_CONFIG_ERROR) {
+		log_findings(e, &findings);
+		log_error(e->options.log, "another node has put definitions that cannot be in force here: the old ones are kept",
+			  log_text("detail", err.detail), log_int("errors", (int64_t)findings.errors));
+	}
+	/* Anything else is the store's trouble, which others tell: the next round asks again. */
+	arena_release(&arena);
+}
+
+/* False: the engine is stopping. */
+static bool rest(struct changers *changers, int64_t ms)
+{
+	struct timespec until;
+	bool stopping;
+	int rc = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	pthread_mutex_lock(&changers->mutex);
+	while (!changers->stopping && rc != ETIMEDOUT)
+		rc = pthread_cond_timedwait(&changers->stop, &changers->mutex, &until);
+	stopping = changers->stopping;
+	pthread_mutex_unlock(&changers->mutex);
+	return !stopping;
+}
+
+static void *follow(void *context)
+{
+	struct engine *e = context;
+	int64_t seen = -1;
+
+	while (rest(&e->changers, FOLLOW_EVERY_MS))
+		follow_once(e, &seen);
+	return NULL;
+}
+
+/* ---- putting ---- */
+
+static void *put(void *context)
+{
+	struct definition_put *put = context;
+	struct engine *e = put->engine;
+	struct lane_runner runner;
+	enum hx_code code;
+
+	runner_init(&runner, e);
+	code = definitions_put(&e->definitions, put->name, put->text, &runner.runner, e->options.clock, e->options.config,
+			       put->findings, &put->version, &put->err);
+	/* Before the answer, so that whoever got it can put the next. */
+	pthread_mutex_lock(&e->changers.mutex);
+	e->changers.putting = false;
+	pthread_mutex_unlock(&e->changers.mutex);
+	put->done(put, code);
+	return NULL;
+}
+
+enum hx_code engine_put_definition(struct engine *engine, struct definition_put *definition)
+{
+	struct changers *changers = &engine->changers;
+	enum hx_code code = HX_OK;
+
+	definition->engine = engine;
+	pthread_mutex_lock(&changers->mutex);
+	if (changers->stopping) {
+		code = HX_STOPPING;
+	} else if (changers->putting) {
+		code = HX_BUSY;
+	} else {
+		/* The one before is past its work, and at most giving its answer. */
+		if (changers->put_started)
+			pthread_join(changers->putter, NULL);
+		changers->put_started = pthread_create(&changers->putter, NULL, put, definition) == 0;
+		changers->putting = changers->put_started;
+		code = changers->putting ? HX_OK : HX_BUSY;
+	}
+	pthread_mutex_unlock(&changers->mutex);
+	return code;
+}
+
+static void changers_init(struct changers *changers)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&changers->mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&changers->stop, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static void changers_release(struct changers *changers)
+{
+	pthread_cond_destroy(&changers->stop);
+	pthread_mutex_destroy(&changers->mutex);
+}
+
+/* Before the lanes stop: nothing new begins. */
+static void changers_stop(struct changers *changers)
+{
+	pthread_mutex_lock(&changers->mutex);
+	changers->stopping = true;
+	pthread_cond_broadcast(&changers->stop);
+	pthread_mutex_unlock(&changers->mutex);
+}
+
+/* After the lanes have stopped, which ends whatever a changer waits for. `stopping` keeps the threads as they are. */
+static void changers_join(struct changers *changers)
+{
+	if (changers->following)
+		pthread_join(changers->follower, NULL);
+	if (changers->put_started)
+		pthread_join(changers->putter, NULL);
+	changers->following = changers->put_started = false;
+}
 
 /* ---- starting ---- */
 
@@ -82,6 +377,19 @@ static enum hx_code start_lanes(struct engine *e, struct db *db, struct hx_error
 	return lanes_open(&e->lanes, &options, e->options.lanes_n, err);
 }
 
+static enum hx_code start_readers(struct engine *e, struct hx_error *err)
+{
+	struct readers_options options = {
+		.url = e->options.db_url,
+		.clock = e->options.clock,
+		.node = e->options.node,
+		.seats_max = READERS_SEATS_MAX,
+		.lane = e->lanes.lanes[0],
+	};
+
+	return readers_new(&options, &e->readers, err);
+}
+
 /* A SQL store for entry locks is the engine's own: another one would be another thing to lose. */
 static const char *entry_lock_url(const char *configured)
 {
@@ -102,6 +410,12 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 				      e->options.config->lease_ms))
 		code = error_set(err, HX_INTERNAL, "the dispatcher cannot be started");
 	e->dispatching = !code;
+	/* SQLite has one process: nobody else can put anything. */
+	if (!code && on_postgres(e)) {
+		e->changers.following = pthread_create(&e->changers.follower, NULL, follow, e) == 0;
+		if (!e->changers.following)
+			code = error_set(err, HX_INTERNAL, "the definitions of other nodes cannot be followed");
+	}
 	return code;
 }
 
@@ -119,6 +433,8 @@ static enum hx_code start(struct engine *e, struct findings *findings, struct hx
 		return code;
 	}
 	code = start_lanes(e, db, err); /* takes the connection over */
+	if (!code)
+		code = start_readers(e, err);
 	return code ? code : start_services(e, err);
 }
 
@@ -132,6 +448,7 @@ enum hx_code engine_new(const struct engine_options *options, struct findings *f
 		return error_set(err, HX_NO_MEMORY, "an engine");
 	e->options = *options;
 	definitions_init(&e->definitions);
+	changers_init(&e->changers);
 	code = start(e, findings, err);
 	if (code)
 		engine_free(e);
@@ -145,7 +462,10 @@ void engine_stop(struct engine *engine, int64_t drain_ms)
 	if (engine->stopped)
 		return;
 	engine->stopped = true;
+	changers_stop(&engine->changers);
+	readers_stop(engine->readers);
 	lanes_stop(&engine->lanes, drain_ms);
+	changers_join(&engine->changers);
 	port_stop(engine->port, /* grace_ms= */ 0);
 }
 
@@ -159,8 +479,10 @@ void engine_free(struct engine *engine)
 		dispatcher_release(&engine->dispatcher);
 	janitors_release(&engine->janitors);
 	port_free(engine->port);
+	readers_free(engine->readers);
 	lanes_close(&engine->lanes);
 	definitions_release(&engine->definitions);
+	changers_release(&engine->changers);
 	free(engine);
 }
 
@@ -171,21 +493,11 @@ const struct entity_machine *engine_machine(struct engine *engine, struct slice 
 	return definitions_find(&engine->definitions, workflow);
 }
 
-enum hx_code engine_put_definition(struct engine *engine, struct slice name, struct slice text,
-				   struct findings *findings, int64_t *ret_version, struct hx_error *err)
-{
-	struct lane_runner runner;
-
-	lane_runner_init(&runner, engine->lanes.lanes[0], strncmp(engine->options.db_url, "sqlite:", 7) != 0);
-	return definitions_put(&engine->definitions, name, text, &runner.runner, engine->options.clock,
-			       engine->options.config, findings, ret_version, err);
-}
-
 enum hx_code engine_reload(struct engine *engine, struct findings *findings, struct hx_error *err)
 {
 	struct lane_runner runner;
 
-	lane_runner_init(&runner, engine->lanes.lanes[0], strncmp(engine->options.db_url, "sqlite:", 7) != 0);
+	runner_init(&runner, engine);
 	return definitions_load(&engine->definitions, engine->options.workflows_dir, &runner.runner,
 				engine->options.clock, engine->options.config, findings, err);
 }
@@ -199,6 +511,11 @@ void engine_each_machine(struct engine *engine, void (*fn)(void *, const struct 
 enum hx_code engine_submit(struct engine *engine, uint64_t hash, struct seat *seat)
 {
 	return lane_submit(lanes_of(&engine->lanes, (int64_t)hash), seat);
+}
+
+enum hx_code engine_read(struct engine *engine, struct seat *seat)
+{
+	return readers_submit(engine->readers, seat);
 }
 
 struct entry_locks *engine_entry_locks(struct engine *engine)

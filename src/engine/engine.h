@@ -2,7 +2,9 @@
  * The engine: everything that runs behind the API, wired together. One per process.
  *
  *   definitions   what workflows there are, in memory and in the store        (definitions.c)
+ *                 with a thread that puts one, and on PostgreSQL one that follows what other nodes put
  *   lanes         where tasks run
+ *   readers       where lists and searches run, beside the lanes              (readers.c)
  *   actions       who carries out calls into the outside world
  *   janitors      one recurring sweep per module, and one for jobs            (janitors.c)
  *   dispatcher    claims due jobs and delivers them                           (dispatcher.c)
@@ -11,7 +13,8 @@
  * Starting is all or nothing: the schema, every definition, the coverage of every claim status by a janitor are
  * checked before anything is served. Stopping drains in the reverse order.
  *
- * Thread rules: engine_* functions may be called from any thread; `done` of a seat runs in a lane's thread.
+ * Thread rules: engine_* functions may be called from any thread; `done` of a seat runs in a lane's or a reader's
+ * thread.
  */
 #ifndef HX_ENGINE_ENGINE_H
 #define HX_ENGINE_ENGINE_H
@@ -56,12 +59,25 @@ void engine_free(struct engine *engine);
 
 /* The current version of a workflow, valid for as long as the program runs; NULL: there is none. */
 const struct entity_machine *engine_machine(struct engine *engine, struct slice workflow);
+/* A new version of a definition that somebody puts. All of it stays the caller's, who leaves it alone until done. */
+struct definition_put {
+	struct slice name, text;
+	struct findings *findings;
+	/*
+	 * HX_OK: it is in the store and in force, as this version. HX_CONFIG_ERROR: refused, nothing has changed. Called
+	 * in a thread of the engine's own, for which engine_stop() waits.
+	 */
+	void (*done)(struct definition_put *put, enum hx_code code);
+	int64_t version;
+	struct hx_error err;
+	struct engine *engine; /* the engine's own */
+};
+
 /*
- * A new version of a definition: checked alone, against the others and for coverage; all findings are told. HX_OK:
- * it is in the store and in force. HX_CONFIG_ERROR: refused, nothing has changed.
+ * Starts putting it: checked alone, against the others, for coverage and by the store; all findings are told. One at
+ * a time: HX_BUSY while another is under way, HX_STOPPING when the engine is ending; done is not called then.
  */
-enum hx_code engine_put_definition(struct engine *engine, struct slice name, struct slice text,
-				   struct findings *findings, int64_t *ret_version, struct hx_error *err) HX_MUST_CHECK;
+enum hx_code engine_put_definition(struct engine *engine, struct definition_put *put) HX_MUST_CHECK;
 /* Reads the folder again, all or nothing. */
 enum hx_code engine_reload(struct engine *engine, struct findings *findings, struct hx_error *err) HX_MUST_CHECK;
 /* Calls fn for every current workflow, by name, under the registry's lock. */
@@ -70,6 +86,8 @@ void engine_each_machine(struct engine *engine, void (*fn)(void *context, const 
 
 /* Hands a seat to the lane of this hash. */
 enum hx_code engine_submit(struct engine *engine, uint64_t hash, struct seat *seat) HX_MUST_CHECK;
+/* Hands a seat whose task only reads to the readers: it sees all that was committed before. HX_BUSY: too many wait. */
+enum hx_code engine_read(struct engine *engine, struct seat *seat) HX_MUST_CHECK;
 struct entry_locks *engine_entry_locks(struct engine *engine);
 /* The lease of a step that names none: its module's stuck_after. */
 int64_t engine_lease_ms(struct engine *engine, const struct entity_machine *machine);

@@ -9,6 +9,7 @@
 
 #define RULES_MAX 4096
 #define RECOVER_BYTES_MAX (64u << 20)
+#define RECOVERIES_MAX 1000 /* under way; those beyond are found again by a later sweep */
 
 struct module_janitor {
 	struct seat seat;
@@ -90,6 +91,7 @@ static void recovered(struct seat *seat, enum hx_code code)
 	struct recovery *r = (struct recovery *)seat;
 	log_info(r->all->log, "a stuck claim was probed", log_slice("id", r->step.name),
 		 log_text("code", hx_code_name(code)));
+	atomic_fetch_sub(&r->all->recoveries_n, 1);
 	arena_release(&r->arena);
 	free(r);
 }
@@ -97,7 +99,7 @@ static void recovered(struct seat *seat, enum hx_code code)
 static void recover(struct janitors *all, int64_t subject, const struct entity_machine *machine)
 {
 	const struct module_config *module = config_module(all->config, slice_str(machine->workflow->module));
-	struct recovery *r = calloc(1, sizeof *r);
+	struct recovery *r = atomic_load(&all->recoveries_n) < RECOVERIES_MAX ? calloc(1, sizeof *r) : NULL;
 
 	if (!r)
 		return; /* the next sweep finds it again */
@@ -111,7 +113,9 @@ static void recover(struct janitors *all, int64_t subject, const struct entity_m
 	arena_init(&r->arena, RECOVER_BYTES_MAX);
 	entity_step_init(&r->step, &r->rq, &r->arena);
 	r->seat = (struct seat){.task = &r->step.task, .done = recovered};
-	if (lane_submit(lanes_of(all->lanes, subject), &r->seat)) {
+	atomic_fetch_add(&all->recoveries_n, 1);
+	if (lane_submit_own(lanes_of(all->lanes, subject), &r->seat)) {
+		atomic_fetch_sub(&all->recoveries_n, 1);
 		arena_release(&r->arena);
 		free(r);
 	}
@@ -125,6 +129,9 @@ static void tell(const struct module_janitor *m)
 
 	atomic_fetch_add(&m->all->metrics->janitor_reverts, (uint64_t)j->reverted);
 	atomic_fetch_add(&m->all->metrics->janitor_holds, (uint64_t)j->held);
+	if (j->unruled)
+		log_debug(m->all->log, "stuck claims that this janitor has no rule for",
+			  log_text("module", m->module ? m->module : "jobs"), log_int("claims", j->unruled));
 	if (j->reverted || j->held)
 		log_warn(m->all->log, "stuck claims were ended", log_text("module", m->module ? m->module : "jobs"),
 			 log_int("reverted", j->reverted), log_int("held", j->held));
@@ -140,6 +147,8 @@ static void swept(struct seat *seat, enum hx_code code)
 {
 	struct module_janitor *m = (struct module_janitor *)seat;
 	struct wall_time next = clock_wall(m->all->clock);
+	int64_t cursor;
+	bool more;
 
 	tell(m);
 	for (size_t i = 0; i < m->janitor.probes_n; i++)
@@ -149,12 +158,17 @@ static void swept(struct seat *seat, enum hx_code code)
 		free(m);
 		return;
 	}
-	/* A sweep that ran out of its budget goes on soon; one that found the store gone waits like any other. */
-	next.ms += m->janitor.more && code == HX_OK ? 1 : m->every_ms;
+	/*
+	 * A sweep that ran out of its budget goes on at once behind the claims it has looked at, which may be nobody's
+	 * business here (another module's, a status that no definition knows any more). The last one waits its time.
+	 */
+	more = m->janitor.more && code == HX_OK;
+	cursor = more ? m->janitor.cursor : 0;
+	next.ms += more ? 1 : m->every_ms;
 	start(m, next);
-	if (lane_submit(m->all->lanes->lanes[0], &m->seat) == HX_BUSY)
-		log_error(m->all->log, "a janitor has no seat in a full lane and stops",
-			  log_text("module", m->module ? m->module : "jobs"));
+	m->janitor.cursor = cursor;
+	code = lane_submit_own(m->all->lanes->lanes[0], &m->seat);
+	ASSERT(code == HX_OK || code == HX_STOPPING); /* it ends with its lane, and not before */
 }
 
 static struct module_janitor *module_janitor_new(struct janitors *all, const char *module, int64_t every_ms)
@@ -179,7 +193,7 @@ static enum hx_code add(struct janitors *all, const char *module, int64_t every_
 	m->next = all->first;
 	all->first = m;
 	start(m, (struct wall_time){0});
-	return lane_submit(all->lanes->lanes[0], &m->seat);
+	return lane_submit_own(all->lanes->lanes[0], &m->seat);
 }
 
 enum hx_code janitors_start(struct janitors *janitors, struct lanes *lanes, struct definitions *definitions,
@@ -188,7 +202,7 @@ enum hx_code janitors_start(struct janitors *janitors, struct lanes *lanes, stru
 {
 	enum hx_code code;
 
-	*janitors = (struct janitors){lanes, definitions, config, metrics, log, clock, NULL};
+	*janitors = (struct janitors){lanes, definitions, config, metrics, log, clock, NULL, 0};
 	code = add(janitors, /* module= */ NULL, JANITOR_JOBS_EVERY_MS);
 	for (size_t i = 0; i < config->modules_n && !code; i++) {
 		const struct janitor_config *j = &config->modules[i].janitor;
@@ -224,6 +238,7 @@ enum hx_code janitors_sweep(struct janitors *janitors, struct slice module,
 	m->done = done;
 	m->context = context;
 	start(m, (struct wall_time){0});
+	/* A caller's sweep takes a caller's seat: there is no other bound on how many ask. */
 	code = lane_submit(janitors->lanes->lanes[0], &m->seat);
 	if (code)
 		free(m);

@@ -8,6 +8,8 @@
 #ifndef HX_ENGINE_JANITORS_H
 #define HX_ENGINE_JANITORS_H
 
+#include <stdatomic.h>
+
 #include "base/log.h"
 #include "engine/definitions.h"
 #include "flow/janitor.h"
@@ -26,6 +28,7 @@ struct janitors {
 	struct log *log;
 	struct clock *clock;
 	struct module_janitor *first;
+	_Atomic size_t recoveries_n; /* probes of stuck claims under way */
 };
 
 /* Starts them all. */

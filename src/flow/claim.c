@@ -34,6 +34,7 @@ static void take_read(struct claim *c, const struct answer *answer)
 		end(c, HX_WRONG_STATUS);
 	} else {
 		c->version = db_cell(rows, 0, 1)->i;
+		c->doubt = db_cell(rows, 0, 5)->i != 0;
 		c->effort = db_cell(rows, 0, 4)->i; /* the claim is guarded by the version, so it is still this one */
 		c->asked = answer->mono;
 		go(c, CLAIM_CLAIMING, answer);
@@ -189,7 +190,8 @@ static void ask_unit(const struct claim *c, struct unit *unit)
 		subject_finish(unit, &c->stamp, &finish, c->fence);
 		break;
 	case CLAIM_RELEASING:
-		subject_release(unit, &c->stamp, &release, c->fence);
+		subject_release(unit, &c->stamp, &release, c->fence,
+				/* answered= */ !c->doubt || c->outcome != ACT_FAILED);
 		break;
 	case CLAIM_LOOKING_UP_CLAIM:
 	case CLAIM_LOOKING_UP_FINISH:

@@ -53,6 +53,7 @@ struct claim {
 	int64_t version; /* read, then reached */
 	int64_t fence;	 /* ours, once claimed */
 	int64_t effort;	 /* with the subject and the action it names the effect, also after a crash */
+	bool doubt;	 /* an earlier try of it may have been done */
 	char key[48];
 	enum act_outcome outcome;
 	enum hx_code code;

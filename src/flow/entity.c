@@ -7,9 +7,9 @@
 
 #define ENTITY_SELECT                                                                                                  \
 	"SELECT e.subject, s.status, s.version, s.fence, s.effort, s.owner, s.until, s.updated_at, e.data,"            \
-	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.name, e.workspace"                            \
+	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.name, e.workspace, s.doubt"                   \
 	" FROM entity e JOIN subject s ON s.id = e.subject"
-#define ENTITY_OUT "itiiitiittttttt"
+#define ENTITY_OUT "itiiitiittttttti"
 
 /* clang-format off */
 
@@ -105,11 +105,11 @@ void entity_create(struct unit *unit, const struct stamp *stamp, const struct en
 	subject_insert(unit, stamp, subject, ref->machine->kind, workflow->initial_status);
 }
 
-void entity_adopt(struct unit *unit, const struct stamp *stamp, const struct entity_ref *ref, int64_t subject,
-		  const char *status)
+void entity_adopt(struct unit *unit, const struct stamp *stamp, const struct entity_ref *ref, struct slice name,
+		  int64_t subject, const char *status)
 {
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(subject), db_str(""), db_str(ref->machine->workflow->name),
-		 db_text(ref->name), db_str("{}"));
+		 db_text(name), db_str("{}"));
 	subject_insert(unit, stamp, subject, ref->machine->kind, status);
 }
 

@@ -45,9 +45,9 @@ struct entity_ref {
 void entity_create(struct unit *unit, const struct stamp *stamp, const struct entity_ref *ref, int64_t subject,
 		   struct slice data);
 
-/* The shadow of a row of the user's table, in the status that it was met in. LOST: there is one by now. */
-void entity_adopt(struct unit *unit, const struct stamp *stamp, const struct entity_ref *ref, int64_t subject,
-		  const char *status);
+/* The shadow of a row of the user's table, under the id as the row itself spells it. LOST: there is one by now. */
+void entity_adopt(struct unit *unit, const struct stamp *stamp, const struct entity_ref *ref, struct slice name,
+		  int64_t subject, const char *status);
 
 /* Columns of entity_read, in order. */
 enum {
@@ -66,6 +66,7 @@ enum {
 	ENTITY_CLAIM_INPUT,
 	ENTITY_NAME,
 	ENTITY_WORKSPACE, /* empty in a table of the user's */
+	ENTITY_DOUBT,
 	ENTITY_COLUMNS
 };
 void entity_read(struct unit *unit, const struct entity_ref *ref);

@@ -10,6 +10,8 @@
 #include "flow/transition.h"
 #include "task/pulse.h"
 
+#define ADOPTIONS_MAX 3
+
 static void end(struct entity_step *s, enum hx_code code)
 {
 	s->code = code;
@@ -113,7 +115,7 @@ static void fail(struct entity_step *s, const struct answer *answer, enum hx_cod
 	s->code = code;
 	if (s->claimed)
 		go(s, STEP_RELEASING, answer);
-	else if (s->acted)
+	else if (s->answered)
 		go(s, STEP_ANSWERING, answer);
 	else
 		s->at = STEP_DONE;
@@ -197,6 +199,7 @@ static void take_read_of_claim(struct entity_step *s, const struct answer *answe
 		start_finish(s, answer);
 	} else {
 		s->code = HX_OK; /* the person asked for it */
+		s->answered = true;
 		go(s, STEP_RELEASING, answer);
 	}
 }
@@ -222,16 +225,19 @@ static void take_read(struct entity_step *s, const struct answer *answer)
 	}
 	status = db_cell(rows, 0, ENTITY_STATUS)->s;
 	s->status = arena_copy(s->arena, status).p;
+	s->name = arena_copy(s->arena, db_cell(rows, 0, ENTITY_NAME)->s);
 	if (db_cell(rows, 0, ENTITY_SUBJECT)->type == DB_NULL) {
 		s->subject = answer->more_ids[0];
 		go(s, STEP_ADOPTING, answer);
+		if (s->arena->failed || s->adopted++ == ADOPTIONS_MAX)
+			end_saying(s, HX_INTERNAL, "the row of your table and its shadow do not find each other");
 		return;
 	}
 	s->subject = db_cell(rows, 0, ENTITY_SUBJECT)->i;
 	s->version = db_cell(rows, 0, ENTITY_VERSION)->i;
 	s->fence = db_cell(rows, 0, ENTITY_FENCE)->i;
 	s->effort = db_cell(rows, 0, ENTITY_EFFORT)->i;
-	s->name = arena_copy(s->arena, db_cell(rows, 0, ENTITY_NAME)->s);
+	s->doubt = db_cell(rows, 0, ENTITY_DOUBT)->i != 0;
 	if (s->rq->mode == STEP_RECOVER)
 		s->workspace = arena_copy(s->arena, db_cell(rows, 0, ENTITY_WORKSPACE)->s);
 	s->data = arena_copy(s->arena, db_cell(rows, 0, ENTITY_DATA)->s);
@@ -256,6 +262,12 @@ static void take_adopted(struct entity_step *s, const struct answer *answer)
 static const struct db_rows *reached(const struct entity_step *s, const struct unit_result *result)
 {
 	return &result->rows[s->rq->ref.machine->table ? 1 : 0];
+}
+
+/* Where a finish or release tells it: there the user's row comes behind the shadow and its history. */
+static const struct db_rows *left(const struct entity_step *s, const struct unit_result *result)
+{
+	return &result->rows[s->rq->ref.machine->table ? 2 : 0];
 }
 
 /* The claim is ours: the row is (version, fence …), from the claim itself or from its history row. */
@@ -334,7 +346,8 @@ static void take_validated(struct entity_step *s, const struct answer *answer)
 static void take_unknown(struct entity_step *s, const struct answer *answer)
 {
 	s->output = arena_copy(s->arena, answer->output);
-	if (s->view->on_unknown == UNKNOWN_RETRY && s->unknowns++ < STEP_UNKNOWN_RETRIES) {
+	s->unknowns++;
+	if (s->view->on_unknown == UNKNOWN_RETRY && s->unknowns <= STEP_UNKNOWN_RETRIES) {
 		start_act(s, answer);
 	} else if (s->view->on_unknown == UNKNOWN_PROBE) {
 		if (may_act(s, answer))
@@ -348,10 +361,22 @@ static void take_unknown(struct entity_step *s, const struct answer *answer)
 
 static void take_acted(struct entity_step *s, const struct answer *answer)
 {
+	bool open;
+
 	s->outcome = answer->outcome;
 	s->acted = true;
 	s->asked = answer->lease_since;
 	s->overrun = answer->outcome == ACT_CLAIM_LOST;
+	/* After an unknown outcome only a yes is an answer: a no speaks for this try alone. */
+	open = false;
+	open |= s->unknowns && answer->outcome != ACT_OK && answer->outcome != ACT_CLAIM_LOST; /* mutant: no-after-unknown */
+	if (open) {
+		take_unknown(s, answer);
+		return;
+	}
+	/* Without a claim nobody notes that an earlier try may have been done, so a mere failure never settles it. */
+	s->answered = answer->outcome == ACT_FAILED_FOR_GOOD || answer->outcome == ACT_INVALID ||
+		      (answer->outcome == ACT_FAILED && s->claimed && !s->doubt);
 	switch (answer->outcome) {
 	case ACT_OK:
 		s->output = arena_copy(s->arena, answer->output);
@@ -387,6 +412,7 @@ static void take_probed(struct entity_step *s, const struct answer *answer)
 				    : slice_str("null");
 		start_finish(s, answer);
 	} else if (heard && json_string_is(value, slice_str("not_done"))) {
+		s->answered = true;
 		fail(s, answer, HX_ACTION_FAILED, slice_str("the probe says that it was not done"));
 	} else {
 		end_saying(s, HX_OUTCOME_UNKNOWN, "the probe does not know either");
@@ -432,7 +458,7 @@ static void take_finished(struct entity_step *s, const struct answer *answer)
 	s->overrun = s->claimed && result->verdict == UNIT_LOST;
 	switch (result->verdict) {
 	case UNIT_WON:
-		finished(s, s->claimed ? &result->rows[0] : reached(s, result));
+		finished(s, s->claimed ? left(s, result) : reached(s, result));
 		break;
 	case UNIT_LOST:
 		if (s->claimed)
@@ -444,7 +470,9 @@ static void take_finished(struct entity_step *s, const struct answer *answer)
 		refused(s, answer);
 		break;
 	case UNIT_FAILED:
-		if (result->error.code == HX_DATA_ERROR && s->acted)
+		if (result->error.code == HX_DATA_ERROR && s->acted && !s->rewritten++)
+			start_finish(s, answer); /* once more: the ids of its rows may have been somebody else's */
+		else if (result->error.code == HX_DATA_ERROR && s->acted)
 			unwritable(s, result->error.detail);
 		else if (result->error.code == HX_DATA_ERROR)
 			fail(s, answer, HX_ACTION_FAILED, slice_str(result->error.detail));
@@ -473,7 +501,7 @@ static void take_released(struct entity_step *s, const struct answer *answer)
 {
 	s->overrun = answer->result->verdict == UNIT_LOST;
 	if (answer->result->verdict == UNIT_WON) {
-		s->version = db_cell(&answer->result->rows[0], 0, 0)->i;
+		s->version = db_cell(left(s, answer->result), 0, 0)->i;
 		s->status = s->view->revert_to;
 		s->updated_at = s->stamp.at;
 	} else if (s->code == HX_OK) { /* a person's word that could not be written */
@@ -607,7 +635,7 @@ static uint64_t fingerprint(const struct task *task, uint64_t hash)
 	hash = hash_mix(hash, (uint64_t)s->fence);
 	hash = hash_mix(hash, (uint64_t)s->effort);
 	hash = hash_mix(hash, (uint64_t)(s->attempt * 8 + s->unknowns));
-	hash = hash_mix(hash, s->outcome * 4u + s->claimed * 2u + s->acted);
+	hash = hash_mix(hash, s->outcome * 16u + s->claimed * 8u + s->acted * 4u + s->doubt * 2u + s->answered);
 	hash = hash_mix(hash, (uint64_t)s->asked.ns);
 	return hash_mix(hash, s->code);
 }

@@ -88,6 +88,9 @@ struct entity_step {
 	enum act_outcome outcome;
 	bool claimed;
 	bool acted; /* an action outside of the store may have had an effect */
+	bool doubt; /* an earlier try of this effect may have been done: another holder's, or one of ours */
+	bool answered; /* the action said for good that it did nothing: the next try is another effect */
+	unsigned adopted, rewritten; /* how often that was tried */
 	bool overrun; /* the claim was gone before the step had ended: what it still wrote changed nothing */
 	struct slice workspace, name, requester, input;
 	struct slice key, body, effect_payload;

@@ -36,7 +36,7 @@ static const struct db_stmt stmt_columns_postgres = {
 
 static const struct db_stmt stmt_follow = {
 	.name = "shadow_follow",
-	.sql = FOLLOW("fence") ", owner = NULL, until = NULL{from} WHERE id = ?7 RETURNING {ord}version, fence, effort",
+	.sql = FOLLOW("fence") ", owner = NULL, until = NULL, effort = effort + 1, doubt = 0{from} WHERE id = ?7 RETURNING {ord}version, fence, effort",
 	.in = "ttiiiti",
 	.out = "iii",
 };
@@ -209,18 +209,34 @@ static void make(struct db_stmt *stmt, const char *name, const char *in, const c
 
 #define SELECT                                                                                                         \
 	"SELECT e.subject, u.%S, CAST(u.%V AS BIGINT), s.fence, s.effort, s.owner, s.until,"                                           \
-	" coalesce(s.updated_at, 0), '{}', e.claim_step, e.claim_from, e.claim_requester, e.claim_input, CAST(u.%I AS TEXT), ''"     \
+	" coalesce(s.updated_at, 0), '{}', e.claim_step, e.claim_from, e.claim_requester, e.claim_input, CAST(u.%I AS TEXT), '',"        \
+	" coalesce(s.doubt, 0)"                                                                                        \
 	" FROM %T u LEFT JOIN entity e ON e.workspace = '' AND e.workflow = ?1 AND e.name = CAST(u.%I AS TEXT)"        \
 	" LEFT JOIN subject s ON s.id = e.subject"
-#define OUT "itiiitiittttttt"
+#define OUT "itiiitiittttttti"
 
 /* ?1 to ?2 from ?3 version ?4 time ?5 id: in the types that the columns have. */
 #define UPDATE(time)                                                                                                   \
-	"UPDATE %T SET %S = ?1, %V = %V + 1, %U = " time " WHERE %I = ?5 AND %S = ?2 AND %V = ?3 RETURNING CAST(1 AS BIGINT)"
+	"UPDATE %T SET %S = ?1, %V = %V + 1, %U = " time " WHERE %I = ?5 AND %S = ?2 AND %V = ?3"                      \
+	" RETURNING CAST(%V AS BIGINT)"
+
+/*
+ * Out of a claim the fence of the shadow is the guard: the user may have raised the version meanwhile, as every
+ * writer must, and the step still has to end. ?3 is not looked at.
+ */
+#define LEAVE(time)                                                                                                    \
+	"UPDATE %T SET %S = ?1, %V = %V + 1, %U = " time " WHERE %I = ?5 AND %S = ?2 RETURNING CAST(%V AS BIGINT)"
+
+#define AS_TIMESTAMP "to_timestamp(CAST(?4 AS double precision) / 1000)"
 
 static const char *update_pattern(enum table_time time)
 {
-	return time == TABLE_TIME_TIMESTAMP ? UPDATE("to_timestamp(CAST(?4 AS double precision) / 1000)") : UPDATE("?4");
+	return time == TABLE_TIME_TIMESTAMP ? UPDATE(AS_TIMESTAMP) : UPDATE("?4");
+}
+
+static const char *leave_pattern(enum table_time time)
+{
+	return time == TABLE_TIME_TIMESTAMP ? LEAVE(AS_TIMESTAMP) : LEAVE("?4");
 }
 
 const struct entity_table *entity_table_new(const struct workflow *workflow, const struct db_rows *columns,
@@ -246,6 +262,7 @@ const struct entity_table *entity_table_new(const struct workflow *workflow, con
 	     SELECT " WHERE (?2 = '' OR u.%S = ?2) AND (?3 = 0 OR s.owner = 'held') AND u.%I > ?5 ORDER BY u.%I LIMIT ?4",
 	     arena);
 	make(&table->transition, "table_transition", "ttiss", "i", t, update_pattern(table->time), arena);
+	make(&table->leave, "table_leave", "ttiss", "i", t, leave_pattern(table->time), arena);
 	return arena->failed ? NULL : table;
 }
 
@@ -257,10 +274,10 @@ static struct db_value time_value(const struct stamp *stamp, const struct table_
 	return row->table->time == TABLE_TIME_TEXT ? db_text(row->time_text) : db_int(stamp->at.ms);
 }
 
-static void add_update(struct unit *unit, enum unit_rule rule, const struct stamp *stamp, const struct table_row *row,
-		       const struct move *move)
+static void add_update(struct unit *unit, enum unit_rule rule, const struct db_stmt *stmt, const struct stamp *stamp,
+		       const struct table_row *row, const struct move *move)
 {
-	UNIT_ADD(unit, rule, &row->table->transition, db_str(move->to), db_str(move->from), db_int(row->version),
+	UNIT_ADD(unit, rule, stmt, db_str(move->to), db_str(move->from), db_int(row->version),
 		 time_value(stamp, row), db_text(row->id));
 }
 
@@ -268,7 +285,7 @@ void entity_table_transition(struct unit *unit, const struct stamp *stamp, const
 			     const struct move *move)
 {
 	unit_touch(unit, move->subject);
-	add_update(unit, UNIT_VERDICT, stamp, row, move);
+	add_update(unit, UNIT_VERDICT, &row->table->transition, stamp, row, move);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_follow, db_str(move->to), db_str(move->from), db_int(row->version),
 		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject));
 	subject_add_history(unit, stamp, move->subject, move->from);
@@ -279,7 +296,7 @@ void entity_table_claim(struct unit *unit, const struct stamp *stamp, const stru
 			const struct move *move, int64_t lease_ms)
 {
 	unit_touch(unit, move->subject);
-	add_update(unit, UNIT_VERDICT, stamp, row, move);
+	add_update(unit, UNIT_VERDICT, &row->table->transition, stamp, row, move);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_follow_claim, db_str(move->to), db_str(move->from), db_int(row->version),
 		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(lease_ms));
 	subject_add_history(unit, stamp, move->subject, move->from);
@@ -290,19 +307,19 @@ void entity_table_finish(struct unit *unit, const struct stamp *stamp, const str
 			 const struct move *move, int64_t fence)
 {
 	subject_finish(unit, stamp, move, fence);
-	add_update(unit, UNIT_VERDICT, stamp, row, move);
+	add_update(unit, UNIT_VERDICT, &row->table->leave, stamp, row, move);
 }
 
 void entity_table_release(struct unit *unit, const struct stamp *stamp, const struct table_row *row,
-			  const struct move *move, int64_t fence)
+			  const struct move *move, int64_t fence, bool answered)
 {
-	subject_release(unit, stamp, move, fence);
-	add_update(unit, UNIT_VERDICT, stamp, row, move);
+	subject_release(unit, stamp, move, fence, answered);
+	add_update(unit, UNIT_VERDICT, &row->table->leave, stamp, row, move);
 }
 
 void entity_table_revert(struct unit *unit, const struct stamp *stamp, const struct table_row *row,
 			 const struct move *move, int64_t fence)
 {
 	subject_revert(unit, stamp, move, fence);
-	add_update(unit, UNIT_ANY, stamp, row, move);
+	add_update(unit, UNIT_ANY, &row->table->leave, stamp, row, move);
 }

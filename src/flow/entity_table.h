@@ -7,7 +7,7 @@
  *
  *   transition   VERDICT user's row (status, version)          then the shadow, which follows
  *   claim        VERDICT user's row (status, version)          then the shadow: owner, fence+1, until
- *   finish       VERDICT shadow (fence)   VERDICT user's row (claim status, version)
+ *   finish       VERDICT shadow (fence)   VERDICT user's row (claim status; its version may have been raised meanwhile)
  *   release      the same, back to revert_to
  *   revert       VERDICT shadow (fence, until past)   then the user's row, unless somebody has changed it meanwhile
  *
@@ -29,6 +29,7 @@ struct entity_table {
 	struct db_stmt list_after; /* the same, and the id behind which it goes on */
 	/* The guarded write of the user's row: to, from, version, time, id. */
 	struct db_stmt transition;
+	struct db_stmt leave; /* the same out of a claim: the version is not looked at */
 	enum table_time time;
 };
 
@@ -55,11 +56,11 @@ void entity_table_transition(struct unit *unit, const struct stamp *stamp, const
 /* Row of line 1: version reached, fence, effort. */
 void entity_table_claim(struct unit *unit, const struct stamp *stamp, const struct table_row *row,
 			const struct move *move, int64_t lease_ms);
-/* Rows of line 0: version reached, fence. */
+/* Row of line 0: the shadow; of line 2: the version that the user's row reached. */
 void entity_table_finish(struct unit *unit, const struct stamp *stamp, const struct table_row *row,
 			 const struct move *move, int64_t fence);
 void entity_table_release(struct unit *unit, const struct stamp *stamp, const struct table_row *row,
-			  const struct move *move, int64_t fence);
+			  const struct move *move, int64_t fence, bool answered);
 void entity_table_revert(struct unit *unit, const struct stamp *stamp, const struct table_row *row,
 			 const struct move *move, int64_t fence);
 

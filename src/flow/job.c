@@ -8,14 +8,14 @@
 #include "task/pulse.h"
 
 #define ERROR_BYTES_MAX 500
-#define BODY_BYTES_MAX (16u << 20)
+#define BODY_BYTES_MAX (48u << 20)
 
 /* clang-format off */
 
 #define JOB_SELECT                                                                                                     \
 	"SELECT j.subject, s.status, s.version, j.queue, j.workflow, j.action, j.effect_key, j.payload, j.attempt,"    \
-	" j.due_at, j.error, s.updated_at FROM job j JOIN subject s ON s.id = j.subject"
-#define JOB_OUT "ititttttiiti"
+	" j.due_at, j.error, s.updated_at, s.doubt FROM job j JOIN subject s ON s.id = j.subject"
+#define JOB_OUT "ititttttiitii"
 
 static const struct db_stmt stmt_insert = {
 	.name = "job_insert",
@@ -60,7 +60,7 @@ static const struct db_stmt stmt_redrive = {
 
 static const struct db_stmt stmt_unpark = {
 	.name = "job_unpark",
-	.sql = "UPDATE subject SET status = 'AVAILABLE', version = version + 1, op = ?2, updated_at = ?3, seq = seq + 1,"
+	.sql = "UPDATE subject SET status = 'AVAILABLE', doubt = 0, version = version + 1, op = ?2, updated_at = ?3, seq = seq + 1,"
 	       " head = hx_chain(head, id || '|' || (seq + 1) || '|PARKED|AVAILABLE|' || (version + 1) || '|' || fence"
 	       " || '|' || ?2 || '|' || ?3 || '|' || ?4) WHERE id = ?1 AND status = 'PARKED' RETURNING version",
 	.in = "iiit",
@@ -171,6 +171,7 @@ static void take_read(struct job_run *j, const struct answer *answer)
 	j->from = slice_is(status, JOB_AVAILABLE) ? JOB_AVAILABLE : slice_is(status, JOB_RETRYING) ? JOB_RETRYING : NULL;
 	j->action = j->action_of(j->context, db_cell(rows, 0, JOB_WORKFLOW)->s, db_cell(rows, 0, JOB_ACTION)->s);
 	j->version = db_cell(rows, 0, JOB_VERSION)->i;
+	j->doubt = db_cell(rows, 0, JOB_DOUBT)->i != 0;
 	j->key = arena_copy(j->arena, db_cell(rows, 0, JOB_KEY)->s);
 	j->payload = arena_copy(j->arena, db_cell(rows, 0, JOB_PAYLOAD)->s);
 	if (!j->from) {
@@ -194,6 +195,21 @@ static void go_end(struct job_run *j, const struct answer *answer, const char *t
 	j->at = JOB_AT_ENDING;
 }
 
+static int64_t backoff_ms(const struct job_run *j)
+{
+	int64_t ms = j->policy->first_ms;
+
+	for (int64_t i = 1; i < j->attempt && ms < j->policy->max_ms; i++)
+		ms *= 2;
+	return ms < j->policy->max_ms ? ms : j->policy->max_ms;
+}
+
+/* By the other side's key, or by its nature. */
+static bool is_repeatable(const struct action *action)
+{
+	return action->effect != EFFECT_CLAIMED;
+}
+
 static struct lease lease_of(const struct job_run *j)
 {
 	return (struct lease){j->subject, j->fence, j->policy->lease_ms, j->asked};
@@ -212,8 +228,18 @@ static void take_claimed(struct job_run *j, const struct answer *answer)
 	j->version = db_cell(&answer->result->rows[0], 0, 0)->i;
 	j->fence = db_cell(&answer->result->rows[0], 0, 1)->i;
 	j->attempt = db_cell(&answer->result->rows[2], 0, 0)->i;
-	if (!j->action) {
-		go_end(j, answer, JOB_PARKED, 0, slice_str("its action is in no definition any more"));
+	if (j->attempt > j->policy->attempts_max) {
+		go_end(j, answer, JOB_PARKED, 0, slice_str("its workers died, or were stopped, too often"));
+		return;
+	}
+	if (!j->action) { /* this node may simply not have the definition yet */
+		go_end(j, answer, j->attempt < j->policy->attempts_max ? JOB_RETRYING : JOB_PARKED, backoff_ms(j),
+		       slice_str("its action is in no definition that this node knows"));
+		return;
+	}
+
+	if (j->doubt && !is_repeatable(j->action)) {
+		go_end(j, answer, JOB_PARKED, 0, slice_str("its worker died, and it may have been delivered"));
 		return;
 	}
 
@@ -227,17 +253,14 @@ static void take_claimed(struct job_run *j, const struct answer *answer)
 	strbuf_init(&body, BODY_BYTES_MAX);
 	strbuf_addf(&body, "{\"attempt\":%lld,%.*s", (long long)j->attempt, (int)j->payload.n - 1, j->payload.p + 1);
 	j->body = arena_copy(j->arena, strbuf_slice(&body));
+	j->arena->failed |= body.failed;
 	strbuf_release(&body);
-	j->at = JOB_AT_ACTING;
-}
-
-static int64_t backoff_ms(const struct job_run *j)
-{
-	int64_t ms = j->policy->first_ms;
-
-	for (int64_t i = 1; i < j->attempt && ms < j->policy->max_ms; i++)
-		ms *= 2;
-	return ms < j->policy->max_ms ? ms : j->policy->max_ms;
+	if (j->arena->failed) {
+		j->arena->failed = false; /* the words still have to be copied */
+		go_end(j, answer, JOB_PARKED, 0, slice_str("its payload is too large to be delivered"));
+	} else {
+		j->at = JOB_AT_ACTING;
+	}
 }
 
 static void take_acted(struct job_run *j, const struct answer *answer)
@@ -251,8 +274,10 @@ static void take_acted(struct job_run *j, const struct answer *answer)
 	case ACT_CLAIM_LOST:
 		end(j, HX_STALE_FENCE);
 		break;
+	case ACT_UNKNOWN: /* repeated with the same key, unless nobody promised that this is safe */
+		again &= is_repeatable(j->action);
+		/* fall through */
 	case ACT_FAILED:
-	case ACT_UNKNOWN: /* delivered at least once, always with the same key */
 		go_end(j, answer, again ? JOB_RETRYING : JOB_PARKED, backoff_ms(j), answer->output);
 		break;
 	case ACT_FAILED_FOR_GOOD:
@@ -303,7 +328,7 @@ static void ask_end(const struct job_run *j, struct unit *unit)
 	bool retry = strcmp(j->to, JOB_RETRYING) == 0;
 
 	if (retry)
-		subject_release(unit, &j->stamp, &move, j->fence);
+		subject_release(unit, &j->stamp, &move, j->fence, /* answered= */ false);
 	else
 		subject_finish(unit, &j->stamp, &move, j->fence);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_end, db_int(j->subject), retry ? db_int(j->due_in_ms) : db_null(),

@@ -3,9 +3,10 @@
  * exists exactly when the transition does; it is delivered by whichever node claims it.
  *
  *   AVAILABLE ─┬─ claim ─▶ RUNNING ─┬─ ok ──────────────────────────────▶ COMPLETED
- *   RETRYING ──┘  ▲   attempt+1     ├─ failed, unknown, attempts left ──▶ RETRYING, due later
+ *   RETRYING ──┘  ▲   attempt+1     ├─ failed, unknown, attempts left ──▶ RETRYING, due later (unknown: unless `claimed`)
  *                 │                 ├─ no attempts left, failed for good ▶ PARKED ── redrive ─▶ AVAILABLE
- *                 └── janitor ──────┘ (the worker died: AVAILABLE again, due at once)
+ *                 └── janitor ──────┘ (the worker died: AVAILABLE again, due at once; an action that is `claimed`
+ *                                        is then PARKED by whoever takes it, since it may have been delivered)
  *
  * Invariants:
  *  J1  due_at is set exactly while the job is AVAILABLE or RETRYING.
@@ -17,6 +18,7 @@
 
 #include "base/arena.h"
 #include "flow/subject.h"
+#include "model/action.h"
 #include "task/task.h"
 
 #define JOB_AVAILABLE "AVAILABLE"
@@ -64,6 +66,7 @@ enum {
 	JOB_DUE_AT,
 	JOB_ERROR,
 	JOB_UPDATED_AT,
+	JOB_DOUBT,
 	JOB_COLUMNS
 };
 void job_read(struct unit *unit, int64_t subject);
@@ -82,7 +85,7 @@ struct job_policy {
 };
 
 /* Finds the action of a job among the definitions; NULL: it is gone. Pure. */
-typedef const void *(*job_action_fn)(const void *context, struct slice workflow, struct slice action);
+typedef const struct action *(*job_action_fn)(const void *context, struct slice workflow, struct slice action);
 
 enum job_at { JOB_AT_NEW, JOB_AT_READING, JOB_AT_CLAIMING, JOB_AT_ACTING, JOB_AT_ENDING, JOB_AT_DONE };
 
@@ -97,8 +100,9 @@ struct job_run {
 	enum job_at at;
 	const char *from; /* AVAILABLE or RETRYING, as read */
 	const char *to;	  /* where it ends */
-	const void *action;
+	const struct action *action;
 	int64_t version, fence, attempt, due_in_ms;
+	bool doubt; /* an earlier worker died over it */
 	struct slice key, payload, body, error;
 	struct stamp stamp;
 	struct mono_time asked;

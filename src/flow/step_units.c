@@ -55,9 +55,9 @@ static void ask_release(const struct entity_step *s, struct unit *unit)
 	struct table_row row = row_of(s);
 
 	if (row.table)
-		entity_table_release(unit, &s->stamp, &row, &move, s->fence);
+		entity_table_release(unit, &s->stamp, &row, &move, s->fence, s->answered);
 	else
-		subject_release(unit, &s->stamp, &move, s->fence);
+		subject_release(unit, &s->stamp, &move, s->fence, s->answered);
 }
 
 void step_build_finish(const struct entity_step *s, struct unit *unit)
@@ -89,7 +89,7 @@ void step_build_unit(const struct entity_step *s, struct unit *unit)
 			entity_read(unit, &s->rq->ref);
 		break;
 	case STEP_ADOPTING:
-		entity_adopt(unit, &s->stamp, &s->rq->ref, s->subject, s->status);
+		entity_adopt(unit, &s->stamp, &s->rq->ref, s->name, s->subject, s->status);
 		break;
 	case STEP_CLAIMING:
 		ask_claim(s, unit);

@@ -17,7 +17,7 @@
 	"(" fence ") || '|' || ?4 || '|' || ?5 || '|' || ?6)"
 
 #define FREED ", owner = NULL, until = NULL"
-#define ANSWERED ", effort = effort + 1" /* by the action itself: the next effect is another one, with a key of its own */
+#define ANSWERED ", effort = effort + 1, doubt = 0" /* the next effect is another one, with a key of its own */
 
 /* clang-format off: a line is a guard */
 
@@ -47,7 +47,7 @@ static const struct db_stmt stmt_insert = {
 
 static const struct db_stmt stmt_transition = {
 	.name = "subject_transition",
-	.sql = CHANGE("fence")
+	.sql = CHANGE("fence") ANSWERED
 	       "{from} WHERE id = ?7"
 	       " AND status = ?2"
 	       " AND version = ?3" /* mutant: transition-version */
@@ -84,12 +84,13 @@ static const struct db_stmt stmt_finish = {
 static const struct db_stmt stmt_release = {
 	.name = "subject_release",
 	.fenced = true,
-	.sql = CHANGE("fence") FREED ANSWERED
+	.sql = CHANGE("fence") FREED
+	       ", effort = effort + ?8, doubt = CASE WHEN ?8 = 1 THEN 0 ELSE doubt END"
 	       "{from} WHERE id = ?7"
 	       " AND status = ?2"
 	       " AND fence = ?3" /* mutant: release-fence */
 	       " RETURNING {ord}version, fence",
-	.in = "ttiiiti",
+	.in = "ttiiitii",
 	.out = "ii",
 };
 
@@ -97,6 +98,7 @@ static const struct db_stmt stmt_revert = {
 	.name = "subject_revert",
 	.fenced = true,
 	.sql = CHANGE("fence") FREED
+	       ", doubt = 1" /* mutant: doubt-after-revert */
 	       "{from} WHERE id = ?7"
 	       " AND status = ?2"
 	       " AND until <= hx_now_ms()" /* mutant: revert-until */
@@ -135,7 +137,7 @@ static const struct db_stmt stmt_hold = {
 
 static const struct db_stmt stmt_answered = {
 	.name = "subject_answered",
-	.sql = "UPDATE subject SET effort = effort + 1{from} WHERE id = ?1 AND effort = ?2",
+	.sql = "UPDATE subject SET effort = effort + 1, doubt = 0{from} WHERE id = ?1 AND effort = ?2",
 	.in = "ii",
 	.out = "",
 };
@@ -164,9 +166,9 @@ static const struct db_stmt stmt_history = {
 
 static const struct db_stmt stmt_read = {
 	.name = "subject_read",
-	.sql = "SELECT {ord}status, version, fence, until, effort FROM subject{join} WHERE id = ?1",
+	.sql = "SELECT {ord}status, version, fence, until, effort, doubt FROM subject{join} WHERE id = ?1",
 	.in = "i",
-	.out = "tiiii",
+	.out = "tiiiii",
 };
 
 static const struct db_stmt stmt_look_up = {
@@ -282,9 +284,13 @@ void subject_finish(struct unit *unit, const struct stamp *stamp, const struct m
 	add_change(unit, &stmt_finish, stamp, move, fence);
 }
 
-void subject_release(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence)
+void subject_release(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence, bool answered)
 {
-	add_change(unit, &stmt_release, stamp, move, fence);
+	unit_touch(unit, move->subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_release, db_str(move->to), db_str(move->from), db_int(fence),
+		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(answered));
+	subject_add_history(unit, stamp, move->subject, move->from);
+	unit_wake(unit, move->subject);
 }
 
 void subject_revert(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence)

@@ -19,8 +19,10 @@
  *  S2  The fence rises with each claim and never falls, so no two holders ever have the same one.
  *  S3  Finish, release, revert and heartbeat are guarded by the fence: from a stale holder they change nothing.
  *  S4  owner and until are set exactly while the subject is claimed.
- *  S5  The effort rises when an action gave a definite answer (finish, release) and never otherwise, so
- *      (subject, effort, step) names a logical effect: after an unknown outcome it is still the same one.
+ *  S5  The effort rises when the action gave a definite answer (done, or refused for good) and never otherwise, so
+ *      (subject, effort, step) names a logical effect: after an unknown outcome it is still the same one. A claim
+ *      that ended by its time leaves a doubt; until that is settled, an answer that only says "this try did
+ *      nothing" does not raise the effort either.
  *  S6  history.seq has no gaps, and head = sha256(previous head || the text of the row), so the last head
  *      vouches for all rows.
  */
@@ -54,7 +56,9 @@ void subject_transition(struct unit *unit, const struct stamp *stamp, const stru
 void subject_claim(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
 		   int64_t lease_ms);
 void subject_finish(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence);
-void subject_release(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence);
+/* answered: the action itself said that it did nothing, and no earlier try of this effect is in doubt. */
+void subject_release(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence,
+		     bool answered);
 /* A janitor's release: only while the claim it saw is still there and past its time. */
 void subject_revert(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence);
 /*
@@ -77,7 +81,7 @@ void subject_heartbeat(struct unit *unit, int64_t subject, int64_t fence, int64_
 /* The history row of a change that a unit of another file has made before, in the same unit. */
 void subject_add_history(struct unit *unit, const struct stamp *stamp, int64_t subject, const char *from);
 
-/* Reads. Row: status, version, fence, until (NULL when not claimed), effort. No row: there is no such subject. */
+/* Reads. Row: status, version, fence, until (NULL when not claimed), effort, doubt. No row: there is no such subject. */
 void subject_read(struct unit *unit, int64_t subject);
 /*
  * Was this op's write on the subject won? Holds the subject still, so that on PostgreSQL a commit whose answer

@@ -253,6 +253,14 @@ void api_query_start(struct api_query *query, uint64_t hash)
 		query_end(&query->seat, code);
 }
 
+void api_query_read(struct api_query *query)
+{
+	enum hx_code code = engine_read(api_of(query->call)->engine, &query->seat);
+
+	if (code)
+		query_end(&query->seat, code);
+}
+
 uint64_t api_entity_hash(struct slice workspace, const char *workflow, struct slice name)
 {
 	uint64_t hash = hash_bytes(1, workspace.p, workspace.n);

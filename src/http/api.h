@@ -2,8 +2,8 @@
  * The engine over HTTP: /api/v1, /metrics, /healthz, /readyz. Routes are declared in api.c; each noun has a file.
  *
  * A handler runs in an event loop and must not wait: it puts what it needs into the exchange's arena, hands a seat
- * to a lane and answers from there. Until keys exist, workspace and requester come from the headers
- * Hapax-Workspace and Hapax-Requester.
+ * to a lane (or, for lists, to a reader) and answers from there. Until keys exist, workspace and requester come
+ * from the headers Hapax-Workspace and Hapax-Requester.
  */
 #ifndef HX_HTTP_API_H
 #define HX_HTTP_API_H
@@ -59,7 +59,10 @@ struct api_query {
 /* In the exchange's arena; NULL after answering 503. */
 struct api_query *api_query_new(struct http_call *call, void (*build)(const struct single *, struct unit *),
 				enum hx_code (*answered)(struct single *, const struct unit_result *));
+/* In the lane of this hash: writes, and reads of one row by its key. */
 void api_query_start(struct api_query *query, uint64_t hash);
+/* Beside the lanes: lists, whose length must not hold up anybody's commit. The unit only reads. */
+void api_query_read(struct api_query *query);
 
 /* The lane of an entity: by its name, so that it needs no look-up. */
 uint64_t api_entity_hash(struct slice workspace, const char *workflow, struct slice name);

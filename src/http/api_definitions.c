@@ -1,7 +1,4 @@
-/* Definitions: the list, and a new version. Putting one waits for the store, so it has a thread of its own. */
-#include <pthread.h>
-#include <stdlib.h>
-
+/* Definitions: the list, and a new version. Putting one waits for the store, so the engine does it in a thread. */
 #include "base/json_string.h"
 #include "http/api.h"
 
@@ -82,32 +79,43 @@ static void respond_put(struct http_call *call, enum hx_code code, const struct 
 	strbuf_release(&text);
 }
 
-static void *put(void *context)
-{
-	struct http_call *call = context;
+/* In the exchange's arena. The findings have one of their own, because the exchange's may be in use elsewhere. */
+struct put_call {
+	struct definition_put put;
+	struct http_call *call;
 	struct findings findings;
 	struct arena arena;
-	struct hx_error err = {0};
-	int64_t version = 0;
-	enum hx_code code;
+};
 
-	arena_init(&arena, FINDINGS_BYTES_MAX);
-	findings_init(&findings, &arena);
-	code = engine_put_definition(api_of(call)->engine, call_param(call, "name"), call->request->body, &findings,
-				     &version, &err);
-	respond_put(call, code, &findings, version, &err);
-	arena_release(&arena);
-	return NULL;
+static void put_done(struct definition_put *definition, enum hx_code code)
+{
+	struct put_call *put = (struct put_call *)definition;
+	struct arena arena = put->arena;
+
+	respond_put(put->call, code, &put->findings, definition->version, &definition->err);
+	arena_release(&arena); /* our copy: the exchange has gone with the answer */
 }
 
 void api_definition_put(struct http_call *call)
 {
-	pthread_attr_t attr;
-	pthread_t thread;
+	struct put_call *put = arena_zalloc(call->arena, sizeof *put);
+	enum hx_code code;
 
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	if (pthread_create(&thread, &attr, put, call))
+	if (!put) {
 		http_respond_code(call->exchange, HX_BUSY, NULL);
-	pthread_attr_destroy(&attr);
+		return;
+	}
+	put->call = call;
+	arena_init(&put->arena, FINDINGS_BYTES_MAX);
+	findings_init(&put->findings, &put->arena);
+	put->put = (struct definition_put){
+		.name = call_param(call, "name"),
+		.text = call->request->body,
+		.findings = &put->findings,
+		.done = put_done,
+	};
+	code = engine_put_definition(api_of(call)->engine, &put->put);
+	if (code)
+		http_respond_code(call->exchange, code,
+				  code == HX_BUSY ? "another definition is being put: try again" : NULL);
 }

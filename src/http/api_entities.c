@@ -231,7 +231,7 @@ void api_entity_list(struct http_call *call)
 	query->after = after;
 	query->held = slice_is(held, "true");
 	query->limit = limit;
-	api_query_start(query, 0);
+	api_query_read(query);
 }
 
 /* ---- fire and resolve ---- */

@@ -116,5 +116,5 @@ void api_history(struct http_call *call)
 		http_respond_code(call->exchange, HX_NOT_FOUND, "a subject is entity:WORKFLOW:ID or the id of a job");
 		return;
 	}
-	api_query_start(query, 0);
+	api_query_read(query);
 }

@@ -91,7 +91,7 @@ void api_job_list(struct http_call *call)
 	query->status_wanted = status;
 	query->subject = after;
 	query->limit = limit;
-	api_query_start(query, 0);
+	api_query_read(query);
 }
 
 /* ---- redrive ---- */

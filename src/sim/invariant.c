@@ -10,16 +10,16 @@
 
 static const struct db_stmt stmt_rows = {
 	.name = "sim_rows",
-	.sql = "SELECT id, status, version, fence, owner, until, seq, head FROM subject ORDER BY id",
+	.sql = "SELECT id, status, version, fence, owner, until, seq, head, effort, doubt FROM subject ORDER BY id",
 	.in = "",
-	.out = "itiitiib",
+	.out = "itiitiibii",
 };
 
 static const struct db_stmt stmt_row = {
 	.name = "sim_row",
-	.sql = "SELECT id, status, version, fence, owner, until, seq, head FROM subject WHERE id = ?1",
+	.sql = "SELECT id, status, version, fence, owner, until, seq, head, effort, doubt FROM subject WHERE id = ?1",
 	.in = "i",
-	.out = "itiitiib",
+	.out = "itiitiibii",
 };
 
 static const struct db_stmt stmt_history_count = {
@@ -48,6 +48,8 @@ static void fill_row(const struct db_rows *rows, size_t i, struct sim_row *row)
 		.has_until = db_cell(rows, i, 5)->type != DB_NULL,
 		.until = db_cell(rows, i, 5)->type != DB_NULL ? db_cell(rows, i, 5)->i : 0,
 		.seq = db_cell(rows, i, 6)->i,
+		.effort = db_cell(rows, i, 8)->i,
+		.doubt = db_cell(rows, i, 9)->i,
 	};
 	snprintf(row->status, sizeof row->status, "%.*s", SLICE_ARGS(status));
 	ASSERT(head.n == sizeof row->head);

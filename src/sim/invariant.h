@@ -20,7 +20,7 @@
 
 /* A subject as the store has it. */
 struct sim_row {
-	int64_t id, version, fence, until, seq;
+	int64_t id, version, fence, until, seq, effort, doubt;
 	bool claimed; /* owner is set */
 	bool has_until;
 	char status[32];

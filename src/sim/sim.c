@@ -645,6 +645,7 @@ static uint64_t hash_rows(struct sim *sim, uint64_t hash)
 		hash = hash_mix(hash, (uint64_t)row.version);
 		hash = hash_mix(hash, (uint64_t)row.fence);
 		hash = hash_mix(hash, row.claimed);
+		hash = hash_mix(hash, (uint64_t)(row.effort * 2 + row.doubt));
 		hash = hash_mix(hash, row.until > sim->state.now.ms ? (uint64_t)(row.until - sim->state.now.ms) : 0);
 	}
 	return hash;

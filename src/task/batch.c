@@ -1,7 +1,8 @@
 /* Units to batch, and a batch through its phases; see batch.h. */
 #include "task/batch.h"
 
-#define TRIES_MAX 8
+#define TRIES_TOGETHER 2
+#define TRIES_ALONE 4
 
 size_t batch_pick(struct unit *const pending[], size_t n, bool one_unit_per_subject, size_t max, size_t picked[])
 {
@@ -92,13 +93,21 @@ void batch_overrule(struct batch *batch, enum batch_phase phase, const struct hx
 	}
 }
 
+/* Some unit is the cause: the others need not suffer for it. */
+static bool is_of_one(enum hx_code code)
+{
+	return code == HX_DATA_ERROR || code == HX_TOO_LARGE || code == HX_INTERNAL || code == HX_CONCURRENCY_ERROR;
+}
+
 static enum hx_code execute(struct batch *batch, struct db *db, struct arena *arena, struct batch_stats *stats,
 			    struct hx_error *err)
 {
+	/* Many soon go in halves, so that only those wait that meet somebody's lock. */
+	int tries_max = batch->n > 1 ? TRIES_TOGETHER : TRIES_ALONE;
 	enum hx_code code = HX_INTERNAL;
 	bool reconnected = false;
 
-	for (int tries = 0; tries < TRIES_MAX; tries++) {
+	for (int tries = 0; tries < tries_max; tries++) {
 		code = db->driver->begin(db, err);
 		if (!code)
 			code = db->driver->execute(db, batch->units, batch->n, batch->results, arena, err);
@@ -106,7 +115,7 @@ static enum hx_code execute(struct batch *batch, struct db *db, struct arena *ar
 			reconnected = true; /* the server may just have been restarted: nothing was sent for good */
 		else if (code != HX_CONCURRENCY_ERROR)
 			break;
-		stats->retried += tries + 1 < TRIES_MAX;
+		stats->retried += tries + 1 < tries_max;
 	}
 	return code;
 }
@@ -159,7 +168,7 @@ void batch_run(struct batch *batch, struct db *db, struct arena *arena, int64_t 
 	enum hx_code code = execute(batch, db, arena, stats, &err);
 
 	/* Rows too many for the arena are too many for this batch, not yet for each of its units. */
-	if ((code == HX_DATA_ERROR || code == HX_TOO_LARGE) && batch->n > 1) {
+	if (is_of_one(code) && batch->n > 1) {
 		stats->bisected++;
 		run_half(batch, 0, batch->n / 2, db, arena, resolve_ms, sink, stats);
 		run_half(batch, batch->n / 2, batch->n, db, arena, resolve_ms, sink, stats);

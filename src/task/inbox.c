@@ -41,9 +41,10 @@ static void unlock_and_tell(struct inbox *inbox)
 		pthread_cond_signal(&inbox->arrived);
 }
 
-static void append_seat(struct inbox *inbox, struct seat *seat)
+static void append_seat(struct inbox *inbox, struct seat *seat, bool own)
 {
-	inbox->seats_n++;
+	inbox->seats_n += !own;
+	seat->own = own;
 	seat->next = NULL;
 	*inbox->last_seat = seat;
 	inbox->last_seat = &seat->next;
@@ -59,7 +60,20 @@ enum hx_code inbox_put_seat(struct inbox *inbox, struct seat *seat)
 	else if (inbox->seats_n >= inbox->seats_max)
 		code = HX_BUSY;
 	else
-		append_seat(inbox, seat);
+		append_seat(inbox, seat, /* own= */ false);
+	unlock_and_tell(inbox);
+	return code;
+}
+
+enum hx_code inbox_put_own(struct inbox *inbox, struct seat *seat)
+{
+	enum hx_code code = HX_OK;
+
+	pthread_mutex_lock(&inbox->mutex);
+	if (inbox->stopping)
+		code = HX_STOPPING;
+	else
+		append_seat(inbox, seat, /* own= */ true);
 	unlock_and_tell(inbox);
 	return code;
 }
@@ -67,7 +81,7 @@ enum hx_code inbox_put_seat(struct inbox *inbox, struct seat *seat)
 void inbox_put_beat(struct inbox *inbox, struct seat *seat)
 {
 	pthread_mutex_lock(&inbox->mutex);
-	append_seat(inbox, seat);
+	append_seat(inbox, seat, /* own= */ true);
 	unlock_and_tell(inbox);
 }
 

@@ -1,8 +1,9 @@
 /*
  * What other threads have to say to a lane: seats to take in, answers of actions, results of beats, wakes.
  *
- * Bounded: seats by seats_max, answers and beats by the actions under way (one each), wakes by WAKES_MAX,
- * beyond which everybody is woken (a wake is a hint; one too many costs a read).
+ * Bounded: seats of callers by seats_max, the node's own by whoever puts them, answers and beats by the actions
+ * under way (one each), wakes by WAKES_MAX, beyond which everybody is woken (a wake is a hint; one too many costs a
+ * read).
  */
 #ifndef HX_TASK_INBOX_H
 #define HX_TASK_INBOX_H
@@ -42,7 +43,7 @@ struct inbox {
 	bool waiting; /* the lane sleeps: a signal is needed */
 	bool nudged;
 	bool stopping;
-	_Atomic size_t seats_n; /* in the inbox and in the lane; raised under the mutex, lowered by the lane */
+	_Atomic size_t seats_n; /* callers', in the inbox and in the lane; raised under the mutex, lowered by the lane */
 	size_t seats_max;
 	struct seat *first_seat, **last_seat;
 	struct mail *first_mail, **last_mail;
@@ -55,7 +56,9 @@ struct inbox {
 void inbox_init(struct inbox *inbox, size_t seats_max);
 void inbox_release(struct inbox *inbox);
 enum hx_code inbox_put_seat(struct inbox *inbox, struct seat *seat);
-/* A beat is always taken: renewing must work while the lane is full and while it drains. */
+/* One of the node itself: a full lane takes it too, and it takes nobody's seat. HX_STOPPING is the only refusal. */
+enum hx_code inbox_put_own(struct inbox *inbox, struct seat *seat);
+/* A beat is the node's own, and is always taken: renewing must work while the lane drains, too. */
 void inbox_put_beat(struct inbox *inbox, struct seat *seat);
 void inbox_put_mail(struct inbox *inbox, struct mail *mail);
 void inbox_put_wakes(struct inbox *inbox, const int64_t topics[], size_t n);
@@ -66,7 +69,7 @@ void inbox_stop(struct inbox *inbox);
  * False: the time passed and nothing came.
  */
 bool inbox_take(struct inbox *inbox, int64_t wait_ns, const struct lane_stats *stats, struct delivery *ret_delivery);
-/* A seat has left the lane. Before its owner hears of it: who is told may come back at once. */
+/* A caller's seat (not `own`) has left the lane. Before its owner hears of it: who is told may come back at once. */
 void inbox_leave(struct inbox *inbox);
 
 #endif

@@ -147,7 +147,8 @@ static void finish(struct lane *lane, struct seat *seat, enum hx_code code)
 	if (seat->task->topic)
 		topic_leave(seat);
 	lane->seats_in--;
-	inbox_leave(&lane->inbox);
+	if (!seat->own)
+		inbox_leave(&lane->inbox);
 	seat->done(seat, code);
 }
 
@@ -327,6 +328,10 @@ static void resume(struct lane *lane, struct seat *seat)
 	seat->task->kind->ask(seat->task, &ask);
 	switch (ask.kind) {
 	case ASK_COMMIT:
+		if (lane->stopping && clock_mono(lane->options.clock).ns >= lane->stop_by.ns) {
+			finish(lane, seat, HX_STOPPING); /* it had its time; what it has committed stays */
+			break;
+		}
 		seat->state = SEAT_COMMITTING;
 		seat->unit = pooled ? ask.unit : NULL;
 		lane->units_n += pooled;
@@ -564,6 +569,11 @@ static void *run(void *context)
 enum hx_code lane_submit(struct lane *lane, struct seat *seat)
 {
 	return inbox_put_seat(&lane->inbox, seat);
+}
+
+enum hx_code lane_submit_own(struct lane *lane, struct seat *seat)
+{
+	return inbox_put_own(&lane->inbox, seat);
 }
 
 void lane_answer(struct ticket ticket, enum act_outcome outcome, struct slice output)

@@ -11,8 +11,9 @@
  * Group commit without a timer: what arrives while a transaction is being synced is the next batch, so the
  * busier the lane, the bigger its batches. No locks but the inbox's.
  *
- * Limits: at most `seats_max` tasks are in the lane at once, inbox included. One more is refused with HX_BUSY,
- * and the caller passes that on. Tasks that are dropped at a stop are as dead as after a crash: rows survive.
+ * Limits: at most `seats_max` tasks of callers are in the lane at once, inbox included. One more is refused with
+ * HX_BUSY, and the caller passes that on. The node's own (beats, janitors, deliveries) are not counted: whoever
+ * submits those bounds them. Tasks that are dropped at a stop are as dead as after a crash: rows survive.
  */
 #ifndef HX_TASK_LANE_H
 #define HX_TASK_LANE_H
@@ -43,6 +44,7 @@ struct seat {
 	struct lease lease;
 	uint64_t number;
 	bool beating;
+	bool own; /* not counted against seats_max */
 	enum { SEAT_READY, SEAT_COMMITTING, SEAT_ACTING, SEAT_SLEEPING } state;
 };
 
@@ -96,6 +98,11 @@ void lane_free(struct lane *lane);
 
 /* HX_BUSY when the lane is full, HX_STOPPING when it is ending; the seat then still belongs to the caller. */
 enum hx_code lane_submit(struct lane *lane, struct seat *seat) HX_MUST_CHECK;
+/*
+ * For the few seats of the node itself, which must go on while callers fill the lane: takes no caller's seat and is
+ * refused only with HX_STOPPING. Who uses it bounds how many there are.
+ */
+enum hx_code lane_submit_own(struct lane *lane, struct seat *seat) HX_MUST_CHECK;
 /* From any thread, once per ticket (more are dropped). The output is copied. */
 void lane_answer(struct ticket ticket, enum act_outcome outcome, struct slice output);
 /* From any thread: wakes whoever has one of these topics. */

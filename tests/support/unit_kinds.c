@@ -49,7 +49,7 @@ static void release(struct unit *unit, const struct kind_args *args)
 {
 	struct move m = move(args, claimed, open_status);
 
-	subject_release(unit, &args->stamp, &m, args->fence);
+	subject_release(unit, &args->stamp, &m, args->fence, /* answered= */ true);
 }
 
 static void finish(struct unit *unit, const struct kind_args *args)

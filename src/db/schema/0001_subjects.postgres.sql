@@ -8,6 +8,7 @@ CREATE TABLE subject (
   op         bigint NOT NULL,
   fence      bigint NOT NULL DEFAULT 0,
   effort     bigint NOT NULL DEFAULT 0, -- definite ends of claims so far: part of the key of the next effect
+  doubt      bigint NOT NULL DEFAULT 0, -- a claim ended without an answer: the effect may be there
   owner      text,
   until      bigint,
   updated_at bigint NOT NULL,

@@ -8,6 +8,7 @@ CREATE TABLE subject (
   op         INTEGER NOT NULL,
   fence      INTEGER NOT NULL DEFAULT 0,
   effort     INTEGER NOT NULL DEFAULT 0, -- definite ends of claims so far: part of the key of the next effect
+  doubt      INTEGER NOT NULL DEFAULT 0, -- a claim ended without an answer: the effect may be there
   owner      TEXT,
   until      INTEGER,
   updated_at INTEGER NOT NULL,

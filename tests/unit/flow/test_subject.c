@@ -117,7 +117,7 @@ static void a_transition_raises_version_and_seq(void **state)
 	assert_int_equal(world_run(w), UNIT_WON);
 	assert_int_equal(world_int(w, 0, 0), 2);
 	assert_int_equal(world_int(w, 0, 1), 0);
-	assert_row(w, "1|3|paid|2|2|0+0|-|-|1000005|2|");
+	assert_row(w, "1|3|paid|2|2|0+1|-|-|1000005|2|"); /* S5: what it had to do is done */
 	assert_last_history(w, "1|2|open>paid|2|0|2|here|1000005|");
 }
 
@@ -141,7 +141,7 @@ static void finish_and_release_end_the_claim_and_keep_the_fence(void **state)
 
 	struct stamp stamp = world_begin(w);
 
-	subject_release(&w->unit, &stamp, &to_open, /* fence= */ 1);
+	subject_release(&w->unit, &stamp, &to_open, /* fence= */ 1, /* answered= */ true);
 	assert_int_equal(world_run(w), UNIT_WON);
 	assert_int_equal(world_int(w, 0, 0), 3);
 	assert_int_equal(world_int(w, 0, 1), 1);
@@ -281,10 +281,15 @@ static void a_claim_needs_its_status_and_version(void **state)
 
 typedef void end_claim(struct unit *, const struct stamp *, const struct move *, int64_t fence);
 
+static void release(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence)
+{
+	subject_release(unit, stamp, move, fence, /* answered= */ true);
+}
+
 static void the_end_of_a_claim_needs_its_fence(void **state)
 {
 	struct world *w = *state;
-	end_claim *const ends[] = {subject_finish, subject_release, subject_revert};
+	end_claim *const ends[] = {subject_finish, release, subject_revert};
 	static const struct {
 		const char *what;
 		struct move move;
@@ -299,7 +304,7 @@ static void the_end_of_a_claim_needs_its_fence(void **state)
 	world_create(w, 1, "open");
 	world_claim(w, 1, 1);
 	stamp = world_begin(w);
-	subject_release(&w->unit, &stamp, &to_open, /* fence= */ 1);
+	subject_release(&w->unit, &stamp, &to_open, /* fence= */ 1, /* answered= */ true);
 	assert_int_equal(world_run(w), UNIT_WON);
 	assert_int_equal(world_claim(w, 1, 3), 2);
 	fake_clock_advance_ms(&w->clock, LEASE_MS); /* so that its time does not stop the revert */
@@ -338,7 +343,7 @@ static void a_heartbeat_needs_its_fence_and_a_claim(void **state)
 	subject_heartbeat(&w->unit, 2, /* fence= */ 1, LEASE_MS);
 	assert_loses(w, "another subject");
 	stamp = world_begin(w);
-	subject_release(&w->unit, &stamp, &to_open, /* fence= */ 1);
+	subject_release(&w->unit, &stamp, &to_open, /* fence= */ 1, /* answered= */ true);
 	assert_int_equal(world_run(w), UNIT_WON);
 	world_begin(w);
 	subject_heartbeat(&w->unit, 1, /* fence= */ 1, LEASE_MS);
@@ -363,7 +368,7 @@ static void a_replaced_holder_changes_nothing(void **state)
 	subject_heartbeat(&w->unit, 1, /* fence= */ 1, LEASE_MS);
 	assert_loses(w, "the old holder's heartbeat");
 	stamp = world_begin(w);
-	subject_release(&w->unit, &stamp, &to_open, /* fence= */ 1);
+	subject_release(&w->unit, &stamp, &to_open, /* fence= */ 1, /* answered= */ true);
 	assert_loses(w, "the old holder's release");
 	stamp = world_begin(w);
 	subject_finish(&w->unit, &stamp, &to_done, /* fence= */ 1);
@@ -551,7 +556,7 @@ static void who_writes_names_its_subject_and_wakes_it(void **state)
 	struct world *w = *state;
 	struct stamp stamp = {1, {0}, "here"};
 	const struct move move = {9, "a", "b"};
-	end_claim *const guarded[] = {subject_transition, subject_finish, subject_release, subject_revert};
+	end_claim *const guarded[] = {subject_transition, subject_finish, release, subject_revert};
 
 	for (size_t i = 0; i < 6; i++) {
 		unit_init(&w->unit, 1);
@@ -651,7 +656,7 @@ static void live(struct world *w, unsigned changes)
 		else if (die == 1)
 			subject_heartbeat(&w->unit, 1, fence, LEASE_MS);
 		else
-			subject_release(&w->unit, &stamp, &to_open, fence - (die == 3)); /* of 3, a stale one */
+			release(&w->unit, &stamp, &to_open, fence - (die == 3)); /* of 3, a stale one */
 		fake_clock_advance_ms(&w->clock, 200);
 		if (world_run(w) != UNIT_WON || w->unit.lines_n == 1)
 			continue;

@@ -156,7 +156,7 @@ static inline void build_read(struct unit *unit, const struct probe *p)
 /* Ends the claim with the fence `number`, whoever has it. */
 static inline void build_release(struct unit *unit, const struct probe *p)
 {
-	subject_release(unit, &p->stamp, &(struct move){p->subject, "busy", "open"}, p->number);
+	subject_release(unit, &p->stamp, &(struct move){p->subject, "busy", "open"}, p->number, /* answered= */ true);
 }
 
 /* Sleeps until a time or a wake on its topic, `wakes_wanted` times. */

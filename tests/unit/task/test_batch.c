@@ -236,10 +236,20 @@ static void the_phases_open_the_doors_one_by_one(void **state)
 static void a_deadlock_is_run_again(void **state)
 {
 	(void)state;
+	fake.executes[0] = HX_CONCURRENCY_ERROR;
+	run(2);
+	assert_string_equal(fake.diary, "bxbxcwl!");
+	assert_int_equal(stats.retried, 1);
+}
+
+static void a_lock_that_is_not_given_holds_up_only_who_needs_it(void **state)
+{
+	(void)state;
 	fake.executes[0] = fake.executes[1] = HX_CONCURRENCY_ERROR;
 	run(2);
-	assert_string_equal(fake.diary, "bxbxbxcwl!");
-	assert_int_equal(stats.retried, 2);
+	assert_string_equal(fake.diary, "bxbxbxcw!bxcl"); /* together, again, then each half for itself */
+	assert_int_equal(stats.retried, 1);
+	assert_int_equal(stats.bisected, 1);
 }
 
 static void deadlocks_without_end_fail(void **state)
@@ -252,8 +262,8 @@ static void deadlocks_without_end_fail(void **state)
 	run(2);
 	tries = fake.executes_n;
 	assert_true(tries > 2 && tries < CALLS_MAX);
-	assert_string_equal(fake.diary + 2 * tries, "ff"); /* B2: not even the one that had lost hears of it */
-	assert_int_equal(stats.retried, tries - 1);
+	assert_string_equal(fake.diary, "bxbxbxbxbxbxfbxbxbxbxf"); /* B2: not even the one that had lost hears of it */
+	assert_int_equal(stats.retried, 7);
 	assert_int_equal(errors[0].code, HX_CONCURRENCY_ERROR);
 	assert_int_equal(fake.commits_n, 0);
 }
@@ -522,6 +532,7 @@ int main(void)
 		BATCH_TEST(answers_and_wakes_come_after_the_commit),
 		BATCH_TEST(the_phases_open_the_doors_one_by_one),
 		BATCH_TEST(a_deadlock_is_run_again),
+		BATCH_TEST(a_lock_that_is_not_given_holds_up_only_who_needs_it),
 		BATCH_TEST(deadlocks_without_end_fail),
 		BATCH_TEST(a_store_that_cannot_be_begun_with_once_is_asked_again),
 		BATCH_TEST(a_connection_lost_once_is_made_again),

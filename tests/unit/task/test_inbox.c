@@ -162,6 +162,24 @@ static void a_beat_is_taken_by_a_full_lane(void **state)
 	assert_ptr_equal(seats[SEATS_MAX - 1].next, &beat);
 }
 
+static void the_nodes_own_are_taken_by_a_full_lane_and_not_by_one_that_ends(void **state)
+{
+	struct seat seats[SEATS_MAX], own, late;
+
+	(void)state;
+	assert_int_equal(inbox_put_own(&inbox, &own), HX_OK);
+	for (int i = 0; i < SEATS_MAX; i++) /* it has taken nobody's seat */
+		assert_int_equal(inbox_put_seat(&inbox, &seats[i]), HX_OK);
+	assert_true(own.own);
+	assert_false(seats[0].own);
+	assert_true(take(0));
+	assert_int_equal(inbox_put_own(&inbox, &own), HX_OK);
+	assert_true(take(0));
+	assert_ptr_equal(delivery.seats, &own);
+	inbox_stop(&inbox);
+	assert_int_equal(inbox_put_own(&inbox, &late), HX_STOPPING);
+}
+
 static void mail_that_nobody_reads_is_freed(void **state)
 {
 	(void)state;
@@ -290,6 +308,7 @@ int main(void)
 		INBOX_TEST(wakes_up_to_the_limit_and_then_everybody),
 		INBOX_TEST(after_a_stop_only_beats_and_answers_are_taken),
 		INBOX_TEST(a_beat_is_taken_by_a_full_lane),
+		INBOX_TEST(the_nodes_own_are_taken_by_a_full_lane_and_not_by_one_that_ends),
 		INBOX_TEST(mail_that_nobody_reads_is_freed),
 		INBOX_TEST(waiting_ends_with_its_time),
 		INBOX_TEST(whatever_comes_ends_the_waiting),

@@ -233,6 +233,40 @@ static void a_full_lane_says_so_and_takes_more_when_there_is_room(void **state)
 	}
 }
 
+static void a_full_lane_still_takes_the_nodes_own(void **state)
+{
+	enum { SEATS = 4, OWN = 20 };
+
+	party_start(kind_of(state), SEATS);
+	for (int i = 0; i < SEATS; i++) {
+		caller_sleep(&callers[i], START_MS + FAR_AWAY_MS, /* topic= */ 100 + i);
+		submit(party.lane, &callers[i]);
+	}
+	for (int i = 0; i < OWN; i++) {
+		caller_probe(&callers[SEATS + i], build_read, 1, 0);
+		assert_int_equal(lane_submit_own(party.lane, &callers[SEATS + i].seat), HX_OK);
+	}
+	AWAIT(count_done(callers + SEATS, OWN) == OWN);
+	for (int i = 0; i < OWN; i++)
+		assert_int_equal(callers[SEATS + i].code, HX_OK);
+	/* They took nobody's seat, and their leaving has made none. */
+	caller_probe(&holder, build_read, 1, 0);
+	assert_int_equal(lane_submit(party.lane, &holder.seat), HX_BUSY);
+	lane_wake(party.lane, (const int64_t[]){100}, 1);
+	AWAIT(callers[0].done);
+	submit(party.lane, &holder);
+	AWAIT(holder.done);
+	assert_int_equal(holder.code, HX_OK);
+}
+
+static void a_lane_that_ends_refuses_even_its_own(void **state)
+{
+	party_start(kind_of(state), 4);
+	lane_stop(party.lane, /* drain_ms= */ 0);
+	caller_probe(&callers[0], build_read, 1, 0);
+	assert_int_equal(lane_submit_own(party.lane, &callers[0].seat), HX_STOPPING);
+}
+
 static unsigned again_n;
 
 static void again(struct seat *seat, enum hx_code code)
@@ -388,7 +422,7 @@ static void a_claim_taken_away_behind_the_lanes_back_is_noticed(void **state)
 	other = store_open_url(party.store->url, &party.clock.clock);
 	arena_init(&arena, 1u << 20);
 	unit_init(&unit, 77);
-	subject_release(&unit, &(struct stamp){77, {START_MS}, "there"}, &(struct move){1, "busy", "open"}, 1);
+	subject_release(&unit, &(struct stamp){77, {START_MS}, "there"}, &(struct move){1, "busy", "open"}, 1, /* answered= */ true);
 	assert_int_equal(db_run_unit(other, &unit, &result, &arena, &err), HX_OK);
 	assert_int_equal(result.verdict, UNIT_WON);
 	unit_init(&unit, 78);
@@ -868,6 +902,8 @@ int main(void)
 		BOTH(under_load_batches_grow_by_themselves),
 		BOTH(one_whose_data_is_refused_fails_alone),
 		ONE(a_full_lane_says_so_and_takes_more_when_there_is_room, in_memory),
+		ONE(a_full_lane_still_takes_the_nodes_own, in_memory),
+		ONE(a_lane_that_ends_refuses_even_its_own, in_memory),
 		ONE(who_is_done_may_submit_again_at_once, in_memory),
 		BOTH(of_fifty_who_claim_one_acts),
 		ONE(the_output_of_an_action_reaches_its_task, in_memory),

@@ -1,0 +1,226 @@
+/* See readers.h. */
+#include "engine/readers.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "task/batch.h"
+
+#define READ_BYTES_MAX (256u << 20) /* rows of one unit, as in a lane */
+#define URL_BYTES_MAX 4096
+
+struct reader {
+	struct readers *all;
+	struct db *db;
+	pthread_t thread;
+	bool running;
+	struct arena arena;
+	struct unit unit;
+	struct unit_result result;
+	struct batch_sink sink;
+	struct batch_stats stats;
+	struct task *task; /* that is being driven */
+};
+
+struct readers {
+	struct readers_options options;
+	char url[URL_BYTES_MAX];
+	pthread_mutex_t mutex; /* over what follows */
+	pthread_cond_t arrived;
+	bool stopping;
+	size_t waiting_n;
+	struct seat *first, **last;
+	bool by_lane; /* constant: there are no threads, the lane reads */
+	struct reader readers[READERS_N];
+};
+
+/* ---- a task from its start to its end ---- */
+
+static void give(struct reader *r, struct answer *answer)
+{
+	answer->now = clock_wall(r->all->options.clock);
+	answer->mono = clock_mono(r->all->options.clock);
+	answer->node = r->all->options.node;
+	(void)task_take(r->task, r->task->turn, answer); /* always its own turn: nobody else answers it */
+}
+
+static void sink_answer(struct batch_sink *sink, size_t i, const struct unit_result *result)
+{
+	struct reader *r = (struct reader *)((char *)sink - offsetof(struct reader, sink));
+
+	(void)i;
+	give(r, &(struct answer){.kind = ANSWER_COMMIT, .result = result});
+}
+
+static void sink_wake(struct batch_sink *sink, int64_t topic)
+{
+	(void)sink, (void)topic;
+	ASSERT(!"what only reads wakes nobody");
+}
+
+/* A batch of one: what a lane knows about lost connections holds here too. */
+static void run_unit(struct reader *r)
+{
+	struct unit *units[] = {&r->unit};
+	struct batch batch;
+
+	batch_init(&batch, units, &r->result, 1);
+	batch_run(&batch, r->db, &r->arena, /* resolve_ms= */ 0, &r->sink, &r->stats);
+	arena_reset(&r->arena);
+}
+
+static void drive(struct reader *r, struct seat *seat)
+{
+	struct ask ask = {.unit = &r->unit};
+
+	r->task = seat->task;
+	give(r, &(struct answer){.kind = ANSWER_START});
+	r->task->kind->ask(r->task, &ask);
+	while (ask.kind == ASK_COMMIT) {
+		run_unit(r);
+		r->task->kind->ask(r->task, &ask);
+	}
+	ASSERT(ask.kind == ASK_DONE);
+	seat->done(seat, ask.code);
+}
+
+/* The next that waits; NULL: there is none any more, and none will come. */
+static struct seat *take(struct readers *all, bool *ret_stopping)
+{
+	struct seat *seat;
+
+	pthread_mutex_lock(&all->mutex);
+	while (!all->first && !all->stopping)
+		pthread_cond_wait(&all->arrived, &all->mutex);
+	seat = all->first;
+	if (seat) {
+		all->first = seat->next;
+		if (!all->first)
+			all->last = &all->first;
+		all->waiting_n--;
+	}
+	*ret_stopping = all->stopping;
+	pthread_mutex_unlock(&all->mutex);
+	return seat;
+}
+
+static void *run(void *context)
+{
+	struct reader *r = context;
+	struct seat *seat;
+	bool stopping;
+
+	while ((seat = take(r->all, &stopping))) {
+		if (stopping)
+			seat->done(seat, HX_STOPPING);
+		else
+			drive(r, seat);
+	}
+	return NULL;
+}
+
+/* ---- from outside ---- */
+
+/*
+ * A read-only connection to PostgreSQL is content with a standby, which may lag behind what was committed. Where the
+ * url leaves the choice among several servers open, the readers ask for the one that the lanes write to.
+ */
+static enum hx_code set_url(struct readers *all, struct hx_error *err)
+{
+	static const char choice[] = "target_session_attrs=";
+	const char *url = all->options.url;
+	bool chosen = strncmp(url, "postgres", 8) != 0 || strstr(url, choice);
+	int n = chosen ? snprintf(all->url, sizeof all->url, "%s", url)
+		       : snprintf(all->url, sizeof all->url, "%s%s%sread-write", url, strchr(url, '?') ? "&" : "?",
+				  choice);
+
+	return n < (int)sizeof all->url ? HX_OK : error_set(err, HX_CONFIG_ERROR, "the store's url is too long");
+}
+
+static enum hx_code reader_start(struct readers *all, struct reader *r, struct hx_error *err)
+{
+	struct db_options db = {.url = all->url, .clock = all->options.clock, .read_only = true};
+	enum hx_code code = db_open(&db, &r->db, err);
+
+	r->all = all;
+	r->sink = (struct batch_sink){sink_answer, sink_wake};
+	arena_init(&r->arena, READ_BYTES_MAX);
+	if (!code && pthread_create(&r->thread, NULL, run, r))
+		code = error_set(err, HX_INTERNAL, "a reader's thread cannot be started");
+	r->running = !code;
+	return code;
+}
+
+enum hx_code readers_new(const struct readers_options *options, struct readers **ret, struct hx_error *err)
+{
+	struct readers *all = calloc(1, sizeof *all);
+	enum hx_code code;
+
+	if (!all)
+		return error_set(err, HX_NO_MEMORY, "the readers");
+	all->options = *options;
+	all->last = &all->first;
+	all->by_lane = strcmp(options->url, "sqlite::memory:") == 0;
+	pthread_mutex_init(&all->mutex, NULL);
+	pthread_cond_init(&all->arrived, NULL);
+	code = set_url(all, err);
+	for (size_t i = 0; i < READERS_N && !code && !all->by_lane; i++)
+		code = reader_start(all, &all->readers[i], err);
+	if (code)
+		readers_free(all);
+	else
+		*ret = all;
+	return code;
+}
+
+enum hx_code readers_submit(struct readers *readers, struct seat *seat)
+{
+	enum hx_code code = HX_OK;
+
+	pthread_mutex_lock(&readers->mutex);
+	if (readers->stopping) {
+		code = HX_STOPPING;
+	} else if (readers->by_lane) {
+		code = lane_submit(readers->options.lane, seat);
+	} else if (readers->waiting_n >= readers->options.seats_max) {
+		code = HX_BUSY;
+	} else {
+		seat->next = NULL;
+		*readers->last = seat;
+		readers->last = &seat->next;
+		readers->waiting_n++;
+		pthread_cond_signal(&readers->arrived);
+	}
+	pthread_mutex_unlock(&readers->mutex);
+	return code;
+}
+
+void readers_stop(struct readers *readers)
+{
+	if (!readers)
+		return;
+	pthread_mutex_lock(&readers->mutex);
+	readers->stopping = true;
+	pthread_cond_broadcast(&readers->arrived);
+	pthread_mutex_unlock(&readers->mutex);
+	for (size_t i = 0; i < READERS_N; i++) {
+		if (readers->readers[i].running)
+			pthread_join(readers->readers[i].thread, NULL);
+		readers->readers[i].running = false;
+	}
+}
+
+void readers_free(struct readers *readers)
+{
+	if (!readers)
+		return;
+	readers_stop(readers);
+	for (size_t i = 0; i < READERS_N; i++) {
+		db_close(readers->readers[i].db);
+		arena_release(&readers->readers[i].arena);
+	}
+	pthread_cond_destroy(&readers->arrived);
+	pthread_mutex_destroy(&readers->mutex);
+	free(readers);
+}

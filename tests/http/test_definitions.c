@@ -1,0 +1,349 @@
+/*
+ * Putting definitions, and what it must not cost: memory for what is refused, other nodes that do not hear of it, a
+ * mistake in SQL that is found by the first entity, a crash when the server stops meanwhile.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "support/await.h"
+#include "support/scene.h"
+
+#define ARRIVE_MS 20000
+#define FOLLOWED_MS 5000
+#define PUT "/api/v1/definitions/billing"
+#define BIG_BYTES (1u << 20)
+#define BIG_PUTS 200
+#define GROWTH_KB_MAX (50 * 1024)
+#define PUTTERS 4
+#define STOPS 5
+
+#define DEFINITION(module, more)                                                                                       \
+	"{'workflow':'billing','kind':'entity','meta':{'module':'" module "'},"                                        \
+	"'status_types':['approved','closing','closed','archived'],'initial_status':'approved',"                       \
+	"'actions':{'Close':{'kind':'http','url':'@/close','effect':'claimed'}},"                                      \
+	"'steps':[{'step_id':20,'step_key':'close','status':'approved','successful_state':'closed','action':'Close',"  \
+	"'claim_state':['closing','approved']}" more "]}"
+
+static const char first[] = DEFINITION("billing", "");
+static const char second[] = DEFINITION(
+	"billing", ",{'step_id':30,'step_key':'archive','status':'closed','successful_state':'archived'}");
+static const char stock[] = DEFINITION("stock", "");
+
+#define SQL_DEFINITION(statement)                                                                                      \
+	"{'workflow':'billing','kind':'entity','status_types':['approved','closed'],'initial_status':'approved',"      \
+	"'actions':{'Book':{'kind':'sql','statements':[{'name':'book_it','sql':'" statement "'}]}},"                   \
+	"'steps':[{'step_id':20,'step_key':'close','status':'approved','successful_state':'closed','action':'Book'}]}"
+
+static const char sql_insert[] = SQL_DEFINITION("INSERT INTO booked_rows (id, amount) VALUES (:id, :input.amount)");
+static const char sql_update[] = SQL_DEFINITION("UPDATE booked_rows SET amount = :input.amount + 1 WHERE id = :id");
+static const char sql_column[] = SQL_DEFINITION("UPDATE booked_rows SET amuont = 1 WHERE id = :id");
+static const char sql_broken[] = SQL_DEFINITION("UPDAET booked_rows SET amount = 1");
+
+static void begin(struct scene *scene)
+{
+	scene_define(scene, "billing", first);
+	scene_configure(scene, "{'modules':{'billing':{'janitor':{}}}}");
+	scene_start(scene, 0);
+}
+
+static bool has_version(struct scene *scene, int node, int64_t version)
+{
+	scene_must(scene, node, "GET", "/api/v1/definitions", NULL, 200, NULL);
+	return reply_int(&scene->last, "items.0.version") == version;
+}
+
+/* ---- memory ---- */
+
+static long rss_kb(const struct serve *serve)
+{
+	char path[64], line[200];
+	long kb = -1;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%d/status", (int)serve->pid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (kb < 0 && fgets(line, sizeof line, file))
+		(void)sscanf(line, "VmRSS: %ld", &kb);
+	fclose(file);
+	assert_true(kb > 0);
+	return kb;
+}
+
+/* A definition with as many bytes as wanted between its members. The caller frees it. */
+static char *padded(const char *text, size_t bytes)
+{
+	size_t n = strlen(text);
+	char *big = malloc(bytes + n + 1);
+
+	assert_non_null(big);
+	big[0] = '{';
+	memset(big + 1, ' ', bytes);
+	memcpy(big + 1 + bytes, text + 1, n);
+	return big;
+}
+
+static void test_refused_puts_cost_no_memory(void **state)
+{
+	struct scene *scene = *state;
+	char *uncovered = padded(stock, BIG_BYTES), *broken = padded("{'workflow':'billing','stps':[]}", BIG_BYTES);
+	long before_kb = 0;
+
+	begin(scene);
+	for (int i = 0; i < BIG_PUTS + 10; i++) {
+		scene_must(scene, 0, "PUT", PUT, i % 2 ? uncovered : broken, 422, "DEFINITION_INVALID");
+		if (i == 9)
+			before_kb = rss_kb(scene->nodes[0]);
+	}
+	if (rss_kb(scene->nodes[0]) - before_kb > GROWTH_KB_MAX)
+		fail_msg("%ld KiB, and %ld after %d refused PUTs", before_kb, rss_kb(scene->nodes[0]), BIG_PUTS);
+	assert_true(has_version(scene, 0, 1));
+	free(uncovered);
+	free(broken);
+	scene_stop(scene, 0);
+}
+
+/* ---- two nodes ---- */
+
+static void test_put_is_in_force_on_the_other_node(void **state)
+{
+	struct scene *scene = *state;
+
+	begin(scene);
+	scene_start(scene, 1);
+	scene_create(scene, "a");
+	scene_fire(scene, 0, "a", "close", 200, NULL);
+	scene_fire(scene, 1, "a", "archive", 404, "NOT_FOUND");
+	scene_must(scene, 0, "PUT", PUT, second, 200, NULL);
+	AWAIT(FOLLOWED_MS, has_version(scene, 1, 2));
+	scene_fire(scene, 1, "a", "archive", 200, NULL);
+	serve_await_log(scene->nodes[1], "definitions that another node has put are in force", 1, ARRIVE_MS);
+	/* The folder still has the first one, and does not come back by itself. */
+	scene_must(scene, 1, "PUT", "/api/v1/definitions/parcel",
+		   "{'workflow':'parcel','kind':'entity','status_types':['a','b'],'initial_status':'a','steps':["
+		   "{'step_id':1,'step_key':'go','status':'a','successful_state':'b'}]}",
+		   200, NULL);
+	AWAIT(FOLLOWED_MS,
+	      reply_count(scene_must(scene, 0, "GET", "/api/v1/definitions", NULL, 200, NULL), "items") == 2);
+	assert_true(has_version(scene, 0, 2));
+	assert_true(has_version(scene, 1, 2));
+	scene_stop(scene, 1);
+	scene_stop(scene, 0);
+}
+
+/* The other node has no janitor for it: it says so once, and keeps what it has until something better comes. */
+static void test_put_that_is_not_valid_on_the_other_node(void **state)
+{
+	static const char kept[] = "another node has put definitions that cannot be in force here";
+	struct scene *scene = *state;
+
+	scene_define(scene, "billing", first);
+	scene_configure(scene, "{'modules':{'billing':{'janitor':{}},'stock':{'janitor':{}}}}");
+	scene_start(scene, 0);
+	scene_configure(scene, "{'modules':{'billing':{'janitor':{}}}}");
+	scene_start(scene, 1);
+	scene_must(scene, 0, "PUT", PUT, stock, 200, NULL);
+	serve_await_log(scene->nodes[1], kept, 1, ARRIVE_MS);
+	assert_true(file_count(scene->nodes[1]->log, "stock") >= 1);
+	assert_true(has_version(scene, 1, 1));
+	scene_must(scene, 0, "PUT", PUT, second, 200, NULL);
+	AWAIT(FOLLOWED_MS, has_version(scene, 1, 3));
+	assert_int_equal(file_count(scene->nodes[1]->log, kept), 1);
+	scene_stop(scene, 1);
+	scene_stop(scene, 0);
+}
+
+/* ---- SQL ---- */
+
+static void assert_finding(struct scene *scene, const char *word)
+{
+	const char *text = reply_text(&scene->last, "findings.0.text");
+
+	assert_int_equal(reply_count(&scene->last, "findings"), 1);
+	if (!strstr(text, word) || !strstr(text, "Book") || !strstr(text, "book_it") || !strstr(text, "billing"))
+		fail_msg("the finding does not name %s, the action and the statement: %s", word, text);
+	assert_string_equal(reply_text(&scene->last, "findings.0.rule"), "sql");
+}
+
+static void test_wrong_sql_is_refused(void **state)
+{
+	struct scene *scene = *state;
+
+	begin(scene);
+	scene_must(scene, 0, "PUT", PUT, sql_insert, 422, "DEFINITION_INVALID");
+	assert_finding(scene, "booked_rows");
+	scene_must(scene, 0, "PUT", PUT, sql_broken, 422, "DEFINITION_INVALID");
+	assert_finding(scene, "UPDAET");
+	assert_true(has_version(scene, 0, 1));
+	scene_sql(scene, "CREATE TABLE booked_rows (id text PRIMARY KEY, amount bigint)", NULL, 0);
+	scene_must(scene, 0, "PUT", PUT, sql_column, 422, "DEFINITION_INVALID");
+	assert_finding(scene, "amuont");
+	scene_must(scene, 0, "PUT", PUT, sql_insert, 200, NULL);
+	scene_must(scene, 0, "PUT", PUT, sql_update, 200, NULL);
+	assert_true(has_version(scene, 0, 3));
+	scene_stop(scene, 0);
+}
+
+static void test_wrong_sql_is_refused_at_boot(void **state)
+{
+	struct scene *scene = *state;
+	struct serve_options options;
+
+	scene_define(scene, "billing", sql_insert);
+	options = scene_options(scene, 0);
+	assert_int_equal(serve_refused(&options), hx_code_exit(HX_CONFIG_ERROR));
+	assert_true(file_count(options.log, "booked_rows") >= 1);
+	assert_true(file_count(options.log, "book_it") >= 1);
+}
+
+/* ---- one at a time, and stopping ---- */
+
+/* A caller of its own that puts one text, or two in turn until there is no answer any more. */
+struct putter {
+	pthread_t thread;
+	struct client *client;
+	char *texts[2];
+	bool again;
+	struct reply reply; /* the last one */
+	_Atomic int answers, busy;
+};
+
+static void *put(void *context)
+{
+	struct putter *p = context;
+	bool answered = true;
+
+	for (int i = 0; answered && (i == 0 || p->again); i++) {
+		const char *text = p->texts[i % 2];
+
+		reply_release(&p->reply);
+		answered = client_call(p->client, "PUT", PUT, text, strlen(text), &p->reply);
+		p->busy += p->reply.status == 503;
+		p->answers += answered;
+	}
+	return NULL;
+}
+
+static struct putter *putter_start(struct scene *scene, bool again)
+{
+	struct putter *p = calloc(1, sizeof *p);
+
+	assert_non_null(p);
+	p->client = client_new(scene->nodes[0]->port, "admin");
+	p->texts[0] = scene_text(scene, second);
+	p->texts[1] = scene_text(scene, first);
+	p->again = again;
+	assert_int_equal(pthread_create(&p->thread, NULL, put, p), 0);
+	return p;
+}
+
+static void putter_free(struct putter *p)
+{
+	client_free(p->client);
+	reply_release(&p->reply);
+	free(p->texts[0]);
+	free(p->texts[1]);
+	free(p);
+}
+
+static PGconn *lock_definitions(struct scene *scene)
+{
+	PGconn *raw = store_raw(scene->store);
+
+	raw_run(raw, "BEGIN", NULL, 0);
+	raw_run(raw, "LOCK TABLE definition IN ACCESS EXCLUSIVE MODE", NULL, 0);
+	return raw;
+}
+
+static void test_one_put_at_a_time(void **state)
+{
+	struct scene *scene = *state;
+	struct putter *a, *b;
+	PGconn *raw;
+
+	begin(scene);
+	raw = lock_definitions(scene);
+	a = putter_start(scene, /* again= */ false);
+	b = putter_start(scene, /* again= */ false);
+	AWAIT(ARRIVE_MS, a->busy + b->busy == 1);
+	PQfinish(raw);
+	pthread_join(a->thread, NULL);
+	pthread_join(b->thread, NULL);
+	assert_int_equal(a->busy + b->busy, 1);
+	assert_int_equal(a->reply.status + b->reply.status, 503 + 200);
+	assert_string_equal(a->busy ? a->reply.code : b->reply.code, "BUSY");
+	putter_free(a);
+	putter_free(b);
+	assert_true(has_version(scene, 0, 2));
+	scene_stop(scene, 0);
+}
+
+static void test_stop_waits_for_a_put(void **state)
+{
+	struct scene *scene = *state;
+	struct putter *a, *b;
+	PGconn *raw;
+
+	begin(scene);
+	raw = lock_definitions(scene);
+	a = putter_start(scene, /* again= */ false);
+	b = putter_start(scene, /* again= */ false);
+	AWAIT(ARRIVE_MS, a->busy + b->busy == 1); /* so the other one is under way */
+	assert_int_equal(kill(scene->nodes[0]->pid, SIGTERM), 0);
+	serve_await_log(scene->nodes[0], "stopping", 1, ARRIVE_MS);
+	PQfinish(raw);
+	scene_stop(scene, 0);
+	pthread_join(a->thread, NULL);
+	pthread_join(b->thread, NULL);
+	putter_free(a);
+	putter_free(b);
+}
+
+static void test_puts_while_stopping(void **state)
+{
+	struct scene *scene = *state;
+
+	begin(scene);
+	for (int i = 0; i < STOPS; i++) {
+		struct putter *putters[PUTTERS];
+
+		if (i)
+			scene_start(scene, 0);
+		for (int k = 0; k < PUTTERS; k++)
+			putters[k] = putter_start(scene, /* again= */ true);
+		AWAIT(ARRIVE_MS, putters[0]->answers > 2 * i);
+		scene_stop(scene, 0); /* exits 0 */
+		for (int k = 0; k < PUTTERS; k++) {
+			pthread_join(putters[k]->thread, NULL);
+			putter_free(putters[k]);
+		}
+	}
+}
+
+#define ON(store, test) {#test " on " #store, test, scene_set_up_##store, scene_tear_down, NULL}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON(sqlite, test_refused_puts_cost_no_memory),
+		ON(postgres, test_put_is_in_force_on_the_other_node),
+		ON(postgres, test_put_that_is_not_valid_on_the_other_node),
+		ON(sqlite, test_wrong_sql_is_refused),
+		ON(postgres, test_wrong_sql_is_refused),
+		ON(sqlite, test_wrong_sql_is_refused_at_boot),
+		ON(postgres, test_wrong_sql_is_refused_at_boot),
+		ON(postgres, test_one_put_at_a_time),
+		ON(postgres, test_stop_waits_for_a_put),
+		ON(sqlite, test_puts_while_stopping),
+		ON(postgres, test_puts_while_stopping),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
