@@ -25,7 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LOCK_TIMEOUT_MS 1000
+#define LOCK_TIMEOUT_MS 2000 /* above deadlock_timeout, so that a deadlock is told as one */
 #define CONNECT_AGAIN_MS 100
 #define RESOLVE_STEP_MS 10
 #define SET_UP_MS 5000

@@ -14,7 +14,7 @@
 #define PUT_TRIES_MAX 5
 #define STAMP_BYTES_MAX 65536
 #define STATEMENT_BYTES_MAX 16000 /* what both drivers have room for */
-#define TABLE_STATEMENTS 8	  /* at most, that a user's table brings along */
+#define TABLE_STATEMENTS 8        /* at most, that a user's table brings along */
 
 /* clang-format off */
 
@@ -46,9 +46,9 @@ static const struct db_stmt stmt_stamp = {
 
 /* A set that is being put together: what would be in force. */
 struct candidate {
-	const struct workflow *workflow; /* in the scratch arena, unless there is a machine */
-	int64_t version;                 /* that the store has already; 0: none */
-	bool differs;                    /* from that version: a new one is to be written */
+	const struct workflow *workflow;      /* in the scratch arena, unless there is a machine */
+	int64_t version;                      /* that the store has already; 0: none */
+	bool differs;                         /* from that version: a new one is to be written */
 	const struct entity_machine *machine; /* the one in force while the text is the same; else made at the end */
 	struct db_rows columns;               /* of the user's table, in the scratch arena */
 };
@@ -122,7 +122,8 @@ static struct candidate *add_text(struct change *c, const char *file, struct sli
 	candidate = candidate_of(c, workflow->name);
 	if (!candidate) {
 		if (c->n == DEFINITIONS_MAX) {
-			findings_add(c->findings, (struct finding){.severity = FINDING_ERROR, .file = file, .rule = "limit"},
+			findings_add(c->findings,
+				     (struct finding){.severity = FINDING_ERROR, .file = file, .rule = "limit"},
 				     "more than %d workflows", DEFINITIONS_MAX);
 			return NULL;
 		}
@@ -387,7 +388,8 @@ static enum hx_code try_statements(struct change *c, const struct workflow *work
 
 	for (size_t i = 0; i < workflow->actions_n; i++)
 		for (size_t k = 0; k < workflow->actions[i].statements_n && !code; k++)
-			code = try_statement(c, workflow, &workflow->actions[i], &workflow->actions[i].statements[k], err);
+			code = try_statement(c, workflow, &workflow->actions[i], &workflow->actions[i].statements[k],
+					     err);
 	return code;
 }
 
@@ -418,8 +420,10 @@ static enum hx_code ask_store(struct change *c, struct hx_error *err)
 	if (versions_n > DEFINITION_VERSIONS_MAX)
 		return error_set(err, HX_CONFIG_ERROR, "too many versions of definitions: restart to go on");
 	if (statements_n > DEFINITION_STATEMENTS_MAX)
-		return error_set(err, HX_CONFIG_ERROR, "more than %d statements of sql actions and tables, in all versions "
-						       "since the start", DEFINITION_STATEMENTS_MAX);
+		return error_set(err, HX_CONFIG_ERROR,
+				 "more than %d statements of sql actions and tables, in all versions "
+				 "since the start",
+				 DEFINITION_STATEMENTS_MAX);
 	for (size_t i = 0; i < c->n && !code; i++) {
 		if (c->set[i].machine)
 			continue;

@@ -42,7 +42,8 @@ void definitions_release(struct definitions *defs);
 
 /* The start and the reload: folder (may be NULL) and store, as one set. */
 enum hx_code definitions_load(struct definitions *defs, const char *dir, struct runner *runner, struct clock *clock,
-			      const struct config *config, struct findings *findings, struct hx_error *err) HX_MUST_CHECK;
+			      const struct config *config, struct findings *findings,
+			      struct hx_error *err) HX_MUST_CHECK;
 enum hx_code definitions_put(struct definitions *defs, struct slice name, struct slice text, struct runner *runner,
 			     struct clock *clock, const struct config *config, struct findings *findings,
 			     int64_t *ret_version, struct hx_error *err) HX_MUST_CHECK;

@@ -23,7 +23,7 @@ struct changers {
 	pthread_mutex_t mutex; /* over all of it */
 	pthread_cond_t stop;
 	bool stopping;
-	bool following; /* the thread `follower` is to be joined */
+	bool following;   /* the thread `follower` is to be joined */
 	bool put_started; /* the thread `putter` is to be joined */
 	bool putting;     /* and has not come to its end */
 	pthread_t follower, putter;
@@ -208,7 +208,8 @@ static void follow_once(struct engine *e, int64_t *seen)
 			 log_int("definitions", (int64_t)changes_n));
 	if (code == HX_CONFIG_ERROR) {
 		log_findings(e, &findings);
-		log_error(e->options.log, "another node has put definitions that cannot be in force here: the old ones are kept",
+		log_error(e->options.log,
+			  "another node has put definitions that cannot be in force here: the old ones are kept",
 			  log_text("detail", err.detail), log_int("errors", (int64_t)findings.errors));
 	}
 	/* Anything else is the store's trouble, which others tell: the next round asks again. */
@@ -252,8 +253,8 @@ static void *put(void *context)
 	enum hx_code code;
 
 	runner_init(&runner, e);
-	code = definitions_put(&e->definitions, put->name, put->text, &runner.runner, e->options.clock, e->options.config,
-			       put->findings, &put->version, &put->err);
+	code = definitions_put(&e->definitions, put->name, put->text, &runner.runner, e->options.clock,
+			       e->options.config, put->findings, &put->version, &put->err);
 	/* Before the answer, so that whoever got it can put the next. */
 	pthread_mutex_lock(&e->changers.mutex);
 	e->changers.putting = false;

@@ -81,8 +81,8 @@ enum hx_code engine_put_definition(struct engine *engine, struct definition_put 
 /* Reads the folder again, all or nothing. */
 enum hx_code engine_reload(struct engine *engine, struct findings *findings, struct hx_error *err) HX_MUST_CHECK;
 /* Calls fn for every current workflow, by name, under the registry's lock. */
-void engine_each_machine(struct engine *engine, void (*fn)(void *context, const struct entity_machine *, int64_t version),
-			 void *context);
+void engine_each_machine(struct engine *engine,
+			 void (*fn)(void *context, const struct entity_machine *, int64_t version), void *context);
 
 /* Hands a seat to the lane of this hash. */
 enum hx_code engine_submit(struct engine *engine, uint64_t hash, struct seat *seat) HX_MUST_CHECK;

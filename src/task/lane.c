@@ -7,6 +7,7 @@
  */
 #include "task/lane.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/id.h"
@@ -18,6 +19,7 @@
 #define BUCKETS 1024
 #define PEERS_MAX 64
 #define BATCH_BYTES_MAX (256u << 20)
+#define COMMIT_GRACE_NS 2000000000 /* after the drain: tasks that do nothing but commit soon come to their end */
 #define IDLE_NS 200000000 /* quiet for so long: time for the store's housekeeping */
 
 struct seat_list {
@@ -328,8 +330,8 @@ static void resume(struct lane *lane, struct seat *seat)
 	seat->task->kind->ask(seat->task, &ask);
 	switch (ask.kind) {
 	case ASK_COMMIT:
-		if (lane->stopping && clock_mono(lane->options.clock).ns >= lane->stop_by.ns) {
-			finish(lane, seat, HX_STOPPING); /* it had its time; what it has committed stays */
+		if (lane->stopping && clock_mono(lane->options.clock).ns >= lane->stop_by.ns + COMMIT_GRACE_NS) {
+			finish(lane, seat, HX_STOPPING); /* it would go on for ever; what it has committed stays */
 			break;
 		}
 		seat->state = SEAT_COMMITTING;
@@ -535,6 +537,27 @@ static bool stopped(struct lane *lane)
 	return lane->seats_in == 0 && lane->beats_out == 0;
 }
 
+static void resume_ready(struct lane *lane)
+{
+	struct seat *seat;
+
+	while ((seat = list_pop(&lane->ready)))
+		resume(lane, seat);
+}
+
+/*
+ * Whoever has just been answered often comes back at once. Giving way before a batch begins lets such callers in, so
+ * that all travel together; otherwise they form two batches of half the size that take turns for ever. There is no
+ * timer in this: whoever is not there when the lane runs again is not waited for.
+ */
+static void give_way(struct lane *lane)
+{
+	sched_yield();
+	(void)inbox_take(&lane->inbox, /* wait_ns= */ 0, &lane->stats, &lane->delivery); /* an empty one is fine */
+	open_delivery(lane, &lane->delivery);
+	resume_ready(lane);
+}
+
 static void *run(void *context)
 {
 	struct lane *lane = context;
@@ -542,7 +565,6 @@ static void *run(void *context)
 
 	while (!stopped(lane)) {
 		int64_t ns = wait_ns(lane, tended);
-		struct seat *seat;
 
 		if (!inbox_take(&lane->inbox, ns, &lane->stats, &lane->delivery) && ns == IDLE_NS) {
 			lane->db->driver->tend(lane->db, /* idle= */ true);
@@ -551,9 +573,9 @@ static void *run(void *context)
 		open_delivery(lane, &lane->delivery);
 		fire_timers(lane);
 		ask_pending_again(lane);
-		while ((seat = list_pop(&lane->ready)))
-			resume(lane, seat);
+		resume_ready(lane);
 		if (lane->pending.first) {
+			give_way(lane);
 			commit_round(lane);
 			tended = false;
 		}

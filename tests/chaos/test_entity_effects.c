@@ -46,6 +46,10 @@ static const char configuration[] =
 
 static void begin(struct scene *scene, int nodes)
 {
+	scene_sql(scene, "CREATE TABLE payment (invoice text NOT NULL, amount bigint NOT NULL CHECK (amount <> 13))",
+		  NULL, 0);
+	scene_sql(scene, "CREATE TABLE account (open bigint NOT NULL)", NULL, 0);
+	scene_sql(scene, "INSERT INTO account VALUES (100)", NULL, 0);
 	scene_define(scene, "billing", definition);
 	scene_configure(scene, configuration);
 	scene_start(scene, 0);
@@ -197,10 +201,6 @@ static void assert_cell(struct scene *scene, const char *sql, const char *wanted
 
 static void none_after_a_rollback(struct scene *scene, const char *step, int64_t raised_by)
 {
-	scene_sql(scene, "CREATE TABLE payment (invoice text NOT NULL, amount bigint NOT NULL CHECK (amount <> 13))",
-		  NULL, 0);
-	scene_sql(scene, "CREATE TABLE account (open bigint NOT NULL)", NULL, 0);
-	scene_sql(scene, "INSERT INTO account VALUES (100)", NULL, 0);
 	begin(scene, 1);
 	scene_create(scene, "sql");
 	book(scene, "sql", step, "1000", 422, "INVALID");     /* not so much is open */

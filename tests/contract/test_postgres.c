@@ -148,7 +148,7 @@ static void the_session_is_set_up(void **state)
 {
 	struct session *s = *state;
 
-	assert_setting(s, "lock_timeout", "5s");
+	assert_setting(s, "lock_timeout", "2s");
 	assert_setting(s, "idle_in_transaction_session_timeout", "30s");
 	assert_setting(s, "client_encoding", "UTF8");
 	assert_setting(s, "application_name", "hapax");
