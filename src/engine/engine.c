@@ -45,122 +45,6 @@ struct engine {
 	bool stopped;
 };
 
-/* ---- a unit through a lane ---- */
-
-/*
- * As lane_runner, and it also keeps the store's words about a unit that failed: the trials of sql actions
- * (definitions.c) are about them. The task asks for its unit, and is done with whatever the answer is.
- */
-struct asked {
-	struct seat seat;
-	struct task task;
-	enum { ASKED_NEW, ASKED_SENT, ASKED_DONE } at;
-	const struct unit *unit;
-	struct unit_result *result;
-	struct arena *arena;
-	struct hx_error error;
-	pthread_mutex_t mutex;
-	pthread_cond_t ended;
-	bool is_done;
-	enum hx_code code;
-};
-
-static struct asked *asked_of(const struct task *task)
-{
-	return (struct asked *)((char *)task - offsetof(struct asked, task));
-}
-
-/* Rows belong to the lane's batch: they are copied before it is forgotten. */
-static void copy_rows(struct db_rows *rows, struct arena *arena)
-{
-	size_t n = rows->n * rows->columns;
-	struct db_value *cells = arena_alloc(arena, n * sizeof *cells);
-
-	for (size_t i = 0; cells && i < n; i++) {
-		cells[i] = rows->cells[i];
-		if (cells[i].type == DB_TEXT || cells[i].type == DB_BLOB)
-			cells[i].s = arena_copy(arena, cells[i].s);
-	}
-	rows->cells = cells;
-}
-
-static void asked_take(struct task *task, const struct answer *answer)
-{
-	struct asked *a = asked_of(task);
-
-	if (a->at == ASKED_NEW) {
-		a->at = ASKED_SENT;
-		return;
-	}
-	a->at = ASKED_DONE;
-	if (answer->result->verdict == UNIT_UNKNOWN) {
-		(void)error_set(&a->error, HX_OUTCOME_UNKNOWN, "%s", hx_code_text(HX_OUTCOME_UNKNOWN));
-	} else if (answer->result->verdict == UNIT_FAILED) {
-		a->error = answer->result->error;
-	} else {
-		*a->result = *answer->result;
-		for (unsigned i = 0; i < a->unit->lines_n; i++)
-			copy_rows(&a->result->rows[i], a->arena);
-		if (a->arena->failed)
-			(void)arena_error(a->arena, &a->error);
-	}
-}
-
-static void asked_ask(const struct task *task, struct ask *ask)
-{
-	const struct asked *a = asked_of(task);
-
-	ask->kind = a->at == ASKED_DONE ? ASK_DONE : ASK_COMMIT;
-	if (ask->kind == ASK_DONE)
-		ask->code = a->error.code;
-	else
-		*ask->unit = *a->unit;
-}
-
-/* It is never in the simulator: where and fingerprint are not asked for. */
-static const struct task_kind asked_kind = {
-	.name = "asked",
-	.size = sizeof(struct task),
-	.take = asked_take,
-	.ask = asked_ask,
-};
-
-static void asked_done(struct seat *seat, enum hx_code code)
-{
-	struct asked *a = (struct asked *)seat;
-
-	pthread_mutex_lock(&a->mutex);
-	a->is_done = true;
-	a->code = code;
-	pthread_cond_signal(&a->ended);
-	pthread_mutex_unlock(&a->mutex);
-}
-
-static enum hx_code ask_lane(struct runner *runner, struct unit *unit, struct unit_result *ret_result,
-			     struct arena *arena, struct hx_error *err)
-{
-	struct asked a = {.unit = unit, .result = ret_result, .arena = arena};
-	enum hx_code code;
-
-	task_init(&a.task, &asked_kind, /* topic= */ 0);
-	a.seat = (struct seat){.task = &a.task, .done = asked_done};
-	pthread_mutex_init(&a.mutex, NULL);
-	pthread_cond_init(&a.ended, NULL);
-	code = lane_submit(((struct lane_runner *)runner)->lane, &a.seat);
-	if (!code) {
-		pthread_mutex_lock(&a.mutex);
-		while (!a.is_done)
-			pthread_cond_wait(&a.ended, &a.mutex);
-		pthread_mutex_unlock(&a.mutex);
-		code = a.code;
-	}
-	pthread_cond_destroy(&a.ended);
-	pthread_mutex_destroy(&a.mutex);
-	if (!code)
-		return HX_OK;
-	return error_set(err, code, "%s", code == a.error.code ? a.error.detail : hx_code_text(code));
-}
-
 static bool on_postgres(const struct engine *e)
 {
 	return strncmp(e->options.db_url, "sqlite:", 7) != 0;
@@ -169,7 +53,6 @@ static bool on_postgres(const struct engine *e)
 static void runner_init(struct lane_runner *runner, struct engine *e)
 {
 	lane_runner_init(runner, e->lanes.lanes[0], on_postgres(e));
-	runner->runner.run = ask_lane;
 }
 
 /* ---- following what other nodes put ---- */

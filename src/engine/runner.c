@@ -3,8 +3,6 @@
 
 #include <pthread.h>
 
-#include "flow/single.h"
-
 static enum hx_code run_direct(struct runner *runner, struct unit *unit, struct unit_result *ret_result,
 			       struct arena *arena, struct hx_error *err)
 {
@@ -16,24 +14,27 @@ void direct_runner_init(struct direct_runner *runner, struct db *db)
 	*runner = (struct direct_runner){{run_direct, db->driver == &db_postgres}, db};
 }
 
-/* Somebody waits for this seat. */
-struct waiting {
+/*
+ * Somebody waits for this one. It keeps the store's words about a unit that failed: the trials of sql actions
+ * (definitions.c) are about them. The task asks for its unit, and is done with whatever the answer is.
+ */
+struct asked {
 	struct seat seat;
-	struct single single;
-	struct unit *unit;
+	struct task task;
+	enum { ASKED_NEW, ASKED_SENT, ASKED_DONE } at;
+	const struct unit *unit;
 	struct unit_result *result;
 	struct arena *arena;
+	struct hx_error error;
 	pthread_mutex_t mutex;
 	pthread_cond_t ended;
 	bool is_done;
 	enum hx_code code;
 };
 
-static void build(const struct single *single, struct unit *unit)
+static struct asked *asked_of(const struct task *task)
 {
-	const struct waiting *w = single->context;
-
-	*unit = *w->unit;
+	return (struct asked *)((char *)task - offsetof(struct asked, task));
 }
 
 /* Rows belong to the lane's batch: they are copied before it is forgotten. */
@@ -50,51 +51,84 @@ static void copy_rows(struct db_rows *rows, struct arena *arena)
 	rows->cells = cells;
 }
 
-static enum hx_code answered(struct single *single, const struct unit_result *result)
+static void asked_take(struct task *task, const struct answer *answer)
 {
-	struct waiting *w = single->context;
+	struct asked *a = asked_of(task);
 
-	*w->result = *result;
-	for (unsigned i = 0; i < w->unit->lines_n; i++)
-		copy_rows(&w->result->rows[i], w->arena);
-	return w->arena->failed ? HX_TOO_LARGE : HX_OK;
+	if (a->at == ASKED_NEW) {
+		a->at = ASKED_SENT;
+		return;
+	}
+	a->at = ASKED_DONE;
+	if (answer->result->verdict == UNIT_UNKNOWN) {
+		(void)error_set(&a->error, HX_OUTCOME_UNKNOWN, "%s", hx_code_text(HX_OUTCOME_UNKNOWN));
+	} else if (answer->result->verdict == UNIT_FAILED) {
+		a->error = answer->result->error;
+	} else {
+		*a->result = *answer->result;
+		for (unsigned i = 0; i < a->unit->lines_n; i++)
+			copy_rows(&a->result->rows[i], a->arena);
+		if (a->arena->failed)
+			(void)arena_error(a->arena, &a->error);
+	}
 }
 
-static void done(struct seat *seat, enum hx_code code)
+static void asked_ask(const struct task *task, struct ask *ask)
 {
-	struct waiting *w = (struct waiting *)seat;
+	const struct asked *a = asked_of(task);
 
-	pthread_mutex_lock(&w->mutex);
-	w->is_done = true;
-	w->code = code;
-	pthread_cond_signal(&w->ended);
-	pthread_mutex_unlock(&w->mutex);
+	ask->kind = a->at == ASKED_DONE ? ASK_DONE : ASK_COMMIT;
+	if (ask->kind == ASK_DONE)
+		ask->code = a->error.code;
+	else
+		*ask->unit = *a->unit;
 }
 
-static enum hx_code run_in_lane(struct runner *runner, struct unit *unit, struct unit_result *ret_result,
-				struct arena *arena, struct hx_error *err)
+/* It is never in the simulator: where and fingerprint are not asked for. */
+static const struct task_kind asked_kind = {
+	.name = "asked",
+	.size = sizeof(struct task),
+	.take = asked_take,
+	.ask = asked_ask,
+};
+
+static void asked_done(struct seat *seat, enum hx_code code)
 {
-	struct waiting w = {.unit = unit, .result = ret_result, .arena = arena};
+	struct asked *a = (struct asked *)seat;
+
+	pthread_mutex_lock(&a->mutex);
+	a->is_done = true;
+	a->code = code;
+	pthread_cond_signal(&a->ended);
+	pthread_mutex_unlock(&a->mutex);
+}
+
+static enum hx_code ask_lane(struct runner *runner, struct unit *unit, struct unit_result *ret_result,
+			     struct arena *arena, struct hx_error *err)
+{
+	struct asked a = {.unit = unit, .result = ret_result, .arena = arena};
 	enum hx_code code;
 
-	single_init(&w.single, &w, build, answered);
-	w.seat = (struct seat){.task = &w.single.task, .done = done};
-	pthread_mutex_init(&w.mutex, NULL);
-	pthread_cond_init(&w.ended, NULL);
-	code = lane_submit(((struct lane_runner *)runner)->lane, &w.seat);
+	task_init(&a.task, &asked_kind, /* topic= */ 0);
+	a.seat = (struct seat){.task = &a.task, .done = asked_done};
+	pthread_mutex_init(&a.mutex, NULL);
+	pthread_cond_init(&a.ended, NULL);
+	code = lane_submit(((struct lane_runner *)runner)->lane, &a.seat);
 	if (!code) {
-		pthread_mutex_lock(&w.mutex);
-		while (!w.is_done)
-			pthread_cond_wait(&w.ended, &w.mutex);
-		pthread_mutex_unlock(&w.mutex);
-		code = w.code;
+		pthread_mutex_lock(&a.mutex);
+		while (!a.is_done)
+			pthread_cond_wait(&a.ended, &a.mutex);
+		pthread_mutex_unlock(&a.mutex);
+		code = a.code;
 	}
-	pthread_cond_destroy(&w.ended);
-	pthread_mutex_destroy(&w.mutex);
-	return code ? error_set(err, code, "%s", hx_code_text(code)) : HX_OK;
+	pthread_cond_destroy(&a.ended);
+	pthread_mutex_destroy(&a.mutex);
+	if (!code)
+		return HX_OK;
+	return error_set(err, code, "%s", code == a.error.code ? a.error.detail : hx_code_text(code));
 }
 
 void lane_runner_init(struct lane_runner *runner, struct lane *lane, bool postgres)
 {
-	*runner = (struct lane_runner){{run_in_lane, postgres}, lane};
+	*runner = (struct lane_runner){{ask_lane, postgres}, lane};
 }
