@@ -62,7 +62,7 @@ enum hx_code {
 #define X(name, http, exit_code, text) HX_##name,
 	HX_CODES(X)
 #undef X
-	HX_CODE_COUNT
+		HX_CODE_COUNT
 };
 
 /* What went wrong, in words. `detail` is always terminated; an over-long detail is cut. */

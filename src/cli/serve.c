@@ -68,8 +68,8 @@ struct serve {
 };
 
 /* Flags and environment, then the configuration, then the default. */
-static const char *value_of(const struct command_args *args, const struct command_option *option, const char *configured,
-			    const char *fallback)
+static const char *value_of(const struct command_args *args, const struct command_option *option,
+			    const char *configured, const char *fallback)
 {
 	const char *value = command_value(args, option);
 
@@ -126,8 +126,8 @@ static enum hx_code start_engine(struct serve *s, const struct command_args *arg
 	enum hx_code code;
 
 	if (strcmp(options.node, SUBJECT_HELD) == 0 || strchr(options.node, '|') || strlen(options.node) > 64)
-		return error_set(err, HX_CONFIG_ERROR, "a node's name has at most 64 characters, no |, and is not \"%s\"",
-				 SUBJECT_HELD);
+		return error_set(err, HX_CONFIG_ERROR,
+				 "a node's name has at most 64 characters, no |, and is not \"%s\"", SUBJECT_HELD);
 	if (strcmp(options.db_url, "sqlite::memory:") == 0)
 		log_warn(&s->log, "the store is in memory: everything is lost at exit");
 	code = engine_new(&options, &s->findings, &s->api.engine, err);
@@ -202,9 +202,10 @@ static enum hx_code check_listen(const char *listen, bool *ret_loopback, struct 
 		return error_set(err, HX_CONFIG_ERROR, "--listen: %s", err->detail);
 	*ret_loopback = address_is_loopback(&address);
 	if (!*ret_loopback)
-		return error_set(err, HX_CONFIG_ERROR,
-				 "--listen %s: without API keys, which this version does not have yet, only loopback is safe",
-				 listen);
+		return error_set(
+			err, HX_CONFIG_ERROR,
+			"--listen %s: without API keys, which this version does not have yet, only loopback is safe",
+			listen);
 	return HX_OK;
 }
 
@@ -254,7 +255,8 @@ const struct command command_serve = {
 	.options = {&option_store, &option_listen, &option_workflows, &option_config, &option_node, &option_no_migrate},
 	.exits = {{HX_STORE_UNAVAILABLE, "the store cannot be opened"},
 		  {HX_BUSY, "another server has the store open"},
-		  {HX_CONFIG_ERROR, "the configuration, a definition or the coverage of a claim is not valid; or the schema "
-				    "does not fit"}},
+		  {HX_CONFIG_ERROR,
+		   "the configuration, a definition or the coverage of a claim is not valid; or the schema "
+		   "does not fit"}},
 	.run = serve,
 };

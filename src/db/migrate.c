@@ -71,7 +71,8 @@ static enum hx_code read_at(struct db *db, int *ret_at, struct hx_error *err)
 {
 	int exists = 0;
 	bool sqlite = db->driver == &db_sqlite;
-	enum hx_code code = read_number(db, sqlite ? &stmt_table_exists_sqlite : &stmt_table_exists_postgres, &exists, err);
+	enum hx_code code = read_number(db, sqlite ? &stmt_table_exists_sqlite : &stmt_table_exists_postgres, &exists,
+					err);
 
 	*ret_at = 0;
 	return code || !exists ? code : read_number(db, &stmt_read_version, ret_at, err);

@@ -69,13 +69,13 @@ static inline struct db_value db_null(void)
 
 /* Statements are static constants; a connection prepares each one once and finds it again by its address. */
 struct db_stmt {
-	const char *name;    /* unique in the program, at most 40 characters of [a-z0-9_] */
+	const char *name; /* unique in the program, at most 40 characters of [a-z0-9_] */
 	const char *sql;
 	const char *set_sql; /* NULL: derived from sql where that has {from} or {join} */
 	const char *in;      /* a letter per parameter: i (int8), t (text), b (bytea); in row forms also s: a whole
 				number or text, of the type that the store infers from its place */
 	const char *out;     /* a letter per result column, without the ordinal; "" for none */
-	bool fenced;	     /* guarded by a fence: when it loses, a stale holder was kept out (a metric) */
+	bool fenced;         /* guarded by a fence: when it loses, a stale holder was kept out (a metric) */
 };
 
 enum stmt_form { STMT_SQLITE, STMT_POSTGRES_ROW, STMT_POSTGRES_SET };

@@ -65,8 +65,8 @@ struct db_rows {
 
 struct unit_result {
 	enum unit_verdict verdict;
-	int line; /* the line that decided against the unit, or -1 */
-	struct hx_error error;		     /* FAILED */
+	int line;                            /* the line that decided against the unit, or -1 */
+	struct hx_error error;               /* FAILED */
 	struct db_rows rows[UNIT_LINES_MAX]; /* of the unit's lines; those behind them are not set */
 };
 

@@ -409,7 +409,8 @@ struct entry_locks *engine_entry_locks(struct engine *engine)
 
 int64_t engine_lease_ms(struct engine *engine, const struct entity_machine *machine)
 {
-	const struct module_config *module = config_module(engine->options.config, slice_str(machine->workflow->module));
+	const struct module_config *module = config_module(engine->options.config,
+							   slice_str(machine->workflow->module));
 
 	return module && module->janitor.declared ? module->janitor.stuck_after_ms : engine->options.config->lease_ms;
 }

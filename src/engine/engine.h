@@ -33,8 +33,8 @@ struct engine;
 struct engine_options {
 	const char *db_url;
 	const char *node;
-	size_t lanes_n;		      /* on PostgreSQL */
-	const char *workflows_dir;    /* NULL: only what the store has */
+	size_t lanes_n;            /* on PostgreSQL */
+	const char *workflows_dir; /* NULL: only what the store has */
 	const struct config *config;
 	bool no_migrate;
 	bool loopback_allowed; /* actions may call this machine */
@@ -93,7 +93,8 @@ struct entry_locks *engine_entry_locks(struct engine *engine);
 int64_t engine_lease_ms(struct engine *engine, const struct entity_machine *machine);
 /* One sweep of a module now (an external janitor asks for it). done is called in a lane's thread. */
 enum hx_code engine_sweep(struct engine *engine, struct slice module,
-			  void (*done)(void *context, enum hx_code code, int64_t reverted, int64_t held), void *context);
+			  void (*done)(void *context, enum hx_code code, int64_t reverted, int64_t held),
+			  void *context);
 struct engine_metrics *engine_metrics(struct engine *engine);
 void engine_lane_stats(struct engine *engine, struct lane_stats *ret_stats);
 struct log *engine_log(struct engine *engine);

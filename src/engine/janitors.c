@@ -224,7 +224,8 @@ void janitors_release(struct janitors *janitors)
 }
 
 enum hx_code janitors_sweep(struct janitors *janitors, struct slice module,
-			    void (*done)(void *context, enum hx_code code, int64_t reverted, int64_t held), void *context)
+			    void (*done)(void *context, enum hx_code code, int64_t reverted, int64_t held),
+			    void *context)
 {
 	const struct module_config *known = config_module(janitors->config, module);
 	struct module_janitor *m;

@@ -39,6 +39,7 @@ enum hx_code janitors_start(struct janitors *janitors, struct lanes *lanes, stru
 void janitors_release(struct janitors *janitors);
 /* One sweep of a module at once. HX_NOT_FOUND: no such module. */
 enum hx_code janitors_sweep(struct janitors *janitors, struct slice module,
-			    void (*done)(void *context, enum hx_code code, int64_t reverted, int64_t held), void *context);
+			    void (*done)(void *context, enum hx_code code, int64_t reverted, int64_t held),
+			    void *context);
 
 #endif

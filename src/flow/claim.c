@@ -230,8 +230,15 @@ static void ask(const struct task *task, struct ask *ask)
 static const char *where(const struct task *task)
 {
 	static const char *const names[] = {
-		"new",	     "reading",	      "claiming", "looking up its claim", "acting", "finishing", "looking up its finish",
-		"releasing", "done",
+		"new",
+		"reading",
+		"claiming",
+		"looking up its claim",
+		"acting",
+		"finishing",
+		"looking up its finish",
+		"releasing",
+		"done",
 	};
 
 	return names[((const struct claim *)task)->at];

@@ -51,9 +51,9 @@ struct claim {
 	const struct claim_plan *plan;
 	enum claim_at at;
 	int64_t version; /* read, then reached */
-	int64_t fence;	 /* ours, once claimed */
-	int64_t effort;	 /* with the subject and the action it names the effect, also after a crash */
-	bool doubt;	 /* an earlier try of it may have been done */
+	int64_t fence;   /* ours, once claimed */
+	int64_t effort;  /* with the subject and the action it names the effect, also after a crash */
+	bool doubt;      /* an earlier try of it may have been done */
 	char key[48];
 	enum act_outcome outcome;
 	enum hx_code code;

@@ -7,7 +7,7 @@
 
 #define ENTITY_SELECT                                                                                                  \
 	"SELECT e.subject, s.status, s.version, s.fence, s.effort, s.owner, s.until, s.updated_at, e.data,"            \
-	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.name, e.workspace, s.doubt"                   \
+	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.name, e.workspace, s.doubt"                  \
 	" FROM entity e JOIN subject s ON s.id = e.subject"
 #define ENTITY_OUT "itiiitiittttttti"
 
@@ -212,8 +212,8 @@ static struct db_value param_of(const char *path, const struct entity_params *p,
 const struct db_value *entity_sql_values(const struct action *action, const struct entity_params *params,
 					 struct arena *arena)
 {
-	struct db_value *values =
-		arena_alloc(arena, (ACTION_STATEMENTS_MAX * ACTION_PARAMS_MAX) * sizeof(struct db_value));
+	struct db_value *values = arena_alloc(arena,
+					      (ACTION_STATEMENTS_MAX * ACTION_PARAMS_MAX) * sizeof(struct db_value));
 	size_t n = 0;
 
 	for (size_t i = 0; values && i < action->statements_n; i++)

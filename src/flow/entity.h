@@ -24,7 +24,7 @@ struct entity_sql {
 struct entity_machine {
 	const struct workflow *workflow;
 	int64_t kind;
-	const struct entity_sql *sql;	  /* one per action of the workflow, empty for those that are not sql */
+	const struct entity_sql *sql;     /* one per action of the workflow, empty for those that are not sql */
 	const struct entity_table *table; /* the user's own; NULL: the engine keeps the entity */
 };
 

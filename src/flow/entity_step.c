@@ -165,7 +165,8 @@ static void take_read_to_fire(struct entity_step *s, const struct answer *answer
 static bool find_claimed_step(struct entity_step *s, const struct db_rows *rows, struct slice status)
 {
 	const struct workflow *w = step_workflow(s);
-	struct slice key = db_cell(rows, 0, ENTITY_CLAIM_STEP)->s, requester = db_cell(rows, 0, ENTITY_CLAIM_REQUESTER)->s;
+	struct slice key = db_cell(rows, 0, ENTITY_CLAIM_STEP)->s,
+		     requester = db_cell(rows, 0, ENTITY_CLAIM_REQUESTER)->s;
 
 	s->step = workflow_step(w, key, db_cell(rows, 0, ENTITY_CLAIM_FROM)->s);
 	s->view = s->step ? workflow_view(w, s->step, requester) : NULL;
@@ -273,7 +274,6 @@ static const struct db_rows *left(const struct entity_step *s, const struct unit
 /* The claim is ours: the row is (version, fence …), from the claim itself or from its history row. */
 static void hold_claim(struct entity_step *s, const struct answer *answer, const struct db_rows *rows)
 {
-
 	s->version = db_cell(rows, 0, 0)->i;
 	s->fence = db_cell(rows, 0, 1)->i;
 	s->status = s->view->claim_into;
@@ -361,15 +361,14 @@ static void take_unknown(struct entity_step *s, const struct answer *answer)
 
 static void take_acted(struct entity_step *s, const struct answer *answer)
 {
-	bool open;
+	bool no = answer->outcome != ACT_OK && answer->outcome != ACT_CLAIM_LOST, open = false;
 
 	s->outcome = answer->outcome;
 	s->acted = true;
 	s->asked = answer->lease_since;
 	s->overrun = answer->outcome == ACT_CLAIM_LOST;
 	/* After an unknown outcome only a yes is an answer: a no speaks for this try alone. */
-	open = false;
-	open |= s->unknowns && answer->outcome != ACT_OK && answer->outcome != ACT_CLAIM_LOST; /* mutant: no-after-unknown */
+	open |= no && s->unknowns; /* mutant: no-after-unknown */
 	if (open) {
 		take_unknown(s, answer);
 		return;
@@ -402,8 +401,7 @@ static void take_acted(struct entity_step *s, const struct answer *answer)
 static void take_probed(struct entity_step *s, const struct answer *answer)
 {
 	struct json value;
-	bool heard = answer->outcome == ACT_OK &&
-		     json_find(json_trust(answer->output), slice_str("outcome"), &value) &&
+	bool heard = answer->outcome == ACT_OK && json_find(json_trust(answer->output), slice_str("outcome"), &value) &&
 		     json_type(value) == JSON_STRING;
 
 	if (heard && json_string_is(value, slice_str("done"))) {
@@ -462,7 +460,8 @@ static void take_finished(struct entity_step *s, const struct answer *answer)
 		break;
 	case UNIT_LOST:
 		if (s->claimed)
-			end_saying(s, HX_OUTCOME_UNKNOWN, "the claim had passed to somebody else before the step was finished");
+			end_saying(s, HX_OUTCOME_UNKNOWN,
+				   "the claim had passed to somebody else before the step was finished");
 		else
 			end_saying(s, HX_CONCURRENCY_ERROR, "somebody else has changed the entity in between");
 		break;
@@ -477,7 +476,8 @@ static void take_finished(struct entity_step *s, const struct answer *answer)
 		else if (result->error.code == HX_DATA_ERROR)
 			fail(s, answer, HX_ACTION_FAILED, slice_str(result->error.detail));
 		else if (s->acted)
-			end_saying(s, HX_OUTCOME_UNKNOWN, "the action was done and the store was lost before that was written");
+			end_saying(s, HX_OUTCOME_UNKNOWN,
+				   "the action was done and the store was lost before that was written");
 		else
 			end(s, HX_STORE_UNAVAILABLE);
 		break;
@@ -651,8 +651,7 @@ static const struct task_kind kind = {
 
 void entity_step_init(struct entity_step *s, const struct step_request *rq, struct arena *arena)
 {
-	*s = (struct entity_step){
-		.rq = rq, .arena = arena, .workspace = rq->ref.workspace, .requester = rq->requester};
+	*s = (struct entity_step){.rq = rq, .arena = arena, .workspace = rq->ref.workspace, .requester = rq->requester};
 	s->input = rq->mode == STEP_FIRE ? rq->input.raw : slice_str("null");
 	task_init(&s->task, &kind, /* topic= */ 0);
 }

@@ -33,8 +33,8 @@
 
 enum step_mode {
 	STEP_FIRE,
-	STEP_RECOVER,	      /* a janitor's: the claim is past its time and its step wants a probe */
-	STEP_RESOLVE_DONE,    /* a person's word on a held claim */
+	STEP_RECOVER,      /* a janitor's: the claim is past its time and its step wants a probe */
+	STEP_RESOLVE_DONE, /* a person's word on a held claim */
 	STEP_RESOLVE_NOT_DONE,
 };
 
@@ -44,10 +44,10 @@ struct step_request {
 	struct entity_ref ref;
 	struct slice step_key;
 	struct slice requester;
-	struct json input;   /* FIRE; RESOLVE_DONE: the output that the person gives */
-	int64_t version;     /* FIRE: what it must be; 0: any */
-	int64_t subject;     /* RECOVER: instead of ref.name */
-	int64_t lease_ms;    /* for views without one of their own */
+	struct json input; /* FIRE; RESOLVE_DONE: the output that the person gives */
+	int64_t version;   /* FIRE: what it must be; 0: any */
+	int64_t subject;   /* RECOVER: instead of ref.name */
+	int64_t lease_ms;  /* for views without one of their own */
 	struct slice traceparent;
 };
 
@@ -87,8 +87,8 @@ struct entity_step {
 	int64_t subject, fence, effort, attempt, unknowns;
 	enum act_outcome outcome;
 	bool claimed;
-	bool acted; /* an action outside of the store may have had an effect */
-	bool doubt; /* an earlier try of this effect may have been done: another holder's, or one of ours */
+	bool acted;    /* an action outside of the store may have had an effect */
+	bool doubt;    /* an earlier try of this effect may have been done: another holder's, or one of ours */
 	bool answered; /* the action said for good that it did nothing: the next try is another effect */
 	unsigned adopted, rewritten; /* how often that was tried */
 	bool overrun; /* the claim was gone before the step had ended: what it still wrote changed nothing */

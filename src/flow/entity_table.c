@@ -103,17 +103,20 @@ static bool fits_time(struct slice type)
 	return is_integer(type) || is_text(type) || type_has(type, "time");
 }
 
-static void complain(struct findings *findings, const struct workflow *w, const char *format, const char *a, const char *b)
+static void complain(struct findings *findings, const struct workflow *w, const char *format, const char *a,
+		     const char *b)
 {
-	findings_add(findings,
-		     (struct finding){.severity = FINDING_ERROR, .file = w->file, .line = 1, .workflow = w->name, .rule = "table"},
-		     format, a, b);
+	findings_add(
+		findings,
+		(struct finding){
+			.severity = FINDING_ERROR, .file = w->file, .line = 1, .workflow = w->name, .rule = "table"},
+		format, a, b);
 }
 
 /* Ours are changed by guarded writes of ours alone. */
 static bool is_ours(const char *table)
 {
-	static const char *const ours[] = {"subject", "history",    "entity",	     "job",
+	static const char *const ours[] = {"subject",    "history",    "entity",        "job",
 					   "definition", "entry_lock", "schema_version"};
 
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
@@ -186,7 +189,7 @@ static void add_pattern(struct strbuf *sb, const struct user_table *t, const cha
 			continue;
 		}
 		pattern++;
-		add_quoted(sb, *pattern == 'T'	 ? t->table
+		add_quoted(sb, *pattern == 'T'   ? t->table
 			       : *pattern == 'I' ? t->id
 			       : *pattern == 'S' ? t->status
 			       : *pattern == 'V' ? t->version
@@ -202,16 +205,15 @@ static void make(struct db_stmt *stmt, const char *name, const char *in, const c
 	strbuf_init(&sb, SQL_BYTES_MAX);
 	add_pattern(&sb, t, pattern);
 	arena->failed |= sb.failed;
-	*stmt = (struct db_stmt){
-		.name = name, .sql = arena_copy(arena, strbuf_slice(&sb)).p, .in = in, .out = out};
+	*stmt = (struct db_stmt){.name = name, .sql = arena_copy(arena, strbuf_slice(&sb)).p, .in = in, .out = out};
 	strbuf_release(&sb);
 }
 
-#define SELECT                                                                                                         \
-	"SELECT e.subject, u.%S, CAST(u.%V AS BIGINT), s.fence, s.effort, s.owner, s.until,"                                           \
-	" coalesce(s.updated_at, 0), '{}', e.claim_step, e.claim_from, e.claim_requester, e.claim_input, CAST(u.%I AS TEXT), '',"        \
-	" coalesce(s.doubt, 0)"                                                                                        \
-	" FROM %T u LEFT JOIN entity e ON e.workspace = '' AND e.workflow = ?1 AND e.name = CAST(u.%I AS TEXT)"        \
+#define SELECT                                                                                                                    \
+	"SELECT e.subject, u.%S, CAST(u.%V AS BIGINT), s.fence, s.effort, s.owner, s.until,"                                      \
+	" coalesce(s.updated_at, 0), '{}', e.claim_step, e.claim_from, e.claim_requester, e.claim_input, CAST(u.%I AS TEXT), ''," \
+	" coalesce(s.doubt, 0)"                                                                                                   \
+	" FROM %T u LEFT JOIN entity e ON e.workspace = '' AND e.workflow = ?1 AND e.name = CAST(u.%I AS TEXT)"                   \
 	" LEFT JOIN subject s ON s.id = e.subject"
 #define OUT "itiiitiittttttti"
 
@@ -259,7 +261,8 @@ const struct entity_table *entity_table_new(const struct workflow *workflow, con
 	make(&table->list, "table_list", "ttii", OUT, t,
 	     SELECT " WHERE (?2 = '' OR u.%S = ?2) AND (?3 = 0 OR s.owner = 'held') ORDER BY u.%I LIMIT ?4", arena);
 	make(&table->list_after, "table_list_after", "ttiis", OUT, t,
-	     SELECT " WHERE (?2 = '' OR u.%S = ?2) AND (?3 = 0 OR s.owner = 'held') AND u.%I > ?5 ORDER BY u.%I LIMIT ?4",
+	     SELECT
+	     " WHERE (?2 = '' OR u.%S = ?2) AND (?3 = 0 OR s.owner = 'held') AND u.%I > ?5 ORDER BY u.%I LIMIT ?4",
 	     arena);
 	make(&table->transition, "table_transition", "ttiss", "i", t, update_pattern(table->time), arena);
 	make(&table->leave, "table_leave", "ttiss", "i", t, leave_pattern(table->time), arena);
@@ -277,8 +280,8 @@ static struct db_value time_value(const struct stamp *stamp, const struct table_
 static void add_update(struct unit *unit, enum unit_rule rule, const struct db_stmt *stmt, const struct stamp *stamp,
 		       const struct table_row *row, const struct move *move)
 {
-	UNIT_ADD(unit, rule, stmt, db_str(move->to), db_str(move->from), db_int(row->version),
-		 time_value(stamp, row), db_text(row->id));
+	UNIT_ADD(unit, rule, stmt, db_str(move->to), db_str(move->from), db_int(row->version), time_value(stamp, row),
+		 db_text(row->id));
 }
 
 void entity_table_transition(struct unit *unit, const struct stamp *stamp, const struct table_row *row,

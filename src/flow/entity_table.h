@@ -24,8 +24,8 @@ enum table_time { TABLE_TIME_MS, TABLE_TIME_TEXT, TABLE_TIME_TIMESTAMP };
 
 struct entity_table {
 	/* Rows of entity.h's columns; the shadow's are NULL while there is none. */
-	struct db_stmt read;	   /* workflow, id */
-	struct db_stmt list;	   /* workflow, status, held, limit */
+	struct db_stmt read;       /* workflow, id */
+	struct db_stmt list;       /* workflow, status, held, limit */
 	struct db_stmt list_after; /* the same, and the id behind which it goes on */
 	/* The guarded write of the user's row: to, from, version, time, id. */
 	struct db_stmt transition;
@@ -46,7 +46,7 @@ const struct entity_table *entity_table_new(const struct workflow *workflow, con
 struct table_row {
 	const struct entity_table *table;
 	struct slice id;
-	int64_t version; /* of the user's row, as it was read or as the claim left it */
+	int64_t version;        /* of the user's row, as it was read or as the claim left it */
 	struct slice time_text; /* RFC 3339, where the column is text */
 };
 

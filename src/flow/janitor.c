@@ -178,7 +178,7 @@ static void ask(const struct task *task, struct ask *ask)
 
 static const char *where(const struct task *task)
 {
-	static const char *const names[] = {"new",	 "sleeping", "scanning", "looking who claimed",
+	static const char *const names[] = {"new",       "sleeping", "scanning", "looking who claimed",
 					    "reverting", "holding",  "done"};
 
 	return names[((const struct janitor *)task)->at];

@@ -55,11 +55,19 @@ struct janitor {
 		const struct entity_machine *machine;
 	} probes[JANITOR_PAGE];
 	/* private */
-	enum { JANITOR_NEW, JANITOR_SLEEPING, JANITOR_SCANNING, JANITOR_LOOKING, JANITOR_REVERTING, JANITOR_HOLDING, JANITOR_DONE } at;
+	enum {
+		JANITOR_NEW,
+		JANITOR_SLEEPING,
+		JANITOR_SCANNING,
+		JANITOR_LOOKING,
+		JANITOR_REVERTING,
+		JANITOR_HOLDING,
+		JANITOR_DONE
+	} at;
 	enum hx_code code;
 	struct stamp stamp;
 	char stamp_text[WALL_TIME_TEXT_BYTES];
-	char name[256];	 /* looked up: of the row in the user's table */
+	char name[256];  /* looked up: of the row in the user's table */
 	int64_t version; /* the same */
 	int64_t cursor;
 	size_t page_n, page_at;

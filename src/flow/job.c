@@ -168,7 +168,9 @@ static void take_read(struct job_run *j, const struct answer *answer)
 		return;
 	}
 	status = db_cell(rows, 0, JOB_STATUS)->s;
-	j->from = slice_is(status, JOB_AVAILABLE) ? JOB_AVAILABLE : slice_is(status, JOB_RETRYING) ? JOB_RETRYING : NULL;
+	j->from = slice_is(status, JOB_AVAILABLE)  ? JOB_AVAILABLE
+		  : slice_is(status, JOB_RETRYING) ? JOB_RETRYING
+						   : NULL;
 	j->action = j->action_of(j->context, db_cell(rows, 0, JOB_WORKFLOW)->s, db_cell(rows, 0, JOB_ACTION)->s);
 	j->version = db_cell(rows, 0, JOB_VERSION)->i;
 	j->doubt = db_cell(rows, 0, JOB_DOUBT)->i != 0;
@@ -185,7 +187,8 @@ static void take_read(struct job_run *j, const struct answer *answer)
 	}
 }
 
-static void go_end(struct job_run *j, const struct answer *answer, const char *to, int64_t due_in_ms, struct slice error)
+static void go_end(struct job_run *j, const struct answer *answer, const char *to, int64_t due_in_ms,
+		   struct slice error)
 {
 	error.n = error.n > ERROR_BYTES_MAX ? ERROR_BYTES_MAX : error.n;
 	j->to = to;

@@ -99,7 +99,7 @@ struct job_run {
 	/* private */
 	enum job_at at;
 	const char *from; /* AVAILABLE or RETRYING, as read */
-	const char *to;	  /* where it ends */
+	const char *to;   /* where it ends */
 	const struct action *action;
 	int64_t version, fence, attempt, due_in_ms;
 	bool doubt; /* an earlier worker died over it */

@@ -19,7 +19,8 @@
 #define FREED ", owner = NULL, until = NULL"
 #define ANSWERED ", effort = effort + 1, doubt = 0" /* the next effect is another one, with a key of its own */
 
-/* clang-format off: a line is a guard */
+/* A line is a guard. */
+/* clang-format off */
 
 static const struct db_stmt stmt_create = {
 	.name = "subject_create",
@@ -242,8 +243,8 @@ void subject_transition(struct unit *unit, const struct stamp *stamp, const stru
 }
 
 /* A change that makes the writer the holder. */
-static void add_claim(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp,
-		      const struct move *move, int64_t guard, int64_t lease_ms)
+static void add_claim(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp, const struct move *move,
+		      int64_t guard, int64_t lease_ms)
 {
 	unit_touch(unit, move->subject);
 	UNIT_ADD(unit, UNIT_VERDICT, stmt, db_str(move->to), db_str(move->from), db_int(guard), db_int(stamp->op),
@@ -284,7 +285,8 @@ void subject_finish(struct unit *unit, const struct stamp *stamp, const struct m
 	add_change(unit, &stmt_finish, stamp, move, fence);
 }
 
-void subject_release(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence, bool answered)
+void subject_release(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence,
+		     bool answered)
 {
 	unit_touch(unit, move->subject);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_release, db_str(move->to), db_str(move->from), db_int(fence),

@@ -14,9 +14,9 @@
 
 struct explore_report {
 	uint64_t states;       /* distinct */
-	uint64_t edges;	       /* taken, each with all checks */
+	uint64_t edges;        /* taken, each with all checks */
 	uint64_t crash_points; /* edges among them at which a node was killed */
-	uint64_t quiet;	       /* states in which nothing could go on but time */
+	uint64_t quiet;        /* states in which nothing could go on but time */
 	double schedules;      /* different ways from the start to an end, counting none twice through a loop */
 	unsigned longest;
 };

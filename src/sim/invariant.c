@@ -180,7 +180,8 @@ void invariant_act_started(struct sim *sim, unsigned actor, const struct lease *
 }
 
 /* One history row against its predecessor: gaps, version, chain. */
-static void check_link(struct sim *sim, int64_t subject, const struct db_rows *rows, size_t i, uint8_t head[SHA256_BYTES])
+static void check_link(struct sim *sim, int64_t subject, const struct db_rows *rows, size_t i,
+		       uint8_t head[SHA256_BYTES])
 {
 	struct history_row row = {
 		.subject = subject,
@@ -231,8 +232,10 @@ static void check_history(struct sim *sim, const struct sim_row *row)
 	if ((int64_t)rows->n != row->seq || memcmp(head, row->head, sizeof head) != 0)
 		sim_violate(sim, "I5: subject %lld has %zu history rows and is at seq %lld, or its head is another",
 			    (long long)row->id, rows->n, (long long)row->seq);
-	else if (db_cell(rows, rows->n - 1, 3)->i != row->version || !slice_is(db_cell(rows, rows->n - 1, 2)->s, row->status))
-		sim_violate(sim, "I5: the last history row of subject %lld is not what the subject is", (long long)row->id);
+	else if (db_cell(rows, rows->n - 1, 3)->i != row->version ||
+		 !slice_is(db_cell(rows, rows->n - 1, 2)->s, row->status))
+		sim_violate(sim, "I5: the last history row of subject %lld is not what the subject is",
+			    (long long)row->id);
 }
 
 void invariant_rows(struct sim *sim)

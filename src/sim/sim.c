@@ -201,8 +201,8 @@ struct edge_list {
 static void add_edge(struct edge_list *list, enum sim_edge_kind kind, unsigned who, unsigned how, unsigned mask)
 {
 	ASSERT(list->n < SIM_EDGES_MAX);
-	list->edges[list->n++] =
-		(struct sim_edge){(unsigned char)kind, (unsigned char)who, (unsigned char)how, (unsigned char)mask};
+	list->edges[list->n++] = (struct sim_edge){(unsigned char)kind, (unsigned char)who, (unsigned char)how,
+						   (unsigned char)mask};
 }
 
 /* Edges of one actor. Returns true when its unit may join a batch of its node. */
@@ -768,7 +768,8 @@ void sim_describe(struct sim *sim, struct sim_edge edge, char words[SIM_WORDS_BY
 		break;
 	case EDGE_TIME:
 		snprintf(words, SIM_WORDS_BYTES, "time passes, %lld ms%s",
-			 (long long)(next_moment(sim) - sim->state.now.ms), edge.how ? "; what is cut off was done" : "");
+			 (long long)(next_moment(sim) - sim->state.now.ms),
+			 edge.how ? "; what is cut off was done" : "");
 		break;
 	case EDGE_CRASH:
 		snprintf(words, SIM_WORDS_BYTES, "%s is killed%s", node_name(edge.who),

@@ -65,8 +65,8 @@ struct sim;
 /* What the outside is like, for scenarios that count effects. */
 enum sim_world {
 	WORLD_UNWATCHED, /* effects are not counted; holders may be paused and go on after their time */
-	WORLD_PLAIN,	 /* every call that arrives has an effect; a holder aborts its call before its lease ends */
-	WORLD_KEYED,	 /* the other side dedupes on our key; the same */
+	WORLD_PLAIN,     /* every call that arrives has an effect; a holder aborts its call before its lease ends */
+	WORLD_KEYED,     /* the other side dedupes on our key; the same */
 };
 
 struct sim_scenario {
@@ -100,7 +100,7 @@ struct sim_actor {
 /* Units that were executed and not yet committed, as copies of the tasks that asked for them. */
 struct sim_batch {
 	enum batch_phase phase; /* BUILT: there is none */
-	unsigned actors;	/* mask */
+	unsigned actors;        /* mask */
 	bool answered, waked;
 	struct wall_time executed; /* its statements saw this clock, whenever it commits */
 	enum unit_verdict verdicts[SIM_ACTORS_MAX];
@@ -119,18 +119,29 @@ struct sim_state {
 	struct {
 		int64_t subject, fence;
 		unsigned actor;
-	} acts[SIM_ACTS_MAX]; /* claims under which an action was started */
-	unsigned effects_n;   /* calls that had an effect in the outside world */
+	} acts[SIM_ACTS_MAX];              /* claims under which an action was started */
+	unsigned effects_n;                /* calls that had an effect in the outside world */
 	uint64_t effects[SIM_EFFECTS_MAX]; /* the keys they carried, hashed */
 };
 
-enum sim_edge_kind { EDGE_READ, EDGE_EXECUTE, EDGE_COMMIT, EDGE_RESOLVE, EDGE_ACT, EDGE_BEAT, EDGE_AGAIN, EDGE_TIME, EDGE_CRASH };
+enum sim_edge_kind {
+	EDGE_READ,
+	EDGE_EXECUTE,
+	EDGE_COMMIT,
+	EDGE_RESOLVE,
+	EDGE_ACT,
+	EDGE_BEAT,
+	EDGE_AGAIN,
+	EDGE_TIME,
+	EDGE_CRASH
+};
 enum sim_commit { COMMIT_DURABLE, COMMIT_FAILED, COMMIT_LANDED, COMMIT_VANISHED, COMMIT_OPEN, COMMIT_THEN_CRASH };
 
 struct sim_edge {
 	unsigned char kind;
-	unsigned char who;  /* actor or node */
-	unsigned char how;  /* enum sim_commit, enum sim_act, or 1: lands (or: what is under way outside is done), 0: not */
+	unsigned char who; /* actor or node */
+	unsigned char
+		how; /* enum sim_commit, enum sim_act, or 1: lands (or: what is under way outside is done), 0: not */
 	unsigned char mask; /* actors of a batch */
 };
 

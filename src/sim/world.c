@@ -42,7 +42,7 @@ bool world_allows(const struct sim *sim, const struct act_call *call, enum sim_a
 		return how == SIM_ACT_OK || how == SIM_ACT_UNKNOWN_NOT;
 	if (how == SIM_ACT_UNKNOWN_DONE && !watched)
 		return false; /* nobody could tell the two apart */
-	return true; /* a failure can be a refused connection, whatever was done before */
+	return true;          /* a failure can be a refused connection, whatever was done before */
 }
 
 struct answer world_end(struct sim *sim, const struct act_call *call, enum sim_act how)
@@ -50,7 +50,8 @@ struct answer world_end(struct sim *sim, const struct act_call *call, enum sim_a
 	struct answer answer = {.kind = ANSWER_ACT, .outcome = ACT_OK, .output = slice_str("null")};
 
 	if (how == SIM_ACT_OK && is_probe(sim, call))
-		answer.output = slice_str(sim->state.effects_n ? "{\"outcome\":\"done\"}" : "{\"outcome\":\"not_done\"}");
+		answer.output = slice_str(sim->state.effects_n ? "{\"outcome\":\"done\"}"
+							       : "{\"outcome\":\"not_done\"}");
 	if (how == SIM_ACT_OK || how == SIM_ACT_UNKNOWN_DONE)
 		apply(sim, call);
 	if (how == SIM_ACT_FAILED)

@@ -44,9 +44,9 @@ struct batch_stats {
 	uint64_t won, lost;
 	uint64_t transitions; /* won, with a guard */
 	uint64_t fenced;      /* lost by a stale holder */
-	uint64_t retried;  /* deadlocks, lock timeouts, lost connections: the same batch was run again */
-	uint64_t bisected; /* cut in two because some unit's data was refused, or its rows did not fit */
-	uint64_t in_doubt; /* commits whose answer was lost, however they were resolved */
+	uint64_t retried;     /* deadlocks, lock timeouts, lost connections: the same batch was run again */
+	uint64_t bisected;    /* cut in two because some unit's data was refused, or its rows did not fit */
+	uint64_t in_doubt;    /* commits whose answer was lost, however they were resolved */
 };
 
 /*

@@ -21,8 +21,8 @@ struct mail {
 	uint64_t number;
 	bool is_beat;
 	enum act_outcome outcome; /* of an action */
-	enum hx_code code;	  /* of a beat */
-	struct mono_time sent;	  /* of a beat */
+	enum hx_code code;        /* of a beat */
+	struct mono_time sent;    /* of a beat */
 	size_t output_bytes;
 	char output[];
 };
@@ -43,7 +43,8 @@ struct inbox {
 	bool waiting; /* the lane sleeps: a signal is needed */
 	bool nudged;
 	bool stopping;
-	_Atomic size_t seats_n; /* callers', in the inbox and in the lane; raised under the mutex, lowered by the lane */
+	_Atomic size_t
+		seats_n; /* callers', in the inbox and in the lane; raised under the mutex, lowered by the lane */
 	size_t seats_max;
 	struct seat *first_seat, **last_seat;
 	struct mail *first_mail, **last_mail;

@@ -20,7 +20,7 @@
 #define PEERS_MAX 64
 #define BATCH_BYTES_MAX (256u << 20)
 #define COMMIT_GRACE_NS 2000000000 /* after the drain: tasks that do nothing but commit soon come to their end */
-#define IDLE_NS 200000000 /* quiet for so long: time for the store's housekeeping */
+#define IDLE_NS 200000000          /* quiet for so long: time for the store's housekeeping */
 
 struct seat_list {
 	struct seat *first, **last;

@@ -65,13 +65,13 @@ struct act_port {
 struct lane_options {
 	struct db_options db;
 	struct db *opened; /* NULL, or a connection that the lane takes over when it starts */
-	bool migrate; /* bring the schema up to date first, behind the store's lock; the only way in memory */
+	bool migrate;      /* bring the schema up to date first, behind the store's lock; the only way in memory */
 	struct clock *clock;
 	const char *node;
 	uint32_t node_number; /* for ids; every lane of a node has one of its own */
 	size_t seats_max;
-	int64_t resolve_ms;    /* how long to wait for the truth about a commit whose answer was lost */
-	struct act_port *act;  /* may be NULL when no task acts */
+	int64_t resolve_ms;   /* how long to wait for the truth about a commit whose answer was lost */
+	struct act_port *act; /* may be NULL when no task acts */
 	/* Builds the unit that renews a lease; may be NULL when no task has one. */
 	void (*renew)(struct unit *unit, int64_t subject, int64_t fence, int64_t lease_ms);
 	/* Where renewals go: a lane of its own on PostgreSQL. NULL: this one. */

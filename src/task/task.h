@@ -36,29 +36,29 @@ struct task {
 };
 
 enum act_outcome {
-	ACT_OK,		     /* done; output: JSON */
-	ACT_FAILED,	     /* certainly not done, may be tried again; output: words */
+	ACT_OK,              /* done; output: JSON */
+	ACT_FAILED,          /* certainly not done, may be tried again; output: words */
 	ACT_FAILED_FOR_GOOD, /* certainly not done, trying again is pointless; output: words */
-	ACT_INVALID,	     /* rejected; output: JSON of the rejection */
-	ACT_UNKNOWN,	     /* may have been done; output: words */
-	ACT_CLAIM_LOST,	     /* said by the lane alone: the lease could not be kept */
+	ACT_INVALID,         /* rejected; output: JSON of the rejection */
+	ACT_UNKNOWN,         /* may have been done; output: words */
+	ACT_CLAIM_LOST,      /* said by the lane alone: the lease could not be kept */
 };
 
 /* The claim under which an action runs. The lane renews it while the action lasts. */
 struct lease {
 	int64_t subject;
-	int64_t fence;     /* 0: no lease */
+	int64_t fence; /* 0: no lease */
 	int64_t lease_ms;
 	struct mono_time since; /* before the claim was sent: it is trusted from here on */
 };
 
 struct act_call {
-	const void *action;	  /* what the port knows it by: a struct action of the model, in tests a name */
-	struct slice input;	  /* JSON */
-	struct slice key;	  /* of the logical effect: the same in every repetition */
-	int64_t attempt;	  /* from 1 */
+	const void *action;       /* what the port knows it by: a struct action of the model, in tests a name */
+	struct slice input;       /* JSON */
+	struct slice key;         /* of the logical effect: the same in every repetition */
+	int64_t attempt;          /* from 1 */
 	struct slice traceparent; /* empty: none */
-	bool unknown_on_5xx;	  /* the service may fail after acting */
+	bool unknown_on_5xx;      /* the service may fail after acting */
 	struct lease lease;
 };
 
@@ -69,7 +69,7 @@ struct ask {
 	struct unit *unit; /* COMMIT: memory given by the caller, filled in by the task */
 	struct act_call act;
 	struct wall_time until; /* SLEEP */
-	enum hx_code code;	/* DONE; what else there is to tell stands in the task itself */
+	enum hx_code code;      /* DONE; what else there is to tell stands in the task itself */
 };
 
 #define ANSWER_IDS_MAX 5
@@ -81,7 +81,7 @@ struct answer {
 	/* What a task may not fetch by itself. */
 	struct wall_time now;
 	struct mono_time mono;
-	int64_t id; /* fresh; a task uses it as the op of its next unit */
+	int64_t id;                       /* fresh; a task uses it as the op of its next unit */
 	int64_t more_ids[ANSWER_IDS_MAX]; /* fresh too, for rows that it makes */
 	const char *node;
 	/* COMMIT: rows are valid only during the call. */

@@ -58,7 +58,8 @@ static void parse(const char *effect, const char *probe, const char *step)
 	arena_init(&fixture.arena, 16u << 20);
 	findings_init(&findings, &fixture.arena);
 	snprintf(text, sizeof text, definition, effect, probe, step);
-	workflow_parse("billing.json", arena_copy(&fixture.arena, slice_str(text)), &fixture.arena, &findings, &workflow);
+	workflow_parse("billing.json", arena_copy(&fixture.arena, slice_str(text)), &fixture.arena, &findings,
+		       &workflow);
 	for (const struct finding *f = findings.first; f; f = f->next)
 		printf("%s: %s\n", f->rule, f->text);
 	assert_non_null(workflow);

@@ -424,7 +424,8 @@ static void a_claim_taken_away_behind_the_lanes_back_is_noticed(void **state)
 	other = store_open_url(party.store->url, &party.clock.clock);
 	arena_init(&arena, 1u << 20);
 	unit_init(&unit, 77);
-	subject_release(&unit, &(struct stamp){77, {START_MS}, "there"}, &(struct move){1, "busy", "open"}, 1, /* answered= */ true);
+	subject_release(&unit, &(struct stamp){77, {START_MS}, "there"}, &(struct move){1, "busy", "open"}, 1,
+			/* answered= */ true);
 	assert_int_equal(db_run_unit(other, &unit, &result, &arena, &err), HX_OK);
 	assert_int_equal(result.verdict, UNIT_WON);
 	unit_init(&unit, 78);
