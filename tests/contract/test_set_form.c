@@ -93,6 +93,12 @@ static int64_t believed(int64_t truth)
 	return draw(5) ? truth : truth - 1 + 2 * (int64_t)draw(2);
 }
 
+/* Those of other tables come behind a verdict, and two of one batch may never both get there. */
+static bool is_subjects(const struct db_stmt *stmt)
+{
+	return strncmp(stmt->name, "subject_", 8) == 0 && strcmp(stmt->name, "subject_insert") != 0;
+}
+
 static void see(const struct unit *unit)
 {
 	for (unsigned line = 0; line < unit->lines_n && unit_is_plain(unit); line++) {
@@ -103,7 +109,7 @@ static void see(const struct unit *unit)
 			i++;
 		assert_true(i < SEEN_MAX);
 		world.seen[i] = stmt;
-		world.seen_n += i == world.seen_n && stmt_has_set_form(stmt);
+		world.seen_n += i == world.seen_n && stmt_has_set_form(stmt) && is_subjects(stmt);
 	}
 }
 
@@ -243,7 +249,7 @@ static void random_batches_are_equal_on_both_stores(void **state)
 
 static const struct db_stmt stmt_sets = {
 	.name = "test_sets",
-	.sql = "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE ?1",
+	.sql = "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE ?1 AND name NOT LIKE 'subject\\_insert%'",
 	.in = "t",
 	.out = "i",
 };
@@ -254,7 +260,7 @@ static void the_set_form_was_used(void **state)
 
 	(void)state;
 	session_reset(s);
-	UNIT_ADD(session_unit(s), UNIT_ANY, &stmt_sets, db_str("%\\_set%"));
+	UNIT_ADD(session_unit(s), UNIT_ANY, &stmt_sets, db_str("subject\\_%\\_set%"));
 	assert_int_equal(session_run(s), HX_OK);
 	assert_true(world.seen_n >= 10);
 	assert_int_equal(db_cell(&s->result[0].rows[0], 0, 0)->i, world.seen_n);
