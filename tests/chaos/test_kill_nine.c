@@ -218,14 +218,17 @@ static bool is_in_phase(const struct kill_page *page, uint64_t phase)
 	return atomic_load(&page->phase) == (int)phase;
 }
 
-/* Waits for a condition of the writer, which must not end by itself meanwhile. */
+/*
+ * Waits for a condition of the writer, which must not end by itself meanwhile. It looks without a pause, since the
+ * phases last microseconds; it gives way only now and then, for machines with one processor.
+ */
 static void await(const struct chaos *c, pid_t writer, bool (*holds)(const struct kill_page *, uint64_t), uint64_t arg,
 		  const char *what)
 {
 	struct mono_time deadline = mono_add_ms(clock_mono(clock_system()), WAIT_MS);
 
 	for (unsigned turn = 1; !holds(c->page, arg); turn++) {
-		if (turn % 64 == 0) {
+		if (turn % 16384 == 0) {
 			if (waitpid(writer, NULL, WNOHANG) != 0)
 				fail_msg("the writer ended by itself");
 			if (clock_mono(clock_system()).ns > deadline.ns)

@@ -205,7 +205,7 @@ static void inner_doors_decide(struct scene *scene, const char *down, const char
 	int64_t open;
 
 	begin(scene, redis_url(), 1);
-	for (const char *id = "a\0b\0c"; *id; id += 2)
+	for (const char *id = "a\0b\0c\0"; *id; id += 2)
 		scene_create(scene, id);
 	service_play(scene->service, "/close", &(struct play){0});
 	scene_fire(scene, 0, "b", "close", 200, NULL);
