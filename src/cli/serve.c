@@ -19,7 +19,8 @@
 
 #define ARENA_BYTES_MAX (1u << 30)
 #define DRAIN_MS 10000
-#define LANES_DEFAULT 4
+#define LANES_MIN 2
+#define LANES_MAX_WANTED 4
 
 static const struct command_option option_store = {
 	.name = "db",
@@ -103,6 +104,16 @@ static enum hx_code read_config(struct serve *s, const struct command_args *args
 	return error_set(err, HX_CONFIG_ERROR, "%s: not a valid configuration", path);
 }
 
+/* On PostgreSQL: more lanes than processors only make the batches smaller. */
+static size_t lanes_wanted(void)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return processors < LANES_MIN          ? LANES_MIN
+	       : processors > LANES_MAX_WANTED ? LANES_MAX_WANTED
+					       : (size_t)processors;
+}
+
 static const char *node_name(struct serve *s, const struct command_args *args)
 {
 	if (gethostname(s->node, sizeof s->node - 1) || !s->node[0] || strcmp(s->node, SUBJECT_HELD) == 0)
@@ -115,7 +126,7 @@ static enum hx_code start_engine(struct serve *s, const struct command_args *arg
 	struct engine_options options = {
 		.db_url = value_of(args, &option_store, s->config.db, "sqlite:hapax.db"),
 		.node = node_name(s, args),
-		.lanes_n = LANES_DEFAULT,
+		.lanes_n = lanes_wanted(),
 		.workflows_dir = value_of(args, &option_workflows, s->config.workflows, NULL),
 		.config = &s->config,
 		.no_migrate = command_value(args, &option_no_migrate) != NULL,
