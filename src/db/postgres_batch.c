@@ -32,7 +32,7 @@ static const struct db_stmt stmt_xid = {.name = "xid", .sql = "SELECT txid_curre
 static const struct db_stmt stmt_lock = {
 	.name = "lock_subjects",
 	.sql = "",
-	.set_sql = "SELECT id FROM subject WHERE id = ANY($1) ORDER BY id FOR UPDATE",
+	.set_sql = "SELECT count(*) FROM (SELECT FROM subject WHERE id = ANY($1) ORDER BY id FOR UPDATE) AS held",
 	.in = "i",
 	.out = "i",
 };
