@@ -1,9 +1,10 @@
 /*
  * A batch of units on PostgreSQL: as few trips as the verdicts allow.
  *
- *   trip 1   BEGIN · note the xid · lock the subjects, sorted · first lines of all plain units
+ *   trip 1   BEGIN · lock the subjects, sorted, and note the xid · first lines of all plain units
  *            ── the verdicts are read ──
- *   trip 2   the later lines of the plain units that are still in, line after line
+ *   trip 2   the later lines of the plain units that are still in, line after line; those that their statement
+ *            carried in its set form (a change of status carries its history row) are done already
  *   then     every other unit by itself, in row form under a savepoint: a trip up to each VERDICT or MUST
  *
  * Within a trip the n-th lines of all units go together ("a phase"): those of one statement as one execution
@@ -32,7 +33,8 @@ static const struct db_stmt stmt_xid = {.name = "xid", .sql = "SELECT txid_curre
 static const struct db_stmt stmt_lock = {
 	.name = "lock_subjects",
 	.sql = "",
-	.set_sql = "SELECT count(*) FROM (SELECT FROM subject WHERE id = ANY($1) ORDER BY id FOR UPDATE) AS held",
+	.set_sql = "SELECT txid_current() FROM (SELECT count(*) FROM"
+		   " (SELECT FROM subject WHERE id = ANY($1) ORDER BY id FOR UPDATE) AS held) AS counted",
 	.in = "i",
 	.out = "i",
 };
@@ -57,9 +59,10 @@ struct share {
 	const size_t *unit;
 };
 
-/* Units of one phase with the same statement. */
+/* Units of one phase with the same statement, all of which have the line behind it that it carries, or none. */
 struct group {
 	const struct db_stmt *stmt;
+	bool carrying;
 	bool counts; /* some line of it decides: its rows must be told apart */
 	size_t n;
 	size_t *unit;
@@ -179,16 +182,10 @@ static int by_id(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void send_locks(struct batch *b, struct pg_trip *trip)
+static void send_locks(struct batch *b, struct pg_trip *trip, size_t n)
 {
-	size_t n = 0;
-	int64_t *ids;
+	int64_t *ids = arena_alloc(b->arena, n * sizeof *ids);
 
-	for (size_t i = 0; i < b->n; i++)
-		n += b->units[i]->subjects_n;
-	if (n == 0 || b->pg->read_only)
-		return;
-	ids = arena_alloc(b->arena, n * sizeof *ids);
 	if (!ids) {
 		trip->code = too_large(b->err);
 		return;
@@ -206,7 +203,7 @@ static void send_locks(struct batch *b, struct pg_trip *trip)
 		pg_array_add(&b->pg->arrays[0], &id);
 	}
 	pg_array_end(&b->pg->arrays[0], n);
-	pg_trip_set(trip, &stmt_lock, /* take= */ NULL, NULL);
+	pg_trip_set(trip, &stmt_lock, take_xid, b->pg);
 }
 
 /* Only SELECT is known to change nothing; locks alone leave nothing behind to be in doubt about. */
@@ -221,16 +218,20 @@ static bool writes(const struct batch *b)
 
 static void send_head(struct batch *b, struct pg_trip *trip)
 {
+	size_t locks_n = 0;
+
+	for (size_t i = 0; i < b->n && !b->pg->read_only; i++)
+		locks_n += b->units[i]->subjects_n;
 	if (PQtransactionStatus(b->pg->conn) == PQTRANS_IDLE) {
 		b->pg->wrote = false;
 		b->pg->xid = 0;
 		pg_trip_row(trip, &stmt_begin, /* params= */ NULL, /* take= */ NULL, NULL);
 	}
-	if (!b->pg->xid && writes(b)) {
-		b->pg->wrote = true;
+	b->pg->wrote |= writes(b);
+	if (locks_n)
+		send_locks(b, trip, locks_n);
+	else if (!b->pg->xid && b->pg->wrote)
 		pg_trip_row(trip, &stmt_xid, /* params= */ NULL, take_xid, b->pg);
-	}
-	send_locks(b, trip);
 }
 
 /* ---- phases ---- */
@@ -284,7 +285,8 @@ static void send_set(struct batch *b, struct pg_trip *trip, unsigned line, const
 /* In slices of at most SET_BYTES_MAX, of at least one unit each. */
 static void send_group(struct batch *b, struct pg_trip *trip, const struct group *group, unsigned line)
 {
-	bool has_set = stmt_has_set_form(group->stmt) && (group->stmt->out[0] || !group->counts);
+	bool has_set = stmt_has_set_form(group->stmt) && (group->stmt->out[0] || !group->counts) &&
+		       group->carrying == (group->stmt->carries != NULL);
 
 	for (size_t from = 0, to; from < group->n && !trip->code; from = to) {
 		size_t bytes = bytes_of(&b->units[group->unit[from]]->lines[line]);
@@ -294,7 +296,7 @@ static void send_group(struct batch *b, struct pg_trip *trip, const struct group
 			if (bytes > SET_BYTES_MAX)
 				break;
 		}
-		if (to - from > 1)
+		if (to - from > 1 || group->carrying)
 			send_set(b, trip, line, group->unit + from, to - from);
 		else
 			send_line(b, trip, line, group->unit + from);
@@ -303,29 +305,44 @@ static void send_group(struct batch *b, struct pg_trip *trip, const struct group
 
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct group *)a)->stmt->name, ((const struct group *)b)->stmt->name);
+	const struct group *x = a, *y = b;
+	int order = strcmp(x->stmt->name, y->stmt->name);
+
+	return order ? order : (int)x->carrying - (int)y->carrying;
 }
 
-static struct group *group_of(struct group groups[], size_t *n, const struct db_stmt *stmt)
+static bool carries(const struct unit *unit, unsigned line)
 {
+	return unit->lines[line].stmt->carries && line + 1 < unit->lines_n &&
+	       unit->lines[line].stmt->carries == unit->lines[line + 1].stmt;
+}
+
+static struct group *group_of(struct group groups[], size_t *n, const struct unit *unit, unsigned line)
+{
+	const struct db_stmt *stmt = unit->lines[line].stmt;
+	bool carrying = carries(unit, line);
+
 	for (size_t g = 0; g < *n; g++)
-		if (groups[g].stmt == stmt)
+		if (groups[g].stmt == stmt && groups[g].carrying == carrying)
 			return &groups[g];
-	groups[*n] = (struct group){.stmt = stmt};
+	groups[*n] = (struct group){.stmt = stmt, .carrying = carrying};
 	return &groups[(*n)++];
 }
 
 static bool takes_part(const struct batch *b, size_t i, unsigned line)
 {
-	return line < b->units[i]->lines_n && b->results[i].verdict == UNIT_WON && unit_is_plain(b->units[i]);
+	return line < b->units[i]->lines_n && b->results[i].verdict == UNIT_WON && unit_is_plain(b->units[i]) &&
+	       !(line > 0 && carries(b->units[i], line - 1));
 }
 
-static bool some_take_part(const struct batch *b, unsigned line)
+/* The first line from `line` on that some unit still has to run, or UNIT_LINES_MAX. */
+static unsigned next_phase(const struct batch *b, unsigned line)
 {
-	for (size_t i = 0; i < b->n; i++)
-		if (takes_part(b, i, line))
-			return true;
-	return false;
+	for (; line < UNIT_LINES_MAX; line++)
+		for (size_t i = 0; i < b->n; i++)
+			if (takes_part(b, i, line))
+				return line;
+	return line;
 }
 
 /* Sends the line of all plain units that are still in. */
@@ -341,7 +358,7 @@ static void send_phase(struct batch *b, struct pg_trip *trip, unsigned line)
 	}
 	for (size_t i = 0; i < b->n; i++) {
 		if (takes_part(b, i, line)) {
-			struct group *group = group_of(groups, &groups_n, b->units[i]->lines[line].stmt);
+			struct group *group = group_of(groups, &groups_n, b->units[i], line);
 
 			group->n++;
 			group->counts |= b->units[i]->lines[line].rule != UNIT_ANY;
@@ -355,7 +372,7 @@ static void send_phase(struct batch *b, struct pg_trip *trip, unsigned line)
 	}
 	for (size_t i = 0; i < b->n; i++) {
 		if (takes_part(b, i, line)) {
-			struct group *group = group_of(groups, &groups_n, b->units[i]->lines[line].stmt);
+			struct group *group = group_of(groups, &groups_n, b->units[i], line);
 
 			group->unit[group->n++] = i;
 		}
@@ -375,11 +392,11 @@ static enum hx_code run_plain(struct batch *b)
 		send_phase(b, &trip, 0);
 	}
 	code = pg_trip_finish(&trip);
-	if (code || !some_take_part(b, 1))
+	if (code || next_phase(b, 1) == UNIT_LINES_MAX)
 		return code;
 
 	pg_trip_start(&trip, b->pg, b->arena, b->err);
-	for (unsigned line = 1; some_take_part(b, line) && !trip.code; line++)
+	for (unsigned line = next_phase(b, 1); line < UNIT_LINES_MAX && !trip.code; line = next_phase(b, line + 1))
 		send_phase(b, &trip, line);
 	return pg_trip_finish(&trip);
 }

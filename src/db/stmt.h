@@ -12,9 +12,14 @@
  *   {ord}     nothing                         "u.ord, "
  *   ?N        ?N (SQLite), $N (PostgreSQL)    u.pN
  *
- * Quoted texts are left alone. So `UPDATE t SET a = ?1{from} WHERE id = ?2 RETURNING {ord}b` is both. Where the set form cannot be derived
- * (an INSERT cannot return the ordinal) it is given in `set_sql`, with u.pN and {u}. A statement without
- * markers and without set_sql has only its row form.
+ * Quoted texts are left alone. So `UPDATE t SET a = ?1{from} WHERE id = ?2 RETURNING {ord}b` is both. Where the
+ * set form cannot be derived (an INSERT cannot return the ordinal) it is given in `set_sql`, with u.pN and {u}. A
+ * statement without markers and without set_sql has only its row form.
+ *
+ * A statement whose set form also does the work of the line behind it names that line's statement in `carries`
+ * (PostgreSQL: WITH won AS (UPDATE …), told AS (INSERT … FROM won) SELECT …): one execution and one trip less. In a
+ * plain unit that has this line, such a statement always runs in its set form, and the line is passed over; in all
+ * other units it runs in its row form.
  *
  * Functions that exist in both stores: hx_now_ms() (the store's clock: the injected one on SQLite,
  * clock_timestamp() on PostgreSQL) and hx_chain(head, text) (sha256 of head, which may be NULL, followed by
@@ -74,8 +79,9 @@ struct db_stmt {
 	const char *set_sql; /* NULL: derived from sql where that has {from} or {join} */
 	const char *in;      /* a letter per parameter: i (int8), t (text), b (bytea); in row forms also s: a whole
 				number or text, of the type that the store infers from its place */
-	const char *out;     /* a letter per result column, without the ordinal; "" for none */
-	bool fenced;         /* guarded by a fence: when it loses, a stale holder was kept out (a metric) */
+	const struct db_stmt *carries; /* NULL, or the next line's statement: its work is part of the set form */
+	const char *out;               /* a letter per result column, without the ordinal; "" for none */
+	bool fenced;                   /* guarded by a fence: when it loses, a stale holder was kept out (a metric) */
 };
 
 enum stmt_form { STMT_SQLITE, STMT_POSTGRES_ROW, STMT_POSTGRES_SET };

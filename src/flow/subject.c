@@ -19,6 +19,26 @@
 #define FREED ", owner = NULL, until = NULL"
 #define ANSWERED ", effort = effort + 1, doubt = 0" /* the next effect is another one, with a key of its own */
 
+#define INTO_HISTORY "INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
+
+/* Behind a change of status in the same unit: the row as it has just become. */
+static const struct db_stmt stmt_history = {
+	.name = "subject_history",
+	.sql = INTO_HISTORY " SELECT id, seq, ?2, status, version, fence, op, ?3, updated_at, head FROM subject{join}"
+			    " WHERE id = ?1",
+	.in = "itt",
+	.out = "",
+};
+
+/* Both forms of a change of status: the set form writes the history row too, from what the change returns. */
+#define CHANGE_FORMS(change, columns)                                                                                  \
+	.sql = change " RETURNING {ord}" columns,                                                                      \
+	.set_sql = "WITH won AS (" change " RETURNING {ord}" columns                                                   \
+		   ", id, seq, ?2 AS was, status, op, ?6 AS node, updated_at, head), told AS (" INTO_HISTORY           \
+		   " SELECT id, seq, was, status, version, fence, op, node, updated_at, head FROM won)"                \
+		   " SELECT ord, " columns " FROM won",                                                                \
+	.carries = &stmt_history
+
 /* A line is a guard. */
 /* clang-format off */
 
@@ -48,24 +68,24 @@ static const struct db_stmt stmt_insert = {
 
 static const struct db_stmt stmt_transition = {
 	.name = "subject_transition",
-	.sql = CHANGE("fence") ANSWERED
-	       "{from} WHERE id = ?7"
-	       " AND status = ?2"
-	       " AND version = ?3" /* mutant: transition-version */
-	       " AND owner IS NULL"
-	       " RETURNING {ord}version, fence",
+	CHANGE_FORMS(CHANGE("fence") ANSWERED
+		     "{from} WHERE id = ?7"
+		     " AND status = ?2"
+		     " AND version = ?3" /* mutant: transition-version */
+		     " AND owner IS NULL",
+		     "version, fence"),
 	.in = "ttiiiti",
 	.out = "ii",
 };
 
 static const struct db_stmt stmt_claim = {
 	.name = "subject_claim",
-	.sql = CHANGE("fence + 1")
-	       ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8"
-	       "{from} WHERE id = ?7"
-	       " AND status = ?2"
-	       " AND version = ?3"
-	       " RETURNING {ord}version, fence, effort",
+	CHANGE_FORMS(CHANGE("fence + 1")
+		     ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8"
+		     "{from} WHERE id = ?7"
+		     " AND status = ?2"
+		     " AND version = ?3",
+		     "version, fence, effort"),
 	.in = "ttiiitii",
 	.out = "iii",
 };
@@ -73,11 +93,11 @@ static const struct db_stmt stmt_claim = {
 static const struct db_stmt stmt_finish = {
 	.name = "subject_finish",
 	.fenced = true,
-	.sql = CHANGE("fence") FREED ANSWERED
-	       "{from} WHERE id = ?7"
-	       " AND status = ?2"
-	       " AND fence = ?3" /* mutant: finish-fence */
-	       " RETURNING {ord}version, fence",
+	CHANGE_FORMS(CHANGE("fence") FREED ANSWERED
+		     "{from} WHERE id = ?7"
+		     " AND fence = ?3" /* mutant: finish-fence */
+		     " AND status = ?2",
+		     "version, fence"),
 	.in = "ttiiiti",
 	.out = "ii",
 };
@@ -85,12 +105,12 @@ static const struct db_stmt stmt_finish = {
 static const struct db_stmt stmt_release = {
 	.name = "subject_release",
 	.fenced = true,
-	.sql = CHANGE("fence") FREED
-	       ", effort = effort + ?8, doubt = CASE WHEN ?8 = 1 THEN 0 ELSE doubt END"
-	       "{from} WHERE id = ?7"
-	       " AND status = ?2"
-	       " AND fence = ?3" /* mutant: release-fence */
-	       " RETURNING {ord}version, fence",
+	CHANGE_FORMS(CHANGE("fence") FREED
+		     ", effort = effort + ?8, doubt = CASE WHEN ?8 = 1 THEN 0 ELSE doubt END"
+		     "{from} WHERE id = ?7"
+		     " AND fence = ?3" /* mutant: release-fence */
+		     " AND status = ?2",
+		     "version, fence"),
 	.in = "ttiiitii",
 	.out = "ii",
 };
@@ -98,13 +118,13 @@ static const struct db_stmt stmt_release = {
 static const struct db_stmt stmt_revert = {
 	.name = "subject_revert",
 	.fenced = true,
-	.sql = CHANGE("fence") FREED
-	       ", doubt = 1" /* mutant: doubt-after-revert */
-	       "{from} WHERE id = ?7"
-	       " AND status = ?2"
-	       " AND until <= hx_now_ms()" /* mutant: revert-until */
-	       " AND fence = ?3" /* mutant: revert-fence */
-	       " RETURNING {ord}version, fence",
+	CHANGE_FORMS(CHANGE("fence") FREED
+		     ", doubt = 1" /* mutant: doubt-after-revert */
+		     "{from} WHERE id = ?7"
+		     " AND until <= hx_now_ms()" /* mutant: revert-until */
+		     " AND fence = ?3" /* mutant: revert-fence */
+		     " AND status = ?2",
+		     "version, fence"),
 	.in = "ttiiiti",
 	.out = "ii",
 };
@@ -112,13 +132,13 @@ static const struct db_stmt stmt_revert = {
 static const struct db_stmt stmt_take_over = {
 	.name = "subject_take_over",
 	.fenced = true,
-	.sql = CHANGE("fence + 1")
-	       ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8"
-	       "{from} WHERE id = ?7"
-	       " AND status = ?2"
-	       " AND until <= hx_now_ms()"
-	       " AND fence = ?3" /* mutant: take-over-fence */
-	       " RETURNING {ord}version, fence",
+	CHANGE_FORMS(CHANGE("fence + 1")
+		     ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8"
+		     "{from} WHERE id = ?7"
+		     " AND until <= hx_now_ms()"
+		     " AND fence = ?3" /* mutant: take-over-fence */
+		     " AND status = ?2",
+		     "version, fence"),
 	.in = "ttiiitii",
 	.out = "ii",
 };
@@ -153,16 +173,6 @@ static const struct db_stmt stmt_heartbeat = {
 	       " RETURNING {ord}fence",
 	.in = "iii",
 	.out = "i",
-};
-
-/* Behind a change of status in the same unit: the row as it has just become. */
-static const struct db_stmt stmt_history = {
-	.name = "subject_history",
-	.sql = "INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
-	       " SELECT id, seq, ?2, status, version, fence, op, ?3, updated_at, head FROM subject{join}"
-	       " WHERE id = ?1",
-	.in = "itt",
-	.out = "",
 };
 
 static const struct db_stmt stmt_read = {
