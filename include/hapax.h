@@ -25,6 +25,8 @@ extern "C" {
 	X(OK, 200, 0, "ok")                                                                                            \
 	X(VALIDATION_ERROR, 400, 2, "the request is not valid")                                                        \
 	X(BAD_REQUEST, 400, 2, "the request is not well-formed HTTP")                                                  \
+	X(KEY_REQUIRED, 400, 2, "an idempotency key is needed here")                                                   \
+	X(KEY_INVALID, 400, 2, "the idempotency key is not valid")                                                     \
 	X(UNAUTHENTICATED, 401, 77, "a valid API key is needed")                                                       \
 	X(FORBIDDEN, 403, 77, "this key may not do that")                                                              \
 	X(REQUESTER_NOT_ALLOWED, 403, 77, "this requester may not fire the step")                                      \
@@ -37,10 +39,13 @@ extern "C" {
 	X(CONCURRENCY_ERROR, 409, 5, "the subject was changed by somebody else in between")                            \
 	X(STALE_FENCE, 409, 5, "the claim has passed to another owner")                                                \
 	X(ENTRY_LOCKED, 409, 5, "it is being processed, please do not submit it again")                                \
+	X(IN_FLIGHT, 409, 5, "the first request with this key is still in flight, or its outcome is not known")        \
+	X(RESPONSE_NOT_STORED, 409, 5, "it was done, but its answer was too large to be stored")                       \
 	X(TOO_LARGE, 413, 6, "a limit was exceeded")                                                                   \
 	X(URI_TOO_LONG, 414, 6, "the request line is too long")                                                        \
 	X(EXPECTATION_FAILED, 417, 2, "the expectation is not one that can be met")                                    \
 	X(INVALID, 422, 2, "the action rejected its input")                                                            \
+	X(FINGERPRINT_MISMATCH, 422, 2, "this key was used with another request")                                      \
 	X(DEFINITION_INVALID, 422, 1, "a definition or the configuration has errors")                                  \
 	X(HEAD_TOO_LARGE, 431, 6, "the header fields are too large")                                                   \
 	X(NO_MEMORY, 500, 70, "out of memory")                                                                         \
@@ -51,11 +56,13 @@ extern "C" {
 	X(NOT_IMPLEMENTED, 501, 2, "this method or coding is not known here")                                          \
 	X(ACTION_FAILED, 502, 7, "the action failed")                                                                  \
 	X(BAD_GATEWAY, 502, 76, "the upstream did not answer in well-formed HTTP")                                     \
+	X(UPSTREAM_UNREACHABLE, 502, 76, "the upstream could not be reached; nothing was sent")                        \
 	X(STORE_UNAVAILABLE, 503, 69, "the store cannot be reached")                                                   \
 	X(SERVER_UNAVAILABLE, 503, 69, "no server can be reached")                                                     \
 	X(BUSY, 503, 75, "too much work is waiting already")                                                           \
 	X(STOPPING, 503, 75, "the engine is stopping")                                                                 \
 	X(OUTCOME_UNKNOWN, 504, 8, "it is not known whether this took effect")                                         \
+	X(UPSTREAM_TIMEOUT, 504, 76, "the upstream did not answer in time; it is not known what it did")               \
 	X(VERSION_NOT_SUPPORTED, 505, 2, "only HTTP/1.0 and HTTP/1.1 are spoken here")
 
 enum hx_code {
@@ -82,6 +89,79 @@ int hx_code_exit(enum hx_code code);
 
 /* The version of the library that is running (the header's is HX_VERSION). */
 const char *hx_version(void);
+
+/* ---- the gate: one request per key ---- */
+
+#define HX_GATE_KEY_BYTES 32   /* scope and key of a request, hashed */
+#define HX_GATE_TOKEN_BYTES 16 /* random: who holds the record */
+
+/* What became of one request, in events, in metrics and (but for the last two) in Idempotency-Status. */
+enum hx_gate_outcome {
+	HX_GATE_CREATED,     /* executed, and its answer stored */
+	HX_GATE_REPLAYED,    /* answered with what was stored */
+	HX_GATE_CONFLICT,    /* 409: the first is in flight, its outcome unknown, or its answer was not stored */
+	HX_GATE_MISMATCH,    /* 422: the key was used for another request */
+	HX_GATE_STALE,       /* executed, but its lease was over and the record is another's by now, or gone */
+	HX_GATE_UNSTORED,    /* executed, but the store failed when the answer was to be kept */
+	HX_GATE_RELEASED,    /* nothing is kept: the answer is not one to be stored, or nothing was executed */
+	HX_GATE_STORE_ERROR, /* 503: the store could not be asked, nothing was executed */
+	HX_GATE_OUTCOMES
+};
+/* "created", "replayed" … */
+const char *hx_gate_outcome_name(enum hx_gate_outcome outcome);
+
+/*
+ * A record is PROCESSING from its acquisition on, and COMPLETED from its completion until its ttl is over:
+ *
+ *            acquire                       complete (token)                ttl after completion
+ *   absent ───────────▶ PROCESSING(token) ──────────────────▶ COMPLETED ────────────────────────▶ absent
+ *      ▲                 │   │    ▲ acquire after the lease, same fingerprint, not `hold`: a new token
+ *      │ remove (token)  │   └────┘
+ *      └─────────────────┘
+ */
+struct hx_gate_claim {
+	unsigned char key[HX_GATE_KEY_BYTES];
+	unsigned char fingerprint[HX_GATE_KEY_BYTES]; /* all zero: off */
+	unsigned char token[HX_GATE_TOKEN_BYTES];
+	int64_t lease_ms; /* how long the holder is trusted to be at work */
+	int64_t ttl_ms;   /* how long the record stays: from here on, and again from its completion on */
+	int hold;         /* not 0: never taken over and never expired while PROCESSING; for a person to decide */
+};
+
+enum hx_gate_verdict {
+	HX_GATE_ACQUIRED,  /* it is the caller's, under its token */
+	HX_GATE_COMPLETED, /* `response` is what was stored */
+	HX_GATE_IN_FLIGHT, /* somebody has it, for lease_left_ms yet */
+	HX_GATE_HELD,      /* its lease is over, and it waits for a person */
+	HX_GATE_MISMATCHED /* there is one with another fingerprint, whatever its state */
+};
+
+struct hx_gate_found {
+	enum hx_gate_verdict verdict;
+	int64_t created_ms;    /* since the epoch; of the first acquisition, never changed */
+	int64_t lease_left_ms; /* HX_GATE_IN_FLIGHT */
+	const void *response;  /* HX_GATE_COMPLETED: valid until the next call with the same store in this thread */
+	size_t response_bytes;
+};
+
+/*
+ * A store for records, for those who have one of their own. Each function is one atomic step, and may be called from
+ * several threads at once. An expired record counts as absent, whether it has been removed or not. All return HX_OK
+ * or HX_STORE_UNAVAILABLE; after the latter it is not known whether the step was taken, so every step must be one
+ * that can be repeated with the same token.
+ */
+struct hx_gate_store {
+	void *data; /* handed to each function */
+	enum hx_code (*acquire)(void *data, const struct hx_gate_claim *claim, struct hx_gate_found *ret_found);
+	/* *ret_stale: there is no record with this token (any more), and nothing was changed. The response is kept as
+	 * it is, byte for byte. */
+	enum hx_code (*complete)(void *data, const unsigned char *key, const unsigned char *token, const void *response,
+				 size_t response_bytes, int64_t ttl_ms, int *ret_stale);
+	/* *ret_stale: there is a record, with another token, and it was left alone. No record at all is fine. */
+	enum hx_code (*remove)(void *data, const unsigned char *key, const unsigned char *token, int *ret_stale);
+	/* Removes up to `budget` expired records; *ret_removed says how many. NULL: the store does so by itself. */
+	enum hx_code (*sweep)(void *data, int64_t budget, int64_t *ret_removed);
+};
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,33 @@
+/*
+ * What a request says, as a hash, to notice a key that is used again for something else.
+ *
+ *   kind       hashed                                            when
+ *   json       the canonical form (json_canonical.h)             the content type is JSON, and the body is
+ *   bytes      the body as it is                                 everything else
+ *   pointers   the canonical form of what each pointer selects   chosen, and the body is JSON; a pointer that selects
+ *                                                                nothing is another thing than one that selects null
+ *   off        all zero                                          chosen
+ *
+ * Kinds are kept apart: the bytes of a text never equal the JSON of the same text.
+ */
+#ifndef HX_GATE_FINGERPRINT_H
+#define HX_GATE_FINGERPRINT_H
+
+#include <hapax.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+struct gate_fingerprint_rule {
+	bool off;
+	size_t pointers_n; /* 0: the whole body */
+	const struct slice *pointers;
+};
+
+/* HX_TOO_LARGE, HX_NO_MEMORY: the scratch is full. Nothing else can go wrong. */
+enum hx_code gate_fingerprint(const struct gate_fingerprint_rule *rule, struct slice content_type, struct slice body,
+			      struct arena *scratch, struct hx_error *err,
+			      unsigned char ret_fingerprint[HX_GATE_KEY_BYTES]) HX_MUST_CHECK;
+
+#endif

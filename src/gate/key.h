@@ -1,0 +1,31 @@
+/*
+ * The idempotency key of a request: out of a header, or out of the body.
+ *
+ * In a header it is a structured-field string, `"8e03978e"`, or the same without quotes: both spellings are one key.
+ * It has 1 to `max` characters, visible ASCII and (inside quotes only) spaces; in quotes \" and \\ stand for
+ * themselves and nothing else is escaped. Whatever is not exactly that is HX_KEY_INVALID, also where no key is
+ * needed: a malformed key must never run unprotected.
+ *
+ * In a body it is a string or a number at a JSON Pointer; numbers by their exact value, and never equal to a string.
+ */
+#ifndef HX_GATE_KEY_H
+#define HX_GATE_KEY_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+/*
+ * values[] are the field lines of that name, as they came. None at all: HX_KEY_REQUIRED. More than one, even equal ones:
+ * HX_KEY_INVALID. The key is decoded, in the arena or in the value.
+ */
+enum hx_code gate_key_from_header(const struct slice values[], size_t n, size_t max, struct arena *arena,
+				  struct hx_error *err, struct slice *ret_key) HX_MUST_CHECK;
+/*
+ * HX_KEY_REQUIRED: the body is not JSON, or there is nothing (or null) at the pointer. HX_KEY_INVALID: it is neither
+ * string nor number, is empty or too long, or the path leads through a name that an object has twice.
+ */
+enum hx_code gate_key_from_json(struct slice body, struct slice pointer, size_t max, struct arena *arena,
+				struct hx_error *err, struct slice *ret_key) HX_MUST_CHECK;
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * What the gate does with which request: the configuration file, parsed and checked; every route with all of its
+ * options resolved (its own, else the file's, else the default). Immutable.
+ *
+ * Routes are tried in order: METHOD SP PATTERN, where * matches any characters, against the path as it was sent. What no
+ * route names: POST and PATCH are guarded with the file's own options, the other standard methods pass through, and an
+ * unknown method (case counts) is nobody's.
+ */
+#ifndef HX_GATE_POLICY_H
+#define HX_GATE_POLICY_H
+
+#include "gate/fingerprint.h"
+#include "gate/replay.h"
+#include "gate/scope.h"
+#include "model/findings.h"
+
+#define GATE_ROUTES_MAX 500
+#define GATE_LIST_MAX 32 /* names, pointers, statuses in one option */
+
+struct gate_policy {
+	bool guard;
+	bool required;
+	const char *header;
+	struct slice key_pointer; /* p NULL: the key is in the header */
+	size_t max_key_length;
+	struct gate_fingerprint_rule fingerprint;
+	bool scope_endpoint;
+	size_t scope_headers_n;
+	struct slice scope_headers[GATE_SCOPE_HEADERS_MAX]; /* in lower case */
+	const char *tenant_header;                          /* NULL: no tenants */
+	int64_t ttl_ms, processing_ttl_ms, upstream_timeout_ms, read_timeout_ms;
+	struct gate_replay_rule replay;
+	bool status_headers;
+	enum { GATE_CACHE_NONE, GATE_CACHE_4XX, GATE_CACHE_ALL, GATE_CACHE_LIST } cache_errors;
+	size_t cache_list_n;
+	const int *cache_list;
+	bool hold; /* on_lost */
+	size_t max_request_bytes, max_stored_bytes;
+};
+
+struct gate_route {
+	struct slice method, pattern;
+	struct gate_policy policy;
+	size_t line;
+};
+
+struct gate_config {
+	const char *file;
+	const char *upstream, *store, *listen, *admin; /* NULL: not set here */
+	int64_t sweep_every_ms;                        /* 0: off */
+	struct gate_policy policy;                     /* what no route names, if it is guarded */
+	size_t routes_n;
+	const struct gate_route *routes;
+};
+
+/* Defaults only. */
+void gate_config_init(struct gate_config *config);
+/* All findings are added; *ret has what could be read and defaults for the rest. */
+void gate_config_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
+		       struct gate_config *ret_config);
+/* The policy of a request, never NULL for a method that HTTP defines; NULL: the method is unknown (501). */
+const struct gate_policy *gate_config_match(const struct gate_config *config, struct slice method, struct slice path);
+/* Is an answer of this status kept? 2xx and 3xx are; errors by cache_errors; 429 and 503 never. */
+bool gate_policy_stores(const struct gate_policy *policy, int status);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * Where gate records live: memory, SQL (the engine's store or one of the gate's own), Redis, or a table of functions of
+ * the user's (struct hx_gate_store in hapax.h, which also has the record's states). One service, asked by tickets.
+ *
+ *   gate_ask() ──▶ the store ──▶ ticket->done(ticket), exactly once; perhaps before gate_ask() returns, perhaps in a
+ *                                thread of the store's; never with a lock held. It must not block; it may ask again.
+ *
+ * Every ask is one atomic step that can be repeated with the same token: a store that lost an answer repeats it, and
+ * only if that fails too is the verdict GATE_UNAVAILABLE, which then means "perhaps".
+ */
+#ifndef HX_GATE_STORE_H
+#define HX_GATE_STORE_H
+
+#include <hapax.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "gate/record.h"
+#include "task/lanes.h"
+
+struct gate_store;
+
+struct gate_ticket {
+	/* Set by the caller, and left alone until done. */
+	struct gate_ask ask;
+	void (*done)(struct gate_ticket *ticket);
+	/* Set by the store. The response is valid only during done(). */
+	struct gate_reply reply;
+
+	/* The store's own. */
+	struct gate_store *store;
+	struct gate_ticket *next;
+	struct gate_write write; /* sql */
+	struct seat seat;
+};
+
+struct gate_store_kind {
+	const char *name;
+	void (*ask)(struct gate_store *store, struct gate_ticket *ticket);
+	void (*free)(struct gate_store *store);
+};
+
+/* What all stores start with; they embed it as their first member. */
+struct gate_store {
+	const struct gate_store_kind *kind;
+	struct clock *clock;
+};
+
+static inline void gate_ask(struct gate_store *store, struct gate_ticket *ticket)
+{
+	ticket->store = store;
+	store->kind->ask(store, ticket);
+}
+
+#define GATE_MEMORY_RECORDS_MAX 100000
+#define GATE_MEMORY_BYTES_MAX (256u << 20)
+
+/* One more record than that is GATE_UNAVAILABLE: nothing is ever thrown out to make room. */
+enum hx_code gate_memory_new(size_t records_max, size_t bytes_max, struct clock *clock, struct gate_store **ret_store,
+			     struct hx_error *err) HX_MUST_CHECK;
+/* The lanes must outlive the store and have stopped (which answers what is in them) before it is freed. */
+enum hx_code gate_sql_new(const struct lanes *lanes, struct clock *clock, struct gate_store **ret_store,
+			  struct hx_error *err) HX_MUST_CHECK;
+/* HX_CONFIG_ERROR for a url that cannot be read and for a Redis that answers and refuses us; one that cannot be reached
+ * is no error. *ret_durable: it says that it syncs every write (appendfsync always). */
+enum hx_code gate_redis_new(const char *url, struct clock *clock, struct gate_store **ret_store, bool *ret_durable,
+			    struct hx_error *err) HX_MUST_CHECK;
+/* The table is copied; its functions are called in the thread that asks. */
+enum hx_code gate_user_new(const struct hx_gate_store *table, struct clock *clock, struct gate_store **ret_store,
+			   struct hx_error *err) HX_MUST_CHECK;
+/* Nobody asks any more. What still waits in it is answered. Takes NULL. */
+void gate_store_free(struct gate_store *store);
+
+#endif
