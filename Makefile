@@ -90,7 +90,7 @@ test: tests
 
 asan tsan: packages-test check
 	$(inner) FLAVOUR=$@ all tests
-	@$(call run_tests,build/$@) $(call programs,build/$@,$(SANITIZED_TESTS))
+	@TEST_TIMEOUT=3600 $(call run_tests,build/$@) $(call programs,build/$@,$(SANITIZED_TESTS))
 
 fuzz: packages-test check
 	$(inner) FLAVOUR=fuzz fuzzers

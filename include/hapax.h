@@ -124,7 +124,7 @@ struct hx_gate_claim {
 	unsigned char fingerprint[HX_GATE_KEY_BYTES]; /* all zero: off */
 	unsigned char token[HX_GATE_TOKEN_BYTES];
 	int64_t lease_ms; /* how long the holder is trusted to be at work */
-	int64_t ttl_ms;   /* how long the record stays: from here on, and again from its completion on */
+	int64_t ttl_ms;   /* how long the record stays: from the end of the lease on, and from its completion on */
 	int hold;         /* not 0: never taken over and never expired while PROCESSING; for a person to decide */
 };
 
@@ -157,11 +157,156 @@ struct hx_gate_store {
 	 * it is, byte for byte. */
 	enum hx_code (*complete)(void *data, const unsigned char *key, const unsigned char *token, const void *response,
 				 size_t response_bytes, int64_t ttl_ms, int *ret_stale);
-	/* *ret_stale: there is a record, with another token, and it was left alone. No record at all is fine. */
+	/*
+	 * Of a PROCESSING record. *ret_stale: there is one that is COMPLETED or has another token, and it was left alone. No
+	 * record at all is fine. One that was taken over is not removed, since the holder before may have executed: only
+	 * its lease ends.
+	 */
 	enum hx_code (*remove)(void *data, const unsigned char *key, const unsigned char *token, int *ret_stale);
 	/* Removes up to `budget` expired records; *ret_removed says how many. NULL: the store does so by itself. */
 	enum hx_code (*sweep)(void *data, int64_t budget, int64_t *ret_removed);
 };
+
+/*
+ * ---- the gate in a program of your own ----
+ *
+ *	struct hx_gate_options options = {.store_url = "sqlite:shop.db"};
+ *	struct hx_gate_request request = {.method = "POST", .path = "/payments", .key = header, .body = body, …};
+ *
+ *	code = hx_gate_open(&options, &gate, &error);                once
+ *	code = hx_gate_begin(gate, &request, &entry, NULL, &error);  for each request
+ *	if (code)                                                    answer with hx_code_http_status(code)
+ *	else if (hx_gate_replay(entry))                              answer with that
+ *	else                                                         work, then complete it (or abort), then answer
+ *		code = hx_gate_complete(entry, &response, writes_n, writes, &error);
+ *	hx_gate_entry_free(entry);
+ *
+ * The transactional gate: what the work wants to write into the same database goes along as `writes`, and is committed in
+ * one unit with the record. Whenever the process dies, both are there or neither is: a retry gets the answer of what was
+ * written, or finds nothing and writes it once. That needs a store that is a database (sqlite:, postgres://). Work that
+ * has an effect elsewhere is protected as by `hapax gate`: a crash in the middle leaves a record whose lease runs out,
+ * and then it is done again (or, with `hold`, not before a person has forgotten the record).
+ *
+ * All calls block until the store has answered, and may be made from any thread; an entry belongs to one at a time.
+ */
+struct hx_gate;
+struct hx_gate_entry;
+
+/* What became of one request. Texts live only during the call. */
+struct hx_gate_event {
+	enum hx_gate_outcome outcome;
+	enum hx_code code;                  /* with conflict, mismatch and store_error: what hx_gate_begin() returns */
+	const char *method, *path, *tenant; /* as in the request */
+	const char *key;                    /* decoded */
+};
+
+struct hx_gate_options {
+	/* sqlite:PATH (which this process then has for itself: PATH.lock), postgres://…, redis://…, memory: */
+	const char *store_url;
+	const struct hx_gate_store *store; /* instead of the url: one of your own; copied */
+	const char *space;                 /* whose records these are, in a store that several use; NULL: "embedded" */
+	int64_t ttl_ms;                    /* how long answers are kept; 0: 24 hours */
+	int64_t lease_ms;                  /* how long the work may take; 0: 60 seconds */
+	int hold;           /* not 0: work whose outcome is unknown is never begun again, but waits for a person */
+	int no_fingerprint; /* not 0: the same key with another body is a replay too, not HX_FINGERPRINT_MISMATCH */
+	/*
+	 * Called after the fact, in the thread of the call that it is about, before that returns: the record has been
+	 * settled, and nothing that the callback does (or how long it takes) changes that. May be NULL.
+	 */
+	void (*on_event)(void *data, const struct hx_gate_event *event);
+	void *data;
+};
+
+/* Brings the store's schema up to date where it is a database. HX_CONFIG_ERROR, HX_BUSY (another process has this SQLite
+ * file), HX_STORE_UNAVAILABLE and what else a store may say. */
+enum hx_code hx_gate_open(const struct hx_gate_options *options, struct hx_gate **ret_gate, struct hx_error *err);
+/* All entries have been freed. Takes NULL. */
+void hx_gate_close(struct hx_gate *gate);
+
+struct hx_gate_request {
+	const char *method,
+		*path;            /* the path as it was sent, without its query; both NULL: the key counts everywhere */
+	const char *tenant;       /* whose key it is; NULL: there are no tenants */
+	const char *key;          /* the header's value as it was sent, quoted or not; NULL: there was none */
+	const char *content_type; /* JSON is compared by what it says, all else by its bytes; NULL: none */
+	const void *body;
+	size_t body_bytes;
+};
+
+struct hx_gate_field {
+	const char *name, *value;
+};
+
+struct hx_gate_response {
+	int status;
+	/*
+	 * Kept: Content-Type, Content-Encoding, Content-Language, Location, ETag, Cache-Control and X-*. Others are left
+	 * out in silence: they are the transport's, or not for two clients.
+	 */
+	size_t fields_n;
+	const struct hx_gate_field *fields;
+	const void *body;
+	size_t body_bytes; /* a body of more than HX_GATE_BODY_BYTES_MAX is not kept: see HX_RESPONSE_NOT_STORED */
+};
+#define HX_GATE_BODY_BYTES_MAX 1048576
+
+/*
+ * HX_OK, and an entry: the record is ours and the work is to be done, or hx_gate_replay() has the answer. Else:
+ *   HX_KEY_REQUIRED, HX_KEY_INVALID   there is no key, or none that can be read
+ *   HX_IN_FLIGHT                      somebody is at it, or nobody knows: *ret_retry_after_ms (may be NULL) is what is
+ *                                     left of the lease, 0: it is held for a person
+ *   HX_FINGERPRINT_MISMATCH           the key was used for another request
+ *   HX_RESPONSE_NOT_STORED            it was done, and its body was too large to be kept
+ *   HX_STORE_UNAVAILABLE              nothing may be done now
+ */
+enum hx_code hx_gate_begin(struct hx_gate *gate, const struct hx_gate_request *request,
+			   struct hx_gate_entry **ret_entry, int64_t *ret_retry_after_ms, struct hx_error *err);
+/* The stored answer, valid until the entry is freed; NULL: the work is this caller's. */
+const struct hx_gate_response *hx_gate_replay(const struct hx_gate_entry *entry);
+
+enum hx_value_type { HX_VALUE_NULL, HX_VALUE_INT, HX_VALUE_TEXT, HX_VALUE_BYTES };
+struct hx_value {
+	enum hx_value_type type;
+	int64_t number;    /* HX_VALUE_INT */
+	const void *bytes; /* HX_VALUE_TEXT (UTF-8), HX_VALUE_BYTES */
+	size_t bytes_n;
+};
+
+/* One statement of the program's own, with parameters ?1, ?2 … for the values; never paste a value into the text. */
+struct hx_gate_write {
+	const char *sql; /* one INSERT, UPDATE, DELETE … */
+	size_t params_n; /* at most HX_GATE_PARAMS_MAX */
+	const struct hx_value *params;
+	int must_change; /* not 0: if it changes no row, nothing of the whole unit is written */
+};
+#define HX_GATE_PARAMS_MAX 12
+#define HX_GATE_WRITES_MAX 16
+#define HX_GATE_SQL_BYTES_MAX 4096
+#define HX_GATE_SQL_TEXTS_MAX 200 /* different ones, in the life of a gate */
+
+/*
+ * Stores the answer, and what is to be written along with it. Whether an error is an answer to be stored, or one after
+ * which hx_gate_abort() lets the client try again, is the caller's choice.
+ *   HX_OK                 durable, all of it
+ *   HX_STALE_FENCE        the lease was over and the record is another's by now, or gone: nothing was written
+ *   HX_INVALID            a write that must change a row changed none (the detail says which): nothing was written
+ *   HX_DATA_ERROR         the store refused a write (the detail has its words): nothing was written
+ *   HX_VALIDATION_ERROR   the writes are not as described above, or this store cannot take them: nothing was written
+ *   HX_STORE_UNAVAILABLE  with writes: nothing was written. Without: it is not known whether the answer is stored
+ *   HX_OUTCOME_UNKNOWN    it is not known whether all was written, or nothing
+ * After the last two the same call may be repeated, and then never writes twice. After the others the entry is as before,
+ * and can be completed with another answer, or aborted.
+ */
+enum hx_code hx_gate_complete(struct hx_gate_entry *entry, const struct hx_gate_response *response, size_t writes_n,
+			      const struct hx_gate_write *writes, struct hx_error *err);
+/*
+ * The work was certainly not done: lets the key go, so that a retry does it. HX_STALE_FENCE: it is another's by now, and
+ * was left alone. HX_STORE_UNAVAILABLE: it goes when its lease is over. HX_WRONG_STATUS: there is nothing to let go, or
+ * the completion may have been written.
+ */
+enum hx_code hx_gate_abort(struct hx_gate_entry *entry, struct hx_error *err);
+/* Of a record that was neither completed nor aborted the lease stays, as if the process had died. Takes NULL. */
+void hx_gate_entry_free(struct hx_gate_entry *entry);
 
 #ifdef __cplusplus
 }

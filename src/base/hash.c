@@ -11,11 +11,16 @@ void sha256(const void *bytes, size_t n, uint8_t ret_digest[SHA256_BYTES])
 
 void sha256_pair(struct slice a, struct slice b, uint8_t ret_digest[SHA256_BYTES])
 {
+	sha256_parts((struct slice[]){a, b}, 2, ret_digest);
+}
+
+void sha256_parts(const struct slice parts[], size_t n, uint8_t ret_digest[SHA256_BYTES])
+{
 	SHA256_CTX c;
 
 	SHA256_Init(&c);
-	SHA256_Update(&c, a.p, a.n);
-	SHA256_Update(&c, b.p, b.n);
+	for (size_t i = 0; i < n; i++)
+		SHA256_Update(&c, parts[i].p, parts[i].n);
 	SHA256_Final(ret_digest, &c);
 }
 

@@ -1,5 +1,5 @@
 /*
- * SHA-256, of one piece or of two, by OpenSSL; and a fast 64-bit mix for tables in memory (not for anything that
+ * SHA-256, of one piece or of several, by OpenSSL; and a fast 64-bit mix for tables in memory (not for anything that
  * is stored: it depends on the byte order of the machine, and anybody can make collisions of it).
  */
 #ifndef HX_BASE_HASH_H
@@ -15,6 +15,8 @@
 void sha256(const void *bytes, size_t n, uint8_t ret_digest[SHA256_BYTES]);
 /* The digest of a followed by b, without joining them first. */
 void sha256_pair(struct slice a, struct slice b, uint8_t ret_digest[SHA256_BYTES]);
+/* The same for any number of parts. */
+void sha256_parts(const struct slice parts[], size_t n, uint8_t ret_digest[SHA256_BYTES]);
 /* Lower-case hex with a NUL. */
 void sha256_hex(const uint8_t digest[SHA256_BYTES], char ret_text[2 * SHA256_BYTES + 1]);
 

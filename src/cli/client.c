@@ -21,6 +21,7 @@
 #include "cli/table.h"
 #include "http/body.h"
 #include "http/charset.h"
+#include "model/text.h"
 #include "model/url.h"
 
 #define ANSWER_BYTES_MAX (64u << 20)
@@ -82,7 +83,7 @@ static enum hx_code cut_server(struct client *c, struct slice rest, struct hx_er
 
 	c->authority = slice_of(rest.p, slash ? (size_t)(slash - rest.p) : rest.n);
 	if (rest.n > c->authority.n + 1 || memchr(c->authority.p, '?', c->authority.n))
-		return error_set(err, HX_VALIDATION_ERROR, "--server %s: nothing may stand behind the address",
+		return error_set(err, HX_VALIDATION_ERROR, "--%s %s: nothing may stand behind the address", c->flag,
 				 excerpt_of(slice_str(c->server)).text);
 	port = memrchr(c->authority.p, bracketed ? ']' : ':', c->authority.n);
 	host = slice_of(c->authority.p + bracketed,
@@ -90,7 +91,7 @@ static enum hx_code cut_server(struct client *c, struct slice rest, struct hx_er
 	if (port && bracketed)
 		port = port + 1 < c->authority.p + c->authority.n ? port + 1 : NULL;
 	if (host.n == 0 || host.n >= sizeof c->host)
-		return error_set(err, HX_VALIDATION_ERROR, "--server %s: the host is missing or too long",
+		return error_set(err, HX_VALIDATION_ERROR, "--%s %s: the host is missing or too long", c->flag,
 				 excerpt_of(slice_str(c->server)).text);
 	snprintf(c->host, sizeof c->host, "%.*s", SLICE_ARGS(host));
 	snprintf(c->port, sizeof c->port, "%.*s", port ? (int)(c->authority.p + c->authority.n - port - 1) : 2,
@@ -105,13 +106,13 @@ static enum hx_code parse_server(struct client *c, struct hx_error *err)
 
 	if (strncmp(c->server, https, strlen(https)) == 0)
 		return error_set(err, HX_VALIDATION_ERROR,
-				 "--server %s: this client speaks plain http; TLS ends in front of the server",
+				 "--%s %s: this client speaks plain http; TLS ends in front of the server", c->flag,
 				 excerpt_of(url).text);
 	if (strncmp(c->server, http, strlen(http)) != 0)
-		return error_set(err, HX_VALIDATION_ERROR, "--server %s: write it as http://HOST:PORT",
+		return error_set(err, HX_VALIDATION_ERROR, "--%s %s: write it as http://HOST:PORT", c->flag,
 				 excerpt_of(url).text);
 	if (url_check(url, err))
-		return error_set(err, HX_VALIDATION_ERROR, "--server: %s", err->detail);
+		return error_set(err, HX_VALIDATION_ERROR, "--%s: %s", c->flag, err->detail);
 	return cut_server(c, slice_of(url.p + strlen(http), url.n - strlen(http)), err);
 }
 
@@ -124,29 +125,49 @@ static enum hx_code check_name(const struct command_option *option, const char *
 			 excerpt_of(slice_str(value)).text);
 }
 
+/* What both ways of asking have in common. */
+static enum hx_code prepare(struct client *c, const struct command_args *args, struct hx_error *err)
+{
+	c->json = command_value(args, &option_json);
+	arena_init(&c->arena, ARENA_BYTES_MAX);
+	strbuf_init(&c->path, PATH_BYTES_MAX);
+	strbuf_init(&c->body, REQUEST_BYTES_MAX);
+	strbuf_init(&c->answer, ANSWER_BYTES_MAX);
+	return duration_parse("--timeout", slice_str(command_value(args, &option_timeout)), err, &c->timeout_ms);
+}
+
 enum hx_code client_init(struct client *c, const struct command_args *args, struct hx_error *err)
 {
 	enum hx_code code;
 
 	*c = (struct client){
 		.server = command_value(args, &option_server),
+		.flag = option_server.name,
+		.program = "hapax serve",
 		.workspace = command_value(args, &option_workspace),
 		.requester = command_value(args, &option_requester),
-		.json = command_value(args, &option_json),
 	};
-	arena_init(&c->arena, ARENA_BYTES_MAX);
-	strbuf_init(&c->path, PATH_BYTES_MAX);
-	strbuf_init(&c->body, REQUEST_BYTES_MAX);
-	strbuf_init(&c->answer, ANSWER_BYTES_MAX);
-	code = parse_server(c, err);
+	code = prepare(c, args, err);
+	if (!code)
+		code = parse_server(c, err);
 	if (!code)
 		code = check_name(&option_workspace, c->workspace, err);
 	if (!code)
 		code = check_name(&option_requester, c->requester, err);
-	if (!code)
-		code = duration_parse("--timeout", slice_str(command_value(args, &option_timeout)), err,
-				      &c->timeout_ms);
 	return code;
+}
+
+enum hx_code client_init_at(struct client *c, const struct command_args *args, const char *flag, const char *address,
+			    const char *program, struct hx_error *err)
+{
+	enum hx_code code;
+
+	*c = (struct client){.server = "", .flag = flag, .program = program};
+	code = prepare(c, args, err);
+	if (code)
+		return code;
+	c->server = text_printf(&c->arena, "http://%s", address);
+	return c->server ? parse_server(c, err) : arena_error(&c->arena, err);
 }
 
 void client_release(struct client *c)
@@ -255,8 +276,8 @@ static enum hx_code connect_any(const struct client *c, struct mono_time deadlin
 		fd = connect_one(at, deadline);
 	freeaddrinfo(all);
 	if (fd < 0)
-		return error_set(err, HX_SERVER_UNAVAILABLE, "no server at %s (%s): is `hapax serve` running?",
-				 c->server, strerror(errno));
+		return error_set(err, HX_SERVER_UNAVAILABLE, "no server at %s (%s): is `%s` running?", c->server,
+				 strerror(errno), c->program);
 	*ret_fd = fd;
 	return HX_OK;
 }
@@ -267,7 +288,8 @@ static void add_request(const struct client *c, const char *method, struct strbu
 {
 	strbuf_addf(out, "%s %s HTTP/1.1\r\nHost: %.*s\r\n", method, c->path.p, SLICE_ARGS(c->authority));
 	strbuf_addf(out, "User-Agent: hapax/%s\r\nConnection: close\r\n", hx_version());
-	strbuf_addf(out, "Hapax-Workspace: %s\r\nHapax-Requester: %s\r\n", c->workspace, c->requester);
+	if (c->workspace)
+		strbuf_addf(out, "Hapax-Workspace: %s\r\nHapax-Requester: %s\r\n", c->workspace, c->requester);
 	if (strcmp(method, "GET") != 0)
 		strbuf_addf(out, "Content-Type: application/json\r\nContent-Length: %zu\r\n", c->body.n);
 	strbuf_add_str(out, "\r\n");
@@ -457,6 +479,10 @@ static enum hx_code judge(struct client *c, int status, struct json *ret_answer,
 	struct json answer, name;
 	bool is_json = json_check(strbuf_slice(&c->answer), /* err= */ NULL, &answer) == HX_OK;
 
+	if (status == 204) { /* done, and nothing to say about it */
+		*ret_answer = json_trust(slice_str("{}"));
+		return HX_OK;
+	}
 	if (is_json && status >= 200 && status < 300) {
 		*ret_answer = answer;
 		return HX_OK;
@@ -509,7 +535,7 @@ static enum hx_code exchange(struct client *c, int fd, struct slice request, boo
 	return tell_silence(c, sent, only_reads, err);
 }
 
-static enum hx_code ask(struct client *c, const char *method, struct json *ret_answer, struct hx_error *err)
+enum hx_code client_ask(struct client *c, const char *method, struct json *ret_answer, struct hx_error *err)
 {
 	struct mono_time deadline = mono_add_ms(clock_mono(clock_system()), c->timeout_ms);
 	struct reading reading = {0};
@@ -539,7 +565,7 @@ enum hx_code client_run(struct client *c, enum hx_code so_far, const char *metho
 			enum hx_code (*print)(struct client *, struct json, struct hx_error *), struct hx_error *err)
 {
 	struct json answer;
-	enum hx_code code = so_far ? so_far : ask(c, method, &answer, err);
+	enum hx_code code = so_far ? so_far : client_ask(c, method, &answer, err);
 
 	if (!code && c->json)
 		printf("%.*s\n", SLICE_ARGS(answer.raw));

@@ -40,7 +40,10 @@ extern const struct command_option option_cursor;
 /* clang-format on */
 
 struct client {
-	const char *server, *workspace, *requester;
+	const char *server;
+	const char *flag;                  /* the option that said so, without its dashes */
+	const char *program;               /* what should be running there */
+	const char *workspace, *requester; /* NULL: not sent */
 	int64_t timeout_ms;
 	bool json;
 	char host[CLIENT_HOST_BYTES_MAX]; /* without the brackets of an IPv6 address */
@@ -53,6 +56,10 @@ struct client {
 
 /* Reads the options above. It is released by client_run(), or by hand, whatever this says. */
 enum hx_code client_init(struct client *client, const struct command_args *args, struct hx_error *err) HX_MUST_CHECK;
+/* The same for a server that has no workspaces: `address` (ADDR:PORT) is the value of `flag`, `program` what runs there.
+ * Of the options above only --timeout and --json are read. */
+enum hx_code client_init_at(struct client *client, const struct command_args *args, const char *flag,
+			    const char *address, const char *program, struct hx_error *err) HX_MUST_CHECK;
 void client_release(struct client *client);
 
 /* Adds to the path of the question: text as it is, a percent-encoded segment, a parameter of the query. */
@@ -62,6 +69,9 @@ void client_query(struct client *client, const char *name, const char *value);
 /* For lists: which page is wanted. */
 void client_page(struct client *client, const struct command_args *args);
 
+/* One question; the answer lives until the release. */
+enum hx_code client_ask(struct client *client, const char *method, struct json *ret_answer,
+			struct hx_error *err) HX_MUST_CHECK;
 /*
  * The rest of a verb: unless `so_far` is an error already, asks, then prints the answer as it came (--json) or hands
  * it to `print`, which puts it into words. Releases the client.

@@ -159,6 +159,14 @@ const char *command_value(const struct command_args *args, const struct command_
 	return NULL;
 }
 
+const char *command_value_or(const struct command_args *args, const struct command_option *option,
+			     const char *configured, const char *fallback)
+{
+	const char *value = command_value(args, option);
+
+	return value ? value : configured ? configured : fallback;
+}
+
 /* ---- help ---- */
 
 #define HELP_COLUMN 20 /* where explanations begin, behind two blanks */

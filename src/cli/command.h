@@ -63,11 +63,17 @@ enum hx_code command_want_operands(const struct command_args *args, size_t least
 				   struct hx_error *err) HX_MUST_CHECK;
 /* The value of an option that the command has. A switch that was given has the value "". */
 const char *command_value(const struct command_args *args, const struct command_option *option);
+/* The same for one without a fallback, behind which a configuration and then a default are asked. */
+const char *command_value_or(const struct command_args *args, const struct command_option *option,
+			     const char *configured, const char *fallback);
 void command_help(const struct command *command, FILE *out);
 /* "db status", "check" */
 const char *command_words(const struct command *command, char ret_text[COMMAND_WORDS_BYTES]);
 
 extern const struct command command_serve;
+extern const struct command command_gate;
+extern const struct command command_gate_show;
+extern const struct command command_gate_forget;
 extern const struct command command_check;
 extern const struct command command_entity_create;
 extern const struct command command_entity_show;

@@ -16,9 +16,10 @@
 
 /* In the order of the help. */
 static const struct command *const commands[] = {
-	&command_serve,       &command_check,       &command_entity_create,  &command_entity_show,
-	&command_entity_list, &command_entity_fire, &command_entity_resolve, &command_entity_history,
-	&command_job_list,    &command_job_redrive, &command_db_status,      &command_db_migrate,
+	&command_serve,       &command_gate,           &command_gate_show,      &command_gate_forget,
+	&command_check,       &command_entity_create,  &command_entity_show,    &command_entity_list,
+	&command_entity_fire, &command_entity_resolve, &command_entity_history, &command_job_list,
+	&command_job_redrive, &command_db_status,      &command_db_migrate,
 };
 
 enum { COMMANDS_N = sizeof commands / sizeof *commands };
@@ -162,16 +163,16 @@ static enum hx_code run(int argc, char *argv[], struct hx_error *err)
 		help_noun(argv[1], stdout);
 		return flush(err);
 	}
+	command = argc > 2 ? find(argv[1], argv[2]) : NULL;
+	if (command)
+		return run_command(command, argc - 3, argv + 3, err);
 	command = find(argv[1], NULL);
 	if (command)
 		return run_command(command, argc - 2, argv + 2, err);
 	if (argc < 3)
 		return error_set(err, HX_VALIDATION_ERROR, "\"%s\" alone does nothing: see hapax %s --help", argv[1],
 				 argv[1]);
-	command = find(argv[1], argv[2]);
-	if (!command)
-		return unknown_verb(argv[1], argv[2], err);
-	return run_command(command, argc - 3, argv + 3, err);
+	return unknown_verb(argv[1], argv[2], err);
 }
 
 static bool wants_json(int argc, char *argv[])

@@ -19,8 +19,6 @@
 
 #define ARENA_BYTES_MAX (1u << 30)
 #define DRAIN_MS 10000
-#define LANES_MIN 2
-#define LANES_MAX_WANTED 4
 
 static const struct command_option option_store = {
 	.name = "db",
@@ -68,27 +66,6 @@ struct serve {
 	char node[65];
 };
 
-/* Flags and environment, then the configuration, then the default. */
-static const char *value_of(const struct command_args *args, const struct command_option *option,
-			    const char *configured, const char *fallback)
-{
-	const char *value = command_value(args, option);
-
-	return value ? value : configured ? configured : fallback;
-}
-
-static void print_findings(const struct findings *findings)
-{
-	for (const struct finding *f = findings->first; f; f = f->next) {
-		struct strbuf line;
-
-		strbuf_init(&line, 1u << 16);
-		finding_print(f, &line);
-		fprintf(stderr, "%s\n", line.p);
-		strbuf_release(&line);
-	}
-}
-
 static enum hx_code read_config(struct serve *s, const struct command_args *args, struct hx_error *err)
 {
 	const char *path = command_value(args, &option_config);
@@ -100,34 +77,24 @@ static enum hx_code read_config(struct serve *s, const struct command_args *args
 		config_load(path, &s->arena, &s->findings, &s->config);
 	if (!s->findings.errors)
 		return HX_OK;
-	print_findings(&s->findings);
+	findings_print(&s->findings, stderr);
 	return error_set(err, HX_CONFIG_ERROR, "%s: not a valid configuration", path);
-}
-
-/* On PostgreSQL: more lanes than processors only make the batches smaller. */
-static size_t lanes_wanted(void)
-{
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return processors < LANES_MIN          ? LANES_MIN
-	       : processors > LANES_MAX_WANTED ? LANES_MAX_WANTED
-					       : (size_t)processors;
 }
 
 static const char *node_name(struct serve *s, const struct command_args *args)
 {
 	if (gethostname(s->node, sizeof s->node - 1) || !s->node[0] || strcmp(s->node, SUBJECT_HELD) == 0)
 		snprintf(s->node, sizeof s->node, "node");
-	return value_of(args, &option_node, s->config.node, s->node);
+	return command_value_or(args, &option_node, s->config.node, s->node);
 }
 
 static enum hx_code start_engine(struct serve *s, const struct command_args *args, bool loopback, struct hx_error *err)
 {
 	struct engine_options options = {
-		.db_url = value_of(args, &option_store, s->config.db, "sqlite:hapax.db"),
+		.db_url = command_value_or(args, &option_store, s->config.db, "sqlite:hapax.db"),
 		.node = node_name(s, args),
 		.lanes_n = lanes_wanted(),
-		.workflows_dir = value_of(args, &option_workflows, s->config.workflows, NULL),
+		.workflows_dir = command_value_or(args, &option_workflows, s->config.workflows, NULL),
 		.config = &s->config,
 		.no_migrate = command_value(args, &option_no_migrate) != NULL,
 		.loopback_allowed = loopback,
@@ -142,7 +109,7 @@ static enum hx_code start_engine(struct serve *s, const struct command_args *arg
 	if (strcmp(options.db_url, "sqlite::memory:") == 0)
 		log_warn(&s->log, "the store is in memory: everything is lost at exit");
 	code = engine_new(&options, &s->findings, &s->api.engine, err);
-	print_findings(&s->findings);
+	findings_print(&s->findings, stderr);
 	return code;
 }
 
@@ -175,7 +142,7 @@ static void reload(struct serve *s)
 		log_error(&s->log, "the definitions are kept as they were", log_text("detail", err.detail));
 	else
 		log_info(&s->log, "the definitions were read again");
-	print_findings(&findings);
+	findings_print(&findings, stderr);
 	arena_release(&arena);
 }
 
@@ -240,7 +207,7 @@ static enum hx_code serve(const struct command_args *args, struct hx_error *err)
 	signal(SIGPIPE, SIG_IGN);
 	log_init(&s->log, STDERR_FILENO, LOG_LEVEL_INFO, clock_system());
 	code = read_config(s, args, err);
-	listen = value_of(args, &option_listen, s->config.listen, "127.0.0.1:7411");
+	listen = command_value_or(args, &option_listen, s->config.listen, "127.0.0.1:7411");
 	if (!code)
 		code = check_listen(listen, &loopback, err);
 	if (!code)

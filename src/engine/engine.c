@@ -11,9 +11,11 @@
 #include "engine/dispatcher.h"
 #include "engine/janitors.h"
 #include "engine/readers.h"
+#include "gate/sweeper.h"
 
 #define SEATS_MAX 20000
 #define RESOLVE_MS 5000
+#define GATE_SWEEP_EVERY_MS 60000
 #define FOLLOW_EVERY_MS 1000
 #define FOLLOW_BYTES_MAX (64u << 20)
 #define FOLLOW_FINDINGS_MAX 20 /* logged; the rest is counted */
@@ -37,6 +39,8 @@ struct engine {
 	struct lanes lanes;
 	struct readers *readers;
 	struct entry_locks *entry_locks;
+	struct gate_store *gate_store;
+	struct gate_sweeper *gate_sweeper;
 	struct janitors janitors;
 	struct dispatcher dispatcher;
 	struct changers changers;
@@ -287,6 +291,10 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 	enum hx_code code = entry_locks_new(entry_lock_url(e->options.config->entry_lock_store), &e->lanes,
 					    e->options.clock, &e->entry_locks, err);
 
+	if (!code)
+		code = gate_sql_new(&e->lanes, e->options.clock, &e->gate_store, err);
+	if (!code)
+		code = gate_sweeper_new(e->gate_store, GATE_SWEEP_EVERY_MS, &e->gate_sweeper, err);
 	if (!code && janitors_start(&e->janitors, &e->lanes, &e->definitions, e->options.config, &e->metrics,
 				    e->options.log, e->options.clock))
 		code = error_set(err, HX_INTERNAL, "the janitors cannot be started");
@@ -358,6 +366,8 @@ void engine_free(struct engine *engine)
 	if (!engine)
 		return;
 	engine_stop(engine, /* drain_ms= */ 0);
+	gate_sweeper_free(engine->gate_sweeper);
+	gate_store_free(engine->gate_store);
 	entry_locks_free(engine->entry_locks);
 	if (engine->dispatching)
 		dispatcher_release(&engine->dispatcher);
@@ -405,6 +415,11 @@ enum hx_code engine_read(struct engine *engine, struct seat *seat)
 struct entry_locks *engine_entry_locks(struct engine *engine)
 {
 	return engine->entry_locks;
+}
+
+struct gate_store *engine_gate_store(struct engine *engine)
+{
+	return engine->gate_store;
 }
 
 int64_t engine_lease_ms(struct engine *engine, const struct entity_machine *machine)

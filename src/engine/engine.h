@@ -9,6 +9,7 @@
  *   janitors      one recurring sweep per module, and one for jobs            (janitors.c)
  *   dispatcher    claims due jobs and delivers them                           (dispatcher.c)
  *   entry locks   the outer door
+ *   gate          records of idempotency keys, in the engine's own store, and their sweep
  *
  * Starting is all or nothing: the schema, every definition, the coverage of every claim status by a janitor are
  * checked before anything is served. Stopping drains in the reverse order.
@@ -25,6 +26,7 @@
 #include "base/log.h"
 #include "flow/entity.h"
 #include "gate/entry_lock.h"
+#include "gate/store.h"
 #include "model/config.h"
 #include "task/lanes.h"
 
@@ -48,6 +50,7 @@ struct engine_metrics {
 	_Atomic uint64_t unknown_outcomes;
 	_Atomic uint64_t jobs_delivered, jobs_failed;
 	_Atomic uint64_t entry_lock_unavailable, entry_locked;
+	_Atomic uint64_t gate_outcomes[HX_GATE_OUTCOMES];
 };
 
 /* Findings of definitions and configuration go into *findings; any error among them is HX_CONFIG_ERROR. */
@@ -89,6 +92,8 @@ enum hx_code engine_submit(struct engine *engine, uint64_t hash, struct seat *se
 /* Hands a seat whose task only reads to the readers: it sees all that was committed before. HX_BUSY: too many wait. */
 enum hx_code engine_read(struct engine *engine, struct seat *seat) HX_MUST_CHECK;
 struct entry_locks *engine_entry_locks(struct engine *engine);
+/* Records of idempotency keys: in the engine's store, so that a unit of work can carry one. */
+struct gate_store *engine_gate_store(struct engine *engine);
 /* The lease of a step that names none: its module's stuck_after. */
 int64_t engine_lease_ms(struct engine *engine, const struct entity_machine *machine);
 /* One sweep of a module now (an external janitor asks for it). done is called in a lane's thread. */

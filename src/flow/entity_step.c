@@ -417,6 +417,13 @@ static void take_probed(struct entity_step *s, const struct answer *answer)
 	}
 }
 
+/* The unit that carried it is durable, and its rows are here. */
+static void tell_along(const struct entity_step *s, const struct unit_result *result)
+{
+	if (s->rq->along)
+		s->rq->along->won(s->rq->along, result);
+}
+
 /* The finish is durable. */
 static void finished(struct entity_step *s, const struct db_rows *rows)
 {
@@ -456,6 +463,7 @@ static void take_finished(struct entity_step *s, const struct answer *answer)
 	s->overrun = s->claimed && result->verdict == UNIT_LOST;
 	switch (result->verdict) {
 	case UNIT_WON:
+		tell_along(s, result);
 		finished(s, s->claimed ? left(s, result) : reached(s, result));
 		break;
 	case UNIT_LOST:
@@ -504,6 +512,8 @@ static void take_released(struct entity_step *s, const struct answer *answer)
 		s->version = db_cell(left(s, answer->result), 0, 0)->i;
 		s->status = s->view->revert_to;
 		s->updated_at = s->stamp.at;
+		if (s->code == HX_OK)
+			tell_along(s, answer->result);
 	} else if (s->code == HX_OK) { /* a person's word that could not be written */
 		s->code = answer->result->verdict == UNIT_LOST ? HX_STALE_FENCE : HX_STORE_UNAVAILABLE;
 	}

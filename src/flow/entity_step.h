@@ -38,6 +38,23 @@ enum step_mode {
 	STEP_RESOLVE_NOT_DONE,
 };
 
+struct entity_step;
+
+/*
+ * What the caller wants written in the very unit that brings the step to its good end (the finish; for a person's
+ * "not done" the release), so that both are there or neither is.
+ */
+struct step_along {
+	/*
+	 * Adds lines that decide nothing (ANY), behind all others. Whatever the step will tell its caller is known:
+	 * it leads to `status`, the version is the step's own + 1, the time its stamp's. As an ask it may be called
+	 * again for the same unit, and its texts must live until the step has ended.
+	 */
+	void (*add)(struct step_along *along, const struct entity_step *step, const char *status, struct unit *unit);
+	/* The unit is durable. Not called where that was found out later: then there are no rows to show. */
+	void (*won)(struct step_along *along, const struct unit_result *result);
+};
+
 /* Immutable while the task lives; texts are the caller's. */
 struct step_request {
 	enum step_mode mode;
@@ -49,6 +66,7 @@ struct step_request {
 	int64_t subject;   /* RECOVER: instead of ref.name */
 	int64_t lease_ms;  /* for views without one of their own */
 	struct slice traceparent;
+	struct step_along *along; /* NULL: nothing */
 };
 
 enum step_at {

@@ -58,6 +58,8 @@ static void ask_release(const struct entity_step *s, struct unit *unit)
 		entity_table_release(unit, &s->stamp, &row, &move, s->fence, s->answered);
 	else
 		subject_release(unit, &s->stamp, &move, s->fence, s->answered);
+	if (s->code == HX_OK && s->rq->along) /* a person asked for it; otherwise it is a step that failed */
+		s->rq->along->add(s->rq->along, s, move.to, unit);
 }
 
 void step_build_finish(const struct entity_step *s, struct unit *unit)
@@ -76,6 +78,8 @@ void step_build_finish(const struct entity_step *s, struct unit *unit)
 	add_after_effects(s, unit); /* mutant: effects-outside-unit */
 	if (step_is_sql(s))
 		entity_add_sql(unit, s->rq->ref.machine, s->view->action, s->sql_values);
+	if (s->rq->along)
+		s->rq->along->add(s->rq->along, s, move.to, unit);
 }
 
 void step_build_unit(const struct entity_step *s, struct unit *unit)

@@ -25,7 +25,13 @@ struct gate_fingerprint_rule {
 	const struct slice *pointers;
 };
 
-/* HX_TOO_LARGE, HX_NO_MEMORY: the scratch is full. Nothing else can go wrong. */
+/* So much scratch is enough for any body, up to its worst: nothing but members, and all of them empty. */
+#define GATE_FINGERPRINT_SCRATCH_BYTES(body_bytes) (12 * (size_t)(body_bytes) + 1024)
+
+/*
+ * HX_TOO_LARGE, HX_NO_MEMORY: the scratch is full. Nothing else can go wrong. The pointers are checked ones
+ * (json_pointer.h). On success the scratch is as it was before.
+ */
 enum hx_code gate_fingerprint(const struct gate_fingerprint_rule *rule, struct slice content_type, struct slice body,
 			      struct arena *scratch, struct hx_error *err,
 			      unsigned char ret_fingerprint[HX_GATE_KEY_BYTES]) HX_MUST_CHECK;

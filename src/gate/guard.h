@@ -9,7 +9,11 @@
  *     │                                           ├ certainly nothing was sent ▶ REMOVING ─ any ──────▶ end(RELEASED)
  *     └ UNAVAILABLE ▶ REMOVING ▶ end(STORE_ERROR) └ unknown ───────────────────────────▶ end(UNKNOWN): the lease stays
  *
- * Invariants: it executes at most once; nothing is executed before the record is ours; a record whose execution may have
+ * An answer that is too large to be stored is GUARD_STORE with body_missing as soon as the limit is passed, and is
+ * streamed after the verdict; one that is not to be stored is GUARD_PASS after its last byte, and unknown if it breaks.
+ *
+ * Invariants: it executes at most once; nothing is executed before the record is ours, or when its lease may be over
+ * (counted from before it was asked for); a record whose execution may have
  * happened is never removed; what is told to the client as CREATED is stored.
  */
 #ifndef HX_GATE_GUARD_H
@@ -40,12 +44,17 @@ struct guard {
 	bool unknown;           /* when ENDED: nothing is known and nothing was changed; `outcome` is meaningless */
 	enum hx_code code;      /* when ENDED without an answer to pass on: IN_FLIGHT, FINGERPRINT_MISMATCH, … */
 	int64_t retry_after_ms; /* with IN_FLIGHT: what is left of the lease, 0: not known */
+	struct mono_time asked; /* private */
 	enum hx_gate_outcome after_removal; /* private */
 };
 
 void guard_init(struct guard *guard, const struct hx_gate_claim *claim);
 /* In ACQUIRING, COMPLETING or REMOVING. With GATE_COMPLETED the reply's response is what to replay. */
 void guard_take_reply(struct guard *guard, const struct gate_reply *reply);
+/* When ACQUIRING is asked for the first time, whatever is repeated later. */
+void guard_note_asked(struct guard *guard, struct mono_time now);
+/* In EXECUTING, before the first byte leaves: until when it may be at work. In the past: GUARD_NOTHING is the result. */
+struct mono_time guard_work_until(const struct guard *guard);
 /* In EXECUTING. */
 void guard_take_result(struct guard *guard, enum guard_result result);
 

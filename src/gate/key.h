@@ -6,7 +6,9 @@
  * themselves and nothing else is escaped. Whatever is not exactly that is HX_KEY_INVALID, also where no key is
  * needed: a malformed key must never run unprotected.
  *
- * In a body it is a string or a number at a JSON Pointer; numbers by their exact value, and never equal to a string.
+ * In a body it is a string or a number at a JSON Pointer; numbers by their exact value, and never equal to a string:
+ * a number has # in front, a string that begins with # has one more. 1 to `max` characters (code points) here too, none
+ * of them a control character.
  */
 #ifndef HX_GATE_KEY_H
 #define HX_GATE_KEY_H
@@ -17,13 +19,14 @@
 
 /*
  * values[] are the field lines of that name, as they came. None at all: HX_KEY_REQUIRED. More than one, even equal ones:
- * HX_KEY_INVALID. The key is decoded, in the arena or in the value.
+ * HX_KEY_INVALID. The key is decoded, in the arena or in the value. HX_TOO_LARGE, HX_NO_MEMORY: the arena is full.
  */
 enum hx_code gate_key_from_header(const struct slice values[], size_t n, size_t max, struct arena *arena,
 				  struct hx_error *err, struct slice *ret_key) HX_MUST_CHECK;
 /*
  * HX_KEY_REQUIRED: the body is not JSON, or there is nothing (or null) at the pointer. HX_KEY_INVALID: it is neither
- * string nor number, is empty or too long, or the path leads through a name that an object has twice.
+ * string nor number, is empty or too long, has a control character, or the path leads through a name that an object has
+ * twice. The pointer is a checked one. The key is as above, at most 4 × max + 1 bytes.
  */
 enum hx_code gate_key_from_json(struct slice body, struct slice pointer, size_t max, struct arena *arena,
 				struct hx_error *err, struct slice *ret_key) HX_MUST_CHECK;

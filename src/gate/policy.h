@@ -16,6 +16,10 @@
 
 #define GATE_ROUTES_MAX 500
 #define GATE_LIST_MAX 32 /* names, pointers, statuses in one option */
+#define GATE_MATCH_BYTES_MAX 2048
+#define GATE_KEY_LENGTH_MAX 1024
+#define GATE_REQUEST_BYTES_MAX (INT64_C(1) << 30)
+#define GATE_STORED_BYTES_MAX (INT64_C(16) << 20) /* what every store can take in one piece */
 
 struct gate_policy {
 	bool guard;
@@ -49,6 +53,7 @@ struct gate_config {
 	const char *upstream, *store, *listen, *admin; /* NULL: not set here */
 	int64_t sweep_every_ms;                        /* 0: off */
 	struct gate_policy policy;                     /* what no route names, if it is guarded */
+	struct gate_policy pass;                       /* and if it is not: the same with the guard off */
 	size_t routes_n;
 	const struct gate_route *routes;
 };
@@ -58,6 +63,8 @@ void gate_config_init(struct gate_config *config);
 /* All findings are added; *ret has what could be read and defaults for the rest. */
 void gate_config_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
 		       struct gate_config *ret_config);
+/* The same from a file; one that cannot be read is an error too. */
+void gate_config_load(const char *path, struct arena *arena, struct findings *findings, struct gate_config *ret_config);
 /* The policy of a request, never NULL for a method that HTTP defines; NULL: the method is unknown (501). */
 const struct gate_policy *gate_config_match(const struct gate_config *config, struct slice method, struct slice path);
 /* Is an answer of this status kept? 2xx and 3xx are; errors by cache_errors; 429 and 503 never. */

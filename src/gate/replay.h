@@ -3,8 +3,10 @@
  *
  * Stored form, all numbers big-endian:
  *
- *   'H' '1' | flags u8 | status u16 | fields u16 | { name u16, value u32, name, value } × fields | body
+ *   'H' '1' | flags u8 | status u16 | fields u16 | body u64 | { name u16, value u32, name, value } × fields | body
  *                └─ 1: the body was too large and is not here
+ *
+ * Every length is there, so that an answer which lost its end in a store is noticed and never replayed as a shorter one.
  *
  * Which fields are kept: Content-Type, Content-Encoding, Content-Language, Location, ETag, Cache-Control and X-*, or those
  * of an explicit list, or none. Never, not even by list: Set-Cookie, hop-by-hop fields and those that Connection

@@ -69,6 +69,10 @@ enum hx_code gate_redis_new(const char *url, struct clock *clock, struct gate_st
 enum hx_code gate_user_new(const struct hx_gate_store *table, struct clock *clock, struct gate_store **ret_store,
 			   struct hx_error *err) HX_MUST_CHECK;
 /* Nobody asks any more. What still waits in it is answered. Takes NULL. */
-void gate_store_free(struct gate_store *store);
+static inline void gate_store_free(struct gate_store *store)
+{
+	if (store)
+		store->kind->free(store);
+}
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/json_walk.h"
 #include "base/utf8.h"
 #include "engine/definitions.h"
+#include "http/api_gate.h"
 #include "model/nearest.h"
 
 static const struct route routes[] = {
@@ -34,8 +35,9 @@ static const struct route routes[] = {
 /* Whoever asks has names that the store can hold, whatever is asked. */
 static bool admit(struct http_call *call)
 {
-	return call->route->scope == ROUTE_PUBLIC || (api_name_checked(call, api_workspace(call), "the workspace") &&
-						      api_name_checked(call, api_requester(call), "the requester"));
+	return call->route->scope == ROUTE_PUBLIC ||
+	       (api_name_checked(call, api_workspace(call), "the workspace") &&
+		api_name_checked(call, api_requester(call), "the requester") && api_gate_admit(call));
 }
 
 struct router *api_router_new(struct api *api)
@@ -187,78 +189,29 @@ bool api_query_number(struct http_call *call, const char *name, int64_t otherwis
 
 /* ---- answering ---- */
 
+void api_json_init(struct api_json *json, int status, struct slice text, int64_t etag_version)
+{
+	json->fields[0] = (struct wire_field){slice_str("Content-Type"), slice_str("application/json")};
+	json->answer = (struct http_answer){.status = status, .fields = {json->fields, 1}, .body = text};
+	if (etag_version) {
+		snprintf(json->etag, sizeof json->etag, "\"%lld\"", (long long)etag_version);
+		json->fields[1] = (struct wire_field){slice_str("ETag"), slice_str(json->etag)};
+		json->answer.fields.n = 2;
+	}
+}
+
 void api_respond_json(struct http_call *call, int status, struct strbuf *text, int64_t etag_version)
 {
-	char etag[32];
-	struct wire_field fields[2] = {{slice_str("Content-Type"), slice_str("application/json")}};
-	struct http_answer answer = {.status = status, .fields = {fields, 1}, .body = strbuf_slice(text)};
+	struct api_json json;
 
 	if (text->failed) {
-		http_respond_code(call->exchange, HX_TOO_LARGE, "the answer would be too large");
+		/* Behind a key it is told for what it is: the work was done, and must not be let go. */
+		http_respond_code(call->exchange, call->gate ? HX_RESPONSE_NOT_STORED : HX_TOO_LARGE,
+				  "the answer would be too large");
 		return;
 	}
-	if (etag_version) {
-		snprintf(etag, sizeof etag, "\"%lld\"", (long long)etag_version);
-		fields[1] = (struct wire_field){slice_str("ETag"), slice_str(etag)};
-		answer.fields.n = 2;
-	}
-	http_respond(call->exchange, &answer);
-}
-
-static void query_done(struct seat *seat, enum hx_code code)
-{
-	struct api_query *query = (struct api_query *)seat;
-
-	/* In the user's own table an id that its column's type does not take is the id of nothing. */
-	if (code == HX_DATA_ERROR && query->machine && query->machine->table)
-		code = HX_NOT_FOUND;
-	if (code)
-		http_respond_code(query->call->exchange, code, query->detail);
-	else
-		api_respond_json(query->call, query->status, &query->text, query->etag);
-	/* The exchange may be gone by now, and the query with it: its text was set aside. */
-}
-
-/* The text outlives the exchange's arena for as long as it takes to let it go. */
-static void query_end(struct seat *seat, enum hx_code code)
-{
-	struct strbuf text = ((struct api_query *)seat)->text;
-
-	query_done(seat, code);
-	strbuf_release(&text);
-}
-
-struct api_query *api_query_new(struct http_call *call, void (*build)(const struct single *, struct unit *),
-				enum hx_code (*answered)(struct single *, const struct unit_result *))
-{
-	struct api_query *query = arena_zalloc(call->arena, sizeof *query);
-
-	if (!query) {
-		http_respond_code(call->exchange, HX_BUSY, NULL);
-		return NULL;
-	}
-	query->call = call;
-	query->status = 200;
-	strbuf_init(&query->text, API_TEXT_BYTES_MAX);
-	single_init(&query->single, query, build, answered);
-	query->seat = (struct seat){.task = &query->single.task, .done = query_end};
-	return query;
-}
-
-void api_query_start(struct api_query *query, uint64_t hash)
-{
-	enum hx_code code = engine_submit(api_of(query->call)->engine, hash, &query->seat);
-
-	if (code)
-		query_end(&query->seat, code);
-}
-
-void api_query_read(struct api_query *query)
-{
-	enum hx_code code = engine_read(api_of(query->call)->engine, &query->seat);
-
-	if (code)
-		query_end(&query->seat, code);
+	api_json_init(&json, status, strbuf_slice(text), etag_version);
+	http_respond(call->exchange, &json.answer);
 }
 
 uint64_t api_entity_hash(struct slice workspace, const char *workflow, struct slice name)

@@ -8,6 +8,7 @@
 #ifndef HX_HTTP_API_H
 #define HX_HTTP_API_H
 
+#include "base/id.h"
 #include "engine/engine.h"
 #include "flow/single.h"
 #include "http/problem.h"
@@ -40,7 +41,22 @@ bool api_body(struct http_call *call, const char *const known[], struct json *re
 bool api_query_number(struct http_call *call, const char *name, int64_t otherwise, int64_t max, int64_t *ret_number);
 void api_respond_json(struct http_call *call, int status, struct strbuf *text, int64_t etag_version);
 
-/* A request that is one unit: built, answered into `text`, told. */
+/* An answer in JSON; its text stays the caller's. */
+struct api_json {
+	struct http_answer answer;
+	struct wire_field fields[2];
+	char etag[32];
+};
+/* etag_version 0: no ETag. */
+void api_json_init(struct api_json *json, int status, struct slice text, int64_t etag_version);
+
+/*
+ * A request that is one unit: built, answered into `text`, told.
+ *
+ * One that writes has a `render`, which makes the text out of what is known before the unit runs (the stamp, the fresh
+ * id): so the answer can be part of that very unit, as the record of an Idempotency-Key. Its `answered` then says no more
+ * than how it went, and does not look at rows.
+ */
 struct api_query {
 	struct seat seat;
 	struct single single;
@@ -49,11 +65,18 @@ struct api_query {
 	int status;         /* of success; 200 unless set */
 	int64_t etag;       /* version for the ETag; 0: none */
 	const char *detail; /* of a problem; NULL: the code says it all */
-	/* Whatever the two functions need. */
+	void (*render)(struct api_query *query);
+	/* private */
+	void (*build)(const struct single *single, struct unit *unit);
+	enum hx_code (*answered)(struct single *single, const struct unit_result *result);
+	uint64_t hash;
+	bool lost; /* to a record of the same key */
+	/* Whatever the functions need. */
 	const struct entity_machine *machine;
 	struct slice name, status_wanted, data, after;
 	int64_t subject, number, limit;
 	bool held;
+	char id[ID_TEXT_BYTES];
 };
 
 /* In the exchange's arena; NULL after answering 503. */

@@ -7,6 +7,8 @@
 #include "base/json_walk.h"
 #include "flow/entity_step.h"
 #include "http/api.h"
+#include "http/api_gate.h"
+#include "http/loop.h"
 
 #define STEP_BYTES_MAX (160u << 20)
 
@@ -70,36 +72,42 @@ static struct entity_ref ref_of(const struct api_query *query)
 
 /* ---- create ---- */
 
+/* The name that was given, else the subject's own id. */
+static struct slice name_to_create(struct api_query *query)
+{
+	if (query->name.n)
+		return query->name;
+	id_format("ent", query->single.fresh_id, query->id);
+	return slice_str(query->id);
+}
+
 static void build_create(const struct single *single, struct unit *unit)
 {
 	struct api_query *query = single->context;
-	struct entity_ref ref = ref_of(query);
+	struct entity_ref ref = {api_workspace(query->call), query->machine, name_to_create(query)};
 
-	if (query->name.n == 0) { /* no id was given: the subject's own */
-		char *text = arena_alloc(query->call->arena, ID_TEXT_BYTES);
-
-		id_format("ent", single->fresh_id, text ? text : (char[ID_TEXT_BYTES]){0});
-		query->name = ref.name = slice_str(text ? text : "");
-	}
 	entity_create(unit, &single->stamp, &ref, single->fresh_id, query->data);
 }
 
 static enum hx_code answered_create(struct single *single, const struct unit_result *result)
 {
 	struct api_query *query = single->context;
+
+	query->detail = "an entity of this id exists already";
+	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
+}
+
+static void render_create(struct api_query *query)
+{
 	const struct workflow *workflow = query->machine->workflow;
 
-	if (result->verdict != UNIT_WON) {
-		query->detail = "an entity of this id exists already";
-		return HX_ALREADY_EXISTS;
-	}
 	query->status = 201;
 	query->etag = 1;
-	add_head(&query->text, workflow->name, query->name, slice_str(workflow->initial_status), 1, query->data);
+	add_head(&query->text, workflow->name, name_to_create(query), slice_str(workflow->initial_status), 1,
+		 query->data);
 	strbuf_add_str(&query->text, "null,");
-	api_add_time(&query->text, "updatedAt", single->stamp.at.ms);
+	api_add_time(&query->text, "updatedAt", query->single.stamp.at.ms);
 	strbuf_add_char(&query->text, '}');
-	return HX_OK;
 }
 
 void api_entity_create(struct http_call *call)
@@ -135,6 +143,7 @@ void api_entity_create(struct http_call *call)
 	query = api_query_new(call, build_create, answered_create);
 	if (!query)
 		return;
+	query->render = render_create;
 	query->machine = machine;
 	query->name = name;
 	query->data = data;
@@ -242,6 +251,7 @@ struct fire {
 	struct entity_step step;
 	struct step_request rq;
 	struct entry_ticket ticket;
+	struct step_along along; /* the record of its Idempotency-Key */
 	struct http_call *call;
 	struct arena arena; /* of the task: it may grow larger than a request's */
 	enum hx_code code;
@@ -254,21 +264,46 @@ static void fire_free(struct fire *fire)
 	free(fire);
 }
 
+/* The step as it is told when it is done, or before, in the unit that gets it done. */
+static void write_fired(const struct entity_step *s, const char *status, int64_t version, struct wall_time at,
+			struct strbuf *text)
+{
+	strbuf_add_str(text, "{\"entity\":");
+	add_head(text, s->rq->ref.machine->workflow->name, s->name, slice_str(status), version, s->data);
+	strbuf_add_str(text, "null,");
+	api_add_time(text, "updatedAt", at.ms);
+	strbuf_add_str(text, "},\"output\":");
+	strbuf_add_slice(text, s->output.n ? s->output : slice_str("null"));
+	strbuf_add_char(text, '}');
+}
+
 static void respond_fired(struct fire *fire)
 {
 	const struct entity_step *s = &fire->step;
 	struct strbuf text;
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	strbuf_add_str(&text, "{\"entity\":");
-	add_head(&text, fire->rq.ref.machine->workflow->name, s->name, slice_str(s->status), s->version, s->data);
-	strbuf_add_str(&text, "null,");
-	api_add_time(&text, "updatedAt", s->updated_at.ms);
-	strbuf_add_str(&text, "},\"output\":");
-	strbuf_add_slice(&text, s->output.n ? s->output : slice_str("null"));
-	strbuf_add_char(&text, '}');
+	write_fired(s, s->status, s->version, s->updated_at, &text);
 	api_respond_json(fire->call, 200, &text, s->version);
 	strbuf_release(&text);
+}
+
+static void add_record(struct step_along *along, const struct entity_step *s, const char *status, struct unit *unit)
+{
+	struct fire *fire = CONTAINER_OF(along, struct fire, along);
+	struct api_json json;
+	struct strbuf text;
+
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	write_fired(s, status, s->version + 1, s->stamp.at, &text);
+	api_json_init(&json, 200, strbuf_slice(&text), s->version + 1);
+	api_gate_carry(fire->call->gate, &json.answer, text.failed, unit);
+	strbuf_release(&text);
+}
+
+static void record_written(struct step_along *along, const struct unit_result *result)
+{
+	api_gate_carried(CONTAINER_OF(along, struct fire, along)->call->gate, result);
 }
 
 /* The caller sees what the action itself said: words as the detail, a rejection as it came. */
@@ -317,7 +352,7 @@ static void respond(struct fire *fire, enum hx_code code)
 
 static void lock_released(struct entry_ticket *ticket)
 {
-	struct fire *fire = (struct fire *)((char *)ticket - offsetof(struct fire, ticket));
+	struct fire *fire = CONTAINER_OF(ticket, struct fire, ticket);
 
 	respond(fire, fire->code);
 	fire_free(fire);
@@ -354,7 +389,7 @@ static void fire_submit(struct fire *fire)
 /* Without its store the outer door stands open; the inner ones decide. */
 static void lock_taken(struct entry_ticket *ticket, enum hx_code code)
 {
-	struct fire *fire = (struct fire *)((char *)ticket - offsetof(struct fire, ticket));
+	struct fire *fire = CONTAINER_OF(ticket, struct fire, ticket);
 	struct engine_metrics *metrics = engine_metrics(api_of(fire->call)->engine);
 
 	fire->locked = true; /* a ticket that was taken, even in vain, is released once */
@@ -401,7 +436,9 @@ static struct fire *fire_new(struct http_call *call, const struct entity_machine
 		.input = json_trust(slice_str("null")),
 		.lease_ms = engine_lease_ms(api_of(call)->engine, machine),
 		.traceparent = trace && n == 1 ? trace->value : slice_of(NULL, 0),
+		.along = call->gate ? &fire->along : NULL,
 	};
+	fire->along = (struct step_along){.add = add_record, .won = record_written};
 	arena_init(&fire->arena, STEP_BYTES_MAX);
 	entity_step_init(&fire->step, &fire->rq, &fire->arena);
 	fire->seat = (struct seat){.task = &fire->step.task, .done = fire_done};

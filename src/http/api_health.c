@@ -24,6 +24,16 @@ void api_readyz(struct http_call *call)
 	respond_text(call, ready ? 200 : 503, slice_str(ready ? "ready\n" : "not ready\n"));
 }
 
+static void add_gate_outcomes(struct engine_metrics *m, struct strbuf *text)
+{
+	const char *name = "hapax_gate_outcomes_total";
+
+	strbuf_addf(text, "# HELP %s Requests with an Idempotency-Key.\n# TYPE %s counter\n", name, name);
+	for (int i = 0; i < HX_GATE_OUTCOMES; i++)
+		strbuf_addf(text, "%s{outcome=\"%s\"} %llu\n", name, hx_gate_outcome_name(i),
+			    (unsigned long long)atomic_load(&m->gate_outcomes[i]));
+}
+
 /* One table: the name, what it counts, where it stands. */
 void api_metrics(struct http_call *call)
 {
@@ -63,6 +73,7 @@ void api_metrics(struct http_call *call)
 	for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
 		strbuf_addf(&text, "# HELP %s %s\n# TYPE %s counter\n%s %llu\n", metrics[i].name, metrics[i].help,
 			    metrics[i].name, metrics[i].name, (unsigned long long)metrics[i].value);
+	add_gate_outcomes(m, &text);
 	respond_text(call, 200, strbuf_slice(&text));
 	strbuf_release(&text);
 }

@@ -106,15 +106,15 @@ static void build_redrive(const struct single *single, struct unit *unit)
 static enum hx_code answered_redrive(struct single *single, const struct unit_result *result)
 {
 	struct api_query *query = single->context;
-	char id[ID_TEXT_BYTES];
 
-	if (result->verdict != UNIT_WON) {
-		query->detail = "there is no parked job of this id";
-		return HX_WRONG_STATUS;
-	}
-	id_format("job", query->subject, id);
-	strbuf_addf(&query->text, "{\"id\":\"%s\",\"status\":\"%s\"}", id, JOB_AVAILABLE);
-	return HX_OK;
+	query->detail = "there is no parked job of this id";
+	return result->verdict == UNIT_WON ? HX_OK : HX_WRONG_STATUS;
+}
+
+static void render_redrive(struct api_query *query)
+{
+	id_format("job", query->subject, query->id);
+	strbuf_addf(&query->text, "{\"id\":\"%s\",\"status\":\"%s\"}", query->id, JOB_AVAILABLE);
 }
 
 void api_job_redrive(struct http_call *call)
@@ -129,6 +129,7 @@ void api_job_redrive(struct http_call *call)
 	query = api_query_new(call, build_redrive, answered_redrive);
 	if (!query)
 		return;
+	query->render = render_redrive;
 	query->subject = subject;
 	api_query_start(query, (uint64_t)subject);
 }

@@ -52,6 +52,23 @@ static inline void deadline_set(struct deadline_queue *queue, struct deadline *d
 	queue->ends.previous = deadline;
 }
 
+/* For a queue whose deadlines differ in length (after_ms only has to be above 0): keeps it in order, looking from its
+ * end, where most of them belong. */
+static inline void deadline_set_at(struct deadline_queue *queue, struct deadline *deadline, struct mono_time at)
+{
+	struct deadline *before;
+
+	deadline_clear(deadline);
+	before = queue->ends.previous;
+	while (before != &queue->ends && before->at.ns > at.ns)
+		before = before->previous;
+	deadline->at = at;
+	deadline->previous = before;
+	deadline->next = before->next;
+	before->next->previous = deadline;
+	before->next = deadline;
+}
+
 /* The one that is due first, or NULL. */
 static inline struct deadline *deadline_first(const struct deadline_queue *queue)
 {

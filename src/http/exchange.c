@@ -92,6 +92,8 @@ static void recycle(struct http_exchange *ex)
 		arena_reset(&ex->arena);
 	ex->request = (struct http_request){0};
 	ex->on_gone = NULL;
+	ex->captured = NULL;
+	ex->resumed = NULL;
 	ex->sent = 0;
 	ex->failed = ex->close_after = ex->streaming = false;
 	ex->phase = EXCHANGE_EMPTY;
@@ -133,9 +135,13 @@ void exchange_post(struct http_exchange *ex)
 static void deliver(struct letter *letter)
 {
 	struct http_exchange *ex = CONTAINER_OF(letter, struct http_exchange, letter);
+	void (*resumed)(struct http_exchange *, void *) = ex->resumed;
 
+	ex->resumed = NULL;
 	ex->streaming = ex->stream != NULL;
-	if (ex->connection)
+	if (resumed)
+		resumed(ex, ex->resumed_data);
+	else if (ex->connection)
 		connection_answered(ex->connection);
 	else if (ex->streaming)
 		stream_detach(ex);
@@ -218,6 +224,23 @@ bool http_exchange_gone(const struct http_exchange *exchange)
 	return exchange->gone;
 }
 
+bool http_exchange_closed(const struct http_exchange *exchange)
+{
+	return !exchange->connection;
+}
+
+bool http_resume(struct http_exchange *exchange, void (*fn)(struct http_exchange *exchange, void *data), void *data)
+{
+	exchange->resumed = fn;
+	exchange->resumed_data = data;
+	atomic_fetch_add_explicit(&exchange->references, 1, memory_order_relaxed); /* the letter's */
+	if (mailbox_post(exchange->home->loop.mailbox, &exchange->letter) == MAILBOX_POSTED)
+		return true;
+	exchange->resumed = NULL;
+	exchange_drop_elsewhere(exchange); /* never the last: the caller has one */
+	return false;
+}
+
 /* ---- the answer ---- */
 
 bool exchange_is_head(const struct http_exchange *ex)
@@ -297,12 +320,25 @@ static void compose(struct http_exchange *ex, const struct http_answer *answer)
 
 void http_respond(struct http_exchange *exchange, const struct http_answer *answer)
 {
+	void (*captured)(struct http_exchange *, const struct http_answer *, void *) = exchange->captured;
 	int phase = EXCHANGE_OPEN;
 
+	if (captured) {
+		exchange->captured = NULL;
+		captured(exchange, answer, exchange->captured_data);
+		return;
+	}
 	ASSERT(atomic_compare_exchange_strong(&exchange->phase, &phase, EXCHANGE_ANSWERED));
 	compose(exchange, answer);
 	exchange_post(exchange);
 	exchange_drop_elsewhere(exchange);
+}
+
+void http_capture(struct http_exchange *exchange,
+		  void (*fn)(struct http_exchange *exchange, const struct http_answer *answer, void *data), void *data)
+{
+	exchange->captured = fn;
+	exchange->captured_data = data;
 }
 
 void exchange_refuse(struct http_exchange *ex, enum hx_code code, const char *reason)

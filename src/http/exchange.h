@@ -5,6 +5,9 @@
  *     │                     └──http_stream_start──▶ STREAMING ──end, abort──▶ ENDED
  *     └──refused by the server itself──▶ ANSWERED
  *
+ * Between OPEN and ANSWERED the exchange may go back to its loop for a while (http_resume), and its answer may be caught
+ * on the way out (http_capture): it is still OPEN then.
+ *
  * References: the connection has one, the handler one from the hand-over to its answer, a posted letter one. The
  * memory goes with the last, in whatever thread that is.
  *
@@ -42,6 +45,10 @@ struct http_exchange {
 
 	void (*on_gone)(struct http_exchange *exchange, void *data);
 	void *on_gone_data;
+	void (*captured)(struct http_exchange *exchange, const struct http_answer *answer, void *data);
+	void *captured_data;
+	void (*resumed)(struct http_exchange *exchange, void *data);
+	void *resumed_data;
 
 	struct strbuf out; /* the answer as it is sent; of a stream what is being sent */
 	size_t sent;

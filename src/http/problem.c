@@ -57,7 +57,7 @@ static void write_fields(const struct problem *problem, struct arena *arena, str
 
 void problem_answer(const struct problem *problem, struct arena *arena, struct http_answer *ret_answer)
 {
-	struct http_answer answer = {.status = hx_code_http_status(problem->code)};
+	struct http_answer answer = {.status = hx_code_http_status(problem->code), .code = problem->code};
 	struct strbuf sb;
 
 	ASSERT(problem->code != HX_OK);
@@ -68,7 +68,7 @@ void problem_answer(const struct problem *problem, struct arena *arena, struct h
 		answer.body = arena_copy(arena, strbuf_slice(&sb));
 	}
 	if (sb.failed || arena->failed)
-		answer = (struct http_answer){.status = answer.status};
+		answer = (struct http_answer){.status = answer.status, .code = problem->code};
 	strbuf_release(&sb);
 	*ret_answer = answer;
 }

@@ -26,6 +26,7 @@
 enum route_scope { ROUTE_PUBLIC, ROUTE_READ, ROUTE_EXECUTE, ROUTE_ADMIN };
 
 struct http_call;
+struct api_gate;
 
 struct route {
 	const char *method; /* GET stands for HEAD, too */
@@ -45,6 +46,7 @@ struct http_call {
 	void *context;                         /* the router's */
 	struct slice params[ROUTE_PARAMS_MAX]; /* decoded, in the order of the pattern */
 	struct query query;
+	struct api_gate *gate; /* the API's own: what guards this request; NULL: nothing does */
 };
 
 struct router;

@@ -111,6 +111,14 @@ struct loop *http_exchange_loop(struct http_exchange *exchange);
 void http_on_gone(struct http_exchange *exchange, void (*fn)(struct http_exchange *exchange, void *data), void *data);
 /* From any thread: the same, asked. */
 bool http_exchange_gone(const struct http_exchange *exchange);
+/* In the loop's thread: the connection is no more, so that certainly nobody reads what is answered. */
+bool http_exchange_closed(const struct http_exchange *exchange);
+/*
+ * From any thread, by whoever has the exchange: hands it back to its loop, which calls fn in its own thread. False: the
+ * loop has ended, fn is not called, and the exchange is still the caller's to answer.
+ */
+bool http_resume(struct http_exchange *exchange, void (*fn)(struct http_exchange *exchange, void *data), void *data)
+	__attribute__((warn_unused_result));
 
 /* ---- the answer: from any thread, exactly once, whether the client is still there or not ---- */
 
@@ -122,10 +130,18 @@ struct http_answer {
 	 */
 	struct wire_fields fields;
 	struct slice body; /* copied; not sent to HEAD, with 204 or 304, but counted in Content-Length for HEAD */
+	enum hx_code code; /* what a problem says (problem.h sets it), else HX_OK; for whoever captures the answer */
 };
 
 /* The exchange is no longer the caller's, also if there is no memory for the answer (the connection is closed then). */
 void http_respond(struct http_exchange *exchange, const struct http_answer *answer);
+/*
+ * Catches the answer on its way out: the next http_respond() calls fn instead, in its own thread, and the exchange then is
+ * fn's, to be answered for good. The answer's texts live only during the call. Set by whoever has the exchange, before
+ * it is handed on; NULL: it is not caught after all. Answers in pieces never are.
+ */
+void http_capture(struct http_exchange *exchange,
+		  void (*fn)(struct http_exchange *exchange, const struct http_answer *answer, void *data), void *data);
 
 /*
  * An answer in pieces, for bodies that are not held in memory. The head goes out at once. `length` is that of the body,

@@ -7,10 +7,10 @@
 
 #include "base/excerpt.h"
 #include "model/reader.h"
+#include "model/text.h"
 
 #define CONFIG_VALUES_MAX 20000
 #define CONFIG_SCRATCH_BYTES_MAX (16u << 20)
-#define PATH_BYTES_MAX 4096
 #define OUTBOUND_MAX 100
 #define BODY_BYTES_LEAST 1024
 #define BODY_BYTES_MOST (INT64_C(1) << 30)
@@ -24,51 +24,6 @@ void config_init(struct config *config)
 
 /* ---- values with a form ---- */
 
-static bool has_prefix(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-static void read_store(const struct reader *r, const struct json_node *node, const char *what, bool lock,
-		       const char **ret)
-{
-	const char *url = NULL;
-
-	if (!reader_text(r, node, what, PATH_BYTES_MAX, &url))
-		return;
-	if ((has_prefix(url, "sqlite:") && url[7]) || has_prefix(url, "postgres://") ||
-	    has_prefix(url, "postgresql://") || (lock && (strcmp(url, "memory:") == 0 || has_prefix(url, "redis://"))))
-		*ret = url;
-	else
-		reader_report(r, node->at.line, "value", "%s is not a store; write %ssqlite:PATH or postgres://...",
-			      what, lock ? "memory:, redis://HOST:PORT/DB, " : "");
-}
-
-static bool is_number_up_to(const char *text, unsigned max)
-{
-	unsigned value = 0;
-	size_t n = 0;
-
-	for (; text[n] >= '0' && text[n] <= '9' && n < 6; n++)
-		value = value * 10 + (unsigned)(text[n] - '0');
-	return n > 0 && text[n] == '\0' && value <= max;
-}
-
-static void read_listen(const struct reader *r, const struct json_node *node, const char **ret)
-{
-	const char *text = NULL;
-
-	if (!reader_text(r, node, "listen", PATH_BYTES_MAX, &text))
-		return;
-
-	const char *colon = strrchr(text, ':');
-
-	if (!colon || colon == text || !is_number_up_to(colon + 1, 65535))
-		reader_report(r, node->at.line, "value", "listen is \"%s\"; write it as ADDRESS:PORT",
-			      excerpt_of(slice_str(text)).text);
-	*ret = text;
-}
-
 static bool is_cidr(const char *text)
 {
 	const char *slash = strchr(text, '/');
@@ -81,8 +36,8 @@ static bool is_cidr(const char *text)
 	memcpy(address, text, n);
 	address[n] = '\0';
 	if (inet_pton(AF_INET, address, &unused) == 1)
-		return is_number_up_to(slash + 1, 32);
-	return inet_pton(AF_INET6, address, &unused) == 1 && is_number_up_to(slash + 1, 128);
+		return text_is_number_up_to(slash + 1, 32);
+	return inet_pton(AF_INET6, address, &unused) == 1 && text_is_number_up_to(slash + 1, 128);
 }
 
 /* ---- modules ---- */
@@ -202,7 +157,7 @@ static void read_outbound(const struct reader *outer, const struct json_node *no
 	{
 		const char **entry = &list[config->outbound_n];
 
-		if (!reader_text(&r, element, "an entry of allow", PATH_BYTES_MAX, entry))
+		if (!reader_text(&r, element, "an entry of allow", READER_PATH_BYTES_MAX, entry))
 			continue;
 		if (!is_cidr(*entry))
 			reader_report(&r, element->at.line, "value", "allow: \"%s\" is not a network like 10.0.0.0/8",
@@ -222,15 +177,16 @@ static void read_config(const struct reader *r, const struct json_node *root, st
 		return;
 	reader_known(r, root, known);
 	read_modules(r, json_node_member(root, "modules"), config);
-	read_store(r, json_node_member(root, "entry_lock_store"), "entry_lock_store", /* lock= */ true,
-		   &config->entry_lock_store);
+	(void)reader_store(r, json_node_member(root, "entry_lock_store"), "entry_lock_store", /* any= */ true,
+			   &config->entry_lock_store);
 	read_retention(r, json_node_member(root, "retention"), config);
 	(void)reader_duration(r, json_node_member(root, "lease"), "lease", &config->lease_ms);
 	read_exec(r, json_node_member(root, "exec"), config);
 	read_outbound(r, json_node_member(root, "outbound"), config);
-	read_store(r, json_node_member(root, "db"), "db", /* lock= */ false, &config->db);
-	read_listen(r, json_node_member(root, "listen"), &config->listen);
-	(void)reader_text(r, json_node_member(root, "workflows"), "workflows", PATH_BYTES_MAX, &config->workflows);
+	(void)reader_store(r, json_node_member(root, "db"), "db", /* any= */ false, &config->db);
+	(void)reader_address(r, json_node_member(root, "listen"), "listen", &config->listen);
+	(void)reader_text(r, json_node_member(root, "workflows"), "workflows", READER_PATH_BYTES_MAX,
+			  &config->workflows);
 	(void)reader_name(r, json_node_member(root, "node"), "node", &config->node);
 	(void)reader_int(r, json_node_member(root, "max_body_bytes"), "max_body_bytes", BODY_BYTES_LEAST,
 			 BODY_BYTES_MOST, &config->max_body_bytes);

@@ -156,6 +156,18 @@ void finding_print(const struct finding *finding, struct strbuf *out)
 	add_printable(out, finding->text);
 }
 
+void findings_print(const struct findings *findings, FILE *out)
+{
+	for (const struct finding *f = findings->first; f; f = f->next) {
+		struct strbuf line;
+
+		strbuf_init(&line, 1u << 16);
+		finding_print(f, &line);
+		fprintf(out, "%s\n", line.p);
+		strbuf_release(&line);
+	}
+}
+
 void finding_print_json(const struct finding *finding, struct strbuf *out)
 {
 	const struct {

@@ -10,6 +10,7 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -49,6 +50,8 @@ void findings_sort(struct findings *findings, struct finding **from);
 const char *finding_severity_name(enum finding_severity severity);
 /* "billing.json:12: error: workflow billing, step close, requester admin: rule 4: claim_into is the step's status" */
 void finding_print(const struct finding *finding, struct strbuf *out);
+/* All of them, a line for each. */
+void findings_print(const struct findings *findings, FILE *out);
 /* {"severity":"error","file":"billing.json","line":12,"workflow":…,"step":…,"requester":…,"rule":…,"text":…} */
 void finding_print_json(const struct finding *finding, struct strbuf *out);
 

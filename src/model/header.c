@@ -17,7 +17,7 @@ static bool is_token_char(unsigned char c)
 	       (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
-static bool is_token(struct slice name)
+bool header_name_is_token(struct slice name)
 {
 	for (size_t i = 0; i < name.n; i++)
 		if (!is_token_char((unsigned char)name.p[i]))
@@ -84,7 +84,7 @@ enum hx_code header_check(struct slice name, struct slice value, struct hx_error
 {
 	struct excerpt shown = excerpt_of(name);
 
-	if (!is_token(name))
+	if (!header_name_is_token(name))
 		return error_set(err, HX_VALIDATION_ERROR, "\"%s\" is not the name of a header", shown.text);
 	if (is_reserved(name))
 		return error_set(err, HX_VALIDATION_ERROR, "the header %s is written by the engine itself", shown.text);

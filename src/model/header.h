@@ -7,6 +7,9 @@
 
 #define HEADER_BYTES_MAX 4096
 
+/* A token of RFC 9110, of 1 to HEADER_BYTES_MAX bytes. */
+bool header_name_is_token(struct slice name);
+
 /*
  * The name is a token of RFC 9110 and none that the engine or the transport writes (Idempotency-Key, Hapax-*,
  * traceparent, Content-Length …). The value has no CR, LF, NUL or other control character but the tab, and every

@@ -39,8 +39,7 @@ static bool read_all(int fd, struct strbuf *out)
 	}
 }
 
-/* False: reported. */
-static bool read_file(const char *path, struct strbuf *out, struct findings *findings)
+bool file_load(const char *path, struct strbuf *out, struct findings *findings)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	bool ok = fd >= 0 && read_all(fd, out);
@@ -63,7 +62,7 @@ static void load_file(const char *path, struct arena *arena, struct findings *fi
 		return;
 	}
 	strbuf_init(&text, (size_t)WORKFLOW_TEXT_BYTES_MAX + 1);
-	if (read_file(path, &text, findings)) {
+	if (file_load(path, &text, findings)) {
 		workflow_parse(path, strbuf_slice(&text), arena, findings, &workflow);
 		if (workflow)
 			set->items[set->n++] = workflow;
@@ -126,7 +125,7 @@ void config_load(const char *path, struct arena *arena, struct findings *finding
 
 	config_init(ret);
 	strbuf_init(&text, CONFIG_BYTES_MAX + 1);
-	if (read_file(path, &text, findings))
+	if (file_load(path, &text, findings))
 		config_parse(path, strbuf_slice(&text), arena, findings, ret);
 	strbuf_release(&text);
 }

@@ -22,5 +22,7 @@ struct workflow_set {
 void workflows_load(const char *path, struct arena *arena, struct findings *findings, struct workflow_set *set);
 /* A file that cannot be read is an error; *ret then has the defaults. */
 void config_load(const char *path, struct arena *arena, struct findings *findings, struct config *ret);
+/* A whole file, up to the ceiling of the buffer. False: it cannot be read, which is a finding. */
+bool file_load(const char *path, struct strbuf *out, struct findings *findings);
 
 #endif

@@ -261,3 +261,42 @@ bool reader_choice(const struct reader *r, const struct json_node *node, const c
 		      excerpt_of(node->string).text, reader_nearest(r, node->string, names));
 	return false;
 }
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+bool reader_store(const struct reader *r, const struct json_node *node, const char *what, bool any, const char **ret)
+{
+	const char *url = NULL;
+
+	if (!reader_text(r, node, what, READER_PATH_BYTES_MAX, &url))
+		return false;
+	if ((has_prefix(url, "sqlite:") && url[7]) || has_prefix(url, "postgres://") ||
+	    has_prefix(url, "postgresql://") || (any && (strcmp(url, "memory:") == 0 || has_prefix(url, "redis://")))) {
+		*ret = url;
+		return true;
+	}
+	reader_report(r, node->at.line, "value", "%s is not a store; write %ssqlite:PATH or postgres://...", what,
+		      any ? "memory:, redis://HOST:PORT/DB, " : "");
+	return false;
+}
+
+bool reader_address(const struct reader *r, const struct json_node *node, const char *what, const char **ret)
+{
+	const char *text = NULL;
+
+	if (!reader_text(r, node, what, READER_PATH_BYTES_MAX, &text))
+		return false;
+
+	const char *colon = strrchr(text, ':');
+
+	if (colon && colon != text && text_is_number_up_to(colon + 1, 65535)) {
+		*ret = text;
+		return true;
+	}
+	reader_report(r, node->at.line, "value", "%s is \"%s\"; write it as ADDRESS:PORT", what,
+		      excerpt_of(slice_str(text)).text);
+	return false;
+}

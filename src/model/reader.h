@@ -62,6 +62,11 @@ bool reader_bool(const struct reader *r, const struct json_node *node, const cha
 /* One of the names of a list that ends with NULL; *ret is its place in it. */
 bool reader_choice(const struct reader *r, const struct json_node *node, const char *what, const char *const *names,
 		   int *ret);
+/* sqlite:PATH or postgres://…; with `any` also memory: and redis://…. Never repeated: it may hold a password. */
+#define READER_PATH_BYTES_MAX 4096
+bool reader_store(const struct reader *r, const struct json_node *node, const char *what, bool any, const char **ret);
+/* ADDRESS:PORT, for its form. */
+bool reader_address(const struct reader *r, const struct json_node *node, const char *what, const char **ret);
 
 /* The copy with a terminator; NULL when the arena has failed. */
 const char *reader_keep(const struct reader *r, struct slice text);

@@ -27,9 +27,16 @@ struct scanner {
 	struct arena *arena;
 	struct strbuf out;
 	struct action_statement *statement;
+	unsigned numbers; /* those that were met, a bit each; only where parameters are numbered */
+	bool numbered;
 	struct hx_error *err;
 	enum hx_code code;
 };
+
+static const char *spelling(const struct scanner *s)
+{
+	return s->numbered ? "parameters are written ?1 to ?12" : "parameters are written :path";
+}
 
 static void refuse(struct scanner *s, const char *at, const char *why)
 {
@@ -138,7 +145,7 @@ static void take_dollar_quoted(struct scanner *s)
 		while (tag_end < s->end && continues_identifier(*tag_end) && *tag_end != '$')
 			tag_end++;
 	if (tag_end == s->end || *tag_end != '$') {
-		refuse(s, s->p, "parameters are written :path");
+		refuse(s, s->p, spelling(s));
 		return;
 	}
 
@@ -241,14 +248,34 @@ static void copy_param(struct scanner *s)
 		strbuf_addf(&s->out, "?%zu", param_number(s, path));
 }
 
+/* ?1 to ?12, as they are. */
+static void copy_number(struct scanner *s)
+{
+	const char *p = s->p + 1;
+	size_t number = 0;
+
+	while (p < s->end && is_digit(*p) && number <= ACTION_PARAMS_MAX)
+		number = 10 * number + (size_t)(*p++ - '0');
+	if (number < 1 || number > ACTION_PARAMS_MAX || s->p[1] == '0') {
+		refuse(s, s->p, spelling(s));
+		return;
+	}
+	s->numbers |= 1u << number;
+	if (number > s->statement->params_n)
+		s->statement->params_n = number;
+	copy_to(s, p);
+}
+
 static void copy_colon(struct scanner *s)
 {
 	char next = peek(s, 1);
 
 	if (next == ':') {
 		copy_to(s, s->p + 2);
-	} else if (starts_identifier(next) && (unsigned char)next < 0x80) {
+	} else if (starts_identifier(next) && (unsigned char)next < 0x80 && !s->numbered) {
 		copy_param(s);
+	} else if (continues_identifier(next) && s->numbered) {
+		refuse(s, s->p, spelling(s));
 	} else {
 		if (continues_identifier(next))
 			refuse(s, s->p, "the path of a parameter begins with a letter");
@@ -296,8 +323,10 @@ static void take_token(struct scanner *s)
 		end_statement(s);
 	else if (starts_identifier(c))
 		copy_identifier(s);
+	else if (c == '?' && s->numbered)
+		copy_number(s);
 	else if (c == '?' || (c == '@' && continues_identifier(peek(s, 1))))
-		refuse(s, s->p, "parameters are written :path");
+		refuse(s, s->p, spelling(s));
 	else if (c == '`' || c == '{' || c == '}')
 		refuse(s, s->p, "this character is not SQL outside of quotes");
 	else
@@ -332,7 +361,8 @@ static struct slice trimmed(struct slice text)
 	return text;
 }
 
-enum hx_code sql_text_parse(struct slice text, struct arena *a, struct hx_error *err, struct action_statement *ret)
+static enum hx_code scan(struct slice text, bool numbered, struct arena *a, struct hx_error *err,
+			 struct action_statement *ret)
 {
 	struct action_statement statement = *ret;
 	struct scanner s = {.p = text.p, .end = text.p + text.n, .arena = a, .statement = &statement, .err = err};
@@ -342,6 +372,7 @@ enum hx_code sql_text_parse(struct slice text, struct arena *a, struct hx_error 
 	if (text.n && memchr(text.p, '\0', text.n))
 		return error_set(err, HX_VALIDATION_ERROR, "there is a NUL in it");
 	s.code = HX_OK;
+	s.numbered = numbered;
 	statement.params_n = 0;
 	/* No token becomes more than twice as long. */
 	strbuf_init(&s.out, 2 * text.n);
@@ -349,6 +380,10 @@ enum hx_code sql_text_parse(struct slice text, struct arena *a, struct hx_error 
 		take_token(&s);
 	if (s.code == HX_OK)
 		check_verb(&s);
+	/* PostgreSQL cannot tell the type of a parameter that stands nowhere. */
+	if (s.code == HX_OK && numbered && s.numbers + 2 != 2u << statement.params_n)
+		s.code = error_set(err, HX_VALIDATION_ERROR, "of the parameters up to ?%zu one is not used",
+				   statement.params_n);
 	if (s.code == HX_OK && s.out.failed)
 		s.code = strbuf_error(&s.out, err);
 	if (s.code == HX_OK) {
@@ -360,4 +395,15 @@ enum hx_code sql_text_parse(struct slice text, struct arena *a, struct hx_error 
 	if (s.code == HX_OK)
 		*ret = statement;
 	return s.code;
+}
+
+enum hx_code sql_text_parse(struct slice text, struct arena *a, struct hx_error *err, struct action_statement *ret)
+{
+	return scan(text, /* numbered= */ false, a, err, ret);
+}
+
+enum hx_code sql_text_parse_numbered(struct slice text, struct arena *a, struct hx_error *err,
+				     struct action_statement *ret)
+{
+	return scan(text, /* numbered= */ true, a, err, ret);
 }

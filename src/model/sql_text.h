@@ -18,5 +18,8 @@
  */
 enum hx_code sql_text_parse(struct slice text, struct arena *a, struct hx_error *err,
 			    struct action_statement *ret) HX_MUST_CHECK;
+/* The same for the text of an embedding program, whose parameters are ?1, ?2 …, without gaps: params[] stays unset. */
+enum hx_code sql_text_parse_numbered(struct slice text, struct arena *a, struct hx_error *err,
+				     struct action_statement *ret) HX_MUST_CHECK;
 
 #endif

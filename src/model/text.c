@@ -32,3 +32,13 @@ const char *text_printf(struct arena *a, const char *format, ...)
 	va_end(args);
 	return text;
 }
+
+bool text_is_number_up_to(const char *text, unsigned max)
+{
+	unsigned value = 0;
+	size_t n = 0;
+
+	for (; text[n] >= '0' && text[n] <= '9' && n < 6; n++)
+		value = value * 10 + (unsigned)(text[n] - '0');
+	return n > 0 && text[n] == '\0' && value <= max;
+}

@@ -8,5 +8,7 @@
 
 const char *text_printf(struct arena *a, const char *format, ...) HX_PRINTF(2, 3);
 const char *text_vprintf(struct arena *a, const char *format, va_list args);
+/* Nothing but digits, up to six of them, and no more than that. */
+bool text_is_number_up_to(const char *text, unsigned max);
 
 #endif

@@ -182,6 +182,8 @@ static void tell_rows(struct sim *sim, struct strbuf *words)
 				    row.status, (long long)row.version, (long long)row.fence,
 				    row.claimed && row.until <= sim->state.now.ms ? ", its time is over" : "");
 	}
+	if (sim->scenario->rows)
+		sim->scenario->rows->tell(sim, words);
 }
 
 /* Walks along the given edges, leaving out those that cannot be taken. Returns whether something broke. */

@@ -101,6 +101,8 @@ void invariant_before_unit(struct sim *sim, const struct unit *unit, struct sim_
 	if (unit->subjects_n)
 		(void)sim_read_row(sim, unit->subjects[0], &ret_before->row); /* no row: stays all zero */
 	ret_before->tables = sim_hash_tables(sim);
+	if (sim->scenario->rows)
+		sim->scenario->rows->before_unit(sim, unit);
 }
 
 static bool is(const struct unit *unit, const char *name)
@@ -140,6 +142,8 @@ void invariant_after_unit(struct sim *sim, const struct unit *unit, const struct
 		check_belief(sim, unit, &before->row);
 	else if (sim_hash_tables(sim) != before->tables)
 		sim_violate(sim, "I4: a unit that was %s left something behind", unit_verdict_name(verdict));
+	if (sim->scenario->rows)
+		sim->scenario->rows->after_unit(sim, unit, verdict);
 }
 
 void invariant_acknowledged(struct sim *sim, const struct unit *unit, const struct unit_result *result)
@@ -149,6 +153,8 @@ void invariant_acknowledged(struct sim *sim, const struct unit *unit, const stru
 	if (unit->lines_n == 0 || unit->lines[0].rule != UNIT_VERDICT || is(unit, "subject_heartbeat") ||
 	    is(unit, "subject_hold"))
 		return;
+	if (unit->subjects_n == 0 || unit->subjects[0] < 0)
+		return; /* it is about rows that are no subjects */
 	unit_init(&look, 0);
 	UNIT_ADD(&look, UNIT_ANY, &stmt_of_op, db_int(unit->subjects[0]), db_int(unit->op));
 

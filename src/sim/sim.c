@@ -186,7 +186,7 @@ static bool locked(const struct sim *sim, const struct unit *unit)
 static bool only_reads(const struct unit *unit)
 {
 	for (unsigned i = 0; i < unit->lines_n; i++)
-		if (unit->lines[i].rule != UNIT_ANY)
+		if (unit->lines[i].rule != UNIT_ANY || strncmp(unit->lines[i].stmt->sql, "SELECT", 6) != 0)
 			return false;
 	return true;
 }
@@ -278,6 +278,11 @@ static int64_t next_moment(struct sim *sim)
 		ask_actor(&actor->task.task, &ask, &memory);
 		if (ask.until.ms > now && ask.until.ms < next)
 			next = ask.until.ms;
+	}
+	if (sim->scenario->rows) {
+		int64_t moment = sim->scenario->rows->next_moment(sim);
+
+		next = moment < next ? moment : next;
 	}
 	return next == INT64_MAX ? -1 : next;
 }
@@ -679,7 +684,8 @@ uint64_t sim_hash(struct sim *sim)
 		started ^= hash_mix((uint64_t)state->acts[i].subject, (uint64_t)state->acts[i].fence);
 	for (unsigned i = 0; i < state->effects_n; i++)
 		hash = hash_mix(hash, state->effects[i]);
-	return hash_rows(sim, hash_mix(hash, started));
+	hash = hash_rows(sim, hash_mix(hash, started));
+	return sim->scenario->rows ? sim->scenario->rows->hash(sim, hash) : hash;
 }
 
 void sim_set_now(struct sim *sim, struct wall_time now)

@@ -40,6 +40,7 @@
 #define SIM_ACTS_MAX 24
 #define SIM_EFFECTS_MAX 16
 #define SIM_WORDS_BYTES 200
+#define SIM_NOTES_BYTES 512
 
 union sim_task {
 	struct task task;
@@ -85,6 +86,21 @@ struct sim_scenario {
 	void (*setup)(struct sim *sim);
 	void (*check)(struct sim *sim);
 	bool (*is_probe)(const void *action); /* NULL: none is */
+	/* For rows that are no subjects. NULL: there are none. */
+	const struct sim_rows *rows;
+};
+
+/* Rows that only the scenario knows: what the simulator has to know of them. */
+struct sim_rows {
+	/* The next moment after now at which something of them ends, or INT64_MAX. */
+	int64_t (*next_moment)(struct sim *sim);
+	/* All that decides the future, the scenario's notes included; times as seen from now. */
+	uint64_t (*hash)(struct sim *sim, uint64_t hash);
+	/* Around each unit that runs: what may it have changed? Called one after the other, always in pairs. */
+	void (*before_unit)(struct sim *sim, const struct unit *unit);
+	void (*after_unit)(struct sim *sim, const struct unit *unit, enum unit_verdict verdict);
+	/* In words, for a counterexample. */
+	void (*tell)(struct sim *sim, struct strbuf *words);
 };
 
 enum sim_actor_state { SIM_ASKING, SIM_IN_BATCH, SIM_DONE, SIM_DEAD };
@@ -119,9 +135,10 @@ struct sim_state {
 	struct {
 		int64_t subject, fence;
 		unsigned actor;
-	} acts[SIM_ACTS_MAX];              /* claims under which an action was started */
-	unsigned effects_n;                /* calls that had an effect in the outside world */
-	uint64_t effects[SIM_EFFECTS_MAX]; /* the keys they carried, hashed */
+	} acts[SIM_ACTS_MAX];                             /* claims under which an action was started */
+	unsigned effects_n;                               /* calls that had an effect in the outside world */
+	uint64_t effects[SIM_EFFECTS_MAX];                /* the keys they carried, hashed */
+	alignas(max_align_t) char notes[SIM_NOTES_BYTES]; /* what a scenario's check remembers; zero at first */
 };
 
 enum sim_edge_kind {

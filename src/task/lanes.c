@@ -1,7 +1,19 @@
 /* Opening, finding and closing the lanes of a node. */
 #include "task/lanes.h"
 
+#include <unistd.h>
+
 #include "base/id.h"
+
+#define WANTED_MIN 2
+#define WANTED_MAX 4
+
+size_t lanes_wanted(void)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return processors < WANTED_MIN ? WANTED_MIN : processors > WANTED_MAX ? WANTED_MAX : (size_t)processors;
+}
 
 static enum hx_code open_one(struct lane_options options, uint32_t i, struct lane **ret_lane, struct hx_error *err)
 {

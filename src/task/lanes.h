@@ -18,6 +18,8 @@ struct lanes {
 	struct lane *pulse; /* NULL on SQLite */
 };
 
+/* How many there should be on PostgreSQL: more lanes than processors only make the batches smaller. */
+size_t lanes_wanted(void);
 /*
  * n is how many lanes PostgreSQL gets. options->opened, if any, is taken over in any case: by the first lane, or it
  * is closed. The node numbers used are options->node_number and those behind it.

@@ -173,14 +173,20 @@ static bool exchange(struct client *client, const char *head, const char *body, 
 	return answered;
 }
 
-bool client_call(struct client *client, const char *method, const char *path, const char *body, size_t n,
-		 struct reply *ret_reply)
+bool client_call_with(struct client *client, const char *method, const char *path, const char *fields, const char *body,
+		      size_t n, struct reply *ret_reply)
 {
 	char head[HEAD_OUT_BYTES];
 
-	snprintf(head, sizeof head, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%sContent-Length: %zu\r\n\r\n", method, path,
-		 client->requester, n);
+	snprintf(head, sizeof head, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s%sContent-Length: %zu\r\n\r\n", method,
+		 path, client->requester, fields, n);
 	return exchange(client, head, body, n, ret_reply);
+}
+
+bool client_call(struct client *client, const char *method, const char *path, const char *body, size_t n,
+		 struct reply *ret_reply)
+{
+	return client_call_with(client, method, path, /* fields= */ "", body, n, ret_reply);
 }
 
 bool client_raw(struct client *client, const char *bytes, size_t n, struct reply *ret_reply)

@@ -43,6 +43,20 @@ static void a_pair_is_the_joined_text(void **state)
 	}
 }
 
+static void parts_are_the_joined_text(void **state)
+{
+	const struct slice four[] = {slice_str("one"), slice_of(NULL, 0), slice_str("two"), slice_str("three")};
+	uint8_t whole[SHA256_BYTES], parts[SHA256_BYTES];
+
+	(void)state;
+	sha256("onetwothree", 11, whole);
+	sha256_parts(four, 4, parts);
+	assert_memory_equal(parts, whole, SHA256_BYTES);
+	sha256(NULL, 0, whole);
+	sha256_parts(NULL, 0, parts);
+	assert_memory_equal(parts, whole, SHA256_BYTES);
+}
+
 static void the_table_hash_sees_length_seed_and_every_byte(void **state)
 {
 	char text[40] = {0};
@@ -77,6 +91,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_digests),
 		cmocka_unit_test(a_pair_is_the_joined_text),
+		cmocka_unit_test(parts_are_the_joined_text),
 		cmocka_unit_test(the_table_hash_sees_length_seed_and_every_byte),
 		cmocka_unit_test(the_table_hash_does_not_care_where_the_bytes_lie),
 	};

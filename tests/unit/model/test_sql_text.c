@@ -186,6 +186,48 @@ static void limits(void **state)
 	arena_release(&small);
 }
 
+static void numbers_stay_numbers(void **state)
+{
+	static const struct {
+		const char *sql, *why;
+	} bad[] = {
+		{"SELECT :id", "?1 to ?12"},
+		{"SELECT ?", "?1 to ?12"},
+		{"SELECT ?0", "?1 to ?12"},
+		{"SELECT ?01", "?1 to ?12"},
+		{"SELECT ?13", "?1 to ?12"},
+		{"SELECT ?99999999999999999999", "?1 to ?12"},
+		{"SELECT $1", "?1 to ?12"},
+		{"SELECT @p", "?1 to ?12"},
+		{"SELECT ?1 + ?3", "one is not used"},
+		{"SELECT ?2", "one is not used"},
+		{"SELECT 1; SELECT 2", "one SQL statement"},
+		{"BEGIN", "must begin with"},
+	};
+
+	(void)state;
+	statement = (struct action_statement){0};
+	assert_int_equal(
+		sql_text_parse_numbered(slice_str("UPDATE t SET a = ?2, b = '?9' WHERE c = ?1 AND d = ?2 -- ?3"),
+					&arena, &err, &statement),
+		HX_OK);
+	assert_string_equal(statement.sql, "UPDATE t SET a = ?2, b = '?9' WHERE c = ?1 AND d = ?2");
+	assert_int_equal(statement.params_n, 2);
+	statement = (struct action_statement){0};
+	assert_int_equal(sql_text_parse_numbered(slice_str("SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12"), &arena,
+						 &err, &statement),
+			 HX_OK);
+	assert_int_equal(statement.params_n, 12);
+	assert_int_equal(sql_text_parse_numbered(slice_str("DELETE FROM t"), &arena, &err, &statement), HX_OK);
+	assert_int_equal(statement.params_n, 0);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		assert_int_equal(sql_text_parse_numbered(slice_str(bad[i].sql), &arena, &err, &statement),
+				 HX_VALIDATION_ERROR);
+		if (!strstr(err.detail, bad[i].why))
+			fail_msg("%s: %s", bad[i].sql, err.detail);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +240,7 @@ int main(void)
 		model_test(other_spellings_are_refused),
 		model_test(what_begins_must_end),
 		model_test(limits),
+		model_test(numbers_stay_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

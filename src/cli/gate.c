@@ -1,0 +1,258 @@
+/*
+ * hapax gate: reads the configuration, opens the store, stands in front of the upstream, waits for a signal.
+ *
+ *   store ─▶ proxy ─▶ server (anywhere: it is a reverse proxy)
+ *                └──▶ admin server (loopback alone: who can reach it can make the gate forget)
+ *
+ *   SIGTERM, SIGINT   what is in flight is finished and stored, then exit 0; a second one does not wait. Whatever it
+ *                     cuts off is as after a crash: leases run out, answers that were acknowledged are there
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "gate/home.h"
+#include "http/gate_admin.h"
+
+#define ARENA_BYTES_MAX (64u << 20)
+#define STORE_DRAIN_MS 5000 /* behind the last answer of the upstream */
+#define ADMIN_DRAIN_MS 1000
+
+static const struct command_option option_upstream = {
+	.name = "upstream",
+	.value = "URL",
+	.env = "HAPAX_GATE_UPSTREAM",
+	.help = "the service that is guarded, http://HOST:PORT or https://HOST:PORT; needed, here or in FILE",
+};
+static const struct command_option option_listen = {
+	.name = "listen",
+	.value = "ADDR:PORT",
+	.env = "HAPAX_GATE_LISTEN",
+	.help = "where clients come in; port 0 is any free one [default: 127.0.0.1:7412]",
+};
+static const struct command_option option_admin = {
+	.name = "admin",
+	.value = "ADDR:PORT",
+	.env = "HAPAX_GATE_ADMIN",
+	.help = "health, metrics and `hapax gate show|forget`, on loopback [default: off]",
+};
+static const struct command_option option_store = {
+	.name = "store",
+	.value = "URL",
+	.env = "HAPAX_GATE_STORE",
+	.help = "the records: sqlite:PATH, postgres://…, redis://… or memory: [default: sqlite:gate.db]",
+};
+static const struct command_option option_config = {
+	.name = "config",
+	.value = "FILE",
+	.env = "HAPAX_GATE_CONFIG",
+	.help = "the configuration: routes and what is done with them, see docs/gate.md",
+};
+
+struct gate {
+	struct arena arena;
+	struct findings findings;
+	struct gate_config config;
+	struct log log;
+	struct gate_home *home;
+	struct proxy *proxy;
+	struct http_server *server, *admin_server;
+	struct gate_admin admin;
+	struct router *admin_router;
+};
+
+static enum hx_code read_config(struct gate *g, const struct command_args *args, struct hx_error *err)
+{
+	const char *path = command_value(args, &option_config);
+
+	arena_init(&g->arena, ARENA_BYTES_MAX);
+	findings_init(&g->findings, &g->arena);
+	gate_config_init(&g->config);
+	if (path)
+		gate_config_load(path, &g->arena, &g->findings, &g->config);
+	findings_print(&g->findings, stderr);
+	if (g->findings.errors)
+		return error_set(err, HX_CONFIG_ERROR, "%s: not a valid configuration", path);
+	return HX_OK;
+}
+
+static enum hx_code open_store(struct gate *g, const struct command_args *args, struct hx_error *err)
+{
+	struct gate_home_options options = {
+		.url = command_value_or(args, &option_store, g->config.store, "sqlite:gate.db"),
+		.sweep_every_ms = g->config.sweep_every_ms,
+		.clock = clock_system(),
+	};
+	enum hx_code code = gate_home_open(&options, &g->home, err);
+
+	if (code)
+		return error_set(err, code, "the store: %s", err->detail);
+	if (gate_home_lasting(g->home) == GATE_ENDS_WITH_US)
+		log_warn(&g->log,
+			 "the store is in memory: all records are lost at exit, and keys count as new after it");
+	if (gate_home_lasting(g->home) == GATE_MAY_BE_LOST)
+		log_warn(&g->log, "this Redis does not say that it syncs every write (appendfsync always): records of "
+				  "its last moments are lost when it dies");
+	return HX_OK;
+}
+
+static enum hx_code start_proxy(struct gate *g, const struct command_args *args, struct hx_error *err)
+{
+	struct proxy_options options = {
+		.config = &g->config,
+		.upstream = command_value_or(args, &option_upstream, g->config.upstream, NULL),
+		.store = gate_home_store(g->home),
+		.clock = clock_system(),
+		.log = &g->log,
+	};
+
+	return proxy_new(&options, &g->proxy, err);
+}
+
+static enum hx_code open_door(struct gate *g, const struct command_args *args, struct hx_error *err)
+{
+	struct http_options options = http_options_default();
+
+	proxy_fit_server(g->proxy, &options);
+	options.listen = command_value_or(args, &option_listen, g->config.listen, "127.0.0.1:7412");
+	return http_server_new(&options, &g->server, err);
+}
+
+static enum hx_code open_admin(struct gate *g, const char *listen, struct hx_error *err)
+{
+	struct http_options options = http_options_default();
+	char address[ADDRESS_TEXT_BYTES];
+	enum hx_code code;
+
+	g->admin.store = gate_home_store(g->home);
+	g->admin.proxy = g->proxy;
+	g->admin.log = &g->log;
+	g->admin_router = gate_admin_router_new(&g->admin);
+	if (!g->admin_router)
+		return error_set(err, HX_NO_MEMORY, "the routes of the admin address");
+	options.listen = listen;
+	options.handle = router_handle;
+	options.data = g->admin_router;
+	options.loops = 1;
+	options.log = &g->log;
+	code = http_server_new(&options, &g->admin_server, err);
+	if (code)
+		return code;
+	address_format(http_server_address(g->admin_server), address);
+	log_info(&g->log, "the admin address is open", log_text("admin", address));
+	return HX_OK;
+}
+
+/* All that a person may have got wrong is looked at before anything is opened. */
+static enum hx_code check_options(struct gate *g, const struct command_args *args, struct hx_error *err)
+{
+	const char *listen = command_value_or(args, &option_listen, g->config.listen, "127.0.0.1:7412");
+	const char *admin = command_value_or(args, &option_admin, g->config.admin, NULL);
+	struct address address;
+
+	if (!command_value_or(args, &option_upstream, g->config.upstream, NULL))
+		return error_set(err, HX_VALIDATION_ERROR, "gate wants --upstream URL: what is it in front of?");
+	if (address_parse(listen, err, &address))
+		return error_set(err, HX_CONFIG_ERROR, "--listen: %s", err->detail);
+	if (!admin)
+		return HX_OK;
+	if (address_parse(admin, err, &address))
+		return error_set(err, HX_CONFIG_ERROR, "--admin: %s", err->detail);
+	if (!address_is_loopback(&address))
+		return error_set(err, HX_CONFIG_ERROR,
+				 "--admin %s: only loopback: who can reach it can make the gate forget", admin);
+	return HX_OK;
+}
+
+static enum hx_code start(struct gate *g, const struct command_args *args, struct hx_error *err)
+{
+	const char *admin;
+	enum hx_code code = read_config(g, args, err);
+
+	if (!code)
+		code = check_options(g, args, err);
+	if (!code)
+		code = open_store(g, args, err);
+	if (!code)
+		code = start_proxy(g, args, err);
+	admin = command_value_or(args, &option_admin, g->config.admin, NULL);
+	if (!code && admin)
+		code = open_admin(g, admin, err);
+	return code ? code : open_door(g, args, err);
+}
+
+static void wait_for_end(struct gate *g, const sigset_t *signals)
+{
+	char address[ADDRESS_TEXT_BYTES];
+	int signal = 0;
+
+	atomic_store(&g->admin.ready, true);
+	address_format(http_server_address(g->server), address);
+	printf("ready http://%s\n", address);
+	fflush(stdout);
+	while (sigwait(signals, &signal))
+		;
+	log_info(&g->log, "stopping: what is in flight is finished");
+	pthread_sigmask(SIG_UNBLOCK, signals, NULL);
+}
+
+/* As long as any request may take, and then the time to store what came of it. */
+static int64_t drain_ms(const struct gate_config *config)
+{
+	int64_t longest = config->policy.upstream_timeout_ms;
+
+	for (size_t i = 0; i < config->routes_n; i++)
+		if (config->routes[i].policy.upstream_timeout_ms > longest)
+			longest = config->routes[i].policy.upstream_timeout_ms;
+	return longest + STORE_DRAIN_MS;
+}
+
+/* In the order that proxy.h wants. */
+static void close_down(struct gate *g)
+{
+	atomic_store(&g->admin.ready, false);
+	http_server_stop(g->server, drain_ms(&g->config));
+	http_server_stop(g->admin_server, ADMIN_DRAIN_MS);
+	gate_home_close(g->home, STORE_DRAIN_MS);
+	proxy_free(g->proxy);
+	http_server_free(g->server);
+	http_server_free(g->admin_server);
+	router_free(g->admin_router);
+	arena_release(&g->arena);
+}
+
+static enum hx_code gate(const struct command_args *args, struct hx_error *err)
+{
+	struct gate *g = calloc(1, sizeof *g);
+	sigset_t signals;
+	enum hx_code code;
+
+	if (!g)
+		return error_set(err, HX_NO_MEMORY, "gate");
+	/* Before the first thread, so that all of them inherit it: signals are waited for, never handled. */
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	log_init(&g->log, STDERR_FILENO, LOG_LEVEL_INFO, clock_system());
+	code = start(g, args, err);
+	if (!code)
+		wait_for_end(g, &signals);
+	close_down(g);
+	free(g);
+	return code;
+}
+
+const struct command command_gate = {
+	.noun = "gate",
+	.summary = "stands in front of an HTTP service: one request per Idempotency-Key",
+	.options = {&option_upstream, &option_listen, &option_admin, &option_store, &option_config},
+	.exits = {{HX_STORE_UNAVAILABLE, "the store cannot be opened"},
+		  {HX_BUSY, "another gate or server has the store open"},
+		  {HX_CONFIG_ERROR, "the configuration or an address is not valid; or the schema does not fit"}},
+	.run = gate,
+};

@@ -1,0 +1,159 @@
+/* The edges of the diagram in guard.h. */
+#include "gate/guard.h"
+
+#include "task/pulse.h"
+
+const char *hx_gate_outcome_name(enum hx_gate_outcome outcome)
+{
+	static const char *const names[HX_GATE_OUTCOMES] = {
+		[HX_GATE_CREATED] = "created",   [HX_GATE_REPLAYED] = "replayed",
+		[HX_GATE_CONFLICT] = "conflict", [HX_GATE_MISMATCH] = "mismatch",
+		[HX_GATE_STALE] = "stale",       [HX_GATE_UNSTORED] = "unstored",
+		[HX_GATE_RELEASED] = "released", [HX_GATE_STORE_ERROR] = "store_error",
+	};
+
+	return (unsigned)outcome < HX_GATE_OUTCOMES ? names[outcome] : "unknown";
+}
+
+void guard_init(struct guard *guard, const struct hx_gate_claim *claim)
+{
+	*guard = (struct guard){.at = GUARD_ACQUIRING, .ask = {.op = GATE_ACQUIRE, .claim = *claim}};
+}
+
+void guard_note_asked(struct guard *guard, struct mono_time now)
+{
+	ASSERT(guard->at == GUARD_ACQUIRING);
+	guard->asked = now;
+}
+
+struct mono_time guard_work_until(const struct guard *guard)
+{
+	struct lease lease = {.lease_ms = guard->ask.claim.lease_ms, .since = guard->asked};
+
+	return lease_trusted_until(&lease);
+}
+
+static void want(struct guard *guard, enum guard_state at, enum gate_op op)
+{
+	guard->ask.op = op;
+	guard->at = at;
+}
+
+static void remove_it(struct guard *guard, enum hx_gate_outcome then, enum hx_code code)
+{
+	guard->after_removal = then;
+	guard->code = code;
+	want(guard, GUARD_REMOVING, GATE_REMOVE);
+}
+
+static void end(struct guard *guard, enum hx_gate_outcome outcome, enum hx_code code)
+{
+	guard->outcome = outcome;
+	guard->code = code;
+	guard->at = GUARD_ENDED;
+}
+
+static void end_unknown(struct guard *guard)
+{
+	guard->unknown = true;
+	end(guard, HX_GATE_OUTCOMES, HX_OUTCOME_UNKNOWN);
+}
+
+/* There is an answer to pass on, and it is to be a CREATED one: that is said of what is stored. */
+static void create(struct guard *guard, bool stored)
+{
+	if (!stored) {
+		want(guard, GUARD_COMPLETING, GATE_COMPLETE);
+		return; /* mutant: guard-created-unstored */
+	}
+	end(guard, HX_GATE_CREATED, HX_OK);
+}
+
+static void take_acquired(struct guard *guard, const struct gate_reply *reply)
+{
+	switch (reply->verdict) {
+	case GATE_ACQUIRED:
+		guard->at = GUARD_EXECUTING;
+		return;
+	case GATE_COMPLETED:
+		end(guard, HX_GATE_REPLAYED, HX_OK);
+		return;
+	case GATE_IN_FLIGHT:
+		guard->retry_after_ms = reply->lease_left_ms;
+		end(guard, HX_GATE_CONFLICT, HX_IN_FLIGHT);
+		return;
+	case GATE_HELD:
+		end(guard, HX_GATE_CONFLICT, HX_IN_FLIGHT);
+		return;
+	case GATE_MISMATCHED:
+		end(guard, HX_GATE_MISMATCH, HX_FINGERPRINT_MISMATCH);
+		return;
+	case GATE_UNAVAILABLE: /* perhaps it is ours: nothing was executed, so it may go */
+		remove_it(guard, HX_GATE_STORE_ERROR, HX_STORE_UNAVAILABLE);
+		return;
+	case GATE_STALE:
+	case GATE_DONE:
+	case GATE_ABSENT:
+		break;
+	}
+	ASSERT(!"an answer to an acquisition");
+}
+
+static void take_completed(struct guard *guard, const struct gate_reply *reply)
+{
+	switch (reply->verdict) {
+	case GATE_DONE:
+		create(guard, /* stored= */ true);
+		return;
+	case GATE_STALE:
+		end(guard, HX_GATE_STALE, HX_OK);
+		return;
+	case GATE_UNAVAILABLE:
+		end(guard, HX_GATE_UNSTORED, HX_OK);
+		return;
+	case GATE_ACQUIRED:
+	case GATE_COMPLETED:
+	case GATE_IN_FLIGHT:
+	case GATE_HELD:
+	case GATE_MISMATCHED:
+	case GATE_ABSENT:
+		break;
+	}
+	ASSERT(!"an answer to a completion");
+}
+
+void guard_take_reply(struct guard *guard, const struct gate_reply *reply)
+{
+	switch (guard->at) {
+	case GUARD_ACQUIRING:
+		take_acquired(guard, reply);
+		return;
+	case GUARD_COMPLETING:
+		take_completed(guard, reply);
+		return;
+	case GUARD_REMOVING: /* what could not be removed ends with its lease */
+		end(guard, guard->after_removal, guard->code);
+		return;
+	case GUARD_EXECUTING:
+	case GUARD_ENDED:
+		break;
+	}
+	ASSERT(!"the store was asked");
+}
+
+void guard_take_result(struct guard *guard, enum guard_result result)
+{
+	ASSERT(guard->at == GUARD_EXECUTING);
+	switch (result) {
+	case GUARD_STORE:
+		create(guard, /* stored= */ false);
+		break;
+	case GUARD_UNKNOWN:
+		end_unknown(guard);
+		break; /* mutant: guard-remove-unknown */
+	case GUARD_PASS:
+	case GUARD_NOTHING:
+		remove_it(guard, HX_GATE_RELEASED, HX_OK);
+		break;
+	}
+}

@@ -1,0 +1,45 @@
+/*
+ * A store for gate records with all that it needs, out of its URL: for whoever has none yet (`hapax gate`, an embedding
+ * program). The engine, which has lanes already, does not need it.
+ *
+ *   memory:                          nothing else
+ *   sqlite:PATH, sqlite::memory:     PATH.lock, the schema brought up to date, one lane
+ *   postgres://…                     the schema brought up to date, some lanes
+ *   redis://…                        a thread of its own
+ *
+ * and the sweep, if there is to be one.
+ */
+#ifndef HX_GATE_HOME_H
+#define HX_GATE_HOME_H
+
+#include "gate/store.h"
+
+struct gate_home;
+
+struct gate_home_options {
+	const char *url;        /* must outlive it */
+	int64_t sweep_every_ms; /* 0: never */
+	struct clock *clock;
+};
+
+/* What is left of acknowledged records when the process, or the machine, dies. */
+enum gate_lasting {
+	GATE_LASTS,
+	GATE_MAY_BE_LOST, /* a Redis that does not sync every write, or has not said whether it does */
+	GATE_ENDS_WITH_US,
+};
+
+/*
+ * HX_CONFIG_ERROR: the url cannot be read, or a Redis refuses us. HX_BUSY: another process has the SQLite file.
+ * HX_SCHEMA_MISMATCH, HX_STORE_UNAVAILABLE. A Redis that cannot be reached yet is no error.
+ */
+enum hx_code gate_home_open(const struct gate_home_options *options, struct gate_home **ret_home,
+			    struct hx_error *err) HX_MUST_CHECK;
+struct gate_store *gate_home_store(struct gate_home *home);
+/* For units that carry a record along with work of their own; NULL where the store is no database. */
+const struct lanes *gate_home_lanes(const struct gate_home *home);
+enum gate_lasting gate_home_lasting(const struct gate_home *home);
+/* Nobody asks any more. What still waits is answered, with drain_ms to be done. Takes NULL. */
+void gate_home_close(struct gate_home *home, int64_t drain_ms);
+
+#endif

@@ -1,0 +1,213 @@
+/*
+ * See key.h. The header's form is RFC 8941's string, or the same text bare. The first byte tells them apart:
+ *
+ *   "a\"b \\c"   a"b \c     anything behind the closing quote, also ;name=value, makes it invalid
+ *   abc;1        abc;1      no space, quote or comma: a comma is how a proxy joins two lines. All else is opaque
+ *
+ * A body's key is spelled so that a number is never a string: "42" is 42, 42 is #42, and "#42" is ##42.
+ */
+#include "gate/key.h"
+
+#include <inttypes.h>
+
+#include "base/excerpt.h"
+#include "base/json_number.h"
+#include "base/json_pointer.h"
+#include "base/json_string.h"
+#include "base/utf8.h"
+
+#define NUMBER_MARK '#'
+
+/* How many bytes of JSON one character can take: an escaped pair of surrogates. */
+#define CHARACTER_BYTES_MAX 12
+
+static enum hx_code invalid(struct hx_error *err, const char *what)
+{
+	return error_set(err, HX_KEY_INVALID, "the idempotency key %s", what);
+}
+
+static enum hx_code check_length(size_t characters, size_t max, struct hx_error *err)
+{
+	if (characters == 0)
+		return invalid(err, "is empty");
+	if (characters > max)
+		return error_set(err, HX_KEY_INVALID, "the idempotency key has more than %zu characters", max);
+	return HX_OK;
+}
+
+static enum hx_code check_bare(struct slice value, struct hx_error *err)
+{
+	for (size_t i = 0; i < value.n; i++) {
+		unsigned char c = (unsigned char)value.p[i];
+
+		if (c <= 0x20 || c >= 0x7f)
+			return invalid(err, "has a character that is not visible ASCII; spaces need quotes around it");
+		if (c == '"' || c == ',')
+			return invalid(err, "has a quote or a comma, which needs quotes around it");
+	}
+	return HX_OK;
+}
+
+/* *ret_inside is what stands between the quotes, its escapes as they are; there are *ret_escapes of them. */
+static enum hx_code check_quoted(struct slice value, struct hx_error *err, struct slice *ret_inside,
+				 size_t *ret_escapes)
+{
+	size_t escapes = 0, i = 1;
+
+	for (; i < value.n && value.p[i] != '"'; i++) {
+		unsigned char c = (unsigned char)value.p[i];
+
+		if (c < 0x20 || c >= 0x7f)
+			return invalid(err, "has a character that is not ASCII, or a control character");
+		if (c != '\\')
+			continue;
+		if (++i == value.n || (value.p[i] != '"' && value.p[i] != '\\'))
+			return invalid(err, "has a backslash that escapes neither a quote nor a backslash");
+		escapes++;
+	}
+	if (i >= value.n)
+		return invalid(err, "does not end with a quote as it begins");
+	if (i + 1 < value.n)
+		return invalid(err, "has something behind its closing quote");
+	*ret_inside = slice_of(value.p + 1, i - 1);
+	*ret_escapes = escapes;
+	return HX_OK;
+}
+
+static enum hx_code unescape(struct slice inside, size_t escapes, struct arena *arena, struct hx_error *err,
+			     struct slice *ret_key)
+{
+	char *key = arena_alloc(arena, inside.n - escapes);
+	size_t n = 0;
+
+	if (!key)
+		return arena_error(arena, err);
+	for (size_t i = 0; i < inside.n; i++) {
+		i += inside.p[i] == '\\';
+		key[n++] = inside.p[i];
+	}
+	*ret_key = slice_of(key, n);
+	return HX_OK;
+}
+
+enum hx_code gate_key_from_header(const struct slice values[], size_t n, size_t max, struct arena *arena,
+				  struct hx_error *err, struct slice *ret_key)
+{
+	struct slice key;
+	size_t escapes = 0;
+	enum hx_code code;
+
+	if (n == 0)
+		return error_set(err, HX_KEY_REQUIRED, "the request has no idempotency key");
+	if (n > 1)
+		return invalid(err, "is there more than once");
+	key = values[0];
+	code = key.n > 0 && key.p[0] == '"' ? check_quoted(key, err, &key, &escapes) : check_bare(key, err);
+	if (code == HX_OK)
+		code = check_length(key.n - escapes, max, err);
+	if (code == HX_OK && escapes > 0)
+		code = unescape(key, escapes, arena, err, &key);
+	if (code == HX_OK)
+		*ret_key = key;
+	return code;
+}
+
+/* Control characters, which the forms of a header do not have either. NUL is among them, which not every store takes. */
+static bool has_controls(struct slice text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f)
+			return true;
+	return false;
+}
+
+static size_t count_characters(struct slice text)
+{
+	size_t characters = 0;
+
+	for (size_t i = 0; i < text.n; i++)
+		characters += !utf8_continues((unsigned char)text.p[i]);
+	return characters;
+}
+
+static enum hx_code key_of_string(struct json value, size_t max, struct arena *arena, struct hx_error *err,
+				  struct slice *ret_key)
+{
+	struct slice text;
+	enum hx_code code;
+	char *marked;
+
+	/* Refused here, a string of any size costs no memory. */
+	if ((value.raw.n - 2) / CHARACTER_BYTES_MAX > max)
+		return check_length(max + 1, max, err);
+	text = json_string_view(value, arena);
+	if (!text.p)
+		return arena_error(arena, err);
+	code = check_length(count_characters(text), max, err);
+	if (code != HX_OK)
+		return code;
+	if (has_controls(text))
+		return invalid(err, "has a control character");
+	if (text.p[0] != NUMBER_MARK) {
+		*ret_key = text;
+		return HX_OK;
+	}
+	marked = arena_alloc(arena, text.n + 1);
+	if (!marked)
+		return arena_error(arena, err);
+	marked[0] = NUMBER_MARK;
+	memcpy(marked + 1, text.p, text.n);
+	*ret_key = slice_of(marked, text.n + 1);
+	return HX_OK;
+}
+
+/* Integers as people write them, so that they find them again; all else in the one spelling of its exact value. */
+static enum hx_code key_of_number(struct json value, size_t max, struct arena *arena, struct hx_error *err,
+				  struct slice *ret_key)
+{
+	const size_t room = value.raw.n + 25; /* json_number.h: at most 24 more than it had; and the mark */
+	struct json_number number = json_number_of(value);
+	/* It lies in the arena: it never grows, and is never released. */
+	struct strbuf key = {.p = arena_alloc(arena, room + 1), .capacity = room + 1, .max_bytes = room};
+	int64_t integer;
+	enum hx_code code;
+
+	if (!key.p)
+		return arena_error(arena, err);
+	strbuf_add_char(&key, NUMBER_MARK);
+	if (json_int64(value, /* err= */ NULL, &integer) == HX_OK)
+		strbuf_addf(&key, "%" PRId64, integer);
+	else
+		json_number_append(&number, &key);
+	ASSERT(!key.failed);
+	code = check_length(key.n - 1, max, err);
+	if (code == HX_OK)
+		*ret_key = strbuf_slice(&key);
+	return code;
+}
+
+enum hx_code gate_key_from_json(struct slice body, struct slice pointer, size_t max, struct arena *arena,
+				struct hx_error *err, struct slice *ret_key)
+{
+	struct hx_error why;
+	struct json document, value;
+	enum json_selection selection;
+	enum json_type type;
+
+	if (json_check(body, &why, &document) != HX_OK)
+		return error_set(err, HX_KEY_REQUIRED, "the idempotency key is in the body, which is not JSON: %s",
+				 why.detail);
+	selection = json_pointer_select(document, pointer, &value);
+	if (selection == JSON_AMBIGUOUS)
+		return invalid(err, "is not certain: an object of the body has a name twice that leads to it");
+	type = selection == JSON_SELECTED ? json_type(value) : JSON_NULL;
+	if (type == JSON_STRING)
+		return key_of_string(value, max, arena, err, ret_key);
+	if (type == JSON_NUMBER)
+		return key_of_number(value, max, arena, err, ret_key);
+	if (type == JSON_NULL)
+		return error_set(err, HX_KEY_REQUIRED, "the body has no idempotency key at %s",
+				 pointer.n > 0 ? excerpt_of(pointer).text : "its root");
+	return error_set(err, HX_KEY_INVALID, "the idempotency key is a string or a number, the body has: %s",
+			 json_type_name(type));
+}

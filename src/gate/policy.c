@@ -1,0 +1,668 @@
+/*
+ * See policy.h. The file's own options are read first, over the defaults; then each route's, over a copy of the file's.
+ * So one function reads them in both places, and an option that a route leaves out is the file's by itself.
+ *
+ * A field that is not known, or that stands where it means nothing, is an error: a silently ignored one is an
+ * unprotected request. For the same reason `key` and `header` together are refused (both say where the key is), and two
+ * routes with one match (the second would never be reached).
+ */
+#include "gate/policy.h"
+
+#include "base/duration.h"
+#include "base/json_pointer.h"
+#include "gate/redis.h"
+#include "model/config.h"
+#include "model/header.h"
+#include "model/load.h"
+#include "model/reader.h"
+#include "model/url.h"
+
+#define CONFIG_VALUES_MAX 20000
+#define CONFIG_SCRATCH_BYTES_MAX (16u << 20)
+#define WHERE_BYTES 100
+
+/* Every field there is, for "did you mean"; which of them may stand where is said below. */
+/* clang-format off */
+static const char *const fields[] = {
+	"upstream", "store", "listen", "admin", "sweep", "routes", "match", "guard", "header", "key", "max_key_length",
+	"required", "tenant", "scope", "fingerprint", "ttl", "processing_ttl", "upstream_timeout", "read_timeout",
+	"replay_headers", "status_headers", "cache_errors", "on_lost", "max_request_bytes", "max_stored_bytes", NULL};
+/* clang-format on */
+static const char *const fields_of_file[] = {"upstream", "store", "listen", "admin", "sweep", "routes", NULL};
+static const char *const fields_of_route[] = {"match", "guard", NULL};
+
+static const struct gate_policy policy_default = {
+	.guard = true,
+	.required = true,
+	.header = "Idempotency-Key",
+	.max_key_length = 255,
+	.scope_endpoint = true,
+	.ttl_ms = INT64_C(24) * 60 * 60 * 1000,
+	.processing_ttl_ms = 60 * 1000,
+	.upstream_timeout_ms = 30 * 1000,
+	.read_timeout_ms = 10 * 1000,
+	.replay = {.kind = REPLAY_SAFE},
+	.status_headers = true,
+	.cache_errors = GATE_CACHE_NONE,
+	.max_request_bytes = 1 << 20,
+	.max_stored_bytes = 1 << 20,
+};
+
+static void set_pass(struct gate_config *config)
+{
+	config->pass = config->policy;
+	config->pass.guard = false;
+}
+
+void gate_config_init(struct gate_config *config)
+{
+	*config = (struct gate_config){.file = "", .sweep_every_ms = 60 * 1000, .policy = policy_default};
+	set_pass(config);
+}
+
+/* ---- values with a form ---- */
+
+/* "scope is 5; it must be …" */
+static void refuse(const struct reader *r, const struct json_node *node, const char *what, const char *wanted)
+{
+	reader_report(r, node->at.line, "value", "%s is %s; it must be %s", what, excerpt_of(node->value.raw).text,
+		      wanted);
+}
+
+static bool cut_prefix(struct slice *text, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	if (text->n < n || memcmp(text->p, prefix, n) != 0)
+		return false;
+	*text = slice_of(text->p + n, text->n - n);
+	return true;
+}
+
+static struct slice keep_lower(const struct reader *r, struct slice text)
+{
+	struct slice copy = arena_copy(r->arena, text);
+	char *p = (char *)copy.p;
+
+	for (size_t i = 0; p && i < copy.n; i++)
+		if (p[i] >= 'A' && p[i] <= 'Z')
+			p[i] = (char)(p[i] - 'A' + 'a');
+	return copy;
+}
+
+/* "header:NAME", by its name. */
+static bool cut_header(struct slice text, struct slice *ret_name)
+{
+	if (!cut_prefix(&text, "header:") || !header_name_is_token(text))
+		return false;
+	*ret_name = text;
+	return true;
+}
+
+static void read_size(const struct reader *r, const struct json_node *node, const char *what, int64_t max, size_t *ret)
+{
+	int64_t value = 0;
+
+	if (reader_int(r, node, what, 1, max, &value))
+		*ret = (size_t)value;
+}
+
+/* ---- the options ---- */
+
+static void read_header(const struct reader *r, const struct json_node *node, struct gate_policy *p)
+{
+	if (!reader_string(r, node, "header"))
+		return;
+	if (!header_name_is_token(node->string)) {
+		refuse(r, node, "header", "the name of a header");
+		return;
+	}
+	p->header = reader_keep(r, node->string);
+	p->key_pointer = (struct slice){0};
+}
+
+static void read_key(const struct reader *r, const struct json_node *node, struct gate_policy *p)
+{
+	struct slice text, name;
+
+	if (!reader_string(r, node, "key"))
+		return;
+	text = node->string;
+	if (cut_header(text, &name)) {
+		p->header = reader_keep(r, name);
+		p->key_pointer = (struct slice){0};
+	} else if (cut_prefix(&text, "json:") && text.n > 0 && json_pointer_check(text, /* err= */ NULL) == HX_OK) {
+		p->key_pointer = arena_copy(r->arena, text);
+	} else {
+		refuse(r, node, "key", "\"json:/POINTER\" or \"header:NAME\"");
+	}
+}
+
+/* null: none, for a route of a file that has one. */
+static void read_tenant(const struct reader *r, const struct json_node *node, struct gate_policy *p)
+{
+	struct slice name;
+
+	if (!node)
+		return;
+	if (node->type == JSON_NULL)
+		p->tenant_header = NULL;
+	else if (node->type == JSON_STRING && cut_header(node->string, &name))
+		p->tenant_header = reader_keep(r, name);
+	else
+		refuse(r, node, "tenant", "\"header:NAME\"");
+}
+
+static void add_scope_header(const struct reader *r, const struct json_node *part, struct slice name,
+			     struct gate_policy *p)
+{
+	struct slice lower = keep_lower(r, name);
+
+	for (size_t i = 0; lower.p && i < p->scope_headers_n; i++)
+		if (slice_eq(p->scope_headers[i], lower)) {
+			reader_report(r, part->at.line, "value", "scope has the header \"%s\" twice",
+				      excerpt_of(name).text);
+			return;
+		}
+	if (p->scope_headers_n == GATE_SCOPE_HEADERS_MAX)
+		reader_report(r, part->at.line, "limit", "scope has too many headers; at most %d",
+			      GATE_SCOPE_HEADERS_MAX);
+	else
+		p->scope_headers[p->scope_headers_n++] = lower;
+}
+
+static void read_scope(const struct reader *r, const struct json_node *node, struct gate_policy *p)
+{
+	static const char wanted[] = "\"endpoint\", \"global\", or an array of these and \"header:NAME\"";
+	bool endpoint = false, global = false;
+	struct slice name;
+
+	if (!node)
+		return;
+	if (node->type != JSON_STRING && node->type != JSON_ARRAY) {
+		refuse(r, node, "scope", wanted);
+		return;
+	}
+	if (node->type == JSON_ARRAY && !reader_array(r, node, "scope", 1, GATE_LIST_MAX))
+		return;
+	p->scope_headers_n = 0;
+	for (const struct json_node *part = node->type == JSON_ARRAY ? node->first : node; part;
+	     part = node->type == JSON_ARRAY ? part->next : NULL) {
+		bool is_text = part->type == JSON_STRING;
+
+		if (is_text && slice_is(part->string, "endpoint"))
+			endpoint = true;
+		else if (is_text && slice_is(part->string, "global"))
+			global = true;
+		else if (is_text && part != node && cut_header(part->string, &name))
+			add_scope_header(r, part, name, p);
+		else
+			refuse(r, part, "scope", wanted);
+	}
+	if (endpoint && global)
+		reader_report(r, node->at.line, "value", "scope is both \"endpoint\" and \"global\"");
+	p->scope_endpoint = endpoint;
+}
+
+static void read_fingerprint(const struct reader *r, const struct json_node *node, struct gate_policy *p)
+{
+	struct slice *pointers;
+	bool whole = true;
+	size_t n = 0;
+
+	if (!node)
+		return;
+	if (node->type != JSON_ARRAY) {
+		if (node->type != JSON_BOOL)
+			refuse(r, node, "fingerprint", "true, false or an array of JSON pointers");
+		else if (reader_bool(r, node, "fingerprint", &whole))
+			p->fingerprint = (struct gate_fingerprint_rule){.off = !whole};
+		return;
+	}
+	if (!reader_array(r, node, "fingerprint", 1, GATE_LIST_MAX))
+		return;
+	pointers = arena_alloc(r->arena, node->count * sizeof *pointers);
+	json_node_for_each(element, node)
+	{
+		if (element->type != JSON_STRING || json_pointer_check(element->string, /* err= */ NULL))
+			refuse(r, element, "an entry of fingerprint", "a JSON pointer like \"/data/id\"");
+		else if (pointers)
+			pointers[n++] = arena_copy(r->arena, element->string);
+	}
+	p->fingerprint = (struct gate_fingerprint_rule){.pointers_n = n, .pointers = pointers};
+}
+
+/* The rule itself says which fields are never repeated, so that there is one list of them. */
+static bool is_replayable(struct slice lower)
+{
+	struct gate_replay_rule only = {.kind = REPLAY_LIST, .names_n = 1, .names = &lower};
+
+	return gate_replays_field(&only, lower, /* connection= */ NULL, 0);
+}
+
+static void read_replay_headers(const struct reader *r, const struct json_node *node, struct gate_policy *p)
+{
+	struct slice *names;
+	bool safe = true;
+	size_t n = 0;
+
+	if (!node)
+		return;
+	if (node->type != JSON_ARRAY) {
+		if (node->type != JSON_BOOL)
+			refuse(r, node, "replay_headers", "true, false or an array of names");
+		else if (reader_bool(r, node, "replay_headers", &safe))
+			p->replay = (struct gate_replay_rule){.kind = safe ? REPLAY_SAFE : REPLAY_NONE};
+		return;
+	}
+	if (!reader_array(r, node, "replay_headers", 0, GATE_LIST_MAX))
+		return;
+	names = arena_alloc(r->arena, node->count * sizeof *names);
+	json_node_for_each(element, node)
+	{
+		struct slice name;
+
+		if (element->type != JSON_STRING || !header_name_is_token(element->string)) {
+			refuse(r, element, "an entry of replay_headers", "the name of a header");
+			continue;
+		}
+		name = keep_lower(r, element->string);
+		if (!names || !name.p)
+			return;
+		if (!is_replayable(name))
+			reader_report(
+				r, element->at.line, "value",
+				"replay_headers: \"%s\" is never repeated: it belongs to one client, one connection or "
+				"the gate itself",
+				excerpt_of(element->string).text);
+		names[n++] = name;
+	}
+	p->replay = (struct gate_replay_rule){.kind = REPLAY_LIST, .names_n = n, .names = names};
+}
+
+static bool is_never_stored(int64_t status)
+{
+	return status == 429 || status == 503;
+}
+
+static void read_cache_errors(const struct reader *r, const struct json_node *node, struct gate_policy *p)
+{
+	static const char *const words[] = {[GATE_CACHE_NONE] = "none",
+					    [GATE_CACHE_4XX] = "4xx",
+					    [GATE_CACHE_ALL] = "all",
+					    [GATE_CACHE_LIST] = NULL};
+	int word = 0, *list;
+	size_t n = 0;
+
+	if (!node)
+		return;
+	if (node->type != JSON_ARRAY) {
+		if (node->type != JSON_STRING)
+			refuse(r, node, "cache_errors", "\"none\", \"4xx\", \"all\" or an array of statuses");
+		else if (reader_choice(r, node, "cache_errors", words, &word))
+			p->cache_errors = word;
+		return;
+	}
+	if (!reader_array(r, node, "cache_errors", 0, GATE_LIST_MAX))
+		return;
+	list = arena_alloc(r->arena, node->count * sizeof *list);
+	json_node_for_each(element, node)
+	{
+		int64_t status = 0;
+
+		if (!reader_int(r, element, "an entry of cache_errors", 400, 599, &status))
+			continue;
+		if (is_never_stored(status))
+			reader_report(r, element->at.line, "value",
+				      "cache_errors: %d is never stored: it asks the client to try again", (int)status);
+		else if (list)
+			list[n++] = (int)status;
+	}
+	p->cache_errors = GATE_CACHE_LIST;
+	p->cache_list_n = n;
+	p->cache_list = list;
+}
+
+static void read_on_lost(const struct reader *r, const struct json_node *node, struct gate_policy *p)
+{
+	static const char *const words[] = {"retry", "hold", NULL};
+	int word = 0;
+
+	if (reader_choice(r, node, "on_lost", words, &word))
+		p->hold = word == 1;
+}
+
+/*
+ * The lease is not renewed. One that ends before the upstream is given up on can pass to a retry while the first request
+ * is still at work: that is a choice some make, so it is told and not refused.
+ */
+static void check_lease(const struct reader *r, const struct json_node *object, const struct gate_policy *p)
+{
+	const struct json_node *lease = json_node_member(object, "processing_ttl");
+	const struct json_node *set_here = lease ? lease : json_node_member(object, "upstream_timeout");
+	char lease_text[DURATION_TEXT_BYTES], timeout_text[DURATION_TEXT_BYTES];
+
+	if (!set_here || !p->guard || p->processing_ttl_ms > p->upstream_timeout_ms)
+		return;
+	duration_format(p->processing_ttl_ms, lease_text);
+	duration_format(p->upstream_timeout_ms, timeout_text);
+	reader_warn(
+		r, set_here->at.line, "lease",
+		"processing_ttl (%s) is not above upstream_timeout (%s): a retry may run beside a slow first request",
+		lease_text, timeout_text);
+}
+
+static void read_policy(const struct reader *r, const struct json_node *object, struct gate_policy *p)
+{
+	const struct json_node *header = json_node_member(object, "header"), *key = json_node_member(object, "key");
+
+	if (header && key)
+		reader_report(r, key->at.line, "value", "key and header both say where the key is; keep one of them");
+	read_header(r, header, p);
+	read_key(r, key, p);
+	read_size(r, json_node_member(object, "max_key_length"), "max_key_length", GATE_KEY_LENGTH_MAX,
+		  &p->max_key_length);
+	(void)reader_bool(r, json_node_member(object, "required"), "required", &p->required);
+	read_tenant(r, json_node_member(object, "tenant"), p);
+	read_scope(r, json_node_member(object, "scope"), p);
+	read_fingerprint(r, json_node_member(object, "fingerprint"), p);
+	(void)reader_duration(r, json_node_member(object, "ttl"), "ttl", &p->ttl_ms);
+	(void)reader_duration(r, json_node_member(object, "processing_ttl"), "processing_ttl", &p->processing_ttl_ms);
+	(void)reader_duration(r, json_node_member(object, "upstream_timeout"), "upstream_timeout",
+			      &p->upstream_timeout_ms);
+	(void)reader_duration(r, json_node_member(object, "read_timeout"), "read_timeout", &p->read_timeout_ms);
+	read_replay_headers(r, json_node_member(object, "replay_headers"), p);
+	(void)reader_bool(r, json_node_member(object, "status_headers"), "status_headers", &p->status_headers);
+	read_cache_errors(r, json_node_member(object, "cache_errors"), p);
+	read_on_lost(r, json_node_member(object, "on_lost"), p);
+	read_size(r, json_node_member(object, "max_request_bytes"), "max_request_bytes", GATE_REQUEST_BYTES_MAX,
+		  &p->max_request_bytes);
+	read_size(r, json_node_member(object, "max_stored_bytes"), "max_stored_bytes", GATE_STORED_BYTES_MAX,
+		  &p->max_stored_bytes);
+	check_lease(r, object, p);
+}
+
+/* ---- routes ---- */
+
+static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", NULL};
+
+static bool is_method(struct slice text)
+{
+	for (size_t i = 0; methods[i]; i++)
+		if (slice_is(text, methods[i]))
+			return true;
+	return false;
+}
+
+/* What a path can have, and *: a query is no part of it, so a pattern with one would match nothing. */
+static bool is_pattern(struct slice text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if (text.p[i] <= 0x20 || text.p[i] >= 0x7f || text.p[i] == '?' || text.p[i] == '#')
+			return false;
+	return text.n > 0 && text.p[0] == '/';
+}
+
+static void read_match(const struct reader *r, const struct json_node *node, struct gate_route *route)
+{
+	const char *text, *space;
+	struct slice method, pattern;
+
+	if (!reader_text(r, node, "match", GATE_MATCH_BYTES_MAX, &text))
+		return;
+	space = strchr(text, ' ');
+	method = slice_of(text, space ? (size_t)(space - text) : strlen(text));
+	pattern = slice_str(space ? space + 1 : "");
+	if (!is_method(method))
+		reader_report(
+			r, node->at.line, "value", "match is \"%s\": there is no method \"%s\"; did you mean \"%s\"?",
+			excerpt_of(slice_str(text)).text, excerpt_of(method).text, reader_nearest(r, method, methods));
+	else if (!is_pattern(pattern))
+		reader_report(r, node->at.line, "value",
+			      "match is \"%s\"; write it as METHOD /PATTERN, in which * stands for any characters",
+			      excerpt_of(slice_str(text)).text);
+	else
+		*route = (struct gate_route){.method = method, .pattern = pattern, .policy = route->policy};
+}
+
+static void refuse_misplaced(const struct reader *r, const struct json_node *object, const char *const *names,
+			     const char *where)
+{
+	for (; *names; names++) {
+		const struct json_node *member = json_node_member(object, *names);
+
+		if (member)
+			reader_report(r, member->name_at.line, "misplaced field", "\"%s\" can only be said %s", *names,
+				      where);
+	}
+}
+
+static void read_route(const struct reader *outer, const struct json_node *node, struct gate_route *route)
+{
+	const struct json_node *match = json_node_member(node, "match");
+	struct reader r = *outer;
+	char where[WHERE_BYTES] = "a route";
+
+	if (!reader_object(outer, node, "a route"))
+		return;
+	if (match && match->type == JSON_STRING)
+		snprintf(where, sizeof where, "route %s", excerpt_of(match->string).text);
+	r.where = where;
+	reader_known(&r, node, fields);
+	refuse_misplaced(&r, node, fields_of_file, "of the whole gate, not of a route");
+	read_match(&r, reader_required(&r, node, "match"), route);
+	route->line = node->at.line;
+	(void)reader_bool(&r, json_node_member(node, "guard"), "guard", &route->policy.guard);
+	read_policy(&r, node, &route->policy);
+}
+
+/* The first of these that match is taken, so a second one with the same match is dead. */
+static void refuse_repeated(const struct reader *r, const struct gate_route routes[], size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		for (size_t j = 0; j < i; j++)
+			if (routes[i].method.n && slice_eq(routes[i].method, routes[j].method) &&
+			    slice_eq(routes[i].pattern, routes[j].pattern)) {
+				reader_report(r, routes[i].line, "repeated route",
+					      "%.*s %s is matched by the route of line %zu already",
+					      SLICE_ARGS(routes[i].method), excerpt_of(routes[i].pattern).text,
+					      routes[j].line);
+				break;
+			}
+}
+
+static void read_routes(const struct reader *r, const struct json_node *node, struct gate_config *config)
+{
+	struct gate_route *routes;
+	size_t n = 0;
+
+	if (!reader_array(r, node, "routes", 0, GATE_ROUTES_MAX))
+		return;
+	routes = arena_zalloc(r->arena, node->count * sizeof *routes);
+	if (!routes)
+		return;
+	json_node_for_each(element, node)
+	{
+		routes[n].policy = config->policy;
+		read_route(r, element, &routes[n++]);
+	}
+	refuse_repeated(r, routes, n);
+	config->routes = routes;
+	config->routes_n = n;
+}
+
+/* ---- the file ---- */
+
+/* http://HOST:PORT or https://HOST:PORT: a request's own path is what stands behind it. */
+static bool has_path(struct slice url)
+{
+	const char *host = (const char *)memchr(url.p, '/', url.n) + 2;
+	size_t n = url.n - (size_t)(host - url.p);
+	const char *slash = memchr(host, '/', n);
+
+	return (slash && slash + 1 != host + n) || memchr(host, '?', n);
+}
+
+static void read_upstream(const struct reader *r, const struct json_node *node, struct gate_config *config)
+{
+	struct hx_error err;
+
+	if (!reader_string(r, node, "upstream"))
+		return;
+	if (url_check(node->string, &err))
+		reader_report(r, node->at.line, "value", "upstream: %s", err.detail);
+	else if (has_path(node->string))
+		refuse(r, node, "upstream", "an address without a path, like \"http://127.0.0.1:3000\"");
+	else
+		config->upstream = reader_keep(r, node->string);
+}
+
+static void read_store(const struct reader *r, const struct json_node *node, struct gate_config *config)
+{
+	const char *url = NULL;
+	struct redis_url parts;
+	struct hx_error err;
+
+	if (!reader_store(r, node, "store", /* any= */ true, &url))
+		return;
+	if (strncmp(url, "redis:", 6) == 0 && redis_url_parse(url, &parts, &err))
+		reader_report(r, node->at.line, "value", "store: %s", err.detail);
+	else
+		config->store = url;
+}
+
+static void read_sweep(const struct reader *r, const struct json_node *node, struct gate_config *config)
+{
+	static const char *const known[] = {"every", NULL};
+	struct reader inner = *r;
+
+	inner.where = "sweep";
+	if (!node)
+		return;
+	if (slice_is(node->value.raw, "false")) {
+		config->sweep_every_ms = 0;
+	} else if (node->type != JSON_OBJECT) {
+		refuse(r, node, "sweep", "{\"every\": DURATION} or false");
+	} else {
+		reader_known(&inner, node, known);
+		(void)reader_duration(&inner, json_node_member(node, "every"), "every", &config->sweep_every_ms);
+	}
+}
+
+static void read_config(const struct reader *r, const struct json_node *root, struct gate_config *config)
+{
+	if (!reader_object(r, root, "a configuration"))
+		return;
+	reader_known(r, root, fields);
+	refuse_misplaced(r, root, fields_of_route, "of a route");
+	read_upstream(r, json_node_member(root, "upstream"), config);
+	read_store(r, json_node_member(root, "store"), config);
+	(void)reader_address(r, json_node_member(root, "listen"), "listen", &config->listen);
+	(void)reader_address(r, json_node_member(root, "admin"), "admin", &config->admin);
+	read_sweep(r, json_node_member(root, "sweep"), config);
+	read_policy(r, root, &config->policy);
+	set_pass(config);
+	read_routes(r, json_node_member(root, "routes"), config);
+}
+
+void gate_config_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
+		       struct gate_config *ret_config)
+{
+	struct reader r = {.findings = findings, .arena = arena, .place.file = file};
+	const struct json_node *root = NULL;
+	struct finding **from = findings->last;
+	struct arena scratch;
+	struct hx_error err;
+
+	gate_config_init(ret_config);
+	arena_init(&scratch, CONFIG_SCRATCH_BYTES_MAX);
+	if (text.n > CONFIG_BYTES_MAX)
+		reader_report(&r, 0, "limit", "the configuration has %zu bytes; at most %u", text.n, CONFIG_BYTES_MAX);
+	else if (json_tree_parse(text, CONFIG_VALUES_MAX, &scratch, &err, &root) != HX_OK)
+		reader_report_json(&r, &err);
+	else
+		read_config(&r, root, ret_config);
+	ret_config->file = reader_keep(&r, slice_str(file));
+	if (arena->failed) {
+		(void)arena_error(arena, &err); /* for its words */
+		gate_config_init(ret_config);
+		reader_report(&r, 0, "limit", "%s", err.detail);
+	}
+	findings_sort(findings, from);
+	arena_release(&scratch);
+}
+
+void gate_config_load(const char *path, struct arena *arena, struct findings *findings, struct gate_config *ret_config)
+{
+	struct strbuf text;
+
+	gate_config_init(ret_config);
+	strbuf_init(&text, CONFIG_BYTES_MAX + 1);
+	if (file_load(path, &text, findings))
+		gate_config_parse(path, strbuf_slice(&text), arena, findings, ret_config);
+	strbuf_release(&text);
+}
+
+/* ---- asking ---- */
+
+/*
+ * What stands between two stars is looked for from the left, and found at its first place: if there is a way to match,
+ * this is one. Every byte of the path is passed once, so a request takes a time that is linear in its path.
+ */
+static bool pattern_matches(struct slice pattern, struct slice path)
+{
+	const char *star = memchr(pattern.p, '*', pattern.n);
+	size_t n = star ? (size_t)(star - pattern.p) : pattern.n;
+
+	if (path.n < n || memcmp(path.p, pattern.p, n) != 0)
+		return false;
+	if (!star)
+		return path.n == n;
+	path = slice_of(path.p + n, path.n - n);
+	for (;;) {
+		const char *found;
+
+		pattern = slice_of(star + 1, pattern.n - (size_t)(star + 1 - pattern.p));
+		star = memchr(pattern.p, '*', pattern.n);
+		if (!star)
+			break;
+		n = (size_t)(star - pattern.p);
+		found = memmem(path.p, path.n, pattern.p, n);
+		if (!found)
+			return false;
+		path = slice_of(found + n, path.n - (size_t)(found + n - path.p));
+	}
+	return path.n >= pattern.n && memcmp(path.p + path.n - pattern.n, pattern.p, pattern.n) == 0;
+}
+
+const struct gate_policy *gate_config_match(const struct gate_config *config, struct slice method, struct slice path)
+{
+	if (!is_method(method))
+		return NULL;
+	for (size_t i = 0; i < config->routes_n; i++)
+		if (slice_eq(config->routes[i].method, method) && pattern_matches(config->routes[i].pattern, path))
+			return &config->routes[i].policy;
+	return slice_is(method, "POST") || slice_is(method, "PATCH") ? &config->policy : &config->pass;
+}
+
+bool gate_policy_stores(const struct gate_policy *policy, int status)
+{
+	if (status < 400)
+		return status >= 200;
+	if (is_never_stored(status))
+		return false;
+	switch (policy->cache_errors) {
+	case GATE_CACHE_NONE:
+		return false;
+	case GATE_CACHE_4XX:
+		return status < 500;
+	case GATE_CACHE_ALL:
+		return true;
+	case GATE_CACHE_LIST:
+		break;
+	}
+	for (size_t i = 0; i < policy->cache_list_n; i++)
+		if (policy->cache_list[i] == status)
+			return true;
+	return false;
+}

@@ -1,0 +1,214 @@
+/* See replay.h for the stored form and for which fields are kept. Names of fields are compared in any case. */
+#include "gate/replay.h"
+
+#define FLAG_BODY_MISSING 1
+#define HEAD_BYTES 15 /* before the first field */
+#define FIELD_BYTES 6 /* before its name */
+
+/* ---- which fields ---- */
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+/* Not by strcasecmp(): in the locale of an embedding program I need not be the capital of i, and SET-COOKIE passes. */
+static bool same_name(struct slice a, struct slice b)
+{
+	if (a.n != b.n)
+		return false;
+	for (size_t i = 0; i < a.n; i++)
+		if (lower(a.p[i]) != lower(b.p[i]))
+			return false;
+	return true;
+}
+
+static bool is_one_of(struct slice name, const char *const list[], size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (same_name(name, slice_str(list[i])))
+			return true;
+	return false;
+}
+
+#define IS_ONE_OF(name, list) is_one_of(name, list, sizeof(list) / sizeof(list)[0])
+
+bool gate_is_marker(struct slice name)
+{
+	static const char *const markers[] = {"idempotency-status", "idempotency-replayed"};
+
+	return IS_ONE_OF(name, markers);
+}
+
+/* Between two neighbours only (RFC 9110, 7.6.1, and what older proxies speak), about the length, or for one person. */
+static bool is_never_kept(struct slice name)
+{
+	static const char *const names[] = {
+		"connection",
+		"keep-alive",
+		"proxy-connection",
+		"proxy-authenticate",
+		"proxy-authorization",
+		"proxy-authentication-info",
+		"te",
+		"trailer",
+		"transfer-encoding",
+		"upgrade",
+		"content-length",
+		"set-cookie",
+		"set-cookie2",
+	};
+
+	return IS_ONE_OF(name, names) || gate_is_marker(name);
+}
+
+static struct slice trim(struct slice text)
+{
+	while (text.n > 0 && (text.p[0] == ' ' || text.p[0] == '\t'))
+		text = slice_of(text.p + 1, text.n - 1);
+	while (text.n > 0 && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t'))
+		text.n--;
+	return text;
+}
+
+/* Is the name one of the items of a comma-separated list? */
+static bool lists_name(struct slice list, struct slice name)
+{
+	while (list.n > 0) {
+		const char *comma = memchr(list.p, ',', list.n);
+		size_t n = comma ? (size_t)(comma - list.p) : list.n;
+
+		if (same_name(trim(slice_of(list.p, n)), name))
+			return true;
+		n += comma != NULL;
+		list = slice_of(list.p + n, list.n - n);
+	}
+	return false;
+}
+
+static bool is_safe(struct slice name)
+{
+	static const char *const names[] = {"content-language", "location", "etag", "cache-control"};
+
+	return IS_ONE_OF(name, names) || (name.n > 2 && same_name(slice_of(name.p, 2), slice_str("x-")));
+}
+
+bool gate_replays_field(const struct gate_replay_rule *rule, struct slice name, const struct slice connection[],
+			size_t connection_n)
+{
+	static const char *const about_the_body[] = {"content-type", "content-encoding"};
+
+	if (is_never_kept(name))
+		return false;
+	for (size_t i = 0; i < connection_n; i++)
+		if (lists_name(connection[i], name))
+			return false;
+	if (IS_ONE_OF(name, about_the_body))
+		return true;
+	if (rule->kind == REPLAY_SAFE)
+		return is_safe(name);
+	for (size_t i = 0; rule->kind == REPLAY_LIST && i < rule->names_n; i++)
+		if (same_name(name, rule->names[i]))
+			return true;
+	return false;
+}
+
+/* ---- the stored form ---- */
+
+static void put(struct strbuf *out, uint64_t number, unsigned bytes)
+{
+	ASSERT(bytes == 8 || number >> 8 * bytes == 0);
+	while (bytes-- > 0)
+		strbuf_add_char(out, (char)(number >> 8 * bytes));
+}
+
+void gate_response_encode(const struct gate_response *response, struct strbuf *out)
+{
+	ASSERT(response->status >= 100 && response->status <= 999);
+	ASSERT(!response->body_missing || response->body.n == 0);
+	strbuf_add_str(out, "H1");
+	put(out, response->body_missing ? FLAG_BODY_MISSING : 0, 1);
+	put(out, (uint64_t)response->status, 2);
+	put(out, response->fields_n, 2);
+	put(out, response->body.n, 8);
+	for (size_t i = 0; i < response->fields_n; i++) {
+		const struct gate_field *field = &response->fields[i];
+
+		put(out, field->name.n, 2);
+		put(out, field->value.n, 4);
+		strbuf_add_slice(out, field->name);
+		strbuf_add_slice(out, field->value);
+	}
+	strbuf_add_slice(out, response->body);
+}
+
+/* What is left of the stored bytes. Whoever takes has looked first whether there is as much. */
+static uint64_t take(struct slice *rest, unsigned bytes)
+{
+	uint64_t number = 0;
+
+	for (unsigned i = 0; i < bytes; i++)
+		number = number << 8 | (unsigned char)rest->p[i];
+	*rest = slice_of(rest->p + bytes, rest->n - bytes);
+	return number;
+}
+
+static struct slice take_slice(struct slice *rest, size_t n)
+{
+	struct slice taken = slice_of(rest->p, n);
+
+	*rest = slice_of(rest->p + n, rest->n - n);
+	return taken;
+}
+
+static bool take_field(struct slice *rest, struct gate_field *ret_field)
+{
+	uint64_t name_bytes, value_bytes;
+
+	if (rest->n < FIELD_BYTES)
+		return false;
+	name_bytes = take(rest, 2);
+	value_bytes = take(rest, 4);
+	if (name_bytes + value_bytes > rest->n)
+		return false;
+	ret_field->name = take_slice(rest, name_bytes);
+	ret_field->value = take_slice(rest, value_bytes);
+	return true;
+}
+
+static enum hx_code not_ours(struct hx_error *err)
+{
+	return error_set(err, HX_DATA_ERROR, "a stored answer of the gate cannot be read");
+}
+
+enum hx_code gate_response_decode(struct slice bytes, struct arena *arena, struct hx_error *err,
+				  struct gate_response *ret_response)
+{
+	struct gate_response response;
+	struct slice rest = bytes;
+	struct gate_field *fields;
+	uint64_t flags, body_bytes;
+
+	if (rest.n < HEAD_BYTES || !slice_is(take_slice(&rest, 2), "H1"))
+		return not_ours(err);
+	flags = take(&rest, 1);
+	response.status = (int)take(&rest, 2);
+	response.fields_n = take(&rest, 2);
+	body_bytes = take(&rest, 8);
+	response.body_missing = flags == FLAG_BODY_MISSING;
+	if (flags > FLAG_BODY_MISSING || response.status < 100 || response.status > 999 ||
+	    (response.body_missing && body_bytes > 0) || response.fields_n > rest.n / FIELD_BYTES)
+		return not_ours(err);
+	fields = arena_alloc(arena, response.fields_n * sizeof *fields);
+	if (!fields)
+		return arena_error(arena, err);
+	for (size_t i = 0; i < response.fields_n; i++)
+		if (!take_field(&rest, &fields[i]))
+			return not_ours(err);
+	if (rest.n != body_bytes)
+		return not_ours(err);
+	response.fields = fields;
+	response.body = rest;
+	*ret_response = response;
+	return HX_OK;
+}

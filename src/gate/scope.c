@@ -1,0 +1,54 @@
+/*
+ * See scope.h. The tuple is a list of parts, each a length of 8 bytes, big-endian, and the bytes of the part:
+ *
+ *   space | tenant | method | path | { header's name | header's value } × headers_n | key
+ *
+ * A list like that can be read in one way only. A part that is not there has a length that no part can have; so has
+ * the tenant where there is none, and method and path where the endpoint does not count. Records outlive the
+ * program: another order or another part would orphan all of them.
+ */
+#include "gate/scope.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+
+#define PARTS_MAX (5 + 2 * GATE_SCOPE_HEADERS_MAX)
+#define LENGTH_BYTES 8
+#define LENGTH_ABSENT UINT64_MAX
+
+_Static_assert(HX_GATE_KEY_BYTES == SHA256_BYTES, "a record key is one digest");
+
+struct tuple {
+	size_t n;
+	struct slice slices[2 * PARTS_MAX]; /* length, part, length, part … */
+	unsigned char lengths[PARTS_MAX][LENGTH_BYTES];
+};
+
+static void add(struct tuple *tuple, bool present, struct slice part)
+{
+	uint64_t length = present ? part.n : LENGTH_ABSENT;
+	size_t i = tuple->n++;
+
+	for (int b = LENGTH_BYTES - 1; b >= 0; b--, length >>= 8)
+		tuple->lengths[i][b] = (unsigned char)length;
+	tuple->slices[2 * i] = slice_of(tuple->lengths[i], LENGTH_BYTES);
+	tuple->slices[2 * i + 1] = present ? part : slice_of(NULL, 0);
+}
+
+void gate_record_key(const struct gate_scope *scope, struct slice key, unsigned char ret_key[HX_GATE_KEY_BYTES])
+{
+	struct tuple tuple;
+
+	ASSERT(scope->headers_n <= GATE_SCOPE_HEADERS_MAX);
+	tuple.n = 0;
+	add(&tuple, true, scope->space);
+	add(&tuple, scope->has_tenant, scope->tenant);
+	add(&tuple, scope->endpoint, scope->method);
+	add(&tuple, scope->endpoint, scope->path);
+	for (size_t i = 0; i < scope->headers_n; i++) {
+		add(&tuple, true, scope->headers[i].name);
+		add(&tuple, scope->headers[i].present, scope->headers[i].value);
+	}
+	add(&tuple, true, key);
+	sha256_parts(tuple.slices, 2 * tuple.n, ret_key);
+}

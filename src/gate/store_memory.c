@@ -1,0 +1,501 @@
+/*
+ * Gate records in this process: nobody else sees them, and they are gone when it ends.
+ *
+ *   buckets[hash of the key] ──▶ slot ──▶ slot          a chain of the records that meet there
+ *   heap[0]                  ──▶ slot                   the record that expires first
+ *   slots[0 … used)                                     all of them by number, which is LOOK's cursor
+ *
+ * Invariants:
+ *   1. A slot is taken and in exactly one chain, or it is among the free ones, or it has never been used.
+ *   2. A taken slot is in the heap, but for one that holds while PROCESSING: that has no end.
+ *   3. It is COMPLETED if it has a response.
+ *   4. `bytes` counts every label and response that is kept or still being read by a caller, and is at most bytes_max.
+ *
+ * One mutex guards it all; a response is copied before it is taken, and handed out by reference, so that under the
+ * mutex nothing is ever done that takes longer for a larger body. Leases and ends are monotonic time: setting the
+ * machine's clock neither frees a record nor keeps it. Only created_ms, which is for people, is wall time.
+ *
+ * An expired record is absent for whoever meets it. It is removed when its key is asked for, by a sweep, and where its
+ * room is needed, the earliest first; never a live one.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/hash.h"
+#include "gate/store.h"
+
+#define NOT_IN_HEAP SIZE_MAX
+
+/* Bytes that the store and callers in their done() share. */
+struct blob {
+	size_t refs;
+	size_t counted; /* of `bytes`: n from the moment that it is kept */
+	size_t n;
+	char bytes[];
+};
+
+struct slot {
+	struct slot *next; /* in its chain, or among the free ones */
+	bool taken, hold;
+	bool taken_over; /* a holder before this one may have executed */
+	unsigned char key[HX_GATE_KEY_BYTES], fingerprint[HX_GATE_KEY_BYTES], token[HX_GATE_TOKEN_BYTES];
+	struct mono_time lease_until, expires;
+	int64_t created_ms;
+	size_t heap_at;
+	struct blob *label; /* the key as the client sent it, then the endpoint */
+	size_t key_text_n;
+	struct blob *response; /* NULL: PROCESSING */
+};
+
+struct gate_memory {
+	struct gate_store store;
+	size_t records_max, bytes_max;
+	uint64_t seed;
+	pthread_mutex_t mutex; /* guards all below */
+	size_t bytes;
+	size_t used;
+	struct slot *free;
+	struct slot *slots, **buckets, **heap; /* records_max each */
+	size_t heap_n;
+};
+
+/* ---- blobs ---- */
+
+/* Of one reference, the caller's. NULL: no memory. */
+static struct blob *blob_new(struct slice a, struct slice b)
+{
+	struct blob *blob = malloc(sizeof *blob + a.n + b.n);
+
+	if (!blob)
+		return NULL;
+	*blob = (struct blob){.refs = 1, .n = a.n + b.n};
+	if (a.n)
+		memcpy(blob->bytes, a.p, a.n);
+	if (b.n)
+		memcpy(blob->bytes + a.n, b.p, b.n);
+	return blob;
+}
+
+static struct blob *blob_count(struct gate_memory *m, struct blob *blob)
+{
+	blob->counted = blob->n;
+	m->bytes += blob->n;
+	return blob;
+}
+
+static void blob_put(struct gate_memory *m, struct blob *blob)
+{
+	if (!blob || --blob->refs > 0)
+		return;
+	m->bytes -= blob->counted;
+	free(blob);
+}
+
+/* ---- the heap ---- */
+
+static void heap_set(struct gate_memory *m, size_t at, struct slot *slot)
+{
+	m->heap[at] = slot;
+	slot->heap_at = at;
+}
+
+static void heap_up(struct gate_memory *m, size_t at)
+{
+	struct slot *slot = m->heap[at];
+
+	for (; at > 0 && slot->expires.ns < m->heap[(at - 1) / 2]->expires.ns; at = (at - 1) / 2)
+		heap_set(m, at, m->heap[(at - 1) / 2]);
+	heap_set(m, at, slot);
+}
+
+static void heap_down(struct gate_memory *m, size_t at)
+{
+	struct slot *slot = m->heap[at];
+	size_t child;
+
+	while ((child = 2 * at + 1) < m->heap_n) {
+		if (child + 1 < m->heap_n && m->heap[child + 1]->expires.ns < m->heap[child]->expires.ns)
+			child++;
+		if (slot->expires.ns <= m->heap[child]->expires.ns)
+			break;
+		heap_set(m, at, m->heap[child]);
+		at = child;
+	}
+	heap_set(m, at, slot);
+}
+
+static void heap_leave(struct gate_memory *m, struct slot *slot)
+{
+	size_t at = slot->heap_at;
+
+	if (at == NOT_IN_HEAP)
+		return;
+	slot->heap_at = NOT_IN_HEAP;
+	if (at == --m->heap_n)
+		return;
+	heap_set(m, at, m->heap[m->heap_n]);
+	heap_up(m, at);
+	heap_down(m, at);
+}
+
+/* The one place that sets an end; `never` is for one that holds. */
+static void set_end(struct gate_memory *m, struct slot *slot, struct mono_time expires, bool never)
+{
+	heap_leave(m, slot);
+	slot->expires = expires;
+	if (never)
+		return;
+	heap_set(m, m->heap_n++, slot);
+	heap_up(m, slot->heap_at);
+}
+
+/* ---- slots ---- */
+
+static struct slot **bucket_of(struct gate_memory *m, const unsigned char *key)
+{
+	return &m->buckets[hash_bytes(m->seed, key, HX_GATE_KEY_BYTES) % m->records_max];
+}
+
+static bool has_expired(const struct slot *slot, struct mono_time now)
+{
+	return slot->heap_at != NOT_IN_HEAP && slot->expires.ns <= now.ns;
+}
+
+static void drop(struct gate_memory *m, struct slot *slot)
+{
+	struct slot **at = bucket_of(m, slot->key);
+
+	while (*at != slot)
+		at = &(*at)->next;
+	*at = slot->next;
+	heap_leave(m, slot);
+	blob_put(m, slot->label);
+	blob_put(m, slot->response);
+	slot->label = slot->response = NULL;
+	slot->taken = false;
+	slot->next = m->free;
+	m->free = slot;
+}
+
+/* NULL: absent. One that has expired goes here. */
+static struct slot *find(struct gate_memory *m, const unsigned char *key, struct mono_time now)
+{
+	struct slot *slot = *bucket_of(m, key);
+
+	while (slot && memcmp(slot->key, key, HX_GATE_KEY_BYTES) != 0)
+		slot = slot->next;
+	if (slot && has_expired(slot, now)) {
+		drop(m, slot);
+		return NULL;
+	}
+	return slot;
+}
+
+static bool drop_expired(struct gate_memory *m, struct mono_time now)
+{
+	if (m->heap_n == 0 || !has_expired(m->heap[0], now))
+		return false;
+	drop(m, m->heap[0]);
+	return true;
+}
+
+static bool bytes_fit(struct gate_memory *m, size_t n, struct mono_time now)
+{
+	while (n > m->bytes_max - m->bytes)
+		if (!drop_expired(m, now))
+			return false;
+	return true;
+}
+
+static struct slot *unused_slot(struct gate_memory *m, struct mono_time now)
+{
+	struct slot *slot;
+
+	if (!m->free && m->used < m->records_max)
+		return &m->slots[m->used++];
+	if (!m->free && !drop_expired(m, now))
+		return NULL;
+	slot = m->free;
+	m->free = slot->next;
+	return slot;
+}
+
+/* A new record in its chain, held by nobody yet. NULL: there is no room. */
+static struct slot *enter(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now)
+{
+	struct slice endpoint = ask->endpoint;
+	struct slot **bucket = bucket_of(m, ask->claim.key), *slot;
+	struct blob *label;
+
+	if (endpoint.n > GATE_ENDPOINT_BYTES_MAX)
+		endpoint.n = GATE_ENDPOINT_BYTES_MAX;
+	if (!bytes_fit(m, ask->key_text.n + endpoint.n, now))
+		return NULL;
+	label = blob_new(ask->key_text, endpoint);
+	slot = label ? unused_slot(m, now) : NULL;
+	if (!slot) {
+		free(label);
+		return NULL;
+	}
+	*slot = (struct slot){.next = *bucket,
+			      .taken = true,
+			      .created_ms = clock_wall(m->store.clock).ms,
+			      .heap_at = NOT_IN_HEAP,
+			      .label = blob_count(m, label),
+			      .key_text_n = ask->key_text.n};
+	memcpy(slot->key, ask->claim.key, HX_GATE_KEY_BYTES);
+	memcpy(slot->fingerprint, ask->claim.fingerprint, HX_GATE_KEY_BYTES);
+	*bucket = slot;
+	return slot;
+}
+
+/* ---- the asks, under the mutex ---- */
+
+static bool is_holder(const struct slot *slot, const struct hx_gate_claim *claim)
+{
+	return memcmp(slot->token, claim->token, HX_GATE_TOKEN_BYTES) == 0;
+}
+
+static int64_t lease_left_ms(const struct slot *slot, struct mono_time now)
+{
+	int64_t ns = slot->lease_until.ns - now.ns;
+
+	return ns <= 0 ? 0 : ns / 1000000 + (ns % 1000000 > 0);
+}
+
+/* What a claim finds. ACQUIRED: the lease is over, or it is the holder's own claim once more. */
+static enum gate_verdict judge(const struct slot *slot, const struct hx_gate_claim *claim, struct mono_time now)
+{
+	if (memcmp(slot->fingerprint, claim->fingerprint, HX_GATE_KEY_BYTES) != 0)
+		return GATE_MISMATCHED;
+	if (slot->response)
+		return GATE_COMPLETED;
+	if (is_holder(slot, claim))
+		return GATE_ACQUIRED;
+	if (lease_left_ms(slot, now) > 0)
+		return GATE_IN_FLIGHT;
+	return slot->hold ? GATE_HELD : GATE_ACQUIRED;
+}
+
+static void give(struct gate_memory *m, struct slot *slot, const struct hx_gate_claim *claim, struct mono_time now)
+{
+	memcpy(slot->token, claim->token, HX_GATE_TOKEN_BYTES);
+	slot->lease_until = mono_add_ms(now, claim->lease_ms);
+	slot->hold = claim->hold != 0;
+	set_end(m, slot, mono_add_ms(slot->lease_until, claim->ttl_ms), /* never= */ slot->hold);
+}
+
+static enum gate_verdict acquire(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
+				 struct gate_reply *reply, struct blob **ret_read)
+{
+	struct slot *slot = find(m, ask->claim.key, now);
+	enum gate_verdict verdict = slot ? judge(slot, &ask->claim, now) : GATE_ACQUIRED;
+
+	if (slot && verdict == GATE_ACQUIRED && !is_holder(slot, &ask->claim))
+		slot->taken_over = true;
+	if (!slot)
+		slot = enter(m, ask, now);
+	if (!slot)
+		return GATE_UNAVAILABLE;
+	if (verdict == GATE_ACQUIRED)
+		give(m, slot, &ask->claim, now);
+	if (verdict == GATE_IN_FLIGHT)
+		reply->lease_left_ms = lease_left_ms(slot, now);
+	if (verdict == GATE_COMPLETED) {
+		slot->response->refs++;
+		*ret_read = slot->response;
+		reply->response = slice_of(slot->response->bytes, slot->response->n);
+	}
+	reply->created_ms = slot->created_ms;
+	return verdict;
+}
+
+static enum gate_verdict complete(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
+				  struct blob *response)
+{
+	struct slot *slot = find(m, ask->claim.key, now);
+
+	if (!slot || !is_holder(slot, &ask->claim))
+		return GATE_STALE;
+	if (slot->response)
+		return GATE_DONE;
+	if (!bytes_fit(m, response->n, now))
+		return GATE_UNAVAILABLE;
+	response->refs++;
+	slot->response = blob_count(m, response);
+	set_end(m, slot, mono_add_ms(now, ask->claim.ttl_ms), /* never= */ false);
+	return GATE_DONE;
+}
+
+static enum gate_verdict remove_own(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now)
+{
+	struct slot *slot = find(m, ask->claim.key, now);
+
+	if (!slot)
+		return GATE_DONE;
+	if (slot->response || !is_holder(slot, &ask->claim))
+		return GATE_STALE;
+	if (slot->taken_over)
+		slot->lease_until = now;
+	else
+		drop(m, slot);
+	return GATE_DONE;
+}
+
+/* A person has seen this token; what has changed hands since is not what was decided about. */
+static enum gate_verdict forget(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
+				struct gate_reply *reply)
+{
+	struct slot *slot = find(m, ask->claim.key, now);
+
+	if (!slot)
+		return GATE_ABSENT;
+	if (!is_holder(slot, &ask->claim))
+		return GATE_STALE;
+	if (!slot->response && lease_left_ms(slot, now) > 0) {
+		reply->created_ms = slot->created_ms;
+		reply->lease_left_ms = lease_left_ms(slot, now);
+		return GATE_IN_FLIGHT;
+	}
+	drop(m, slot);
+	return GATE_DONE;
+}
+
+static void see(const struct slot *slot, struct mono_time now, struct gate_sight *ret_sight)
+{
+	size_t endpoint_n = slot->label->n - slot->key_text_n;
+
+	*ret_sight = (struct gate_sight){.state = GATE_IN_FLIGHT, .created_ms = slot->created_ms};
+	memcpy(ret_sight->key, slot->key, HX_GATE_KEY_BYTES);
+	memcpy(ret_sight->token, slot->token, HX_GATE_TOKEN_BYTES);
+	memcpy(ret_sight->endpoint, slot->label->bytes + slot->key_text_n, endpoint_n);
+	if (slot->response) {
+		ret_sight->state = GATE_COMPLETED;
+		ret_sight->response_bytes = (int64_t)slot->response->n;
+	} else {
+		ret_sight->lease_left_ms = lease_left_ms(slot, now);
+		if (slot->hold && ret_sight->lease_left_ms == 0)
+			ret_sight->state = GATE_HELD;
+	}
+}
+
+/* Without a key, those that nobody is at work on. */
+static bool is_looked_for(const struct slot *slot, struct slice key_text, struct mono_time now)
+{
+	if (!slot->taken || has_expired(slot, now))
+		return false;
+	if (key_text.n == 0)
+		return !slot->response && lease_left_ms(slot, now) == 0;
+	return slice_eq(slice_of(slot->label->bytes, slot->key_text_n), key_text);
+}
+
+static enum gate_verdict look(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
+			      struct gate_reply *reply)
+{
+	int64_t at = ask->after, end = (int64_t)m->used;
+
+	for (int64_t n = 0; at < end && n < ask->budget && reply->sights_n < GATE_SIGHTS_MAX; at++, n++) {
+		const struct slot *slot = &m->slots[at];
+
+		if (is_looked_for(slot, ask->key_text, now))
+			see(slot, now, &reply->sights[reply->sights_n++]);
+	}
+	reply->next = at < end ? at : 0;
+	return GATE_DONE;
+}
+
+static enum gate_verdict sweep(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
+			       struct gate_reply *reply)
+{
+	while (reply->removed < ask->budget && drop_expired(m, now))
+		reply->removed++;
+	return GATE_DONE;
+}
+
+static enum gate_verdict answer(struct gate_memory *m, const struct gate_ask *ask, struct gate_reply *reply,
+				struct blob **response)
+{
+	struct mono_time now = clock_mono(m->store.clock);
+
+	switch (ask->op) {
+	case GATE_ACQUIRE:
+		return acquire(m, ask, now, reply, response);
+	case GATE_COMPLETE:
+		return complete(m, ask, now, *response);
+	case GATE_REMOVE:
+		return remove_own(m, ask, now);
+	case GATE_LOOK:
+		return look(m, ask, now, reply);
+	case GATE_FORGET:
+		return forget(m, ask, now, reply);
+	case GATE_SWEEP:
+		return sweep(m, ask, now, reply);
+	}
+	ASSERT(!"an ask of a kind that there is not");
+	return GATE_UNAVAILABLE;
+}
+
+/* ---- the store ---- */
+
+static void memory_ask(struct gate_store *store, struct gate_ticket *ticket)
+{
+	struct gate_memory *m = (struct gate_memory *)store;
+	struct blob *response = NULL; /* COMPLETE: what is to be kept. ACQUIRE: what is being read */
+
+	ticket->reply = (struct gate_reply){.verdict = GATE_UNAVAILABLE};
+	if (ticket->ask.op == GATE_COMPLETE)
+		response = blob_new(ticket->ask.response, slice_of(NULL, 0));
+	if (response || ticket->ask.op != GATE_COMPLETE) {
+		pthread_mutex_lock(&m->mutex);
+		ticket->reply.verdict = answer(m, &ticket->ask, &ticket->reply, &response);
+		pthread_mutex_unlock(&m->mutex);
+	}
+	ticket->done(ticket); /* it is not ours any more */
+	if (response) {
+		pthread_mutex_lock(&m->mutex);
+		blob_put(m, response);
+		pthread_mutex_unlock(&m->mutex);
+	}
+}
+
+static void memory_free(struct gate_store *store)
+{
+	struct gate_memory *m = (struct gate_memory *)store;
+
+	for (size_t i = 0; i < m->used; i++) {
+		free(m->slots[i].label);
+		free(m->slots[i].response);
+	}
+	pthread_mutex_destroy(&m->mutex);
+	free(m->slots);
+	free(m->buckets);
+	free(m->heap);
+	free(m);
+}
+
+static const struct gate_store_kind memory = {.name = "memory", .ask = memory_ask, .free = memory_free};
+
+enum hx_code gate_memory_new(size_t records_max, size_t bytes_max, struct clock *clock, struct gate_store **ret_store,
+			     struct hx_error *err)
+{
+	struct gate_memory *m = calloc(1, sizeof *m);
+
+	ASSERT(records_max >= 1 && records_max <= GATE_MEMORY_RECORDS_MAX && bytes_max <= GATE_MEMORY_BYTES_MAX);
+	if (!m)
+		return error_set(err, HX_NO_MEMORY, "gate: no memory");
+	m->store = (struct gate_store){&memory, clock};
+	m->records_max = records_max;
+	m->bytes_max = bytes_max;
+	m->slots = calloc(records_max, sizeof *m->slots);
+	m->buckets = calloc(records_max, sizeof *m->buckets);
+	m->heap = calloc(records_max, sizeof *m->heap);
+	(void)!getrandom(&m->seed, sizeof m->seed, 0); /* without it somebody may make long chains, and nothing worse */
+	pthread_mutex_init(&m->mutex, NULL);
+	if (!m->slots || !m->buckets || !m->heap) {
+		memory_free(&m->store);
+		return error_set(err, HX_NO_MEMORY, "gate: no memory");
+	}
+	*ret_store = &m->store;
+	return HX_OK;
+}

@@ -1,0 +1,663 @@
+/*
+ * Gate records in Redis, shared by all gates that use the same database there. Redis 6 or later.
+ *
+ *   hapax:gate:HEX of the key ──▶ hash { token, print, created, lease, hold, taken, text, endpoint, response }
+ *
+ * Each ask is a script on that one key, so it is one atomic step, and the time in it is the server's. A record without a
+ * response is PROCESSING. Its end is the key's expiry, which Redis itself keeps: there is nothing to sweep. A record
+ * that holds has none until it is completed.
+ *
+ *   gate_ask() ──▶ queue ──▶ worker: a pipeline of up to PIPELINE_MAX asks ──▶ done()
+ *      │ full, or the       │ lost on the way ──▶ once more, each by itself, on a new connection ──▶ done()
+ *      │ server is down     │ refused, or lost again ──▶ done(GATE_UNAVAILABLE)
+ *      └──▶ done(GATE_UNAVAILABLE), at once
+ *
+ * One thread and one connection: the busier, the longer the pipelines. What is lost is repeated by itself, because a
+ * crowd of large responses may have been too much for the time of one trip.
+ *
+ * Known limits. An ask that was given up on may be carried out later, when a server that was only paused reads what
+ * lies in its socket: a record may then be PROCESSING for nobody, until its lease is over (or a person forgets it, with
+ * hold). LOOK walks the whole database by SCAN; if Redis resizes its table between two replies, and more than
+ * GATE_SIGHTS_MAX records of one key lay in one slice, some of these may be passed over.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/hash.h"
+#include "gate/redis.h"
+#include "gate/store.h"
+
+#define TRIP_MS 1000   /* of one pipeline */
+#define QUEUE_MAX 4096 /* and what ends them */
+#define PIPELINE_MAX 64
+#define PIPELINE_BYTES_MAX (4u << 20) /* a larger one consists of a single ask */
+#define SCAN_COUNT_MAX 1000
+#define SCAN_SKIP_BITS 13 /* of the cursor of LOOK; a slice is of SCAN_COUNT_MAX keys and what hangs on the last */
+#define KEY_PREFIX "hapax:gate:"
+#define KEY_HEX_BYTES (2 * HX_GATE_KEY_BYTES)
+#define KEY_BYTES (sizeof KEY_PREFIX - 1 + KEY_HEX_BYTES)
+#define ARGS_MAX 8
+#define SPAN_MS_MAX (INT64_C(1) << 50) /* longer is as good as for ever, and adds up to what a double has exactly */
+
+_Static_assert(HX_GATE_KEY_BYTES == SHA256_BYTES, "a record's key is a digest");
+
+/* ---- the scripts, by op ---- */
+
+#define LUA_NOW                                                                                                        \
+	"local time = redis.call('TIME')\n"                                                                            \
+	"local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
+
+/*
+ * All answer an array whose first word is the verdict. Numbers are milliseconds, below 2^53, where Lua's and
+ * Redis's are exact. `taken` is 1 when a holder before this one may have executed.
+ */
+/* clang-format off */
+static const char *const scripts[] = {
+	/* KEYS: record. ARGV: token, fingerprint, lease, ttl, hold, key text, endpoint */
+	[GATE_ACQUIRE] = LUA_NOW
+	"local token, print, created, lease, hold, taken =\n"
+	"  unpack(redis.call('HMGET', KEYS[1], 'token', 'print', 'created', 'lease', 'hold', 'taken'))\n"
+	"if token then\n"
+	"  created = tonumber(created)\n"
+	"  if print ~= ARGV[2] then return {'mismatched', created} end\n"
+	"  local response = redis.call('HGET', KEYS[1], 'response')\n"
+	"  if response then return {'completed', created, response} end\n"
+	"  if token ~= ARGV[1] then\n"
+	"    if tonumber(lease) > now then return {'in_flight', created, lease - now} end\n"
+	"    if hold == '1' then return {'held', created} end\n"
+	"    taken = 1\n"
+	"  end\n"
+	"else\n"
+	"  created, taken = now, 0\n"
+	"end\n"
+	"redis.call('HSET', KEYS[1], 'token', ARGV[1], 'print', ARGV[2], 'created', created, 'lease', now + ARGV[3],\n"
+	"  'hold', ARGV[5], 'taken', taken, 'text', ARGV[6], 'endpoint', ARGV[7])\n"
+	"if ARGV[5] == '1' then redis.call('PERSIST', KEYS[1])\n"
+	"else redis.call('PEXPIREAT', KEYS[1], now + ARGV[3] + ARGV[4]) end\n"
+	"return {'acquired', created}\n",
+
+	/* KEYS: record. ARGV: token, ttl, response */
+	[GATE_COMPLETE] = LUA_NOW
+	"if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return {'stale'} end\n"
+	"if redis.call('HSETNX', KEYS[1], 'response', ARGV[3]) == 1 then\n"
+	"  redis.call('PEXPIREAT', KEYS[1], now + ARGV[2])\n"
+	"end\n"
+	"return {'done'}\n",
+
+	/* KEYS: record. ARGV: token */
+	[GATE_REMOVE] = LUA_NOW
+	"local token, taken = unpack(redis.call('HMGET', KEYS[1], 'token', 'taken'))\n"
+	"if not token then return {'done'} end\n"
+	"if token ~= ARGV[1] or redis.call('HEXISTS', KEYS[1], 'response') == 1 then return {'stale'} end\n"
+	"if taken == '1' then redis.call('HSET', KEYS[1], 'lease', now)\n"
+	"else redis.call('DEL', KEYS[1]) end\n"
+	"return {'done'}\n",
+
+	/* ARGV: pattern of the keys, cursor, matches to skip, keys to look at, sights to return at most, key text or
+	 * nothing: then those are looked for that nobody is at work on */
+	[GATE_LOOK] = LUA_NOW
+	"local page = redis.call('SCAN', ARGV[2], 'MATCH', ARGV[1], 'COUNT', ARGV[4], 'TYPE', 'hash')\n"
+	"local met, sights = 0, {}\n"
+	"for _, key in ipairs(page[2]) do\n"
+	"  local text, token, endpoint, created, lease, hold =\n"
+	"    unpack(redis.call('HMGET', key, 'text', 'token', 'endpoint', 'created', 'lease', 'hold'))\n"
+	"  local bytes = -1\n"
+	"  if redis.call('HEXISTS', key, 'response') == 1 then bytes = redis.call('HSTRLEN', key, 'response') end\n"
+	"  local left = math.max(0, (lease or 0) - now)\n"
+	"  if ARGV[6] ~= '' and text == ARGV[6] or ARGV[6] == '' and text and left == 0 and bytes < 0 then\n"
+	"    met = met + 1\n"
+	"    if met > tonumber(ARGV[3]) then\n"
+	"      if #sights == tonumber(ARGV[5]) then return {'done', ARGV[2], met - 1, sights} end\n"
+	"      sights[#sights + 1] = {key, token, endpoint, tonumber(created), left, tonumber(hold), bytes}\n"
+	"    end\n"
+	"  end\n"
+	"end\n"
+	"return {'done', page[1], 0, sights}\n",
+
+	/* KEYS: record. ARGV: token */
+	[GATE_FORGET] = LUA_NOW
+	"local token, created, lease = unpack(redis.call('HMGET', KEYS[1], 'token', 'created', 'lease'))\n"
+	"if not token then return {'absent'} end\n"
+	"if token ~= ARGV[1] then return {'stale'} end\n"
+	"if tonumber(lease) > now and redis.call('HEXISTS', KEYS[1], 'response') == 0 then\n"
+	"  return {'in_flight', tonumber(created), lease - now}\n"
+	"end\n"
+	"redis.call('DEL', KEYS[1])\n"
+	"return {'done'}\n",
+};
+/* clang-format on */
+
+/* An ask in the words of its script. */
+struct call {
+	char key[KEY_BYTES + 1];
+	char numbers[4][24];
+	size_t numbers_n;
+	size_t keys_n, args_n;
+	struct slice args[ARGS_MAX];
+};
+
+static void add_arg(struct call *call, struct slice arg)
+{
+	ASSERT(call->args_n < ARGS_MAX);
+	call->args[call->args_n++] = arg;
+}
+
+static void add_number(struct call *call, int64_t number)
+{
+	char *text = call->numbers[call->numbers_n++];
+
+	add_arg(call, slice_of(text, (size_t)snprintf(text, sizeof call->numbers[0], "%lld", (long long)number)));
+}
+
+static void add_span(struct call *call, int64_t ms)
+{
+	add_number(call, ms < SPAN_MS_MAX ? ms : SPAN_MS_MAX);
+}
+
+static void add_key(struct call *call, const unsigned char *key)
+{
+	memcpy(call->key, KEY_PREFIX, sizeof KEY_PREFIX - 1);
+	sha256_hex(key, call->key + sizeof KEY_PREFIX - 1);
+	add_arg(call, slice_of(call->key, KEY_BYTES));
+	call->keys_n = 1;
+}
+
+static void spell_acquire(const struct gate_ask *ask, struct call *call)
+{
+	struct slice endpoint = ask->endpoint;
+
+	if (endpoint.n > GATE_ENDPOINT_BYTES_MAX)
+		endpoint.n = GATE_ENDPOINT_BYTES_MAX;
+	add_arg(call, slice_of(ask->claim.fingerprint, HX_GATE_KEY_BYTES));
+	add_span(call, ask->claim.lease_ms);
+	add_span(call, ask->claim.ttl_ms);
+	add_arg(call, slice_str(ask->claim.hold ? "1" : "0"));
+	add_arg(call, ask->key_text);
+	add_arg(call, endpoint);
+}
+
+static void spell_look(const struct gate_ask *ask, struct call *call)
+{
+	add_arg(call, slice_str(KEY_PREFIX "*"));
+	add_number(call, ask->after >> SCAN_SKIP_BITS);
+	add_number(call, ask->after & ((1 << SCAN_SKIP_BITS) - 1));
+	add_number(call, ask->budget < SCAN_COUNT_MAX ? ask->budget : SCAN_COUNT_MAX);
+	add_number(call, GATE_SIGHTS_MAX);
+	add_arg(call, ask->key_text);
+}
+
+/* *ret_call points into itself and into the ask. */
+static void spell(const struct gate_ask *ask, struct call *ret_call)
+{
+	*ret_call = (struct call){0};
+	if (ask->op == GATE_LOOK) {
+		spell_look(ask, ret_call);
+		return;
+	}
+	add_key(ret_call, ask->claim.key);
+	add_arg(ret_call, slice_of(ask->claim.token, HX_GATE_TOKEN_BYTES));
+	if (ask->op == GATE_ACQUIRE)
+		spell_acquire(ask, ret_call);
+	if (ask->op == GATE_COMPLETE) {
+		add_span(ret_call, ask->claim.ttl_ms);
+		add_arg(ret_call, ask->response);
+	}
+}
+
+/* ---- replies ---- */
+
+static bool is_array(const redisReply *reply, size_t n)
+{
+	return reply->type == REDIS_REPLY_ARRAY && reply->elements >= n;
+}
+
+/* Of an element that may not be there or be of another type: 0. */
+static int64_t number_at(const redisReply *array, size_t i)
+{
+	return i < array->elements && array->element[i]->type == REDIS_REPLY_INTEGER ? array->element[i]->integer : 0;
+}
+
+static struct slice text_at(const redisReply *array, size_t i)
+{
+	return i < array->elements && array->element[i]->type == REDIS_REPLY_STRING
+		       ? slice_of(array->element[i]->str, array->element[i]->len)
+		       : slice_of(NULL, 0);
+}
+
+static enum gate_verdict verdict_of(struct slice word)
+{
+	static const char *const words[] = {
+		[GATE_ACQUIRED] = "acquired", [GATE_COMPLETED] = "completed",   [GATE_IN_FLIGHT] = "in_flight",
+		[GATE_HELD] = "held",         [GATE_MISMATCHED] = "mismatched", [GATE_STALE] = "stale",
+		[GATE_DONE] = "done",         [GATE_ABSENT] = "absent",
+	};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (slice_is(word, words[i]))
+			return (enum gate_verdict)i;
+	return GATE_UNAVAILABLE; /* not our script's */
+}
+
+static bool read_key(struct slice text, unsigned char ret_key[HX_GATE_KEY_BYTES])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	if (text.n != KEY_BYTES)
+		return false;
+	for (size_t i = 0; i < KEY_HEX_BYTES; i++) {
+		const char *digit = memchr(digits, text.p[sizeof KEY_PREFIX - 1 + i], 16);
+
+		if (!digit)
+			return false;
+		ret_key[i / 2] = (unsigned char)(ret_key[i / 2] << 4 | (digit - digits));
+	}
+	return true;
+}
+
+/* {key, token, endpoint, created, what is left of the lease, hold, bytes of the response or -1}; false: not ours. */
+static bool read_sight(const redisReply *sight, struct gate_sight *ret_sight)
+{
+	struct slice token, endpoint;
+	int64_t bytes;
+
+	if (!is_array(sight, 7))
+		return false;
+	token = text_at(sight, 1);
+	endpoint = text_at(sight, 2);
+	bytes = number_at(sight, 6);
+	*ret_sight = (struct gate_sight){.state = GATE_COMPLETED, .created_ms = number_at(sight, 3)};
+	if (!read_key(text_at(sight, 0), ret_sight->key) || token.n != HX_GATE_TOKEN_BYTES ||
+	    endpoint.n > GATE_ENDPOINT_BYTES_MAX)
+		return false;
+	memcpy(ret_sight->token, token.p, token.n);
+	if (endpoint.n)
+		memcpy(ret_sight->endpoint, endpoint.p, endpoint.n);
+	if (bytes >= 0) {
+		ret_sight->response_bytes = bytes;
+		return true;
+	}
+	ret_sight->lease_left_ms = number_at(sight, 4);
+	ret_sight->state = ret_sight->lease_left_ms == 0 && number_at(sight, 5) ? GATE_HELD : GATE_IN_FLIGHT;
+	return true;
+}
+
+/* {"done", cursor, matches to skip there, sights}. The cursor is a number in decimal, in 64 bits at most. */
+static void read_sights(const redisReply *array, struct gate_reply *reply)
+{
+	char digits[24] = "";
+	struct slice cursor = text_at(array, 1);
+	unsigned long long at;
+
+	if (cursor.n < sizeof digits)
+		memcpy(digits, cursor.p ? cursor.p : "", cursor.n);
+	at = strtoull(digits, NULL, 10);
+	if (!is_array(array, 4) || array->element[3]->type != REDIS_REPLY_ARRAY || cursor.n == 0 ||
+	    at > (unsigned long long)INT64_MAX >> SCAN_SKIP_BITS) {
+		reply->verdict = GATE_UNAVAILABLE;
+		return;
+	}
+	reply->next = (int64_t)(at << SCAN_SKIP_BITS) | (number_at(array, 2) & ((1 << SCAN_SKIP_BITS) - 1));
+	for (size_t i = 0; i < array->element[3]->elements && reply->sights_n < GATE_SIGHTS_MAX; i++)
+		reply->sights_n += read_sight(array->element[3]->element[i], &reply->sights[reply->sights_n]);
+}
+
+/* The response points into `from`. */
+static void read_reply(enum gate_op op, const redisReply *from, struct gate_reply *reply)
+{
+	if (!is_array(from, 1))
+		return;
+	reply->verdict = verdict_of(text_at(from, 0));
+	if (op == GATE_LOOK) {
+		read_sights(from, reply);
+		return;
+	}
+	reply->created_ms = number_at(from, 1);
+	if (reply->verdict == GATE_IN_FLIGHT)
+		reply->lease_left_ms = number_at(from, 2);
+	if (reply->verdict == GATE_COMPLETED)
+		reply->response = text_at(from, 2);
+}
+
+/* ---- the worker ---- */
+
+struct gate_redis {
+	struct gate_store store;
+	struct redis *redis; /* the worker's */
+	pthread_t thread;
+
+	pthread_mutex_t mutex; /* guards all below */
+	pthread_cond_t changed;
+	struct gate_ticket *first, **last;
+	size_t n;
+	bool up; /* as far as is known: what is queued has a chance */
+	bool stopping;
+	bool tried; /* the first attempt to connect is over; it ended like this: */
+	bool durable;
+	enum hx_code first_code;
+	struct hx_error first_err;
+};
+
+/* Answers a ticket, with what the server said or (NULL) without. */
+static void answer(struct gate_ticket *ticket, redisReply *reply)
+{
+	if (reply)
+		read_reply(ticket->ask.op, reply, &ticket->reply);
+	ticket->done(ticket); /* it is not ours any more */
+	freeReplyObject(reply);
+}
+
+static void fail_list(struct gate_ticket *list)
+{
+	for (struct gate_ticket *ticket = list, *next; ticket; ticket = next) {
+		next = ticket->next;
+		answer(ticket, /* reply= */ NULL);
+	}
+}
+
+static void send_ticket(struct redis *redis, const struct gate_ticket *ticket)
+{
+	struct call call;
+
+	spell(&ticket->ask, &call);
+	redis_send_script(redis, ticket->ask.op, call.keys_n, call.args_n, call.args);
+}
+
+/* After the loss of the connection, or of the script on the server's side: every step can be repeated. */
+static void ask_again(struct redis *redis, struct gate_ticket *ticket)
+{
+	redisReply *reply = NULL;
+	struct call call;
+
+	spell(&ticket->ask, &call);
+	if (redis_connect(redis, /* err= */ NULL) == HX_OK)
+		(void)!redis_run_script(redis, ticket->ask.op, call.keys_n, call.args_n, call.args, &reply,
+					/* err= */ NULL); /* without a reply it is unavailable */
+	answer(ticket, reply);
+}
+
+static void run_pipeline(struct redis *redis, struct gate_ticket *list)
+{
+	struct gate_ticket *again[PIPELINE_MAX], *next;
+	size_t again_n = 0;
+
+	for (struct gate_ticket *ticket = list; ticket; ticket = ticket->next)
+		send_ticket(redis, ticket);
+	for (struct gate_ticket *ticket = list; ticket; ticket = next) {
+		redisReply *reply = NULL;
+		enum hx_code code = redis_receive(redis, &reply, /* err= */ NULL);
+
+		next = ticket->next;
+		if (code == HX_NOT_FOUND || !redis_is_connected(redis))
+			again[again_n++] = ticket;
+		else
+			answer(ticket, reply);
+	}
+	for (size_t i = 0; i < again_n; i++)
+		ask_again(redis, again[i]);
+}
+
+static size_t bytes_of(const struct gate_ticket *ticket)
+{
+	return ticket->ask.response.n + ticket->ask.key_text.n;
+}
+
+/* Does this one go along with n others? Everything does when there is nobody to send it to. */
+static bool joins(const struct gate_redis *r, const struct gate_ticket *ticket, size_t n, size_t bytes)
+{
+	return !r->up || n == 0 || (n < PIPELINE_MAX && bytes + bytes_of(ticket) <= PIPELINE_BYTES_MAX);
+}
+
+/* Takes the next pipeline out of the queue. */
+static struct gate_ticket *pop_some(struct gate_redis *r)
+{
+	struct gate_ticket *list = r->first, **end = &r->first;
+	size_t bytes = 0;
+
+	for (size_t n = 0; *end && joins(r, *end, n, bytes); n++, r->n--) {
+		bytes += bytes_of(*end);
+		end = &(*end)->next;
+	}
+	if (end == &r->first)
+		return NULL;
+	r->first = *end;
+	*end = NULL;
+	if (!r->first)
+		r->last = &r->first;
+	return list;
+}
+
+/* Waits for work, for the end, or for the time to try to connect again. */
+static void wait_for_work(struct gate_redis *r)
+{
+	while (!r->stopping && !r->first) {
+		if (r->up) {
+			pthread_cond_wait(&r->changed, &r->mutex);
+		} else {
+			int64_t ns = redis_connect_after(r->redis).ns - clock_mono(r->store.clock).ns;
+			int64_t until = clock_mono(clock_system()).ns + (ns > 0 ? ns : 0);
+			struct timespec ts = {until / 1000000000, until % 1000000000};
+
+			if (pthread_cond_timedwait(&r->changed, &r->mutex, &ts) == ETIMEDOUT)
+				return;
+		}
+	}
+}
+
+/* CONFIG may be forbidden to us, or unknown to what looks like Redis: then it is not known to be durable. */
+static bool config_is(struct redis *redis, const char *name, const char *wanted)
+{
+	redisReply *reply = NULL;
+	bool is;
+
+	if (!redis_is_connected(redis))
+		return false;
+	REDIS_SEND(redis, slice_str("CONFIG"), slice_str("GET"), slice_str(name));
+	if (redis_receive(redis, &reply, /* err= */ NULL) != HX_OK)
+		return false;
+	is = is_array(reply, 2) && slice_is(text_at(reply, 1), wanted);
+	freeReplyObject(reply);
+	return is;
+}
+
+/* Whatever was acknowledged is on disk, and nothing is thrown out to make room. */
+static bool is_durable(struct redis *redis)
+{
+	return config_is(redis, "appendonly", "yes") && config_is(redis, "appendfsync", "always") &&
+	       config_is(redis, "maxmemory-policy", "noeviction");
+}
+
+/* What the worker has found out about the server. */
+static void note_server(struct gate_redis *r, enum hx_code code)
+{
+	pthread_mutex_lock(&r->mutex);
+	r->up = code == HX_OK;
+	pthread_mutex_unlock(&r->mutex);
+}
+
+static void serve(struct gate_redis *r, struct gate_ticket *list)
+{
+	enum hx_code code = redis_connect(r->redis, /* err= */ NULL);
+
+	note_server(r, code);
+	if (code) {
+		fail_list(list);
+		return;
+	}
+	run_pipeline(r->redis, list);
+	if (!redis_is_connected(r->redis))
+		note_server(r, HX_STORE_UNAVAILABLE);
+}
+
+static void try_first(struct gate_redis *r)
+{
+	struct hx_error err = {0};
+	enum hx_code code = redis_connect(r->redis, &err);
+	bool durable = !code && is_durable(r->redis);
+
+	pthread_mutex_lock(&r->mutex);
+	r->up = redis_is_connected(r->redis);
+	r->tried = true;
+	r->durable = durable;
+	r->first_code = code;
+	r->first_err = err;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->mutex);
+}
+
+/* At the end, what is still queued is carried out, or given up on when the server does not answer. */
+static void *work(void *context)
+{
+	struct gate_redis *r = context;
+	bool stopping, more, up;
+
+	try_first(r);
+	do {
+		struct gate_ticket *list;
+
+		pthread_mutex_lock(&r->mutex);
+		wait_for_work(r);
+		list = pop_some(r);
+		more = r->first;
+		stopping = r->stopping;
+		up = r->up;
+		pthread_mutex_unlock(&r->mutex);
+		if (!up) {
+			fail_list(list);
+			list = NULL;
+		}
+		if (list || !stopping)
+			serve(r, list);
+	} while (!stopping || more);
+	return NULL;
+}
+
+/* ---- the callers ---- */
+
+/* What ends something that has begun is not kept out by others who want to begin: there is one for each of those. */
+static bool push(struct gate_redis *r, struct gate_ticket *ticket)
+{
+	bool ends = ticket->ask.op == GATE_COMPLETE || ticket->ask.op == GATE_REMOVE, room;
+
+	pthread_mutex_lock(&r->mutex);
+	room = r->up && !r->stopping && (ends || r->n < QUEUE_MAX);
+	if (room) {
+		ticket->next = NULL;
+		*r->last = ticket;
+		r->last = &ticket->next;
+		r->n++;
+		pthread_cond_broadcast(&r->changed);
+	}
+	pthread_mutex_unlock(&r->mutex);
+	return room;
+}
+
+static void redis_ask(struct gate_store *store, struct gate_ticket *ticket)
+{
+	/* Redis removes what has expired by itself. */
+	bool nothing_to_do = ticket->ask.op == GATE_SWEEP;
+
+	ticket->reply = (struct gate_reply){.verdict = nothing_to_do ? GATE_DONE : GATE_UNAVAILABLE};
+	if (nothing_to_do || !push((struct gate_redis *)store, ticket))
+		ticket->done(ticket);
+}
+
+static void destroy(struct gate_redis *r)
+{
+	redis_free(r->redis);
+	pthread_cond_destroy(&r->changed);
+	pthread_mutex_destroy(&r->mutex);
+	free(r);
+}
+
+static void redis_stop_and_free(struct gate_store *store)
+{
+	struct gate_redis *r = (struct gate_redis *)store;
+
+	pthread_mutex_lock(&r->mutex);
+	r->stopping = true;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->mutex);
+	pthread_join(r->thread, NULL);
+	destroy(r);
+}
+
+static const struct gate_store_kind redis_kind = {.name = "redis", .ask = redis_ask, .free = redis_stop_and_free};
+
+/* The thread takes no signals: they are for the program's own threads. */
+static bool start(struct gate_redis *r)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&r->thread, NULL, work, r);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc == 0;
+}
+
+static enum hx_code await_first_try(struct gate_redis *r, bool *ret_durable, struct hx_error *err)
+{
+	enum hx_code code;
+
+	pthread_mutex_lock(&r->mutex);
+	while (!r->tried)
+		pthread_cond_wait(&r->changed, &r->mutex);
+	code = r->first_code;
+	*ret_durable = r->durable;
+	if (code == HX_CONFIG_ERROR && err)
+		*err = r->first_err;
+	pthread_mutex_unlock(&r->mutex);
+	return code == HX_CONFIG_ERROR ? code : HX_OK;
+}
+
+static struct gate_redis *new_stopped(struct clock *clock)
+{
+	struct gate_redis *r = calloc(1, sizeof *r);
+	pthread_condattr_t monotonic;
+
+	if (!r)
+		return NULL;
+	r->store = (struct gate_store){&redis_kind, clock};
+	r->last = &r->first;
+	pthread_mutex_init(&r->mutex, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&r->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	return r;
+}
+
+enum hx_code gate_redis_new(const char *url, struct clock *clock, struct gate_store **ret_store, bool *ret_durable,
+			    struct hx_error *err)
+{
+	struct redis_options options = {.clock = clock,
+					.timeout_ms = TRIP_MS,
+					.scripts = scripts,
+					.scripts_n = sizeof scripts / sizeof *scripts};
+	struct gate_redis *r = NULL;
+	enum hx_code code = redis_url_parse(url, &options.url, err);
+
+	if (!code) {
+		r = new_stopped(clock);
+		code = r ? redis_new(&options, &r->redis, err) : error_set(err, HX_NO_MEMORY, "gate: no memory");
+	}
+	explicit_bzero(&options, sizeof options);
+	if (!code && !start(r))
+		code = error_set(err, HX_NO_MEMORY, "gate: no thread can be started");
+	if (code) {
+		if (r)
+			destroy(r);
+		return code;
+	}
+	code = await_first_try(r, ret_durable, err);
+	if (code)
+		redis_stop_and_free(&r->store);
+	else
+		*ret_store = &r->store;
+	return code;
+}

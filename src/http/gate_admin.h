@@ -1,0 +1,31 @@
+/*
+ * The gate's own address, apart from the one that is proxied: for probes, metrics, and people.
+ *
+ *   GET /healthz                  it runs
+ *   GET /readyz                   it takes requests
+ *   GET /metrics                  counters
+ *   GET /gate/records?key=K       the records of the key that a client sent, whatever their scope
+ *   GET /gate/records             those whose lease is over and whose outcome nobody knows
+ *   DELETE /gate/records/{record} forgets one, as GET showed it: a person has decided. 409: its lease lasts, or somebody
+ *                                 has used the key since
+ */
+#ifndef HX_HTTP_GATE_ADMIN_H
+#define HX_HTTP_GATE_ADMIN_H
+
+#include <stdatomic.h>
+
+#include "gate/store.h"
+#include "http/proxy.h"
+#include "http/router.h"
+
+struct gate_admin {
+	struct gate_store *store;
+	const struct proxy *proxy;
+	struct log *log;    /* may be NULL: records that are forgotten are logged */
+	_Atomic bool ready; /* what /readyz says */
+};
+
+/* The admin must outlive the router, which is the handler of a server of its own: router_handle. NULL without memory. */
+struct router *gate_admin_router_new(struct gate_admin *admin);
+
+#endif

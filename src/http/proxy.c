@@ -1,0 +1,304 @@
+/* See proxy.h: the proxy as a whole. What happens to one request is proxy_job.c's. */
+#include "http/proxy.h"
+
+#include <stdlib.h>
+
+#include "http/problem.h"
+#include "http/proxy_job.h"
+
+#define KEPT_BYTES_MAX (SIZE_MAX / 4) /* the policy's limit is looked at before */
+#define SPARE_BYTES_MAX 16384         /* a buffer larger than this goes back to the system */
+
+/* ---- jobs ---- */
+
+static struct proxy_job *take_spare(struct proxy_loop *home)
+{
+	struct proxy_job *job = home->spare;
+
+	if (job) {
+		home->spare = job->next;
+		home->spare_n--;
+		return job;
+	}
+	job = calloc(1, sizeof *job);
+	if (!job)
+		return NULL;
+	strbuf_init(&job->stored, KEPT_BYTES_MAX);
+	strbuf_init(&job->kept, KEPT_BYTES_MAX);
+	return job;
+}
+
+struct proxy_job *job_new(struct proxy_loop *home, struct http_exchange *exchange, const struct gate_policy *policy)
+{
+	struct proxy_job *job = take_spare(home);
+
+	if (!job)
+		return NULL;
+	job->home = home;
+	job->exchange = exchange;
+	job->request = http_exchange_request(exchange);
+	job->policy = policy;
+	job->previous = NULL;
+	job->next = home->jobs;
+	if (job->next)
+		job->next->previous = job;
+	home->jobs = job;
+	home->loop->guests++;
+	return job;
+}
+
+static void release_job(struct proxy_job *job)
+{
+	strbuf_release(&job->stored);
+	strbuf_release(&job->kept);
+	free(job);
+}
+
+static void tidy(struct strbuf *sb)
+{
+	if (sb->capacity > SPARE_BYTES_MAX)
+		strbuf_release(sb);
+	strbuf_reset(sb);
+}
+
+void job_free(struct proxy_job *job)
+{
+	struct proxy_loop *home = job->home;
+	struct strbuf stored = job->stored, kept = job->kept;
+
+	ASSERT(job->answer == ANSWER_GIVEN && !job->paused);
+	if (job->previous)
+		job->previous->next = job->next;
+	else
+		home->jobs = job->next;
+	if (job->next)
+		job->next->previous = job->previous;
+	home->loop->guests--;
+	if (home->spare_n == PROXY_SPARE_MAX) {
+		release_job(job);
+		return;
+	}
+	tidy(&stored);
+	tidy(&kept);
+	*job = (struct proxy_job){.stored = stored, .kept = kept, .next = home->spare};
+	home->spare = job;
+	home->spare_n++;
+}
+
+/* ---- loops ---- */
+
+static struct proxy_loop *join(struct proxy *proxy, struct loop *loop)
+{
+	struct proxy_loop *home = calloc(1, sizeof *home);
+	size_t i = 0;
+
+	if (!home)
+		return NULL;
+	home->pool = upstream_join(proxy->upstream, loop);
+	if (!home->pool) {
+		free(home);
+		return NULL;
+	}
+	home->proxy = proxy;
+	home->loop = loop;
+	arena_init(&home->scratch, 0);
+	deadline_queue_init(&home->retries, 1, job_retry);
+	loop_add_queue(loop, &home->retries);
+	pthread_mutex_lock(&proxy->mutex);
+	while (i < HTTP_LOOPS_MAX && proxy->loops[i])
+		i++;
+	ASSERT(i < HTTP_LOOPS_MAX);
+	proxy->loops[i] = home;
+	pthread_mutex_unlock(&proxy->mutex);
+	return home;
+}
+
+/* This thread's own; made with its first request. NULL: no memory. */
+static struct proxy_loop *home_of(struct proxy *proxy, struct loop *loop)
+{
+	for (size_t i = 0; i < HTTP_LOOPS_MAX; i++) {
+		struct proxy_loop *home = proxy->loops[i];
+
+		if (!home)
+			break;
+		if (home->loop == loop)
+			return home;
+	}
+	return join(proxy, loop);
+}
+
+/* The loop has ended: nobody but us knows of these jobs any more. */
+static void cut_off(struct proxy_job *job)
+{
+	if (job->answer == ANSWER_STREAMS)
+		http_stream_abort(job->exchange);
+	else if (job->exchange)
+		http_respond_code(job->exchange, HX_STOPPING, NULL);
+	release_job(job);
+}
+
+static void free_loop(struct proxy_loop *home)
+{
+	struct proxy_job *job, *next;
+
+	if (!home)
+		return;
+	for (job = home->jobs; job; job = next) {
+		next = job->next;
+		cut_off(job);
+	}
+	for (job = home->spare; job; job = next) {
+		next = job->next;
+		release_job(job);
+	}
+	arena_release(&home->scratch);
+	free(home);
+}
+
+/* ---- life ---- */
+
+enum hx_code proxy_new(const struct proxy_options *options, struct proxy **ret_proxy, struct hx_error *err)
+{
+	struct proxy *proxy = calloc(1, sizeof *proxy);
+	enum hx_code code;
+
+	if (!proxy)
+		return error_set(err, HX_NO_MEMORY, "no memory for the proxy");
+	proxy->options = *options;
+	pthread_mutex_init(&proxy->mutex, NULL);
+	code = upstream_new(options->upstream, options->clock, &proxy->upstream, err);
+	if (code != HX_OK) {
+		proxy_free(proxy);
+		return code;
+	}
+	*ret_proxy = proxy;
+	return HX_OK;
+}
+
+void proxy_free(struct proxy *proxy)
+{
+	if (!proxy)
+		return;
+	for (size_t i = 0; i < HTTP_LOOPS_MAX; i++)
+		free_loop(proxy->loops[i]);
+	upstream_free(proxy->upstream);
+	pthread_mutex_destroy(&proxy->mutex);
+	free(proxy);
+}
+
+static void fit_policy(const struct gate_policy *policy, struct http_options *options)
+{
+	if (policy->max_request_bytes > options->body_bytes_max)
+		options->body_bytes_max = policy->max_request_bytes;
+	if (policy->read_timeout_ms > options->read_ms)
+		options->read_ms = policy->read_timeout_ms;
+}
+
+void proxy_fit_server(struct proxy *proxy, struct http_options *options)
+{
+	const struct gate_config *config = proxy->options.config;
+
+	options->handle = proxy_handle;
+	options->data = proxy;
+	options->clock = proxy->options.clock;
+	options->log = proxy->options.log;
+	options->body_bytes_max = 0;
+	options->read_ms = 0;
+	fit_policy(&config->policy, options);
+	fit_policy(&config->pass, options);
+	for (size_t i = 0; i < config->routes_n; i++)
+		fit_policy(&config->routes[i].policy, options);
+	if (options->bodies_bytes_max < options->body_bytes_max)
+		options->bodies_bytes_max = options->body_bytes_max;
+}
+
+/* ---- requests ---- */
+
+static void refuse(struct proxy *proxy, struct http_exchange *exchange, enum hx_code code, const char *detail)
+{
+	proxy_count(&proxy->stats.refused);
+	http_respond_code(exchange, code, detail);
+}
+
+void proxy_handle(void *data, struct http_exchange *exchange)
+{
+	struct proxy *proxy = data;
+	const struct http_request *request = http_exchange_request(exchange);
+	const struct gate_policy *policy = gate_config_match(proxy->options.config, request->wire.method,
+							     request->wire.path);
+	struct proxy_loop *home;
+	struct proxy_job *job;
+
+	if (!policy) {
+		refuse(proxy, exchange, HX_NOT_IMPLEMENTED, "this method is not known here; case counts");
+		return;
+	}
+	if (request->body.n > policy->max_request_bytes) {
+		refuse(proxy, exchange, HX_TOO_LARGE, "the body is larger than this route takes");
+		return;
+	}
+	home = home_of(proxy, http_exchange_loop(exchange));
+	job = home ? job_new(home, exchange, policy) : NULL;
+	if (job)
+		job_start(job);
+	else
+		refuse(proxy, exchange, HX_NO_MEMORY, NULL);
+}
+
+/* ---- counters ---- */
+
+void proxy_count(_Atomic uint64_t *counter)
+{
+	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+void proxy_read_stats(const struct proxy *proxy, struct proxy_stats *ret_stats)
+{
+	*ret_stats = (struct proxy_stats){
+		.unknown = proxy->stats.unknown,
+		.forwarded = proxy->stats.forwarded,
+		.refused = proxy->stats.refused,
+		.storing = (uint64_t)proxy->storing,
+	};
+	for (size_t i = 0; i < HX_GATE_OUTCOMES; i++)
+		ret_stats->outcomes[i] = proxy->stats.outcomes[i];
+}
+
+void proxy_write_metrics(const struct proxy *proxy, struct strbuf *out)
+{
+	struct upstream_stats upstream;
+	struct proxy_stats stats;
+
+	proxy_read_stats(proxy, &stats);
+	upstream_read_stats(proxy->upstream, &upstream);
+	strbuf_add_str(out, "# HELP hapax_gate_outcomes_total What became of guarded requests.\n"
+			    "# TYPE hapax_gate_outcomes_total counter\n");
+	for (size_t i = 0; i < HX_GATE_OUTCOMES; i++)
+		strbuf_addf(out, "hapax_gate_outcomes_total{outcome=\"%s\"} %llu\n",
+			    hx_gate_outcome_name((enum hx_gate_outcome)i), (unsigned long long)stats.outcomes[i]);
+
+	const struct {
+		const char *name, *type, *help;
+		uint64_t value;
+	} metrics[] = {
+		{"hapax_gate_unknown_outcomes_total", "counter",
+		 "Guarded requests that the upstream may or may not have executed.", stats.unknown},
+		{"hapax_gate_forwarded_total", "counter", "Requests that were not guarded.", stats.forwarded},
+		{"hapax_gate_refused_total", "counter", "Requests that were answered before anything was done.",
+		 stats.refused},
+		{"hapax_gate_storing", "gauge", "Answers that went out unstored and are still to be stored.",
+		 stats.storing},
+		{"hapax_gate_upstream_connections", "gauge", "Connections to the upstream, idle ones included.",
+		 upstream.connections_open},
+		{"hapax_gate_upstream_connections_total", "counter", "Connections made to the upstream.",
+		 upstream.connections_total},
+		{"hapax_gate_upstream_reused_total", "counter", "Requests sent on a connection that was there.",
+		 upstream.reused},
+		{"hapax_gate_upstream_repeated_total", "counter",
+		 "Unguarded requests that were sent once more after an idle connection died.", upstream.repeated},
+	};
+
+	for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+		strbuf_addf(out, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", metrics[i].name, metrics[i].help,
+			    metrics[i].name, metrics[i].type, metrics[i].name, (unsigned long long)metrics[i].value);
+}

@@ -1,0 +1,697 @@
+/*
+ * One connection to the upstream, from its socket to the end of an answer.
+ *
+ *   start ─▶ CONNECTING ─connected─▶ BUSY ─answer complete, both sides willing─▶ IDLE ─the next call─▶ BUSY
+ *                │ refused: the next address                                       │
+ *                └──────────────▶ CLOSED ◀────────────── anything else ◀───────────┘
+ *
+ *   state       waits for                                      how long
+ *   CONNECTING  the upstream to accept                         the call's time: then NOT_SENT
+ *   BUSY        it to take the request and to answer           the call's time: then UNKNOWN
+ *   IDLE        the next call                                  UPSTREAM_IDLE_MS; closed when the upstream says anything
+ *
+ * Sending and receiving go on side by side: an answer may come before the request is sent (413), and is then as good
+ * as any, but the connection is not used again. A send that fails is not the end for the same reason: the answer that
+ * explains it may be there to be read.
+ *
+ * What the call does not take at once (data() says so) is kept decoded in `spill`, what follows it undecoded in
+ * `pending`; both have at most what one read brought. While it is paused nothing is read, no time runs and nothing ends.
+ *
+ * As in connection.c events are edge-triggered and merely noted, and the struct is freed by its own letter.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "http/upstream_pool.h"
+#include "http/writer.h"
+
+#define STEPS_PER_TURN 16 /* reads; then others have their turn */
+#define HEAD_OUT_BYTES_MAX (1u << 20)
+
+static const struct wire_limits answer_limits = {.line_bytes = 8192, .head_bytes = 65536, .fields = 256};
+
+enum upstream_state { UPSTREAM_CONNECTING, UPSTREAM_BUSY, UPSTREAM_IDLE, UPSTREAM_CLOSED };
+
+struct upstream_connection {
+	struct watch watch;
+	struct letter letter;   /* go on; be freed */
+	struct deadline closes; /* IDLE */
+	struct upstream_pool *pool;
+	struct upstream_connection *previous, *next;
+	struct upstream_call *call; /* CONNECTING, BUSY */
+	int fd;
+	uint8_t state;
+	bool can_read, can_write, peer_closed;
+	bool reused;     /* it was idle before */
+	bool write_dead; /* sending has failed */
+	bool paused;     /* until upstream_call_resume() */
+	bool in_body, body_done;
+	bool begun;     /* a byte of the answer has come */
+	bool leftover;  /* and bytes behind its end */
+	size_t address; /* which one is being tried */
+	unsigned interim_n;
+	struct strbuf out; /* the head of the request; the body is the call's */
+	size_t sent;       /* of both */
+	struct wire_scan scan;
+	struct wire_body body;
+	struct strbuf pending, spill;
+	size_t spill_at;
+};
+
+static void ready(struct watch *watch, uint32_t events);
+static void go_on(struct letter *letter);
+static void proceed(struct upstream_connection *c);
+
+/* ---- the end of a connection, and of a call ---- */
+
+static void unlink_connection(struct upstream_connection *c)
+{
+	if (c->previous)
+		c->previous->next = c->next;
+	else
+		c->pool->connections = c->next;
+	if (c->next)
+		c->next->previous = c->previous;
+}
+
+static void free_connection(struct upstream_connection *c)
+{
+	strbuf_release(&c->out);
+	strbuf_release(&c->pending);
+	strbuf_release(&c->spill);
+	free(c);
+}
+
+/* The struct lives until the end of the round. The call, if there is one, is not told. */
+static void close_connection(struct upstream_connection *c)
+{
+	ASSERT(c->state != UPSTREAM_CLOSED);
+	if (c->state == UPSTREAM_IDLE)
+		c->pool->idle_n--;
+	c->state = UPSTREAM_CLOSED;
+	c->call = NULL;
+	deadline_clear(&c->closes);
+	unlink_connection(c);
+	if (c->fd >= 0)
+		close(c->fd);
+	atomic_fetch_sub_explicit(&c->pool->upstream->stats.open, 1, memory_order_relaxed);
+	ASSERT(mailbox_post(c->pool->loop->mailbox, &c->letter) != MAILBOX_CLOSED);
+}
+
+static void end_call(struct upstream_call *call, enum upstream_end end, enum hx_code code, const char *reason)
+{
+	deadline_clear(&call->deadline);
+	call->connection = NULL;
+	call->code = code;
+	call->reason = reason;
+	call->ended(call, end);
+}
+
+static void not_sent(struct upstream_connection *c, const char *reason)
+{
+	struct upstream_call *call = c->call;
+
+	close_connection(c);
+	end_call(call, UPSTREAM_NOT_SENT, HX_UPSTREAM_UNREACHABLE, reason);
+}
+
+static void unknown(struct upstream_connection *c, enum hx_code code, const char *reason)
+{
+	struct upstream_call *call = c->call;
+
+	close_connection(c);
+	end_call(call, UPSTREAM_UNKNOWN, code, reason);
+}
+
+/* ---- connecting ---- */
+
+static void tune(int fd)
+{
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+}
+
+/* Begins to connect to the first address from c->address on that lets us. False: there is none left. */
+static bool connect_on(struct upstream_connection *c)
+{
+	const struct upstream *upstream = c->pool->upstream;
+	const uint32_t events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+
+	for (; c->address < upstream->addresses_n; c->address++) {
+		struct sockaddr_storage to;
+		socklen_t n = address_to_sockaddr(&upstream->addresses[c->address], &to);
+
+		c->fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		if (c->fd < 0)
+			continue;
+		tune(c->fd);
+		if ((connect(c->fd, (struct sockaddr *)&to, n) == 0 || errno == EINPROGRESS) &&
+		    loop_watch(c->pool->loop, c->fd, events, &c->watch))
+			return true;
+		close(c->fd);
+		c->fd = -1;
+	}
+	return false;
+}
+
+/* True when it is connected. */
+static bool connected(struct upstream_connection *c)
+{
+	socklen_t n = sizeof(int);
+	int error = 0;
+
+	if (!c->can_write)
+		return false;
+	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error == 0) {
+		c->state = UPSTREAM_BUSY;
+		return true;
+	}
+	close(c->fd);
+	c->fd = -1;
+	c->address++;
+	c->can_read = c->can_write = c->peer_closed = false;
+	if (!connect_on(c))
+		not_sent(c, "no connection to the upstream could be made");
+	return false;
+}
+
+static struct upstream_connection *new_connection(struct upstream_pool *pool)
+{
+	struct upstream_connection *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return NULL;
+	c->pool = pool;
+	c->fd = -1;
+	c->state = UPSTREAM_CONNECTING;
+	c->watch.ready = ready;
+	c->letter.deliver = go_on;
+	strbuf_init(&c->out, HEAD_OUT_BYTES_MAX);
+	strbuf_init(&c->pending, answer_limits.head_bytes + UPSTREAM_READ_BYTES);
+	strbuf_init(&c->spill, UPSTREAM_READ_BYTES + answer_limits.head_bytes);
+	c->next = pool->connections;
+	if (c->next)
+		c->next->previous = c;
+	pool->connections = c;
+	atomic_fetch_add_explicit(&pool->upstream->stats.open, 1, memory_order_relaxed);
+	return c;
+}
+
+/* ---- the idle ones ---- */
+
+static bool is_silent(const struct upstream_connection *c)
+{
+	char byte;
+
+	return recv(c->fd, &byte, 1, MSG_PEEK) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+/* The one that was used last. NULL: none that can be trusted. */
+static struct upstream_connection *take_idle(struct upstream_pool *pool)
+{
+	while (pool->idle_n > 0) {
+		struct upstream_connection *c = CONTAINER_OF(pool->idle.ends.previous, struct upstream_connection,
+							     closes);
+
+		/* The queue may be behind: a loop that was busy has not looked at it for a while. */
+		if (c->closes.at.ns <= clock_mono(pool->loop->clock).ns || !is_silent(c)) {
+			close_connection(c);
+			continue;
+		}
+		deadline_clear(&c->closes);
+		pool->idle_n--;
+		c->state = UPSTREAM_BUSY;
+		c->reused = true;
+		atomic_fetch_add_explicit(&pool->upstream->stats.reused, 1, memory_order_relaxed);
+		return c;
+	}
+	return NULL;
+}
+
+static void close_idle(struct deadline *deadline)
+{
+	close_connection(CONTAINER_OF(deadline, struct upstream_connection, closes));
+}
+
+/* Back to how a fresh connection is, but for its socket and its buffers. */
+static void become_idle(struct upstream_connection *c)
+{
+	struct upstream_pool *pool = c->pool;
+
+	c->call = NULL;
+	c->begun = c->in_body = c->body_done = false;
+	c->interim_n = 0;
+	c->sent = 0;
+	c->scan = (struct wire_scan){0};
+	strbuf_reset(&c->out);
+	strbuf_release(&c->pending);
+	strbuf_release(&c->spill);
+	c->state = UPSTREAM_IDLE;
+	pool->idle_n++;
+	deadline_set(&pool->idle, &c->closes, pool->loop->now);
+	if (pool->idle_n > UPSTREAM_IDLE_MAX)
+		close_idle(deadline_first(&pool->idle));
+}
+
+/* ---- the beginning of a call ---- */
+
+static bool write_head(const struct upstream_call *call, struct strbuf *out)
+{
+	head_write_request(call->method, call->target, out);
+	for (size_t i = 0; i < call->fields.n; i++)
+		if (!head_write_field(call->fields.at[i].name, call->fields.at[i].value, out))
+			return false;
+	head_write_end(out);
+	return !out->failed;
+}
+
+/* Puts the call on this connection, or on a new one where that is NULL. */
+static void attach(struct upstream_pool *pool, struct upstream_connection *c, struct upstream_call *call)
+{
+	bool fresh = !c;
+
+	if (fresh)
+		c = new_connection(pool);
+	if (!c) {
+		end_call(call, UPSTREAM_NOT_SENT, HX_UPSTREAM_UNREACHABLE, "no memory for a connection");
+		return;
+	}
+	c->call = call;
+	call->connection = c;
+	if (!write_head(call, &c->out)) {
+		not_sent(c, "the request cannot be written");
+		return;
+	}
+	if (!fresh) {
+		proceed(c);
+		return;
+	}
+	atomic_fetch_add_explicit(&pool->upstream->stats.total, 1, memory_order_relaxed);
+	if (!connect_on(c))
+		not_sent(c, "no connection to the upstream could be made");
+}
+
+/* The connection is dead, but the call may have another one. */
+static void move_call(struct upstream_connection *c)
+{
+	struct upstream_call *call = c->call;
+
+	close_connection(c);
+	attach(c->pool, NULL, call);
+}
+
+/* ---- sending ---- */
+
+static ssize_t send_rest(const struct upstream_connection *c)
+{
+	struct slice body = c->call->body;
+	size_t head = c->sent < c->out.n ? c->out.n - c->sent : 0, skip = c->sent - (c->out.n - head);
+	struct iovec parts[] = {{c->out.p + c->out.n - head, head},
+				{(char *)(uintptr_t)(body.p + skip), body.n - skip}};
+	struct msghdr message = {.msg_iov = head ? parts : parts + 1, .msg_iovlen = head && body.n ? 2 : 1};
+
+	return sendmsg(c->fd, &message, MSG_NOSIGNAL);
+}
+
+static bool is_too_late(const struct upstream_connection *c)
+{
+	int64_t by_ns = c->call->begin_by.ns;
+
+	return c->sent == 0 && by_ns != 0 && clock_mono(c->pool->loop->clock).ns >= by_ns;
+}
+
+/* False: the call has moved away from here, or is over. */
+static bool send_on(struct upstream_connection *c)
+{
+	if (is_too_late(c)) {
+		not_sent(c, "there was no time left to send the request");
+		return false;
+	}
+	while (c->can_write && !c->write_dead && c->sent < c->out.n + c->call->body.n) {
+		ssize_t n = send_rest(c);
+
+		if (n >= 0) {
+			c->sent += (size_t)n;
+		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+			c->can_write = false;
+		} else if (errno == EINTR) {
+			continue;
+		} else if (c->sent == 0 && c->reused) {
+			move_call(c); /* not a byte has left, so this is no second time */
+			return false;
+		} else {
+			c->write_dead = c->can_read = true;
+		}
+	}
+	return true;
+}
+
+/* ---- receiving ---- */
+
+/* The upstream has closed, or reset, before the answer was complete. */
+static void broken(struct upstream_connection *c, const char *reason)
+{
+	if (!c->reused || c->begun || !c->call->repeatable) {
+		unknown(c, HX_BAD_GATEWAY, reason);
+		return;
+	}
+	atomic_fetch_add_explicit(&c->pool->upstream->stats.repeated, 1, memory_order_relaxed);
+	move_call(c);
+}
+
+/* The answer is complete and all of it was taken. */
+static void finish(struct upstream_connection *c, bool leftover)
+{
+	struct upstream_call *call = c->call;
+	bool all_sent = c->sent == c->out.n + call->body.n;
+
+	if (call->response.head.keep_alive && all_sent && !leftover && !c->peer_closed)
+		become_idle(c);
+	else
+		close_connection(c);
+	end_call(call, UPSTREAM_ANSWERED, HX_OK, NULL);
+}
+
+/* Hands data out, and says how much was taken; with less than all it is paused. The call may be over then. */
+static size_t hand_out(struct upstream_connection *c, struct slice data)
+{
+	struct upstream_call *call = c->call;
+	size_t taken = data.n > 0 ? call->data(call, data) : 0;
+
+	if (call->unwanted) {
+		unknown(c, HX_BAD_GATEWAY, "nobody waits for the answer any more");
+		return data.n;
+	}
+	c->paused = taken < data.n;
+	if (c->paused)
+		deadline_clear(&call->deadline);
+	return taken;
+}
+
+/* What is not taken waits in `spill`. */
+static void offer(struct upstream_connection *c, struct slice data)
+{
+	size_t taken = hand_out(c, data);
+
+	strbuf_add_slice(&c->spill, slice_of(data.p + taken, data.n - taken));
+}
+
+/* A head is complete. False: the call has ended. */
+static bool take_head(struct upstream_connection *c, struct slice head)
+{
+	struct upstream_call *call = c->call;
+	struct arena_mark mark = arena_mark(call->arena);
+	struct wire_field *fields = arena_alloc(call->arena, wire_scan_fields(&c->scan) * sizeof *fields);
+	struct slice copy = arena_copy(call->arena, head);
+	struct wire_error err;
+
+	c->scan = (struct wire_scan){0};
+	if (call->arena->failed) {
+		unknown(c, HX_BAD_GATEWAY, "there is no memory for the head of the upstream's answer");
+		return false;
+	}
+	if (wire_response_parse(copy, slice_is(call->method, "HEAD"), fields, &call->response, &err) == WIRE_BAD) {
+		unknown(c, err.code, err.reason);
+		return false;
+	}
+	if (call->response.status < 200) {
+		arena_rewind(call->arena, mark);
+		if (++c->interim_n <= UPSTREAM_INTERIM_MAX)
+			return true;
+		unknown(c, HX_BAD_GATEWAY, "the upstream sends 1xx answers without end");
+		return false;
+	}
+	wire_body_init(&c->body, &call->response.head, /* is_response= */ true);
+	c->in_body = true;
+	call->head(call);
+	return true;
+}
+
+/* Reads the head at the beginning of data. Returns how much of it is used, 0 if it is not complete. */
+static size_t feed_head(struct upstream_connection *c, struct slice data)
+{
+	struct wire_error err;
+	enum wire_verdict verdict = wire_scan_response(&c->scan, data, &answer_limits, &err);
+	size_t used = c->scan.at;
+
+	if (verdict == WIRE_BAD)
+		unknown(c, err.code, err.reason);
+	if (verdict != WIRE_DONE)
+		return 0;
+	return take_head(c, wire_scan_head(&c->scan, data.p)) ? used : 0;
+}
+
+/* Reads body until it ends, is paused, or the bytes do. Returns how many are used. */
+static size_t feed_body(struct upstream_connection *c, struct slice data)
+{
+	size_t total = 0, used;
+	enum wire_verdict verdict;
+
+	do {
+		struct wire_error err;
+		struct slice piece;
+
+		verdict = wire_body_read(&c->body, slice_of(data.p + total, data.n - total), &used, &piece, &err);
+		total += used;
+		if (verdict == WIRE_BAD) {
+			unknown(c, err.code, err.reason);
+			return data.n;
+		}
+		offer(c, piece);
+		if (!c->call)
+			return data.n;
+	} while (verdict == WIRE_MORE && total < data.n && !c->paused);
+	if (verdict == WIRE_DONE && c->paused) {
+		c->body_done = true;
+		c->leftover = total < data.n;
+	} else if (verdict == WIRE_DONE) {
+		finish(c, total < data.n);
+	}
+	return total;
+}
+
+/* Offers bytes to whatever comes next. What it leaves is a part of a head, or waits for the resume. */
+static size_t feed(struct upstream_connection *c, struct slice data)
+{
+	size_t total = 0;
+
+	while (c->call && !c->in_body && total < data.n) {
+		size_t used = feed_head(c, slice_of(data.p + total, data.n - total));
+
+		if (used == 0)
+			return total;
+		total += used;
+	}
+	if (c->call && c->in_body && !c->body_done)
+		total += feed_body(c, slice_of(data.p + total, data.n - total));
+	return total;
+}
+
+/* Feeds what is pending with the new bytes behind it, and keeps the rest. */
+static void consume(struct upstream_connection *c, struct slice fresh)
+{
+	struct slice data = fresh;
+	size_t used;
+
+	if (c->pending.n > 0) {
+		strbuf_add_slice(&c->pending, fresh);
+		data = strbuf_slice(&c->pending);
+	}
+	if (c->pending.failed) {
+		unknown(c, HX_BAD_GATEWAY, "there is no memory for the upstream's answer");
+		return;
+	}
+	used = feed(c, data);
+	if (!c->call)
+		return;
+	if (c->pending.n > 0) {
+		c->pending.n -= used;
+		memmove(c->pending.p, c->pending.p + used, c->pending.n);
+	} else {
+		strbuf_add_slice(&c->pending, slice_of(data.p + used, data.n - used));
+	}
+	if (c->pending.failed || c->spill.failed)
+		unknown(c, HX_BAD_GATEWAY, "there is no memory for the upstream's answer");
+}
+
+/* No more bytes will come. */
+static void closed_by_peer(struct upstream_connection *c)
+{
+	struct wire_error err;
+
+	if (!c->in_body)
+		broken(c, "the upstream closed the connection without an answer");
+	else if (wire_body_closed(&c->body, &err) == WIRE_DONE)
+		finish(c, /* leftover= */ false);
+	else
+		unknown(c, err.code, "the upstream closed the connection in the middle of its answer");
+}
+
+/* Whatever came may have ended the call, and an idle connection is nobody's. */
+static bool is_at_work(const struct upstream_connection *c)
+{
+	return c->state == UPSTREAM_BUSY && !c->paused;
+}
+
+/* Reads once. False: it has to wait, or it is over. */
+static bool receive(struct upstream_connection *c)
+{
+	struct upstream_pool *pool = c->pool;
+	struct upstream_call *call = c->call;
+	ssize_t n = recv(c->fd, pool->input, sizeof pool->input, 0);
+
+	if (n > 0) {
+		c->begun = true;
+		if (n < (ssize_t)sizeof pool->input && !c->peer_closed)
+			c->can_read = false;
+		if (call->patient)
+			deadline_set_at(&pool->busy, &call->deadline, mono_add_ms(pool->loop->now, call->timeout_ms));
+		consume(c, slice_of(pool->input, (size_t)n));
+		return is_at_work(c);
+	}
+	if (n < 0 && errno == EINTR)
+		return true;
+	c->can_read = false;
+	if (n == 0)
+		closed_by_peer(c);
+	else if (errno != EAGAIN && errno != EWOULDBLOCK)
+		broken(c, "the upstream reset the connection");
+	return false;
+}
+
+static void proceed(struct upstream_connection *c)
+{
+	if (c->state == UPSTREAM_CONNECTING && !connected(c))
+		return;
+	if (!send_on(c) || c->paused)
+		return;
+	for (unsigned i = 0; c->can_read; i++) {
+		if (i == STEPS_PER_TURN) {
+			(void)mailbox_post(c->pool->loop->mailbox, &c->letter); /* open as long as we are */
+			return;
+		}
+		if (!receive(c))
+			break;
+	}
+	if (is_at_work(c) && c->in_body && c->call->drained)
+		c->call->drained(c->call);
+}
+
+/* ---- what moves it ---- */
+
+static void ready(struct watch *watch, uint32_t events)
+{
+	struct upstream_connection *c = CONTAINER_OF(watch, struct upstream_connection, watch);
+
+	if (c->state == UPSTREAM_CLOSED)
+		return;
+	c->peer_closed |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+	c->can_read |= (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+	c->can_write |= (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0;
+	if (c->state != UPSTREAM_IDLE)
+		proceed(c);
+	else if (c->can_read)
+		close_connection(c); /* it says goodbye, or something that nobody has asked for */
+}
+
+static void go_on(struct letter *letter)
+{
+	struct upstream_connection *c = CONTAINER_OF(letter, struct upstream_connection, letter);
+
+	if (c->state == UPSTREAM_CLOSED)
+		free_connection(c);
+	else if (c->state == UPSTREAM_BUSY)
+		proceed(c);
+}
+
+/* The time of a call is over. */
+static void expire(struct deadline *deadline)
+{
+	struct upstream_call *call = CONTAINER_OF(deadline, struct upstream_call, deadline);
+	struct upstream_connection *c = call->connection;
+
+	if (c->state == UPSTREAM_CONNECTING)
+		not_sent(c, "no connection to the upstream could be made in time");
+	else
+		unknown(c, HX_UPSTREAM_TIMEOUT, "the upstream did not answer in time; it is not known what it did");
+}
+
+static void set_time(struct upstream_call *call)
+{
+	struct upstream_pool *pool = call->pool;
+
+	deadline_set_at(&pool->busy, &call->deadline, mono_add_ms(pool->loop->now, call->timeout_ms));
+}
+
+/* The call goes on where it was paused. */
+static void resume(struct upstream_connection *c)
+{
+	set_time(c->call);
+	c->spill_at += hand_out(c, slice_of(c->spill.p + c->spill_at, c->spill.n - c->spill_at));
+	if (!c->call || c->paused)
+		return;
+	strbuf_reset(&c->spill);
+	c->spill_at = 0;
+	if (c->body_done) {
+		finish(c, c->leftover);
+		return;
+	}
+	if (c->pending.n > 0)
+		consume(c, slice_of(NULL, 0));
+	if (is_at_work(c))
+		proceed(c);
+}
+
+static void deliver_call(struct letter *letter)
+{
+	struct upstream_call *call = CONTAINER_OF(letter, struct upstream_call, letter);
+
+	if (call->connection) {
+		resume(call->connection);
+		return;
+	}
+	set_time(call);
+	attach(call->pool, take_idle(call->pool), call);
+}
+
+void upstream_call_start(struct upstream_pool *pool, struct upstream_call *call)
+{
+	call->pool = pool;
+	call->connection = NULL;
+	call->letter.deliver = deliver_call;
+	call->response = (struct wire_response){0};
+	/* Refused only when the loop has ended; the caller, too, is then let go by its owner. */
+	(void)mailbox_post(pool->loop->mailbox, &call->letter);
+}
+
+void upstream_call_resume(struct upstream_call *call)
+{
+	ASSERT(call->connection && call->connection->paused);
+	(void)mailbox_post(call->pool->loop->mailbox, &call->letter);
+}
+
+/* ---- the pool's part ---- */
+
+void upstream_connections_init(struct upstream_pool *pool)
+{
+	deadline_queue_init(&pool->idle, UPSTREAM_IDLE_MS, close_idle);
+	deadline_queue_init(&pool->busy, 1, expire);
+	loop_add_queue(pool->loop, &pool->idle);
+	loop_add_queue(pool->loop, &pool->busy);
+}
+
+void upstream_connections_free(struct upstream_pool *pool)
+{
+	while (pool->connections) {
+		struct upstream_connection *c = pool->connections;
+
+		unlink_connection(c);
+		if (c->fd >= 0)
+			close(c->fd);
+		free_connection(c);
+	}
+}

@@ -1,0 +1,676 @@
+/*
+ * What only Redis can do to a gate: fall silent, lose an answer, lose its scripts, kill a connection, refuse. What all
+ * stores do alike is in tests/contract. Needs the private Redis of tests/with-redis.
+ */
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "gate/redis.h"
+#include "support/await.h"
+#include "support/gate_asker.h"
+
+#define LONG_MS 60000
+#define CROWD 200
+#define QUEUE_MAX 4096
+#define LARGE 30
+#define LARGE_BYTES (1u << 20)
+#define DOWN_MS_MAX 5000
+#define BACK_MS_MAX 20000
+
+static struct redis *raw; /* a connection of the test's own */
+static struct gate_store *store;
+static bool durable;
+static struct heard heard;
+
+static const char *needed(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	if (!value || !*value)
+		fail_msg("%s is not set: run this through tests/with-redis (make test does)", variable);
+	return value;
+}
+
+static void redis_ctl(const char *what)
+{
+	char command[512];
+	int n = snprintf(command, sizeof command, "'%s' %s", needed("HAPAX_TEST_REDIS_CTL"), what);
+
+	assert_true(n > 0 && (size_t)n < sizeof command);
+	assert_int_equal(system(command), 0);
+}
+
+static struct redis_url url_of_server(void)
+{
+	struct redis_url url;
+
+	assert_int_equal(redis_url_parse(needed("HAPAX_TEST_REDIS"), &url, /* err= */ NULL), HX_OK);
+	return url;
+}
+
+/* The reply of a command that must succeed: to be freed. */
+#define RAW(...)                                                                                                       \
+	raw_reply(sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice),                                  \
+		  (const struct slice[]){__VA_ARGS__})
+static redisReply *raw_reply(size_t n, const struct slice args[])
+{
+	redisReply *reply = NULL;
+	struct hx_error err = {0};
+
+	if (redis_connect(raw, &err))
+		fail_msg("%s", err.detail);
+	redis_send(raw, n, args);
+	if (redis_receive(raw, &reply, &err))
+		fail_msg("%.*s: %s", SLICE_ARGS(args[0]), err.detail);
+	return reply;
+}
+
+static void raw_do(const char *a, const char *b, const char *c, const char *d)
+{
+	freeReplyObject(d ? RAW(slice_str(a), slice_str(b), slice_str(c), slice_str(d))
+			  : RAW(slice_str(a), slice_str(b)));
+}
+
+static struct gate_store *open_url(const char *url)
+{
+	struct gate_store *opened = NULL;
+	struct hx_error err = {0};
+
+	if (gate_redis_new(url, clock_system(), &opened, &durable, &err))
+		fail_msg("%s", err.detail);
+	return opened;
+}
+
+static int set_up(void **state)
+{
+	struct redis_options options = {.url = url_of_server(), .clock = clock_system(), .timeout_ms = 10000};
+
+	(void)state;
+	assert_int_equal(redis_new(&options, &raw, /* err= */ NULL), HX_OK);
+	raw_do("FLUSHALL", "SYNC", NULL, NULL);
+	store = open_url(needed("HAPAX_TEST_REDIS"));
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	redis_ctl("continue"); /* a test may have failed while it held the server */
+	gate_store_free(store);
+	redis_free(raw);
+	return 0;
+}
+
+static enum gate_verdict acquire(const struct hx_gate_claim *claim)
+{
+	return hear_acquire(store, claim, &heard);
+}
+
+static enum gate_verdict others_hear(const struct hx_gate_claim *claim)
+{
+	struct hx_gate_claim another = claim_by_another(claim);
+
+	return acquire(&another);
+}
+
+/* ---- lost answers ---- */
+
+/* Between the gate and the server: passes bytes on, and while it is armed drops answers, with their connection. */
+struct thief {
+	int listener;
+	char url[1024];
+	pthread_t thread;
+	_Atomic int armed, stolen;
+};
+
+static int connect_to_server(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_port = htons((uint16_t)atoi(url_of_server().port)),
+				      .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)!connect(fd, (struct sockaddr *)&address, sizeof address); /* what follows then fails */
+	return fd;
+}
+
+/* False: the end of this connection. */
+static bool pass_on(int from, int to)
+{
+	char bytes[65536];
+	ssize_t n = read(from, bytes, sizeof bytes);
+
+	return n > 0 && send(to, bytes, (size_t)n, MSG_NOSIGNAL) == n;
+}
+
+static void serve_one(struct thief *thief, int client)
+{
+	int server = connect_to_server();
+	struct pollfd fds[2] = {{.fd = client, .events = POLLIN}, {.fd = server, .events = POLLIN}};
+	bool goes_on = true;
+
+	while (goes_on && poll(fds, 2, -1) > 0) {
+		if (fds[1].revents && atomic_load(&thief->armed) > 0) {
+			atomic_fetch_sub(&thief->armed, 1);
+			atomic_fetch_add(&thief->stolen, 1);
+			goes_on = false;
+		} else if (fds[1].revents) {
+			goes_on = pass_on(server, client);
+		} else {
+			goes_on = pass_on(client, server);
+		}
+	}
+	close(server);
+	close(client);
+}
+
+static void *steal(void *context)
+{
+	struct thief *thief = context;
+	int client;
+
+	while ((client = accept(thief->listener, NULL, NULL)) >= 0)
+		serve_one(thief, client);
+	return NULL;
+}
+
+static void thief_start(struct thief *thief)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t n = sizeof address;
+
+	thief->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(thief->listener, (struct sockaddr *)&address, n), 0);
+	assert_int_equal(listen(thief->listener, 5), 0);
+	assert_int_equal(getsockname(thief->listener, (struct sockaddr *)&address, &n), 0);
+	snprintf(thief->url, sizeof thief->url, "redis://:%s@127.0.0.1:%d/0", url_of_server().password,
+		 ntohs(address.sin_port));
+	assert_int_equal(pthread_create(&thief->thread, NULL, steal, thief), 0);
+}
+
+/* When the store that went through it has gone. */
+static void thief_stop(struct thief *thief)
+{
+	shutdown(thief->listener, SHUT_RDWR); /* wakes accept() */
+	pthread_join(thief->thread, NULL);
+	close(thief->listener);
+}
+
+static void a_lost_answer_is_asked_for_again(void **state)
+{
+	struct hx_gate_claim claim = claim_of(1, 0, LONG_MS, LONG_MS), removed = claim_of(2, 0, LONG_MS, LONG_MS);
+	struct thief thief = {0};
+	struct gate_store *through;
+
+	(void)state;
+	thief_start(&thief);
+	through = open_url(thief.url);
+	atomic_store(&thief.armed, 1);
+	assert_int_equal(hear_acquire(through, &claim, &heard), GATE_ACQUIRED); /* its own, and not in flight */
+	assert_int_equal(atomic_load(&thief.stolen), 1);
+	assert_int_equal(others_hear(&claim), GATE_IN_FLIGHT);
+	atomic_store(&thief.armed, 1);
+	assert_int_equal(hear_complete(through, &claim, slice_str("once")), GATE_DONE);
+	assert_int_equal(others_hear(&claim), GATE_COMPLETED);
+	assert_true(heard_is(&heard, slice_str("once")));
+	assert_int_equal(acquire(&removed), GATE_ACQUIRED);
+	atomic_store(&thief.armed, 1);
+	assert_int_equal(hear_remove(through, &removed), GATE_DONE);
+	assert_int_equal(others_hear(&removed), GATE_ACQUIRED);
+	assert_int_equal(atomic_load(&thief.stolen), 3);
+	gate_store_free(through);
+	thief_stop(&thief);
+}
+
+/* The opening words of the next connection are lost too: that is the end of the patience, but not of the store. */
+static void lost_twice_is_unavailable(void **state)
+{
+	struct hx_gate_claim claim = claim_of(1, 0, LONG_MS, LONG_MS);
+	struct thief thief = {0};
+	struct gate_store *through;
+
+	(void)state;
+	thief_start(&thief);
+	through = open_url(thief.url);
+	atomic_store(&thief.armed, 2);
+	assert_int_equal(hear_acquire(through, &claim, &heard), GATE_UNAVAILABLE);
+	assert_int_equal(others_hear(&claim), GATE_IN_FLIGHT); /* perhaps it was done: it was */
+	AWAIT(BACK_MS_MAX, hear_acquire(through, &claim, &heard) != GATE_UNAVAILABLE);
+	assert_int_equal(heard.reply.verdict, GATE_ACQUIRED);
+	gate_store_free(through);
+	thief_stop(&thief);
+}
+
+/* A whole pipeline is lost: each of its asks is repeated, and none is answered twice. */
+static void a_lost_pipeline_loses_nobody(void **state)
+{
+	static struct question questions[100];
+	struct thief thief = {0};
+	struct gate_store *through;
+
+	(void)state;
+	thief_start(&thief);
+	through = open_url(thief.url);
+	atomic_store(&thief.armed, 1);
+	for (unsigned i = 0; i < 100; i++) {
+		struct hx_gate_claim claim = claim_of(i, 0, LONG_MS, LONG_MS);
+		struct gate_ask ask = ask_of(GATE_ACQUIRE, &claim);
+
+		question_send(&questions[i], through, &ask);
+	}
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(question_await(&questions[i])->reply.verdict, GATE_ACQUIRED);
+	assert_int_equal(atomic_load(&thief.stolen), 1);
+	gate_store_free(through);
+	thief_stop(&thief);
+}
+
+/* ---- silence ---- */
+
+static void silence_is_unavailable(void **state)
+{
+	static struct question questions[CROWD];
+	struct hx_gate_claim begun = claim_of(CROWD, 0, LONG_MS, LONG_MS);
+	int64_t start_ms, ms;
+
+	(void)state;
+	assert_int_equal(acquire(&begun), GATE_ACQUIRED);
+	redis_ctl("pause");
+	start_ms = await_now_ms();
+	for (unsigned i = 0; i < CROWD; i++) {
+		struct hx_gate_claim claim = claim_of(i, 0, LONG_MS, LONG_MS);
+		struct gate_ask ask = ask_of(GATE_ACQUIRE, &claim);
+
+		question_send(&questions[i], store, &ask);
+	}
+	for (unsigned i = 0; i < CROWD; i++)
+		assert_int_equal(question_await(&questions[i])->reply.verdict, GATE_UNAVAILABLE);
+	ms = await_now_ms() - start_ms;
+	print_message("# %d asks of a silent server answered in %lld ms\n", CROWD, (long long)ms);
+	assert_true(ms < DOWN_MS_MAX);
+	start_ms = await_now_ms();
+	for (unsigned i = 0; i < 100; i++) /* known to be down: at once */
+		assert_int_equal(hear_complete(store, &begun, slice_str("in vain")), GATE_UNAVAILABLE);
+	assert_true(await_now_ms() - start_ms < DOWN_MS_MAX);
+	redis_ctl("continue");
+	AWAIT(BACK_MS_MAX, hear_complete(store, &begun, slice_str("now")) != GATE_UNAVAILABLE);
+	assert_int_equal(others_hear(&begun), GATE_COMPLETED);
+	assert_true(heard_is(&heard, slice_str("now")));
+}
+
+/* ---- the queue ---- */
+
+static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool at_the_door;
+
+/* What nobody else may do: it keeps the worker from its work. */
+static void wait_at_the_door(struct gate_ticket *ticket)
+{
+	(void)ticket;
+	atomic_store(&at_the_door, true);
+	pthread_mutex_lock(&door);
+	pthread_mutex_unlock(&door);
+}
+
+/* One more than it takes is told so at once; but what ends something that has begun is never kept out. */
+static void a_full_queue_lets_nobody_begin(void **state)
+{
+	struct question *questions = calloc(QUEUE_MAX + 2, sizeof *questions);
+	struct hx_gate_claim begun = claim_of(QUEUE_MAX + 2, 0, LONG_MS, LONG_MS);
+	struct gate_ask end = ask_of(GATE_COMPLETE, &begun);
+	struct gate_ticket ticket = {.ask = ask_of(GATE_ACQUIRE, &begun), .done = wait_at_the_door};
+
+	(void)state;
+	assert_non_null(questions);
+	pthread_mutex_lock(&door);
+	gate_ask(store, &ticket);
+	AWAIT(BACK_MS_MAX, atomic_load(&at_the_door));
+	for (unsigned i = 0; i <= QUEUE_MAX; i++) {
+		struct hx_gate_claim claim = claim_of(i, 0, LONG_MS, LONG_MS);
+		struct gate_ask ask = ask_of(GATE_ACQUIRE, &claim);
+
+		question_send(&questions[i], store, &ask);
+	}
+	end.response = slice_str("end");
+	question_send(&questions[QUEUE_MAX + 1], store, &end);
+	assert_false(question_is_answered(&questions[QUEUE_MAX - 1]));
+	assert_true(question_is_answered(&questions[QUEUE_MAX]));
+	assert_int_equal(question_await(&questions[QUEUE_MAX])->reply.verdict, GATE_UNAVAILABLE);
+	assert_false(question_is_answered(&questions[QUEUE_MAX + 1]));
+	pthread_mutex_unlock(&door);
+	for (unsigned i = 0; i < QUEUE_MAX; i++)
+		assert_int_equal(question_await(&questions[i])->reply.verdict, GATE_ACQUIRED);
+	assert_int_equal(question_await(&questions[QUEUE_MAX + 1])->reply.verdict, GATE_DONE);
+	free(questions);
+}
+
+/* Large bodies go in pipelines of a few; more of them than a pipeline may hold in bytes all arrive. */
+static void many_large_bodies_are_stored_and_replayed(void **state)
+{
+	static struct question questions[LARGE];
+	struct hx_gate_claim claims[LARGE];
+	char *body = malloc(LARGE_BYTES);
+
+	(void)state;
+	assert_non_null(body);
+	memset(body, '\r', LARGE_BYTES);
+	for (unsigned i = 0; i < LARGE; i++) {
+		claims[i] = claim_of(i, 0, LONG_MS, LONG_MS);
+		assert_int_equal(acquire(&claims[i]), GATE_ACQUIRED);
+	}
+	for (unsigned i = 0; i < LARGE; i++) {
+		struct gate_ask ask = ask_of(GATE_COMPLETE, &claims[i]);
+
+		ask.response = slice_of(body, LARGE_BYTES);
+		question_send(&questions[i], store, &ask);
+	}
+	for (unsigned i = 0; i < LARGE; i++)
+		assert_int_equal(question_await(&questions[i])->reply.verdict, GATE_DONE);
+	for (unsigned i = 0; i < LARGE; i++) {
+		struct gate_ask ask = ask_of(GATE_ACQUIRE, &claims[i]);
+
+		question_send(&questions[i], store, &ask);
+	}
+	for (unsigned i = 0; i < LARGE; i++) {
+		assert_int_equal(question_await(&questions[i])->reply.verdict, GATE_COMPLETED);
+		assert_true(heard_is(&questions[i].heard, slice_of(body, LARGE_BYTES)));
+	}
+	free(body);
+}
+
+/* ---- the end ---- */
+
+static void freeing_answers_what_waits(void **state)
+{
+	static struct question questions[200];
+	struct gate_store *other = open_url(needed("HAPAX_TEST_REDIS"));
+	int64_t start_ms;
+
+	(void)state;
+	redis_ctl("pause");
+	for (unsigned i = 0; i < 200; i++) {
+		struct hx_gate_claim claim = claim_of(i, 0, LONG_MS, LONG_MS);
+		struct gate_ask ask = ask_of(GATE_ACQUIRE, &claim);
+
+		question_send(&questions[i], other, &ask);
+	}
+	start_ms = await_now_ms();
+	gate_store_free(other);
+	assert_true(await_now_ms() - start_ms < DOWN_MS_MAX);
+	for (unsigned i = 0; i < 200; i++) {
+		assert_true(question_is_answered(&questions[i]));
+		assert_int_equal(questions[i].heard.reply.verdict, GATE_UNAVAILABLE);
+	}
+}
+
+static void freeing_carries_out_what_waits(void **state)
+{
+	static struct question questions[200];
+	struct gate_store *other = open_url(needed("HAPAX_TEST_REDIS"));
+
+	(void)state;
+	for (unsigned i = 0; i < 200; i++) {
+		struct hx_gate_claim claim = claim_of(i, 0, LONG_MS, LONG_MS);
+		struct gate_ask ask = ask_of(GATE_ACQUIRE, &claim);
+
+		question_send(&questions[i], other, &ask);
+	}
+	gate_store_free(other);
+	for (unsigned i = 0; i < 200; i++) {
+		assert_true(question_is_answered(&questions[i]));
+		assert_int_equal(questions[i].heard.reply.verdict, GATE_ACQUIRED);
+	}
+}
+
+/* ---- what a server may lose, and what not ---- */
+
+static void scripts_may_be_flushed(void **state)
+{
+	static struct question questions[20];
+
+	(void)state;
+	raw_do("SCRIPT", "FLUSH", NULL, NULL);
+	for (unsigned i = 0; i < 20; i++) {
+		struct hx_gate_claim claim = claim_of(i, 0, LONG_MS, LONG_MS);
+		struct gate_ask ask = ask_of(GATE_ACQUIRE, &claim);
+
+		question_send(&questions[i], store, &ask);
+	}
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(question_await(&questions[i])->reply.verdict, GATE_ACQUIRED);
+}
+
+static void killed_connections_come_back(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		struct hx_gate_claim claim = claim_of(i, 0, LONG_MS, LONG_MS);
+
+		assert_int_equal(acquire(&claim), GATE_ACQUIRED);
+		raw_do("CLIENT", "KILL", "TYPE", "normal");
+		assert_int_equal(hear_complete(store, &claim, slice_str("done")), GATE_DONE);
+		assert_int_equal(others_hear(&claim), GATE_COMPLETED);
+	}
+}
+
+static void a_killed_server_keeps_what_it_acknowledged(void **state)
+{
+	struct hx_gate_claim done = claim_of(1, 0, LONG_MS, LONG_MS), working = claim_of(2, 0, LONG_MS, LONG_MS);
+	struct hx_gate_claim held = claim_of(3, 0, 1, 1);
+
+	(void)state;
+	assert_true(durable);
+	held.hold = 1;
+	assert_int_equal(acquire(&done), GATE_ACQUIRED);
+	assert_int_equal(acquire(&working), GATE_ACQUIRED);
+	assert_int_equal(acquire(&held), GATE_ACQUIRED);
+	assert_int_equal(hear_complete(store, &done, slice_str("kept")), GATE_DONE);
+	redis_ctl("restart immediate");
+	AWAIT(BACK_MS_MAX, others_hear(&done) != GATE_UNAVAILABLE);
+	assert_int_equal(heard.reply.verdict, GATE_COMPLETED);
+	assert_true(heard_is(&heard, slice_str("kept")));
+	assert_int_equal(others_hear(&working), GATE_IN_FLIGHT);
+	assert_int_equal(others_hear(&held), GATE_HELD);
+}
+
+static long long ttl_of(const struct hx_gate_claim *claim)
+{
+	char hex[2 * SHA256_BYTES + 1], key[128];
+	redisReply *reply;
+	long long ms;
+
+	sha256_hex(claim->key, hex);
+	snprintf(key, sizeof key, "hapax:gate:%s", hex);
+	reply = RAW(slice_str("PTTL"), slice_str(key));
+	ms = reply->integer;
+	freeReplyObject(reply);
+	return ms;
+}
+
+/* Redis removes what has ended by itself, so each key must have its end, and one that holds none. */
+static void every_key_has_its_end(void **state)
+{
+	struct hx_gate_claim claim = claim_of(1, 0, LONG_MS, 2 * LONG_MS), held = claim_of(2, 0, 1, LONG_MS), taker;
+
+	(void)state;
+	assert_int_equal(acquire(&claim), GATE_ACQUIRED);
+	assert_in_range(ttl_of(&claim), 2 * LONG_MS + 1, 3 * LONG_MS);
+	assert_int_equal(hear_complete(store, &claim, slice_str("done")), GATE_DONE);
+	assert_in_range(ttl_of(&claim), 1, 2 * LONG_MS);
+	assert_int_equal(acquire(&held), GATE_ACQUIRED);
+	taker = claim_by_another(&held);
+	taker.hold = 1;
+	AWAIT(BACK_MS_MAX, acquire(&taker) == GATE_ACQUIRED); /* which takes its end away */
+	assert_int_equal(ttl_of(&held), -1);
+	assert_int_equal(hear_complete(store, &taker, slice_str("done")), GATE_DONE);
+	assert_in_range(ttl_of(&held), 1, LONG_MS);
+}
+
+/* ttls that no calendar knows: the script must not fail between its two writes. */
+static void the_longest_times_are_no_overflow(void **state)
+{
+	struct hx_gate_claim claim = claim_of(1, 0, INT64_MAX, INT64_MAX);
+
+	(void)state;
+	assert_int_equal(acquire(&claim), GATE_ACQUIRED);
+	assert_true(ttl_of(&claim) > 0);
+	assert_int_equal(others_hear(&claim), GATE_IN_FLIGHT);
+	assert_true(heard.reply.lease_left_ms > 0);
+	assert_int_equal(hear_complete(store, &claim, slice_str("done")), GATE_DONE);
+	assert_true(ttl_of(&claim) > 0);
+	assert_int_equal(others_hear(&claim), GATE_COMPLETED);
+}
+
+/* Other people's keys, also ones that look like ours, are passed over; a walk over many ends. */
+static void a_look_walks_through_a_crowded_database(void **state)
+{
+	static const char crowd[] = "for i = 1, 1000 do\n"
+				    "  redis.call('SET', 'hapax:gate:' .. i, 1)\n"
+				    "  redis.call('HSET', 'hapax:gate:x' .. i, 'text', 'x')\n"
+				    "  redis.call('HSET', 'other:' .. i, 'text', 'key')\n"
+				    "end\n";
+	struct hx_gate_claim claim = claim_of(1, 0, LONG_MS, LONG_MS);
+	struct gate_ask look = ask_of(GATE_LOOK, &claim);
+	size_t seen = 0, steps = 0;
+
+	(void)state;
+	freeReplyObject(RAW(slice_str("EVAL"), slice_str(crowd), slice_str("0")));
+	assert_int_equal(acquire(&claim), GATE_ACQUIRED);
+	look.budget = 100;
+	do {
+		assert_int_equal(hear(store, &look, &heard), GATE_DONE);
+		seen += heard.reply.sights_n;
+		look.after = heard.reply.next;
+		steps++;
+	} while (look.after);
+	assert_int_equal(seen, 1);
+	assert_true(steps >= 10 && steps < 100);
+}
+
+/* ---- what it says of itself, and to whom ---- */
+
+static void reopen(void)
+{
+	gate_store_free(store);
+	store = open_url(needed("HAPAX_TEST_REDIS"));
+}
+
+static void durable_is_what_syncs_and_never_evicts(void **state)
+{
+	static const char *const settings[][3] = {{"appendfsync", "everysec", "always"},
+						  {"appendonly", "no", "yes"},
+						  {"maxmemory-policy", "allkeys-lru", "noeviction"}};
+	(void)state;
+	assert_true(durable);
+	for (size_t i = 0; i < 3; i++) {
+		raw_do("CONFIG", "SET", settings[i][0], settings[i][1]);
+		reopen();
+		assert_false(durable);
+		raw_do("CONFIG", "SET", settings[i][0], settings[i][2]);
+		reopen();
+		assert_true(durable);
+	}
+}
+
+/* Who may not ask for the configuration is served all the same. */
+static void a_refused_config_is_not_durable(void **state)
+{
+	struct hx_gate_claim claim = claim_of(1, 0, LONG_MS, LONG_MS);
+	char url[256];
+
+	(void)state;
+	freeReplyObject(RAW(slice_str("ACL"), slice_str("SETUSER"), slice_str("gate"), slice_str("on"),
+			    slice_str(">pw"), slice_str("~hapax:gate:*"), slice_str("+@all"), slice_str("-config")));
+	snprintf(url, sizeof url, "redis://gate:pw@127.0.0.1:%s/0", url_of_server().port);
+	gate_store_free(store);
+	store = open_url(url);
+	assert_false(durable);
+	assert_int_equal(acquire(&claim), GATE_ACQUIRED);
+	raw_do("ACL", "DELUSER", "gate", "nobody");
+}
+
+static void bad_urls_and_refusals_are_configuration_errors(void **state)
+{
+	static const char *const urls[] = {"", "redis://", "http://:sesame@h/", "redis://:sesame@127.0.0.1:%s/0",
+					   "redis://127.0.0.1:%s/0"};
+	(void)state;
+	for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+		struct gate_store *none = NULL;
+		struct hx_error err = {0};
+		char url[256];
+
+		snprintf(url, sizeof url, urls[i], url_of_server().port);
+		assert_int_equal(gate_redis_new(url, clock_system(), &none, &durable, &err), HX_CONFIG_ERROR);
+		assert_int_equal(err.code, HX_CONFIG_ERROR);
+		assert_null(none);
+		assert_null(strstr(err.detail, "sesame"));
+	}
+}
+
+static void nobody_there_is_no_error(void **state)
+{
+	struct hx_gate_claim claim = claim_of(1, 0, LONG_MS, LONG_MS);
+
+	(void)state;
+	gate_store_free(store);
+	store = open_url("redis://:sesame@127.0.0.1:1/0");
+	assert_false(durable);
+	assert_int_equal(acquire(&claim), GATE_UNAVAILABLE);
+	assert_int_equal(hear_sweep(store, 10, 1000), 0);
+}
+
+/* Full: what cannot be written is said, and what is there stays. */
+static void a_server_that_refuses_to_write_is_unavailable(void **state)
+{
+	struct hx_gate_claim claim = claim_of(1, 0, LONG_MS, LONG_MS), more = claim_of(2, 0, LONG_MS, LONG_MS);
+
+	(void)state;
+	assert_int_equal(acquire(&claim), GATE_ACQUIRED);
+	raw_do("CONFIG", "SET", "maxmemory", "1");
+	assert_int_equal(acquire(&more), GATE_UNAVAILABLE);
+	assert_int_equal(others_hear(&claim), GATE_IN_FLIGHT);
+	assert_int_equal(hear_complete(store, &claim, slice_str("no room")), GATE_UNAVAILABLE);
+	raw_do("CONFIG", "SET", "maxmemory", "0");
+	assert_int_equal(acquire(&more), GATE_ACQUIRED);
+	assert_int_equal(hear_complete(store, &claim, slice_str("room")), GATE_DONE);
+	assert_int_equal(others_hear(&claim), GATE_COMPLETED);
+	assert_true(heard_is(&heard, slice_str("room")));
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(a_lost_answer_is_asked_for_again),
+		TEST(lost_twice_is_unavailable),
+		TEST(a_lost_pipeline_loses_nobody),
+		TEST(silence_is_unavailable),
+		TEST(a_full_queue_lets_nobody_begin),
+		TEST(many_large_bodies_are_stored_and_replayed),
+		TEST(freeing_answers_what_waits),
+		TEST(freeing_carries_out_what_waits),
+		TEST(scripts_may_be_flushed),
+		TEST(killed_connections_come_back),
+		TEST(a_killed_server_keeps_what_it_acknowledged),
+		TEST(every_key_has_its_end),
+		TEST(the_longest_times_are_no_overflow),
+		TEST(a_look_walks_through_a_crowded_database),
+		TEST(durable_is_what_syncs_and_never_evicts),
+		TEST(a_refused_config_is_not_durable),
+		TEST(bad_urls_and_refusals_are_configuration_errors),
+		TEST(nobody_there_is_no_error),
+		TEST(a_server_that_refuses_to_write_is_unavailable),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
