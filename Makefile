@@ -102,7 +102,8 @@ soak: tests
 
 bench: packages-test all
 	$(inner) benches
-	@if [ -x bench/run.sh ]; then HAPAX_BUILD=$(abspath $(BUILD)) tests/with-postgres bench/run.sh; fi
+	@HAPAX_BUILD=$(abspath $(BUILD)) tests/with-postgres bench/run.sh
+	@HAPAX_BUILD=$(abspath $(BUILD)) bench/gate.sh
 
 C_FILES = $(foreach d,include src tests bench examples,$(call find,$(d),*.[ch]))
 
@@ -144,7 +145,7 @@ else
 
 .PHONY: all tests fuzzers benches install FORCE
 
-PACKAGES := sqlite3 libpq libcrypto libcurl hiredis
+PACKAGES := sqlite3 libpq libcrypto libssl libcurl hiredis
 TEST_PACKAGES := cmocka
 
 pkg_cflags := $(shell pkg-config --cflags $(PACKAGES))

@@ -15,10 +15,11 @@ build make              build tool
 build pkg-config        finds libraries
 build libsqlite3-dev    SQLite, the embedded store
 build libpq-dev         PostgreSQL client library
-build libssl-dev        OpenSSL libcrypto, hashing
+build libssl-dev        OpenSSL, hashing and TLS
 build libcurl4-openssl-dev libcurl, actions over HTTP
 build libhiredis-dev    hiredis, Redis for entry locks and the gate
-demo  python3           runs the action server of examples/billing
+demo  python3           runs the services of examples/billing and examples/payments
+demo  curl              the client of examples/payments
 test  libcmocka-dev     unit testing framework
 test  postgresql        PostgreSQL server, started privately by the tests
 test  redis-server      Redis server, started privately by the tests

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/excerpt.h"
+
 #define WALL_MS_MIN (-62167219200000LL) /* 0000-01-01T00:00:00.000Z */
 #define WALL_MS_MAX 253402300799999LL   /* 9999-12-31T23:59:59.999Z */
 
@@ -65,4 +67,106 @@ void wall_time_format(struct wall_time t, char text[WALL_TIME_TEXT_BYTES])
 	snprintf(buf, sizeof buf, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
 		 tm.tm_hour, tm.tm_min, tm.tm_sec, (int)fraction);
 	snprintf(text, WALL_TIME_TEXT_BYTES, "%.24s", buf);
+}
+
+/* From `at` exactly so many digits; -1 where they are not there. */
+static int digits(struct slice text, size_t at, size_t n)
+{
+	int value = 0;
+
+	if (text.n < at + n)
+		return -1;
+	for (size_t i = at; i < at + n; i++) {
+		if (text.p[i] < '0' || text.p[i] > '9')
+			return -1;
+		value = value * 10 + (text.p[i] - '0');
+	}
+	return value;
+}
+
+static bool is_at(struct slice text, size_t at, char c)
+{
+	return text.n > at && text.p[at] == c;
+}
+
+/* ".5" is 500; *at moves behind it. -1: there is a point and not 1 to 9 digits behind it. */
+static int parse_fraction(struct slice text, size_t *at)
+{
+	int ms = 0;
+	size_t n = 0;
+
+	if (!is_at(text, *at, '.'))
+		return 0;
+	for (++*at; digits(text, *at, 1) >= 0; ++*at, n++)
+		if (n < 3)
+			ms = ms * 10 + digits(text, *at, 1);
+	for (size_t i = n; i < 3; i++)
+		ms *= 10;
+	return n >= 1 && n <= 9 ? ms : -1;
+}
+
+/* What the text is ahead of UTC; false unless the text ends with it. */
+static bool parse_offset(struct slice text, size_t at, int64_t *ret_ms)
+{
+	int hours = digits(text, at + 1, 2), minutes = digits(text, at + 4, 2);
+	bool behind = is_at(text, at, '-');
+
+	*ret_ms = 0;
+	if (is_at(text, at, 'Z'))
+		return text.n == at + 1;
+	if ((!behind && !is_at(text, at, '+')) || !is_at(text, at + 3, ':') || text.n != at + 6)
+		return false;
+	if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59)
+		return false;
+	*ret_ms = (hours * 60 + minutes) * INT64_C(60000) * (behind ? -1 : 1);
+	return true;
+}
+
+static bool parse_date_time(struct slice text, struct tm *ret)
+{
+	struct tm tm = {.tm_year = digits(text, 0, 4) - 1900,
+			.tm_mon = digits(text, 5, 2) - 1,
+			.tm_mday = digits(text, 8, 2),
+			.tm_hour = digits(text, 11, 2),
+			.tm_min = digits(text, 14, 2),
+			.tm_sec = digits(text, 17, 2)};
+
+	*ret = tm;
+	return tm.tm_year >= -1900 && tm.tm_mon >= 0 && tm.tm_mday >= 1 && tm.tm_hour >= 0 && tm.tm_hour <= 23 &&
+	       tm.tm_min >= 0 && tm.tm_min <= 59 && tm.tm_sec >= 0 && tm.tm_sec <= 59 && is_at(text, 4, '-') &&
+	       is_at(text, 7, '-') && is_at(text, 10, 'T') && is_at(text, 13, ':') && is_at(text, 16, ':');
+}
+
+static bool parse_wall(struct slice text, struct wall_time *ret)
+{
+	int64_t offset_ms;
+	size_t at = 19;
+	struct tm tm;
+
+	if (!parse_date_time(text, &tm))
+		return false;
+
+	int mon = tm.tm_mon, day = tm.tm_mday;
+	int64_t seconds = timegm(&tm);
+	int fraction = parse_fraction(text, &at);
+
+	/* timegm() makes a 1st of March out of a 30th of February. */
+	if (tm.tm_mon != mon || tm.tm_mday != day || fraction < 0 || !parse_offset(text, at, &offset_ms))
+		return false;
+
+	int64_t ms = seconds * 1000 + fraction - offset_ms;
+
+	ret->ms = ms;
+	return ms >= WALL_MS_MIN && ms <= WALL_MS_MAX;
+}
+
+enum hx_code wall_time_parse(const char *field, struct slice text, struct hx_error *err, struct wall_time *ret)
+{
+	struct wall_time parsed;
+
+	if (!parse_wall(text, &parsed))
+		return error_set(err, HX_VALIDATION_ERROR, "%s: \"%s\" is not a time like \"2026-11-15T05:39:00.000Z\"",
+				 field, excerpt_of(text).text);
+	*ret = parsed;
+	return HX_OK;
 }

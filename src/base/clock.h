@@ -9,6 +9,9 @@
 
 #include <stdint.h>
 
+#include "base/error.h"
+#include "base/slice.h"
+
 struct wall_time {
 	int64_t ms; /* since 1970-01-01 UTC */
 };
@@ -65,5 +68,13 @@ static inline struct mono_time mono_add_ms(struct mono_time t, int64_t ms)
 /* RFC 3339 UTC with milliseconds, "2026-11-15T05:39:00.000Z". Years 0 to 9999; outside of that it saturates. */
 #define WALL_TIME_TEXT_BYTES 25
 void wall_time_format(struct wall_time t, char text[WALL_TIME_TEXT_BYTES]);
+/*
+ * Any time of RFC 3339 in capitals, "2026-11-15T05:39:00Z", "2026-11-15T06:39:00.5+01:00", in the years 0 to 9999 of
+ * UTC. The fraction has 1 to 9 digits, of which the milliseconds are kept. A day, hour or second that does not exist
+ * is refused and not carried over, the leap second 60 too. HX_VALIDATION_ERROR, the detail naming the field and the
+ * value (made printable and cut if need be).
+ */
+enum hx_code wall_time_parse(const char *field, struct slice text, struct hx_error *err,
+			     struct wall_time *ret) HX_MUST_CHECK;
 
 #endif

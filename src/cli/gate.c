@@ -84,6 +84,7 @@ static enum hx_code open_store(struct gate *g, const struct command_args *args, 
 	struct gate_home_options options = {
 		.url = command_value_or(args, &option_store, g->config.store, "sqlite:gate.db"),
 		.sweep_every_ms = g->config.sweep_every_ms,
+		.recall = true,
 		.clock = clock_system(),
 	};
 	enum hx_code code = gate_home_open(&options, &g->home, err);

@@ -294,6 +294,8 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 	if (!code)
 		code = gate_sql_new(&e->lanes, e->options.clock, &e->gate_store, err);
 	if (!code)
+		gate_store_recall(e->gate_store);
+	if (!code)
 		code = gate_sweeper_new(e->gate_store, GATE_SWEEP_EVERY_MS, &e->gate_sweeper, err);
 	if (!code && janitors_start(&e->janitors, &e->lanes, &e->definitions, e->options.config, &e->metrics,
 				    e->options.log, e->options.clock))
@@ -366,9 +368,9 @@ void engine_free(struct engine *engine)
 	if (!engine)
 		return;
 	engine_stop(engine, /* drain_ms= */ 0);
+	entry_locks_free(engine->entry_locks); /* may answer requests, which then ask the gate */
 	gate_sweeper_free(engine->gate_sweeper);
 	gate_store_free(engine->gate_store);
-	entry_locks_free(engine->entry_locks);
 	if (engine->dispatching)
 		dispatcher_release(&engine->dispatcher);
 	janitors_release(&engine->janitors);

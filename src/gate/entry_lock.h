@@ -27,6 +27,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "gate/entry_write.h"
+#include "gate/redis_worker.h"
 #include "task/lanes.h"
 
 struct entry_locks;
@@ -47,8 +48,8 @@ struct entry_ticket {
 	struct entry_locks *locks;
 	struct entry_lock lock;
 	enum { TICKET_IDLE, TICKET_TAKING, TICKET_NOT_OURS, TICKET_MAYBE_OURS, TICKET_RELEASING } state;
-	struct entry_ticket *next; /* redis: in the queue */
-	struct entry_write write;  /* sql */
+	struct redis_errand errand; /* redis */
+	struct entry_write write;   /* sql */
 	struct seat seat;
 };
 

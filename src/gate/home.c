@@ -89,6 +89,8 @@ enum hx_code gate_home_open(const struct gate_home_options *options, struct gate
 		return error_set(err, HX_NO_MEMORY, "a store for the gate");
 	home->options = *options;
 	code = open_store(home, err);
+	if (!code && options->recall)
+		gate_store_recall(home->store);
 	if (!code && options->sweep_every_ms)
 		code = gate_sweeper_new(home->store, options->sweep_every_ms, &home->sweeper, err);
 	if (code)

@@ -19,6 +19,7 @@ struct gate_home;
 struct gate_home_options {
 	const char *url;        /* must outlive it */
 	int64_t sweep_every_ms; /* 0: never */
+	bool recall;            /* see gate_store_recall() */
 	struct clock *clock;
 };
 

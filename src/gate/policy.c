@@ -24,11 +24,11 @@
 /* Every field there is, for "did you mean"; which of them may stand where is said below. */
 /* clang-format off */
 static const char *const fields[] = {
-	"upstream", "store", "listen", "admin", "sweep", "routes", "match", "guard", "header", "key", "max_key_length",
+	"upstream", "name", "store", "listen", "admin", "sweep", "routes", "match", "guard", "header", "key", "max_key_length",
 	"required", "tenant", "scope", "fingerprint", "ttl", "processing_ttl", "upstream_timeout", "read_timeout",
 	"replay_headers", "status_headers", "cache_errors", "on_lost", "max_request_bytes", "max_stored_bytes", NULL};
 /* clang-format on */
-static const char *const fields_of_file[] = {"upstream", "store", "listen", "admin", "sweep", "routes", NULL};
+static const char *const fields_of_file[] = {"upstream", "name", "store", "listen", "admin", "sweep", "routes", NULL};
 static const char *const fields_of_route[] = {"match", "guard", NULL};
 
 static const struct gate_policy policy_default = {
@@ -56,7 +56,8 @@ static void set_pass(struct gate_config *config)
 
 void gate_config_init(struct gate_config *config)
 {
-	*config = (struct gate_config){.file = "", .sweep_every_ms = 60 * 1000, .policy = policy_default};
+	*config = (struct gate_config){
+		.file = "", .name = "gate", .sweep_every_ms = 60 * 1000, .policy = policy_default};
 	set_pass(config);
 }
 
@@ -556,6 +557,8 @@ static void read_config(const struct reader *r, const struct json_node *root, st
 	reader_known(r, root, fields);
 	refuse_misplaced(r, root, fields_of_route, "of a route");
 	read_upstream(r, json_node_member(root, "upstream"), config);
+	if (json_node_member(root, "name"))
+		(void)reader_name(r, json_node_member(root, "name"), "name", &config->name);
 	read_store(r, json_node_member(root, "store"), config);
 	(void)reader_address(r, json_node_member(root, "listen"), "listen", &config->listen);
 	(void)reader_address(r, json_node_member(root, "admin"), "admin", &config->admin);

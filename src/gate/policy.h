@@ -50,6 +50,7 @@ struct gate_route {
 
 struct gate_config {
 	const char *file;
+	const char *name; /* whose records these are: gates that share a store and a name are nodes of one gate */
 	const char *upstream, *store, *listen, *admin; /* NULL: not set here */
 	int64_t sweep_every_ms;                        /* 0: off */
 	struct gate_policy policy;                     /* what no route names, if it is guarded */

@@ -81,10 +81,10 @@ static const struct db_stmt stmt_completed = {
 /* For those who could not take it. A record that expires between the two was there when they came. */
 static const struct db_stmt stmt_read = {
 	.name = "gate_read",
-	.sql = "SELECT {ord}status, fingerprint, held, created_at, until - hx_now_ms(), response FROM gate_record{join}"
-	       " WHERE key = ?1",
+	.sql = "SELECT {ord}status, fingerprint, held, created_at, until - hx_now_ms(), expires_at - hx_now_ms(),"
+	       " response FROM gate_record{join} WHERE key = ?1",
 	.in = "b",
-	.out = "ibiiib",
+	.out = "ibiiiib",
 };
 
 /* What the same holder has completed already stays as it is. */
@@ -240,14 +240,18 @@ static void add_acquire(struct unit *unit, const struct gate_ask *ask)
 {
 	const struct hx_gate_claim *c = &ask->claim;
 	struct slice endpoint = ask->endpoint;
-	struct db_value key = bytes(c->key, sizeof c->key);
 
 	if (endpoint.n > GATE_ENDPOINT_BYTES_MAX)
 		endpoint.n = GATE_ENDPOINT_BYTES_MAX;
-	UNIT_ADD(unit, UNIT_ANY, &stmt_acquire, key, bytes(c->token, sizeof c->token),
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_acquire, bytes(c->key, sizeof c->key), bytes(c->token, sizeof c->token),
 		 bytes(c->fingerprint, sizeof c->fingerprint), span(c->lease_ms), c->hold ? db_null() : span(c->ttl_ms),
 		 db_int(c->hold != 0), db_blob(ask->key_text), db_blob(endpoint));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_read, key);
+}
+
+/* Who stands in the way. */
+static void add_read(struct unit *unit, const struct gate_ask *ask)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read, bytes(ask->claim.key, sizeof ask->claim.key));
 }
 
 static void add_complete(struct unit *unit, const struct gate_ask *ask)
@@ -354,18 +358,19 @@ static enum gate_verdict state_of(bool completed, bool held, int64_t left_ms)
 	return held && left_ms <= 0 ? GATE_HELD : GATE_IN_FLIGHT;
 }
 
-/* False: it was there when it was to be taken, and gone when it was to be read. */
-static bool read_acquired(const struct gate_write *w, const struct unit_result *result, struct gate_reply *reply)
+static void read_acquired(const struct gate_write *w, const struct unit_result *result, struct gate_reply *reply)
 {
-	const struct db_rows *taken = &result->rows[0], *found = &result->rows[1];
+	reply->verdict = GATE_ACQUIRED;
+	reply->created_ms = db_cell(&result->rows[0], 0, 0)->i;
+	reply->lease_left_ms = w->ask->claim.lease_ms;
+}
+
+/* False: it was there when it was to be taken, and is gone now. */
+static bool read_found(const struct gate_write *w, const struct unit_result *result, struct gate_reply *reply)
+{
+	const struct db_rows *found = &result->rows[0];
 	const struct hx_gate_claim *claim = &w->ask->claim;
 
-	if (taken->n) {
-		reply->verdict = GATE_ACQUIRED;
-		reply->created_ms = db_cell(taken, 0, 0)->i;
-		reply->lease_left_ms = claim->lease_ms;
-		return true;
-	}
 	if (!found->n)
 		return false;
 
@@ -377,8 +382,10 @@ static bool read_acquired(const struct gate_write *w, const struct unit_result *
 	reply->created_ms = db_cell(found, 0, 3)->i;
 	if (reply->verdict == GATE_IN_FLIGHT)
 		reply->lease_left_ms = left_ms > 0 ? left_ms : 0;
-	if (reply->verdict == GATE_COMPLETED)
-		reply->response = db_cell(found, 0, 5)->s;
+	if (reply->verdict == GATE_COMPLETED) {
+		reply->ttl_left_ms = db_cell(found, 0, 5)->i > 0 ? db_cell(found, 0, 5)->i : 0;
+		reply->response = db_cell(found, 0, 6)->s;
+	}
 	return true;
 }
 
@@ -437,7 +444,10 @@ static bool read_reply(const struct gate_write *w, const struct unit_result *res
 	*reply = (struct gate_reply){.verdict = GATE_DONE};
 	switch (w->ask->op) {
 	case GATE_ACQUIRE:
-		return read_acquired(w, result, reply);
+		if (w->reading)
+			return read_found(w, result, reply);
+		read_acquired(w, result, reply);
+		break;
 	case GATE_COMPLETE:
 		reply->verdict = won ? GATE_DONE : GATE_STALE;
 		break;
@@ -459,6 +469,12 @@ static bool read_reply(const struct gate_write *w, const struct unit_result *res
 
 /* ---- the task ---- */
 
+/* Not taken: what is there has to be read, in a unit of its own, so that those who take it pay for one statement. */
+static bool has_to_read(const struct gate_write *w, const struct unit_result *result)
+{
+	return w->ask->op == GATE_ACQUIRE && !w->reading && result->verdict == UNIT_LOST;
+}
+
 static bool is_answered(struct gate_write *w, const struct unit_result *result)
 {
 	return result->verdict != UNIT_FAILED && result->verdict != UNIT_UNKNOWN && read_reply(w, result, &w->reply);
@@ -479,9 +495,15 @@ static void take(struct task *task, const struct answer *answer)
 		return;
 	}
 	ASSERT(w->at == GATE_WRITE_COMMITTING && answer->kind == ANSWER_COMMIT);
+	if (has_to_read(w, answer->result)) {
+		w->reading = true;
+		send(w, answer);
+		return;
+	}
 	if (!is_answered(w, answer->result)) {
 		if (w->repeats < GATE_REPEATS_MAX) {
 			w->repeats++;
+			w->reading = false;
 			send(w, answer);
 			return;
 		}
@@ -504,7 +526,10 @@ static void ask(const struct task *task, struct ask *ask)
 	}
 	ask->kind = ASK_COMMIT;
 	unit_init(ask->unit, w->op);
-	build(ask->unit, w->ask);
+	if (w->reading)
+		add_read(ask->unit, w->ask);
+	else
+		build(ask->unit, w->ask);
 }
 
 static const char *where(const struct task *task)
@@ -522,6 +547,7 @@ static uint64_t fingerprint(const struct task *task, uint64_t hash)
 	hash = hash_mix(hash, w->at);
 	hash = hash_mix(hash, w->ask->op);
 	hash = hash_mix(hash, w->repeats);
+	hash = hash_mix(hash, w->reading);
 	hash = hash_bytes(hash, w->ask->claim.key, sizeof w->ask->claim.key);
 	hash = hash_bytes(hash, w->ask->claim.token, sizeof w->ask->claim.token);
 	return hash_mix(hash, w->reply.verdict);

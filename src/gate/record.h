@@ -2,7 +2,7 @@
  * The gate record in SQL, as units and as a task. What a record is, and its states, is drawn in hapax.h.
  *
  *   ACQUIRE   one upsert that takes the row if it is absent, expired, or PROCESSING past its lease with the same
- *             fingerprint and not held; and a look at the row if it did not
+ *             fingerprint and not held; and, in a second unit, a look at the row if it did not
  *   COMPLETE  guarded by the token; repeated by the same holder it changes nothing more
  *   REMOVE    guarded by the token, of a PROCESSING record only; and a look whether another's stands there. One that was
  *             taken over is not deleted, since the holder before may have executed: only its lease ends
@@ -65,6 +65,7 @@ struct gate_sight {
 struct gate_reply {
 	enum gate_verdict verdict;
 	int64_t created_ms, lease_left_ms;
+	int64_t ttl_left_ms; /* ACQUIRE, GATE_COMPLETED: how long the record lives yet; 0: the store does not say */
 	struct slice response;
 	int64_t removed; /* SWEEP */
 	size_t sights_n; /* LOOK */
@@ -82,6 +83,7 @@ struct gate_write {
 	/* private */
 	int64_t op;
 	unsigned repeats;
+	bool reading; /* ACQUIRE: it was not to be had */
 	enum { GATE_WRITE_NEW, GATE_WRITE_COMMITTING, GATE_WRITE_DONE } at;
 };
 

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "gate/record.h"
+#include "gate/redis_worker.h"
 #include "task/lanes.h"
 
 struct gate_store;
@@ -24,13 +25,14 @@ struct gate_ticket {
 	/* Set by the caller, and left alone until done. */
 	struct gate_ask ask;
 	void (*done)(struct gate_ticket *ticket);
-	/* Set by the store. The response is valid only during done(). */
+	/* Set by the store. The response is valid only during done(), and there until it asks again. */
 	struct gate_reply reply;
 
 	/* The store's own. */
 	struct gate_store *store;
-	struct gate_ticket *next;
-	struct gate_write write; /* sql */
+	struct mono_time asked;
+	struct redis_errand errand; /* redis */
+	struct gate_write write;    /* sql */
 	struct seat seat;
 };
 
@@ -44,13 +46,20 @@ struct gate_store_kind {
 struct gate_store {
 	const struct gate_store_kind *kind;
 	struct clock *clock;
+	struct recall *recall; /* NULL: every acquisition is asked of the store */
 };
 
-static inline void gate_ask(struct gate_store *store, struct gate_ticket *ticket)
-{
-	ticket->store = store;
-	store->kind->ask(store, ticket);
-}
+/* The ticket is the store's until done. An acquisition that can be recalled does not reach it. */
+void gate_ask(struct gate_store *store, struct gate_ticket *ticket);
+/* For the stores: the reply stands in the ticket. The ticket is the caller's again, and may be gone on return. */
+void gate_ticket_done(struct gate_ticket *ticket);
+
+/* From now on what was answered lately is recalled (recall.h), for as long as there is memory for it. Before the first ask. */
+void gate_store_recall(struct gate_store *store);
+/* Would an acquisition be answered at once? A hint. */
+bool gate_is_recalled(struct gate_store *store, const struct hx_gate_claim *claim);
+/* A unit that carried its record has been won: the same as a COMPLETE that is done. */
+void gate_note_completed(struct gate_store *store, const struct hx_gate_claim *claim, struct slice response);
 
 #define GATE_MEMORY_RECORDS_MAX 100000
 #define GATE_MEMORY_BYTES_MAX (256u << 20)
@@ -62,17 +71,14 @@ enum hx_code gate_memory_new(size_t records_max, size_t bytes_max, struct clock 
 enum hx_code gate_sql_new(const struct lanes *lanes, struct clock *clock, struct gate_store **ret_store,
 			  struct hx_error *err) HX_MUST_CHECK;
 /* HX_CONFIG_ERROR for a url that cannot be read and for a Redis that answers and refuses us; one that cannot be reached
- * is no error. *ret_durable: it says that it syncs every write (appendfsync always). */
+ * is no error. *ret_durable: it says that it syncs every write (appendfsync always) and throws out none (noeviction). */
 enum hx_code gate_redis_new(const char *url, struct clock *clock, struct gate_store **ret_store, bool *ret_durable,
 			    struct hx_error *err) HX_MUST_CHECK;
-/* The table is copied; its functions are called in the thread that asks. */
+/* The table is copied; its functions are called in the thread that asks. It has nothing for LOOK and FORGET: to ask for
+ * these is a mistake, as its owner has tools of his own. HX_CONFIG_ERROR: a function is missing. */
 enum hx_code gate_user_new(const struct hx_gate_store *table, struct clock *clock, struct gate_store **ret_store,
 			   struct hx_error *err) HX_MUST_CHECK;
-/* Nobody asks any more. What still waits in it is answered. Takes NULL. */
-static inline void gate_store_free(struct gate_store *store)
-{
-	if (store)
-		store->kind->free(store);
-}
+/* Nobody asks any more, and every gate_ask() has returned. What still waits in it is answered. Takes NULL. */
+void gate_store_free(struct gate_store *store);
 
 #endif

@@ -451,7 +451,7 @@ static void memory_ask(struct gate_store *store, struct gate_ticket *ticket)
 		ticket->reply.verdict = answer(m, &ticket->ask, &ticket->reply, &response);
 		pthread_mutex_unlock(&m->mutex);
 	}
-	ticket->done(ticket); /* it is not ours any more */
+	gate_ticket_done(ticket); /* it is not ours any more */
 	if (response) {
 		pthread_mutex_lock(&m->mutex);
 		blob_put(m, response);
@@ -484,7 +484,7 @@ enum hx_code gate_memory_new(size_t records_max, size_t bytes_max, struct clock 
 	ASSERT(records_max >= 1 && records_max <= GATE_MEMORY_RECORDS_MAX && bytes_max <= GATE_MEMORY_BYTES_MAX);
 	if (!m)
 		return error_set(err, HX_NO_MEMORY, "gate: no memory");
-	m->store = (struct gate_store){&memory, clock};
+	m->store = (struct gate_store){.kind = &memory, .clock = clock};
 	m->records_max = records_max;
 	m->bytes_max = bytes_max;
 	m->slots = calloc(records_max, sizeof *m->slots);

@@ -7,34 +7,23 @@
  * response is PROCESSING. Its end is the key's expiry, which Redis itself keeps: there is nothing to sweep. A record
  * that holds has none until it is completed.
  *
- *   gate_ask() ──▶ queue ──▶ worker: a pipeline of up to PIPELINE_MAX asks ──▶ done()
- *      │ full, or the       │ lost on the way ──▶ once more, each by itself, on a new connection ──▶ done()
- *      │ server is down     │ refused, or lost again ──▶ done(GATE_UNAVAILABLE)
- *      └──▶ done(GATE_UNAVAILABLE), at once
- *
- * One thread and one connection: the busier, the longer the pipelines. What is lost is repeated by itself, because a
- * crowd of large responses may have been too much for the time of one trip.
+ * A thread sends them (redis_worker.h). What is lost on the way is asked once more; refused, lost again, or not even
+ * queued, because the queue is full or the server is down, it is GATE_UNAVAILABLE.
  *
  * Known limits. An ask that was given up on may be carried out later, when a server that was only paused reads what
  * lies in its socket: a record may then be PROCESSING for nobody, until its lease is over (or a person forgets it, with
  * hold). LOOK walks the whole database by SCAN; if Redis resizes its table between two replies, and more than
  * GATE_SIGHTS_MAX records of one key lay in one slice, some of these may be passed over.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/hash.h"
 #include "gate/redis.h"
 #include "gate/store.h"
 
 #define TRIP_MS 1000   /* of one pipeline */
-#define QUEUE_MAX 4096 /* and what ends them */
-#define PIPELINE_MAX 64
-#define PIPELINE_BYTES_MAX (4u << 20) /* a larger one consists of a single ask */
+#define QUEUE_MAX 4096 /* asks, and beyond it those that end something */
 #define SCAN_COUNT_MAX 1000
 #define SCAN_SKIP_BITS 13 /* of the cursor of LOOK; a slice is of SCAN_COUNT_MAX keys and what hangs on the last */
 #define KEY_PREFIX "hapax:gate:"
@@ -322,130 +311,55 @@ static void read_reply(enum gate_op op, const redisReply *from, struct gate_repl
 		reply->response = text_at(from, 2);
 }
 
-/* ---- the worker ---- */
+/* ---- the worker's ---- */
+
+static struct gate_ticket *ticket_of(const struct redis_errand *errand)
+{
+	return (struct gate_ticket *)((char *)errand - offsetof(struct gate_ticket, errand));
+}
+
+static void send_ticket(struct redis *redis, const struct redis_errand *errand)
+{
+	const struct gate_ask *ask = &ticket_of(errand)->ask;
+	struct call call;
+
+	spell(ask, &call);
+	redis_send_script(redis, ask->op, call.keys_n, call.args_n, call.args);
+}
+
+static enum hx_code run_ticket(struct redis *redis, const struct redis_errand *errand, redisReply **ret_reply)
+{
+	const struct gate_ask *ask = &ticket_of(errand)->ask;
+	struct call call;
+
+	spell(ask, &call);
+	return redis_run_script(redis, ask->op, call.keys_n, call.args_n, call.args, ret_reply, /* err= */ NULL);
+}
+
+/* Without a reply the verdict stays what it was at first, GATE_UNAVAILABLE: that means "perhaps" in any case. */
+static void answer(struct redis_errand *errand, const redisReply *reply, bool maybe_done)
+{
+	struct gate_ticket *ticket = ticket_of(errand);
+
+	(void)maybe_done;
+	if (reply)
+		read_reply(ticket->ask.op, reply, &ticket->reply);
+	gate_ticket_done(ticket); /* it is not ours any more */
+}
+
+static const struct redis_worker_kind ask_kind = {
+	.send = send_ticket,
+	.run = run_ticket,
+	.answer = answer,
+	.repeats_lost = true,
+};
+
+/* ---- the store ---- */
 
 struct gate_redis {
 	struct gate_store store;
-	struct redis *redis; /* the worker's */
-	pthread_t thread;
-
-	pthread_mutex_t mutex; /* guards all below */
-	pthread_cond_t changed;
-	struct gate_ticket *first, **last;
-	size_t n;
-	bool up; /* as far as is known: what is queued has a chance */
-	bool stopping;
-	bool tried; /* the first attempt to connect is over; it ended like this: */
-	bool durable;
-	enum hx_code first_code;
-	struct hx_error first_err;
+	struct redis_worker worker;
 };
-
-/* Answers a ticket, with what the server said or (NULL) without. */
-static void answer(struct gate_ticket *ticket, redisReply *reply)
-{
-	if (reply)
-		read_reply(ticket->ask.op, reply, &ticket->reply);
-	ticket->done(ticket); /* it is not ours any more */
-	freeReplyObject(reply);
-}
-
-static void fail_list(struct gate_ticket *list)
-{
-	for (struct gate_ticket *ticket = list, *next; ticket; ticket = next) {
-		next = ticket->next;
-		answer(ticket, /* reply= */ NULL);
-	}
-}
-
-static void send_ticket(struct redis *redis, const struct gate_ticket *ticket)
-{
-	struct call call;
-
-	spell(&ticket->ask, &call);
-	redis_send_script(redis, ticket->ask.op, call.keys_n, call.args_n, call.args);
-}
-
-/* After the loss of the connection, or of the script on the server's side: every step can be repeated. */
-static void ask_again(struct redis *redis, struct gate_ticket *ticket)
-{
-	redisReply *reply = NULL;
-	struct call call;
-
-	spell(&ticket->ask, &call);
-	if (redis_connect(redis, /* err= */ NULL) == HX_OK)
-		(void)!redis_run_script(redis, ticket->ask.op, call.keys_n, call.args_n, call.args, &reply,
-					/* err= */ NULL); /* without a reply it is unavailable */
-	answer(ticket, reply);
-}
-
-static void run_pipeline(struct redis *redis, struct gate_ticket *list)
-{
-	struct gate_ticket *again[PIPELINE_MAX], *next;
-	size_t again_n = 0;
-
-	for (struct gate_ticket *ticket = list; ticket; ticket = ticket->next)
-		send_ticket(redis, ticket);
-	for (struct gate_ticket *ticket = list; ticket; ticket = next) {
-		redisReply *reply = NULL;
-		enum hx_code code = redis_receive(redis, &reply, /* err= */ NULL);
-
-		next = ticket->next;
-		if (code == HX_NOT_FOUND || !redis_is_connected(redis))
-			again[again_n++] = ticket;
-		else
-			answer(ticket, reply);
-	}
-	for (size_t i = 0; i < again_n; i++)
-		ask_again(redis, again[i]);
-}
-
-static size_t bytes_of(const struct gate_ticket *ticket)
-{
-	return ticket->ask.response.n + ticket->ask.key_text.n;
-}
-
-/* Does this one go along with n others? Everything does when there is nobody to send it to. */
-static bool joins(const struct gate_redis *r, const struct gate_ticket *ticket, size_t n, size_t bytes)
-{
-	return !r->up || n == 0 || (n < PIPELINE_MAX && bytes + bytes_of(ticket) <= PIPELINE_BYTES_MAX);
-}
-
-/* Takes the next pipeline out of the queue. */
-static struct gate_ticket *pop_some(struct gate_redis *r)
-{
-	struct gate_ticket *list = r->first, **end = &r->first;
-	size_t bytes = 0;
-
-	for (size_t n = 0; *end && joins(r, *end, n, bytes); n++, r->n--) {
-		bytes += bytes_of(*end);
-		end = &(*end)->next;
-	}
-	if (end == &r->first)
-		return NULL;
-	r->first = *end;
-	*end = NULL;
-	if (!r->first)
-		r->last = &r->first;
-	return list;
-}
-
-/* Waits for work, for the end, or for the time to try to connect again. */
-static void wait_for_work(struct gate_redis *r)
-{
-	while (!r->stopping && !r->first) {
-		if (r->up) {
-			pthread_cond_wait(&r->changed, &r->mutex);
-		} else {
-			int64_t ns = redis_connect_after(r->redis).ns - clock_mono(r->store.clock).ns;
-			int64_t until = clock_mono(clock_system()).ns + (ns > 0 ? ns : 0);
-			struct timespec ts = {until / 1000000000, until % 1000000000};
-
-			if (pthread_cond_timedwait(&r->changed, &r->mutex, &ts) == ETIMEDOUT)
-				return;
-		}
-	}
-}
 
 /* CONFIG may be forbidden to us, or unknown to what looks like Redis: then it is not known to be durable. */
 static bool config_is(struct redis *redis, const char *name, const char *wanted)
@@ -470,167 +384,29 @@ static bool is_durable(struct redis *redis)
 	       config_is(redis, "maxmemory-policy", "noeviction");
 }
 
-/* What the worker has found out about the server. */
-static void note_server(struct gate_redis *r, enum hx_code code)
-{
-	pthread_mutex_lock(&r->mutex);
-	r->up = code == HX_OK;
-	pthread_mutex_unlock(&r->mutex);
-}
-
-static void serve(struct gate_redis *r, struct gate_ticket *list)
-{
-	enum hx_code code = redis_connect(r->redis, /* err= */ NULL);
-
-	note_server(r, code);
-	if (code) {
-		fail_list(list);
-		return;
-	}
-	run_pipeline(r->redis, list);
-	if (!redis_is_connected(r->redis))
-		note_server(r, HX_STORE_UNAVAILABLE);
-}
-
-static void try_first(struct gate_redis *r)
-{
-	struct hx_error err = {0};
-	enum hx_code code = redis_connect(r->redis, &err);
-	bool durable = !code && is_durable(r->redis);
-
-	pthread_mutex_lock(&r->mutex);
-	r->up = redis_is_connected(r->redis);
-	r->tried = true;
-	r->durable = durable;
-	r->first_code = code;
-	r->first_err = err;
-	pthread_cond_broadcast(&r->changed);
-	pthread_mutex_unlock(&r->mutex);
-}
-
-/* At the end, what is still queued is carried out, or given up on when the server does not answer. */
-static void *work(void *context)
-{
-	struct gate_redis *r = context;
-	bool stopping, more, up;
-
-	try_first(r);
-	do {
-		struct gate_ticket *list;
-
-		pthread_mutex_lock(&r->mutex);
-		wait_for_work(r);
-		list = pop_some(r);
-		more = r->first;
-		stopping = r->stopping;
-		up = r->up;
-		pthread_mutex_unlock(&r->mutex);
-		if (!up) {
-			fail_list(list);
-			list = NULL;
-		}
-		if (list || !stopping)
-			serve(r, list);
-	} while (!stopping || more);
-	return NULL;
-}
-
-/* ---- the callers ---- */
-
 /* What ends something that has begun is not kept out by others who want to begin: there is one for each of those. */
-static bool push(struct gate_redis *r, struct gate_ticket *ticket)
-{
-	bool ends = ticket->ask.op == GATE_COMPLETE || ticket->ask.op == GATE_REMOVE, room;
-
-	pthread_mutex_lock(&r->mutex);
-	room = r->up && !r->stopping && (ends || r->n < QUEUE_MAX);
-	if (room) {
-		ticket->next = NULL;
-		*r->last = ticket;
-		r->last = &ticket->next;
-		r->n++;
-		pthread_cond_broadcast(&r->changed);
-	}
-	pthread_mutex_unlock(&r->mutex);
-	return room;
-}
-
 static void redis_ask(struct gate_store *store, struct gate_ticket *ticket)
 {
+	struct gate_redis *r = (struct gate_redis *)store;
+	bool ends = ticket->ask.op == GATE_COMPLETE || ticket->ask.op == GATE_REMOVE;
 	/* Redis removes what has expired by itself. */
 	bool nothing_to_do = ticket->ask.op == GATE_SWEEP;
 
 	ticket->reply = (struct gate_reply){.verdict = nothing_to_do ? GATE_DONE : GATE_UNAVAILABLE};
-	if (nothing_to_do || !push((struct gate_redis *)store, ticket))
-		ticket->done(ticket);
-}
-
-static void destroy(struct gate_redis *r)
-{
-	redis_free(r->redis);
-	pthread_cond_destroy(&r->changed);
-	pthread_mutex_destroy(&r->mutex);
-	free(r);
+	ticket->errand = (struct redis_errand){.bytes = ticket->ask.response.n + ticket->ask.key_text.n};
+	if (nothing_to_do || !redis_worker_push(&r->worker, &ticket->errand, ends ? SIZE_MAX : QUEUE_MAX))
+		gate_ticket_done(ticket);
 }
 
 static void redis_stop_and_free(struct gate_store *store)
 {
 	struct gate_redis *r = (struct gate_redis *)store;
 
-	pthread_mutex_lock(&r->mutex);
-	r->stopping = true;
-	pthread_cond_broadcast(&r->changed);
-	pthread_mutex_unlock(&r->mutex);
-	pthread_join(r->thread, NULL);
-	destroy(r);
+	redis_worker_release(&r->worker);
+	free(r);
 }
 
 static const struct gate_store_kind redis_kind = {.name = "redis", .ask = redis_ask, .free = redis_stop_and_free};
-
-/* The thread takes no signals: they are for the program's own threads. */
-static bool start(struct gate_redis *r)
-{
-	sigset_t all, before;
-	int rc;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&r->thread, NULL, work, r);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return rc == 0;
-}
-
-static enum hx_code await_first_try(struct gate_redis *r, bool *ret_durable, struct hx_error *err)
-{
-	enum hx_code code;
-
-	pthread_mutex_lock(&r->mutex);
-	while (!r->tried)
-		pthread_cond_wait(&r->changed, &r->mutex);
-	code = r->first_code;
-	*ret_durable = r->durable;
-	if (code == HX_CONFIG_ERROR && err)
-		*err = r->first_err;
-	pthread_mutex_unlock(&r->mutex);
-	return code == HX_CONFIG_ERROR ? code : HX_OK;
-}
-
-static struct gate_redis *new_stopped(struct clock *clock)
-{
-	struct gate_redis *r = calloc(1, sizeof *r);
-	pthread_condattr_t monotonic;
-
-	if (!r)
-		return NULL;
-	r->store = (struct gate_store){&redis_kind, clock};
-	r->last = &r->first;
-	pthread_mutex_init(&r->mutex, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-	return r;
-}
 
 enum hx_code gate_redis_new(const char *url, struct clock *clock, struct gate_store **ret_store, bool *ret_durable,
 			    struct hx_error *err)
@@ -639,25 +415,25 @@ enum hx_code gate_redis_new(const char *url, struct clock *clock, struct gate_st
 					.timeout_ms = TRIP_MS,
 					.scripts = scripts,
 					.scripts_n = sizeof scripts / sizeof *scripts};
-	struct gate_redis *r = NULL;
-	enum hx_code code = redis_url_parse(url, &options.url, err);
+	struct gate_redis *r = calloc(1, sizeof *r);
+	enum hx_code code = r ? HX_OK : error_set(err, HX_NO_MEMORY, "gate: no memory");
+	bool durable = false;
 
-	if (!code) {
-		r = new_stopped(clock);
-		code = r ? redis_new(&options, &r->redis, err) : error_set(err, HX_NO_MEMORY, "gate: no memory");
-	}
+	if (!code)
+		code = redis_url_parse(url, &options.url, err);
+	if (!code)
+		code = redis_worker_init(&r->worker, &ask_kind, &options, err);
 	explicit_bzero(&options, sizeof options);
-	if (!code && !start(r))
-		code = error_set(err, HX_NO_MEMORY, "gate: no thread can be started");
+	if (!code) {
+		r->store = (struct gate_store){.kind = &redis_kind, .clock = clock};
+		durable = is_durable(r->worker.redis);
+		code = redis_worker_start(&r->worker, err);
+	}
 	if (code) {
-		if (r)
-			destroy(r);
+		free(r);
 		return code;
 	}
-	code = await_first_try(r, ret_durable, err);
-	if (code)
-		redis_stop_and_free(&r->store);
-	else
-		*ret_store = &r->store;
-	return code;
+	*ret_store = &r->store;
+	*ret_durable = durable;
+	return HX_OK;
 }

@@ -40,7 +40,7 @@ static void seat_done(struct seat *seat, enum hx_code code)
 
 	(void)code;
 	atomic_fetch_sub(&s->in_lanes, 1);
-	ticket->done(ticket); /* it is not ours any more */
+	gate_ticket_done(ticket); /* it is not ours any more */
 	free(copy);
 }
 
@@ -59,7 +59,7 @@ static void sql_ask(struct gate_store *store, struct gate_ticket *ticket)
 	if ((ends ? lane_submit_own(lane, &ticket->seat) : lane_submit(lane, &ticket->seat)) == HX_OK)
 		return;
 	atomic_fetch_sub(&s->in_lanes, 1);
-	ticket->done(ticket);
+	gate_ticket_done(ticket);
 }
 
 static void sql_free(struct gate_store *store)
@@ -78,7 +78,7 @@ enum hx_code gate_sql_new(const struct lanes *lanes, struct clock *clock, struct
 	ASSERT(lanes && lanes->n > 0);
 	if (!s)
 		return error_set(err, HX_NO_MEMORY, "gate: no memory");
-	s->store = (struct gate_store){&sql, clock};
+	s->store = (struct gate_store){.kind = &sql, .clock = clock};
 	s->lanes = lanes;
 	*ret_store = &s->store;
 	return HX_OK;

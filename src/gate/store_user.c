@@ -95,7 +95,7 @@ static void user_ask(struct gate_store *store, struct gate_ticket *ticket)
 	case GATE_FORGET:
 		ASSERT(!"a user's store is looked into with the user's own tools");
 	}
-	ticket->done(ticket);
+	gate_ticket_done(ticket);
 }
 
 static void user_free(struct gate_store *store)
@@ -115,7 +115,7 @@ enum hx_code gate_user_new(const struct hx_gate_store *table, struct clock *cloc
 	u = malloc(sizeof *u);
 	if (!u)
 		return error_set(err, HX_NO_MEMORY, "gate: no memory");
-	*u = (struct gate_user){{&user, clock}, *table};
+	*u = (struct gate_user){.store = {.kind = &user, .clock = clock}, .table = *table};
 	*ret_store = &u->store;
 	return HX_OK;
 }

@@ -213,6 +213,9 @@ static void captured(struct http_exchange *exchange, const struct http_answer *a
 	if (result == GUARD_STORE && gate->carried) {
 		gate->guard.outcome = gate->stale ? HX_GATE_STALE : HX_GATE_CREATED;
 		gate->guard.at = GUARD_ENDED;
+		if (!gate->stale)
+			gate_note_completed(engine_gate_store(engine_of(gate)), &gate->guard.ask.claim,
+					    strbuf_slice(&gate->kept));
 		end(gate); /* with the bytes that are stored */
 		return;
 	}
@@ -452,9 +455,11 @@ bool api_gate_admit(struct http_call *call)
 		http_respond_code(call->exchange, code, err.detail);
 		return false;
 	}
-	if (is_one_unit(call))
+	if (is_one_unit(call) &&
+	    !gate_is_recalled(engine_gate_store(engine_of(call->gate)), &call->gate->guard.ask.claim)) {
 		http_capture(call->exchange, captured, call->gate);
-	else
-		acquire(call->gate);
-	return is_one_unit(call);
+		return true;
+	}
+	acquire(call->gate);
+	return false;
 }

@@ -2,13 +2,13 @@
  * Who a guarded request claims to be: its key, where that key counts (scope), and what it says (fingerprint). All of it
  * from the request as it came; nothing is decoded but the key itself.
  */
+#include <stdio.h>
 #include <sys/random.h>
 
 #include "gate/key.h"
 #include "http/charset.h"
 #include "http/proxy_job.h"
-
-#define SPACE "gate" /* of all records of all gates that share a store: they are nodes of one */
+#include "model/workflow.h"
 
 /* The values of all fields of this name, in their order. NULL: no memory. */
 static struct slice *values_of(struct wire_fields fields, struct slice name, struct arena *arena, size_t *ret_n)
@@ -75,14 +75,16 @@ static enum hx_code record_key(const struct proxy_job *job, struct slice key, st
 {
 	const struct gate_policy *policy = job->policy;
 	const struct wire_request *request = &job->request->wire;
+	char space[WORKFLOW_NAME_MAX + 8]; /* "gate:" and the name: the engine's API may share the store */
 	struct gate_scope scope = {
-		.space = slice_str(SPACE),
 		.endpoint = policy->scope_endpoint,
 		.method = request->method,
 		.path = request->path,
 		.headers_n = policy->scope_headers_n,
 	};
 
+	snprintf(space, sizeof space, "gate:%s", job->home->proxy->options.config->name);
+	scope.space = slice_str(space);
 	if (policy->tenant_header)
 		scope.has_tenant = joined_value(request->head.fields, slice_str(policy->tenant_header), arena,
 						&scope.tenant);

@@ -14,12 +14,12 @@
 /* ---- where it is ---- */
 
 /* "host", "host:port" or "[v6]:port", which host_valid() has seen. */
-static void split_authority(struct slice authority, char ret_host[256], char ret_port[6])
+static void split_authority(struct slice authority, const char *usual_port, char ret_host[256], char ret_port[6])
 {
 	const char *colon = memrchr(authority.p, ':', authority.n);
 	bool has_port = colon && !memchr(colon, ']', authority.n - (size_t)(colon - authority.p));
 	struct slice host = slice_of(authority.p, has_port ? (size_t)(colon - authority.p) : authority.n);
-	struct slice port = has_port ? slice_of(colon + 1, authority.n - host.n - 1) : slice_str("80");
+	struct slice port = has_port ? slice_of(colon + 1, authority.n - host.n - 1) : slice_str(usual_port);
 
 	if (host.p[0] == '[')
 		host = slice_of(host.p + 1, host.n - 2);
@@ -33,7 +33,7 @@ static enum hx_code resolve(struct upstream *upstream, struct hx_error *err)
 	char host[256], port[6];
 	int rc;
 
-	split_authority(slice_str(upstream->authority), host, port);
+	split_authority(slice_str(upstream->authority), upstream->tls ? "443" : "80", host, port);
 	rc = getaddrinfo(host, port, &hints, &found);
 	for (struct addrinfo *at = found; at && upstream->addresses_n < UPSTREAM_ADDRESSES_MAX; at = at->ai_next) {
 		struct sockaddr_storage sockaddr = {0};
@@ -52,21 +52,21 @@ static enum hx_code resolve(struct upstream *upstream, struct hx_error *err)
 static enum hx_code parse_url(const char *url, struct upstream *upstream, struct hx_error *err)
 {
 	struct slice rest = slice_str(url);
+	bool secure = rest.n > 8 && slice_is_nocase(slice_of(rest.p, 8), "https://");
+	size_t scheme = secure ? 8 : 7;
 
-	if (rest.n > 8 && slice_is_nocase(slice_of(rest.p, 8), "https://"))
-		return error_set(err, HX_CONFIG_ERROR, "an https upstream is not offered yet");
-	if (rest.n < 8 || !slice_is_nocase(slice_of(rest.p, 7), "http://"))
+	if (!secure && (rest.n < 8 || !slice_is_nocase(slice_of(rest.p, 7), "http://")))
 		return error_set(err, HX_CONFIG_ERROR, "the upstream is an address like http://127.0.0.1:3000");
-	rest = slice_of(rest.p + 7, rest.n - 7);
+	rest = slice_of(rest.p + scheme, rest.n - scheme);
 	if (rest.p[rest.n - 1] == '/')
 		rest.n--;
 	if (rest.n >= sizeof upstream->authority || !host_valid(rest))
 		return error_set(
 			err, HX_CONFIG_ERROR,
-			"the upstream is http://, a host and perhaps a port, with nothing behind it: not \"%s\"",
+			"the upstream is http:// or https://, a host and perhaps a port, with nothing behind it: not \"%s\"",
 			excerpt_of(slice_str(url)).text);
 	snprintf(upstream->authority, sizeof upstream->authority, "%.*s", SLICE_ARGS(rest));
-	return HX_OK;
+	return secure ? tls_client_new(upstream->authority, &upstream->tls, err) : HX_OK;
 }
 
 /* ---- life ---- */
@@ -102,6 +102,7 @@ void upstream_free(struct upstream *upstream)
 		upstream_connections_free(pool);
 		free(pool);
 	}
+	tls_client_free(upstream->tls);
 	pthread_mutex_destroy(&upstream->mutex);
 	free(upstream);
 }

@@ -13,7 +13,7 @@
  * What an end means is all that the gate is about:
  *
  *   UPSTREAM_ANSWERED  the whole answer has been handed out
- *   UPSTREAM_NOT_SENT  no connection could be made: certainly nothing has reached the upstream
+ *   UPSTREAM_NOT_SENT  no connection could be made, or no TLS on it: certainly no request has reached the upstream
  *   UPSTREAM_UNKNOWN   everything else: a timeout, a reset, an answer that is cut short or is not HTTP. The upstream may
  *                      have done it
  *
@@ -38,7 +38,7 @@
 struct upstream;
 struct upstream_pool;
 
-/* http://host[:port] and nothing behind it but "/". HX_CONFIG_ERROR says what is wrong with it, or that the name cannot
+/* http(s)://host[:port] and nothing behind it but "/". HX_CONFIG_ERROR says what is wrong with it, or that the name cannot
  * be resolved. The clock must outlive it. */
 enum hx_code upstream_new(const char *url, struct clock *clock, struct upstream **ret_upstream,
 			  struct hx_error *err) HX_MUST_CHECK;

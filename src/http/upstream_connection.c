@@ -6,7 +6,7 @@
  *                └──────────────▶ CLOSED ◀────────────── anything else ◀───────────┘
  *
  *   state       waits for                                      how long
- *   CONNECTING  the upstream to accept                         the call's time: then NOT_SENT
+ *   CONNECTING  the upstream to accept, with https to greet    the call's time: then NOT_SENT
  *   BUSY        it to take the request and to answer           the call's time: then UNKNOWN
  *   IDLE        the next call                                  UPSTREAM_IDLE_MS; closed when the upstream says anything
  *
@@ -16,6 +16,10 @@
  *
  * What the call does not take at once (data() says so) is kept decoded in `spill`, what follows it undecoded in
  * `pending`; both have at most what one read brought. While it is paused nothing is read, no time runs and nothing ends.
+ *
+ * With https the same bytes go through a tls_link (upstream_tls.h). What the socket is ready for then says little: TLS
+ * may have to read before it can write, and may hold bytes that the socket does not have any more. So each event means
+ * that both may work again, and only a read that has to wait means that there is nothing to read.
  *
  * As in connection.c events are edge-triggered and merely noted, and the struct is freed by its own letter.
  */
@@ -45,6 +49,7 @@ struct upstream_connection {
 	struct upstream_connection *previous, *next;
 	struct upstream_call *call; /* CONNECTING, BUSY */
 	int fd;
+	struct tls_link *tls; /* https, since the socket is connected */
 	uint8_t state;
 	bool can_read, can_write, peer_closed;
 	bool reused;     /* it was idle before */
@@ -79,6 +84,15 @@ static void unlink_connection(struct upstream_connection *c)
 		c->next->previous = c->previous;
 }
 
+static void close_socket(struct upstream_connection *c)
+{
+	tls_link_free(c->tls);
+	c->tls = NULL;
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+}
+
 static void free_connection(struct upstream_connection *c)
 {
 	strbuf_release(&c->out);
@@ -97,8 +111,7 @@ static void close_connection(struct upstream_connection *c)
 	c->call = NULL;
 	deadline_clear(&c->closes);
 	unlink_connection(c);
-	if (c->fd >= 0)
-		close(c->fd);
+	close_socket(c);
 	atomic_fetch_sub_explicit(&c->pool->upstream->stats.open, 1, memory_order_relaxed);
 	ASSERT(mailbox_post(c->pool->loop->mailbox, &c->letter) != MAILBOX_CLOSED);
 }
@@ -158,6 +171,30 @@ static bool connect_on(struct upstream_connection *c)
 	return false;
 }
 
+/* True when both sides have greeted each other. */
+static bool greeted(struct upstream_connection *c)
+{
+	const struct upstream *upstream = c->pool->upstream;
+
+	if (!c->tls)
+		c->tls = tls_link_new(upstream->tls, &upstream->addresses[c->address], c->fd);
+	if (!c->tls) {
+		not_sent(c, "no memory for a connection");
+		return false;
+	}
+	switch (tls_link_greet(c->tls)) {
+	case TLS_DONE:
+		c->state = UPSTREAM_BUSY;
+		return true;
+	case TLS_FAILED:
+		not_sent(c, tls_link_reason(c->tls));
+		break;
+	case TLS_MORE:
+		break;
+	}
+	return false;
+}
+
 /* True when it is connected. */
 static bool connected(struct upstream_connection *c)
 {
@@ -166,12 +203,15 @@ static bool connected(struct upstream_connection *c)
 
 	if (!c->can_write)
 		return false;
+	if (c->tls)
+		return greeted(c);
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error == 0) {
+		if (c->pool->upstream->tls)
+			return greeted(c);
 		c->state = UPSTREAM_BUSY;
 		return true;
 	}
-	close(c->fd);
-	c->fd = -1;
+	close_socket(c);
 	c->address++;
 	c->can_read = c->can_write = c->peer_closed = false;
 	if (!connect_on(c))
@@ -203,11 +243,13 @@ static struct upstream_connection *new_connection(struct upstream_pool *pool)
 
 /* ---- the idle ones ---- */
 
+/* A byte that is taken by this costs nothing: the connection is then closed. TLS has words of its own, without a byte. */
 static bool is_silent(const struct upstream_connection *c)
 {
 	char byte;
+	ssize_t n = c->tls ? tls_link_receive(c->tls, &byte, 1) : recv(c->fd, &byte, 1, MSG_PEEK);
 
-	return recv(c->fd, &byte, 1, MSG_PEEK) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+	return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
 /* The one that was used last. NULL: none that can be trusted. */
@@ -314,6 +356,8 @@ static ssize_t send_rest(const struct upstream_connection *c)
 				{(char *)(uintptr_t)(body.p + skip), body.n - skip}};
 	struct msghdr message = {.msg_iov = head ? parts : parts + 1, .msg_iovlen = head && body.n ? 2 : 1};
 
+	if (c->tls)
+		return tls_link_send(c->tls, slice_of(message.msg_iov->iov_base, message.msg_iov->iov_len));
 	return sendmsg(c->fd, &message, MSG_NOSIGNAL);
 }
 
@@ -340,8 +384,8 @@ static bool send_on(struct upstream_connection *c)
 			c->can_write = false;
 		} else if (errno == EINTR) {
 			continue;
-		} else if (c->sent == 0 && c->reused) {
-			move_call(c); /* not a byte has left, so this is no second time */
+		} else if (c->sent == 0 && c->reused && !c->tls) {
+			move_call(c); /* not a byte has left, so this is no second time (TLS does not say that) */
 			return false;
 		} else {
 			c->write_dead = c->can_read = true;
@@ -537,16 +581,24 @@ static bool is_at_work(const struct upstream_connection *c)
 	return c->state == UPSTREAM_BUSY && !c->paused;
 }
 
+static ssize_t receive_some(struct upstream_connection *c)
+{
+	struct upstream_pool *pool = c->pool;
+
+	return c->tls ? tls_link_receive(c->tls, pool->input, sizeof pool->input)
+		      : recv(c->fd, pool->input, sizeof pool->input, 0);
+}
+
 /* Reads once. False: it has to wait, or it is over. */
 static bool receive(struct upstream_connection *c)
 {
 	struct upstream_pool *pool = c->pool;
 	struct upstream_call *call = c->call;
-	ssize_t n = recv(c->fd, pool->input, sizeof pool->input, 0);
+	ssize_t n = receive_some(c);
 
 	if (n > 0) {
 		c->begun = true;
-		if (n < (ssize_t)sizeof pool->input && !c->peer_closed)
+		if (n < (ssize_t)sizeof pool->input && !c->peer_closed && !c->tls)
 			c->can_read = false;
 		if (call->patient)
 			deadline_set_at(&pool->busy, &call->deadline, mono_add_ms(pool->loop->now, call->timeout_ms));
@@ -592,9 +644,11 @@ static void ready(struct watch *watch, uint32_t events)
 	c->peer_closed |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
 	c->can_read |= (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
 	c->can_write |= (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0;
+	if (c->tls)
+		c->can_read = c->can_write = true;
 	if (c->state != UPSTREAM_IDLE)
 		proceed(c);
-	else if (c->can_read)
+	else if (c->can_read && !is_silent(c))
 		close_connection(c); /* it says goodbye, or something that nobody has asked for */
 }
 
@@ -690,8 +744,7 @@ void upstream_connections_free(struct upstream_pool *pool)
 		struct upstream_connection *c = pool->connections;
 
 		unlink_connection(c);
-		if (c->fd >= 0)
-			close(c->fd);
+		close_socket(c);
 		free_connection(c);
 	}
 }

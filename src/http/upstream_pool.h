@@ -10,12 +10,14 @@
 #include "http/address.h"
 #include "http/body.h"
 #include "http/upstream.h"
+#include "http/upstream_tls.h"
 
 #define UPSTREAM_READ_BYTES 65536 /* at once from a connection */
 
 struct upstream {
 	struct clock *clock;
 	char authority[300];
+	struct tls_client *tls; /* NULL: plain http */
 	struct address addresses[UPSTREAM_ADDRESSES_MAX];
 	size_t addresses_n;
 	pthread_mutex_t mutex; /* of the list */

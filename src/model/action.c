@@ -357,3 +357,17 @@ struct suggestion action_suggest(const struct reader *r, const struct action_lis
 		names[i] = list->items[i].name;
 	return reader_suggest(r, name, names);
 }
+
+const struct action *action_reference(const struct reader *r, const struct json_node *node, const char *what,
+				      const struct action_list *list)
+{
+	if (!reader_string(r, node, what))
+		return NULL;
+
+	const struct action *action = action_named(list, node->string);
+
+	if (!action && r->findings)
+		reader_report(r, node->at.line, "reference", "%s: there is no action \"%s\"%s", what,
+			      excerpt_of(node->string).text, action_suggest(r, list, node->string).text);
+	return action;
+}

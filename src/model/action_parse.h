@@ -17,6 +17,9 @@ struct action_list {
 void actions_parse(const struct reader *r, const struct json_node *node, struct action_list *ret);
 /* NULL: there is no such action. */
 const struct action *action_named(const struct action_list *list, struct slice name);
+/* The action that a step names; NULL where there is none, which is reported. */
+const struct action *action_reference(const struct reader *r, const struct json_node *node, const char *what,
+				      const struct action_list *list);
 /* What a name that is not in the list was probably meant to be. */
 struct suggestion action_suggest(const struct reader *r, const struct action_list *list, struct slice name);
 

@@ -82,6 +82,13 @@ enum hx_code expression_parse(struct slice text, struct arena *a, struct hx_erro
 enum hx_code expression_check_roots(const struct expression *expression, struct hx_error *err) HX_MUST_CHECK;
 
 /*
+ * For the load: what an expression looks at. Called for each `.ROOT.NAME` that begins at the environment (`.state.a`
+ * also of `.state.a.b`), with the column of the path. `.state` as a whole, and what is behind a pipe, names nothing.
+ */
+typedef void expression_use_fn(void *context, struct slice root, struct slice name, size_t column);
+void expression_each_use(const struct expression *expression, expression_use_fn *use, void *context);
+
+/*
  * Appends the value, which is JSON that json_check() accepts. The scratch arena is given back as it was found; its
  * ceiling, that of the buffer, EXPRESSION_WORK_MAX and JSON_DEPTH_MAX are limits: HX_TOO_LARGE (or HX_NO_MEMORY).
  * HX_VALIDATION_ERROR where the value has a type that the expression cannot take, the detail naming column, path

@@ -57,7 +57,7 @@ struct suggestion reader_suggest(const struct reader *r, struct slice name, cons
 {
 	struct suggestion suggestion = {""};
 
-	if (known[0] && r->findings && r->findings->errors < SUGGESTIONS_MAX)
+	if (known[0] && r->findings && r->findings->errors + r->findings->warnings < SUGGESTIONS_MAX)
 		snprintf(suggestion.text, sizeof suggestion.text, "; did you mean \"%s\"?",
 			 excerpt_of(slice_str(nearest_name(name, known))).text);
 	return suggestion;

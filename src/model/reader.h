@@ -29,7 +29,7 @@ bool name_is_valid(struct slice name);
 const char *reader_nearest(const struct reader *r, struct slice name, const char *const *known);
 /*
  * `; did you mean "x"?` for lists that are the user's own and may be long. Empty when there is nothing to suggest,
- * and behind the first SUGGESTIONS_MAX errors.
+ * and behind the first SUGGESTIONS_MAX findings.
  */
 #define SUGGESTIONS_MAX 50
 struct suggestion {

@@ -36,20 +36,6 @@ const char *draft_status(const struct draft *d, const struct reader *r, const st
 	return NULL;
 }
 
-static const struct action *read_action_name(const struct draft *d, const struct reader *r,
-					     const struct json_node *node, const char *what)
-{
-	if (!reader_string(r, node, what))
-		return NULL;
-
-	const struct action *action = action_named(&d->actions, node->string);
-
-	if (!action && r->findings)
-		reader_report(r, node->at.line, "reference", "%s: there is no action \"%s\"%s", what,
-			      excerpt_of(node->string).text, action_suggest(r, &d->actions, node->string).text);
-	return action;
-}
-
 static void read_successful_state(const struct draft *d, const struct reader *r, const struct json_node *node,
 				  struct step_view *view)
 {
@@ -96,7 +82,7 @@ static void read_claim(const struct draft *d, const struct reader *r, const stru
 static void read_action(const struct draft *d, const struct reader *r, const struct json_node *node,
 			struct step_view *view)
 {
-	view->action = read_action_name(d, r, node, "action");
+	view->action = action_reference(r, node, "action", &d->actions);
 }
 
 /* A sql action is part of the finish: too late to validate, too early to be an after-effect. */
@@ -113,7 +99,7 @@ static bool refuse_sql(const struct reader *r, const struct json_node *node, con
 static void read_validation(const struct draft *d, const struct reader *r, const struct json_node *node,
 			    struct step_view *view)
 {
-	view->validation = read_action_name(d, r, node, "validation");
+	view->validation = action_reference(r, node, "validation", &d->actions);
 	(void)refuse_sql(r, node, view->validation, "validation", "a validation comes before the action");
 }
 
@@ -126,7 +112,7 @@ static void read_after_effects(const struct draft *d, const struct reader *r, co
 		return;
 	json_node_for_each(element, node)
 	{
-		const struct action *action = read_action_name(d, r, element, what);
+		const struct action *action = action_reference(r, element, what, &d->actions);
 
 		if (!action || refuse_sql(r, element, action, what, "an after-effect comes behind the commit"))
 			continue;

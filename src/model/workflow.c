@@ -1,68 +1,13 @@
 /*
- * A definition from its text to a workflow; see draft.h for the way there.
- *
- * The counts that are limited are looked at before a tree is built: a million statuses are answered by counting
- * them, not by keeping them. The tree and everything else that only the parser needs is scratch; what the workflow
- * keeps is copied.
+ * A definition from its text to a workflow; see draft.h for the way there. The tree and everything else that only the
+ * parser needs is scratch; what the workflow keeps is copied.
  */
 #include "model/workflow.h"
 
 #include "base/excerpt.h"
-#include "base/json_walk.h"
+#include "model/definition_text.h"
 #include "model/draft.h"
 #include "model/user_table.h"
-
-/* The text, its tree at about 200 bytes a value, and the work on it. */
-#define SCRATCH_BYTES_MAX (192u << 20)
-
-static size_t count_of(struct json container)
-{
-	struct json_iter it = json_iter_of(container);
-	struct json name, value;
-	size_t n = 0;
-
-	if (json_type(container) == JSON_OBJECT)
-		while (json_iter_member(&it, &name, &value))
-			n++;
-	else if (json_type(container) == JSON_ARRAY)
-		while (json_iter_element(&it, &value))
-			n++;
-	return n;
-}
-
-/* True: the text is JSON, and small enough in all that counts. */
-static bool check_size(const struct reader *r, struct slice text)
-{
-	static const struct {
-		const char *name;
-		size_t max;
-	} limits[] = {{"status_types", WORKFLOW_STATUSES_MAX},
-		      {"steps", WORKFLOW_STEPS_MAX},
-		      {"actions", WORKFLOW_ACTIONS_MAX}};
-	struct json document, part;
-	struct hx_error err;
-	bool fits = true;
-
-	if (text.n > WORKFLOW_TEXT_BYTES_MAX) {
-		reader_report(r, 0, "limit", "the definition has %zu bytes; at most %u", text.n,
-			      WORKFLOW_TEXT_BYTES_MAX);
-		return false;
-	}
-	if (json_check(text, &err, &document) != HX_OK) {
-		reader_report_json(r, &err);
-		return false;
-	}
-	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-		size_t n = json_find(document, slice_str(limits[i].name), &part) ? count_of(part) : 0;
-
-		if (n <= limits[i].max)
-			continue;
-		reader_report(r, json_locate(text, (size_t)(part.raw.p - text.p)).line, "limit",
-			      "%s has %zu entries; at most %zu", limits[i].name, n, limits[i].max);
-		fits = false;
-	}
-	return fits;
-}
 
 /* A definition without a kind is read on as if it had the only one there is, so that all its faults are seen. */
 static bool is_entity(const struct draft *d, const struct json_node *root)
@@ -203,17 +148,10 @@ static void read_entity(struct draft *d, const struct json_node *root)
 
 static void read_definition(struct draft *d, const char *file, struct slice text)
 {
-	const struct json_node *root = NULL;
-	struct hx_error err;
+	const struct json_node *root = definition_text_read(&d->r, text, d->scratch);
 
-	if (!check_size(&d->r, text))
-		return;
-	if (json_tree_parse(text, WORKFLOW_JSON_VALUES_MAX, d->scratch, &err, &root) != HX_OK) {
-		reader_report_json(&d->r, &err);
-		return;
-	}
-	d->w = arena_zalloc(d->r.arena, sizeof *d->w);
-	if (!d->w || !reader_object(&d->r, root, "a definition"))
+	d->w = root ? arena_zalloc(d->r.arena, sizeof *d->w) : NULL;
+	if (!d->w)
 		return;
 	d->w->file = reader_keep(&d->r, slice_str(file));
 	d->w->text = arena_copy(d->r.arena, text);
@@ -231,7 +169,7 @@ void workflow_parse(const char *file, struct slice text, struct arena *arena, st
 	struct finding **from = findings->last;
 	size_t errors = findings->errors;
 
-	arena_init(&scratch, SCRATCH_BYTES_MAX);
+	arena_init(&scratch, DEFINITION_SCRATCH_BYTES_MAX);
 	read_definition(&d, file, text);
 	if (scratch.failed || arena->failed) {
 		struct hx_error err;

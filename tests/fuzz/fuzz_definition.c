@@ -1,9 +1,11 @@
 /*
- * Any bytes as a definition, as a configuration, as the SQL of an action, as an address. Beside not crashing:
+ * Any bytes as a definition (of an entity and of a run), as a configuration, as the SQL of an action, as an address.
+ * Beside not crashing:
  *
  *   - there is a workflow exactly if there is no error, and every finding can be printed on one clean line;
  *   - the counts of the findings are those of the list, as long as it is not full;
  *   - an accepted workflow keeps the rules, looked at again in the slowest and plainest way;
+ *   - a run can pass each of its steps at most once, and no text is the definition of two kinds;
  *   - every lookup finds what is in the arrays, and a second parse of the kept text gives the same workflow;
  *   - the SQL that comes out of a definition is read by the drivers as it is meant: nothing but ?N is changed in it;
  *   - with any smaller ceiling of memory there is an error and no workflow, or the same workflow.
@@ -15,6 +17,7 @@
 #include "db/stmt.h"
 #include "model/config.h"
 #include "model/lookup.h"
+#include "model/run_definition.h"
 #include "model/sql_text.h"
 #include "model/url.h"
 
@@ -135,6 +138,76 @@ static void try_workflow(const struct workflow *w, struct findings *findings)
 	try_findings(findings);
 }
 
+/* ---- runs ---- */
+
+static void try_task(const struct run_step *s)
+{
+	const struct run_retry *retry = &s->retry;
+
+	ASSERT((s->type == RUN_TASK) == (s->action != NULL));
+	ASSERT(s->type == RUN_TASK || (!s->compensate && !s->input && s->lease_ms == 0));
+	ASSERT(retry->max_attempts >= 1 && retry->max_attempts <= RUN_ATTEMPTS_MAX && retry->initial_ms > 0);
+	ASSERT(retry->initial_ms <= retry->max_ms && retry->factor_thousandths >= 1000 &&
+	       retry->factor_thousandths <= RUN_FACTOR_MAX * 1000);
+	if (s->type == RUN_TASK)
+		ASSERT(s->on_unknown != UNKNOWN_REVERT && (s->on_unknown != UNKNOWN_PROBE || s->action->probe));
+}
+
+static void try_run_step(const struct run_definition *d, size_t i)
+{
+	const struct run_step *s = &d->steps[i];
+
+	ASSERT(s->position == i && s->line > 0 && s->name && !same(s->name, RUN_END_NAME));
+	ASSERT(run_definition_step(d, slice_str(s->name)) == s);
+	for (size_t other = 0; other < i; other++)
+		ASSERT(!same(d->steps[other].name, s->name));
+	try_task(s);
+	ASSERT((s->type == RUN_WAIT) == ((s->for_ms > 0) != (s->until != NULL)));
+	ASSERT((s->type == RUN_EXTERNAL_EVENT) == (s->event != NULL) &&
+	       (s->type == RUN_CONDITION) == (s->when != NULL));
+	ASSERT(s->timeout_ms >= 0 && s->entry_lock_ms >= 0 && s->lease_ms >= 0);
+	if (s->type == RUN_CONDITION)
+		ASSERT(s->then_position > i && s->then_position <= d->steps_n && s->else_position > i &&
+		       s->else_position <= d->steps_n);
+}
+
+static bool parse_run(struct slice text, size_t room, const struct run_definition **ret, struct arena *a,
+		      struct findings *findings)
+{
+	arena_init(a, room);
+	findings_init(findings, a);
+	run_definition_parse("a\x1b.json", text, a, findings, ret);
+	ASSERT((*ret != NULL) == (findings->errors == 0));
+	return *ret;
+}
+
+/* True: it is one. */
+static bool try_run(struct slice text)
+{
+	const struct run_definition *d = NULL, *again = NULL;
+	struct findings findings, more;
+	struct arena a, b;
+	bool accepted = parse_run(text, AMPLE_BYTES, &d, &a, &findings);
+
+	try_findings(&findings);
+	if (accepted) {
+		ASSERT(d->name && d->module && d->file && d->steps_n >= 1 && d->steps_n <= WORKFLOW_STEPS_MAX);
+		for (size_t i = 0; i < d->actions_n; i++)
+			try_action(&d->actions[i]);
+		for (size_t i = 0; i < d->steps_n; i++)
+			try_run_step(d, i);
+		ASSERT(parse_run(d->text, AMPLE_BYTES, &again, &b, &more));
+		ASSERT(again->steps_n == d->steps_n && more.warnings == findings.warnings);
+		arena_release(&b);
+	}
+	if (parse_run(text, hash_bytes(5, text.p, text.n) % (16 * text.n + 4096), &again, &b, &more))
+		ASSERT(accepted);
+	try_findings(&more);
+	arena_release(&b);
+	arena_release(&a);
+	return accepted;
+}
+
 /* ---- the texts ---- */
 
 static bool parse(struct slice text, size_t room, const struct workflow **ret, struct arena *a,
@@ -147,7 +220,8 @@ static bool parse(struct slice text, size_t room, const struct workflow **ret, s
 	return *ret;
 }
 
-static void try_definition(struct slice text)
+/* True: it is one. */
+static bool try_definition(struct slice text)
 {
 	const struct workflow *w = NULL, *again = NULL;
 	struct findings findings, more;
@@ -167,6 +241,7 @@ static void try_definition(struct slice text)
 	try_findings(&more);
 	arena_release(&b);
 	arena_release(&a);
+	return accepted;
 }
 
 static void try_config(struct slice text)
@@ -241,7 +316,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct slice text = slice_of(data, size);
 
-	try_definition(text);
+	bool entity = try_definition(text), run = try_run(text);
+
+	ASSERT(!entity || !run);
 	try_config(text);
 	try_parts(text);
 	return 0;

@@ -11,6 +11,15 @@
 #include "http/http_test.h"
 #include "http/proxy.h"
 
+/* How the upstream talks: plainly, unless who includes this has defined another way (test_proxy_tls.c). */
+#ifndef UPSTREAM_URL
+#define UPSTREAM_URL "http://127.0.0.1:%d"
+#define upstream_greet(fd) true
+#define upstream_recv(fd, p, n) recv(fd, p, n, 0)
+#define upstream_send(fd, p, n) send(fd, p, n, MSG_NOSIGNAL)
+#define upstream_part(fd) (void)0
+#endif
+
 #define SEEN_MAX 512
 #define UPSTREAM_CLIENTS_MAX 512
 
@@ -72,7 +81,7 @@ static inline bool upstream_read(int fd, struct strbuf *ret_request)
 		size_t most = want == SIZE_MAX                      ? 1
 			      : want - ret_request->n < sizeof byte ? want - ret_request->n
 								    : sizeof byte;
-		ssize_t got = recv(fd, byte, most, 0);
+		ssize_t got = upstream_recv(fd, byte, most);
 		char *end, *length;
 
 		if (got <= 0)
@@ -115,7 +124,7 @@ static inline bool upstream_say(int fd, const struct script *script)
 
 	for (size_t sent = 0; sent < script->n;) {
 		size_t piece = script->n - sent < step ? script->n - sent : step;
-		ssize_t n = send(fd, script->bytes + sent, piece, MSG_NOSIGNAL);
+		ssize_t n = upstream_send(fd, script->bytes + sent, piece);
 
 		if (n <= 0)
 			return false;
@@ -143,7 +152,7 @@ static inline bool upstream_serve(int fd)
 		return false;
 	if (script.end == SCRIPT_RESET)
 		setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-	while (script.end == SCRIPT_STALL && recv(fd, &byte, 1, 0) > 0)
+	while (script.end == SCRIPT_STALL && upstream_recv(fd, &byte, 1) > 0)
 		;
 	return script.end == SCRIPT_KEEP;
 }
@@ -152,8 +161,10 @@ static inline void *upstream_talk(void *data)
 {
 	int fd = (int)(intptr_t)data;
 
-	while (upstream_serve(fd))
-		;
+	if (upstream_greet(fd))
+		while (upstream_serve(fd))
+			;
+	upstream_part(fd);
 	pthread_mutex_lock(&world.mutex);
 	for (size_t i = 0; i < UPSTREAM_CLIENTS_MAX; i++)
 		if (world.clients[i] == fd)
@@ -323,7 +334,7 @@ static inline void gate_up_with(const char *file, void (*fit)(struct http_option
 	assert_int_equal(findings.errors, 0);
 	if (!gate.store)
 		assert_int_equal(gate_memory_new(10000, 64u << 20, clock_system(), &gate.store, &err), HX_OK);
-	snprintf(url, sizeof url, "http://127.0.0.1:%d", world.port);
+	snprintf(url, sizeof url, UPSTREAM_URL, world.port);
 	proxy.upstream = url;
 	proxy.store = gate.store;
 	if (proxy_new(&proxy, &gate.proxy, &err) != HX_OK)

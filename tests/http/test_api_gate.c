@@ -12,12 +12,16 @@
  * And the transactional half: kill -9 at any moment leaves the entity and its record, or neither.
  */
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+#include "gate/recall.h"
 
 #include "support/await.h"
 #include "support/scene.h"
@@ -25,6 +29,7 @@
 #define ARRIVE_MS 20000
 #define CALLERS 50
 #define KILLS 12
+#define HASTY 4
 #define CREATE "/api/v1/entities/billing"
 
 static const char definition[] =
@@ -93,6 +98,15 @@ static struct reply *must(struct scene *scene, const char *method, const char *p
 		fail_msg("%s %s with %s: to be %d %s %s, and is: %s%.600s", method, path, key, status, code, outcome,
 			 reply->head, reply->body);
 	return reply;
+}
+
+/* A creation whose answer is too large to be recalled (gate/recall.h): every repetition asks the store. */
+static const char *large(void)
+{
+	static char text[RECALL_BYTES_MAX + 100];
+
+	snprintf(text, sizeof text, "{'data':{'x':'%0*d'}}", RECALL_BYTES_MAX, 0);
+	return text;
 }
 
 /* An answer to compare others with. */
@@ -391,6 +405,55 @@ static void test_step_that_failed_may_be_tried_again(void **state)
 	scene_stop(scene, 0);
 }
 
+/* In a table of the user's, with as much sql and as many after-effects as a step can have: all in one unit. */
+static void test_step_in_a_table_of_the_users(void **state)
+{
+	static const char in_table[] =
+		"{'workflow':'billing','kind':'entity','meta':{'table':'invoice'},"
+		"'status_types':['approved','booking','booked'],'initial_status':'approved','actions':{"
+		"'Book':{'kind':'sql','statements':["
+		"{'name':'pay','sql':'INSERT INTO payment (invoice, amount) VALUES (:id, :input.amount)'},"
+		"{'name':'settle','sql':'UPDATE account SET open = open - :input.amount WHERE open >= :input.amount',"
+		"'must':true},"
+		"{'name':'s3','sql':'UPDATE account SET open = open'},{'name':'s4','sql':'UPDATE account SET open = open'},"
+		"{'name':'s5','sql':'UPDATE account SET open = open'},"
+		"{'name':'s6','sql':'UPDATE account SET open = open'}]},"
+		"'M1':{'kind':'http','url':'@/mail','effect':'keyed'},"
+		"'M2':{'kind':'http','url':'@/mail','effect':'keyed'},"
+		"'M3':{'kind':'http','url':'@/mail','effect':'keyed'},"
+		"'M4':{'kind':'http','url':'@/mail','effect':'keyed'}},"
+		"'steps':[{'step_id':30,'step_key':'book','status':'approved','successful_state':'booked',"
+		"'action':'Book','success_after_effect':['M1','M2','M3','M4'],"
+		"'claim_state':['booking','approved']}]}";
+	struct scene *scene = *state;
+	struct memory m;
+
+	scene_sql(
+		scene,
+		"CREATE TABLE invoice (id text PRIMARY KEY, status text NOT NULL, version bigint NOT NULL, updated_at "
+		"text)",
+		NULL, 0);
+	scene_sql(scene, "INSERT INTO invoice VALUES ('a', 'approved', 7, NULL)", NULL, 0);
+	scene_sql(scene, "CREATE TABLE payment (invoice text NOT NULL, amount bigint NOT NULL)", NULL, 0);
+	scene_sql(scene, "CREATE TABLE account (open bigint NOT NULL)", NULL, 0);
+	scene_sql(scene, "INSERT INTO account VALUES (100)", NULL, 0);
+	scene_define(scene, "billing", in_table);
+	scene_configure(scene, configuration);
+	scene_start(scene, 0);
+	must(scene, "POST", CREATE "/a/steps/book", "k", "{'input':{'amount':101}}", 422, "INVALID", "");
+	must(scene, "POST", CREATE "/a/steps/book", "k", "{'input':{'amount':30}}", 200, "", "created");
+	m = remember(&scene->last);
+	assert_int_equal(reply_int(&scene->last, "entity.version"), 11);
+	scene_assert(scene, 0, "a", "booked", 11);
+	assert_same(must(scene, "POST", CREATE "/a/steps/book", "k", "{'input':{'amount':30}}", 200, "", "replayed"),
+		    &m);
+	assert_int_equal(count(scene, "SELECT open FROM account"), 70);
+	assert_int_equal(count(scene, "SELECT count(*) FROM payment"), 1);
+	service_await(scene->service, "/mail", 4, ARRIVE_MS);
+	scene_stop(scene, 0);
+	free(m.body);
+}
+
 /* The outcome is not known: within the lease nobody runs it again, and afterwards the step's own doors decide. */
 static void test_unknown_outcome_keeps_the_key(void **state)
 {
@@ -555,13 +618,13 @@ static void test_creation_takes_over(void **state)
 	struct memory m;
 
 	begin(scene, 1);
-	must(scene, "POST", CREATE, "k", "{}", 201, "", "created");
+	must(scene, "POST", CREATE, "k", large(), 201, "", "created");
 	scene_sql(scene, "UPDATE gate_record SET status = 1, response = NULL, until = 9223372036854775807", NULL, 0);
-	must(scene, "POST", CREATE, "k", "{}", 409, "IN_FLIGHT", "conflict");
+	must(scene, "POST", CREATE, "k", large(), 409, "IN_FLIGHT", "conflict");
 	scene_sql(scene, "UPDATE gate_record SET until = 1", NULL, 0);
-	must(scene, "POST", CREATE, "k", "{}", 201, "", "created");
+	must(scene, "POST", CREATE, "k", large(), 201, "", "created");
 	m = remember(&scene->last);
-	assert_same(must(scene, "POST", CREATE, "k", "{}", 201, "", "replayed"), &m);
+	assert_same(must(scene, "POST", CREATE, "k", large(), 201, "", "replayed"), &m);
 	assert_int_equal(count(scene, "SELECT count(*) FROM entity"), 2);
 	scene_stop(scene, 0);
 	free(m.body);
@@ -581,11 +644,14 @@ struct hasty {
 static void *create_hastily(void *context)
 {
 	struct hasty *h = context;
+	char body[RECALL_BYTES_MAX + 100];
+	int n = snprintf(body, sizeof body, "{\"data\":{\"x\":\"%0*d\"}}", RECALL_BYTES_MAX, 0);
 
 	while (!*h->stop) {
 		struct reply reply;
 
-		h->wrong += !client_call_with(h->client, "POST", CREATE, "Idempotency-Key: k\r\n", "{}", 2, &reply) ||
+		h->wrong += !client_call_with(h->client, "POST", CREATE, "Idempotency-Key: k\r\n", body, (size_t)n,
+					      &reply) ||
 			    (reply.status != 201 && strcmp(reply.code, "IN_FLIGHT") != 0);
 		h->created += strstr(reply.head, "Idempotency-Status: created") != NULL;
 		reply_release(&reply);
@@ -593,34 +659,58 @@ static void *create_hastily(void *context)
 	return NULL;
 }
 
+/* Removes what is completed, again and again, until some of it had come the long way: only what was acquired has the text
+ * of its key. Returns how much of it. */
+static int remove_records(const char *path)
+{
+	int64_t until_ms = await_now_ms() + ARRIVE_MS;
+	sqlite3_stmt *stmt;
+	sqlite3 *handle;
+	int acquired = 0;
+
+	assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
+	sqlite3_busy_timeout(handle, 10000);
+	sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	assert_int_equal(
+		sqlite3_exec(handle, "PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0", NULL, NULL, NULL),
+		SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(handle,
+					    "DELETE FROM gate_record WHERE status = 2 RETURNING key_text IS NOT NULL",
+					    -1, &stmt, NULL),
+			 SQLITE_OK);
+	while (acquired < 3 && await_now_ms() < until_ms) {
+		while (sqlite3_step(stmt) == SQLITE_ROW)
+			acquired += sqlite3_column_int(stmt, 0);
+		assert_int_equal(sqlite3_reset(stmt), SQLITE_OK);
+		usleep(300); /* the server wants to write, too */
+	}
+	sqlite3_finalize(stmt);
+	sqlite3_close(handle);
+	return acquired;
+}
+
 static void test_records_that_vanish(void **state)
 {
 	struct scene *scene = *state;
-	struct hasty callers[4] = {0};
+	struct hasty callers[HASTY] = {0};
 	_Atomic bool stop = false;
-	int created = 0, acquired = 0;
-	int64_t until_ms;
+	int created = 0, acquired;
 
 	begin(scene, 1);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < HASTY; i++) {
 		callers[i] = (struct hasty){.client = client_new(scene->nodes[0]->port, "admin"), .stop = &stop};
 		assert_int_equal(pthread_create(&callers[i].thread, NULL, create_hastily, &callers[i]), 0);
 	}
-	/* Only what was acquired has the text of its key. */
-	for (until_ms = await_now_ms() + ARRIVE_MS; acquired < 3 && await_now_ms() < until_ms;) {
-		acquired += count(scene, "SELECT count(*) FROM gate_record WHERE key_text IS NOT NULL AND status = 2") >
-			    0;
-		scene_sql(scene, "DELETE FROM gate_record", NULL, 0);
-	}
+	acquired = remove_records(scene->store->url + strlen("sqlite:"));
 	stop = true;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < HASTY; i++) {
 		pthread_join(callers[i].thread, NULL);
 		client_free(callers[i].client);
 		assert_int_equal(callers[i].wrong, 0);
 		created += callers[i].created;
 	}
 	assert_int_equal(count(scene, "SELECT count(*) FROM entity"), created);
-	printf("# gate, records that vanish: %d created, seen to come the long way %d times\n", created, acquired);
+	printf("# gate, records that vanish: %d created, %d of them seen to come the long way\n", created, acquired);
 	assert_true(acquired > 0);
 	scene_stop(scene, 0);
 }
@@ -685,63 +775,89 @@ static void test_definition_and_sweep(void **state)
 
 /* ---- both or neither ---- */
 
-/* Creates, one key after another, until the server is gone; *ret_answered is how many were answered. */
-struct creator {
+/* Creates an entity and fires its step, each with a key, one entity after another, until the server is gone. */
+struct worker {
 	pthread_t thread;
 	struct client *client;
-	_Atomic int from, answered;
+	int n;            /* the entity that it is at */
+	bool created;     /* and whether it was told that it is there */
+	_Atomic int done; /* answers, in this life of the server */
 };
 
-static void *create_on(void *context)
+static bool call_for(struct worker *w, const char *path, const char *what, const char *body)
 {
-	struct creator *c = context;
 	struct reply reply;
 	char fields[60];
-	bool answered = true;
+	bool done;
 
-	while (answered) {
-		snprintf(fields, sizeof fields, "Idempotency-Key: n-%d\r\n", c->from + c->answered);
-		answered = client_call_with(c->client, "POST", CREATE, fields, "{}", 2, &reply) && reply.status == 201;
-		c->answered += answered;
-		reply_release(&reply);
+	snprintf(fields, sizeof fields, "Idempotency-Key: %s-%d\r\n", what, w->n);
+	done = client_call_with(w->client, "POST", path, fields, body, strlen(body), &reply) && reply.status < 300;
+	reply_release(&reply);
+	w->done += done;
+	return done;
+}
+
+static void *work(void *context)
+{
+	struct worker *w = context;
+	char path[100], body[40];
+
+	for (;; w->n++) {
+		snprintf(path, sizeof path, CREATE "/n-%d/steps/tell", w->n);
+		snprintf(body, sizeof body, "{\"id\":\"n-%d\"}", w->n);
+		w->created = call_for(w, CREATE, "create", body);
+		if (!w->created || !call_for(w, path, "tell", "{}"))
+			return NULL;
 	}
-	return NULL;
+}
+
+/* The entity at which it died: what is there has its record, and what has its record is there. Returns how much of it was
+ * there and had not been told. */
+static int check_last(struct scene *scene, int n, bool created)
+{
+	char path[100], key[40], body[40];
+	bool exists, told;
+
+	snprintf(path, sizeof path, CREATE "/n-%d", n);
+	exists = scene_call(scene, 0, "GET", path, NULL)->status == 200;
+	snprintf(key, sizeof key, "create-%d", n);
+	snprintf(body, sizeof body, "{'id':'n-%d'}", n);
+	assert_true(exists || !created);
+	must(scene, "POST", CREATE, key, body, 201, "", exists ? "replayed" : "created");
+
+	told = strcmp(reply_text(scene_must(scene, 0, "GET", path, NULL, 200, NULL), "status"), "told") == 0;
+	snprintf(path, sizeof path, CREATE "/n-%d/steps/tell", n);
+	snprintf(key, sizeof key, "tell-%d", n);
+	end_leases(scene);
+	must(scene, "POST", path, key, "{}", 200, "", told ? "replayed" : "created");
+	return told + (exists && !created);
 }
 
 static void test_kill_leaves_both_or_neither(void **state)
 {
 	struct scene *scene = *state;
-	struct creator c = {0};
-	int landed = 0;
+	struct worker w = {.n = 1};
+	int untold = 0;
 
 	begin(scene, 1);
 	srand(7);
 	for (int round = 0; round < KILLS; round++) {
-		char key[40];
-
-		c.from += c.answered;
-		c.answered = 0;
-		c.client = client_new(scene->nodes[0]->port, "admin");
-		assert_int_equal(pthread_create(&c.thread, NULL, create_on, &c), 0);
-		/* At another moment of a creation each time. */
-		AWAIT(ARRIVE_MS, c.answered >= 1 + rand() % 20);
+		w.done = 0;
+		w.client = client_new(scene->nodes[0]->port, "admin");
+		assert_int_equal(pthread_create(&w.thread, NULL, work, &w), 0);
+		AWAIT(ARRIVE_MS, w.done >= 1 + rand() % 20);
 		for (volatile int spin = rand() % 300000; spin > 0; spin--)
-			;
+			; /* at another moment of a request each time */
 		scene_kill(scene, 0);
-		pthread_join(c.thread, NULL);
-		client_free(c.client);
+		pthread_join(w.thread, NULL);
+		client_free(w.client);
 		scene_start(scene, 0);
-		/* The one that was not answered: it is there with its record, or nothing is. */
-		snprintf(key, sizeof key, "n-%d", c.from + c.answered);
-		keyed(scene, 0, "POST", CREATE, key, "{}");
-		assert_int_equal(scene->last.status, 201);
-		landed += strcmp(field_of(&scene->last, "Idempotency-Status"), "replayed") == 0;
-		c.answered++;
-		assert_int_equal(count(scene, "SELECT count(*) FROM entity"), c.from + c.answered);
-		assert_int_equal(count(scene, "SELECT count(*) FROM gate_record WHERE status = 2"),
-				 c.from + c.answered);
+		untold += check_last(scene, w.n++, w.created);
+		assert_int_equal(count(scene, "SELECT count(*) FROM entity"), w.n - 1);
+		assert_int_equal(count(scene, "SELECT count(*) FROM subject WHERE status = 'told'"), w.n - 1);
+		assert_int_equal(count(scene, "SELECT count(*) FROM gate_record WHERE status = 2"), 2 * (w.n - 1));
 	}
-	printf("# gate, %d kills during creations: %d were durable and not told\n", KILLS, landed);
+	printf("# gate, %d kills during creations and steps: %d were durable and had not been told\n", KILLS, untold);
 	scene_stop(scene, 0);
 }
 
@@ -766,6 +882,7 @@ int main(void)
 						scene_tear_down),
 		ON_BOTH(test_step_has_one_effect),
 		ON_SQLITE(test_step_that_failed_may_be_tried_again),
+		ON_BOTH(test_step_in_a_table_of_the_users),
 		ON_SQLITE(test_unknown_outcome_keeps_the_key),
 		ON_BOTH(test_after_a_kill_the_effect_is_repeated_with_its_key),
 		ON_SQLITE(test_person_says_done_once),

@@ -383,7 +383,7 @@ static void urls_that_cannot_be_used_say_why(void **state)
 	static const struct {
 		const char *url, *word;
 	} cases[] = {
-		{"https://127.0.0.1", "https"},
+		{"https://a/path", "nothing behind"},
 		{"127.0.0.1:3000", "http://"},
 		{"ftp://a", "http://"},
 		{"http://", "http://"},

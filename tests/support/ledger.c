@@ -3,9 +3,11 @@
 
 #include "base/hash.h"
 #include "flow/subject.h"
+#include "support/unit_kinds.h"
 
 #define ARENA_BYTES_MAX (64u << 20)
 #define UNITS_MAX 64
+#define LEDGER_TIMES_MS 1000000
 
 /* Not the engine's own reads: these take in all columns. */
 static const struct db_stmt stmt_subject = {
@@ -15,6 +17,18 @@ static const struct db_stmt stmt_subject = {
 	       " FROM subject{join} WHERE id = ?1",
 	.in = "i",
 	.out = "itiiitiibit",
+};
+
+/* Of times only the side of now on which they are. */
+#define SIDE_OF_NOW(time)                                                                                              \
+	"CASE WHEN " time " IS NULL THEN 'none' WHEN " time " > hx_now_ms() THEN 'live' ELSE 'past' END"
+
+static const struct db_stmt stmt_gate = {
+	.name = "ledger_gate",
+	.sql = "SELECT {ord}status, token, fingerprint, held, takeovers, response, " SIDE_OF_NOW("created_at") ", " SIDE_OF_NOW(
+		"until") ", " SIDE_OF_NOW("expires_at") ", " SIDE_OF_NOW("sweep_at") " FROM gate_record{join} WHERE key = ?1",
+	.in = "b",
+	.out = "ibbiibtttt",
 };
 
 static void write_hash(struct slice bytes, struct strbuf *out)
@@ -87,11 +101,22 @@ static bool write_subject(int64_t id, size_t place, const struct unit_result *re
 	return true;
 }
 
+static void write_gate(size_t place, const struct db_rows *rows, struct strbuf *out)
+{
+	for (size_t row = 0; row < rows->n; row++) {
+		strbuf_addf(out, "record %zu:", place);
+		for (size_t c = 0; c < rows->columns; c++)
+			write_cell(db_cell(rows, row, c), out);
+		strbuf_add_char(out, '\n');
+	}
+}
+
 static bool write_some(struct db *db, const int64_t ids[], size_t first, size_t n, bool with_hashes,
 		       struct arena *arena, struct strbuf *out)
 {
 	struct unit *units[UNITS_MAX];
 	struct unit_result *results = arena_zalloc(arena, n * sizeof *results);
+	unsigned char(*keys)[HX_GATE_KEY_BYTES] = arena_alloc(arena, n * sizeof *keys);
 	struct hx_error err = {0};
 	enum hx_code code = db->driver->begin(db, &err);
 	bool sound = true;
@@ -101,6 +126,8 @@ static bool write_some(struct db *db, const int64_t ids[], size_t first, size_t 
 		unit_init(units[i], /* op= */ 0);
 		UNIT_ADD(units[i], UNIT_ANY, &stmt_subject, db_int(ids[i]));
 		subject_read_history(units[i], ids[i], /* after= */ 0, LEDGER_HISTORY_MAX);
+		kind_gate_key(ids[i], keys[i]);
+		UNIT_ADD(units[i], UNIT_ANY, &stmt_gate, db_blob(slice_of(keys[i], sizeof keys[i])));
 	}
 	if (!code)
 		code = db->driver->execute(db, units, n, results, arena, &err);
@@ -110,8 +137,10 @@ static bool write_some(struct db *db, const int64_t ids[], size_t first, size_t 
 		strbuf_addf(out, "%s: %s\n", hx_code_name(code), err.detail);
 		return false;
 	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		sound &= write_subject(ids[i], first + i, &results[i], with_hashes, out);
+		write_gate(first + i, &results[i].rows[2], out);
+	}
 	return sound;
 }
 
@@ -142,16 +171,30 @@ static bool write_name(const struct unit *unit, const struct db_value *v, struct
 	return false;
 }
 
+/* Statements of the gate return times and what is left of them; and the sweep ids, of which only the number counts. */
+static void write_gate_cell(const struct unit_line *line, const struct db_value *v, struct strbuf *out)
+{
+	if (strcmp(line->stmt->name, "gate_sweep") == 0)
+		strbuf_add_str(out, " swept");
+	else if (v->type == DB_INT && (v->i > LEDGER_TIMES_MS || v->i < -LEDGER_TIMES_MS))
+		strbuf_add_str(out, v->i > 0 ? " later" : " earlier");
+	else
+		write_cell(v, out);
+}
+
 void ledger_write_rows(const struct unit *unit, const struct unit_result *result, struct strbuf *out)
 {
 	for (unsigned line = 0; line < unit->lines_n; line++) {
 		const struct db_rows *rows = &result->rows[line];
 		bool is_read = strcmp(unit->lines[line].stmt->name, "subject_read") == 0;
+		bool is_gate = strncmp(unit->lines[line].stmt->name, "gate_", 5) == 0;
 
 		for (size_t row = 0; row < rows->n; row++) {
 			strbuf_addf(out, "  line %u:", line);
 			for (size_t c = 0; c < rows->columns; c++)
-				if ((!is_read || c != 3) && !write_name(unit, db_cell(rows, row, c), out))
+				if (is_gate)
+					write_gate_cell(&unit->lines[line], db_cell(rows, row, c), out);
+				else if ((!is_read || c != 3) && !write_name(unit, db_cell(rows, row, c), out))
 					write_cell(db_cell(rows, row, c), out);
 			strbuf_add_char(out, '\n');
 		}

@@ -1,5 +1,5 @@
 /*
- * What the tables say about some subjects, as text that two stores or two runs can be compared by, with the
+ * What the tables say about some subjects, and the gate records of the same numbers, as text that two stores or two runs can be compared by, with the
  * chain of the history checked on the way.
  */
 #ifndef HX_TESTS_SUPPORT_LEDGER_H

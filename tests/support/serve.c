@@ -42,11 +42,12 @@ static void add(const char **args, size_t *n, const char *name, const char *valu
 /* In the child: the log is its standard error, the pipe its standard output. */
 static void become(const struct serve_options *o, const char *program, int out, pid_t parent)
 {
-	const char *args[ARGS_MAX] = {program, "serve", "--listen", "127.0.0.1:0"};
+	const char *args[ARGS_MAX] = {program, o->upstream ? "gate" : "serve", "--listen", "127.0.0.1:0"};
 	int log = open(o->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	size_t n = 4;
 
-	add(args, &n, "--db", o->db_url);
+	add(args, &n, "--upstream", o->upstream);
+	add(args, &n, o->upstream ? "--store" : "--db", o->db_url);
 	add(args, &n, "--workflows", o->workflows);
 	add(args, &n, "--config", o->config);
 	add(args, &n, "--node", o->node);
@@ -122,7 +123,7 @@ struct serve *serve_start(const struct serve_options *options)
 		serve_kill(serve);
 		show_log(serve->log);
 		free(serve);
-		fail_msg("hapax serve did not become ready");
+		fail_msg("hapax %s did not become ready", options->upstream ? "gate" : "serve");
 	}
 	return serve;
 }
@@ -151,7 +152,7 @@ int serve_refused(const struct serve_options *options)
 		kill(pid, SIGKILL);
 	ended = await_end(pid, &status);
 	if (ready || !ended || !WIFEXITED(status))
-		fail_msg("hapax serve was to be refused; it %s", ready ? "became ready" : "did not exit");
+		fail_msg("hapax was to be refused; it %s", ready ? "became ready" : "did not exit");
 	return WEXITSTATUS(status);
 }
 
@@ -164,12 +165,12 @@ void serve_stop(struct serve *serve)
 	kill(serve->pid, SIGTERM);
 	if (!await_end(serve->pid, &status)) {
 		serve_kill(serve);
-		fail_msg("hapax serve did not stop");
+		fail_msg("hapax did not stop");
 	}
 	serve->pid = 0;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
 		show_log(serve->log);
-		fail_msg("hapax serve ended with status %#x", (unsigned)status);
+		fail_msg("hapax ended with status %#x", (unsigned)status);
 	}
 }
 

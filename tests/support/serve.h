@@ -1,6 +1,6 @@
 /*
- * A real `hapax serve` process: started on a free port, ready when it says so, and then stopped, killed, paused or
- * told to read its definitions again. It does not outlive the test.
+ * A real `hapax serve` process, or one of `hapax gate`: started on a free port, ready when it says so, and then stopped,
+ * killed, paused or told to read its definitions again. It does not outlive the test.
  *
  * The program is $HAPAX_BUILD/hapax. What it logs goes to a file, which the tests read. All functions fail the running
  * test, so: from its thread.
@@ -17,7 +17,8 @@ struct serve_options {
 	const char *workflows; /* a folder; NULL: none */
 	const char *config;    /* a file; NULL: none */
 	const char *node;
-	const char *log; /* a file that is appended to */
+	const char *upstream; /* not NULL: it is a gate in front of this url, and db_url is its store */
+	const char *log;      /* a file that is appended to */
 };
 
 struct serve {

@@ -35,7 +35,8 @@ struct service {
 	pthread_t thread;
 	int listen_fd; /* -1: the door is closed */
 	bool stopping;
-	uint64_t releases;
+	uint64_t held, released; /* calls that were held so far; those below `released` may go */
+	uint64_t receipts;
 	int clients[CLIENTS_MAX]; /* -1: free */
 	size_t clients_n;
 	size_t plays_n;
@@ -75,10 +76,10 @@ static bool read_request(int fd, char *text)
 	return n >= want;
 }
 
-static void send_bytes(int fd, const char *text, size_t n)
+static void send_bytes(int fd, const char *text, size_t n, int flags)
 {
 	while (n > 0) {
-		ssize_t sent = send(fd, text, n, MSG_NOSIGNAL);
+		ssize_t sent = send(fd, text, n, MSG_NOSIGNAL | flags);
 
 		if (sent <= 0)
 			return;
@@ -145,10 +146,16 @@ static struct play play_of(struct service *s, const char *path)
 	return (struct play){0};
 }
 
-/* Writes the call down; what is to be played is read in the same moment. */
-static struct play note(struct service *s, const struct service_call *call, uint64_t *ret_releases)
-{
+/* What is to be known of a call to answer it. */
+struct turn {
 	struct play play;
+	uint64_t held, receipt; /* its place among those that are held; its number */
+};
+
+/* Writes the call down; what is to be played is read in the same moment. */
+static struct turn note(struct service *s, const struct service_call *call)
+{
+	struct turn turn = {0};
 
 	pthread_mutex_lock(&s->mutex);
 	if (s->calls_n == s->calls_room && s->calls_room < CALLS_MAX) {
@@ -156,51 +163,60 @@ static struct play note(struct service *s, const struct service_call *call, uint
 		s->calls = realloc(s->calls, s->calls_room * sizeof *s->calls);
 	}
 	s->calls[s->calls_n++] = *call;
-	play = play_of(s, call->path);
-	*ret_releases = s->releases;
+	turn.play = play_of(s, call->path);
+	turn.receipt = ++s->receipts;
+	if (turn.play.hold)
+		turn.held = s->held++;
 	pthread_cond_broadcast(&s->changed);
 	pthread_mutex_unlock(&s->mutex);
-	return play;
+	return turn;
 }
 
-static void await_release(struct service *s, uint64_t releases)
+static void await_release(struct service *s, uint64_t held)
 {
 	pthread_mutex_lock(&s->mutex);
-	while (s->releases == releases && !s->stopping)
+	while (s->released <= held && !s->stopping)
 		pthread_cond_wait(&s->changed, &s->mutex);
 	pthread_mutex_unlock(&s->mutex);
 }
 
-static void answer(int fd, const struct play *play)
+static void answer(int fd, const struct play *play, const char *body)
 {
-	const char *body = play->body ? play->body : "{}";
-	char text[4096];
-	int n = snprintf(text, sizeof text,
-			 "HTTP/1.1 %d Played\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-			 play->status ? play->status : 200, strlen(body), body);
+	size_t n = strlen(body);
+	char head[256];
 
-	if (play->how == PLAY_REPLY)
-		send_bytes(fd, text, (size_t)n);
-	else if (play->how == PLAY_CUT)
-		send_bytes(fd, text, (size_t)n - strlen(body) / 2 - 1);
+	snprintf(head, sizeof head,
+		 "HTTP/1.1 %d Played\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+		 play->status ? play->status : 200, n);
+	if (play->how == PLAY_RESET)
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
+	if (play->how == PLAY_DROP || play->how == PLAY_RESET)
+		return;
+	send_bytes(fd, head, strlen(head), MSG_MORE);
+	send_bytes(fd, body, play->how == PLAY_CUT ? n - n / 2 - 1 : n, /* flags= */ 0);
 }
 
 /* False: the connection is over. */
 static bool serve_one(struct service *s, int fd, const char *request)
 {
+	char receipt[SERVICE_BODY_BYTES + 100];
 	struct service_call call;
 	struct play play;
-	uint64_t releases;
+	struct turn turn;
 
 	read_call(request, &call);
-	play = note(s, &call, &releases);
+	turn = note(s, &call);
+	play = turn.play;
 	if (play.hook)
 		play.hook(play.context, &call);
 	if (play.delay_ms)
 		nanosleep(&(struct timespec){play.delay_ms / 1000, play.delay_ms % 1000 * 1000000}, NULL);
 	if (play.hold)
-		await_release(s, releases);
-	answer(fd, &play);
+		await_release(s, turn.held);
+	snprintf(receipt, sizeof receipt, "{\"call\":%llu,\"got\":%s}", (unsigned long long)turn.receipt, call.body);
+	answer(fd, &play, play.receipt ? receipt : play.body ? play.body : "{}");
+	if (play.answered)
+		play.answered(play.context, &call);
 	return play.how == PLAY_REPLY;
 }
 
@@ -379,7 +395,15 @@ void service_play(struct service *s, const char *path, const struct play *play)
 void service_release(struct service *s)
 {
 	pthread_mutex_lock(&s->mutex);
-	s->releases++;
+	s->released = s->held;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->mutex);
+}
+
+void service_release_one(struct service *s)
+{
+	pthread_mutex_lock(&s->mutex);
+	s->released += s->released < s->held;
 	pthread_cond_broadcast(&s->changed);
 	pthread_mutex_unlock(&s->mutex);
 }

@@ -3,7 +3,7 @@
  * workflows. It writes down every call that was read whole (that is an effect: it must not happen twice) and answers
  * as the play of its path says. A path without a play is answered 200 {}.
  *
- *   read ──▶ written down ──▶ hook ──▶ delay ──▶ held until service_release() ──▶ reply, cut or drop
+ *   read ──▶ written down ──▶ hook ──▶ delay ──▶ held until service_release() ──▶ reply, cut or drop ──▶ answered
  *
  * Each connection has a thread. Functions that wait fail the running cmocka test, so: from its thread.
  */
@@ -29,18 +29,21 @@ struct service_call {
 
 enum play_how {
 	PLAY_REPLY,
-	PLAY_CUT,  /* half of the reply, then the connection is closed */
-	PLAY_DROP, /* no word, the connection is closed */
+	PLAY_CUT,   /* half of the reply, then the connection is closed */
+	PLAY_DROP,  /* no word, the connection is closed */
+	PLAY_RESET, /* the same, the hard way */
 };
 
 struct play {
 	enum play_how how;
 	int status;       /* 0: 200 */
 	const char *body; /* NULL: {}; must outlive the play */
+	bool receipt;     /* the body is {"call":N,"got":BODY} instead, with the number of the call, from 1 */
 	int64_t delay_ms; /* how long the action works */
 	bool hold;        /* it answers after service_release() */
-	/* In the connection's thread; must not fail the test. */
+	/* In the connection's thread; must not fail the test. `answered`: the reply has left this process. */
 	void (*hook)(void *context, const struct service_call *call);
+	void (*answered)(void *context, const struct service_call *call);
 	void *context;
 };
 
@@ -53,8 +56,9 @@ int service_port(const struct service *service);
 
 /* From the next call on. */
 void service_play(struct service *service, const char *path, const struct play *play);
-/* Lets all calls go that are held now. */
+/* Lets all calls go that are held now; or the one that has been held for longest. */
 void service_release(struct service *service);
+void service_release_one(struct service *service);
 /* Closed: connections are refused, and those that there are end. Open: on the same port again. */
 void service_close_door(struct service *service);
 void service_open_door(struct service *service);

@@ -6,6 +6,7 @@
 
 #define KIND 1
 #define HOUR_MS 3600000
+#define DAY_MS (24 * HOUR_MS)
 
 static const char open_status[] = "open", claimed[] = "claimed", done[] = "done";
 
@@ -138,25 +139,163 @@ static void transition_two_back(struct unit *unit, const struct kind_args *args)
 	transition(unit, args);
 }
 
+/* ---- gate records ---- */
+
+#define GATE_ASKS 2048 /* that may be under way at once: what a unit borrows must outlive it */
+
+static void put_number(int64_t number, unsigned char *ret_bytes)
+{
+	for (int i = 0; i < 8; i++)
+		ret_bytes[i] = (unsigned char)((uint64_t)number >> (56 - 8 * i));
+}
+
+void kind_gate_key(int64_t number, unsigned char ret_key[HX_GATE_KEY_BYTES])
+{
+	memset(ret_key, 0, HX_GATE_KEY_BYTES);
+	put_number(number, ret_key);
+}
+
+int64_t kind_gate_token(struct slice token)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < 8 && i < token.n; i++)
+		number = number << 8 | (unsigned char)token.p[i];
+	return (int64_t)number;
+}
+
+static struct gate_ask *gate_ask_of(enum gate_op op, const struct kind_args *args, int64_t token)
+{
+	static struct gate_ask asks[GATE_ASKS];
+	static size_t asks_n;
+	struct gate_ask *ask = &asks[asks_n++ % GATE_ASKS];
+
+	*ask = (struct gate_ask){.op = op,
+				 .claim = {.lease_ms = args->lease_ms, .ttl_ms = 9 * DAY_MS},
+				 .response = slice_str(args->stamp.op % 2 ? "odd" : "even"),
+				 .budget = 1000};
+	kind_gate_key(op == GATE_SWEEP ? 0 : args->subject, ask->claim.key);
+	put_number(token, ask->claim.token);
+	return ask;
+}
+
+/* The unit that the task asks for. */
+static void build_gate(struct unit *unit, const struct kind_args *args, const struct gate_ask *gate_ask)
+{
+	struct gate_write write;
+	struct ask ask = {.unit = unit};
+
+	gate_write_init(&write, gate_ask);
+	write.task.kind->take(&write.task, &(struct answer){.kind = ANSWER_START, .id = args->stamp.op});
+	write.task.kind->ask(&write.task, &ask);
+}
+
+static void gate_acquire(struct unit *unit, const struct kind_args *args)
+{
+	build_gate(unit, args, gate_ask_of(GATE_ACQUIRE, args, args->stamp.op));
+}
+
+static void gate_acquire_live(struct unit *unit, const struct kind_args *args)
+{
+	struct gate_ask *ask = gate_ask_of(GATE_ACQUIRE, args, args->stamp.op);
+
+	ask->claim.lease_ms = DAY_MS;
+	build_gate(unit, args, ask);
+}
+
+/* It has ended before it began, for all that follows. */
+static void gate_acquire_short(struct unit *unit, const struct kind_args *args)
+{
+	struct gate_ask *ask = gate_ask_of(GATE_ACQUIRE, args, args->stamp.op);
+
+	ask->claim.ttl_ms = -9 * DAY_MS;
+	build_gate(unit, args, ask);
+}
+
+static void gate_acquire_held(struct unit *unit, const struct kind_args *args)
+{
+	struct gate_ask *ask = gate_ask_of(GATE_ACQUIRE, args, args->stamp.op);
+
+	ask->claim.hold = 1;
+	build_gate(unit, args, ask);
+}
+
+static void gate_acquire_other(struct unit *unit, const struct kind_args *args)
+{
+	struct gate_ask *ask = gate_ask_of(GATE_ACQUIRE, args, args->stamp.op);
+
+	ask->claim.fingerprint[0] = 1;
+	build_gate(unit, args, ask);
+}
+
+/* A holder whose answer was lost. */
+static void gate_acquire_again(struct unit *unit, const struct kind_args *args)
+{
+	build_gate(unit, args, gate_ask_of(GATE_ACQUIRE, args, args->token));
+}
+
+static void gate_complete(struct unit *unit, const struct kind_args *args)
+{
+	build_gate(unit, args, gate_ask_of(GATE_COMPLETE, args, args->token));
+}
+
+static void gate_remove(struct unit *unit, const struct kind_args *args)
+{
+	build_gate(unit, args, gate_ask_of(GATE_REMOVE, args, args->token));
+}
+
+static void gate_forget(struct unit *unit, const struct kind_args *args)
+{
+	build_gate(unit, args, gate_ask_of(GATE_FORGET, args, args->token));
+}
+
+static void gate_sweep(struct unit *unit, const struct kind_args *args)
+{
+	build_gate(unit, args, gate_ask_of(GATE_SWEEP, args, /* token= */ 0));
+}
+
+static void gate_completed(struct unit *unit, const struct kind_args *args)
+{
+	const struct gate_ask *ask = gate_ask_of(GATE_COMPLETE, args, args->stamp.op);
+
+	gate_add_completed(unit, &ask->claim, ask->response);
+}
+
+static void gate_completion(struct unit *unit, const struct kind_args *args)
+{
+	gate_add_completion(unit, gate_ask_of(GATE_COMPLETE, args, args->stamp.op));
+}
+
 const struct unit_kind unit_kinds[] = {
-	{"create", create, /* touches_two= */ false},
-	{"transition", transition, false},
-	{"reopen", reopen, false},
-	{"claim", claim, false},
-	{"heartbeat", heartbeat, false},
-	{"release", release, false},
-	{"finish", finish, false},
-	{"finish_effect", finish_effect, false},
-	{"claim_noted", claim_noted, false},
-	{"revert", revert, false},
-	{"take_over", take_over, false},
-	{"hold", hold, false},
-	{"hold_past", hold_past, false},
-	{"answered", answered, false},
-	{"read", read, false},
-	{"look_up", look_up, false},
-	{"transition_two", transition_two, true},
-	{"transition_two_back", transition_two_back, true},
+	{.name = "create", .build = create},
+	{.name = "transition", .build = transition},
+	{.name = "reopen", .build = reopen},
+	{.name = "claim", .build = claim},
+	{.name = "heartbeat", .build = heartbeat},
+	{.name = "release", .build = release},
+	{.name = "finish", .build = finish},
+	{.name = "finish_effect", .build = finish_effect},
+	{.name = "claim_noted", .build = claim_noted},
+	{.name = "revert", .build = revert},
+	{.name = "take_over", .build = take_over},
+	{.name = "hold", .build = hold},
+	{.name = "hold_past", .build = hold_past},
+	{.name = "answered", .build = answered},
+	{.name = "read", .build = read},
+	{.name = "look_up", .build = look_up},
+	{.name = "transition_two", .build = transition_two, .touches_two = true},
+	{.name = "transition_two_back", .build = transition_two_back, .touches_two = true},
+	{.name = "gate_acquire", .build = gate_acquire, .gate = true, .asks_again = true},
+	{.name = "gate_acquire_short", .build = gate_acquire_short, .gate = true, .asks_again = true, .variant = true},
+	{.name = "gate_acquire_held", .build = gate_acquire_held, .gate = true, .asks_again = true, .variant = true},
+	{.name = "gate_acquire_other", .build = gate_acquire_other, .gate = true, .asks_again = true},
+	{.name = "gate_acquire_again", .build = gate_acquire_again, .gate = true, .believes = true, .asks_again = true},
+	{.name = "gate_complete", .build = gate_complete, .gate = true, .believes = true},
+	{.name = "gate_remove", .build = gate_remove, .gate = true, .believes = true},
+	{.name = "gate_forget", .build = gate_forget, .gate = true, .believes = true},
+	{.name = "gate_completed", .build = gate_completed, .gate = true},
+	{.name = "gate_completion", .build = gate_completion, .gate = true},
+	{.name = "gate_sweep", .build = gate_sweep, .gate = true, .alone = true},
 };
 const size_t unit_kinds_n = sizeof unit_kinds / sizeof *unit_kinds;
 
@@ -166,12 +305,23 @@ static const struct {
 	int64_t version, fence, effort;
 	void (*steps[5])(struct unit *, const struct kind_args *);
 	int64_t lease_ms;
+	int64_t token;
 } fixtures[FIXTURE_COUNT] = {
 	[FIXTURE_ABSENT] = {"absent", 0, 0, 0, {NULL}, 0},
 	[FIXTURE_OPEN] = {"open", 1, 0, 0, {create}, 0},
 	[FIXTURE_CLAIMED] = {"claimed", 2, 1, 0, {create, claim}, HOUR_MS},
 	[FIXTURE_PAST] = {"past its time", 2, 1, 0, {create, claim}, -HOUR_MS},
 	[FIXTURE_TAKEN_OVER] = {"taken over", 4, 2, 1, {create, claim, release, claim}, HOUR_MS},
+	[FIXTURE_GATE_ABSENT] = {.name = "no record"},
+	[FIXTURE_GATE_PROCESSING] = {.name = "processing", .steps = {gate_acquire_live}, .token = 1},
+	[FIXTURE_GATE_PAST] = {.name = "past its lease", .steps = {gate_acquire}, .lease_ms = -DAY_MS, .token = 1},
+	[FIXTURE_GATE_TAKEN_OVER] = {.name = "record taken over",
+				     .steps = {gate_acquire, gate_acquire_live},
+				     .lease_ms = -DAY_MS,
+				     .token = 2},
+	[FIXTURE_GATE_HELD] = {.name = "held", .steps = {gate_acquire_held}, .lease_ms = -DAY_MS, .token = 1},
+	[FIXTURE_GATE_COMPLETED] = {.name = "completed", .steps = {gate_acquire_live, gate_complete}, .token = 1},
+	[FIXTURE_GATE_EXPIRED] = {.name = "expired", .steps = {gate_acquire_short}, .token = 1},
 };
 
 const char *fixture_name(enum fixture fixture)
@@ -194,6 +344,11 @@ int64_t fixture_effort(enum fixture fixture)
 	return fixtures[fixture].effort;
 }
 
+int64_t fixture_token(enum fixture fixture)
+{
+	return fixtures[fixture].token;
+}
+
 bool fixture_step(enum fixture fixture, unsigned step, int64_t subject, struct unit *unit)
 {
 	struct kind_args args = {
@@ -201,6 +356,7 @@ bool fixture_step(enum fixture fixture, unsigned step, int64_t subject, struct u
 		.stamp = {.op = step + 1, .at = {1000 + step}, .node = "fixture"},
 		.version = step, /* every step raises it by one */
 		.fence = 1,
+		.token = 1,
 		.lease_ms = fixtures[fixture].lease_ms,
 	};
 

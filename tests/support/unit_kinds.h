@@ -1,20 +1,25 @@
 /*
- * Every kind of unit that the engine writes, and the states in which a subject can meet it: the one list that
- * test_pairs (every pair interleaved on PostgreSQL) and test_set_form (random batches on both stores) walk.
+ * Every kind of unit that the engine writes, and the states in which a subject, or a gate record, can meet it: the one
+ * list that test_pairs (every pair interleaved on PostgreSQL) and test_set_form (random batches on both stores) walk.
  *
  * A new kind joins with one entry in unit_kinds[]. It is built for a subject from what its caller believes; a
  * belief may be right or out of date. A unit that writes must carry args->stamp.op, so that outcomes differ.
+ *
+ * Gate records are called by numbers too: the key of record n is kind_gate_key(n), a token is a number, and whoever
+ * acquires one takes its op for a token.
  */
 #ifndef HX_TESTS_SUPPORT_UNIT_KINDS_H
 #define HX_TESTS_SUPPORT_UNIT_KINDS_H
 
 #include "flow/subject.h"
+#include "gate/record.h"
 
 struct kind_args {
 	int64_t subject;
 	int64_t other; /* a second subject, for units that touch two */
 	struct stamp stamp;
 	int64_t version, fence, effort; /* what the caller believes of `subject` */
+	int64_t token;                  /* and of the gate record of that number */
 	int64_t other_version;
 	int64_t lease_ms;
 	int64_t rival_op; /* of the unit that it meets: what a look_up asks for */
@@ -24,6 +29,11 @@ struct unit_kind {
 	const char *name;
 	void (*build)(struct unit *unit, const struct kind_args *args);
 	bool touches_two;
+	bool gate;       /* it is about a gate record */
+	bool believes;   /* of a gate record: the token counts */
+	bool asks_again; /* without any row its answer is none: nothing was changed, and the task asks again */
+	bool alone;      /* it meets rows that it does not name: no other unit may be in its batch */
+	bool variant;    /* differs from another kind in its numbers only: for random batches, not for pairs */
 };
 
 extern const struct unit_kind unit_kinds[];
@@ -36,6 +46,13 @@ enum fixture {
 	FIXTURE_CLAIMED,    /* and live */
 	FIXTURE_PAST,       /* claimed, and past its time */
 	FIXTURE_TAKEN_OVER, /* claimed by a second holder: whoever believes the fence before is stale */
+	FIXTURE_GATE_ABSENT,
+	FIXTURE_GATE_PROCESSING,
+	FIXTURE_GATE_PAST, /* its lease is over */
+	FIXTURE_GATE_TAKEN_OVER,
+	FIXTURE_GATE_HELD, /* its lease is over, and it waits for a person */
+	FIXTURE_GATE_COMPLETED,
+	FIXTURE_GATE_EXPIRED,
 	FIXTURE_COUNT
 };
 
@@ -44,7 +61,16 @@ const char *fixture_name(enum fixture fixture);
 int64_t fixture_version(enum fixture fixture);
 int64_t fixture_fence(enum fixture fixture);
 int64_t fixture_effort(enum fixture fixture);
+int64_t fixture_token(enum fixture fixture);
+static inline bool fixture_is_gate(enum fixture fixture)
+{
+	return fixture >= FIXTURE_GATE_ABSENT;
+}
 /* Adds the step-th unit that leads there; false when there is no such step. Each is a batch of its own. */
 bool fixture_step(enum fixture fixture, unsigned step, int64_t subject, struct unit *unit);
+
+void kind_gate_key(int64_t number, unsigned char ret_key[HX_GATE_KEY_BYTES]);
+/* The number that stands in a token. */
+int64_t kind_gate_token(struct slice token);
 
 #endif

@@ -131,6 +131,7 @@ static void defaults(void **state)
 	clean("{}");
 	assert_defaults(&config.policy);
 	assert_int_equal(config.sweep_every_ms, 60000);
+	assert_string_equal(config.name, "gate");
 	assert_null(config.upstream);
 	assert_null(config.store);
 	assert_null(config.listen);
@@ -215,6 +216,9 @@ static void addresses_and_stores(void **state)
 	assert_string_equal(config.listen, "0.0.0.0:80");
 	assert_string_equal(config.admin, "[::1]:0");
 	assert_string_equal(config.upstream, "https://api.example/");
+	clean("{ 'name': 'payments' }");
+	assert_string_equal(config.name, "payments");
+	refused("{ 'name': 'a:b' }", "name is \"a:b\"");
 	refused("{ 'listen': '80' }", "listen is \"80\"; write it as ADDRESS:PORT");
 	refused("{ 'admin': '127.0.0.1:65536' }", "admin is \"127.0.0.1:65536\"");
 	refused("{ 'upstream': '127.0.0.1:3000' }", "value: upstream: \"127.0.0.1:3000\" must begin with http://");

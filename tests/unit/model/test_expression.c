@@ -492,6 +492,41 @@ static void roots_are_known(void **state)
 	}
 }
 
+static void note_use(void *context, struct slice root, struct slice name, size_t column)
+{
+	strbuf_addf(context, "%.*s.%.*s@%zu ", SLICE_ARGS(root), SLICE_ARGS(name), column);
+}
+
+/* What begins at the environment and names a member of it, wherever in the expression it stands. */
+static void uses_are_told(void **state)
+{
+	static const char *const cases[][2] = {
+		{".state.a", "state.a@1 "},
+		{". | .state.a", "state.a@5 "},
+		{".[\"steps\"][\"a b\"].c", "steps.a b@2 "},
+		{"{x: .state.a.b, (.steps.k): [.input.i, (.state.c // 1)]}",
+		 "state.a@5 steps.k@18 input.i@30 state.c@41 "},
+		{".state.a > 1 and (.steps.b | not) | has(.state.c)", "state.a@1 steps.b@19 "},
+		{".state", ""},
+		{".", ""},
+		{".state | .a", ""},
+		{".state[0]", ""},
+		{"\"\xc3\xa9\" == .state.\"\xc3\xa9\"", "state.\xc3\xa9@8 "},
+		{"{state}.state.b", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct strbuf told;
+
+		strbuf_init(&told, 1000);
+		strbuf_add_str(&told, "");
+		expression_each_use(parsed(cases[i][0]), note_use, &told);
+		assert_string_equal(told.p ? told.p : "", cases[i][1]);
+		strbuf_release(&told);
+	}
+}
+
 /* ---- limits ---- */
 
 static char *repeated(const char *open, const char *inside, const char *close, size_t times)
@@ -882,6 +917,7 @@ int main(void)
 					   TEST(text_that_is_refused),
 					   TEST(no_NUL),
 					   TEST(roots_are_known),
+					   TEST(uses_are_told),
 					   TEST(text_has_a_limit),
 					   TEST(brackets_have_a_limit),
 					   TEST(chains_have_none),

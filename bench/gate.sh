@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# gate.sh : what a key costs, as ratios. `make bench` runs it behind run.sh.
+#
+# Ceilings, in which there is nothing of the engine (raw_http.c): plain HTTP through another thread; HTTP, group commit
+# of a gate record, reply; the same with the three rows of an entity beside it. Our own: the API that creates an entity,
+# with a key; `hapax gate` in front of that plain HTTP, bare (not guarded) and guarded. SQLite, with every commit synced.
+#
+# As in run.sh a round measures everything once and a ratio is the median of the rounds' ratios; the numbers are for
+# people to read, and a missed goal says so.
+set -eu
+
+ROUNDS=${ROUNDS:-3}
+REQUESTS=${GATE_REQUESTS:-40000}
+KEYS=1000 # of replays
+
+bin=${HAPAX_BUILD:?run this by make bench}
+schema=src/db/schema
+work=$(mktemp -d "${TMPDIR:-/tmp}/hapax-bench.XXXXXX")
+pids=()
+end() {
+	[ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null || true
+	wait 2>/dev/null || true
+	rm -rf "$work"
+}
+trap end EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# ---- servers ----
+
+# Starts a server and waits for its line "ready http://ADDRESS"; the address is in $address.
+start() { # command…
+	local ready="$work/ready.${#pids[@]}"
+
+	"$@" >"$ready" 2>"$work/log" &
+	pids+=($!)
+	for _ in $(seq 200); do
+		address=$(sed -n 's|^ready http://||p' "$ready")
+		[ -z "$address" ] || return 0
+		kill -0 "${pids[-1]}" 2>/dev/null || break
+		sleep 0.05
+	done
+	echo "a server did not start: $*" >&2
+	cat "$work/log" >&2
+	exit 1
+}
+
+stop_all() {
+	kill "${pids[@]}"
+	wait "${pids[@]}" 2>/dev/null || true
+	pids=()
+	rm -f "$work"/*.db*
+}
+
+cat >"$work/bench.json" <<'JSON'
+{ "workflow": "bench", "kind": "entity", "status_types": ["open", "done"], "initial_status": "open",
+  "steps": [ { "step_id": 1, "step_key": "finish", "status": "open", "successful_state": "done" } ] }
+JSON
+mkdir "$work/workflows"
+mv "$work/bench.json" "$work/workflows/"
+echo '{ "routes": [ { "match": "POST /bare*", "guard": false } ] }' >"$work/gate.json"
+
+# ---- measuring ----
+
+measure() { # name connections keys target body
+	local rate
+
+	rate=$("$bin/bench/load" "$address" "$2" "$REQUESTS" "$3" "$4" "$5")
+	echo "$rate" >>"$work/$1.$2"
+	printf '  %-18s %4d connections %8d per second\n' "$1" "$2" "$rate" >&2
+}
+
+measure_ceilings() { # connections
+	start "$bin/bench/raw_http" 127.0.0.1:0 echo
+	measure echo "$1" 0 /echo '{"n":#}'
+	stop_all
+	for rows in record entity; do
+		start "$bin/bench/raw_http" 127.0.0.1:0 "$rows" "$work/raw.db" "$schema"/*.sqlite.sql
+		measure "ceiling.$rows" "$1" -1 /record '{"n":#}'
+		stop_all
+	done
+}
+
+measure_api() { # connections
+	start "$bin/hapax" serve --db "sqlite:$work/api.db" --listen 127.0.0.1:0 --workflows "$work/workflows"
+	measure api.plain "$1" 0 /api/v1/entities/bench '{"id":"plain-#","data":{}}'
+	measure api.created "$1" -1 /api/v1/entities/bench '{"id":"order-#","data":{}}'
+	measure api.replayed "$1" "$KEYS" /api/v1/entities/bench '{"id":"again-#","data":{}}'
+	stop_all
+}
+
+measure_proxy() { # connections
+	start "$bin/bench/raw_http" 127.0.0.1:0 echo
+	start "$bin/hapax" gate --upstream "http://$address" --listen 127.0.0.1:0 --store "sqlite:$work/gate.db" \
+		--config "$work/gate.json"
+	measure proxy.bare "$1" 0 /bare '{"n":#}'
+	measure proxy.created "$1" -1 /payments '{"n":#}'
+	measure proxy.replayed "$1" "$KEYS" /payments '{"n":#}'
+	stop_all
+}
+
+# ---- telling ----
+
+median() {
+	sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+
+ratio() { # name name connections
+	paste -d ' ' "$work/$1.$3" "$work/$2.$3" | awk '{ print $1 / $2 }' | median
+}
+
+verdict() { # words name reference goal
+	for connections in 64 256; do
+		awk -v words="$1" -v n="$connections" -v goal="$4" -v ratio="$(ratio "$2" "$3" "$connections")" \
+			'BEGIN { printf "%s, %d connections: %.2f", words, n, ratio
+				 if (goal != "") printf " (goal %.2f)%s", goal, (ratio >= goal ? "" : " MISSED")
+				 print "" }'
+	done
+}
+
+for round in $(seq "$ROUNDS"); do
+	echo "gate, round $round of $ROUNDS" >&2
+	for connections in 64 256; do
+		measure_ceilings "$connections"
+		measure_api "$connections"
+		measure_proxy "$connections"
+	done
+done
+
+echo
+printf '%-52s %12s %12s\n' 'requests per second' '64' '256'
+while IFS='|' read -r name title; do
+	printf '%-52s %12d %12d\n' "$title" "$(median <"$work/$name.64")" "$(median <"$work/$name.256")"
+done <<'ROWS'
+echo|plain HTTP through another thread
+ceiling.record|HTTP, group commit of a gate record, reply
+ceiling.entity|the same, with the rows of an entity
+api.plain|our API, creating entities without a key
+api.created|our API, creating entities with a key
+api.replayed|our API, replayed
+proxy.bare|hapax gate, bare pass-through
+proxy.created|hapax gate, created
+proxy.replayed|hapax gate, replayed
+ROWS
+echo "(median of $ROUNDS)"
+echo
+verdict 'API created / the same rows' api.created ceiling.entity 0.70
+verdict 'API created / a gate record alone' api.created ceiling.record ''
+verdict 'API replayed / plain HTTP' api.replayed echo 0.80
+verdict 'gate created / bare pass-through' proxy.created proxy.bare 0.40
+verdict 'gate replayed / bare pass-through' proxy.replayed proxy.bare 1.00

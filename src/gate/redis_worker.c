@@ -1,0 +1,232 @@
+/* See redis_worker.h for the way of an errand, the states and the invariants. */
+#include "gate/redis_worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+#include "gate/redis.h"
+
+#define PIPELINE_MAX 64
+#define PIPELINE_BYTES_MAX (4u << 20) /* a larger one consists of a single errand */
+
+/* ---- a round ---- */
+
+/* After the loss of the connection, or of the script on the server's side. */
+static void run_again(struct redis_worker *w, struct redis_errand *errand)
+{
+	redisReply *reply = NULL;
+
+	if (redis_connect(w->redis, /* err= */ NULL) == HX_OK)
+		(void)w->kind->run(w->redis, errand, &reply); /* what goes wrong leaves no reply */
+	w->kind->answer(errand, reply, /* maybe_done= */ !reply);
+	freeReplyObject(reply);
+}
+
+static void run_pipeline(struct redis_worker *w, struct redis_errand *list)
+{
+	struct redis_errand *again[PIPELINE_MAX], *next;
+	size_t again_n = 0;
+
+	for (struct redis_errand *errand = list; errand; errand = errand->next)
+		w->kind->send(w->redis, errand);
+	for (struct redis_errand *errand = list; errand; errand = next) {
+		redisReply *reply = NULL;
+		enum hx_code code = redis_receive(w->redis, &reply, /* err= */ NULL);
+		bool lost = !redis_is_connected(w->redis);
+
+		next = errand->next; /* an answered errand is not ours any more */
+		if (code == HX_NOT_FOUND || (lost && w->kind->repeats_lost))
+			again[again_n++] = errand;
+		else
+			w->kind->answer(errand, reply, /* maybe_done= */ lost);
+		freeReplyObject(reply);
+	}
+	for (size_t i = 0; i < again_n; i++)
+		if (redis_is_connected(w->redis) || (i == 0 && w->kind->repeats_lost))
+			run_again(w, again[i]);
+		else
+			w->kind->answer(again[i], /* reply= */ NULL, /* maybe_done= */ true);
+}
+
+/* Answers those of the list that are not to be sent: all, or the ones that are not_at_end. What is left is returned. */
+static struct redis_errand *refuse(struct redis_worker *w, struct redis_errand *list, bool all)
+{
+	struct redis_errand *kept = NULL, **end = &kept;
+
+	for (struct redis_errand *errand = list, *next; errand; errand = next) {
+		next = errand->next;
+		if (all || errand->not_at_end) {
+			w->kind->answer(errand, /* reply= */ NULL, /* maybe_done= */ false);
+		} else {
+			errand->next = NULL;
+			*end = errand;
+			end = &errand->next;
+		}
+	}
+	return kept;
+}
+
+/* What the worker has found out about the server. */
+static void note_server(struct redis_worker *w, bool up)
+{
+	pthread_mutex_lock(&w->mutex);
+	w->up = up;
+	pthread_mutex_unlock(&w->mutex);
+}
+
+static void serve(struct redis_worker *w, struct redis_errand *list)
+{
+	bool up = redis_connect(w->redis, /* err= */ NULL) == HX_OK;
+
+	note_server(w, up); /* before the answers: whoever errands again then is not queued */
+	if (!up) {
+		(void)refuse(w, list, /* all= */ true);
+		return;
+	}
+	run_pipeline(w, list);
+	if (!redis_is_connected(w->redis))
+		note_server(w, false);
+}
+
+/* ---- the thread ---- */
+
+/* Does this one go along with n others? Everything does when there is nobody to send it to. */
+static bool joins(const struct redis_worker *w, const struct redis_errand *errand, size_t n, size_t bytes)
+{
+	return !w->up || n == 0 || (n < PIPELINE_MAX && bytes + errand->bytes <= PIPELINE_BYTES_MAX);
+}
+
+/* Takes the next pipeline out of the queue. */
+static struct redis_errand *pop_some(struct redis_worker *w)
+{
+	struct redis_errand *list = w->first, **end = &w->first;
+	size_t bytes = 0;
+
+	for (size_t n = 0; *end && joins(w, *end, n, bytes); n++, w->n--) {
+		bytes += (*end)->bytes;
+		end = &(*end)->next;
+	}
+	if (end == &w->first)
+		return NULL;
+	w->first = *end;
+	*end = NULL;
+	if (!w->first)
+		w->last = &w->first;
+	return list;
+}
+
+/* Waits for work, for the end, or for the time to try to connect again. */
+static void wait_for_work(struct redis_worker *w)
+{
+	while (!w->stopping && !w->first) {
+		if (w->up) {
+			pthread_cond_wait(&w->changed, &w->mutex);
+		} else {
+			int64_t ns = redis_connect_after(w->redis).ns - clock_mono(w->clock).ns;
+			int64_t until = clock_mono(clock_system()).ns + (ns > 0 ? ns : 0);
+			struct timespec ts = {until / 1000000000, until % 1000000000};
+
+			if (pthread_cond_timedwait(&w->changed, &w->mutex, &ts) == ETIMEDOUT)
+				return;
+		}
+	}
+}
+
+static void *work(void *context)
+{
+	struct redis_worker *w = context;
+	bool stopping, more, up;
+
+	do {
+		struct redis_errand *list;
+
+		pthread_mutex_lock(&w->mutex);
+		wait_for_work(w);
+		list = pop_some(w);
+		more = w->first;
+		stopping = w->stopping;
+		up = w->up;
+		pthread_mutex_unlock(&w->mutex);
+		if (!up || stopping)
+			list = refuse(w, list, /* all= */ !up);
+		if (list || !stopping)
+			serve(w, list);
+	} while (!stopping || more);
+	return NULL;
+}
+
+/* ---- the callers ---- */
+
+bool redis_worker_push(struct redis_worker *w, struct redis_errand *errand, size_t queue_max)
+{
+	bool room;
+
+	pthread_mutex_lock(&w->mutex);
+	room = w->up && !w->stopping && w->n < queue_max;
+	if (room) {
+		errand->next = NULL;
+		*w->last = errand;
+		w->last = &errand->next;
+		w->n++;
+		pthread_cond_signal(&w->changed);
+	}
+	pthread_mutex_unlock(&w->mutex);
+	return room;
+}
+
+static void destroy(struct redis_worker *w)
+{
+	redis_free(w->redis);
+	pthread_cond_destroy(&w->changed);
+	pthread_mutex_destroy(&w->mutex);
+}
+
+enum hx_code redis_worker_init(struct redis_worker *w, const struct redis_worker_kind *kind,
+			       const struct redis_options *options, struct hx_error *err)
+{
+	struct hx_error why = {0};
+	pthread_condattr_t monotonic;
+	enum hx_code code;
+
+	*w = (struct redis_worker){.kind = kind, .clock = options->clock, .last = &w->first};
+	pthread_mutex_init(&w->mutex, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+
+	code = redis_new(options, &w->redis, err);
+	if (!code && redis_connect(w->redis, &why) == HX_CONFIG_ERROR)
+		code = error_set(err, HX_CONFIG_ERROR, "%s", why.detail);
+	if (code)
+		destroy(w);
+	return code;
+}
+
+/* The thread takes no signals: they are for the program's own threads. */
+enum hx_code redis_worker_start(struct redis_worker *w, struct hx_error *err)
+{
+	sigset_t all, before;
+	int rc;
+
+	w->up = redis_is_connected(w->redis);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&w->thread, NULL, work, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc == 0)
+		return HX_OK;
+	destroy(w);
+	return error_set(err, HX_NO_MEMORY, "redis: no thread can be started");
+}
+
+void redis_worker_release(struct redis_worker *w)
+{
+	pthread_mutex_lock(&w->mutex);
+	w->stopping = true;
+	pthread_cond_signal(&w->changed);
+	pthread_mutex_unlock(&w->mutex);
+	pthread_join(w->thread, NULL);
+	destroy(w);
+}

@@ -1,0 +1,77 @@
+/* What all stores share: the way in, the way out, and what is recalled between the two. */
+#include "gate/store.h"
+
+#include "gate/recall.h"
+
+static bool recalled(struct gate_store *store, struct gate_ticket *ticket)
+{
+	struct strbuf response;
+	bool known;
+
+	strbuf_init(&response, RECALL_BYTES_MAX);
+	known = recall_find(store->recall, &ticket->ask.claim, ticket->asked, &response) && !response.failed;
+	if (known) {
+		ticket->reply = (struct gate_reply){.verdict = GATE_COMPLETED, .response = strbuf_slice(&response)};
+		ticket->done(ticket);
+	}
+	strbuf_release(&response);
+	return known;
+}
+
+void gate_ask(struct gate_store *store, struct gate_ticket *ticket)
+{
+	ticket->store = store;
+	if (store->recall) {
+		ticket->asked = clock_mono(store->clock);
+		if (ticket->ask.op == GATE_ACQUIRE && recalled(store, ticket))
+			return;
+	}
+	store->kind->ask(store, ticket);
+}
+
+/* A lifetime counts from before the store was asked, so that what is recalled ends before the record does. */
+static void note(struct recall *recall, const struct gate_ticket *ticket)
+{
+	const struct gate_ask *ask = &ticket->ask;
+	const struct gate_reply *reply = &ticket->reply;
+
+	if (ask->op == GATE_ACQUIRE && reply->verdict == GATE_COMPLETED)
+		recall_keep(recall, &ask->claim, reply->response, reply->ttl_left_ms, ticket->asked);
+	else if (ask->op == GATE_COMPLETE && reply->verdict == GATE_DONE)
+		recall_keep(recall, &ask->claim, ask->response, ask->claim.ttl_ms, ticket->asked);
+	else if (ask->op == GATE_FORGET)
+		recall_drop(recall, ask->claim.key);
+}
+
+void gate_ticket_done(struct gate_ticket *ticket)
+{
+	if (ticket->store->recall)
+		note(ticket->store->recall, ticket);
+	ticket->done(ticket);
+}
+
+void gate_store_recall(struct gate_store *store)
+{
+	ASSERT(!store->recall);
+	store->recall = recall_new(); /* without memory there is nothing to recall, and that is all */
+}
+
+bool gate_is_recalled(struct gate_store *store, const struct hx_gate_claim *claim)
+{
+	return store->recall && recall_knows(store->recall, claim, clock_mono(store->clock));
+}
+
+void gate_note_completed(struct gate_store *store, const struct hx_gate_claim *claim, struct slice response)
+{
+	if (store->recall)
+		recall_keep(store->recall, claim, response, claim->ttl_ms, clock_mono(store->clock));
+}
+
+void gate_store_free(struct gate_store *store)
+{
+	struct recall *recall = store ? store->recall : NULL;
+
+	if (store)
+		store->kind->free(store); /* which may still answer, and so note */
+	recall_free(recall);
+}

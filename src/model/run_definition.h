@@ -1,0 +1,103 @@
+/*
+ * A definition of kind `run`, parsed and checked: a sequence of steps that the engine drives. Immutable from then on
+ * and never freed while the program runs; a changed definition is a new object, and a run keeps the one that it
+ * started with.
+ *
+ *   type             must have         may have                                              output of the step
+ *   task             action            input compensate retry lease on_unknown on_5xx        of the action
+ *                                      timeout on_timeout save_as
+ *   wait             for or until      with until: timeout on_timeout                        null
+ *   external_event   event             timeout on_timeout save_as                            data of the event
+ *   approval                           timeout on_timeout save_as entry_lock                 decision, by, comment
+ *   condition        when              then else                                             true or false
+ *
+ * The way through the steps. Every step goes on to the next one, only a condition chooses, and only forwards: a jump
+ * back would carry out a step that is done. So a run passes each step at most once, and ends. `"then": "end"` ends it
+ * at once; a `then` or `else` that is not written is the next step. What is jumped over is SKIPPED.
+ *
+ * `input` that is not written is the whole input of the run.
+ *
+ * `until` is a time of RFC 3339 as it stands, or an expression that gives one as a string.
+ *
+ * `timeout` of a task is for one attempt; where it is not written, the action's own holds. When it is over, the outcome
+ * of that attempt is unknown, and on_unknown says what comes then. For the others it is the longest that the run
+ * waits there; not written: for ever.
+ *
+ * `on_timeout`, when there is nothing left but to say that the step has timed out (for a task: the last attempt, not
+ * when it is held): `fail` (the default), or `continue`: the step is SKIPPED, its output null, and the run goes on.
+ */
+#ifndef HX_MODEL_RUN_DEFINITION_H
+#define HX_MODEL_RUN_DEFINITION_H
+
+#include "model/expression.h"
+#include "model/workflow.h"
+
+#define RUN_ATTEMPTS_MAX 1000
+#define RUN_FACTOR_MAX 1000
+#define RUN_END_NAME "end" /* of `then` and `else`; no step is called so */
+
+enum run_step_type { RUN_TASK, RUN_WAIT, RUN_EXTERNAL_EVENT, RUN_APPROVAL, RUN_CONDITION };
+
+/* Attempt 1 is followed by initial_ms of rest, each further one by factor times as much, at most max_ms. */
+struct run_retry {
+	int64_t max_attempts; /* 1: no second one */
+	int64_t initial_ms;
+	int64_t max_ms;
+	int64_t factor_thousandths; /* 2 is 2000: exact, and the same on every node */
+	bool jitter;
+};
+
+struct run_step {
+	const char *name;
+	enum run_step_type type;
+	size_t position; /* of steps[], from 0 */
+	size_t line;
+	const char *save_as;    /* NULL: the output goes into `steps` only */
+	int64_t timeout_ms;     /* 0: none; of a task: that of its action */
+	bool goes_on_timed_out; /* on_timeout is continue */
+	/* task */
+	const struct action *action;
+	const struct action *compensate; /* NULL: nothing to undo */
+	const struct expression *input;  /* NULL: the run's whole input */
+	struct run_retry retry;
+	int64_t lease_ms;           /* 0: that of the definition */
+	enum on_unknown on_unknown; /* never UNKNOWN_REVERT */
+	bool unknown_on_5xx;
+	/* wait: one of the two */
+	int64_t for_ms;                 /* 0: until */
+	const struct expression *until; /* gives a string for wall_time_parse() */
+	/* external_event */
+	const char *event;
+	/* approval */
+	int64_t entry_lock_ms; /* 0: off */
+	/* condition */
+	const struct expression *when;
+	size_t then_position, else_position; /* greater than position; steps_n: the end */
+};
+
+struct run_definition {
+	const char *name;
+	const char *module; /* meta.module, default: the definition's name */
+	const char *file;
+	struct slice text; /* the definition as written */
+	size_t actions_n;
+	const struct action *actions; /* by name */
+	size_t steps_n;               /* 1 to WORKFLOW_STEPS_MAX */
+	const struct run_step *steps;
+	const struct run_step *const *steps_by_name;
+	const struct expression *output; /* NULL: none is written, the output is null */
+	int64_t lease_ms;                /* 0: that of the configuration */
+};
+
+const char *run_step_type_name(enum run_step_type type);
+/* NULL: there is no such step. */
+const struct run_step *run_definition_step(const struct run_definition *definition, struct slice name);
+
+/*
+ * Parses one definition. All findings are added, not the first alone; *ret is NULL when there is an error among
+ * them. The definition lives in *arena.
+ */
+void run_definition_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
+			  const struct run_definition **ret);
+
+#endif
