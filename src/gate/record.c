@@ -159,12 +159,13 @@ static const struct db_stmt stmt_forget = {
 	.out = "i",
 };
 
-/* Why it was not forgotten. */
+/* Why it was not forgotten: what is left of its lease, or NULL if it is another's. */
 static const struct db_stmt stmt_kept = {
 	.name = "gate_kept",
-	.sql = "SELECT token, until - hx_now_ms() FROM gate_record WHERE key = ?1 AND expires_at > hx_now_ms()",
-	.in = "b",
-	.out = "bi",
+	.sql = "SELECT CASE WHEN token <> ?2 THEN NULL WHEN status = 1 THEN until - hx_now_ms() ELSE 0 END"
+	       " FROM gate_record WHERE key = ?1 AND expires_at > hx_now_ms()",
+	.in = "bb",
+	.out = "i",
 };
 
 /* A slice: ?2 rows behind ?1. It is found by id alone, so that no response is read. */
@@ -273,10 +274,10 @@ static void add_remove(struct unit *unit, const struct hx_gate_claim *c)
 
 static void add_forget(struct unit *unit, const struct hx_gate_claim *c)
 {
-	struct db_value key = bytes(c->key, sizeof c->key);
+	struct db_value key = bytes(c->key, sizeof c->key), token = bytes(c->token, sizeof c->token);
 
-	UNIT_ADD(unit, UNIT_ANY, &stmt_forget, key, bytes(c->token, sizeof c->token));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_kept, key);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_forget, key, token);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_kept, key, token);
 }
 
 static void add_look(struct unit *unit, const struct gate_ask *ask)
@@ -389,19 +390,20 @@ static bool read_found(const struct gate_write *w, const struct unit_result *res
 	return true;
 }
 
-static void read_forgotten(const struct gate_write *w, const struct unit_result *result, struct gate_reply *reply)
+/* False: its lease has ended just now. */
+static bool read_forgotten(const struct unit_result *result, struct gate_reply *reply)
 {
 	const struct db_rows *forgotten = &result->rows[0], *kept = &result->rows[1];
-	const struct hx_gate_claim *claim = &w->ask->claim;
 
-	if (forgotten->n || !kept->n) {
-		reply->verdict = forgotten->n ? GATE_DONE : GATE_ABSENT;
-	} else if (!slice_eq(db_cell(kept, 0, 0)->s, slice_of(claim->token, sizeof claim->token))) {
-		reply->verdict = GATE_STALE;
-	} else {
-		reply->verdict = GATE_IN_FLIGHT;
-		reply->lease_left_ms = db_cell(kept, 0, 1)->i;
-	}
+	reply->verdict = forgotten->n ? GATE_DONE : GATE_ABSENT;
+	if (forgotten->n || !kept->n)
+		return true;
+
+	const struct db_value *left = db_cell(kept, 0, 0);
+
+	reply->verdict = left->type == DB_NULL ? GATE_STALE : GATE_IN_FLIGHT;
+	reply->lease_left_ms = left->type == DB_NULL ? 0 : left->i;
+	return left->type == DB_NULL || left->i > 0;
 }
 
 static void read_sight(const struct db_rows *rows, size_t i, struct gate_sight *sight)
@@ -458,8 +460,7 @@ static bool read_reply(const struct gate_write *w, const struct unit_result *res
 		read_sights(w->ask, result, reply);
 		break;
 	case GATE_FORGET:
-		read_forgotten(w, result, reply);
-		break;
+		return read_forgotten(result, reply);
 	case GATE_SWEEP:
 		reply->removed = won ? (int64_t)result->rows[2].n : 0;
 		break;

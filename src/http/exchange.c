@@ -12,15 +12,23 @@
 #define SPARE_MAX 64
 #define SPARE_BYTES_MAX 16384 /* a buffer or arena larger than this goes back to the system */
 #define OUT_BYTES_MAX (SIZE_MAX / 4)
+#define COUNTED_BYTES_MIN 4096 /* an answer that is shorter costs no more than its connection */
 
 static void deliver(struct letter *letter);
 
 /* ---- life ---- */
 
+/* Counts bytes among those of all requests and answers in memory, until the end of the exchange; what that makes. */
+static uint64_t count_bytes(struct http_exchange *ex, size_t n)
+{
+	ex->counted_bytes += n;
+	return atomic_fetch_add_explicit(&ex->home->server->stats.bodies_bytes, n, memory_order_relaxed) + n;
+}
+
 static void clear_body(struct http_exchange *ex)
 {
-	atomic_fetch_sub_explicit(&ex->home->server->stats.bodies_bytes, ex->body_bytes, memory_order_relaxed);
-	ex->body_bytes = 0;
+	atomic_fetch_sub_explicit(&ex->home->server->stats.bodies_bytes, ex->counted_bytes, memory_order_relaxed);
+	ex->counted_bytes = 0;
 	if (ex->body.capacity > SPARE_BYTES_MAX)
 		strbuf_release(&ex->body);
 	strbuf_reset(&ex->body);
@@ -153,16 +161,14 @@ static void deliver(struct letter *letter)
 enum hx_code exchange_add_body(struct http_exchange *ex, struct slice piece)
 {
 	struct http_server *server = ex->home->server;
-	uint64_t sum;
 
-	if (piece.n == 0)
-		return HX_OK;
 	if (piece.n > server->options.body_bytes_max - ex->body.n)
 		return HX_TOO_LARGE;
-	sum = atomic_fetch_add_explicit(&server->stats.bodies_bytes, piece.n, memory_order_relaxed) + piece.n;
-	ex->body_bytes += piece.n;
-	if (sum > server->options.bodies_bytes_max)
+	/* A request without a body is refused, too: its answer may be what there is no room for. */
+	if (count_bytes(ex, piece.n) > server->options.bodies_bytes_max)
 		return HX_BUSY;
+	if (piece.n == 0)
+		return HX_OK;
 	strbuf_add_slice(&ex->body, piece);
 	return ex->body.failed ? HX_NO_MEMORY : HX_OK;
 }
@@ -315,6 +321,8 @@ static void compose(struct http_exchange *ex, const struct http_answer *answer)
 	}
 	if (!bodyless && !exchange_is_head(ex))
 		strbuf_add_slice(&ex->out, answer->body);
+	if (ex->out.n >= COUNTED_BYTES_MIN)
+		count_bytes(ex, ex->out.n);
 	ex->failed = ex->out.failed;
 }
 

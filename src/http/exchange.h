@@ -41,7 +41,7 @@ struct http_exchange {
 	struct arena arena;
 	struct http_request request;
 	struct strbuf body;
-	size_t body_bytes; /* counted in the server's sum */
+	size_t counted_bytes; /* in the server's bodies_bytes: of the request, and of a large answer */
 
 	void (*on_gone)(struct http_exchange *exchange, void *data);
 	void *on_gone_data;

@@ -21,7 +21,7 @@ static void hand_over(struct connection *c)
 static const char *body_reason(enum hx_code code)
 {
 	return code == HX_TOO_LARGE ? "the body is larger than this server takes"
-				    : "there is no memory for the body at the moment";
+				    : "there is no memory for another request at the moment";
 }
 
 /* Returns how many bytes of data belonged to the body. */

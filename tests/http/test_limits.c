@@ -164,6 +164,38 @@ static void all_bodies_together_have_a_limit(void **state)
 	close(first);
 }
 
+/* What waits for a slow reader counts, too: then it is new requests that are refused, with a body or without. */
+static void answers_that_wait_count(void **state)
+{
+	struct http_options options = test_options();
+	size_t n = 16u << 20; /* more than the kernel takes */
+	char *large = malloc(n);
+	int slow, other;
+
+	(void)state;
+	assert_non_null(large);
+	memset(large, 'x', n);
+	options.bodies_bytes_max = n;
+	server_up(&options);
+	slow = client_open();
+	other = client_open();
+	client_say(slow, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+	respond_text(held_take(), 200, slice_of(large, n));
+	AWAIT(stats_now().bodies_bytes > n);
+	client_say(other, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n");
+	struct reply reply = read_reply(other, false);
+	assert_int_equal(reply.status, 503);
+	reply_release(&reply);
+	expect_closed(other);
+	reply = read_reply(slow, false);
+	assert_int_equal(reply.status, 200);
+	reply_release(&reply);
+	AWAIT(stats_now().bodies_bytes == 0);
+	ask_once(slow);
+	close(slow);
+	free(large);
+}
+
 /* ---- number ---- */
 
 static void the_longest_idle_makes_room(void **state)
@@ -328,6 +360,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_client_that_does_not_read_is_cut_off, down),
 		cmocka_unit_test_teardown(long_heads_are_refused, down),
 		cmocka_unit_test_teardown(all_bodies_together_have_a_limit, down),
+		cmocka_unit_test_teardown(answers_that_wait_count, down),
 		cmocka_unit_test_teardown(the_longest_idle_makes_room, down),
 		cmocka_unit_test_teardown(one_too_many_waits_in_the_backlog, down),
 		cmocka_unit_test_teardown(thousands_of_idle_connections_cost_little, down),

@@ -7,7 +7,6 @@
 
 #define ARENA_BYTES_MAX (64u << 20)
 #define UNITS_MAX 64
-#define LEDGER_TIMES_MS 1000000
 
 /* Not the engine's own reads: these take in all columns. */
 static const struct db_stmt stmt_subject = {
@@ -171,13 +170,16 @@ static bool write_name(const struct unit *unit, const struct db_value *v, struct
 	return false;
 }
 
-/* Statements of the gate return times and what is left of them; and the sweep ids, of which only the number counts. */
-static void write_gate_cell(const struct unit_line *line, const struct db_value *v, struct strbuf *out)
+/* Statements of the gate return times, what is left of them, and (the sweep) ids: of these only that they are there. */
+static void write_gate_cell(const struct db_stmt *stmt, size_t column, const struct db_value *v, struct strbuf *out)
 {
-	if (strcmp(line->stmt->name, "gate_sweep") == 0)
-		strbuf_add_str(out, " swept");
-	else if (v->type == DB_INT && (v->i > LEDGER_TIMES_MS || v->i < -LEDGER_TIMES_MS))
-		strbuf_add_str(out, v->i > 0 ? " later" : " earlier");
+	bool is_read = strcmp(stmt->name, "gate_read") == 0;
+	bool is_left = (is_read && column == 4) || strcmp(stmt->name, "gate_kept") == 0;
+
+	if (is_left && v->type == DB_INT)
+		strbuf_add_str(out, v->i > 0 ? " live" : " past");
+	else if (v->type == DB_INT && (!is_read || column == 3))
+		strbuf_add_str(out, " some");
 	else
 		write_cell(v, out);
 }
@@ -193,7 +195,7 @@ void ledger_write_rows(const struct unit *unit, const struct unit_result *result
 			strbuf_addf(out, "  line %u:", line);
 			for (size_t c = 0; c < rows->columns; c++)
 				if (is_gate)
-					write_gate_cell(&unit->lines[line], db_cell(rows, row, c), out);
+					write_gate_cell(unit->lines[line].stmt, c, db_cell(rows, row, c), out);
 				else if ((!is_read || c != 3) && !write_name(unit, db_cell(rows, row, c), out))
 					write_cell(db_cell(rows, row, c), out);
 			strbuf_add_char(out, '\n');

@@ -29,6 +29,7 @@ struct side {
 	struct unit piece, batch[2]; /* batch: the driver takes units that are not const */
 	struct unit_result result;
 	unsigned step;
+	bool begun;
 	bool failed;
 
 	pthread_mutex_t mutex; /* guards all below */
@@ -83,6 +84,12 @@ static enum hx_code execute_whole(struct side *side, struct hx_error *err)
 	return code;
 }
 
+/* Units of the gate name no rows that could be locked. */
+static bool locks(const struct unit *unit)
+{
+	return unit->subjects_n && unit->subjects[0] >= 0;
+}
+
 /* Step 0 is a unit without lines, which only locks; step n is line n-1 alone. */
 static enum hx_code execute_piece(struct side *side, struct hx_error *err)
 {
@@ -118,8 +125,9 @@ static bool take_step(struct side *side)
 		end(side);
 		return true;
 	}
-	if (side->step == 0)
+	if (!side->begun)
 		code = side->db->driver->begin(side->db, &err);
+	side->begun = true;
 	if (!code)
 		code = side->plan.whole ? execute_whole(side, &err) : execute_piece(side, &err);
 	if (code)
@@ -198,7 +206,8 @@ void side_start(struct side *side, const struct side_plan *plan)
 	ASSERT(side->state == SIDE_ENDED && !side->posted);
 	side->state = SIDE_READY;
 	side->plan = *plan;
-	side->step = 0;
+	side->step = plan->whole || locks(plan->unit) ? 0 : 1;
+	side->begun = false;
 	side->failed = false;
 	memset(&side->result, 0, sizeof side->result);
 	side->result.line = -1;

@@ -1,7 +1,7 @@
 /*
  * A side of an interleaving: a connection with a thread of its own, which runs one unit in steps on request.
  *
- *   statement by statement:  lock the subjects · line 0 · line 1 · … · end      (row form)
+ *   statement by statement:  lock the subjects, if any · line 0 · line 1 · … · end      (row form)
  *   whole:                   the batch as the driver runs it · end              (set form, if there is a twin)
  *
  * The end is commit or rollback, whichever was asked for at the start. A step that waits for a lock of the other

@@ -266,6 +266,18 @@ static void gate_completion(struct unit *unit, const struct kind_args *args)
 	gate_add_completion(unit, gate_ask_of(GATE_COMPLETE, args, args->stamp.op));
 }
 
+/* A record that was there when it was to be taken, and gone when it was to be read. */
+static bool found_nothing(const char *outcome)
+{
+	return !strstr(outcome, "line 0:") && !strstr(outcome, "line 1:");
+}
+
+/* A lease that lasted when it was to be forgotten, and was over when it was read. */
+static bool is_over(const char *outcome)
+{
+	return !strstr(outcome, "line 0:") && strstr(outcome, " past\n");
+}
+
 const struct unit_kind unit_kinds[] = {
 	{.name = "create", .build = create},
 	{.name = "transition", .build = transition},
@@ -285,14 +297,26 @@ const struct unit_kind unit_kinds[] = {
 	{.name = "look_up", .build = look_up},
 	{.name = "transition_two", .build = transition_two, .touches_two = true},
 	{.name = "transition_two_back", .build = transition_two_back, .touches_two = true},
-	{.name = "gate_acquire", .build = gate_acquire, .gate = true, .asks_again = true},
-	{.name = "gate_acquire_short", .build = gate_acquire_short, .gate = true, .asks_again = true, .variant = true},
-	{.name = "gate_acquire_held", .build = gate_acquire_held, .gate = true, .asks_again = true, .variant = true},
-	{.name = "gate_acquire_other", .build = gate_acquire_other, .gate = true, .asks_again = true},
-	{.name = "gate_acquire_again", .build = gate_acquire_again, .gate = true, .believes = true, .asks_again = true},
+	{.name = "gate_acquire", .build = gate_acquire, .gate = true, .asks_again = found_nothing},
+	{.name = "gate_acquire_short",
+	 .build = gate_acquire_short,
+	 .gate = true,
+	 .asks_again = found_nothing,
+	 .variant = true},
+	{.name = "gate_acquire_held",
+	 .build = gate_acquire_held,
+	 .gate = true,
+	 .asks_again = found_nothing,
+	 .variant = true},
+	{.name = "gate_acquire_other", .build = gate_acquire_other, .gate = true, .asks_again = found_nothing},
+	{.name = "gate_acquire_again",
+	 .build = gate_acquire_again,
+	 .gate = true,
+	 .believes = true,
+	 .asks_again = found_nothing},
 	{.name = "gate_complete", .build = gate_complete, .gate = true, .believes = true},
 	{.name = "gate_remove", .build = gate_remove, .gate = true, .believes = true},
-	{.name = "gate_forget", .build = gate_forget, .gate = true, .believes = true},
+	{.name = "gate_forget", .build = gate_forget, .gate = true, .believes = true, .asks_again = is_over},
 	{.name = "gate_completed", .build = gate_completed, .gate = true},
 	{.name = "gate_completion", .build = gate_completion, .gate = true},
 	{.name = "gate_sweep", .build = gate_sweep, .gate = true, .alone = true},

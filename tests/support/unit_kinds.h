@@ -29,11 +29,12 @@ struct unit_kind {
 	const char *name;
 	void (*build)(struct unit *unit, const struct kind_args *args);
 	bool touches_two;
-	bool gate;       /* it is about a gate record */
-	bool believes;   /* of a gate record: the token counts */
-	bool asks_again; /* without any row its answer is none: nothing was changed, and the task asks again */
-	bool alone;      /* it meets rows that it does not name: no other unit may be in its batch */
-	bool variant;    /* differs from another kind in its numbers only: for random batches, not for pairs */
+	bool gate;     /* it is about a gate record */
+	bool believes; /* of a gate record: the token counts */
+	bool alone;    /* it meets rows that it does not name: no other unit may be in its batch */
+	/* Is this (side_outcome) no answer? Nothing was changed, and the task asks again. NULL: it always is one. */
+	bool (*asks_again)(const char *outcome);
+	bool variant; /* differs from another kind in its numbers only: for random batches, not for pairs */
 };
 
 extern const struct unit_kind unit_kinds[];
