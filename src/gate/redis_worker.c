@@ -33,13 +33,12 @@ static void run_pipeline(struct redis_worker *w, struct redis_errand *list)
 	for (struct redis_errand *errand = list; errand; errand = next) {
 		redisReply *reply = NULL;
 		enum hx_code code = redis_receive(w->redis, &reply, /* err= */ NULL);
-		bool lost = !redis_is_connected(w->redis);
 
 		next = errand->next; /* an answered errand is not ours any more */
-		if (code == HX_NOT_FOUND || (lost && w->kind->repeats_lost))
+		if (code == HX_NOT_FOUND || !redis_is_connected(w->redis))
 			again[again_n++] = errand;
 		else
-			w->kind->answer(errand, reply, /* maybe_done= */ lost);
+			w->kind->answer(errand, reply, /* maybe_done= */ false);
 		freeReplyObject(reply);
 	}
 	for (size_t i = 0; i < again_n; i++)
