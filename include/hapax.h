@@ -138,7 +138,7 @@ enum hx_gate_verdict {
 
 struct hx_gate_found {
 	enum hx_gate_verdict verdict;
-	int64_t created_ms;    /* since the epoch; of the first acquisition, never changed */
+	int64_t created_ms;    /* since the epoch; of the first acquisition, never changed. Not for HX_GATE_ACQUIRED */
 	int64_t lease_left_ms; /* HX_GATE_IN_FLIGHT */
 	const void *response;  /* HX_GATE_COMPLETED: valid until the next call with the same store in this thread */
 	size_t response_bytes;

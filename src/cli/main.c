@@ -3,6 +3,7 @@
  *
  * Results go to standard output, everything else to standard error. With --json an error is an object too.
  */
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -186,7 +187,11 @@ static bool wants_json(int argc, char *argv[])
 int main(int argc, char *argv[])
 {
 	struct hx_error err = {0};
-	enum hx_code code = run(argc, argv, &err);
+	enum hx_code code;
+
+	/* Before SQLite is first used: it need not count its memory, under a lock, with every allocation. */
+	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	code = run(argc, argv, &err);
 
 	if (code) {
 		err.code = code;

@@ -137,7 +137,7 @@ static enum hx_code take_set(void *context, const struct db_stmt *stmt, const PG
 	size_t n = (size_t)PQntuples(res), columns = strlen(stmt->out);
 	enum hx_code code = pg_check_columns(res, stmt, /* skip= */ 1, err);
 
-	if (code || !columns)
+	if (code || (!columns && !stmt->counted))
 		return code;
 
 	size_t *starts = arena_zalloc(b->arena, (share->n + 1) * sizeof *starts);
@@ -157,7 +157,7 @@ static enum hx_code take_set(void *context, const struct db_stmt *stmt, const PG
 		code = too_large(err);
 	for (size_t k = 0; k < share->n && !code; k++) {
 		b->results[share->unit[k]].rows[share->line] = (struct db_rows){
-			filled[k], columns, filled[k] ? cells + starts[k] * columns : NULL};
+			columns ? filled[k] : 0, columns, columns && filled[k] ? cells + starts[k] * columns : NULL};
 		judge(b, share->unit[k], share->line, filled[k]);
 	}
 	return code;
@@ -285,7 +285,8 @@ static void send_set(struct batch *b, struct pg_trip *trip, unsigned line, const
 /* In slices of at most SET_BYTES_MAX, of at least one unit each. */
 static void send_group(struct batch *b, struct pg_trip *trip, const struct group *group, unsigned line)
 {
-	bool has_set = stmt_has_set_form(group->stmt) && (group->stmt->out[0] || !group->counts) &&
+	bool has_set = stmt_has_set_form(group->stmt) &&
+		       (group->stmt->out[0] || group->stmt->counted || !group->counts) &&
 		       group->carrying == (group->stmt->carries != NULL);
 
 	for (size_t from = 0, to; from < group->n && !trip->code; from = to) {

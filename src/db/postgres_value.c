@@ -145,7 +145,7 @@ enum hx_code pg_check_columns(const PGresult *res, const struct db_stmt *stmt, i
 {
 	int n = (int)strlen(stmt->out);
 
-	if (n == 0)
+	if (n == 0 && !stmt->counted)
 		skip = 0;
 	if (PQnfields(res) != skip + n)
 		return error_set(err, HX_INTERNAL, "%s: returns %d columns and declares %d", stmt->name, PQnfields(res),

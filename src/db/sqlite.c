@@ -151,15 +151,15 @@ static enum hx_code set_up(struct sqlite_db *s, bool in_memory, struct hx_error 
 		"PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;";
 	/* Pages dirtied are what a writer pays for: all that is hot stays in memory. A reader needs little. */
 	const char *cache = s->writes ? "PRAGMA cache_size = -262144" : "PRAGMA cache_size = -16384";
-	const int pure = SQLITE_UTF8 | SQLITE_INNOCUOUS;
+	const int pure = SQLITE_UTF8 | SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC;
 	int rc;
 
 	sqlite3_extended_result_codes(s->handle, 1);
 	sqlite3_busy_timeout(s->handle, BUSY_TIMEOUT_MS);
+	/* "Deterministic" is within one execution of a statement: all of it then sees one moment, and asks for it once. */
 	rc = sqlite3_create_function(s->handle, "hx_now_ms", 0, pure, s, sql_now_ms, NULL, NULL);
 	if (!rc)
-		rc = sqlite3_create_function(s->handle, "hx_chain", 2, pure | SQLITE_DETERMINISTIC, s, sql_chain, NULL,
-					     NULL);
+		rc = sqlite3_create_function(s->handle, "hx_chain", 2, pure, s, sql_chain, NULL, NULL);
 	if (!rc)
 		rc = sqlite3_exec(s->handle, pragmas, NULL, NULL, NULL);
 	if (!rc)

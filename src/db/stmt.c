@@ -85,4 +85,6 @@ void stmt_expand(const struct db_stmt *stmt, enum stmt_form form, struct strbuf 
 			strbuf_add_char(out, *p++);
 		}
 	}
+	if (set && stmt->counted && !stmt->set_sql)
+		strbuf_add_str(out, " RETURNING u.ord");
 }

@@ -81,7 +81,10 @@ struct db_stmt {
 				number or text, of the type that the store infers from its place */
 	const struct db_stmt *carries; /* NULL, or the next line's statement: its work is part of the set form */
 	const char *out;               /* a letter per result column, without the ordinal; "" for none */
-	bool fenced;                   /* guarded by a fence: when it loses, a stale holder was kept out (a metric) */
+	bool counted; /* out is "", and yet the rows of each unit are counted in set form: what is derived then
+				returns the ordinals, and set_sql must. SQLite and row forms have their count for
+				nothing, where RETURNING would cost as much as half an UPDATE */
+	bool fenced;  /* guarded by a fence: when it loses, a stale holder was kept out (a metric) */
 };
 
 enum stmt_form { STMT_SQLITE, STMT_POSTGRES_ROW, STMT_POSTGRES_SET };

@@ -64,7 +64,8 @@ struct gate_sight {
 
 struct gate_reply {
 	enum gate_verdict verdict;
-	int64_t created_ms, lease_left_ms;
+	int64_t created_ms; /* ACQUIRE: of a record that stands in the way */
+	int64_t lease_left_ms;
 	int64_t ttl_left_ms; /* ACQUIRE, GATE_COMPLETED: how long the record lives yet; 0: the store does not say */
 	struct slice response;
 	int64_t removed; /* SWEEP */

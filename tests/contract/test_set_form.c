@@ -30,7 +30,7 @@ static struct {
 	struct session *session[2]; /* SQLite, PostgreSQL */
 	int64_t ids[SUBJECTS];
 	struct {
-		int64_t version, fence, effort, op;
+		int64_t version, fence, effort, op, token;
 	} known[SUBJECTS]; /* the truth, as SQLite tells it */
 	int64_t next_op;
 	size_t seen_n; /* statements with a set form, met in plain units */
@@ -94,9 +94,10 @@ static int64_t believed(int64_t truth)
 }
 
 /* Those of other tables come behind a verdict, and two of one batch may never both get there. */
-static bool is_subjects(const struct db_stmt *stmt)
+static bool comes_in_numbers(const struct db_stmt *stmt)
 {
-	return strncmp(stmt->name, "subject_", 8) == 0 && strcmp(stmt->name, "subject_insert") != 0;
+	return strncmp(stmt->name, "gate_", 5) == 0 ||
+	       (strncmp(stmt->name, "subject_", 8) == 0 && strcmp(stmt->name, "subject_insert") != 0);
 }
 
 static void see(const struct unit *unit)
@@ -109,8 +110,17 @@ static void see(const struct unit *unit)
 			i++;
 		assert_true(i < SEEN_MAX);
 		world.seen[i] = stmt;
-		world.seen_n += i == world.seen_n && stmt_has_set_form(stmt) && is_subjects(stmt);
+		world.seen_n += i == world.seen_n && stmt_has_set_form(stmt) && comes_in_numbers(stmt);
 	}
+}
+
+static const struct unit_kind *draw_kind(bool alone)
+{
+	const struct unit_kind *kind = &unit_kinds[draw(unit_kinds_n)];
+
+	while (kind->alone && !alone)
+		kind = &unit_kinds[draw(unit_kinds_n)];
+	return kind;
 }
 
 /* The same units into both sessions. Each takes one or two subjects that no other unit of the batch has. */
@@ -122,7 +132,7 @@ static void make_batch(void)
 	for (int i = 0; i < 2; i++)
 		session_reset(world.session[i]);
 	for (size_t u = 0; u < n && taken + 2 <= SUBJECTS; u++) {
-		const struct unit_kind *kind = &unit_kinds[draw(unit_kinds_n)];
+		const struct unit_kind *kind = draw_kind(/* alone= */ u == 0);
 		size_t a = order[taken++], b = kind->touches_two ? order[taken++] : a;
 		struct kind_args args = {
 			.subject = world.ids[a],
@@ -131,6 +141,7 @@ static void make_batch(void)
 			.version = believed(world.known[a].version),
 			.fence = believed(world.known[a].fence),
 			.effort = believed(world.known[a].effort),
+			.token = believed(world.known[a].token),
 			.other_version = believed(world.known[b].version),
 			.lease_ms = draw(2) ? DAY_MS : -DAY_MS,
 			.rival_op = believed(world.known[a].op),
@@ -140,6 +151,8 @@ static void make_batch(void)
 		for (int i = 0; i < 2; i++)
 			kind->build(session_unit(world.session[i]), &args);
 		see(world.session[0]->units[u]);
+		if (kind->alone)
+			break;
 	}
 }
 
@@ -212,17 +225,31 @@ static const struct db_stmt stmt_known = {
 	.out = "iiii",
 };
 
+static const struct db_stmt stmt_token = {
+	.name = "test_token",
+	.sql = "SELECT token FROM gate_record WHERE key = ?1",
+	.in = "b",
+	.out = "b",
+};
+
 static void learn(void)
 {
+	static unsigned char keys[SUBJECTS][HX_GATE_KEY_BYTES];
 	struct session *s = world.session[0];
 
 	session_reset(s);
-	for (size_t i = 0; i < SUBJECTS; i++)
-		UNIT_ADD(session_unit(s), UNIT_ANY, &stmt_known, db_int(world.ids[i]));
+	for (size_t i = 0; i < SUBJECTS; i++) {
+		struct unit *unit = session_unit(s);
+
+		kind_gate_key(world.ids[i], keys[i]);
+		UNIT_ADD(unit, UNIT_ANY, &stmt_known, db_int(world.ids[i]));
+		UNIT_ADD(unit, UNIT_ANY, &stmt_token, db_blob(slice_of(keys[i], sizeof keys[i])));
+	}
 	assert_int_equal(session_run(s), HX_OK);
 	for (size_t i = 0; i < SUBJECTS; i++) {
-		const struct db_rows *rows = &s->result[i].rows[0];
+		const struct db_rows *rows = &s->result[i].rows[0], *token = &s->result[i].rows[1];
 
+		world.known[i].token = token->n ? kind_gate_token(db_cell(token, 0, 0)->s) : 0;
 		if (rows->n == 0)
 			continue;
 		world.known[i].version = db_cell(rows, 0, 0)->i;
@@ -249,8 +276,9 @@ static void random_batches_are_equal_on_both_stores(void **state)
 
 static const struct db_stmt stmt_sets = {
 	.name = "test_sets",
-	.sql = "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE ?1 AND name NOT LIKE 'subject\\_insert%'",
-	.in = "t",
+	.sql = "SELECT count(*) FROM pg_prepared_statements WHERE name NOT LIKE 'subject\\_insert%'"
+	       " AND (name LIKE 'subject\\_%\\_set%' OR name LIKE 'gate\\_%\\_set%')",
+	.in = "",
 	.out = "i",
 };
 
@@ -260,7 +288,7 @@ static void the_set_form_was_used(void **state)
 
 	(void)state;
 	session_reset(s);
-	UNIT_ADD(session_unit(s), UNIT_ANY, &stmt_sets, db_str("subject\\_%\\_set%"));
+	unit_add(session_unit(s), UNIT_ANY, &stmt_sets, 0, NULL);
 	assert_int_equal(session_run(s), HX_OK);
 	assert_true(world.seen_n >= 10);
 	assert_int_equal(db_cell(&s->result[0].rows[0], 0, 0)->i, world.seen_n);

@@ -51,6 +51,7 @@ struct request {
 	/* Of the gate_write that is under way. The whole of it would be a large thing to copy around. */
 	int64_t op;
 	unsigned repeats;
+	bool reading;
 	int write_at;
 };
 
@@ -73,6 +74,7 @@ static void resume(const struct request *r, struct writing *writing)
 	writing->write.answered = note_response;
 	writing->write.op = r->op;
 	writing->write.repeats = r->repeats;
+	writing->write.reading = r->reading;
 	writing->write.at = r->write_at;
 }
 
@@ -80,6 +82,7 @@ static void suspend(struct request *r, const struct writing *writing)
 {
 	r->op = writing->write.op;
 	r->repeats = writing->write.repeats;
+	r->reading = writing->write.reading;
 	r->write_at = (int)writing->write.at;
 }
 
@@ -205,7 +208,7 @@ static uint64_t request_fingerprint(const struct task *task, uint64_t hash)
 	if (r->guard.at == GUARD_ACQUIRING)
 		hash = hash_mix(hash, (uint64_t)r->guard.asked.ns);
 	hash = hash_mix(hash, r->replayed);
-	hash = hash_mix(hash, r->repeats);
+	hash = hash_mix(hash, (uint64_t)r->repeats * 2 + r->reading);
 	return hash_mix(hash, (uint64_t)r->write_at);
 }
 
@@ -755,7 +758,7 @@ static const struct sim_scenario swept = {
 	.cast = {{"first", 0, false, init_request, &first},
 		 {"second", 1, false, init_request, &second},
 		 {"sweep", 2, true, init_sweep, NULL}},
-	.bounds = {.lapses = 3, .crashes = 1, .lost_answers = 1, .failures = 0},
+	.bounds = {.lapses = 3, .crashes = 0, .lost_answers = 1, .failures = 0},
 	GATE_SCENARIO,
 };
 
@@ -825,7 +828,7 @@ static void random_crowd(void **state)
 	bool soak = getenv("HAPAX_SOAK") != NULL;
 	const char *given = getenv("HAPAX_SEED");
 	uint64_t seed = given ? strtoull(given, NULL, 10) : 20261115;
-	unsigned runs = soak ? 200000 : 3000;
+	unsigned runs = soak ? 200000 : 2000;
 	struct explore_report r;
 	struct strbuf words;
 

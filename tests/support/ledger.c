@@ -174,7 +174,7 @@ static bool write_name(const struct unit *unit, const struct db_value *v, struct
 static void write_gate_cell(const struct db_stmt *stmt, size_t column, const struct db_value *v, struct strbuf *out)
 {
 	bool is_read = strcmp(stmt->name, "gate_read") == 0;
-	bool is_left = (is_read && column == 4) || strcmp(stmt->name, "gate_kept") == 0;
+	bool is_left = (is_read && column > 3) || strcmp(stmt->name, "gate_kept") == 0;
 
 	if (is_left && v->type == DB_INT)
 		strbuf_add_str(out, v->i > 0 ? " live" : " past");

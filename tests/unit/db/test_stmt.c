@@ -40,6 +40,19 @@ static void an_update_has_all_three(void **state)
 		    " WHERE id = u.p2 RETURNING u.ord, b");
 }
 
+static void a_count_needs_no_columns(void **state)
+{
+	static const struct db_stmt stmt = {
+		.name = "c", .sql = "UPDATE t SET a = 1{from} WHERE id = ?1", .in = "i", .out = "", .counted = true};
+
+	(void)state;
+	assert_form(&stmt, STMT_SQLITE, "UPDATE t SET a = 1 WHERE id = ?1");
+	assert_form(&stmt, STMT_POSTGRES_ROW, "UPDATE t SET a = 1 WHERE id = $1");
+	assert_form(&stmt, STMT_POSTGRES_SET,
+		    "UPDATE t SET a = 1 FROM unnest($1::int8[]) WITH ORDINALITY AS u(p1, ord) WHERE id = u.p1"
+		    " RETURNING u.ord");
+}
+
 static void a_select_joins(void **state)
 {
 	static const struct db_stmt stmt = {
@@ -175,10 +188,15 @@ static void values_know_their_types(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_update_has_all_three),         cmocka_unit_test(a_select_joins),
-		cmocka_unit_test(a_set_form_may_be_given),         cmocka_unit_test(a_bare_text_has_only_its_row_form),
-		cmocka_unit_test(numbers_of_two_digits),           cmocka_unit_test(a_ceiling_shows),
-		cmocka_unit_test(mistakes_in_a_text_are_asserted), cmocka_unit_test(values_know_their_types),
+		cmocka_unit_test(an_update_has_all_three),
+		cmocka_unit_test(a_count_needs_no_columns),
+		cmocka_unit_test(a_select_joins),
+		cmocka_unit_test(a_set_form_may_be_given),
+		cmocka_unit_test(a_bare_text_has_only_its_row_form),
+		cmocka_unit_test(numbers_of_two_digits),
+		cmocka_unit_test(a_ceiling_shows),
+		cmocka_unit_test(mistakes_in_a_text_are_asserted),
+		cmocka_unit_test(values_know_their_types),
 	};
 
 	return cmocka_run_group_tests_name("stmt", tests, NULL, NULL);
