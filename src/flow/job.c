@@ -84,7 +84,8 @@ static const struct db_stmt stmt_list = {
 
 static const struct db_stmt stmt_scan_due = {
 	.name = "job_scan_due",
-	.sql = "SELECT subject FROM job WHERE due_at <= hx_now_ms() ORDER BY due_at LIMIT ?1",
+	/* The function is volatile on PostgreSQL: bare, it would be a filter over all jobs that will ever be due. */
+	.sql = "SELECT subject FROM job WHERE due_at <= (SELECT hx_now_ms()) ORDER BY due_at LIMIT ?1",
 	.in = "i",
 	.out = "i",
 };

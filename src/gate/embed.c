@@ -14,7 +14,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "gate/embed_unit.h"
 #include "gate/fingerprint.h"
@@ -24,6 +23,7 @@
 #include "gate/replay.h"
 #include "gate/scope.h"
 #include "gate/sweeper.h"
+#include "gate/token.h"
 
 #define KEY_MAX 255
 #define TTL_MS_DEFAULT (INT64_C(24) * 60 * 60 * 1000)
@@ -200,8 +200,8 @@ static enum hx_code make_claim(struct hx_gate_entry *entry, const struct hx_gate
 	*ret_claim = (struct hx_gate_claim){
 		.lease_ms = options->lease_ms, .ttl_ms = options->ttl_ms, .hold = options->hold};
 	gate_record_key(&scope, key, ret_claim->key);
-	if (getrandom(ret_claim->token, sizeof ret_claim->token, 0) != sizeof ret_claim->token)
-		return error_set(err, HX_STORE_UNAVAILABLE, "the system has no random numbers");
+	if (gate_token_draw(ret_claim->token, err))
+		return err->code = HX_STORE_UNAVAILABLE;
 	arena_init(&scratch, SCRATCH_BYTES_MAX);
 	code = gate_fingerprint(&rule, slice_str(request->content_type), slice_of(request->body, request->body_bytes),
 				&scratch, err, ret_claim->fingerprint);

@@ -1,8 +1,6 @@
 /* See api_gate.h. The order of things is the guard's (src/gate/guard.h); here it is carried out. */
 #include "http/api_gate.h"
 
-#include <stdio.h>
-#include <sys/random.h>
 
 #include "gate/fingerprint.h"
 #include "gate/guard.h"
@@ -10,13 +8,13 @@
 #include "gate/policy.h"
 #include "gate/replay.h"
 #include "gate/scope.h"
+#include "gate/token.h"
 #include "http/api.h"
 #include "http/loop.h"
 
-#define FIELDS_MAX 8                   /* of an answer of ours, and so of a stored one */
-#define TRIES_MAX 10                   /* each of them lost to a record that then was gone */
-#define KEPT_BYTES_MIN 64              /* reserved at once: an answer without its body always has room */
-#define SCRATCH_BYTES_MAX (256u << 20) /* for the canonical form of a body */
+#define FIELDS_MAX 8      /* of an answer of ours, and so of a stored one */
+#define TRIES_MAX 10      /* each of them lost to a record that then was gone */
+#define KEPT_BYTES_MIN 64 /* reserved at once: an answer without its body always has room */
 #define SPACE_BYTES                                                                                                    \
 	(ENTITY_NAME_MAX + 8) /* "api:" and the workspace: the gate in front of others may share the store */
 
@@ -382,38 +380,41 @@ static enum hx_code make_claim(struct http_call *call, struct slice key, struct 
 			       struct hx_gate_claim *ret_claim)
 {
 	static const struct gate_fingerprint_rule whole = {0};
-	char space[SPACE_BYTES];
-	int n = snprintf(space, sizeof space, "api:%.*s", SLICE_ARGS(api_workspace(call)));
+	char space[SPACE_BYTES] = "api:";
+	struct slice workspace = api_workspace(call);
 	struct gate_scope scope = {
-		.space = slice_of(space, (size_t)n),
+		.space = slice_of(space, 4 + workspace.n),
 		.tenant = api_requester(call),
 		.has_tenant = true,
 		.endpoint = true,
 		.method = call->request->wire.method,
 		.path = call->request->wire.path,
 	};
-	struct arena scratch;
 	enum hx_code code;
 
+	memcpy(space + 4, workspace.p, workspace.n); /* admitted: at most ENTITY_NAME_MAX */
 	*ret_claim = (struct hx_gate_claim){.lease_ms = API_GATE_LEASE_MS, .ttl_ms = API_GATE_TTL_MS};
 	gate_record_key(&scope, key, ret_claim->key);
-	if (getrandom(ret_claim->token, sizeof ret_claim->token, 0) != sizeof ret_claim->token)
-		return error_set(err, HX_BUSY, "the system has no random numbers");
-	arena_init(&scratch, SCRATCH_BYTES_MAX);
-	code = gate_fingerprint(&whole, slice_str("application/json"), call->request->body, &scratch, err,
+	code = gate_token_draw(ret_claim->token, err);
+	if (code)
+		return code;
+	return gate_fingerprint(&whole, slice_str("application/json"), call->request->body, call->arena, err,
 				ret_claim->fingerprint);
-	arena_release(&scratch);
-	return code;
 }
 
 /* "POST /api/v1/entities/billing", for people. */
 static struct slice endpoint_of(struct http_call *call)
 {
-	char text[GATE_ENDPOINT_BYTES_MAX + 1];
-	int n = snprintf(text, sizeof text, "%.*s %.*s", SLICE_ARGS(call->request->wire.method),
-			 SLICE_ARGS(call->request->wire.path));
+	struct slice method = call->request->wire.method, path = call->request->wire.path;
+	size_t n = method.n + 1 + path.n;
+	char *text = arena_alloc(call->arena, n);
 
-	return arena_copy(call->arena, slice_of(text, n < (int)sizeof text ? (size_t)n : sizeof text - 1));
+	if (!text)
+		return (struct slice){0};
+	memcpy(text, method.p, method.n);
+	text[method.n] = ' ';
+	memcpy(text + method.n + 1, path.p, path.n);
+	return slice_of(text, n < GATE_ENDPOINT_BYTES_MAX ? n : GATE_ENDPOINT_BYTES_MAX);
 }
 
 static enum hx_code gate_new(struct http_call *call, struct slice key, struct hx_error *err, struct api_gate **ret)

@@ -83,6 +83,17 @@ static enum hx_code parse_head(struct connection *c, struct slice head, const ch
 	return HX_OK;
 }
 
+/* Some requests have less time than others, and that shows only now. */
+static void hurry_up(struct connection *c)
+{
+	const struct http_options *options = &c->home->server->options;
+	int64_t ms = options->read_ms_of ? options->read_ms_of(options->data, &c->exchange->request.wire)
+					 : options->read_ms;
+
+	if (ms < options->read_ms)
+		deadline_set_at(&c->home->reading, &c->deadline, mono_add_ms(c->deadline.at, ms - options->read_ms));
+}
+
 /* A head is complete; body_there: bytes behind it have come already. False: it was refused. */
 static bool take_head(struct connection *c, struct slice head, bool body_there)
 {
@@ -107,6 +118,7 @@ static bool take_head(struct connection *c, struct slice head, bool body_there)
 		return false;
 	}
 	connection_enter(c, CONNECTION_BODY);
+	hurry_up(c);
 	return true;
 }
 

@@ -194,11 +194,20 @@ static void fit_policy(const struct gate_policy *policy, struct http_options *op
 		options->read_ms = policy->read_timeout_ms;
 }
 
+static int64_t read_ms_of(void *data, const struct wire_request *request)
+{
+	const struct proxy *proxy = data;
+	const struct gate_policy *policy = gate_config_match(proxy->options.config, request->method, request->path);
+
+	return policy ? policy->read_timeout_ms : proxy->options.config->policy.read_timeout_ms;
+}
+
 void proxy_fit_server(struct proxy *proxy, struct http_options *options)
 {
 	const struct gate_config *config = proxy->options.config;
 
 	options->handle = proxy_handle;
+	options->read_ms_of = read_ms_of;
 	options->data = proxy;
 	options->clock = proxy->options.clock;
 	options->log = proxy->options.log;

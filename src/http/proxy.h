@@ -44,7 +44,7 @@ void proxy_free(struct proxy *proxy);
 /*
  * Makes the options those of a server for this proxy, its only one: handle and data, clock and log, and the limits that
  * the server has before it knows the route, which are the largest of all routes: body_bytes_max (the route's own is then
- * looked at here) and read_ms (a route's read_timeout below the largest has no effect). `listen` stays the caller's.
+ * looked at here) and read_ms (which the route's own shortens once the head has come). `listen` stays the caller's.
  */
 void proxy_fit_server(struct proxy *proxy, struct http_options *options);
 

@@ -3,9 +3,9 @@
  * from the request as it came; nothing is decoded but the key itself.
  */
 #include <stdio.h>
-#include <sys/random.h>
 
 #include "gate/key.h"
+#include "gate/token.h"
 #include "http/charset.h"
 #include "http/proxy_job.h"
 #include "model/workflow.h"
@@ -141,8 +141,8 @@ enum hx_code proxy_claim(struct proxy_job *job, struct hx_error *err)
 		code = record_key(job, key, arena, err, claim.key);
 	if (code == HX_OK)
 		code = fingerprint(job, err, claim.fingerprint);
-	if (code == HX_OK && getrandom(claim.token, sizeof claim.token, 0) != sizeof claim.token)
-		code = error_set(err, HX_INTERNAL, "the system gives no random bytes");
+	if (code == HX_OK)
+		code = gate_token_draw(claim.token, err);
 	if (code != HX_OK)
 		return code;
 	guard_init(&job->guard, &claim);

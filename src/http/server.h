@@ -48,10 +48,12 @@ struct http_options {
 	size_t stream_bytes_max; /* of a streamed answer, waiting for the client; twice that at most */
 	int64_t idle_ms;         /* between requests: closed */
 	int64_t read_ms;         /* a whole request, from its first byte to its last: 408 */
-	int64_t write_ms;        /* for each 64 KiB of an answer: closed */
-	int64_t linger_ms;       /* after the last answer, for the client to close first, so that it can read it */
-	struct clock *clock;     /* must outlive the last exchange */
-	struct log *log;         /* may be NULL */
+	/* NULL, or how long the request of this head may take, if that is shorter. In a loop's thread. */
+	int64_t (*read_ms_of)(void *data, const struct wire_request *request);
+	int64_t write_ms;    /* for each 64 KiB of an answer: closed */
+	int64_t linger_ms;   /* after the last answer, for the client to close first, so that it can read it */
+	struct clock *clock; /* must outlive the last exchange */
+	struct log *log;     /* may be NULL */
 };
 
 /* All limits set; listen, handle and data are the caller's. */

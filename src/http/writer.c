@@ -63,7 +63,13 @@ const char *status_reason(int status)
 
 void head_write_status(int status, struct strbuf *sb)
 {
-	strbuf_addf(sb, "HTTP/1.1 %03d %s\r\n", status, status_reason(status));
+	char digits[3] = {(char)('0' + status / 100), (char)('0' + status / 10 % 10), (char)('0' + status % 10)};
+
+	strbuf_add_str(sb, "HTTP/1.1 ");
+	strbuf_add(sb, digits, sizeof digits);
+	strbuf_add_char(sb, ' ');
+	strbuf_add_str(sb, status_reason(status));
+	strbuf_add_str(sb, "\r\n");
 }
 
 void head_write_request(struct slice method, struct slice target, struct strbuf *sb)
@@ -92,7 +98,15 @@ void head_write_text(const char *name, const char *value, struct strbuf *sb)
 
 void head_write_number(const char *name, uint64_t value, struct strbuf *sb)
 {
-	strbuf_addf(sb, "%s: %llu\r\n", name, (unsigned long long)value);
+	char digits[20], *p = digits + sizeof digits;
+
+	do
+		*--p = (char)('0' + value % 10);
+	while (value /= 10);
+	strbuf_add_str(sb, name);
+	strbuf_add_str(sb, ": ");
+	strbuf_add(sb, p, (size_t)(digits + sizeof digits - p));
+	strbuf_add_str(sb, "\r\n");
 }
 
 /* Formatting a date costs more than the rest of a small head; a second has thousands of answers. */

@@ -8,6 +8,7 @@ static int up(void **state)
 		"\"routes\":[{\"match\":\"POST /opt/*\",\"required\":false},"
 		"{\"match\":\"POST /free\",\"guard\":false},"
 		"{\"match\":\"POST /small\",\"max_request_bytes\":10},"
+		"{\"match\":\"POST /hasty\",\"read_timeout\":\"200ms\"},"
 		"{\"match\":\"POST /cached\",\"cache_errors\":\"all\"},"
 		"{\"match\":\"POST /quiet\",\"status_headers\":false},"
 		"{\"match\":\"POST /brief\",\"processing_ttl\":\"400ms\",\"upstream_timeout\":\"300ms\"},"
@@ -389,6 +390,29 @@ static void a_request_that_is_not_complete_never_happened(void **state)
 
 /* ---- limits ---- */
 
+/* The others have ten seconds. */
+static void a_route_may_give_less_time_for_a_request(void **state)
+{
+	static const char slow[] = "POST /%s HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\nContent-Length: 5\r\n\r\n12";
+	int hasty = client_open(), patient = client_open();
+	char text[sizeof slow + 10];
+	struct reply reply;
+
+	(void)state;
+	snprintf(text, sizeof text, slow, "patient");
+	client_say(patient, text);
+	snprintf(text, sizeof text, slow, "hasty");
+	client_say(hasty, text);
+	reply = read_reply(hasty, false);
+	assert_int_equal(reply.status, 408);
+	reply_release(&reply);
+	client_say(patient, "345");
+	expect_reply(patient, 201, "hello");
+	assert_int_equal(seen_count(), 1);
+	close(hasty);
+	close(patient);
+}
+
 static void what_is_too_large_leaves_no_record(void **state)
 {
 	(void)state;
@@ -612,6 +636,7 @@ int main(void)
 		TEST(a_late_owner_is_stale_and_leaves_the_record_alone),
 		TEST(a_request_whose_client_has_gone_is_finished_and_stored),
 		TEST(a_request_that_is_not_complete_never_happened),
+		TEST(a_route_may_give_less_time_for_a_request),
 		TEST(what_is_too_large_leaves_no_record),
 		TEST(methods_that_are_unknown_are_never_forwarded),
 		TEST(an_answer_at_the_limit_is_stored_and_one_past_it_is_streamed),
