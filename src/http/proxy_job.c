@@ -475,6 +475,7 @@ static bool prepare_call(struct proxy_job *job)
 		.arena = arena,
 		.timeout_ms = job->policy->upstream_timeout_ms,
 		.repeatable = !job->guarded && is_safe_to_repeat(request->method),
+		.fresh = job->guarded && job->policy->hold, /* a person is not called for an idle connection's end */
 		.head = on_head,
 		.data = on_data,
 		.drained = on_drained,

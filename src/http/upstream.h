@@ -67,6 +67,7 @@ struct upstream_call {
 	int64_t timeout_ms;        /* from the start to the end */
 	struct mono_time begin_by; /* nothing is sent that has not begun by then: NOT_SENT. ns 0: whenever */
 	bool repeatable; /* may be sent once more if a connection that was idle dies before the answer begins */
+	bool fresh;      /* on a connection of its own: an idle one may be closed just as it is used */
 	bool patient;    /* may be set at head() and later: timeout_ms is then for each piece of the answer */
 	bool unwanted;   /* may be set in data(): nobody waits for the rest, and it ends UNKNOWN */
 	void (*head)(struct upstream_call *call); /* `response` is there; not called for 1xx */

@@ -709,7 +709,7 @@ static void deliver_call(struct letter *letter)
 		return;
 	}
 	set_time(call);
-	attach(call->pool, take_idle(call->pool), call);
+	attach(call->pool, call->fresh ? NULL : take_idle(call->pool), call);
 }
 
 void upstream_call_start(struct upstream_pool *pool, struct upstream_call *call)

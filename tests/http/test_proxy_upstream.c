@@ -8,6 +8,7 @@ static int up(void **state)
 		"\"routes\":[{\"match\":\"POST /listed\",\"replay_headers\":[\"x-one\"]},"
 		"{\"match\":\"POST /none\",\"replay_headers\":false},"
 		"{\"match\":\"HEAD /guarded\"},"
+		"{\"match\":\"POST /held\",\"on_lost\":\"hold\"},"
 		"{\"match\":\"GET /brief\",\"upstream_timeout\":\"400ms\",\"guard\":false},"
 		"{\"match\":\"POST /brief-guarded\",\"upstream_timeout\":\"400ms\"}]}");
 	return 0;
@@ -289,6 +290,13 @@ static void connections_are_used_again(void **state)
 	}
 	/* One of each loop that a client happened to be in. */
 	assert_true(world.accepted <= 2);
+	/* Where a person is called for what is lost, it is not lost to an idle connection's end. */
+	world.accepted = 0;
+	for (int i = 0; i < 3; i++) {
+		snprintf(key, sizeof key, "h%d", i);
+		expect_post("/held", key, "x", 201, "created");
+	}
+	assert_int_equal(world.accepted, 3);
 	AWAIT(upstream_clients() == 0); /* and let go after a second of silence */
 	upstream_play(SCRIPT("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"));
 	world.accepted = 0;
