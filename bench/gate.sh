@@ -32,6 +32,7 @@ trap 'exit 143' TERM
 start() { # command…
 	local ready="$work/ready.${#pids[@]}"
 
+	: >"$ready"
 	"$@" >"$ready" 2>"$work/log" &
 	pids+=($!)
 	for _ in $(seq 200); do

@@ -5,7 +5,8 @@
  *            ── the verdicts are read ──
  *   trip 2   the later lines of the plain units that are still in, line after line; those that their statement
  *            carried in its set form (a change of status carries its history row) are done already
- *   then     every other unit by itself, in row form under a savepoint: a trip up to each VERDICT or MUST
+ *   then     every other unit by itself, in row form under a savepoint: a trip up to each VERDICT or MUST; in the
+ *            order of their subjects
  *
  * Within a trip the n-th lines of all units go together ("a phase"): those of one statement as one execution
  * in set form, which returns with each row the ordinal of the unit that it belongs to. The later lines of a
@@ -440,12 +441,50 @@ static enum hx_code run_under_savepoint(struct batch *b, size_t i, bool *open)
 	return pg_trip_finish(&trip);
 }
 
+struct turn {
+	int64_t subject; /* the least of the unit's */
+	size_t unit;
+};
+
+static int by_subject(const void *a, const void *b)
+{
+	return by_id(&((const struct turn *)a)->subject, &((const struct turn *)b)->subject);
+}
+
+/*
+ * In the order of their subjects, the same on every node: what they insert under a key of the user's is not locked by
+ * then, and two nodes that meet the same keys in different orders would wait for each other.
+ */
+static enum hx_code run_others(struct batch *b)
+{
+	struct turn *turns = arena_alloc(b->arena, b->n * sizeof *turns);
+	enum hx_code code = turns ? HX_OK : too_large(b->err);
+	bool open = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->n && !code; i++) {
+		const struct unit *unit = b->units[i];
+
+		if (unit_is_plain(unit))
+			continue;
+		turns[n] = (struct turn){INT64_MAX, i};
+		for (unsigned s = 0; s < unit->subjects_n; s++)
+			if (unit->subjects[s] < turns[n].subject)
+				turns[n].subject = unit->subjects[s];
+		n++;
+	}
+	if (n)
+		qsort(turns, n, sizeof *turns, by_subject);
+	for (size_t i = 0; i < n && !code; i++)
+		code = run_under_savepoint(b, turns[i].unit, &open);
+	return code;
+}
+
 enum hx_code pg_execute(struct db *db, struct unit *const units[], size_t n, struct unit_result results[],
 			struct arena *arena, struct hx_error *err)
 {
 	struct batch b = {(struct pg *)db, units, n, results, arena, err};
 	enum hx_code code;
-	bool open = false;
 
 	for (size_t i = 0; i < n; i++) {
 		results[i].verdict = UNIT_WON;
@@ -453,9 +492,8 @@ enum hx_code pg_execute(struct db *db, struct unit *const units[], size_t n, str
 		memset(results[i].rows, 0, units[i]->lines_n * sizeof *results[i].rows);
 	}
 	code = n ? run_plain(&b) : HX_OK;
-	for (size_t i = 0; i < n && !code; i++)
-		if (!unit_is_plain(units[i]))
-			code = run_under_savepoint(&b, i, &open);
+	if (n && !code)
+		code = run_others(&b);
 	if (code)
 		pg_rollback(db);
 	return code;

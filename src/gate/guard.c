@@ -83,6 +83,7 @@ static void take_acquired(struct guard *guard, const struct gate_reply *reply)
 		end(guard, HX_GATE_CONFLICT, HX_IN_FLIGHT);
 		return;
 	case GATE_HELD:
+		guard->retry_after_ms = GUARD_HELD_RETRY_MS;
 		end(guard, HX_GATE_CONFLICT, HX_IN_FLIGHT);
 		return;
 	case GATE_MISMATCHED:

@@ -21,6 +21,8 @@
 
 #include "gate/record.h"
 
+#define GUARD_HELD_RETRY_MS 60000 /* a person is slow */
+
 enum guard_state {
 	GUARD_ACQUIRING,
 	GUARD_EXECUTING,

@@ -194,8 +194,11 @@ enum hx_code gate_key_from_json(struct slice body, struct slice pointer, size_t 
 	enum json_selection selection;
 	enum json_type type;
 
+	if (body.n == 0)
+		return error_set(err, HX_KEY_REQUIRED, "the idempotency key is in the body, which is empty");
+	/* Others may read more into it than we do, and find a key. */
 	if (json_check(body, &why, &document) != HX_OK)
-		return error_set(err, HX_KEY_REQUIRED, "the idempotency key is in the body, which is not JSON: %s",
+		return error_set(err, HX_KEY_INVALID, "the idempotency key is in the body, which is not JSON: %s",
 				 why.detail);
 	selection = json_pointer_select(document, pointer, &value);
 	if (selection == JSON_AMBIGUOUS)

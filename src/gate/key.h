@@ -24,9 +24,9 @@
 enum hx_code gate_key_from_header(const struct slice values[], size_t n, size_t max, struct arena *arena,
 				  struct hx_error *err, struct slice *ret_key) HX_MUST_CHECK;
 /*
- * HX_KEY_REQUIRED: the body is not JSON, or there is nothing (or null) at the pointer. HX_KEY_INVALID: it is neither
- * string nor number, is empty or too long, has a control character, or the path leads through a name that an object has
- * twice. The pointer is a checked one. The key is as above, at most 4 × max + 1 bytes.
+ * HX_KEY_REQUIRED: the body is empty, or there is nothing (or null) at the pointer. HX_KEY_INVALID: the body is not JSON,
+ * the key is neither string nor number, is empty or too long, has a control character, or the path leads through a name
+ * that an object has twice. The pointer is a checked one. The key is as above, at most 4 × max + 1 bytes.
  */
 enum hx_code gate_key_from_json(struct slice body, struct slice pointer, size_t max, struct arena *arena,
 				struct hx_error *err, struct slice *ret_key) HX_MUST_CHECK;

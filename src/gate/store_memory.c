@@ -8,8 +8,12 @@
  * Invariants:
  *   1. A slot is taken and in exactly one chain, or it is among the free ones, or it has never been used.
  *   2. A taken slot is in the heap, but for one that holds while PROCESSING: that has no end.
- *   3. It is COMPLETED if it has a response.
- *   4. `bytes` counts every label and response that is kept or still being read by a caller, and is at most bytes_max.
+ *   3. It is COMPLETED if it has a response; or else it has a reserve, which is room for an answer without a body.
+ *   4. `bytes` counts every label, reserve and response that is kept or still being read by a caller, and is at most
+ *      bytes_max.
+ *
+ * The reserve is what keeps a full store from letting the same request be executed after each lease: whoever has been
+ * let in can always leave word that it was done, if need be without the body.
  *
  * One mutex guards it all; a response is copied before it is taken, and handed out by reference, so that under the
  * mutex nothing is ever done that takes longer for a larger body. Leases and ends are monotonic time: setting the
@@ -23,9 +27,11 @@
 #include <sys/random.h>
 
 #include "base/hash.h"
+#include "gate/replay.h"
 #include "gate/store.h"
 
 #define NOT_IN_HEAP SIZE_MAX
+#define RESERVE_BYTES 15 /* the stored form of an answer without fields and body, see replay.h */
 
 /* Bytes that the store and callers in their done() share. */
 struct blob {
@@ -46,6 +52,7 @@ struct slot {
 	struct blob *label; /* the key as the client sent it, then the endpoint */
 	size_t key_text_n;
 	struct blob *response; /* NULL: PROCESSING */
+	struct blob *reserve;  /* NULL: COMPLETED */
 };
 
 struct gate_memory {
@@ -172,7 +179,8 @@ static void drop(struct gate_memory *m, struct slot *slot)
 	heap_leave(m, slot);
 	blob_put(m, slot->label);
 	blob_put(m, slot->response);
-	slot->label = slot->response = NULL;
+	blob_put(m, slot->reserve);
+	slot->label = slot->response = slot->reserve = NULL;
 	slot->taken = false;
 	slot->next = m->free;
 	m->free = slot;
@@ -224,18 +232,21 @@ static struct slot *unused_slot(struct gate_memory *m, struct mono_time now)
 /* A new record in its chain, held by nobody yet. NULL: there is no room. */
 static struct slot *enter(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now)
 {
+	static const char nothing[RESERVE_BYTES];
 	struct slice endpoint = ask->endpoint;
 	struct slot **bucket = bucket_of(m, ask->claim.key), *slot;
-	struct blob *label;
+	struct blob *label, *reserve;
 
 	if (endpoint.n > GATE_ENDPOINT_BYTES_MAX)
 		endpoint.n = GATE_ENDPOINT_BYTES_MAX;
-	if (!bytes_fit(m, ask->key_text.n + endpoint.n, now))
+	if (!bytes_fit(m, ask->key_text.n + endpoint.n + RESERVE_BYTES, now))
 		return NULL;
 	label = blob_new(ask->key_text, endpoint);
-	slot = label ? unused_slot(m, now) : NULL;
+	reserve = blob_new(slice_of(nothing, sizeof nothing), slice_of(NULL, 0));
+	slot = label && reserve ? unused_slot(m, now) : NULL;
 	if (!slot) {
 		free(label);
+		free(reserve);
 		return NULL;
 	}
 	*slot = (struct slot){.next = *bucket,
@@ -243,7 +254,8 @@ static struct slot *enter(struct gate_memory *m, const struct gate_ask *ask, str
 			      .created_ms = clock_wall(m->store.clock).ms,
 			      .heap_at = NOT_IN_HEAP,
 			      .label = blob_count(m, label),
-			      .key_text_n = ask->key_text.n};
+			      .key_text_n = ask->key_text.n,
+			      .reserve = blob_count(m, reserve)};
 	memcpy(slot->key, ask->claim.key, HX_GATE_KEY_BYTES);
 	memcpy(slot->fingerprint, ask->claim.fingerprint, HX_GATE_KEY_BYTES);
 	*bucket = slot;
@@ -311,6 +323,43 @@ static enum gate_verdict acquire(struct gate_memory *m, const struct gate_ask *a
 	return verdict;
 }
 
+/* In the place of its reserve. */
+static bool keep_response(struct gate_memory *m, struct slot *slot, struct blob *response, struct mono_time now)
+{
+	if (!response || (response->n > RESERVE_BYTES && !bytes_fit(m, response->n - RESERVE_BYTES, now)))
+		return false;
+	blob_put(m, slot->reserve);
+	slot->reserve = NULL;
+	response->refs++;
+	slot->response = blob_count(m, response);
+	return true;
+}
+
+/* Only that it was done. False: the response is not in the form of ours. */
+static bool keep_status(struct slot *slot, struct slice response)
+{
+	struct gate_response whole;
+	struct arena arena;
+	struct strbuf bodiless;
+	bool ours;
+
+	arena_init(&arena, ARENA_BYTES_MAX);
+	strbuf_init(&bodiless, RESERVE_BYTES);
+	ours = gate_response_decode(response, &arena, /* err= */ NULL, &whole) == HX_OK;
+	if (ours)
+		gate_response_encode(&(struct gate_response){.status = whole.status, .body_missing = true}, &bodiless);
+	if (ours && !bodiless.failed) {
+		ASSERT(bodiless.n == RESERVE_BYTES);
+		memcpy(slot->reserve->bytes, bodiless.p, RESERVE_BYTES);
+		slot->response = slot->reserve;
+		slot->reserve = NULL;
+	}
+	strbuf_release(&bodiless);
+	arena_release(&arena);
+	return slot->response != NULL;
+}
+
+/* Without a copy of the response there was no memory for one. */
 static enum gate_verdict complete(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
 				  struct blob *response)
 {
@@ -320,10 +369,8 @@ static enum gate_verdict complete(struct gate_memory *m, const struct gate_ask *
 		return GATE_STALE;
 	if (slot->response)
 		return GATE_DONE;
-	if (!bytes_fit(m, response->n, now))
+	if (!keep_response(m, slot, response, now) && !keep_status(slot, ask->response))
 		return GATE_UNAVAILABLE;
-	response->refs++;
-	slot->response = blob_count(m, response);
 	set_end(m, slot, mono_add_ms(now, ask->claim.ttl_ms), /* never= */ false);
 	return GATE_DONE;
 }
@@ -443,14 +490,12 @@ static void memory_ask(struct gate_store *store, struct gate_ticket *ticket)
 	struct gate_memory *m = (struct gate_memory *)store;
 	struct blob *response = NULL; /* COMPLETE: what is to be kept. ACQUIRE: what is being read */
 
-	ticket->reply = (struct gate_reply){.verdict = GATE_UNAVAILABLE};
+	ticket->reply = (struct gate_reply){0};
 	if (ticket->ask.op == GATE_COMPLETE)
 		response = blob_new(ticket->ask.response, slice_of(NULL, 0));
-	if (response || ticket->ask.op != GATE_COMPLETE) {
-		pthread_mutex_lock(&m->mutex);
-		ticket->reply.verdict = answer(m, &ticket->ask, &ticket->reply, &response);
-		pthread_mutex_unlock(&m->mutex);
-	}
+	pthread_mutex_lock(&m->mutex);
+	ticket->reply.verdict = answer(m, &ticket->ask, &ticket->reply, &response);
+	pthread_mutex_unlock(&m->mutex);
 	gate_ticket_done(ticket); /* it is not ours any more */
 	if (response) {
 		pthread_mutex_lock(&m->mutex);
@@ -466,6 +511,7 @@ static void memory_free(struct gate_store *store)
 	for (size_t i = 0; i < m->used; i++) {
 		free(m->slots[i].label);
 		free(m->slots[i].response);
+		free(m->slots[i].reserve);
 	}
 	pthread_mutex_destroy(&m->mutex);
 	free(m->slots);
@@ -474,7 +520,8 @@ static void memory_free(struct gate_store *store)
 	free(m);
 }
 
-static const struct gate_store_kind memory = {.name = "memory", .ask = memory_ask, .free = memory_free};
+static const struct gate_store_kind memory = {
+	.name = "memory", .ask = memory_ask, .free = memory_free, .in_memory = true};
 
 enum hx_code gate_memory_new(size_t records_max, size_t bytes_max, struct clock *clock, struct gate_store **ret_store,
 			     struct hx_error *err)

@@ -1,7 +1,6 @@
 /* See api_gate.h. The order of things is the guard's (src/gate/guard.h); here it is carried out. */
 #include "http/api_gate.h"
 
-
 #include "gate/fingerprint.h"
 #include "gate/guard.h"
 #include "gate/key.h"
@@ -23,6 +22,7 @@ struct api_gate {
 	struct guard guard;
 	struct gate_ticket ticket;
 	struct strbuf kept; /* the stored form of the answer */
+	bool bodyless;      /* it was too large: retries will not get it */
 	bool carried;       /* a unit was built that carries the record */
 	unsigned line;      /* its completion there, where that is not the first */
 	bool stale;
@@ -40,6 +40,7 @@ static struct engine *engine_of(const struct api_gate *gate)
 
 static void keep_without_body(struct api_gate *gate, int status)
 {
+	gate->bodyless = true;
 	strbuf_reset(&gate->kept);
 	gate_response_encode(&(struct gate_response){.status = status, .body_missing = true}, &gate->kept);
 	ASSERT(!gate->kept.failed); /* KEPT_BYTES_MIN */
@@ -59,6 +60,7 @@ static void keep(struct api_gate *gate, const struct http_answer *answer, bool t
 		if (!to_be_stored || gate_replays_field(&rule, field->name, /* connection= */ NULL, 0))
 			fields[response.fields_n++] = (struct gate_field){field->name, field->value};
 	}
+	gate->bodyless = false;
 	strbuf_reset(&gate->kept);
 	gate_response_encode(&response, &gate->kept);
 	if (gate->kept.failed)
@@ -214,6 +216,11 @@ static void captured(struct http_exchange *exchange, const struct http_answer *a
 		if (!gate->stale)
 			gate_note_completed(engine_gate_store(engine_of(gate)), &gate->guard.ask.claim,
 					    strbuf_slice(&gate->kept));
+		if (gate->bodyless) {
+			tell(gate, gate->guard.outcome);
+			send_marked(gate, answer, hx_gate_outcome_name(gate->guard.outcome));
+			return;
+		}
 		end(gate); /* with the bytes that are stored */
 		return;
 	}

@@ -146,9 +146,11 @@ static void looked(struct http_exchange *exchange, void *data)
 		http_respond_code(exchange, HX_STORE_UNAVAILABLE, NULL);
 		return;
 	}
-	for (size_t i = 0; i < reply->sights_n && inquiry->items_n < ITEMS_MAX; i++)
-		inquiry->items[inquiry->items_n++] = reply->sights[i];
-	inquiry->more = inquiry->items_n == ITEMS_MAX && reply->next != 0;
+	size_t taken = 0;
+
+	while (taken < reply->sights_n && inquiry->items_n < ITEMS_MAX)
+		inquiry->items[inquiry->items_n++] = reply->sights[taken++];
+	inquiry->more = taken < reply->sights_n || (inquiry->items_n == ITEMS_MAX && reply->next != 0);
 	if (reply->next == 0 || inquiry->more) {
 		show(inquiry);
 		return;

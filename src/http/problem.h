@@ -12,6 +12,7 @@
 #include "http/server.h"
 
 #define PROBLEM_RETRY_AFTER_S 1
+#define PROBLEM_RETRY_LATE_S 60 /* where nothing changes for a long time */
 
 struct problem {
 	enum hx_code code;      /* the status is the code's */

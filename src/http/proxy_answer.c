@@ -112,7 +112,12 @@ void answer_replay(struct proxy_job *job, const struct gate_response *response)
 	struct http_exchange *exchange = take_exchange(job);
 	struct http_answer answer = {.status = response->status, .fields = {fields, n}, .body = response->body};
 
-	http_respond(exchange, &answer);
+	if (slice_is(job->request->wire.method, "HEAD")) { /* how long its body would be was not stored */
+		http_stream_start(exchange, &answer, /* length= */ -1, NULL, NULL);
+		http_stream_end(exchange);
+	} else {
+		http_respond(exchange, &answer);
+	}
 }
 
 static unsigned seconds_of(int64_t ms)

@@ -365,6 +365,10 @@ static size_t on_data(struct upstream_call *call, struct slice bytes)
 	struct proxy_job *job = job_of(call);
 	size_t taken = 0;
 
+	if (job->kept.failed) { /* a part of it is lost: there is no answer any more */
+		call->unwanted = true;
+		return bytes.n;
+	}
 	if (job->answer == ANSWER_KEPT && bytes.n > keep_max(job) - job->kept.n)
 		become_stream(job);
 	if (job->answer == ANSWER_KEPT) {

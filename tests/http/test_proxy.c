@@ -15,6 +15,7 @@ static int up(void **state)
 		"{\"match\":\"POST /slow\",\"processing_ttl\":\"200ms\"},"
 		"{\"match\":\"POST /listed\",\"replay_headers\":[\"x-one\",\"server\"]},"
 		"{\"match\":\"POST /hook\",\"key\":\"json:/id\"},"
+		"{\"match\":\"POST /maybe\",\"key\":\"json:/id\",\"required\":false},"
 		"{\"match\":\"POST /t\",\"tenant\":\"header:Authorization\"}]}");
 	return 0;
 }
@@ -193,6 +194,9 @@ static void a_key_may_be_in_the_body(void **state)
 	expect_post("/hook", NULL, "{\"id\":\"e\"}", 201, "replayed");
 	expect_post("/hook", NULL, "{}", 400, NULL);
 	assert_int_equal(seen_count(), 1);
+	expect_post("/maybe", NULL, "{}", 201, NULL);              /* no key, and none is needed */
+	expect_post("/maybe", NULL, "{\"id\":\"e\",}", 400, NULL); /* what is no JSON may have one for others */
+	assert_int_equal(seen_count(), 2);
 }
 
 /* ---- answers that are not stored ---- */
@@ -479,6 +483,7 @@ static void an_answer_at_the_limit_is_stored_and_one_past_it_is_streamed(void **
 			assert_int_equal(reply.status, 409);
 			assert_field(&reply, "Idempotency-Status", "conflict");
 			assert_non_null(strstr(reply.body.p, "RESPONSE_NOT_STORED"));
+			assert_field(&reply, "Retry-After", "60");
 			reply_release(&reply);
 		} else {
 			reply = post("/payments", "k", "x");
