@@ -17,8 +17,6 @@
 #include "model/reader.h"
 #include "model/url.h"
 
-#define CONFIG_VALUES_MAX 20000
-#define CONFIG_SCRATCH_BYTES_MAX (16u << 20)
 #define WHERE_BYTES 100
 
 /* Every field there is, for "did you mean"; which of them may stand where is said below. */
@@ -568,31 +566,19 @@ static void read_config(const struct reader *r, const struct json_node *root, st
 	read_routes(r, json_node_member(root, "routes"), config);
 }
 
+static void read_any(const struct reader *r, const struct json_node *root, void *config)
+{
+	read_config(r, root, config);
+}
+
 void gate_config_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
 		       struct gate_config *ret_config)
 {
 	struct reader r = {.findings = findings, .arena = arena, .place.file = file};
-	const struct json_node *root = NULL;
-	struct finding **from = findings->last;
-	struct arena scratch;
-	struct hx_error err;
 
 	gate_config_init(ret_config);
-	arena_init(&scratch, CONFIG_SCRATCH_BYTES_MAX);
-	if (text.n > CONFIG_BYTES_MAX)
-		reader_report(&r, 0, "limit", "the configuration has %zu bytes; at most %u", text.n, CONFIG_BYTES_MAX);
-	else if (json_tree_parse(text, CONFIG_VALUES_MAX, &scratch, &err, &root) != HX_OK)
-		reader_report_json(&r, &err);
-	else
-		read_config(&r, root, ret_config);
-	ret_config->file = reader_keep(&r, slice_str(file));
-	if (arena->failed) {
-		(void)arena_error(arena, &err); /* for its words */
+	if (!reader_configuration(&r, text, read_any, ret_config, &ret_config->file))
 		gate_config_init(ret_config);
-		reader_report(&r, 0, "limit", "%s", err.detail);
-	}
-	findings_sort(findings, from);
-	arena_release(&scratch);
 }
 
 void gate_config_load(const char *path, struct arena *arena, struct findings *findings, struct gate_config *ret_config)

@@ -9,8 +9,6 @@
 #include "model/reader.h"
 #include "model/text.h"
 
-#define CONFIG_VALUES_MAX 20000
-#define CONFIG_SCRATCH_BYTES_MAX (16u << 20)
 #define OUTBOUND_MAX 100
 #define BODY_BYTES_LEAST 1024
 #define BODY_BYTES_MOST (INT64_C(1) << 30)
@@ -192,29 +190,17 @@ static void read_config(const struct reader *r, const struct json_node *root, st
 			 BODY_BYTES_MOST, &config->max_body_bytes);
 }
 
+static void read_any(const struct reader *r, const struct json_node *root, void *config)
+{
+	read_config(r, root, config);
+}
+
 void config_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
 		  struct config *ret)
 {
 	struct reader r = {.findings = findings, .arena = arena, .place.file = file};
-	const struct json_node *root = NULL;
-	struct finding **from = findings->last;
-	struct arena scratch;
-	struct hx_error err;
 
 	config_init(ret);
-	arena_init(&scratch, CONFIG_SCRATCH_BYTES_MAX);
-	if (text.n > CONFIG_BYTES_MAX)
-		reader_report(&r, 0, "limit", "the configuration has %zu bytes; at most %u", text.n, CONFIG_BYTES_MAX);
-	else if (json_tree_parse(text, CONFIG_VALUES_MAX, &scratch, &err, &root) != HX_OK)
-		reader_report_json(&r, &err);
-	else
-		read_config(&r, root, ret);
-	ret->file = reader_keep(&r, slice_str(file));
-	if (arena->failed) {
-		(void)arena_error(arena, &err); /* for its words */
-		reader_report(&r, 0, "limit", "%s", err.detail);
+	if (!reader_configuration(&r, text, read_any, ret, &ret->file))
 		ret->file = "";
-	}
-	findings_sort(findings, from);
-	arena_release(&scratch);
 }

@@ -8,7 +8,6 @@
 #include "model/workflow.h"
 
 #define CONFIG_MODULES_MAX 200
-#define CONFIG_BYTES_MAX (1u << 20)
 
 struct janitor_config {
 	bool declared;

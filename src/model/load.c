@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "model/reader.h"
 #include "model/text.h"
 
 #define CHUNK_BYTES 65536

@@ -12,6 +12,9 @@
 #include "model/text.h"
 #include "model/workflow.h"
 
+#define CONFIG_VALUES_MAX 20000
+#define CONFIG_SCRATCH_BYTES_MAX (16u << 20)
+
 static bool is_name_char(char c)
 {
 	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
@@ -89,6 +92,32 @@ void reader_report_json(const struct reader *r, const struct hx_error *err)
 
 	reader_report(r, placed ? line : 0, err->code == HX_TOO_LARGE ? "limit" : "json", "%s%s",
 		      placed ? "column " : "", placed ? end + 1 : err->detail);
+}
+
+bool reader_configuration(const struct reader *r, struct slice text,
+			  void (*read)(const struct reader *r, const struct json_node *root, void *config),
+			  void *config, const char **ret_file)
+{
+	struct finding **from = r->findings->last;
+	const struct json_node *root = NULL;
+	struct arena scratch;
+	struct hx_error err;
+
+	arena_init(&scratch, CONFIG_SCRATCH_BYTES_MAX);
+	if (text.n > CONFIG_BYTES_MAX)
+		reader_report(r, 0, "limit", "the configuration has %zu bytes; at most %u", text.n, CONFIG_BYTES_MAX);
+	else if (json_tree_parse(text, CONFIG_VALUES_MAX, &scratch, &err, &root) != HX_OK)
+		reader_report_json(r, &err);
+	else
+		read(r, root, config);
+	*ret_file = reader_keep(r, slice_str(r->place.file));
+	if (r->arena->failed) {
+		(void)arena_error(r->arena, &err); /* for its words */
+		reader_report(r, 0, "limit", "%s", err.detail);
+	}
+	findings_sort(r->findings, from);
+	arena_release(&scratch);
+	return !r->arena->failed;
 }
 
 /* "timeout must be a duration, not 5", "url must be a string, not an object" */

@@ -41,6 +41,15 @@ void reader_warn(const struct reader *r, size_t line, const char *rule, const ch
 /* What json.h has to say: its detail begins with "LINE:COLUMN: ". */
 void reader_report_json(const struct reader *r, const struct hx_error *err);
 
+/*
+ * A whole configuration file: `read` gets its root. All findings are in the order of their lines; *ret_file is the file's
+ * name, kept. False: the reader's arena is full, which is reported.
+ */
+#define CONFIG_BYTES_MAX (1u << 20)
+bool reader_configuration(const struct reader *r, struct slice text,
+			  void (*read)(const struct reader *r, const struct json_node *root, void *config),
+			  void *config, const char **ret_file);
+
 /* The node is an object; reports it otherwise. */
 bool reader_object(const struct reader *r, const struct json_node *node, const char *what);
 /* The same for an array of min to max elements. */

@@ -9,7 +9,7 @@
 
 #include "base/json_pointer.h"
 #include "gate/policy.h"
-#include "model/config.h"
+#include "model/reader.h"
 #include "model/text.h"
 
 static struct arena arena;
