@@ -9,8 +9,9 @@
  *                          ▲                  ├ refused, nothing was written ──▶ OPEN
  *                          └──────────────────┴ nobody knows ──▶ DOUBTFUL ── complete: as from OPEN
  *
- * From DOUBTFUL it is never aborted: what may have been done is not let go. A completion that is repeated there, and
- * finds that its record is not PROCESSING any more, asks by its token whether that was its own doing.
+ * From DOUBTFUL it is never aborted: what may have been done is not let go. A completion with writes that is repeated
+ * there writes only into a record that still has its token; finding none that is PROCESSING, it asks by the token
+ * whether that was its own doing. If the record is another's or gone, nobody will ever know: it stays DOUBTFUL.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -383,21 +384,45 @@ static enum hx_code complete_alone(struct hx_gate_entry *entry, struct hx_error 
 	return HX_OK;
 }
 
-/* The unit found no record that is PROCESSING. After a commit whose answer was lost that may be because of itself. */
+static enum hx_code still_unknown(const char *why, struct hx_error *err)
+{
+	return error_set(err, HX_OUTCOME_UNKNOWN, "%s: %s", hx_code_text(HX_OUTCOME_UNKNOWN), why);
+}
+
+/*
+ * The unit of a repetition found no record of this token that is PROCESSING. One that is COMPLETED is its own doing; one
+ * that is another's or gone may be so because nothing was written, or because it was, and the record has expired since.
+ */
+static enum hx_code lost_in_doubt(struct hx_gate_entry *entry, struct hx_error *err)
+{
+	struct guard before = entry->guard;
+	struct hx_error why;
+
+	if (!complete_alone(entry, &why))
+		return HX_OK;
+	entry->guard = before;
+	entry->at = ENTRY_DOUBTFUL;
+	return still_unknown(why.detail, err);
+}
+
+/* The unit found no record that is PROCESSING. */
 static enum hx_code lost(struct hx_gate_entry *entry, struct hx_error *err)
 {
 	if (entry->at == ENTRY_DOUBTFUL)
-		return complete_alone(entry, err);
+		return lost_in_doubt(entry, err);
 	entry->at = ENTRY_CLOSED;
 	tell(entry, HX_GATE_STALE, HX_OK);
 	return error_set(err, HX_STALE_FENCE, "the record is another's by now, or gone: nothing was written");
 }
 
-static enum hx_code failed(const struct hx_error *why, struct hx_error *err)
+/* In doubt, a write that the store refused tells that the record was still PROCESSING; other failures tell nothing. */
+static enum hx_code failed(const struct hx_gate_entry *entry, const struct hx_error *why, struct hx_error *err)
 {
 	bool unreachable = why->code == HX_STORE_UNAVAILABLE || why->code == HX_CONCURRENCY_ERROR ||
 			   why->code == HX_NO_MEMORY;
 
+	if (entry->at == ENTRY_DOUBTFUL && why->code != HX_DATA_ERROR)
+		return still_unknown(why->detail, err);
 	return error_set(err, unreachable ? HX_STORE_UNAVAILABLE : HX_DATA_ERROR, "%s", why->detail);
 }
 
@@ -412,7 +437,8 @@ static enum hx_code complete_with(struct hx_gate_entry *entry, size_t writes_n, 
 	if (!lanes)
 		return error_set(err, HX_VALIDATION_ERROR,
 				 "writes need a store that is a database: sqlite: or postgres:");
-	code = embed_unit_build(&entry->gate->texts, &entry->guard.ask, writes_n, writes, &unit, err);
+	code = embed_unit_build(&entry->gate->texts, &entry->guard.ask, entry->at == ENTRY_DOUBTFUL, writes_n, writes,
+				&unit, err);
 	if (code)
 		return code;
 	embed_unit_run(lanes, &entry->guard.ask, &unit, &result);
@@ -427,7 +453,7 @@ static enum hx_code complete_with(struct hx_gate_entry *entry, size_t writes_n, 
 		entry->at = ENTRY_OPEN;
 		return error_set(err, HX_INVALID, "write %d changed no row", result.line - 1);
 	case UNIT_FAILED:
-		return failed(&result.error, err);
+		return failed(entry, &result.error, err);
 	case UNIT_UNKNOWN:
 		break;
 	}

@@ -142,7 +142,7 @@ static enum hx_code add_write(struct embed_texts *texts, const struct hx_gate_wr
 	return HX_OK;
 }
 
-enum hx_code embed_unit_build(struct embed_texts *texts, const struct gate_ask *complete, size_t writes_n,
+enum hx_code embed_unit_build(struct embed_texts *texts, const struct gate_ask *complete, bool again, size_t writes_n,
 			      const struct hx_gate_write *writes, struct unit *ret_unit, struct hx_error *err)
 {
 	struct hx_error why = {0};
@@ -150,7 +150,10 @@ enum hx_code embed_unit_build(struct embed_texts *texts, const struct gate_ask *
 	if (writes_n > HX_GATE_WRITES_MAX)
 		return error_set(err, HX_VALIDATION_ERROR, "at most %d statements go along", HX_GATE_WRITES_MAX);
 	unit_init(ret_unit, /* op= */ 0);
-	gate_add_completion_first(ret_unit, complete);
+	if (again)
+		gate_add_completion_first_again(ret_unit, complete);
+	else
+		gate_add_completion_first(ret_unit, complete);
 	for (size_t i = 0; i < writes_n; i++) {
 		enum hx_code code = add_write(texts, &writes[i], ret_unit, &why);
 

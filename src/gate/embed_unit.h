@@ -1,7 +1,8 @@
 /*
  * Writes of an embedding program, in one unit with the completion of its gate record.
  *
- *   line 0    the completion, as the VERDICT: a record that is another's by now, or completed, loses the unit
+ *   line 0    the completion, as the VERDICT: a record that is another's by now, or completed, loses the unit.
+ *             Again after an unknown outcome: so does one that has another token
  *   line 1…   the program's statements, MUST or ANY
  *
  * Connections know a prepared statement by its address, so every text that a program uses is kept for as long as its
@@ -29,10 +30,10 @@ void embed_texts_init(struct embed_texts *texts);
 void embed_texts_release(struct embed_texts *texts);
 
 /*
- * Builds the unit. What the writes and the ask point to is borrowed until it is answered. HX_VALIDATION_ERROR,
+ * Builds the unit; `again`: its outcome was unknown, and it must not happen twice. What the writes and the ask point to is borrowed until it is answered. HX_VALIDATION_ERROR,
  * HX_TOO_LARGE, HX_NO_MEMORY.
  */
-enum hx_code embed_unit_build(struct embed_texts *texts, const struct gate_ask *complete, size_t writes_n,
+enum hx_code embed_unit_build(struct embed_texts *texts, const struct gate_ask *complete, bool again, size_t writes_n,
 			      const struct hx_gate_write *writes, struct unit *ret_unit,
 			      struct hx_error *err) HX_MUST_CHECK;
 

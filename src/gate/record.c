@@ -108,15 +108,27 @@ static const struct db_stmt stmt_complete = {
  * The completion that goes along with the work itself in one unit: that unit's verdict proves who did the work, so the
  * token is not asked for, but written. Whoever has taken the record over meanwhile is then stale.
  */
+#define COMPLETE_ALONG(guard)                                                                                          \
+	"UPDATE gate_record SET status = 2, token = ?2, response = ?4, expires_at = hx_now_ms() + ?5,"                 \
+	" sweep_at = coalesce(sweep_at, hx_now_ms() + ?5)"                                                             \
+	"{from} WHERE key = ?1"                                                                                        \
+	" AND fingerprint = ?3"                                                                                        \
+	" AND status = 1"                                                                                              \
+	guard                                                                                                          \
+	" AND expires_at > hx_now_ms()"                                                                                \
+	" RETURNING {ord}created_at"
+
 static const struct db_stmt stmt_complete_along = {
 	.name = "gate_complete_along",
-	.sql = "UPDATE gate_record SET status = 2, token = ?2, response = ?4, expires_at = hx_now_ms() + ?5,"
-	       " sweep_at = coalesce(sweep_at, hx_now_ms() + ?5)"
-	       "{from} WHERE key = ?1"
-	       " AND fingerprint = ?3"
-	       " AND status = 1"
-	       " AND expires_at > hx_now_ms()"
-	       " RETURNING {ord}created_at",
+	.sql = COMPLETE_ALONG(""),
+	.in = "bbbbi",
+	.out = "i",
+};
+
+/* Once more, after a unit that may have been committed: a record that has been begun anew since is not this one. */
+static const struct db_stmt stmt_complete_along_again = {
+	.name = "gate_complete_along_again",
+	.sql = COMPLETE_ALONG(" AND token = ?2"),
 	.in = "bbbbi",
 	.out = "i",
 };
@@ -298,20 +310,31 @@ static void add_sweep(struct unit *unit, const struct gate_ask *ask)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_sweep, db_int(ask->budget));
 }
 
-void gate_add_completion(struct unit *unit, const struct gate_ask *complete)
+static void add_along(struct unit *unit, enum unit_rule rule, const struct db_stmt *stmt,
+		      const struct gate_ask *complete)
 {
 	const struct hx_gate_claim *c = &complete->claim;
 
 	unit_touch(unit, gate_write_subject(complete));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_complete_along, bytes(c->key, sizeof c->key), bytes(c->token, sizeof c->token),
+	UNIT_ADD(unit, rule, stmt, bytes(c->key, sizeof c->key), bytes(c->token, sizeof c->token),
 		 bytes(c->fingerprint, sizeof c->fingerprint), db_blob(complete->response), span(c->ttl_ms));
+}
+
+void gate_add_completion(struct unit *unit, const struct gate_ask *complete)
+{
+	add_along(unit, UNIT_ANY, &stmt_complete_along, complete);
 }
 
 void gate_add_completion_first(struct unit *unit, const struct gate_ask *complete)
 {
 	ASSERT(unit->lines_n == 0);
-	gate_add_completion(unit, complete);
-	unit->lines[0].rule = UNIT_VERDICT;
+	add_along(unit, UNIT_VERDICT, &stmt_complete_along, complete);
+}
+
+void gate_add_completion_first_again(struct unit *unit, const struct gate_ask *complete)
+{
+	ASSERT(unit->lines_n == 0);
+	add_along(unit, UNIT_VERDICT, &stmt_complete_along_again, complete);
 }
 
 void gate_add_completed(struct unit *unit, const struct hx_gate_claim *claim, struct slice response)

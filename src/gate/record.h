@@ -33,6 +33,7 @@ struct gate_ask {
 	enum gate_op op;
 	struct hx_gate_claim claim; /* ACQUIRE: all of it. COMPLETE: key, token, ttl. Others: what they need */
 	struct slice response;      /* COMPLETE: the stored form, see replay.h. Borrowed until done */
+	bool instead;               /* COMPLETE: another response, asked to be kept before this one, may be there */
 	struct slice key_text;      /* ACQUIRE: what the client sent, kept for LOOK. LOOK: what is looked for */
 	struct slice endpoint;      /* ACQUIRE: "POST /payments", kept for people; cut at GATE_ENDPOINT_BYTES_MAX */
 	int64_t budget;             /* SWEEP: records to remove. LOOK: records to look at */
@@ -103,6 +104,12 @@ void gate_add_completion(struct unit *unit, const struct gate_ask *complete);
 /* The same as the unit's first line and its VERDICT, where the unit is all of the work: who has lost the record to another
  * must not do it. */
 void gate_add_completion_first(struct unit *unit, const struct gate_ask *complete);
+/*
+ * The same once more, after such a unit whose outcome is unknown, and guarded by the token too: the record may have been
+ * completed by that unit, have expired or been forgotten, and be PROCESSING anew. Lost: COMPLETE tells whether the record
+ * is this token's; if it is not, nothing does.
+ */
+void gate_add_completion_first_again(struct unit *unit, const struct gate_ask *complete);
 /*
  * Adds, as the unit's first line and its VERDICT, a record that is COMPLETED from birth: a request that is one unit
  * needs no PROCESSING. Lost: there is a record already, and nothing of the unit happened; ACQUIRE tells what it is.

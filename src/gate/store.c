@@ -37,7 +37,7 @@ static void note(struct recall *recall, const struct gate_ticket *ticket)
 
 	if (ask->op == GATE_ACQUIRE && reply->verdict == GATE_COMPLETED)
 		recall_keep(recall, &ask->claim, reply->response, reply->ttl_left_ms, ticket->asked);
-	else if (ask->op == GATE_COMPLETE && reply->verdict == GATE_DONE)
+	else if (ask->op == GATE_COMPLETE && reply->verdict == GATE_DONE && !ask->instead)
 		recall_keep(recall, &ask->claim, ask->response, ask->claim.ttl_ms, ticket->asked);
 	else if (ask->op == GATE_FORGET)
 		recall_drop(recall, ask->claim.key);
@@ -53,7 +53,8 @@ void gate_ticket_done(struct gate_ticket *ticket)
 void gate_store_recall(struct gate_store *store)
 {
 	ASSERT(!store->recall);
-	store->recall = recall_new(); /* without memory there is nothing to recall, and that is all */
+	if (!store->kind->in_memory)
+		store->recall = recall_new(); /* without memory there is nothing to recall, and that is all */
 }
 
 bool gate_is_recalled(struct gate_store *store, const struct hx_gate_claim *claim)

@@ -40,6 +40,8 @@ struct gate_store_kind {
 	const char *name;
 	void (*ask)(struct gate_store *store, struct gate_ticket *ticket);
 	void (*free)(struct gate_store *store);
+	/* It answers as fast as anything could be recalled, and may keep another response than it was asked to. */
+	bool in_memory;
 };
 
 /* What all stores start with; they embed it as their first member. */
@@ -54,7 +56,8 @@ void gate_ask(struct gate_store *store, struct gate_ticket *ticket);
 /* For the stores: the reply stands in the ticket. The ticket is the caller's again, and may be gone on return. */
 void gate_ticket_done(struct gate_ticket *ticket);
 
-/* From now on what was answered lately is recalled (recall.h), for as long as there is memory for it. Before the first ask. */
+/* From now on what was answered lately is recalled (recall.h), for as long as there is memory for it; but for a store in
+ * memory, which has no use for it. Before the first ask. */
 void gate_store_recall(struct gate_store *store);
 /* Would an acquisition be answered at once? A hint. */
 bool gate_is_recalled(struct gate_store *store, const struct hx_gate_claim *claim);

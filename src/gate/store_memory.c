@@ -343,7 +343,7 @@ static bool keep_status(struct slot *slot, struct slice response)
 	struct strbuf bodiless;
 	bool ours;
 
-	arena_init(&arena, ARENA_BYTES_MAX);
+	arena_init(&arena, UINT16_MAX * sizeof *whole.fields + 4096);
 	strbuf_init(&bodiless, RESERVE_BYTES);
 	ours = gate_response_decode(response, &arena, /* err= */ NULL, &whole) == HX_OK;
 	if (ours)

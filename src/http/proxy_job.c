@@ -112,14 +112,29 @@ static void storing_end(struct proxy_job *job, const char *message)
 	job_free(job);
 }
 
+/* The store may be one that cannot take the body. That it was done it must know before another is let in. */
+static void storing_last(struct proxy_job *job)
+{
+	strbuf_reset(&job->stored);
+	gate_response_encode(&(struct gate_response){.status = job->call.response.status, .body_missing = true},
+			     &job->stored);
+	job->ticket.ask.response = strbuf_slice(&job->stored);
+	job->ticket.ask.instead = true;
+	gate_ask(job->home->proxy->options.store, &job->ticket);
+}
+
 /* Waits, longer each time; until the lease is over, since then the record may be another's. */
 static void storing_wait(struct proxy_job *job)
 {
 	struct loop *loop = job->home->loop;
 	struct mono_time at = mono_add_ms(loop->now, job->retry_ms);
 
-	if (at.ns >= job->lease_until.ns) {
+	if (job->ticket.ask.instead) {
 		storing_end(job, "an answer could not be stored while its lease lasted");
+		return;
+	}
+	if (at.ns >= job->lease_until.ns) {
+		storing_last(job);
 		return;
 	}
 	job->retry_ms = job->retry_ms * 2 < RETRY_MS_MAX ? job->retry_ms * 2 : RETRY_MS_MAX;
@@ -143,10 +158,11 @@ static void storing_answered(struct proxy_job *job)
 {
 	if (job->ticket.reply.verdict == GATE_UNAVAILABLE)
 		storing_wait(job);
+	else if (job->ticket.reply.verdict != GATE_DONE)
+		storing_end(job, "an answer could not be stored: its record is another's by now");
 	else
-		storing_end(job, job->ticket.reply.verdict == GATE_DONE
-					 ? "an answer was stored after all"
-					 : "an answer could not be stored: its record is another's by now");
+		storing_end(job, job->ticket.ask.instead ? "an answer was not stored, only that there was one"
+							 : "an answer was stored after all");
 }
 
 void job_retry(struct deadline *deadline)

@@ -5,11 +5,14 @@
 #include "http/loop.h"
 #include "http/proxy_test.h"
 
+#define BODILESS_BYTES 15 /* the stored form of an answer without its body */
+
 static struct {
 	struct gate_store store; /* what the proxy gets */
 	struct gate_store *memory;
 	_Atomic unsigned failing; /* bits of the gate_op that fail */
 	_Atomic bool after;       /* they are carried out, and the answer is lost */
+	_Atomic size_t fit_max;   /* completions with a longer response fail too */
 	_Atomic int64_t slow_ms;  /* what each ask takes */
 	_Atomic unsigned asked[GATE_SWEEP + 1];
 } broken;
@@ -19,14 +22,19 @@ struct relay {
 	struct gate_ticket *outer;
 };
 
+static bool fails(const struct gate_ask *ask)
+{
+	return broken.failing & 1u << ask->op || (ask->op == GATE_COMPLETE && ask->response.n > broken.fit_max);
+}
+
 static void relayed(struct gate_ticket *ticket)
 {
 	struct gate_ticket *outer = CONTAINER_OF(ticket, struct relay, ticket)->outer;
 
 	outer->reply = ticket->reply;
-	if (broken.failing & 1u << ticket->ask.op)
+	if (fails(&ticket->ask))
 		outer->reply = (struct gate_reply){.verdict = GATE_UNAVAILABLE};
-	outer->done(outer);
+	gate_ticket_done(outer);
 	free(CONTAINER_OF(ticket, struct relay, ticket));
 }
 
@@ -37,9 +45,9 @@ static void ask(struct gate_store *store, struct gate_ticket *ticket)
 	(void)store;
 	broken.asked[ticket->ask.op]++;
 	nanosleep(&(struct timespec){.tv_nsec = broken.slow_ms * 1000000}, NULL);
-	if (broken.failing & 1u << ticket->ask.op && !broken.after) {
+	if (fails(&ticket->ask) && !broken.after) {
 		ticket->reply = (struct gate_reply){.verdict = GATE_UNAVAILABLE};
-		ticket->done(ticket);
+		gate_ticket_done(ticket);
 		return;
 	}
 	relay = calloc(1, sizeof *relay);
@@ -65,6 +73,7 @@ static int up(void **state)
 	broken.store = (struct gate_store){.kind = &broken_kind, .clock = clock_system()};
 	broken.failing = 0;
 	broken.after = false;
+	broken.fit_max = SIZE_MAX;
 	broken.slow_ms = 0;
 	for (size_t i = 0; i <= GATE_SWEEP; i++)
 		broken.asked[i] = 0;
@@ -145,6 +154,34 @@ static void storing_is_given_up_with_the_lease(void **state)
 		reply_release(&reply);
 	}
 	assert_int_equal(seen_count(), 2); /* after the lease nobody knows any more that it was done */
+}
+
+static void a_store_that_never_takes_the_body_learns_that_it_was_done(void **state)
+{
+	struct reply reply;
+
+	(void)state;
+	broken.fit_max = BODILESS_BYTES;
+	expect_post("/brief", "k", "x", 201, "unstored");
+	AWAIT(gate_stats().storing == 0);
+	reply = post("/brief", "k", "x");
+	assert_int_equal(reply.status, 409);
+	assert_non_null(strstr(reply.body.p, "RESPONSE_NOT_STORED"));
+	reply_release(&reply);
+	assert_int_equal(seen_count(), 1);
+}
+
+/* The record keeps what was stored first, and so must whoever answers for it. */
+static void a_body_that_was_stored_in_doubt_outlives_the_last_try(void **state)
+{
+	(void)state;
+	gate_store_recall(&broken.store);
+	broken.fit_max = BODILESS_BYTES;
+	broken.after = true;
+	expect_post("/brief", "k", "x", 201, "unstored");
+	AWAIT(gate_stats().storing == 0);
+	expect_post("/brief", "k", "x", 201, "replayed");
+	assert_int_equal(seen_count(), 1);
 }
 
 static void a_large_answer_that_cannot_be_noted_is_streamed_all_the_same(void **state)
@@ -228,6 +265,8 @@ int main(void)
 		TEST(an_answer_that_cannot_be_stored_is_given_and_stored_later),
 		TEST(an_answer_whose_storing_was_in_doubt_is_replayed),
 		TEST(storing_is_given_up_with_the_lease),
+		TEST(a_store_that_never_takes_the_body_learns_that_it_was_done),
+		TEST(a_body_that_was_stored_in_doubt_outlives_the_last_try),
 		TEST(a_large_answer_that_cannot_be_noted_is_streamed_all_the_same),
 		TEST(a_key_that_cannot_be_let_go_is_held_by_its_lease),
 		TEST(nothing_is_sent_that_begins_too_late),

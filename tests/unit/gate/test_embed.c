@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "hapax.h"
+#include "support/pg_proxy.h"
 #include "support/store.h"
 #include "support/user_store.h"
 
@@ -22,6 +23,7 @@
 struct shop {
 	struct store *store; /* NULL: none, see url */
 	struct user_store *own;
+	struct pg_proxy *proxy; /* NULL: the gate is at the server itself */
 	struct hx_gate *gate;
 	int64_t lease_ms, ttl_ms;
 	unsigned events[HX_GATE_OUTCOMES];
@@ -116,6 +118,20 @@ static int set_up_postgres(void **state)
 	return set_up(state, STORE_POSTGRES);
 }
 
+static int set_up_proxied(void **state)
+{
+	int rc = set_up(state, STORE_POSTGRES);
+	struct shop *shop = *state;
+	char url[512];
+
+	shop->proxy = pg_proxy_new(store_pg_port());
+	assert_non_null(shop->proxy);
+	store_url(shop->store, pg_proxy_port(shop->proxy), "proxied", url, sizeof url);
+	hx_gate_close(shop->gate);
+	open_gate(shop, url);
+	return rc;
+}
+
 static int set_up_memory(void **state)
 {
 	open_gate(shop_new(state), "memory:");
@@ -136,6 +152,7 @@ static int tear_down(void **state)
 	struct shop *shop = *state;
 
 	hx_gate_close(shop->gate);
+	pg_proxy_free(shop->proxy);
 	user_store_free(shop->own);
 	store_free(shop->store);
 	pthread_mutex_destroy(&shop->mutex);
@@ -551,6 +568,66 @@ static void test_texts_have_an_end(void **state)
 	}
 }
 
+/* ---- a commit whose answer is lost ---- */
+
+/* Pays, and the store cannot be asked in time whether that landed. Then it lands. */
+static struct hx_gate_entry *pay_in_doubt(struct shop *shop)
+{
+	struct hx_gate_entry *entry = begun(shop, "k", "");
+	struct hx_error err;
+
+	pg_proxy_arm(shop->proxy, PG_PROXY_HOLD);
+	assert_int_equal(pay(entry, 10, NULL, &err), HX_OUTCOME_UNKNOWN);
+	assert_int_equal(pg_proxy_cuts(shop->proxy), 1);
+	assert_account(shop, 100, 0);
+	pg_proxy_let_go(shop->proxy);
+	assert_account(shop, 90, 1);
+	assert_int_equal(hx_gate_abort(entry, &err), HX_WRONG_STATUS);
+	return entry;
+}
+
+static void test_repeated_in_doubt_is_found_out(void **state)
+{
+	struct shop *shop = *state;
+	struct hx_gate_entry *entry = pay_in_doubt(shop);
+	struct hx_error err;
+
+	assert_int_equal(pay(entry, 10, NULL, &err), HX_OK);
+	assert_int_equal(pay(entry, 10, NULL, &err), HX_WRONG_STATUS);
+	assert_account(shop, 90, 1);
+	hx_gate_entry_free(entry);
+	replays(shop, "k", "", 201, "{\"paid\":true}");
+}
+
+/* What it wrote has outlived its record, and the key has been begun anew: there is nothing left to be asked. */
+static void test_repeated_in_doubt_writes_into_no_other_record(void **state)
+{
+	struct shop *shop = *state;
+	struct hx_gate_entry *entry = pay_in_doubt(shop), *anew;
+	struct hx_error err;
+
+	sql(shop, "DELETE FROM gate_record");
+	assert_int_equal(pay(entry, 10, NULL, &err), HX_OUTCOME_UNKNOWN);
+	anew = begun(shop, "k", "");
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pay(entry, 10, NULL, &err), HX_OUTCOME_UNKNOWN);
+	assert_int_equal(hx_gate_abort(entry, &err), HX_WRONG_STATUS);
+	assert_account(shop, 90, 1);
+	assert_int_equal(pay(anew, 10, NULL, &err), HX_OK);
+	assert_account(shop, 80, 2);
+	hx_gate_entry_free(anew);
+
+	/* Down: of a first try that says that nothing was written, of a repetition it says nothing. */
+	anew = begun(shop, "k2", "");
+	pg_proxy_free(shop->proxy);
+	shop->proxy = NULL;
+	assert_int_equal(pay(anew, 10, NULL, &err), HX_STORE_UNAVAILABLE);
+	assert_int_equal(pay(entry, 10, NULL, &err), HX_OUTCOME_UNKNOWN);
+	assert_account(shop, 80, 2);
+	hx_gate_entry_free(anew);
+	hx_gate_entry_free(entry);
+}
+
 /* ---- many at once ---- */
 
 struct caller {
@@ -637,6 +714,8 @@ int main(void)
 		ON_DATABASES(test_values_of_all_types),
 		ON_DATABASES(test_writes_are_checked),
 		ON(sqlite, test_texts_have_an_end),
+		ON(proxied, test_repeated_in_doubt_is_found_out),
+		ON(proxied, test_repeated_in_doubt_writes_into_no_other_record),
 		ON_DATABASES(test_many_callers_pay_once),
 		ON_DATABASES(test_records_outlive_the_gate),
 	};

@@ -6,11 +6,13 @@
 
 #include <cmocka.h>
 
+#include "gate/replay.h"
 #include "support/gate_asker.h"
 
 #define RECORDS_MAX 100
 #define BYTES_MAX 10000
 #define LABEL_BYTES (sizeof "key" - 1 + sizeof "POST /payments" - 1)
+#define RESERVE_BYTES 15 /* of an answer without its body, for each that is not completed */
 #define LEASE_MS 100
 #define TTL_MS 1000
 
@@ -236,12 +238,57 @@ static void names_count_and_long_ones_are_cut(void **state)
 
 	(void)state;
 	ask.endpoint = slice_of(body, BYTES_MAX);
-	ask.key_text = slice_of(body, BYTES_MAX - GATE_ENDPOINT_BYTES_MAX + 1);
+	ask.key_text = slice_of(body, BYTES_MAX - GATE_ENDPOINT_BYTES_MAX - RESERVE_BYTES + 1);
 	assert_int_equal(hear(store, &ask, &heard), GATE_UNAVAILABLE);
 	ask.key_text.n--;
 	assert_int_equal(hear(store, &ask, &heard), GATE_ACQUIRED);
-	assert_int_equal(complete(&claim, 1), GATE_UNAVAILABLE);
-	assert_int_equal(complete(&claim, 0), GATE_DONE);
+	assert_int_equal(complete(&claim, RESERVE_BYTES + 1), GATE_UNAVAILABLE);
+	assert_int_equal(complete(&claim, RESERVE_BYTES), GATE_DONE);
+}
+
+static void stored_form(const struct gate_response *response, struct strbuf *ret_stored)
+{
+	strbuf_init(ret_stored, 2 * BYTES_MAX);
+	gate_response_encode(response, ret_stored);
+	assert_false(ret_stored->failed);
+}
+
+/* Whoever was let in can leave word that it was done: nobody is let in for it again. */
+static void what_is_done_is_known_though_its_body_has_no_room(void **state)
+{
+	static const struct gate_field field = {{"x-a", 3}, {"b", 1}};
+	struct hx_gate_claim large = claim_of(1, 0, LEASE_MS, TTL_MS), claims[RECORDS_MAX];
+	struct strbuf whole, bodiless;
+	size_t n = 0;
+	struct heard heard;
+
+	(void)state;
+	stored_form(&(struct gate_response){.status = 201, .fields_n = 1, .fields = &field, .body = {body, BYTES_MAX}},
+		    &whole);
+	stored_form(&(struct gate_response){.status = 201, .body_missing = true}, &bodiless);
+	assert_int_equal(bodiless.n, RESERVE_BYTES);
+	assert_int_equal(acquire(&large), GATE_ACQUIRED);
+	assert_int_equal(complete(&large, BYTES_MAX - 10 * (LABEL_BYTES + RESERVE_BYTES) - LABEL_BYTES), GATE_DONE);
+	for (claims[0] = claim_of(10, 0, LEASE_MS, TTL_MS); acquire(&claims[n]) == GATE_ACQUIRED; n++)
+		claims[n + 1] = claim_of(10 + (unsigned)n + 1, 0, LEASE_MS, TTL_MS);
+	assert_int_equal(n, 10); /* to the last byte */
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(hear_complete(store, &claims[i], strbuf_slice(&whole)), GATE_DONE);
+		assert_int_equal(hear_complete(store, &claims[i], strbuf_slice(&whole)), GATE_DONE);
+	}
+	fake_clock_advance_ms(&fake, TTL_MS - 1);
+	for (size_t i = 0; i < n; i++) {
+		struct hx_gate_claim another = claim_by_another(&claims[i]);
+
+		assert_int_equal(hear_acquire(store, &another, &heard), GATE_COMPLETED);
+		assert_true(heard_is(&heard, strbuf_slice(&bodiless)));
+	}
+	assert_int_equal(acquire(&claims[n]), GATE_UNAVAILABLE);
+	fake_clock_advance_ms(&fake, 1);
+	assert_int_equal(acquire(&claims[n]), GATE_ACQUIRED); /* and all of the room has come back */
+	assert_int_equal(complete(&claims[n], BYTES_MAX - LABEL_BYTES), GATE_DONE);
+	strbuf_release(&whole);
+	strbuf_release(&bodiless);
 }
 
 /* ---- time ---- */
@@ -293,6 +340,7 @@ int main(void)
 		TEST(bytes_come_back_however_a_record_ends),
 		TEST(what_is_being_read_stays),
 		TEST(names_count_and_long_ones_are_cut),
+		TEST(what_is_done_is_known_though_its_body_has_no_room),
 		TEST(the_longest_times_are_no_overflow),
 		TEST(a_clock_that_is_set_ends_nothing),
 	};
