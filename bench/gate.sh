@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # gate.sh : what a key costs, as ratios. `make bench` runs it behind run.sh.
 #
-# Ceilings, in which there is nothing of the engine (raw_http.c): plain HTTP through another thread; HTTP, group commit
-# of a gate record, reply; the same with the three rows of an entity beside it. Our own: the API that creates an entity,
-# with a key; `hapax gate` in front of that plain HTTP, bare (not guarded) and guarded. SQLite, with every commit synced.
+# Ceilings, in which there is nothing of the engine (raw_http.c): bytes that look like HTTP, through another thread and
+# back; the same with a group commit of a gate record; with the three rows of an entity beside it. Our own: the HTTP server
+# with nothing behind it (echo.c); the API that creates an entity, with a key; `hapax gate` in front of the raw echo, bare
+# (not guarded) and guarded. SQLite, with every commit synced.
 #
 # As in run.sh a round measures everything once and a ratio is the median of the rounds' ratios; the numbers are for
 # people to read, and a missed goal says so.
@@ -73,6 +74,9 @@ measure() { # name connections keys target body
 
 measure_ceilings() { # connections
 	start "$bin/bench/raw_http" 127.0.0.1:0 echo
+	measure ceiling.echo "$1" 0 /echo '{"n":#}'
+	stop_all
+	start "$bin/bench/echo" 127.0.0.1:0
 	measure echo "$1" 0 /echo '{"n":#}'
 	stop_all
 	for rows in record entity; do
@@ -133,7 +137,8 @@ printf '%-52s %12s %12s\n' 'requests per second' '64' '256'
 while IFS='|' read -r name title; do
 	printf '%-52s %12d %12d\n' "$title" "$(median <"$work/$name.64")" "$(median <"$work/$name.256")"
 done <<'ROWS'
-echo|plain HTTP through another thread
+ceiling.echo|raw echo, hardly reading what it gets
+echo|our HTTP server, plain echo
 ceiling.record|HTTP, group commit of a gate record, reply
 ceiling.entity|the same, with the rows of an entity
 api.plain|our API, creating entities without a key
@@ -147,6 +152,7 @@ echo "(median of $ROUNDS)"
 echo
 verdict 'API created / the same rows' api.created ceiling.entity 0.70
 verdict 'API created / a gate record alone' api.created ceiling.record ''
-verdict 'API replayed / plain HTTP' api.replayed echo 0.80
+verdict 'API replayed / plain HTTP echo, same server' api.replayed echo 0.80
+verdict 'API replayed / raw echo' api.replayed ceiling.echo ''
 verdict 'gate created / bare pass-through' proxy.created proxy.bare 0.40
 verdict 'gate replayed / bare pass-through' proxy.replayed proxy.bare 1.00
