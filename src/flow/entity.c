@@ -16,9 +16,9 @@
 static const struct db_stmt stmt_create = {
 	.name = "entity_create",
 	.sql = "INSERT INTO entity (subject, workspace, workflow, name, data) VALUES (?1, ?2, ?3, ?4, ?5)"
-	       " ON CONFLICT (workspace, workflow, name) DO NOTHING RETURNING subject",
+	       " ON CONFLICT (workspace, workflow, name) DO NOTHING",
 	.in = "itttt",
-	.out = "i",
+	.out = "",
 };
 
 static const struct db_stmt stmt_read = {
