@@ -23,6 +23,7 @@ demo  curl              the client of examples/payments
 test  libcmocka-dev     unit testing framework
 test  postgresql        PostgreSQL server, started privately by the tests
 test  redis-server      Redis server, started privately by the tests
+test  jq                what expressions are compared with
 test  clang             compiler for the fuzzers
 test  libclang-rt-14-dev libFuzzer and sanitizer runtimes
 lint  clang-format      C formatter
@@ -49,6 +50,7 @@ installed $1
 	python3) command -v python3 >/dev/null ;;
 	postgresql) ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ;;
 	redis-server) command -v redis-server >/dev/null ;;
+	jq) command -v jq >/dev/null ;;
 	*) return 1 ;;
 	esac
 }

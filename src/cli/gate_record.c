@@ -115,6 +115,16 @@ static enum hx_code no_record(const struct command_args *args, struct hx_error *
 			 excerpt_of(slice_str(args->operands[0])).text);
 }
 
+/* The records of the key that was named. The client is to be released in any case. */
+static enum hx_code look_up(struct client *client, const struct command_args *args, struct hx_error *err,
+			    struct json *ret_answer)
+{
+	enum hx_code code = start(client, args, err);
+
+	client_query(client, "key", args->operands[0]);
+	return code ? code : client_ask(client, "GET", ret_answer, err);
+}
+
 /* ---- the verbs ---- */
 
 static enum hx_code show(const struct command_args *args, struct hx_error *err)
@@ -125,10 +135,7 @@ static enum hx_code show(const struct command_args *args, struct hx_error *err)
 
 	if (code)
 		return code;
-	code = start(&client, args, err);
-	client_query(&client, "key", args->operands[0]);
-	if (!code)
-		code = client_ask(&client, "GET", &answer, err);
+	code = look_up(&client, args, err, &answer);
 	if (!code && count(items_of(answer)) == 0)
 		code = no_record(args, err);
 	else if (!code && client.json)
@@ -188,10 +195,7 @@ static enum hx_code forget(const struct command_args *args, struct hx_error *err
 
 	if (code)
 		return code;
-	code = start(&client, args, err);
-	client_query(&client, "key", args->operands[0]);
-	if (!code)
-		code = client_ask(&client, "GET", &answer, err);
+	code = look_up(&client, args, err, &answer);
 	if (!code)
 		code = pick(&client, args, answer, record, err);
 	client_release(&client);

@@ -66,3 +66,15 @@ const struct json_node *definition_text_read(const struct reader *r, struct slic
 	}
 	return reader_object(r, root, "a definition") ? root : NULL;
 }
+
+void definition_text_done(const struct reader *r, struct arena *scratch, struct finding **from)
+{
+	struct hx_error err;
+
+	if (scratch->failed || r->arena->failed) {
+		(void)arena_error(r->arena->failed ? r->arena : scratch, &err); /* for its words */
+		reader_report(r, 0, "limit", "%s", err.detail);
+	}
+	findings_sort(r->findings, from);
+	arena_release(scratch);
+}

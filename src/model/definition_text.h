@@ -14,5 +14,10 @@
 
 /* The root, which is an object; it lives in the scratch arena. NULL: that is reported, or the arena has failed. */
 const struct json_node *definition_text_read(const struct reader *r, struct slice text, struct arena *scratch);
+/*
+ * The other end: what found no memory is reported, the findings since `from` (findings->last before the reading) are put
+ * in the order of their lines, and the scratch arena is released.
+ */
+void definition_text_done(const struct reader *r, struct arena *scratch, struct finding **from);
 
 #endif

@@ -173,13 +173,6 @@ void run_definition_parse(const char *file, struct slice text, struct arena *are
 
 	arena_init(&scratch, DEFINITION_SCRATCH_BYTES_MAX);
 	read_definition(&d, file, text);
-	if (scratch.failed || arena->failed) {
-		struct hx_error err;
-
-		(void)arena_error(arena->failed ? arena : &scratch, &err); /* for its words */
-		reader_report(&d.r, 0, "limit", "%s", err.detail);
-	}
-	findings_sort(findings, from);
-	arena_release(&scratch);
+	definition_text_done(&d.r, &scratch, from);
 	*ret = findings->errors == errors ? d.definition : NULL;
 }
