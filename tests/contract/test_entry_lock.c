@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "gate/entry_store.h"
+#include "support/redis_server.h"
 #include "support/store.h"
 
 #define CALLERS 50
@@ -136,24 +137,6 @@ struct place {
 	struct entry_locks *locks[2];
 };
 
-static const char *needed(const char *variable)
-{
-	const char *value = getenv(variable);
-
-	if (!value || !*value)
-		fail_msg("%s is not set: run this through tests/with-redis (make test does)", variable);
-	return value;
-}
-
-static void redis_ctl(const char *what)
-{
-	char command[512];
-	int n = snprintf(command, sizeof command, "'%s' %s", needed("HAPAX_TEST_REDIS_CTL"), what);
-
-	assert_true(n > 0 && (size_t)n < sizeof command);
-	assert_int_equal(system(command), 0);
-}
-
 static void open_node(struct place *p, size_t i)
 {
 	struct lane_options options = {.clock = clock_system(),
@@ -171,7 +154,7 @@ static void open_node(struct place *p, size_t i)
 			fail_msg("%s", err.detail);
 	}
 	if (p->kind == PLACE_REDIS)
-		url = needed("HAPAX_TEST_REDIS");
+		url = redis_server_url();
 	if (entry_locks_new(url, &p->lanes[i], clock_system(), &p->locks[i], &err) != HX_OK)
 		fail_msg("%s", err.detail);
 }
@@ -183,7 +166,7 @@ static struct redis *raw_redis(void)
 	struct redis *redis = NULL;
 	struct hx_error err = {0};
 
-	if (redis_url_parse(needed("HAPAX_TEST_REDIS"), &options.url, &err) || redis_new(&options, &redis, &err) ||
+	if (redis_url_parse(redis_server_url(), &options.url, &err) || redis_new(&options, &redis, &err) ||
 	    redis_connect(redis, &err))
 		fail_msg("%s", err.detail);
 	return redis;
@@ -714,7 +697,7 @@ static struct entry_locks *with_queue_of(size_t queue_max)
 	struct entry_locks *locks = NULL;
 	struct hx_error err = {0};
 
-	if (redis_url_parse(needed("HAPAX_TEST_REDIS"), &url, &err) ||
+	if (redis_url_parse(redis_server_url(), &url, &err) ||
 	    entry_redis_new(&url, queue_max, clock_system(), &locks, &err))
 		fail_msg("%s", err.detail);
 	return locks;
@@ -851,7 +834,7 @@ static void a_server_that_refuses_us_is_a_mistake_of_the_configuration(void **st
 	struct hx_error err = {0};
 
 	(void)state;
-	assert_int_equal(redis_url_parse(needed("HAPAX_TEST_REDIS"), &url, &err), HX_OK);
+	assert_int_equal(redis_url_parse(redis_server_url(), &url, &err), HX_OK);
 	snprintf(text, sizeof text, "redis://:sesame@127.0.0.1:%s/0", url.port);
 	assert_int_equal(open_url(text, &err), HX_CONFIG_ERROR);
 	assert_string_equal(err.detail, "redis: the server refuses the password");

@@ -18,6 +18,7 @@
 #include "gate/redis.h"
 #include "support/await.h"
 #include "support/gate_asker.h"
+#include "support/redis_server.h"
 #include "support/store.h"
 #include "support/user_store.h"
 
@@ -64,24 +65,6 @@ struct place {
 
 static struct heard heard; /* by the test's own thread, last */
 
-static const char *needed(const char *variable)
-{
-	const char *value = getenv(variable);
-
-	if (!value || !*value)
-		fail_msg("%s is not set: run this through tests/with-redis (make test does)", variable);
-	return value;
-}
-
-static void redis_ctl(const char *what)
-{
-	char command[512];
-	int n = snprintf(command, sizeof command, "'%s' %s", needed("HAPAX_TEST_REDIS_CTL"), what);
-
-	assert_true(n > 0 && (size_t)n < sizeof command);
-	assert_int_equal(system(command), 0);
-}
-
 static void empty_redis(void)
 {
 	struct redis_options options = {.clock = clock_system()};
@@ -89,7 +72,7 @@ static void empty_redis(void)
 	redisReply *reply = NULL;
 	struct hx_error err = {0};
 
-	if (redis_url_parse(needed("HAPAX_TEST_REDIS"), &options.url, &err) || redis_new(&options, &redis, &err) ||
+	if (redis_url_parse(redis_server_url(), &options.url, &err) || redis_new(&options, &redis, &err) ||
 	    redis_connect(redis, &err))
 		fail_msg("%s", err.detail);
 	REDIS_SEND(redis, slice_str("FLUSHALL"), slice_str("SYNC"));
@@ -128,7 +111,7 @@ static void open_node(struct place *p, size_t i)
 		code = open_sql(p, i, clock, &err);
 		break;
 	case PLACE_REDIS:
-		code = gate_redis_new(needed("HAPAX_TEST_REDIS"), clock, &p->stores[i], &durable, &err);
+		code = gate_redis_new(redis_server_url(), clock, &p->stores[i], &durable, &err);
 		break;
 	case PLACE_USER:
 		code = gate_user_new(user_store_table(p->user), clock, &p->stores[i], &err);

@@ -18,6 +18,7 @@
 #include "gate/redis.h"
 #include "support/await.h"
 #include "support/gate_asker.h"
+#include "support/redis_server.h"
 
 #define LONG_MS 60000
 #define CROWD 200
@@ -32,29 +33,11 @@ static struct gate_store *store;
 static bool durable;
 static struct heard heard;
 
-static const char *needed(const char *variable)
-{
-	const char *value = getenv(variable);
-
-	if (!value || !*value)
-		fail_msg("%s is not set: run this through tests/with-redis (make test does)", variable);
-	return value;
-}
-
-static void redis_ctl(const char *what)
-{
-	char command[512];
-	int n = snprintf(command, sizeof command, "'%s' %s", needed("HAPAX_TEST_REDIS_CTL"), what);
-
-	assert_true(n > 0 && (size_t)n < sizeof command);
-	assert_int_equal(system(command), 0);
-}
-
 static struct redis_url url_of_server(void)
 {
 	struct redis_url url;
 
-	assert_int_equal(redis_url_parse(needed("HAPAX_TEST_REDIS"), &url, /* err= */ NULL), HX_OK);
+	assert_int_equal(redis_url_parse(redis_server_url(), &url, /* err= */ NULL), HX_OK);
 	return url;
 }
 
@@ -98,7 +81,7 @@ static int set_up(void **state)
 	(void)state;
 	assert_int_equal(redis_new(&options, &raw, /* err= */ NULL), HX_OK);
 	raw_do("FLUSHALL", "SYNC", NULL, NULL);
-	store = open_url(needed("HAPAX_TEST_REDIS"));
+	store = open_url(redis_server_url());
 	return 0;
 }
 
@@ -398,7 +381,7 @@ static void many_large_bodies_are_stored_and_replayed(void **state)
 static void freeing_answers_what_waits(void **state)
 {
 	static struct question questions[200];
-	struct gate_store *other = open_url(needed("HAPAX_TEST_REDIS"));
+	struct gate_store *other = open_url(redis_server_url());
 	int64_t start_ms;
 
 	(void)state;
@@ -421,7 +404,7 @@ static void freeing_answers_what_waits(void **state)
 static void freeing_carries_out_what_waits(void **state)
 {
 	static struct question questions[200];
-	struct gate_store *other = open_url(needed("HAPAX_TEST_REDIS"));
+	struct gate_store *other = open_url(redis_server_url());
 
 	(void)state;
 	for (unsigned i = 0; i < 200; i++) {
@@ -567,7 +550,7 @@ static void a_look_walks_through_a_crowded_database(void **state)
 static void reopen(void)
 {
 	gate_store_free(store);
-	store = open_url(needed("HAPAX_TEST_REDIS"));
+	store = open_url(redis_server_url());
 }
 
 static void durable_is_what_syncs_and_never_evicts(void **state)
