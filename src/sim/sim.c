@@ -27,7 +27,7 @@ struct sim_sink {
 	size_t n;
 };
 
-static const char *node_name(unsigned node)
+const char *sim_node_name(unsigned node)
 {
 	static const char *const names[SIM_NODES_MAX] = {"node-a", "node-b", "node-c", "node-d"};
 
@@ -93,7 +93,7 @@ static void give(struct sim *sim, unsigned i, struct answer answer)
 	answer.id = ++sim->state.next_id;
 	for (int n = 0; n < ANSWER_IDS_MAX; n++)
 		answer.more_ids[n] = ++sim->state.next_id;
-	answer.node = node_name(sim->scenario->cast[i].node);
+	answer.node = sim_node_name(sim->scenario->cast[i].node);
 	actor->state = SIM_ASKING;
 	(void)task_take(&actor->task.task, turn, &answer);
 	/* The same answer once more must find nobody. */
@@ -136,7 +136,7 @@ static void start_actor(struct sim *sim, unsigned i)
 }
 
 /* The call that an actor has under way. */
-static struct act_call call_of(const struct sim_actor *actor)
+struct act_call sim_call_of(const struct sim_actor *actor)
 {
 	struct unit memory;
 	struct ask ask;
@@ -258,7 +258,7 @@ static void add_node_edges(struct sim *sim, unsigned node, unsigned candidates, 
 }
 
 /* The next moment at which a claim or a sleep ends, or -1. */
-static int64_t next_moment(struct sim *sim)
+int64_t sim_next_moment(struct sim *sim)
 {
 	int64_t next = INT64_MAX, now = sim->state.now.ms;
 
@@ -303,7 +303,7 @@ size_t sim_edges(struct sim *sim, struct sim_edge edges[SIM_EDGES_MAX])
 		add_edge(&list, EDGE_RESOLVE, 0, /* lands= */ 0, 0);
 	}
 	for (unsigned how = 0; how < cuts(sim); how++) {
-		if (sim->state.left.lapses && next_moment(sim) >= 0)
+		if (sim->state.left.lapses && sim_next_moment(sim) >= 0)
 			add_edge(&list, EDGE_TIME, 0, how, 0);
 		for (unsigned node = 0; sim->state.left.crashes && node < sim->scenario->nodes_n; node++)
 			add_edge(&list, EDGE_CRASH, node, how, 0);
@@ -440,7 +440,7 @@ static void crash(struct sim *sim, unsigned node, bool done)
 		if (sim->scenario->cast[i].node != node)
 			continue;
 		if (is_acting(actor)) {
-			struct act_call call = call_of(actor);
+			struct act_call call = sim_call_of(actor);
 
 			world_cut(sim, &call, done);
 		}
@@ -515,7 +515,7 @@ static void read_now(struct sim *sim, unsigned i)
 
 static void end_act(struct sim *sim, unsigned i, enum sim_act how)
 {
-	struct act_call call = call_of(&sim->state.actors[i]);
+	struct act_call call = sim_call_of(&sim->state.actors[i]);
 	struct answer answer = world_end(sim, &call, how);
 
 	answer.lease_since = sim->state.actors[i].lease_since;
@@ -524,7 +524,7 @@ static void end_act(struct sim *sim, unsigned i, enum sim_act how)
 
 static void lose_claim(struct sim *sim, unsigned i, bool done)
 {
-	struct act_call call = call_of(&sim->state.actors[i]);
+	struct act_call call = sim_call_of(&sim->state.actors[i]);
 
 	world_cut(sim, &call, done);
 	give(sim, i, (struct answer){.kind = ANSWER_ACT, .outcome = ACT_CLAIM_LOST});
@@ -532,7 +532,7 @@ static void lose_claim(struct sim *sim, unsigned i, bool done)
 
 static void beat(struct sim *sim, unsigned i, bool done)
 {
-	struct lease lease = call_of(&sim->state.actors[i]).lease;
+	struct lease lease = sim_call_of(&sim->state.actors[i]).lease;
 	struct answer answer = {.kind = ANSWER_START};
 	struct sim_before before;
 	struct unit memory;
@@ -565,7 +565,7 @@ static void abort_lapsed(struct sim *sim, bool done)
 
 		if (!is_acting(&sim->state.actors[i]))
 			continue;
-		lease = call_of(&sim->state.actors[i]).lease;
+		lease = sim_call_of(&sim->state.actors[i]).lease;
 		if (lease.fence && sim_read_row(sim, lease.subject, &row) && row.until <= sim->state.now.ms)
 			lose_claim(sim, i, done);
 	}
@@ -574,7 +574,7 @@ static void abort_lapsed(struct sim *sim, bool done)
 static void pass_time(struct sim *sim, bool done)
 {
 	sim->state.left.lapses--;
-	sim_set_now(sim, (struct wall_time){next_moment(sim)});
+	sim_set_now(sim, (struct wall_time){sim_next_moment(sim)});
 	abort_lapsed(sim, done);
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++)
 		if (sim->state.actors[i].state == SIM_ASKING && sim->state.actors[i].ask == ASK_SLEEP)
@@ -700,88 +700,6 @@ void sim_restore(struct sim *sim, const struct sim_state *state)
 	sim->state = *state;
 	arena_rewind(&sim->texts, state->texts);
 	sim_set_now(sim, state->now);
-}
-
-/* ---- words ---- */
-
-static void describe_batch(struct sim *sim, const struct sim_batch *batch, unsigned mask, char *words, size_t size)
-{
-	size_t n = 0;
-
-	for (unsigned i = 0; i < SIM_ACTORS_MAX && n < size; i++) {
-		const struct task *task = batch ? &batch->asked[i].task : &sim->state.actors[i].task.task;
-
-		if (mask & 1u << i)
-			n += (size_t)snprintf(words + n, size - n, "%s%s: %s", n ? ", " : "",
-					      sim->scenario->cast[i].name, task->kind->where(task));
-	}
-}
-
-static const char *commit_words(enum sim_commit how)
-{
-	static const char *const words[] = {
-		"commits",
-		"fails to commit, nothing happened:",
-		"commits, but the answer is lost:",
-		"sends a commit that never arrives, and hears nothing:",
-		"sends a commit that is still under way, and hears nothing:",
-		"commits, and is killed before anybody hears of it:",
-	};
-
-	return words[how];
-}
-
-static const char *act_words(enum sim_act how)
-{
-	static const char *const words[] = {"ok", "failed", "done, but the answer is lost", "not done, and no answer"};
-
-	return words[how];
-}
-
-void sim_describe(struct sim *sim, struct sim_edge edge, char words[SIM_WORDS_BYTES])
-{
-	const char *name = edge.who < sim->scenario->cast_n ? sim->scenario->cast[edge.who].name : "";
-	const struct sim_actor *actor = &sim->state.actors[edge.who < SIM_ACTORS_MAX ? edge.who : 0];
-	char batch[SIM_WORDS_BYTES / 2] = "";
-
-	switch ((enum sim_edge_kind)edge.kind) {
-	case EDGE_READ:
-		snprintf(words, SIM_WORDS_BYTES, "%s is %s", name, actor->task.task.kind->where(&actor->task.task));
-		break;
-	case EDGE_EXECUTE:
-		describe_batch(sim, NULL, edge.mask, batch, sizeof batch);
-		snprintf(words, SIM_WORDS_BYTES, "%s executes {%s}, not committed yet", node_name(edge.who), batch);
-		break;
-	case EDGE_COMMIT:
-		describe_batch(sim, &sim->state.open[edge.who], sim->state.open[edge.who].actors, batch, sizeof batch);
-		snprintf(words, SIM_WORDS_BYTES, "%s %s {%s}", node_name(edge.who), commit_words(edge.how), batch);
-		break;
-	case EDGE_RESOLVE:
-		describe_batch(sim, &sim->state.doubt, sim->state.doubt.actors, batch, sizeof batch);
-		snprintf(words, SIM_WORDS_BYTES, "the commit that was under way %s {%s}",
-			 edge.how ? "lands after all:" : "is rolled back:", batch);
-		break;
-	case EDGE_ACT:
-		snprintf(words, SIM_WORDS_BYTES, "the action of %s (fence %lld) ends: %s", name,
-			 (long long)call_of(actor).lease.fence, act_words(edge.how));
-		break;
-	case EDGE_BEAT:
-		snprintf(words, SIM_WORDS_BYTES, "a heartbeat is sent for %s (fence %lld)%s", name,
-			 (long long)call_of(actor).lease.fence, edge.how ? "; what is cut off was done" : "");
-		break;
-	case EDGE_AGAIN:
-		snprintf(words, SIM_WORDS_BYTES, "%s starts its next round", name);
-		break;
-	case EDGE_TIME:
-		snprintf(words, SIM_WORDS_BYTES, "time passes, %lld ms%s",
-			 (long long)(next_moment(sim) - sim->state.now.ms),
-			 edge.how ? "; what is cut off was done" : "");
-		break;
-	case EDGE_CRASH:
-		snprintf(words, SIM_WORDS_BYTES, "%s is killed%s", node_name(edge.who),
-			 edge.how ? "; what it had under way outside was done" : "");
-		break;
-	}
 }
 
 /* ---- opening and closing ---- */

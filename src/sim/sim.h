@@ -192,6 +192,13 @@ void sim_restore(struct sim *sim, const struct sim_state *state);
 /* Sets the clock of the world. */
 void sim_set_now(struct sim *sim, struct wall_time now);
 
+/* For words.c. */
+const char *sim_node_name(unsigned node);
+/* What the actor, which is acting, has asked for. */
+struct act_call sim_call_of(const struct sim_actor *actor);
+/* When something is due next, -1: never. */
+int64_t sim_next_moment(struct sim *sim);
+
 /* For invariant.c: the first violation is kept. */
 void sim_violate(struct sim *sim, const char *format, ...) HX_PRINTF(2, 3);
 /* Runs a unit in the store as it stands; a refusal of its data is a violation (I7). Rows live until the next edge. */
