@@ -37,10 +37,12 @@ extern "C" {
 	X(CLAIM_FAILED, 409, 5, "another operation is already in progress")                                            \
 	X(ALREADY_EXISTS, 409, 5, "there is one already")                                                              \
 	X(CONCURRENCY_ERROR, 409, 5, "the subject was changed by somebody else in between")                            \
+	X(ALREADY_COMPLETED, 409, 5, "it has been completed, and cannot be undone this way")                           \
 	X(STALE_FENCE, 409, 5, "the claim has passed to another owner")                                                \
 	X(ENTRY_LOCKED, 409, 5, "it is being processed, please do not submit it again")                                \
 	X(IN_FLIGHT, 409, 5, "the first request with this key is still in flight, or its outcome is not known")        \
 	X(RESPONSE_NOT_STORED, 409, 5, "it was done, but its answer was too large to be stored")                       \
+	X(RUN_EXPIRED, 410, 4, "the run has ended long ago, and only its key is kept")                                 \
 	X(TOO_LARGE, 413, 6, "a limit was exceeded")                                                                   \
 	X(URI_TOO_LONG, 414, 6, "the request line is too long")                                                        \
 	X(EXPECTATION_FAILED, 417, 2, "the expectation is not one that can be met")                                    \

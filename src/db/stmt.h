@@ -35,7 +35,7 @@
 #include "base/strbuf.h"
 
 #define STMT_PARAMS_MAX 12
-#define STMT_COLUMNS_MAX 16
+#define STMT_COLUMNS_MAX 32
 
 enum db_type { DB_NULL, DB_INT, DB_TEXT, DB_BLOB };
 

@@ -11,10 +11,12 @@
  *   ?1 to   ?2 from   ?3 version or fence   ?4 op   ?5 at   ?6 node   ?7 id
  * The link is history_link_text() in SQL. The fence is passed in because a claim raises it.
  */
-#define CHANGE(fence)                                                                                                  \
-	"UPDATE subject SET status = ?1, version = version + 1, op = ?4, updated_at = ?5, seq = seq + 1,"              \
-	" head = hx_chain(head, id || '|' || (seq + 1) || '|' || ?2 || '|' || ?1 || '|' || (version + 1) || '|' || "   \
-	"(" fence ") || '|' || ?4 || '|' || ?5 || '|' || ?6)"
+#define CHANGE_BY(transitions, fence)                                                                                  \
+	"UPDATE subject SET status = ?1, version = version + " transitions                                             \
+	", op = ?4, updated_at = ?5, seq = seq + 1,"                                                                   \
+	" head = hx_chain(head, id || '|' || (seq + 1) || '|' || ?2 || '|' || ?1 || '|' || (version + " transitions    \
+	") || '|' || (" fence ") || '|' || ?4 || '|' || ?5 || '|' || ?6)"
+#define CHANGE(fence) CHANGE_BY("1", fence)
 
 #define FREED ", owner = NULL, until = NULL"
 #define ANSWERED ", effort = effort + 1, doubt = 0" /* the next effect is another one, with a key of its own */
@@ -140,6 +142,47 @@ static const struct db_stmt stmt_take_over = {
 		     " AND status = ?2",
 		     "version, fence"),
 	.in = "ttiiitii",
+	.out = "ii",
+};
+
+/* ?8 transitions, ?9 lease, ?10 doubt. */
+#define HELD_FOR                                                                                                       \
+	", owner = CASE WHEN ?9 > 0 THEN ?6 END, until = CASE WHEN ?9 > 0 THEN hx_now_ms() + ?9 END, doubt = ?10"
+
+static const struct db_stmt stmt_seize = {
+	.name = "subject_seize",
+	CHANGE_FORMS(CHANGE_BY("?8", "fence + 1") HELD_FOR
+		     ", fence = fence + 1"
+		     "{from} WHERE id = ?7"
+		     " AND (owner IS NULL OR until <= hx_now_ms())" /* mutant: seize-until */
+		     " AND version = ?3" /* mutant: seize-version */
+		     " AND status = ?2",
+		     "version, fence"),
+	.in = "ttiiitiiii",
+	.out = "ii",
+};
+
+static const struct db_stmt stmt_advance = {
+	.name = "subject_advance",
+	.fenced = true,
+	CHANGE_FORMS(CHANGE_BY("?8", "fence") HELD_FOR
+		     "{from} WHERE id = ?7"
+		     " AND fence = ?3" /* mutant: advance-fence */
+		     " AND owner IS NOT NULL"
+		     " AND status = ?2", /* mutant: advance-status */
+		     "version, fence"),
+	.in = "ttiiitiiii",
+	.out = "ii",
+};
+
+static const struct db_stmt stmt_shift = {
+	.name = "subject_shift",
+	CHANGE_FORMS(CHANGE("fence")
+		     "{from} WHERE id = ?7"
+		     " AND version = ?3" /* mutant: shift-version */
+		     " AND status = ?2",
+		     "version, fence"),
+	.in = "ttiiiti",
 	.out = "ii",
 };
 
@@ -275,6 +318,34 @@ void subject_take_over(struct unit *unit, const struct stamp *stamp, int64_t sub
 	struct move stay = {subject, status, status};
 
 	add_claim(unit, &stmt_take_over, stamp, &stay, fence, lease_ms);
+}
+
+static void add_stride(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp,
+		       const struct move *move, int64_t guard, const struct stride *stride)
+{
+	unit_touch(unit, move->subject);
+	UNIT_ADD(unit, UNIT_VERDICT, stmt, db_str(move->to), db_str(move->from), db_int(guard), db_int(stamp->op),
+		 db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(stride->transitions),
+		 db_int(stride->lease_ms), db_int(stride->doubt));
+	subject_add_history(unit, stamp, move->subject, move->from);
+	unit_wake(unit, move->subject);
+}
+
+void subject_seize(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
+		   const struct stride *stride)
+{
+	add_stride(unit, &stmt_seize, stamp, move, version, stride);
+}
+
+void subject_advance(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence,
+		     const struct stride *stride)
+{
+	add_stride(unit, &stmt_advance, stamp, move, fence, stride);
+}
+
+void subject_shift(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version)
+{
+	add_change(unit, &stmt_shift, stamp, move, version);
 }
 
 void subject_hold(struct unit *unit, int64_t subject, int64_t fence, bool if_past)

@@ -13,6 +13,11 @@
  *
  *   subject_take_over (fence, until past): CLAIMED stays, owner, fence+1, until · subject_hold (fence): until never
  *
+ * Subjects that somebody drives through several statuses under one claim (runs) have three moves of their own:
+ *
+ *   subject_seize (status, version, unowned or until past): fence+1, owner · subject_advance (fence, status): owner stays,
+ *   or lets go · subject_shift (status, version): by others, the claim stays as it is
+ *
  * Invariants (the simulator checks each of them on every edge):
  *  S1  Every change of status is one guarded write; its row count is the verdict. It raises the version by 1,
  *      carries the op of its unit and writes one history row in the same unit.
@@ -75,6 +80,23 @@ void subject_take_over(struct unit *unit, const struct stamp *stamp, int64_t sub
 void subject_hold(struct unit *unit, int64_t subject, int64_t fence, bool if_past);
 /* An action without a claim gave a definite answer and nothing else is written: the next effect is another one. */
 void subject_answered(struct unit *unit, int64_t subject, int64_t effort);
+/*
+ * A move that stands for several transitions at once: one history row covers them, the version rises by their number.
+ * Both rows: version reached, fence.
+ */
+struct stride {
+	int64_t transitions;
+	int64_t lease_ms; /* the writer holds the subject behind it, for so long from then on; 0: nobody does */
+	bool doubt;       /* what was begun under the claim may have been done, and it is not known */
+};
+/* LOST: the version is another by now, or somebody holds it. */
+void subject_seize(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
+		   const struct stride *stride);
+/* By the holder. LOST: it is another's by now, or its status was shifted. */
+void subject_advance(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence,
+		     const struct stride *stride);
+/* By anybody: owner, until, fence and doubt stay as they are. Row: version reached, fence. */
+void subject_shift(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version);
 /* Writes neither version nor history; the op is not recorded. */
 void subject_heartbeat(struct unit *unit, int64_t subject, int64_t fence, int64_t lease_ms);
 

@@ -1,0 +1,92 @@
+-- What a run is beside its subject row (see src/flow/run.h). The unique index is what makes a key create one run.
+-- How far it has come stands in run_step alone. The columns from at_step to wait_until tell of the step at at_step; when
+-- the run has come further, they mean nothing.
+-- due_at is when a node has to look at the run; NULL while one holds it, and while nothing but an event, a worker or a
+-- person can move it. expired: retention has taken all but the key and, in the subject, the head of the history.
+CREATE TABLE run (
+  subject            INTEGER PRIMARY KEY,
+  workspace          TEXT    NOT NULL,
+  workflow           TEXT    NOT NULL,
+  definition_version INTEGER NOT NULL,
+  run_key            TEXT,
+  requester          TEXT    NOT NULL,
+  trace              TEXT,
+  input              TEXT    NOT NULL,
+  output             TEXT,
+  error              TEXT,    -- JSON: {"code", "message", "step"}
+  at_step            INTEGER NOT NULL DEFAULT 0,
+  attempt            INTEGER NOT NULL DEFAULT 0, -- begun so far
+  redo               INTEGER NOT NULL DEFAULT 0, -- part of the key of the effect: rises when a person starts it anew
+  step_status        TEXT,    -- FAILED or UNKNOWN; NULL: what the run's own status says
+  step_started_at    INTEGER,
+  awaits             TEXT,    -- what else moves it: event NAME, approval, job, person; NULL: nothing
+  job                INTEGER, -- the job that carries the step out
+  undo               INTEGER, -- the position that is being compensated
+  wait_until         INTEGER, -- the end of a wait, of a timeout, of a backoff
+  due_at             INTEGER,
+  created_at         INTEGER NOT NULL,
+  started_at         INTEGER,
+  completed_at       INTEGER,
+  expired            INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE UNIQUE INDEX run_key ON run (workspace, run_key) WHERE run_key IS NOT NULL;
+CREATE INDEX run_due ON run (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX run_workflow ON run (workflow, definition_version);
+CREATE INDEX run_completed ON run (completed_at) WHERE completed_at IS NOT NULL AND expired = 0;
+
+-- A step that is done: COMPLETED or SKIPPED, written once. What a condition jumped over has no row.
+CREATE TABLE run_step (
+  run          INTEGER NOT NULL,
+  position     INTEGER NOT NULL,
+  status       TEXT    NOT NULL,
+  attempt      INTEGER NOT NULL,
+  output       TEXT    NOT NULL,
+  started_at   INTEGER NOT NULL,
+  completed_at INTEGER NOT NULL,
+  undone_at    INTEGER, -- the marker of its compensation
+  PRIMARY KEY (run, position)
+) STRICT, WITHOUT ROWID;
+
+-- Events and decisions that have come for a run; the primary key is what drops a duplicate.
+CREATE TABLE run_event (
+  run      INTEGER NOT NULL,
+  id       TEXT    NOT NULL,
+  name     TEXT    NOT NULL,
+  data     TEXT    NOT NULL,
+  at       INTEGER NOT NULL,
+  taken_by INTEGER, -- the position that took it
+  PRIMARY KEY (run, id)
+) STRICT, WITHOUT ROWID;
+
+-- Jobs of workers. repeatable: its effect is safe to repeat after a worker was lost over it. run: whose step it is.
+ALTER TABLE job ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job ADD COLUMN job_key TEXT;
+ALTER TABLE job ADD COLUMN run INTEGER;
+ALTER TABLE job ADD COLUMN repeatable INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job ADD COLUMN attempts_max INTEGER NOT NULL DEFAULT 8;
+ALTER TABLE job ADD COLUMN retry_initial_ms INTEGER NOT NULL DEFAULT 1000;
+ALTER TABLE job ADD COLUMN retry_max_ms INTEGER NOT NULL DEFAULT 300000;
+ALTER TABLE job ADD COLUMN retry_factor INTEGER NOT NULL DEFAULT 2000; -- thousandths
+ALTER TABLE job ADD COLUMN jitter INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE job ADD COLUMN output TEXT;
+ALTER TABLE job ADD COLUMN in_flight_max INTEGER; -- of its queue; NULL: no bound
+ALTER TABLE job ADD COLUMN ended_at INTEGER; -- set while COMPLETED or PARKED
+
+-- Every job is in one of these while it may be claimed: the engine's own by time, those of workers by queue.
+DROP INDEX job_due;
+CREATE INDEX job_due_here ON job (due_at) WHERE due_at IS NOT NULL AND queue = 'after-effects';
+CREATE INDEX job_due ON job (workspace, queue, priority DESC, due_at) WHERE due_at IS NOT NULL AND queue <> 'after-effects';
+CREATE INDEX job_in_flight ON job (workspace, queue)
+  WHERE in_flight_max IS NOT NULL AND due_at IS NULL AND ended_at IS NULL;
+CREATE UNIQUE INDEX job_key ON job (workspace, queue, job_key) WHERE job_key IS NOT NULL;
+CREATE INDEX job_ended ON job (ended_at) WHERE ended_at IS NOT NULL;
+
+-- The nodes that are alive: each has one number for its ids, leased for as long as it renews it.
+CREATE TABLE node (
+  number     INTEGER PRIMARY KEY,
+  name       TEXT    NOT NULL,
+  token      INTEGER NOT NULL,
+  started_at INTEGER NOT NULL,
+  until      INTEGER NOT NULL
+) STRICT;

@@ -1,0 +1,43 @@
+/*
+ * The runs of this node: finds those that are due, seizes and drives them (flow/run_drive.h), a bounded number at a time,
+ * and deletes what retention lets go.
+ *
+ *   watch (due runs, woken by RUN_TOPIC, by time, at the latest every 2 s) ─ ids ─▶ a run_drive for each that is not
+ *   under way here ─ done ─▶ watch again
+ *
+ * A run that was created here is handed over without being looked for: its row is due for others a little later
+ * (RUNS_HEAD_START_MS), so no other node reaches for it in vain, and none has to if this node lives.
+ */
+#ifndef HX_ENGINE_RUNS_H
+#define HX_ENGINE_RUNS_H
+
+#include "base/log.h"
+#include "engine/definitions.h"
+#include "flow/run_drive.h"
+#include "task/lanes.h"
+
+struct engine_metrics;
+struct runs;
+
+#define RUNS_DRIVEN_MAX 2048
+#define RUNS_HEAD_START_MS 2000
+
+struct runs_options {
+	struct lanes *lanes;
+	struct definitions *definitions;
+	const struct config *config;
+	struct engine_metrics *metrics;
+	struct log *log;
+	struct clock *clock;
+};
+
+enum hx_code runs_start(const struct runs_options *options, struct runs **ret_runs, struct hx_error *err) HX_MUST_CHECK;
+/* After the lanes have stopped. Takes NULL. */
+void runs_free(struct runs *runs);
+const struct run_policy *runs_policy(const struct runs *runs);
+/* Is there room to drive one more? Then a new run may get its head start. */
+bool runs_have_room(struct runs *runs);
+/* From any thread: drives a run that was created here just now. Copies what it needs; without room the watch finds it. */
+void runs_drive_created(struct runs *runs, const struct run_row *row);
+
+#endif

@@ -1,0 +1,224 @@
+/*
+ * The run: a sequence of steps that the engine drives to its end, on whichever node.
+ *
+ *   create ─▶ PENDING ──┐                          ┌── a task is begun ─▶ RUNNING ─┐ the move that records its end
+ *             WAITING ──┼─ seize (version, unowned ┤◀──────────────────────────────┘ begins the next (fence)
+ *             RUNNING* ─┤  or past its time)       ├── wait, event, approval, backoff, held for a person ─▶ WAITING
+ *             CANCELLING┘                          ├── the last step is done ─▶ COMPLETED
+ *                                                  └── no attempt is left, rejected, timed out ─▶ FAILED ─ retry ─▶ PENDING
+ *
+ *   cancel   PENDING WAITING PAUSED RUNNING FAILED ─▶ CANCELLING, a claim is kept ─ settle, undo in reverse ─▶ CANCELLED
+ *   pause    PENDING WAITING RUNNING ─▶ PAUSED, a claim is kept: the step under way is recorded, no other is begun
+ *   resume   PAUSED ─▶ RUNNING while a step is under way, else PENDING
+ *
+ *   RUNNING with an owner: a node carries the step out, under that lease. RUNNING without one: a worker does, as a job.
+ *   RUNNING* past its time: the node was lost; whoever seizes it finds a step in doubt, and its on_unknown decides.
+ *
+ * A move is one unit: the guarded write of the subject (its version rises by one for each of the transitions that it
+ * stands for: a completion and the next start are two), its history row, the rows of the steps that it ends, and the row of
+ * the run where something stands there that the steps do not say. There are two guards:
+ *
+ *   seize     version, status, and nobody owns it or the owner's time is over: fence + 1
+ *   advance   the fence that the seize gave, and the status: LOST when a cancel or a pause came in between. The holder
+ *             then reads the run again, and records what it did under the status that it finds: what is done is never
+ *             lost, and never begun again.
+ *
+ * How far a run has come is what its run_step rows say, replayed through its definition (run_position()): there is no
+ * pointer beside them that could disagree.
+ *
+ * Invariants (the simulator checks each of them on every edge):
+ *  R1  One run for each (workspace, key), ever: the row stays when retention takes the rest.
+ *  R2  A step has at most one row, and it never changes but for its undone_at, which is set once.
+ *  R3  No action is begun but in a unit that is durable, under a fence that nobody else has had, while its lease is
+ *      trusted; and none for a position that has a row.
+ *  R4  The key of a step's effect is (run, step, redo), that of its compensation (run, step, "undo"): the same for every
+ *      attempt, on every node. redo rises only when a person starts a step anew after a definite answer.
+ *  R5  A terminal status is written with the last step, or after the last compensation, and never left again but by
+ *      `retry` and `cancel` out of FAILED. CANCELLED only when no COMPLETED step with `compensate` lacks its marker, and no
+ *      step is in doubt.
+ *  R6  A run that is not terminal, not PAUSED and not held for a person is owned, or due at some time, or awaits an event,
+ *      an approval or a job that is there: nothing gets stuck. An event that came before its wait makes that wait due
+ *      at once, decided in the unit that begins the wait.
+ *  R7  due_at is NULL while the run is owned and its time is not over.
+ *  R8  subject.doubt is set while an attempt of the current step (or compensation) may have been done and nobody knows.
+ */
+#ifndef HX_FLOW_RUN_H
+#define HX_FLOW_RUN_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "flow/subject.h"
+#include "model/run_definition.h"
+
+#define RUN_PENDING "PENDING"
+#define RUN_RUNNING "RUNNING"
+#define RUN_WAITING "WAITING"
+#define RUN_PAUSED "PAUSED"
+#define RUN_COMPLETED "COMPLETED"
+#define RUN_FAILED "FAILED"
+#define RUN_CANCELLING "CANCELLING"
+#define RUN_CANCELLED "CANCELLED"
+
+/* Of steps; PENDING, RUNNING and WAITING are named as above. */
+#define RUN_STEP_COMPLETED "COMPLETED"
+#define RUN_STEP_SKIPPED "SKIPPED"
+#define RUN_STEP_FAILED "FAILED"
+#define RUN_STEP_UNKNOWN "UNKNOWN"
+
+/* run.awaits. An event's name stands behind its prefix. */
+#define RUN_AWAITS_EVENT "event "
+#define RUN_AWAITS_APPROVAL "approval "
+#define RUN_AWAITS_JOB "job"
+#define RUN_AWAITS_PERSON "person"
+
+#define RUN_KEY_CHARACTERS_MAX 255
+#define RUN_INPUT_BYTES_MAX (1u << 20)
+#define RUN_OUTPUT_BYTES_MAX (1u << 20) /* of one step, and of the run */
+#define RUN_EVENTS_MAX 1000             /* of one run */
+#define RUN_STEP_ROWS_MAX 4             /* in one move; a longer chain of conditions takes another */
+
+/* Whoever looks for due runs sleeps on this topic; every unit that makes one due now wakes it. */
+#define RUN_TOPIC (INT64_MAX - 1)
+
+int64_t run_kind(void);
+
+/* A definition made ready for the store. Lives as long as the program: connections know statements by address. */
+struct run_machine {
+	const struct run_definition *definition;
+	int64_t version;              /* of the definition, in the store */
+	const struct sql_action *sql; /* one per action, empty for those that are not sql (flow/sql_action.h) */
+};
+
+/* Finds the machine of a run's definition and version; NULL: this node does not know it (yet). Pure. */
+typedef const struct run_machine *(*run_machine_fn)(const void *context, struct slice workflow, int64_t version);
+
+/* ---- units ---- */
+
+struct run_spec {
+	int64_t subject;
+	struct slice workspace, requester;
+	struct slice key;         /* .p NULL: none */
+	struct slice traceparent; /* empty: none */
+	const struct run_machine *machine;
+	struct slice input;
+	int64_t due_in_ms; /* 0: at once. Who drives it at once by itself gives itself a moment before others do */
+};
+/* LOST: the key has a run, which run_read_key() finds. */
+void run_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec);
+
+/* Columns of run_read, run_read_key and run_list. */
+enum {
+	RUN_SUBJECT,
+	RUN_STATUS,
+	RUN_VERSION,
+	RUN_FENCE,
+	RUN_OWNER,
+	RUN_UNTIL,
+	RUN_PAST, /* 1: owned, and its time is over, by the store's clock */
+	RUN_DOUBT,
+	RUN_UPDATED_AT,
+	RUN_WORKFLOW,
+	RUN_DEFINITION_VERSION,
+	RUN_KEY,
+	RUN_REQUESTER,
+	RUN_TRACE,
+	RUN_INPUT,
+	RUN_OUTPUT,
+	RUN_ERROR,
+	RUN_AT_STEP,
+	RUN_ATTEMPT,
+	RUN_REDO,
+	RUN_STEP_STATUS,
+	RUN_STEP_STARTED_AT,
+	RUN_AWAITS,
+	RUN_JOB,
+	RUN_UNDO,
+	RUN_WAIT_UNTIL,
+	RUN_DUE_AT,
+	RUN_CREATED_AT,
+	RUN_STARTED_AT,
+	RUN_COMPLETED_AT,
+	RUN_EXPIRED,
+	RUN_COLUMNS
+};
+/* Three lines: the run, its steps, the job of its step (columns of job.h; no row: none). workspace .p NULL: any. */
+void run_read(struct unit *unit, struct slice workspace, int64_t subject);
+void run_read_key(struct unit *unit, struct slice workspace, struct slice key);
+
+/* Columns of the second line, by position. */
+enum {
+	RUN_STEP_POSITION,
+	RUN_STEP_STATE, /* COMPLETED or SKIPPED */
+	RUN_STEP_ATTEMPT,
+	RUN_STEP_OUTPUT,
+	RUN_STEP_STARTED,
+	RUN_STEP_COMPLETED_AT,
+	RUN_STEP_UNDONE_AT,
+	RUN_STEP_COLUMNS
+};
+
+/* The first event of this name that nobody has taken. Row: id, data, at. */
+void run_read_event(struct unit *unit, int64_t subject, struct slice name);
+
+struct run_filter {
+	struct slice workspace;
+	struct slice status, workflow; /* empty: any */
+	bool unknown;                  /* only those with a step that is held for a person */
+	int64_t before;                /* newest first; INT64_MAX: from the newest on */
+	int64_t limit;
+};
+/* Rows of the run's columns, without those of expired runs. Second line: for each of them, its last row of run_step. */
+void run_list(struct unit *unit, const struct run_filter *filter);
+
+/* Runs to look at now, the longest due first. Row: subject. */
+void run_scan_due(struct unit *unit, int64_t limit);
+/* The moment at which the next is due, as one row; NULL: none. */
+void run_next_due(struct unit *unit);
+/* A janitor's: the holder that was seen is past its time, so the run is due. Adds the verdict. Changes no version. */
+void run_due_again(struct unit *unit, int64_t subject, int64_t fence);
+/* In the unit that ends a job: its run, if it still awaits this job, is due. */
+void run_job_ended(struct unit *unit, int64_t run, int64_t job);
+
+/*
+ * Retention. Runs whose terminal status is older than age_ms, the oldest first; row: subject. Then one by one: what is left is
+ * the row of the run with its key, and the subject with its head.
+ */
+void run_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit);
+void run_expire(struct unit *unit, int64_t subject, int64_t age_ms);
+
+/* ---- a run as it was read ---- */
+
+/*
+ * What run_read() found, copied into an arena. Flat, for tasks to keep. `state` and `steps` are what expressions see:
+ * state.NAME is the output of the step with that save_as, steps.NAME is {"status", "output"}.
+ */
+struct run_row {
+	int64_t subject, version, fence, redo, attempt, job, undo, wait_until;
+	const char *status; /* one of the constants above */
+	bool owned, past, doubt, expired;
+	const struct run_machine *machine;
+	struct slice workspace, requester, key, trace, input, awaits, step_status, error;
+	size_t position; /* where it stands; steps_n: at the end */
+	size_t undoing;  /* the highest position that is done and has yet to be compensated; SIZE_MAX: none */
+	bool is_undoing; /* run.undo is set: attempt, doubt and job tell of that compensation */
+	struct json state, steps;
+	struct wall_time step_started_at;
+	/* Of the job of its step; job_status NULL: none. */
+	const char *job_status;
+	bool job_doubt;
+	struct slice job_output, job_error;
+};
+/*
+ * HX_NOT_FOUND: no row. HX_CONFIG_ERROR: this node does not know the definition in that version (yet).
+ * HX_TOO_LARGE: the arena is full.
+ */
+enum hx_code run_row_take(const struct unit_result *result, run_machine_fn machine_of, const void *context,
+			  struct arena *arena, struct run_row *ret_row) HX_MUST_CHECK;
+
+/*
+ * The position that rows of run_step lead to: the first one without a row. Pure; used wherever a run is shown or driven.
+ * `taken` tells for a position whether it has a row, and for a condition what its output was.
+ */
+size_t run_next_position(const struct run_definition *definition, size_t position, bool condition_was_true);
+
+#endif

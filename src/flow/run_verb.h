@@ -1,0 +1,93 @@
+/*
+ * What callers do to a run: cancel, retry, pause, resume, send an event, decide an approval, resolve an unknown step. Each
+ * is read, decide, write: the write is guarded by the version that was read, so what was decided still holds.
+ *
+ *   START ─▶ READING ─┬ refused: HX_NOT_FOUND, HX_RUN_EXPIRED, HX_WRONG_STATUS, HX_CONCURRENCY_ERROR …
+ *               ▲     ├ nothing to do (cancelled already, an event seen before): HX_OK, `changed` is false
+ *               │     └─▶ WRITING ─┬ won ──▶ HX_OK
+ *               └─ lost, and no version was asked for ─┤ lost ─▶ HX_CONCURRENCY_ERROR
+ *                                  └ unknown ▶ LOOKING_UP its op ─▶ either
+ *
+ *   verb      from                                        to                      and
+ *   cancel    PENDING WAITING PAUSED FAILED, unowned,     CANCELLED               where no step is done, in doubt or at a worker
+ *             the same, and RUNNING                       CANCELLING              due now unless owned
+ *             CANCELLING, CANCELLED                       -                       nothing happens again
+ *             COMPLETED                                   HX_ALREADY_COMPLETED
+ *   pause     PENDING WAITING RUNNING                     PAUSED                  not due any more
+ *   resume    PAUSED                                      RUNNING or PENDING      due now unless owned or at a worker
+ *   retry     FAILED                                      PENDING                 due now; redo + 1, all attempts again
+ *             CANCELLING with a compensation that failed  CANCELLING              due now, all attempts again
+ *   event     not terminal, a step that takes it is still ahead  -                a row; due now if it awaits it
+ *   approve   WAITING or PAUSED at that step              -                       a row, once; due now
+ *   resolve   at a step that is UNKNOWN                   PENDING or CANCELLING   done: the row of the step, or its marker;
+ *                                                                                 not_done: redo + 1, begun anew
+ *
+ * Event and approval change no version of the run (their row is the change, and the primary key its guard); all others
+ * raise it by one. An approval's row has the id "approval/STEP/REDO": of two decisions one is there, the other is
+ * told HX_WRONG_STATUS.
+ */
+#ifndef HX_FLOW_RUN_VERB_H
+#define HX_FLOW_RUN_VERB_H
+
+#include "flow/run.h"
+#include "flow/run_drive.h"
+
+enum run_verb_kind {
+	RUN_CANCEL,
+	RUN_PAUSE,
+	RUN_RESUME,
+	RUN_RETRY,
+	RUN_EVENT,
+	RUN_APPROVE,
+	RUN_RESOLVE,
+};
+
+/* Something that goes into the very unit that writes (the record of an Idempotency-Key). */
+struct run_verb;
+
+struct run_along {
+	/* Adds lines that decide nothing (ANY), behind all others; may be called again for the same unit. */
+	void (*add)(struct run_along *along, const struct run_verb *verb, struct unit *unit);
+	void (*won)(struct run_along *along, const struct unit_result *result);
+};
+
+/* Immutable while the task lives; texts are the caller's. */
+struct run_verb_request {
+	enum run_verb_kind kind;
+	struct slice workspace;
+	int64_t subject;
+	int64_t version;       /* what it must be; 0: any */
+	struct slice name;     /* of the event, of the step */
+	struct slice event_id; /* empty: a fresh one */
+	struct slice data;     /* of the event, of the decision; of resolve: the output. JSON */
+	bool done;             /* resolve */
+	const struct run_policy *policy;
+	struct run_along *along; /* NULL: nothing */
+};
+
+enum run_verb_at { VERB_NEW, VERB_READING, VERB_WRITING, VERB_LOOKING_UP, VERB_DONE };
+
+struct run_verb {
+	struct task task;
+	const struct run_verb_request *rq;
+	struct arena *arena;
+	enum run_verb_at at;
+	enum hx_code code;
+	/* What the caller may tell afterwards. */
+	const char *detail; /* of a refusal; NULL: the code says it all */
+	const char *status; /* the run's, reached or found */
+	int64_t version;
+	bool changed;   /* something was written now */
+	bool duplicate; /* an event that was seen before */
+	/* private */
+	struct run_row row;
+	const char *to;
+	struct slice event_id;
+	char event_id_text[48];
+	unsigned tries;
+	struct stamp stamp;
+};
+
+void run_verb_init(struct run_verb *v, const struct run_verb_request *rq, struct arena *arena);
+
+#endif
