@@ -32,14 +32,14 @@
  *  R3  No action is begun but in a unit that is durable, under a fence that nobody else has had, while its lease is
  *      trusted; and none for a position that has a row.
  *  R4  The key of a step's effect is (run, step, redo), that of its compensation (run, step, "undo"): the same for every
- *      attempt, on every node. redo rises only when a person starts a step anew after a definite answer.
+ *      attempt, on every node. redo rises only when a person retries a step that has certainly failed.
  *  R5  A terminal status is written with the last step, or after the last compensation, and never left again but by
  *      `retry` and `cancel` out of FAILED. CANCELLED only when no COMPLETED step with `compensate` lacks its marker, and no
- *      step is in doubt.
+ *      step with one is in doubt (one without is left UNKNOWN: finding out would mean doing it).
  *  R6  A run that is not terminal, not PAUSED and not held for a person is owned, or due at some time, or awaits an event,
  *      an approval or a job that is there: nothing gets stuck. An event that came before its wait makes that wait due
  *      at once, decided in the unit that begins the wait.
- *  R7  due_at is NULL while the run is owned and its time is not over.
+ *  R7  due_at is NULL while the run is owned: a run whose holder is lost is found by the janitor, by its claim.
  *  R8  subject.doubt is set while an attempt of the current step (or compensation) may have been done and nobody knows.
  */
 #ifndef HX_FLOW_RUN_H
@@ -47,6 +47,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "flow/sql_action.h"
 #include "flow/subject.h"
 #include "model/run_definition.h"
 
@@ -88,6 +89,10 @@ struct run_machine {
 	int64_t version;              /* of the definition, in the store */
 	const struct sql_action *sql; /* one per action, empty for those that are not sql (flow/sql_action.h) */
 };
+
+/* NULL when the arena is full. The definition and the arena must live as long as the program. (run_machine.c) */
+const struct run_machine *run_machine_new(const struct run_definition *definition, int64_t version,
+					  struct arena *arena);
 
 /* Finds the machine of a run's definition and version; NULL: this node does not know it (yet). Pure. */
 typedef const struct run_machine *(*run_machine_fn)(const void *context, struct slice workflow, int64_t version);
@@ -139,26 +144,17 @@ enum {
 	RUN_STARTED_AT,
 	RUN_COMPLETED_AT,
 	RUN_EXPIRED,
+	RUN_WORKSPACE,
+	RUN_NOW, /* the store's clock when it was read */
 	RUN_COLUMNS
 };
-/* Three lines: the run, its steps, the job of its step (columns of job.h; no row: none). workspace .p NULL: any. */
+/* Three lines, for run_row_take(): the run, its steps by position, the job of its step. An empty workspace: any. */
 void run_read(struct unit *unit, struct slice workspace, int64_t subject);
 void run_read_key(struct unit *unit, struct slice workspace, struct slice key);
 
-/* Columns of the second line, by position. */
-enum {
-	RUN_STEP_POSITION,
-	RUN_STEP_STATE, /* COMPLETED or SKIPPED */
-	RUN_STEP_ATTEMPT,
-	RUN_STEP_OUTPUT,
-	RUN_STEP_STARTED,
-	RUN_STEP_COMPLETED_AT,
-	RUN_STEP_UNDONE_AT,
-	RUN_STEP_COLUMNS
-};
-
-/* The first event of this name that nobody has taken. Row: id, data, at. */
-void run_read_event(struct unit *unit, int64_t subject, struct slice name);
+/* run_event.name is what the run would await for it: "event NAME", "approval STEP". */
+/* The first of this name (prefix and name: RUN_AWAITS_EVENT "payment") that nobody has taken. Row: id, data. */
+void run_read_event(struct unit *unit, int64_t subject, const char *prefix, const char *name);
 
 struct run_filter {
 	struct slice workspace;
@@ -167,15 +163,16 @@ struct run_filter {
 	int64_t before;                /* newest first; INT64_MAX: from the newest on */
 	int64_t limit;
 };
-/* Rows of the run's columns, without those of expired runs. Second line: for each of them, its last row of run_step. */
+/* Rows of the run's columns, without those of expired runs; behind them two more: position (NULL: none) and output of its
+ * last row of run_step, from which run_next_position() tells where it stands. */
+#define RUN_LAST_POSITION RUN_COLUMNS
+#define RUN_LAST_OUTPUT (RUN_COLUMNS + 1)
 void run_list(struct unit *unit, const struct run_filter *filter);
 
 /* Runs to look at now, the longest due first. Row: subject. */
 void run_scan_due(struct unit *unit, int64_t limit);
 /* The moment at which the next is due, as one row; NULL: none. */
 void run_next_due(struct unit *unit);
-/* A janitor's: the holder that was seen is past its time, so the run is due. Adds the verdict. Changes no version. */
-void run_due_again(struct unit *unit, int64_t subject, int64_t fence);
 /* In the unit that ends a job: its run, if it still awaits this job, is due. */
 void run_job_ended(struct unit *unit, int64_t run, int64_t job);
 
@@ -188,37 +185,58 @@ void run_expire(struct unit *unit, int64_t subject, int64_t age_ms);
 
 /* ---- a run as it was read ---- */
 
-/*
- * What run_read() found, copied into an arena. Flat, for tasks to keep. `state` and `steps` are what expressions see:
- * state.NAME is the output of the step with that save_as, steps.NAME is {"status", "output"}.
- */
+/* A step that is done, as a list from the last to the first: it only grows at its head, so copies of a task may share it. */
+struct run_done {
+	const struct run_done *before; /* NULL: it is the first */
+	const struct run_step *step;
+	const char *status; /* RUN_STEP_COMPLETED or RUN_STEP_SKIPPED */
+	int64_t attempt;
+	struct slice output; /* JSON */
+	int64_t started_at, completed_at;
+	int64_t undone_at; /* 0: not */
+};
+
+/* What run_read() found, copied into an arena. Flat, for tasks to keep. */
 struct run_row {
-	int64_t subject, version, fence, redo, attempt, job, undo, wait_until;
+	int64_t subject, version, fence;
+	int64_t attempt; /* of the step where it stands (or of the compensation under way): begun so far */
+	int64_t redo;
+	int64_t undo;       /* the position whose compensation is under way, or was last tried; -1: none */
+	int64_t wait_until; /* 0: none */
+	int64_t due_at;     /* 0: none */
 	const char *status; /* one of the constants above */
 	bool owned, past, doubt, expired;
 	const struct run_machine *machine;
-	struct slice workspace, requester, key, trace, input, awaits, step_status, error;
+	struct slice owner, workspace, requester, key, trace, input, output, error; /* .p NULL: none */
+	struct slice awaits, step_status;                                           /* the same */
 	size_t position; /* where it stands; steps_n: at the end */
-	size_t undoing;  /* the highest position that is done and has yet to be compensated; SIZE_MAX: none */
-	bool is_undoing; /* run.undo is set: attempt, doubt and job tell of that compensation */
-	struct json state, steps;
-	struct wall_time step_started_at;
-	/* Of the job of its step; job_status NULL: none. */
+	const struct run_done *done;
+	int64_t step_started_at;                                         /* 0: it has not */
+	int64_t created_at, started_at, completed_at, updated_at, until; /* 0: not */
+	int64_t now;                                                     /* the store's */
+	/* The job that carries the step out; job 0: none. */
+	int64_t job, job_version, job_attempt;
 	const char *job_status;
 	bool job_doubt;
 	struct slice job_output, job_error;
 };
 /*
- * HX_NOT_FOUND: no row. HX_CONFIG_ERROR: this node does not know the definition in that version (yet).
- * HX_TOO_LARGE: the arena is full.
+ * Of the result of run_read() or run_read_key(). HX_NOT_FOUND: no row. HX_CONFIG_ERROR: this node does not know the definition
+ * in that version (yet); *ret_row has all but what depends on it. HX_TOO_LARGE: the arena is full.
  */
 enum hx_code run_row_take(const struct unit_result *result, run_machine_fn machine_of, const void *context,
 			  struct arena *arena, struct run_row *ret_row) HX_MUST_CHECK;
+/* The row of a run that run_create() has just made; borrows the texts of the spec. */
+void run_row_created(const struct run_spec *spec, const struct stamp *stamp, struct run_row *ret_row);
 
-/*
- * The position that rows of run_step lead to: the first one without a row. Pure; used wherever a run is shown or driven.
- * `taken` tells for a position whether it has a row, and for a condition what its output was.
- */
-size_t run_next_position(const struct run_definition *definition, size_t position, bool condition_was_true);
+/* The position behind a step that is done; `output` is looked at for conditions alone. */
+size_t run_next_position(const struct run_definition *definition, size_t position, struct slice output);
+/* As JSON: what expressions see as state and as steps, up to and with this one. state.NAME is the output of the last
+ * step with that save_as; steps.NAME is {"status", "output"}. */
+void run_write_state(const struct run_done *done, struct strbuf *out);
+void run_write_steps(const struct run_done *done, struct strbuf *out);
+bool run_is_terminal(const char *status);
+/* The constant that has this text; NULL: none. */
+const char *run_status_of(struct slice text);
 
 #endif

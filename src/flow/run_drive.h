@@ -59,39 +59,45 @@ enum run_drive_at {
 	DRIVE_DONE,
 };
 
-/* What a move writes: the plan's decision. Texts live in the task's arena. */
+/* A step that a move ends. */
+struct run_ended {
+	size_t position;
+	const char *status;
+	int64_t attempt;
+	struct slice output;
+	int64_t started_at;
+};
+
+/* How a move leaves the row of the run. */
+enum run_write {
+	RUN_WRITES_NOTHING, /* the steps say it all */
+	RUN_WRITES_BEGUN,   /* a node has begun an attempt: not due */
+	RUN_WRITES_REST,    /* it waits: for a time, an event, a job, a person */
+	RUN_WRITES_END,     /* it has ended, or failed */
+};
+
+/* What a move writes: the plan's decision. Texts live in the task's arena; .p NULL and 0 are none. */
 struct run_move {
-	bool seize;       /* guarded by the version; otherwise by the fence */
-	const char *from; /* the status that it must find */
 	const char *to;
 	int64_t transitions; /* how much the version rises */
-	bool keeps;          /* the run is ours behind it, for lease_ms */
+	bool keeps;          /* the run is ours behind it */
 	bool doubt;
-	/* Rows of steps that it ends. */
 	size_t rows_n;
-	struct {
-		size_t position;
-		const char *status;
-		int64_t attempt;
-		struct slice output;
-		struct wall_time started_at;
-	} rows[RUN_STEP_ROWS_MAX];
-	struct slice event_id; /* taken by the first row; .p NULL: none */
-	size_t undone;         /* the position whose marker it sets; SIZE_MAX: none */
-	/* The row of the run. */
-	bool writes_run; /* false: the steps say it all */
-	size_t at_step;
-	int64_t attempt, redo;
-	const char *step_status; /* NULL */
-	struct slice awaits;     /* .p NULL: nothing */
-	int64_t job;             /* 0: none; set: the job is inserted by this move unless it is the one it had */
-	bool inserts_job;
-	int64_t undo;               /* -1: none */
-	int64_t wait_until, due_at; /* 0: none */
-	struct slice output, error; /* .p NULL */
-	bool completes;             /* completed_at */
-	const struct action *sql;   /* of the step in rows[0]; its statements run in this unit */
-	size_t next;                /* the position that is begun or waited at behind it */
+	struct run_ended rows[RUN_STEP_ROWS_MAX];
+	int64_t undone;        /* the position whose marker it sets; -1 */
+	struct slice event_id; /* taken by the step at event_position */
+	size_t event_position;
+	int64_t withdraws; /* a job that it takes back */
+	enum run_write write;
+	size_t next; /* where it stands behind it */
+	int64_t attempt, redo, undo /* -1 */, wait_until, due_at, started_at;
+	const char *step_status;
+	struct slice awaits, output, error;
+	int64_t job;          /* that it inserts, or goes on waiting for */
+	struct slice payload; /* of the one that it inserts; .p NULL: none */
+	const struct action *job_action;
+	const struct action *sql; /* whose statements run in this unit */
+	const struct db_value *sql_values;
 };
 
 struct run_drive {
@@ -104,30 +110,34 @@ struct run_drive {
 	/* For whoever tells: */
 	bool took_over;                /* it was another's, past its time */
 	bool fenced;                   /* what it wanted to write was kept out: the run was another's by then */
+	bool held;                     /* it has left a step for a person */
 	struct slice missing_workflow; /* with HX_CONFIG_ERROR */
 	int64_t missing_version;
 	/* private */
 	struct run_row row;
+	bool holding; /* row.fence is ours */
 	struct run_move move;
-	bool knows; /* an outcome that is not yet written: a lost move must not forget it */
+	const struct run_done *done; /* behind the move */
+	bool knows;                  /* an outcome that is not yet written: a lost move must not forget it */
 	enum act_outcome outcome;
-	struct slice output; /* of that outcome */
-	bool timed_out;
-	const struct action *action; /* under way, or to be begun behind the move */
+	struct slice output;         /* of that outcome */
+	const struct action *action; /* begun behind the move, or under way */
+	bool probing;                /* it is the probe of the step's action */
+	bool was_probing;            /* the outcome that is known is the probe's */
+	size_t undone_from;          /* positions from here on are compensated, if they had to be */
 	struct slice key, body;
-	struct wall_time gives_up_at;
+	bool event_found;
+	struct slice event_id, event_data;
+	struct wall_time gives_up_at, rests_until;
+	enum run_drive_at rests_from;
 	unsigned losses;
 	struct stamp stamp;
 	struct mono_time asked;
-	const struct db_value *sql_values;
 };
 
 void run_drive_init(struct run_drive *d, int64_t subject, const struct run_policy *policy, struct arena *arena);
 /* The same for a run that this node has just created: `row` is what it would read. Its texts must live as long. */
 void run_drive_init_created(struct run_drive *d, const struct run_row *row, const struct run_policy *policy,
 			    struct arena *arena);
-/* The row of a run that run_create() has just made. */
-void run_row_created(const struct run_spec *spec, const struct stamp *stamp, struct arena *arena,
-		     struct run_row *ret_row);
 
 #endif

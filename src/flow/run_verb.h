@@ -9,22 +9,31 @@
  *                                  └ unknown ▶ LOOKING_UP its op ─▶ either
  *
  *   verb      from                                        to                      and
- *   cancel    PENDING WAITING PAUSED FAILED, unowned,     CANCELLED               where no step is done, in doubt or at a worker
- *             the same, and RUNNING                       CANCELLING              due now unless owned
+ *   cancel    PENDING WAITING PAUSED FAILED, unowned,     CANCELLED               where no step is to be undone, in doubt or at
+ *                                                                                 a worker
+ *             the same, and RUNNING                       CANCELLING              due now unless owned or held for a person
  *             CANCELLING, CANCELLED                       -                       nothing happens again
  *             COMPLETED                                   HX_ALREADY_COMPLETED
  *   pause     PENDING WAITING RUNNING                     PAUSED                  not due any more
- *   resume    PAUSED                                      RUNNING or PENDING      due now unless owned or at a worker
+ *             PAUSED                                      -                       nothing happens again
+ *   resume    PAUSED                                      RUNNING while a step is under way, WAITING while it is held for a
+ *                                                         person, else PENDING; due now unless owned, at a worker or held
  *   retry     FAILED                                      PENDING                 due now; redo + 1, all attempts again
  *             CANCELLING with a compensation that failed  CANCELLING              due now, all attempts again
- *   event     not terminal, a step that takes it is still ahead  -                a row; due now if it awaits it
- *   approve   WAITING or PAUSED at that step              -                       a row, once; due now
- *   resolve   at a step that is UNKNOWN                   PENDING or CANCELLING   done: the row of the step, or its marker;
- *                                                                                 not_done: redo + 1, begun anew
+ *   event     not terminal, a step that takes it ahead    the same                a row; due now if it awaits it
+ *   approve   WAITING, PAUSED or PENDING at that step     the same                a row, once; due now unless paused
+ *   resolve   at a step that is UNKNOWN                   PENDING, or the same    done: the row of the step, or its marker;
+ *             (WAITING, PAUSED, CANCELLING)                                       not_done: begun anew, with the same key; a PAUSED one stays so
  *
- * Event and approval change no version of the run (their row is the change, and the primary key its guard); all others
- * raise it by one. An approval's row has the id "approval/STEP/REDO": of two decisions one is there, the other is
- * told HX_WRONG_STATUS.
+ * The write of the run's row stands behind the shift, as a verdict too, with "expired = 0": retention changes no version.
+ * Without a version asked for, cancel and pause of a run that is owned shift it whatever its version is (version 0 of
+ * subject_shift): their decision depends on nothing but status and owner, and a fast run would otherwise outrun them.
+ * An event that was seen before is told so before anything is refused, also when the run has ended.
+ *
+ * Each raises the version by one, event and approval too (they shift to the same status, so that the history tells of
+ * them, and a node that has looked for events before finds its move lost). An approval's row has the id
+ * "approval/STEP/REDO": of two decisions one is there, the other is told HX_WRONG_STATUS. run_event.name is what the
+ * run would await for it: "event NAME", "approval STEP".
  */
 #ifndef HX_FLOW_RUN_VERB_H
 #define HX_FLOW_RUN_VERB_H
@@ -79,11 +88,12 @@ struct run_verb {
 	int64_t version;
 	bool changed;   /* something was written now */
 	bool duplicate; /* an event that was seen before */
-	/* private */
+	/* private: run_verb.c */
 	struct run_row row;
-	const char *to;
-	struct slice event_id;
-	char event_id_text[48];
+	const char *to;        /* the status behind it */
+	bool due;              /* the write makes the run due at once */
+	struct slice event_id; /* of its row; while reading, for a decision, without the redo */
+	struct slice awaits;   /* of a run that waits for it: its name */
 	unsigned tries;
 	struct stamp stamp;
 };

@@ -178,8 +178,21 @@ static const struct db_stmt stmt_advance = {
 static const struct db_stmt stmt_shift = {
 	.name = "subject_shift",
 	CHANGE_FORMS(CHANGE("fence")
+		     ", doubt = CASE WHEN ?8 = 1 THEN 0 ELSE doubt END"
 		     "{from} WHERE id = ?7"
-		     " AND version = ?3" /* mutant: shift-version */
+		     " AND (version = ?3 OR (?3 = 0 AND owner IS NOT NULL))" /* mutant: shift-version */
+		     " AND status = ?2",
+		     "version, fence"),
+	.in = "ttiiitii",
+	.out = "ii",
+};
+
+static const struct db_stmt stmt_withdraw = {
+	.name = "subject_withdraw",
+	CHANGE_FORMS(CHANGE("fence") FREED
+		     ", doubt = CASE WHEN owner IS NULL THEN doubt ELSE 1 END"
+		     "{from} WHERE id = ?7"
+		     " AND version = ?3"
 		     " AND status = ?2",
 		     "version, fence"),
 	.in = "ttiiiti",
@@ -343,9 +356,18 @@ void subject_advance(struct unit *unit, const struct stamp *stamp, const struct 
 	add_stride(unit, &stmt_advance, stamp, move, fence, stride);
 }
 
-void subject_shift(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version)
+void subject_shift(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version, bool settles)
 {
-	add_change(unit, &stmt_shift, stamp, move, version);
+	unit_touch(unit, move->subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_shift, db_str(move->to), db_str(move->from), db_int(version),
+		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(settles));
+	subject_add_history(unit, stamp, move->subject, move->from);
+	unit_wake(unit, move->subject);
+}
+
+void subject_withdraw(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version)
+{
+	add_change(unit, &stmt_withdraw, stamp, move, version);
 }
 
 void subject_hold(struct unit *unit, int64_t subject, int64_t fence, bool if_past)

@@ -95,8 +95,16 @@ void subject_seize(struct unit *unit, const struct stamp *stamp, const struct mo
 /* By the holder. LOST: it is another's by now, or its status was shifted. */
 void subject_advance(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence,
 		     const struct stride *stride);
-/* By anybody: owner, until, fence and doubt stay as they are. Row: version reached, fence. */
-void subject_shift(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version);
+/*
+ * By anybody: owner, until and fence stay as they are. Row: version reached, fence. version 0: whatever it is, as long as
+ * somebody holds it: a holder that moves fast must not keep others from ever getting in. settles: there is no doubt any more.
+ */
+void subject_shift(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
+		   bool settles);
+/*
+ * By anybody: whoever holds it, holds it no more, and what it was at may have been done (doubt). Row: version reached, fence.
+ */
+void subject_withdraw(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version);
 /* Writes neither version nor history; the op is not recorded. */
 void subject_heartbeat(struct unit *unit, int64_t subject, int64_t fence, int64_t lease_ms);
 

@@ -23,8 +23,9 @@
  * of that attempt is unknown, and on_unknown says what comes then. For the others it is the longest that the run
  * waits there; not written: for ever.
  *
- * `on_timeout`, when there is nothing left but to say that the step has timed out (for a task: the last attempt, not
- * when it is held): `fail` (the default), or `continue`: the step is SKIPPED, its output null, and the run goes on.
+ * `on_timeout`, when there is nothing left but to say that the step has timed out: `fail` (the default), or `continue`:
+ * the step is SKIPPED, its output null, and the run goes on. A task whose outcome is not known is held for a person
+ * with `fail`, and with `continue` where it has a `compensate`, since what is SKIPPED is never undone.
  */
 #ifndef HX_MODEL_RUN_DEFINITION_H
 #define HX_MODEL_RUN_DEFINITION_H

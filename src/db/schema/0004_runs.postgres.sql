@@ -48,7 +48,8 @@ CREATE TABLE run_step (
   PRIMARY KEY (run, position)
 );
 
--- Events and decisions that have come for a run; the primary key is what drops a duplicate.
+-- Events and decisions that have come for a run; the primary key is what drops a duplicate. The name is what the run
+-- would await for it: "event NAME", "approval STEP".
 CREATE TABLE run_event (
   run      bigint NOT NULL,
   id       text    NOT NULL,
@@ -56,10 +57,11 @@ CREATE TABLE run_event (
   data     text    NOT NULL,
   at       bigint NOT NULL,
   taken_by bigint, -- the position that took it
-  PRIMARY KEY (run, id)
+  PRIMARY KEY (run, name, id)
 );
 
--- Jobs of workers. repeatable: its effect is safe to repeat after a worker was lost over it. run: whose step it is.
+-- Jobs of workers. run: whose step it is. repeatable: its effect is safe to repeat after a worker was lost over it.
+-- error is NULL while AVAILABLE for the first time and when COMPLETED, never when RETRYING or PARKED.
 ALTER TABLE job ADD COLUMN priority bigint NOT NULL DEFAULT 0;
 ALTER TABLE job ADD COLUMN job_key text;
 ALTER TABLE job ADD COLUMN run bigint;
@@ -70,17 +72,35 @@ ALTER TABLE job ADD COLUMN retry_max_ms bigint NOT NULL DEFAULT 300000;
 ALTER TABLE job ADD COLUMN retry_factor bigint NOT NULL DEFAULT 2000; -- thousandths
 ALTER TABLE job ADD COLUMN jitter bigint NOT NULL DEFAULT 1;
 ALTER TABLE job ADD COLUMN output text;
-ALTER TABLE job ADD COLUMN in_flight_max bigint; -- of its queue; NULL: no bound
+ALTER TABLE job ADD COLUMN in_flight_max bigint NOT NULL DEFAULT 0; -- of its queue; 0: no bound
 ALTER TABLE job ADD COLUMN ended_at bigint; -- set while COMPLETED or PARKED
+
+UPDATE job SET ended_at = (SELECT updated_at FROM subject WHERE id = job.subject)
+  WHERE subject IN (SELECT id FROM subject WHERE status IN ('COMPLETED', 'PARKED'));
+
+-- The grade is what a claim goes by: jobs of one bound and one priority (-1000 to 1000), of those with one bound the
+-- better ones first. A claim looks at the first job of each grade that there is, not at all that wait.
+ALTER TABLE job ADD COLUMN grade bigint GENERATED ALWAYS AS (in_flight_max * 4096 + 1000 - priority) STORED;
 
 -- Every job is in one of these while it may be claimed: the engine's own by time, those of workers by queue.
 DROP INDEX job_due;
 CREATE INDEX job_due_here ON job (due_at) WHERE due_at IS NOT NULL AND queue = 'after-effects';
-CREATE INDEX job_due ON job (workspace, queue, priority DESC, due_at) WHERE due_at IS NOT NULL AND queue <> 'after-effects';
-CREATE INDEX job_in_flight ON job (workspace, queue)
-  WHERE in_flight_max IS NOT NULL AND due_at IS NULL AND ended_at IS NULL;
+CREATE INDEX job_due ON job (workspace, queue, grade, due_at) WHERE due_at IS NOT NULL AND queue <> 'after-effects';
+CREATE INDEX job_in_flight ON job (workspace, queue) WHERE in_flight_max > 0 AND due_at IS NULL AND ended_at IS NULL;
 CREATE UNIQUE INDEX job_key ON job (workspace, queue, job_key) WHERE job_key IS NOT NULL;
-CREATE INDEX job_ended ON job (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX job_completed ON job (ended_at) WHERE ended_at IS NOT NULL AND error IS NULL;
+
+-- How many more jobs of this queue may be claimed, exact over all nodes: whoever asks is the only one until its commit, and
+-- a volatile function counts on a snapshot of its own, taken behind the lock. 0 also while another claims there: nobody
+-- waits.
+CREATE FUNCTION hx_job_room(space text, line text, bound bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(hashtextextended(line, hashtextextended(space, 4851071241877))) THEN
+    RETURN 0;
+  END IF;
+  RETURN bound - (SELECT count(*) FROM job
+                   WHERE workspace = space AND queue = line AND in_flight_max > 0 AND due_at IS NULL AND ended_at IS NULL);
+END $$;
 
 -- The nodes that are alive: each has one number for its ids, leased for as long as it renews it.
 CREATE TABLE node (

@@ -48,7 +48,8 @@ CREATE TABLE run_step (
   PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
 
--- Events and decisions that have come for a run; the primary key is what drops a duplicate.
+-- Events and decisions that have come for a run; the primary key is what drops a duplicate. The name is what the run
+-- would await for it: "event NAME", "approval STEP".
 CREATE TABLE run_event (
   run      INTEGER NOT NULL,
   id       TEXT    NOT NULL,
@@ -56,10 +57,11 @@ CREATE TABLE run_event (
   data     TEXT    NOT NULL,
   at       INTEGER NOT NULL,
   taken_by INTEGER, -- the position that took it
-  PRIMARY KEY (run, id)
+  PRIMARY KEY (run, name, id)
 ) STRICT, WITHOUT ROWID;
 
--- Jobs of workers. repeatable: its effect is safe to repeat after a worker was lost over it. run: whose step it is.
+-- Jobs of workers. run: whose step it is. repeatable: its effect is safe to repeat after a worker was lost over it.
+-- error is NULL while AVAILABLE for the first time and when COMPLETED, never when RETRYING or PARKED.
 ALTER TABLE job ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE job ADD COLUMN job_key TEXT;
 ALTER TABLE job ADD COLUMN run INTEGER;
@@ -70,17 +72,23 @@ ALTER TABLE job ADD COLUMN retry_max_ms INTEGER NOT NULL DEFAULT 300000;
 ALTER TABLE job ADD COLUMN retry_factor INTEGER NOT NULL DEFAULT 2000; -- thousandths
 ALTER TABLE job ADD COLUMN jitter INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE job ADD COLUMN output TEXT;
-ALTER TABLE job ADD COLUMN in_flight_max INTEGER; -- of its queue; NULL: no bound
+ALTER TABLE job ADD COLUMN in_flight_max INTEGER NOT NULL DEFAULT 0; -- of its queue; 0: no bound
 ALTER TABLE job ADD COLUMN ended_at INTEGER; -- set while COMPLETED or PARKED
+
+UPDATE job SET ended_at = (SELECT updated_at FROM subject WHERE id = job.subject)
+  WHERE subject IN (SELECT id FROM subject WHERE status IN ('COMPLETED', 'PARKED'));
+
+-- The grade is what a claim goes by: jobs of one bound and one priority (-1000 to 1000), of those with one bound the
+-- better ones first. A claim looks at the first job of each grade that there is, not at all that wait.
+ALTER TABLE job ADD COLUMN grade INTEGER GENERATED ALWAYS AS (in_flight_max * 4096 + 1000 - priority) VIRTUAL;
 
 -- Every job is in one of these while it may be claimed: the engine's own by time, those of workers by queue.
 DROP INDEX job_due;
 CREATE INDEX job_due_here ON job (due_at) WHERE due_at IS NOT NULL AND queue = 'after-effects';
-CREATE INDEX job_due ON job (workspace, queue, priority DESC, due_at) WHERE due_at IS NOT NULL AND queue <> 'after-effects';
-CREATE INDEX job_in_flight ON job (workspace, queue)
-  WHERE in_flight_max IS NOT NULL AND due_at IS NULL AND ended_at IS NULL;
+CREATE INDEX job_due ON job (workspace, queue, grade, due_at) WHERE due_at IS NOT NULL AND queue <> 'after-effects';
+CREATE INDEX job_in_flight ON job (workspace, queue) WHERE in_flight_max > 0 AND due_at IS NULL AND ended_at IS NULL;
 CREATE UNIQUE INDEX job_key ON job (workspace, queue, job_key) WHERE job_key IS NOT NULL;
-CREATE INDEX job_ended ON job (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX job_completed ON job (ended_at) WHERE ended_at IS NOT NULL AND error IS NULL;
 
 -- The nodes that are alive: each has one number for its ids, leased for as long as it renews it.
 CREATE TABLE node (

@@ -1,0 +1,191 @@
+/* Statements of runs that are not moves: creating, reading, listing, finding what is due. See run.h; moves are run_units.c. */
+#include "flow/run.h"
+
+/* clang-format off */
+
+#define RUN_COLUMNS_SQL                                                                                                \
+	"r.subject, s.status, s.version, s.fence, s.owner, s.until,"                                                   \
+	" CAST(CASE WHEN s.owner IS NOT NULL AND s.until <= hx_now_ms() THEN 1 ELSE 0 END AS bigint), s.doubt,"        \
+	" s.updated_at, r.workflow, r.definition_version, r.run_key, r.requester, r.trace, r.input, r.output, r.error,"\
+	" r.at_step, r.attempt, r.redo, r.step_status, r.step_started_at, r.awaits, r.job, r.undo, r.wait_until,"      \
+	" r.due_at, r.created_at, r.started_at, r.completed_at, r.expired, r.workspace, hx_now_ms()"
+#define RUN_OUT "itiitiiiititttttt" "iiititiiiiiiiiti"
+#define RUN_FROM " FROM run r JOIN subject s ON s.id = r.subject"
+
+#define STEP_COLUMNS_SQL "t.position, t.status, t.attempt, t.output, t.started_at, t.completed_at, t.undone_at"
+#define STEP_OUT "ititiii"
+
+#define JOB_COLUMNS_SQL "s.status, s.version, s.doubt, j.attempt, j.output, j.error"
+#define JOB_OUT "tiiitt"
+
+static const struct db_stmt stmt_create = {
+	.name = "run_create",
+	.sql = "INSERT INTO run (subject, workspace, workflow, definition_version, run_key, requester, trace, input, due_at,"
+	       " created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+	       " ON CONFLICT (workspace, run_key) WHERE run_key IS NOT NULL DO NOTHING",
+	/* In the order of the keys: two nodes that create the same ones wait for each other in one direction alone. */
+	.set_sql = "WITH made AS (INSERT INTO run (subject, workspace, workflow, definition_version, run_key, requester,"
+		   " trace, input, due_at, created_at)"
+		   " SELECT p1, p2, p3, p4, p5, p6, p7, p8, p9, p10 FROM {u} ORDER BY p2, p5"
+		   " ON CONFLICT (workspace, run_key) WHERE run_key IS NOT NULL DO NOTHING RETURNING subject)"
+		   " SELECT u.ord FROM made JOIN {u} ON made.subject = u.p1",
+	.in = "ittittttii",
+	.out = "",
+	.counted = true,
+};
+
+static const struct db_stmt stmt_read = {
+	.name = "run_read",
+	.sql = "SELECT {ord}" RUN_COLUMNS_SQL RUN_FROM "{join} WHERE r.subject = ?1 AND (?2 = '' OR r.workspace = ?2)",
+	.in = "it",
+	.out = RUN_OUT,
+};
+
+static const struct db_stmt stmt_read_steps = {
+	.name = "run_read_steps",
+	.sql = "SELECT {ord}" STEP_COLUMNS_SQL " FROM run_step t{join} WHERE t.run = ?1 ORDER BY {ord}t.position",
+	.in = "i",
+	.out = STEP_OUT,
+};
+
+static const struct db_stmt stmt_read_job = {
+	.name = "run_read_job",
+	.sql = "SELECT {ord}" JOB_COLUMNS_SQL " FROM run r JOIN job j ON j.subject = r.job JOIN subject s ON s.id = r.job"
+	       "{join} WHERE r.subject = ?1",
+	.in = "i",
+	.out = JOB_OUT,
+};
+
+#define OF_KEY "(SELECT k.subject FROM run k WHERE k.workspace = ?1 AND k.run_key = ?2)"
+
+static const struct db_stmt stmt_read_key = {
+	.name = "run_read_key",
+	.sql = "SELECT " RUN_COLUMNS_SQL RUN_FROM " WHERE r.workspace = ?1 AND r.run_key = ?2",
+	.in = "tt",
+	.out = RUN_OUT,
+};
+
+static const struct db_stmt stmt_read_key_steps = {
+	.name = "run_read_key_steps",
+	.sql = "SELECT " STEP_COLUMNS_SQL " FROM run_step t WHERE t.run = " OF_KEY " ORDER BY t.position",
+	.in = "tt",
+	.out = STEP_OUT,
+};
+
+static const struct db_stmt stmt_read_key_job = {
+	.name = "run_read_key_job",
+	.sql = "SELECT " JOB_COLUMNS_SQL " FROM run r JOIN job j ON j.subject = r.job JOIN subject s ON s.id = r.job"
+	       " WHERE r.subject = " OF_KEY,
+	.in = "tt",
+	.out = JOB_OUT,
+};
+
+static const struct db_stmt stmt_read_event = {
+	.name = "run_read_event",
+	.sql = "SELECT {ord}e.id, e.data FROM run_event e{join}"
+	       " WHERE e.run = ?1 AND e.name = ?2 || ?3 AND e.taken_by IS NULL"
+	       " AND NOT EXISTS (SELECT 1 FROM run_event o WHERE o.run = e.run AND o.name = e.name AND o.taken_by IS NULL"
+	       " AND (o.at < e.at OR (o.at = e.at AND o.id < e.id)))",
+	.in = "itt",
+	.out = "tt",
+};
+
+static const struct db_stmt stmt_list = {
+	.name = "run_list",
+	.sql = "SELECT " RUN_COLUMNS_SQL ","
+	       " (SELECT max(t.position) FROM run_step t WHERE t.run = r.subject),"
+	       " (SELECT t.output FROM run_step t WHERE t.run = r.subject ORDER BY t.position DESC LIMIT 1)" RUN_FROM
+	       " WHERE r.workspace = ?1 AND r.expired = 0 AND (?2 = '' OR s.status = ?2) AND (?3 = '' OR r.workflow = ?3)"
+	       " AND (?4 = 0 OR r.awaits = 'person') AND r.subject < ?5 ORDER BY r.subject DESC LIMIT ?6",
+	.in = "tttiii",
+	.out = RUN_OUT "it",
+};
+
+static const struct db_stmt stmt_scan_due = {
+	.name = "run_scan_due",
+	/* The function is volatile on PostgreSQL: bare, it would be a filter over all runs that will ever be due. */
+	.sql = "SELECT subject FROM run WHERE due_at <= (SELECT hx_now_ms()) ORDER BY due_at LIMIT ?1",
+	.in = "i",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_next_due = {
+	.name = "run_next_due",
+	.sql = "SELECT min(due_at) FROM run WHERE due_at IS NOT NULL",
+	.in = "",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_job_ended = {
+	.name = "run_job_ended",
+	.sql = "UPDATE run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2",
+	.in = "ii",
+	.out = "",
+};
+
+/* clang-format on */
+
+int64_t run_kind(void)
+{
+	return subject_kind("run", "");
+}
+
+static struct db_value text_or_null(struct slice text)
+{
+	return text.p ? db_text(text) : db_null();
+}
+
+void run_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec)
+{
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(spec->subject), db_text(spec->workspace),
+		 db_str(spec->machine->definition->name), db_int(spec->machine->version), text_or_null(spec->key),
+		 db_text(spec->requester), spec->traceparent.n ? db_text(spec->traceparent) : db_null(),
+		 db_text(spec->input), db_int(stamp->at.ms + spec->due_in_ms), db_int(stamp->at.ms));
+	subject_insert(unit, stamp, spec->subject, run_kind(), RUN_PENDING);
+	if (!spec->due_in_ms)
+		unit_wake(unit, RUN_TOPIC);
+}
+
+void run_read(struct unit *unit, struct slice workspace, int64_t subject)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_int(subject), db_text(workspace.p ? workspace : slice_str("")));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_steps, db_int(subject));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_job, db_int(subject));
+}
+
+void run_read_key(struct unit *unit, struct slice workspace, struct slice key)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_key, db_text(workspace), db_text(key));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_key_steps, db_text(workspace), db_text(key));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_key_job, db_text(workspace), db_text(key));
+}
+
+void run_read_event(struct unit *unit, int64_t subject, const char *prefix, const char *name)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_event, db_int(subject), db_str(prefix), db_str(name));
+}
+
+void run_list(struct unit *unit, const struct run_filter *filter)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(filter->workspace),
+		 db_text(filter->status.p ? filter->status : slice_str("")),
+		 db_text(filter->workflow.p ? filter->workflow : slice_str("")), db_int(filter->unknown),
+		 db_int(filter->before), db_int(filter->limit));
+}
+
+void run_scan_due(struct unit *unit, int64_t limit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_due, db_int(limit));
+}
+
+void run_next_due(struct unit *unit)
+{
+	unit_add(unit, UNIT_ANY, &stmt_next_due, 0, NULL);
+}
+
+void run_job_ended(struct unit *unit, int64_t run, int64_t job)
+{
+	unit_touch(unit, run);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_job_ended, db_int(run), db_int(job)); /* mutant: run-not-due-by-job */
+	unit_wake(unit, RUN_TOPIC);
+}

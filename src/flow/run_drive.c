@@ -1,0 +1,459 @@
+/* See run_drive.h for the states; what comes next is decided in run_plan.c. */
+#include "flow/run_drive.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "flow/run_parts.h"
+#include "flow/transition.h"
+#include "task/pulse.h"
+
+#define LOSSES_MAX 20 /* a caller who cancels, pauses and resumes in a loop */
+
+static void end(struct run_drive *d, enum hx_code code)
+{
+	d->code = code;
+	d->at = DRIVE_DONE;
+}
+
+static struct lease lease_of(const struct run_drive *d)
+{
+	return (struct lease){d->row.subject, d->row.fence, run_lease_ms(d, drive_step(d)), d->asked};
+}
+
+/* ---- going on ---- */
+
+/* The next unit gets a fresh op, so that looking it up cannot find an earlier one. */
+static void move(struct run_drive *d, const struct answer *answer)
+{
+	d->stamp = flow_stamp(answer);
+	d->asked = answer->mono;
+	d->at = DRIVE_MOVING;
+}
+
+static void plan(struct run_drive *d, const struct answer *answer)
+{
+	if (!run_plan(d, answer)) {
+		end(d, HX_OK);
+		return;
+	}
+	if (d->arena->failed) {
+		d->arena->failed = false;
+		run_plan_give_up(d);
+	}
+	move(d, answer);
+}
+
+/* The store cannot be asked now. What is known is not given up for that: the fence makes every later try safe. */
+static void rest_a_moment(struct run_drive *d, const struct answer *answer)
+{
+	if (!d->holding || (d->gives_up_at.ms && answer->now.ms >= d->gives_up_at.ms)) {
+		end(d, HX_STORE_UNAVAILABLE);
+		return;
+	}
+	if (!d->gives_up_at.ms)
+		d->gives_up_at.ms = answer->now.ms + RUN_PATIENCE_MS;
+	d->rests_until.ms = answer->now.ms + RUN_REST_MS;
+	d->rests_from = d->at;
+	d->at = DRIVE_RESTING;
+}
+
+/* An attempt is begun: the move that says so is durable. */
+static void act(struct run_drive *d, const struct answer *answer)
+{
+	struct lease lease = lease_of(d);
+	bool may = true;
+
+	may &= lease_is_trusted(&lease, answer->mono); /* mutant: drive-on-lapsed-lease */
+	if (may)
+		d->at = d->probing ? DRIVE_PROBING : DRIVE_ACTING;
+	else
+		end(d, HX_STORE_UNAVAILABLE); /* the claim ends by its time, and whoever takes over finds it in doubt */
+}
+
+/* ---- answers ---- */
+
+/* Does the run stand where an event or a decision may have come for it? */
+static bool wants_event(const struct run_drive *d)
+{
+	const struct run_definition *definition = drive_definition(d);
+
+	if (d->row.position == definition->steps_n || run_is_terminal(d->row.status) ||
+	    strcmp(d->row.status, RUN_CANCELLING) == 0 || strcmp(d->row.status, RUN_PAUSED) == 0)
+		return false;
+	return definition->steps[d->row.position].type == RUN_EXTERNAL_EVENT ||
+	       definition->steps[d->row.position].type == RUN_APPROVAL;
+}
+
+static void missing(struct run_drive *d, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+
+	d->missing_workflow = arena_copy(d->arena, db_cell(rows, 0, RUN_WORKFLOW)->s);
+	d->missing_version = db_cell(rows, 0, RUN_DEFINITION_VERSION)->i;
+	end(d, HX_CONFIG_ERROR);
+}
+
+static void take_read(struct run_drive *d, const struct answer *answer)
+{
+	int64_t fence = d->row.fence;
+	bool doubt = d->row.doubt;
+	enum hx_code code;
+
+	if (answer->result->verdict != UNIT_WON) {
+		rest_a_moment(d, answer);
+		return;
+	}
+	code = run_row_take(answer->result, d->policy->machine_of, d->policy->context, d->arena, &d->row);
+	if (code == HX_CONFIG_ERROR) {
+		missing(d, answer);
+	} else if (code) {
+		end(d, code);
+	} else if (d->holding && (!d->row.owned || d->row.fence != fence)) {
+		d->fenced = true;
+		end(d, HX_STALE_FENCE);
+	} else if (!d->holding && d->row.owned && !d->row.past) {
+		end(d, HX_CLAIM_FAILED);
+	} else if (!d->holding && wants_event(d)) {
+		d->at = DRIVE_READING_EVENT;
+	} else {
+		d->row.doubt |= d->holding && doubt;
+		plan(d, answer);
+	}
+}
+
+static void take_event(struct run_drive *d, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+
+	if (answer->result->verdict != UNIT_WON) {
+		rest_a_moment(d, answer);
+		return;
+	}
+	d->event_found = rows->n > 0;
+	if (d->event_found) {
+		d->event_id = arena_copy(d->arena, db_cell(rows, 0, 0)->s);
+		d->event_data = arena_copy(d->arena, db_cell(rows, 0, 1)->s);
+	}
+	plan(d, answer);
+}
+
+/* The row as the move has left it. */
+static void apply(struct run_drive *d, const struct db_rows *rows)
+{
+	const struct run_move *m = &d->move;
+
+	d->row.version = db_cell(rows, 0, 0)->i;
+	d->row.fence = db_cell(rows, 0, 1)->i;
+	d->row.status = m->to;
+	d->row.owned = m->keeps;
+	d->row.past = false;
+	d->row.doubt = m->doubt;
+	d->row.done = d->done;
+	d->row.position = m->next;
+	d->row.attempt = m->attempt;
+	d->row.redo = m->redo;
+	d->row.undo = m->undo;
+	d->row.wait_until = m->wait_until;
+	d->row.step_started_at = m->started_at;
+	d->row.step_status = m->step_status ? slice_str(m->step_status) : slice_of(NULL, 0);
+	d->row.awaits = m->awaits;
+	d->row.error = m->error;
+	d->row.job = m->job;
+	d->holding = m->keeps;
+	if (m->undone >= 0)
+		d->undone_from = (size_t)m->undone;
+}
+
+/* The move is durable: rows are (version, fence), from the move itself or from its history row. */
+static void moved(struct run_drive *d, const struct answer *answer, const struct db_rows *rows)
+{
+	apply(d, rows);
+	d->held = d->move.awaits.p && slice_is(d->move.awaits, RUN_AWAITS_PERSON);
+	d->knows = false;
+	d->event_found = false;
+	d->gives_up_at.ms = 0;
+	d->losses = 0;
+	if (!d->move.keeps)
+		end(d, HX_OK);
+	else if (d->action)
+		act(d, answer);
+	else
+		plan(d, answer);
+}
+
+/* Somebody was first, or the status was shifted under us. What we know we keep, and look again. */
+static void lost(struct run_drive *d)
+{
+	if (d->holding && d->losses++ < LOSSES_MAX)
+		d->at = DRIVE_READING;
+	else
+		end(d, d->holding ? HX_STALE_FENCE : HX_CLAIM_FAILED);
+}
+
+/* The statements of a sql action were refused, and the unit with them: the step was certainly not done. */
+static void sql_refused(struct run_drive *d, const struct answer *answer)
+{
+	struct unit unit;
+
+	if (answer->result->verdict == UNIT_REFUSED) {
+		unit_init(&unit, d->stamp.op);
+		run_build_move(d, &unit);
+		d->outcome = ACT_INVALID;
+		d->output = slice_str(unit.lines[answer->result->line].stmt->name);
+	} else {
+		d->outcome = ACT_FAILED_FOR_GOOD;
+		d->output = arena_copy(d->arena, slice_str(answer->result->error.detail));
+	}
+	d->row.undo = d->move.undone >= 0 ? d->move.undone : -1;
+	d->row.attempt++;
+	d->knows = true;
+	plan(d, answer);
+}
+
+/* Nothing else of ours can be refused for its data, unless the store is not as we know it. */
+static void data_refused(struct run_drive *d, const struct answer *answer)
+{
+	if (d->losses++) {
+		end(d, HX_DATA_ERROR);
+		return;
+	}
+	run_plan_give_up(d);
+	move(d, answer);
+}
+
+static void take_moved(struct run_drive *d, const struct answer *answer)
+{
+	switch (answer->result->verdict) {
+	case UNIT_WON:
+		moved(d, answer, &answer->result->rows[0]);
+		break;
+	case UNIT_LOST:
+		lost(d);
+		break;
+	case UNIT_REFUSED:
+		sql_refused(d, answer);
+		break;
+	case UNIT_FAILED:
+		if (answer->result->error.code != HX_DATA_ERROR)
+			rest_a_moment(d, answer);
+		else if (d->move.sql)
+			sql_refused(d, answer);
+		else
+			data_refused(d, answer);
+		break;
+	case UNIT_UNKNOWN:
+		d->at = DRIVE_LOOKING_UP;
+		break;
+	}
+}
+
+static void take_looked_up(struct run_drive *d, const struct answer *answer)
+{
+	if (answer->result->verdict != UNIT_WON)
+		rest_a_moment(d, answer);
+	else if (answer->result->rows[0].n)
+		moved(d, answer, &answer->result->rows[0]);
+	else
+		move(d, answer); /* it did not land and cannot any more */
+}
+
+static void take_acted(struct run_drive *d, const struct answer *answer)
+{
+	if (answer->outcome == ACT_CLAIM_LOST) {
+		end(d, HX_STALE_FENCE);
+		return;
+	}
+	d->asked = answer->lease_since;
+	d->knows = true;
+	d->outcome = answer->outcome;
+	d->output = arena_copy(d->arena, answer->output);
+	plan(d, answer);
+}
+
+/* {"outcome": "done", "output"?} or "not_done"; everything else is no answer. */
+static void take_probed(struct run_drive *d, const struct answer *answer)
+{
+	struct answer told = *answer;
+	struct json value;
+	bool heard = answer->outcome == ACT_OK && json_find(json_trust(answer->output), slice_str("outcome"), &value) &&
+		     json_type(value) == JSON_STRING;
+
+	if (answer->outcome != ACT_CLAIM_LOST) {
+		told.outcome = ACT_UNKNOWN;
+		told.output = slice_str("the probe does not know either");
+	}
+	if (heard && json_string_is(value, slice_str("done"))) {
+		told.outcome = ACT_OK;
+		told.output = slice_str("null");
+		if (json_find(json_trust(answer->output), slice_str("output"), &value))
+			told.output = value.raw;
+	} else if (heard && json_string_is(value, slice_str("not_done"))) {
+		d->row.doubt = false;
+		told.outcome = ACT_FAILED;
+		told.output = slice_str("the probe says that it was not done");
+	}
+	take_acted(d, &told);
+}
+
+static void take_rested(struct run_drive *d, const struct answer *answer)
+{
+	d->at = d->rests_from;
+	if (d->at == DRIVE_MOVING)
+		move(d, answer);
+}
+
+static void take(struct task *task, const struct answer *answer)
+{
+	struct run_drive *d = (struct run_drive *)task;
+
+	switch (d->at) {
+	case DRIVE_NEW:
+		if (d->row.machine)
+			plan(d, answer);
+		else
+			d->at = DRIVE_READING;
+		break;
+	case DRIVE_READING:
+		take_read(d, answer);
+		break;
+	case DRIVE_READING_EVENT:
+		take_event(d, answer);
+		break;
+	case DRIVE_MOVING:
+		take_moved(d, answer);
+		break;
+	case DRIVE_LOOKING_UP:
+		take_looked_up(d, answer);
+		break;
+	case DRIVE_RESTING:
+		take_rested(d, answer);
+		break;
+	case DRIVE_ACTING:
+		take_acted(d, answer);
+		break;
+	case DRIVE_PROBING:
+		take_probed(d, answer);
+		break;
+	case DRIVE_DONE:
+		ASSERT(!"a task that is done takes no answer");
+	}
+}
+
+/* ---- asks ---- */
+
+static void ask_event(const struct run_drive *d, struct unit *unit)
+{
+	const struct run_step *step = &drive_definition(d)->steps[d->row.position];
+	bool approval = step->type == RUN_APPROVAL;
+
+	run_read_event(unit, d->row.subject, approval ? RUN_AWAITS_APPROVAL : RUN_AWAITS_EVENT,
+		       approval ? step->name : step->event);
+}
+
+static void ask_unit(const struct run_drive *d, struct unit *unit)
+{
+	unit_init(unit, d->stamp.op);
+	if (d->at == DRIVE_READING)
+		run_read(unit, /* workspace= */ slice_of(NULL, 0), d->subject);
+	else if (d->at == DRIVE_READING_EVENT)
+		ask_event(d, unit);
+	else if (d->at == DRIVE_MOVING)
+		run_build_move(d, unit);
+	else
+		subject_look_up(unit, d->subject, d->stamp.op);
+}
+
+static void ask(const struct task *task, struct ask *ask)
+{
+	const struct run_drive *d = (const struct run_drive *)task;
+	const struct run_step *step;
+
+	switch (d->at) {
+	case DRIVE_DONE:
+		ask->kind = ASK_DONE;
+		ask->code = d->code;
+		break;
+	case DRIVE_RESTING:
+		ask->kind = ASK_SLEEP;
+		ask->until = d->rests_until;
+		break;
+	case DRIVE_ACTING:
+	case DRIVE_PROBING:
+		step = drive_step(d);
+		ask->kind = ASK_ACT;
+		ask->act = (struct act_call){
+			.action = d->action,
+			.input = d->body,
+			.key = d->key,
+			.attempt = d->row.attempt,
+			.traceparent = d->row.trace,
+			.unknown_on_5xx = step->unknown_on_5xx,
+			.timeout_ms = d->row.undo < 0 ? step->timeout_ms : 0,
+			.lease = lease_of(d),
+		};
+		break;
+	default:
+		ask->kind = ASK_COMMIT;
+		ask_unit(d, ask->unit);
+	}
+}
+
+static const char *where(const struct task *task)
+{
+	static const char *const names[] = {
+		"new",     "reading the run", "reading events", "moving", "looking up its move",
+		"resting", "acting",          "probing",        "done",
+	};
+
+	return names[((const struct run_drive *)task)->at];
+}
+
+static uint64_t fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct run_drive *d = (const struct run_drive *)task;
+	const struct run_row *row = &d->row;
+	const struct run_move *m = &d->move;
+
+	hash = hash_mix(hash, d->at * 16u + d->rests_from);
+	hash = hash_mix(hash, (uint64_t)row->version);
+	hash = hash_mix(hash, (uint64_t)row->fence);
+	hash = hash_mix(hash, row->position * 64 + (uint64_t)row->attempt);
+	hash = hash_mix(hash, (uint64_t)(row->undo + 1) * 64 + (uint64_t)row->redo);
+	hash = hash_mix(hash, row->status ? (uint64_t)row->status[0] * 256 + (uint64_t)row->status[3] : 0);
+	hash = hash_mix(hash, row->doubt * 16u + row->past * 8u + d->holding * 4u + d->knows * 2u + d->event_found);
+	hash = hash_mix(hash, d->outcome * 4u + d->probing * 2u + d->was_probing);
+	hash = hash_mix(hash, m->to ? (uint64_t)m->to[0] * 256 + (uint64_t)m->to[3] : 0);
+	hash = hash_mix(hash, (uint64_t)m->transitions * 64 + m->rows_n * 8 + m->keeps * 4u + m->doubt * 2u);
+	hash = hash_mix(hash, m->next * 64 + (uint64_t)m->attempt);
+	hash = hash_mix(hash, (uint64_t)(m->undone + 1) * 64 + (uint64_t)(m->undo + 1));
+	hash = hash_mix(hash, (d->action != NULL) * 2u + (m->payload.p != NULL));
+	hash = hash_mix(hash, d->undone_from);
+	hash = hash_mix(hash, d->losses);
+	hash = hash_mix(hash, (uint64_t)d->asked.ns);
+	return hash_mix(hash, d->code);
+}
+
+static const struct task_kind kind = {
+	.name = "run",
+	.size = sizeof(struct run_drive),
+	.take = take,
+	.ask = ask,
+	.where = where,
+	.fingerprint = fingerprint,
+};
+
+void run_drive_init(struct run_drive *d, int64_t subject, const struct run_policy *policy, struct arena *arena)
+{
+	*d = (struct run_drive){.subject = subject, .policy = policy, .arena = arena, .undone_from = SIZE_MAX};
+	task_init(&d->task, &kind, /* topic= */ 0);
+}
+
+void run_drive_init_created(struct run_drive *d, const struct run_row *row, const struct run_policy *policy,
+			    struct arena *arena)
+{
+	run_drive_init(d, row->subject, policy, arena);
+	d->row = *row;
+}

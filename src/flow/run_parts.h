@@ -1,0 +1,61 @@
+/*
+ * The parts of driving a run (run_drive.c has the order of things): what comes next (run_plan.c), the texts of calls
+ * (run_text.c), the unit of a move (run_units.c). Functions of the task and of the answer alone.
+ */
+#ifndef HX_FLOW_RUN_PARTS_H
+#define HX_FLOW_RUN_PARTS_H
+
+#include "flow/run_drive.h"
+
+static inline const struct run_definition *drive_definition(const struct run_drive *d)
+{
+	return d->row.machine->definition;
+}
+
+/* Whose attempt is under way, or was: the step where it stands, or the one that is being compensated. */
+static inline const struct run_step *drive_step(const struct run_drive *d)
+{
+	return &drive_definition(d)->steps[d->row.undo >= 0 ? (size_t)d->row.undo : d->row.position];
+}
+
+static inline int64_t run_lease_ms(const struct run_drive *d, const struct run_step *step)
+{
+	if (step && step->lease_ms)
+		return step->lease_ms;
+	return drive_definition(d)->lease_ms ? drive_definition(d)->lease_ms : d->policy->lease_ms;
+}
+
+/* ---- run_plan.c ---- */
+
+/*
+ * Decides what comes next, from the row and, where d->knows, from the outcome: fills d->move, d->done and what is begun behind
+ * it. False: there is nothing to do. A full arena is told by d->arena->failed.
+ */
+bool run_plan(struct run_drive *d, const struct answer *answer);
+/* The move that is left when there is no room for another: the run fails, and says so. */
+void run_plan_give_up(struct run_drive *d);
+
+/* ---- run_text.c: into the task's arena, which remembers whether there was room ---- */
+
+struct slice run_make_key(const struct run_drive *d, const struct run_step *step, int64_t redo, bool undo);
+/*
+ * What a call is told: of a step, or of its compensation (then also the step's output). attempt 0: it is the payload
+ * of a job, which is told at each claim. HX_OK, or why an expression could not be evaluated.
+ */
+enum hx_code run_make_body(const struct run_drive *d, const struct run_done *done, const struct run_step *step,
+			   const struct run_done *undone, int64_t attempt, struct slice *ret_body,
+			   struct hx_error *err) HX_MUST_CHECK;
+/* The evaluated input of a step, seen from what was done before it. */
+enum hx_code run_make_input(const struct run_drive *d, const struct run_done *done, const struct run_step *step,
+			    struct slice *ret_input, struct hx_error *err) HX_MUST_CHECK;
+enum hx_code run_evaluate(const struct run_drive *d, const struct run_done *done, const struct expression *expression,
+			  struct slice *ret_text, struct hx_error *err) HX_MUST_CHECK;
+/* {"code", "message", "step"}; the message is cut to a decent length. step NULL: the run as a whole. */
+struct slice run_make_error(const struct run_drive *d, const char *code, struct slice message,
+			    const struct run_step *step);
+
+/* ---- run_units.c ---- */
+
+void run_build_move(const struct run_drive *d, struct unit *unit);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * Retention of runs: what was finished long enough ago is stripped, one run in one unit.
+ *
+ *   run        stays, with its key: expired = 1, without input, output, error, trace and requester
+ *   subject    stays, with the head of the history: the last word on rows that are gone
+ *   run_step, run_event, history   go
+ *
+ * A run that somebody retries or cancels at the same moment: both units hold the subject still, so one of them comes first.
+ * The retry first: the run is not finished any more, and the verdict is lost. This first: the version has risen, and whoever
+ * decided on what it had read before loses.
+ */
+#include "flow/run.h"
+
+/* A line is a guard. */
+/* clang-format off */
+
+static const struct db_stmt stmt_scan_expired = {
+	.name = "run_scan_expired",
+	/* The function is volatile on PostgreSQL: bare, it would be a filter over all runs that have ended. */
+	.sql = "SELECT subject FROM run WHERE completed_at <= (SELECT hx_now_ms()) - ?1 AND expired = 0"
+	       " ORDER BY completed_at LIMIT ?2",
+	.in = "ii",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_expire = {
+	.name = "run_expire",
+	.sql = "UPDATE run SET expired = 1, input = '{}', output = NULL, error = NULL, trace = NULL, requester = ''{from}"
+	       " WHERE subject = ?1"
+	       " AND expired = 0"
+	       " AND completed_at <= hx_now_ms() - ?2"
+	       " AND EXISTS (SELECT 1 FROM subject s WHERE s.id = ?1 AND s.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))"
+	       " RETURNING {ord}subject",
+	.in = "ii",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_outdate = {
+	.name = "run_expire_outdate",
+	.sql = "UPDATE subject SET version = version + 1{from} WHERE id = ?1",
+	.in = "i",
+	.out = "",
+};
+
+static const struct db_stmt stmt_drop_steps = {
+	.name = "run_expire_steps",
+	.sql = "DELETE FROM run_step WHERE run = ?1",
+	.set_sql = "DELETE FROM run_step t USING {u} WHERE t.run = u.p1",
+	.in = "i",
+	.out = "",
+};
+
+static const struct db_stmt stmt_drop_events = {
+	.name = "run_expire_events",
+	.sql = "DELETE FROM run_event WHERE run = ?1",
+	.set_sql = "DELETE FROM run_event t USING {u} WHERE t.run = u.p1",
+	.in = "i",
+	.out = "",
+};
+
+static const struct db_stmt stmt_drop_history = {
+	.name = "run_expire_history",
+	.sql = "DELETE FROM history WHERE subject = ?1",
+	.set_sql = "DELETE FROM history t USING {u} WHERE t.subject = u.p1",
+	.in = "i",
+	.out = "",
+};
+
+/* clang-format on */
+
+void run_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_expired, db_int(age_ms), db_int(limit));
+}
+
+void run_expire(struct unit *unit, int64_t subject, int64_t age_ms)
+{
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_expire, db_int(subject), db_int(age_ms));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_outdate, db_int(subject));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_steps, db_int(subject));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_events, db_int(subject));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_history, db_int(subject));
+}

@@ -1,0 +1,259 @@
+/* A run as it was read, and what its steps say. See run.h. */
+#include <string.h>
+
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "flow/job.h"
+#include "flow/run.h"
+
+enum { STEP_POSITION, STEP_STATUS, STEP_ATTEMPT, STEP_OUTPUT, STEP_STARTED_AT, STEP_COMPLETED_AT, STEP_UNDONE_AT };
+enum { OUT_JOB_STATUS, OUT_JOB_VERSION, OUT_JOB_DOUBT, OUT_JOB_ATTEMPT, OUT_JOB_OUTPUT, OUT_JOB_ERROR };
+
+const char *run_status_of(struct slice text)
+{
+	static const char *const all[] = {RUN_PENDING,   RUN_RUNNING, RUN_WAITING,    RUN_PAUSED,
+					  RUN_COMPLETED, RUN_FAILED,  RUN_CANCELLING, RUN_CANCELLED};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (slice_is(text, all[i]))
+			return all[i];
+	return NULL;
+}
+
+bool run_is_terminal(const char *status)
+{
+	return strcmp(status, RUN_COMPLETED) == 0 || strcmp(status, RUN_FAILED) == 0 ||
+	       strcmp(status, RUN_CANCELLED) == 0;
+}
+
+size_t run_next_position(const struct run_definition *definition, size_t position, struct slice output)
+{
+	const struct run_step *step = &definition->steps[position];
+
+	if (step->type != RUN_CONDITION)
+		return position + 1;
+	return slice_is(output, "true") ? step->then_position : step->else_position;
+}
+
+/* ---- reading ---- */
+
+static int64_t number(const struct db_value *value)
+{
+	return value->type == DB_NULL ? 0 : value->i;
+}
+
+static struct slice text(const struct db_value *value, struct arena *arena)
+{
+	return value->type == DB_NULL ? slice_of(NULL, 0) : arena_copy(arena, value->s);
+}
+
+static void take_subject(const struct db_rows *rows, struct arena *arena, struct run_row *row)
+{
+#define CELL(column) db_cell(rows, 0, column)
+	row->subject = CELL(RUN_SUBJECT)->i;
+	row->status = run_status_of(CELL(RUN_STATUS)->s);
+	row->version = CELL(RUN_VERSION)->i;
+	row->fence = CELL(RUN_FENCE)->i;
+	row->owner = text(CELL(RUN_OWNER), arena);
+	row->owned = CELL(RUN_OWNER)->type != DB_NULL;
+	row->until = number(CELL(RUN_UNTIL));
+	row->past = CELL(RUN_PAST)->i != 0;
+	row->doubt = CELL(RUN_DOUBT)->i != 0;
+	row->updated_at = CELL(RUN_UPDATED_AT)->i;
+	row->now = CELL(RUN_NOW)->i;
+	ASSERT(row->status);
+}
+
+static void take_run(const struct db_rows *rows, struct arena *arena, struct run_row *row)
+{
+	row->workspace = text(CELL(RUN_WORKSPACE), arena);
+	row->requester = text(CELL(RUN_REQUESTER), arena);
+	row->key = text(CELL(RUN_KEY), arena);
+	row->trace = text(CELL(RUN_TRACE), arena);
+	row->input = text(CELL(RUN_INPUT), arena);
+	row->output = text(CELL(RUN_OUTPUT), arena);
+	row->error = text(CELL(RUN_ERROR), arena);
+	row->undo = CELL(RUN_UNDO)->type == DB_NULL ? -1 : CELL(RUN_UNDO)->i;
+	row->due_at = number(CELL(RUN_DUE_AT));
+	row->created_at = CELL(RUN_CREATED_AT)->i;
+	row->started_at = number(CELL(RUN_STARTED_AT));
+	row->completed_at = number(CELL(RUN_COMPLETED_AT));
+	row->expired = CELL(RUN_EXPIRED)->i != 0;
+}
+
+/* Steps come by position, each behind the one before: the rows are the way that the run has taken. */
+static void take_steps(const struct db_rows *rows, struct arena *arena, struct run_row *row)
+{
+	const struct run_definition *definition = row->machine->definition;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		struct run_done *done = arena_zalloc(arena, sizeof *done);
+		size_t position = (size_t)db_cell(rows, i, STEP_POSITION)->i;
+
+		if (!done)
+			return;
+		ASSERT(position < definition->steps_n);
+		*done = (struct run_done){
+			.before = row->done,
+			.step = &definition->steps[position],
+			.status = slice_is(db_cell(rows, i, STEP_STATUS)->s, RUN_STEP_COMPLETED) ? RUN_STEP_COMPLETED
+												 : RUN_STEP_SKIPPED,
+			.attempt = db_cell(rows, i, STEP_ATTEMPT)->i,
+			.output = text(db_cell(rows, i, STEP_OUTPUT), arena),
+			.started_at = db_cell(rows, i, STEP_STARTED_AT)->i,
+			.completed_at = db_cell(rows, i, STEP_COMPLETED_AT)->i,
+			.undone_at = number(db_cell(rows, i, STEP_UNDONE_AT)),
+		};
+		row->done = done;
+		row->position = run_next_position(definition, position, done->output);
+	}
+}
+
+/*
+ * What stands in the run's row about the step where it is; void when the run has come further since that was written.
+ * Then a run that is owned has begun that step, for the first time, together with the end of the one before.
+ */
+static void take_at_step(const struct db_rows *rows, struct arena *arena, struct run_row *row)
+{
+	bool valid = CELL(RUN_AT_STEP)->i == (int64_t)row->position || row->undo >= 0;
+
+	if (!valid) {
+		row->attempt = row->owned;
+		row->step_started_at = row->done && row->owned ? row->done->completed_at : 0;
+		return;
+	}
+	row->attempt = CELL(RUN_ATTEMPT)->i;
+	row->redo = CELL(RUN_REDO)->i;
+	row->step_status = text(CELL(RUN_STEP_STATUS), arena);
+	row->step_started_at = number(CELL(RUN_STEP_STARTED_AT));
+	row->awaits = text(CELL(RUN_AWAITS), arena);
+	row->wait_until = number(CELL(RUN_WAIT_UNTIL));
+	row->job = number(CELL(RUN_JOB));
+}
+#undef CELL
+
+static const char *job_status_of(struct slice status)
+{
+	static const char *const all[] = {JOB_AVAILABLE, JOB_RUNNING, JOB_RETRYING, JOB_COMPLETED, JOB_PARKED};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (slice_is(status, all[i]))
+			return all[i];
+	return NULL;
+}
+
+static void take_job(const struct db_rows *rows, struct arena *arena, struct run_row *row)
+{
+	if (!row->job)
+		return;
+	if (rows->n == 0) { /* retention has taken it: it cannot tell any more */
+		row->job_status = JOB_PARKED;
+		row->job_doubt = true;
+		return;
+	}
+	row->job_status = job_status_of(db_cell(rows, 0, OUT_JOB_STATUS)->s);
+	row->job_version = db_cell(rows, 0, OUT_JOB_VERSION)->i;
+	row->job_doubt = db_cell(rows, 0, OUT_JOB_DOUBT)->i != 0;
+	row->job_attempt = db_cell(rows, 0, OUT_JOB_ATTEMPT)->i;
+	row->job_output = text(db_cell(rows, 0, OUT_JOB_OUTPUT), arena);
+	row->job_error = text(db_cell(rows, 0, OUT_JOB_ERROR), arena);
+}
+
+enum hx_code run_row_take(const struct unit_result *result, run_machine_fn machine_of, const void *context,
+			  struct arena *arena, struct run_row *ret_row)
+{
+	const struct db_rows *rows = &result->rows[0];
+
+	*ret_row = (struct run_row){.undo = -1};
+	if (rows->n == 0)
+		return HX_NOT_FOUND;
+	take_subject(rows, arena, ret_row);
+	take_run(rows, arena, ret_row);
+	ret_row->machine = machine_of(context, db_cell(rows, 0, RUN_WORKFLOW)->s,
+				      db_cell(rows, 0, RUN_DEFINITION_VERSION)->i);
+	if (!ret_row->machine)
+		return HX_CONFIG_ERROR;
+	take_steps(&result->rows[1], arena, ret_row);
+	take_at_step(rows, arena, ret_row);
+	take_job(&result->rows[2], arena, ret_row);
+	return arena->failed ? HX_TOO_LARGE : HX_OK;
+}
+
+void run_row_created(const struct run_spec *spec, const struct stamp *stamp, struct run_row *ret_row)
+{
+	*ret_row = (struct run_row){
+		.subject = spec->subject,
+		.version = 1,
+		.undo = -1,
+		.status = RUN_PENDING,
+		.machine = spec->machine,
+		.workspace = spec->workspace,
+		.requester = spec->requester,
+		.key = spec->key,
+		.trace = spec->traceparent.n ? spec->traceparent : slice_of(NULL, 0),
+		.input = spec->input,
+		.due_at = stamp->at.ms + spec->due_in_ms,
+		.created_at = stamp->at.ms,
+		.updated_at = stamp->at.ms,
+		.now = stamp->at.ms,
+	};
+}
+
+/* ---- what expressions see ---- */
+
+/* Calls fn for each that is done, the first first. The list is as deep as the definition has steps. */
+static void each_done(const struct run_done *done, const struct run_done *last,
+		      void (*fn)(const struct run_done *, const struct run_done *last, struct strbuf *),
+		      struct strbuf *out)
+{
+	const struct run_done *order[WORKFLOW_STEPS_MAX];
+	size_t n = 0;
+
+	for (; done; done = done->before)
+		order[n++] = done;
+	while (n)
+		fn(order[--n], last, out);
+}
+
+/* Does a later one save under the same name? */
+static bool is_overwritten(const struct run_done *done, const struct run_done *last)
+{
+	for (; last != done; last = last->before)
+		if (last->step->save_as && strcmp(last->step->save_as, done->step->save_as) == 0)
+			return true;
+	return false;
+}
+
+static void write_saved(const struct run_done *done, const struct run_done *last, struct strbuf *out)
+{
+	if (!done->step->save_as || is_overwritten(done, last))
+		return;
+	strbuf_add_str(out, out->p[out->n - 1] == '{' ? "" : ",");
+	json_quote(slice_str(done->step->save_as), out);
+	strbuf_add_char(out, ':');
+	strbuf_add_slice(out, done->output);
+}
+
+static void write_step(const struct run_done *done, const struct run_done *last, struct strbuf *out)
+{
+	(void)last;
+	strbuf_add_str(out, out->p[out->n - 1] == '{' ? "" : ",");
+	json_quote(slice_str(done->step->name), out);
+	strbuf_addf(out, ":{\"status\":\"%s\",\"output\":", done->status);
+	strbuf_add_slice(out, done->output);
+	strbuf_add_char(out, '}');
+}
+
+void run_write_state(const struct run_done *done, struct strbuf *out)
+{
+	strbuf_add_char(out, '{');
+	each_done(done, done, write_saved, out);
+	strbuf_add_char(out, '}');
+}
+
+void run_write_steps(const struct run_done *done, struct strbuf *out)
+{
+	strbuf_add_char(out, '{');
+	each_done(done, done, write_step, out);
+	strbuf_add_char(out, '}');
+}

@@ -1,0 +1,182 @@
+/* The unit of a move. See run_parts.h and, for the guards, subject.h. */
+#include "flow/job_work.h"
+#include "flow/run_parts.h"
+#include "flow/sql_action.h"
+
+/* clang-format off */
+
+static const struct db_stmt stmt_begun = {
+	.name = "run_begun",
+	.sql = "UPDATE run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
+	       " error = ?8, awaits = NULL, job = NULL, wait_until = NULL, due_at = NULL,"
+	       " started_at = coalesce(started_at, ?6){from} WHERE subject = ?1",
+	.in = "iiiiiitt",
+	.out = "",
+};
+
+/* An event that came before its wait makes the wait due: looked for here, where the subject's row is locked. */
+static const struct db_stmt stmt_rest = {
+	.name = "run_rest",
+	.sql = "UPDATE run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
+	       " awaits = ?8, job = ?9, wait_until = ?10, error = ?12, started_at = coalesce(started_at, ?6),"
+	       " due_at = CASE WHEN EXISTS (SELECT 1 FROM run_event e WHERE e.run = ?1 AND e.name = ?8 AND e.taken_by IS NULL)"
+	       " THEN hx_now_ms()" /* mutant: early-event-not-due */
+	       " ELSE ?11 END{from} WHERE subject = ?1",
+	.in = "iiiiiittiiit",
+	.out = "",
+};
+
+static const struct db_stmt stmt_end = {
+	.name = "run_end",
+	.sql = "UPDATE run SET at_step = ?2, attempt = ?3, redo = ?4, step_status = ?5, output = ?6, error = ?7,"
+	       " completed_at = ?8, started_at = coalesce(started_at, ?8), undo = NULL, awaits = NULL, job = NULL,"
+	       " wait_until = NULL, due_at = NULL{from} WHERE subject = ?1",
+	.in = "iiiittti",
+	.out = "",
+};
+
+static const struct db_stmt stmt_step = {
+	.name = "run_step_ended",
+	.sql = "INSERT INTO run_step (run, position, status, attempt, output, started_at, completed_at)"
+	       " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7{from}",
+	.in = "iititii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_undone = {
+	.name = "run_step_undone",
+	.sql = "UPDATE run_step SET undone_at = ?3{from} WHERE run = ?1 AND position = ?2 AND undone_at IS NULL",
+	.in = "iii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_take_event = {
+	.name = "run_take_event",
+	.sql = "UPDATE run_event SET taken_by = ?3{from} WHERE run = ?1 AND id = ?2",
+	.in = "iti",
+	.out = "",
+};
+
+/* clang-format on */
+
+static struct db_value number(int64_t value)
+{
+	return value ? db_int(value) : db_null();
+}
+
+static struct db_value text(struct slice value)
+{
+	return value.p ? db_text(value) : db_null();
+}
+
+static struct db_value word(const char *value)
+{
+	return value ? db_str(value) : db_null();
+}
+
+static struct db_value undo_of(const struct run_move *move)
+{
+	return move->undo < 0 ? db_null() : db_int(move->undo);
+}
+
+/* Whose lease holds behind the move: drive_step() once it is won. */
+static const struct run_step *begun_step(const struct run_drive *d)
+{
+	const struct run_definition *definition = drive_definition(d);
+
+	if (d->move.undo >= 0)
+		return &definition->steps[d->move.undo];
+	return d->move.next < definition->steps_n ? &definition->steps[d->move.next] : NULL;
+}
+
+static void add_guard(const struct run_drive *d, struct unit *unit)
+{
+	struct move move = {d->row.subject, d->row.status, d->move.to};
+	struct stride stride = {.transitions = d->move.transitions, .doubt = d->move.doubt};
+
+	if (d->move.keeps)
+		stride.lease_ms = run_lease_ms(d, begun_step(d));
+	if (d->holding)
+		subject_advance(unit, &d->stamp, &move, d->row.fence, &stride);
+	else
+		subject_seize(unit, &d->stamp, &move, d->row.version, &stride);
+}
+
+static void add_row(const struct run_drive *d, struct unit *unit)
+{
+	const struct run_move *move = &d->move;
+	struct db_value id = db_int(d->row.subject), at = db_int((int64_t)move->next), attempt = db_int(move->attempt),
+			redo = db_int(move->redo);
+
+	switch (move->write) {
+	case RUN_WRITES_NOTHING:
+		break;
+	case RUN_WRITES_BEGUN:
+		UNIT_ADD(unit, UNIT_ANY, &stmt_begun, id, at, attempt, redo, undo_of(move), number(move->started_at),
+			 word(move->step_status), text(move->error));
+		break;
+	case RUN_WRITES_REST:
+		UNIT_ADD(unit, UNIT_ANY, &stmt_rest, id, at, attempt, redo, undo_of(move), number(move->started_at),
+			 word(move->step_status), text(move->awaits), number(move->job), number(move->wait_until),
+			 number(move->due_at), text(move->error));
+		break;
+	case RUN_WRITES_END:
+		UNIT_ADD(unit, UNIT_ANY, &stmt_end, id, at, attempt, redo, word(move->step_status), text(move->output),
+			 text(move->error), db_int(d->stamp.at.ms));
+		break;
+	}
+	if (move->write == RUN_WRITES_REST)
+		unit_wake(unit, RUN_TOPIC); /* whoever waits for the next due run has to reckon with this one */
+}
+
+static void add_job(const struct run_drive *d, struct unit *unit)
+{
+	const struct run_step *step = &drive_definition(d)
+					       ->steps[d->move.undo < 0 ? d->move.next : (size_t)d->move.undo];
+	struct job_of_run job = {
+		.spec = {.subject = d->move.job,
+			 .workspace = d->row.workspace,
+			 .queue = d->move.job_action->queue,
+			 .workflow = drive_definition(d)->name,
+			 .action = d->move.job_action->name,
+			 .effect_key = d->key,
+			 .payload = d->move.payload},
+		.run = d->row.subject,
+		.repeatable = d->move.undo < 0 ? step->on_unknown == UNKNOWN_RETRY
+					       : d->move.job_action->effect != EFFECT_CLAIMED,
+		.retry = &step->retry,
+		.in_flight_max = d->move.job_action->max_in_flight,
+	};
+
+	job_insert_of_run(unit, &d->stamp, &job);
+	unit_wake(unit, JOB_TOPIC);
+}
+
+void run_build_move(const struct run_drive *d, struct unit *unit)
+{
+	const struct run_move *move = &d->move;
+	struct db_value id = db_int(d->row.subject);
+
+	add_guard(d, unit);
+	if (move->withdraws)
+		job_withdraw(unit, &d->stamp, move->withdraws, d->row.job_version, d->row.job_status,
+			     "its run does not wait for it any more");
+	for (size_t i = 0; i < move->rows_n; i++)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_step, id, db_int((int64_t)move->rows[i].position),
+			 db_str(move->rows[i].status), db_int(move->rows[i].attempt), db_text(move->rows[i].output),
+			 db_int(move->rows[i].started_at), db_int(d->stamp.at.ms)); /* mutant: step-without-row */
+	if (move->undone >= 0)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_undone, id, db_int(move->undone),
+			 db_int(d->stamp.at.ms)); /* mutant: undone-without-marker */
+	if (move->event_id.p)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_take_event, id, db_text(move->event_id),
+			 db_int((int64_t)move->event_position));
+	add_row(d, unit);
+	if (move->payload.p)
+		add_job(d, unit);
+	if (move->sql) {
+		const struct sql_action *sql = &d->row.machine->sql[move->sql - drive_definition(d)->actions];
+
+		sql_action_add(unit, sql, move->sql, move->sql_values);
+	}
+}

@@ -1,0 +1,381 @@
+/* See run_verb.h for the verbs. What they write stands in run_verb_units.c. */
+#include "flow/run_verb.h"
+
+#include <stdio.h>
+
+#include "base/hash.h"
+#include "flow/job.h"
+#include "flow/run_verb_parts.h"
+#include "flow/transition.h"
+
+#define TRIES_MAX 16 /* of a write that others were faster than */
+#define TEXT_BYTES_MAX 4096
+
+static void end(struct run_verb *v, enum hx_code code, const char *detail)
+{
+	v->code = code;
+	v->detail = detail;
+	v->at = VERB_DONE;
+}
+
+/* Nothing has to be written: what was wanted is so already. */
+static void end_unchanged(struct run_verb *v)
+{
+	v->changed = false;
+	end(v, HX_OK, NULL);
+}
+
+static void write_to(struct run_verb *v, const struct answer *answer, const char *to)
+{
+	v->to = to;
+	v->changed = true;
+	v->status = to;
+	v->version = v->row.version + 1;
+	v->stamp = flow_stamp(answer);
+	v->at = VERB_WRITING;
+}
+
+static bool is_in(const struct run_verb *v, const char *status)
+{
+	return strcmp(v->row.status, status) == 0;
+}
+
+/* Text + text, in the arena. Numbers are written as text before. */
+static struct slice join(struct run_verb *v, const char *first, struct slice second, const char *third)
+{
+	struct strbuf sb;
+	struct slice text;
+
+	strbuf_init(&sb, TEXT_BYTES_MAX);
+	strbuf_add_str(&sb, first);
+	strbuf_add_slice(&sb, second);
+	strbuf_add_str(&sb, third);
+	text = arena_copy(v->arena, strbuf_slice(&sb));
+	v->arena->failed |= sb.failed;
+	strbuf_release(&sb);
+	return text;
+}
+
+/* ---- deciding ---- */
+
+static bool has_to_undo(const struct run_row *row)
+{
+	for (const struct run_done *done = row->done; done; done = done->before)
+		if (done->step->compensate && !done->undone_at && strcmp(done->status, RUN_STEP_COMPLETED) == 0)
+			return true;
+	return false;
+}
+
+/* Nothing is left to find out, and nothing to undo. */
+static bool is_settled(const struct run_row *row)
+{
+	bool at_worker = row->job && strcmp(row->status, RUN_FAILED) != 0;
+
+	return !row->owned && !row->doubt && !verb_is_held(row) && !at_worker && !has_to_undo(row);
+}
+
+static void decide_cancel(struct run_verb *v, const struct answer *answer)
+{
+	if (is_in(v, RUN_COMPLETED)) {
+		end(v, HX_ALREADY_COMPLETED, NULL);
+	} else if (is_in(v, RUN_CANCELLING) || is_in(v, RUN_CANCELLED)) {
+		end_unchanged(v);
+	} else if (is_settled(&v->row)) {
+		v->due = false;
+		write_to(v, answer, RUN_CANCELLED);
+	} else {
+		v->due = !v->row.owned && !verb_is_held(&v->row);
+		write_to(v, answer, RUN_CANCELLING);
+	}
+}
+
+static void decide_pause(struct run_verb *v, const struct answer *answer)
+{
+	v->due = false;
+	if (is_in(v, RUN_PAUSED))
+		end_unchanged(v);
+	else if (is_in(v, RUN_PENDING) || is_in(v, RUN_WAITING) || is_in(v, RUN_RUNNING))
+		write_to(v, answer, RUN_PAUSED);
+	else
+		end(v, HX_WRONG_STATUS, "only a run that goes on can be paused");
+}
+
+/* The job of its step has not ended: its end makes the run due. */
+static bool is_at_worker(const struct run_row *row)
+{
+	return row->job && strcmp(row->job_status, JOB_COMPLETED) != 0 && strcmp(row->job_status, JOB_PARKED) != 0;
+}
+
+/* What is held for a person stays so; everything else is looked at by whoever drives it. */
+static void decide_resume(struct run_verb *v, const struct answer *answer)
+{
+	bool under_way = v->row.owned || v->row.job, held = verb_is_held(&v->row);
+
+	v->due = !v->row.owned && !is_at_worker(&v->row) && !held;
+	if (!is_in(v, RUN_PAUSED))
+		end(v, HX_WRONG_STATUS, "the run is not paused");
+	else
+		write_to(v, answer, under_way ? RUN_RUNNING : held ? RUN_WAITING : RUN_PENDING);
+}
+
+static void decide_retry(struct run_verb *v, const struct answer *answer)
+{
+	bool undo_failed = v->row.undo >= 0 && slice_is(v->row.step_status, RUN_STEP_FAILED);
+
+	v->due = true;
+	if (is_in(v, RUN_FAILED))
+		write_to(v, answer, RUN_PENDING);
+	else if (is_in(v, RUN_CANCELLING) && undo_failed)
+		write_to(v, answer, RUN_CANCELLING);
+	else
+		end(v, HX_WRONG_STATUS, "neither the run nor a compensation of it has failed");
+}
+
+static void decide_resolve(struct run_verb *v, const struct answer *answer)
+{
+	const struct run_definition *definition = v->row.machine->definition;
+	const struct run_step *step = run_definition_step(definition, v->rq->name);
+	size_t position = v->row.undo >= 0 ? (size_t)v->row.undo : v->row.position;
+
+	v->due = !is_in(v, RUN_PAUSED);
+	if (!step)
+		end(v, HX_NOT_FOUND, "the run's definition has no step of this name");
+	else if (!verb_is_held(&v->row) || v->row.owned || step->position != position)
+		end(v, HX_WRONG_STATUS, "the outcome of this step is not unknown");
+	else
+		write_to(v, answer, is_in(v, RUN_WAITING) ? RUN_PENDING : v->row.status);
+}
+
+/* Where the event is wanted last. NULL: nowhere. */
+static const struct run_step *find_event(const struct run_verb *v)
+{
+	const struct run_definition *definition = v->row.machine->definition;
+
+	for (size_t i = definition->steps_n; i-- > 0;)
+		if (definition->steps[i].type == RUN_EXTERNAL_EVENT &&
+		    slice_is(v->rq->name, definition->steps[i].event))
+			return &definition->steps[i];
+	return NULL;
+}
+
+/* A run that somebody holds, or that is paused, is not made due: whoever lets go of it looks for events in that very unit. */
+static void write_event(struct run_verb *v, const struct answer *answer)
+{
+	bool unheld = is_in(v, RUN_PENDING) || is_in(v, RUN_WAITING);
+
+	v->due = false;
+	v->due |= unheld && slice_eq(v->row.awaits, v->awaits); /* mutant: event-due */
+	write_to(v, answer, v->row.status);
+}
+
+static void decide_event(struct run_verb *v, const struct answer *answer)
+{
+	const struct run_step *step = find_event(v);
+	bool goes_on = is_in(v, RUN_PENDING) || is_in(v, RUN_RUNNING) || is_in(v, RUN_WAITING) || is_in(v, RUN_PAUSED);
+
+	if (answer->result->rows[VERB_LINE_SEEN].n) {
+		v->duplicate = true;
+		end_unchanged(v);
+	} else if (!step) {
+		end(v, HX_NOT_FOUND, "no step of the run waits for an event of this name");
+	} else if (!goes_on || v->row.position > step->position) {
+		end(v, HX_WRONG_STATUS, "the run is past the step that this event is for");
+	} else if (db_cell(&answer->result->rows[VERB_LINE_COUNT], 0, 0)->i >= RUN_EVENTS_MAX) {
+		end(v, HX_TOO_LARGE, "the run has had too many events");
+	} else {
+		v->awaits = join(v, RUN_AWAITS_EVENT, v->rq->name, "");
+		write_event(v, answer);
+	}
+}
+
+static void decide_approve(struct run_verb *v, const struct answer *answer)
+{
+	const struct run_step *step = run_definition_step(v->row.machine->definition, v->rq->name);
+	bool waits = is_in(v, RUN_PENDING) || is_in(v, RUN_WAITING) || is_in(v, RUN_PAUSED);
+	char redo[24];
+
+	v->awaits = join(v, RUN_AWAITS_APPROVAL, v->rq->name, "");
+	if (!step || step->type != RUN_APPROVAL) {
+		end(v, HX_NOT_FOUND, "the run's definition has no approval of this name");
+	} else if (answer->result->rows[VERB_LINE_SEEN].n) {
+		end(v, HX_WRONG_STATUS, "it has been decided already");
+	} else if (!waits || v->row.position != step->position || !slice_eq(v->row.awaits, v->awaits)) {
+		end(v, HX_WRONG_STATUS, "the run does not stand at this step");
+	} else {
+		snprintf(redo, sizeof redo, "%lld", (long long)v->row.redo);
+		v->event_id = join(v, v->event_id.p, slice_str(redo), "");
+		write_event(v, answer);
+	}
+}
+
+static void decide(struct run_verb *v, const struct answer *answer)
+{
+	static void (*const decisions[])(struct run_verb *, const struct answer *) = {
+		[RUN_CANCEL] = decide_cancel,   [RUN_PAUSE] = decide_pause, [RUN_RESUME] = decide_resume,
+		[RUN_RETRY] = decide_retry,     [RUN_EVENT] = decide_event, [RUN_APPROVE] = decide_approve,
+		[RUN_RESOLVE] = decide_resolve,
+	};
+
+	decisions[v->rq->kind](v, answer);
+	if (v->at == VERB_WRITING && v->arena->failed)
+		end(v, HX_TOO_LARGE, NULL); /* nothing was written yet */
+}
+
+/* ---- answers ---- */
+
+/* Ids of users and those that are made here must never meet, so each has a prefix of its own. */
+static void start_reading(struct run_verb *v, const struct answer *answer)
+{
+	char fresh[24];
+
+	snprintf(fresh, sizeof fresh, "%lld", (long long)answer->id);
+	if (v->rq->kind == RUN_APPROVE)
+		v->event_id = join(v, "approval/", v->rq->name, "/");
+	else if (v->rq->kind == RUN_EVENT && v->rq->event_id.n)
+		v->event_id = join(v, "event/", v->rq->event_id, "");
+	else if (v->rq->kind == RUN_EVENT && !v->event_id.n)
+		v->event_id = join(v, "fresh/", slice_str(fresh), "");
+	v->at = VERB_READING;
+	if (v->arena->failed)
+		end(v, HX_TOO_LARGE, NULL);
+}
+
+static void take_read(struct run_verb *v, const struct answer *answer)
+{
+	const struct run_policy *policy = v->rq->policy;
+	enum hx_code code;
+
+	if (answer->result->verdict != UNIT_WON) {
+		end(v, HX_STORE_UNAVAILABLE, NULL);
+		return;
+	}
+	code = run_row_take(answer->result, policy->machine_of, policy->context, v->arena, &v->row);
+	if (code == HX_OK && v->row.expired)
+		code = HX_RUN_EXPIRED;
+	if (code) {
+		end(v, code, code == HX_CONFIG_ERROR ? "this node does not know the run's definition (yet)" : NULL);
+		return;
+	}
+	v->status = v->row.status;
+	v->version = v->row.version;
+	if (v->rq->version && v->rq->version != v->row.version)
+		end(v, HX_CONCURRENCY_ERROR, "the run has another version by now");
+	else
+		decide(v, answer);
+}
+
+/* Somebody was faster. What was decided need not hold any more; where a version was asked for, it does not. */
+static void take_lost(struct run_verb *v, const struct answer *answer)
+{
+	if (v->tries++ == TRIES_MAX || v->rq->version)
+		end(v, HX_CONCURRENCY_ERROR, "the run was changed by somebody else in between");
+	else
+		start_reading(v, answer);
+}
+
+static void take_written(struct run_verb *v, const struct answer *answer)
+{
+	switch (answer->result->verdict) {
+	case UNIT_WON:
+		v->version = db_cell(&answer->result->rows[0], 0, 0)->i;
+		if (v->rq->along)
+			v->rq->along->won(v->rq->along, answer->result);
+		end(v, HX_OK, NULL);
+		break;
+	case UNIT_LOST:
+	case UNIT_REFUSED:
+		take_lost(v, answer);
+		break;
+	case UNIT_FAILED:
+		end(v, flow_failure(answer->result), NULL);
+		break;
+	case UNIT_UNKNOWN:
+		v->at = VERB_LOOKING_UP;
+		break;
+	}
+}
+
+static void take_looked_up(struct run_verb *v, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+
+	if (answer->result->verdict != UNIT_WON)
+		end(v, HX_OUTCOME_UNKNOWN, NULL);
+	else if (rows->n == 0)
+		end(v, HX_STORE_UNAVAILABLE, NULL);
+	else
+		end(v, HX_OK, NULL);
+	if (v->code == HX_OK)
+		v->version = db_cell(rows, 0, 0)->i;
+}
+
+static void take(struct task *task, const struct answer *answer)
+{
+	struct run_verb *v = (struct run_verb *)task;
+
+	switch (v->at) {
+	case VERB_NEW:
+		start_reading(v, answer);
+		break;
+	case VERB_READING:
+		take_read(v, answer);
+		break;
+	case VERB_WRITING:
+		take_written(v, answer);
+		break;
+	case VERB_LOOKING_UP:
+		take_looked_up(v, answer);
+		break;
+	case VERB_DONE:
+		ASSERT(!"a task that is done takes no answer");
+	}
+}
+
+static void ask(const struct task *task, struct ask *ask)
+{
+	const struct run_verb *v = (const struct run_verb *)task;
+
+	if (v->at == VERB_DONE) {
+		ask->kind = ASK_DONE;
+		ask->code = v->code;
+		return;
+	}
+	ask->kind = ASK_COMMIT;
+	verb_build_unit(v, ask->unit);
+}
+
+static const char *where(const struct task *task)
+{
+	static const char *const verbs[] = {"cancel", "pause", "resume", "retry", "event", "approve", "resolve"};
+	static const char *const names[] = {"new", "reading", NULL, "looking up its op", "done"};
+	const struct run_verb *v = (const struct run_verb *)task;
+
+	return v->at == VERB_WRITING ? verbs[v->rq->kind] : names[v->at];
+}
+
+static uint64_t fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct run_verb *v = (const struct run_verb *)task;
+
+	hash = hash_mix(hash, v->at);
+	hash = hash_mix(hash, (uint64_t)v->row.version);
+	hash = hash_mix(hash, (uint64_t)v->row.redo);
+	hash = hash_mix(hash, v->to ? hash_bytes(1, v->to, strlen(v->to)) : 0);
+	hash = hash_mix(hash, v->tries * 8u + v->due * 4u + v->changed * 2u + v->duplicate);
+	return hash_mix(hash, v->code);
+}
+
+static const struct task_kind kind = {
+	.name = "verb",
+	.size = sizeof(struct run_verb),
+	.take = take,
+	.ask = ask,
+	.where = where,
+	.fingerprint = fingerprint,
+};
+
+void run_verb_init(struct run_verb *v, const struct run_verb_request *rq, struct arena *arena)
+{
+	*v = (struct run_verb){.rq = rq, .arena = arena};
+	task_init(&v->task, &kind, /* topic= */ 0);
+}

@@ -1,0 +1,21 @@
+/* What the two files of the run's verbs share: run_verb.c decides, run_verb_units.c writes. */
+#ifndef HX_FLOW_RUN_VERB_PARTS_H
+#define HX_FLOW_RUN_VERB_PARTS_H
+
+#include "flow/run_verb.h"
+
+/* Lines of the reading unit behind those of run_read(). */
+enum {
+	VERB_LINE_SEEN = 3, /* event: the row of this id; approve: the decision there is */
+	VERB_LINE_COUNT,    /* event: how many there are */
+};
+
+/* Is a step, or a compensation, held for a person? */
+static inline bool verb_is_held(const struct run_row *row)
+{
+	return slice_is(row->step_status, RUN_STEP_UNKNOWN);
+}
+
+void verb_build_unit(const struct run_verb *v, struct unit *unit);
+
+#endif

@@ -1,0 +1,201 @@
+/* The units of the run's verbs. See run_verb.h for what each of them changes, and run_verb_parts.h. */
+#include "flow/run_verb_parts.h"
+
+/* A line is a guard. */
+/* clang-format off */
+
+/* ?2: due at once. */
+static const struct db_stmt stmt_due = {
+	.name = "run_verb_due",
+	.sql = "UPDATE run SET due_at = CASE WHEN ?2 = 1 THEN hx_now_ms() END WHERE subject = ?1",
+	.in = "ii",
+	.out = "",
+};
+
+/* ?3: when it ended, NULL: not yet. ?4: it stays with a worker, or held for a person. */
+static const struct db_stmt stmt_cancel = {
+	.name = "run_verb_cancel",
+	.sql = "UPDATE run SET due_at = CASE WHEN ?2 = 1 THEN hx_now_ms() END, completed_at = ?3, wait_until = NULL,"
+	       " awaits = CASE WHEN ?4 = 1 THEN awaits END WHERE subject = ?1"
+	       " AND expired = 0", /* retention takes what has failed, and changes no version */
+	.in = "iiii",
+	.out = "",
+};
+
+/* The step at ?2 with the key that ?3 makes has all its attempts before it. ?4: what is being compensated, or NULL. */
+static const struct db_stmt stmt_anew = {
+	.name = "run_verb_anew",
+	.sql = "UPDATE run SET at_step = ?2, redo = ?3, undo = ?4, due_at = CASE WHEN ?5 = 1 THEN hx_now_ms() END,"
+	       " attempt = 0, step_status = NULL, step_started_at = NULL, awaits = NULL, job = NULL, wait_until = NULL,"
+	       " error = NULL, completed_at = NULL WHERE subject = ?1"
+	       " AND expired = 0",
+	.in = "iiiii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_step_done = {
+	.name = "run_verb_step_done",
+	.sql = "INSERT INTO run_step (run, position, status, attempt, output, started_at, completed_at)"
+	       " VALUES (?1, ?2, 'COMPLETED', ?3, ?4, ?5, ?6)",
+	.in = "iiitii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_undone = {
+	.name = "run_verb_undone",
+	.sql = "UPDATE run_step SET undone_at = ?3 WHERE run = ?1 AND position = ?2 AND undone_at IS NULL",
+	.in = "iii",
+	.out = "",
+};
+
+/* The shift before it has won by the version, so its id is not there yet. */
+static const struct db_stmt stmt_event = {
+	.name = "run_verb_event",
+	.sql = "INSERT INTO run_event (run, id, name, data, at) VALUES (?1, ?2, ?3, ?4, ?5)",
+	.in = "ittti",
+	.out = "",
+};
+
+static const struct db_stmt stmt_seen = {
+	.name = "run_verb_seen",
+	.sql = "SELECT id FROM run_event WHERE run = ?1 AND id = ?2",
+	.in = "it",
+	.out = "t",
+};
+
+/* ?2: the id but for the redo that the run is in. */
+static const struct db_stmt stmt_decision_seen = {
+	.name = "run_verb_decision_seen",
+	.sql = "SELECT e.id FROM run r JOIN run_event e ON e.run = r.subject AND e.id = ?2 || r.redo WHERE r.subject = ?1",
+	.in = "it",
+	.out = "t",
+};
+
+static const struct db_stmt stmt_count = {
+	.name = "run_verb_event_count",
+	.sql = "SELECT count(*) FROM run_event WHERE run = ?1",
+	.in = "i",
+	.out = "i",
+};
+
+/* clang-format on */
+
+static void build_read(const struct run_verb *v, struct unit *unit)
+{
+	run_read(unit, v->rq->workspace, v->rq->subject);
+	if (v->rq->kind == RUN_EVENT) {
+		UNIT_ADD(unit, UNIT_ANY, &stmt_seen, db_int(v->rq->subject), db_text(v->event_id));
+		UNIT_ADD(unit, UNIT_ANY, &stmt_count, db_int(v->rq->subject));
+	} else if (v->rq->kind == RUN_APPROVE) {
+		UNIT_ADD(unit, UNIT_ANY, &stmt_decision_seen, db_int(v->rq->subject), db_text(v->event_id));
+	}
+}
+
+/*
+ * Changes the status and nothing of the claim. To cancel or pause a run that somebody holds, status and owner are enough to
+ * know, unless somebody wants to know the version; so a run that moves fast is not faster than its callers.
+ */
+static void build_shift(const struct run_verb *v, struct unit *unit, bool settles)
+{
+	struct move move = {v->rq->subject, v->row.status, v->to};
+	bool any = v->row.owned && (v->rq->kind == RUN_CANCEL || v->rq->kind == RUN_PAUSE) && !v->rq->version &&
+		   !v->rq->along;
+
+	subject_shift(unit, &v->stamp, &move, any ? 0 : v->row.version, settles);
+}
+
+static void build_due(const struct run_verb *v, struct unit *unit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_due, db_int(v->rq->subject), db_int(v->due));
+}
+
+static void build_cancel(const struct run_verb *v, struct unit *unit)
+{
+	bool ends = strcmp(v->to, RUN_CANCELLED) == 0;
+	bool stays = !ends && (v->row.job_status || verb_is_held(&v->row));
+
+	build_shift(v, unit, /* settles= */ false);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_cancel, db_int(v->rq->subject), db_int(v->due),
+		 ends ? db_int(v->stamp.at.ms) : db_null(), db_int(stays));
+}
+
+static void build_anew(const struct run_verb *v, struct unit *unit, int64_t redo, int64_t undo)
+{
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_anew, db_int(v->rq->subject), db_int((int64_t)v->row.position), db_int(redo),
+		 undo < 0 ? db_null() : db_int(undo), db_int(v->due));
+}
+
+/* An effect that may have been done keeps its key: only after a definite answer the next one is another. */
+static void build_retry(const struct run_verb *v, struct unit *unit)
+{
+	build_shift(v, unit, /* settles= */ false);
+	if (v->row.undo >= 0)
+		build_anew(v, unit, v->row.redo, v->row.undo);
+	else
+		build_anew(v, unit, v->row.redo + !v->row.doubt, /* undo= */ -1);
+}
+
+/* A person's word settles the doubt. What was not done is begun anew under the same key: it may still come through. */
+static void build_resolve(const struct run_verb *v, struct unit *unit)
+{
+	bool undo = v->row.undo >= 0, done = v->rq->done;
+	int64_t at = v->stamp.at.ms;
+
+	build_shift(v, unit, /* settles= */ true);
+	build_anew(v, unit, v->row.redo, undo && !done ? v->row.undo : -1);
+	if (undo && done)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_undone, db_int(v->rq->subject), db_int(v->row.undo), db_int(at));
+	else if (done)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_step_done, db_int(v->rq->subject), db_int((int64_t)v->row.position),
+			 db_int(v->row.attempt), db_text(v->rq->data.n ? v->rq->data : slice_str("null")),
+			 db_int(v->row.step_started_at), db_int(at));
+}
+
+/* To the same status: the version that was read still holds, and whoever has looked for events before looks again. */
+static void build_event(const struct run_verb *v, struct unit *unit)
+{
+	build_shift(v, unit, /* settles= */ false);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_event, db_int(v->rq->subject), db_text(v->event_id), db_text(v->awaits),
+		 db_text(v->rq->data.n ? v->rq->data : slice_str("null")), db_int(v->stamp.at.ms));
+	if (v->due)
+		build_due(v, unit);
+}
+
+static void build_write(const struct run_verb *v, struct unit *unit)
+{
+	switch (v->rq->kind) {
+	case RUN_CANCEL:
+		build_cancel(v, unit);
+		break;
+	case RUN_PAUSE:
+	case RUN_RESUME:
+		build_shift(v, unit, /* settles= */ false);
+		build_due(v, unit);
+		break;
+	case RUN_RETRY:
+		build_retry(v, unit);
+		break;
+	case RUN_RESOLVE:
+		build_resolve(v, unit);
+		break;
+	case RUN_EVENT:
+	case RUN_APPROVE:
+		build_event(v, unit);
+		break;
+	}
+	if (v->due)
+		unit_wake(unit, RUN_TOPIC);
+	if (v->rq->along)
+		v->rq->along->add(v->rq->along, v, unit);
+}
+
+void verb_build_unit(const struct run_verb *v, struct unit *unit)
+{
+	unit_init(unit, v->stamp.op);
+	if (v->at == VERB_READING)
+		build_read(v, unit);
+	else if (v->at == VERB_WRITING)
+		build_write(v, unit);
+	else
+		subject_look_up(unit, v->rq->subject, v->stamp.op);
+}

@@ -1,0 +1,519 @@
+/*
+ * Driving a run over a real store, one node alone: what is called with which key and attempt, what the rows say behind
+ * each drive, how the version rises. Races and crashes are explored in tests/sim/test_run.c.
+ */
+#include "unit/flow/world.h"
+
+#include <stdio.h>
+
+#include "flow/run_drive.h"
+
+#define RUN 77
+#define LOG_BYTES 2000
+
+/* What the actions answer, one after the other; the last one for ever. */
+struct script {
+	enum act_outcome outcome;
+	const char *output;
+};
+
+static struct {
+	struct arena arena;
+	const struct run_machine *machine;
+	struct world *w;
+	char calls[LOG_BYTES]; /* "step/redo #attempt; " */
+	char bodies[LOG_BYTES];
+} fixture;
+
+static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
+{
+	(void)context, (void)workflow, (void)version;
+	return fixture.machine;
+}
+
+static const struct run_policy policy = {.lease_ms = 1000, .machine_of = machine_of};
+
+#define ACTIONS                                                                                                        \
+	"'actions':{'do':{'kind':'http','url':'http://127.0.0.1:1/do','effect':'keyed'},"                              \
+	"'once':{'kind':'http','url':'http://127.0.0.1:1/do','effect':'claimed'},"                                     \
+	"'undo':{'kind':'http','url':'http://127.0.0.1:1/undo','effect':'keyed'},"                                     \
+	"'ask':{'kind':'http','url':'http://127.0.0.1:1/ask','effect':'idempotent'},"                                  \
+	"'asked':{'kind':'http','url':'http://127.0.0.1:1/do','effect':'claimed','probe':'ask'},"                      \
+	"'work':{'kind':'worker','queue':'stock','effect':'keyed'},'nothing':{'kind':'noop'},"                         \
+	"'note':{'kind':'sql','statements':[{'name':'note_it','sql':'INSERT INTO entry_lock (name, token, until) VALUES (:id, :input.sku, 1)'}]}}"
+
+static void define(const char *rest)
+{
+	struct findings findings;
+	const struct run_definition *definition;
+	char text[4000];
+
+	snprintf(text, sizeof text, "{'workflow':'order','kind':'run'," ACTIONS ",%s}", rest);
+	for (char *p = text; *p; p++)
+		*p = *p == '\'' ? '"' : *p;
+	arena_release(&fixture.arena);
+	arena_init(&fixture.arena, 16u << 20);
+	findings_init(&findings, &fixture.arena);
+	run_definition_parse("order.json", slice_str(text), &fixture.arena, &findings, &definition);
+	for (const struct finding *f = findings.first; f; f = f->next)
+		printf("%s: %s\n", f->rule, f->text);
+	assert_non_null(definition);
+	fixture.machine = run_machine_new(definition, 3, &fixture.arena);
+	fixture.calls[0] = fixture.bodies[0] = '\0';
+}
+
+static void create(struct world *w, const char *input)
+{
+	struct stamp stamp = world_begin(w);
+	struct run_spec spec = {
+		.subject = RUN,
+		.workspace = slice_str("default"),
+		.requester = slice_str("me"),
+		.machine = fixture.machine,
+		.input = slice_str(input),
+	};
+
+	run_create(&w->unit, &stamp, &spec);
+	assert_int_equal(world_run(w), UNIT_WON);
+}
+
+static void note_call(const struct act_call *call)
+{
+	const struct action *action = call->action;
+	struct slice step = call->key;
+
+	while (step.n && step.p[0] != '/') /* the id of the run is always the same */
+		step.p++, step.n--;
+	snprintf(fixture.calls + strlen(fixture.calls), LOG_BYTES - strlen(fixture.calls), "%s%.*s #%lld; ",
+		 action->name, SLICE_ARGS(step), (long long)call->attempt);
+	snprintf(fixture.bodies, LOG_BYTES, "%.*s", SLICE_ARGS(call->input));
+}
+
+/* As a lane would: what the store refuses is an answer. */
+static void run_or_fail(struct world *w)
+{
+	struct hx_error err = {0};
+
+	arena_reset(&w->arena);
+	if (db_run_unit(w->db, &w->unit, &w->result, &w->arena, &err))
+		w->result = (struct unit_result){.verdict = UNIT_FAILED, .line = -1, .error = err};
+}
+
+/* Drives the run until it is let go. */
+static enum hx_code drive(struct world *w, const struct script *script)
+{
+	struct arena arena;
+	struct run_drive d;
+	struct ask ask = {.unit = &w->unit};
+	struct answer answer = {.kind = ANSWER_START, .node = "here"};
+	enum hx_code code;
+
+	arena_init(&arena, 16u << 20);
+	run_drive_init(&d, RUN, &policy, &arena);
+	for (;;) {
+		answer.now = w->clock.wall;
+		answer.mono = answer.lease_since = w->clock.mono;
+		answer.id = w->last_op += 10;
+		answer.more_ids[0] = 1000 + w->last_op;
+		assert_true(task_take(&d.task, d.task.turn, &answer));
+		d.task.kind->ask(&d.task, &ask);
+		if (ask.kind == ASK_DONE)
+			break;
+		if (ask.kind == ASK_ACT) {
+			note_call(&ask.act);
+			answer.kind = ANSWER_ACT;
+			answer.outcome = script->outcome;
+			answer.output = slice_str(script->output);
+			script += script[1].output != NULL;
+			continue;
+		}
+		assert_int_equal(ask.kind, ASK_COMMIT);
+		run_or_fail(w);
+		answer.kind = ANSWER_COMMIT;
+		answer.result = &w->result;
+	}
+	code = ask.code;
+	arena_release(&arena);
+	return code;
+}
+
+static const struct script ok[] = {{ACT_OK, "{\"n\":9007199254740993}"}, {0}};
+
+/* ---- rows, in words ---- */
+
+static const struct db_stmt stmt_run = {
+	.name = "test_run",
+	.sql = "SELECT s.status || ' v' || s.version || CASE WHEN s.owner IS NULL THEN '' ELSE ' owned' END"
+	       " || CASE s.doubt WHEN 1 THEN ' doubt' ELSE '' END || ', step ' || r.at_step || ' attempt ' || r.attempt"
+	       " || coalesce(' ' || r.step_status, '') || coalesce(' awaits ' || r.awaits, '')"
+	       " || CASE WHEN r.job IS NULL THEN '' ELSE ' job' END || coalesce(' undo ' || r.undo, '')"
+	       " || CASE WHEN r.due_at IS NULL THEN '' WHEN r.due_at <= hx_now_ms() THEN ' due' ELSE ' due in ' ||"
+	       " (r.due_at - hx_now_ms()) END || coalesce(' -> ' || r.output, '')"
+	       " || coalesce(' error ' || r.error, '') FROM run r JOIN subject s ON s.id = r.subject",
+	.in = "",
+	.out = "t",
+};
+
+static const struct db_stmt stmt_steps = {
+	.name = "test_steps",
+	.sql = "SELECT coalesce(group_concat(position || ' ' || status || ' ' || output ||"
+	       " CASE WHEN undone_at IS NULL THEN '' ELSE ' undone' END, ', '), '') FROM run_step",
+	.in = "",
+	.out = "t",
+};
+
+static void assert_is(struct world *w, const struct db_stmt *stmt, const char *wanted)
+{
+	char found[800];
+
+	unit_init(&w->unit, 0);
+	unit_add(&w->unit, UNIT_ANY, stmt, 0, NULL);
+	assert_int_equal(world_run(w), UNIT_WON);
+	snprintf(found, sizeof found, "%.*s", SLICE_ARGS(db_cell(&w->result.rows[0], 0, 0)->s));
+	assert_string_equal(found, wanted);
+}
+
+static void assert_run(struct world *w, const char *run, const char *steps)
+{
+	assert_is(w, &stmt_run, run);
+	assert_is(w, &stmt_steps, steps);
+}
+
+static void sql(struct world *w, const char *text)
+{
+	struct hx_error err = {0};
+
+	if (w->db->driver->script(w->db, text, &err))
+		fail_msg("%s: %s", text, err.detail);
+}
+
+/* ---- tests ---- */
+
+static void test_tasks_in_a_row(void **state)
+{
+	struct world *w = *state;
+
+	define("'steps':[{'name':'a','type':'task','action':'do','input':'{sku: .input.sku}','save_as':'r'},"
+	       "{'name':'b','type':'task','action':'do','input':'.state.r'},{'name':'c','type':'task','action':'do'}],"
+	       "'output':'{r: .state.r.n, s: .steps.b.status}'");
+	create(w, "{\"sku\":1e400}");
+	assert_run(w, "PENDING v1, step 0 attempt 0 due", "");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "COMPLETED v7, step 3 attempt 0 -> {\"r\":9007199254740993,\"s\":\"COMPLETED\"}",
+		   "0 COMPLETED {\"n\":9007199254740993}, 1 COMPLETED {\"n\":9007199254740993}, 2 COMPLETED "
+		   "{\"n\":9007199254740993}");
+	assert_string_equal(fixture.calls, "do/a/0 #1; do/b/0 #1; do/c/0 #1; ");
+	assert_string_equal(fixture.bodies,
+			    "{\"workflow\":\"order\",\"id\":\"run_000000000002d\",\"step\":\"c\",\"requester\":\"me\","
+			    "\"attempt\":1,\"input\":{\"sku\":1e400},\"data\":{\"r\":{\"n\":9007199254740993}}}");
+	assert_int_equal(drive(w, ok), HX_OK); /* delivered again: nothing */
+	assert_string_equal(fixture.calls, "do/a/0 #1; do/b/0 #1; do/c/0 #1; ");
+}
+
+static void test_retries_rest_and_end(void **state)
+{
+	struct world *w = *state;
+	static const struct script no[] = {{ACT_FAILED, "not now"}, {0}};
+
+	define("'steps':[{'name':'a','type':'task','action':'do','retry':{'max_attempts':3,'initial':'100ms','factor':3,"
+	       "'max':'250ms','jitter':false}}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, no), HX_OK);
+	assert_run(w,
+		   "WAITING v3, step 0 attempt 1 due in 100 error {\"code\":\"ACTION_FAILED\",\"message\":\"not now\","
+		   "\"step\":\"a\"}",
+		   "");
+	fake_clock_advance_ms(&w->clock, 100);
+	assert_int_equal(drive(w, no), HX_OK);
+	assert_run(w,
+		   "WAITING v5, step 0 attempt 2 due in 250 error {\"code\":\"ACTION_FAILED\",\"message\":\"not now\","
+		   "\"step\":\"a\"}",
+		   "");
+	fake_clock_advance_ms(&w->clock, 250);
+	assert_int_equal(drive(w, no), HX_OK);
+	assert_run(w,
+		   "FAILED v7, step 0 attempt 3 FAILED error {\"code\":\"ACTION_FAILED\",\"message\":\"not now\","
+		   "\"step\":\"a\"}",
+		   "");
+	assert_string_equal(fixture.calls, "do/a/0 #1; do/a/0 #2; do/a/0 #3; ");
+}
+
+static void test_not_retryable_ends_at_once(void **state)
+{
+	struct world *w = *state;
+	static const struct script no[] = {{ACT_INVALID, "{\"is_invalid\":true}"}, {0}};
+
+	define("'steps':[{'name':'a','type':'task','action':'do'}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, no), HX_OK);
+	assert_run(
+		w,
+		"FAILED v3, step 0 attempt 1 FAILED error {\"code\":\"INVALID\",\"message\":\"{\\\"is_invalid\\\":true}\","
+		"\"step\":\"a\"}",
+		"");
+}
+
+static void test_unknown_is_held(void **state)
+{
+	struct world *w = *state;
+	static const struct script unknown[] = {{ACT_UNKNOWN, "timed out"}, {0}};
+
+	define("'steps':[{'name':'a','type':'task','action':'once'}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, unknown), HX_OK);
+	assert_run(w,
+		   "WAITING v3 doubt, step 0 attempt 1 UNKNOWN awaits person error {\"code\":\"OUTCOME_UNKNOWN\","
+		   "\"message\":\"timed out\",\"step\":\"a\"}",
+		   "");
+	assert_int_equal(drive(w, unknown), HX_OK);
+	assert_string_equal(fixture.calls, "once/a/0 #1; ");
+}
+
+static void test_unknown_is_retried_with_the_same_key(void **state)
+{
+	struct world *w = *state;
+	static const struct script unknown[] = {{ACT_UNKNOWN, "timed out"}, {0}};
+
+	define("'steps':[{'name':'a','type':'task','action':'do','retry':{'initial':'100ms','jitter':false}}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, unknown), HX_OK);
+	assert_run(w,
+		   "WAITING v3 doubt, step 0 attempt 1 due in 100 error {\"code\":\"OUTCOME_UNKNOWN\","
+		   "\"message\":\"timed out\",\"step\":\"a\"}",
+		   "");
+	fake_clock_advance_ms(&w->clock, 100);
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "COMPLETED v5, step 1 attempt 0 -> null", "0 COMPLETED {\"n\":9007199254740993}");
+	assert_string_equal(fixture.calls, "do/a/0 #1; do/a/0 #2; ");
+}
+
+/* An earlier try may have been done: that this one was refused for good says nothing about it. */
+static void test_doubt_outlives_a_refusal(void **state)
+{
+	struct world *w = *state;
+	static const struct script then[] = {{ACT_FAILED_FOR_GOOD, "403"}, {0}},
+				   unknown[] = {{ACT_UNKNOWN, "reset"}, {0}};
+
+	define("'steps':[{'name':'a','type':'task','action':'do','retry':{'initial':'100ms','jitter':false}}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, unknown), HX_OK);
+	fake_clock_advance_ms(&w->clock, 100);
+	assert_int_equal(drive(w, then), HX_OK);
+	assert_run(w,
+		   "WAITING v5 doubt, step 0 attempt 2 UNKNOWN awaits person error {\"code\":\"OUTCOME_UNKNOWN\","
+		   "\"message\":\"403\",\"step\":\"a\"}",
+		   "");
+}
+
+static void test_probe_finds_out(void **state)
+{
+	struct world *w = *state;
+	static const struct script done[] = {{ACT_UNKNOWN, "reset"},
+					     {ACT_OK, "{\"outcome\":\"done\",\"output\":{\"id\":4}}"},
+					     {0}},
+				   not_done[] = {{ACT_UNKNOWN, "reset"}, {ACT_OK, "{\"outcome\":\"not_done\"}"}, {0}};
+
+	define("'steps':[{'name':'a','type':'task','action':'asked','on_unknown':'probe','retry':{'initial':'100ms',"
+	       "'jitter':false}},{'name':'b','type':'task','action':'asked','on_unknown':'probe','retry':{'initial':'100ms',"
+	       "'jitter':false}}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, done), HX_OK); /* b is told the same */
+	assert_string_equal(fixture.calls, "asked/a/0 #1; ask/a/0 #1; asked/b/0 #1; ");
+	assert_run(w, "COMPLETED v6, step 2 attempt 0 -> null",
+		   "0 COMPLETED {\"id\":4}, 1 COMPLETED {\"outcome\":\"done\",\"output\":{\"id\":4}}");
+	sql(w, "DELETE FROM run; DELETE FROM run_step; DELETE FROM subject; DELETE FROM history");
+	fixture.calls[0] = '\0';
+	create(w, "{}");
+	assert_int_equal(drive(w, not_done), HX_OK);
+	assert_run(
+		w,
+		"WAITING v4, step 0 attempt 1 due in 100 error {\"code\":\"ACTION_FAILED\",\"message\":\"the probe says "
+		"that it was not done\",\"step\":\"a\"}",
+		"");
+}
+
+static void test_conditions_jump(void **state)
+{
+	struct world *w = *state;
+
+	define("'steps':[{'name':'big','type':'condition','when':'.input.total > 1000','then':'check','else':'paid'},"
+	       "{'name':'check','type':'task','action':'do'},"
+	       "{'name':'paid','type':'condition','when':'.steps.check == null'},{'name':'last','type':'task','action':'nothing'}]");
+	create(w, "{\"total\":1000}");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "COMPLETED v5, step 4 attempt 0 -> null",
+		   "0 COMPLETED false, 2 COMPLETED true, 3 COMPLETED null");
+	assert_string_equal(fixture.calls, "");
+}
+
+static void test_waits_for_its_time(void **state)
+{
+	struct world *w = *state;
+
+	define("'steps':[{'name':'cool','type':'wait','for':'10s'},{'name':'a','type':'task','action':'do'}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "WAITING v2, step 0 attempt 1 due in 10000", "");
+	fake_clock_advance_ms(&w->clock, 9999);
+	assert_int_equal(drive(w, ok), HX_OK); /* looked at too early: rests on, to the same moment */
+	assert_run(w, "WAITING v3, step 0 attempt 1 due in 1", "");
+	fake_clock_advance_ms(&w->clock, 1);
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "COMPLETED v6, step 2 attempt 0 -> null",
+		   "0 COMPLETED null, 1 COMPLETED {\"n\":9007199254740993}");
+}
+
+static void test_events_before_and_during(void **state)
+{
+	struct world *w = *state;
+
+	define("'steps':[{'name':'paid','type':'external_event','event':'payment','save_as':'p'},"
+	       "{'name':'again','type':'external_event','event':'payment','timeout':'1s','on_timeout':'continue'}]");
+	create(w, "{}");
+	sql(w,
+	    "INSERT INTO run_event (run, id, name, data, at) VALUES (77, 'e1', 'event payment', '{\"amount\":5}', 1)");
+	assert_int_equal(drive(w, ok), HX_OK); /* it was there before: taken at once */
+	assert_run(w, "WAITING v3, step 1 attempt 1 awaits event payment due in 1000", "0 COMPLETED {\"amount\":5}");
+	fake_clock_advance_ms(&w->clock, 1000);
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "COMPLETED v4, step 2 attempt 0 -> null", "0 COMPLETED {\"amount\":5}, 1 SKIPPED null");
+}
+
+/* The event comes between the look and the rest: the unit that rests sees it. */
+static void test_event_during_the_step_before(void **state)
+{
+	struct world *w = *state;
+
+	define("'steps':[{'name':'a','type':'task','action':'do'},{'name':'paid','type':'external_event','event':'payment'}]");
+	create(w, "{}");
+	sql(w, "INSERT INTO run_event (run, id, name, data, at) VALUES (77, 'e1', 'event payment', '7', 1)");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "WAITING v4, step 1 attempt 1 awaits event payment due", "0 COMPLETED {\"n\":9007199254740993}");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "COMPLETED v5, step 2 attempt 0 -> null", "0 COMPLETED {\"n\":9007199254740993}, 1 COMPLETED 7");
+}
+
+static void test_approvals(void **state)
+{
+	struct world *w = *state;
+
+	define("'steps':[{'name':'ok','type':'approval'},{'name':'sure','type':'approval'}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "WAITING v2, step 0 attempt 1 awaits approval ok", "");
+	sql(w, "INSERT INTO run_event (run, id, name, data, at) VALUES"
+	       " (77, 'approval/ok/0', 'approval ok', '{\"decision\":\"approve\"}', 1),"
+	       " (77, 'approval/sure/0', 'approval sure', '{\"decision\":\"reject\"}', 2)");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "WAITING v4, step 1 attempt 1 awaits approval sure due",
+		   "0 COMPLETED {\"decision\":\"approve\"}");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w,
+		   "FAILED v5, step 1 attempt 1 FAILED error {\"code\":\"REJECTED\",\"message\":\"{\\\"decision\\\":"
+		   "\\\"reject\\\"}\",\"step\":\"sure\"}",
+		   "0 COMPLETED {\"decision\":\"approve\"}");
+}
+
+static void test_sql_runs_in_the_unit(void **state)
+{
+	struct world *w = *state;
+
+	define("'steps':[{'name':'a','type':'task','action':'do'},{'name':'note','type':'task','action':'note',"
+	       "'input':'{sku: \\\"x\\\"}'},{'name':'again','type':'task','action':'note','input':'{sku: \\\"y\\\"}'}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, ok),
+			 HX_OK); /* the second insert meets the primary key: refused, and all of it undone */
+	assert_run(
+		w,
+		"FAILED v6, step 2 attempt 1 FAILED error {\"code\":\"ACTION_FAILED\",\"message\":\"sqlite, note_it: "
+		"UNIQUE constraint failed: entry_lock.name\",\"step\":\"again\"}",
+		"0 COMPLETED {\"n\":9007199254740993}, 1 COMPLETED null");
+}
+
+static void test_cancel_undoes_in_reverse(void **state)
+{
+	struct world *w = *state;
+
+	define("'steps':[{'name':'a','type':'task','action':'do','compensate':'undo'},"
+	       "{'name':'b','type':'task','action':'nothing','compensate':'nothing'},"
+	       "{'name':'c','type':'task','action':'do','compensate':'undo'},{'name':'ok','type':'approval'}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, ok), HX_OK);
+	fixture.calls[0] = '\0';
+	sql(w, "UPDATE subject SET status = 'CANCELLING', version = version + 1; UPDATE run SET due_at = 1");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_string_equal(fixture.calls, "undo/c/undo #1; undo/a/undo #1; ");
+	assert_is(w, &stmt_steps,
+		  "0 COMPLETED {\"n\":9007199254740993} undone, 1 COMPLETED null undone, 2 COMPLETED "
+		  "{\"n\":9007199254740993} undone");
+	sql(w, "UPDATE subject SET version = 0");
+	assert_is(w, &stmt_run, "CANCELLED v0, step 3 attempt 0");
+}
+
+/* The node is killed while it acts: whoever takes over repeats a keyed action with the same key. */
+static void test_takeover_of_a_keyed_step(void **state)
+{
+	struct world *w = *state;
+
+	define("'steps':[{'name':'a','type':'task','action':'do'},{'name':'b','type':'task','action':'do'}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, ok), HX_OK);
+	sql(w,
+	    "DELETE FROM run_step WHERE position = 1; UPDATE run SET completed_at = NULL, output = NULL, at_step = 0;"
+	    "UPDATE subject SET status = 'RUNNING', owner = 'dead', until = hx_now_ms() + 1");
+	assert_int_equal(drive(w, ok), HX_CLAIM_FAILED);
+	fake_clock_advance_ms(&w->clock, 1);
+	fixture.calls[0] = '\0';
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_string_equal(fixture.calls, "do/b/0 #2; ");
+	assert_is(w, &stmt_steps, "0 COMPLETED {\"n\":9007199254740993}, 1 COMPLETED {\"n\":9007199254740993}");
+}
+
+static void test_worker_steps_are_jobs(void **state)
+{
+	struct world *w = *state;
+
+	define("'steps':[{'name':'a','type':'task','action':'work'},{'name':'b','type':'task','action':'nothing'}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "RUNNING v2, step 0 attempt 1 awaits job job", "");
+	sql(w,
+	    "UPDATE subject SET status = 'COMPLETED' WHERE id <> 77;"
+	    "UPDATE job SET output = '{\"w\":1}', attempt = 2, due_at = NULL, ended_at = 1; UPDATE run SET due_at = 1");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "COMPLETED v5, step 2 attempt 0 -> null", "0 COMPLETED {\"w\":1}, 1 COMPLETED null");
+	assert_string_equal(fixture.calls, "");
+}
+
+static int forget(void **state)
+{
+	(void)state;
+	arena_release(&fixture.arena);
+	return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_tasks_in_a_row),
+		TEST(test_retries_rest_and_end),
+		TEST(test_not_retryable_ends_at_once),
+		TEST(test_unknown_is_held),
+		TEST(test_unknown_is_retried_with_the_same_key),
+		TEST(test_doubt_outlives_a_refusal),
+		TEST(test_probe_finds_out),
+		TEST(test_conditions_jump),
+		TEST(test_waits_for_its_time),
+		TEST(test_events_before_and_during),
+		TEST(test_event_during_the_step_before),
+		TEST(test_approvals),
+		TEST(test_sql_runs_in_the_unit),
+		TEST(test_cancel_undoes_in_reverse),
+		TEST(test_takeover_of_a_keyed_step),
+		TEST(test_worker_steps_are_jobs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, forget);
+}

@@ -1,0 +1,739 @@
+/*
+ * The verbs of a run over a real store: each from every status, what it writes, and what happens when somebody else is
+ * faster or the answer is lost. Rows are put as the driver would leave them; together with it they are explored in
+ * tests/sim/test_run.c.
+ */
+#include "unit/flow/world.h"
+
+#include <stdio.h>
+
+#include "flow/run_verb.h"
+
+#define RUN 77
+#define VERSION 5
+
+static const char text[] = "{\"workflow\":\"order\",\"kind\":\"run\",\"actions\":{"
+			   "\"do\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/do\",\"effect\":\"keyed\"},"
+			   "\"undo\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/undo\",\"effect\":\"keyed\"}},"
+			   "\"steps\":[{\"name\":\"a\",\"type\":\"task\",\"action\":\"do\",\"compensate\":\"undo\"},"
+			   "{\"name\":\"paid\",\"type\":\"external_event\",\"event\":\"payment\"},"
+			   "{\"name\":\"ok\",\"type\":\"approval\"},"
+			   "{\"name\":\"b\",\"type\":\"task\",\"action\":\"do\"}]}";
+
+static struct {
+	struct arena arena;
+	const struct run_machine *machine;
+} fixture;
+
+static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
+{
+	(void)context;
+	return slice_is(workflow, "order") && version == 3 ? fixture.machine : NULL;
+}
+
+static const struct run_policy policy = {.lease_ms = 1000, .machine_of = machine_of};
+
+static int parse(void **state)
+{
+	struct findings findings;
+	const struct run_definition *definition;
+
+	(void)state;
+	arena_init(&fixture.arena, 16u << 20);
+	findings_init(&findings, &fixture.arena);
+	run_definition_parse("order.json", slice_str(text), &fixture.arena, &findings, &definition);
+	assert_non_null(definition);
+	fixture.machine = run_machine_new(definition, 3, &fixture.arena);
+	return 0;
+}
+
+static int forget(void **state)
+{
+	(void)state;
+	arena_release(&fixture.arena);
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static void script(struct world *w, const char *sql)
+{
+	struct hx_error err = {0};
+
+	if (w->db->driver->script(w->db, sql, &err))
+		fail_msg("%s: %s", sql, err.detail);
+}
+
+/* What there is of the run, in words: only what is set is told. */
+static const struct db_stmt stmt_run = {
+	.name = "test_run",
+	.sql = "SELECT s.status || ' v' || s.version || CASE WHEN s.owner IS NULL THEN '' ELSE ' owned' END"
+	       " || CASE s.doubt WHEN 1 THEN ' doubt' ELSE '' END || ', step ' || r.at_step || ' attempt ' || r.attempt"
+	       " || ' redo ' || r.redo || coalesce(' ' || r.step_status, '') || coalesce(' awaits ' || r.awaits, '')"
+	       " || coalesce(' job ' || r.job, '') || coalesce(' undo ' || r.undo, '')"
+	       " || CASE WHEN r.wait_until IS NULL THEN '' ELSE ' waits' END"
+	       " || CASE WHEN r.due_at IS NULL THEN '' WHEN r.due_at <= hx_now_ms() THEN ' due' ELSE ' due later' END"
+	       " || CASE WHEN r.completed_at IS NULL THEN '' ELSE ' ended' END"
+	       " || CASE WHEN r.error IS NULL THEN '' ELSE ' error' END FROM run r JOIN subject s ON s.id = r.subject",
+	.in = "",
+	.out = "t",
+};
+
+static const struct db_stmt stmt_steps = {
+	.name = "test_steps",
+	.sql = "SELECT coalesce(group_concat(position || ' ' || status || ' ' || output ||"
+	       " CASE WHEN undone_at IS NULL THEN '' ELSE ' undone' END, ', '), '') FROM run_step",
+	.in = "",
+	.out = "t",
+};
+
+static const struct db_stmt stmt_events = {
+	.name = "test_events",
+	.sql = "SELECT coalesce(group_concat(id || ' = ' || name || ' ' || data || coalesce(' taken by ' || taken_by, ''), ', '), '')"
+	       " FROM run_event",
+	.in = "",
+	.out = "t",
+};
+
+static const struct db_stmt stmt_history = {
+	.name = "test_history",
+	.sql = "SELECT count(*) || '' FROM history WHERE subject = 77",
+	.in = "",
+	.out = "t",
+};
+
+static void assert_is(struct world *w, const struct db_stmt *stmt, const char *wanted)
+{
+	char found[400];
+
+	unit_init(&w->unit, 0);
+	unit_add(&w->unit, UNIT_ANY, stmt, 0, NULL);
+	assert_int_equal(world_run(w), UNIT_WON);
+	snprintf(found, sizeof found, "%.*s", SLICE_ARGS(db_cell(&w->result.rows[0], 0, 0)->s));
+	assert_string_equal(found, wanted);
+}
+
+/* A run in some state: `subject` and `run` are what is set there, `more` is a script. */
+static void put(struct world *w, const char *status, const char *subject, const char *run, const char *more)
+{
+	struct stamp stamp;
+	char sql[1000];
+	struct run_spec spec = {
+		.subject = RUN,
+		.workspace = slice_str("default"),
+		.requester = slice_str("me"),
+		.machine = fixture.machine,
+		.input = slice_str("{}"),
+	};
+
+	script(w, "DELETE FROM run; DELETE FROM subject; DELETE FROM history; DELETE FROM run_step;"
+		  "DELETE FROM run_event; DELETE FROM job");
+	stamp = world_begin(w);
+	run_create(&w->unit, &stamp, &spec);
+	assert_int_equal(world_run(w), UNIT_WON);
+	snprintf(sql, sizeof sql,
+		 "UPDATE subject SET version = %d, status = '%s'%s; UPDATE run SET due_at = NULL%s; %s", VERSION,
+		 status, subject, run, more);
+	script(w, sql);
+}
+
+#define OWNED ", owner = 'x', until = 9000000, fence = 4"
+#define STEP_A "INSERT INTO run_step VALUES (77, 0, 'COMPLETED', 1, '1', 1, 2, NULL);"
+#define STEP_PAID "INSERT INTO run_step VALUES (77, 1, 'COMPLETED', 1, '2', 1, 2, NULL);"
+#define A_JOB                                                                                                                     \
+	"INSERT INTO job (subject, workspace, queue, workflow, action, effect_key, payload) VALUES (9, '', 'q', '', '', '', '');" \
+	"INSERT INTO subject (id, kind, status, version, op, fence, updated_at, seq, head) VALUES (9, 1, 'RUNNING', 1, 0, 0, 0, 1, x'');"
+
+/* ---- verbs ---- */
+
+static struct run_verb_request request(enum run_verb_kind kind)
+{
+	return (struct run_verb_request){
+		.kind = kind,
+		.workspace = slice_str("default"),
+		.subject = RUN,
+		.policy = &policy,
+	};
+}
+
+/* What the world does in the middle: a script behind the n-th commit, or its answer lost. */
+struct trouble {
+	unsigned at;
+	const char *script;
+	bool lost; /* the commit lands, and nobody hears of it */
+	bool vanishes;
+};
+
+static enum hx_code drive(struct world *w, struct run_verb *v, const struct run_verb_request *rq,
+			  struct trouble trouble)
+{
+	struct answer answer = {.kind = ANSWER_START, .node = "here"};
+	struct ask ask = {.unit = &w->unit};
+
+	run_verb_init(v, rq, &fixture.arena);
+	for (unsigned n = 0;; n++) {
+		answer.now = w->clock.wall;
+		answer.id = ++w->last_op;
+		assert_true(task_take(&v->task, v->task.turn, &answer));
+		v->task.kind->ask(&v->task, &ask);
+		if (ask.kind == ASK_DONE)
+			return ask.code;
+		if (!(trouble.vanishes && n == trouble.at))
+			(void)world_run(w); /* whatever the verdict: the task hears it */
+		if ((trouble.lost || trouble.vanishes) && n == trouble.at)
+			w->result.verdict = UNIT_UNKNOWN;
+		if (trouble.script && n == trouble.at)
+			script(w, trouble.script);
+		answer.kind = ANSWER_COMMIT;
+		answer.result = &w->result;
+	}
+}
+
+static enum hx_code drive_rq(struct world *w, struct run_verb *v, const struct run_verb_request *rq)
+{
+	return drive(w, v, rq, (struct trouble){0});
+}
+
+static struct run_verb fire(struct world *w, enum run_verb_kind kind, enum hx_code code)
+{
+	struct run_verb_request rq = request(kind);
+	struct run_verb v;
+
+	assert_string_equal(hx_code_name(drive_rq(w, &v, &rq)), hx_code_name(code));
+	v.rq = NULL;
+	return v;
+}
+
+struct shift {
+	const char *status, *subject, *run, *more;
+	enum hx_code code;
+	const char *wanted; /* NULL: nothing changes */
+};
+
+static void check_shifts(struct world *w, enum run_verb_kind kind, const struct shift *shifts, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct shift *s = &shifts[i];
+		struct run_verb v;
+
+		put(w, s->status, s->subject, s->run, s->more);
+		v = fire(w, kind, s->code);
+		assert_int_equal(v.changed, s->wanted != NULL);
+		assert_is(w, &stmt_history, s->wanted ? "2" : "1");
+		if (s->wanted) {
+			assert_is(w, &stmt_run, s->wanted);
+			assert_int_equal(v.version, VERSION + 1);
+			assert_int_equal(strncmp(v.status, s->wanted, strlen(v.status)), 0);
+		} else {
+			assert_int_equal(v.version, VERSION);
+			assert_string_equal(v.status, s->status);
+		}
+	}
+}
+
+static void cancel(void **state)
+{
+	static const struct shift shifts[] = {
+		/* Nothing is done, in doubt or under way: over at once. */
+		{"PENDING", "", ", due_at = 1", "", HX_OK, "CANCELLED v6, step 0 attempt 0 redo 0 ended"},
+		{"WAITING", "", ", due_at = 9000000, wait_until = 9000000, attempt = 1", "", HX_OK,
+		 "CANCELLED v6, step 0 attempt 1 redo 0 ended"},
+		{"WAITING", "", ", at_step = 1, awaits = 'event payment'",
+		 "INSERT INTO run_step VALUES (77, 0, 'COMPLETED', 1, '1', 1, 2, 3)", HX_OK,
+		 "CANCELLED v6, step 1 attempt 0 redo 0 ended"},
+		{"PAUSED", "", "", "", HX_OK, "CANCELLED v6, step 0 attempt 0 redo 0 ended"},
+		{"FAILED", "", ", step_status = 'FAILED', completed_at = 8, error = '{}'", "", HX_OK,
+		 "CANCELLED v6, step 0 attempt 0 redo 0 FAILED ended error"},
+		/* Something is done, or may be: somebody has to look after it. */
+		{"RUNNING", OWNED, ", attempt = 1", "", HX_OK, "CANCELLING v6 owned, step 0 attempt 1 redo 0"},
+		{"PAUSED", OWNED, ", attempt = 1", "", HX_OK, "CANCELLING v6 owned, step 0 attempt 1 redo 0"},
+		{"WAITING", "", ", at_step = 1, awaits = 'event payment', wait_until = 5", STEP_A, HX_OK,
+		 "CANCELLING v6, step 1 attempt 0 redo 0 due"},
+		{"FAILED", "", ", at_step = 1, step_status = 'FAILED', completed_at = 8", STEP_A, HX_OK,
+		 "CANCELLING v6, step 1 attempt 0 redo 0 FAILED due"},
+		{"WAITING", ", doubt = 1", ", attempt = 1, due_at = 9000000", "", HX_OK,
+		 "CANCELLING v6 doubt, step 0 attempt 1 redo 0 due"},
+		{"RUNNING", "", ", awaits = 'job', job = 9", A_JOB, HX_OK,
+		 "CANCELLING v6, step 0 attempt 0 redo 0 awaits job job 9 due"},
+		{"PAUSED", "", ", awaits = 'job', job = 9", A_JOB, HX_OK,
+		 "CANCELLING v6, step 0 attempt 0 redo 0 awaits job job 9 due"},
+		/* What is held is still a person's to tell. */
+		{"WAITING", ", doubt = 1", ", step_status = 'UNKNOWN', awaits = 'person'", "", HX_OK,
+		 "CANCELLING v6 doubt, step 0 attempt 0 redo 0 UNKNOWN awaits person"},
+		/* Once is enough. */
+		{"CANCELLING", "", "", STEP_A, HX_OK, NULL},
+		{"CANCELLED", "", "", "", HX_OK, NULL},
+		{"COMPLETED", "", "", STEP_A, HX_ALREADY_COMPLETED, NULL},
+	};
+
+	check_shifts(*state, RUN_CANCEL, shifts, sizeof shifts / sizeof *shifts);
+}
+
+static void pause(void **state)
+{
+	static const struct shift shifts[] = {
+		{"PENDING", "", ", due_at = 1", "", HX_OK, "PAUSED v6, step 0 attempt 0 redo 0"},
+		{"WAITING", "", ", at_step = 2, awaits = 'approval ok', wait_until = 7, due_at = 7", STEP_A STEP_PAID,
+		 HX_OK, "PAUSED v6, step 2 attempt 0 redo 0 awaits approval ok waits"},
+		{"RUNNING", OWNED, "", "", HX_OK, "PAUSED v6 owned, step 0 attempt 0 redo 0"},
+		{"RUNNING", "", ", awaits = 'job', job = 9", A_JOB, HX_OK,
+		 "PAUSED v6, step 0 attempt 0 redo 0 awaits job job 9"},
+		{"PAUSED", "", "", "", HX_OK, NULL},
+		{"COMPLETED", "", "", "", HX_WRONG_STATUS, NULL},
+		{"FAILED", "", "", "", HX_WRONG_STATUS, NULL},
+		{"CANCELLING", "", "", "", HX_WRONG_STATUS, NULL},
+		{"CANCELLED", "", "", "", HX_WRONG_STATUS, NULL},
+	};
+
+	check_shifts(*state, RUN_PAUSE, shifts, sizeof shifts / sizeof *shifts);
+}
+
+static void resume(void **state)
+{
+	static const struct shift shifts[] = {
+		{"PAUSED", "", "", "", HX_OK, "PENDING v6, step 0 attempt 0 redo 0 due"},
+		{"PAUSED", "", ", at_step = 2, awaits = 'approval ok', wait_until = 7", STEP_A STEP_PAID, HX_OK,
+		 "PENDING v6, step 2 attempt 0 redo 0 awaits approval ok waits due"},
+		{"PAUSED", OWNED, ", attempt = 1", "", HX_OK, "RUNNING v6 owned, step 0 attempt 1 redo 0"},
+		{"PAUSED", "", ", awaits = 'job', job = 9", A_JOB, HX_OK,
+		 "RUNNING v6, step 0 attempt 0 redo 0 awaits job job 9"},
+		/* The worker has ended it while the run was paused: nobody else will make it due. */
+		{"PAUSED", "", ", awaits = 'job', job = 9",
+		 A_JOB "UPDATE subject SET status = 'COMPLETED' WHERE id = 9", HX_OK,
+		 "RUNNING v6, step 0 attempt 0 redo 0 awaits job job 9 due"},
+		{"PAUSED", ", doubt = 1", ", step_status = 'UNKNOWN', awaits = 'person'", "", HX_OK,
+		 "WAITING v6 doubt, step 0 attempt 0 redo 0 UNKNOWN awaits person"},
+		{"PENDING", "", "", "", HX_WRONG_STATUS, NULL},
+		{"RUNNING", OWNED, "", "", HX_WRONG_STATUS, NULL},
+		{"CANCELLING", "", "", "", HX_WRONG_STATUS, NULL},
+	};
+
+	check_shifts(*state, RUN_RESUME, shifts, sizeof shifts / sizeof *shifts);
+}
+
+static void retry(void **state)
+{
+	static const struct shift shifts[] = {
+		{"FAILED", "", ", attempt = 3, redo = 1, step_status = 'FAILED', completed_at = 8, error = '{}'", "",
+		 HX_OK, "PENDING v6, step 0 attempt 0 redo 2 due"},
+		/* What may have been done keeps its key. */
+		{"FAILED", ", doubt = 1", ", attempt = 3, redo = 1, step_status = 'FAILED', completed_at = 8", "",
+		 HX_OK, "PENDING v6 doubt, step 0 attempt 0 redo 1 due"},
+		{"FAILED", "", ", at_step = 3, attempt = 3, job = 9, completed_at = 8",
+		 STEP_A STEP_PAID "INSERT INTO run_step VALUES (77, 2, 'COMPLETED', 1, '{}', 1, 2, NULL);", HX_OK,
+		 "PENDING v6, step 3 attempt 0 redo 1 due"},
+		{"CANCELLING", "", ", undo = 0, attempt = 3, step_status = 'FAILED', error = '{}'", STEP_A, HX_OK,
+		 "CANCELLING v6, step 1 attempt 0 redo 0 undo 0 due"},
+		{"CANCELLING", "", ", undo = 0, attempt = 1, due_at = 9000000", STEP_A, HX_WRONG_STATUS, NULL},
+		{"CANCELLING", "", ", step_status = 'FAILED'", "", HX_WRONG_STATUS, NULL},
+		{"PENDING", "", "", "", HX_WRONG_STATUS, NULL},
+		{"COMPLETED", "", "", "", HX_WRONG_STATUS, NULL},
+		{"CANCELLED", "", "", "", HX_WRONG_STATUS, NULL},
+	};
+
+	check_shifts(*state, RUN_RETRY, shifts, sizeof shifts / sizeof *shifts);
+}
+
+static void a_rejected_approval_is_decided_anew_after_a_retry(void **state)
+{
+	struct world *w = *state;
+	struct run_verb_request rq = request(RUN_APPROVE);
+	struct run_verb v;
+
+	put(w, "FAILED", "", ", at_step = 2, step_status = 'FAILED', completed_at = 8",
+	    STEP_A STEP_PAID "INSERT INTO run_event VALUES (77, 'approval/ok/0', 'approval ok', '\"no\"', 1, 2)");
+	(void)fire(w, RUN_RETRY, HX_OK);
+	assert_is(w, &stmt_events, "approval/ok/0 = approval ok \"no\" taken by 2");
+	script(w, "UPDATE subject SET status = 'WAITING' WHERE id = 77;"
+		  "UPDATE run SET awaits = 'approval ok', due_at = NULL");
+	rq.name = slice_str("ok");
+	rq.data = slice_str("\"yes\"");
+	assert_int_equal(drive_rq(w, &v, &rq), HX_OK);
+	assert_is(w, &stmt_events,
+		  "approval/ok/0 = approval ok \"no\" taken by 2, approval/ok/1 = approval ok \"yes\"");
+	assert_is(w, &stmt_run, "WAITING v7, step 2 attempt 0 redo 1 awaits approval ok due");
+}
+
+/* ---- events ---- */
+
+static struct run_verb send_event(struct world *w, const char *name, const char *id, enum hx_code code)
+{
+	struct run_verb_request rq = request(RUN_EVENT);
+	struct run_verb v;
+
+	rq.name = slice_str(name);
+	rq.event_id = slice_str(id);
+	rq.data = slice_str("{\"n\":1}");
+	assert_string_equal(hx_code_name(drive_rq(w, &v, &rq)), hx_code_name(code));
+	v.rq = NULL;
+	return v;
+}
+
+static void an_event_before_during_and_after_its_wait(void **state)
+{
+	struct world *w = *state;
+	static const char one[] = "event/e1 = event payment {\"n\":1}";
+	struct run_verb v;
+
+	put(w, "PENDING", "", ", due_at = 1", "");
+	v = send_event(w, "payment", "e1", HX_OK);
+	assert_true(v.changed && !v.duplicate);
+	assert_is(w, &stmt_events, one);
+	assert_is(w, &stmt_run, "PENDING v6, step 0 attempt 0 redo 0 due");
+	put(w, "RUNNING", OWNED, "", "");
+	(void)send_event(w, "payment", "e1", HX_OK);
+	assert_is(w, &stmt_run, "RUNNING v6 owned, step 0 attempt 0 redo 0");
+	put(w, "WAITING", "", ", attempt = 1, due_at = 9000000", ""); /* another step's backoff */
+	(void)send_event(w, "payment", "e1", HX_OK);
+	assert_is(w, &stmt_run, "WAITING v6, step 0 attempt 1 redo 0 due later");
+	put(w, "WAITING", "", ", at_step = 1, awaits = 'event payment', due_at = 9000000, wait_until = 9000000",
+	    STEP_A);
+	(void)send_event(w, "payment", "e1", HX_OK);
+	assert_is(w, &stmt_events, one);
+	assert_is(w, &stmt_run, "WAITING v6, step 1 attempt 0 redo 0 awaits event payment waits due");
+	put(w, "PAUSED", "", ", at_step = 1, awaits = 'event payment'", STEP_A);
+	(void)send_event(w, "payment", "e1", HX_OK);
+	assert_is(w, &stmt_run, "PAUSED v6, step 1 attempt 0 redo 0 awaits event payment");
+	put(w, "WAITING", "", ", at_step = 2, awaits = 'approval ok'", STEP_A STEP_PAID);
+	(void)send_event(w, "payment", "e1", HX_WRONG_STATUS);
+	assert_is(w, &stmt_events, "");
+	static const char *const past[] = {"COMPLETED", "FAILED", "CANCELLING", "CANCELLED"};
+
+	for (size_t i = 0; i < sizeof past / sizeof *past; i++) {
+		put(w, past[i], "", "", "");
+		(void)send_event(w, "payment", "e1", HX_WRONG_STATUS);
+		assert_is(w, &stmt_events, "");
+	}
+	put(w, "PENDING", "", "", "");
+	(void)send_event(w, "refund", "e1", HX_NOT_FOUND);
+	(void)send_event(w, "approval ok", "e1", HX_NOT_FOUND);
+}
+
+static void an_event_is_taken_in_once(void **state)
+{
+	struct world *w = *state;
+	struct run_verb v;
+
+	put(w, "PENDING", "", "", "");
+	(void)send_event(w, "payment", "e1", HX_OK);
+	v = send_event(w, "payment", "e1", HX_OK);
+	assert_true(v.duplicate && !v.changed);
+	assert_is(w, &stmt_run, "PENDING v6, step 0 attempt 0 redo 0");
+	(void)send_event(w, "payment", "e2", HX_OK);
+	assert_is(w, &stmt_events, "event/e1 = event payment {\"n\":1}, event/e2 = event payment {\"n\":1}");
+	script(w, "UPDATE subject SET status = 'COMPLETED' WHERE id = 77"); /* also when all is over */
+	v = send_event(w, "payment", "e2", HX_OK);
+	assert_true(v.duplicate);
+	put(w, "PENDING", "", "", "");
+	(void)send_event(w, "payment", "", HX_OK); /* without an id each is another one */
+	(void)send_event(w, "payment", "", HX_OK);
+	assert_is(w, &stmt_run, "PENDING v7, step 0 attempt 0 redo 0");
+	put(w, "WAITING", "", ", at_step = 2, awaits = 'approval ok'", STEP_A STEP_PAID);
+	(void)send_event(w, "payment", "approval/ok/0", HX_WRONG_STATUS);
+}
+
+static void a_run_takes_a_bounded_number_of_events(void **state)
+{
+	struct world *w = *state;
+
+	put(w, "PENDING", "", "",
+	    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999)"
+	    " INSERT INTO run_event SELECT 77, 'event/n' || i, 'event payment', '1', 1, NULL FROM n");
+	(void)send_event(w, "payment", "last", HX_OK);
+	(void)send_event(w, "payment", "more", HX_TOO_LARGE);
+	assert_true(send_event(w, "payment", "last", HX_OK).duplicate);
+}
+
+static void approve(void **state)
+{
+	static const struct {
+		const char *status, *run, *more, *name;
+		enum hx_code code;
+		const char *wanted;
+	} cases[] = {
+#define AT_OK ", at_step = 2, awaits = 'approval ok'"
+		{"WAITING", AT_OK, STEP_A STEP_PAID, "ok", HX_OK,
+		 "WAITING v6, step 2 attempt 0 redo 0 awaits approval ok due"},
+		{"PENDING", AT_OK, STEP_A STEP_PAID, "ok", HX_OK,
+		 "PENDING v6, step 2 attempt 0 redo 0 awaits approval ok due"},
+		{"PAUSED", AT_OK, STEP_A STEP_PAID, "ok", HX_OK,
+		 "PAUSED v6, step 2 attempt 0 redo 0 awaits approval ok"},
+		{"WAITING", AT_OK, STEP_A STEP_PAID, "b", HX_NOT_FOUND, NULL},
+		{"WAITING", AT_OK, STEP_A STEP_PAID, "c", HX_NOT_FOUND, NULL},
+		{"CANCELLING", AT_OK, STEP_A STEP_PAID, "ok", HX_WRONG_STATUS, NULL},
+		{"FAILED", AT_OK, STEP_A STEP_PAID, "ok", HX_WRONG_STATUS, NULL},
+		{"WAITING", ", at_step = 1, awaits = 'event payment'", STEP_A, "ok", HX_WRONG_STATUS, NULL},
+		{"PENDING", "", STEP_A STEP_PAID, "ok", HX_WRONG_STATUS, NULL},
+		/* It is past: what stands in the row is of a step before. */
+		{"RUNNING", AT_OK,
+		 STEP_A STEP_PAID "INSERT INTO run_step VALUES (77, 2, 'COMPLETED', 1, '{}', 1, 2, NULL);", "ok",
+		 HX_WRONG_STATUS, NULL},
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct run_verb_request rq = request(RUN_APPROVE);
+		struct run_verb v;
+
+		put(w, cases[i].status, "", cases[i].run, cases[i].more);
+		rq.name = slice_str(cases[i].name);
+		rq.data = slice_str("{\"decision\":\"approve\"}");
+		assert_string_equal(hx_code_name(drive_rq(w, &v, &rq)), hx_code_name(cases[i].code));
+		assert_is(w, &stmt_events,
+			  cases[i].wanted ? "approval/ok/0 = approval ok {\"decision\":\"approve\"}" : "");
+		if (!cases[i].wanted)
+			continue;
+		assert_is(w, &stmt_run, cases[i].wanted);
+		rq.data = slice_str("{\"decision\":\"reject\"}");
+		assert_int_equal(drive_rq(w, &v, &rq), HX_WRONG_STATUS);
+		assert_string_equal(v.detail, "it has been decided already");
+	}
+}
+
+/* ---- resolve ---- */
+
+static void resolve(void **state)
+{
+#define HELD ", attempt = 2, redo = 1, step_started_at = 3, step_status = 'UNKNOWN', awaits = 'person', error = '{}'"
+	static const struct {
+		const char *status, *run, *more, *name;
+		bool done;
+		enum hx_code code;
+		const char *wanted, *steps;
+	} cases[] = {
+		{"WAITING", HELD, "", "a", true, HX_OK, "PENDING v6, step 0 attempt 0 redo 1 due",
+		 "0 COMPLETED {\"x\":1}"},
+		{"WAITING", HELD, "", "a", false, HX_OK, "PENDING v6, step 0 attempt 0 redo 1 due", ""},
+		{"PAUSED", HELD, "", "a", true, HX_OK, "PAUSED v6, step 0 attempt 0 redo 1", "0 COMPLETED {\"x\":1}"},
+		{"CANCELLING", HELD, "", "a", true, HX_OK, "CANCELLING v6, step 0 attempt 0 redo 1 due",
+		 "0 COMPLETED {\"x\":1}"},
+		{"CANCELLING", HELD, "", "a", false, HX_OK, "CANCELLING v6, step 0 attempt 0 redo 1 due", ""},
+		/* a compensation */
+		{"CANCELLING", HELD ", undo = 0", STEP_A, "a", true, HX_OK,
+		 "CANCELLING v6, step 1 attempt 0 redo 1 due", "0 COMPLETED 1 undone"},
+		{"CANCELLING", HELD ", undo = 0", STEP_A, "a", false, HX_OK,
+		 "CANCELLING v6, step 1 attempt 0 redo 1 undo 0 due", "0 COMPLETED 1"},
+		{"CANCELLING", HELD ", undo = 0", STEP_A, "paid", true, HX_WRONG_STATUS, NULL, "0 COMPLETED 1"},
+		{"WAITING", HELD, "", "b", true, HX_WRONG_STATUS, NULL, ""},
+		{"WAITING", HELD, "", "zz", true, HX_NOT_FOUND, NULL, ""},
+		{"WAITING", ", attempt = 2, due_at = 9000000", "", "a", true, HX_WRONG_STATUS, NULL, ""},
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct run_verb_request rq = request(RUN_RESOLVE);
+		struct run_verb v;
+
+		put(w, cases[i].status, ", doubt = 1", cases[i].run, cases[i].more);
+		rq.name = slice_str(cases[i].name);
+		rq.done = cases[i].done;
+		rq.data = slice_str("{\"x\":1}");
+		assert_string_equal(hx_code_name(drive_rq(w, &v, &rq)), hx_code_name(cases[i].code));
+		assert_is(w, &stmt_steps, cases[i].steps);
+		if (cases[i].wanted)
+			assert_is(w, &stmt_run, cases[i].wanted);
+	}
+}
+
+/* ---- what all of them share ---- */
+
+static void what_cannot_be_read_is_refused(void **state)
+{
+	struct world *w = *state;
+	struct run_verb_request rq = request(RUN_CANCEL);
+	struct run_verb v;
+
+	put(w, "PENDING", "", "", "");
+	rq.subject = RUN + 1;
+	assert_int_equal(drive_rq(w, &v, &rq), HX_NOT_FOUND);
+	rq.subject = RUN;
+	rq.workspace = slice_str("other");
+	assert_int_equal(drive_rq(w, &v, &rq), HX_NOT_FOUND);
+	put(w, "COMPLETED", "", ", expired = 1", "");
+	(void)fire(w, RUN_CANCEL, HX_RUN_EXPIRED);
+	(void)send_event(w, "payment", "e", HX_RUN_EXPIRED);
+	put(w, "PENDING", "", ", definition_version = 4", "");
+	(void)fire(w, RUN_CANCEL, HX_CONFIG_ERROR);
+}
+
+/* Raises the version as somebody else's move would. */
+#define BUMP "UPDATE subject SET version = version + 1 WHERE id = 77;"
+
+static void with_a_version_the_loser_is_told(void **state)
+{
+	struct world *w = *state;
+	struct run_verb_request rq = request(RUN_PAUSE);
+	struct run_verb v;
+
+	put(w, "PENDING", "", "", "");
+	rq.version = VERSION - 1;
+	assert_int_equal(drive_rq(w, &v, &rq), HX_CONCURRENCY_ERROR);
+	rq.version = VERSION;
+	assert_int_equal(drive(w, &v, &rq, (struct trouble){.script = BUMP}), HX_CONCURRENCY_ERROR);
+	assert_is(w, &stmt_run, "PENDING v6, step 0 attempt 0 redo 0");
+	rq.version = VERSION + 1;
+	assert_int_equal(drive_rq(w, &v, &rq), HX_OK);
+	assert_int_equal(v.version, VERSION + 2);
+}
+
+static void without_one_it_is_decided_again_by_what_is_there_now(void **state)
+{
+	struct world *w = *state;
+	struct run_verb_request rq = request(RUN_CANCEL);
+	struct run_verb v;
+
+	put(w, "PENDING", "", "", "");
+	assert_int_equal(drive(w, &v, &rq, (struct trouble){.script = BUMP STEP_A}), HX_OK);
+	assert_is(w, &stmt_run, "CANCELLING v7, step 0 attempt 0 redo 0 due");
+	put(w, "RUNNING", OWNED, "", "");
+	assert_int_equal(drive(w, &v, &rq,
+			       (struct trouble){.script = BUMP "UPDATE subject SET status = 'COMPLETED', owner = NULL,"
+							       " until = NULL WHERE id = 77"}),
+			 HX_ALREADY_COMPLETED);
+	assert_is(w, &stmt_run, "COMPLETED v6, step 0 attempt 0 redo 0");
+}
+
+/* A run that moves fast must not keep callers from ever getting in. */
+static void a_run_that_is_held_is_cancelled_whatever_its_version_is(void **state)
+{
+	struct world *w = *state;
+	struct run_verb_request rq = request(RUN_CANCEL);
+	struct run_verb v;
+
+	put(w, "RUNNING", OWNED, "", "");
+	assert_int_equal(drive(w, &v, &rq, (struct trouble){.script = BUMP BUMP STEP_A}), HX_OK);
+	assert_int_equal(v.tries, 0);
+	assert_int_equal(v.version, VERSION + 3);
+	assert_is(w, &stmt_run, "CANCELLING v8 owned, step 0 attempt 0 redo 0");
+	put(w, "RUNNING", OWNED, "", "");
+	rq.version = VERSION;
+	assert_int_equal(drive(w, &v, &rq, (struct trouble){.script = BUMP}), HX_CONCURRENCY_ERROR);
+}
+
+/* Retention takes a run that has failed, and its version stays. */
+static void what_expires_in_between_is_not_revived(void **state)
+{
+	struct world *w = *state;
+
+	for (enum run_verb_kind kind = RUN_CANCEL; kind <= RUN_RETRY; kind += RUN_RETRY - RUN_CANCEL) {
+		struct run_verb_request rq = request(kind);
+		struct run_verb v;
+
+		put(w, "FAILED", "", ", step_status = 'FAILED', completed_at = 8", "");
+		assert_int_equal(drive(w, &v, &rq, (struct trouble){.script = "UPDATE run SET expired = 1"}),
+				 HX_RUN_EXPIRED);
+		assert_is(w, &stmt_run, "FAILED v5, step 0 attempt 0 redo 0 FAILED ended");
+	}
+}
+
+static void a_lost_answer_is_looked_up(void **state)
+{
+	struct world *w = *state;
+	struct run_verb_request rq = request(RUN_EVENT);
+	struct run_verb v;
+
+	rq.name = slice_str("payment");
+	put(w, "PENDING", "", "", "");
+	assert_int_equal(drive(w, &v, &rq, (struct trouble){.at = 1, .lost = true}), HX_OK);
+	assert_is(w, &stmt_run, "PENDING v6, step 0 attempt 0 redo 0");
+	put(w, "PENDING", "", "", "");
+	assert_int_equal(drive(w, &v, &rq, (struct trouble){.at = 1, .vanishes = true}), HX_STORE_UNAVAILABLE);
+	assert_is(w, &stmt_events, "");
+	rq.kind = RUN_CANCEL;
+	assert_int_equal(drive(w, &v, &rq, (struct trouble){.at = 1, .lost = true}), HX_OK);
+	assert_is(w, &stmt_run, "CANCELLED v6, step 0 attempt 0 redo 0 ended");
+}
+
+static void a_store_that_fails(void **state)
+{
+	struct run_verb_request rq = request(RUN_CANCEL);
+	struct run_verb v;
+	struct hand h;
+
+	(void)state;
+	run_verb_init(&v, &rq, &fixture.arena);
+	hand_init(&h, &v.task);
+	assert_int_equal(hand_start(&h), ASK_COMMIT);
+	assert_string_equal(hand_where(&h), "reading");
+	hand_failed(&h, HX_STORE_UNAVAILABLE);
+	hand_assert_done(&h, HX_STORE_UNAVAILABLE);
+}
+
+/* ---- along ---- */
+
+struct note {
+	struct run_along along;
+	unsigned added, won;
+	char told[40];
+};
+
+static const struct db_stmt stmt_note = {
+	.name = "test_note",
+	.sql = "UPDATE run SET trace = ?1",
+	.in = "t",
+	.out = "",
+};
+
+static void add_note(struct run_along *along, const struct run_verb *verb, struct unit *unit)
+{
+	struct note *note = (struct note *)along;
+
+	note->added++;
+	snprintf(note->told, sizeof note->told, "%s %lld", verb->status, (long long)verb->version);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_note, db_str(note->told));
+}
+
+static void note_won(struct run_along *along, const struct unit_result *result)
+{
+	assert_int_equal(result->verdict, UNIT_WON);
+	((struct note *)along)->won++;
+}
+
+static void what_goes_along_is_in_the_unit_that_writes(void **state)
+{
+	struct world *w = *state;
+	struct note note = {.along = {add_note, note_won}};
+	struct run_verb_request rq = request(RUN_PAUSE);
+	struct run_verb v;
+
+	rq.along = &note.along;
+	put(w, "PENDING", "", "", "");
+	assert_int_equal(drive_rq(w, &v, &rq), HX_OK);
+	assert_int_equal(note.won, 1);
+	assert_string_equal(note.told, "PAUSED 6");
+	unit_init(&w->unit, 0);
+	run_read(&w->unit, slice_str("default"), RUN);
+	assert_int_equal(world_run(w), UNIT_WON);
+	assert_true(slice_is(db_cell(&w->result.rows[0], 0, RUN_TRACE)->s, "PAUSED 6"));
+	note.added = 0;
+	assert_int_equal(drive_rq(w, &v, &rq), HX_OK); /* nothing is written, so nothing goes along */
+	assert_int_equal(note.added, 0);
+	assert_int_equal(note.won, 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(cancel),
+		TEST(pause),
+		TEST(resume),
+		TEST(retry),
+		TEST(a_rejected_approval_is_decided_anew_after_a_retry),
+		TEST(an_event_before_during_and_after_its_wait),
+		TEST(an_event_is_taken_in_once),
+		TEST(a_run_takes_a_bounded_number_of_events),
+		TEST(approve),
+		TEST(resolve),
+		TEST(what_cannot_be_read_is_refused),
+		TEST(with_a_version_the_loser_is_told),
+		TEST(without_one_it_is_decided_again_by_what_is_there_now),
+		TEST(a_run_that_is_held_is_cancelled_whatever_its_version_is),
+		TEST(what_expires_in_between_is_not_revived),
+		TEST(a_lost_answer_is_looked_up),
+		TEST(a_store_that_fails),
+		TEST(what_goes_along_is_in_the_unit_that_writes),
+	};
+
+	return cmocka_run_group_tests(tests, parse, forget);
+}
