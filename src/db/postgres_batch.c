@@ -207,12 +207,19 @@ static void send_locks(struct batch *b, struct pg_trip *trip, size_t n)
 	pg_trip_set(trip, &stmt_lock, take_xid, b->pg);
 }
 
+static bool line_writes(const struct unit_line *line)
+{
+	const char *sql = line->stmt->pg_sql ? line->stmt->pg_sql : line->stmt->sql;
+
+	return *sql && strncmp(sql, "SELECT", 6) != 0;
+}
+
 /* Only SELECT is known to change nothing; locks alone leave nothing behind to be in doubt about. */
 static bool writes(const struct batch *b)
 {
 	for (size_t i = 0; i < b->n; i++)
 		for (unsigned line = 0; line < b->units[i]->lines_n; line++)
-			if (strncmp(b->units[i]->lines[line].stmt->sql, "SELECT", 6) != 0)
+			if (line_writes(&b->units[i]->lines[line]))
 				return true;
 	return false;
 }
@@ -334,6 +341,7 @@ static struct group *group_of(struct group groups[], size_t *n, const struct uni
 static bool takes_part(const struct batch *b, size_t i, unsigned line)
 {
 	return line < b->units[i]->lines_n && b->results[i].verdict == UNIT_WON && unit_is_plain(b->units[i]) &&
+	       !stmt_is_empty(b->units[i]->lines[line].stmt, STMT_POSTGRES_ROW) &&
 	       !(line > 0 && carries(b->units[i], line - 1));
 }
 
@@ -427,7 +435,8 @@ static enum hx_code run_under_savepoint(struct batch *b, size_t i, bool *open)
 			pg_trip_row(&trip, &stmt_savepoint, /* params= */ NULL, /* take= */ NULL, NULL);
 		for (; line < unit->lines_n && rule == UNIT_ANY; line++) {
 			rule = unit->lines[line].rule;
-			send_line(b, &trip, line, self);
+			if (!stmt_is_empty(unit->lines[line].stmt, STMT_POSTGRES_ROW))
+				send_line(b, &trip, line, self);
 		}
 		code = pg_trip_finish(&trip);
 		if (code)

@@ -404,6 +404,14 @@ static bool take_row(sqlite3_stmt *stmt, struct db_rows *rows, size_t *room, str
 	return !arena->failed;
 }
 
+/* A text that has other words on PostgreSQL may need fewer of them. */
+static int params_used(const struct unit_line *line, sqlite3_stmt *stmt)
+{
+	int n = (int)line->params_n;
+
+	return line->stmt->pg_sql && sqlite3_bind_parameter_count(stmt) < n ? sqlite3_bind_parameter_count(stmt) : n;
+}
+
 /* Runs one line and says how many rows it met. */
 static enum hx_code run_line(struct sqlite_db *s, const struct unit_line *line, struct db_rows *ret_rows,
 			     int64_t *ret_count, struct arena *arena, struct hx_error *err)
@@ -417,8 +425,8 @@ static enum hx_code run_line(struct sqlite_db *s, const struct unit_line *line, 
 	if (code)
 		return code;
 	*ret_rows = (struct db_rows){.columns = strlen(line->stmt->out)};
-	for (unsigned i = 0; i < line->params_n && rc == SQLITE_OK; i++)
-		rc = bind(stmt, (int)i + 1, &line->params[i]);
+	for (int i = 0; i < params_used(line, stmt) && rc == SQLITE_OK; i++)
+		rc = bind(stmt, i + 1, &line->params[i]);
 	while (rc == SQLITE_OK || rc == SQLITE_ROW) {
 		rc = sqlite3_step(stmt);
 		unread += rc == SQLITE_ROW && !ret_rows->columns; /* a user's SELECT: its rows only count */
@@ -443,8 +451,11 @@ static enum hx_code run_lines(struct sqlite_db *s, const struct unit *unit, stru
 	for (unsigned i = 0; i < unit->lines_n; i++) {
 		const struct unit_line *line = &unit->lines[i];
 		int64_t count = 0;
-		enum hx_code code = run_line(s, line, &result->rows[i], &count, arena, err);
+		enum hx_code code;
 
+		if (stmt_is_empty(line->stmt, STMT_SQLITE))
+			continue;
+		code = run_line(s, line, &result->rows[i], &count, arena, err);
 		if (code)
 			return code;
 		if (count == 0 && line->rule != UNIT_ANY) {

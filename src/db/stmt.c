@@ -5,11 +5,25 @@
 
 #include "base/error.h"
 
+static const char *text_of(const struct db_stmt *stmt, enum stmt_form form)
+{
+	if (form == STMT_POSTGRES_SET && stmt->set_sql)
+		return stmt->set_sql;
+	return form != STMT_SQLITE && stmt->pg_sql ? stmt->pg_sql : stmt->sql;
+}
+
 bool stmt_has_set_form(const struct db_stmt *stmt)
 {
+	const char *text = text_of(stmt, STMT_POSTGRES_ROW);
+
 	if (strchr(stmt->in, 's'))
 		return false; /* the user's own text: nothing in it is a marker */
-	return stmt->set_sql || strstr(stmt->sql, "{from}") || strstr(stmt->sql, "{join}");
+	return stmt->set_sql || strstr(text, "{from}") || strstr(text, "{join}");
+}
+
+bool stmt_is_empty(const struct db_stmt *stmt, enum stmt_form form)
+{
+	return text_of(stmt, form)[0] == '\0';
 }
 
 static const char *array_type(char letter)
@@ -64,7 +78,7 @@ static const char *quoted_end(const char *p)
 void stmt_expand(const struct db_stmt *stmt, enum stmt_form form, struct strbuf *out)
 {
 	bool set = form == STMT_POSTGRES_SET;
-	const char *p = set && stmt->set_sql ? stmt->set_sql : stmt->sql;
+	const char *p = text_of(stmt, form);
 
 	while (*p) {
 		if (*p == '\'' || *p == '"') {

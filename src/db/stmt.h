@@ -21,6 +21,10 @@
  * plain unit that has this line, such a statement always runs in its set form, and the line is passed over; in all
  * other units it runs in its row form.
  *
+ * A few statements need different words in the two stores: `pg_sql` then has those of PostgreSQL, and `sql` is SQLite's
+ * alone; either need not use all parameters. An empty text means that there is nothing to do in that store (the other lines of the unit have done it): a
+ * line of such a statement, whose rule is ANY, is passed over there and has no rows.
+ *
  * Functions that exist in both stores: hx_now_ms() (the store's clock: the injected one on SQLite,
  * clock_timestamp() on PostgreSQL) and hx_chain(head, text) (sha256 of head, which may be NULL, followed by
  * the text).
@@ -35,7 +39,7 @@
 #include "base/strbuf.h"
 
 #define STMT_PARAMS_MAX 12
-#define STMT_COLUMNS_MAX 32
+#define STMT_COLUMNS_MAX 40
 
 enum db_type { DB_NULL, DB_INT, DB_TEXT, DB_BLOB };
 
@@ -76,7 +80,8 @@ static inline struct db_value db_null(void)
 struct db_stmt {
 	const char *name; /* unique in the program, at most 40 characters of [a-z0-9_] */
 	const char *sql;
-	const char *set_sql; /* NULL: derived from sql where that has {from} or {join} */
+	const char *pg_sql;  /* NULL: the same as sql */
+	const char *set_sql; /* NULL: derived where the text has {from} or {join} */
 	const char *in;      /* a letter per parameter: i (int8), t (text), b (bytea); in row forms also s: a whole
 				number or text, of the type that the store infers from its place */
 	const struct db_stmt *carries; /* NULL, or the next line's statement: its work is part of the set form */
@@ -90,6 +95,8 @@ struct db_stmt {
 enum stmt_form { STMT_SQLITE, STMT_POSTGRES_ROW, STMT_POSTGRES_SET };
 
 bool stmt_has_set_form(const struct db_stmt *stmt);
+/* Is there nothing to do in the store of this form? */
+bool stmt_is_empty(const struct db_stmt *stmt, enum stmt_form form);
 /* Writes the text of the wanted form. Pure; a text that is too long for *out sets out->failed. */
 void stmt_expand(const struct db_stmt *stmt, enum stmt_form form, struct strbuf *out);
 

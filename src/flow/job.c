@@ -4,18 +4,19 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "flow/transition.h"
 #include "task/pulse.h"
 
-#define ERROR_BYTES_MAX 500
 #define BODY_BYTES_MAX (48u << 20)
 
 /* clang-format off */
 
 #define JOB_SELECT                                                                                                     \
 	"SELECT j.subject, s.status, s.version, j.queue, j.workflow, j.action, j.effect_key, j.payload, j.attempt,"    \
-	" j.due_at, j.error, s.updated_at, s.doubt FROM job j JOIN subject s ON s.id = j.subject"
-#define JOB_OUT "ititttttiitii"
+	" j.due_at, j.error, s.updated_at, s.doubt, j.priority, j.job_key, j.output, s.owner, s.until, s.fence, j.run,"  \
+	" j.in_flight_max, j.ended_at FROM job j JOIN subject s ON s.id = j.subject"
+#define JOB_OUT "ititttttiitiiitttiiiii"
 
 static const struct db_stmt stmt_insert = {
 	.name = "job_insert",
@@ -36,8 +37,9 @@ static const struct db_stmt stmt_start = {
 /* In the unit that ends the claim. ?2 NULL: never due again by itself. */
 static const struct db_stmt stmt_end = {
 	.name = "job_end",
-	.sql = "UPDATE job SET due_at = hx_now_ms() + ?2, error = ?3{from} WHERE subject = ?1",
-	.in = "iit",
+	.sql = "UPDATE job SET due_at = hx_now_ms() + ?2, ended_at = CASE WHEN ?2 IS NULL THEN hx_now_ms() END,"
+	       " error = ?3, output = ?4{from} WHERE subject = ?1",
+	.in = "iitt",
 	.out = "",
 };
 
@@ -48,13 +50,22 @@ static const struct db_stmt stmt_due_again = {
 	.out = "",
 };
 
+static const struct db_stmt stmt_is_there = {
+	.name = "job_is_there",
+	.sql = "SELECT subject FROM job WHERE subject = ?1 AND workspace = ?2",
+	.in = "it",
+	.out = "i",
+};
+
 /* Out of PARKED nobody claims, so this and the transition behind it see the same row. */
 static const struct db_stmt stmt_redrive = {
 	.name = "job_redrive",
-	.sql = "UPDATE job SET due_at = hx_now_ms(), attempt = 0, error = NULL WHERE subject = ?1 AND workspace = ?2"
-	       " AND due_at IS NULL AND EXISTS (SELECT 1 FROM subject WHERE id = ?1 AND status = 'PARKED')"
+	.sql = "UPDATE job SET due_at = hx_now_ms(), ended_at = NULL, attempt = 0, error = NULL WHERE subject = ?1"
+	       " AND due_at IS NULL"
+	       " AND run IS NULL"
+	       " AND EXISTS (SELECT 1 FROM subject WHERE id = ?1 AND status = 'PARKED')"
 	       " RETURNING subject",
-	.in = "it",
+	.in = "i",
 	.out = "i",
 };
 
@@ -74,27 +85,69 @@ static const struct db_stmt stmt_read = {
 	.out = JOB_OUT,
 };
 
+static const struct db_stmt stmt_read_in = {
+	.name = "job_read_in",
+	.sql = JOB_SELECT " WHERE j.subject = ?1 AND j.workspace = ?2",
+	.in = "it",
+	.out = JOB_OUT,
+};
+
 static const struct db_stmt stmt_list = {
 	.name = "job_list",
-	.sql = JOB_SELECT " WHERE j.workspace = ?1 AND (?2 = '' OR s.status = ?2) AND j.subject > ?3"
-	       " ORDER BY j.subject LIMIT ?4",
-	.in = "ttii",
+	.sql = JOB_SELECT " WHERE j.workspace = ?1 AND (?2 = '' OR s.status = ?2) AND (?3 = '' OR j.queue = ?3)"
+	       " AND j.subject > ?4 ORDER BY j.subject LIMIT ?5",
+	.in = "tttii",
 	.out = JOB_OUT,
 };
 
 static const struct db_stmt stmt_scan_due = {
 	.name = "job_scan_due",
 	/* The function is volatile on PostgreSQL: bare, it would be a filter over all jobs that will ever be due. */
-	.sql = "SELECT subject FROM job WHERE due_at <= (SELECT hx_now_ms()) ORDER BY due_at LIMIT ?1",
+	.sql = "SELECT subject FROM job WHERE queue = 'after-effects' AND due_at <= (SELECT hx_now_ms())"
+	       " ORDER BY due_at LIMIT ?1",
 	.in = "i",
 	.out = "i",
 };
 
 static const struct db_stmt stmt_next_due = {
 	.name = "job_next_due",
-	.sql = "SELECT min(due_at) FROM job WHERE due_at IS NOT NULL",
+	.sql = "SELECT min(due_at) FROM job WHERE due_at IS NOT NULL AND queue = 'after-effects'",
 	.in = "",
 	.out = "i",
+};
+
+/* COMPLETED, as the index job_completed has them; a run that still needs the output of its step's job has not ended. */
+#define EXPIRED                                                                                                        \
+	" ended_at <= (SELECT hx_now_ms()) - ?1 AND ended_at IS NOT NULL AND error IS NULL"                            \
+	" AND NOT EXISTS (SELECT 1 FROM run WHERE run.subject = job.run AND run.job = job.subject"                     \
+	" AND run.completed_at IS NULL)"
+
+static const struct db_stmt stmt_scan_expired = {
+	.name = "job_scan_expired",
+	.sql = "SELECT subject FROM job WHERE" EXPIRED " ORDER BY ended_at LIMIT ?2",
+	.in = "ii",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_expire = {
+	.name = "job_expire",
+	.sql = "DELETE FROM job WHERE subject = ?2 AND" EXPIRED " RETURNING subject",
+	.in = "ii",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_expire_history = {
+	.name = "job_expire_history",
+	.sql = "DELETE FROM history WHERE subject = ?1",
+	.in = "i",
+	.out = "",
+};
+
+static const struct db_stmt stmt_expire_subject = {
+	.name = "job_expire_subject",
+	.sql = "DELETE FROM subject WHERE id = ?1",
+	.in = "i",
+	.out = "",
 };
 
 /* clang-format on */
@@ -120,10 +173,22 @@ void job_due_again(struct unit *unit, int64_t subject)
 	unit_wake(unit, JOB_TOPIC);
 }
 
+void job_end(struct unit *unit, int64_t subject, const struct job_ending *ending)
+{
+	struct slice error = ending->error;
+
+	if (error.n > JOB_ERROR_BYTES_MAX)
+		error.n = utf8_cut(slice_of(error.p, JOB_ERROR_BYTES_MAX));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_end, db_int(subject),
+		 ending->due_in_ms < 0 ? db_null() : db_int(ending->due_in_ms), error.p ? db_text(error) : db_null(),
+		 ending->output.p ? db_text(ending->output) : db_null());
+}
+
 void job_redrive(struct unit *unit, const struct stamp *stamp, struct slice workspace, int64_t subject)
 {
 	unit_touch(unit, subject);
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_redrive, db_int(subject), db_text(workspace));
+	UNIT_ADD(unit, UNIT_MUST, &stmt_is_there, db_int(subject), db_text(workspace));
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_redrive, db_int(subject));
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_unpark, db_int(subject), db_int(stamp->op), db_int(stamp->at.ms),
 		 db_str(stamp->node));
 	subject_add_history(unit, stamp, subject, JOB_PARKED);
@@ -135,9 +200,16 @@ void job_read(struct unit *unit, int64_t subject)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_int(subject));
 }
 
-void job_list(struct unit *unit, struct slice workspace, struct slice status, int64_t after, int64_t limit)
+void job_read_in(struct unit *unit, struct slice workspace, int64_t subject)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(workspace), db_text(status), db_int(after), db_int(limit));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_in, db_int(subject), db_text(workspace));
+}
+
+void job_list(struct unit *unit, struct slice workspace, struct slice status, struct slice queue, int64_t after,
+	      int64_t limit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(workspace), db_text(status), db_text(queue), db_int(after),
+		 db_int(limit));
 }
 
 void job_scan_due(struct unit *unit, int64_t limit)
@@ -148,6 +220,19 @@ void job_scan_due(struct unit *unit, int64_t limit)
 void job_next_due(struct unit *unit)
 {
 	unit_add(unit, UNIT_ANY, &stmt_next_due, 0, NULL);
+}
+
+void job_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_expired, db_int(age_ms), db_int(limit));
+}
+
+void job_expire(struct unit *unit, int64_t subject, int64_t age_ms)
+{
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_expire, db_int(age_ms), db_int(subject));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_expire_history, db_int(subject));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_expire_subject, db_int(subject));
 }
 
 /* ---- the task ---- */
@@ -191,7 +276,8 @@ static void take_read(struct job_run *j, const struct answer *answer)
 static void go_end(struct job_run *j, const struct answer *answer, const char *to, int64_t due_in_ms,
 		   struct slice error)
 {
-	error.n = error.n > ERROR_BYTES_MAX ? ERROR_BYTES_MAX : error.n;
+	if (error.n > JOB_ERROR_BYTES_MAX)
+		error.n = utf8_cut(slice_of(error.p, JOB_ERROR_BYTES_MAX));
 	j->to = to;
 	j->due_in_ms = due_in_ms;
 	j->error = arena_copy(j->arena, error);
@@ -329,14 +415,16 @@ static void take(struct task *task, const struct answer *answer)
 static void ask_end(const struct job_run *j, struct unit *unit)
 {
 	struct move move = {j->subject, JOB_RUNNING, j->to};
-	bool retry = strcmp(j->to, JOB_RETRYING) == 0;
+	bool retry = strcmp(j->to, JOB_RETRYING) == 0, done = strcmp(j->to, JOB_COMPLETED) == 0;
+	struct job_ending ending = {.due_in_ms = retry ? j->due_in_ms : -1};
 
+	if (!done)
+		ending.error = j->error.p ? j->error : slice_str("");
 	if (retry)
 		subject_release(unit, &j->stamp, &move, j->fence, /* answered= */ false);
 	else
 		subject_finish(unit, &j->stamp, &move, j->fence);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_end, db_int(j->subject), retry ? db_int(j->due_in_ms) : db_null(),
-		 j->error.n ? db_text(j->error) : db_null());
+	job_end(unit, j->subject, &ending);
 	if (retry)
 		unit_wake(unit, JOB_TOPIC); /* whoever waits for the next due job has to reckon with this one */
 }

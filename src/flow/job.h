@@ -1,6 +1,7 @@
 /*
  * Jobs: work that is done after a commit. An after-effect is a job written in the unit of its transition, so it
- * exists exactly when the transition does; it is delivered by whichever node claims it.
+ * exists exactly when the transition does; it is delivered by whichever node claims it. All other queues are for workers
+ * outside of the engine: see job_work.h.
  *
  *   AVAILABLE ─┬─ claim ─▶ RUNNING ─┬─ ok ──────────────────────────────▶ COMPLETED
  *   RETRYING ──┘  ▲   attempt+1     ├─ failed, unknown, attempts left ──▶ RETRYING, due later (unknown: unless `claimed`)
@@ -9,7 +10,7 @@
  *                                        is then PARKED by whoever takes it, since it may have been delivered)
  *
  * Invariants:
- *  J1  due_at is set exactly while the job is AVAILABLE or RETRYING.
+ *  J1  due_at is set exactly while the job is AVAILABLE or RETRYING, ended_at while it is COMPLETED or PARKED.
  *  J2  The effect_key never changes: a delivery that is repeated, for whatever reason, carries the same one.
  *  J3  The attempt is counted in the unit of the claim, so work that kills its worker is parked in the end.
  */
@@ -27,6 +28,8 @@
 #define JOB_COMPLETED "COMPLETED"
 #define JOB_PARKED "PARKED"
 #define JOB_QUEUE_AFTER_EFFECTS "after-effects"
+
+#define JOB_ERROR_BYTES_MAX 500 /* of the words that are kept of a failure */
 
 /* Whoever looks for due jobs sleeps on this topic; every unit that makes one due wakes it. */
 #define JOB_TOPIC INT64_MAX
@@ -49,7 +52,20 @@ void job_insert(struct unit *unit, const struct stamp *stamp, const struct job_s
 /* Adds to a janitor's revert of a job: it is due again at once. */
 void job_due_again(struct unit *unit, int64_t subject);
 
-/* A parked job gets another try, with all its attempts. LOST: there is no such one. */
+/*
+ * In the unit that ends a claim, behind its verdict: the row as the end leaves it. due_in_ms -1: it is never due again
+ * by itself, it has ended. error, output: .p NULL, none; the error's words are cut.
+ */
+struct job_ending {
+	int64_t due_in_ms;
+	struct slice error, output;
+};
+void job_end(struct unit *unit, int64_t subject, const struct job_ending *ending);
+
+/*
+ * A parked job gets another try, with all its attempts. REFUSED: there is no such job. LOST: it is not PARKED, or it is the
+ * job of a run's step, and the run is what is retried.
+ */
 void job_redrive(struct unit *unit, const struct stamp *stamp, struct slice workspace, int64_t subject);
 
 /* Columns of job_read and job_list. */
@@ -58,23 +74,43 @@ enum {
 	JOB_STATUS,
 	JOB_VERSION,
 	JOB_QUEUE,
-	JOB_WORKFLOW,
+	JOB_WORKFLOW, /* "", as is the action: pushed by a caller */
 	JOB_ACTION,
-	JOB_KEY,
+	JOB_KEY, /* of its effect: what a worker gets as idempotencyKey */
 	JOB_PAYLOAD,
 	JOB_ATTEMPT,
 	JOB_DUE_AT,
 	JOB_ERROR,
 	JOB_UPDATED_AT,
 	JOB_DOUBT,
+	JOB_PRIORITY,
+	JOB_USER_KEY, /* one job for each of them in its queue; NULL: none */
+	JOB_OUTPUT,
+	JOB_OWNER, /* NULL, as is until: nobody has it */
+	JOB_UNTIL,
+	JOB_FENCE,
+	JOB_RUN, /* NULL: it is no step's */
+	JOB_IN_FLIGHT_MAX,
+	JOB_ENDED_AT,
 	JOB_COLUMNS
 };
 void job_read(struct unit *unit, int64_t subject);
-void job_list(struct unit *unit, struct slice workspace, struct slice status, int64_t after, int64_t limit);
-/* Those that may be claimed now, the longest due first. Row: subject. */
+/* No row also when it is of another workspace. */
+void job_read_in(struct unit *unit, struct slice workspace, int64_t subject);
+/* By id, which is by age. Empty status, empty queue: any. */
+void job_list(struct unit *unit, struct slice workspace, struct slice status, struct slice queue, int64_t after,
+	      int64_t limit);
+/* After-effects that may be claimed now, the longest due first. Row: subject. */
 void job_scan_due(struct unit *unit, int64_t limit);
-/* The moment at which the next job is due, as one row; NULL: none. */
+/* The moment at which the next after-effect is due, as one row; NULL: none. */
 void job_next_due(struct unit *unit);
+
+/*
+ * Retention. Jobs that were COMPLETED longer than age_ms ago, the oldest first, but for those whose run has yet to take their
+ * output; row: subject. Then one by one: nothing is left, and the key is free again. LOST: somebody was first.
+ */
+void job_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit);
+void job_expire(struct unit *unit, int64_t subject, int64_t age_ms);
 
 /* ---- delivering one ---- */
 

@@ -2,22 +2,27 @@
  * Jobs for workers outside of the engine: pushed, claimed, kept, completed or failed over the API. See job.h for the states.
  *
  *   push      AVAILABLE (or due later); a key that its queue has seen is the job that is there
- *   claim     due jobs of some queues, best first, in one atomic write: owner, fence + 1, until, attempt + 1
+ *   claim     due jobs of some queues, in one atomic write: owner, fence + 1, until, attempt + 1. The higher priority first;
+ *             of one priority the queue whose job has waited longest; in a queue what fell due first
  *   heartbeat until, while owner and fence are still those
  *   complete  RUNNING ─▶ COMPLETED, by owner and fence; its run is due
  *   fail      RUNNING ─▶ RETRYING after a backoff, or PARKED: not retryable, or no attempt left; its run is due
  *   lapse     (janitor) a worker's time is over: RUNNING ─▶ AVAILABLE, or PARKED: not repeatable, or no attempt left (poison)
+ *   withdraw  (its run) AVAILABLE, RETRYING, RUNNING ─▶ PARKED
  *
  * Invariants, beyond those of job.h:
  *  W1  Of all that claim at once, on all nodes, one gets a job; nobody waits for another's claim (SKIP LOCKED).
  *  W2  complete, fail and heartbeat change nothing unless owner and fence are those of the claim: HX_STALE_FENCE.
  *  W3  The job of a run's step and its run never disagree: the job's end and the run's being due are one unit.
- *  W4  Never more than in_flight_max jobs of a queue are RUNNING, over all nodes.
+ *  W4  A job with in_flight_max is claimed only while fewer than that of its queue are RUNNING, over all nodes; jobs without
+ *      one are not counted.
  */
 #ifndef HX_FLOW_JOB_WORK_H
 #define HX_FLOW_JOB_WORK_H
 
 #include "flow/job.h"
+
+struct run_retry;
 
 #define JOB_PUSH_MAX 1000 /* in one request */
 #define JOB_CLAIM_MAX 100 /* the same */
@@ -27,10 +32,21 @@
 #define JOB_LEASE_MS_MAX 86400000
 #define JOB_WAIT_MS_MAX 60000
 #define JOB_PAYLOAD_BYTES_MAX (1u << 20)
-#define JOB_PRIORITY_MAX 1000 /* and -1000 */
+#define JOB_PRIORITY_MAX 1000           /* and -1000 */
+#define JOB_CLAIM_BYTES_MAX (16u << 20) /* of payloads in one claim; a single larger one is handed out alone */
+#define JOB_WORK_POLL_MS 2000           /* a claim that waits looks at the latest so often */
+#define JOB_WORK_REST_MS 20             /* so soon again when others were at what is due */
 
-/* ---- push: all of them in one unit, or none ---- */
+/*
+ * ---- push: all of them in one unit, or none ----
+ *
+ *   START ─▶ PUSHING ─┬ won ────▶ HX_OK, each item says what became of it
+ *                     ├ failed ─▶ the store's error: nothing was pushed
+ *                     └ unknown ▶ LOOKING for what was pushed ─┬ there ─▶ HX_OK
+ *                                                              └ not, or not to be asked ─▶ HX_OUTCOME_UNKNOWN
+ */
 
+/* Texts without U+0000; the queue is not JOB_QUEUE_AFTER_EFFECTS (HX_VALIDATION_ERROR). */
 struct job_push_item {
 	struct slice queue, payload; /* payload: JSON */
 	struct slice key;            /* .p NULL: none */
@@ -49,20 +65,32 @@ struct job_push {
 	struct arena *arena;
 	enum hx_code code;
 	/* private: job_push.c */
-	int at;
+	enum { PUSH_NEW, PUSH_PUSHING, PUSH_LOOKING, PUSH_DONE } at;
 	struct stamp stamp;
-	struct slice rows; /* as the statements read them */
+	struct slice rows, names; /* as the statements read them, in the arena */
 };
+/* HX_TOO_LARGE: the arena is full; it holds all payloads once more, escaped. */
 void job_push_init(struct job_push *push, struct slice workspace, struct job_push_item *items, size_t n,
 		   struct arena *arena);
 
-/* ---- claim, with long poll ---- */
+/*
+ * ---- claim, with long poll ----
+ *
+ *   START ─▶ CLAIMING ─┬ some ───────────────▶ HX_OK
+ *               ▲      ├ failed, unknown ────▶ HX_STORE_UNAVAILABLE
+ *               │      └ none ─┬ no time left ▶ HX_OK, n is 0
+ *               │              └─▶ READING when the next is due ─▶ SLEEPING till then, or a job is made due ─┐
+ *               └─────────────────────────────────────────────────────────────────────────────────────────────┘
+ */
 
 struct job_claim_request {
 	struct slice workspace, owner;
 	size_t queues_n;
 	struct slice queues[JOB_QUEUES_MAX];
 	int64_t max, lease_ms, wait_ms;
+	/* Nobody listens any more: asked before each try to claim, which is then the end. NULL: never. */
+	bool (*gave_up)(const void *context);
+	const void *gave_up_context;
 };
 
 struct job_claimed {
@@ -78,15 +106,27 @@ struct job_claim {
 	size_t n;
 	struct job_claimed *jobs; /* in the arena */
 	/* private: job_claim.c */
-	int at;
+	enum { CLAIM_JOBS_NEW, CLAIM_JOBS_CLAIMING, CLAIM_JOBS_READING, CLAIM_JOBS_SLEEPING, CLAIM_JOBS_DONE } at;
 	struct stamp stamp;
+	struct slice queues; /* as the statements read them, in the arena */
 	struct wall_time deadline, until;
 };
-/* DONE with HX_OK and n jobs, 0 of them when the time has passed. HX_STORE_UNAVAILABLE: what was claimed, if anything,
- * comes back by its time. */
+/*
+ * DONE with HX_OK and n jobs, 0 of them when the time has passed or nobody waits any more. HX_STORE_UNAVAILABLE,
+ * HX_TOO_LARGE (the arena): what was claimed, if anything, comes back by its time.
+ */
 void job_claim_init(struct job_claim *claim, const struct job_claim_request *rq, struct arena *arena);
 
-/* ---- heartbeat, complete, fail, lapse ---- */
+/*
+ * ---- heartbeat, complete, fail, lapse ----
+ *
+ *   START ─▶ READING ─┬ no such job ─────────────▶ HX_NOT_FOUND
+ *                     ├ not this claim any more ─▶ HX_STALE_FENCE
+ *                     └─▶ SETTLING ─┬ won ───────▶ HX_OK
+ *                                   ├ lost ──────▶ HX_STALE_FENCE
+ *                                   ├ failed ────▶ the store's error
+ *                                   └ unknown ───▶ LOOKING_UP its op ─▶ either; a heartbeat: HX_STORE_UNAVAILABLE
+ */
 
 enum job_settle_kind { JOB_HEARTBEAT, JOB_COMPLETE, JOB_FAIL, JOB_LAPSE };
 
@@ -108,9 +148,11 @@ struct job_settle {
 	const char *status; /* reached */
 	int64_t until_ms;   /* heartbeat */
 	/* private: job_settle.c */
-	int at;
+	enum { SETTLE_NEW, SETTLE_READING, SETTLE_SETTLING, SETTLE_LOOKING_UP, SETTLE_DONE } at;
 	const char *to;
-	int64_t due_in_ms, run;
+	struct job_ending ending;
+	int64_t run;  /* 0: none */
+	bool bounded; /* its queue has room for another one behind it */
 	struct stamp stamp;
 };
 void job_settle_init(struct job_settle *settle, const struct job_settle_request *rq, struct arena *arena);
@@ -124,7 +166,6 @@ struct job_of_run {
 	bool repeatable;
 	const struct run_retry *retry;
 	int64_t in_flight_max; /* 0: no bound */
-	int64_t due_in_ms;
 };
 void job_insert_of_run(struct unit *unit, const struct stamp *stamp, const struct job_of_run *job);
 /*

@@ -1,0 +1,327 @@
+/*
+ * Claiming due jobs. See job_work.h for the states.
+ *
+ * A queue may hold a hundred thousand jobs, most of them not due, so a claim never looks through it. It goes by grades (jobs of
+ * one bound and one priority, see the schema): from each grade of each queue to the next by the index, the first job of each
+ * tells whether any is due, and only of the best ones that are, at most as many jobs as are wanted are looked at.
+ *
+ *   grades ─▶ heads (the first job of each) ─▶ rooms (due, and how many may be claimed) ─▶ best ─▶ picked ─▶ chosen
+ *
+ * Where max_in_flight bounds a queue, one claim takes the jobs of one grade only: what is left of the bound is then a
+ * LIMIT, however many bounds there are in that queue at a time.
+ *
+ * PostgreSQL does it in one statement. The rows are locked with SKIP LOCKED one by one as they are picked, so nobody waits and
+ * nobody holds what it does not take. A row that was changed since the statement began is looked at again as it is now,
+ * which is why the guard stands on the locked rows themselves: status and owner of the subject, due_at of the job. The
+ * room of a bounded queue is hx_job_room(), which knows what all nodes have claimed there up to now.
+ *
+ * SQLite has one writer. There the same selection is made by four statements, of which the last takes the jobs out of it:
+ * read them, write the history, move the subjects, start the jobs. "Now" is the stamp's, the same in all four.
+ */
+#include "base/hash.h"
+#include "base/json_string.h"
+#include "flow/job_work.h"
+#include "flow/transition.h"
+
+#define QUEUES_BYTES_MAX 65536
+
+/* clang-format off */
+
+/* Jobs of a queue that wait, whether due or not. ?1 is the workspace. */
+#define WAITING(queue)                                                                                                 \
+	" FROM job j WHERE j.workspace = ?1 AND j.queue = " queue                                                      \
+	" AND j.due_at IS NOT NULL AND j.queue <> 'after-effects'"
+
+/* ?2 are the queues; a name that comes twice counts once. */
+#define HEADS(names)                                                                                                   \
+	" grades(queue, grade) AS (SELECT q.value, (SELECT j.grade" WAITING("q.value")                                 \
+	" ORDER BY j.grade LIMIT 1) FROM " names " UNION SELECT g.queue, (SELECT j.grade" WAITING("g.queue")           \
+	" AND j.grade > g.grade ORDER BY j.grade LIMIT 1) FROM grades g WHERE g.grade IS NOT NULL),"                   \
+	" heads AS (SELECT g.queue, g.grade, g.grade / 4096 AS bound, g.grade % 4096 AS level, (SELECT j.due_at"       \
+	WAITING("g.queue") " AND j.grade = g.grade ORDER BY j.due_at LIMIT 1) AS head_at"                              \
+	" FROM grades g WHERE g.grade IS NOT NULL)"
+#define SQLITE_NAMES "json_each(?2) AS q"
+#define PG_NAMES "json_array_elements_text(?2::json) AS q(value)"
+
+#define IN_FLIGHT                                                                                                      \
+	"(SELECT count(*) FROM job j WHERE j.workspace = ?1 AND j.queue = h.queue AND j.in_flight_max > 0"             \
+	" AND j.due_at IS NULL AND j.ended_at IS NULL)"
+
+/* ?3 is how many are wanted. */
+#define BEST(room, now)                                                                                                \
+	" rooms AS (SELECT h.queue, h.grade, h.bound, h.level, h.head_at,"                                             \
+	" CASE WHEN h.bound = 0 THEN ?3 ELSE " room " END AS room FROM heads h WHERE h.head_at <= " now "),"           \
+	" best AS (SELECT r.queue, r.grade, r.bound, r.level, r.head_at, r.room, row_number() OVER"                    \
+	" (PARTITION BY r.queue, r.bound > 0 ORDER BY r.level, r.head_at) AS nth FROM rooms r WHERE r.room > 0)"
+
+/* ?1 workspace   ?2 queues   ?3 wanted   ?4 bytes of payload   ?5 now */
+#define SQLITE_CHOSEN                                                                                                  \
+	"WITH RECURSIVE" HEADS(SQLITE_NAMES) "," BEST("h.bound - " IN_FLIGHT, "?5") ","                                \
+	" picked AS (SELECT c.value AS id, row_number() OVER (ORDER BY b.level, b.head_at, b.queue, c.key) AS place"   \
+	" FROM best b, json_each((SELECT json_group_array(d.subject) FROM (SELECT j.subject" WAITING("b.queue")        \
+	" AND j.grade = b.grade AND j.due_at <= ?5 ORDER BY j.due_at, j.subject LIMIT ?3) d)) c"                       \
+	" WHERE (b.bound = 0 OR b.nth = 1) AND c.key < b.room ORDER BY place LIMIT ?3),"                               \
+	" chosen AS (SELECT id, place FROM (SELECT p.id, p.place, sum(length(j.payload)) OVER (ORDER BY p.place)"      \
+	" - length(j.payload) AS before FROM picked p CROSS JOIN job j ON j.subject = p.id) WHERE before < ?4)"
+
+#define INTO_HISTORY "INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
+
+/* ?1 to ?5 as above   ?6 lease   ?7 op   ?8 owner   ?9 node. The links are those of flow/subject.c. */
+static const struct db_stmt stmt_claim = {
+	.name = "job_claim",
+	.sql = SQLITE_CHOSEN
+	       " SELECT j.subject, j.queue, j.payload, j.effect_key, j.attempt + 1, s.fence + 1, ?5 + ?6"
+	       " FROM chosen c CROSS JOIN job j ON j.subject = c.id CROSS JOIN subject s ON s.id = c.id ORDER BY c.place",
+	.pg_sql = "WITH RECURSIVE moment AS MATERIALIZED (SELECT hx_now_ms() AS ms),"
+		  HEADS(PG_NAMES) "," BEST("hx_job_room(?1, h.queue, h.bound)", "(SELECT ms FROM moment)") ","
+		  " picked AS MATERIALIZED (SELECT c.id, c.was, c.bytes FROM"
+		  " (SELECT * FROM best WHERE bound = 0 OR nth = 1 ORDER BY level, head_at, queue) b CROSS JOIN LATERAL"
+		  " (SELECT s.id, s.status AS was, octet_length(j.payload) AS bytes FROM job j JOIN subject s ON s.id = j.subject"
+		  " WHERE j.workspace = ?1 AND j.queue = b.queue AND j.grade = b.grade AND j.queue <> 'after-effects'"
+		  " AND j.due_at <= (SELECT ms FROM moment)"
+		  " AND s.status IN ('AVAILABLE', 'RETRYING')"
+		  " AND s.owner IS NULL"
+		  " ORDER BY j.due_at LIMIT b.room FOR UPDATE OF s, j SKIP LOCKED) c LIMIT ?3),"
+		  " chosen AS MATERIALIZED (SELECT id, was, row_number() OVER () AS place,"
+		  " sum(bytes) OVER (ROWS UNBOUNDED PRECEDING) - bytes AS before FROM picked),"
+		  " won AS (UPDATE subject s SET status = 'RUNNING', version = s.version + 1, op = ?7, updated_at = ?5,"
+		  " seq = s.seq + 1, fence = s.fence + 1, owner = ?8, until = hx_now_ms() + ?6, head = hx_chain(s.head,"
+		  " s.id || '|' || (s.seq + 1) || '|' || c.was || '|RUNNING|' || (s.version + 1) || '|' || (s.fence + 1)"
+		  " || '|' || ?7 || '|' || ?5 || '|' || ?9) FROM chosen c WHERE s.id = c.id AND c.before < ?4"
+		  " RETURNING s.id, s.seq, c.was, s.status, s.version, s.fence, s.op, s.updated_at, s.head, s.until, c.place),"
+		  " told AS (" INTO_HISTORY
+		  " SELECT id, seq, was, status, version, fence, op, ?9, updated_at, head FROM won),"
+		  " begun AS (UPDATE job j SET due_at = NULL, attempt = j.attempt + 1 FROM won w WHERE j.subject = w.id"
+		  " RETURNING j.subject, j.queue, j.payload, j.effect_key, j.attempt, w.fence, w.until, w.place)"
+		  " SELECT subject, queue, payload, effect_key, attempt, fence, until FROM begun ORDER BY place",
+	.in = "ttiiiiitt",
+	.out = "itttiii",
+};
+
+static const struct db_stmt stmt_tell = {
+	.name = "job_claim_tell",
+	.sql = SQLITE_CHOSEN " " INTO_HISTORY
+	       " SELECT s.id, s.seq + 1, s.status, 'RUNNING', s.version + 1, s.fence + 1, ?6, ?7, ?5, hx_chain(s.head,"
+	       " s.id || '|' || (s.seq + 1) || '|' || s.status || '|RUNNING|' || (s.version + 1) || '|' || (s.fence + 1)"
+	       " || '|' || ?6 || '|' || ?5 || '|' || ?7) FROM chosen c CROSS JOIN subject s ON s.id = c.id",
+	.pg_sql = "",
+	.in = "ttiiiit",
+	.out = "",
+};
+
+static const struct db_stmt stmt_move = {
+	.name = "job_claim_move",
+	.sql = SQLITE_CHOSEN
+	       " UPDATE subject SET status = 'RUNNING', version = version + 1, op = ?7, updated_at = ?5, seq = seq + 1,"
+	       " fence = fence + 1, owner = ?8, until = ?5 + ?6, head = (SELECT h.hash FROM history h"
+	       " WHERE h.subject = subject.id AND h.seq = subject.seq + 1) WHERE id IN (SELECT id FROM chosen)",
+	.pg_sql = "",
+	.in = "ttiiiiit",
+	.out = "",
+};
+
+static const struct db_stmt stmt_start = {
+	.name = "job_claim_start",
+	.sql = SQLITE_CHOSEN
+	       " UPDATE job SET due_at = NULL, attempt = attempt + 1 WHERE subject IN (SELECT id FROM chosen)",
+	.pg_sql = "",
+	.in = "ttiii",
+	.out = "",
+};
+
+/* When something may be there for this claim, by time alone; in the past: somebody else was at it. NULL: never. */
+#define NEXT(names)                                                                                                    \
+	"SELECT n.at FROM (WITH RECURSIVE" HEADS(names)                                                                \
+	" SELECT min(h.head_at) AS at FROM heads h WHERE h.bound = 0 OR h.bound > " IN_FLIGHT ") n"
+static const struct db_stmt stmt_next = {
+	.name = "job_claim_next",
+	.sql = NEXT(SQLITE_NAMES),
+	.pg_sql = NEXT(PG_NAMES),
+	.in = "tt",
+	.out = "i",
+};
+
+/* clang-format on */
+
+enum { SUBJECT, QUEUE, PAYLOAD, EFFECT_KEY, ATTEMPT, FENCE, UNTIL };
+
+static void end(struct job_claim *c, enum hx_code code)
+{
+	c->code = code;
+	c->at = CLAIM_JOBS_DONE;
+}
+
+static struct slice queues_text(const struct job_claim_request *rq, struct arena *arena)
+{
+	struct slice made = {NULL, 0};
+	struct strbuf text;
+
+	strbuf_init(&text, QUEUES_BYTES_MAX);
+	for (size_t i = 0; i < rq->queues_n; i++) {
+		strbuf_add_char(&text, i ? ',' : '[');
+		json_quote(rq->queues[i], &text);
+	}
+	strbuf_add_char(&text, ']');
+	if (!text.failed)
+		made = arena_copy(arena, strbuf_slice(&text));
+	strbuf_release(&text);
+	return made;
+}
+
+static void go_claim(struct job_claim *c, const struct answer *answer)
+{
+	c->stamp = flow_stamp(answer);
+	c->at = CLAIM_JOBS_CLAIMING;
+	if (c->rq->gave_up && c->rq->gave_up(c->rq->gave_up_context))
+		end(c, HX_OK);
+}
+
+static void take_start(struct job_claim *c, const struct answer *answer)
+{
+	c->deadline = wall_add_ms(answer->now, c->rq->wait_ms);
+	c->queues = queues_text(c->rq, c->arena);
+	if (c->queues.p)
+		go_claim(c, answer);
+	else
+		end(c, HX_TOO_LARGE);
+}
+
+static void take_jobs(struct job_claim *c, const struct db_rows *rows)
+{
+	c->jobs = arena_alloc(c->arena, rows->n * sizeof *c->jobs);
+	for (size_t i = 0; i < rows->n && !c->arena->failed; i++)
+		c->jobs[i] = (struct job_claimed){
+			.subject = db_cell(rows, i, SUBJECT)->i,
+			.attempt = db_cell(rows, i, ATTEMPT)->i,
+			.fence = db_cell(rows, i, FENCE)->i,
+			.until_ms = db_cell(rows, i, UNTIL)->i,
+			.queue = arena_copy(c->arena, db_cell(rows, i, QUEUE)->s),
+			.payload = arena_copy(c->arena, db_cell(rows, i, PAYLOAD)->s),
+			.key = arena_copy(c->arena, db_cell(rows, i, EFFECT_KEY)->s),
+		};
+	c->n = c->arena->failed ? 0 : rows->n;
+	end(c, c->arena->failed ? HX_TOO_LARGE : HX_OK);
+}
+
+static void take_claimed(struct job_claim *c, const struct answer *answer)
+{
+	if (answer->result->verdict == UNIT_WON)
+		take_jobs(c, &answer->result->rows[0]);
+	else if (answer->result->verdict != UNIT_LOST)
+		end(c, HX_STORE_UNAVAILABLE);
+	else if (answer->now.ms >= c->deadline.ms)
+		end(c, HX_OK);
+	else
+		c->at = CLAIM_JOBS_READING;
+}
+
+/* Woken by whatever makes a job due here; by time for those that are due later; by the poll for all else. */
+static void take_next(struct job_claim *c, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+	struct wall_time rest = wall_add_ms(answer->now, JOB_WORK_REST_MS);
+
+	c->until = wall_add_ms(answer->now, JOB_WORK_POLL_MS);
+	if (answer->result->verdict == UNIT_WON && rows->n && db_cell(rows, 0, 0)->type == DB_INT &&
+	    db_cell(rows, 0, 0)->i < c->until.ms)
+		c->until.ms = db_cell(rows, 0, 0)->i > rest.ms ? db_cell(rows, 0, 0)->i : rest.ms;
+	if (c->deadline.ms < c->until.ms)
+		c->until = c->deadline;
+	c->at = CLAIM_JOBS_SLEEPING;
+}
+
+static void take(struct task *task, const struct answer *answer)
+{
+	struct job_claim *c = (struct job_claim *)task;
+
+	switch (c->at) {
+	case CLAIM_JOBS_NEW:
+		take_start(c, answer);
+		break;
+	case CLAIM_JOBS_CLAIMING:
+		take_claimed(c, answer);
+		break;
+	case CLAIM_JOBS_READING:
+		take_next(c, answer);
+		break;
+	case CLAIM_JOBS_SLEEPING:
+		go_claim(c, answer);
+		break;
+	case CLAIM_JOBS_DONE:
+		ASSERT(!"a task that is done takes no answer");
+	}
+}
+
+static void ask_claim(const struct job_claim *c, struct unit *unit)
+{
+	const struct job_claim_request *rq = c->rq;
+	struct db_value workspace = db_text(rq->workspace), queues = db_text(c->queues), max = db_int(rq->max);
+	struct db_value bytes = db_int(JOB_CLAIM_BYTES_MAX), now = db_int(c->stamp.at.ms);
+	struct db_value lease = db_int(rq->lease_ms), op = db_int(c->stamp.op), node = db_str(c->stamp.node);
+
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_claim, workspace, queues, max, bytes, now, lease, op, db_text(rq->owner),
+		 node);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, workspace, queues, max, bytes, now, op, node);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_move, workspace, queues, max, bytes, now, lease, op, db_text(rq->owner));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_start, workspace, queues, max, bytes, now);
+}
+
+static void ask(const struct task *task, struct ask *ask)
+{
+	const struct job_claim *c = (const struct job_claim *)task;
+
+	switch (c->at) {
+	case CLAIM_JOBS_DONE:
+		ask->kind = ASK_DONE;
+		ask->code = c->code;
+		break;
+	case CLAIM_JOBS_SLEEPING:
+		ask->kind = ASK_SLEEP;
+		ask->until = c->until;
+		break;
+	case CLAIM_JOBS_READING:
+		ask->kind = ASK_COMMIT;
+		unit_init(ask->unit, /* op= */ 0);
+		UNIT_ADD(ask->unit, UNIT_ANY, &stmt_next, db_text(c->rq->workspace), db_text(c->queues));
+		break;
+	default:
+		ask->kind = ASK_COMMIT;
+		unit_init(ask->unit, c->stamp.op);
+		ask_claim(c, ask->unit);
+	}
+}
+
+static const char *where(const struct task *task)
+{
+	static const char *const names[] = {"new", "claiming", "reading when the next is due", "sleeping", "done"};
+
+	return names[((const struct job_claim *)task)->at];
+}
+
+static uint64_t fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct job_claim *c = (const struct job_claim *)task;
+
+	hash = hash_mix(hash_mix(hash, c->at), c->code);
+	for (size_t i = 0; i < c->n; i++) {
+		hash = hash_mix(hash, (uint64_t)c->jobs[i].subject);
+		hash = hash_mix(hash, (uint64_t)c->jobs[i].fence);
+	}
+	return hash;
+}
+
+static const struct task_kind kind = {
+	.name = "job claim",
+	.size = sizeof(struct job_claim),
+	.take = take,
+	.ask = ask,
+	.where = where,
+	.fingerprint = fingerprint,
+};
+
+void job_claim_init(struct job_claim *claim, const struct job_claim_request *rq, struct arena *arena)
+{
+	ASSERT(rq->queues_n >= 1 && rq->queues_n <= JOB_QUEUES_MAX && rq->max >= 1 && rq->max <= JOB_CLAIM_MAX);
+	*claim = (struct job_claim){.rq = rq, .arena = arena};
+	task_init(&claim->task, &kind, /* topic= */ JOB_TOPIC);
+}

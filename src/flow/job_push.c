@@ -1,0 +1,266 @@
+/*
+ * Pushing jobs, up to JOB_PUSH_MAX in one unit. See job_work.h for the states.
+ *
+ * The items travel as JSON, so that one statement takes all of them, on both stores:
+ *
+ *   rows  [[id, queue, effect key, payload, due at or null, priority, key or null], …]   for the job rows
+ *   names [[id, queue, key or null], …]                                                   for all else
+ *
+ * The payload is a string in there, whatever JSON it is itself: so its bytes stay as they came.
+ *
+ * A key is insert-and-see: the unique index lets one of them in, the last line finds whose it is, also where the same key
+ * comes twice in one request. The ids are ours alone, so an item was created exactly when the job that is there has its id.
+ */
+#include "base/hash.h"
+#include "base/id.h"
+#include "base/json_string.h"
+#include "flow/job_work.h"
+#include "flow/transition.h"
+
+#define ROWS_BYTES_MAX (60u << 20)
+
+/* clang-format off */
+
+#define INTO_JOB                                                                                                       \
+	"INSERT INTO job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, priority, job_key,"  \
+	" repeatable)"
+
+/* ?1 rows   ?2 workspace   ?3 now, where the store's clock is ours */
+static const struct db_stmt stmt_push = {
+	.name = "job_push",
+	.sql = INTO_JOB " SELECT json_extract(value, '$[0]'), ?2, json_extract(value, '$[1]'), '', '',"
+	       " json_extract(value, '$[2]'), json_extract(value, '$[3]'), coalesce(json_extract(value, '$[4]'), ?3),"
+	       " json_extract(value, '$[5]'), json_extract(value, '$[6]'), 1 FROM json_each(?1) WHERE true"
+	       " ON CONFLICT DO NOTHING",
+	/* In the order of the keys: two nodes that push the same ones must not wait for each other. */
+	.pg_sql = INTO_JOB " SELECT (r->>0)::bigint, ?2, r->>1, '', '', r->>2, r->>3,"
+		  " coalesce((r->>4)::bigint, hx_now_ms()), (r->>5)::bigint, r->>6, 1"
+		  " FROM json_array_elements(?1::json) AS r ORDER BY r->>1, r->>6 ON CONFLICT DO NOTHING",
+	.in = "tti",
+	.out = "",
+};
+
+#define INTO_SUBJECT                                                                                                   \
+	"INSERT INTO subject (id, kind, status, version, op, fence, updated_at, seq, head) SELECT j.subject, ?2,"      \
+	" 'AVAILABLE', 1, ?3, 0, ?4, 1, hx_chain(NULL,"                                                                \
+	" j.subject || '|1||AVAILABLE|1|0|' || ?3 || '|' || ?4 || '|' || ?5)"
+
+/* Only for those that were let in. An id that is there already is a data error, which nobody meets. */
+static const struct db_stmt stmt_subjects = {
+	.name = "job_push_subjects",
+	.sql = INTO_SUBJECT " FROM json_each(?1) r CROSS JOIN job j ON j.subject = json_extract(r.value, '$[0]')",
+	.pg_sql = INTO_SUBJECT " FROM json_array_elements(?1::json) AS r JOIN job j ON j.subject = (r->>0)::bigint",
+	.in = "tiiit",
+	.out = "",
+};
+
+#define INTO_HISTORY                                                                                                   \
+	"INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"               \
+	" SELECT s.id, s.seq, '', s.status, s.version, s.fence, s.op, ?3, s.updated_at, s.head"
+
+static const struct db_stmt stmt_history = {
+	.name = "job_push_history",
+	.sql = INTO_HISTORY " FROM json_each(?1) r CROSS JOIN subject s ON s.id = json_extract(r.value, '$[0]')"
+	       " WHERE s.op = ?2",
+	.pg_sql = INTO_HISTORY " FROM json_array_elements(?1::json) AS r JOIN subject s ON s.id = (r->>0)::bigint"
+		  " WHERE s.op = ?2",
+	.in = "tit",
+	.out = "",
+};
+
+/* For each item the job that is there, in their order; NULL: none. */
+static const struct db_stmt stmt_seen = {
+	.name = "job_push_seen",
+	.sql = "SELECT coalesce((SELECT subject FROM job WHERE workspace = ?2 AND queue = json_extract(r.value, '$[1]')"
+	       " AND job_key = json_extract(r.value, '$[2]')),"
+	       " (SELECT subject FROM job WHERE subject = json_extract(r.value, '$[0]')))"
+	       " FROM json_each(?1) r ORDER BY r.key",
+	.pg_sql = "SELECT coalesce((SELECT subject FROM job WHERE workspace = ?2 AND queue = r.name->>1"
+		  " AND job_key = r.name->>2), (SELECT subject FROM job WHERE subject = (r.name->>0)::bigint))"
+		  " FROM json_array_elements(?1::json) WITH ORDINALITY AS r(name, n) ORDER BY r.n",
+	.in = "tt",
+	.out = "i",
+};
+
+/* clang-format on */
+
+static void end(struct job_push *p, enum hx_code code)
+{
+	p->code = code;
+	p->at = PUSH_DONE;
+}
+
+static void add_text(struct strbuf *text, struct slice s)
+{
+	strbuf_add_char(text, ',');
+	if (s.p)
+		json_quote(s, text);
+	else
+		strbuf_add_str(text, "null");
+}
+
+static void add_row(struct strbuf *text, const struct job_push_item *item)
+{
+	char key[ID_TEXT_BYTES];
+
+	id_format("job", item->subject, key);
+	strbuf_addf(text, "[%lld", (long long)item->subject);
+	add_text(text, item->queue);
+	add_text(text, slice_str(key));
+	add_text(text, item->payload);
+	if (item->due_at_ms)
+		strbuf_addf(text, ",%lld", (long long)item->due_at_ms);
+	else
+		strbuf_add_str(text, ",null");
+	strbuf_addf(text, ",%lld", (long long)item->priority);
+	add_text(text, item->key);
+	strbuf_add_char(text, ']');
+}
+
+static void add_name(struct strbuf *text, const struct job_push_item *item)
+{
+	strbuf_addf(text, "[%lld", (long long)item->subject);
+	add_text(text, item->queue);
+	add_text(text, item->key);
+	strbuf_add_char(text, ']');
+}
+
+static struct slice make_text(struct job_push *p, void (*add)(struct strbuf *, const struct job_push_item *))
+{
+	struct slice made = {NULL, 0};
+	struct strbuf text;
+
+	strbuf_init(&text, ROWS_BYTES_MAX);
+	strbuf_add_char(&text, '[');
+	for (size_t i = 0; i < p->n; i++) {
+		strbuf_add_str(&text, i ? "," : "");
+		add(&text, &p->items[i]);
+	}
+	strbuf_add_char(&text, ']');
+	if (!text.failed)
+		made = arena_copy(p->arena, strbuf_slice(&text));
+	strbuf_release(&text);
+	return made;
+}
+
+static void take_start(struct job_push *p, const struct answer *answer)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		p->items[i].subject = id_next(answer->ids, answer->now);
+		if (slice_is(p->items[i].queue, JOB_QUEUE_AFTER_EFFECTS)) {
+			end(p, HX_VALIDATION_ERROR);
+			return;
+		}
+	}
+	p->rows = make_text(p, add_row);
+	p->names = make_text(p, add_name);
+	p->stamp = flow_stamp(answer);
+	p->at = PUSH_PUSHING;
+	if (!p->rows.p || !p->names.p)
+		end(p, HX_TOO_LARGE);
+}
+
+/* What the last line found. False: not all of them are there. */
+static bool take_seen(struct job_push *p, const struct db_rows *rows)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (rows->n != p->n || db_cell(rows, i, 0)->type == DB_NULL)
+			return false;
+	for (size_t i = 0; i < p->n; i++) {
+		int64_t seen = db_cell(rows, i, 0)->i;
+
+		p->items[i].created = seen == p->items[i].subject;
+		p->items[i].subject = seen;
+	}
+	return true;
+}
+
+static void take_pushed(struct job_push *p, const struct unit_result *result)
+{
+	if (result->verdict == UNIT_UNKNOWN)
+		p->at = PUSH_LOOKING;
+	else if (result->verdict != UNIT_WON)
+		end(p, flow_failure(result));
+	else
+		end(p, take_seen(p, &result->rows[3]) ? HX_OK : HX_INTERNAL);
+}
+
+/* All or none: one that has an id of ours tells of all. Where every key was there already nothing had to be pushed. */
+static void take_looked(struct job_push *p, const struct unit_result *result)
+{
+	bool there = result->verdict == UNIT_WON && take_seen(p, &result->rows[0]);
+
+	end(p, there ? HX_OK : HX_OUTCOME_UNKNOWN);
+}
+
+static void take(struct task *task, const struct answer *answer)
+{
+	struct job_push *p = (struct job_push *)task;
+
+	switch (p->at) {
+	case PUSH_NEW:
+		take_start(p, answer);
+		break;
+	case PUSH_PUSHING:
+		take_pushed(p, answer->result);
+		break;
+	case PUSH_LOOKING:
+		take_looked(p, answer->result);
+		break;
+	case PUSH_DONE:
+		ASSERT(!"a task that is done takes no answer");
+	}
+}
+
+static void ask(const struct task *task, struct ask *ask)
+{
+	const struct job_push *p = (const struct job_push *)task;
+	struct unit *unit = ask->unit;
+
+	if (p->at == PUSH_DONE) {
+		ask->kind = ASK_DONE;
+		ask->code = p->code;
+		return;
+	}
+	ask->kind = ASK_COMMIT;
+	unit_init(unit, p->stamp.op);
+	if (p->at == PUSH_PUSHING) {
+		UNIT_ADD(unit, UNIT_ANY, &stmt_push, db_text(p->rows), db_text(p->workspace), db_int(p->stamp.at.ms));
+		UNIT_ADD(unit, UNIT_ANY, &stmt_subjects, db_text(p->names), db_int(job_kind()), db_int(p->stamp.op),
+			 db_int(p->stamp.at.ms), db_str(p->stamp.node));
+		UNIT_ADD(unit, UNIT_ANY, &stmt_history, db_text(p->names), db_int(p->stamp.op), db_str(p->stamp.node));
+	}
+	UNIT_ADD(unit, UNIT_ANY, &stmt_seen, db_text(p->names), db_text(p->workspace));
+	unit_wake(unit, JOB_TOPIC);
+}
+
+static const char *where(const struct task *task)
+{
+	static const char *const names[] = {"new", "pushing", "looking for what was pushed", "done"};
+
+	return names[((const struct job_push *)task)->at];
+}
+
+static uint64_t fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct job_push *p = (const struct job_push *)task;
+
+	return hash_mix(hash_mix(hash, p->at), p->code);
+}
+
+static const struct task_kind kind = {
+	.name = "job push",
+	.size = sizeof(struct job_push),
+	.take = take,
+	.ask = ask,
+	.where = where,
+	.fingerprint = fingerprint,
+};
+
+void job_push_init(struct job_push *push, struct slice workspace, struct job_push_item *items, size_t n,
+		   struct arena *arena)
+{
+	ASSERT(n >= 1 && n <= JOB_PUSH_MAX);
+	*push = (struct job_push){.workspace = workspace, .n = n, .items = items, .arena = arena};
+	task_init(&push->task, &kind, /* topic= */ 0);
+}

@@ -1,0 +1,283 @@
+/*
+ * The end of a claim, or its going on: heartbeat, complete, fail, lapse. See job_work.h for the states.
+ *
+ * It reads first: what there is to write depends on the row (attempts left, whose step it is), and a refusal has to say why.
+ * What was read may be old by the time of the write, but every write is guarded by the fence, and a fence was given to
+ * one owner only; all else that was read never changes while that claim lasts.
+ */
+#include "base/hash.h"
+#include "flow/backoff.h"
+#include "flow/job_work.h"
+#include "flow/run.h"
+#include "flow/transition.h"
+
+/* clang-format off */
+
+static const struct db_stmt stmt_read = {
+	.name = "job_settle_read",
+	.sql = "SELECT {ord}s.status, s.fence, s.owner, j.workspace, j.queue, j.attempt, j.run, j.repeatable,"
+	       " j.attempts_max, j.retry_initial_ms, j.retry_max_ms, j.retry_factor, j.jitter, j.in_flight_max"
+	       " FROM subject s JOIN job j ON j.subject = s.id{join} WHERE s.id = ?1",
+	.in = "i",
+	.out = "titttiiiiiiiii",
+};
+enum {
+	STATUS, FENCE, OWNER, WORKSPACE, QUEUE, ATTEMPT, RUN, REPEATABLE,
+	ATTEMPTS_MAX, INITIAL_MS, MAX_MS, FACTOR, JITTER, IN_FLIGHT_MAX
+};
+
+static const struct db_stmt stmt_heartbeat = {
+	.name = "job_heartbeat",
+	.fenced = true,
+	.sql = "UPDATE subject SET until = hx_now_ms() + ?3"
+	       "{from} WHERE id = ?1"
+	       " AND status = 'RUNNING'"
+	       " AND fence = ?2" /* mutant: job-heartbeat-fence */
+	       " RETURNING {ord}until",
+	.in = "iii",
+	.out = "i",
+};
+
+/* clang-format on */
+
+static void end(struct job_settle *s, enum hx_code code)
+{
+	s->code = code;
+	s->at = SETTLE_DONE;
+}
+
+/* Is it the claim that the caller means? The engine's own jobs are no worker's to settle. */
+static bool is_this_claim(const struct job_settle_request *rq, const struct db_rows *rows)
+{
+	if (!slice_is(db_cell(rows, 0, STATUS)->s, JOB_RUNNING) || db_cell(rows, 0, FENCE)->i != rq->fence)
+		return false;
+	return rq->kind == JOB_LAPSE || (slice_eq(db_cell(rows, 0, OWNER)->s, rq->owner) &&
+					 !slice_is(db_cell(rows, 0, QUEUE)->s, JOB_QUEUE_AFTER_EFFECTS));
+}
+
+static void park(struct job_settle *s, struct slice words)
+{
+	s->to = JOB_PARKED;
+	s->ending = (struct job_ending){.due_in_ms = -1, .error = words};
+}
+
+static void decide_failed(struct job_settle *s, const struct db_rows *rows, int64_t drawn)
+{
+	struct run_retry retry = {
+		.max_attempts = db_cell(rows, 0, ATTEMPTS_MAX)->i,
+		.initial_ms = db_cell(rows, 0, INITIAL_MS)->i,
+		.max_ms = db_cell(rows, 0, MAX_MS)->i,
+		.factor_thousandths = db_cell(rows, 0, FACTOR)->i,
+		.jitter = db_cell(rows, 0, JITTER)->i != 0,
+	};
+	int64_t attempt = db_cell(rows, 0, ATTEMPT)->i;
+	struct slice words = s->rq->output.p ? s->rq->output : slice_str("");
+
+	if (!s->rq->retryable || attempt >= retry.max_attempts) {
+		park(s, words);
+		return;
+	}
+	s->to = JOB_RETRYING;
+	s->ending = (struct job_ending){.due_in_ms = backoff_ms(&retry, attempt, drawn), .error = words};
+}
+
+/* The worker may have done it, or not. An after-effect is left to whoever takes it next: see job.h. */
+static void decide_lapsed(struct job_settle *s, const struct db_rows *rows)
+{
+	bool own = slice_is(db_cell(rows, 0, QUEUE)->s, JOB_QUEUE_AFTER_EFFECTS);
+
+	s->to = JOB_AVAILABLE;
+	s->ending = (struct job_ending){.due_in_ms = 0, .error = slice_str("its worker was lost")};
+	if (!own && !db_cell(rows, 0, REPEATABLE)->i)
+		park(s, slice_str("its worker was lost, and it may have been done"));
+	else if (!own && db_cell(rows, 0, ATTEMPT)->i >= db_cell(rows, 0, ATTEMPTS_MAX)->i)
+		park(s, slice_str("its workers were lost too often"));
+}
+
+static void decide(struct job_settle *s, const struct db_rows *rows, const struct answer *answer)
+{
+	const struct db_value *run = db_cell(rows, 0, RUN);
+
+	s->run = run->type == DB_NULL ? 0 : run->i;
+	s->bounded = db_cell(rows, 0, IN_FLIGHT_MAX)->i > 0;
+	switch (s->rq->kind) {
+	case JOB_HEARTBEAT:
+		s->to = JOB_RUNNING;
+		break;
+	case JOB_COMPLETE:
+		s->to = JOB_COMPLETED;
+		s->ending = (struct job_ending){.due_in_ms = -1, .output = s->rq->output};
+		break;
+	case JOB_FAIL:
+		decide_failed(s, rows, answer->id);
+		break;
+	case JOB_LAPSE:
+		decide_lapsed(s, rows);
+		break;
+	}
+	s->stamp = flow_stamp(answer);
+	s->at = SETTLE_SETTLING;
+}
+
+static void take_read(struct job_settle *s, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+
+	if (answer->result->verdict != UNIT_WON)
+		end(s, HX_STORE_UNAVAILABLE);
+	else if (!rows->n || (s->rq->workspace.p && !slice_eq(db_cell(rows, 0, WORKSPACE)->s, s->rq->workspace)))
+		end(s, HX_NOT_FOUND);
+	else if (!is_this_claim(s->rq, rows))
+		end(s, HX_STALE_FENCE);
+	else
+		decide(s, rows, answer);
+}
+
+static void settled(struct job_settle *s)
+{
+	s->status = s->to;
+	end(s, HX_OK);
+}
+
+static void take_settled(struct job_settle *s, const struct unit_result *result)
+{
+	switch (result->verdict) {
+	case UNIT_WON:
+		if (s->rq->kind == JOB_HEARTBEAT)
+			s->until_ms = db_cell(&result->rows[0], 0, 0)->i;
+		settled(s);
+		break;
+	case UNIT_LOST:
+	case UNIT_REFUSED:
+		end(s, HX_STALE_FENCE);
+		break;
+	case UNIT_FAILED:
+		end(s, flow_failure(result));
+		break;
+	case UNIT_UNKNOWN:
+		if (s->rq->kind == JOB_HEARTBEAT)
+			end(s, HX_STORE_UNAVAILABLE); /* beating once more does no harm */
+		else
+			s->at = SETTLE_LOOKING_UP;
+		break;
+	}
+}
+
+static void take_looked_up(struct job_settle *s, const struct unit_result *result)
+{
+	if (result->verdict != UNIT_WON)
+		end(s, HX_OUTCOME_UNKNOWN);
+	else if (result->rows[0].n == 0)
+		end(s, HX_STORE_UNAVAILABLE);
+	else
+		settled(s);
+}
+
+static void take(struct task *task, const struct answer *answer)
+{
+	struct job_settle *s = (struct job_settle *)task;
+
+	switch (s->at) {
+	case SETTLE_NEW:
+		s->at = SETTLE_READING;
+		break;
+	case SETTLE_READING:
+		take_read(s, answer);
+		break;
+	case SETTLE_SETTLING:
+		take_settled(s, answer->result);
+		break;
+	case SETTLE_LOOKING_UP:
+		take_looked_up(s, answer->result);
+		break;
+	case SETTLE_DONE:
+		ASSERT(!"a task that is done takes no answer");
+	}
+}
+
+/*
+ * A worker that failed says so of its own try: what an earlier one, that was lost, may have done is as open as before. So
+ * that is a release that answers nothing, also into PARKED. Only "done" settles a doubt.
+ */
+static void add_verdict(const struct job_settle *s, struct unit *unit)
+{
+	struct move move = {s->rq->subject, JOB_RUNNING, s->to};
+
+	if (s->rq->kind == JOB_COMPLETE)
+		subject_finish(unit, &s->stamp, &move, s->rq->fence);
+	else if (s->rq->kind == JOB_FAIL)
+		subject_release(unit, &s->stamp, &move, s->rq->fence, /* answered= */ false);
+	else
+		subject_revert(unit, &s->stamp, &move, s->rq->fence);
+}
+
+static void ask_settle(const struct job_settle *s, struct unit *unit)
+{
+	const struct job_settle_request *rq = s->rq;
+
+	if (rq->kind == JOB_HEARTBEAT) {
+		unit_touch(unit, rq->subject);
+		UNIT_ADD(unit, UNIT_VERDICT, &stmt_heartbeat, db_int(rq->subject), db_int(rq->fence),
+			 db_int(rq->lease_ms));
+		return;
+	}
+	add_verdict(s, unit);
+	job_end(unit, rq->subject, &s->ending);
+	if (s->run && s->ending.due_in_ms < 0)
+		run_job_ended(unit, s->run, rq->subject);
+	if (s->bounded || s->ending.due_in_ms >= 0)
+		unit_wake(unit, JOB_TOPIC);
+}
+
+static void ask(const struct task *task, struct ask *ask)
+{
+	const struct job_settle *s = (const struct job_settle *)task;
+
+	if (s->at == SETTLE_DONE) {
+		ask->kind = ASK_DONE;
+		ask->code = s->code;
+		return;
+	}
+	ask->kind = ASK_COMMIT;
+	unit_init(ask->unit, s->stamp.op);
+	if (s->at == SETTLE_READING)
+		UNIT_ADD(ask->unit, UNIT_ANY, &stmt_read, db_int(s->rq->subject));
+	else if (s->at == SETTLE_SETTLING)
+		ask_settle(s, ask->unit);
+	else
+		subject_look_up(ask->unit, s->rq->subject, s->stamp.op);
+}
+
+static const char *where(const struct task *task)
+{
+	static const char *const names[] = {"new", "reading", "settling", "looking up whether it was settled", "done"};
+
+	return names[((const struct job_settle *)task)->at];
+}
+
+static uint64_t fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct job_settle *s = (const struct job_settle *)task;
+
+	hash = hash_mix(hash, s->at);
+	hash = hash_mix(hash, s->rq->kind);
+	hash = hash_mix(hash, (uint64_t)s->rq->fence);
+	hash = hash_mix(hash, s->to ? (uint64_t)s->to[0] : 0);
+	hash = hash_mix(hash, (uint64_t)s->run);
+	return hash_mix(hash, s->code);
+}
+
+static const struct task_kind kind = {
+	.name = "job settle",
+	.size = sizeof(struct job_settle),
+	.take = take,
+	.ask = ask,
+	.where = where,
+	.fingerprint = fingerprint,
+};
+
+void job_settle_init(struct job_settle *settle, const struct job_settle_request *rq, struct arena *arena)
+{
+	*settle = (struct job_settle){.rq = rq, .arena = arena};
+	task_init(&settle->task, &kind, /* topic= */ 0);
+}
