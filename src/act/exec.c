@@ -139,7 +139,7 @@ static struct verdict judge(const struct job *job, const struct process_end *end
 		(void)verdict_say(ACT_UNKNOWN, words, "died of signal %d", end->code);
 		break;
 	case PROCESS_TIMED_OUT:
-		(void)verdict_say(ACT_UNKNOWN, words, "killed after %" PRId64 " ms", job->action->timeout_ms);
+		(void)verdict_say(ACT_UNKNOWN, words, "killed after %" PRId64 " ms", job_timeout_ms(job));
 		break;
 	case PROCESS_CANCELLED:
 		(void)verdict_say(ACT_UNKNOWN, words, "killed: the call was cancelled");
@@ -161,7 +161,7 @@ static struct verdict run_program(struct job *job, int wake_fd, struct strbuf *o
 	struct process_plan plan = {
 		.argv = job->action->argv,
 		.input = job->call.input,
-		.timeout_ms = job->action->timeout_ms > 0 ? job->action->timeout_ms : ACTION_TIMEOUT_MS_DEFAULT,
+		.timeout_ms = job_timeout_ms(job),
 		.wake_fd = wake_fd,
 	};
 	struct environment env;

@@ -52,6 +52,14 @@ struct kind {
 	struct port_queue *ready_first, **ready_last;
 };
 
+/* How long it may take: what the call says, else the action, else the default. */
+static inline int64_t job_timeout_ms(const struct job *job)
+{
+	if (job->call.timeout_ms > 0)
+		return job->call.timeout_ms;
+	return job->action->timeout_ms > 0 ? job->action->timeout_ms : ACTION_TIMEOUT_MS_DEFAULT;
+}
+
 /* From the kind's threads: the job is over. Answers its ticket unless it was aborted, and frees the job. */
 void port_job_done(struct job *job, struct verdict verdict);
 

@@ -68,7 +68,7 @@ static struct verdict call(const struct native *native, struct job *job, struct 
 		.traceparent = job->call.traceparent,
 		.attempt = job->call.attempt,
 		.fence = job->call.lease.fence,
-		.timeout_ms = job->action->timeout_ms,
+		.timeout_ms = job_timeout_ms(job),
 		.cancelled = &job->cancelled,
 	};
 

@@ -137,17 +137,10 @@ static size_t take_reply(char *bytes, size_t size, size_t count, void *context)
 /* Every option must be understood: one that is missing from this libcurl would be a silent hole. */
 #define SET(t, option, value) (curl_easy_setopt((t)->easy, (option), (value)) == CURLE_OK)
 
-static long timeout_of(const struct action *action)
-{
-	if (action->timeout_ms <= 0)
-		return ACTION_TIMEOUT_MS_DEFAULT;
-	return action->timeout_ms < INT_MAX ? (long)action->timeout_ms : INT_MAX;
-}
-
 static bool set_request(struct transfer *t)
 {
 	const struct job *job = t->job;
-	long timeout = timeout_of(job->action);
+	long timeout = job_timeout_ms(job) < INT_MAX ? (long)job_timeout_ms(job) : INT_MAX;
 
 	return SET(t, CURLOPT_URL, job->action->url) && SET(t, CURLOPT_POST, 1L) &&
 	       SET(t, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)job->call.input.n) &&

@@ -10,21 +10,17 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "flow/entity_table.h"
+#include "flow/sql_action.h"
 #include "flow/subject.h"
 #include "model/workflow.h"
 
 #define ENTITY_NAME_MAX 255 /* bytes */
 #define ENTITY_DATA_MAX (1u << 20)
 
-struct entity_sql {
-	size_t n;
-	struct db_stmt stmts[ACTION_STATEMENTS_MAX];
-};
-
 struct entity_machine {
 	const struct workflow *workflow;
 	int64_t kind;
-	const struct entity_sql *sql;     /* one per action of the workflow, empty for those that are not sql */
+	const struct sql_action *sql;     /* one per action of the workflow, empty for those that are not sql */
 	const struct entity_table *table; /* the user's own; NULL: the engine keeps the entity */
 };
 
@@ -79,18 +75,5 @@ void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice s
 /* Behind a claim in its unit: which step claimed, from which status, for whom, with which input. */
 void entity_note_claim(struct unit *unit, int64_t subject, struct slice step, const char *from, struct slice requester,
 		       struct slice input);
-/* What the parameters of a sql action may name. */
-struct entity_params {
-	struct slice id, workflow, requester, key;
-	int64_t version;
-	struct wall_time now;
-	struct json input;
-};
-/* Looks the values up, for all statements one after the other. Nothing is guessed: NULL when the arena is full. */
-const struct db_value *entity_sql_values(const struct action *action, const struct entity_params *params,
-					 struct arena *arena);
-/* Adds the statements to a unit whose verdict stands before them. */
-void entity_add_sql(struct unit *unit, const struct entity_machine *machine, const struct action *action,
-		    const struct db_value *values);
 
 #endif

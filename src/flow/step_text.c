@@ -85,7 +85,7 @@ void step_make_key(struct entity_step *s)
 
 void step_look_up_sql_values(struct entity_step *s, const struct answer *answer)
 {
-	struct entity_params params = {
+	struct sql_params params = {
 		.id = s->name,
 		.workflow = slice_str(step_workflow(s)->name),
 		.requester = s->requester,
@@ -95,5 +95,5 @@ void step_look_up_sql_values(struct entity_step *s, const struct answer *answer)
 		.input = json_trust(s->input),
 	};
 
-	s->sql_values = entity_sql_values(s->view->action, &params, s->arena);
+	s->sql_values = sql_action_values(s->view->action, &params, s->arena);
 }

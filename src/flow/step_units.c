@@ -77,7 +77,8 @@ void step_build_finish(const struct entity_step *s, struct unit *unit)
 		subject_transition(unit, &s->stamp, &move, s->version);
 	add_after_effects(s, unit); /* mutant: effects-outside-unit */
 	if (step_is_sql(s))
-		entity_add_sql(unit, s->rq->ref.machine, s->view->action, s->sql_values);
+		sql_action_add(unit, &s->rq->ref.machine->sql[s->view->action - step_workflow(s)->actions],
+			       s->view->action, s->sql_values);
 	if (s->rq->along)
 		s->rq->along->add(s->rq->along, s, move.to, unit);
 }

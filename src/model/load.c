@@ -52,26 +52,26 @@ bool file_load(const char *path, struct strbuf *out, struct findings *findings)
 	return ok;
 }
 
-static void load_file(const char *path, struct arena *arena, struct findings *findings, struct workflow_set *set)
+static void load_file(const char *path, struct arena *arena, struct findings *findings, struct definition_set *set)
 {
-	const struct workflow *workflow = NULL;
+	const struct definition *definition = NULL;
 	struct strbuf text;
 
-	if (set->files_n++ >= WORKFLOWS_MAX) {
-		if (set->files_n == WORKFLOWS_MAX + 1)
+	if (set->files_n++ >= DEFINITION_FILES_MAX) {
+		if (set->files_n == DEFINITION_FILES_MAX + 1)
 			report(findings, path, "limit", "one definition too many; at most 1000 are read");
 		return;
 	}
 	strbuf_init(&text, (size_t)WORKFLOW_TEXT_BYTES_MAX + 1);
 	if (file_load(path, &text, findings)) {
-		workflow_parse(path, strbuf_slice(&text), arena, findings, &workflow);
-		if (workflow)
-			set->items[set->n++] = workflow;
+		definition_parse(path, strbuf_slice(&text), arena, findings, &definition);
+		if (definition)
+			set->items[set->n++] = definition;
 	}
 	strbuf_release(&text);
 }
 
-_Static_assert(WORKFLOWS_MAX == 1000, "a message says so");
+_Static_assert(DEFINITION_FILES_MAX == 1000, "a message says so");
 
 static int is_definition(const struct dirent *entry)
 {
@@ -86,7 +86,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static void load_folder(const char *path, struct arena *arena, struct findings *findings, struct workflow_set *set)
+static void load_folder(const char *path, struct arena *arena, struct findings *findings, struct definition_set *set)
 {
 	size_t n = strlen(path);
 	bool slash = n > 0 && path[n - 1] == '/';
@@ -108,7 +108,7 @@ static void load_folder(const char *path, struct arena *arena, struct findings *
 		free(names);
 }
 
-void workflows_load(const char *path, struct arena *arena, struct findings *findings, struct workflow_set *set)
+void definition_set_load(const char *path, struct arena *arena, struct findings *findings, struct definition_set *set)
 {
 	struct stat status;
 

@@ -5,21 +5,21 @@
 #ifndef HX_MODEL_LOAD_H
 #define HX_MODEL_LOAD_H
 
-#include "model/config.h"
+#include "model/definition.h"
 
-#define WORKFLOWS_MAX 1000
+#define DEFINITION_FILES_MAX 1000
 
-struct workflow_set {
+struct definition_set {
 	size_t n;
-	const struct workflow *items[WORKFLOWS_MAX]; /* those without errors, in the order of the reading */
-	size_t files_n;                              /* files that were looked at */
+	const struct definition *items[DEFINITION_FILES_MAX]; /* those without errors, in the order of the reading */
+	size_t files_n;                                       /* files that were looked at */
 };
 
 /*
  * Adds a file, or the *.json of a folder in the order of their names (not of folders inside of it, and not those
  * whose name begins with a dot). A folder without any is an error.
  */
-void workflows_load(const char *path, struct arena *arena, struct findings *findings, struct workflow_set *set);
+void definition_set_load(const char *path, struct arena *arena, struct findings *findings, struct definition_set *set);
 /* A file that cannot be read is an error; *ret then has the defaults. */
 void config_load(const char *path, struct arena *arena, struct findings *findings, struct config *ret);
 /* A whole file, up to the ceiling of the buffer. False: it cannot be read, which is a finding. */

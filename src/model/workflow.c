@@ -9,7 +9,7 @@
 #include "model/draft.h"
 #include "model/user_table.h"
 
-/* A definition without a kind is read on as if it had the only one there is, so that all its faults are seen. */
+/* A definition without a kind is read on as one of this kind, so that all its faults are seen. */
 static bool is_entity(const struct draft *d, const struct json_node *root)
 {
 	static const char *const kinds[] = {"entity", "run", "batch", NULL};
@@ -20,9 +20,11 @@ static bool is_entity(const struct draft *d, const struct json_node *root)
 		return true;
 	if (!reader_choice(&d->r, node, "kind", kinds, &kind))
 		return false;
-	if (kind != 0)
-		reader_report(&d->r, node->at.line, "kind", "this version knows only kind entity, not yet %s",
-			      kinds[kind]);
+	if (strcmp(kinds[kind], "run") == 0)
+		reader_report(&d->r, node->at.line, "kind", "this is a definition of kind run, not entity");
+	else if (strcmp(kinds[kind], "batch") == 0)
+		reader_report(&d->r, node->at.line, "kind",
+			      "this version knows the kinds entity and run, and not yet batch");
 	return kind == 0;
 }
 

@@ -94,7 +94,7 @@ const char *workflow_revert_of(const struct workflow *w, struct slice claim_into
  */
 void workflow_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
 		    const struct workflow **ret);
-/* Rules over several workflows: unique names, rule 6 over all workflows on the same table. */
+/* Rules over several workflows: 6 and 8 over all of those on the same table. */
 void workflows_check(const struct workflow *const *workflows, size_t n, struct findings *findings);
 
 #endif

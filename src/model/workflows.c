@@ -1,6 +1,5 @@
 /*
- * What must hold between workflows: each has a name of its own, and those on one table of the user agree about its
- * claim statuses. There one row is moved by several workflows, so rules 6 and 8 are asked again over all of them:
+ * What must hold between workflows: those on one table of the user agree about its claim statuses. There one row is moved by several workflows, so rules 6 and 8 are asked again over all of them:
  * a janitor must know one revert_to, and no step of a neighbour may start or end in somebody's claim.
  */
 #include <stdlib.h>
@@ -24,33 +23,12 @@ struct numbered {
 	size_t i; /* its place in the list that was given */
 };
 
-static int by_name(const void *a, const void *b)
-{
-	const struct numbered *x = a, *y = b;
-	int order = strcmp(x->workflow->name, y->workflow->name);
-
-	return order ? order : (x->i > y->i) - (x->i < y->i);
-}
-
 static int by_table(const void *a, const void *b)
 {
 	const struct numbered *x = a, *y = b;
 	int order = strcasecmp(x->workflow->table.table, y->workflow->table.table);
 
 	return order ? order : (x->i > y->i) - (x->i < y->i);
-}
-
-static void check_names(struct numbered *list, size_t n, struct findings *findings)
-{
-	if (n)
-		qsort(list, n, sizeof *list, by_name);
-	for (size_t i = 1; i < n; i++) {
-		const struct workflow *w = list[i].workflow, *before = list[i - 1].workflow;
-
-		if (strcmp(w->name, before->name) == 0)
-			findings_add(findings, place_of(w, NULL, "duplicate"), "workflow %s is also defined in %s",
-				     w->name, before->file);
-	}
 }
 
 /* A status in one of the workflows on a table. */
@@ -170,6 +148,5 @@ void workflows_check(const struct workflow *const *workflows, size_t n, struct f
 	}
 	for (size_t i = 0; i < n; i++)
 		list[i] = (struct numbered){workflows[i], i};
-	check_names(list, n, findings);
 	check_tables(list, n, findings);
 }

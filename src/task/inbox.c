@@ -106,6 +106,13 @@ void inbox_put_wakes(struct inbox *inbox, const int64_t topics[], size_t n)
 	unlock_and_tell(inbox);
 }
 
+void inbox_put_wake_everybody(struct inbox *inbox)
+{
+	pthread_mutex_lock(&inbox->mutex);
+	inbox->wake_everybody = true;
+	unlock_and_tell(inbox);
+}
+
 void inbox_nudge(struct inbox *inbox)
 {
 	pthread_mutex_lock(&inbox->mutex);

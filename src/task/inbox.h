@@ -63,6 +63,7 @@ enum hx_code inbox_put_own(struct inbox *inbox, struct seat *seat);
 void inbox_put_beat(struct inbox *inbox, struct seat *seat);
 void inbox_put_mail(struct inbox *inbox, struct mail *mail);
 void inbox_put_wakes(struct inbox *inbox, const int64_t topics[], size_t n);
+void inbox_put_wake_everybody(struct inbox *inbox);
 void inbox_nudge(struct inbox *inbox);
 void inbox_stop(struct inbox *inbox);
 /*

@@ -30,6 +30,7 @@ struct lane {
 	struct lane_options options;
 	struct db *db;
 	struct id_source ids;
+	_Atomic uint32_t node_number;
 	struct inbox inbox;
 	pthread_t thread;
 	bool joined;
@@ -134,9 +135,11 @@ static void give(struct lane *lane, struct seat *seat, struct answer *answer)
 {
 	answer->now = clock_wall(lane->options.clock);
 	answer->mono = clock_mono(lane->options.clock);
+	lane->ids.node = atomic_load_explicit(&lane->node_number, memory_order_relaxed);
 	answer->id = id_next(&lane->ids, answer->now);
 	for (int i = 0; i < ANSWER_IDS_MAX; i++)
 		answer->more_ids[i] = id_next(&lane->ids, answer->now);
+	answer->ids = &lane->ids;
 	answer->node = lane->options.node;
 	(void)task_take(seat->task, seat->task->turn, answer); /* always its own turn: tickets are used once */
 	seat->state = SEAT_READY;
@@ -363,7 +366,7 @@ static void sink_wake(struct batch_sink *sink, int64_t topic)
 	struct lane *lane = (struct lane *)((char *)sink - offsetof(struct lane, sink));
 
 	wake_topic(lane, topic);
-	if (lane->peers_n)
+	if (lane->peers_n || lane->options.woke)
 		lane->woken[lane->woken_n++] = topic;
 }
 
@@ -418,6 +421,8 @@ static void commit_round(struct lane *lane)
 	batch_run(&batch, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink, &lane->stats.batch);
 	for (size_t i = 0; i < lane->peers_n && lane->woken_n; i++)
 		lane_wake(lane->peers[i], lane->woken, lane->woken_n);
+	if (lane->options.woke && lane->woken_n)
+		lane->options.woke(lane->options.woke_context, lane->woken, lane->woken_n);
 	lane->woken_n = 0;
 	arena_reset(&lane->arena);
 	for (struct seat *seat = lane->pending.first; seat; seat = seat->next)
@@ -619,6 +624,17 @@ void lane_wake(struct lane *lane, const int64_t topics[], size_t n)
 	inbox_put_wakes(&lane->inbox, topics, n);
 }
 
+void lane_wake_everybody(struct lane *lane)
+{
+	inbox_put_wake_everybody(&lane->inbox);
+}
+
+void lane_set_node_number(struct lane *lane, uint32_t number)
+{
+	ASSERT(number <= ID_NODE_MAX);
+	atomic_store(&lane->node_number, number);
+}
+
 void lane_set_peers(struct lane *lane, struct lane *const peers[], size_t n)
 {
 	lane->peers_n = 0;
@@ -666,6 +682,7 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 	arena_init(&lane->arena, BATCH_BYTES_MAX);
 	inbox_init(&lane->inbox, options->seats_max);
 	id_source_init(&lane->ids, options->node_number);
+	lane->node_number = options->node_number;
 	lane->units = malloc(PENDING_LOOKED_AT * sizeof *lane->units);
 	if (!lane->units)
 		code = error_set(err, HX_NO_MEMORY, "a lane");

@@ -76,6 +76,9 @@ struct lane_options {
 	void (*renew)(struct unit *unit, int64_t subject, int64_t fence, int64_t lease_ms);
 	/* Where renewals go: a lane of its own on PostgreSQL. NULL: this one. */
 	struct lane *pulse;
+	/* In the lane's thread, after a commit: the topics that it has woken, for other nodes. Must not wait. May be NULL. */
+	void (*woke)(void *context, const int64_t topics[], size_t n);
+	void *woke_context;
 };
 
 struct lane_stats {
@@ -105,8 +108,11 @@ enum hx_code lane_submit(struct lane *lane, struct seat *seat) HX_MUST_CHECK;
 enum hx_code lane_submit_own(struct lane *lane, struct seat *seat) HX_MUST_CHECK;
 /* From any thread, once per ticket (more are dropped). The output is copied. */
 void lane_answer(struct ticket ticket, enum act_outcome outcome, struct slice output);
-/* From any thread: wakes whoever has one of these topics. */
+/* From any thread: wakes whoever has one of these topics; everybody who has any. */
 void lane_wake(struct lane *lane, const int64_t topics[], size_t n);
+void lane_wake_everybody(struct lane *lane);
+/* From any thread: its ids have this number from now on. */
+void lane_set_node_number(struct lane *lane, uint32_t number);
 /* Other lanes of the node: what is woken here is woken there too. Set before the first submit. */
 void lane_set_peers(struct lane *lane, struct lane *const peers[], size_t n);
 /* Makes it look at its clock again (a test has moved a fake one). */

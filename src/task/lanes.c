@@ -15,9 +15,15 @@ size_t lanes_wanted(void)
 	return processors < WANTED_MIN ? WANTED_MIN : processors > WANTED_MAX ? WANTED_MAX : (size_t)processors;
 }
 
-static enum hx_code open_one(struct lane_options options, uint32_t i, struct lane **ret_lane, struct hx_error *err)
+/* The pulse has the first number, the lanes those behind it. */
+static uint32_t number_of(uint32_t first, size_t i)
 {
-	options.node_number = (options.node_number + i) & ID_NODE_MAX;
+	return (first + (uint32_t)i) & ID_NODE_MAX;
+}
+
+static enum hx_code open_one(struct lane_options options, size_t i, struct lane **ret_lane, struct hx_error *err)
+{
+	options.node_number = number_of(options.node_number, i);
 	return lane_new(&options, ret_lane, err);
 }
 
@@ -31,10 +37,10 @@ enum hx_code lanes_open(struct lanes *lanes, const struct lane_options *options,
 	*lanes = (struct lanes){0};
 	alone.opened = NULL;
 	if (!sqlite)
-		code = open_one(alone, LANES_MAX, &lanes->pulse, err);
+		code = open_one(alone, 0, &lanes->pulse, err);
 	with_pulse.pulse = lanes->pulse;
-	for (uint32_t i = 0; i < (sqlite ? 1 : n) && !code; i++) {
-		code = open_one(with_pulse, i, &lanes->lanes[i], err);
+	for (size_t i = 0; i < (sqlite ? 1 : n) && !code; i++) {
+		code = open_one(with_pulse, i + 1, &lanes->lanes[i], err);
 		lanes->n += !code;
 		with_pulse.opened = NULL;
 	}
@@ -52,6 +58,23 @@ struct lane *lanes_of(const struct lanes *lanes, int64_t subject)
 	uint64_t mixed = (uint64_t)subject * 0x9e3779b97f4a7c15u;
 
 	return lanes->lanes[(mixed >> 32) % lanes->n];
+}
+
+void lanes_set_node_number(const struct lanes *lanes, uint32_t number)
+{
+	if (lanes->pulse)
+		lane_set_node_number(lanes->pulse, number_of(number, 0));
+	for (size_t i = 0; i < lanes->n; i++)
+		lane_set_node_number(lanes->lanes[i], number_of(number, i + 1));
+}
+
+void lanes_wake(const struct lanes *lanes, const int64_t topics[], size_t n)
+{
+	for (size_t i = 0; i < lanes->n; i++)
+		if (n)
+			lane_wake(lanes->lanes[i], topics, n);
+		else
+			lane_wake_everybody(lanes->lanes[i]);
 }
 
 void lanes_stop(struct lanes *lanes, int64_t drain_ms)

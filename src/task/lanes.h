@@ -22,11 +22,15 @@ struct lanes {
 size_t lanes_wanted(void);
 /*
  * n is how many lanes PostgreSQL gets. options->opened, if any, is taken over in any case: by the first lane, or it
- * is closed. The node numbers used are options->node_number and those behind it.
+ * is closed. The node numbers used are options->node_number and those behind it, one for each lane and for the pulse.
  */
 enum hx_code lanes_open(struct lanes *lanes, const struct lane_options *options, size_t n,
 			struct hx_error *err) HX_MUST_CHECK;
 struct lane *lanes_of(const struct lanes *lanes, int64_t subject);
+/* From any thread: the numbers for ids are these from now on, laid out in the same way. */
+void lanes_set_node_number(const struct lanes *lanes, uint32_t number);
+/* From any thread: wakes whoever has one of these topics; n = 0: everybody who has any. */
+void lanes_wake(const struct lanes *lanes, const int64_t topics[], size_t n);
 void lanes_stop(struct lanes *lanes, int64_t drain_ms);
 /* Stops them if need be. The action port is freed between stop and close. Safe on a half-opened struct. */
 void lanes_close(struct lanes *lanes);

@@ -27,6 +27,7 @@
 #include "db/unit.h"
 
 struct task_kind;
+struct id_source;
 
 struct task {
 	const struct task_kind *kind;
@@ -59,6 +60,7 @@ struct act_call {
 	int64_t attempt;          /* from 1 */
 	struct slice traceparent; /* empty: none */
 	bool unknown_on_5xx;      /* the service may fail after acting */
+	int64_t timeout_ms;       /* 0: the action's own */
 	struct lease lease;
 };
 
@@ -83,6 +85,7 @@ struct answer {
 	struct mono_time mono;
 	int64_t id;                       /* fresh; a task uses it as the op of its next unit */
 	int64_t more_ids[ANSWER_IDS_MAX]; /* fresh too, for rows that it makes */
+	struct id_source *ids;            /* during the call: for the few that make more rows than that (base/id.h) */
 	const char *node;
 	/* COMMIT: rows are valid only during the call. */
 	const struct unit_result *result;
