@@ -1,43 +1,56 @@
 /*
- * The workflows in force: read from the folder at the start and at a reload, or put through the API; every text
- * that was ever in force is a numbered version in the store.
+ * The definitions in force, of entities and of runs: read from the folder at the start and at a reload, or put through
+ * the API; every text that was ever in force is a numbered version in the store.
  *
  * A set of definitions is checked as a whole (each alone, all together, coverage by janitors) before any of it
  * is taken into force, so a bad file changes nothing, and costs nothing when it is refused. The statements of sql
  * actions are checked by the store itself (EXPLAIN). Machines are never freed: tasks, prepared statements and
  * jobs point into them. That is bounded by DEFINITION_VERSIONS_MAX in one life of the process.
+ *
+ * An entity is moved by the version that is in force. A run keeps the one that it started with: at the start all that
+ * runs refer to are loaded, and one that another node has put and used since is loaded when it is asked for.
  */
 #ifndef HX_ENGINE_DEFINITIONS_H
 #define HX_ENGINE_DEFINITIONS_H
 
 #include <pthread.h>
 
-#include "engine/runner.h"
+#include "act/native.h"
+#include "engine/definition_trial.h"
+#include "engine/run_versions.h"
 #include "flow/entity.h"
-#include "model/config.h"
 
 #define DEFINITIONS_MAX 1000
 #define DEFINITION_VERSIONS_MAX 10000
 #define DEFINITION_BYTES_MAX (4u << 20)
 #define DEFINITION_STATEMENTS_MAX 1500 /* of sql actions, all versions together: connections prepare each once */
-#define DEFINITION_TRIALS_MAX 1000     /* different statements that were tried, of refused definitions too */
 
-struct definition {
-	const struct entity_machine *machine;
-	int64_t version; /* in the store */
+/* A version of a definition made ready for the store. Immutable. */
+struct machine {
+	const struct definition *definition;
+	int64_t version;                     /* in the store */
+	const struct entity_machine *entity; /* NULL: it is a run */
+	const struct run_machine *run;       /* NULL: it is an entity */
 };
 
 struct definitions {
 	pthread_rwlock_t lock;
 	pthread_mutex_t changing; /* one change at a time, outside of the lock that readers take */
 	struct arena arena;
+	const struct natives *natives;
+	struct trials trials;
+	struct run_versions run_versions;
+	size_t versions_n, statements_n;
 	size_t n;
-	size_t versions_n, statements_n, trials_n;
-	struct trial *trials;
-	struct definition current[DEFINITIONS_MAX];
+	const struct machine *current[DEFINITIONS_MAX];
 };
 
-void definitions_init(struct definitions *defs);
+/*
+ * natives: what functions there are; NULL: that is not known, and every name is accepted. wanted is called, in whatever
+ * thread, when a version of a run was asked for that definitions_load_wanted() has to bring; NULL: nobody is told.
+ */
+void definitions_init(struct definitions *defs, const struct natives *natives, void (*wanted)(void *context),
+		      void *context);
 void definitions_release(struct definitions *defs);
 
 /* The start and the reload: folder (may be NULL) and store, as one set. */
@@ -57,9 +70,22 @@ enum hx_code definitions_follow(struct definitions *defs, int64_t *seen, struct 
 				const struct config *config, struct findings *findings, size_t *ret_changes_n,
 				struct hx_error *err) HX_MUST_CHECK;
 
+/*
+ * Brings the versions that were asked for in vain. Costs nothing when there are none. What cannot serve here is told as a
+ * warning, once.
+ */
+enum hx_code definitions_load_wanted(struct definitions *defs, struct runner *runner, struct findings *findings,
+				     size_t *ret_loaded_n, struct hx_error *err) HX_MUST_CHECK;
+
+/* What is in force under this name; NULL: nothing, or it is of the other kind. */
 const struct entity_machine *definitions_find(struct definitions *defs, struct slice workflow);
+const struct run_machine *definitions_run(struct definitions *defs, struct slice workflow);
+/* For a run that is there: any version, without a lock. NULL: it is not known here (yet), and wanted from now on. */
+const struct run_machine *definitions_run_version(struct definitions *defs, struct slice workflow, int64_t version);
+/* Of what is in force. */
 const struct action *definitions_action(struct definitions *defs, struct slice workflow, struct slice action);
-void definitions_each(struct definitions *defs, void (*fn)(void *, const struct entity_machine *, int64_t version),
+/* All that is in force, under the registry's lock. */
+void definitions_each(struct definitions *defs, void (*fn)(void *context, const struct machine *machine),
 		      void *context);
 
 #endif

@@ -7,6 +7,8 @@
 #include "engine/engine.h"
 
 #define JOB_BYTES_MAX (96u << 20)
+#define JOB_POLL_MS 2000 /* for those that other nodes have made, should their notification be lost */
+#define JOBS_SLICE 512
 
 struct delivery {
 	struct seat seat;
@@ -15,30 +17,25 @@ struct delivery {
 	struct dispatcher *dispatcher;
 };
 
-static bool watch_again(struct dispatcher *d, bool pause);
+static void scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
+{
+	(void)source;
+	job_scan_due(unit, limit);
+}
+
+static const struct due_source due_jobs = {
+	.name = "jobs",
+	.topic = JOB_TOPIC,
+	.poll_ms = JOB_POLL_MS,
+	.scan = scan_due,
+	.next = job_next_due,
+};
 
 static const struct action *action_of(const void *context, struct slice workflow, struct slice action)
 {
 	const struct dispatcher *d = context;
 
 	return definitions_action(d->definitions, workflow, action);
-}
-
-static bool is_under_way(const struct dispatcher *d, int64_t subject)
-{
-	for (size_t i = 0; i < d->under_way_n; i++)
-		if (d->under_way[i] == subject)
-			return true;
-	return false;
-}
-
-static void forget(struct dispatcher *d, int64_t subject)
-{
-	for (size_t i = 0; i < d->under_way_n; i++)
-		if (d->under_way[i] == subject) {
-			d->under_way[i] = d->under_way[--d->under_way_n];
-			return;
-		}
 }
 
 static void tell(const struct delivery *delivery, enum hx_code code)
@@ -62,19 +59,17 @@ static void delivered(struct seat *seat, enum hx_code code)
 {
 	struct delivery *delivery = (struct delivery *)seat;
 	struct dispatcher *d = delivery->dispatcher;
+	int64_t subject = delivery->run.subject;
 
 	tell(delivery, code);
-	pthread_mutex_lock(&d->mutex);
-	forget(d, delivery->run.subject);
-	pthread_mutex_unlock(&d->mutex);
 	arena_release(&delivery->arena);
 	free(delivery);
-	if (code != HX_STOPPING)
-		(void)watch_again(d, /* pause= */ false);
+	feeder_ended(&d->feeder, subject, /* rest_ms= */ 0);
 }
 
-static bool deliver(struct dispatcher *d, int64_t subject)
+static bool deliver(void *context, int64_t subject)
 {
+	struct dispatcher *d = context;
 	struct delivery *delivery = calloc(1, sizeof *delivery);
 
 	if (!delivery)
@@ -90,41 +85,19 @@ static bool deliver(struct dispatcher *d, int64_t subject)
 	return true;
 }
 
-/* The watch has found some. Those that are not under way here are started. */
-static void found(struct seat *seat, enum hx_code code)
-{
-	struct dispatcher *d = (struct dispatcher *)((char *)seat - offsetof(struct dispatcher, seat));
-
-	pthread_mutex_lock(&d->mutex);
-	d->watching = false;
-	for (size_t i = 0; code == HX_OK && i < d->watch.found_n && d->under_way_n < DISPATCHER_JOBS_MAX; i++)
-		if (!is_under_way(d, d->watch.found[i]) && deliver(d, d->watch.found[i]))
-			d->under_way[d->under_way_n++] = d->watch.found[i];
-	pthread_mutex_unlock(&d->mutex);
-	/* Whatever went wrong, jobs still fall due. Then it looks at once: a pause may be what could not be had. */
-	if (code != HX_STOPPING)
-		(void)watch_again(d, /* pause= */ code == HX_OK);
-}
-
-/* Starts the watch unless it runs, or as much is under way as may be. False: the lane ends, and nothing is under way. */
-static bool watch_again(struct dispatcher *d, bool pause)
-{
-	bool alive;
-
-	pthread_mutex_lock(&d->mutex);
-	if (!d->watching && d->under_way_n < DISPATCHER_JOBS_MAX) {
-		job_watch_init(&d->watch, JOB_WATCH_MAX, pause);
-		/* Refused only when the lane ends. */
-		d->watching = lane_submit_own(d->lanes->lanes[0], &d->seat) == HX_OK;
-	}
-	alive = d->watching || d->under_way_n > 0;
-	pthread_mutex_unlock(&d->mutex);
-	return alive;
-}
-
 enum hx_code dispatcher_start(struct dispatcher *d, struct lanes *lanes, struct definitions *definitions,
-			      struct engine_metrics *metrics, struct log *log, int64_t lease_ms)
+			      struct engine_metrics *metrics, struct log *log, struct clock *clock, int64_t lease_ms)
 {
+	struct feeder_options options = {
+		.lanes = lanes,
+		.clock = clock,
+		.source = &due_jobs,
+		.under_way_max = DISPATCHER_JOBS_MAX,
+		.slice = JOBS_SLICE,
+		.begin = deliver,
+		.context = d,
+	};
+
 	*d = (struct dispatcher){
 		.lanes = lanes,
 		.definitions = definitions,
@@ -132,12 +105,10 @@ enum hx_code dispatcher_start(struct dispatcher *d, struct lanes *lanes, struct 
 		.log = log,
 		.policy = {.attempts_max = 8, .first_ms = 1000, .max_ms = 300000, .lease_ms = lease_ms},
 	};
-	d->seat = (struct seat){.task = &d->watch.task, .done = found};
-	pthread_mutex_init(&d->mutex, NULL);
-	return watch_again(d, /* pause= */ false) ? HX_OK : HX_STOPPING;
+	return feeder_start(&d->feeder, &options);
 }
 
 void dispatcher_release(struct dispatcher *d)
 {
-	pthread_mutex_destroy(&d->mutex);
+	feeder_release(&d->feeder);
 }

@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/id.h"
 #include "db/migrate.h"
 #include "engine/definitions.h"
 #include "engine/dispatcher.h"
 #include "engine/janitors.h"
+#include "engine/nodes.h"
+#include "engine/notify.h"
 #include "engine/readers.h"
+#include "engine/retention.h"
+#include "engine/runs.h"
 #include "gate/sweeper.h"
 
 #define SEATS_MAX 20000
@@ -20,11 +23,12 @@
 #define FOLLOW_BYTES_MAX (64u << 20)
 #define FOLLOW_FINDINGS_MAX 20 /* logged; the rest is counted */
 
-/* The thread that follows what other nodes put, and the one that puts what is put here. */
+/* The thread that follows what other nodes put and brings what runs want, and the one that puts what is put here. */
 struct changers {
 	pthread_mutex_t mutex; /* over all of it */
 	pthread_cond_t stop;
 	bool stopping;
+	bool wanted;      /* a version that a run has and we do not */
 	bool following;   /* the thread `follower` is to be joined */
 	bool put_started; /* the thread `putter` is to be joined */
 	bool putting;     /* and has not come to its end */
@@ -41,11 +45,14 @@ struct engine {
 	struct entry_locks *entry_locks;
 	struct gate_store *gate_store;
 	struct gate_sweeper *gate_sweeper;
+	struct nodes nodes;
+	struct notify *notify; /* NULL on SQLite: there is no other node */
 	struct janitors janitors;
 	struct dispatcher dispatcher;
+	struct runs *runs;
+	struct retention *retention;
 	struct changers changers;
 	struct engine_metrics metrics;
-	bool dispatching;
 	bool stopped;
 };
 
@@ -61,7 +68,7 @@ static void runner_init(struct lane_runner *runner, struct engine *e)
 
 /* ---- following what other nodes put ---- */
 
-static void log_findings(struct engine *e, const struct findings *findings)
+static void log_findings(struct engine *e, const struct findings *findings, const char *what)
 {
 	size_t n = 0;
 
@@ -70,8 +77,7 @@ static void log_findings(struct engine *e, const struct findings *findings)
 
 		strbuf_init(&line, LOG_LINE_BYTES_MAX);
 		finding_print(f, &line);
-		log_error(e->options.log, "a definition of another node is not valid here",
-			  log_slice("finding", strbuf_slice(&line)));
+		log_error(e->options.log, what, log_slice("finding", strbuf_slice(&line)));
 		strbuf_release(&line);
 	}
 }
@@ -94,7 +100,7 @@ static void follow_once(struct engine *e, int64_t *seen)
 		log_info(e->options.log, "definitions that another node has put are in force",
 			 log_int("definitions", (int64_t)changes_n));
 	if (code == HX_CONFIG_ERROR) {
-		log_findings(e, &findings);
+		log_findings(e, &findings, "a definition of another node is not valid here");
 		log_error(e->options.log,
 			  "another node has put definitions that cannot be in force here: the old ones are kept",
 			  log_text("detail", err.detail), log_int("errors", (int64_t)findings.errors));
@@ -103,7 +109,39 @@ static void follow_once(struct engine *e, int64_t *seen)
 	arena_release(&arena);
 }
 
-/* False: the engine is stopping. */
+/* Versions that runs have been asked for in vain: another node has put and used them, a moment ago. */
+static void bring_wanted(struct engine *e)
+{
+	const int64_t topic = RUN_TOPIC;
+	struct lane_runner runner;
+	struct findings findings;
+	struct arena arena;
+	struct hx_error err = {0};
+	size_t loaded_n = 0;
+
+	runner_init(&runner, e);
+	arena_init(&arena, FOLLOW_BYTES_MAX);
+	findings_init(&findings, &arena);
+	if (definitions_load_wanted(&e->definitions, &runner.runner, &findings, &loaded_n, &err))
+		log_info(e->options.log, "a definition that runs have is not here yet", log_text("detail", err.detail));
+	log_findings(e, &findings, "a definition that runs have cannot serve here");
+	arena_release(&arena);
+	for (size_t i = 0; loaded_n && i < e->lanes.n; i++)
+		lane_wake(e->lanes.lanes[i], &topic, 1);
+}
+
+/* From any thread. */
+static void tell_wanted(void *context)
+{
+	struct changers *changers = &((struct engine *)context)->changers;
+
+	pthread_mutex_lock(&changers->mutex);
+	changers->wanted = true;
+	pthread_cond_broadcast(&changers->stop);
+	pthread_mutex_unlock(&changers->mutex);
+}
+
+/* Until then, or until something is wanted. False: the engine is stopping. */
 static bool rest(struct changers *changers, int64_t ms)
 {
 	struct timespec until;
@@ -113,9 +151,10 @@ static bool rest(struct changers *changers, int64_t ms)
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += ms / 1000;
 	pthread_mutex_lock(&changers->mutex);
-	while (!changers->stopping && rc != ETIMEDOUT)
+	while (!changers->stopping && !changers->wanted && rc != ETIMEDOUT)
 		rc = pthread_cond_timedwait(&changers->stop, &changers->mutex, &until);
 	stopping = changers->stopping;
+	changers->wanted = false;
 	pthread_mutex_unlock(&changers->mutex);
 	return !stopping;
 }
@@ -125,8 +164,11 @@ static void *follow(void *context)
 	struct engine *e = context;
 	int64_t seen = -1;
 
-	while (rest(&e->changers, FOLLOW_EVERY_MS))
-		follow_once(e, &seen);
+	while (rest(&e->changers, FOLLOW_EVERY_MS)) {
+		if (on_postgres(e)) /* SQLite has one process: nobody else can put anything */
+			follow_once(e, &seen);
+		bring_wanted(e);
+	}
 	return NULL;
 }
 
@@ -239,7 +281,11 @@ static enum hx_code load_definitions(struct engine *e, struct db *db, struct fin
 static enum hx_code start_actions(struct engine *e, struct hx_error *err)
 {
 	const struct config *config = e->options.config;
-	struct port_options options = {.exec_enabled = config->exec_enabled, .outbound = &e->outbound};
+	struct port_options options = {
+		.exec_enabled = config->exec_enabled,
+		.outbound = &e->outbound,
+		.natives = e->options.natives,
+	};
 	enum hx_code code = HX_OK;
 
 	outbound_init(&e->outbound, e->options.loopback_allowed);
@@ -248,21 +294,37 @@ static enum hx_code start_actions(struct engine *e, struct hx_error *err)
 	return code ? code : port_new(&options, &e->port, err);
 }
 
+static enum hx_code start_notify(struct engine *e, struct hx_error *err)
+{
+	struct notify_options options = {
+		.url = e->options.db_url,
+		.token = e->nodes.token,
+		.clock = e->options.clock,
+		.log = e->options.log,
+		.metrics = &e->metrics,
+	};
+
+	return on_postgres(e) ? notify_new(&options, &e->notify, err) : HX_OK;
+}
+
 static enum hx_code start_lanes(struct engine *e, struct db *db, struct hx_error *err)
 {
+	size_t lanes_n = e->options.lanes_n < NODES_LANES_MAX ? e->options.lanes_n : NODES_LANES_MAX;
 	struct lane_options options = {
 		.db = {.url = e->options.db_url, .clock = e->options.clock},
 		.opened = db,
 		.clock = e->options.clock,
 		.node = e->options.node,
-		.node_number = id_random_node(),
+		.node_number = nodes_number(&e->nodes),
 		.seats_max = SEATS_MAX,
 		.resolve_ms = RESOLVE_MS,
 		.act = port_act(e->port),
 		.renew = subject_heartbeat,
+		.woke = e->notify ? notify_woke : NULL,
+		.woke_context = e->notify,
 	};
 
-	return lanes_open(&e->lanes, &options, e->options.lanes_n, err);
+	return lanes_open(&e->lanes, &options, lanes_n, err);
 }
 
 static enum hx_code start_readers(struct engine *e, struct hx_error *err)
@@ -286,6 +348,23 @@ static const char *entry_lock_url(const char *configured)
 	return sql ? "sql:" : configured;
 }
 
+static enum hx_code start_runs(struct engine *e, struct hx_error *err)
+{
+	struct runs_options options = {
+		.lanes = &e->lanes,
+		.definitions = &e->definitions,
+		.config = e->options.config,
+		.metrics = &e->metrics,
+		.log = e->options.log,
+		.clock = e->options.clock,
+	};
+	enum hx_code code = runs_start(&options, &e->runs, err);
+
+	if (!code)
+		code = retention_start(&e->lanes, e->options.config, &e->metrics, e->options.clock, &e->retention, err);
+	return code;
+}
+
 static enum hx_code start_services(struct engine *e, struct hx_error *err)
 {
 	enum hx_code code = entry_locks_new(entry_lock_url(e->options.config->entry_lock_store), &e->lanes,
@@ -297,15 +376,19 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 		gate_store_recall(e->gate_store);
 	if (!code)
 		code = gate_sweeper_new(e->gate_store, GATE_SWEEP_EVERY_MS, &e->gate_sweeper, err);
-	if (!code && janitors_start(&e->janitors, &e->lanes, &e->definitions, e->options.config, &e->metrics,
+	if (!code && nodes_start(&e->nodes, &e->lanes, &e->metrics, e->options.log))
+		code = error_set(err, HX_INTERNAL, "the node's heartbeat cannot be started");
+	if (!code && e->notify)
+		code = notify_start(e->notify, &e->lanes, err);
+	if (!code && dispatcher_start(&e->dispatcher, &e->lanes, &e->definitions, &e->metrics, e->options.log,
+				      e->options.clock, e->options.config->lease_ms))
+		code = error_set(err, HX_INTERNAL, "the dispatcher cannot be started");
+	if (!code)
+		code = start_runs(e, err);
+	if (!code && janitors_start(&e->janitors, &e->lanes, &e->definitions, e->runs, e->options.config, &e->metrics,
 				    e->options.log, e->options.clock))
 		code = error_set(err, HX_INTERNAL, "the janitors cannot be started");
-	if (!code && dispatcher_start(&e->dispatcher, &e->lanes, &e->definitions, &e->metrics, e->options.log,
-				      e->options.config->lease_ms))
-		code = error_set(err, HX_INTERNAL, "the dispatcher cannot be started");
-	e->dispatching = !code;
-	/* SQLite has one process: nobody else can put anything. */
-	if (!code && on_postgres(e)) {
+	if (!code) {
 		e->changers.following = pthread_create(&e->changers.follower, NULL, follow, e) == 0;
 		if (!e->changers.following)
 			code = error_set(err, HX_INTERNAL, "the definitions of other nodes cannot be followed");
@@ -320,6 +403,10 @@ static enum hx_code start(struct engine *e, struct findings *findings, struct hx
 
 	if (!code)
 		code = load_definitions(e, db, findings, err);
+	if (!code)
+		code = nodes_join(&e->nodes, db, e->options.node, e->options.clock, err);
+	if (!code)
+		code = start_notify(e, err);
 	if (!code)
 		code = start_actions(e, err);
 	if (code) {
@@ -341,8 +428,8 @@ enum hx_code engine_new(const struct engine_options *options, struct findings *f
 	if (!e)
 		return error_set(err, HX_NO_MEMORY, "an engine");
 	e->options = *options;
-	definitions_init(&e->definitions);
 	changers_init(&e->changers);
+	definitions_init(&e->definitions, options->natives, tell_wanted, e);
 	code = start(e, findings, err);
 	if (code)
 		engine_free(e);
@@ -360,6 +447,7 @@ void engine_stop(struct engine *engine, int64_t drain_ms)
 	readers_stop(engine->readers);
 	lanes_stop(&engine->lanes, drain_ms);
 	changers_join(&engine->changers);
+	notify_stop(engine->notify);
 	port_stop(engine->port, /* grace_ms= */ 0);
 }
 
@@ -371,12 +459,14 @@ void engine_free(struct engine *engine)
 	entry_locks_free(engine->entry_locks); /* may answer requests, which then ask the gate */
 	gate_sweeper_free(engine->gate_sweeper);
 	gate_store_free(engine->gate_store);
-	if (engine->dispatching)
-		dispatcher_release(&engine->dispatcher);
+	retention_free(engine->retention);
+	runs_free(engine->runs);
+	dispatcher_release(&engine->dispatcher);
 	janitors_release(&engine->janitors);
 	port_free(engine->port);
 	readers_free(engine->readers);
 	lanes_close(&engine->lanes);
+	notify_free(engine->notify);
 	definitions_release(&engine->definitions);
 	changers_release(&engine->changers);
 	free(engine);
@@ -398,8 +488,7 @@ enum hx_code engine_reload(struct engine *engine, struct findings *findings, str
 				engine->options.clock, engine->options.config, findings, err);
 }
 
-void engine_each_machine(struct engine *engine, void (*fn)(void *, const struct entity_machine *, int64_t version),
-			 void *context)
+void engine_each_machine(struct engine *engine, void (*fn)(void *, const struct machine *), void *context)
 {
 	definitions_each(&engine->definitions, fn, context);
 }
@@ -412,6 +501,16 @@ enum hx_code engine_submit(struct engine *engine, uint64_t hash, struct seat *se
 enum hx_code engine_read(struct engine *engine, struct seat *seat)
 {
 	return readers_submit(engine->readers, seat);
+}
+
+const struct run_machine *engine_run(struct engine *engine, struct slice workflow)
+{
+	return definitions_run(&engine->definitions, workflow);
+}
+
+struct runs *engine_runs(struct engine *engine)
+{
+	return engine->runs;
 }
 
 struct entry_locks *engine_entry_locks(struct engine *engine)

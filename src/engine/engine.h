@@ -2,12 +2,17 @@
  * The engine: everything that runs behind the API, wired together. One per process.
  *
  *   definitions   what workflows there are, in memory and in the store        (definitions.c)
- *                 with a thread that puts one, and on PostgreSQL one that follows what other nodes put
+ *                 with a thread that puts one, and one that loads versions that runs ask for and, on PostgreSQL,
+ *                 follows what other nodes put
  *   lanes         where tasks run
  *   readers       where lists and searches run, beside the lanes              (readers.c)
  *   actions       who carries out calls into the outside world
- *   janitors      one recurring sweep per module, and one for jobs            (janitors.c)
+ *   nodes         this node's number for ids, and its heartbeat                (nodes.c)
+ *   notify        on PostgreSQL: wakes on other nodes what a commit here wakes (notify.c)
+ *   janitors      one recurring sweep per module, and one for runs and jobs   (janitors.c)
  *   dispatcher    claims due jobs and delivers them                           (dispatcher.c)
+ *   runs          seizes due runs and drives them                             (runs.c)
+ *   retention     deletes what was finished long ago                          (retention.c)
  *   entry locks   the outer door
  *   gate          records of idempotency keys, in the engine's own store, and their sweep
  *
@@ -31,6 +36,10 @@
 #include "task/lanes.h"
 
 struct engine;
+struct machine;
+struct run_machine;
+struct runs;
+struct natives;
 
 struct engine_options {
 	const char *db_url;
@@ -39,7 +48,8 @@ struct engine_options {
 	const char *workflows_dir; /* NULL: only what the store has */
 	const struct config *config;
 	bool no_migrate;
-	bool loopback_allowed; /* actions may call this machine */
+	bool loopback_allowed;         /* actions may call this machine */
+	const struct natives *natives; /* outlives the engine. NULL: none, and definitions may name any */
 	struct clock *clock;
 	struct log *log;
 };
@@ -51,6 +61,14 @@ struct engine_metrics {
 	_Atomic uint64_t jobs_delivered, jobs_failed;
 	_Atomic uint64_t entry_lock_unavailable, entry_locked;
 	_Atomic uint64_t gate_outcomes[HX_GATE_OUTCOMES];
+	_Atomic uint64_t runs_created;
+	_Atomic uint64_t runs_driven;     /* moves of this node that ended in a wait, or at the end */
+	_Atomic uint64_t runs_taken_over; /* seized past another holder's time */
+	_Atomic uint64_t runs_fenced;     /* this node came too late: the run was another's by then */
+	_Atomic uint64_t runs_unknown;    /* steps held for a person */
+	_Atomic uint64_t runs_expired, jobs_expired;
+	_Atomic uint64_t notifications_sent, notifications_heard;
+	_Atomic uint64_t nodes_live; /* not a count: how many there are */
 };
 
 /* Findings of definitions and configuration go into *findings; any error among them is HX_CONFIG_ERROR. */
@@ -60,8 +78,10 @@ enum hx_code engine_new(const struct engine_options *options, struct findings *f
 void engine_stop(struct engine *engine, int64_t drain_ms);
 void engine_free(struct engine *engine);
 
-/* The current version of a workflow, valid for as long as the program runs; NULL: there is none. */
+/* The current version of a workflow of kind entity, valid for as long as the program runs; NULL: there is none. */
 const struct entity_machine *engine_machine(struct engine *engine, struct slice workflow);
+/* The same of kind run. */
+const struct run_machine *engine_run(struct engine *engine, struct slice workflow);
 /* A new version of a definition that somebody puts. All of it stays the caller's, who leaves it alone until done. */
 struct definition_put {
 	struct slice name, text;
@@ -83,14 +103,15 @@ struct definition_put {
 enum hx_code engine_put_definition(struct engine *engine, struct definition_put *put) HX_MUST_CHECK;
 /* Reads the folder again, all or nothing. */
 enum hx_code engine_reload(struct engine *engine, struct findings *findings, struct hx_error *err) HX_MUST_CHECK;
-/* Calls fn for every current workflow, by name, under the registry's lock. */
-void engine_each_machine(struct engine *engine,
-			 void (*fn)(void *context, const struct entity_machine *, int64_t version), void *context);
+/* Calls fn for every definition in force, of either kind, under the registry's lock. (definitions.h) */
+void engine_each_machine(struct engine *engine, void (*fn)(void *context, const struct machine *machine),
+			 void *context);
 
 /* Hands a seat to the lane of this hash. */
 enum hx_code engine_submit(struct engine *engine, uint64_t hash, struct seat *seat) HX_MUST_CHECK;
 /* Hands a seat whose task only reads to the readers: it sees all that was committed before. HX_BUSY: too many wait. */
 enum hx_code engine_read(struct engine *engine, struct seat *seat) HX_MUST_CHECK;
+struct runs *engine_runs(struct engine *engine);
 struct entry_locks *engine_entry_locks(struct engine *engine);
 /* Records of idempotency keys: in the engine's store, so that a unit of work can carry one. */
 struct gate_store *engine_gate_store(struct engine *engine);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "engine/engine.h"
+#include "engine/runs.h"
 #include "flow/entity_step.h"
 #include "flow/job.h"
 
@@ -15,7 +16,7 @@ struct module_janitor {
 	struct seat seat;
 	struct janitor janitor;
 	struct janitors *all;
-	const char *module; /* NULL: the janitor of jobs */
+	const char *module; /* NULL: the engine's own */
 	int64_t every_ms;
 	/* Once: for whoever asked. */
 	void (*done)(void *context, enum hx_code code, int64_t reverted, int64_t held);
@@ -41,13 +42,13 @@ static bool wants_asking(const struct workflow *w, const char *claim_into)
 	return false;
 }
 
-static void add_rules(void *context, const struct entity_machine *machine, int64_t version)
+static void add_rules(void *context, const struct machine *any)
 {
 	struct module_janitor *m = context;
-	const struct workflow *w = machine->workflow;
+	const struct entity_machine *machine = any->entity;
+	const struct workflow *w = any->definition->entity;
 
-	(void)version;
-	if (!m->module || strcmp(w->module, m->module) != 0)
+	if (!machine || !m->module || strcmp(w->module, m->module) != 0)
 		return;
 	for (size_t i = 0; i < w->statuses_n && m->rules.n < RULES_MAX; i++) {
 		const char *revert_to = workflow_revert_of(w, slice_str(w->statuses[i]));
@@ -64,16 +65,20 @@ static void add_rules(void *context, const struct entity_machine *machine, int64
 
 static void make_rules(struct module_janitor *m)
 {
+	const struct janitor_rule own[] = {
+		{.kind = run_kind(), .claim_into = RUN_RUNNING, .hand_over = true},
+		{.kind = run_kind(), .claim_into = RUN_CANCELLING, .hand_over = true},
+		{.kind = run_kind(), .claim_into = RUN_PAUSED, .hand_over = true},
+		{.kind = job_kind(), .claim_into = JOB_RUNNING, .hand_over = true},
+	};
+
 	m->rules = (struct janitor_rules){0, m->memory};
-	if (m->module)
+	if (m->module) {
 		definitions_each(m->all->definitions, add_rules, m);
-	else
-		m->memory[m->rules.n++] = (struct janitor_rule){
-			.kind = job_kind(),
-			.claim_into = JOB_RUNNING,
-			.revert_to = JOB_AVAILABLE,
-			.also = job_due_again,
-		};
+	} else {
+		memcpy(m->memory, own, sizeof own);
+		m->rules.n = sizeof own / sizeof *own;
+	}
 }
 
 /* ---- claims whose step wants a probe ---- */
@@ -131,10 +136,11 @@ static void tell(const struct module_janitor *m)
 	atomic_fetch_add(&m->all->metrics->janitor_holds, (uint64_t)j->held);
 	if (j->unruled)
 		log_debug(m->all->log, "stuck claims that this janitor has no rule for",
-			  log_text("module", m->module ? m->module : "jobs"), log_int("claims", j->unruled));
+			  log_text("module", m->module ? m->module : "runs and jobs"), log_int("claims", j->unruled));
 	if (j->reverted || j->held)
-		log_warn(m->all->log, "stuck claims were ended", log_text("module", m->module ? m->module : "jobs"),
-			 log_int("reverted", j->reverted), log_int("held", j->held));
+		log_warn(m->all->log, "stuck claims were ended",
+			 log_text("module", m->module ? m->module : "runs and jobs"), log_int("reverted", j->reverted),
+			 log_int("held", j->held));
 }
 
 static void start(struct module_janitor *m, struct wall_time at)
@@ -151,8 +157,16 @@ static void swept(struct seat *seat, enum hx_code code)
 	bool more;
 
 	tell(m);
-	for (size_t i = 0; i < m->janitor.probes_n; i++)
-		recover(m->all, m->janitor.probes[i].subject, m->janitor.probes[i].machine);
+	for (size_t i = 0; i < m->janitor.handed_n; i++) {
+		const struct janitor_claim *claim = &m->janitor.handed[i];
+
+		if (claim->rule->kind == run_kind())
+			runs_take_over(m->all->runs, claim->subject);
+		else if (claim->rule->hand_over)
+			lapse_start(&m->all->lapses, claim->subject, claim->fence);
+		else
+			recover(m->all, claim->subject, claim->rule->machine);
+	}
 	if (m->done) {
 		m->done(m->context, code, m->janitor.reverted, m->janitor.held);
 		free(m);
@@ -196,14 +210,30 @@ static enum hx_code add(struct janitors *all, const char *module, int64_t every_
 	return lane_submit_own(all->lanes->lanes[0], &m->seat);
 }
 
+static int64_t own_every_ms(int64_t lease_ms)
+{
+	int64_t quarter_ms = lease_ms / 4;
+
+	return quarter_ms < JANITOR_OWN_EVERY_MS_MIN   ? JANITOR_OWN_EVERY_MS_MIN
+	       : quarter_ms > JANITOR_OWN_EVERY_MS_MAX ? JANITOR_OWN_EVERY_MS_MAX
+						       : quarter_ms;
+}
+
 enum hx_code janitors_start(struct janitors *janitors, struct lanes *lanes, struct definitions *definitions,
-			    const struct config *config, struct engine_metrics *metrics, struct log *log,
-			    struct clock *clock)
+			    struct runs *runs, const struct config *config, struct engine_metrics *metrics,
+			    struct log *log, struct clock *clock)
 {
 	enum hx_code code;
 
-	*janitors = (struct janitors){lanes, definitions, config, metrics, log, clock, NULL, 0};
-	code = add(janitors, /* module= */ NULL, JANITOR_JOBS_EVERY_MS);
+	*janitors = (struct janitors){.lanes = lanes,
+				      .definitions = definitions,
+				      .runs = runs,
+				      .config = config,
+				      .metrics = metrics,
+				      .log = log,
+				      .clock = clock,
+				      .lapses = {.lanes = lanes, .metrics = metrics, .log = log}};
+	code = add(janitors, /* module= */ NULL, own_every_ms(config->lease_ms));
 	for (size_t i = 0; i < config->modules_n && !code; i++) {
 		const struct janitor_config *j = &config->modules[i].janitor;
 

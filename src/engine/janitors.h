@@ -1,5 +1,5 @@
 /*
- * The recurring sweeps: one janitor per module that declares one, and the engine's own for jobs.
+ * The recurring sweeps: one janitor per module that declares one, and the engine's own for runs and jobs.
  *
  * Each is a seat that, when its sweep is done, is set to sleep until its next one. Rules are made afresh before each
  * sweep, so a changed definition counts from the next sweep on. Several nodes may sweep the same module: of two
@@ -12,29 +12,35 @@
 
 #include "base/log.h"
 #include "engine/definitions.h"
+#include "engine/lapse.h"
 #include "flow/janitor.h"
 #include "task/lanes.h"
 
 struct engine_metrics;
+struct runs;
 
 #define JANITOR_BUDGET 1000
-#define JANITOR_JOBS_EVERY_MS 5000
+/* The engine's own sweeps four times in a lease, within these bounds: a takeover comes soon after the lease lapses. */
+#define JANITOR_OWN_EVERY_MS_MIN 250
+#define JANITOR_OWN_EVERY_MS_MAX 5000
 
 struct janitors {
 	struct lanes *lanes;
 	struct definitions *definitions;
+	struct runs *runs; /* who drives those that are found stuck */
 	const struct config *config;
 	struct engine_metrics *metrics;
 	struct log *log;
 	struct clock *clock;
 	struct module_janitor *first;
 	_Atomic size_t recoveries_n; /* probes of stuck claims under way */
+	struct lapses lapses;
 };
 
 /* Starts them all. */
 enum hx_code janitors_start(struct janitors *janitors, struct lanes *lanes, struct definitions *definitions,
-			    const struct config *config, struct engine_metrics *metrics, struct log *log,
-			    struct clock *clock) HX_MUST_CHECK;
+			    struct runs *runs, const struct config *config, struct engine_metrics *metrics,
+			    struct log *log, struct clock *clock) HX_MUST_CHECK;
 /* After the lanes have stopped. */
 void janitors_release(struct janitors *janitors);
 /* One sweep of a module at once. HX_NOT_FOUND: no such module. */

@@ -1,12 +1,12 @@
 /*
- * The runs of this node: finds those that are due, seizes and drives them (flow/run_drive.h), a bounded number at a time,
- * and deletes what retention lets go.
+ * The runs of this node: finds those that are due, seizes and drives them (flow/run_drive.h), a bounded number at a time.
  *
- *   watch (due runs, woken by RUN_TOPIC, by time, at the latest every 2 s) ─ ids ─▶ a run_drive for each that is not
- *   under way here ─ done ─▶ watch again
+ *   feeder (due runs, woken by RUN_TOPIC, by time, at the latest every 2 s) ─ ids ─▶ a run_drive for each that is not
+ *   under way here ─ done ─▶ it looks again
  *
  * A run that was created here is handed over without being looked for: its row is due for others a little later
- * (RUNS_HEAD_START_MS), so no other node reaches for it in vain, and none has to if this node lives.
+ * (RUNS_HEAD_START_MS), so no other node reaches for it in vain, and none has to if this node lives. A run whose holder is
+ * lost is not due; the janitor finds it by its claim, and hands it over too.
  */
 #ifndef HX_ENGINE_RUNS_H
 #define HX_ENGINE_RUNS_H
@@ -37,6 +37,8 @@ void runs_free(struct runs *runs);
 const struct run_policy *runs_policy(const struct runs *runs);
 /* Is there room to drive one more? Then a new run may get its head start. */
 bool runs_have_room(struct runs *runs);
+/* From any thread: its holder was seen to be past its time. Seizes and drives it; without room a later sweep finds it. */
+void runs_take_over(struct runs *runs, int64_t subject);
 /* From any thread: drives a run that was created here just now. Copies what it needs; without room the watch finds it. */
 void runs_drive_created(struct runs *runs, const struct run_row *row);
 

@@ -32,7 +32,7 @@ static void go_on(struct janitor *j, const struct answer *answer)
 	if (j->page_at < j->page_n) {
 		j->stamp = flow_stamp(answer);
 		j->at = j->page[j->page_at].rule->machine ? JANITOR_LOOKING : JANITOR_REVERTING;
-	} else if (!j->more || j->budget == 0 || j->probes_n) {
+	} else if (!j->more || j->budget == 0 || j->handed_n) {
 		end(j, HX_OK);
 	} else {
 		j->at = JANITOR_SCANNING;
@@ -51,16 +51,16 @@ static void take_page(struct janitor *j, const struct answer *answer)
 	j->page_n = j->page_at = 0;
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct janitor_rule *rule = rule_of(j->rules, db_cell(rows, i, 1)->i, db_cell(rows, i, 2)->s);
+		struct janitor_claim claim = {db_cell(rows, i, 0)->i, db_cell(rows, i, 3)->i, rule};
 
-		j->cursor = db_cell(rows, i, 0)->i;
+		j->cursor = claim.subject;
 		j->budget--;
-		if (!rule) {
+		if (!rule)
 			j->unruled++;
-			continue;
-		}
-		j->page[j->page_n].subject = j->cursor;
-		j->page[j->page_n].fence = db_cell(rows, i, 3)->i;
-		j->page[j->page_n++].rule = rule;
+		else if (rule->hand_over)
+			j->handed[j->handed_n++] = claim;
+		else
+			j->page[j->page_n++] = claim;
 	}
 	go_on(j, answer);
 }
@@ -93,8 +93,7 @@ static void take_looked(struct janitor *j, const struct answer *answer)
 	j->stamp = flow_stamp(answer);
 	wall_time_format(j->stamp.at, j->stamp_text);
 	if (wish == UNKNOWN_PROBE) {
-		j->probes[j->probes_n].subject = j->page[j->page_at++].subject;
-		j->probes[j->probes_n++].machine = rule->machine;
+		j->handed[j->handed_n++] = j->page[j->page_at++];
 		go_on(j, answer);
 	} else {
 		j->at = wish == UNKNOWN_HOLD ? JANITOR_HOLDING : JANITOR_REVERTING;
@@ -152,8 +151,6 @@ static void ask_unit(const struct janitor *j, struct unit *unit)
 			entity_table_revert(unit, &j->stamp, &row, &move, fence);
 		else
 			subject_revert(unit, &j->stamp, &move, fence);
-		if (rule->also)
-			rule->also(unit, subject);
 	}
 }
 
@@ -193,7 +190,7 @@ static uint64_t fingerprint(const struct task *task, uint64_t hash)
 	hash = hash_mix(hash, (uint64_t)j->cursor);
 	hash = hash_mix(hash, j->more);
 	hash = hash_mix(hash, j->code);
-	hash = hash_mix(hash, j->probes_n);
+	hash = hash_mix(hash, j->handed_n);
 	for (size_t i = j->page_at; i < j->page_n; i++) {
 		hash = hash_mix(hash, (uint64_t)j->page[i].subject);
 		hash = hash_mix(hash, (uint64_t)j->page[i].fence);

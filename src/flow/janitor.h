@@ -4,7 +4,7 @@
  *   START ─▶ SLEEPING until start_at ─▶ SCANNING (a page of stuck claims, by id)
  *                     ┌────────────────────┘   ▲
  *                     ▼                        │ page done, budget left
- *        (LOOKING who claimed it) ─▶ REVERTING, HOLDING or noted for a probe ─▶ … ─▶ DONE
+ *        (LOOKING who claimed it) ─▶ REVERTING, HOLDING or handed over ─▶ … ─▶ DONE
  *
  * It works on what it saw: each write is guarded by the fence of the claim that was past its time, and by its
  * time again, so neither a new holder nor a late heartbeat is disturbed by an old snapshot. Any number of
@@ -19,7 +19,7 @@
 #include "flow/subject.h"
 #include "task/task.h"
 
-#define JANITOR_PAGE 16
+#define JANITOR_PAGE 32
 
 struct entity_machine;
 
@@ -31,8 +31,8 @@ struct janitor_rule {
 	/* Set when some step that claims into this wants a probe or a person, or the entity lives in the user's own
 	 * table: what was claimed, and by whom, is looked up first. */
 	const struct entity_machine *machine;
-	/* Adds what else belongs to the revert; may be NULL. */
-	void (*also)(struct unit *unit, int64_t subject);
+	/* Left to whoever started the sweep, who ends many of them side by side. */
+	bool hand_over;
 };
 
 struct janitor_rules {
@@ -49,11 +49,13 @@ struct janitor {
 	int64_t held;
 	int64_t unruled; /* stuck in a status that no rule covers */
 	bool more;
-	size_t probes_n; /* claims whose step wants a probe: for whoever started the sweep */
-	struct {
+	/* For whoever started the sweep: claims whose step wants a probe, and those of rules that hand over. */
+	size_t handed_n;
+	struct janitor_claim {
 		int64_t subject;
-		const struct entity_machine *machine;
-	} probes[JANITOR_PAGE];
+		int64_t fence;
+		const struct janitor_rule *rule;
+	} handed[JANITOR_PAGE];
 	/* private */
 	enum {
 		JANITOR_NEW,
@@ -71,11 +73,7 @@ struct janitor {
 	int64_t version; /* the same */
 	int64_t cursor;
 	size_t page_n, page_at;
-	struct {
-		int64_t subject;
-		int64_t fence;
-		const struct janitor_rule *rule;
-	} page[JANITOR_PAGE];
+	struct janitor_claim page[JANITOR_PAGE];
 };
 
 /* start_at {0}: at once. */

@@ -1,0 +1,33 @@
+/*
+ * A set of ids (any numbers but 0) with a ceiling: what is under way, what is to be told. Adding, finding and removing
+ * take the same short time however many there are. Not thread-safe.
+ */
+#ifndef HX_BASE_ID_SET_H
+#define HX_BASE_ID_SET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct id_set {
+	size_t n;
+	size_t max;
+	size_t mask; /* slots − 1; at least half of the slots are empty */
+	int64_t *slots;
+};
+
+/* At most `max` ids. HX_NO_MEMORY. */
+enum hx_code id_set_init(struct id_set *set, size_t max) HX_MUST_CHECK;
+/* Safe on a zeroed struct. */
+void id_set_release(struct id_set *set);
+bool id_set_has(const struct id_set *set, int64_t id);
+/* False: it is in the set already, or the set is full. */
+bool id_set_add(struct id_set *set, int64_t id);
+/* False: it is not in the set. */
+bool id_set_remove(struct id_set *set, int64_t id);
+/* Empties it into `ids`, which has room for `max`, in no order; returns how many there were. */
+size_t id_set_take(struct id_set *set, int64_t ids[]);
+
+#endif

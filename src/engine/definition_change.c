@@ -1,0 +1,454 @@
+/* See definition_change.h. */
+#include "engine/definition_change.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SCRATCH_BYTES_MAX (1u << 30)
+#define TABLE_STATEMENTS 8 /* at most, that a user's table brings along */
+
+/* clang-format off */
+
+static const struct db_stmt stmt_latest = {
+	.name = "definition_latest",
+	.sql = "SELECT d.name, d.version, d.text FROM definition d"
+	       " WHERE d.version = (SELECT max(version) FROM definition WHERE name = d.name) ORDER BY d.name",
+	.in = "",
+	.out = "tit",
+};
+
+static const struct db_stmt stmt_add = {
+	.name = "definition_add",
+	.sql = "INSERT INTO definition (name, version, text, at) VALUES (?1, ?2, ?3, ?4)"
+	       " ON CONFLICT DO NOTHING RETURNING version",
+	.in = "titi",
+	.out = "i",
+};
+
+/* clang-format on */
+
+struct change *change_begin(struct definitions *defs, struct runner *runner, struct findings *findings)
+{
+	struct change *c = calloc(1, sizeof *c);
+
+	ASSERT(c); /* as small as it is, without it nothing can be told either */
+	pthread_mutex_lock(&defs->changing);
+	c->defs = defs;
+	c->runner = runner;
+	c->findings = findings;
+	arena_init(&c->scratch, SCRATCH_BYTES_MAX);
+	return c;
+}
+
+void change_end(struct change *c)
+{
+	pthread_mutex_unlock(&c->defs->changing);
+	arena_release(&c->scratch);
+	free(c);
+}
+
+/* ---- putting a set together ---- */
+
+static struct candidate *candidate_of(struct change *c, const char *name)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (strcmp(c->set[i].definition->name, name) == 0)
+			return &c->set[i];
+	return NULL;
+}
+
+/* The machine in force of exactly this text. */
+static const struct machine *same_text(const struct definitions *defs, struct slice text)
+{
+	for (size_t i = 0; i < defs->n; i++)
+		if (slice_eq(defs->current[i]->definition->text, text))
+			return defs->current[i];
+	return NULL;
+}
+
+/* A candidate of its name, or a new one. NULL: it may not stand there, which is a finding. */
+static struct candidate *place_for(struct change *c, const struct definition *definition)
+{
+	struct candidate *candidate = candidate_of(c, definition->name);
+	struct finding finding = {
+		.severity = FINDING_ERROR, .file = definition->file, .workflow = definition->name, .rule = "limit"};
+
+	if (!candidate && c->n == DEFINITIONS_MAX) {
+		findings_add(c->findings, finding, "more than %d workflows", DEFINITIONS_MAX);
+		return NULL;
+	}
+	if (!candidate) {
+		candidate = &c->set[c->n++];
+		*candidate = (struct candidate){.differs = true};
+		return candidate;
+	}
+	/* What was made by the one kind would be lost to the other. */
+	if (strcmp(candidate->definition->kind, definition->kind) != 0) {
+		finding.rule = "kind";
+		findings_add(
+			c->findings, finding,
+			"this is of kind %s, and the workflow of that name is of kind %s; a definition cannot change "
+			"its kind: choose another name",
+			definition->kind, candidate->definition->kind);
+		return NULL;
+	}
+	candidate->differs = !slice_eq(candidate->definition->text, definition->text);
+	return candidate;
+}
+
+/* Brings a text into the set, taking the place of a candidate of the same name. */
+struct candidate *change_add_text(struct change *c, const char *file, struct slice text)
+{
+	const struct machine *machine = same_text(c->defs, text);
+	const struct definition *definition = machine ? machine->definition : NULL;
+	struct candidate *candidate;
+
+	if (!machine)
+		definition_parse(arena_copy(&c->scratch, slice_str(file)).p, arena_copy(&c->scratch, text), &c->scratch,
+				 c->findings, &definition);
+	candidate = definition ? place_for(c, definition) : NULL;
+	if (candidate) {
+		candidate->definition = definition;
+		candidate->machine = machine;
+	}
+	return candidate;
+}
+
+static enum hx_code read_file(const char *path, struct strbuf *out, struct hx_error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = 0;
+	char buf[16384];
+
+	if (fd < 0)
+		return error_set(err, HX_CONFIG_ERROR, "%s: %s", path, strerror(errno));
+	while ((n = read(fd, buf, sizeof buf)) > 0)
+		strbuf_add(out, buf, (size_t)n);
+	close(fd);
+	if (n < 0 || out->failed)
+		return error_set(err, HX_CONFIG_ERROR, "%s: %s", path, n < 0 ? strerror(errno) : "too large");
+	return HX_OK;
+}
+
+static int is_definition(const struct dirent *entry)
+{
+	size_t n = strlen(entry->d_name);
+
+	return n > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + n - 5, ".json") == 0;
+}
+
+static enum hx_code add_file(struct change *c, const char *dir, const char *name, struct hx_error *err)
+{
+	struct strbuf text;
+	char path[4096];
+	enum hx_code code;
+
+	strbuf_init(&text, DEFINITION_BYTES_MAX);
+	if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path)
+		return error_set(err, HX_CONFIG_ERROR, "%s: the path is too long", dir);
+	code = read_file(path, &text, err);
+	if (!code)
+		(void)change_add_text(c, path, strbuf_slice(&text)); /* what is wrong with it stands in the findings */
+	strbuf_release(&text);
+	return code;
+}
+
+enum hx_code change_add_folder(struct change *c, const char *dir, struct hx_error *err)
+{
+	struct dirent **entries = NULL;
+	int n = scandir(dir, &entries, is_definition, alphasort);
+	enum hx_code code = HX_OK;
+
+	if (n < 0)
+		return error_set(err, HX_CONFIG_ERROR, "%s: %s", dir, strerror(errno));
+	for (int i = 0; i < n; i++) {
+		if (!code)
+			code = add_file(c, dir, entries[i]->d_name, err);
+		free(entries[i]);
+	}
+	free(entries);
+	return code;
+}
+
+enum hx_code change_add_stored(struct change *c, struct hx_error *err)
+{
+	struct unit unit;
+	struct unit_result result;
+	enum hx_code code;
+
+	unit_init(&unit, /* op= */ 0);
+	unit_add(&unit, UNIT_ANY, &stmt_latest, 0, NULL);
+	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
+	for (size_t i = 0; !code && i < result.rows[0].n; i++) {
+		char file[WORKFLOW_NAME_MAX + 32];
+		struct candidate *candidate;
+
+		snprintf(file, sizeof file, "stored:%.*s", SLICE_ARGS(db_cell(&result.rows[0], i, 0)->s));
+		candidate = change_add_text(c, file, db_cell(&result.rows[0], i, 2)->s);
+		if (candidate) {
+			candidate->version = db_cell(&result.rows[0], i, 1)->i;
+			candidate->differs = false;
+		}
+	}
+	return code;
+}
+
+/* ---- checking it ---- */
+
+static enum hx_code refuse_errors(const struct change *c, struct hx_error *err)
+{
+	if (!c->findings->errors)
+		return HX_OK;
+	return error_set(err, HX_CONFIG_ERROR, "%zu error%s in the definitions", c->findings->errors,
+			 c->findings->errors == 1 ? "" : "s");
+}
+
+/* A function that nobody registered would fail every step that comes to it. Without natives nobody can tell. */
+void change_check_natives(const struct definitions *defs, const struct definition *definition,
+			  struct findings *findings)
+{
+	for (size_t i = 0; defs->natives && i < definition->actions_n; i++) {
+		const struct action *action = &definition->actions[i];
+		struct finding finding = {
+			.severity = FINDING_ERROR,
+			.file = definition->file,
+			.line = action->line,
+			.workflow = definition->name,
+			.rule = "native",
+		};
+
+		if (action->kind == ACTION_NATIVE && !natives_find(defs->natives, action->function))
+			findings_add(findings, finding, "action %s: no function \"%s\" is registered", action->name,
+				     action->function);
+	}
+}
+
+enum hx_code change_check(struct change *c, const struct config *config, struct hx_error *err)
+{
+	const struct definition *definitions[DEFINITIONS_MAX];
+
+	for (size_t i = 0; i < c->n; i++) {
+		definitions[i] = c->set[i].definition;
+		change_check_natives(c->defs, definitions[i], c->findings);
+	}
+	definition_set_check(definitions, c->n, config, c->findings);
+	return refuse_errors(c, err);
+}
+
+/* What it is, or will be, in the store. */
+int64_t candidate_version(const struct candidate *candidate)
+{
+	return candidate->version + candidate->differs;
+}
+
+/* Writes a new version. Another node may write the same number first: then all of it has to be looked at again. */
+static enum hx_code store_version(struct change *c, const struct candidate *candidate, struct clock *clock,
+				  struct hx_error *err)
+{
+	struct unit unit;
+	struct unit_result result;
+	enum hx_code code;
+
+	unit_init(&unit, /* op= */ 0);
+	UNIT_ADD(&unit, UNIT_VERDICT, &stmt_add, db_str(candidate->definition->name),
+		 db_int(candidate_version(candidate)), db_text(candidate->definition->text),
+		 db_int(clock_wall(clock).ms));
+	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
+	if (!code && result.verdict != UNIT_WON)
+		code = error_set(err, HX_CONCURRENCY_ERROR, "the definition is being changed elsewhere");
+	return code;
+}
+
+/* The user's own table, as the store has it now: a trial, whose statements are thrown away. */
+static enum hx_code look_at_table(struct change *c, struct candidate *candidate, struct hx_error *err)
+{
+	const struct workflow *entity = candidate->definition->entity;
+	struct unit unit;
+	struct unit_result result;
+	enum hx_code code;
+
+	unit_init(&unit, /* op= */ 0);
+	entity_table_ask_columns(&unit, entity, c->runner->postgres);
+	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
+	if (code)
+		return code;
+	candidate->columns = result.rows[0];
+	if (!entity_table_new(entity, &candidate->columns, c->runner->postgres, &c->scratch, c->findings))
+		return error_set(err, HX_CONFIG_ERROR, "%s: its table cannot serve", entity->name);
+	return HX_OK;
+}
+
+/* ---- taking a set into force ---- */
+
+static bool has_table(const struct definition *definition)
+{
+	return definition->entity && definition->entity->table.table;
+}
+
+/* How many statements connections will have to prepare for it. */
+size_t change_statements(const struct definition *definition)
+{
+	size_t n = has_table(definition) ? TABLE_STATEMENTS : 0;
+
+	for (size_t i = 0; i < definition->actions_n; i++)
+		n += definition->actions[i].statements_n;
+	return n;
+}
+
+/* The same text as another version (put, replaced, put again) is another machine: a run tells which one it has. */
+static void forget_other_versions(struct change *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->set[i].machine && c->set[i].machine->version != candidate_version(&c->set[i]))
+			c->set[i].machine = NULL;
+}
+
+static enum hx_code check_room(const struct change *c, struct hx_error *err)
+{
+	size_t versions_n = c->defs->versions_n, statements_n = c->defs->statements_n;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->set[i].machine)
+			continue;
+		versions_n++;
+		statements_n += change_statements(c->set[i].definition);
+	}
+	if (versions_n > DEFINITION_VERSIONS_MAX)
+		return error_set(err, HX_CONFIG_ERROR, "too many versions of definitions: restart to go on");
+	if (statements_n > DEFINITION_STATEMENTS_MAX)
+		return error_set(err, HX_CONFIG_ERROR,
+				 "more than %d statements of sql actions and tables, in all versions "
+				 "since the start",
+				 DEFINITION_STATEMENTS_MAX);
+	return HX_OK;
+}
+
+/* What only the store can tell about the definitions that are new. */
+static enum hx_code ask_store(struct change *c, struct hx_error *err)
+{
+	enum hx_code code = HX_OK;
+
+	for (size_t i = 0; i < c->n && !code; i++) {
+		if (c->set[i].machine)
+			continue;
+		if (has_table(c->set[i].definition))
+			code = look_at_table(c, &c->set[i], err);
+		if (!code)
+			code = trials_run(&c->defs->trials, c->set[i].definition, c->runner, &c->scratch, c->findings,
+					  err);
+	}
+	return code ? code : refuse_errors(c, err);
+}
+
+/* Parses a text to stay. NULL: *said has the reason, or the arena is full. columns: of the user's table, if there is one. */
+struct machine *change_machine(struct change *c, struct slice file, struct slice text, int64_t version,
+			       const struct db_rows *columns, struct findings *said)
+{
+	struct arena *arena = &c->defs->arena;
+	struct machine *machine = arena_zalloc(arena, sizeof *machine);
+	const struct entity_table *table = NULL;
+
+	file = arena_copy(arena, file);
+	text = arena_copy(arena, text);
+	if (!machine || !file.p || !text.p)
+		return NULL;
+	machine->version = version;
+	definition_parse(file.p, text, arena, said, &machine->definition);
+	if (!machine->definition)
+		return NULL;
+	if (machine->definition->run) {
+		machine->run = run_machine_new(machine->definition->run, version, arena);
+		return machine->run ? machine : NULL;
+	}
+	if (has_table(machine->definition)) {
+		if (columns)
+			table = entity_table_new(machine->definition->entity, columns, c->runner->postgres, arena,
+						 said);
+		if (!table)
+			return NULL;
+	}
+	machine->entity = entity_machine_new(machine->definition->entity, table, arena);
+	return machine->entity ? machine : NULL;
+}
+
+/* Accepted texts are parsed once more. What there is to say about them has been said. */
+static enum hx_code make_machines(struct change *c, size_t *ret_versions_n, size_t *ret_statements_n,
+				  struct hx_error *err)
+{
+	struct findings said;
+
+	findings_init(&said, &c->scratch);
+	*ret_versions_n = *ret_statements_n = 0;
+	for (size_t i = 0; i < c->n; i++) {
+		struct candidate *candidate = &c->set[i];
+
+		if (candidate->machine)
+			continue;
+		candidate->machine = change_machine(c, slice_str(candidate->definition->file),
+						    candidate->definition->text, candidate_version(candidate),
+						    &candidate->columns, &said);
+		if (!candidate->machine)
+			return error_set(err, HX_NO_MEMORY, "a definition");
+		*ret_versions_n += 1;
+		*ret_statements_n += change_statements(candidate->definition);
+	}
+	return HX_OK;
+}
+
+/* Runs are found by their version before anybody can create one of it. */
+static void publish(struct change *c)
+{
+	struct definitions *defs = c->defs;
+
+	for (size_t i = 0; i < c->n; i++)
+		if (c->set[i].machine->run)
+			run_versions_add(&defs->run_versions, c->set[i].machine->run);
+	pthread_rwlock_wrlock(&defs->lock);
+	for (size_t i = 0; i < c->n; i++)
+		defs->current[i] = c->set[i].machine;
+	defs->n = c->n;
+	pthread_rwlock_unlock(&defs->lock);
+}
+
+enum hx_code change_take(struct change *c, struct clock *clock, struct hx_error *err)
+{
+	struct definitions *defs = c->defs;
+	size_t versions_n, statements_n;
+	struct arena_mark mark;
+	enum hx_code code;
+
+	forget_other_versions(c);
+	code = check_room(c, err);
+	if (!code)
+		code = ask_store(c, err);
+	if (code)
+		return code;
+	mark = arena_mark(&defs->arena);
+	code = make_machines(c, &versions_n, &statements_n, err);
+	for (size_t i = 0; i < c->n && !code; i++)
+		if (c->set[i].differs)
+			code = store_version(c, &c->set[i], clock, err);
+	if (code) {
+		arena_rewind(&defs->arena, mark); /* nobody has seen the machines yet */
+		return code;
+	}
+	publish(c);
+	defs->versions_n += versions_n;
+	defs->statements_n += statements_n;
+	return HX_OK;
+}
+
+size_t change_count(struct change *c)
+{
+	size_t n = 0;
+
+	forget_other_versions(c);
+	for (size_t i = 0; i < c->n; i++)
+		n += c->set[i].machine == NULL;
+	return n;
+}

@@ -1,0 +1,79 @@
+/*
+ * A change of the definitions: a set is put together from the store, the folder and what somebody puts, checked as a
+ * whole, and taken into force. Used by definitions.c alone.
+ *
+ *   change_begin ─▶ add_stored, add_folder, add_text ─▶ check ─▶ take ─▶ change_end
+ *                                                         └ refused ────────┘
+ */
+#ifndef HX_ENGINE_DEFINITION_CHANGE_H
+#define HX_ENGINE_DEFINITION_CHANGE_H
+
+#include "engine/definitions.h"
+
+/* A set that is being put together: what would be in force. */
+struct candidate {
+	const struct definition *definition; /* in the scratch arena, unless there is a machine */
+	int64_t version;                     /* that the store has already; 0: none */
+	bool differs;                        /* from that version: the next one is to be written */
+	const struct machine *machine;       /* the one in force while nothing changes; else made at the end */
+	struct db_rows columns;              /* of the user's table, in the scratch arena */
+};
+
+/*
+ * One change, from the reading to the taking into force or the refusal. What it reads and parses is in its scratch
+ * arena, so a refused one leaves nothing behind; only what is accepted is parsed once more, into the arena that is
+ * never emptied. Findings have copies of their own of all they say.
+ */
+struct change {
+	struct definitions *defs;
+	struct runner *runner;
+	struct findings *findings;
+	struct arena scratch;
+	size_t n;
+	struct candidate set[DEFINITIONS_MAX];
+};
+
+/* Waits for the change before it. */
+struct change *change_begin(struct definitions *defs, struct runner *runner, struct findings *findings);
+void change_end(struct change *c);
+
+enum hx_code change_add_stored(struct change *c, struct hx_error *err) HX_MUST_CHECK;
+enum hx_code change_add_folder(struct change *c, const char *dir, struct hx_error *err) HX_MUST_CHECK;
+/* NULL: it is refused, which is a finding. */
+struct candidate *change_add_text(struct change *c, const char *file, struct slice text);
+/* What it is, or will be, in the store. */
+int64_t candidate_version(const struct candidate *candidate);
+/* How many are not as they are in force. */
+size_t change_count(struct change *c);
+/* All but what the store has to say. HX_CONFIG_ERROR: there are errors among the findings. */
+enum hx_code change_check(struct change *c, const struct config *config, struct hx_error *err) HX_MUST_CHECK;
+/*
+ * Asks the store, writes what is new, and takes the set into force; nothing of it on any error. HX_CONCURRENCY_ERROR:
+ * another node has written the same version, so everything has to be looked at again.
+ */
+enum hx_code change_take(struct change *c, struct clock *clock, struct hx_error *err) HX_MUST_CHECK;
+
+/*
+ * A version that a run has. HX_CONFIG_ERROR, HX_NOT_FOUND: it cannot serve here, in words; any other is the store's
+ * trouble.
+ */
+enum hx_code change_load_version(struct change *c, struct slice name, int64_t version,
+				 struct hx_error *err) HX_MUST_CHECK;
+/* All that runs refer to. One that cannot serve is a warning: it stops its own runs, and not everything else. */
+enum hx_code change_load_used(struct change *c, struct hx_error *err) HX_MUST_CHECK;
+void change_tell_unreadable(struct findings *findings, struct slice name, int64_t version, const char *why);
+
+/* ---- between the two files of it ---- */
+
+/*
+ * Parses a text to stay. NULL: *said has the reason, or the arena is full. columns: of the user's table, for an entity
+ * that has one.
+ */
+struct machine *change_machine(struct change *c, struct slice file, struct slice text, int64_t version,
+			       const struct db_rows *columns, struct findings *said);
+void change_check_natives(const struct definitions *defs, const struct definition *definition,
+			  struct findings *findings);
+/* How many statements connections will have to prepare for it. */
+size_t change_statements(const struct definition *definition);
+
+#endif

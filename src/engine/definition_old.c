@@ -1,0 +1,148 @@
+/*
+ * Versions of run definitions that are not in force any more and that runs still have. They were checked when they were put,
+ * so here they are only read. See definition_change.h.
+ */
+#include "engine/definition_change.h"
+
+#include <stdio.h>
+
+/* What old versions may take, so that there is always room to put new ones. */
+#define OLD_VERSIONS_MAX (DEFINITION_VERSIONS_MAX / 2)
+#define OLD_STATEMENTS_MAX (DEFINITION_STATEMENTS_MAX / 2)
+
+/* clang-format off */
+
+/* What runs refer to, also those that have ended: whoever shows one needs its steps. The newest first. */
+static const struct db_stmt stmt_used = {
+	.name = "definition_used",
+	.sql = "SELECT d.name, d.version FROM definition d WHERE EXISTS (SELECT 1 FROM run r"
+	       " WHERE r.workflow = d.name AND r.definition_version = d.version) ORDER BY d.version DESC, d.name",
+	.in = "",
+	.out = "ti",
+};
+
+static const struct db_stmt stmt_text = {
+	.name = "definition_text",
+	.sql = "SELECT text FROM definition WHERE name = ?1 AND version = ?2",
+	.in = "ti",
+	.out = "t",
+};
+
+/* clang-format on */
+
+static enum hx_code read_version(struct change *c, struct slice name, int64_t version, struct slice *ret_text,
+				 struct hx_error *err)
+{
+	struct unit unit;
+	struct unit_result result;
+	enum hx_code code;
+
+	unit_init(&unit, /* op= */ 0);
+	UNIT_ADD(&unit, UNIT_ANY, &stmt_text, db_text(name), db_int(version));
+	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
+	if (!code && result.rows[0].n == 0)
+		code = error_set(err, HX_NOT_FOUND, "the store has no such version");
+	if (!code)
+		*ret_text = db_cell(&result.rows[0], 0, 0)->s;
+	return code;
+}
+
+static const char *first_error(const struct findings *said)
+{
+	for (const struct finding *f = said->first; f; f = f->next)
+		if (f->severity == FINDING_ERROR)
+			return f->text;
+	return "out of memory";
+}
+
+/* The version that a run has may serve it, whatever is in force now: it was checked when it was put. */
+static struct machine *old_machine(struct change *c, struct slice name, struct slice text, int64_t version,
+				   struct hx_error *err)
+{
+	struct machine *machine;
+	struct findings said;
+	char file[WORKFLOW_NAME_MAX + 64];
+
+	snprintf(file, sizeof file, "stored:%.*s@%lld", SLICE_ARGS(name), (long long)version);
+	findings_init(&said, &c->scratch);
+	machine = change_machine(c, slice_str(file), text, version, /* columns= */ NULL, &said);
+	if (machine)
+		change_check_natives(c->defs, machine->definition, &said);
+	if (!machine || said.errors)
+		error_set(err, HX_CONFIG_ERROR, "%s", first_error(&said));
+	else if (!machine->run)
+		error_set(err, HX_CONFIG_ERROR, "it is not of kind run");
+	else if (c->defs->versions_n >= OLD_VERSIONS_MAX ||
+		 c->defs->statements_n + change_statements(machine->definition) > OLD_STATEMENTS_MAX)
+		error_set(err, HX_CONFIG_ERROR, "too many versions are in use");
+	else
+		return machine;
+	return NULL;
+}
+
+static enum hx_code load(struct change *c, struct slice name, int64_t version, struct hx_error *err)
+{
+	struct definitions *defs = c->defs;
+	struct arena_mark mark = arena_mark(&defs->arena);
+	struct machine *machine;
+	struct slice text;
+	enum hx_code code = read_version(c, name, version, &text, err);
+
+	if (code)
+		return code;
+	machine = old_machine(c, name, text, version, err);
+	if (!machine) {
+		arena_rewind(&defs->arena, mark);
+		return HX_CONFIG_ERROR;
+	}
+	run_versions_add(&defs->run_versions, machine->run);
+	defs->versions_n++;
+	defs->statements_n += change_statements(machine->definition);
+	return HX_OK;
+}
+
+/* The texts of all versions together may be more than the scratch arena takes. */
+enum hx_code change_load_version(struct change *c, struct slice name, int64_t version, struct hx_error *err)
+{
+	struct arena_mark mark = arena_mark(&c->scratch);
+	enum hx_code code = HX_OK;
+
+	if (!run_versions_find(&c->defs->run_versions, name, version))
+		code = load(c, name, version, err);
+	arena_rewind(&c->scratch, mark);
+	return code;
+}
+
+void change_tell_unreadable(struct findings *findings, struct slice name, int64_t version, const char *why)
+{
+	char workflow[WORKFLOW_NAME_MAX + 1];
+
+	snprintf(workflow, sizeof workflow, "%.*s", SLICE_ARGS(name));
+	findings_add(findings,
+		     (struct finding){
+			     .severity = FINDING_WARNING, .file = "stored", .workflow = workflow, .rule = "version"},
+		     "version %lld, which runs still have, cannot serve here, and they stand still: %s",
+		     (long long)version, why);
+}
+
+enum hx_code change_load_used(struct change *c, struct hx_error *err)
+{
+	struct unit unit;
+	struct unit_result used;
+	enum hx_code code;
+
+	unit_init(&unit, /* op= */ 0);
+	unit_add(&unit, UNIT_ANY, &stmt_used, 0, NULL);
+	code = c->runner->run(c->runner, &unit, &used, &c->scratch, err);
+	for (size_t i = 0; !code && i < used.rows[0].n; i++) {
+		struct slice name = db_cell(&used.rows[0], i, 0)->s;
+		int64_t version = db_cell(&used.rows[0], i, 1)->i;
+
+		code = change_load_version(c, name, version, err);
+		if (code == HX_CONFIG_ERROR) {
+			change_tell_unreadable(c->findings, name, version, err->detail);
+			code = HX_OK;
+		}
+	}
+	return code;
+}

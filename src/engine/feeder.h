@@ -1,0 +1,68 @@
+/*
+ * The feeder: finds what is due and has it begun, each thing at most once at a time on this node, a bounded number of them.
+ * Jobs, runs and what retention lets go are fed by one each.
+ *
+ *   watch (flow/due_watch.h) ─ ids ─▶ begin() for each that is not under way here … feeder_ended() ─▶ watch again
+ *
+ *  F1  An id is under way from begin() (or feeder_take()) to feeder_ended(), and is not begun again in between.
+ *  F2  The watch runs, or so much is under way that the next slice might not fit; then the next that ends starts it.
+ *  F3  What was found and is still due when the watch looks again is found again: nothing that is due is forgotten, and
+ *      nobody has to remember it.
+ *
+ * While it finds nothing new, it looks less and less often, down to every PAUSE_MAX_MS: claims take a moment, and what
+ * nobody can begin (rests) stays due. A wake on the source's topic ends the pause.
+ *
+ * Known limit: more than DUE_WATCH_MAX − slice things that are under way and stay due hide those that fell due behind them.
+ * At most FEEDER_RESTING_MAX do so for long.
+ */
+#ifndef HX_ENGINE_FEEDER_H
+#define HX_ENGINE_FEEDER_H
+
+#include <pthread.h>
+
+#include "base/id_set.h"
+#include "flow/due_watch.h"
+#include "task/lanes.h"
+
+#define FEEDER_RESTING_MAX 512
+
+struct feeder_options {
+	struct lanes *lanes;
+	struct clock *clock;
+	const struct due_source *source;
+	size_t under_way_max; /* at least slice and FEEDER_RESTING_MAX */
+	size_t slice;         /* found at once */
+	/* In a lane's thread. Starts work on it, which ends with one feeder_ended(). False: it cannot now, and has not. */
+	bool (*begin)(void *context, int64_t subject);
+	void *context;
+};
+
+struct feeder {
+	struct feeder_options options;
+	struct seat seat;
+	struct due_watch watch;
+	pthread_mutex_t mutex; /* over what follows: work ends in any lane's thread */
+	bool watching;
+	int64_t pause_ms;
+	struct id_set under_way;
+	/* Those that rest, in the order in which they may be begun again; they are under way. */
+	size_t resting_n;
+	struct {
+		int64_t subject;
+		struct mono_time until;
+	} resting[FEEDER_RESTING_MAX];
+};
+
+enum hx_code feeder_start(struct feeder *feeder, const struct feeder_options *options) HX_MUST_CHECK;
+/* After the lanes have stopped. Safe on a zeroed struct. */
+void feeder_release(struct feeder *feeder);
+/*
+ * From any thread: something that nobody had to look for. False: it is under way, or there is no room; a slice is always
+ * kept free, so that what comes in this way never keeps the watch from looking.
+ */
+bool feeder_take(struct feeder *feeder, int64_t subject);
+bool feeder_has_room(struct feeder *feeder);
+/* From any thread. rest_ms: it is not begun again before so long, although it may be due; always the same, or 0. */
+void feeder_ended(struct feeder *feeder, int64_t subject, int64_t rest_ms);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * Claims of jobs whose holder has gone silent, ended one by one, many at a time (the janitor finds them): a job_settle of
+ * kind JOB_LAPSE for each, which is guarded by the fence that was seen and by its time, so several nodes may do it at once.
+ */
+#ifndef HX_ENGINE_LAPSE_H
+#define HX_ENGINE_LAPSE_H
+
+#include <stdatomic.h>
+
+#include "base/log.h"
+#include "flow/janitor.h"
+#include "task/lanes.h"
+
+struct engine_metrics;
+
+#define LAPSES_MAX 1000 /* under way; those beyond are found again by a later sweep */
+
+struct lapses {
+	struct lanes *lanes;
+	struct engine_metrics *metrics;
+	struct log *log;
+	_Atomic size_t n; /* under way */
+};
+
+/* Ends the claim of a job that was seen past its time. */
+void lapse_start(struct lapses *lapses, int64_t subject, int64_t fence);
+
+#endif

@@ -1,0 +1,133 @@
+/* See nodes.h. */
+#include "engine/nodes.h"
+
+#include <sys/random.h>
+
+#include "db/driver.h"
+#include "engine/engine.h"
+
+#define JOIN_TRIES_MAX 100
+#define JOIN_BYTES_MAX (1u << 20)
+
+static uint64_t random_number(void)
+{
+	uint64_t n = 0;
+
+	/* 8 bytes never block once the machine has booted. */
+	ASSERT(getrandom(&n, sizeof n, 0) == sizeof n);
+	return n >> 1;
+}
+
+/* One try to take a number. HX_BUSY: somebody was first, or all are taken (*ret_number is -1). */
+static enum hx_code try_join(struct nodes *nodes, struct db *db, struct arena *arena, int64_t *ret_number,
+			     struct hx_error *err)
+{
+	struct unit unit;
+	struct unit_result result;
+	enum hx_code code;
+
+	unit_init(&unit, /* op= */ 0);
+	node_scan(&unit);
+	code = db_run_unit(db, &unit, &result, arena, err);
+	if (code)
+		return code;
+	*ret_number = node_choose(&result.rows[0], random_number());
+	if (*ret_number < 0)
+		return HX_BUSY;
+	unit_init(&unit, /* op= */ 0);
+	node_take(&unit, *ret_number, nodes->name, nodes->token, clock_wall(nodes->clock).ms);
+	code = db_run_unit(db, &unit, &result, arena, err);
+	return code ? code : result.verdict == UNIT_WON ? HX_OK : HX_BUSY;
+}
+
+enum hx_code nodes_join(struct nodes *nodes, struct db *db, const char *name, struct clock *clock, struct hx_error *err)
+{
+	enum hx_code code = HX_BUSY;
+	struct arena arena;
+	int64_t number = 0;
+
+	*nodes = (struct nodes){.name = name, .clock = clock, .token = (int64_t)random_number()};
+	arena_init(&arena, JOIN_BYTES_MAX);
+	for (int i = 0; i < JOIN_TRIES_MAX && code == HX_BUSY && number >= 0; i++) {
+		arena_reset(&arena);
+		code = try_join(nodes, db, &arena, &number, err);
+	}
+	arena_release(&arena);
+	nodes->lease.number = number;
+	nodes->renewed = clock_mono(clock);
+	if (code == HX_BUSY)
+		return error_set(
+			err, HX_BUSY,
+			"all %d numbers for nodes are taken; those of nodes that have ended are free %d s later",
+			NODES_MAX, NODE_LEASE_MS / 1000);
+	return code;
+}
+
+uint32_t nodes_number(const struct nodes *nodes)
+{
+	return (uint32_t)nodes->lease.number * NODE_NUMBERS;
+}
+
+static void tell_late(struct nodes *nodes)
+{
+	int64_t since_ms = (clock_mono(nodes->clock).ns - nodes->renewed.ns) / 1000000;
+
+	if (since_ms < NODE_LEASE_MS || nodes->late)
+		return;
+	nodes->late = true;
+	log_error(nodes->log, "this node could not renew its lease in time: others may count it as gone",
+		  log_text("node", nodes->name), log_int("number", nodes->lease.number),
+		  log_int("silent_ms", since_ms));
+}
+
+static void renewed(struct nodes *nodes)
+{
+	nodes->renewed = clock_mono(nodes->clock);
+	atomic_store(&nodes->metrics->nodes_live, (uint64_t)nodes->lease.live);
+	if (nodes->late)
+		log_info(nodes->log, "this node has renewed its lease again", log_text("node", nodes->name));
+	nodes->late = false;
+}
+
+static enum hx_code submit(struct nodes *nodes, int64_t number, int64_t in_ms)
+{
+	struct wall_time at = wall_add_ms(clock_wall(nodes->clock), in_ms);
+	/* Not behind the batches of a lane, where there is a choice. */
+	struct lane *lane = nodes->lanes->pulse ? nodes->lanes->pulse : nodes->lanes->lanes[0];
+
+	node_lease_init(&nodes->lease, nodes->name, nodes->token, number, at);
+	return lane_submit_own(lane, &nodes->seat);
+}
+
+static void ended(struct seat *seat, enum hx_code code)
+{
+	struct nodes *nodes = (struct nodes *)((char *)seat - offsetof(struct nodes, seat));
+	int64_t number = nodes->lease.number;
+	int64_t again_ms = NODES_RENEW_MS;
+
+	if (code == HX_STOPPING)
+		return;
+	if (code == HX_OK) {
+		renewed(nodes);
+		lanes_set_node_number(nodes->lanes, nodes_number(nodes));
+	} else if (code == HX_STALE_FENCE) {
+		log_error(nodes->log, "another node has this node's number: it takes another",
+			  log_text("node", nodes->name), log_int("number", number));
+		number = -1;
+		again_ms = 0;
+	} else {
+		tell_late(nodes);
+		again_ms = NODES_RENEW_MS / 4;
+	}
+	(void)submit(nodes, number, again_ms); /* refused only when the lane ends */
+}
+
+enum hx_code nodes_start(struct nodes *nodes, const struct lanes *lanes, struct engine_metrics *metrics,
+			 struct log *log)
+{
+	nodes->lanes = lanes;
+	nodes->metrics = metrics;
+	nodes->log = log;
+	nodes->seat = (struct seat){.task = &nodes->lease.task, .done = ended};
+	return submit(nodes, nodes->lease.number, /* in_ms= */ 0);
+}

@@ -1,0 +1,50 @@
+/*
+ * This node among the others: the number for its ids, leased from the store (flow/node_lease.h) and renewed while it lives,
+ * which is its heartbeat; and how many nodes are alive.
+ *
+ *   nodes_join (at the start, directly) ─▶ number ─ renewed every NODES_RENEW_MS ─┬ … ─▶ the process ends: it lapses
+ *                                             ▲                                    └ it is another's by now ─┐
+ *                                             └───────────── takes another, which the lanes use from then on ┘
+ *
+ * A leased number stands for NODE_NUMBERS of those in ids: one for each lane and one for the pulse.
+ *
+ * A node that cannot renew says so and goes on: its claims are guarded by their own leases, and its number is safe as long
+ * as there are others to give away first. What an id that was made twice would cost is one insert that fails.
+ */
+#ifndef HX_ENGINE_NODES_H
+#define HX_ENGINE_NODES_H
+
+#include "base/id.h"
+#include "base/log.h"
+#include "flow/node_lease.h"
+#include "task/lanes.h"
+
+struct engine_metrics;
+
+#define NODE_NUMBERS ((ID_NODE_MAX + 1) / NODES_MAX)
+#define NODES_LANES_MAX (NODE_NUMBERS - 1)
+#define NODES_RENEW_MS (NODE_LEASE_MS / 4)
+
+struct nodes {
+	const struct lanes *lanes;
+	struct engine_metrics *metrics;
+	struct log *log;
+	struct clock *clock;
+	const char *name;
+	int64_t token; /* of this life of the process */
+	struct seat seat;
+	struct node_lease lease;
+	struct mono_time renewed;
+	bool late; /* it has been told */
+};
+
+/* Leases a number on a connection that nobody else uses. HX_BUSY: all are taken. */
+enum hx_code nodes_join(struct nodes *nodes, struct db *db, const char *name, struct clock *clock,
+			struct hx_error *err) HX_MUST_CHECK;
+/* The first of its numbers for ids. */
+uint32_t nodes_number(const struct nodes *nodes);
+/* Keeps it, from then on. */
+enum hx_code nodes_start(struct nodes *nodes, const struct lanes *lanes, struct engine_metrics *metrics,
+			 struct log *log) HX_MUST_CHECK;
+
+#endif

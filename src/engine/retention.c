@@ -1,0 +1,148 @@
+/* See retention.h. */
+#include "engine/retention.h"
+
+#include <stdlib.h>
+
+#include "engine/engine.h"
+#include "engine/feeder.h"
+#include "flow/job_work.h"
+#include "flow/run.h"
+#include "flow/single.h"
+
+#define SLICE 64
+#define UNDER_WAY_MAX (SLICE + FEEDER_RESTING_MAX)
+#define EVERY_MS_MAX 60000
+#define EVERY_MS_MIN 100
+
+/* What there is to be let go. */
+struct keeper {
+	struct due_source source; /* first: scan() gets it */
+	void (*scan)(struct unit *unit, int64_t age_ms, int64_t limit);
+	void (*expire)(struct unit *unit, int64_t subject, int64_t age_ms);
+	int64_t age_ms;
+	_Atomic uint64_t *expired;
+	struct lanes *lanes;
+	struct feeder feeder;
+};
+
+struct retention {
+	struct keeper runs, jobs;
+};
+
+struct expiry {
+	struct seat seat;
+	struct single single;
+	int64_t subject;
+	struct keeper *keeper;
+};
+
+static void scan(const struct due_source *source, struct unit *unit, int64_t limit)
+{
+	const struct keeper *keeper = (const struct keeper *)source;
+
+	keeper->scan(unit, keeper->age_ms, limit);
+}
+
+static void build(const struct single *single, struct unit *unit)
+{
+	const struct expiry *expiry = single->context;
+
+	expiry->keeper->expire(unit, expiry->subject, expiry->keeper->age_ms);
+}
+
+/* Lost: another node was first, or it was retried a moment ago. */
+static enum hx_code answered(struct single *single, const struct unit_result *result)
+{
+	const struct expiry *expiry = single->context;
+
+	atomic_fetch_add(expiry->keeper->expired, result->verdict == UNIT_WON);
+	return HX_OK;
+}
+
+/* What failed is still there, and is found again. */
+static void expired(struct seat *seat, enum hx_code code)
+{
+	struct expiry *expiry = (struct expiry *)seat;
+	struct keeper *keeper = expiry->keeper;
+	int64_t subject = expiry->subject;
+
+	(void)code;
+	free(expiry);
+	feeder_ended(&keeper->feeder, subject, /* rest_ms= */ 0);
+}
+
+static bool begin(void *context, int64_t subject)
+{
+	struct keeper *keeper = context;
+	struct expiry *expiry = calloc(1, sizeof *expiry);
+
+	if (!expiry)
+		return false;
+	expiry->keeper = keeper;
+	expiry->subject = subject;
+	single_init(&expiry->single, expiry, build, answered);
+	expiry->seat = (struct seat){.task = &expiry->single.task, .done = expired};
+	if (lane_submit_own(lanes_of(keeper->lanes, subject), &expiry->seat)) {
+		free(expiry);
+		return false;
+	}
+	return true;
+}
+
+static int64_t every_ms(int64_t age_ms)
+{
+	int64_t quarter_ms = age_ms / 4;
+
+	return quarter_ms < EVERY_MS_MIN ? EVERY_MS_MIN : quarter_ms < EVERY_MS_MAX ? quarter_ms : EVERY_MS_MAX;
+}
+
+static enum hx_code start(struct keeper *keeper, struct clock *clock)
+{
+	struct feeder_options options = {
+		.lanes = keeper->lanes,
+		.clock = clock,
+		.source = &keeper->source,
+		.under_way_max = UNDER_WAY_MAX,
+		.slice = SLICE,
+		.begin = begin,
+		.context = keeper,
+	};
+
+	keeper->source = (struct due_source){.name = "retention", .poll_ms = every_ms(keeper->age_ms), .scan = scan};
+	return feeder_start(&keeper->feeder, &options);
+}
+
+enum hx_code retention_start(struct lanes *lanes, const struct config *config, struct engine_metrics *metrics,
+			     struct clock *clock, struct retention **ret_retention, struct hx_error *err)
+{
+	struct retention *r = calloc(1, sizeof *r);
+	enum hx_code code = r ? HX_OK : HX_NO_MEMORY;
+
+	if (!code && config->retain_runs_ms) {
+		r->runs = (struct keeper){.scan = run_scan_expired,
+					  .expire = run_expire,
+					  .age_ms = config->retain_runs_ms,
+					  .expired = &metrics->runs_expired,
+					  .lanes = lanes};
+		code = start(&r->runs, clock);
+	}
+	if (!code && config->retain_jobs_ms) {
+		r->jobs = (struct keeper){.scan = job_scan_expired,
+					  .expire = job_expire,
+					  .age_ms = config->retain_jobs_ms,
+					  .expired = &metrics->jobs_expired,
+					  .lanes = lanes};
+		code = start(&r->jobs, clock);
+	}
+	*ret_retention = r; /* also when it is half started: what runs must outlive the lanes */
+	return code ? error_set(err, code, "retention cannot be started") : HX_OK;
+}
+
+void retention_free(struct retention *retention)
+{
+	if (!retention)
+		return;
+	feeder_release(&retention->runs.feeder);
+	feeder_release(&retention->jobs.feeder);
+	free(retention);
+}

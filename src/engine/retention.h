@@ -1,0 +1,21 @@
+/*
+ * Retention: finished runs and jobs go when their time is over, in small slices, each in a unit of its own; a slice travels
+ * in one batch. Looked for every minute, or more often where the time is short. Several nodes may do it at once: of two that
+ * see the same one, one wins. See feeder.h for how they are found.
+ */
+#ifndef HX_ENGINE_RETENTION_H
+#define HX_ENGINE_RETENTION_H
+
+#include "model/config.h"
+#include "task/lanes.h"
+
+struct engine_metrics;
+struct retention;
+
+/* Nothing that the configuration keeps for ever is looked at. */
+enum hx_code retention_start(struct lanes *lanes, const struct config *config, struct engine_metrics *metrics,
+			     struct clock *clock, struct retention **ret_retention, struct hx_error *err) HX_MUST_CHECK;
+/* After the lanes have stopped. Takes NULL. */
+void retention_free(struct retention *retention);
+
+#endif

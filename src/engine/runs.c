@@ -1,0 +1,230 @@
+/* See runs.h. */
+#include "engine/runs.h"
+
+#include <stdlib.h>
+
+#include "base/id.h"
+#include "engine/engine.h"
+#include "engine/feeder.h"
+
+#define RUN_BYTES_MAX (96u << 20)
+#define RUN_POLL_MS 2000 /* for those that other nodes have made due, should their notification be lost */
+#define RUNS_SLICE 512
+#define UNKNOWN_REST_MS 250 /* a definition that this node does not have yet is being fetched */
+
+struct runs {
+	struct runs_options options;
+	struct run_policy policy;
+	struct feeder feeder;
+};
+
+struct drive {
+	struct seat seat;
+	struct run_drive run;
+	struct arena arena;
+	struct runs *runs;
+};
+
+static void scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
+{
+	(void)source;
+	run_scan_due(unit, limit);
+}
+
+static const struct due_source due_runs = {
+	.name = "runs",
+	.topic = RUN_TOPIC,
+	.poll_ms = RUN_POLL_MS,
+	.scan = scan_due,
+	.next = run_next_due,
+};
+
+static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
+{
+	const struct runs *runs = context;
+
+	return definitions_run_version(runs->options.definitions, workflow, version);
+}
+
+/* ---- what came of it ---- */
+
+static const char *step_name(const struct run_drive *run)
+{
+	const struct run_machine *machine = run->row.machine;
+
+	return machine && run->row.position < machine->definition->steps_n
+		       ? machine->definition->steps[run->row.position].name
+		       : "";
+}
+
+static void count(struct engine_metrics *metrics, const struct run_drive *run, enum hx_code code)
+{
+	atomic_fetch_add(&metrics->runs_driven, code == HX_OK);
+	atomic_fetch_add(&metrics->runs_taken_over, run->took_over);
+	atomic_fetch_add(&metrics->runs_fenced, run->fenced || code == HX_STALE_FENCE);
+	atomic_fetch_add(&metrics->runs_unknown, run->held);
+}
+
+/* Losing a race for a run, and being stopped, is not worth a line. */
+static void tell(const struct drive *drive, enum hx_code code)
+{
+	const struct run_drive *run = &drive->run;
+	struct log *log = drive->runs->options.log;
+	char id[ID_TEXT_BYTES];
+
+	count(drive->runs->options.metrics, run, code);
+	id_format("run", run->subject, id);
+	if (run->took_over)
+		log_warn(log, "a run was taken over: its holder's time was over", log_text("id", id),
+			 log_text("step", step_name(run)), log_text("code", hx_code_name(code)));
+	if (run->fenced || code == HX_STALE_FENCE)
+		log_warn(log, "a run's claim was overrun: what this node still had in mind was not written",
+			 log_text("id", id), log_text("step", step_name(run)));
+	else if (run->held)
+		log_warn(log, "a step's outcome is unknown: it is held for a person", log_text("id", id),
+			 log_text("step", step_name(run)));
+	else if (code == HX_CONFIG_ERROR)
+		log_warn(log, "a run's definition is not known here: it is looked for", log_text("id", id),
+			 log_slice("workflow", run->missing_workflow), log_int("version", run->missing_version));
+	else if (code != HX_OK && code != HX_CLAIM_FAILED && code != HX_STOPPING)
+		log_warn(log, "a run was not driven on", log_text("id", id), log_text("step", step_name(run)),
+			 log_text("code", hx_code_name(code)));
+}
+
+/* ---- driving ---- */
+
+static void drive_free(struct drive *drive)
+{
+	arena_release(&drive->arena);
+	free(drive);
+}
+
+static void driven(struct seat *seat, enum hx_code code)
+{
+	struct drive *drive = (struct drive *)seat;
+	struct runs *runs = drive->runs;
+	int64_t subject = drive->run.subject;
+
+	tell(drive, code);
+	drive_free(drive);
+	feeder_ended(&runs->feeder, subject, code == HX_CONFIG_ERROR ? UNKNOWN_REST_MS : 0);
+}
+
+static struct drive *drive_new(struct runs *runs)
+{
+	struct drive *drive = calloc(1, sizeof *drive);
+
+	if (!drive)
+		return NULL;
+	drive->runs = runs;
+	drive->seat = (struct seat){.task = &drive->run.task, .done = driven};
+	arena_init(&drive->arena, RUN_BYTES_MAX);
+	return drive;
+}
+
+static bool submit(struct drive *drive)
+{
+	if (lane_submit_own(lanes_of(drive->runs->options.lanes, drive->run.subject), &drive->seat) == HX_OK)
+		return true;
+	drive_free(drive);
+	return false;
+}
+
+static bool begin(void *context, int64_t subject)
+{
+	struct runs *runs = context;
+	struct drive *drive = drive_new(runs);
+
+	if (!drive)
+		return false;
+	run_drive_init(&drive->run, subject, &runs->policy, &drive->arena);
+	return submit(drive);
+}
+
+static struct slice copy(struct arena *arena, struct slice text)
+{
+	return text.p ? arena_copy(arena, text) : text;
+}
+
+/* A run that was created just now has no steps and no job: these are all its texts. */
+static struct run_row copy_row(struct arena *arena, const struct run_row *row)
+{
+	struct run_row copied = *row;
+
+	ASSERT(!row->done && !row->job);
+	copied.workspace = copy(arena, row->workspace);
+	copied.requester = copy(arena, row->requester);
+	copied.key = copy(arena, row->key);
+	copied.trace = copy(arena, row->trace);
+	copied.input = copy(arena, row->input);
+	return copied;
+}
+
+void runs_drive_created(struct runs *runs, const struct run_row *row)
+{
+	struct drive *drive;
+	struct run_row copied;
+
+	if (!feeder_take(&runs->feeder, row->subject))
+		return;
+	drive = drive_new(runs);
+	if (drive) {
+		copied = copy_row(&drive->arena, row);
+		run_drive_init_created(&drive->run, &copied, &runs->policy, &drive->arena);
+	}
+	if (drive && drive->arena.failed) {
+		drive_free(drive);
+		drive = NULL;
+	}
+	if (!drive || !submit(drive))
+		feeder_ended(&runs->feeder, row->subject, /* rest_ms= */ 0);
+}
+
+void runs_take_over(struct runs *runs, int64_t subject)
+{
+	if (feeder_take(&runs->feeder, subject) && !begin(runs, subject))
+		feeder_ended(&runs->feeder, subject, /* rest_ms= */ 0);
+}
+
+bool runs_have_room(struct runs *runs)
+{
+	return feeder_has_room(&runs->feeder);
+}
+
+const struct run_policy *runs_policy(const struct runs *runs)
+{
+	return &runs->policy;
+}
+
+enum hx_code runs_start(const struct runs_options *options, struct runs **ret_runs, struct hx_error *err)
+{
+	struct runs *runs = calloc(1, sizeof *runs);
+	struct feeder_options feed = {
+		.lanes = options->lanes,
+		.clock = options->clock,
+		.source = &due_runs,
+		.under_way_max = RUNS_DRIVEN_MAX,
+		.slice = RUNS_SLICE,
+		.begin = begin,
+		.context = runs,
+	};
+
+	if (!runs)
+		return error_set(err, HX_NO_MEMORY, "the runs");
+	runs->options = *options;
+	runs->policy = (struct run_policy){options->config->lease_ms, machine_of, runs};
+	if (feeder_start(&runs->feeder, &feed)) {
+		free(runs);
+		return error_set(err, HX_NO_MEMORY, "the runs");
+	}
+	*ret_runs = runs;
+	return HX_OK;
+}
+
+void runs_free(struct runs *runs)
+{
+	if (!runs)
+		return;
+	feeder_release(&runs->feeder);
+	free(runs);
+}

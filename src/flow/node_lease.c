@@ -1,0 +1,208 @@
+/* See node_lease.h. */
+#include "flow/node_lease.h"
+
+#include "base/hash.h"
+
+/* A line is a guard. */
+/* clang-format off */
+
+static const struct db_stmt stmt_scan = {
+	.name = "node_scan",
+	.sql = "SELECT number, CAST(CASE WHEN until > hx_now_ms() THEN 1 ELSE 0 END AS bigint) FROM node",
+	.in = "",
+	.out = "ii",
+};
+
+static const struct db_stmt stmt_take = {
+	.name = "node_take",
+	.sql = "INSERT INTO node (number, name, token, started_at, until)"
+	       " VALUES (?1, ?2, ?3, ?4, hx_now_ms() + ?5) ON CONFLICT (number) DO UPDATE"
+	       " SET name = excluded.name, token = excluded.token, started_at = excluded.started_at, until = excluded.until"
+	       " WHERE node.until <= hx_now_ms()"
+	       " RETURNING number",
+	.in = "itiii",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_renew = {
+	.name = "node_renew",
+	.sql = "UPDATE node SET until = hx_now_ms() + ?3 WHERE number = ?1 AND token = ?2 RETURNING number",
+	.in = "iii",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_live = {
+	.name = "node_live",
+	.sql = "SELECT count(*) FROM node WHERE until > hx_now_ms()",
+	.in = "",
+	.out = "i",
+};
+
+/* clang-format on */
+
+void node_scan(struct unit *unit)
+{
+	unit_add(unit, UNIT_ANY, &stmt_scan, 0, NULL);
+}
+
+void node_take(struct unit *unit, int64_t number, const char *name, int64_t token, int64_t now_ms)
+{
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_take, db_int(number), db_str(name), db_int(token), db_int(now_ms),
+		 db_int(NODE_LEASE_MS));
+	unit_add(unit, UNIT_ANY, &stmt_live, 0, NULL);
+}
+
+void node_renew(struct unit *unit, int64_t number, int64_t token)
+{
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_renew, db_int(number), db_int(token), db_int(NODE_LEASE_MS));
+	unit_add(unit, UNIT_ANY, &stmt_live, 0, NULL);
+}
+
+/* The draw-th of those that are in this state; -1: there is none. */
+static int64_t choose_among(const int states[NODES_MAX], int state, uint64_t draw)
+{
+	int64_t candidates[NODES_MAX];
+	size_t n = 0;
+
+	for (int64_t i = 0; i < NODES_MAX; i++)
+		if (states[i] == state)
+			candidates[n++] = i;
+	return n ? candidates[draw % n] : -1;
+}
+
+int64_t node_choose(const struct db_rows *rows, uint64_t draw)
+{
+	enum { FREE, LAPSED, LEASED };
+	int states[NODES_MAX] = {FREE};
+	int64_t number;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		number = db_cell(rows, i, 0)->i;
+		if (number >= 0 && number < NODES_MAX)
+			states[number] = db_cell(rows, i, 1)->i ? LEASED : LAPSED;
+	}
+	number = choose_among(states, FREE, draw);
+	return number >= 0 ? number : choose_among(states, LAPSED, draw);
+}
+
+/* ---- the task ---- */
+
+static void end(struct node_lease *l, enum hx_code code)
+{
+	l->code = code;
+	l->at = NODE_DONE;
+}
+
+static void take_numbers(struct node_lease *l, const struct answer *answer)
+{
+	if (answer->result->verdict != UNIT_WON) {
+		end(l, HX_STORE_UNAVAILABLE);
+		return;
+	}
+	l->number = node_choose(&answer->result->rows[0], l->draw);
+	l->now_ms = answer->now.ms;
+	if (l->number < 0)
+		end(l, HX_BUSY);
+	else
+		l->at = NODE_TAKING;
+}
+
+static void take_written(struct node_lease *l, const struct answer *answer)
+{
+	switch (answer->result->verdict) {
+	case UNIT_WON:
+		l->live = db_cell(&answer->result->rows[1], 0, 0)->i;
+		end(l, HX_OK);
+		break;
+	case UNIT_LOST:
+	case UNIT_REFUSED:
+		if (l->at == NODE_TAKING)
+			l->at = NODE_READING;
+		else
+			end(l, HX_STALE_FENCE);
+		break;
+	case UNIT_FAILED:
+	case UNIT_UNKNOWN: /* a renewal may be sent twice */
+		if (l->at == NODE_TAKING)
+			l->number = -1;
+		end(l, HX_STORE_UNAVAILABLE);
+		break;
+	}
+}
+
+static void take(struct task *task, const struct answer *answer)
+{
+	struct node_lease *l = (struct node_lease *)task;
+
+	switch (l->at) {
+	case NODE_NEW:
+	case NODE_SLEEPING:
+		l->draw = (uint64_t)answer->id * 0x9e3779b97f4a7c15u >> 32;
+		l->at = answer->now.ms < l->start_at.ms ? NODE_SLEEPING : l->number < 0 ? NODE_READING : NODE_RENEWING;
+		break;
+	case NODE_READING:
+		take_numbers(l, answer);
+		break;
+	case NODE_TAKING:
+	case NODE_RENEWING:
+		take_written(l, answer);
+		break;
+	case NODE_DONE:
+		ASSERT(!"a task that is done takes no answer");
+	}
+}
+
+static void ask(const struct task *task, struct ask *ask)
+{
+	const struct node_lease *l = (const struct node_lease *)task;
+
+	switch (l->at) {
+	case NODE_DONE:
+		ask->kind = ASK_DONE;
+		ask->code = l->code;
+		break;
+	case NODE_SLEEPING:
+		ask->kind = ASK_SLEEP;
+		ask->until = l->start_at;
+		break;
+	default:
+		ask->kind = ASK_COMMIT;
+		unit_init(ask->unit, /* op= */ 0);
+		if (l->at == NODE_READING)
+			node_scan(ask->unit);
+		else if (l->at == NODE_TAKING)
+			node_take(ask->unit, l->number, l->name, l->token, l->now_ms);
+		else
+			node_renew(ask->unit, l->number, l->token);
+	}
+}
+
+static const char *where(const struct task *task)
+{
+	static const char *const names[] = {"new", "sleeping", "reading", "taking", "renewing", "done"};
+
+	return names[((const struct node_lease *)task)->at];
+}
+
+static uint64_t fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct node_lease *l = (const struct node_lease *)task;
+
+	return hash_mix(hash_mix(hash_mix(hash, l->at), (uint64_t)l->number), l->code);
+}
+
+static const struct task_kind kind = {
+	.name = "node lease",
+	.size = sizeof(struct node_lease),
+	.take = take,
+	.ask = ask,
+	.where = where,
+	.fingerprint = fingerprint,
+};
+
+void node_lease_init(struct node_lease *lease, const char *name, int64_t token, int64_t number,
+		     struct wall_time start_at)
+{
+	*lease = (struct node_lease){.name = name, .token = token, .number = number, .start_at = start_at};
+	task_init(&lease->task, &kind, /* topic= */ 0);
+}
