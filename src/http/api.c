@@ -25,8 +25,27 @@ static const struct route routes[] = {
 	{"GET", "/api/v1/definitions", api_definition_list, ROUTE_READ, "Lists the workflows in force."},
 	{"PUT", "/api/v1/definitions/{name}", api_definition_put, ROUTE_ADMIN, "Puts a new version of a workflow."},
 	{"POST", "/api/v1/modules/{module}/sweep", api_module_sweep, ROUTE_EXECUTE, "Sweeps the claims of a module."},
-	{"GET", "/api/v1/jobs", api_job_list, ROUTE_READ, "Lists jobs, by status."},
+	{"POST", "/api/v1/workflow-runs", api_run_create, ROUTE_EXECUTE, "Starts a run, once for each key."},
+	{"GET", "/api/v1/workflow-runs", api_run_list, ROUTE_READ, "Lists runs, the newest first."},
+	{"GET", "/api/v1/workflow-runs/{id}", api_run_show, ROUTE_READ, "Shows a run, or waits for its end."},
+	{"POST", "/api/v1/workflow-runs/{id}/cancel", api_run_cancel, ROUTE_EXECUTE, "Cancels a run and compensates."},
+	{"POST", "/api/v1/workflow-runs/{id}/retry", api_run_retry, ROUTE_EXECUTE, "Tries a failed step again."},
+	{"POST", "/api/v1/workflow-runs/{id}/pause", api_run_pause, ROUTE_EXECUTE, "Begins no further step."},
+	{"POST", "/api/v1/workflow-runs/{id}/resume", api_run_resume, ROUTE_EXECUTE, "Goes on after a pause."},
+	{"POST", "/api/v1/workflow-runs/{id}/events/{event}", api_run_event, ROUTE_EXECUTE, "Sends a run an event."},
+	{"POST", "/api/v1/workflow-runs/{id}/approvals/{step}", api_run_approve, ROUTE_EXECUTE,
+	 "Decides an approval that a run waits for."},
+	{"POST", "/api/v1/workflow-runs/{id}/steps/{step}/resolve", api_run_resolve, ROUTE_EXECUTE,
+	 "Says what became of a step that is UNKNOWN."},
+	{"POST", "/api/v1/jobs", api_job_push, ROUTE_EXECUTE, "Pushes one job, or many."},
+	{"GET", "/api/v1/jobs", api_job_list, ROUTE_READ, "Lists jobs, by status and queue."},
+	{"POST", "/api/v1/jobs/claim", api_job_claim, ROUTE_EXECUTE, "Claims due jobs, waiting for some if need be."},
+	{"GET", "/api/v1/jobs/{id}", api_job_show, ROUTE_READ, "Shows a job."},
+	{"POST", "/api/v1/jobs/{id}/heartbeat", api_job_heartbeat, ROUTE_EXECUTE, "Keeps the claim on a job."},
+	{"POST", "/api/v1/jobs/{id}/complete", api_job_complete, ROUTE_EXECUTE, "Says that a job is done."},
+	{"POST", "/api/v1/jobs/{id}/fail", api_job_fail, ROUTE_EXECUTE, "Says that a job was not done."},
 	{"POST", "/api/v1/jobs/{id}/redrive", api_job_redrive, ROUTE_EXECUTE, "Gives a parked job another try."},
+	{"GET", "/api/v1/why/{id}", api_why, ROUTE_READ, "Says what a subject is waiting for."},
 	{"GET", "/healthz", api_healthz, ROUTE_PUBLIC, "The process is alive."},
 	{"GET", "/readyz", api_readyz, ROUTE_PUBLIC, "The engine takes work."},
 	{"GET", "/metrics", api_metrics, ROUTE_PUBLIC, "Numbers for Prometheus."},
@@ -50,6 +69,11 @@ struct api *api_of(const struct http_call *call)
 	return call->context;
 }
 
+bool api_is_awaited(const struct http_call *call)
+{
+	return !http_exchange_gone(call->exchange) && atomic_load(&api_of(call)->ready);
+}
+
 static struct slice header_or_default(const struct http_call *call, const char *name)
 {
 	size_t n;
@@ -71,35 +95,40 @@ struct slice api_requester(const struct http_call *call)
 /* ---- what is not there ---- */
 
 struct names {
+	bool runs;
 	size_t n;
 	const char *known[DEFINITIONS_MAX + 1];
 };
 
-static void add_name(void *context, const struct entity_machine *machine, int64_t version)
+static void add_name(void *context, const struct machine *machine)
 {
 	struct names *names = context;
 
-	(void)version;
-	if (names->n < DEFINITIONS_MAX)
-		names->known[names->n++] = machine->workflow->name;
+	if (names->runs == (machine->run != NULL) && names->n < DEFINITIONS_MAX)
+		names->known[names->n++] = machine->definition->name;
+}
+
+void api_no_workflow(struct http_call *call, struct slice name, bool runs)
+{
+	struct names names = {.runs = runs};
+	const char *nearest;
+	char detail[240];
+
+	engine_each_machine(api_of(call)->engine, add_name, &names);
+	nearest = nearest_name(name, names.known);
+	snprintf(detail, sizeof detail, "no workflow \"%s\"%s%s%s", excerpt_of(name).text,
+		 nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+	http_respond_code(call->exchange, HX_NOT_FOUND, detail);
 }
 
 const struct entity_machine *api_machine(struct http_call *call)
 {
 	struct slice name = call_param(call, "workflow");
 	const struct entity_machine *machine = engine_machine(api_of(call)->engine, name);
-	struct names names = {0};
-	const char *nearest;
-	char detail[240];
 
-	if (machine)
-		return machine;
-	engine_each_machine(api_of(call)->engine, add_name, &names);
-	nearest = nearest_name(name, names.known);
-	snprintf(detail, sizeof detail, "no workflow \"%s\"%s%s%s", excerpt_of(name).text,
-		 nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
-	http_respond_code(call->exchange, HX_NOT_FOUND, detail);
-	return NULL;
+	if (!machine)
+		api_no_workflow(call, name, /* runs= */ false);
+	return machine;
 }
 
 /* ---- reading requests ---- */
@@ -132,7 +161,7 @@ static bool is_known(struct json name, const char *const known[])
 	return false;
 }
 
-static bool has_only(struct http_call *call, struct json object, const char *const known[])
+bool api_members_known(struct http_call *call, struct json object, const char *const known[])
 {
 	struct json_iter it = json_iter_of(object);
 	struct json name, value;
@@ -163,7 +192,36 @@ bool api_body(struct http_call *call, const char *const known[], struct json *re
 		http_respond_error(call->exchange, &err);
 		return false;
 	}
-	return has_only(call, *ret_object, known);
+	return api_members_known(call, *ret_object, known);
+}
+
+bool api_version(struct http_call *call, struct json body, int64_t *ret_version)
+{
+	struct json value;
+	struct hx_error err;
+
+	*ret_version = 0;
+	if (!json_find(body, slice_str("version"), &value))
+		return true;
+	if (json_int64(value, &err, ret_version) == HX_OK && *ret_version >= 1)
+		return true;
+	http_respond_code(call->exchange, HX_VALIDATION_ERROR, "version is a whole number from 1 on");
+	return false;
+}
+
+bool api_either(struct http_call *call, struct json body, const char *member, const char *yes, const char *no,
+		bool *ret_yes)
+{
+	struct hx_error err;
+	struct json value;
+	bool is_text = json_find(body, slice_str(member), &value) && json_type(value) == JSON_STRING;
+
+	*ret_yes = is_text && json_string_is(value, slice_str(yes));
+	if (*ret_yes || (is_text && json_string_is(value, slice_str(no))))
+		return true;
+	error_set(&err, HX_VALIDATION_ERROR, "%s is \"%s\" or \"%s\"", member, yes, no);
+	http_respond_error(call->exchange, &err);
+	return false;
 }
 
 bool api_query_number(struct http_call *call, const char *name, int64_t otherwise, int64_t max, int64_t *ret_number)

@@ -21,6 +21,7 @@
 struct api {
 	struct engine *engine;
 	_Atomic bool ready;
+	_Atomic int64_t waiting; /* clients that wait for the end of a run */
 };
 
 /* The context must outlive the router. NULL without memory. */
@@ -29,14 +30,32 @@ struct router *api_router_new(struct api *api);
 /* ---- for the handlers ---- */
 
 struct api *api_of(const struct http_call *call);
+/* From any thread: is it worth waiting for something? No longer when the client has gone, or the server stops. */
+bool api_is_awaited(const struct http_call *call);
 struct slice api_workspace(const struct http_call *call);
 struct slice api_requester(const struct http_call *call);
 /* 1 to ENTITY_NAME_MAX bytes of UTF-8 without control characters, or false after answering 400. */
 bool api_name_checked(struct http_call *call, struct slice name, const char *what);
 /* The workflow named in the path, or NULL after answering 404 with the nearest name. */
 const struct entity_machine *api_machine(struct http_call *call);
+/* Answers 404 for a workflow of this kind, with the nearest name. */
+void api_no_workflow(struct http_call *call, struct slice name, bool runs);
 /* The body as a JSON object ({} when it is empty), or false after answering 400. Twice the same member is refused. */
 bool api_body(struct http_call *call, const char *const known[], struct json *ret_object);
+/* A key of the caller's: a string of 1 to 255 characters. False after answering 400. */
+bool api_key_checked(struct http_call *call, struct json value, const char *what, struct slice *ret_key);
+/* The member `version`; 0: absent. False after answering 400. */
+bool api_version(struct http_call *call, struct json body, int64_t *ret_version);
+/* A member that is one of two words. False after answering 400. */
+bool api_either(struct http_call *call, struct json body, const char *member, const char *yes, const char *no,
+		bool *ret_yes);
+/* The object has no member but these. False after answering 400. */
+bool api_members_known(struct http_call *call, struct json object, const char *const known[]);
+/* The name of a queue that is not the engine's own. False after answering 400. */
+bool api_queue_checked(struct http_call *call, struct json value, struct slice *ret_queue);
+/* The id of a run, of a job in the path; false after answering 404. */
+bool api_run_id(struct http_call *call, int64_t *ret_subject);
+bool api_job_id(struct http_call *call, int64_t *ret_subject);
 /* A number of the query, from 1 to max; absent: otherwise. False after answering 400. */
 bool api_query_number(struct http_call *call, const char *name, int64_t otherwise, int64_t max, int64_t *ret_number);
 void api_respond_json(struct http_call *call, int status, struct strbuf *text, int64_t etag_version);
@@ -66,6 +85,8 @@ struct api_query {
 	int64_t etag;       /* version for the ETag; 0: none */
 	const char *detail; /* of a problem; NULL: the code says it all */
 	void (*render)(struct api_query *query);
+	/* NULL, or who tells instead: at the end, in a lane's or a reader's thread. See api_query_tell(). */
+	void (*ended)(struct api_query *query, enum hx_code code);
 	/* private */
 	void (*build)(const struct single *single, struct unit *unit);
 	enum hx_code (*answered)(struct single *single, const struct unit_result *result);
@@ -79,6 +100,10 @@ struct api_query {
 	char id[ID_TEXT_BYTES];
 };
 
+/* For one that is part of something larger, in zeroed memory that lives as long as the exchange. */
+void api_query_init(struct api_query *query, struct http_call *call,
+		    void (*build)(const struct single *, struct unit *),
+		    enum hx_code (*answered)(struct single *, const struct unit_result *));
 /* In the exchange's arena; NULL after answering 503. */
 struct api_query *api_query_new(struct http_call *call, void (*build)(const struct single *, struct unit *),
 				enum hx_code (*answered)(struct single *, const struct unit_result *));
@@ -86,9 +111,13 @@ struct api_query *api_query_new(struct http_call *call, void (*build)(const stru
 void api_query_start(struct api_query *query, uint64_t hash);
 /* Beside the lanes: lists, whose length must not hold up anybody's commit. The unit only reads. */
 void api_query_read(struct api_query *query);
+/* Tells the caller of its end: the text, or the code. For `ended`; the exchange and the query may be gone afterwards. */
+void api_query_tell(struct api_query *query, enum hx_code code);
 
 /* The lane of an entity: by its name, so that it needs no look-up. */
 uint64_t api_entity_hash(struct slice workspace, const char *workflow, struct slice name);
+/* The parts of entity:WORKFLOW:ID; false: it is something else. */
+bool api_entity_split(struct slice subject, struct slice *ret_workflow, struct slice *ret_name);
 void api_add_time(struct strbuf *text, const char *member, int64_t ms);
 
 /* One row of entity_read. */
@@ -105,8 +134,25 @@ void api_history(struct http_call *call);
 void api_definition_list(struct http_call *call);
 void api_definition_put(struct http_call *call);
 void api_module_sweep(struct http_call *call);
+void api_run_create(struct http_call *call);
+void api_run_list(struct http_call *call);
+void api_run_show(struct http_call *call);
+void api_run_cancel(struct http_call *call);
+void api_run_retry(struct http_call *call);
+void api_run_pause(struct http_call *call);
+void api_run_resume(struct http_call *call);
+void api_run_event(struct http_call *call);
+void api_run_approve(struct http_call *call);
+void api_run_resolve(struct http_call *call);
+void api_job_push(struct http_call *call);
 void api_job_list(struct http_call *call);
+void api_job_show(struct http_call *call);
+void api_job_claim(struct http_call *call);
+void api_job_heartbeat(struct http_call *call);
+void api_job_complete(struct http_call *call);
+void api_job_fail(struct http_call *call);
 void api_job_redrive(struct http_call *call);
+void api_why(struct http_call *call);
 void api_healthz(struct http_call *call);
 void api_readyz(struct http_call *call);
 void api_metrics(struct http_call *call);

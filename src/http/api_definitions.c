@@ -1,21 +1,22 @@
 /* Definitions: the list, and a new version. Putting one waits for the store, so the engine does it in a thread. */
 #include "base/json_string.h"
+#include "engine/definitions.h"
 #include "http/api.h"
 
 #define FINDINGS_BYTES_MAX (64u << 20)
 
-static void add_definition(void *context, const struct entity_machine *machine, int64_t version)
+static void add_definition(void *context, const struct machine *machine)
 {
 	struct strbuf *text = context;
-	const struct workflow *w = machine->workflow;
+	const struct definition *d = machine->definition;
 
 	strbuf_add_str(text, text->p[text->n - 1] == '[' ? "" : ",");
 	strbuf_add_str(text, "{\"name\":");
-	json_quote(slice_str(w->name), text);
-	strbuf_addf(text, ",\"kind\":\"entity\",\"version\":%lld,\"module\":", (long long)version);
-	json_quote(slice_str(w->module), text);
-	strbuf_addf(text, ",\"steps\":%zu,\"definition\":", w->steps_n);
-	strbuf_add_slice(text, w->text);
+	json_quote(slice_str(d->name), text);
+	strbuf_addf(text, ",\"kind\":\"%s\",\"version\":%lld,\"module\":", d->kind, (long long)machine->version);
+	json_quote(slice_str(d->module), text);
+	strbuf_addf(text, ",\"steps\":%zu,\"definition\":", d->steps_n);
+	strbuf_add_slice(text, d->text);
 	strbuf_add_char(text, '}');
 }
 

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/id.h"
-#include "base/json_number.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "flow/entity_step.h"
@@ -469,20 +468,13 @@ void api_entity_fire(struct http_call *call)
 {
 	static const char *const known[] = {"input", "version", NULL};
 	const struct entity_machine *machine = api_machine(call);
-	struct json body, value, input = json_trust(slice_str("null"));
-	struct hx_error err;
+	struct json body, input = json_trust(slice_str("null"));
 	struct fire *fire;
-	int64_t version = 0;
+	int64_t version;
 
-	if (!machine || !api_body(call, known, &body))
+	if (!machine || !api_body(call, known, &body) || !api_version(call, body, &version))
 		return;
-	if (json_find(body, slice_str("input"), &value))
-		input = value;
-	if (json_find(body, slice_str("version"), &value) &&
-	    (json_type(value) != JSON_NUMBER || json_int64(value, &err, &version) || version < 1)) {
-		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "version is a whole number from 1 on");
-		return;
-	}
+	(void)json_find(body, slice_str("input"), &input); /* absent: null */
 	fire = fire_new(call, machine, STEP_FIRE);
 	if (!fire)
 		return;
@@ -495,20 +487,12 @@ void api_entity_resolve(struct http_call *call)
 {
 	static const char *const known[] = {"outcome", "output", NULL};
 	const struct entity_machine *machine = api_machine(call);
-	struct json body, outcome, output = json_trust(slice_str("null"));
-	bool done, not_done;
+	struct json body, output = json_trust(slice_str("null"));
 	struct fire *fire;
+	bool done;
 
-	if (!machine || !api_body(call, known, &body))
+	if (!machine || !api_body(call, known, &body) || !api_either(call, body, "outcome", "done", "not_done", &done))
 		return;
-	done = json_find(body, slice_str("outcome"), &outcome) && json_type(outcome) == JSON_STRING &&
-	       json_string_is(outcome, slice_str("done"));
-	not_done = !done && json_find(body, slice_str("outcome"), &outcome) && json_type(outcome) == JSON_STRING &&
-		   json_string_is(outcome, slice_str("not_done"));
-	if (!done && !not_done) {
-		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "outcome is \"done\" or \"not_done\"");
-		return;
-	}
 	(void)json_find(body, slice_str("output"), &output); /* absent: null */
 	fire = fire_new(call, machine, done ? STEP_RESOLVE_DONE : STEP_RESOLVE_NOT_DONE);
 	if (!fire)

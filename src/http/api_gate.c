@@ -24,6 +24,7 @@ struct api_gate {
 	struct strbuf kept; /* the stored form of the answer */
 	bool bodyless;      /* it was too large: retries will not get it */
 	bool carried;       /* a unit was built that carries the record */
+	bool tells_more;    /* the answer is not the kept one */
 	unsigned line;      /* its completion there, where that is not the first */
 	bool stale;
 	unsigned tries; /* of one unit */
@@ -216,7 +217,7 @@ static void captured(struct http_exchange *exchange, const struct http_answer *a
 		if (!gate->stale)
 			gate_note_completed(engine_gate_store(engine_of(gate)), &gate->guard.ask.claim,
 					    strbuf_slice(&gate->kept));
-		if (gate->bodyless) {
+		if (gate->bodyless || gate->tells_more) {
 			tell(gate, gate->guard.outcome);
 			send_marked(gate, answer, hx_gate_outcome_name(gate->guard.outcome));
 			return;
@@ -337,6 +338,25 @@ void api_gate_find_out(struct api_gate *gate, void (*again)(void *data), void *d
 	acquire(gate);
 }
 
+void api_gate_acquire(struct api_gate *gate, void (*again)(void *data), void *data)
+{
+	gate->carried = false;
+	if (gate->guard.at == GUARD_EXECUTING)
+		again(data);
+	else
+		api_gate_find_out(gate, again, data);
+}
+
+void api_gate_tell_more(struct api_gate *gate)
+{
+	gate->tells_more = true;
+}
+
+void api_gate_not_carried(struct api_gate *gate)
+{
+	gate->carried = false;
+}
+
 void api_gate_carry(struct api_gate *gate, const struct http_answer *answer, bool failed, struct unit *unit)
 {
 	ASSERT(gate->guard.at == GUARD_EXECUTING);
@@ -365,7 +385,8 @@ static bool mutates(const struct http_call *call)
 /* Handlers that are one api_query with a `render`: they need no acquisition before. */
 static bool is_one_unit(const struct http_call *call)
 {
-	return call->route->handle == api_entity_create || call->route->handle == api_job_redrive;
+	return call->route->handle == api_entity_create || call->route->handle == api_run_create ||
+	       call->route->handle == api_job_redrive;
 }
 
 static enum hx_code read_key(struct http_call *call, struct hx_error *err, struct slice *ret_key)

@@ -44,9 +44,18 @@ void api_gate_open_unit(struct api_gate *gate, const struct http_answer *answer,
 bool api_gate_lost(const struct unit_result *result);
 void api_gate_find_out(struct api_gate *gate, void (*again)(void *data), void *data);
 
+/* Such a unit was lost to something else than the record, and the answer is yet to be found: again(data), with the record
+ * acquired, and from there on as for every other request. */
+void api_gate_acquire(struct api_gate *gate, void (*again)(void *data), void *data);
+/* The unit was won, and what is answered says more than what it has kept (the run has gone on): the first one is told
+ * that, who sends it again what was kept. */
+void api_gate_tell_more(struct api_gate *gate);
+
 /* For work of several units, in the one that brings it to its end, behind all other lines. */
 void api_gate_carry(struct api_gate *gate, const struct http_answer *answer, bool failed, struct unit *unit);
 /* That unit is durable. */
 void api_gate_carried(struct api_gate *gate, const struct unit_result *result);
+/* It was lost after all, and there was nothing left to do: the answer is kept as that of every other request. */
+void api_gate_not_carried(struct api_gate *gate);
 
 #endif

@@ -34,6 +34,12 @@ static void add_gate_outcomes(struct engine_metrics *m, struct strbuf *text)
 			    (unsigned long long)atomic_load(&m->gate_outcomes[i]));
 }
 
+static void add_gauge(struct strbuf *text, const char *name, const char *help, uint64_t value)
+{
+	strbuf_addf(text, "# HELP %s %s\n# TYPE %s gauge\n%s %llu\n", name, help, name, name,
+		    (unsigned long long)value);
+}
+
 /* One table: the name, what it counts, where it stands. */
 void api_metrics(struct http_call *call)
 {
@@ -59,6 +65,19 @@ void api_metrics(struct http_call *call)
 		{"hapax_steps_ok_total", "Steps that were done.", atomic_load(&m->steps_ok)},
 		{"hapax_jobs_delivered_total", "Jobs that were delivered.", atomic_load(&m->jobs_delivered)},
 		{"hapax_jobs_failed_total", "Deliveries that did not succeed.", atomic_load(&m->jobs_failed)},
+		{"hapax_jobs_expired_total", "Jobs that retention has deleted.", atomic_load(&m->jobs_expired)},
+		{"hapax_runs_created_total", "Runs that were created here.", atomic_load(&m->runs_created)},
+		{"hapax_runs_driven_total", "Runs driven to a wait, or to their end.", atomic_load(&m->runs_driven)},
+		{"hapax_runs_taken_over_total", "Runs seized past another holder's time.",
+		 atomic_load(&m->runs_taken_over)},
+		{"hapax_runs_fenced_total", "Runs that were another's by the time this node came to write.",
+		 atomic_load(&m->runs_fenced)},
+		{"hapax_runs_held_total", "Steps of runs held for a person.", atomic_load(&m->runs_unknown)},
+		{"hapax_runs_expired_total", "Runs that retention has reduced to their key.",
+		 atomic_load(&m->runs_expired)},
+		{"hapax_notifications_sent_total", "Wakes told to other nodes.", atomic_load(&m->notifications_sent)},
+		{"hapax_notifications_heard_total", "Wakes that other nodes have told.",
+		 atomic_load(&m->notifications_heard)},
 		{"hapax_entry_locked_total", "Calls refused by the entry lock.", atomic_load(&m->entry_locked)},
 		{"hapax_entry_lock_unavailable_total", "Calls let through because the lock's store was down.",
 		 atomic_load(&m->entry_lock_unavailable)},
@@ -73,6 +92,9 @@ void api_metrics(struct http_call *call)
 	for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
 		strbuf_addf(&text, "# HELP %s %s\n# TYPE %s counter\n%s %llu\n", metrics[i].name, metrics[i].help,
 			    metrics[i].name, metrics[i].name, (unsigned long long)metrics[i].value);
+	add_gauge(&text, "hapax_nodes_live", "Nodes on this store.", atomic_load(&m->nodes_live));
+	add_gauge(&text, "hapax_run_waiters", "Clients that wait for the end of a run.",
+		  (uint64_t)atomic_load(&api_of(call)->waiting));
 	add_gate_outcomes(m, &text);
 	respond_text(call, 200, strbuf_slice(&text));
 	strbuf_release(&text);

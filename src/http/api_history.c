@@ -1,4 +1,4 @@
-/* History of a subject: entity:WORKFLOW:ID, or the id of a job. */
+/* History of a subject: entity:WORKFLOW:ID, or the id of a run or a job. */
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/json_string.h"
@@ -25,7 +25,42 @@ static const struct db_stmt stmt_of_job = {
 	.out = "ittiiitib",
 };
 
-static void build(const struct single *single, struct unit *unit)
+static const struct db_stmt stmt_of_run = {
+	.name = "history_of_run",
+	.sql = "SELECT h.seq, h.from_status, h.to_status, h.version, h.fence, h.op, h.node, h.at, h.hash"
+	       " FROM run r JOIN history h ON h.subject = r.subject"
+	       " WHERE r.workspace = ?1 AND r.subject = ?2 AND h.seq > ?3 ORDER BY h.seq LIMIT ?4",
+	.in = "tiii",
+	.out = "ittiiitib",
+};
+
+/* Retention has taken the history of a run that is expired, but for its head. */
+static const struct db_stmt stmt_expired = {
+	.name = "history_expired",
+	.sql = "SELECT subject FROM run WHERE workspace = ?1 AND subject = ?2 AND expired = 1",
+	.in = "ti",
+	.out = "i",
+};
+
+static void build_job(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+
+	UNIT_ADD(unit, UNIT_ANY, &stmt_of_job, db_text(api_workspace(query->call)), db_int(query->subject),
+		 db_int(query->number), db_int(query->limit + 1));
+}
+
+static void build_run(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+	struct slice workspace = api_workspace(query->call);
+
+	UNIT_ADD(unit, UNIT_ANY, &stmt_of_run, db_text(workspace), db_int(query->subject), db_int(query->number),
+		 db_int(query->limit + 1));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_expired, db_text(workspace), db_int(query->subject));
+}
+
+static void build_entity(const struct single *single, struct unit *unit)
 {
 	const struct api_query *query = single->context;
 	const struct entity_machine *machine = engine_machine(api_of(query->call)->engine, query->status_wanted);
@@ -33,12 +68,8 @@ static void build(const struct single *single, struct unit *unit)
 
 	if (machine && machine->table)
 		workspace = slice_str(""); /* the user's own table has no workspaces */
-	if (query->subject)
-		UNIT_ADD(unit, UNIT_ANY, &stmt_of_job, db_text(workspace), db_int(query->subject),
-			 db_int(query->number), db_int(query->limit + 1));
-	else
-		UNIT_ADD(unit, UNIT_ANY, &stmt_of_entity, db_text(workspace), db_text(query->status_wanted),
-			 db_text(query->name), db_int(query->number), db_int(query->limit + 1));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_of_entity, db_text(workspace), db_text(query->status_wanted),
+		 db_text(query->name), db_int(query->number), db_int(query->limit + 1));
 }
 
 static void add_row(struct strbuf *text, const struct db_rows *rows, size_t i)
@@ -66,6 +97,8 @@ static enum hx_code answered(struct single *single, const struct unit_result *re
 	const struct db_rows *rows = &result->rows[0];
 	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
 
+	if (query->build == build_run && result->rows[1].n)
+		return HX_RUN_EXPIRED;
 	if (rows->n == 0 && query->number == 0) {
 		query->detail = "there is no such subject";
 		return HX_NOT_FOUND;
@@ -82,7 +115,7 @@ static enum hx_code answered(struct single *single, const struct unit_result *re
 }
 
 /* entity:WORKFLOW:ID; the id may hold colons itself. */
-static bool split_entity(struct slice subject, struct slice *ret_workflow, struct slice *ret_name)
+bool api_entity_split(struct slice subject, struct slice *ret_workflow, struct slice *ret_name)
 {
 	static const char prefix[] = "entity:";
 	size_t skip = sizeof prefix - 1;
@@ -100,21 +133,30 @@ static bool split_entity(struct slice subject, struct slice *ret_workflow, struc
 
 void api_history(struct http_call *call)
 {
-	struct slice subject = call_param(call, "subject");
+	struct slice text = call_param(call, "subject"), workflow = {NULL, 0}, name = {NULL, 0};
+	void (*build)(const struct single *, struct unit *);
+	int64_t limit, after, subject = 0;
 	struct api_query *query;
-	int64_t limit, after;
 
 	if (!api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit) ||
 	    !api_query_number(call, "cursor", 0, INT64_MAX, &after))
 		return;
+	build = id_parse("run", text, &subject)            ? build_run
+		: id_parse("job", text, &subject)          ? build_job
+		: api_entity_split(text, &workflow, &name) ? build_entity
+							   : NULL;
+	if (!build) {
+		http_respond_code(call->exchange, HX_NOT_FOUND,
+				  "a subject is entity:WORKFLOW:ID or the id of a run or a job");
+		return;
+	}
 	query = api_query_new(call, build, answered);
 	if (!query)
 		return;
 	query->limit = limit;
 	query->number = after;
-	if (!split_entity(subject, &query->status_wanted, &query->name) && !id_parse("job", subject, &query->subject)) {
-		http_respond_code(call->exchange, HX_NOT_FOUND, "a subject is entity:WORKFLOW:ID or the id of a job");
-		return;
-	}
+	query->subject = subject;
+	query->status_wanted = workflow;
+	query->name = name;
 	api_query_read(query);
 }

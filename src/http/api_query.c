@@ -42,7 +42,7 @@ static enum hx_code answered(struct single *single, const struct unit_result *re
 	return code;
 }
 
-static void query_done(struct api_query *query, enum hx_code code)
+void api_query_tell(struct api_query *query, enum hx_code code)
 {
 	/* In the user's own table an id that its column's type does not take is the id of nothing. */
 	if (code == HX_DATA_ERROR && query->machine && query->machine->table)
@@ -74,19 +74,17 @@ static void query_end(struct seat *seat, enum hx_code code)
 		api_gate_find_out(query->call->gate, start_again, query);
 		return;
 	}
-	query_done(query, code);
+	if (query->ended)
+		query->ended(query, code);
+	else
+		api_query_tell(query, code);
 	strbuf_release(&text);
 }
 
-struct api_query *api_query_new(struct http_call *call, void (*build_unit)(const struct single *, struct unit *),
-				enum hx_code (*unit_answered)(struct single *, const struct unit_result *))
+void api_query_init(struct api_query *query, struct http_call *call,
+		    void (*build_unit)(const struct single *, struct unit *),
+		    enum hx_code (*unit_answered)(struct single *, const struct unit_result *))
 {
-	struct api_query *query = arena_zalloc(call->arena, sizeof *query);
-
-	if (!query) {
-		http_respond_code(call->exchange, HX_BUSY, NULL);
-		return NULL;
-	}
 	query->call = call;
 	query->status = 200;
 	query->build = build_unit;
@@ -94,6 +92,17 @@ struct api_query *api_query_new(struct http_call *call, void (*build_unit)(const
 	strbuf_init(&query->text, API_TEXT_BYTES_MAX);
 	single_init(&query->single, query, build, answered);
 	query->seat = (struct seat){.task = &query->single.task, .done = query_end};
+}
+
+struct api_query *api_query_new(struct http_call *call, void (*build_unit)(const struct single *, struct unit *),
+				enum hx_code (*unit_answered)(struct single *, const struct unit_result *))
+{
+	struct api_query *query = arena_zalloc(call->arena, sizeof *query);
+
+	if (query)
+		api_query_init(query, call, build_unit, unit_answered);
+	else
+		http_respond_code(call->exchange, HX_BUSY, NULL);
 	return query;
 }
 

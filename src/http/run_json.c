@@ -1,0 +1,229 @@
+/* See run_json.h. */
+#include "http/run_json.h"
+
+#include "base/id.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "http/api.h"
+
+/* ---- members ---- */
+
+static void add_json(struct strbuf *text, const char *member, struct slice json)
+{
+	strbuf_addf(text, ",\"%s\":", member);
+	strbuf_add_slice(text, json.p ? json : slice_str("null"));
+}
+
+static void add_text(struct strbuf *text, const char *member, struct slice value)
+{
+	strbuf_addf(text, ",\"%s\":", member);
+	if (value.p)
+		json_quote(value, text);
+	else
+		strbuf_add_str(text, "null");
+}
+
+/* 0: never. */
+static void add_time(struct strbuf *text, const char *member, int64_t ms)
+{
+	if (ms) {
+		strbuf_add_char(text, ',');
+		api_add_time(text, member, ms);
+	} else {
+		strbuf_addf(text, ",\"%s\":null", member);
+	}
+}
+
+static void add_head(struct strbuf *text, int64_t subject, struct slice status, int64_t version, struct slice workflow,
+		     int64_t definition_version)
+{
+	char id[ID_TEXT_BYTES];
+
+	id_format("run", subject, id);
+	strbuf_addf(text, "{\"id\":\"%s\"", id);
+	add_text(text, "status", status);
+	strbuf_addf(text, ",\"version\":%lld", (long long)version);
+	add_text(text, "definitionId", workflow);
+	strbuf_addf(text, ",\"definitionVersion\":%lld", (long long)definition_version);
+}
+
+static struct slice step_name(const struct run_definition *definition, size_t position)
+{
+	return position < definition->steps_n ? slice_str(definition->steps[position].name) : slice_of(NULL, 0);
+}
+
+/* ---- where it stands ---- */
+
+static bool is_waiting(const struct run_row *row)
+{
+	return row->awaits.p ? !slice_is(row->awaits, RUN_AWAITS_JOB) : row->wait_until != 0;
+}
+
+const char *run_json_step_status(const struct run_row *row)
+{
+	bool under_way = row->undo < 0 && (row->owned || slice_is(row->awaits, RUN_AWAITS_JOB));
+
+	if (row->step_status.p)
+		return slice_is(row->step_status, RUN_STEP_UNKNOWN) ? RUN_STEP_UNKNOWN : RUN_STEP_FAILED;
+	if (strcmp(row->status, RUN_RUNNING) == 0)
+		return RUN_RUNNING;
+	if (strcmp(row->status, RUN_WAITING) == 0)
+		return RUN_WAITING;
+	if (strcmp(row->status, RUN_FAILED) == 0)
+		return RUN_STEP_FAILED;
+	if (strcmp(row->status, RUN_PAUSED) == 0 || strcmp(row->status, RUN_CANCELLING) == 0)
+		return under_way ? RUN_RUNNING : is_waiting(row) ? RUN_WAITING : RUN_PENDING;
+	return RUN_PENDING;
+}
+
+/* Its member "step" tells which step it is of. */
+static bool is_of_step(struct slice error, struct slice name)
+{
+	struct json step;
+
+	return error.p && name.p && json_find(json_trust(error), slice_str("step"), &step) &&
+	       json_type(step) == JSON_STRING && json_string_is(step, name);
+}
+
+struct slice run_json_error(const struct run_row *row)
+{
+	bool ended_badly = strcmp(row->status, RUN_FAILED) == 0 || strcmp(row->status, RUN_CANCELLED) == 0 ||
+			   strcmp(row->status, RUN_CANCELLING) == 0;
+
+	if (ended_badly || is_of_step(row->error, step_name(row->machine->definition, row->position)))
+		return row->error;
+	return slice_of(NULL, 0);
+}
+
+/* ---- steps ---- */
+
+static void open_step(struct strbuf *text, const struct run_step *step, const char *status, int64_t attempt)
+{
+	strbuf_add_str(text, step->position ? ",{\"name\":" : "{\"name\":");
+	json_quote(slice_str(step->name), text);
+	strbuf_addf(text, ",\"status\":\"%s\",\"attempt\":%lld", status, (long long)attempt);
+}
+
+static void add_done(struct strbuf *text, const struct run_done *done)
+{
+	open_step(text, done->step, done->status, done->attempt);
+	add_json(text, "output", done->output);
+	strbuf_add_str(text, ",\"error\":null");
+	add_time(text, "startedAt", done->started_at);
+	add_time(text, "completedAt", done->completed_at);
+	if (done->undone_at)
+		add_time(text, "compensatedAt", done->undone_at);
+	strbuf_add_char(text, '}');
+}
+
+static void add_current(struct strbuf *text, const struct run_row *row, const struct run_step *step)
+{
+	struct slice error = run_json_error(row);
+
+	open_step(text, step, run_json_step_status(row), row->undo < 0 ? row->attempt : 0);
+	strbuf_add_str(text, ",\"output\":null");
+	add_json(text, "error", is_of_step(error, slice_str(step->name)) ? error : slice_of(NULL, 0));
+	add_time(text, "startedAt", row->step_started_at);
+	strbuf_add_str(text, ",\"completedAt\":null}");
+}
+
+static void add_untouched(struct strbuf *text, const struct run_step *step, const char *status)
+{
+	open_step(text, step, status, /* attempt= */ 0);
+	strbuf_add_str(text, ",\"output\":null,\"error\":null,\"startedAt\":null,\"completedAt\":null}");
+}
+
+static void add_step(struct strbuf *text, const struct run_row *row, const struct run_step *step,
+		     const struct run_done *done)
+{
+	if (done)
+		add_done(text, done);
+	else if (step->position == row->position)
+		add_current(text, row, step);
+	else
+		add_untouched(text, step, step->position < row->position ? RUN_STEP_SKIPPED : RUN_PENDING);
+}
+
+static void add_steps(struct strbuf *text, const struct run_row *row)
+{
+	const struct run_definition *definition = row->machine->definition;
+	const struct run_done *done_at[WORKFLOW_STEPS_MAX] = {0};
+
+	for (const struct run_done *done = row->done; done; done = done->before)
+		done_at[done->step->position] = done;
+	strbuf_add_str(text, ",\"steps\":[");
+	for (size_t i = 0; i < definition->steps_n; i++)
+		add_step(text, row, &definition->steps[i], done_at[i]);
+	strbuf_add_char(text, ']');
+}
+
+/* ---- runs ---- */
+
+void run_json_add(const struct run_row *row, struct strbuf *text)
+{
+	const struct run_definition *definition = row->machine->definition;
+
+	add_head(text, row->subject, slice_str(row->status), row->version, slice_str(definition->name),
+		 row->machine->version);
+	add_text(text, "currentStep", step_name(definition, row->position));
+	add_json(text, "input", row->input);
+	strbuf_add_str(text, ",\"state\":");
+	run_write_state(row->done, text);
+	add_json(text, "output", row->output);
+	add_json(text, "error", run_json_error(row));
+	add_text(text, "idempotencyKey", row->key);
+	add_time(text, "createdAt", row->created_at);
+	add_time(text, "startedAt", row->started_at);
+	add_time(text, "completedAt", row->completed_at);
+	add_time(text, "updatedAt", row->updated_at);
+	add_steps(text, row);
+	strbuf_add_char(text, '}');
+}
+
+static struct slice text_of(const struct db_rows *rows, size_t i, size_t column)
+{
+	const struct db_value *value = db_cell(rows, i, column);
+
+	return value->type == DB_NULL ? slice_of(NULL, 0) : value->s;
+}
+
+static int64_t int_of(const struct db_rows *rows, size_t i, size_t column)
+{
+	const struct db_value *value = db_cell(rows, i, column);
+
+	return value->type == DB_NULL ? 0 : value->i;
+}
+
+static struct slice listed_step(const struct db_rows *rows, size_t i, const struct run_machine *machine)
+{
+	size_t position = 0;
+
+	if (!machine)
+		return slice_of(NULL, 0);
+	if (db_cell(rows, i, RUN_LAST_POSITION)->type != DB_NULL)
+		position = run_next_position(machine->definition, (size_t)int_of(rows, i, RUN_LAST_POSITION),
+					     text_of(rows, i, RUN_LAST_OUTPUT));
+	return step_name(machine->definition, position);
+}
+
+void run_json_add_listed(const struct db_rows *rows, size_t i, const struct run_machine *machine, struct strbuf *text)
+{
+	struct slice status = text_of(rows, i, RUN_STATUS), error = text_of(rows, i, RUN_ERROR);
+	struct slice step = listed_step(rows, i, machine);
+
+	if (!slice_is(status, RUN_FAILED) && !slice_is(status, RUN_CANCELLED) && !slice_is(status, RUN_CANCELLING) &&
+	    !is_of_step(error, step))
+		error = slice_of(NULL, 0);
+	add_head(text, int_of(rows, i, RUN_SUBJECT), status, int_of(rows, i, RUN_VERSION),
+		 text_of(rows, i, RUN_WORKFLOW), int_of(rows, i, RUN_DEFINITION_VERSION));
+	add_text(text, "currentStep", step);
+	add_json(text, "input", text_of(rows, i, RUN_INPUT));
+	add_json(text, "output", text_of(rows, i, RUN_OUTPUT));
+	add_json(text, "error", error);
+	add_text(text, "idempotencyKey", text_of(rows, i, RUN_KEY));
+	add_time(text, "createdAt", int_of(rows, i, RUN_CREATED_AT));
+	add_time(text, "startedAt", int_of(rows, i, RUN_STARTED_AT));
+	add_time(text, "completedAt", int_of(rows, i, RUN_COMPLETED_AT));
+	add_time(text, "updatedAt", int_of(rows, i, RUN_UPDATED_AT));
+	strbuf_add_char(text, '}');
+}
