@@ -18,11 +18,12 @@ build libpq-dev         PostgreSQL client library
 build libssl-dev        OpenSSL, hashing and TLS
 build libcurl4-openssl-dev libcurl, actions over HTTP
 build libhiredis-dev    hiredis, Redis for entry locks and the gate
-demo  python3           runs the services of examples/billing and examples/payments
+demo  python3           runs the services of examples/billing and examples/payments, a worker of examples/order
 demo  curl              the client of examples/payments
 test  libcmocka-dev     unit testing framework
 test  postgresql        PostgreSQL server, started privately by the tests
 test  redis-server      Redis server, started privately by the tests
+test  nodejs            runs the other worker of examples/order
 test  jq                what expressions are compared with
 test  clang             compiler for the fuzzers
 test  libclang-rt-14-dev libFuzzer and sanitizer runtimes
@@ -51,6 +52,7 @@ installed $1
 	postgresql) ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ;;
 	redis-server) command -v redis-server >/dev/null ;;
 	jq) command -v jq >/dev/null ;;
+	nodejs) command -v node >/dev/null ;;
 	*) return 1 ;;
 	esac
 }

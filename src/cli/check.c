@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "model/load.h"
 
 #define ARENA_BYTES_MAX (1u << 30)
@@ -28,13 +28,6 @@ static const struct command_option option_strict = {
 	.help = "warnings are errors",
 };
 
-static bool wants_colour(void)
-{
-	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
-
-	return isatty(STDOUT_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
-}
-
 /* The word "error" or "warning" is what the colour is for. */
 static void add_coloured(const char *line, enum finding_severity severity, struct strbuf *out)
 {
@@ -45,9 +38,9 @@ static void add_coloured(const char *line, enum finding_severity severity, struc
 	strbuf_addf(out, "\033[%sm%s\033[0m%s", severity == FINDING_ERROR ? "1;31" : "1;33", name, at + strlen(name));
 }
 
-static void add_words(const struct findings *findings, const struct workflow_set *set, struct strbuf *out)
+static void add_words(const struct findings *findings, const struct definition_set *set, struct strbuf *out)
 {
-	bool colour = wants_colour();
+	bool colour = terminal_wants_colour();
 	struct strbuf line;
 
 	strbuf_init(&line, OUTPUT_BYTES_MAX);
@@ -66,7 +59,7 @@ static void add_words(const struct findings *findings, const struct workflow_set
 		    findings->warnings == 1 ? "" : "s");
 }
 
-static void add_json(const struct findings *findings, const struct workflow_set *set, struct strbuf *out)
+static void add_json(const struct findings *findings, const struct definition_set *set, struct strbuf *out)
 {
 	strbuf_add_str(out, "{\"findings\":[");
 	for (const struct finding *f = findings->first; f; f = f->next) {
@@ -78,15 +71,15 @@ static void add_json(const struct findings *findings, const struct workflow_set 
 }
 
 /* With a configuration that has errors itself, coverage would blame definitions for what was not read. */
-static void check_coverage(const char *path, const struct workflow_set *set, struct arena *arena,
-			   struct findings *findings)
+static void check_set(const struct definition_set *set, const char *config_path, struct arena *arena,
+		      struct findings *findings)
 {
 	struct config config;
 	size_t errors = findings->errors;
 
-	config_load(path, arena, findings, &config);
-	if (findings->errors == errors)
-		coverage_check(set->items, set->n, &config, findings);
+	if (config_path)
+		config_load(config_path, arena, findings, &config);
+	definition_set_check(set->items, set->n, config_path && findings->errors == errors ? &config : NULL, findings);
 }
 
 static enum hx_code verdict(const struct findings *findings, bool strict, struct hx_error *err)
@@ -103,7 +96,7 @@ static enum hx_code verdict(const struct findings *findings, bool strict, struct
 static enum hx_code check(const struct command_args *args, struct hx_error *err)
 {
 	const char *config = command_value(args, &option_config);
-	struct workflow_set set = {0};
+	struct definition_set set = {0};
 	struct findings findings;
 	struct arena arena;
 	struct strbuf out;
@@ -116,10 +109,8 @@ static enum hx_code check(const struct command_args *args, struct hx_error *err)
 	findings_init(&findings, &arena);
 	strbuf_init(&out, OUTPUT_BYTES_MAX);
 	for (size_t i = 0; i < args->operands_n; i++)
-		workflows_load(args->operands[i], &arena, &findings, &set);
-	workflows_check(set.items, set.n, &findings);
-	if (config)
-		check_coverage(config, &set, &arena, &findings);
+		definition_set_load(args->operands[i], &arena, &findings, &set);
+	check_set(&set, config, &arena, &findings);
 	if (command_value(args, &option_json))
 		add_json(&findings, &set, &out);
 	else

@@ -216,6 +216,14 @@ void client_page(struct client *c, const struct command_args *args)
 		client_query(c, "cursor", cursor);
 }
 
+void client_next(struct client *c, const char *path)
+{
+	strbuf_reset(&c->path);
+	strbuf_reset(&c->body);
+	strbuf_reset(&c->answer);
+	strbuf_add_str(&c->path, path);
+}
+
 /* ---- the connection ---- */
 
 static int left_ms(struct mono_time deadline)

@@ -69,7 +69,10 @@ void client_query(struct client *client, const char *name, const char *value);
 /* For lists: which page is wanted. */
 void client_page(struct client *client, const struct command_args *args);
 
-/* One question; the answer lives until the release. */
+/* Forgets path, body and answer, for another question on `path`. What was put into the arena stays. */
+void client_next(struct client *client, const char *path);
+
+/* One question; the answer lives until the release, or the next one. */
 enum hx_code client_ask(struct client *client, const char *method, struct json *ret_answer,
 			struct hx_error *err) HX_MUST_CHECK;
 /*

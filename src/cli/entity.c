@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/excerpt.h"
-#include "base/json_string.h"
 #include "base/json_walk.h"
-#include "cli/client.h"
+#include "cli/history.h"
+#include "cli/question.h"
 #include "cli/table.h"
 
 #define LINE_BYTES_MAX (64u << 20)
@@ -24,11 +24,6 @@ static const struct command_option option_input = {
 	.name = "input",
 	.value = "JSON",
 	.help = "the input of the action [default: null]",
-};
-static const struct command_option option_version = {
-	.name = "version",
-	.value = "N",
-	.help = "fire only if the entity still has this version",
 };
 static const struct command_option option_output = {
 	.name = "output",
@@ -45,75 +40,11 @@ static const struct command_option option_held = {
 	.help = "only those whose claim is held for a person",
 };
 
-/* ---- the question ---- */
-
-/* The client on `path`, with the first so many operands as segments behind it. */
-static enum hx_code start(struct client *client, const struct command_args *args, const char *path, size_t segments_n,
-			  struct hx_error *err)
-{
-	enum hx_code code = client_init(client, args, err);
-
-	client_path(client, path);
-	for (size_t i = 0; i < segments_n; i++)
-		client_segment(client, args->operands[i]);
-	return code;
-}
-
-static void begin_member(struct strbuf *body, const char *name)
-{
-	strbuf_addf(body, "%s\"%s\":", body->n ? "," : "{", name);
-}
-
-static void end_body(struct strbuf *body)
-{
-	strbuf_add_str(body, body->n ? "}" : "{}");
-}
-
-/* `"name":JSON` out of an option of that name, if it was given. */
-static enum hx_code add_json(struct client *client, const struct command_args *args,
-			     const struct command_option *option, struct hx_error *err)
-{
-	const char *text = command_value(args, option);
-	struct json value;
-
-	if (!text)
-		return HX_OK;
-	if (json_check(slice_str(text), err, &value))
-		return error_set(err, HX_VALIDATION_ERROR, "--%s is not JSON: %s", option->name, err->detail);
-	begin_member(&client->body, option->name);
-	strbuf_add_slice(&client->body, value.raw);
-	return HX_OK;
-}
-
-static enum hx_code add_version(struct client *client, const struct command_args *args, struct hx_error *err)
-{
-	const char *text = command_value(args, &option_version);
-
-	if (!text)
-		return HX_OK;
-	if (text[strspn(text, "0123456789")] || text[0] == '0')
-		return error_set(err, HX_VALIDATION_ERROR, "--version is a whole number from 1 on, not %s",
-				 excerpt_of(slice_str(text)).text);
-	begin_member(&client->body, option_version.name);
-	strbuf_add_str(&client->body, text);
-	return HX_OK;
-}
-
 /* ---- the answer in words ---- */
 
 static struct slice member(struct client *client, struct json object, const char *name)
 {
 	return text_of_member(object, name, &client->arena);
-}
-
-static enum hx_code print_line(struct strbuf *line, struct hx_error *err)
-{
-	enum hx_code code = line->failed ? strbuf_error(line, err) : HX_OK;
-
-	if (!code)
-		puts(line->p);
-	strbuf_release(line);
-	return code;
 }
 
 /* "invoice inv-1: approved, version 2" */
@@ -129,7 +60,7 @@ static enum hx_code print_entity(struct client *client, struct json entity, stru
 	text_add_shown(&line, member(client, entity, "status"));
 	strbuf_add_str(&line, ", version ");
 	text_add_shown(&line, member(client, entity, "version"));
-	return print_line(&line, err);
+	return text_print_line(&line, err);
 }
 
 /* The entity that a step has moved, and below it what the action gave back, if anything. */
@@ -147,7 +78,7 @@ static enum hx_code print_moved(struct client *client, struct json answer, struc
 	strbuf_init(&line, LINE_BYTES_MAX);
 	strbuf_add_str(&line, "output: ");
 	text_add_shown(&line, output.raw);
-	return print_line(&line, err);
+	return text_print_line(&line, err);
 }
 
 /* "close by admin", and with `whole` everything about it. Empty where there is no claim. */
@@ -189,17 +120,9 @@ static enum hx_code print_whole(struct client *client, struct json entity, struc
 	return table_print(&table, stdout, err);
 }
 
-static struct json items_of(struct json answer)
-{
-	struct json items = json_trust(slice_str("[]"));
-
-	(void)json_find(answer, slice_str("items"), &items); /* absent: none */
-	return items;
-}
-
 static enum hx_code print_list(struct client *client, struct json answer, struct hx_error *err)
 {
-	struct json_iter it = json_iter_of(items_of(answer));
+	struct json_iter it = json_iter_of(text_items(answer));
 	struct table table;
 	struct json entity;
 	enum hx_code code;
@@ -217,26 +140,6 @@ static enum hx_code print_list(struct client *client, struct json answer, struct
 	return code;
 }
 
-static enum hx_code print_history(struct client *client, struct json answer, struct hx_error *err)
-{
-	struct json_iter it = json_iter_of(items_of(answer));
-	struct table table;
-	struct json row;
-	enum hx_code code;
-
-	table_init(&table, &client->arena, 7);
-	TABLE_ADD(&table, slice_str("SEQ"), slice_str("FROM"), slice_str("TO"), slice_str("VERSION"),
-		  slice_str("FENCE"), slice_str("TIME"), slice_str("NODE"));
-	while (json_iter_element(&it, &row))
-		TABLE_ADD(&table, member(client, row, "seq"), member(client, row, "from"), member(client, row, "to"),
-			  member(client, row, "version"), member(client, row, "fence"), member(client, row, "time"),
-			  member(client, row, "node"));
-	code = table_print(&table, stdout, err);
-	if (!code)
-		text_print_more(answer, &client->arena, stdout);
-	return code;
-}
-
 /* ---- the verbs ---- */
 
 static enum hx_code create(const struct command_args *args, struct hx_error *err)
@@ -246,14 +149,12 @@ static enum hx_code create(const struct command_args *args, struct hx_error *err
 
 	if (code)
 		return code;
-	code = start(&client, args, "/api/v1/entities", 1, err);
-	if (args->operands_n == 2) {
-		begin_member(&client.body, "id");
-		json_quote(slice_str(args->operands[1]), &client.body);
-	}
+	code = question_start(&client, args, "/api/v1/entities", 1, err);
+	if (args->operands_n == 2)
+		question_text(&client, "id", args->operands[1]);
 	if (!code)
-		code = add_json(&client, args, &option_data, err);
-	end_body(&client.body);
+		code = question_json(&client, args, &option_data, err);
+	question_end(&client);
 	return client_run(&client, code, "POST", print_entity, err);
 }
 
@@ -264,7 +165,7 @@ static enum hx_code show(const struct command_args *args, struct hx_error *err)
 
 	if (code)
 		return code;
-	code = start(&client, args, "/api/v1/entities", 2, err);
+	code = question_start(&client, args, "/api/v1/entities", 2, err);
 	return client_run(&client, code, "GET", print_whole, err);
 }
 
@@ -276,7 +177,7 @@ static enum hx_code list(const struct command_args *args, struct hx_error *err)
 
 	if (code)
 		return code;
-	code = start(&client, args, "/api/v1/entities", 1, err);
+	code = question_start(&client, args, "/api/v1/entities", 1, err);
 	client_page(&client, args);
 	if (status)
 		client_query(&client, "status", status);
@@ -292,14 +193,14 @@ static enum hx_code fire(const struct command_args *args, struct hx_error *err)
 
 	if (code)
 		return code;
-	code = start(&client, args, "/api/v1/entities", 2, err);
+	code = question_start(&client, args, "/api/v1/entities", 2, err);
 	client_path(&client, "/steps");
 	client_segment(&client, args->operands[2]);
 	if (!code)
-		code = add_json(&client, args, &option_input, err);
+		code = question_json(&client, args, &option_input, err);
 	if (!code)
-		code = add_version(&client, args, err);
-	end_body(&client.body);
+		code = question_version(&client, args, err);
+	question_end(&client);
 	return client_run(&client, code, "POST", print_moved, err);
 }
 
@@ -313,21 +214,19 @@ static enum hx_code resolve(const struct command_args *args, struct hx_error *er
 	if (strcmp(args->operands[3], "done") != 0 && strcmp(args->operands[3], "not_done") != 0)
 		return error_set(err, HX_VALIDATION_ERROR, "the outcome is done or not_done, not %s",
 				 excerpt_of(slice_str(args->operands[3])).text);
-	code = start(&client, args, "/api/v1/entities", 2, err);
+	code = question_start(&client, args, "/api/v1/entities", 2, err);
 	client_path(&client, "/steps");
 	client_segment(&client, args->operands[2]);
 	client_path(&client, "/resolve");
-	begin_member(&client.body, "outcome");
-	json_quote(slice_str(args->operands[3]), &client.body);
+	question_text(&client, "outcome", args->operands[3]);
 	if (!code)
-		code = add_json(&client, args, &option_output, err);
-	end_body(&client.body);
+		code = question_json(&client, args, &option_output, err);
+	question_end(&client);
 	return client_run(&client, code, "POST", print_moved, err);
 }
 
 static enum hx_code history(const struct command_args *args, struct hx_error *err)
 {
-	struct client client;
 	char subject[SUBJECT_BYTES];
 	enum hx_code code = command_want_operands(args, 2, 2, err);
 	int n;
@@ -337,10 +236,7 @@ static enum hx_code history(const struct command_args *args, struct hx_error *er
 	n = snprintf(subject, sizeof subject, "entity:%s:%s", args->operands[0], args->operands[1]);
 	if (n < 0 || (size_t)n >= sizeof subject)
 		return error_set(err, HX_VALIDATION_ERROR, "the name of a workflow or an id is never so long");
-	code = start(&client, args, "/api/v1/history", 0, err);
-	client_segment(&client, subject);
-	client_page(&client, args);
-	return client_run(&client, code, "GET", print_history, err);
+	return history_show(args, subject, err);
 }
 
 /* clang-format off */

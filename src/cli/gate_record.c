@@ -74,14 +74,6 @@ static struct slice lease_words(struct client *client, struct json record)
 	return arena_copy(&client->arena, slice_str(text));
 }
 
-static struct json items_of(struct json answer)
-{
-	struct json items = json_trust(slice_str("[]"));
-
-	(void)json_find(answer, slice_str("items"), &items); /* absent: none */
-	return items;
-}
-
 static size_t count(struct json items)
 {
 	struct json_iter it = json_iter_of(items);
@@ -95,7 +87,7 @@ static size_t count(struct json items)
 
 static enum hx_code print_records(struct client *client, struct json answer, struct hx_error *err)
 {
-	struct json_iter it = json_iter_of(items_of(answer));
+	struct json_iter it = json_iter_of(text_items(answer));
 	struct table table;
 	struct json record;
 
@@ -136,7 +128,7 @@ static enum hx_code show(const struct command_args *args, struct hx_error *err)
 	if (code)
 		return code;
 	code = look_up(&client, args, err, &answer);
-	if (!code && count(items_of(answer)) == 0)
+	if (!code && count(text_items(answer)) == 0)
 		code = no_record(args, err);
 	else if (!code && client.json)
 		printf("%.*s\n", SLICE_ARGS(answer.raw));
@@ -157,7 +149,7 @@ static enum hx_code pick(struct client *client, const struct command_args *args,
 			 char ret_record[RECORD_BYTES], struct hx_error *err)
 {
 	const char *wanted = command_value(args, &option_record);
-	struct json_iter it = json_iter_of(items_of(answer));
+	struct json_iter it = json_iter_of(text_items(answer));
 	struct json record;
 	enum hx_code code;
 	size_t n = 0;

@@ -4,12 +4,14 @@
 #include "base/excerpt.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "base/utf8.h"
 
 #define CELL_BYTES_MAX (1u << 20)
 #define GAP 2
 
 struct table_cells {
 	struct table_cells *next;
+	const char *colour; /* of the first cell; NULL: none */
 	struct slice cells[TABLE_COLUMNS_MAX];
 };
 
@@ -30,6 +32,24 @@ struct slice text_of_member(struct json object, const char *name, struct arena *
 	if (!json_find(object, slice_str(name), &value) || json_type(value) == JSON_NULL)
 		return slice_of("", 0);
 	return json_type(value) == JSON_STRING ? json_string_decode(value, arena) : value.raw;
+}
+
+struct json text_items(struct json answer)
+{
+	struct json items = json_trust(slice_str("[]"));
+
+	(void)json_find(answer, slice_str("items"), &items); /* absent: none */
+	return items;
+}
+
+enum hx_code text_print_line(struct strbuf *line, struct hx_error *err)
+{
+	enum hx_code code = line->failed ? strbuf_error(line, err) : HX_OK;
+
+	if (!code)
+		puts(line->p);
+	strbuf_release(line);
+	return code;
 }
 
 void text_print_more(struct json answer, struct arena *arena, FILE *out)
@@ -91,19 +111,46 @@ void table_add(struct table *table, const struct slice cells[])
 	}
 	*table->last = row;
 	table->last = &row->next;
+	table->added = row;
+}
+
+void table_colour(struct table *table, const char *colour)
+{
+	if (table->added)
+		table->added->colour = colour;
+}
+
+/* As much of a cell as fits into so many characters. */
+static void print_cell(struct slice text, size_t room, const char *colour, FILE *out)
+{
+	size_t n = 0, at = 0;
+	bool cut = characters(text) > room;
+
+	while (cut && at < text.n && n + 1 < room) {
+		at += utf8_length_by_lead((unsigned char)text.p[at]);
+		n++;
+	}
+	if (colour)
+		fprintf(out, "\033[%sm", colour);
+	fprintf(out, "%.*s%s", (int)(cut ? at : text.n), text.p, cut && room ? "…" : "");
+	if (colour)
+		fputs("\033[0m", out);
 }
 
 /* Nothing is padded behind the last cell that says something. */
 static void print_row(const struct table *table, const struct table_cells *row, FILE *out)
 {
-	size_t n = table->columns_n;
+	size_t n = table->columns_n, column = 0;
 
 	while (n > 0 && row->cells[n - 1].n == 0)
 		n--;
 	for (size_t i = 0; i < n; i++) {
 		int pad = i + 1 < n ? (int)(table->widths[i] - characters(row->cells[i])) + GAP : 0;
+		size_t room = !table->line_max ? SIZE_MAX : table->line_max > column ? table->line_max - column : 0;
 
-		fprintf(out, "%.*s%*s", SLICE_ARGS(row->cells[i]), pad, "");
+		print_cell(row->cells[i], room, table->coloured && i == 0 ? row->colour : NULL, out);
+		fprintf(out, "%*s", pad, "");
+		column += table->widths[i] + GAP;
 	}
 	fputc('\n', out);
 }

@@ -22,6 +22,10 @@ void text_add_shown(struct strbuf *out, struct slice text);
 /* The member of an object as one would read it: a string decoded, null as nothing, the rest as its JSON. */
 struct slice text_of_member(struct json object, const char *name, struct arena *arena);
 
+/* The elements of a list's answer; none where there is no such member. */
+struct json text_items(struct json answer);
+/* Prints what was gathered, as one line, and releases it. */
+enum hx_code text_print_line(struct strbuf *line, struct hx_error *err) HX_MUST_CHECK;
 /* The line below a page that is not the last one: how to go on. */
 void text_print_more(struct json answer, struct arena *arena, FILE *out);
 
@@ -32,12 +36,16 @@ struct table {
 	struct arena *arena;
 	size_t columns_n;
 	size_t widths[TABLE_COLUMNS_MAX]; /* characters */
-	struct table_cells *first, **last;
+	size_t line_max;                  /* a longer line is cut, with a … at its end; 0: none is */
+	bool coloured;
+	struct table_cells *first, *added, **last;
 };
 
 void table_init(struct table *table, struct arena *arena, size_t columns_n);
 /* One cell for each column; the first row is the headings, if there are any. */
 void table_add(struct table *table, const struct slice cells[]);
+/* The first cell of the row that was added last is in this colour ("32"), if the table is coloured. */
+void table_colour(struct table *table, const char *colour);
 #define TABLE_ADD(table, ...) table_add(table, (const struct slice[]){__VA_ARGS__})
 /* HX_NO_MEMORY and HX_TOO_LARGE print nothing. */
 enum hx_code table_print(const struct table *table, FILE *out, struct hx_error *err) HX_MUST_CHECK;

@@ -1,0 +1,238 @@
+/*
+ * hapax run show: the run as a picture.
+ *
+ *	run       run_0ahqhgtdhmw01
+ *	workflow  order, definition 1
+ *	status    WAITING, version 5
+ *	…
+ *	   STEP     STATUS     ATTEMPT  STARTED       TOOK   OUTPUT
+ *	✓  reserve  COMPLETED  1        07:24:39.911  152ms  {"shelf": 7}
+ *	◷  approve  WAITING    0        07:24:40.063
+ *	·  paid     PENDING
+ *
+ *	why: waits for a person to decide the approval "approve", …
+ */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/json_walk.h"
+#include "cli/run_parts.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "model/text.h"
+
+#define LINE_BYTES_MAX (64u << 20)
+#define DAY_CHARACTERS 10  /* of "2026-11-15T07:24:39.911Z" */
+#define TIME_CHARACTERS 12 /* behind the T */
+
+static struct slice member(struct client *client, struct json object, const char *name)
+{
+	return text_of_member(object, name, &client->arena);
+}
+
+/* ---- times ---- */
+
+/* False: there is no such member, or it is null. */
+static bool time_of(struct client *client, struct json object, const char *name, struct wall_time *ret)
+{
+	struct slice text = member(client, object, name);
+
+	return text.n > 0 && wall_time_parse(name, text, &(struct hx_error){0}, ret) == HX_OK;
+}
+
+/* "152ms", "3.2s", "12m 5s", "3h 20m", "2d 4h": how long something took, for people. */
+static struct slice took_words(struct client *client, int64_t ms)
+{
+	struct arena *arena = &client->arena;
+	int64_t s = ms / 1000;
+	const char *text;
+
+	if (ms < 0)
+		return slice_of("", 0);
+	if (s < 1)
+		text = text_printf(arena, "%lldms", (long long)ms);
+	else if (s < 60)
+		text = text_printf(arena, "%lld.%llds", (long long)s, (long long)(ms % 1000 / 100));
+	else if (s < 3600)
+		text = text_printf(arena, "%lldm %llds", (long long)(s / 60), (long long)(s % 60));
+	else if (s < 86400)
+		text = text_printf(arena, "%lldh %lldm", (long long)(s / 3600), (long long)(s / 60 % 60));
+	else
+		text = text_printf(arena, "%lldd %lldh", (long long)(s / 86400), (long long)(s / 3600 % 24));
+	return text ? slice_str(text) : slice_of("", 0);
+}
+
+static struct slice took(struct client *client, struct json object)
+{
+	struct wall_time from, to;
+
+	if (!time_of(client, object, "startedAt", &from) || !time_of(client, object, "completedAt", &to))
+		return slice_of("", 0);
+	return took_words(client, to.ms - from.ms);
+}
+
+/* The time of day; on another day than the one that the run was created on, the day and the minute. */
+static struct slice started(struct client *client, struct json step, struct slice created)
+{
+	struct slice text = member(client, step, "startedAt");
+	const char *words;
+
+	if (text.n < DAY_CHARACTERS + 1 + TIME_CHARACTERS || created.n < DAY_CHARACTERS)
+		return text;
+	if (memcmp(text.p, created.p, DAY_CHARACTERS) == 0)
+		return slice_of(text.p + DAY_CHARACTERS + 1, TIME_CHARACTERS);
+	words = text_printf(&client->arena, "%.*s %.5s", DAY_CHARACTERS, text.p, text.p + DAY_CHARACTERS + 1);
+	return words ? slice_str(words) : text;
+}
+
+/* ---- steps ---- */
+
+static const struct mark {
+	const char *status, *sign, *colour;
+} marks[] = {
+	{"COMPLETED", "✓", "32"}, {"SKIPPED", "↷", "2"}, {"RUNNING", "▶", "36"},
+	{"WAITING", "◷", "33"},   {"FAILED", "✗", "31"}, {"UNKNOWN", "?", "35"},
+	{"PENDING", "·", "2"},    {"UNDONE", "↶", "2"}, /* COMPLETED, and compensated since */
+};
+
+static const struct mark *mark_of(struct slice status)
+{
+	static const struct mark none = {"", " ", NULL};
+
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+		if (slice_is(status, marks[i].status))
+			return &marks[i];
+	return &none;
+}
+
+static bool is_null(struct json object, const char *name)
+{
+	struct json value;
+
+	return !json_find(object, slice_str(name), &value) || json_type(value) == JSON_NULL;
+}
+
+/* "no more stock (ACTION_FAILED)" */
+static struct slice error_words(struct client *client, struct json object)
+{
+	struct slice message, code;
+	const char *text;
+	struct json error;
+
+	if (!json_find(object, slice_str("error"), &error) || json_type(error) != JSON_OBJECT)
+		return member(client, object, "error");
+	message = member(client, error, "message");
+	code = member(client, error, "code");
+	text = text_printf(&client->arena, "%.*s (%.*s)", SLICE_ARGS(message), SLICE_ARGS(code));
+	return text ? slice_str(text) : message;
+}
+
+/* What the step gave back, as JSON: there a text and a number differ. Or what went wrong with it. */
+static struct slice outcome(struct client *client, struct json step)
+{
+	struct json output;
+
+	if (!is_null(step, "error"))
+		return error_words(client, step);
+	if (is_null(step, "output") || !json_find(step, slice_str("output"), &output))
+		return slice_of("", 0);
+	return output.raw;
+}
+
+static enum hx_code print_steps(struct client *client, struct json run, struct hx_error *err)
+{
+	struct slice created = member(client, run, "createdAt");
+	struct json steps = json_trust(slice_str("[]")), step;
+	struct json_iter it;
+	struct table table;
+
+	(void)json_find(run, slice_str("steps"), &steps); /* absent: none */
+	it = json_iter_of(steps);
+	table_init(&table, &client->arena, 7);
+	table.line_max = terminal_columns();
+	table.coloured = terminal_wants_colour();
+	TABLE_ADD(&table, slice_of("", 0), slice_str("STEP"), slice_str("STATUS"), slice_str("ATTEMPT"),
+		  slice_str("STARTED"), slice_str("TOOK"), slice_str("OUTPUT"));
+	while (json_iter_element(&it, &step)) {
+		bool undone = !is_null(step, "compensatedAt");
+		struct slice status = undone ? slice_str("UNDONE") : member(client, step, "status");
+		struct slice attempt = member(client, step, "attempt");
+		const struct mark *mark = mark_of(status);
+
+		TABLE_ADD(&table, slice_str(mark->sign), member(client, step, "name"), status,
+			  slice_is(attempt, "0") ? slice_of("", 0) : attempt, started(client, step, created),
+			  took(client, step), outcome(client, step));
+		table_colour(&table, mark->colour);
+	}
+	return table_print(&table, stdout, err);
+}
+
+/* ---- the run ---- */
+
+static struct slice words2(struct client *client, struct json run, const char *name, const char *between,
+			   const char *other)
+{
+	struct slice a = member(client, run, name), b = member(client, run, other);
+	const char *text = text_printf(&client->arena, "%.*s%s%.*s", SLICE_ARGS(a), between, SLICE_ARGS(b));
+
+	return text ? slice_str(text) : slice_of("", 0);
+}
+
+/* A row of the head, unless there is nothing to say. */
+static void add_row(struct table *table, const char *name, struct slice text)
+{
+	if (text.n > 0)
+		TABLE_ADD(table, slice_str(name), text);
+}
+
+static enum hx_code print_head(struct client *client, struct json run, struct hx_error *err)
+{
+	static const char *const rows[][2] = {
+		{"key", "idempotencyKey"}, {"created", "createdAt"}, {"started", "startedAt"}, {"ended", "completedAt"},
+		{"input", "input"},        {"output", "output"},     {"error", "error"},
+	};
+	struct table table;
+
+	table_init(&table, &client->arena, 2);
+	table.line_max = terminal_columns();
+	TABLE_ADD(&table, slice_str("run"), member(client, run, "id"));
+	TABLE_ADD(&table, slice_str("workflow"),
+		  words2(client, run, "definitionId", ", definition ", "definitionVersion"));
+	TABLE_ADD(&table, slice_str("status"), words2(client, run, "status", ", version ", "version"));
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		add_row(&table, rows[i][0], member(client, run, rows[i][1]));
+	add_row(&table, "error", error_words(client, run));
+	return table_print(&table, stdout, err);
+}
+
+/* Below the picture of a run that has not ended, what it waits for; an extra, whose failure spoils nothing. */
+static void print_why(struct client *client, const char *id)
+{
+	struct hx_error ignored;
+	struct strbuf line;
+	struct json answer;
+
+	client_next(client, "/api/v1/why");
+	client_segment(client, id);
+	if (client_ask(client, "GET", &answer, &ignored))
+		return;
+	strbuf_init(&line, LINE_BYTES_MAX);
+	strbuf_add_str(&line, "\nwhy: ");
+	text_add_shown(&line, member(client, answer, "why"));
+	if (text_print_line(&line, &ignored))
+		return;
+}
+
+enum hx_code run_print_picture(struct client *client, struct json run, struct hx_error *err)
+{
+	bool asks_why = !run_has_ended(client, run);
+	struct slice id = member(client, run, "id");
+	enum hx_code code = print_head(client, run, err);
+
+	putchar('\n');
+	if (!code)
+		code = print_steps(client, run, err);
+	if (!code && asks_why && id.n > 0)
+		print_why(client, id.p);
+	return code;
+}

@@ -1,0 +1,52 @@
+/* See terminal.h. */
+#include "cli/terminal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "model/text.h"
+
+#define COLUMNS_DEFAULT 120
+#define COLUMNS_MIN 40
+#define COLUMNS_MAX 10000
+
+static bool is_dumb(void)
+{
+	const char *term = getenv("TERM");
+
+	return !term || strcmp(term, "dumb") == 0;
+}
+
+bool terminal_wants_colour(void)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return isatty(STDOUT_FILENO) && !(no && *no) && !is_dumb();
+}
+
+size_t terminal_columns(void)
+{
+	const char *text = getenv("COLUMNS");
+	struct winsize size = {0};
+	size_t n = COLUMNS_DEFAULT;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		n = size.ws_col;
+	else if (text && text_is_number_up_to(text, COLUMNS_MAX))
+		n = (size_t)atoi(text);
+	return n < COLUMNS_MIN ? COLUMNS_MIN : n;
+}
+
+bool terminal_is_watched(void)
+{
+	return isatty(STDERR_FILENO) && !is_dumb();
+}
+
+void terminal_tell(const char *line)
+{
+	fprintf(stderr, "\r\033[K%s", line);
+	fflush(stderr);
+}

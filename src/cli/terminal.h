@@ -1,0 +1,17 @@
+/* The terminal that a person sits at, if there is one: colours, width, and a line that is written over. */
+#ifndef HX_CLI_TERMINAL_H
+#define HX_CLI_TERMINAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* May what goes to standard output be coloured? Not into files and pipes, and not where NO_COLOR is set. */
+bool terminal_wants_colour(void);
+/* Characters to a line of standard output; where nobody says, what fits on most screens. */
+size_t terminal_columns(void);
+/* Does a person watch standard error? */
+bool terminal_is_watched(void);
+/* Writes over the line that was told last; "" takes it away. Only where it is watched. */
+void terminal_tell(const char *line);
+
+#endif
