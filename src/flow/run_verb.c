@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/hash.h"
-#include "flow/job.h"
 #include "flow/run_verb_parts.h"
 #include "flow/transition.h"
 
@@ -84,7 +83,7 @@ static void decide_cancel(struct run_verb *v, const struct answer *answer)
 		v->due = false;
 		write_to(v, answer, RUN_CANCELLED);
 	} else {
-		v->due = !v->row.owned && !verb_is_held(&v->row);
+		v->due = !v->row.owned;
 		write_to(v, answer, RUN_CANCELLING);
 	}
 }
@@ -100,18 +99,15 @@ static void decide_pause(struct run_verb *v, const struct answer *answer)
 		end(v, HX_WRONG_STATUS, "only a run that goes on can be paused");
 }
 
-/* The job of its step has not ended: its end makes the run due. */
-static bool is_at_worker(const struct run_row *row)
-{
-	return row->job && strcmp(row->job_status, JOB_COMPLETED) != 0 && strcmp(row->job_status, JOB_PARKED) != 0;
-}
-
-/* What is held for a person stays so; everything else is looked at by whoever drives it. */
+/*
+ * What is held for a person stays so; everything else is looked at by whoever drives it. Also a step at a worker: its job
+ * may have ended since it was read, and that changes no version.
+ */
 static void decide_resume(struct run_verb *v, const struct answer *answer)
 {
 	bool under_way = v->row.owned || v->row.job, held = verb_is_held(&v->row);
 
-	v->due = !v->row.owned && !is_at_worker(&v->row) && !held;
+	v->due = !v->row.owned && !held;
 	if (!is_in(v, RUN_PAUSED))
 		end(v, HX_WRONG_STATUS, "the run is not paused");
 	else

@@ -257,9 +257,9 @@ static void cancel(void **state)
 		 "CANCELLING v6, step 0 attempt 0 redo 0 awaits job job 9 due"},
 		{"PAUSED", "", ", awaits = 'job', job = 9", A_JOB, HX_OK,
 		 "CANCELLING v6, step 0 attempt 0 redo 0 awaits job job 9 due"},
-		/* What is held is still a person's to tell. */
+		/* What is held is still a person's to tell, unless it could not be undone: whoever drives it knows. */
 		{"WAITING", ", doubt = 1", ", step_status = 'UNKNOWN', awaits = 'person'", "", HX_OK,
-		 "CANCELLING v6 doubt, step 0 attempt 0 redo 0 UNKNOWN awaits person"},
+		 "CANCELLING v6 doubt, step 0 attempt 0 redo 0 UNKNOWN awaits person due"},
 		/* Once is enough. */
 		{"CANCELLING", "", "", STEP_A, HX_OK, NULL},
 		{"CANCELLED", "", "", "", HX_OK, NULL},
@@ -295,8 +295,9 @@ static void resume(void **state)
 		{"PAUSED", "", ", at_step = 2, awaits = 'approval ok', wait_until = 7", STEP_A STEP_PAID, HX_OK,
 		 "PENDING v6, step 2 attempt 0 redo 0 awaits approval ok waits due"},
 		{"PAUSED", OWNED, ", attempt = 1", "", HX_OK, "RUNNING v6 owned, step 0 attempt 1 redo 0"},
+		/* The worker may have ended it since it was read: looked at in any case. */
 		{"PAUSED", "", ", awaits = 'job', job = 9", A_JOB, HX_OK,
-		 "RUNNING v6, step 0 attempt 0 redo 0 awaits job job 9"},
+		 "RUNNING v6, step 0 attempt 0 redo 0 awaits job job 9 due"},
 		/* The worker has ended it while the run was paused: nobody else will make it due. */
 		{"PAUSED", "", ", awaits = 'job', job = 9",
 		 A_JOB "UPDATE subject SET status = 'COMPLETED' WHERE id = 9", HX_OK,

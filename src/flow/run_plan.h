@@ -1,0 +1,87 @@
+/*
+ * Planning the next move of a run: the pieces that run_plan.c puts together. Each fills in a part of d->move; pure.
+ *
+ *   run_move.c    how a move may end (rest, hold, fail, complete), and what it may begin
+ *   run_steps.c   going forward: step after step, as far as one move may go
+ *   run_undo.c    going back: compensation, the last step first
+ *   run_plan.c    which of them, from what is known
+ */
+#ifndef HX_FLOW_RUN_PLAN_H
+#define HX_FLOW_RUN_PLAN_H
+
+#include <string.h>
+
+#include "flow/run_parts.h"
+
+static inline bool plan_is_at(const struct run_drive *d, const char *status)
+{
+	return strcmp(d->row.status, status) == 0;
+}
+
+/* Moments that were read are compared with the store's clock, which decided that the run is due. */
+static inline int64_t plan_now_ms(const struct run_drive *d, const struct answer *answer)
+{
+	return d->holding ? answer->now.ms : d->row.now;
+}
+
+static inline int64_t plan_later(int64_t ms, int64_t by_ms)
+{
+	return by_ms < INT64_MAX - ms ? ms + by_ms : INT64_MAX;
+}
+
+/* Does what stands in the row about the current step hold for this position? */
+static inline bool plan_is_standing(const struct run_drive *d, size_t position)
+{
+	return position == d->row.position && d->move.rows_n == 0;
+}
+
+static inline int64_t plan_started_at(const struct run_drive *d, const struct answer *answer, size_t position)
+{
+	return plan_is_standing(d, position) && d->row.step_started_at ? d->row.step_started_at
+								       : plan_now_ms(d, answer);
+}
+
+/* ---- run_move.c ---- */
+
+/* The run waits, in the status that fits: a cancel or a pause that came meanwhile stays. The caller has said for what. */
+void plan_rest(struct run_drive *d, const char *to);
+/* What is known about the current step stays as it is; nothing but the due time goes. */
+void plan_rest_unchanged(struct run_drive *d, bool doubt);
+/* Looked at too early, by whatever chance: it rests on, to the same moment. */
+void plan_rest_on(struct run_drive *d);
+void plan_fail(struct run_drive *d, const char *code, struct slice message, const struct run_step *step);
+/* For a person: what the step did is not known, and nothing may be tried any more. */
+void plan_hold(struct run_drive *d, const char *code, struct slice message);
+/* A step is done: its row, and what the next ones see. */
+void plan_ended(struct run_drive *d, const struct answer *answer, const struct run_step *step, const char *status,
+		int64_t attempt, struct slice output, int64_t started);
+void plan_complete(struct run_drive *d);
+/* While a run is compensated, what became of the step where it stood goes along. */
+void plan_carry_words(struct run_drive *d);
+/* An attempt of a step, or (undone) of its compensation. */
+void plan_begin(struct run_drive *d, const struct answer *answer, const struct run_step *step,
+		const struct run_done *undone, int64_t attempt, bool doubt);
+/* In doubt: asks the action's probe, which has no effect. The attempt stays what it is. */
+void plan_begin_probe(struct run_drive *d, const struct answer *answer, const struct run_step *step);
+/* sql: the statements run in the unit that records the step, which is all that this move does. False: the move has ended. */
+bool plan_sql(struct run_drive *d, const struct answer *answer, const struct run_step *step,
+	      const struct action *action, const struct run_done *undone);
+/*
+ * The move has taken in as much as it may: it keeps the run, and the next one goes on from here. No attempt is begun, and
+ * where that does not follow from the kind of the next step, the row says so.
+ */
+void plan_go_on(struct run_drive *d);
+
+/* ---- run_steps.c ---- */
+
+void plan_steps(struct run_drive *d, const struct answer *answer);
+/* Not there in time: it is passed over (true), or the move has ended with that. */
+bool plan_timed_out(struct run_drive *d, const struct answer *answer, const struct run_step *step, int64_t started);
+
+/* ---- run_undo.c ---- */
+
+void plan_undo(struct run_drive *d, const struct answer *answer);
+/* The last step that is done and has yet to be compensated. */
+const struct run_done *plan_to_undo(const struct run_drive *d);
+
+#endif

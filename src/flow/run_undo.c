@@ -1,0 +1,67 @@
+/*
+ * Going back: what is done and has a `compensate` is undone, the last step first, one marker for each; the terminal status
+ * comes last. See run_plan.h.
+ */
+#include "flow/run_plan.h"
+
+const struct run_done *plan_to_undo(const struct run_drive *d)
+{
+	size_t below = d->move.undone >= 0 ? (size_t)d->move.undone : d->undone_from;
+
+	for (const struct run_done *done = d->done; done; done = done->before)
+		if (done->step->position < below && done->step->compensate && !done->undone_at &&
+		    strcmp(done->status, RUN_STEP_COMPLETED) == 0)
+			return done;
+	return NULL;
+}
+
+static void cancelled(struct run_drive *d)
+{
+	d->move.to = RUN_CANCELLED;
+	d->move.write = RUN_WRITES_END;
+	d->move.next = d->row.undo < 0 && d->move.rows_n ? d->move.next : d->row.position;
+	d->move.undo = -1;
+	d->move.keeps = false;
+	d->move.doubt = false;
+	d->move.transitions++;
+	plan_carry_words(d);
+}
+
+/* A compensation that needs no call: its marker is all. True: on to the next. */
+static bool undo_inside(struct run_drive *d, const struct answer *answer, const struct run_done *done)
+{
+	const struct action *action = done->step->compensate;
+
+	if (d->move.undone >= 0 || d->move.rows_n) { /* one at a time; the next move goes on */
+		plan_go_on(d);
+		return false;
+	}
+	if (action->kind == ACTION_SQL && !plan_sql(d, answer, done->step, action, done))
+		return false;
+	d->move.undone = (int64_t)done->step->position;
+	d->move.transitions++;
+	return true;
+}
+
+void plan_undo(struct run_drive *d, const struct answer *answer)
+{
+	const struct run_done *done;
+
+	while ((done = plan_to_undo(d))) {
+		enum action_kind kind = done->step->compensate->kind;
+		bool same = d->row.undo == (int64_t)done->step->position && d->move.undone < 0;
+
+		if (same && !d->knows && d->row.wait_until > plan_now_ms(d, answer)) {
+			plan_rest_on(d);
+			return;
+		}
+		if (kind != ACTION_SQL && kind != ACTION_NOOP) {
+			plan_begin(d, answer, done->step, done, same ? d->row.attempt + 1 : 1,
+				   /* doubt= */ same && d->row.doubt);
+			return;
+		}
+		if (!undo_inside(d, answer, done))
+			return;
+	}
+	cancelled(d); /* mutant: terminal-before-undo */
+}

@@ -1,0 +1,847 @@
+/* Jobs of workers over SQLite: push, claim, settle, lapse, withdraw, redrive, retention. On all stores: test_job_claim. */
+#include "world.h"
+
+#include <stdio.h>
+
+#include "base/json_string.h"
+#include "flow/backoff.h"
+#include "flow/run.h"
+#include "support/worker.h"
+
+#define DEFAULT slice_str("default")
+#define LEASE 30000
+#define MINUTE 60000
+
+static struct fake_clock fake;
+static struct worker w;
+
+static int set_up(void **state)
+{
+	struct migrate_status before;
+	struct hx_error err;
+	struct db *db;
+
+	(void)state;
+	fake_clock_init(&fake, (struct wall_time){1800000000000});
+	struct db_options options = {.url = "sqlite::memory:", .clock = &fake.clock};
+
+	assert_int_equal(db_open(&options, &db, &err), HX_OK);
+	assert_int_equal(migrate_run(db, &before, &err), HX_OK);
+	worker_init(&w, "me", db, &fake.clock, 5);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	worker_release(&w);
+	return 0;
+}
+
+/* ---- push ---- */
+
+static enum hx_code push(struct job_push_item *items, size_t n)
+{
+	struct job_push p;
+
+	job_push_init(&p, DEFAULT, items, n, &w.arena);
+	return worker_drive(&w, &p.task);
+}
+
+static void a_payload_keeps_its_bytes(void **state)
+{
+	const char *payloads[] = {"{\"a\":9007199254740993.10,  \"b\":\"\\u0000\\\\ \\\"\\n\xc3\xa9\"}", "null", "\"\"",
+				  "[1,2]"};
+	struct job_push_item items[4] = {0};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		items[i] = (struct job_push_item){.queue = slice_str("q"), .payload = slice_str(payloads[i])};
+	assert_int_equal(push(items, 4), HX_OK);
+	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 4);
+	for (size_t i = 0; i < 4; i++) {
+		char key[ID_TEXT_BYTES];
+
+		assert_true(slice_is(w.jobs[i].payload, payloads[i]));
+		id_format("job", items[i].subject, key);
+		assert_true(slice_is(w.jobs[i].key, key));
+		assert_int_equal(w.jobs[i].subject, items[i].subject);
+	}
+}
+
+static void a_thousand_jobs_are_pushed_in_one_unit(void **state)
+{
+	static struct job_push_item items[JOB_PUSH_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < JOB_PUSH_MAX; i++)
+		items[i] = (struct job_push_item){.queue = slice_str("bulk"), .payload = slice_str("{}")};
+	assert_int_equal(push(items, JOB_PUSH_MAX), HX_OK);
+	for (size_t i = 0; i < JOB_PUSH_MAX; i++) {
+		assert_true(items[i].created);
+		assert_true(i == 0 || items[i].subject > items[i - 1].subject);
+	}
+	worker_audit(&w, items[0].subject);
+	worker_audit(&w, items[JOB_PUSH_MAX - 1].subject);
+	for (size_t n = 0; n < JOB_PUSH_MAX; n += JOB_CLAIM_MAX)
+		assert_int_equal(worker_claim(&w, "bulk", JOB_CLAIM_MAX, LEASE), JOB_CLAIM_MAX);
+	assert_int_equal(worker_claim(&w, "bulk", JOB_CLAIM_MAX, LEASE), 0);
+	worker_audit(&w, items[500].subject);
+}
+
+static void a_key_is_one_job_in_its_queue(void **state)
+{
+	struct job_push_item items[4] = {
+		{.queue = slice_str("q"), .payload = slice_str("1"), .key = slice_str("k")},
+		{.queue = slice_str("q"), .payload = slice_str("2"), .key = slice_str("k")},
+		{.queue = slice_str("other"), .payload = slice_str("3"), .key = slice_str("k")},
+		{.queue = slice_str("q"), .payload = slice_str("4")},
+	};
+	struct job_push_item again = items[1], elsewhere = items[0];
+	struct job_push p;
+	int64_t first;
+
+	(void)state;
+	assert_int_equal(push(items, 4), HX_OK);
+	first = items[0].subject;
+	assert_true(items[0].created && !items[1].created && items[2].created && items[3].created);
+	assert_int_equal(items[1].subject, first);
+	assert_int_equal(push(&again, 1), HX_OK);
+	assert_false(again.created);
+	assert_int_equal(again.subject, first);
+	job_push_init(&p, slice_str("another"), &elsewhere, 1, &w.arena);
+	assert_int_equal(worker_drive(&w, &p.task), HX_OK);
+	assert_true(elsewhere.created);
+	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 2);
+	assert_true(slice_is(w.jobs[0].payload, "1") && slice_is(w.jobs[1].payload, "4"));
+}
+
+static void the_queue_of_the_engine_is_closed(void **state)
+{
+	struct job_push_item items[2] = {{.queue = slice_str("q"), .payload = slice_str("1")},
+					 {.queue = slice_str(JOB_QUEUE_AFTER_EFFECTS), .payload = slice_str("1")}};
+
+	(void)state;
+	assert_int_equal(push(items, 2), HX_VALIDATION_ERROR);
+	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 0);
+}
+
+/* The commit's answer is lost: what is there says whether it landed. */
+static void an_unknown_push_is_looked_for(void **state)
+{
+	struct job_push_item items[2] = {{.queue = slice_str("q"), .payload = slice_str("1")},
+					 {.queue = slice_str("q"), .payload = slice_str("2"), .key = slice_str("k")}};
+	struct unit_result unknown = {.verdict = UNIT_UNKNOWN};
+	struct answer answer = {.kind = ANSWER_START, .now = fake.wall, .id = 1, .ids = &w.ids, .node = "here"};
+
+	(void)state;
+	for (int landed = 0; landed < 2; landed++) {
+		struct job_push p;
+		struct ask ask = {.unit = &w.unit};
+
+		job_push_init(&p, DEFAULT, items, 2, &w.arena);
+		answer.kind = ANSWER_START;
+		p.task.kind->take(&p.task, &answer);
+		p.task.kind->ask(&p.task, &ask);
+		if (landed)
+			assert_int_equal(worker_run(&w), UNIT_WON);
+		answer.kind = ANSWER_COMMIT;
+		answer.result = &unknown;
+		p.task.kind->take(&p.task, &answer);
+		p.task.kind->ask(&p.task, &ask);
+		assert_int_equal(ask.kind, ASK_COMMIT);
+		assert_int_equal(worker_run(&w), UNIT_WON);
+		answer.result = &w.result;
+		p.task.kind->take(&p.task, &answer);
+		p.task.kind->ask(&p.task, &ask);
+		assert_int_equal(ask.kind, ASK_DONE);
+		assert_int_equal(ask.code, landed ? HX_OK : HX_OUTCOME_UNKNOWN);
+	}
+	assert_true(items[0].created && items[1].created);
+}
+
+/* ---- claim ---- */
+
+static void several_queues_are_claimed_by_priority(void **state)
+{
+	struct job_claim_request rq = {.workspace = DEFAULT,
+				       .owner = slice_str("me"),
+				       .queues_n = 3,
+				       .queues = {slice_str("b"), slice_str("a"), slice_str("b")},
+				       .max = 10,
+				       .lease_ms = LEASE};
+	int64_t wanted[4];
+	struct job_claim claim;
+
+	(void)state;
+	wanted[2] = worker_push(&w, "a", 0, 0);
+	fake_clock_advance_ms(&fake, 1);
+	wanted[3] = worker_push(&w, "b", 0, 0);
+	wanted[0] = worker_push(&w, "b", 7, 0);
+	wanted[1] = worker_push(&w, "a", 3, 0);
+	(void)worker_push(&w, "c", 1000, 0);
+	job_claim_init(&claim, &rq, &w.arena);
+	assert_int_equal(worker_drive(&w, &claim.task), HX_OK);
+	assert_int_equal(claim.n, 4);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(claim.jobs[i].subject, wanted[i]);
+}
+
+static void one_claim_hands_out_a_bounded_number_of_bytes(void **state)
+{
+	static char big[JOB_PAYLOAD_BYTES_MAX];
+	struct job_push_item items[20] = {0};
+
+	(void)state;
+	memset(big, ' ', sizeof big);
+	big[0] = '1';
+	for (size_t i = 0; i < 20; i++)
+		items[i] = (struct job_push_item){.queue = slice_str("q"), .payload = slice_of(big, sizeof big)};
+	assert_int_equal(push(items, 20), HX_OK);
+	assert_int_equal(worker_claim(&w, "q", 20, LEASE), JOB_CLAIM_BYTES_MAX / JOB_PAYLOAD_BYTES_MAX);
+	assert_int_equal(worker_claim(&w, "q", 20, LEASE), 4);
+	for (size_t i = 0; i < 20; i++)
+		worker_audit(&w, items[i].subject);
+}
+
+/* Where a claim that finds nothing sleeps to. */
+static int64_t sleeps_for(const char *queue, int64_t wait_ms)
+{
+	struct job_claim_request rq = {.workspace = DEFAULT,
+				       .owner = slice_str("me"),
+				       .queues_n = 1,
+				       .queues = {slice_str(queue)},
+				       .max = 1,
+				       .lease_ms = LEASE,
+				       .wait_ms = wait_ms};
+	struct job_claim claim;
+
+	job_claim_init(&claim, &rq, &w.arena);
+	assert_int_equal(claim.task.topic, JOB_TOPIC);
+	assert_int_equal(worker_drive(&w, &claim.task), HX_BUSY);
+	return w.sleeps_until.ms - fake.wall.ms;
+}
+
+static void a_claim_waits_for_the_next_due_moment(void **state)
+{
+	(void)state;
+	assert_int_equal(sleeps_for("q", 500), 500);
+	assert_int_equal(sleeps_for("q", MINUTE), JOB_WORK_POLL_MS);
+	(void)worker_push(&w, "q", -5, fake.wall.ms + 700);
+	(void)worker_push(&w, "q", 5, fake.wall.ms + 900);
+	assert_int_equal(sleeps_for("q", MINUTE), 700);
+	assert_int_equal(sleeps_for("q", 100), 100);
+	fake_clock_advance_ms(&fake, 700);
+	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 1);
+	assert_int_equal(sleeps_for("q", MINUTE), 200);
+}
+
+static bool yes(const void *context)
+{
+	return *(const bool *)context;
+}
+
+static void a_claim_wakes_claims_and_ends(void **state)
+{
+	bool gone = false;
+	struct job_claim_request rq = {.workspace = DEFAULT,
+				       .owner = slice_str("me"),
+				       .queues_n = 1,
+				       .queues = {slice_str("q")},
+				       .max = 1,
+				       .lease_ms = LEASE,
+				       .wait_ms = 1000,
+				       .gave_up = yes,
+				       .gave_up_context = &gone};
+	struct answer woke = {.kind = ANSWER_WOKE, .ids = &w.ids, .node = "here", .id = 77};
+	struct ask ask = {.unit = &w.unit};
+	struct job_claim claim;
+	struct arena own; /* it lives while others push */
+	int64_t id;
+
+	(void)state;
+	arena_init(&own, 1u << 20);
+	job_claim_init(&claim, &rq, &own);
+	assert_int_equal(worker_drive(&w, &claim.task), HX_BUSY);
+	id = worker_push(&w, "q", 0, 0);
+	woke.now = fake.wall;
+	assert_true(task_take(&claim.task, claim.task.turn, &woke));
+	claim.task.kind->ask(&claim.task, &ask);
+	assert_int_equal(worker_run(&w), UNIT_WON);
+	assert_int_equal(w.result.rows[0].n, 1);
+	assert_int_equal(db_cell(&w.result.rows[0], 0, 0)->i, id);
+	/* Its client has gone: the second one claims nothing. */
+	job_claim_init(&claim, &rq, &own);
+	assert_int_equal(worker_drive(&w, &claim.task), HX_BUSY);
+	gone = true;
+	assert_true(task_take(&claim.task, claim.task.turn, &woke));
+	claim.task.kind->ask(&claim.task, &ask);
+	assert_int_equal(ask.kind, ASK_DONE);
+	assert_int_equal(claim.n, 0);
+	arena_release(&own);
+}
+
+static void a_claim_in_doubt_comes_back_by_its_time(void **state)
+{
+	struct job_claim_request rq = {.workspace = DEFAULT,
+				       .owner = slice_str("me"),
+				       .queues_n = 1,
+				       .queues = {slice_str("q")},
+				       .max = 1,
+				       .lease_ms = LEASE};
+	struct job_claim claim;
+	struct hand h;
+
+	(void)state;
+	job_claim_init(&claim, &rq, &w.arena);
+	hand_init(&h, &claim.task);
+	assert_int_equal(hand_start(&h), ASK_COMMIT);
+	(void)hand_verdict(&h, UNIT_UNKNOWN);
+	hand_assert_done(&h, HX_STORE_UNAVAILABLE);
+}
+
+/* A bounded queue that is full is waited for; it is no reason to look all the time. */
+static void a_full_queue_does_not_keep_claims_busy(void **state)
+{
+	int64_t id;
+
+	(void)state;
+	(void)worker_push_bounded(&w, "q", 1);
+	(void)worker_push_bounded(&w, "q", 1);
+	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 1);
+	id = w.jobs[0].subject;
+	assert_int_equal(sleeps_for("q", MINUTE), JOB_WORK_POLL_MS);
+	assert_int_equal(worker_settle(&w, JOB_COMPLETE, id, 1), HX_OK);
+	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 1);
+}
+
+/* Two versions of a definition with different bounds, and jobs without one, in one queue. */
+static void a_job_goes_by_its_own_bound(void **state)
+{
+	int64_t narrow[3], wide[3], loose;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		narrow[i] = worker_push_bounded(&w, "q", 2);
+	for (int i = 0; i < 3; i++)
+		wide[i] = worker_push_bounded(&w, "q", 3);
+	loose = worker_push(&w, "q", -3, 0);
+	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 3);
+	assert_int_equal(w.jobs[0].subject, narrow[0]);
+	assert_int_equal(w.jobs[1].subject, narrow[1]);
+	assert_int_equal(w.jobs[2].subject, loose); /* has no bound, and counts in none */
+	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 1);
+	assert_int_equal(w.jobs[0].subject, wide[0]);
+	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 0);
+}
+
+/* ---- settle ---- */
+
+static int64_t claimed(void)
+{
+	int64_t id = worker_push(&w, "q", 0, 0);
+
+	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+	assert_int_equal(w.jobs[0].subject, id);
+	assert_int_equal(w.jobs[0].until_ms, fake.wall.ms + LEASE);
+	return id;
+}
+
+static void a_complete_job_has_its_output(void **state)
+{
+	int64_t id = claimed();
+
+	(void)state;
+	assert_string_equal(worker_see(&w, id), "RUNNING attempt 1");
+	assert_int_equal(worker_settle(&w, JOB_COMPLETE, id, 1), HX_OK);
+	assert_string_equal(w.status, JOB_COMPLETED);
+	assert_string_equal(worker_see(&w, id), "COMPLETED attempt 1 = {\"ok\":true}");
+	assert_int_equal(worker_settle(&w, JOB_COMPLETE, id, 1), HX_STALE_FENCE);
+	worker_audit(&w, id);
+}
+
+static void a_failed_job_rests_longer_each_time_and_is_parked(void **state)
+{
+	int64_t id = claimed(), rest_ms = 0;
+
+	(void)state;
+	for (int attempt = 1; attempt < 8; attempt++) {
+		int64_t due;
+
+		assert_int_equal(worker_settle(&w, JOB_FAIL, id, attempt), HX_OK);
+		assert_string_equal(w.status, JOB_RETRYING);
+		(void)worker_see(&w, id);
+		due = db_cell(&w.result.rows[0], 0, JOB_DUE_AT)->i - fake.wall.ms;
+		assert_true(due >= 500 << (attempt - 1) && due <= 1000 << (attempt - 1));
+		assert_true(due >= rest_ms / 2);
+		rest_ms = due;
+		assert_int_equal(worker_claim(&w, "q", 1, LEASE), 0);
+		fake_clock_advance_ms(&fake, due);
+		assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+		assert_int_equal(w.jobs[0].attempt, attempt + 1);
+		assert_int_equal(w.jobs[0].fence, attempt + 1);
+	}
+	assert_int_equal(worker_settle(&w, JOB_FAIL, id, 8), HX_OK);
+	assert_string_equal(w.status, JOB_PARKED);
+	assert_string_equal(worker_see(&w, id), "PARKED attempt 8: no luck");
+	worker_audit(&w, id);
+}
+
+static enum hx_code fail_for_good(int64_t id, int64_t fence, struct slice words)
+{
+	struct job_settle_request rq = {.kind = JOB_FAIL,
+					.workspace = DEFAULT,
+					.subject = id,
+					.fence = fence,
+					.owner = slice_str("me"),
+					.output = words};
+	struct job_settle settle;
+
+	job_settle_init(&settle, &rq, &w.arena);
+	return worker_drive(&w, &settle.task);
+}
+
+static void what_is_not_retryable_is_parked_at_once(void **state)
+{
+	static char words[2 * JOB_ERROR_BYTES_MAX];
+	int64_t id = claimed();
+	const struct db_value *error;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof words; i++)
+		words[i] = i % 2 ? '\xa9' : '\xc3'; /* é, cut between two of them */
+	words[0] = 'x';
+	words[1] = 'y';
+	memmove(words + 1, words + 2, sizeof words - 2);
+	assert_int_equal(fail_for_good(id, 1, slice_of(words, sizeof words - 1)), HX_OK);
+	(void)worker_see(&w, id);
+	error = db_cell(&w.result.rows[0], 0, JOB_ERROR);
+	assert_int_equal(error->s.n, JOB_ERROR_BYTES_MAX - 1);
+	id = claimed();
+	assert_int_equal(fail_for_good(id, 1, slice_of(NULL, 0)), HX_OK);
+	assert_string_equal(worker_see(&w, id), "PARKED attempt 1: "); /* a parked job always has words, if only none */
+}
+
+static void others_do_not_settle_it(void **state)
+{
+	struct worker thief = w;
+	int64_t id = claimed();
+	enum job_settle_kind kinds[] = {JOB_HEARTBEAT, JOB_COMPLETE, JOB_FAIL};
+	struct job_settle_request rq = {
+		.subject = id, .fence = 1, .owner = slice_str("me"), .workspace = slice_str("another")};
+	struct job_settle settle;
+
+	(void)state;
+	thief.name = "thief";
+	for (size_t i = 0; i < 3; i++) {
+		rq.kind = kinds[i];
+		assert_int_equal(worker_settle(&thief, kinds[i], id, 1), HX_STALE_FENCE);
+		assert_int_equal(worker_settle(&w, kinds[i], id, 2), HX_STALE_FENCE);
+		assert_int_equal(worker_settle(&w, kinds[i], id, 0), HX_STALE_FENCE);
+		assert_int_equal(worker_settle(&w, kinds[i], id + 1, 1), HX_NOT_FOUND);
+		job_settle_init(&settle, &rq, &w.arena);
+		assert_int_equal(worker_drive(&w, &settle.task), HX_NOT_FOUND);
+	}
+	assert_string_equal(worker_see(&w, id), "RUNNING attempt 1");
+	worker_audit(&w, id);
+}
+
+static void a_heartbeat_moves_the_end_and_nothing_else(void **state)
+{
+	int64_t id = claimed(), version;
+
+	(void)state;
+	(void)worker_see(&w, id);
+	version = db_cell(&w.result.rows[0], 0, JOB_VERSION)->i;
+	fake_clock_advance_ms(&fake, LEASE - 1);
+	assert_int_equal(worker_settle(&w, JOB_HEARTBEAT, id, 1), HX_OK);
+	assert_int_equal(w.until_ms, fake.wall.ms + 60000);
+	(void)worker_see(&w, id);
+	assert_int_equal(db_cell(&w.result.rows[0], 0, JOB_VERSION)->i, version);
+	assert_int_equal(db_cell(&w.result.rows[0], 0, JOB_UNTIL)->i, fake.wall.ms + 60000);
+	worker_audit(&w, id);
+}
+
+static void an_unknown_settling_is_looked_up(void **state)
+{
+	struct job_settle_request rq = {.kind = JOB_COMPLETE, .subject = 9, .fence = 3, .owner = slice_str("me")};
+	const struct db_value row[] = {db_str("RUNNING"), db_int(3), db_str("me"), db_str("x"), db_str("q"),
+				       db_int(1),         db_null(), db_int(1),    db_int(8),   db_int(1000),
+				       db_int(1000),      db_int(2), db_int(0),    db_int(0)};
+
+	(void)state;
+	for (int landed = 0; landed < 2; landed++) {
+		struct job_settle settle;
+		struct hand h;
+
+		job_settle_init(&settle, &rq, &w.arena);
+		hand_init(&h, &settle.task);
+		(void)hand_start(&h);
+		assert_int_equal(hand_rows(&h, 1, 14, row), ASK_COMMIT);
+		assert_string_equal(hand_stmt(&h), "subject_finish");
+		(void)hand_verdict(&h, UNIT_UNKNOWN);
+		assert_string_equal(hand_stmt(&h), "subject_look_up");
+		if (landed)
+			(void)hand_rows(&h, 1, 2, (const struct db_value[]){db_int(3), db_int(3)});
+		else
+			(void)hand_no_rows(&h, 2);
+		hand_assert_done(&h, landed ? HX_OK : HX_STORE_UNAVAILABLE);
+	}
+}
+
+/* ---- lapse ---- */
+
+static enum hx_code lapse(int64_t id, int64_t fence)
+{
+	struct job_settle_request rq = {.kind = JOB_LAPSE, .subject = id, .fence = fence};
+	struct job_settle settle;
+
+	job_settle_init(&settle, &rq, &w.arena);
+	return worker_drive(&w, &settle.task);
+}
+
+static void a_lost_worker_gives_its_job_back(void **state)
+{
+	int64_t id = claimed();
+
+	(void)state;
+	assert_int_equal(lapse(id, 1), HX_STALE_FENCE); /* its time is not over */
+	fake_clock_advance_ms(&fake, LEASE);
+	assert_int_equal(lapse(id, 1), HX_OK);
+	assert_string_equal(worker_see(&w, id), "AVAILABLE attempt 1, due, doubt: its worker was lost");
+	assert_int_equal(lapse(id, 1), HX_STALE_FENCE);
+	assert_int_equal(worker_settle(&w, JOB_COMPLETE, id, 1), HX_STALE_FENCE);
+	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+	assert_int_equal(w.jobs[0].fence, 2);
+	/* "This try failed" does not tell what the lost one did; "done" does. */
+	assert_int_equal(fail_for_good(id, 2, slice_str("no")), HX_OK);
+	assert_string_equal(worker_see(&w, id), "PARKED attempt 2, doubt: no");
+	worker_audit(&w, id);
+}
+
+static void work_that_kills_its_workers_is_parked(void **state)
+{
+	int64_t id = claimed();
+
+	(void)state;
+	for (int attempt = 1; attempt <= 8; attempt++) {
+		assert_int_equal(w.jobs[0].attempt, attempt);
+		fake_clock_advance_ms(&fake, LEASE);
+		assert_int_equal(lapse(id, attempt), HX_OK);
+		assert_int_equal(worker_claim(&w, "q", 1, LEASE), attempt < 8);
+	}
+	assert_string_equal(worker_see(&w, id), "PARKED attempt 8, doubt: its workers were lost too often");
+	worker_audit(&w, id);
+}
+
+static void what_must_not_be_repeated_is_parked_when_its_worker_is_lost(void **state)
+{
+	int64_t id = worker_push_bounded(&w, "q", 1);
+
+	(void)state;
+	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+	fake_clock_advance_ms(&fake, LEASE);
+	assert_int_equal(lapse(id, 1), HX_OK);
+	assert_string_equal(worker_see(&w, id),
+			    "PARKED attempt 1, doubt: its worker was lost, and it may have been done");
+}
+
+/* ---- runs ---- */
+
+static const struct db_stmt stmt_run = {
+	.name = "test_run",
+	.sql = "INSERT INTO run (subject, workspace, workflow, definition_version, requester, input, awaits, job, created_at)"
+	       " VALUES (7, 'default', 'order', 1, 'me', '{}', 'job', ?1, 1)",
+	.in = "i",
+	.out = "",
+};
+
+static const struct db_stmt stmt_run_due = {
+	.name = "test_run_due",
+	.sql = "SELECT due_at IS NOT NULL FROM run",
+	.in = "",
+	.out = "i",
+};
+
+static bool run_is_due(void)
+{
+	(void)worker_begin(&w);
+	unit_add(&w.unit, UNIT_ANY, &stmt_run_due, 0, NULL);
+	(void)worker_run(&w);
+	return db_cell(&w.result.rows[0], 0, 0)->i != 0;
+}
+
+static int64_t job_of_run(void)
+{
+	int64_t id = worker_push_bounded(&w, "q", 0);
+
+	(void)worker_begin(&w);
+	UNIT_ADD(&w.unit, UNIT_ANY, &stmt_run, db_int(id));
+	assert_int_equal(worker_run(&w), UNIT_WON);
+	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+	return id;
+}
+
+static void the_end_of_a_job_makes_its_run_due(void **state)
+{
+	int64_t id = job_of_run();
+
+	(void)state;
+	assert_int_equal(worker_settle(&w, JOB_FAIL, id, 1), HX_OK);
+	assert_false(run_is_due()); /* it goes on by itself */
+	fake_clock_advance_ms(&fake, MINUTE);
+	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+	assert_int_equal(worker_settle(&w, JOB_COMPLETE, id, 2), HX_OK);
+	assert_true(run_is_due());
+}
+
+static void a_parked_job_makes_its_run_due(void **state)
+{
+	int64_t id = job_of_run();
+
+	(void)state;
+	assert_int_equal(fail_for_good(id, 1, slice_str("no")), HX_OK);
+	assert_true(run_is_due());
+}
+
+static void a_lapsed_and_parked_job_makes_its_run_due(void **state)
+{
+	int64_t id = job_of_run();
+
+	(void)state;
+	fake_clock_advance_ms(&fake, LEASE);
+	assert_int_equal(lapse(id, 1), HX_OK);
+	assert_true(run_is_due());
+}
+
+static enum unit_verdict withdraw(int64_t id, int64_t version, const char *status)
+{
+	struct stamp stamp = worker_begin(&w);
+
+	job_withdraw(&w.unit, &stamp, id, version, status, "not wanted any more");
+	return worker_run(&w);
+}
+
+static void a_run_takes_its_job_back(void **state)
+{
+	int64_t id = worker_push_bounded(&w, "q", 1);
+
+	(void)state;
+	assert_int_equal(withdraw(id, 2, JOB_AVAILABLE), UNIT_LOST);
+	assert_int_equal(withdraw(id, 1, JOB_RUNNING), UNIT_LOST);
+	assert_int_equal(withdraw(id, 1, JOB_AVAILABLE), UNIT_WON);
+	assert_string_equal(worker_see(&w, id), "PARKED attempt 0: not wanted any more");
+	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 0);
+	id = worker_push_bounded(&w, "q", 1);
+	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+	assert_int_equal(withdraw(id, 2, JOB_RUNNING), UNIT_WON);
+	assert_string_equal(worker_see(&w, id), "PARKED attempt 1, doubt: not wanted any more");
+	assert_int_equal(worker_settle(&w, JOB_HEARTBEAT, id, 1), HX_STALE_FENCE);
+	assert_int_equal(worker_settle(&w, JOB_COMPLETE, id, 1), HX_STALE_FENCE);
+	worker_audit(&w, id);
+	(void)worker_push_bounded(&w, "q", 1); /* there is room again */
+	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+}
+
+/* ---- redrive, lists, retention ---- */
+
+static enum unit_verdict redrive(const char *workspace, int64_t id)
+{
+	struct stamp stamp = worker_begin(&w);
+
+	job_redrive(&w.unit, &stamp, slice_str(workspace), id);
+	return worker_run(&w);
+}
+
+static void a_redrive_tells_missing_from_not_parked(void **state)
+{
+	int64_t id = claimed(), of_run;
+
+	(void)state;
+	assert_int_equal(redrive("default", id), UNIT_LOST);
+	assert_int_equal(redrive("default", id + 1), UNIT_REFUSED);
+	assert_int_equal(redrive("another", id), UNIT_REFUSED);
+	assert_int_equal(fail_for_good(id, 1, slice_str("no")), HX_OK);
+	assert_int_equal(redrive("default", id), UNIT_WON);
+	assert_string_equal(worker_see(&w, id), "AVAILABLE attempt 0, due");
+	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+	assert_int_equal(w.jobs[0].fence, 2);
+	worker_audit(&w, id);
+	of_run = worker_push_bounded(&w, "q", 0);
+	assert_int_equal(withdraw(of_run, 1, JOB_AVAILABLE), UNIT_WON);
+	assert_int_equal(redrive("default", of_run), UNIT_LOST);
+}
+
+static void lists_show_what_the_api_tells(void **state)
+{
+	struct job_push_item item = {
+		.queue = slice_str("x"), .payload = slice_str("5"), .key = slice_str("k"), .priority = -7};
+	const struct db_rows *rows = &w.result.rows[0];
+
+	(void)state;
+	assert_int_equal(push(&item, 1), HX_OK);
+	(void)worker_push(&w, "y", 0, 0);
+	assert_int_equal(worker_claim(&w, "x", 1, LEASE), 1);
+	(void)worker_begin(&w);
+	job_list(&w.unit, DEFAULT, slice_str(""), slice_str("x"), 0, 10);
+	assert_int_equal(worker_run(&w), UNIT_WON);
+	assert_int_equal(rows->n, 1);
+	assert_int_equal(rows->columns, JOB_COLUMNS);
+	assert_int_equal(db_cell(rows, 0, JOB_PRIORITY)->i, -7);
+	assert_true(slice_is(db_cell(rows, 0, JOB_USER_KEY)->s, "k"));
+	assert_true(slice_is(db_cell(rows, 0, JOB_OWNER)->s, "me"));
+	assert_int_equal(db_cell(rows, 0, JOB_UNTIL)->i, fake.wall.ms + LEASE);
+	assert_int_equal(db_cell(rows, 0, JOB_FENCE)->i, 1);
+	assert_int_equal(db_cell(rows, 0, JOB_RUN)->type, DB_NULL);
+	(void)worker_begin(&w);
+	job_list(&w.unit, DEFAULT, slice_str(JOB_AVAILABLE), slice_str(""), 0, 10);
+	assert_int_equal(worker_run(&w), UNIT_WON);
+	assert_int_equal(rows->n, 1);
+	(void)worker_begin(&w);
+	job_read_in(&w.unit, slice_str("another"), item.subject);
+	assert_int_equal(worker_run(&w), UNIT_WON);
+	assert_int_equal(rows->n, 0);
+}
+
+static void only_after_effects_are_the_engines(void **state)
+{
+	struct job_spec spec = {.subject = 99,
+				.workspace = DEFAULT,
+				.queue = JOB_QUEUE_AFTER_EFFECTS,
+				.workflow = "billing",
+				.action = "mail",
+				.effect_key = slice_str("k"),
+				.payload = slice_str("{}")};
+	const struct db_rows *rows = &w.result.rows[0];
+	struct stamp stamp;
+
+	(void)state;
+	(void)worker_push(&w, "q", 0, 0);
+	stamp = worker_begin(&w);
+	job_insert(&w.unit, &stamp, &spec);
+	assert_int_equal(worker_run(&w), UNIT_WON);
+	(void)worker_begin(&w);
+	job_scan_due(&w.unit, 10);
+	assert_int_equal(worker_run(&w), UNIT_WON);
+	assert_int_equal(rows->n, 1);
+	assert_int_equal(db_cell(rows, 0, 0)->i, 99);
+	assert_int_equal(worker_claim(&w, JOB_QUEUE_AFTER_EFFECTS, 10, LEASE), 0);
+}
+
+static size_t scan_expired(int64_t age_ms)
+{
+	(void)worker_begin(&w);
+	job_scan_expired(&w.unit, age_ms, 10);
+	assert_int_equal(worker_run(&w), UNIT_WON);
+	return w.result.rows[0].n;
+}
+
+static enum unit_verdict expire(int64_t id, int64_t age_ms)
+{
+	(void)worker_begin(&w);
+	job_expire(&w.unit, id, age_ms);
+	return worker_run(&w);
+}
+
+static const struct db_stmt stmt_left = {
+	.name = "test_left",
+	.sql = "SELECT (SELECT count(*) FROM job WHERE subject = ?1) + (SELECT count(*) FROM subject WHERE id = ?1)"
+	       " + (SELECT count(*) FROM history WHERE subject = ?1)",
+	.in = "i",
+	.out = "i",
+};
+
+static void retention_lets_completed_jobs_go(void **state)
+{
+	int64_t done, parked;
+
+	(void)state;
+	parked = claimed();
+	assert_int_equal(fail_for_good(parked, 1, slice_str("no")), HX_OK);
+	done = claimed();
+	assert_int_equal(worker_settle(&w, JOB_COMPLETE, done, 1), HX_OK);
+	fake_clock_advance_ms(&fake, MINUTE - 1);
+	assert_int_equal(scan_expired(MINUTE), 0);
+	assert_int_equal(expire(done, MINUTE), UNIT_LOST);
+	fake_clock_advance_ms(&fake, 1);
+	assert_int_equal(scan_expired(MINUTE), 1);
+	assert_int_equal(expire(parked, MINUTE), UNIT_LOST);
+	assert_int_equal(expire(done, MINUTE), UNIT_WON);
+	assert_int_equal(expire(done, MINUTE), UNIT_LOST);
+	(void)worker_begin(&w);
+	UNIT_ADD(&w.unit, UNIT_ANY, &stmt_left, db_int(done));
+	assert_int_equal(worker_run(&w), UNIT_WON);
+	assert_int_equal(db_cell(&w.result.rows[0], 0, 0)->i, 0);
+}
+
+/* The output of a step's job is all that its run has of it, until it takes it. */
+static void retention_keeps_what_a_run_still_needs(void **state)
+{
+	int64_t id = job_of_run();
+
+	(void)state;
+	assert_int_equal(worker_settle(&w, JOB_COMPLETE, id, 1), HX_OK);
+	fake_clock_advance_ms(&fake, MINUTE);
+	assert_int_equal(scan_expired(MINUTE), 0);
+	assert_int_equal(expire(id, MINUTE), UNIT_LOST);
+}
+
+static void a_backoff_grows_to_its_maximum(void **state)
+{
+	struct run_retry retry = {.initial_ms = 1000, .max_ms = 5000, .factor_thousandths = 2500};
+
+	(void)state;
+	assert_int_equal(backoff_ms(&retry, 1, 0), 1000);
+	assert_int_equal(backoff_ms(&retry, 2, 0), 2500);
+	assert_int_equal(backoff_ms(&retry, 3, 0), 5000);
+	assert_int_equal(backoff_ms(&retry, 1000, 0), 5000);
+	retry.jitter = true;
+	for (int64_t drawn = 0; drawn < 1000; drawn++) {
+		int64_t ms = backoff_ms(&retry, 2, drawn);
+
+		assert_true(ms >= 1250 && ms <= 2500);
+	}
+	retry = (struct run_retry){.initial_ms = INT64_MAX / 2, .max_ms = INT64_MAX, .factor_thousandths = 1000000};
+	assert_int_equal(backoff_ms(&retry, 5, 0), INT64_MAX);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_payload_keeps_its_bytes),
+		TEST(a_thousand_jobs_are_pushed_in_one_unit),
+		TEST(a_key_is_one_job_in_its_queue),
+		TEST(the_queue_of_the_engine_is_closed),
+		TEST(an_unknown_push_is_looked_for),
+		TEST(several_queues_are_claimed_by_priority),
+		TEST(one_claim_hands_out_a_bounded_number_of_bytes),
+		TEST(a_claim_waits_for_the_next_due_moment),
+		TEST(a_claim_wakes_claims_and_ends),
+		TEST(a_claim_in_doubt_comes_back_by_its_time),
+		TEST(a_full_queue_does_not_keep_claims_busy),
+		TEST(a_job_goes_by_its_own_bound),
+		TEST(a_complete_job_has_its_output),
+		TEST(a_failed_job_rests_longer_each_time_and_is_parked),
+		TEST(what_is_not_retryable_is_parked_at_once),
+		TEST(others_do_not_settle_it),
+		TEST(a_heartbeat_moves_the_end_and_nothing_else),
+		TEST(an_unknown_settling_is_looked_up),
+		TEST(a_lost_worker_gives_its_job_back),
+		TEST(work_that_kills_its_workers_is_parked),
+		TEST(what_must_not_be_repeated_is_parked_when_its_worker_is_lost),
+		TEST(the_end_of_a_job_makes_its_run_due),
+		TEST(a_parked_job_makes_its_run_due),
+		TEST(a_lapsed_and_parked_job_makes_its_run_due),
+		TEST(a_run_takes_its_job_back),
+		TEST(a_redrive_tells_missing_from_not_parked),
+		TEST(lists_show_what_the_api_tells),
+		TEST(only_after_effects_are_the_engines),
+		TEST(retention_lets_completed_jobs_go),
+		TEST(retention_keeps_what_a_run_still_needs),
+		TEST(a_backoff_grows_to_its_maximum),
+	};
+
+	return cmocka_run_group_tests_name("job work", tests, NULL, NULL);
+}
