@@ -104,6 +104,7 @@ bench: packages-test all
 	$(inner) benches
 	@HAPAX_BUILD=$(abspath $(BUILD)) tests/with-postgres bench/run.sh
 	@HAPAX_BUILD=$(abspath $(BUILD)) bench/gate.sh
+	@HAPAX_BUILD=$(abspath $(BUILD)) tests/with-postgres bench/runs.sh
 
 C_FILES = $(foreach d,include src tests bench examples,$(call find,$(d),*.[ch]))
 

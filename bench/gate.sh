@@ -16,43 +16,7 @@ KEYS=1000 # of replays
 
 bin=${HAPAX_BUILD:?run this by make bench}
 schema=src/db/schema
-work=$(mktemp -d "${TMPDIR:-/tmp}/hapax-bench.XXXXXX")
-pids=()
-end() {
-	[ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null || true
-	wait 2>/dev/null || true
-	rm -rf "$work"
-}
-trap end EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-# ---- servers ----
-
-# Starts a server and waits for its line "ready http://ADDRESS"; the address is in $address.
-start() { # command…
-	local ready="$work/ready.${#pids[@]}"
-
-	: >"$ready"
-	"$@" >"$ready" 2>"$work/log" &
-	pids+=($!)
-	for _ in $(seq 200); do
-		address=$(sed -n 's|^ready http://||p' "$ready")
-		[ -z "$address" ] || return 0
-		kill -0 "${pids[-1]}" 2>/dev/null || break
-		sleep 0.05
-	done
-	echo "a server did not start: $*" >&2
-	cat "$work/log" >&2
-	exit 1
-}
-
-stop_all() {
-	kill "${pids[@]}"
-	wait "${pids[@]}" 2>/dev/null || true
-	pids=()
-	rm -f "$work"/*.db*
-}
+. bench/common.sh
 
 cat >"$work/bench.json" <<'JSON'
 { "workflow": "bench", "kind": "entity", "status_types": ["open", "done"], "initial_status": "open",
@@ -67,7 +31,7 @@ echo '{ "routes": [ { "match": "POST /bare*", "guard": false } ] }' >"$work/gate
 measure() { # name connections keys target body
 	local rate
 
-	rate=$("$bin/bench/load" "$address" "$2" "$REQUESTS" "$3" "$4" "$5")
+	read -r rate _ < <("$bin/bench/load" "$address" "$2" "$REQUESTS" "$3" "$4" "$5")
 	echo "$rate" >>"$work/$1.$2"
 	printf '  %-18s %4d connections %8d per second\n' "$1" "$2" "$rate" >&2
 }
@@ -106,17 +70,9 @@ measure_proxy() { # connections
 
 # ---- telling ----
 
-median() {
-	sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
-}
-
-ratio() { # name name connections
-	paste -d ' ' "$work/$1.$3" "$work/$2.$3" | awk '{ print $1 / $2 }' | median
-}
-
 verdict() { # words name reference goal
 	for connections in 64 256; do
-		awk -v words="$1" -v n="$connections" -v goal="$4" -v ratio="$(ratio "$2" "$3" "$connections")" \
+		awk -v words="$1" -v n="$connections" -v goal="$4" -v ratio="$(ratio "$2.$connections" "$3.$connections")" \
 			'BEGIN { printf "%s, %d connections: %.2f", words, n, ratio
 				 if (goal != "") printf " (goal %.2f)%s", goal, (ratio >= goal ? "" : " MISSED")
 				 print "" }'

@@ -21,26 +21,14 @@ PG_MOVES=${PG_MOVES:-100000}
 GOAL=0.60
 
 bin=${HAPAX_BUILD:?run this by make bench}/bench
-pg=${HAPAX_TEST_PG:?run this by make bench}
+: "${HAPAX_TEST_PG:?run this by make bench}"
 schema=src/db/schema
 connections=4 # CONNECTIONS in workload.h
-lanes=$(nproc)
-lanes=$((lanes < 2 ? 2 : lanes > 4 ? 4 : lanes))
+. bench/common.sh
 lane_counts=$lanes
 [ "$lanes" -eq 4 ] || lane_counts="$lanes 4"
-work=$(mktemp -d "${TMPDIR:-/tmp}/hapax-bench.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
 
 # ---- measuring ----
-
-# A database of its own for each measurement, with nothing left to be written back from the one before.
-fresh_database() {
-	psql -qX "$pg" -c 'DROP DATABASE IF EXISTS hapax_bench' -c 'CREATE DATABASE hapax_bench' -c CHECKPOINT \
-		>/dev/null 2>&1
-	echo "${pg%/*}/hapax_bench"
-}
 
 raw_sqlite() { # batch
 	rm -f "$work"/store*
@@ -86,16 +74,8 @@ measure_postgres() { # callers
 
 # ---- telling ----
 
-median() {
-	sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
-}
-
 column() { # name column
 	awk -v c="$2" '{ print $c }' "$work/$1" | median
-}
-
-ratio() { # name name
-	paste -d ' ' "$work/$1" "$work/$2" | awk '{ print $1 / $3 }' | median
 }
 
 row() { # title callers name reference

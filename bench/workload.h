@@ -69,6 +69,26 @@ static inline void workload_print(uint64_t moves, uint64_t transactions, double 
 	printf("%.0f %.1f\n", (double)moves / seconds, (double)moves / (double)(transactions ? transactions : 1));
 }
 
+static inline int workload_compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static inline void workload_sort(double *values, size_t n)
+{
+	qsort(values, n, sizeof *values, workload_compare);
+}
+
+/* Of sorted values the one that this share of them does not exceed. */
+static inline double workload_share_below(const double *values, size_t n, double share)
+{
+	size_t i = (size_t)(share * (double)n);
+
+	return values[i < n ? i : n - 1];
+}
+
 static inline unsigned long workload_number(const char *text, unsigned long min, unsigned long max)
 {
 	char *end;

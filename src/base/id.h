@@ -9,8 +9,8 @@
  * the numbers do. An id is a name, not a secret.
  *
  * One source never gives the same id twice, also when the clock stands still or jumps back: it then runs
- * ahead of the clock. Two sources with the same node number can collide (numbers are drawn at random until
- * nodes lease them), so an insert still has to look at its row count.
+ * ahead of the clock. Two sources with the same node number can collide (nodes lease theirs, flow/node_lease.h; a gate draws
+ * its own at random), so an insert still has to look at its row count.
  */
 #ifndef HX_BASE_ID_H
 #define HX_BASE_ID_H

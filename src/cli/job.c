@@ -267,6 +267,6 @@ const struct command command_job_redrive = {
 	.operands = "ID",
 	.summary = "gives a parked job another try, with the same key",
 	.options = {CLIENT_OPTIONS},
-	.exits = {CLIENT_EXITS, {HX_WRONG_STATUS, "there is no parked job of this id"}},
+	.exits = {CLIENT_EXITS, {HX_WRONG_STATUS, "it is not parked, or it is a step of a run"}},
 	.run = redrive,
 };

@@ -59,7 +59,7 @@ static const struct command_option option_reject = {
 static const struct command_option option_by = {
 	.name = "by",
 	.value = "NAME",
-	.help = "who decides [default: nobody is named]",
+	.help = "who decides [default: the requester]",
 };
 static const struct command_option option_comment = {
 	.name = "comment",
@@ -217,8 +217,8 @@ static enum hx_code start(const struct command_args *args, struct hx_error *err)
 {
 	const char *key = command_value(args, &option_key);
 	struct client client;
-	struct json answer;
-	int64_t wait_ms;
+	struct json answer = {0};
+	int64_t wait_ms = 0;
 	enum hx_code code = command_want_operands(args, 1, 1, err);
 
 	if (code)
@@ -256,7 +256,7 @@ static enum hx_code shown(struct client *client, struct json run, int64_t wait_m
 static enum hx_code show(const struct command_args *args, struct hx_error *err)
 {
 	struct client client;
-	struct json run;
+	struct json run = {0};
 	int64_t wait_ms = 0;
 	enum hx_code code = command_want_operands(args, 1, 1, err);
 

@@ -13,6 +13,7 @@
 #define PIECE_MS 20000
 #define WATCHED_PIECE_MS 500
 #define LINE_BYTES 400
+#define WORDS_BYTES_MAX (64u << 10)
 
 const struct command_option option_wait = {
 	.name = "wait",
@@ -87,19 +88,25 @@ enum hx_code run_wait(struct client *client, const char *id, int64_t wait_ms, st
 	return code;
 }
 
-/* "failed at step charge: no more stock" */
+/* "the run is FAILED at step charge: no more stock" */
 static enum hx_code tell_failure(struct client *client, struct json run, const char *status, struct hx_error *err)
 {
+	struct slice step = {"", 0}, message = {"", 0};
+	struct strbuf words;
 	struct json error;
-	struct slice step = {"", 0}, words = {"", 0};
-	bool has = json_find(run, slice_str("error"), &error) && json_type(error) == JSON_OBJECT;
 
-	if (has) {
+	if (json_find(run, slice_str("error"), &error) && json_type(error) == JSON_OBJECT) {
 		step = member(client, error, "step");
-		words = member(client, error, "message");
+		message = member(client, error, "message");
 	}
-	return error_set(err, HX_ACTION_FAILED, "the run is %s%s%s%s%s", status, step.n ? " at step " : "",
-			 excerpt_of(step).text, words.n ? ": " : "", excerpt_of(words).text);
+	strbuf_init(&words, WORDS_BYTES_MAX);
+	strbuf_addf(&words, "the run is %s%s", status, step.n ? " at step " : "");
+	text_add_shown(&words, step);
+	strbuf_add_str(&words, message.n ? ": " : "");
+	text_add_shown(&words, message);
+	error_set(err, HX_ACTION_FAILED, "%s", words.p);
+	strbuf_release(&words);
+	return HX_ACTION_FAILED;
 }
 
 enum hx_code run_verdict(struct client *client, struct json run, int64_t wait_ms, struct hx_error *err)

@@ -6,7 +6,7 @@
 #include "base/json_walk.h"
 #include "base/utf8.h"
 
-#define CELL_BYTES_MAX (1u << 20)
+#define CELL_BYTES_MAX (16u << 20) /* a value of 1 MiB, every byte of it escaped */
 #define GAP 2
 
 struct table_cells {
@@ -95,6 +95,15 @@ static struct slice shown(struct slice text, struct arena *arena)
 	return copy;
 }
 
+/* What cannot be seen need not be kept: of a value of a MiB a line shows a few words. One character more tells of the cut. */
+static struct slice beginning(struct slice text, size_t line_max)
+{
+	enum { CHARACTER_BYTES_MAX = 4 };
+	size_t most = (line_max + 1) * CHARACTER_BYTES_MAX;
+
+	return line_max == 0 || text.n <= most ? text : slice_of(text.p, utf8_cut(slice_of(text.p, most)));
+}
+
 void table_add(struct table *table, const struct slice cells[])
 {
 	struct table_cells *row = arena_zalloc(table->arena, sizeof *row);
@@ -104,7 +113,7 @@ void table_add(struct table *table, const struct slice cells[])
 	for (size_t i = 0; i < table->columns_n; i++) {
 		size_t width;
 
-		row->cells[i] = shown(cells[i], table->arena);
+		row->cells[i] = shown(beginning(cells[i], table->line_max), table->arena);
 		width = characters(row->cells[i]);
 		if (width > table->widths[i])
 			table->widths[i] = width;

@@ -148,7 +148,8 @@ static bool pragma_is(struct sqlite_db *s, const char *sql, const char *wanted)
 static enum hx_code set_up(struct sqlite_db *s, bool in_memory, struct hx_error *err)
 {
 	static const char pragmas[] =
-		"PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;";
+		"PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;"
+		"CREATE TEMP TABLE hx_ids (place INTEGER PRIMARY KEY, id INTEGER NOT NULL) STRICT;";
 	/* Pages dirtied are what a writer pays for: all that is hot stays in memory. A reader needs little. */
 	const char *cache = s->writes ? "PRAGMA cache_size = -262144" : "PRAGMA cache_size = -16384";
 	const int pure = SQLITE_UTF8 | SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC;

@@ -23,7 +23,8 @@
  *
  * A few statements need different words in the two stores: `pg_sql` then has those of PostgreSQL, and `sql` is SQLite's
  * alone; either need not use all parameters. An empty text means that there is nothing to do in that store (the other lines of the unit have done it): a
- * line of such a statement, whose rule is ANY, is passed over there and has no rows.
+ * line of such a statement, whose rule is ANY, is passed over there and has no rows. On SQLite hx_ids (place, id) is a table
+ * in memory, of the connection alone: what one line finds there, those behind it use. The last of them empties it.
  *
  * Functions that exist in both stores: hx_now_ms() (the store's clock: the injected one on SQLite,
  * clock_timestamp() on PostgreSQL) and hx_chain(head, text) (sha256 of head, which may be NULL, followed by

@@ -376,7 +376,9 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 		gate_store_recall(e->gate_store);
 	if (!code)
 		code = gate_sweeper_new(e->gate_store, GATE_SWEEP_EVERY_MS, &e->gate_sweeper, err);
-	if (!code && nodes_start(&e->nodes, &e->lanes, &e->metrics, e->options.log))
+	atomic_store(&e->metrics.nodes_live, 1);
+	/* SQLite has one process: nobody else looks whether it lives, and an idle disk is left in peace. */
+	if (!code && on_postgres(e) && nodes_start(&e->nodes, &e->lanes, &e->metrics, e->options.log))
 		code = error_set(err, HX_INTERNAL, "the node's heartbeat cannot be started");
 	if (!code && e->notify)
 		code = notify_start(e->notify, &e->lanes, err);

@@ -108,8 +108,8 @@ static void ended(struct seat *seat, enum hx_code code)
 	if (code == HX_STOPPING)
 		return;
 	if (code == HX_OK) {
-		renewed(nodes);
 		lanes_set_node_number(nodes->lanes, nodes_number(nodes));
+		renewed(nodes);
 	} else if (code == HX_STALE_FENCE) {
 		log_error(nodes->log, "another node has this node's number: it takes another",
 			  log_text("node", nodes->name), log_int("number", number));

@@ -14,7 +14,7 @@
 
 #define CHANNEL "hapax"
 #define EVERYBODY "all"
-#define TELL_EVERY_MS 10
+#define TELL_EVERY_MS 5
 #define IDLE_MS 10000
 #define AGAIN_MS_MIN 100
 #define AGAIN_MS_MAX 2000

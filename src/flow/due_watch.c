@@ -5,6 +5,7 @@
 
 /* The store's clock decides what is due, ours when to look: one that runs ahead must not look again and again. */
 #define LOOK_AGAIN_MS 2
+#define STORE_AWAY_MS 500 /* it is asked again soon, so that work goes on soon after its return */
 
 static void sleep_until(struct due_watch *w, const struct answer *answer, int64_t due_ms)
 {
@@ -19,7 +20,7 @@ static void take_found(struct due_watch *w, const struct answer *answer)
 	const struct db_rows *rows = &answer->result->rows[0];
 
 	if (answer->result->verdict != UNIT_WON) {
-		sleep_until(w, answer, INT64_MAX);
+		sleep_until(w, answer, answer->now.ms + STORE_AWAY_MS);
 		return;
 	}
 	for (w->found_n = 0; w->found_n < rows->n; w->found_n++)
@@ -35,9 +36,13 @@ static void take_found(struct due_watch *w, const struct answer *answer)
 static void take_next(struct due_watch *w, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
-	bool none = answer->result->verdict != UNIT_WON || rows->n == 0 || db_cell(rows, 0, 0)->type == DB_NULL;
 
-	sleep_until(w, answer, none ? INT64_MAX : db_cell(rows, 0, 0)->i);
+	if (answer->result->verdict != UNIT_WON)
+		sleep_until(w, answer, answer->now.ms + STORE_AWAY_MS);
+	else if (rows->n == 0 || db_cell(rows, 0, 0)->type == DB_NULL)
+		sleep_until(w, answer, INT64_MAX);
+	else
+		sleep_until(w, answer, db_cell(rows, 0, 0)->i);
 }
 
 static void take(struct task *task, const struct answer *answer)

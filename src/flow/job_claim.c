@@ -15,8 +15,8 @@
  * which is why the guard stands on the locked rows themselves: status and owner of the subject, due_at of the job. The
  * room of a bounded queue is hx_job_room(), which knows what all nodes have claimed there up to now.
  *
- * SQLite has one writer. There the same selection is made by four statements, of which the last takes the jobs out of it:
- * read them, write the history, move the subjects, start the jobs. "Now" is the stamp's, the same in all four.
+ * SQLite has one writer. There the first line chooses and remembers (hx_ids), and those behind it write the history, move the
+ * subjects and start the jobs.
  */
 #include "base/hash.h"
 #include "base/json_string.h"
@@ -66,12 +66,15 @@
 
 #define INTO_HISTORY "INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
 
+#define OF_JOB(column) " (SELECT " column " FROM job j WHERE j.subject = hx_ids.id)"
+
 /* ?1 to ?5 as above   ?6 lease   ?7 op   ?8 owner   ?9 node. The links are those of flow/subject.c. */
 static const struct db_stmt stmt_claim = {
 	.name = "job_claim",
 	.sql = SQLITE_CHOSEN
-	       " SELECT j.subject, j.queue, j.payload, j.effect_key, j.attempt + 1, s.fence + 1, ?5 + ?6"
-	       " FROM chosen c CROSS JOIN job j ON j.subject = c.id CROSS JOIN subject s ON s.id = c.id ORDER BY c.place",
+	       " INSERT INTO hx_ids (id) SELECT id FROM chosen ORDER BY place RETURNING id,"
+	       OF_JOB("queue") "," OF_JOB("payload") "," OF_JOB("effect_key") "," OF_JOB("attempt + 1") ","
+	       " (SELECT fence + 1 FROM subject s WHERE s.id = hx_ids.id), ?5 + ?6",
 	.pg_sql = "WITH RECURSIVE moment AS MATERIALIZED (SELECT hx_now_ms() AS ms),"
 		  HEADS(PG_NAMES) "," BEST("hx_job_room(?1, h.queue, h.bound)", "(SELECT ms FROM moment)") ","
 		  " picked AS MATERIALIZED (SELECT c.id, c.was, c.bytes FROM"
@@ -100,32 +103,38 @@ static const struct db_stmt stmt_claim = {
 
 static const struct db_stmt stmt_tell = {
 	.name = "job_claim_tell",
-	.sql = SQLITE_CHOSEN " " INTO_HISTORY
-	       " SELECT s.id, s.seq + 1, s.status, 'RUNNING', s.version + 1, s.fence + 1, ?6, ?7, ?5, hx_chain(s.head,"
-	       " s.id || '|' || (s.seq + 1) || '|' || s.status || '|RUNNING|' || (s.version + 1) || '|' || (s.fence + 1)"
-	       " || '|' || ?6 || '|' || ?5 || '|' || ?7) FROM chosen c CROSS JOIN subject s ON s.id = c.id",
+	.sql = INTO_HISTORY " SELECT s.id, s.seq + 1, s.status, 'RUNNING', s.version + 1, s.fence + 1, ?1, ?2, ?3,"
+	       " hx_chain(s.head, s.id || '|' || (s.seq + 1) || '|' || s.status || '|RUNNING|' || (s.version + 1)"
+	       " || '|' || (s.fence + 1) || '|' || ?1 || '|' || ?3 || '|' || ?2)"
+	       " FROM hx_ids c CROSS JOIN subject s ON s.id = c.id",
 	.pg_sql = "",
-	.in = "ttiiiit",
+	.in = "iti",
 	.out = "",
 };
 
 static const struct db_stmt stmt_move = {
 	.name = "job_claim_move",
-	.sql = SQLITE_CHOSEN
-	       " UPDATE subject SET status = 'RUNNING', version = version + 1, op = ?7, updated_at = ?5, seq = seq + 1,"
-	       " fence = fence + 1, owner = ?8, until = ?5 + ?6, head = (SELECT h.hash FROM history h"
-	       " WHERE h.subject = subject.id AND h.seq = subject.seq + 1) WHERE id IN (SELECT id FROM chosen)",
+	.sql = "UPDATE subject SET status = 'RUNNING', version = version + 1, op = ?1, updated_at = ?2, seq = seq + 1,"
+	       " fence = fence + 1, owner = ?3, until = ?2 + ?4, head = (SELECT h.hash FROM history h"
+	       " WHERE h.subject = subject.id AND h.seq = subject.seq + 1) WHERE id IN (SELECT id FROM hx_ids)",
 	.pg_sql = "",
-	.in = "ttiiiiit",
+	.in = "iiti",
 	.out = "",
 };
 
 static const struct db_stmt stmt_start = {
 	.name = "job_claim_start",
-	.sql = SQLITE_CHOSEN
-	       " UPDATE job SET due_at = NULL, attempt = attempt + 1 WHERE subject IN (SELECT id FROM chosen)",
+	.sql = "UPDATE job SET due_at = NULL, attempt = attempt + 1 WHERE subject IN (SELECT id FROM hx_ids)",
 	.pg_sql = "",
-	.in = "ttiii",
+	.in = "",
+	.out = "",
+};
+
+static const struct db_stmt stmt_forget = {
+	.name = "job_claim_forget",
+	.sql = "DELETE FROM hx_ids",
+	.pg_sql = "",
+	.in = "",
 	.out = "",
 };
 
@@ -255,15 +264,15 @@ static void take(struct task *task, const struct answer *answer)
 static void ask_claim(const struct job_claim *c, struct unit *unit)
 {
 	const struct job_claim_request *rq = c->rq;
-	struct db_value workspace = db_text(rq->workspace), queues = db_text(c->queues), max = db_int(rq->max);
-	struct db_value bytes = db_int(JOB_CLAIM_BYTES_MAX), now = db_int(c->stamp.at.ms);
-	struct db_value lease = db_int(rq->lease_ms), op = db_int(c->stamp.op), node = db_str(c->stamp.node);
+	struct db_value at = db_int(c->stamp.at.ms), op = db_int(c->stamp.op), node = db_str(c->stamp.node);
+	struct db_value owner = db_text(rq->owner), lease = db_int(rq->lease_ms);
 
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_claim, workspace, queues, max, bytes, now, lease, op, db_text(rq->owner),
-		 node);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, workspace, queues, max, bytes, now, op, node);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_move, workspace, queues, max, bytes, now, lease, op, db_text(rq->owner));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_start, workspace, queues, max, bytes, now);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_claim, db_text(rq->workspace), db_text(c->queues), db_int(rq->max),
+		 db_int(JOB_CLAIM_BYTES_MAX), at, lease, op, owner, node);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, op, node, at);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_move, op, at, owner, lease);
+	unit_add(unit, UNIT_ANY, &stmt_start, 0, NULL);
+	unit_add(unit, UNIT_ANY, &stmt_forget, 0, NULL);
 }
 
 static void ask(const struct task *task, struct ask *ask)

@@ -44,26 +44,29 @@ static const struct db_stmt stmt_push = {
 	"INSERT INTO subject (id, kind, status, version, op, fence, updated_at, seq, head) SELECT j.subject, ?2,"      \
 	" 'AVAILABLE', 1, ?3, 0, ?4, 1, hx_chain(NULL,"                                                                \
 	" j.subject || '|1||AVAILABLE|1|0|' || ?3 || '|' || ?4 || '|' || ?5)"
+#define INTO_HISTORY                                                                                                   \
+	"INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
 
-/* Only for those that were let in. An id that is there already is a data error, which nobody meets. */
+/*
+ * Only for those that were let in. An id that is there already is a data error, which nobody meets. PostgreSQL writes the
+ * history with it, and is kept from joining in any other way (OFFSET 0): a plan may be made while the tables are empty.
+ */
 static const struct db_stmt stmt_subjects = {
 	.name = "job_push_subjects",
 	.sql = INTO_SUBJECT " FROM json_each(?1) r CROSS JOIN job j ON j.subject = json_extract(r.value, '$[0]')",
-	.pg_sql = INTO_SUBJECT " FROM json_array_elements(?1::json) AS r JOIN job j ON j.subject = (r->>0)::bigint",
+	.pg_sql = "WITH made AS (" INTO_SUBJECT " FROM json_array_elements(?1::json) AS r CROSS JOIN LATERAL"
+		  " (SELECT subject FROM job WHERE subject = (r->>0)::bigint OFFSET 0) j"
+		  " RETURNING id, seq, status, version, fence, op, updated_at, head) " INTO_HISTORY
+		  " SELECT id, seq, '', status, version, fence, op, ?5, updated_at, head FROM made",
 	.in = "tiiit",
 	.out = "",
 };
 
-#define INTO_HISTORY                                                                                                   \
-	"INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"               \
-	" SELECT s.id, s.seq, '', s.status, s.version, s.fence, s.op, ?3, s.updated_at, s.head"
-
 static const struct db_stmt stmt_history = {
 	.name = "job_push_history",
-	.sql = INTO_HISTORY " FROM json_each(?1) r CROSS JOIN subject s ON s.id = json_extract(r.value, '$[0]')"
-	       " WHERE s.op = ?2",
-	.pg_sql = INTO_HISTORY " FROM json_array_elements(?1::json) AS r JOIN subject s ON s.id = (r->>0)::bigint"
-		  " WHERE s.op = ?2",
+	.sql = INTO_HISTORY " SELECT s.id, s.seq, '', s.status, s.version, s.fence, s.op, ?3, s.updated_at, s.head"
+	       " FROM json_each(?1) r CROSS JOIN subject s ON s.id = json_extract(r.value, '$[0]') WHERE s.op = ?2",
+	.pg_sql = "",
 	.in = "tit",
 	.out = "",
 };

@@ -80,6 +80,11 @@
 
 /* Whoever looks for due runs sleeps on this topic; every unit that makes one due now wakes it. */
 #define RUN_TOPIC (INT64_MAX - 1)
+/* Whoever waits for the end of a run sleeps on this one, which the unit that ends it wakes: once, not with every step. */
+static inline int64_t run_end_topic(int64_t subject)
+{
+	return -subject;
+}
 
 int64_t run_kind(void);
 

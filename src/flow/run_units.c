@@ -127,6 +127,8 @@ static void add_row(const struct run_drive *d, struct unit *unit)
 	}
 	if (move->write == RUN_WRITES_REST)
 		unit_wake(unit, RUN_TOPIC); /* whoever waits for the next due run has to reckon with this one */
+	if (run_is_terminal(move->to))
+		unit_wake(unit, run_end_topic(d->row.subject));
 }
 
 static void add_job(const struct run_drive *d, struct unit *unit)

@@ -117,6 +117,8 @@ static void build_cancel(const struct run_verb *v, struct unit *unit)
 	build_shift(v, unit, /* settles= */ false);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_cancel, db_int(v->rq->subject), db_int(v->due),
 		 ends ? db_int(v->stamp.at.ms) : db_null(), db_int(stays));
+	if (ends)
+		unit_wake(unit, run_end_topic(v->rq->subject));
 }
 
 static void build_anew(const struct run_verb *v, struct unit *unit, int64_t redo, int64_t undo)

@@ -21,7 +21,8 @@
 struct api {
 	struct engine *engine;
 	_Atomic bool ready;
-	_Atomic int64_t waiting; /* clients that wait for the end of a run */
+	_Atomic int64_t waiting;  /* clients that wait for the end of a run */
+	_Atomic int64_t claiming; /* workers that wait for a job */
 };
 
 /* The context must outlive the router. NULL without memory. */

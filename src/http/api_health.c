@@ -95,6 +95,8 @@ void api_metrics(struct http_call *call)
 	add_gauge(&text, "hapax_nodes_live", "Nodes on this store.", atomic_load(&m->nodes_live));
 	add_gauge(&text, "hapax_run_waiters", "Clients that wait for the end of a run.",
 		  (uint64_t)atomic_load(&api_of(call)->waiting));
+	add_gauge(&text, "hapax_job_waiters", "Workers that wait for a job.",
+		  (uint64_t)atomic_load(&api_of(call)->claiming));
 	add_gate_outcomes(m, &text);
 	respond_text(call, 200, strbuf_slice(&text));
 	strbuf_release(&text);

@@ -140,6 +140,7 @@ static void claim_done(struct seat *seat, enum hx_code code)
 {
 	struct claim_call *cc = (struct claim_call *)seat;
 
+	atomic_fetch_sub(&api_of(cc->call)->claiming, 1);
 	if (code == HX_OK)
 		respond_claimed(cc);
 	else
@@ -169,6 +170,7 @@ static void start_claim(struct http_call *call, const struct job_claim_request *
 	arena_init(&cc->arena, CLAIM_BYTES_MAX);
 	job_claim_init(&cc->claim, &cc->rq, &cc->arena);
 	cc->seat = (struct seat){.task = &cc->claim.task, .done = claim_done};
+	atomic_fetch_add(&api_of(call)->claiming, 1);
 	/* Any lane may claim any job: workers spread over them. */
 	code = engine_submit(api_of(call)->engine, (uint64_t)(uintptr_t)cc >> 4, &cc->seat);
 	if (code)

@@ -26,7 +26,7 @@ enum { JOB_ID, STATUS, OWNER, UNTIL, QUEUE, ATTEMPT, DUE_AT, ERROR, LIMIT, IN_FL
 #define WHY_JOB                                                                                                        \
 	"SELECT j.subject, s.status, s.owner, s.until, j.queue, j.attempt, j.due_at, j.error, j.in_flight_max,"         \
 	" (SELECT count(*) FROM job k WHERE k.workspace = j.workspace AND k.queue = j.queue"                           \
-	" AND k.in_flight_max IS NOT NULL AND k.due_at IS NULL AND k.ended_at IS NULL), hx_now_ms()"                   \
+	" AND k.in_flight_max > 0 AND k.due_at IS NULL AND k.ended_at IS NULL), hx_now_ms()"                   \
 	" FROM job j JOIN subject s ON s.id = j.subject WHERE "
 #define WHY_JOB_OUT "ittitiitiii"
 
@@ -99,7 +99,7 @@ static void add_job_waits(struct strbuf *words, const struct db_rows *rows)
 		add_moment(words, "waits for its time, ", due->i);
 	} else if (slice_is(queue, JOB_QUEUE_AFTER_EFFECTS)) {
 		strbuf_add_str(words, "is due, and waits for a node to deliver it");
-	} else if (limit->type != DB_NULL && db_cell(rows, 0, IN_FLIGHT)->i >= limit->i) {
+	} else if (limit->type != DB_NULL && limit->i > 0 && db_cell(rows, 0, IN_FLIGHT)->i >= limit->i) {
 		strbuf_addf(words,
 			    "waits for a place: %lld jobs of the queue \"%.*s\" are running, and that is its limit",
 			    (long long)limit->i, (int)queue.n, queue.p);

@@ -85,12 +85,31 @@ static void go_sleep(struct run_wait *w, const struct answer *answer)
 	w->at = WAIT_SLEEPING;
 }
 
+/* Of a run that was created a moment ago nothing is to be found out: it is driven in this very lane, and has only begun. */
+static void take_start(struct run_wait *w, const struct answer *answer)
+{
+	w->deadline = wall_add_ms(answer->now, w->wait_ms);
+	if (w->wrap == RUN_CREATED)
+		go_sleep(w, answer);
+	else
+		w->at = WAIT_READING;
+}
+
+/* The store may come back while there is time. */
+static void take_failed(struct run_wait *w, const struct answer *answer)
+{
+	if (is_over(w, RUN_WAITING, answer))
+		end(w, HX_STORE_UNAVAILABLE);
+	else
+		go_sleep(w, answer);
+}
+
 static void take_looked(struct run_wait *w, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
 
 	if (answer->result->verdict != UNIT_WON)
-		end(w, HX_STORE_UNAVAILABLE);
+		take_failed(w, answer);
 	else if (rows->n == 0 || is_over(w, run_status_of(db_cell(rows, 0, 0)->s), answer))
 		w->at = WAIT_READING;
 	else
@@ -99,21 +118,21 @@ static void take_looked(struct run_wait *w, const struct answer *answer)
 
 static void take_read(struct run_wait *w, const struct answer *answer)
 {
-	struct run_row row;
-	enum hx_code code = HX_STORE_UNAVAILABLE;
+	struct run_row row = {0};
+	enum hx_code code;
 
-	strbuf_reset(&w->text);
-	if (answer->result->verdict == UNIT_WON)
-		code = run_wait_show(w->call, answer->result, w->wrap, &w->text, &row);
-	if (code) {
+	if (answer->result->verdict != UNIT_WON) {
+		take_failed(w, answer);
+		return;
+	}
+	code = run_wait_show(w->call, answer->result, w->wrap, &w->text, &row);
+	w->version = row.version;
+	if (code || is_over(w, row.status, answer)) {
 		end(w, code);
 		return;
 	}
-	w->version = row.version;
-	if (is_over(w, row.status, answer))
-		end(w, HX_OK);
-	else
-		go_sleep(w, answer);
+	strbuf_release(&w->text); /* it may be large, and the sleep long */
+	go_sleep(w, answer);
 }
 
 static void take(struct task *task, const struct answer *answer)
@@ -122,8 +141,7 @@ static void take(struct task *task, const struct answer *answer)
 
 	switch (w->at) {
 	case WAIT_NEW:
-		w->deadline = wall_add_ms(answer->now, w->wait_ms);
-		w->at = w->wrap == RUN_BARE ? WAIT_READING : WAIT_LOOKING;
+		take_start(w, answer);
 		break;
 	case WAIT_READING:
 		take_read(w, answer);
@@ -132,7 +150,7 @@ static void take(struct task *task, const struct answer *answer)
 		take_looked(w, answer);
 		break;
 	case WAIT_SLEEPING:
-		w->at = WAIT_LOOKING;
+		w->at = answer->now.ms < w->look_at.ms ? WAIT_READING : WAIT_LOOKING; /* woken: by its end */
 		break;
 	case WAIT_DONE:
 		ASSERT(!"a task that is done takes no answer");
@@ -203,7 +221,7 @@ void run_wait_start(struct http_call *call, int64_t subject, int64_t wait_ms, en
 	w->subject = subject;
 	w->wait_ms = wait_ms;
 	w->seat = (struct seat){.task = &w->task, .done = wait_end};
-	task_init(&w->task, &kind, /* topic= */ subject);
+	task_init(&w->task, &kind, run_end_topic(subject));
 	code = engine_submit(api_of(call)->engine, (uint64_t)subject, &w->seat);
 	if (code)
 		wait_end(&w->seat, code);

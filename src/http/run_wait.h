@@ -1,14 +1,14 @@
 /*
- * Waiting for a run to end, for a client that asked with `wait`: read, sleep until the run changes, look again.
+ * Waiting for a run to end, for a client that asked with `wait`: read, sleep until the run ends, look again.
  *
- *   START ─┬▶ READING ─┬ no such run, expired ─▶ DONE with the code
- *          │     ▲     ├ ended, too late, nobody listens any more ─▶ DONE, with the run as it is
- *          │     │     └▶ SLEEPING until a wake on the run, RUN_WAIT_LOOK_MS or the deadline ─▶ LOOKING
- *          │     └ ended, too late, nobody listens ─┐
- *          └▶ LOOKING (only its status) ────────────┴▶ SLEEPING
- *             (created a moment ago, so there is nothing to find out about it)
+ *   START ─▶ READING ─┬ no such run, expired ────────────────────▶ DONE with the code
+ *                     ├ ended, too late, nobody listens any more ▶ DONE, with the run as it is
+ *                     └ not yet ─▶ SLEEPING ─┬ woken: it has ended ────────────▶ READING
+ *                                            └ RUN_WAIT_LOOK_MS, the deadline ─▶ LOOKING ─┬ not yet ─▶ SLEEPING
+ *                                                                                         └ else ────▶ READING
+ *   START of a run that was created just now ─▶ SLEEPING
  *
- * Every change of the run wakes it, after it is durable; a wake between the look and the sleep is kept. Other nodes wake only
+ * The unit that ends the run wakes it, once durable; a wake between the look and the sleep is kept. Other nodes wake only
  * as a hint, hence the look now and then, which is also when it is noticed that the client has gone, or that the server
  * stops. It takes a seat in the run's lane, and no thread.
  */

@@ -5,7 +5,7 @@
  *  I2  A stale holder's finish, release, heartbeat or revert changes no row: whatever wins was based on the row
  *      as it is (its version, or its fence), and a revert only on a claim that is past its time.
  *  I3  Nothing stays claimed once its time has passed and a janitor ran. owner and until are set exactly while
- *      the status is the claim status.
+ *      the status is the claim status (where a claim has one: of a run that is driven, both are set or neither).
  *  I4  A unit that is not won leaves no row behind.
  *  I5  Every acknowledged transition is in the history, with the version and fence it was told; the history has
  *      no gaps and its chain verifies up to the head.

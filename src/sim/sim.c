@@ -124,6 +124,14 @@ static void settle_ask(struct sim *sim, unsigned i)
 	}
 }
 
+/* Does a recurring actor have anything to do in its next round? */
+static bool may_start(struct sim *sim, unsigned i)
+{
+	const struct sim_cast *cast = &sim->scenario->cast[i];
+
+	return !cast->may_start || cast->may_start(sim);
+}
+
 static void start_actor(struct sim *sim, unsigned i)
 {
 	const struct sim_cast *cast = &sim->scenario->cast[i];
@@ -212,7 +220,7 @@ static bool add_actor_edges(struct sim *sim, unsigned i, struct edge_list *list)
 	struct unit memory;
 	struct ask ask;
 
-	if (actor->state == SIM_DONE && sim->scenario->cast[i].recurring)
+	if (actor->state == SIM_DONE && sim->scenario->cast[i].recurring && may_start(sim, i))
 		add_edge(list, EDGE_AGAIN, i, 0, 0);
 	if (actor->state != SIM_ASKING)
 		return false;
@@ -444,9 +452,12 @@ static void crash(struct sim *sim, unsigned node, bool done)
 
 			world_cut(sim, &call, done);
 		}
-		if (sim->scenario->cast[i].recurring)
+		if (sim->scenario->cast[i].recurring && may_start(sim, i)) {
 			start_actor(sim, i);
-		else if (actor->state != SIM_DONE) {
+		} else if (sim->scenario->cast[i].recurring) {
+			memset(actor, 0, sizeof *actor);
+			actor->state = SIM_DONE;
+		} else if (actor->state != SIM_DONE) {
 			memset(actor, 0, sizeof *actor);
 			actor->state = SIM_DEAD;
 		}

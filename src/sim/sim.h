@@ -35,7 +35,7 @@
 #define SIM_ACTORS_MAX 8
 #define SIM_NODES_MAX 4
 #define SIM_SUBJECTS_MAX 4
-#define SIM_TASK_BYTES 1280
+#define SIM_TASK_BYTES 2048
 #define SIM_EDGES_MAX 256
 #define SIM_ACTS_MAX 24
 #define SIM_EFFECTS_MAX 16
@@ -47,6 +47,8 @@ union sim_task {
 	alignas(max_align_t) char bytes[SIM_TASK_BYTES];
 };
 
+struct sim;
+
 /* Who takes part: a task on a node. */
 struct sim_cast {
 	const char *name;
@@ -54,14 +56,13 @@ struct sim_cast {
 	bool recurring;
 	void (*init)(union sim_task *task, const void *plan, struct arena *texts);
 	const void *plan;
+	bool (*may_start)(struct sim *sim); /* is there something for a next round to do? NULL: one may always start */
 };
 
 /* How often the world may do each thing to us. */
 struct sim_bounds {
 	unsigned lapses, crashes, lost_answers, failures;
 };
-
-struct sim;
 
 /* What the outside is like, for scenarios that count effects. */
 enum sim_world {
@@ -75,16 +76,19 @@ struct sim_scenario {
 	unsigned subjects_n; /* ids 1 to n, made before the start in `initial` */
 	int64_t kind;
 	const char *initial;
-	const char *claim_status; /* NULL when nothing is claimed */
+	const char *claim_status; /* NULL when nothing is claimed, or `driven` */
 	const char *revert_status;
+	bool driven; /* subjects go through several statuses under one claim: see subject_seize() */
 	unsigned nodes_n;
 	unsigned cast_n;
 	struct sim_cast cast[SIM_ACTORS_MAX];
 	struct sim_bounds bounds;
 	enum sim_world world;
-	/* More than subjects before the start; more to check after every change. Both may be NULL. */
+	/* More than subjects before the start; more to check after every change, and where nothing goes on but time. All
+	 * may be NULL. */
 	void (*setup)(struct sim *sim);
 	void (*check)(struct sim *sim);
+	void (*quiet)(struct sim *sim);
 	bool (*is_probe)(const void *action); /* NULL: none is */
 	/* For rows that are no subjects. NULL: there are none. */
 	const struct sim_rows *rows;

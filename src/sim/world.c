@@ -50,8 +50,8 @@ struct answer world_end(struct sim *sim, const struct act_call *call, enum sim_a
 	struct answer answer = {.kind = ANSWER_ACT, .outcome = ACT_OK, .output = slice_str("null")};
 
 	if (how == SIM_ACT_OK && is_probe(sim, call))
-		answer.output = slice_str(sim->state.effects_n ? "{\"outcome\":\"done\"}"
-							       : "{\"outcome\":\"not_done\"}");
+		answer.output = slice_str(was_done(sim, key_of(call)) ? "{\"outcome\":\"done\"}"
+								      : "{\"outcome\":\"not_done\"}");
 	if (how == SIM_ACT_OK || how == SIM_ACT_UNKNOWN_DONE)
 		apply(sim, call);
 	if (how == SIM_ACT_FAILED)
@@ -72,4 +72,25 @@ void world_cut(struct sim *sim, const struct act_call *call, bool done)
 unsigned world_effects(const struct sim *sim)
 {
 	return sim->state.effects_n;
+}
+
+bool world_did(const struct sim *sim, struct slice key, unsigned *ret_at)
+{
+	uint64_t hash = hash_bytes(1, key.p, key.n);
+
+	for (unsigned i = 0; i < sim->state.effects_n; i++)
+		if (sim->state.effects[i] == hash) {
+			*ret_at = i;
+			return true;
+		}
+	return false;
+}
+
+bool world_repeated(const struct sim *sim)
+{
+	for (unsigned i = 0; i < sim->state.effects_n; i++)
+		for (unsigned k = i + 1; k < sim->state.effects_n; k++)
+			if (sim->state.effects[i] == sim->state.effects[k])
+				return true;
+	return false;
 }

@@ -185,9 +185,31 @@ static void wake_everybody(struct lane *lane)
 
 /* ---- actions and their leases ---- */
 
+/*
+ * In the warden's thread: this lane is held up, and the lease is over. The lane must hear of it, too: it may find that a
+ * renewal came through after all, and nobody else answers for the action any more.
+ */
+static void abort_warded(struct warded *warded)
+{
+	struct seat *seat = (struct seat *)((char *)warded - offsetof(struct seat, warded));
+	struct ticket ticket = {seat->lane, seat->number};
+	struct act_port *act = seat->lane->options.act;
+
+	if (act->abort)
+		act->abort(act, ticket);
+	lane_answer(ticket, ACT_CLAIM_LOST, slice_of(NULL, 0));
+}
+
+static void forget_warded(struct lane *lane, struct seat *seat)
+{
+	if (lane->options.warden && seat->lease.fence)
+		warden_forget(lane->options.warden, &seat->warded);
+}
+
 static void answer_act(struct lane *lane, struct seat *seat, enum act_outcome outcome, struct slice output)
 {
 	*acting_slot(lane, seat->number) = seat->act_next;
+	forget_warded(lane, seat);
 	timer_cancel(&lane->timers, &seat->timer);
 	give(lane, seat,
 	     &(struct answer){
@@ -264,6 +286,8 @@ static void beat_answered(struct lane *lane, struct seat *seat, const struct mai
 	seat->beating = false;
 	if (mail->code == HX_OK) {
 		seat->lease.since = mail->sent;
+		if (lane->options.warden)
+			warden_move(lane->options.warden, &seat->warded, lease_trusted_until(&seat->lease));
 		set_lease_timer(lane, seat, lease_next_beat(&seat->lease));
 	} else if (mail->code == HX_STALE_FENCE) {
 		lose_claim(lane, seat);
@@ -295,6 +319,9 @@ static void start_act(struct lane *lane, struct seat *seat, const struct act_cal
 	slot = &lane->acting[bucket(seat->number)];
 	seat->act_next = *slot;
 	*slot = seat;
+	seat->lane = lane;
+	if (lane->options.warden && seat->lease.fence)
+		warden_watch(lane->options.warden, &seat->warded, lease_trusted_until(&seat->lease), abort_warded);
 	lane->options.act->start(lane->options.act, call, (struct ticket){lane, seat->number});
 	if (call->lease.fence) {
 		ASSERT(lane->options.renew);
@@ -465,6 +492,8 @@ static void open_mail(struct lane *lane, struct mail *mail)
 		lane->stats.answers_dropped += !mail->is_beat;
 	else if (mail->is_beat)
 		beat_answered(lane, seat, mail);
+	else if (mail->outcome == ACT_CLAIM_LOST)
+		lose_claim(lane, seat);
 	else
 		answer_act(lane, seat, mail->outcome, slice_of(mail->output, mail->output_bytes));
 	free(mail);
@@ -528,6 +557,7 @@ static void drop_acting(struct lane *lane)
 			struct seat *seat = lane->acting[i];
 
 			lane->acting[i] = seat->act_next;
+			forget_warded(lane, seat);
 			abort_act(lane, seat);
 			finish(lane, seat, HX_STOPPING);
 		}

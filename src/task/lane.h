@@ -25,6 +25,7 @@
 #include "task/batch.h"
 #include "task/task.h"
 #include "task/timer.h"
+#include "task/warden.h"
 
 struct lane;
 
@@ -42,6 +43,8 @@ struct seat {
 	struct unit *unit;
 	struct wall_time until;
 	struct lease lease;
+	struct warded warded;
+	struct lane *lane; /* while it is watched */
 	uint64_t number;
 	bool beating;
 	bool own; /* not counted against seats_max */
@@ -76,6 +79,8 @@ struct lane_options {
 	void (*renew)(struct unit *unit, int64_t subject, int64_t fence, int64_t lease_ms);
 	/* Where renewals go: a lane of its own on PostgreSQL. NULL: this one. */
 	struct lane *pulse;
+	/* Who ends actions in time while this lane waits for its store; NULL: nobody else may have them by then. */
+	struct warden *warden;
 	/* In the lane's thread, after a commit: the topics that it has woken, for other nodes. Must not wait. May be NULL. */
 	void (*woke)(void *context, const int64_t topics[], size_t n);
 	void *woke_context;

@@ -37,8 +37,11 @@ enum hx_code lanes_open(struct lanes *lanes, const struct lane_options *options,
 	*lanes = (struct lanes){0};
 	alone.opened = NULL;
 	if (!sqlite)
+		code = warden_new(options->clock, &lanes->warden, err);
+	if (!code && !sqlite)
 		code = open_one(alone, 0, &lanes->pulse, err);
 	with_pulse.pulse = lanes->pulse;
+	with_pulse.warden = lanes->warden;
 	for (size_t i = 0; i < (sqlite ? 1 : n) && !code; i++) {
 		code = open_one(with_pulse, i + 1, &lanes->lanes[i], err);
 		lanes->n += !code;
@@ -90,6 +93,7 @@ void lanes_close(struct lanes *lanes)
 	for (size_t i = 0; i < lanes->n; i++)
 		lane_free(lanes->lanes[i]);
 	lane_free(lanes->pulse);
+	warden_free(lanes->warden);
 	*lanes = (struct lanes){0};
 }
 

@@ -15,7 +15,8 @@
 struct lanes {
 	struct lane *lanes[LANES_MAX];
 	size_t n;
-	struct lane *pulse; /* NULL on SQLite */
+	struct lane *pulse;    /* NULL on SQLite */
+	struct warden *warden; /* the same: there is no other node */
 };
 
 /* How many there should be on PostgreSQL: more lanes than processors only make the batches smaller. */

@@ -302,7 +302,7 @@ static void test_error_is_not_kept(void **state)
 	must(scene, "POST", CREATE, "k", "{'id':7}", 400, "VALIDATION_ERROR", "");
 	must(scene, "POST", "/api/v1/entities/biling", "k", "{}", 404, "NOT_FOUND", "");
 	must(scene, "POST", CREATE "/a/steps/close", "k", "{'version':7}", 409, "CONCURRENCY_ERROR", "");
-	must(scene, "POST", "/api/v1/jobs/job_0000000000001/redrive", "k", NULL, 409, "WRONG_STATUS", "");
+	must(scene, "POST", "/api/v1/jobs/job_0000000000001/redrive", "k", NULL, 404, "NOT_FOUND", "");
 	assert_int_equal(count(scene, "SELECT count(*) FROM gate_record"), 0);
 	must(scene, "POST", CREATE, "k", "{'id':'b'}", 201, "", "created");
 	scene_stop(scene, 0);

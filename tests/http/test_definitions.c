@@ -50,6 +50,17 @@ static const char sql_update[] = SQL_DEFINITION("UPDATE booked_rows SET amount =
 static const char sql_column[] = SQL_DEFINITION("UPDATE booked_rows SET amuont = 1 WHERE id = :id");
 static const char sql_broken[] = SQL_DEFINITION("UPDAET booked_rows SET amount = 1");
 
+#define RUN_DEFINITION(steps)                                                                                          \
+	"{'workflow':'order','kind':'run','meta':{'module':'shop'},"                                                   \
+	"'actions':{'Tell':{'kind':'http','url':'@/tell','effect':'keyed'},'Book':{'kind':'sql','statements':["        \
+	"{'name':'book_it','sql':'INSERT INTO booked_rows (id, amount) VALUES (:key, :input.amount)'}]}},"             \
+	"'steps':[" steps "]}"
+
+static const char run_first[] = RUN_DEFINITION("{'name':'tell','type':'task','action':'Tell'}");
+static const char run_second[] = RUN_DEFINITION(
+	"{'name':'rest','type':'wait','for':'1s'},{'name':'tell','type':'task','action':'Tell'}");
+static const char run_broken[] = RUN_DEFINITION("{'name':'tell','type':'task','action':'Tlel'}");
+
 static void begin(struct scene *scene)
 {
 	scene_define(scene, "billing", first);
@@ -207,6 +218,99 @@ static void test_wrong_sql_is_refused_at_boot(void **state)
 	assert_true(file_count(options.log, "book_it") >= 1);
 }
 
+/* ---- runs ---- */
+
+#define PUT_ORDER "/api/v1/definitions/order"
+
+static void test_runs_are_definitions_too(void **state)
+{
+	struct scene *scene = *state;
+
+	begin(scene);
+	scene_must(scene, 0, "PUT", PUT_ORDER, run_first, 422, "DEFINITION_INVALID");
+	assert_string_equal(reply_text(&scene->last, "findings.0.rule"), "sql");
+	assert_non_null(strstr(reply_text(&scene->last, "findings.0.text"), "booked_rows"));
+	scene_sql(scene, "CREATE TABLE booked_rows (id text PRIMARY KEY, amount bigint)", NULL, 0);
+	scene_must(scene, 0, "PUT", PUT_ORDER, run_first, 200, NULL);
+	scene_must(scene, 0, "PUT", PUT_ORDER, run_broken, 422, "DEFINITION_INVALID");
+	assert_non_null(strstr(reply_text(&scene->last, "findings.0.text"), "did you mean \"Tell\"?"));
+	scene_must(scene, 0, "PUT", PUT_ORDER, run_second, 200, NULL);
+	assert_int_equal(reply_int(&scene->last, "version"), 2);
+	scene_must(scene, 0, "GET", "/api/v1/definitions", NULL, 200, NULL);
+	assert_int_equal(reply_count(&scene->last, "items"), 2);
+	assert_string_equal(reply_text(&scene->last, "items.0.kind"), "entity");
+	assert_string_equal(reply_text(&scene->last, "items.1.kind"), "run");
+	assert_string_equal(reply_text(&scene->last, "items.1.name"), "order");
+	assert_string_equal(reply_text(&scene->last, "items.1.module"), "shop");
+	assert_int_equal(reply_int(&scene->last, "items.1.version"), 2);
+	assert_int_equal(reply_int(&scene->last, "items.1.steps"), 2);
+	assert_string_equal(reply_text(&scene->last, "items.1.definition.steps.0.name"), "rest");
+	scene_stop(scene, 0);
+	scene_start(scene, 0); /* and they are still there */
+	scene_must(scene, 0, "GET", "/api/v1/definitions", NULL, 200, NULL);
+	assert_int_equal(reply_int(&scene->last, "items.1.version"), 2);
+	scene_stop(scene, 0);
+}
+
+/* Its entities would be lost to the run, and its runs to the entity. */
+static void test_a_definition_keeps_its_kind(void **state)
+{
+	struct scene *scene = *state;
+	const char *said;
+
+	begin(scene);
+	scene_must(scene, 0, "PUT", PUT,
+		   "{'workflow':'billing','kind':'run','steps':[{'name':'rest','type':'wait','for':'1s'}]}", 422,
+		   "DEFINITION_INVALID");
+	said = reply_text(&scene->last, "findings.0.text");
+	if (!strstr(said, "kind run") || !strstr(said, "kind entity") || !strstr(said, "choose another name"))
+		fail_msg("%s", said);
+	scene_must(scene, 0, "PUT", "/api/v1/definitions/render", "{'workflow':'render','kind':'batch'}", 422,
+		   "DEFINITION_INVALID");
+	assert_true(has_version(scene, 0, 1));
+	scene_create(scene, "a");
+	scene_fire(scene, 0, "a", "close", 200, NULL);
+	/* A run is no entity. */
+	scene_must(scene, 0, "PUT", "/api/v1/definitions/pause",
+		   "{'workflow':'pause','kind':'run','steps':[{'name':'rest','type':'wait','for':'1s'}]}", 200, NULL);
+	scene_must(scene, 0, "POST", "/api/v1/entities/pause", "{'id':'x'}", 404, "NOT_FOUND");
+	scene_stop(scene, 0);
+}
+
+static bool shows_run(struct scene *scene, int node, const char *path)
+{
+	scene_call(scene, node, "GET", path, NULL);
+	return scene->last.status == 200;
+}
+
+/* A node that has never heard of a version brings it when a run of it is asked for; after a restart all are there. */
+static void test_runs_of_a_version_that_another_node_put(void **state)
+{
+	static const char waits[] =
+		"{'workflow':'pause','kind':'run','steps':[{'name':'rest','type':'wait','for':'7d'}]}";
+	static const char other[] =
+		"{'workflow':'pause','kind':'run','steps':[{'name':'nap','type':'wait','for':'8d'}]}";
+	struct scene *scene = *state;
+	char path[200];
+
+	begin(scene);
+	scene_start(scene, 1);
+	scene_must(scene, 0, "PUT", "/api/v1/definitions/pause", waits, 200, NULL);
+	scene_must(scene, 0, "POST", "/api/v1/workflow-runs", "{'definitionId':'pause'}", 201, NULL);
+	snprintf(path, sizeof path, "/api/v1/workflow-runs/%s", reply_text(&scene->last, "run.id"));
+	AWAIT(FOLLOWED_MS, shows_run(scene, 1, path));
+	assert_int_equal(reply_int(&scene->last, "definitionVersion"), 1);
+	assert_string_equal(reply_text(&scene->last, "steps.0.name"), "rest");
+	scene_must(scene, 0, "PUT", "/api/v1/definitions/pause", other, 200, NULL);
+	scene_stop(scene, 0);
+	scene_start(scene, 0);
+	scene_must(scene, 0, "GET", path, NULL, 200, NULL);
+	assert_int_equal(reply_int(&scene->last, "definitionVersion"), 1);
+	assert_string_equal(reply_text(&scene->last, "steps.0.name"), "rest");
+	scene_stop(scene, 1);
+	scene_stop(scene, 0);
+}
+
 /* ---- one at a time, and stopping ---- */
 
 /* A caller of its own that puts one text, or two in turn until there is no answer any more. */
@@ -346,6 +450,11 @@ int main(void)
 		ON(postgres, test_wrong_sql_is_refused),
 		ON(sqlite, test_wrong_sql_is_refused_at_boot),
 		ON(postgres, test_wrong_sql_is_refused_at_boot),
+		ON(sqlite, test_runs_are_definitions_too),
+		ON(postgres, test_runs_are_definitions_too),
+		ON(sqlite, test_a_definition_keeps_its_kind),
+		ON(postgres, test_a_definition_keeps_its_kind),
+		ON(postgres, test_runs_of_a_version_that_another_node_put),
 		ON(postgres, test_one_put_at_a_time),
 		ON(postgres, test_stop_waits_for_a_put),
 		ON(sqlite, test_puts_while_stopping),

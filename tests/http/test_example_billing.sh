@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# examples/billing: every command of its README is run in order, every answer compared with the one that is printed
-# there. In the README a block ```sh is run once, ```sh again until its answer comes (at most 30 s), and the block ```text
-# behind it is the answer, in which … stands for anything and any number of blanks is one.
+# examples/billing: its README, walked through (tests/support/walk.sh), and what the outside world saw meanwhile.
 set -u
+. tests/support/walk.sh
 
 build=${HAPAX_BUILD:-$PWD/build}
 root=$PWD
@@ -36,15 +35,6 @@ sed -i "s/\b7411\b/$port/g; s/\b9000\b/$actions_port/g" examples/billing/{README
 unset HAPAX_DB HAPAX_WORKSPACE HAPAX_REQUESTER HAPAX_TIMEOUT HAPAX_CONFIG HAPAX_WORKFLOWS HAPAX_NODE
 export HAPAX_LISTEN=127.0.0.1:$port HAPAX_SERVER=http://127.0.0.1:$port
 
-await() { # seconds, command…
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.05
-	done
-}
-
 result() { # name; judges the last command
 	if [ "$?" -eq 0 ]; then echo "ok $1"; else
 		echo "not ok $1"
@@ -55,47 +45,12 @@ result() { # name; judges the last command
 
 # --- the walk
 
-# NNN.sh, NNN.again, NNN.text
-awk '
-/^```sh/   { n++; file = sprintf("%03d.sh", n); if (/again/) print "" >sprintf("%03d.again", n); next }
-/^```text/ { file = sprintf("%03d.text", n); next }
-/^```/     { file = ""; next }
-file != "" { print >file }' examples/billing/README.md
-
-# Do the lines of out fit those of a .text?
-fits() { # text
-	awk '
-	function plain(s) { gsub(/[ \t]+/, " ", s); sub(/ $/, "", s); return s }
-	NR == FNR { want[++n] = plain($0); next }
-	{ got[++m] = plain($0) }
-	END {
-		if (n != m)
-			exit 1
-		for (i = 1; i <= n; i++) {
-			gsub(/[][\\.^$*+?(){}|]/, "\\\\&", want[i])
-			gsub(/…/, ".*", want[i])
-			if (got[i] !~ "^" want[i] "$")
-				exit 1
-		}
-	}' "$1" out
-}
-runs_and_fits() { # NNN
-	bash "$1.sh" >out 2>&1
-	fits "$1.text"
-}
-
+walk_split examples/billing/README.md
 examples/billing/run.sh >run.out 2>&1 &
 runner=$!
 await 30 grep -q 'The engine is running' run.out
 result it_starts
-for script in [0-9]*.sh; do
-	n=${script%.sh}
-	read -r first <"$script"
-	if [ -e "$n.again" ]; then await 30 runs_and_fits "$n"; else runs_and_fits "$n"; fi
-	result "walk_$n $first"
-done
-[ "${n#0}" -ge 10 ]
-result the_walk_has_its_blocks
+walk 10
 
 # --- what the outside world saw
 

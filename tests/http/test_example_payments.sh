@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
-# examples/payments: every command of its README is run in order, every answer compared with the one that is printed
-# there. In the README a block ```sh is run once, ```sh again until its answer comes (at most 30 s), and the block ```text
-# behind it is the answer, in which … stands for anything, alone on a line for any number of lines, and any number of
-# blanks is one.
+# examples/payments: its README, walked through (tests/support/walk.sh), and what the outside world saw meanwhile.
 set -u
+. tests/support/walk.sh
 
 build=${HAPAX_BUILD:-$PWD/build}
 root=$PWD
@@ -30,15 +28,6 @@ cp -r "$root/examples/payments" "$dir/examples/"
 cd "$dir" || exit 1
 unset GATE HAPAX_GATE_UPSTREAM HAPAX_GATE_LISTEN HAPAX_GATE_ADMIN HAPAX_GATE_STORE HAPAX_GATE_CONFIG HAPAX_TIMEOUT
 
-await() { # seconds, command…
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.05
-	done
-}
-
 result() { # name; judges the last command
 	if [ "$?" -eq 0 ]; then echo "ok $1"; else
 		echo "not ok $1"
@@ -49,45 +38,13 @@ result() { # name; judges the last command
 
 # --- the walk
 
-# NNN.sh, NNN.again, NNN.text
-awk '
-/^```sh/   { n++; file = sprintf("%03d.sh", n); if (/again/) print "" >sprintf("%03d.again", n); next }
-/^```text/ { file = sprintf("%03d.text", n); next }
-/^```/     { file = ""; next }
-file != "" { print >file }' examples/payments/README.md
-
-# Does out, as one line, fit a .text?
-fits() { # text
-	awk '
-	function plain(s) { gsub(/[ \t\r]+/, " ", s); sub(/ $/, "", s); return s }
-	NR == FNR && $0 == "…" { want = want "(\n|[^\n]*\n)*"; next }
-	NR == FNR {
-		line = plain($0)
-		gsub(/[][\\.^$*+?(){}|]/, "\\\\&", line)
-		gsub(/…/, "[^\n]*", line)
-		want = want line "\n"
-		next
-	}
-	{ got = got plain($0) "\n" }
-	END { exit got !~ "^" want "$" }' "$1" out
-}
-runs_and_fits() { # NNN
-	bash -c ". build/payments/env; . ./$1.sh" >out 2>&1
-	fits "$1.text"
-}
-
+walk_split examples/payments/README.md
+walk_env=build/payments/env
 examples/payments/run.sh >run.out 2>&1 &
 runner=$!
 await 30 grep -q 'The whole walk is in' run.out
 result it_starts
-for script in [0-9]*.sh; do
-	n=${script%.sh}
-	first=$(grep -m 1 -v '^\. ' "$script")
-	if [ -e "$n.again" ]; then await 30 runs_and_fits "$n"; else runs_and_fits "$n"; fi
-	result "walk_$n ${first:0:60}"
-done
-[ "${n#0}" -ge 11 ]
-result the_walk_has_its_blocks
+walk 11
 
 # --- what the service was made to pay: nothing but what the page says
 

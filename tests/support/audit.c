@@ -45,6 +45,13 @@ static const char *wrong_first(const struct history_row *row)
 	return row->from.n || row->fence ? "it does not begin with a creation" : NULL;
 }
 
+static const char *wrong_stride(const struct history_row *before, const struct history_row *row)
+{
+	if (row->version <= before->version)
+		return "the version did not rise";
+	return row->fence < before->fence || row->fence > before->fence + 1 ? "the fence fell, or leapt" : NULL;
+}
+
 static const char *wrong_next(const struct audit *audit, const struct history_row *before,
 			      const struct history_row *row)
 {
@@ -52,10 +59,12 @@ static const char *wrong_next(const struct audit *audit, const struct history_ro
 
 	if (row->seq != before->seq + 1)
 		return "a gap";
-	if (row->version != before->version + 1)
-		return "the version did not rise by one";
 	if (!slice_eq(row->from, before->to))
 		return "it does not start where the row before ended";
+	if (audit->driven)
+		return wrong_stride(before, row);
+	if (row->version != before->version + 1)
+		return "the version did not rise by one";
 	if (row->fence != before->fence + claims)
 		return claims ? "a claim whose fence did not rise by one" : "the fence changed without a claim";
 	return NULL;

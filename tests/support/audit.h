@@ -6,6 +6,8 @@
  *  - the version rises by one with each row, the fence by one with each claim and never otherwise;
  *  - every hash is sha256(the hash before it || the text of the row);
  *  - the subject's row is what the last history row says, head included, and is owned exactly while claimed.
+ * For subjects that are driven through several statuses under one claim (runs), a row may stand for several transitions,
+ * and the fence rises by one with each holder; at the end nobody holds it.
  * So a transition is there with all of its parts, or none of them is.
  */
 #ifndef HX_TESTS_SUPPORT_AUDIT_H
@@ -22,6 +24,7 @@ typedef void audit_see(void *context, const struct history_row *row);
 struct audit {
 	struct db *db;
 	const char *claimed; /* the one status that is a claim; NULL: there is none */
+	bool driven;         /* it is a run */
 	audit_see *see;
 	void *context;
 	struct arena arena; /* arena_init(…, AUDIT_BYTES_MAX) by the caller, reset by each call */

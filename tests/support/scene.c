@@ -125,6 +125,7 @@ void scene_configure(struct scene *scene, const char *text)
 
 struct serve_options scene_options(struct scene *scene, int node)
 {
+	static const char *const names[SCENE_NODES_MAX] = {"node-a", "node-b", "node-c"};
 	static char logs[SCENE_NODES_MAX][300];
 
 	snprintf(logs[node], sizeof logs[node], "%s/node-%d.log", scene->dir, node);
@@ -132,7 +133,7 @@ struct serve_options scene_options(struct scene *scene, int node)
 		.db_url = scene->db_urls[node],
 		.workflows = scene->workflows,
 		.config = scene->config,
-		.node = node ? "node-b" : "node-a",
+		.node = names[node],
 		.log = logs[node],
 	};
 }

@@ -1,5 +1,5 @@
 /*
- * The scene of an end-to-end test: a fresh store, one or two real nodes on it, the service that plays the actions, a
+ * The scene of an end-to-end test: a fresh store, one to three real nodes on it, the service that plays the actions, a
  * folder with the definitions and the configuration. One per test; the teardown removes all of it.
  *
  * Definitions and configurations are written with ' for ", and @ for the address of the service:
@@ -22,7 +22,7 @@
 #include "support/service.h"
 #include "support/store.h"
 
-#define SCENE_NODES_MAX 2
+#define SCENE_NODES_MAX 3
 #define SCENE_WORKFLOW "billing"
 
 struct scene {
@@ -45,7 +45,7 @@ char *scene_text(const struct scene *scene, const char *text);
 /* NAME.json in the workflows folder, or gone when the text is NULL. */
 void scene_define(struct scene *scene, const char *name, const char *text);
 void scene_configure(struct scene *scene, const char *text);
-/* Node 0 or 1; its log has the same name for all its lives. */
+/* Node 0, 1 or 2; its log has the same name for all its lives. */
 void scene_start(struct scene *scene, int node);
 struct serve_options scene_options(struct scene *scene, int node);
 /* Stops the node as SIGTERM does, or as kill -9 does; it may be started again. */

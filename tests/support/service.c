@@ -209,12 +209,17 @@ static bool serve_one(struct service *s, int fd, const char *request)
 	play = turn.play;
 	if (play.hook)
 		play.hook(play.context, &call);
+	if (play.apply)
+		snprintf(receipt, sizeof receipt, "{\"receipt\":%llu}",
+			 (unsigned long long)play.apply(play.context, &call));
 	if (play.delay_ms)
 		nanosleep(&(struct timespec){play.delay_ms / 1000, play.delay_ms % 1000 * 1000000}, NULL);
 	if (play.hold)
 		await_release(s, turn.held);
-	snprintf(receipt, sizeof receipt, "{\"call\":%llu,\"got\":%s}", (unsigned long long)turn.receipt, call.body);
-	answer(fd, &play, play.receipt ? receipt : play.body ? play.body : "{}");
+	if (!play.apply)
+		snprintf(receipt, sizeof receipt, "{\"call\":%llu,\"got\":%s}", (unsigned long long)turn.receipt,
+			 call.body);
+	answer(fd, &play, play.receipt || play.apply ? receipt : play.body ? play.body : "{}");
 	if (play.answered)
 		play.answered(play.context, &call);
 	return play.how == PLAY_REPLY;

@@ -3,7 +3,7 @@
  * workflows. It writes down every call that was read whole (that is an effect: it must not happen twice) and answers
  * as the play of its path says. A path without a play is answered 200 {}.
  *
- *   read ──▶ written down ──▶ hook ──▶ delay ──▶ held until service_release() ──▶ reply, cut or drop ──▶ answered
+ *   read ──▶ written down ──▶ hook, apply ──▶ delay ──▶ held until service_release() ──▶ reply, cut or drop ──▶ answered
  *
  * Each connection has a thread. Functions that wait fail the running cmocka test, so: from its thread.
  */
@@ -39,6 +39,8 @@ struct play {
 	int status;       /* 0: 200 */
 	const char *body; /* NULL: {}; must outlive the play */
 	bool receipt;     /* the body is {"call":N,"got":BODY} instead, with the number of the call, from 1 */
+	/* The body is {"receipt":N} instead, with what this returns; in the connection's thread. */
+	uint64_t (*apply)(void *context, const struct service_call *call);
 	int64_t delay_ms; /* how long the action works */
 	bool hold;        /* it answers after service_release() */
 	/* In the connection's thread; must not fail the test. `answered`: the reply has left this process. */

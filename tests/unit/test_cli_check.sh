@@ -44,7 +44,17 @@ workflow() {
 END
 }
 
-mkdir good warned broken empty nested nested/inner.d
+# A run: name, its one step.
+run() {
+	cat <<END
+{ "workflow": "$1", "kind": "run",
+  "actions": { "mail": { "kind": "http", "url": "http://127.0.0.1:9/mail", "effect": "keyed" } },
+  "steps": [
+    { "name": "first", $2 } ] }
+END
+}
+
+mkdir good warned broken empty nested nested/inner.d runs broken_runs
 workflow one '"new", "going", "done"' '["going", "new"]' money >good/a.json
 workflow two '"new", "done"' null stock >good/b.json
 workflow odd '"new", "done", "lost"' null stock >warned/odd.json
@@ -89,6 +99,34 @@ exits 1 check nowhere.json good && says "nowhere.json: error: file: No such file
 result a_path_that_is_not_there
 exits 1 check empty && says "there is no *.json in this folder"
 result an_empty_folder
+
+run order '"type": "task", "action": "mail", "input": "{to: .input.to}"' >runs/a.json
+workflow one '"new", "going", "done"' '["going", "new"]' money >runs/b.json
+run order '"type": "task", "action": "mial"' >broken_runs/a.json
+run parcel '"type": "task", "action": "mail", "input": "{to: .inptu.to}"' >broken_runs/b.json
+run odd '"type": "wait", "for": "0s"' >broken_runs/c.json
+run doubt '"type": "condition", "when": ".state.nothing"' >broken_runs/d.json
+echo '{ "workflow": "render", "kind": "batch", "item_action": "x" }' >broken_runs/e.json
+
+exits 0 check runs --config covers.json --strict && last "2 files, 0 errors, 0 warnings"
+result both_kinds
+exits 1 check runs good && says 'good/a.json:1: error: workflow one: duplicate: workflow one is also defined in runs/b.json'
+result names_are_unique_beside_runs
+workflow order '"new", "done"' null money >broken_runs/z.json
+exits 1 check runs broken_runs/z.json &&
+	says 'broken_runs/z.json:1: error: workflow order: duplicate: workflow order is also defined in runs/a.json'
+result names_are_unique_over_both_kinds
+rm broken_runs/z.json
+exits 1 check broken_runs &&
+	says 'broken_runs/a.json:4: error: workflow order, step first: reference: ' && says 'did you mean "mail"?' &&
+	says 'broken_runs/b.json:4: error: workflow parcel, step first: expression: input: column 6: ' &&
+	says 'broken_runs/c.json:4: error: workflow odd, step first: ' && says '0s' &&
+	says 'broken_runs/d.json:4: warning: workflow doubt, step first: reference: ' &&
+	says 'broken_runs/e.json:1: error: workflow render: kind: this version knows the kinds entity and run, and not yet batch' &&
+	last "5 files, 4 errors, 2 warnings"
+result all_findings_of_runs
+exits 1 check --json broken_runs/a.json && says '"file":"broken_runs/a.json","line":4,"workflow":"order","step":"first"'
+result findings_of_runs_as_json
 
 exits 0 check good --config covers.json && last "2 files, 0 errors, 0 warnings"
 result covered

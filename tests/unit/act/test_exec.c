@@ -252,6 +252,22 @@ static void test_timeout_kills_the_group(void **state)
 	unlink(f.path);
 }
 
+static void test_timeout_of_the_call(void **state)
+{
+	struct family f;
+	struct desk desk;
+
+	(void)state;
+	family_init(&f);
+	f.action.timeout_ms = 3600000;
+	desk_open(&desk, &(struct port_options){.exec_enabled = true});
+	desk_expect(desk_wait(&desk, desk_start(&desk, &f.action, (struct act_call){.timeout_ms = 300})), ACT_UNKNOWN,
+		    "killed after 300 ms");
+	wait_until_dead(wait_for_pid(f.path));
+	desk_close(&desk);
+	unlink(f.path);
+}
+
 static void test_abort_kills_the_group(void **state)
 {
 	struct family f;
@@ -377,6 +393,7 @@ int main(void)
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_descriptors_signals_limits),
 		cmocka_unit_test(test_timeout_kills_the_group),
+		cmocka_unit_test(test_timeout_of_the_call),
 		cmocka_unit_test(test_abort_kills_the_group),
 		cmocka_unit_test(test_stop_kills_the_group),
 		cmocka_unit_test(test_ceilings),

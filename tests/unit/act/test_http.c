@@ -319,7 +319,11 @@ static void test_times_out(void **state)
 
 	action.timeout_ms = 100;
 	desk_expect(desk_call(&desk, &action, "{}"), ACT_UNKNOWN, "no whole reply");
-	upstream_wait(&u, gone, 1); /* and the connection is not left to linger */
+	upstream_wait(&u, gone, 1);  /* and the connection is not left to linger */
+	action.timeout_ms = 3600000; /* what the call says goes before */
+	desk_expect(desk_wait(&desk, desk_start(&desk, &action, (struct act_call){.timeout_ms = 100})), ACT_UNKNOWN,
+		    "no whole reply");
+	upstream_wait(&u, gone, 2);
 	desk_close(&desk);
 	upstream_close(&u);
 }

@@ -14,9 +14,10 @@ struct gate {
 
 static enum act_outcome echo(void *context, const struct native_call *call, struct strbuf *output)
 {
-	strbuf_addf(output, "{\"context\":\"%s\",\"input\":%.*s,\"key\":\"%.*s\",\"attempt\":%d,\"fence\":%d}",
+	strbuf_addf(output,
+		    "{\"context\":\"%s\",\"input\":%.*s,\"key\":\"%.*s\",\"attempt\":%d,\"fence\":%d,\"ms\":%d}",
 		    (const char *)context, SLICE_ARGS(call->input), SLICE_ARGS(call->key), (int)call->attempt,
-		    (int)call->fence);
+		    (int)call->fence, (int)call->timeout_ms);
 	return ACT_OK;
 }
 
@@ -110,7 +111,11 @@ static void test_call(void **state)
 	must_add(&natives, "echo", echo, "here");
 	desk_open(&desk, &(struct port_options){.natives = &natives});
 	desk_expect(desk_wait(&desk, desk_start(&desk, &action, call)), ACT_OK,
-		    "{\"context\":\"here\",\"input\":[1],\"key\":\"k\",\"attempt\":2,\"fence\":9}");
+		    "{\"context\":\"here\",\"input\":[1],\"key\":\"k\",\"attempt\":2,\"fence\":9,\"ms\":30000}");
+	action.timeout_ms = 400;
+	desk_expect(desk_wait(&desk, desk_start(&desk, &action, call)), ACT_OK, "\"ms\":400");
+	call.timeout_ms = 70;
+	desk_expect(desk_wait(&desk, desk_start(&desk, &action, call)), ACT_OK, "\"ms\":70");
 	desk_expect(desk_call(&desk, &missing, "{}"), ACT_FAILED_FOR_GOOD, "no native action nobody");
 	desk_close(&desk);
 }

@@ -6,14 +6,14 @@
 #include "base/json_string.h"
 #include "flow/backoff.h"
 #include "flow/run.h"
-#include "support/worker.h"
+#include "support/desk.h"
 
 #define DEFAULT slice_str("default")
 #define LEASE 30000
 #define MINUTE 60000
 
 static struct fake_clock fake;
-static struct worker w;
+static struct desk w;
 
 static int set_up(void **state)
 {
@@ -27,14 +27,14 @@ static int set_up(void **state)
 
 	assert_int_equal(db_open(&options, &db, &err), HX_OK);
 	assert_int_equal(migrate_run(db, &before, &err), HX_OK);
-	worker_init(&w, "me", db, &fake.clock, 5);
+	desk_init(&w, "me", db, &fake.clock, 5);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	worker_release(&w);
+	desk_release(&w);
 	return 0;
 }
 
@@ -45,7 +45,7 @@ static enum hx_code push(struct job_push_item *items, size_t n)
 	struct job_push p;
 
 	job_push_init(&p, DEFAULT, items, n, &w.arena);
-	return worker_drive(&w, &p.task);
+	return desk_drive(&w, &p.task);
 }
 
 static void a_payload_keeps_its_bytes(void **state)
@@ -58,7 +58,7 @@ static void a_payload_keeps_its_bytes(void **state)
 	for (size_t i = 0; i < 4; i++)
 		items[i] = (struct job_push_item){.queue = slice_str("q"), .payload = slice_str(payloads[i])};
 	assert_int_equal(push(items, 4), HX_OK);
-	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 4);
+	assert_int_equal(desk_claim(&w, "q", 10, LEASE), 4);
 	for (size_t i = 0; i < 4; i++) {
 		char key[ID_TEXT_BYTES];
 
@@ -81,12 +81,12 @@ static void a_thousand_jobs_are_pushed_in_one_unit(void **state)
 		assert_true(items[i].created);
 		assert_true(i == 0 || items[i].subject > items[i - 1].subject);
 	}
-	worker_audit(&w, items[0].subject);
-	worker_audit(&w, items[JOB_PUSH_MAX - 1].subject);
+	desk_audit(&w, items[0].subject);
+	desk_audit(&w, items[JOB_PUSH_MAX - 1].subject);
 	for (size_t n = 0; n < JOB_PUSH_MAX; n += JOB_CLAIM_MAX)
-		assert_int_equal(worker_claim(&w, "bulk", JOB_CLAIM_MAX, LEASE), JOB_CLAIM_MAX);
-	assert_int_equal(worker_claim(&w, "bulk", JOB_CLAIM_MAX, LEASE), 0);
-	worker_audit(&w, items[500].subject);
+		assert_int_equal(desk_claim(&w, "bulk", JOB_CLAIM_MAX, LEASE), JOB_CLAIM_MAX);
+	assert_int_equal(desk_claim(&w, "bulk", JOB_CLAIM_MAX, LEASE), 0);
+	desk_audit(&w, items[500].subject);
 }
 
 static void a_key_is_one_job_in_its_queue(void **state)
@@ -110,9 +110,9 @@ static void a_key_is_one_job_in_its_queue(void **state)
 	assert_false(again.created);
 	assert_int_equal(again.subject, first);
 	job_push_init(&p, slice_str("another"), &elsewhere, 1, &w.arena);
-	assert_int_equal(worker_drive(&w, &p.task), HX_OK);
+	assert_int_equal(desk_drive(&w, &p.task), HX_OK);
 	assert_true(elsewhere.created);
-	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 2);
+	assert_int_equal(desk_claim(&w, "q", 10, LEASE), 2);
 	assert_true(slice_is(w.jobs[0].payload, "1") && slice_is(w.jobs[1].payload, "4"));
 }
 
@@ -123,7 +123,7 @@ static void the_queue_of_the_engine_is_closed(void **state)
 
 	(void)state;
 	assert_int_equal(push(items, 2), HX_VALIDATION_ERROR);
-	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 0);
+	assert_int_equal(desk_claim(&w, "q", 10, LEASE), 0);
 }
 
 /* The commit's answer is lost: what is there says whether it landed. */
@@ -144,13 +144,13 @@ static void an_unknown_push_is_looked_for(void **state)
 		p.task.kind->take(&p.task, &answer);
 		p.task.kind->ask(&p.task, &ask);
 		if (landed)
-			assert_int_equal(worker_run(&w), UNIT_WON);
+			assert_int_equal(desk_run(&w), UNIT_WON);
 		answer.kind = ANSWER_COMMIT;
 		answer.result = &unknown;
 		p.task.kind->take(&p.task, &answer);
 		p.task.kind->ask(&p.task, &ask);
 		assert_int_equal(ask.kind, ASK_COMMIT);
-		assert_int_equal(worker_run(&w), UNIT_WON);
+		assert_int_equal(desk_run(&w), UNIT_WON);
 		answer.result = &w.result;
 		p.task.kind->take(&p.task, &answer);
 		p.task.kind->ask(&p.task, &ask);
@@ -174,14 +174,14 @@ static void several_queues_are_claimed_by_priority(void **state)
 	struct job_claim claim;
 
 	(void)state;
-	wanted[2] = worker_push(&w, "a", 0, 0);
+	wanted[2] = desk_push(&w, "a", 0, 0);
 	fake_clock_advance_ms(&fake, 1);
-	wanted[3] = worker_push(&w, "b", 0, 0);
-	wanted[0] = worker_push(&w, "b", 7, 0);
-	wanted[1] = worker_push(&w, "a", 3, 0);
-	(void)worker_push(&w, "c", 1000, 0);
+	wanted[3] = desk_push(&w, "b", 0, 0);
+	wanted[0] = desk_push(&w, "b", 7, 0);
+	wanted[1] = desk_push(&w, "a", 3, 0);
+	(void)desk_push(&w, "c", 1000, 0);
 	job_claim_init(&claim, &rq, &w.arena);
-	assert_int_equal(worker_drive(&w, &claim.task), HX_OK);
+	assert_int_equal(desk_drive(&w, &claim.task), HX_OK);
 	assert_int_equal(claim.n, 4);
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(claim.jobs[i].subject, wanted[i]);
@@ -198,10 +198,10 @@ static void one_claim_hands_out_a_bounded_number_of_bytes(void **state)
 	for (size_t i = 0; i < 20; i++)
 		items[i] = (struct job_push_item){.queue = slice_str("q"), .payload = slice_of(big, sizeof big)};
 	assert_int_equal(push(items, 20), HX_OK);
-	assert_int_equal(worker_claim(&w, "q", 20, LEASE), JOB_CLAIM_BYTES_MAX / JOB_PAYLOAD_BYTES_MAX);
-	assert_int_equal(worker_claim(&w, "q", 20, LEASE), 4);
+	assert_int_equal(desk_claim(&w, "q", 20, LEASE), JOB_CLAIM_BYTES_MAX / JOB_PAYLOAD_BYTES_MAX);
+	assert_int_equal(desk_claim(&w, "q", 20, LEASE), 4);
 	for (size_t i = 0; i < 20; i++)
-		worker_audit(&w, items[i].subject);
+		desk_audit(&w, items[i].subject);
 }
 
 /* Where a claim that finds nothing sleeps to. */
@@ -218,7 +218,7 @@ static int64_t sleeps_for(const char *queue, int64_t wait_ms)
 
 	job_claim_init(&claim, &rq, &w.arena);
 	assert_int_equal(claim.task.topic, JOB_TOPIC);
-	assert_int_equal(worker_drive(&w, &claim.task), HX_BUSY);
+	assert_int_equal(desk_drive(&w, &claim.task), HX_BUSY);
 	return w.sleeps_until.ms - fake.wall.ms;
 }
 
@@ -227,12 +227,12 @@ static void a_claim_waits_for_the_next_due_moment(void **state)
 	(void)state;
 	assert_int_equal(sleeps_for("q", 500), 500);
 	assert_int_equal(sleeps_for("q", MINUTE), JOB_WORK_POLL_MS);
-	(void)worker_push(&w, "q", -5, fake.wall.ms + 700);
-	(void)worker_push(&w, "q", 5, fake.wall.ms + 900);
+	(void)desk_push(&w, "q", -5, fake.wall.ms + 700);
+	(void)desk_push(&w, "q", 5, fake.wall.ms + 900);
 	assert_int_equal(sleeps_for("q", MINUTE), 700);
 	assert_int_equal(sleeps_for("q", 100), 100);
 	fake_clock_advance_ms(&fake, 700);
-	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 1);
+	assert_int_equal(desk_claim(&w, "q", 10, LEASE), 1);
 	assert_int_equal(sleeps_for("q", MINUTE), 200);
 }
 
@@ -262,17 +262,17 @@ static void a_claim_wakes_claims_and_ends(void **state)
 	(void)state;
 	arena_init(&own, 1u << 20);
 	job_claim_init(&claim, &rq, &own);
-	assert_int_equal(worker_drive(&w, &claim.task), HX_BUSY);
-	id = worker_push(&w, "q", 0, 0);
+	assert_int_equal(desk_drive(&w, &claim.task), HX_BUSY);
+	id = desk_push(&w, "q", 0, 0);
 	woke.now = fake.wall;
 	assert_true(task_take(&claim.task, claim.task.turn, &woke));
 	claim.task.kind->ask(&claim.task, &ask);
-	assert_int_equal(worker_run(&w), UNIT_WON);
+	assert_int_equal(desk_run(&w), UNIT_WON);
 	assert_int_equal(w.result.rows[0].n, 1);
 	assert_int_equal(db_cell(&w.result.rows[0], 0, 0)->i, id);
 	/* Its client has gone: the second one claims nothing. */
 	job_claim_init(&claim, &rq, &own);
-	assert_int_equal(worker_drive(&w, &claim.task), HX_BUSY);
+	assert_int_equal(desk_drive(&w, &claim.task), HX_BUSY);
 	gone = true;
 	assert_true(task_take(&claim.task, claim.task.turn, &woke));
 	claim.task.kind->ask(&claim.task, &ask);
@@ -306,13 +306,13 @@ static void a_full_queue_does_not_keep_claims_busy(void **state)
 	int64_t id;
 
 	(void)state;
-	(void)worker_push_bounded(&w, "q", 1);
-	(void)worker_push_bounded(&w, "q", 1);
-	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 1);
+	(void)desk_push_bounded(&w, "q", 1);
+	(void)desk_push_bounded(&w, "q", 1);
+	assert_int_equal(desk_claim(&w, "q", 10, LEASE), 1);
 	id = w.jobs[0].subject;
 	assert_int_equal(sleeps_for("q", MINUTE), JOB_WORK_POLL_MS);
-	assert_int_equal(worker_settle(&w, JOB_COMPLETE, id, 1), HX_OK);
-	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 1);
+	assert_int_equal(desk_settle(&w, JOB_COMPLETE, id, 1), HX_OK);
+	assert_int_equal(desk_claim(&w, "q", 10, LEASE), 1);
 }
 
 /* Two versions of a definition with different bounds, and jobs without one, in one queue. */
@@ -322,26 +322,26 @@ static void a_job_goes_by_its_own_bound(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		narrow[i] = worker_push_bounded(&w, "q", 2);
+		narrow[i] = desk_push_bounded(&w, "q", 2);
 	for (int i = 0; i < 3; i++)
-		wide[i] = worker_push_bounded(&w, "q", 3);
-	loose = worker_push(&w, "q", -3, 0);
-	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 3);
+		wide[i] = desk_push_bounded(&w, "q", 3);
+	loose = desk_push(&w, "q", -3, 0);
+	assert_int_equal(desk_claim(&w, "q", 10, LEASE), 3);
 	assert_int_equal(w.jobs[0].subject, narrow[0]);
 	assert_int_equal(w.jobs[1].subject, narrow[1]);
 	assert_int_equal(w.jobs[2].subject, loose); /* has no bound, and counts in none */
-	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 1);
+	assert_int_equal(desk_claim(&w, "q", 10, LEASE), 1);
 	assert_int_equal(w.jobs[0].subject, wide[0]);
-	assert_int_equal(worker_claim(&w, "q", 10, LEASE), 0);
+	assert_int_equal(desk_claim(&w, "q", 10, LEASE), 0);
 }
 
 /* ---- settle ---- */
 
 static int64_t claimed(void)
 {
-	int64_t id = worker_push(&w, "q", 0, 0);
+	int64_t id = desk_push(&w, "q", 0, 0);
 
-	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+	assert_int_equal(desk_claim(&w, "q", 1, LEASE), 1);
 	assert_int_equal(w.jobs[0].subject, id);
 	assert_int_equal(w.jobs[0].until_ms, fake.wall.ms + LEASE);
 	return id;
@@ -352,12 +352,12 @@ static void a_complete_job_has_its_output(void **state)
 	int64_t id = claimed();
 
 	(void)state;
-	assert_string_equal(worker_see(&w, id), "RUNNING attempt 1");
-	assert_int_equal(worker_settle(&w, JOB_COMPLETE, id, 1), HX_OK);
+	assert_string_equal(desk_see(&w, id), "RUNNING attempt 1");
+	assert_int_equal(desk_settle(&w, JOB_COMPLETE, id, 1), HX_OK);
 	assert_string_equal(w.status, JOB_COMPLETED);
-	assert_string_equal(worker_see(&w, id), "COMPLETED attempt 1 = {\"ok\":true}");
-	assert_int_equal(worker_settle(&w, JOB_COMPLETE, id, 1), HX_STALE_FENCE);
-	worker_audit(&w, id);
+	assert_string_equal(desk_see(&w, id), "COMPLETED attempt 1 = {\"ok\":true}");
+	assert_int_equal(desk_settle(&w, JOB_COMPLETE, id, 1), HX_STALE_FENCE);
+	desk_audit(&w, id);
 }
 
 static void a_failed_job_rests_longer_each_time_and_is_parked(void **state)
@@ -368,23 +368,23 @@ static void a_failed_job_rests_longer_each_time_and_is_parked(void **state)
 	for (int attempt = 1; attempt < 8; attempt++) {
 		int64_t due;
 
-		assert_int_equal(worker_settle(&w, JOB_FAIL, id, attempt), HX_OK);
+		assert_int_equal(desk_settle(&w, JOB_FAIL, id, attempt), HX_OK);
 		assert_string_equal(w.status, JOB_RETRYING);
-		(void)worker_see(&w, id);
+		(void)desk_see(&w, id);
 		due = db_cell(&w.result.rows[0], 0, JOB_DUE_AT)->i - fake.wall.ms;
 		assert_true(due >= 500 << (attempt - 1) && due <= 1000 << (attempt - 1));
 		assert_true(due >= rest_ms / 2);
 		rest_ms = due;
-		assert_int_equal(worker_claim(&w, "q", 1, LEASE), 0);
+		assert_int_equal(desk_claim(&w, "q", 1, LEASE), 0);
 		fake_clock_advance_ms(&fake, due);
-		assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+		assert_int_equal(desk_claim(&w, "q", 1, LEASE), 1);
 		assert_int_equal(w.jobs[0].attempt, attempt + 1);
 		assert_int_equal(w.jobs[0].fence, attempt + 1);
 	}
-	assert_int_equal(worker_settle(&w, JOB_FAIL, id, 8), HX_OK);
+	assert_int_equal(desk_settle(&w, JOB_FAIL, id, 8), HX_OK);
 	assert_string_equal(w.status, JOB_PARKED);
-	assert_string_equal(worker_see(&w, id), "PARKED attempt 8: no luck");
-	worker_audit(&w, id);
+	assert_string_equal(desk_see(&w, id), "PARKED attempt 8: no luck");
+	desk_audit(&w, id);
 }
 
 static enum hx_code fail_for_good(int64_t id, int64_t fence, struct slice words)
@@ -398,7 +398,7 @@ static enum hx_code fail_for_good(int64_t id, int64_t fence, struct slice words)
 	struct job_settle settle;
 
 	job_settle_init(&settle, &rq, &w.arena);
-	return worker_drive(&w, &settle.task);
+	return desk_drive(&w, &settle.task);
 }
 
 static void what_is_not_retryable_is_parked_at_once(void **state)
@@ -414,17 +414,17 @@ static void what_is_not_retryable_is_parked_at_once(void **state)
 	words[1] = 'y';
 	memmove(words + 1, words + 2, sizeof words - 2);
 	assert_int_equal(fail_for_good(id, 1, slice_of(words, sizeof words - 1)), HX_OK);
-	(void)worker_see(&w, id);
+	(void)desk_see(&w, id);
 	error = db_cell(&w.result.rows[0], 0, JOB_ERROR);
 	assert_int_equal(error->s.n, JOB_ERROR_BYTES_MAX - 1);
 	id = claimed();
 	assert_int_equal(fail_for_good(id, 1, slice_of(NULL, 0)), HX_OK);
-	assert_string_equal(worker_see(&w, id), "PARKED attempt 1: "); /* a parked job always has words, if only none */
+	assert_string_equal(desk_see(&w, id), "PARKED attempt 1: "); /* a parked job always has words, if only none */
 }
 
 static void others_do_not_settle_it(void **state)
 {
-	struct worker thief = w;
+	struct desk thief = w;
 	int64_t id = claimed();
 	enum job_settle_kind kinds[] = {JOB_HEARTBEAT, JOB_COMPLETE, JOB_FAIL};
 	struct job_settle_request rq = {
@@ -435,15 +435,15 @@ static void others_do_not_settle_it(void **state)
 	thief.name = "thief";
 	for (size_t i = 0; i < 3; i++) {
 		rq.kind = kinds[i];
-		assert_int_equal(worker_settle(&thief, kinds[i], id, 1), HX_STALE_FENCE);
-		assert_int_equal(worker_settle(&w, kinds[i], id, 2), HX_STALE_FENCE);
-		assert_int_equal(worker_settle(&w, kinds[i], id, 0), HX_STALE_FENCE);
-		assert_int_equal(worker_settle(&w, kinds[i], id + 1, 1), HX_NOT_FOUND);
+		assert_int_equal(desk_settle(&thief, kinds[i], id, 1), HX_STALE_FENCE);
+		assert_int_equal(desk_settle(&w, kinds[i], id, 2), HX_STALE_FENCE);
+		assert_int_equal(desk_settle(&w, kinds[i], id, 0), HX_STALE_FENCE);
+		assert_int_equal(desk_settle(&w, kinds[i], id + 1, 1), HX_NOT_FOUND);
 		job_settle_init(&settle, &rq, &w.arena);
-		assert_int_equal(worker_drive(&w, &settle.task), HX_NOT_FOUND);
+		assert_int_equal(desk_drive(&w, &settle.task), HX_NOT_FOUND);
 	}
-	assert_string_equal(worker_see(&w, id), "RUNNING attempt 1");
-	worker_audit(&w, id);
+	assert_string_equal(desk_see(&w, id), "RUNNING attempt 1");
+	desk_audit(&w, id);
 }
 
 static void a_heartbeat_moves_the_end_and_nothing_else(void **state)
@@ -451,15 +451,15 @@ static void a_heartbeat_moves_the_end_and_nothing_else(void **state)
 	int64_t id = claimed(), version;
 
 	(void)state;
-	(void)worker_see(&w, id);
+	(void)desk_see(&w, id);
 	version = db_cell(&w.result.rows[0], 0, JOB_VERSION)->i;
 	fake_clock_advance_ms(&fake, LEASE - 1);
-	assert_int_equal(worker_settle(&w, JOB_HEARTBEAT, id, 1), HX_OK);
+	assert_int_equal(desk_settle(&w, JOB_HEARTBEAT, id, 1), HX_OK);
 	assert_int_equal(w.until_ms, fake.wall.ms + 60000);
-	(void)worker_see(&w, id);
+	(void)desk_see(&w, id);
 	assert_int_equal(db_cell(&w.result.rows[0], 0, JOB_VERSION)->i, version);
 	assert_int_equal(db_cell(&w.result.rows[0], 0, JOB_UNTIL)->i, fake.wall.ms + 60000);
-	worker_audit(&w, id);
+	desk_audit(&w, id);
 }
 
 static void an_unknown_settling_is_looked_up(void **state)
@@ -497,7 +497,7 @@ static enum hx_code lapse(int64_t id, int64_t fence)
 	struct job_settle settle;
 
 	job_settle_init(&settle, &rq, &w.arena);
-	return worker_drive(&w, &settle.task);
+	return desk_drive(&w, &settle.task);
 }
 
 static void a_lost_worker_gives_its_job_back(void **state)
@@ -508,15 +508,15 @@ static void a_lost_worker_gives_its_job_back(void **state)
 	assert_int_equal(lapse(id, 1), HX_STALE_FENCE); /* its time is not over */
 	fake_clock_advance_ms(&fake, LEASE);
 	assert_int_equal(lapse(id, 1), HX_OK);
-	assert_string_equal(worker_see(&w, id), "AVAILABLE attempt 1, due, doubt: its worker was lost");
+	assert_string_equal(desk_see(&w, id), "AVAILABLE attempt 1, due, doubt: its worker was lost");
 	assert_int_equal(lapse(id, 1), HX_STALE_FENCE);
-	assert_int_equal(worker_settle(&w, JOB_COMPLETE, id, 1), HX_STALE_FENCE);
-	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+	assert_int_equal(desk_settle(&w, JOB_COMPLETE, id, 1), HX_STALE_FENCE);
+	assert_int_equal(desk_claim(&w, "q", 1, LEASE), 1);
 	assert_int_equal(w.jobs[0].fence, 2);
 	/* "This try failed" does not tell what the lost one did; "done" does. */
 	assert_int_equal(fail_for_good(id, 2, slice_str("no")), HX_OK);
-	assert_string_equal(worker_see(&w, id), "PARKED attempt 2, doubt: no");
-	worker_audit(&w, id);
+	assert_string_equal(desk_see(&w, id), "PARKED attempt 2, doubt: no");
+	desk_audit(&w, id);
 }
 
 static void work_that_kills_its_workers_is_parked(void **state)
@@ -528,21 +528,21 @@ static void work_that_kills_its_workers_is_parked(void **state)
 		assert_int_equal(w.jobs[0].attempt, attempt);
 		fake_clock_advance_ms(&fake, LEASE);
 		assert_int_equal(lapse(id, attempt), HX_OK);
-		assert_int_equal(worker_claim(&w, "q", 1, LEASE), attempt < 8);
+		assert_int_equal(desk_claim(&w, "q", 1, LEASE), attempt < 8);
 	}
-	assert_string_equal(worker_see(&w, id), "PARKED attempt 8, doubt: its workers were lost too often");
-	worker_audit(&w, id);
+	assert_string_equal(desk_see(&w, id), "PARKED attempt 8, doubt: its workers were lost too often");
+	desk_audit(&w, id);
 }
 
 static void what_must_not_be_repeated_is_parked_when_its_worker_is_lost(void **state)
 {
-	int64_t id = worker_push_bounded(&w, "q", 1);
+	int64_t id = desk_push_bounded(&w, "q", 1);
 
 	(void)state;
-	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+	assert_int_equal(desk_claim(&w, "q", 1, LEASE), 1);
 	fake_clock_advance_ms(&fake, LEASE);
 	assert_int_equal(lapse(id, 1), HX_OK);
-	assert_string_equal(worker_see(&w, id),
+	assert_string_equal(desk_see(&w, id),
 			    "PARKED attempt 1, doubt: its worker was lost, and it may have been done");
 }
 
@@ -565,20 +565,20 @@ static const struct db_stmt stmt_run_due = {
 
 static bool run_is_due(void)
 {
-	(void)worker_begin(&w);
+	(void)desk_begin(&w);
 	unit_add(&w.unit, UNIT_ANY, &stmt_run_due, 0, NULL);
-	(void)worker_run(&w);
+	(void)desk_run(&w);
 	return db_cell(&w.result.rows[0], 0, 0)->i != 0;
 }
 
 static int64_t job_of_run(void)
 {
-	int64_t id = worker_push_bounded(&w, "q", 0);
+	int64_t id = desk_push_bounded(&w, "q", 0);
 
-	(void)worker_begin(&w);
+	(void)desk_begin(&w);
 	UNIT_ADD(&w.unit, UNIT_ANY, &stmt_run, db_int(id));
-	assert_int_equal(worker_run(&w), UNIT_WON);
-	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+	assert_int_equal(desk_run(&w), UNIT_WON);
+	assert_int_equal(desk_claim(&w, "q", 1, LEASE), 1);
 	return id;
 }
 
@@ -587,11 +587,11 @@ static void the_end_of_a_job_makes_its_run_due(void **state)
 	int64_t id = job_of_run();
 
 	(void)state;
-	assert_int_equal(worker_settle(&w, JOB_FAIL, id, 1), HX_OK);
+	assert_int_equal(desk_settle(&w, JOB_FAIL, id, 1), HX_OK);
 	assert_false(run_is_due()); /* it goes on by itself */
 	fake_clock_advance_ms(&fake, MINUTE);
-	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
-	assert_int_equal(worker_settle(&w, JOB_COMPLETE, id, 2), HX_OK);
+	assert_int_equal(desk_claim(&w, "q", 1, LEASE), 1);
+	assert_int_equal(desk_settle(&w, JOB_COMPLETE, id, 2), HX_OK);
 	assert_true(run_is_due());
 }
 
@@ -616,41 +616,41 @@ static void a_lapsed_and_parked_job_makes_its_run_due(void **state)
 
 static enum unit_verdict withdraw(int64_t id, int64_t version, const char *status)
 {
-	struct stamp stamp = worker_begin(&w);
+	struct stamp stamp = desk_begin(&w);
 
 	job_withdraw(&w.unit, &stamp, id, version, status, "not wanted any more");
-	return worker_run(&w);
+	return desk_run(&w);
 }
 
 static void a_run_takes_its_job_back(void **state)
 {
-	int64_t id = worker_push_bounded(&w, "q", 1);
+	int64_t id = desk_push_bounded(&w, "q", 1);
 
 	(void)state;
 	assert_int_equal(withdraw(id, 2, JOB_AVAILABLE), UNIT_LOST);
 	assert_int_equal(withdraw(id, 1, JOB_RUNNING), UNIT_LOST);
 	assert_int_equal(withdraw(id, 1, JOB_AVAILABLE), UNIT_WON);
-	assert_string_equal(worker_see(&w, id), "PARKED attempt 0: not wanted any more");
-	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 0);
-	id = worker_push_bounded(&w, "q", 1);
-	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+	assert_string_equal(desk_see(&w, id), "PARKED attempt 0: not wanted any more");
+	assert_int_equal(desk_claim(&w, "q", 1, LEASE), 0);
+	id = desk_push_bounded(&w, "q", 1);
+	assert_int_equal(desk_claim(&w, "q", 1, LEASE), 1);
 	assert_int_equal(withdraw(id, 2, JOB_RUNNING), UNIT_WON);
-	assert_string_equal(worker_see(&w, id), "PARKED attempt 1, doubt: not wanted any more");
-	assert_int_equal(worker_settle(&w, JOB_HEARTBEAT, id, 1), HX_STALE_FENCE);
-	assert_int_equal(worker_settle(&w, JOB_COMPLETE, id, 1), HX_STALE_FENCE);
-	worker_audit(&w, id);
-	(void)worker_push_bounded(&w, "q", 1); /* there is room again */
-	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+	assert_string_equal(desk_see(&w, id), "PARKED attempt 1, doubt: not wanted any more");
+	assert_int_equal(desk_settle(&w, JOB_HEARTBEAT, id, 1), HX_STALE_FENCE);
+	assert_int_equal(desk_settle(&w, JOB_COMPLETE, id, 1), HX_STALE_FENCE);
+	desk_audit(&w, id);
+	(void)desk_push_bounded(&w, "q", 1); /* there is room again */
+	assert_int_equal(desk_claim(&w, "q", 1, LEASE), 1);
 }
 
 /* ---- redrive, lists, retention ---- */
 
 static enum unit_verdict redrive(const char *workspace, int64_t id)
 {
-	struct stamp stamp = worker_begin(&w);
+	struct stamp stamp = desk_begin(&w);
 
 	job_redrive(&w.unit, &stamp, slice_str(workspace), id);
-	return worker_run(&w);
+	return desk_run(&w);
 }
 
 static void a_redrive_tells_missing_from_not_parked(void **state)
@@ -663,11 +663,11 @@ static void a_redrive_tells_missing_from_not_parked(void **state)
 	assert_int_equal(redrive("another", id), UNIT_REFUSED);
 	assert_int_equal(fail_for_good(id, 1, slice_str("no")), HX_OK);
 	assert_int_equal(redrive("default", id), UNIT_WON);
-	assert_string_equal(worker_see(&w, id), "AVAILABLE attempt 0, due");
-	assert_int_equal(worker_claim(&w, "q", 1, LEASE), 1);
+	assert_string_equal(desk_see(&w, id), "AVAILABLE attempt 0, due");
+	assert_int_equal(desk_claim(&w, "q", 1, LEASE), 1);
 	assert_int_equal(w.jobs[0].fence, 2);
-	worker_audit(&w, id);
-	of_run = worker_push_bounded(&w, "q", 0);
+	desk_audit(&w, id);
+	of_run = desk_push_bounded(&w, "q", 0);
 	assert_int_equal(withdraw(of_run, 1, JOB_AVAILABLE), UNIT_WON);
 	assert_int_equal(redrive("default", of_run), UNIT_LOST);
 }
@@ -680,11 +680,11 @@ static void lists_show_what_the_api_tells(void **state)
 
 	(void)state;
 	assert_int_equal(push(&item, 1), HX_OK);
-	(void)worker_push(&w, "y", 0, 0);
-	assert_int_equal(worker_claim(&w, "x", 1, LEASE), 1);
-	(void)worker_begin(&w);
+	(void)desk_push(&w, "y", 0, 0);
+	assert_int_equal(desk_claim(&w, "x", 1, LEASE), 1);
+	(void)desk_begin(&w);
 	job_list(&w.unit, DEFAULT, slice_str(""), slice_str("x"), 0, 10);
-	assert_int_equal(worker_run(&w), UNIT_WON);
+	assert_int_equal(desk_run(&w), UNIT_WON);
 	assert_int_equal(rows->n, 1);
 	assert_int_equal(rows->columns, JOB_COLUMNS);
 	assert_int_equal(db_cell(rows, 0, JOB_PRIORITY)->i, -7);
@@ -693,13 +693,13 @@ static void lists_show_what_the_api_tells(void **state)
 	assert_int_equal(db_cell(rows, 0, JOB_UNTIL)->i, fake.wall.ms + LEASE);
 	assert_int_equal(db_cell(rows, 0, JOB_FENCE)->i, 1);
 	assert_int_equal(db_cell(rows, 0, JOB_RUN)->type, DB_NULL);
-	(void)worker_begin(&w);
+	(void)desk_begin(&w);
 	job_list(&w.unit, DEFAULT, slice_str(JOB_AVAILABLE), slice_str(""), 0, 10);
-	assert_int_equal(worker_run(&w), UNIT_WON);
+	assert_int_equal(desk_run(&w), UNIT_WON);
 	assert_int_equal(rows->n, 1);
-	(void)worker_begin(&w);
+	(void)desk_begin(&w);
 	job_read_in(&w.unit, slice_str("another"), item.subject);
-	assert_int_equal(worker_run(&w), UNIT_WON);
+	assert_int_equal(desk_run(&w), UNIT_WON);
 	assert_int_equal(rows->n, 0);
 }
 
@@ -716,31 +716,31 @@ static void only_after_effects_are_the_engines(void **state)
 	struct stamp stamp;
 
 	(void)state;
-	(void)worker_push(&w, "q", 0, 0);
-	stamp = worker_begin(&w);
+	(void)desk_push(&w, "q", 0, 0);
+	stamp = desk_begin(&w);
 	job_insert(&w.unit, &stamp, &spec);
-	assert_int_equal(worker_run(&w), UNIT_WON);
-	(void)worker_begin(&w);
+	assert_int_equal(desk_run(&w), UNIT_WON);
+	(void)desk_begin(&w);
 	job_scan_due(&w.unit, 10);
-	assert_int_equal(worker_run(&w), UNIT_WON);
+	assert_int_equal(desk_run(&w), UNIT_WON);
 	assert_int_equal(rows->n, 1);
 	assert_int_equal(db_cell(rows, 0, 0)->i, 99);
-	assert_int_equal(worker_claim(&w, JOB_QUEUE_AFTER_EFFECTS, 10, LEASE), 0);
+	assert_int_equal(desk_claim(&w, JOB_QUEUE_AFTER_EFFECTS, 10, LEASE), 0);
 }
 
 static size_t scan_expired(int64_t age_ms)
 {
-	(void)worker_begin(&w);
+	(void)desk_begin(&w);
 	job_scan_expired(&w.unit, age_ms, 10);
-	assert_int_equal(worker_run(&w), UNIT_WON);
+	assert_int_equal(desk_run(&w), UNIT_WON);
 	return w.result.rows[0].n;
 }
 
 static enum unit_verdict expire(int64_t id, int64_t age_ms)
 {
-	(void)worker_begin(&w);
+	(void)desk_begin(&w);
 	job_expire(&w.unit, id, age_ms);
-	return worker_run(&w);
+	return desk_run(&w);
 }
 
 static const struct db_stmt stmt_left = {
@@ -759,7 +759,7 @@ static void retention_lets_completed_jobs_go(void **state)
 	parked = claimed();
 	assert_int_equal(fail_for_good(parked, 1, slice_str("no")), HX_OK);
 	done = claimed();
-	assert_int_equal(worker_settle(&w, JOB_COMPLETE, done, 1), HX_OK);
+	assert_int_equal(desk_settle(&w, JOB_COMPLETE, done, 1), HX_OK);
 	fake_clock_advance_ms(&fake, MINUTE - 1);
 	assert_int_equal(scan_expired(MINUTE), 0);
 	assert_int_equal(expire(done, MINUTE), UNIT_LOST);
@@ -768,9 +768,9 @@ static void retention_lets_completed_jobs_go(void **state)
 	assert_int_equal(expire(parked, MINUTE), UNIT_LOST);
 	assert_int_equal(expire(done, MINUTE), UNIT_WON);
 	assert_int_equal(expire(done, MINUTE), UNIT_LOST);
-	(void)worker_begin(&w);
+	(void)desk_begin(&w);
 	UNIT_ADD(&w.unit, UNIT_ANY, &stmt_left, db_int(done));
-	assert_int_equal(worker_run(&w), UNIT_WON);
+	assert_int_equal(desk_run(&w), UNIT_WON);
 	assert_int_equal(db_cell(&w.result.rows[0], 0, 0)->i, 0);
 }
 
@@ -780,7 +780,7 @@ static void retention_keeps_what_a_run_still_needs(void **state)
 	int64_t id = job_of_run();
 
 	(void)state;
-	assert_int_equal(worker_settle(&w, JOB_COMPLETE, id, 1), HX_OK);
+	assert_int_equal(desk_settle(&w, JOB_COMPLETE, id, 1), HX_OK);
 	fake_clock_advance_ms(&fake, MINUTE);
 	assert_int_equal(scan_expired(MINUTE), 0);
 	assert_int_equal(expire(id, MINUTE), UNIT_LOST);

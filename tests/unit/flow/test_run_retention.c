@@ -39,24 +39,170 @@ static void make_run(struct world *w, int64_t id, const char *status)
 	sql(w, text);
 }
 
-static int64_t number(struct world *w, const char *text, int64_t id)
-{
-	struct db_stmt stmt = {.name = "test_number", .sql = text, .in = "i", .out = "i"};
-	struct hx_error err;
-	struct unit_result result;
-	struct arena arena;
-	struct unit unit;
-	struct db *db;
-	int64_t value;
+/* What there is of a run. */
+struct left {
+	int64_t history, steps, events, expired, version;
+	bool has_texts, has_key, has_head;
+};
 
-	/* A connection knows statements by their address, and this one is gone in a moment. */
-	(void)w;
-	(void)db;
-	arena_init(&arena, 1u << 20);
-	unit_init(&unit, 0);
-	UNIT_ADD(&unit, UNIT_ANY, &stmt, db_int(id));
-	assert_int_equal(db_run_unit(w->db, &unit, &result, &arena, &err), HX_OK);
-	value = result.rows[0].n ? db_cell(&result.rows[0], 0, 0)->i : -1;
-	arena_release(&arena);
-	return value;
+static struct left look(struct world *w, int64_t id)
+{
+	static const struct db_stmt stmt = {
+		.name = "test_left",
+		.sql = "SELECT (SELECT count(*) FROM history WHERE subject = ?1), (SELECT count(*) FROM run_step WHERE run = ?1),"
+		       " (SELECT count(*) FROM run_event WHERE run = ?1), r.expired, s.version,"
+		       " r.input = '{\"a\":1}' AND r.output = '2' AND r.error = '{}' AND r.trace = 'trace' AND"
+		       " r.requester = 'ann', r.input = '{}' AND r.output IS NULL AND r.error IS NULL AND r.trace IS NULL"
+		       " AND r.requester = '', r.run_key = 'key-' || ?1 AND r.workflow = 'order', length(s.head) = 32"
+		       " FROM run r JOIN subject s ON s.id = r.subject WHERE r.subject = ?1",
+		.in = "i",
+		.out = "iiiiiiiii",
+	};
+	struct left left;
+
+	(void)world_begin(w);
+	UNIT_ADD(&w->unit, UNIT_ANY, &stmt, db_int(id));
+	assert_int_equal(world_run(w), UNIT_WON);
+	left = (struct left){world_int(w, 0, 0), world_int(w, 0, 1), world_int(w, 0, 2), world_int(w, 0, 3),
+			     world_int(w, 0, 4), world_int(w, 0, 5), world_int(w, 0, 7), world_int(w, 0, 8)};
+	assert_int_not_equal(world_int(w, 0, 5), world_int(w, 0, 6)); /* all of them, or none */
+	return left;
+}
+
+static enum unit_verdict expire(struct world *w, int64_t id, int64_t age_ms)
+{
+	(void)world_begin(w);
+	run_expire(&w->unit, id, age_ms);
+	assert_true(unit_is_plain(&w->unit));
+	return world_run(w);
+}
+
+static size_t scan(struct world *w, int64_t limit)
+{
+	(void)world_begin(w);
+	run_scan_expired(&w->unit, AGE_MS, limit);
+	assert_int_equal(world_run(w), UNIT_WON);
+	return w->result.rows[0].n;
+}
+
+static void assert_whole(struct world *w, int64_t id)
+{
+	struct left left = look(w, id);
+
+	assert_int_equal(left.expired, 0);
+	assert_int_equal(left.history, 2);
+	assert_int_equal(left.steps, 2);
+	assert_int_equal(left.events, 1);
+	assert_int_equal(left.version, 2);
+	assert_true(left.has_texts && left.has_key && left.has_head);
+}
+
+static void what_is_left_is_key_and_head(void **state)
+{
+	static const char *const ends[] = {RUN_COMPLETED, RUN_FAILED, RUN_CANCELLED};
+	struct world *w = *state;
+
+	for (int64_t i = 0; i < 3; i++)
+		make_run(w, RUN + i, ends[i]);
+	make_run(w, RUN + 9, RUN_COMPLETED);
+	fake_clock_advance_ms(&w->clock, AGE_MS);
+	for (int64_t i = 0; i < 3; i++) {
+		assert_int_equal(expire(w, RUN + i, AGE_MS), UNIT_WON);
+
+		struct left left = look(w, RUN + i);
+
+		assert_int_equal(left.expired, 1);
+		assert_int_equal(left.history, 0);
+		assert_int_equal(left.steps, 0);
+		assert_int_equal(left.events, 0);
+		assert_false(left.has_texts);
+		assert_true(left.has_key && left.has_head);
+	}
+	assert_whole(w, RUN + 9);
+}
+
+static void a_run_goes_at_its_age_and_not_before(void **state)
+{
+	struct world *w = *state;
+
+	make_run(w, RUN, RUN_COMPLETED);
+	fake_clock_advance_ms(&w->clock, AGE_MS - 1);
+	assert_int_equal(scan(w, 10), 0);
+	assert_int_equal(expire(w, RUN, AGE_MS), UNIT_LOST);
+	assert_whole(w, RUN);
+	fake_clock_advance_ms(&w->clock, 1);
+	assert_int_equal(scan(w, 10), 1);
+	assert_int_equal(world_int(w, 0, 0), RUN);
+	assert_int_equal(expire(w, RUN, AGE_MS), UNIT_WON);
+	assert_int_equal(scan(w, 10), 0);
+	assert_int_equal(expire(w, RUN, AGE_MS), UNIT_LOST); /* another node was first */
+}
+
+static void a_run_that_has_not_ended_stays(void **state)
+{
+	static const char *const others[] = {RUN_RUNNING, RUN_WAITING, RUN_PAUSED, RUN_CANCELLING};
+	struct world *w = *state;
+
+	for (int64_t i = 0; i < 4; i++)
+		make_run(w, RUN + i, others[i]);
+	fake_clock_advance_ms(&w->clock, 100 * AGE_MS);
+	assert_int_equal(scan(w, 10), 0);
+	for (int64_t i = 0; i < 4; i++) {
+		assert_int_equal(expire(w, RUN + i, AGE_MS), UNIT_LOST);
+		assert_whole(w, RUN + i);
+	}
+}
+
+/* The row says that it has ended, the subject does not: the status decides. */
+static void the_status_decides(void **state)
+{
+	struct world *w = *state;
+
+	make_run(w, RUN, RUN_RUNNING);
+	sql(w, "UPDATE run SET completed_at = 1");
+	fake_clock_advance_ms(&w->clock, 100 * AGE_MS);
+	assert_int_equal(scan(w, 10), 1);
+	assert_int_equal(expire(w, RUN, AGE_MS), UNIT_LOST);
+	assert_whole(w, RUN);
+}
+
+/* Whoever read the run before, to retry it, decides on a version that is gone. */
+static void what_was_read_before_is_outdated(void **state)
+{
+	struct world *w = *state;
+	struct stamp stamp;
+
+	make_run(w, RUN, RUN_FAILED);
+	fake_clock_advance_ms(&w->clock, AGE_MS);
+	assert_int_equal(expire(w, RUN, AGE_MS), UNIT_WON);
+	stamp = world_begin(w);
+	subject_transition(&w->unit, &stamp, &(struct move){RUN, RUN_FAILED, RUN_PENDING}, 2);
+	assert_int_equal(world_run(w), UNIT_LOST);
+}
+
+static void the_oldest_come_first(void **state)
+{
+	struct world *w = *state;
+
+	for (int64_t i = 0; i < 5; i++)
+		make_run(w, RUN + i, RUN_COMPLETED);
+	sql(w, "UPDATE run SET completed_at = completed_at - subject");
+	fake_clock_advance_ms(&w->clock, 100 * AGE_MS);
+	assert_int_equal(scan(w, 3), 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(world_int(w, i, 0), RUN + 4 - (int64_t)i);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_is_left_is_key_and_head, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(a_run_goes_at_its_age_and_not_before, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(a_run_that_has_not_ended_stays, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(the_status_decides, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(what_was_read_before_is_outdated, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(the_oldest_come_first, world_set_up, world_tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,16 @@
 /*
  * docs/definitions.md: its examples are what they claim to be. A fence says what is in it:
  *
- *   ```json definition          a whole one; the first is also the frame for the others
+ *   ```json definition          a whole one; the first of each kind is also the frame for the others
  *   ```json step                one or more steps, in place of those of the frame
+ *   ```json run-step            the same for a run
  *   ```json actions             one or more actions, beside those of the frame
  *   ```json config              a configuration
  *   ```json step bad rule 4     refused, by rule 4 and nothing else
  */
 #include "definition.h"
+
+#include "model/definition.h"
 
 #define DOCUMENT "docs/definitions.md"
 
@@ -19,7 +22,7 @@ struct example {
 };
 
 static char *document;
-static const char *frame;
+static const char *entity_frame, *run_frame;
 
 static char *read_document(void)
 {
@@ -55,8 +58,16 @@ static bool next_example(const char **at, struct example *ret)
 	return true;
 }
 
+static const struct definition *read_definition(const char *text)
+{
+	const struct definition *d = NULL;
+
+	definition_parse("w.json", slice_str(text), &arena, &findings, &d);
+	return d;
+}
+
 /* The frame up to where this stands in it, the example, and what closes it. */
-static const char *framed(const char *up_to, const char *example, const char *behind)
+static const char *framed(const char *frame, const char *up_to, const char *example, const char *behind)
 {
 	const char *cut = strstr(frame, up_to);
 
@@ -66,19 +77,20 @@ static const char *framed(const char *up_to, const char *example, const char *be
 
 static void check(const struct example *e)
 {
-	const struct workflow *w = NULL;
 	const char *text = e->text;
 	struct config config;
 
 	findings_init(&findings, &arena);
 	if (strcmp(e->kind, "step") == 0)
-		text = framed("\"steps\": [", e->text, "] }");
+		text = framed(entity_frame, "\"steps\": [", e->text, "] }");
+	else if (strcmp(e->kind, "run-step") == 0)
+		text = framed(run_frame, "\"steps\": [", e->text, "] }");
 	else if (strcmp(e->kind, "actions") == 0)
-		text = framed("\"actions\": {", e->text, "}, \"steps\": [] }");
+		text = framed(entity_frame, "\"actions\": {", e->text, "}, \"steps\": [] }");
 	if (strcmp(e->kind, "config") == 0)
 		config_parse("c.json", slice_str(text), &arena, &findings, &config);
 	else
-		workflow_parse("w.json", slice_str(text), &arena, &findings, &w);
+		(void)read_definition(text);
 	print_findings();
 	if ((findings.errors > 0) != (e->rule[0] != '\0'))
 		fail_msg("line %zu: %s", e->line, findings.errors ? printed.p : "this is not refused");
@@ -89,24 +101,27 @@ static void check(const struct example *e)
 
 static void the_examples_are_what_they_say(void **state)
 {
-	size_t good = 0, bad = 0;
+	size_t good = 0, bad = 0, of_runs = 0;
 	struct example e;
 	const char *at;
 
 	(void)state;
 	document = read_document();
 	at = document;
-	frame = NULL;
+	entity_frame = run_frame = NULL;
 	while (next_example(&at, &e)) {
-		if (!frame)
-			frame = e.text;
+		if (!entity_frame)
+			entity_frame = e.text;
+		if (!run_frame && strstr(e.text, "\"kind\": \"run\""))
+			run_frame = e.text;
 		check(&e);
+		of_runs += run_frame != NULL;
 		good += !e.rule[0];
 		bad += e.rule[0] != '\0';
 	}
 	free(document);
 	printf("# %s: %zu good and %zu bad examples\n", DOCUMENT, good, bad);
-	assert_true(good >= 12 && bad >= 10);
+	assert_true(good >= 12 && bad >= 10 && of_runs >= 10);
 }
 
 /* Whole definitions have no warnings either. */
@@ -118,9 +133,13 @@ static void whole_definitions_are_clean(void **state)
 	(void)state;
 	document = read_document();
 	at = document;
-	while (next_example(&at, &e))
-		if (strcmp(e.kind, "definition") == 0)
-			parse_clean(e.text);
+	while (next_example(&at, &e)) {
+		if (strcmp(e.kind, "definition") != 0)
+			continue;
+		assert_non_null(read_definition(e.text));
+		print_findings();
+		assert_string_equal(printed.p ? printed.p : "", "");
+	}
 	free(document);
 }
 
@@ -134,12 +153,34 @@ static void every_rule_has_its_example(void **state)
 	free(document);
 }
 
+/* Every field of a run definition, of its steps and of a retry stands in a table. */
+static void every_field_of_runs_is_told(void **state)
+{
+	static const char *const fields[] = {
+		"workflow",     "kind",         "meta",    "actions", "steps",      "output",  "lease",
+		"action",       "input",        "retry",   "save_as", "compensate", "timeout", "for",
+		"on_timeout",   "on_unknown",   "on_5xx",  "event",   "entry_lock", "until",   "when",
+		"then`, `else", "max_attempts", "initial", "factor",  "max",        "jitter",
+	};
+	const char *chapter;
+
+	(void)state;
+	document = read_document();
+	chapter = strstr(document, "\n# Kind run\n");
+	assert_non_null(chapter);
+	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+		if (!strstr(chapter, text_printf(&arena, "\n| `%s` |", fields[i])))
+			fail_msg("no table of the chapter has %s", fields[i]);
+	free(document);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		model_test(the_examples_are_what_they_say),
 		model_test(whole_definitions_are_clean),
 		model_test(every_rule_has_its_example),
+		model_test(every_field_of_runs_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #include "model/load.h"
 
 static char dir[4000];
-static struct workflow_set set;
+static struct definition_set set;
 
 static int set_up_folder(void **state)
 {
@@ -69,7 +69,7 @@ static void a_folder_in_the_order_of_its_names(void **state)
 	write_workflow("c.txt", "not");
 	write_workflow(".d.json", "hidden");
 	write_workflow("json", "not");
-	workflows_load(dir, &arena, &findings, &set);
+	definition_set_load(dir, &arena, &findings, &set);
 	print_findings();
 	assert_int_equal(findings.errors, 0);
 	assert_int_equal(set.n, 3);
@@ -78,27 +78,50 @@ static void a_folder_in_the_order_of_its_names(void **state)
 	assert_string_equal(set.items[1]->name, "one");
 	assert_string_equal(set.items[2]->name, "two");
 	assert_string_equal(set.items[1]->file, path_of("a.json"));
-	workflows_load(text_printf(&arena, "%s/", dir), &arena, &findings, &set);
+	definition_set_load(text_printf(&arena, "%s/", dir), &arena, &findings, &set);
 	assert_string_equal(set.items[4]->file, path_of("a.json"));
+}
+
+static void both_kinds_stand_in_one_folder(void **state)
+{
+	(void)state;
+	write_workflow("a.json", "entity");
+	write_file("b.json", "{ 'kind': 'run', 'workflow': 'order', 'actions': { 'x': { 'kind': 'noop' } },\n"
+			     "  'steps': [ { 'name': 's', 'type': 'task', 'action': 'x' } ] }");
+	write_file("c.json", "{ 'kind': 'batch', 'workflow': 'render' }");
+	write_file("d.json", "{ 'kind': 'run', 'workflow': 'bad', 'steps': [\n{ 'name': 's', 'type': 'tsak' } ] }");
+	definition_set_load(dir, &arena, &findings, &set);
+	print_findings();
+	assert_int_equal(set.n, 2);
+	assert_string_equal(set.items[0]->kind, "entity");
+	assert_string_equal(set.items[1]->kind, "run");
+	assert_string_equal(set.items[1]->name, "order");
+	assert_string_equal(set.items[1]->module, "order");
+	assert_string_equal(set.items[1]->file, path_of("b.json"));
+	assert_int_equal(set.items[1]->actions_n, 1);
+	assert_ptr_equal(set.items[1]->actions, set.items[1]->run->actions);
+	assert_int_equal(findings.errors, 2);
+	assert_said("c.json:1: error: workflow render: kind: ", "not yet batch", NULL);
+	assert_said("d.json:2: error: workflow bad", "tsak", NULL);
 }
 
 static void a_single_file_has_any_name(void **state)
 {
 	(void)state;
 	write_workflow("x.txt", "one");
-	workflows_load(path_of("x.txt"), &arena, &findings, &set);
+	definition_set_load(path_of("x.txt"), &arena, &findings, &set);
 	assert_int_equal(set.n, 1);
 }
 
 static void what_cannot_be_read_is_a_finding(void **state)
 {
 	(void)state;
-	workflows_load(path_of("nowhere.json"), &arena, &findings, &set);
-	workflows_load(dir, &arena, &findings, &set);
+	definition_set_load(path_of("nowhere.json"), &arena, &findings, &set);
+	definition_set_load(dir, &arena, &findings, &set);
 	mkdir(path_of("folder.json"), 0700);
 	write_workflow("good.json", "good");
 	write_file("bad.json", "{");
-	workflows_load(dir, &arena, &findings, &set);
+	definition_set_load(dir, &arena, &findings, &set);
 	print_findings();
 	assert_said("nowhere.json: error: file: No such file or directory", NULL);
 	assert_said(dir, "file: there is no *.json in this folder", NULL);
@@ -118,7 +141,7 @@ static void a_file_is_read_up_to_its_limit(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, 100 << 20), 0);
 	close(fd);
-	workflows_load(path_of("large.json"), &arena, &findings, &set);
+	definition_set_load(path_of("large.json"), &arena, &findings, &set);
 	print_findings();
 	assert_said("large.json: error: limit: the definition has 16777217 bytes; at most 16777216", NULL);
 	assert_int_equal(findings.errors, 1);
@@ -128,14 +151,14 @@ static void so_many_and_no_more(void **state)
 {
 	(void)state;
 	write_workflow("w.json", "w");
-	for (size_t i = 0; i < WORKFLOWS_MAX; i++)
-		workflows_load(path_of("w.json"), &arena, &findings, &set);
+	for (size_t i = 0; i < DEFINITION_FILES_MAX; i++)
+		definition_set_load(path_of("w.json"), &arena, &findings, &set);
 	assert_int_equal(findings.errors, 0);
-	assert_int_equal(set.n, WORKFLOWS_MAX);
-	workflows_load(path_of("w.json"), &arena, &findings, &set);
-	workflows_load(path_of("w.json"), &arena, &findings, &set);
+	assert_int_equal(set.n, DEFINITION_FILES_MAX);
+	definition_set_load(path_of("w.json"), &arena, &findings, &set);
+	definition_set_load(path_of("w.json"), &arena, &findings, &set);
 	assert_int_equal(findings.errors, 1);
-	assert_int_equal(set.n, WORKFLOWS_MAX);
+	assert_int_equal(set.n, DEFINITION_FILES_MAX);
 }
 
 static void a_configuration(void **state)
@@ -158,6 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up_folder, tear_down_folder)
 		T(a_folder_in_the_order_of_its_names),
+		T(both_kinds_stand_in_one_folder),
 		T(a_single_file_has_any_name),
 		T(what_cannot_be_read_is_a_finding),
 		T(a_file_is_read_up_to_its_limit),

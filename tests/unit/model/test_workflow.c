@@ -135,7 +135,7 @@ static void other_kinds_are_not_known_yet(void **state)
 {
 	(void)state;
 	assert_errors("{ 'workflow': 'order', 'kind': 'run', 'steps': [ { 'name': 'reserve', 'type': 'task' } ] }", 1);
-	assert_said("w.json:1: error: workflow order: kind: this version knows only kind entity, not yet run", NULL);
+	assert_said("w.json:1: error: workflow order: kind: this is a definition of kind run, not entity", NULL);
 	assert_errors("{ 'workflow': 'render', 'kind': 'batch', 'item_action': 'x' }", 1);
 	assert_said("not yet batch", NULL);
 	assert_errors("{ 'workflow': 'x', 'kind': 'entiti' }", 1);

@@ -30,18 +30,6 @@ static size_t errors_of(const struct workflow *a, const struct workflow *b, cons
 	return findings.errors;
 }
 
-static void names_are_unique(void **state)
-{
-	const struct workflow *a = on_table("a.json", "w", "", "null"), *b = on_table("b.json", "v", "", "null"),
-			      *c = on_table("c.json", "w", "", "null");
-
-	(void)state;
-	assert_int_equal(errors_of(a, b, NULL), 0);
-	assert_int_equal(errors_of(a, b, c), 1);
-	assert_said("c.json:1: error: workflow w: duplicate: workflow w is also defined in a.json", NULL);
-	workflows_check(NULL, 0, &findings);
-}
-
 static void rule_6_on_one_table(void **state)
 {
 	const struct workflow *a = on_table("a.json", "a", ON("invoices"), "{'admin': ['t', 's']}"),
@@ -94,7 +82,6 @@ static void rule_8_on_one_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		model_test(names_are_unique),
 		model_test(rule_6_on_one_table),
 		model_test(rule_8_on_one_table),
 	};

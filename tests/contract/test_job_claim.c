@@ -1,0 +1,520 @@
+/*
+ * Claims of jobs, the same on every store: each test below runs on a SQLite file and on PostgreSQL. What two connections do at
+ * once is written as steps of named sessions, on PostgreSQL alone: SQLite has one writer.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "support/desk.h"
+#include "support/store.h"
+
+#define LEASE_MS 60000
+#define PAST_MS (-60000) /* over before it began */
+#define THREADS 4
+#define DRAINED 2000
+#define BOUND 3
+
+static struct {
+	struct store *store;
+	struct desk a, b;
+} world;
+
+static int set_up(enum store_kind kind)
+{
+	struct db *db;
+
+	world.store = store_new(kind);
+	db = store_open_migrated(world.store);
+	desk_init(&world.a, "a", db, clock_system(), 1);
+	desk_init(&world.b, "b", store_open(world.store), clock_system(), 2);
+	return 0;
+}
+
+static int set_up_sqlite(void **state)
+{
+	(void)state;
+	return set_up(STORE_SQLITE_FILE);
+}
+
+static int set_up_postgres(void **state)
+{
+	(void)state;
+	return set_up(STORE_POSTGRES);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	desk_release(&world.a);
+	desk_release(&world.b);
+	store_free(world.store);
+	return 0;
+}
+
+static int64_t now_ms(void)
+{
+	return clock_wall(clock_system()).ms;
+}
+
+/* ---- on every store ---- */
+
+static void the_best_come_first(void **state)
+{
+	struct desk *a = &world.a;
+	int64_t wanted[5];
+
+	(void)state;
+	wanted[2] = desk_push(a, "q", 0, 2000);
+	wanted[3] = desk_push(a, "q", 0, 3000);
+	wanted[4] = desk_push(a, "q", -1000, 1000);
+	wanted[1] = desk_push(a, "q", 1, 5000);
+	wanted[0] = desk_push(a, "q", 1000, 9000);
+	assert_int_equal(desk_claim(a, "q", 3, LEASE_MS), 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(a->jobs[i].subject, wanted[i]);
+	assert_int_equal(desk_claim(a, "q", 10, LEASE_MS), 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(a->jobs[i].subject, wanted[3 + i]);
+}
+
+static void what_is_due_later_is_not_claimed(void **state)
+{
+	struct desk *a = &world.a;
+	int64_t due;
+
+	(void)state;
+	(void)desk_push(a, "q", 1000, now_ms() + 3600000);
+	due = desk_push(a, "q", 0, 0);
+	(void)desk_push(a, "q", 0, now_ms() + 3600000);
+	assert_int_equal(desk_claim(a, "q", 10, LEASE_MS), 1);
+	assert_int_equal(a->jobs[0].subject, due);
+	assert_int_equal(desk_claim(a, "q", 10, LEASE_MS), 0);
+}
+
+static void a_claim_says_what_it_gave(void **state)
+{
+	struct desk *a = &world.a;
+	int64_t id = desk_push(a, "q", 0, 0), before = now_ms();
+
+	(void)state;
+	assert_int_equal(desk_claim(a, "another", 10, LEASE_MS), 0);
+	assert_int_equal(desk_claim(a, "q", 10, LEASE_MS), 1);
+	assert_int_equal(a->jobs[0].subject, id);
+	assert_int_equal(a->jobs[0].attempt, 1);
+	assert_int_equal(a->jobs[0].fence, 1);
+	assert_true(slice_is(a->jobs[0].queue, "q"));
+	assert_true(slice_is(a->jobs[0].payload, "{\"n\":1}"));
+	/* Both stores are on this machine. */
+	assert_true(a->jobs[0].until_ms >= before + LEASE_MS && a->jobs[0].until_ms <= now_ms() + LEASE_MS);
+	assert_string_equal(desk_see(a, id), "RUNNING attempt 1");
+	desk_audit(a, id);
+}
+
+static enum hx_code lapse(struct desk *w, int64_t id, int64_t fence)
+{
+	struct job_settle_request rq = {.kind = JOB_LAPSE, .subject = id, .fence = fence};
+	struct job_settle settle;
+
+	job_settle_init(&settle, &rq, &w->arena);
+	return desk_drive(w, &settle.task);
+}
+
+static void a_stale_worker_changes_nothing(void **state)
+{
+	static const enum job_settle_kind kinds[] = {JOB_HEARTBEAT, JOB_COMPLETE, JOB_FAIL};
+	struct desk *a = &world.a, *b = &world.b;
+	int64_t id = desk_push(a, "q", 0, 0);
+
+	(void)state;
+	assert_int_equal(desk_claim(a, "q", 1, PAST_MS), 1);
+	assert_int_equal(lapse(b, id, 1), HX_OK);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(desk_settle(a, kinds[i], id, 1), HX_STALE_FENCE);
+	assert_string_equal(desk_see(a, id), "AVAILABLE attempt 1, due, doubt: its worker was lost");
+	assert_int_equal(desk_claim(b, "q", 1, LEASE_MS), 1);
+	assert_int_equal(b->jobs[0].fence, 2);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(desk_settle(a, kinds[i], id, 1), HX_STALE_FENCE);
+		assert_int_equal(desk_settle(a, kinds[i], id, 2), HX_STALE_FENCE); /* the fence alone is not enough */
+	}
+	assert_int_equal(lapse(a, id, 1), HX_STALE_FENCE);
+	assert_int_equal(lapse(a, id, 2), HX_STALE_FENCE); /* its time is not over */
+	assert_string_equal(desk_see(a, id), "RUNNING attempt 2, doubt: its worker was lost");
+	assert_int_equal(desk_settle(b, JOB_HEARTBEAT, id, 2), HX_OK);
+	assert_int_equal(desk_settle(b, JOB_COMPLETE, id, 2), HX_OK);
+	assert_string_equal(desk_see(a, id), "COMPLETED attempt 2 = {\"ok\":true}");
+	desk_audit(a, id);
+}
+
+/* The reads of both went before the write of the other. */
+static void of_two_that_settle_one_claim_one_wins(void **state)
+{
+	struct desk *a = &world.a;
+	int64_t id = desk_push(a, "q", 0, 0);
+	struct stamp stamp;
+	struct move back = {id, JOB_RUNNING, JOB_AVAILABLE};
+	struct job_ending due = {.due_in_ms = 0, .error = slice_str("lost")};
+
+	(void)state;
+	assert_int_equal(desk_claim(a, "q", 1, PAST_MS), 1);
+	assert_int_equal(desk_settle(a, JOB_COMPLETE, id, 1), HX_OK);
+	stamp = desk_begin(a);
+	subject_revert(&a->unit, &stamp, &back, 1);
+	job_end(&a->unit, id, &due);
+	assert_int_equal(desk_run(a), UNIT_LOST);
+	assert_string_equal(desk_see(a, id), "COMPLETED attempt 1 = {\"ok\":true}");
+	desk_audit(a, id);
+}
+
+static void keys_are_unique_in_their_queue(void **state)
+{
+	struct desk *a = &world.a, *b = &world.b;
+	struct job_push_item items[] = {
+		{.queue = slice_str("q"), .payload = slice_str("1"), .key = slice_str("k2")},
+		{.queue = slice_str("q"), .payload = slice_str("2"), .key = slice_str("k1")},
+		{.queue = slice_str("q"), .payload = slice_str("3"), .key = slice_str("k2")},
+		{.queue = slice_str("other"), .payload = slice_str("4"), .key = slice_str("k1")},
+		{.queue = slice_str("q"), .payload = slice_str("5")},
+	};
+	struct job_push_item again[] = {items[1], items[4], items[0]};
+	struct job_push push;
+	int64_t ids[2];
+
+	(void)state;
+	job_push_init(&push, slice_str("default"), items, 5, &a->arena);
+	assert_int_equal(desk_drive(a, &push.task), HX_OK);
+	assert_true(items[0].created && items[1].created && !items[2].created && items[3].created && items[4].created);
+	assert_int_equal(items[2].subject, items[0].subject);
+	ids[0] = items[0].subject;
+	ids[1] = items[1].subject;
+	job_push_init(&push, slice_str("default"), again, 3, &b->arena);
+	assert_int_equal(desk_drive(b, &push.task), HX_OK);
+	assert_true(!again[0].created && again[1].created && !again[2].created);
+	assert_int_equal(again[0].subject, ids[1]);
+	assert_int_equal(again[2].subject, ids[0]);
+	assert_int_equal(desk_claim(a, "q", 10, LEASE_MS), 4);
+	for (size_t i = 0; i < 4; i++)
+		desk_audit(a, a->jobs[i].subject);
+}
+
+static void a_payload_keeps_its_bytes(void **state)
+{
+	static const char payload[] = "{\"a\": 1.10,\"b\":\"\\u0000\\ud83d\\ude00 \\\\u0000 \xf0\x9f\x98\x80\\/\"}";
+	struct desk *a = &world.a;
+	struct job_push_item item = {.queue = slice_str("q"), .payload = slice_str(payload)};
+	struct job_push push;
+
+	(void)state;
+	job_push_init(&push, slice_str("default"), &item, 1, &a->arena);
+	assert_int_equal(desk_drive(a, &push.task), HX_OK);
+	assert_int_equal(desk_claim(a, "q", 1, LEASE_MS), 1);
+	assert_true(slice_is(a->jobs[0].payload, payload));
+}
+
+static void a_thousand_are_pushed_at_once(void **state)
+{
+	static struct job_push_item items[JOB_PUSH_MAX];
+	struct desk *a = &world.a;
+	struct job_push push;
+
+	(void)state;
+	for (size_t i = 0; i < JOB_PUSH_MAX; i++)
+		items[i] = (struct job_push_item){.queue = slice_str("q"), .payload = slice_str("{}")};
+	job_push_init(&push, slice_str("default"), items, JOB_PUSH_MAX, &a->arena);
+	assert_int_equal(desk_drive(a, &push.task), HX_OK);
+	for (size_t i = 0; i < JOB_PUSH_MAX; i++)
+		assert_true(items[i].created);
+	assert_int_equal(desk_claim(a, "q", JOB_CLAIM_MAX, LEASE_MS), JOB_CLAIM_MAX);
+	for (size_t i = 0; i < JOB_CLAIM_MAX; i++)
+		assert_int_equal(a->jobs[i].subject, items[i].subject);
+	desk_audit(a, items[0].subject);
+	desk_audit(a, items[JOB_PUSH_MAX - 1].subject);
+}
+
+static void a_bound_is_kept(void **state)
+{
+	struct desk *a = &world.a, *b = &world.b;
+	int64_t loose, first;
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		(void)desk_push_bounded(a, "q", BOUND);
+	assert_int_equal(desk_claim(a, "q", 10, LEASE_MS), BOUND);
+	first = a->jobs[0].subject;
+	assert_int_equal(desk_claim(b, "q", 10, LEASE_MS), 0);
+	loose = desk_push(b, "q", 0, 0); /* without a bound: claimed, and not counted */
+	assert_int_equal(desk_claim(b, "q", 10, LEASE_MS), 1);
+	assert_int_equal(b->jobs[0].subject, loose);
+	assert_int_equal(desk_settle(a, JOB_COMPLETE, first, 1), HX_OK);
+	assert_int_equal(desk_claim(b, "q", 10, LEASE_MS), 1);
+	assert_int_equal(desk_settle(b, JOB_FAIL, b->jobs[0].subject, 1), HX_OK);
+	assert_int_equal(desk_claim(b, "q", 10, LEASE_MS), 1);
+	assert_int_equal(desk_claim(b, "q", 10, LEASE_MS), 0);
+	/* Another workspace's queue of the same name is another queue; so is another queue. */
+	for (int i = 0; i < 10; i++)
+		(void)desk_push_bounded(a, "r", 1);
+	assert_int_equal(desk_claim(b, "r", 10, LEASE_MS), 1);
+}
+
+static void retention_lets_completed_jobs_go(void **state)
+{
+	struct desk *a = &world.a;
+	int64_t id = desk_push(a, "q", 0, 0);
+
+	(void)state;
+	assert_int_equal(desk_claim(a, "q", 1, LEASE_MS), 1);
+	assert_int_equal(desk_settle(a, JOB_COMPLETE, id, 1), HX_OK);
+	(void)desk_begin(a);
+	job_scan_expired(&a->unit, 0, 10);
+	assert_int_equal(desk_run(a), UNIT_WON);
+	assert_int_equal(a->result.rows[0].n, 1);
+	(void)desk_begin(a);
+	job_expire(&a->unit, id, LEASE_MS);
+	assert_int_equal(desk_run(a), UNIT_LOST);
+	(void)desk_begin(a);
+	job_expire(&a->unit, id, 0);
+	assert_int_equal(desk_run(a), UNIT_WON);
+	assert_string_equal(desk_see(a, id), "none");
+}
+
+/* ---- two connections at once: PostgreSQL ---- */
+
+/* A claim up to before its commit: what it got stands in w->result. */
+struct open_claim {
+	struct job_claim_request rq;
+	struct job_claim claim;
+};
+
+static size_t claim_begin(struct desk *w, struct open_claim *open, const char *queue, int64_t max)
+{
+	struct ask ask = {.unit = &w->unit};
+	struct answer answer = {.kind = ANSWER_START, .now = {now_ms()}, .node = "here"};
+	struct unit *unit = &w->unit;
+
+	open->rq = (struct job_claim_request){.workspace = slice_str("default"),
+					      .owner = slice_str(w->name),
+					      .queues_n = 1,
+					      .queues = {slice_str(queue)},
+					      .max = max,
+					      .lease_ms = LEASE_MS};
+	answer.id = id_next(&w->ids, answer.now);
+	arena_reset(&w->arena);
+	arena_reset(&w->rows);
+	job_claim_init(&open->claim, &open->rq, &w->arena);
+	open->claim.task.kind->take(&open->claim.task, &answer);
+	open->claim.task.kind->ask(&open->claim.task, &ask);
+	assert_int_equal(w->db->driver->begin(w->db, &w->err), HX_OK);
+	if (w->db->driver->execute(w->db, &unit, 1, &w->result, &w->rows, &w->err) != HX_OK)
+		fail_msg("%s", w->err.detail);
+	return w->result.rows[0].n;
+}
+
+static void nobody_waits_for_another_claim(void **state)
+{
+	struct desk *a = &world.a, *b = &world.b;
+	struct open_claim open;
+	int64_t ids[4];
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		ids[i] = desk_push(a, "q", 0, 1000 + i);
+	assert_int_equal(claim_begin(a, &open, "q", 2), 2);
+	assert_int_equal(desk_claim(b, "q", 10, LEASE_MS), 2); /* a has not committed: waiting would be for ever */
+	assert_int_equal(b->jobs[0].subject, ids[2]);
+	assert_int_equal(b->jobs[1].subject, ids[3]);
+	assert_int_equal(desk_claim(b, "q", 10, LEASE_MS), 0);
+	assert_int_equal(a->db->driver->commit(a->db, &a->err), HX_OK);
+	for (int i = 0; i < 4; i++)
+		desk_audit(b, ids[i]);
+}
+
+static void what_was_rolled_back_is_there_again(void **state)
+{
+	struct desk *a = &world.a, *b = &world.b;
+	struct open_claim open;
+	int64_t id = desk_push(a, "q", 0, 0);
+
+	(void)state;
+	assert_int_equal(claim_begin(a, &open, "q", 2), 1);
+	assert_int_equal(desk_claim(b, "q", 10, LEASE_MS), 0);
+	a->db->driver->rollback(a->db);
+	assert_int_equal(desk_claim(b, "q", 10, LEASE_MS), 1);
+	assert_int_equal(b->jobs[0].fence, 1);
+	desk_audit(b, id);
+}
+
+/* Only what is claimed is held: the rest of the queue is free for others. */
+static void a_claim_holds_no_more_than_it_takes(void **state)
+{
+	struct desk *a = &world.a, *b = &world.b;
+	struct open_claim open;
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		(void)desk_push(a, "q", i % 4, 0);
+	assert_int_equal(claim_begin(a, &open, "q", 3), 3);
+	assert_int_equal(desk_claim(b, "q", 100, LEASE_MS), 17);
+	a->db->driver->rollback(a->db);
+}
+
+static void a_bound_holds_while_another_claim_is_open(void **state)
+{
+	struct desk *a = &world.a, *b = &world.b;
+	struct open_claim open;
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		(void)desk_push_bounded(a, "q", BOUND);
+	assert_int_equal(claim_begin(a, &open, "q", 2), 2);
+	assert_int_equal(desk_claim(b, "q", 10, LEASE_MS), 0);
+	assert_int_equal(a->db->driver->commit(a->db, &a->err), HX_OK);
+	assert_int_equal(desk_claim(b, "q", 10, LEASE_MS), BOUND - 2);
+}
+
+/* ---- many threads: PostgreSQL ---- */
+
+static struct {
+	_Atomic int64_t claimed, overrun, most;
+	int64_t wanted;
+	const char *queue;
+} race;
+
+static const struct db_stmt stmt_running = {
+	.name = "test_running",
+	.sql = "SELECT count(*) FROM job j JOIN subject s ON s.id = j.subject WHERE s.status = 'RUNNING' AND j.queue = ?1",
+	.in = "t",
+	.out = "i",
+};
+
+/* How many of the queue are running now, as anybody sees it. */
+static int64_t running(struct desk *w)
+{
+	(void)desk_begin(w);
+	UNIT_ADD(&w->unit, UNIT_ANY, &stmt_running, db_str(race.queue));
+	(void)desk_run(w);
+	return db_cell(&w->result.rows[0], 0, 0)->i;
+}
+
+static void note_running(int64_t n)
+{
+	int64_t most = atomic_load(&race.most);
+
+	while (n > most && !atomic_compare_exchange_weak(&race.most, &most, n))
+		;
+	atomic_fetch_add(&race.overrun, n > BOUND);
+}
+
+static void *drain(void *context)
+{
+	struct desk *w = context;
+
+	while (atomic_load(&race.claimed) < race.wanted) {
+		int64_t ids[7];
+		size_t n = desk_claim(w, race.queue, 7, LEASE_MS);
+
+		for (size_t i = 0; i < n; i++) {
+			ids[i] = w->jobs[i].subject;
+			if (w->jobs[i].fence != 1)
+				return "a job was claimed twice";
+		}
+		atomic_fetch_add(&race.claimed, (int64_t)n);
+		if (race.wanted < DRAINED) /* the bounded race */
+			note_running(running(w));
+		for (size_t i = 0; i < n; i++)
+			if (desk_settle(w, JOB_COMPLETE, ids[i], 1) != HX_OK)
+				return "a claim was lost";
+	}
+	return NULL;
+}
+
+static void run_race(const char *queue, int64_t wanted)
+{
+	static struct desk workers[THREADS];
+	static const char *const names[THREADS] = {"t0", "t1", "t2", "t3"};
+	pthread_t threads[THREADS];
+	void *wrong;
+
+	atomic_store(&race.claimed, 0);
+	atomic_store(&race.overrun, 0);
+	atomic_store(&race.most, 0);
+	race.queue = queue;
+	race.wanted = wanted;
+	for (int i = 0; i < THREADS; i++) {
+		desk_init(&workers[i], names[i], store_open(world.store), clock_system(), 10 + (uint32_t)i);
+		assert_int_equal(pthread_create(&threads[i], NULL, drain, &workers[i]), 0);
+	}
+	for (int i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(threads[i], &wrong), 0);
+		if (wrong)
+			fail_msg("%s", (const char *)wrong);
+		desk_release(&workers[i]);
+	}
+	assert_int_equal(atomic_load(&race.claimed), wanted);
+}
+
+static void a_queue_is_drained_once(void **state)
+{
+	static struct job_push_item items[JOB_PUSH_MAX];
+	struct desk *a = &world.a;
+	struct job_push push;
+
+	(void)state;
+	for (int half = 0; half < DRAINED / JOB_PUSH_MAX; half++) {
+		for (size_t i = 0; i < JOB_PUSH_MAX; i++)
+			items[i] = (struct job_push_item){
+				.queue = slice_str("q"), .payload = slice_str("{}"), .priority = (int64_t)i % 3};
+		arena_reset(&a->arena);
+		job_push_init(&push, slice_str("default"), items, JOB_PUSH_MAX, &a->arena);
+		assert_int_equal(desk_drive(a, &push.task), HX_OK);
+	}
+	run_race("q", DRAINED);
+	for (size_t i = 0; i < JOB_PUSH_MAX; i += 50)
+		desk_audit(a, items[i].subject);
+}
+
+static void a_bound_is_kept_by_many(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 200; i++)
+		(void)desk_push_bounded(&world.a, "q", BOUND);
+	run_race("q", 200);
+	assert_int_equal(atomic_load(&race.overrun), 0);
+	printf("# job claim: 200 jobs by %d threads, at most %lld of %d at once\n", THREADS,
+	       (long long)atomic_load(&race.most), BOUND);
+	assert_int_equal(atomic_load(&race.most), BOUND);
+}
+
+#define SQLITE(name) cmocka_unit_test_setup_teardown(name, set_up_sqlite, tear_down)
+#define POSTGRES(name) cmocka_unit_test_setup_teardown(name, set_up_postgres, tear_down)
+#define BOTH(name) SQLITE(name), POSTGRES(name)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(the_best_come_first),
+		BOTH(what_is_due_later_is_not_claimed),
+		BOTH(a_claim_says_what_it_gave),
+		BOTH(a_stale_worker_changes_nothing),
+		BOTH(of_two_that_settle_one_claim_one_wins),
+		BOTH(keys_are_unique_in_their_queue),
+		BOTH(a_payload_keeps_its_bytes),
+		BOTH(a_thousand_are_pushed_at_once),
+		BOTH(a_bound_is_kept),
+		BOTH(retention_lets_completed_jobs_go),
+		POSTGRES(nobody_waits_for_another_claim),
+		POSTGRES(what_was_rolled_back_is_there_again),
+		POSTGRES(a_claim_holds_no_more_than_it_takes),
+		POSTGRES(a_bound_holds_while_another_claim_is_open),
+		POSTGRES(a_queue_is_drained_once),
+		POSTGRES(a_bound_is_kept_by_many),
+	};
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests_name("job claim", tests, NULL, NULL);
+}

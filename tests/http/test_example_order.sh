@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# examples/order: its README, walked through (tests/support/walk.sh) with a worker in Python and one in JavaScript, and
+# what the ledger of the outside world says afterwards.
+set -u
+. tests/support/walk.sh
+
+build=${HAPAX_BUILD:-$PWD/build}
+root=$PWD
+if [ ! -x "$build/hapax" ]; then
+	echo "[  SKIPPED ] the program is not built in this flavour"
+	exit 0
+fi
+for tool in python3 node; do
+	command -v $tool >/dev/null || { echo "not ok $tool is needed for the example" && exit 1; }
+done
+dir=$(mktemp -d)
+finish() {
+	for pid in $walk_terminals; do kill -CONT "$pid" && kill "$pid" && wait "$pid"; done 2>/dev/null
+	rm -rf "$dir"
+}
+trap finish EXIT
+trap 'exit 143' TERM INT
+
+# The example in a tree of its own, on a free port.
+mkdir -p "$dir/build/order/ledger" "$dir/examples"
+ln -s "$build/hapax" "$dir/build/hapax"
+cp -r "$root/examples/order" "$dir/examples/"
+cd "$dir" || exit 1
+unset HAPAX_DB HAPAX_WORKSPACE HAPAX_REQUESTER HAPAX_TIMEOUT HAPAX_CONFIG HAPAX_WORKFLOWS HAPAX_NODE COLUMNS
+port=$(python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])')
+export HAPAX_LISTEN=127.0.0.1:$port HAPAX_SERVER=http://127.0.0.1:$port
+
+result() { # name; judges the last command
+	if [ "$?" -eq 0 ]; then echo "ok $1"; else
+		echo "not ok $1"
+		[ ! -e out ] || cat out
+		tail -n 20 [0-9]*.log
+	fi
+}
+
+walk_split examples/order/README.md
+walk 15
+
+# --- what the outside world saw
+
+cat build/order/ledger/* | sort >out
+printf '%s\n' 'release sofa' 'reserve cup' 'reserve lamp' 'reserve sofa' 'reserve table' | diff - out
+result five_effects
+# The stopped worker woke up, and its word was not taken.
+await 20 grep -qh '^complete: HTTP Error 409: Conflict' [0-9]*.log
+result the_stale_worker_was_told
+grep -qh '^reserve table attempt 1 fence 1$' [0-9]*.log && grep -qh '^reserve table attempt 2 fence 2$' [0-9]*.log
+result the_second_worker_has_a_higher_fence
+build/hapax run list --json >out && [ "$(grep -o '"id":"run_' out | wc -l)" = 5 ]
+result five_runs
+"$build/hapax" check --strict "$root/examples/order/order.json" >out 2>&1
+result the_definition_is_clean
+# --- the engine is killed while a run waits and both workers ask for jobs: all three go on
+
+waits() { build/hapax run show "$id" >out 2>&1 && grep -q '◷  approve' out; }
+id=$(build/hapax run start order --key order-6 --input '{"sku": "chest", "total": 1500}' --json | grep -o 'run_[0-9a-z]*' | head -1)
+await 20 waits
+result a_run_waits
+set -- $walk_terminals
+kill -KILL "$1" && wait "$1" 2>/dev/null
+bash -c "exec $(cat 001.terminal)" >again.log 2>&1 &
+server=$!
+walk_terminals="$server $2 $3"
+await 30 grep -qs '^ready ' again.log
+result the_engine_is_there_again
+build/hapax run approve "$id" approve >out 2>&1 && build/hapax run signal "$id" payment >out 2>&1 && build/hapax run show "$id" --wait 30s >out 2>&1 &&
+	[ "$(ls build/order/ledger | grep -c "$id")" = 1 ]
+result the_run_goes_on
+build/hapax run start order --key order-7 --input '{"sku": "no-rug", "total": 1}' --wait 30s >out 2>&1
+grep -q 'there is no rug on the shelves' out
+result the_workers_go_on
+kill "$server" && wait "$server"
+result the_engine_stops_well
+exit 0

@@ -1,0 +1,536 @@
+/*
+ * Jobs over the API of a real server: pushed, claimed by workers, kept, completed, failed; the steps of runs that workers
+ * carry out; and that a worker whose claim has passed to another changes nothing any more.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/await.h"
+#include "support/run_scene.h"
+
+#define JOBS "/api/v1/jobs"
+
+static const char order[] = "{'workflow':'order','kind':'run','actions':{"
+			    "'reserve':{'kind':'worker','queue':'stock','effect':'keyed','max_in_flight':2},"
+			    "'pay':{'kind':'worker','queue':'money','effect':'claimed'}},"
+			    "'steps':[{'name':'reserve','type':'task','action':'reserve','input':'{sku: .input.sku}',"
+			    "'save_as':'reservation','retry':{'max_attempts':3,'initial':'10ms','jitter':false}},"
+			    "{'name':'pay','type':'task','action':'pay'}],"
+			    "'output':'.state.reservation'}";
+
+static void begin(struct scene *scene)
+{
+	scene_define(scene, "order", order);
+	scene_start(scene, 0);
+}
+
+struct claimed {
+	char id[64];
+	int64_t fence;
+};
+
+/* Claims one job, which must be there within the time; its reply is scene->last. */
+static struct claimed claim(struct scene *scene, const char *queue, const char *owner, int lease_ms, int wait_ms)
+{
+	struct claimed got;
+	char body[300];
+
+	snprintf(body, sizeof body, "{'queues':['%s'],'owner':'%s','max':1,'leaseMs':%d,'waitMs':%d}", queue, owner,
+		 lease_ms, wait_ms);
+	scene_must(scene, 0, "POST", JOBS "/claim", body, 200, "");
+	if (reply_count(&scene->last, "jobs") != 1)
+		fail_msg("there was no job in %s: %s", queue, scene->last.body);
+	snprintf(got.id, sizeof got.id, "%s", reply_text(&scene->last, "jobs.0.id"));
+	got.fence = reply_int(&scene->last, "jobs.0.fence");
+	return got;
+}
+
+static size_t claim_none(struct scene *scene, const char *queue)
+{
+	char body[300];
+
+	snprintf(body, sizeof body, "{'queues':['%s'],'owner':'w','max':100}", queue);
+	scene_must(scene, 0, "POST", JOBS "/claim", body, 200, "");
+	return reply_count(&scene->last, "jobs");
+}
+
+/* complete, fail, heartbeat; more: further members of the body, with a comma in front. */
+static struct reply *settle(struct scene *scene, const struct claimed *job, const char *verb, const char *owner,
+			    int64_t fence, const char *more, int status, const char *code)
+{
+	char path[200], body[500];
+
+	snprintf(path, sizeof path, JOBS "/%s/%s", job->id, verb);
+	snprintf(body, sizeof body, "{'owner':'%s','fence':%lld%s}", owner, (long long)fence, more);
+	return scene_must(scene, 0, "POST", path, body, status, code);
+}
+
+static struct reply *show(struct scene *scene, const char *id)
+{
+	char path[200];
+
+	snprintf(path, sizeof path, JOBS "/%s", id);
+	return scene_must(scene, 0, "GET", path, NULL, 200, "");
+}
+
+static bool has_status(struct scene *scene, const char *id, const char *status)
+{
+	return strcmp(reply_text(show(scene, id), "status"), status) == 0;
+}
+
+static void push(struct scene *scene, const char *body, char ret_id[64])
+{
+	scene_must(scene, 0, "POST", JOBS, body, 201, "");
+	snprintf(ret_id, 64, "%s", reply_text(&scene->last, "jobs.0.id"));
+}
+
+/* ---- push ---- */
+
+static void test_push_and_work(void **state)
+{
+	struct scene *scene = *state;
+	struct claimed job;
+	char id[64];
+
+	begin(scene);
+	push(scene, "{'queue':'q','payload':{'n':9007199254740993,'x':1e400}}", id);
+	assert_string_equal(reply_text(&scene->last, "jobs.0.created"), "true");
+	show(scene, id);
+	assert_string_equal(reply_text(&scene->last, "status"), "AVAILABLE");
+	assert_string_equal(reply_text(&scene->last, "queue"), "q");
+	run_why(scene, id, "waits for a worker to claim from the queue \"q\"");
+	job = claim(scene, "q", "w-1", 5000, 0);
+	assert_string_equal(job.id, id);
+	assert_string_equal(reply_text(&scene->last, "jobs.0.queue"), "q");
+	assert_string_equal(reply_text(&scene->last, "jobs.0.payload.n"), "9007199254740993");
+	assert_string_equal(reply_text(&scene->last, "jobs.0.payload.x"), "1e400");
+	assert_int_equal(reply_int(&scene->last, "jobs.0.attempt"), 1);
+	assert_true(strlen(reply_text(&scene->last, "jobs.0.idempotencyKey")) > 0);
+	assert_true(strlen(reply_text(&scene->last, "jobs.0.leaseUntil")) > 0);
+	show(scene, id);
+	assert_string_equal(reply_text(&scene->last, "status"), "RUNNING");
+	assert_string_equal(reply_text(&scene->last, "owner"), "w-1");
+	run_why(scene, id, "attempt 1 is with \"w-1\"");
+	assert_int_equal(claim_none(scene, "q"), 0);
+	settle(scene, &job, "complete", "w-1", job.fence, ",'output':{'ok':1e400}", 200, "");
+	assert_string_equal(reply_text(&scene->last, "status"), "COMPLETED");
+	show(scene, id);
+	assert_string_equal(reply_text(&scene->last, "output.ok"), "1e400");
+	assert_string_equal(reply_text(&scene->last, "owner"), "null");
+	run_why(scene, id, "waits for nothing: it is completed");
+	settle(scene, &job, "complete", "w-1", job.fence, "", 409, "STALE_FENCE");
+	scene_stop(scene, 0);
+}
+
+static void test_push_many_in_their_order(void **state)
+{
+	struct scene *scene = *state;
+	const struct reply *r = &scene->last;
+	char first[64];
+
+	begin(scene);
+	scene_must(
+		scene, 0, "POST", JOBS,
+		"[{'queue':'q','payload':'low','priority':-1},{'queue':'q','payload':'high','priority':10},"
+		"{'queue':'q','payload':'plain','key':'k'},{'queue':'q','payload':'later','runAt':'2199-01-01T00:00:00Z'}]",
+		201, "");
+	assert_int_equal(reply_count(r, "jobs"), 4);
+	snprintf(first, sizeof first, "%s", reply_text(r, "jobs.2.id"));
+	/* A key that the queue has seen is the job that is there; in another queue it is another. */
+	scene_must(scene, 0, "POST", JOBS,
+		   "[{'queue':'q','key':'k','payload':'other'},{'queue':'r','key':'k'},{'queue':'r','key':'k'}]", 201,
+		   "");
+	assert_string_equal(reply_text(r, "jobs.0.created"), "false");
+	assert_string_equal(reply_text(r, "jobs.0.id"), first);
+	assert_string_equal(reply_text(r, "jobs.1.created"), "true");
+	assert_string_equal(reply_text(r, "jobs.2.created"), "false");
+	assert_string_equal(reply_text(r, "jobs.2.id"), reply_text(r, "jobs.1.id"));
+	scene_must(scene, 0, "POST", JOBS "/claim", "{'queues':['q'],'owner':'w','max':100}", 200, "");
+	assert_int_equal(reply_count(r, "jobs"), 3);
+	assert_string_equal(reply_text(r, "jobs.0.payload"), "high");
+	assert_string_equal(reply_text(r, "jobs.1.payload"), "plain");
+	assert_string_equal(reply_text(r, "jobs.2.payload"), "low");
+	scene_must(scene, 0, "GET", JOBS "?queue=q&status=AVAILABLE", NULL, 200, "");
+	assert_int_equal(reply_count(r, "items"), 1);
+	assert_string_equal(reply_text(r, "items.0.runAt"), "2199-01-01T00:00:00.000Z");
+	run_why(scene, reply_text(r, "items.0.id"), "waits for its time, 2199-01-01T00:00:00.000Z");
+	scene_must(scene, 0, "GET", JOBS "?queue=q", NULL, 200, "");
+	assert_int_equal(reply_count(r, "items"), 4);
+	scene_must(scene, 0, "GET", JOBS "?limit=3", NULL, 200, "");
+	assert_int_equal(reply_count(r, "items"), 3);
+	assert_string_not_equal(reply_text(r, "cursor"), "null");
+	scene_stop(scene, 0);
+}
+
+static void test_requests_that_are_refused(void **state)
+{
+	static const struct {
+		const char *path, *body;
+		int status;
+		const char *code;
+	} cases[] = {
+		{JOBS, "", 400, "VALIDATION_ERROR"},
+		{JOBS, "[]", 400, "VALIDATION_ERROR"},
+		{JOBS, "7", 400, "VALIDATION_ERROR"},
+		{JOBS, "[7]", 400, "VALIDATION_ERROR"},
+		{JOBS, "{}", 400, "VALIDATION_ERROR"},
+		{JOBS, "{'queue':''}", 400, "VALIDATION_ERROR"},
+		{JOBS, "{'queue':7}", 400, "VALIDATION_ERROR"},
+		{JOBS, "{'queue':'after-effects'}", 400, "VALIDATION_ERROR"},
+		{JOBS, "{'queue':'q','key':''}", 400, "VALIDATION_ERROR"},
+		{JOBS, "{'queue':'q','key':null}", 400, "VALIDATION_ERROR"},
+		{JOBS, "{'queue':'q','priority':1001}", 400, "VALIDATION_ERROR"},
+		{JOBS, "{'queue':'q','priority':0.5}", 400, "VALIDATION_ERROR"},
+		{JOBS, "{'queue':'q','runAt':'tomorrow'}", 400, "VALIDATION_ERROR"},
+		{JOBS, "{'queue':'q','delay':'1s'}", 400, "VALIDATION_ERROR"},
+		{JOBS, "[{'queue':'q'},{'queue':'q','nonsense':1}]", 400, "VALIDATION_ERROR"},
+		{JOBS "/claim", "{}", 400, "VALIDATION_ERROR"},
+		{JOBS "/claim", "{'queues':[],'owner':'w'}", 400, "VALIDATION_ERROR"},
+		{JOBS "/claim", "{'queues':['q']}", 400, "VALIDATION_ERROR"},
+		{JOBS "/claim", "{'queues':['after-effects'],'owner':'w'}", 400, "VALIDATION_ERROR"},
+		{JOBS "/claim", "{'queues':['q'],'owner':'w','max':0}", 400, "VALIDATION_ERROR"},
+		{JOBS "/claim", "{'queues':['q'],'owner':'w','max':101}", 400, "VALIDATION_ERROR"},
+		{JOBS "/claim", "{'queues':['q'],'owner':'w','leaseMs':1}", 400, "VALIDATION_ERROR"},
+		{JOBS "/claim", "{'queues':['q'],'owner':'w','waitMs':60001}", 400, "VALIDATION_ERROR"},
+		{JOBS "/job_0000000000001/complete", "{'owner':'w','fence':1}", 404, "NOT_FOUND"},
+		{JOBS "/job_0000000000001/fail", "{'owner':'w','fence':1,'error':'x'}", 404, "NOT_FOUND"},
+		{JOBS "/job_0000000000001/heartbeat", "{'owner':'w','fence':1}", 404, "NOT_FOUND"},
+		{JOBS "/job_0000000000001/redrive", "{}", 404, "NOT_FOUND"},
+		{JOBS "/nothing/redrive", "{}", 404, "NOT_FOUND"},
+		{JOBS "/job_0000000000001/complete", "{'owner':'w'}", 400, "VALIDATION_ERROR"},
+		{JOBS "/job_0000000000001/complete", "{'fence':1}", 400, "VALIDATION_ERROR"},
+		{JOBS "/job_0000000000001/fail", "{'owner':'w','fence':1}", 400, "VALIDATION_ERROR"},
+		{JOBS "/job_0000000000001/fail", "{'owner':'w','fence':1,'error':'x','retryable':1}", 400,
+		 "VALIDATION_ERROR"},
+	};
+	struct scene *scene = *state;
+
+	begin(scene);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		scene_must(scene, 0, "POST", cases[i].path, cases[i].body, cases[i].status, cases[i].code);
+	scene_must(scene, 0, "GET", JOBS "/job_0000000000001", NULL, 404, "NOT_FOUND");
+	scene_must(scene, 0, "GET", JOBS, NULL, 200, "");
+	assert_int_equal(reply_count(&scene->last, "items"), 0);
+	scene_stop(scene, 0);
+}
+
+static void test_jobs_of_another_workspace_are_not_there(void **state)
+{
+	static const char body[] = "{\"queues\":[\"q\"],\"owner\":\"w\"}";
+	struct scene *scene = *state;
+	char id[64], path[200];
+
+	begin(scene);
+	push(scene, "{'queue':'q'}", id);
+	reply_release(&scene->last);
+	assert_true(client_call_with(scene->admin[0], "POST", JOBS "/claim", "Hapax-Workspace: other\r\n", body,
+				     sizeof body - 1, &scene->last));
+	assert_int_equal(reply_count(&scene->last, "jobs"), 0);
+	snprintf(path, sizeof path, JOBS "/%s", id);
+	reply_release(&scene->last);
+	assert_true(client_call_with(scene->admin[0], "GET", path, "Hapax-Workspace: other\r\n", "", 0, &scene->last));
+	assert_string_equal(scene->last.code, "NOT_FOUND");
+	snprintf(path, sizeof path, JOBS "/%s/redrive", id);
+	reply_release(&scene->last);
+	assert_true(client_call_with(scene->admin[0], "POST", path, "Hapax-Workspace: other\r\n", "", 0, &scene->last));
+	assert_string_equal(scene->last.code, "NOT_FOUND");
+	scene_stop(scene, 0);
+}
+
+/* ---- claim ---- */
+
+static void test_a_claim_waits_for_a_job(void **state)
+{
+	struct scene *scene = *state;
+	struct run_call *waiting;
+	int64_t pushed_at;
+	char id[64];
+
+	begin(scene);
+	scene_must(scene, 0, "POST", JOBS "/claim", "{'queues':['q'],'owner':'w','waitMs':200}", 200, "");
+	assert_int_equal(reply_count(&scene->last, "jobs"), 0);
+	assert_true(scene->last.took_ms >= 190);
+	waiting = run_call_start(scene, "POST", JOBS "/claim", "", "{'queues':['p','q'],'owner':'w','waitMs':30000}");
+	/* It has come in, and found nothing. */
+	AWAIT(RUN_ARRIVE_MS, scene_metric(scene, 0, "hapax_job_waiters") == 1);
+	push(scene, "{'queue':'q'}", id);
+	pushed_at = await_now_ms();
+	run_call_join(waiting, 200);
+	assert_true(await_now_ms() - pushed_at < 1500); /* woken, not by the next look at the store */
+	assert_string_equal(reply_text(&waiting->reply, "jobs.0.id"), id);
+	run_call_free(waiting);
+	assert_int_equal(scene_metric(scene, 0, "hapax_job_waiters"), 0);
+	scene_stop(scene, 0);
+}
+
+/* What a client does not hear of is not claimed for it. */
+static void test_nothing_is_claimed_for_who_has_gone(void **state)
+{
+	struct scene *scene = *state;
+	char id[64];
+	int fd;
+
+	begin(scene);
+	fd = run_knock(scene, "POST", JOBS "/claim", "{'queues':['q'],'owner':'w','waitMs':60000}");
+	AWAIT(RUN_ARRIVE_MS, scene_metric(scene, 0, "hapax_job_waiters") == 1);
+	close(fd);
+	AWAIT(RUN_ARRIVE_MS, scene_metric(scene, 0, "hapax_job_waiters") == 0);
+	push(scene, "{'queue':'q'}", id);
+	show(scene, id);
+	assert_string_equal(reply_text(&scene->last, "status"), "AVAILABLE");
+	scene_stop(scene, 0);
+}
+
+static void test_every_job_goes_to_one_worker(void **state)
+{
+	struct scene *scene = *state;
+	struct run_call *calls[20];
+	size_t n = 0;
+
+	begin(scene);
+	scene_must(scene, 0, "POST", JOBS, "[{'queue':'q'},{'queue':'q'},{'queue':'q'},{'queue':'q'},{'queue':'q'}]",
+		   201, "");
+	for (int i = 0; i < 20; i++)
+		calls[i] = run_call_start(scene, "POST", JOBS "/claim", "", "{'queues':['q'],'owner':'w','max':2}");
+	for (int i = 0; i < 20; i++) {
+		run_call_join(calls[i], 200);
+		n += reply_count(&calls[i]->reply, "jobs");
+		run_call_free(calls[i]);
+	}
+	assert_int_equal(n, 5);
+	assert_int_equal(claim_none(scene, "q"), 0);
+	scene_stop(scene, 0);
+}
+
+/* ---- keep, lose ---- */
+
+static void test_a_worker_that_was_too_late_changes_nothing(void **state)
+{
+	struct scene *scene = *state;
+	struct claimed late, other;
+	char id[64];
+
+	begin(scene);
+	push(scene, "{'queue':'q'}", id);
+	late = claim(scene, "q", "late", 200, 0);
+	/* Its time passes, and the job passes to another, with a higher fence. */
+	other = claim(scene, "q", "other", 30000, 20000);
+	assert_string_equal(other.id, id);
+	assert_true(other.fence > late.fence);
+	assert_int_equal(reply_int(&scene->last, "jobs.0.attempt"), 2);
+	settle(scene, &late, "complete", "late", late.fence, ",'output':1", 409, "STALE_FENCE");
+	settle(scene, &late, "fail", "late", late.fence, ",'error':'x'", 409, "STALE_FENCE");
+	settle(scene, &late, "heartbeat", "late", late.fence, "", 409, "STALE_FENCE");
+	/* Neither with the other's fence, nor in its name. */
+	settle(scene, &late, "complete", "late", other.fence, "", 409, "STALE_FENCE");
+	settle(scene, &late, "complete", "other", late.fence, "", 409, "STALE_FENCE");
+	show(scene, id);
+	assert_string_equal(reply_text(&scene->last, "status"), "RUNNING");
+	assert_string_equal(reply_text(&scene->last, "owner"), "other");
+	assert_string_equal(reply_text(&scene->last, "output"), "null");
+	settle(scene, &other, "heartbeat", "other", other.fence, ",'leaseMs':60000", 200, "");
+	assert_true(strlen(reply_text(&scene->last, "leaseUntil")) > 0);
+	settle(scene, &other, "complete", "other", other.fence, ",'output':2", 200, "");
+	assert_string_equal(reply_text(show(scene, id), "output"), "2");
+	scene_stop(scene, 0);
+}
+
+static void test_fail_retry_park_redrive(void **state)
+{
+	struct scene *scene = *state;
+	struct claimed job;
+	char id[64], path[200];
+
+	begin(scene);
+	push(scene, "{'queue':'q'}", id);
+	job = claim(scene, "q", "w", 5000, 0);
+	settle(scene, &job, "fail", "w", job.fence, ",'error':'no luck'", 200, "");
+	assert_string_equal(reply_text(&scene->last, "status"), "RETRYING");
+	show(scene, id);
+	assert_string_equal(reply_text(&scene->last, "error"), "no luck");
+	assert_string_not_equal(reply_text(&scene->last, "runAt"), "null");
+	run_why(scene, id, "attempt 1 did not succeed: no luck");
+	job = claim(scene, "q", "w", 5000, 20000);
+	assert_int_equal(reply_int(&scene->last, "jobs.0.attempt"), 2);
+	settle(scene, &job, "fail", "w", job.fence, ",'error':'never','retryable':false", 200, "");
+	assert_string_equal(reply_text(&scene->last, "status"), "PARKED");
+	run_why(scene, id, "is parked, and waits for a person to redrive it: never");
+	scene_must(scene, 0, "GET", JOBS "?status=PARKED", NULL, 200, "");
+	assert_int_equal(reply_count(&scene->last, "items"), 1);
+	snprintf(path, sizeof path, JOBS "/%s/redrive", id);
+	run_keyed(scene, "POST", path, "r", "", 200, "created");
+	run_keyed(scene, "POST", path, "r", "", 200, "replayed");
+	scene_must(scene, 0, "POST", path, NULL, 409, "WRONG_STATUS");
+	job = claim(scene, "q", "w", 5000, 5000);
+	assert_int_equal(reply_int(&scene->last, "jobs.0.attempt"), 1);
+	settle(scene, &job, "complete", "w", job.fence, "", 200, "");
+	snprintf(path, sizeof path, "/api/v1/history/%s", id);
+	scene_must(scene, 0, "GET", path, NULL, 200, "");
+	assert_string_equal(reply_text(&scene->last, "items.0.to"), "AVAILABLE");
+	assert_true(reply_count(&scene->last, "items") >= 7);
+	scene_stop(scene, 0);
+}
+
+/* ---- steps of runs ---- */
+
+static void test_workers_carry_out_the_steps_of_a_run(void **state)
+{
+	struct scene *scene = *state;
+	const struct reply *r = &scene->last;
+	struct claimed job;
+	char id[64], key[200];
+
+	begin(scene);
+	run_create_id(scene, "{'definitionId':'order','input':{'sku':9007199254740993}}", id);
+	job = claim(scene, "stock", "w", 5000, 20000);
+	assert_string_equal(reply_text(r, "jobs.0.payload.workflow"), "order");
+	assert_string_equal(reply_text(r, "jobs.0.payload.id"), id);
+	assert_string_equal(reply_text(r, "jobs.0.payload.step"), "reserve");
+	assert_string_equal(reply_text(r, "jobs.0.payload.input.sku"), "9007199254740993");
+	snprintf(key, sizeof key, "%s", reply_text(r, "jobs.0.idempotencyKey"));
+	run_show(scene, id);
+	assert_string_equal(reply_text(r, "status"), "RUNNING");
+	assert_string_equal(reply_text(r, "steps.0.status"), "RUNNING");
+	run_why(scene, id, "attempt 1 is with \"w\"");
+	/* It is tried again by the step's own policy, with the same key. */
+	settle(scene, &job, "fail", "w", job.fence, ",'error':'not now'", 200, "");
+	assert_string_equal(reply_text(r, "status"), "RETRYING");
+	job = claim(scene, "stock", "w", 5000, 20000);
+	assert_int_equal(reply_int(r, "jobs.0.attempt"), 2);
+	assert_string_equal(reply_text(r, "jobs.0.idempotencyKey"), key);
+	settle(scene, &job, "complete", "nobody", job.fence, ",'output':{'stolen':true}", 409, "STALE_FENCE");
+	settle(scene, &job, "complete", "w", job.fence + 1, ",'output':{'stolen':true}", 409, "STALE_FENCE");
+	settle(scene, &job, "complete", "w", job.fence, ",'output':{'shelf':1e400}", 200, "");
+	settle(scene, &job, "complete", "w", job.fence, ",'output':{'twice':true}", 409, "STALE_FENCE");
+	job = claim(scene, "money", "w", 5000, 20000);
+	run_show(scene, id);
+	assert_string_equal(reply_text(r, "steps.0.output.shelf"), "1e400");
+	assert_string_equal(reply_text(r, "currentStep"), "pay");
+	settle(scene, &job, "complete", "w", job.fence, "", 200, "");
+	run_await(scene, id, "COMPLETED");
+	assert_string_equal(reply_text(r, "output.shelf"), "1e400");
+	/* Each task step raises the version by two, a worker's too. */
+	assert_int_equal(reply_int(r, "version"), 5);
+	assert_int_equal(reply_int(r, "steps.0.attempt"), 2);
+	scene_must(scene, 0, "GET", JOBS "?queue=stock", NULL, 200, "");
+	assert_string_equal(reply_text(r, "items.0.run"), id);
+	scene_stop(scene, 0);
+}
+
+static void test_a_parked_job_fails_its_run(void **state)
+{
+	struct scene *scene = *state;
+	struct claimed job;
+	char id[64], path[200];
+
+	begin(scene);
+	run_create_id(scene, "{'definitionId':'order'}", id);
+	job = claim(scene, "stock", "w", 5000, 20000);
+	settle(scene, &job, "fail", "w", job.fence, ",'error':'sold out','retryable':false", 200, "");
+	run_await(scene, id, "FAILED");
+	assert_string_equal(reply_text(&scene->last, "steps.0.status"), "FAILED");
+	run_why(scene, id, "sold out");
+	/* It is the run that is tried again. */
+	snprintf(path, sizeof path, JOBS "/%s/redrive", job.id);
+	scene_must(scene, 0, "POST", path, NULL, 409, "WRONG_STATUS");
+	run_do(scene, id, "retry", "{}", 200, "");
+	job = claim(scene, "stock", "w", 5000, 20000);
+	settle(scene, &job, "complete", "w", job.fence, "", 200, "");
+	/* A cancel waits for the worker that is at it: what is done is known before anything is undone. */
+	job = claim(scene, "money", "w", 30000, 20000);
+	run_do(scene, id, "cancel", "{}", 202, "");
+	settle(scene, &job, "complete", "w", job.fence, "", 200, "");
+	run_await(scene, id, "CANCELLED");
+	assert_string_equal(reply_text(&scene->last, "steps.1.status"), "COMPLETED");
+	scene_stop(scene, 0);
+}
+
+static void test_no_more_in_flight_than_may_be(void **state)
+{
+	struct scene *scene = *state;
+	struct claimed jobs[3];
+	char ids[3][64];
+
+	begin(scene);
+	for (int i = 0; i < 3; i++)
+		run_create_id(scene, "{'definitionId':'order'}", ids[i]);
+	jobs[0] = claim(scene, "stock", "w", 30000, 20000);
+	jobs[1] = claim(scene, "stock", "w", 30000, 20000);
+	AWAIT(RUN_ARRIVE_MS, (scene_must(scene, 0, "GET", JOBS "?queue=stock", NULL, 200, ""),
+			      reply_count(&scene->last, "items") == 3));
+	assert_int_equal(claim_none(scene, "stock"), 0);
+	scene_must(scene, 0, "GET", JOBS "?queue=stock&status=AVAILABLE", NULL, 200, "");
+	run_why(scene, reply_text(&scene->last, "items.0.id"), "and that is its limit");
+	settle(scene, &jobs[0], "complete", "w", jobs[0].fence, "", 200, "");
+	jobs[2] = claim(scene, "stock", "w", 30000, 20000);
+	assert_true(has_status(scene, jobs[2].id, "RUNNING"));
+	scene_stop(scene, 0);
+}
+
+/* ---- Idempotency-Key ---- */
+
+static void test_the_header_replays(void **state)
+{
+	struct scene *scene = *state;
+	char *first, id[64], path[200];
+	struct claimed job;
+
+	begin(scene);
+	run_keyed(scene, "POST", JOBS, "p", "{'queue':'q'}", 201, "created");
+	first = strdup(scene->last.body);
+	snprintf(id, sizeof id, "%s", reply_text(&scene->last, "jobs.0.id"));
+	run_keyed(scene, "POST", JOBS, "p", "{'queue':'q'}", 201, "replayed");
+	assert_string_equal(scene->last.body, first);
+	free(first);
+	scene_must(scene, 0, "GET", JOBS, NULL, 200, "");
+	assert_int_equal(reply_count(&scene->last, "items"), 1);
+	/* The same claim again is the same jobs. */
+	run_keyed(scene, "POST", JOBS "/claim", "c", "{'queues':['q'],'owner':'w'}", 200, "created");
+	snprintf(job.id, sizeof job.id, "%s", reply_text(&scene->last, "jobs.0.id"));
+	job.fence = reply_int(&scene->last, "jobs.0.fence");
+	run_keyed(scene, "POST", JOBS "/claim", "c", "{'queues':['q'],'owner':'w'}", 200, "replayed");
+	assert_string_equal(reply_text(&scene->last, "jobs.0.id"), job.id);
+	snprintf(path, sizeof path, JOBS "/%s/complete", job.id);
+	run_keyed(scene, "POST", path, "d", run_path("{'owner':'w','fence':%d}", (int)job.fence), 200, "created");
+	run_keyed(scene, "POST", path, "d", run_path("{'owner':'w','fence':%d}", (int)job.fence), 200, "replayed");
+	scene_stop(scene, 0);
+}
+
+#define ON_SQLITE(test) cmocka_unit_test_setup_teardown(test, scene_set_up_sqlite, scene_tear_down)
+#define ON_POSTGRES(test)                                                                                              \
+	{                                                                                                              \
+#test " on PostgreSQL", test, scene_set_up_postgres, scene_tear_down, NULL                             \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_SQLITE(test_push_and_work),
+		ON_SQLITE(test_push_many_in_their_order),
+		ON_SQLITE(test_requests_that_are_refused),
+		ON_SQLITE(test_jobs_of_another_workspace_are_not_there),
+		ON_SQLITE(test_a_claim_waits_for_a_job),
+		ON_SQLITE(test_nothing_is_claimed_for_who_has_gone),
+		ON_SQLITE(test_every_job_goes_to_one_worker),
+		ON_SQLITE(test_a_worker_that_was_too_late_changes_nothing),
+		ON_SQLITE(test_fail_retry_park_redrive),
+		ON_SQLITE(test_workers_carry_out_the_steps_of_a_run),
+		ON_SQLITE(test_a_parked_job_fails_its_run),
+		ON_SQLITE(test_no_more_in_flight_than_may_be),
+		ON_SQLITE(test_the_header_replays),
+		ON_POSTGRES(test_push_many_in_their_order),
+		ON_POSTGRES(test_a_claim_waits_for_a_job),
+		ON_POSTGRES(test_every_job_goes_to_one_worker),
+		ON_POSTGRES(test_a_worker_that_was_too_late_changes_nothing),
+		ON_POSTGRES(test_workers_carry_out_the_steps_of_a_run),
+		ON_POSTGRES(test_no_more_in_flight_than_may_be),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
