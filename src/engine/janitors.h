@@ -22,7 +22,7 @@ struct runs;
 #define JANITOR_BUDGET 1000
 /* The engine's own sweeps four times in a lease, within these bounds: a takeover comes soon after the lease lapses. */
 #define JANITOR_OWN_EVERY_MS_MIN 250
-#define JANITOR_OWN_EVERY_MS_MAX 5000
+#define JANITOR_OWN_EVERY_MS_MAX 1000 /* workers choose leases of their own, and those may be short */
 
 struct janitors {
 	struct lanes *lanes;

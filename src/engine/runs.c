@@ -10,12 +10,14 @@
 #define RUN_BYTES_MAX (96u << 20)
 #define RUN_POLL_MS 2000 /* for those that other nodes have made due, should their notification be lost */
 #define RUNS_SLICE 512
-#define UNKNOWN_REST_MS 250 /* a definition that this node does not have yet is being fetched */
+#define UNKNOWN_REST_MS 500   /* a definition that this node does not have yet is being fetched */
+#define UNKNOWN_TELL_MS 10000 /* one line for all of them */
 
 struct runs {
 	struct runs_options options;
 	struct run_policy policy;
 	struct feeder feeder;
+	_Atomic int64_t told_unknown_ns; /* when a definition that is not known here was told last */
 };
 
 struct drive {
@@ -65,6 +67,20 @@ static void count(struct engine_metrics *metrics, const struct run_drive *run, e
 	atomic_fetch_add(&metrics->runs_unknown, run->held);
 }
 
+/* Such a run is tried again and again: what is worth a line is that there are any. */
+static void tell_unknown(const struct drive *drive, const char *id)
+{
+	struct runs *runs = drive->runs;
+	int64_t now_ns = clock_mono(runs->options.clock).ns, told_ns = atomic_load(&runs->told_unknown_ns);
+
+	if (told_ns && now_ns - told_ns < UNKNOWN_TELL_MS * INT64_C(1000000))
+		return;
+	if (atomic_compare_exchange_strong(&runs->told_unknown_ns, &told_ns, now_ns))
+		log_warn(runs->options.log, "a run's definition is not known here: it is looked for",
+			 log_text("id", id), log_slice("workflow", drive->run.missing_workflow),
+			 log_int("version", drive->run.missing_version));
+}
+
 /* Losing a race for a run, and being stopped, is not worth a line. */
 static void tell(const struct drive *drive, enum hx_code code)
 {
@@ -84,8 +100,7 @@ static void tell(const struct drive *drive, enum hx_code code)
 		log_warn(log, "a step's outcome is unknown: it is held for a person", log_text("id", id),
 			 log_text("step", step_name(run)));
 	else if (code == HX_CONFIG_ERROR)
-		log_warn(log, "a run's definition is not known here: it is looked for", log_text("id", id),
-			 log_slice("workflow", run->missing_workflow), log_int("version", run->missing_version));
+		tell_unknown(drive, id);
 	else if (code != HX_OK && code != HX_CLAIM_FAILED && code != HX_STOPPING)
 		log_warn(log, "a run was not driven on", log_text("id", id), log_text("step", step_name(run)),
 			 log_text("code", hx_code_name(code)));

@@ -43,13 +43,6 @@ static const struct db_stmt stmt_end = {
 	.out = "",
 };
 
-static const struct db_stmt stmt_due_again = {
-	.name = "job_due_again",
-	.sql = "UPDATE job SET due_at = hx_now_ms(){from} WHERE subject = ?1",
-	.in = "i",
-	.out = "",
-};
-
 static const struct db_stmt stmt_is_there = {
 	.name = "job_is_there",
 	.sql = "SELECT subject FROM job WHERE subject = ?1 AND workspace = ?2",
@@ -165,12 +158,6 @@ void job_insert(struct unit *unit, const struct stamp *stamp, const struct job_s
 	UNIT_ADD(unit, UNIT_ANY, &stmt_insert, db_int(spec->subject), db_text(spec->workspace), db_str(spec->queue),
 		 db_str(spec->workflow), db_str(spec->action), db_text(spec->effect_key), db_text(spec->payload),
 		 db_int(stamp->at.ms));
-}
-
-void job_due_again(struct unit *unit, int64_t subject)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_due_again, db_int(subject));
-	unit_wake(unit, JOB_TOPIC);
 }
 
 void job_end(struct unit *unit, int64_t subject, const struct job_ending *ending)

@@ -49,8 +49,6 @@ struct job_spec {
 
 /* Adds the job to a unit whose verdict stands before it. */
 void job_insert(struct unit *unit, const struct stamp *stamp, const struct job_spec *spec);
-/* Adds to a janitor's revert of a job: it is due again at once. */
-void job_due_again(struct unit *unit, int64_t subject);
 
 /*
  * In the unit that ends a claim, behind its verdict: the row as the end leaves it. due_in_ms -1: it is never due again

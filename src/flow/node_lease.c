@@ -61,7 +61,7 @@ void node_renew(struct unit *unit, int64_t number, int64_t token)
 /* The draw-th of those that are in this state; -1: there is none. */
 static int64_t choose_among(const int states[NODES_MAX], int state, uint64_t draw)
 {
-	int64_t candidates[NODES_MAX];
+	int64_t candidates[NODES_MAX] = {0};
 	size_t n = 0;
 
 	for (int64_t i = 0; i < NODES_MAX; i++)

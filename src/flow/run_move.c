@@ -163,7 +163,7 @@ void plan_begin(struct run_drive *d, const struct answer *answer, const struct r
 	move->redo = plan_is_standing(d, step->position) || undone ? d->row.redo : 0;
 	move->undo = undone ? (int64_t)step->position : -1;
 	move->started_at = attempt > 1 && d->row.step_started_at ? d->row.step_started_at : answer->now.ms;
-	move->doubt = doubt;
+	move->doubt = doubt; /* mutant: doubt-forgotten */
 	if (run_make_body(d, d->done, step, undone, by_worker ? 0 : attempt, &body, &err)) {
 		cannot_begin(d, &err, step, undone != NULL);
 		return;

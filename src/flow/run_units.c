@@ -19,8 +19,8 @@ static const struct db_stmt stmt_rest = {
 	.name = "run_rest",
 	.sql = "UPDATE run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
 	       " awaits = ?8, job = ?9, wait_until = ?10, error = ?12, started_at = coalesce(started_at, ?6),"
-	       " due_at = CASE WHEN EXISTS (SELECT 1 FROM run_event e WHERE e.run = ?1 AND e.name = ?8 AND e.taken_by IS NULL)"
-	       " THEN hx_now_ms()" /* mutant: early-event-not-due */
+	       " due_at = CASE WHEN ?8 IS NULL THEN ?11"
+	       " WHEN EXISTS (SELECT 1 FROM run_event e WHERE e.run = ?1 AND e.name = ?8 AND e.taken_by IS NULL) THEN hx_now_ms()" /* mutant: early-event-not-due */
 	       " ELSE ?11 END{from} WHERE subject = ?1",
 	.in = "iiiiiittiiit",
 	.out = "",
@@ -154,25 +154,42 @@ static void add_job(const struct run_drive *d, struct unit *unit)
 	unit_wake(unit, JOB_TOPIC);
 }
 
+static void add_steps(const struct run_drive *d, struct unit *unit)
+{
+	for (size_t i = 0; i < d->move.rows_n; i++) {
+		const struct run_ended *row = &d->move.rows[i];
+
+		UNIT_ADD(unit, UNIT_ANY, &stmt_step, db_int(d->row.subject), db_int((int64_t)row->position),
+			 db_str(row->status), db_int(row->attempt), db_text(row->output), db_int(row->started_at),
+			 db_int(d->stamp.at.ms));
+	}
+}
+
+static void add_marker(const struct run_drive *d, struct unit *unit)
+{
+	if (d->move.undone >= 0)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_undone, db_int(d->row.subject), db_int(d->move.undone),
+			 db_int(d->stamp.at.ms));
+}
+
+static void add_taken(const struct run_drive *d, struct unit *unit)
+{
+	if (d->move.event_id.p)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_take_event, db_int(d->row.subject), db_text(d->move.event_id),
+			 db_int((int64_t)d->move.event_position));
+}
+
 void run_build_move(const struct run_drive *d, struct unit *unit)
 {
 	const struct run_move *move = &d->move;
-	struct db_value id = db_int(d->row.subject);
 
 	add_guard(d, unit);
 	if (move->withdraws)
 		job_withdraw(unit, &d->stamp, move->withdraws, d->row.job_version, d->row.job_status,
 			     "its run does not wait for it any more");
-	for (size_t i = 0; i < move->rows_n; i++)
-		UNIT_ADD(unit, UNIT_ANY, &stmt_step, id, db_int((int64_t)move->rows[i].position),
-			 db_str(move->rows[i].status), db_int(move->rows[i].attempt), db_text(move->rows[i].output),
-			 db_int(move->rows[i].started_at), db_int(d->stamp.at.ms)); /* mutant: step-without-row */
-	if (move->undone >= 0)
-		UNIT_ADD(unit, UNIT_ANY, &stmt_undone, id, db_int(move->undone),
-			 db_int(d->stamp.at.ms)); /* mutant: undone-without-marker */
-	if (move->event_id.p)
-		UNIT_ADD(unit, UNIT_ANY, &stmt_take_event, id, db_text(move->event_id),
-			 db_int((int64_t)move->event_position));
+	add_steps(d, unit);  /* mutant: step-without-row */
+	add_marker(d, unit); /* mutant: undone-without-marker */
+	add_taken(d, unit);  /* mutant: event-not-taken */
 	add_row(d, unit);
 	if (move->payload.p)
 		add_job(d, unit);

@@ -11,7 +11,7 @@
  *   verb      from                                        to                      and
  *   cancel    PENDING WAITING PAUSED FAILED, unowned,     CANCELLED               where no step is to be undone, in doubt or at
  *                                                                                 a worker
- *             the same, and RUNNING                       CANCELLING              due now unless owned or held for a person
+ *             the same, and RUNNING                       CANCELLING              due now unless owned
  *             CANCELLING, CANCELLED                       -                       nothing happens again
  *             COMPLETED                                   HX_ALREADY_COMPLETED
  *   pause     PENDING WAITING RUNNING                     PAUSED                  not due any more

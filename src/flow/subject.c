@@ -168,8 +168,8 @@ static const struct db_stmt stmt_advance = {
 	CHANGE_FORMS(CHANGE_BY("?8", "fence") HELD_FOR
 		     "{from} WHERE id = ?7"
 		     " AND fence = ?3" /* mutant: advance-fence */
-		     " AND owner IS NOT NULL"
-		     " AND status = ?2", /* mutant: advance-status */
+		     " AND status = ?2" /* mutant: advance-status */
+		     " AND owner IS NOT NULL",
 		     "version, fence"),
 	.in = "ttiiitiiii",
 	.out = "ii",

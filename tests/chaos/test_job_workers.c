@@ -75,7 +75,8 @@ static void work(int64_t ms)
 	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
-/* All hands work until all jobs are completed. Workers have the same names in all their lives: the fence tells them apart. */
+/* All hands work until all jobs are completed. Two of them share a name, as if one came back while it lives: then the fence
+ * alone tells them apart. */
 static void start_crew(struct crew *crew, const char *queue, int64_t lease_ms, void *(*labour)(void *))
 {
 	char name[16];
@@ -85,7 +86,7 @@ static void start_crew(struct crew *crew, const char *queue, int64_t lease_ms, v
 
 		hand->crew = crew;
 		hand->random = (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u;
-		snprintf(name, sizeof name, "worker-%d", i);
+		snprintf(name, sizeof name, "worker-%d", i / NODES);
 		worker_init(&hand->worker, crew->scene->nodes[i % NODES]->port, name, queue, lease_ms);
 	}
 	for (int i = 0; i < WORKERS; i++)

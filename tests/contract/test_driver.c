@@ -377,6 +377,51 @@ static void inferred_parameters(void **state)
 	assert_int_equal(s->result[7].rows[0].n, 0);
 }
 
+/* Where the stores need different words. Each text uses the parameters that it needs. */
+static const struct db_stmt own_words = {
+	.name = "test_own_words",
+	.sql = "SELECT 'sqlite' WHERE ?1 = 1",
+	.pg_sql = "SELECT 'postgres'::text WHERE ?1 = ?2 - 1",
+	.in = "ii",
+	.out = "t",
+};
+static const struct db_stmt sqlite_alone = {.name = "test_sqlite_alone",
+					    .sql = "UPDATE item SET n = n + ?2 WHERE id = ?1",
+					    .pg_sql = "",
+					    .in = "ii",
+					    .out = ""};
+static const struct db_stmt postgres_alone = {.name = "test_postgres_alone",
+					      .sql = "",
+					      .pg_sql = "UPDATE item SET n = n + ?2 WHERE id = ?1",
+					      .in = "ii",
+					      .out = ""};
+
+static void each_store_has_its_words(void **state)
+{
+	struct session *s = *state;
+	bool sqlite = s->db->driver == &db_sqlite;
+
+	item_must_put(s, 1, 10);
+	for (int savepoint = 0; savepoint < 2; savepoint++) {
+		session_reset(s);
+		for (size_t u = 0; u < 2; u++) {
+			struct unit *unit = session_unit(s);
+
+			UNIT_ADD(unit, UNIT_VERDICT, &own_words, db_int(1), db_int(2));
+			UNIT_ADD(unit, UNIT_ANY, &sqlite_alone, db_int(1), db_int(100));
+			UNIT_ADD(unit, UNIT_ANY, &postgres_alone, db_int(1), db_int(1));
+			UNIT_ADD(unit, savepoint ? UNIT_MUST : UNIT_ANY, &own_words, db_int((int64_t)u + 1), db_int(2));
+		}
+		session_must(s, session_run(s));
+		assert_verdict(s, 0, UNIT_WON, -1);
+		assert_verdict(s, 1, savepoint ? UNIT_REFUSED : UNIT_WON, savepoint ? 3 : -1);
+		assert_true(slice_is(cell(s, 0, 0, 0, 0)->s, sqlite ? "sqlite" : "postgres"));
+		assert_int_equal(s->result[0].rows[1].n + s->result[0].rows[2].n, 0);
+		assert_int_equal(s->result[0].rows[3].n, 1);
+	}
+	assert_int_equal(item_n(s, 1, ABSENT), sqlite ? 310 : 13);
+}
+
 static void rows_keep_the_order_of_the_store(void **state)
 {
 	struct session *s = *state;
@@ -822,6 +867,7 @@ static struct CMUnitTest tests[] = {
 	TEST(values_come_back_from_single_units),
 	TEST(as_many_parameters_and_columns_as_allowed),
 	TEST(inferred_parameters),
+	TEST(each_store_has_its_words),
 	TEST(rows_keep_the_order_of_the_store),
 	TEST(a_full_batch_with_mixed_verdicts_and_reads),
 	TEST(large_values_pass_in_both_directions),

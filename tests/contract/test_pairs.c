@@ -400,11 +400,13 @@ static void check_ends(struct pair *pair, bool whole)
 	}
 }
 
-/* Subjects and gate records have nothing to do with each other; and a stale belief needs a belief. */
+/* Subjects, gate records and jobs have nothing to do with each other; and a stale belief needs a belief. */
 static bool meets(const struct player *player, enum fixture fixture)
 {
-	return player->kind->gate == fixture_is_gate(fixture) && !player->kind->variant &&
-	       (!player->stale || !player->kind->gate || player->kind->believes);
+	bool needs_belief = player->kind->gate || player->kind->job;
+
+	return player->kind->gate == fixture_is_gate(fixture) && player->kind->job == fixture_is_job(fixture) &&
+	       !player->kind->variant && (!player->stale || !needs_belief || player->kind->believes);
 }
 
 static void check_fixture(enum fixture fixture, bool whole)
@@ -524,6 +526,13 @@ FIXTURE_TESTS(gate_taken_over, FIXTURE_GATE_TAKEN_OVER)
 WHOLE_TEST(gate_held, FIXTURE_GATE_HELD)
 WHOLE_TEST(gate_completed, FIXTURE_GATE_COMPLETED)
 FIXTURE_TESTS(gate_expired, FIXTURE_GATE_EXPIRED)
+FIXTURE_TESTS(job_absent, FIXTURE_JOB_ABSENT)
+FIXTURE_TESTS(job_available, FIXTURE_JOB_AVAILABLE)
+FIXTURE_TESTS(job_running, FIXTURE_JOB_RUNNING)
+FIXTURE_TESTS(job_past, FIXTURE_JOB_PAST)
+WHOLE_TEST(job_reclaimed, FIXTURE_JOB_RECLAIMED)
+FIXTURE_TESTS(job_parked, FIXTURE_JOB_PARKED)
+WHOLE_TEST(job_completed, FIXTURE_JOB_COMPLETED)
 
 int main(int argc, char **argv)
 {
@@ -551,6 +560,18 @@ int main(int argc, char **argv)
 		cmocka_unit_test(whole_gate_completed),
 		cmocka_unit_test(stepwise_gate_expired),
 		cmocka_unit_test(whole_gate_expired),
+		cmocka_unit_test(stepwise_job_absent),
+		cmocka_unit_test(whole_job_absent),
+		cmocka_unit_test(stepwise_job_available),
+		cmocka_unit_test(whole_job_available),
+		cmocka_unit_test(stepwise_job_running),
+		cmocka_unit_test(whole_job_running),
+		cmocka_unit_test(stepwise_job_past),
+		cmocka_unit_test(whole_job_past),
+		cmocka_unit_test(whole_job_reclaimed),
+		cmocka_unit_test(stepwise_job_parked),
+		cmocka_unit_test(whole_job_parked),
+		cmocka_unit_test(whole_job_completed),
 	};
 
 	if (argc > 1)

@@ -51,7 +51,8 @@ static struct claimed claim(struct scene *scene, const char *queue, const char *
 	return got;
 }
 
-static size_t claim_none(struct scene *scene, const char *queue)
+/* As many as there are, up to 100. */
+static size_t claim_all(struct scene *scene, const char *queue)
 {
 	char body[300];
 
@@ -117,7 +118,7 @@ static void test_push_and_work(void **state)
 	assert_string_equal(reply_text(&scene->last, "status"), "RUNNING");
 	assert_string_equal(reply_text(&scene->last, "owner"), "w-1");
 	run_why(scene, id, "attempt 1 is with \"w-1\"");
-	assert_int_equal(claim_none(scene, "q"), 0);
+	assert_int_equal(claim_all(scene, "q"), 0);
 	settle(scene, &job, "complete", "w-1", job.fence, ",'output':{'ok':1e400}", 200, "");
 	assert_string_equal(reply_text(&scene->last, "status"), "COMPLETED");
 	show(scene, id);
@@ -220,6 +221,45 @@ static void test_requests_that_are_refused(void **state)
 	scene_stop(scene, 0);
 }
 
+/* {"queue":"q"}, so often. */
+static char *many(size_t n)
+{
+	size_t size = n * 16 + 10, at = 0;
+	char *body = malloc(size);
+
+	for (size_t i = 0; i < n; i++)
+		at += (size_t)snprintf(body + at, size - at, "%c{'queue':'q'}", i ? ',' : '[');
+	snprintf(body + at, size - at, "]");
+	return body;
+}
+
+/* At each limit, and one past it. */
+static void test_limits(void **state)
+{
+	enum { PAYLOAD = 1 << 20 };
+	struct scene *scene = *state;
+	static char body[PAYLOAD + 100];
+	char *jobs;
+
+	begin(scene);
+	for (int past = 0; past < 2; past++) {
+		jobs = many(1000 + (size_t)past);
+		scene_must(scene, 0, "POST", JOBS, jobs, past ? 400 : 201, past ? "VALIDATION_ERROR" : "");
+		free(jobs);
+		snprintf(body, sizeof body, "{'queue':'large','payload':'%0*d'}", PAYLOAD - 2 + past, 0);
+		scene_must(scene, 0, "POST", JOBS, body, past ? 413 : 201, past ? "TOO_LARGE" : "");
+		snprintf(body, sizeof body, "{'queues':['q'],'owner':'%0*d'}", 128 + past, 0);
+		scene_must(scene, 0, "POST", JOBS "/claim", body, past ? 400 : 200, past ? "VALIDATION_ERROR" : "");
+		snprintf(body, sizeof body,
+			 "{'queues':['q','q','q','q','q','q','q','q','q','q','q','q','q','q','q','q'%s],'owner':'w'}",
+			 past ? ",'q'" : "");
+		scene_must(scene, 0, "POST", JOBS "/claim", body, past ? 400 : 200, past ? "VALIDATION_ERROR" : "");
+	}
+	assert_int_equal(claim_all(scene, "q"), 100);
+	assert_int_equal(claim_all(scene, "large"), 1);
+	scene_stop(scene, 0);
+}
+
 static void test_jobs_of_another_workspace_are_not_there(void **state)
 {
 	static const char body[] = "{\"queues\":[\"q\"],\"owner\":\"w\"}";
@@ -304,7 +344,7 @@ static void test_every_job_goes_to_one_worker(void **state)
 		run_call_free(calls[i]);
 	}
 	assert_int_equal(n, 5);
-	assert_int_equal(claim_none(scene, "q"), 0);
+	assert_int_equal(claim_all(scene, "q"), 0);
 	scene_stop(scene, 0);
 }
 
@@ -464,7 +504,7 @@ static void test_no_more_in_flight_than_may_be(void **state)
 	jobs[1] = claim(scene, "stock", "w", 30000, 20000);
 	AWAIT(RUN_ARRIVE_MS, (scene_must(scene, 0, "GET", JOBS "?queue=stock", NULL, 200, ""),
 			      reply_count(&scene->last, "items") == 3));
-	assert_int_equal(claim_none(scene, "stock"), 0);
+	assert_int_equal(claim_all(scene, "stock"), 0);
 	scene_must(scene, 0, "GET", JOBS "?queue=stock&status=AVAILABLE", NULL, 200, "");
 	run_why(scene, reply_text(&scene->last, "items.0.id"), "and that is its limit");
 	settle(scene, &jobs[0], "complete", "w", jobs[0].fence, "", 200, "");
@@ -514,6 +554,7 @@ int main(void)
 		ON_SQLITE(test_push_and_work),
 		ON_SQLITE(test_push_many_in_their_order),
 		ON_SQLITE(test_requests_that_are_refused),
+		ON_SQLITE(test_limits),
 		ON_SQLITE(test_jobs_of_another_workspace_are_not_there),
 		ON_SQLITE(test_a_claim_waits_for_a_job),
 		ON_SQLITE(test_nothing_is_claimed_for_who_has_gone),

@@ -68,17 +68,15 @@ static void *call_create(void *context)
 	return NULL;
 }
 
-static void test_fifty_at_once_with_one_key_create_one_run(void **state)
+static void create_fifty_at_once(struct scene *scene, int nodes)
 {
 	static const char body[] = "{\"definitionId\":\"order\",\"idempotencyKey\":\"k\",\"input\":{\"sku\":1}}";
-	struct scene *scene = *state;
 	struct caller callers[CALLERS] = {0};
 	int created = 0;
 	char id[64];
 
-	begin(scene);
 	for (int i = 0; i < CALLERS; i++) {
-		callers[i].client = client_new(scene->nodes[0]->port, NULL);
+		callers[i].client = client_new(scene->nodes[i % nodes]->port, NULL);
 		callers[i].body = body;
 	}
 	for (int i = 0; i < CALLERS; i++)
@@ -103,7 +101,26 @@ static void test_fifty_at_once_with_one_key_create_one_run(void **state)
 	scene_must(scene, 0, "POST", RUNS, "{'definitionId':'winding','idempotencyKey':'k','input':{'x':2}}", 200, "");
 	assert_string_equal(reply_text(&scene->last, "run.id"), id);
 	assert_string_equal(reply_text(&scene->last, "run.status"), "COMPLETED");
+}
+
+static void test_fifty_at_once_with_one_key_create_one_run(void **state)
+{
+	struct scene *scene = *state;
+
+	begin(scene);
+	create_fifty_at_once(scene, 1);
 	scene_stop(scene, 0);
+}
+
+static void test_fifty_at_once_on_two_nodes(void **state)
+{
+	struct scene *scene = *state;
+
+	begin(scene);
+	scene_start(scene, 1);
+	create_fifty_at_once(scene, 2);
+	scene_stop(scene, 0);
+	scene_stop(scene, 1);
 }
 
 static void test_keys_count_for_their_workspace(void **state)
@@ -201,6 +218,23 @@ static void test_requests_that_create_nothing(void **state)
 	assert_non_null(strstr(scene->last.body, "did you mean \\\"order\\\"?"));
 	assert_int_equal(count(scene, "SELECT count(*) FROM run"), 0);
 	assert_int_equal(scene_metric(scene, 0, "hapax_runs_created_total"), 0);
+	scene_stop(scene, 0);
+}
+
+/* At the limit, and one byte past it. */
+static void test_an_input_is_at_most_a_mebibyte(void **state)
+{
+	enum { LIMIT = 1 << 20 };
+	static const char head[] = "{'definitionId':'winding','input':{'x':'";
+	static char body[LIMIT + 100];
+	struct scene *scene = *state;
+
+	begin(scene);
+	for (int past = 0; past < 2; past++) {
+		snprintf(body, sizeof body, "%s%0*d'}}", head, LIMIT - 8 + past, 0);
+		scene_must(scene, 0, "POST", RUNS, body, past ? 413 : 201, past ? "TOO_LARGE" : "");
+	}
+	assert_int_equal(count(scene, "SELECT count(*) FROM run"), 1);
 	scene_stop(scene, 0);
 }
 
@@ -458,6 +492,24 @@ static void test_a_waiting_client_that_goes_away_is_noticed(void **state)
 	scene_stop(scene, 0);
 }
 
+/* Whichever node drives it, and whichever is asked. */
+static void test_the_end_is_heard_of_on_another_node(void **state)
+{
+	struct scene *scene = *state;
+	char id[64], path[200];
+
+	service_play(scene->service, "/ship", &(struct play){.delay_ms = 300});
+	begin(scene);
+	scene_start(scene, 1);
+	run_create_id(scene, "{'definitionId':'order'}", id);
+	snprintf(path, sizeof path, RUNS "/%s?wait=1m", id);
+	scene_must(scene, 1, "GET", path, NULL, 200, "");
+	assert_string_equal(reply_text(&scene->last, "status"), "COMPLETED");
+	assert_true(scene->last.took_ms < 10000);
+	scene_stop(scene, 0);
+	scene_stop(scene, 1);
+}
+
 /* SIGTERM ends the waiting, and what was created is told of as created. */
 static void test_a_stop_ends_the_waiting(void **state)
 {
@@ -532,6 +584,7 @@ int main(void)
 		ON_SQLITE(test_keys_count_for_their_workspace),
 		ON_SQLITE(test_keys_are_counted_in_characters),
 		ON_SQLITE(test_requests_that_create_nothing),
+		ON_SQLITE(test_an_input_is_at_most_a_mebibyte),
 		ON_SQLITE(test_a_run_goes_through_its_steps),
 		ON_SQLITE(test_steps_are_shown_where_the_run_stands),
 		ON_SQLITE(test_history_of_a_run),
@@ -543,11 +596,13 @@ int main(void)
 		ON_SQLITE(test_a_stop_ends_the_waiting),
 		ON_SQLITE(test_the_header_replays_the_bytes),
 		ON_POSTGRES(test_fifty_at_once_with_one_key_create_one_run),
+		ON_POSTGRES(test_fifty_at_once_on_two_nodes),
 		ON_POSTGRES(test_keys_are_counted_in_characters),
 		ON_POSTGRES(test_a_run_goes_through_its_steps),
 		ON_POSTGRES(test_list_is_newest_first_in_pages),
 		ON_POSTGRES(test_an_expired_run_is_gone_and_its_key_is_not_free),
 		ON_POSTGRES(test_all_who_wait_hear_of_the_end),
+		ON_POSTGRES(test_the_end_is_heard_of_on_another_node),
 		ON_POSTGRES(test_the_header_replays_the_bytes),
 	};
 

@@ -20,7 +20,7 @@ static void come_up(struct fleet *fleet, int node)
 
 void fleet_add_proxies(struct fleet *fleet, struct scene *scene, int n)
 {
-	char name[16];
+	char name[32];
 
 	for (int node = 0; node < n; node++) {
 		fleet->proxies[node] = pg_proxy_new(store_pg_port());

@@ -30,6 +30,17 @@ static const struct db_stmt stmt_gate = {
 	.out = "ibbiibtttt",
 };
 
+/* All jobs of its queue: itself is 0, those that were pushed are called by their op. */
+static const struct db_stmt stmt_jobs = {
+	.name = "ledger_jobs",
+	.sql = "SELECT {ord}CASE WHEN j.subject = ?1 THEN 0 ELSE j.subject % 100000 END, s.status, s.version, s.fence, s.doubt,"
+	       " j.attempt, j.error, j.output, " SIDE_OF_NOW("j.due_at") ", " SIDE_OF_NOW(
+		       "j.ended_at") " FROM job j JOIN subject s ON s.id = j.subject{join} WHERE j.workspace = 'default' AND j.queue = 'q' || ?1"
+				     " AND j.job_key = 'key'",
+	.in = "i",
+	.out = "itiiiitttt",
+};
+
 static void write_hash(struct slice bytes, struct strbuf *out)
 {
 	strbuf_add_char(out, ' ');
@@ -100,10 +111,10 @@ static bool write_subject(int64_t id, size_t place, const struct unit_result *re
 	return true;
 }
 
-static void write_gate(size_t place, const struct db_rows *rows, struct strbuf *out)
+static void write_others(const char *what, size_t place, const struct db_rows *rows, struct strbuf *out)
 {
 	for (size_t row = 0; row < rows->n; row++) {
-		strbuf_addf(out, "record %zu:", place);
+		strbuf_addf(out, "%s %zu:", what, place);
 		for (size_t c = 0; c < rows->columns; c++)
 			write_cell(db_cell(rows, row, c), out);
 		strbuf_add_char(out, '\n');
@@ -127,6 +138,7 @@ static bool write_some(struct db *db, const int64_t ids[], size_t first, size_t 
 		subject_read_history(units[i], ids[i], /* after= */ 0, LEDGER_HISTORY_MAX);
 		kind_gate_key(ids[i], keys[i]);
 		UNIT_ADD(units[i], UNIT_ANY, &stmt_gate, db_blob(slice_of(keys[i], sizeof keys[i])));
+		UNIT_ADD(units[i], UNIT_ANY, &stmt_jobs, db_int(ids[i]));
 	}
 	if (!code)
 		code = db->driver->execute(db, units, n, results, arena, &err);
@@ -138,7 +150,8 @@ static bool write_some(struct db *db, const int64_t ids[], size_t first, size_t 
 	}
 	for (size_t i = 0; i < n; i++) {
 		sound &= write_subject(ids[i], first + i, &results[i], with_hashes, out);
-		write_gate(first + i, &results[i].rows[2], out);
+		write_others("record", first + i, &results[i].rows[2], out);
+		write_others("job", first + i, &results[i].rows[3], out);
 	}
 	return sound;
 }
@@ -184,18 +197,34 @@ static void write_gate_cell(const struct db_stmt *stmt, size_t column, const str
 		write_cell(v, out);
 }
 
+/* Of what statements of jobs return, only what does not depend on the time and on which job it was. */
+static void write_job_cell(const struct db_stmt *stmt, size_t column, const struct db_value *v, struct strbuf *out)
+{
+	bool is_claim = strcmp(stmt->name, "job_claim") == 0;
+
+	if (is_claim ? column == 4 || column == 5 : v->type != DB_INT)
+		write_cell(v, out);
+	else if (strcmp(stmt->name, "job_push_seen") == 0)
+		strbuf_addf(out, " %lld", v->i < KIND_JOB_PUSHED ? 0 : (long long)v->i % 100000);
+	else if (!is_claim)
+		strbuf_add_str(out, " some");
+}
+
 void ledger_write_rows(const struct unit *unit, const struct unit_result *result, struct strbuf *out)
 {
 	for (unsigned line = 0; line < unit->lines_n; line++) {
 		const struct db_rows *rows = &result->rows[line];
 		bool is_read = strcmp(unit->lines[line].stmt->name, "subject_read") == 0;
 		bool is_gate = strncmp(unit->lines[line].stmt->name, "gate_", 5) == 0;
+		bool is_job = strncmp(unit->lines[line].stmt->name, "job_", 4) == 0;
 
 		for (size_t row = 0; row < rows->n; row++) {
 			strbuf_addf(out, "  line %u:", line);
 			for (size_t c = 0; c < rows->columns; c++)
 				if (is_gate)
 					write_gate_cell(unit->lines[line].stmt, c, db_cell(rows, row, c), out);
+				else if (is_job)
+					write_job_cell(unit->lines[line].stmt, c, db_cell(rows, row, c), out);
 				else if ((!is_read || c != 3) && !write_name(unit, db_cell(rows, row, c), out))
 					write_cell(db_cell(rows, row, c), out);
 			strbuf_add_char(out, '\n');

@@ -1,6 +1,6 @@
 /*
- * What the tables say about some subjects, and the gate records of the same numbers, as text that two stores or two runs can be compared by, with the
- * chain of the history checked on the way.
+ * What the tables say about some subjects, and the gate records and jobs of the same numbers, as text that two stores or two
+ * runs can be compared by, with the chain of the history checked on the way.
  */
 #ifndef HX_TESTS_SUPPORT_LEDGER_H
 #define HX_TESTS_SUPPORT_LEDGER_H

@@ -121,6 +121,9 @@ static bool take_step(struct side *side)
 	struct hx_error err = {0};
 	enum hx_code code = HX_OK;
 
+	while (!side->plan.whole && side->step > 0 && side->step < last &&
+	       stmt_is_empty(side->plan.unit->lines[side->step - 1].stmt, STMT_POSTGRES_ROW))
+		side->step++; /* there is nothing to do here */
 	if (side->failed || side->result.verdict != UNIT_WON || side->step == last) {
 		end(side);
 		return true;

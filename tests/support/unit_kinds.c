@@ -1,8 +1,11 @@
 /* See unit_kinds.h. The life of these subjects: open ⇄ claimed, open → done → open, claimed → done. */
 #include "support/unit_kinds.h"
 
+#include <stdio.h>
+
+#include "base/id.h"
 #include "flow/entity.h"
-#include "flow/job.h"
+#include "flow/job_work.h"
 
 #define KIND 1
 #define HOUR_MS 3600000
@@ -280,6 +283,181 @@ static void gate_completion(struct unit *unit, const struct kind_args *args)
 	gate_add_completion(unit, gate_ask_of(GATE_COMPLETE, args, args->stamp.op));
 }
 
+/* ---- jobs ---- */
+
+#define JOB_ASKS 2048 /* that may be under way at once */
+
+/* What the units of one kind borrow, and the arena of their tasks. */
+struct job_ask {
+	char queue[KIND_JOB_QUEUE_BYTES], owner[16];
+	struct job_push_item item;
+	struct job_claim_request claim;
+	struct job_settle_request settle;
+	struct arena arena;
+};
+
+void kind_job_queue(int64_t number, char ret_queue[KIND_JOB_QUEUE_BYTES])
+{
+	snprintf(ret_queue, KIND_JOB_QUEUE_BYTES, "q%lld", (long long)number);
+}
+
+static struct job_ask *job_ask_of(const struct kind_args *args)
+{
+	static struct job_ask asks[JOB_ASKS];
+	static size_t asks_n;
+	struct job_ask *ask = &asks[asks_n++ % JOB_ASKS];
+
+	arena_release(&ask->arena);
+	*ask = (struct job_ask){0};
+	arena_init(&ask->arena, 1u << 20);
+	kind_job_queue(args->subject, ask->queue);
+	snprintf(ask->owner, sizeof ask->owner, "worker%lld", (long long)args->stamp.op);
+	return ask;
+}
+
+/* The first unit that the task asks for; its next fresh id is `id`. */
+static void build_task(struct unit *unit, const struct kind_args *args, struct task *task, int64_t id)
+{
+	struct id_source ids = {.last = ((id >> 22 << 12) | (id & 4095)) - 1,
+				.node = (uint32_t)(id >> 12) & ID_NODE_MAX};
+	struct answer answer = {.kind = ANSWER_START,
+				.now = args->stamp.at,
+				.id = args->stamp.op,
+				.node = args->stamp.node,
+				.ids = &ids};
+	struct ask ask = {.unit = unit};
+
+	task->kind->take(task, &answer);
+	task->kind->ask(task, &ask);
+}
+
+static void push_as(struct unit *unit, const struct kind_args *args, int64_t id)
+{
+	struct job_ask *ask = job_ask_of(args);
+	struct job_push push;
+
+	ask->item = (struct job_push_item){
+		.queue = slice_str(ask->queue), .payload = slice_str("{}"), .key = slice_str("key")};
+	job_push_init(&push, slice_str("default"), &ask->item, 1, &ask->arena);
+	build_task(unit, args, &push.task, id);
+}
+
+static void job_make(struct unit *unit, const struct kind_args *args)
+{
+	push_as(unit, args, args->subject);
+}
+
+/* Of the key that the fixture's job has, if there is one. */
+static void job_push_key(struct unit *unit, const struct kind_args *args)
+{
+	push_as(unit, args, KIND_JOB_PUSHED + args->subject * 100000 + args->stamp.op);
+}
+
+static void claim_for(struct unit *unit, const struct kind_args *args, int64_t lease_ms)
+{
+	struct job_ask *ask = job_ask_of(args);
+	struct job_claim claim;
+
+	ask->claim = (struct job_claim_request){.workspace = slice_str("default"),
+						.owner = slice_str(ask->owner),
+						.queues_n = 1,
+						.queues = {slice_str(ask->queue)},
+						.max = 10,
+						.lease_ms = lease_ms};
+	job_claim_init(&claim, &ask->claim, &ask->arena);
+	build_task(unit, args, &claim.task, /* id= */ 1);
+}
+
+static void job_claim_due(struct unit *unit, const struct kind_args *args)
+{
+	claim_for(unit, args, args->lease_ms);
+}
+
+static void job_claim_live(struct unit *unit, const struct kind_args *args)
+{
+	claim_for(unit, args, HOUR_MS);
+}
+
+/* What the task writes after it has read what its caller believes. */
+static void settle(struct unit *unit, const struct kind_args *args, enum job_settle_kind kind, bool retryable)
+{
+	const struct db_value row[] = {
+		db_str(JOB_RUNNING), db_int(args->fence), db_str("worker"), db_str("default"), db_str("q"),
+		db_int(1),           db_null(),           db_int(1),        db_int(8),         db_int(HOUR_MS),
+		db_int(HOUR_MS),     db_int(1000),        db_int(0),        db_int(0)};
+	struct unit_result read = {.verdict = UNIT_WON, .rows = {{1, sizeof row / sizeof *row, row}}};
+	struct job_ask *ask = job_ask_of(args);
+	struct job_settle s;
+	struct ask asked = {.unit = unit};
+
+	ask->settle = (struct job_settle_request){.kind = kind,
+						  .subject = args->subject,
+						  .fence = args->fence,
+						  .owner = slice_str("worker"),
+						  .lease_ms = args->lease_ms,
+						  .output = slice_str(args->stamp.op % 2 ? "\"odd\"" : "\"even\""),
+						  .retryable = retryable};
+	job_settle_init(&s, &ask->settle, &ask->arena);
+	build_task(unit, args, &s.task, /* id= */ 1);
+	s.task.kind->take(&s.task, &(struct answer){.kind = ANSWER_COMMIT,
+						    .now = args->stamp.at,
+						    .id = args->stamp.op,
+						    .node = args->stamp.node,
+						    .result = &read});
+	s.task.kind->ask(&s.task, &asked);
+}
+
+static void job_beat(struct unit *unit, const struct kind_args *args)
+{
+	settle(unit, args, JOB_HEARTBEAT, /* retryable= */ false);
+}
+
+static void job_complete(struct unit *unit, const struct kind_args *args)
+{
+	settle(unit, args, JOB_COMPLETE, /* retryable= */ false);
+}
+
+static void job_fail(struct unit *unit, const struct kind_args *args)
+{
+	settle(unit, args, JOB_FAIL, /* retryable= */ true);
+}
+
+static void job_fail_for_good(struct unit *unit, const struct kind_args *args)
+{
+	settle(unit, args, JOB_FAIL, /* retryable= */ false);
+}
+
+static void job_lapse(struct unit *unit, const struct kind_args *args)
+{
+	settle(unit, args, JOB_LAPSE, /* retryable= */ false);
+}
+
+static void job_withdraw_waiting(struct unit *unit, const struct kind_args *args)
+{
+	job_withdraw(unit, &args->stamp, args->subject, args->version, JOB_AVAILABLE, "not wanted any more");
+}
+
+static void job_withdraw_running(struct unit *unit, const struct kind_args *args)
+{
+	job_withdraw(unit, &args->stamp, args->subject, args->version, JOB_RUNNING, "not wanted any more");
+}
+
+static void job_redrive_parked(struct unit *unit, const struct kind_args *args)
+{
+	job_redrive(unit, &args->stamp, slice_str("default"), args->subject);
+}
+
+static void job_expire_done(struct unit *unit, const struct kind_args *args)
+{
+	job_expire(unit, args->subject, /* age_ms= */ -HOUR_MS);
+}
+
+/* A claim that got nothing: what it passed over may be there a moment later, and it waits for that. */
+static bool is_lost(const char *outcome)
+{
+	return strncmp(outcome, "lost", 4) == 0;
+}
+
 /* A lease that lasted when it was to be forgotten, and was over when it was read. */
 static bool is_over(const char *outcome)
 {
@@ -317,6 +495,17 @@ const struct unit_kind unit_kinds[] = {
 	{.name = "gate_completed", .build = gate_completed, .gate = true},
 	{.name = "gate_completion", .build = gate_completion, .gate = true},
 	{.name = "gate_sweep", .build = gate_sweep, .gate = true, .alone = true},
+	{.name = "job_push", .build = job_push_key, .job = true},
+	{.name = "job_claim", .build = job_claim_due, .job = true, .asks_again = is_lost},
+	{.name = "job_heartbeat", .build = job_beat, .job = true, .believes = true},
+	{.name = "job_complete", .build = job_complete, .job = true, .believes = true},
+	{.name = "job_fail", .build = job_fail, .job = true, .believes = true},
+	{.name = "job_fail_for_good", .build = job_fail_for_good, .job = true, .variant = true, .believes = true},
+	{.name = "job_lapse", .build = job_lapse, .job = true, .believes = true},
+	{.name = "job_withdraw", .build = job_withdraw_waiting, .job = true, .believes = true},
+	{.name = "job_withdraw_running", .build = job_withdraw_running, .job = true, .believes = true},
+	{.name = "job_redrive", .build = job_redrive_parked, .job = true},
+	{.name = "job_expire", .build = job_expire_done, .job = true},
 };
 const size_t unit_kinds_n = sizeof unit_kinds / sizeof *unit_kinds;
 
@@ -343,6 +532,14 @@ static const struct {
 	[FIXTURE_GATE_HELD] = {.name = "held", .steps = {gate_acquire_held}, .lease_ms = -DAY_MS, .token = 1},
 	[FIXTURE_GATE_COMPLETED] = {.name = "completed", .steps = {gate_acquire_live, gate_complete}, .token = 1},
 	[FIXTURE_GATE_EXPIRED] = {.name = "expired", .steps = {gate_acquire_short}, .token = 1},
+	[FIXTURE_JOB_ABSENT] = {.name = "no job"},
+	[FIXTURE_JOB_AVAILABLE] = {"job available", 1, 0, 0, {job_make}, 0},
+	[FIXTURE_JOB_RUNNING] = {"job running", 2, 1, 0, {job_make, job_claim_due}, HOUR_MS},
+	[FIXTURE_JOB_PAST] = {"job past its time", 2, 1, 0, {job_make, job_claim_due}, -HOUR_MS},
+	[FIXTURE_JOB_RECLAIMED] =
+		{"job reclaimed", 4, 2, 0, {job_make, job_claim_due, job_lapse, job_claim_live}, -HOUR_MS},
+	[FIXTURE_JOB_PARKED] = {"job parked", 3, 1, 0, {job_make, job_claim_due, job_fail_for_good}, HOUR_MS},
+	[FIXTURE_JOB_COMPLETED] = {"job completed", 3, 1, 0, {job_make, job_claim_due, job_complete}, HOUR_MS},
 };
 
 const char *fixture_name(enum fixture fixture)

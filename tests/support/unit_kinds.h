@@ -5,6 +5,9 @@
  * A new kind joins with one entry in unit_kinds[]. It is built for a subject from what its caller believes; a
  * belief may be right or out of date. A unit that writes must carry args->stamp.op, so that outcomes differ.
  *
+ * A job of number n is the job with that id in the queue kind_job_queue(n), which has no others but those that are pushed
+ * there; claims ask that queue alone.
+ *
  * Gate records are called by numbers too: the key of record n is kind_gate_key(n), a token is a number, and whoever
  * acquires one takes its op for a token.
  */
@@ -30,6 +33,7 @@ struct unit_kind {
 	void (*build)(struct unit *unit, const struct kind_args *args);
 	bool touches_two;
 	bool gate;     /* it is about a gate record */
+	bool job;      /* it is about a job */
 	bool believes; /* of a gate record: the token counts */
 	bool alone;    /* it meets rows that it does not name: no other unit may be in its batch */
 	/* Is this (side_outcome) no answer? Nothing was changed, and the task asks again. NULL: it always is one. */
@@ -54,6 +58,13 @@ enum fixture {
 	FIXTURE_GATE_HELD, /* its lease is over, and it waits for a person */
 	FIXTURE_GATE_COMPLETED,
 	FIXTURE_GATE_EXPIRED,
+	FIXTURE_JOB_ABSENT,
+	FIXTURE_JOB_AVAILABLE,
+	FIXTURE_JOB_RUNNING,
+	FIXTURE_JOB_PAST,      /* its worker's time is over */
+	FIXTURE_JOB_RECLAIMED, /* by a second worker */
+	FIXTURE_JOB_PARKED,
+	FIXTURE_JOB_COMPLETED,
 	FIXTURE_COUNT
 };
 
@@ -65,11 +76,19 @@ int64_t fixture_effort(enum fixture fixture);
 int64_t fixture_token(enum fixture fixture);
 static inline bool fixture_is_gate(enum fixture fixture)
 {
-	return fixture >= FIXTURE_GATE_ABSENT;
+	return fixture >= FIXTURE_GATE_ABSENT && fixture < FIXTURE_JOB_ABSENT;
+}
+static inline bool fixture_is_job(enum fixture fixture)
+{
+	return fixture >= FIXTURE_JOB_ABSENT;
 }
 /* Adds the step-th unit that leads there; false when there is no such step. Each is a batch of its own. */
 bool fixture_step(enum fixture fixture, unsigned step, int64_t subject, struct unit *unit);
 
+#define KIND_JOB_QUEUE_BYTES 24
+void kind_job_queue(int64_t number, char ret_queue[KIND_JOB_QUEUE_BYTES]);
+/* What a push of this op makes: ids that no fixture has, whose last five digits are the op. */
+#define KIND_JOB_PUSHED INT64_C(1000000000000000)
 void kind_gate_key(int64_t number, unsigned char ret_key[HX_GATE_KEY_BYTES]);
 /* The number that stands in a token. */
 int64_t kind_gate_token(struct slice token);

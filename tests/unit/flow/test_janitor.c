@@ -213,6 +213,45 @@ static void over_a_store_only_what_is_past_its_time_is_reverted(void **state)
 	assert_int_equal(j.reverted, 0);
 }
 
+/* Claims of a rule that hands over are left to whoever started the sweep, a page at a time; others are ended as ever. */
+static void what_is_handed_over_is_left_alone(void **state)
+{
+	static const struct janitor_rule mixed[] = {
+		{.kind = KIND, .claim_into = "busy", .revert_to = "open"},
+		{.kind = KIND + 1, .claim_into = "busy", .hand_over = true},
+	};
+	static const struct janitor_rules mixed_rules = {2, mixed};
+	struct db_value cells[4 * JANITOR_PAGE];
+	struct janitor j;
+	struct hand h;
+
+	(void)state;
+	janitor_init(&j, &mixed_rules, 1000, (struct wall_time){0});
+	hand_init(&h, &j.task);
+	assert_int_equal(hand_start(&h), ASK_COMMIT);
+	for (int64_t i = 0; i < JANITOR_PAGE; i++) { /* every other one */
+		cells[4 * i] = db_int(i + 1);
+		cells[4 * i + 1] = db_int(KIND + i % 2);
+		cells[4 * i + 2] = db_str("busy");
+		cells[4 * i + 3] = db_int(10 * (i + 1));
+	}
+	hand_rows(&h, JANITOR_PAGE, 4, cells);
+	for (int64_t i = 0; i < JANITOR_PAGE; i += 2) {
+		assert_reverts(&h, i + 1, "open");
+		hand_changed(&h, 3, 1);
+	}
+	hand_assert_done(&h, HX_OK);
+	assert_true(j.more);
+	assert_int_equal(j.cursor, JANITOR_PAGE);
+	assert_int_equal(j.reverted, JANITOR_PAGE / 2);
+	assert_int_equal(j.handed_n, JANITOR_PAGE / 2);
+	for (size_t i = 0; i < j.handed_n; i++) {
+		assert_int_equal(j.handed[i].subject, 2 * (i + 1));
+		assert_int_equal(j.handed[i].fence, 20 * (i + 1));
+		assert_ptr_equal(j.handed[i].rule, &mixed[1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +265,7 @@ int main(void)
 		cmocka_unit_test(the_budget_ends_a_sweep_that_has_more_to_do),
 		cmocka_unit_test_setup_teardown(over_a_store_only_what_is_past_its_time_is_reverted, world_set_up,
 						world_tear_down),
+		cmocka_unit_test(what_is_handed_over_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
