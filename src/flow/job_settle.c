@@ -32,7 +32,7 @@ static const struct db_stmt stmt_heartbeat = {
 	.sql = "UPDATE subject SET until = hx_now_ms() + ?3"
 	       "{from} WHERE id = ?1"
 	       " AND status = 'RUNNING'"
-	       " AND fence = ?2" /* mutant: job-heartbeat-fence */
+	       " AND fence = ?2"
 	       " RETURNING {ord}until",
 	.in = "iii",
 	.out = "i",

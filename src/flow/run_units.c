@@ -14,13 +14,18 @@ static const struct db_stmt stmt_begun = {
 	.out = "",
 };
 
-/* An event that came before its wait makes the wait due: looked for here, where the subject's row is locked. */
+/*
+ * An event that came before its wait makes the wait due, and so does the end of a job that came before this: looked for
+ * here, where the subject's row is locked, as whoever writes either of them has to. (Nothing takes an event while the run
+ * is paused: due then, it would be looked at for ever. resume makes it due.)
+ */
 static const struct db_stmt stmt_rest = {
 	.name = "run_rest",
 	.sql = "UPDATE run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
 	       " awaits = ?8, job = ?9, wait_until = ?10, error = ?12, started_at = coalesce(started_at, ?6),"
 	       " due_at = CASE WHEN ?8 IS NULL THEN ?11"
-	       " WHEN EXISTS (SELECT 1 FROM run_event e WHERE e.run = ?1 AND e.name = ?8 AND e.taken_by IS NULL) THEN hx_now_ms()" /* mutant: early-event-not-due */
+	       " WHEN EXISTS (SELECT 1 FROM run_event e JOIN subject s ON s.id = e.run AND s.status <> 'PAUSED' WHERE e.run = ?1 AND e.name = ?8 AND e.taken_by IS NULL) THEN hx_now_ms()" /* mutant: early-event-not-due */
+	       " WHEN ?8 = 'job' AND EXISTS (SELECT 1 FROM job j WHERE j.subject = ?9 AND j.ended_at IS NOT NULL) THEN hx_now_ms()"
 	       " ELSE ?11 END{from} WHERE subject = ?1",
 	.in = "iiiiiittiiit",
 	.out = "",

@@ -170,9 +170,13 @@ static void build_write(const struct run_verb *v, struct unit *unit)
 		build_cancel(v, unit);
 		break;
 	case RUN_PAUSE:
-	case RUN_RESUME:
 		build_shift(v, unit, /* settles= */ false);
 		build_due(v, unit);
+		break;
+	case RUN_RESUME: /* the end of its job may have made it due since it was read: that stays */
+		build_shift(v, unit, /* settles= */ false);
+		if (v->due)
+			build_due(v, unit);
 		break;
 	case RUN_RETRY:
 		build_retry(v, unit);

@@ -143,6 +143,17 @@ static void start_actor(struct sim *sim, unsigned i)
 	give(sim, i, (struct answer){.kind = ANSWER_START});
 }
 
+/* A recurring actor that has nothing to do is between two rounds. */
+static void start_or_rest(struct sim *sim, unsigned i)
+{
+	if (!sim->scenario->cast[i].recurring || may_start(sim, i)) {
+		start_actor(sim, i);
+		return;
+	}
+	memset(&sim->state.actors[i], 0, sizeof sim->state.actors[i]);
+	sim->state.actors[i].state = SIM_DONE;
+}
+
 /* The call that an actor has under way. */
 struct act_call sim_call_of(const struct sim_actor *actor)
 {
@@ -452,11 +463,8 @@ static void crash(struct sim *sim, unsigned node, bool done)
 
 			world_cut(sim, &call, done);
 		}
-		if (sim->scenario->cast[i].recurring && may_start(sim, i)) {
-			start_actor(sim, i);
-		} else if (sim->scenario->cast[i].recurring) {
-			memset(actor, 0, sizeof *actor);
-			actor->state = SIM_DONE;
+		if (sim->scenario->cast[i].recurring) {
+			start_or_rest(sim, i);
 		} else if (actor->state != SIM_DONE) {
 			memset(actor, 0, sizeof *actor);
 			actor->state = SIM_DEAD;
@@ -754,7 +762,7 @@ enum hx_code sim_open(struct sim *sim, const struct sim_scenario *scenario, stru
 	if (scenario->setup)
 		scenario->setup(sim);
 	for (unsigned i = 0; i < scenario->cast_n; i++)
-		start_actor(sim, i);
+		start_or_rest(sim, i);
 	sim->state.texts = arena_mark(&sim->texts);
 	return HX_OK;
 }

@@ -54,7 +54,7 @@ static int64_t pick_up_ms(struct scene *scene, int pushed_at, int waits_at)
 	assert_int_equal(status, 201);
 	assert_string_equal(waiter.worker.wrong, "");
 	assert_int_equal(waiter.n, 1);
-	assert_int_equal(worker_say(&waiter.worker, &waiter.worker.jobs[0], "complete", NULL), 200);
+	assert_int_equal(worker_say(&waiter.worker, &waiter.worker.jobs[0], "complete", "", NULL), 200);
 	worker_release(&waiter.worker);
 	return waiter.got_at_ms - pushed_at_ms;
 }

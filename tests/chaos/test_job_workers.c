@@ -136,7 +136,8 @@ static void must_say(struct hand *hand, const struct worker_job *job, const char
 	struct reply reply = {0};
 	char said[40];
 
-	reply.status = worker_say(&hand->worker, job, verb, said);
+	reply.status = worker_say(&hand->worker, job, verb, strcmp(verb, "fail") == 0 ? ",\"error\":\"it broke\"" : "",
+				  said);
 	if (reply.status == status && strcmp(said, code) == 0)
 		return;
 	reply.body = said;
@@ -149,7 +150,7 @@ static void complete(struct hand *hand, const struct worker_job *job)
 	char code[40];
 
 	do_it(hand, job);
-	if (worker_say(&hand->worker, job, "heartbeat", code) == 409 && strcmp(code, "STALE_FENCE") == 0) {
+	if (worker_say(&hand->worker, job, "heartbeat", "", code) == 409 && strcmp(code, "STALE_FENCE") == 0) {
 		hand->late++;
 		return;
 	}
@@ -339,14 +340,14 @@ static void test_job_that_kills_its_workers_is_parked(void **state)
 	assert_int_equal(reply_count(&scene->last, "items"), 1);
 	assert_string_equal(reply_text(&scene->last, "items.0.queue"), "deadly");
 	/* The last of them comes back: too late, here as ever. */
-	assert_int_equal(worker_say(&worker, &worker.jobs[0], "complete", NULL), 409);
+	assert_int_equal(worker_say(&worker, &worker.jobs[0], "complete", "", NULL), 409);
 	/* A person gives it another try, with all its attempts, and it is done. */
 	snprintf(path, sizeof path, "/api/v1/jobs/%s/redrive", worker.jobs[0].id);
 	scene_must(scene, 0, "POST", path, NULL, 200, NULL);
 	worker.lease_ms = WAIT_MS;
 	assert_int_equal(worker_claim(&worker, 1, WAIT_MS), 1);
 	assert_int_equal(worker.jobs[0].attempt, 1);
-	assert_int_equal(worker_say(&worker, &worker.jobs[0], "complete", NULL), 200);
+	assert_int_equal(worker_say(&worker, &worker.jobs[0], "complete", "", NULL), 200);
 	worker_release(&worker);
 	stop_nodes(scene);
 }

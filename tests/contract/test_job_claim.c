@@ -151,24 +151,86 @@ static void a_stale_worker_changes_nothing(void **state)
 	desk_audit(a, id);
 }
 
-/* The reads of both went before the write of the other. */
-static void of_two_that_settle_one_claim_one_wins(void **state)
+/* A settling that has read its job, and has yet to write. */
+struct late {
+	struct job_settle_request rq;
+	struct job_settle settle;
+};
+
+static void late_read(struct desk *d, struct late *late, enum job_settle_kind kind, int64_t id, int64_t fence)
 {
-	struct desk *a = &world.a;
-	int64_t id = desk_push(a, "q", 0, 0);
-	struct stamp stamp;
-	struct move back = {id, JOB_RUNNING, JOB_AVAILABLE};
-	struct job_ending due = {.due_in_ms = 0, .error = slice_str("lost")};
+	struct answer answer = {.kind = ANSWER_START,
+				.now = {now_ms()},
+				.node = "here",
+				.id = id_next(&d->ids, (struct wall_time){now_ms()})};
+	struct ask ask = {.unit = &d->unit};
+
+	late->rq = (struct job_settle_request){.kind = kind,
+					       .subject = id,
+					       .fence = fence,
+					       .owner = slice_str(d->name),
+					       .lease_ms = LEASE_MS,
+					       .output = slice_str("\"late\""),
+					       .retryable = true};
+	job_settle_init(&late->settle, &late->rq, &d->arena);
+	late->settle.task.kind->take(&late->settle.task, &answer);
+	late->settle.task.kind->ask(&late->settle.task, &ask);
+	assert_int_equal(desk_run(d), UNIT_WON);
+	answer.kind = ANSWER_COMMIT;
+	answer.result = &d->result;
+	late->settle.task.kind->take(&late->settle.task, &answer);
+}
+
+static enum unit_verdict late_write(struct desk *d, struct late *late)
+{
+	struct ask ask = {.unit = &d->unit};
+
+	late->settle.task.kind->ask(&late->settle.task, &ask);
+	assert_int_equal(ask.kind, ASK_COMMIT);
+	return desk_run(d);
+}
+
+static const enum job_settle_kind all_kinds[] = {JOB_HEARTBEAT, JOB_COMPLETE, JOB_FAIL, JOB_LAPSE};
+
+/* It read in time. Before it wrote, its time was over and the job another's. */
+static void what_was_read_in_time_and_written_late_changes_nothing(void **state)
+{
+	struct desk *a = &world.a, *b = &world.b;
 
 	(void)state;
-	assert_int_equal(desk_claim(a, "q", 1, PAST_MS), 1);
-	assert_int_equal(desk_settle(a, JOB_COMPLETE, id, 1), HX_OK);
-	stamp = desk_begin(a);
-	subject_revert(&a->unit, &stamp, &back, 1);
-	job_end(&a->unit, id, &due);
-	assert_int_equal(desk_run(a), UNIT_LOST);
-	assert_string_equal(desk_see(a, id), "COMPLETED attempt 1 = {\"ok\":true}");
-	desk_audit(a, id);
+	for (size_t k = 0; k < 4; k++) {
+		int64_t id = desk_push(a, "q", 0, 0);
+		struct late late;
+
+		assert_int_equal(desk_claim(a, "q", 1, PAST_MS), 1);
+		late_read(a, &late, all_kinds[k], id, 1);
+		assert_int_equal(lapse(b, id, 1), HX_OK);
+		assert_int_equal(late_write(a, &late), UNIT_LOST);
+		assert_int_equal(desk_claim(b, "q", 1, PAST_MS), 1);
+		assert_int_equal(late_write(a, &late), UNIT_LOST);
+		assert_string_equal(desk_see(a, id), "RUNNING attempt 2, doubt: its worker was lost");
+		assert_int_equal(desk_settle(b, JOB_COMPLETE, id, 2), HX_OK);
+		desk_audit(a, id);
+	}
+}
+
+/* The same claim, ended in between: of all that settle it one wins. */
+static void a_claim_is_settled_once(void **state)
+{
+	struct desk *a = &world.a;
+
+	(void)state;
+	for (size_t k = 0; k < 4; k++) {
+		int64_t id = desk_push(a, "q", 0, 0);
+		struct late late;
+
+		assert_int_equal(desk_claim(a, "q", 1, PAST_MS), 1);
+		late_read(a, &late, all_kinds[k], id, 1);
+		assert_int_equal(desk_settle(a, JOB_COMPLETE, id, 1), HX_OK);
+		assert_int_equal(late_write(a, &late), UNIT_LOST);
+		assert_string_equal(desk_see(a, id), "COMPLETED attempt 1 = {\"ok\":true}");
+		desk_audit(a, id);
+	}
 }
 
 static void keys_are_unique_in_their_queue(void **state)
@@ -259,6 +321,27 @@ static void a_bound_is_kept(void **state)
 	for (int i = 0; i < 10; i++)
 		(void)desk_push_bounded(a, "r", 1);
 	assert_int_equal(desk_claim(b, "r", 10, LEASE_MS), 1);
+}
+
+/* Two versions of a definition with different bounds, and jobs without one, in one queue. */
+static void a_job_goes_by_its_own_bound(void **state)
+{
+	struct desk *a = &world.a;
+	int64_t narrow[3], wide[3], loose;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		narrow[i] = desk_push_bounded(a, "q", 2);
+	for (int i = 0; i < 3; i++)
+		wide[i] = desk_push_bounded(a, "q", 3);
+	loose = desk_push(a, "q", -3, 0);
+	assert_int_equal(desk_claim(a, "q", 10, LEASE_MS), 3);
+	for (size_t i = 0; i < 2; i++) /* one grade of bounded jobs in one claim */
+		assert_true(a->jobs[i].subject == narrow[0] || a->jobs[i].subject == narrow[1]);
+	assert_int_equal(a->jobs[2].subject, loose); /* has no bound, and counts in none */
+	assert_int_equal(desk_claim(a, "q", 10, LEASE_MS), 1);
+	assert_true(a->jobs[0].subject == wide[0] || a->jobs[0].subject == wide[1] || a->jobs[0].subject == wide[2]);
+	assert_int_equal(desk_claim(a, "q", 10, LEASE_MS), 0);
 }
 
 static void retention_lets_completed_jobs_go(void **state)
@@ -500,11 +583,13 @@ int main(int argc, char **argv)
 		BOTH(what_is_due_later_is_not_claimed),
 		BOTH(a_claim_says_what_it_gave),
 		BOTH(a_stale_worker_changes_nothing),
-		BOTH(of_two_that_settle_one_claim_one_wins),
+		BOTH(what_was_read_in_time_and_written_late_changes_nothing),
+		BOTH(a_claim_is_settled_once),
 		BOTH(keys_are_unique_in_their_queue),
 		BOTH(a_payload_keeps_its_bytes),
 		BOTH(a_thousand_are_pushed_at_once),
 		BOTH(a_bound_is_kept),
+		BOTH(a_job_goes_by_its_own_bound),
 		BOTH(retention_lets_completed_jobs_go),
 		POSTGRES(nobody_waits_for_another_claim),
 		POSTGRES(what_was_rolled_back_is_there_again),

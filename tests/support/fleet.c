@@ -97,6 +97,44 @@ void fleet_stop(struct fleet *fleet)
 	}
 }
 
+static void show_unfinished(PGconn *raw)
+{
+	static const char sql[] =
+		"SELECT format('run %s: %s, version %s, fence %s, owner %s, lease %s ms, due in %s ms, at step %s, attempt %s, "
+		"step status %s, awaits %s, job %s %s', s.id, s.status, s.version, s.fence, coalesce(s.owner, '-'),"
+		" s.until - hx_now_ms(), r.due_at - hx_now_ms(), r.at_step, r.attempt, r.step_status, r.awaits, r.job,"
+		" (SELECT format('%s attempt %s due in %s ms, lease %s ms', js.status, j.attempt, j.due_at - hx_now_ms(),"
+		" js.until - hx_now_ms()) FROM job j JOIN subject js ON js.id = j.subject WHERE j.subject = r.job))"
+		" FROM run r JOIN subject s ON s.id = r.subject WHERE s.status NOT IN ('COMPLETED', 'CANCELLED') LIMIT 10";
+	PGresult *res = PQexec(raw, sql);
+
+	for (int i = 0; i < PQntuples(res); i++)
+		print_message("%s\n", PQgetvalue(res, i, 0));
+	PQclear(res);
+}
+
+void fleet_await_runs(struct fleet *fleet, int64_t deadline_ms, const char *(*wrong)(void *context), void *context)
+{
+	static const char sql[] = "SELECT count(*) FROM run r JOIN subject s ON s.id = r.subject"
+				  " WHERE s.status NOT IN ('COMPLETED', 'CANCELLED')";
+	int64_t until_ms = await_now_ms() + deadline_ms;
+	PGconn *raw = store_raw(fleet->scene->store);
+	const char *words;
+	char left[32];
+
+	while (raw_run(raw, sql, left, sizeof left), strcmp(left, "0") != 0) {
+		words = wrong ? wrong(context) : NULL;
+		if (words)
+			fail_msg("%s", words);
+		if (await_now_ms() > until_ms) {
+			show_unfinished(raw);
+			fail_msg("%s runs have not ended after %d ms", left, (int)deadline_ms);
+		}
+		await_pause();
+	}
+	PQfinish(raw);
+}
+
 void fleet_release(struct fleet *fleet)
 {
 	for (int node = 0; node < SCENE_NODES_MAX; node++)

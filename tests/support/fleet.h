@@ -37,6 +37,11 @@ void fleet_cut_off(struct fleet *fleet, int node);
 void fleet_reconnect(struct fleet *fleet, int node);
 /* SIGTERM for all that there are, with their numbers added. Each must drain and exit 0. */
 void fleet_stop(struct fleet *fleet);
+/*
+ * Waits until all runs are COMPLETED or CANCELLED, on PostgreSQL. Words on something that has gone wrong meanwhile end it at
+ * once; `wrong` may be NULL.
+ */
+void fleet_await_runs(struct fleet *fleet, int64_t deadline_ms, const char *(*wrong)(void *context), void *context);
 /* After the scene was torn down. */
 void fleet_release(struct fleet *fleet);
 

@@ -233,56 +233,22 @@ static void join_poller(struct run_load *load)
 	load->polling = false;
 }
 
-static void fail_if_wrong(struct run_load *load)
+/* The words stay as they are once they are there. */
+static const char *wrong_so_far(void *context)
 {
-	const char *effects = effects_wrong(load->effects);
-	char wrong[sizeof load->wrong];
+	struct run_load *load = context;
+	bool is_wrong;
 
 	pthread_mutex_lock(&load->mutex);
-	memcpy(wrong, load->wrong, sizeof wrong);
+	is_wrong = load->wrong[0] != '\0';
 	pthread_mutex_unlock(&load->mutex);
-	if (wrong[0])
-		fail_msg("%s", wrong);
-	if (effects)
-		fail_msg("%s", effects);
-}
-
-static void show_unfinished(PGconn *raw)
-{
-	static const char sql[] =
-		"SELECT format('run %s: %s, version %s, fence %s, owner %s, lease %s ms, due in %s ms, at %s, attempt %s, "
-		"step %s, awaits %s', s.id, s.status, s.version, s.fence, coalesce(s.owner, '-'), s.until - hx_now_ms(),"
-		" r.due_at - hx_now_ms(), r.at_step, r.attempt, r.step_status, r.awaits)"
-		" FROM run r JOIN subject s ON s.id = r.subject WHERE s.status <> 'COMPLETED' LIMIT 10";
-	PGresult *res = PQexec(raw, sql);
-
-	for (int i = 0; i < PQntuples(res); i++)
-		print_message("%s\n", PQgetvalue(res, i, 0));
-	PQclear(res);
+	return is_wrong ? load->wrong : effects_wrong(load->effects);
 }
 
 void run_load_await(struct run_load *load, int64_t deadline_ms)
 {
-	static const char sql[] = "SELECT count(*) FROM run r JOIN subject s ON s.id = r.subject"
-				  " WHERE r.workflow = 'load' AND s.status <> 'COMPLETED'";
-	int64_t until_ms;
-	char left[32] = "";
-	PGconn *raw;
-
 	join_creators(load);
-	fail_if_wrong(load);
-	until_ms = await_now_ms() + deadline_ms;
-	raw = store_raw(load->fleet->scene->store);
-	while (raw_run(raw, sql, left, sizeof left), strcmp(left, "0") != 0) {
-		fail_if_wrong(load);
-		if (await_now_ms() > until_ms) {
-			show_unfinished(raw);
-			fail_msg("%s of %zu runs are not COMPLETED after %d ms of calm", left, load->runs_n,
-				 (int)deadline_ms);
-		}
-		await_pause();
-	}
-	PQfinish(raw);
+	fleet_await_runs(load->fleet, deadline_ms, wrong_so_far, load);
 }
 
 /* ---- what is true in the end ---- */
@@ -378,7 +344,8 @@ void run_load_check(struct run_load *load, struct run_load_sum *ret_sum)
 	char n[32];
 
 	join_poller(load);
-	fail_if_wrong(load);
+	if (wrong_so_far(load))
+		fail_msg("%s", wrong_so_far(load));
 	for (size_t i = 0; i < load->runs_n; i++) {
 		check_run(load, i);
 		check_key(load, i);

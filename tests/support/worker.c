@@ -28,6 +28,15 @@ void worker_note_wrong(struct worker *worker, const char *what, const struct rep
 			 reply->body ? reply->body : "");
 }
 
+/* Without an answer its status is 0. */
+static void ask(struct worker *worker, const char *path, const char *body, struct reply *ret_reply)
+{
+	if (worker->caller)
+		(void)caller_call(worker->caller, "POST", path, body, ret_reply);
+	else
+		(void)client_call(worker->client, "POST", path, body, strlen(body), ret_reply);
+}
+
 static bool take_text(struct json job, const char *name, char *text, size_t bytes)
 {
 	struct json value;
@@ -79,24 +88,22 @@ size_t worker_claim(struct worker *worker, size_t max, int64_t wait_ms)
 	snprintf(body, sizeof body,
 		 "{\"queues\":[\"%s\"],\"owner\":\"%s\",\"max\":%zu,\"leaseMs\":%lld,\"waitMs\":%lld}", worker->queue,
 		 worker->name, max, (long long)worker->lease_ms, (long long)wait_ms);
-	(void)client_call(worker->client, "POST", "/api/v1/jobs/claim", body, strlen(body),
-			  &reply); /* without an answer its status is 0 */
+	ask(worker, "/api/v1/jobs/claim", body, &reply);
 	if (!take_jobs(worker, &reply, max, &n))
 		worker_note_wrong(worker, "not the answer to a claim", &reply);
 	reply_release(&reply);
 	return n;
 }
 
-int worker_say(struct worker *worker, const struct worker_job *job, const char *verb, char *ret_code)
+int worker_say(struct worker *worker, const struct worker_job *job, const char *verb, const char *more, char *ret_code)
 {
 	struct reply reply;
 	char path[100], body[300];
 	int status;
 
 	snprintf(path, sizeof path, "/api/v1/jobs/%s/%s", job->id, verb);
-	snprintf(body, sizeof body, "{\"owner\":\"%s\",\"fence\":%lld%s}", worker->name, (long long)job->fence,
-		 strcmp(verb, "fail") == 0 ? ",\"error\":\"it broke\"" : "");
-	(void)client_call(worker->client, "POST", path, body, strlen(body), &reply); /* the same */
+	snprintf(body, sizeof body, "{\"owner\":\"%s\",\"fence\":%lld%s}", worker->name, (long long)job->fence, more);
+	ask(worker, path, body, &reply);
 	status = reply.status;
 	if (ret_code)
 		snprintf(ret_code, sizeof reply.code, "%s", reply.code);

@@ -1,11 +1,11 @@
 /*
- * An external worker: claims jobs over HTTP, and says how they went. It has a name and a node that it speaks to; one
- * thread at a time. Nothing here fails the test.
+ * An external worker: claims jobs over HTTP, and says how they went. It has a name and a node that it speaks to, or a
+ * caller that goes to whichever answers; one thread at a time. Nothing here fails the test.
  */
 #ifndef HX_TESTS_SUPPORT_WORKER_H
 #define HX_TESTS_SUPPORT_WORKER_H
 
-#include "support/client.h"
+#include "support/fleet.h"
 
 #define WORKER_JOBS_MAX 100
 
@@ -17,6 +17,7 @@ struct worker_job {
 
 struct worker {
 	struct client *client;
+	struct caller *caller; /* not NULL: through this one, which is the test's */
 	char name[40];
 	const char *queue;
 	int64_t lease_ms;
@@ -28,9 +29,11 @@ void worker_init(struct worker *worker, int port, const char *name, const char *
 void worker_release(struct worker *worker);
 /* Returns how many jobs it has got. An answer that is not one is noted as wrong. */
 size_t worker_claim(struct worker *worker, size_t max, int64_t wait_ms);
-/* Says something on a job, "complete", "fail" or "heartbeat", under the worker's name and the fence of the claim; returns the
- * status, and the problem's code (40 bytes, may be NULL). */
-int worker_say(struct worker *worker, const struct worker_job *job, const char *verb, char *ret_code);
+/*
+ * Says something on a job, "complete", "fail" or "heartbeat", under the worker's name and the fence of the claim; with more
+ * members behind them, such as ,"output":1 (or empty). Returns the status, and the problem's code (40 bytes, may be NULL).
+ */
+int worker_say(struct worker *worker, const struct worker_job *job, const char *verb, const char *more, char *ret_code);
 void worker_note_wrong(struct worker *worker, const char *what, const struct reply *reply);
 
 #endif

@@ -315,26 +315,6 @@ static void a_full_queue_does_not_keep_claims_busy(void **state)
 	assert_int_equal(desk_claim(&w, "q", 10, LEASE), 1);
 }
 
-/* Two versions of a definition with different bounds, and jobs without one, in one queue. */
-static void a_job_goes_by_its_own_bound(void **state)
-{
-	int64_t narrow[3], wide[3], loose;
-
-	(void)state;
-	for (int i = 0; i < 3; i++)
-		narrow[i] = desk_push_bounded(&w, "q", 2);
-	for (int i = 0; i < 3; i++)
-		wide[i] = desk_push_bounded(&w, "q", 3);
-	loose = desk_push(&w, "q", -3, 0);
-	assert_int_equal(desk_claim(&w, "q", 10, LEASE), 3);
-	assert_int_equal(w.jobs[0].subject, narrow[0]);
-	assert_int_equal(w.jobs[1].subject, narrow[1]);
-	assert_int_equal(w.jobs[2].subject, loose); /* has no bound, and counts in none */
-	assert_int_equal(desk_claim(&w, "q", 10, LEASE), 1);
-	assert_int_equal(w.jobs[0].subject, wide[0]);
-	assert_int_equal(desk_claim(&w, "q", 10, LEASE), 0);
-}
-
 /* ---- settle ---- */
 
 static int64_t claimed(void)
@@ -716,7 +696,11 @@ static void only_after_effects_are_the_engines(void **state)
 	struct stamp stamp;
 
 	(void)state;
-	(void)desk_push(&w, "q", 0, 0);
+	(void)desk_push(&w, "q", 0, 1000);
+	(void)desk_begin(&w);
+	job_next_due(&w.unit);
+	assert_int_equal(desk_run(&w), UNIT_WON);
+	assert_int_equal(db_cell(rows, 0, 0)->type, DB_NULL);
 	stamp = desk_begin(&w);
 	job_insert(&w.unit, &stamp, &spec);
 	assert_int_equal(desk_run(&w), UNIT_WON);
@@ -821,7 +805,6 @@ int main(void)
 		TEST(a_claim_wakes_claims_and_ends),
 		TEST(a_claim_in_doubt_comes_back_by_its_time),
 		TEST(a_full_queue_does_not_keep_claims_busy),
-		TEST(a_job_goes_by_its_own_bound),
 		TEST(a_complete_job_has_its_output),
 		TEST(a_failed_job_rests_longer_each_time_and_is_parked),
 		TEST(what_is_not_retryable_is_parked_at_once),

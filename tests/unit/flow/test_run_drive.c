@@ -23,6 +23,7 @@ static struct {
 	struct world *w;
 	char calls[LOG_BYTES]; /* "step/redo #attempt; " */
 	char bodies[LOG_BYTES];
+	const char *meanwhile; /* what others write between the reading and the move, once; NULL: nothing */
 } fixture;
 
 static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
@@ -99,6 +100,14 @@ static void run_or_fail(struct world *w)
 		w->result = (struct unit_result){.verdict = UNIT_FAILED, .line = -1, .error = err};
 }
 
+static void sql(struct world *w, const char *text)
+{
+	struct hx_error err = {0};
+
+	if (w->db->driver->script(w->db, text, &err))
+		fail_msg("%s: %s", text, err.detail);
+}
+
 /* Drives the run until it is let go. */
 static enum hx_code drive(struct world *w, const struct script *script)
 {
@@ -128,6 +137,10 @@ static enum hx_code drive(struct world *w, const struct script *script)
 			continue;
 		}
 		assert_int_equal(ask.kind, ASK_COMMIT);
+		if (fixture.meanwhile && d.at == DRIVE_MOVING) {
+			sql(w, fixture.meanwhile);
+			fixture.meanwhile = NULL;
+		}
 		run_or_fail(w);
 		answer.kind = ANSWER_COMMIT;
 		answer.result = &w->result;
@@ -177,14 +190,6 @@ static void assert_run(struct world *w, const char *run, const char *steps)
 {
 	assert_is(w, &stmt_run, run);
 	assert_is(w, &stmt_steps, steps);
-}
-
-static void sql(struct world *w, const char *text)
-{
-	struct hx_error err = {0};
-
-	if (w->db->driver->script(w->db, text, &err))
-		fail_msg("%s: %s", text, err.detail);
 }
 
 /* ---- tests ---- */
@@ -485,6 +490,27 @@ static void test_worker_steps_are_jobs(void **state)
 	assert_string_equal(fixture.calls, "");
 }
 
+/* The job's end made the run due after it was read, and before it was let go: it stays due, or nothing would ever move it. */
+static void test_a_job_ends_while_its_run_is_looked_at(void **state)
+{
+	struct world *w = *state;
+
+	define("'steps':[{'name':'a','type':'task','action':'work'}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, ok), HX_OK);
+	/* Cancelled: somebody looks at it, finds the worker at work, and lets it go. */
+	sql(w,
+	    "UPDATE subject SET status = 'RUNNING', owner = 'w', until = 9000000000000000 WHERE id <> 77; UPDATE job SET due_at = NULL;"
+	    "UPDATE subject SET status = 'CANCELLING', version = 3 WHERE id = 77; UPDATE run SET due_at = 1");
+	fixture.meanwhile = "UPDATE subject SET status = 'COMPLETED' WHERE id <> 77;"
+			    "UPDATE job SET output = '1', due_at = NULL, ended_at = 1; UPDATE run SET due_at = 1";
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_null(fixture.meanwhile);
+	assert_run(w, "CANCELLING v4, step 0 attempt 1 awaits job job due", "");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "CANCELLED v6, step 1 attempt 0", "0 COMPLETED 1");
+}
+
 static int forget(void **state)
 {
 	(void)state;
@@ -513,6 +539,7 @@ int main(void)
 		TEST(test_cancel_undoes_in_reverse),
 		TEST(test_takeover_of_a_keyed_step),
 		TEST(test_worker_steps_are_jobs),
+		TEST(test_a_job_ends_while_its_run_is_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, forget);
