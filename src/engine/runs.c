@@ -114,6 +114,12 @@ static void drive_free(struct drive *drive)
 	free(drive);
 }
 
+/* What cannot be driven now is still due: it is not reached for again at once, whatever the reason. */
+static int64_t rest_ms(enum hx_code code)
+{
+	return code == HX_OK || code == HX_CLAIM_FAILED || code == HX_STALE_FENCE ? 0 : UNKNOWN_REST_MS;
+}
+
 static void driven(struct seat *seat, enum hx_code code)
 {
 	struct drive *drive = (struct drive *)seat;
@@ -122,7 +128,7 @@ static void driven(struct seat *seat, enum hx_code code)
 
 	tell(drive, code);
 	drive_free(drive);
-	feeder_ended(&runs->feeder, subject, code == HX_CONFIG_ERROR ? UNKNOWN_REST_MS : 0);
+	feeder_ended(&runs->feeder, subject, rest_ms(code));
 }
 
 static struct drive *drive_new(struct runs *runs)

@@ -109,9 +109,12 @@ static const struct db_stmt stmt_next_due = {
 	.out = "i",
 };
 
-/* COMPLETED, as the index job_completed has them; a run that still needs the output of its step's job has not ended. */
+/*
+ * COMPLETED, and of runs also PARKED (a person retries the run, not its job), as the index job_over has them; a run that still
+ * needs to hear of its step's job has not ended.
+ */
 #define EXPIRED                                                                                                        \
-	" ended_at <= (SELECT hx_now_ms()) - ?1 AND ended_at IS NOT NULL AND error IS NULL"                            \
+	" ended_at <= (SELECT hx_now_ms()) - ?1 AND ended_at IS NOT NULL AND (error IS NULL OR run IS NOT NULL)"       \
 	" AND NOT EXISTS (SELECT 1 FROM run WHERE run.subject = job.run AND run.job = job.subject"                     \
 	" AND run.completed_at IS NULL)"
 
@@ -144,6 +147,16 @@ static const struct db_stmt stmt_expire_subject = {
 };
 
 /* clang-format on */
+
+const char *job_status_of(struct slice text)
+{
+	static const char *const all[] = {JOB_AVAILABLE, JOB_RUNNING, JOB_RETRYING, JOB_COMPLETED, JOB_PARKED};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (slice_is(text, all[i]))
+			return all[i];
+	return NULL;
+}
 
 int64_t job_kind(void)
 {

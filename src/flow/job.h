@@ -35,6 +35,8 @@
 #define JOB_TOPIC INT64_MAX
 
 int64_t job_kind(void);
+/* The constant that has this text; NULL: none. */
+const char *job_status_of(struct slice text);
 
 /* What a new job is. Texts are borrowed until the unit is answered. */
 struct job_spec {

@@ -21,6 +21,7 @@
 #include "base/hash.h"
 #include "base/json_string.h"
 #include "flow/job_work.h"
+#include "flow/subject_change.h"
 #include "flow/transition.h"
 
 #define QUEUES_BYTES_MAX 65536
@@ -63,8 +64,6 @@
 	" WHERE (b.bound = 0 OR b.nth = 1) AND c.key < b.room ORDER BY place LIMIT ?3),"                               \
 	" chosen AS (SELECT id, place FROM (SELECT p.id, p.place, sum(length(j.payload)) OVER (ORDER BY p.place)"      \
 	" - length(j.payload) AS before FROM picked p CROSS JOIN job j ON j.subject = p.id) WHERE before < ?4)"
-
-#define INTO_HISTORY "INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
 
 #define OF_JOB(column) " (SELECT " column " FROM job j WHERE j.subject = hx_ids.id)"
 
@@ -138,9 +137,9 @@ static const struct db_stmt stmt_forget = {
 	.out = "",
 };
 
-/* When something may be there for this claim, by time alone; in the past: somebody else was at it. NULL: never. */
+/* In how many ms something may be there for this claim, by time alone; below 0: somebody else was at it. NULL: never. */
 #define NEXT(names)                                                                                                    \
-	"SELECT n.at FROM (WITH RECURSIVE" HEADS(names)                                                                \
+	"SELECT n.at - hx_now_ms() FROM (WITH RECURSIVE" HEADS(names)                                                                \
 	" SELECT min(h.head_at) AS at FROM heads h WHERE h.bound = 0 OR h.bound > " IN_FLIGHT ") n"
 static const struct db_stmt stmt_next = {
 	.name = "job_claim_next",
@@ -228,12 +227,12 @@ static void take_claimed(struct job_claim *c, const struct answer *answer)
 static void take_next(struct job_claim *c, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
-	struct wall_time rest = wall_add_ms(answer->now, JOB_WORK_REST_MS);
+	bool known = answer->result->verdict == UNIT_WON && rows->n && db_cell(rows, 0, 0)->type == DB_INT;
+	int64_t in_ms = known ? db_cell(rows, 0, 0)->i : JOB_WORK_POLL_MS;
 
-	c->until = wall_add_ms(answer->now, JOB_WORK_POLL_MS);
-	if (answer->result->verdict == UNIT_WON && rows->n && db_cell(rows, 0, 0)->type == DB_INT &&
-	    db_cell(rows, 0, 0)->i < c->until.ms)
-		c->until.ms = db_cell(rows, 0, 0)->i > rest.ms ? db_cell(rows, 0, 0)->i : rest.ms;
+	if (in_ms < JOB_WORK_REST_MS)
+		in_ms = JOB_WORK_REST_MS;
+	c->until = wall_add_ms(answer->now, in_ms < JOB_WORK_POLL_MS ? in_ms : JOB_WORK_POLL_MS);
 	if (c->deadline.ms < c->until.ms)
 		c->until = c->deadline;
 	c->at = CLAIM_JOBS_SLEEPING;

@@ -15,6 +15,7 @@
 #include "base/id.h"
 #include "base/json_string.h"
 #include "flow/job_work.h"
+#include "flow/subject_change.h"
 #include "flow/transition.h"
 
 #define ROWS_BYTES_MAX (60u << 20)
@@ -44,8 +45,6 @@ static const struct db_stmt stmt_push = {
 	"INSERT INTO subject (id, kind, status, version, op, fence, updated_at, seq, head) SELECT j.subject, ?2,"      \
 	" 'AVAILABLE', 1, ?3, 0, ?4, 1, hx_chain(NULL,"                                                                \
 	" j.subject || '|1||AVAILABLE|1|0|' || ?3 || '|' || ?4 || '|' || ?5)"
-#define INTO_HISTORY                                                                                                   \
-	"INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
 
 /*
  * Only for those that were let in. An id that is there already is a data error, which nobody meets. PostgreSQL writes the

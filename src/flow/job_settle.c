@@ -1,14 +1,16 @@
 /*
  * The end of a claim, or its going on: heartbeat, complete, fail, lapse. See job_work.h for the states.
  *
- * It reads first: what there is to write depends on the row (attempts left, whose step it is), and a refusal has to say why.
- * What was read may be old by the time of the write, but every write is guarded by the fence, and a fence was given to
- * one owner only; all else that was read never changes while that claim lasts.
+ * A heartbeat, and the completion of a job that is no step's and in no bounded queue, which is most of them, is tried in one
+ * guarded write. For all else, and to say why that was refused, the row is read first: what there is to write depends on it
+ * (attempts left, whose step it is). What was read may be old by the time of the write, but every write is guarded by the
+ * fence, and a fence was given to one owner only; all else that was read never changes while that claim lasts.
  */
 #include "base/hash.h"
 #include "flow/backoff.h"
 #include "flow/job_work.h"
 #include "flow/run.h"
+#include "flow/subject_change.h"
 #include "flow/transition.h"
 
 /* clang-format off */
@@ -26,6 +28,12 @@ enum {
 	ATTEMPTS_MAX, INITIAL_MS, MAX_MS, FACTOR, JITTER, IN_FLIGHT_MAX
 };
 
+/* The claim of that owner, on a worker's job; workspace '': any. Whose job it is never changes. */
+#define OWNED_BY(owner, workspace)                                                                                     \
+	" AND owner = " owner                                                                                          \
+	" AND EXISTS (SELECT 1 FROM job j WHERE j.subject = id AND j.queue <> 'after-effects'"                         \
+	" AND (" workspace " = '' OR j.workspace = " workspace ")"
+
 static const struct db_stmt stmt_heartbeat = {
 	.name = "job_heartbeat",
 	.fenced = true,
@@ -33,9 +41,22 @@ static const struct db_stmt stmt_heartbeat = {
 	       "{from} WHERE id = ?1"
 	       " AND status = 'RUNNING'"
 	       " AND fence = ?2"
+	       OWNED_BY("?4", "?5") ")"
 	       " RETURNING {ord}until",
-	.in = "iii",
+	.in = "iiitt",
 	.out = "i",
+};
+
+static const struct db_stmt stmt_complete = {
+	.name = "job_complete", /* not `fenced`: it also loses where the job is not that simple */
+	CHANGE_FORMS(CHANGE("fence") FREED ANSWERED
+		     "{from} WHERE id = ?7"
+		     " AND fence = ?3"
+		     " AND status = ?2"
+		     OWNED_BY("?8", "?9") " AND j.run IS NULL AND j.in_flight_max = 0)",
+		     "version, fence"),
+	.in = "ttiiititt",
+	.out = "ii",
 };
 
 /* clang-format on */
@@ -119,6 +140,16 @@ static void decide(struct job_settle *s, const struct db_rows *rows, const struc
 	s->at = SETTLE_SETTLING;
 }
 
+static void take_start(struct job_settle *s, const struct answer *answer)
+{
+	bool simple = s->rq->kind == JOB_HEARTBEAT || s->rq->kind == JOB_COMPLETE;
+
+	s->stamp = flow_stamp(answer);
+	s->to = s->rq->kind == JOB_HEARTBEAT ? JOB_RUNNING : JOB_COMPLETED;
+	s->ending = (struct job_ending){.due_in_ms = -1, .output = s->rq->output};
+	s->at = simple ? SETTLE_TRYING : SETTLE_READING;
+}
+
 static void take_read(struct job_settle *s, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
@@ -149,7 +180,10 @@ static void take_settled(struct job_settle *s, const struct unit_result *result)
 		break;
 	case UNIT_LOST:
 	case UNIT_REFUSED:
-		end(s, HX_STALE_FENCE);
+		if (s->at == SETTLE_TRYING)
+			s->at = SETTLE_READING; /* stale, or not that simple */
+		else
+			end(s, HX_STALE_FENCE);
 		break;
 	case UNIT_FAILED:
 		end(s, flow_failure(result));
@@ -179,11 +213,12 @@ static void take(struct task *task, const struct answer *answer)
 
 	switch (s->at) {
 	case SETTLE_NEW:
-		s->at = SETTLE_READING;
+		take_start(s, answer);
 		break;
 	case SETTLE_READING:
 		take_read(s, answer);
 		break;
+	case SETTLE_TRYING:
 	case SETTLE_SETTLING:
 		take_settled(s, answer->result);
 		break;
@@ -195,6 +230,27 @@ static void take(struct task *task, const struct answer *answer)
 	}
 }
 
+static void add_heartbeat(const struct job_settle *s, struct unit *unit)
+{
+	const struct job_settle_request *rq = s->rq;
+
+	unit_touch(unit, rq->subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_heartbeat, db_int(rq->subject), db_int(rq->fence), db_int(rq->lease_ms),
+		 db_text(rq->owner), db_text(rq->workspace));
+}
+
+static void add_complete(const struct job_settle *s, struct unit *unit)
+{
+	const struct job_settle_request *rq = s->rq;
+
+	unit_touch(unit, rq->subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_complete, db_str(s->to), db_str(JOB_RUNNING), db_int(rq->fence),
+		 db_int(s->stamp.op), db_int(s->stamp.at.ms), db_str(s->stamp.node), db_int(rq->subject),
+		 db_text(rq->owner), db_text(rq->workspace));
+	subject_add_history(unit, &s->stamp, rq->subject, JOB_RUNNING);
+	unit_wake(unit, rq->subject);
+}
+
 /*
  * A worker that failed says so of its own try: what an earlier one, that was lost, may have done is as open as before. So
  * that is a release that answers nothing, also into PARKED. Only "done" settles a doubt.
@@ -203,7 +259,9 @@ static void add_verdict(const struct job_settle *s, struct unit *unit)
 {
 	struct move move = {s->rq->subject, JOB_RUNNING, s->to};
 
-	if (s->rq->kind == JOB_COMPLETE)
+	if (s->at == SETTLE_TRYING)
+		add_complete(s, unit);
+	else if (s->rq->kind == JOB_COMPLETE)
 		subject_finish(unit, &s->stamp, &move, s->rq->fence);
 	else if (s->rq->kind == JOB_FAIL)
 		subject_release(unit, &s->stamp, &move, s->rq->fence, /* answered= */ false);
@@ -213,18 +271,16 @@ static void add_verdict(const struct job_settle *s, struct unit *unit)
 
 static void ask_settle(const struct job_settle *s, struct unit *unit)
 {
-	const struct job_settle_request *rq = s->rq;
-
-	if (rq->kind == JOB_HEARTBEAT) {
-		unit_touch(unit, rq->subject);
-		UNIT_ADD(unit, UNIT_VERDICT, &stmt_heartbeat, db_int(rq->subject), db_int(rq->fence),
-			 db_int(rq->lease_ms));
+	if (s->rq->kind == JOB_HEARTBEAT) {
+		add_heartbeat(s, unit);
 		return;
 	}
 	add_verdict(s, unit);
-	job_end(unit, rq->subject, &s->ending);
+	job_end(unit, s->rq->subject, &s->ending); /* mutant: settle-without-row */
 	if (s->run && s->ending.due_in_ms < 0)
-		run_job_ended(unit, s->run, rq->subject);
+		run_job_ended(unit, s->run, s->rq->subject);
+	else if (s->run)
+		run_job_back(unit, s->run, s->rq->subject);
 	if (s->bounded || s->ending.due_in_ms >= 0)
 		unit_wake(unit, JOB_TOPIC);
 }
@@ -242,7 +298,7 @@ static void ask(const struct task *task, struct ask *ask)
 	unit_init(ask->unit, s->stamp.op);
 	if (s->at == SETTLE_READING)
 		UNIT_ADD(ask->unit, UNIT_ANY, &stmt_read, db_int(s->rq->subject));
-	else if (s->at == SETTLE_SETTLING)
+	else if (s->at == SETTLE_TRYING || s->at == SETTLE_SETTLING)
 		ask_settle(s, ask->unit);
 	else
 		subject_look_up(ask->unit, s->rq->subject, s->stamp.op);
@@ -250,7 +306,8 @@ static void ask(const struct task *task, struct ask *ask)
 
 static const char *where(const struct task *task)
 {
-	static const char *const names[] = {"new", "reading", "settling", "looking up whether it was settled", "done"};
+	static const char *const names[] = {"new", "trying", "reading", "settling", "looking up whether it was settled",
+					    "done"};
 
 	return names[((const struct job_settle *)task)->at];
 }

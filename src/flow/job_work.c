@@ -33,6 +33,6 @@ void job_withdraw(struct unit *unit, const struct stamp *stamp, int64_t subject,
 	struct job_ending ending = {.due_in_ms = -1, .error = slice_str(words)};
 
 	subject_withdraw(unit, stamp, &move, version);
-	job_end(unit, subject, &ending);
+	job_end(unit, subject, &ending); /* mutant: withdraw-without-row */
 	unit_wake(unit, JOB_TOPIC); /* where its queue is bounded there is room for another one */
 }

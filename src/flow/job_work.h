@@ -120,12 +120,15 @@ void job_claim_init(struct job_claim *claim, const struct job_claim_request *rq,
 /*
  * ---- heartbeat, complete, fail, lapse ----
  *
- *   START ─▶ READING ─┬ no such job ─────────────▶ HX_NOT_FOUND
- *                     ├ not this claim any more ─▶ HX_STALE_FENCE
- *                     └─▶ SETTLING ─┬ won ───────▶ HX_OK
- *                                   ├ lost ──────▶ HX_STALE_FENCE
- *                                   ├ failed ────▶ the store's error
- *                                   └ unknown ───▶ LOOKING_UP its op ─▶ either; a heartbeat: HX_STORE_UNAVAILABLE
+ *   START ─▶ (TRYING, a heartbeat or a plain completion) ─┬ won ─▶ HX_OK
+ *      │                                                    └ lost ─┐
+ *      └─▶ READING ◀───────────────────────────────────────────────┘
+ *             ├ no such job ─────────────▶ HX_NOT_FOUND
+ *             ├ not this claim any more ─▶ HX_STALE_FENCE
+ *             └─▶ SETTLING ─┬ won ───────▶ HX_OK
+ *                           ├ lost ──────▶ HX_STALE_FENCE
+ *                           ├ failed ────▶ the store's error
+ *                           └ unknown ───▶ LOOKING_UP its op ─▶ either; a heartbeat: HX_STORE_UNAVAILABLE
  */
 
 enum job_settle_kind { JOB_HEARTBEAT, JOB_COMPLETE, JOB_FAIL, JOB_LAPSE };
@@ -148,7 +151,7 @@ struct job_settle {
 	const char *status; /* reached */
 	int64_t until_ms;   /* heartbeat */
 	/* private: job_settle.c */
-	enum { SETTLE_NEW, SETTLE_READING, SETTLE_SETTLING, SETTLE_LOOKING_UP, SETTLE_DONE } at;
+	enum { SETTLE_NEW, SETTLE_TRYING, SETTLE_READING, SETTLE_SETTLING, SETTLE_LOOKING_UP, SETTLE_DONE } at;
 	const char *to;
 	struct job_ending ending;
 	int64_t run;  /* 0: none */

@@ -83,9 +83,8 @@ static const struct db_stmt stmt_read_key_job = {
 static const struct db_stmt stmt_read_event = {
 	.name = "run_read_event",
 	.sql = "SELECT {ord}e.id, e.data FROM run_event e{join}"
-	       " WHERE e.run = ?1 AND e.name = ?2 || ?3 AND e.taken_by IS NULL"
-	       " AND NOT EXISTS (SELECT 1 FROM run_event o WHERE o.run = e.run AND o.name = e.name AND o.taken_by IS NULL"
-	       " AND (o.at < e.at OR (o.at = e.at AND o.id < e.id)))",
+	       " WHERE e.run = ?1 AND e.name = ?2 || ?3 AND e.id = (SELECT o.id FROM run_event o WHERE o.run = ?1"
+	       " AND o.name = ?2 || ?3 AND o.taken_by IS NULL ORDER BY o.at, o.id LIMIT 1)",
 	.in = "itt",
 	.out = "tt",
 };
@@ -119,6 +118,14 @@ static const struct db_stmt stmt_next_due = {
 static const struct db_stmt stmt_job_ended = {
 	.name = "run_job_ended",
 	.sql = "UPDATE run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2",
+	.in = "ii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_job_back = {
+	.name = "run_job_back",
+	.sql = "UPDATE run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2"
+	       " AND EXISTS (SELECT 1 FROM subject s WHERE s.id = ?1 AND s.status = 'CANCELLING')",
 	.in = "ii",
 	.out = "",
 };
@@ -181,6 +188,13 @@ void run_scan_due(struct unit *unit, int64_t limit)
 void run_next_due(struct unit *unit)
 {
 	unit_add(unit, UNIT_ANY, &stmt_next_due, 0, NULL);
+}
+
+void run_job_back(struct unit *unit, int64_t run, int64_t job)
+{
+	unit_touch(unit, run);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_job_back, db_int(run), db_int(job));
+	unit_wake(unit, RUN_TOPIC);
 }
 
 void run_job_ended(struct unit *unit, int64_t run, int64_t job)

@@ -74,9 +74,10 @@
 
 #define RUN_KEY_CHARACTERS_MAX 255
 #define RUN_INPUT_BYTES_MAX (1u << 20)
-#define RUN_OUTPUT_BYTES_MAX (1u << 20) /* of one step, and of the run */
-#define RUN_EVENTS_MAX 1000             /* of one run */
-#define RUN_STEP_ROWS_MAX 4             /* in one move; a longer chain of conditions takes another */
+#define RUN_OUTPUT_BYTES_MAX (1u << 20)   /* of one step, and of the run */
+#define RUN_OUTPUTS_BYTES_MAX (24u << 20) /* of all its steps so far, when the next one is begun */
+#define RUN_EVENTS_MAX 1000               /* of one run */
+#define RUN_STEP_ROWS_MAX 4               /* in one move; a longer chain of conditions takes another */
 
 /* Whoever looks for due runs sleeps on this topic; every unit that makes one due now wakes it. */
 #define RUN_TOPIC (INT64_MAX - 1)
@@ -180,6 +181,8 @@ void run_scan_due(struct unit *unit, int64_t limit);
 void run_next_due(struct unit *unit);
 /* In the unit that ends a job: its run, if it still awaits this job, is due. */
 void run_job_ended(struct unit *unit, int64_t run, int64_t job);
+/* In the unit that gives a job back to its queue: a run that is being cancelled takes it away before it is begun again. */
+void run_job_back(struct unit *unit, int64_t run, int64_t job);
 
 /*
  * Retention. Runs whose terminal status is older than age_ms, the oldest first; row: subject. Then one by one: what is left is
@@ -198,7 +201,8 @@ struct run_done {
 	int64_t attempt;
 	struct slice output; /* JSON */
 	int64_t started_at, completed_at;
-	int64_t undone_at; /* 0: not */
+	int64_t undone_at;    /* 0: not */
+	size_t outputs_bytes; /* of this one and all before it */
 };
 
 /* What run_read() found, copied into an arena. Flat, for tasks to keep. */

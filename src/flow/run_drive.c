@@ -116,10 +116,12 @@ static void take_read(struct run_drive *d, const struct answer *answer)
 		end(d, HX_STALE_FENCE);
 	} else if (!d->holding && d->row.owned && !d->row.past) {
 		end(d, HX_CLAIM_FAILED);
+	} else if (!d->holding && !d->row.owned && (!d->row.due_at || d->row.due_at > d->row.now)) {
+		end(d, HX_OK); /* somebody was first and has left it waiting: saying so once more would be a change */
 	} else if (!d->holding && wants_event(d)) {
 		d->at = DRIVE_READING_EVENT;
 	} else {
-		d->row.doubt |= d->holding && doubt;
+		d->row.doubt = (d->row.doubt || (d->holding && doubt)) && !d->settled;
 		plan(d, answer);
 	}
 }
@@ -173,6 +175,7 @@ static void moved(struct run_drive *d, const struct answer *answer, const struct
 	apply(d, rows);
 	d->held = d->move.awaits.p && slice_is(d->move.awaits, RUN_AWAITS_PERSON);
 	d->knows = false;
+	d->settled = false;
 	d->event_found = false;
 	d->gives_up_at.ms = 0;
 	d->losses = 0;
@@ -224,6 +227,13 @@ static void data_refused(struct run_drive *d, const struct answer *answer)
 	move(d, answer);
 }
 
+/* The store's own trouble, which passes; all else that a statement of the user's meets is about that statement. */
+static bool is_of_the_store(enum hx_code code)
+{
+	return code == HX_STORE_UNAVAILABLE || code == HX_BUSY || code == HX_CONCURRENCY_ERROR ||
+	       code == HX_NO_MEMORY || code == HX_TOO_LARGE || code == HX_STOPPING;
+}
+
 static void take_moved(struct run_drive *d, const struct answer *answer)
 {
 	switch (answer->result->verdict) {
@@ -237,12 +247,12 @@ static void take_moved(struct run_drive *d, const struct answer *answer)
 		sql_refused(d, answer);
 		break;
 	case UNIT_FAILED:
-		if (answer->result->error.code != HX_DATA_ERROR)
-			rest_a_moment(d, answer);
-		else if (d->move.sql)
+		if (d->move.sql && !is_of_the_store(answer->result->error.code))
 			sql_refused(d, answer);
-		else
+		else if (answer->result->error.code == HX_DATA_ERROR)
 			data_refused(d, answer);
+		else
+			rest_a_moment(d, answer);
 		break;
 	case UNIT_UNKNOWN:
 		d->at = DRIVE_LOOKING_UP;
@@ -267,6 +277,7 @@ static void take_acted(struct run_drive *d, const struct answer *answer)
 		return;
 	}
 	d->asked = answer->lease_since;
+	d->was_probing = d->at == DRIVE_PROBING;
 	d->knows = true;
 	d->outcome = answer->outcome;
 	d->output = arena_copy(d->arena, answer->output);
@@ -292,6 +303,7 @@ static void take_probed(struct run_drive *d, const struct answer *answer)
 			told.output = value.raw;
 	} else if (heard && json_string_is(value, slice_str("not_done"))) {
 		d->row.doubt = false;
+		d->settled = true;
 		told.outcome = ACT_FAILED;
 		told.output = slice_str("the probe says that it was not done");
 	}
@@ -424,7 +436,7 @@ static uint64_t fingerprint(const struct task *task, uint64_t hash)
 	hash = hash_mix(hash, (uint64_t)(row->undo + 1) * 64 + (uint64_t)row->redo);
 	hash = hash_mix(hash, row->status ? (uint64_t)row->status[0] * 256 + (uint64_t)row->status[3] : 0);
 	hash = hash_mix(hash, row->doubt * 16u + row->past * 8u + d->holding * 4u + d->knows * 2u + d->event_found);
-	hash = hash_mix(hash, d->outcome * 4u + d->probing * 2u + d->was_probing);
+	hash = hash_mix(hash, d->outcome * 8u + d->probing * 4u + d->was_probing * 2u + d->settled);
 	hash = hash_mix(hash, m->to ? (uint64_t)m->to[0] * 256 + (uint64_t)m->to[3] : 0);
 	hash = hash_mix(hash, (uint64_t)m->transitions * 64 + m->rows_n * 8 + m->keeps * 4u + m->doubt * 2u);
 	hash = hash_mix(hash, m->next * 64 + (uint64_t)m->attempt);

@@ -84,9 +84,9 @@ struct run_move {
 	bool doubt;
 	size_t rows_n;
 	struct run_ended rows[RUN_STEP_ROWS_MAX];
-	int64_t undone;        /* the position whose marker it sets; -1 */
-	struct slice event_id; /* taken by the step at event_position */
-	size_t event_position;
+	int64_t undone;                    /* the position whose marker it sets; -1 */
+	const struct run_step *event_step; /* takes the event with this id */
+	struct slice event_id;
 	int64_t withdraws; /* a job that it takes back */
 	enum run_write write;
 	size_t next; /* where it stands behind it */
@@ -124,6 +124,7 @@ struct run_drive {
 	const struct action *action; /* begun behind the move, or under way */
 	bool probing;                /* it is the probe of the step's action */
 	bool was_probing;            /* the outcome that is known is the probe's */
+	bool settled;                /* which has said for certain that it was not done */
 	size_t undone_from;          /* positions from here on are compensated, if they had to be */
 	struct slice key, body;
 	bool event_found;

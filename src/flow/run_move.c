@@ -79,7 +79,16 @@ void plan_ended(struct run_drive *d, const struct answer *answer, const struct r
 	d->move.next = run_next_position(drive_definition(d), step->position, output);
 	if (!done)
 		return;
-	*done = (struct run_done){d->done, step, status, attempt, output, started, answer->now.ms, 0};
+	*done = (struct run_done){
+		.before = d->done,
+		.step = step,
+		.status = status,
+		.attempt = attempt,
+		.output = output,
+		.started_at = started,
+		.completed_at = answer->now.ms,
+		.outputs_bytes = output.n + (d->done ? d->done->outputs_bytes : 0),
+	};
 	d->done = done;
 }
 
@@ -133,6 +142,7 @@ static void begin_job(struct run_drive *d, const struct answer *answer, const st
 	move->awaits = slice_str(RUN_AWAITS_JOB);
 	move->wait_until = step->timeout_ms && move->undo < 0 ? plan_later(answer->now.ms, step->timeout_ms) : 0;
 	move->due_at = move->wait_until;
+	plan_carry_words(d);
 	plan_rest(d, RUN_RUNNING);
 }
 
@@ -164,6 +174,12 @@ void plan_begin(struct run_drive *d, const struct answer *answer, const struct r
 	move->undo = undone ? (int64_t)step->position : -1;
 	move->started_at = attempt > 1 && d->row.step_started_at ? d->row.step_started_at : answer->now.ms;
 	move->doubt = doubt; /* mutant: doubt-forgotten */
+	/* Before it is begun: whatever it answers must have room. What was begun before, or can only be undone, goes on. */
+	if (attempt == 1 && !undone && d->done && d->done->outputs_bytes > RUN_OUTPUTS_BYTES_MAX) {
+		move->attempt = 0;
+		plan_fail(d, "TOO_LARGE", slice_str("the outputs of its steps are too large together"), step);
+		return;
+	}
 	if (run_make_body(d, d->done, step, undone, by_worker ? 0 : attempt, &body, &err)) {
 		cannot_begin(d, &err, step, undone != NULL);
 		return;
@@ -219,5 +235,6 @@ void plan_go_on(struct run_drive *d)
 	d->move.to = plan_is_at(d, RUN_CANCELLING) ? RUN_CANCELLING : RUN_RUNNING;
 	d->move.keeps = true;
 	d->move.write = forward ? RUN_WRITES_NOTHING : RUN_WRITES_BEGUN;
+	d->move.started_at = d->row.now;
 	plan_carry_words(d);
 }

@@ -150,8 +150,8 @@ static void done(struct run_drive *d, const struct answer *answer)
 {
 	const struct run_step *step = drive_step(d);
 
-	if (d->output.n > RUN_OUTPUT_BYTES_MAX) {
-		not_known(d, answer, slice_str("it was done, and its output is too large to be kept"));
+	if (d->output.n > RUN_OUTPUT_BYTES_MAX && d->row.undo < 0) {
+		plan_hold(d, "TOO_LARGE", slice_str("it was done, and its output is too large to be kept"));
 		return;
 	}
 	if (d->row.undo >= 0) {
@@ -174,13 +174,11 @@ static void plan_outcome(struct run_drive *d, const struct answer *answer)
 		try_again(d, answer, d->output, d->row.doubt);
 		break;
 	case ACT_FAILED_FOR_GOOD: /* of this try; an earlier one may have been done all the same */
+	case ACT_INVALID:
 		if (d->row.doubt)
 			not_known(d, answer, d->output);
 		else
-			not_done(d, answer, "ACTION_FAILED", d->output);
-		break;
-	case ACT_INVALID:
-		not_done(d, answer, "INVALID", d->output);
+			not_done(d, answer, d->outcome == ACT_INVALID ? "INVALID" : "ACTION_FAILED", d->output);
 		break;
 	case ACT_UNKNOWN:
 	case ACT_CLAIM_LOST:
@@ -238,6 +236,9 @@ static void job_is_out(struct run_drive *d, const struct answer *answer)
 	if (plan_is_at(d, RUN_CANCELLING) && d->row.undo < 0 && !taken && !d->row.job_doubt) {
 		d->move.withdraws = d->row.job;
 		plan_undo(d, answer);
+	} else if (!taken && is_pointless(d)) {
+		d->move.withdraws = d->row.job;
+		leave_unknown(d, answer, slice_str("a worker was lost over it, and then it was cancelled"));
 	} else if (late && d->row.undo < 0 && !plan_is_at(d, RUN_CANCELLING) && !plan_is_at(d, RUN_PAUSED)) {
 		job_timed_out(d, answer);
 	} else {
@@ -249,6 +250,8 @@ static void job_is_out(struct run_drive *d, const struct answer *answer)
 
 static void plan_job(struct run_drive *d, const struct answer *answer)
 {
+	d->row.job_doubt |= d->row.doubt;
+	/* of a job before this one, that was withdrawn */ /* mutant: earlier-job-forgotten */
 	if (strcmp(d->row.job_status, JOB_COMPLETED) == 0) {
 		d->row.attempt = d->row.job_attempt;
 		d->output = d->row.job_output.p ? d->row.job_output : slice_str("null");
@@ -296,7 +299,6 @@ bool run_plan(struct run_drive *d, const struct answer *answer)
 	d->move = (struct run_move){.to = d->row.status, .undone = -1, .undo = -1, .next = d->row.position};
 	d->done = d->row.done;
 	d->action = NULL;
-	d->was_probing = d->probing;
 	d->probing = false;
 	if (run_is_terminal(d->row.status) || d->row.expired)
 		return false;
@@ -320,20 +322,33 @@ bool run_plan(struct run_drive *d, const struct answer *answer)
 	return true;
 }
 
+/*
+ * Texts that fit nowhere. What may have been done is held for a person, and so is what can only be undone; a run that is
+ * certain to have done nothing more fails.
+ */
 void run_plan_give_up(struct run_drive *d)
 {
+	bool done = d->knows && (d->outcome == ACT_OK || d->outcome == ACT_UNKNOWN);
+	bool holds = done || d->row.doubt || d->row.undo >= 0 || plan_is_at(d, RUN_CANCELLING) ||
+		     plan_is_at(d, RUN_PAUSED);
+
 	d->move = (struct run_move){
-		.to = RUN_FAILED,
+		.to = holds ? plan_is_at(d, RUN_CANCELLING) || plan_is_at(d, RUN_PAUSED) ? d->row.status : RUN_WAITING
+			    : RUN_FAILED,
 		.undone = -1,
-		.undo = -1,
+		.undo = d->row.undo,
 		.next = d->row.position,
 		.transitions = 1,
-		.write = RUN_WRITES_END,
+		.write = holds ? RUN_WRITES_REST : RUN_WRITES_END,
 		.attempt = d->row.attempt,
 		.redo = d->row.redo,
-		.step_status = RUN_STEP_FAILED,
-		.error = slice_str(
-			"{\"code\":\"TOO_LARGE\",\"message\":\"the texts of the run cannot be kept\",\"step\":null}")};
+		.step_status = holds ? RUN_STEP_UNKNOWN : RUN_STEP_FAILED,
+		.doubt = holds,
+		.error = slice_str("{\"code\":\"TOO_LARGE\",\"message\":\"the texts of the run cannot be kept\","
+				   "\"step\":null}"),
+	};
+	if (holds)
+		d->move.awaits = slice_str(RUN_AWAITS_PERSON);
 	d->done = d->row.done;
 	d->action = NULL;
 }

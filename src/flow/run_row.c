@@ -104,6 +104,7 @@ static void take_steps(const struct db_rows *rows, struct arena *arena, struct r
 			.completed_at = db_cell(rows, i, STEP_COMPLETED_AT)->i,
 			.undone_at = number(db_cell(rows, i, STEP_UNDONE_AT)),
 		};
+		done->outputs_bytes = done->output.n + (row->done ? row->done->outputs_bytes : 0);
 		row->done = done;
 		row->position = run_next_position(definition, position, done->output);
 	}
@@ -131,16 +132,6 @@ static void take_at_step(const struct db_rows *rows, struct arena *arena, struct
 	row->job = number(CELL(RUN_JOB));
 }
 #undef CELL
-
-static const char *job_status_of(struct slice status)
-{
-	static const char *const all[] = {JOB_AVAILABLE, JOB_RUNNING, JOB_RETRYING, JOB_COMPLETED, JOB_PARKED};
-
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (slice_is(status, all[i]))
-			return all[i];
-	return NULL;
-}
 
 static void take_job(const struct db_rows *rows, struct arena *arena, struct run_row *row)
 {

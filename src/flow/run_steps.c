@@ -13,6 +13,7 @@ static bool lets_go(struct run_drive *d, const struct answer *answer)
 		return false;
 	d->move.due_at = answer->now.ms;
 	plan_rest(d, RUN_PENDING);
+	d->move.transitions--; /* nothing has happened to the run */
 	return true;
 }
 
@@ -118,7 +119,7 @@ static bool pass_event(struct run_drive *d, const struct answer *answer, const s
 
 	if (plan_is_standing(d, step->position) && d->event_found) {
 		d->move.event_id = d->event_id;
-		d->move.event_position = step->position;
+		d->move.event_step = step;
 		if (approval && json_find(json_trust(d->event_data), slice_str("decision"), &decision) &&
 		    json_type(decision) == JSON_STRING && json_string_is(decision, slice_str("reject"))) {
 			d->move.redo = d->row.redo;

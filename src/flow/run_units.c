@@ -25,7 +25,10 @@ static const struct db_stmt stmt_rest = {
 	       " awaits = ?8, job = ?9, wait_until = ?10, error = ?12, started_at = coalesce(started_at, ?6),"
 	       " due_at = CASE WHEN ?8 IS NULL THEN ?11"
 	       " WHEN EXISTS (SELECT 1 FROM run_event e JOIN subject s ON s.id = e.run AND s.status <> 'PAUSED' WHERE e.run = ?1 AND e.name = ?8 AND e.taken_by IS NULL) THEN hx_now_ms()" /* mutant: early-event-not-due */
-	       " WHEN ?8 = 'job' AND EXISTS (SELECT 1 FROM job j WHERE j.subject = ?9 AND j.ended_at IS NOT NULL) THEN hx_now_ms()"
+	       " WHEN ?8 = 'job' AND EXISTS (SELECT 1 FROM job j WHERE j.subject = ?9 AND j.ended_at IS NOT NULL) THEN hx_now_ms()" /* mutant: ended-job-not-due */
+	       " WHEN ?8 = 'job' AND ?5 IS NULL AND EXISTS (SELECT 1 FROM job j JOIN subject s ON s.id = j.subject AND s.doubt = 0"
+	       " JOIN subject r ON r.id = ?1 AND r.doubt = 0 AND r.status = 'CANCELLING'"
+	       " WHERE j.subject = ?9 AND j.due_at IS NOT NULL) THEN hx_now_ms()"
 	       " ELSE ?11 END{from} WHERE subject = ?1",
 	.in = "iiiiiittiiit",
 	.out = "",
@@ -57,8 +60,8 @@ static const struct db_stmt stmt_undone = {
 
 static const struct db_stmt stmt_take_event = {
 	.name = "run_take_event",
-	.sql = "UPDATE run_event SET taken_by = ?3{from} WHERE run = ?1 AND id = ?2",
-	.in = "iti",
+	.sql = "UPDATE run_event SET taken_by = ?3{from} WHERE run = ?1 AND id = ?2 AND name = ?4 || ?5",
+	.in = "ititt",
 	.out = "",
 };
 
@@ -179,9 +182,13 @@ static void add_marker(const struct run_drive *d, struct unit *unit)
 
 static void add_taken(const struct run_drive *d, struct unit *unit)
 {
-	if (d->move.event_id.p)
+	const struct run_step *step = d->move.event_step;
+	bool approval = step && step->type == RUN_APPROVAL;
+
+	if (step)
 		UNIT_ADD(unit, UNIT_ANY, &stmt_take_event, db_int(d->row.subject), db_text(d->move.event_id),
-			 db_int((int64_t)d->move.event_position));
+			 db_int((int64_t)step->position), db_str(approval ? RUN_AWAITS_APPROVAL : RUN_AWAITS_EVENT),
+			 db_str(approval ? step->name : step->event));
 }
 
 void run_build_move(const struct run_drive *d, struct unit *unit)

@@ -68,9 +68,12 @@ static bool has_to_undo(const struct run_row *row)
 /* Nothing is left to find out, and nothing to undo. */
 static bool is_settled(const struct run_row *row)
 {
-	bool at_worker = row->job && strcmp(row->status, RUN_FAILED) != 0;
+	bool settled = !row->owned && !verb_is_held(row);
 
-	return !row->owned && !row->doubt && !verb_is_held(row) && !at_worker && !has_to_undo(row);
+	settled &= !row->doubt;                                       /* mutant: cancelled-in-doubt */
+	settled &= !has_to_undo(row);                                 /* mutant: cancelled-not-undone */
+	settled &= !row->job || strcmp(row->status, RUN_FAILED) == 0; /* mutant: cancelled-at-worker */
+	return settled;
 }
 
 static void decide_cancel(struct run_verb *v, const struct answer *answer)
@@ -116,7 +119,9 @@ static void decide_resume(struct run_verb *v, const struct answer *answer)
 
 static void decide_retry(struct run_verb *v, const struct answer *answer)
 {
-	bool undo_failed = v->row.undo >= 0 && slice_is(v->row.step_status, RUN_STEP_FAILED);
+	/* Not the word of the step that failed before all this, which goes along while the run is undone. */
+	bool undo_failed = v->row.undo >= 0 && !v->row.owned && slice_is(v->row.step_status, RUN_STEP_FAILED) &&
+			   slice_is(v->row.awaits, RUN_AWAITS_PERSON);
 
 	v->due = true;
 	if (is_in(v, RUN_FAILED))

@@ -13,7 +13,7 @@ enum {
 /* Is a step, or a compensation, held for a person? */
 static inline bool verb_is_held(const struct run_row *row)
 {
-	return slice_is(row->step_status, RUN_STEP_UNKNOWN);
+	return slice_is(row->step_status, RUN_STEP_UNKNOWN) && slice_is(row->awaits, RUN_AWAITS_PERSON);
 }
 
 void verb_build_unit(const struct run_verb *v, struct unit *unit);

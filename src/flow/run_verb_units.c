@@ -58,8 +58,8 @@ static const struct db_stmt stmt_event = {
 
 static const struct db_stmt stmt_seen = {
 	.name = "run_verb_seen",
-	.sql = "SELECT id FROM run_event WHERE run = ?1 AND id = ?2",
-	.in = "it",
+	.sql = "SELECT id FROM run_event WHERE run = ?1 AND name = ?3 || ?4 AND id = ?2",
+	.in = "ittt",
 	.out = "t",
 };
 
@@ -84,7 +84,8 @@ static void build_read(const struct run_verb *v, struct unit *unit)
 {
 	run_read(unit, v->rq->workspace, v->rq->subject);
 	if (v->rq->kind == RUN_EVENT) {
-		UNIT_ADD(unit, UNIT_ANY, &stmt_seen, db_int(v->rq->subject), db_text(v->event_id));
+		UNIT_ADD(unit, UNIT_ANY, &stmt_seen, db_int(v->rq->subject), db_text(v->event_id),
+			 db_str(RUN_AWAITS_EVENT), db_text(v->rq->name));
 		UNIT_ADD(unit, UNIT_ANY, &stmt_count, db_int(v->rq->subject));
 	} else if (v->rq->kind == RUN_APPROVE) {
 		UNIT_ADD(unit, UNIT_ANY, &stmt_decision_seen, db_int(v->rq->subject), db_text(v->event_id));

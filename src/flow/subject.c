@@ -2,44 +2,17 @@
  * The statements behind subject.h. Each guard stands on a line of its own: tests/mutants removes them one by
  * one (the lines marked "mutant:") and the simulator must notice.
  */
-#include "flow/subject.h"
-
 #include "base/hash.h"
-
-/*
- * What every change of status writes. Parameters 1 to 7 are the same in all of them:
- *   ?1 to   ?2 from   ?3 version or fence   ?4 op   ?5 at   ?6 node   ?7 id
- * The link is history_link_text() in SQL. The fence is passed in because a claim raises it.
- */
-#define CHANGE_BY(transitions, fence)                                                                                  \
-	"UPDATE subject SET status = ?1, version = version + " transitions                                             \
-	", op = ?4, updated_at = ?5, seq = seq + 1,"                                                                   \
-	" head = hx_chain(head, id || '|' || (seq + 1) || '|' || ?2 || '|' || ?1 || '|' || (version + " transitions    \
-	") || '|' || (" fence ") || '|' || ?4 || '|' || ?5 || '|' || ?6)"
-#define CHANGE(fence) CHANGE_BY("1", fence)
-
-#define FREED ", owner = NULL, until = NULL"
-#define ANSWERED ", effort = effort + 1, doubt = 0" /* the next effect is another one, with a key of its own */
-
-#define INTO_HISTORY "INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
+#include "flow/subject_change.h"
 
 /* Behind a change of status in the same unit: the row as it has just become. */
-static const struct db_stmt stmt_history = {
+const struct db_stmt subject_history = {
 	.name = "subject_history",
 	.sql = INTO_HISTORY " SELECT id, seq, ?2, status, version, fence, op, ?3, updated_at, head FROM subject{join}"
 			    " WHERE id = ?1",
 	.in = "itt",
 	.out = "",
 };
-
-/* Both forms of a change of status: the set form writes the history row too, from what the change returns. */
-#define CHANGE_FORMS(change, columns)                                                                                  \
-	.sql = change " RETURNING {ord}" columns,                                                                      \
-	.set_sql = "WITH won AS (" change " RETURNING {ord}" columns                                                   \
-		   ", id, seq, ?2 AS was, status, op, ?6 AS node, updated_at, head), told AS (" INTO_HISTORY           \
-		   " SELECT id, seq, was, status, version, fence, op, node, updated_at, head FROM won)"                \
-		   " SELECT ord, " columns " FROM won",                                                                \
-	.carries = &stmt_history
 
 /* A line is a guard. */
 /* clang-format off */
@@ -272,7 +245,7 @@ static const struct db_stmt stmt_read_head = {
 
 void subject_add_history(struct unit *unit, const struct stamp *stamp, int64_t subject, const char *from)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_history, db_int(subject), db_str(from), db_str(stamp->node));
+	UNIT_ADD(unit, UNIT_ANY, &subject_history, db_int(subject), db_str(from), db_str(stamp->node));
 }
 
 /* The guarded write, its history row in the same unit, and a wake for whoever watches the subject. */

@@ -386,7 +386,7 @@ static bool mutates(const struct http_call *call)
 static bool is_one_unit(const struct http_call *call)
 {
 	return call->route->handle == api_entity_create || call->route->handle == api_run_create ||
-	       call->route->handle == api_job_redrive;
+	       call->route->handle == api_job_redrive || call->route->handle == api_account_create;
 }
 
 static enum hx_code read_key(struct http_call *call, struct hx_error *err, struct slice *ret_key)

@@ -42,8 +42,18 @@ static enum hx_code answered(struct single *single, const struct unit_result *re
 	return code;
 }
 
+static bool only_reads(const struct api_query *query)
+{
+	struct slice method = query->call->request->wire.method;
+
+	return slice_is(method, "GET") || slice_is(method, "HEAD");
+}
+
 void api_query_tell(struct api_query *query, enum hx_code code)
 {
+	/* A read has no outcome: when its answer was lost with the store, it is asked again. */
+	if (code == HX_OUTCOME_UNKNOWN && only_reads(query))
+		code = HX_STORE_UNAVAILABLE;
 	/* In the user's own table an id that its column's type does not take is the id of nothing. */
 	if (code == HX_DATA_ERROR && query->machine && query->machine->table)
 		code = HX_NOT_FOUND;

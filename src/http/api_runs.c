@@ -78,6 +78,19 @@ static bool read_input(struct http_call *call, struct json body, struct run_spec
 	return true;
 }
 
+/* 00-TRACE-PARENT-FLAGS, in lower-case hex: what is kept and sent on is well-formed, and what is not says nothing. */
+static bool is_traceparent(struct slice text)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		bool dash = i == 2 || i == 35 || i == 52;
+		bool hex = (text.p[i] >= '0' && text.p[i] <= '9') || (text.p[i] >= 'a' && text.p[i] <= 'f');
+
+		if (dash ? text.p[i] != '-' : !hex)
+			return false;
+	}
+	return text.n == 55;
+}
+
 static bool read_spec(struct http_call *call, struct run_spec *spec)
 {
 	static const char *const known[] = {"definitionId", "input", "idempotencyKey", NULL};
@@ -86,7 +99,7 @@ static bool read_spec(struct http_call *call, struct run_spec *spec)
 	const struct wire_field *trace = wire_find(call->request->wire.head.fields, "traceparent", &n);
 
 	*spec = (struct run_spec){.workspace = api_workspace(call), .requester = api_requester(call)};
-	if (trace && n == 1)
+	if (trace && n == 1 && is_traceparent(trace->value))
 		spec->traceparent = trace->value;
 	if (!api_body(call, known, &body) || !read_definition(call, body, spec) || !read_input(call, body, spec))
 		return false;
@@ -343,6 +356,10 @@ void api_run_list(struct http_call *call)
 	}
 	if (status.n && !run_status_of(status)) {
 		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "there is no such status of runs");
+		return;
+	}
+	if (unknown.n && !slice_is(unknown, "true") && !slice_is(unknown, "false")) {
+		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "unknown is true or false");
 		return;
 	}
 	if (cursor.n && !id_parse("run", cursor, &before)) {

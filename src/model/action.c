@@ -9,6 +9,7 @@
 
 #include "base/excerpt.h"
 #include "model/action_parse.h"
+#include "model/head.h"
 #include "model/header.h"
 #include "model/sql_text.h"
 #include "model/url.h"
@@ -35,6 +36,7 @@ const char *action_effect_name(enum action_effect effect)
 
 #define KIND(kind) (1u << (kind))
 #define ALL (~0u)
+#define VOIDABLE (KIND(ACTION_HTTP) | KIND(ACTION_EXEC) | KIND(ACTION_NATIVE))
 #define CALLS (KIND(ACTION_HTTP) | KIND(ACTION_EXEC) | KIND(ACTION_NATIVE) | KIND(ACTION_WORKER))
 
 /* clang-format off */
@@ -46,6 +48,7 @@ static const struct field {
 	{"effect",        ALL},
 	{"timeout",       CALLS},
 	{"probe",         CALLS},
+	{"void",          VOIDABLE}, /* only in a batch */
 	{"max_in_flight", CALLS},
 	{"url",           KIND(ACTION_HTTP)},
 	{"headers",       KIND(ACTION_HTTP)},
@@ -58,6 +61,11 @@ static const struct field {
 
 #define FIELD_COUNT (sizeof fields / sizeof fields[0])
 
+static bool belongs_to_definition(const struct reader *r, const struct field *field)
+{
+	return strcmp(field->name, "void") != 0 || strcmp(r->kind, "batch") == 0;
+}
+
 static const struct field *field_named(struct slice name)
 {
 	for (size_t i = 0; i < FIELD_COUNT; i++)
@@ -66,26 +74,31 @@ static const struct field *field_named(struct slice name)
 	return NULL;
 }
 
+static void check_field(const struct reader *r, const struct json_node *member, unsigned kinds, const char *kind,
+			const char *const *fitting)
+{
+	const struct field *field = field_named(member->name);
+
+	if (!field)
+		reader_report(r, member->name_at.line, "unknown field", "\"%s\"; did you mean \"%s\"?",
+			      excerpt_of(member->name).text, reader_nearest(r, member->name, fitting));
+	else if (!belongs_to_definition(r, field))
+		head_refuse_field(r, member, fitting);
+	else if (!(field->kinds & kinds))
+		reader_report(r, member->name_at.line, "unknown field",
+			      "\"%s\" does not belong to an action of kind %s; did you mean \"%s\"?", field->name, kind,
+			      reader_nearest(r, member->name, fitting));
+}
+
 static void check_fields(const struct reader *r, const struct json_node *node, unsigned kinds, const char *kind)
 {
 	const char *fitting[FIELD_COUNT + 1] = {NULL};
 	size_t n = 0;
 
 	for (size_t i = 0; i < FIELD_COUNT; i++)
-		if (fields[i].kinds & kinds)
+		if ((fields[i].kinds & kinds) && belongs_to_definition(r, &fields[i]))
 			fitting[n++] = fields[i].name;
-	json_node_for_each(member, node)
-	{
-		const struct field *field = field_named(member->name);
-
-		if (field && !(field->kinds & kinds))
-			reader_report(r, member->name_at.line, "unknown field",
-				      "\"%s\" does not belong to an action of kind %s; did you mean \"%s\"?",
-				      field->name, kind, reader_nearest(r, member->name, fitting));
-		else if (!field)
-			reader_report(r, member->name_at.line, "unknown field", "\"%s\"; did you mean \"%s\"?",
-				      excerpt_of(member->name).text, reader_nearest(r, member->name, fitting));
-	}
+	json_node_for_each(member, node) check_field(r, member, kinds, kind, fitting);
 }
 
 static enum action_effect default_effect(enum action_kind kind)
@@ -288,28 +301,52 @@ static void read_action(const struct reader *outer, const struct json_node *node
 	read_by_kind(&r, node, action);
 }
 
-/* Once all are read, because a probe may stand behind the action that it belongs to. */
-static void link_probe(const struct reader *outer, const struct json_node *node, const struct action_list *list,
+/* The other action that this one names in the field; NULL: none, or itself, which is reported. */
+static const struct action *other_action(const struct reader *r, const struct json_node *node,
+					 const struct action_list *list, const struct action *action,
+					 const char *why_not_itself)
+{
+	const struct action *other = node ? action_reference(r, node, node->name.p, list) : NULL;
+
+	if (other != action)
+		return other;
+	if (other)
+		reader_report(r, node->at.line, "value", "%s: an action that %s itself would act again", node->name.p,
+			      why_not_itself);
+	return NULL;
+}
+
+static void link_probe(const struct reader *r, const struct json_node *node, const struct action_list *list,
 		       struct action *action)
 {
-	const struct json_node *name = json_node_member(node, "probe");
-	struct reader r = *outer;
-	char where[WHERE_BYTES];
-	const struct action *probe;
+	const struct action *probe = other_action(r, node, list, action, "asks");
 
-	r.where = where_of(where, node->name);
-	if (!(KIND(action->kind) & CALLS) || !reader_string(&r, name, "probe"))
-		return;
-	probe = action_named(list, name->string);
-	if (!probe)
-		reader_report(&r, name->at.line, "reference", "probe: there is no action \"%s\"%s",
-			      excerpt_of(name->string).text, action_suggest(&r, list, name->string).text);
-	else if (probe == action)
-		reader_report(&r, name->at.line, "value", "probe: an action that asks itself would act again");
-	else if (!(KIND(probe->kind) & CALLS))
-		reader_report(&r, name->at.line, "value", "probe: %s is of kind %s, which answers no question",
+	if (probe && !(KIND(probe->kind) & CALLS))
+		reader_report(r, node->at.line, "value", "probe: %s is of kind %s, which answers no question",
 			      probe->name, action_kind_name(probe->kind));
 	action->probe = probe;
+}
+
+static void link_void(const struct reader *r, const struct json_node *node, const struct action_list *list,
+		      struct action *action)
+{
+	action->void_action = other_action(r, node, list, action, "voids");
+	if (action->void_action && !action_refuse_uncalled(r, node, "void", action->void_action))
+		action_warn_claimed(r, node, "void", action->void_action);
+}
+
+/* Once all are read, because the other one may stand behind the action that it belongs to. */
+static void link_others(const struct reader *outer, const struct json_node *node, const struct action_list *list,
+			struct action *action)
+{
+	struct reader r = *outer;
+	char where[WHERE_BYTES];
+
+	r.where = where_of(where, node->name);
+	if (KIND(action->kind) & CALLS)
+		link_probe(&r, json_node_member(node, "probe"), list, action);
+	if ((KIND(action->kind) & VOIDABLE) && strcmp(r.kind, "batch") == 0) /* elsewhere it is refused */
+		link_void(&r, json_node_member(node, "void"), list, action);
 }
 
 void actions_parse(const struct reader *r, const struct json_node *node, struct action_list *ret)
@@ -328,7 +365,7 @@ void actions_parse(const struct reader *r, const struct json_node *node, struct 
 		return;
 	*ret = (struct action_list){node->count, actions};
 	for (size_t i = 0; i < node->count; i++)
-		link_probe(r, node->sorted[i], ret, &actions[i]);
+		link_others(r, node->sorted[i], ret, &actions[i]);
 }
 
 const struct action *action_named(const struct action_list *list, struct slice name)
@@ -370,4 +407,38 @@ const struct action *action_reference(const struct reader *r, const struct json_
 		reader_report(r, node->at.line, "reference", "%s: there is no action \"%s\"%s", what,
 			      excerpt_of(node->string).text, action_suggest(r, list, node->string).text);
 	return action;
+}
+
+void action_add_once(const struct reader *r, const struct json_node *node, const char *what,
+		     const struct action *action, const struct action **list, size_t *n)
+{
+	for (size_t i = 0; i < *n; i++) {
+		if (list[i] == action) {
+			reader_report(r, node->at.line, "duplicate", "%s names %s twice", what, action->name);
+			return;
+		}
+	}
+	list[(*n)++] = action;
+}
+
+bool action_refuse_uncalled(const struct reader *r, const struct json_node *node, const char *what,
+			    const struct action *action)
+{
+	if (action->kind != ACTION_SQL && action->kind != ACTION_WORKER)
+		return false;
+	reader_report(r, node->at.line, "value",
+		      "%s: %s is of kind %s; in this version it is carried out by the engine itself, "
+		      "so it must be of kind http, exec, native or noop",
+		      what, action->name, action_kind_name(action->kind));
+	return true;
+}
+
+void action_warn_claimed(const struct reader *r, const struct json_node *node, const char *what,
+			 const struct action *action)
+{
+	if (action->effect == EFFECT_CLAIMED)
+		reader_warn(r, node->at.line, "effect",
+			    "%s: %s is called again whenever nobody knows whether it was done; "
+			    "if twice is as good as once, say so: its effect is idempotent or keyed",
+			    what, action->name);
 }

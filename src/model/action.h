@@ -45,10 +45,11 @@ struct action {
 	enum action_kind kind;
 	enum action_effect effect;
 	int64_t timeout_ms;
-	int64_t max_in_flight;      /* 0: no bound of its own */
-	const struct action *probe; /* NULL: none */
-	const char *url;            /* http */
-	size_t headers_n;           /* http */
+	int64_t max_in_flight;            /* 0: no bound of its own */
+	const struct action *probe;       /* NULL: none */
+	const struct action *void_action; /* of items: makes the key of one useless; NULL: none */
+	const char *url;                  /* http */
+	size_t headers_n;                 /* http */
 	const struct action_header *headers;
 	const char *const *argv; /* exec: NULL-terminated */
 	size_t statements_n;     /* sql */

@@ -19,6 +19,7 @@ struct reader {
 	struct findings *findings; /* NULL: silent */
 	struct arena *arena;
 	struct finding place; /* file, workflow, step and requester as far as they are known */
+	const char *kind;     /* of the definition that is read: "entity", "run", "batch"; NULL: it is none */
 	const char *where;    /* "meta.columns", "action CloseBilling": put in front of the text; NULL: nothing */
 };
 

@@ -30,23 +30,13 @@
 #ifndef HX_MODEL_RUN_DEFINITION_H
 #define HX_MODEL_RUN_DEFINITION_H
 
+#include "model/attempt.h"
 #include "model/expression.h"
 #include "model/workflow.h"
 
-#define RUN_ATTEMPTS_MAX 1000
-#define RUN_FACTOR_MAX 1000
 #define RUN_END_NAME "end" /* of `then` and `else`; no step is called so */
 
 enum run_step_type { RUN_TASK, RUN_WAIT, RUN_EXTERNAL_EVENT, RUN_APPROVAL, RUN_CONDITION };
-
-/* Attempt 1 is followed by initial_ms of rest, each further one by factor times as much, at most max_ms. */
-struct run_retry {
-	int64_t max_attempts; /* 1: no second one */
-	int64_t initial_ms;
-	int64_t max_ms;
-	int64_t factor_thousandths; /* 2 is 2000: exact, and the same on every node */
-	bool jitter;
-};
 
 struct run_step {
 	const char *name;

@@ -29,8 +29,6 @@ struct run_draft {
 
 /* The reader whose findings name step i. */
 struct reader run_draft_reader(const struct run_draft *d, size_t i);
-/* Reports a member that is not one of `known`, naming the nearest of them, or the kind of definition that has it. */
-void run_draft_refuse_field(const struct reader *r, const struct json_node *member, const char *const *known);
 /* NULL: there is none, or that is reported. */
 const struct expression *run_draft_expression(const struct reader *r, const struct json_node *node, const char *what);
 

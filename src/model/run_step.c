@@ -5,9 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
-#include "base/excerpt.h"
-#include "base/json_number.h"
+#include "model/head.h"
 #include "model/run_draft.h"
 #include "model/text.h"
 
@@ -19,9 +17,6 @@ const char *run_step_type_name(enum run_step_type type)
 {
 	return type_names[type];
 }
-
-static const struct run_retry retry_default = {
-	.max_attempts = 3, .initial_ms = 1000, .max_ms = 300000, .factor_thousandths = 2000, .jitter = true};
 
 typedef void read_fn(const struct run_draft *d, const struct reader *r, const struct json_node *node,
 		     struct run_step *step);
@@ -45,64 +40,11 @@ static void read_input(const struct run_draft *d, const struct reader *r, const 
 	step->input = run_draft_expression(r, node, "input");
 }
 
-/* In thousandths, by moving the point of the number three places and reading what it is then: no double on the way. */
-static void read_factor(const struct reader *r, const struct json_node *node, struct run_retry *retry)
-{
-	struct strbuf moved;
-	int64_t thousandths;
-
-	if (!node)
-		return;
-	strbuf_init(&moved, 64); /* what is longer is out of bounds, or too fine */
-	if (node->type == JSON_NUMBER) {
-		struct json_number number = json_number_of(node->value);
-
-		number.shift += 3;
-		json_number_append(&number, &moved);
-	}
-	if (node->type == JSON_NUMBER && !moved.failed &&
-	    json_int64(json_trust(strbuf_slice(&moved)), NULL, &thousandths) == HX_OK && thousandths >= 1000 &&
-	    thousandths <= RUN_FACTOR_MAX * 1000)
-		retry->factor_thousandths = thousandths;
-	else
-		reader_report(r, node->at.line, "value",
-			      "factor is %s; it must be a number from 1 to %d with at most three decimals",
-			      excerpt_of(node->value.raw).text, RUN_FACTOR_MAX);
-	strbuf_release(&moved);
-}
-
-static void check_initial(const struct reader *r, const struct json_node *node, const struct run_retry *retry)
-{
-	char initial[DURATION_TEXT_BYTES], max[DURATION_TEXT_BYTES];
-
-	if (retry->initial_ms <= retry->max_ms)
-		return;
-	duration_format(retry->initial_ms, initial);
-	duration_format(retry->max_ms, max);
-	reader_report(r, node->at.line, "value", "initial is %s, which is more than max, %s%s", initial, max,
-		      json_node_member(node, "max") ? "" : " where it is not written");
-}
-
-static void read_retry(const struct run_draft *d, const struct reader *outer, const struct json_node *node,
+static void read_retry(const struct run_draft *d, const struct reader *r, const struct json_node *node,
 		       struct run_step *step)
 {
-	static const char *const known[] = {"max_attempts", "initial", "factor", "max", "jitter", NULL};
-	const struct json_node *max = json_node_member(node, "max");
-	struct run_retry *retry = &step->retry;
-	struct reader r = *outer;
-
 	(void)d;
-	r.where = "retry";
-	if (!reader_object(outer, node, "retry"))
-		return;
-	reader_known(&r, node, known);
-	(void)reader_int(&r, json_node_member(node, "max_attempts"), "max_attempts", 1, RUN_ATTEMPTS_MAX,
-			 &retry->max_attempts); /* all reported there */
-	(void)reader_duration(&r, json_node_member(node, "initial"), "initial", &retry->initial_ms);
-	(void)reader_bool(&r, json_node_member(node, "jitter"), "jitter", &retry->jitter);
-	read_factor(&r, json_node_member(node, "factor"), retry);
-	if (!max || reader_duration(&r, max, "max", &retry->max_ms))
-		check_initial(&r, node, retry);
+	attempt_read_retry(r, node, &step->retry);
 }
 
 static void read_lease(const struct run_draft *d, const struct reader *r, const struct json_node *node,
@@ -115,27 +57,15 @@ static void read_lease(const struct run_draft *d, const struct reader *r, const 
 static void read_on_unknown(const struct run_draft *d, const struct reader *r, const struct json_node *node,
 			    struct run_step *step)
 {
-	static const char *const names[] = {"retry", "probe", "hold", NULL};
-	static const enum on_unknown choices[] = {UNKNOWN_RETRY, UNKNOWN_PROBE, UNKNOWN_HOLD};
-	int choice;
-
 	(void)d;
-	if (node->type == JSON_STRING && slice_is(node->string, "revert"))
-		reader_report(r, node->at.line, "on_unknown",
-			      "revert is for the claims of entities; a step of a run has retry, probe or hold");
-	else if (reader_choice(r, node, "on_unknown", names, &choice))
-		step->on_unknown = choices[choice];
+	attempt_read_on_unknown(r, node, "a step of a run", &step->on_unknown);
 }
 
 static void read_on_5xx(const struct run_draft *d, const struct reader *r, const struct json_node *node,
 			struct run_step *step)
 {
-	static const char *const names[] = {"failed", "unknown", NULL};
-	int choice;
-
 	(void)d;
-	if (reader_choice(r, node, "on_5xx", names, &choice))
-		step->unknown_on_5xx = choice == 1;
+	attempt_read_on_5xx(r, node, &step->unknown_on_5xx);
 }
 
 static void read_save_as(const struct run_draft *d, const struct reader *r, const struct json_node *node,
@@ -285,7 +215,7 @@ static void check_fields(const struct reader *r, const struct json_node *node, u
 		const struct field *field = field_named(member->name);
 
 		if (!field)
-			run_draft_refuse_field(r, member, fitting);
+			head_refuse_field(r, member, fitting);
 		else if (!(field->types & types))
 			report_misplaced(r, member, field, type);
 	}
@@ -293,32 +223,12 @@ static void check_fields(const struct reader *r, const struct json_node *node, u
 
 /* ---- what must hold between the fields of one step ---- */
 
-static void check_unknown(const struct reader *r, const struct json_node *node, struct run_step *step)
-{
-	const struct json_node *written = json_node_member(node, "on_unknown");
-	const struct action *action = step->action;
-
-	if (!action)
-		return;
-	if (!written)
-		step->on_unknown = action->effect == EFFECT_KEYED || action->effect == EFFECT_IDEMPOTENT ? UNKNOWN_RETRY
-													 : UNKNOWN_HOLD;
-	if (step->on_unknown == UNKNOWN_PROBE && !action->probe)
-		reader_report(r, written->at.line, "on_unknown", "probe needs a probe, and action %s declares none",
-			      excerpt_of(slice_str(action->name)).text);
-}
-
-/* Not errors: the step is as safe without them. But they say something that will not happen. */
+/* Not an error: the step is as safe without it. But it says something that will not happen. */
 static void check_task_timeout(const struct reader *r, const struct json_node *node, const struct run_step *step)
 {
-	const struct json_node *timeout = json_node_member(node, "timeout");
 	const struct json_node *on_timeout = json_node_member(node, "on_timeout");
 
-	if (!step->action)
-		return;
-	if (timeout && (step->action->kind == ACTION_SQL || step->action->kind == ACTION_NOOP))
-		reader_warn(r, timeout->at.line, "timeout", "action %s is of kind %s, which has no timeout",
-			    excerpt_of(slice_str(step->action->name)).text, action_kind_name(step->action->kind));
+	attempt_check_timeout(r, json_node_member(node, "timeout"), step->action);
 	if (on_timeout && step->on_unknown == UNKNOWN_HOLD)
 		reader_warn(r, on_timeout->at.line, "on_timeout",
 			    "it never applies: after a timeout the outcome is unknown, and on_unknown is hold");
@@ -327,7 +237,9 @@ static void check_task_timeout(const struct reader *r, const struct json_node *n
 static void check_task(const struct reader *r, const struct json_node *node, struct run_step *step)
 {
 	(void)reader_required(r, node, "action");
-	check_unknown(r, node, step);
+	if (!step->action)
+		return;
+	attempt_settle_on_unknown(r, json_node_member(node, "on_unknown"), step->action, &step->on_unknown);
 	check_task_timeout(r, node, step);
 }
 
@@ -424,7 +336,7 @@ void run_draft_step(struct run_draft *d, size_t i, const struct json_node *node)
 				      : text_printf(d->scratch, "#%zu", i + 1);
 	step->position = i;
 	step->line = node->at.line;
-	step->retry = retry_default;
+	step->retry = run_retry_default;
 
 	struct reader r = run_draft_reader(d, i);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/excerpt.h"
+#include "model/attempt.h"
 #include "model/draft.h"
 #include "model/text.h"
 
@@ -114,13 +115,8 @@ static void read_after_effects(const struct draft *d, const struct reader *r, co
 	{
 		const struct action *action = action_reference(r, element, what, &d->actions);
 
-		if (!action || refuse_sql(r, element, action, what, "an after-effect comes behind the commit"))
-			continue;
-		for (size_t i = 0; i < view->after_effects_n; i++)
-			if (view->after_effects[i] == action)
-				reader_report(r, element->at.line, "duplicate", "%s names %s twice", what,
-					      action->name);
-		view->after_effects[view->after_effects_n++] = action;
+		if (action && !refuse_sql(r, element, action, what, "an after-effect comes behind the commit"))
+			action_add_once(r, element, what, action, view->after_effects, &view->after_effects_n);
 	}
 }
 
@@ -152,12 +148,8 @@ static void read_on_unknown(const struct draft *d, const struct reader *r, const
 static void read_on_5xx(const struct draft *d, const struct reader *r, const struct json_node *node,
 			struct step_view *view)
 {
-	static const char *const names[] = {"failed", "unknown", NULL};
-	int choice;
-
 	(void)d;
-	if (reader_choice(r, node, "on_5xx", names, &choice))
-		view->unknown_on_5xx = choice == 1;
+	attempt_read_on_5xx(r, node, &view->unknown_on_5xx);
 }
 
 /* clang-format off */

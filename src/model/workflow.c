@@ -167,7 +167,8 @@ void workflow_parse(const char *file, struct slice text, struct arena *arena, st
 		    const struct workflow **ret)
 {
 	struct arena scratch;
-	struct draft d = {.r = {.findings = findings, .arena = arena, .place.file = file}, .scratch = &scratch};
+	struct draft d = {.r = {.findings = findings, .arena = arena, .place.file = file, .kind = "entity"},
+			  .scratch = &scratch};
 	struct finding **from = findings->last;
 	size_t errors = findings->errors;
 

@@ -151,6 +151,39 @@ static void a_stale_worker_changes_nothing(void **state)
 	desk_audit(a, id);
 }
 
+/* A worker that was started again under its old name: the fence is what tells it from itself. */
+static void a_name_is_no_claim(void **state)
+{
+	static const enum job_settle_kind kinds[] = {JOB_HEARTBEAT, JOB_COMPLETE, JOB_FAIL};
+	struct desk *a = &world.a;
+	int64_t id = desk_push(a, "q", 0, 0);
+
+	(void)state;
+	assert_int_equal(desk_claim(a, "q", 1, PAST_MS), 1);
+	assert_int_equal(lapse(a, id, 1), HX_OK);
+	assert_int_equal(desk_claim(a, "q", 1, LEASE_MS), 1);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(desk_settle(a, kinds[i], id, 1), HX_STALE_FENCE);
+	assert_string_equal(desk_see(a, id), "RUNNING attempt 2, doubt: its worker was lost");
+	desk_audit(a, id);
+}
+
+/* The job of a step is settled in the unit that makes its run due; one in a bounded queue makes room. */
+static void jobs_of_all_sorts_are_completed(void **state)
+{
+	struct desk *a = &world.a;
+	int64_t ids[3] = {desk_push(a, "q", 0, 0), desk_push_bounded(a, "q", 0), desk_push_bounded(a, "q", 1)};
+
+	(void)state;
+	assert_int_equal(desk_claim(a, "q", 10, LEASE_MS), 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(desk_settle(a, JOB_HEARTBEAT, ids[i], 1), HX_OK);
+		assert_int_equal(desk_settle(a, JOB_COMPLETE, ids[i], 1), HX_OK);
+		assert_string_equal(desk_see(a, ids[i]), "COMPLETED attempt 1 = {\"ok\":true}");
+		desk_audit(a, ids[i]);
+	}
+}
+
 /* A settling that has read its job, and has yet to write. */
 struct late {
 	struct job_settle_request rq;
@@ -175,9 +208,14 @@ static void late_read(struct desk *d, struct late *late, enum job_settle_kind ki
 	job_settle_init(&late->settle, &late->rq, &d->arena);
 	late->settle.task.kind->take(&late->settle.task, &answer);
 	late->settle.task.kind->ask(&late->settle.task, &ask);
-	assert_int_equal(desk_run(d), UNIT_WON);
 	answer.kind = ANSWER_COMMIT;
 	answer.result = &d->result;
+	if (kind == JOB_HEARTBEAT || kind == JOB_COMPLETE) { /* what it tries at first was not that simple */
+		d->result.verdict = UNIT_LOST;
+		late->settle.task.kind->take(&late->settle.task, &answer);
+		late->settle.task.kind->ask(&late->settle.task, &ask);
+	}
+	assert_int_equal(desk_run(d), UNIT_WON);
 	late->settle.task.kind->take(&late->settle.task, &answer);
 }
 
@@ -344,6 +382,44 @@ static void a_job_goes_by_its_own_bound(void **state)
 	assert_int_equal(desk_claim(a, "q", 10, LEASE_MS), 0);
 }
 
+/* For how long a claim that found nothing sleeps. */
+static int64_t sleeps_for(struct desk *d, const char *queue)
+{
+	struct job_claim_request rq = {.workspace = slice_str("default"),
+				       .owner = slice_str(d->name),
+				       .queues_n = 1,
+				       .queues = {slice_str(queue)},
+				       .max = 1,
+				       .lease_ms = LEASE_MS,
+				       .wait_ms = JOB_WAIT_MS_MAX};
+	int64_t before = now_ms();
+	struct job_claim claim;
+
+	arena_reset(&d->arena);
+	job_claim_init(&claim, &rq, &d->arena);
+	assert_int_equal(desk_drive(d, &claim.task), HX_BUSY);
+	return d->sleeps_until.ms - before;
+}
+
+static void a_claim_sleeps_until_something_may_be_there(void **state)
+{
+	struct desk *a = &world.a;
+	int64_t due = now_ms() + 1500, slept;
+
+	(void)state;
+	assert_true(sleeps_for(a, "q") >= JOB_WORK_POLL_MS);
+	(void)desk_push(a, "q", 0, due + 3600000);
+	assert_true(sleeps_for(a, "q") >= JOB_WORK_POLL_MS);
+	(void)desk_push(a, "q", -9, due);
+	slept = sleeps_for(a, "q");
+	assert_true(slept >= JOB_WORK_REST_MS && slept <= 1500 + JOB_WORK_REST_MS);
+	/* A bound that is reached is not waited for by looking all the time. */
+	for (int i = 0; i < 2; i++)
+		(void)desk_push_bounded(a, "full", 1);
+	assert_int_equal(desk_claim(a, "full", 10, LEASE_MS), 1);
+	assert_true(sleeps_for(a, "full") >= JOB_WORK_POLL_MS);
+}
+
 static void retention_lets_completed_jobs_go(void **state)
 {
 	struct desk *a = &world.a;
@@ -429,6 +505,23 @@ static void what_was_rolled_back_is_there_again(void **state)
 	assert_int_equal(desk_claim(b, "q", 10, LEASE_MS), 1);
 	assert_int_equal(b->jobs[0].fence, 1);
 	desk_audit(b, id);
+}
+
+/* What it met may be given up a moment later. */
+static void a_claim_that_met_another_looks_again_soon(void **state)
+{
+	struct desk *a = &world.a, *b = &world.b;
+	struct open_claim open;
+
+	(void)state;
+	(void)desk_push(a, "q", 0, 0);
+	(void)desk_push_bounded(a, "bounded", BOUND);
+	assert_int_equal(claim_begin(a, &open, "q", 1), 1);
+	assert_true(sleeps_for(b, "q") < JOB_WORK_POLL_MS);
+	a->db->driver->rollback(a->db);
+	assert_int_equal(claim_begin(a, &open, "bounded", 1), 1);
+	assert_true(sleeps_for(b, "bounded") < JOB_WORK_POLL_MS);
+	a->db->driver->rollback(a->db);
 }
 
 /* Only what is claimed is held: the rest of the queue is free for others. */
@@ -583,6 +676,8 @@ int main(int argc, char **argv)
 		BOTH(what_is_due_later_is_not_claimed),
 		BOTH(a_claim_says_what_it_gave),
 		BOTH(a_stale_worker_changes_nothing),
+		BOTH(a_name_is_no_claim),
+		BOTH(jobs_of_all_sorts_are_completed),
 		BOTH(what_was_read_in_time_and_written_late_changes_nothing),
 		BOTH(a_claim_is_settled_once),
 		BOTH(keys_are_unique_in_their_queue),
@@ -590,9 +685,11 @@ int main(int argc, char **argv)
 		BOTH(a_thousand_are_pushed_at_once),
 		BOTH(a_bound_is_kept),
 		BOTH(a_job_goes_by_its_own_bound),
+		BOTH(a_claim_sleeps_until_something_may_be_there),
 		BOTH(retention_lets_completed_jobs_go),
 		POSTGRES(nobody_waits_for_another_claim),
 		POSTGRES(what_was_rolled_back_is_there_again),
+		POSTGRES(a_claim_that_met_another_looks_again_soon),
 		POSTGRES(a_claim_holds_no_more_than_it_takes),
 		POSTGRES(a_bound_holds_while_another_claim_is_open),
 		POSTGRES(a_queue_is_drained_once),

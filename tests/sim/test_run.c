@@ -63,7 +63,7 @@ static void exhaustive_probe_plain(void **state)
 		.nodes_n = 2,
 		.cast_n = 2,
 		.cast = {DRIVERS},
-		.bounds = {.lapses = 3, .crashes = 1, .lost_answers = 1},
+		.bounds = {.lapses = 2, .crashes = 1, .lost_answers = 1},
 		.world = WORLD_PLAIN,
 	});
 }
@@ -78,7 +78,7 @@ static void exhaustive_retries_keyed(void **state)
 		.nodes_n = 2,
 		.cast_n = 2,
 		.cast = {DRIVERS},
-		.bounds = {.lapses = 3, .crashes = 1, .lost_answers = 1},
+		.bounds = {.lapses = 2, .crashes = 1, .lost_answers = 1},
 		.world = WORLD_KEYED,
 	});
 }
@@ -109,7 +109,7 @@ static void exhaustive_wait(void **state)
 		.nodes_n = 2,
 		.cast_n = 2,
 		.cast = {DRIVERS},
-		.bounds = {.lapses = 3, .crashes = 1, .lost_answers = 1, .failures = 1},
+		.bounds = {.lapses = 3, .crashes = 1, .lost_answers = 1},
 		.world = WORLD_KEYED,
 	});
 }
@@ -182,11 +182,11 @@ static void exhaustive_approval(void **state)
 	fixture.may_wait = true;
 	explore((struct sim_scenario){
 		.name = "an approval that two decide, each in another way",
-		.nodes_n = 4,
-		.cast_n = 4,
-		.cast = {DRIVERS,
-			 {"approves", 2, false, init_verb, &yes, NULL},
-			 {"rejects", 3, false, init_verb, &no, NULL}},
+		.nodes_n = 3,
+		.cast_n = 3,
+		.cast = {{"driver", 0, true, init_driver, NULL, is_due},
+			 {"approves", 1, false, init_verb, &yes, NULL},
+			 {"rejects", 2, false, init_verb, &no, NULL}},
 		.bounds = {.crashes = 1, .lost_answers = 1},
 		.world = WORLD_KEYED,
 	});

@@ -50,6 +50,22 @@ static void exhaustive_cancel_plain(void **state)
 	});
 }
 
+/* While an attempt is in doubt and rests for its next, and while a compensation does. */
+static void exhaustive_cancel_doubt(void **state)
+{
+	(void)state;
+	parse(ACTION("do", KEYED) "," ACTION("undo", KEYED), TASK("a", TWICE UNDO));
+	explore((struct sim_scenario){
+		.name = "a step that is tried twice, cancelled and undone, with answers that are lost",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {{"driver", 0, true, init_driver, NULL, is_due},
+			 {"canceller", 1, false, init_verb, &cancel, NULL}},
+		.bounds = {.lapses = 2, .crashes = 1, .lost_answers = 1},
+		.world = WORLD_KEYED,
+	});
+}
+
 static void exhaustive_pause(void **state)
 {
 	(void)state;
@@ -100,7 +116,7 @@ static void exhaustive_pause_event(void **state)
 			 {"sender", 1, false, init_verb, &event, NULL},
 			 {"pauser", 2, false, init_verb, &pause_it, NULL},
 			 {"resumer", 2, false, init_verb, &resume_it, NULL}},
-		.bounds = {.lapses = 0},
+		.bounds = {.crashes = 1},
 		.world = WORLD_KEYED,
 	});
 }
@@ -203,10 +219,10 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exhaustive_cancel),       cmocka_unit_test(exhaustive_two_cancel),
-		cmocka_unit_test(exhaustive_cancel_plain), cmocka_unit_test(exhaustive_pause),
-		cmocka_unit_test(exhaustive_pause_crash),  cmocka_unit_test(exhaustive_pause_event),
-		cmocka_unit_test(exhaustive_pause_cancel), cmocka_unit_test(exhaustive_resolve),
-		cmocka_unit_test(exhaustive_retry_failed),
+		cmocka_unit_test(exhaustive_cancel_plain), cmocka_unit_test(exhaustive_cancel_doubt),
+		cmocka_unit_test(exhaustive_pause),        cmocka_unit_test(exhaustive_pause_crash),
+		cmocka_unit_test(exhaustive_pause_event),  cmocka_unit_test(exhaustive_pause_cancel),
+		cmocka_unit_test(exhaustive_resolve),      cmocka_unit_test(exhaustive_retry_failed),
 	};
 
 	if (argc > 1)

@@ -20,7 +20,7 @@ static void exhaustive_workers(void **state)
 			 {"worker-1", 1, true, init_worker, &workers[0], job_is_due},
 			 {"worker-2", 2, true, init_worker, &workers[1], job_is_due},
 			 {"janitor", 0, true, init_lapser, NULL, job_is_past}},
-		.bounds = {.lapses = 2},
+		.bounds = {.lapses = 2, .lost_answers = 1},
 		.world = WORLD_KEYED,
 	});
 }
@@ -55,7 +55,7 @@ static void exhaustive_workers_pause(void **state)
 			 {"janitor", 0, true, init_lapser, NULL, job_is_past},
 			 {"pauser", 2, false, init_verb, &pause_it, NULL},
 			 {"resumer", 2, false, init_verb, &resume_it, NULL}},
-		.bounds = {.lapses = 1},
+		.bounds = {.lapses = 1, .crashes = 1},
 		.world = WORLD_KEYED,
 	});
 }
@@ -77,6 +77,32 @@ static void exhaustive_workers_cancel(void **state)
 	});
 }
 
+/* Everything at once, beyond what can be walked through: two nodes and a worker, callers of all kinds, much trouble. */
+static void random_crowd(void **state)
+{
+	static const struct run_verb_request event = VERB(RUN_EVENT, .name = {"payment", 7}, .event_id = {"e1", 2});
+
+	(void)state;
+	parse(WORKER "," ACTION("call", KEYED) "," ACTION("undo", KEYED),
+	      TASK("a", TWICE UNDO) "," EVENT "},{\"name\":\"b\",\"type\":\"task\",\"action\":\"call\"" TWICE UNDO "}");
+	fixture.may_wait = true;
+	fixture.may_pause = true;
+	explore_at_random((struct sim_scenario){
+		.name = "a worker's step, an event and a step, with all kinds of callers",
+		.nodes_n = 4,
+		.cast_n = 8,
+		.cast = {DRIVERS,
+			 {"worker", 2, true, init_worker, &workers[0], job_is_due},
+			 {"janitor", 0, true, init_lapser, NULL, job_is_past},
+			 {"sender", 3, false, init_verb, &event, NULL},
+			 {"pauser", 3, false, init_verb, &pause_it, NULL},
+			 {"resumer", 3, false, init_verb, &resume_it, NULL},
+			 {"canceller", 3, false, init_verb, &cancel, NULL}},
+		.bounds = {.lapses = 8, .crashes = 3, .lost_answers = 3, .failures = 3},
+		.world = WORLD_KEYED,
+	});
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -84,6 +110,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exhaustive_workers_crash),
 		cmocka_unit_test(exhaustive_workers_pause),
 		cmocka_unit_test(exhaustive_workers_cancel),
+		cmocka_unit_test(random_crowd),
 	};
 
 	if (argc > 1)

@@ -86,15 +86,18 @@ void fleet_reconnect(struct fleet *fleet, int node)
 	come_up(fleet, node);
 }
 
+void fleet_stop_one(struct fleet *fleet, int node)
+{
+	add_numbers(fleet, node);
+	atomic_store(&fleet->ports[node], 0);
+	scene_stop(fleet->scene, node);
+}
+
 void fleet_stop(struct fleet *fleet)
 {
-	for (int node = 0; node < fleet->n; node++) {
-		if (!fleet->scene->nodes[node])
-			continue;
-		add_numbers(fleet, node);
-		scene_stop(fleet->scene, node);
-		atomic_store(&fleet->ports[node], 0);
-	}
+	for (int node = 0; node < fleet->n; node++)
+		if (fleet->scene->nodes[node])
+			fleet_stop_one(fleet, node);
 }
 
 static void show_unfinished(PGconn *raw)

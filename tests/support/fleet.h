@@ -35,7 +35,8 @@ void fleet_continue(struct fleet *fleet, int node);
 /* The network between the node and the store falls silent; then it breaks, and is there again. */
 void fleet_cut_off(struct fleet *fleet, int node);
 void fleet_reconnect(struct fleet *fleet, int node);
-/* SIGTERM for all that there are, with their numbers added. Each must drain and exit 0. */
+/* SIGTERM, with its numbers added: it must drain and exit 0. For all that there are: fleet_stop(). */
+void fleet_stop_one(struct fleet *fleet, int node);
 void fleet_stop(struct fleet *fleet);
 /*
  * Waits until all runs are COMPLETED or CANCELLED, on PostgreSQL. Words on something that has gone wrong meanwhile end it at

@@ -378,33 +378,69 @@ static void job_claim_live(struct unit *unit, const struct kind_args *args)
 	claim_for(unit, args, HOUR_MS);
 }
 
-/* What the task writes after it has read what its caller believes. */
-static void settle(struct unit *unit, const struct kind_args *args, enum job_settle_kind kind, bool retryable)
+/* The first unit of a settling by the worker that claimed with this fence, in whatever fixture. */
+static void try_settle(struct unit *unit, const struct kind_args *args, enum job_settle_kind kind, bool retryable,
+		       struct job_settle *ret_settle)
 {
-	const struct db_value row[] = {
-		db_str(JOB_RUNNING), db_int(args->fence), db_str("worker"), db_str("default"), db_str("q"),
-		db_int(1),           db_null(),           db_int(1),        db_int(8),         db_int(HOUR_MS),
-		db_int(HOUR_MS),     db_int(1000),        db_int(0),        db_int(0)};
-	struct unit_result read = {.verdict = UNIT_WON, .rows = {{1, sizeof row / sizeof *row, row}}};
 	struct job_ask *ask = job_ask_of(args);
-	struct job_settle s;
-	struct ask asked = {.unit = unit};
 
+	snprintf(ask->owner, sizeof ask->owner, "worker%lld", (long long)(2 * args->fence));
 	ask->settle = (struct job_settle_request){.kind = kind,
 						  .subject = args->subject,
 						  .fence = args->fence,
-						  .owner = slice_str("worker"),
+						  .owner = slice_str(ask->owner),
 						  .lease_ms = args->lease_ms,
 						  .output = slice_str(args->stamp.op % 2 ? "\"odd\"" : "\"even\""),
 						  .retryable = retryable};
-	job_settle_init(&s, &ask->settle, &ask->arena);
-	build_task(unit, args, &s.task, /* id= */ 1);
-	s.task.kind->take(&s.task, &(struct answer){.kind = ANSWER_COMMIT,
-						    .now = args->stamp.at,
-						    .id = args->stamp.op,
-						    .node = args->stamp.node,
-						    .result = &read});
+	job_settle_init(ret_settle, &ask->settle, &ask->arena);
+	build_task(unit, args, &ret_settle->task, /* id= */ 1);
+}
+
+static void take_result(struct task *task, const struct kind_args *args, const struct unit_result *result)
+{
+	task->kind->take(task, &(struct answer){.kind = ANSWER_COMMIT,
+						.now = args->stamp.at,
+						.id = args->stamp.op,
+						.node = args->stamp.node,
+						.result = result});
+}
+
+/* What the task writes after it has read what its caller believes. */
+static void settle(struct unit *unit, const struct kind_args *args, enum job_settle_kind kind, bool retryable)
+{
+	static const struct unit_result lost = {.verdict = UNIT_LOST};
+	struct job_settle s;
+	struct ask asked = {.unit = unit};
+
+	try_settle(unit, args, kind, retryable, &s);
+	if (s.at == SETTLE_TRYING)
+		take_result(&s.task, args, &lost);
+
+	const struct db_value row[] = {db_str(JOB_RUNNING),
+				       db_int(args->fence),
+				       db_text(s.rq->owner),
+				       db_str("default"),
+				       db_str("q"),
+				       db_int(1),
+				       db_null(),
+				       db_int(1),
+				       db_int(8),
+				       db_int(HOUR_MS),
+				       db_int(HOUR_MS),
+				       db_int(1000),
+				       db_int(/* jitter= */ 0),
+				       db_int(/* in_flight_max= */ 0)};
+	struct unit_result read = {.verdict = UNIT_WON, .rows = {{1, sizeof row / sizeof *row, row}}};
+
+	take_result(&s.task, args, &read);
 	s.task.kind->ask(&s.task, &asked);
+}
+
+static void job_complete_plain(struct unit *unit, const struct kind_args *args)
+{
+	struct job_settle s;
+
+	try_settle(unit, args, JOB_COMPLETE, /* retryable= */ false, &s);
 }
 
 static void job_beat(struct unit *unit, const struct kind_args *args)
@@ -498,6 +534,7 @@ const struct unit_kind unit_kinds[] = {
 	{.name = "job_push", .build = job_push_key, .job = true},
 	{.name = "job_claim", .build = job_claim_due, .job = true, .asks_again = is_lost},
 	{.name = "job_heartbeat", .build = job_beat, .job = true, .believes = true},
+	{.name = "job_complete_plain", .build = job_complete_plain, .job = true, .believes = true},
 	{.name = "job_complete", .build = job_complete, .job = true, .believes = true},
 	{.name = "job_fail", .build = job_fail, .job = true, .believes = true},
 	{.name = "job_fail_for_good", .build = job_fail_for_good, .job = true, .variant = true, .believes = true},

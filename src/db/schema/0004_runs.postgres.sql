@@ -88,7 +88,7 @@ CREATE INDEX job_due_here ON job (due_at) WHERE due_at IS NOT NULL AND queue = '
 CREATE INDEX job_due ON job (workspace, queue, grade, due_at) WHERE due_at IS NOT NULL AND queue <> 'after-effects';
 CREATE INDEX job_in_flight ON job (workspace, queue) WHERE in_flight_max > 0 AND due_at IS NULL AND ended_at IS NULL;
 CREATE UNIQUE INDEX job_key ON job (workspace, queue, job_key) WHERE job_key IS NOT NULL;
-CREATE INDEX job_completed ON job (ended_at) WHERE ended_at IS NOT NULL AND error IS NULL;
+CREATE INDEX job_over ON job (ended_at) WHERE ended_at IS NOT NULL AND (error IS NULL OR run IS NOT NULL);
 
 -- How many more jobs of this queue may be claimed, exact over all nodes: whoever asks is the only one until its commit, and
 -- a volatile function counts on a snapshot of its own, taken behind the lock. 0 also while another claims there: nobody

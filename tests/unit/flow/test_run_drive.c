@@ -117,7 +117,7 @@ static enum hx_code drive(struct world *w, const struct script *script)
 	struct answer answer = {.kind = ANSWER_START, .node = "here"};
 	enum hx_code code;
 
-	arena_init(&arena, 16u << 20);
+	arena_init(&arena, 96u << 20); /* as the engine gives it */
 	run_drive_init(&d, RUN, &policy, &arena);
 	for (;;) {
 		answer.now = w->clock.wall;
@@ -360,11 +360,11 @@ static void test_waits_for_its_time(void **state)
 	assert_int_equal(drive(w, ok), HX_OK);
 	assert_run(w, "WAITING v2, step 0 attempt 1 due in 10000", "");
 	fake_clock_advance_ms(&w->clock, 9999);
-	assert_int_equal(drive(w, ok), HX_OK); /* looked at too early: rests on, to the same moment */
-	assert_run(w, "WAITING v3, step 0 attempt 1 due in 1", "");
+	assert_int_equal(drive(w, ok), HX_OK); /* looked at too early: nothing is written */
+	assert_run(w, "WAITING v2, step 0 attempt 1 due in 1", "");
 	fake_clock_advance_ms(&w->clock, 1);
 	assert_int_equal(drive(w, ok), HX_OK);
-	assert_run(w, "COMPLETED v6, step 2 attempt 0 -> null",
+	assert_run(w, "COMPLETED v5, step 2 attempt 0 -> null",
 		   "0 COMPLETED null, 1 COMPLETED {\"n\":9007199254740993}");
 }
 
@@ -409,6 +409,7 @@ static void test_approvals(void **state)
 	sql(w, "INSERT INTO run_event (run, id, name, data, at) VALUES"
 	       " (77, 'approval/ok/0', 'approval ok', '{\"decision\":\"approve\"}', 1),"
 	       " (77, 'approval/sure/0', 'approval sure', '{\"decision\":\"reject\"}', 2)");
+	sql(w, "UPDATE run SET due_at = 1 WHERE subject = 77"); /* as the verb does */
 	assert_int_equal(drive(w, ok), HX_OK);
 	assert_run(w, "WAITING v4, step 1 attempt 1 awaits approval sure due",
 		   "0 COMPLETED {\"decision\":\"approve\"}");
@@ -511,6 +512,98 @@ static void test_a_job_ends_while_its_run_is_looked_at(void **state)
 	assert_run(w, "CANCELLED v6, step 1 attempt 0", "0 COMPLETED 1");
 }
 
+/* The job's worker was silent for too long, and a second job waits: what the first may have done is not forgotten. */
+static void time_out_one_job(struct world *w)
+{
+	define("'steps':[{'name':'a','type':'task','action':'work','timeout':'1s','compensate':'undo'}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, ok), HX_OK);
+	sql(w, "UPDATE subject SET status = 'RUNNING', owner = 'w1', fence = 1, until = 9000000 WHERE id <> 77;"
+	       "UPDATE job SET attempt = 1, due_at = NULL");
+	fake_clock_advance_ms(&w->clock, 1000);
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "RUNNING v3 doubt, step 0 attempt 2 awaits job job due in 1000", "");
+}
+
+static void test_cancel_does_not_forget_an_earlier_job(void **state)
+{
+	struct world *w = *state;
+
+	time_out_one_job(w);
+	sql(w, "UPDATE subject SET status = 'CANCELLING' WHERE id = 77; UPDATE run SET due_at = 1");
+	assert_int_equal(drive(w, ok), HX_OK); /* its worker will tell, or another one */
+	assert_run(w, "CANCELLING v4 doubt, step 0 attempt 2 awaits job job", "");
+	sql(w, "UPDATE subject SET status = 'PARKED' WHERE status = 'AVAILABLE';"
+	       "UPDATE job SET due_at = NULL, ended_at = 5, error = 'no' WHERE ended_at IS NULL;"
+	       "UPDATE run SET due_at = 1");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w,
+		   "CANCELLING v5 doubt, step 0 attempt 0 UNKNOWN awaits person error {\"code\":\"OUTCOME_UNKNOWN\","
+		   "\"message\":\"no\",\"step\":\"a\"}",
+		   "");
+}
+
+/* Given back to its queue, it would be begun once more after the cancel. */
+static void test_cancel_takes_back_a_job_that_nobody_has(void **state)
+{
+	struct world *w = *state;
+
+	define("'steps':[{'name':'a','type':'task','action':'work','compensate':'undo'}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, ok), HX_OK);
+	sql(w, "UPDATE subject SET status = 'RUNNING', owner = 'w1', fence = 1, until = 9000000 WHERE id <> 77;"
+	       "UPDATE job SET attempt = 1, due_at = NULL;"
+	       "UPDATE subject SET status = 'CANCELLING' WHERE id = 77; UPDATE run SET due_at = 1");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "CANCELLING v3, step 0 attempt 1 awaits job job", "");
+	sql(w, "UPDATE subject SET status = 'RETRYING', owner = NULL, until = NULL WHERE id <> 77;"
+	       "UPDATE job SET due_at = 9000000; UPDATE run SET due_at = 1");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "CANCELLED v4, step 0 attempt 0", "");
+}
+
+/* After an unknown outcome even a rejection says nothing about the first try. */
+static void test_doubt_outlives_a_rejection(void **state)
+{
+	struct world *w = *state;
+	static const struct script then[] = {{ACT_INVALID, "{}"}, {0}}, unknown[] = {{ACT_UNKNOWN, "reset"}, {0}};
+
+	define("'steps':[{'name':'a','type':'task','action':'do','retry':{'initial':'100ms','jitter':false}}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, unknown), HX_OK);
+	fake_clock_advance_ms(&w->clock, 100);
+	assert_int_equal(drive(w, then), HX_OK);
+	assert_run(w,
+		   "WAITING v5 doubt, step 0 attempt 2 UNKNOWN awaits person error {\"code\":\"OUTCOME_UNKNOWN\","
+		   "\"message\":\"{}\",\"step\":\"a\"}",
+		   "");
+}
+
+/* The next step is not begun when there might be no room for what it answers. */
+static void test_outputs_are_bounded_together(void **state)
+{
+	struct world *w = *state;
+	static char big[(1 << 20) + 1];
+	struct script large[] = {{ACT_OK, big}, {0}};
+	char steps[3000] = "'steps':[";
+	size_t n = 0;
+
+	memset(big, '1', sizeof big - 1);
+	for (int i = 0; i < 30; i++)
+		snprintf(steps + strlen(steps), sizeof steps - strlen(steps),
+			 "%s{'name':'s%d','type':'task','action':'do'}", i ? "," : "", i);
+	strcat(steps, "]");
+	define(steps);
+	create(w, "{}");
+	while (drive(w, large) == HX_OK && n++ < 30)
+		;
+	assert_is(
+		w, &stmt_run,
+		"FAILED v52, step 25 attempt 0 FAILED error {\"code\":\"TOO_LARGE\",\"message\":\"the outputs of its steps "
+		"are too large together\",\"step\":\"s25\"}");
+	assert_int_equal(strlen(fixture.calls), strlen("do/s0/0 #1; ") * 10 + strlen("do/s10/0 #1; ") * 15);
+}
+
 static int forget(void **state)
 {
 	(void)state;
@@ -539,6 +632,10 @@ int main(void)
 		TEST(test_cancel_undoes_in_reverse),
 		TEST(test_takeover_of_a_keyed_step),
 		TEST(test_worker_steps_are_jobs),
+		TEST(test_cancel_does_not_forget_an_earlier_job),
+		TEST(test_cancel_takes_back_a_job_that_nobody_has),
+		TEST(test_doubt_outlives_a_rejection),
+		TEST(test_outputs_are_bounded_together),
 		TEST(test_a_job_ends_while_its_run_is_looked_at),
 	};
 

@@ -323,8 +323,10 @@ static void retry(void **state)
 		{"FAILED", "", ", at_step = 3, attempt = 3, job = 9, completed_at = 8",
 		 STEP_A STEP_PAID "INSERT INTO run_step VALUES (77, 2, 'COMPLETED', 1, '{}', 1, 2, NULL);", HX_OK,
 		 "PENDING v6, step 3 attempt 0 redo 1 due"},
-		{"CANCELLING", "", ", undo = 0, attempt = 3, step_status = 'FAILED', error = '{}'", STEP_A, HX_OK,
-		 "CANCELLING v6, step 1 attempt 0 redo 0 undo 0 due"},
+		{"CANCELLING", "", ", undo = 0, attempt = 3, step_status = 'FAILED', awaits = 'person', error = '{}'",
+		 STEP_A, HX_OK, "CANCELLING v6, step 1 attempt 0 redo 0 undo 0 due"},
+		/* It is a step that has failed, before the cancel; its compensation is under way. */
+		{"CANCELLING", OWNED, ", undo = 0, attempt = 1, step_status = 'FAILED'", STEP_A, HX_WRONG_STATUS, NULL},
 		{"CANCELLING", "", ", undo = 0, attempt = 1, due_at = 9000000", STEP_A, HX_WRONG_STATUS, NULL},
 		{"CANCELLING", "", ", step_status = 'FAILED'", "", HX_WRONG_STATUS, NULL},
 		{"PENDING", "", "", "", HX_WRONG_STATUS, NULL},

@@ -42,7 +42,7 @@ static inline int world_set_up(void **state)
 	struct hx_error err;
 
 	fake_clock_init(&w->clock, (struct wall_time){START_MS});
-	arena_init(&w->arena, 16u << 20);
+	arena_init(&w->arena, 64u << 20);
 	struct db_options options = {.url = "sqlite::memory:", .clock = &w->clock.clock};
 
 	assert_int_equal(db_open(&options, &w->db, &err), HX_OK);

@@ -1,0 +1,268 @@
+/*
+ * The statements behind account.h, and the credit as a task.
+ *
+ * An entry takes its seq and its balance from the account's row, and then that row moves on: both lines stand in one unit
+ * that holds the account's subject, so nothing comes between them. Each guard stands on a line of its own.
+ */
+#include "flow/account.h"
+
+#include "base/hash.h"
+#include "flow/transition.h"
+
+#define OPEN "OPEN"
+
+/* clang-format off */
+
+static const struct db_stmt stmt_create = {
+	.name = "account_create",
+	.sql = "INSERT INTO account (subject, workspace, name, balance, seq, created_at) VALUES (?1, ?2, ?3, ?4, 1, ?5)"
+	       " ON CONFLICT (workspace, name) DO NOTHING",
+	.in = "ittii",
+	.out = "",
+};
+
+#define INTO_LEDGER "INSERT INTO ledger (account, seq, amount, key, reason, balance, op, at)"
+
+/* Behind the creation in its unit. Also of 0: a ledger is never empty. */
+static const struct db_stmt stmt_opening = {
+	.name = "account_opening",
+	.sql = INTO_LEDGER " SELECT subject, seq, balance, '/opening', 'opening', balance, ?2, created_at FROM account"
+	       " WHERE subject = ?1",
+	.in = "ii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_entry = {
+	.name = "account_entry",
+	.sql = INTO_LEDGER " SELECT subject, seq + 1, ?2, ?3, ?4, balance + ?2, ?5, ?6 FROM account"
+	       " WHERE subject = ?1"
+	       " ON CONFLICT (account, key) DO NOTHING",
+	.in = "iittii",
+	.out = "",
+};
+
+/* Behind its entry. */
+static const struct db_stmt stmt_raise = {
+	.name = "account_raise",
+	.sql = "UPDATE account SET balance = balance + ?2, seq = seq + 1"
+	       " WHERE subject = ?1"
+	       " AND balance <= ?3 - ?2"
+	       " RETURNING balance",
+	.in = "iii",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_read = {
+	.name = "account_read",
+	.sql = "SELECT subject, balance, seq, created_at FROM account WHERE workspace = ?1 AND name = ?2",
+	.in = "tt",
+	.out = "iiii",
+};
+
+static const struct db_stmt stmt_read_ledger = {
+	.name = "account_read_ledger",
+	.sql = "SELECT l.seq, l.amount, l.key, l.reason, l.balance, l.at FROM account a JOIN ledger l ON l.account = a.subject"
+	       " WHERE a.workspace = ?1 AND a.name = ?2 AND l.seq > ?3 ORDER BY l.seq LIMIT ?4",
+	.in = "ttii",
+	.out = "iittii",
+};
+
+static const struct db_stmt stmt_read_entry = {
+	.name = "account_read_entry",
+	.sql = "SELECT a.subject, a.balance, a.created_at, l.amount"
+	       " FROM account a LEFT JOIN ledger l ON l.account = a.subject AND l.key = ?3"
+	       " WHERE a.workspace = ?1 AND a.name = ?2",
+	.in = "ttt",
+	.out = "iiii",
+};
+enum { ENTRY_SUBJECT, ENTRY_BALANCE, ENTRY_CREATED_AT, ENTRY_AMOUNT };
+
+/* clang-format on */
+
+/* ---- units ---- */
+
+int64_t account_kind(void)
+{
+	return subject_kind("account", "");
+}
+
+void account_create(struct unit *unit, const struct stamp *stamp, struct slice workspace, struct slice name,
+		    int64_t subject, int64_t balance)
+{
+	ASSERT(balance >= 0 && balance <= ACCOUNT_AMOUNT_MAX);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(subject), db_text(workspace), db_text(name), db_int(balance),
+		 db_int(stamp->at.ms));
+	subject_insert(unit, stamp, subject, account_kind(), OPEN);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_opening, db_int(subject), db_int(stamp->op));
+}
+
+void account_read(struct unit *unit, struct slice workspace, struct slice name)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_text(workspace), db_text(name));
+}
+
+void account_read_ledger(struct unit *unit, struct slice workspace, struct slice name, int64_t after, int64_t limit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_ledger, db_text(workspace), db_text(name), db_int(after), db_int(limit));
+}
+
+void account_read_entry(struct unit *unit, struct slice workspace, struct slice name, struct slice key)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_entry, db_text(workspace), db_text(name), db_text(key));
+}
+
+void account_add_credit(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t amount, struct slice key)
+{
+	ASSERT(amount >= 1 && amount <= ACCOUNT_AMOUNT_MAX);
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_entry, db_int(subject), db_int(amount), db_text(key), db_str("credit"),
+		 db_int(stamp->op), db_int(stamp->at.ms));
+	UNIT_ADD(unit, UNIT_MUST, &stmt_raise, db_int(subject), db_int(amount), db_int(ACCOUNT_BALANCE_MAX));
+	unit_wake(unit, subject);
+}
+
+/* ---- the credit as a task ---- */
+
+static void end(struct account_credit *c, enum hx_code code)
+{
+	c->code = code;
+	c->at = CREDIT_DONE;
+}
+
+/* The store cannot say; nothing has happened, unless something has before. */
+static void fail(struct account_credit *c, enum hx_code code)
+{
+	end(c, c->in_doubt ? HX_OUTCOME_UNKNOWN : code);
+}
+
+static void start_crediting(struct account_credit *c, const struct answer *answer)
+{
+	c->stamp = flow_stamp(answer);
+	c->at = CREDIT_CREDITING;
+}
+
+static void take_entry(struct account_credit *c, const struct db_rows *rows)
+{
+	c->balance = db_cell(rows, 0, ENTRY_BALANCE)->i;
+	c->amount_there = db_cell(rows, 0, ENTRY_AMOUNT)->i;
+	end(c, c->amount_there == c->rq->amount ? HX_OK : HX_ALREADY_EXISTS);
+}
+
+static void take_read(struct account_credit *c, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+
+	if (answer->result->verdict != UNIT_WON) {
+		fail(c, HX_STORE_UNAVAILABLE);
+		return;
+	}
+	if (rows->n == 0) {
+		end(c, HX_NOT_FOUND);
+		return;
+	}
+	c->subject = db_cell(rows, 0, ENTRY_SUBJECT)->i;
+	c->created_at = db_cell(rows, 0, ENTRY_CREATED_AT)->i;
+	if (db_cell(rows, 0, ENTRY_AMOUNT)->type != DB_NULL)
+		take_entry(c, rows);
+	else if (c->at == CREDIT_READING)
+		start_crediting(c, answer);
+	else
+		end(c,
+		    HX_CONCURRENCY_ERROR); /* entries stay for ever: only a store that was put back in time says so */
+}
+
+static void take_credited(struct account_credit *c, const struct answer *answer)
+{
+	const struct unit_result *result = answer->result;
+
+	switch (result->verdict) {
+	case UNIT_WON:
+		c->balance = db_cell(&result->rows[1], 0, 0)->i;
+		end(c, HX_OK);
+		break;
+	case UNIT_LOST:
+		c->at = CREDIT_LOOKING;
+		break;
+	case UNIT_REFUSED:
+		end(c, HX_VALIDATION_ERROR);
+		break;
+	case UNIT_FAILED:
+		fail(c, flow_failure(result));
+		break;
+	case UNIT_UNKNOWN:
+		if (c->in_doubt) {
+			end(c, HX_OUTCOME_UNKNOWN);
+		} else {
+			c->in_doubt = true;
+			start_crediting(c, answer);
+		}
+		break;
+	}
+}
+
+static void take(struct task *task, const struct answer *answer)
+{
+	struct account_credit *c = (struct account_credit *)task;
+
+	switch (c->at) {
+	case CREDIT_NEW:
+		c->at = CREDIT_READING;
+		break;
+	case CREDIT_READING:
+	case CREDIT_LOOKING:
+		take_read(c, answer);
+		break;
+	case CREDIT_CREDITING:
+		take_credited(c, answer);
+		break;
+	case CREDIT_DONE:
+		ASSERT(!"a task that is done takes no answer");
+	}
+}
+
+static void ask(const struct task *task, struct ask *ask)
+{
+	const struct account_credit *c = (const struct account_credit *)task;
+
+	if (c->at == CREDIT_DONE) {
+		ask->kind = ASK_DONE;
+		ask->code = c->code;
+		return;
+	}
+	ask->kind = ASK_COMMIT;
+	unit_init(ask->unit, c->stamp.op);
+	if (c->at == CREDIT_CREDITING)
+		account_add_credit(ask->unit, &c->stamp, c->subject, c->rq->amount, c->rq->key);
+	else
+		account_read_entry(ask->unit, c->rq->workspace, c->rq->name, c->rq->key);
+}
+
+static const char *where(const struct task *task)
+{
+	static const char *const names[] = {"new", "reading", "crediting", "looking at the entry", "done"};
+
+	return names[((const struct account_credit *)task)->at];
+}
+
+static uint64_t fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct account_credit *c = (const struct account_credit *)task;
+
+	hash = hash_mix(hash_mix(hash, c->at), (uint64_t)c->subject);
+	return hash_mix(hash_mix(hash, c->in_doubt), c->code);
+}
+
+static const struct task_kind kind = {
+	.name = "account_credit",
+	.size = sizeof(struct account_credit),
+	.take = take,
+	.ask = ask,
+	.where = where,
+	.fingerprint = fingerprint,
+};
+
+void account_credit_init(struct account_credit *credit, const struct account_credit_request *rq)
+{
+	*credit = (struct account_credit){.rq = rq};
+	task_init(&credit->task, &kind, /* topic= */ 0);
+}

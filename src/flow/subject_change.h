@@ -1,0 +1,38 @@
+/*
+ * How a change of status is written, for those who have guards of their own beside those of subject.c: the job's end, say,
+ * which its worker must own. Nobody else includes this.
+ *
+ * What every change of status writes. Parameters 1 to 7 are the same in all of them:
+ *   ?1 to   ?2 from   ?3 version or fence   ?4 op   ?5 at   ?6 node   ?7 id
+ * The link is history_link_text() in SQL. The fence is passed in because a claim raises it.
+ */
+#ifndef HX_FLOW_SUBJECT_CHANGE_H
+#define HX_FLOW_SUBJECT_CHANGE_H
+
+#include "flow/subject.h"
+
+#define CHANGE_BY(transitions, fence)                                                                                  \
+	"UPDATE subject SET status = ?1, version = version + " transitions                                             \
+	", op = ?4, updated_at = ?5, seq = seq + 1,"                                                                   \
+	" head = hx_chain(head, id || '|' || (seq + 1) || '|' || ?2 || '|' || ?1 || '|' || (version + " transitions    \
+	") || '|' || (" fence ") || '|' || ?4 || '|' || ?5 || '|' || ?6)"
+#define CHANGE(fence) CHANGE_BY("1", fence)
+
+#define FREED ", owner = NULL, until = NULL"
+#define ANSWERED ", effort = effort + 1, doubt = 0" /* the next effect is another one, with a key of its own */
+
+#define INTO_HISTORY "INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
+
+/* Both forms of a change of status: the set form writes the history row too, from what the change returns. */
+#define CHANGE_FORMS(change, columns)                                                                                  \
+	.sql = change " RETURNING {ord}" columns,                                                                      \
+	.set_sql = "WITH won AS (" change " RETURNING {ord}" columns                                                   \
+		   ", id, seq, ?2 AS was, status, op, ?6 AS node, updated_at, head), told AS (" INTO_HISTORY           \
+		   " SELECT id, seq, was, status, version, fence, op, node, updated_at, head FROM won)"                \
+		   " SELECT ord, " columns " FROM won",                                                                \
+	.carries = &subject_history
+
+/* What subject_add_history() adds. */
+extern const struct db_stmt subject_history;
+
+#endif

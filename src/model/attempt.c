@@ -1,0 +1,109 @@
+/* See attempt.h. */
+#include "model/attempt.h"
+
+#include "base/duration.h"
+#include "base/excerpt.h"
+#include "base/json_number.h"
+
+const struct run_retry run_retry_default = {
+	.max_attempts = 3, .initial_ms = 1000, .max_ms = 300000, .factor_thousandths = 2000, .jitter = true};
+
+/* In thousandths, by moving the point of the number three places and reading what it is then: no double on the way. */
+static void read_factor(const struct reader *r, const struct json_node *node, struct run_retry *retry)
+{
+	struct strbuf moved;
+	int64_t thousandths;
+
+	if (!node)
+		return;
+	strbuf_init(&moved, 64); /* what is longer is out of bounds, or too fine */
+	if (node->type == JSON_NUMBER) {
+		struct json_number number = json_number_of(node->value);
+
+		number.shift += 3;
+		json_number_append(&number, &moved);
+	}
+	if (node->type == JSON_NUMBER && !moved.failed &&
+	    json_int64(json_trust(strbuf_slice(&moved)), NULL, &thousandths) == HX_OK && thousandths >= 1000 &&
+	    thousandths <= RUN_FACTOR_MAX * 1000)
+		retry->factor_thousandths = thousandths;
+	else
+		reader_report(r, node->at.line, "value",
+			      "factor is %s; it must be a number from 1 to %d with at most three decimals",
+			      excerpt_of(node->value.raw).text, RUN_FACTOR_MAX);
+	strbuf_release(&moved);
+}
+
+static void check_initial(const struct reader *r, const struct json_node *node, const struct run_retry *retry)
+{
+	char initial[DURATION_TEXT_BYTES], max[DURATION_TEXT_BYTES];
+
+	if (retry->initial_ms <= retry->max_ms)
+		return;
+	duration_format(retry->initial_ms, initial);
+	duration_format(retry->max_ms, max);
+	reader_report(r, node->at.line, "value", "initial is %s, which is more than max, %s%s", initial, max,
+		      json_node_member(node, "max") ? "" : " where it is not written");
+}
+
+void attempt_read_retry(const struct reader *outer, const struct json_node *node, struct run_retry *retry)
+{
+	static const char *const known[] = {"max_attempts", "initial", "factor", "max", "jitter", NULL};
+	const struct json_node *max;
+	struct reader r = *outer;
+
+	r.where = "retry";
+	if (!reader_object(outer, node, "retry"))
+		return;
+	reader_known(&r, node, known);
+	(void)reader_int(&r, json_node_member(node, "max_attempts"), "max_attempts", 1, RUN_ATTEMPTS_MAX,
+			 &retry->max_attempts); /* all reported there */
+	(void)reader_duration(&r, json_node_member(node, "initial"), "initial", &retry->initial_ms);
+	(void)reader_bool(&r, json_node_member(node, "jitter"), "jitter", &retry->jitter);
+	read_factor(&r, json_node_member(node, "factor"), retry);
+	max = json_node_member(node, "max");
+	if (!max || reader_duration(&r, max, "max", &retry->max_ms))
+		check_initial(&r, node, retry);
+}
+
+void attempt_read_on_unknown(const struct reader *r, const struct json_node *node, const char *whose,
+			     enum on_unknown *on_unknown)
+{
+	static const char *const names[] = {"retry", "probe", "hold", NULL};
+	static const enum on_unknown choices[] = {UNKNOWN_RETRY, UNKNOWN_PROBE, UNKNOWN_HOLD};
+	int choice;
+
+	if (node && node->type == JSON_STRING && slice_is(node->string, "revert"))
+		reader_report(r, node->at.line, "on_unknown",
+			      "revert is for the claims of entities; %s has retry, probe or hold", whose);
+	else if (reader_choice(r, node, "on_unknown", names, &choice))
+		*on_unknown = choices[choice];
+}
+
+void attempt_read_on_5xx(const struct reader *r, const struct json_node *node, bool *unknown_on_5xx)
+{
+	static const char *const names[] = {"failed", "unknown", NULL};
+	int choice;
+
+	if (reader_choice(r, node, "on_5xx", names, &choice))
+		*unknown_on_5xx = choice == 1;
+}
+
+void attempt_settle_on_unknown(const struct reader *r, const struct json_node *written, const struct action *action,
+			       enum on_unknown *on_unknown)
+{
+	if (!written)
+		*on_unknown = action->effect == EFFECT_KEYED || action->effect == EFFECT_IDEMPOTENT ? UNKNOWN_RETRY
+												    : UNKNOWN_HOLD;
+	if (*on_unknown == UNKNOWN_PROBE && !action->probe)
+		reader_report(r, written->at.line, "on_unknown", "probe needs a probe, and action %s declares none",
+			      excerpt_of(slice_str(action->name)).text);
+}
+
+/* Not an error: it is as safe without one. But it says something that will not happen. */
+void attempt_check_timeout(const struct reader *r, const struct json_node *timeout, const struct action *action)
+{
+	if (timeout && (action->kind == ACTION_SQL || action->kind == ACTION_NOOP))
+		reader_warn(r, timeout->at.line, "timeout", "action %s is of kind %s, which has no timeout",
+			    excerpt_of(slice_str(action->name)).text, action_kind_name(action->kind));
+}
