@@ -58,7 +58,7 @@ struct engine_metrics {
 	_Atomic uint64_t steps_fired, steps_ok;
 	_Atomic uint64_t janitor_reverts, janitor_holds;
 	_Atomic uint64_t unknown_outcomes;
-	_Atomic uint64_t jobs_delivered, jobs_failed;
+	_Atomic uint64_t jobs_delivered, jobs_failed, jobs_stale;
 	_Atomic uint64_t entry_lock_unavailable, entry_locked;
 	_Atomic uint64_t gate_outcomes[HX_GATE_OUTCOMES];
 	_Atomic uint64_t runs_created;

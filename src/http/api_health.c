@@ -64,6 +64,8 @@ void api_metrics(struct http_call *call)
 		 atomic_load(&m->unknown_outcomes) + atomic_load(&m->runs_unknown)},
 		{"hapax_steps_fired_total", "Steps that were asked for.", atomic_load(&m->steps_fired)},
 		{"hapax_steps_ok_total", "Steps that were done.", atomic_load(&m->steps_ok)},
+		{"hapax_jobs_stale_total", "Calls of workers whose claim was another's by then; they changed nothing.",
+		 atomic_load(&m->jobs_stale)},
 		{"hapax_jobs_delivered_total", "Jobs that were delivered.", atomic_load(&m->jobs_delivered)},
 		{"hapax_jobs_failed_total", "Deliveries that did not succeed.", atomic_load(&m->jobs_failed)},
 		{"hapax_jobs_expired_total", "Jobs that retention has deleted.", atomic_load(&m->jobs_expired)},

@@ -221,6 +221,7 @@ static void settle_done(struct seat *seat, enum hx_code code)
 {
 	struct settle_call *sc = (struct settle_call *)seat;
 
+	atomic_fetch_add(&engine_metrics(api_of(sc->call)->engine)->jobs_stale, code == HX_STALE_FENCE);
 	if (code == HX_OK)
 		respond_settled(sc);
 	else

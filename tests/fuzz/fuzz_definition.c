@@ -1,5 +1,5 @@
 /*
- * Any bytes as a definition (of an entity and of a run), as a configuration, as the SQL of an action, as an address.
+ * Any bytes as a definition (of an entity, of a run and of a batch), as a configuration, as the SQL of an action, as an address.
  * Beside not crashing:
  *
  *   - there is a workflow exactly if there is no error, and every finding can be printed on one clean line;
@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "db/stmt.h"
+#include "model/batch_definition.h"
 #include "model/config.h"
 #include "model/lookup.h"
 #include "model/run_definition.h"
@@ -103,8 +104,10 @@ static void try_view(const struct workflow *w, const struct step_view *view)
 	}
 }
 
-static void try_action(const struct action *a)
+static void try_action(const struct action *a, bool of_batch)
 {
+	ASSERT(!a->void_action || (of_batch && a->void_action != a && a->void_action->kind != ACTION_SQL &&
+				   a->void_action->kind != ACTION_WORKER));
 	ASSERT((a->kind == ACTION_SQL) == (a->effect == EFFECT_TRANSACTIONAL));
 	ASSERT((a->kind == ACTION_HTTP) == (a->url != NULL) && (a->kind == ACTION_EXEC) == (a->argv != NULL));
 	ASSERT((a->kind == ACTION_SQL) == (a->statements_n > 0) && (a->kind == ACTION_NATIVE) == (a->function != NULL));
@@ -121,7 +124,7 @@ static void try_workflow(const struct workflow *w, struct findings *findings)
 	for (size_t i = 0; i < w->statuses_n; i++)
 		ASSERT(workflow_has_status(w, slice_str(w->statuses[i])));
 	for (size_t i = 0; i < w->actions_n; i++)
-		try_action(&w->actions[i]);
+		try_action(&w->actions[i], /* of_batch= */ false);
 	for (size_t i = 0; i < w->steps_n; i++) {
 		const struct step *step = &w->steps[i];
 
@@ -140,15 +143,18 @@ static void try_workflow(const struct workflow *w, struct findings *findings)
 
 /* ---- runs ---- */
 
-static void try_task(const struct run_step *s)
+static void try_retry(const struct run_retry *retry)
 {
-	const struct run_retry *retry = &s->retry;
-
-	ASSERT((s->type == RUN_TASK) == (s->action != NULL));
-	ASSERT(s->type == RUN_TASK || (!s->compensate && !s->input && s->lease_ms == 0));
 	ASSERT(retry->max_attempts >= 1 && retry->max_attempts <= RUN_ATTEMPTS_MAX && retry->initial_ms > 0);
 	ASSERT(retry->initial_ms <= retry->max_ms && retry->factor_thousandths >= 1000 &&
 	       retry->factor_thousandths <= RUN_FACTOR_MAX * 1000);
+}
+
+static void try_task(const struct run_step *s)
+{
+	ASSERT((s->type == RUN_TASK) == (s->action != NULL));
+	ASSERT(s->type == RUN_TASK || (!s->compensate && !s->input && s->lease_ms == 0));
+	try_retry(&s->retry);
 	if (s->type == RUN_TASK)
 		ASSERT(s->on_unknown != UNKNOWN_REVERT && (s->on_unknown != UNKNOWN_PROBE || s->action->probe));
 }
@@ -193,7 +199,7 @@ static bool try_run(struct slice text)
 	if (accepted) {
 		ASSERT(d->name && d->module && d->file && d->steps_n >= 1 && d->steps_n <= WORKFLOW_STEPS_MAX);
 		for (size_t i = 0; i < d->actions_n; i++)
-			try_action(&d->actions[i]);
+			try_action(&d->actions[i], /* of_batch= */ false);
 		for (size_t i = 0; i < d->steps_n; i++)
 			try_run_step(d, i);
 		ASSERT(parse_run(d->text, AMPLE_BYTES, &again, &b, &more));
@@ -201,6 +207,65 @@ static bool try_run(struct slice text)
 		arena_release(&b);
 	}
 	if (parse_run(text, hash_bytes(5, text.p, text.n) % (16 * text.n + 4096), &again, &b, &more))
+		ASSERT(accepted);
+	try_findings(&more);
+	arena_release(&b);
+	arena_release(&a);
+	return accepted;
+}
+
+/* ---- batches ---- */
+
+static bool engine_calls(const struct action *a)
+{
+	return a->kind != ACTION_SQL && a->kind != ACTION_WORKER;
+}
+
+static void try_batch_fields(const struct batch_definition *d)
+{
+	ASSERT(d->name && d->module && d->file && d->item_action && engine_calls(d->item_action));
+	ASSERT(!d->cleanup_action || (engine_calls(d->cleanup_action) && d->cleanup_action != d->item_action));
+	ASSERT(d->after_effects_n <= STEP_AFTER_EFFECTS_MAX);
+	for (size_t i = 0; i < d->after_effects_n; i++) {
+		ASSERT(engine_calls(d->after_effects[i]));
+		for (size_t other = 0; other < i; other++)
+			ASSERT(d->after_effects[i] != d->after_effects[other]);
+	}
+	ASSERT(d->concurrency >= 1 && d->concurrency <= BATCH_CONCURRENCY_MAX && d->cancel_check_every >= 1 &&
+	       d->cancel_check_every <= BATCH_CANCEL_CHECK_MAX && d->timeout_ms >= 0 && d->lease_ms >= 0);
+	ASSERT(d->on_unknown != UNKNOWN_REVERT &&
+	       (d->on_unknown != UNKNOWN_PROBE || engine_calls(d->item_action->probe)));
+	try_retry(&d->retry);
+	for (size_t i = 0; i < d->actions_n; i++)
+		try_action(&d->actions[i], /* of_batch= */ true);
+}
+
+static bool parse_batch(struct slice text, size_t room, const struct batch_definition **ret, struct arena *a,
+			struct findings *findings)
+{
+	arena_init(a, room);
+	findings_init(findings, a);
+	batch_definition_parse("a\x1b.json", text, a, findings, ret);
+	ASSERT((*ret != NULL) == (findings->errors == 0));
+	return *ret;
+}
+
+/* True: it is one. */
+static bool try_batch(struct slice text)
+{
+	const struct batch_definition *d = NULL, *again = NULL;
+	struct findings findings, more;
+	struct arena a, b;
+	bool accepted = parse_batch(text, AMPLE_BYTES, &d, &a, &findings);
+
+	try_findings(&findings);
+	if (accepted) {
+		try_batch_fields(d);
+		ASSERT(parse_batch(d->text, AMPLE_BYTES, &again, &b, &more));
+		ASSERT(again->actions_n == d->actions_n && more.warnings == findings.warnings);
+		arena_release(&b);
+	}
+	if (parse_batch(text, hash_bytes(7, text.p, text.n) % (16 * text.n + 4096), &again, &b, &more))
 		ASSERT(accepted);
 	try_findings(&more);
 	arena_release(&b);
@@ -316,9 +381,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct slice text = slice_of(data, size);
 
-	bool entity = try_definition(text), run = try_run(text);
+	int kinds = try_definition(text) + try_run(text) + try_batch(text);
 
-	ASSERT(!entity || !run);
+	ASSERT(kinds <= 1);
 	try_config(text);
 	try_parts(text);
 	return 0;

@@ -591,8 +591,7 @@ static void test_outputs_are_bounded_together(void **state)
 	memset(big, '1', sizeof big - 1);
 	for (int i = 0; i < 30; i++)
 		snprintf(steps + strlen(steps), sizeof steps - strlen(steps),
-			 "%s{'name':'s%d','type':'task','action':'do'}", i ? "," : "", i);
-	strcat(steps, "]");
+			 "%s{'name':'s%d','type':'task','action':'do'}%s", i ? "," : "", i, i < 29 ? "" : "]");
 	define(steps);
 	create(w, "{}");
 	while (drive(w, large) == HX_OK && n++ < 30)
