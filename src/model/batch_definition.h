@@ -26,8 +26,8 @@
  * cleanup and void are called again after every takeover, and until they are done: what they do must be as good twice as
  * once, whatever their effect says. So an effect `claimed` there, which is the default of http, is a warning.
  *
- * All of these are carried out by the engine itself in this version: no action that a batch calls is of kind sql or
- * worker, neither is a probe that on_unknown asks.
+ * All of these are carried out by the engine itself in this version: neither they nor the after-effects, nor a probe
+ * that on_unknown asks, are of kind sql or worker.
  */
 #ifndef HX_MODEL_BATCH_DEFINITION_H
 #define HX_MODEL_BATCH_DEFINITION_H
@@ -37,7 +37,7 @@
 
 #define BATCH_CONCURRENCY_MAX 64
 #define BATCH_CONCURRENCY_DEFAULT 4
-#define BATCH_CANCEL_CHECK_MAX 1000000 /* as many items as nobody waits for */
+#define BATCH_CANCEL_CHECK_MAX 1000000 /* the contract names no ceiling; every number has one */
 
 struct batch_definition {
 	const char *name;
@@ -47,8 +47,8 @@ struct batch_definition {
 	size_t actions_n;
 	const struct action *actions; /* by name */
 
-	const struct action
-		*item_action; /* its void_action voids an item's key; NULL there: a late effect is only seen */
+	/* Its void_action voids the key of an item; NULL there: a late effect is only seen. */
+	const struct action *item_action;
 	const struct action *cleanup_action; /* NULL: nothing to clean up; never the item_action */
 	size_t after_effects_n;              /* of done_after_effect, none twice */
 	const struct action *after_effects[STEP_AFTER_EFFECTS_MAX];

@@ -23,7 +23,7 @@
 #include "support/fleet.h"
 
 #define NODES 3
-#define KILLS 70
+#define KILLS 40
 #define KILL_EVERY_MS 300
 #define CUSTOMERS 8
 #define RUNS_MAX 400 /* of one customer */

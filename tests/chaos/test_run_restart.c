@@ -23,8 +23,8 @@
 
 #define NODES 2
 #define RESTARTS 10
-#define RUNS_N 600
-#define OVER_MS 50000
+#define RUNS_N 500
+#define OVER_MS 40000
 #define UNDER_WAY_MIN 3                     /* runs that a restart is to meet */
 #define DOWN_MS (RUN_LOAD_LEASE_MS * 3 / 2) /* every other time: then no lease has lasted */
 #define BACK_MS 15000

@@ -21,7 +21,7 @@
 #include "support/worker.h"
 
 #define NODES 3
-#define KILLS 60
+#define KILLS 40
 #define KILL_EVERY_MS 300
 #define WORKERS 4
 #define CLAIMED_MAX 5

@@ -400,13 +400,14 @@ static void check_ends(struct pair *pair, bool whole)
 	}
 }
 
-/* Subjects, gate records and jobs have nothing to do with each other; and a stale belief needs a belief. */
+/* Subjects, gate records, jobs and accounts have nothing to do with each other; and a stale belief needs a belief. */
 static bool meets(const struct player *player, enum fixture fixture)
 {
-	bool needs_belief = player->kind->gate || player->kind->job;
+	bool needs_belief = player->kind->gate || player->kind->job || player->kind->account;
 
 	return player->kind->gate == fixture_is_gate(fixture) && player->kind->job == fixture_is_job(fixture) &&
-	       !player->kind->variant && (!player->stale || !needs_belief || player->kind->believes);
+	       player->kind->account == fixture_is_account(fixture) && !player->kind->variant &&
+	       (!player->stale || !needs_belief || player->kind->believes);
 }
 
 static void check_fixture(enum fixture fixture, bool whole)
@@ -533,6 +534,9 @@ FIXTURE_TESTS(job_past, FIXTURE_JOB_PAST)
 WHOLE_TEST(job_reclaimed, FIXTURE_JOB_RECLAIMED)
 FIXTURE_TESTS(job_parked, FIXTURE_JOB_PARKED)
 WHOLE_TEST(job_completed, FIXTURE_JOB_COMPLETED)
+FIXTURE_TESTS(account_absent, FIXTURE_ACCOUNT_ABSENT)
+FIXTURE_TESTS(account_new, FIXTURE_ACCOUNT_NEW)
+FIXTURE_TESTS(account_credited, FIXTURE_ACCOUNT_CREDITED)
 
 int main(int argc, char **argv)
 {
@@ -572,6 +576,12 @@ int main(int argc, char **argv)
 		cmocka_unit_test(stepwise_job_parked),
 		cmocka_unit_test(whole_job_parked),
 		cmocka_unit_test(whole_job_completed),
+		cmocka_unit_test(stepwise_account_absent),
+		cmocka_unit_test(whole_account_absent),
+		cmocka_unit_test(stepwise_account_new),
+		cmocka_unit_test(whole_account_new),
+		cmocka_unit_test(stepwise_account_credited),
+		cmocka_unit_test(whole_account_credited),
 	};
 
 	if (argc > 1)

@@ -41,6 +41,25 @@ static const struct db_stmt stmt_jobs = {
 	.out = "itiiiitttt",
 };
 
+/* An account of this number, called as jobs are, and behind it its entries. */
+#define ACCOUNT_OF_NUMBER "{join} WHERE a.workspace = 'default' AND a.name = 'a' || ?1"
+
+static const struct db_stmt stmt_account = {
+	.name = "ledger_account",
+	.sql = "SELECT {ord}CASE WHEN a.subject = ?1 THEN 0 ELSE a.subject % 100000 END, a.balance, a.seq"
+	       " FROM account a" ACCOUNT_OF_NUMBER,
+	.in = "i",
+	.out = "iii",
+};
+
+static const struct db_stmt stmt_entries = {
+	.name = "ledger_entries",
+	.sql = "SELECT {ord}l.seq, l.amount, l.key, l.reason, l.balance, l.op"
+	       " FROM account a JOIN ledger l ON l.account = a.subject" ACCOUNT_OF_NUMBER " ORDER BY l.seq",
+	.in = "i",
+	.out = "iittii",
+};
+
 static void write_hash(struct slice bytes, struct strbuf *out)
 {
 	strbuf_add_char(out, ' ');
@@ -139,6 +158,8 @@ static bool write_some(struct db *db, const int64_t ids[], size_t first, size_t 
 		kind_gate_key(ids[i], keys[i]);
 		UNIT_ADD(units[i], UNIT_ANY, &stmt_gate, db_blob(slice_of(keys[i], sizeof keys[i])));
 		UNIT_ADD(units[i], UNIT_ANY, &stmt_jobs, db_int(ids[i]));
+		UNIT_ADD(units[i], UNIT_ANY, &stmt_account, db_int(ids[i]));
+		UNIT_ADD(units[i], UNIT_ANY, &stmt_entries, db_int(ids[i]));
 	}
 	if (!code)
 		code = db->driver->execute(db, units, n, results, arena, &err);
@@ -152,6 +173,8 @@ static bool write_some(struct db *db, const int64_t ids[], size_t first, size_t 
 		sound &= write_subject(ids[i], first + i, &results[i], with_hashes, out);
 		write_others("record", first + i, &results[i].rows[2], out);
 		write_others("job", first + i, &results[i].rows[3], out);
+		write_others("account", first + i, &results[i].rows[4], out);
+		write_others("entry", first + i, &results[i].rows[5], out);
 	}
 	return sound;
 }
@@ -217,6 +240,7 @@ void ledger_write_rows(const struct unit *unit, const struct unit_result *result
 		bool is_read = strcmp(unit->lines[line].stmt->name, "subject_read") == 0;
 		bool is_gate = strncmp(unit->lines[line].stmt->name, "gate_", 5) == 0;
 		bool is_job = strncmp(unit->lines[line].stmt->name, "job_", 4) == 0;
+		bool is_account = strcmp(unit->lines[line].stmt->name, "account_read_entry") == 0;
 
 		for (size_t row = 0; row < rows->n; row++) {
 			strbuf_addf(out, "  line %u:", line);
@@ -225,7 +249,8 @@ void ledger_write_rows(const struct unit *unit, const struct unit_result *result
 					write_gate_cell(unit->lines[line].stmt, c, db_cell(rows, row, c), out);
 				else if (is_job)
 					write_job_cell(unit->lines[line].stmt, c, db_cell(rows, row, c), out);
-				else if ((!is_read || c != 3) && !write_name(unit, db_cell(rows, row, c), out))
+				else if ((!is_read || c != 3) && (!is_account || c != 0) &&
+					 !write_name(unit, db_cell(rows, row, c), out))
 					write_cell(db_cell(rows, row, c), out);
 			strbuf_add_char(out, '\n');
 		}

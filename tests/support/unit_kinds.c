@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/id.h"
+#include "flow/account.h"
 #include "flow/entity.h"
 #include "flow/job_work.h"
 
@@ -488,6 +489,47 @@ static void job_expire_done(struct unit *unit, const struct kind_args *args)
 	job_expire(unit, args->subject, /* age_ms= */ -HOUR_MS);
 }
 
+/* ---- accounts ---- */
+
+/* The name that the unit borrows. */
+static struct slice account_name(const struct kind_args *args)
+{
+	struct job_ask *ask = job_ask_of(args);
+
+	snprintf(ask->owner, sizeof ask->owner, "a%lld", (long long)args->subject);
+	return slice_str(ask->owner);
+}
+
+static void account_make(struct unit *unit, const struct kind_args *args)
+{
+	account_create(unit, &args->stamp, slice_str("default"), account_name(args), args->subject, 1000);
+}
+
+/* Of the name that the fixture's account has, if there is one. */
+static void account_make_other(struct unit *unit, const struct kind_args *args)
+{
+	account_create(unit, &args->stamp, slice_str("default"), account_name(args),
+		       KIND_JOB_PUSHED + args->subject * 100000 + args->stamp.op, args->stamp.op);
+}
+
+static void account_credit_key(struct unit *unit, const struct kind_args *args)
+{
+	account_add_credit(unit, &args->stamp, args->subject, args->stamp.op, slice_str("key"));
+}
+
+/* With a key that no other has. */
+static void account_credit_own(struct unit *unit, const struct kind_args *args)
+{
+	struct job_ask *ask = job_ask_of(args);
+
+	account_add_credit(unit, &args->stamp, args->subject, args->stamp.op, slice_str(ask->owner));
+}
+
+static void account_look(struct unit *unit, const struct kind_args *args)
+{
+	account_read_entry(unit, slice_str("default"), account_name(args), slice_str("key"));
+}
+
 /* A claim that got nothing: what it passed over may be there a moment later, and it waits for that. */
 static bool is_lost(const char *outcome)
 {
@@ -543,6 +585,10 @@ const struct unit_kind unit_kinds[] = {
 	{.name = "job_withdraw_running", .build = job_withdraw_running, .job = true, .believes = true},
 	{.name = "job_redrive", .build = job_redrive_parked, .job = true},
 	{.name = "job_expire", .build = job_expire_done, .job = true},
+	{.name = "account_create", .build = account_make_other, .account = true},
+	{.name = "account_credit", .build = account_credit_own, .account = true},
+	{.name = "account_credit_key", .build = account_credit_key, .account = true},
+	{.name = "account_look", .build = account_look, .account = true},
 };
 const size_t unit_kinds_n = sizeof unit_kinds / sizeof *unit_kinds;
 
@@ -577,6 +623,9 @@ static const struct {
 		{"job reclaimed", 4, 2, 0, {job_make, job_claim_due, job_lapse, job_claim_live}, -HOUR_MS},
 	[FIXTURE_JOB_PARKED] = {"job parked", 3, 1, 0, {job_make, job_claim_due, job_fail_for_good}, HOUR_MS},
 	[FIXTURE_JOB_COMPLETED] = {"job completed", 3, 1, 0, {job_make, job_claim_due, job_complete}, HOUR_MS},
+	[FIXTURE_ACCOUNT_ABSENT] = {.name = "no account"},
+	[FIXTURE_ACCOUNT_NEW] = {.name = "account opened", .steps = {account_make}},
+	[FIXTURE_ACCOUNT_CREDITED] = {.name = "account credited", .steps = {account_make, account_credit_key}},
 };
 
 const char *fixture_name(enum fixture fixture)

@@ -8,6 +8,8 @@
  * A job of number n is the job with that id in the queue kind_job_queue(n), which has no others but those that are pushed
  * there; claims ask that queue alone.
  *
+ * The account of number n is called "a" and that number.
+ *
  * Gate records are called by numbers too: the key of record n is kind_gate_key(n), a token is a number, and whoever
  * acquires one takes its op for a token.
  */
@@ -34,6 +36,7 @@ struct unit_kind {
 	bool touches_two;
 	bool gate;     /* it is about a gate record */
 	bool job;      /* it is about a job */
+	bool account;  /* it is about an account */
 	bool believes; /* of a gate record: the token counts */
 	bool alone;    /* it meets rows that it does not name: no other unit may be in its batch */
 	/* Is this (side_outcome) no answer? Nothing was changed, and the task asks again. NULL: it always is one. */
@@ -65,6 +68,9 @@ enum fixture {
 	FIXTURE_JOB_RECLAIMED, /* by a second worker */
 	FIXTURE_JOB_PARKED,
 	FIXTURE_JOB_COMPLETED,
+	FIXTURE_ACCOUNT_ABSENT,
+	FIXTURE_ACCOUNT_NEW,
+	FIXTURE_ACCOUNT_CREDITED, /* with the key "key" */
 	FIXTURE_COUNT
 };
 
@@ -80,14 +86,18 @@ static inline bool fixture_is_gate(enum fixture fixture)
 }
 static inline bool fixture_is_job(enum fixture fixture)
 {
-	return fixture >= FIXTURE_JOB_ABSENT;
+	return fixture >= FIXTURE_JOB_ABSENT && fixture < FIXTURE_ACCOUNT_ABSENT;
+}
+static inline bool fixture_is_account(enum fixture fixture)
+{
+	return fixture >= FIXTURE_ACCOUNT_ABSENT;
 }
 /* Adds the step-th unit that leads there; false when there is no such step. Each is a batch of its own. */
 bool fixture_step(enum fixture fixture, unsigned step, int64_t subject, struct unit *unit);
 
 #define KIND_JOB_QUEUE_BYTES 24
 void kind_job_queue(int64_t number, char ret_queue[KIND_JOB_QUEUE_BYTES]);
-/* What a push of this op makes: ids that no fixture has, whose last five digits are the op. */
+/* What a push of this op, or the opening of an account, makes: ids that no fixture has, whose last five digits are the op. */
 #define KIND_JOB_PUSHED INT64_C(1000000000000000)
 void kind_gate_key(int64_t number, unsigned char ret_key[HX_GATE_KEY_BYTES]);
 /* The number that stands in a token. */

@@ -329,6 +329,9 @@ static void retry(void **state)
 		{"CANCELLING", OWNED, ", undo = 0, attempt = 1, step_status = 'FAILED'", STEP_A, HX_WRONG_STATUS, NULL},
 		{"CANCELLING", "", ", undo = 0, attempt = 1, due_at = 9000000", STEP_A, HX_WRONG_STATUS, NULL},
 		{"CANCELLING", "", ", step_status = 'FAILED'", "", HX_WRONG_STATUS, NULL},
+		/* The word of the step that failed before the cancel: its compensations are still under way. */
+		{"CANCELLING", "", ", undo = 0, attempt = 1, step_status = 'FAILED', due_at = 9000000", STEP_A,
+		 HX_WRONG_STATUS, NULL},
 		{"PENDING", "", "", "", HX_WRONG_STATUS, NULL},
 		{"COMPLETED", "", "", "", HX_WRONG_STATUS, NULL},
 		{"CANCELLED", "", "", "", HX_WRONG_STATUS, NULL},
