@@ -20,9 +20,9 @@
 
 static const struct db_stmt stmt_insert = {
 	.name = "job_insert",
-	.sql = "INSERT INTO job (subject, workspace, queue, workflow, action, effect_key, payload, due_at)"
-	       " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8{from}",
-	.in = "itttttti",
+	.sql = "INSERT INTO job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, repeatable)"
+	       " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9{from}",
+	.in = "ittttttii",
 	.out = "",
 };
 
@@ -170,7 +170,7 @@ void job_insert(struct unit *unit, const struct stamp *stamp, const struct job_s
 	subject_insert(unit, stamp, spec->subject, job_kind(), JOB_AVAILABLE);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_insert, db_int(spec->subject), db_text(spec->workspace), db_str(spec->queue),
 		 db_str(spec->workflow), db_str(spec->action), db_text(spec->effect_key), db_text(spec->payload),
-		 db_int(stamp->at.ms));
+		 db_int(stamp->at.ms), db_int(spec->repeatable));
 }
 
 void job_end(struct unit *unit, int64_t subject, const struct job_ending *ending)

@@ -47,6 +47,7 @@ struct job_spec {
 	const char *action;
 	struct slice effect_key;
 	struct slice payload; /* a JSON object; the attempt is put into it at the delivery */
+	bool repeatable;      /* by its key, or by its nature: after a worker was lost over it, another may take it */
 };
 
 /* Adds the job to a unit whose verdict stands before it. */

@@ -321,7 +321,8 @@ static void link_probe(const struct reader *r, const struct json_node *node, con
 {
 	const struct action *probe = other_action(r, node, list, action, "asks");
 
-	if (probe && !(KIND(probe->kind) & CALLS))
+	/* Nor a worker's: whoever asks waits for the answer then and there. */
+	if (probe && (!(KIND(probe->kind) & CALLS) || probe->kind == ACTION_WORKER))
 		reader_report(r, node->at.line, "value", "probe: %s is of kind %s, which answers no question",
 			      probe->name, action_kind_name(probe->kind));
 	action->probe = probe;

@@ -491,6 +491,26 @@ static void test_a_parked_job_fails_its_run(void **state)
 	scene_stop(scene, 0);
 }
 
+/* An after-effect of kind worker is a job of that queue, made in the unit of its transition. */
+static void test_workers_carry_out_after_effects(void **state)
+{
+	struct scene *scene = *state;
+	struct claimed job;
+
+	scene_define(scene, SCENE_WORKFLOW,
+		     "{'workflow':'billing','kind':'entity','status_types':['open','paid'],'initial_status':'open',"
+		     "'actions':{'Mail':{'kind':'worker','queue':'mail','effect':'keyed'}},'steps':[{'step_id':1,"
+		     "'step_key':'pay','status':'open','successful_state':'paid','success_after_effect':['Mail']}]}");
+	scene_start(scene, 0);
+	scene_create(scene, "a");
+	scene_fire(scene, 0, "a", "pay", 200);
+	job = claim(scene, "mail", "w", 5000, 5000);
+	assert_string_equal(reply_text(&scene->last, "jobs.0.payload.id"), "a");
+	settle(scene, &job, "complete", "w", job.fence, "", 200, "");
+	assert_int_equal(claim_all(scene, "mail"), 0);
+	scene_stop(scene, 0);
+}
+
 static void test_no_more_in_flight_than_may_be(void **state)
 {
 	struct scene *scene = *state;
@@ -563,6 +583,7 @@ int main(void)
 		ON_SQLITE(test_fail_retry_park_redrive),
 		ON_SQLITE(test_workers_carry_out_the_steps_of_a_run),
 		ON_SQLITE(test_a_parked_job_fails_its_run),
+		ON_SQLITE(test_workers_carry_out_after_effects),
 		ON_SQLITE(test_no_more_in_flight_than_may_be),
 		ON_SQLITE(test_the_header_replays),
 		ON_POSTGRES(test_push_many_in_their_order),
