@@ -503,7 +503,7 @@ static void test_workers_carry_out_after_effects(void **state)
 		     "'step_key':'pay','status':'open','successful_state':'paid','success_after_effect':['Mail']}]}");
 	scene_start(scene, 0);
 	scene_create(scene, "a");
-	scene_fire(scene, 0, "a", "pay", 200);
+	scene_fire(scene, 0, "a", "pay", 200, NULL);
 	job = claim(scene, "mail", "w", 5000, 5000);
 	assert_string_equal(reply_text(&scene->last, "jobs.0.payload.id"), "a");
 	settle(scene, &job, "complete", "w", job.fence, "", 200, "");
