@@ -44,9 +44,9 @@ static const struct db_stmt stmt_entry = {
 /* Behind its entry. */
 static const struct db_stmt stmt_raise = {
 	.name = "account_raise",
-	.sql = "UPDATE account SET balance = balance + ?2, seq = seq + 1"
+	.sql = "UPDATE account SET balance = balance + ?3, seq = seq + 1"
 	       " WHERE subject = ?1"
-	       " AND balance <= ?3 - ?2"
+	       " AND balance <= ?2 - ?3" /* mutant: credit-limit */
 	       " RETURNING balance",
 	.in = "iii",
 	.out = "i",
@@ -114,10 +114,10 @@ void account_read_entry(struct unit *unit, struct slice workspace, struct slice 
 void account_add_credit(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t amount, struct slice key)
 {
 	ASSERT(amount >= 1 && amount <= ACCOUNT_AMOUNT_MAX);
-	unit_touch(unit, subject);
+	unit_touch(unit, subject); /* mutant: credit-not-held */
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_entry, db_int(subject), db_int(amount), db_text(key), db_str("credit"),
 		 db_int(stamp->op), db_int(stamp->at.ms));
-	UNIT_ADD(unit, UNIT_MUST, &stmt_raise, db_int(subject), db_int(amount), db_int(ACCOUNT_BALANCE_MAX));
+	UNIT_ADD(unit, UNIT_MUST, &stmt_raise, db_int(subject), db_int(ACCOUNT_BALANCE_MAX), db_int(amount));
 	unit_wake(unit, subject);
 }
 
@@ -193,7 +193,7 @@ static void take_credited(struct account_credit *c, const struct answer *answer)
 		if (c->in_doubt) {
 			end(c, HX_OUTCOME_UNKNOWN);
 		} else {
-			c->in_doubt = true;
+			c->in_doubt = true; /* mutant: credit-in-doubt */
 			start_crediting(c, answer);
 		}
 		break;

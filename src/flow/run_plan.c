@@ -250,8 +250,8 @@ static void job_is_out(struct run_drive *d, const struct answer *answer)
 
 static void plan_job(struct run_drive *d, const struct answer *answer)
 {
-	d->row.job_doubt |= d->row.doubt;
-	/* of a job before this one, that was withdrawn */ /* mutant: earlier-job-forgotten */
+	/* A job before this one may have been withdrawn in doubt. */
+	d->row.job_doubt |= d->row.doubt; /* mutant: earlier-job-forgotten */
 	if (strcmp(d->row.job_status, JOB_COMPLETED) == 0) {
 		d->row.attempt = d->row.job_attempt;
 		d->output = d->row.job_output.p ? d->row.job_output : slice_str("null");

@@ -466,8 +466,7 @@ static void test_parallel_on_two_nodes(void **state)
 struct killing {
 	struct fleet fleet;
 	_Atomic bool over;
-	_Atomic int64_t credited, amount,
-		repeated; /* what was acknowledged, and how often it had to be asked for again */
+	_Atomic int64_t credited, amount, repeated; /* what was acknowledged, and tries that had no answer */
 	_Atomic int refused;
 };
 
@@ -541,7 +540,7 @@ static void kill_in_the_middle(struct scene *scene, int nodes, const char *where
 	assert_int_equal(number(scene, "SELECT count(*) FROM ledger WHERE reason = 'credit'"), k.credited);
 	scene_must(scene, 0, "GET", ACCOUNTS "/alice", NULL, 200, "");
 	assert_ledger(scene, 0, "alice", reply_int(&scene->last, "balance"));
-	printf("# accounts, %s: %d kills, %lld credits acknowledged and there once, %lld of them asked for again\n",
+	printf("# accounts, %s: %d kills, %lld credits acknowledged and there once, after %lld tries without an answer\n",
 	       where, KILLS, (long long)k.credited, (long long)k.repeated);
 	stop(scene, nodes);
 	fleet_release(&k.fleet);

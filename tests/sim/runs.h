@@ -611,8 +611,10 @@ static inline void worker_ask(const struct task *task, struct ask *ask)
 		ask->act = (struct act_call){.action = &work, .key = w->key, .attempt = w->attempt};
 	} else {
 		w->inner.kind->ask(&w->inner, ask);
-		if (w->at == CLAIMS)
+		if (w->at == CLAIMS) { /* and what the run does about its job */
 			unit_touch(ask->unit, w->job);
+			unit_touch(ask->unit, RUN);
+		}
 	}
 }
 

@@ -41,6 +41,23 @@ static void exhaustive_workers_crash(void **state)
 	});
 }
 
+/* The step's time is over before the worker's is: its job is taken back in doubt, and another one made. */
+static void exhaustive_workers_timeout(void **state)
+{
+	(void)state;
+	parse(WORKER, TASK("a", TWICE ",\"timeout\":\"30s\""));
+	explore((struct sim_scenario){
+		.name = "a step of a worker that takes too long",
+		.nodes_n = 2,
+		.cast_n = 3,
+		.cast = {{"driver", 0, true, init_driver, NULL, is_due},
+			 {"worker", 1, true, init_worker, &workers[0], job_is_due},
+			 {"janitor", 0, true, init_lapser, NULL, job_is_past}},
+		.bounds = {.lapses = 3, .crashes = 1},
+		.world = WORLD_KEYED,
+	});
+}
+
 static void exhaustive_workers_pause(void **state)
 {
 	(void)state;
@@ -106,11 +123,9 @@ static void random_crowd(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exhaustive_workers),
-		cmocka_unit_test(exhaustive_workers_crash),
-		cmocka_unit_test(exhaustive_workers_pause),
-		cmocka_unit_test(exhaustive_workers_cancel),
-		cmocka_unit_test(random_crowd),
+		cmocka_unit_test(exhaustive_workers),         cmocka_unit_test(exhaustive_workers_crash),
+		cmocka_unit_test(exhaustive_workers_timeout), cmocka_unit_test(exhaustive_workers_pause),
+		cmocka_unit_test(exhaustive_workers_cancel),  cmocka_unit_test(random_crowd),
 	};
 
 	if (argc > 1)
