@@ -15,18 +15,18 @@
 
 static const struct db_stmt stmt_create = {
 	.name = "account_create",
-	.sql = "INSERT INTO account (subject, workspace, name, balance, seq, created_at) VALUES (?1, ?2, ?3, ?4, 1, ?5)"
+	.sql = "INSERT INTO hx_account (subject, workspace, name, balance, seq, created_at) VALUES (?1, ?2, ?3, ?4, 1, ?5)"
 	       " ON CONFLICT (workspace, name) DO NOTHING",
 	.in = "ittii",
 	.out = "",
 };
 
-#define INTO_LEDGER "INSERT INTO ledger (account, seq, amount, key, reason, balance, op, at)"
+#define INTO_LEDGER "INSERT INTO hx_ledger (account, seq, amount, key, reason, balance, op, at)"
 
 /* Behind the creation in its unit. Also of 0: a ledger is never empty. */
 static const struct db_stmt stmt_opening = {
 	.name = "account_opening",
-	.sql = INTO_LEDGER " SELECT subject, seq, balance, '/opening', 'opening', balance, ?2, created_at FROM account"
+	.sql = INTO_LEDGER " SELECT subject, seq, balance, '/opening', 'opening', balance, ?2, created_at FROM hx_account"
 	       " WHERE subject = ?1",
 	.in = "ii",
 	.out = "",
@@ -34,7 +34,7 @@ static const struct db_stmt stmt_opening = {
 
 static const struct db_stmt stmt_entry = {
 	.name = "account_entry",
-	.sql = INTO_LEDGER " SELECT subject, seq + 1, ?2, ?3, ?4, balance + ?2, ?5, ?6 FROM account"
+	.sql = INTO_LEDGER " SELECT subject, seq + 1, ?2, ?3, ?4, balance + ?2, ?5, ?6 FROM hx_account"
 	       " WHERE subject = ?1"
 	       " ON CONFLICT (account, key) DO NOTHING",
 	.in = "iittii",
@@ -44,7 +44,7 @@ static const struct db_stmt stmt_entry = {
 /* Behind its entry. */
 static const struct db_stmt stmt_raise = {
 	.name = "account_raise",
-	.sql = "UPDATE account SET balance = balance + ?3, seq = seq + 1"
+	.sql = "UPDATE hx_account SET balance = balance + ?3, seq = seq + 1"
 	       " WHERE subject = ?1"
 	       " AND balance <= ?2 - ?3" /* mutant: credit-limit */
 	       " RETURNING balance",
@@ -54,14 +54,14 @@ static const struct db_stmt stmt_raise = {
 
 static const struct db_stmt stmt_read = {
 	.name = "account_read",
-	.sql = "SELECT subject, balance, seq, created_at FROM account WHERE workspace = ?1 AND name = ?2",
+	.sql = "SELECT subject, balance, seq, created_at FROM hx_account WHERE workspace = ?1 AND name = ?2",
 	.in = "tt",
 	.out = "iiii",
 };
 
 static const struct db_stmt stmt_read_ledger = {
 	.name = "account_read_ledger",
-	.sql = "SELECT l.seq, l.amount, l.key, l.reason, l.balance, l.at FROM account a JOIN ledger l ON l.account = a.subject"
+	.sql = "SELECT l.seq, l.amount, l.key, l.reason, l.balance, l.at FROM hx_account a JOIN hx_ledger l ON l.account = a.subject"
 	       " WHERE a.workspace = ?1 AND a.name = ?2 AND l.seq > ?3 ORDER BY l.seq LIMIT ?4",
 	.in = "ttii",
 	.out = "iittii",
@@ -70,7 +70,7 @@ static const struct db_stmt stmt_read_ledger = {
 static const struct db_stmt stmt_read_entry = {
 	.name = "account_read_entry",
 	.sql = "SELECT a.subject, a.balance, a.created_at, l.amount"
-	       " FROM account a LEFT JOIN ledger l ON l.account = a.subject AND l.key = ?3"
+	       " FROM hx_account a LEFT JOIN hx_ledger l ON l.account = a.subject AND l.key = ?3"
 	       " WHERE a.workspace = ?1 AND a.name = ?2",
 	.in = "ttt",
 	.out = "iiii",

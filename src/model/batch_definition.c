@@ -89,8 +89,6 @@ static void check_item(const struct batch_draft *d)
 	const struct action *item = definition->item_action;
 
 	attempt_settle_on_unknown(&d->r, on_unknown, item, &definition->on_unknown);
-	if (definition->on_unknown == UNKNOWN_PROBE && item->probe)
-		(void)action_refuse_uncalled(&d->r, on_unknown, "probe", item->probe); /* reported there */
 	attempt_check_timeout(&d->r, field(d, "timeout"), item);
 }
 

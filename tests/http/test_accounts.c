@@ -33,12 +33,12 @@
 
 /* Accounts whose ledger does not tell their balance. One statement: it sees one moment. */
 static const char wrong_books[] =
-	"SELECT count(*) FROM account a WHERE a.balance < 0"
-	" OR a.balance <> (SELECT sum(amount) FROM ledger l WHERE l.account = a.subject)"
-	" OR a.seq <> (SELECT count(*) FROM ledger l WHERE l.account = a.subject)"
-	" OR a.seq <> (SELECT max(seq) FROM ledger l WHERE l.account = a.subject)"
-	" OR EXISTS (SELECT 1 FROM ledger l WHERE l.account = a.subject AND l.balance - l.amount <>"
-	" coalesce((SELECT p.balance FROM ledger p WHERE p.account = l.account AND p.seq = l.seq - 1), 0))";
+	"SELECT count(*) FROM hx_account a WHERE a.balance < 0"
+	" OR a.balance <> (SELECT sum(amount) FROM hx_ledger l WHERE l.account = a.subject)"
+	" OR a.seq <> (SELECT count(*) FROM hx_ledger l WHERE l.account = a.subject)"
+	" OR a.seq <> (SELECT max(seq) FROM hx_ledger l WHERE l.account = a.subject)"
+	" OR EXISTS (SELECT 1 FROM hx_ledger l WHERE l.account = a.subject AND l.balance - l.amount <>"
+	" coalesce((SELECT p.balance FROM hx_ledger p WHERE p.account = l.account AND p.seq = l.seq - 1), 0))";
 
 static void assert_books(struct scene *scene)
 {
@@ -295,11 +295,11 @@ static void limits(struct scene *scene)
 	/* The rest of the way in one entry. */
 	scene_sql(
 		scene,
-		"UPDATE ledger SET amount = 999999999999999995 - 999999999999999, balance = 999999999999999995 - 999999999999999"
+		"UPDATE hx_ledger SET amount = 999999999999999995 - 999999999999999, balance = 999999999999999995 - 999999999999999"
 		" WHERE seq = 1",
 		NULL, 0);
-	scene_sql(scene, "UPDATE ledger SET balance = 999999999999999995 WHERE seq = 2", NULL, 0);
-	scene_sql(scene, "UPDATE account SET balance = 999999999999999995", NULL, 0);
+	scene_sql(scene, "UPDATE hx_ledger SET balance = 999999999999999995 WHERE seq = 2", NULL, 0);
+	scene_sql(scene, "UPDATE hx_account SET balance = 999999999999999995", NULL, 0);
 	assert_books(scene);
 	scene_must(scene, 0, "POST", ACCOUNTS "/rich/credit", "{'amount':6,'key':'b'}", 400, "VALIDATION_ERROR");
 	assert_non_null(strstr(reply_text(r, "detail"), "amount 6 would take the balance beyond its limit"));
@@ -536,8 +536,8 @@ static void kill_in_the_middle(struct scene *scene, int nodes, const char *where
 	for (int i = 0; i < WRITERS; i++)
 		pthread_join(writers[i].thread, NULL);
 	assert_int_equal(k.refused, 0);
-	assert_int_equal(number(scene, "SELECT sum(balance) FROM account"), 1000000 + k.amount);
-	assert_int_equal(number(scene, "SELECT count(*) FROM ledger WHERE reason = 'credit'"), k.credited);
+	assert_int_equal(number(scene, "SELECT sum(balance) FROM hx_account"), 1000000 + k.amount);
+	assert_int_equal(number(scene, "SELECT count(*) FROM hx_ledger WHERE reason = 'credit'"), k.credited);
 	scene_must(scene, 0, "GET", ACCOUNTS "/alice", NULL, 200, "");
 	assert_ledger(scene, 0, "alice", reply_int(&scene->last, "balance"));
 	printf("# accounts, %s: %d kills, %lld credits acknowledged and there once, after %lld tries without an answer\n",

@@ -28,14 +28,14 @@
 
 static const struct db_stmt stmt_account = {
 	.name = "sim_account",
-	.sql = "SELECT balance, seq FROM account",
+	.sql = "SELECT balance, seq FROM hx_account",
 	.in = "",
 	.out = "ii",
 };
 
 static const struct db_stmt stmt_ledger = {
 	.name = "sim_ledger",
-	.sql = "SELECT seq, amount, key, balance, op FROM ledger ORDER BY seq",
+	.sql = "SELECT seq, amount, key, balance, op FROM hx_ledger ORDER BY seq",
 	.in = "",
 	.out = "iitii",
 };
@@ -198,8 +198,8 @@ static void setup_with(struct sim *sim, int64_t balance)
 	char sql[300];
 
 	snprintf(sql, sizeof sql,
-		 "INSERT INTO account VALUES (1, 'default', 'alice', %lld, 1, 0);"
-		 "INSERT INTO ledger VALUES (1, 1, %lld, '/opening', 'opening', %lld, -1, 0)",
+		 "INSERT INTO hx_account VALUES (1, 'default', 'alice', %lld, 1, 0);"
+		 "INSERT INTO hx_ledger VALUES (1, 1, %lld, '/opening', 'opening', %lld, -1, 0)",
 		 (long long)balance, (long long)balance, (long long)balance);
 	sim_script(sim, sql);
 }

@@ -47,7 +47,7 @@ static const struct db_stmt stmt_jobs = {
 static const struct db_stmt stmt_account = {
 	.name = "ledger_account",
 	.sql = "SELECT {ord}CASE WHEN a.subject = ?1 THEN 0 ELSE a.subject % 100000 END, a.balance, a.seq"
-	       " FROM account a" ACCOUNT_OF_NUMBER,
+	       " FROM hx_account a" ACCOUNT_OF_NUMBER,
 	.in = "i",
 	.out = "iii",
 };
@@ -55,7 +55,7 @@ static const struct db_stmt stmt_account = {
 static const struct db_stmt stmt_entries = {
 	.name = "ledger_entries",
 	.sql = "SELECT {ord}l.seq, l.amount, l.key, l.reason, l.balance, l.op"
-	       " FROM account a JOIN ledger l ON l.account = a.subject" ACCOUNT_OF_NUMBER " ORDER BY l.seq",
+	       " FROM hx_account a JOIN hx_ledger l ON l.account = a.subject" ACCOUNT_OF_NUMBER " ORDER BY l.seq",
 	.in = "i",
 	.out = "iittii",
 };

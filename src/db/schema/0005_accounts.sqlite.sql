@@ -1,6 +1,7 @@
+-- Named with hx_ because users have accounts of their own, maybe in the same database.
 -- Money (see src/flow/account.h). An account is a subject that stays OPEN: its row there is what units lock. What happened to it
 -- is told by the ledger: every entry has a key of its own, and the balance is their sum.
-CREATE TABLE account (
+CREATE TABLE hx_account (
   subject    INTEGER PRIMARY KEY,
   workspace  TEXT    NOT NULL,
   name       TEXT    NOT NULL, -- the id that users see
@@ -9,9 +10,9 @@ CREATE TABLE account (
   created_at INTEGER NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX account_name ON account (workspace, name);
+CREATE UNIQUE INDEX hx_account_name ON hx_account (workspace, name);
 
-CREATE TABLE ledger (
+CREATE TABLE hx_ledger (
   account INTEGER NOT NULL,
   seq     INTEGER NOT NULL,
   amount  INTEGER NOT NULL,
@@ -24,4 +25,4 @@ CREATE TABLE ledger (
 ) STRICT, WITHOUT ROWID;
 
 -- Keys of users and keys that the engine makes never meet: those of the engine begin with a slash, which users' may not.
-CREATE UNIQUE INDEX ledger_key ON ledger (account, key);
+CREATE UNIQUE INDEX hx_ledger_key ON hx_ledger (account, key);
