@@ -83,6 +83,12 @@ expect a_missing_program_is_a_failure 1 "0 passed, 1 failed" missing
 expect nothing_ran_is_a_failure 1 "0 passed, 0 failed"
 expect all_are_summed 1 "5 passed, 2 failed" good bad script
 TEST_TIMEOUT=1 expect too_slow_is_a_failure 1 "1 passed, 1 failed" slow
+# What only reckons runs beside the others, and counts like them.
+mkdir "$dir/sim"
+cp "$dir/good" "$dir/bad" "$dir/dies" "$dir/sim"
+expect beside_the_others 0 "4 passed, 0 failed" sim/good good
+expect beside_the_others_failures_count 1 "4 passed, 2 failed" good sim/bad sim/dies
+expect alone_beside_nobody 1 "1 passed, 1 failed" sim/bad
 expect a_process_left_behind_is_a_failure 1 "1 passed, 1 failed" leaves_a_process
 expect temporary_files_are_removed 0 "1 passed, 0 failed" measures
 
