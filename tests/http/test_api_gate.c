@@ -641,6 +641,13 @@ struct hasty {
 	int created, wrong;
 };
 
+/* Records that come and go too fast, and a file that somebody else writes to, are told as what they are: nothing was done. */
+static bool is_refused(const struct reply *reply)
+{
+	return strcmp(reply->code, "IN_FLIGHT") == 0 || strcmp(reply->code, "BUSY") == 0 ||
+	       strcmp(reply->code, "STORE_UNAVAILABLE") == 0;
+}
+
 static void *create_hastily(void *context)
 {
 	struct hasty *h = context;
@@ -652,7 +659,7 @@ static void *create_hastily(void *context)
 
 		h->wrong += !client_call_with(h->client, "POST", CREATE, "Idempotency-Key: k\r\n", body, (size_t)n,
 					      &reply) ||
-			    (reply.status != 201 && strcmp(reply.code, "IN_FLIGHT") != 0);
+			    (reply.status != 201 && !is_refused(&reply));
 		h->created += strstr(reply.head, "Idempotency-Status: created") != NULL;
 		reply_release(&reply);
 	}
