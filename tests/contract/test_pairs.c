@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "flow/run.h"
 #include "support/item.h"
 #include "support/ledger.h"
 #include "support/side.h"
@@ -23,6 +24,7 @@
 
 #define DEPTH_MAX 64
 #define POOL 256
+#define RUN_POOL 64
 #define KINDS_MAX 100
 #define FIRST_ID 1000000 /* no version, fence or op is as large */
 #define LEASE_MS 3600000
@@ -30,12 +32,13 @@
 static struct {
 	struct store *store;
 	struct session *session; /* fixtures and the ledger */
+	struct session *reader;  /* of runs, many at a time */
 	PGconn *watcher;
 	struct side *side[2];
 	int64_t next_id;
 	size_t pooled[FIXTURE_COUNT];
 	int64_t pool[FIXTURE_COUNT][POOL];
-	bool writes[FIXTURE_COUNT][KINDS_MAX][2];
+	bool asked[KINDS_MAX][2], writes[KINDS_MAX][2]; /* in the fixture that is checked; by kind, stale */
 	long interleavings, blocked, again, not_serial;
 } world;
 
@@ -44,6 +47,7 @@ static int set_up(void **state)
 	(void)state;
 	world.store = store_new(STORE_POSTGRES);
 	world.session = session_new(world.store, store_open_migrated(world.store));
+	world.reader = session_open(world.store);
 	world.watcher = store_raw(world.store);
 	world.side[0] = side_new(world.store, "side_a");
 	world.side[1] = side_new(world.store, "side_b");
@@ -58,6 +62,7 @@ static int tear_down(void **state)
 	side_free(world.side[1]);
 	PQfinish(world.watcher);
 	session_free(world.session);
+	session_free(world.reader);
 	store_free(world.store);
 	printf("# pairs: %zu kinds, %ld interleavings, ", unit_kinds_n, world.interleavings);
 	if (world.not_serial)
@@ -69,21 +74,28 @@ static int tear_down(void **state)
 
 /* ---- fixtures, made many at a time ---- */
 
+/* What is there of the runs from `first` on. */
+static const struct unit_result *read_runs(int64_t first, int64_t n)
+{
+	session_reset(world.reader);
+	for (int64_t i = 0; i < n; i++)
+		run_read(session_unit(world.reader), /* workspace= */ slice_of(NULL, 0), first + i);
+	session_must(world.reader, session_run(world.reader));
+	return world.reader->result;
+}
+
 static void fill_pool(enum fixture fixture, int64_t n)
 {
 	struct session *s = world.session;
 	int64_t first = world.next_id;
 
 	world.next_id += n;
-	for (unsigned step = 0;; step++) {
-		struct unit probe;
+	for (unsigned step = 0; step < fixture_steps_n(fixture); step++) {
+		const struct unit_result *read = fixture_is_run(fixture) ? read_runs(first, n) : NULL;
 
-		unit_init(&probe, 1);
-		if (!fixture_step(fixture, step, first, &probe))
-			break;
 		session_reset(s);
 		for (int64_t i = 0; i < n; i++)
-			(void)fixture_step(fixture, step, first + i, session_unit(s));
+			fixture_step(fixture, step, first + i, s->db, read ? &read[i] : NULL, session_unit(s));
 		if (session_run(s) != HX_OK)
 			fail_msg("fixture: %s", s->err.detail);
 		for (int64_t i = 0; i < n; i++)
@@ -97,7 +109,7 @@ static void fill_pool(enum fixture fixture, int64_t n)
 static int64_t fresh(enum fixture fixture)
 {
 	if (world.pooled[fixture] == 0)
-		fill_pool(fixture, POOL);
+		fill_pool(fixture, fixture_is_run(fixture) ? RUN_POOL : POOL);
 	return world.pool[fixture][--world.pooled[fixture]];
 }
 
@@ -149,6 +161,9 @@ static void build(const struct pair *pair, int side, int64_t subject, int64_t ot
 		.other_version = fixture_version(FIXTURE_OPEN) - p->stale,
 		.lease_ms = LEASE_MS,
 		.rival_op = 102 - side,
+		.db = world.session->db,
+		.read = p->kind->run ? read_runs(subject, 1) : NULL,
+		.stale = p->stale,
 	};
 
 	unit_init(unit, args.stamp.op);
@@ -203,11 +218,14 @@ static void run_again(const struct meeting *m, const struct pair *pair)
 /* Both sides have ended: what they were told, and what the tables say. */
 static void write_outcome(const struct meeting *m, const struct pair *pair, struct strbuf *out)
 {
+	bool (*write)(struct db *, const int64_t[], size_t, bool,
+		      struct strbuf *) = fixture_is_run(pair->fixture) ? ledger_write_runs : ledger_write;
+
 	run_again(m, pair);
 	for (int i = 0; i < 2; i++)
 		strbuf_addf(out, "%s: %s", i ? "b" : "a",
 			    pair->player[i].commits ? side_outcome(world.side[i]) : "rolled back\n");
-	if (!ledger_write(world.session->db, m->ids, touches_two(pair) ? 2 : 1, /* with_hashes= */ false, out))
+	if (!write(world.session->db, m->ids, touches_two(pair) ? 2 : 1, /* with_hashes= */ false, out))
 		fail_msg("%s", out->p);
 }
 
@@ -336,6 +354,7 @@ static long check_pair(const struct pair *pair, bool whole)
 {
 	struct strbuf serial[2], out;
 	struct schedule schedule = {0};
+	bool both = pair->player[0].commits && pair->player[1].commits;
 	int first = 0;
 	long bad = 0;
 	bool more;
@@ -343,7 +362,8 @@ static long check_pair(const struct pair *pair, bool whole)
 	strbuf_init(&out, 65536);
 	for (int i = 0; i < 2; i++) {
 		strbuf_init(&serial[i], 65536);
-		run_serial(pair, i, &serial[i]);
+		if (i == 0 || both) /* of one alone there is one order */
+			run_serial(pair, i, &serial[i]);
 	}
 	do {
 		strbuf_reset(&out);
@@ -383,13 +403,14 @@ static bool writes_alone(enum fixture fixture, const struct unit_kind *kind, boo
 
 /*
  * A rollback matters only to those who would have won: with a stale belief both commit. What a gate record knows of its
- * holder is in one row, so that rollbacks and beliefs of the gate are tried in whole batches only.
+ * holder is in one row, and whoever changes a run holds its subject from the first statement on, so that rollbacks and
+ * beliefs of both are tried in whole batches only.
  */
 static void check_ends(struct pair *pair, bool whole)
 {
 	static const bool commits[][2] = {{true, true}, {false, true}, {true, false}};
 	bool stale = pair->player[0].stale || pair->player[1].stale;
-	bool brief = fixture_is_gate(pair->fixture) && !whole;
+	bool brief = (fixture_is_gate(pair->fixture) || fixture_is_run(pair->fixture)) && !whole;
 
 	if (brief && stale)
 		return;
@@ -400,14 +421,42 @@ static void check_ends(struct pair *pair, bool whole)
 	}
 }
 
-/* Subjects, gate records, jobs and accounts have nothing to do with each other; and a stale belief needs a belief. */
+/* Subjects, gate records, jobs, accounts and runs have nothing to do with each other; and a stale belief needs a belief. */
 static bool meets(const struct player *player, enum fixture fixture)
 {
-	bool needs_belief = player->kind->gate || player->kind->job || player->kind->account;
+	const struct unit_kind *kind = player->kind;
+	bool needs_belief = kind->gate || kind->job || kind->account || kind->run;
 
-	return player->kind->gate == fixture_is_gate(fixture) && player->kind->job == fixture_is_job(fixture) &&
-	       player->kind->account == fixture_is_account(fixture) && !player->kind->variant &&
-	       (!player->stale || !needs_belief || player->kind->believes);
+	return kind->gate == fixture_is_gate(fixture) && kind->job == fixture_is_job(fixture) &&
+	       kind->account == fixture_is_account(fixture) && kind->run == fixture_is_run(fixture) && !kind->variant &&
+	       (!player->stale || !needs_belief || kind->believes);
+}
+
+/* Is there such a unit here? What is to be written to a run depends on what was read. */
+static bool is_asked(const struct player *player, enum fixture fixture)
+{
+	struct pair pair = {.fixture = fixture, .player = {*player}};
+	struct unit unit;
+
+	if (!meets(player, fixture))
+		return false;
+	build(&pair, 0, fresh(fixture), /* other= */ 0, &unit);
+	return unit.lines_n > 0;
+}
+
+/*
+ * The version and the fence of a run only rise: a belief that is behind, and has no effect alone, has none beside anybody, and
+ * it is left out.
+ */
+static bool can_disturb(enum fixture fixture, size_t a, bool a_stale, size_t b, bool b_stale)
+{
+	bool writes[2] = {world.writes[a][a_stale], world.writes[b][b_stale]};
+
+	if (!world.asked[a][a_stale] || !world.asked[b][b_stale])
+		return false;
+	if (fixture_is_run(fixture) && ((a_stale && !writes[0]) || (b_stale && !writes[1])))
+		return false;
+	return writes[0] || writes[1];
 }
 
 static void check_fixture(enum fixture fixture, bool whole)
@@ -417,9 +466,10 @@ static void check_fixture(enum fixture fixture, bool whole)
 
 	assert_true(unit_kinds_n <= KINDS_MAX);
 	for (size_t k = 0; k < unit_kinds_n; k++)
-		for (int s = 0; s < 2; s++)
-			world.writes[fixture][k][s] = meets(&(struct player){&unit_kinds[k], s, true}, fixture) &&
-						      writes_alone(fixture, &unit_kinds[k], s);
+		for (int s = 0; s < 2; s++) {
+			world.asked[k][s] = is_asked(&(struct player){&unit_kinds[k], s, true}, fixture);
+			world.writes[k][s] = world.asked[k][s] && writes_alone(fixture, &unit_kinds[k], s);
+		}
 	for (size_t a = 0; a < unit_kinds_n; a++) {
 		for (size_t b = a; b < unit_kinds_n; b++) {
 			for (int s = 0; s < 3; s++) {
@@ -427,9 +477,7 @@ static void check_fixture(enum fixture fixture, bool whole)
 						    .player = {{&unit_kinds[a], stale[s][0], true},
 							       {&unit_kinds[b], stale[s][1], true}}};
 
-				if (!meets(&pair.player[0], fixture) || !meets(&pair.player[1], fixture))
-					continue;
-				if (world.writes[fixture][a][stale[s][0]] || world.writes[fixture][b][stale[s][1]])
+				if (can_disturb(fixture, a, stale[s][0], b, stale[s][1]))
 					check_ends(&pair, whole);
 			}
 		}
@@ -537,6 +585,30 @@ WHOLE_TEST(job_completed, FIXTURE_JOB_COMPLETED)
 FIXTURE_TESTS(account_absent, FIXTURE_ACCOUNT_ABSENT)
 FIXTURE_TESTS(account_new, FIXTURE_ACCOUNT_NEW)
 FIXTURE_TESTS(account_credited, FIXTURE_ACCOUNT_CREDITED)
+FIXTURE_TESTS(run_absent, FIXTURE_RUN_ABSENT)
+FIXTURE_TESTS(run_pending, FIXTURE_RUN_PENDING)
+FIXTURE_TESTS(run_owned, FIXTURE_RUN_OWNED)
+FIXTURE_TESTS(run_past, FIXTURE_RUN_PAST)
+WHOLE_TEST(run_last, FIXTURE_RUN_LAST)
+WHOLE_TEST(run_backoff, FIXTURE_RUN_BACKOFF)
+WHOLE_TEST(run_held, FIXTURE_RUN_HELD)
+FIXTURE_TESTS(run_at_event, FIXTURE_RUN_AT_EVENT)
+WHOLE_TEST(run_event_there, FIXTURE_RUN_EVENT_THERE)
+WHOLE_TEST(run_at_approval, FIXTURE_RUN_AT_APPROVAL)
+WHOLE_TEST(run_approved, FIXTURE_RUN_APPROVED)
+WHOLE_TEST(run_at_worker, FIXTURE_RUN_AT_WORKER)
+FIXTURE_TESTS(run_at_work, FIXTURE_RUN_AT_WORK)
+WHOLE_TEST(run_late_work, FIXTURE_RUN_LATE_WORK)
+WHOLE_TEST(run_worked, FIXTURE_RUN_WORKED)
+WHOLE_TEST(run_paused, FIXTURE_RUN_PAUSED)
+WHOLE_TEST(run_paused_owned, FIXTURE_RUN_PAUSED_OWNED)
+WHOLE_TEST(run_paused_at_work, FIXTURE_RUN_PAUSED_AT_WORK)
+WHOLE_TEST(run_cancelled_owned, FIXTURE_RUN_CANCELLED_OWNED)
+WHOLE_TEST(run_cancelled_at_work, FIXTURE_RUN_CANCELLED_AT_WORK)
+FIXTURE_TESTS(run_cancelling, FIXTURE_RUN_CANCELLING)
+WHOLE_TEST(run_undoing, FIXTURE_RUN_UNDOING)
+FIXTURE_TESTS(run_failed, FIXTURE_RUN_FAILED)
+WHOLE_TEST(run_completed, FIXTURE_RUN_COMPLETED)
 
 int main(int argc, char **argv)
 {
@@ -582,6 +654,38 @@ int main(int argc, char **argv)
 		cmocka_unit_test(whole_account_new),
 		cmocka_unit_test(stepwise_account_credited),
 		cmocka_unit_test(whole_account_credited),
+		cmocka_unit_test(stepwise_run_absent),
+		cmocka_unit_test(whole_run_absent),
+		cmocka_unit_test(stepwise_run_pending),
+		cmocka_unit_test(whole_run_pending),
+		cmocka_unit_test(stepwise_run_owned),
+		cmocka_unit_test(whole_run_owned),
+		cmocka_unit_test(stepwise_run_past),
+		cmocka_unit_test(whole_run_past),
+		cmocka_unit_test(whole_run_last),
+		cmocka_unit_test(whole_run_backoff),
+		cmocka_unit_test(whole_run_held),
+		cmocka_unit_test(stepwise_run_at_event),
+		cmocka_unit_test(whole_run_at_event),
+		cmocka_unit_test(whole_run_event_there),
+		cmocka_unit_test(whole_run_at_approval),
+		cmocka_unit_test(whole_run_approved),
+		cmocka_unit_test(whole_run_at_worker),
+		cmocka_unit_test(stepwise_run_at_work),
+		cmocka_unit_test(whole_run_at_work),
+		cmocka_unit_test(whole_run_late_work),
+		cmocka_unit_test(whole_run_worked),
+		cmocka_unit_test(whole_run_paused),
+		cmocka_unit_test(whole_run_paused_owned),
+		cmocka_unit_test(whole_run_paused_at_work),
+		cmocka_unit_test(whole_run_cancelled_owned),
+		cmocka_unit_test(whole_run_cancelled_at_work),
+		cmocka_unit_test(stepwise_run_cancelling),
+		cmocka_unit_test(whole_run_cancelling),
+		cmocka_unit_test(whole_run_undoing),
+		cmocka_unit_test(stepwise_run_failed),
+		cmocka_unit_test(whole_run_failed),
+		cmocka_unit_test(whole_run_completed),
 	};
 
 	if (argc > 1)

@@ -60,6 +60,47 @@ static const struct db_stmt stmt_entries = {
 	.out = "iittii",
 };
 
+/* A run of this number, called as jobs are, those that were made beside it, and behind them what they are made of. */
+#define RUNS_OF_NUMBER(id)                                                                                             \
+	"{join} WHERE (" id " = ?1 OR (" id " >= 1000000000000000 + ?1 * 100000 AND " id                               \
+	" < 1000000000000000 + (?1 + 1) * 100000))"
+#define NAME_OF(id) "CASE WHEN " id " = ?1 THEN 0 ELSE " id " % 100000 END"
+
+static const struct db_stmt stmt_runs = {
+	.name = "ledger_runs",
+	.sql = "SELECT {ord}" NAME_OF(
+		"r.subject") ", r.expired, s.status, s.version, s.doubt, r.run_key,"
+			     " r.requester, r.input, r.output, r.error, r.at_step, r.attempt, r.redo, r.step_status, r.awaits,"
+			     " r.job % 100000, r.undo, " SIDE_OF_NOW("r.step_started_at") ", " SIDE_OF_NOW("r.wait_until") ", " SIDE_OF_NOW("r.due_at") ", " SIDE_OF_NOW(
+				     "r.started_at") ", " SIDE_OF_NOW("r.completed_at") " FROM run r JOIN subject s ON s.id = r.subject" RUNS_OF_NUMBER("r.subject") " ORDER BY {ord}r.subject",
+	.in = "i",
+	.out = "iitiitttttiiittiittttt",
+};
+
+static const struct db_stmt stmt_steps = {
+	.name = "ledger_steps",
+	.sql = "SELECT {ord}t.position, t.status, t.attempt, t.output, " SIDE_OF_NOW(
+		"t.undone_at") " FROM run_step t{join} WHERE t.run = ?1 ORDER BY {ord}t.position",
+	.in = "i",
+	.out = "ititt",
+};
+
+static const struct db_stmt stmt_events = {
+	.name = "ledger_events",
+	.sql = "SELECT {ord}e.id, e.name, e.data, e.taken_by FROM run_event e{join} WHERE e.run = ?1"
+	       " ORDER BY {ord}e.name, e.id",
+	.in = "i",
+	.out = "ttti",
+};
+
+static const struct db_stmt stmt_run_jobs = {
+	.name = "ledger_run_jobs",
+	.sql = "SELECT {ord}j.subject % 100000, s.status, s.version, s.fence, s.doubt, j.attempt, j.error, j.output, " SIDE_OF_NOW(
+		"j.due_at") ", " SIDE_OF_NOW("j.ended_at") " FROM job j JOIN subject s ON s.id = j.subject" RUNS_OF_NUMBER("j.subject") " AND j.run = ?1 ORDER BY {ord}j.subject",
+	.in = "i",
+	.out = "itiiiitttt",
+};
+
 static void write_hash(struct slice bytes, struct strbuf *out)
 {
 	strbuf_add_char(out, ' ');
@@ -86,7 +127,7 @@ static void write_cell(const struct db_value *v, struct strbuf *out)
 }
 
 /* One subject's rows out of a unit of two lines: its row, its history. */
-static bool write_subject(int64_t id, size_t place, const struct unit_result *result, bool with_hashes,
+static bool write_subject(int64_t id, size_t place, const struct unit_result *result, bool with_hashes, bool expired,
 			  struct strbuf *out)
 {
 	const struct db_rows *subject = &result->rows[0], *history = &result->rows[1];
@@ -122,6 +163,8 @@ static bool write_subject(int64_t id, size_t place, const struct unit_result *re
 			return false;
 		}
 	}
+	if (expired && history->n == 0)
+		return true;
 	if (history->n == LEDGER_HISTORY_MAX || (subject->n == 0) != (history->n == 0) ||
 	    (subject->n && !slice_eq(db_cell(subject, 0, 8)->s, slice_of(head, head_n)))) {
 		strbuf_addf(out, "the head of subject %zu is not that of its history\n", place);
@@ -140,26 +183,49 @@ static void write_others(const char *what, size_t place, const struct db_rows *r
 	}
 }
 
-static bool write_some(struct db *db, const int64_t ids[], size_t first, size_t n, bool with_hashes,
-		       struct arena *arena, struct strbuf *out)
+/* Its history is gone, and the head of it is what is left. */
+static bool is_expired(const struct db_rows *runs)
+{
+	return runs->n && db_cell(runs, 0, 0)->i == 0 && db_cell(runs, 0, 1)->i == 1;
+}
+
+/* Of each part the statement, and what its rows are called. Behind the subject's own two lines. */
+struct part {
+	const struct db_stmt *stmt;
+	const char *name;
+};
+
+#define FIRST_PART 2
+static const struct part parts[] = {
+	{&stmt_gate, "record"}, {&stmt_jobs, "job"}, {&stmt_account, "account"}, {&stmt_entries, "entry"}, {0}};
+static const struct part run_parts[] = {
+	{&stmt_runs, "run"}, {&stmt_steps, "step"}, {&stmt_events, "event"}, {&stmt_run_jobs, "run's job"}, {0}};
+
+static void build(struct unit *unit, int64_t id, const struct part *part, struct arena *arena)
+{
+	unsigned char *key = arena_alloc(arena, HX_GATE_KEY_BYTES);
+
+	unit_init(unit, /* op= */ 0);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_subject, db_int(id));
+	subject_read_history(unit, id, /* after= */ 0, LEDGER_HISTORY_MAX);
+	kind_gate_key(id, key);
+	for (; part->stmt; part++)
+		UNIT_ADD(unit, UNIT_ANY, part->stmt,
+			 part->stmt == &stmt_gate ? db_blob(slice_of(key, HX_GATE_KEY_BYTES)) : db_int(id));
+}
+
+static bool write_some(struct db *db, const int64_t ids[], size_t first, size_t n, const struct part *part,
+		       bool with_hashes, struct arena *arena, struct strbuf *out)
 {
 	struct unit *units[UNITS_MAX];
 	struct unit_result *results = arena_zalloc(arena, n * sizeof *results);
-	unsigned char(*keys)[HX_GATE_KEY_BYTES] = arena_alloc(arena, n * sizeof *keys);
 	struct hx_error err = {0};
 	enum hx_code code = db->driver->begin(db, &err);
 	bool sound = true;
 
 	for (size_t i = 0; i < n; i++) {
 		units[i] = arena_alloc(arena, sizeof *units[i]);
-		unit_init(units[i], /* op= */ 0);
-		UNIT_ADD(units[i], UNIT_ANY, &stmt_subject, db_int(ids[i]));
-		subject_read_history(units[i], ids[i], /* after= */ 0, LEDGER_HISTORY_MAX);
-		kind_gate_key(ids[i], keys[i]);
-		UNIT_ADD(units[i], UNIT_ANY, &stmt_gate, db_blob(slice_of(keys[i], sizeof keys[i])));
-		UNIT_ADD(units[i], UNIT_ANY, &stmt_jobs, db_int(ids[i]));
-		UNIT_ADD(units[i], UNIT_ANY, &stmt_account, db_int(ids[i]));
-		UNIT_ADD(units[i], UNIT_ANY, &stmt_entries, db_int(ids[i]));
+		build(units[i], ids[i], part, arena);
 	}
 	if (!code)
 		code = db->driver->execute(db, units, n, results, arena, &err);
@@ -170,16 +236,17 @@ static bool write_some(struct db *db, const int64_t ids[], size_t first, size_t 
 		return false;
 	}
 	for (size_t i = 0; i < n; i++) {
-		sound &= write_subject(ids[i], first + i, &results[i], with_hashes, out);
-		write_others("record", first + i, &results[i].rows[2], out);
-		write_others("job", first + i, &results[i].rows[3], out);
-		write_others("account", first + i, &results[i].rows[4], out);
-		write_others("entry", first + i, &results[i].rows[5], out);
+		bool expired = part == run_parts && is_expired(&results[i].rows[FIRST_PART]);
+
+		sound &= write_subject(ids[i], first + i, &results[i], with_hashes, expired, out);
+		for (size_t p = 0; part[p].stmt; p++)
+			write_others(part[p].name, first + i, &results[i].rows[FIRST_PART + p], out);
 	}
 	return sound;
 }
 
-bool ledger_write(struct db *db, const int64_t ids[], size_t n, bool with_hashes, struct strbuf *out)
+static bool write_all(struct db *db, const int64_t ids[], size_t n, const struct part *part, bool with_hashes,
+		      struct strbuf *out)
 {
 	struct arena arena;
 	bool sound = true;
@@ -188,11 +255,21 @@ bool ledger_write(struct db *db, const int64_t ids[], size_t n, bool with_hashes
 	for (size_t first = 0; first < n; first += UNITS_MAX) {
 		size_t some = n - first < UNITS_MAX ? n - first : UNITS_MAX;
 
-		sound &= write_some(db, ids + first, first, some, with_hashes, &arena, out);
+		sound &= write_some(db, ids + first, first, some, part, with_hashes, &arena, out);
 		arena_reset(&arena);
 	}
 	arena_release(&arena);
 	return sound;
+}
+
+bool ledger_write(struct db *db, const int64_t ids[], size_t n, bool with_hashes, struct strbuf *out)
+{
+	return write_all(db, ids, n, parts, with_hashes, out);
+}
+
+bool ledger_write_runs(struct db *db, const int64_t ids[], size_t n, bool with_hashes, struct strbuf *out)
+{
+	return write_all(db, ids, n, run_parts, with_hashes, out);
 }
 
 static bool write_name(const struct unit *unit, const struct db_value *v, struct strbuf *out)

@@ -7,8 +7,10 @@
 #include "flow/account.h"
 #include "flow/entity.h"
 #include "flow/job_work.h"
+#include "support/run_kinds.h"
 
 #define KIND 1
+#define STEPS_MAX 6
 #define HOUR_MS 3600000
 #define DAY_MS (24 * HOUR_MS)
 
@@ -351,7 +353,7 @@ static void job_make(struct unit *unit, const struct kind_args *args)
 /* Of the key that the fixture's job has, if there is one. */
 static void job_push_key(struct unit *unit, const struct kind_args *args)
 {
-	push_as(unit, args, KIND_JOB_PUSHED + args->subject * 100000 + args->stamp.op);
+	push_as(unit, args, kind_made(args->subject, args->stamp.op));
 }
 
 static void claim_for(struct unit *unit, const struct kind_args *args, int64_t lease_ms)
@@ -509,7 +511,7 @@ static void account_make(struct unit *unit, const struct kind_args *args)
 static void account_make_other(struct unit *unit, const struct kind_args *args)
 {
 	account_create(unit, &args->stamp, slice_str("default"), account_name(args),
-		       KIND_JOB_PUSHED + args->subject * 100000 + args->stamp.op, args->stamp.op);
+		       kind_made(args->subject, args->stamp.op), args->stamp.op);
 }
 
 static void account_credit_key(struct unit *unit, const struct kind_args *args)
@@ -589,6 +591,40 @@ const struct unit_kind unit_kinds[] = {
 	{.name = "account_credit", .build = account_credit_own, .account = true},
 	{.name = "account_credit_key", .build = account_credit_key, .account = true},
 	{.name = "account_look", .build = account_look, .account = true},
+	{.name = "run_make_order", .build = run_make_order, .run = true, .variant = true},
+	{.name = "run_make_await", .build = run_make_await, .run = true, .variant = true},
+	{.name = "run_make_sign", .build = run_make_sign, .run = true, .variant = true},
+	{.name = "run_make_parcel", .build = run_make_parcel, .run = true, .variant = true},
+	{.name = "run_lapse", .build = run_lapse, .run = true, .variant = true},
+	{.name = "run_create", .build = run_create_own, .run = true},
+	{.name = "run_create_key", .build = run_create_key, .run = true},
+	{.name = "run_seize", .build = run_seize, .run = true, .believes = true},
+	{.name = "run_done", .build = run_done, .run = true, .believes = true},
+	{.name = "run_not_done", .build = run_not_done, .run = true, .believes = true},
+	{.name = "run_not_done_for_good",
+	 .build = run_not_done_for_good,
+	 .run = true,
+	 .believes = true,
+	 .seldom = true},
+	{.name = "run_in_doubt", .build = run_in_doubt, .run = true, .believes = true, .variant = true},
+	{.name = "run_heartbeat", .build = run_beat, .run = true, .believes = true},
+	{.name = "run_cancel", .build = run_cancel, .run = true, .believes = true, .seldom = true},
+	{.name = "run_cancel_at", .build = run_cancel_at, .run = true, .believes = true, .seldom = true},
+	{.name = "run_pause", .build = run_pause, .run = true, .believes = true, .seldom = true},
+	{.name = "run_resume", .build = run_resume, .run = true, .believes = true},
+	{.name = "run_retry", .build = run_retry, .run = true, .believes = true},
+	{.name = "run_event", .build = run_event, .run = true, .believes = true},
+	{.name = "run_event_own", .build = run_event_own, .run = true, .believes = true, .variant = true},
+	{.name = "run_approve", .build = run_approve, .run = true, .believes = true},
+	{.name = "run_resolve_done", .build = run_resolve_done, .run = true, .believes = true},
+	{.name = "run_resolve_not_done", .build = run_resolve_not_done, .run = true, .believes = true},
+	{.name = "run_expire", .build = run_expire_old, .run = true},
+	{.name = "run_job_claim", .build = run_job_claim, .run = true, .asks_again = is_lost, .own_clock = true},
+	{.name = "run_job_take", .build = run_job_take, .run = true, .variant = true},
+	{.name = "run_job_complete", .build = run_job_complete, .run = true},
+	{.name = "run_job_fail", .build = run_job_fail, .run = true},
+	{.name = "run_job_fail_for_good", .build = run_job_fail_for_good, .run = true, .variant = true},
+	{.name = "run_job_lapse", .build = run_job_lapse, .run = true},
 };
 const size_t unit_kinds_n = sizeof unit_kinds / sizeof *unit_kinds;
 
@@ -596,7 +632,7 @@ const size_t unit_kinds_n = sizeof unit_kinds / sizeof *unit_kinds;
 static const struct {
 	const char *name;
 	int64_t version, fence, effort;
-	void (*steps[5])(struct unit *, const struct kind_args *);
+	void (*steps[STEPS_MAX])(struct unit *, const struct kind_args *);
 	int64_t lease_ms;
 	int64_t token;
 } fixtures[FIXTURE_COUNT] = {
@@ -626,6 +662,44 @@ static const struct {
 	[FIXTURE_ACCOUNT_ABSENT] = {.name = "no account"},
 	[FIXTURE_ACCOUNT_NEW] = {.name = "account opened", .steps = {account_make}},
 	[FIXTURE_ACCOUNT_CREDITED] = {.name = "account credited", .steps = {account_make, account_credit_key}},
+	[FIXTURE_RUN_ABSENT] = {.name = "no run"},
+	[FIXTURE_RUN_PENDING] = {.name = "run pending", .steps = {run_make_order}},
+	[FIXTURE_RUN_OWNED] = {.name = "run owned", .steps = {run_make_await, run_seize}},
+	[FIXTURE_RUN_PAST] = {.name = "run past its time", .steps = {run_make_order, run_seize, run_lapse}},
+	[FIXTURE_RUN_LAST] = {.name = "run at its last step", .steps = {run_make_order, run_seize, run_done}},
+	[FIXTURE_RUN_BACKOFF] = {.name = "run in its backoff", .steps = {run_make_order, run_seize, run_not_done}},
+	[FIXTURE_RUN_HELD] = {.name = "run held", .steps = {run_make_order, run_seize, run_done, run_in_doubt}},
+	[FIXTURE_RUN_AT_EVENT] = {.name = "run awaits an event", .steps = {run_make_await, run_seize, run_done}},
+	[FIXTURE_RUN_EVENT_THERE] = {.name = "run with its event",
+				     .steps = {run_make_await, run_seize, run_done, run_event}},
+	[FIXTURE_RUN_AT_APPROVAL] = {.name = "run awaits a decision", .steps = {run_make_sign, run_seize}},
+	[FIXTURE_RUN_APPROVED] = {.name = "run decided", .steps = {run_make_sign, run_seize, run_approve}},
+	[FIXTURE_RUN_AT_WORKER] = {.name = "run with a job", .steps = {run_make_parcel, run_seize}},
+	[FIXTURE_RUN_AT_WORK] = {.name = "run at work",
+				 .steps = {run_make_parcel, run_seize, run_job_claim},
+				 .lease_ms = HOUR_MS},
+	[FIXTURE_RUN_LATE_WORK] = {.name = "run with late work",
+				   .steps = {run_make_parcel, run_seize, run_job_claim},
+				   .lease_ms = -HOUR_MS},
+	[FIXTURE_RUN_WORKED] = {.name = "run with its job done",
+				.steps = {run_make_parcel, run_seize, run_job_claim, run_job_complete},
+				.lease_ms = HOUR_MS},
+	[FIXTURE_RUN_PAUSED] = {.name = "run paused", .steps = {run_make_await, run_seize, run_done, run_pause}},
+	[FIXTURE_RUN_PAUSED_OWNED] = {.name = "run paused and owned", .steps = {run_make_await, run_seize, run_pause}},
+	[FIXTURE_RUN_PAUSED_AT_WORK] = {.name = "run paused at work",
+					.steps = {run_make_parcel, run_seize, run_job_claim, run_pause},
+					.lease_ms = HOUR_MS},
+	[FIXTURE_RUN_CANCELLED_OWNED] = {.name = "run cancelled and owned",
+					 .steps = {run_make_order, run_seize, run_done, run_cancel}},
+	[FIXTURE_RUN_CANCELLED_AT_WORK] = {.name = "run cancelled at work",
+					   .steps = {run_make_parcel, run_seize, run_job_claim, run_cancel},
+					   .lease_ms = HOUR_MS},
+	[FIXTURE_RUN_CANCELLING] = {.name = "run cancelling",
+				    .steps = {run_make_order, run_seize, run_done, run_not_done, run_cancel}},
+	[FIXTURE_RUN_UNDOING] = {.name = "run undoing",
+				 .steps = {run_make_order, run_seize, run_done, run_not_done, run_cancel, run_seize}},
+	[FIXTURE_RUN_FAILED] = {.name = "run failed", .steps = {run_make_order, run_seize, run_not_done_for_good}},
+	[FIXTURE_RUN_COMPLETED] = {.name = "run completed", .steps = {run_make_order, run_seize, run_done, run_done}},
 };
 
 const char *fixture_name(enum fixture fixture)
@@ -653,7 +727,17 @@ int64_t fixture_token(enum fixture fixture)
 	return fixtures[fixture].token;
 }
 
-bool fixture_step(enum fixture fixture, unsigned step, int64_t subject, struct unit *unit)
+unsigned fixture_steps_n(enum fixture fixture)
+{
+	unsigned n = 0;
+
+	while (n < STEPS_MAX && fixtures[fixture].steps[n])
+		n++;
+	return n;
+}
+
+void fixture_step(enum fixture fixture, unsigned step, int64_t subject, struct db *db, const struct unit_result *read,
+		  struct unit *unit)
 {
 	struct kind_args args = {
 		.subject = subject,
@@ -662,10 +746,9 @@ bool fixture_step(enum fixture fixture, unsigned step, int64_t subject, struct u
 		.fence = 1,
 		.token = 1,
 		.lease_ms = fixtures[fixture].lease_ms,
+		.db = db,
+		.read = read,
 	};
 
-	if (!fixtures[fixture].steps[step])
-		return false;
 	fixtures[fixture].steps[step](unit, &args);
-	return true;
 }

@@ -12,10 +12,14 @@
  *
  * Gate records are called by numbers too: the key of record n is kind_gate_key(n), a token is a number, and whoever
  * acquires one takes its op for a token.
+ *
+ * Units of runs (run_kinds.h) are what a task writes after it has read: they read args->db while they are built, and are empty
+ * where the task would write nothing.
  */
 #ifndef HX_TESTS_SUPPORT_UNIT_KINDS_H
 #define HX_TESTS_SUPPORT_UNIT_KINDS_H
 
+#include "db/driver.h"
 #include "flow/subject.h"
 #include "gate/record.h"
 
@@ -28,6 +32,10 @@ struct kind_args {
 	int64_t other_version;
 	int64_t lease_ms;
 	int64_t rival_op; /* of the unit that it meets: what a look_up asks for */
+	struct db *db;    /* where units of runs read what they believe; not in a transaction */
+	const struct unit_result
+		*read; /* what run_read() gives there, where many were read at once; NULL: to be read */
+	bool stale;    /* what they have read is one move old */
 };
 
 struct unit_kind {
@@ -37,11 +45,14 @@ struct unit_kind {
 	bool gate;     /* it is about a gate record */
 	bool job;      /* it is about a job */
 	bool account;  /* it is about an account */
+	bool run;      /* it is about a run, or the job of one */
 	bool believes; /* of a gate record: the token counts */
 	bool alone;    /* it meets rows that it does not name: no other unit may be in its batch */
 	/* Is this (side_outcome) no answer? Nothing was changed, and the task asks again. NULL: it always is one. */
 	bool (*asks_again)(const char *outcome);
-	bool variant; /* differs from another kind in its numbers only: for random batches, not for pairs */
+	bool variant;   /* differs from another kind in its numbers only: for random batches, not for pairs */
+	bool seldom;    /* it stops a run, which random batches are to see further than that */
+	bool own_clock; /* on SQLite it goes by the time that its task is told: for pairs, not for random batches */
 };
 
 extern const struct unit_kind unit_kinds[];
@@ -71,6 +82,30 @@ enum fixture {
 	FIXTURE_ACCOUNT_ABSENT,
 	FIXTURE_ACCOUNT_NEW,
 	FIXTURE_ACCOUNT_CREDITED, /* with the key "key" */
+	FIXTURE_RUN_ABSENT,
+	FIXTURE_RUN_PENDING,
+	FIXTURE_RUN_OWNED, /* the next step waits for an event */
+	FIXTURE_RUN_PAST,  /* its holder's time is over */
+	FIXTURE_RUN_LAST,  /* owned, at its last step */
+	FIXTURE_RUN_BACKOFF,
+	FIXTURE_RUN_HELD, /* for a person, in doubt */
+	FIXTURE_RUN_AT_EVENT,
+	FIXTURE_RUN_EVENT_THERE,
+	FIXTURE_RUN_AT_APPROVAL,
+	FIXTURE_RUN_APPROVED,
+	FIXTURE_RUN_AT_WORKER, /* its job is there */
+	FIXTURE_RUN_AT_WORK,   /* a worker has it */
+	FIXTURE_RUN_LATE_WORK, /* the worker's time is over */
+	FIXTURE_RUN_WORKED,    /* its job is completed */
+	FIXTURE_RUN_PAUSED,    /* while it waits for an event */
+	FIXTURE_RUN_PAUSED_OWNED,
+	FIXTURE_RUN_PAUSED_AT_WORK,
+	FIXTURE_RUN_CANCELLED_OWNED, /* the holder does not know yet */
+	FIXTURE_RUN_CANCELLED_AT_WORK,
+	FIXTURE_RUN_CANCELLING, /* a step is to be undone */
+	FIXTURE_RUN_UNDOING,
+	FIXTURE_RUN_FAILED, /* as those below long ago */
+	FIXTURE_RUN_COMPLETED,
 	FIXTURE_COUNT
 };
 
@@ -90,15 +125,25 @@ static inline bool fixture_is_job(enum fixture fixture)
 }
 static inline bool fixture_is_account(enum fixture fixture)
 {
-	return fixture >= FIXTURE_ACCOUNT_ABSENT;
+	return fixture >= FIXTURE_ACCOUNT_ABSENT && fixture < FIXTURE_RUN_ABSENT;
 }
-/* Adds the step-th unit that leads there; false when there is no such step. Each is a batch of its own. */
-bool fixture_step(enum fixture fixture, unsigned step, int64_t subject, struct unit *unit);
+static inline bool fixture_is_run(enum fixture fixture)
+{
+	return fixture >= FIXTURE_RUN_ABSENT;
+}
+unsigned fixture_steps_n(enum fixture fixture);
+/* The step-th unit that leads there. Each is a batch of its own, built when those before it are in the store. */
+void fixture_step(enum fixture fixture, unsigned step, int64_t subject, struct db *db, const struct unit_result *read,
+		  struct unit *unit);
 
 #define KIND_JOB_QUEUE_BYTES 24
 void kind_job_queue(int64_t number, char ret_queue[KIND_JOB_QUEUE_BYTES]);
-/* What a push of this op, or the opening of an account, makes: ids that no fixture has, whose last five digits are the op. */
+/* What a unit of this op makes (a push, an account, a run, a run's job): ids whose last five digits are the op. */
 #define KIND_JOB_PUSHED INT64_C(1000000000000000)
+static inline int64_t kind_made(int64_t number, int64_t op)
+{
+	return KIND_JOB_PUSHED + number * 100000 + op;
+}
 void kind_gate_key(int64_t number, unsigned char ret_key[HX_GATE_KEY_BYTES]);
 /* The number that stands in a token. */
 int64_t kind_gate_token(struct slice token);

@@ -1,0 +1,39 @@
+/*
+ * The units of runs, for the list in unit_kinds.h: each is what the real task asks for once it has read the run (args->db),
+ * or nothing, a unit without lines, where it finds nothing to do or is refused.
+ *
+ * The run of number n has that id, the key "key" and the workspace "w" and that number, which is no other's: so a claim in
+ * it meets the jobs of this run alone. Other runs of that workspace, and jobs, have the id that kind_made() gives.
+ *
+ *   order    reserve (compensate) · charge (held where it is in doubt)
+ *   await    reserve (compensate) · an event · charge
+ *   sign     an approval · charge
+ *   parcel   a worker's job · charge
+ */
+#ifndef HX_TESTS_SUPPORT_RUN_KINDS_H
+#define HX_TESTS_SUPPORT_RUN_KINDS_H
+
+#include "support/unit_kinds.h"
+
+typedef void kind_build(struct unit *unit, const struct kind_args *args);
+
+/* For fixtures, and random batches. */
+kind_build run_make_order, run_make_await, run_make_sign, run_make_parcel;
+kind_build run_lapse; /* its holder's time is over */
+
+/* With the key that the fixture's run has, and with one of its own. */
+kind_build run_create_key, run_create_own;
+/* Whoever finds it due, or past its time. */
+kind_build run_seize;
+/* Its holder, who has just heard this. */
+kind_build run_done, run_not_done, run_not_done_for_good, run_in_doubt, run_beat;
+kind_build run_cancel, run_cancel_at; /* at: of one that is owned, by the version that it has read */
+kind_build run_pause, run_resume, run_retry, run_approve, run_resolve_done, run_resolve_not_done;
+kind_build run_event, run_event_own; /* with an id that others send too, and with one of its own */
+kind_build run_expire_old;
+/* By the worker of its job. */
+kind_build run_job_claim, run_job_complete, run_job_fail, run_job_fail_for_good, run_job_lapse;
+/* As a claim leaves it, but of this job, not of the next in its queue. */
+kind_build run_job_take;
+
+#endif
