@@ -37,8 +37,7 @@ static inline bool plan_is_standing(const struct run_drive *d, size_t position)
 
 static inline int64_t plan_started_at(const struct run_drive *d, const struct answer *answer, size_t position)
 {
-	return plan_is_standing(d, position) && d->row.step_started_at ? d->row.step_started_at
-								       : plan_now_ms(d, answer);
+	return plan_is_standing(d, position) && d->row.step_started_at ? d->row.step_started_at : answer->now.ms;
 }
 
 /* ---- run_move.c ---- */
