@@ -581,6 +581,27 @@ static void the_end_of_a_job_makes_its_run_due(void **state)
 	assert_true(run_is_due());
 }
 
+static const struct db_stmt stmt_cancelling = {
+	.name = "test_run_cancelling",
+	.sql = "INSERT INTO subject (id, kind, status, version, op, updated_at, seq, head)"
+	       " VALUES (7, 1, 'CANCELLING', 2, 1, 1, 1, x'00')",
+	.in = "",
+	.out = "",
+};
+
+/* A run that is being cancelled takes its job away before it is begun once more: it has to hear that nobody has it. */
+static void a_job_given_back_makes_a_cancelled_run_due(void **state)
+{
+	int64_t id = job_of_run();
+
+	(void)state;
+	(void)desk_begin(&w);
+	unit_add(&w.unit, UNIT_ANY, &stmt_cancelling, 0, NULL);
+	assert_int_equal(desk_run(&w), UNIT_WON);
+	assert_int_equal(desk_settle(&w, JOB_FAIL, id, 1), HX_OK);
+	assert_true(run_is_due());
+}
+
 static void a_parked_job_makes_its_run_due(void **state)
 {
 	int64_t id = job_of_run();
@@ -833,6 +854,7 @@ int main(void)
 		TEST(work_that_kills_its_workers_is_parked),
 		TEST(what_must_not_be_repeated_is_parked_when_its_worker_is_lost),
 		TEST(the_end_of_a_job_makes_its_run_due),
+		TEST(a_job_given_back_makes_a_cancelled_run_due),
 		TEST(a_parked_job_makes_its_run_due),
 		TEST(a_lapsed_and_parked_job_makes_its_run_due),
 		TEST(a_run_takes_its_job_back),

@@ -512,6 +512,25 @@ static void test_a_job_ends_while_its_run_is_looked_at(void **state)
 	assert_run(w, "CANCELLED v6, step 1 attempt 0", "0 COMPLETED 1");
 }
 
+/* The same when its worker gives it back: nobody may begin it once more after the cancel. */
+static void test_a_job_is_given_back_while_its_run_is_looked_at(void **state)
+{
+	struct world *w = *state;
+
+	define("'steps':[{'name':'a','type':'task','action':'work'}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, ok), HX_OK);
+	sql(w, "UPDATE subject SET status = 'RUNNING', owner = 'w', until = 9000000000000000 WHERE id <> 77;"
+	       "UPDATE job SET due_at = NULL;"
+	       "UPDATE subject SET status = 'CANCELLING', version = 3 WHERE id = 77; UPDATE run SET due_at = 1");
+	fixture.meanwhile = "UPDATE subject SET status = 'RETRYING', owner = NULL, until = NULL WHERE id <> 77;"
+			    "UPDATE job SET due_at = 9000000; UPDATE run SET due_at = 1";
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "CANCELLING v4, step 0 attempt 1 awaits job job due", "");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_run(w, "CANCELLED v5, step 0 attempt 0", "");
+}
+
 /* The job's worker was silent for too long, and a second job waits: what the first may have done is not forgotten. */
 static void time_out_one_job(struct world *w)
 {
@@ -636,6 +655,7 @@ int main(void)
 		TEST(test_doubt_outlives_a_rejection),
 		TEST(test_outputs_are_bounded_together),
 		TEST(test_a_job_ends_while_its_run_is_looked_at),
+		TEST(test_a_job_is_given_back_while_its_run_is_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, forget);
