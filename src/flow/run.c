@@ -1,4 +1,7 @@
-/* Statements of runs that are not moves: creating, reading, listing, finding what is due. See run.h; moves are run_units.c. */
+/*
+ * Definitions made ready for the store, and the statements of runs that are not moves: creating, reading, listing, finding
+ * what is due. See run.h; moves are run_units.c.
+ */
 #include "flow/run.h"
 
 /* clang-format off */
@@ -131,6 +134,17 @@ static const struct db_stmt stmt_job_back = {
 };
 
 /* clang-format on */
+
+const struct run_machine *run_machine_new(const struct run_definition *definition, int64_t version, struct arena *arena)
+{
+	struct run_machine *machine = arena_alloc(arena, sizeof *machine);
+	const struct sql_action *sql = sql_actions_new(definition->actions, definition->actions_n, arena);
+
+	if (!machine || !sql)
+		return NULL;
+	*machine = (struct run_machine){definition, version, sql};
+	return machine;
+}
 
 int64_t run_kind(void)
 {

@@ -96,7 +96,7 @@ struct run_machine {
 	const struct sql_action *sql; /* one per action, empty for those that are not sql (flow/sql_action.h) */
 };
 
-/* NULL when the arena is full. The definition and the arena must live as long as the program. (run_machine.c) */
+/* NULL when the arena is full. The definition and the arena must live as long as the program. */
 const struct run_machine *run_machine_new(const struct run_definition *definition, int64_t version,
 					  struct arena *arena);
 
