@@ -301,6 +301,24 @@ static void abort_job(struct act_port *act, struct ticket ticket)
 	pthread_mutex_unlock(&port->mutex);
 }
 
+static bool withdraw(struct act_port *act, struct ticket ticket)
+{
+	struct port *port = (struct port *)act;
+	struct job *job;
+	bool waiting;
+
+	pthread_mutex_lock(&port->mutex);
+	job = *job_slot(port, ticket);
+	waiting = job && !job->running;
+	if (waiting) {
+		port->stats.aborted++;
+		drop_waiting(port, job);
+		free(job);
+	}
+	pthread_mutex_unlock(&port->mutex);
+	return waiting;
+}
+
 static void release_slot(struct port *port, struct job *job)
 {
 	struct port_queue *queue = job->queue;
@@ -350,7 +368,7 @@ static void init(struct port *port, const struct port_options *options)
 {
 	pthread_condattr_t attr;
 
-	port->act = (struct act_port){.start = start, .abort = abort_job};
+	port->act = (struct act_port){.start = start, .abort = abort_job, .withdraw = withdraw};
 	port->options = *options;
 	if (!options->answer)
 		port->options.answer = lane_answer;

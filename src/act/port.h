@@ -14,12 +14,13 @@
  * at most its slots, so the port at most the sum of the slots. What exceeds that waits: first come, first served
  * within an action, and actions take turns, so a slow one holds up nobody but itself. At most waiting_max calls wait;
  * one more is answered FAILED at once, since nothing was done. No call is ever lost: each is answered exactly once,
- * unless the lane aborts it.
+ * unless the lane aborts or withdraws it.
  *
  * Abort really cancels: a waiting call is dropped, a transfer ends with its connection, a process group is killed.
- * A native function cannot be interrupted, only told.
+ * A native function cannot be interrupted, only told. Withdraw is for calls that are heard out (task/task.h): it drops a
+ * waiting one and leaves a running one alone.
  *
- * start and abort may be called from any thread. The order at the end: lanes are stopped, then this port is
+ * start, abort and withdraw may be called from any thread. The order at the end: lanes are stopped, then this port is
  * freed, then the lanes are freed.
  */
 #ifndef HX_ACT_PORT_H

@@ -274,6 +274,7 @@ struct verdict transfer_judge(struct transfer *t, CURLcode code, struct strbuf *
 		.hopeless = code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL,
 		.complete = code == CURLE_OK && t->head_complete,
 		.unknown_on_5xx = t->job->call.unknown_on_5xx,
+		.gone_is_done = t->job->action->gone_is_done,
 		.fault = fault_of(t, code),
 		.status = status_of(t),
 		.body = strbuf_slice(&t->reply),

@@ -129,6 +129,8 @@ static struct verdict of_complete_reply(const struct reply *reply, struct strbuf
 	case 3:
 		return verdict_say(ACT_FAILED_FOR_GOOD, words, "HTTP %ld: redirects are not followed", reply->status);
 	case 4:
+		if (reply->gone_is_done && (reply->status == 404 || reply->status == 410))
+			return (struct verdict){ACT_OK, slice_str("null")};
 		if (reply->status == 422 || body_says_invalid(reply->body))
 			return verdict_of_rejection(reply->body, words);
 		return say_status(ACT_FAILED_FOR_GOOD, reply, words);

@@ -8,6 +8,7 @@
  *         JSON with "is_invalid": true at the top       INVALID
  *         other JSON                                    OK
  *         anything else                                 UNKNOWN: something was done, but what came back is broken
+ *   404, 410 of an action whose gone_is_done            OK, output null
  *   422, other 4xx with "is_invalid": true              INVALID
  *   other 4xx, 3xx (never followed)                     FAILED_FOR_GOOD
  *   5xx                                                 FAILED; UNKNOWN for services that may fail after acting
@@ -36,6 +37,7 @@ struct reply {
 	bool hopeless; /* with nothing sent: it will be the same the next time */
 	bool complete; /* a whole reply was read */
 	bool unknown_on_5xx;
+	bool gone_is_done;
 	const char *fault; /* unless complete: why there is no reply */
 	long status;
 	struct slice body; /* of a complete reply; of an error at least the beginning */

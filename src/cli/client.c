@@ -221,6 +221,7 @@ void client_next(struct client *c, const char *path)
 	strbuf_reset(&c->path);
 	strbuf_reset(&c->body);
 	strbuf_reset(&c->answer);
+	c->key = NULL;
 	strbuf_add_str(&c->path, path);
 }
 
@@ -298,6 +299,8 @@ static void add_request(const struct client *c, const char *method, struct strbu
 	strbuf_addf(out, "User-Agent: hapax/%s\r\nConnection: close\r\n", hx_version());
 	if (c->workspace)
 		strbuf_addf(out, "Hapax-Workspace: %s\r\nHapax-Requester: %s\r\n", c->workspace, c->requester);
+	if (c->key)
+		strbuf_addf(out, "Idempotency-Key: %s\r\n", c->key);
 	if (strcmp(method, "GET") != 0)
 		strbuf_addf(out, "Content-Type: application/json\r\nContent-Length: %zu\r\n", c->body.n);
 	strbuf_add_str(out, "\r\n");

@@ -46,6 +46,7 @@ struct client {
 	const char *workspace, *requester; /* NULL: not sent */
 	int64_t timeout_ms;
 	bool json;
+	const char *key; /* the Idempotency-Key of the question; NULL: none */
 	char host[CLIENT_HOST_BYTES_MAX]; /* without the brackets of an IPv6 address */
 	char port[6];
 	struct slice authority;   /* as written */
@@ -69,7 +70,7 @@ void client_query(struct client *client, const char *name, const char *value);
 /* For lists: which page is wanted. */
 void client_page(struct client *client, const struct command_args *args);
 
-/* Forgets path, body and answer, for another question on `path`. What was put into the arena stays. */
+/* Forgets path, body, key and answer, for another question on `path`. What was put into the arena stays. */
 void client_next(struct client *client, const char *path);
 
 /* One question; the answer lives until the release, or the next one. */

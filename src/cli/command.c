@@ -52,6 +52,12 @@ static enum hx_code unknown_option(const struct command *command, struct slice n
 			 command_words(command, words), excerpt_of(name).text, nearest_name(name, known));
 }
 
+/* Is what follows the value of an option that may stand alone? */
+static bool stands_behind(int argc, char *const argv[], int at)
+{
+	return at + 1 < argc && argv[at + 1][0] >= '0' && argv[at + 1][0] <= '9';
+}
+
 /* One argument that begins with "--"; *at moves on when the next one is its value. */
 static enum hx_code take_option(const struct command *command, int argc, char *const argv[], int *at,
 				struct command_args *args, struct hx_error *err)
@@ -70,7 +76,7 @@ static enum hx_code take_option(const struct command *command, int argc, char *c
 		return unknown_option(command, name, err);
 	if (!option->value && equals)
 		return error_set(err, HX_VALIDATION_ERROR, "--%s takes no value", option->name);
-	if (!option->value) {
+	if (!option->value || (!equals && option->alone && !stands_behind(argc, argv, *at))) {
 		args->values[i] = "";
 		return HX_OK;
 	}
@@ -177,11 +183,13 @@ static void help_line(const char *what, const char *words, FILE *out)
 	fprintf(out, "  %-*s %s\n", HELP_COLUMN, what, words);
 }
 
-/* "--db URL" */
+/* "--db URL", "--wait [DURATION]" */
 static void flag_of(const struct command_option *option, char ret_flag[COMMAND_WORDS_BYTES])
 {
-	snprintf(ret_flag, COMMAND_WORDS_BYTES, "--%s%s%s", option->name, option->value ? " " : "",
-		 option->value ? option->value : "");
+	const char *before = option->alone ? " [" : option->value ? " " : "", *behind = option->alone ? "]" : "";
+
+	snprintf(ret_flag, COMMAND_WORDS_BYTES, "--%s%s%s%s", option->name, before, option->value ? option->value : "",
+		 behind);
 }
 
 static void help_option(const struct command_option *option, FILE *out)

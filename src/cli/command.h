@@ -23,6 +23,7 @@ struct command_option {
 	const char *env;      /* NULL: none */
 	const char *fallback; /* the default; NULL: none */
 	const char *help;
+	bool alone; /* its value begins with a digit, and may be left out: then it is "" */
 };
 
 struct command_exit {
@@ -92,6 +93,14 @@ extern const struct command command_run_resume;
 extern const struct command command_run_signal;
 extern const struct command command_run_approve;
 extern const struct command command_run_resolve;
+extern const struct command command_batch_start;
+extern const struct command command_batch_add;
+extern const struct command command_batch_show;
+extern const struct command command_batch_list;
+extern const struct command command_batch_items;
+extern const struct command command_batch_cancel;
+extern const struct command command_batch_accept;
+extern const struct command command_batch_resolve;
 extern const struct command command_job_push;
 extern const struct command command_job_show;
 extern const struct command command_job_list;

@@ -17,16 +17,7 @@
 
 /* In the order of the help. */
 static const struct command *const commands[] = {
-	&command_serve,          &command_gate,           &command_gate_show,
-	&command_gate_forget,    &command_check,          &command_entity_create,
-	&command_entity_show,    &command_entity_list,    &command_entity_fire,
-	&command_entity_resolve, &command_entity_history, &command_run_start,
-	&command_run_show,       &command_run_list,       &command_run_history,
-	&command_run_cancel,     &command_run_retry,      &command_run_pause,
-	&command_run_resume,     &command_run_signal,     &command_run_approve,
-	&command_run_resolve,    &command_job_push,       &command_job_list,
-	&command_job_show,       &command_job_redrive,    &command_why,
-	&command_db_status,      &command_db_migrate,
+	&command_serve, &command_gate, &command_gate_show, &command_gate_forget, &command_check, &command_entity_create, &command_entity_show, &command_entity_list, &command_entity_fire, &command_entity_resolve, &command_entity_history, &command_run_start, &command_run_show, &command_run_list, &command_run_history, &command_run_cancel, &command_run_retry, &command_run_pause, &command_run_resume, &command_run_signal, &command_run_approve, &command_run_resolve, &command_batch_start, &command_batch_add, &command_batch_show, &command_batch_list, &command_batch_items, &command_batch_cancel, &command_batch_accept, &command_batch_resolve, &command_job_push, &command_job_list, &command_job_show, &command_job_redrive, &command_why, &command_db_status, &command_db_migrate,
 };
 
 enum { COMMANDS_N = sizeof commands / sizeof *commands };

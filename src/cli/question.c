@@ -61,12 +61,15 @@ static enum hx_code read_all(FILE *file, const char *name, struct strbuf *out, s
 	return HX_OK;
 }
 
-static enum hx_code read_file(const char *path, struct strbuf *out, struct hx_error *err)
+enum hx_code question_read_file(const char *path, struct strbuf *out, struct hx_error *err)
 {
 	struct excerpt name = excerpt_of(slice_str(path));
-	FILE *file = fopen(path, "re");
 	enum hx_code code;
+	FILE *file;
 
+	if (strcmp(path, "-") == 0)
+		return read_all(stdin, "standard input", out, err);
+	file = fopen(path, "re");
 	if (!file)
 		return error_set(err, HX_VALIDATION_ERROR, "%s cannot be read: %s", name.text, strerror(errno));
 	code = read_all(file, name.text, out, err);
@@ -77,10 +80,8 @@ static enum hx_code read_file(const char *path, struct strbuf *out, struct hx_er
 /* No JSON is a lone dash, or begins with @. */
 static enum hx_code fetch(const char *value, struct strbuf *out, struct hx_error *err)
 {
-	if (strcmp(value, "-") == 0)
-		return read_all(stdin, "standard input", out, err);
-	if (value[0] == '@')
-		return read_file(value + 1, out, err);
+	if (strcmp(value, "-") == 0 || value[0] == '@')
+		return question_read_file(value + (value[0] == '@'), out, err);
 	strbuf_add_str(out, value);
 	return out->failed ? strbuf_error(out, err) : HX_OK;
 }

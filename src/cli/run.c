@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/duration.h"
 #include "base/excerpt.h"
 #include "base/json_walk.h"
 #include "cli/history.h"
@@ -110,17 +109,10 @@ static enum hx_code print_moved(struct client *client, struct json answer, struc
 	return run_print_line(client, run_of(answer), "", err);
 }
 
-static bool is_true(struct json answer, const char *name)
-{
-	struct json value;
-
-	return json_find(answer, slice_str(name), &value) && slice_is(value.raw, "true");
-}
-
 static enum hx_code print_signalled(struct client *client, struct json answer, struct hx_error *err)
 {
 	return run_print_line(client, answer,
-			      is_true(answer, "duplicate") ? ", the event was there already: nothing was done" : "",
+			      text_member_is_true(answer, "duplicate") ? ", the event was there already: nothing was done" : "",
 			      err);
 }
 
@@ -152,15 +144,6 @@ static enum hx_code print_list(struct client *client, struct json answer, struct
 
 /* ---- waiting ---- */
 
-/* 0: not at all. */
-static enum hx_code read_wait(const struct command_args *args, int64_t *ret_ms, struct hx_error *err)
-{
-	const char *text = command_value(args, &option_wait);
-
-	*ret_ms = 0;
-	return text ? duration_parse("--wait", slice_str(text), err, ret_ms) : HX_OK;
-}
-
 /* How a run that was waited for has ended, in a line and below it its output. */
 static enum hx_code print_end(struct client *client, struct json run, bool created, struct hx_error *err)
 {
@@ -176,21 +159,19 @@ static enum hx_code print_end(struct client *client, struct json run, bool creat
 	return text_print_line(&line, err);
 }
 
-/* The run has been started: whatever goes wrong from here on, that is not undone. */
-static enum hx_code wait_for_started(struct client *client, const char *id, bool created, int64_t wait_ms,
-				     struct hx_error *err)
+static enum hx_code end_of_started(struct client *client, const char *id, bool created, int64_t wait_ms,
+				   struct hx_error *err)
 {
 	struct json run;
-	enum hx_code code = run_wait(client, id, wait_ms, &run, err);
+	enum hx_code code = wait_for_started(&run_wait, client, id, wait_ms, &run, err);
 
 	if (code)
-		return error_set(err, HX_OUTCOME_UNKNOWN, "%s has been started, and how it ended is not known: %s", id,
-				 err->detail);
+		return code;
 	if (client->json)
 		printf("{\"run\":%.*s,\"created\":%s}\n", SLICE_ARGS(run.raw), created ? "true" : "false");
 	else
 		code = print_end(client, run, created, err);
-	return code ? code : run_verdict(client, run, wait_ms, err);
+	return code ? code : wait_verdict(&run_wait, client, run, wait_ms, err);
 }
 
 /* ---- start, show, list, history ---- */
@@ -199,14 +180,14 @@ static enum hx_code started(struct client *client, struct json answer, int64_t w
 {
 	struct json run = run_of(answer);
 	struct slice id = member(client, run, "id");
-	bool created = is_true(answer, "created");
+	bool created = text_member_is_true(answer, "created");
 	char text[ID_BYTES];
 
 	if (id.n == 0 || id.n >= sizeof text)
 		return error_set(err, HX_BAD_GATEWAY, "%s: there is no run in the answer", client->server);
 	snprintf(text, sizeof text, "%.*s", SLICE_ARGS(id));
 	if (wait_ms > 0)
-		return wait_for_started(client, text, created, wait_ms, err);
+		return end_of_started(client, text, created, wait_ms, err);
 	if (!client->json)
 		return print_end(client, run, created, err);
 	printf("%.*s\n", SLICE_ARGS(answer.raw));
@@ -230,7 +211,7 @@ static enum hx_code start(const struct command_args *args, struct hx_error *err)
 	if (!code)
 		code = question_json(&client, args, &option_input, err);
 	if (!code)
-		code = read_wait(args, &wait_ms, err);
+		code = wait_read(args, &wait_ms, err);
 	question_end(&client);
 	if (!code)
 		code = client_ask(&client, "POST", &answer, err);
@@ -243,7 +224,7 @@ static enum hx_code start(const struct command_args *args, struct hx_error *err)
 /* The picture needs the answer, and asks again: how it ended is therefore found out first. */
 static enum hx_code shown(struct client *client, struct json run, int64_t wait_ms, struct hx_error *err)
 {
-	enum hx_code verdict = wait_ms > 0 ? run_verdict(client, run, wait_ms, err) : HX_OK;
+	enum hx_code verdict = wait_ms > 0 ? wait_verdict(&run_wait, client, run, wait_ms, err) : HX_OK;
 	enum hx_code code = HX_OK;
 
 	if (client->json)
@@ -264,9 +245,9 @@ static enum hx_code show(const struct command_args *args, struct hx_error *err)
 		return code;
 	code = question_start(&client, args, RUN_PATH, 1, err);
 	if (!code)
-		code = read_wait(args, &wait_ms, err);
+		code = wait_read(args, &wait_ms, err);
 	if (!code)
-		code = wait_ms > 0 ? run_wait(&client, args->operands[0], wait_ms, &run, err)
+		code = wait_ms > 0 ? wait_for_end(&run_wait, &client, args->operands[0], wait_ms, &run, err)
 				   : client_ask(&client, "GET", &run, err);
 	if (!code)
 		code = shown(&client, run, wait_ms, err);
@@ -394,7 +375,7 @@ const struct command command_run_start = {
 	.operands = "WORKFLOW",
 	.summary = "starts a run, or finds the one that this key has started",
 	.options = {&option_input, &option_key, &option_wait, CLIENT_OPTIONS},
-	.exits = {CLIENT_EXITS, RUN_WAIT_EXITS, RUN_EXPIRED_EXIT},
+	.exits = {CLIENT_EXITS, WAIT_EXITS, RUN_EXPIRED_EXIT},
 	.run = start,
 };
 
@@ -404,7 +385,7 @@ const struct command command_run_show = {
 	.operands = "ID",
 	.summary = "shows where a run stands, step by step",
 	.options = {&option_wait, CLIENT_OPTIONS},
-	.exits = {CLIENT_EXITS, RUN_WAIT_EXITS, RUN_EXPIRED_EXIT},
+	.exits = {CLIENT_EXITS, WAIT_EXITS, RUN_EXPIRED_EXIT},
 	.run = show,
 };
 

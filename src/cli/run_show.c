@@ -15,13 +15,17 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/duration.h"
+#include "base/excerpt.h"
 #include "base/json_walk.h"
 #include "cli/run_parts.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "cli/why.h"
 #include "model/text.h"
 
-#define LINE_BYTES_MAX (64u << 20)
+#define LINE_BYTES 400
+#define WATCHED_MS 500
 #define DAY_CHARACTERS 10  /* of "2026-11-15T07:24:39.911Z" */
 #define TIME_CHARACTERS 12 /* behind the T */
 
@@ -178,13 +182,6 @@ static struct slice words2(struct client *client, struct json run, const char *n
 	return text ? slice_str(text) : slice_of("", 0);
 }
 
-/* A row of the head, unless there is nothing to say. */
-static void add_row(struct table *table, const char *name, struct slice text)
-{
-	if (text.n > 0)
-		TABLE_ADD(table, slice_str(name), text);
-}
-
 static enum hx_code print_head(struct client *client, struct json run, struct hx_error *err)
 {
 	static const char *const rows[][2] = {
@@ -200,32 +197,14 @@ static enum hx_code print_head(struct client *client, struct json run, struct hx
 		  words2(client, run, "definitionId", ", definition ", "definitionVersion"));
 	TABLE_ADD(&table, slice_str("status"), words2(client, run, "status", ", version ", "version"));
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		add_row(&table, rows[i][0], member(client, run, rows[i][1]));
-	add_row(&table, "error", error_words(client, run));
+		table_add_named(&table, rows[i][0], member(client, run, rows[i][1]));
+	table_add_named(&table, "error", error_words(client, run));
 	return table_print(&table, stdout, err);
-}
-
-/* Below the picture of a run that has not ended, what it waits for; an extra, whose failure spoils nothing. */
-static void print_why(struct client *client, const char *id)
-{
-	struct hx_error ignored;
-	struct strbuf line;
-	struct json answer;
-
-	client_next(client, "/api/v1/why");
-	client_segment(client, id);
-	if (client_ask(client, "GET", &answer, &ignored))
-		return;
-	strbuf_init(&line, LINE_BYTES_MAX);
-	strbuf_add_str(&line, "\nwhy: ");
-	text_add_shown(&line, member(client, answer, "why"));
-	if (text_print_line(&line, &ignored))
-		return;
 }
 
 enum hx_code run_print_picture(struct client *client, struct json run, struct hx_error *err)
 {
-	bool asks_why = !run_has_ended(client, run);
+	bool asks_why = !wait_has_ended(client, run);
 	struct slice id = member(client, run, "id");
 	enum hx_code code = print_head(client, run, err);
 
@@ -233,6 +212,24 @@ enum hx_code run_print_picture(struct client *client, struct json run, struct hx
 	if (!code)
 		code = print_steps(client, run, err);
 	if (!code && asks_why && id.n > 0)
-		print_why(client, id.p);
+		why_print_below(client, id.p);
 	return code;
 }
+
+/* ---- how far it is ---- */
+
+/* "run_0ahqhgtdhmw01 RUNNING, step charge, 3s" */
+static void tell_progress(struct wait *wait, struct client *client, struct json run, int64_t waited_ms)
+{
+	struct slice step = member(client, run, "currentStep");
+	char line[LINE_BYTES], waited[DURATION_TEXT_BYTES];
+
+	(void)wait;
+	duration_format(waited_ms < 1000 ? 1000 : waited_ms / 1000 * 1000, waited);
+	snprintf(line, sizeof line, "%s %s%s%s, %s", excerpt_of(member(client, run, "id")).text,
+		 excerpt_of(member(client, run, "status")).text, step.n ? ", step " : "", excerpt_of(step).text,
+		 waited);
+	terminal_tell(line);
+}
+
+struct wait run_wait = {.noun = "run", .path = RUN_PATH, .watched_ms = WATCHED_MS, .tell = tell_progress};

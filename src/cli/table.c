@@ -34,6 +34,13 @@ struct slice text_of_member(struct json object, const char *name, struct arena *
 	return json_type(value) == JSON_STRING ? json_string_decode(value, arena) : value.raw;
 }
 
+bool text_member_is_true(struct json object, const char *name)
+{
+	struct json value;
+
+	return json_find(object, slice_str(name), &value) && slice_is(value.raw, "true");
+}
+
 struct json text_items(struct json answer)
 {
 	struct json items = json_trust(slice_str("[]"));
@@ -121,6 +128,12 @@ void table_add(struct table *table, const struct slice cells[])
 	*table->last = row;
 	table->last = &row->next;
 	table->added = row;
+}
+
+void table_add_named(struct table *table, const char *name, struct slice text)
+{
+	if (text.n > 0)
+		TABLE_ADD(table, slice_str(name), text);
 }
 
 void table_colour(struct table *table, const char *colour)

@@ -22,6 +22,9 @@ void text_add_shown(struct strbuf *out, struct slice text);
 /* The member of an object as one would read it: a string decoded, null as nothing, the rest as its JSON. */
 struct slice text_of_member(struct json object, const char *name, struct arena *arena);
 
+/* Is this member the word true? */
+bool text_member_is_true(struct json object, const char *name);
+
 /* The elements of a list's answer; none where there is no such member. */
 struct json text_items(struct json answer);
 /* Prints what was gathered, as one line, and releases it. */
@@ -44,6 +47,8 @@ struct table {
 void table_init(struct table *table, struct arena *arena, size_t columns_n);
 /* One cell for each column; the first row is the headings, if there are any. */
 void table_add(struct table *table, const struct slice cells[]);
+/* A row of two cells, a name and what is to be said; none if that is nothing. */
+void table_add_named(struct table *table, const char *name, struct slice text);
 /* The first cell of the row that was added last is in this colour ("32"), if the table is coloured. */
 void table_colour(struct table *table, const char *colour);
 #define TABLE_ADD(table, ...) table_add(table, (const struct slice[]){__VA_ARGS__})

@@ -27,17 +27,27 @@ bool terminal_wants_colour(void)
 	return isatty(STDOUT_FILENO) && !(no && *no) && !is_dumb();
 }
 
-size_t terminal_columns(void)
+static size_t columns_of(int fd)
 {
 	const char *text = getenv("COLUMNS");
 	struct winsize size = {0};
 	size_t n = COLUMNS_DEFAULT;
 
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+	if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
 		n = size.ws_col;
 	else if (text && text_is_number_up_to(text, COLUMNS_MAX))
 		n = (size_t)atoi(text);
 	return n < COLUMNS_MIN ? COLUMNS_MIN : n;
+}
+
+size_t terminal_columns(void)
+{
+	return columns_of(STDOUT_FILENO);
+}
+
+size_t terminal_told_columns(void)
+{
+	return columns_of(STDERR_FILENO);
 }
 
 bool terminal_is_watched(void)

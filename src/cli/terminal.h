@@ -9,6 +9,8 @@
 bool terminal_wants_colour(void);
 /* Characters to a line of standard output; where nobody says, what fits on most screens. */
 size_t terminal_columns(void);
+/* The same for standard error. */
+size_t terminal_told_columns(void);
 /* Does a person watch standard error? */
 bool terminal_is_watched(void);
 /* Writes over the line that was told last; "" takes it away. Only where it is watched. */

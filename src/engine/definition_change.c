@@ -300,7 +300,7 @@ size_t change_statements(const struct definition *definition)
 	return n;
 }
 
-/* The same text as another version (put, replaced, put again) is another machine: a run tells which one it has. */
+/* The same text as another version (put, replaced, put again) is another machine: a run or a batch tells which one it has. */
 static void forget_other_versions(struct change *c)
 {
 	for (size_t i = 0; i < c->n; i++)
@@ -345,35 +345,54 @@ static enum hx_code ask_store(struct change *c, struct hx_error *err)
 	return code ? code : refuse_errors(c, err);
 }
 
+static const struct entity_machine *make_entity(struct change *c, const struct workflow *entity,
+						const struct db_rows *columns, struct findings *said)
+{
+	struct arena *arena = &c->defs->arena;
+	const struct entity_table *table = NULL;
+
+	if (entity->table.table) {
+		if (columns)
+			table = entity_table_new(entity, columns, c->runner->postgres, arena, said);
+		if (!table)
+			return NULL;
+	}
+	return entity_machine_new(entity, table, arena);
+}
+
+static const struct batch_machine *make_batch(struct change *c, const struct batch_definition *batch, int64_t version)
+{
+	struct batch_machine *machine = arena_alloc(&c->defs->arena, sizeof *machine);
+
+	if (machine)
+		*machine = (struct batch_machine){.definition = batch, .version = version};
+	return machine;
+}
+
 /* Parses a text to stay. NULL: *said has the reason, or the arena is full. columns: of the user's table, if there is one. */
 struct machine *change_machine(struct change *c, struct slice file, struct slice text, int64_t version,
 			       const struct db_rows *columns, struct findings *said)
 {
 	struct arena *arena = &c->defs->arena;
 	struct machine *machine = arena_zalloc(arena, sizeof *machine);
-	const struct entity_table *table = NULL;
+	const struct definition *definition = NULL;
 
 	file = arena_copy(arena, file);
 	text = arena_copy(arena, text);
 	if (!machine || !file.p || !text.p)
 		return NULL;
-	machine->version = version;
-	definition_parse(file.p, text, arena, said, &machine->definition);
-	if (!machine->definition)
+	definition_parse(file.p, text, arena, said, &definition);
+	if (!definition)
 		return NULL;
-	if (machine->definition->run) {
-		machine->run = run_machine_new(machine->definition->run, version, arena);
-		return machine->run ? machine : NULL;
-	}
-	if (has_table(machine->definition)) {
-		if (columns)
-			table = entity_table_new(machine->definition->entity, columns, c->runner->postgres, arena,
-						 said);
-		if (!table)
-			return NULL;
-	}
-	machine->entity = entity_machine_new(machine->definition->entity, table, arena);
-	return machine->entity ? machine : NULL;
+	machine->definition = definition;
+	machine->version = version;
+	if (definition->run)
+		machine->run = run_machine_new(definition->run, version, arena);
+	else if (definition->batch)
+		machine->batch = make_batch(c, definition->batch, version);
+	else
+		machine->entity = make_entity(c, definition->entity, columns, said);
+	return machine->run || machine->batch || machine->entity ? machine : NULL;
 }
 
 /* Accepted texts are parsed once more. What there is to say about them has been said. */
@@ -400,14 +419,14 @@ static enum hx_code make_machines(struct change *c, size_t *ret_versions_n, size
 	return HX_OK;
 }
 
-/* Runs are found by their version before anybody can create one of it. */
+/* Runs and batches find their version before anybody can create one of it. */
 static void publish(struct change *c)
 {
 	struct definitions *defs = c->defs;
 
 	for (size_t i = 0; i < c->n; i++)
-		if (c->set[i].machine->run)
-			run_versions_add(&defs->run_versions, c->set[i].machine->run);
+		if (!c->set[i].machine->entity)
+			versions_add(&defs->versions, c->set[i].machine);
 	pthread_rwlock_wrlock(&defs->lock);
 	for (size_t i = 0; i < c->n; i++)
 		defs->current[i] = c->set[i].machine;

@@ -54,12 +54,12 @@ enum hx_code change_check(struct change *c, const struct config *config, struct 
 enum hx_code change_take(struct change *c, struct clock *clock, struct hx_error *err) HX_MUST_CHECK;
 
 /*
- * A version that a run has. HX_CONFIG_ERROR, HX_NOT_FOUND: it cannot serve here, in words; any other is the store's
+ * A version that a run or a batch has. HX_CONFIG_ERROR, HX_NOT_FOUND: it cannot serve here, in words; any other is the store's
  * trouble.
  */
 enum hx_code change_load_version(struct change *c, struct slice name, int64_t version,
 				 struct hx_error *err) HX_MUST_CHECK;
-/* All that runs refer to. One that cannot serve is a warning: it stops its own runs, and not everything else. */
+/* All that runs and batches refer to. One that cannot serve is a warning: it stops its own, and not everything else. */
 enum hx_code change_load_used(struct change *c, struct hx_error *err) HX_MUST_CHECK;
 void change_tell_unreadable(struct findings *findings, struct slice name, int64_t version, const char *why);
 

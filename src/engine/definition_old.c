@@ -1,6 +1,6 @@
 /*
- * Versions of run definitions that are not in force any more and that runs still have. They were checked when they were put,
- * so here they are only read. See definition_change.h.
+ * Versions of definitions that are not in force any more and that runs or batches still have. They were checked when they
+ * were put, so here they are only read. See definition_change.h.
  */
 #include "engine/definition_change.h"
 
@@ -12,11 +12,12 @@
 
 /* clang-format off */
 
-/* What runs refer to, also those that have ended: whoever shows one needs its steps. The newest first. */
+/* What runs and batches refer to, also those that have ended: whoever shows one needs its steps. The newest first. */
 static const struct db_stmt stmt_used = {
 	.name = "definition_used",
 	.sql = "SELECT d.name, d.version FROM definition d WHERE EXISTS (SELECT 1 FROM run r"
-	       " WHERE r.workflow = d.name AND r.definition_version = d.version) ORDER BY d.version DESC, d.name",
+	       " WHERE r.workflow = d.name AND r.definition_version = d.version) OR EXISTS (SELECT 1 FROM hx_batch b"
+	       " WHERE b.workflow = d.name AND b.definition_version = d.version) ORDER BY d.version DESC, d.name",
 	.in = "",
 	.out = "ti",
 };
@@ -55,7 +56,7 @@ static const char *first_error(const struct findings *said)
 	return "out of memory";
 }
 
-/* The version that a run has may serve it, whatever is in force now: it was checked when it was put. */
+/* The version that a run or a batch has may serve it, whatever is in force now: it was checked when it was put. */
 static struct machine *old_machine(struct change *c, struct slice name, struct slice text, int64_t version,
 				   struct hx_error *err)
 {
@@ -70,8 +71,8 @@ static struct machine *old_machine(struct change *c, struct slice name, struct s
 		change_check_natives(c->defs, machine->definition, &said);
 	if (!machine || said.errors)
 		error_set(err, HX_CONFIG_ERROR, "%s", first_error(&said));
-	else if (!machine->run)
-		error_set(err, HX_CONFIG_ERROR, "it is not of kind run");
+	else if (machine->entity)
+		error_set(err, HX_CONFIG_ERROR, "it is of kind entity");
 	else if (c->defs->versions_n >= OLD_VERSIONS_MAX ||
 		 c->defs->statements_n + change_statements(machine->definition) > OLD_STATEMENTS_MAX)
 		error_set(err, HX_CONFIG_ERROR, "too many versions are in use");
@@ -95,7 +96,7 @@ static enum hx_code load(struct change *c, struct slice name, int64_t version, s
 		arena_rewind(&defs->arena, mark);
 		return HX_CONFIG_ERROR;
 	}
-	run_versions_add(&defs->run_versions, machine->run);
+	versions_add(&defs->versions, machine);
 	defs->versions_n++;
 	defs->statements_n += change_statements(machine->definition);
 	return HX_OK;
@@ -107,7 +108,7 @@ enum hx_code change_load_version(struct change *c, struct slice name, int64_t ve
 	struct arena_mark mark = arena_mark(&c->scratch);
 	enum hx_code code = HX_OK;
 
-	if (!run_versions_find(&c->defs->run_versions, name, version))
+	if (!versions_find(&c->defs->versions, name, version))
 		code = load(c, name, version, err);
 	arena_rewind(&c->scratch, mark);
 	return code;
@@ -121,7 +122,7 @@ void change_tell_unreadable(struct findings *findings, struct slice name, int64_
 	findings_add(findings,
 		     (struct finding){
 			     .severity = FINDING_WARNING, .file = "stored", .workflow = workflow, .rule = "version"},
-		     "version %lld, which runs still have, cannot serve here, and they stand still: %s",
+		     "version %lld, which runs or batches still have, cannot serve here, and they stand still: %s",
 		     (long long)version, why);
 }
 

@@ -7,7 +7,7 @@
 #define CHANGE_TRIES_MAX 5
 #define STAMP_BYTES_MAX 65536
 
-_Static_assert(DEFINITION_VERSIONS_MAX <= RUN_VERSIONS_MAX, "all of them may be of runs");
+_Static_assert(DEFINITION_VERSIONS_MAX <= VERSIONS_MAX, "all of them may be of runs");
 
 /* clang-format off */
 
@@ -30,12 +30,12 @@ void definitions_init(struct definitions *defs, const struct natives *natives, v
 	arena_init(&defs->arena, ARENA_BYTES_MAX);
 	defs->trials.arena = &defs->arena;
 	defs->natives = natives;
-	run_versions_init(&defs->run_versions, wanted, context);
+	versions_init(&defs->versions, wanted, context);
 }
 
 void definitions_release(struct definitions *defs)
 {
-	run_versions_release(&defs->run_versions);
+	versions_release(&defs->versions);
 	arena_release(&defs->arena);
 	pthread_mutex_destroy(&defs->changing);
 	pthread_rwlock_destroy(&defs->lock);
@@ -170,21 +170,21 @@ enum hx_code definitions_follow(struct definitions *defs, int64_t *seen, struct 
 enum hx_code definitions_load_wanted(struct definitions *defs, struct runner *runner, struct findings *findings,
 				     size_t *ret_loaded_n, struct hx_error *err)
 {
-	struct run_version wanted;
+	struct wanted_version wanted;
 	enum hx_code code = HX_OK;
 
 	*ret_loaded_n = 0;
-	while (!code && run_versions_next(&defs->run_versions, &wanted)) {
+	while (!code && versions_next(&defs->versions, &wanted)) {
 		struct change *c = change_begin(defs, runner, findings);
 		struct slice name = slice_str(wanted.workflow);
 
 		code = change_load_version(c, name, wanted.version, err);
 		if (code == HX_CONFIG_ERROR || code == HX_NOT_FOUND) {
 			change_tell_unreadable(findings, name, wanted.version, err->detail);
-			run_versions_settle(&defs->run_versions, &wanted, /* hopeless= */ true);
+			versions_settle(&defs->versions, &wanted, /* hopeless= */ true);
 			code = HX_OK;
 		} else if (!code) {
-			run_versions_settle(&defs->run_versions, &wanted, /* hopeless= */ false);
+			versions_settle(&defs->versions, &wanted, /* hopeless= */ false);
 			*ret_loaded_n += 1;
 		}
 		change_end(c);
@@ -220,13 +220,34 @@ const struct run_machine *definitions_run(struct definitions *defs, struct slice
 	return machine ? machine->run : NULL;
 }
 
-const struct run_machine *definitions_run_version(struct definitions *defs, struct slice workflow, int64_t version)
+const struct batch_machine *definitions_batch(struct definitions *defs, struct slice workflow)
 {
-	const struct run_machine *machine = run_versions_find(&defs->run_versions, workflow, version);
+	const struct machine *machine = find(defs, workflow);
+
+	return machine ? machine->batch : NULL;
+}
+
+static const struct machine *find_version(struct definitions *defs, struct slice workflow, int64_t version)
+{
+	const struct machine *machine = versions_find(&defs->versions, workflow, version);
 
 	if (!machine)
-		run_versions_want(&defs->run_versions, workflow, version);
+		versions_want(&defs->versions, workflow, version);
 	return machine;
+}
+
+const struct run_machine *definitions_run_version(struct definitions *defs, struct slice workflow, int64_t version)
+{
+	const struct machine *machine = find_version(defs, workflow, version);
+
+	return machine ? machine->run : NULL;
+}
+
+const struct batch_machine *definitions_batch_version(struct definitions *defs, struct slice workflow, int64_t version)
+{
+	const struct machine *machine = find_version(defs, workflow, version);
+
+	return machine ? machine->batch : NULL;
 }
 
 const struct action *definitions_action(struct definitions *defs, struct slice workflow, struct slice action)

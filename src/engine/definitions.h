@@ -1,5 +1,5 @@
 /*
- * The definitions in force, of entities and of runs: read from the folder at the start and at a reload, or put through
+ * The definitions in force, of all kinds: read from the folder at the start and at a reload, or put through
  * the API; every text that was ever in force is a numbered version in the store.
  *
  * A set of definitions is checked as a whole (each alone, all together, coverage by janitors) before any of it
@@ -7,8 +7,8 @@
  * actions are checked by the store itself (EXPLAIN). Machines are never freed: tasks, prepared statements and
  * jobs point into them. That is bounded by DEFINITION_VERSIONS_MAX in one life of the process.
  *
- * An entity is moved by the version that is in force. A run keeps the one that it started with: at the start all that
- * runs refer to are loaded, and one that another node has put and used since is loaded when it is asked for.
+ * An entity is moved by the version that is in force. Runs and batches keep the one that they started with: at the start
+ * all that they refer to are loaded, and one that another node has put and used since is loaded when it is asked for.
  */
 #ifndef HX_ENGINE_DEFINITIONS_H
 #define HX_ENGINE_DEFINITIONS_H
@@ -17,21 +17,12 @@
 
 #include "act/native.h"
 #include "engine/definition_trial.h"
-#include "engine/run_versions.h"
-#include "flow/entity.h"
+#include "engine/definition_versions.h"
 
 #define DEFINITIONS_MAX 1000
 #define DEFINITION_VERSIONS_MAX 10000
 #define DEFINITION_BYTES_MAX (4u << 20)
 #define DEFINITION_STATEMENTS_MAX 1500 /* of sql actions, all versions together: connections prepare each once */
-
-/* A version of a definition made ready for the store. Immutable. */
-struct machine {
-	const struct definition *definition;
-	int64_t version;                     /* in the store */
-	const struct entity_machine *entity; /* NULL: it is a run */
-	const struct run_machine *run;       /* NULL: it is an entity */
-};
 
 struct definitions {
 	pthread_rwlock_t lock;
@@ -39,15 +30,15 @@ struct definitions {
 	struct arena arena;
 	const struct natives *natives;
 	struct trials trials;
-	struct run_versions run_versions;
-	size_t versions_n, statements_n;
+	struct versions versions;
+	size_t versions_n, statements_n; /* ever made ready */
 	size_t n;
 	const struct machine *current[DEFINITIONS_MAX];
 };
 
 /*
  * natives: what functions there are; NULL: that is not known, and every name is accepted. wanted is called, in whatever
- * thread, when a version of a run was asked for that definitions_load_wanted() has to bring; NULL: nobody is told.
+ * thread, when a version was asked for that definitions_load_wanted() has to bring; NULL: nobody is told.
  */
 void definitions_init(struct definitions *defs, const struct natives *natives, void (*wanted)(void *context),
 		      void *context);
@@ -77,11 +68,16 @@ enum hx_code definitions_follow(struct definitions *defs, int64_t *seen, struct 
 enum hx_code definitions_load_wanted(struct definitions *defs, struct runner *runner, struct findings *findings,
 				     size_t *ret_loaded_n, struct hx_error *err) HX_MUST_CHECK;
 
-/* What is in force under this name; NULL: nothing, or it is of the other kind. */
+/* What is in force under this name; NULL: nothing, or it is of another kind. */
 const struct entity_machine *definitions_find(struct definitions *defs, struct slice workflow);
 const struct run_machine *definitions_run(struct definitions *defs, struct slice workflow);
-/* For a run that is there: any version, without a lock. NULL: it is not known here (yet), and wanted from now on. */
+const struct batch_machine *definitions_batch(struct definitions *defs, struct slice workflow);
+/*
+ * For a run or a batch that is there: any version, without a lock. NULL: it is not known here (yet), and wanted from now
+ * on.
+ */
 const struct run_machine *definitions_run_version(struct definitions *defs, struct slice workflow, int64_t version);
+const struct batch_machine *definitions_batch_version(struct definitions *defs, struct slice workflow, int64_t version);
 /* Of what is in force. */
 const struct action *definitions_action(struct definitions *defs, struct slice workflow, struct slice action);
 /* All that is in force, under the registry's lock. */

@@ -23,12 +23,12 @@
 #define FOLLOW_BYTES_MAX (64u << 20)
 #define FOLLOW_FINDINGS_MAX 20 /* logged; the rest is counted */
 
-/* The thread that follows what other nodes put and brings what runs want, and the one that puts what is put here. */
+/* The thread that follows what other nodes put and brings what runs and batches want, and the one that puts here. */
 struct changers {
 	pthread_mutex_t mutex; /* over all of it */
 	pthread_cond_t stop;
 	bool stopping;
-	bool wanted;      /* a version that a run has and we do not */
+	bool wanted;      /* a version that a run or a batch has and we do not */
 	bool following;   /* the thread `follower` is to be joined */
 	bool put_started; /* the thread `putter` is to be joined */
 	bool putting;     /* and has not come to its end */
@@ -109,7 +109,7 @@ static void follow_once(struct engine *e, int64_t *seen)
 	arena_release(&arena);
 }
 
-/* Versions that runs have been asked for in vain: another node has put and used them, a moment ago. */
+/* Versions that have been asked for in vain: another node has put and used them, a moment ago. */
 static void bring_wanted(struct engine *e)
 {
 	const int64_t topic = RUN_TOPIC;
@@ -123,8 +123,9 @@ static void bring_wanted(struct engine *e)
 	arena_init(&arena, FOLLOW_BYTES_MAX);
 	findings_init(&findings, &arena);
 	if (definitions_load_wanted(&e->definitions, &runner.runner, &findings, &loaded_n, &err))
-		log_info(e->options.log, "a definition that runs have is not here yet", log_text("detail", err.detail));
-	log_findings(e, &findings, "a definition that runs have cannot serve here");
+		log_info(e->options.log, "a definition that runs or batches have is not here yet",
+			 log_text("detail", err.detail));
+	log_findings(e, &findings, "a definition that runs or batches have cannot serve here");
 	arena_release(&arena);
 	for (size_t i = 0; loaded_n && i < e->lanes.n; i++)
 		lane_wake(e->lanes.lanes[i], &topic, 1);
@@ -508,6 +509,11 @@ enum hx_code engine_read(struct engine *engine, struct seat *seat)
 const struct run_machine *engine_run(struct engine *engine, struct slice workflow)
 {
 	return definitions_run(&engine->definitions, workflow);
+}
+
+const struct batch_machine *engine_batch(struct engine *engine, struct slice workflow)
+{
+	return definitions_batch(&engine->definitions, workflow);
 }
 
 struct runs *engine_runs(struct engine *engine)

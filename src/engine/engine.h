@@ -2,8 +2,8 @@
  * The engine: everything that runs behind the API, wired together. One per process.
  *
  *   definitions   what workflows there are, in memory and in the store        (definitions.c)
- *                 with a thread that puts one, and one that loads versions that runs ask for and, on PostgreSQL,
- *                 follows what other nodes put
+ *                 with a thread that puts one, and one that loads versions that runs and batches ask for and, on
+ *                 PostgreSQL, follows what other nodes put
  *   lanes         where tasks run
  *   readers       where lists and searches run, beside the lanes              (readers.c)
  *   actions       who carries out calls into the outside world
@@ -36,6 +36,7 @@
 #include "task/lanes.h"
 
 struct engine;
+struct batch_machine;
 struct machine;
 struct run_machine;
 struct runs;
@@ -80,8 +81,9 @@ void engine_free(struct engine *engine);
 
 /* The current version of a workflow of kind entity, valid for as long as the program runs; NULL: there is none. */
 const struct entity_machine *engine_machine(struct engine *engine, struct slice workflow);
-/* The same of kind run. */
+/* The same of kind run, and of kind batch. */
 const struct run_machine *engine_run(struct engine *engine, struct slice workflow);
+const struct batch_machine *engine_batch(struct engine *engine, struct slice workflow);
 /* A new version of a definition that somebody puts. All of it stays the caller's, who leaves it alone until done. */
 struct definition_put {
 	struct slice name, text;
@@ -103,7 +105,7 @@ struct definition_put {
 enum hx_code engine_put_definition(struct engine *engine, struct definition_put *put) HX_MUST_CHECK;
 /* Reads the folder again, all or nothing. */
 enum hx_code engine_reload(struct engine *engine, struct findings *findings, struct hx_error *err) HX_MUST_CHECK;
-/* Calls fn for every definition in force, of either kind, under the registry's lock. (definitions.h) */
+/* Calls fn for every definition in force, of whatever kind, under the registry's lock. (definitions.h) */
 void engine_each_machine(struct engine *engine, void (*fn)(void *context, const struct machine *machine),
 			 void *context);
 

@@ -99,7 +99,7 @@ struct slice api_requester(const struct http_call *call)
 /* ---- what is not there ---- */
 
 struct names {
-	bool runs;
+	const char *kind;
 	size_t n;
 	const char *known[DEFINITIONS_MAX + 1];
 };
@@ -108,13 +108,13 @@ static void add_name(void *context, const struct machine *machine)
 {
 	struct names *names = context;
 
-	if (names->runs == (machine->run != NULL) && names->n < DEFINITIONS_MAX)
+	if (strcmp(machine->definition->kind, names->kind) == 0 && names->n < DEFINITIONS_MAX)
 		names->known[names->n++] = machine->definition->name;
 }
 
-void api_no_workflow(struct http_call *call, struct slice name, bool runs)
+void api_no_workflow(struct http_call *call, struct slice name, const char *kind)
 {
-	struct names names = {.runs = runs};
+	struct names names = {.kind = kind};
 	const char *nearest;
 	char detail[240];
 
@@ -131,7 +131,7 @@ const struct entity_machine *api_machine(struct http_call *call)
 	const struct entity_machine *machine = engine_machine(api_of(call)->engine, name);
 
 	if (!machine)
-		api_no_workflow(call, name, /* runs= */ false);
+		api_no_workflow(call, name, "entity");
 	return machine;
 }
 

@@ -39,8 +39,8 @@ struct slice api_requester(const struct http_call *call);
 bool api_name_checked(struct http_call *call, struct slice name, const char *what);
 /* The workflow named in the path, or NULL after answering 404 with the nearest name. */
 const struct entity_machine *api_machine(struct http_call *call);
-/* Answers 404 for a workflow of this kind, with the nearest name. */
-void api_no_workflow(struct http_call *call, struct slice name, bool runs);
+/* Answers 404 for a workflow of this kind ("entity", "run", "batch"), with the nearest name. */
+void api_no_workflow(struct http_call *call, struct slice name, const char *kind);
 /* The body as a JSON object ({} when it is empty), or false after answering 400. Twice the same member is refused. */
 bool api_body(struct http_call *call, const char *const known[], struct json *ret_object);
 /* A key of the caller's: a string of 1 to 255 characters. False after answering 400. */

@@ -55,7 +55,7 @@ void api_metrics(struct http_call *call)
 		{"hapax_transitions_total", "Guarded writes that won.", lanes.batch.transitions},
 		{"hapax_verdicts_lost_total", "Guarded writes that lost.", lanes.batch.lost},
 		{"hapax_fenced_writes_total", "Writes of stale holders that changed nothing.", lanes.batch.fenced},
-		{"hapax_claim_overruns_total", "Actions aborted because their lease could not be kept.",
+		{"hapax_claim_overruns_total", "Actions whose lease could not be kept: aborted, or heard out.",
 		 lanes.claims_lost},
 		{"hapax_janitor_reverts_total", "Stuck claims that a janitor has ended.",
 		 atomic_load(&m->janitor_reverts)},

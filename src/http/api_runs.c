@@ -39,7 +39,7 @@ static bool read_definition(struct http_call *call, struct json body, struct run
 		return refuse(call, HX_BUSY, NULL);
 	spec->machine = engine_run(api_of(call)->engine, name);
 	if (!spec->machine)
-		api_no_workflow(call, name, /* runs= */ true);
+		api_no_workflow(call, name, "run");
 	return spec->machine;
 }
 

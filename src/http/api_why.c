@@ -367,7 +367,7 @@ static void ask_entity(struct http_call *call, struct slice workflow, struct sli
 	struct api_query *query;
 
 	if (!machine) {
-		api_no_workflow(call, workflow, /* runs= */ false);
+		api_no_workflow(call, workflow, "entity");
 		return;
 	}
 	query = api_query_new(call, build_entity, answered_entity);

@@ -48,6 +48,7 @@ struct action {
 	int64_t max_in_flight;            /* 0: no bound of its own */
 	const struct action *probe;       /* NULL: none */
 	const struct action *void_action; /* of items: makes the key of one useless; NULL: none */
+	bool gone_is_done;                /* of cleaning up: http 404 and 410 say that there is nothing left to do */
 	const char *url;                  /* http */
 	size_t headers_n;                 /* http */
 	const struct action_header *headers;

@@ -7,7 +7,7 @@
 
 struct action_list {
 	size_t n;
-	const struct action *items; /* by name */
+	struct action *items; /* by name */
 };
 
 /*

@@ -108,20 +108,43 @@ static void check_voids(const struct batch_draft *d)
 	}
 }
 
-static void check_cleanup(const struct batch_draft *d)
+/* What else it is used for; NULL: nothing. There a 404 is no success: whoever voids a key and is told so has voided nothing. */
+static const char *other_use(const struct batch_definition *definition, const struct action *cleanup)
+{
+	for (size_t i = 0; i < definition->after_effects_n; i++)
+		if (definition->after_effects[i] == cleanup)
+			return "a done_after_effect";
+	for (size_t i = 0; i < definition->actions_n; i++) {
+		if (definition->actions[i].void_action == cleanup)
+			return "a void";
+		if (definition->actions[i].probe == cleanup)
+			return "a probe";
+	}
+	return NULL;
+}
+
+static void check_cleanup(struct batch_draft *d)
 {
 	const struct batch_definition *definition = d->definition;
 	const struct json_node *node = field(d, "cleanup_action");
+	const struct action *cleanup = definition->cleanup_action;
+	const char *use = cleanup && cleanup->kind == ACTION_HTTP ? other_use(definition, cleanup) : NULL;
 
-	if (!definition->cleanup_action)
+	if (!cleanup)
 		return;
-	if (definition->cleanup_action == definition->item_action)
+	d->actions.items[cleanup - d->actions.items].gone_is_done = true;
+	if (cleanup == definition->item_action)
 		reader_report(
 			&d->r, node->at.line, "value",
 			"cleanup_action: %s is the item_action, so that cleaning up would carry out the item again",
-			definition->cleanup_action->name);
+			cleanup->name);
+	else if (use)
+		reader_report(&d->r, node->at.line, "value",
+			      "cleanup_action: %s is also %s, where 404 and 410 do not count as done: give each an "
+			      "action of its own",
+			      cleanup->name, use);
 	else
-		action_warn_claimed(&d->r, node, "cleanup_action", definition->cleanup_action);
+		action_warn_claimed(&d->r, node, "cleanup_action", cleanup);
 }
 
 /* ---- the whole ---- */

@@ -26,6 +26,9 @@
  * cleanup and void are called again after every takeover, and until they are done: what they do must be as good twice as
  * once, whatever their effect says. So an effect `claimed` there, which is the default of http, is a warning.
  *
+ * For the cleanup_action http 404 and 410 count as done (action.h, gone_is_done). So an http one is used for nothing else: a
+ * void that is answered 404 has voided nothing.
+ *
  * All of these are carried out by the engine itself in this version: neither they nor the after-effects, nor a probe
  * that on_unknown asks, are of kind sql or worker.
  */

@@ -6,68 +6,75 @@
 #include "base/json_string.h"
 #include "base/json_walk.h"
 
-/* Only looks: whatever is wrong with the text is said by the parser that is chosen. */
-static bool says_run(struct slice text)
+/* What the text says its kind is, "" where that is nothing. Only looks: what is wrong is said by the parser that is chosen. */
+static struct json said_kind(struct slice text)
 {
 	struct json document, kind;
 
-	return text.n <= WORKFLOW_TEXT_BYTES_MAX && json_check(text, /* err= */ NULL, &document) == HX_OK &&
-	       json_type(document) == JSON_OBJECT && json_find(document, slice_str("kind"), &kind) &&
-	       json_type(kind) == JSON_STRING && json_string_is(kind, slice_str("run"));
+	if (text.n <= WORKFLOW_TEXT_BYTES_MAX && json_check(text, /* err= */ NULL, &document) == HX_OK &&
+	    json_type(document) == JSON_OBJECT && json_find(document, slice_str("kind"), &kind) &&
+	    json_type(kind) == JSON_STRING)
+		return kind;
+	return json_trust(slice_str("\"\""));
 }
 
-static const struct definition *of_run(const struct run_definition *run, struct arena *arena)
-{
-	struct definition *definition = run ? arena_alloc(arena, sizeof *definition) : NULL;
+/* What all kinds have, under the same names. */
+#define HEAD_OF(kind_, of)                                                                                             \
+	.kind = (kind_), .name = (of)->name, .module = (of)->module, .file = (of)->file, .text = (of)->text,           \
+	.actions_n = (of)->actions_n, .actions = (of)->actions
 
+/* NULL: the definition has errors, or there is no memory for it. */
+static struct definition *parse_run(const char *file, struct slice text, struct arena *arena, struct findings *findings)
+{
+	const struct run_definition *run = NULL;
+	struct definition *definition;
+
+	run_definition_parse(file, text, arena, findings, &run);
+	definition = run ? arena_alloc(arena, sizeof *definition) : NULL;
 	if (definition)
-		*definition = (struct definition){
-			.kind = "run",
-			.name = run->name,
-			.module = run->module,
-			.file = run->file,
-			.text = run->text,
-			.steps_n = run->steps_n,
-			.actions_n = run->actions_n,
-			.actions = run->actions,
-			.run = run,
-		};
+		*definition = (struct definition){HEAD_OF("run", run), .steps_n = run->steps_n, .run = run};
 	return definition;
 }
 
-static const struct definition *of_entity(const struct workflow *entity, struct arena *arena)
+static struct definition *parse_batch(const char *file, struct slice text, struct arena *arena,
+				      struct findings *findings)
 {
-	struct definition *definition = entity ? arena_alloc(arena, sizeof *definition) : NULL;
+	const struct batch_definition *batch = NULL;
+	struct definition *definition;
 
+	batch_definition_parse(file, text, arena, findings, &batch);
+	definition = batch ? arena_alloc(arena, sizeof *definition) : NULL;
 	if (definition)
-		*definition = (struct definition){
-			.kind = "entity",
-			.name = entity->name,
-			.module = entity->module,
-			.file = entity->file,
-			.text = entity->text,
-			.steps_n = entity->steps_n,
-			.actions_n = entity->actions_n,
-			.actions = entity->actions,
-			.entity = entity,
-		};
+		*definition = (struct definition){HEAD_OF("batch", batch), .batch = batch};
+	return definition;
+}
+
+static struct definition *parse_entity(const char *file, struct slice text, struct arena *arena,
+				       struct findings *findings)
+{
+	const struct workflow *entity = NULL;
+	struct definition *definition;
+
+	workflow_parse(file, text, arena, findings, &entity);
+	definition = entity ? arena_alloc(arena, sizeof *definition) : NULL;
+	if (definition)
+		*definition = (struct definition){HEAD_OF("entity", entity), .steps_n = entity->steps_n,
+						  .entity = entity};
 	return definition;
 }
 
 void definition_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
 		      const struct definition **ret)
 {
-	const struct run_definition *run = NULL;
-	const struct workflow *entity = NULL;
+	struct json kind = said_kind(text);
 	size_t errors = findings->errors;
 
-	if (says_run(text)) {
-		run_definition_parse(file, text, arena, findings, &run);
-		*ret = of_run(run, arena);
-	} else {
-		workflow_parse(file, text, arena, findings, &entity);
-		*ret = of_entity(entity, arena);
-	}
+	if (json_string_is(kind, slice_str("run")))
+		*ret = parse_run(file, text, arena, findings);
+	else if (json_string_is(kind, slice_str("batch")))
+		*ret = parse_batch(file, text, arena, findings);
+	else
+		*ret = parse_entity(file, text, arena, findings);
 	if (!*ret && findings->errors == errors)
 		findings_add(findings, (struct finding){.severity = FINDING_ERROR, .file = file, .rule = "limit"},
 			     "no memory for this definition");

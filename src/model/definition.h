@@ -1,28 +1,31 @@
 /*
- * A definition of either kind, and what must hold between several. Its text is read by the parser of the kind that it
+ * A definition of any kind, and what must hold between several. Its text is read by the parser of the kind that it
  * says it has; one that says none, or one that is not known, is told so by the parser of entities.
  *
  *   kind `entity`   model/workflow.h
  *   kind `run`      model/run_definition.h
+ *   kind `batch`    model/batch_definition.h
  */
 #ifndef HX_MODEL_DEFINITION_H
 #define HX_MODEL_DEFINITION_H
 
+#include "model/batch_definition.h"
 #include "model/config.h"
 #include "model/run_definition.h"
 
-/* What both kinds have, and the one that it is. Immutable. */
+/* What all kinds have, and the one that it is: of the last three, one is not NULL. Immutable. */
 struct definition {
-	const char *kind; /* "entity" or "run" */
+	const char *kind; /* "entity", "run" or "batch" */
 	const char *name;
 	const char *module;
 	const char *file;
 	struct slice text; /* as written */
-	size_t steps_n;
+	size_t steps_n;    /* 0: a batch has none */
 	size_t actions_n;
 	const struct action *actions;
-	const struct workflow *entity;    /* NULL: it is a run */
-	const struct run_definition *run; /* NULL: it is an entity */
+	const struct workflow *entity;
+	const struct run_definition *run;
+	const struct batch_definition *batch;
 };
 
 /*

@@ -20,11 +20,8 @@ static bool is_entity(const struct draft *d, const struct json_node *root)
 		return true;
 	if (!reader_choice(&d->r, node, "kind", kinds, &kind))
 		return false;
-	if (strcmp(kinds[kind], "run") == 0)
-		reader_report(&d->r, node->at.line, "kind", "this is a definition of kind run, not entity");
-	else if (strcmp(kinds[kind], "batch") == 0)
-		reader_report(&d->r, node->at.line, "kind",
-			      "this version knows the kinds entity and run, and not yet batch");
+	if (kind != 0)
+		reader_report(&d->r, node->at.line, "kind", "this is a definition of kind %s, not entity", kinds[kind]);
 	return kind == 0;
 }
 

@@ -173,6 +173,11 @@ void invariant_acknowledged(struct sim *sim, const struct unit *unit, const stru
 		sim_violate(sim, "I5: the history tells another version or fence than was acknowledged");
 }
 
+static bool same_node(const struct sim *sim, unsigned a, unsigned b)
+{
+	return sim->scenario->cast[a].node == sim->scenario->cast[b].node;
+}
+
 void invariant_act_started(struct sim *sim, unsigned actor, const struct lease *lease)
 {
 	struct sim_state *state = &sim->state;
@@ -180,7 +185,8 @@ void invariant_act_started(struct sim *sim, unsigned actor, const struct lease *
 	for (unsigned i = 0; i < state->acts_n; i++) {
 		if (state->acts[i].subject != lease->subject || state->acts[i].fence != lease->fence)
 			continue;
-		if (state->acts[i].actor != actor)
+		if (state->acts[i].actor != actor &&
+		    !(sim->scenario->shared && same_node(sim, state->acts[i].actor, actor)))
 			sim_violate(sim, "I1: two holders with fence %lld", (long long)lease->fence);
 		return;
 	}

@@ -112,6 +112,7 @@ static void settle_ask(struct sim *sim, unsigned i)
 
 	ask_actor(&actor->task.task, &ask, &memory);
 	actor->ask = ask.kind;
+	actor->overrun = false;
 	if (ask.kind == ASK_DONE) {
 		actor->state = SIM_DONE;
 		actor->code = ask.code;
@@ -172,7 +173,7 @@ static bool is_acting(const struct sim_actor *actor)
 /* Where effects are counted it matters whether a call that is cut off was done: both are tried then. */
 static unsigned cuts(const struct sim *sim)
 {
-	return sim->scenario->world == WORLD_UNWATCHED ? 1 : 2;
+	return world_is_watched(sim) ? 2 : 1;
 }
 
 /* ---- locks ---- */
@@ -241,6 +242,7 @@ static bool add_actor_edges(struct sim *sim, unsigned i, struct edge_list *list)
 			return true;
 		add_edge(list, EDGE_READ, i, 0, 0);
 	} else if (ask.kind == ASK_ACT) {
+		bool beats = ask.act.lease.fence && !actor->overrun;
 		struct unit beat;
 
 		for (unsigned how = SIM_ACT_OK; how <= SIM_ACT_UNKNOWN_NOT; how++)
@@ -248,7 +250,7 @@ static bool add_actor_edges(struct sim *sim, unsigned i, struct edge_list *list)
 				add_edge(list, EDGE_ACT, i, how, 0);
 		unit_init(&beat, 0);
 		unit_touch(&beat, ask.act.lease.subject);
-		for (unsigned how = 0; how < cuts(sim) && ask.act.lease.fence && !locked(sim, &beat); how++)
+		for (unsigned how = 0; how < cuts(sim) && beats && !locked(sim, &beat); how++)
 			add_edge(list, EDGE_BEAT, i, how, 0);
 	}
 	return false;
@@ -534,17 +536,28 @@ static void read_now(struct sim *sim, unsigned i)
 
 static void end_act(struct sim *sim, unsigned i, enum sim_act how)
 {
-	struct act_call call = sim_call_of(&sim->state.actors[i]);
+	struct sim_actor *actor = &sim->state.actors[i];
+	struct act_call call = sim_call_of(actor);
 	struct answer answer = world_end(sim, &call, how);
 
-	answer.lease_since = sim->state.actors[i].lease_since;
+	call.lease.since = answer.lease_since = actor->lease_since;
+	if (call.hear_out && call.lease.fence)
+		answer.overrun = actor->overrun || !lease_is_trusted(&call.lease, clock_mono(&sim->clock.clock));
 	give(sim, i, answer);
 }
 
+/*
+ * A call that is heard out goes on. Where effects are counted, `done` or not stands for begun or not: what was still
+ * waiting for its turn is withdrawn (task/lane.h).
+ */
 static void lose_claim(struct sim *sim, unsigned i, bool done)
 {
 	struct act_call call = sim_call_of(&sim->state.actors[i]);
 
+	if (call.hear_out && (done || !world_is_watched(sim))) {
+		sim->state.actors[i].overrun = true;
+		return;
+	}
 	world_cut(sim, &call, done);
 	give(sim, i, (struct answer){.kind = ANSWER_ACT, .outcome = ACT_CLAIM_LOST});
 }
@@ -575,14 +588,14 @@ static void beat(struct sim *sim, unsigned i, bool done)
 		sim->state.actors[i].lease_since.ns = sim->state.now.ms * 1000000;
 }
 
-/* Where effects are counted, holders keep to their leases: what was not renewed is aborted before it ends. */
+/* Where effects are counted, holders keep to their leases: what was not renewed is aborted before it ends, or heard out. */
 static void abort_lapsed(struct sim *sim, bool done)
 {
-	for (unsigned i = 0; i < sim->scenario->cast_n && sim->scenario->world != WORLD_UNWATCHED; i++) {
+	for (unsigned i = 0; i < sim->scenario->cast_n && world_is_watched(sim); i++) {
 		struct lease lease;
 		struct sim_row row;
 
-		if (!is_acting(&sim->state.actors[i]))
+		if (!is_acting(&sim->state.actors[i]) || sim->state.actors[i].overrun)
 			continue;
 		lease = sim_call_of(&sim->state.actors[i]).lease;
 		if (lease.fence && sim_read_row(sim, lease.subject, &row) && row.until <= sim->state.now.ms)
@@ -689,7 +702,8 @@ uint64_t sim_hash(struct sim *sim)
 			continue;
 		hash = hash_mix(hash, actor->task.task.woken);
 		if (is_acting(actor))
-			hash = hash_mix(hash, (uint64_t)(state->now.ms - actor->lease_since.ns / 1000000));
+			hash = hash_mix(hash, (uint64_t)(state->now.ms - actor->lease_since.ns / 1000000) * 2 +
+						      actor->overrun);
 		hash = actor->task.task.kind->fingerprint(&actor->task.task, hash);
 	}
 	for (unsigned node = 0; node < sim->scenario->nodes_n; node++)
@@ -704,6 +718,8 @@ uint64_t sim_hash(struct sim *sim)
 	for (unsigned i = 0; i < state->effects_n; i++)
 		hash = hash_mix(hash, state->effects[i]);
 	hash = hash_rows(sim, hash_mix(hash, started));
+	if (sim->scenario->outside && !sim->scenario->rows)
+		return hash_bytes(hash, state->notes, sizeof state->notes);
 	return sim->scenario->rows ? sim->scenario->rows->hash(sim, hash) : hash;
 }
 

@@ -11,7 +11,8 @@
  *   COMMIT(node, how)      durable · failed · answer lost (landed, vanished or still open) · durable, then crash
  *   RESOLVE(doubt, how)    a commit that was left open lands or vanishes
  *   ACT(actor, how)        the action under way ends: ok · failed · unknown, done or not (see world.h)
- *   BEAT(actor)            the lease of an action under way is renewed, or found to be lost
+ *   BEAT(actor)            the lease of an action under way is renewed, or found to be lost: the action is cut off, or
+ *                          goes on if it is heard out, to end at any later time
  *   AGAIN(actor)           a recurring actor (the janitor) starts its next round
  *   TIME                   the clock moves to the next moment at which something is due
  *   CRASH(node)            all tasks of the node are gone; the recurring ones start anew
@@ -40,7 +41,7 @@
 #define SIM_ACTS_MAX 64
 #define SIM_EFFECTS_MAX 16
 #define SIM_WORDS_BYTES 200
-#define SIM_NOTES_BYTES 512
+#define SIM_NOTES_BYTES 1024
 
 union sim_task {
 	struct task task;
@@ -71,6 +72,22 @@ enum sim_world {
 	WORLD_KEYED,     /* the other side dedupes on our key; the same */
 };
 
+/* How an action under way may end. */
+enum sim_act { SIM_ACT_OK, SIM_ACT_FAILED, SIM_ACT_UNKNOWN_DONE, SIM_ACT_UNKNOWN_NOT };
+
+/*
+ * An outside of the scenario's own, in place of the three above; leases are kept to as with WORLD_PLAIN. What it
+ * remembers stands in sim->state.notes. The simulator keeps the bound on lost answers.
+ */
+struct sim_outside {
+	/* Can this call end this way, as things stand? */
+	bool (*allows)(const struct sim *sim, const struct act_call *call, enum sim_act how);
+	/* Lets it end: what it changes outside, and the answer (kind, outcome, output) for the task. */
+	struct answer (*end)(struct sim *sim, const struct act_call *call, enum sim_act how);
+	/* It is cut off in the middle by a crash or the end of its lease: done, or not. */
+	void (*cut)(struct sim *sim, const struct act_call *call, bool done);
+};
+
 struct sim_scenario {
 	const char *name;
 	unsigned subjects_n; /* ids 1 to n, made before the start in `initial` */
@@ -84,6 +101,8 @@ struct sim_scenario {
 	struct sim_cast cast[SIM_ACTORS_MAX];
 	struct sim_bounds bounds;
 	enum sim_world world;
+	const struct sim_outside *outside; /* NULL: the world is one of those */
+	bool shared;                       /* several tasks of a node act under one claim */
 	/* More than subjects before the start; more to check after every change, and where nothing goes on but time. All
 	 * may be NULL. */
 	void (*setup)(struct sim *sim);
@@ -114,6 +133,7 @@ struct sim_actor {
 	enum ask_kind ask;
 	enum hx_code code;
 	struct mono_time lease_since; /* of the call under way: its claim, or the last renewal */
+	bool overrun;                 /* the call under way goes on without its lease, and is not renewed any more */
 	union sim_task task;
 };
 

@@ -62,12 +62,14 @@ void sim_describe(struct sim *sim, struct sim_edge edge, char words[SIM_WORDS_BY
 			 edge.how ? "lands after all:" : "is rolled back:", batch);
 		break;
 	case EDGE_ACT:
-		snprintf(words, SIM_WORDS_BYTES, "the action of %s (fence %lld) ends: %s", name,
-			 (long long)sim_call_of(actor).lease.fence, act_words(edge.how));
+		snprintf(words, SIM_WORDS_BYTES, "the action of %s (fence %lld%s) ends: %s", name,
+			 (long long)sim_call_of(actor).lease.fence, actor->overrun ? ", overrun" : "",
+			 act_words(edge.how));
 		break;
 	case EDGE_BEAT:
 		snprintf(words, SIM_WORDS_BYTES, "a heartbeat is sent for %s (fence %lld)%s", name,
-			 (long long)sim_call_of(actor).lease.fence, edge.how ? "; what is cut off was done" : "");
+			 (long long)sim_call_of(actor).lease.fence,
+			 edge.how ? "; what is cut off was done, what is heard out goes on" : "");
 		break;
 	case EDGE_AGAIN:
 		snprintf(words, SIM_WORDS_BYTES, "%s starts its next round", name);
@@ -75,7 +77,7 @@ void sim_describe(struct sim *sim, struct sim_edge edge, char words[SIM_WORDS_BY
 	case EDGE_TIME:
 		snprintf(words, SIM_WORDS_BYTES, "time passes, %lld ms%s",
 			 (long long)(sim_next_moment(sim) - sim->state.now.ms),
-			 edge.how ? "; what is cut off was done" : "");
+			 edge.how ? "; what is cut off was done, what is heard out goes on" : "");
 		break;
 	case EDGE_CRASH:
 		snprintf(words, SIM_WORDS_BYTES, "%s is killed%s", sim_node_name(edge.who),

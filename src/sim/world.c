@@ -23,7 +23,7 @@ static bool was_done(const struct sim *sim, uint64_t key)
 
 static void apply(struct sim *sim, const struct act_call *call)
 {
-	if (sim->scenario->world == WORLD_UNWATCHED || is_probe(sim, call))
+	if (!world_is_watched(sim) || is_probe(sim, call))
 		return;
 	if (sim->scenario->world == WORLD_KEYED && was_done(sim, key_of(call)))
 		return;
@@ -31,16 +31,22 @@ static void apply(struct sim *sim, const struct act_call *call)
 	sim->state.effects[sim->state.effects_n++] = key_of(call);
 }
 
+bool world_is_watched(const struct sim *sim)
+{
+	return sim->scenario->world != WORLD_UNWATCHED || sim->scenario->outside;
+}
+
 bool world_allows(const struct sim *sim, const struct act_call *call, enum sim_act how)
 {
 	bool lost = how == SIM_ACT_UNKNOWN_DONE || how == SIM_ACT_UNKNOWN_NOT;
-	bool watched = sim->scenario->world != WORLD_UNWATCHED;
 
 	if (lost && !sim->state.left.lost_answers)
 		return false;
+	if (sim->scenario->outside)
+		return sim->scenario->outside->allows(sim, call, how);
 	if (is_probe(sim, call))
 		return how == SIM_ACT_OK || how == SIM_ACT_UNKNOWN_NOT;
-	if (how == SIM_ACT_UNKNOWN_DONE && !watched)
+	if (how == SIM_ACT_UNKNOWN_DONE && !world_is_watched(sim))
 		return false; /* nobody could tell the two apart */
 	return true;          /* a failure can be a refused connection, whatever was done before */
 }
@@ -48,7 +54,11 @@ bool world_allows(const struct sim *sim, const struct act_call *call, enum sim_a
 struct answer world_end(struct sim *sim, const struct act_call *call, enum sim_act how)
 {
 	struct answer answer = {.kind = ANSWER_ACT, .outcome = ACT_OK, .output = slice_str("null")};
+	bool lost = how == SIM_ACT_UNKNOWN_DONE || how == SIM_ACT_UNKNOWN_NOT;
 
+	sim->state.left.lost_answers -= lost;
+	if (sim->scenario->outside)
+		return sim->scenario->outside->end(sim, call, how);
 	if (how == SIM_ACT_OK && is_probe(sim, call))
 		answer.output = slice_str(was_done(sim, key_of(call)) ? "{\"outcome\":\"done\"}"
 								      : "{\"outcome\":\"not_done\"}");
@@ -56,16 +66,16 @@ struct answer world_end(struct sim *sim, const struct act_call *call, enum sim_a
 		apply(sim, call);
 	if (how == SIM_ACT_FAILED)
 		answer.outcome = ACT_FAILED;
-	if (how == SIM_ACT_UNKNOWN_DONE || how == SIM_ACT_UNKNOWN_NOT) {
-		sim->state.left.lost_answers--;
+	if (lost)
 		answer.outcome = ACT_UNKNOWN;
-	}
 	return answer;
 }
 
 void world_cut(struct sim *sim, const struct act_call *call, bool done)
 {
-	if (done)
+	if (sim->scenario->outside)
+		sim->scenario->outside->cut(sim, call, done);
+	else if (done)
 		apply(sim, call);
 }
 

@@ -3,15 +3,15 @@
  *
  * A call that is under way when its answer is lost, its node is killed or its lease ends was either done or not:
  * both are tried. With WORLD_KEYED a key that was done already is answered ok and has no second effect. A probe
- * answers truthfully, or not at all.
+ * answers truthfully, or not at all. A scenario with an outside of its own (struct sim_outside) decides all of this itself.
  */
 #ifndef HX_SIM_WORLD_H
 #define HX_SIM_WORLD_H
 
 #include "sim/sim.h"
 
-enum sim_act { SIM_ACT_OK, SIM_ACT_FAILED, SIM_ACT_UNKNOWN_DONE, SIM_ACT_UNKNOWN_NOT };
-
+/* Are effects counted? Then holders keep to their leases, and what is cut off was done, or not. */
+bool world_is_watched(const struct sim *sim);
 /* Can this call end this way? */
 bool world_allows(const struct sim *sim, const struct act_call *call, enum sim_act how);
 /* Lets it end; the answer for the task. */

@@ -4,6 +4,15 @@
  * A seat is in exactly one place: the inbox, the ready list, the pending list (COMMITTING), the acting table
  * (ACTING, with a timer when it has a lease) or the timers (SLEEPING). Seats with a topic are in the topic
  * table besides, from the start to the end.
+ *
+ * An action whose lease is lost, or not trusted any more, is aborted and answered claim_lost. One that is heard out stays
+ * in the acting table instead, without timer and beats, until the port answers (which it does, by the action's timeout) or
+ * the lane stops:
+ *
+ *   ACTING ─┬ answer ─────────────────────────▶ ready
+ *           └ lease lost ─┬────────────────────▶ aborted, claim_lost ─▶ ready
+ *                         ├ hear_out, not begun ▶ withdrawn, the same
+ *                         └ hear_out ───────────▶ ACTING, overrun ─ answer, with overrun ─▶ ready
  */
 #include "task/lane.h"
 
@@ -200,6 +209,17 @@ static void abort_warded(struct warded *warded)
 	lane_answer(ticket, ACT_CLAIM_LOST, slice_of(NULL, 0));
 }
 
+/* The same for a call that is heard out: only what has not begun is taken back. */
+static void withdraw_warded(struct warded *warded)
+{
+	struct seat *seat = (struct seat *)((char *)warded - offsetof(struct seat, warded));
+	struct ticket ticket = {seat->lane, seat->number};
+	struct act_port *act = seat->lane->options.act;
+
+	if (act->withdraw && act->withdraw(act, ticket))
+		lane_answer(ticket, ACT_CLAIM_LOST, slice_of(NULL, 0));
+}
+
 static void forget_warded(struct lane *lane, struct seat *seat)
 {
 	if (lane->options.warden && seat->lease.fence)
@@ -212,8 +232,11 @@ static void answer_act(struct lane *lane, struct seat *seat, enum act_outcome ou
 	forget_warded(lane, seat);
 	timer_cancel(&lane->timers, &seat->timer);
 	give(lane, seat,
-	     &(struct answer){
-		     .kind = ANSWER_ACT, .outcome = outcome, .output = output, .lease_since = seat->lease.since});
+	     &(struct answer){.kind = ANSWER_ACT,
+			      .outcome = outcome,
+			      .output = output,
+			      .lease_since = seat->lease.since,
+			      .overrun = seat->overrun});
 }
 
 static void abort_act(struct lane *lane, struct seat *seat)
@@ -222,11 +245,35 @@ static void abort_act(struct lane *lane, struct seat *seat)
 		lane->options.act->abort(lane->options.act, (struct ticket){lane, seat->number});
 }
 
-static void lose_claim(struct lane *lane, struct seat *seat)
+/* From now on only its answer counts. A call may be found to be over its time more than once. */
+static void note_overrun(struct lane *lane, struct seat *seat)
 {
-	lane->stats.claims_lost++;
+	lane->stats.claims_lost += !seat->overrun;
+	seat->overrun = true;
+	timer_cancel(&lane->timers, &seat->timer);
+}
+
+static void give_up(struct lane *lane, struct seat *seat)
+{
+	lane->stats.claims_lost += !seat->overrun;
+	seat->overrun = false; /* there is no outcome that it could be said of */
 	abort_act(lane, seat);
 	answer_act(lane, seat, ACT_CLAIM_LOST, slice_of(NULL, 0));
+}
+
+static bool withdraw_act(struct lane *lane, struct seat *seat)
+{
+	struct act_port *act = lane->options.act;
+
+	return act->withdraw && act->withdraw(act, (struct ticket){lane, seat->number});
+}
+
+static void lose_claim(struct lane *lane, struct seat *seat)
+{
+	if (seat->hear_out && !withdraw_act(lane, seat))
+		note_overrun(lane, seat);
+	else
+		give_up(lane, seat);
 }
 
 static void set_lease_timer(struct lane *lane, struct seat *seat, struct mono_time at)
@@ -284,6 +331,8 @@ static void lease_timer_fired(struct lane *lane, struct seat *seat)
 static void beat_answered(struct lane *lane, struct seat *seat, const struct mail *mail)
 {
 	seat->beating = false;
+	if (seat->overrun)
+		return; /* a renewal that came through late: what may have happened meanwhile is not undone by it */
 	if (mail->code == HX_OK) {
 		seat->lease.since = mail->sent;
 		if (lane->options.warden)
@@ -294,6 +343,14 @@ static void beat_answered(struct lane *lane, struct seat *seat, const struct mai
 	} else {
 		set_lease_timer(lane, seat, lease_beat_again(&seat->lease, clock_mono(lane->options.clock)));
 	}
+}
+
+static void act_answered(struct lane *lane, struct seat *seat, const struct mail *mail)
+{
+	/* The answer may overtake the timer, when the lane was held up or the process was paused. */
+	if (seat->hear_out && !lease_is_trusted(&seat->lease, clock_mono(lane->options.clock)))
+		note_overrun(lane, seat);
+	answer_act(lane, seat, mail->outcome, slice_of(mail->output, mail->output_bytes));
 }
 
 static void start_act(struct lane *lane, struct seat *seat, const struct act_call *call)
@@ -316,12 +373,15 @@ static void start_act(struct lane *lane, struct seat *seat, const struct act_cal
 	seat->number = ++lane->last_number;
 	seat->lease = call->lease;
 	seat->beating = false;
+	seat->hear_out = call->hear_out && call->lease.fence;
+	seat->overrun = false;
 	slot = &lane->acting[bucket(seat->number)];
 	seat->act_next = *slot;
 	*slot = seat;
 	seat->lane = lane;
 	if (lane->options.warden && seat->lease.fence)
-		warden_watch(lane->options.warden, &seat->warded, lease_trusted_until(&seat->lease), abort_warded);
+		warden_watch(lane->options.warden, &seat->warded, lease_trusted_until(&seat->lease),
+			     seat->hear_out ? withdraw_warded : abort_warded);
 	lane->options.act->start(lane->options.act, call, (struct ticket){lane, seat->number});
 	if (call->lease.fence) {
 		ASSERT(lane->options.renew);
@@ -493,9 +553,9 @@ static void open_mail(struct lane *lane, struct mail *mail)
 	else if (mail->is_beat)
 		beat_answered(lane, seat, mail);
 	else if (mail->outcome == ACT_CLAIM_LOST)
-		lose_claim(lane, seat);
+		give_up(lane, seat); /* the warden has ended it already */
 	else
-		answer_act(lane, seat, mail->outcome, slice_of(mail->output, mail->output_bytes));
+		act_answered(lane, seat, mail);
 	free(mail);
 }
 

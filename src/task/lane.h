@@ -47,7 +47,9 @@ struct seat {
 	struct lane *lane; /* while it is watched */
 	uint64_t number;
 	bool beating;
-	bool own; /* not counted against seats_max */
+	bool hear_out; /* under a lease, and to be heard out */
+	bool overrun;  /* that lease is lost, or not trusted any more: no beats, only the answer */
+	bool own;      /* not counted against seats_max */
 	enum { SEAT_READY, SEAT_COMMITTING, SEAT_ACTING, SEAT_SLEEPING } state;
 };
 
@@ -63,6 +65,8 @@ struct act_port {
 	void (*start)(struct act_port *port, const struct act_call *call, struct ticket ticket);
 	/* The lane has given up waiting (claim lost, stop): an answer is not needed any more. May be NULL. */
 	void (*abort)(struct act_port *port, struct ticket ticket);
+	/* Takes a call back that has not begun: true, and it is never begun nor answered. May be NULL: all begin at once. */
+	bool (*withdraw)(struct act_port *port, struct ticket ticket);
 };
 
 struct lane_options {
@@ -89,7 +93,7 @@ struct lane_options {
 struct lane_stats {
 	struct batch_stats batch;
 	uint64_t rounds;
-	uint64_t claims_lost; /* actions aborted because their lease could not be kept */
+	uint64_t claims_lost; /* actions whose lease could not be kept: aborted, or heard out */
 	uint64_t answers_dropped;
 };
 

@@ -12,6 +12,10 @@
  *   START ──▶ task ───────── ACT(call) ─────▶ ok | failed | invalid | unknown | claim_lost ──▶ task … ──▶ DONE(code)
  *            └────────────── SLEEP(until) ──▶ woke ─────────────────────────────────────┘
  *
+ * An ACT under a lease ends as claim_lost when the lease cannot be kept: the lane aborts the call and drops its answer.
+ * One with `hear_out` is heard out: it goes on without a lease, and its own answer comes with `overrun`. For these,
+ * claim_lost says that the call was never begun.
+ *
  * The struct may be copied with memcpy at any time between two calls (the simulator does): no pointers into
  * itself; pointers to things that outlive it and never change are fine.
  *
@@ -42,7 +46,7 @@ enum act_outcome {
 	ACT_FAILED_FOR_GOOD, /* certainly not done, trying again is pointless; output: words */
 	ACT_INVALID,         /* rejected; output: JSON of the rejection */
 	ACT_UNKNOWN,         /* may have been done; output: words */
-	ACT_CLAIM_LOST,      /* said by the lane alone: the lease could not be kept */
+	ACT_CLAIM_LOST,      /* said by the lane alone: the lease could not be kept (hear_out: and nothing was begun) */
 };
 
 /* The claim under which an action runs. The lane renews it while the action lasts. */
@@ -61,6 +65,7 @@ struct act_call {
 	struct slice traceparent; /* empty: none */
 	bool unknown_on_5xx;      /* the service may fail after acting */
 	int64_t timeout_ms;       /* 0: the action's own */
+	bool hear_out;            /* what it did is wanted even when the lease is over: it is not aborted then */
 	struct lease lease;
 };
 
@@ -93,6 +98,9 @@ struct answer {
 	enum act_outcome outcome;
 	struct slice output;
 	struct mono_time lease_since; /* the lease was renewed meanwhile: it is trusted from here on */
+	/* Of a call that is heard out: its lease was lost, or could not be trusted to the end. This is the outcome all the
+	 * same; whether the claim is still ours, only the fence can tell. */
+	bool overrun;
 };
 
 struct task_kind {

@@ -6,8 +6,10 @@
  * warden has a thread of its own that waits for nobody. All it does is to abort the action in the outside world, and to keep
  * one from beginning that still waits for its turn; the lane is told, for when it has time again.
  *
+ * A call that is to be heard out (task.h) is left alone once it has begun, and otherwise kept from beginning like the others.
+ *
  *   watch ──▶ (move: the lease was renewed) ──▶ forget
- *               └ its time is over ─▶ aborted, once
+ *               └ its time is over ─▶ abort(), once
  */
 #ifndef HX_TASK_WARDEN_H
 #define HX_TASK_WARDEN_H

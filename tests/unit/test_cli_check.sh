@@ -106,10 +106,11 @@ run order '"type": "task", "action": "mial"' >broken_runs/a.json
 run parcel '"type": "task", "action": "mail", "input": "{to: .inptu.to}"' >broken_runs/b.json
 run odd '"type": "wait", "for": "0s"' >broken_runs/c.json
 run doubt '"type": "condition", "when": ".state.nothing"' >broken_runs/d.json
+echo '{ "workflow": "render", "kind": "batch", "item_action": "x", "actions": { "x": { "kind": "noop" } } }' >runs/c.json
 echo '{ "workflow": "render", "kind": "batch", "item_action": "x" }' >broken_runs/e.json
 
-exits 0 check runs --config covers.json --strict && last "2 files, 0 errors, 0 warnings"
-result both_kinds
+exits 0 check runs --config covers.json --strict && last "3 files, 0 errors, 0 warnings"
+result all_kinds
 exits 1 check runs good && says 'good/a.json:1: error: workflow one: duplicate: workflow one is also defined in runs/b.json'
 result names_are_unique_beside_runs
 workflow order '"new", "done"' null money >broken_runs/z.json
@@ -122,7 +123,7 @@ exits 1 check broken_runs &&
 	says 'broken_runs/b.json:4: error: workflow parcel, step first: expression: input: column 6: ' &&
 	says 'broken_runs/c.json:4: error: workflow odd, step first: ' && says '0s' &&
 	says 'broken_runs/d.json:4: warning: workflow doubt, step first: reference: ' &&
-	says 'broken_runs/e.json:1: error: workflow render: kind: this version knows the kinds entity and run, and not yet batch' &&
+	says 'broken_runs/e.json:1: error: workflow render: reference: item_action: there is no action "x"' &&
 	last "5 files, 4 errors, 2 warnings"
 result all_findings_of_runs
 exits 1 check --json broken_runs/a.json && says '"file":"broken_runs/a.json","line":4,"workflow":"order","step":"first"'

@@ -123,6 +123,34 @@ static void test_outcome_classes(void **state)
 	printf("# %zu replies\n", COUNT(classes));
 }
 
+/* Of an action that cleans up; the same replies to any other are failures. */
+static void test_gone_is_done(void **state)
+{
+	static const struct page pages[] = {{"/404", PAGE_REPLY, REPLY("404 Not Found", "{\"no\":1}")},
+					    {"/410", PAGE_REPLY, REPLY("410 Gone", "")},
+					    {"/409", PAGE_REPLY, REPLY("409 Conflict", "")},
+					    {0}};
+	struct upstream u;
+	struct desk desk;
+	char url[128];
+
+	(void)state;
+	upstream_open(&u, pages);
+	desk_open(&desk, &(struct port_options){0});
+	for (size_t i = 0; i < 3; i++)
+		for (int gone = 0; gone <= 1; gone++) {
+			struct action action = upstream_action(&u, pages[i].path, url);
+			struct act_call call = {.input = slice_str("{}")};
+			bool done = gone && i < 2;
+
+			action.gone_is_done = gone;
+			desk_expect(desk_wait(&desk, desk_start(&desk, &action, call)),
+				    done ? ACT_OK : ACT_FAILED_FOR_GOOD, done ? "null" : "HTTP 4");
+		}
+	desk_close(&desk);
+	upstream_close(&u);
+}
+
 static void expect_line(const struct upstream *u, const char *line)
 {
 	char text[256];
@@ -468,6 +496,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_outcome_classes),
+		cmocka_unit_test(test_gone_is_done),
 		cmocka_unit_test(test_what_the_service_sees),
 		cmocka_unit_test(test_headers_that_cannot_be_sent),
 		cmocka_unit_test(test_secrets_are_not_shown),

@@ -196,6 +196,37 @@ static void test_abort_ends_the_transfer(void **state)
 	upstream_close(&u);
 }
 
+/* A call that is heard out: once it has begun it is left alone. */
+static void test_withdraw_takes_back_what_waits(void **state)
+{
+	struct upstream u;
+	struct desk desk;
+	char url[128];
+
+	(void)state;
+	upstream_open(&u, pages);
+	desk_open(&desk, &(struct port_options){0});
+	struct action action = upstream_action(&u, "/hang", url);
+	struct act_port *act = port_act(desk.port);
+
+	action.max_in_flight = 1;
+	uint64_t first = start(&desk, &action, "{}"), second = start(&desk, &action, "{}"),
+		 third = start(&desk, &action, "{}");
+
+	upstream_wait(&u, hanging, 1);
+	assert_false(act->withdraw(act, desk_ticket(&desk, first)));
+	assert_true(act->withdraw(act, desk_ticket(&desk, second)));
+	assert_false(act->withdraw(act, desk_ticket(&desk, second)));
+	upstream_release(&u);
+	desk_expect(desk_wait(&desk, first), ACT_OK, "");
+	desk_expect(desk_wait(&desk, third), ACT_OK, "");
+	assert_false(act->withdraw(act, desk_ticket(&desk, third)));
+	desk_close(&desk);
+	assert_false(desk.answers[second].here);
+	assert_int_equal(u.applied, 2);
+	upstream_close(&u);
+}
+
 static void test_stop_lets_finish(void **state)
 {
 	struct upstream u;
@@ -327,6 +358,7 @@ int main(void)
 		cmocka_unit_test(test_actions_take_turns),
 		cmocka_unit_test(test_too_many_wait),
 		cmocka_unit_test(test_abort_ends_the_transfer),
+		cmocka_unit_test(test_withdraw_takes_back_what_waits),
 		cmocka_unit_test(test_stop_lets_finish),
 		cmocka_unit_test(test_stop_cancels),
 		cmocka_unit_test(test_crowd),

@@ -52,6 +52,44 @@ static void test_every_status(void **state)
 	strbuf_release(&words);
 }
 
+/* What is to be deleted and is not there is deleted; to all other actions a 404 is a failure, as above. */
+static void test_gone_is_done(void **state)
+{
+	static const char *const bodies[] = {"", "{}", "{\"is_invalid\":true}", "<html>not here</html>"};
+	struct strbuf words;
+
+	(void)state;
+	strbuf_init(&words, VERDICT_WORDS_MAX);
+	for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
+		for (long status = 400; status <= 410; status++) {
+			struct reply reply = {.sent = true,
+					      .complete = true,
+					      .gone_is_done = true,
+					      .fault = "cut",
+					      .status = status,
+					      .body = slice_str(bodies[i])};
+			bool gone = status == 404 || status == 410;
+			struct verdict verdict = verdict_of_reply(&reply, &words);
+
+			assert_int_equal(verdict.outcome == ACT_OK, gone);
+			if (gone)
+				assert_true(slice_is(verdict.output, "null"));
+			reply.complete = false;
+			assert_int_equal(verdict_of_reply(&reply, &words).outcome, ACT_UNKNOWN);
+		}
+	for (long status = 0; status <= 1000; status++) {
+		struct reply reply = {.sent = true,
+				      .complete = true,
+				      .gone_is_done = true,
+				      .status = status,
+				      .body = slice_str("{}")};
+
+		if (status != 404 && status != 410)
+			assert_int_equal(verdict_of_reply(&reply, &words).outcome, expected(status, false));
+	}
+	strbuf_release(&words);
+}
+
 static void test_words_are_short_and_printable(void **state)
 {
 	size_t n = 100000;
@@ -140,6 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_status),
+		cmocka_unit_test(test_gone_is_done),
 		cmocka_unit_test(test_words_are_short_and_printable),
 		cmocka_unit_test(test_rejections_are_json),
 		cmocka_unit_test(test_output_limits),

@@ -412,7 +412,7 @@ static void test_what_cannot_be_read(void **state)
 	must_load(1, NULL);
 	assert_int_equal(findings.errors, 0);
 	assert_int_equal(findings.warnings, 1);
-	assert_said("workflow order: version: version 1, which runs still have, cannot serve here");
+	assert_said("workflow order: version: version 1, which runs or batches still have, cannot serve here");
 	assert_string_equal(current_step(1, "order"), "two");
 	assert_string_equal(step_of(1, "order", 1), "none");
 	assert_int_equal(must_bring_wanted(1), 0);
@@ -464,7 +464,7 @@ static void test_natives_are_compared(void **state)
 	insert_run(1, "order", 1);
 	node_open(1, &natives);
 	must_load(1, NULL);
-	assert_said("version 1, which runs still have, cannot serve here");
+	assert_said("version 1, which runs or batches still have, cannot serve here");
 	assert_said("no function \"anything\" is registered");
 	assert_int_equal(findings.errors, 0);
 	assert_string_equal(step_of(1, "order", 2), "s");

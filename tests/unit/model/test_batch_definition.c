@@ -101,6 +101,8 @@ static void the_contracts_example(void **state)
 	assert_string_equal(d->item_action->workflow, "render");
 	assert_string_equal(d->item_action->void_action->name, "void_one");
 	assert_string_equal(d->cleanup_action->name, "delete_artifact");
+	for (size_t i = 0; i < d->actions_n; i++)
+		assert_int_equal(d->actions[i].gone_is_done, &d->actions[i] == d->cleanup_action);
 	assert_int_equal(d->after_effects_n, 1);
 	assert_string_equal(d->after_effects[0]->name, "tell_owner");
 	assert_int_equal(d->concurrency, 4);
@@ -278,11 +280,31 @@ static void unknown_outcomes(void **state)
 	refused("'item_action': 'Keyed', 'on_unknown': 7", "on_unknown must be a string, not 7");
 }
 
+#define IDEMPOTENT(name) "'" name "': { 'kind': 'http', 'url': 'http://h', 'effect': 'idempotent' }"
+
+/* To whoever cleans up a 404 is a success, and to nobody else. B cleans up. */
+static void shared_cleanup(const char *field_of_item_action, const char *field, const char *said)
+{
+	assert_batch_errors(text_printf(&arena,
+					"{ 'workflow': 'w', 'kind': 'batch', 'item_action': 'A', 'actions': {\n"
+					"'A': { 'kind': 'http', 'url': 'http://h', %s }, " IDEMPOTENT(
+						"B") " },\n"
+						     "%s'cleanup_action': 'B' }",
+					field_of_item_action, field),
+			    1);
+	assert_int_equal(findings.warnings, 0);
+	assert_said("b.json:3: error: workflow w: value: ", said, NULL);
+}
+
 static void cleaning_up(void **state)
 {
 	(void)state;
 	refused("'item_action': 'Keyed', 'cleanup_action': 'Keyed'",
 		"value: cleanup_action: Keyed is the item_action, so that cleaning up would carry out the item again");
+	shared_cleanup("'void': 'B'", "", "cleanup_action: B is also a void, where 404 and 410 do not count as done");
+	shared_cleanup("'probe': 'B'", "", "cleanup_action: B is also a probe, where");
+	shared_cleanup("'effect': 'keyed'", "'done_after_effect': ['B'], ", "B is also a done_after_effect, where");
+	(void)batch("'item_action': 'Keyed', 'cleanup_action': 'Safe', 'done_after_effect': ['Safe']"); /* no http */
 	warned("'item_action': 'Keyed', 'cleanup_action': 'Claimed'",
 	       "effect: cleanup_action: Claimed is called again whenever nobody knows whether it was done");
 }
@@ -323,8 +345,6 @@ static const char *with_void(const char *fields, const char *others)
 			   fields, others);
 }
 
-#define IDEMPOTENT(name) "'" name "': { 'kind': 'http', 'url': 'http://h', 'effect': 'idempotent' }"
-
 static void void_refused(const char *fields, const char *others, const char *said)
 {
 	assert_batch_errors(with_void(fields, others), 1);
@@ -346,12 +366,9 @@ static void voids(void **state)
 	}
 	d = clean(with_void("'kind': 'http', 'url': 'http://h', 'void': 'B'", "'B': { 'kind': 'noop' }"));
 	assert_int_equal(d->item_action->void_action->kind, ACTION_NOOP);
-	/* One may clean up and void, and another may be asked. */
-	d = clean("{ 'workflow': 'w', 'kind': 'batch', 'item_action': 'A', 'cleanup_action': 'B', 'actions': {\n"
-		  "'A': { 'kind': 'http', 'url': 'http://h', 'void': 'B', 'probe': 'C' },\n" IDEMPOTENT(
-			  "B") ", " IDEMPOTENT("C") " } }");
-	assert_ptr_equal(d->item_action->void_action, d->cleanup_action);
-	assert_string_equal(d->item_action->probe->name, "C");
+	/* One may void and be asked. */
+	d = clean(with_void("'kind': 'http', 'url': 'http://h', 'void': 'B', 'probe': 'B'", IDEMPOTENT("B")));
+	assert_ptr_equal(d->item_action->void_action, d->item_action->probe);
 }
 
 static void voids_that_cannot_be(void **state)

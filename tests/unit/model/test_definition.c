@@ -1,10 +1,11 @@
-/* Definitions of either kind: which parser reads a text, and what must hold between them. */
+/* Definitions of all kinds: which parser reads a text, and what must hold between them. */
 #include "definition.h"
 
 #include "model/definition.h"
 
 #define RUN_STEPS                                                                                                      \
 	"'actions': { 'x': { 'kind': 'noop' } }, 'steps': [ { 'name': 's', 'type': 'task', 'action': 'x' } ] }"
+#define BATCH_REST "'actions': { 'x': { 'kind': 'noop' } }, 'item_action': 'x' }"
 #define ENTITY_REST "'status_types': ['a', 'b', 'c'], 'initial_status': 'a', 'steps': [\n"
 
 static const struct definition *read_as(const char *file, const char *text)
@@ -36,6 +37,11 @@ static const struct definition *run_named(const char *file, const char *name)
 	return read_as(file, text_printf(&arena, "{ 'workflow': '%s', 'kind': 'run', %s", name, RUN_STEPS));
 }
 
+static const struct definition *batch_named(const char *file, const char *name)
+{
+	return read_as(file, text_printf(&arena, "{ 'workflow': '%s', 'kind': 'batch', %s", name, BATCH_REST));
+}
+
 static size_t errors_of(const struct definition *a, const struct definition *b, const struct config *config)
 {
 	const struct definition *const list[] = {a, b};
@@ -55,6 +61,7 @@ static void its_kind_says_who_reads_it(void **state)
 	assert_non_null(d);
 	assert_non_null(d->run);
 	assert_null(d->entity);
+	assert_null(d->batch);
 	assert_string_equal(d->kind, "run");
 	assert_string_equal(d->name, "r");
 	assert_string_equal(d->module, "m");
@@ -70,8 +77,25 @@ static void its_kind_says_who_reads_it(void **state)
 	assert_non_null(d);
 	assert_non_null(d->entity);
 	assert_null(d->run);
+	assert_null(d->batch);
 	assert_string_equal(d->kind, "entity");
 	assert_int_equal(d->steps_n, 2);
+	d = read_alone("{ 'workflow': 'b', 'kind': 'batch', 'meta': { 'module': 'm' }, " BATCH_REST);
+	assert_non_null(d);
+	assert_non_null(d->batch);
+	assert_null(d->entity);
+	assert_null(d->run);
+	assert_string_equal(d->kind, "batch");
+	assert_string_equal(d->name, "b");
+	assert_string_equal(d->module, "m");
+	assert_string_equal(d->file, "d.json");
+	assert_int_equal(d->steps_n, 0);
+	assert_int_equal(d->actions_n, 1);
+	assert_ptr_equal(d->actions, d->batch->actions);
+	assert_true(slice_eq(d->text, d->batch->text));
+	d = read_alone("{ 'kind': 'b\\u0061tch', 'workflow': 'b', " BATCH_REST);
+	assert_non_null(d);
+	assert_non_null(d->batch);
 }
 
 static void a_kind_that_is_none_is_told(void **state)
@@ -82,8 +106,9 @@ static void a_kind_that_is_none_is_told(void **state)
 		{"{ 'workflow': 'x', 'steps': [] }", "\"kind\" is missing"},
 		{"{ 'workflow': 'x', 'kind': 'rnu', 'steps': [] }", "rnu"},
 		{"{ 'workflow': 'x', 'kind': 7, 'steps': [] }", "kind"},
+		{"{ 'workflow': 'x', 'kind': 'bacth' }", "did you mean \"batch\"?"},
 		{"{ 'workflow': 'x', 'kind': 'batch' }",
-		 "d.json:1: error: workflow x: kind: this version knows the kinds entity and run, and not yet batch"},
+		 "d.json:1: error: workflow x: missing field: \"item_action\" is missing"},
 		{"['run']", "a definition"},
 		{"{ 'kind': 'run', ", "json"},
 		{"", "json"},
@@ -97,12 +122,10 @@ static void a_kind_that_is_none_is_told(void **state)
 	}
 }
 
-static void a_full_arena_is_an_error(void **state)
+static void refuses_without_room(const char *text)
 {
-	const char *text = json_text("{ 'workflow': 'r', 'kind': 'run', " RUN_STEPS);
 	bool refused = false, accepted = false;
 
-	(void)state;
 	for (size_t room = 64; room < 16384; room += 64) {
 		const struct definition *d = NULL;
 		struct findings found;
@@ -121,10 +144,19 @@ static void a_full_arena_is_an_error(void **state)
 	assert_true(refused && accepted);
 }
 
-static void names_are_unique_over_both_kinds(void **state)
+static void a_full_arena_is_an_error(void **state)
+{
+	(void)state;
+	refuses_without_room(json_text("{ 'workflow': 'r', 'kind': 'run', " RUN_STEPS));
+	refuses_without_room(json_text("{ 'workflow': 'b', 'kind': 'batch', " BATCH_REST));
+	refuses_without_room(json_text("{ 'workflow': 'e', 'kind': 'entity', " ENTITY_REST " ] }"));
+}
+
+static void names_are_unique_over_all_kinds(void **state)
 {
 	const struct definition *a = entity_named("a.json", "w"), *b = run_named("b.json", "v"),
-				*c = run_named("c.json", "w"), *d = entity_named("d.json", "v");
+				*c = run_named("c.json", "w"), *d = entity_named("d.json", "v"),
+				*e = batch_named("e.json", "w");
 
 	(void)state;
 	assert_int_equal(errors_of(a, b, NULL), 0);
@@ -133,15 +165,19 @@ static void names_are_unique_over_both_kinds(void **state)
 	assert_said("c.json:1: error: workflow w: duplicate: workflow w is also defined in a.json", NULL);
 	assert_int_equal(errors_of(b, d, NULL), 1);
 	assert_said("d.json:1: error: workflow v: duplicate: workflow v is also defined in b.json", NULL);
+	assert_int_equal(errors_of(b, e, NULL), 0);
+	assert_int_equal(errors_of(a, e, NULL), 1);
+	assert_said("e.json:1: error: workflow w: duplicate: workflow w is also defined in a.json", NULL);
+	assert_int_equal(errors_of(c, e, NULL), 1);
 	assert_int_equal(errors_of(a, a, NULL), 1);
 	assert_int_equal(errors_of(b, b, NULL), 1);
 	definition_set_check(NULL, 0, /* config= */ NULL, &findings);
 }
 
-/* The rules of entities hold with a run between them, and a run has no claim that wants a janitor. */
+/* The rules of entities hold with a run between them, and neither a run nor a batch has a claim that wants a janitor. */
 static void entities_keep_their_rules(void **state)
 {
-	const struct definition *run = run_named("r.json", "r"), *other = run_named("s.json", "s");
+	const struct definition *run = run_named("r.json", "r"), *other = batch_named("s.json", "s");
 	const struct definition *claims = read_as("e.json", "{ 'workflow': 'e', 'kind': 'entity', " ENTITY_REST
 							    "{ 'step_id': 1, 'step_key': 'go', 'status': 'a',\n"
 							    "'claim_state': ['b', 'a'], 'successful_state': 'c' } ] }");
@@ -159,7 +195,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		model_test(its_kind_says_who_reads_it), model_test(a_kind_that_is_none_is_told),
-		model_test(a_full_arena_is_an_error),   model_test(names_are_unique_over_both_kinds),
+		model_test(a_full_arena_is_an_error),   model_test(names_are_unique_over_all_kinds),
 		model_test(entities_keep_their_rules),
 	};
 

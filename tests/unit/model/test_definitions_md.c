@@ -4,6 +4,7 @@
  *   ```json definition          a whole one; the first of each kind is also the frame for the others
  *   ```json step                one or more steps, in place of those of the frame
  *   ```json run-step            the same for a run
+ *   ```json batch               the fields of a batch, in place of those of the frame behind its actions
  *   ```json actions             one or more actions, beside those of the frame
  *   ```json config              a configuration
  *   ```json step bad rule 4     refused, by rule 4 and nothing else
@@ -22,7 +23,7 @@ struct example {
 };
 
 static char *document;
-static const char *entity_frame, *run_frame;
+static const char *entity_frame, *run_frame, *batch_frame;
 
 static char *read_document(void)
 {
@@ -75,6 +76,14 @@ static const char *framed(const char *frame, const char *up_to, const char *exam
 	return text_printf(&arena, "%.*s%s%s%s", (int)(cut - frame), frame, up_to, example, behind);
 }
 
+static const char *framed_batch(const char *example)
+{
+	const char *cut = strstr(batch_frame, "\"item_action\"");
+
+	assert_non_null(cut);
+	return text_printf(&arena, "%.*s%s }", (int)(cut - batch_frame), batch_frame, example);
+}
+
 static void check(const struct example *e)
 {
 	const char *text = e->text;
@@ -85,6 +94,8 @@ static void check(const struct example *e)
 		text = framed(entity_frame, "\"steps\": [", e->text, "] }");
 	else if (strcmp(e->kind, "run-step") == 0)
 		text = framed(run_frame, "\"steps\": [", e->text, "] }");
+	else if (strcmp(e->kind, "batch") == 0)
+		text = framed_batch(e->text);
 	else if (strcmp(e->kind, "actions") == 0)
 		text = framed(entity_frame, "\"actions\": {", e->text, "}, \"steps\": [] }");
 	if (strcmp(e->kind, "config") == 0)
@@ -101,27 +112,30 @@ static void check(const struct example *e)
 
 static void the_examples_are_what_they_say(void **state)
 {
-	size_t good = 0, bad = 0, of_runs = 0;
+	size_t good = 0, bad = 0, of_runs = 0, of_batches = 0;
 	struct example e;
 	const char *at;
 
 	(void)state;
 	document = read_document();
 	at = document;
-	entity_frame = run_frame = NULL;
+	entity_frame = run_frame = batch_frame = NULL;
 	while (next_example(&at, &e)) {
 		if (!entity_frame)
 			entity_frame = e.text;
 		if (!run_frame && strstr(e.text, "\"kind\": \"run\""))
 			run_frame = e.text;
+		if (!batch_frame && strstr(e.text, "\"kind\": \"batch\""))
+			batch_frame = e.text;
 		check(&e);
-		of_runs += run_frame != NULL;
+		of_runs += run_frame && !batch_frame;
+		of_batches += batch_frame != NULL;
 		good += !e.rule[0];
 		bad += e.rule[0] != '\0';
 	}
 	free(document);
 	printf("# %s: %zu good and %zu bad examples\n", DOCUMENT, good, bad);
-	assert_true(good >= 12 && bad >= 10 && of_runs >= 10);
+	assert_true(good >= 12 && bad >= 10 && of_runs >= 10 && of_batches >= 4);
 }
 
 /* Whole definitions have no warnings either. */
@@ -153,7 +167,24 @@ static void every_rule_has_its_example(void **state)
 	free(document);
 }
 
-/* Every field of a run definition, of its steps and of a retry stands in a table. */
+/* Each stands in a table of the chapter. */
+static void assert_told(const char *title, const char *const *fields, size_t n)
+{
+	const char *chapter, *end;
+
+	document = read_document();
+	chapter = strstr(document, title);
+	assert_non_null(chapter);
+	end = strstr(chapter + 1, "\n# ");
+	assert_non_null(end);
+	chapter = arena_copy(&arena, slice_of(chapter, (size_t)(end - chapter))).p;
+	for (size_t i = 0; i < n; i++)
+		if (!strstr(chapter, text_printf(&arena, "\n| `%s` |", fields[i])))
+			fail_msg("no table of the chapter has %s", fields[i]);
+	free(document);
+}
+
+/* Every field of a run definition, of its steps and of a retry. */
 static void every_field_of_runs_is_told(void **state)
 {
 	static const char *const fields[] = {
@@ -162,25 +193,28 @@ static void every_field_of_runs_is_told(void **state)
 		"on_timeout",   "on_unknown",   "on_5xx",  "event",   "entry_lock", "until",   "when",
 		"then`, `else", "max_attempts", "initial", "factor",  "max",        "jitter",
 	};
-	const char *chapter;
 
 	(void)state;
-	document = read_document();
-	chapter = strstr(document, "\n# Kind run\n");
-	assert_non_null(chapter);
-	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-		if (!strstr(chapter, text_printf(&arena, "\n| `%s` |", fields[i])))
-			fail_msg("no table of the chapter has %s", fields[i]);
-	free(document);
+	assert_told("\n# Kind run\n", fields, sizeof fields / sizeof *fields);
+}
+
+static void every_field_of_batches_is_told(void **state)
+{
+	static const char *const fields[] = {
+		"workflow",    "kind",  "meta",    "actions", "item_action", "cleanup_action", "done_after_effect",
+		"concurrency", "retry", "timeout", "lease",   "on_unknown",  "on_5xx",         "cancel_check_every",
+	};
+
+	(void)state;
+	assert_told("\n# Kind batch\n", fields, sizeof fields / sizeof *fields);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		model_test(the_examples_are_what_they_say),
-		model_test(whole_definitions_are_clean),
-		model_test(every_rule_has_its_example),
-		model_test(every_field_of_runs_is_told),
+		model_test(the_examples_are_what_they_say), model_test(whole_definitions_are_clean),
+		model_test(every_rule_has_its_example),     model_test(every_field_of_runs_is_told),
+		model_test(every_field_of_batches_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

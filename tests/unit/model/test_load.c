@@ -82,17 +82,19 @@ static void a_folder_in_the_order_of_its_names(void **state)
 	assert_string_equal(set.items[4]->file, path_of("a.json"));
 }
 
-static void both_kinds_stand_in_one_folder(void **state)
+static void all_kinds_stand_in_one_folder(void **state)
 {
 	(void)state;
 	write_workflow("a.json", "entity");
 	write_file("b.json", "{ 'kind': 'run', 'workflow': 'order', 'actions': { 'x': { 'kind': 'noop' } },\n"
 			     "  'steps': [ { 'name': 's', 'type': 'task', 'action': 'x' } ] }");
-	write_file("c.json", "{ 'kind': 'batch', 'workflow': 'render' }");
+	write_file("c.json", "{ 'kind': 'batch', 'workflow': 'render', 'item_action': 'x',\n"
+			     "  'actions': { 'x': { 'kind': 'noop' } } }");
 	write_file("d.json", "{ 'kind': 'run', 'workflow': 'bad', 'steps': [\n{ 'name': 's', 'type': 'tsak' } ] }");
+	write_file("e.json", "{ 'kind': 'batch', 'workflow': 'worse' }");
 	definition_set_load(dir, &arena, &findings, &set);
 	print_findings();
-	assert_int_equal(set.n, 2);
+	assert_int_equal(set.n, 3);
 	assert_string_equal(set.items[0]->kind, "entity");
 	assert_string_equal(set.items[1]->kind, "run");
 	assert_string_equal(set.items[1]->name, "order");
@@ -100,8 +102,10 @@ static void both_kinds_stand_in_one_folder(void **state)
 	assert_string_equal(set.items[1]->file, path_of("b.json"));
 	assert_int_equal(set.items[1]->actions_n, 1);
 	assert_ptr_equal(set.items[1]->actions, set.items[1]->run->actions);
+	assert_string_equal(set.items[2]->kind, "batch");
+	assert_ptr_equal(set.items[2]->actions, set.items[2]->batch->actions);
 	assert_int_equal(findings.errors, 2);
-	assert_said("c.json:1: error: workflow render: kind: ", "not yet batch", NULL);
+	assert_said("e.json:1: error: workflow worse: ", "\"item_action\"", NULL);
 	assert_said("d.json:2: error: workflow bad", "tsak", NULL);
 }
 
@@ -181,7 +185,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up_folder, tear_down_folder)
 		T(a_folder_in_the_order_of_its_names),
-		T(both_kinds_stand_in_one_folder),
+		T(all_kinds_stand_in_one_folder),
 		T(a_single_file_has_any_name),
 		T(what_cannot_be_read_is_a_finding),
 		T(a_file_is_read_up_to_its_limit),

@@ -131,13 +131,13 @@ static void statuses_stand_once(void **state)
 	assert_said("initial_status \"b\" is not in status_types; did you mean \"a\"?", NULL);
 }
 
-static void other_kinds_are_not_known_yet(void **state)
+static void other_kinds_are_not_entities(void **state)
 {
 	(void)state;
 	assert_errors("{ 'workflow': 'order', 'kind': 'run', 'steps': [ { 'name': 'reserve', 'type': 'task' } ] }", 1);
 	assert_said("w.json:1: error: workflow order: kind: this is a definition of kind run, not entity", NULL);
 	assert_errors("{ 'workflow': 'render', 'kind': 'batch', 'item_action': 'x' }", 1);
-	assert_said("not yet batch", NULL);
+	assert_said("w.json:1: error: workflow render: kind: this is a definition of kind batch, not entity", NULL);
 	assert_errors("{ 'workflow': 'x', 'kind': 'entiti' }", 1);
 	assert_said("kind is \"entiti\", which is not known; did you mean \"entity\"?", NULL);
 	assert_errors("{ 'workflow': 'x', 'kind': null }", 1);
@@ -338,7 +338,7 @@ int main(void)
 		model_test(unknown_fields_at_the_top),
 		model_test(names_are_names),
 		model_test(statuses_stand_once),
-		model_test(other_kinds_are_not_known_yet),
+		model_test(other_kinds_are_not_entities),
 		model_test(malformed_json_has_its_place),
 		model_test(limits_hold),
 		model_test(a_million_statuses_are_answered_quickly),

@@ -186,8 +186,10 @@ static const struct task_kind sleeper_kind = {.name = "sleeper", .take = sleeper
 struct actor {
 	struct task task;
 	struct lease lease;
+	bool hear_out;
 	bool acted;
 	enum act_outcome outcome;
+	bool overrun;
 	char output[32];
 };
 
@@ -198,6 +200,7 @@ static inline void actor_take(struct task *task, const struct answer *answer)
 	if (answer->kind == ANSWER_ACT) {
 		a->acted = true;
 		a->outcome = answer->outcome;
+		a->overrun = answer->overrun;
 		snprintf(a->output, sizeof a->output, "%.*s", SLICE_ARGS(answer->output));
 	}
 }
@@ -208,7 +211,7 @@ static inline void actor_ask(const struct task *task, struct ask *ask)
 
 	ask->kind = a->acted ? ASK_DONE : ASK_ACT;
 	ask->code = HX_OK;
-	ask->act = (struct act_call){.action = "act", .lease = a->lease};
+	ask->act = (struct act_call){.action = "act", .lease = a->lease, .hear_out = a->hear_out};
 }
 
 static const struct task_kind actor_kind = {.name = "actor", .take = actor_take, .ask = actor_ask};
@@ -267,6 +270,12 @@ static inline void caller_act(struct caller *c, struct lease lease)
 	c->actor = (struct actor){.lease = lease};
 	task_init(&c->actor.task, &actor_kind, /* topic= */ 0);
 	caller_sit(c, &c->actor.task);
+}
+
+static inline void caller_act_heard_out(struct caller *c, struct lease lease)
+{
+	caller_act(c, lease);
+	c->actor.hear_out = true;
 }
 
 static inline void caller_move(struct caller *c, int64_t subject, int64_t version)
@@ -364,10 +373,11 @@ static inline void let_lane_go(void)
 struct test_port {
 	struct act_port port;
 	pthread_t thread;
-	bool held; /* the thread answers nothing; the test may */
+	bool held;  /* the thread answers nothing; the test may */
+	bool queue; /* what was started waits for its turn, and can be taken back */
 	bool quit;
 	enum act_outcome outcome;
-	size_t started_n, answered_n, aborted_n;
+	size_t started_n, answered_n, aborted_n, withdrawn_n;
 	struct ticket tickets[ACTS_MAX];
 	int64_t fences[ACTS_MAX];
 	uint64_t aborted[ACTS_MAX];
@@ -394,6 +404,20 @@ static inline void port_abort(struct act_port *port, struct ticket ticket)
 	p->aborted[p->aborted_n++] = ticket.number;
 	pthread_cond_broadcast(&news);
 	pthread_mutex_unlock(&meeting);
+}
+
+static inline bool port_withdraw(struct act_port *port, struct ticket ticket)
+{
+	struct test_port *p = (struct test_port *)port;
+	bool waits;
+
+	(void)ticket; /* tests have one call when they ask for this */
+	pthread_mutex_lock(&meeting);
+	waits = p->queue && p->withdrawn_n == 0;
+	p->withdrawn_n += waits;
+	pthread_cond_broadcast(&news);
+	pthread_mutex_unlock(&meeting);
+	return waits;
 }
 
 static inline void *port_run(void *context)
@@ -447,7 +471,7 @@ static inline void party_start(enum store_kind kind, size_t seats_max)
 	party.clock.clock = (struct clock){hand_clock_wall, hand_clock_mono};
 	party.clock.wall_ms = START_MS;
 	party.clock.mono_ms = 5000;
-	party.port.port = (struct act_port){port_start, port_abort};
+	party.port.port = (struct act_port){port_start, port_abort, port_withdraw};
 	assert_int_equal(pthread_create(&party.port.thread, NULL, port_run, &party.port), 0);
 	party.options = (struct lane_options){
 		.db = {.url = party.store->url, .clock = &party.clock.clock, .exclusive = true},

@@ -1,0 +1,193 @@
+/* See batch_items.h. */
+#include "cli/batch_items.h"
+
+#include "base/excerpt.h"
+#include "base/json_members.h"
+#include "base/json_number.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "cli/question.h"
+#include "flow/account.h"
+#include "model/nearest.h"
+
+#define FILE_BYTES_MAX (1u << 30)
+#define ITEM_SCRATCH_BYTES_MAX (256u << 20)
+#define ITEM_LOOKS "an item is an object like {\"input\": {}, \"cost\": 5}"
+
+/* Where a fault is. */
+struct place {
+	struct excerpt file;
+	size_t line;
+};
+
+static enum hx_code fault(const struct place *at, const char *what, struct hx_error *err)
+{
+	return error_set(err, HX_VALIDATION_ERROR, "%s:%zu: %s", at->file.text, at->line, what);
+}
+
+/* ---- one item ---- */
+
+static enum hx_code check_cost(struct json item, const struct place *at, struct hx_error *err)
+{
+	struct json value;
+	int64_t cost;
+
+	if (!json_find(item, slice_str("cost"), &value))
+		return fault(at, "the cost is missing: " ITEM_LOOKS, err);
+	if (json_int64(value, /* err= */ NULL, &cost) || cost < 0 || cost > ACCOUNT_AMOUNT_MAX)
+		return error_set(err, HX_VALIDATION_ERROR, "%s:%zu: the cost is a whole number from 0 to %lld, not %s",
+				 at->file.text, at->line, (long long)ACCOUNT_AMOUNT_MAX, excerpt_of(value.raw).text);
+	return HX_OK;
+}
+
+static enum hx_code check_names(struct json item, const struct place *at, struct arena *scratch, struct hx_error *err)
+{
+	static const char *const known[] = {"input", "cost", NULL};
+	struct json_iter it = json_iter_of(item);
+	struct json name, value;
+
+	while (json_iter_member(&it, &name, &value)) {
+		struct slice text = json_string_view(name, scratch);
+
+		if (scratch->failed)
+			return arena_error(scratch, err);
+		if (!slice_is(text, known[0]) && !slice_is(text, known[1]))
+			return error_set(err, HX_VALIDATION_ERROR,
+					 "%s:%zu: an item has no member \"%s\"; did you mean \"%s\"?", at->file.text,
+					 at->line, excerpt_of(text).text, nearest_name(text, known));
+	}
+	return HX_OK;
+}
+
+static enum hx_code check_item(struct json item, const struct place *at, struct arena *scratch, struct hx_error *err)
+{
+	enum hx_code code;
+
+	if (json_type(item) != JSON_OBJECT)
+		return error_set(err, HX_VALIDATION_ERROR, "%s:%zu: %s, not %s", at->file.text, at->line, ITEM_LOOKS,
+				 excerpt_of(item.raw).text);
+	arena_reset(scratch);
+	code = check_names(item, at, scratch, err);
+	if (!code)
+		code = check_cost(item, at, err);
+	if (!code && json_check_unique(item, scratch, err))
+		code = error_set(err, HX_VALIDATION_ERROR, "%s:%zu: behind the beginning of the item, %s",
+				 at->file.text, at->line, err->detail);
+	return code;
+}
+
+/* ---- one to a line ---- */
+
+static bool is_blank(struct slice line)
+{
+	return json_space_end(line.p, line.p + line.n) == line.p + line.n;
+}
+
+static enum hx_code take_line(struct batch_items *items, struct slice line, const struct place *at,
+			      struct arena *scratch, struct hx_error *err)
+{
+	struct hx_error wrong;
+	struct json item;
+	enum hx_code code;
+
+	if (is_blank(line))
+		return HX_OK;
+	if (json_check(line, &wrong, &item)) /* "1:COLUMN: what": the line is another one */
+		return error_set(err, HX_VALIDATION_ERROR, "%s:%zu%s; one item to a line, or all in an array",
+				 at->file.text, at->line, wrong.detail + 1);
+	code = check_item(item, at, scratch, err);
+	strbuf_add_str(&items->text, items->n++ ? "," : "");
+	strbuf_add_slice(&items->text, item.raw);
+	return code;
+}
+
+/* They become an array too. */
+static enum hx_code take_lines(struct batch_items *items, struct slice text, struct place *at, struct arena *scratch,
+			       struct hx_error *err)
+{
+	enum hx_code code = HX_OK;
+
+	strbuf_add_char(&items->text, '[');
+	for (at->line = 1; text.n > 0 && !code; at->line++) {
+		const char *end = memchr(text.p, '\n', text.n);
+		size_t n = end ? (size_t)(end - text.p) : text.n;
+
+		code = take_line(items, slice_of(text.p, n), at, scratch, err);
+		n += end != NULL;
+		text = slice_of(text.p + n, text.n - n);
+	}
+	strbuf_add_char(&items->text, ']');
+	if (!code && items->text.failed)
+		code = strbuf_error(&items->text, err);
+	items->array = json_trust(strbuf_slice(&items->text));
+	return code;
+}
+
+/* ---- all in an array ---- */
+
+static enum hx_code take_array(struct batch_items *items, struct slice text, struct place *at, struct arena *scratch,
+			       struct hx_error *err)
+{
+	struct json_iter it;
+	struct hx_error wrong;
+	struct json item;
+	enum hx_code code = HX_OK;
+	const char *counted = text.p; /* the line of this byte is at->line */
+
+	at->line = 1;
+	if (json_check(text, &wrong, &items->array))
+		return error_set(err, HX_VALIDATION_ERROR, "%s:%s", at->file.text, wrong.detail);
+	it = json_iter_of(items->array);
+	while (!code && json_iter_element(&it, &item)) {
+		for (; counted < item.raw.p; counted++)
+			at->line += *counted == '\n';
+		code = check_item(item, at, scratch, err);
+		items->n++;
+	}
+	return code;
+}
+
+/* ---- the file ---- */
+
+static enum hx_code take_text(struct batch_items *items, struct strbuf *text, struct place *at, struct arena *scratch,
+			      struct hx_error *err)
+{
+	const char *begin = json_space_end(text->p, text->p + text->n);
+	enum hx_code code;
+
+	if (*begin == '[') { /* no item begins like that */
+		struct strbuf empty = items->text;
+
+		items->text = *text;
+		*text = empty;
+		code = take_array(items, strbuf_slice(&items->text), at, scratch, err);
+	} else {
+		code = take_lines(items, strbuf_slice(text), at, scratch, err);
+	}
+	at->line = 1;
+	return code || items->n > 0 ? code : fault(at, "there is no item in it", err);
+}
+
+enum hx_code batch_items_read(struct batch_items *items, const char *path, struct hx_error *err)
+{
+	struct place at = {.file = excerpt_of(slice_str(strcmp(path, "-") == 0 ? "standard input" : path))};
+	struct arena scratch;
+	struct strbuf text;
+	enum hx_code code;
+
+	*items = (struct batch_items){0};
+	strbuf_init(&items->text, FILE_BYTES_MAX);
+	strbuf_init(&text, FILE_BYTES_MAX);
+	arena_init(&scratch, ITEM_SCRATCH_BYTES_MAX);
+	code = question_read_file(path, &text, err);
+	if (!code)
+		code = take_text(items, &text, &at, &scratch, err);
+	arena_release(&scratch);
+	strbuf_release(&text);
+	return code;
+}
+
+void batch_items_release(struct batch_items *items)
+{
+	strbuf_release(&items->text);
+}

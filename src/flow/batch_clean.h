@@ -1,0 +1,41 @@
+/*
+ * A slice of the cleanup of a batch that is being torn down: deletes what its cancelled items have left behind.
+ *
+ *   START ─▶ READING (renews the lease) ─▶ ACTING on the first ─▶ … ─▶ ACTING on the last ─▶ DONE
+ *
+ * All cancelled items of [from, to) that were ever begun are cleaned up, whoever may have done so before: after each takeover
+ * the whole is scanned again, because nobody knows how far the last holder came. A call that fails does not keep the others
+ * from being made, but the batch from its end. The key of a call has the tenure's fence in it: a service that dedupes would
+ * answer a later pass from its memory.
+ */
+#ifndef HX_FLOW_BATCH_CLEAN_H
+#define HX_FLOW_BATCH_CLEAN_H
+
+#include "flow/batch_item.h"
+#include "task/task.h"
+
+#define CLEAN_SLICE 16 /* items */
+
+struct batch_clean {
+	struct task task;
+	struct batch_hold hold;
+	struct arena *arena;
+	int64_t from; /* items [from, from + CLEAN_SLICE) */
+	bool failed;  /* not everything is gone */
+	struct slice why; /* of the last that failed; .p NULL: the store, or the lease */
+	/* private */
+	enum { CLEAN_NEW, CLEAN_READING, CLEAN_ACTING, CLEAN_DONE } at;
+	size_t items_n, next;
+	struct clean_item {
+		int64_t n, attempt;
+		struct slice input, output;
+	} items[CLEAN_SLICE];
+	struct slice key, body;
+	struct mono_time asked;
+	enum hx_code code;
+};
+
+/* The definition has a cleanup_action. */
+void batch_clean_init(struct batch_clean *clean, const struct batch_hold *hold, int64_t from, struct arena *arena);
+
+#endif
