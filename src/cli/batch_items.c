@@ -7,7 +7,7 @@
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "cli/question.h"
-#include "flow/account.h"
+#include "flow/batch.h"
 #include "model/nearest.h"
 
 #define FILE_BYTES_MAX (1u << 30)
@@ -27,6 +27,15 @@ static enum hx_code fault(const struct place *at, const char *what, struct hx_er
 
 /* ---- one item ---- */
 
+/* Money is counted, not measured: the server takes digits alone too. */
+static bool is_counted(struct json value)
+{
+	for (size_t i = 0; i < value.raw.n; i++)
+		if (value.raw.p[i] < '0' || value.raw.p[i] > '9')
+			return false;
+	return true;
+}
+
 static enum hx_code check_cost(struct json item, const struct place *at, struct hx_error *err)
 {
 	struct json value;
@@ -34,10 +43,20 @@ static enum hx_code check_cost(struct json item, const struct place *at, struct 
 
 	if (!json_find(item, slice_str("cost"), &value))
 		return fault(at, "the cost is missing: " ITEM_LOOKS, err);
-	if (json_int64(value, /* err= */ NULL, &cost) || cost < 0 || cost > ACCOUNT_AMOUNT_MAX)
+	if (!is_counted(value) || json_int64(value, /* err= */ NULL, &cost) || cost > BATCH_COST_MAX)
 		return error_set(err, HX_VALIDATION_ERROR, "%s:%zu: the cost is a whole number from 0 to %lld, not %s",
-				 at->file.text, at->line, (long long)ACCOUNT_AMOUNT_MAX, excerpt_of(value.raw).text);
+				 at->file.text, at->line, (long long)BATCH_COST_MAX, excerpt_of(value.raw).text);
 	return HX_OK;
+}
+
+static enum hx_code check_input(struct json item, const struct place *at, struct hx_error *err)
+{
+	struct json value;
+
+	if (!json_find(item, slice_str("input"), &value) || value.raw.n <= BATCH_INPUT_BYTES_MAX)
+		return HX_OK;
+	return error_set(err, HX_VALIDATION_ERROR, "%s:%zu: the input has %zu bytes, and may have %u", at->file.text,
+			 at->line, value.raw.n, BATCH_INPUT_BYTES_MAX);
 }
 
 static enum hx_code check_names(struct json item, const struct place *at, struct arena *scratch, struct hx_error *err)
@@ -59,20 +78,26 @@ static enum hx_code check_names(struct json item, const struct place *at, struct
 	return HX_OK;
 }
 
-static enum hx_code check_item(struct json item, const struct place *at, struct arena *scratch, struct hx_error *err)
+static enum hx_code check_item(struct batch_items *items, struct json item, const struct place *at,
+			       struct arena *scratch, struct hx_error *err)
 {
+	struct hx_error wrong;
 	enum hx_code code;
 
 	if (json_type(item) != JSON_OBJECT)
 		return error_set(err, HX_VALIDATION_ERROR, "%s:%zu: %s, not %s", at->file.text, at->line, ITEM_LOOKS,
 				 excerpt_of(item.raw).text);
+	if (++items->n > BATCH_ITEMS_MAX)
+		return error_set(err, HX_VALIDATION_ERROR, "%s:%zu: a batch has at most %d items", at->file.text,
+				 at->line, BATCH_ITEMS_MAX);
 	arena_reset(scratch);
 	code = check_names(item, at, scratch, err);
 	if (!code)
 		code = check_cost(item, at, err);
-	if (!code && json_check_unique(item, scratch, err))
-		code = error_set(err, HX_VALIDATION_ERROR, "%s:%zu: behind the beginning of the item, %s",
-				 at->file.text, at->line, err->detail);
+	if (!code)
+		code = check_input(item, at, err);
+	if (!code && json_check_unique(item, scratch, &wrong))
+		code = error_set(err, wrong.code, "%s:%zu: in the item, %s", at->file.text, at->line, wrong.detail);
 	return code;
 }
 
@@ -95,8 +120,8 @@ static enum hx_code take_line(struct batch_items *items, struct slice line, cons
 	if (json_check(line, &wrong, &item)) /* "1:COLUMN: what": the line is another one */
 		return error_set(err, HX_VALIDATION_ERROR, "%s:%zu%s; one item to a line, or all in an array",
 				 at->file.text, at->line, wrong.detail + 1);
-	code = check_item(item, at, scratch, err);
-	strbuf_add_str(&items->text, items->n++ ? "," : "");
+	strbuf_add_str(&items->text, items->n > 0 ? "," : "");
+	code = check_item(items, item, at, scratch, err);
 	strbuf_add_slice(&items->text, item.raw);
 	return code;
 }
@@ -141,8 +166,7 @@ static enum hx_code take_array(struct batch_items *items, struct slice text, str
 	while (!code && json_iter_element(&it, &item)) {
 		for (; counted < item.raw.p; counted++)
 			at->line += *counted == '\n';
-		code = check_item(item, at, scratch, err);
-		items->n++;
+		code = check_item(items, item, at, scratch, err);
 	}
 	return code;
 }

@@ -46,7 +46,7 @@ struct client {
 	const char *workspace, *requester; /* NULL: not sent */
 	int64_t timeout_ms;
 	bool json;
-	const char *key; /* the Idempotency-Key of the question; NULL: none */
+	const char *key;                  /* the Idempotency-Key of the question; NULL: none */
 	char host[CLIENT_HOST_BYTES_MAX]; /* without the brackets of an IPv6 address */
 	char port[6];
 	struct slice authority;   /* as written */

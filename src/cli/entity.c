@@ -211,14 +211,12 @@ static enum hx_code resolve(const struct command_args *args, struct hx_error *er
 
 	if (code)
 		return code;
-	if (strcmp(args->operands[3], "done") != 0 && strcmp(args->operands[3], "not_done") != 0)
-		return error_set(err, HX_VALIDATION_ERROR, "the outcome is done or not_done, not %s",
-				 excerpt_of(slice_str(args->operands[3])).text);
 	code = question_start(&client, args, "/api/v1/entities", 2, err);
 	client_path(&client, "/steps");
 	client_segment(&client, args->operands[2]);
 	client_path(&client, "/resolve");
-	question_text(&client, "outcome", args->operands[3]);
+	if (!code)
+		code = question_outcome(&client, args->operands[3], err);
 	if (!code)
 		code = question_json(&client, args, &option_output, err);
 	question_end(&client);

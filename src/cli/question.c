@@ -40,6 +40,15 @@ void question_text(struct client *client, const char *name, const char *text)
 	json_quote(slice_str(text), &client->body);
 }
 
+enum hx_code question_outcome(struct client *client, const char *text, struct hx_error *err)
+{
+	if (strcmp(text, "done") != 0 && strcmp(text, "not_done") != 0)
+		return error_set(err, HX_VALIDATION_ERROR, "the outcome is done or not_done, not %s",
+				 excerpt_of(slice_str(text)).text);
+	question_text(client, "outcome", text);
+	return HX_OK;
+}
+
 void question_end(struct client *client)
 {
 	strbuf_add_str(&client->body, client->body.n ? "}" : "{}");

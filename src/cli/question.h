@@ -20,6 +20,8 @@ enum hx_code question_start(struct client *client, const struct command_args *ar
 /* Begins a member of the body; its value has to follow. */
 void question_member(struct client *client, const char *name);
 void question_text(struct client *client, const char *name, const char *text);
+/* What became of something unknown, in a person's word: done or not_done. */
+enum hx_code question_outcome(struct client *client, const char *text, struct hx_error *err) HX_MUST_CHECK;
 /* Adds a whole file; "-" is standard input. HX_VALIDATION_ERROR says why it cannot be read. */
 enum hx_code question_read_file(const char *path, struct strbuf *out, struct hx_error *err) HX_MUST_CHECK;
 /* The next two: nothing if the option was not given. */

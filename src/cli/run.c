@@ -111,9 +111,9 @@ static enum hx_code print_moved(struct client *client, struct json answer, struc
 
 static enum hx_code print_signalled(struct client *client, struct json answer, struct hx_error *err)
 {
-	return run_print_line(client, answer,
-			      text_member_is_true(answer, "duplicate") ? ", the event was there already: nothing was done" : "",
-			      err);
+	return run_print_line(
+		client, answer,
+		text_member_is_true(answer, "duplicate") ? ", the event was there already: nothing was done" : "", err);
 }
 
 static enum hx_code print_list(struct client *client, struct json answer, struct hx_error *err)
@@ -344,14 +344,12 @@ static enum hx_code resolve(const struct command_args *args, struct hx_error *er
 
 	if (code)
 		return code;
-	if (strcmp(args->operands[2], "done") != 0 && strcmp(args->operands[2], "not_done") != 0)
-		return error_set(err, HX_VALIDATION_ERROR, "the outcome is done or not_done, not %s",
-				 excerpt_of(slice_str(args->operands[2])).text);
 	code = question_start(&client, args, RUN_PATH, 1, err);
 	client_path(&client, "/steps");
 	client_segment(&client, args->operands[1]);
 	client_path(&client, "/resolve");
-	question_text(&client, "outcome", args->operands[2]);
+	if (!code)
+		code = question_outcome(&client, args->operands[2], err);
 	if (!code)
 		code = question_json(&client, args, &option_output, err);
 	question_end(&client);

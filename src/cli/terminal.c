@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "model/text.h"
 
 #define COLUMNS_DEFAULT 120
@@ -57,6 +58,12 @@ bool terminal_is_watched(void)
 
 void terminal_tell(const char *line)
 {
-	fprintf(stderr, "\r\033[K%s", line);
+	size_t room = terminal_told_columns() - 1, n = 0;
+
+	while (line[n] && room-- > 0)
+		do
+			n++;
+		while (utf8_continues((unsigned char)line[n]));
+	fprintf(stderr, "\r\033[K%.*s", (int)n, line);
 	fflush(stderr);
 }

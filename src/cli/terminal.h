@@ -13,7 +13,8 @@ size_t terminal_columns(void);
 size_t terminal_told_columns(void);
 /* Does a person watch standard error? */
 bool terminal_is_watched(void);
-/* Writes over the line that was told last; "" takes it away. Only where it is watched. */
+/* Writes over the line that was told last; "" takes it away. What does not fit is cut: a line that has wrapped cannot be
+ * written over. Only where it is watched. */
 void terminal_tell(const char *line);
 
 #endif

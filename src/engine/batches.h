@@ -5,9 +5,16 @@
  *   janitor ─ past ────┼─▶ tenure: lead ─▶ up to `concurrency` hands ─▶ lead ─▶ … ─▶ over
  *   a caller's cancel ─┘   (one object per tenure; its turns point to it, and it goes when the last of them has ended)
  *
- * All turns of a batch run in the lane of its account: PostgreSQL takes one unit of a subject per transaction, so elsewhere they
- * would only wait for each other.
- * Limits: BATCHES_MAX tenures at once; a turn has an arena of its own, which is gone when it ends.
+ * A tenure that a hand of an earlier one outlives is another object: nobody ever looks for a tenure by its batch.
+ *
+ * All turns of a batch run in the lane of its account, but the first lead, which does not know the account yet and runs in that
+ * of the batch. Every unit of a batch holds its account still: on PostgreSQL those of other lanes would wait for it with all
+ * that travels in the same transaction, so that one busy account would hold up a whole node.
+ *
+ * Limits: BATCHES_MAX tenures at once, and as many again for batches that a caller cancels, since money waits for those. A
+ * turn has an arena of its own, which is gone when it ends. So memory is bounded by the turns under way, whatever the items.
+ * Known limit: while a hand hears its call out, although the lease is lost, this node does not take the batch over again;
+ * others do.
  */
 #ifndef HX_ENGINE_BATCHES_H
 #define HX_ENGINE_BATCHES_H
@@ -31,16 +38,20 @@ struct batches_options {
 	struct engine_metrics *metrics;
 };
 
-enum hx_code batches_start(const struct batches_options *options, struct batches **ret) HX_MUST_CHECK;
+enum hx_code batches_start(const struct batches_options *options, struct batches **ret_batches,
+			   struct hx_error *err) HX_MUST_CHECK;
 /* After the lanes have stopped. Takes NULL. */
 void batches_free(struct batches *batches);
 const struct batch_policy *batches_policy(const struct batches *batches);
-/* From any thread: one whose holder's time is over, or that is due. Nothing happens when it is under way here. */
+/*
+ * From any thread: one whose holder's time is over. Nothing happens when it is under way here; without room a later sweep
+ * finds it.
+ */
 void batches_take(struct batches *batches, int64_t subject);
 /*
  * From any thread: a batch that a cancel has just seized is torn down. done is called in a lane's thread, when the tenure is
- * over, however it ended: look at the batch to know. False: there is no room, and done is not called; the claim lapses, and
- * whoever finds it goes on.
+ * over, however it ended: look at the batch to know. False: there is no room, or no memory, and done is not called; the claim
+ * lapses, and whoever finds it goes on. Texts of the hold are copied.
  */
 bool batches_tear_down(struct batches *batches, const struct batch_hold *hold, void (*done)(void *context),
 		       void *context);

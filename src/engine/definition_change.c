@@ -369,7 +369,6 @@ static const struct batch_machine *make_batch(struct change *c, const struct bat
 	return machine;
 }
 
-/* Parses a text to stay. NULL: *said has the reason, or the arena is full. columns: of the user's table, if there is one. */
 struct machine *change_machine(struct change *c, struct slice file, struct slice text, int64_t version,
 			       const struct db_rows *columns, struct findings *said)
 {

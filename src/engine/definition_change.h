@@ -59,7 +59,7 @@ enum hx_code change_take(struct change *c, struct clock *clock, struct hx_error 
  */
 enum hx_code change_load_version(struct change *c, struct slice name, int64_t version,
 				 struct hx_error *err) HX_MUST_CHECK;
-/* All that runs and batches refer to. One that cannot serve is a warning: it stops its own, and not everything else. */
+/* All that runs and batches have. One that cannot serve is a warning: it stops those of it, and not everything else. */
 enum hx_code change_load_used(struct change *c, struct hx_error *err) HX_MUST_CHECK;
 void change_tell_unreadable(struct findings *findings, struct slice name, int64_t version, const char *why);
 

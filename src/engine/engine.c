@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "db/migrate.h"
+#include "engine/batches.h"
 #include "engine/definitions.h"
 #include "engine/dispatcher.h"
 #include "engine/janitors.h"
@@ -50,6 +51,7 @@ struct engine {
 	struct janitors janitors;
 	struct dispatcher dispatcher;
 	struct runs *runs;
+	struct batches *batches;
 	struct retention *retention;
 	struct changers changers;
 	struct engine_metrics metrics;
@@ -112,7 +114,7 @@ static void follow_once(struct engine *e, int64_t *seen)
 /* Versions that have been asked for in vain: another node has put and used them, a moment ago. */
 static void bring_wanted(struct engine *e)
 {
-	const int64_t topic = RUN_TOPIC;
+	static const int64_t topics[] = {RUN_TOPIC, BATCH_TOPIC};
 	struct lane_runner runner;
 	struct findings findings;
 	struct arena arena;
@@ -128,7 +130,7 @@ static void bring_wanted(struct engine *e)
 	log_findings(e, &findings, "a definition that runs or batches have cannot serve here");
 	arena_release(&arena);
 	for (size_t i = 0; loaded_n && i < e->lanes.n; i++)
-		lane_wake(e->lanes.lanes[i], &topic, 1);
+		lane_wake(e->lanes.lanes[i], topics, sizeof topics / sizeof *topics);
 }
 
 /* From any thread. */
@@ -359,11 +361,21 @@ static enum hx_code start_runs(struct engine *e, struct hx_error *err)
 		.log = e->options.log,
 		.clock = e->options.clock,
 	};
-	enum hx_code code = runs_start(&options, &e->runs, err);
+	return runs_start(&options, &e->runs, err);
+}
 
-	if (!code)
-		code = retention_start(&e->lanes, e->options.config, &e->metrics, e->options.clock, &e->retention, err);
-	return code;
+static enum hx_code start_batches(struct engine *e, struct hx_error *err)
+{
+	struct batches_options options = {
+		.lanes = &e->lanes,
+		.definitions = &e->definitions,
+		.lease_ms = e->options.config->lease_ms,
+		.clock = e->options.clock,
+		.log = e->options.log,
+		.metrics = &e->metrics,
+	};
+
+	return batches_start(&options, &e->batches, err);
 }
 
 static enum hx_code start_services(struct engine *e, struct hx_error *err)
@@ -388,8 +400,12 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 		code = error_set(err, HX_INTERNAL, "the dispatcher cannot be started");
 	if (!code)
 		code = start_runs(e, err);
-	if (!code && janitors_start(&e->janitors, &e->lanes, &e->definitions, e->runs, e->options.config, &e->metrics,
-				    e->options.log, e->options.clock))
+	if (!code)
+		code = start_batches(e, err);
+	if (!code)
+		code = retention_start(&e->lanes, e->options.config, &e->metrics, e->options.clock, &e->retention, err);
+	if (!code && janitors_start(&e->janitors, &e->lanes, &e->definitions, e->runs, e->batches, e->options.config,
+				    &e->metrics, e->options.log, e->options.clock))
 		code = error_set(err, HX_INTERNAL, "the janitors cannot be started");
 	if (!code) {
 		e->changers.following = pthread_create(&e->changers.follower, NULL, follow, e) == 0;
@@ -463,6 +479,7 @@ void engine_free(struct engine *engine)
 	gate_sweeper_free(engine->gate_sweeper);
 	gate_store_free(engine->gate_store);
 	retention_free(engine->retention);
+	batches_free(engine->batches);
 	runs_free(engine->runs);
 	dispatcher_release(&engine->dispatcher);
 	janitors_release(&engine->janitors);
@@ -519,6 +536,11 @@ const struct batch_machine *engine_batch(struct engine *engine, struct slice wor
 struct runs *engine_runs(struct engine *engine)
 {
 	return engine->runs;
+}
+
+struct batches *engine_batches(struct engine *engine)
+{
+	return engine->batches;
 }
 
 struct entry_locks *engine_entry_locks(struct engine *engine)

@@ -9,9 +9,10 @@
  *   actions       who carries out calls into the outside world
  *   nodes         this node's number for ids, and its heartbeat                (nodes.c)
  *   notify        on PostgreSQL: wakes on other nodes what a commit here wakes (notify.c)
- *   janitors      one recurring sweep per module, and one for runs and jobs   (janitors.c)
+ *   janitors      one recurring sweep per module, and the engine's own        (janitors.c)
  *   dispatcher    claims due jobs and delivers them                           (dispatcher.c)
  *   runs          seizes due runs and drives them                             (runs.c)
+ *   batches       seizes due batches and works on them, or tears them down    (batches.c)
  *   retention     deletes what was finished long ago                          (retention.c)
  *   entry locks   the outer door
  *   gate          records of idempotency keys, in the engine's own store, and their sweep
@@ -37,6 +38,7 @@
 
 struct engine;
 struct batch_machine;
+struct batches;
 struct machine;
 struct run_machine;
 struct runs;
@@ -63,11 +65,18 @@ struct engine_metrics {
 	_Atomic uint64_t entry_lock_unavailable, entry_locked;
 	_Atomic uint64_t gate_outcomes[HX_GATE_OUTCOMES];
 	_Atomic uint64_t runs_created;
-	_Atomic uint64_t runs_driven;     /* moves of this node that ended in a wait, or at the end */
-	_Atomic uint64_t runs_taken_over; /* seized past another holder's time */
-	_Atomic uint64_t runs_fenced;     /* this node came too late: the run was another's by then */
-	_Atomic uint64_t runs_unknown;    /* steps held for a person */
-	_Atomic uint64_t runs_expired, jobs_expired;
+	_Atomic uint64_t runs_driven;        /* moves of this node that ended in a wait, or at the end */
+	_Atomic uint64_t runs_taken_over;    /* seized past another holder's time */
+	_Atomic uint64_t runs_fenced;        /* this node came too late: the run was another's by then */
+	_Atomic uint64_t runs_unknown;       /* steps held for a person */
+	_Atomic uint64_t batches_driven;     /* tenures that have ended as they should: let go, or at the end */
+	_Atomic uint64_t batches_taken_over; /* seized past another holder's time */
+	_Atomic uint64_t batches_fenced;     /* this node came too late: the batch was another's by then */
+	_Atomic uint64_t batch_items_succeeded, batch_items_failed;
+	_Atomic uint64_t batch_items_unknown; /* left for a person */
+	_Atomic uint64_t batch_items_late;    /* done after they were cancelled, or given up */
+	_Atomic uint64_t batch_turns;         /* not a count: how many are under way */
+	_Atomic uint64_t runs_expired, batches_expired, jobs_expired;
 	_Atomic uint64_t notifications_sent, notifications_heard;
 	_Atomic uint64_t nodes_live; /* not a count: how many there are */
 };
@@ -114,6 +123,7 @@ enum hx_code engine_submit(struct engine *engine, uint64_t hash, struct seat *se
 /* Hands a seat whose task only reads to the readers: it sees all that was committed before. HX_BUSY: too many wait. */
 enum hx_code engine_read(struct engine *engine, struct seat *seat) HX_MUST_CHECK;
 struct runs *engine_runs(struct engine *engine);
+struct batches *engine_batches(struct engine *engine);
 struct entry_locks *engine_entry_locks(struct engine *engine);
 /* Records of idempotency keys: in the engine's store, so that a unit of work can carry one. */
 struct gate_store *engine_gate_store(struct engine *engine);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "engine/batches.h"
 #include "engine/engine.h"
 #include "engine/runs.h"
 #include "flow/entity_step.h"
@@ -69,6 +70,9 @@ static void make_rules(struct module_janitor *m)
 		{.kind = run_kind(), .claim_into = RUN_RUNNING, .hand_over = true},
 		{.kind = run_kind(), .claim_into = RUN_CANCELLING, .hand_over = true},
 		{.kind = run_kind(), .claim_into = RUN_PAUSED, .hand_over = true},
+		{.kind = batch_kind(), .claim_into = BATCH_LOADING, .hand_over = true},
+		{.kind = batch_kind(), .claim_into = BATCH_RUNNING, .hand_over = true},
+		{.kind = batch_kind(), .claim_into = BATCH_CANCELLING, .hand_over = true},
 		{.kind = job_kind(), .claim_into = JOB_RUNNING, .hand_over = true},
 	};
 
@@ -136,11 +140,12 @@ static void tell(const struct module_janitor *m)
 	atomic_fetch_add(&m->all->metrics->janitor_holds, (uint64_t)j->held);
 	if (j->unruled)
 		log_debug(m->all->log, "stuck claims that this janitor has no rule for",
-			  log_text("module", m->module ? m->module : "runs and jobs"), log_int("claims", j->unruled));
+			  log_text("module", m->module ? m->module : "the engine's own"),
+			  log_int("claims", j->unruled));
 	if (j->reverted || j->held)
 		log_warn(m->all->log, "stuck claims were ended",
-			 log_text("module", m->module ? m->module : "runs and jobs"), log_int("reverted", j->reverted),
-			 log_int("held", j->held));
+			 log_text("module", m->module ? m->module : "the engine's own"),
+			 log_int("reverted", j->reverted), log_int("held", j->held));
 }
 
 static void start(struct module_janitor *m, struct wall_time at)
@@ -162,6 +167,8 @@ static void swept(struct seat *seat, enum hx_code code)
 
 		if (claim->rule->kind == run_kind())
 			runs_take_over(m->all->runs, claim->subject);
+		else if (claim->rule->kind == batch_kind())
+			batches_take(m->all->batches, claim->subject);
 		else if (claim->rule->hand_over)
 			lapse_start(&m->all->lapses, claim->subject, claim->fence);
 		else
@@ -220,14 +227,15 @@ static int64_t own_every_ms(int64_t lease_ms)
 }
 
 enum hx_code janitors_start(struct janitors *janitors, struct lanes *lanes, struct definitions *definitions,
-			    struct runs *runs, const struct config *config, struct engine_metrics *metrics,
-			    struct log *log, struct clock *clock)
+			    struct runs *runs, struct batches *batches, const struct config *config,
+			    struct engine_metrics *metrics, struct log *log, struct clock *clock)
 {
 	enum hx_code code;
 
 	*janitors = (struct janitors){.lanes = lanes,
 				      .definitions = definitions,
 				      .runs = runs,
+				      .batches = batches,
 				      .config = config,
 				      .metrics = metrics,
 				      .log = log,

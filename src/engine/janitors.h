@@ -1,5 +1,5 @@
 /*
- * The recurring sweeps: one janitor per module that declares one, and the engine's own for runs and jobs.
+ * The recurring sweeps: one janitor per module that declares one, and the engine's own for runs, batches and jobs.
  *
  * Each is a seat that, when its sweep is done, is set to sleep until its next one. Rules are made afresh before each
  * sweep, so a changed definition counts from the next sweep on. Several nodes may sweep the same module: of two
@@ -16,6 +16,7 @@
 #include "flow/janitor.h"
 #include "task/lanes.h"
 
+struct batches;
 struct engine_metrics;
 struct runs;
 
@@ -28,6 +29,7 @@ struct janitors {
 	struct lanes *lanes;
 	struct definitions *definitions;
 	struct runs *runs; /* who drives those that are found stuck */
+	struct batches *batches;
 	const struct config *config;
 	struct engine_metrics *metrics;
 	struct log *log;
@@ -39,8 +41,8 @@ struct janitors {
 
 /* Starts them all. */
 enum hx_code janitors_start(struct janitors *janitors, struct lanes *lanes, struct definitions *definitions,
-			    struct runs *runs, const struct config *config, struct engine_metrics *metrics,
-			    struct log *log, struct clock *clock) HX_MUST_CHECK;
+			    struct runs *runs, struct batches *batches, const struct config *config,
+			    struct engine_metrics *metrics, struct log *log, struct clock *clock) HX_MUST_CHECK;
 /* After the lanes have stopped. */
 void janitors_release(struct janitors *janitors);
 /* One sweep of a module at once. HX_NOT_FOUND: no such module. */

@@ -5,6 +5,7 @@
 
 #include "engine/engine.h"
 #include "engine/feeder.h"
+#include "flow/batch_retention.h"
 #include "flow/job_work.h"
 #include "flow/run.h"
 #include "flow/single.h"
@@ -18,7 +19,7 @@
 struct keeper {
 	struct due_source source; /* first: scan() gets it */
 	void (*scan)(struct unit *unit, int64_t age_ms, int64_t limit);
-	void (*expire)(struct unit *unit, int64_t subject, int64_t age_ms);
+	void (*expire)(struct unit *unit, int64_t subject, int64_t age_ms); /* NULL: a batch, which takes a task */
 	int64_t age_ms;
 	_Atomic uint64_t *expired;
 	struct lanes *lanes;
@@ -26,12 +27,15 @@ struct keeper {
 };
 
 struct retention {
-	struct keeper runs, jobs;
+	struct keeper runs, batches, jobs;
 };
 
 struct expiry {
 	struct seat seat;
-	struct single single;
+	union {
+		struct single single;
+		struct batch_expiry batch;
+	};
 	int64_t subject;
 	struct keeper *keeper;
 };
@@ -67,8 +71,20 @@ static void expired(struct seat *seat, enum hx_code code)
 	int64_t subject = expiry->subject;
 
 	(void)code;
+	if (!keeper->expire)
+		atomic_fetch_add(keeper->expired, expiry->batch.gone);
 	free(expiry);
 	feeder_ended(&keeper->feeder, subject, /* rest_ms= */ 0);
+}
+
+static struct task *expiry_task(struct expiry *expiry)
+{
+	if (expiry->keeper->expire) {
+		single_init(&expiry->single, expiry, build, answered);
+		return &expiry->single.task;
+	}
+	batch_expiry_init(&expiry->batch, expiry->subject, expiry->keeper->age_ms);
+	return &expiry->batch.task;
 }
 
 static bool begin(void *context, int64_t subject)
@@ -80,8 +96,7 @@ static bool begin(void *context, int64_t subject)
 		return false;
 	expiry->keeper = keeper;
 	expiry->subject = subject;
-	single_init(&expiry->single, expiry, build, answered);
-	expiry->seat = (struct seat){.task = &expiry->single.task, .done = expired};
+	expiry->seat = (struct seat){.task = expiry_task(expiry), .done = expired};
 	if (lane_submit_own(lanes_of(keeper->lanes, subject), &expiry->seat)) {
 		free(expiry);
 		return false;
@@ -126,6 +141,13 @@ enum hx_code retention_start(struct lanes *lanes, const struct config *config, s
 					  .lanes = lanes};
 		code = start(&r->runs, clock);
 	}
+	if (!code && config->retain_batches_ms) {
+		r->batches = (struct keeper){.scan = batch_scan_expired,
+					     .age_ms = config->retain_batches_ms,
+					     .expired = &metrics->batches_expired,
+					     .lanes = lanes};
+		code = start(&r->batches, clock);
+	}
 	if (!code && config->retain_jobs_ms) {
 		r->jobs = (struct keeper){.scan = job_scan_expired,
 					  .expire = job_expire,
@@ -143,6 +165,7 @@ void retention_free(struct retention *retention)
 	if (!retention)
 		return;
 	feeder_release(&retention->runs.feeder);
+	feeder_release(&retention->batches.feeder);
 	feeder_release(&retention->jobs.feeder);
 	free(retention);
 }

@@ -1,6 +1,6 @@
 /*
- * Retention: finished runs and jobs go when their time is over, in small slices, each in a unit of its own; a slice travels
- * in one batch. Looked for every minute, or more often where the time is short. Several nodes may do it at once: of two that
+ * Retention: finished runs, batches and jobs go when their time is over: a run or a job in one unit, a batch in as many as its
+ * items need, some of them side by side. Looked for every minute, or more often where the time is short. Several nodes may do it at once: of two that
  * see the same one, one wins. See feeder.h for how they are found.
  */
 #ifndef HX_ENGINE_RETENTION_H

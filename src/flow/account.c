@@ -7,6 +7,7 @@
 #include "flow/account.h"
 
 #include "base/hash.h"
+#include "flow/batch.h"
 #include "flow/transition.h"
 
 #define OPEN "OPEN"
@@ -118,7 +119,7 @@ void account_add_credit(struct unit *unit, const struct stamp *stamp, int64_t su
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_entry, db_int(subject), db_int(amount), db_text(key), db_str("credit"),
 		 db_int(stamp->op), db_int(stamp->at.ms));
 	UNIT_ADD(unit, UNIT_MUST, &stmt_raise, db_int(subject), db_int(ACCOUNT_BALANCE_MAX), db_int(amount));
-	unit_wake(unit, subject);
+	batch_wake_waiting(unit, subject);
 }
 
 /* ---- the credit as a task ---- */

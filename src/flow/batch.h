@@ -65,8 +65,8 @@
 #define BATCH_INPUT_BYTES_MAX (1u << 20)
 #define BATCH_OUTPUT_BYTES_MAX (1u << 20)
 #define BATCH_COST_MAX INT64_C(1000000000) /* of one item: a million of them still fit into ACCOUNT_AMOUNT_MAX */
-#define BATCH_LOSSES_MAX 10                /* holders lost over one item, beyond its attempts, before a person has to look */
-#define BATCH_REST_MS 1000                 /* between two looks at a batch that nobody could work on */
+#define BATCH_LOSSES_MAX 10 /* holders lost over one item, beyond its attempts, before a person has to look */
+#define BATCH_REST_MS 1000  /* between two looks at a batch that nobody could work on */
 
 /* Whoever looks for due batches sleeps on this topic. */
 #define BATCH_TOPIC (INT64_MAX - 2)
@@ -98,6 +98,7 @@ struct batch_hold {
 	struct mono_time since; /* the lease is trusted from here on */
 	const struct batch_machine *machine;
 	struct slice workspace, requester, trace;
+	struct slice ledger_prefix; /* of the keys of its entries: "/batch_ID/" */
 };
 
 /* ---- reading ---- */
@@ -177,9 +178,12 @@ struct batch_row {
 	int64_t now;
 	struct slice workspace, workflow, requester, trace, key, account_name, owner, error; /* .p NULL: none */
 };
-/* Of one row of the columns above. machine_of may be NULL. A full arena is told by the arena. */
+/* Of one row of the columns above. policy NULL: without its machine. A full arena is told by the arena. */
 void batch_row_take(const struct db_rows *rows, size_t i, const struct batch_policy *policy, struct arena *arena,
 		    struct batch_row *ret_row);
+/* What the row says of a hold, for whoever seizes it, or writes about it without holding it. Texts in the arena. */
+void batch_hold_of(const struct batch_row *row, const struct batch_policy *policy, struct arena *arena,
+		   struct batch_hold *ret_hold);
 bool batch_is_terminal(const char *status);
 /* The constant that has this text; NULL: none. */
 const char *batch_status_of(struct slice text);
@@ -199,6 +203,12 @@ struct batch_spec {
  * finds.
  */
 void batch_create(struct unit *unit, const struct stamp *stamp, const struct batch_spec *spec, int64_t lease_ms);
+/*
+ * A new one with all its items, QUEUED or PENDING, in one unit: `rows` as in batch_load_slice(), of `total` items. LOST: as
+ * batch_create().
+ */
+void batch_create_whole(struct unit *unit, const struct stamp *stamp, const struct batch_spec *spec, struct slice rows,
+			int64_t total, bool queued);
 /*
  * Items n = from, from + 1, … of a batch that the writer is loading: `rows` is JSON, [[cost, "input as JSON in a string"], …].
  * What a lost loader has left there is replaced. LOST: the batch is not the writer's any more.
@@ -224,8 +234,8 @@ void batch_seize(struct unit *unit, const struct stamp *stamp, const struct batc
 /* The holder found the flag: RUNNING ─▶ CANCELLING, still held. Row: version, fence. */
 void batch_begin_teardown(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold);
 /*
- * The holder lets go, in the status that it has. rest_ms: due then, or when the first resting item is, whichever is earlier;
- * at once when the cancel of a RUNNING one is requested. failed_cleanup: counts towards the backoff; error: why, or .p NULL.
+ * The holder lets go, in the status that it has. rest_ms: due then; 0: when the first resting item is. At once when the cancel
+ * of a RUNNING one is requested. failed_cleanup: counts towards the backoff; error: why, or .p NULL.
  */
 void batch_let_go(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, const char *status,
 		  int64_t rest_ms, bool failed_cleanup, struct slice error);
@@ -243,12 +253,23 @@ void batch_end(struct unit *unit, const struct stamp *stamp, const struct batch_
 /* The flag, of a batch that is RUNNING or OUT_OF_CREDIT; due at once if nobody holds it. LOST: it is set, or another status. */
 void batch_request_cancel(struct unit *unit, const struct stamp *stamp, const struct batch_row *row);
 
+/* Behind a line that has raised a balance: batches that wait for no more than that are due. */
+void batch_wake_waiting(struct unit *unit, int64_t account);
+
 /* ---- texts, into the arena ---- */
 
-struct slice batch_item_key(int64_t subject, int64_t n, const char *suffix, int64_t fence, struct arena *arena);
-/* What a call about an item is told. step: "item", "probe", "void", "cleanup". output: .p NULL, none. */
-struct slice batch_call_body(const struct batch_hold *hold, const char *step, int64_t n, int64_t attempt,
-			     struct slice input, struct slice output, struct arena *arena);
+/* batch_ID/N, the key of an item; with a suffix batch_ID/N/SUFFIX/NUMBER. */
+struct slice batch_item_key(int64_t subject, int64_t n, const char *suffix, int64_t number, struct arena *arena);
+/* batch_ID/done/ACTION: the key of an after-effect of its end. */
+struct slice batch_done_key(int64_t subject, const char *action, struct arena *arena);
+/* What a call about an item is told. step: "item", "probe", "void", "cleanup". */
+struct batch_call_item {
+	int64_t n, attempt;         /* attempt 0: it is the payload of a job, which is told at each delivery */
+	struct slice input, output; /* .p NULL: none */
+	struct slice voids;         /* the key that a void makes useless; .p NULL: it is none */
+};
+struct slice batch_call_body(const struct batch_hold *hold, const char *step, const struct batch_call_item *item,
+			     struct arena *arena);
 /* The final totals, as the payload of after-effects. `version` is the one that the end reaches. */
 struct slice batch_totals(const struct batch_hold *hold, const struct batch_row *row, const char *to, int64_t version,
 			  struct arena *arena);

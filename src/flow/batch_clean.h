@@ -20,16 +20,13 @@ struct batch_clean {
 	struct task task;
 	struct batch_hold hold;
 	struct arena *arena;
-	int64_t from; /* items [from, from + CLEAN_SLICE) */
-	bool failed;  /* not everything is gone */
+	int64_t from;     /* items [from, from + CLEAN_SLICE) */
+	bool failed;      /* not everything is gone */
 	struct slice why; /* of the last that failed; .p NULL: the store, or the lease */
 	/* private */
 	enum { CLEAN_NEW, CLEAN_READING, CLEAN_ACTING, CLEAN_DONE } at;
 	size_t items_n, next;
-	struct clean_item {
-		int64_t n, attempt;
-		struct slice input, output;
-	} items[CLEAN_SLICE];
+	struct batch_call_item items[CLEAN_SLICE];
 	struct slice key, body;
 	struct mono_time asked;
 	enum hx_code code;

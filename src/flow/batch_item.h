@@ -69,7 +69,7 @@ struct item_end {
 	const char *status; /* ITEM_PENDING: again after rest_ms */
 	bool failure;       /* counts against its attempts */
 	bool doubt;         /* stays set over a success: another call under its key may still be under way */
-	bool returns; /* what it was charged: it has certainly not been done */
+	bool returns;       /* what it was charged: it has certainly not been done */
 	int64_t rest_ms;
 	struct slice output, error; /* .p NULL: none */
 };
@@ -83,15 +83,16 @@ void item_settle(struct unit *unit, const struct stamp *stamp, const struct batc
 		 int64_t attempt, struct slice output);
 /*
  * It was done after all, and cancelled, or returned as failed, before that was known: kept, counted, never charged, and its
- * artifact deleted by a job (job_id 0: there is no cleanup). LOST: it is neither, or that is known.
+ * artifact deleted by a job (job_id 0: there is no cleanup). LOST: it is neither, or that is known, or the end had landed.
  */
-void item_late(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, int64_t n,
-	       struct slice output, int64_t job_id, struct slice job_key, struct slice payload);
+void item_late(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, const struct item_end *end,
+	       int64_t job_id, struct slice job_key, struct slice payload);
 
+/* By callers, whose hold is that of a reader: batch_hold_of(). */
 /* LOST: it is not SUCCEEDED and undecided, or the cancel of its batch is requested. */
-void item_accept(struct unit *unit, const struct stamp *stamp, const struct batch_row *batch, int64_t n);
-/* By a person: SUCCEEDED with this output, or FAILED and returned. LOST: it is not UNKNOWN and undecided. */
-void item_resolve(struct unit *unit, const struct stamp *stamp, const struct batch_row *batch, int64_t n, bool done,
+void item_accept(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, int64_t n);
+/* By a person: SUCCEEDED with this output, or FAILED and returned. LOST: it is not UNKNOWN and undecided, or the cancel is requested. */
+void item_resolve(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, int64_t n, bool done,
 		  struct slice output);
 
 /* Teardown: items of [from, to) that may have been done, or still be: their keys are voided first. At most `limit`. */

@@ -36,7 +36,7 @@ struct batch_seen {
 	bool worked;  /* the hands have had their turn */
 	bool cleaned; /* a whole pass is over */
 	bool clean_failed;
-	int64_t late; /* the count of late successes when the pass began */
+	int64_t late;     /* the count of late successes when the pass began */
 	struct slice why; /* clean_failed */
 };
 
@@ -74,10 +74,7 @@ struct batch_lead {
 	bool holding;
 	int64_t flip_to; /* of the slice */
 	size_t doubtful_n, doubtful_next;
-	struct {
-		int64_t n, attempt;
-		struct slice input, output;
-	} doubtful[LEAD_DOUBTFUL_MAX];
+	struct batch_call_item doubtful[LEAD_DOUBTFUL_MAX];
 	int64_t doubtful_from;
 	struct slice key, body;
 	int64_t rest_ms;

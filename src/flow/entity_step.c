@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "flow/probe.h"
 #include "flow/step_parts.h"
 #include "flow/transition.h"
 #include "task/pulse.h"
@@ -397,23 +398,22 @@ static void take_acted(struct entity_step *s, const struct answer *answer)
 	}
 }
 
-/* {"outcome": "done" | "not_done" | "unknown", "output": …}. What is neither is unknown. */
 static void take_probed(struct entity_step *s, const struct answer *answer)
 {
-	struct json value;
-	bool heard = answer->outcome == ACT_OK && json_find(json_trust(answer->output), slice_str("outcome"), &value) &&
-		     json_type(value) == JSON_STRING;
+	struct slice output;
 
-	if (heard && json_string_is(value, slice_str("done"))) {
-		s->output = json_find(json_trust(answer->output), slice_str("output"), &value)
-				    ? arena_copy(s->arena, value.raw)
-				    : slice_str("null");
+	switch (probe_read(answer, &output)) {
+	case PROBE_DONE:
+		s->output = arena_copy(s->arena, output);
 		start_finish(s, answer);
-	} else if (heard && json_string_is(value, slice_str("not_done"))) {
+		break;
+	case PROBE_NOT_DONE:
 		s->answered = true;
 		fail(s, answer, HX_ACTION_FAILED, slice_str("the probe says that it was not done"));
-	} else {
+		break;
+	case PROBE_UNKNOWN:
 		end_saying(s, HX_OUTCOME_UNKNOWN, "the probe does not know either");
+		break;
 	}
 }
 

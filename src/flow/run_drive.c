@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "flow/probe.h"
 #include "flow/run_parts.h"
 #include "flow/transition.h"
 #include "task/pulse.h"
@@ -284,28 +285,25 @@ static void take_acted(struct run_drive *d, const struct answer *answer)
 	plan(d, answer);
 }
 
-/* {"outcome": "done", "output"?} or "not_done"; everything else is no answer. */
 static void take_probed(struct run_drive *d, const struct answer *answer)
 {
 	struct answer told = *answer;
-	struct json value;
-	bool heard = answer->outcome == ACT_OK && json_find(json_trust(answer->output), slice_str("outcome"), &value) &&
-		     json_type(value) == JSON_STRING;
 
-	if (answer->outcome != ACT_CLAIM_LOST) {
-		told.outcome = ACT_UNKNOWN;
-		told.output = slice_str("the probe does not know either");
-	}
-	if (heard && json_string_is(value, slice_str("done"))) {
+	switch (answer->outcome == ACT_CLAIM_LOST ? PROBE_UNKNOWN : probe_read(answer, &told.output)) {
+	case PROBE_DONE:
 		told.outcome = ACT_OK;
-		told.output = slice_str("null");
-		if (json_find(json_trust(answer->output), slice_str("output"), &value))
-			told.output = value.raw;
-	} else if (heard && json_string_is(value, slice_str("not_done"))) {
+		break;
+	case PROBE_NOT_DONE:
 		d->row.doubt = false;
 		d->settled = true;
 		told.outcome = ACT_FAILED;
 		told.output = slice_str("the probe says that it was not done");
+		break;
+	case PROBE_UNKNOWN:
+		if (answer->outcome != ACT_CLAIM_LOST)
+			told.outcome = ACT_UNKNOWN;
+		told.output = slice_str("the probe does not know either");
+		break;
 	}
 	take_acted(d, &told);
 }

@@ -45,6 +45,16 @@ static const struct route routes[] = {
 	{"POST", "/api/v1/jobs/{id}/complete", api_job_complete, ROUTE_EXECUTE, "Says that a job is done."},
 	{"POST", "/api/v1/jobs/{id}/fail", api_job_fail, ROUTE_EXECUTE, "Says that a job was not done."},
 	{"POST", "/api/v1/jobs/{id}/redrive", api_job_redrive, ROUTE_EXECUTE, "Gives a parked job another try."},
+	{"POST", "/api/v1/batches", api_batch_create, ROUTE_EXECUTE, "Creates a batch with its items."},
+	{"GET", "/api/v1/batches", api_batch_list, ROUTE_READ, "Lists batches, the newest first."},
+	{"GET", "/api/v1/batches/{id}", api_batch_show, ROUTE_READ, "Shows a batch, or waits for its end."},
+	{"POST", "/api/v1/batches/{id}/items", api_batch_add_items, ROUTE_EXECUTE, "Adds items to a held batch."},
+	{"GET", "/api/v1/batches/{id}/items", api_batch_items, ROUTE_READ, "Lists the items of a batch."},
+	{"POST", "/api/v1/batches/{id}/start", api_batch_start, ROUTE_EXECUTE, "Starts a held batch."},
+	{"POST", "/api/v1/batches/{id}/cancel", api_batch_cancel, ROUTE_EXECUTE, "Cancels a batch and refunds it."},
+	{"POST", "/api/v1/batches/{id}/items/{n}/accept", api_batch_accept, ROUTE_EXECUTE, "Accepts an item."},
+	{"POST", "/api/v1/batches/{id}/items/{n}/resolve", api_batch_resolve, ROUTE_EXECUTE,
+	 "Says what became of an item that is UNKNOWN."},
 	{"POST", "/api/v1/accounts", api_account_create, ROUTE_EXECUTE, "Opens an account."},
 	{"GET", "/api/v1/accounts/{id}", api_account_show, ROUTE_READ, "Shows an account."},
 	{"GET", "/api/v1/accounts/{id}/ledger", api_account_ledger, ROUTE_READ, "Lists what made its balance."},
@@ -94,6 +104,27 @@ struct slice api_workspace(const struct http_call *call)
 struct slice api_requester(const struct http_call *call)
 {
 	return header_or_default(call, "Hapax-Requester");
+}
+
+/* 00-TRACE-PARENT-FLAGS, in lower-case hex. */
+static bool is_traceparent(struct slice text)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		bool dash = i == 2 || i == 35 || i == 52;
+		bool hex = (text.p[i] >= '0' && text.p[i] <= '9') || (text.p[i] >= 'a' && text.p[i] <= 'f');
+
+		if (dash ? text.p[i] != '-' : !hex)
+			return false;
+	}
+	return text.n == 55;
+}
+
+struct slice api_traceparent(const struct http_call *call)
+{
+	size_t n;
+	const struct wire_field *trace = wire_find(call->request->wire.head.fields, "traceparent", &n);
+
+	return trace && n == 1 && is_traceparent(trace->value) ? trace->value : slice_of(NULL, 0);
 }
 
 /* ---- what is not there ---- */
@@ -199,6 +230,15 @@ bool api_body(struct http_call *call, const char *const known[], struct json *re
 	return api_members_known(call, *ret_object, known);
 }
 
+bool api_is_counted(struct json value, int64_t min, int64_t max, int64_t *ret_number)
+{
+	for (size_t i = 0; i < value.raw.n; i++)
+		if (value.raw.p[i] < '0' || value.raw.p[i] > '9')
+			return false;
+	return json_type(value) == JSON_NUMBER && json_int64(value, /* err= */ NULL, ret_number) == HX_OK &&
+	       *ret_number >= min && *ret_number <= max;
+}
+
 bool api_version(struct http_call *call, struct json body, int64_t *ret_version)
 {
 	struct json value;
@@ -290,4 +330,34 @@ void api_add_time(struct strbuf *text, const char *member, int64_t ms)
 
 	wall_time_format((struct wall_time){ms}, time);
 	strbuf_addf(text, "\"%s\":\"%s\"", member, time);
+}
+
+void api_more_json(struct strbuf *text, const char *member, struct slice json)
+{
+	strbuf_addf(text, ",\"%s\":", member);
+	strbuf_add_slice(text, json.p ? json : slice_str("null"));
+}
+
+void api_more_text(struct strbuf *text, const char *member, struct slice value)
+{
+	strbuf_addf(text, ",\"%s\":", member);
+	if (value.p)
+		json_quote(value, text);
+	else
+		strbuf_add_str(text, "null");
+}
+
+void api_more_time(struct strbuf *text, const char *member, int64_t ms)
+{
+	if (ms) {
+		strbuf_add_char(text, ',');
+		api_add_time(text, member, ms);
+	} else {
+		strbuf_addf(text, ",\"%s\":null", member);
+	}
+}
+
+void api_more_int(struct strbuf *text, const char *member, int64_t number)
+{
+	strbuf_addf(text, ",\"%s\":%lld", member, (long long)number);
 }

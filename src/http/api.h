@@ -21,7 +21,7 @@
 struct api {
 	struct engine *engine;
 	_Atomic bool ready;
-	_Atomic int64_t waiting;  /* clients that wait for the end of a run */
+	_Atomic int64_t waiting;  /* clients that wait for the end of a run or a batch */
 	_Atomic int64_t claiming; /* workers that wait for a job */
 };
 
@@ -35,6 +35,8 @@ struct api *api_of(const struct http_call *call);
 bool api_is_awaited(const struct http_call *call);
 struct slice api_workspace(const struct http_call *call);
 struct slice api_requester(const struct http_call *call);
+/* A well-formed one, to be kept and sent on; what is not says nothing: empty. */
+struct slice api_traceparent(const struct http_call *call);
 /* 1 to ENTITY_NAME_MAX bytes of UTF-8 without control characters, or false after answering 400. */
 bool api_name_checked(struct http_call *call, struct slice name, const char *what);
 /* The workflow named in the path, or NULL after answering 404 with the nearest name. */
@@ -45,6 +47,8 @@ void api_no_workflow(struct http_call *call, struct slice name, const char *kind
 bool api_body(struct http_call *call, const char *const known[], struct json *ret_object);
 /* A key of the caller's: a string of 1 to 255 characters. False after answering 400. */
 bool api_key_checked(struct http_call *call, struct json value, const char *what, struct slice *ret_key);
+/* Things are counted, not measured: digits alone, also where 5.0 or 5e0 would be the same number. From min to max. */
+bool api_is_counted(struct json value, int64_t min, int64_t max, int64_t *ret_number);
 /* The member `version`; 0: absent. False after answering 400. */
 bool api_version(struct http_call *call, struct json body, int64_t *ret_version);
 /* A member that is one of two words. False after answering 400. */
@@ -54,8 +58,9 @@ bool api_either(struct http_call *call, struct json body, const char *member, co
 bool api_members_known(struct http_call *call, struct json object, const char *const known[]);
 /* The name of a queue that is not the engine's own. False after answering 400. */
 bool api_queue_checked(struct http_call *call, struct json value, struct slice *ret_queue);
-/* The id of a run, of a job in the path; false after answering 404. */
+/* The id of a run, of a batch, of a job in the path; false after answering 404. */
 bool api_run_id(struct http_call *call, int64_t *ret_subject);
+bool api_batch_id(struct http_call *call, int64_t *ret_subject);
 bool api_job_id(struct http_call *call, int64_t *ret_subject);
 /* A number of the query, from 1 to max; absent: otherwise. False after answering 400. */
 bool api_query_number(struct http_call *call, const char *name, int64_t otherwise, int64_t max, int64_t *ret_number);
@@ -120,6 +125,11 @@ uint64_t api_entity_hash(struct slice workspace, const char *workflow, struct sl
 /* The parts of entity:WORKFLOW:ID; false: it is something else. */
 bool api_entity_split(struct slice subject, struct slice *ret_workflow, struct slice *ret_name);
 void api_add_time(struct strbuf *text, const char *member, int64_t ms);
+/* Further members, each behind a comma: JSON as it is, a text, a moment; .p NULL, 0: null. */
+void api_more_json(struct strbuf *text, const char *member, struct slice json);
+void api_more_text(struct strbuf *text, const char *member, struct slice value);
+void api_more_time(struct strbuf *text, const char *member, int64_t ms);
+void api_more_int(struct strbuf *text, const char *member, int64_t number);
 
 /* One row of entity_read. */
 void api_add_entity(struct strbuf *text, const char *workflow, const struct db_rows *rows, size_t row);
@@ -157,6 +167,15 @@ void api_account_create(struct http_call *call);
 void api_account_show(struct http_call *call);
 void api_account_ledger(struct http_call *call);
 void api_account_credit(struct http_call *call);
+void api_batch_create(struct http_call *call);
+void api_batch_list(struct http_call *call);
+void api_batch_show(struct http_call *call);
+void api_batch_start(struct http_call *call);
+void api_batch_cancel(struct http_call *call);
+void api_batch_add_items(struct http_call *call);
+void api_batch_items(struct http_call *call);
+void api_batch_accept(struct http_call *call);
+void api_batch_resolve(struct http_call *call);
 void api_why(struct http_call *call);
 void api_healthz(struct http_call *call);
 void api_readyz(struct http_call *call);

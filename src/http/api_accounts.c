@@ -5,7 +5,6 @@
  * with is known only behind it. But its own key, which the ledger has for ever, makes it safe to repeat.
  */
 #include "base/excerpt.h"
-#include "base/json_number.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "flow/account.h"
@@ -36,15 +35,6 @@ static bool refuse(struct http_call *call, const char *detail)
 	return false;
 }
 
-/* Money is counted, not measured: digits alone, also where 5.0 or 5e0 would be the same number. */
-static bool is_counted(struct json value)
-{
-	for (size_t i = 0; i < value.raw.n; i++)
-		if (value.raw.p[i] < '0' || value.raw.p[i] > '9')
-			return false;
-	return json_type(value) == JSON_NUMBER;
-}
-
 static bool read_amount(struct http_call *call, struct json body, const char *member, int64_t min, int64_t *ret_amount)
 {
 	struct json value;
@@ -52,8 +42,7 @@ static bool read_amount(struct http_call *call, struct json body, const char *me
 
 	if (!json_find(body, slice_str(member), &value))
 		error_set(&err, HX_VALIDATION_ERROR, "%s is missing", member);
-	else if (is_counted(value) && json_int64(value, &err, ret_amount) == HX_OK && *ret_amount >= min &&
-		 *ret_amount <= ACCOUNT_AMOUNT_MAX)
+	else if (api_is_counted(value, min, ACCOUNT_AMOUNT_MAX, ret_amount))
 		return true;
 	else
 		error_set(&err, HX_VALIDATION_ERROR,

@@ -357,6 +357,11 @@ void api_gate_not_carried(struct api_gate *gate)
 	gate->carried = false;
 }
 
+struct mono_time api_gate_work_until(const struct api_gate *gate)
+{
+	return guard_work_until(&gate->guard);
+}
+
 void api_gate_carry(struct api_gate *gate, const struct http_answer *answer, bool failed, struct unit *unit)
 {
 	ASSERT(gate->guard.at == GUARD_EXECUTING);

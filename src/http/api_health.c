@@ -78,6 +78,19 @@ void api_metrics(struct http_call *call)
 		{"hapax_runs_held_total", "Steps of runs held for a person.", atomic_load(&m->runs_unknown)},
 		{"hapax_runs_expired_total", "Runs that retention has reduced to their key.",
 		 atomic_load(&m->runs_expired)},
+		{"hapax_batches_driven_total", "Batches worked on, and let go or brought to their end.",
+		 atomic_load(&m->batches_driven)},
+		{"hapax_batches_taken_over_total", "Batches seized past another holder's time.",
+		 atomic_load(&m->batches_taken_over)},
+		{"hapax_batches_fenced_total", "Batches that were another's by the time this node came to write.",
+		 atomic_load(&m->batches_fenced)},
+		{"hapax_batches_expired_total", "Batches that retention has reduced to their key.",
+		 atomic_load(&m->batches_expired)},
+		{"hapax_batch_items_succeeded_total", "Items that were done.", atomic_load(&m->batch_items_succeeded)},
+		{"hapax_batch_items_failed_total", "Items that were given up.", atomic_load(&m->batch_items_failed)},
+		{"hapax_batch_items_unknown_total", "Items left for a person.", atomic_load(&m->batch_items_unknown)},
+		{"hapax_batch_items_late_total", "Items done after they were cancelled or given up.",
+		 atomic_load(&m->batch_items_late)},
 		{"hapax_notifications_sent_total", "Wakes told to other nodes.", atomic_load(&m->notifications_sent)},
 		{"hapax_notifications_heard_total", "Wakes that other nodes have told.",
 		 atomic_load(&m->notifications_heard)},
@@ -96,6 +109,8 @@ void api_metrics(struct http_call *call)
 		strbuf_addf(&text, "# HELP %s %s\n# TYPE %s counter\n%s %llu\n", metrics[i].name, metrics[i].help,
 			    metrics[i].name, metrics[i].name, (unsigned long long)metrics[i].value);
 	add_gauge(&text, "hapax_nodes_live", "Nodes on this store.", atomic_load(&m->nodes_live));
+	add_gauge(&text, "hapax_batch_turns", "Items and cleanups of batches under way here.",
+		  atomic_load(&m->batch_turns));
 	add_gauge(&text, "hapax_run_waiters", "Clients that wait for the end of a run.",
 		  (uint64_t)atomic_load(&api_of(call)->waiting));
 	add_gauge(&text, "hapax_job_waiters", "Workers that wait for a job.",

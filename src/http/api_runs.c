@@ -15,6 +15,7 @@
 #include "engine/runs.h"
 #include "http/api.h"
 #include "http/api_gate.h"
+#include "http/api_wait.h"
 #include "http/loop.h"
 #include "http/run_json.h"
 #include "http/run_wait.h"
@@ -78,29 +79,14 @@ static bool read_input(struct http_call *call, struct json body, struct run_spec
 	return true;
 }
 
-/* 00-TRACE-PARENT-FLAGS, in lower-case hex: what is kept and sent on is well-formed, and what is not says nothing. */
-static bool is_traceparent(struct slice text)
-{
-	for (size_t i = 0; i < text.n; i++) {
-		bool dash = i == 2 || i == 35 || i == 52;
-		bool hex = (text.p[i] >= '0' && text.p[i] <= '9') || (text.p[i] >= 'a' && text.p[i] <= 'f');
-
-		if (dash ? text.p[i] != '-' : !hex)
-			return false;
-	}
-	return text.n == 55;
-}
-
 static bool read_spec(struct http_call *call, struct run_spec *spec)
 {
 	static const char *const known[] = {"definitionId", "input", "idempotencyKey", NULL};
 	struct json body, value;
-	size_t n;
-	const struct wire_field *trace = wire_find(call->request->wire.head.fields, "traceparent", &n);
 
-	*spec = (struct run_spec){.workspace = api_workspace(call), .requester = api_requester(call)};
-	if (trace && n == 1 && is_traceparent(trace->value))
-		spec->traceparent = trace->value;
+	*spec = (struct run_spec){.workspace = api_workspace(call),
+				  .requester = api_requester(call),
+				  .traceparent = api_traceparent(call)};
 	if (!api_body(call, known, &body) || !read_definition(call, body, spec) || !read_input(call, body, spec))
 		return false;
 	return !json_find(body, slice_str("idempotencyKey"), &value) ||
@@ -228,7 +214,7 @@ void api_run_create(struct http_call *call)
 	struct run_spec spec;
 	int64_t wait_ms;
 
-	if (!run_wait_parse(call, &wait_ms) || !read_spec(call, &spec))
+	if (!api_wait_parse(call, &wait_ms) || !read_spec(call, &spec))
 		return;
 	c = arena_zalloc(call->arena, sizeof *c);
 	if (!c) {
@@ -278,7 +264,7 @@ void api_run_show(struct http_call *call)
 	struct api_query *query;
 	int64_t subject, wait_ms;
 
-	if (!run_wait_parse(call, &wait_ms) || !api_run_id(call, &subject))
+	if (!api_wait_parse(call, &wait_ms) || !api_run_id(call, &subject))
 		return;
 	if (wait_ms) {
 		run_wait_start(call, subject, wait_ms, RUN_BARE, /* created= */ NULL);

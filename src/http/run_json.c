@@ -6,34 +6,6 @@
 #include "base/json_walk.h"
 #include "http/api.h"
 
-/* ---- members ---- */
-
-static void add_json(struct strbuf *text, const char *member, struct slice json)
-{
-	strbuf_addf(text, ",\"%s\":", member);
-	strbuf_add_slice(text, json.p ? json : slice_str("null"));
-}
-
-static void add_text(struct strbuf *text, const char *member, struct slice value)
-{
-	strbuf_addf(text, ",\"%s\":", member);
-	if (value.p)
-		json_quote(value, text);
-	else
-		strbuf_add_str(text, "null");
-}
-
-/* 0: never. */
-static void add_time(struct strbuf *text, const char *member, int64_t ms)
-{
-	if (ms) {
-		strbuf_add_char(text, ',');
-		api_add_time(text, member, ms);
-	} else {
-		strbuf_addf(text, ",\"%s\":null", member);
-	}
-}
-
 static void add_head(struct strbuf *text, int64_t subject, struct slice status, int64_t version, struct slice workflow,
 		     int64_t definition_version)
 {
@@ -41,10 +13,10 @@ static void add_head(struct strbuf *text, int64_t subject, struct slice status, 
 
 	id_format("run", subject, id);
 	strbuf_addf(text, "{\"id\":\"%s\"", id);
-	add_text(text, "status", status);
-	strbuf_addf(text, ",\"version\":%lld", (long long)version);
-	add_text(text, "definitionId", workflow);
-	strbuf_addf(text, ",\"definitionVersion\":%lld", (long long)definition_version);
+	api_more_text(text, "status", status);
+	api_more_int(text, "version", version);
+	api_more_text(text, "definitionId", workflow);
+	api_more_int(text, "definitionVersion", definition_version);
 }
 
 static struct slice step_name(const struct run_definition *definition, size_t position)
@@ -107,12 +79,12 @@ static void open_step(struct strbuf *text, const struct run_step *step, const ch
 static void add_done(struct strbuf *text, const struct run_done *done)
 {
 	open_step(text, done->step, done->status, done->attempt);
-	add_json(text, "output", done->output);
+	api_more_json(text, "output", done->output);
 	strbuf_add_str(text, ",\"error\":null");
-	add_time(text, "startedAt", done->started_at);
-	add_time(text, "completedAt", done->completed_at);
+	api_more_time(text, "startedAt", done->started_at);
+	api_more_time(text, "completedAt", done->completed_at);
 	if (done->undone_at)
-		add_time(text, "compensatedAt", done->undone_at);
+		api_more_time(text, "compensatedAt", done->undone_at);
 	strbuf_add_char(text, '}');
 }
 
@@ -122,8 +94,8 @@ static void add_current(struct strbuf *text, const struct run_row *row, const st
 
 	open_step(text, step, run_json_step_status(row), row->undo < 0 ? row->attempt : 0);
 	strbuf_add_str(text, ",\"output\":null");
-	add_json(text, "error", is_of_step(error, slice_str(step->name)) ? error : slice_of(NULL, 0));
-	add_time(text, "startedAt", row->step_started_at);
+	api_more_json(text, "error", is_of_step(error, slice_str(step->name)) ? error : slice_of(NULL, 0));
+	api_more_time(text, "startedAt", row->step_started_at);
 	strbuf_add_str(text, ",\"completedAt\":null}");
 }
 
@@ -165,17 +137,17 @@ void run_json_add(const struct run_row *row, struct strbuf *text)
 
 	add_head(text, row->subject, slice_str(row->status), row->version, slice_str(definition->name),
 		 row->machine->version);
-	add_text(text, "currentStep", step_name(definition, row->position));
-	add_json(text, "input", row->input);
+	api_more_text(text, "currentStep", step_name(definition, row->position));
+	api_more_json(text, "input", row->input);
 	strbuf_add_str(text, ",\"state\":");
 	run_write_state(row->done, text);
-	add_json(text, "output", row->output);
-	add_json(text, "error", run_json_error(row));
-	add_text(text, "idempotencyKey", row->key);
-	add_time(text, "createdAt", row->created_at);
-	add_time(text, "startedAt", row->started_at);
-	add_time(text, "completedAt", row->completed_at);
-	add_time(text, "updatedAt", row->updated_at);
+	api_more_json(text, "output", row->output);
+	api_more_json(text, "error", run_json_error(row));
+	api_more_text(text, "idempotencyKey", row->key);
+	api_more_time(text, "createdAt", row->created_at);
+	api_more_time(text, "startedAt", row->started_at);
+	api_more_time(text, "completedAt", row->completed_at);
+	api_more_time(text, "updatedAt", row->updated_at);
 	add_steps(text, row);
 	strbuf_add_char(text, '}');
 }
@@ -216,14 +188,14 @@ void run_json_add_listed(const struct db_rows *rows, size_t i, const struct run_
 		error = slice_of(NULL, 0);
 	add_head(text, int_of(rows, i, RUN_SUBJECT), status, int_of(rows, i, RUN_VERSION),
 		 text_of(rows, i, RUN_WORKFLOW), int_of(rows, i, RUN_DEFINITION_VERSION));
-	add_text(text, "currentStep", step);
-	add_json(text, "input", text_of(rows, i, RUN_INPUT));
-	add_json(text, "output", text_of(rows, i, RUN_OUTPUT));
-	add_json(text, "error", error);
-	add_text(text, "idempotencyKey", text_of(rows, i, RUN_KEY));
-	add_time(text, "createdAt", int_of(rows, i, RUN_CREATED_AT));
-	add_time(text, "startedAt", int_of(rows, i, RUN_STARTED_AT));
-	add_time(text, "completedAt", int_of(rows, i, RUN_COMPLETED_AT));
-	add_time(text, "updatedAt", int_of(rows, i, RUN_UPDATED_AT));
+	api_more_text(text, "currentStep", step);
+	api_more_json(text, "input", text_of(rows, i, RUN_INPUT));
+	api_more_json(text, "output", text_of(rows, i, RUN_OUTPUT));
+	api_more_json(text, "error", error);
+	api_more_text(text, "idempotencyKey", text_of(rows, i, RUN_KEY));
+	api_more_time(text, "createdAt", int_of(rows, i, RUN_CREATED_AT));
+	api_more_time(text, "startedAt", int_of(rows, i, RUN_STARTED_AT));
+	api_more_time(text, "completedAt", int_of(rows, i, RUN_COMPLETED_AT));
+	api_more_time(text, "updatedAt", int_of(rows, i, RUN_UPDATED_AT));
 	strbuf_add_char(text, '}');
 }

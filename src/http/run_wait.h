@@ -1,16 +1,5 @@
 /*
- * Waiting for a run to end, for a client that asked with `wait`: read, sleep until the run ends, look again.
- *
- *   START ─▶ READING ─┬ no such run, expired ────────────────────▶ DONE with the code
- *                     ├ ended, too late, nobody listens any more ▶ DONE, with the run as it is
- *                     └ not yet ─▶ SLEEPING ─┬ woken: it has ended ────────────▶ READING
- *                                            └ RUN_WAIT_LOOK_MS, the deadline ─▶ LOOKING ─┬ not yet ─▶ SLEEPING
- *                                                                                         └ else ────▶ READING
- *   START of a run that was created just now ─▶ SLEEPING
- *
- * The unit that ends the run wakes it, once durable; a wake between the look and the sleep is kept. Other nodes wake only
- * as a hint, hence the look now and then, which is also when it is noticed that the client has gone, or that the server
- * stops. It takes a seat in the run's lane, and no thread.
+ * A run, told to whoever has created it, asked for it, or waits for its end (api_wait.h).
  */
 #ifndef HX_HTTP_RUN_WAIT_H
 #define HX_HTTP_RUN_WAIT_H
@@ -18,17 +7,12 @@
 #include "flow/run.h"
 #include "http/api.h"
 
-#define RUN_WAIT_LOOK_MS 1000
-#define RUN_WAIT_MS_MAX 300000
-
 enum run_wait_wrap {
 	RUN_BARE,     /* the run itself */
 	RUN_CREATED,  /* {"run": …, "created": true}, 201 */
 	RUN_WAS_THERE /* the same with false, 200 */
 };
 
-/* `wait` of the query; 0: there is none. False after answering 400. */
-bool run_wait_parse(struct http_call *call, int64_t *ret_ms);
 /*
  * Answers the call, at the latest after wait_ms. `created`: with RUN_CREATED, what is told when the waiting itself fails: the
  * run was created all the same. Its texts live as long as the exchange.

@@ -108,7 +108,7 @@ static void check_voids(const struct batch_draft *d)
 	}
 }
 
-/* What else it is used for; NULL: nothing. There a 404 is no success: whoever voids a key and is told so has voided nothing. */
+/* What else it is used for; NULL: nothing. There a 404 is no success: a void that is answered so has voided nothing. */
 static const char *other_use(const struct batch_definition *definition, const struct action *cleanup)
 {
 	for (size_t i = 0; i < definition->after_effects_n; i++)

@@ -6,7 +6,7 @@
 #include "base/json_string.h"
 #include "base/json_walk.h"
 
-/* What the text says its kind is, "" where that is nothing. Only looks: what is wrong is said by the parser that is chosen. */
+/* What the text says its kind is; "": nothing. Only looks: what is wrong is said by the parser that is chosen. */
 static struct json said_kind(struct slice text)
 {
 	struct json document, kind;

@@ -409,7 +409,7 @@ static void settle(struct sim_sink *sink, struct sim_batch *sb, enum batch_phase
 	batch.phase = phase;
 	batch.answered = sb->answered;
 	batch.waked = sb->waked;
-	if (phase == BATCH_FAILED || phase == BATCH_IN_DOUBT)
+	if (phase == BATCH_UNDONE || phase == BATCH_IN_DOUBT)
 		batch_overrule(&batch, phase, &lost);
 	batch_settle(&batch, &sink->base);
 	sb->answered = batch.answered;
@@ -492,7 +492,7 @@ static void commit(struct sim *sim, unsigned node, enum sim_commit how)
 		break;
 	case COMMIT_FAILED:
 		sim->state.left.failures--;
-		settle(&sink, &batch, BATCH_FAILED);
+		settle(&sink, &batch, BATCH_UNDONE);
 		break;
 	case COMMIT_LANDED:
 		land(&sink, &batch);

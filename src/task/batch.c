@@ -59,7 +59,7 @@ static void answer_all(struct batch *batch, struct batch_sink *sink)
 
 static void wake_all(struct batch *batch, struct batch_sink *sink)
 {
-	bool may = !batch->waked && batch->phase != BATCH_FAILED;
+	bool may = !batch->waked && batch->phase != BATCH_UNDONE;
 
 	may &= batch->phase >= BATCH_DURABLE; /* mutant: wake-before-commit */
 	if (!may)
@@ -143,7 +143,7 @@ static void commit(struct batch *batch, struct db *db, int64_t resolve_ms, struc
 	if (code == HX_OK)
 		batch->phase = BATCH_DURABLE;
 	else
-		batch_overrule(batch, code == HX_OUTCOME_UNKNOWN ? BATCH_IN_DOUBT : BATCH_FAILED, &err);
+		batch_overrule(batch, code == HX_OUTCOME_UNKNOWN ? BATCH_IN_DOUBT : BATCH_UNDONE, &err);
 }
 
 static void count(const struct batch *batch, struct batch_stats *stats)
@@ -175,7 +175,7 @@ void batch_run(struct batch *batch, struct db *db, struct arena *arena, int64_t 
 		return;
 	}
 	if (code) {
-		batch_overrule(batch, BATCH_FAILED, &err);
+		batch_overrule(batch, BATCH_UNDONE, &err);
 	} else {
 		batch->phase = BATCH_EXECUTED;
 		batch_settle(batch, sink);

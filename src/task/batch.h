@@ -20,7 +20,7 @@
 
 #define BATCH_UNITS_MAX 512
 
-enum batch_phase { BATCH_BUILT, BATCH_EXECUTED, BATCH_DURABLE, BATCH_FAILED, BATCH_IN_DOUBT };
+enum batch_phase { BATCH_BUILT, BATCH_EXECUTED, BATCH_DURABLE, BATCH_UNDONE, BATCH_IN_DOUBT };
 
 struct batch {
 	enum batch_phase phase;

@@ -61,6 +61,16 @@ static const char run_second[] = RUN_DEFINITION(
 	"{'name':'rest','type':'wait','for':'1s'},{'name':'tell','type':'task','action':'Tell'}");
 static const char run_broken[] = RUN_DEFINITION("{'name':'tell','type':'task','action':'Tlel'}");
 
+#define BATCH_DEFINITION(item, more)                                                                                   \
+	"{'workflow':'render','kind':'batch','meta':{'module':'studio'},"                                              \
+	"'actions':{'Draw':{'kind':'http','url':'@/draw','effect':'keyed'},"                                           \
+	"'Delete':{'kind':'http','url':'@/delete','effect':'idempotent'}},"                                            \
+	"'item_action':'" item "','cleanup_action':'Delete'" more "}"
+
+static const char batch_first[] = BATCH_DEFINITION("Draw", "");
+static const char batch_second[] = BATCH_DEFINITION("Draw", ",'concurrency':2");
+static const char batch_broken[] = BATCH_DEFINITION("Darw", "");
+
 static void begin(struct scene *scene)
 {
 	scene_define(scene, "billing", first);
@@ -252,6 +262,82 @@ static void test_runs_are_definitions_too(void **state)
 	scene_stop(scene, 0);
 }
 
+#define PUT_RENDER "/api/v1/definitions/render"
+
+/* From the folder and by a call; in a version that is raised; listed; and still there after a restart. */
+static void test_batches_are_definitions_too(void **state)
+{
+	struct scene *scene = *state;
+
+	scene_define(scene, "render", batch_first);
+	begin(scene);
+	scene_must(scene, 0, "PUT", PUT_RENDER, batch_first, 200, NULL);
+	assert_int_equal(reply_int(&scene->last, "version"), 1);
+	scene_must(scene, 0, "PUT", PUT_RENDER, batch_broken, 422, "DEFINITION_INVALID");
+	assert_non_null(strstr(reply_text(&scene->last, "findings.0.text"), "did you mean \"Draw\"?"));
+	scene_must(scene, 0, "PUT", PUT_RENDER, BATCH_DEFINITION("Delete", ""), 422, "DEFINITION_INVALID");
+	assert_non_null(strstr(reply_text(&scene->last, "findings.0.text"), "Delete is the item_action"));
+	scene_must(scene, 0, "PUT", PUT_RENDER, batch_second, 200, NULL);
+	assert_int_equal(reply_int(&scene->last, "version"), 2);
+	scene_stop(scene, 0);
+	scene_define(scene, "render", batch_second);
+	scene_start(scene, 0);
+	scene_must(scene, 0, "GET", "/api/v1/definitions", NULL, 200, NULL);
+	assert_int_equal(reply_count(&scene->last, "items"), 2);
+	assert_string_equal(reply_text(&scene->last, "items.1.kind"), "batch");
+	assert_string_equal(reply_text(&scene->last, "items.1.name"), "render");
+	assert_string_equal(reply_text(&scene->last, "items.1.module"), "studio");
+	assert_int_equal(reply_int(&scene->last, "items.1.version"), 2);
+	assert_int_equal(reply_int(&scene->last, "items.1.steps"), 0);
+	assert_string_equal(reply_text(&scene->last, "items.1.definition.item_action"), "Draw");
+	assert_int_equal(reply_int(&scene->last, "items.1.definition.concurrency"), 2);
+	scene_must(scene, 0, "POST", "/api/v1/entities/render", "{'id':'x'}", 404, "NOT_FOUND");
+	scene_must(scene, 0, "POST", "/api/v1/entities/rendr", "{'id':'x'}", 404, "NOT_FOUND");
+	assert_null(strstr(scene->last.body, "did you mean \"render\"?"));
+	scene_must(scene, 0, "POST", "/api/v1/workflow-runs", "{'definitionId':'render'}", 404, "NOT_FOUND");
+	scene_stop(scene, 0);
+}
+
+static bool jobs_are(struct scene *scene, const char *first_status, const char *second_status)
+{
+	scene_must(scene, 0, "GET", "/api/v1/jobs", NULL, 200, NULL);
+	return strcmp(reply_text(&scene->last, "items.0.status"), first_status) == 0 &&
+	       strcmp(reply_text(&scene->last, "items.1.status"), second_status) == 0;
+}
+
+/*
+ * A job finds the actions of a batch, and to the one that cleans up a 404 is a success. The jobs are after-effects of
+ * entities that become a batch's while they rest between two attempts.
+ */
+static void test_jobs_of_batches(void **state)
+{
+	struct scene *scene = *state;
+
+	scene_define(scene, "render", batch_first);
+	scene_define(scene, "billing",
+		     "{'workflow':'billing','kind':'entity','status_types':['open','paid'],'initial_status':'open',"
+		     "'actions':{'Mail':{'kind':'http','url':'@/mail','effect':'keyed'}},'steps':[{'step_id':1,"
+		     "'step_key':'pay','status':'open','successful_state':'paid','success_after_effect':['Mail']}]}");
+	service_play(scene->service, "/mail", &(struct play){.status = 503});
+	service_play(scene->service, "/delete", &(struct play){.status = 404, .body = "{\"no\":\"such\"}"});
+	service_play(scene->service, "/draw", &(struct play){.status = 404});
+	scene_start(scene, 0);
+	scene_create(scene, "a");
+	scene_create(scene, "b");
+	scene_fire(scene, 0, "a", "pay", 200, NULL);
+	AWAIT(ARRIVE_MS, service_count(scene->service, "/mail", "a") == 1);
+	scene_sql(scene, "UPDATE job SET workflow = 'render', action = 'Delete'", NULL, 0);
+	scene_fire(scene, 0, "b", "pay", 200, NULL);
+	AWAIT(ARRIVE_MS, service_count(scene->service, "/mail", "b") == 1);
+	scene_sql(scene, "UPDATE job SET workflow = 'render', action = 'Draw' WHERE workflow = 'billing'", NULL, 0);
+	AWAIT(ARRIVE_MS, jobs_are(scene, "COMPLETED", "PARKED"));
+	assert_int_equal(service_count(scene->service, "/delete", "a"), 1);
+	assert_int_equal(service_count(scene->service, "/draw", "b"), 1);
+	assert_string_equal(service_call(scene->service, "/delete", 0).key,
+			    service_call(scene->service, "/mail", 0).key);
+	scene_stop(scene, 0);
+}
+
 /* Its entities would be lost to the run, and its runs to the entity. */
 static void test_a_definition_keeps_its_kind(void **state)
 {
@@ -265,8 +351,10 @@ static void test_a_definition_keeps_its_kind(void **state)
 	said = reply_text(&scene->last, "findings.0.text");
 	if (!strstr(said, "kind run") || !strstr(said, "kind entity") || !strstr(said, "choose another name"))
 		fail_msg("%s", said);
-	scene_must(scene, 0, "PUT", "/api/v1/definitions/render", "{'workflow':'render','kind':'batch'}", 422,
+	scene_must(scene, 0, "PUT", PUT,
+		   "{'workflow':'billing','kind':'batch','actions':{'x':{'kind':'noop'}},'item_action':'x'}", 422,
 		   "DEFINITION_INVALID");
+	assert_non_null(strstr(reply_text(&scene->last, "findings.0.text"), "this is of kind batch"));
 	assert_true(has_version(scene, 0, 1));
 	scene_create(scene, "a");
 	scene_fire(scene, 0, "a", "close", 200, NULL);
@@ -452,6 +540,10 @@ int main(void)
 		ON(postgres, test_wrong_sql_is_refused_at_boot),
 		ON(sqlite, test_runs_are_definitions_too),
 		ON(postgres, test_runs_are_definitions_too),
+		ON(sqlite, test_batches_are_definitions_too),
+		ON(postgres, test_batches_are_definitions_too),
+		ON(sqlite, test_jobs_of_batches),
+		ON(postgres, test_jobs_of_batches),
 		ON(sqlite, test_a_definition_keeps_its_kind),
 		ON(postgres, test_a_definition_keeps_its_kind),
 		ON(postgres, test_runs_of_a_version_that_another_node_put),

@@ -152,18 +152,24 @@ struct turn {
 	uint64_t held, receipt; /* its place among those that are held; its number */
 };
 
+static void write_down(struct service *s, const struct service_call *call)
+{
+	if (s->calls_n == s->calls_room && s->calls_room < CALLS_MAX) {
+		s->calls_room = s->calls_room ? 2 * s->calls_room : 256;
+		s->calls = realloc(s->calls, s->calls_room * sizeof *s->calls);
+	}
+	s->calls[s->calls_n++] = *call;
+}
+
 /* Writes the call down; what is to be played is read in the same moment. */
 static struct turn note(struct service *s, const struct service_call *call)
 {
 	struct turn turn = {0};
 
 	pthread_mutex_lock(&s->mutex);
-	if (s->calls_n == s->calls_room && s->calls_room < CALLS_MAX) {
-		s->calls_room = s->calls_room ? 2 * s->calls_room : 256;
-		s->calls = realloc(s->calls, s->calls_room * sizeof *s->calls);
-	}
-	s->calls[s->calls_n++] = *call;
 	turn.play = play_of(s, call->path);
+	if (!turn.play.unnoted)
+		write_down(s, call);
 	turn.receipt = ++s->receipts;
 	if (turn.play.hold)
 		turn.held = s->held++;
@@ -216,10 +222,12 @@ static bool serve_one(struct service *s, int fd, const char *request)
 		nanosleep(&(struct timespec){play.delay_ms / 1000, play.delay_ms % 1000 * 1000000}, NULL);
 	if (play.hold)
 		await_release(s, turn.held);
-	if (!play.apply)
+	if (play.respond && !(play.status = play.respond(play.context, &call, receipt, sizeof receipt)))
+		play.how = PLAY_DROP;
+	else if (!play.apply && !play.respond)
 		snprintf(receipt, sizeof receipt, "{\"call\":%llu,\"got\":%s}", (unsigned long long)turn.receipt,
 			 call.body);
-	answer(fd, &play, play.receipt || play.apply ? receipt : play.body ? play.body : "{}");
+	answer(fd, &play, play.receipt || play.apply || play.respond ? receipt : play.body ? play.body : "{}");
 	if (play.answered)
 		play.answered(play.context, &call);
 	return play.how == PLAY_REPLY;

@@ -3,7 +3,7 @@
  * workflows. It writes down every call that was read whole (that is an effect: it must not happen twice) and answers
  * as the play of its path says. A path without a play is answered 200 {}.
  *
- *   read ──▶ written down ──▶ hook, apply ──▶ delay ──▶ held until service_release() ──▶ reply, cut or drop ──▶ answered
+ *   read ──▶ written down ──▶ hook, apply ──▶ delay ──▶ held until service_release() ──▶ respond ──▶ reply, cut or drop ──▶ answered
  *
  * Each connection has a thread. Functions that wait fail the running cmocka test, so: from its thread.
  */
@@ -41,8 +41,11 @@ struct play {
 	bool receipt;     /* the body is {"call":N,"got":BODY} instead, with the number of the call, from 1 */
 	/* The body is {"receipt":N} instead, with what this returns; in the connection's thread. */
 	uint64_t (*apply)(void *context, const struct service_call *call);
+	/* Writes the body and returns the status instead; 0: no word, the connection is closed. In the connection's thread. */
+	int (*respond)(void *context, const struct service_call *call, char *body, size_t bytes);
 	int64_t delay_ms; /* how long the action works */
 	bool hold;        /* it answers after service_release() */
+	bool unnoted;     /* the call is not written down: there will be too many */
 	/* In the connection's thread; must not fail the test. `answered`: the reply has left this process. */
 	void (*hook)(void *context, const struct service_call *call);
 	void (*answered)(void *context, const struct service_call *call);

@@ -29,14 +29,14 @@ CREATE TABLE hx_batch (
   loaded_at          bigint, -- NULL: its creation was never acknowledged
   started_at         bigint,
   completed_at       bigint,
-  expired            bigint NOT NULL DEFAULT 0
+  expired            bigint NOT NULL DEFAULT 0 -- by retention: 1: its items are being deleted, 2: they are gone
 ) WITH (fillfactor = 80);
 
 CREATE UNIQUE INDEX hx_batch_key ON hx_batch (workspace, batch_key) WHERE batch_key IS NOT NULL;
 CREATE INDEX hx_batch_due ON hx_batch (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX hx_batch_needs ON hx_batch (account) WHERE needs IS NOT NULL;
 CREATE INDEX hx_batch_workflow ON hx_batch (workflow, definition_version);
-CREATE INDEX hx_batch_completed ON hx_batch (completed_at) WHERE completed_at IS NOT NULL AND expired = 0;
+CREATE INDEX hx_batch_completed ON hx_batch (completed_at) WHERE completed_at IS NOT NULL AND expired < 2;
 
 -- charged is what it has cost so far and nothing has given back. moved is what the unit that last changed it (op) has moved
 -- on the account because of it: the ledger is written from that. fence is that of the holder that began it last.

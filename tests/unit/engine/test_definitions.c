@@ -1,6 +1,6 @@
 /*
- * Definitions of both kinds on a real store: what is in force, which versions of runs are known, after a restart and on
- * another node, and what happens when two nodes write at once. Two registries on one store are two nodes.
+ * Definitions of all kinds on a real store: what is in force, which versions of runs and batches are known, after a
+ * restart and on another node, and what happens when two nodes write at once. Two registries on one store are two nodes.
  */
 #include "engine/definitions.h"
 
@@ -123,6 +123,13 @@ static char *run_text(const char *name, const char *step)
 		       name, step);
 }
 
+/* The action's name tells the versions apart. */
+static char *batch_text(const char *name, const char *action)
+{
+	return text_of("{'workflow':'%s','kind':'batch','actions':{'%s':{'kind':'noop'}},'item_action':'%s'}", name,
+		       action, action);
+}
+
 static char *entity_text(const char *name)
 {
 	return text_of("{'workflow':'%s','kind':'entity','status_types':['a','b'],'initial_status':'a',"
@@ -234,6 +241,15 @@ static const char *step_of(int i, const char *name, int64_t version)
 	return machine ? machine->definition->steps[0].name : "none";
 }
 
+static const char *item_of(int i, const char *name, int64_t version)
+{
+	const struct batch_machine *machine = definitions_batch_version(&nodes[i].defs, slice_str(name), version);
+
+	if (machine)
+		assert_int_equal(machine->version, version);
+	return machine ? machine->definition->item_action->name : "none";
+}
+
 static void script(const char *sql)
 {
 	if (nodes[0].db->driver->script(nodes[0].db, sql, &err))
@@ -251,6 +267,18 @@ static void insert_run(int subject, const char *workflow, int version)
 	script(sql);
 }
 
+static void insert_batch(int subject, const char *workflow, int version)
+{
+	char sql[400];
+
+	snprintf(
+		sql, sizeof sql,
+		"INSERT INTO hx_batch (subject, workspace, workflow, definition_version, requester, account, created_at)"
+		" VALUES (%d, 'default', '%s', %d, 'default', 1, 1)",
+		subject, workflow, version);
+	script(sql);
+}
+
 static void write_file(const char *name, const char *text)
 {
 	char path[4100];
@@ -263,7 +291,7 @@ static void write_file(const char *name, const char *text)
 	fclose(f);
 }
 
-/* ---- both kinds ---- */
+/* ---- all kinds ---- */
 
 struct listed {
 	size_t n;
@@ -274,13 +302,13 @@ static void list(void *context, const struct machine *machine)
 {
 	struct listed *listed = context;
 
-	assert_true((machine->entity != NULL) != (machine->run != NULL));
+	assert_int_equal((machine->entity != NULL) + (machine->run != NULL) + (machine->batch != NULL), 1);
 	listed->n++;
 	snprintf(listed->text + strlen(listed->text), sizeof listed->text - strlen(listed->text), "%s %s %d; ",
 		 machine->definition->kind, machine->definition->name, (int)machine->version);
 }
 
-static void test_a_folder_of_both(void **state)
+static void test_a_folder_of_all(void **state)
 {
 	struct definitions *defs = &nodes[0].defs;
 	struct listed listed = {0};
@@ -288,19 +316,31 @@ static void test_a_folder_of_both(void **state)
 	(void)state;
 	write_file("a.json", entity_text("billing"));
 	write_file("b.json", run_text("order", "one"));
+	write_file("c.json", batch_text("render", "draw"));
 	must_load(0, dir);
 	assert_non_null(definitions_find(defs, slice_str("billing")));
 	assert_null(definitions_find(defs, slice_str("order")));
 	assert_non_null(definitions_run(defs, slice_str("order")));
 	assert_null(definitions_run(defs, slice_str("billing")));
 	assert_null(definitions_run(defs, slice_str("nobody")));
+	assert_null(definitions_run(defs, slice_str("render")));
+	assert_null(definitions_find(defs, slice_str("render")));
+	assert_int_equal(definitions_batch(defs, slice_str("render"))->version, 1);
+	assert_null(definitions_batch(defs, slice_str("order")));
+	assert_null(definitions_batch(defs, slice_str("billing")));
+	assert_null(definitions_batch(defs, slice_str("nobody")));
 	assert_string_equal(definitions_action(defs, slice_str("billing"), slice_str("y"))->workflow, "billing");
 	assert_string_equal(definitions_action(defs, slice_str("order"), slice_str("x"))->workflow, "order");
+	assert_string_equal(definitions_action(defs, slice_str("render"), slice_str("draw"))->workflow, "render");
 	assert_null(definitions_action(defs, slice_str("order"), slice_str("y")));
+	assert_null(definitions_action(defs, slice_str("render"), slice_str("x")));
 	definitions_each(defs, list, &listed);
-	assert_string_equal(listed.text, "entity billing 1; run order 1; ");
+	assert_string_equal(listed.text, "entity billing 1; run order 1; batch render 1; ");
 	must_load(0, dir); /* a reload changes nothing */
 	assert_string_equal(step_of(0, "order", 1), "one");
+	assert_string_equal(item_of(0, "render", 1), "draw");
+	assert_string_equal(item_of(0, "order", 1), "none"); /* it is here, and no batch */
+	assert_string_equal(step_of(0, "render", 1), "none");
 	assert_int_equal(nodes[0].told, 0);
 }
 
@@ -312,7 +352,11 @@ static void test_a_kind_stays(void **state)
 	must_refuse(0, "order", entity_text("order"), "a definition cannot change its kind");
 	assert_said("this is of kind entity, and the workflow of that name is of kind run");
 	must_refuse(0, "billing", run_text("billing", "one"), "a definition cannot change its kind");
-	must_refuse(0, "render", text_of("{'workflow':'render','kind':'batch'}"), "not yet batch");
+	must_refuse(0, "order", batch_text("order", "draw"),
+		    "this is of kind batch, and the workflow of that name is of");
+	must_refuse(0, "render", text_of("{'workflow':'render','kind':'batch'}"), "\"item_action\" is missing");
+	must_put(0, "render", batch_text("render", "draw"), 1);
+	must_refuse(0, "render", run_text("render", "one"), "a definition cannot change its kind");
 	must_put(0, "order", run_text("order", "two"), 2);
 	write_file("a.json", entity_text("order"));
 	assert_int_equal(load(0, dir), HX_CONFIG_ERROR);
@@ -360,6 +404,55 @@ static void test_a_restart_loads_what_runs_have(void **state)
 	assert_int_equal(must_bring_wanted(1), 1);
 	assert_string_equal(step_of(1, "order", 2), "two");
 	assert_int_equal(must_bring_wanted(1), 0);
+}
+
+static void test_batches_keep_their_version(void **state)
+{
+	(void)state;
+	must_put(0, "render", batch_text("render", "one"), 1);
+	must_put(0, "render", batch_text("render", "two"), 2);
+	must_put(0, "render", batch_text("render", "two"), 2); /* the same is the same version */
+	must_put(0, "render", batch_text("render", "three"), 3);
+	assert_string_equal(item_of(0, "render", 1), "one");
+	assert_int_equal(definitions_batch(&nodes[0].defs, slice_str("render"))->version, 3);
+	assert_int_equal(nodes[0].told, 0);
+	insert_batch(1, "render", 1);
+	node_open(1, /* natives= */ NULL);
+	must_load(1, NULL);
+	assert_int_equal(nodes[1].defs.versions_n, 2); /* what is in force, and what a batch has */
+	assert_string_equal(item_of(1, "render", 1), "one");
+	assert_string_equal(item_of(1, "render", 3), "three");
+	assert_int_equal(nodes[1].told, 0);
+	assert_string_equal(item_of(1, "render", 2), "none");
+	assert_int_equal(nodes[1].told, 1);
+	assert_int_equal(must_bring_wanted(1), 1);
+	assert_string_equal(item_of(1, "render", 2), "two");
+	must_put(0, "render", batch_text("render", "four"), 4);
+	assert_string_equal(item_of(1, "render", 4), "none"); /* another node has put and used it */
+	assert_int_equal(must_bring_wanted(1), 1);
+	assert_string_equal(item_of(1, "render", 4), "four");
+	assert_int_equal(definitions_batch(&nodes[1].defs, slice_str("render"))->version, 3);
+	assert_int_equal(must_follow(1), 1);
+	assert_int_equal(definitions_batch(&nodes[1].defs, slice_str("render"))->version, 4);
+}
+
+static void test_a_batch_that_cannot_be_read(void **state)
+{
+	(void)state;
+	must_put(0, "render", batch_text("render", "one"), 1);
+	must_put(0, "render", batch_text("render", "two"), 2);
+	insert_batch(1, "render", 1);
+	script("UPDATE definition SET text = '{\"workflow\":\"render\",\"kind\":\"batch\"}' WHERE version = 1");
+	node_open(1, /* natives= */ NULL);
+	must_load(1, NULL);
+	assert_int_equal(findings.errors, 0);
+	assert_said("workflow render: version: version 1, which runs or batches still have, cannot serve here");
+	assert_string_equal(item_of(1, "render", 2), "two");
+	assert_string_equal(item_of(1, "render", 1), "none");
+	assert_int_equal(must_bring_wanted(1), 0);
+	assert_int_equal(findings.warnings, 1);
+	assert_int_equal(must_bring_wanted(1), 0);
+	assert_int_equal(findings.warnings, 0);
 }
 
 /* Another node puts a version and creates a run of it: here it is asked for before anything was followed. */
@@ -475,6 +568,22 @@ static void test_natives_are_compared(void **state)
 	node_open(1, &natives);
 	assert_int_equal(load(1, NULL), HX_CONFIG_ERROR);
 	assert_said("no function \"nobody\" is registered");
+}
+
+#define BATCH                                                                                                          \
+	"{'workflow':'render','kind':'batch','actions':{\n'x':{'kind':'native','function':'%s'}},'item_action':'x'}"
+
+static void test_natives_of_batches_are_compared(void **state)
+{
+	static struct natives natives;
+
+	(void)state;
+	natives.n = 0;
+	assert_int_equal(natives_add(&natives, "count", nothing, NULL, &err), HX_OK);
+	node_open(1, &natives);
+	must_refuse(1, "render", text_of(BATCH, "cuont"),
+		    "render:2: error: workflow render: native: action x: no function \"cuont\" is registered");
+	must_put(1, "render", text_of(BATCH, "count"), 1);
 }
 
 static char *sql_text(const char *statement)
@@ -628,14 +737,17 @@ static enum store_kind sqlite_file = STORE_SQLITE_FILE, postgres = STORE_POSTGRE
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(test_a_folder_of_both),
+		ON_BOTH(test_a_folder_of_all),
 		ON_BOTH(test_a_kind_stays),
 		ON_BOTH(test_every_version_that_was_in_force_is_known),
 		ON_BOTH(test_a_restart_loads_what_runs_have),
+		ON_BOTH(test_batches_keep_their_version),
+		ON_BOTH(test_a_batch_that_cannot_be_read),
 		ON_BOTH(test_what_another_node_put_is_brought),
 		ON_BOTH(test_the_same_text_is_another_version),
 		ON_BOTH(test_what_cannot_be_read),
 		ON_BOTH(test_natives_are_compared),
+		ON_BOTH(test_natives_of_batches_are_compared),
 		ON_BOTH(test_sql_of_runs_is_tried),
 		ON_BOTH(test_two_nodes_put_at_once),
 		ON_BOTH(test_a_second_look_tells_once),

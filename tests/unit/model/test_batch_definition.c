@@ -134,7 +134,7 @@ static void defaults(void **state)
 static void every_field(void **state)
 {
 	const struct batch_definition *d = batch(
-		"'meta': { 'module': 'shop' }, 'item_action': 'Claimed', 'cleanup_action': 'Keyed', "
+		"'meta': { 'module': 'shop' }, 'item_action': 'Claimed', 'cleanup_action': 'Safe', "
 		"'done_after_effect': ['Keyed', 'Safe', 'Claimed', 'Noop'], 'concurrency': 64, "
 		"'cancel_check_every': 1000000, 'timeout': '90s', 'lease': '2m', 'on_unknown': 'probe', "
 		"'on_5xx': 'unknown', 'retry': { 'max_attempts': 7, 'initial': '250ms', 'factor': 1.5, 'max': '1h', "
@@ -143,7 +143,7 @@ static void every_field(void **state)
 	(void)state;
 	assert_string_equal(d->module, "shop");
 	assert_string_equal(d->item_action->name, "Claimed");
-	assert_string_equal(d->cleanup_action->name, "Keyed");
+	assert_string_equal(d->cleanup_action->name, "Safe");
 	assert_int_equal(d->after_effects_n, 4);
 	assert_string_equal(d->after_effects[1]->name, "Safe");
 	assert_string_equal(d->after_effects[3]->name, "Noop");

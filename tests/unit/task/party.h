@@ -187,6 +187,7 @@ struct actor {
 	struct task task;
 	struct lease lease;
 	bool hear_out;
+	bool again; /* once more, without a lease */
 	bool acted;
 	enum act_outcome outcome;
 	bool overrun;
@@ -198,7 +199,10 @@ static inline void actor_take(struct task *task, const struct answer *answer)
 	struct actor *a = (struct actor *)task;
 
 	if (answer->kind == ANSWER_ACT) {
-		a->acted = true;
+		a->acted = !a->again;
+		if (a->again)
+			a->lease = (struct lease){0};
+		a->again = false;
 		a->outcome = answer->outcome;
 		a->overrun = answer->overrun;
 		snprintf(a->output, sizeof a->output, "%.*s", SLICE_ARGS(answer->output));

@@ -213,7 +213,7 @@ static void the_phases_open_the_doors_one_by_one(void **state)
 		const char *diary;
 	} phases[] = {
 		{BATCH_BUILT, ""},    {BATCH_EXECUTED, ""},    {BATCH_DURABLE, "wl!"},
-		{BATCH_FAILED, "wl"}, {BATCH_IN_DOUBT, "wl!"},
+		{BATCH_UNDONE, "wl"}, {BATCH_IN_DOUBT, "wl!"},
 	};
 
 	(void)state;

@@ -161,6 +161,23 @@ static void an_answer_that_overtakes_the_timer_is_an_overrun_too(void **state)
 	AWAIT(party_stats().claims_lost == 1);
 }
 
+static void the_next_call_of_the_same_task_has_not_overrun(void **state)
+{
+	(void)state;
+	party_start(STORE_SQLITE_MEMORY, 100);
+	port_set(&party.port, /* held= */ true, false);
+	caller_act_heard_out(&caller, lease_from_now());
+	caller.actor.again = true;
+	submit(party.lane, &caller);
+	AWAIT(party.port.started_n == 1);
+	party_pass_ms(TRUSTED_MS);
+	AWAIT(party_stats().claims_lost == 1);
+	lane_answer(party.port.tickets[0], ACT_OK, slice_of(NULL, 0));
+	AWAIT(party.port.started_n == 2);
+	lane_answer(party.port.tickets[1], ACT_FAILED, slice_of(NULL, 0));
+	assert_heard(ACT_FAILED, /* overrun= */ false);
+}
+
 /* Somebody may have had the claim in between: a renewal does not bring it back. */
 static void a_renewal_that_comes_through_late_changes_nothing(void **state)
 {
@@ -320,8 +337,7 @@ static void what_outlasts_the_drain_is_left_as_by_a_crash(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	if (pulse) /* a test may have failed while it held it */
-		let_lane_go();
+	let_lane_go(); /* a test may have failed while it held one */
 	lane_stop(party.lane, /* drain_ms= */ 0);
 	lane_free(pulse);
 	party_end();
@@ -341,6 +357,7 @@ int main(void)
 		TEST(it_is_heard_after_a_lost_beat_and_there_are_no_more_beats),
 		TEST(it_is_heard_after_its_lease_could_not_be_trusted),
 		TEST(an_answer_that_overtakes_the_timer_is_an_overrun_too),
+		TEST(the_next_call_of_the_same_task_has_not_overrun),
 		TEST(a_renewal_that_comes_through_late_changes_nothing),
 		TEST(what_still_waits_for_its_turn_is_taken_back),
 		TEST(nothing_is_begun_under_a_lease_that_has_lapsed),

@@ -1,0 +1,449 @@
+/* See batches.h. */
+#include "engine/batches.h"
+
+#include <stdlib.h>
+
+#include "base/id.h"
+#include "base/utf8.h"
+#include "engine/engine.h"
+#include "engine/feeder.h"
+
+#define TURN_BYTES_MAX (96u << 20)
+#define TEXT_BYTES_MAX (64u << 10) /* what a tenure keeps beside its turns */
+#define WHY_BYTES_MAX 500          /* of the reason why a cleanup has failed */
+#define BATCH_POLL_MS 2000         /* for those that other nodes have made due, should their notification be lost */
+#define BATCHES_SLICE 8
+#define REST_MS 500           /* what cannot be begun now is not reached for again before */
+#define UNKNOWN_TELL_MS 10000 /* one line for all definitions that are not known here */
+
+struct batches {
+	struct batches_options options;
+	struct batch_policy policy;
+	struct feeder feeder;
+	_Atomic size_t tenures_n;
+	_Atomic int64_t told_unknown_ns; /* when a definition that is not known here was told last */
+};
+
+struct tenure {
+	struct batches *batches;
+	int64_t subject;
+	bool fed; /* under way for the feeder */
+	void (*done)(void *context);
+	void *context;
+	/* Over what follows: turns that are begun in one lane may end in another one before the last of them is begun. */
+	pthread_mutex_t mutex;
+	struct batch_tenure turns;
+	enum hx_code code;      /* of the last lead */
+	struct batch_hold hold; /* as it was first, with texts that are ours; fence 0: there is none yet */
+	struct arena arena;
+	char why[WHY_BYTES_MAX]; /* turns.seen.why, which outlives the turn that has found it */
+};
+
+struct turn {
+	struct seat seat;
+	struct tenure *tenure;
+	struct arena arena;
+	enum batch_turn kind;
+	union {
+		struct task task;
+		struct batch_lead lead;
+		struct batch_hand hand;
+		struct batch_clean clean;
+	};
+};
+
+static void scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
+{
+	(void)source;
+	batch_scan_due(unit, limit);
+}
+
+static const struct due_source due_batches = {
+	.name = "batches",
+	.topic = BATCH_TOPIC,
+	.poll_ms = BATCH_POLL_MS,
+	.scan = scan_due,
+	.next = batch_next_due,
+};
+
+static const struct batch_machine *machine_of(const void *context, struct slice workflow, int64_t version)
+{
+	const struct batches *batches = context;
+
+	return definitions_batch_version(batches->options.definitions, workflow, version);
+}
+
+/* ---- what came of a turn ---- */
+
+/* Such a batch is tried again and again: what is worth a line is that there are any. */
+static void tell_unknown(struct batches *batches, const struct batch_lead *lead, const char *id)
+{
+	int64_t now_ns = clock_mono(batches->options.clock).ns, told_ns = atomic_load(&batches->told_unknown_ns);
+
+	if (told_ns && now_ns - told_ns < UNKNOWN_TELL_MS * INT64_C(1000000))
+		return;
+	if (atomic_compare_exchange_strong(&batches->told_unknown_ns, &told_ns, now_ns))
+		log_warn(batches->options.log, "a batch's definition is not known here: it is looked for",
+			 log_text("id", id), log_slice("workflow", lead->missing_workflow),
+			 log_int("version", lead->row.definition_version));
+}
+
+/* Losing a race for a batch, and being stopped, is not worth a line. */
+static void tell_led(struct batches *batches, const struct batch_lead *lead, const char *id, enum hx_code code)
+{
+	struct engine_metrics *metrics = batches->options.metrics;
+	struct log *log = batches->options.log;
+	bool fenced = lead->fenced || code == HX_STALE_FENCE;
+
+	atomic_fetch_add(&metrics->batches_driven, code == HX_OK && lead->holding && lead->next == LEAD_OVER);
+	atomic_fetch_add(&metrics->batches_taken_over, lead->took_over);
+	atomic_fetch_add(&metrics->batches_fenced, fenced);
+	if (lead->took_over)
+		log_warn(log, "a batch was taken over: its holder's time was over", log_text("id", id),
+			 log_text("code", hx_code_name(code)));
+	if (fenced)
+		log_warn(log, "a batch's claim was overrun: what this node still had in mind was not written",
+			 log_text("id", id));
+	else if (code == HX_CONFIG_ERROR)
+		tell_unknown(batches, lead, id);
+	else if (code != HX_OK && code != HX_CLAIM_FAILED && code != HX_STOPPING)
+		log_warn(log, "a batch was not worked on", log_text("id", id), log_text("code", hx_code_name(code)));
+}
+
+/* What has become of the item, as far as this node knows: of an end that was lost, another one has the truth. */
+static void count_item(struct engine_metrics *metrics, const struct batch_hand *hand)
+{
+	const char *status = hand->at == HAND_DONE && hand->end.status ? hand->end.status : "";
+
+	atomic_fetch_add(&metrics->batch_items_succeeded, !hand->late && strcmp(status, ITEM_SUCCEEDED) == 0);
+	atomic_fetch_add(&metrics->batch_items_failed, strcmp(status, ITEM_FAILED) == 0);
+	atomic_fetch_add(&metrics->batch_items_unknown, hand->unknown);
+	atomic_fetch_add(&metrics->batch_items_late, hand->late);
+}
+
+/* That the batch is another's by now is for the lead to tell. */
+static void tell_worked(struct batches *batches, const struct batch_hand *hand, const char *id, enum hx_code code)
+{
+	struct log *log = batches->options.log;
+
+	count_item(batches->options.metrics, hand);
+	if (hand->late)
+		log_warn(log, "an item was done after it had been cancelled or given up: it is not charged",
+			 log_text("id", id), log_int("item", hand->n));
+	if (hand->unknown)
+		log_warn(log, "an item's outcome is unknown: it is left for a person", log_text("id", id),
+			 log_int("item", hand->n));
+	if (hand->came_to == HAND_FAILED && code != HX_STALE_FENCE)
+		log_warn(log, "an item could not be worked on: its batch is let go", log_text("id", id),
+			 log_int("item", hand->n), log_text("code", hx_code_name(code)));
+}
+
+static void tell_cleaned(struct batches *batches, const struct batch_clean *clean, const char *id, enum hx_code code)
+{
+	if (clean->failed && code != HX_STOPPING)
+		log_warn(batches->options.log,
+			 "what cancelled items have left behind was not deleted: it is tried again", log_text("id", id),
+			 log_int("from", clean->from), log_slice("why", clean->why),
+			 log_text("code", hx_code_name(code)));
+}
+
+/* At the edge, once. */
+static void tell(const struct turn *turn, enum hx_code code)
+{
+	struct batches *batches = turn->tenure->batches;
+	char id[ID_TEXT_BYTES];
+
+	id_format("batch", turn->tenure->subject, id);
+	if (turn->kind == TURN_LEAD)
+		tell_led(batches, &turn->lead, id, code);
+	else if (turn->kind == TURN_HAND)
+		tell_worked(batches, &turn->hand, id, code);
+	else
+		tell_cleaned(batches, &turn->clean, id, code);
+}
+
+/* ---- a tenure ---- */
+
+static bool admit(struct batches *batches, size_t tenures_max)
+{
+	if (atomic_fetch_add(&batches->tenures_n, 1) < tenures_max)
+		return true;
+	atomic_fetch_sub(&batches->tenures_n, 1);
+	return false;
+}
+
+/* NULL: there is no room, or no memory. */
+static struct tenure *tenure_new(struct batches *batches, int64_t subject, size_t tenures_max)
+{
+	struct tenure *t;
+
+	if (!admit(batches, tenures_max))
+		return NULL;
+	t = calloc(1, sizeof *t);
+	if (!t) {
+		atomic_fetch_sub(&batches->tenures_n, 1);
+		return NULL;
+	}
+	t->batches = batches;
+	t->subject = subject;
+	pthread_mutex_init(&t->mutex, NULL);
+	arena_init(&t->arena, TEXT_BYTES_MAX);
+	return t;
+}
+
+static void tenure_free(struct tenure *t)
+{
+	struct batches *batches = t->batches;
+
+	pthread_mutex_destroy(&t->mutex);
+	arena_release(&t->arena);
+	free(t);
+	atomic_fetch_sub(&batches->tenures_n, 1);
+}
+
+/* What cannot be held now may still be due: it is not reached for again at once, whatever the reason. */
+static int64_t rest_ms(enum hx_code code)
+{
+	return code == HX_OK || code == HX_CLAIM_FAILED || code == HX_STALE_FENCE ? 0 : REST_MS;
+}
+
+/* The last turn has ended: nobody else knows of it any more. */
+static void tenure_over(struct tenure *t)
+{
+	struct batches *batches = t->batches;
+	int64_t subject = t->subject, rest = rest_ms(t->code);
+	bool fed = t->fed;
+
+	if (t->done)
+		t->done(t->context);
+	tenure_free(t);
+	if (fed)
+		feeder_ended(&batches->feeder, subject, rest);
+}
+
+static struct slice copy(struct arena *arena, struct slice text)
+{
+	return text.p ? arena_copy(arena, text) : text;
+}
+
+/* Texts of a hold are those of a turn, or of a caller, and never change: the first copy is good for the whole tenure. */
+static void keep_texts(struct tenure *t)
+{
+	struct batch_hold *hold = &t->turns.hold;
+
+	if (!t->turns.holding)
+		return;
+	if (t->hold.fence == 0) {
+		t->hold = *hold;
+		t->hold.workspace = copy(&t->arena, hold->workspace);
+		t->hold.requester = copy(&t->arena, hold->requester);
+		t->hold.trace = copy(&t->arena, hold->trace);
+		t->hold.ledger_prefix = copy(&t->arena, hold->ledger_prefix);
+	}
+	t->hold.since = hold->since;
+	*hold = t->hold;
+}
+
+static void keep_why(struct tenure *t)
+{
+	struct slice *why = &t->turns.seen.why;
+	size_t n = why->n < sizeof t->why ? why->n : sizeof t->why;
+
+	if (!why->p || why->p == t->why)
+		return;
+	memcpy(t->why, why->p, n);
+	*why = slice_of(t->why, n < why->n ? utf8_cut(slice_of(t->why, n)) : n);
+}
+
+/* ---- turns ---- */
+
+static void turn_ended(struct seat *seat, enum hx_code code);
+
+static struct turn *turn_new(struct tenure *t, enum batch_turn kind)
+{
+	struct turn *turn = calloc(1, sizeof *turn);
+	const struct batch_hold *hold = &t->turns.hold;
+
+	if (!turn)
+		return NULL;
+	turn->tenure = t;
+	turn->kind = kind;
+	turn->seat = (struct seat){.task = &turn->task, .done = turn_ended};
+	arena_init(&turn->arena, TURN_BYTES_MAX);
+	if (kind == TURN_LEAD)
+		batch_lead_init(&turn->lead, t->subject, &t->batches->policy, t->turns.holding ? hold : NULL,
+				&t->turns.seen, &turn->arena);
+	else if (kind == TURN_HAND)
+		batch_hand_init(&turn->hand, hold, &turn->arena);
+	else
+		batch_clean_init(&turn->clean, hold, batch_tenure_slice(&t->turns), &turn->arena);
+	atomic_fetch_add(&t->batches->options.metrics->batch_turns, 1);
+	return turn;
+}
+
+static void turn_free(struct turn *turn)
+{
+	atomic_fetch_sub(&turn->tenure->batches->options.metrics->batch_turns, 1);
+	arena_release(&turn->arena);
+	free(turn);
+}
+
+/* True: it is the lane's, and may have ended already. A tenure whose texts could not be kept begins nothing more. */
+static bool begin_turn(struct tenure *t, enum batch_turn kind)
+{
+	int64_t home = t->turns.holding ? t->turns.hold.account : t->subject;
+	struct turn *turn = t->arena.failed ? NULL : turn_new(t, kind);
+
+	if (!turn)
+		return false;
+	if (lane_submit_own(lanes_of(t->batches->options.lanes, home), &turn->seat) == HX_OK)
+		return true;
+	turn_free(turn);
+	return false;
+}
+
+/* Did the task come to its end by itself? One that the lane has dropped knows nothing: what it was at is as good as refused. */
+static bool has_ended(const struct turn *turn)
+{
+	switch (turn->kind) {
+	case TURN_LEAD:
+		return turn->lead.at == LEAD_DONE;
+	case TURN_HAND:
+		return turn->hand.at == HAND_DONE;
+	default:
+		return turn->clean.at == CLEAN_DONE;
+	}
+}
+
+/* Under the mutex. */
+static void take_in(struct tenure *t, const struct turn *turn, enum hx_code code)
+{
+	if (turn->kind == TURN_LEAD)
+		t->code = code;
+	if (!has_ended(turn))
+		batch_tenure_refused(&t->turns, turn->kind);
+	else if (turn->kind == TURN_LEAD)
+		batch_tenure_led(&t->turns, &turn->lead);
+	else if (turn->kind == TURN_HAND)
+		batch_tenure_worked(&t->turns, &turn->hand);
+	else
+		batch_tenure_cleaned(&t->turns, &turn->clean);
+	keep_texts(t);
+	keep_why(t);
+}
+
+/* Under the mutex. */
+static void begin_turns(struct tenure *t)
+{
+	enum batch_turn kind;
+
+	while ((kind = batch_tenure_next(&t->turns)) != TURN_NONE)
+		if (!begin_turn(t, kind))
+			batch_tenure_refused(&t->turns, kind);
+}
+
+static void turn_ended(struct seat *seat, enum hx_code code)
+{
+	struct turn *turn = (struct turn *)seat;
+	struct tenure *t = turn->tenure;
+	bool over;
+
+	tell(turn, code);
+	pthread_mutex_lock(&t->mutex);
+	take_in(t, turn, code);
+	turn_free(turn);
+	begin_turns(t);
+	over = batch_tenure_is_over(&t->turns);
+	ASSERT(over == (t->turns.under_way == 0));
+	pthread_mutex_unlock(&t->mutex);
+	if (over)
+		tenure_over(t);
+}
+
+/* The first turn is a lead, and alone. True: the tenure is the lanes', and may be over already. */
+static bool tenure_begin(struct tenure *t)
+{
+	enum batch_turn first = batch_tenure_next(&t->turns);
+
+	ASSERT(first == TURN_LEAD);
+	if (begin_turn(t, first))
+		return true;
+	tenure_free(t);
+	return false;
+}
+
+/* ---- where they come from ---- */
+
+static bool begin(void *context, int64_t subject)
+{
+	struct batches *batches = context;
+	struct tenure *t = tenure_new(batches, subject, BATCHES_MAX);
+
+	if (!t) { /* it rests, under way: without room it would be found again, and again */
+		feeder_ended(&batches->feeder, subject, REST_MS);
+		return true;
+	}
+	t->fed = true;
+	batch_tenure_init(&t->turns, subject, /* hold= */ NULL);
+	return tenure_begin(t);
+}
+
+void batches_take(struct batches *batches, int64_t subject)
+{
+	if (feeder_take(&batches->feeder, subject) && !begin(batches, subject))
+		feeder_ended(&batches->feeder, subject, /* rest_ms= */ 0);
+}
+
+/* The feeder need not know: it has lost the batch to this fence, or will. */
+bool batches_tear_down(struct batches *batches, const struct batch_hold *hold, void (*done)(void *context),
+		       void *context)
+{
+	struct tenure *t = tenure_new(batches, hold->subject, 2 * (size_t)BATCHES_MAX);
+
+	if (!t)
+		return false;
+	t->done = done;
+	t->context = context;
+	batch_tenure_init(&t->turns, hold->subject, hold);
+	keep_texts(t);
+	return tenure_begin(t);
+}
+
+const struct batch_policy *batches_policy(const struct batches *batches)
+{
+	return &batches->policy;
+}
+
+enum hx_code batches_start(const struct batches_options *options, struct batches **ret_batches, struct hx_error *err)
+{
+	struct batches *batches = calloc(1, sizeof *batches);
+	struct feeder_options feed = {
+		.lanes = options->lanes,
+		.clock = options->clock,
+		.source = &due_batches,
+		.under_way_max = BATCHES_MAX + FEEDER_RESTING_MAX,
+		.slice = BATCHES_SLICE,
+		.begin = begin,
+		.context = batches,
+	};
+
+	if (!batches)
+		return error_set(err, HX_NO_MEMORY, "the batches");
+	batches->options = *options;
+	batches->policy = (struct batch_policy){options->lease_ms, machine_of, batches};
+	if (feeder_start(&batches->feeder, &feed)) {
+		free(batches);
+		return error_set(err, HX_NO_MEMORY, "the batches");
+	}
+	*ret_batches = batches;
+	return HX_OK;
+}
+
+void batches_free(struct batches *batches)
+{
+	if (!batches)
+		return;
+	ASSERT(atomic_load(&batches->tenures_n) == 0); /* the lanes have ended every turn */
+	feeder_release(&batches->feeder);
+	free(batches);
+}

@@ -1,0 +1,459 @@
+/* See batch_hand.h for the states. */
+#include "flow/batch_hand.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/utf8.h"
+#include "flow/backoff.h"
+#include "flow/probe.h"
+#include "flow/transition.h"
+#include "task/pulse.h"
+
+#define ERROR_BYTES_MAX 500
+
+static const struct batch_definition *definition_of(const struct batch_hand *h)
+{
+	return h->hold.machine->definition;
+}
+
+static void end(struct batch_hand *h, enum hand_came_to came_to, enum hx_code code)
+{
+	h->came_to = came_to;
+	h->code = code;
+	h->at = HAND_DONE;
+}
+
+static void ask_with_new_op(struct batch_hand *h, const struct answer *answer, enum batch_hand_at at)
+{
+	h->stamp = flow_stamp(answer);
+	h->asked = answer->mono;
+	h->at = at;
+}
+
+/* The store cannot be asked now. What is known is not given up for that: the guards make every later try safe. */
+static void rest_a_moment(struct batch_hand *h, const struct answer *answer)
+{
+	if (h->gives_up_at.ms && answer->now.ms >= h->gives_up_at.ms) {
+		end(h, HAND_FAILED, HX_STORE_UNAVAILABLE);
+		return;
+	}
+	if (!h->gives_up_at.ms)
+		h->gives_up_at.ms = answer->now.ms + HAND_PATIENCE_MS;
+	h->rests_until.ms = answer->now.ms + HAND_REST_MS;
+	h->rests_from = h->at;
+	h->at = HAND_RESTING;
+}
+
+/* ---- how an item ends ---- */
+
+static void end_item(struct batch_hand *h, const struct answer *answer, const struct item_end *as)
+{
+	h->end = *as;
+	h->end.n = h->n;
+	h->end.attempt = h->attempt;
+	ask_with_new_op(h, answer, HAND_ENDING);
+}
+
+static struct slice words(struct batch_hand *h, struct slice text)
+{
+	if (text.n > ERROR_BYTES_MAX)
+		text.n = utf8_valid_bytes(slice_of(text.p, ERROR_BYTES_MAX));
+	return arena_copy(h->arena, text);
+}
+
+/* An earlier call under this key may still be under way: teardown has to know. */
+static void succeeded(struct batch_hand *h, const struct answer *answer, struct slice output)
+{
+	bool doubt = false;
+
+	doubt = h->doubt; /* mutant: doubt-ended-by-success */
+	end_item(h, answer, &(struct item_end){.status = ITEM_SUCCEEDED, .doubt = doubt, .output = output});
+}
+
+static void left_unknown(struct batch_hand *h, const struct answer *answer, bool failure, struct slice error)
+{
+	h->unknown = true;
+	end_item(h, answer,
+		 &(struct item_end){.status = ITEM_UNKNOWN, .failure = failure, .doubt = true, .error = error});
+}
+
+/* It was not done this time. Whether it ever was is another question: what is in doubt stays charged. */
+static void failed(struct batch_hand *h, const struct answer *answer, bool for_good, struct slice error)
+{
+	const struct run_retry *retry = &definition_of(h)->retry;
+	struct item_end as = {.status = ITEM_PENDING, .failure = true, .doubt = h->doubt, .returns = !h->doubt};
+
+	as.error = error;
+	if (for_good || h->failures + 1 >= retry->max_attempts) {
+		if (h->doubt) {
+			left_unknown(h, answer, /* failure= */ true, error);
+			return;
+		}
+		as.status = ITEM_FAILED;
+	} else {
+		as.rest_ms = backoff_ms(retry, h->failures + 1, answer->id);
+	}
+	end_item(h, answer, &as);
+}
+
+static void probe(struct batch_hand *h)
+{
+	h->key = batch_item_key(h->hold.subject, h->n, /* suffix= */ NULL, 0, h->arena);
+	h->body = batch_call_body(&h->hold, "probe",
+				  &(struct batch_call_item){.n = h->n, .attempt = h->attempt, .input = h->input},
+				  h->arena);
+	h->at = HAND_PROBING;
+}
+
+static void unknown(struct batch_hand *h, const struct answer *answer, struct slice error)
+{
+	h->doubt = true;
+	switch (definition_of(h)->on_unknown) {
+	case UNKNOWN_PROBE:
+		if (h->at != HAND_PROBING) {
+			probe(h);
+			break;
+		}
+		failed(h, answer, /* for_good= */ false, error);
+		break;
+	case UNKNOWN_RETRY:
+		failed(h, answer, /* for_good= */ false, error);
+		break;
+	default:
+		left_unknown(h, answer, /* failure= */ true, error);
+	}
+}
+
+/* ---- answers ---- */
+
+static struct lease lease_of(const struct batch_hand *h)
+{
+	return (struct lease){h->hold.subject, h->hold.fence, h->hold.lease_ms, h->hold.since};
+}
+
+/* The start is durable: the item is ours. */
+static void call(struct batch_hand *h, const struct answer *answer)
+{
+	h->key = batch_item_key(h->hold.subject, h->n, /* suffix= */ NULL, 0, h->arena);
+	h->body = batch_call_body(&h->hold, "item",
+				  &(struct batch_call_item){.n = h->n, .attempt = h->attempt, .input = h->input},
+				  h->arena);
+	if (h->arena->failed) {
+		h->arena->failed = false;
+		failed(h, answer, /* for_good= */ true, slice_str("there was no room for its texts"));
+		return;
+	}
+	h->at = HAND_ACTING;
+}
+
+static void begin(struct batch_hand *h, const struct answer *answer)
+{
+	struct lease lease = lease_of(h);
+	bool may = true;
+
+	may &= lease_is_trusted(&lease, answer->mono); /* mutant: hand-on-lapsed-lease */
+	if (!may)
+		end(h, HAND_FAILED, HX_STORE_UNAVAILABLE); /* whoever takes over finds it in doubt */
+	else if (h->attempt - h->failures > BATCH_LOSSES_MAX + 1)
+		left_unknown(h, answer, /* failure= */ false, slice_str("too many holders were lost over it"));
+	else if (h->doubt && definition_of(h)->on_unknown == UNKNOWN_PROBE)
+		probe(h);
+	else if (h->doubt && definition_of(h)->on_unknown == UNKNOWN_HOLD)
+		left_unknown(h, answer, /* failure= */ false, slice_str("its holder was lost"));
+	else
+		call(h, answer);
+}
+
+static void take_item(struct batch_hand *h, const struct answer *answer, const struct db_rows *rows)
+{
+	h->n = db_cell(rows, 0, START_N)->i;
+	h->attempt = db_cell(rows, 0, START_ATTEMPT)->i;
+	h->failures = db_cell(rows, 0, START_FAILURES)->i;
+	h->doubt = db_cell(rows, 0, START_DOUBT)->i != 0;
+	h->input = arena_copy(h->arena, db_cell(rows, 0, START_INPUT)->s);
+	h->gives_up_at.ms = 0;
+	h->hold.since = h->asked;
+	begin(h, answer);
+}
+
+static void take_started(struct batch_hand *h, const struct answer *answer)
+{
+	const struct unit_result *result = answer->result;
+
+	switch (result->verdict) {
+	case UNIT_WON:
+		take_item(h, answer, &result->rows[1]);
+		break;
+	case UNIT_LOST:
+		end(h, result->line == 0 ? HAND_FAILED : HAND_NO_MORE, result->line == 0 ? HX_STALE_FENCE : HX_OK);
+		break;
+	case UNIT_REFUSED:
+		end(h, HAND_SHORT, HX_OK);
+		break;
+	case UNIT_FAILED:
+		end(h, HAND_FAILED, flow_failure(result));
+		break;
+	case UNIT_UNKNOWN:
+		h->at = HAND_LOOKING_UP;
+		break;
+	}
+}
+
+static void take_looked_up(struct batch_hand *h, const struct answer *answer)
+{
+	if (answer->result->verdict != UNIT_WON)
+		rest_a_moment(h, answer);
+	else if (answer->result->rows[0].n)
+		take_item(h, answer, &answer->result->rows[0]);
+	else
+		ask_with_new_op(h, answer, HAND_STARTING); /* it did not land and cannot any more, or it is another's */
+}
+
+static void take_acted(struct batch_hand *h, const struct answer *answer)
+{
+	if (answer->outcome == ACT_CLAIM_LOST) {
+		end(h, HAND_FAILED, HX_STALE_FENCE);
+		return;
+	}
+	h->overrun |= answer->overrun;
+	if (!answer->overrun)
+		h->hold.since = answer->lease_since;
+	switch (answer->outcome) {
+	case ACT_OK:
+		if (answer->output.n > BATCH_OUTPUT_BYTES_MAX)
+			left_unknown(h, answer, /* failure= */ true,
+				     slice_str("it was done, and its output is longer than 1 MiB"));
+		else
+			succeeded(h, answer, arena_copy(h->arena, answer->output));
+		break;
+	case ACT_FAILED:
+		failed(h, answer, /* for_good= */ false, words(h, answer->output));
+		break;
+	case ACT_FAILED_FOR_GOOD:
+	case ACT_INVALID:
+		failed(h, answer, /* for_good= */ true, words(h, answer->output));
+		break;
+	default:
+		unknown(h, answer, words(h, answer->output));
+	}
+}
+
+static void take_probed(struct batch_hand *h, const struct answer *answer)
+{
+	struct slice output;
+
+	if (answer->outcome == ACT_CLAIM_LOST) {
+		end(h, HAND_FAILED, HX_STALE_FENCE);
+		return;
+	}
+	h->overrun |= answer->overrun;
+	if (!answer->overrun)
+		h->hold.since = answer->lease_since;
+	switch (probe_read(answer, &output)) {
+	case PROBE_DONE:
+		succeeded(h, answer, arena_copy(h->arena, output));
+		break;
+	case PROBE_NOT_DONE:
+		h->doubt = false;
+		failed(h, answer, /* for_good= */ false, slice_str("a probe says that it was not done"));
+		break;
+	case PROBE_UNKNOWN:
+		unknown(h, answer, words(h, answer->output));
+		break;
+	}
+}
+
+static void go_on(struct batch_hand *h)
+{
+	end(h, h->overrun ? HAND_FAILED : HAND_GO_ON, h->overrun ? HX_STALE_FENCE : HX_OK);
+}
+
+/* It was cancelled, or given back, before we could say that it was done. */
+static void record_late(struct batch_hand *h, const struct answer *answer)
+{
+	ask_with_new_op(h, answer, HAND_RECORDING);
+	h->job_id = definition_of(h)->cleanup_action ? answer->more_ids[0] : 0;
+	h->job_key = batch_item_key(h->hold.subject, h->n, "cleanup/late", h->attempt, h->arena);
+	h->payload = batch_call_body(&h->hold, "cleanup",
+				     &(struct batch_call_item){.n = h->n, .input = h->input, .output = h->end.output},
+				     h->arena);
+}
+
+/* Lost: it had landed before, or the item is another's by now, or it was decided. */
+static void take_lost(struct batch_hand *h, const struct answer *answer)
+{
+	if (strcmp(h->end.status, ITEM_SUCCEEDED) != 0)
+		go_on(h);
+	else if (h->at == HAND_ENDING)
+		ask_with_new_op(h, answer, HAND_SETTLING);
+	else if (h->at == HAND_SETTLING)
+		record_late(h, answer);
+	else
+		go_on(h);
+}
+
+static void take_ended(struct batch_hand *h, const struct answer *answer)
+{
+	switch (answer->result->verdict) {
+	case UNIT_WON:
+		h->late = h->at == HAND_RECORDING;
+		go_on(h);
+		break;
+	case UNIT_LOST:
+		take_lost(h, answer);
+		break;
+	case UNIT_REFUSED:
+		ASSERT(!"what is given back raises a balance");
+		break;
+	case UNIT_FAILED:
+	case UNIT_UNKNOWN:
+		rest_a_moment(h, answer);
+		break;
+	}
+}
+
+static void take(struct task *task, const struct answer *answer)
+{
+	struct batch_hand *h = (struct batch_hand *)task;
+
+	switch (h->at) {
+	case HAND_NEW:
+		ask_with_new_op(h, answer, HAND_STARTING);
+		break;
+	case HAND_STARTING:
+		take_started(h, answer);
+		break;
+	case HAND_LOOKING_UP:
+		take_looked_up(h, answer);
+		break;
+	case HAND_ACTING:
+		take_acted(h, answer);
+		break;
+	case HAND_PROBING:
+		take_probed(h, answer);
+		break;
+	case HAND_ENDING:
+	case HAND_SETTLING:
+	case HAND_RECORDING:
+		take_ended(h, answer);
+		break;
+	case HAND_RESTING:
+		h->at = h->rests_from;
+		break;
+	case HAND_DONE:
+		ASSERT(!"a task that is done takes no answer");
+	}
+}
+
+/* ---- asking ---- */
+
+static void ask_unit(const struct batch_hand *h, struct unit *unit)
+{
+	unit_init(unit, h->stamp.op);
+	switch (h->at) {
+	case HAND_STARTING:
+		item_start(unit, &h->stamp, &h->hold);
+		break;
+	case HAND_LOOKING_UP:
+		item_look_up_start(unit, &h->hold, h->stamp.op);
+		break;
+	case HAND_ENDING:
+		item_end(unit, &h->stamp, &h->hold, &h->end);
+		break;
+	case HAND_SETTLING:
+		item_settle(unit, &h->stamp, &h->hold, h->n, h->attempt, h->end.output);
+		break;
+	default:
+		item_late(unit, &h->stamp, &h->hold, &h->end, h->job_id, h->job_key, h->payload);
+	}
+}
+
+static struct act_call call_of(const struct batch_hand *h)
+{
+	const struct batch_definition *definition = definition_of(h);
+	bool probing = h->at == HAND_PROBING;
+
+	return (struct act_call){
+		.action = probing ? definition->item_action->probe : definition->item_action,
+		.input = h->body,
+		.key = h->key,
+		.attempt = h->attempt,
+		.traceparent = h->hold.trace,
+		.unknown_on_5xx = definition->unknown_on_5xx,
+		.timeout_ms = probing ? 0 : definition->timeout_ms,
+		.lease = lease_of(h),
+		.hear_out = !probing,
+	};
+}
+
+static void ask(const struct task *task, struct ask *ask)
+{
+	const struct batch_hand *h = (const struct batch_hand *)task;
+
+	switch (h->at) {
+	case HAND_DONE:
+		ask->kind = ASK_DONE;
+		ask->code = h->code;
+		break;
+	case HAND_RESTING:
+		ask->kind = ASK_SLEEP;
+		ask->until = h->rests_until;
+		break;
+	case HAND_ACTING:
+	case HAND_PROBING:
+		ask->kind = ASK_ACT;
+		ask->act = call_of(h);
+		break;
+	default:
+		ask->kind = ASK_COMMIT;
+		ask_unit(h, ask->unit);
+	}
+}
+
+static const char *where(const struct task *task)
+{
+	static const char *const names[] = {
+		"new",
+		"starting an item",
+		"looking up its start",
+		"at an item",
+		"probing",
+		"ending an item",
+		"settling an item",
+		"recording a late success",
+		"resting",
+		"done",
+	};
+
+	return names[((const struct batch_hand *)task)->at];
+}
+
+static uint64_t fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct batch_hand *h = (const struct batch_hand *)task;
+
+	hash = hash_mix(hash_mix(hash, h->at * 16u + h->rests_from), (uint64_t)h->hold.fence);
+	hash = hash_mix(hash, (uint64_t)h->n * 1024 + (uint64_t)h->attempt * 32 + (uint64_t)h->failures);
+	hash = hash_mix(hash, h->doubt * 4u + h->overrun * 2u + (h->gives_up_at.ms != 0));
+	hash = hash_mix(hash, h->end.status ? (uint64_t)h->end.status[0] * 8 + h->end.doubt * 4u + h->end.returns * 2u +
+						      h->end.failure
+					    : 0);
+	hash = hash_mix(hash, (uint64_t)h->hold.since.ns);
+	return hash_mix(hash_mix(hash, (uint64_t)h->asked.ns), h->came_to * 64u + h->code);
+}
+
+static const struct task_kind kind = {
+	.name = "batch item",
+	.size = sizeof(struct batch_hand),
+	.take = take,
+	.ask = ask,
+	.where = where,
+	.fingerprint = fingerprint,
+};
+
+void batch_hand_init(struct batch_hand *hand, const struct batch_hold *hold, struct arena *arena)
+{
+	*hand = (struct batch_hand){.hold = *hold, .arena = arena};
+	task_init(&hand->task, &kind, /* topic= */ 0);
+}

@@ -1,0 +1,405 @@
+/* The statements behind batch_item.h. Each guard stands on a line of its own. */
+#include "flow/batch_item.h"
+
+#include "flow/batch_parts.h"
+#include "flow/job.h"
+
+/* clang-format off */
+
+#define COLUMNS_SQL                                                                                                    \
+	"n, status, decision, cost, charged, attempt, failures, doubt, fence, due_at, input, output, late, error"
+#define OUT "ittiiiiiiitttt"
+
+static const struct db_stmt stmt_read = {
+	.name = "item_read",
+	.sql = "SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n = ?2"
+	       " AND n < (SELECT total FROM hx_batch WHERE subject = ?1)",
+	.in = "ii",
+	.out = OUT,
+};
+
+static const struct db_stmt stmt_list = {
+	.name = "item_list",
+	.sql = "SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n > ?2"
+	       " AND n < (SELECT total FROM hx_batch WHERE subject = ?1)"
+	       " AND (?3 = '' OR status = ?3) AND (?4 = '' OR decision = ?4) ORDER BY n LIMIT ?5",
+	.in = "iitti",
+	.out = OUT,
+};
+
+/* ---- start and end ---- */
+
+/* Of one whose holder was lost nobody knows whether it was done; it was paid for, and is not paid for again. */
+static const struct db_stmt stmt_start = {
+	.name = "item_start",
+	.sql = "UPDATE hx_batch_item SET status = 'RUNNING', attempt = attempt + 1,"
+	       " doubt = CASE WHEN status = 'RUNNING' THEN 1 ELSE doubt END, moved = charged - cost, charged = cost,"
+	       " fence = ?2, op = ?3, due_at = NULL WHERE batch = ?1 AND n = " ITEM_CHOICE
+	       " AND EXISTS (SELECT 1 FROM hx_batch WHERE subject = ?1 AND cancel_requested = 0)" /* mutant: start-flagged */
+	       " RETURNING n, input, attempt, failures, doubt",
+	.in = "iii",
+	.out = "itiii",
+};
+
+#define STARTED "batch = ?1 AND " ITEM_IS_OPEN " AND status = 'RUNNING' AND fence = ?2 AND op = ?3"
+
+static const struct db_stmt stmt_look_up_start = {
+	.name = "item_look_up_start",
+	.sql = "SELECT n, input, attempt, failures, doubt FROM hx_batch_item WHERE " STARTED,
+	.in = "iii",
+	.out = "itiii",
+};
+
+static const struct db_stmt stmt_end = {
+	.name = "item_end",
+	.fenced = true,
+	.sql = "UPDATE hx_batch_item SET status = ?6, failures = failures + ?7, doubt = ?8,"
+	       " moved = CASE WHEN ?9 = 1 THEN charged ELSE 0 END, charged = CASE WHEN ?9 = 1 THEN 0 ELSE charged END,"
+	       " op = ?5, due_at = CASE WHEN ?6 = 'PENDING' THEN hx_now_ms() + ?10 END, output = ?11, error = ?12"
+	       " WHERE batch = ?1 AND n = ?2 AND status = 'RUNNING'"
+	       " AND fence = ?3 AND attempt = ?4" /* mutant: item-end-fence */
+	       " AND decision IS NULL", /* mutant: item-end-decided -> , */
+	.in = "iiiiitiiiitt",
+	.out = "",
+};
+
+/* ?2 n   ?3 attempt */
+#define DONE_AFTER_ALL                                                                                                 \
+	"batch = ?1 AND n = ?2 AND attempt >= ?3 AND decision IS NULL AND charged = cost"                              \
+	" AND status IN ('RUNNING', 'PENDING', 'UNKNOWN')"
+
+static const struct db_stmt stmt_settle_count = {
+	.name = "item_settle_count",
+	.sql = "UPDATE hx_batch SET succeeded = succeeded + 1, unknown = unknown - x.n FROM"
+	       " (SELECT CASE WHEN status = 'UNKNOWN' THEN 1 ELSE 0 END AS n FROM hx_batch_item WHERE " DONE_AFTER_ALL ") x"
+	       " WHERE subject = ?1",
+	.in = "iii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_settle = {
+	.name = "item_settle",
+	.sql = "UPDATE hx_batch_item SET status = 'SUCCEEDED', output = ?4, error = NULL, due_at = NULL, doubt = 1, moved = 0,"
+	       " op = ?5 WHERE " DONE_AFTER_ALL,
+	.in = "iiiti",
+	.out = "",
+};
+
+static const struct db_stmt stmt_late = {
+	.name = "item_late",
+	.sql = "UPDATE hx_batch_item SET late = ?3, moved = 0, op = ?4 WHERE batch = ?1 AND n = ?2"
+	       " AND late IS NULL AND (decision = 'cancelled' OR status = 'FAILED')"
+	       " AND NOT (status = 'SUCCEEDED' AND attempt = ?5)", /* this very end was not lost */
+	.in = "iitii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_late_count = {
+	.name = "item_late_count",
+	.sql = "UPDATE hx_batch SET late = late + 1 WHERE subject = ?1",
+	.in = "i",
+	.out = "",
+};
+
+/* ---- money ---- */
+
+/* ?1 account   ?2 batch   ?3 op   ?4 n from   ?5 n to: what the rows that this unit has changed move. */
+#define MOVED(rows)                                                                                                    \
+	"(SELECT CAST(coalesce(sum(moved), 0) AS bigint) AS money, min(n) AS n, max(attempt) AS attempt,"              \
+	" count(*) AS items FROM hx_batch_item WHERE " rows ") x"
+#define OF_START "batch = ?2 AND " ITEM_IS_OPEN " AND status = 'RUNNING' AND op = ?3"
+#define OF_RANGE "batch = ?2 AND n >= ?4 AND n < ?5 AND op = ?3"
+
+#define RAISED " balance = balance + x.money" /* mutant: read-modify-write -> #define RAISED " balance = (SELECT l.balance FROM hx_ledger l WHERE l.account = ?1 AND l.seq = 1) + x.money" */
+#define BALANCE(rows)                                                                                                  \
+	"UPDATE hx_account SET seq = seq + CASE WHEN x.money <> 0 THEN 1 ELSE 0 END," RAISED " FROM " MOVED(rows)      \
+	" WHERE subject = ?1 AND balance + x.money >= 0"
+
+/* Behind the balance. A key that exists is a data error, and the whole unit is nothing: an item moves money once a turn. */
+#define ENTRY(rows, prefix, reason, at)                                                                                \
+	"INSERT INTO hx_ledger (account, seq, amount, key, reason, balance, op, at) SELECT a.subject, a.seq, x.money, "  \
+	prefix " || x.n || '/' || " reason " || '/' || x.attempt, " reason ", a.balance, ?3, " at                        \
+	" FROM hx_account a, " MOVED(rows) " WHERE a.subject = ?1 AND x.money <> 0"
+
+static const struct db_stmt stmt_charge = {
+	.name = "item_charge",
+	.sql = BALANCE(OF_START),
+	.in = "iii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_charge_entry = {
+	.name = "item_charge_entry",
+	.sql = ENTRY(OF_START, "?4", "'charge'", "?5"),
+	.in = "iiiti",
+	.out = "",
+};
+
+static const struct db_stmt stmt_charge_count = {
+	.name = "item_charge_count",
+	.sql = "UPDATE hx_batch SET charged = charged - x.money, next_n = CASE WHEN x.n < next_n THEN next_n ELSE x.n + 1 END"
+	       " FROM " MOVED(OF_START) " WHERE subject = ?2 AND account = ?1",
+	.in = "iii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_give = {
+	.name = "item_give",
+	.sql = BALANCE(OF_RANGE),
+	.in = "iiiii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_give_entry = {
+	.name = "item_give_entry",
+	.sql = ENTRY(OF_RANGE, "?6", "?7", "?8"),
+	.in = "iiiiitti",
+	.out = "",
+};
+
+static const struct db_stmt stmt_end_count = {
+	.name = "item_end_count",
+	.sql = "UPDATE hx_batch SET charged = charged - x.money, succeeded = succeeded + ?6, failed = failed + ?7,"
+	       " unknown = unknown + ?8 FROM " MOVED(OF_RANGE) " WHERE subject = ?2 AND account = ?1",
+	.in = "iiiiiiii",
+	.out = "",
+};
+
+/* ---- decisions ---- */
+
+#define NOT_FLAGGED " AND EXISTS (SELECT 1 FROM hx_batch WHERE subject = ?1 AND cancel_requested = 0)"
+
+static const struct db_stmt stmt_accept = {
+	.name = "item_accept",
+	.sql = "UPDATE hx_batch_item SET decision = 'accepted', moved = 0, op = ?3 WHERE batch = ?1 AND n = ?2"
+	       " AND status = 'SUCCEEDED' AND decision IS NULL"
+	       NOT_FLAGGED, /* mutant: accept-flagged -> , */
+	.in = "iii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_accept_count = {
+	.name = "item_accept_count",
+	.sql = "UPDATE hx_batch SET accepted = accepted + 1 WHERE subject = ?1",
+	.in = "i",
+	.out = "",
+};
+
+static const struct db_stmt stmt_resolve = {
+	.name = "item_resolve",
+	.sql = "UPDATE hx_batch_item SET status = CASE WHEN ?4 = 1 THEN 'SUCCEEDED' ELSE 'FAILED' END, output = ?5,"
+	       " moved = CASE WHEN ?4 = 1 THEN 0 ELSE charged END, charged = CASE WHEN ?4 = 1 THEN charged ELSE 0 END, op = ?3"
+	       " WHERE batch = ?1 AND n = ?2 AND status = 'UNKNOWN' AND decision IS NULL" NOT_FLAGGED,
+	.in = "iiiit",
+	.out = "",
+};
+
+/* ---- teardown ---- */
+
+static const struct db_stmt stmt_read_doubtful = {
+	.name = "item_read_doubtful",
+	.sql = "SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n >= ?2 AND n < ?3 AND decision IS NULL"
+	       " AND (doubt = 1 OR status IN ('RUNNING', 'UNKNOWN')) ORDER BY n LIMIT ?4",
+	.in = "iiii",
+	.out = OUT,
+};
+
+/* Nobody of ours is at those that are RUNNING; what became of them is not known. */
+static const struct db_stmt stmt_flip_cursor = {
+	.name = "item_flip_cursor",
+	.sql = "UPDATE hx_batch SET flipped_to = ?3, unknown = unknown + (SELECT count(*) FROM hx_batch_item"
+	       " WHERE batch = ?1 AND " ITEM_IS_OPEN " AND status = 'RUNNING' AND n >= ?2 AND n < ?3) WHERE subject = ?1"
+	       " AND flipped_to = ?2"
+	       " AND total >= ?3",
+	.in = "iii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_flip = {
+	.name = "item_flip",
+	.sql = "UPDATE hx_batch_item SET decision = 'cancelled', op = ?4,"
+	       " moved = charged," /* mutant: refund-of-cost -> " moved = cost," */
+	       " status = CASE WHEN status = 'RUNNING' THEN 'UNKNOWN' ELSE status END"
+	       " WHERE batch = ?1 AND n >= ?2 AND n < ?3"
+	       " AND decision IS NULL", /* mutant: flip-decided -> , */
+	.in = "iiii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_flip_count = {
+	.name = "item_flip_count",
+	.sql = "UPDATE hx_batch SET refunded = refunded + x.money, cancelled = cancelled + x.items FROM " MOVED(OF_RANGE)
+	       " WHERE subject = ?2 AND account = ?1",
+	.in = "iiiii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_read_left = {
+	.name = "item_read_left",
+	.sql = "SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n >= ?2 AND n < ?3 AND attempt > 0"
+	       " AND decision = 'cancelled'" /* mutant: cleanup-of-undecided -> " AND decision IS NULL" */
+	       " ORDER BY n",
+	.in = "iii",
+	.out = OUT,
+};
+
+/* clang-format on */
+
+static struct db_value optional(struct slice text)
+{
+	return text.p ? db_text(text) : db_null();
+}
+
+const char *item_status_of(struct slice text)
+{
+	static const char *const all[] = {ITEM_PENDING, ITEM_RUNNING, ITEM_SUCCEEDED, ITEM_FAILED, ITEM_UNKNOWN};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (slice_is(text, all[i]))
+			return all[i];
+	return NULL;
+}
+
+void item_read(struct unit *unit, int64_t batch, int64_t n)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_int(batch), db_int(n));
+}
+
+void item_list(struct unit *unit, int64_t batch, struct slice status, struct slice decision, int64_t after,
+	       int64_t limit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_int(batch), db_int(after), db_text(status), db_text(decision),
+		 db_int(limit));
+}
+
+/* ---- money ---- */
+
+/* Rows [from, to) that the unit has changed give their money back, and whoever waits for money hears of it. */
+static void add_giving(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, int64_t from,
+		       int64_t to, const char *reason)
+{
+	UNIT_ADD(unit, UNIT_MUST, &stmt_give, db_int(hold->account), db_int(hold->subject), db_int(stamp->op),
+		 db_int(from), db_int(to));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_give_entry, db_int(hold->account), db_int(hold->subject), db_int(stamp->op),
+		 db_int(from), db_int(to), db_text(hold->ledger_prefix), db_str(reason), db_int(stamp->at.ms));
+	batch_wake_waiting(unit, hold->account);
+}
+
+static void add_end_count(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, int64_t n,
+			  int64_t succeeded, int64_t failed, int64_t unknown)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_end_count, db_int(hold->account), db_int(hold->subject), db_int(stamp->op),
+		 db_int(n), db_int(n + 1), db_int(succeeded), db_int(failed), db_int(unknown));
+}
+
+/* ---- start and end ---- */
+
+void item_start(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold)
+{
+	batch_keep(unit, hold, BATCH_RUNNING);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_start, db_int(hold->subject), db_int(hold->fence), db_int(stamp->op));
+	UNIT_ADD(unit, UNIT_MUST, &stmt_charge, db_int(hold->account), db_int(hold->subject), db_int(stamp->op));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_charge_entry, db_int(hold->account), db_int(hold->subject), db_int(stamp->op),
+		 db_text(hold->ledger_prefix), db_int(stamp->at.ms));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_charge_count, db_int(hold->account), db_int(hold->subject), db_int(stamp->op));
+}
+
+void item_look_up_start(struct unit *unit, const struct batch_hold *hold, int64_t op)
+{
+	batch_touch(unit, hold->subject, hold->account);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_look_up_start, db_int(hold->subject), db_int(hold->fence), db_int(op));
+}
+
+void item_end(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, const struct item_end *end)
+{
+	struct slice status = slice_str(end->status);
+
+	batch_touch(unit, hold->subject, hold->account);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_end, db_int(hold->subject), db_int(end->n), db_int(hold->fence),
+		 db_int(end->attempt), db_int(stamp->op), db_text(status), db_int(end->failure), db_int(end->doubt),
+		 db_int(end->returns), db_int(end->rest_ms), optional(end->output), optional(end->error));
+	if (end->returns)
+		add_giving(unit, stamp, hold, end->n, end->n + 1, "return");
+	add_end_count(unit, stamp, hold, end->n, slice_is(status, ITEM_SUCCEEDED), slice_is(status, ITEM_FAILED),
+		      slice_is(status, ITEM_UNKNOWN));
+}
+
+void item_settle(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, int64_t n,
+		 int64_t attempt, struct slice output)
+{
+	struct db_value batch = db_int(hold->subject);
+
+	batch_touch(unit, hold->subject, hold->account);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_settle_count, batch, db_int(n), db_int(attempt));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_settle, batch, db_int(n), db_int(attempt), db_text(output), db_int(stamp->op));
+}
+
+void item_late(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, const struct item_end *end,
+	       int64_t job_id, struct slice job_key, struct slice payload)
+{
+	const struct batch_definition *definition = hold->machine->definition;
+
+	batch_touch(unit, hold->subject, hold->account);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_late, db_int(hold->subject), db_int(end->n), db_text(end->output),
+		 db_int(stamp->op), db_int(end->attempt));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_late_count, db_int(hold->subject));
+	if (job_id) {
+		struct job_spec spec = {
+			.subject = job_id,
+			.workspace = hold->workspace,
+			.queue = JOB_QUEUE_AFTER_EFFECTS,
+			.repeatable = true, /* a cleanup is as good twice as once */
+			.workflow = definition->name,
+			.action = definition->cleanup_action->name,
+			.effect_key = job_key,
+			.payload = payload,
+		};
+
+		job_insert(unit, stamp, &spec);
+		unit_wake(unit, JOB_TOPIC);
+	}
+}
+
+/* ---- decisions ---- */
+
+void item_accept(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, int64_t n)
+{
+	batch_touch(unit, hold->subject, hold->account);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_accept, db_int(hold->subject), db_int(n), db_int(stamp->op));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_accept_count, db_int(hold->subject));
+}
+
+void item_resolve(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, int64_t n, bool done,
+		  struct slice output)
+{
+	batch_touch(unit, hold->subject, hold->account);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_resolve, db_int(hold->subject), db_int(n), db_int(stamp->op), db_int(done),
+		 optional(output));
+	if (!done)
+		add_giving(unit, stamp, hold, n, n + 1, "return");
+	add_end_count(unit, stamp, hold, n, done, !done, /* unknown= */ -1);
+}
+
+/* ---- teardown ---- */
+
+void item_read_doubtful(struct unit *unit, int64_t batch, int64_t from, int64_t to, int64_t limit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_doubtful, db_int(batch), db_int(from), db_int(to), db_int(limit));
+}
+
+void item_flip(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, int64_t from, int64_t to)
+{
+	struct db_value batch = db_int(hold->subject), first = db_int(from), behind = db_int(to);
+
+	batch_keep(unit, hold, BATCH_CANCELLING);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_flip_cursor, batch, first, behind);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_flip, batch, first, behind, db_int(stamp->op));
+	add_giving(unit, stamp, hold, from, to, "refund"); /* mutant: refund-outside-unit */
+	UNIT_ADD(unit, UNIT_ANY, &stmt_flip_count, db_int(hold->account), batch, db_int(stamp->op), first, behind);
+}
+
+void item_read_left(struct unit *unit, const struct batch_hold *hold, int64_t from, int64_t to)
+{
+	batch_keep(unit, hold, BATCH_CANCELLING);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_left, db_int(hold->subject), db_int(from), db_int(to));
+}

@@ -1,0 +1,512 @@
+/* See batch_lead.h for the states. */
+#include "flow/batch_lead.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/utf8.h"
+#include "flow/backoff.h"
+#include "flow/transition.h"
+#include "task/pulse.h"
+
+#define ERROR_BYTES_MAX 500
+
+/* Between two tries of a teardown in which something failed. */
+static const struct run_retry teardown_backoff = {
+	.initial_ms = 1000, .max_ms = 300000, .factor_thousandths = 2000, .jitter = true};
+
+static void decide(struct batch_lead *l, const struct answer *answer);
+
+static bool is(const struct batch_lead *l, const char *status)
+{
+	return strcmp(l->row.status, status) == 0;
+}
+
+static void end(struct batch_lead *l, enum lead_next next, enum hx_code code)
+{
+	l->next = next;
+	l->code = code;
+	l->at = LEAD_DONE;
+}
+
+static void ask_with_new_op(struct batch_lead *l, const struct answer *answer, enum batch_lead_at at)
+{
+	l->stamp = flow_stamp(answer);
+	l->asked = answer->mono;
+	l->at = at;
+}
+
+/* ---- deciding ---- */
+
+static void let_go(struct batch_lead *l, const struct answer *answer, int64_t rest_ms, struct slice why)
+{
+	l->rest_ms = rest_ms;
+	l->failed_cleanup = why.p != NULL;
+	if (why.n > ERROR_BYTES_MAX)
+		why.n = utf8_valid_bytes(slice_of(why.p, ERROR_BYTES_MAX));
+	l->why = why;
+	ask_with_new_op(l, answer, LEAD_LETTING_GO);
+}
+
+static void let_go_failed(struct batch_lead *l, const struct answer *answer, struct slice why)
+{
+	let_go(l, answer, backoff_ms(&teardown_backoff, l->row.cleanups + 1, answer->id), why);
+}
+
+static void write_end(struct batch_lead *l, const struct answer *answer, const char *to)
+{
+	const struct batch_definition *definition = l->hold.machine->definition;
+
+	l->end_as = to;
+	l->payload = batch_totals(&l->hold, &l->row, to, l->row.version + 1, l->arena);
+	for (size_t i = 0; i < definition->after_effects_n; i++) {
+		l->job_keys[i] = batch_done_key(l->row.subject, definition->after_effects[i]->name, l->arena);
+		l->job_ids[i] = answer->more_ids[i];
+	}
+	if (l->arena->failed)
+		end(l, LEAD_OVER, HX_TOO_LARGE);
+	else
+		ask_with_new_op(l, answer, LEAD_ENDING);
+}
+
+static void read_doubtful(struct batch_lead *l)
+{
+	l->doubtful_n = l->doubtful_next = 0;
+	l->at = LEAD_READING_DOUBTFUL;
+}
+
+static void flip_next_slice(struct batch_lead *l, const struct answer *answer)
+{
+	l->flip_to = l->row.flipped_to + BATCH_SLICE;
+	if (l->flip_to > l->row.total)
+		l->flip_to = l->row.total;
+	l->doubtful_from = l->row.flipped_to;
+	if (l->hold.machine->definition->item_action->void_action)
+		read_doubtful(l); /* mutant: void-after-refund -> ask_with_new_op(l, answer, LEAD_FLIPPING); */
+	else
+		ask_with_new_op(l, answer, LEAD_FLIPPING);
+}
+
+/* The order of the teardown: the money, then the artifacts, and last the end, which says that both are done. */
+static void tear_down(struct batch_lead *l, const struct answer *answer)
+{
+	bool has_cleanup = l->hold.machine->definition->cleanup_action && l->row.next_n;
+
+	if (l->row.flipped_to < l->row.total) {
+		flip_next_slice(l, answer);
+	} else if (l->seen.clean_failed) {
+		let_go_failed(l, answer, l->seen.why.p ? l->seen.why : slice_str("the cleanup was broken off"));
+	} else if (has_cleanup && !l->seen.cleaned) { /* mutant: terminal-first -> } else if (false) { */
+		l->seen.late = l->row.late;
+		end(l, LEAD_CLEAN, HX_OK);
+	} else if (has_cleanup && l->seen.late != l->row.late) {
+		let_go(l, answer, /* rest_ms= */ 1,
+		       /* why= */ slice_of(NULL, 0)); /* another pass, with keys of its own */
+	} else {
+		write_end(l, answer, BATCH_CANCELLED);
+	}
+}
+
+/* Ours and RUNNING, behind the hands. */
+static void close(struct batch_lead *l, const struct answer *answer)
+{
+	bool all_begun = l->row.next_n == l->row.total;
+
+	if (l->row.cancel_requested)
+		ask_with_new_op(l, answer, LEAD_TURNING);
+	else if (all_begun && !l->row.running && !l->row.retry_at)
+		write_end(l, answer, BATCH_COMPLETED);
+	else if (l->row.running || l->seen.hands_failed)
+		let_go(l, answer, BATCH_REST_MS, /* why= */ slice_of(NULL, 0));
+	else if (l->seen.short_of_credit && !l->losses)
+		ask_with_new_op(l, answer, LEAD_STOPPING_SHORT);
+	else /* items rest, or money has come meanwhile */
+		let_go(l, answer, all_begun ? 0 : 1, /* why= */ slice_of(NULL, 0));
+}
+
+static bool is_to_be_seized(const struct batch_lead *l)
+{
+	if (batch_is_terminal(l->row.status) || is(l, BATCH_PENDING))
+		return false;
+	return l->row.owned ? l->row.past : l->row.due_at && l->row.due_at <= l->row.now;
+}
+
+static void decide(struct batch_lead *l, const struct answer *answer)
+{
+	if (l->holding && is(l, BATCH_CANCELLING))
+		tear_down(l, answer);
+	else if (l->holding && l->seen.worked)
+		close(l, answer);
+	else if (l->holding)
+		end(l, LEAD_WORK, HX_OK);
+	else if (!is_to_be_seized(l))
+		end(l, LEAD_OVER, l->row.owned ? HX_CLAIM_FAILED : HX_OK);
+	else
+		ask_with_new_op(l, answer, is(l, BATCH_LOADING) ? LEAD_RELEASING : LEAD_SEIZING);
+}
+
+/* ---- answers ---- */
+
+static void take_read(struct batch_lead *l, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+	int64_t fence = l->hold.fence;
+
+	if (answer->result->verdict != UNIT_WON) {
+		end(l, LEAD_OVER, HX_STORE_UNAVAILABLE); /* the claim ends by its time, if it is ours */
+		return;
+	}
+	if (rows->n == 0) {
+		end(l, LEAD_OVER, HX_NOT_FOUND);
+		return;
+	}
+	batch_row_take(rows, 0, l->policy, l->arena, &l->row);
+	if (l->arena->failed) {
+		end(l, LEAD_OVER, HX_TOO_LARGE);
+	} else if (l->holding && (!l->row.owned || l->row.fence != fence)) {
+		l->fenced = true;
+		end(l, LEAD_OVER, HX_STALE_FENCE);
+	} else if (!l->row.machine && !is(l, BATCH_LOADING)) {
+		l->missing_workflow = l->row.workflow;
+		end(l, LEAD_OVER, HX_CONFIG_ERROR);
+	} else {
+		if (!l->holding)
+			batch_hold_of(&l->row, l->policy, l->arena, &l->hold);
+		decide(l, answer);
+	}
+}
+
+static const char *seized_into(const struct batch_lead *l)
+{
+	return l->row.cancel_requested || is(l, BATCH_CANCELLING) ? BATCH_CANCELLING : BATCH_RUNNING;
+}
+
+/* Rows: version, fence. */
+static void moved(struct batch_lead *l, const struct answer *answer, const char *to, const struct db_rows *rows)
+{
+	l->row.status = to;
+	l->row.version = db_cell(rows, 0, 0)->i;
+	l->row.fence = l->hold.fence = db_cell(rows, 0, 1)->i;
+	l->row.owned = true;
+	l->row.past = false;
+	l->hold.since = l->asked;
+	l->holding = true;
+	decide(l, answer);
+}
+
+/* The unit of this state is durable. */
+static void won(struct batch_lead *l, const struct answer *answer, enum batch_lead_at at, const struct db_rows *rows)
+{
+	switch (at) {
+	case LEAD_SEIZING:
+		l->took_over = l->row.owned;
+		moved(l, answer, seized_into(l), rows);
+		break;
+	case LEAD_TURNING:
+		moved(l, answer, BATCH_CANCELLING, rows);
+		break;
+	case LEAD_ENDING:
+		l->row.status = l->end_as;
+		end(l, LEAD_OVER, HX_OK);
+		break;
+	default:
+		end(l, LEAD_OVER, HX_OK);
+	}
+}
+
+/* Somebody was first, or something has changed since it was read. */
+static void lost(struct batch_lead *l)
+{
+	if (l->losses++ < LEAD_LOSSES_MAX)
+		l->at = LEAD_READING;
+	else
+		end(l, LEAD_OVER, HX_CLAIM_FAILED);
+}
+
+static void take_moved(struct batch_lead *l, const struct answer *answer)
+{
+	switch (answer->result->verdict) {
+	case UNIT_WON:
+		won(l, answer, l->at, &answer->result->rows[0]);
+		break;
+	case UNIT_LOST:
+		lost(l);
+		break;
+	case UNIT_UNKNOWN:
+		l->looks_up = l->at;
+		l->at = LEAD_LOOKING_UP;
+		break;
+	default:
+		end(l, LEAD_OVER, flow_failure(answer->result));
+	}
+}
+
+static void take_looked_up(struct batch_lead *l, const struct answer *answer)
+{
+	if (answer->result->verdict != UNIT_WON)
+		end(l, LEAD_OVER, HX_STORE_UNAVAILABLE);
+	else if (answer->result->rows[0].n)
+		won(l, answer, l->looks_up, &answer->result->rows[0]);
+	else
+		lost(l);
+}
+
+static struct lease lease_of(const struct batch_lead *l)
+{
+	return (struct lease){l->hold.subject, l->hold.fence, l->hold.lease_ms, l->hold.since};
+}
+
+static void void_next(struct batch_lead *l, const struct answer *answer)
+{
+	struct lease lease = lease_of(l);
+	struct batch_call_item *item = &l->doubtful[l->doubtful_next];
+
+	if (!lease_is_trusted(&lease, answer->mono)) {
+		end(l, LEAD_OVER, HX_STORE_UNAVAILABLE);
+		return;
+	}
+	item->voids = batch_item_key(l->hold.subject, item->n, /* suffix= */ NULL, 0, l->arena);
+	l->key = batch_item_key(l->hold.subject, item->n, "void", l->hold.fence, l->arena);
+	l->body = batch_call_body(&l->hold, "void", item, l->arena);
+	if (l->arena->failed)
+		end(l, LEAD_OVER, HX_TOO_LARGE);
+	else
+		l->at = LEAD_VOIDING;
+}
+
+/* Behind the last one that is in doubt nothing becomes doubtful any more: no item is begun while CANCELLING. */
+static void take_doubtful(struct batch_lead *l, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+
+	if (answer->result->verdict != UNIT_WON) {
+		end(l, LEAD_OVER, HX_STORE_UNAVAILABLE);
+		return;
+	}
+	if (rows->n == 0) {
+		ask_with_new_op(l, answer, LEAD_FLIPPING);
+		return;
+	}
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct db_value *output = db_cell(rows, i, ITEM_OUTPUT);
+
+		l->doubtful[i] = (struct batch_call_item){
+			.n = db_cell(rows, i, ITEM_N)->i,
+			.attempt = db_cell(rows, i, ITEM_ATTEMPT)->i,
+			.input = arena_copy(l->arena, db_cell(rows, i, ITEM_INPUT)->s),
+			.output = output->type == DB_NULL ? slice_of(NULL, 0) : arena_copy(l->arena, output->s),
+		};
+	}
+	l->doubtful_n = rows->n;
+	l->doubtful_from = l->doubtful[rows->n - 1].n + 1;
+	void_next(l, answer);
+}
+
+static void take_voided(struct batch_lead *l, const struct answer *answer)
+{
+	if (answer->outcome == ACT_CLAIM_LOST) {
+		end(l, LEAD_OVER, HX_STALE_FENCE);
+		return;
+	}
+	l->hold.since = answer->lease_since;
+	if (answer->outcome != ACT_OK)
+		let_go_failed(l, answer, arena_copy(l->arena, answer->output)); /* no money before the key is void */
+	else if (++l->doubtful_next < l->doubtful_n)
+		void_next(l, answer);
+	else
+		read_doubtful(l);
+}
+
+/* After a lost answer the cursor tells: it is read again, under the lock. */
+static void take_flipped(struct batch_lead *l, const struct answer *answer)
+{
+	switch (answer->result->verdict) {
+	case UNIT_WON:
+		l->row.flipped_to = l->flip_to;
+		l->hold.since = l->asked;
+		if (l->row.flipped_to == l->row.total)
+			l->at = LEAD_READING; /* the totals, as they are now */
+		else
+			tear_down(l, answer);
+		break;
+	case UNIT_LOST:
+	case UNIT_UNKNOWN:
+		lost(l);
+		break;
+	default:
+		end(l, LEAD_OVER, flow_failure(answer->result));
+	}
+}
+
+static void take(struct task *task, const struct answer *answer)
+{
+	struct batch_lead *l = (struct batch_lead *)task;
+
+	switch (l->at) {
+	case LEAD_NEW:
+		l->at = LEAD_READING;
+		break;
+	case LEAD_READING:
+		take_read(l, answer);
+		break;
+	case LEAD_READING_DOUBTFUL:
+		take_doubtful(l, answer);
+		break;
+	case LEAD_VOIDING:
+		take_voided(l, answer);
+		break;
+	case LEAD_FLIPPING:
+		take_flipped(l, answer);
+		break;
+	case LEAD_LOOKING_UP:
+		take_looked_up(l, answer);
+		break;
+	case LEAD_SEIZING:
+	case LEAD_RELEASING:
+	case LEAD_TURNING:
+	case LEAD_STOPPING_SHORT:
+	case LEAD_LETTING_GO:
+	case LEAD_ENDING:
+		take_moved(l, answer);
+		break;
+	case LEAD_DONE:
+		ASSERT(!"a task that is done takes no answer");
+	}
+}
+
+/* ---- asking ---- */
+
+static void ask_unit(const struct batch_lead *l, struct unit *unit)
+{
+	unit_init(unit, l->stamp.op);
+	switch (l->at) {
+	case LEAD_READING:
+		if (l->holding) /* a flip whose answer was lost has ended before this is answered */
+			unit_touch(unit, l->subject);
+		batch_read(unit, /* workspace= */ slice_str(""), l->subject);
+		break;
+	case LEAD_SEIZING:
+		batch_seize(unit, &l->stamp, &l->row, seized_into(l), l->hold.lease_ms);
+		break;
+	case LEAD_RELEASING:
+		batch_load_lost(unit, &l->stamp, &l->row);
+		break;
+	case LEAD_TURNING:
+		batch_begin_teardown(unit, &l->stamp, &l->hold);
+		break;
+	case LEAD_READING_DOUBTFUL:
+		item_read_doubtful(unit, l->subject, l->doubtful_from, l->flip_to, LEAD_DOUBTFUL_MAX);
+		break;
+	case LEAD_FLIPPING:
+		item_flip(unit, &l->stamp, &l->hold, l->row.flipped_to, l->flip_to);
+		break;
+	case LEAD_STOPPING_SHORT:
+		batch_stop_short(unit, &l->stamp, &l->hold);
+		break;
+	case LEAD_LETTING_GO:
+		batch_let_go(unit, &l->stamp, &l->hold, l->row.status, l->rest_ms, l->failed_cleanup, l->why);
+		break;
+	case LEAD_ENDING:
+		batch_end(unit, &l->stamp, &l->hold, l->end_as, &l->row, l->job_ids, l->job_keys, l->payload);
+		break;
+	default:
+		subject_look_up(unit, l->subject, l->stamp.op);
+	}
+}
+
+static void ask(const struct task *task, struct ask *ask)
+{
+	const struct batch_lead *l = (const struct batch_lead *)task;
+
+	switch (l->at) {
+	case LEAD_DONE:
+		ask->kind = ASK_DONE;
+		ask->code = l->code;
+		break;
+	case LEAD_VOIDING:
+		ask->kind = ASK_ACT;
+		ask->act = (struct act_call){
+			.action = l->hold.machine->definition->item_action->void_action,
+			.input = l->body,
+			.key = l->key,
+			.attempt = l->doubtful[l->doubtful_next].attempt,
+			.traceparent = l->hold.trace,
+			.lease = lease_of(l),
+		};
+		break;
+	default:
+		ask->kind = ASK_COMMIT;
+		ask_unit(l, ask->unit);
+	}
+}
+
+static const char *where(const struct task *task)
+{
+	static const char *const names[] = {
+		"new",
+		"reading the batch",
+		"seizing it",
+		"ending a lost load",
+		"turning to the teardown",
+		"reading what is in doubt",
+		"voiding a key",
+		"refunding a slice",
+		"stopping for want of credit",
+		"letting it go",
+		"ending it",
+		"looking up its move",
+		"done",
+	};
+
+	return names[((const struct batch_lead *)task)->at];
+}
+
+static uint64_t fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct batch_lead *l = (const struct batch_lead *)task;
+	const struct batch_row *row = &l->row;
+
+	hash = hash_mix(hash, l->at * 16u + l->looks_up);
+	hash = hash_mix(hash, (uint64_t)row->version * 64 + (uint64_t)row->fence);
+	hash = hash_mix(hash, row->status ? (uint64_t)row->status[0] * 256 + (uint64_t)row->status[3] : 0);
+	hash = hash_mix(hash, (uint64_t)row->succeeded * 4096 + (uint64_t)row->failed * 64 + (uint64_t)row->unknown);
+	hash = hash_mix(hash, (uint64_t)row->accepted * 4096 + (uint64_t)row->cancelled * 64 + (uint64_t)row->late);
+	hash = hash_mix(hash, (uint64_t)row->charged * 4096 + (uint64_t)row->refunded);
+	hash = hash_mix(hash, (uint64_t)row->flipped_to * 64 + (uint64_t)l->flip_to);
+	hash = hash_mix(hash, l->doubtful_n * 64 + l->doubtful_next);
+	for (size_t i = l->doubtful_next; i < l->doubtful_n; i++)
+		hash = hash_mix(hash, (uint64_t)l->doubtful[i].n);
+	hash = hash_mix(hash, (uint64_t)l->doubtful_from);
+	hash = hash_mix(hash, l->holding * 64u + row->owned * 32u + row->past * 16u + row->cancel_requested * 8u +
+				      l->failed_cleanup * 4u + (l->rest_ms > 0) * 2u +
+				      (l->end_as && l->end_as[1] == 'O'));
+	hash = hash_mix(hash, l->seen.short_of_credit * 16u + l->seen.hands_failed * 8u + l->seen.worked * 4u +
+				      l->seen.cleaned * 2u + l->seen.clean_failed);
+	hash = hash_mix(hash, (uint64_t)l->seen.late);
+	hash = hash_mix(hash, l->losses);
+	hash = hash_mix(hash, (uint64_t)l->hold.since.ns);
+	hash = hash_mix(hash, (uint64_t)l->asked.ns);
+	return hash_mix(hash, l->next * 64u + l->code);
+}
+
+static const struct task_kind kind = {
+	.name = "batch",
+	.size = sizeof(struct batch_lead),
+	.take = take,
+	.ask = ask,
+	.where = where,
+	.fingerprint = fingerprint,
+};
+
+void batch_lead_init(struct batch_lead *lead, int64_t subject, const struct batch_policy *policy,
+		     const struct batch_hold *hold, const struct batch_seen *seen, struct arena *arena)
+{
+	*lead = (struct batch_lead){.subject = subject, .policy = policy, .arena = arena};
+	if (hold) {
+		lead->hold = *hold;
+		lead->holding = true;
+	}
+	if (seen)
+		lead->seen = *seen;
+	task_init(&lead->task, &kind, /* topic= */ 0);
+}

@@ -1,0 +1,447 @@
+/* See batch_load.h. */
+#include "flow/batch_load.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/json_string.h"
+#include "flow/transition.h"
+
+#define LOSSES_MAX 10
+
+enum { LINE_ACCOUNT, LINE_KEY }; /* of READING, for a new one */
+
+static void end(struct batch_load *l, enum hx_code code, const char *detail)
+{
+	l->code = code;
+	l->detail = detail;
+	l->at = LOAD_DONE;
+}
+
+static bool is_new(const struct batch_load *l)
+{
+	return l->rq->machine != NULL;
+}
+
+static bool is_last(const struct batch_load *l)
+{
+	return l->to == l->total;
+}
+
+/* Its own unit then has both ends of the loading. */
+static bool is_whole(const struct batch_load *l)
+{
+	return is_new(l) && l->first && is_last(l);
+}
+
+/* ---- slices ---- */
+
+static void add_item(struct strbuf *rows, struct json item)
+{
+	struct json cost, input = json_trust(slice_str("null"));
+	bool priced = json_find(item, slice_str("cost"), &cost);
+
+	ASSERT(priced); /* the request was checked */
+	(void)json_find(item, slice_str("input"), &input);
+	strbuf_addf(rows, "%s[%.*s,", rows->n > 1 ? "," : "", (int)cost.raw.n, cost.raw.p);
+	json_quote(input.raw, rows);
+	strbuf_add_char(rows, ']');
+}
+
+/* As many of the items as belong into one unit. */
+static void cut_slice(struct batch_load *l)
+{
+	struct strbuf rows;
+	struct json item;
+
+	strbuf_init(&rows, 2 * BATCH_SLICE_BYTES + 8 * BATCH_INPUT_BYTES_MAX);
+	strbuf_add_char(&rows, '[');
+	for (l->to = l->from; l->to < l->total && l->to - l->from < BATCH_SLICE && rows.n < BATCH_SLICE_BYTES;
+	     l->to++) {
+		bool there = json_iter_element(&l->rest, &item);
+
+		ASSERT(there);
+		add_item(&rows, item);
+	}
+	strbuf_add_char(&rows, ']');
+	l->rows = arena_copy(l->arena, strbuf_slice(&rows));
+	if (rows.failed || l->arena->failed)
+		end(l, HX_TOO_LARGE, "there is no memory for so many items at once");
+	strbuf_release(&rows);
+}
+
+/* ---- the batch behind it, for whoever tells of it in the very unit ---- */
+
+static void foresee_new(struct batch_load *l)
+{
+	const struct batch_load_request *rq = l->rq;
+
+	l->row = (struct batch_row){
+		.subject = l->hold.subject,
+		.account = l->hold.account,
+		.status = rq->held ? BATCH_PENDING : BATCH_QUEUED,
+		.version = is_whole(l) ? 1 : 3,
+		.machine = rq->machine,
+		.definition_version = rq->machine->version,
+		.needs = -1,
+		.loaded = true,
+		.total = l->total,
+		.due_at = rq->held ? 0 : l->stamp.at.ms,
+		.created_at = l->created_at,
+		.workspace = rq->workspace,
+		.workflow = slice_str(rq->machine->definition->name),
+		.requester = rq->requester,
+		.trace = rq->trace,
+		.key = rq->key,
+		.account_name = rq->account,
+	};
+}
+
+static void foresee_more(struct batch_load *l)
+{
+	l->row = l->was;
+	l->row.version += 2;
+	l->row.fence = l->hold.fence;
+	l->row.total = l->total;
+}
+
+static void start_slice(struct batch_load *l, const struct answer *answer)
+{
+	l->stamp = flow_stamp(answer);
+	l->at = LOAD_LOADING;
+	cut_slice(l);
+	if (is_last(l) && is_new(l))
+		foresee_new(l);
+	else if (is_last(l))
+		foresee_more(l);
+}
+
+/* ---- beginning ---- */
+
+/* From the first item on, whatever was begun before. */
+static void start_loading(struct batch_load *l, const struct answer *answer, const struct batch_hold *hold,
+			  int64_t from)
+{
+	l->hold = *hold;
+	l->first = true;
+	l->from = from;
+	l->total = from + l->rq->items_n;
+	l->rest = json_iter_of(l->rq->items);
+	start_slice(l, answer);
+}
+
+static void start_new(struct batch_load *l, const struct answer *answer, int64_t account)
+{
+	struct batch_hold hold = {
+		.subject = answer->more_ids[0],
+		.account = account,
+		.fence = 1,
+		.lease_ms = l->rq->policy->lease_ms,
+	};
+
+	l->created_at = answer->now.ms;
+	start_loading(l, answer, &hold, /* from= */ 0);
+}
+
+/* The version guards its taking, and with it the fence. */
+static void start_more(struct batch_load *l, const struct answer *answer)
+{
+	struct batch_hold hold = {
+		.subject = l->was.subject,
+		.account = l->was.account,
+		.fence = l->was.fence + 1,
+		.lease_ms = l->rq->policy->lease_ms,
+	};
+
+	if (l->was.total + l->rq->items_n > BATCH_ITEMS_MAX)
+		end(l, HX_TOO_LARGE, "a batch has at most 1,000,000 items");
+	else
+		start_loading(l, answer, &hold, l->was.total);
+}
+
+static void start_clearing(struct batch_load *l, const struct answer *answer)
+{
+	l->stamp = flow_stamp(answer);
+	l->at = LOAD_CLEARING;
+}
+
+static void read_again(struct batch_load *l, enum hx_code code)
+{
+	l->at = LOAD_READING;
+	if (l->losses++ == LOSSES_MAX)
+		end(l, code, NULL);
+}
+
+/* ---- what was read ---- */
+
+static bool is_at(const struct batch_row *row, const char *status)
+{
+	return strcmp(row->status, status) == 0;
+}
+
+/* What another has not finished loading does not exist yet, nor is it certain that it ever will. */
+static void meet_loader(struct batch_load *l, const struct answer *answer)
+{
+	if (l->was.past)
+		start_clearing(l, answer);
+	else if (is_new(l))
+		end(l, HX_IN_FLIGHT, "a batch with this key is being loaded at this moment");
+	else
+		end(l, HX_CLAIM_FAILED, "items are being added to this batch at this moment");
+}
+
+static void take_found(struct batch_load *l, const struct answer *answer)
+{
+	if (is_at(&l->was, BATCH_LOADING)) {
+		meet_loader(l, answer);
+	} else if (is_new(l)) {
+		l->row = l->was;
+		end(l, l->was.expired ? HX_RUN_EXPIRED : HX_OK,
+		    "the batch has ended long ago, and only its key is kept");
+	} else if (is_at(&l->was, BATCH_PENDING)) {
+		start_more(l, answer);
+	} else {
+		end(l, HX_WRONG_STATUS, "items are added while a batch is held, before it is started");
+	}
+}
+
+static void take_read(struct batch_load *l, const struct answer *answer)
+{
+	const struct db_rows *rows = answer->result->rows;
+	size_t line = is_new(l) ? LINE_KEY : 0;
+	bool found;
+
+	if (answer->result->verdict != UNIT_WON) {
+		end(l, HX_STORE_UNAVAILABLE, NULL);
+		return;
+	}
+	found = (!is_new(l) || l->rq->key.p) && rows[line].n > 0;
+	if (found)
+		batch_row_take(&rows[line], 0, /* policy= */ NULL, l->arena, &l->was);
+	if (l->arena->failed)
+		end(l, HX_TOO_LARGE, NULL);
+	else if (found)
+		take_found(l, answer);
+	else if (!is_new(l))
+		end(l, HX_NOT_FOUND, "there is no such batch");
+	else if (rows[LINE_ACCOUNT].n == 0)
+		end(l, HX_NOT_FOUND, "there is no such account");
+	else
+		start_new(l, answer, db_cell(&rows[LINE_ACCOUNT], 0, 0)->i);
+}
+
+/* ---- what was written ---- */
+
+static void take_won(struct batch_load *l, const struct answer *answer)
+{
+	if (is_last(l)) {
+		l->changed = true;
+		end(l, HX_OK, NULL);
+	} else if (l->rq->until.ns && answer->mono.ns >= l->rq->until.ns) {
+		end(l, HX_STORE_UNAVAILABLE, "the store took longer than a request may; nothing was loaded");
+	} else {
+		l->first = false;
+		l->from = l->to;
+		start_slice(l, answer);
+	}
+}
+
+/* The first takes the batch: somebody may have been faster, and it is as if this one came later. */
+static void take_lost(struct batch_load *l)
+{
+	if (l->first)
+		read_again(l, HX_CONCURRENCY_ERROR);
+	else
+		end(l, HX_STALE_FENCE, "loading took longer than its lease; nothing was loaded");
+}
+
+/* Items are replaced by themselves. Only what takes the batch, or lets it go, must not be done twice. */
+static void take_unknown(struct batch_load *l)
+{
+	if (l->first || is_last(l))
+		l->at = LOAD_LOOKING_UP;
+	else if (l->losses++ == LOSSES_MAX)
+		end(l, HX_STORE_UNAVAILABLE, NULL);
+}
+
+static void take_written(struct batch_load *l, const struct answer *answer)
+{
+	switch (answer->result->verdict) {
+	case UNIT_WON:
+		if (is_last(l) && l->rq->along)
+			l->rq->along->won(l->rq->along, answer->result);
+		take_won(l, answer);
+		break;
+	case UNIT_LOST:
+	case UNIT_REFUSED:
+		take_lost(l);
+		break;
+	case UNIT_FAILED:
+		end(l, flow_failure(answer->result), NULL);
+		break;
+	case UNIT_UNKNOWN:
+		take_unknown(l);
+		break;
+	}
+}
+
+static void take_looked_up(struct batch_load *l, const struct answer *answer)
+{
+	if (answer->result->verdict != UNIT_WON) {
+		end(l, is_last(l) ? HX_OUTCOME_UNKNOWN : HX_STORE_UNAVAILABLE, NULL);
+	} else if (answer->result->rows[0].n > 0) {
+		take_won(l, answer);
+	} else if (l->first) {
+		read_again(l, HX_STORE_UNAVAILABLE);
+	} else {
+		l->stamp = flow_stamp(answer);
+		l->at = LOAD_LOADING;
+		if (l->losses++ == LOSSES_MAX)
+			end(l, HX_STORE_UNAVAILABLE, NULL);
+	}
+}
+
+/* Won or lost, by us or by another: what is there now is read. */
+static void take_cleared(struct batch_load *l, const struct answer *answer)
+{
+	if (answer->result->verdict == UNIT_FAILED)
+		end(l, flow_failure(answer->result), NULL);
+	else
+		read_again(l, HX_STORE_UNAVAILABLE);
+}
+
+static void take(struct task *task, const struct answer *answer)
+{
+	struct batch_load *l = (struct batch_load *)task;
+
+	switch (l->at) {
+	case LOAD_NEW:
+		l->at = LOAD_READING;
+		break;
+	case LOAD_READING:
+		take_read(l, answer);
+		break;
+	case LOAD_CLEARING:
+		take_cleared(l, answer);
+		break;
+	case LOAD_LOADING:
+		take_written(l, answer);
+		break;
+	case LOAD_LOOKING_UP:
+		take_looked_up(l, answer);
+		break;
+	case LOAD_DONE:
+		ASSERT(!"a task that is done takes no answer");
+	}
+}
+
+/* ---- units ---- */
+
+static void build_read(const struct batch_load *l, struct unit *unit)
+{
+	if (!is_new(l)) {
+		batch_read(unit, l->rq->workspace, l->rq->subject);
+		return;
+	}
+	account_read(unit, l->rq->workspace, l->rq->account);
+	if (l->rq->key.p)
+		batch_read_key(unit, l->rq->workspace, l->rq->key);
+}
+
+static struct batch_spec spec_of(const struct batch_load *l)
+{
+	return (struct batch_spec){
+		.subject = l->hold.subject,
+		.account = l->hold.account,
+		.workspace = l->rq->workspace,
+		.requester = l->rq->requester,
+		.trace = l->rq->trace,
+		.key = l->rq->key,
+		.machine = l->rq->machine,
+	};
+}
+
+static void build_slice(const struct batch_load *l, struct unit *unit)
+{
+	struct batch_spec spec;
+
+	if (is_new(l) && l->first) {
+		spec = spec_of(l);
+		batch_create(unit, &l->stamp, &spec, l->hold.lease_ms);
+	} else if (l->first) {
+		batch_load_more(unit, &l->stamp, &l->was, l->hold.lease_ms);
+	}
+	batch_load_slice(unit, &l->hold, l->from, l->rows);
+	if (is_last(l))
+		batch_load_end(unit, &l->stamp, &l->hold, l->total, is_new(l) && !l->rq->held);
+}
+
+static void build_loading(const struct batch_load *l, struct unit *unit)
+{
+	struct batch_spec spec;
+
+	if (is_whole(l)) {
+		spec = spec_of(l);
+		batch_create_whole(unit, &l->stamp, &spec, l->rows, l->total, !l->rq->held);
+	} else {
+		build_slice(l, unit);
+	}
+	if (is_last(l) && l->rq->along)
+		l->rq->along->add(l->rq->along, unit);
+}
+
+static void ask(const struct task *task, struct ask *ask)
+{
+	const struct batch_load *l = (const struct batch_load *)task;
+
+	if (l->at == LOAD_DONE) {
+		ask->kind = ASK_DONE;
+		ask->code = l->code;
+		return;
+	}
+	ask->kind = ASK_COMMIT;
+	unit_init(ask->unit, l->stamp.op);
+	if (l->at == LOAD_READING)
+		build_read(l, ask->unit);
+	else if (l->at == LOAD_CLEARING)
+		batch_load_lost(ask->unit, &l->stamp, &l->was);
+	else if (l->at == LOAD_LOADING)
+		build_loading(l, ask->unit);
+	else {
+		unit_touch(ask->unit, l->hold.account); /* of a batch that is not there, nothing else can be held */
+		subject_look_up(ask->unit, l->hold.subject, l->stamp.op);
+	}
+}
+
+static const char *where(const struct task *task)
+{
+	static const char *const names[] = {"new",     "reading",           "ending another's loading",
+					    "loading", "looking up its op", "done"};
+
+	return names[((const struct batch_load *)task)->at];
+}
+
+static uint64_t fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct batch_load *l = (const struct batch_load *)task;
+
+	hash = hash_mix(hash_mix(hash, l->at), (uint64_t)l->was.version);
+	hash = hash_mix(hash_mix(hash, (uint64_t)l->from), (uint64_t)l->to);
+	hash = hash_mix(hash_mix(hash, (uint64_t)l->hold.fence), l->losses * 4u + l->first * 2u + l->changed);
+	return hash_mix(hash, l->code);
+}
+
+static const struct task_kind kind = {
+	.name = "batch_load",
+	.size = sizeof(struct batch_load),
+	.take = take,
+	.ask = ask,
+	.where = where,
+	.fingerprint = fingerprint,
+};
+
+void batch_load_init(struct batch_load *load, const struct batch_load_request *rq, struct arena *arena)
+{
+	*load = (struct batch_load){.rq = rq, .arena = arena};
+	task_init(&load->task, &kind, /* topic= */ 0);
+}

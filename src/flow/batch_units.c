@@ -1,0 +1,368 @@
+/*
+ * What changes a whole batch: its loading, its holders, its end. See batch.h for the states, batch_item.c for the items.
+ *
+ * The status and the claim are the subject's business (subject.c); what stands here guards by the batch's own row: the flag,
+ * the counts, the cursors. Each guard stands on a line of its own.
+ */
+#include <string.h>
+
+#include "flow/batch_parts.h"
+#include "flow/job.h"
+
+/* clang-format off */
+
+static const struct db_stmt stmt_create = {
+	.name = "batch_create",
+	.sql = "INSERT INTO hx_batch (subject, workspace, workflow, definition_version, batch_key, requester, trace, account,"
+	       " created_at, total, loaded_at, due_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+	       " ON CONFLICT (workspace, batch_key) WHERE batch_key IS NOT NULL DO NOTHING",
+	.in = "ittitttiiiii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_keep = {
+	.name = "batch_keep",
+	.fenced = true,
+	.sql = "UPDATE subject SET until = hx_now_ms() + ?4 WHERE id = ?1"
+	       " AND fence = ?2" /* mutant: batch-keep-fence */
+	       " AND owner IS NOT NULL"
+	       " AND status = ?3",
+	.in = "iiti",
+	.out = "",
+};
+
+#define INTO_ITEM "INSERT INTO hx_batch_item (batch, n, input, cost)"
+/* What a lost loader has left behind its total was never begun: input and cost are all that it has. */
+#define REPLACED " ON CONFLICT (batch, n) DO UPDATE SET input = excluded.input, cost = excluded.cost"
+
+static const struct db_stmt stmt_load = {
+	.name = "batch_load",
+	.sql = INTO_ITEM " SELECT ?1, ?2 + key, json_extract(value, '$[1]'), json_extract(value, '$[0]') FROM json_each(?3)"
+	       " WHERE true" REPLACED,
+	.pg_sql = INTO_ITEM " SELECT ?1, ?2 + ord - 1, r->>1, (r->>0)::bigint"
+		  " FROM json_array_elements(?3::json) WITH ORDINALITY AS t(r, ord)" REPLACED,
+	.in = "iit",
+	.out = "",
+};
+
+static const struct db_stmt stmt_load_end = {
+	.name = "batch_load_end",
+	.sql = "UPDATE hx_batch SET total = ?2, loaded_at = coalesce(loaded_at, ?3),"
+	       " due_at = CASE WHEN ?4 = 1 THEN hx_now_ms() END WHERE subject = ?1",
+	.in = "iiii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_load_failed = {
+	.name = "batch_load_failed",
+	.sql = "UPDATE hx_batch SET batch_key = NULL, completed_at = ?2, error = 'whoever loaded it was lost: it was never'"
+	       " || ' acknowledged, and its key is free' WHERE subject = ?1"
+	       " AND loaded_at IS NULL",
+	.in = "ii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_due = {
+	.name = "batch_due",
+	.sql = "UPDATE hx_batch SET due_at = hx_now_ms() WHERE subject = ?1",
+	.in = "i",
+	.out = "",
+};
+
+static const struct db_stmt stmt_seized = {
+	.name = "batch_seized",
+	.sql = "UPDATE hx_batch SET due_at = NULL, needs = NULL, started_at = coalesce(started_at, ?2) WHERE subject = ?1"
+	       " AND cancel_requested = 0",
+	.in = "ii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_seized_down = {
+	.name = "batch_seized_down",
+	.sql = "UPDATE hx_batch SET due_at = NULL, needs = NULL, cancel_requested = 1 WHERE subject = ?1",
+	.in = "i",
+	.out = "",
+};
+
+#define RESTING "FROM hx_batch_item WHERE batch = ?1 AND " ITEM_IS_OPEN " AND status = 'PENDING'"
+
+/* ?2 the status is RUNNING   ?3 rest   ?4 cleanups   ?5 error */
+static const struct db_stmt stmt_let_go = {
+	.name = "batch_let_go",
+	.sql = "UPDATE hx_batch SET cleanups = cleanups + ?4, error = ?5, due_at = CASE"
+	       " WHEN ?2 = 1 AND cancel_requested = 1 THEN hx_now_ms()" /* mutant: flag-not-due */
+	       " WHEN ?3 > 0 THEN hx_now_ms() + ?3"
+	       " ELSE coalesce((SELECT min(due_at) " RESTING "), hx_now_ms() + 1000) END"
+	       " WHERE subject = ?1",
+	.in = "iiiit",
+	.out = "",
+};
+
+/* Items that rest and need no money are due all the same. */
+static const struct db_stmt stmt_stop_short = {
+	.name = "batch_stop_short",
+	.sql = "UPDATE hx_batch SET needs = x.needs, due_at = (SELECT min(due_at) " RESTING " AND cost - charged <= a.balance)"
+	       " FROM (SELECT cost - charged AS needs FROM hx_batch_item WHERE batch = ?1 AND n = " ITEM_CHOICE ") x, hx_account a"
+	       " WHERE hx_batch.subject = ?1 AND a.subject = hx_batch.account"
+	       " AND cancel_requested = 0" /* mutant: short-of-credit-flagged */
+	       " AND x.needs > a.balance" /* mutant: short-of-credit-enough */
+	       " AND NOT EXISTS (SELECT 1 FROM hx_batch_item WHERE batch = ?1 AND " ITEM_IS_OPEN " AND status = 'RUNNING')",
+	.in = "ii",
+	.out = "",
+};
+
+#define TOTALS_ARE                                                                                                     \
+	" AND succeeded = ?3 AND failed = ?4 AND unknown = ?5 AND accepted = ?6 AND cancelled = ?7 AND charged = ?8"   \
+	" AND refunded = ?9"
+
+static const struct db_stmt stmt_completed = {
+	.name = "batch_completed",
+	.sql = "UPDATE hx_batch SET completed_at = ?2, due_at = NULL, error = NULL WHERE subject = ?1"
+	       " AND cancel_requested = 0" /* mutant: unconditional-completion */
+	       " AND next_n = total"
+	       " AND NOT EXISTS (SELECT 1 FROM hx_batch_item WHERE batch = ?1 AND " ITEM_IS_OPEN ")"
+	       TOTALS_ARE,
+	.in = "iiiiiiiii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_cancelled = {
+	.name = "batch_cancelled",
+	.sql = "UPDATE hx_batch SET completed_at = ?2, due_at = NULL, error = NULL WHERE subject = ?1"
+	       " AND flipped_to = total AND cancelled + accepted = total"
+	       " AND late = ?10" /* mutant: late-after-pass */
+	       TOTALS_ARE,
+	.in = "iiiiiiiiii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_request_cancel = {
+	.name = "batch_request_cancel",
+	.sql = "UPDATE hx_batch SET cancel_requested = 1,"
+	       " due_at = CASE WHEN EXISTS (SELECT 1 FROM subject WHERE id = ?1 AND owner IS NULL) THEN hx_now_ms()"
+	       " ELSE due_at END WHERE subject = ?1"
+	       " AND cancel_requested = 0"
+	       " AND EXISTS (SELECT 1 FROM subject WHERE id = ?1 AND status IN ('RUNNING', 'OUT_OF_CREDIT'))",
+	.in = "i",
+	.out = "",
+};
+
+static const struct db_stmt stmt_wake_waiting = {
+	.name = "batch_wake_waiting",
+	.sql = "UPDATE hx_batch SET due_at = hx_now_ms() WHERE account = ?1 AND needs IS NOT NULL"
+	       " AND needs <= (SELECT balance FROM hx_account WHERE subject = ?1)",
+	.in = "i",
+	.out = "",
+};
+
+/* clang-format on */
+
+static struct db_value optional(struct slice text)
+{
+	return text.p ? db_text(text) : db_null();
+}
+
+void batch_keep(struct unit *unit, const struct batch_hold *hold, const char *status)
+{
+	batch_touch(unit, hold->subject, hold->account);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_keep, db_int(hold->subject), db_int(hold->fence), db_str(status),
+		 db_int(hold->lease_ms));
+}
+
+/* ---- loading ---- */
+
+static void add_row(struct unit *unit, const struct stamp *stamp, const struct batch_spec *spec, int64_t total,
+		    struct db_value loaded_at, struct db_value due_at)
+{
+	batch_touch(unit, spec->subject, spec->account);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(spec->subject), db_text(spec->workspace),
+		 db_str(spec->machine->definition->name), db_int(spec->machine->version), optional(spec->key),
+		 db_text(spec->requester), spec->trace.n ? db_text(spec->trace) : db_null(), db_int(spec->account),
+		 db_int(stamp->at.ms), db_int(total), loaded_at, due_at);
+}
+
+void batch_create(struct unit *unit, const struct stamp *stamp, const struct batch_spec *spec, int64_t lease_ms)
+{
+	struct move move = {spec->subject, BATCH_LOADING, BATCH_LOADING};
+	struct stride stride = {.transitions = 1, .lease_ms = lease_ms};
+
+	add_row(unit, stamp, spec, /* total= */ 0, db_null(), db_null());
+	subject_insert(unit, stamp, spec->subject, batch_kind(), BATCH_LOADING);
+	subject_seize(unit, stamp, &move, /* version= */ 1, &stride);
+}
+
+void batch_create_whole(struct unit *unit, const struct stamp *stamp, const struct batch_spec *spec, struct slice rows,
+			int64_t total, bool queued)
+{
+	struct db_value now = db_int(stamp->at.ms);
+
+	add_row(unit, stamp, spec, total, now, queued ? now : db_null());
+	subject_insert(unit, stamp, spec->subject, batch_kind(), queued ? BATCH_QUEUED : BATCH_PENDING);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_load, db_int(spec->subject), db_int(0), db_text(rows));
+	if (queued)
+		unit_wake(unit, BATCH_TOPIC);
+}
+
+void batch_load_slice(struct unit *unit, const struct batch_hold *hold, int64_t from, struct slice rows)
+{
+	batch_keep(unit, hold, BATCH_LOADING);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_load, db_int(hold->subject), db_int(from), db_text(rows));
+}
+
+void batch_load_end(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, int64_t total,
+		    bool queued)
+{
+	struct move move = {hold->subject, BATCH_LOADING, queued ? BATCH_QUEUED : BATCH_PENDING};
+	struct stride stride = {.transitions = 1};
+
+	batch_touch(unit, hold->subject, hold->account);
+	subject_advance(unit, stamp, &move, hold->fence, &stride);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_load_end, db_int(hold->subject), db_int(total), db_int(stamp->at.ms),
+		 db_int(queued));
+	if (queued)
+		unit_wake(unit, BATCH_TOPIC);
+}
+
+void batch_load_more(struct unit *unit, const struct stamp *stamp, const struct batch_row *row, int64_t lease_ms)
+{
+	struct move move = {row->subject, BATCH_PENDING, BATCH_LOADING};
+	struct stride stride = {.transitions = 1, .lease_ms = lease_ms};
+
+	batch_touch(unit, row->subject, row->account);
+	subject_seize(unit, stamp, &move, row->version, &stride);
+}
+
+void batch_load_lost(struct unit *unit, const struct stamp *stamp, const struct batch_row *row)
+{
+	struct move move = {row->subject, BATCH_LOADING, row->loaded ? BATCH_PENDING : BATCH_FAILED};
+	struct stride stride = {.transitions = 1};
+
+	batch_touch(unit, row->subject, row->account);
+	subject_seize(unit, stamp, &move, row->version, &stride);
+	if (!row->loaded) {
+		UNIT_ADD(unit, UNIT_VERDICT, &stmt_load_failed, db_int(row->subject), db_int(stamp->at.ms));
+		unit_wake(unit, batch_end_topic(row->subject));
+	}
+}
+
+void batch_start(struct unit *unit, const struct stamp *stamp, const struct batch_row *row)
+{
+	struct move move = {row->subject, BATCH_PENDING, BATCH_QUEUED};
+
+	batch_touch(unit, row->subject, row->account);
+	subject_transition(unit, stamp, &move, row->version);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_due, db_int(row->subject));
+	unit_wake(unit, BATCH_TOPIC);
+}
+
+/* ---- holders ---- */
+
+void batch_seize(struct unit *unit, const struct stamp *stamp, const struct batch_row *row, const char *to,
+		 int64_t lease_ms)
+{
+	struct move move = {row->subject, row->status, to};
+	struct stride stride = {.transitions = 1, .lease_ms = lease_ms};
+
+	batch_touch(unit, row->subject, row->account);
+	subject_seize(unit, stamp, &move, row->version, &stride);
+	if (strcmp(to, BATCH_RUNNING) == 0)
+		UNIT_ADD(unit, UNIT_VERDICT, &stmt_seized, db_int(row->subject), db_int(stamp->at.ms));
+	else
+		UNIT_ADD(unit, UNIT_VERDICT, &stmt_seized_down, db_int(row->subject));
+}
+
+void batch_begin_teardown(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold)
+{
+	struct move move = {hold->subject, BATCH_RUNNING, BATCH_CANCELLING};
+	struct stride stride = {.transitions = 1, .lease_ms = hold->lease_ms};
+
+	batch_touch(unit, hold->subject, hold->account);
+	subject_advance(unit, stamp, &move, hold->fence, &stride);
+}
+
+void batch_let_go(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, const char *status,
+		  int64_t rest_ms, bool failed_cleanup, struct slice error)
+{
+	struct move move = {hold->subject, status, status};
+	struct stride stride = {.transitions = 1};
+
+	batch_touch(unit, hold->subject, hold->account);
+	subject_advance(unit, stamp, &move, hold->fence, &stride);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_let_go, db_int(hold->subject), db_int(strcmp(status, BATCH_RUNNING) == 0),
+		 db_int(rest_ms), db_int(failed_cleanup), optional(error));
+	unit_wake(unit, BATCH_TOPIC);
+}
+
+void batch_stop_short(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold)
+{
+	struct move move = {hold->subject, BATCH_RUNNING, BATCH_OUT_OF_CREDIT};
+	struct stride stride = {.transitions = 1};
+
+	batch_touch(unit, hold->subject, hold->account);
+	subject_advance(unit, stamp, &move, hold->fence, &stride);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_stop_short, db_int(hold->subject), db_int(hold->fence));
+	unit_wake(unit, BATCH_TOPIC);
+}
+
+static void add_after_effects(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold,
+			      const int64_t job_ids[], const struct slice job_keys[], struct slice payload)
+{
+	const struct batch_definition *definition = hold->machine->definition;
+
+	for (size_t i = 0; i < definition->after_effects_n; i++) {
+		struct job_spec spec = {
+			.subject = job_ids[i],
+			.workspace = hold->workspace,
+			.queue = JOB_QUEUE_AFTER_EFFECTS,
+			.repeatable = definition->after_effects[i]->effect != EFFECT_CLAIMED,
+			.workflow = definition->name,
+			.action = definition->after_effects[i]->name,
+			.effect_key = job_keys[i],
+			.payload = payload,
+		};
+
+		job_insert(unit, stamp, &spec);
+	}
+	if (definition->after_effects_n)
+		unit_wake(unit, JOB_TOPIC);
+}
+
+#define TOTALS(row)                                                                                                    \
+	db_int((row)->succeeded), db_int((row)->failed), db_int((row)->unknown), db_int((row)->accepted),              \
+		db_int((row)->cancelled), db_int((row)->charged), db_int((row)->refunded)
+
+void batch_end(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, const char *to,
+	       const struct batch_row *row, const int64_t job_ids[], const struct slice job_keys[],
+	       struct slice payload)
+{
+	bool completed = strcmp(to, BATCH_COMPLETED) == 0;
+	struct move move = {hold->subject, completed ? BATCH_RUNNING : BATCH_CANCELLING, to};
+	struct stride stride = {.transitions = 1};
+
+	batch_touch(unit, hold->subject, hold->account);
+	subject_advance(unit, stamp, &move, hold->fence, &stride);
+	if (completed)
+		UNIT_ADD(unit, UNIT_VERDICT, &stmt_completed, db_int(hold->subject), db_int(stamp->at.ms), TOTALS(row));
+	else
+		UNIT_ADD(unit, UNIT_VERDICT, &stmt_cancelled, db_int(hold->subject), db_int(stamp->at.ms), TOTALS(row),
+			 db_int(row->late));
+	add_after_effects(unit, stamp, hold, job_ids, job_keys, payload); /* mutant: batch-effects-outside-unit */
+	unit_wake(unit, batch_end_topic(hold->subject));
+}
+
+/* ---- callers ---- */
+
+void batch_request_cancel(struct unit *unit, const struct stamp *stamp, const struct batch_row *row)
+{
+	(void)stamp; /* neither the status nor the holder changes: the history has nothing to tell */
+	batch_touch(unit, row->subject, row->account);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_request_cancel, db_int(row->subject));
+	unit_wake(unit, row->subject);
+	unit_wake(unit, BATCH_TOPIC);
+}
+
+void batch_wake_waiting(struct unit *unit, int64_t account)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_wake_waiting, db_int(account)); /* mutant: money-wakes-nobody */
+	unit_wake(unit, BATCH_TOPIC);
+}

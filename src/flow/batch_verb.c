@@ -1,0 +1,278 @@
+/* See batch_verb.h. */
+#include "flow/batch_verb.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "flow/transition.h"
+
+#define LOSSES_MAX 10
+
+enum { LINE_BATCH, LINE_ITEM };
+
+/* ---- an item as it was read ---- */
+
+static struct slice text(const struct db_value *value, struct arena *arena)
+{
+	return value->type == DB_NULL ? slice_of(NULL, 0) : arena_copy(arena, value->s);
+}
+
+void batch_item_row_take(const struct db_rows *rows, size_t i, struct arena *arena, struct batch_item_row *ret_item)
+{
+	const struct db_value *due = db_cell(rows, i, ITEM_DUE_AT);
+
+	*ret_item = (struct batch_item_row){
+		.n = db_cell(rows, i, ITEM_N)->i,
+		.status = item_status_of(db_cell(rows, i, ITEM_STATUS)->s),
+		.cost = db_cell(rows, i, ITEM_COST)->i,
+		.charged = db_cell(rows, i, ITEM_CHARGED)->i,
+		.attempt = db_cell(rows, i, ITEM_ATTEMPT)->i,
+		.due_at = due->type == DB_NULL ? 0 : due->i,
+		.decision = text(db_cell(rows, i, ITEM_DECISION), arena),
+		.input = text(db_cell(rows, i, ITEM_INPUT), arena),
+		.output = text(db_cell(rows, i, ITEM_OUTPUT), arena),
+		.late = text(db_cell(rows, i, ITEM_LATE), arena),
+		.error = text(db_cell(rows, i, ITEM_ERROR), arena),
+	};
+	ASSERT(ret_item->status);
+}
+
+/* ---- deciding ---- */
+
+static void end(struct batch_verb *v, enum hx_code code, const char *detail)
+{
+	v->code = code;
+	v->detail = detail;
+	v->at = BATCH_VERB_DONE;
+}
+
+static bool is_any_of(const char *status, const char *const any[])
+{
+	for (size_t i = 0; any[i]; i++)
+		if (strcmp(status, any[i]) == 0)
+			return true;
+	return false;
+}
+
+static void write(struct batch_verb *v, const struct answer *answer)
+{
+	v->stamp = flow_stamp(answer);
+	v->at = BATCH_VERB_WRITING;
+}
+
+static void decide_start(struct batch_verb *v, const struct answer *answer)
+{
+	static const char *const started[] = {BATCH_QUEUED, BATCH_RUNNING, BATCH_OUT_OF_CREDIT, BATCH_COMPLETED, NULL};
+
+	if (is_any_of(v->row.status, started)) {
+		end(v, HX_OK, NULL);
+	} else if (strcmp(v->row.status, BATCH_PENDING) != 0) {
+		end(v, HX_WRONG_STATUS, "a batch is started while it is held, with all its items loaded");
+	} else {
+		v->row.status = BATCH_QUEUED;
+		v->row.version++;
+		v->row.due_at = answer->now.ms;
+		write(v, answer);
+	}
+}
+
+static void decide_accept(struct batch_verb *v, const struct answer *answer)
+{
+	if (slice_is(v->item.decision, ITEM_ACCEPTED)) {
+		end(v, HX_OK, NULL);
+	} else if (v->row.cancel_requested || v->item.decision.p) {
+		end(v, HX_WRONG_STATUS, "the batch is cancelled, and its items with it");
+	} else if (strcmp(v->item.status, ITEM_SUCCEEDED) != 0) {
+		end(v, HX_WRONG_STATUS, "only an item that has SUCCEEDED can be accepted");
+	} else {
+		v->item.decision = slice_str(ITEM_ACCEPTED);
+		write(v, answer);
+	}
+}
+
+static void decide_resolve(struct batch_verb *v, const struct answer *answer)
+{
+	const char *outcome = v->rq->done ? ITEM_SUCCEEDED : ITEM_FAILED;
+
+	if (v->in_doubt && strcmp(v->item.status, outcome) == 0) {
+		end(v, HX_OK, NULL);
+	} else if (v->row.cancel_requested || v->item.decision.p) {
+		end(v, HX_WRONG_STATUS, "the batch is cancelled, and its items with it");
+	} else if (strcmp(v->item.status, ITEM_UNKNOWN) != 0) {
+		end(v, HX_WRONG_STATUS, "only an item that is UNKNOWN waits for a person");
+	} else {
+		v->item.status = outcome;
+		v->item.output = v->rq->done ? v->rq->output : slice_of(NULL, 0);
+		v->item.charged = v->rq->done ? v->item.charged : 0;
+		write(v, answer);
+	}
+}
+
+/* ---- answers ---- */
+
+static void take_item(struct batch_verb *v, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[LINE_ITEM];
+
+	if (rows->n == 0 || v->rq->n >= v->row.total) {
+		end(v, HX_NOT_FOUND, "the batch has no such item");
+		return;
+	}
+	batch_item_row_take(rows, 0, v->arena, &v->item);
+	if (v->rq->kind == BATCH_ACCEPT)
+		decide_accept(v, answer);
+	else
+		decide_resolve(v, answer);
+}
+
+static void take_read(struct batch_verb *v, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[LINE_BATCH];
+
+	if (answer->result->verdict != UNIT_WON) {
+		end(v, v->in_doubt ? HX_OUTCOME_UNKNOWN : HX_STORE_UNAVAILABLE, NULL);
+		return;
+	}
+	if (rows->n == 0) {
+		end(v, HX_NOT_FOUND, "there is no such batch");
+		return;
+	}
+	batch_row_take(rows, 0, v->rq->policy, v->arena, &v->row);
+	batch_hold_of(&v->row, v->rq->policy, v->arena, &v->hold);
+	v->was = v->row;
+	if (v->rq->kind == BATCH_START)
+		decide_start(v, answer);
+	else
+		take_item(v, answer);
+	if (v->arena->failed)
+		end(v, HX_TOO_LARGE, NULL); /* what was written by then is not of this read */
+}
+
+static void read_again(struct batch_verb *v)
+{
+	v->at = BATCH_VERB_READING;
+	if (v->losses++ == LOSSES_MAX)
+		end(v, v->in_doubt ? HX_OUTCOME_UNKNOWN : HX_CONCURRENCY_ERROR, NULL);
+}
+
+static void take_written(struct batch_verb *v, const struct answer *answer)
+{
+	switch (answer->result->verdict) {
+	case UNIT_WON:
+		if (v->rq->along)
+			v->rq->along->won(v->rq->along, answer->result);
+		v->changed = true;
+		end(v, HX_OK, NULL);
+		break;
+	case UNIT_LOST:
+	case UNIT_REFUSED:
+		read_again(v);
+		break;
+	case UNIT_FAILED:
+		end(v, v->in_doubt ? HX_OUTCOME_UNKNOWN : flow_failure(answer->result), NULL);
+		break;
+	case UNIT_UNKNOWN:
+		v->in_doubt = true;
+		read_again(v);
+		break;
+	}
+}
+
+static void take(struct task *task, const struct answer *answer)
+{
+	struct batch_verb *v = (struct batch_verb *)task;
+
+	switch (v->at) {
+	case BATCH_VERB_NEW:
+		v->at = BATCH_VERB_READING;
+		break;
+	case BATCH_VERB_READING:
+		take_read(v, answer);
+		break;
+	case BATCH_VERB_WRITING:
+		take_written(v, answer);
+		break;
+	case BATCH_VERB_DONE:
+		ASSERT(!"a task that is done takes no answer");
+	}
+}
+
+/* ---- units ---- */
+
+static void build_read(const struct batch_verb *v, struct unit *unit)
+{
+	if (v->in_doubt) {
+		unit_touch(unit, v->was.subject);
+		unit_touch(unit, v->was.account);
+	}
+	batch_read(unit, v->rq->workspace, v->rq->subject);
+	if (v->rq->kind != BATCH_START)
+		item_read(unit, v->rq->subject, v->rq->n);
+}
+
+static void build_write(const struct batch_verb *v, struct unit *unit)
+{
+	switch (v->rq->kind) {
+	case BATCH_START:
+		batch_start(unit, &v->stamp, &v->was);
+		break;
+	case BATCH_ACCEPT:
+		item_accept(unit, &v->stamp, &v->hold, v->rq->n);
+		break;
+	case BATCH_RESOLVE:
+		item_resolve(unit, &v->stamp, &v->hold, v->rq->n, v->rq->done, v->item.output);
+		break;
+	}
+	if (v->rq->along)
+		v->rq->along->add(v->rq->along, unit);
+}
+
+static void ask(const struct task *task, struct ask *ask)
+{
+	const struct batch_verb *v = (const struct batch_verb *)task;
+
+	if (v->at == BATCH_VERB_DONE) {
+		ask->kind = ASK_DONE;
+		ask->code = v->code;
+		return;
+	}
+	ask->kind = ASK_COMMIT;
+	unit_init(ask->unit, v->stamp.op);
+	if (v->at == BATCH_VERB_READING)
+		build_read(v, ask->unit);
+	else
+		build_write(v, ask->unit);
+}
+
+static const char *where(const struct task *task)
+{
+	static const char *const verbs[] = {"starting", "accepting", "resolving"};
+	static const char *const names[] = {"new", "reading", NULL, "done"};
+	const struct batch_verb *v = (const struct batch_verb *)task;
+
+	return v->at == BATCH_VERB_WRITING ? verbs[v->rq->kind] : names[v->at];
+}
+
+static uint64_t fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct batch_verb *v = (const struct batch_verb *)task;
+
+	hash = hash_mix(hash_mix(hash, v->at), (uint64_t)v->was.version);
+	hash = hash_mix(hash, v->losses * 4u + v->in_doubt * 2u + v->changed);
+	return hash_mix(hash, v->code);
+}
+
+static const struct task_kind kind = {
+	.name = "batch_verb",
+	.size = sizeof(struct batch_verb),
+	.take = take,
+	.ask = ask,
+	.where = where,
+	.fingerprint = fingerprint,
+};
+
+void batch_verb_init(struct batch_verb *verb, const struct batch_verb_request *rq, struct arena *arena)
+{
+	*verb = (struct batch_verb){.rq = rq, .arena = arena};
+	task_init(&verb->task, &kind, /* topic= */ 0);
+}

@@ -1,0 +1,70 @@
+/*
+ * What callers do to a batch that is there, beside the cancel: start a held one, accept an item, say what became of one that is
+ * UNKNOWN.
+ *
+ *   START ─▶ READING ─┬ no such batch, no such item: HX_NOT_FOUND
+ *      ▲              ├ it is so already ─▶ HX_OK, and nothing happens
+ *      │              ├ it cannot be ─────▶ HX_WRONG_STATUS
+ *      │              └ else ─▶ WRITING ─┬ won ─▶ HX_OK
+ *      └─── lost, or its answer was ─────┘
+ *
+ * A write whose answer was lost is not looked up: the read that follows holds the batch still, so the write has ended, and what it
+ * finds tells whether it is so by now, by whomever.
+ */
+#ifndef HX_FLOW_BATCH_VERB_H
+#define HX_FLOW_BATCH_VERB_H
+
+#include "flow/batch_item.h"
+#include "task/task.h"
+
+/* Something that goes into the very unit that gets it done (the record of an Idempotency-Key). */
+struct batch_along {
+	/* Adds lines that decide nothing (ANY), behind all others; may be called again for the same unit. */
+	void (*add)(struct batch_along *along, struct unit *unit);
+	void (*won)(struct batch_along *along, const struct unit_result *result);
+};
+
+enum batch_verb_kind { BATCH_START, BATCH_ACCEPT, BATCH_RESOLVE };
+
+/* Immutable while the task lives; texts are the caller's. */
+struct batch_verb_request {
+	enum batch_verb_kind kind;
+	struct slice workspace;
+	int64_t subject;
+	int64_t n;           /* of the item */
+	bool done;           /* resolve */
+	struct slice output; /* resolve, done. JSON */
+	const struct batch_policy *policy;
+	struct batch_along *along; /* NULL: nothing */
+};
+
+/* An item as it is shown. Texts live in the arena; .p NULL: none. */
+struct batch_item_row {
+	int64_t n, cost, charged, attempt, due_at; /* due_at 0: none */
+	const char *status;
+	struct slice decision, input, output, late, error;
+};
+void batch_item_row_take(const struct db_rows *rows, size_t i, struct arena *arena, struct batch_item_row *ret_item);
+
+struct batch_verb {
+	struct task task;
+	const struct batch_verb_request *rq;
+	struct arena *arena;
+	/* With HX_OK: as they are behind it. */
+	struct batch_row row;
+	struct batch_item_row item; /* accept, resolve */
+	bool changed;               /* something was written now */
+	const char *detail;         /* of a refusal; NULL: the code says it all */
+	/* private */
+	struct batch_row was;
+	struct batch_hold hold; /* of one who does not hold it */
+	enum { BATCH_VERB_NEW, BATCH_VERB_READING, BATCH_VERB_WRITING, BATCH_VERB_DONE } at;
+	unsigned losses;
+	bool in_doubt; /* a write of it may have landed */
+	struct stamp stamp;
+	enum hx_code code;
+};
+
+void batch_verb_init(struct batch_verb *verb, const struct batch_verb_request *rq, struct arena *arena);
+
+#endif

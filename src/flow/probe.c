@@ -1,0 +1,22 @@
+/* See probe.h. */
+#include "flow/probe.h"
+
+#include "base/json_string.h"
+#include "base/json_walk.h"
+
+enum probe_says probe_read(const struct answer *answer, struct slice *ret_output)
+{
+	struct json value;
+
+	if (answer->outcome != ACT_OK || !json_find(json_trust(answer->output), slice_str("outcome"), &value) ||
+	    json_type(value) != JSON_STRING)
+		return PROBE_UNKNOWN;
+	if (json_string_is(value, slice_str("not_done")))
+		return PROBE_NOT_DONE;
+	if (!json_string_is(value, slice_str("done")))
+		return PROBE_UNKNOWN;
+	*ret_output = slice_str("null");
+	if (json_find(json_trust(answer->output), slice_str("output"), &value))
+		*ret_output = value.raw;
+	return PROBE_DONE;
+}

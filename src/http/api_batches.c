@@ -1,0 +1,171 @@
+/* Batches: show, wait, list, list items. How they come to be is api_batch_load.c, what callers do to them api_batch_verbs.c. */
+#include "base/id.h"
+#include "http/api.h"
+#include "http/api_wait.h"
+#include "http/batch_wait.h"
+
+#define ROW_BYTES_MAX (1u << 20)
+#define ITEM_BYTES_MAX (16u << 20)
+
+static bool refuse(struct http_call *call, enum hx_code code, const char *detail)
+{
+	http_respond_code(call->exchange, code, detail);
+	return false;
+}
+
+bool api_batch_id(struct http_call *call, int64_t *ret_subject)
+{
+	return id_parse("batch", call_param(call, "id"), ret_subject) ||
+	       refuse(call, HX_NOT_FOUND, batch_detail(HX_NOT_FOUND));
+}
+
+/* ---- show ---- */
+
+void api_batch_show(struct http_call *call)
+{
+	int64_t subject, wait_ms;
+
+	if (api_wait_parse(call, &wait_ms) && api_batch_id(call, &subject))
+		batch_wait_start(call, subject, wait_ms, BATCH_AS_IS, /* created= */ NULL);
+}
+
+/* ---- lists ---- */
+
+static void build_list(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+	struct batch_filter filter = {
+		.workspace = api_workspace(query->call),
+		.status = query->status_wanted,
+		.workflow = query->name,
+		.before = query->subject,
+		.limit = query->limit + 1,
+	};
+
+	batch_list(unit, &filter);
+}
+
+static enum hx_code answered_list(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	const struct db_rows *rows = &result->rows[0];
+	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
+	struct batch_row row;
+	struct arena arena;
+	char cursor[ID_TEXT_BYTES];
+
+	arena_init(&arena, ROW_BYTES_MAX);
+	strbuf_add_str(&query->text, "{\"items\":[");
+	for (size_t i = 0; i < n; i++) {
+		arena_reset(&arena);
+		batch_row_take(rows, i, /* policy= */ NULL, &arena, &row);
+		strbuf_add_str(&query->text, i ? "," : "");
+		batch_json_add(&row, BATCH_AS_IS, &query->text);
+	}
+	arena_release(&arena);
+	if (rows->n > n) {
+		id_format("batch", db_cell(rows, n - 1, BATCH_SUBJECT)->i, cursor);
+		strbuf_addf(&query->text, "],\"cursor\":\"%s\"}", cursor);
+	} else {
+		strbuf_add_str(&query->text, "],\"cursor\":null}");
+	}
+	return HX_OK;
+}
+
+void api_batch_list(struct http_call *call)
+{
+	struct slice status = {NULL, 0}, workflow = {NULL, 0}, cursor = {NULL, 0};
+	int64_t limit, before = INT64_MAX;
+	struct api_query *query;
+	struct hx_error err;
+
+	if (!api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit))
+		return;
+	if (query_get(&call->query, "status", &err, &status) || query_get(&call->query, "workflow", &err, &workflow) ||
+	    query_get(&call->query, "cursor", &err, &cursor)) {
+		http_respond_error(call->exchange, &err);
+		return;
+	}
+	if ((status.n && !batch_status_of(status) &&
+	     !refuse(call, HX_VALIDATION_ERROR, "there is no such status of batches")) ||
+	    (cursor.n && !id_parse("batch", cursor, &before) &&
+	     !refuse(call, HX_VALIDATION_ERROR, "this is no cursor of this list")))
+		return;
+	query = api_query_new(call, build_list, answered_list);
+	if (!query)
+		return;
+	query->status_wanted = status;
+	query->name = workflow;
+	query->subject = before;
+	query->limit = limit;
+	api_query_read(query);
+}
+
+enum { LINE_BATCH, LINE_ITEMS };
+
+static void build_items(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+
+	batch_read(unit, api_workspace(query->call), query->subject);
+	item_list(unit, query->subject, query->status_wanted, query->name, query->number, query->limit + 1);
+}
+
+/* A cursor is the next n, which is never 0. */
+static enum hx_code answered_items(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	const struct db_rows *rows = &result->rows[LINE_ITEMS];
+	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
+
+	struct batch_item_row item;
+	struct arena arena;
+
+	query->detail = batch_detail(HX_NOT_FOUND);
+	if (result->rows[LINE_BATCH].n == 0)
+		return HX_NOT_FOUND;
+	arena_init(&arena, ITEM_BYTES_MAX);
+	strbuf_add_str(&query->text, "{\"items\":[");
+	for (size_t i = 0; i < n; i++) {
+		arena_reset(&arena);
+		batch_item_row_take(rows, i, &arena, &item);
+		strbuf_add_str(&query->text, i ? "," : "");
+		batch_json_add_item(&item, &query->text);
+	}
+	arena_release(&arena);
+	if (rows->n > n)
+		strbuf_addf(&query->text, "],\"cursor\":\"%lld\"}", (long long)db_cell(rows, n, ITEM_N)->i);
+	else
+		strbuf_add_str(&query->text, "],\"cursor\":null}");
+	return HX_OK;
+}
+
+void api_batch_items(struct http_call *call)
+{
+	struct slice status = {NULL, 0}, decision = {NULL, 0};
+	int64_t limit, next, subject;
+	struct api_query *query;
+	struct hx_error err;
+
+	if (!api_batch_id(call, &subject) || !api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit) ||
+	    !api_query_number(call, "cursor", 0, INT64_MAX, &next))
+		return;
+	if (query_get(&call->query, "status", &err, &status) || query_get(&call->query, "decision", &err, &decision)) {
+		http_respond_error(call->exchange, &err);
+		return;
+	}
+	if ((status.n && !item_status_of(status) &&
+	     !refuse(call, HX_VALIDATION_ERROR, "there is no such status of items")) ||
+	    (decision.n && !slice_is(decision, ITEM_ACCEPTED) && !slice_is(decision, ITEM_CANCELLED) &&
+	     !refuse(call, HX_VALIDATION_ERROR, "decision is accepted or cancelled")))
+		return;
+	query = api_query_new(call, build_items, answered_items);
+	if (!query)
+		return;
+	query->subject = subject;
+	query->status_wanted = status;
+	query->name = decision;
+	query->number = next - 1;
+	query->limit = limit;
+	api_query_read(query);
+}

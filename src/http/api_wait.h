@@ -1,0 +1,65 @@
+/*
+ * Waiting for a run or a batch to end, for a client that asked with `wait`: read, sleep until it ends, look again.
+ *
+ *   START ─▶ READING ─┬ there is none, it has expired ───────────▶ DONE with the code
+ *                     ├ ended, too late, nobody listens any more ▶ DONE, with the thing as it is
+ *                     └ not yet ─▶ SLEEPING ─┬ woken: it has ended ─────────────▶ READING
+ *                                            └ API_WAIT_LOOK_MS, the deadline ─▶ LOOKING ─┬ not yet ─▶ SLEEPING
+ *                                                                                         └ else ────▶ READING
+ *   START of what was created just now, and has only begun ─▶ SLEEPING
+ *
+ * The unit that ends it wakes it, once durable; a wake between the look and the sleep is kept. Other nodes wake only
+ * as a hint, hence the look now and then, which is also when it is noticed that the client has gone, or that the server
+ * stops. It takes a seat in a lane, and no thread.
+ */
+#ifndef HX_HTTP_API_WAIT_H
+#define HX_HTTP_API_WAIT_H
+
+#include "http/api.h"
+
+#define API_WAIT_LOOK_MS 1000
+#define API_WAIT_MS_MAX 300000
+
+struct api_wait;
+
+/* What is waited for. */
+struct api_wait_kind {
+	void (*read)(const struct api_wait *wait, struct unit *unit);
+	/* What was read, into text, status, version and over. */
+	enum hx_code (*show)(struct api_wait *wait, const struct unit_result *result);
+	/* By its status alone; NULL: only a read can tell. */
+	bool (*has_ended)(struct slice status);
+	/* The same without a read: of one with `known`, when the waiting itself has failed. */
+	void (*show_known)(struct api_wait *wait);
+	/* What a problem with this code says; NULL: the code says it all. */
+	const char *(*detail)(enum hx_code code);
+};
+
+/* What stands before `text` is whoever's waits. */
+struct api_wait {
+	struct seat seat;
+	struct task task;
+	const struct api_wait_kind *kind;
+	struct http_call *call;
+	int64_t subject, topic;
+	int64_t wait_ms;
+	int wrap;          /* how it is told: the kind's own words */
+	const void *known; /* NULL, or what is told if the waiting fails. Lives as long as the exchange */
+	bool begun;        /* it was created just now: nothing is to be found out by reading it */
+	/* What is told. */
+	struct strbuf text;
+	int status;
+	int64_t version; /* 0: no ETag */
+	bool over;       /* its end has come */
+	/* private */
+	enum { WAIT_NEW, WAIT_READING, WAIT_LOOKING, WAIT_SLEEPING, WAIT_DONE } at;
+	struct wall_time deadline, look_at;
+	enum hx_code code;
+};
+
+/* `wait` of the query; 0: there is none. False after answering 400. */
+bool api_wait_parse(struct http_call *call, int64_t *ret_ms);
+/* Answers the call, at the latest after wait_ms. What is asked for is copied. */
+void api_wait_start(const struct api_wait *asked);
+
+#endif

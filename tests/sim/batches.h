@@ -1,0 +1,1223 @@
+/*
+ * What the simulations of batches share: the batch, its account and its definition; the service that draws, deletes and voids; a
+ * node's tenure as one task; the checks.
+ *
+ * The service keeps an artifact for each item. It dedupes what is drawn by key as long as the artifact is there, what is deleted
+ * and voided by key for ever (a second pass under the same key would delete nothing), and refuses to draw under a key that was
+ * voided. A call that was cut off, or whose answer was lost, may also still be under way: then the network delivers it at any
+ * later time, or never.
+ *
+ * On every edge: B1 to B8 of flow/batch.h as far as rows, calls and artifacts show them, and that whoever was told something
+ * was told the truth. And from every state in which nothing goes on but time: if from there on all went well, the batch would
+ * come to its end, or to where only money or a person can move it.
+ */
+#ifndef HX_TESTS_SIM_BATCHES_H
+#define HX_TESTS_SIM_BATCHES_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "base/id.h"
+#include "flow/batch_cancel.h"
+#include "flow/batch_tenure.h"
+#include "flow/batch_verb.h"
+#include "sim/explore.h"
+#include "sim/invariant.h"
+#include "sim/world.h"
+#include "task/pulse.h"
+
+#define STATES_MAX 20000000
+#define WORDS_MAX (4u << 20)
+#define BATCH 1
+#define ACCOUNT 2
+#define ITEMS_MAX 3
+#define SETTLE_ROUNDS_MAX 200
+
+/* One world per test: definitions live as long as the program. */
+struct world_plan {
+	const char *draw; /* more fields of the action: its effect, void, probe */
+	const char *more; /* more fields of the definition */
+	bool no_cleanup;
+	bool plain; /* the service dedupes nothing: an item must not be drawn twice */
+	const char *initial; /* PENDING, QUEUED, RUNNING (held by node-a) */
+	unsigned items_n;
+	int64_t costs[ITEMS_MAX], balance;
+	unsigned refusals; /* how often a call may fail */
+	bool loose;        /* what is cut off may still arrive */
+};
+
+static struct {
+	struct arena arena;
+	const struct batch_machine *machine;
+	struct world_plan plan;
+	struct batch_hold hold; /* RUNNING from the start */
+	struct sim *sim;        /* the world that is being walked through */
+} fixture;
+
+static inline const struct batch_machine *machine_of(const void *context, struct slice workflow, int64_t version)
+{
+	(void)context, (void)workflow, (void)version;
+	return fixture.machine;
+}
+
+static const struct batch_policy policy = {.lease_ms = 60000, .machine_of = machine_of};
+
+#define ACTION(name, more) "\"" name "\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/\"%s" more "}"
+#define KEYED ",\"effect\":\"keyed\""
+#define PLAIN ",\"effect\":\"claimed\""
+#define VOID ",\"void\":\"void\""
+#define ONCE ",\"retry\":{\"max_attempts\":1}"
+#define TWICE ",\"retry\":{\"max_attempts\":2,\"initial\":\"1s\",\"jitter\":false}"
+
+static inline void build_world(struct world_plan plan)
+{
+	static const char format[] =
+		"{\"workflow\":\"render\",\"kind\":\"batch\",\"actions\":{" ACTION("draw", "") "," ACTION(
+			"delete", ",\"effect\":\"idempotent\"") "," ACTION("void", ",\"effect\":\"idempotent\"") ","
+		ACTION("ask", ",\"effect\":\"idempotent\"") "," ACTION("tell", KEYED)
+		"},\"item_action\":\"draw\",\"done_after_effect\":[\"tell\"],\"concurrency\":2,\"lease\":\"60s\"%s%s}";
+	const struct batch_definition *definition;
+	struct batch_machine *machine;
+	struct findings findings;
+	char text[4000];
+
+	arena_release(&fixture.arena);
+	memset(&fixture, 0, sizeof fixture);
+	fixture.plan = plan;
+	arena_init(&fixture.arena, 16u << 20);
+	findings_init(&findings, &fixture.arena);
+	snprintf(text, sizeof text, format, plan.draw, "", "", "", "",
+		 plan.no_cleanup ? "" : ",\"cleanup_action\":\"delete\"", plan.more ? plan.more : "");
+	batch_definition_parse("render.json", arena_copy(&fixture.arena, slice_str(text)), &fixture.arena, &findings,
+			       &definition);
+	for (const struct finding *f = findings.first; f && !definition; f = f->next)
+		printf("%s: %s\n", f->rule, f->text);
+	assert_non_null(definition);
+	machine = arena_zalloc(&fixture.arena, sizeof *machine);
+	*machine = (struct batch_machine){definition, 1};
+	fixture.machine = machine;
+}
+
+/* ---- the store, seen from here ---- */
+
+/* clang-format off */
+
+static const struct db_stmt stmt_due = {
+	.name = "sim_batch_due",
+	.sql = "SELECT b.subject FROM hx_batch b JOIN subject s ON s.id = b.subject"
+	       " WHERE b.due_at <= hx_now_ms() OR (s.owner IS NOT NULL AND s.until <= hx_now_ms())",
+	.in = "",
+	.out = "i",
+};
+
+/* Backoffs are spread by ids, which are other numbers in every schedule: moments are looked at through a grid. */
+#define IN_GRID(at) "(max(" at ", hx_now_ms()) - hx_now_ms() + 9999) / 10000"
+
+static const struct db_stmt stmt_moment = {
+	.name = "sim_batch_moment",
+	.sql = "SELECT min(m) FROM (SELECT hx_now_ms() + " IN_GRID("due_at") " * 10000 AS m FROM hx_batch"
+	       " UNION ALL SELECT until FROM subject) WHERE m > hx_now_ms()",
+	.in = "",
+	.out = "i",
+};
+
+/* All that decides the future. The ledger without its order, jobs without their ids. */
+static const struct db_stmt stmt_hash_batch = {
+	.name = "sim_batch_hash",
+	.sql = "SELECT cancel_requested, needs, next_n, succeeded, failed, unknown, accepted, cancelled, charged, refunded, late,"
+	       " flipped_to, cleanups, error IS NULL, " IN_GRID("due_at") ", completed_at IS NULL,"
+	       " (SELECT balance FROM hx_account) FROM hx_batch",
+	.in = "",
+	.out = "iiiiiiiiiiiiiiiii",
+};
+
+static const struct db_stmt stmt_hash_items = {
+	.name = "sim_batch_hash_items",
+	.sql = "SELECT status, decision, charged, attempt, failures, doubt, fence, " IN_GRID("due_at") ","
+	       " output IS NULL, late IS NULL FROM hx_batch_item ORDER BY n",
+	.in = "",
+	.out = "ttiiiiiiii",
+};
+
+static const struct db_stmt stmt_hash_ledger = {
+	.name = "sim_batch_hash_ledger",
+	.sql = "SELECT key, amount FROM hx_ledger ORDER BY key",
+	.in = "",
+	.out = "ti",
+};
+
+static const struct db_stmt stmt_hash_jobs = {
+	.name = "sim_batch_hash_jobs",
+	.sql = "SELECT action, count(*) FROM job GROUP BY action",
+	.in = "",
+	.out = "ti",
+};
+
+/* What the checks look at, item by item. */
+static const struct db_stmt stmt_items = {
+	.name = "sim_batch_items",
+	.sql = "SELECT i.n, i.status, i.decision, i.attempt, i.fence, i.charged, i.late IS NOT NULL, b.cancel_requested, s.status,"
+	       " s.fence, s.owner IS NOT NULL FROM hx_batch_item i, hx_batch b, subject s WHERE s.id = 1 AND i.n < b.total"
+	       " ORDER BY i.n",
+	.in = "",
+	.out = "ittiiiiitii",
+};
+
+#define TERMINAL "('COMPLETED', 'FAILED', 'CANCELLED')"
+#define ENTRIES(n) "coalesce((SELECT -sum(l.amount) FROM hx_ledger l WHERE l.reason IN ('charge', 'return')" \
+	" AND l.key LIKE '%/' || " n " || '/' || l.reason || '/%'), 0)"
+#define COUNT(what) "(SELECT count(*) FROM hx_batch_item i, hx_batch b WHERE i.n < b.total AND " what ")"
+#define SUM(what, of) "(SELECT coalesce(sum(i." what "), 0) FROM hx_batch_item i, hx_batch b WHERE i.n < b.total AND " of ")"
+
+/* One row: what is wrong, as numbers of findings. */
+static const struct db_stmt stmt_check = {
+	.name = "sim_batch_check",
+	.sql = "SELECT"
+	       /* B1: the books */
+	       " (SELECT count(*) FROM (SELECT seq, balance, sum(amount) OVER (ORDER BY seq) AS sum,"
+	       "   row_number() OVER (ORDER BY seq) AS place FROM hx_ledger) WHERE sum <> balance OR seq <> place),"
+	       " (SELECT count(*) FROM hx_account a WHERE a.balance < 0 OR a.seq <> (SELECT count(*) FROM hx_ledger)"
+	       "   OR a.balance <> (SELECT sum(amount) FROM hx_ledger)),"
+	       /* B1, B2: each item against its entries, and all of them against the batch */
+	       " " COUNT("i.charged <> " ENTRIES("i.n")) ","
+	       " (SELECT b.charged <> " SUM("charged", "1") " FROM hx_batch b),"
+	       " (SELECT b.refunded <> " SUM("charged", "i.decision = 'cancelled'")
+	       "   OR b.refunded <> (SELECT coalesce(sum(amount), 0) FROM hx_ledger WHERE reason = 'refund') FROM hx_batch b),"
+	       /* B2: what is paid is what was begun and not certainly undone */
+	       " " COUNT("i.charged <> CASE WHEN i.status IN ('RUNNING', 'SUCCEEDED', 'UNKNOWN')"
+	       "   OR (i.status = 'PENDING' AND i.doubt = 1) THEN i.cost ELSE 0 END") ","
+	       /* counts */
+	       " (SELECT b.succeeded <> " COUNT("i.status = 'SUCCEEDED'") " OR b.failed <> " COUNT("i.status = 'FAILED'")
+	       "   OR b.unknown <> " COUNT("i.status = 'UNKNOWN'") " OR b.accepted <> " COUNT("i.decision = 'accepted'")
+	       "   OR b.cancelled <> " COUNT("i.decision = 'cancelled'") " OR b.late <> " COUNT("i.late IS NOT NULL")
+	       "   OR b.next_n <> (SELECT count(*) FROM hx_batch_item WHERE attempt > 0) FROM hx_batch b),"
+	       /* B5: never both completed and refunded, nor refunded before it is torn down */
+	       " (SELECT s.status NOT IN ('CANCELLING', 'CANCELLED') AND (b.refunded > 0 OR b.cancelled > 0 OR b.flipped_to > 0)"
+	       "   FROM hx_batch b, subject s WHERE s.id = 1),"
+	       " (SELECT s.status = 'CANCELLED' AND (b.cancelled + b.accepted <> b.total OR b.cancel_requested = 0)"
+	       "   FROM hx_batch b, subject s WHERE s.id = 1),"
+	       " (SELECT s.status = 'COMPLETED' AND (b.cancel_requested = 1 OR b.succeeded + b.failed + b.unknown <> b.total)"
+	       "   FROM hx_batch b, subject s WHERE s.id = 1),"
+	       /* B6 */
+	       " (SELECT count(*) FROM history WHERE subject = 1 AND (from_status IN " TERMINAL
+	       "   OR (from_status = 'CANCELLING' AND to_status NOT IN ('CANCELLING', 'CANCELLED')))),"
+	       /* B7, and what is held or over is not due */
+	       " (SELECT count(*) FROM hx_batch b, subject s, hx_account a WHERE s.id = 1 AND s.status NOT IN " TERMINAL
+	       "   AND s.status <> 'PENDING' AND s.owner IS NULL AND b.due_at IS NULL"
+	       "   AND NOT (s.status = 'OUT_OF_CREDIT' AND b.needs > a.balance)),"
+	       " (SELECT count(*) FROM hx_batch b, subject s WHERE s.id = 1 AND ((s.owner IS NOT NULL AND b.due_at IS NOT NULL)"
+	       "   OR (s.status IN " TERMINAL " AND (b.due_at IS NOT NULL OR s.owner IS NOT NULL)))),"
+	       /* B8 */
+	       " (SELECT count(*) FROM hx_batch_item i, hx_batch b WHERE i.n >= b.total AND (i.attempt > 0 OR i.decision IS NOT NULL"
+	       "   OR i.charged > 0)),"
+	       /* what follows an end, or a late success */
+	       " (SELECT (SELECT count(*) FROM job WHERE action = 'tell') <> (s.status IN " TERMINAL ") FROM subject s WHERE s.id = 1),"
+	       " (SELECT ?1 AND (SELECT count(*) FROM job WHERE action = 'delete') <> b.late FROM hx_batch b),"
+	       /* a holder that is flagged, or tearing down, says so */
+	       " (SELECT s.status IN ('CANCELLING', 'CANCELLED') AND b.cancel_requested = 0 FROM hx_batch b, subject s WHERE s.id = 1)",
+	.in = "i",
+	.out = "iiiiiiiiiiiiiiiii",
+};
+
+/* The totals that were told, when the batch has just ended: one row. */
+static const struct db_stmt stmt_told_totals = {
+	.name = "sim_batch_told_totals",
+	.sql = "SELECT count(*) FROM hx_batch b, subject s, job j WHERE s.id = 1 AND j.action = 'tell'"
+	       " AND json_extract(j.payload, '$.to') = s.status AND json_extract(j.payload, '$.version') = s.version"
+	       " AND json_extract(j.payload, '$.output.total') = b.total"
+	       " AND json_extract(j.payload, '$.output.succeeded') = b.succeeded"
+	       " AND json_extract(j.payload, '$.output.failed') = b.failed"
+	       " AND json_extract(j.payload, '$.output.unknown') = b.unknown"
+	       " AND json_extract(j.payload, '$.output.accepted') = b.accepted"
+	       " AND json_extract(j.payload, '$.output.cancelled') = b.cancelled"
+	       " AND json_extract(j.payload, '$.output.charged') = b.charged"
+	       " AND json_extract(j.payload, '$.output.refunded') = b.refunded",
+	.in = "",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_tell = {
+	.name = "sim_batch_tell",
+	.sql = "SELECT CASE WHEN s.owner IS NULL THEN '' ELSE ', held by ' || s.owner END ||"
+	       " CASE b.cancel_requested WHEN 1 THEN ', cancel requested' ELSE '' END || coalesce(', needs ' || b.needs, '') ||"
+	       " coalesce(', due in ' || (b.due_at - hx_now_ms()), '') || CASE WHEN b.flipped_to > 0 THEN ', flipped to '"
+	       " || b.flipped_to ELSE '' END || '; balance ' || (SELECT balance FROM hx_account) || '; items ' ||"
+	       " (SELECT group_concat(i.n || ' ' || i.status || coalesce(' ' || i.decision, '') || ' paid ' || i.charged || '/' || i.cost ||"
+	       "   ' attempt ' || i.attempt || ' fence ' || i.fence || CASE i.doubt WHEN 1 THEN ' doubt' ELSE '' END ||"
+	       "   CASE WHEN i.late IS NULL THEN '' ELSE ' late' END, ', ') FROM hx_batch_item i WHERE i.n < b.total)"
+	       " FROM hx_batch b, subject s WHERE s.id = 1",
+	.in = "",
+	.out = "t",
+};
+
+static const struct db_stmt stmt_rest = {
+	.name = "sim_batch_rest",
+	.sql = "SELECT s.status, b.cancel_requested, coalesce(b.needs, -1), a.balance FROM hx_batch b, subject s, hx_account a"
+	       " WHERE s.id = 1",
+	.in = "",
+	.out = "tiii",
+};
+
+/* clang-format on */
+
+static inline struct unit_result ask_store(struct sim *sim, const struct db_stmt *stmt)
+{
+	struct unit unit;
+
+	unit_init(&unit, 0);
+	unit_add(&unit, UNIT_ANY, stmt, 0, NULL);
+	return sim_run_unit(sim, &unit);
+}
+
+/* ---- the outside ---- */
+
+/* What the service has, and what the check has seen. */
+struct notes {
+	struct outside_item {
+		bool there;           /* its artifact */
+		bool voided;          /* its key */
+		bool late;            /* drawn after it was cancelled, by a call that was overtaken */
+		bool loose;           /* a call to draw it is on its way, and nobody waits for its answer */
+		unsigned char drawn;  /* plain: how often */
+		uint32_t cleaned;     /* fences whose key has deleted it */
+	} items[ITEMS_MAX];
+	unsigned char refusals; /* so far */
+	/* The rows, when a unit last changed some. */
+	struct seen_item {
+		int64_t attempt, fence, charged;
+		char status, decision; /* their first letter, or 0 */
+		bool late;
+	} seen[ITEMS_MAX];
+	int64_t fence;
+	char status[16];
+	bool flagged, owned;
+	uint32_t begun[SIM_ACTORS_MAX]; /* the turn + 1 in which the call that is under way was begun */
+};
+
+static inline struct notes *notes_of(const struct sim *sim)
+{
+	_Static_assert(sizeof(struct notes) <= SIM_NOTES_BYTES, "the notes fit");
+	return (struct notes *)(uintptr_t)sim->state.notes;
+}
+
+static inline bool calls(const struct act_call *call, const char *action)
+{
+	return strcmp(((const struct action *)call->action)->name, action) == 0;
+}
+
+/* The item that a call is about. Its key: batch_ID/N, and more. */
+static inline unsigned item_of(const struct act_call *call)
+{
+	const char *slash = memchr(call->key.p, '/', call->key.n);
+
+	ASSERT(slash && slash[1] >= '0' && slash[1] < '0' + ITEMS_MAX);
+	return (unsigned)(slash[1] - '0');
+}
+
+static inline void draw(struct sim *sim, unsigned n, bool overtaken)
+{
+	struct outside_item *item = &notes_of(sim)->items[n];
+
+	if (item->voided || (item->there && !fixture.plan.plain))
+		return; /* refused, or done already under this key */
+	item->there = true;
+	if (fixture.plan.plain && item->drawn++)
+		sim_violate(sim, "item %u was drawn twice", n);
+	item->late = notes_of(sim)->seen[n].decision == 'c';
+	if (item->late && !overtaken)
+		sim_violate(sim, "item %u was cancelled, and is drawn by the batch's holder", n);
+}
+
+/* Was the batch taken from whoever made this call? */
+static inline bool is_overtaken(struct sim *sim, const struct act_call *call)
+{
+	return call->lease.fence == 0 || call->lease.fence != notes_of(sim)->fence || !notes_of(sim)->owned;
+}
+
+static inline void effect(struct sim *sim, const struct act_call *call)
+{
+	struct outside_item *item = &notes_of(sim)->items[item_of(call)];
+
+	if (calls(call, "draw")) {
+		draw(sim, item_of(call), is_overtaken(sim, call));
+	} else if (calls(call, "delete")) {
+		ASSERT(call->lease.fence < 32);
+		if (!(item->cleaned >> call->lease.fence & 1))
+			item->there = item->late = false;
+		item->cleaned |= 1u << call->lease.fence;
+	} else if (calls(call, "void")) {
+		item->voided = true;
+	}
+}
+
+static inline bool allows(const struct sim *sim, const struct act_call *call, enum sim_act how)
+{
+	if (how == SIM_ACT_OK)
+		return true;
+	if (call->lease.fence == 0)
+		return false; /* the network */
+	if (how == SIM_ACT_FAILED)
+		return notes_of(sim)->refusals < fixture.plan.refusals;
+	return how == SIM_ACT_UNKNOWN_NOT || !calls(call, "ask");
+}
+
+static inline struct answer end_call(struct sim *sim, const struct act_call *call, enum sim_act how)
+{
+	struct answer answer = {.kind = ANSWER_ACT, .outcome = ACT_OK, .output = slice_str("1")};
+	struct outside_item *item = &notes_of(sim)->items[item_of(call)];
+
+	if (how == SIM_ACT_FAILED) {
+		notes_of(sim)->refusals++;
+		answer.outcome = ACT_FAILED;
+		return answer;
+	}
+	if (how != SIM_ACT_UNKNOWN_NOT)
+		effect(sim, call);
+	if (how == SIM_ACT_UNKNOWN_NOT && calls(call, "draw"))
+		item->loose |= fixture.plan.loose;
+	if (call->lease.fence == 0)
+		item->loose = false;
+	if (how != SIM_ACT_OK)
+		answer.outcome = ACT_UNKNOWN;
+	else if (calls(call, "draw") && item->voided)
+		answer.outcome = ACT_INVALID;
+	else if (calls(call, "ask"))
+		answer.output =
+			slice_str(item->there ? "{\"outcome\":\"done\"}" : "{\"outcome\":\"not_done\"}");
+	return answer;
+}
+
+static inline void cut(struct sim *sim, const struct act_call *call, bool done)
+{
+	if (call->lease.fence == 0)
+		return;
+	if (done)
+		effect(sim, call);
+	else if (calls(call, "draw"))
+		notes_of(sim)->items[item_of(call)].loose |= fixture.plan.loose;
+}
+
+static const struct sim_outside service = {allows, end_call, cut};
+
+/* The network: delivers what nobody waits for any more. */
+struct network {
+	struct task task;
+	enum { NETWORK_NEW, NETWORK_DELIVERS, NETWORK_DONE } at;
+	char key[ID_TEXT_BYTES + 8];
+};
+
+static inline void network_take(struct task *task, const struct answer *answer)
+{
+	((struct network *)task)->at = answer->kind == ANSWER_START ? NETWORK_DELIVERS : NETWORK_DONE;
+}
+
+static inline void network_ask(const struct task *task, struct ask *ask)
+{
+	const struct network *network = (const struct network *)task;
+
+	ask->kind = network->at == NETWORK_DONE ? ASK_DONE : ASK_ACT;
+	ask->act = (struct act_call){.action = fixture.machine->definition->item_action,
+				     .key = slice_str(network->key)};
+}
+
+static const char *network_where(const struct task *task)
+{
+	return ((const struct network *)task)->at == NETWORK_DONE ? "done" : "delivering a call";
+}
+
+static inline uint64_t network_fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct network *network = (const struct network *)task;
+
+	return hash_bytes(hash_mix(hash, network->at), network->key, strlen(network->key));
+}
+
+static const struct task_kind network_kind = {
+	.name = "network",
+	.size = sizeof(struct network),
+	.take = network_take,
+	.ask = network_ask,
+	.where = network_where,
+	.fingerprint = network_fingerprint,
+};
+
+static inline int loose_item(const struct sim *sim)
+{
+	for (int n = 0; n < ITEMS_MAX; n++)
+		if (notes_of(sim)->items[n].loose)
+			return n;
+	return -1;
+}
+
+static inline bool is_loose(struct sim *sim)
+{
+	return loose_item(sim) >= 0;
+}
+
+static inline void init_network(union sim_task *task, const void *plan, struct arena *texts)
+{
+	struct network *network = (struct network *)task;
+	char id[ID_TEXT_BYTES];
+
+	(void)plan, (void)texts;
+	*network = (struct network){0};
+	id_format("batch", BATCH, id);
+	snprintf(network->key, sizeof network->key, "%s/%d", id, loose_item(fixture.sim));
+	task_init(&network->task, &network_kind, /* topic= */ 0);
+}
+
+/* ---- a node's tenure, as a task: its turns one after the other. Or a caller's cancel, and the tenure that follows ---- */
+
+struct tenure_task {
+	struct task task;
+	struct arena *texts;
+	enum { TENURE_CANCELS, TENURE_TURNS, TENURE_ENDED } at;
+	enum batch_turn turn;
+	struct batch_tenure tenure;
+	unsigned recorded;                /* items whose success a hand has written down */
+	bool is_cancel, told_ok, told_accepted;
+	enum hx_code code;
+	union {
+		struct task inner;
+		struct batch_lead lead;
+		struct batch_hand hand;
+		struct batch_clean clean;
+		struct batch_cancel cancel;
+	};
+};
+
+static inline bool inner_is_done(const struct tenure_task *t, enum hx_code *ret_code)
+{
+	struct unit memory;
+	struct ask ask = {.unit = &memory};
+
+	t->inner.kind->ask(&t->inner, &ask);
+	*ret_code = ask.code;
+	return ask.kind == ASK_DONE;
+}
+
+static inline void begin_turn(struct tenure_task *t, const struct answer *answer)
+{
+	struct answer start = *answer;
+
+	t->at = TENURE_TURNS;
+	t->turn = batch_tenure_next(&t->tenure);
+	switch (t->turn) {
+	case TURN_NONE:
+		ASSERT(batch_tenure_is_over(&t->tenure));
+		t->at = TENURE_ENDED;
+		t->told_ok |= t->is_cancel && t->lead.row.status && strcmp(t->lead.row.status, BATCH_CANCELLED) == 0;
+		t->told_accepted |= t->is_cancel && !t->told_ok;
+		return;
+	case TURN_LEAD:
+		batch_lead_init(&t->lead, BATCH, &policy, t->tenure.holding ? &t->tenure.hold : NULL, &t->tenure.seen,
+				t->texts);
+		break;
+	case TURN_HAND:
+		batch_hand_init(&t->hand, &t->tenure.hold, t->texts);
+		break;
+	case TURN_CLEAN:
+		batch_clean_init(&t->clean, &t->tenure.hold, batch_tenure_slice(&t->tenure), t->texts);
+		break;
+	}
+	start.kind = ANSWER_START;
+	t->inner.kind->take(&t->inner, &start);
+}
+
+static inline void note_recorded(unsigned *recorded, const struct batch_hand *hand)
+{
+	if (hand->came_to != HAND_FAILED && hand->end.status && strcmp(hand->end.status, ITEM_SUCCEEDED) == 0)
+		*recorded |= 1u << hand->n;
+}
+
+static inline void end_cancel(struct tenure_task *t, enum hx_code code, const struct answer *answer)
+{
+	t->code = code;
+	t->told_ok = !code && t->cancel.was_over;
+	t->told_accepted = !code && t->cancel.accepted;
+	t->at = TENURE_ENDED;
+	if (!code && t->cancel.seized) {
+		batch_tenure_init(&t->tenure, BATCH, &t->cancel.hold);
+		begin_turn(t, answer);
+	}
+}
+
+static inline void end_turn(struct tenure_task *t, const struct answer *answer)
+{
+	switch (t->turn) {
+	case TURN_LEAD:
+		batch_tenure_led(&t->tenure, &t->lead);
+		break;
+	case TURN_HAND:
+		note_recorded(&t->recorded, &t->hand);
+		batch_tenure_worked(&t->tenure, &t->hand);
+		break;
+	case TURN_CLEAN:
+		batch_tenure_cleaned(&t->tenure, &t->clean);
+		break;
+	case TURN_NONE:
+		break;
+	}
+	begin_turn(t, answer);
+}
+
+static inline void tenure_take(struct task *task, const struct answer *answer)
+{
+	struct tenure_task *t = (struct tenure_task *)task;
+	enum hx_code code;
+
+	if (answer->kind == ANSWER_START && !t->is_cancel)
+		begin_turn(t, answer);
+	else
+		t->inner.kind->take(&t->inner, answer);
+	while (t->at != TENURE_ENDED && inner_is_done(t, &code))
+		if (t->at == TENURE_CANCELS)
+			end_cancel(t, code, answer);
+		else
+			end_turn(t, answer);
+}
+
+static inline void tenure_ask(const struct task *task, struct ask *ask)
+{
+	const struct tenure_task *t = (const struct tenure_task *)task;
+
+	if (t->at == TENURE_ENDED) {
+		ask->kind = ASK_DONE;
+		ask->code = t->code;
+	} else {
+		t->inner.kind->ask(&t->inner, ask);
+	}
+}
+
+static const char *tenure_where(const struct task *task)
+{
+	static const char *const whose[] = {"", "lead ", "hand ", "clean "};
+	static char words[80]; /* for a counterexample: one thread, used at once */
+	const struct tenure_task *t = (const struct tenure_task *)task;
+
+	if (t->at == TENURE_ENDED)
+		return "done";
+	snprintf(words, sizeof words, "%s%s", t->at == TENURE_CANCELS ? "cancel " : whose[t->turn],
+		 t->inner.kind->where(&t->inner));
+	return words;
+}
+
+static inline uint64_t hash_hold(const struct batch_hold *hold, uint64_t hash)
+{
+	hash = hash_mix(hash, (uint64_t)hold->fence);
+	return hash_mix(hash, (uint64_t)(hold->since.ns / 1000000 - fixture.sim->state.now.ms));
+}
+
+static inline uint64_t tenure_fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct tenure_task *t = (const struct tenure_task *)task;
+	const struct batch_seen *seen = &t->tenure.seen;
+
+	hash = hash_mix(hash_mix(hash, t->at), t->code);
+	hash = hash_mix(hash, t->told_ok * 2u + t->told_accepted);
+	if (t->at == TENURE_ENDED)
+		return hash;
+	if (t->at == TENURE_TURNS) {
+		hash = hash_mix(hash_mix(hash, t->turn), t->tenure.phase);
+		hash = hash_mix(hash, t->tenure.drained * 2u + t->tenure.holding);
+		hash = hash_mix(hash, (uint64_t)t->tenure.clean_from);
+		hash = hash_mix(hash, seen->short_of_credit * 16u + seen->hands_failed * 8u + seen->worked * 4u +
+					      seen->cleaned * 2u + seen->clean_failed);
+		hash = hash_mix(hash, (uint64_t)seen->late);
+		hash = t->tenure.holding ? hash_hold(&t->tenure.hold, hash) : hash;
+	}
+	return t->inner.kind->fingerprint(&t->inner, hash);
+}
+
+static const struct task_kind tenure_kind = {
+	.name = "tenure",
+	.size = sizeof(struct tenure_task),
+	.take = tenure_take,
+	.ask = tenure_ask,
+	.where = tenure_where,
+	.fingerprint = tenure_fingerprint,
+};
+
+static inline void init_tenure(union sim_task *task, const void *plan, struct arena *texts)
+{
+	struct tenure_task *t = (struct tenure_task *)task;
+
+	(void)plan;
+	_Static_assert(sizeof *t <= SIM_TASK_BYTES, "a tenure fits");
+	memset(t, 0, sizeof *t);
+	t->texts = texts;
+	batch_tenure_init(&t->tenure, BATCH, /* hold= */ NULL);
+	task_init(&t->task, &tenure_kind, /* topic= */ 0);
+}
+
+static inline void init_cancel(union sim_task *task, const void *plan, struct arena *texts)
+{
+	struct tenure_task *t = (struct tenure_task *)task;
+
+	(void)plan;
+	memset(t, 0, sizeof *t);
+	t->texts = texts;
+	t->is_cancel = true;
+	batch_cancel_init(&t->cancel, slice_str("default"), BATCH, &policy, texts);
+	task_init(&t->task, &tenure_kind, /* topic= */ 0);
+}
+
+/* ---- for the simulator ---- */
+
+static inline uint64_t hash_table(struct sim *sim, const struct db_stmt *stmt, uint64_t hash)
+{
+	struct unit_result result = ask_store(sim, stmt);
+	const struct db_rows *rows = &result.rows[0];
+
+	for (size_t i = 0; i < rows->n * rows->columns; i++) {
+		const struct db_value *v = &rows->cells[i];
+
+		hash = hash_mix(hash, v->type);
+		if (v->type == DB_INT)
+			hash = hash_mix(hash, (uint64_t)v->i);
+		else if (v->type != DB_NULL)
+			hash = hash_bytes(hash, v->s.p, v->s.n);
+	}
+	return hash;
+}
+
+static inline uint64_t hash_rows_of_batch(struct sim *sim, uint64_t hash)
+{
+	hash = hash_table(sim, &stmt_hash_batch, hash);
+	hash = hash_table(sim, &stmt_hash_items, hash);
+	hash = hash_table(sim, &stmt_hash_ledger, hash);
+	return hash_table(sim, &stmt_hash_jobs, hash);
+}
+
+static inline uint64_t hash_all(struct sim *sim, uint64_t hash)
+{
+	const struct notes *notes = notes_of(sim);
+
+	for (unsigned n = 0; n < ITEMS_MAX; n++) {
+		const struct outside_item *item = &notes->items[n];
+
+		hash = hash_mix(hash, item->there * 8u + item->voided * 4u + item->late * 2u + item->loose);
+		hash = hash_mix(hash, (uint64_t)item->cleaned << 8 | item->drawn);
+	}
+	return hash_rows_of_batch(sim, hash_mix(hash, notes->refusals));
+}
+
+static inline int64_t next_moment(struct sim *sim)
+{
+	struct unit_result result = ask_store(sim, &stmt_moment);
+	const struct db_value *cell = db_cell(&result.rows[0], 0, 0);
+
+	return cell->type == DB_NULL ? INT64_MAX : cell->i;
+}
+
+static bool rows_changed; /* since the last check: as far as nothing has, it need not look again */
+static uint64_t rows_before;
+
+static inline void before_unit(struct sim *sim, const struct unit *unit)
+{
+	(void)unit;
+	rows_before = hash_rows_of_batch(sim, 1);
+}
+
+static inline void after_unit(struct sim *sim, const struct unit *unit, enum unit_verdict verdict)
+{
+	(void)unit;
+	rows_changed |= verdict == UNIT_WON;
+	if (verdict != UNIT_WON && hash_rows_of_batch(sim, 1) != rows_before)
+		sim_violate(sim, "I4: a unit that was %s left something of a batch behind", unit_verdict_name(verdict));
+}
+
+static inline void tell(struct sim *sim, struct strbuf *words)
+{
+	struct unit_result result = ask_store(sim, &stmt_tell);
+	const struct notes *notes = notes_of(sim);
+
+	strbuf_add_slice(words, db_cell(&result.rows[0], 0, 0)->s);
+	for (unsigned n = 0; n < fixture.plan.items_n; n++)
+		if (notes->items[n].there || notes->items[n].voided || notes->items[n].loose)
+			strbuf_addf(words, "; outside, %u is%s%s%s", n, notes->items[n].there ? " there" : "",
+				    notes->items[n].voided ? " voided" : "", notes->items[n].loose ? " on its way" : "");
+}
+
+static const struct sim_rows rows_of_batches = {next_moment, hash_all, before_unit, after_unit, tell};
+
+/* ---- what must hold ---- */
+
+static inline void check_books(struct sim *sim)
+{
+	static const char *const words[] = {
+		"B1: an entry of the ledger does not follow from the one before",
+		"B1: the balance is not the sum of the ledger, or below zero",
+		"B1: what an item is charged is not what its entries say",
+		"B1: what the batch is charged is not the sum of its items",
+		"B1: what was refunded is not what the cancelled items were charged, or not what the ledger says",
+		"B2: an item is charged, or not, other than its status says",
+		"a count of the batch is not that of its items",
+		"B5: items are cancelled or refunded in a batch that is not being torn down",
+		"B5: CANCELLED with an item that is not decided, or without a request",
+		"B5: COMPLETED with an item that has not ended, or with its cancel requested",
+		"B6: a batch that had ended went on, or left its teardown",
+		"B7: nothing will ever move the batch",
+		"the batch is due while somebody holds it, or although it has ended",
+		"B8: an item exists behind the total",
+		"the totals were not told exactly once when the batch ended",
+		"a late success has no cleanup of its own, or several",
+		"the batch is torn down and its cancel was not requested",
+	};
+	struct unit unit;
+
+	unit_init(&unit, 0);
+	UNIT_ADD(&unit, UNIT_ANY, &stmt_check, db_int(!fixture.plan.no_cleanup));
+
+	struct unit_result result = sim_run_unit(sim, &unit);
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (db_cell(&result.rows[0], 0, i)->type != DB_INT || db_cell(&result.rows[0], 0, i)->i)
+			sim_violate(sim, "%s", words[i]);
+}
+
+static inline char first_letter(const struct db_value *v)
+{
+	return v->type == DB_NULL ? '\0' : v->s.p[0];
+}
+
+static inline bool has_ended(char status)
+{
+	return status == 'S' || status == 'F' || status == 'U';
+}
+
+/* What may become of an item, from one change to the next. */
+static inline void check_step(struct sim *sim, unsigned n, const struct seen_item *was, const struct seen_item *is)
+{
+	const struct notes *notes = notes_of(sim);
+	bool begun = is->attempt != was->attempt;
+
+	if (begun && (has_ended(was->status) || was->decision))
+		sim_violate(sim, "B3: item %u is begun once more although it has ended, or is decided", n);
+	if (begun && notes->flagged)
+		sim_violate(sim, "B4: item %u is begun although the cancel is requested", n);
+	if (begun && (is->fence != notes->fence || strcmp(notes->status, BATCH_RUNNING) != 0))
+		sim_violate(sim, "B4: item %u is begun by one who does not hold the batch, or not in RUNNING", n);
+	if (has_ended(was->status) && is->status != was->status && was->status != 'U')
+		sim_violate(sim, "B3: item %u had ended, and has another status now", n);
+	if (was->decision && (is->decision != was->decision || is->charged != was->charged))
+		sim_violate(sim, "B2: item %u was decided, and its decision or its charge has changed", n);
+	if (was->late && !is->late)
+		sim_violate(sim, "a late success of item %u is forgotten", n);
+}
+
+/* The totals in the after-effect are those of the moment in which it ended. */
+static inline void check_ending(struct sim *sim, const char *was)
+{
+	if (was[0] == '\0' || batch_is_terminal(was) || !batch_is_terminal(notes_of(sim)->status))
+		return;
+	if (db_cell(&ask_store(sim, &stmt_told_totals).rows[0], 0, 0)->i != 1)
+		sim_violate(sim, "the totals that are told are not those with which the batch has ended");
+}
+
+static inline void check_items(struct sim *sim)
+{
+	struct notes *notes = notes_of(sim);
+	struct unit_result result = ask_store(sim, &stmt_items);
+	const struct db_rows *rows = &result.rows[0];
+	bool was_flagged = notes->flagged;
+	char was[sizeof notes->status];
+
+	ASSERT(rows->n == fixture.plan.items_n);
+	memcpy(was, notes->status, sizeof was);
+	snprintf(notes->status, sizeof notes->status, "%.*s", SLICE_ARGS(db_cell(rows, 0, 8)->s));
+	notes->fence = db_cell(rows, 0, 9)->i;
+	notes->owned = db_cell(rows, 0, 10)->i;
+	for (unsigned n = 0; n < rows->n; n++) {
+		struct seen_item is = {
+			.status = first_letter(db_cell(rows, n, 1)),
+			.decision = first_letter(db_cell(rows, n, 2)),
+			.attempt = db_cell(rows, n, 3)->i,
+			.fence = db_cell(rows, n, 4)->i,
+			.charged = db_cell(rows, n, 5)->i,
+			.late = db_cell(rows, n, 6)->i,
+		};
+
+		if (was[0])
+			check_step(sim, n, &notes->seen[n], &is);
+		notes->seen[n] = is;
+	}
+	notes->flagged = db_cell(rows, 0, 7)->i;
+	if (was_flagged && !notes->flagged)
+		sim_violate(sim, "the request to cancel is forgotten");
+	if (was_flagged && (strcmp(notes->status, BATCH_COMPLETED) == 0 ||
+			    (strcmp(notes->status, BATCH_OUT_OF_CREDIT) == 0 && strcmp(was, BATCH_OUT_OF_CREDIT) != 0)))
+		sim_violate(sim, "a batch whose cancel was requested came to %s", notes->status);
+	check_ending(sim, was);
+}
+
+/* A call that has just been begun: by its holder, about the right items, at the right time. */
+static inline void check_begun(struct sim *sim, const char *name, const struct act_call *call)
+{
+	const struct notes *notes = notes_of(sim);
+	const struct seen_item *item = &notes->seen[item_of(call)];
+	struct mono_time now = {sim->state.now.ms * 1000000};
+
+	if (call->lease.fence == 0)
+		return; /* the network */
+	if (!lease_is_trusted(&call->lease, now))
+		sim_violate(sim, "%s begins a call under a lease that is over", name);
+	if (call->lease.fence != notes->fence || !notes->owned)
+		sim_violate(sim, "B4: %s begins a call and does not hold the batch", name);
+	if ((calls(call, "draw") || calls(call, "ask")) && (item->status != 'R' || item->decision))
+		sim_violate(sim, "%s draws an item that is not begun, or decided", name);
+	if (calls(call, "delete") && (item->decision != 'c' || strcmp(notes->status, BATCH_CANCELLING) != 0))
+		sim_violate(sim, "%s deletes what an item that is not cancelled has left", name);
+	if (calls(call, "void") && (item->decision || strcmp(notes->status, BATCH_CANCELLING) != 0))
+		sim_violate(sim, "%s voids the key of an item that may still be accepted, or is decided", name);
+}
+
+static inline void check_calls(struct sim *sim)
+{
+	struct notes *notes = notes_of(sim);
+
+	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
+		const struct sim_actor *actor = &sim->state.actors[i];
+		struct act_call call;
+
+		if (actor->state != SIM_ASKING || actor->ask != ASK_ACT) {
+			notes->begun[i] = 0;
+			continue;
+		}
+		if (notes->begun[i] == actor->task.task.turn + 1)
+			continue;
+		notes->begun[i] = actor->task.task.turn + 1;
+		call = sim_call_of(actor);
+		check_begun(sim, sim->scenario->cast[i].name, &call);
+	}
+}
+
+/* B5, outside: what a cancelled item has left is gone, but for what came too late to be known. */
+static inline void check_artifacts(struct sim *sim)
+{
+	const struct notes *notes = notes_of(sim);
+	bool voids = fixture.machine->definition->item_action->void_action;
+
+	if (strcmp(notes->status, BATCH_CANCELLED) != 0 || fixture.plan.no_cleanup)
+		return;
+	for (unsigned n = 0; n < fixture.plan.items_n; n++)
+		if (notes->seen[n].decision == 'c' && notes->items[n].there && (voids || !notes->items[n].late))
+			sim_violate(sim, "B5: CANCELLED, and the artifact of item %u is there", n);
+}
+
+/* Whoever was told something was told the truth. */
+static inline void check_told(struct sim *sim, const char *name, const struct tenure_task *t)
+{
+	const struct notes *notes = notes_of(sim);
+	bool cancelled = strcmp(notes->status, BATCH_CANCELLED) == 0;
+	bool completed = strcmp(notes->status, BATCH_COMPLETED) == 0;
+
+	if (t->told_ok && !cancelled)
+		sim_violate(sim, "%s was told that the batch is cancelled, and it is %s", name, notes->status);
+	if (t->told_accepted && !notes->flagged)
+		sim_violate(sim, "%s was told that its cancel is accepted, and it is not requested", name);
+	if (t->code == HX_ALREADY_COMPLETED && !completed)
+		sim_violate(sim, "%s was told that it is too late, and the batch is %s", name, notes->status);
+	if (t->code == HX_NOT_FOUND || t->code == HX_WRONG_STATUS || t->code == HX_CONFIG_ERROR)
+		sim_violate(sim, "%s was told %s", name, hx_code_name(t->code));
+}
+
+/* A hand that heard of a success has written it down: as one, or as late. */
+static inline void check_recorded(struct sim *sim, const char *name, unsigned recorded)
+{
+	const struct notes *notes = notes_of(sim);
+
+	for (unsigned n = 0; n < fixture.plan.items_n; n++)
+		if (recorded >> n & 1 && notes->seen[n].status != 'S' && !notes->seen[n].late)
+			sim_violate(sim, "%s has recorded the success of item %u, and nothing tells of it", name, n);
+}
+
+static inline void check_verb(struct sim *sim, const char *name, const struct batch_verb *v)
+{
+	const struct seen_item *item = &notes_of(sim)->seen[v->rq->n];
+
+	if (v->code == HX_OK && v->rq->kind == BATCH_ACCEPT && item->decision != 'a')
+		sim_violate(sim, "%s was told that item %lld is accepted, and it is not", name, (long long)v->rq->n);
+	if (v->code == HX_OK && v->rq->kind == BATCH_RESOLVE && item->status != (v->rq->done ? 'S' : 'F'))
+		sim_violate(sim, "%s was told that item %lld is resolved, and it is not", name, (long long)v->rq->n);
+	if (v->code == HX_OK && v->rq->kind == BATCH_START && strcmp(notes_of(sim)->status, BATCH_PENDING) == 0)
+		sim_violate(sim, "%s was told that the batch is started, and it is not", name);
+}
+
+static inline void check_actors(struct sim *sim)
+{
+	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
+		const struct sim_actor *actor = &sim->state.actors[i];
+		const char *name = sim->scenario->cast[i].name;
+
+		if (actor->state == SIM_DEAD || !actor->task.task.kind)
+			continue;
+		if (actor->task.task.kind == &tenure_kind)
+			check_recorded(sim, name, ((const struct tenure_task *)&actor->task)->recorded);
+		if (actor->state != SIM_DONE)
+			continue;
+		if (actor->task.task.kind == &tenure_kind)
+			check_told(sim, name, (const struct tenure_task *)&actor->task);
+		else if (strcmp(actor->task.task.kind->name, "batch_verb") == 0)
+			check_verb(sim, name, (const struct batch_verb *)&actor->task);
+	}
+}
+
+static inline void check(struct sim *sim)
+{
+	if (rows_changed) {
+		rows_changed = false;
+		check_books(sim);
+		check_items(sim);
+	}
+	check_calls(sim);
+	check_artifacts(sim);
+	check_actors(sim);
+}
+
+/* ---- nothing gets stuck ---- */
+
+static inline bool is_due(struct sim *sim)
+{
+	return ask_store(sim, &stmt_due).rows[0].n > 0;
+}
+
+/* Carries a task to its end in a world where all goes well. */
+static inline void go_well(struct sim *sim, struct task *task, int64_t *id)
+{
+	struct answer answer = {.kind = ANSWER_START};
+	struct unit unit;
+	struct unit_result result;
+
+	for (int n = 0; n < SETTLE_ROUNDS_MAX; n++) {
+		struct ask ask = {.unit = &unit};
+
+		answer.now = sim->state.now;
+		answer.mono.ns = sim->state.now.ms * 1000000;
+		answer.id = ++*id;
+		for (int i = 0; i < ANSWER_IDS_MAX; i++)
+			answer.more_ids[i] = ++*id;
+		answer.node = "well";
+		(void)task_take(task, task->turn, &answer); /* it is the turn */
+		task->kind->ask(task, &ask);
+		if (ask.kind == ASK_DONE)
+			return;
+		if (ask.kind == ASK_COMMIT) {
+			result = sim_run_unit(sim, &unit);
+			answer = (struct answer){.kind = ANSWER_COMMIT, .result = &result};
+			rows_changed = true;
+			check_items(sim); /* who holds it, for the calls that follow */
+		} else if (ask.kind == ASK_ACT) {
+			answer = world_end(sim, &ask.act, SIM_ACT_OK);
+			answer.lease_since = ask.act.lease.since;
+		} else {
+			sim_set_now(sim, ask.until);
+			answer = (struct answer){.kind = ANSWER_WOKE};
+		}
+	}
+	sim_violate(sim, "a task does not end although all goes well");
+}
+
+/* Lets time pass, and whoever comes by takes the batch up, until nothing is due any more. */
+static inline void settle(struct sim *sim)
+{
+	int64_t id = INT64_C(1) << 40;
+
+	for (int n = 0; n < SETTLE_ROUNDS_MAX && !sim->violation[0]; n++) {
+		union sim_task task;
+		int64_t moment;
+
+		if (is_due(sim)) {
+			init_tenure(&task, NULL, &sim->texts);
+			go_well(sim, &task.task, &id);
+			continue;
+		}
+		moment = next_moment(sim);
+		if (moment == INT64_MAX)
+			return;
+		sim_set_now(sim, (struct wall_time){moment});
+	}
+	sim_violate(sim, "B7: the batch does not come to rest although all goes well");
+}
+
+static inline void check_settled(struct sim *sim)
+{
+	struct unit_result result = ask_store(sim, &stmt_rest);
+	struct slice status = db_cell(&result.rows[0], 0, 0)->s;
+	bool flagged = db_cell(&result.rows[0], 0, 1)->i;
+	bool poor = db_cell(&result.rows[0], 0, 2)->i > db_cell(&result.rows[0], 0, 3)->i;
+	const struct notes *notes = notes_of(sim);
+	bool rests = slice_is(status, BATCH_COMPLETED) || slice_is(status, BATCH_PENDING) ||
+		     (slice_is(status, BATCH_OUT_OF_CREDIT) && poor);
+
+	if (!slice_is(status, BATCH_CANCELLED) && (flagged || !rests))
+		sim_violate(sim, "B7: when all goes well, the batch stays %.*s for ever", SLICE_ARGS(status));
+	for (unsigned n = 0; n < fixture.plan.items_n; n++)
+		if (notes->seen[n].status == 'S' && notes->seen[n].decision != 'c' && !notes->items[n].there)
+			sim_violate(sim, "item %u is done and paid for, and its artifact is not there", n);
+}
+
+static inline void quiet(struct sim *sim)
+{
+	struct sim_state *saved = malloc(sizeof *saved);
+
+	assert_non_null(saved);
+	*saved = sim->state;
+	sim_script(sim, "SAVEPOINT quiet_batch");
+	settle(sim);
+	rows_changed = true;
+	check(sim);
+	check_settled(sim);
+	sim_script(sim, "ROLLBACK TO quiet_batch; RELEASE quiet_batch");
+	sim_restore(sim, saved);
+	free(saved);
+}
+
+/* ---- the start ---- */
+
+static inline void make_account(struct sim *sim)
+{
+	struct stamp stamp = {++sim->state.next_id, sim->state.now, "setup"};
+	struct unit unit;
+
+	unit_init(&unit, stamp.op);
+	account_create(&unit, &stamp, slice_str("default"), slice_str("alice"), ACCOUNT, fixture.plan.balance);
+	if (sim_run_unit(sim, &unit).verdict != UNIT_WON)
+		sim_violate(sim, "the account could not be made");
+}
+
+/* One more item than it has, as a lost loader leaves it. */
+static inline void make_batch(struct sim *sim)
+{
+	const struct world_plan *plan = &fixture.plan;
+	char sql[600];
+
+	snprintf(sql, sizeof sql,
+		 "INSERT INTO hx_batch (subject, workspace, workflow, definition_version, requester, account, total, due_at,"
+		 " created_at, loaded_at) VALUES (1, 'default', 'render', 1, 'me', 2, %u, %s, hx_now_ms(), hx_now_ms())",
+		 plan->items_n, strcmp(plan->initial, BATCH_PENDING) == 0 ? "NULL" : "hx_now_ms()");
+	sim_script(sim, sql);
+	for (unsigned n = 0; n <= plan->items_n; n++) {
+		snprintf(sql, sizeof sql, "INSERT INTO hx_batch_item (batch, n, input, cost) VALUES (1, %u, '{}', %lld)", n,
+			 n < plan->items_n ? (long long)plan->costs[n] : 64LL);
+		sim_script(sim, sql);
+	}
+}
+
+/* By node-a, as if it had just done so. */
+static inline void seize(struct sim *sim)
+{
+	struct stamp stamp = {++sim->state.next_id, sim->state.now, sim_node_name(0)};
+	struct batch_row row;
+	struct unit unit;
+
+	unit_init(&unit, /* op= */ 0);
+	batch_read(&unit, slice_str("default"), BATCH);
+	batch_row_take(&sim_run_unit(sim, &unit).rows[0], 0, &policy, &fixture.arena, &row);
+	unit_init(&unit, stamp.op);
+	batch_seize(&unit, &stamp, &row, BATCH_RUNNING, policy.lease_ms);
+	if (sim_run_unit(sim, &unit).verdict != UNIT_WON)
+		sim_violate(sim, "the batch could not be seized");
+	batch_hold_of(&row, &policy, &fixture.arena, &fixture.hold);
+	fixture.hold.fence = row.fence + 1;
+	fixture.hold.since.ns = sim->state.now.ms * 1000000;
+}
+
+static inline void setup(struct sim *sim)
+{
+	fixture.sim = sim;
+	make_account(sim);
+	make_batch(sim);
+	if (strcmp(fixture.plan.initial, BATCH_RUNNING) == 0)
+		seize(sim);
+	check_items(sim);
+}
+
+/* What all scenarios have in common. */
+static inline void complete(struct sim_scenario *scenario)
+{
+	scenario->subjects_n = 1;
+	scenario->kind = batch_kind();
+	scenario->initial = strcmp(fixture.plan.initial, BATCH_PENDING) == 0 ? BATCH_PENDING : BATCH_QUEUED;
+	scenario->driven = true;
+	scenario->outside = &service;
+	scenario->setup = setup;
+	scenario->check = check;
+	scenario->quiet = quiet;
+	scenario->rows = &rows_of_batches;
+}
+
+/* ---- the rest of the cast ---- */
+
+static inline void init_credit(union sim_task *task, const void *plan, struct arena *texts)
+{
+	(void)texts;
+	account_credit_init((struct account_credit *)task, plan);
+}
+
+static inline void init_verb(union sim_task *task, const void *plan, struct arena *texts)
+{
+	batch_verb_init((struct batch_verb *)task, plan, texts);
+}
+
+#define VERB(what, ...)                                                                                                \
+	(const struct batch_verb_request)                                                                              \
+	{                                                                                                              \
+		.kind = what, .workspace = {"default", 7}, .subject = BATCH, .policy = &policy, __VA_ARGS__            \
+	}
+
+#define WORKER(name, node) {name, node, true, init_tenure, NULL, is_due}
+#define CANCELLER(name, node) {name, node, false, init_cancel, NULL, NULL}
+#define NETWORK(node) {"network", node, true, init_network, NULL, is_loose}
+
+static inline void fail_with(struct strbuf *words)
+{
+	fprintf(stderr, "%s", words->p);
+	strbuf_release(words);
+	fail();
+}
+
+static inline void explore(struct sim_scenario scenario)
+{
+	struct explore_report r;
+	struct strbuf words;
+
+	complete(&scenario);
+	strbuf_init(&words, WORDS_MAX);
+	if (!explore_all(&scenario, STATES_MAX, &r, &words))
+		fail_with(&words);
+	printf("# %s; at most %u lapses, %u crashes, %u lost answers, %u failed commits: "
+	       "%llu states, %llu edges, %llu crash points, at least %.3g schedules of up to %u steps, all invariants hold\n",
+	       scenario.name, scenario.bounds.lapses, scenario.bounds.crashes, scenario.bounds.lost_answers,
+	       scenario.bounds.failures, (unsigned long long)r.states, (unsigned long long)r.edges,
+	       (unsigned long long)r.crash_points, r.schedules, r.longest);
+	assert_true(r.states > 100 && (r.crash_points > 100 || !scenario.bounds.crashes) && r.quiet > 0);
+	strbuf_release(&words);
+}
+
+static inline void explore_at_random(struct sim_scenario scenario, unsigned walks)
+{
+	const char *given = getenv("HAPAX_SEED");
+	uint64_t seed = given ? strtoull(given, NULL, 10) : 20261115;
+	struct explore_report r;
+	struct strbuf words;
+
+	walks *= getenv("HAPAX_SOAK") ? 100 : 1;
+	complete(&scenario);
+	strbuf_init(&words, WORDS_MAX);
+	if (!explore_random(&scenario, seed, walks, /* steps= */ 390, &r, /* trace= */ NULL, &words))
+		fail_with(&words);
+	printf("# random walks, seed %llu, %s: %u walks, %llu edges, %llu crashes, all invariants hold\n",
+	       (unsigned long long)seed, scenario.name, walks, (unsigned long long)r.edges,
+	       (unsigned long long)r.crash_points);
+	assert_true(r.crash_points > walks / 2);
+	strbuf_release(&words);
+}
+
+#endif

@@ -1,0 +1,153 @@
+/*
+ * Batches, explored: two nodes, each of which takes the batch up whenever it is due or its holder's time is over, and callers that
+ * cancel it, accept items and pay in, with a crash anywhere, leases that lapse, answers that are lost and commits that fail.
+ *
+ *   what                                what must hold besides what batches.h checks on every edge
+ *   two workers                         the same due row is read by both: one of them works
+ *   a worker, two cancellers            one refund, whoever of them tears down
+ *   hold, probe                         a service that dedupes nothing draws an item once
+ *   two hands of one fence              beside each other, and a lead behind them
+ */
+#include "sim/batches.h"
+
+/* ---- two hands of one fence, beside each other ---- */
+
+/* One item after the other, as long as there may be another. */
+struct hands_task {
+	struct task task;
+	struct arena *texts;
+	unsigned recorded;
+	struct batch_hand hand;
+};
+
+static void hands_take(struct task *task, const struct answer *answer)
+{
+	struct hands_task *t = (struct hands_task *)task;
+	struct answer start = *answer;
+
+	t->hand.task.kind->take(&t->hand.task, answer);
+	if (t->hand.at != HAND_DONE)
+		return;
+	note_recorded(&t->recorded, &t->hand);
+	if (t->hand.came_to != HAND_GO_ON)
+		return;
+	start.kind = ANSWER_START;
+	batch_hand_init(&t->hand, &(struct batch_hold){0}, t->texts);
+	t->hand.hold = fixture.hold;
+	t->hand.task.kind->take(&t->hand.task, &start);
+}
+
+static void hands_ask(const struct task *task, struct ask *ask)
+{
+	const struct hands_task *t = (const struct hands_task *)task;
+
+	t->hand.task.kind->ask(&t->hand.task, ask);
+}
+
+static const char *hands_where(const struct task *task)
+{
+	const struct hands_task *t = (const struct hands_task *)task;
+
+	return t->hand.task.kind->where(&t->hand.task);
+}
+
+static uint64_t hands_fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct hands_task *t = (const struct hands_task *)task;
+
+	return t->hand.task.kind->fingerprint(&t->hand.task, hash);
+}
+
+static const struct task_kind hands_kind = {
+	.name = "hands",
+	.size = sizeof(struct hands_task),
+	.take = hands_take,
+	.ask = hands_ask,
+	.where = hands_where,
+	.fingerprint = hands_fingerprint,
+};
+
+static void init_hands(union sim_task *task, const void *plan, struct arena *texts)
+{
+	struct hands_task *t = (struct hands_task *)task;
+
+	(void)plan;
+	memset(t, 0, sizeof *t);
+	t->texts = texts;
+	batch_hand_init(&t->hand, &fixture.hold, texts);
+	task_init(&t->task, &hands_kind, /* topic= */ 0);
+}
+
+/* Behind them: with what they have held, unless their node has died. */
+static bool hands_are_back(const struct sim *sim)
+{
+	return sim->state.actors[0].state == SIM_DONE && sim->state.actors[1].state == SIM_DONE &&
+	       notes_of(sim)->fence == fixture.hold.fence && notes_of(sim)->owned;
+}
+
+static bool lead_may_start(struct sim *sim)
+{
+	return hands_are_back(sim) || is_due(sim);
+}
+
+static void init_lead_behind(union sim_task *task, const void *plan, struct arena *texts)
+{
+	struct batch_tenure *tenure = &((struct tenure_task *)task)->tenure;
+	struct batch_lead led = {.next = LEAD_WORK, .hold = fixture.hold};
+
+	init_tenure(task, plan, texts);
+	if (!hands_are_back(fixture.sim))
+		return;
+	(void)batch_tenure_next(tenure);
+	batch_tenure_led(tenure, &led);
+	for (unsigned i = 0; i < 2; i++)
+		(void)batch_tenure_next(tenure);
+	for (unsigned i = 0; i < 2; i++)
+		batch_tenure_worked(tenure, &((const struct hands_task *)&fixture.sim->state.actors[i].task)->hand);
+}
+
+static void exhaustive_two_hands(void **state)
+{
+	(void)state;
+	build_world((struct world_plan){
+		.draw = KEYED, .more = ONCE, .initial = BATCH_RUNNING, .items_n = 2, .costs = {3, 5}, .balance = 10});
+	explore((struct sim_scenario){
+		.name = "two hands of one fence, a canceller, a lead behind them",
+		.nodes_n = 2,
+		.cast_n = 4,
+		.cast = {{"hand-1", 0, false, init_hands, NULL, NULL},
+			 {"hand-2", 0, false, init_hands, NULL, NULL},
+			 {"lead", 0, true, init_lead_behind, NULL, lead_may_start},
+			 CANCELLER("canceller", 1)},
+		.bounds = {.lapses = 0},
+		.shared = true,
+	});
+}
+
+/* ---- work ---- */
+
+static void exhaustive_two_workers(void **state)
+{
+	(void)state;
+	build_world((struct world_plan){
+		.draw = KEYED, .more = ONCE, .initial = BATCH_QUEUED, .items_n = 2, .costs = {3, 5}, .balance = 10});
+	explore((struct sim_scenario){
+		.name = "two items, two nodes",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {WORKER("worker-1", 0), WORKER("worker-2", 1)},
+		.bounds = {.lapses = 2, .crashes = 1, .lost_answers = 1},
+	});
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(exhaustive_two_workers),
+		cmocka_unit_test(exhaustive_two_hands),
+	};
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
