@@ -105,6 +105,7 @@ bench: packages-test all
 	@HAPAX_BUILD=$(abspath $(BUILD)) tests/with-postgres bench/run.sh
 	@HAPAX_BUILD=$(abspath $(BUILD)) bench/gate.sh
 	@HAPAX_BUILD=$(abspath $(BUILD)) tests/with-postgres bench/runs.sh
+	@HAPAX_BUILD=$(abspath $(BUILD)) tests/with-postgres bench/batches.sh
 
 C_FILES = $(foreach d,include src tests bench examples,$(call find,$(d),*.[ch]))
 

@@ -125,7 +125,7 @@ static enum hx_code start_new(struct client *client, const struct command_args *
 	enum hx_code code = batch_items_read(&items, command_value(args, &option_items), err);
 
 	if (!code)
-		code = batch_create(client, &order, &items, &batch, &created, err);
+		code = batch_send(client, &order, &items, &batch, &created, err);
 	batch_items_release(&items);
 	return code ? code : started(client, batch, &created, wait_ms, err);
 }

@@ -4,9 +4,9 @@
  *   all of it in one request:   POST /batches ─▶ QUEUED
  *   more than that:             POST /batches, held, with the first piece ─▶ POST …/items, a piece each … ─▶ POST …/start
  *
- * What if an answer is lost? A piece has an Idempotency-Key, so it is sent again until it is answered, and lands once. What
- * if this program is lost? The batch stays held and charges nothing. With --key the same command finds it, sees by its
- * `total` how much is there, and sends the rest: items are numbered in the order of the file.
+ * What if an answer is lost? A piece has an Idempotency-Key, so it is sent again until it is answered, and lands once; the first
+ * request likewise, where the batch has a key. What if this program is lost? The batch stays held and charges nothing. With --key
+ * the same command finds it, sees by its `total` how much is there, and sends the rest: items are numbered in the order of the file.
  */
 #include <stdio.h>
 #include <time.h>
@@ -89,20 +89,34 @@ static void pause_ms(int64_t ms)
 	(void)nanosleep(&time, NULL); /* woken early: asked early */
 }
 
-/* A question that may be asked again, for as long as --timeout says; of a server that was never met, once. */
+/* What is left of many tries: the last one may not have been done, but one before it. */
+static enum hx_code give_up(enum hx_code code, bool unsure, struct hx_error *err)
+{
+	struct hx_error why = *err;
+
+	if (!unsure || code == HX_OUTCOME_UNKNOWN)
+		return code;
+	return error_set(err, HX_OUTCOME_UNKNOWN, "it is not known whether this took effect: %s", why.detail);
+}
+
+/* A question that may be asked again, for as long as --timeout says. A server that was never met is not waited for. */
 static enum hx_code ask_on(struct client *client, bool met, struct json *ret_answer, struct hx_error *err)
 {
 	struct mono_time deadline = mono_add_ms(clock_mono(clock_system()), client->timeout_ms);
 	int64_t pause = PAUSE_MIN_MS;
-	enum hx_code code;
+	bool unsure = false;
 
 	for (;;) {
+		enum hx_code code;
+
 		strbuf_reset(&client->answer);
 		code = client_ask(client, "POST", ret_answer, err);
-		if (!is_passing(code) || (code == HX_SERVER_UNAVAILABLE && !met))
+		met |= code != HX_SERVER_UNAVAILABLE;
+		unsure |= code == HX_OUTCOME_UNKNOWN;
+		if (!is_passing(code) || !met)
 			return code;
 		if (mono_add_ms(clock_mono(clock_system()), pause).ns >= deadline.ns)
-			return code;
+			return give_up(code, unsure, err);
 		pause_ms(pause);
 		pause = pause * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause * 2;
 	}
@@ -180,7 +194,8 @@ static enum hx_code ask_first(struct client *client, const struct batch_order *o
 		strbuf_add_str(&client->body, "true");
 	}
 	question_end(client);
-	return client_ask(client, "POST", ret_batch, err);
+	return order->key ? ask_on(client, /* met= */ false, ret_batch, err)
+			  : client_ask(client, "POST", ret_batch, err);
 }
 
 /* What is left behind, and how to go on; behind it what went wrong, since the end of it may be cut. */
@@ -188,6 +203,7 @@ static enum hx_code tell_left(const struct load *load, bool has_key, enum hx_cod
 {
 	struct hx_error why = *err;
 
+	code = is_passing(code) ? HX_OUTCOME_UNKNOWN : code; /* the others promise that nothing was done */
 	if (load->sent == load->items->n)
 		return error_set(err, code, "%s is loaded and held (to go on: hapax batch start %s): %s", load->id,
 				 load->id, why.detail);
@@ -213,8 +229,8 @@ static enum hx_code load_on(struct load *load, const struct batch_order *order, 
 	return code ? tell_left(load, order->key != NULL, code, err) : HX_OK;
 }
 
-enum hx_code batch_create(struct client *client, const struct batch_order *order, const struct batch_items *items,
-			  struct json *ret_batch, bool *ret_created, struct hx_error *err)
+enum hx_code batch_send(struct client *client, const struct batch_order *order, const struct batch_items *items,
+			struct json *ret_batch, bool *ret_created, struct hx_error *err)
 {
 	struct load load = {.client = client, .items = items, .key_stem = "load"};
 	int64_t sent = 0;
@@ -257,6 +273,7 @@ enum hx_code batch_add(struct client *client, const char *id, const char *key, c
 	if (!code || load.sent == 0)
 		return code;
 	why = *err;
-	return error_set(err, code, "only %lld of %lld items have been added%s: %s", (long long)load.sent,
-			 (long long)items->n, key ? " (the same command adds the rest)" : "", why.detail);
+	return error_set(err, is_passing(code) ? HX_OUTCOME_UNKNOWN : code,
+			 "only %lld of %lld items have been added%s: %s", (long long)load.sent, (long long)items->n,
+			 key ? " (the same command adds the rest)" : "", why.detail);
 }

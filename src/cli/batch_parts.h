@@ -44,8 +44,8 @@ struct batch_order {
  * it is then. What does not fit into one request is sent in several, to a batch that is held until all of it is there; the
  * same key goes on with one that was left half loaded.
  */
-enum hx_code batch_create(struct client *client, const struct batch_order *order, const struct batch_items *items,
-			  struct json *ret_batch, bool *ret_created, struct hx_error *err) HX_MUST_CHECK;
+enum hx_code batch_send(struct client *client, const struct batch_order *order, const struct batch_items *items,
+			struct json *ret_batch, bool *ret_created, struct hx_error *err) HX_MUST_CHECK;
 /* Adds to a held batch. The key makes it harmless to do so again; NULL: none that is known to anybody else. */
 enum hx_code batch_add(struct client *client, const char *id, const char *key, const struct batch_items *items,
 		       struct json *ret_batch, struct hx_error *err) HX_MUST_CHECK;

@@ -271,23 +271,26 @@ enum hx_code batch_print_list(struct client *client, struct json answer, struct 
 	return code;
 }
 
-/* What went wrong with the item, or what it gave back; of a late one, what came too late. As JSON. */
-static struct slice outcome(struct json item)
-{
-	static const char *const names[] = {"error", "output", "late"};
-	struct json value;
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (json_find(item, slice_str(names[i]), &value) && json_type(value) != JSON_NULL)
-			return value.raw;
-	return slice_of("", 0);
-}
-
+/* As JSON: there a text and a number differ. */
 static struct slice raw_member(struct json item, const char *name)
 {
 	struct json value;
 
-	return json_find(item, slice_str(name), &value) ? value.raw : slice_of("", 0);
+	return json_find(item, slice_str(name), &value) && json_type(value) != JSON_NULL ? value.raw : slice_of("", 0);
+}
+
+/* What the item gave back, if only too late; or what went wrong with it. */
+static struct slice outcome(struct client *client, struct json item)
+{
+	struct slice output = raw_member(item, "output"), late = raw_member(item, "late");
+	const char *text;
+
+	if (output.n > 0)
+		return output;
+	if (late.n == 0)
+		return member(client, item, "error");
+	text = text_printf(&client->arena, "late: %.*s", SLICE_ARGS(late));
+	return text ? slice_str(text) : late;
 }
 
 enum hx_code batch_print_items(struct client *client, struct json answer, struct hx_error *err)
@@ -305,7 +308,7 @@ enum hx_code batch_print_items(struct client *client, struct json answer, struct
 		TABLE_ADD(&table, member(client, item, "n"), member(client, item, "status"),
 			  member(client, item, "decision"), member(client, item, "cost"),
 			  member(client, item, "charged"), member(client, item, "attempt"), raw_member(item, "input"),
-			  outcome(item));
+			  outcome(client, item));
 	code = table_print(&table, stdout, err);
 	if (!code)
 		text_print_more(answer, &client->arena, stdout);

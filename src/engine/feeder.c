@@ -4,11 +4,6 @@
 #define PAUSE_MIN_MS 5
 #define PAUSE_MAX_MS 250
 
-static bool slice_fits(const struct feeder *f)
-{
-	return f->under_way.n + f->options.slice <= f->options.under_way_max;
-}
-
 /* Under the mutex. */
 static void end_rests(struct feeder *f)
 {
@@ -21,14 +16,22 @@ static void end_rests(struct feeder *f)
 	memmove(f->resting, f->resting + over, f->resting_n * sizeof *f->resting);
 }
 
+/* Under the mutex. Those whose rest is over take no place, whether or not the watch has found anything since. */
+static bool slice_fits(struct feeder *f)
+{
+	end_rests(f);
+	return f->under_way.n + f->options.slice <= f->options.under_way_max;
+}
+
 /* Under the mutex. Starts the watch unless it runs, or a slice might not fit. */
 static void look_again(struct feeder *f)
 {
-	/* Whatever is under way may be still due, because it rests, or has yet to be claimed: it must not hide the rest. */
-	size_t limit = f->options.slice + f->under_way.n;
+	size_t limit;
 
 	if (f->watching || !slice_fits(f))
 		return;
+	/* Whatever is under way may be still due, because it rests, or has yet to be claimed: it must not hide the rest. */
+	limit = f->options.slice + f->under_way.n;
 	due_watch_init(&f->watch, f->options.source, limit < DUE_WATCH_MAX ? (int64_t)limit : DUE_WATCH_MAX,
 		       f->pause_ms);
 	/* Refused only when the lane ends. */

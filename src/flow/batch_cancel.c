@@ -187,12 +187,12 @@ static const char *where(const struct task *task)
 static uint64_t fingerprint(const struct task *task, uint64_t hash)
 {
 	const struct batch_cancel *c = (const struct batch_cancel *)task;
+	bool seizes = c->at == CANCEL_SEIZING || c->at == CANCEL_LOOKING_UP;
 
-	hash = hash_mix(hash_mix(hash, c->at), (uint64_t)c->row.version * 64 + c->losses);
-	hash = hash_mix(hash, c->row.status ? (uint64_t)c->row.status[0] * 256 + (uint64_t)c->row.status[3] : 0);
-	hash = hash_mix(hash, c->seized * 16u + c->accepted * 8u + c->was_over * 4u + c->in_doubt * 2u);
-	hash = hash_mix(hash, (uint64_t)c->hold.fence);
-	hash = hash_mix(hash, (uint64_t)c->asked.ns);
+	hash = hash_mix(hash_mix(hash, c->at), c->losses * 2u + c->in_doubt);
+	hash = hash_mix(hash, c->seized * 4u + c->accepted * 2u + c->was_over);
+	hash = hash_mix(hash, seizes ? (uint64_t)c->row.version * 64 + (uint64_t)c->row.status[0] : 0);
+	hash = hash_mix(hash, seizes ? (uint64_t)c->asked.ns : 0);
 	return hash_mix(hash, c->code);
 }
 

@@ -97,6 +97,11 @@ static void failed(struct batch_hand *h, const struct answer *answer, bool for_g
 	end_item(h, answer, &as);
 }
 
+static struct lease lease_of(const struct batch_hand *h)
+{
+	return (struct lease){h->hold.subject, h->hold.fence, h->hold.lease_ms, h->hold.since};
+}
+
 static void probe(struct batch_hand *h)
 {
 	h->key = batch_item_key(h->hold.subject, h->n, /* suffix= */ NULL, 0, h->arena);
@@ -106,16 +111,26 @@ static void probe(struct batch_hand *h)
 	h->at = HAND_PROBING;
 }
 
+/* Behind a call that was heard out nothing else is begun: whoever takes over finds the item in doubt. */
+static void begin_probe(struct batch_hand *h, const struct answer *answer)
+{
+	struct lease lease = lease_of(h);
+
+	if (lease_is_trusted(&lease, answer->mono))
+		probe(h);
+	else
+		end(h, HAND_FAILED, HX_STALE_FENCE);
+}
+
 static void unknown(struct batch_hand *h, const struct answer *answer, struct slice error)
 {
 	h->doubt = true;
 	switch (definition_of(h)->on_unknown) {
 	case UNKNOWN_PROBE:
-		if (h->at != HAND_PROBING) {
-			probe(h);
-			break;
-		}
-		failed(h, answer, /* for_good= */ false, error);
+		if (h->at == HAND_PROBING)
+			failed(h, answer, /* for_good= */ false, error);
+		else
+			begin_probe(h, answer);
 		break;
 	case UNKNOWN_RETRY:
 		failed(h, answer, /* for_good= */ false, error);
@@ -126,11 +141,6 @@ static void unknown(struct batch_hand *h, const struct answer *answer, struct sl
 }
 
 /* ---- answers ---- */
-
-static struct lease lease_of(const struct batch_hand *h)
-{
-	return (struct lease){h->hold.subject, h->hold.fence, h->hold.lease_ms, h->hold.since};
-}
 
 /* The start is durable: the item is ours. */
 static void call(struct batch_hand *h, const struct answer *answer)
@@ -432,15 +442,16 @@ static const char *where(const struct task *task)
 static uint64_t fingerprint(const struct task *task, uint64_t hash)
 {
 	const struct batch_hand *h = (const struct batch_hand *)task;
+	bool starts = h->at == HAND_STARTING || h->at == HAND_LOOKING_UP || h->rests_from == HAND_LOOKING_UP;
 
 	hash = hash_mix(hash_mix(hash, h->at * 16u + h->rests_from), (uint64_t)h->hold.fence);
 	hash = hash_mix(hash, (uint64_t)h->n * 1024 + (uint64_t)h->attempt * 32 + (uint64_t)h->failures);
 	hash = hash_mix(hash, h->doubt * 4u + h->overrun * 2u + (h->gives_up_at.ms != 0));
-	hash = hash_mix(hash, h->end.status ? (uint64_t)h->end.status[0] * 8 + h->end.doubt * 4u + h->end.returns * 2u +
-						      h->end.failure
-					    : 0);
+	if (h->end.status)
+		hash = hash_mix(hash, (uint64_t)h->end.status[0] * 8 + h->end.doubt * 4u + h->end.returns * 2u +
+					      h->end.failure);
 	hash = hash_mix(hash, (uint64_t)h->hold.since.ns);
-	return hash_mix(hash_mix(hash, (uint64_t)h->asked.ns), h->came_to * 64u + h->code);
+	return hash_mix(hash_mix(hash, starts ? (uint64_t)h->asked.ns : 0), h->came_to * 64u + h->code);
 }
 
 static const struct task_kind kind = {

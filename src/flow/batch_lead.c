@@ -461,32 +461,44 @@ static const char *where(const struct task *task)
 	return names[((const struct batch_lead *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
+static uint64_t fingerprint_row(const struct batch_row *row, uint64_t hash)
 {
-	const struct batch_lead *l = (const struct batch_lead *)task;
-	const struct batch_row *row = &l->row;
-
-	hash = hash_mix(hash, l->at * 16u + l->looks_up);
 	hash = hash_mix(hash, (uint64_t)row->version * 64 + (uint64_t)row->fence);
-	hash = hash_mix(hash, row->status ? (uint64_t)row->status[0] * 256 + (uint64_t)row->status[3] : 0);
+	hash = hash_mix(hash, (uint64_t)row->status[0] * 256 + (uint64_t)row->status[3]);
 	hash = hash_mix(hash, (uint64_t)row->succeeded * 4096 + (uint64_t)row->failed * 64 + (uint64_t)row->unknown);
 	hash = hash_mix(hash, (uint64_t)row->accepted * 4096 + (uint64_t)row->cancelled * 64 + (uint64_t)row->late);
 	hash = hash_mix(hash, (uint64_t)row->charged * 4096 + (uint64_t)row->refunded);
-	hash = hash_mix(hash, (uint64_t)row->flipped_to * 64 + (uint64_t)l->flip_to);
-	hash = hash_mix(hash, l->doubtful_n * 64 + l->doubtful_next);
+	hash = hash_mix(hash, (uint64_t)row->flipped_to * 64 + (uint64_t)row->cleanups);
+	return hash_mix(hash, row->owned * 4u + row->past * 2u + row->cancel_requested);
+}
+
+static uint64_t fingerprint_voiding(const struct batch_lead *l, uint64_t hash)
+{
+	hash = hash_mix(hash_mix(hash, (uint64_t)l->flip_to), (uint64_t)l->doubtful_from);
 	for (size_t i = l->doubtful_next; i < l->doubtful_n; i++)
 		hash = hash_mix(hash, (uint64_t)l->doubtful[i].n);
-	hash = hash_mix(hash, (uint64_t)l->doubtful_from);
-	hash = hash_mix(hash, l->holding * 64u + row->owned * 32u + row->past * 16u + row->cancel_requested * 8u +
-				      l->failed_cleanup * 4u + (l->rest_ms > 0) * 2u +
-				      (l->end_as && l->end_as[1] == 'O'));
+	return hash;
+}
+
+/* While it reads, nothing of what was read before counts any more. */
+static uint64_t fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct batch_lead *l = (const struct batch_lead *)task;
+	bool acts = l->at == LEAD_READING_DOUBTFUL || l->at == LEAD_VOIDING;
+
+	hash = hash_mix(hash, l->at * 16u + l->looks_up);
+	hash = hash_mix(hash, l->holding ? (uint64_t)l->hold.since.ns + (uint64_t)l->hold.fence : 0);
 	hash = hash_mix(hash, l->seen.short_of_credit * 16u + l->seen.hands_failed * 8u + l->seen.worked * 4u +
 				      l->seen.cleaned * 2u + l->seen.clean_failed);
-	hash = hash_mix(hash, (uint64_t)l->seen.late);
-	hash = hash_mix(hash, l->losses);
-	hash = hash_mix(hash, (uint64_t)l->hold.since.ns);
-	hash = hash_mix(hash, (uint64_t)l->asked.ns);
-	return hash_mix(hash, l->next * 64u + l->code);
+	hash = hash_mix(hash, (uint64_t)l->seen.late * 64 + l->losses);
+	hash = hash_mix(hash, l->next * 64u + l->code);
+	if (l->at == LEAD_NEW || l->at == LEAD_READING)
+		return hash;
+	hash = l->row.status ? fingerprint_row(&l->row, hash) : hash;
+	hash = hash_mix(hash, l->failed_cleanup * 2u + (l->rest_ms > 0));
+	hash = hash_mix(hash, l->end_as ? (uint64_t)l->end_as[1] : 0);
+	hash = fingerprint_voiding(l, hash);
+	return acts ? hash : hash_mix(hash, (uint64_t)l->asked.ns);
 }
 
 static const struct task_kind kind = {

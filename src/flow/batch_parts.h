@@ -9,13 +9,23 @@
 /* The words of the index hx_batch_item_open: a query that uses it has to say all of them. */
 #define ITEM_IS_OPEN "decision IS NULL AND attempt > 0 AND status IN ('PENDING', 'RUNNING')"
 
-/* The item that a start takes: ?1 batch, ?2 fence. NULL: there is none. */
+/* The words of the index hx_batch_item_paid: at rest in doubt, so nothing was returned. */
+#define ITEM_IS_PAID "decision IS NULL AND status = 'PENDING' AND doubt = 1"
+
+/*
+ * The item that a start takes: ?1 batch, ?2 fence. NULL: there is none. Of those at rest the ones that are paid for come first:
+ * they must not wait for money that another needs. min(n + 0), because for the least n itself a store may walk over all items.
+ */
 #define ITEM_CHOICE                                                                                                    \
-	"coalesce((SELECT n FROM hx_batch_item WHERE batch = ?1 AND " ITEM_IS_OPEN                                     \
-	" AND status = 'RUNNING' AND fence < ?2 ORDER BY n LIMIT 1),"                                                  \
-	" (SELECT n FROM hx_batch_item WHERE batch = ?1 AND " ITEM_IS_OPEN                                             \
-	" AND status = 'PENDING' AND due_at <= hx_now_ms() ORDER BY due_at, n LIMIT 1),"                               \
-	" (SELECT next_n FROM hx_batch WHERE subject = ?1 AND next_n < total))"
+	"coalesce((SELECT min(n + 0) FROM hx_batch_item WHERE batch = ?1 AND " ITEM_IS_OPEN                            \
+	" AND status = 'RUNNING' AND fence < ?2)," ITEM_AT_REST(ITEM_IS_PAID) "," ITEM_AT_REST(                        \
+		ITEM_IS_OPEN                                                                                           \
+		" AND status = 'PENDING'") ","                                                                         \
+					   " (SELECT next_n FROM hx_batch WHERE subject = ?1 AND next_n < total))"
+/* The function is volatile on PostgreSQL: bare, it would be a filter over all that rest. */
+#define ITEM_AT_REST(which)                                                                                            \
+	" (SELECT n FROM hx_batch_item WHERE batch = ?1 AND " which                                                    \
+	" AND due_at <= (SELECT hx_now_ms()) ORDER BY due_at, n LIMIT 1)"
 
 /* Every unit that writes a row of hx_batch holds both still: money wakes batches that hold only the account. */
 static inline void batch_touch(struct unit *unit, int64_t subject, int64_t account)

@@ -98,10 +98,11 @@ static const struct db_stmt stmt_let_go = {
 	.out = "",
 };
 
-/* Items that rest and need no money are due all the same. */
+/* Items that rest and can be paid are due all the same. One that is due by now is not: it stands behind the one that cannot. */
 static const struct db_stmt stmt_stop_short = {
 	.name = "batch_stop_short",
-	.sql = "UPDATE hx_batch SET needs = x.needs, due_at = (SELECT min(due_at) " RESTING " AND cost - charged <= a.balance)"
+	.sql = "UPDATE hx_batch SET needs = x.needs, due_at = (SELECT min(due_at) " RESTING
+	       " AND cost - charged <= a.balance AND due_at > hx_now_ms())"
 	       " FROM (SELECT cost - charged AS needs FROM hx_batch_item WHERE batch = ?1 AND n = " ITEM_CHOICE ") x, hx_account a"
 	       " WHERE hx_batch.subject = ?1 AND a.subject = hx_batch.account"
 	       " AND cancel_requested = 0" /* mutant: short-of-credit-flagged */

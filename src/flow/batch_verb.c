@@ -140,7 +140,9 @@ static void take_read(struct batch_verb *v, const struct answer *answer)
 	batch_row_take(rows, 0, v->rq->policy, v->arena, &v->row);
 	batch_hold_of(&v->row, v->rq->policy, v->arena, &v->hold);
 	v->was = v->row;
-	if (v->rq->kind == BATCH_START)
+	if (v->row.expired)
+		end(v, HX_RUN_EXPIRED, "the batch has ended long ago, and only its key is kept");
+	else if (v->rq->kind == BATCH_START)
 		decide_start(v, answer);
 	else
 		take_item(v, answer);

@@ -2,7 +2,7 @@
  * What callers do to a batch that is there, beside the cancel: start a held one, accept an item, say what became of one that is
  * UNKNOWN.
  *
- *   START ─▶ READING ─┬ no such batch, no such item: HX_NOT_FOUND
+ *   START ─▶ READING ─┬ no such batch, no such item: HX_NOT_FOUND; long ago: HX_RUN_EXPIRED
  *      ▲              ├ it is so already ─▶ HX_OK, and nothing happens
  *      │              ├ it cannot be ─────▶ HX_WRONG_STATUS
  *      │              └ else ─▶ WRITING ─┬ won ─▶ HX_OK

@@ -111,28 +111,41 @@ static void build_items(const struct single *single, struct unit *unit)
 	item_list(unit, query->subject, query->status_wanted, query->name, query->number, query->limit + 1);
 }
 
+static enum hx_code find_batch(const struct db_rows *rows)
+{
+	if (rows->n == 0)
+		return HX_NOT_FOUND;
+	return db_cell(rows, 0, BATCH_EXPIRED)->i ? HX_RUN_EXPIRED : HX_OK;
+}
+
+static void add_items(const struct db_rows *rows, size_t n, struct strbuf *text)
+{
+	struct batch_item_row item;
+	struct arena arena;
+
+	arena_init(&arena, ITEM_BYTES_MAX);
+	for (size_t i = 0; i < n; i++) {
+		arena_reset(&arena);
+		batch_item_row_take(rows, i, &arena, &item);
+		strbuf_add_str(text, i ? "," : "");
+		batch_json_add_item(&item, text);
+	}
+	arena_release(&arena);
+}
+
 /* A cursor is the next n, which is never 0. */
 static enum hx_code answered_items(struct single *single, const struct unit_result *result)
 {
 	struct api_query *query = single->context;
 	const struct db_rows *rows = &result->rows[LINE_ITEMS];
 	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
+	enum hx_code code = find_batch(&result->rows[LINE_BATCH]);
 
-	struct batch_item_row item;
-	struct arena arena;
-
-	query->detail = batch_detail(HX_NOT_FOUND);
-	if (result->rows[LINE_BATCH].n == 0)
-		return HX_NOT_FOUND;
-	arena_init(&arena, ITEM_BYTES_MAX);
+	query->detail = batch_detail(code);
+	if (code)
+		return code;
 	strbuf_add_str(&query->text, "{\"items\":[");
-	for (size_t i = 0; i < n; i++) {
-		arena_reset(&arena);
-		batch_item_row_take(rows, i, &arena, &item);
-		strbuf_add_str(&query->text, i ? "," : "");
-		batch_json_add_item(&item, &query->text);
-	}
-	arena_release(&arena);
+	add_items(rows, n, &query->text);
 	if (rows->n > n)
 		strbuf_addf(&query->text, "],\"cursor\":\"%lld\"}", (long long)db_cell(rows, n, ITEM_N)->i);
 	else

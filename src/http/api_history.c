@@ -1,4 +1,4 @@
-/* History of a subject: entity:WORKFLOW:ID, or the id of a run or a job. */
+/* History of a subject: entity:WORKFLOW:ID, or the id of a run, a batch or a job. */
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/json_string.h"
@@ -16,48 +16,47 @@ static const struct db_stmt stmt_of_entity = {
 	.out = "ittiiitib",
 };
 
+#define OF(table)                                                                                                      \
+	"SELECT h.seq, h.from_status, h.to_status, h.version, h.fence, h.op, h.node, h.at, h.hash"                     \
+	" FROM " table " t JOIN history h ON h.subject = t.subject"                                                    \
+	" WHERE t.workspace = ?1 AND t.subject = ?2 AND h.seq > ?3 ORDER BY h.seq LIMIT ?4"
+
+/* Retention has taken the history of what is expired, but for its head. */
+#define EXPIRED(table) "SELECT subject FROM " table " WHERE workspace = ?1 AND subject = ?2 AND expired <> 0"
+
 static const struct db_stmt stmt_of_job = {
-	.name = "history_of_job",
-	.sql = "SELECT h.seq, h.from_status, h.to_status, h.version, h.fence, h.op, h.node, h.at, h.hash"
-	       " FROM job j JOIN history h ON h.subject = j.subject"
-	       " WHERE j.workspace = ?1 AND j.subject = ?2 AND h.seq > ?3 ORDER BY h.seq LIMIT ?4",
-	.in = "tiii",
-	.out = "ittiiitib",
-};
-
+	.name = "history_of_job", .sql = OF("job"), .in = "tiii", .out = "ittiiitib"};
 static const struct db_stmt stmt_of_run = {
-	.name = "history_of_run",
-	.sql = "SELECT h.seq, h.from_status, h.to_status, h.version, h.fence, h.op, h.node, h.at, h.hash"
-	       " FROM run r JOIN history h ON h.subject = r.subject"
-	       " WHERE r.workspace = ?1 AND r.subject = ?2 AND h.seq > ?3 ORDER BY h.seq LIMIT ?4",
-	.in = "tiii",
-	.out = "ittiiitib",
-};
+	.name = "history_of_run", .sql = OF("run"), .in = "tiii", .out = "ittiiitib"};
+static const struct db_stmt stmt_of_batch = {
+	.name = "history_of_batch", .sql = OF("hx_batch"), .in = "tiii", .out = "ittiiitib"};
+static const struct db_stmt stmt_expired = {.name = "history_expired", .sql = EXPIRED("run"), .in = "ti", .out = "i"};
+static const struct db_stmt stmt_expired_batch = {
+	.name = "history_expired_batch", .sql = EXPIRED("hx_batch"), .in = "ti", .out = "i"};
 
-/* Retention has taken the history of a run that is expired, but for its head. */
-static const struct db_stmt stmt_expired = {
-	.name = "history_expired",
-	.sql = "SELECT subject FROM run WHERE workspace = ?1 AND subject = ?2 AND expired = 1",
-	.in = "ti",
-	.out = "i",
-};
+static void add_lines(const struct api_query *query, const struct db_stmt *of, const struct db_stmt *expired,
+		      struct unit *unit)
+{
+	struct db_value workspace = db_text(api_workspace(query->call)), subject = db_int(query->subject);
+
+	UNIT_ADD(unit, UNIT_ANY, of, workspace, subject, db_int(query->number), db_int(query->limit + 1));
+	if (expired)
+		UNIT_ADD(unit, UNIT_ANY, expired, workspace, subject);
+}
 
 static void build_job(const struct single *single, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-
-	UNIT_ADD(unit, UNIT_ANY, &stmt_of_job, db_text(api_workspace(query->call)), db_int(query->subject),
-		 db_int(query->number), db_int(query->limit + 1));
+	add_lines(single->context, &stmt_of_job, /* expired= */ NULL, unit);
 }
 
 static void build_run(const struct single *single, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-	struct slice workspace = api_workspace(query->call);
+	add_lines(single->context, &stmt_of_run, &stmt_expired, unit);
+}
 
-	UNIT_ADD(unit, UNIT_ANY, &stmt_of_run, db_text(workspace), db_int(query->subject), db_int(query->number),
-		 db_int(query->limit + 1));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_expired, db_text(workspace), db_int(query->subject));
+static void build_batch(const struct single *single, struct unit *unit)
+{
+	add_lines(single->context, &stmt_of_batch, &stmt_expired_batch, unit);
 }
 
 static void build_entity(const struct single *single, struct unit *unit)
@@ -97,7 +96,7 @@ static enum hx_code answered(struct single *single, const struct unit_result *re
 	const struct db_rows *rows = &result->rows[0];
 	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
 
-	if (query->build == build_run && result->rows[1].n)
+	if ((query->build == build_run || query->build == build_batch) && result->rows[1].n)
 		return HX_RUN_EXPIRED;
 	if (rows->n == 0 && query->number == 0) {
 		query->detail = "there is no such subject";
@@ -142,12 +141,13 @@ void api_history(struct http_call *call)
 	    !api_query_number(call, "cursor", 0, INT64_MAX, &after))
 		return;
 	build = id_parse("run", text, &subject)            ? build_run
+		: id_parse("batch", text, &subject)        ? build_batch
 		: id_parse("job", text, &subject)          ? build_job
 		: api_entity_split(text, &workflow, &name) ? build_entity
 							   : NULL;
 	if (!build) {
 		http_respond_code(call->exchange, HX_NOT_FOUND,
-				  "a subject is entity:WORKFLOW:ID or the id of a run or a job");
+				  "a subject is entity:WORKFLOW:ID or the id of a run, a batch or a job");
 		return;
 	}
 	query = api_query_new(call, build, answered);

@@ -1,6 +1,6 @@
 /*
- * Why does it not go on? One sentence on what a run, a job or an entity is waiting for: which lease, timer, event, worker,
- * limit or person. Read beside the lanes, from the rows alone.
+ * Why does it not go on? One sentence on what a run, a batch, a job or an entity is waiting for: which lease, timer, event,
+ * worker, limit, money or person. Read beside the lanes, from the rows alone.
  */
 #include <stdio.h>
 
@@ -11,6 +11,7 @@
 #include "flow/job.h"
 #include "flow/run.h"
 #include "http/api.h"
+#include "http/batch_wait.h"
 #include "http/run_json.h"
 #include "http/run_wait.h"
 
@@ -286,6 +287,98 @@ static enum hx_code answered_run(struct single *single, const struct unit_result
 	return code;
 }
 
+/* ---- batches ---- */
+
+static void add_batch_holder(struct strbuf *words, const struct batch_row *row)
+{
+	const char *what = strcmp(row->status, BATCH_LOADING) == 0      ? "its items are being loaded by"
+			   : strcmp(row->status, BATCH_CANCELLING) == 0 ? "it is being torn down by"
+									: "it is with";
+
+	strbuf_addf(words, "%s the node \"%.*s\", whose lease ", what, (int)row->owner.n, row->owner.p);
+	add_moment(words, row->past ? "was over at " : "lasts until ", row->until);
+	strbuf_add_str(words, row->past ? ": it waits for another node to take it over" : " unless it is renewed");
+	if (!row->past && strcmp(row->status, BATCH_RUNNING) == 0)
+		strbuf_addf(words, "; %lld of %lld items are under way, %lld wait for their turn",
+			    (long long)row->running, (long long)row->total, (long long)batch_pending(row));
+	if (!row->past && strcmp(row->status, BATCH_RUNNING) == 0 && row->cancel_requested)
+		strbuf_add_str(words, ", and its cancel is requested");
+}
+
+/* Nobody holds it. */
+static void add_batch_rest(struct strbuf *words, const struct batch_row *row)
+{
+	bool resting = row->due_at > row->now;
+
+	if (strcmp(row->status, BATCH_CANCELLING) == 0) {
+		strbuf_add_str(words, "its teardown has not succeeded yet, and ");
+		add_moment(words, resting ? "waits for the next try at " : "is due since ", row->due_at);
+		if (row->error.p)
+			add_message(words, row->error);
+	} else if (resting && row->retry_at) {
+		add_moment(words, "waits for items whose last try did not succeed; the next one is due at ",
+			   row->due_at);
+	} else if (resting) {
+		add_moment(words, "waits for its time, ", row->due_at);
+	} else {
+		strbuf_add_str(words, "is due, and waits for a node to take it");
+	}
+}
+
+static void add_batch_words(struct strbuf *words, const struct batch_row *row)
+{
+	if (strcmp(row->status, BATCH_COMPLETED) == 0 && row->unknown > 0) {
+		strbuf_addf(
+			words,
+			"waits for a person to resolve %lld of its items, whose outcome is unknown; it is completed",
+			(long long)row->unknown);
+	} else if (strcmp(row->status, BATCH_FAILED) == 0) {
+		strbuf_add_str(words, "waits for nothing: it was never loaded");
+	} else if (batch_is_terminal(row->status)) {
+		strbuf_addf(words, "waits for nothing: it is %s",
+			    strcmp(row->status, BATCH_COMPLETED) == 0 ? "completed" : "cancelled");
+	} else if (row->owned) {
+		add_batch_holder(words, row);
+	} else if (strcmp(row->status, BATCH_PENDING) == 0) {
+		strbuf_addf(words, "is held with %lld items, and waits for somebody to start it",
+			    (long long)row->total);
+	} else if (strcmp(row->status, BATCH_OUT_OF_CREDIT) == 0 && row->needs > row->balance) {
+		strbuf_addf(words, "is out of credit: its next item needs %lld, and the account \"%.*s\" has %lld",
+			    (long long)row->needs, (int)row->account_name.n, row->account_name.p,
+			    (long long)row->balance);
+	} else {
+		add_batch_rest(words, row);
+	}
+}
+
+static void build_batch(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+
+	batch_read(unit, api_workspace(query->call), query->subject);
+}
+
+static enum hx_code answered_batch(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	struct batch_row row;
+	struct strbuf words;
+	struct arena arena;
+	enum hx_code code;
+
+	arena_init(&arena, ROW_BYTES_MAX);
+	strbuf_init(&words, WORDS_BYTES_MAX);
+	code = batch_wait_take(result, &arena, &row);
+	if (!code) {
+		add_batch_words(&words, &row);
+		answer(query, slice_str(row.status), &words);
+	}
+	query->detail = batch_detail(code);
+	strbuf_release(&words);
+	arena_release(&arena);
+	return code;
+}
+
 /* ---- entities ---- */
 
 static void add_steps_from(struct strbuf *words, const struct workflow *workflow, struct slice status)
@@ -385,11 +478,13 @@ void api_why(struct http_call *call)
 
 	if (id_parse("run", id, &subject))
 		ask_by_id(call, subject, build_run, answered_run);
+	else if (id_parse("batch", id, &subject))
+		ask_by_id(call, subject, build_batch, answered_batch);
 	else if (id_parse("job", id, &subject))
 		ask_by_id(call, subject, build_job, answered_job);
 	else if (api_entity_split(id, &workflow, &name))
 		ask_entity(call, workflow, name);
 	else
 		http_respond_code(call->exchange, HX_NOT_FOUND,
-				  "a subject is entity:WORKFLOW:ID or the id of a run or a job");
+				  "a subject is entity:WORKFLOW:ID or the id of a run, a batch or a job");
 }

@@ -18,8 +18,7 @@ static void read_batch(const struct api_wait *wait, struct unit *unit)
 	batch_read(unit, api_workspace(wait->call), wait->subject);
 }
 
-/* The row, for as long as the arena lives. */
-static enum hx_code take(const struct unit_result *result, struct arena *arena, struct batch_row *ret_row)
+enum hx_code batch_wait_take(const struct unit_result *result, struct arena *arena, struct batch_row *ret_row)
 {
 	if (result->rows[0].n == 0)
 		return HX_NOT_FOUND;
@@ -38,7 +37,7 @@ static enum hx_code show(struct api_wait *wait, const struct unit_result *result
 	enum hx_code code;
 
 	arena_init(&arena, ROW_BYTES_MAX);
-	code = take(result, &arena, &row);
+	code = batch_wait_take(result, &arena, &row);
 	if (!code) {
 		batch_json_add(&row, (enum batch_wrap)wait->wrap, &wait->text);
 		wait->version = row.version;
@@ -123,7 +122,7 @@ static enum hx_code show_torn_down(struct api_wait *wait, const struct unit_resu
 	enum hx_code code;
 
 	arena_init(&arena, ROW_BYTES_MAX);
-	code = take(result, &arena, &row);
+	code = batch_wait_take(result, &arena, &row);
 	if (!code && strcmp(row.status, BATCH_CANCELLED) == 0) {
 		batch_json_add(&row, BATCH_AS_IS, &wait->text);
 		wait->version = row.version;

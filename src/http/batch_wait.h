@@ -18,6 +18,9 @@ void batch_wait_start(struct http_call *call, int64_t subject, int64_t wait_ms, 
 /* Answers 200 with the batch when it is CANCELLED, and 202 when that is left to others, or takes too long. */
 void batch_wait_teardown(struct http_call *call, int64_t subject);
 
+/* The row of a batch_read(). HX_NOT_FOUND, HX_RUN_EXPIRED, HX_TOO_LARGE. */
+enum hx_code batch_wait_take(const struct unit_result *result, struct arena *arena,
+			     struct batch_row *ret_row) HX_MUST_CHECK;
 /* 202 {"status":"ACCEPTED","id"}. */
 void batch_respond_accepted(struct http_call *call, int64_t subject);
 /* What a problem with this code says about a batch; NULL: the code says it all. */

@@ -85,7 +85,7 @@ static void let_go(struct studio *studio)
 static void end(struct studio *studio, struct books_sum *ret_sum)
 {
 	studio_end(studio, ret_sum);
-	assert_int_equal(ret_sum->takeovers, 1);
+	assert_int_equal(studio_takeovers(studio), 1);
 }
 
 /* ---- cancelled meanwhile ---- */

@@ -126,13 +126,107 @@ static void exhaustive_two_hands(void **state)
 
 /* ---- work ---- */
 
+/* Both read the same due row; one is killed, or stopped past its lease. */
 static void exhaustive_two_workers(void **state)
 {
 	(void)state;
 	build_world((struct world_plan){
-		.draw = KEYED, .more = ONCE, .initial = BATCH_QUEUED, .items_n = 2, .costs = {3, 5}, .balance = 10});
+		.draw = KEYED, .more = ONCE, .initial = BATCH_QUEUED, .items_n = 1, .costs = {3}, .balance = 10});
 	explore((struct sim_scenario){
-		.name = "two items, two nodes",
+		.name = "an item, two nodes",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {WORKER("worker-1", 0), WORKER("worker-2", 1)},
+		.bounds = {.lapses = 2, .crashes = 1},
+	});
+}
+
+static void exhaustive_two_items(void **state)
+{
+	(void)state;
+	build_world((struct world_plan){
+		.draw = KEYED, .more = ONCE, .initial = BATCH_QUEUED, .items_n = 2, .costs = {0, 5}, .balance = 5});
+	explore((struct sim_scenario){
+		.name = "two items, two nodes, answers that are lost",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {WORKER("worker-1", 0), WORKER("worker-2", 1)},
+		.bounds = {.lapses = 1, .lost_answers = 1},
+	});
+}
+
+static void exhaustive_failed_commits(void **state)
+{
+	(void)state;
+	build_world((struct world_plan){
+		.draw = KEYED, .more = ONCE, .initial = BATCH_QUEUED, .items_n = 1, .costs = {3}, .balance = 10});
+	explore((struct sim_scenario){
+		.name = "an item, two nodes, commits that fail",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {WORKER("worker-1", 0), WORKER("worker-2", 1)},
+		.bounds = {.lapses = 2, .failures = 2},
+	});
+}
+
+/* Failures are returned, what is in doubt is not. */
+static void exhaustive_retries(void **state)
+{
+	(void)state;
+	build_world((struct world_plan){.draw = KEYED,
+					.more = TWICE,
+					.initial = BATCH_QUEUED,
+					.items_n = 1,
+					.costs = {3},
+					.balance = 3,
+					.refusals = 2});
+	explore((struct sim_scenario){
+		.name = "an item that is tried twice",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {WORKER("worker-1", 0), WORKER("worker-2", 1)},
+		.bounds = {.lapses = 2, .lost_answers = 1},
+	});
+}
+
+static void exhaustive_hold_plain(void **state)
+{
+	static const struct batch_verb_request done = VERB(BATCH_RESOLVE, .n = 0, .done = true, .output = {"1", 1});
+	static const struct batch_verb_request not_done = VERB(BATCH_RESOLVE, .n = 0);
+
+	(void)state;
+	build_world((struct world_plan){.draw = PLAIN,
+					.more = TWICE,
+					.plain = true,
+					.initial = BATCH_QUEUED,
+					.items_n = 1,
+					.costs = {3},
+					.balance = 3,
+					.refusals = 1});
+	explore((struct sim_scenario){
+		.name = "what is not known is held for a person, who may be wrong",
+		.nodes_n = 2,
+		.cast_n = 4,
+		.cast = {WORKER("worker-1", 0),
+			 WORKER("worker-2", 1),
+			 {"says done", 1, false, init_verb, &done, NULL},
+			 {"says not done", 1, false, init_verb, &not_done, NULL}},
+		.bounds = {.lapses = 1, .lost_answers = 1},
+	});
+}
+
+static void exhaustive_probe_plain(void **state)
+{
+	(void)state;
+	build_world((struct world_plan){.draw = PLAIN ",\"probe\":\"ask\"",
+					.more = TWICE ",\"on_unknown\":\"probe\"",
+					.plain = true,
+					.initial = BATCH_QUEUED,
+					.items_n = 1,
+					.costs = {3},
+					.balance = 3});
+	explore((struct sim_scenario){
+		.name = "what is not known is probed",
 		.nodes_n = 2,
 		.cast_n = 2,
 		.cast = {WORKER("worker-1", 0), WORKER("worker-2", 1)},
@@ -140,11 +234,33 @@ static void exhaustive_two_workers(void **state)
 	});
 }
 
+/* ---- money ---- */
+
+static const struct account_credit_request credit = {{"default", 7}, {"alice", 5}, {"c", 1}, 10};
+
+static void exhaustive_out_of_credit(void **state)
+{
+	(void)state;
+	build_world((struct world_plan){
+		.draw = KEYED, .more = ONCE, .initial = BATCH_QUEUED, .items_n = 2, .costs = {3, 5}, .balance = 4});
+	explore((struct sim_scenario){
+		.name = "too little credit for the second item, and somebody pays in",
+		.nodes_n = 2,
+		.cast_n = 3,
+		.cast = {WORKER("worker-1", 0),
+			 {"payer", 1, false, init_credit, &credit, NULL},
+			 CANCELLER("canceller", 1)},
+		.bounds = {.crashes = 1},
+	});
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exhaustive_two_workers),
-		cmocka_unit_test(exhaustive_two_hands),
+		cmocka_unit_test(exhaustive_two_workers),   cmocka_unit_test(exhaustive_two_items),
+		cmocka_unit_test(exhaustive_failed_commits), cmocka_unit_test(exhaustive_retries),
+		cmocka_unit_test(exhaustive_hold_plain),    cmocka_unit_test(exhaustive_probe_plain),
+		cmocka_unit_test(exhaustive_out_of_credit), cmocka_unit_test(exhaustive_two_hands),
 	};
 
 	if (argc > 1)

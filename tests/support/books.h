@@ -60,8 +60,11 @@ struct db *books_open(const struct store *store);
 /* Words on what is wrong with a row by itself; NULL: nothing. */
 const char *books_row_wrong(const struct books_row *row);
 
+/* Prints what is known of batches that have not ended. */
+void books_show_open(const struct store *store);
+
 struct books_sum {
-	size_t batches, completed, cancelled, items, late, takeovers;
+	size_t batches, completed, cancelled, items, late;
 	int64_t charged, refunded;
 };
 /*

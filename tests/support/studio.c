@@ -172,9 +172,11 @@ void studio_await(struct studio *studio, int node, const char *id, const char *s
 
 	while (strcmp(reply_text(studio_show(studio, node, id), "status"), status) != 0) {
 		fail_if_wrong(studio);
-		if (await_now_ms() > until_ms)
+		if (await_now_ms() > until_ms) {
+			books_show_open(studio->scene->store);
 			fail_msg("waited %d ms for %s to be %s: %s", (int)deadline_ms, id, status,
 				 studio->scene->last.body);
+		}
 		await_pause();
 	}
 }
@@ -187,18 +189,6 @@ int64_t studio_number(struct studio *studio, const char *sql)
 	return strtoll(cell, NULL, 10);
 }
 
-static void show_open(struct studio *studio)
-{
-	static const char sql[] =
-		"SELECT max(b.subject || ': ' || s.status || ' version ' || s.version || ' fence ' || s.fence || ' owner ' ||"
-		" coalesce(s.owner, '-') || ' flag ' || b.cancel_requested || ' due ' || coalesce(b.due_at, 0))"
-		" FROM hx_batch b JOIN subject s ON s.id = b.subject WHERE s.status NOT IN ('COMPLETED', 'CANCELLED')";
-	char text[64];
-
-	scene_sql(studio->scene, sql, text, sizeof text);
-	print_message("%s…\n", text);
-}
-
 void studio_await_all(struct studio *studio, int64_t deadline_ms)
 {
 	static const char sql[] = "SELECT count(*) FROM hx_batch b JOIN subject s ON s.id = b.subject"
@@ -208,7 +198,7 @@ void studio_await_all(struct studio *studio, int64_t deadline_ms)
 	while ((left = studio_number(studio, sql))) {
 		fail_if_wrong(studio);
 		if (await_now_ms() > until_ms) {
-			show_open(studio);
+			books_show_open(studio->scene->store);
 			fail_msg("%lld batches have not ended after %d ms", (long long)left, (int)deadline_ms);
 		}
 		await_pause();
@@ -233,6 +223,15 @@ void studio_row(struct studio *studio, const char *id, struct books_row *ret_row
 }
 
 /* ---- the end ---- */
+
+size_t studio_takeovers(struct studio *studio)
+{
+	size_t n = 0;
+
+	for (int node = 0; node < studio->fleet.n; node++)
+		n += file_count(scene_options(studio->scene, node).log, "a batch was taken over");
+	return n;
+}
 
 size_t studio_end(struct studio *studio, struct books_sum *ret_sum)
 {

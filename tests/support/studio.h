@@ -78,6 +78,8 @@ void studio_await_all(struct studio *studio, int64_t deadline_ms);
 void studio_row(struct studio *studio, const char *id, struct books_row *ret_row);
 /* One number from the store. */
 int64_t studio_number(struct studio *studio, const char *sql);
+/* How often a node has gone on with a batch that another, or it itself in an earlier life, had in its hands. */
+size_t studio_takeovers(struct studio *studio);
 /*
  * The end: waits until all jobs are done, stops the nodes, and then everything of books_stop() and books_check(). Returns
  * the number of looks of the observer.

@@ -64,3 +64,6 @@ CREATE TABLE hx_batch_item (
 -- Begun and not ended: a few.
 CREATE INDEX hx_batch_item_open ON hx_batch_item (batch, status, due_at)
   WHERE decision IS NULL AND attempt > 0 AND status IN ('PENDING', 'RUNNING');
+-- Of these, at rest and paid for: seldom any.
+CREATE INDEX hx_batch_item_paid ON hx_batch_item (batch, due_at)
+  WHERE decision IS NULL AND status = 'PENDING' AND doubt = 1;

@@ -175,6 +175,7 @@ static struct config config;
 static struct natives natives;
 static struct log logger;
 static struct arena arena;
+static const char *node;
 static char dir[500], log_path[600];
 static int log_fd;
 
@@ -182,7 +183,7 @@ static void engine_begin(void)
 {
 	struct engine_options options = {
 		.db_url = store->url,
-		.node = "here",
+		.node = node,
 		.lanes_n = 3, /* on PostgreSQL */
 		.workflows_dir = dir,
 		.config = &config,
@@ -213,6 +214,7 @@ static int set_up(void **state)
 	FILE *file;
 	struct hx_error err;
 
+	node = "here";
 	service_reset();
 	arena_init(&arena, 64u << 20);
 	snprintf(dir, sizeof dir, "%s/batches.XXXXXX", tmp ? tmp : "/tmp");
@@ -662,6 +664,58 @@ static void an_overtaken_tenure_ends(void **state)
 	assert_true(is_in(batch, BATCH_CANCELLED));
 }
 
+/* A held one is started and cancelled in the same moment. */
+static struct batch_cancel cancel_while_it_starts(int64_t batch)
+{
+	const struct batch_policy *policy = batches_policy(engine_batches(engine));
+	struct batch_verb_request rq = {
+		.kind = BATCH_START, .workspace = WORKSPACE, .subject = batch, .policy = policy};
+	struct batch_verb verb;
+	struct batch_cancel c;
+	struct errand start = {.seat = {.task = &verb.task, .done = errand_done}};
+	struct arena verbs;
+
+	arena_init(&verbs, 1u << 20);
+	batch_verb_init(&verb, &rq, &verbs);
+	batch_cancel_init(&c, WORKSPACE, batch, policy, &arena);
+	assert_int_equal(engine_submit(engine, (uint64_t)batch, &start.seat), HX_OK);
+	assert_int_equal(run(&c.task, batch), HX_OK);
+	AWAIT(DEADLINE_MS, atomic_load(&start.done)); /* it may come too late */
+	arena_release(&verbs);
+	return c;
+}
+
+/* Cancel against claim: whoever seizes it first, it is torn down; and a canceller that did knows that by the end of its own. */
+static void a_cancel_meets_the_first_claim(void **state)
+{
+	size_t seized = 0, accepted = 0;
+
+	(void)state;
+	make_account(OPENING);
+	for (size_t i = 0; i < 100; i++) {
+		int64_t batch;
+		struct batch_cancel c;
+		_Atomic int done = 0;
+
+		open_gate(0); /* it does not come to its end */
+		batch = load(3, /* held= */ i % 2 == 0);
+		c = i % 2 ? cancel(batch) : cancel_while_it_starts(batch);
+		open_gate(SIZE_MAX);
+		if (c.seized) {
+			assert_true(batches_tear_down(engine_batches(engine), &c.hold, count_done, &done));
+			AWAIT(DEADLINE_MS, atomic_load(&done) == 1);
+			assert_true(is_in(batch, BATCH_CANCELLED));
+		} else {
+			AWAIT(DEADLINE_MS, is_in(batch, BATCH_CANCELLED));
+		}
+		seized += c.seized;
+		accepted += c.accepted;
+	}
+	assert_true(seized > 0 && accepted > 0);
+	assert_int_equal(balance(), OPENING);
+	assert_int_equal(artifacts(), 0);
+}
+
 static void tearing_down_is_refused_by_a_stopped_engine(void **state)
 {
 	int64_t batch;
@@ -711,20 +765,32 @@ static void many_items_take_no_more_memory(void **state)
 	AWAIT(DEADLINE_MS, atomic_load(&engine_metrics(engine)->batch_turns) == 0);
 }
 
-/* More batches than tenures: the rest waits for room, and none is forgotten. */
+/* More batches than tenures: the rest waits for room, and none is forgotten; money that is to be given back has room. */
 static void more_batches_than_there_is_room_for(void **state)
 {
-	int64_t batches[BATCHES_MAX + 10];
+	const struct engine_metrics *metrics = engine_metrics(engine);
+	int64_t batches[BATCHES_MAX + 10], cancelled;
 	const size_t n = sizeof batches / sizeof *batches;
+	struct batch_cancel c;
+	_Atomic int done = 0;
 
 	(void)state;
 	make_account(OPENING);
+	open_gate(0);
 	for (size_t i = 0; i < n; i++)
 		batches[i] = load(3, /* held= */ false);
+	AWAIT(DEADLINE_MS, atomic_load(&metrics->batch_turns) == (uint64_t)BATCHES_MAX * CONCURRENCY);
+	cancelled = load(3, /* held= */ true);
+	c = cancel(cancelled);
+	assert_true(batches_tear_down(engine_batches(engine), &c.hold, count_done, &done));
+	AWAIT(DEADLINE_MS, atomic_load(&done) == 1);
+	assert_true(is_in(cancelled, BATCH_CANCELLED));
+	open_gate(SIZE_MAX);
 	for (size_t i = 0; i < n; i++)
 		AWAIT(DEADLINE_MS, is_in(batches[i], BATCH_COMPLETED));
 	assert_int_equal(balance(), OPENING - (int64_t)n * cost_of(3));
-	assert_int_equal(service.calls, 3 * n);
+	assert_int_equal(calls(), 3 * n);
+	assert_true(service.turns_max <= (size_t)(BATCHES_MAX + 1) * CONCURRENCY);
 }
 
 /* A loader that was lost before its batch was whole: the janitor ends that. */
@@ -787,6 +853,41 @@ static void an_unknown_definition_is_waited_for(void **state)
 	assert_int_equal(told("is not known here"), 1);
 }
 
+/* A second node beside the first: between them they do everything once, and what one has left the other takes over. */
+static void two_nodes_share_the_work(void **state)
+{
+	struct engine *first = engine, *second;
+	int64_t batches[20], last;
+	const size_t n = sizeof batches / sizeof *batches;
+	bool first_has;
+
+	(void)state;
+	make_account(OPENING);
+	node = "there";
+	engine_begin();
+	second = engine;
+	for (size_t i = 0; i < n; i++) {
+		engine = i % 2 ? first : second;
+		batches[i] = load(6, /* held= */ false);
+	}
+	for (size_t i = 0; i < n; i++)
+		AWAIT(DEADLINE_MS, is_in(batches[i], BATCH_COMPLETED));
+	assert_int_equal(calls(), 6 * n);
+	assert_int_equal(balance(), OPENING - (int64_t)n * cost_of(6));
+	open_gate(6 * n + 4);
+	last = load(30, /* held= */ false);
+	AWAIT(DEADLINE_MS, calls() == 6 * n + 4 + CONCURRENCY);
+	first_has = slice_is(look(last).owner, "here");
+	engine = first_has ? first : second;
+	engine_end();
+	engine = first_has ? second : first;
+	open_gate(SIZE_MAX);
+	AWAIT(DEADLINE_MS, is_in(last, BATCH_COMPLETED));
+	assert_int_equal(calls(), 6 * n + 30 + CONCURRENCY);
+	assert_int_equal(balance(), OPENING - (int64_t)n * cost_of(6) - cost_of(30));
+	assert_int_equal(atomic_load(&engine_metrics(engine)->batches_taken_over), 1);
+}
+
 static void what_ended_long_ago_expires(void **state)
 {
 	int64_t batch;
@@ -830,13 +931,15 @@ int main(void)
 		TEST(a_caller_tears_down_what_it_has_seized),
 		TEST(what_a_lost_canceller_has_seized_is_torn_down),
 		TEST(an_overtaken_tenure_ends),
+		TEST(a_cancel_meets_the_first_claim),
 		TEST(tearing_down_is_refused_by_a_stopped_engine),
 		TEST(a_stop_tells_whoever_waits),
-		TEST(many_items_take_no_more_memory),
+		ON(many_items_take_no_more_memory, sqlite),
 		TEST(more_batches_than_there_is_room_for),
 		TEST(what_a_lost_loader_has_left_fails),
 		TEST(an_unknown_definition_is_waited_for),
 		TEST(what_ended_long_ago_expires),
+		ON(two_nodes_share_the_work, postgres),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -248,6 +248,20 @@ static void those_that_rest_do_not_hide_others(void **state)
 	assert_int_equal(begun[RESTING], RESTING + 1);
 }
 
+/* A rest ends by its time, also while nothing is due and the watch finds nothing: whoever hands it over again is not refused. */
+static void what_has_rested_can_be_handed_over(void **state)
+{
+	(void)state;
+	start();
+	assert_true(feeder_take(&feeder, 1));
+	feeder_ended(&feeder, 1, REST_MS);
+	party_pass_ms(REST_MS - 1);
+	assert_false(feeder_take(&feeder, 1));
+	party_pass_ms(1);
+	assert_true(feeder_take(&feeder, 1));
+	assert_int_equal(begun_n, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +274,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(handing_over_never_stops_the_watch, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_rests_is_not_begun_before_its_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(those_that_rest_do_not_hide_others, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_has_rested_can_be_handed_over, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,791 @@
+/*
+ * The units of whole batches (flow/batch.h), the same on every store: each test runs on a SQLite file and on PostgreSQL. How they
+ * are loaded, held, let go for want of time or money, ended and read.
+ */
+#include "contract/batches.h"
+
+/* The first of all: no other batch is there yet. */
+static void batches_are_found_and_listed(void **state_)
+{
+	struct batch_filter filter = {.limit = 10, .before = INT64_MAX};
+	int64_t ids[3];
+	struct batch_hold hold;
+
+	(void)state_;
+	(void)open_account(100);
+	ids[0] = make_of(COSTS(1), true);
+	ids[1] = make_of(COSTS(1), false);
+	ids[2] = make_of(COSTS(1), true);
+	filter.workspace = slice_str(world.workspace);
+	(void)begin();
+	batch_list(&world.unit, &filter);
+	ask();
+	assert_int_equal(world.result.rows[0].n, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(db_cell(&world.result.rows[0], i, BATCH_SUBJECT)->i, ids[2 - i]);
+	filter.status = slice_str(BATCH_QUEUED);
+	filter.workflow = slice_str("render");
+	filter.before = ids[2];
+	(void)begin();
+	batch_list(&world.unit, &filter);
+	ask();
+	assert_int_equal(world.result.rows[0].n, 1);
+	filter.workflow = slice_str("other");
+	(void)begin();
+	batch_list(&world.unit, &filter);
+	ask();
+	assert_int_equal(world.result.rows[0].n, 0);
+	(void)begin();
+	batch_read(&world.unit, slice_str("elsewhere"), ids[0]);
+	ask();
+	assert_int_equal(world.result.rows[0].n, 0);
+	(void)begin();
+	batch_scan_due(&world.unit, 10);
+	batch_next_due(&world.unit);
+	ask();
+	assert_int_equal(world.result.rows[0].n, 2);
+	assert_true(db_cell(&world.result.rows[1], 0, 0)->i <= now_ms());
+	hold = hold_of(ids[0], BATCH_RUNNING, LEASE_MS);
+	assert_int_equal(let_go(&hold, BATCH_RUNNING, LEASE_MS, NULL), UNIT_WON);
+	hold = hold_of(ids[2], BATCH_RUNNING, LEASE_MS);
+	(void)begin();
+	batch_scan_due(&world.unit, 10);
+	batch_next_due(&world.unit);
+	ask();
+	assert_int_equal(world.result.rows[0].n, 0);
+	assert_int_equal(db_cell(&world.result.rows[1], 0, 0)->i, look(ids[0]).due_at);
+}
+
+/* Every unit that writes a row of a batch holds the batch and its account: whoever brings money writes it under the latter. */
+static void every_unit_holds_the_batch_and_its_account(void **state_)
+{
+	struct batch_hold hold;
+	struct batch_row row;
+	struct stamp stamp;
+	struct unit *u = &world.unit;
+	struct batch_spec spec;
+
+	(void)state_;
+	(void)open_account(100);
+	hold = running(COSTS(1));
+	row = look(hold.subject);
+	spec = spec_of(NULL);
+	spec.subject = hold.subject;
+#define HOLDS(unit_)                                                                                                   \
+	do {                                                                                                           \
+		stamp = begin();                                                                                       \
+		unit_;                                                                                                 \
+		assert_int_equal(u->subjects[0], hold.subject);                                                        \
+		assert_int_equal(u->subjects[1], world.account);                                                       \
+	} while (0)
+	HOLDS(batch_create(u, &stamp, &spec, 1));
+	HOLDS(batch_create_whole(u, &stamp, &spec, slice_str("[]"), 0, true));
+	HOLDS(batch_load_slice(u, &hold, 0, slice_str("[]")));
+	HOLDS(batch_load_end(u, &stamp, &hold, 0, true));
+	HOLDS(batch_load_more(u, &stamp, &row, 1));
+	HOLDS(batch_load_lost(u, &stamp, &row));
+	HOLDS(batch_start(u, &stamp, &row));
+	HOLDS(batch_seize(u, &stamp, &row, BATCH_RUNNING, 1));
+	HOLDS(batch_begin_teardown(u, &stamp, &hold));
+	HOLDS(batch_let_go(u, &stamp, &hold, BATCH_RUNNING, 0, false, slice_of(NULL, 0)));
+	HOLDS(batch_stop_short(u, &stamp, &hold));
+	HOLDS(batch_end(u, &stamp, &hold, BATCH_COMPLETED, &row, &(int64_t){7}, &(struct slice){"k", 1},
+			slice_str("{}")));
+	HOLDS(batch_request_cancel(u, &stamp, &row));
+	HOLDS(item_start(u, &stamp, &hold));
+	HOLDS(item_look_up_start(u, &hold, 1));
+	HOLDS(item_end(u, &stamp, &hold, &(struct item_end){.status = ITEM_FAILED, .returns = true}));
+	HOLDS(item_settle(u, &stamp, &hold, 0, 1, slice_str("1")));
+	HOLDS(item_late(u, &stamp, &hold, &(struct item_end){.output = slice_str("1")}, 0, slice_str(""),
+			slice_str("")));
+	HOLDS(item_accept(u, &stamp, &hold, 0));
+	HOLDS(item_resolve(u, &stamp, &hold, 0, false, slice_of(NULL, 0)));
+	HOLDS(item_flip(u, &stamp, &hold, 0, 1));
+	HOLDS(item_read_left(u, &hold, 0, 1));
+#undef HOLDS
+}
+
+/* ---- loading ---- */
+
+static void a_batch_is_made_whole(void **state_)
+{
+	struct batch_spec spec, again;
+	struct stamp stamp;
+	struct batch_row row;
+
+	(void)state_;
+	(void)open_account(100);
+	spec = spec_of("key");
+	again = spec_of("key");
+	stamp = begin();
+	batch_create_whole(&world.unit, &stamp, &spec, tally_rows(COSTS(3, 0, 5), &world.arena), 3, true);
+	must_win();
+	assert_true(wakes(BATCH_TOPIC));
+	assert_string_equal(state(spec.subject), "QUEUED v1 f0, due");
+	assert_string_equal(counts(spec.subject), "0 of 3 begun, +0 -0 ?0 a0 c0, charged 0 refunded 0 late 0");
+	assert_string_equal(see(spec.subject, 2), "PENDING, charged 0 of 5, attempt 0/0, fence 0");
+	row = look(spec.subject);
+	assert_true(slice_is(row.key, "key") && slice_is(row.requester, "ann") && slice_is(row.trace, "00-trace"));
+	assert_true(slice_is(row.workflow, "render") && row.machine == tally_machine() && row.loaded);
+	assert_int_equal(row.account, world.account);
+	assert_int_equal(row.balance, 100);
+	assert_int_equal(row.needs, -1);
+	assert_int_equal(batch_pending(&row), 3);
+	stamp = begin();
+	batch_create_whole(&world.unit, &stamp, &again, tally_rows(COSTS(1), &world.arena), 1, true);
+	assert_lost_at("batch_create");
+	(void)begin();
+	batch_read_key(&world.unit, slice_str(world.workspace), slice_str("key"));
+	ask();
+	assert_int_equal(db_cell(&world.result.rows[0], 0, BATCH_SUBJECT)->i, spec.subject);
+	/* A held one, without items. */
+	stamp = begin();
+	again = spec_of(NULL);
+	batch_create_whole(&world.unit, &stamp, &again, slice_str("[]"), 0, false);
+	must_win();
+	assert_false(wakes(BATCH_TOPIC));
+	assert_string_equal(state(again.subject), "PENDING v1 f0");
+	/* Two without a key are two. */
+	(void)make_of(COSTS(1), false);
+	(void)make_of(COSTS(1), false);
+}
+
+static struct batch_hold loading(const char *key)
+{
+	struct batch_spec spec = spec_of(key);
+	struct stamp stamp = begin();
+	struct batch_row row;
+	struct batch_hold hold;
+
+	batch_create(&world.unit, &stamp, &spec, LEASE_MS);
+	must_win();
+	row = look(spec.subject);
+	assert_int_equal(row.fence, 1);
+	batch_hold_of(&row, &tally_policy, &world.arena, &hold);
+	return hold;
+}
+
+static enum unit_verdict load(const struct batch_hold *hold, int64_t from, const int64_t costs[], size_t n)
+{
+	(void)begin();
+	batch_load_slice(&world.unit, hold, from, tally_rows(costs, n, &world.arena));
+	return run();
+}
+
+static enum unit_verdict load_end(const struct batch_hold *hold, int64_t total, bool queued)
+{
+	struct stamp stamp = begin();
+
+	batch_load_end(&world.unit, &stamp, hold, total, queued);
+	return run();
+}
+
+static void a_batch_is_loaded_in_slices(void **state_)
+{
+	struct batch_hold hold, stale;
+
+	(void)state_;
+	(void)open_account(100);
+	hold = loading("key");
+	lapse(&hold);
+	assert_string_equal(state(hold.subject), "LOADING v2 f1, owned past");
+	assert_int_equal(load(&hold, 0, COSTS(1, 2)), UNIT_WON);
+	assert_string_equal(state(hold.subject), "LOADING v2 f1, owned"); /* it is renewed */
+	assert_int_equal(load(&hold, 2, COSTS(3)), UNIT_WON);
+	assert_string_equal(see(hold.subject, 0), "none"); /* nobody sees them yet */
+	stale = hold;
+	stale.fence--;
+	(void)begin();
+	batch_load_slice(&world.unit, &stale, 3, tally_rows(COSTS(9), &world.arena));
+	assert_lost_at("batch_keep");
+	assert_int_equal(load_end(&stale, 3, true), UNIT_LOST);
+	assert_int_equal(load_end(&hold, 3, true), UNIT_WON);
+	assert_true(wakes(BATCH_TOPIC));
+	assert_string_equal(state(hold.subject), "QUEUED v3 f1, due");
+	assert_string_equal(see(hold.subject, 2), "PENDING, charged 0 of 3, attempt 0/0, fence 0");
+	/* From here on it is not the loader's. */
+	(void)begin();
+	batch_load_slice(&world.unit, &hold, 3, tally_rows(COSTS(9), &world.arena));
+	assert_lost_at("batch_keep");
+	assert_int_equal(load_end(&hold, 4, true), UNIT_LOST);
+}
+
+static const char *input_of(int64_t batch, int64_t n)
+{
+	static char text[4096];
+
+	(void)begin();
+	item_read(&world.unit, batch, n);
+	ask();
+	snprintf(text, sizeof text, "%.*s", SLICE_ARGS(db_cell(&world.result.rows[0], 0, ITEM_INPUT)->s));
+	return text;
+}
+
+static void inputs_keep_their_bytes(void **state_)
+{
+	static const char *const inputs[] = {
+		"null",
+		"{\"a\": 1.10, \"b\" : [1e400,-0.0,9007199254740993,123456789012345678901234567890]}",
+		"\"\\u0000\\ud83d\\ude00 \\\\u0000 \xf0\x9f\x98\x80 \\/ \\\" ' '' \x7f \xe2\x80\xa8\"",
+		"\"\\ud800\"",
+		"{\"z\":1,\"a\":2,\"z\":3}",
+		"\"$1 ?1 {from} %s \\n\"",
+		"  [ 1 ,\t2 ]  ",
+	};
+	struct batch_hold hold;
+	struct strbuf rows;
+
+	(void)state_;
+	(void)open_account(100);
+	hold = loading(NULL);
+	strbuf_init(&rows, 65536);
+	strbuf_add_char(&rows, '[');
+	for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+		strbuf_addf(&rows, "%s[%lld,", i ? "," : "", (long long)BATCH_COST_MAX);
+		json_quote(slice_str(inputs[i]), &rows);
+		strbuf_add_char(&rows, ']');
+	}
+	strbuf_add_char(&rows, ']');
+	(void)begin();
+	batch_load_slice(&world.unit, &hold, 0, strbuf_slice(&rows));
+	must_win();
+	assert_int_equal(load_end(&hold, sizeof inputs / sizeof *inputs, false), UNIT_WON);
+	for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+		assert_string_equal(input_of(hold.subject, (int64_t)i), inputs[i]);
+	assert_string_equal(see(hold.subject, 6) + 0, "PENDING, charged 0 of 1000000000, attempt 0/0, fence 0");
+	strbuf_release(&rows);
+}
+
+static enum unit_verdict load_lost(int64_t batch)
+{
+	struct batch_row row = look(batch);
+	struct stamp stamp = begin();
+
+	batch_load_lost(&world.unit, &stamp, &row);
+	return run();
+}
+
+static void a_lost_creation_fails_and_frees_its_key(void **state_)
+{
+	struct batch_hold hold, next;
+
+	(void)state_;
+	(void)open_account(100);
+	hold = loading("key");
+	assert_int_equal(load(&hold, 0, COSTS(1, 2)), UNIT_WON);
+	assert_int_equal(load_lost(hold.subject), UNIT_LOST); /* it is at it */
+	lapse(&hold);
+	assert_int_equal(load_lost(hold.subject), UNIT_WON);
+	assert_true(wakes(batch_end_topic(hold.subject)));
+	assert_string_equal(state(hold.subject), "FAILED v3 f2");
+	assert_true(look(hold.subject).error.n > 0);
+	assert_int_equal(load(&hold, 2, COSTS(3)), UNIT_LOST);
+	assert_int_equal(load_end(&hold, 3, true), UNIT_LOST);
+	assert_int_equal(load_lost(hold.subject), UNIT_LOST);
+	next = loading("key");
+	assert_int_equal(load_end(&next, 0, true), UNIT_WON);
+}
+
+static struct batch_hold loading_more(int64_t batch)
+{
+	struct batch_row row = look(batch);
+	struct stamp stamp = begin();
+	struct batch_hold hold;
+
+	batch_load_more(&world.unit, &stamp, &row, LEASE_MS);
+	must_win();
+	batch_hold_of(&row, &tally_policy, &world.arena, &hold);
+	hold.fence = db_cell(&world.result.rows[0], 0, 1)->i;
+	return hold;
+}
+
+/* What it has left behind the total is replaced by whoever comes next, all of it. */
+static void a_lost_addition_leaves_the_batch_as_it_was(void **state_)
+{
+	int64_t batch;
+	struct batch_hold lost, next;
+	struct batch_row row;
+	struct stamp stamp;
+
+	(void)state_;
+	(void)open_account(100);
+	batch = make_of(COSTS(1, 2), /* queued= */ false);
+	row = look(batch);
+	lost = loading_more(batch);
+	assert_string_equal(state(batch), "LOADING v2 f1, owned");
+	assert_int_equal(load(&lost, 2, COSTS(30, 40, 50)), UNIT_WON);
+	lapse(&lost);
+	assert_int_equal(load_lost(batch), UNIT_WON);
+	assert_string_equal(state(batch), "PENDING v3 f2");
+	assert_string_equal(counts(batch), "0 of 2 begun, +0 -0 ?0 a0 c0, charged 0 refunded 0 late 0");
+	assert_string_equal(see(batch, 2), "none");
+	stamp = begin();
+	batch_load_more(&world.unit, &stamp, &row, LEASE_MS); /* who has read it before */
+	assert_lost_at("subject_seize");
+	next = loading_more(batch);
+	assert_int_equal(load(&lost, 2, COSTS(30)), UNIT_LOST);
+	assert_int_equal(load(&next, 2, COSTS(3)), UNIT_WON);
+	assert_int_equal(load_end(&next, 3, false), UNIT_WON);
+	assert_string_equal(state(batch), "PENDING v5 f3");
+	assert_string_equal(see(batch, 2), "PENDING, charged 0 of 3, attempt 0/0, fence 0");
+	assert_string_equal(input_of(batch, 2), "{\"n\":0}");
+	assert_string_equal(see(batch, 3), "none");
+	next = loading_more(batch);
+	assert_int_equal(load(&next, 3, COSTS(4, 5, 6)), UNIT_WON);
+	assert_int_equal(load_end(&next, 6, false), UNIT_WON);
+	assert_string_equal(see(batch, 3), "PENDING, charged 0 of 4, attempt 0/0, fence 0");
+	assert_string_equal(see(batch, 4), "PENDING, charged 0 of 5, attempt 0/0, fence 0");
+}
+
+/* 201 with no items, held: it is acknowledged, though its total is 0. */
+static void an_empty_batch_that_was_acknowledged_does_not_fail(void **state_)
+{
+	struct batch_hold lost;
+	int64_t batch;
+
+	(void)state_;
+	(void)open_account(100);
+	batch = make_of(NULL, 0, /* queued= */ false);
+	lost = loading_more(batch);
+	assert_int_equal(load_lost(batch), UNIT_LOST);
+	lapse(&lost);
+	assert_int_equal(load_lost(batch), UNIT_WON);
+	assert_string_equal(state(batch), "PENDING v3 f2");
+}
+
+static void a_held_batch_is_started(void **state_)
+{
+	int64_t batch;
+	struct batch_row row;
+	struct stamp stamp;
+
+	(void)state_;
+	(void)open_account(100);
+	batch = make_of(COSTS(1), /* queued= */ false);
+	row = look(batch);
+	stamp = begin();
+	batch_start(&world.unit, &stamp, &row);
+	must_win();
+	assert_true(wakes(BATCH_TOPIC));
+	assert_string_equal(state(batch), "QUEUED v2 f0, due");
+	stamp = begin();
+	batch_start(&world.unit, &stamp, &row);
+	assert_lost_at("subject_transition");
+	row = look(batch);
+	stamp = begin();
+	batch_start(&world.unit, &stamp, &row);
+	assert_lost_at("subject_transition");
+	stamp = begin();
+	batch_load_more(&world.unit, &stamp, &row, LEASE_MS);
+	assert_lost_at("subject_seize");
+}
+
+/* ---- holders ---- */
+
+static void a_batch_is_seized_by_one(void **state_)
+{
+	struct batch_hold hold, next;
+	struct batch_row row;
+	struct stamp stamp;
+	int64_t batch;
+
+	(void)state_;
+	(void)open_account(100);
+	batch = make_of(COSTS(1), /* queued= */ true);
+	row = look(batch);
+	hold = hold_of(batch, BATCH_RUNNING, LEASE_MS);
+	assert_string_equal(state(batch), "RUNNING v2 f1, owned");
+	assert_true(look(batch).started_at > 0);
+	stamp = begin(); /* by its version */
+	batch_seize(&world.unit, &stamp, &row, BATCH_RUNNING, LEASE_MS);
+	assert_lost_at("subject_seize");
+	row = look(batch); /* by its owner */
+	stamp = begin();
+	batch_seize(&world.unit, &stamp, &row, BATCH_RUNNING, LEASE_MS);
+	assert_lost_at("subject_seize");
+	lapse(&hold);
+	assert_string_equal(state(batch), "RUNNING v2 f1, owned past");
+	next = hold_of(batch, BATCH_RUNNING, LEASE_MS);
+	assert_int_equal(next.fence, 2);
+	flag(batch);
+	lapse(&next);
+	assert_int_equal(seize(batch, BATCH_RUNNING, LEASE_MS, &hold), UNIT_LOST); /* by its flag */
+	assert_string_equal(world.unit.lines[world.result.line].stmt->name, "batch_seized");
+	next = hold_of(batch, BATCH_CANCELLING, LEASE_MS);
+	assert_string_equal(state(batch), "CANCELLING v4 f3, owned, flagged");
+}
+
+static void a_pending_batch_is_seized_into_teardown(void **state_)
+{
+	struct batch_hold hold;
+	int64_t batch;
+
+	(void)state_;
+	(void)open_account(100);
+	batch = make_of(COSTS(1), /* queued= */ false);
+	hold = hold_of(batch, BATCH_CANCELLING, LEASE_MS);
+	assert_string_equal(state(batch), "CANCELLING v2 f1, owned, flagged");
+	assert_int_equal(start(&hold), UNIT_LOST);
+	assert_string_equal(world.unit.lines[world.result.line].stmt->name, "batch_keep");
+}
+
+static void a_cancel_is_requested_once(void **state_)
+{
+	struct batch_hold hold;
+	struct batch_row row;
+	struct stamp stamp;
+	int64_t batch;
+
+	(void)state_;
+	(void)open_account(100);
+	batch = make_of(COSTS(1), /* queued= */ true);
+	row = look(batch);
+	stamp = begin();
+	batch_request_cancel(&world.unit, &stamp, &row); /* QUEUED: seized, not flagged */
+	assert_lost_at("batch_request_cancel");
+	hold = hold_of(batch, BATCH_RUNNING, LEASE_MS);
+	row = look(batch);
+	flag(batch);
+	assert_true(wakes(batch) && wakes(BATCH_TOPIC));
+	assert_string_equal(state(batch), "RUNNING v2 f1, owned, flagged"); /* its holder has it: not due */
+	stamp = begin();
+	batch_request_cancel(&world.unit, &stamp, &row);
+	assert_lost_at("batch_request_cancel");
+	begin_teardown(&hold);
+	assert_string_equal(state(batch), "CANCELLING v3 f1, owned, flagged");
+	stamp = begin();
+	batch_request_cancel(&world.unit, &stamp, &row);
+	assert_lost_at("batch_request_cancel");
+	/* One that nobody holds is due at once. */
+	hold = running(COSTS(1));
+	assert_int_equal(let_go(&hold, BATCH_RUNNING, LEASE_MS, NULL), UNIT_WON);
+	assert_string_equal(state(hold.subject), "RUNNING v3 f1, rests");
+	flag(hold.subject);
+	assert_string_equal(state(hold.subject), "RUNNING v3 f1, flagged, due");
+}
+
+static void a_batch_is_let_go_until_it_is_due(void **state_)
+{
+	struct batch_hold hold, stale;
+	struct batch_row row;
+	struct stamp stamp;
+
+	(void)state_;
+	(void)open_account(100);
+	hold = running(COSTS(1, 2, 3));
+	stale = hold;
+	stale.fence--;
+	assert_int_equal(let_go(&stale, BATCH_RUNNING, 5, NULL), UNIT_LOST);
+	assert_int_equal(let_go(&hold, BATCH_CANCELLING, 5, NULL), UNIT_LOST);
+	/* When the first of its resting items is. */
+	assert_int_equal(started(&hold, 1), 0);
+	assert_int_equal(rest(&hold, 0, 1, 2 * LEASE_MS), UNIT_WON);
+	assert_int_equal(started(&hold, 1), 1);
+	assert_int_equal(rest(&hold, 1, 1, LEASE_MS), UNIT_WON);
+	row = look(hold.subject);
+	assert_int_equal(let_go(&hold, BATCH_RUNNING, 0, NULL), UNIT_WON);
+	assert_int_equal(look(hold.subject).due_at, row.retry_at);
+	assert_string_equal(state(hold.subject), "RUNNING v3 f1, rests");
+	assert_int_equal(let_go(&hold, BATCH_RUNNING, 0, NULL), UNIT_LOST); /* nobody's any more */
+	assert_int_equal(start(&hold), UNIT_LOST);
+	/* Nothing rests, and no time was named: soon. */
+	hold = running(COSTS(1));
+	stamp = (struct stamp){.at = {now_ms()}};
+	assert_int_equal(let_go(&hold, BATCH_RUNNING, 0, NULL), UNIT_WON);
+	row = look(hold.subject);
+	assert_true(row.due_at >= stamp.at.ms + 1000 && row.due_at <= now_ms() + 1000);
+	/* A flag that came makes a RUNNING one due at once, and does not hasten a teardown in its backoff. */
+	hold = running(COSTS(1));
+	flag(hold.subject);
+	assert_int_equal(let_go(&hold, BATCH_RUNNING, LEASE_MS, NULL), UNIT_WON);
+	assert_string_equal(state(hold.subject), "RUNNING v3 f1, flagged, due");
+	hold = hold_of(hold.subject, BATCH_CANCELLING, LEASE_MS);
+	assert_int_equal(let_go(&hold, BATCH_CANCELLING, LEASE_MS, "no delete"), UNIT_WON);
+	assert_string_equal(state(hold.subject), "CANCELLING v5 f2, flagged, rests");
+	row = look(hold.subject);
+	assert_int_equal(row.cleanups, 1);
+	assert_true(slice_is(row.error, "no delete"));
+}
+
+/* ---- out of credit ---- */
+
+static void a_batch_stops_short_of_what_the_next_item_needs(void **state_)
+{
+	struct batch_hold hold, stale;
+	struct batch_row row;
+
+	(void)state_;
+	(void)open_account(10);
+	hold = running(COSTS(8, 5, 1));
+	stale = hold;
+	stale.fence--;
+	assert_int_equal(started(&hold, 1), 0);
+	assert_int_equal(start(&hold), UNIT_REFUSED);
+	assert_int_equal(stop_short(&hold), UNIT_LOST); /* something runs */
+	assert_int_equal(succeed(&hold, 0, 1), UNIT_WON);
+	assert_int_equal(stop_short(&stale), UNIT_LOST);
+	assert_int_equal(stop_short(&hold), UNIT_WON);
+	assert_string_equal(state(hold.subject), "OUT_OF_CREDIT v3 f1");
+	row = look(hold.subject);
+	assert_int_equal(row.needs, 5);
+	/* Too little still; then enough. */
+	assert_int_equal(credit(2, "a"), UNIT_WON);
+	assert_string_equal(state(hold.subject), "OUT_OF_CREDIT v3 f1");
+	assert_int_equal(credit(1, "b"), UNIT_WON);
+	assert_true(wakes(BATCH_TOPIC));
+	assert_string_equal(state(hold.subject), "OUT_OF_CREDIT v3 f1, due");
+	hold = hold_of(hold.subject, BATCH_RUNNING, LEASE_MS);
+	assert_int_equal(look(hold.subject).needs, -1);
+	assert_int_equal(stop_short(&hold), UNIT_LOST); /* the balance suffices */
+	assert_int_equal(started(&hold, 1), 1);
+	assert_int_equal(balance(), 0);
+}
+
+static void a_batch_that_is_flagged_does_not_stop_short(void **state_)
+{
+	struct batch_hold hold;
+
+	(void)state_;
+	(void)open_account(0);
+	hold = running(COSTS(8));
+	flag(hold.subject);
+	assert_int_equal(stop_short(&hold), UNIT_LOST);
+	/* And one that has stopped is due when its cancel is requested. */
+	hold = running(COSTS(8));
+	assert_int_equal(stop_short(&hold), UNIT_WON);
+	flag(hold.subject);
+	assert_string_equal(state(hold.subject), "OUT_OF_CREDIT v3 f1, flagged, due");
+	hold = hold_of(hold.subject, BATCH_CANCELLING, LEASE_MS);
+	assert_int_equal(flip(&hold, 0, 1), UNIT_WON);
+	assert_int_equal(end_batch(&hold, BATCH_CANCELLED), UNIT_WON);
+}
+
+/* What is left rests, and is not due: time is what it needs, not money. */
+static void a_batch_whose_items_rest_does_not_stop_short(void **state_)
+{
+	struct batch_hold hold;
+
+	(void)state_;
+	(void)open_account(8);
+	hold = running(COSTS(8));
+	assert_int_equal(started(&hold, 1), 0);
+	assert_int_equal(rest(&hold, 0, 1, LEASE_MS), UNIT_WON);
+	assert_int_equal(stop_short(&hold), UNIT_LOST);
+}
+
+/* Retries that are paid for wait for no money: they come first, and the batch stays due for them. */
+static void what_is_paid_for_does_not_wait_for_money(void **state_)
+{
+	struct batch_hold hold;
+	struct batch_row row;
+
+	(void)state_;
+	(void)open_account(20);
+	hold = running(COSTS(10, 10, 10));
+	assert_int_equal(started(&hold, 1), 0);
+	assert_int_equal(started(&hold, 1), 1);
+	assert_int_equal(doubt(&hold, 1, 1, LEASE_MS), UNIT_WON);
+	assert_int_equal(doubt(&hold, 0, 1, 2 * LEASE_MS), UNIT_WON);
+	row = look(hold.subject);
+	assert_int_equal(stop_short(&hold), UNIT_WON);
+	assert_int_equal(look(hold.subject).needs, 10);
+	assert_int_equal(look(hold.subject).due_at, row.retry_at);
+	/* One that was returned is due for longer than the one that is paid for: the latter is begun all the same. */
+	(void)open_account(20);
+	hold = running(COSTS(10, 10, 20));
+	assert_int_equal(started(&hold, 1), 0);
+	assert_int_equal(started(&hold, 1), 1);
+	assert_int_equal(rest(&hold, 0, 1, -5000), UNIT_WON);
+	assert_int_equal(doubt(&hold, 1, 1, -1000), UNIT_WON);
+	{
+		struct batch_hold other = running(COSTS(10)); /* takes what was returned */
+
+		assert_int_equal(started(&other, 1), 0);
+	}
+	assert_int_equal(balance(), 0);
+	assert_int_equal(started(&hold, 2), 1);
+	assert_int_equal(succeed(&hold, 1, 2), UNIT_WON);
+	assert_int_equal(start(&hold), UNIT_REFUSED);
+	assert_int_equal(stop_short(&hold), UNIT_WON);
+	assert_string_equal(state(hold.subject), "OUT_OF_CREDIT v3 f1"); /* due for nothing, until there is money */
+}
+
+/* Whoever gives money back wakes those that wait for it: a return, a refund, a person's "not done". */
+static void money_that_comes_back_wakes_who_waits_for_it(void **state_)
+{
+	struct batch_hold hold, waiting, patient;
+
+	(void)state_;
+	(void)open_account(30);
+	hold = running(COSTS(10, 10, 10));
+	for (int64_t n = 0; n < 3; n++)
+		assert_int_equal(started(&hold, 1), n);
+	waiting = running(COSTS(10));
+	patient = running(COSTS(100));
+	assert_int_equal(stop_short(&waiting), UNIT_WON);
+	assert_int_equal(stop_short(&patient), UNIT_WON);
+	assert_int_equal(rest(&hold, 0, 1, LEASE_MS), UNIT_WON);
+	assert_true(wakes(BATCH_TOPIC));
+	assert_string_equal(state(waiting.subject), "OUT_OF_CREDIT v3 f1, due");
+	assert_string_equal(state(patient.subject), "OUT_OF_CREDIT v3 f1");
+	waiting = hold_of(waiting.subject, BATCH_RUNNING, LEASE_MS);
+	assert_int_equal(started(&waiting, 1), 0);
+	assert_int_equal(leave_unknown(&waiting, 0, 1), UNIT_WON);
+	waiting = running(COSTS(10));
+	assert_int_equal(stop_short(&waiting), UNIT_WON);
+	assert_int_equal(leave_unknown(&hold, 1, 1), UNIT_WON);
+	assert_string_equal(state(waiting.subject), "OUT_OF_CREDIT v3 f1");
+	assert_int_equal(resolve(&hold, 1, false), UNIT_WON);
+	assert_string_equal(state(waiting.subject), "OUT_OF_CREDIT v3 f1, due");
+	waiting = hold_of(waiting.subject, BATCH_RUNNING, LEASE_MS);
+	assert_int_equal(started(&waiting, 1), 0);
+	waiting = running(COSTS(10));
+	assert_int_equal(stop_short(&waiting), UNIT_WON);
+	flag(hold.subject);
+	begin_teardown(&hold);
+	assert_int_equal(flip(&hold, 0, 3), UNIT_WON);
+	assert_string_equal(state(waiting.subject), "OUT_OF_CREDIT v3 f1, due");
+	assert_string_equal(state(patient.subject), "OUT_OF_CREDIT v3 f1");
+}
+
+/* Only those of its own account. */
+static void money_wakes_nobody_elsewhere(void **state_)
+{
+	struct batch_hold elsewhere;
+
+	(void)state_;
+	(void)open_account(0);
+	elsewhere = running(COSTS(1));
+	assert_int_equal(stop_short(&elsewhere), UNIT_WON);
+	(void)open_account(0);
+	assert_int_equal(credit(100, "c"), UNIT_WON);
+	assert_string_equal(state(elsewhere.subject), "OUT_OF_CREDIT v3 f1");
+}
+
+/* ---- ends of batches ---- */
+
+static void a_batch_completes_when_nothing_is_left(void **state_)
+{
+	struct batch_hold hold, stale;
+	struct batch_row row;
+
+	(void)state_;
+	(void)open_account(100);
+	hold = running(COSTS(1, 2, 3));
+	stale = hold;
+	stale.fence--;
+	assert_int_equal(started(&hold, 1), 0);
+	assert_int_equal(succeed(&hold, 0, 1), UNIT_WON);
+	assert_int_equal(end_batch(&hold, BATCH_COMPLETED), UNIT_LOST); /* items were never begun */
+	assert_int_equal(started(&hold, 1), 1);
+	assert_int_equal(started(&hold, 1), 2);
+	assert_int_equal(fail_item(&hold, 2, 1), UNIT_WON);
+	assert_int_equal(end_batch(&hold, BATCH_COMPLETED), UNIT_LOST); /* one runs */
+	assert_int_equal(rest(&hold, 1, 1, -1), UNIT_WON);
+	assert_int_equal(end_batch(&hold, BATCH_COMPLETED), UNIT_LOST); /* one rests */
+	assert_int_equal(started(&hold, 2), 1);
+	assert_int_equal(leave_unknown(&hold, 1, 2), UNIT_WON);
+	row = look(hold.subject);
+	assert_int_equal(accept(&hold, 0), UNIT_WON);
+	assert_int_equal(end_believing(&hold, BATCH_COMPLETED, &row), UNIT_LOST); /* other totals */
+	assert_int_equal(end_batch(&stale, BATCH_COMPLETED), UNIT_LOST);
+	assert_int_equal(end_batch(&hold, BATCH_CANCELLED), UNIT_LOST);
+	assert_int_equal(jobs_n(), 0);
+	assert_int_equal(end_batch(&hold, BATCH_COMPLETED), UNIT_WON);
+	assert_true(wakes(batch_end_topic(hold.subject)));
+	assert_string_equal(state(hold.subject), "COMPLETED v3 f1");
+	assert_int_equal(jobs_n(), 1);
+	assert_int_equal(end_batch(&hold, BATCH_COMPLETED), UNIT_LOST);
+	row = look(hold.subject);
+	{
+		struct stamp stamp = begin();
+
+		batch_request_cancel(&world.unit, &stamp, &row);
+		assert_lost_at("batch_request_cancel");
+	}
+}
+
+static void a_flag_beats_completion(void **state_)
+{
+	struct batch_hold hold;
+
+	(void)state_;
+	(void)open_account(100);
+	hold = running(COSTS(1));
+	assert_int_equal(started(&hold, 1), 0);
+	assert_int_equal(succeed(&hold, 0, 1), UNIT_WON);
+	flag(hold.subject);
+	assert_int_equal(end_batch(&hold, BATCH_COMPLETED), UNIT_LOST);
+	assert_string_equal(world.unit.lines[world.result.line].stmt->name, "batch_completed");
+}
+
+static void a_batch_is_cancelled_last(void **state_)
+{
+	struct batch_hold hold, stale;
+	struct batch_row row;
+
+	(void)state_;
+	(void)open_account(100);
+	hold = running(COSTS(1, 2, 3));
+	assert_int_equal(started(&hold, 1), 0);
+	assert_int_equal(started(&hold, 1), 1);
+	assert_int_equal(succeed(&hold, 1, 1), UNIT_WON);
+	flag(hold.subject);
+	assert_int_equal(end_batch(&hold, BATCH_CANCELLED), UNIT_LOST); /* RUNNING */
+	begin_teardown(&hold);
+	assert_int_equal(end_batch(&hold, BATCH_CANCELLED), UNIT_LOST); /* not flipped */
+	assert_int_equal(flip(&hold, 0, 2), UNIT_WON);
+	assert_int_equal(end_batch(&hold, BATCH_CANCELLED), UNIT_LOST); /* not all of it */
+	assert_int_equal(flip(&hold, 2, 3), UNIT_WON);
+	assert_int_equal(end_batch(&hold, BATCH_COMPLETED), UNIT_LOST);
+	row = look(hold.subject);
+	assert_int_equal(late(&hold, 0, 1), UNIT_WON);
+	assert_int_equal(end_believing(&hold, BATCH_CANCELLED, &row), UNIT_LOST); /* a late success came since */
+	stale = hold;
+	stale.fence--;
+	assert_int_equal(end_batch(&stale, BATCH_CANCELLED), UNIT_LOST);
+	assert_int_equal(let_go(&hold, BATCH_CANCELLING, 1, NULL), UNIT_WON);
+	assert_int_equal(end_batch(&hold, BATCH_CANCELLED), UNIT_LOST); /* nobody's */
+	hold = hold_of(hold.subject, BATCH_CANCELLING, LEASE_MS);
+	assert_int_equal(end_batch(&hold, BATCH_CANCELLED), UNIT_WON);
+	assert_string_equal(state(hold.subject), "CANCELLED v6 f2, flagged");
+	assert_string_equal(counts(hold.subject), "2 of 3 begun, +1 -0 ?1 a0 c3, charged 3 refunded 3 late 1");
+	assert_int_equal(jobs_n(), 2); /* the cleanup of what was late, and the after-effect */
+	assert_int_equal(balance(), 100);
+	assert_int_equal(seize(hold.subject, BATCH_RUNNING, LEASE_MS, &stale), UNIT_LOST); /* it never runs again */
+	/* What was late after the end is still recorded. */
+	assert_int_equal(late(&hold, 0, 1), UNIT_LOST);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(batches_are_found_and_listed),
+		cmocka_unit_test(every_unit_holds_the_batch_and_its_account),
+		cmocka_unit_test(a_batch_is_made_whole),
+		cmocka_unit_test(a_batch_is_loaded_in_slices),
+		cmocka_unit_test(inputs_keep_their_bytes),
+		cmocka_unit_test(a_lost_creation_fails_and_frees_its_key),
+		cmocka_unit_test(a_lost_addition_leaves_the_batch_as_it_was),
+		cmocka_unit_test(an_empty_batch_that_was_acknowledged_does_not_fail),
+		cmocka_unit_test(a_held_batch_is_started),
+		cmocka_unit_test(a_batch_is_seized_by_one),
+		cmocka_unit_test(a_pending_batch_is_seized_into_teardown),
+		cmocka_unit_test(a_cancel_is_requested_once),
+		cmocka_unit_test(a_batch_is_let_go_until_it_is_due),
+		cmocka_unit_test(a_batch_stops_short_of_what_the_next_item_needs),
+		cmocka_unit_test(a_batch_that_is_flagged_does_not_stop_short),
+		cmocka_unit_test(a_batch_whose_items_rest_does_not_stop_short),
+		cmocka_unit_test(what_is_paid_for_does_not_wait_for_money),
+		cmocka_unit_test(money_that_comes_back_wakes_who_waits_for_it),
+		cmocka_unit_test(money_wakes_nobody_elsewhere),
+		cmocka_unit_test(a_batch_completes_when_nothing_is_left),
+		cmocka_unit_test(a_flag_beats_completion),
+		cmocka_unit_test(a_batch_is_cancelled_last),
+	};
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests_name("batch units, sqlite", tests, set_up_sqlite, tear_down) +
+	       cmocka_run_group_tests_name("batch units, postgres", tests, set_up_postgres, tear_down);
+}
