@@ -49,8 +49,8 @@ const struct batch_policy *batches_policy(const struct batches *batches);
  */
 void batches_take(struct batches *batches, int64_t subject);
 /*
- * From any thread: a batch that a cancel has just seized is torn down. done is called in a lane's thread, when the tenure is
- * over, however it ended: look at the batch to know. False: there is no room, or no memory, and done is not called; the claim
+ * From any thread: a batch that a cancel has just seized is torn down. done (may be NULL) is called in a lane's thread, when the
+ * tenure is over, however it ended: look at the batch to know. False: there is no room, or no memory, and done is not called; the claim
  * lapses, and whoever finds it goes on. Texts of the hold are copied.
  */
 bool batches_tear_down(struct batches *batches, const struct batch_hold *hold, void (*done)(void *context),

@@ -80,7 +80,6 @@ static void flip_next_slice(struct batch_lead *l, const struct answer *answer)
 	l->flip_to = l->row.flipped_to + BATCH_SLICE;
 	if (l->flip_to > l->row.total)
 		l->flip_to = l->row.total;
-	l->doubtful_from = l->row.flipped_to;
 	if (l->hold.machine->definition->item_action->void_action)
 		read_doubtful(l); /* mutant: void-after-refund -> ask_with_new_op(l, answer, LEAD_FLIPPING); */
 	else
@@ -274,7 +273,10 @@ static void void_next(struct batch_lead *l, const struct answer *answer)
 		l->at = LEAD_VOIDING;
 }
 
-/* Behind the last one that is in doubt nothing becomes doubtful any more: no item is begun while CANCELLING. */
+/*
+ * A page of those that are in doubt is voided, then everything up to its last one is flipped: what comes behind has a turn of
+ * its own, with memory of its own. Nothing becomes doubtful meanwhile: no item is begun while CANCELLING.
+ */
 static void take_doubtful(struct batch_lead *l, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
@@ -298,7 +300,8 @@ static void take_doubtful(struct batch_lead *l, const struct answer *answer)
 		};
 	}
 	l->doubtful_n = rows->n;
-	l->doubtful_from = l->doubtful[rows->n - 1].n + 1;
+	if (rows->n == LEAD_DOUBTFUL_MAX)
+		l->flip_to = l->doubtful[rows->n - 1].n + 1;
 	void_next(l, answer);
 }
 
@@ -314,7 +317,7 @@ static void take_voided(struct batch_lead *l, const struct answer *answer)
 	else if (++l->doubtful_next < l->doubtful_n)
 		void_next(l, answer);
 	else
-		read_doubtful(l);
+		ask_with_new_op(l, answer, LEAD_FLIPPING);
 }
 
 /* After a lost answer the cursor tells: it is read again, under the lock. */
@@ -324,7 +327,9 @@ static void take_flipped(struct batch_lead *l, const struct answer *answer)
 	case UNIT_WON:
 		l->row.flipped_to = l->flip_to;
 		l->hold.since = l->asked;
-		if (l->row.flipped_to == l->row.total)
+		if (l->doubtful_n)
+			end(l, LEAD_AGAIN, HX_OK);
+		else if (l->row.flipped_to == l->row.total)
 			l->at = LEAD_READING; /* the totals, as they are now */
 		else
 			tear_down(l, answer);
@@ -395,7 +400,7 @@ static void ask_unit(const struct batch_lead *l, struct unit *unit)
 		batch_begin_teardown(unit, &l->stamp, &l->hold);
 		break;
 	case LEAD_READING_DOUBTFUL:
-		item_read_doubtful(unit, l->subject, l->doubtful_from, l->flip_to, LEAD_DOUBTFUL_MAX);
+		item_read_doubtful(unit, l->subject, l->row.flipped_to, l->flip_to, LEAD_DOUBTFUL_MAX);
 		break;
 	case LEAD_FLIPPING:
 		item_flip(unit, &l->stamp, &l->hold, l->row.flipped_to, l->flip_to);
@@ -474,7 +479,7 @@ static uint64_t fingerprint_row(const struct batch_row *row, uint64_t hash)
 
 static uint64_t fingerprint_voiding(const struct batch_lead *l, uint64_t hash)
 {
-	hash = hash_mix(hash_mix(hash, (uint64_t)l->flip_to), (uint64_t)l->doubtful_from);
+	hash = hash_mix(hash, (uint64_t)l->flip_to);
 	for (size_t i = l->doubtful_next; i < l->doubtful_n; i++)
 		hash = hash_mix(hash, (uint64_t)l->doubtful[i].n);
 	return hash;

@@ -11,7 +11,8 @@
  *      │              └ nothing to do (not due, terminal, another's): DONE, LEAD_OVER
  *      └─ a unit is lost: read again, a few times
  *
- *   (teardown) ─┬ not all flipped ─▶ READING_DOUBTFUL of the slice ─▶ VOIDING each ─▶ FLIPPING ─▶ (teardown)
+ *   (teardown) ─┬ not all flipped ─▶ READING_DOUBTFUL of the slice ─▶ VOIDING a page of them ─▶ FLIPPING up to there ─▶ (teardown);
+ *               │                    after a page of voids DONE, LEAD_AGAIN: another lead goes on, with fresh memory
  *               ├ not cleaned up in this tenure ─▶ DONE, LEAD_CLEAN: hands delete
  *               ├ cleaned up ─▶ ENDING as CANCELLED ─▶ DONE, LEAD_OVER; lost: a late success came: LETTING_GO
  *               └ a void or a cleanup failed ─▶ LETTING_GO with a backoff: never terminal before all of it is done
@@ -26,9 +27,9 @@
 #include "task/task.h"
 
 #define LEAD_LOSSES_MAX 20
-#define LEAD_DOUBTFUL_MAX 16 /* read at once */
+#define LEAD_DOUBTFUL_MAX 8 /* whose texts are in memory at once */
 
-enum lead_next { LEAD_OVER, LEAD_WORK, LEAD_CLEAN };
+enum lead_next { LEAD_OVER, LEAD_WORK, LEAD_CLEAN, LEAD_AGAIN };
 
 /* What this tenure has seen so far. */
 struct batch_seen {
@@ -64,7 +65,7 @@ struct batch_lead {
 	struct batch_seen seen;
 	/* For whoever runs it: */
 	enum lead_next next;
-	struct batch_hold hold;        /* LEAD_WORK, LEAD_CLEAN */
+	struct batch_hold hold;        /* not LEAD_OVER */
 	struct batch_row row;          /* as it was read last, and as the last unit has left its status */
 	bool took_over;                /* it was another's, past its time */
 	bool fenced;                   /* it was another's by then */
@@ -75,7 +76,6 @@ struct batch_lead {
 	int64_t flip_to; /* of the slice */
 	size_t doubtful_n, doubtful_next;
 	struct batch_call_item doubtful[LEAD_DOUBTFUL_MAX];
-	int64_t doubtful_from;
 	struct slice key, body;
 	int64_t rest_ms;
 	bool failed_cleanup;

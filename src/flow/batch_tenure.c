@@ -73,6 +73,8 @@ void batch_tenure_led(struct batch_tenure *tenure, const struct batch_lead *lead
 		tenure->phase = TENURE_WORK;
 		tenure->drained = false;
 		break;
+	case LEAD_AGAIN:
+		break;
 	case LEAD_CLEAN:
 		tenure->phase = TENURE_CLEAN;
 		tenure->clean_from = 0;

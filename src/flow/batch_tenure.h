@@ -5,6 +5,7 @@
  *     ▲   │                └── none goes on any more, and all have ended ─▶ LEAD
  *     │   ├ LEAD_CLEAN ▶ CLEAN: up to `concurrency` slices at a time ─ all done ─▶ LEAD
  *     └───┤
+ *         ├ LEAD_AGAIN ▶ LEAD
  *         └ LEAD_OVER ─▶ OVER
  *
  * Flat and pure: the engine (engine/batches.c) runs turns beside each other, the simulator one after the other.

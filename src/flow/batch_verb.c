@@ -114,7 +114,7 @@ static void take_item(struct batch_verb *v, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[LINE_ITEM];
 
-	if (rows->n == 0 || v->rq->n >= v->row.total) {
+	if (rows->n == 0) {
 		end(v, HX_NOT_FOUND, "the batch has no such item");
 		return;
 	}

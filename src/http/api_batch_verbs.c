@@ -208,6 +208,8 @@ static void cancel_done(struct seat *seat, enum hx_code code)
 {
 	struct cancel_call *cc = (struct cancel_call *)seat;
 
+	if ((!code || code == HX_ALREADY_COMPLETED) && cc->cancel.row.expired)
+		code = HX_RUN_EXPIRED;
 	if (code)
 		http_respond_code(cc->call->exchange, code == HX_CONFIG_ERROR ? HX_BUSY : code, cancel_detail(code));
 	else if (cc->cancel.seized)

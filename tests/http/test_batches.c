@@ -539,6 +539,35 @@ static void test_cancel_of_what_is_over(void **state)
 	scene_stop(scene, 0);
 }
 
+/* Retention leaves the key: what was paid for is not begun again in silence. */
+static void test_an_expired_batch_is_gone_and_its_key_is_not_free(void **state)
+{
+	static const char *const verbs[] = {"/start", "/cancel", "/items/0/accept"};
+	static const char body[] = HEAD "'items':[{'cost':1}],'idempotencyKey':'k'}";
+	struct scene *scene = *state;
+	char id[64], path[200];
+
+	scene_configure(scene, "{'retention':{'batches':'1s'}}");
+	begin(scene);
+	create_id(scene, body, id);
+	snprintf(path, sizeof path, BATCHES "/%s", id);
+	AWAIT(RUN_ARRIVE_MS, scene_call(scene, 0, "GET", path, NULL)->status == 410);
+	assert_string_equal(scene->last.code, "RUN_EXPIRED");
+	scene_must(scene, 0, "POST", BATCHES, body, 410, "RUN_EXPIRED");
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+		at(scene, "POST", id, verbs[i], NULL, 410, "RUN_EXPIRED");
+	at(scene, "GET", id, "?wait=1m", NULL, 410, "RUN_EXPIRED");
+	at(scene, "GET", id, "/items", NULL, 410, "RUN_EXPIRED");
+	snprintf(path, sizeof path, "/api/v1/history/%s", id);
+	scene_must(scene, 0, "GET", path, NULL, 410, "RUN_EXPIRED");
+	snprintf(path, sizeof path, "/api/v1/why/%s", id);
+	scene_must(scene, 0, "GET", path, NULL, 410, "RUN_EXPIRED");
+	scene_must(scene, 0, "GET", BATCHES, NULL, 200, "");
+	assert_int_equal(reply_count(&scene->last, "items"), 0);
+	assert_balance(scene, 999);
+	scene_stop(scene, 0);
+}
+
 /* ---- money ---- */
 
 static void test_out_of_credit_until_there_is_some(void **state)
@@ -796,7 +825,8 @@ static void test_a_hundred_thousand_items(void **state)
 
 	begin(scene);
 	many(HEAD "'hold':true,", 100000, &body);
-	create_id(scene, body.p, id);
+	run_keyed(scene, "POST", BATCHES, "large", body.p, 201, "created");
+	snprintf(id, sizeof id, "%s", reply_text(r, "id"));
 	printf("# 100,000 items are loaded in %lld ms\n", (long long)r->took_ms);
 	strbuf_release(&body);
 	assert_int_equal(reply_int(r, "total"), 100000);
@@ -848,6 +878,7 @@ int main(void)
 		ON_SQLITE(test_a_teardown_that_does_not_succeed),
 		ON_SQLITE(test_cancel_of_what_nobody_has_begun),
 		ON_SQLITE(test_cancel_of_what_is_over),
+		ON_SQLITE(test_an_expired_batch_is_gone_and_its_key_is_not_free),
 		ON_SQLITE(test_a_key_creates_one_batch),
 		ON_SQLITE(test_a_loader_is_killed),
 		ON_SQLITE(test_out_of_credit_until_there_is_some),
@@ -864,6 +895,7 @@ int main(void)
 		ON_POSTGRES(test_cancel_of_what_runs_is_accepted),
 		ON_POSTGRES(test_a_teardown_that_does_not_succeed),
 		ON_POSTGRES(test_cancel_of_what_nobody_has_begun),
+		ON_POSTGRES(test_an_expired_batch_is_gone_and_its_key_is_not_free),
 		ON_POSTGRES(test_a_key_creates_one_batch_on_two_nodes),
 		ON_POSTGRES(test_a_batch_of_one_node_is_cancelled_on_another),
 		ON_POSTGRES(test_a_loader_is_killed),

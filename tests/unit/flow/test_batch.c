@@ -481,6 +481,43 @@ static void test_takeover_voids_what_is_in_doubt(void **state)
 	assert_batch(w, BATCH_CANCELLED, BALANCE);
 }
 
+static size_t count_of(const char *text, const char *word)
+{
+	size_t n = 0;
+
+	for (const char *p = text; (p = strstr(p, word)); p++)
+		n++;
+	return n;
+}
+
+/* More in doubt than one lead keeps in memory: page by page, each voided once, before its money goes back. */
+static void test_many_are_in_doubt(void **state)
+{
+	struct world *w = *state;
+	char rows[400] = "[";
+
+	define("'item_action':'voidable','on_unknown':'hold','concurrency':1");
+	for (int i = 0; i < 20; i++)
+		snprintf(rows + strlen(rows), sizeof rows - strlen(rows), "%s[1,\"%d\"]", i ? "," : "", i);
+	snprintf(rows + strlen(rows), sizeof rows - strlen(rows), "]");
+	create(w, rows, 20);
+	fixture.script =
+		"unknown unknown unknown unknown unknown unknown unknown unknown unknown unknown unknown unknown"
+		" unknown unknown unknown unknown unknown unknown unknown lost";
+	assert_int_equal(hold(w), HX_OK);
+	flag(w);
+	fixture.calls[0] = '\0';
+	assert_int_equal(hold(w), HX_OK);
+	for (int i = 0; i < 20; i++) {
+		char call[40];
+
+		snprintf(call, sizeof call, "annul /%d/void/2 #1; ", i);
+		assert_int_equal(count_of(fixture.calls, call), 1);
+	}
+	assert_int_equal(count_of(fixture.calls, "annul"), 20);
+	assert_batch(w, BATCH_CANCELLED, BALANCE);
+}
+
 static void test_takeover_does_not_pay_twice(void **state)
 {
 	struct world *w = *state;
@@ -603,6 +640,7 @@ int main(void)
 		TEST(cancel_of_a_running_one),
 		TEST(cleanup_that_fails),
 		TEST(takeover_voids_what_is_in_doubt),
+		TEST(many_are_in_doubt),
 		TEST(takeover_does_not_pay_twice),
 		TEST(out_of_credit),
 		TEST(late_success),
