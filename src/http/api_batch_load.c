@@ -105,7 +105,7 @@ static void add_record(struct batch_along *along, struct unit *unit)
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
 	batch_json_add(&lc->load.row, is_new(lc) ? BATCH_IS_NEW : BATCH_AS_IS, &text);
-	api_json_init(&json, is_new(lc) ? 201 : 200, strbuf_slice(&text), lc->load.row.version);
+	api_json_init(&json, is_new(lc) ? 201 : 200, strbuf_slice(&text), /* etag_version= */ 0);
 	api_gate_carry(lc->call->gate, &json.answer, text.failed, unit);
 	strbuf_release(&text);
 }
@@ -122,7 +122,7 @@ static void respond_loaded(const struct load_call *lc)
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
 	batch_json_add(&lc->load.row, wrap, &text);
-	api_respond_json(lc->call, wrap == BATCH_IS_NEW ? 201 : 200, &text, lc->load.row.version);
+	api_respond_json(lc->call, wrap == BATCH_IS_NEW ? 201 : 200, &text, /* etag_version= */ 0);
 	strbuf_release(&text);
 }
 

@@ -32,13 +32,12 @@ struct verb_call {
 	struct arena arena;
 };
 
-static int64_t write_answer(const struct batch_verb *v, struct strbuf *text)
+static void write_answer(const struct batch_verb *v, struct strbuf *text)
 {
 	if (v->rq->kind == BATCH_START)
 		batch_json_add(&v->row, BATCH_AS_IS, text);
 	else
 		batch_json_add_item(&v->item, text);
-	return v->rq->kind == BATCH_START ? v->row.version : 0;
 }
 
 static void add_record(struct batch_along *along, struct unit *unit)
@@ -46,11 +45,10 @@ static void add_record(struct batch_along *along, struct unit *unit)
 	struct verb_call *vc = CONTAINER_OF(along, struct verb_call, along);
 	struct api_json json;
 	struct strbuf text;
-	int64_t version;
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	version = write_answer(&vc->verb, &text);
-	api_json_init(&json, 200, strbuf_slice(&text), version);
+	write_answer(&vc->verb, &text);
+	api_json_init(&json, 200, strbuf_slice(&text), /* etag_version= */ 0);
 	api_gate_carry(vc->call->gate, &json.answer, text.failed, unit);
 	strbuf_release(&text);
 }
@@ -63,11 +61,10 @@ static void record_written(struct batch_along *along, const struct unit_result *
 static void respond_done(const struct verb_call *vc)
 {
 	struct strbuf text;
-	int64_t version;
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	version = write_answer(&vc->verb, &text);
-	api_respond_json(vc->call, 200, &text, version);
+	write_answer(&vc->verb, &text);
+	api_respond_json(vc->call, 200, &text, /* etag_version= */ 0);
 	strbuf_release(&text);
 }
 
@@ -175,7 +172,7 @@ static void respond_cancelled(const struct cancel_call *cc)
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
 	batch_json_add(row, BATCH_AS_IS, &text);
-	api_respond_json(cc->call, 200, &text, row->version);
+	api_respond_json(cc->call, 200, &text, /* etag_version= */ 0);
 	strbuf_release(&text);
 }
 

@@ -40,7 +40,6 @@ static enum hx_code show(struct api_wait *wait, const struct unit_result *result
 	code = batch_wait_take(result, &arena, &row);
 	if (!code) {
 		batch_json_add(&row, (enum batch_wrap)wait->wrap, &wait->text);
-		wait->version = row.version;
 		wait->over = batch_is_terminal(row.status);
 	}
 	arena_release(&arena);
@@ -52,7 +51,6 @@ static void show_created(struct api_wait *wait)
 	const struct batch_row *created = wait->known;
 
 	batch_json_add(created, (enum batch_wrap)wait->wrap, &wait->text);
-	wait->version = created->version;
 }
 
 static bool has_ended(struct slice status)
@@ -111,7 +109,6 @@ static void show_accepted(struct api_wait *wait)
 {
 	add_accepted(wait->subject, &wait->text);
 	wait->status = 202;
-	wait->version = 0;
 }
 
 /* Nobody holds it: what was in the way has to pass, and then any node goes on. */
@@ -125,7 +122,6 @@ static enum hx_code show_torn_down(struct api_wait *wait, const struct unit_resu
 	code = batch_wait_take(result, &arena, &row);
 	if (!code && strcmp(row.status, BATCH_CANCELLED) == 0) {
 		batch_json_add(&row, BATCH_AS_IS, &wait->text);
-		wait->version = row.version;
 		wait->status = 200;
 		wait->over = true;
 	} else if (!code) {

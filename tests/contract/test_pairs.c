@@ -25,7 +25,7 @@
 #define DEPTH_MAX 64
 #define POOL 256
 #define RUN_POOL 64
-#define KINDS_MAX 100
+#define KINDS_MAX 128
 #define FIRST_ID 1000000 /* no version, fence or op is as large */
 #define LEASE_MS 3600000
 
@@ -109,7 +109,7 @@ static void fill_pool(enum fixture fixture, int64_t n)
 static int64_t fresh(enum fixture fixture)
 {
 	if (world.pooled[fixture] == 0)
-		fill_pool(fixture, fixture_is_run(fixture) ? RUN_POOL : POOL);
+		fill_pool(fixture, fixture_is_run(fixture) || fixture_is_batch(fixture) ? RUN_POOL : POOL);
 	return world.pool[fixture][--world.pooled[fixture]];
 }
 
@@ -218,8 +218,11 @@ static void run_again(const struct meeting *m, const struct pair *pair)
 /* Both sides have ended: what they were told, and what the tables say. */
 static void write_outcome(const struct meeting *m, const struct pair *pair, struct strbuf *out)
 {
-	bool (*write)(struct db *, const int64_t[], size_t, bool,
-		      struct strbuf *) = fixture_is_run(pair->fixture) ? ledger_write_runs : ledger_write;
+	bool (*write)(struct db *, const int64_t[], size_t, bool, struct strbuf *) = fixture_is_run(pair->fixture)
+											     ? ledger_write_runs
+										     : fixture_is_batch(pair->fixture)
+											     ? ledger_write_batches
+											     : ledger_write;
 
 	run_again(m, pair);
 	for (int i = 0; i < 2; i++)
@@ -403,36 +406,39 @@ static bool writes_alone(enum fixture fixture, const struct unit_kind *kind, boo
 
 /*
  * A rollback matters only to those who would have won: with a stale belief both commit. What a gate record knows of its
- * holder is in one row, and whoever changes a run holds its subject from the first statement on, so that rollbacks and
- * beliefs of both are tried in whole batches only.
+ * holder is in one row, and whoever changes a run or a batch holds its subject from the first statement on, so that rollbacks
+ * and beliefs of both are tried in whole batches only; of batches, where there are many pairs, in the state at work alone.
  */
 static void check_ends(struct pair *pair, bool whole)
 {
 	static const bool commits[][2] = {{true, true}, {false, true}, {true, false}};
 	bool stale = pair->player[0].stale || pair->player[1].stale;
-	bool brief = (fixture_is_gate(pair->fixture) || fixture_is_run(pair->fixture)) && !whole;
+	bool batch = fixture_is_batch(pair->fixture);
+	bool brief = (fixture_is_gate(pair->fixture) || fixture_is_run(pair->fixture) || batch) && !whole;
+	bool once = stale || brief || (batch && pair->fixture != FIXTURE_BATCH_OWNED);
 
 	if (brief && stale)
 		return;
-	for (int c = 0; c < (stale || brief ? 1 : 3); c++) {
+	for (int c = 0; c < (once ? 1 : 3); c++) {
 		pair->player[0].commits = commits[c][0];
 		pair->player[1].commits = commits[c][1];
 		world.not_serial += check_pair(pair, whole);
 	}
 }
 
-/* Subjects, gate records, jobs, accounts and runs have nothing to do with each other; and a stale belief needs a belief. */
+/* Subjects, gate records, jobs, accounts, runs and batches have nothing to do with each other; a stale belief needs a belief. */
 static bool meets(const struct player *player, enum fixture fixture)
 {
 	const struct unit_kind *kind = player->kind;
-	bool needs_belief = kind->gate || kind->job || kind->account || kind->run;
+	bool needs_belief = kind->gate || kind->job || kind->account || kind->run || kind->batch;
 
 	return kind->gate == fixture_is_gate(fixture) && kind->job == fixture_is_job(fixture) &&
-	       kind->account == fixture_is_account(fixture) && kind->run == fixture_is_run(fixture) && !kind->variant &&
+	       kind->account == fixture_is_account(fixture) && kind->run == fixture_is_run(fixture) &&
+	       kind->batch == fixture_is_batch(fixture) && !kind->variant &&
 	       (!player->stale || !needs_belief || kind->believes);
 }
 
-/* Is there such a unit here? What is to be written to a run depends on what was read. */
+/* Is there such a unit here? What is to be written to a run or a batch depends on what was read. */
 static bool is_asked(const struct player *player, enum fixture fixture)
 {
 	struct pair pair = {.fixture = fixture, .player = {*player}};
@@ -445,8 +451,8 @@ static bool is_asked(const struct player *player, enum fixture fixture)
 }
 
 /*
- * The version and the fence of a run only rise: a belief that is behind, and has no effect alone, has none beside anybody, and
- * it is left out.
+ * The version and the fence of a run or a batch only rise: a belief that is behind, and has no effect alone, has none beside
+ * anybody, and it is left out.
  */
 static bool can_disturb(enum fixture fixture, size_t a, bool a_stale, size_t b, bool b_stale)
 {
@@ -454,7 +460,8 @@ static bool can_disturb(enum fixture fixture, size_t a, bool a_stale, size_t b, 
 
 	if (!world.asked[a][a_stale] || !world.asked[b][b_stale])
 		return false;
-	if (fixture_is_run(fixture) && ((a_stale && !writes[0]) || (b_stale && !writes[1])))
+	if ((fixture_is_run(fixture) || fixture_is_batch(fixture)) &&
+	    ((a_stale && !writes[0]) || (b_stale && !writes[1])))
 		return false;
 	return writes[0] || writes[1];
 }
@@ -609,6 +616,23 @@ FIXTURE_TESTS(run_cancelling, FIXTURE_RUN_CANCELLING)
 WHOLE_TEST(run_undoing, FIXTURE_RUN_UNDOING)
 FIXTURE_TESTS(run_failed, FIXTURE_RUN_FAILED)
 WHOLE_TEST(run_completed, FIXTURE_RUN_COMPLETED)
+FIXTURE_TESTS(batch_absent, FIXTURE_BATCH_ABSENT)
+WHOLE_TEST(batch_loading, FIXTURE_BATCH_LOADING)
+WHOLE_TEST(batch_loading_past, FIXTURE_BATCH_LOADING_PAST)
+WHOLE_TEST(batch_adding_past, FIXTURE_BATCH_ADDING_PAST)
+WHOLE_TEST(batch_held, FIXTURE_BATCH_HELD)
+WHOLE_TEST(batch_queued, FIXTURE_BATCH_QUEUED)
+FIXTURE_TESTS(batch_owned, FIXTURE_BATCH_OWNED)
+WHOLE_TEST(batch_past, FIXTURE_BATCH_PAST)
+WHOLE_TEST(batch_last, FIXTURE_BATCH_LAST)
+FIXTURE_TESTS(batch_poor, FIXTURE_BATCH_POOR)
+WHOLE_TEST(batch_waiting, FIXTURE_BATCH_WAITING)
+WHOLE_TEST(batch_flagged, FIXTURE_BATCH_FLAGGED)
+FIXTURE_TESTS(batch_cancelling, FIXTURE_BATCH_CANCELLING)
+WHOLE_TEST(batch_flipped, FIXTURE_BATCH_FLIPPED)
+WHOLE_TEST(batch_cleaning_past, FIXTURE_BATCH_CLEANING_PAST)
+WHOLE_TEST(batch_completed, FIXTURE_BATCH_COMPLETED)
+WHOLE_TEST(batch_cancelled, FIXTURE_BATCH_CANCELLED)
 
 int main(int argc, char **argv)
 {
@@ -686,6 +710,27 @@ int main(int argc, char **argv)
 		cmocka_unit_test(stepwise_run_failed),
 		cmocka_unit_test(whole_run_failed),
 		cmocka_unit_test(whole_run_completed),
+		cmocka_unit_test(stepwise_batch_absent),
+		cmocka_unit_test(whole_batch_absent),
+		cmocka_unit_test(whole_batch_loading),
+		cmocka_unit_test(whole_batch_loading_past),
+		cmocka_unit_test(whole_batch_adding_past),
+		cmocka_unit_test(whole_batch_held),
+		cmocka_unit_test(whole_batch_queued),
+		cmocka_unit_test(stepwise_batch_owned),
+		cmocka_unit_test(whole_batch_owned),
+		cmocka_unit_test(whole_batch_past),
+		cmocka_unit_test(whole_batch_last),
+		cmocka_unit_test(stepwise_batch_poor),
+		cmocka_unit_test(whole_batch_poor),
+		cmocka_unit_test(whole_batch_waiting),
+		cmocka_unit_test(whole_batch_flagged),
+		cmocka_unit_test(stepwise_batch_cancelling),
+		cmocka_unit_test(whole_batch_cancelling),
+		cmocka_unit_test(whole_batch_flipped),
+		cmocka_unit_test(whole_batch_cleaning_past),
+		cmocka_unit_test(whole_batch_completed),
+		cmocka_unit_test(whole_batch_cancelled),
 	};
 
 	if (argc > 1)

@@ -124,8 +124,9 @@ static const struct unit_kind *draw_kind(bool alone)
 {
 	const struct unit_kind *kind = &unit_kinds[draw(unit_kinds_n)];
 
-	/* Of jobs test_job_claim tells, on both stores; accounts have no set form. */
-	while ((kind->alone && !alone) || kind->job || kind->account || kind->own_clock || (kind->seldom && draw(6)))
+	/* Of jobs test_job_claim tells, on both stores, of batches test_batch_random; accounts have no set form. */
+	while ((kind->alone && !alone) || kind->job || kind->account || kind->batch || kind->own_clock ||
+	       (kind->seldom && draw(6)))
 		kind = &unit_kinds[draw(unit_kinds_n)];
 	return kind;
 }

@@ -2,7 +2,7 @@
 #include "support/ledger.h"
 
 #include "base/hash.h"
-#include "flow/subject.h"
+#include "flow/batch_item.h"
 #include "support/unit_kinds.h"
 
 #define ARENA_BYTES_MAX (64u << 20)
@@ -101,6 +101,59 @@ static const struct db_stmt stmt_run_jobs = {
 	.out = "itiiiitttt",
 };
 
+/* The batch of this number, called as runs are, those beside it, and behind them what they are made of and paid from. */
+#define BATCHES_OF_NUMBER(id)                                                                                          \
+	" WHERE (" id " = ?1 OR (" id " >= 1000000000000000 + ?1 * 100000 AND " id                                     \
+	" < 1000000000000000 + (?1 + 1) * 100000))"
+
+static const struct db_stmt stmt_batches = {
+	.name = "ledger_batches",
+	.sql = "SELECT " NAME_OF("b.subject") ", b.expired, s.status, s.version, s.fence, coalesce(s.owner, '-'), " SIDE_OF_NOW(
+		"s.until") ", "
+			   "b.batch_key, b.cancel_requested, b.needs, b.total, b.next_n, b.succeeded, b.failed, b.unknown, b.accepted,"
+			   " b.cancelled, b.charged, b.refunded, b.late, b.flipped_to, b.cleanups, b.error, " SIDE_OF_NOW("b.due_at") ", " SIDE_OF_NOW(
+				   "b.loaded_at") ", " SIDE_OF_NOW("b.started_at") ", " SIDE_OF_NOW("b.completed_at") " FROM hx_batch b JOIN subject s ON s.id = b.subject" BATCHES_OF_NUMBER("b.subject") " ORDER BY b.subject",
+	.in = "i",
+	.out = "iitiittt"
+	       "iiiiiiii"
+	       "iiiiii"
+	       "ttttt",
+};
+
+static const struct db_stmt stmt_items = {
+	.name = "ledger_items",
+	.sql = "SELECT " NAME_OF(
+		"i.batch") ", i.n, i.input, i.cost, i.charged, i.status, i.decision, i.attempt, i.failures, i.doubt, i.fence, i.moved, i.op, "
+			   " " SIDE_OF_NOW("i.due_at") ", i.output, i.late, i.error FROM hx_batch_item i" BATCHES_OF_NUMBER(
+				   "i.batch") " ORDER BY i.batch, i.n",
+	.in = "i",
+	.out = "iitiittiiiiiitttt",
+};
+
+static const struct db_stmt stmt_batch_account = {
+	.name = "ledger_batch_account",
+	.sql = "SELECT balance, seq FROM hx_account WHERE subject = 1000000000000000 + ?1 * 100000",
+	.in = "i",
+	.out = "ii",
+};
+
+/* Of the keys that the engine makes, what stands behind the id of the batch. */
+static const struct db_stmt stmt_batch_entries = {
+	.name = "ledger_batch_entries",
+	.sql = "SELECT l.seq, l.amount, CASE WHEN l.key LIKE '/batch%' THEN substr(l.key, 22) ELSE l.key END, l.reason, l.balance,"
+	       " l.op FROM hx_ledger l WHERE l.account = 1000000000000000 + ?1 * 100000 ORDER BY l.seq",
+	.in = "i",
+	.out = "iittii",
+};
+
+static const struct db_stmt stmt_batch_jobs = {
+	.name = "ledger_batch_jobs",
+	.sql = "SELECT j.subject % 100000, j.action, j.effect_key FROM job j" BATCHES_OF_NUMBER(
+		"j.subject") " ORDER BY j.subject",
+	.in = "i",
+	.out = "itt",
+};
+
 static void write_hash(struct slice bytes, struct strbuf *out)
 {
 	strbuf_add_char(out, ' ');
@@ -186,7 +239,7 @@ static void write_others(const char *what, size_t place, const struct db_rows *r
 /* Its history is gone, and the head of it is what is left. */
 static bool is_expired(const struct db_rows *runs)
 {
-	return runs->n && db_cell(runs, 0, 0)->i == 0 && db_cell(runs, 0, 1)->i == 1;
+	return runs->n && db_cell(runs, 0, 0)->i == 0 && db_cell(runs, 0, 1)->i > 0;
 }
 
 /* Of each part the statement, and what its rows are called. Behind the subject's own two lines. */
@@ -200,6 +253,9 @@ static const struct part parts[] = {
 	{&stmt_gate, "record"}, {&stmt_jobs, "job"}, {&stmt_account, "account"}, {&stmt_entries, "entry"}, {0}};
 static const struct part run_parts[] = {
 	{&stmt_runs, "run"}, {&stmt_steps, "step"}, {&stmt_events, "event"}, {&stmt_run_jobs, "run's job"}, {0}};
+static const struct part batch_parts[] = {
+	{&stmt_batches, "batch"},       {&stmt_items, "item"},     {&stmt_batch_account, "its account"},
+	{&stmt_batch_entries, "entry"}, {&stmt_batch_jobs, "job"}, {0}};
 
 static void build(struct unit *unit, int64_t id, const struct part *part, struct arena *arena)
 {
@@ -236,7 +292,7 @@ static bool write_some(struct db *db, const int64_t ids[], size_t first, size_t 
 		return false;
 	}
 	for (size_t i = 0; i < n; i++) {
-		bool expired = part == run_parts && is_expired(&results[i].rows[FIRST_PART]);
+		bool expired = part != parts && is_expired(&results[i].rows[FIRST_PART]);
 
 		sound &= write_subject(ids[i], first + i, &results[i], with_hashes, expired, out);
 		for (size_t p = 0; part[p].stmt; p++)
@@ -270,6 +326,11 @@ bool ledger_write(struct db *db, const int64_t ids[], size_t n, bool with_hashes
 bool ledger_write_runs(struct db *db, const int64_t ids[], size_t n, bool with_hashes, struct strbuf *out)
 {
 	return write_all(db, ids, n, run_parts, with_hashes, out);
+}
+
+bool ledger_write_batches(struct db *db, const int64_t ids[], size_t n, bool with_hashes, struct strbuf *out)
+{
+	return write_all(db, ids, n, batch_parts, with_hashes, out);
 }
 
 static bool write_name(const struct unit *unit, const struct db_value *v, struct strbuf *out)
@@ -318,6 +379,7 @@ void ledger_write_rows(const struct unit *unit, const struct unit_result *result
 		bool is_gate = strncmp(unit->lines[line].stmt->name, "gate_", 5) == 0;
 		bool is_job = strncmp(unit->lines[line].stmt->name, "job_", 4) == 0;
 		bool is_account = strcmp(unit->lines[line].stmt->name, "account_read_entry") == 0;
+		bool is_item = strcmp(unit->lines[line].stmt->name, "item_read_left") == 0;
 
 		for (size_t row = 0; row < rows->n; row++) {
 			strbuf_addf(out, "  line %u:", line);
@@ -327,6 +389,7 @@ void ledger_write_rows(const struct unit *unit, const struct unit_result *result
 				else if (is_job)
 					write_job_cell(unit->lines[line].stmt, c, db_cell(rows, row, c), out);
 				else if ((!is_read || c != 3) && (!is_account || c != 0) &&
+					 (!is_item || c != ITEM_DUE_AT) &&
 					 !write_name(unit, db_cell(rows, row, c), out))
 					write_cell(db_cell(rows, row, c), out);
 			strbuf_add_char(out, '\n');

@@ -1,6 +1,6 @@
 /*
- * What the tables say about some subjects, and the gate records, jobs and accounts, or the runs, of the same numbers, as text that two
- * stores or two runs can be compared by, with the chain of the history checked on the way.
+ * What the tables say about some subjects, and the gate records, jobs and accounts, or the runs, or the batches, of the same
+ * numbers, as text that two stores or two runs can be compared by, with the chain of the history checked on the way.
  */
 #ifndef HX_TESTS_SUPPORT_LEDGER_H
 #define HX_TESTS_SUPPORT_LEDGER_H
@@ -18,8 +18,10 @@
 bool ledger_write(struct db *db, const int64_t ids[], size_t n, bool with_hashes, struct strbuf *out);
 /* The same of subjects that are runs. */
 bool ledger_write_runs(struct db *db, const int64_t ids[], size_t n, bool with_hashes, struct strbuf *out);
-/* Rows of a result as text; the unit's subjects are called by their place, the until of a subject_read and the
- * subject of an account are left out. */
+/* The same of subjects that are batches. */
+bool ledger_write_batches(struct db *db, const int64_t ids[], size_t n, bool with_hashes, struct strbuf *out);
+/* Rows of a result as text; the unit's subjects are called by their place; the until of a subject_read, the subject of an
+ * account and the due_at of an item are left out. */
 void ledger_write_rows(const struct unit *unit, const struct unit_result *result, struct strbuf *out);
 
 #endif

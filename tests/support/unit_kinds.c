@@ -7,10 +7,10 @@
 #include "flow/account.h"
 #include "flow/entity.h"
 #include "flow/job_work.h"
-#include "support/run_kinds.h"
+#include "support/batch_kinds.h"
 
 #define KIND 1
-#define STEPS_MAX 6
+#define STEPS_MAX 14
 #define HOUR_MS 3600000
 #define DAY_MS (24 * HOUR_MS)
 
@@ -625,8 +625,43 @@ const struct unit_kind unit_kinds[] = {
 	{.name = "run_job_fail", .build = run_job_fail, .run = true},
 	{.name = "run_job_fail_for_good", .build = run_job_fail_for_good, .run = true, .variant = true},
 	{.name = "run_job_lapse", .build = run_job_lapse, .run = true},
+	{.name = "batch_create", .build = batch_create_key, .batch = true},
+	{.name = "batch_load", .build = batch_load, .batch = true, .believes = true},
+	{.name = "batch_loaded", .build = batch_loaded, .batch = true, .believes = true},
+	{.name = "batch_add", .build = batch_add, .batch = true, .believes = true},
+	{.name = "batch_lose_loader", .build = batch_lose_loader, .batch = true, .believes = true},
+	{.name = "batch_queue", .build = batch_queue, .batch = true, .believes = true},
+	{.name = "batch_seize", .build = batch_take, .batch = true, .believes = true},
+	{.name = "batch_seize_down", .build = batch_take_down, .batch = true, .believes = true},
+	{.name = "batch_turn", .build = batch_turn, .batch = true, .believes = true},
+	{.name = "batch_let_go", .build = batch_rest, .batch = true, .believes = true},
+	{.name = "batch_stop_short", .build = batch_stop, .batch = true, .believes = true},
+	{.name = "batch_complete", .build = batch_complete, .batch = true, .believes = true},
+	{.name = "batch_cancelled", .build = batch_cancel_last, .batch = true, .believes = true},
+	{.name = "batch_flag", .build = batch_flag, .batch = true},
+	{.name = "batch_heartbeat", .build = batch_beat, .batch = true, .believes = true},
+	{.name = "batch_expire", .build = batch_expire_old, .batch = true},
+	{.name = "batch_credit", .build = batch_credit, .batch = true},
+	{.name = "batch_seize_beside", .build = batch_take_beside, .batch = true, .believes = true},
+	{.name = "batch_flag_beside", .build = batch_flag_beside, .batch = true},
+	{.name = "item_start", .build = batch_item_start, .batch = true, .believes = true},
+	{.name = "item_look_up", .build = batch_item_look, .batch = true, .believes = true},
+	{.name = "item_done", .build = batch_item_done, .batch = true, .believes = true},
+	{.name = "item_returned", .build = batch_item_returned, .batch = true, .believes = true},
+	{.name = "item_settle", .build = batch_item_settle, .batch = true},
+	{.name = "item_late", .build = batch_item_late, .batch = true},
+	{.name = "item_accept", .build = batch_item_accept, .batch = true},
+	{.name = "item_resolve_done", .build = batch_item_resolve_done, .batch = true, .variant = true},
+	{.name = "item_resolve", .build = batch_item_resolve_not_done, .batch = true},
+	{.name = "item_flip", .build = batch_item_flip, .batch = true, .believes = true},
+	{.name = "item_left", .build = batch_item_left, .batch = true, .believes = true},
 };
 const size_t unit_kinds_n = sizeof unit_kinds / sizeof *unit_kinds;
+
+/* Item 0 runs, 1 has succeeded, 2 is unknown. */
+#define BATCH_AT_WORK(open)                                                                                            \
+	open, batch_make_queued, batch_take, batch_item_start, batch_item_start, batch_item_start, batch_succeed_1,    \
+		batch_unknown_2
 
 /* The units that lead to each fixture, and where it then stands. */
 static const struct {
@@ -700,6 +735,39 @@ static const struct {
 				 .steps = {run_make_order, run_seize, run_done, run_not_done, run_cancel, run_seize}},
 	[FIXTURE_RUN_FAILED] = {.name = "run failed", .steps = {run_make_order, run_seize, run_not_done_for_good}},
 	[FIXTURE_RUN_COMPLETED] = {.name = "run completed", .steps = {run_make_order, run_seize, run_done, run_done}},
+	[FIXTURE_BATCH_ABSENT] = {.name = "no batch", .steps = {batch_open}},
+	[FIXTURE_BATCH_LOADING] = {.name = "batch loading", .steps = {batch_open, batch_make_loading, batch_load}},
+	[FIXTURE_BATCH_LOADING_PAST] = {.name = "batch with a lost loader",
+					.steps = {batch_open, batch_make_loading, batch_load, batch_lapse}},
+	[FIXTURE_BATCH_ADDING_PAST] = {.name = "batch with a lost addition",
+				       .steps = {batch_open, batch_make_held, batch_add, batch_load, batch_lapse}},
+	[FIXTURE_BATCH_HELD] = {.name = "batch held", .steps = {batch_open, batch_make_held}},
+	[FIXTURE_BATCH_QUEUED] = {.name = "batch queued", .steps = {batch_open, batch_make_queued}},
+	[FIXTURE_BATCH_OWNED] = {.name = "batch owned", .steps = {BATCH_AT_WORK(batch_open)}},
+	[FIXTURE_BATCH_PAST] = {.name = "batch past its time", .steps = {BATCH_AT_WORK(batch_open), batch_lapse}},
+	[FIXTURE_BATCH_LAST] = {.name = "batch with nothing left",
+				.steps = {BATCH_AT_WORK(batch_open), batch_item_done, batch_item_start, batch_fail_3}},
+	[FIXTURE_BATCH_POOR] = {.name = "batch short of credit",
+				.steps = {BATCH_AT_WORK(batch_open_poor), batch_item_done, batch_make_beside,
+					  batch_take_beside, batch_stop_beside}},
+	[FIXTURE_BATCH_WAITING] = {.name = "batch out of credit",
+				   .steps = {BATCH_AT_WORK(batch_open_poor), batch_item_done, batch_stop,
+					     batch_make_beside, batch_take_beside, batch_stop_beside}},
+	[FIXTURE_BATCH_FLAGGED] = {.name = "batch flagged", .steps = {BATCH_AT_WORK(batch_open), batch_flag}},
+	[FIXTURE_BATCH_CANCELLING] = {.name = "batch cancelling",
+				      .steps = {BATCH_AT_WORK(batch_open), batch_flag, batch_turn, batch_item_flip}},
+	[FIXTURE_BATCH_FLIPPED] = {.name = "batch refunded",
+				   .steps = {BATCH_AT_WORK(batch_open), batch_flag, batch_turn, batch_item_flip,
+					     batch_item_flip}},
+	[FIXTURE_BATCH_CLEANING_PAST] = {.name = "batch with a lost teardown",
+					 .steps = {BATCH_AT_WORK(batch_open), batch_flag, batch_turn, batch_item_flip,
+						   batch_lapse}},
+	[FIXTURE_BATCH_COMPLETED] = {.name = "batch completed",
+				     .steps = {BATCH_AT_WORK(batch_open), batch_item_done, batch_item_start,
+					       batch_fail_3, batch_complete}},
+	[FIXTURE_BATCH_CANCELLED] = {.name = "batch cancelled",
+				     .steps = {BATCH_AT_WORK(batch_open), batch_flag, batch_turn, batch_item_flip,
+					       batch_item_flip, batch_cancel_last}},
 };
 
 const char *fixture_name(enum fixture fixture)

@@ -13,8 +13,8 @@
  * Gate records are called by numbers too: the key of record n is kind_gate_key(n), a token is a number, and whoever
  * acquires one takes its op for a token.
  *
- * Units of runs (run_kinds.h) are what a task writes after it has read: they read args->db while they are built, and are empty
- * where the task would write nothing.
+ * Units of runs (run_kinds.h) and of batches (batch_kinds.h) are what a task writes after it has read: they read args->db while
+ * they are built, and are empty where the task would write nothing.
  */
 #ifndef HX_TESTS_SUPPORT_UNIT_KINDS_H
 #define HX_TESTS_SUPPORT_UNIT_KINDS_H
@@ -32,7 +32,7 @@ struct kind_args {
 	int64_t other_version;
 	int64_t lease_ms;
 	int64_t rival_op; /* of the unit that it meets: what a look_up asks for */
-	struct db *db;    /* where units of runs read what they believe; not in a transaction */
+	struct db *db;    /* where units of runs and batches read what they believe; not in a transaction */
 	const struct unit_result
 		*read; /* what run_read() gives there, where many were read at once; NULL: to be read */
 	bool stale;    /* what they have read is one move old */
@@ -46,6 +46,7 @@ struct unit_kind {
 	bool job;      /* it is about a job */
 	bool account;  /* it is about an account */
 	bool run;      /* it is about a run, or the job of one */
+	bool batch;    /* it is about a batch, or the account of one */
 	bool believes; /* of a gate record: the token counts */
 	bool alone;    /* it meets rows that it does not name: no other unit may be in its batch */
 	/* Is this (side_outcome) no answer? Nothing was changed, and the task asks again. NULL: it always is one. */
@@ -106,6 +107,23 @@ enum fixture {
 	FIXTURE_RUN_UNDOING,
 	FIXTURE_RUN_FAILED, /* as those below long ago */
 	FIXTURE_RUN_COMPLETED,
+	FIXTURE_BATCH_ABSENT, /* its account is there */
+	FIXTURE_BATCH_LOADING,
+	FIXTURE_BATCH_LOADING_PAST, /* its loader's time is over */
+	FIXTURE_BATCH_ADDING_PAST,  /* to one that was acknowledged */
+	FIXTURE_BATCH_HELD,
+	FIXTURE_BATCH_QUEUED,
+	FIXTURE_BATCH_OWNED,      /* at work */
+	FIXTURE_BATCH_PAST,       /* its holder's time is over */
+	FIXTURE_BATCH_LAST,       /* owned, and nothing is left to do */
+	FIXTURE_BATCH_POOR,       /* owned, too little credit for the next item; another waits for money too */
+	FIXTURE_BATCH_WAITING,    /* out of credit, and so is another */
+	FIXTURE_BATCH_FLAGGED,    /* owned */
+	FIXTURE_BATCH_CANCELLING, /* owned, one of two slices is flipped */
+	FIXTURE_BATCH_FLIPPED,    /* owned, all of them */
+	FIXTURE_BATCH_CLEANING_PAST,
+	FIXTURE_BATCH_COMPLETED,
+	FIXTURE_BATCH_CANCELLED,
 	FIXTURE_COUNT
 };
 
@@ -129,7 +147,11 @@ static inline bool fixture_is_account(enum fixture fixture)
 }
 static inline bool fixture_is_run(enum fixture fixture)
 {
-	return fixture >= FIXTURE_RUN_ABSENT;
+	return fixture >= FIXTURE_RUN_ABSENT && fixture < FIXTURE_BATCH_ABSENT;
+}
+static inline bool fixture_is_batch(enum fixture fixture)
+{
+	return fixture >= FIXTURE_BATCH_ABSENT;
 }
 unsigned fixture_steps_n(enum fixture fixture);
 /* The step-th unit that leads there. Each is a batch of its own, built when those before it are in the store. */
