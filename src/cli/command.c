@@ -58,11 +58,22 @@ static bool stands_behind(int argc, char *const argv[], int at)
 	return at + 1 < argc && argv[at + 1][0] >= '0' && argv[at + 1][0] <= '9';
 }
 
-/* One argument that begins with "--"; *at moves on when the next one is its value. */
+/* What stands behind the dashes of "--output=x", and "output" for "-o"; NULL: this is no option. */
+static const char *option_text(const struct command *command, const char *argument)
+{
+	if (strncmp(argument, "--", 2) == 0)
+		return argument + 2;
+	for (size_t i = 0; argument[0] == '-' && argument[1] && !argument[2] && command->options[i]; i++)
+		if (command->options[i]->letter == argument[1])
+			return command->options[i]->name;
+	return NULL;
+}
+
+/* One argument that is an option; *at moves on when the next one is its value. */
 static enum hx_code take_option(const struct command *command, int argc, char *const argv[], int *at,
 				struct command_args *args, struct hx_error *err)
 {
-	const char *text = argv[*at] + 2, *equals = strchr(text, '=');
+	const char *text = option_text(command, argv[*at]), *equals = strchr(text, '=');
 	struct slice name = equals ? slice_of(text, (size_t)(equals - text)) : slice_str(text);
 	const struct command_option *option;
 	size_t i = 0;
@@ -130,7 +141,7 @@ enum hx_code command_parse(const struct command *command, int argc, char *const 
 			only_operands = true;
 		else if (strcmp(argv[i], "-h") == 0)
 			args.help = true;
-		else if (strncmp(argv[i], "--", 2) == 0)
+		else if (option_text(command, argv[i]))
 			code = take_option(command, argc, argv, &i, &args, err);
 		else
 			code = take_operand(command, argv[i], /* dash_allowed= */ false, &args, err);
@@ -198,6 +209,9 @@ static void help_option(const struct command_option *option, FILE *out)
 
 	flag_of(option, flag);
 	help_line(flag, option->help, out);
+	if (option->letter)
+		fprintf(out, "  %-*s for short: -%c %s\n", HELP_COLUMN, "", option->letter,
+			option->value ? option->value : "");
 	if (option->env)
 		fprintf(out, "  %-*s environment: %s\n", HELP_COLUMN, "", option->env);
 	if (option->fallback)

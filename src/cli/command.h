@@ -19,6 +19,7 @@
 
 struct command_option {
 	const char *name;     /* without the dashes */
+	char letter;          /* behind one dash; 0: none. Its value is the next argument */
 	const char *value;    /* what stands for it in the help, "URL"; NULL: a switch */
 	const char *env;      /* NULL: none */
 	const char *fallback; /* the default; NULL: none */
@@ -76,6 +77,7 @@ extern const struct command command_gate;
 extern const struct command command_gate_show;
 extern const struct command command_gate_forget;
 extern const struct command command_check;
+extern const struct command command_graph;
 extern const struct command command_entity_create;
 extern const struct command command_entity_show;
 extern const struct command command_entity_list;

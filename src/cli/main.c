@@ -22,6 +22,7 @@ static const struct command *const commands[] = {
 	&command_gate_show,
 	&command_gate_forget,
 	&command_check,
+	&command_graph,
 	&command_entity_create,
 	&command_entity_show,
 	&command_entity_list,

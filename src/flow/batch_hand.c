@@ -62,12 +62,19 @@ static struct slice words(struct batch_hand *h, struct slice text)
 	return arena_copy(h->arena, text);
 }
 
+static enum item_doubt doubt_of(const struct batch_hand *h)
+{
+	if (h->doubt)
+		return DOUBT_NOW;
+	return h->doubted ? DOUBT_ONCE : DOUBT_NONE;
+}
+
 /* An earlier call under this key may still be under way: teardown has to know. */
 static void succeeded(struct batch_hand *h, const struct answer *answer, struct slice output)
 {
-	bool doubt = false;
+	enum item_doubt doubt = DOUBT_NONE;
 
-	doubt = h->doubt; /* mutant: doubt-ended-by-success */
+	doubt = doubt_of(h); /* mutant: doubt-ended-by-success */
 	end_item(h, answer, &(struct item_end){.status = ITEM_SUCCEEDED, .doubt = doubt, .output = output});
 }
 
@@ -75,14 +82,14 @@ static void left_unknown(struct batch_hand *h, const struct answer *answer, bool
 {
 	h->unknown = true;
 	end_item(h, answer,
-		 &(struct item_end){.status = ITEM_UNKNOWN, .failure = failure, .doubt = true, .error = error});
+		 &(struct item_end){.status = ITEM_UNKNOWN, .failure = failure, .doubt = DOUBT_NOW, .error = error});
 }
 
 /* It was not done this time. Whether it ever was is another question: what is in doubt stays charged. */
 static void failed(struct batch_hand *h, const struct answer *answer, bool for_good, struct slice error)
 {
 	const struct run_retry *retry = &definition_of(h)->retry;
-	struct item_end as = {.status = ITEM_PENDING, .failure = true, .doubt = h->doubt, .returns = !h->doubt};
+	struct item_end as = {.status = ITEM_PENDING, .failure = true, .doubt = doubt_of(h), .returns = !h->doubt};
 
 	as.error = error;
 	if (for_good || h->failures + 1 >= retry->max_attempts) {
@@ -124,7 +131,7 @@ static void begin_probe(struct batch_hand *h, const struct answer *answer)
 
 static void unknown(struct batch_hand *h, const struct answer *answer, struct slice error)
 {
-	h->doubt = true;
+	h->doubt = h->doubted = true;
 	switch (definition_of(h)->on_unknown) {
 	case UNKNOWN_PROBE:
 		if (h->at == HAND_PROBING)
@@ -180,7 +187,8 @@ static void take_item(struct batch_hand *h, const struct answer *answer, const s
 	h->n = db_cell(rows, 0, START_N)->i;
 	h->attempt = db_cell(rows, 0, START_ATTEMPT)->i;
 	h->failures = db_cell(rows, 0, START_FAILURES)->i;
-	h->doubt = db_cell(rows, 0, START_DOUBT)->i != 0;
+	h->doubt = db_cell(rows, 0, START_DOUBT)->i == DOUBT_NOW;
+	h->doubted = db_cell(rows, 0, START_DOUBT)->i != DOUBT_NONE;
 	h->input = arena_copy(h->arena, db_cell(rows, 0, START_INPUT)->s);
 	h->gives_up_at.ms = 0;
 	h->hold.since = h->asked;
@@ -446,9 +454,9 @@ static uint64_t fingerprint(const struct task *task, uint64_t hash)
 
 	hash = hash_mix(hash_mix(hash, h->at * 16u + h->rests_from), (uint64_t)h->hold.fence);
 	hash = hash_mix(hash, (uint64_t)h->n * 1024 + (uint64_t)h->attempt * 32 + (uint64_t)h->failures);
-	hash = hash_mix(hash, h->doubt * 4u + h->overrun * 2u + (h->gives_up_at.ms != 0));
+	hash = hash_mix(hash, doubt_of(h) * 4u + h->overrun * 2u + (h->gives_up_at.ms != 0));
 	if (h->end.status)
-		hash = hash_mix(hash, (uint64_t)h->end.status[0] * 8 + h->end.doubt * 4u + h->end.returns * 2u +
+		hash = hash_mix(hash, (uint64_t)h->end.status[0] * 16 + h->end.doubt * 4u + h->end.returns * 2u +
 					      h->end.failure);
 	hash = hash_mix(hash, (uint64_t)h->hold.since.ns);
 	return hash_mix(hash_mix(hash, starts ? (uint64_t)h->asked.ns : 0), h->came_to * 64u + h->code);

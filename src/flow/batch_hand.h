@@ -62,7 +62,7 @@ struct batch_hand {
 	/* private */
 	enum batch_hand_at at, rests_from;
 	int64_t n, attempt, failures;
-	bool doubt, overrun;
+	bool doubt, doubted, overrun; /* doubted: it was in doubt once, whatever a probe said then */
 	struct slice input, key, body;
 	struct item_end end;
 	int64_t job_id;

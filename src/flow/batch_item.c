@@ -199,7 +199,7 @@ static const struct db_stmt stmt_resolve = {
 static const struct db_stmt stmt_read_doubtful = {
 	.name = "item_read_doubtful",
 	.sql = "SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n >= ?2 AND n < ?3 AND decision IS NULL"
-	       " AND (doubt = 1 OR status IN ('RUNNING', 'UNKNOWN')) ORDER BY n LIMIT ?4",
+	       " AND (doubt > 0 OR status IN ('RUNNING', 'UNKNOWN')) ORDER BY n LIMIT ?4",
 	.in = "iiii",
 	.out = OUT,
 };

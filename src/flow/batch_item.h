@@ -64,11 +64,18 @@ enum { START_N, START_INPUT, START_ATTEMPT, START_FAILURES, START_DOUBT };
 /* Was that start won? Holds the batch still. Row: the same; none: it was not, or the item is another's by now. */
 void item_look_up_start(struct unit *unit, const struct batch_hold *hold, int64_t op);
 
+/* What a call under the key of an item may have done, or may still do. Stays over a success: teardown voids such keys. */
+enum item_doubt {
+	DOUBT_NONE,
+	DOUBT_NOW,  /* it may have been done: nothing is returned, nor debited again */
+	DOUBT_ONCE, /* a probe said that it was not, by then; a call that was sent before may still arrive */
+};
+
 struct item_end {
 	int64_t n, attempt;
 	const char *status; /* ITEM_PENDING: again after rest_ms */
 	bool failure;       /* counts against its attempts */
-	bool doubt;         /* stays set over a success: another call under its key may still be under way */
+	enum item_doubt doubt;
 	bool returns;       /* what it was charged: it has certainly not been done */
 	int64_t rest_ms;
 	struct slice output, error; /* .p NULL: none */

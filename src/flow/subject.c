@@ -226,6 +226,13 @@ static const struct db_stmt stmt_scan_stuck = {
 	.out = "iiti",
 };
 
+static const struct db_stmt stmt_end_claims = {
+	.name = "subject_end_claims",
+	.sql = "UPDATE subject SET until = hx_now_ms() WHERE kind = ?1 AND owner IS NOT NULL AND until > hx_now_ms()",
+	.in = "i",
+	.out = "",
+};
+
 static const struct db_stmt stmt_read_history = {
 	.name = "subject_read_history",
 	.sql = "SELECT seq, from_status, to_status, version, fence, op, node, at, hash FROM history"
@@ -397,6 +404,11 @@ void subject_look_up(struct unit *unit, int64_t subject, int64_t op)
 void subject_scan_stuck(struct unit *unit, int64_t after, int64_t limit)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_stuck, db_int(after), db_int(limit));
+}
+
+void subject_end_claims(struct unit *unit, int64_t kind)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_end_claims, db_int(kind));
 }
 
 void subject_read_history(struct unit *unit, int64_t subject, int64_t after, int64_t limit)

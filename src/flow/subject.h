@@ -121,6 +121,11 @@ void subject_read(struct unit *unit, int64_t subject);
 void subject_look_up(struct unit *unit, int64_t subject, int64_t op);
 /* Claims past their time, by id from `after` on, at most `limit`. Row: id, kind, status, fence. */
 void subject_scan_stuck(struct unit *unit, int64_t after, int64_t limit);
+/*
+ * All claims on subjects of this kind are past their time. For a node that knows that it is alone, before it begins: whoever
+ * held them is dead. Fences stay, so a claim is taken over as any other that has lapsed.
+ */
+void subject_end_claims(struct unit *unit, int64_t kind);
 /* History by seq from `after` on. Row: seq, from, to, version, fence, op, node, at, hash. */
 void subject_read_history(struct unit *unit, int64_t subject, int64_t after, int64_t limit);
 /* Row: seq, head. */

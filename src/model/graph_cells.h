@@ -9,6 +9,8 @@
 
 #include "model/graph_layout.h"
 
+#define LANE_WIDTH 4
+
 struct layout_cell {
 	int width;
 	int rank;

@@ -6,13 +6,11 @@
  * last of these then says how many more requesters there are. A step leads down, unless it leads back to a status from
  * which its own one is reached (found depth first, from the initial status, in the order of the text): then it leads up.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/duration.h"
 #include "model/graph_sketch.h"
 #include "model/lookup.h"
-#include "model/text.h"
 
 #define STEP_ARROWS_MAX 8
 #define NAMES_MAX 8 /* of requesters, in one place */
@@ -240,6 +238,8 @@ static void add_statuses(struct drawing *d)
 
 		status->figure = drawn ? (int)sketch_add(d->s, FIGURE_STATUS, look_of(d, number), d->w->statuses[i])
 				       : NOT_A_FIGURE;
+		if (drawn)
+			d->s->layout.nodes[status->figure].low = look_of(d, number) == LOOK_STRAY;
 	}
 }
 
@@ -285,19 +285,6 @@ static void say_duration(const struct drawing *d, struct figure *f, const char *
 	sketch_say(d->s, &f->lines, SVG_NOTE, "%s %s", what, text);
 }
 
-static void say_unknown(const struct drawing *d, const struct step_view *view, struct figure *f)
-{
-	static const char *const names[] = {[UNKNOWN_REVERT] = "revert", [UNKNOWN_RETRY] = "try again, same key",
-					    [UNKNOWN_PROBE] = "ask", [UNKNOWN_HOLD] = "hold for a person"};
-	const struct action *action = view->action ? view->action : view->validation;
-
-	if (!action || action->kind == ACTION_SQL || action->kind == ACTION_NOOP)
-		return;
-	sketch_say(d->s, &f->behind, SVG_NOTE, "if unknown: %s", names[view->on_unknown]);
-	if (view->on_unknown == UNKNOWN_PROBE)
-		sketch_say_action(d->s, &f->behind, action->probe);
-}
-
 static void say_what_is_done(const struct drawing *d, const struct step_view *view, struct figure *f)
 {
 	if (view->validation) {
@@ -310,7 +297,8 @@ static void say_what_is_done(const struct drawing *d, const struct step_view *vi
 		sketch_say_action(d->s, &f->behind, view->action);
 	if (view->action && view->action->effect == EFFECT_CLAIMED && !view->claim_into)
 		sketch_say(d->s, &f->behind, SVG_NOTE, "knowingly without a claim");
-	say_unknown(d, view, f);
+	if (view->action || view->validation)
+		sketch_say_unknown(d->s, &f->behind, view->action ? view->action : view->validation, view->on_unknown);
 	for (size_t i = 0; i < view->after_effects_n; i++)
 		sketch_say_action(d->s, &f->tags, view->after_effects[i]);
 }
@@ -346,8 +334,10 @@ static void link_arrow(const struct drawing *d, const struct arrow *arrow, size_
 		sketch_link(d->s, figure, (size_t)d->statuses[arrow->to].figure, way,
 			    (struct link){.look = LINK_MAIN, .from_port = PORT_MAIN, .head = true});
 	if (arrow->view->claim_into)
-		sketch_link(d->s, figure, (size_t)d->statuses[number_of(d, arrow->view->revert_to)].figure, LAYOUT_LOOSE,
-			    (struct link){.look = LINK_REVERT, .from_port = PORT_REVERT, .head = true, .word = "reverts to"});
+		sketch_link(d->s, figure, (size_t)d->statuses[number_of(d, arrow->view->revert_to)].figure,
+			    LAYOUT_LOOSE,
+			    (struct link){
+				    .look = LINK_REVERT, .from_port = PORT_REVERT, .head = true, .word = "reverts to"});
 }
 
 static void add_arrow(const struct drawing *d, const struct arrow *arrow)
@@ -357,7 +347,7 @@ static void add_arrow(const struct drawing *d, const struct arrow *arrow)
 
 	f->course = arrow->course;
 	f->claim = arrow->view ? arrow->view->claim_into : NULL;
-	d->s->layout.nodes[figure].low = arrow->course == COURSE_UP;
+	d->s->layout.nodes[figure].low = arrow->course == COURSE_UP || look_of(d, arrow->from) == LOOK_STRAY;
 	say_arrow(d, arrow, f);
 	link_arrow(d, arrow, figure);
 }

@@ -3,7 +3,6 @@
 
 #include "model/graph_cells.h"
 
-#define LANE_WIDTH 4
 #define GAP_MIN 34
 #define GAP_MAX 110
 #define GAP_PER_SLANT 9 /* a way that goes so much to the side wants a pixel more of height */
@@ -25,12 +24,14 @@ struct downwards {
 	size_t *first; /* nodes_n + 1 */
 	size_t *edges;
 	size_t *unranked; /* how many come from above and are not ranked yet */
+	size_t *order;    /* nodes, those above before those below */
 };
 
 static bool find_downwards(const struct layout *l, struct downwards *d)
 {
 	d->first = arena_zalloc(l->arena, (l->nodes_n + 2) * sizeof *d->first);
 	d->edges = arena_alloc(l->arena, l->edges_n * sizeof *d->edges);
+	d->order = arena_alloc(l->arena, l->nodes_n * sizeof *d->order);
 	d->unranked = arena_zalloc(l->arena, l->nodes_n * sizeof *d->unranked);
 	if (l->arena->failed)
 		return false;
@@ -49,42 +50,38 @@ static bool find_downwards(const struct layout *l, struct downwards *d)
 }
 
 /* The longest path from above: a node is ranked when all above it are. */
-static bool rank_by_path(struct layout *l, const struct downwards *d)
+static void rank_by_path(struct layout *l, const struct downwards *d)
 {
-	size_t *queue = arena_alloc(l->arena, l->nodes_n * sizeof *queue), n = 0;
+	size_t n = 0;
 
-	if (!queue)
-		return false;
-	for (size_t i = 0; i < l->nodes_n; i++) {
-		l->nodes[i].rank = 0;
+	for (size_t i = 0; i < l->nodes_n; i++)
 		if (d->unranked[i] == 0)
-			queue[n++] = i;
-	}
+			d->order[n++] = i;
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = d->first[queue[i]]; k < d->first[queue[i] + 1]; k++) {
+		for (size_t k = d->first[d->order[i]]; k < d->first[d->order[i] + 1]; k++) {
 			size_t lower = lower_of(&l->edges[d->edges[k]]);
 
-			if (l->nodes[lower].rank <= l->nodes[queue[i]].rank)
-				l->nodes[lower].rank = l->nodes[queue[i]].rank + 1;
+			if (l->nodes[lower].rank <= l->nodes[d->order[i]].rank)
+				l->nodes[lower].rank = l->nodes[d->order[i]].rank + 1;
 			if (--d->unranked[lower] == 0)
-				queue[n++] = lower;
+				d->order[n++] = lower;
 		}
 	ASSERT(n == l->nodes_n);
-	return true;
 }
 
 static void sink_low_ones(struct layout *l, const struct downwards *d)
 {
-	for (size_t i = 0; i < l->nodes_n; i++) {
+	for (size_t i = l->nodes_n; i > 0; i--) {
+		size_t node = d->order[i - 1];
 		int highest = -1;
 
-		for (size_t k = d->first[i]; l->nodes[i].low && k < d->first[i + 1]; k++) {
+		for (size_t k = d->first[node]; l->nodes[node].low && k < d->first[node + 1]; k++) {
 			int rank = l->nodes[lower_of(&l->edges[d->edges[k]])].rank;
 
 			highest = highest < 0 || rank < highest ? rank : highest;
 		}
 		if (highest > 0)
-			l->nodes[i].rank = highest - 1;
+			l->nodes[node].rank = highest - 1;
 	}
 }
 
@@ -127,8 +124,9 @@ bool layout_rank(struct layout *l)
 {
 	struct downwards d;
 
-	if (!find_downwards(l, &d) || !rank_by_path(l, &d))
+	if (!find_downwards(l, &d))
 		return false;
+	rank_by_path(l, &d);
 	sink_low_ones(l, &d);
 	l->ranks_n = 0;
 	for (size_t i = 0; i < l->nodes_n; i++)

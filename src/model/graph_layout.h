@@ -31,13 +31,13 @@ enum layout_align { LAYOUT_TOP, LAYOUT_MIDDLE, LAYOUT_BOTTOM };
 enum layout_way { LAYOUT_DOWN, LAYOUT_UP, LAYOUT_LOOSE };
 
 struct layout_node {
+	int rank; /* the least that it may have, then the one that it has */
 	bool low; /* directly above the highest of those below it, not directly below the lowest of those above */
 	/* Wanted by layout_place: */
 	int width, height;
 	int ports_from, ports_to; /* between which edges touch it, from its left side */
 	enum layout_align align;  /* in a rank that is higher than it */
 	/* The result: */
-	int rank;
 	int x, y;
 };
 

@@ -1,6 +1,7 @@
 /*
  * Who stands beside whom in a rank, so that ways cross little: each row is sorted by where its neighbours in the next row
- * are on average, down and up in turn, and the order with the fewest crossings is kept. Equal averages keep their order,
+ * are on average, down and up in turn, then neighbours change places where that is better, and the order with the fewest
+ * crossings is kept. Equal averages keep their order,
  * so that the text of a definition decides where nothing else does.
  */
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #define ROUNDS 12
 #define ROUNDS_OF_MANY 2
+#define SWAPS 4
 #define MANY_SEGMENTS 4000
 #define STRIDE 1024 /* from one place in a row to the next */
 
@@ -110,6 +112,14 @@ static int64_t touch(const struct layout_cell *cell, int dx)
 	return (int64_t)cell->at * STRIDE + (cell->width > 0 ? (int64_t)dx * STRIDE / cell->width : 0);
 }
 
+/* Where the other end of a segment touches. */
+static int64_t other_end(const struct layout *l, size_t segment, bool above)
+{
+	const struct layout_segment *s = &l->segments[segment];
+
+	return above ? touch(&l->cells->cell[s->upper], s->upper_dx) : touch(&l->cells->cell[s->lower], s->lower_dx);
+}
+
 static void sort_row(struct ordering *o, size_t rank, bool by_above)
 {
 	struct layout_cells *c = o->l->cells;
@@ -121,12 +131,8 @@ static void sort_row(struct ordering *o, size_t rank, bool by_above)
 		size_t first = side->first[row[i]], end = side->first[row[i] + 1];
 		int64_t sum = 0;
 
-		for (size_t k = first; k < end; k++) {
-			const struct layout_segment *s = &o->l->segments[side->segments[k]];
-
-			sum += by_above ? touch(&c->cell[s->upper], s->upper_dx)
-					: touch(&c->cell[s->lower], s->lower_dx);
-		}
+		for (size_t k = first; k < end; k++)
+			sum += other_end(o->l, side->segments[k], by_above);
 		/* One that nothing ties keeps its place, in proportion. */
 		o->sorted[i].key = end > first ? sum / (int64_t)(end - first)
 					       : (int64_t)(i * 2 + 1) * STRIDE * (int64_t)there / (int64_t)(n * 2);
@@ -150,9 +156,44 @@ static void keep_if_better(struct ordering *o, uint64_t *fewest)
 	memcpy(o->best, o->l->cells->row, o->l->cells->n * sizeof *o->best);
 }
 
+/* How many crossings fewer there are when b stands before a, which now stands before it. */
+static int64_t gain_on_side(const struct layout *l, size_t a, size_t b, bool above)
+{
+	const struct layout_sides *side = above ? &l->cells->above : &l->cells->below;
+	int64_t gain = 0;
+
+	for (size_t i = side->first[a]; i < side->first[a + 1]; i++)
+		for (size_t k = side->first[b]; k < side->first[b + 1]; k++) {
+			int64_t of_a = other_end(l, side->segments[i], above);
+			int64_t of_b = other_end(l, side->segments[k], above);
+
+			gain += (of_a > of_b) - (of_a < of_b);
+		}
+	return gain;
+}
+
+/* What averages do not see: two neighbours that had better change places. */
+static void swap_neighbours(struct ordering *o)
+{
+	struct layout_cells *c = o->l->cells;
+
+	for (size_t r = 0; r < o->l->ranks_n; r++)
+		for (size_t i = c->row_first[r]; i + 1 < c->row_first[r + 1]; i++) {
+			size_t a = c->row[i], b = c->row[i + 1];
+
+			if (gain_on_side(o->l, a, b, true) + gain_on_side(o->l, a, b, false) <= 0)
+				continue;
+			c->row[i] = b;
+			c->row[i + 1] = a;
+			c->cell[b].at--;
+			c->cell[a].at++;
+		}
+}
+
 static void sweep(struct ordering *o)
 {
-	size_t rounds = o->l->segments_n > MANY_SEGMENTS ? ROUNDS_OF_MANY : ROUNDS;
+	bool many = o->l->segments_n > MANY_SEGMENTS;
+	size_t rounds = many ? ROUNDS_OF_MANY : ROUNDS;
 	uint64_t fewest = UINT64_MAX;
 
 	keep_if_better(o, &fewest);
@@ -162,6 +203,9 @@ static void sweep(struct ordering *o)
 		keep_if_better(o, &fewest);
 		for (size_t r = o->l->ranks_n - 1; r > 0; r--)
 			sort_row(o, r - 1, /* by_above= */ false);
+		keep_if_better(o, &fewest);
+		for (size_t i = 0; i < SWAPS && !many; i++)
+			swap_neighbours(o);
 		keep_if_better(o, &fewest);
 	}
 }

@@ -75,7 +75,9 @@ static void paint_tags(const struct painter *p, int from_x, int x, int y, const 
 	for (const struct figure_line *tag = tags->first; tag; tag = tag->next, y += FIGURE_TAG_STEP) {
 		int middle = y + FIGURE_TAG_HEIGHT / 2;
 
-		strbuf_addf(p->out, "<path d=\"M%d %dH%d\" fill=\"none\" stroke=\"" SVG_EFFECT "\" stroke-dasharray=\"2 2\"/>\n",
+		strbuf_addf(p->out,
+			    "<path d=\"M%d %dH%d\" fill=\"none\" stroke=\"" SVG_EFFECT
+			    "\" stroke-dasharray=\"2 2\"/>\n",
 			    from_x, middle, x);
 		svg_head(p->out, x, middle, SVG_RIGHT, SVG_EFFECT);
 		svg_box(p->out, x, y, figure_tag_width(tag), FIGURE_TAG_HEIGHT, FIGURE_TAG_HEIGHT / 2, SVG_TAG);
@@ -166,7 +168,8 @@ static void paint_arrow(const struct painter *p, const struct figure *f, const s
 	if (f->course == COURSE_LOOP)
 		paint_loop(p, f, x, top, bottom);
 	if (f->course == COURSE_BLOCKED)
-		strbuf_addf(p->out, "<path d=\"M%d %dH%d\" %s/>\n", x, bottom, x + 2 * f->main_dx, line_paint(LINK_MAIN));
+		strbuf_addf(p->out, "<path d=\"M%d %dH%d\" %s/>\n", x, bottom, x + 2 * f->main_dx,
+			    line_paint(LINK_MAIN));
 	if (f->claim)
 		paint_claim(p, f, x, top);
 	if (f->leads_to)
@@ -187,7 +190,8 @@ static void paint_revert(const struct painter *p, const struct layout_edge *e)
 	if (e->way == LAYOUT_UP)
 		add_line(p->out, node->x + f->revert_dx, node->y, claim, LINK_REVERT);
 	else
-		add_line(p->out, node->x + f->revert_dx, claim + FIGURE_CLAIM_HEIGHT, node->y + node->height, LINK_REVERT);
+		add_line(p->out, node->x + f->revert_dx, claim + FIGURE_CLAIM_HEIGHT, node->y + node->height,
+			 LINK_REVERT);
 }
 
 /* ---- cards ---- */
@@ -197,11 +201,13 @@ static void paint_sign(const struct painter *p, enum figure_look look, int x, in
 {
 	static const char *const signs[] = {
 		[LOOK_TASK] = "<path d=\"M3 2L15 9L3 16Z\" fill=\"#2f5fb3\"/>",
-		[LOOK_WAIT] = "<path d=\"M9 1A8 8 0 1 0 9 17A8 8 0 1 0 9 1M9 4V9L13 11\" fill=\"none\" stroke=\"" SVG_LINE
-			      "\" stroke-width=\"1.5\"/>",
+		[LOOK_WAIT] =
+			"<path d=\"M9 1A8 8 0 1 0 9 17A8 8 0 1 0 9 1M9 4V9L13 11\" fill=\"none\" stroke=\"" SVG_LINE
+			"\" stroke-width=\"1.5\"/>",
 		[LOOK_EVENT] = "<path d=\"M1 4H17V15H1ZM1 4L9 10L17 4\" fill=\"none\" stroke=\"" SVG_LINE
 			       "\" stroke-width=\"1.5\"/>",
-		[LOOK_APPROVAL] = "<path d=\"M9 1A4 4 0 1 0 9 9A4 4 0 1 0 9 1M1 18C1 8 17 8 17 18Z\" fill=\"#2b7a42\"/>",
+		[LOOK_APPROVAL] =
+			"<path d=\"M9 1A4 4 0 1 0 9 9A4 4 0 1 0 9 1M1 18C1 8 17 8 17 18Z\" fill=\"#2b7a42\"/>",
 	};
 
 	strbuf_addf(p->out, "<g transform=\"translate(%d %d)\">%s</g>\n", x, y, signs[look]);
@@ -239,7 +245,8 @@ static void paint_card(const struct painter *p, const struct figure *f, const st
 		svg_box(p->out, x + 3, y + 3, f->box_width - 6, node->height - 6, RADIUS - 3, SVG_END_INNER);
 	if (f->look >= LOOK_TASK && f->look != LOOK_CONDITION)
 		paint_sign(p, f->look, x + 10, y + 7);
-	svg_text(p->out, x + f->text_dx, y + f->lines_y + BASE_LINE, SVG_NAME, f->name);
+	paint_line(p, x + f->text_dx, y + f->lines_y + BASE_LINE,
+		   &(struct figure_line){.face = SVG_NAME, .text = f->name, .note = f->note});
 	paint_lines(p, x + f->text_dx, y + f->lines_y + FIGURE_LINE_HEIGHT, &f->lines);
 	paint_tags(p, x + f->box_width, x + f->box_width + FIGURE_TAG_GAP, y + f->tags_y, &f->tags);
 }

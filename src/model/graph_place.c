@@ -4,6 +4,7 @@
  * neighbours that want to overlap become one block, at the mean of what its members want). Rows are settled in turn, down
  * and up, until they hardly move. The ends of ways on the sides of a node are settled in the same way.
  */
+#include <limits.h>
 #include <stdlib.h>
 
 #include "model/graph_cells.h"
@@ -12,7 +13,7 @@
 #define ROUNDS_OF_MANY 3
 #define MANY_SEGMENTS 4000
 #define NODE_SPACE 26
-#define LANE_SPACE 14
+#define LANE_SPACE 8
 #define PORT_SPACE 14
 
 /* What one of a row wants. */
@@ -71,6 +72,11 @@ static void settle(struct wish *wishes, size_t n, struct block *blocks)
 
 /* ---- cells ---- */
 
+static int space_between(const struct layout *l, size_t a, size_t b)
+{
+	return cell_is_lane(l, a) || cell_is_lane(l, b) ? LANE_SPACE : NODE_SPACE;
+}
+
 /* Ways that pass through lanes are long, and a long way that is not straight is hard to follow. */
 static int64_t weight_of(const struct layout *l, const struct layout_segment *s)
 {
@@ -94,6 +100,14 @@ static void wish_by(const struct layout *l, size_t cell, bool by_above, struct w
 	}
 }
 
+/* Nothing ties it to a place: it stands beside its neighbour. */
+static bool is_alone(const struct layout *l, size_t cell)
+{
+	const struct layout_cells *c = l->cells;
+
+	return c->above.first[cell] == c->above.first[cell + 1] && c->below.first[cell] == c->below.first[cell + 1];
+}
+
 static void place_row(struct placing *p, size_t rank, bool by_above, bool by_below)
 {
 	struct layout_cells *c = p->l->cells;
@@ -102,15 +116,17 @@ static void place_row(struct placing *p, size_t rank, bool by_above, bool by_bel
 
 	for (size_t i = 0; i < n; i++) {
 		struct wish *w = &p->wishes[i];
-		bool lane = cell_is_lane(p->l, row[i]) || (i + 1 < n && cell_is_lane(p->l, row[i + 1]));
 		int64_t sum = 0;
 
-		*w = (struct wish){.gap = c->cell[row[i]].width + (lane ? LANE_SPACE : NODE_SPACE)};
+		*w = (struct wish){.gap = c->cell[row[i]].width +
+					  space_between(p->l, row[i], row[i + 1 < n ? i + 1 : i])};
 		if (by_above)
 			wish_by(p->l, row[i], true, w, &sum);
 		if (by_below)
 			wish_by(p->l, row[i], false, w, &sum);
 		w->at = w->weight > 0 ? sum / w->weight : c->cell[row[i]].x;
+		if (is_alone(p->l, row[i]) && i > 0)
+			w->at = w[-1].at + w[-1].gap;
 		w->weight = w->weight > 0 ? w->weight : 1;
 	}
 	settle(p->wishes, n, p->blocks);
@@ -141,6 +157,96 @@ static void move_to_zero(struct layout *l)
 		least = c->cell[i].x < least ? c->cell[i].x : least;
 	for (size_t i = 0; i < c->n; i++)
 		c->cell[i].x -= least;
+}
+
+/* ---- straight ways ---- */
+
+/* How far a cell may move while all others stay. */
+static void find_room(const struct layout *l, size_t cell, int *ret_least, int *ret_most)
+{
+	const struct layout_cells *c = l->cells;
+	const struct layout_cell *this = &c->cell[cell];
+	const size_t *row = c->row + c->row_first[this->rank];
+
+	*ret_least = INT_MIN / 2;
+	*ret_most = INT_MAX / 2;
+	if (this->at > 0)
+		*ret_least = c->cell[row[this->at - 1]].x + c->cell[row[this->at - 1]].width +
+			     space_between(l, row[this->at - 1], cell);
+	if (this->at + 1 < row_length(l, (size_t)this->rank))
+		*ret_most = c->cell[row[this->at + 1]].x - space_between(l, cell, row[this->at + 1]) - this->width;
+}
+
+static int between(int at, int least, int most)
+{
+	return at < least ? least : at > most ? most : at;
+}
+
+/* The k-th lane of an edge, counted from where the edge begins. */
+static size_t lane_of(const struct layout *l, const struct layout_edge *e, size_t k)
+{
+	return l->segments[e->first + (e->way == LAYOUT_UP ? e->n - 2 - k : k)].lower;
+}
+
+/* How many lanes behind `from` can be straight with it, and where. */
+static size_t find_run(const struct layout *l, const struct layout_edge *e, size_t from, int *ret_least, int *ret_most)
+{
+	size_t to = from;
+
+	find_room(l, lane_of(l, e, from), ret_least, ret_most);
+	for (to++; to + 1 < e->n; to++) {
+		int least, most;
+
+		find_room(l, lane_of(l, e, to), &least, &most);
+		if (least > *ret_most || most < *ret_least)
+			break;
+		*ret_least = least > *ret_least ? least : *ret_least;
+		*ret_most = most < *ret_most ? most : *ret_most;
+	}
+	return to;
+}
+
+/* From where it begins: each run of lanes that can be straight is, and goes on where the last one was if it can. */
+static void straighten(const struct layout *l, const struct layout_edge *e)
+{
+	bool up = e->way == LAYOUT_UP;
+	const struct layout_segment *first = &l->segments[e->first + (up ? e->n - 1 : 0)];
+	int x = l->cells->cell[e->from].x + (up ? first->lower_dx : first->upper_dx) - LANE_WIDTH / 2, least, most;
+
+	for (size_t k = 0; k + 1 < e->n;) {
+		size_t to = find_run(l, e, k, &least, &most);
+
+		for (x = between(x, least, most); k < to; k++)
+			l->cells->cell[lane_of(l, e, k)].x = x;
+	}
+}
+
+/* Narrows down where a node may stand so that its free ways on one side are straight. False: nowhere. */
+static bool narrow(const struct layout *l, size_t node, bool above, int *least, int *most)
+{
+	const struct layout_cells *c = l->cells;
+	const struct layout_sides *side = above ? &c->above : &c->below;
+
+	for (size_t k = side->first[node]; k < side->first[node + 1]; k++) {
+		const struct layout_segment *s = &l->segments[side->segments[k]];
+		int x = above ? c->cell[s->upper].x + s->upper_dx : c->cell[s->lower].x + s->lower_dx;
+
+		if (!(above ? s->lower_free : s->upper_free))
+			continue;
+		*least = x - l->nodes[node].ports_to > *least ? x - l->nodes[node].ports_to : *least;
+		*most = x - l->nodes[node].ports_from < *most ? x - l->nodes[node].ports_from : *most;
+	}
+	return *least <= *most;
+}
+
+/* A few pixels to the side often make a way straight that would end beside the node. */
+static void nudge(const struct layout *l, size_t node)
+{
+	int least, most;
+
+	find_room(l, node, &least, &most);
+	if (narrow(l, node, true, &least, &most) && narrow(l, node, false, &least, &most))
+		l->cells->cell[node].x = between(l->cells->cell[node].x, least, most);
 }
 
 /* ---- where ways touch nodes ---- */
@@ -217,6 +323,11 @@ bool layout_place_x(struct layout *l)
 	if (l->arena->failed)
 		return false;
 	place_rows(&p);
+	for (size_t i = 0; i < l->edges_n; i++)
+		if (l->edges[i].n > 1)
+			straighten(l, &l->edges[i]);
+	for (size_t i = 0; i < l->nodes_n; i++)
+		nudge(l, i);
 	move_to_zero(l);
 	for (size_t i = 0; i < l->nodes_n; i++) {
 		place_touches(&p, i, /* above= */ true);

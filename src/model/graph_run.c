@@ -2,8 +2,6 @@
  * A definition of kind run as a sketch: a card for each step, one below the other, from a dot to the end. A condition has
  * two ways, both of them down. What undoes a step hangs off its card.
  */
-#include <inttypes.h>
-
 #include "base/duration.h"
 #include "base/utf8.h"
 #include "model/expression_tree.h"
@@ -38,17 +36,15 @@ static struct slice take_line(struct slice *rest)
 	return line;
 }
 
-/* On a few lines; what is longer ends with "…". */
+/* "input: {sku: .input.sku}", on a few lines; what is longer ends with "…". */
 static void say_expression(const struct drawing *d, struct figure *f, const char *what, const struct expression *e)
 {
 	struct slice rest = e->text;
 
-	if (what)
-		sketch_say(d->s, &f->lines, SVG_NOTE, "%s", what);
 	for (int n = 1; rest.n > 0 && n <= EXPRESSION_LINES; n++) {
 		struct slice line = take_line(&rest);
 
-		sketch_say(d->s, &f->lines, SVG_CODE, "%.*s%s", SLICE_ARGS(line),
+		sketch_say(d->s, &f->lines, SVG_CODE, "%s%.*s%s", n == 1 ? what : "", SLICE_ARGS(line),
 			   rest.n > 0 && n == EXPRESSION_LINES ? "…" : "");
 	}
 }
@@ -60,20 +56,18 @@ static void say_timeout(const struct drawing *d, struct figure *f, const struct 
 
 	duration_format(step->timeout_ms, text);
 	if (step->timeout_ms > 0)
-		sketch_say(d->s, &f->lines, SVG_NOTE, step->goes_on_timed_out ? "within %s, or it goes on without" :
-										"within %s, or it fails",
+		sketch_say(d->s, &f->lines, SVG_NOTE,
+			   step->goes_on_timed_out ? "within %s, or it goes on without" : "within %s, or it fails",
 			   text);
 }
 
 static void say_task(const struct drawing *d, struct figure *f, const struct run_step *step)
 {
 	sketch_say_action(d->s, &f->lines, step->action);
-	if (step->action->kind != ACTION_SQL && step->action->kind != ACTION_NOOP) {
-		graph_say_retry(d->s, &f->lines, &step->retry);
-		graph_say_unknown(d->s, &f->lines, step->action, step->on_unknown);
-	}
+	sketch_say_retry(d->s, &f->lines, &step->retry);
+	sketch_say_unknown(d->s, &f->lines, step->action, step->on_unknown);
 	if (step->input)
-		say_expression(d, f, "input", step->input);
+		say_expression(d, f, "input: ", step->input);
 	if (step->compensate)
 		sketch_say_action(d->s, &f->tags, step->compensate);
 }
@@ -84,7 +78,7 @@ static void say_wait(const struct drawing *d, struct figure *f, const struct run
 
 	duration_format(step->for_ms, text);
 	if (step->until)
-		say_expression(d, f, "until", step->until);
+		say_expression(d, f, "until: ", step->until);
 	else
 		sketch_say(d->s, &f->lines, SVG_TEXT, "for %s", text);
 	say_timeout(d, f, step);
@@ -109,7 +103,7 @@ static void say_step(const struct drawing *d, struct figure *f, const struct run
 		say_timeout(d, f, step);
 		break;
 	case RUN_CONDITION:
-		say_expression(d, f, /* what= */ NULL, step->when);
+		say_expression(d, f, "when: ", step->when);
 		break;
 	}
 	if (step->save_as)
@@ -145,6 +139,7 @@ static void add_step(const struct drawing *d, const struct run_step *step)
 						 [RUN_CONDITION] = LOOK_CONDITION};
 	size_t figure = sketch_add(d->s, FIGURE_CARD, looks[step->type], step->name);
 
+	d->s->figures[figure].note = run_step_type_name(step->type);
 	say_step(d, &d->s->figures[figure], step);
 }
 
@@ -172,17 +167,16 @@ bool sketch_run(const struct run_definition *definition, struct arena *arena, st
 	size_t end, n = definition->steps_n;
 
 	d.reached = arena_zalloc(arena, (n + 1) * sizeof *d.reached);
-	if (!d.reached || !sketch_init(s, arena, n + 2, 2 * n + 1))
+	if (!d.reached || !sketch_init(s, arena, n + 2, 3 * n + 1))
 		return false;
 	find_reached(&d);
-	(void)sketch_add(s, FIGURE_CARD, LOOK_INITIAL, "start");
+	(void)sketch_add(s, FIGURE_STATUS, LOOK_INITIAL, "start");
 	for (size_t i = 0; i < n; i++)
 		add_step(&d, &definition->steps[i]);
 	end = sketch_add(s, FIGURE_CARD, LOOK_TERMINAL, "COMPLETED");
 	if (definition->output)
-		say_expression(&d, &s->figures[end], "output", definition->output);
-	sketch_link(s, START, FIRST_STEP, LAYOUT_DOWN,
-		    (struct link){.look = LINK_MAIN, .from_port = PORT_MAIN, .head = true});
+		say_expression(&d, &s->figures[end], "output: ", definition->output);
+	sketch_link(s, START, FIRST_STEP, LAYOUT_DOWN, (struct link){.look = LINK_MAIN, .head = true});
 	for (size_t i = 0; i < n; i++)
 		link_step(&d, &definition->steps[i]);
 	return true;

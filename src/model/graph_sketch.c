@@ -1,6 +1,9 @@
 /* See graph_sketch.h: building a sketch, and how much room its figures take. */
 #include "model/graph_sketch.h"
 
+#include <inttypes.h>
+
+#include "base/duration.h"
 #include "model/text.h"
 
 #define STATUS_WIDTH_MIN 96
@@ -79,6 +82,34 @@ void sketch_say_action(struct sketch *s, struct figure_lines *lines, const struc
 					 action_effect_name(action->effect));
 }
 
+void sketch_say_unknown(struct sketch *s, struct figure_lines *lines, const struct action *action,
+			enum on_unknown on_unknown)
+{
+	static const char *const names[] = {[UNKNOWN_REVERT] = "revert",
+					    [UNKNOWN_RETRY] = "try again, same key",
+					    [UNKNOWN_PROBE] = "ask",
+					    [UNKNOWN_HOLD] = "hold for a person"};
+
+	if (action->kind == ACTION_SQL || action->kind == ACTION_NOOP)
+		return;
+	sketch_say(s, lines, SVG_NOTE, "if unknown: %s", names[on_unknown]);
+	if (on_unknown == UNKNOWN_PROBE)
+		sketch_say_action(s, lines, action->probe);
+}
+
+void sketch_say_retry(struct sketch *s, struct figure_lines *lines, const struct run_retry *retry)
+{
+	char first[DURATION_TEXT_BYTES], most[DURATION_TEXT_BYTES];
+
+	duration_format(retry->initial_ms, first);
+	duration_format(retry->max_ms, most);
+	if (retry->max_attempts == 1)
+		sketch_say(s, lines, SVG_NOTE, "one attempt");
+	else
+		sketch_say(s, lines, SVG_NOTE, "%" PRId64 " attempts, %s to %s apart", retry->max_attempts, first,
+			   most);
+}
+
 /* ---- sizes ---- */
 
 static int max_of(int a, int b)
@@ -155,15 +186,19 @@ static void stack_leads(struct figure *f, int *y)
 	*y += f->leads_to ? FIGURE_TAG_HEIGHT + 14 : 0;
 }
 
+/* Against the way where that goes up through a claim; without one, all words are read from above. */
 static int stack(struct figure *f)
 {
-	static void (*const downwards[])(struct figure *, int *) = {stack_lines, stack_claim, stack_behind, stack_tags,
-								     stack_leads};
-	enum { PARTS = sizeof downwards / sizeof downwards[0] };
+	typedef void stack_fn(struct figure *, int *);
+	enum { PARTS = 5 };
+	static stack_fn *const down[PARTS] = {stack_lines, stack_claim, stack_behind, stack_tags, stack_leads};
+	static stack_fn *const up[PARTS] = {stack_leads, stack_tags, stack_behind, stack_claim, stack_lines};
+	static stack_fn *const up_unclaimed[PARTS] = {stack_leads, stack_lines, stack_claim, stack_behind, stack_tags};
+	stack_fn *const *parts = f->course != COURSE_UP ? down : f->claim ? up : up_unclaimed;
 	int y = ARROW_PADDING;
 
 	for (int i = 0; i < PARTS; i++)
-		downwards[f->course == COURSE_UP ? PARTS - 1 - i : i](f, &y);
+		parts[i](f, &y);
 	return y + ARROW_PADDING + (f->course == COURSE_LOOP ? FIGURE_LOOP_HEIGHT : 0);
 }
 
@@ -189,7 +224,8 @@ static void measure_arrow(struct figure *f, struct layout_node *node)
 static void measure_card(struct figure *f, struct layout_node *node)
 {
 	bool forks = f->look == LOOK_CONDITION;
-	int name = svg_text_width(f->name, SVG_NAME), words = max_of(name, lines_width(&f->lines));
+	const struct figure_line name = {.face = SVG_NAME, .text = f->name, .note = f->note};
+	int words = max_of(figure_line_width(&name), lines_width(&f->lines));
 
 	f->text_dx = forks ? CARD_POINT_WIDTH + 8 : CARD_PADDING + (f->look >= LOOK_TASK ? CARD_SIGN_WIDTH : 0);
 	f->box_width = f->text_dx + words + (forks ? CARD_POINT_WIDTH + 8 : CARD_PADDING + 4);

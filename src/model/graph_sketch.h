@@ -19,7 +19,7 @@
 #ifndef HX_MODEL_GRAPH_SKETCH_H
 #define HX_MODEL_GRAPH_SKETCH_H
 
-#include "model/action.h"
+#include "model/attempt.h"
 #include "model/graph_layout.h"
 #include "model/graph_svg.h"
 
@@ -68,6 +68,7 @@ struct figure {
 	enum figure_look look;
 	enum figure_course course;
 	const char *name;
+	const char *note; /* beside the name of a card; NULL: none */
 	struct figure_lines lines;
 	struct figure_lines behind; /* of an arrow */
 	struct figure_lines tags;   /* text and note of each */
@@ -110,6 +111,12 @@ void sketch_say(struct sketch *s, struct figure_lines *lines, enum svg_face face
 /* "CloseBilling", and beside it "http, claimed". */
 void sketch_say_action(struct sketch *s, struct figure_lines *lines, const struct action *action);
 
+/* What follows when nobody knows whether it was done; nothing where that is always known. */
+void sketch_say_unknown(struct sketch *s, struct figure_lines *lines, const struct action *action,
+			enum on_unknown on_unknown);
+/* "5 attempts, 1s to 5m apart" */
+void sketch_say_retry(struct sketch *s, struct figure_lines *lines, const struct run_retry *retry);
+
 /* How wide a line is with its note, and a tag; where in a line the note begins. */
 int figure_line_width(const struct figure_line *line);
 int figure_tag_width(const struct figure_line *tag);
@@ -122,7 +129,6 @@ bool sketch_lay_out(struct sketch *s) HX_MUST_CHECK;
 void sketch_paint(const struct sketch *s, struct strbuf *out);
 
 /* What there is to draw of a definition. False: the arena has failed. */
-struct workflow;
 struct run_definition;
 struct batch_definition;
 bool sketch_entity(const struct workflow *w, struct arena *arena, struct sketch *s) HX_MUST_CHECK;

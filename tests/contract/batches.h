@@ -87,7 +87,7 @@ static inline struct stamp begin(void)
 static inline void write_tally(struct strbuf *out)
 {
 	strbuf_reset(out);
-	if (!tally_write(world.db, world.account, /* exact= */ true, &world.arena, out))
+	if (!tally_write(world.db, world.account, TALLY_EXACT, &world.arena, out))
 		fail_msg("%s", out->p);
 }
 
@@ -533,6 +533,14 @@ static inline const char *numbers(int line)
 		len += snprintf(text + len, sizeof text - (size_t)len, "%s%lld", i ? " " : "",
 				(long long)db_cell(&world.result.rows[line], i, ITEM_N)->i);
 	return text;
+}
+
+static inline const char *listed(int64_t batch, const char *status, const char *decision, int64_t after, int64_t limit)
+{
+	(void)begin();
+	item_list(&world.unit, batch, slice_str(status), slice_str(decision), after, limit);
+	ask();
+	return numbers(0);
 }
 
 /*

@@ -453,14 +453,6 @@ static void a_refund_does_not_meet_the_limit_of_credits(void **state_)
 	assert_int_equal(balance(), ACCOUNT_BALANCE_MAX + 5);
 }
 
-static const char *listed(int64_t batch, const char *status, const char *decision, int64_t after, int64_t limit)
-{
-	(void)begin();
-	item_list(&world.unit, batch, slice_str(status), slice_str(decision), after, limit);
-	ask();
-	return numbers(0);
-}
-
 static void items_are_listed_by_status_and_decision(void **state_)
 {
 	struct batch_hold hold;

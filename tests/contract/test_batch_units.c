@@ -319,6 +319,7 @@ static void a_lost_addition_leaves_the_batch_as_it_was(void **state_)
 	assert_string_equal(state(batch), "PENDING v3 f2");
 	assert_string_equal(counts(batch), "0 of 2 begun, +0 -0 ?0 a0 c0, charged 0 refunded 0 late 0");
 	assert_string_equal(see(batch, 2), "none");
+	assert_string_equal(listed(batch, "", "", -1, 100), "0 1");
 	stamp = begin();
 	batch_load_more(&world.unit, &stamp, &row, LEASE_MS); /* who has read it before */
 	assert_lost_at("subject_seize");
@@ -341,6 +342,8 @@ static void a_lost_addition_leaves_the_batch_as_it_was(void **state_)
 static void an_empty_batch_that_was_acknowledged_does_not_fail(void **state_)
 {
 	struct batch_hold lost;
+	struct batch_row row;
+	struct stamp stamp;
 	int64_t batch;
 
 	(void)state_;
@@ -349,6 +352,11 @@ static void an_empty_batch_that_was_acknowledged_does_not_fail(void **state_)
 	lost = loading_more(batch);
 	assert_int_equal(load_lost(batch), UNIT_LOST);
 	lapse(&lost);
+	row = look(batch);
+	row.loaded = false; /* even if somebody thinks otherwise */
+	stamp = begin();
+	batch_load_lost(&world.unit, &stamp, &row);
+	assert_lost_at("batch_load_failed");
 	assert_int_equal(load_lost(batch), UNIT_WON);
 	assert_string_equal(state(batch), "PENDING v3 f2");
 }
@@ -484,10 +492,16 @@ static void a_batch_is_let_go_until_it_is_due(void **state_)
 	assert_int_equal(rest(&hold, 1, 1, LEASE_MS), UNIT_WON);
 	row = look(hold.subject);
 	assert_int_equal(let_go(&hold, BATCH_RUNNING, 0, NULL), UNIT_WON);
+	assert_true(wakes(BATCH_TOPIC));
 	assert_int_equal(look(hold.subject).due_at, row.retry_at);
 	assert_string_equal(state(hold.subject), "RUNNING v3 f1, rests");
 	assert_int_equal(let_go(&hold, BATCH_RUNNING, 0, NULL), UNIT_LOST); /* nobody's any more */
 	assert_int_equal(start(&hold), UNIT_LOST);
+	/* At the time that was named, whatever rests. */
+	hold = hold_of(hold.subject, BATCH_RUNNING, LEASE_MS);
+	assert_int_equal(let_go(&hold, BATCH_RUNNING, LEASE_MS / 2, NULL), UNIT_WON);
+	row = look(hold.subject);
+	assert_true(row.due_at < row.retry_at && row.due_at > row.now);
 	/* Nothing rests, and no time was named: soon. */
 	hold = running(COSTS(1));
 	stamp = (struct stamp){.at = {now_ms()}};
@@ -525,6 +539,7 @@ static void a_batch_stops_short_of_what_the_next_item_needs(void **state_)
 	assert_int_equal(succeed(&hold, 0, 1), UNIT_WON);
 	assert_int_equal(stop_short(&stale), UNIT_LOST);
 	assert_int_equal(stop_short(&hold), UNIT_WON);
+	assert_true(wakes(BATCH_TOPIC));
 	assert_string_equal(state(hold.subject), "OUT_OF_CREDIT v3 f1");
 	row = look(hold.subject);
 	assert_int_equal(row.needs, 5);

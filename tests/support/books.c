@@ -253,8 +253,6 @@ static void tell_row(const struct books_row *row, char *text, size_t bytes)
 
 struct books {
 	struct db *db;
-	books_see *see;
-	void *context;
 	pthread_t thread;
 	bool watching;
 	_Atomic bool stops;
@@ -319,8 +317,6 @@ static void look_at(struct books *books, const struct books_row *row)
 		tsearch(kept, &books->before, compare);
 	}
 	*kept = *row;
-	if (books->see)
-		books->see(books->context, row);
 }
 
 static void look(struct books *books)
@@ -356,13 +352,11 @@ static void *watch(void *context)
 	return NULL;
 }
 
-struct books *books_watch(const struct store *store, books_see *see, void *context)
+struct books *books_watch(const struct store *store)
 {
 	struct books *books = calloc(1, sizeof *books);
 
 	assert_non_null(books);
-	books->see = see;
-	books->context = context;
 	books->db = books_open(store);
 	pthread_mutex_init(&books->mutex, NULL);
 	assert_int_equal(pthread_create(&books->thread, NULL, watch, books), 0);

@@ -40,11 +40,8 @@ struct books_row {
 
 struct books;
 
-/* Called for each batch at each look; in the observer's thread. May be NULL. */
-typedef void books_see(void *context, const struct books_row *row);
-
 /* Somebody who looks all the while, from now on. The store has its schema. Fails the test. */
-struct books *books_watch(const struct store *store, books_see *see, void *context);
+struct books *books_watch(const struct store *store);
 /* Words on the first thing that was wrong, NULL: nothing. From any thread; the words stay. */
 const char *books_wrong(struct books *books);
 size_t books_looks(struct books *books);

@@ -89,7 +89,7 @@ void studio_define(struct studio *studio, const struct studio_shape *shape)
 void studio_start(struct studio *studio, int n)
 {
 	fleet_start(&studio->fleet, studio->scene, n);
-	studio->books = books_watch(studio->scene->store, studio->see, studio->context);
+	studio->books = books_watch(studio->scene->store);
 }
 
 /* ---- calls ---- */

@@ -32,9 +32,7 @@ struct studio {
 	struct fleet fleet;
 	struct artifacts *artifacts;
 	struct books *books;
-	bool noop;      /* nothing is ever called */
-	books_see *see; /* of the observer; set before the start */
-	void *context;
+	bool noop; /* nothing is ever called */
 };
 
 struct studio_shape {

@@ -213,14 +213,14 @@ static void write_cell(const struct db_value *v, struct strbuf *out)
 	}
 }
 
-bool tally_write(struct db *db, int64_t account, bool exact, struct arena *arena, struct strbuf *out)
+bool tally_write(struct db *db, int64_t account, enum tally_how how, struct arena *arena, struct strbuf *out)
 {
 	struct unit *unit = arena_alloc(arena, sizeof *unit);
 	struct unit_result *result = arena_zalloc(arena, sizeof *result);
 
 	unit_init(unit, /* op= */ 0);
 	for (size_t i = 0; i < STMTS_N; i++)
-		UNIT_ADD(unit, UNIT_ANY, &stmts[i], db_int(account), db_int(exact));
+		UNIT_ADD(unit, UNIT_ANY, &stmts[i], db_int(account), db_int(how == TALLY_EXACT));
 	if (!run(db, unit, result, arena, out))
 		return false;
 	for (size_t i = 0; i < STMTS_N; i++)

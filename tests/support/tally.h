@@ -23,9 +23,10 @@ struct slice tally_rows(const int64_t costs[], size_t n, struct arena *arena);
 const char *tally_wrong(struct db *db, int64_t account, struct arena *arena);
 
 /*
- * All rows of the account and its batches. exact: with all times as they are, so that any write is seen; without, none, live
- * or past, so that two stores can be compared. False, with words in *out: the store failed.
+ * All rows of the account and its batches. EXACT: with all times as they are, so that any write is seen. STORES: of times none,
+ * live or past, so that two stores can be compared. False, with words in *out: the store failed.
  */
-bool tally_write(struct db *db, int64_t account, bool exact, struct arena *arena, struct strbuf *out);
+enum tally_how { TALLY_STORES, TALLY_EXACT };
+bool tally_write(struct db *db, int64_t account, enum tally_how how, struct arena *arena, struct strbuf *out);
 
 #endif

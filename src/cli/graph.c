@@ -1,0 +1,112 @@
+/*
+ * hapax graph: the picture of a definition, as SVG, on standard output or in a file. Needs no server and no store.
+ *
+ * A definition with errors is not drawn: what is wrong with it goes to standard error, as hapax check says it, so that it
+ * does not end up in a file that was to be a picture.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/check_report.h"
+#include "cli/command.h"
+#include "model/graph_picture.h"
+#include "model/load.h"
+
+#define ARENA_BYTES_MAX (1u << 30)
+
+static const struct command_option option_output = {
+	.name = "output",
+	.letter = 'o',
+	.value = "FILE",
+	.fallback = "-",
+	.help = "where the picture goes; -: standard output",
+};
+
+/* Warnings are told too, beside the picture. */
+static enum hx_code report(const struct findings *findings, bool json, struct hx_error *err)
+{
+	struct strbuf out;
+
+	strbuf_init(&out, CHECK_REPORT_BYTES_MAX);
+	if (json)
+		check_report_json(findings, 1, &out);
+	else
+		check_report_words(findings, 1, /* colour= */ false, &out);
+	if (findings->errors || findings->warnings)
+		fputs(out.p, stderr);
+	strbuf_release(&out);
+	return check_verdict(findings, /* strict= */ false, err);
+}
+
+/* One file; the same rules as when it is checked alone. NULL: it has errors. */
+static const struct definition *load(const char *path, struct arena *arena, struct findings *findings)
+{
+	const struct definition *definition = NULL;
+	struct strbuf text;
+
+	strbuf_init(&text, (size_t)WORKFLOW_TEXT_BYTES_MAX + 1);
+	if (file_load(path, &text, findings))
+		definition_parse(path, strbuf_slice(&text), arena, findings, &definition);
+	if (definition)
+		definition_set_check(&definition, 1, /* config= */ NULL, findings);
+	strbuf_release(&text);
+	return definition;
+}
+
+static enum hx_code write_file(const char *path, struct slice text, struct hx_error *err)
+{
+	FILE *file = fopen(path, "w");
+	bool written = file && fwrite(text.p, 1, text.n, file) == text.n;
+
+	if (file && fclose(file) != 0)
+		written = false;
+	if (!written)
+		return error_set(err, HX_INTERNAL, "%s cannot be written: %s", path, strerror(errno));
+	return HX_OK;
+}
+
+static enum hx_code draw(const struct definition *definition, const char *path, struct hx_error *err)
+{
+	struct strbuf svg;
+	enum hx_code code;
+
+	strbuf_init(&svg, GRAPH_BYTES_MAX);
+	code = graph_picture(definition, &svg, err);
+	if (!code && strcmp(path, "-") == 0)
+		fwrite(svg.p, 1, svg.n, stdout); /* main looks whether that went well */
+	else if (!code)
+		code = write_file(path, strbuf_slice(&svg), err);
+	strbuf_release(&svg);
+	return code;
+}
+
+static enum hx_code graph(const struct command_args *args, struct hx_error *err)
+{
+	enum hx_code code = command_want_operands(args, 1, 1, err);
+	const struct definition *definition;
+	struct findings findings;
+	struct arena arena;
+
+	if (code)
+		return code;
+	arena_init(&arena, ARENA_BYTES_MAX);
+	findings_init(&findings, &arena);
+	definition = load(args->operands[0], &arena, &findings);
+	code = report(&findings, command_value(args, &option_json), err);
+	if (!code)
+		code = draw(definition, command_value(args, &option_output), err);
+	arena_release(&arena);
+	return code;
+}
+
+const struct command command_graph = {
+	.noun = "graph",
+	.operands = "FILE",
+	.summary = "draws a definition as an SVG picture",
+	.options = {&option_output, &option_json},
+	.exits = {{HX_DEFINITION_INVALID, "the definition has errors, and is not drawn"},
+		  {HX_TOO_LARGE, "the picture would be too large"},
+		  {HX_INTERNAL, "the picture cannot be written"}},
+	.run = graph,
+};

@@ -1,0 +1,272 @@
+/* See audit_chain.h. */
+#include "flow/audit_chain.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/excerpt.h"
+#include "flow/batch.h"
+#include "flow/job.h"
+#include "flow/run.h"
+
+/* ---- what may follow what: the diagrams of job.h, run.h, batch.h and account.h ---- */
+
+/* clang-format off */
+static const struct audit_way job_ways[] = {
+	{JOB_AVAILABLE, {JOB_RUNNING, JOB_PARKED}},
+	{JOB_RETRYING,  {JOB_RUNNING, JOB_PARKED}},
+	{JOB_RUNNING,   {JOB_COMPLETED, JOB_RETRYING, JOB_AVAILABLE, JOB_PARKED}},
+	{JOB_PARKED,    {JOB_AVAILABLE}},
+	{JOB_COMPLETED, {NULL}},
+	{NULL, {NULL}},
+};
+
+static const struct audit_way run_ways[] = {
+	{RUN_COMPLETED, {NULL}},
+	{RUN_FAILED,    {RUN_PENDING, RUN_CANCELLING, RUN_CANCELLED}},
+	{RUN_CANCELLED, {NULL}},
+	{NULL, {NULL}},
+};
+
+static const struct audit_way batch_ways[] = {
+	{BATCH_LOADING,       {BATCH_LOADING, BATCH_PENDING, BATCH_QUEUED, BATCH_FAILED}},
+	{BATCH_PENDING,       {BATCH_LOADING, BATCH_QUEUED, BATCH_CANCELLING}},
+	{BATCH_QUEUED,        {BATCH_RUNNING, BATCH_CANCELLING}},
+	{BATCH_RUNNING,       {BATCH_RUNNING, BATCH_OUT_OF_CREDIT, BATCH_CANCELLING, BATCH_COMPLETED}},
+	{BATCH_OUT_OF_CREDIT, {BATCH_RUNNING, BATCH_CANCELLING}},
+	{BATCH_CANCELLING,    {BATCH_CANCELLING, BATCH_CANCELLED}},
+	{BATCH_COMPLETED,     {NULL}},
+	{BATCH_CANCELLED,     {NULL}},
+	{BATCH_FAILED,        {NULL}},
+	{NULL, {NULL}},
+};
+
+static const struct audit_way account_ways[] = {{"OPEN", {NULL}}, {NULL, {NULL}}};
+/* clang-format on */
+
+static const char *account_status_of(struct slice text)
+{
+	return slice_is(text, "OPEN") ? "OPEN" : NULL;
+}
+
+const struct audit_noun audit_entity = {.name = "entity"};
+const struct audit_noun audit_table_entity = {.name = "entity", .follows_user = true};
+const struct audit_noun audit_job = {.name = "job",
+				     .prefix = "job",
+				     .status_of = job_status_of,
+				     .ways = job_ways,
+				     .terminal = {JOB_COMPLETED, JOB_PARKED}};
+const struct audit_noun audit_run = {.name = "run",
+				     .prefix = "run",
+				     .strides = true,
+				     .status_of = run_status_of,
+				     .ways = run_ways,
+				     .terminal = {RUN_COMPLETED, RUN_FAILED, RUN_CANCELLED}};
+const struct audit_noun audit_batch = {.name = "batch",
+				       .prefix = "batch",
+				       .status_of = batch_status_of,
+				       .ways = batch_ways,
+				       .terminal = {BATCH_COMPLETED, BATCH_FAILED, BATCH_CANCELLED}};
+const struct audit_noun audit_account = {.name = "account", .status_of = account_status_of, .ways = account_ways};
+
+bool audit_is_terminal(const struct audit_noun *noun, struct slice status)
+{
+	for (size_t i = 0; noun->terminal[i]; i++)
+		if (slice_is(status, noun->terminal[i]))
+			return true;
+	return false;
+}
+
+/* Is there a way? */
+static bool leads(const struct audit_noun *noun, struct slice from, struct slice to)
+{
+	const struct audit_way *way = noun->ways;
+
+	while (way && way->from && !slice_is(from, way->from))
+		way++;
+	if (!way || !way->from)
+		return true;
+	for (size_t i = 0; way->to[i]; i++)
+		if (slice_is(to, way->to[i]))
+			return true;
+	return false;
+}
+
+/* ---- noting ---- */
+
+static struct audit_finding *note(struct audit_finding *finding, const struct audit_place *place, const char *what)
+{
+	*finding = (struct audit_finding){
+		.there = true, .id = place->id, .row = place->row, .seq = place->seq, .what = what};
+	return finding;
+}
+
+bool audit_equal(struct audit_finding *finding, const struct audit_place *place, const char *what, int64_t expected,
+		 int64_t found)
+{
+	if (expected == found)
+		return true;
+	if (!finding->there) {
+		note(finding, place, what);
+		snprintf(finding->expected, sizeof finding->expected, "%lld", (long long)expected);
+		snprintf(finding->found, sizeof finding->found, "%lld", (long long)found);
+	}
+	return false;
+}
+
+bool audit_holds(struct audit_finding *finding, const struct audit_place *place, bool holds, const char *what,
+		 const char *expected, struct slice found)
+{
+	if (!holds && !finding->there) {
+		note(finding, place, what);
+		snprintf(finding->expected, sizeof finding->expected, "%s", expected);
+		snprintf(finding->found, sizeof finding->found, "%s", excerpt_of(found).text);
+	}
+	return holds;
+}
+
+static bool same_hash(struct audit_finding *finding, const struct audit_place *place, const char *what,
+		      const uint8_t expected[SHA256_BYTES], struct slice found)
+{
+	char wanted[2 * SHA256_BYTES + 1], there[2 * SHA256_BYTES + 1] = "no hash";
+
+	if (slice_eq(found, slice_of(expected, SHA256_BYTES)))
+		return true;
+	sha256_hex(expected, wanted);
+	if (found.n == SHA256_BYTES)
+		sha256_hex((const uint8_t *)found.p, there);
+	(void)audit_holds(finding, place, /* holds= */ false, what, wanted, slice_str(""));
+	snprintf(finding->found, sizeof finding->found, "%s", there); /* an excerpt would cut it */
+	return false;
+}
+
+/* ---- rows ---- */
+
+void audit_chain_start(struct audit_chain *chain, int64_t subject)
+{
+	*chain = (struct audit_chain){.last = {.subject = subject}};
+}
+
+static bool is_last_status(const struct audit_chain *chain, struct slice status)
+{
+	size_t n = chain->to_n < sizeof chain->to ? chain->to_n : sizeof chain->to;
+
+	return status.n == chain->to_n && memcmp(status.p, chain->to, n) == 0;
+}
+
+static struct slice last_status(const struct audit_chain *chain)
+{
+	return slice_of(chain->to, chain->to_n < sizeof chain->to ? chain->to_n : sizeof chain->to);
+}
+
+/* Words in the expectation, where they are not known before. */
+static const char *quoted(struct slice text, char buffer[AUDIT_WORDS_BYTES])
+{
+	snprintf(buffer, AUDIT_WORDS_BYTES, "%s", excerpt_of(text).text);
+	return buffer;
+}
+
+static bool is_creation(const struct history_row *row, const struct audit_place *place, struct audit_finding *finding)
+{
+	return audit_equal(finding, place, "seq", 1, row->seq) &&
+	       audit_holds(finding, place, row->from.n == 0, "from", "no status: it is the creation", row->from) &&
+	       audit_equal(finding, place, "version", 1, row->version) &&
+	       audit_equal(finding, place, "fence", 0, row->fence);
+}
+
+static bool version_rises(const struct audit_chain *chain, const struct audit_noun *noun, const struct history_row *row,
+			  const struct audit_place *place, struct audit_finding *finding)
+{
+	char words[AUDIT_WORDS_BYTES], there[24];
+
+	if (noun->follows_user)
+		return true;
+	if (!noun->strides)
+		return audit_equal(finding, place, "version", chain->last.version + 1, row->version);
+	if (row->version > chain->last.version)
+		return true;
+	snprintf(words, sizeof words, "above %lld", (long long)chain->last.version);
+	snprintf(there, sizeof there, "%lld", (long long)row->version);
+	return audit_holds(finding, place, /* holds= */ false, "version", words, slice_str(there));
+}
+
+static bool fence_stays(const struct audit_chain *chain, const struct history_row *row, const struct audit_place *place,
+			struct audit_finding *finding)
+{
+	char words[AUDIT_WORDS_BYTES], there[24];
+	int64_t before = chain->last.fence;
+
+	snprintf(words, sizeof words, "%lld or %lld", (long long)before, (long long)before + 1);
+	snprintf(there, sizeof there, "%lld", (long long)row->fence);
+	return audit_holds(finding, place, row->fence == before || row->fence == before + 1, "fence", words,
+			   slice_str(there));
+}
+
+static bool joins_up(const struct audit_chain *chain, const struct audit_noun *noun, const struct history_row *row,
+		     const struct audit_place *place, struct audit_finding *finding)
+{
+	char words[AUDIT_WORDS_BYTES];
+
+	return audit_holds(finding, place, noun->follows_user || is_last_status(chain, row->from), "from",
+			   quoted(last_status(chain), words), row->from) &&
+	       version_rises(chain, noun, row, place, finding) && fence_stays(chain, row, place, finding) &&
+	       audit_holds(finding, place, leads(noun, row->from, row->to), "status",
+			   row->from.n ? "none that does not follow from the one before" : "", row->to);
+}
+
+static void go_on(struct audit_chain *chain, const struct history_row *row, const uint8_t hash[SHA256_BYTES])
+{
+	chain->last = *row;
+	chain->last.from = chain->last.to = chain->last.node = slice_of(NULL, 0);
+	chain->to_n = row->to.n;
+	if (row->to.n)
+		memcpy(chain->to, row->to.p, row->to.n < sizeof chain->to ? row->to.n : sizeof chain->to);
+	memcpy(chain->head, hash, SHA256_BYTES);
+}
+
+bool audit_chain_add(struct audit_chain *chain, const struct audit_noun *noun, const struct history_row *row,
+		     struct slice hash, struct strbuf *scratch, struct audit_finding *finding)
+{
+	struct audit_place place = {row->subject, "history row", row->seq};
+	bool first = chain->last.seq == 0;
+	uint8_t head[SHA256_BYTES];
+
+	if (!first && !audit_equal(finding, &place, "seq", chain->last.seq + 1, row->seq))
+		return false;
+	strbuf_reset(scratch);
+	history_link_text(row, scratch);
+	sha256_pair(slice_of(chain->head, first ? 0 : SHA256_BYTES), strbuf_slice(scratch), head);
+	if (!same_hash(finding, &place, "hash", head, hash))
+		return false;
+	if (first ? !is_creation(row, &place, finding) : !joins_up(chain, noun, row, &place, finding))
+		return false;
+	if (!audit_holds(finding, &place, !noun->status_of || noun->status_of(row->to), "status",
+			 "one that it can have", row->to))
+		return false;
+	go_on(chain, row, head);
+	return true;
+}
+
+bool audit_chain_end(const struct audit_chain *chain, const struct audit_subject *subject,
+		     struct audit_finding *finding)
+{
+	const struct history_row *last = &chain->last;
+	struct audit_place place = {subject->id, "history row", last->seq + 1};
+	char words[AUDIT_WORDS_BYTES];
+
+	if (!audit_holds(finding, &place, last->seq >= subject->seq, "seq", "a row: its subject has come further",
+			 slice_str("none")))
+		return false;
+	place.seq = last->seq;
+	if (!audit_holds(finding, &place, last->seq == subject->seq, "seq", "no row: its subject has not come so far",
+			 slice_str("a row of a unit that was not won")))
+		return false;
+	place = (struct audit_place){.id = subject->id};
+	return audit_holds(finding, &place, is_last_status(chain, subject->status), "status",
+			   quoted(last_status(chain), words), subject->status) &&
+	       audit_equal(finding, &place, "version", last->version, subject->version) &&
+	       audit_equal(finding, &place, "fence", last->fence, subject->fence) &&
+	       audit_equal(finding, &place, "op", last->op, subject->op) &&
+	       audit_equal(finding, &place, "time", last->at, subject->at) &&
+	       same_hash(finding, &place, "head", chain->head, subject->head);
+}

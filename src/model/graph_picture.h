@@ -1,0 +1,19 @@
+/*
+ * The picture of a definition, for `hapax graph`: SVG 1.1 text, readable on white and on paper, without scripts and without
+ * anything from outside.
+ *
+ *   definition ─▶ sketch (graph_entity.c, graph_run.c, graph_batch.c) ─▶ places (graph_layout.h) ─▶ SVG (graph_paint.c)
+ *
+ * Pure, and the same text for the same definition everywhere. A definition at its limits is drawn too, in less than a second.
+ */
+#ifndef HX_MODEL_GRAPH_PICTURE_H
+#define HX_MODEL_GRAPH_PICTURE_H
+
+#include "model/definition.h"
+
+#define GRAPH_BYTES_MAX (64u << 20)
+
+/* Appends it. HX_TOO_LARGE, HX_NO_MEMORY: *out is of no use then. */
+enum hx_code graph_picture(const struct definition *definition, struct strbuf *out, struct hx_error *err) HX_MUST_CHECK;
+
+#endif
