@@ -53,6 +53,7 @@ extern "C" {
 	X(NO_MEMORY, 500, 70, "out of memory")                                                                         \
 	X(INTERNAL, 500, 70, "an internal error")                                                                      \
 	X(DATA_ERROR, 500, 70, "the store refused the data of one unit of work")                                       \
+	X(PROMISE_BROKEN, 500, 1, "what is in the store breaks a promise")                                             \
 	X(SCHEMA_MISMATCH, 500, 78, "the store's schema does not fit this program")                                    \
 	X(CONFIG_ERROR, 500, 78, "the configuration is not valid")                                                     \
 	X(NOT_IMPLEMENTED, 501, 2, "this method or coding is not known here")                                          \

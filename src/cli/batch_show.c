@@ -322,7 +322,7 @@ static void add_status(struct strbuf *line, struct client *client, struct json b
 {
 	struct slice status = member(client, batch, "status");
 
-	if (slice_is(status, "OUT_OF_CREDIT"))
+	if (slice_is(status, "OUT_OF_CREDIT") && !text_member_is_true(batch, "cancelRequested"))
 		strbuf_addf(line, "out of credit (the next item costs %lld)", (long long)batch_number(batch, "needs"));
 	else if (slice_is(status, "CANCELLING"))
 		strbuf_addf(line, "cancelling (%lld items, %lld refunded)", (long long)batch_number(batch, "cancelled"),

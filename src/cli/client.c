@@ -18,7 +18,9 @@
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "base/utf8.h"
+#include "cli/question.h"
 #include "cli/table.h"
+#include "flow/api_key.h"
 #include "http/body.h"
 #include "http/charset.h"
 #include "model/text.h"
@@ -31,6 +33,7 @@
 #define HEAD_BYTES_MAX (64u << 10)
 #define FIELDS_MAX 100
 #define PIECE_BYTES (64u << 10)
+#define KEY_FILE_BYTES_MAX 4096
 
 const struct command_option option_server = {
 	.name = "server",
@@ -43,15 +46,19 @@ const struct command_option option_workspace = {
 	.name = "workspace",
 	.value = "NAME",
 	.env = "HAPAX_WORKSPACE",
-	.fallback = "default",
-	.help = "the workspace that this is about",
+	.help = "the workspace that this is about [default: the key's, without a key default]",
 };
 const struct command_option option_requester = {
 	.name = "requester",
 	.value = "NAME",
 	.env = "HAPAX_REQUESTER",
-	.fallback = "default",
-	.help = "on whose behalf",
+	.help = "on whose behalf [default: the key's, without a key default]",
+};
+/* Not the key itself: what stands on a command line can be read by everybody on the machine. */
+const struct command_option option_key_file = {
+	.name = "key-file",
+	.value = "FILE",
+	.help = "a file with an API key, - is standard input [default: the key in HAPAX_KEY]",
 };
 const struct command_option option_timeout = {
 	.name = "timeout",
@@ -119,10 +126,38 @@ static enum hx_code parse_server(struct client *c, struct hx_error *err)
 /* What goes into a header field must not be able to begin another one. */
 static enum hx_code check_name(const struct command_option *option, const char *value, struct hx_error *err)
 {
-	if (chars_are(slice_str(value), CHAR_VALUE))
+	if (!value || chars_are(slice_str(value), CHAR_VALUE))
 		return HX_OK;
 	return error_set(err, HX_VALIDATION_ERROR, "--%s: control characters are not part of a name: %s", option->name,
 			 excerpt_of(slice_str(value)).text);
+}
+
+static enum hx_code take_key(struct client *c, struct slice text, const char *from, struct hx_error *err)
+{
+	int64_t id;
+
+	while (text.n > 0 && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r'))
+		text.n--;
+	if (!api_key_parse(text, &id)) /* what it is instead is not shown: it may be a secret all the same */
+		return error_set(err, HX_VALIDATION_ERROR, "%s is not an API key, which looks like hx_…", from);
+	c->api_key = arena_copy(&c->arena, text).p;
+	return c->api_key ? HX_OK : arena_error(&c->arena, err);
+}
+
+static enum hx_code read_key(struct client *c, const char *path, struct hx_error *err)
+{
+	const char *env = getenv("HAPAX_KEY");
+	struct strbuf text;
+	enum hx_code code;
+
+	if (!path)
+		return env && *env ? take_key(c, slice_str(env), "HAPAX_KEY", err) : HX_OK;
+	strbuf_init(&text, KEY_FILE_BYTES_MAX);
+	code = question_read_file(path, &text, err);
+	if (!code)
+		code = take_key(c, strbuf_slice(&text), "what is in --key-file", err);
+	strbuf_release(&text);
+	return code;
 }
 
 /* What both ways of asking have in common. */
@@ -154,6 +189,8 @@ enum hx_code client_init(struct client *c, const struct command_args *args, stru
 		code = check_name(&option_workspace, c->workspace, err);
 	if (!code)
 		code = check_name(&option_requester, c->requester, err);
+	if (!code)
+		code = read_key(c, command_value(args, &option_key_file), err);
 	return code;
 }
 
@@ -297,8 +334,12 @@ static void add_request(const struct client *c, const char *method, struct strbu
 {
 	strbuf_addf(out, "%s %s HTTP/1.1\r\nHost: %.*s\r\n", method, c->path.p, SLICE_ARGS(c->authority));
 	strbuf_addf(out, "User-Agent: hapax/%s\r\nConnection: close\r\n", hx_version());
+	if (c->api_key)
+		strbuf_addf(out, "Authorization: Bearer %s\r\n", c->api_key);
 	if (c->workspace)
-		strbuf_addf(out, "Hapax-Workspace: %s\r\nHapax-Requester: %s\r\n", c->workspace, c->requester);
+		strbuf_addf(out, "Hapax-Workspace: %s\r\n", c->workspace);
+	if (c->requester)
+		strbuf_addf(out, "Hapax-Requester: %s\r\n", c->requester);
 	if (c->key)
 		strbuf_addf(out, "Idempotency-Key: %s\r\n", c->key);
 	if (strcmp(method, "GET") != 0)

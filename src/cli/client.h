@@ -23,15 +23,17 @@
 extern const struct command_option option_server;
 extern const struct command_option option_workspace;
 extern const struct command_option option_requester;
+extern const struct command_option option_key_file;
 extern const struct command_option option_timeout;
 extern const struct command_option option_limit;
 extern const struct command_option option_cursor;
 
 /* clang-format off */
 /* What every verb that uses it declares. */
-#define CLIENT_OPTIONS &option_server, &option_workspace, &option_requester, &option_timeout, &option_json
+#define CLIENT_OPTIONS &option_server, &option_key_file, &option_workspace, &option_requester, &option_timeout, &option_json
 #define CLIENT_PAGE_OPTIONS &option_limit, &option_cursor
 #define CLIENT_EXITS                                                                                                   \
+	{HX_UNAUTHENTICATED, "the server wants an API key, or this one may not do that"},                              \
 	{HX_NOT_FOUND, "there is no such thing here"},                                                                 \
 	{HX_OUTCOME_UNKNOWN, "it is not known whether this took effect"},                                              \
 	{HX_SERVER_UNAVAILABLE, "no server can be reached, or it cannot reach its store; nothing was done"},            \
@@ -44,6 +46,7 @@ struct client {
 	const char *flag;                  /* the option that said so, without its dashes */
 	const char *program;               /* what should be running there */
 	const char *workspace, *requester; /* NULL: not sent */
+	const char *api_key;               /* NULL: none. Never told to anybody but the server */
 	int64_t timeout_ms;
 	bool json;
 	const char *key;                  /* the Idempotency-Key of the question; NULL: none */

@@ -1,8 +1,10 @@
 /* Parsing and help for any command, out of its table; see command.h. */
 #include "cli/command.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/excerpt.h"
 #include "model/nearest.h"
@@ -21,6 +23,12 @@ const struct command_option option_json = {
 	.name = "json",
 	.help = "JSON instead of words",
 };
+
+bool command_store_is_missing(const char *url)
+{
+	return strncmp(url, "sqlite:", 7) == 0 && strcmp(url, "sqlite::memory:") != 0 && url[7] &&
+	       access(url + 7, F_OK) != 0 && errno == ENOENT;
+}
 
 const char *command_words(const struct command *command, char ret_text[COMMAND_WORDS_BYTES])
 {

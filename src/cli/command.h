@@ -56,6 +56,8 @@ struct command_args {
 /* Options that several commands have. */
 extern const struct command_option option_db;
 extern const struct command_option option_json;
+/* Is the store an SQLite file that is not there? Opening it to read would fail, to write would make it. */
+bool command_store_is_missing(const char *url);
 
 /* Reads what stands behind the words of the command. HX_VALIDATION_ERROR names what is wrong and what is near. */
 enum hx_code command_parse(const struct command *command, int argc, char *const argv[], struct command_args *ret_args,
@@ -108,6 +110,10 @@ extern const struct command command_job_show;
 extern const struct command command_job_list;
 extern const struct command command_job_redrive;
 extern const struct command command_why;
+extern const struct command command_audit;
+extern const struct command command_key_create;
+extern const struct command command_key_list;
+extern const struct command command_key_revoke;
 extern const struct command command_db_status;
 extern const struct command command_db_migrate;
 

@@ -4,10 +4,8 @@
  * Looking never changes anything, not even by making the file. Changing an SQLite store needs its lock: a program
  * that is serving an older schema must not have it pulled away. Where nothing is to be done, nothing is locked.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/json_string.h"
 #include "cli/command.h"
@@ -21,12 +19,6 @@ static const struct command_option option_print = {
 };
 
 /* ---- the store ---- */
-
-static bool is_missing(const char *url)
-{
-	return strncmp(url, "sqlite:", 7) == 0 && strcmp(url, "sqlite::memory:") != 0 && url[7] &&
-	       access(url + 7, F_OK) != 0 && errno == ENOENT;
-}
 
 /* How the store is called in what we print: a PostgreSQL URL may hold a password. */
 static const char *name_of(const char *url)
@@ -71,7 +63,7 @@ static enum hx_code status(const struct command_args *args, struct hx_error *err
 	char text[200];
 	enum hx_code code;
 
-	if (is_missing(url))
+	if (command_store_is_missing(url))
 		return error_set(err, HX_NOT_FOUND, "%s: there is no store here (hapax db migrate makes one)", url + 7);
 	code = read_status(url, &at, &driver, err);
 	if (code)
@@ -149,7 +141,7 @@ static enum hx_code migrate(const struct command_args *args, struct hx_error *er
 	const struct db_driver *driver = driver_of(url);
 	struct migrate_status at = {0};
 	char text[100];
-	enum hx_code code = is_missing(url) ? HX_OK : read_status(url, &at, &driver, err);
+	enum hx_code code = command_store_is_missing(url) ? HX_OK : read_status(url, &at, &driver, err);
 
 	if (!code && at.known && at.at > at.known)
 		code = error_set(err, HX_SCHEMA_MISMATCH, "the schema is number %d, this program knows only up to %d",

@@ -16,6 +16,7 @@
 #define ERROR_BYTES_MAX 4096
 
 /* In the order of the help. */
+/* clang-format off */
 static const struct command *const commands[] = {
 	&command_serve,
 	&command_gate,
@@ -53,9 +54,14 @@ static const struct command *const commands[] = {
 	&command_job_show,
 	&command_job_redrive,
 	&command_why,
+	&command_audit,
+	&command_key_create,
+	&command_key_list,
+	&command_key_revoke,
 	&command_db_status,
 	&command_db_migrate,
 };
+/* clang-format on */
 
 enum { COMMANDS_N = sizeof commands / sizeof *commands };
 

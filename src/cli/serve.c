@@ -4,7 +4,7 @@
  *   SIGTERM, SIGINT   drain and exit 0
  *   SIGHUP            read the definitions again; a bad set keeps the old one and says why
  *
- * Until there are API keys it listens on loopback alone.
+ * Beyond loopback it wants API keys in the store, and that somebody has ended TLS in front of it.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "engine/keyring.h"
 #include "http/api.h"
 #include "model/load.h"
 
@@ -54,6 +55,11 @@ static const struct command_option option_no_migrate = {
 	.name = "no-migrate",
 	.help = "refuse a store whose schema does not fit, instead of bringing it up to date",
 };
+static const struct command_option option_tls_terminated = {
+	.name = "tls-terminated",
+	.env = "HAPAX_TLS_TERMINATED",
+	.help = "TLS ends in front of this server: keys are not sent in the clear. Needed beyond loopback",
+};
 
 struct serve {
 	struct arena arena;
@@ -88,7 +94,7 @@ static const char *node_name(struct serve *s, const struct command_args *args)
 	return command_value_or(args, &option_node, s->config.node, s->node);
 }
 
-static enum hx_code start_engine(struct serve *s, const struct command_args *args, bool loopback, struct hx_error *err)
+static enum hx_code start_engine(struct serve *s, const struct command_args *args, struct hx_error *err)
 {
 	struct engine_options options = {
 		.db_url = command_value_or(args, &option_store, s->config.db, "sqlite:hapax.db"),
@@ -97,7 +103,7 @@ static enum hx_code start_engine(struct serve *s, const struct command_args *arg
 		.workflows_dir = command_value_or(args, &option_workflows, s->config.workflows, NULL),
 		.config = &s->config,
 		.no_migrate = command_value(args, &option_no_migrate) != NULL,
-		.loopback_allowed = loopback,
+		.loopback_allowed = s->api.loopback,
 		.clock = clock_system(),
 		.log = &s->log,
 	};
@@ -171,7 +177,7 @@ static void close_down(struct serve *s)
 	arena_release(&s->arena);
 }
 
-static enum hx_code check_listen(const char *listen, bool *ret_loopback, struct hx_error *err)
+static enum hx_code check_listen(const char *listen, bool tls_terminated, bool *ret_loopback, struct hx_error *err)
 {
 	struct address address;
 	enum hx_code code = address_parse(listen, err, &address);
@@ -179,12 +185,21 @@ static enum hx_code check_listen(const char *listen, bool *ret_loopback, struct 
 	if (code)
 		return error_set(err, HX_CONFIG_ERROR, "--listen: %s", err->detail);
 	*ret_loopback = address_is_loopback(&address);
-	if (!*ret_loopback)
-		return error_set(
-			err, HX_CONFIG_ERROR,
-			"--listen %s: without API keys, which this version does not have yet, only loopback is safe",
-			listen);
+	if (!*ret_loopback && !tls_terminated)
+		return error_set(err, HX_CONFIG_ERROR,
+				 "--listen %s: beyond loopback, keys must not be sent in the clear: say --tls-terminated "
+				 "if TLS ends in front of this server",
+				 listen);
 	return HX_OK;
+}
+
+/* The other half: whoever can reach us must be somebody. */
+static enum hx_code check_keys(struct serve *s, const char *listen, struct hx_error *err)
+{
+	if (s->api.loopback || keyring_has_keys(engine_keyring(s->api.engine)))
+		return HX_OK;
+	return error_set(err, HX_CONFIG_ERROR,
+			 "--listen %s: without API keys only loopback is safe: make one with `hapax key create`", listen);
 }
 
 static enum hx_code serve(const struct command_args *args, struct hx_error *err)
@@ -192,7 +207,6 @@ static enum hx_code serve(const struct command_args *args, struct hx_error *err)
 	struct serve *s = calloc(1, sizeof *s);
 	char address[ADDRESS_TEXT_BYTES];
 	const char *listen;
-	bool loopback = false;
 	sigset_t signals;
 	enum hx_code code;
 
@@ -209,9 +223,11 @@ static enum hx_code serve(const struct command_args *args, struct hx_error *err)
 	code = read_config(s, args, err);
 	listen = command_value_or(args, &option_listen, s->config.listen, "127.0.0.1:7411");
 	if (!code)
-		code = check_listen(listen, &loopback, err);
+		code = check_listen(listen, command_value(args, &option_tls_terminated), &s->api.loopback, err);
 	if (!code)
-		code = start_engine(s, args, loopback, err);
+		code = start_engine(s, args, err);
+	if (!code)
+		code = check_keys(s, listen, err);
 	if (!code)
 		code = open_door(s, listen, err);
 	if (!code) {
@@ -230,11 +246,12 @@ static enum hx_code serve(const struct command_args *args, struct hx_error *err)
 const struct command command_serve = {
 	.noun = "serve",
 	.summary = "runs the engine and its HTTP API",
-	.options = {&option_store, &option_listen, &option_workflows, &option_config, &option_node, &option_no_migrate},
+	.options = {&option_store, &option_listen, &option_workflows, &option_config, &option_node, &option_no_migrate,
+		    &option_tls_terminated},
 	.exits = {{HX_STORE_UNAVAILABLE, "the store cannot be opened"},
 		  {HX_BUSY, "another server has the store open"},
 		  {HX_CONFIG_ERROR,
-		   "the configuration, a definition or the coverage of a claim is not valid; or the schema "
-		   "does not fit"}},
+		   "the configuration, a definition or the coverage of a claim is not valid; the schema does not fit; "
+		   "or it would listen beyond loopback without keys or TLS"}},
 	.run = serve,
 };

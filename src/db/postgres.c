@@ -72,8 +72,8 @@ static void ignore_notice(void *context, const PGresult *res)
 }
 
 /*
- * Settings of the session. Transactions must be READ COMMITTED: what stands behind the locks has to see what
- * their former holders committed. synchronous_commit is pinned to what was found (and judged), so that a later
+ * Settings of the session. Transactions that write must be READ COMMITTED: what stands behind the locks has to see what
+ * their former holders committed. One that only reads takes no locks, and all of it sees one moment. synchronous_commit is pinned to what was found (and judged), so that a later
  * reload cannot weaken it.
  *
  * The planner is told that every statement is a handful of rows by key. A plan is made once and kept; made
@@ -90,7 +90,7 @@ static enum hx_code set_up_session(struct pg *pg, struct hx_error *err)
 		 " set_config('synchronous_commit', current_setting('synchronous_commit'), false),"
 		 " set_config('lock_timeout', '%lld', false),"
 		 " set_config('idle_in_transaction_session_timeout', '%d', false),"
-		 " set_config('default_transaction_isolation', 'read committed', false),"
+		 " set_config('default_transaction_isolation', '%s', false),"
 		 " set_config('default_transaction_read_only', '%s', false),"
 		 " set_config('TimeZone', 'UTC', false),"
 		 " set_config('jit', 'off', false),"
@@ -98,7 +98,8 @@ static enum hx_code set_up_session(struct pg *pg, struct hx_error *err)
 		 " set_config('enable_seqscan', 'off', false),"
 		 " set_config('enable_hashjoin', 'off', false),"
 		 " set_config('enable_mergejoin', 'off', false)",
-		 (long long)pg->lock_timeout_ms, PG_ANSWER_MS, pg->read_only ? "on" : "off");
+		 (long long)pg->lock_timeout_ms, PG_ANSWER_MS, pg->read_only ? "repeatable read" : "read committed",
+		 pg->read_only ? "on" : "off");
 	code = pg_run_text(pg, sql, SET_UP_MS, &res, err);
 	if (code)
 		return code;

@@ -2,6 +2,7 @@
 #include "engine/batches.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/id.h"
 #include "base/utf8.h"
@@ -13,6 +14,7 @@
 #define WHY_BYTES_MAX 500          /* of the reason why a cleanup has failed */
 #define BATCH_POLL_MS 2000         /* for those that other nodes have made due, should their notification be lost */
 #define BATCHES_SLICE 8
+#define DRAIN_LOOK_MS 5
 #define REST_MS 500           /* what cannot be begun now is not reached for again before */
 #define UNKNOWN_TELL_MS 10000 /* one line for all definitions that are not known here */
 
@@ -21,6 +23,7 @@ struct batches {
 	struct batch_policy policy;
 	struct feeder feeder;
 	_Atomic size_t tenures_n;
+	_Atomic bool draining;
 	_Atomic int64_t told_unknown_ns; /* when a definition that is not known here was told last */
 };
 
@@ -292,7 +295,8 @@ static void turn_free(struct turn *turn)
 static bool begin_turn(struct tenure *t, enum batch_turn kind)
 {
 	int64_t home = t->turns.holding ? t->turns.hold.account : t->subject;
-	struct turn *turn = t->arena.failed ? NULL : turn_new(t, kind);
+	bool may = !t->arena.failed && (kind == TURN_LEAD || !atomic_load(&t->batches->draining));
+	struct turn *turn = may ? turn_new(t, kind) : NULL;
 
 	if (!turn)
 		return false;
@@ -377,7 +381,7 @@ static bool tenure_begin(struct tenure *t)
 static bool begin(void *context, int64_t subject)
 {
 	struct batches *batches = context;
-	struct tenure *t = tenure_new(batches, subject, BATCHES_MAX);
+	struct tenure *t = atomic_load(&batches->draining) ? NULL : tenure_new(batches, subject, BATCHES_MAX);
 
 	if (!t) { /* it rests, under way: without room it would be found again, and again */
 		feeder_ended(&batches->feeder, subject, REST_MS);
@@ -407,6 +411,15 @@ bool batches_tear_down(struct batches *batches, const struct batch_hold *hold, v
 	batch_tenure_init(&t->turns, hold->subject, hold);
 	keep_texts(t);
 	return tenure_begin(t);
+}
+
+void batches_drain(struct batches *batches, int64_t wait_ms)
+{
+	struct mono_time until = mono_add_ms(clock_mono(batches->options.clock), wait_ms);
+
+	atomic_store(&batches->draining, true);
+	while (atomic_load(&batches->tenures_n) && clock_mono(batches->options.clock).ns < until.ns)
+		nanosleep(&(struct timespec){.tv_nsec = DRAIN_LOOK_MS * 1000000}, NULL);
 }
 
 const struct batch_policy *batches_policy(const struct batches *batches)

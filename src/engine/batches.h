@@ -40,6 +40,11 @@ struct batches_options {
 
 enum hx_code batches_start(const struct batches_options *options, struct batches **ret_batches,
 			   struct hx_error *err) HX_MUST_CHECK;
+/*
+ * Before the lanes are stopped: no item is begun any more, and each batch is let go as soon as its calls have ended, so that others
+ * need not wait out its lease. Returns when all of them are, or after wait_ms.
+ */
+void batches_drain(struct batches *batches, int64_t wait_ms);
 /* After the lanes have stopped. Takes NULL. */
 void batches_free(struct batches *batches);
 const struct batch_policy *batches_policy(const struct batches *batches);

@@ -10,6 +10,7 @@
 #include "engine/definitions.h"
 #include "engine/dispatcher.h"
 #include "engine/janitors.h"
+#include "engine/keyring.h"
 #include "engine/nodes.h"
 #include "engine/notify.h"
 #include "engine/readers.h"
@@ -43,6 +44,7 @@ struct engine {
 	struct port *port;
 	struct lanes lanes;
 	struct readers *readers;
+	struct keyring *keyring;
 	struct entry_locks *entry_locks;
 	struct gate_store *gate_store;
 	struct gate_sweeper *gate_sweeper;
@@ -303,6 +305,17 @@ static enum hx_code load_definitions(struct engine *e, struct db *db, struct fin
 				e->options.config, findings, err);
 }
 
+static enum hx_code start_keyring(struct engine *e, struct hx_error *err)
+{
+	struct keyring_options options = {
+		.url = e->options.db_url,
+		.clock = e->options.clock,
+		.log = e->options.log,
+	};
+
+	return keyring_new(&options, &e->keyring, err);
+}
+
 static enum hx_code start_actions(struct engine *e, struct hx_error *err)
 {
 	const struct config *config = e->options.config;
@@ -313,7 +326,7 @@ static enum hx_code start_actions(struct engine *e, struct hx_error *err)
 	};
 	enum hx_code code = HX_OK;
 
-	outbound_init(&e->outbound, e->options.loopback_allowed);
+	outbound_init(&e->outbound, e->options.loopback_allowed && !keyring_has_keys(e->keyring));
 	for (size_t i = 0; i < config->outbound_n && !code; i++)
 		code = outbound_allow(&e->outbound, slice_str(config->outbound_allow[i]), err);
 	return code ? code : port_new(&options, &e->port, err);
@@ -451,6 +464,8 @@ static enum hx_code start(struct engine *e, struct findings *findings, struct hx
 	if (!code)
 		code = start_notify(e, err);
 	if (!code)
+		code = start_keyring(e, err);
+	if (!code)
 		code = start_actions(e, err);
 	if (code) {
 		db_close(db);
@@ -481,12 +496,26 @@ enum hx_code engine_new(const struct engine_options *options, struct findings *f
 	return code;
 }
 
+/* At most half of the time is for that: others have calls to end, too. Returns what is left. */
+static int64_t drain_batches(struct engine *engine, int64_t drain_ms)
+{
+	struct mono_time began = clock_mono(engine->options.clock);
+	int64_t took_ms;
+
+	if (!engine->batches)
+		return drain_ms;
+	batches_drain(engine->batches, drain_ms / 2);
+	took_ms = (clock_mono(engine->options.clock).ns - began.ns) / 1000000;
+	return took_ms < drain_ms ? drain_ms - took_ms : 0;
+}
+
 void engine_stop(struct engine *engine, int64_t drain_ms)
 {
 	if (engine->stopped)
 		return;
 	engine->stopped = true;
 	changers_stop(&engine->changers);
+	drain_ms = drain_batches(engine, drain_ms);
 	readers_stop(engine->readers);
 	lanes_stop(&engine->lanes, drain_ms);
 	changers_join(&engine->changers);
@@ -509,6 +538,7 @@ void engine_free(struct engine *engine)
 	janitors_release(&engine->janitors);
 	port_free(engine->port);
 	readers_free(engine->readers);
+	keyring_free(engine->keyring);
 	lanes_close(&engine->lanes);
 	notify_free(engine->notify);
 	definitions_release(&engine->definitions);
@@ -555,6 +585,11 @@ const struct run_machine *engine_run(struct engine *engine, struct slice workflo
 const struct batch_machine *engine_batch(struct engine *engine, struct slice workflow)
 {
 	return definitions_batch(&engine->definitions, workflow);
+}
+
+struct keyring *engine_keyring(struct engine *engine)
+{
+	return engine->keyring;
 }
 
 struct runs *engine_runs(struct engine *engine)

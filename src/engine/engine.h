@@ -6,6 +6,7 @@
  *                 PostgreSQL, follows what other nodes put
  *   lanes         where tasks run
  *   readers       where lists and searches run, beside the lanes              (readers.c)
+ *   keyring       the API keys of the store, in memory                        (keyring.c)
  *   actions       who carries out calls into the outside world
  *   nodes         this node's number for ids, and its heartbeat                (nodes.c)
  *   notify        on PostgreSQL: wakes on other nodes what a commit here wakes (notify.c)
@@ -39,6 +40,7 @@
 struct engine;
 struct batch_machine;
 struct batches;
+struct keyring;
 struct machine;
 struct run_machine;
 struct runs;
@@ -51,7 +53,7 @@ struct engine_options {
 	const char *workflows_dir; /* NULL: only what the store has */
 	const struct config *config;
 	bool no_migrate;
-	bool loopback_allowed;         /* actions may call this machine */
+	bool loopback_allowed;         /* actions may call this machine, if the store has no API keys */
 	const struct natives *natives; /* outlives the engine. NULL: none, and definitions may name any */
 	struct clock *clock;
 	struct log *log;
@@ -77,6 +79,7 @@ struct engine_metrics {
 	_Atomic uint64_t batch_items_late;    /* done after they were cancelled, or given up */
 	_Atomic uint64_t batch_turns;         /* not a count: how many are under way */
 	_Atomic uint64_t runs_expired, batches_expired, jobs_expired;
+	_Atomic uint64_t keys_refused; /* requests without an API key that fits, or whose key may not do that */
 	_Atomic uint64_t notifications_sent, notifications_heard;
 	_Atomic uint64_t nodes_live; /* not a count: how many there are */
 };
@@ -122,6 +125,7 @@ void engine_each_machine(struct engine *engine, void (*fn)(void *context, const 
 enum hx_code engine_submit(struct engine *engine, uint64_t hash, struct seat *seat) HX_MUST_CHECK;
 /* Hands a seat whose task only reads to the readers: it sees all that was committed before. HX_BUSY: too many wait. */
 enum hx_code engine_read(struct engine *engine, struct seat *seat) HX_MUST_CHECK;
+struct keyring *engine_keyring(struct engine *engine);
 struct runs *engine_runs(struct engine *engine);
 struct batches *engine_batches(struct engine *engine);
 struct entry_locks *engine_entry_locks(struct engine *engine);

@@ -1,6 +1,7 @@
 /* See audit_chain.h. */
 #include "flow/audit_chain.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,15 +78,18 @@ bool audit_is_terminal(const struct audit_noun *noun, struct slice status)
 	return false;
 }
 
-/* Is there a way? */
-static bool leads(const struct audit_noun *noun, struct slice from, struct slice to)
+/* NULL: it may lead anywhere. */
+static const struct audit_way *way_from(const struct audit_noun *noun, struct slice from)
 {
 	const struct audit_way *way = noun->ways;
 
 	while (way && way->from && !slice_is(from, way->from))
 		way++;
-	if (!way || !way->from)
-		return true;
+	return way && way->from ? way : NULL;
+}
+
+static bool leads_to(const struct audit_way *way, struct slice to)
+{
 	for (size_t i = 0; way->to[i]; i++)
 		if (slice_is(to, way->to[i]))
 			return true;
@@ -159,13 +163,6 @@ static struct slice last_status(const struct audit_chain *chain)
 	return slice_of(chain->to, chain->to_n < sizeof chain->to ? chain->to_n : sizeof chain->to);
 }
 
-/* Words in the expectation, where they are not known before. */
-static const char *quoted(struct slice text, char buffer[AUDIT_WORDS_BYTES])
-{
-	snprintf(buffer, AUDIT_WORDS_BYTES, "%s", excerpt_of(text).text);
-	return buffer;
-}
-
 static bool is_creation(const struct history_row *row, const struct audit_place *place, struct audit_finding *finding)
 {
 	return audit_equal(finding, place, "seq", 1, row->seq) &&
@@ -174,44 +171,66 @@ static bool is_creation(const struct history_row *row, const struct audit_place 
 	       audit_equal(finding, place, "fence", 0, row->fence);
 }
 
+static bool is_not_so(struct audit_finding *finding, const struct audit_place *place, const char *what, int64_t found,
+		      const char *format, ...) HX_PRINTF(5, 6);
+
+/* A number, and words for what was expected. Always false. */
+static bool is_not_so(struct audit_finding *finding, const struct audit_place *place, const char *what, int64_t found,
+		      const char *format, ...)
+{
+	char words[AUDIT_WORDS_BYTES], number[24];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(words, sizeof words, format, args);
+	va_end(args);
+	snprintf(number, sizeof number, "%lld", (long long)found);
+	return audit_holds(finding, place, /* holds= */ false, what, words, slice_str(number));
+}
+
 static bool version_rises(const struct audit_chain *chain, const struct audit_noun *noun, const struct history_row *row,
 			  const struct audit_place *place, struct audit_finding *finding)
 {
-	char words[AUDIT_WORDS_BYTES], there[24];
+	int64_t before = chain->last.version;
 
-	if (noun->follows_user)
+	if (noun->follows_user || row->version == audit_sum(before, 1) || (noun->strides && row->version > before))
 		return true;
-	if (!noun->strides)
-		return audit_equal(finding, place, "version", chain->last.version + 1, row->version);
-	if (row->version > chain->last.version)
-		return true;
-	snprintf(words, sizeof words, "above %lld", (long long)chain->last.version);
-	snprintf(there, sizeof there, "%lld", (long long)row->version);
-	return audit_holds(finding, place, /* holds= */ false, "version", words, slice_str(there));
+	return is_not_so(finding, place, "version", row->version, "%lld%s", (long long)audit_sum(before, 1),
+			 noun->strides ? " or more" : "");
 }
 
-static bool fence_stays(const struct audit_chain *chain, const struct history_row *row, const struct audit_place *place,
-			struct audit_finding *finding)
+static bool fence_is_kept(const struct audit_chain *chain, const struct history_row *row,
+			  const struct audit_place *place, struct audit_finding *finding)
 {
-	char words[AUDIT_WORDS_BYTES], there[24];
 	int64_t before = chain->last.fence;
 
-	snprintf(words, sizeof words, "%lld or %lld", (long long)before, (long long)before + 1);
-	snprintf(there, sizeof there, "%lld", (long long)row->fence);
-	return audit_holds(finding, place, row->fence == before || row->fence == before + 1, "fence", words,
-			   slice_str(there));
+	if (row->fence == before || row->fence == audit_sum(before, 1))
+		return true;
+	return is_not_so(finding, place, "fence", row->fence, "%lld or %lld", (long long)before,
+			 (long long)audit_sum(before, 1));
+}
+
+static bool is_led_to(const struct audit_noun *noun, const struct history_row *row, const struct audit_place *place,
+		      struct audit_finding *finding)
+{
+	const struct audit_way *way = way_from(noun, row->from);
+	char words[AUDIT_WORDS_BYTES];
+
+	if (!way || leads_to(way, row->to))
+		return true;
+	snprintf(words, sizeof words, way->to[0] ? "a status that can follow %s" : "no row behind %s, which is the end",
+		 way->from);
+	return audit_holds(finding, place, /* holds= */ false, "status", words, row->to);
 }
 
 static bool joins_up(const struct audit_chain *chain, const struct audit_noun *noun, const struct history_row *row,
 		     const struct audit_place *place, struct audit_finding *finding)
 {
-	char words[AUDIT_WORDS_BYTES];
-
-	return audit_holds(finding, place, noun->follows_user || is_last_status(chain, row->from), "from",
-			   quoted(last_status(chain), words), row->from) &&
-	       version_rises(chain, noun, row, place, finding) && fence_stays(chain, row, place, finding) &&
-	       audit_holds(finding, place, leads(noun, row->from, row->to), "status",
-			   row->from.n ? "none that does not follow from the one before" : "", row->to);
+	if (!noun->follows_user && !is_last_status(chain, row->from))
+		return audit_holds(finding, place, /* holds= */ false, "from", excerpt_of(last_status(chain)).text,
+				   row->from);
+	return version_rises(chain, noun, row, place, finding) && fence_is_kept(chain, row, place, finding) &&
+	       is_led_to(noun, row, place, finding);
 }
 
 static void go_on(struct audit_chain *chain, const struct history_row *row, const uint8_t hash[SHA256_BYTES])
@@ -231,7 +250,7 @@ bool audit_chain_add(struct audit_chain *chain, const struct audit_noun *noun, c
 	bool first = chain->last.seq == 0;
 	uint8_t head[SHA256_BYTES];
 
-	if (!first && !audit_equal(finding, &place, "seq", chain->last.seq + 1, row->seq))
+	if (!first && !audit_equal(finding, &place, "seq", audit_sum(chain->last.seq, 1), row->seq))
 		return false;
 	strbuf_reset(scratch);
 	history_link_text(row, scratch);
@@ -251,8 +270,7 @@ bool audit_chain_end(const struct audit_chain *chain, const struct audit_subject
 		     struct audit_finding *finding)
 {
 	const struct history_row *last = &chain->last;
-	struct audit_place place = {subject->id, "history row", last->seq + 1};
-	char words[AUDIT_WORDS_BYTES];
+	struct audit_place place = {subject->id, "history row", audit_sum(last->seq, 1)};
 
 	if (!audit_holds(finding, &place, last->seq >= subject->seq, "seq", "a row: its subject has come further",
 			 slice_str("none")))
@@ -263,7 +281,7 @@ bool audit_chain_end(const struct audit_chain *chain, const struct audit_subject
 		return false;
 	place = (struct audit_place){.id = subject->id};
 	return audit_holds(finding, &place, is_last_status(chain, subject->status), "status",
-			   quoted(last_status(chain), words), subject->status) &&
+			   excerpt_of(last_status(chain)).text, subject->status) &&
 	       audit_equal(finding, &place, "version", last->version, subject->version) &&
 	       audit_equal(finding, &place, "fence", last->fence, subject->fence) &&
 	       audit_equal(finding, &place, "op", last->op, subject->op) &&

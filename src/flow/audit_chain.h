@@ -27,7 +27,7 @@ struct audit_finding {
 	bool there;
 	int64_t id;                     /* of the subject */
 	char subject[AUDIT_NAME_BYTES]; /* as users name it; empty: only its id is known */
-	const char *row;                /* what `seq` counts: "history row", "ledger entry", "item", "step"; NULL: none */
+	const char *row; /* what `seq` counts: "history row", "ledger entry", "item", "step"; NULL: none */
 	int64_t seq;
 	const char *what; /* a few stable words: "version", "hash" */
 	char expected[AUDIT_WORDS_BYTES], found[AUDIT_WORDS_BYTES];
@@ -39,6 +39,12 @@ struct audit_place {
 	const char *row;
 	int64_t seq;
 };
+
+/* What was tampered with may be any number: it must not overflow. */
+static inline int64_t audit_sum(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
 
 /* Both note the difference, unless there is one already, and return false; alike: true. */
 bool audit_equal(struct audit_finding *finding, const struct audit_place *place, const char *what, int64_t expected,
@@ -53,12 +59,12 @@ struct audit_way {
 };
 struct audit_noun {
 	const char *name;
-	const char *prefix;                        /* of its id; NULL: it is named otherwise */
-	bool follows_user;                         /* status and version are those of a table of the user's */
-	bool strides;                              /* a row may stand for several transitions */
-	const char *(*status_of)(struct slice s);  /* NULL: any status */
-	const struct audit_way *ways;              /* ends with from NULL; a status without an entry may lead anywhere */
-	const char *terminal[4];                   /* ends with NULL: nobody holds it there, and its row says when it got there */
+	const char *prefix;                       /* of its id; NULL: it is named otherwise */
+	bool follows_user;                        /* status and version are those of a table of the user's */
+	bool strides;                             /* a row may stand for several transitions */
+	const char *(*status_of)(struct slice s); /* NULL: any status */
+	const struct audit_way *ways;             /* ends with from NULL; a status without an entry may lead anywhere */
+	const char *terminal[4]; /* ends with NULL: nobody holds it there, and its row says when it got there */
 };
 extern const struct audit_noun audit_entity, audit_table_entity, audit_job, audit_run, audit_batch, audit_account;
 

@@ -41,6 +41,8 @@ static void decide(struct batch_cancel *c, const struct answer *answer)
 		end(c, HX_ALREADY_COMPLETED);
 	} else if (c->row.cancel_requested) {
 		accept(c);
+	} else if (is(c, BATCH_LOADING) && c->row.past) {
+		ask_with_new_op(c, answer, CANCEL_RELEASING);
 	} else if (is(c, BATCH_LOADING)) {
 		end(c, HX_WRONG_STATUS);
 	} else if (is(c, BATCH_RUNNING) || is(c, BATCH_OUT_OF_CREDIT)) {
@@ -141,6 +143,9 @@ static void take(struct task *task, const struct answer *answer)
 	case CANCEL_LOOKING_UP:
 		take_looked_up(c, answer);
 		break;
+	case CANCEL_RELEASING: /* whatever came of it: somebody has ended the load */
+		lost(c);
+		break;
 	case CANCEL_DONE:
 		ASSERT(!"a task that is done takes no answer");
 	}
@@ -164,6 +169,10 @@ static void ask(const struct task *task, struct ask *ask)
 		unit_init(ask->unit, c->stamp.op);
 		batch_request_cancel(ask->unit, &c->stamp, &c->row);
 		break;
+	case CANCEL_RELEASING:
+		unit_init(ask->unit, c->stamp.op);
+		batch_load_lost(ask->unit, &c->stamp, &c->row);
+		break;
 	case CANCEL_LOOKING_UP:
 		unit_init(ask->unit, c->stamp.op);
 		subject_look_up(ask->unit, c->subject, c->stamp.op);
@@ -178,8 +187,13 @@ static void ask(const struct task *task, struct ask *ask)
 
 static const char *where(const struct task *task)
 {
-	static const char *const names[] = {
-		"new", "reading the batch", "seizing it", "looking up its move", "setting the flag", "done"};
+	static const char *const names[] = {"new",
+					    "reading the batch",
+					    "seizing it",
+					    "looking up its move",
+					    "setting the flag",
+					    "ending a lost load",
+					    "done"};
 
 	return names[((const struct batch_cancel *)task)->at];
 }

@@ -6,6 +6,7 @@
  *      │              ├ flagged, CANCELLING ─▶ HX_OK, accepted: nothing is to be done again
  *      │              ├ CANCELLED ─▶ HX_OK, was_over
  *      │              ├ COMPLETED, FAILED ─▶ HX_ALREADY_COMPLETED
+ *      │              ├ LOADING, its loader lost ─▶ RELEASING ─▶ read again
  *      │              └ LOADING ─▶ HX_WRONG_STATUS · no such batch: HX_NOT_FOUND
  *      └─ lost, or the answer was lost: read again (a seize whose answer was lost is looked up by its op first)
  */
@@ -26,7 +27,15 @@ struct batch_cancel {
 	struct batch_hold hold; /* seized */
 	struct batch_row row;   /* as it was read last */
 	/* private */
-	enum { CANCEL_NEW, CANCEL_READING, CANCEL_SEIZING, CANCEL_LOOKING_UP, CANCEL_FLAGGING, CANCEL_DONE } at;
+	enum {
+		CANCEL_NEW,
+		CANCEL_READING,
+		CANCEL_SEIZING,
+		CANCEL_LOOKING_UP,
+		CANCEL_FLAGGING,
+		CANCEL_RELEASING,
+		CANCEL_DONE
+	} at;
 	unsigned losses;
 	bool in_doubt; /* a unit of it may have landed */
 	struct stamp stamp;

@@ -27,8 +27,9 @@ static void act_on_next(struct batch_clean *c, const struct answer *answer)
 		end(c, HX_STORE_UNAVAILABLE);
 	} else {
 		const struct batch_call_item *item = &c->items[c->next];
+		int64_t pass = c->hold.fence; /* mutant: cleanup-key -> int64_t pass = 0; */
 
-		c->key = batch_item_key(c->hold.subject, item->n, "cleanup", c->hold.fence, c->arena);
+		c->key = batch_item_key(c->hold.subject, item->n, "cleanup", pass, c->arena);
 		c->body = batch_call_body(&c->hold, "cleanup", item, c->arena);
 		if (c->arena->failed)
 			end(c, HX_TOO_LARGE);
@@ -50,6 +51,8 @@ static void take_read(struct batch_clean *c, const struct answer *answer)
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct db_value *output = db_cell(rows, i, ITEM_OUTPUT);
 
+		if (output->type == DB_NULL)
+			output = db_cell(rows, i, ITEM_LATE);
 		c->items[i].n = db_cell(rows, i, ITEM_N)->i;
 		c->items[i].attempt = db_cell(rows, i, ITEM_ATTEMPT)->i;
 		c->items[i].input = arena_copy(c->arena, db_cell(rows, i, ITEM_INPUT)->s);

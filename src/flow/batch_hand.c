@@ -66,7 +66,7 @@ static enum item_doubt doubt_of(const struct batch_hand *h)
 {
 	if (h->doubt)
 		return DOUBT_NOW;
-	return h->doubted ? DOUBT_ONCE : DOUBT_NONE;
+	return h->doubted ? DOUBT_ONCE : DOUBT_NONE; /* mutant: doubt-ended-by-probe -> return DOUBT_NONE; */
 }
 
 /* An earlier call under this key may still be under way: teardown has to know. */
@@ -75,7 +75,16 @@ static void succeeded(struct batch_hand *h, const struct answer *answer, struct 
 	enum item_doubt doubt = DOUBT_NONE;
 
 	doubt = doubt_of(h); /* mutant: doubt-ended-by-success */
-	end_item(h, answer, &(struct item_end){.status = ITEM_SUCCEEDED, .doubt = doubt, .output = output});
+	if (output.n > BATCH_OUTPUT_BYTES_MAX)
+		end_item(h, answer,
+			 &(struct item_end){.status = ITEM_SUCCEEDED,
+					    .doubt = doubt,
+					    .output = slice_str("null"),
+					    .error = slice_str("its output was longer than 1 MiB, and was not kept")});
+	else
+		end_item(h, answer,
+			 &(struct item_end){
+				 .status = ITEM_SUCCEEDED, .doubt = doubt, .output = arena_copy(h->arena, output)});
 }
 
 static void left_unknown(struct batch_hand *h, const struct answer *answer, bool failure, struct slice error)
@@ -104,6 +113,17 @@ static void failed(struct batch_hand *h, const struct answer *answer, bool for_g
 	end_item(h, answer, &as);
 }
 
+/* The lease was over before the call could be begun: it is as it was, and this node begins nothing else. */
+static void not_begun(struct batch_hand *h, const struct answer *answer)
+{
+	h->overrun = true;
+	end_item(h, answer,
+		 &(struct item_end){.status = ITEM_PENDING,
+				    .doubt = doubt_of(h),
+				    .returns = !h->doubt,
+				    .error = slice_str("its holder lost the batch before it could be begun")});
+}
+
 static struct lease lease_of(const struct batch_hand *h)
 {
 	return (struct lease){h->hold.subject, h->hold.fence, h->hold.lease_ms, h->hold.since};
@@ -118,7 +138,7 @@ static void probe(struct batch_hand *h)
 	h->at = HAND_PROBING;
 }
 
-/* Behind a call that was heard out nothing else is begun: whoever takes over finds the item in doubt. */
+/* Behind a call that was heard out nothing else is begun: whoever takes over asks. */
 static void begin_probe(struct batch_hand *h, const struct answer *answer)
 {
 	struct lease lease = lease_of(h);
@@ -126,7 +146,7 @@ static void begin_probe(struct batch_hand *h, const struct answer *answer)
 	if (lease_is_trusted(&lease, answer->mono))
 		probe(h);
 	else
-		end(h, HAND_FAILED, HX_STALE_FENCE);
+		not_begun(h, answer);
 }
 
 static void unknown(struct batch_hand *h, const struct answer *answer, struct slice error)
@@ -171,7 +191,7 @@ static void begin(struct batch_hand *h, const struct answer *answer)
 
 	may &= lease_is_trusted(&lease, answer->mono); /* mutant: hand-on-lapsed-lease */
 	if (!may)
-		end(h, HAND_FAILED, HX_STORE_UNAVAILABLE); /* whoever takes over finds it in doubt */
+		not_begun(h, answer);
 	else if (h->attempt - h->failures > BATCH_LOSSES_MAX + 1)
 		left_unknown(h, answer, /* failure= */ false, slice_str("too many holders were lost over it"));
 	else if (h->doubt && definition_of(h)->on_unknown == UNKNOWN_PROBE)
@@ -231,7 +251,7 @@ static void take_looked_up(struct batch_hand *h, const struct answer *answer)
 static void take_acted(struct batch_hand *h, const struct answer *answer)
 {
 	if (answer->outcome == ACT_CLAIM_LOST) {
-		end(h, HAND_FAILED, HX_STALE_FENCE);
+		not_begun(h, answer);
 		return;
 	}
 	h->overrun |= answer->overrun;
@@ -239,11 +259,7 @@ static void take_acted(struct batch_hand *h, const struct answer *answer)
 		h->hold.since = answer->lease_since;
 	switch (answer->outcome) {
 	case ACT_OK:
-		if (answer->output.n > BATCH_OUTPUT_BYTES_MAX)
-			left_unknown(h, answer, /* failure= */ true,
-				     slice_str("it was done, and its output is longer than 1 MiB"));
-		else
-			succeeded(h, answer, arena_copy(h->arena, answer->output));
+		succeeded(h, answer, answer->output);
 		break;
 	case ACT_FAILED:
 		failed(h, answer, /* for_good= */ false, words(h, answer->output));
@@ -262,7 +278,7 @@ static void take_probed(struct batch_hand *h, const struct answer *answer)
 	struct slice output;
 
 	if (answer->outcome == ACT_CLAIM_LOST) {
-		end(h, HAND_FAILED, HX_STALE_FENCE);
+		not_begun(h, answer);
 		return;
 	}
 	h->overrun |= answer->overrun;
@@ -270,7 +286,7 @@ static void take_probed(struct batch_hand *h, const struct answer *answer)
 		h->hold.since = answer->lease_since;
 	switch (probe_read(answer, &output)) {
 	case PROBE_DONE:
-		succeeded(h, answer, arena_copy(h->arena, output));
+		succeeded(h, answer, output);
 		break;
 	case PROBE_NOT_DONE:
 		h->doubt = false;
@@ -304,9 +320,11 @@ static void take_lost(struct batch_hand *h, const struct answer *answer)
 	if (strcmp(h->end.status, ITEM_SUCCEEDED) != 0)
 		go_on(h);
 	else if (h->at == HAND_ENDING)
-		ask_with_new_op(h, answer, HAND_SETTLING);
+		ask_with_new_op(h, answer, HAND_SETTLING); /* mutant: known-success-forgotten -> go_on(h); */
 	else if (h->at == HAND_SETTLING)
-		record_late(h, answer);
+		record_late(h, answer); /* mutant: late-success-forgotten -> go_on(h); */
+	else if (h->at == HAND_RECORDING)
+		ask_with_new_op(h, answer, HAND_DOUBTING);
 	else
 		go_on(h);
 }
@@ -354,6 +372,7 @@ static void take(struct task *task, const struct answer *answer)
 	case HAND_ENDING:
 	case HAND_SETTLING:
 	case HAND_RECORDING:
+	case HAND_DOUBTING:
 		take_ended(h, answer);
 		break;
 	case HAND_RESTING:
@@ -381,6 +400,9 @@ static void ask_unit(const struct batch_hand *h, struct unit *unit)
 		break;
 	case HAND_SETTLING:
 		item_settle(unit, &h->stamp, &h->hold, h->n, h->attempt, h->end.output);
+		break;
+	case HAND_DOUBTING:
+		item_doubt(unit, &h->stamp, &h->hold, &h->end);
 		break;
 	default:
 		item_late(unit, &h->stamp, &h->hold, &h->end, h->job_id, h->job_key, h->payload);
@@ -440,6 +462,7 @@ static const char *where(const struct task *task)
 		"ending an item",
 		"settling an item",
 		"recording a late success",
+		"telling the next to ask first",
 		"resting",
 		"done",
 	};

@@ -5,7 +5,7 @@
  *   START ─▶ STARTING ─┬ won ──▶ (in doubt: on_unknown) ─▶ ACTING ─▶ ENDING ─┬ won, or failed for too long ─▶ DONE
  *               ▲      │            │ probe ─▶ PROBING ─┤                    ├ lost, and done ─▶ SETTLING ─┬ won ─▶ DONE
  *               │      │            └ hold ────────────▶ ENDING as UNKNOWN   └ unknown, failed ─▶ RESTING ─▶ ENDING again
- *               │      │                                                                                └ lost ─▶ RECORDING a late success
+ *               │      │                                                                                └ lost ─▶ RECORDING a late success ─▶ lost ─▶ DOUBTING: it rests, given back; the next asks first
  *               │      ├ lost ─────▶ DONE, HAND_NO_MORE: nothing can be begun
  *               │      ├ refused ──▶ DONE, HAND_SHORT: too little credit
  *               │      └ unknown ──▶ LOOKING_UP ─▶ as won, or STARTING again
@@ -47,6 +47,7 @@ enum batch_hand_at {
 	HAND_ENDING,
 	HAND_SETTLING,
 	HAND_RECORDING,
+	HAND_DOUBTING,
 	HAND_RESTING,
 	HAND_DONE,
 };

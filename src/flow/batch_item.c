@@ -88,9 +88,18 @@ static const struct db_stmt stmt_settle = {
 static const struct db_stmt stmt_late = {
 	.name = "item_late",
 	.sql = "UPDATE hx_batch_item SET late = ?3, moved = 0, op = ?4 WHERE batch = ?1 AND n = ?2"
-	       " AND late IS NULL AND (decision = 'cancelled' OR status = 'FAILED')"
+	       " AND late IS NULL" /* mutant: late-twice */
+	       " AND (decision = 'cancelled' OR status = 'FAILED')"
 	       " AND NOT (status = 'SUCCEEDED' AND attempt = ?5)", /* this very end was not lost */
 	.in = "iitii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_doubt = {
+	.name = "item_doubt",
+	.sql = "UPDATE hx_batch_item SET doubt = 1, moved = 0, op = ?4 WHERE batch = ?1 AND n = ?2 AND attempt >= ?3"
+	       " AND status = 'PENDING' AND decision IS NULL",
+	.in = "iiii",
 	.out = "",
 };
 
@@ -199,7 +208,9 @@ static const struct db_stmt stmt_resolve = {
 static const struct db_stmt stmt_read_doubtful = {
 	.name = "item_read_doubtful",
 	.sql = "SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n >= ?2 AND n < ?3 AND decision IS NULL"
-	       " AND (doubt > 0 OR status IN ('RUNNING', 'UNKNOWN')) ORDER BY n LIMIT ?4",
+	       " AND (status IN ('RUNNING', 'UNKNOWN')"
+	       " OR doubt > 0" /* mutant: void-of-open-ones */
+	       ") ORDER BY n LIMIT ?4",
 	.in = "iiii",
 	.out = OUT,
 };
@@ -209,7 +220,7 @@ static const struct db_stmt stmt_flip_cursor = {
 	.name = "item_flip_cursor",
 	.sql = "UPDATE hx_batch SET flipped_to = ?3, unknown = unknown + (SELECT count(*) FROM hx_batch_item"
 	       " WHERE batch = ?1 AND " ITEM_IS_OPEN " AND status = 'RUNNING' AND n >= ?2 AND n < ?3) WHERE subject = ?1"
-	       " AND flipped_to = ?2"
+	       " AND flipped_to = ?2" /* mutant: flip-cursor */
 	       " AND total >= ?3",
 	.in = "iii",
 	.out = "",
@@ -358,6 +369,13 @@ void item_late(struct unit *unit, const struct stamp *stamp, const struct batch_
 		job_insert(unit, stamp, &spec);
 		unit_wake(unit, JOB_TOPIC);
 	}
+}
+
+void item_doubt(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, const struct item_end *end)
+{
+	batch_touch(unit, hold->subject, hold->account);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_doubt, db_int(hold->subject), db_int(end->n), db_int(end->attempt),
+		 db_int(stamp->op));
 }
 
 /* ---- decisions ---- */

@@ -57,7 +57,7 @@ const char *item_status_of(struct slice text);
 /*
  * The next one: an item whose holder was lost, or a retry that is due, or the first that was never begun. It renews the lease.
  * LOST: nothing can be begun (the batch is not ours, its cancel is requested, or there is none). REFUSED: too little credit.
- * Row of line 0: the columns of START below.
+ * Row of line 1: the columns of START below.
  */
 void item_start(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold);
 enum { START_N, START_INPUT, START_ATTEMPT, START_FAILURES, START_DOUBT };
@@ -76,7 +76,7 @@ struct item_end {
 	const char *status; /* ITEM_PENDING: again after rest_ms */
 	bool failure;       /* counts against its attempts */
 	enum item_doubt doubt;
-	bool returns;       /* what it was charged: it has certainly not been done */
+	bool returns; /* what it was charged: it has certainly not been done */
 	int64_t rest_ms;
 	struct slice output, error; /* .p NULL: none */
 };
@@ -94,6 +94,13 @@ void item_settle(struct unit *unit, const struct stamp *stamp, const struct batc
  */
 void item_late(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, const struct item_end *end,
 	       int64_t job_id, struct slice job_key, struct slice payload);
+
+/*
+ * It was done, and given back as not done, and waits for its next attempt: that one is to ask first, where it can. LOST: it does
+ * not wait any more.
+ */
+void item_doubt(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold,
+		const struct item_end *end);
 
 /* By callers, whose hold is that of a reader: batch_hold_of(). */
 /* LOST: it is not SUCCEEDED and undecided, or the cancel of its batch is requested. */

@@ -14,7 +14,8 @@
 static const struct db_stmt stmt_create = {
 	.name = "batch_create",
 	.sql = "INSERT INTO hx_batch (subject, workspace, workflow, definition_version, batch_key, requester, trace, account,"
-	       " created_at, total, loaded_at, due_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+	       " created_at, total, loaded_at, due_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
+	       " CASE WHEN ?12 = 1 THEN hx_now_ms() END)"
 	       " ON CONFLICT (workspace, batch_key) WHERE batch_key IS NOT NULL DO NOTHING",
 	.in = "ittitttiiiii",
 	.out = "",
@@ -25,8 +26,8 @@ static const struct db_stmt stmt_keep = {
 	.fenced = true,
 	.sql = "UPDATE subject SET until = hx_now_ms() + ?4 WHERE id = ?1"
 	       " AND fence = ?2" /* mutant: batch-keep-fence */
-	       " AND owner IS NOT NULL"
-	       " AND status = ?3",
+	       " AND owner IS NOT NULL" /* mutant: batch-keep-owner */
+	       " AND status = ?3", /* mutant: batch-keep-status -> , */
 	.in = "iiti",
 	.out = "",
 };
@@ -72,7 +73,7 @@ static const struct db_stmt stmt_due = {
 static const struct db_stmt stmt_seized = {
 	.name = "batch_seized",
 	.sql = "UPDATE hx_batch SET due_at = NULL, needs = NULL, started_at = coalesce(started_at, ?2) WHERE subject = ?1"
-	       " AND cancel_requested = 0",
+	       " AND cancel_requested = 0", /* mutant: unconditional-claim -> , */
 	.in = "ii",
 	.out = "",
 };
@@ -98,11 +99,14 @@ static const struct db_stmt stmt_let_go = {
 	.out = "",
 };
 
-/* Items that rest and can be paid are due all the same. One that is due by now is not: it stands behind the one that cannot. */
+/*
+ * Items that rest and can be paid are due all the same. One that is due by now and yet to be paid is not: it stands behind the
+ * one that cannot; one that was paid for is chosen before that, and is only not if it fell due in this very moment.
+ */
 static const struct db_stmt stmt_stop_short = {
 	.name = "batch_stop_short",
 	.sql = "UPDATE hx_batch SET needs = x.needs, due_at = (SELECT min(due_at) " RESTING
-	       " AND cost - charged <= a.balance AND due_at > hx_now_ms())"
+	       " AND cost - charged <= a.balance AND (charged = cost OR due_at > hx_now_ms()))"
 	       " FROM (SELECT cost - charged AS needs FROM hx_batch_item WHERE batch = ?1 AND n = " ITEM_CHOICE ") x, hx_account a"
 	       " WHERE hx_batch.subject = ?1 AND a.subject = hx_batch.account"
 	       " AND cancel_requested = 0" /* mutant: short-of-credit-flagged */
@@ -122,7 +126,7 @@ static const struct db_stmt stmt_completed = {
 	       " AND cancel_requested = 0" /* mutant: unconditional-completion */
 	       " AND next_n = total"
 	       " AND NOT EXISTS (SELECT 1 FROM hx_batch_item WHERE batch = ?1 AND " ITEM_IS_OPEN ")"
-	       TOTALS_ARE,
+	       TOTALS_ARE, /* mutant: stale-totals -> , */
 	.in = "iiiiiiiii",
 	.out = "",
 };
@@ -140,7 +144,8 @@ static const struct db_stmt stmt_cancelled = {
 static const struct db_stmt stmt_request_cancel = {
 	.name = "batch_request_cancel",
 	.sql = "UPDATE hx_batch SET cancel_requested = 1,"
-	       " due_at = CASE WHEN EXISTS (SELECT 1 FROM subject WHERE id = ?1 AND owner IS NULL) THEN hx_now_ms()"
+	       " due_at = CASE"
+	       " WHEN EXISTS (SELECT 1 FROM subject WHERE id = ?1 AND owner IS NULL) THEN hx_now_ms()" /* mutant: flag-wakes-nobody -> " WHEN 1 = 0 THEN 0" */
 	       " ELSE due_at END WHERE subject = ?1"
 	       " AND cancel_requested = 0"
 	       " AND EXISTS (SELECT 1 FROM subject WHERE id = ?1 AND status IN ('RUNNING', 'OUT_OF_CREDIT'))",
@@ -151,7 +156,8 @@ static const struct db_stmt stmt_request_cancel = {
 static const struct db_stmt stmt_wake_waiting = {
 	.name = "batch_wake_waiting",
 	.sql = "UPDATE hx_batch SET due_at = hx_now_ms() WHERE account = ?1 AND needs IS NOT NULL"
-	       " AND needs <= (SELECT balance FROM hx_account WHERE subject = ?1)",
+	       " AND needs <= (SELECT balance FROM hx_account WHERE subject = ?1)"
+	       " AND (due_at IS NULL OR due_at > hx_now_ms())", /* those that are due keep their place */
 	.in = "i",
 	.out = "",
 };
@@ -165,7 +171,7 @@ static struct db_value optional(struct slice text)
 
 void batch_keep(struct unit *unit, const struct batch_hold *hold, const char *status)
 {
-	batch_touch(unit, hold->subject, hold->account);
+	batch_touch(unit, hold->subject, hold->account); /* mutant: start-unlocked */
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_keep, db_int(hold->subject), db_int(hold->fence), db_str(status),
 		 db_int(hold->lease_ms));
 }
@@ -173,13 +179,13 @@ void batch_keep(struct unit *unit, const struct batch_hold *hold, const char *st
 /* ---- loading ---- */
 
 static void add_row(struct unit *unit, const struct stamp *stamp, const struct batch_spec *spec, int64_t total,
-		    struct db_value loaded_at, struct db_value due_at)
+		    struct db_value loaded_at, bool due)
 {
 	batch_touch(unit, spec->subject, spec->account);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(spec->subject), db_text(spec->workspace),
 		 db_str(spec->machine->definition->name), db_int(spec->machine->version), optional(spec->key),
 		 db_text(spec->requester), spec->trace.n ? db_text(spec->trace) : db_null(), db_int(spec->account),
-		 db_int(stamp->at.ms), db_int(total), loaded_at, due_at);
+		 db_int(stamp->at.ms), db_int(total), loaded_at, db_int(due));
 }
 
 void batch_create(struct unit *unit, const struct stamp *stamp, const struct batch_spec *spec, int64_t lease_ms)
@@ -187,7 +193,7 @@ void batch_create(struct unit *unit, const struct stamp *stamp, const struct bat
 	struct move move = {spec->subject, BATCH_LOADING, BATCH_LOADING};
 	struct stride stride = {.transitions = 1, .lease_ms = lease_ms};
 
-	add_row(unit, stamp, spec, /* total= */ 0, db_null(), db_null());
+	add_row(unit, stamp, spec, /* total= */ 0, /* loaded_at= */ db_null(), /* due= */ false);
 	subject_insert(unit, stamp, spec->subject, batch_kind(), BATCH_LOADING);
 	subject_seize(unit, stamp, &move, /* version= */ 1, &stride);
 }
@@ -195,9 +201,7 @@ void batch_create(struct unit *unit, const struct stamp *stamp, const struct bat
 void batch_create_whole(struct unit *unit, const struct stamp *stamp, const struct batch_spec *spec, struct slice rows,
 			int64_t total, bool queued)
 {
-	struct db_value now = db_int(stamp->at.ms);
-
-	add_row(unit, stamp, spec, total, now, queued ? now : db_null());
+	add_row(unit, stamp, spec, total, db_int(stamp->at.ms), queued);
 	subject_insert(unit, stamp, spec->subject, batch_kind(), queued ? BATCH_QUEUED : BATCH_PENDING);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_load, db_int(spec->subject), db_int(0), db_text(rows));
 	if (queued)

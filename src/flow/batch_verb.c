@@ -94,7 +94,7 @@ static void decide_resolve(struct batch_verb *v, const struct answer *answer)
 {
 	const char *outcome = v->rq->done ? ITEM_SUCCEEDED : ITEM_FAILED;
 
-	if (v->in_doubt && strcmp(v->item.status, outcome) == 0) {
+	if (!v->item.decision.p && strcmp(v->item.status, outcome) == 0) { /* asked before: nothing happens again */
 		end(v, HX_OK, NULL);
 	} else if (v->row.cancel_requested || v->item.decision.p) {
 		end(v, HX_WRONG_STATUS, "the batch is cancelled, and its items with it");

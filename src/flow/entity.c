@@ -1,6 +1,8 @@
 /* Statements of the entity table. See entity.h. */
 #include "flow/entity.h"
 
+#include "base/utf8.h"
+
 #define ENTITY_SELECT                                                                                                  \
 	"SELECT e.subject, s.status, s.version, s.fence, s.effort, s.owner, s.until, s.updated_at, e.data,"            \
 	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.name, e.workspace, s.doubt"                  \
@@ -48,6 +50,14 @@ static const struct db_stmt stmt_note_claim = {
 };
 
 /* clang-format on */
+
+bool entity_name_is_good(struct slice name)
+{
+	for (size_t i = 0; i < name.n; i++)
+		if ((unsigned char)name.p[i] < 0x20 || name.p[i] == 0x7f)
+			return false;
+	return name.n >= 1 && name.n <= ENTITY_NAME_MAX && utf8_valid_bytes(name) == name.n;
+}
 
 /* ---- the machine ---- */
 

@@ -17,6 +17,9 @@
 #define ENTITY_NAME_MAX 255 /* bytes */
 #define ENTITY_DATA_MAX (1u << 20)
 
+/* 1 to ENTITY_NAME_MAX bytes of UTF-8 without control characters; also of a workspace and a requester. */
+bool entity_name_is_good(struct slice name);
+
 struct entity_machine {
 	const struct workflow *workflow;
 	int64_t kind;

@@ -9,9 +9,9 @@
 #include "base/json_number.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
-#include "base/utf8.h"
 #include "engine/definitions.h"
 #include "http/api_gate.h"
+#include "http/auth.h"
 #include "model/nearest.h"
 
 static const struct route routes[] = {
@@ -24,7 +24,7 @@ static const struct route routes[] = {
 	{"GET", "/api/v1/history/{subject}", api_history, ROUTE_READ, "Tells the history of a subject."},
 	{"GET", "/api/v1/definitions", api_definition_list, ROUTE_READ, "Lists the workflows in force."},
 	{"PUT", "/api/v1/definitions/{name}", api_definition_put, ROUTE_ADMIN, "Puts a new version of a workflow."},
-	{"POST", "/api/v1/modules/{module}/sweep", api_module_sweep, ROUTE_EXECUTE, "Sweeps the claims of a module."},
+	{"POST", "/api/v1/modules/{module}/sweep", api_module_sweep, ROUTE_ADMIN, "Sweeps the claims of a module."},
 	{"POST", "/api/v1/workflow-runs", api_run_create, ROUTE_EXECUTE, "Starts a run, once for each key."},
 	{"GET", "/api/v1/workflow-runs", api_run_list, ROUTE_READ, "Lists runs, the newest first."},
 	{"GET", "/api/v1/workflow-runs/{id}", api_run_show, ROUTE_READ, "Shows a run, or waits for its end."},
@@ -55,27 +55,46 @@ static const struct route routes[] = {
 	{"POST", "/api/v1/batches/{id}/items/{n}/accept", api_batch_accept, ROUTE_EXECUTE, "Accepts an item."},
 	{"POST", "/api/v1/batches/{id}/items/{n}/resolve", api_batch_resolve, ROUTE_EXECUTE,
 	 "Says what became of an item that is UNKNOWN."},
-	{"POST", "/api/v1/accounts", api_account_create, ROUTE_EXECUTE, "Opens an account."},
+	{"POST", "/api/v1/accounts", api_account_create, ROUTE_ADMIN, "Opens an account."},
 	{"GET", "/api/v1/accounts/{id}", api_account_show, ROUTE_READ, "Shows an account."},
 	{"GET", "/api/v1/accounts/{id}/ledger", api_account_ledger, ROUTE_READ, "Lists what made its balance."},
-	{"POST", "/api/v1/accounts/{id}/credit", api_account_credit, ROUTE_EXECUTE, "Credits it, once for each key."},
+	{"POST", "/api/v1/accounts/{id}/credit", api_account_credit, ROUTE_ADMIN, "Credits it, once for each key."},
 	{"GET", "/api/v1/why/{id}", api_why, ROUTE_READ, "Says what a subject is waiting for."},
 	{"GET", "/healthz", api_healthz, ROUTE_PUBLIC, "The process is alive."},
 	{"GET", "/readyz", api_readyz, ROUTE_PUBLIC, "The engine takes work."},
-	{"GET", "/metrics", api_metrics, ROUTE_PUBLIC, "Numbers for Prometheus."},
+	{"GET", "/metrics", api_metrics, ROUTE_READ, "Numbers for Prometheus."},
 };
 
+const struct route *api_routes(size_t *ret_n)
+{
+	*ret_n = sizeof routes / sizeof *routes;
+	return routes;
+}
+
 /* Whoever asks has names that the store can hold, whatever is asked. */
+static bool admit_named(struct http_call *call)
+{
+	return api_name_checked(call, api_workspace(call), "the workspace") &&
+	       api_name_checked(call, api_requester(call), "the requester") && api_gate_admit(call);
+}
+
+static void go_on(struct http_call *call)
+{
+	if (admit_named(call))
+		call->route->handle(call);
+}
+
 static bool admit(struct http_call *call)
 {
-	return call->route->scope == ROUTE_PUBLIC ||
-	       (api_name_checked(call, api_workspace(call), "the workspace") &&
-		api_name_checked(call, api_requester(call), "the requester") && api_gate_admit(call));
+	return call->route->scope == ROUTE_PUBLIC || (auth_admit(call, go_on) && admit_named(call));
 }
 
 struct router *api_router_new(struct api *api)
 {
-	return router_new(routes, sizeof routes / sizeof *routes, admit, api);
+	size_t n;
+	const struct route *table = api_routes(&n);
+
+	return router_new(table, n, admit, api);
 }
 
 struct api *api_of(const struct http_call *call)
@@ -88,22 +107,14 @@ bool api_is_awaited(const struct http_call *call)
 	return !http_exchange_gone(call->exchange) && atomic_load(&api_of(call)->ready);
 }
 
-static struct slice header_or_default(const struct http_call *call, const char *name)
-{
-	size_t n;
-	const struct wire_field *field = wire_find(call->request->wire.head.fields, name, &n);
-
-	return field && field->value.n ? field->value : slice_str("default");
-}
-
 struct slice api_workspace(const struct http_call *call)
 {
-	return header_or_default(call, "Hapax-Workspace");
+	return call->workspace;
 }
 
 struct slice api_requester(const struct http_call *call)
 {
-	return header_or_default(call, "Hapax-Requester");
+	return call->requester;
 }
 
 /* 00-TRACE-PARENT-FLAGS, in lower-case hex. */
@@ -156,10 +167,17 @@ void api_no_workflow(struct http_call *call, struct slice name, const char *kind
 	http_respond_code(call->exchange, HX_NOT_FOUND, detail);
 }
 
+const struct entity_machine *api_machine_named(const struct http_call *call, struct slice name)
+{
+	const struct entity_machine *machine = engine_machine(api_of(call)->engine, name);
+
+	return machine && machine->table && !slice_is(api_workspace(call), "default") ? NULL : machine;
+}
+
 const struct entity_machine *api_machine(struct http_call *call)
 {
 	struct slice name = call_param(call, "workflow");
-	const struct entity_machine *machine = engine_machine(api_of(call)->engine, name);
+	const struct entity_machine *machine = api_machine_named(call, name);
 
 	if (!machine)
 		api_no_workflow(call, name, "entity");
@@ -168,19 +186,11 @@ const struct entity_machine *api_machine(struct http_call *call)
 
 /* ---- reading requests ---- */
 
-static bool name_is_good(struct slice name)
-{
-	for (size_t i = 0; i < name.n; i++)
-		if ((unsigned char)name.p[i] < 0x20 || name.p[i] == 0x7f)
-			return false;
-	return name.n >= 1 && name.n <= ENTITY_NAME_MAX && utf8_valid_bytes(name) == name.n;
-}
-
 bool api_name_checked(struct http_call *call, struct slice name, const char *what)
 {
 	struct hx_error err;
 
-	if (name_is_good(name))
+	if (entity_name_is_good(name))
 		return true;
 	error_set(&err, HX_VALIDATION_ERROR, "%s is 1 to %d bytes of UTF-8 without control characters, not \"%s\"",
 		  what, ENTITY_NAME_MAX, excerpt_of(name).text);

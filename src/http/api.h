@@ -2,8 +2,7 @@
  * The engine over HTTP: /api/v1, /metrics, /healthz, /readyz. Routes are declared in api.c; each noun has a file.
  *
  * A handler runs in an event loop and must not wait: it puts what it needs into the exchange's arena, hands a seat
- * to a lane (or, for lists, to a reader) and answers from there. Until keys exist, workspace and requester come
- * from the headers Hapax-Workspace and Hapax-Requester.
+ * to a lane (or, for lists, to a reader) and answers from there. Whoever asks has been admitted by then (auth.h).
  */
 #ifndef HX_HTTP_API_H
 #define HX_HTTP_API_H
@@ -20,6 +19,7 @@
 
 struct api {
 	struct engine *engine;
+	bool loopback; /* we listen on loopback alone: while there are no keys, none is needed */
 	_Atomic bool ready;
 	_Atomic int64_t waiting;  /* clients that wait for the end of a run or a batch */
 	_Atomic int64_t claiming; /* workers that wait for a job */
@@ -27,18 +27,26 @@ struct api {
 
 /* The context must outlive the router. NULL without memory. */
 struct router *api_router_new(struct api *api);
+/* The table, for what is generated from it. */
+const struct route *api_routes(size_t *ret_n);
 
 /* ---- for the handlers ---- */
 
 struct api *api_of(const struct http_call *call);
 /* From any thread: is it worth waiting for something? No longer when the client has gone, or the server stops. */
 bool api_is_awaited(const struct http_call *call);
+/* Of whoever asks: well-formed names, which live as long as the exchange. */
 struct slice api_workspace(const struct http_call *call);
 struct slice api_requester(const struct http_call *call);
 /* A well-formed one, to be kept and sent on; what is not says nothing: empty. */
 struct slice api_traceparent(const struct http_call *call);
 /* 1 to ENTITY_NAME_MAX bytes of UTF-8 without control characters, or false after answering 400. */
 bool api_name_checked(struct http_call *call, struct slice name, const char *what);
+/*
+ * The workflow of this name that whoever asks may see, or NULL. Rows of the user's own table know no workspaces: they are in
+ * the one called `default`, and in no other.
+ */
+const struct entity_machine *api_machine_named(const struct http_call *call, struct slice name);
 /* The workflow named in the path, or NULL after answering 404 with the nearest name. */
 const struct entity_machine *api_machine(struct http_call *call);
 /* Answers 404 for a workflow of this kind ("entity", "run", "batch"), with the nearest name. */

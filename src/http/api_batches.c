@@ -5,6 +5,7 @@
 #include "http/batch_wait.h"
 
 #define ROW_BYTES_MAX (1u << 20)
+#define PAGE_BYTES_MAX (16u << 20) /* a page of items ends with the one that passes it */
 #define ITEM_BYTES_MAX (16u << 20)
 
 static bool refuse(struct http_call *call, enum hx_code code, const char *detail)
@@ -118,19 +119,22 @@ static enum hx_code find_batch(const struct db_rows *rows)
 	return db_cell(rows, 0, BATCH_EXPIRED)->i ? HX_RUN_EXPIRED : HX_OK;
 }
 
-static void add_items(const struct db_rows *rows, size_t n, struct strbuf *text)
+/* At most n of them, fewer when they are large; returns how many. */
+static size_t add_items(const struct db_rows *rows, size_t n, struct strbuf *text)
 {
 	struct batch_item_row item;
 	struct arena arena;
+	size_t i = 0;
 
 	arena_init(&arena, ITEM_BYTES_MAX);
-	for (size_t i = 0; i < n; i++) {
+	for (; i < n && text->n < PAGE_BYTES_MAX; i++) {
 		arena_reset(&arena);
 		batch_item_row_take(rows, i, &arena, &item);
 		strbuf_add_str(text, i ? "," : "");
 		batch_json_add_item(&item, text);
 	}
 	arena_release(&arena);
+	return i;
 }
 
 /* A cursor is the next n, which is never 0. */
@@ -145,7 +149,7 @@ static enum hx_code answered_items(struct single *single, const struct unit_resu
 	if (code)
 		return code;
 	strbuf_add_str(&query->text, "{\"items\":[");
-	add_items(rows, n, &query->text);
+	n = add_items(rows, n, &query->text);
 	if (rows->n > n)
 		strbuf_addf(&query->text, "],\"cursor\":\"%lld\"}", (long long)db_cell(rows, n, ITEM_N)->i);
 	else

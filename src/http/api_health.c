@@ -94,6 +94,8 @@ void api_metrics(struct http_call *call)
 		{"hapax_notifications_sent_total", "Wakes told to other nodes.", atomic_load(&m->notifications_sent)},
 		{"hapax_notifications_heard_total", "Wakes that other nodes have told.",
 		 atomic_load(&m->notifications_heard)},
+		{"hapax_keys_refused_total", "Requests without an API key that fits and may do what was asked.",
+		 atomic_load(&m->keys_refused)},
 		{"hapax_entry_locked_total", "Calls refused by the entry lock.", atomic_load(&m->entry_locked)},
 		{"hapax_entry_lock_unavailable_total", "Calls let through because the lock's store was down.",
 		 atomic_load(&m->entry_lock_unavailable)},

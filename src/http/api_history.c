@@ -62,7 +62,7 @@ static void build_batch(const struct single *single, struct unit *unit)
 static void build_entity(const struct single *single, struct unit *unit)
 {
 	const struct api_query *query = single->context;
-	const struct entity_machine *machine = engine_machine(api_of(query->call)->engine, query->status_wanted);
+	const struct entity_machine *machine = api_machine_named(query->call, query->status_wanted);
 	struct slice workspace = api_workspace(query->call);
 
 	if (machine && machine->table)

@@ -323,6 +323,8 @@ static void add_batch_rest(struct strbuf *words, const struct batch_row *row)
 	} else {
 		strbuf_add_str(words, "is due, and waits for a node to take it");
 	}
+	if (row->cancel_requested && strcmp(row->status, BATCH_CANCELLING) != 0)
+		strbuf_add_str(words, "; its cancel is requested");
 }
 
 static void add_batch_words(struct strbuf *words, const struct batch_row *row)
@@ -342,7 +344,8 @@ static void add_batch_words(struct strbuf *words, const struct batch_row *row)
 	} else if (strcmp(row->status, BATCH_PENDING) == 0) {
 		strbuf_addf(words, "is held with %lld items, and waits for somebody to start it",
 			    (long long)row->total);
-	} else if (strcmp(row->status, BATCH_OUT_OF_CREDIT) == 0 && row->needs > row->balance) {
+	} else if (strcmp(row->status, BATCH_OUT_OF_CREDIT) == 0 && row->needs > row->balance &&
+		   !row->cancel_requested) {
 		strbuf_addf(words, "is out of credit: its next item needs %lld, and the account \"%.*s\" has %lld",
 			    (long long)row->needs, (int)row->account_name.n, row->account_name.p,
 			    (long long)row->balance);
@@ -456,7 +459,7 @@ static void ask_by_id(struct http_call *call, int64_t subject, void (*build)(con
 
 static void ask_entity(struct http_call *call, struct slice workflow, struct slice name)
 {
-	const struct entity_machine *machine = engine_machine(api_of(call)->engine, workflow);
+	const struct entity_machine *machine = api_machine_named(call, workflow);
 	struct api_query *query;
 
 	if (!machine) {

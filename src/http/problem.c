@@ -5,7 +5,7 @@
 
 #include "base/json_string.h"
 
-#define FIELDS_MAX 2
+#define FIELDS_MAX 3
 
 static void write_member(struct strbuf *sb, const char *name, struct slice text)
 {
@@ -52,6 +52,8 @@ static void write_fields(const struct problem *problem, struct arena *arena, str
 		after_s = problem->code == HX_RESPONSE_NOT_STORED ? PROBLEM_RETRY_LATE_S : PROBLEM_RETRY_AFTER_S;
 	if (after_s > 0)
 		fields[n++] = (struct wire_field){slice_str("Retry-After"), number_text(after_s, arena)};
+	if (problem->field.name.n > 0)
+		fields[n++] = problem->field;
 	answer->fields = (struct wire_fields){fields, n};
 }
 

@@ -15,10 +15,11 @@
 #define PROBLEM_RETRY_LATE_S 60 /* where nothing changes for a long time */
 
 struct problem {
-	enum hx_code code;      /* the status is the code's */
-	struct slice detail;    /* any bytes; empty: the title says it all, and is repeated here */
-	struct slice members;   /* more members as JSON, `"findings":[…]`; empty: none */
-	unsigned retry_after_s; /* 0: PROBLEM_RETRY_AFTER_S where one is due */
+	enum hx_code code;       /* the status is the code's */
+	struct slice detail;     /* any bytes; empty: the title says it all, and is repeated here */
+	struct slice members;    /* more members as JSON, `"findings":[…]`; empty: none */
+	unsigned retry_after_s;  /* 0: PROBLEM_RETRY_AFTER_S where one is due */
+	struct wire_field field; /* one more for the head; its texts live as long as the arena. Name empty: none */
 };
 
 /* The answer, with its texts in the arena. Without memory it is the bare status. */

@@ -182,20 +182,11 @@ static void write_allow(const struct router *router, const struct segments *path
 
 static void answer_allow(struct http_exchange *exchange, struct slice allow)
 {
-	struct arena *arena = http_exchange_arena(exchange);
-	struct problem problem = {.code = HX_METHOD_NOT_ALLOWED, .detail = slice_str("see Allow for those that are")};
-	struct http_answer answer;
-	struct wire_field *fields;
-
-	problem_answer(&problem, arena, &answer);
-	fields = arena_alloc(arena, (answer.fields.n + 1) * sizeof *fields);
-	if (fields) {
-		if (answer.fields.n > 0)
-			memcpy(fields, answer.fields.at, answer.fields.n * sizeof *fields);
-		fields[answer.fields.n++] = (struct wire_field){slice_str("Allow"), allow};
-		answer.fields.at = fields;
-	}
-	http_respond(exchange, &answer);
+	http_respond_problem(exchange, &(struct problem){
+					       .code = HX_METHOD_NOT_ALLOWED,
+					       .detail = slice_str("see Allow for those that are"),
+					       .field = {slice_str("Allow"), allow},
+				       });
 }
 
 static void answer_no_route(const struct router *router, const struct segments *path, struct http_exchange *exchange)

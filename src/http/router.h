@@ -46,7 +46,8 @@ struct http_call {
 	void *context;                         /* the router's */
 	struct slice params[ROUTE_PARAMS_MAX]; /* decoded, in the order of the pattern */
 	struct query query;
-	struct api_gate *gate; /* the API's own: what guards this request; NULL: nothing does */
+	struct slice workspace, requester; /* of who asks; set where the request is admitted (auth.h) */
+	struct api_gate *gate;             /* the API's own: what guards this request; NULL: nothing does */
 };
 
 struct router;

@@ -41,10 +41,9 @@ static void paint_link(const struct painter *p, size_t i)
 	for (size_t k = 0; k < e->n; k++, s++) {
 		int from_y = l->rank_bottom[upper->rank + (int)k], to_y = l->rank_top[upper->rank + (int)k + 1];
 
-		strbuf_addf(p->out, "V%d", from_y);
 		if (s->upper_x != s->lower_x)
-			strbuf_addf(p->out, "C%d %d %d %d %d %d", s->upper_x, (from_y + to_y) / 2, s->lower_x,
-				    (from_y + to_y) / 2, s->lower_x, to_y);
+			strbuf_addf(p->out, "V%dC%d %d %d %d %d %d", from_y, s->upper_x, (from_y + to_y) / 2,
+				    s->lower_x, (from_y + to_y) / 2, s->lower_x, to_y);
 	}
 	strbuf_addf(p->out, "V%d\" %s/>\n", lower->y, line_paint(link->look));
 	if (link->head && e->way == LAYOUT_UP)

@@ -19,20 +19,22 @@ struct drawing {
 
 /* ---- words ---- */
 
-/* As much as goes on a line, up to a blank if there is one late enough. */
+/* As much as goes on a line, up to a blank if there is one late enough; the blank is dropped. */
 static struct slice take_line(struct slice *rest)
 {
 	struct slice line = *rest;
+	size_t taken;
 
-	if (line.n > EXPRESSION_COLUMNS) {
+	if (line.n > EXPRESSION_COLUMNS)
 		line.n = utf8_cut(slice_of(rest->p, EXPRESSION_COLUMNS));
-		for (size_t n = line.n; n > line.n / 2; n--)
-			if (rest->p[n - 1] == ' ') {
-				line.n = n;
-				break;
-			}
-	}
-	*rest = slice_of(rest->p + line.n, rest->n - line.n);
+	taken = line.n;
+	for (size_t n = line.n; n > line.n / 2 && taken < rest->n; n--)
+		if (rest->p[n - 1] == ' ') {
+			taken = n;
+			line.n = n - 1;
+			break;
+		}
+	*rest = slice_of(rest->p + taken, rest->n - taken);
 	return line;
 }
 

@@ -31,7 +31,7 @@
 #define CUSTOMERS 6
 #define BATCHES_PER_CUSTOMER 2000
 #define ACCOUNTS 3
-#define OPENING 300
+#define OPENING 100
 #define ITEMS_MAX 24
 #define LARGE_ITEMS (BATCH_SLICE + 200) /* loaded in slices */
 #define COST_MAX 20
@@ -180,7 +180,7 @@ static bool live_through(struct customer *c, struct order *order)
 	sleep_ms(draw(c, PATIENCE_MS_MAX));
 	if (draw(c, 3) == 0 && !accept(c, order))
 		return false;
-	if (draw(c, 2) == 0 && !credit(c, 1 + draw(c, ITEMS_MAX * COST_MAX)))
+	if (draw(c, 2) == 0 && !credit(c, 1 + draw(c, ITEMS_MAX * COST_MAX / 2)))
 		return false;
 	return (!large && draw(c, 10) < 4) || cancel(c, order);
 }
@@ -346,9 +346,9 @@ static void random_kills(struct studio *studio, int nodes)
 	dry = studio_number(studio, "SELECT count(*) FROM history WHERE to_status = 'OUT_OF_CREDIT'");
 	looks = studio_end(studio, &sum);
 	printf("# batch kill: %zu kills in %lld ms, all batches at their end %lld ms later; %zu batches in %zu calls: %zu completed,"
-	       " %zu cancelled\n",
+	       " %zu cancelled (and %zu whose loader was lost)\n",
 	       studio->fleet.kills, (long long)(calm_ms - from_ms), (long long)(calmed_ms - calm_ms), orders, tries,
-	       sum.completed, sum.cancelled);
+	       sum.completed, sum.cancelled, sum.failed);
 	printf("# batch kill: %zu items, %lld charged, %lld refunded, %zu artifacts made, %zu there, %zu repeated calls, %zu takeovers,"
 	       " %lld times out of credit, %zu late; %zu looks, none wrong\n",
 	       sum.items, (long long)sum.charged, (long long)sum.refunded, artifacts_made(studio->artifacts),

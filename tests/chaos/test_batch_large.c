@@ -124,7 +124,7 @@ static int64_t look(struct studio *studio, const char *id, int64_t subject)
 		 " (SELECT count(*) AS n, coalesce(sum(charged), 0) AS charged FROM hx_batch_item"
 		 " WHERE batch = %lld AND decision = 'cancelled') i,"
 		 " (SELECT sum(l.amount) AS amount FROM hx_batch b JOIN hx_ledger l ON l.account = b.account"
-		 " WHERE b.subject = %lld AND l.key LIKE '/%s/refund/%%') l"
+		 " WHERE b.subject = %lld AND l.reason = 'refund' AND l.key LIKE '/%s/%%') l"
 		 " WHERE b.subject = %lld",
 		 (long long)subject, (long long)subject, id, (long long)subject);
 	return studio_number(studio, sql);

@@ -762,12 +762,18 @@ static void a_batch_is_cancelled_last(void **state_)
 	assert_int_equal(let_go(&hold, BATCH_CANCELLING, 1, NULL), UNIT_WON);
 	assert_int_equal(end_batch(&hold, BATCH_CANCELLED), UNIT_LOST); /* nobody's */
 	hold = hold_of(hold.subject, BATCH_CANCELLING, LEASE_MS);
+	row = look(hold.subject);
 	assert_int_equal(end_batch(&hold, BATCH_CANCELLED), UNIT_WON);
 	assert_string_equal(state(hold.subject), "CANCELLED v6 f2, flagged");
 	assert_string_equal(counts(hold.subject), "2 of 3 begun, +1 -0 ?1 a0 c3, charged 3 refunded 3 late 1");
 	assert_int_equal(jobs_n(), 2); /* the cleanup of what was late, and the after-effect */
 	assert_int_equal(balance(), 100);
-	assert_int_equal(seize(hold.subject, BATCH_RUNNING, LEASE_MS, &stale), UNIT_LOST); /* it never runs again */
+	for (int i = 0; i < 2; i++) { /* it never runs again, and is not torn down again */
+		struct stamp stamp = begin();
+
+		batch_seize(&world.unit, &stamp, &row, i ? BATCH_RUNNING : BATCH_CANCELLING, LEASE_MS);
+		assert_lost_at("subject_seize");
+	}
 	/* What was late after the end is still recorded. */
 	assert_int_equal(late(&hold, 0, 1), UNIT_LOST);
 }

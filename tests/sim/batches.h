@@ -169,8 +169,8 @@ static const struct db_stmt stmt_check = {
 	       " (SELECT b.refunded <> " SUM("charged", "i.decision = 'cancelled'")
 	       "   OR b.refunded <> (SELECT coalesce(sum(amount), 0) FROM hx_ledger WHERE reason = 'refund') FROM hx_batch b),"
 	       /* B2: what is paid is what was begun and not certainly undone */
-	       " " COUNT("i.charged <> CASE WHEN i.status IN ('RUNNING', 'SUCCEEDED', 'UNKNOWN')"
-	       "   OR (i.status = 'PENDING' AND i.doubt = 1) THEN i.cost ELSE 0 END") ","
+	       " " COUNT("i.charged <> CASE WHEN i.status IN ('RUNNING', 'SUCCEEDED', 'UNKNOWN') THEN i.cost"
+	       "   WHEN i.status = 'PENDING' AND i.doubt = 1 AND i.charged = i.cost THEN i.cost ELSE 0 END") ","
 	       /* counts */
 	       " (SELECT b.succeeded <> " COUNT("i.status = 'SUCCEEDED'") " OR b.failed <> " COUNT("i.status = 'FAILED'")
 	       "   OR b.unknown <> " COUNT("i.status = 'UNKNOWN'") " OR b.accepted <> " COUNT("i.decision = 'accepted'")
@@ -264,7 +264,7 @@ struct notes {
 		bool late;            /* drawn after it was cancelled, by a call that was overtaken */
 		bool loose;           /* a call to draw it is on its way, and nobody waits for its answer */
 		unsigned char drawn;  /* plain: how often */
-		uint32_t cleaned;     /* fences whose key has deleted it */
+		uint32_t cleaned;     /* keys that have deleted it, one bit for each */
 	} items[ITEMS_MAX];
 	unsigned char refusals; /* so far */
 	/* The rows, when a unit last changed some. */
@@ -300,6 +300,16 @@ static inline unsigned item_of(const struct act_call *call)
 	return (unsigned)(slash[1] - '0');
 }
 
+/* The number at the end of a key: other in every pass of the cleanup. */
+static inline unsigned pass_of(const struct act_call *call)
+{
+	unsigned pass = 0;
+
+	for (size_t i = call->key.n; i > 0 && call->key.p[i - 1] != '/'; i--)
+		pass = pass * 31 + (unsigned char)call->key.p[i - 1];
+	return pass % 32;
+}
+
 static inline void draw(struct sim *sim, unsigned n, bool overtaken)
 {
 	struct outside_item *item = &notes_of(sim)->items[n];
@@ -327,10 +337,9 @@ static inline void effect(struct sim *sim, const struct act_call *call)
 	if (calls(call, "draw")) {
 		draw(sim, item_of(call), is_overtaken(sim, call));
 	} else if (calls(call, "delete")) {
-		ASSERT(call->lease.fence < 32);
-		if (!(item->cleaned >> call->lease.fence & 1))
+		if (!(item->cleaned >> pass_of(call) & 1))
 			item->there = item->late = false;
-		item->cleaned |= 1u << call->lease.fence;
+		item->cleaned |= 1u << pass_of(call);
 	} else if (calls(call, "void")) {
 		item->voided = true;
 	}

@@ -119,7 +119,25 @@ static void exhaustive_two_hands(void **state)
 			 {"hand-2", 0, false, init_hands, NULL, NULL},
 			 {"lead", 0, true, init_lead_behind, NULL, lead_may_start},
 			 CANCELLER("canceller", 1)},
-		.bounds = {.lapses = 0},
+		.bounds = {.crashes = 1, .lost_answers = 1},
+		.shared = true,
+	});
+}
+
+/* Overtaken, both of them, by another node. */
+static void exhaustive_two_hands_overtaken(void **state)
+{
+	(void)state;
+	build_world((struct world_plan){
+		.draw = KEYED, .more = ONCE, .initial = BATCH_RUNNING, .items_n = 2, .costs = {3, 5}, .balance = 10});
+	explore((struct sim_scenario){
+		.name = "two hands of one fence, another node behind them",
+		.nodes_n = 2,
+		.cast_n = 3,
+		.cast = {{"hand-1", 0, false, init_hands, NULL, NULL},
+			 {"hand-2", 0, false, init_hands, NULL, NULL},
+			 WORKER("worker", 1)},
+		.bounds = {.lapses = 1},
 		.shared = true,
 	});
 }
@@ -165,7 +183,7 @@ static void exhaustive_failed_commits(void **state)
 		.nodes_n = 2,
 		.cast_n = 2,
 		.cast = {WORKER("worker-1", 0), WORKER("worker-2", 1)},
-		.bounds = {.lapses = 2, .failures = 2},
+		.bounds = {.lapses = 2, .failures = 1},
 	});
 }
 
@@ -185,34 +203,35 @@ static void exhaustive_retries(void **state)
 		.nodes_n = 2,
 		.cast_n = 2,
 		.cast = {WORKER("worker-1", 0), WORKER("worker-2", 1)},
-		.bounds = {.lapses = 2, .lost_answers = 1},
+		.bounds = {.lapses = 1, .lost_answers = 1},
 	});
 }
 
 static void exhaustive_hold_plain(void **state)
 {
-	static const struct batch_verb_request done = VERB(BATCH_RESOLVE, .n = 0, .done = true, .output = {"1", 1});
-	static const struct batch_verb_request not_done = VERB(BATCH_RESOLVE, .n = 0);
+	static const struct batch_verb_request verbs[] = {VERB(BATCH_RESOLVE, .done = true, .output = {"1", 1}),
+							  VERB(BATCH_RESOLVE)};
 
 	(void)state;
-	build_world((struct world_plan){.draw = PLAIN,
-					.more = TWICE,
-					.plain = true,
-					.initial = BATCH_QUEUED,
-					.items_n = 1,
-					.costs = {3},
-					.balance = 3,
-					.refusals = 1});
-	explore((struct sim_scenario){
-		.name = "what is not known is held for a person, who may be wrong",
-		.nodes_n = 2,
-		.cast_n = 4,
-		.cast = {WORKER("worker-1", 0),
-			 WORKER("worker-2", 1),
-			 {"says done", 1, false, init_verb, &done, NULL},
-			 {"says not done", 1, false, init_verb, &not_done, NULL}},
-		.bounds = {.lapses = 1, .lost_answers = 1},
-	});
+	for (unsigned done = 0; done < 2; done++) {
+		build_world((struct world_plan){.draw = PLAIN,
+						.more = TWICE,
+						.plain = true,
+						.initial = BATCH_QUEUED,
+						.items_n = 1,
+						.costs = {3},
+						.balance = 3});
+		explore((struct sim_scenario){
+			.name = done ? "what is not known is held for a person, who says that it was done"
+				     : "what is not known is held for a person, who says that it was not done",
+			.nodes_n = 2,
+			.cast_n = 3,
+			.cast = {WORKER("worker-1", 0),
+				 WORKER("worker-2", 1),
+				 {"person", 1, false, init_verb, &verbs[!done], NULL}},
+			.bounds = {.lapses = 1, .crashes = 1},
+		});
+	}
 }
 
 static void exhaustive_probe_plain(void **state)
@@ -230,7 +249,7 @@ static void exhaustive_probe_plain(void **state)
 		.nodes_n = 2,
 		.cast_n = 2,
 		.cast = {WORKER("worker-1", 0), WORKER("worker-2", 1)},
-		.bounds = {.lapses = 2, .crashes = 1, .lost_answers = 1},
+		.bounds = {.lapses = 2, .lost_answers = 1},
 	});
 }
 
@@ -250,7 +269,7 @@ static void exhaustive_out_of_credit(void **state)
 		.cast = {WORKER("worker-1", 0),
 			 {"payer", 1, false, init_credit, &credit, NULL},
 			 CANCELLER("canceller", 1)},
-		.bounds = {.crashes = 1},
+		.bounds = {.lapses = 1, .crashes = 1},
 	});
 }
 
@@ -261,6 +280,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exhaustive_failed_commits), cmocka_unit_test(exhaustive_retries),
 		cmocka_unit_test(exhaustive_hold_plain),    cmocka_unit_test(exhaustive_probe_plain),
 		cmocka_unit_test(exhaustive_out_of_credit), cmocka_unit_test(exhaustive_two_hands),
+		cmocka_unit_test(exhaustive_two_hands_overtaken),
 	};
 
 	if (argc > 1)

@@ -1,14 +1,14 @@
 /* See audit.h. */
 #include "support/audit.h"
 
-#include "base/hash.h"
+#include "flow/audit_chain.h"
 
 #define ROWS_MAX 10000000
 #define LINK_BYTES_MAX 4096
 
 /* Not the engine's own reads: these take in all that a transition writes. */
 static const struct db_stmt stmt_subject = {
-	.name = "audit_subject",
+	.name = "test_audit_subject",
 	.sql = "SELECT status, version, op, fence, owner, until, updated_at, seq, head FROM subject WHERE id = ?1",
 	.in = "i",
 	.out = "tiiitiiib",
@@ -16,7 +16,7 @@ static const struct db_stmt stmt_subject = {
 enum { STATUS, VERSION, OP, FENCE, OWNER, UNTIL, UPDATED_AT, SEQ, HEAD };
 
 static const struct db_stmt stmt_history = {
-	.name = "audit_history",
+	.name = "test_audit_history",
 	.sql = "SELECT seq, from_status, to_status, version, fence, op, node, at, hash FROM history"
 	       " WHERE subject = ?1 ORDER BY seq LIMIT ?2",
 	.in = "ii",
@@ -38,93 +38,78 @@ static struct history_row row_of(int64_t subject, const struct db_rows *rows, si
 	};
 }
 
-static const char *wrong_first(const struct history_row *row)
+static struct audit_subject subject_of(int64_t subject, const struct db_rows *rows)
 {
-	if (row->seq != 1 || row->version != 1)
-		return "it does not begin at 1";
-	return row->from.n || row->fence ? "it does not begin with a creation" : NULL;
+	return (struct audit_subject){
+		.id = subject,
+		.status = db_cell(rows, 0, STATUS)->s,
+		.version = db_cell(rows, 0, VERSION)->i,
+		.op = db_cell(rows, 0, OP)->i,
+		.fence = db_cell(rows, 0, FENCE)->i,
+		.owned = db_cell(rows, 0, OWNER)->type != DB_NULL,
+		.has_until = db_cell(rows, 0, UNTIL)->type != DB_NULL,
+		.at = db_cell(rows, 0, UPDATED_AT)->i,
+		.seq = db_cell(rows, 0, SEQ)->i,
+		.head = db_cell(rows, 0, HEAD)->s,
+	};
 }
 
-static const char *wrong_stride(const struct history_row *before, const struct history_row *row)
+static bool is_claim(const struct audit *audit, struct slice status)
 {
-	if (row->version <= before->version)
-		return "the version did not rise";
-	return row->fence < before->fence || row->fence > before->fence + 1 ? "the fence fell, or leapt" : NULL;
+	return audit->claimed && slice_is(status, audit->claimed);
 }
 
-static const char *wrong_next(const struct audit *audit, const struct history_row *before,
-			      const struct history_row *row)
+/* What only the test knows: which status is a claim. */
+static bool fence_fits(const struct audit *audit, const struct audit_chain *chain, const struct history_row *row,
+		       struct audit_finding *finding)
 {
-	bool claims = audit->claimed && slice_is(row->to, audit->claimed);
+	struct audit_place place = {row->subject, "history row", row->seq};
 
-	if (row->seq != before->seq + 1)
-		return "a gap";
-	if (!slice_eq(row->from, before->to))
-		return "it does not start where the row before ended";
-	if (audit->driven)
-		return wrong_stride(before, row);
-	if (row->version != before->version + 1)
-		return "the version did not rise by one";
-	if (row->fence != before->fence + claims)
-		return claims ? "a claim whose fence did not rise by one" : "the fence changed without a claim";
-	return NULL;
+	return audit->driven || chain->last.seq == 0 ||
+	       audit_equal(finding, &place, "fence", chain->last.fence + is_claim(audit, row->to), row->fence);
 }
 
-/* The hash of the row, given the one before; ret_hash may be the same memory. */
-static void link_hash(const struct history_row *row, struct slice before, uint8_t ret_hash[SHA256_BYTES])
+static bool owner_fits(const struct audit *audit, const struct audit_subject *subject, struct audit_finding *finding)
 {
-	struct strbuf text;
+	struct audit_place place = {.id = subject->id};
+	bool claimed = is_claim(audit, subject->status);
 
-	strbuf_init(&text, LINK_BYTES_MAX);
-	history_link_text(row, &text);
-	ASSERT(!text.failed);
-	sha256_pair(before, strbuf_slice(&text), ret_hash);
-	strbuf_release(&text);
+	return audit_holds(finding, &place, subject->owned == claimed && subject->has_until == claimed, "owner",
+			   claimed ? "an owner and a time" : "neither owner nor time", subject->status);
 }
 
-static const char *wrong_subject(const struct audit *audit, const struct db_rows *subject,
-				 const struct history_row *last, const uint8_t head[SHA256_BYTES])
+static bool is_whole(const struct audit *audit, int64_t id, const struct unit_result *result,
+		     struct audit_finding *finding)
 {
-	bool claimed = audit->claimed && slice_is(last->to, audit->claimed);
+	const struct audit_noun noun = {.name = "subject", .strides = audit->driven};
+	const struct db_rows *rows = &result->rows[1];
+	struct audit_subject subject = subject_of(id, &result->rows[0]);
+	struct audit_chain chain;
+	struct strbuf scratch;
+	bool fine = true;
 
-	if (!slice_eq(db_cell(subject, 0, STATUS)->s, last->to))
-		return "its status is not the last one of the history";
-	if (db_cell(subject, 0, VERSION)->i != last->version || db_cell(subject, 0, SEQ)->i != last->seq ||
-	    db_cell(subject, 0, OP)->i != last->op || db_cell(subject, 0, FENCE)->i != last->fence ||
-	    db_cell(subject, 0, UPDATED_AT)->i != last->at)
-		return "version, seq, op, fence or time is not that of its last history row";
-	if (!slice_eq(db_cell(subject, 0, HEAD)->s, slice_of(head, SHA256_BYTES)))
-		return "its head is not the end of the chain";
-	if ((db_cell(subject, 0, OWNER)->type != DB_NULL) != claimed ||
-	    (db_cell(subject, 0, UNTIL)->type != DB_NULL) != claimed)
-		return "owner and until do not fit its status";
-	return NULL;
+	strbuf_init(&scratch, LINK_BYTES_MAX);
+	audit_chain_start(&chain, id);
+	for (size_t i = 0; i < rows->n && fine; i++) {
+		struct history_row row = row_of(id, rows, i);
+
+		fine = fence_fits(audit, &chain, &row, finding) &&
+		       audit_chain_add(&chain, &noun, &row, db_cell(rows, i, 8)->s, &scratch, finding);
+		if (fine && audit->see)
+			audit->see(audit->context, &row);
+	}
+	strbuf_release(&scratch);
+	return fine && audit_chain_end(&chain, &subject, finding) && owner_fits(audit, &subject, finding);
 }
 
 static int64_t check(struct audit *audit, int64_t subject, const struct unit_result *result, struct hx_error *err)
 {
-	const struct db_rows *rows = &result->rows[1];
-	struct history_row before, row = {0};
-	uint8_t head[SHA256_BYTES];
-	const char *wrong = result->rows[0].n != 1 ? "there is no such subject" : rows->n == 0 ? "no history" : NULL;
-	size_t i;
+	struct audit_finding f = {.what = "there is no such subject"};
 
-	for (i = 0; i < rows->n && !wrong; i++) {
-		before = row;
-		row = row_of(subject, rows, i);
-		wrong = i == 0 ? wrong_first(&row) : wrong_next(audit, &before, &row);
-		link_hash(&row, slice_of(head, i ? sizeof head : 0), head);
-		if (!wrong && !slice_eq(db_cell(rows, i, 8)->s, slice_of(head, sizeof head)))
-			wrong = "the chain is broken";
-		if (!wrong && audit->see)
-			audit->see(audit->context, &row);
-	}
-	if (!wrong)
-		wrong = wrong_subject(audit, &result->rows[0], &row, head);
-	if (!wrong)
-		return (int64_t)rows->n;
-	(void)error_set(err, HX_DATA_ERROR, "subject %lld, history row %zu of %zu: %s", (long long)subject, i, rows->n,
-			wrong);
+	if (result->rows[0].n == 1 && is_whole(audit, subject, result, &f))
+		return (int64_t)result->rows[1].n;
+	(void)error_set(err, HX_PROMISE_BROKEN, "subject %lld, %s %lld: %s: expected %s, found %s", (long long)subject,
+			f.row ? f.row : "its row", (long long)f.seq, f.what, f.expected, f.found);
 	return -1;
 }
 

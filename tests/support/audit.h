@@ -1,5 +1,6 @@
 /*
- * Is a subject whole? For the chaos tests, which look at a store after processes died or fought over it.
+ * Is a subject whole? For the chaos tests, which look at a store after processes died or fought over it, also at subjects
+ * without a noun. The chain is followed by what `hapax audit` follows it with (flow/audit_chain.h).
  *
  * The subject's row and its history are read in one transaction, and must tell the same story:
  *  - the history begins with the creation, has no gaps, and each row starts where the one before ended;

@@ -8,8 +8,9 @@
  *    money without the marker;
  *  - the counts are those of the items, and each item is charged as its status says;
  *  - COMPLETED: nothing refunded, nothing cancelled, no cancel requested, nothing open. CANCELLED: every item is decided.
+ *    FAILED: its creation was never acknowledged, and there is nothing in it.
  * And from one moment to the next:
- *  - COMPLETED and CANCELLED are never left, CANCELLING only for CANCELLED, and a flag that was set stays;
+ *  - COMPLETED, CANCELLED and FAILED are never left, CANCELLING only for CANCELLED, and a flag that was set stays;
  *  - once the flag was seen no item is begun (attempts) and nothing is charged;
  *  - refunded and cancelled never fall.
  */
@@ -62,6 +63,7 @@ void books_show_open(const struct store *store);
 
 struct books_sum {
 	size_t batches, completed, cancelled, items, late;
+	size_t failed; /* not among them: their loader was lost, and nobody was told that they exist */
 	int64_t charged, refunded;
 };
 /*

@@ -192,7 +192,7 @@ int64_t studio_number(struct studio *studio, const char *sql)
 void studio_await_all(struct studio *studio, int64_t deadline_ms)
 {
 	static const char sql[] = "SELECT count(*) FROM hx_batch b JOIN subject s ON s.id = b.subject"
-				  " WHERE s.status NOT IN ('COMPLETED', 'CANCELLED')";
+				  " WHERE s.status NOT IN ('COMPLETED', 'CANCELLED', 'FAILED')";
 	int64_t until_ms = await_now_ms() + deadline_ms, left;
 
 	while ((left = studio_number(studio, sql))) {

@@ -70,7 +70,7 @@ struct reply *studio_show(struct studio *studio, int node, const char *id);
 int studio_post(struct studio *studio, int node, const char *id, const char *verb);
 /* Waits until the batch has this status; words of the observer end it at once. */
 void studio_await(struct studio *studio, int node, const char *id, const char *status, int64_t deadline_ms);
-/* Waits until all batches are COMPLETED or CANCELLED. Shows those that are not. */
+/* Waits until all batches have ended. Shows those that have not. */
 void studio_await_all(struct studio *studio, int64_t deadline_ms);
 /* The row of one batch, read from the store now. */
 void studio_row(struct studio *studio, const char *id, struct books_row *ret_row);

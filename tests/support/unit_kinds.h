@@ -1,6 +1,7 @@
 /*
  * Every kind of unit that the engine writes, and the states in which a subject, or a gate record, can meet it: the one
- * list that test_pairs (every pair interleaved on PostgreSQL) and test_set_form (random batches on both stores) walk.
+ * list that test_pairs and test_batch_pairs (every pair interleaved on PostgreSQL) and test_set_form (random batches on both
+ * stores) walk.
  *
  * A new kind joins with one entry in unit_kinds[]. It is built for a subject from what its caller believes; a
  * belief may be right or out of date. A unit that writes must carry args->stamp.op, so that outcomes differ.

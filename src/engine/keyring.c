@@ -1,0 +1,431 @@
+/* See keyring.h. */
+#include "engine/keyring.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "db/driver.h"
+
+#define GAP_MS 10
+#define PAGE 500
+#define PAGE_BYTES_MAX (4u << 20)
+#define KEYS_BYTES_MAX (64u << 20) /* API_KEYS_MAX with the longest of names */
+#define NS_PER_MS 1000000
+
+/* What was read at one moment. Immutable; the arena is its own. */
+struct keys {
+	struct arena arena;
+	int64_t version;
+	size_t n;
+	struct api_key *all; /* by id */
+};
+
+struct keyring {
+	struct keyring_options options;
+	pthread_t thread;
+	bool running;
+	bool in_memory; /* constant: there can be no keys */
+	/* The thread's own. */
+	struct db *db;
+	struct arena page;
+	bool lost; /* the last reading failed, and that was told */
+	/* Under the mutex. */
+	pthread_mutex_t mutex;
+	pthread_cond_t asked;
+	bool stopping;
+	bool stale; /* what is known was asked for, and is past KEYRING_RENEW_MS */
+	size_t waiting_n;
+	struct keyring_question *waiting;
+	struct keys *keys;
+	struct mono_time read_at; /* before the reading began that they are of, or that has found nothing new */
+	int64_t store_ms;         /* what the store's clock said then */
+};
+
+/* ---- judging ---- */
+
+static const struct api_key *find(const struct keys *keys, int64_t id)
+{
+	size_t low = 0, high = keys->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (keys->all[middle].id == id)
+			return &keys->all[middle];
+		if (keys->all[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+static bool is_over(const struct keyring *k, const struct api_key *key, struct mono_time now)
+{
+	int64_t store_now_ms = k->store_ms + (now.ns - k->read_at.ns) / NS_PER_MS;
+
+	return key->expires_at_ms && key->expires_at_ms <= store_now_ms;
+}
+
+/* Every key that is given costs the same, whatever is wrong about it. */
+static const struct api_key *fitting(const struct keyring *k, const struct keyring_question *q, struct mono_time now)
+{
+	static const struct api_key nobody = {0};
+	const struct api_key *found = q->well_formed ? find(k->keys, q->id) : NULL;
+	bool same = api_key_same((found ? found : &nobody)->digest, q->digest);
+
+	return found && same && !is_over(k, found, now) ? found : NULL;
+}
+
+/* By what is known; under the mutex. */
+static void judge(struct keyring *k, struct keyring_question *q, struct mono_time now)
+{
+	const struct api_key *key = q->key.n ? fitting(k, q, now) : NULL;
+
+	q->open = !q->key.n && k->keys->version == 0;
+	if (q->open) {
+		q->code = HX_OK;
+	} else if (!key) {
+		q->code = HX_UNAUTHENTICATED;
+	} else {
+		q->scope = key->scope;
+		q->workspace = arena_copy(q->arena, key->workspace);
+		q->requester = arena_copy(q->arena, key->requester);
+		q->code = q->arena->failed ? HX_NO_MEMORY : HX_OK;
+	}
+}
+
+/* Refusals of a key wait for what is read from now on; that a key is needed once there are keys stays true. */
+static bool is_final(const struct keyring *k, const struct keyring_question *q, struct mono_time now)
+{
+	bool fresh = now.ns - k->read_at.ns <= (int64_t)KEYRING_AGE_MAX_MS * NS_PER_MS;
+
+	return q->code == HX_UNAUTHENTICATED ? !q->key.n : fresh;
+}
+
+static void keep_waiting(struct keyring *k, struct keyring_question *q)
+{
+	q->next = k->waiting;
+	k->waiting = q;
+	k->waiting_n++;
+	pthread_cond_signal(&k->asked);
+}
+
+static bool ask_locked(struct keyring *k, struct keyring_question *q)
+{
+	struct mono_time now = clock_mono(k->options.clock);
+
+	judge(k, q, now);
+	if (k->in_memory)
+		return true;
+	if (now.ns - k->read_at.ns > (int64_t)KEYRING_RENEW_MS * NS_PER_MS && !k->stale) {
+		k->stale = true;
+		pthread_cond_signal(&k->asked);
+	}
+	if (is_final(k, q, now))
+		return true;
+	if (k->stopping || k->waiting_n == KEYRING_WAITERS_MAX) {
+		q->code = k->stopping ? HX_STOPPING : HX_BUSY;
+		return true;
+	}
+	keep_waiting(k, q);
+	return false;
+}
+
+bool keyring_ask(struct keyring *k, struct keyring_question *q)
+{
+	bool answered;
+
+	if (q->key.n) {
+		q->well_formed = api_key_parse(q->key, &q->id);
+		api_key_digest(q->key, q->digest);
+	}
+	pthread_mutex_lock(&k->mutex);
+	answered = ask_locked(k, q);
+	pthread_mutex_unlock(&k->mutex);
+	return answered;
+}
+
+bool keyring_has_keys(struct keyring *k)
+{
+	bool has;
+
+	pthread_mutex_lock(&k->mutex);
+	has = k->keys->version > 0;
+	pthread_mutex_unlock(&k->mutex);
+	return has;
+}
+
+/* ---- reading ---- */
+
+static void keys_free(struct keys *keys)
+{
+	if (!keys)
+		return;
+	arena_release(&keys->arena);
+	free(keys);
+}
+
+static struct keys *keys_new(int64_t version)
+{
+	struct keys *keys = calloc(1, sizeof *keys);
+
+	if (!keys)
+		return NULL;
+	arena_init(&keys->arena, KEYS_BYTES_MAX);
+	keys->version = version;
+	keys->all = arena_alloc(&keys->arena, API_KEYS_MAX * sizeof *keys->all);
+	if (keys->all)
+		return keys;
+	keys_free(keys);
+	return NULL;
+}
+
+static enum hx_code run_unit(struct keyring *k, struct unit *unit, struct unit_result *ret_result, struct hx_error *err)
+{
+	arena_reset(&k->page);
+	return db_run_unit(k->db, unit, ret_result, &k->page, err);
+}
+
+static enum hx_code take_page(struct keys *keys, const struct db_rows *rows, struct hx_error *err)
+{
+	for (size_t i = 0; i < rows->n && keys->n < API_KEYS_MAX; i++) {
+		struct api_key *key = &keys->all[keys->n++];
+
+		api_key_of_row(rows, i, key);
+		key->workspace = arena_copy(&keys->arena, key->workspace);
+		key->requester = arena_copy(&keys->arena, key->requester);
+		key->name = slice_of(NULL, 0);
+	}
+	return keys->arena.failed ? arena_error(&keys->arena, err) : HX_OK;
+}
+
+/* A key that is made or revoked between two pages raises the version: then the next reading reads all of it again. */
+static enum hx_code read_keys(struct keyring *k, struct keys *keys, struct hx_error *err)
+{
+	enum hx_code code = HX_OK;
+	size_t got = PAGE;
+
+	while (!code && got == PAGE) {
+		struct unit_result result;
+		struct unit unit;
+
+		unit_init(&unit, /* op= */ 0);
+		api_key_list_live(&unit, keys->n ? keys->all[keys->n - 1].id : -1, PAGE);
+		code = run_unit(k, &unit, &result, err);
+		got = code ? 0 : result.rows[0].n;
+		if (!code)
+			code = take_page(keys, &result.rows[0], err);
+		if (keys->n == API_KEYS_MAX)
+			break;
+	}
+	return code;
+}
+
+static void publish(struct keyring *k, struct keys *keys, struct mono_time began, int64_t store_ms)
+{
+	struct keys *old = NULL;
+
+	pthread_mutex_lock(&k->mutex);
+	if (keys) {
+		old = k->keys;
+		k->keys = keys;
+	}
+	k->read_at = began;
+	k->store_ms = store_ms;
+	k->stale = false;
+	pthread_mutex_unlock(&k->mutex);
+	keys_free(old);
+}
+
+static enum hx_code read_now(struct keyring *k, struct hx_error *err)
+{
+	struct mono_time began = clock_mono(k->options.clock);
+	struct keys *keys = NULL;
+	struct unit_result result;
+	struct unit unit;
+	int64_t version, store_ms;
+	enum hx_code code;
+
+	unit_init(&unit, /* op= */ 0);
+	api_keyring_look(&unit);
+	code = run_unit(k, &unit, &result, err);
+	if (!code && result.rows[0].n != 1)
+		code = error_set(err, HX_STORE_UNAVAILABLE, "the row of the keyring is missing");
+	if (code)
+		return code;
+	version = db_cell(&result.rows[0], 0, KEYRING_VERSION)->i;
+	store_ms = db_cell(&result.rows[0], 0, KEYRING_NOW)->i;
+	if (!k->keys || k->keys->version != version) {
+		keys = keys_new(version);
+		code = keys ? read_keys(k, keys, err) : error_set(err, HX_NO_MEMORY, "the keyring");
+	}
+	if (code)
+		keys_free(keys);
+	else
+		publish(k, keys, began, store_ms);
+	return code;
+}
+
+/* ---- the thread ---- */
+
+/* Everybody who waits now; NULL and *ret_stopping: it is over. */
+static struct keyring_question *rest(struct keyring *k, bool *ret_stopping)
+{
+	struct keyring_question *waiting;
+
+	pthread_mutex_lock(&k->mutex);
+	while (!k->waiting && !k->stale && !k->stopping)
+		pthread_cond_wait(&k->asked, &k->mutex);
+	waiting = k->waiting;
+	k->waiting = NULL;
+	k->waiting_n = 0;
+	*ret_stopping = k->stopping;
+	pthread_mutex_unlock(&k->mutex);
+	return waiting;
+}
+
+/* Whoever tries keys in a loop makes no more than a reading every GAP_MS out of it. */
+static void keep_gap(struct keyring *k, struct mono_time began)
+{
+	struct timespec until;
+	int rc = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	int64_t ns = until.tv_nsec + began.ns + (int64_t)GAP_MS * NS_PER_MS - clock_mono(k->options.clock).ns;
+
+	if (ns <= until.tv_nsec)
+		return;
+	until.tv_sec += ns / 1000000000;
+	until.tv_nsec = ns % 1000000000;
+	pthread_mutex_lock(&k->mutex);
+	while (!k->stopping && rc != ETIMEDOUT)
+		rc = pthread_cond_timedwait(&k->asked, &k->mutex, &until);
+	pthread_mutex_unlock(&k->mutex);
+}
+
+static void answer_all(struct keyring *k, struct keyring_question *waiting, enum hx_code code)
+{
+	while (waiting) {
+		struct keyring_question *q = waiting;
+
+		waiting = q->next; /* it may be gone when it is answered */
+		q->code = code;
+		if (!code) {
+			pthread_mutex_lock(&k->mutex);
+			judge(k, q, clock_mono(k->options.clock));
+			pthread_mutex_unlock(&k->mutex);
+		}
+		q->answered(q);
+	}
+}
+
+static void tell(struct keyring *k, enum hx_code code, const struct hx_error *err)
+{
+	if (code && !k->lost)
+		log_error(k->options.log, "the API keys cannot be read: nobody is admitted",
+			  log_text("detail", err->detail));
+	if (!code && k->lost)
+		log_info(k->options.log, "the API keys can be read again");
+	k->lost = code != HX_OK;
+}
+
+static void *run(void *context)
+{
+	struct keyring *k = context;
+	struct keyring_question *waiting;
+	bool stopping;
+
+	while ((waiting = rest(k, &stopping)), !stopping) {
+		struct mono_time began = clock_mono(k->options.clock);
+		struct hx_error err;
+		enum hx_code code = read_now(k, &err);
+
+		tell(k, code, &err);
+		answer_all(k, waiting, code ? HX_STORE_UNAVAILABLE : HX_OK);
+		keep_gap(k, began);
+	}
+	answer_all(k, waiting, HX_STOPPING);
+	return NULL;
+}
+
+/* ---- its life ---- */
+
+static void init(struct keyring *k, const struct keyring_options *options)
+{
+	pthread_condattr_t attr;
+
+	k->options = *options;
+	k->in_memory = strcmp(options->url, "sqlite::memory:") == 0;
+	pthread_mutex_init(&k->mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&k->asked, &attr);
+	pthread_condattr_destroy(&attr);
+	arena_init(&k->page, PAGE_BYTES_MAX);
+}
+
+/* On PostgreSQL as a lane connects: a read-only connection could be one to a standby, which lags behind. */
+static enum hx_code start(struct keyring *k, struct hx_error *err)
+{
+	struct db_options db = {
+		.url = k->options.url,
+		.clock = k->options.clock,
+		.read_only = strncmp(k->options.url, "sqlite:", 7) == 0,
+	};
+	enum hx_code code = db_open(&db, &k->db, err);
+
+	if (!code)
+		code = read_now(k, err);
+	if (!code && pthread_create(&k->thread, NULL, run, k))
+		code = error_set(err, HX_INTERNAL, "the keyring's thread cannot be started");
+	k->running = !code;
+	return code;
+}
+
+enum hx_code keyring_new(const struct keyring_options *options, struct keyring **ret, struct hx_error *err)
+{
+	struct keyring *k = calloc(1, sizeof *k);
+	enum hx_code code = HX_OK;
+
+	if (!k)
+		return error_set(err, HX_NO_MEMORY, "the keyring");
+	init(k, options);
+	if (!k->in_memory)
+		code = start(k, err);
+	else if (!(k->keys = keys_new(/* version= */ 0)))
+		code = error_set(err, HX_NO_MEMORY, "the keyring");
+	if (code)
+		keyring_free(k);
+	else
+		*ret = k;
+	return code;
+}
+
+void keyring_stop(struct keyring *k)
+{
+	if (!k)
+		return;
+	pthread_mutex_lock(&k->mutex);
+	k->stopping = true;
+	pthread_cond_broadcast(&k->asked);
+	pthread_mutex_unlock(&k->mutex);
+	if (k->running)
+		pthread_join(k->thread, NULL);
+	k->running = false;
+}
+
+void keyring_free(struct keyring *k)
+{
+	if (!k)
+		return;
+	keyring_stop(k);
+	db_close(k->db);
+	keys_free(k->keys);
+	arena_release(&k->page);
+	pthread_cond_destroy(&k->asked);
+	pthread_mutex_destroy(&k->mutex);
+	free(k);
+}

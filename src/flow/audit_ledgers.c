@@ -1,0 +1,300 @@
+/*
+ * The pass over all accounts and their ledgers, as the one over histories: two streams side by side, as far as both were read.
+ *
+ * An entry that the engine made for a batch is named by its key: /batch_ID/N/charge/ATTEMPT, or return, or refund. Behind each
+ * slice a second unit looks their markers up. That is another moment, but a later one: items are never taken away (but by
+ * retention, which the batch then says), their price never changes, and attempts only rise.
+ */
+#include <stdio.h>
+
+#include "base/excerpt.h"
+#include "base/id.h"
+#include "flow/account.h"
+#include "flow/audit_parts.h"
+
+/* clang-format off */
+
+static const struct db_stmt stmt_accounts = {
+	.name = "audit_accounts_read",
+	.sql = "SELECT subject, name, balance, seq FROM hx_account WHERE subject >= ?1 ORDER BY subject LIMIT ?2",
+	.in = "ii",
+	.out = "itii",
+};
+enum { ACCOUNT, NAME, BALANCE, SEQ };
+
+static const struct db_stmt stmt_entries = {
+	.name = "audit_entries",
+	.sql = "SELECT account, seq, amount, key, reason, balance FROM hx_ledger"
+	       " WHERE (account, seq) > (?1, ?3) AND account <= coalesce((SELECT subject FROM hx_account WHERE subject >= ?1"
+	       " ORDER BY subject LIMIT 1 OFFSET ?2 - 1), 9223372036854775807) ORDER BY account, seq LIMIT ?4",
+	.in = "iiii",
+	.out = "iiitti",
+};
+enum { ENTRY_ACCOUNT, ENTRY_SEQ, ENTRY_AMOUNT, ENTRY_KEY, ENTRY_REASON, ENTRY_BALANCE };
+
+/* ?1: [[batch, n, account], …]. A row for each, in their order. */
+#define MARKERS "b.account, b.total, b.expired, b.cancel_requested, i.cost, i.attempt, a.name"
+static const struct db_stmt stmt_markers = {
+	.name = "audit_markers",
+	.sql = "SELECT " MARKERS " FROM json_each(?1) x LEFT JOIN hx_batch b ON b.subject = json_extract(x.value, '$[0]')"
+	       " LEFT JOIN hx_batch_item i ON i.batch = b.subject AND i.n = json_extract(x.value, '$[1]')"
+	       " LEFT JOIN hx_account a ON a.subject = json_extract(x.value, '$[2]') ORDER BY x.key",
+	.pg_sql = "SELECT " MARKERS " FROM json_array_elements(?1::json) WITH ORDINALITY AS x(r, place)"
+		  " LEFT JOIN hx_batch b ON b.subject = (x.r->>0)::bigint"
+		  " LEFT JOIN hx_batch_item i ON i.batch = b.subject AND i.n = (x.r->>1)::bigint"
+		  " LEFT JOIN hx_account a ON a.subject = (x.r->>2)::bigint ORDER BY x.place",
+	.in = "t",
+	.out = "iiiiiit",
+};
+enum { OF_ACCOUNT, OF_TOTAL, OF_EXPIRED, OF_FLAG, OF_COST, OF_ATTEMPT, OF_NAME };
+
+/* clang-format on */
+
+static void ask(struct auditor *a, struct unit *unit)
+{
+	struct db_value from = db_int(a->key);
+
+	if (a->looks_up) {
+		UNIT_ADD(unit, UNIT_ANY, &stmt_markers, db_text(strbuf_slice(&a->list)));
+		return;
+	}
+	UNIT_ADD(unit, UNIT_ANY, &stmt_accounts, from, db_int(AUDIT_SUBJECTS_SLICE));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_entries, from, db_int(AUDIT_SUBJECTS_SLICE), db_int(a->seq),
+		 db_int(AUDIT_ENTRIES_SLICE));
+}
+
+/* ---- keys ---- */
+
+/* A number of digits alone, up to the slash or the end, without a zero in front. */
+static bool take_number(struct slice *rest, int64_t *ret)
+{
+	size_t n = 0;
+
+	for (*ret = 0; n < rest->n && n < 18 && rest->p[n] >= '0' && rest->p[n] <= '9'; n++)
+		*ret = *ret * 10 + (rest->p[n] - '0');
+	if (n == 0 || (n > 1 && rest->p[0] == '0') || (n < rest->n && rest->p[n] != '/'))
+		return false;
+	*rest = slice_of(rest->p + n, rest->n - n);
+	return true;
+}
+
+static bool take_text(struct slice *rest, struct slice text)
+{
+	if (rest->n < text.n || memcmp(rest->p, text.p, text.n) != 0)
+		return false;
+	*rest = slice_of(rest->p + text.n, rest->n - text.n);
+	return true;
+}
+
+/* The key says which batch, item and attempt; the reason stands in it, too. */
+static bool parse_key(struct slice key, struct slice reason, struct audit_entry *entry)
+{
+	const size_t id_n = sizeof "batch_0123456789abc" - 1;
+	struct slice rest = key;
+
+	if (!take_text(&rest, slice_str("/")) || rest.n < id_n ||
+	    !id_parse("batch", slice_of(rest.p, id_n), &entry->batch))
+		return false;
+	rest = slice_of(rest.p + id_n, rest.n - id_n);
+	return take_text(&rest, slice_str("/")) && take_number(&rest, &entry->n) && take_text(&rest, slice_str("/")) &&
+	       take_text(&rest, reason) && take_text(&rest, slice_str("/")) && take_number(&rest, &entry->attempt) &&
+	       rest.n == 0;
+}
+
+static bool kind_of(struct slice reason, struct audit_entry *entry)
+{
+	if (slice_is(reason, "charge"))
+		entry->kind = ENTRY_CHARGE;
+	else if (slice_is(reason, "return"))
+		entry->kind = ENTRY_RETURN;
+	else if (slice_is(reason, "refund"))
+		entry->kind = ENTRY_REFUND;
+	else
+		return false;
+	return true;
+}
+
+/* ---- an entry ---- */
+
+static void note_marker(struct auditor *a, const struct audit_entry *entry)
+{
+	ASSERT(a->entries_n < AUDIT_ENTRIES_SLICE);
+	strbuf_addf(&a->list, "%s[%lld,%lld,%lld]", a->entries_n ? "," : "[", (long long)entry->batch,
+		    (long long)entry->n, (long long)entry->account);
+	a->entries[a->entries_n++] = *entry;
+}
+
+/* What kind of entry it is, by its key, its reason and its sign. */
+static bool entry_is_known(struct auditor *a, const struct audit_place *place, const struct db_value *row)
+{
+	struct audit_entry entry = {
+		.account = row[ENTRY_ACCOUNT].i, .seq = row[ENTRY_SEQ].i, .amount = row[ENTRY_AMOUNT].i};
+	struct slice key = row[ENTRY_KEY].s, reason = row[ENTRY_REASON].s;
+	bool own = key.n && key.p[0] == ACCOUNT_OWN_KEY;
+
+	if (entry.seq == 1)
+		return audit_holds(&a->finding, place, slice_is(key, "/opening") && slice_is(reason, "opening"), "key",
+				   "the opening", key);
+	if (slice_is(reason, "credit"))
+		return audit_holds(&a->finding, place, !own, "key", "one that a user can have given", key) &&
+		       audit_holds(&a->finding, place, entry.amount > 0, "amount", "above 0", slice_str("another"));
+	if (!audit_holds(&a->finding, place, kind_of(reason, &entry), "reason", "credit, charge, return or refund",
+			 reason) ||
+	    !audit_holds(&a->finding, place, parse_key(key, reason, &entry), "key",
+			 "/batch_ID/ITEM/REASON/ATTEMPT, of its reason", key) ||
+	    !audit_holds(&a->finding, place, entry.amount != 0 && (entry.amount < 0) == (entry.kind == ENTRY_CHARGE),
+			 "amount", "below 0 of a charge, above 0 of all else", slice_str("another")))
+		return false;
+	note_marker(a, &entry);
+	return true;
+}
+
+static bool follow_entry(struct auditor *a, const struct db_value *row)
+{
+	struct audit_place place = {row[ENTRY_ACCOUNT].i, "ledger entry", row[ENTRY_SEQ].i};
+
+	if (!audit_equal(&a->finding, &place, "seq", audit_sum(a->chain.last.seq, 1), row[ENTRY_SEQ].i) ||
+	    !audit_equal(&a->finding, &place, "balance", audit_sum(a->balance, row[ENTRY_AMOUNT].i),
+			 row[ENTRY_BALANCE].i) ||
+	    !audit_holds(&a->finding, &place, row[ENTRY_BALANCE].i >= 0, "balance", "0 or more",
+			 slice_str("below 0")) ||
+	    !entry_is_known(a, &place, row))
+		return false;
+	a->chain.last.seq = row[ENTRY_SEQ].i;
+	a->balance = row[ENTRY_BALANCE].i;
+	a->counts.entries++;
+	return true;
+}
+
+/* ---- both streams ---- */
+
+struct slice_of_all {
+	const struct db_rows *accounts, *entries;
+	size_t e;
+	bool cut;
+};
+
+static bool belongs(struct auditor *a, const struct slice_of_all *all, const int64_t *next)
+{
+	const struct db_value *row = all->e < all->entries->n ? db_cell(all->entries, all->e, 0) : NULL;
+	struct audit_place place = {row ? row[ENTRY_ACCOUNT].i : 0, "ledger entry", row ? row[ENTRY_SEQ].i : 0};
+
+	return audit_holds(&a->finding, &place, !row || (next && row[ENTRY_ACCOUNT].i >= *next), "account",
+			   "the account of this entry", slice_str("there is none"));
+}
+
+static void name_it(struct auditor *a, struct slice name)
+{
+	snprintf(a->finding.subject, AUDIT_NAME_BYTES, "account:%.*s", SLICE_ARGS(name));
+}
+
+static bool judge(struct auditor *a, const struct db_value *account)
+{
+	struct audit_place place = {.id = account[ACCOUNT].i};
+
+	a->counts.accounts++;
+	return audit_equal(&a->finding, &place, "seq", a->chain.last.seq, account[SEQ].i) &&
+	       audit_equal(&a->finding, &place, "balance", a->balance, account[BALANCE].i);
+}
+
+static bool walk(struct auditor *a, struct slice_of_all *all, size_t i, bool *ret_whole)
+{
+	const struct db_value *account = db_cell(all->accounts, i, 0);
+	int64_t id = account[ACCOUNT].i;
+	bool fine;
+
+	if (a->chain.last.subject != id) {
+		audit_chain_start(&a->chain, id);
+		a->balance = 0;
+	}
+	fine = belongs(a, all, &id);
+	while (fine && all->e < all->entries->n && db_cell(all->entries, all->e, ENTRY_ACCOUNT)->i == id)
+		fine = follow_entry(a, db_cell(all->entries, all->e++, 0));
+	*ret_whole = all->e < all->entries->n || !all->cut;
+	if (fine && *ret_whole)
+		fine = judge(a, account);
+	if (a->finding.there && a->finding.id == id)
+		name_it(a, account[NAME].s);
+	return fine;
+}
+
+/* Returns whether there is more behind this slice. */
+static bool walk_all(struct auditor *a, struct slice_of_all *all)
+{
+	bool whole = true;
+
+	for (size_t i = 0; i < all->accounts->n && whole; i++) {
+		int64_t id = db_cell(all->accounts, i, ACCOUNT)->i;
+
+		if (!walk(a, all, i, &whole))
+			return false;
+		a->key = whole && id < INT64_MAX ? id + 1 : id;
+		a->seq = whole || !a->chain.last.seq ? INT64_MIN : a->chain.last.seq;
+	}
+	return !whole || (belongs(a, all, /* next= */ NULL) && all->accounts->n == AUDIT_SUBJECTS_SLICE);
+}
+
+/* ---- markers ---- */
+
+static const char *const reasons[] = {[ENTRY_CHARGE] = "charge", [ENTRY_RETURN] = "return", [ENTRY_REFUND] = "refund"};
+
+static bool marker_fits(struct audit_finding *f, const struct audit_entry *entry, const struct db_value *row)
+{
+	struct audit_place place = {entry->account, "ledger entry", entry->seq};
+	bool stripped = audit_number(&row[OF_EXPIRED]) != 0, there = row[OF_COST].type != DB_NULL;
+	char id[ID_TEXT_BYTES], text[EXCERPT_BYTES_MAX + 1];
+	struct slice key;
+
+	id_format("batch", entry->batch, id);
+	snprintf(text, sizeof text, "/%s/%lld/%s/%lld", id, (long long)entry->n, reasons[entry->kind],
+		 (long long)entry->attempt);
+	key = slice_str(text);
+	if (!audit_holds(f, &place, row[OF_ACCOUNT].type != DB_NULL && row[OF_ACCOUNT].i == entry->account, "marker",
+			 "a batch of this account", key) ||
+	    !audit_holds(f, &place, entry->n < row[OF_TOTAL].i && (there || stripped), "marker",
+			 "an item of the batch that its key names", key) ||
+	    !audit_holds(f, &place, entry->kind != ENTRY_REFUND || row[OF_FLAG].i == 1, "marker",
+			 "a batch whose cancel was requested", key))
+		return false;
+	if (stripped || entry->kind == ENTRY_REFUND)
+		return true;
+	return audit_holds(f, &place, entry->attempt >= 1 && entry->attempt <= row[OF_ATTEMPT].i, "marker",
+			   "an attempt that the item has had", key) &&
+	       audit_equal(f, &place, "amount", entry->kind == ENTRY_CHARGE ? -row[OF_COST].i : row[OF_COST].i,
+			   entry->amount);
+}
+
+static bool take_markers(struct auditor *a, const struct unit_result *result)
+{
+	const struct db_rows *rows = &result->rows[0];
+
+	ASSERT(rows->n == a->entries_n);
+	for (size_t i = 0; i < rows->n; i++)
+		if (!marker_fits(&a->finding, &a->entries[i], db_cell(rows, i, 0))) {
+			name_it(a, db_cell(rows, i, OF_NAME)->s);
+			return false;
+		}
+	a->looks_up = false;
+	return a->more;
+}
+
+static bool take(struct auditor *a, const struct unit_result *result)
+{
+	struct slice_of_all all = {.accounts = &result->rows[0], .entries = &result->rows[1]};
+
+	if (a->looks_up)
+		return take_markers(a, result);
+	if (a->key == INT64_MIN)
+		audit_chain_start(&a->chain, 0);
+	all.cut = all.entries->n == AUDIT_ENTRIES_SLICE;
+	a->entries_n = 0;
+	strbuf_reset(&a->list);
+	a->more = walk_all(a, &all);
+	a->looks_up = !a->finding.there && a->entries_n > 0;
+	if (a->looks_up)
+		strbuf_add_char(&a->list, ']');
+	ASSERT(!a->list.failed); /* 512 pairs of numbers */
+	return !a->finding.there && (a->looks_up || a->more);
+}
+
+const struct audit_pass audit_ledgers = {.name = "ledgers", .ask = ask, .take = take};

@@ -1,0 +1,118 @@
+/* Two passes over rows that belong to others: nouns to their subjects, steps to their runs. See audit.h. */
+#include "flow/audit_parts.h"
+#include "flow/run.h"
+
+/* ---- nouns ---- */
+
+/* clang-format off */
+
+/* One row: how many there were, the last of them, the first without a subject. */
+#define NOUNS(table)                                                                                                   \
+	"SELECT count(*), max(x.subject), min(CASE WHEN s.id IS NULL THEN x.subject END)"                              \
+	" FROM (SELECT subject FROM " table " WHERE subject > ?1 ORDER BY subject LIMIT ?2) x"                         \
+	" LEFT JOIN subject s ON s.id = x.subject"
+#define NOUN_STMT(label, table) {.name = "audit_" label, .sql = NOUNS(table), .in = "ii", .out = "iii"}
+
+static const struct {
+	struct db_stmt stmt;
+	const char *words;
+	const char *prefix;
+} nouns[] = {
+	{NOUN_STMT("entities", "entity"),     "the subject of this entity", NULL},
+	{NOUN_STMT("jobs", "job"),            "the subject of this job", "job"},
+	{NOUN_STMT("runs", "run"),            "the subject of this run, and with it the head of its history", "run"},
+	{NOUN_STMT("batches", "hx_batch"),    "the subject of this batch, and with it the head of its history", "batch"},
+	{NOUN_STMT("accounts", "hx_account"), "the subject of this account", NULL},
+};
+enum { NOUNS_N = sizeof nouns / sizeof *nouns };
+
+/* clang-format on */
+
+static void ask_nouns(struct auditor *a, struct unit *unit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &nouns[a->table].stmt, db_int(a->key), db_int(AUDIT_SUBJECTS_SLICE));
+}
+
+static bool take_nouns(struct auditor *a, const struct unit_result *result)
+{
+	const struct db_value *row = db_cell(&result->rows[0], 0, 0);
+	struct audit_place place = {.id = audit_number(&row[2])};
+
+	if (!audit_holds(&a->finding, &place, row[2].type == DB_NULL, "subject", nouns[a->table].words,
+			 slice_str("there is none"))) {
+		audit_name(a, nouns[a->table].prefix);
+		return false;
+	}
+	if (row[0].i == AUDIT_SUBJECTS_SLICE) {
+		a->key = row[1].i;
+		return true;
+	}
+	a->key = INT64_MIN;
+	return ++a->table < NOUNS_N;
+}
+
+const struct audit_pass audit_nouns = {.name = "nouns", .ask = ask_nouns, .take = take_nouns};
+
+/* ---- steps ---- */
+
+/* clang-format off */
+
+/* A unit writes one time into all of its rows. */
+#define IN_HISTORY(at) "EXISTS (SELECT 1 FROM history h WHERE h.subject = t.run AND h.at = t." at ")"
+
+static const struct db_stmt stmt_steps = {
+	.name = "audit_steps",
+	.sql = "SELECT t.run, t.position, t.status, t.undone_at, r.expired,"
+	       " CAST(CASE WHEN " IN_HISTORY("completed_at") " THEN 1 ELSE 0 END AS bigint),"
+	       " CAST(CASE WHEN t.undone_at IS NULL OR " IN_HISTORY("undone_at") " THEN 1 ELSE 0 END AS bigint)"
+	       " FROM (SELECT * FROM run_step WHERE (run, position) > (?1, ?2) ORDER BY run, position LIMIT ?3) t"
+	       " LEFT JOIN run r ON r.subject = t.run ORDER BY t.run, t.position",
+	.in = "iii",
+	.out = "iitiiii",
+};
+enum { RUN, POSITION, STATUS, UNDONE_AT, EXPIRED, ENDED_IN_HISTORY, UNDONE_IN_HISTORY };
+
+/* clang-format on */
+
+static void ask_steps(struct auditor *a, struct unit *unit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_steps, db_int(a->key), db_int(a->seq), db_int(AUDIT_SUBJECTS_SLICE));
+}
+
+static bool step_fits(struct audit_finding *f, const struct db_value *row)
+{
+	struct audit_place place = {row[RUN].i, "step", row[POSITION].i};
+	bool completed = slice_is(row[STATUS].s, RUN_STEP_COMPLETED);
+
+	return audit_holds(f, &place, row[EXPIRED].type != DB_NULL, "run", "the run of this step",
+			   slice_str("there is none")) &&
+	       audit_holds(f, &place, row[EXPIRED].i == 0, "step", "none: its run is expired", row[STATUS].s) &&
+	       audit_holds(f, &place, completed || slice_is(row[STATUS].s, RUN_STEP_SKIPPED), "status",
+			   "COMPLETED or SKIPPED", row[STATUS].s) &&
+	       audit_holds(f, &place, completed || row[UNDONE_AT].type == DB_NULL, "undone_at",
+			   "none: it was not COMPLETED", slice_str("a time")) &&
+	       audit_holds(f, &place, row[ENDED_IN_HISTORY].i == 1, "completed_at",
+			   "the time of a row of its run's history", slice_str("another")) &&
+	       audit_holds(f, &place, row[UNDONE_IN_HISTORY].i == 1, "undone_at",
+			   "the time of a row of its run's history", slice_str("another"));
+}
+
+static bool take_steps(struct auditor *a, const struct unit_result *result)
+{
+	const struct db_rows *rows = &result->rows[0];
+
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct db_value *row = db_cell(rows, i, 0);
+
+		if (!step_fits(&a->finding, row)) {
+			audit_name(a, "run");
+			return false;
+		}
+		a->key = row[RUN].i;
+		a->seq = row[POSITION].i;
+		a->counts.steps++;
+	}
+	return rows->n == AUDIT_SUBJECTS_SLICE;
+}
+
+const struct audit_pass audit_steps = {.name = "steps", .ask = ask_steps, .take = take_steps};

@@ -1,0 +1,513 @@
+/*
+ * Every pair of unit kinds, interleaved on two real connections to PostgreSQL, must come out as if one had run
+ * after the other. For each pair, each fixture and each belief (right, or one behind):
+ *
+ *   stepwise   all orders of their statements that the locks allow, found depth first: a schedule is run from a
+ *              fresh fixture, then the last choice that has another is taken the other way
+ *   whole      one side has executed, the other comes and waits or not, then the first ends; in set form
+ *
+ * with both committing, and with either rolling back. The outcome is the verdicts with their rows and what the
+ * tables then say (chains checked); it must be that of one of the two serial orders, or of the other alone.
+ */
+#ifndef HX_TESTS_CONTRACT_PAIRS_H
+#define HX_TESTS_CONTRACT_PAIRS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "flow/run.h"
+#include "support/item.h"
+#include "support/ledger.h"
+#include "support/side.h"
+#include "support/unit_kinds.h"
+
+#define DEPTH_MAX 64
+#define POOL 256
+#define RUN_POOL 64
+#define KINDS_MAX 128
+#define FIRST_ID 1000000 /* no version, fence or op is as large */
+#define LEASE_MS 3600000
+
+static struct {
+	struct store *store;
+	struct session *session; /* fixtures and the ledger */
+	struct session *reader;  /* of runs, many at a time */
+	PGconn *watcher;
+	struct side *side[2];
+	int64_t next_id;
+	size_t pooled[FIXTURE_COUNT];
+	int64_t pool[FIXTURE_COUNT][POOL];
+	bool asked[KINDS_MAX][2], writes[KINDS_MAX][2]; /* in the fixture that is checked; by kind, stale */
+	long interleavings, blocked, again, not_serial;
+} world;
+
+static inline int set_up(void **state)
+{
+	(void)state;
+	world.store = store_new(STORE_POSTGRES);
+	world.session = session_new(world.store, store_open_migrated(world.store));
+	world.reader = session_open(world.store);
+	world.watcher = store_raw(world.store);
+	world.side[0] = side_new(world.store, "side_a");
+	world.side[1] = side_new(world.store, "side_b");
+	world.next_id = FIRST_ID;
+	return 0;
+}
+
+static inline int tear_down(void **state)
+{
+	(void)state;
+	side_free(world.side[0]);
+	side_free(world.side[1]);
+	PQfinish(world.watcher);
+	session_free(world.session);
+	session_free(world.reader);
+	store_free(world.store);
+	printf("# pairs: %zu kinds, %ld interleavings, ", unit_kinds_n, world.interleavings);
+	if (world.not_serial)
+		printf("%ld not serial\n", world.not_serial);
+	else
+		printf("all serial (%ld waited for a lock, %ld asked again)\n", world.blocked, world.again);
+	return 0;
+}
+
+/* ---- fixtures, made many at a time ---- */
+
+/* What is there of the runs from `first` on. */
+static inline const struct unit_result *read_runs(int64_t first, int64_t n)
+{
+	session_reset(world.reader);
+	for (int64_t i = 0; i < n; i++)
+		run_read(session_unit(world.reader), /* workspace= */ slice_of(NULL, 0), first + i);
+	session_must(world.reader, session_run(world.reader));
+	return world.reader->result;
+}
+
+static inline void fill_pool(enum fixture fixture, int64_t n)
+{
+	struct session *s = world.session;
+	int64_t first = world.next_id;
+
+	world.next_id += n;
+	for (unsigned step = 0; step < fixture_steps_n(fixture); step++) {
+		const struct unit_result *read = fixture_is_run(fixture) ? read_runs(first, n) : NULL;
+
+		session_reset(s);
+		for (int64_t i = 0; i < n; i++)
+			fixture_step(fixture, step, first + i, s->db, read ? &read[i] : NULL, session_unit(s));
+		if (session_run(s) != HX_OK)
+			fail_msg("fixture: %s", s->err.detail);
+		for (int64_t i = 0; i < n; i++)
+			assert_int_equal(s->result[i].verdict, UNIT_WON);
+	}
+	for (int64_t i = 0; i < n; i++)
+		world.pool[fixture][i] = first + i;
+	world.pooled[fixture] = (size_t)n;
+}
+
+static inline int64_t fresh(enum fixture fixture)
+{
+	if (world.pooled[fixture] == 0)
+		fill_pool(fixture, fixture_is_run(fixture) || fixture_is_batch(fixture) ? RUN_POOL : POOL);
+	return world.pool[fixture][--world.pooled[fixture]];
+}
+
+/* A unit that meets what it does not name, the sweep, is to meet this one record and nothing else. */
+static inline int64_t fresh_and_only(enum fixture fixture)
+{
+	struct hx_error err = {0};
+
+	if (world.session->db->driver->script(world.session->db,
+					      "DELETE FROM gate_record WHERE sweep_at <= hx_now_ms()", &err))
+		fail_msg("%s", err.detail);
+	world.pooled[FIXTURE_GATE_EXPIRED] = 0;
+	if (fixture == FIXTURE_GATE_EXPIRED)
+		fill_pool(fixture, 1);
+	return fresh(fixture);
+}
+
+/* ---- a pair ---- */
+
+struct player {
+	const struct unit_kind *kind;
+	bool stale;
+	bool commits;
+};
+
+struct pair {
+	enum fixture fixture;
+	struct player player[2];
+};
+
+/* The units of a pair on fresh subjects. Without a twin the batch is in row form. */
+struct meeting {
+	bool with_twins;
+	int64_t ids[2]; /* what they meet on */
+	struct unit unit[2], twin[2];
+};
+
+static inline void build(const struct pair *pair, int side, int64_t subject, int64_t other, struct unit *unit)
+{
+	const struct player *p = &pair->player[side];
+	struct kind_args args = {
+		.subject = subject,
+		.other = other,
+		.stamp = {.op = 101 + side, .at = {5000 + side}, .node = side ? "b" : "a"},
+		.version = fixture_version(pair->fixture) - p->stale,
+		.fence = fixture_fence(pair->fixture) - p->stale,
+		.effort = fixture_effort(pair->fixture) - p->stale,
+		.token = fixture_token(pair->fixture) - p->stale,
+		.other_version = fixture_version(FIXTURE_OPEN) - p->stale,
+		.lease_ms = LEASE_MS,
+		.rival_op = 102 - side,
+		.db = world.session->db,
+		.read = p->kind->run ? read_runs(subject, 1) : NULL,
+		.stale = p->stale,
+	};
+
+	unit_init(unit, args.stamp.op);
+	p->kind->build(unit, &args);
+}
+
+static inline bool touches_two(const struct pair *pair)
+{
+	return pair->player[0].kind->touches_two || pair->player[1].kind->touches_two;
+}
+
+static inline void meeting_init(struct meeting *m, const struct pair *pair, bool with_twins)
+{
+	bool alone = pair->player[0].kind->alone || pair->player[1].kind->alone;
+
+	m->ids[0] = alone ? fresh_and_only(pair->fixture) : fresh(pair->fixture);
+	m->ids[1] = touches_two(pair) ? fresh(FIXTURE_OPEN) : 0;
+	m->with_twins = with_twins && !alone;
+	for (int i = 0; i < 2; i++) {
+		build(pair, i, m->ids[0], m->ids[1], &m->unit[i]);
+		if (m->with_twins)
+			build(pair, i, fresh(pair->fixture),
+			      pair->player[i].kind->touches_two ? fresh(FIXTURE_OPEN) : 0, &m->twin[i]);
+	}
+}
+
+static inline void start(const struct meeting *m, const struct pair *pair, int side, bool whole, bool twin)
+{
+	struct side_plan plan = {.unit = &m->unit[side],
+				 .twin = twin && m->with_twins ? &m->twin[side] : NULL,
+				 .whole = whole,
+				 .commits = pair->player[side].commits};
+
+	side_start(world.side[side], &plan);
+}
+
+/* What was no answer, but a word that it has to be asked again, is asked again. */
+static inline void run_again(const struct meeting *m, const struct pair *pair)
+{
+	for (int i = 0; i < 2; i++) {
+		bool (*asks_again)(const char *outcome) = pair->player[i].kind->asks_again;
+
+		if (!pair->player[i].commits || !asks_again || !asks_again(side_outcome(world.side[i])))
+			continue;
+		world.again++;
+		start(m, pair, i, /* whole= */ true, /* twin= */ false);
+		while (side_state(world.side[i]) != SIDE_ENDED)
+			assert_int_not_equal(side_step(world.side[i], world.watcher), SIDE_BLOCKED);
+	}
+}
+
+/* Both sides have ended: what they were told, and what the tables say. */
+static inline void write_outcome(const struct meeting *m, const struct pair *pair, struct strbuf *out)
+{
+	bool (*write)(struct db *, const int64_t[], size_t, bool, struct strbuf *) = fixture_is_run(pair->fixture)
+											     ? ledger_write_runs
+										     : fixture_is_batch(pair->fixture)
+											     ? ledger_write_batches
+											     : ledger_write;
+
+	run_again(m, pair);
+	for (int i = 0; i < 2; i++)
+		strbuf_addf(out, "%s: %s", i ? "b" : "a",
+			    pair->player[i].commits ? side_outcome(world.side[i]) : "rolled back\n");
+	if (!write(world.session->db, m->ids, touches_two(pair) ? 2 : 1, /* with_hashes= */ false, out))
+		fail_msg("%s", out->p);
+}
+
+/* One after the other, whole; a side that rolls back need not run at all. */
+static inline void run_serial(const struct pair *pair, int first, struct strbuf *out)
+{
+	struct meeting m;
+
+	meeting_init(&m, pair, /* with_twins= */ false);
+	for (int i = 0; i < 2; i++) {
+		int side = i ? !first : first;
+
+		if (!pair->player[side].commits)
+			continue;
+		start(&m, pair, side, /* whole= */ true, /* twin= */ false);
+		while (side_state(world.side[side]) != SIDE_ENDED)
+			assert_int_not_equal(side_step(world.side[side], world.watcher), SIDE_BLOCKED);
+	}
+	write_outcome(&m, pair, out);
+}
+
+/* ---- interleavings ---- */
+
+struct schedule {
+	unsigned n;
+	unsigned char choice[DEPTH_MAX];
+	bool both[DEPTH_MAX]; /* the other side could have gone as well */
+};
+
+/* Runs one schedule: as far as it is given, then side a first. Notes what was chosen, and where else it could go. */
+static inline void run_interleaved(const struct pair *pair, struct schedule *schedule, struct strbuf *out)
+{
+	struct meeting m;
+	unsigned given = schedule->n;
+
+	meeting_init(&m, pair, /* with_twins= */ false);
+	for (int i = 0; i < 2; i++)
+		start(&m, pair, i, /* whole= */ false, /* twin= */ false);
+	for (schedule->n = 0;; schedule->n++) {
+		enum side_state state[2] = {side_state(world.side[0]), side_state(world.side[1])};
+		bool ready[2] = {state[0] == SIDE_READY, state[1] == SIDE_READY};
+		unsigned wish = schedule->n < given ? schedule->choice[schedule->n] : 0;
+		unsigned choice = ready[wish] ? wish : !wish;
+
+		if (!ready[0] && !ready[1])
+			break;
+		assert_true(schedule->n < DEPTH_MAX);
+		schedule->choice[schedule->n] = (unsigned char)choice;
+		schedule->both[schedule->n] = ready[0] && ready[1];
+		state[choice] = side_step(world.side[choice], world.watcher);
+		world.blocked += state[choice] == SIDE_BLOCKED;
+		/* Whoever waited for this side goes on when it has ended. */
+		if (state[choice] == SIDE_ENDED && side_state(world.side[!choice]) == SIDE_BLOCKED)
+			(void)side_await(world.side[!choice], world.watcher);
+	}
+	for (int i = 0; i < 2; i++)
+		if (side_state(world.side[i]) != SIDE_ENDED)
+			fail_msg("both sides wait: a deadlock");
+	write_outcome(&m, pair, out);
+}
+
+/* The next schedule in depth-first order: the last choice that has another goes the other way. */
+static inline bool next_schedule(struct schedule *schedule)
+{
+	while (schedule->n > 0) {
+		unsigned last = --schedule->n;
+
+		if (schedule->both[last] && schedule->choice[last] == 0) {
+			schedule->choice[last] = 1;
+			schedule->n++;
+			return true;
+		}
+	}
+	return false;
+}
+
+static inline void run_whole(const struct pair *pair, int first, struct strbuf *out)
+{
+	struct side *one = world.side[first], *two = world.side[!first];
+	struct meeting m;
+
+	meeting_init(&m, pair, /* with_twins= */ true);
+	start(&m, pair, first, /* whole= */ true, /* twin= */ true);
+	start(&m, pair, !first, /* whole= */ true, /* twin= */ true);
+	assert_int_equal(side_step(one, world.watcher), SIDE_READY);
+	world.blocked += side_step(two, world.watcher) == SIDE_BLOCKED;
+	assert_int_equal(side_step(one, world.watcher), SIDE_ENDED);
+	if (side_state(two) == SIDE_BLOCKED)
+		(void)side_await(two, world.watcher);
+	while (side_state(two) != SIDE_ENDED)
+		(void)side_step(two, world.watcher);
+	write_outcome(&m, pair, out);
+}
+
+static inline void describe(const struct pair *pair, const struct schedule *schedule, struct strbuf *out)
+{
+	strbuf_addf(out, "fixture %s", fixture_name(pair->fixture));
+	for (int i = 0; i < 2; i++)
+		strbuf_addf(out, ", %c: %s%s%s", 'a' + i, pair->player[i].kind->name,
+			    pair->player[i].stale ? " (stale)" : "", pair->player[i].commits ? "" : " (rolls back)");
+	strbuf_add_str(out, ", order ");
+	for (unsigned i = 0; schedule && i < schedule->n; i++)
+		strbuf_add_char(out, "ab"[schedule->choice[i]]);
+}
+
+static inline bool is_serial(const struct strbuf serial[2], const struct strbuf *out)
+{
+	return slice_eq(strbuf_slice(out), strbuf_slice(&serial[0])) ||
+	       slice_eq(strbuf_slice(out), strbuf_slice(&serial[1]));
+}
+
+static inline void report(const struct pair *pair, const struct schedule *schedule, const struct strbuf serial[2],
+			  const struct strbuf *out)
+{
+	struct strbuf words;
+
+	strbuf_init(&words, 65536);
+	describe(pair, schedule, &words);
+	printf("not serial: %s\n--- outcome\n%s--- a, then b\n%s--- b, then a\n%s", words.p, out->p, serial[0].p,
+	       serial[1].p);
+	strbuf_release(&words);
+}
+
+/* Runs all interleavings of a pair. Returns how many were not serial, having told about the first. */
+static inline long check_pair(const struct pair *pair, bool whole)
+{
+	struct strbuf serial[2], out;
+	struct schedule schedule = {0};
+	bool both = pair->player[0].commits && pair->player[1].commits;
+	int first = 0;
+	long bad = 0;
+	bool more;
+
+	strbuf_init(&out, 65536);
+	for (int i = 0; i < 2; i++) {
+		strbuf_init(&serial[i], 65536);
+		if (i == 0 || both) /* of one alone there is one order */
+			run_serial(pair, i, &serial[i]);
+	}
+	do {
+		strbuf_reset(&out);
+		if (whole)
+			run_whole(pair, first, &out);
+		else
+			run_interleaved(pair, &schedule, &out);
+		world.interleavings++;
+		if (!is_serial(serial, &out) && bad++ == 0)
+			report(pair, &schedule, serial, &out);
+		more = whole ? first++ == 0 : next_schedule(&schedule);
+	} while (more);
+	strbuf_release(&serial[0]);
+	strbuf_release(&serial[1]);
+	strbuf_release(&out);
+	return bad;
+}
+
+/* Does this unit, alone, change anything here? Two units that do not cannot disturb each other. */
+static inline bool writes_alone(enum fixture fixture, const struct unit_kind *kind, bool stale)
+{
+	struct pair alone = {.fixture = fixture, .player = {{kind, stale, true}, {kind, stale, false}}};
+	struct strbuf before, after;
+	bool changed;
+
+	strbuf_init(&before, 65536);
+	strbuf_init(&after, 65536);
+	run_serial(&alone, 0, &after);
+	alone.player[0].commits = false;
+	run_serial(&alone, 0, &before);
+	/* Behind the outcomes stand the tables. */
+	changed = strcmp(strstr(after.p, "subject 0"), strstr(before.p, "subject 0")) != 0;
+	strbuf_release(&before);
+	strbuf_release(&after);
+	return changed;
+}
+
+/*
+ * A rollback matters only to those who would have won: with a stale belief both commit. What a gate record knows of its
+ * holder is in one row, and whoever changes a run or a batch holds its subject from the first statement on, so that rollbacks
+ * and beliefs of both are tried in whole batches only; of batches, where there are many pairs, in the state at work alone.
+ */
+static inline void check_ends(struct pair *pair, bool whole)
+{
+	static const bool commits[][2] = {{true, true}, {false, true}, {true, false}};
+	bool stale = pair->player[0].stale || pair->player[1].stale;
+	bool batch = fixture_is_batch(pair->fixture);
+	bool brief = (fixture_is_gate(pair->fixture) || fixture_is_run(pair->fixture) || batch) && !whole;
+	bool once = stale || brief || (batch && pair->fixture != FIXTURE_BATCH_OWNED);
+
+	if (brief && stale)
+		return;
+	for (int c = 0; c < (once ? 1 : 3); c++) {
+		pair->player[0].commits = commits[c][0];
+		pair->player[1].commits = commits[c][1];
+		world.not_serial += check_pair(pair, whole);
+	}
+}
+
+/* Subjects, gate records, jobs, accounts, runs and batches have nothing to do with each other; a stale belief needs a belief. */
+static inline bool meets(const struct player *player, enum fixture fixture)
+{
+	const struct unit_kind *kind = player->kind;
+	bool needs_belief = kind->gate || kind->job || kind->account || kind->run || kind->batch;
+
+	return kind->gate == fixture_is_gate(fixture) && kind->job == fixture_is_job(fixture) &&
+	       kind->account == fixture_is_account(fixture) && kind->run == fixture_is_run(fixture) &&
+	       kind->batch == fixture_is_batch(fixture) && !kind->variant &&
+	       (!player->stale || !needs_belief || kind->believes);
+}
+
+/* Is there such a unit here? What is to be written to a run or a batch depends on what was read. */
+static inline bool is_asked(const struct player *player, enum fixture fixture)
+{
+	struct pair pair = {.fixture = fixture, .player = {*player}};
+	struct unit unit;
+
+	if (!meets(player, fixture))
+		return false;
+	build(&pair, 0, fresh(fixture), /* other= */ 0, &unit);
+	return unit.lines_n > 0;
+}
+
+/*
+ * The version and the fence of a run or a batch only rise: a belief that is behind, and has no effect alone, has none beside
+ * anybody, and it is left out.
+ */
+static inline bool can_disturb(enum fixture fixture, size_t a, bool a_stale, size_t b, bool b_stale)
+{
+	bool writes[2] = {world.writes[a][a_stale], world.writes[b][b_stale]};
+
+	if (!world.asked[a][a_stale] || !world.asked[b][b_stale])
+		return false;
+	if ((fixture_is_run(fixture) || fixture_is_batch(fixture)) &&
+	    ((a_stale && !writes[0]) || (b_stale && !writes[1])))
+		return false;
+	return writes[0] || writes[1];
+}
+
+static inline void check_fixture(enum fixture fixture, bool whole)
+{
+	static const bool stale[][2] = {{false, false}, {false, true}, {true, false}};
+	long before = world.not_serial;
+
+	assert_true(unit_kinds_n <= KINDS_MAX);
+	for (size_t k = 0; k < unit_kinds_n; k++)
+		for (int s = 0; s < 2; s++) {
+			world.asked[k][s] = is_asked(&(struct player){&unit_kinds[k], s, true}, fixture);
+			world.writes[k][s] = world.asked[k][s] && writes_alone(fixture, &unit_kinds[k], s);
+		}
+	for (size_t a = 0; a < unit_kinds_n; a++) {
+		for (size_t b = a; b < unit_kinds_n; b++) {
+			for (int s = 0; s < 3; s++) {
+				struct pair pair = {.fixture = fixture,
+						    .player = {{&unit_kinds[a], stale[s][0], true},
+							       {&unit_kinds[b], stale[s][1], true}}};
+
+				if (can_disturb(fixture, a, stale[s][0], b, stale[s][1]))
+					check_ends(&pair, whole);
+			}
+		}
+	}
+	assert_int_equal(world.not_serial, before);
+}
+
+#define WHOLE_TEST(name, fixture)                                                                                      \
+	static void whole_##name(void **state)                                                                         \
+	{                                                                                                              \
+		(void)state;                                                                                           \
+		check_fixture(fixture, /* whole= */ true);                                                             \
+	}
+
+#define FIXTURE_TESTS(name, fixture)                                                                                   \
+	static void stepwise_##name(void **state)                                                                      \
+	{                                                                                                              \
+		(void)state;                                                                                           \
+		check_fixture(fixture, /* whole= */ false);                                                            \
+	}                                                                                                              \
+	WHOLE_TEST(name, fixture)
+
+#endif
