@@ -38,7 +38,7 @@ static void tell(void *context, const struct auditor *auditor)
 	watcher->told = now;
 	if (auditor->percent >= 0)
 		snprintf(percent, sizeof percent, " %d %%", auditor->percent);
-	snprintf(line, sizeof line, "audit: %s%s, %lld subjects, %lld rows", auditor->pass, percent,
+	snprintf(line, sizeof line, "audit: %s%s, subjects %lld, rows %lld", auditor->pass, percent,
 		 (long long)c->subjects, (long long)rows_of(c));
 	terminal_tell(line);
 }
@@ -121,8 +121,8 @@ static void print_text(const struct auditor *a, int64_t ms)
 {
 	const struct audit_counts *c = &a->counts;
 
-	printf("%s: %lld subjects, %lld history rows, %lld steps, %lld accounts, %lld ledger entries, %lld batches, %lld items"
-	       " in %lld.%03lld s\n",
+	printf("%s: subjects %lld, history rows %lld, steps %lld, accounts %lld, ledger entries %lld, batches %lld, items %lld;"
+	       " %lld.%03lld s\n",
 	       a->finding.there ? "not whole, as far as it was read" : "whole", (long long)c->subjects,
 	       (long long)c->history_rows, (long long)c->steps, (long long)c->accounts, (long long)c->entries,
 	       (long long)c->batches, (long long)c->items, (long long)ms / 1000, (long long)ms % 1000);
@@ -130,8 +130,8 @@ static void print_text(const struct auditor *a, int64_t ms)
 
 static enum hx_code audit_it(const char *url, bool json, struct auditor *auditor, struct hx_error *err)
 {
-	struct watcher watcher = {clock_mono(clock_system())};
-	struct mono_time began = watcher.told;
+	struct mono_time began = clock_mono(clock_system());
+	struct watcher watcher = {.told = {began.ns - TOLD_EVERY_NS}}; /* the first slice is told of at once */
 	bool watched = terminal_is_watched();
 	struct audit_options options = {.url = url, .told = watched ? tell : NULL, .context = &watcher};
 	enum hx_code code = audit_store(&options, auditor, err);

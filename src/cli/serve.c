@@ -186,10 +186,11 @@ static enum hx_code check_listen(const char *listen, bool tls_terminated, bool *
 		return error_set(err, HX_CONFIG_ERROR, "--listen: %s", err->detail);
 	*ret_loopback = address_is_loopback(&address);
 	if (!*ret_loopback && !tls_terminated)
-		return error_set(err, HX_CONFIG_ERROR,
-				 "--listen %s: beyond loopback, keys must not be sent in the clear: say --tls-terminated "
-				 "if TLS ends in front of this server",
-				 listen);
+		return error_set(
+			err, HX_CONFIG_ERROR,
+			"--listen %s: beyond loopback, keys must not be sent in the clear: say --tls-terminated "
+			"if TLS ends in front of this server",
+			listen);
 	return HX_OK;
 }
 
@@ -199,7 +200,8 @@ static enum hx_code check_keys(struct serve *s, const char *listen, struct hx_er
 	if (s->api.loopback || keyring_has_keys(engine_keyring(s->api.engine)))
 		return HX_OK;
 	return error_set(err, HX_CONFIG_ERROR,
-			 "--listen %s: without API keys only loopback is safe: make one with `hapax key create`", listen);
+			 "--listen %s: without API keys only loopback is safe: make one with `hapax key create`",
+			 listen);
 }
 
 static enum hx_code serve(const struct command_args *args, struct hx_error *err)

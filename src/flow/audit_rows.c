@@ -51,7 +51,7 @@ static bool take_nouns(struct auditor *a, const struct unit_result *result)
 	return ++a->table < NOUNS_N;
 }
 
-const struct audit_pass audit_nouns = {.name = "nouns", .ask = ask_nouns, .take = take_nouns};
+const struct audit_pass audit_nouns = {.name = "subjects", .ask = ask_nouns, .take = take_nouns};
 
 /* ---- steps ---- */
 

@@ -58,7 +58,7 @@ static const struct db_stmt stmt_end = {
 	       " op = ?5, due_at = CASE WHEN ?6 = 'PENDING' THEN hx_now_ms() + ?10 END, output = ?11, error = ?12"
 	       " WHERE batch = ?1 AND n = ?2 AND status = 'RUNNING'"
 	       " AND fence = ?3 AND attempt = ?4" /* mutant: item-end-fence */
-	       " AND decision IS NULL", /* mutant: item-end-decided -> , */
+	       " AND decision IS NULL",
 	.in = "iiiiitiiiitt",
 	.out = "",
 };
@@ -220,7 +220,7 @@ static const struct db_stmt stmt_flip_cursor = {
 	.name = "item_flip_cursor",
 	.sql = "UPDATE hx_batch SET flipped_to = ?3, unknown = unknown + (SELECT count(*) FROM hx_batch_item"
 	       " WHERE batch = ?1 AND " ITEM_IS_OPEN " AND status = 'RUNNING' AND n >= ?2 AND n < ?3) WHERE subject = ?1"
-	       " AND flipped_to = ?2" /* mutant: flip-cursor */
+	       " AND flipped_to = ?2"
 	       " AND total >= ?3",
 	.in = "iii",
 	.out = "",

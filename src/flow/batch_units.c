@@ -135,7 +135,7 @@ static const struct db_stmt stmt_cancelled = {
 	.name = "batch_cancelled",
 	.sql = "UPDATE hx_batch SET completed_at = ?2, due_at = NULL, error = NULL WHERE subject = ?1"
 	       " AND flipped_to = total AND cancelled + accepted = total"
-	       " AND late = ?10" /* mutant: late-after-pass */
+	       " AND late = ?10" /* mutant: late-after-pass -> " AND late >= ?10 - ?10" */
 	       TOTALS_ARE,
 	.in = "iiiiiiiiii",
 	.out = "",

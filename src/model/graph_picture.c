@@ -72,13 +72,12 @@ static bool has_legend(const struct picture *p, enum legend entry)
 	       (entry == LEGEND_STRAY && has_look(p, LOOK_STRAY));
 }
 
-static void paint_sample(const struct picture *p, enum legend entry, int x, int y, struct strbuf *out)
+static void paint_sample(enum legend entry, int x, int y, struct strbuf *out)
 {
 	const char *const paints[] = {
 		[LEGEND_INITIAL] = SVG_BEGIN, [LEGEND_TERMINAL] = SVG_END, [LEGEND_CLAIM] = SVG_CLAIM,
 		[LEGEND_TAG] = SVG_TAG,       [LEGEND_CUT] = SVG_STRAY,    [LEGEND_STRAY] = SVG_STRAY};
 
-	(void)p;
 	if (entry == LEGEND_REVERT) {
 		strbuf_addf(out,
 			    "<path d=\"M%d %dH%d\" fill=\"none\" stroke=\"" SVG_REVERT
@@ -108,7 +107,7 @@ static int lay_legend(const struct picture *p, int y, struct strbuf *out)
 			rows++;
 		}
 		if (out) {
-			paint_sample(p, entry, x, y + (rows - 1) * LEGEND_ROW, out);
+			paint_sample(entry, x, y + (rows - 1) * LEGEND_ROW, out);
 			svg_text(out, x + LEGEND_SIGN, y + (rows - 1) * LEGEND_ROW + 4, SVG_NOTE, words_of(p, entry));
 		}
 		x += width + LEGEND_GAP;

@@ -31,7 +31,7 @@
 #define FIGURE_DOT_WIDTH 34   /* of an initial status, before its box */
 #define FIGURE_TAG_GAP 34     /* from a card to what hangs off it */
 #define FIGURE_FORK_HEIGHT 20 /* of the words at which the ways of a condition begin */
-#define FIGURE_FORK_DX 46     /* of these words from the middle */
+#define FIGURE_FORK_DX 52     /* of these words from the middle */
 #define FIGURE_LOOP_HEIGHT 16
 
 enum figure_shape { FIGURE_STATUS, FIGURE_ARROW, FIGURE_CARD };

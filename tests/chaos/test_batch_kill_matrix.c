@@ -12,7 +12,8 @@
  *   6 before the end, 7 after it         as soon as the store says so
  *
  * And the same by chance, to meet the commits themselves: batches begin their teardown together, and the node is killed some
- * moment later; what the store says then is where it was killed. It goes on until every point was met.
+ * moment later, or in the moment in which the service sees this or that; what the store says then is where it was killed. It
+ * goes on until every point was met.
  *
  * Whenever it was, the batch ends CANCELLED, all that it was charged is given back, once, and no artifact is left.
  */
@@ -40,7 +41,7 @@
 #define AT_ONCE 3  /* batches that are torn down at the same time */
 #define HITS_MIN 3 /* of each point */
 #define ROUNDS_MIN 25
-#define ROUNDS_MAX 400
+#define ROUNDS_MAX 150
 
 struct matrix {
 	struct studio *studio;
@@ -79,6 +80,22 @@ static void let_go(struct matrix *m, const char *path)
 {
 	artifacts_hold(m->studio->artifacts, path, false);
 	service_release(m->studio->scene->service);
+}
+
+static size_t deletes_begun(struct matrix *m, const char *id)
+{
+	size_t begun, answered;
+
+	artifacts_cleaned(m->studio->artifacts, id, &begun, &answered);
+	return begun;
+}
+
+static size_t deletes_done(struct matrix *m, const char *id)
+{
+	size_t begun, answered;
+
+	artifacts_cleaned(m->studio->artifacts, id, &begun, &answered);
+	return answered;
 }
 
 static struct books_row row_of(struct matrix *m, const char *id)
@@ -223,25 +240,24 @@ static void die_between_refunds(struct matrix *m)
 /* Cleaning up, with this many deletes answered. */
 static void die_in_cleanup(struct matrix *m, size_t deletes)
 {
-	size_t before = artifacts_begun(m->studio->artifacts, "/delete");
 	char id[ID_TEXT_BYTES];
 	struct books_row row;
 
 	flag(m, id);
 	hold(m, "/delete");
 	let_go(m, "/render");
-	AWAIT(DEADLINE_MS, artifacts_begun(m->studio->artifacts, "/delete") > before);
+	AWAIT(DEADLINE_MS, deletes_begun(m, id) > 0);
 	for (size_t i = 0; i < deletes; i++) {
-		AWAIT(DEADLINE_MS, artifacts_begun(m->studio->artifacts, "/delete") > before + i);
+		AWAIT(DEADLINE_MS, deletes_begun(m, id) > i);
 		service_release_one(m->studio->scene->service);
-		AWAIT(DEADLINE_MS, artifacts_deletes(m->studio->artifacts, id) == i + 1);
+		AWAIT(DEADLINE_MS, deletes_done(m, id) == i + 1);
 	}
 	die(m);
 	row = row_of(m, id);
 	assert_string_equal(row.status, "CANCELLING");
 	assert_int_equal(row.cancelled, ITEMS);
 	assert_int_equal(row.refunded, row.charged);
-	assert_int_equal(artifacts_deletes(m->studio->artifacts, id), deletes);
+	assert_int_equal(deletes_done(m, id), deletes);
 	let_go(m, "/delete");
 	live(m);
 	assert_cancelled(m, id);
@@ -322,13 +338,13 @@ struct chance {
 	struct matrix m;
 	struct caller *dice;
 	size_t hits[POINTS];
-	int64_t until_us; /* kills come in this time behind the beginning of the teardown */
+	int64_t teardown_us; /* from the answers of the last items to the first delete, about */
 };
 
 static enum point point_of(struct chance *c, const char *id)
 {
 	struct books_row row = row_of(&c->m, id);
-	int64_t deletes = (int64_t)artifacts_deletes(c->m.studio->artifacts, id);
+	int64_t deletes = (int64_t)deletes_done(&c->m, id);
 
 	if (strcmp(row.status, "RUNNING") == 0)
 		return P_FLAG;
@@ -341,35 +357,85 @@ static enum point point_of(struct chance *c, const char *id)
 	return deletes == 0 ? P_AFTER_REFUND : deletes < row.next_n ? P_CLEANUP : P_BEFORE_END;
 }
 
-/* Kills where the points are: later if none was over yet, earlier if all were. */
-static void aim(struct chance *c, size_t over)
+/* One of those that were not met often enough yet; then any. */
+static enum point draw_aim(struct chance *c, bool is_first)
 {
-	if (over == 0)
-		c->until_us += c->until_us / 8;
-	else if (over == AT_ONCE)
-		c->until_us -= c->until_us / 16;
+	enum point open[POINTS];
+	size_t n = 0;
+
+	for (int i = 0; i < POINTS; i++)
+		if (c->hits[i] < HITS_MIN)
+			open[n++] = (enum point)i;
+	if (is_first)
+		return P_AFTER_REFUND; /* the others are timed by it */
+	return n ? open[caller_draw(c->dice, n)] : (enum point)caller_draw(c->dice, POINTS);
 }
 
-/* A round begins where the calls of all its batches are held, and nothing else is under way. */
-static void round_by_chance(struct chance *c)
+static void sleep_us(int64_t us)
 {
+	nanosleep(&(struct timespec){us / 1000000, us % 1000000 * 1000}, NULL);
+}
+
+static int64_t us_since(int64_t from_ns)
+{
+	return (clock_mono(clock_system()).ns - from_ns) / 1000;
+}
+
+/* Both spin: what they wait for is over in a moment. */
+static void await_first_delete(struct chance *c, const char *id, int64_t from_ns)
+{
+	while (deletes_begun(&c->m, id) == 0 && us_since(from_ns) < DEADLINE_MS * INT64_C(1000))
+		;
+	c->teardown_us = us_since(from_ns);
+}
+
+static void await_deletes(struct chance *c, const char *id, size_t n, int64_t from_ns)
+{
+	await_first_delete(c, id, from_ns);
+	while (deletes_done(&c->m, id) < n && us_since(from_ns) < DEADLINE_MS * INT64_C(1000))
+		;
+}
+
+/* Returns when it is time to kill. */
+static void await_aim(struct chance *c, enum point aim, const char *id)
+{
+	int64_t jitter_us = (int64_t)caller_draw(c->dice, (uint64_t)c->teardown_us + 1);
+	int64_t from_ns = clock_mono(clock_system()).ns;
+
+	switch (aim) {
+	case P_FLAG:
+		sleep_us(jitter_us / 2);
+		break;
+	case P_BEFORE_REFUND:
+		sleep_us(c->teardown_us / 4 + jitter_us);
+		break;
+	case P_AFTER_REFUND:
+		await_first_delete(c, id, from_ns);
+		break;
+	case P_CLEANUP:
+		await_deletes(c, id, 1 + caller_draw(c->dice, 2 * CONCURRENCY - 1), from_ns);
+		break;
+	case P_BEFORE_END:
+		await_deletes(c, id, 2 * CONCURRENCY, from_ns);
+		break;
+	default:
+		studio_await(c->m.studio, c->m.node, id, "CANCELLED", DEADLINE_MS);
+	}
+}
+
+/* A round begins where the calls of all its batches are held. */
+static void round_by_chance(struct chance *c, bool is_first)
+{
+	enum point aim = draw_aim(c, is_first);
 	char ids[AT_ONCE][ID_TEXT_BYTES];
-	size_t over = 0;
-	int64_t us;
 
 	flag_all(&c->m, AT_ONCE, ids);
-	us = (int64_t)caller_draw(c->dice, (uint64_t)c->until_us);
 	let_go(&c->m, "/render");
-	nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
+	await_aim(c, aim, ids[0]);
 	die(&c->m);
-	for (int i = 0; i < AT_ONCE; i++) {
-		enum point point = point_of(c, ids[i]);
-
-		c->hits[point]++;
-		over += point == P_AFTER_END;
-	}
+	for (int i = 0; i < AT_ONCE; i++)
+		c->hits[point_of(c, ids[i])]++;
 	live(&c->m);
-	aim(c, over);
 }
 
 static bool has_met_all(const struct chance *c)
@@ -382,18 +448,18 @@ static bool has_met_all(const struct chance *c)
 
 static void die_by_chance(struct studio *studio)
 {
-	struct chance c = {.until_us = 20000};
+	struct chance c = {.teardown_us = 10000};
 	int rounds = 0;
 
 	begin(&c.m, studio);
 	c.dice = caller_new(&studio->fleet, (uint64_t)await_now_ms());
 	while (rounds < ROUNDS_MIN || (!has_met_all(&c) && rounds < ROUNDS_MAX)) {
-		round_by_chance(&c);
+		round_by_chance(&c, rounds == 0);
 		rounds++;
 	}
 	caller_free(c.dice);
-	printf("# batch kill matrix, by chance: %d kills within %lld us of the beginning of the teardown:", rounds,
-	       (long long)c.until_us);
+	printf("# batch kill matrix, by chance: %d kills, the first delete %lld us behind the last item:", rounds,
+	       (long long)c.teardown_us);
 	for (int i = 0; i < POINTS; i++)
 		printf(" %zu %s%s", c.hits[i], point_names[i], i + 1 < POINTS ? "," : "\n");
 	end(&c.m, "by chance");

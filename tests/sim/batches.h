@@ -192,6 +192,8 @@ static const struct db_stmt stmt_check = {
 	       "   AND NOT (s.status = 'OUT_OF_CREDIT' AND b.needs > a.balance)),"
 	       " (SELECT count(*) FROM hx_batch b, subject s WHERE s.id = 1 AND ((s.owner IS NOT NULL AND b.due_at IS NOT NULL)"
 	       "   OR (s.status IN " TERMINAL " AND (b.due_at IS NOT NULL OR s.owner IS NOT NULL)))),"
+	       " (SELECT count(*) FROM hx_batch b, subject s WHERE s.id = 1 AND b.cancel_requested = 1 AND s.owner IS NULL"
+	       "   AND s.status IN ('RUNNING', 'OUT_OF_CREDIT') AND (b.due_at IS NULL OR b.due_at > hx_now_ms())),"
 	       /* B8 */
 	       " (SELECT count(*) FROM hx_batch_item i, hx_batch b WHERE i.n >= b.total AND (i.attempt > 0 OR i.decision IS NOT NULL"
 	       "   OR i.charged > 0)),"
@@ -201,7 +203,7 @@ static const struct db_stmt stmt_check = {
 	       /* a holder that is flagged, or tearing down, says so */
 	       " (SELECT s.status IN ('CANCELLING', 'CANCELLED') AND b.cancel_requested = 0 FROM hx_batch b, subject s WHERE s.id = 1)",
 	.in = "i",
-	.out = "iiiiiiiiiiiiiiiii",
+	.out = "iiiiiiiiiiiiiiiiii",
 };
 
 /* Behind the unit that ends it: the totals that are told are those of the batch. */
@@ -261,7 +263,7 @@ struct notes {
 	struct outside_item {
 		bool there;           /* its artifact */
 		bool voided;          /* its key */
-		bool late;            /* drawn after it was cancelled, by a call that was overtaken */
+		bool late;            /* drawn after it was cancelled, by a call that was overtaken, and nobody knows yet */
 		bool loose;           /* a call to draw it is on its way, and nobody waits for its answer */
 		unsigned char drawn;  /* plain: how often */
 		uint32_t cleaned;     /* keys that have deleted it, one bit for each */
@@ -672,6 +674,75 @@ static inline void init_cancel(union sim_task *task, const void *plan, struct ar
 	task_init(&t->task, &tenure_kind, /* topic= */ 0);
 }
 
+/* ---- hands of the batch as it was seized in the setup, without their lead ---- */
+
+/* One item after the other, as long as there may be another. */
+struct hands_task {
+	struct task task;
+	struct arena *texts;
+	unsigned recorded;
+	struct batch_hand hand;
+};
+
+static inline void hands_take(struct task *task, const struct answer *answer)
+{
+	struct hands_task *t = (struct hands_task *)task;
+	struct answer start = *answer;
+	struct batch_hold hold;
+
+	t->hand.task.kind->take(&t->hand.task, answer);
+	if (t->hand.at != HAND_DONE)
+		return;
+	note_recorded(&t->recorded, &t->hand);
+	if (t->hand.came_to != HAND_GO_ON)
+		return;
+	start.kind = ANSWER_START;
+	hold = t->hand.hold;
+	batch_hand_init(&t->hand, &hold, t->texts);
+	t->hand.task.kind->take(&t->hand.task, &start);
+}
+
+static inline void hands_ask(const struct task *task, struct ask *ask)
+{
+	const struct hands_task *t = (const struct hands_task *)task;
+
+	t->hand.task.kind->ask(&t->hand.task, ask);
+}
+
+static const char *hands_where(const struct task *task)
+{
+	const struct hands_task *t = (const struct hands_task *)task;
+
+	return t->hand.task.kind->where(&t->hand.task);
+}
+
+static inline uint64_t hands_fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct hands_task *t = (const struct hands_task *)task;
+
+	return t->hand.task.kind->fingerprint(&t->hand.task, hash);
+}
+
+static const struct task_kind hands_kind = {
+	.name = "hands",
+	.size = sizeof(struct hands_task),
+	.take = hands_take,
+	.ask = hands_ask,
+	.where = hands_where,
+	.fingerprint = hands_fingerprint,
+};
+
+static inline void init_hands(union sim_task *task, const void *plan, struct arena *texts)
+{
+	struct hands_task *t = (struct hands_task *)task;
+
+	(void)plan;
+	memset(t, 0, sizeof *t);
+	t->texts = texts;
+	batch_hand_init(&t->hand, &fixture.hold, texts);
+	task_init(&t->task, &hands_kind, /* topic= */ 0);
+}
+
 /* ---- for the simulator ---- */
 
 static inline uint64_t hash_table(struct sim *sim, const struct db_stmt *stmt, uint64_t hash)
@@ -789,6 +860,7 @@ static inline void check_books(struct sim *sim)
 		"B6: a batch that had ended went on, or left its teardown",
 		"B7: nothing will ever move the batch",
 		"the batch is due while somebody holds it, or although it has ended",
+		"the cancel of a batch that nobody holds is requested, and it is not due at once",
 		"B8: an item exists behind the total",
 		"the totals were not told exactly once when the batch ended",
 		"a late success has no cleanup of its own, or several",
@@ -832,6 +904,8 @@ static inline void check_step(struct sim *sim, unsigned n, const struct seen_ite
 		sim_violate(sim, "B3: item %u had ended, and has another status now", n);
 	if (was->decision && (is->decision != was->decision || is->charged != was->charged))
 		sim_violate(sim, "B2: item %u was decided, and its decision or its charge has changed", n);
+	if (!was->decision && is->decision == 'a' && notes->flagged)
+		sim_violate(sim, "item %u is accepted although the cancel is requested", n);
 	if (was->late && !is->late)
 		sim_violate(sim, "a late success of item %u is forgotten", n);
 }
@@ -842,6 +916,7 @@ static inline void check_items(struct sim *sim)
 	struct unit_result result = ask_store(sim, &stmt_items);
 	const struct db_rows *rows = &result.rows[0];
 	bool was_flagged = notes->flagged;
+	int64_t was_fence = notes->fence;
 	char was[sizeof notes->status];
 
 	ASSERT(rows->n == fixture.plan.items_n);
@@ -863,6 +938,8 @@ static inline void check_items(struct sim *sim)
 
 		if (was[0])
 			check_step(sim, n, &notes->seen[n], &is);
+		if (is.late && !notes->seen[n].late && strcmp(notes->status, BATCH_CANCELLED) != 0)
+			notes->items[n].late = false; /* now it is known, and has to be gone at the end */
 		notes->seen[n] = is;
 	}
 	notes->flagged = db_cell(rows, 0, 7)->i;
@@ -871,6 +948,8 @@ static inline void check_items(struct sim *sim)
 	if (was_flagged && (strcmp(notes->status, BATCH_COMPLETED) == 0 ||
 			    (strcmp(notes->status, BATCH_OUT_OF_CREDIT) == 0 && strcmp(was, BATCH_OUT_OF_CREDIT) != 0)))
 		sim_violate(sim, "a batch whose cancel was requested came to %s", notes->status);
+	if (was_flagged && notes->fence != was_fence && strcmp(notes->status, BATCH_RUNNING) == 0)
+		sim_violate(sim, "a batch whose cancel was requested is claimed once more, to run");
 }
 
 /* A call that has just been begun: by its holder, about the right items, at the right time. */
@@ -976,6 +1055,8 @@ static inline void check_actors(struct sim *sim)
 			continue;
 		if (actor->task.task.kind == &tenure_kind)
 			check_recorded(sim, name, ((const struct tenure_task *)&actor->task)->recorded);
+		if (actor->task.task.kind == &hands_kind)
+			check_recorded(sim, name, ((const struct hands_task *)&actor->task)->recorded);
 		if (actor->state != SIM_DONE)
 			continue;
 		if (actor->task.task.kind == &tenure_kind)

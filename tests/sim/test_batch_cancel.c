@@ -57,6 +57,23 @@ static void exhaustive_paused_void(void **state)
 	});
 }
 
+/* A hand alone, which hears of its success after everything has been taken from it. */
+static void exhaustive_late(void **state)
+{
+	struct world_plan plan = without_void;
+
+	(void)state;
+	plan.initial = BATCH_RUNNING;
+	build_world(plan);
+	explore((struct sim_scenario){
+		.name = "a hand whose success comes late, a worker, a canceller",
+		.nodes_n = 2,
+		.cast_n = 3,
+		.cast = {{"hand", 0, false, init_hands, NULL, NULL}, WORKER("worker", 1), CANCELLER("canceller", 1)},
+		.bounds = {.lapses = 1, .lost_answers = 1},
+	});
+}
+
 /* What was cut off arrives at any later time. */
 static void exhaustive_loose_void(void **state)
 {
@@ -263,6 +280,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exhaustive_two_cancellers),
 		cmocka_unit_test(exhaustive_paused),
 		cmocka_unit_test(exhaustive_paused_void),
+		cmocka_unit_test(exhaustive_late),
 		cmocka_unit_test(exhaustive_loose_void),
 		cmocka_unit_test(exhaustive_loose_probe),
 		cmocka_unit_test(exhaustive_no_cleanup),

@@ -7,7 +7,7 @@
  *   /delete   deletes the artifact of the item that the body names; one that is not there: 404. A cleanup key that was answered
  *             before is answered from memory, and nothing is deleted then: so it is that services dedupe.
  *   /void     from now on the item's key makes nothing.
- *   /tell     the final totals of a batch.
+ *   /tell     the final totals of a batch. It never misbehaves: jobs are tested elsewhere.
  *
  * How it misbehaves is a matter of chance (artifacts_behave). Its effect is there at the beginning of a call or at its end,
  * behind the hold of service_play().
@@ -55,8 +55,8 @@ size_t artifacts_begun(struct artifacts *artifacts, const char *path);
 size_t artifacts_there(struct artifacts *artifacts);
 size_t artifacts_made(struct artifacts *artifacts);
 size_t artifacts_repeated(struct artifacts *artifacts);
-/* Deletes of this batch that were answered with 200 or 404. */
-size_t artifacts_deletes(struct artifacts *artifacts, const char *batch);
+/* Deletes of this batch that were begun, and those that were answered with 200 or 404. */
+void artifacts_cleaned(struct artifacts *artifacts, const char *batch, size_t *ret_begun, size_t *ret_answered);
 /* The last word on the end of a batch; empty: none. */
 void artifacts_told(struct artifacts *artifacts, const char *batch, char *ret_body, size_t bytes);
 /* Words on the first call that must never have been; NULL: there is none. */

@@ -233,13 +233,48 @@ size_t studio_takeovers(struct studio *studio)
 	return n;
 }
 
+static int a_living_node(const struct studio *studio)
+{
+	int node = 0;
+
+	while (node + 1 < studio->fleet.n && !studio->scene->nodes[node])
+		node++;
+	return node;
+}
+
+/* Those whose nodes were killed under them too often. */
+static void redrive_parked(struct studio *studio, int node)
+{
+	struct reply *reply = scene_must(studio->scene, node, "GET", "/api/v1/jobs?status=PARKED", NULL, 200, NULL);
+	char path[200];
+
+	if (reply_count(reply, "items") == 0)
+		return;
+	snprintf(path, sizeof path, "/api/v1/jobs/%s/redrive", reply_text(reply, "items.0.id"));
+	scene_must(studio->scene, node, "POST", path, NULL, 200, NULL);
+}
+
+static void await_jobs(struct studio *studio)
+{
+	static const char sql[] =
+		"SELECT count(*) FROM job j JOIN subject s ON s.id = j.subject WHERE s.status <> 'COMPLETED'";
+	int64_t until_ms = await_now_ms() + JOBS_MS, left;
+	int node = a_living_node(studio);
+
+	while ((left = studio_number(studio, sql))) {
+		redrive_parked(studio, node);
+		if (await_now_ms() > until_ms)
+			fail_msg("%lld jobs are not done: %.1000s", (long long)left,
+				 scene_call(studio->scene, node, "GET", "/api/v1/jobs?limit=5", NULL)->body);
+		await_pause();
+	}
+}
+
 size_t studio_end(struct studio *studio, struct books_sum *ret_sum)
 {
-	static const char jobs[] =
-		"SELECT count(*) FROM job j JOIN subject s ON s.id = j.subject WHERE s.status <> 'COMPLETED'";
 	size_t looks;
 
-	AWAIT(JOBS_MS, studio_number(studio, jobs) == 0);
+	await_jobs(studio);
 	fleet_stop(&studio->fleet);
 	looks = books_stop(studio->books);
 	books_check(studio->scene->store, studio->noop ? NULL : studio->artifacts, ret_sum);

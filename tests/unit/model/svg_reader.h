@@ -71,7 +71,7 @@ static inline void svg_name(struct svg_reader *r, char *ret, size_t size)
 /* One character of content, decoded. */
 static inline unsigned svg_character(struct svg_reader *r, char ret[4])
 {
-	unsigned n = utf8_sequence(r->at, r->at + strlen(r->at));
+	unsigned n = utf8_sequence(r->at, r->at + strnlen(r->at, 4));
 	uint32_t code = n ? utf8_decode(r->at, n) : 0;
 
 	if (code == '&') {
