@@ -9,7 +9,8 @@
 # that are missing and decides what is run; the inner pass (INNER=1) compiles and links, in parallel. Whatever
 # is run is run by the outer pass, one program after the other.
 #
-# Every flavour of the code has a folder of its own: build/ (FLAVOUR empty), build/asan, build/tsan, build/fuzz.
+# Every flavour of the code has a folder of its own: build/ (FLAVOUR empty), build/asan, build/tsan, build/fuzz,
+# build/deb.
 
 SHELL := /bin/sh
 MAKEFLAGS += --no-builtin-rules
@@ -20,6 +21,7 @@ MAKEFLAGS += --no-builtin-rules
 FLAVOUR ?=
 BUILD ?= build$(if $(FLAVOUR),/$(FLAVOUR))
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
 V ?=
@@ -60,8 +62,8 @@ ifndef INNER
 # === the outer pass =============================================================================================
 
 .NOTPARALLEL:
-.PHONY: all run test bench asan tsan fuzz soak format lint install clean check tests packages-build packages-demo \
-	packages-test packages-lint
+.PHONY: all run test bench asan tsan fuzz soak format lint install uninstall deb package-test clean check tests \
+	packages-build packages-demo packages-test packages-lint packages-deb packages-root
 
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 inner = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) INNER=1
@@ -106,6 +108,7 @@ bench: packages-test all
 	@HAPAX_BUILD=$(abspath $(BUILD)) bench/gate.sh
 	@HAPAX_BUILD=$(abspath $(BUILD)) tests/with-postgres bench/runs.sh
 	@HAPAX_BUILD=$(abspath $(BUILD)) tests/with-postgres bench/batches.sh
+	@HAPAX_BUILD=$(abspath $(BUILD)) bench/start.sh
 
 C_FILES = $(foreach d,include src tests bench examples,$(call find,$(d),*.[ch]))
 
@@ -118,8 +121,21 @@ lint: packages-lint check
 		--suppress=missingIncludeSystem --suppress=unknownMacro --suppress=identicalInnerCondition \
 		-D__linux__ -D_GNU_SOURCE -Isrc -Iinclude $(SRC)
 
+# With DESTDIR, PREFIX and LIBDIR as usual.
+install_files = BUILD=$(BUILD) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) packaging/install.sh
 install: all
-	$(inner) install
+	@$(install_files) install
+uninstall:
+	@$(install_files) uninstall
+
+# Built with the flags of Debian's own packages.
+deb: packages-deb check
+	$(inner) FLAVOUR=deb all
+	@BUILD=build/deb packaging/deb.sh
+
+# In a fresh minimal Debian, as root: installs the package, uses the service, removes it.
+package-test: deb packages-root
+	@packaging/test-package.sh build/deb/hapax_$(VERSION)_*.deb
 
 clean:
 	@rm -rf build
@@ -136,6 +152,12 @@ packages-test:
 packages-lint:
 	@scripts/install-packages.sh lint
 
+packages-deb:
+	@scripts/install-packages.sh build deb
+
+packages-root:
+	@scripts/install-packages.sh root
+
 # Any single file of the build, e.g. `make build/tests/unit/base/test_json`.
 build/%: packages-build
 	$(inner) $@
@@ -145,7 +167,7 @@ Makefile: ;
 else
 # === the inner pass: compile and link ===========================================================================
 
-.PHONY: all tests fuzzers benches install FORCE
+.PHONY: all tests fuzzers benches FORCE
 
 PACKAGES := sqlite3 libpq libcrypto libssl libcurl hiredis
 TEST_PACKAGES := cmocka
@@ -176,6 +198,12 @@ ifeq ($(FLAVOUR),fuzz)
 SANITIZE := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
 
+ifeq ($(FLAVOUR),deb)
+buildflags = $(shell DEB_BUILD_MAINT_OPTIONS=hardening=+all dpkg-buildflags --get $(1))
+CPPFLAGS ?= $(call buildflags,CPPFLAGS)
+CFLAGS ?= $(call buildflags,CFLAGS)
+LDFLAGS ?= $(call buildflags,LDFLAGS)
+endif
 CFLAGS ?= $(OPTIMIZE) -g
 CPPFLAGS ?=
 LDFLAGS ?=
@@ -277,19 +305,6 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BUILD)/libhapax.a
 	$(call say,LINK)$(link) $^ $(pkg_libs)
 
 .SECONDARY:
-
-install: all
-	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	install -m 644 include/hapax.h $(DESTDIR)$(PREFIX)/include/
-	install -m 644 $(BUILD)/libhapax.a $(DESTDIR)$(PREFIX)/lib/
-	install -m 644 $(BUILD)/libhapax.so $(DESTDIR)$(PREFIX)/lib/libhapax.so.$(VERSION)
-	ln -sf libhapax.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libhapax.so.$(SOVERSION)
-	ln -sf libhapax.so.$(SOVERSION) $(DESTDIR)$(PREFIX)/lib/libhapax.so
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@PACKAGES@|$(PACKAGES)|' \
-		packaging/hapax.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/hapax.pc
-	$(if $(HAPAX_BIN),install -d $(DESTDIR)$(PREFIX)/bin && install -m 755 $(HAPAX_BIN) $(DESTDIR)$(PREFIX)/bin/)
-	$(foreach m,$(wildcard man/*.[1-8]),install -D -m 644 $(m) \
-		$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $(m)))/$(notdir $(m)) &&) true
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/excerpt.h"
 #include "base/json_string.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
@@ -49,7 +50,7 @@ static void tell(void *context, const struct auditor *auditor)
 static void name_place(const struct audit_finding *f, struct strbuf *out)
 {
 	if (f->subject[0])
-		strbuf_add_str(out, f->subject);
+		strbuf_add_str(out, excerpt_of(slice_str(f->subject)).text); /* --json has all of it */
 	else
 		strbuf_addf(out, "subject %lld", (long long)f->id);
 	if (f->row)

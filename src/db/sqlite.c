@@ -6,6 +6,13 @@
  * past WAL_PAGES_MAX; a start copies all of it back before anything is served. Debian's SQLite has a bug in
  * which two connections that checkpoint and write at once can lose frames, so nobody else ever checkpoints.
  *
+ * The one writer beside it is `hapax key`, a process of its own whose short transaction takes SQLite's write lock as ours do, and
+ * which never checkpoints (the hook below is in the place of the automatic one, and closing does not either). That is safe in spite of
+ * the bug: it strikes when a checkpoint begins while all of the log has been copied back already, and somebody else's commit starts
+ * the log over at that moment. We begin one only after a commit of our own (wal_pages), which nobody else can have copied back, so
+ * that nobody can start the log over before we have; and at a start we hold the write lock. It costs the lane the wait for one
+ * sync, and what it had in its page cache.
+ *
  * A failed sync means that the kernel may have dropped what we wrote: trying again would report success for
  * data that is gone. The process stops instead, and the next start recovers from the log.
  *

@@ -6,6 +6,7 @@
 
 #include "base/id.h"
 #include "base/utf8.h"
+#include "engine/batch_keeper.h"
 #include "engine/engine.h"
 #include "engine/feeder.h"
 
@@ -38,6 +39,7 @@ struct tenure {
 	struct batch_tenure turns;
 	enum hx_code code;      /* of the last lead */
 	struct batch_hold hold; /* as it was first, with texts that are ours; fence 0: there is none yet */
+	struct batch_keeper *keeper;
 	struct arena arena;
 	char why[WHY_BYTES_MAX]; /* turns.seen.why, which outlives the turn that has found it */
 };
@@ -198,6 +200,7 @@ static void tenure_free(struct tenure *t)
 {
 	struct batches *batches = t->batches;
 
+	batch_keeper_stop(t->keeper);
 	pthread_mutex_destroy(&t->mutex);
 	arena_release(&t->arena);
 	free(t);
@@ -229,7 +232,10 @@ static struct slice copy(struct arena *arena, struct slice text)
 	return text.p ? arena_copy(arena, text) : text;
 }
 
-/* Texts of a hold are those of a turn, or of a caller, and never change: the first copy is good for the whole tenure. */
+/*
+ * Texts of a hold are those of a turn, or of a caller, and never change: the first copy is good for the whole tenure. From
+ * then on the batch is ours, and kept.
+ */
 static void keep_texts(struct tenure *t)
 {
 	struct batch_hold *hold = &t->turns.hold;
@@ -242,6 +248,7 @@ static void keep_texts(struct tenure *t)
 		t->hold.requester = copy(&t->arena, hold->requester);
 		t->hold.trace = copy(&t->arena, hold->trace);
 		t->hold.ledger_prefix = copy(&t->arena, hold->ledger_prefix);
+		t->keeper = batch_keeper_start(t->batches->options.lanes, hold);
 	}
 	t->hold.since = hold->since;
 	*hold = t->hold;

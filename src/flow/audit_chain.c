@@ -98,11 +98,10 @@ static bool leads_to(const struct audit_way *way, struct slice to)
 
 /* ---- noting ---- */
 
-static struct audit_finding *note(struct audit_finding *finding, const struct audit_place *place, const char *what)
+static void note(struct audit_finding *finding, const struct audit_place *place, const char *what)
 {
 	*finding = (struct audit_finding){
 		.there = true, .id = place->id, .row = place->row, .seq = place->seq, .what = what};
-	return finding;
 }
 
 bool audit_equal(struct audit_finding *finding, const struct audit_place *place, const char *what, int64_t expected,
@@ -151,16 +150,17 @@ void audit_chain_start(struct audit_chain *chain, int64_t subject)
 	*chain = (struct audit_chain){.last = {.subject = subject}};
 }
 
-static bool is_last_status(const struct audit_chain *chain, struct slice status)
-{
-	size_t n = chain->to_n < sizeof chain->to ? chain->to_n : sizeof chain->to;
-
-	return status.n == chain->to_n && memcmp(status.p, chain->to, n) == 0;
-}
-
+/* As much of it as is kept. */
 static struct slice last_status(const struct audit_chain *chain)
 {
 	return slice_of(chain->to, chain->to_n < sizeof chain->to ? chain->to_n : sizeof chain->to);
+}
+
+static bool is_last_status(const struct audit_chain *chain, struct slice status)
+{
+	struct slice kept = last_status(chain);
+
+	return status.n == chain->to_n && slice_eq(slice_of(status.p, kept.n), kept);
 }
 
 static bool is_creation(const struct history_row *row, const struct audit_place *place, struct audit_finding *finding)

@@ -2,15 +2,16 @@
  * The pass over all accounts and their ledgers, as the one over histories: two streams side by side, as far as both were read.
  *
  * An entry that the engine made for a batch is named by its key: /batch_ID/N/charge/ATTEMPT, or return, or refund. Behind each
- * slice a second unit looks their markers up. That is another moment, but a later one: items are never taken away (but by
+ * slice a second unit looks their markers up (a refund's key has the first of the items that it flipped, and the most attempts
+ * that one of them had). That is another moment, but a later one: items are never taken away (but by
  * retention, which the batch then says), their price never changes, and attempts only rise.
  */
 #include <stdio.h>
 
 #include "base/excerpt.h"
 #include "base/id.h"
-#include "flow/account.h"
 #include "flow/audit_parts.h"
+#include "flow/batch.h"
 
 /* clang-format off */
 
@@ -32,14 +33,16 @@ static const struct db_stmt stmt_entries = {
 };
 enum { ENTRY_ACCOUNT, ENTRY_SEQ, ENTRY_AMOUNT, ENTRY_KEY, ENTRY_REASON, ENTRY_BALANCE };
 
-/* ?1: [[batch, n, account], …]. A row for each, in their order. */
-#define MARKERS "b.account, b.total, b.expired, b.cancel_requested, i.cost, i.attempt, a.name"
+/* ?1: [[batch, n, account, items from n on that it may be about], …]. A row for each, in their order. */
+#define MARKERS(n, width)                                                                                              \
+	"b.account, b.total, b.expired, b.cancel_requested, i.cost, (SELECT max(m.attempt) FROM hx_batch_item m"       \
+	" WHERE m.batch = b.subject AND m.n >= " n " AND m.n < " n " + " width "), a.name"
 static const struct db_stmt stmt_markers = {
 	.name = "audit_markers",
-	.sql = "SELECT " MARKERS " FROM json_each(?1) x LEFT JOIN hx_batch b ON b.subject = json_extract(x.value, '$[0]')"
+	.sql = "SELECT " MARKERS("json_extract(x.value, '$[1]')", "json_extract(x.value, '$[3]')") " FROM json_each(?1) x LEFT JOIN hx_batch b ON b.subject = json_extract(x.value, '$[0]')"
 	       " LEFT JOIN hx_batch_item i ON i.batch = b.subject AND i.n = json_extract(x.value, '$[1]')"
 	       " LEFT JOIN hx_account a ON a.subject = json_extract(x.value, '$[2]') ORDER BY x.key",
-	.pg_sql = "SELECT " MARKERS " FROM json_array_elements(?1::json) WITH ORDINALITY AS x(r, place)"
+	.pg_sql = "SELECT " MARKERS("(x.r->>1)::bigint", "(x.r->>3)::bigint") " FROM json_array_elements(?1::json) WITH ORDINALITY AS x(r, place)"
 		  " LEFT JOIN hx_batch b ON b.subject = (x.r->>0)::bigint"
 		  " LEFT JOIN hx_batch_item i ON i.batch = b.subject AND i.n = (x.r->>1)::bigint"
 		  " LEFT JOIN hx_account a ON a.subject = (x.r->>2)::bigint ORDER BY x.place",
@@ -119,8 +122,8 @@ static bool kind_of(struct slice reason, struct audit_entry *entry)
 static void note_marker(struct auditor *a, const struct audit_entry *entry)
 {
 	ASSERT(a->entries_n < AUDIT_ENTRIES_SLICE);
-	strbuf_addf(&a->list, "%s[%lld,%lld,%lld]", a->entries_n ? "," : "[", (long long)entry->batch,
-		    (long long)entry->n, (long long)entry->account);
+	strbuf_addf(&a->list, "%s[%lld,%lld,%lld,%d]", a->entries_n ? "," : "[", (long long)entry->batch,
+		    (long long)entry->n, (long long)entry->account, entry->kind == ENTRY_REFUND ? BATCH_SLICE : 1);
 	a->entries[a->entries_n++] = *entry;
 }
 
@@ -256,12 +259,13 @@ static bool marker_fits(struct audit_finding *f, const struct audit_entry *entry
 	    !audit_holds(f, &place, entry->kind != ENTRY_REFUND || row[OF_FLAG].i == 1, "marker",
 			 "a batch whose cancel was requested", key))
 		return false;
-	if (stripped || entry->kind == ENTRY_REFUND)
+	if (stripped)
 		return true;
 	return audit_holds(f, &place, entry->attempt >= 1 && entry->attempt <= row[OF_ATTEMPT].i, "marker",
 			   "an attempt that the item has had", key) &&
-	       audit_equal(f, &place, "amount", entry->kind == ENTRY_CHARGE ? -row[OF_COST].i : row[OF_COST].i,
-			   entry->amount);
+	       (entry->kind == ENTRY_REFUND ||
+		audit_equal(f, &place, "amount", entry->kind == ENTRY_CHARGE ? -row[OF_COST].i : row[OF_COST].i,
+			    entry->amount));
 }
 
 static bool take_markers(struct auditor *a, const struct unit_result *result)

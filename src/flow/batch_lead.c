@@ -93,8 +93,10 @@ static void tear_down(struct batch_lead *l, const struct answer *answer)
 
 	if (l->row.flipped_to < l->row.total) {
 		flip_next_slice(l, answer);
-	} else if (l->seen.clean_failed) {
-		let_go_failed(l, answer, l->seen.why.p ? l->seen.why : slice_str("the cleanup was broken off"));
+	} else if (l->seen.clean_failed && l->seen.why.p) {
+		let_go_failed(l, answer, l->seen.why);
+	} else if (l->seen.clean_failed) { /* broken off: nothing is known to be wrong with the artifacts */
+		let_go(l, answer, BATCH_REST_MS, /* why= */ slice_of(NULL, 0));
 	} else if (has_cleanup && !l->seen.cleaned) { /* mutant: terminal-first -> } else if (false) { */
 		l->seen.late = l->row.late;
 		end(l, LEAD_CLEAN, HX_OK);

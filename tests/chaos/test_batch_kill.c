@@ -28,7 +28,8 @@
 
 #define KILLS 200
 #define KILLS_SOAK 1000
-#define CUSTOMERS 6
+#define CUSTOMERS 8
+#define OPEN_MAX 5 /* batches that a customer has under way */
 #define BATCHES_PER_CUSTOMER 2000
 #define ACCOUNTS 3
 #define OPENING 100
@@ -180,9 +181,35 @@ static bool live_through(struct customer *c, struct order *order)
 	sleep_ms(draw(c, PATIENCE_MS_MAX));
 	if (draw(c, 3) == 0 && !accept(c, order))
 		return false;
-	if (draw(c, 2) == 0 && !credit(c, 1 + draw(c, ITEMS_MAX * COST_MAX / 2)))
+	if (draw(c, 4) == 0 && !credit(c, 1 + draw(c, ITEMS_MAX * COST_MAX)))
 		return false;
 	return (!large && draw(c, 10) < 4) || cancel(c, order);
+}
+
+static bool has_ended(const struct reply *reply)
+{
+	return strstr(reply->body, "\"status\":\"COMPLETED\"") || strstr(reply->body, "\"status\":\"CANCELLED\"");
+}
+
+/* Whoever waits for one that has run dry pays. */
+static bool wait_for(struct customer *c, const struct order *order)
+{
+	struct reply reply;
+	char path[100];
+	bool ended = false, dry, good = true;
+
+	snprintf(path, sizeof path, BATCHES "/%s", order->id);
+	while (good && !ended && !atomic_load(&c->chaos->stops)) {
+		caller_call(c->caller, "GET", path, "", &reply);
+		good = reply.status == 200 || go_wrong(c, path, &reply);
+		ended = good && has_ended(&reply);
+		dry = good && strstr(reply.body, "OUT_OF_CREDIT");
+		reply_release(&reply);
+		if (dry)
+			good = credit(c, 1 + draw(c, ITEMS_MAX * COST_MAX));
+		sleep_ms(20);
+	}
+	return good;
 }
 
 static void *live(void *context)
@@ -195,7 +222,8 @@ static void *live(void *context)
 		if (!create(c, order))
 			break;
 		c->orders_n++;
-		if (!live_through(c, order))
+		if (!live_through(c, order) ||
+		    (c->orders_n >= OPEN_MAX && !wait_for(c, &c->orders[c->orders_n - OPEN_MAX])))
 			break;
 	}
 	return NULL;

@@ -432,6 +432,55 @@ static void test_what_is_rewritten_everywhere_is_not_found(void **state)
 	assert_whole();
 }
 
+/* ---- more than fits into a slice ---- */
+
+/* An entity with a history of so many rows. */
+static void add_entity(int64_t id, int64_t rows)
+{
+	tamper("INSERT INTO history WITH RECURSIVE r(seq, was, hash) AS (SELECT CAST(1 AS bigint), '',"
+	       " hx_chain(NULL, '%lld|1||a|1|0|1|1|n') UNION ALL SELECT seq + 1, 'a', hx_chain(hash, '%lld|' || (seq + 1) ||"
+	       " '|a|a|' || (seq + 1) || '|0|1|1|n') FROM r WHERE seq < %lld)"
+	       " SELECT %lld, seq, was, 'a', seq, 0, 1, 'n', 1, hash FROM r",
+	       (long long)id, (long long)id, (long long)rows, (long long)id);
+	tamper("INSERT INTO subject (id, kind, status, version, op, fence, updated_at, seq, head) SELECT subject, %lld, 'a', seq,"
+	       " 1, 0, 1, seq, hash FROM history WHERE subject = %lld AND seq = %lld",
+	       (long long)subject_kind("entity:", "billing"), (long long)id, (long long)rows);
+	tamper("INSERT INTO entity (subject, workspace, workflow, name, data) VALUES (%lld, 'default', 'billing', 'x%lld', '{}')",
+	       (long long)id, (long long)id);
+}
+
+static void test_a_long_history_and_many_subjects(void **state)
+{
+	const int64_t long_rows = 2 * AUDIT_ROWS_SLICE + 100, many = AUDIT_SUBJECTS_SLICE + 10;
+	const int64_t gaps[] = {2, AUDIT_ROWS_SLICE - 1, AUDIT_ROWS_SLICE, AUDIT_ROWS_SLICE + 1, 2 * AUDIT_ROWS_SLICE};
+	int64_t first = 1000, after = 5000;
+	struct auditor a;
+
+	(void)state;
+	add_entity(1, long_rows); /* in front of all others: its rows alone fill the first slices */
+	for (int64_t i = 0; i < many; i++)
+		add_entity(first + i, 1 + i % 3);
+	add_entity(after, AUDIT_ROWS_SLICE);
+	assert_whole();
+	audit(&a);
+	assert_int_equal(a.counts.subjects, number("SELECT count(*) FROM subject"));
+	assert_int_equal(a.counts.history_rows, number("SELECT count(*) FROM history"));
+	for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++) {
+		script("SAVEPOINT gap");
+		tamper("DELETE FROM history WHERE subject = 1 AND seq = %lld", (long long)gaps[i]);
+		assert_found(1, HISTORY, gaps[i] + 1, "seq");
+		script("ROLLBACK TO gap");
+	}
+	for (int64_t i = 0; i < many; i += AUDIT_SUBJECTS_SLICE / 4) {
+		script("SAVEPOINT one");
+		tamper("UPDATE subject SET fence = 1 WHERE id = %lld", (long long)(first + i));
+		assert_found(first + i, NULL, 0, "fence");
+		script("ROLLBACK TO one");
+	}
+	tamper("DELETE FROM history WHERE subject = %lld AND seq = %d", (long long)after, AUDIT_ROWS_SLICE);
+	assert_found(after, HISTORY, AUDIT_ROWS_SLICE, "seq");
+}
+
 /* ---- rows that are missing, and rows of nothing ---- */
 
 static void test_a_history_without_a_subject(void **state)
@@ -551,6 +600,13 @@ static void test_money_for_what_was_not_done(void **state)
 	add_entry(account, 3, key_of(world.town.cancelled, 7, "refund", 1), "refund"); /* a second time */
 	assert_found(world.town.cancelled, NULL, 0, "refunds");
 	script("ROLLBACK; BEGIN");
+	add_entry(account, 3, key_of(world.town.cancelled, 7, "refund", 9),
+		  "refund"); /* no item of it was begun so often */
+	assert_found(account, LEDGER, next, "marker");
+	script("ROLLBACK; BEGIN");
+	add_entry(account, 3, key_of(world.town.cancelled, 5000, "refund", 1), "refund"); /* it has no such item */
+	assert_found(account, LEDGER, next, "marker");
+	script("ROLLBACK; BEGIN");
 	add_entry(account, 3, "/somebody", "refund");
 	assert_found(account, LEDGER, next, "key");
 	script("ROLLBACK; BEGIN");
@@ -633,6 +689,7 @@ static void test_an_item_that_was_decided_by_hand(void **state)
 	T(test_a_status_that_was_set_by_hand),                                                                         \
 	T(test_a_version_that_does_not_rise),                                                                          \
 	T(test_what_is_rewritten_everywhere_is_not_found),                                                             \
+	T(test_a_long_history_and_many_subjects),                                                                      \
 	T(test_a_history_without_a_subject),                                                                           \
 	T(test_a_tombstone_without_its_subject),                                                                       \
 	T(test_a_subject_without_a_noun),                                                                              \

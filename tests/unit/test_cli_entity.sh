@@ -243,7 +243,7 @@ result help_of_each_verb
 exits 0 entity --help && says "usage: hapax entity create" && says "usage: hapax entity history" && exits 0 job --help &&
 	says "usage: hapax job redrive ID" && exits 2 entity frie && complains 'did you mean "entity fire"?'
 result help_of_the_nouns
-"$hapax" --help | sed -n 's/^  \([a-z]* *[a-z]*\)  .*/hapax \1/p' | grep -v '^hapax \(run\|batch\|job\) ' >verbs # these have pages and tests of their own
+"$hapax" --help | sed -n 's/^  \([a-z]* *[a-z]*\)  .*/hapax \1/p' | grep -v '^hapax \(run\|batch\|job\|key\) ' >verbs # these have pages and tests of their own
 [ "$(wc -l <verbs)" -ge 12 ] && in_manual hapax.1 <verbs
 result every_verb_is_in_the_manual
 for noun in entity serve check db why; do "$hapax" $noun --help; done | grep -oE '^  --[a-z-]+' | tr -d ' ' | sort -u >options

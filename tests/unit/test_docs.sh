@@ -33,6 +33,13 @@ while read -r route; do
 done < <(grep -oE '^(### |\| )`(GET|POST|PUT|DELETE) [^`?]*' docs/api.md | sed 's/.*`//')
 result every_route_is_in_the_reference
 
+# What only an admin may do is in the table of scopes, and nothing else is.
+grep -F 'ROUTE_ADMIN' src/http/api.c | sed -n 's/^\t{"\([A-Z]*\)", "\([^"]*\)".*/\1 \2/p' | sort >"$dir/admin"
+grep '^| `admin` |' docs/api.md | grep -oE '`(PUT|POST|DELETE) [^`]*`' | tr -d '`' | sort >"$dir/told"
+[ -s "$dir/admin" ] || note "no route of admin's was found in src/http/api.c"
+bad=$bad$(diff "$dir/admin" "$dir/told")
+result every_scope_is_in_the_reference
+
 for folder in src/*/; do
 	grep -qF "\`$folder\`" docs/ARCHITECTURE.md || note "not in docs/ARCHITECTURE.md: $folder"
 	grep -q "^$folder " README.md || note "not in README.md: $folder"
