@@ -200,9 +200,9 @@ endif
 
 ifeq ($(FLAVOUR),deb)
 buildflags = $(shell DEB_BUILD_MAINT_OPTIONS=hardening=+all dpkg-buildflags --get $(1))
-CPPFLAGS ?= $(call buildflags,CPPFLAGS)
-CFLAGS ?= $(call buildflags,CFLAGS)
-LDFLAGS ?= $(call buildflags,LDFLAGS)
+CPPFLAGS := $(call buildflags,CPPFLAGS)
+CFLAGS := $(call buildflags,CFLAGS)
+LDFLAGS := $(call buildflags,LDFLAGS)
 endif
 CFLAGS ?= $(OPTIMIZE) -g
 CPPFLAGS ?=

@@ -10,10 +10,10 @@ version=$(sed -n 's/^.define HX_VERSION "\(.*\)"/\1/p' include/hapax.h)
 soversion=${version%%.*}
 architecture=$(dpkg --print-architecture)
 libdir=/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)
-stage=$BUILD/stage
+stage=$BUILD/debian/hapax # where dpkg-shlibdeps looks for it
 package=$BUILD/hapax_${version}_$architecture.deb
 umask 022
-rm -rf "$stage" "$BUILD"/hapax_*.deb
+rm -rf "$BUILD/debian" "$BUILD"/hapax_*.deb
 
 # --- the files
 
@@ -23,23 +23,18 @@ find "$stage/usr/share/man" -type f -exec gzip -9n {} +
 strip --strip-unneeded --remove-section=.comment "$stage/usr/bin/hapax" "$stage$libdir/libhapax.so.$version"
 strip --strip-debug --enable-deterministic-archives "$stage$libdir/libhapax.a"
 install -D -m 644 packaging/hapax.service "$stage/usr/lib/systemd/system/hapax.service"
-install -D -m 644 packaging/hapax.json "$stage/etc/hapax/hapax.json"
-install -d "$stage/etc/hapax/workflows"
+# The URL of a store may have a password in it: for root, and (postinst) for the service to read.
+install -d -m 750 "$stage/etc/hapax" "$stage/etc/hapax/workflows"
+install -m 640 packaging/hapax.json "$stage/etc/hapax/"
 
 # --- what dpkg is told of them
 
-depends() {
-	# It wants to be in a source package.
-	mkdir -p "$BUILD/shlibdeps/debian"
-	printf 'Source: hapax\n\nPackage: hapax\nArchitecture: any\n' >"$BUILD/shlibdeps/debian/control"
-	root=$(cd "$stage" && pwd)
-	(cd "$BUILD/shlibdeps" && dpkg-shlibdeps -O "$root/usr/bin/hapax" "$root$libdir/libhapax.so.$version") |
-		sed -n 's/^shlibs:Depends=//p'
-}
-needed=$(depends)
-[ -n "$needed" ]
-
+# dpkg-shlibdeps wants to stand in a source package.
 mkdir "$stage/DEBIAN"
+printf 'Source: hapax\n\nPackage: hapax\nArchitecture: any\n' >"$BUILD/debian/control"
+needed=$(cd "$BUILD" && dpkg-shlibdeps -O debian/hapax/usr/bin/hapax "debian/hapax$libdir/libhapax.so.$version")
+needed=${needed#shlibs:Depends=}
+
 cat >"$stage/DEBIAN/control" <<EOF
 Package: hapax
 Version: $version

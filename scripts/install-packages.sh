@@ -1,9 +1,9 @@
 #!/bin/sh
 # install-packages.sh SET… : installs what this project needs from Debian, and says nothing when all is there.
 #
-# Sets are build, demo, test, lint, deb and root. Only what is missing is installed, one line for each package, by apt-get (with
-# sudo where not root). Installing PostgreSQL and Redis leaves no server running, now or after a boot, and creates no
-# cluster: the tests make their own.
+# Sets are build, demo, test, lint, deb and root. Only what is missing is installed, one line for each package, by
+# apt-get (with sudo where not root). Installing PostgreSQL and Redis leaves no server running, now or after a boot, and
+# creates no cluster: the tests make their own.
 # HAPAX_NO_INSTALL=1 turns this off for machines that are furnished in another way.
 set -eu
 
@@ -31,7 +31,6 @@ lint  clang-format      C formatter
 lint  cppcheck          static checker
 deb   dpkg-dev          flags and dependencies of Debian packages
 root  mmdebstrap        makes a minimal Debian in a folder
-root  curl              asks the server in it
 '
 
 [ -z "${HAPAX_NO_INSTALL:-}" ] || exit 0

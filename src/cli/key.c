@@ -383,7 +383,7 @@ static enum hx_code read_id(const char *text, int64_t *ret_id, struct hx_error *
 			 excerpt_of(slice_str(text)).text);
 }
 
-/* *ret_at_ms: when it was revoked, if it was before. */
+/* *ret_now: it is revoked by this, and was not before. */
 static enum hx_code revoke_id(struct key_store *store, int64_t id, bool *ret_now, struct hx_error *err)
 {
 	struct unit_result result;

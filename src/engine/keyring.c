@@ -30,12 +30,12 @@ struct keyring {
 	/* The thread's own. */
 	struct db *db;
 	struct arena page;
-	bool lost; /* the last reading failed, and that was told */
 	/* Under the mutex. */
 	pthread_mutex_t mutex;
 	pthread_cond_t asked;
 	bool stopping;
 	bool stale; /* what is known was asked for, and is past KEYRING_RENEW_MS */
+	bool lost;  /* the last reading failed, and that was told */
 	size_t waiting_n;
 	struct keyring_question *waiting;
 	struct keys *keys;
@@ -102,7 +102,7 @@ static bool is_final(const struct keyring *k, const struct keyring_question *q, 
 {
 	bool fresh = now.ns - k->read_at.ns <= (int64_t)KEYRING_AGE_MAX_MS * NS_PER_MS;
 
-	return q->code == HX_UNAUTHENTICATED ? !q->key.n : fresh;
+	return q->code == HX_UNAUTHENTICATED ? !q->key.n : fresh || (k->lost && q->last_known_will_do);
 }
 
 static void keep_waiting(struct keyring *k, struct keyring_question *q)
@@ -288,18 +288,15 @@ static struct keyring_question *rest(struct keyring *k, bool *ret_stopping)
 }
 
 /* Whoever tries keys in a loop makes no more than a reading every GAP_MS out of it. */
-static void keep_gap(struct keyring *k, struct mono_time began)
+static void keep_gap(struct keyring *k)
 {
 	struct timespec until;
 	int rc = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	int64_t ns = until.tv_nsec + began.ns + (int64_t)GAP_MS * NS_PER_MS - clock_mono(k->options.clock).ns;
-
-	if (ns <= until.tv_nsec)
-		return;
-	until.tv_sec += ns / 1000000000;
-	until.tv_nsec = ns % 1000000000;
+	until.tv_nsec += GAP_MS * NS_PER_MS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&k->mutex);
 	while (!k->stopping && rc != ETIMEDOUT)
 		rc = pthread_cond_timedwait(&k->asked, &k->mutex, &until);
@@ -313,7 +310,7 @@ static void answer_all(struct keyring *k, struct keyring_question *waiting, enum
 
 		waiting = q->next; /* it may be gone when it is answered */
 		q->code = code;
-		if (!code) {
+		if (!code || (code == HX_STORE_UNAVAILABLE && q->last_known_will_do)) {
 			pthread_mutex_lock(&k->mutex);
 			judge(k, q, clock_mono(k->options.clock));
 			pthread_mutex_unlock(&k->mutex);
@@ -324,12 +321,17 @@ static void answer_all(struct keyring *k, struct keyring_question *waiting, enum
 
 static void tell(struct keyring *k, enum hx_code code, const struct hx_error *err)
 {
-	if (code && !k->lost)
+	bool was_lost;
+
+	pthread_mutex_lock(&k->mutex);
+	was_lost = k->lost;
+	k->lost = code != HX_OK;
+	pthread_mutex_unlock(&k->mutex);
+	if (code && !was_lost)
 		log_error(k->options.log, "the API keys cannot be read: nobody is admitted",
 			  log_text("detail", err->detail));
-	if (!code && k->lost)
+	if (!code && was_lost)
 		log_info(k->options.log, "the API keys can be read again");
-	k->lost = code != HX_OK;
 }
 
 static void *run(void *context)
@@ -339,13 +341,12 @@ static void *run(void *context)
 	bool stopping;
 
 	while ((waiting = rest(k, &stopping)), !stopping) {
-		struct mono_time began = clock_mono(k->options.clock);
 		struct hx_error err;
 		enum hx_code code = read_now(k, &err);
 
 		tell(k, code, &err);
 		answer_all(k, waiting, code ? HX_STORE_UNAVAILABLE : HX_OK);
-		keep_gap(k, began);
+		keep_gap(k);
 	}
 	answer_all(k, waiting, HX_STOPPING);
 	return NULL;

@@ -5,13 +5,14 @@
  *        └ all else ─▶ waits for a reading that begins from now on ─▶ answered in the keyring's thread
  *
  *   the thread:  RESTING ── somebody waits, or what is known is past KEYRING_RENEW_MS and was asked for ──▶ READING
- *                   ▲  └─ at least GAP_MS since the last one began                                             │
+ *                   ▲  └─ at least GAP_MS since the last one                                                   │
  *                   └────── the version is the one we know: nothing else is read; another: all live keys ──────┘
  *
  * Invariants
  *   1. Nobody is admitted by what was read more than KEYRING_AGE_MAX_MS ago, counted from before the reading began, by this
  *      machine's monotonic clock. So what was revoked, or expired, KEYRING_AGE_MAX_MS ago is refused on every node, also where the
- *      store cannot be reached: then nobody is admitted (HX_STORE_UNAVAILABLE).
+ *      store cannot be reached: then nobody is admitted (HX_STORE_UNAVAILABLE). But for questions that say otherwise: numbers
+ *      are wanted most when the store is gone.
  *   2. Nobody is refused by an old reading: a key that was made a moment ago is found. Whatever is wrong about a key (no such
  *      id, another secret, revoked, expired), it takes one hash, one comparison and one reading to say so; and whoever tries many
  *      shares readings with all others, GAP_MS apart.
@@ -43,8 +44,9 @@ struct keyring_options {
 
 /* Who is this? The caller's memory, which stays where it is until it is answered. */
 struct keyring_question {
-	struct slice key;    /* .n 0: none was given */
-	struct arena *arena; /* for the texts of the answer; the caller leaves it alone meanwhile */
+	struct slice key;        /* .n 0: none was given */
+	bool last_known_will_do; /* if the store cannot be read, what was read last is believed, however old */
+	struct arena *arena;     /* for the texts of the answer; the caller leaves it alone meanwhile */
 	/* In the keyring's thread, for one that keyring_ask() has kept. */
 	void (*answered)(struct keyring_question *question);
 	/* The answer. HX_OK, HX_UNAUTHENTICATED, HX_STORE_UNAVAILABLE, HX_BUSY, HX_STOPPING, HX_NO_MEMORY. */

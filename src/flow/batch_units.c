@@ -26,8 +26,8 @@ static const struct db_stmt stmt_keep = {
 	.fenced = true,
 	.sql = "UPDATE subject SET until = hx_now_ms() + ?4 WHERE id = ?1"
 	       " AND fence = ?2" /* mutant: batch-keep-fence */
-	       " AND owner IS NOT NULL" /* mutant: batch-keep-owner */
-	       " AND status = ?3", /* mutant: batch-keep-status -> , */
+	       " AND owner IS NOT NULL"
+	       " AND status = ?3",
 	.in = "iiti",
 	.out = "",
 };
@@ -126,7 +126,7 @@ static const struct db_stmt stmt_completed = {
 	       " AND cancel_requested = 0" /* mutant: unconditional-completion */
 	       " AND next_n = total"
 	       " AND NOT EXISTS (SELECT 1 FROM hx_batch_item WHERE batch = ?1 AND " ITEM_IS_OPEN ")"
-	       TOTALS_ARE, /* mutant: stale-totals -> , */
+	       TOTALS_ARE, /* mutant: stale-totals -> " AND ?3 + ?4 + ?5 + ?6 + ?7 + ?8 + ?9 >= 0", */
 	.in = "iiiiiiiii",
 	.out = "",
 };

@@ -177,7 +177,7 @@ static void set_out(struct crowd *crowd, struct scene *scene, int nodes)
 	fleet_start(&crowd->fleet, scene, nodes);
 	scene_must(scene, 0, "POST", "/api/v1/accounts", "{'id':'alice','balance':1000000}", 201, NULL);
 	for (int i = 0; i < CALLERS; i++) {
-		char id[8];
+		char id[16];
 
 		snprintf(id, sizeof id, "e%d", i);
 		scene_create(scene, id);

@@ -2,6 +2,8 @@
  * Many callers at once, on SQLite and on three nodes with one PostgreSQL:
  *
  *   50 cancels of a batch that runs, of one that waits, and of one that is over: one refund, and 50 honest answers
+ *   100 batches of one account, for which all of their units queue: nobody takes a batch from a node that lives, though what is
+ *   in the queue lasts longer than a lease
  *   100 callers who credit while a refund goes on, slice by slice: no update of the balance is lost, in either direction
  */
 #include <setjmp.h>
@@ -18,6 +20,8 @@
 
 #define NODES 3
 #define CANCELS 50
+#define CROWDED_BATCHES 100
+#define CROWDED_ITEMS 24
 #define CREDITS 100
 #define CREDIT 1001
 #define TIMES 10 /* that each caller credits, one after the other */
@@ -200,6 +204,40 @@ static void test_fifty_cancels_are_one_refund_postgres(void **state)
 	parallel_cancels(*state, NODES);
 }
 
+/* ---- one account ---- */
+
+static void crowded_account(struct studio *studio, int nodes)
+{
+	struct studio_order order = {.account = "alice", .items = CROWDED_ITEMS, .cost = COST};
+	char id[ID_TEXT_BYTES];
+	int64_t from_ms = await_now_ms();
+	struct books_sum sum;
+
+	studio_define(studio, &(struct studio_shape){.noop = true, .concurrency = 16});
+	studio_start(studio, nodes);
+	studio_open_account(studio, "alice", OPENING);
+	for (int i = 0; i < CROWDED_BATCHES; i++)
+		studio_create(studio, i % nodes, &order, id);
+	studio_await_all(studio, DEADLINE_MS);
+	printf("# %d batches of %d items on one account, %d nodes: done in %lld ms (lease %d ms), %zu taken over\n",
+	       CROWDED_BATCHES, CROWDED_ITEMS, nodes, (long long)(await_now_ms() - from_ms), STUDIO_LEASE_MS,
+	       studio_takeovers(studio));
+	assert_int_equal(studio_balance(studio, 0, "alice"), OPENING - CROWDED_BATCHES * CROWDED_ITEMS * COST);
+	studio_end(studio, &sum);
+	assert_int_equal(sum.completed, CROWDED_BATCHES);
+	assert_int_equal(studio_takeovers(studio), 0);
+}
+
+static void test_crowded_account_sqlite(void **state)
+{
+	crowded_account(*state, 1);
+}
+
+static void test_crowded_account_postgres(void **state)
+{
+	crowded_account(*state, NODES);
+}
+
 /* ---- credits ---- */
 
 /* Credits that stand in the ledger between the first refund of the batch and the last. */
@@ -272,6 +310,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_fifty_cancels_are_one_refund_sqlite, studio_set_up_sqlite,
 						studio_tear_down),
 		cmocka_unit_test_setup_teardown(test_fifty_cancels_are_one_refund_postgres, studio_set_up_postgres,
+						studio_tear_down),
+		cmocka_unit_test_setup_teardown(test_crowded_account_sqlite, studio_set_up_sqlite, studio_tear_down),
+		cmocka_unit_test_setup_teardown(test_crowded_account_postgres, studio_set_up_postgres,
 						studio_tear_down),
 		cmocka_unit_test_setup_teardown(test_credits_during_a_refund_sqlite, studio_set_up_sqlite,
 						studio_tear_down),

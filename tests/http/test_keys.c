@@ -600,6 +600,42 @@ static void test_beyond_loopback(void **state)
 	assert_int_equal(hapax(arguments, line, sizeof line), 78);
 }
 
+static const char call[] =
+	"{'workflow':'call','kind':'entity','status_types':['draft','done'],'initial_status':'draft',"
+	"'actions':{'Ring':{'kind':'http','url':'@/ring','effect':'keyed'}},"
+	"'steps':[{'step_id':1,'step_key':'ring','status':'draft','successful_state':'done','action':'Ring'}]}";
+
+static void fire_call(struct scene *scene, const char *key, const char *id, int status)
+{
+	char body[100], path[200];
+
+	snprintf(body, sizeof body, "{'id':'%s'}", id);
+	must(scene, "POST", "/api/v1/entities/call", key, body, 201);
+	snprintf(path, sizeof path, "/api/v1/entities/call/%s/steps/ring", id);
+	must(scene, "POST", path, key, "{}", status);
+}
+
+/* Whoever has a key need not be whoever owns the machine: its own services are out of reach unless they are listed. */
+static void test_loopback_is_out_of_reach_once_there_are_keys(void **state)
+{
+	struct scene *scene = *state;
+	struct key key;
+
+	scene_define(scene, "call", call);
+	scene_start(scene, 0);
+	fire_call(scene, NULL, "before", 200);
+	make_key(scene, "--scope admin", &key);
+	scene_stop(scene, 0);
+	scene_start(scene, 0);
+	fire_call(scene, key.text, "after", 502);
+	assert_int_equal(service_count(scene->service, "/ring", NULL), 1);
+	scene_stop(scene, 0);
+	scene_configure(scene, "{'outbound':{'allow':['127.0.0.0/8']}}");
+	scene_start(scene, 0);
+	fire_call(scene, key.text, "listed", 200);
+	scene_stop(scene, 0);
+}
+
 /* ---- how soon ---- */
 
 static bool refused_on_all(struct scene *scene, int nodes, const char *key)
@@ -856,6 +892,7 @@ int main(void)
 		ON_SQLITE(test_the_first_key_closes_the_door),
 		ON_POSTGRES(test_the_first_key_closes_the_door),
 		ON_SQLITE(test_beyond_loopback),
+		ON_SQLITE(test_loopback_is_out_of_reach_once_there_are_keys),
 		ON_SQLITE(test_a_revoked_key_is_refused_soon),
 		ON_POSTGRES(test_a_revoked_key_is_refused_soon_on_all_nodes),
 		ON_SQLITE(test_keys_turn_up_nowhere),

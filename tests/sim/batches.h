@@ -399,13 +399,25 @@ static inline struct answer end_call(struct sim *sim, const struct act_call *cal
 	return answer;
 }
 
+/* Has the lease been lost before it was begun? One that goes on without its lease, or is killed under it, was. */
+static inline bool is_withdrawn(const struct sim *sim, const struct act_call *call)
+{
+	const struct notes *notes = notes_of(sim);
+
+	for (unsigned i = 0; i < sim->scenario->cast_n; i++)
+		if (sim->state.actors[i].overrun && slice_eq(sim_call_of(&sim->state.actors[i]).key, call->key) &&
+		    sim_call_of(&sim->state.actors[i]).lease.fence == call->lease.fence)
+			return false;
+	return call->lease.fence != notes->fence || !notes->owned || notes->until <= sim->state.now.ms;
+}
+
 static inline void cut(struct sim *sim, const struct act_call *call, bool done)
 {
 	if (call->lease.fence == 0)
 		return;
 	if (done)
 		effect(sim, call);
-	else if (calls(call, "draw"))
+	else if (calls(call, "draw") && !is_withdrawn(sim, call))
 		notes_of(sim)->items[item_of(call)].loose |= fixture.plan.loose;
 }
 
@@ -1110,6 +1122,7 @@ static inline void go_well(struct sim *sim, struct task *task, int64_t *id)
 		if (ask.kind == ASK_DONE)
 			return;
 		if (ask.kind == ASK_COMMIT) {
+			arena_reset(&sim->arena); /* it is meant for one edge, and this is many */
 			result = sim_run_unit(sim, &unit);
 			answer = (struct answer){.kind = ANSWER_COMMIT, .result = &result};
 			check_rows(sim); /* who holds it, for the calls that follow */

@@ -49,7 +49,7 @@ static void exhaustive_paused_void(void **state)
 	(void)state;
 	build_world(with_void);
 	explore((struct sim_scenario){
-		.name = "the same with a void",
+		.name = "an item, a worker that is stopped, a canceller, another worker, a void",
 		.nodes_n = 2,
 		.cast_n = 3,
 		.cast = {WORKER("worker-1", 0), WORKER("worker-2", 1), CANCELLER("canceller", 1)},
@@ -58,20 +58,37 @@ static void exhaustive_paused_void(void **state)
 }
 
 /* A hand alone, which hears of its success after everything has been taken from it. */
+static struct sim_scenario late(const char *name)
+{
+	return (struct sim_scenario){
+		.name = name,
+		.nodes_n = 2,
+		.cast_n = 3,
+		.cast = {{"hand", 0, false, init_hands, NULL, NULL}, WORKER("worker", 1), CANCELLER("canceller", 1)},
+		.bounds = {.lapses = 2},
+	};
+}
+
 static void exhaustive_late(void **state)
 {
 	struct world_plan plan = without_void;
+	struct sim_scenario scenario = late("a hand whose success comes late, a worker, a canceller");
 
 	(void)state;
 	plan.initial = BATCH_RUNNING;
 	build_world(plan);
-	explore((struct sim_scenario){
-		.name = "a hand whose success comes late, a worker, a canceller",
-		.nodes_n = 2,
-		.cast_n = 3,
-		.cast = {{"hand", 0, false, init_hands, NULL, NULL}, WORKER("worker", 1), CANCELLER("canceller", 1)},
-		.bounds = {.lapses = 1, .lost_answers = 1},
-	});
+	scenario.bounds.lost_answers = 1;
+	explore(scenario);
+}
+
+static void exhaustive_late_void(void **state)
+{
+	struct world_plan plan = with_void;
+
+	(void)state;
+	plan.initial = BATCH_RUNNING;
+	build_world(plan);
+	explore(late("the same with a void"));
 }
 
 /* What was cut off arrives at any later time. */
@@ -281,6 +298,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exhaustive_paused),
 		cmocka_unit_test(exhaustive_paused_void),
 		cmocka_unit_test(exhaustive_late),
+		cmocka_unit_test(exhaustive_late_void),
 		cmocka_unit_test(exhaustive_loose_void),
 		cmocka_unit_test(exhaustive_loose_probe),
 		cmocka_unit_test(exhaustive_no_cleanup),

@@ -50,7 +50,7 @@ static const struct db_stmt stmt_books = {
 	       " sum(i.attempt) AS attempts,"
 	       COUNT("i.charged NOT IN (0, i.cost)"
 	             " OR i.decision IS NULL AND i.status = 'RUNNING' AND i.charged <> i.cost"
-	             " OR i.decision IS NULL AND i.status = 'PENDING' AND i.doubt = 0 AND i.charged <> 0"
+	             " OR i.decision IS NULL AND i.status = 'PENDING' AND i.doubt <> 1 AND i.charged <> 0"
 	             " OR i.status = 'FAILED' AND i.charged <> 0"
 	             " OR i.status = 'SUCCEEDED' AND i.charged <> i.cost"
 	             " OR i.attempt = 0 AND i.charged <> 0") " AS odd"

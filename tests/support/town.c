@@ -89,7 +89,7 @@ static void live_entities(struct scene *scene, struct town *town)
 	char path[100];
 
 	for (int i = 0; i < 5; i++) {
-		char id[8];
+		char id[16];
 
 		snprintf(id, sizeof id, "e%d", i);
 		scene_create(scene, id);

@@ -3,7 +3,6 @@
 # in tests/http/test_keys.c.)
 set -u
 . tests/support/cli.sh
-unset HAPAX_KEY
 
 # --- a store that is not there, or not fit
 

@@ -20,9 +20,38 @@
 
 #define DEADLINE_MS 10000
 
+/* Moved here, and read in the keyring's thread. */
+struct moved_clock {
+	struct clock clock;
+	_Atomic int64_t wall_ms, mono_ms;
+};
+
+static struct wall_time moved_wall(struct clock *clock)
+{
+	return (struct wall_time){atomic_load(&((struct moved_clock *)clock)->wall_ms)};
+}
+
+static struct mono_time moved_mono(struct clock *clock)
+{
+	return (struct mono_time){atomic_load(&((struct moved_clock *)clock)->mono_ms) * 1000000};
+}
+
+static void clock_init(struct moved_clock *clock)
+{
+	*clock = (struct moved_clock){.clock = {moved_wall, moved_mono}};
+	atomic_store(&clock->wall_ms, clock_wall(clock_system()).ms);
+	atomic_store(&clock->mono_ms, 1000);
+}
+
+static void clock_advance_ms(struct moved_clock *clock, int64_t ms)
+{
+	atomic_fetch_add(&clock->wall_ms, ms);
+	atomic_fetch_add(&clock->mono_ms, ms);
+}
+
 struct shop {
 	struct store *store;
-	struct fake_clock clock;
+	struct moved_clock clock;
 	struct log log;
 	struct db *db; /* of whoever makes keys */
 	struct arena arena;
@@ -46,7 +75,7 @@ static int set_up(void **state, enum store_kind kind)
 
 	*state = shop;
 	shop->store = store_new(kind);
-	fake_clock_init(&shop->clock, clock_wall(clock_system()));
+	clock_init(&shop->clock);
 	log_init(&shop->log, STDERR_FILENO, LOG_LEVEL_ERROR, clock_system());
 	db_close(store_open_migrated(shop->store));
 	shop->db = store_open_url(shop->store->url, &shop->clock.clock);
@@ -182,7 +211,7 @@ static void test_open_until_there_is_a_key(void **state)
 
 	assert_asked(shop, "", HX_OK, true);
 	assert_false(keyring_has_keys(shop->keyring));
-	fake_clock_advance_ms(&shop->clock, KEYRING_AGE_MAX_MS + 1);
+	clock_advance_ms(&shop->clock, KEYRING_AGE_MAX_MS + 1);
 	assert_asked(shop, "", HX_OK, false); /* read again, and still none */
 	key = make(shop, 1, 0);
 	assert_asked(shop, key.text, HX_OK, false); /* found at once, though nobody knew it */
@@ -190,7 +219,7 @@ static void test_open_until_there_is_a_key(void **state)
 	assert_asked(shop, "", HX_UNAUTHENTICATED, true);
 	assert_true(keyring_has_keys(shop->keyring));
 	revoke_it(shop, &key);
-	fake_clock_advance_ms(&shop->clock, KEYRING_AGE_MAX_MS + 1);
+	clock_advance_ms(&shop->clock, KEYRING_AGE_MAX_MS + 1);
 	assert_asked(shop, key.text, HX_UNAUTHENTICATED, false);
 	assert_asked(shop, "", HX_UNAUTHENTICATED, true);
 }
@@ -203,9 +232,9 @@ static void test_a_revoked_key_is_good_for_no_longer_than_the_age(void **state)
 	assert_asked(shop, first.text, HX_OK, false);
 	revoke_it(shop, &first);
 	/* Up to here what was read then is believed; nobody has asked past KEYRING_RENEW_MS, so nobody has read it again. */
-	fake_clock_advance_ms(&shop->clock, KEYRING_RENEW_MS);
+	clock_advance_ms(&shop->clock, KEYRING_RENEW_MS);
 	assert_asked(shop, first.text, HX_OK, true);
-	fake_clock_advance_ms(&shop->clock, KEYRING_AGE_MAX_MS - KEYRING_RENEW_MS + 1);
+	clock_advance_ms(&shop->clock, KEYRING_AGE_MAX_MS - KEYRING_RENEW_MS + 1);
 	assert_asked(shop, first.text, HX_UNAUTHENTICATED, false);
 	assert_asked(shop, other.text, HX_OK, true);
 }
@@ -223,7 +252,7 @@ static void test_it_is_renewed_in_the_background(void **state)
 
 	assert_asked(shop, key.text, HX_OK, false);
 	revoke_it(shop, &key);
-	fake_clock_advance_ms(&shop->clock, KEYRING_RENEW_MS + 1);
+	clock_advance_ms(&shop->clock, KEYRING_RENEW_MS + 1);
 	assert_asked(shop, key.text, HX_OK, true);
 	AWAIT(DEADLINE_MS, is_refused(shop, key.text));
 }
@@ -234,9 +263,9 @@ static void test_expiry_is_by_the_stores_clock(void **state)
 	struct made key = make(shop, 1, 1500);
 
 	assert_asked(shop, key.text, HX_OK, false);
-	fake_clock_advance_ms(&shop->clock, 1499);
+	clock_advance_ms(&shop->clock, 1499);
 	assert_asked(shop, key.text, HX_OK, true); /* and has it read again */
-	fake_clock_advance_ms(&shop->clock, 1);
+	clock_advance_ms(&shop->clock, 1);
 	assert_asked(shop, key.text, HX_UNAUTHENTICATED, false);
 }
 
@@ -295,11 +324,49 @@ static void test_a_store_that_cannot_be_read_admits_nobody(void **state)
 	assert_asked(shop, key.text, HX_OK, false);
 	break_store(shop, "ALTER TABLE hx_keyring RENAME TO hx_keyring_away");
 	assert_asked(shop, key.text, HX_OK, true); /* it is fresh */
-	fake_clock_advance_ms(&shop->clock, KEYRING_AGE_MAX_MS + 1);
+	clock_advance_ms(&shop->clock, KEYRING_AGE_MAX_MS + 1);
 	assert_asked(shop, key.text, HX_STORE_UNAVAILABLE, false);
 	assert_asked(shop, "", HX_UNAUTHENTICATED, true);
 	break_store(shop, "ALTER TABLE hx_keyring_away RENAME TO hx_keyring");
 	assert_asked(shop, key.text, HX_OK, false);
+}
+
+static enum hx_code ask_for_numbers(struct shop *shop, const char *text, bool *ret_at_once)
+{
+	struct asked asked = {.question = {.key = slice_str(text), .answered = answered, .last_known_will_do = true}};
+
+	arena_init(&asked.arena, 1u << 16);
+	asked.question.arena = &asked.arena;
+	*ret_at_once = keyring_ask(shop->keyring, &asked.question);
+	if (!*ret_at_once)
+		AWAIT(DEADLINE_MS, atomic_load(&asked.answered));
+	arena_release(&asked.arena);
+	return asked.question.code;
+}
+
+/* The first one finds out; from then on nobody waits for a store that is not there. */
+static void test_numbers_are_given_to_who_was_known(void **state)
+{
+	struct shop *shop = *state;
+	struct made key = make(shop, 1, 0);
+	bool at_once;
+
+	assert_asked(shop, key.text, HX_OK, false);
+	break_store(shop, "ALTER TABLE hx_keyring RENAME TO hx_keyring_away");
+	clock_advance_ms(&shop->clock, KEYRING_AGE_MAX_MS + 1);
+	assert_int_equal(ask_for_numbers(shop, key.text, &at_once), HX_OK);
+	assert_false(at_once);
+	assert_int_equal(ask_for_numbers(shop, key.text, &at_once), HX_OK);
+	assert_true(at_once);
+	assert_int_equal(ask_for_numbers(shop, "hx_", &at_once), HX_UNAUTHENTICATED);
+	assert_int_equal(ask_for_numbers(shop, "", &at_once), HX_UNAUTHENTICATED);
+	assert_asked(shop, key.text, HX_STORE_UNAVAILABLE, false);
+	/* While it is there, a revoked key is refused as anywhere. */
+	break_store(shop, "ALTER TABLE hx_keyring_away RENAME TO hx_keyring");
+	assert_asked(shop, key.text, HX_OK, false);
+	revoke_it(shop, &key);
+	clock_advance_ms(&shop->clock, KEYRING_AGE_MAX_MS + 1);
+	assert_int_equal(ask_for_numbers(shop, key.text, &at_once), HX_UNAUTHENTICATED);
 }
 
 static void test_a_store_in_memory_has_no_keys(void **state)
@@ -307,10 +374,10 @@ static void test_a_store_in_memory_has_no_keys(void **state)
 	struct shop shop = {.store = &(struct store){.url = "sqlite::memory:"}};
 
 	(void)state;
-	fake_clock_init(&shop.clock, (struct wall_time){1000});
+	clock_init(&shop.clock);
 	start(&shop);
 	assert_asked(&shop, "", HX_OK, true);
-	fake_clock_advance_ms(&shop.clock, 10 * KEYRING_AGE_MAX_MS);
+	clock_advance_ms(&shop.clock, 10 * KEYRING_AGE_MAX_MS);
 	assert_asked(&shop, "", HX_OK, true);
 	assert_asked(&shop, "hx_", HX_UNAUTHENTICATED, true);
 	keyring_free(shop.keyring);
@@ -426,6 +493,7 @@ int main(void)
 		ON_SQLITE(test_as_many_as_there_can_be),
 		ON_SQLITE(test_a_store_that_cannot_be_read_admits_nobody),
 		ON_POSTGRES(test_a_store_that_cannot_be_read_admits_nobody),
+		ON_SQLITE(test_numbers_are_given_to_who_was_known),
 		cmocka_unit_test(test_a_store_in_memory_has_no_keys),
 		ON_SQLITE(test_stopping),
 		ON_SQLITE(test_what_a_hit_costs),
