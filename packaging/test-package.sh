@@ -70,8 +70,6 @@ for device in null zero full random urandom tty; do
 	touch dev/\$device
 	mount --bind /dev/\$device dev/\$device
 done
-touch dev/console
-mount --bind '$work/console' dev/console
 mkdir dev/shm dev/pts
 mount -t tmpfs tmpfs dev/shm
 mount -t devpts -o newinstance,ptmxmode=666 devpts dev/pts
@@ -82,7 +80,6 @@ echo 0 >'$work/cgroup/$group/cgroup.procs'
 exec unshare --cgroup sh -c "mount -t cgroup2 cgroup2 sys/fs/cgroup &&
 	exec chroot . env -i container=other PATH=/usr/sbin:/usr/bin /lib/systemd/systemd"
 EOF
-: >"$work/console"
 # unshare leaves the host's own mounts alone, and takes process 1 along when it is killed.
 unshare --fork --kill-child --pid --mount --uts --ipc --net --propagation private sh "$work/boot" >"$work/out" 2>&1 </dev/null &
 boot=$!
@@ -99,7 +96,7 @@ until_ok() { # command…
 	return 1
 }
 booted() {
-	read -r init _ <"/proc/$boot/task/$boot/children" && inside systemctl is-active --quiet multi-user.target
+	init=$(cat "/proc/$boot/task/$boot/children") && init=${init% } && inside systemctl is-active --quiet multi-user.target
 }
 until_ok booted
 result a_minimal_debian_boots

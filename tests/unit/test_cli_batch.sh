@@ -178,7 +178,7 @@ result a_credit_resumes_it
 # --- unknown, resolve
 
 touch strange/1
-start --items ten.jsonl --wait && exits 0 batch items "$id" --status UNKNOWN && lines 2 && exits 5 batch resolve "$id" 0 "done" && exits 0 batch resolve "$id" 1 "done" --output '{"found": 1}' &&
+start --items ten.jsonl --wait && exits 0 batch items "$id" --status UNKNOWN && lines 2 && exits 5 batch resolve "$id" 0 not_done && exits 0 batch resolve "$id" 1 "done" --output '{"found": 1}' &&
 	is out "item 1: SUCCEEDED" && exits 0 batch items "$id" && says_like '^1 +SUCCEEDED .*\{"found": ?1\}' && exits 5 batch resolve "$id" 1 not_done
 result resolve
 start --items ten.jsonl --wait && exits 0 batch resolve "$id" 1 not_done && is out "item 1: FAILED" && shows '^45 +0 +45$'
