@@ -122,7 +122,7 @@ lint: packages-lint check
 		-D__linux__ -D_GNU_SOURCE -Isrc -Iinclude $(SRC)
 
 # With DESTDIR, PREFIX and LIBDIR as usual.
-install_files = BUILD=$(BUILD) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) packaging/install.sh
+install_files = BUILD='$(BUILD)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' packaging/install.sh
 install: all
 	@$(install_files) install
 uninstall:

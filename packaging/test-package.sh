@@ -213,13 +213,25 @@ left_behind >"$work/left"
 ! grep -vE '(^|  )(var/lib/hapax|etc/hapax)( |/)|^etc [d]|^var/lib d|  etc/(passwd|group|shadow|gshadow)$' "$work/left" >"$work/out" &&
 	grep -q '^etc/hapax/hapax.json ' "$work/left" && ! inside systemctl is-active --quiet hapax
 result removed_it_leaves_data_and_configuration
+cp "$root/etc/hapax/hapax.json" "$work/hapax.json"
 inside dpkg --purge hapax >"$work/out" 2>&1
 left_behind >"$work/left"
 ! grep -vE '^var/lib/hapax( d 700 0:0|/hapax\.db[a-z.-]* f 600 0:0) $' "$work/left" >"$work/out"
 result purged_it_leaves_nothing_but_the_data_which_is_for_root
 sed 's/^/# left: /' "$work/left"
-inside dpkg -i /hapax.deb >"$work/out" 2>&1 && until_ok get /readyz && parcel_is_weighed
+inside dpkg -i /hapax.deb >"$work/out" 2>&1 && cp "$work/hapax.json" "$root/etc/hapax/hapax.json" &&
+	inside systemctl restart hapax && until_ok parcel_is_weighed && [ "$(inside stat -c %U /var/lib/hapax/hapax.db)" = hapax ]
 result installed_again_it_has_its_data
+
+# --- opened, as docs/operations.md says
+
+key=$(inside runuser -u hapax -- hapax key create --scope admin --db sqlite:/var/lib/hapax/hapax.db 2>"$work/out")
+echo HAPAX_TLS_TERMINATED=1 >"$root/etc/default/hapax"
+sed -i 's/127.0.0.1:7411/0.0.0.0:7411/' "$root/etc/hapax/hapax.json"
+inside systemctl restart hapax && until_ok get /readyz && ! inside hapax entity show parcel p-1 >"$work/out" 2>&1 &&
+	inside env HAPAX_KEY="$key" hapax entity show parcel p-1 >"$work/out" 2>&1 &&
+	inside journalctl -q -u hapax --grep 'ready http://0.0.0.0:7411' >>"$work/out" 2>&1
+result beyond_loopback_with_a_key
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

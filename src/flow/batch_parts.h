@@ -9,8 +9,8 @@
 /* The words of the index hx_batch_item_open: a query that uses it has to say all of them. */
 #define ITEM_IS_OPEN "decision IS NULL AND attempt > 0 AND status IN ('PENDING', 'RUNNING')"
 
-/* The words of the index hx_batch_item_paid: at rest in doubt, so nothing was returned. */
-#define ITEM_IS_PAID "decision IS NULL AND status = 'PENDING' AND doubt = 1"
+/* The words of the index hx_batch_item_paid, and that nothing was returned since: at rest in doubt, it needs no money. */
+#define ITEM_IS_PAID "decision IS NULL AND status = 'PENDING' AND doubt = 1 AND charged = cost"
 
 /*
  * The item that a start takes: ?1 batch, ?2 fence. NULL: there is none. Of those at rest the ones that are paid for come first:

@@ -106,7 +106,7 @@ static const struct db_stmt stmt_let_go = {
 static const struct db_stmt stmt_stop_short = {
 	.name = "batch_stop_short",
 	.sql = "UPDATE hx_batch SET needs = x.needs, due_at = (SELECT min(due_at) " RESTING
-	       " AND cost - charged <= a.balance AND (charged = cost OR due_at > hx_now_ms()))"
+	       " AND cost - charged <= a.balance AND (doubt = 1 AND charged = cost OR due_at > hx_now_ms()))"
 	       " FROM (SELECT cost - charged AS needs FROM hx_batch_item WHERE batch = ?1 AND n = " ITEM_CHOICE ") x, hx_account a"
 	       " WHERE hx_batch.subject = ?1 AND a.subject = hx_batch.account"
 	       " AND cancel_requested = 0" /* mutant: short-of-credit-flagged */

@@ -1,7 +1,8 @@
 /*
  * Entry locks in this process: a table of fixed size behind one mutex.
  *
- * A slot is in a chain of its bucket or in the list of free ones. An expired lock stays where it is until its name
+ * A slot is in a chain of its bucket or in the list of free ones, or lies behind `used_n` and was never used: a table
+ * that is not needed takes no memory but its addresses. An expired lock stays where it is until its name
  * is taken again or room is needed; then one walk over all slots frees every expired one. `earliest` is a lower
  * bound of all ends, so that a full table is walked only when the walk can have changed something: a crowd at the
  * door of a full table costs one comparison each.
@@ -25,6 +26,7 @@ struct entry_memory {
 	pthread_mutex_t mutex; /* guards all below */
 	uint64_t seed;
 	size_t slots_n;
+	size_t used_n;
 	struct mono_time earliest;
 	struct slot *free;
 	struct slot **buckets; /* slots_n of them */
@@ -59,7 +61,7 @@ static void give_back(struct entry_memory *m, struct slot **at)
 static void free_expired(struct entry_memory *m, struct mono_time now)
 {
 	m->earliest.ns = INT64_MAX;
-	for (size_t i = 0; i < m->slots_n; i++) {
+	for (size_t i = 0; i < m->used_n; i++) {
 		struct slot *slot = &m->slots[i];
 
 		if (slot->taken && slot->until.ns <= now.ns)
@@ -69,16 +71,32 @@ static void free_expired(struct entry_memory *m, struct mono_time now)
 	}
 }
 
+static bool is_full(const struct entry_memory *m)
+{
+	return !m->free && m->used_n == m->slots_n;
+}
+
+/* NULL: there is none. */
+static struct slot *free_slot(struct entry_memory *m)
+{
+	struct slot *slot = m->free;
+
+	if (slot)
+		m->free = slot->next;
+	else if (!is_full(m))
+		slot = &m->slots[m->used_n++];
+	return slot;
+}
+
 /* A new slot in the chain of the name; NULL: the table is full. */
 static struct slot *enter(struct entry_memory *m, const char *name, struct mono_time now)
 {
 	struct slot **bucket = bucket_of(m, name), *slot;
 
-	if (!m->free && m->earliest.ns <= now.ns)
+	if (is_full(m) && m->earliest.ns <= now.ns)
 		free_expired(m, now);
-	slot = m->free;
+	slot = free_slot(m);
 	if (slot) {
-		m->free = slot->next;
 		slot->next = *bucket;
 		*bucket = slot;
 		slot->taken = true;
@@ -161,10 +179,6 @@ enum hx_code entry_memory_new(size_t locks_max, struct clock *clock, struct entr
 	m->slots_n = locks_max;
 	m->earliest.ns = INT64_MAX;
 	(void)!getrandom(&m->seed, sizeof m->seed, 0); /* without it somebody may make long chains, and nothing worse */
-	for (size_t i = locks_max; i-- > 0;) {
-		m->slots[i].next = m->free;
-		m->free = &m->slots[i];
-	}
 	pthread_mutex_init(&m->mutex, NULL);
 	*ret_locks = &m->locks;
 	return HX_OK;

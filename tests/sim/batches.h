@@ -44,7 +44,7 @@ struct world_plan {
 	const char *draw; /* more fields of the action: its effect, void, probe */
 	const char *more; /* more fields of the definition */
 	bool no_cleanup;
-	bool plain; /* the service dedupes nothing: an item must not be drawn twice */
+	bool plain;          /* the service dedupes nothing: an item must not be drawn twice */
 	const char *initial; /* PENDING, QUEUED, RUNNING (held by node-a) */
 	unsigned items_n;
 	int64_t costs[ITEMS_MAX], balance;
@@ -78,10 +78,11 @@ static const struct batch_policy policy = {.lease_ms = 60000, .machine_of = mach
 static inline void build_world(struct world_plan plan)
 {
 	static const char format[] =
-		"{\"workflow\":\"render\",\"kind\":\"batch\",\"actions\":{" ACTION("draw", "") "," ACTION(
-			"delete", ",\"effect\":\"idempotent\"") "," ACTION("void", ",\"effect\":\"idempotent\"") ","
-		ACTION("ask", ",\"effect\":\"idempotent\"") "," ACTION("tell", KEYED)
-		"},\"item_action\":\"draw\",\"done_after_effect\":[\"tell\"],\"concurrency\":2,\"lease\":\"60s\"%s%s}";
+		"{\"workflow\":\"render\",\"kind\":\"batch\",\"actions\":{" ACTION("draw", "") "," ACTION("delete", ",\"effect\":\"idempotent\"") "," ACTION(
+			"void",
+			",\"effect\":\"idempotent\"") "," ACTION("ask",
+								 ",\"effect\":\"idempotent\"") "," ACTION("tell",
+													  KEYED) "},\"item_action\":\"draw\",\"done_after_effect\":[\"tell\"],\"concurrency\":2,\"lease\":\"60s\"%s%s}";
 	const struct batch_definition *definition;
 	struct batch_machine *machine;
 	struct findings findings;
@@ -261,12 +262,12 @@ static inline struct unit_result ask_store(struct sim *sim, const struct db_stmt
 /* What the service has, and what the check has seen. */
 struct notes {
 	struct outside_item {
-		bool there;           /* its artifact */
-		bool voided;          /* its key */
-		bool late;            /* drawn after it was cancelled, by a call that was overtaken, and nobody knows yet */
-		bool loose;           /* a call to draw it is on its way, and nobody waits for its answer */
-		unsigned char drawn;  /* plain: how often */
-		uint32_t cleaned;     /* keys that have deleted it, one bit for each */
+		bool there;  /* its artifact */
+		bool voided; /* its key */
+		bool late;   /* drawn after it was cancelled, by a call that was overtaken, and nobody knows yet */
+		bool loose;  /* a call to draw it is on its way, and nobody waits for its answer */
+		unsigned char drawn; /* plain: how often */
+		uint32_t cleaned;    /* keys that have deleted it, one bit for each */
 	} items[ITEMS_MAX];
 	unsigned char refusals; /* so far */
 	/* The rows, when a unit last changed some. */
@@ -498,7 +499,7 @@ struct tenure_task {
 	enum { TENURE_CANCELS, TENURE_TURNS, TENURE_ENDED } at;
 	enum batch_turn turn;
 	struct batch_tenure tenure;
-	unsigned recorded;                /* items whose success a hand has written down */
+	unsigned recorded; /* items whose success a hand has written down */
 	bool is_cancel, told_ok, told_accepted;
 	enum hx_code code;
 	union {
@@ -813,7 +814,8 @@ static inline bool is_due(struct sim *sim)
 	return (notes->due_at && notes->due_at <= now) || (notes->owned && notes->until <= now);
 }
 
-static bool rows_changed; /* since the last check, whose notes say what they were: as far as nothing has, it need not look */
+static bool
+	rows_changed; /* since the last check, whose notes say what they were: as far as nothing has, it need not look */
 static uint64_t rows_before;
 
 static inline void before_unit(struct sim *sim, const struct unit *unit)
@@ -834,7 +836,8 @@ static inline bool ends_batch(const struct unit *unit)
 static inline void after_unit(struct sim *sim, const struct unit *unit, enum unit_verdict verdict)
 {
 	rows_changed |= verdict == UNIT_WON;
-	if (verdict == UNIT_WON && ends_batch(unit) && db_cell(&ask_store(sim, &stmt_told_totals).rows[0], 0, 0)->i != 1)
+	if (verdict == UNIT_WON && ends_batch(unit) &&
+	    db_cell(&ask_store(sim, &stmt_told_totals).rows[0], 0, 0)->i != 1)
 		sim_violate(sim, "the totals that are told are not those with which the batch ends");
 	if (verdict != UNIT_WON && hash_rows_of_batch(sim) != rows_before)
 		sim_violate(sim, "I4: a unit that was %s left something of a batch behind", unit_verdict_name(verdict));
@@ -849,7 +852,8 @@ static inline void tell(struct sim *sim, struct strbuf *words)
 	for (unsigned n = 0; n < fixture.plan.items_n; n++)
 		if (notes->items[n].there || notes->items[n].voided || notes->items[n].loose)
 			strbuf_addf(words, "; outside, %u is%s%s%s", n, notes->items[n].there ? " there" : "",
-				    notes->items[n].voided ? " voided" : "", notes->items[n].loose ? " on its way" : "");
+				    notes->items[n].voided ? " voided" : "",
+				    notes->items[n].loose ? " on its way" : "");
 }
 
 static const struct sim_rows rows_of_batches = {next_moment, hash_all, before_unit, after_unit, tell};
@@ -1210,13 +1214,15 @@ static inline void make_batch(struct sim *sim)
 	const struct world_plan *plan = &fixture.plan;
 	char sql[600];
 
-	snprintf(sql, sizeof sql,
-		 "INSERT INTO hx_batch (subject, workspace, workflow, definition_version, requester, account, total, due_at,"
-		 " created_at, loaded_at) VALUES (1, 'default', 'render', 1, 'me', 2, %u, %s, hx_now_ms(), hx_now_ms())",
-		 plan->items_n, strcmp(plan->initial, BATCH_PENDING) == 0 ? "NULL" : "hx_now_ms()");
+	snprintf(
+		sql, sizeof sql,
+		"INSERT INTO hx_batch (subject, workspace, workflow, definition_version, requester, account, total, due_at,"
+		" created_at, loaded_at) VALUES (1, 'default', 'render', 1, 'me', 2, %u, %s, hx_now_ms(), hx_now_ms())",
+		plan->items_n, strcmp(plan->initial, BATCH_PENDING) == 0 ? "NULL" : "hx_now_ms()");
 	sim_script(sim, sql);
 	for (unsigned n = 0; n <= plan->items_n; n++) {
-		snprintf(sql, sizeof sql, "INSERT INTO hx_batch_item (batch, n, input, cost) VALUES (1, %u, '{}', %lld)", n,
+		snprintf(sql, sizeof sql,
+			 "INSERT INTO hx_batch_item (batch, n, input, cost) VALUES (1, %u, '{}', %lld)", n,
 			 n < plan->items_n ? (long long)plan->costs[n] : 64LL);
 		sim_script(sim, sql);
 	}
@@ -1284,9 +1290,18 @@ static inline void init_verb(union sim_task *task, const void *plan, struct aren
 		.kind = what, .workspace = {"default", 7}, .subject = BATCH, .policy = &policy, __VA_ARGS__            \
 	}
 
-#define WORKER(name, node) {name, node, true, init_tenure, NULL, is_due}
-#define CANCELLER(name, node) {name, node, false, init_cancel, NULL, NULL}
-#define NETWORK(node) {"network", node, true, init_network, NULL, is_loose}
+#define WORKER(name, node)                                                                                             \
+	{                                                                                                              \
+		name, node, true, init_tenure, NULL, is_due                                                            \
+	}
+#define CANCELLER(name, node)                                                                                          \
+	{                                                                                                              \
+		name, node, false, init_cancel, NULL, NULL                                                             \
+	}
+#define NETWORK(node)                                                                                                  \
+	{                                                                                                              \
+		"network", node, true, init_network, NULL, is_loose                                                    \
+	}
 
 static inline void fail_with(struct strbuf *words)
 {
@@ -1301,9 +1316,7 @@ static inline void explore(struct sim_scenario scenario)
 	struct strbuf words;
 
 	complete(&scenario);
-	if (getenv("XB")) { /* XXX */
-		sscanf(getenv("XB"), "%u %u %u %u", &scenario.bounds.lapses, &scenario.bounds.crashes, &scenario.bounds.lost_answers, &scenario.bounds.failures);
-	}
+	scenario.bounds.lapses += getenv("HAPAX_SOAK") != NULL;
 	strbuf_init(&words, WORDS_MAX);
 	if (!explore_all(&scenario, STATES_MAX, &r, &words))
 		fail_with(&words);

@@ -183,7 +183,7 @@ static void exhaustive_probe_plain(void **state)
 		.nodes_n = 2,
 		.cast_n = 2,
 		.cast = {WORKER("worker-1", 0), WORKER("worker-2", 1)},
-		.bounds = {.lapses = 2, .lost_answers = 1},
+		.bounds = {.lapses = 1, .crashes = 1, .lost_answers = 1},
 	});
 }
 
@@ -210,10 +210,10 @@ static void exhaustive_out_of_credit(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exhaustive_two_workers),   cmocka_unit_test(exhaustive_two_items),
-		cmocka_unit_test(exhaustive_failed_commits), cmocka_unit_test(exhaustive_retries),
-		cmocka_unit_test(exhaustive_hold_plain),    cmocka_unit_test(exhaustive_probe_plain),
-		cmocka_unit_test(exhaustive_out_of_credit), cmocka_unit_test(exhaustive_two_hands),
+		cmocka_unit_test(exhaustive_two_workers),         cmocka_unit_test(exhaustive_two_items),
+		cmocka_unit_test(exhaustive_failed_commits),      cmocka_unit_test(exhaustive_retries),
+		cmocka_unit_test(exhaustive_hold_plain),          cmocka_unit_test(exhaustive_probe_plain),
+		cmocka_unit_test(exhaustive_out_of_credit),       cmocka_unit_test(exhaustive_two_hands),
 		cmocka_unit_test(exhaustive_two_hands_overtaken),
 	};
 

@@ -216,7 +216,7 @@ static void found_by_name(void **state)
 {
 	const struct workflow *w = parse_clean(
 		with_actions("'m': { 'kind': 'noop' }, 'z': { 'kind': 'noop' }, 'a': { 'kind': 'noop' }"));
-	struct action_list list = {w->actions_n, w->actions};
+	struct action_list list = {w->actions_n, (struct action *)w->actions}; /* nobody writes there */
 	struct reader r = {.findings = &findings};
 
 	(void)state;
