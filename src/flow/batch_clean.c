@@ -47,7 +47,7 @@ static void take_read(struct batch_clean *c, const struct answer *answer)
 		return;
 	}
 	ASSERT(rows->n <= CLEAN_SLICE);
-	c->hold.since = c->asked;
+	c->hold.since = answer->sent;
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct db_value *output = db_cell(rows, i, ITEM_OUTPUT);
 
@@ -84,7 +84,6 @@ static void take(struct task *task, const struct answer *answer)
 
 	switch (c->at) {
 	case CLEAN_NEW:
-		c->asked = answer->mono;
 		c->at = CLEAN_READING;
 		break;
 	case CLEAN_READING:

@@ -28,7 +28,6 @@ struct batch_clean {
 	size_t items_n, next;
 	struct batch_call_item items[CLEAN_SLICE];
 	struct slice key, body;
-	struct mono_time asked;
 	enum hx_code code;
 };
 

@@ -184,7 +184,7 @@ static void call(struct batch_hand *h, const struct answer *answer)
 	h->at = HAND_ACTING;
 }
 
-static void begin(struct batch_hand *h, const struct answer *answer)
+static void begin(struct batch_hand *h, const struct answer *answer, const struct db_rows *rows)
 {
 	struct lease lease = lease_of(h);
 	bool may = true;
@@ -192,7 +192,7 @@ static void begin(struct batch_hand *h, const struct answer *answer)
 	may &= lease_is_trusted(&lease, answer->mono); /* mutant: hand-on-lapsed-lease */
 	if (!may)
 		not_begun(h, answer);
-	else if (h->attempt - h->failures > BATCH_LOSSES_MAX + 1)
+	else if (db_cell(rows, 0, START_LOSSES)->i > BATCH_LOSSES_MAX)
 		left_unknown(h, answer, /* failure= */ false, slice_str("too many holders were lost over it"));
 	else if (h->doubt && definition_of(h)->on_unknown == UNKNOWN_PROBE)
 		probe(h);
@@ -212,7 +212,7 @@ static void take_item(struct batch_hand *h, const struct answer *answer, const s
 	h->input = arena_copy(h->arena, db_cell(rows, 0, START_INPUT)->s);
 	h->gives_up_at.ms = 0;
 	h->hold.since = h->asked;
-	begin(h, answer);
+	begin(h, answer, rows);
 }
 
 static void take_started(struct batch_hand *h, const struct answer *answer)
@@ -221,6 +221,7 @@ static void take_started(struct batch_hand *h, const struct answer *answer)
 
 	switch (result->verdict) {
 	case UNIT_WON:
+		h->asked = answer->sent; /* it may have waited for its turn before that */
 		take_item(h, answer, &result->rows[1]);
 		break;
 	case UNIT_LOST:

@@ -33,21 +33,22 @@ static const struct db_stmt stmt_list = {
 static const struct db_stmt stmt_start = {
 	.name = "item_start",
 	.sql = "UPDATE hx_batch_item SET status = 'RUNNING', attempt = attempt + 1,"
+	       " losses = losses + CASE WHEN status = 'RUNNING' THEN 1 ELSE 0 END,"
 	       " doubt = CASE WHEN status = 'RUNNING' THEN 1 ELSE doubt END, moved = charged - cost, charged = cost,"
 	       " fence = ?2, op = ?3, due_at = NULL WHERE batch = ?1 AND n = " ITEM_CHOICE
 	       " AND EXISTS (SELECT 1 FROM hx_batch WHERE subject = ?1 AND cancel_requested = 0)" /* mutant: start-flagged */
-	       " RETURNING n, input, attempt, failures, doubt",
+	       " RETURNING n, input, attempt, failures, doubt, losses",
 	.in = "iii",
-	.out = "itiii",
+	.out = "itiiii",
 };
 
 #define STARTED "batch = ?1 AND " ITEM_IS_OPEN " AND status = 'RUNNING' AND fence = ?2 AND op = ?3"
 
 static const struct db_stmt stmt_look_up_start = {
 	.name = "item_look_up_start",
-	.sql = "SELECT n, input, attempt, failures, doubt FROM hx_batch_item WHERE " STARTED,
+	.sql = "SELECT n, input, attempt, failures, doubt, losses FROM hx_batch_item WHERE " STARTED,
 	.in = "iii",
-	.out = "itiii",
+	.out = "itiiii",
 };
 
 static const struct db_stmt stmt_end = {

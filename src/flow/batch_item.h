@@ -60,7 +60,7 @@ const char *item_status_of(struct slice text);
  * Row of line 1: the columns of START below.
  */
 void item_start(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold);
-enum { START_N, START_INPUT, START_ATTEMPT, START_FAILURES, START_DOUBT };
+enum { START_N, START_INPUT, START_ATTEMPT, START_FAILURES, START_DOUBT, START_LOSSES };
 /* Was that start won? Holds the batch still. Row: the same; none: it was not, or the item is another's by now. */
 void item_look_up_start(struct unit *unit, const struct batch_hold *hold, int64_t op);
 

@@ -228,6 +228,7 @@ static void take_moved(struct batch_lead *l, const struct answer *answer)
 {
 	switch (answer->result->verdict) {
 	case UNIT_WON:
+		l->asked = answer->sent;
 		won(l, answer, l->at, &answer->result->rows[0]);
 		break;
 	case UNIT_LOST:
@@ -328,7 +329,7 @@ static void take_flipped(struct batch_lead *l, const struct answer *answer)
 	switch (answer->result->verdict) {
 	case UNIT_WON:
 		l->row.flipped_to = l->flip_to;
-		l->hold.since = l->asked;
+		l->hold.since = answer->sent;
 		if (l->doubtful_n)
 			end(l, LEAD_AGAIN, HX_OK);
 		else if (l->row.flipped_to == l->row.total)

@@ -25,6 +25,7 @@ struct sim_sink {
 	struct unit_result results[SIM_ACTORS_MAX];
 	struct unit unit_memory[SIM_ACTORS_MAX];
 	size_t n;
+	struct mono_time sent;
 };
 
 const char *sim_node_name(unsigned node)
@@ -348,7 +349,7 @@ static void sink_answer(struct batch_sink *base, size_t i, const struct unit_res
 		return;
 	if (result->verdict == UNIT_WON)
 		invariant_acknowledged(sink->sim, sink->units[i], result);
-	give(sink->sim, sink->actors[i], (struct answer){.kind = ANSWER_COMMIT, .result = result});
+	give(sink->sim, sink->actors[i], (struct answer){.kind = ANSWER_COMMIT, .result = result, .sent = sink->sent});
 }
 
 /* Wakes stay on their node: across nodes there are only hints. */
@@ -374,6 +375,7 @@ static void sink_init(struct sim_sink *sink, struct sim *sim, unsigned node, con
 	sink->sim = sim;
 	sink->node = node;
 	sink->n = 0;
+	sink->sent.ns = batch->executed.ms * 1000000;
 	for (unsigned i = 0; i < SIM_ACTORS_MAX; i++) {
 		struct ask ask;
 

@@ -54,6 +54,7 @@ struct lane {
 	size_t beats_out; /* sent to the pulse lane and not yet back */
 	bool stopping;
 	struct mono_time stop_by;
+	struct mono_time sent; /* before the batch under way was begun */
 	int64_t drain_ms;
 
 	struct arena arena;
@@ -445,7 +446,7 @@ static void sink_answer(struct batch_sink *sink, size_t i, const struct unit_res
 {
 	struct lane *lane = (struct lane *)((char *)sink - offsetof(struct lane, sink));
 
-	give(lane, lane->batch_seats[i], &(struct answer){.kind = ANSWER_COMMIT, .result = result});
+	give(lane, lane->batch_seats[i], &(struct answer){.kind = ANSWER_COMMIT, .result = result, .sent = lane->sent});
 }
 
 static void sink_wake(struct batch_sink *sink, int64_t topic)
@@ -504,6 +505,7 @@ static void commit_round(struct lane *lane)
 	struct batch batch;
 	size_t n = gather(lane);
 
+	lane->sent = clock_mono(lane->options.clock);
 	batch_init(&batch, lane->batch_units, lane->results, n);
 	batch_run(&batch, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink, &lane->stats.batch);
 	for (size_t i = 0; i < lane->peers_n && lane->woken_n; i++)

@@ -94,6 +94,7 @@ struct answer {
 	const char *node;
 	/* COMMIT: rows are valid only during the call. */
 	const struct unit_result *result;
+	struct mono_time sent; /* before its transaction began: a lease that it renews is trusted from here on */
 	/* ACT */
 	enum act_outcome outcome;
 	struct slice output;

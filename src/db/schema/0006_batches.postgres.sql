@@ -50,6 +50,7 @@ CREATE TABLE hx_batch_item (
   decision text, -- NULL, accepted or cancelled
   attempt  bigint NOT NULL DEFAULT 0, -- calls begun
   failures bigint NOT NULL DEFAULT 0, -- answers that count against its attempts
+  losses   bigint NOT NULL DEFAULT 0, -- holders lost over it
   doubt    bigint NOT NULL DEFAULT 0, -- 1: a call may have been done, and nobody knows; 2: one was in doubt once
   fence    bigint NOT NULL DEFAULT 0,
   moved    bigint NOT NULL DEFAULT 0,

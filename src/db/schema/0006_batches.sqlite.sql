@@ -50,6 +50,7 @@ CREATE TABLE hx_batch_item (
   decision TEXT, -- NULL, accepted or cancelled
   attempt  INTEGER NOT NULL DEFAULT 0, -- calls begun
   failures INTEGER NOT NULL DEFAULT 0, -- answers that count against its attempts
+  losses   INTEGER NOT NULL DEFAULT 0, -- holders lost over it
   doubt    INTEGER NOT NULL DEFAULT 0, -- 1: a call may have been done, and nobody knows; 2: one was in doubt once
   fence    INTEGER NOT NULL DEFAULT 0,
   moved    INTEGER NOT NULL DEFAULT 0,

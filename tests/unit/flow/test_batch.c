@@ -236,7 +236,7 @@ static void run_turn(struct world *w, struct task *task)
 
 	for (;;) {
 		answer.now = w->clock.wall;
-		answer.mono = answer.lease_since = w->clock.mono;
+		answer.mono = answer.lease_since = answer.sent = w->clock.mono;
 		answer.id = w->last_op += 10;
 		for (int i = 0; i < ANSWER_IDS_MAX; i++)
 			answer.more_ids[i] = 100000 + w->last_op + i;
