@@ -11,7 +11,7 @@
  *
  * The observer looks all the while; what else must be true then is in support/books.h and support/artifacts.h.
  *
- * 200 kills; with HAPAX_SOAK 1,000.
+ * 100 kills; with HAPAX_SOAK 1,000.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@
 #include "support/await.h"
 #include "support/studio.h"
 
-#define KILLS 200
+#define KILLS 100
 #define KILLS_SOAK 1000
 #define CUSTOMERS 8
 #define OPEN_MAX 5 /* batches that a customer has under way */

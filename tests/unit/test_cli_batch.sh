@@ -145,7 +145,8 @@ await seen "$(printf '\r\033[K')RUNNING ░░░░░░░░░░░░░�
 result a_bar_on_a_terminal
 env --default-signal=INT "$hapax" batch show "$id" --wait >out 2>err &
 waiter=$!
-catches_interrupt() { grep -q '^SigCgt:.*[2367abef]$' "/proc/$waiter/status"; }
+# Before it is hapax it is a shell, which catches it too.
+catches_interrupt() { [ "$(cat "/proc/$waiter/comm")" = hapax ] && grep -q '^SigCgt:.*[2367abef]$' "/proc/$waiter/status"; }
 await catches_interrupt && kill -INT "$waiter"
 wait "$waiter"
 [ $? -eq 130 ] && silent out && is err "$id goes on: hapax batch show $id tells how far it is" && shows '^status +RUNNING'
