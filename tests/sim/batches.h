@@ -438,6 +438,16 @@ static inline void check_artifacts(struct sim *sim)
 			sim_violate(sim, "B5: CANCELLED, and the artifact of item %u is there", n);
 }
 
+/* Does nobody else cancel? Then what is there is its own. */
+static inline bool cancels_alone(const struct sim *sim)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < sim->scenario->cast_n; i++)
+		n += sim->scenario->cast[i].init == init_cancel;
+	return n == 1;
+}
+
 /* Whoever was told something was told the truth. */
 static inline void check_told(struct sim *sim, const char *name, const struct tenure_task *t)
 {
@@ -453,6 +463,8 @@ static inline void check_told(struct sim *sim, const char *name, const struct te
 		sim_violate(sim, "%s was told that it is too late, and the batch is %s", name, notes->status);
 	if (t->code == HX_NOT_FOUND || t->code == HX_WRONG_STATUS || t->code == HX_CONFIG_ERROR)
 		sim_violate(sim, "%s was told %s", name, hx_code_name(t->code));
+	if (t->is_cancel && t->code && t->code != HX_OUTCOME_UNKNOWN && notes->flagged && cancels_alone(sim))
+		sim_violate(sim, "%s was told %s, and its cancel is requested", name, hx_code_name(t->code));
 }
 
 /* A hand that heard of a success has written it down: as one, or as late. */
@@ -471,6 +483,9 @@ static inline void check_verb(struct sim *sim, const char *name, const struct ba
 
 	if (v->code == HX_OK && v->rq->kind == BATCH_ACCEPT && item->decision != 'a')
 		sim_violate(sim, "%s was told that item %lld is accepted, and it is not", name, (long long)v->rq->n);
+	if (v->code && v->code != HX_OUTCOME_UNKNOWN && v->rq->kind == BATCH_ACCEPT && item->decision == 'a')
+		sim_violate(sim, "%s was told %s, and item %lld is accepted", name, hx_code_name(v->code),
+			    (long long)v->rq->n);
 	if (v->code == HX_OK && v->rq->kind == BATCH_RESOLVE && item->status != (v->rq->done ? 'S' : 'F'))
 		sim_violate(sim, "%s was told that item %lld is resolved, and it is not", name, (long long)v->rq->n);
 	if (v->code == HX_OK && v->rq->kind == BATCH_START && strcmp(notes_of(sim)->status, BATCH_PENDING) == 0)

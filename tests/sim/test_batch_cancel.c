@@ -233,6 +233,29 @@ static void exhaustive_accept(void **state)
 	});
 }
 
+/* Returned by a person, or refunded: never both. */
+static void exhaustive_resolve(void **state)
+{
+	static const struct batch_verb_request not_done = VERB(BATCH_RESOLVE, .n = 0);
+	struct world_plan plan = without_void;
+
+	(void)state;
+	plan.draw = PLAIN;
+	plan.plain = true;
+	plan.items_n = 2;
+	plan.costs[1] = 5;
+	build_world(plan);
+	explore((struct sim_scenario){
+		.name = "an item is said not to be done while the batch is cancelled",
+		.nodes_n = 2,
+		.cast_n = 3,
+		.cast = {WORKER("worker", 0),
+			 CANCELLER("canceller", 1),
+			 {"person", 1, false, init_verb, &not_done, NULL}},
+		.bounds = {.lost_answers = 2},
+	});
+}
+
 static void exhaustive_pay(void **state)
 {
 	static const struct account_credit_request credit = {{"default", 7}, {"alice", 5}, {"c", 1}, 10};
@@ -315,6 +338,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exhaustive_failed_commits),
 		cmocka_unit_test(exhaustive_pending),
 		cmocka_unit_test(exhaustive_accept),
+		cmocka_unit_test(exhaustive_resolve),
 		cmocka_unit_test(exhaustive_pay),
 		cmocka_unit_test(random_crowd),
 	};
