@@ -72,7 +72,17 @@ static struct sim_scenario late(const char *name)
 static void exhaustive_late(void **state)
 {
 	struct world_plan plan = without_void;
-	struct sim_scenario scenario = late("a hand whose success comes late, a worker, a canceller");
+
+	(void)state;
+	plan.initial = BATCH_RUNNING;
+	build_world(plan);
+	explore(late("a hand whose success comes late, a worker, a canceller"));
+}
+
+static void exhaustive_late_lost(void **state)
+{
+	struct world_plan plan = without_void;
+	struct sim_scenario scenario = late("a hand whose success comes late, and answers that are lost");
 
 	(void)state;
 	plan.initial = BATCH_RUNNING;
@@ -88,7 +98,7 @@ static void exhaustive_late_void(void **state)
 	(void)state;
 	plan.initial = BATCH_RUNNING;
 	build_world(plan);
-	explore(late("the same with a void"));
+	explore(late("a hand whose success comes late, a worker, a canceller, a void"));
 }
 
 /* What was cut off arrives at any later time. */
@@ -329,6 +339,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exhaustive_paused),
 		cmocka_unit_test(exhaustive_paused_void),
 		cmocka_unit_test(exhaustive_late),
+		cmocka_unit_test(exhaustive_late_lost),
 		cmocka_unit_test(exhaustive_late_void),
 		cmocka_unit_test(exhaustive_loose_void),
 		cmocka_unit_test(exhaustive_loose_probe),
