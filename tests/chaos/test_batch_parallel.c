@@ -234,8 +234,11 @@ static void test_crowded_account_sqlite(void **state)
 	crowded_account(*state, 1);
 }
 
+/* In the soak alone: it has to fill a queue, and that takes as long as the machine is slow. */
 static void test_crowded_account_postgres(void **state)
 {
+	if (!getenv("HAPAX_SOAK"))
+		skip();
 	crowded_account(*state, NODES);
 }
 
