@@ -38,6 +38,7 @@ int main(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	api.engine = bench_engine_new(argv[1], argv[2], argv[3]);
+	api.loopback = true;
 	router = api_router_new(&api);
 	server = open_door(router);
 	atomic_store(&api.ready, true);
