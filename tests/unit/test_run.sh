@@ -89,6 +89,18 @@ cp "$dir/good" "$dir/bad" "$dir/dies" "$dir/sim"
 expect beside_the_others 0 "4 passed, 0 failed" sim/good good
 expect beside_the_others_failures_count 1 "4 passed, 2 failed" good sim/bad sim/dies
 expect alone_beside_nobody 1 "1 passed, 1 failed" sim/bad
+# What kills servers runs beside the others too, with servers of its own.
+mkdir "$dir/chaos"
+cp "$dir/bad" "$dir/chaos"
+program chaos/apart <<'END'
+[ "${HAPAX_TEST_PG:-none}" = "$OUTER_PG" ] || [ "${HAPAX_TEST_REDIS:-none}" = "$OUTER_REDIS" ] || echo "ok apart"
+END
+export OUTER_PG=${HAPAX_TEST_PG:-} OUTER_REDIS=${HAPAX_TEST_REDIS:-}
+if [ -n "$OUTER_PG" ]; then
+	expect apart_from_the_others 0 "3 passed, 0 failed" chaos/apart good
+	expect apart_from_the_others_failures_count 1 "4 passed, 1 failed" good chaos/apart chaos/bad
+	expect alone_apart_from_nobody 1 "0 passed, 1 failed" chaos/apart
+fi
 expect a_process_left_behind_is_a_failure 1 "1 passed, 1 failed" leaves_a_process
 expect temporary_files_are_removed 0 "1 passed, 0 failed" measures
 
