@@ -76,7 +76,11 @@ static inline struct log_field log_int(const char *key, int64_t number)
 /* Writes one line if the level is at least level_min. A NULL log is silent. Keeps errno. */
 void log_write(struct log *log, enum log_level level, const char *message, const struct log_field *fields);
 
+#ifdef __cppcheck__ /* which does not read __VA_OPT__ yet */
+#define LOG_FIELDS(...) ((const struct log_field[]){{.key = NULL}, ##__VA_ARGS__})
+#else
 #define LOG_FIELDS(...) ((const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){.key = NULL}})
+#endif
 
 #define log_debug(log, message, ...) log_write(log, LOG_LEVEL_DEBUG, message, LOG_FIELDS(__VA_ARGS__))
 #define log_info(log, message, ...) log_write(log, LOG_LEVEL_INFO, message, LOG_FIELDS(__VA_ARGS__))
