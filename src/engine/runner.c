@@ -1,7 +1,7 @@
 /* See runner.h. */
 #include "engine/runner.h"
 
-#include <pthread.h>
+#include "base/latch.h"
 
 static enum hx_code run_direct(struct runner *runner, struct unit *unit, struct unit_result *ret_result,
 			       struct arena *arena, struct hx_error *err)
@@ -26,9 +26,7 @@ struct asked {
 	struct unit_result *result;
 	struct arena *arena;
 	struct hx_error error;
-	pthread_mutex_t mutex;
-	pthread_cond_t ended;
-	bool is_done;
+	struct latch latch;
 	enum hx_code code;
 };
 
@@ -96,11 +94,8 @@ static void asked_done(struct seat *seat, enum hx_code code)
 {
 	struct asked *a = (struct asked *)seat;
 
-	pthread_mutex_lock(&a->mutex);
-	a->is_done = true;
 	a->code = code;
-	pthread_cond_signal(&a->ended);
-	pthread_mutex_unlock(&a->mutex);
+	latch_open(&a->latch);
 }
 
 static enum hx_code ask_lane(struct runner *runner, struct unit *unit, struct unit_result *ret_result,
@@ -111,18 +106,13 @@ static enum hx_code ask_lane(struct runner *runner, struct unit *unit, struct un
 
 	task_init(&a.task, &asked_kind, /* topic= */ 0);
 	a.seat = (struct seat){.task = &a.task, .done = asked_done};
-	pthread_mutex_init(&a.mutex, NULL);
-	pthread_cond_init(&a.ended, NULL);
+	latch_init(&a.latch);
 	code = lane_submit(((struct lane_runner *)runner)->lane, &a.seat);
 	if (!code) {
-		pthread_mutex_lock(&a.mutex);
-		while (!a.is_done)
-			pthread_cond_wait(&a.ended, &a.mutex);
-		pthread_mutex_unlock(&a.mutex);
+		latch_wait(&a.latch);
 		code = a.code;
 	}
-	pthread_cond_destroy(&a.ended);
-	pthread_mutex_destroy(&a.mutex);
+	latch_release(&a.latch);
 	if (!code)
 		return HX_OK;
 	return error_set(err, code, "%s", code == a.error.code ? a.error.detail : hx_code_text(code));

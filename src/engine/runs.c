@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/id.h"
 #include "engine/engine.h"
 #include "engine/feeder.h"
@@ -181,7 +182,7 @@ static struct run_row copy_row(struct arena *arena, const struct run_row *row)
 	return copied;
 }
 
-void runs_drive_created(struct runs *runs, const struct run_row *row)
+static void drive_created(struct runs *runs, const struct run_row *row)
 {
 	struct drive *drive;
 	struct run_row copied;
@@ -201,15 +202,48 @@ void runs_drive_created(struct runs *runs, const struct run_row *row)
 		feeder_ended(&runs->feeder, row->subject, /* rest_ms= */ 0);
 }
 
+void runs_created(struct runs *runs, const struct run_spec *spec, const struct run_row *row)
+{
+	atomic_fetch_add(&runs->options.metrics->runs_created, 1);
+	if (spec->due_in_ms)
+		drive_created(runs, row);
+}
+
 void runs_take_over(struct runs *runs, int64_t subject)
 {
 	if (feeder_take(&runs->feeder, subject) && !begin(runs, subject))
 		feeder_ended(&runs->feeder, subject, /* rest_ms= */ 0);
 }
 
-bool runs_have_room(struct runs *runs)
+uint64_t runs_hash(const struct run_spec *spec)
 {
-	return feeder_has_room(&runs->feeder);
+	uint64_t hash = hash_bytes(1, spec->workspace.p, spec->workspace.n);
+
+	return spec->key.p ? hash_bytes(hash, spec->key.p, spec->key.n) : (uint64_t)(uintptr_t)spec;
+}
+
+int64_t runs_head_start_ms(struct runs *runs)
+{
+	return feeder_has_room(&runs->feeder) ? RUNS_HEAD_START_MS : 0;
+}
+
+/* ---- showing ---- */
+
+enum hx_code runs_take(const struct runs *runs, const struct unit_result *result, struct arena *arena,
+		       struct run_row *ret_row)
+{
+	enum hx_code code = run_row_take(result, machine_of, runs, arena, ret_row);
+
+	if (code != HX_NOT_FOUND && code != HX_TOO_LARGE && ret_row->expired)
+		return HX_RUN_EXPIRED;
+	return code == HX_CONFIG_ERROR ? HX_BUSY : code;
+}
+
+const char *runs_detail(enum hx_code code)
+{
+	if (code == HX_NOT_FOUND)
+		return "there is no such run";
+	return code == HX_BUSY ? "this node does not know the definition of this run yet" : NULL;
 }
 
 const struct run_policy *runs_policy(const struct runs *runs)

@@ -35,11 +35,25 @@ enum hx_code runs_start(const struct runs_options *options, struct runs **ret_ru
 /* After the lanes have stopped. Takes NULL. */
 void runs_free(struct runs *runs);
 const struct run_policy *runs_policy(const struct runs *runs);
-/* Is there room to drive one more? Then a new run may get its head start. */
-bool runs_have_room(struct runs *runs);
+/* Which lane creates it: two callers with one key meet in the same. Without a key nobody else can mean this run. */
+uint64_t runs_hash(const struct run_spec *spec);
+/* For run_spec.due_in_ms: while there is room to drive one more, a new run gets its head start. */
+int64_t runs_head_start_ms(struct runs *runs);
 /* From any thread: its holder was seen to be past its time. Seizes and drives it; without room a later sweep finds it. */
 void runs_take_over(struct runs *runs, int64_t subject);
-/* From any thread: drives a run that was created here just now. Copies what it needs; without room the watch finds it. */
-void runs_drive_created(struct runs *runs, const struct run_row *row);
+/*
+ * From any thread: this run was created here just now. Counts it, and drives it if it was given its head start. Copies what it
+ * needs; without room the watch finds it.
+ */
+void runs_created(struct runs *runs, const struct run_spec *spec, const struct run_row *row);
+
+/*
+ * For whoever shows a run to its caller, of the result of run_read() or run_read_key(). HX_NOT_FOUND; HX_RUN_EXPIRED: only its
+ * key is kept; HX_BUSY: this node does not know its definition yet; HX_TOO_LARGE: the arena is full.
+ */
+enum hx_code runs_take(const struct runs *runs, const struct unit_result *result, struct arena *arena,
+		       struct run_row *ret_row) HX_MUST_CHECK;
+/* What such a code says about a run; NULL: the code says it all. */
+const char *runs_detail(enum hx_code code);
 
 #endif

@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/latch.h"
+#include "base/signals.h"
 #include "gate/embed_unit.h"
 #include "gate/fingerprint.h"
 #include "gate/guard.h"
@@ -90,6 +92,7 @@ enum hx_code hx_gate_open(const struct hx_gate_options *options, struct hx_gate 
 {
 	enum hx_code code = check(options, err);
 	struct hx_gate *gate = code ? NULL : calloc(1, sizeof *gate);
+	sigset_t before;
 
 	if (code)
 		return code;
@@ -101,7 +104,9 @@ enum hx_code hx_gate_open(const struct hx_gate_options *options, struct hx_gate 
 	gate->options.lease_ms = options->lease_ms ? options->lease_ms : LEASE_MS_DEFAULT;
 	gate->url = strdup(options->store_url ? options->store_url : "");
 	gate->space = strdup(options->space ? options->space : "embedded");
+	signals_block(&before);
 	code = gate->url && gate->space ? open_store(gate, err) : error_set(err, HX_NO_MEMORY, "a gate");
+	signals_restore(&before);
 	if (code)
 		hx_gate_close(gate);
 	else
@@ -128,9 +133,7 @@ void hx_gate_close(struct hx_gate *gate)
 struct waiting {
 	struct gate_ticket ticket;
 	struct arena *arena; /* where a response goes */
-	pthread_mutex_t mutex;
-	pthread_cond_t ended;
-	bool is_done;
+	struct latch latch;
 };
 
 static void answered(struct gate_ticket *ticket)
@@ -138,25 +141,17 @@ static void answered(struct gate_ticket *ticket)
 	struct waiting *w = (struct waiting *)ticket;
 
 	ticket->reply.response = arena_copy(w->arena, ticket->reply.response);
-	pthread_mutex_lock(&w->mutex);
-	w->is_done = true;
-	pthread_cond_signal(&w->ended);
-	pthread_mutex_unlock(&w->mutex);
+	latch_open(&w->latch);
 }
 
 static void ask_store(struct hx_gate_entry *entry, struct gate_reply *ret_reply)
 {
 	struct waiting w = {.ticket = {.ask = entry->guard.ask, .done = answered}, .arena = &entry->arena};
 
-	pthread_mutex_init(&w.mutex, NULL);
-	pthread_cond_init(&w.ended, NULL);
+	latch_init(&w.latch);
 	gate_ask(entry->gate->store, &w.ticket);
-	pthread_mutex_lock(&w.mutex);
-	while (!w.is_done)
-		pthread_cond_wait(&w.ended, &w.mutex);
-	pthread_mutex_unlock(&w.mutex);
-	pthread_cond_destroy(&w.ended);
-	pthread_mutex_destroy(&w.mutex);
+	latch_wait(&w.latch);
+	latch_release(&w.latch);
 	*ret_reply = w.ticket.reply;
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/latch.h"
 #include "model/sql_text.h"
 
 #define TEXTS_BYTES_MAX (HX_GATE_SQL_TEXTS_MAX * (4 * HX_GATE_SQL_BYTES_MAX + 1024u))
@@ -172,9 +173,7 @@ struct running {
 	const struct unit *unit;
 	int64_t op;
 	struct embed_result *result;
-	pthread_mutex_t mutex;
-	pthread_cond_t ended;
-	bool is_done;
+	struct latch latch;
 };
 
 static struct running *running_of(const struct task *task)
@@ -218,10 +217,7 @@ static void done(struct seat *seat, enum hx_code code)
 	struct running *r = (struct running *)seat;
 
 	(void)code; /* a task that was cut short by a stop has not answered: UNIT_UNKNOWN */
-	pthread_mutex_lock(&r->mutex);
-	r->is_done = true;
-	pthread_cond_signal(&r->ended);
-	pthread_mutex_unlock(&r->mutex);
+	latch_open(&r->latch);
 }
 
 void embed_unit_run(const struct lanes *lanes, const struct gate_ask *complete, const struct unit *unit,
@@ -233,19 +229,14 @@ void embed_unit_run(const struct lanes *lanes, const struct gate_ask *complete, 
 	*ret_result = (struct embed_result){.verdict = UNIT_UNKNOWN, .line = -1};
 	task_init(&r.task, &kind, /* topic= */ 0);
 	r.seat = (struct seat){.task = &r.task, .done = done};
-	pthread_mutex_init(&r.mutex, NULL);
-	pthread_cond_init(&r.ended, NULL);
+	latch_init(&r.latch);
 	/* What ends something that has begun is not refused because others wait to begin. */
 	code = lane_submit_own(lanes_of(lanes, gate_write_subject(complete)), &r.seat);
 	if (code) {
 		ret_result->verdict = UNIT_FAILED;
 		(void)error_set(&ret_result->error, HX_STORE_UNAVAILABLE, "%s", hx_code_text(code));
 	} else {
-		pthread_mutex_lock(&r.mutex);
-		while (!r.is_done)
-			pthread_cond_wait(&r.ended, &r.mutex);
-		pthread_mutex_unlock(&r.mutex);
+		latch_wait(&r.latch);
 	}
-	pthread_cond_destroy(&r.ended);
-	pthread_mutex_destroy(&r.mutex);
+	latch_release(&r.latch);
 }

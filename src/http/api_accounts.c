@@ -24,7 +24,7 @@ static void add_account(struct strbuf *text, struct slice name, int64_t balance,
 /* By its name, so that it needs no look-up. */
 static uint64_t lane_of(const struct http_call *call, struct slice name)
 {
-	return api_entity_hash(api_workspace(call), "account", name);
+	return entity_hash(api_workspace(call), "account", name);
 }
 
 /* ---- reading the request ---- */

@@ -245,7 +245,7 @@ void api_batch_create(struct http_call *call)
 
 	if (!api_wait_parse(call, &wait_ms) || !api_body(call, known, &body) || !read_batch(call, body, &rq))
 		return;
-	load_start(call, &rq, wait_ms, api_entity_hash(api_workspace(call), "account", rq.account));
+	load_start(call, &rq, wait_ms, entity_hash(api_workspace(call), "account", rq.account));
 }
 
 void api_batch_add_items(struct http_call *call)

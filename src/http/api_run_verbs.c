@@ -95,7 +95,7 @@ static void respond_and_free(struct verb_call *vc)
 	if (code == HX_OK)
 		respond_done(vc);
 	else
-		http_respond_code(vc->call->exchange, code, vc->detail ? vc->detail : run_wait_detail(code));
+		http_respond_code(vc->call->exchange, code, vc->detail ? vc->detail : runs_detail(code));
 	arena_release(&vc->arena);
 	free(vc);
 }

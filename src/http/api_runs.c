@@ -8,10 +8,8 @@
  *         ├ lost to the run ───▶ (with an Idempotency-Key: acquire) ─▶ read by its key ─▶ 200, or wait
  *         └ lost to the record ▶ the gate replays, refuses, or lets it try again
  */
-#include "base/hash.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
-#include "base/utf8.h"
 #include "engine/runs.h"
 #include "http/api.h"
 #include "http/api_gate.h"
@@ -48,13 +46,10 @@ bool api_key_checked(struct http_call *call, struct json value, const char *what
 {
 	struct slice key = {NULL, 0};
 	struct hx_error err;
-	size_t characters = 0;
 
 	if (json_type(value) == JSON_STRING)
 		key = json_string_decode(value, call->arena);
-	for (size_t i = 0; i < key.n; i++)
-		characters += !utf8_continues((unsigned char)key.p[i]);
-	if (characters >= 1 && characters <= RUN_KEY_CHARACTERS_MAX && !memchr(key.p, '\0', key.n)) {
+	if (run_key_is_good(key)) {
 		*ret_key = key;
 		return true;
 	}
@@ -103,14 +98,6 @@ struct creation {
 	int64_t wait_ms;
 };
 
-static uint64_t lane_of(const struct creation *c)
-{
-	uint64_t hash = hash_bytes(1, c->spec.workspace.p, c->spec.workspace.n);
-
-	/* Without a key nobody else can mean this run: any lane will do. */
-	return c->spec.key.p ? hash_bytes(hash, c->spec.key.p, c->spec.key.n) : (uint64_t)(uintptr_t)c;
-}
-
 static void build_create(const struct single *single, struct unit *unit)
 {
 	struct creation *c = single->context;
@@ -151,7 +138,7 @@ static enum hx_code answered_by_key(struct single *single, const struct unit_res
 	/* It was there a moment ago, and its row stays for ever: only a store that was put back in time says so. */
 	if (code == HX_NOT_FOUND)
 		code = HX_CONCURRENCY_ERROR;
-	c->by_key.detail = run_wait_detail(code);
+	c->by_key.detail = runs_detail(code);
 	c->by_key.etag = code ? 0 : c->row.version;
 	return code;
 }
@@ -172,16 +159,7 @@ static void read_by_key(void *data)
 
 	api_query_init(&c->by_key, c->query.call, build_by_key, answered_by_key);
 	c->by_key.ended = found_by_key;
-	api_query_start(&c->by_key, lane_of(c));
-}
-
-static void drive(struct creation *c)
-{
-	struct engine *engine = api_of(c->query.call)->engine;
-
-	atomic_fetch_add(&engine_metrics(engine)->runs_created, 1);
-	if (c->spec.due_in_ms)
-		runs_drive_created(engine_runs(engine), &c->row);
+	api_query_start(&c->by_key, runs_hash(&c->spec));
 }
 
 static void created(struct api_query *query, enum hx_code code)
@@ -197,7 +175,7 @@ static void created(struct api_query *query, enum hx_code code)
 		return;
 	}
 	if (!code)
-		drive(c);
+		runs_created(engine_runs(api_of(query->call)->engine), &c->spec, &c->row);
 	if (!code && c->wait_ms) {
 		if (gate)
 			api_gate_tell_more(gate);
@@ -226,9 +204,9 @@ void api_run_create(struct http_call *call)
 	c->query.ended = created;
 	c->spec = spec;
 	/* This node drives it at once, and the others leave it alone for as long as that takes to begin. */
-	c->spec.due_in_ms = runs_have_room(engine_runs(engine)) ? RUNS_HEAD_START_MS : 0;
+	c->spec.due_in_ms = runs_head_start_ms(engine_runs(engine));
 	c->wait_ms = wait_ms;
-	api_query_start(&c->query, lane_of(c));
+	api_query_start(&c->query, runs_hash(&c->spec));
 }
 
 /* ---- show ---- */
@@ -237,7 +215,7 @@ bool api_run_id(struct http_call *call, int64_t *ret_subject)
 {
 	if (id_parse("run", call_param(call, "id"), ret_subject))
 		return true;
-	http_respond_code(call->exchange, HX_NOT_FOUND, run_wait_detail(HX_NOT_FOUND));
+	http_respond_code(call->exchange, HX_NOT_FOUND, runs_detail(HX_NOT_FOUND));
 	return false;
 }
 
@@ -254,7 +232,7 @@ static enum hx_code answered_show(struct single *single, const struct unit_resul
 	struct run_row row;
 	enum hx_code code = run_wait_show(query->call, result, RUN_BARE, &query->text, &row);
 
-	query->detail = run_wait_detail(code);
+	query->detail = runs_detail(code);
 	query->etag = code ? 0 : row.version;
 	return code;
 }
@@ -340,10 +318,8 @@ void api_run_list(struct http_call *call)
 		http_respond_error(call->exchange, &err);
 		return;
 	}
-	if (status.n && !run_status_of(status)) {
-		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "there is no such status of runs");
+	if (status.n && !api_word_checked(call, status, run_statuses, "status of runs", HX_VALIDATION_ERROR))
 		return;
-	}
 	if (unknown.n && !slice_is(unknown, "true") && !slice_is(unknown, "false")) {
 		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "unknown is true or false");
 		return;

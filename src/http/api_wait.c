@@ -4,131 +4,40 @@
 #include "base/duration.h"
 #include "http/loop.h"
 
-static struct api_wait *wait_of(const struct task *task)
+static struct api_wait *of(const struct end_wait *wait)
 {
-	return CONTAINER_OF(task, struct api_wait, task);
+	return CONTAINER_OF(wait, struct api_wait, wait);
 }
 
-static void end(struct api_wait *w, enum hx_code code)
+static void read_it(const struct end_wait *wait, struct unit *unit)
 {
-	w->code = code;
-	w->at = WAIT_DONE;
+	of(wait)->kind->read(of(wait), unit);
 }
 
-static bool is_too_late(const struct api_wait *w, const struct answer *answer)
+static enum hx_code show(struct end_wait *wait, const struct unit_result *result)
 {
-	return answer->now.ms >= w->deadline.ms || !api_is_awaited(w->call);
+	enum hx_code code = of(wait)->kind->show(of(wait), result);
+
+	wait->over = of(wait)->over;
+	return code;
 }
 
-static void go_sleep(struct api_wait *w, const struct answer *answer)
+static void forget(struct end_wait *wait)
 {
-	w->look_at = wall_add_ms(answer->now, API_WAIT_LOOK_MS);
-	if (w->look_at.ms > w->deadline.ms)
-		w->look_at = w->deadline;
-	w->at = WAIT_SLEEPING;
+	strbuf_release(&of(wait)->text);
 }
 
-static void take_start(struct api_wait *w, const struct answer *answer)
+static bool is_awaited(const struct end_wait *wait)
 {
-	w->deadline = wall_add_ms(answer->now, w->wait_ms);
-	if (w->begun)
-		go_sleep(w, answer);
-	else
-		w->at = WAIT_READING;
+	return api_is_awaited(of(wait)->call);
 }
 
-/* The store may come back while there is time. */
-static void take_failed(struct api_wait *w, const struct answer *answer)
-{
-	if (is_too_late(w, answer))
-		end(w, HX_STORE_UNAVAILABLE);
-	else
-		go_sleep(w, answer);
-}
-
-static void take_looked(struct api_wait *w, const struct answer *answer)
-{
-	const struct db_rows *rows = &answer->result->rows[0];
-
-	if (answer->result->verdict != UNIT_WON)
-		take_failed(w, answer);
-	else if (rows->n == 0 || w->kind->has_ended(db_cell(rows, 0, 0)->s) || is_too_late(w, answer))
-		w->at = WAIT_READING;
-	else
-		go_sleep(w, answer);
-}
-
-static void take_read(struct api_wait *w, const struct answer *answer)
-{
-	enum hx_code code;
-
-	if (answer->result->verdict != UNIT_WON) {
-		take_failed(w, answer);
-		return;
-	}
-	code = w->kind->show(w, answer->result);
-	if (code || w->over || is_too_late(w, answer)) {
-		end(w, code);
-		return;
-	}
-	strbuf_release(&w->text); /* it may be large, and the sleep long */
-	go_sleep(w, answer);
-}
-
-/* Woken: by its end. */
-static void take_woke(struct api_wait *w, const struct answer *answer)
-{
-	bool woken = answer->now.ms < w->look_at.ms;
-
-	w->at = woken || !w->kind->has_ended ? WAIT_READING : WAIT_LOOKING;
-}
-
-static void take(struct task *task, const struct answer *answer)
-{
-	struct api_wait *w = wait_of(task);
-
-	switch (w->at) {
-	case WAIT_NEW:
-		take_start(w, answer);
-		break;
-	case WAIT_READING:
-		take_read(w, answer);
-		break;
-	case WAIT_LOOKING:
-		take_looked(w, answer);
-		break;
-	case WAIT_SLEEPING:
-		take_woke(w, answer);
-		break;
-	case WAIT_DONE:
-		ASSERT(!"a task that is done takes no answer");
-	}
-}
-
-static void ask(const struct task *task, struct ask *ask)
-{
-	const struct api_wait *w = wait_of(task);
-
-	switch (w->at) {
-	case WAIT_DONE:
-		ask->kind = ASK_DONE;
-		ask->code = w->code;
-		break;
-	case WAIT_SLEEPING:
-		ask->kind = ASK_SLEEP;
-		ask->until = w->look_at;
-		break;
-	default:
-		ask->kind = ASK_COMMIT;
-		unit_init(ask->unit, /* op= */ 0);
-		if (w->at == WAIT_LOOKING)
-			subject_read(ask->unit, w->subject);
-		else
-			w->kind->read(w, ask->unit);
-	}
-}
-
-static const struct task_kind kind = {.name = "api wait", .size = sizeof(struct api_wait), .take = take, .ask = ask};
+static const struct end_wait_kind waiting = {
+	.read = read_it,
+	.show = show,
+	.forget = forget,
+	.is_awaited = is_awaited,
+};
 
 /* ---- the answer ---- */
 
@@ -167,8 +76,10 @@ void api_wait_start(const struct api_wait *asked)
 		return;
 	}
 	*w = none;
-	w->seat = (struct seat){.task = &w->task, .done = wait_end};
-	task_init(&w->task, &kind, w->topic);
+	w->seat = (struct seat){.task = &w->wait.task, .done = wait_end};
+	end_wait_init(&w->wait, &waiting, w->subject, w->topic, w->wait_ms);
+	w->wait.has_ended = w->kind->has_ended;
+	w->wait.begun = w->begun;
 	code = engine_submit(api_of(call)->engine, (uint64_t)w->subject, &w->seat);
 	if (code)
 		wait_end(&w->seat, code);

@@ -1,23 +1,13 @@
 /*
- * Waiting for a run or a batch to end, for a client that asked with `wait`: read, sleep until it ends, look again.
- *
- *   START ─▶ READING ─┬ there is none, it has expired ───────────▶ DONE with the code
- *                     ├ ended, too late, nobody listens any more ▶ DONE, with the thing as it is
- *                     └ not yet ─▶ SLEEPING ─┬ woken: it has ended ─────────────▶ READING
- *                                            └ API_WAIT_LOOK_MS, the deadline ─▶ LOOKING ─┬ not yet ─▶ SLEEPING
- *                                                                                         └ else ────▶ READING
- *   START of what was created just now, and has only begun ─▶ SLEEPING
- *
- * The unit that ends it wakes it, once durable; a wake between the look and the sleep is kept. Other nodes wake only
- * as a hint, hence the look now and then, which is also when it is noticed that the client has gone, or that the server
- * stops. It takes a seat in a lane, and no thread.
+ * Waiting for a run or a batch to end (flow/end_wait.h), for a client that asked with `wait`. It takes a seat in a lane, and no
+ * thread; that the client has gone, or that the server stops, is noticed when it looks.
  */
 #ifndef HX_HTTP_API_WAIT_H
 #define HX_HTTP_API_WAIT_H
 
+#include "flow/end_wait.h"
 #include "http/api.h"
 
-#define API_WAIT_LOOK_MS 1000
 #define API_WAIT_MS_MAX 300000
 
 struct api_wait;
@@ -38,7 +28,7 @@ struct api_wait_kind {
 /* What stands before `text` is whoever's waits. */
 struct api_wait {
 	struct seat seat;
-	struct task task;
+	struct end_wait wait;
 	const struct api_wait_kind *kind;
 	struct http_call *call;
 	int64_t subject, topic;
@@ -51,10 +41,6 @@ struct api_wait {
 	int status;
 	int64_t version; /* 0: no ETag */
 	bool over;       /* its end has come */
-	/* private */
-	enum { WAIT_NEW, WAIT_READING, WAIT_LOOKING, WAIT_SLEEPING, WAIT_DONE } at;
-	struct wall_time deadline, look_at;
-	enum hx_code code;
 };
 
 /* `wait` of the query; 0: there is none. False after answering 400. */

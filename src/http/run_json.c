@@ -3,7 +3,6 @@
 
 #include "base/id.h"
 #include "base/json_string.h"
-#include "base/json_walk.h"
 #include "http/api.h"
 
 static void add_head(struct strbuf *text, int64_t subject, struct slice status, int64_t version, struct slice workflow,
@@ -48,25 +47,6 @@ const char *run_json_step_status(const struct run_row *row)
 	return RUN_PENDING;
 }
 
-/* Its member "step" tells which step it is of. */
-static bool is_of_step(struct slice error, struct slice name)
-{
-	struct json step;
-
-	return error.p && name.p && json_find(json_trust(error), slice_str("step"), &step) &&
-	       json_type(step) == JSON_STRING && json_string_is(step, name);
-}
-
-struct slice run_json_error(const struct run_row *row)
-{
-	bool ended_badly = strcmp(row->status, RUN_FAILED) == 0 || strcmp(row->status, RUN_CANCELLED) == 0 ||
-			   strcmp(row->status, RUN_CANCELLING) == 0;
-
-	if (ended_badly || is_of_step(row->error, step_name(row->machine->definition, row->position)))
-		return row->error;
-	return slice_of(NULL, 0);
-}
-
 /* ---- steps ---- */
 
 static void open_step(struct strbuf *text, const struct run_step *step, const char *status, int64_t attempt)
@@ -90,11 +70,11 @@ static void add_done(struct strbuf *text, const struct run_done *done)
 
 static void add_current(struct strbuf *text, const struct run_row *row, const struct run_step *step)
 {
-	struct slice error = run_json_error(row);
+	struct slice error = run_row_error(row);
 
 	open_step(text, step, run_json_step_status(row), row->undo < 0 ? row->attempt : 0);
 	strbuf_add_str(text, ",\"output\":null");
-	api_more_json(text, "error", is_of_step(error, slice_str(step->name)) ? error : slice_of(NULL, 0));
+	api_more_json(text, "error", run_error_is_of(error, slice_str(step->name)) ? error : slice_of(NULL, 0));
 	api_more_time(text, "startedAt", row->step_started_at);
 	strbuf_add_str(text, ",\"completedAt\":null}");
 }
@@ -142,7 +122,7 @@ void run_json_add(const struct run_row *row, struct strbuf *text)
 	strbuf_add_str(text, ",\"state\":");
 	run_write_state(row->done, text);
 	api_more_json(text, "output", row->output);
-	api_more_json(text, "error", run_json_error(row));
+	api_more_json(text, "error", run_row_error(row));
 	api_more_text(text, "idempotencyKey", row->key);
 	api_more_time(text, "createdAt", row->created_at);
 	api_more_time(text, "startedAt", row->started_at);
@@ -184,7 +164,7 @@ void run_json_add_listed(const struct db_rows *rows, size_t i, const struct run_
 	struct slice step = listed_step(rows, i, machine);
 
 	if (!slice_is(status, RUN_FAILED) && !slice_is(status, RUN_CANCELLED) && !slice_is(status, RUN_CANCELLING) &&
-	    !is_of_step(error, step))
+	    !run_error_is_of(error, step))
 		error = slice_of(NULL, 0);
 	add_head(text, int_of(rows, i, RUN_SUBJECT), status, int_of(rows, i, RUN_VERSION),
 		 text_of(rows, i, RUN_WORKFLOW), int_of(rows, i, RUN_DEFINITION_VERSION));

@@ -24,7 +24,5 @@ void run_json_add_listed(const struct db_rows *rows, size_t i, const struct run_
 
 /* The status of the step at which it stands. It is not at its end. */
 const char *run_json_step_status(const struct run_row *row);
-/* The error that still holds, as JSON: a step that failed once and was done later has none. .p NULL: none. */
-struct slice run_json_error(const struct run_row *row);
 
 #endif

@@ -21,25 +21,15 @@ void run_wait_wrap(const struct run_row *row, enum run_wait_wrap wrap, struct st
 enum hx_code run_wait_show(struct http_call *call, const struct unit_result *result, enum run_wait_wrap wrap,
 			   struct strbuf *text, struct run_row *ret_row)
 {
-	const struct run_policy *policy = runs_policy(engine_runs(api_of(call)->engine));
 	struct arena arena;
 	enum hx_code code;
 
 	arena_init(&arena, ROW_BYTES_MAX);
-	code = run_row_take(result, policy->machine_of, policy->context, &arena, ret_row);
-	if (code != HX_NOT_FOUND && code != HX_TOO_LARGE && ret_row->expired)
-		code = HX_RUN_EXPIRED;
+	code = runs_take(engine_runs(api_of(call)->engine), result, &arena, ret_row);
 	if (!code)
 		run_wait_wrap(ret_row, wrap, text);
 	arena_release(&arena);
-	return code == HX_CONFIG_ERROR ? HX_BUSY : code;
-}
-
-const char *run_wait_detail(enum hx_code code)
-{
-	if (code == HX_NOT_FOUND)
-		return "there is no such run";
-	return code == HX_BUSY ? "this node does not know the definition of this run yet" : NULL;
+	return code;
 }
 
 /* ---- waiting for it ---- */
@@ -79,7 +69,7 @@ static const struct api_wait_kind kind = {
 	.show = show,
 	.has_ended = has_ended,
 	.show_known = show_created,
-	.detail = run_wait_detail,
+	.detail = runs_detail,
 };
 
 /* Of a run that was created a moment ago nothing is to be found out: it is driven in this very lane, and has only begun. */

@@ -20,12 +20,10 @@ enum run_wait_wrap {
 void run_wait_start(struct http_call *call, int64_t subject, int64_t wait_ms, enum run_wait_wrap wrap,
 		    const struct run_row *created);
 
-/* The run that was read, as text. HX_NOT_FOUND, HX_RUN_EXPIRED, HX_BUSY: this node does not know its definition yet. */
+/* The run that was read, as text. The codes are those of runs_take(). */
 enum hx_code run_wait_show(struct http_call *call, const struct unit_result *result, enum run_wait_wrap wrap,
 			   struct strbuf *text, struct run_row *ret_row) HX_MUST_CHECK;
 /* The same for a row that is there. */
 void run_wait_wrap(const struct run_row *row, enum run_wait_wrap wrap, struct strbuf *text);
-/* What a problem with this code says about a run; NULL: the code says it all. */
-const char *run_wait_detail(enum hx_code code);
 
 #endif

@@ -1,0 +1,25 @@
+/*
+ * A latch: one thread waits until another says that it is done, once. It usually stands on the stack of the one that waits, who
+ * may be gone as soon as it is open: whoever opens it does not touch it any more.
+ */
+#ifndef HX_BASE_LATCH_H
+#define HX_BASE_LATCH_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct latch {
+	pthread_mutex_t mutex;
+	pthread_cond_t opened;
+	bool is_open;
+};
+
+void latch_init(struct latch *latch);
+/* From any thread, once. */
+void latch_open(struct latch *latch);
+/* Returns when it is open, at once if it is. Nobody else may wait for it. */
+void latch_wait(struct latch *latch);
+/* Not before it is open, or before anybody could open it. */
+void latch_release(struct latch *latch);
+
+#endif
