@@ -190,7 +190,8 @@ struct hx_gate_store {
  * has an effect elsewhere is protected as by `hapax gate`: a crash in the middle leaves a record whose lease runs out,
  * and then it is done again (or, with `hold`, not before a person has forgotten the record).
  *
- * All calls block until the store has answered, and may be made from any thread; an entry belongs to one at a time.
+ * All calls block until the store has answered, and may be made from any thread; an entry belongs to one at a time. The gate's
+ * own threads block all signals, and no handler or mask of the program is changed.
  */
 struct hx_gate;
 struct hx_gate_entry;
@@ -310,6 +311,229 @@ enum hx_code hx_gate_complete(struct hx_gate_entry *entry, const struct hx_gate_
 enum hx_code hx_gate_abort(struct hx_gate_entry *entry, struct hx_error *err);
 /* Of a record that was neither completed nor aborted the lease stays, as if the process had died. Takes NULL. */
 void hx_gate_entry_free(struct hx_gate_entry *entry);
+
+/*
+ * ---- the engine in a program of your own ----
+ *
+ *	struct hx_native natives[] = {{"charge", charge, &bank}};
+ *	struct hx_engine_options options = {.store = "sqlite:shop.db", .natives = natives, .natives_n = 1};
+ *	struct hx_run_request request = {.workflow = "order", .key = "order-7", .input = "{\"cents\":1200}"};
+ *
+ *	code = hx_engine_open(&options, &engine, &error);               once: what was under way goes on
+ *	code = hx_engine_define(engine, "order", json, &error);         or a folder, options.workflows
+ *	code = hx_run_start(engine, NULL, &request, &run, &error);      again with the same key: the same run
+ *	code = hx_run_wait(engine, NULL, run->id, 30000, &end, &error);
+ *	printf("%s %s\n", end->status, end->output);
+ *	hx_result_free(run), hx_result_free(end);
+ *	hx_engine_close(engine);
+ *
+ * It is the engine of `hapax serve` without its door: the same store, definitions and promises, and whatever the process
+ * dies of, the next one goes on from what was committed.
+ *
+ * Calls block until the store has answered. They may be made from any thread, several at once, and from native functions
+ * (which must not close the engine, and should not wait for runs: they hold one of few threads). The engine's own threads
+ * block all signals, and no handler or mask of the program is changed. A child after fork() must not use the engine, nor
+ * outlive its parent without exec: it holds the lock of the file. An SQLite file has one engine.
+ *
+ * Texts are UTF-8 with a NUL behind them. What goes in stays the caller's and is not needed after the call. What comes
+ * out is one struct hx_result, which the caller frees; it is written with HX_OK alone, unless said otherwise, and where it
+ * is not wanted the pointer to it may be NULL. So may err, always.
+ */
+struct hx_engine;
+
+/* ---- native actions: C functions that carry steps out ---- */
+
+/* What a function says is believed. The two that failed, and the rejection, are promises: nothing was done. */
+enum hx_native_outcome {
+	HX_NATIVE_DONE,            /* output: JSON; none is null */
+	HX_NATIVE_FAILED,          /* tried again as `retry` of the step says, with the same key. output: words */
+	HX_NATIVE_FAILED_FOR_GOOD, /* trying again is pointless. output: words */
+	HX_NATIVE_REJECTED,        /* the input is wrong. output: JSON */
+	HX_NATIVE_UNKNOWN          /* it may have been done: `on_unknown` of the step decides. output: words */
+};
+
+/* One call of a function. All of it lives until the function returns. */
+struct hx_native_call {
+	const char *input;       /* JSON: the step's `input`; of a step of an entity what it was fired with */
+	const char *document;    /* JSON: all that an http action would be sent, the input among it */
+	const char *key;         /* of the logical effect: the same in every repetition, also after a crash */
+	const char *traceparent; /* W3C trace context; NULL: none */
+	int64_t attempt;         /* from 1 */
+	int64_t fence;           /* rises with each holder of the claim; 0: there is none */
+	int64_t timeout_ms;      /* how long it may take. Nobody interrupts it: it has to see to that itself */
+	const void *inside;      /* the library's */
+};
+
+/* Not 0: nobody waits for the result any more (the engine is closed, the claim was lost). For long work to look at. */
+int hx_native_cancelled(const struct hx_native_call *call);
+
+/* Where a function puts its output, piece by piece: at most 1 MiB of a step of a run, else 16 MiB. */
+struct hx_output;
+void hx_output_add(struct hx_output *output, const char *text);
+
+/* A function and the name by which definitions know it: {"kind": "native", "function": NAME}. */
+struct hx_native {
+	const char *name; /* 1 to 64 bytes */
+	/* In a thread of the engine's, up to 4 at once. */
+	enum hx_native_outcome (*run)(void *context, const struct hx_native_call *call, struct hx_output *output);
+	void *context; /* lives until the engine is closed */
+};
+#define HX_NATIVES_MAX 64
+
+/* ---- opening and closing ---- */
+
+/* Zero means the default. Copied, but for what the functions refer to. */
+struct hx_engine_options {
+	/* sqlite:PATH (which this process then has for itself: PATH.lock), sqlite::memory:, postgres://…; NULL:
+	 * sqlite:hapax.db */
+	const char *store;
+	const char *workflows; /* a folder of definitions, *.json; NULL: what the store has, and what is defined */
+	const char *config;    /* JSON: modules and their janitors, leases, retention …; NULL: none */
+	const char *node;      /* what this node is called in histories; NULL: the host's name */
+	const struct hx_native *natives;
+	size_t natives_n;
+	int log_fd;       /* the engine's log goes there, one line for each event; 0: nowhere */
+	int64_t drain_ms; /* how long closing lets what is under way come to its end; 0: 10 seconds */
+	/*
+	 * Every error and warning about the configuration and the definitions, a line without its end: "order:3: error:
+	 * …". In the thread of hx_engine_open() or hx_engine_define(), before it returns. NULL: nobody is told; the first
+	 * error is in the detail.
+	 */
+	void (*on_finding)(void *data, const char *line);
+	void *data;
+};
+
+/*
+ * All or nothing: the schema is brought up to date, every definition is checked, also that each function it names is
+ * registered, and then what is due goes on at once. HX_CONFIG_ERROR (the detail has the first finding), HX_BUSY (somebody
+ * has this SQLite file, in this process or another), HX_STORE_UNAVAILABLE, HX_SCHEMA_MISMATCH …
+ */
+enum hx_code hx_engine_open(const struct hx_engine_options *options, struct hx_engine **ret_engine,
+			    struct hx_error *err);
+/*
+ * Nothing new is begun, what is under way may end within drain_ms, and the rest stays as after a crash: the next to open
+ * the store goes on with it. Calls that wait in other threads return HX_STOPPING; none may be made any more. Returns when
+ * every function has returned, however long that takes. Takes NULL.
+ */
+void hx_engine_close(struct hx_engine *engine);
+
+/*
+ * Puts a definition in force under its name (its member `workflow`), as a new version unless nothing has changed; what runs
+ * keeps its own. HX_DEFINITION_INVALID, HX_VALIDATION_ERROR (of another name): nothing has changed; the detail has the first
+ * finding. Nothing is known after HX_OUTCOME_UNKNOWN: call again.
+ */
+enum hx_code hx_engine_define(struct hx_engine *engine, const char *name, const char *json, struct hx_error *err);
+
+/* ---- what calls take and give ---- */
+
+/* On whose behalf; NULL for all of it or a member: "default". A run or an entity of another workspace is HX_NOT_FOUND. */
+struct hx_caller {
+	const char *workspace;
+	const char *requester;
+};
+
+/* All texts live until it is freed. NULL: there is none. */
+struct hx_result {
+	const char *id;
+	const char *status;
+	int64_t version;
+	int created;        /* not 0: by this call. 0: it was there already (the key's run, the event …) */
+	int ended;          /* of a run: not 0: COMPLETED, FAILED or CANCELLED */
+	const char *step;   /* of a run: where it stands; NULL: behind its last step */
+	const char *data;   /* JSON: of a run what its steps have saved so far, of an entity its data */
+	const char *output; /* JSON: of a run that has ended; of a step that was fired, what its action put out */
+	const char *error;  /* JSON {"code", "message", "step"}: of a run, what has gone wrong and still holds */
+};
+/* Takes NULL. */
+void hx_result_free(struct hx_result *result);
+
+/* ---- runs ---- */
+
+struct hx_run_request {
+	const char *workflow; /* of kind run */
+	const char *key;      /* 1 to 255 characters; NULL: none, and every call is another run */
+	const char *input;    /* JSON, an object of at most 1 MiB; NULL: {} */
+};
+
+/*
+ * One run for each key of the workspace, ever, whatever the input: `created` says whether it was this call. With HX_OK it is
+ * durable and under way. HX_NOT_FOUND: no such workflow; HX_VALIDATION_ERROR; HX_RUN_EXPIRED: the key's run was deleted by
+ * retention. HX_STORE_UNAVAILABLE, HX_OUTCOME_UNKNOWN, HX_BUSY, HX_STOPPING: it may be there; with a key, call again.
+ */
+enum hx_code hx_run_start(struct hx_engine *engine, const struct hx_caller *caller,
+			  const struct hx_run_request *request, struct hx_result **ret_result, struct hx_error *err);
+/*
+ * The run when it has ended, or as it is after timeout_ms (`ended` tells which). 0: as it is now; below 0: however long it
+ * takes. A FAILED run is HX_OK too. HX_NOT_FOUND, HX_RUN_EXPIRED, HX_STOPPING, HX_STORE_UNAVAILABLE.
+ */
+enum hx_code hx_run_wait(struct hx_engine *engine, const struct hx_caller *caller, const char *id, int64_t timeout_ms,
+			 struct hx_result **ret_result, struct hx_error *err);
+
+/* What is done to a run from outside. docs/runs.md says what each of them needs, and leads to. */
+enum hx_verb {
+	HX_VERB_CANCEL,   /* compensates what was done, in reverse, and ends as CANCELLED */
+	HX_VERB_PAUSE,    /* the step under way ends, no other is begun */
+	HX_VERB_RESUME,   /* goes on after a pause */
+	HX_VERB_RETRY,    /* begins the failed step anew */
+	HX_VERB_EVENT,    /* `name` is the event, `data` its data */
+	HX_VERB_APPROVE,  /* `name` is the step; by the caller's requester */
+	HX_VERB_REJECT,   /* the same */
+	HX_VERB_DONE,     /* `name` is a step whose outcome is unknown: it was done, and `data` is its output */
+	HX_VERB_NOT_DONE, /* the same: it was not done, and is begun again */
+	HX_VERBS
+};
+
+struct hx_message {
+	enum hx_verb verb;
+	const char *name;
+	const char *data;     /* JSON of at most 1 MiB; NULL: null */
+	const char *event_id; /* HX_VERB_EVENT: told again with the same id it is one event; NULL: each is another */
+	int64_t version;      /* what the run's must be, or HX_CONCURRENCY_ERROR; 0: any. Not for events and outcomes */
+};
+
+/*
+ * With HX_OK it is durable; `created` of the result is 0 where nothing was left to do (cancelled already, an event of this
+ * id was there). HX_NOT_FOUND: no such run, or it has no such event or step; HX_WRONG_STATUS: it is past that, or not there
+ * yet; HX_ALREADY_COMPLETED: a cancel that comes too late. The entry_lock of an approval is a door for people who click,
+ * and is not taken here: of two decisions one counts all the same.
+ */
+enum hx_code hx_run_tell(struct hx_engine *engine, const struct hx_caller *caller, const char *id,
+			 const struct hx_message *message, struct hx_result **ret_result, struct hx_error *err);
+
+/* ---- entities ---- */
+
+/*
+ * A new one, in the first status of its workflow. id NULL: one is made; data: JSON of at most 1 MiB, NULL: {}. HX_NOT_FOUND:
+ * no such workflow; HX_ALREADY_EXISTS; HX_METHOD_NOT_ALLOWED: they live in a table of yours.
+ */
+enum hx_code hx_entity_create(struct hx_engine *engine, const struct hx_caller *caller, const char *workflow,
+			      const char *id, const char *data, struct hx_result **ret_result, struct hx_error *err);
+/* As it is: HX_NOT_FOUND, or its status, version and data. */
+enum hx_code hx_entity_read(struct hx_engine *engine, const struct hx_caller *caller, const char *workflow,
+			    const char *id, struct hx_result **ret_result, struct hx_error *err);
+
+struct hx_fire_request {
+	const char *workflow, *id;
+	const char *step;  /* its step_key; the entity's status selects among those of one key */
+	const char *input; /* JSON; NULL: null */
+	int64_t version;   /* what the entity's must be, or HX_CONCURRENCY_ERROR; 0: any */
+};
+
+/*
+ * Fires a step and returns when it has ended: HX_OK, and the result has the status reached and what the action put out.
+ *   HX_CLAIM_FAILED            somebody else is at it: no action ran here
+ *   HX_WRONG_STATUS            there is no such step from the status that it is in
+ *   HX_REQUESTER_NOT_ALLOWED   the caller's requester may not
+ *   HX_ENTRY_LOCKED            the same step is being processed
+ *   HX_CONCURRENCY_ERROR       another version, or an unclaimed commit was lost
+ *   HX_INVALID                 the action rejected its input: here *ret_result is written too, its output is the rejection
+ *   HX_ACTION_FAILED           the detail has its words; the entity is where it was
+ *   HX_OUTCOME_UNKNOWN         it may have been done: on_unknown of the step decides what follows
+ *   HX_STOPPING                the engine was closed in the middle: as after a crash, it may have been done
+ *   HX_STORE_UNAVAILABLE       no action ran
+ */
+enum hx_code hx_entity_fire(struct hx_engine *engine, const struct hx_caller *caller,
+			    const struct hx_fire_request *request, struct hx_result **ret_result, struct hx_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,372 @@
+/* See embed.h; the contract is in hapax.h. */
+#include "engine/embed.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/excerpt.h"
+#include "base/latch.h"
+#include "base/signals.h"
+#include "base/utf8.h"
+
+#define DRAIN_MS_DEFAULT 10000
+#define TEXTS_BYTES_MAX (64u << 20)
+#define FINDINGS_BYTES_MAX (64u << 20)
+#define RESULT_BYTES_MAX (512u << 20)
+#define LINE_BYTES_MAX 4096
+#define FIRST_BYTES_MAX 210 /* of the first finding, in an error's detail */
+
+/* ---- findings ---- */
+
+static void tell_first(const struct findings *findings, struct slice line, enum hx_code code, struct hx_error *err)
+{
+	if (line.n > FIRST_BYTES_MAX)
+		line.n = utf8_cut(slice_of(line.p, FIRST_BYTES_MAX));
+	if (findings->errors > 1)
+		(void)error_set(err, code, "%.*s (and %zu more)", SLICE_ARGS(line), findings->errors - 1);
+	else
+		(void)error_set(err, code, "%.*s", SLICE_ARGS(line));
+}
+
+/* All of them to the program; the first error becomes the detail, with the code for the whole. */
+static void tell_findings(const struct hx_engine *e, const struct findings *findings, enum hx_code code,
+			  struct hx_error *err)
+{
+	struct strbuf line;
+	bool told = false;
+
+	strbuf_init(&line, LINE_BYTES_MAX);
+	for (const struct finding *f = findings->first; f; f = f->next) {
+		strbuf_reset(&line);
+		finding_print(f, &line);
+		if (e->on_finding)
+			e->on_finding(e->data, line.p);
+		if (f->severity == FINDING_ERROR && !told)
+			tell_first(findings, strbuf_slice(&line), code, err);
+		told |= f->severity == FINDING_ERROR;
+	}
+	strbuf_release(&line);
+}
+
+/* ---- opening ---- */
+
+static const char *kept(struct hx_engine *e, const char *text)
+{
+	return text ? arena_copy(&e->arena, slice_str(text)).p : NULL;
+}
+
+static enum hx_code read_config(struct hx_engine *e, const char *text, struct hx_error *err)
+{
+	struct findings findings;
+
+	config_init(&e->config);
+	if (!text)
+		return HX_OK;
+	findings_init(&findings, &e->arena);
+	config_parse("config", slice_str(kept(e, text)), &e->arena, &findings, &e->config);
+	tell_findings(e, &findings, HX_CONFIG_ERROR, err);
+	return findings.errors ? HX_CONFIG_ERROR : HX_OK;
+}
+
+static const char *node_name(struct hx_engine *e, const struct hx_engine_options *options)
+{
+	const char *name = options->node ? options->node : e->config.node;
+
+	if (name)
+		return kept(e, name);
+	if (gethostname(e->node, sizeof e->node - 1) || !engine_node_is_good(e->node))
+		memcpy(e->node, "node", sizeof "node");
+	return e->node;
+}
+
+static const char *first_of(const char *a, const char *b, const char *c)
+{
+	return a ? a : b ? b : c;
+}
+
+static enum hx_code start(struct hx_engine *e, const struct engine_options *options, struct hx_error *err)
+{
+	struct findings findings;
+	struct arena arena;
+	sigset_t before;
+	enum hx_code code;
+
+	arena_init(&arena, FINDINGS_BYTES_MAX);
+	findings_init(&findings, &arena);
+	signals_block(&before);
+	code = engine_new(options, &findings, &e->engine, err);
+	signals_restore(&before);
+	tell_findings(e, &findings, code, err);
+	arena_release(&arena);
+	return code;
+}
+
+static enum hx_code open_engine(struct hx_engine *e, const struct hx_engine_options *given, struct hx_error *err)
+{
+	struct engine_options options = {
+		.lanes_n = lanes_wanted(),
+		.config = &e->config,
+		.loopback_allowed = true, /* nobody but the program itself says what is called */
+		.natives = &e->natives,
+		.clock = clock_system(),
+		.log = given->log_fd ? &e->log : NULL,
+	};
+	enum hx_code code = embed_natives_add(e, given->natives, given->natives_n, err);
+
+	if (!code && given->drain_ms < 0)
+		code = error_set(err, HX_VALIDATION_ERROR, "drain_ms is from 1 on, or 0 for the default");
+	if (!code)
+		code = read_config(e, given->config, err);
+	if (code)
+		return code;
+	log_init(&e->log, given->log_fd, LOG_LEVEL_INFO, clock_system());
+	options.db_url = kept(e, first_of(given->store, e->config.db, "sqlite:hapax.db"));
+	options.workflows_dir = kept(e, first_of(given->workflows, e->config.workflows, NULL));
+	options.node = node_name(e, given);
+	return e->arena.failed ? arena_error(&e->arena, err) : start(e, &options, err);
+}
+
+static void free_engine(struct hx_engine *e)
+{
+	engine_free(e->engine);
+	pthread_cond_destroy(&e->left);
+	pthread_mutex_destroy(&e->mutex);
+	pthread_mutex_destroy(&e->defining);
+	arena_release(&e->arena);
+	free(e);
+}
+
+enum hx_code hx_engine_open(const struct hx_engine_options *options, struct hx_engine **ret_engine,
+			    struct hx_error *err)
+{
+	struct hx_engine *e = calloc(1, sizeof *e);
+	struct hx_error unwanted = {0};
+	enum hx_code code;
+
+	if (!e)
+		return error_set(err, HX_NO_MEMORY, "an engine");
+	err = err ? err : &unwanted; /* inside, everybody has one */
+	pthread_mutex_init(&e->defining, NULL);
+	pthread_mutex_init(&e->mutex, NULL);
+	pthread_cond_init(&e->left, NULL);
+	arena_init(&e->arena, TEXTS_BYTES_MAX);
+	e->drain_ms = options->drain_ms ? options->drain_ms : DRAIN_MS_DEFAULT;
+	e->on_finding = options->on_finding;
+	e->data = options->data;
+	code = open_engine(e, options, err);
+	if (code)
+		free_engine(e);
+	else
+		*ret_engine = e;
+	return code;
+}
+
+/* Whoever waits inside is answered by the stop, and leaves. */
+void hx_engine_close(struct hx_engine *engine)
+{
+	if (!engine)
+		return;
+	pthread_mutex_lock(&engine->mutex);
+	engine->closing = true;
+	pthread_mutex_unlock(&engine->mutex);
+	engine_stop(engine->engine, engine->drain_ms);
+	pthread_mutex_lock(&engine->mutex);
+	while (engine->inside)
+		pthread_cond_wait(&engine->left, &engine->mutex);
+	pthread_mutex_unlock(&engine->mutex);
+	free_engine(engine);
+}
+
+enum hx_code embed_enter(struct hx_engine *e, struct hx_error *err)
+{
+	bool closing;
+
+	pthread_mutex_lock(&e->mutex);
+	closing = e->closing;
+	e->inside += !closing;
+	pthread_mutex_unlock(&e->mutex);
+	return closing ? embed_refuse(err, HX_STOPPING, NULL) : HX_OK;
+}
+
+void embed_leave(struct hx_engine *e)
+{
+	pthread_mutex_lock(&e->mutex);
+	e->inside--;
+	pthread_cond_signal(&e->left);
+	pthread_mutex_unlock(&e->mutex);
+}
+
+/* ---- definitions ---- */
+
+struct defining {
+	struct definition_put put;
+	struct latch latch;
+	enum hx_code code;
+};
+
+static void put_done(struct definition_put *put, enum hx_code code)
+{
+	struct defining *d = (struct defining *)put;
+
+	d->code = code;
+	latch_open(&d->latch);
+}
+
+static enum hx_code put_and_wait(struct hx_engine *e, struct defining *d, struct hx_error *err)
+{
+	sigset_t before;
+	enum hx_code code;
+
+	latch_init(&d->latch);
+	signals_block(&before);
+	code = engine_put_definition(e->engine, &d->put);
+	signals_restore(&before);
+	if (code) {
+		latch_release(&d->latch);
+		return embed_refuse(err, code, NULL);
+	}
+	latch_wait(&d->latch);
+	latch_release(&d->latch);
+	if (d->code == HX_CONFIG_ERROR) /* to the caller it is the definition that is wrong */
+		d->code = HX_DEFINITION_INVALID;
+	return d->code ? error_set(err, d->code, "%s", d->put.err.detail) : HX_OK;
+}
+
+static enum hx_code define(struct hx_engine *e, const char *name, const char *json, struct hx_error *err)
+{
+	struct defining d = {.put = {.name = slice_str(name), .text = slice_str(json), .done = put_done}};
+	struct findings findings;
+	struct arena arena;
+	enum hx_code code;
+
+	arena_init(&arena, FINDINGS_BYTES_MAX);
+	findings_init(&findings, &arena);
+	d.put.findings = &findings;
+	code = put_and_wait(e, &d, err);
+	tell_findings(e, &findings, code, err);
+	arena_release(&arena);
+	return code;
+}
+
+enum hx_code hx_engine_define(struct hx_engine *engine, const char *name, const char *json, struct hx_error *err)
+{
+	enum hx_code code = embed_enter(engine, err);
+
+	if (code)
+		return code;
+	pthread_mutex_lock(&engine->defining);
+	code = name && json ? define(engine, name, json, err)
+			    : error_set(err, HX_VALIDATION_ERROR, "a definition has a name and a text");
+	pthread_mutex_unlock(&engine->defining);
+	embed_leave(engine);
+	return code;
+}
+
+/* ---- a task that is waited for ---- */
+
+struct sitting {
+	struct seat seat;
+	struct latch latch;
+	enum hx_code code;
+};
+
+static void task_done(struct seat *seat, enum hx_code code)
+{
+	struct sitting *s = (struct sitting *)seat;
+
+	s->code = code;
+	latch_open(&s->latch);
+}
+
+enum hx_code embed_carry_out(struct hx_engine *e, uint64_t hash, struct task *task)
+{
+	struct sitting s = {.seat = {.task = task, .done = task_done}};
+	enum hx_code code;
+
+	latch_init(&s.latch);
+	code = engine_submit(e->engine, hash, &s.seat);
+	if (!code) {
+		latch_wait(&s.latch);
+		code = s.code;
+	}
+	latch_release(&s.latch);
+	return code;
+}
+
+/* ---- what calls take ---- */
+
+enum hx_code embed_refuse(struct hx_error *err, enum hx_code code, const char *detail)
+{
+	return error_set(err, code, "%s", detail ? detail : hx_code_text(code));
+}
+
+static enum hx_code check_name(const char *given, const char *what, struct slice *ret_name, struct hx_error *err)
+{
+	*ret_name = slice_str(given ? given : "default");
+	if (entity_name_is_good(*ret_name))
+		return HX_OK;
+	return error_set(err, HX_VALIDATION_ERROR,
+			 "%s is 1 to %d bytes of UTF-8 without control characters, not \"%s\"", what, ENTITY_NAME_MAX,
+			 excerpt_of(*ret_name).text);
+}
+
+enum hx_code embed_who(const struct hx_caller *caller, struct embed_who *ret_who, struct hx_error *err)
+{
+	enum hx_code code = check_name(caller ? caller->workspace : NULL, "the workspace", &ret_who->workspace, err);
+
+	return code ? code : check_name(caller ? caller->requester : NULL, "the requester", &ret_who->requester, err);
+}
+
+enum hx_code embed_json(const char *text, const char *otherwise, const char *what, size_t bytes_max,
+			struct json *ret_value, struct hx_error *err)
+{
+	struct hx_error why;
+
+	if (json_check(slice_str(text ? text : otherwise), &why, ret_value))
+		return error_set(err, HX_VALIDATION_ERROR, "%s: %s", what, why.detail);
+	if (ret_value->raw.n > bytes_max)
+		return error_set(err, HX_TOO_LARGE, "%s is at most %zu bytes", what, bytes_max);
+	return HX_OK;
+}
+
+/* ---- results ---- */
+
+struct embed_reply *embed_reply_new(void)
+{
+	struct embed_reply *r = calloc(1, sizeof *r);
+
+	if (r)
+		arena_init(&r->arena, RESULT_BYTES_MAX);
+	return r;
+}
+
+const char *embed_text(struct embed_reply *r, struct slice text)
+{
+	return text.p ? arena_copy(&r->arena, text).p : NULL;
+}
+
+void hx_result_free(struct hx_result *result)
+{
+	struct embed_reply *r = (struct embed_reply *)result;
+
+	if (!r)
+		return;
+	arena_release(&r->arena);
+	free(r);
+}
+
+enum hx_code embed_reply_give(struct embed_reply *r, enum hx_code code, enum hx_code also,
+			      struct hx_result **ret_result, struct hx_error *err)
+{
+	bool told = code == HX_OK || code == also;
+
+	if (told && r->arena.failed) {
+		code = arena_error(&r->arena, err);
+		told = false;
+	}
+	if (told && ret_result)
+		*ret_result = &r->result;
+	else
+		hx_result_free(&r->result);
+	return code;
+}

@@ -1,0 +1,82 @@
+/*
+ * The engine in somebody else's program, inside: hx_engine_*, hx_run_* and hx_entity_* of hapax.h, which has the contract.
+ *
+ *   embed.c            opening, closing, defining; who is inside; a task that is waited for; results
+ *   embed_native.c     functions of the program as native actions
+ *   embed_runs.c       runs
+ *   embed_entities.c   entities
+ *
+ * A call of the program is a task in a lane, as a request over HTTP is, and the calling thread waits for its end. The
+ * engine is not freed before the last call has left it.
+ */
+#ifndef HX_ENGINE_EMBED_H
+#define HX_ENGINE_EMBED_H
+
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "engine/engine.h"
+
+/* A function of the program's and what it is called with. */
+struct embed_native {
+	enum hx_native_outcome (*run)(void *context, const struct hx_native_call *call, struct hx_output *output);
+	void *context;
+};
+
+struct hx_engine {
+	struct engine *engine;
+	struct arena arena; /* of the texts that the engine's options refer to */
+	struct config config;
+	struct log log;
+	struct natives natives;
+	struct embed_native functions[NATIVES_MAX];
+	char node[65];
+	int64_t drain_ms;
+	void (*on_finding)(void *data, const char *line);
+	void *data;
+	pthread_mutex_t defining; /* one definition at a time */
+	pthread_mutex_t mutex;    /* over what follows */
+	pthread_cond_t left;
+	size_t inside; /* calls that have not returned */
+	bool closing;
+};
+
+/* Registers the functions. */
+enum hx_code embed_natives_add(struct hx_engine *e, const struct hx_native *natives, size_t n,
+			       struct hx_error *err) HX_MUST_CHECK;
+
+/* Every call is between these two. HX_STOPPING: the engine is being closed. */
+enum hx_code embed_enter(struct hx_engine *e, struct hx_error *err) HX_MUST_CHECK;
+void embed_leave(struct hx_engine *e);
+/* Carries the task out in the lane of this hash and waits for its end. */
+enum hx_code embed_carry_out(struct hx_engine *e, uint64_t hash, struct task *task) HX_MUST_CHECK;
+
+/* The caller with its defaults, as well-formed names. */
+struct embed_who {
+	struct slice workspace, requester;
+};
+enum hx_code embed_who(const struct hx_caller *caller, struct embed_who *ret_who, struct hx_error *err) HX_MUST_CHECK;
+/* JSON that the program gives. NULL: `otherwise`. */
+enum hx_code embed_json(const char *text, const char *otherwise, const char *what, size_t bytes_max,
+			struct json *ret_value, struct hx_error *err) HX_MUST_CHECK;
+/* Sets the code with these words, NULL: its own. */
+enum hx_code embed_refuse(struct hx_error *err, enum hx_code code, const char *detail);
+
+/* A result with the arena that its texts are in. */
+struct embed_reply {
+	struct hx_result result;
+	struct arena arena;
+};
+/* NULL without memory. */
+struct embed_reply *embed_reply_new(void);
+/* A copy for the result; NULL: there is none. */
+const char *embed_text(struct embed_reply *r, struct slice text);
+/*
+ * Hands it to the caller when the code is HX_OK (or `also`), and frees it otherwise, or when it is not wanted. Says so when
+ * its texts found no memory.
+ */
+enum hx_code embed_reply_give(struct embed_reply *r, enum hx_code code, enum hx_code also,
+			      struct hx_result **ret_result, struct hx_error *err) HX_MUST_CHECK;
+
+#endif

@@ -1,0 +1,269 @@
+/* Entities for an embedding program: create, read, fire a step. See embed.h; the contract is in hapax.h. */
+#include "base/excerpt.h"
+#include "base/id.h"
+#include "base/latch.h"
+#include "engine/embed.h"
+#include "engine/entity_fire.h"
+#include "flow/single.h"
+
+#define INPUT_BYTES_MAX (16u << 20) /* as a request's body */
+
+/* Which entity is meant, and where the answer goes. */
+struct entity_call {
+	struct hx_engine *e;
+	struct embed_who who;
+	struct entity_ref ref;
+	struct embed_reply *result;
+};
+
+/* Rows of the user's own table know no workspaces: they are in the one called `default`, and in no other. */
+static enum hx_code find_machine(struct entity_call *call, const char *workflow, struct hx_error *err)
+{
+	const struct entity_machine *machine = engine_machine(call->e->engine, slice_str(workflow));
+
+	if (!machine || (machine->table && !slice_is(call->who.workspace, "default")))
+		return error_set(err, HX_NOT_FOUND, "no workflow \"%s\" of kind entity",
+				 excerpt_of(slice_str(workflow)).text);
+	call->ref.machine = machine;
+	return HX_OK;
+}
+
+/* Every call begins so and ends with call_end(). */
+static enum hx_code call_begin(struct entity_call *call, const struct hx_caller *caller, const char *workflow,
+			       const char *id, struct hx_error *err)
+{
+	enum hx_code code = embed_who(caller, &call->who, err);
+
+	if (!code)
+		code = find_machine(call, workflow, err);
+	call->ref.workspace = call->who.workspace;
+	call->ref.name = slice_str(id);
+	call->result = code ? NULL : embed_reply_new();
+	if (!code && !call->result)
+		code = error_set(err, HX_NO_MEMORY, "a result");
+	return code;
+}
+
+static enum hx_code call_end(struct entity_call *call, enum hx_code code, struct hx_result **ret_result,
+			     struct hx_error *err)
+{
+	if (call->result)
+		code = embed_reply_give(call->result, code, /* also= */ HX_INVALID, ret_result, err);
+	embed_leave(call->e);
+	return code;
+}
+
+static uint64_t lane_of(const struct entity_call *call)
+{
+	return entity_hash(call->ref.workspace, call->ref.machine->workflow->name, call->ref.name);
+}
+
+/* ---- create ---- */
+
+struct creation {
+	struct single single;
+	struct entity_call call;
+	struct slice data;
+	char made[ID_TEXT_BYTES];
+};
+
+/* The name that was given, else the subject's own id. */
+static struct slice name_to_create(struct creation *c, int64_t fresh_id)
+{
+	if (c->call.ref.name.p)
+		return c->call.ref.name;
+	id_format("ent", fresh_id, c->made);
+	return slice_str(c->made);
+}
+
+static void build_create(const struct single *single, struct unit *unit)
+{
+	struct creation *c = single->context;
+	struct entity_ref ref = c->call.ref;
+
+	ref.name = name_to_create(c, single->fresh_id);
+	entity_create(unit, &single->stamp, &ref, single->fresh_id, c->data);
+}
+
+static enum hx_code answered_create(struct single *single, const struct unit_result *result)
+{
+	(void)single;
+	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
+}
+
+static enum hx_code create(struct creation *c, struct hx_error *err)
+{
+	struct embed_reply *r = c->call.result;
+	enum hx_code code;
+
+	single_init(&c->single, c, build_create, answered_create);
+	code = embed_carry_out(c->call.e, lane_of(&c->call), &c->single.task);
+	if (code)
+		return embed_refuse(err, code,
+				    code == HX_ALREADY_EXISTS ? "an entity of this id exists already" : NULL);
+	r->result = (struct hx_result){
+		.id = embed_text(r, name_to_create(c, c->single.fresh_id)),
+		.status = embed_text(r, slice_str(c->call.ref.machine->workflow->initial_status)),
+		.version = 1,
+		.created = 1,
+		.data = embed_text(r, c->data),
+	};
+	return HX_OK;
+}
+
+static enum hx_code check_create(struct creation *c, const char *id, const char *data, struct hx_error *err)
+{
+	struct json value;
+	enum hx_code code = embed_json(data, "{}", "data", ENTITY_DATA_MAX, &value, err);
+
+	if (code)
+		return code;
+	if (id && !entity_name_is_good(c->call.ref.name))
+		return error_set(err, HX_VALIDATION_ERROR,
+				 "an id is 1 to %d bytes of UTF-8 without control characters, not \"%s\"",
+				 ENTITY_NAME_MAX, excerpt_of(c->call.ref.name).text);
+	if (c->call.ref.machine->table)
+		return error_set(err, HX_METHOD_NOT_ALLOWED, "entities of this workflow live in a table of yours");
+	c->data = value.raw;
+	return HX_OK;
+}
+
+enum hx_code hx_entity_create(struct hx_engine *engine, const struct hx_caller *caller, const char *workflow,
+			      const char *id, const char *data, struct hx_result **ret_result, struct hx_error *err)
+{
+	struct creation c = {.call = {.e = engine}};
+	enum hx_code code = embed_enter(engine, err);
+
+	if (code)
+		return code;
+	code = call_begin(&c.call, caller, workflow, id, err);
+	if (!code)
+		code = check_create(&c, id, data, err);
+	if (!code)
+		code = create(&c, err);
+	return call_end(&c.call, code, ret_result, err);
+}
+
+/* ---- read ---- */
+
+struct reading {
+	struct single single;
+	struct entity_call call;
+};
+
+static void build_read(const struct single *single, struct unit *unit)
+{
+	entity_read(unit, &((const struct reading *)single->context)->call.ref);
+}
+
+static enum hx_code answered_read(struct single *single, const struct unit_result *result)
+{
+	struct embed_reply *r = ((struct reading *)single->context)->call.result;
+	const struct db_rows *rows = &result->rows[0];
+
+	if (rows->n == 0)
+		return HX_NOT_FOUND;
+	r->result = (struct hx_result){
+		.id = embed_text(r, db_cell(rows, 0, ENTITY_NAME)->s),
+		.status = embed_text(r, db_cell(rows, 0, ENTITY_STATUS)->s),
+		.version = db_cell(rows, 0, ENTITY_VERSION)->i,
+		.data = embed_text(r, db_cell(rows, 0, ENTITY_DATA)->s),
+	};
+	return HX_OK;
+}
+
+enum hx_code hx_entity_read(struct hx_engine *engine, const struct hx_caller *caller, const char *workflow,
+			    const char *id, struct hx_result **ret_result, struct hx_error *err)
+{
+	struct reading reading = {.call = {.e = engine}};
+	enum hx_code code = embed_enter(engine, err);
+
+	if (code)
+		return code;
+	code = call_begin(&reading.call, caller, workflow, id, err);
+	if (!code) {
+		single_init(&reading.single, &reading, build_read, answered_read);
+		code = embed_carry_out(engine, lane_of(&reading.call), &reading.single.task);
+		/* In the user's own table an id that its column's type does not take is the id of nothing. */
+		if (code == HX_DATA_ERROR && reading.call.ref.machine->table)
+			code = HX_NOT_FOUND;
+		if (code == HX_OUTCOME_UNKNOWN) /* a read has none: it is asked again */
+			code = HX_STORE_UNAVAILABLE;
+		if (code)
+			(void)embed_refuse(err, code, code == HX_NOT_FOUND ? "there is no such entity" : NULL);
+	}
+	return call_end(&reading.call, code, ret_result, err);
+}
+
+/* ---- fire ---- */
+
+struct firing {
+	struct entity_fire fire;
+	struct latch latch;
+	enum hx_code code;
+};
+
+static void fire_done(struct entity_fire *fire, enum hx_code code)
+{
+	struct firing *f = (struct firing *)fire;
+
+	f->code = code;
+	latch_open(&f->latch);
+}
+
+/* The caller sees what the action itself said: words as the detail, a rejection as the output. */
+static enum hx_code take_fired(struct embed_reply *r, const struct entity_step *s, enum hx_code code,
+			       struct hx_error *err)
+{
+	bool has_json = code == HX_OK || code == HX_INVALID;
+
+	r->result = (struct hx_result){
+		.id = embed_text(r, s->name),
+		.status = embed_text(r, slice_str(s->status)),
+		.version = s->version,
+		.data = embed_text(r, s->data),
+		.output = embed_text(r, has_json && s->output.n ? s->output : slice_of(NULL, 0)),
+	};
+	if (code && !has_json && s->output.n)
+		return error_set(err, code, "%.*s", SLICE_ARGS(s->output));
+	return code ? embed_refuse(err, code, NULL) : HX_OK;
+}
+
+static enum hx_code fire(struct entity_call *call, const struct hx_fire_request *request, struct hx_error *err)
+{
+	struct firing f = {.fire.done = fire_done};
+	struct json input;
+	enum hx_code code = embed_json(request->input, "null", "input", INPUT_BYTES_MAX, &input, err);
+
+	if (code)
+		return code;
+	f.fire.rq = (struct step_request){
+		.mode = STEP_FIRE,
+		.ref = call->ref,
+		.step_key = slice_str(request->step),
+		.requester = call->who.requester,
+		.input = input,
+		.version = request->version,
+	};
+	latch_init(&f.latch);
+	entity_fire_start(&f.fire, call->e->engine);
+	latch_wait(&f.latch);
+	code = take_fired(call->result, &f.fire.step, f.code, err);
+	entity_fire_release(&f.fire);
+	latch_release(&f.latch);
+	return code;
+}
+
+enum hx_code hx_entity_fire(struct hx_engine *engine, const struct hx_caller *caller,
+			    const struct hx_fire_request *request, struct hx_result **ret_result, struct hx_error *err)
+{
+	struct entity_call call = {.e = engine};
+	enum hx_code code = embed_enter(engine, err);
+
+	if (code)
+		return code;
+	code = call_begin(&call, caller, request->workflow, request->id, err);
+	if (!code)
+		code = fire(&call, request, err);
+	return call_end(&call, code, ret_result, err);
+}

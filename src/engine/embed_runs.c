@@ -1,0 +1,381 @@
+/*
+ * Runs for an embedding program: start, wait, tell. See embed.h; the contract is in hapax.h.
+ *
+ *   start   unit that creates ─┬ won ──▶ the engine drives it at once ─▶ created
+ *                              └ lost ─▶ read by its key ──────────────▶ the run that is there
+ *
+ * Insert and see, never look and insert: two that start with one key at the same moment get one run.
+ */
+#include "base/duration.h"
+#include "base/excerpt.h"
+#include "base/id.h"
+#include "base/json_string.h"
+#include "engine/embed.h"
+#include "engine/runs.h"
+#include "flow/end_wait.h"
+#include "flow/run_verb.h"
+#include "flow/single.h"
+
+#define STATE_BYTES_MAX (64u << 20)
+#define VERB_BYTES_MAX (512u << 20)
+
+/* ---- a run as a result ---- */
+
+static const char *step_at(const struct run_row *row)
+{
+	const struct run_definition *definition = row->machine->definition;
+
+	return row->position < definition->steps_n ? definition->steps[row->position].name : NULL;
+}
+
+static void take_row(struct embed_reply *r, const struct run_row *row)
+{
+	char id[ID_TEXT_BYTES];
+	struct strbuf state;
+
+	id_format("run", row->subject, id);
+	strbuf_init(&state, STATE_BYTES_MAX);
+	run_write_state(row->done, &state);
+	r->result = (struct hx_result){
+		.id = embed_text(r, slice_str(id)),
+		.status = row->status,
+		.version = row->version,
+		.ended = run_is_terminal(row->status),
+		.step = embed_text(r, slice_str(step_at(row))),
+		.data = embed_text(r, strbuf_slice(&state)),
+		.output = embed_text(r, row->output),
+		.error = embed_text(r, run_row_error(row)),
+	};
+	r->arena.failed |= state.failed;
+	strbuf_release(&state);
+}
+
+/* ---- start ---- */
+
+struct start {
+	struct single single;
+	struct hx_engine *e;
+	struct run_spec spec;
+	struct embed_reply *result;
+	const char *detail; /* of a refusal; NULL: the code says it all */
+};
+
+static void build_create(const struct single *single, struct unit *unit)
+{
+	struct start *s = single->context;
+
+	s->spec.subject = single->fresh_id;
+	run_create(unit, &single->stamp, &s->spec);
+}
+
+static enum hx_code answered_create(struct single *single, const struct unit_result *result)
+{
+	(void)single;
+	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
+}
+
+static void build_by_key(const struct single *single, struct unit *unit)
+{
+	const struct start *s = single->context;
+
+	run_read_key(unit, s->spec.workspace, s->spec.key);
+}
+
+static enum hx_code answered_by_key(struct single *single, const struct unit_result *result)
+{
+	struct start *s = single->context;
+	struct run_row row;
+	enum hx_code code = runs_take(engine_runs(s->e->engine), result, &s->result->arena, &row);
+
+	if (!code)
+		take_row(s->result, &row);
+	s->detail = runs_detail(code);
+	/* It was there a moment ago, and its row stays for ever: only a store that was put back in time says so. */
+	return code == HX_NOT_FOUND ? HX_CONCURRENCY_ERROR : code;
+}
+
+static enum hx_code carry_out(struct start *s, void (*build)(const struct single *, struct unit *),
+			      enum hx_code (*answered)(struct single *, const struct unit_result *))
+{
+	single_init(&s->single, s, build, answered);
+	return embed_carry_out(s->e, runs_hash(&s->spec), &s->single.task);
+}
+
+static enum hx_code create(struct start *s, struct hx_error *err)
+{
+	struct runs *runs = engine_runs(s->e->engine);
+	struct run_row row;
+	enum hx_code code;
+
+	s->spec.due_in_ms = runs_head_start_ms(runs);
+	code = carry_out(s, build_create, answered_create);
+	if (!code) {
+		run_row_created(&s->spec, &s->single.stamp, &row);
+		take_row(s->result, &row);
+		s->result->result.created = 1;
+		runs_created(runs, &s->spec, &row);
+	} else if (code == HX_ALREADY_EXISTS && s->spec.key.p) {
+		code = carry_out(s, build_by_key, answered_by_key);
+	}
+	return code ? embed_refuse(err, code, s->detail) : HX_OK;
+}
+
+static enum hx_code read_request(struct start *s, const struct hx_caller *caller, const struct hx_run_request *request,
+				 struct hx_error *err)
+{
+	struct embed_who who;
+	struct json input;
+	enum hx_code code = embed_who(caller, &who, err);
+
+	if (!code)
+		code = embed_json(request->input, "{}", "input", RUN_INPUT_BYTES_MAX, &input, err);
+	if (code)
+		return code;
+	s->spec = (struct run_spec){
+		.workspace = who.workspace,
+		.requester = who.requester,
+		.key = slice_str(request->key),
+		.machine = engine_run(s->e->engine, slice_str(request->workflow)),
+		.input = input.raw,
+	};
+	if (json_type(input) != JSON_OBJECT)
+		return error_set(err, HX_VALIDATION_ERROR, "input must be an object");
+	if (request->key && !run_key_is_good(s->spec.key))
+		return error_set(err, HX_VALIDATION_ERROR, "a key is 1 to %d characters of UTF-8",
+				 RUN_KEY_CHARACTERS_MAX);
+	if (!s->spec.machine)
+		return error_set(err, HX_NOT_FOUND, "no workflow \"%s\" of kind run",
+				 excerpt_of(slice_str(request->workflow)).text);
+	return HX_OK;
+}
+
+enum hx_code hx_run_start(struct hx_engine *engine, const struct hx_caller *caller,
+			  const struct hx_run_request *request, struct hx_result **ret_result, struct hx_error *err)
+{
+	struct start s = {.e = engine};
+	enum hx_code code = embed_enter(engine, err);
+
+	if (code)
+		return code;
+	s.result = embed_reply_new();
+	if (!s.result)
+		code = error_set(err, HX_NO_MEMORY, "a result");
+	if (!code)
+		code = read_request(&s, caller, request, err);
+	if (!code)
+		code = create(&s, err);
+	if (s.result)
+		code = embed_reply_give(s.result, code, /* also= */ HX_OK, ret_result, err);
+	embed_leave(engine);
+	return code;
+}
+
+/* ---- wait ---- */
+
+struct run_waiting {
+	struct end_wait wait;
+	struct hx_engine *e;
+	struct slice workspace;
+	struct embed_reply *result;
+	const char *detail; /* of a refusal; NULL: the code says it all */
+};
+
+static void read_run(const struct end_wait *wait, struct unit *unit)
+{
+	run_read(unit, ((const struct run_waiting *)wait)->workspace, wait->subject);
+}
+
+static enum hx_code show(struct end_wait *wait, const struct unit_result *result)
+{
+	struct run_waiting *w = (struct run_waiting *)wait;
+	struct run_row row;
+	enum hx_code code = runs_take(engine_runs(w->e->engine), result, &w->result->arena, &row);
+
+	if (!code) {
+		take_row(w->result, &row);
+		wait->over = run_is_terminal(row.status);
+	}
+	w->detail = runs_detail(code);
+	return code;
+}
+
+static void forget(struct end_wait *wait)
+{
+	arena_reset(&((struct run_waiting *)wait)->result->arena);
+}
+
+static bool has_ended(struct slice status)
+{
+	const char *known = run_status_of(status);
+
+	return !known || run_is_terminal(known);
+}
+
+static enum hx_code wait_for(struct hx_engine *e, struct slice workspace, int64_t subject, int64_t wait_ms,
+			     struct hx_result **ret_result, struct hx_error *err)
+{
+	static const struct end_wait_kind kind = {.read = read_run, .show = show, .forget = forget};
+	struct run_waiting w = {.e = e, .workspace = workspace, .result = embed_reply_new()};
+	enum hx_code code;
+
+	if (!w.result)
+		return error_set(err, HX_NO_MEMORY, "a result");
+	end_wait_init(&w.wait, &kind, subject, run_end_topic(subject), wait_ms);
+	w.wait.has_ended = has_ended;
+	code = embed_carry_out(e, (uint64_t)subject, &w.wait.task);
+	if (code)
+		(void)embed_refuse(err, code, w.detail);
+	return embed_reply_give(w.result, code, /* also= */ HX_OK, ret_result, err);
+}
+
+/* Who asks, and for which run. */
+static enum hx_code find(const struct hx_caller *caller, const char *id, struct embed_who *ret_who,
+			 int64_t *ret_subject, struct hx_error *err)
+{
+	enum hx_code code = embed_who(caller, ret_who, err);
+
+	if (code || id_parse("run", slice_str(id), ret_subject))
+		return code;
+	return embed_refuse(err, HX_NOT_FOUND, runs_detail(HX_NOT_FOUND));
+}
+
+enum hx_code hx_run_wait(struct hx_engine *engine, const struct hx_caller *caller, const char *id, int64_t timeout_ms,
+			 struct hx_result **ret_result, struct hx_error *err)
+{
+	bool for_ever = timeout_ms < 0 || timeout_ms > DURATION_MS_MAX;
+	struct embed_who who;
+	int64_t subject;
+	enum hx_code code = embed_enter(engine, err);
+
+	if (code)
+		return code;
+	code = find(caller, id, &who, &subject, err);
+	if (!code)
+		code = wait_for(engine, who.workspace, subject, for_ever ? DURATION_MS_MAX : timeout_ms, ret_result,
+				err);
+	embed_leave(engine);
+	return code;
+}
+
+/* ---- tell ---- */
+
+/* What each verb is in flow/run_verb.h. */
+/* clang-format off */
+static const struct {
+	enum run_verb_kind kind;
+	bool named, has_version, has_data, done;
+	const char *decision; /* of an approval */
+} verbs[HX_VERBS] = {
+	[HX_VERB_CANCEL]   = {RUN_CANCEL, .has_version = true},
+	[HX_VERB_PAUSE]    = {RUN_PAUSE, .has_version = true},
+	[HX_VERB_RESUME]   = {RUN_RESUME, .has_version = true},
+	[HX_VERB_RETRY]    = {RUN_RETRY, .has_version = true},
+	[HX_VERB_EVENT]    = {RUN_EVENT, .named = true, .has_data = true},
+	[HX_VERB_APPROVE]  = {RUN_APPROVE, .named = true, .has_version = true, .decision = "approve"},
+	[HX_VERB_REJECT]   = {RUN_APPROVE, .named = true, .has_version = true, .decision = "reject"},
+	[HX_VERB_DONE]     = {RUN_RESOLVE, .named = true, .has_data = true, .done = true},
+	[HX_VERB_NOT_DONE] = {RUN_RESOLVE, .named = true},
+};
+/* clang-format on */
+
+/* {"decision", "by", "comment"}, which is the output of the step. */
+static struct slice make_decision(const char *decision, struct slice by, struct arena *arena)
+{
+	struct slice kept = {NULL, 0};
+	struct strbuf text;
+
+	strbuf_init(&text, RUN_OUTPUT_BYTES_MAX);
+	strbuf_addf(&text, "{\"decision\":\"%s\",\"by\":", decision);
+	json_quote(by, &text);
+	strbuf_add_str(&text, ",\"comment\":null}");
+	arena->failed |= text.failed;
+	kept = arena_copy(arena, strbuf_slice(&text));
+	strbuf_release(&text);
+	return kept;
+}
+
+static enum hx_code check_message(const struct hx_message *message, struct json *ret_data, struct hx_error *err)
+{
+	if ((unsigned)message->verb >= HX_VERBS)
+		return error_set(err, HX_VALIDATION_ERROR, "there is no verb %d", (int)message->verb);
+	if (verbs[message->verb].named && !entity_name_is_good(slice_str(message->name)))
+		return error_set(err, HX_VALIDATION_ERROR, "the name of an event or a step is needed");
+	if (message->event_id && (message->verb != HX_VERB_EVENT || !run_key_is_good(slice_str(message->event_id))))
+		return error_set(err, HX_VALIDATION_ERROR, "event_id is 1 to %d characters, and for events alone",
+				 RUN_KEY_CHARACTERS_MAX);
+	if (message->version < 0 || (message->version && !verbs[message->verb].has_version))
+		return error_set(err, HX_VALIDATION_ERROR, "version is from 1 on, and not for events and outcomes");
+	if (message->data && !verbs[message->verb].has_data)
+		return error_set(err, HX_VALIDATION_ERROR, "data is for events and outputs alone");
+	return embed_json(message->data, "null", "data", RUN_OUTPUT_BYTES_MAX, ret_data, err);
+}
+
+static void take_verb(struct embed_reply *r, const struct run_verb *v)
+{
+	char id[ID_TEXT_BYTES];
+
+	id_format("run", v->rq->subject, id);
+	r->result = (struct hx_result){
+		.id = embed_text(r, slice_str(id)),
+		.status = v->status,
+		.version = v->version,
+		.created = v->changed,
+		.ended = run_is_terminal(v->status),
+	};
+}
+
+static enum hx_code tell(struct hx_engine *e, const struct embed_who *who, int64_t subject,
+			 const struct hx_message *message, struct embed_reply *r, struct hx_error *err)
+{
+	struct run_verb_request rq = {
+		.workspace = who->workspace,
+		.subject = subject,
+		.version = message->version,
+		.name = slice_str(message->name),
+		.event_id = slice_str(message->event_id),
+		.policy = runs_policy(engine_runs(e->engine)),
+	};
+	struct run_verb verb = {0};
+	struct arena arena;
+	struct json data;
+	enum hx_code code = check_message(message, &data, err);
+
+	if (code)
+		return code;
+	arena_init(&arena, VERB_BYTES_MAX);
+	rq.kind = verbs[message->verb].kind;
+	rq.done = verbs[message->verb].done;
+	rq.data = verbs[message->verb].decision ? make_decision(verbs[message->verb].decision, who->requester, &arena)
+						: data.raw;
+	run_verb_init(&verb, &rq, &arena);
+	code = arena.failed ? HX_NO_MEMORY : embed_carry_out(e, (uint64_t)subject, &verb.task);
+	if (code == HX_CONFIG_ERROR)
+		code = embed_refuse(err, HX_BUSY, runs_detail(HX_BUSY));
+	else if (code)
+		(void)embed_refuse(err, code, verb.detail || code == HX_BUSY ? verb.detail : runs_detail(code));
+	else
+		take_verb(r, &verb);
+	arena_release(&arena);
+	return code;
+}
+
+enum hx_code hx_run_tell(struct hx_engine *engine, const struct hx_caller *caller, const char *id,
+			 const struct hx_message *message, struct hx_result **ret_result, struct hx_error *err)
+{
+	struct embed_reply *r = NULL;
+	struct embed_who who;
+	int64_t subject;
+	enum hx_code code = embed_enter(engine, err);
+
+	if (code)
+		return code;
+	code = find(caller, id, &who, &subject, err);
+	if (!code) {
+		r = embed_reply_new();
+		code = r ? tell(engine, &who, subject, message, r, err) : error_set(err, HX_NO_MEMORY, "a result");
+	}
+	if (r)
+		code = embed_reply_give(r, code, /* also= */ HX_OK, ret_result, err);
+	embed_leave(engine);
+	return code;
+}
