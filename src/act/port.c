@@ -17,6 +17,7 @@
 #include "act/exec.h"
 #include "act/http.h"
 #include "act/kind.h"
+#include "base/trace.h"
 
 #define BUCKETS 1024
 #define KINDS (ACTION_NOOP + 1)
@@ -187,7 +188,7 @@ static struct job *job_new(struct port *port, const struct act_call *call, struc
 {
 	size_t texts = call->input.n + call->key.n + call->traceparent.n + 3;
 	struct job *job = malloc(sizeof *job + texts);
-	char *at;
+	char *at, *trace;
 
 	if (!job)
 		return NULL;
@@ -195,7 +196,11 @@ static struct job *job_new(struct port *port, const struct act_call *call, struc
 	*job = (struct job){.action = call->action, .call = *call, .ticket = ticket, .port = port, .wake_fd = -1};
 	job->call.input = copy_text(&at, call->input);
 	job->call.key = copy_text(&at, call->key);
+	trace = at;
 	job->call.traceparent = copy_text(&at, call->traceparent);
+	trace_continue(trace, call->traceparent.n, call->key, call->lease.fence, call->attempt);
+	if (call->lease.fence)
+		job->call.lease.fence += port->options.fence_floor;
 	return job;
 }
 

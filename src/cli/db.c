@@ -1,5 +1,5 @@
 /*
- * hapax db status, hapax db migrate: the store's schema, also beside a running server.
+ * hapax db status, hapax db migrate: the store's schema, also beside a running server. hapax db raise-fences, after a restore.
  *
  * Looking never changes anything, not even by making the file. Changing an SQLite store needs its lock: a program
  * that is serving an older schema must not have it pulled away. Where nothing is to be done, nothing is locked.
@@ -10,6 +10,7 @@
 #include "base/json_string.h"
 #include "cli/command.h"
 #include "db/migrate.h"
+#include "engine/fences.h"
 
 #define SQL_BYTES_MAX (4u << 20)
 
@@ -174,4 +175,40 @@ const struct command command_db_migrate = {
 		  {HX_BUSY, "a server has the store open, and there is something to do"},
 		  {HX_SCHEMA_MISMATCH, "the schema is newer than the program, or the URL is not valid"}},
 	.run = migrate,
+};
+
+/* ---- raise-fences ---- */
+
+static enum hx_code raise_fences(const struct command_args *args, struct hx_error *err)
+{
+	const char *url = command_value(args, &option_db);
+	char text[60];
+	int64_t floor = 0;
+	enum hx_code code;
+
+	if (command_store_is_missing(url))
+		return error_set(err, HX_NOT_FOUND, "%s: there is no store here", url + 7);
+	code = fences_raise(url, &floor, err);
+	if (code)
+		return code;
+	if (command_value(args, &option_json)) {
+		snprintf(text, sizeof text, "\"fencesAbove\":%lld", (long long)floor);
+		print_json(url, text);
+	} else {
+		printf("%s: from now on every fence is above %lld\n", name_of(url), (long long)floor);
+	}
+	return HX_OK;
+}
+
+const struct command command_db_raise_fences = {
+	.noun = "db",
+	.verb = "raise-fences",
+	.summary = "after a restore: lifts all fences above those that the lost store gave out",
+	.options = {&option_db, &option_json},
+	.exits = {{HX_NOT_FOUND, "there is no store"},
+		  {HX_STORE_UNAVAILABLE, "the store cannot be opened"},
+		  {HX_BUSY, "a server uses the store: stop it first"},
+		  {HX_SCHEMA_MISMATCH,
+		   "the schema does not fit the program, the URL is not valid, or the clock is behind"}},
+	.run = raise_fences,
 };

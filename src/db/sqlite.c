@@ -32,6 +32,7 @@
 #include "db/driver.h"
 
 #define WAL_PAGES_MAX 8192 /* 32 MB of 4 KiB pages */
+#define WAL_KEPT "PRAGMA journal_size_limit = 67108864"
 #define BUSY_TIMEOUT_MS 5000
 #define STMT_SLOTS 512 /* prepared statements; at most half are used, then all are forgotten */
 #define SQL_BYTES_MAX 16384
@@ -172,6 +173,9 @@ static enum hx_code set_up(struct sqlite_db *s, bool in_memory, struct hx_error 
 		rc = sqlite3_exec(s->handle, pragmas, NULL, NULL, NULL);
 	if (!rc)
 		rc = sqlite3_exec(s->handle, cache, NULL, NULL, NULL);
+	/* A reader that stays, a backup say, lets the log grow. Once it is started over, it gives the room back. */
+	if (!rc && s->checkpoints)
+		rc = sqlite3_exec(s->handle, WAL_KEPT, NULL, NULL, NULL);
 	if (rc)
 		return failed(s, rc, "open", err);
 	if (s->writes && !in_memory && !pragma_is(s, "PRAGMA journal_mode = WAL", "wal")) {

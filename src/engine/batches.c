@@ -450,7 +450,7 @@ enum hx_code batches_start(const struct batches_options *options, struct batches
 	if (!batches)
 		return error_set(err, HX_NO_MEMORY, "the batches");
 	batches->options = *options;
-	batches->policy = (struct batch_policy){options->lease_ms, machine_of, batches};
+	batches->policy = (struct batch_policy){options->lease_ms, machine_of, batches, options->fence_floor};
 	if (feeder_start(&batches->feeder, &feed)) {
 		free(batches);
 		return error_set(err, HX_NO_MEMORY, "the batches");

@@ -95,15 +95,15 @@ void batch_next_due(struct unit *unit)
 
 /* ---- a batch as it was read ---- */
 
+const char *const batch_statuses[] = {
+	BATCH_LOADING,    BATCH_PENDING,   BATCH_QUEUED,    BATCH_RUNNING, BATCH_OUT_OF_CREDIT,
+	BATCH_CANCELLING, BATCH_COMPLETED, BATCH_CANCELLED, BATCH_FAILED,  NULL};
+
 const char *batch_status_of(struct slice text)
 {
-	static const char *const all[] = {BATCH_LOADING,   BATCH_PENDING,       BATCH_QUEUED,
-					  BATCH_RUNNING,   BATCH_OUT_OF_CREDIT, BATCH_CANCELLING,
-					  BATCH_COMPLETED, BATCH_CANCELLED,     BATCH_FAILED};
-
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (slice_is(text, all[i]))
-			return all[i];
+	for (const char *const *status = batch_statuses; *status; status++)
+		if (slice_is(text, *status))
+			return *status;
 	return NULL;
 }
 
@@ -207,6 +207,7 @@ void batch_hold_of(const struct batch_row *row, const struct batch_policy *polic
 		.account = row->account,
 		.fence = row->fence,
 		.lease_ms = policy->lease_ms,
+		.fence_floor = policy->fence_floor,
 		.machine = row->machine,
 		.workspace = row->workspace,
 		.requester = row->requester,

@@ -90,11 +90,13 @@ struct batch_policy {
 	int64_t lease_ms; /* for definitions without one */
 	batch_machine_fn machine_of;
 	const void *context;
+	int64_t fence_floor; /* engine/fences.h: in keys that have a fence, so that a restored store makes others */
 };
 
 /* What a node has while it holds a batch. Flat; texts live as long as the tenure. */
 struct batch_hold {
 	int64_t subject, account, fence, lease_ms;
+	int64_t fence_floor;    /* the policy's */
 	struct mono_time since; /* the lease is trusted from here on */
 	const struct batch_machine *machine;
 	struct slice workspace, requester, trace;
@@ -185,6 +187,7 @@ void batch_row_take(const struct db_rows *rows, size_t i, const struct batch_pol
 void batch_hold_of(const struct batch_row *row, const struct batch_policy *policy, struct arena *arena,
 		   struct batch_hold *ret_hold);
 bool batch_is_terminal(const char *status);
+extern const char *const batch_statuses[]; /* all there are; ends with NULL */
 /* The constant that has this text; NULL: none. */
 const char *batch_status_of(struct slice text);
 /* Items that were never begun, or rest: what is left of `total`. */

@@ -27,7 +27,7 @@ static void act_on_next(struct batch_clean *c, const struct answer *answer)
 		end(c, HX_STORE_UNAVAILABLE);
 	} else {
 		const struct batch_call_item *item = &c->items[c->next];
-		int64_t pass = c->hold.fence; /* mutant: cleanup-key -> int64_t pass = 0; */
+		int64_t pass = c->hold.fence_floor + c->hold.fence; /* mutant: cleanup-key -> int64_t pass = 0; */
 
 		c->key = batch_item_key(c->hold.subject, item->n, "cleanup", pass, c->arena);
 		c->body = batch_call_body(&c->hold, "cleanup", item, c->arena);

@@ -10,6 +10,7 @@
 #include "base/json_number.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "base/trace.h"
 #include "flow/job_work.h"
 #include "http/api.h"
 
@@ -104,7 +105,20 @@ struct claim_call {
 	struct arena arena; /* of the task: payloads may be larger than a request may be */
 };
 
-static void add_claimed(struct strbuf *text, const struct job_claimed *job)
+/* As an action's call would have it: the work on a job is a span of its own. */
+static void add_trace(struct strbuf *text, const struct job_claimed *job)
+{
+	char trace[TRACE_PARENT_BYTES + 1 + TRACE_STATE_BYTES_MAX];
+
+	if (job->trace.n > sizeof trace)
+		return;
+	if (job->trace.n)
+		memcpy(trace, job->trace.p, job->trace.n);
+	trace_continue(trace, job->trace.n, job->key, job->fence, job->attempt);
+	trace_add_members(slice_of(trace, job->trace.n), text);
+}
+
+static void add_claimed(struct strbuf *text, const struct job_claimed *job, int64_t fence_floor)
 {
 	char id[ID_TEXT_BYTES];
 
@@ -114,9 +128,10 @@ static void add_claimed(struct strbuf *text, const struct job_claimed *job)
 	strbuf_add_str(text, ",\"payload\":");
 	strbuf_add_slice(text, job->payload);
 	strbuf_addf(text, ",\"attempt\":%lld,\"fence\":%lld,\"idempotencyKey\":", (long long)job->attempt,
-		    (long long)job->fence);
+		    (long long)(fence_floor + job->fence));
 	json_quote(job->key, text);
 	strbuf_add_char(text, ',');
+	add_trace(text, job);
 	api_add_time(text, "leaseUntil", job->until_ms);
 	strbuf_add_char(text, '}');
 }
@@ -129,7 +144,7 @@ static void respond_claimed(const struct claim_call *cc)
 	strbuf_add_str(&text, "{\"jobs\":[");
 	for (size_t i = 0; i < cc->claim.n; i++) {
 		strbuf_add_str(&text, i ? "," : "");
-		add_claimed(&text, &cc->claim.jobs[i]);
+		add_claimed(&text, &cc->claim.jobs[i], engine_fence_floor(api_of(cc->call)->engine));
 	}
 	strbuf_add_str(&text, "]}");
 	api_respond_json(cc->call, 200, &text, 0);
@@ -254,10 +269,14 @@ static bool read_claim(struct http_call *call, struct json body, struct job_sett
 	rq->workspace = api_workspace(call);
 	if (!api_job_id(call, &rq->subject) || !read_owner(call, body, &rq->owner))
 		return false;
-	if (json_find(body, slice_str("fence"), &fence))
-		return read_number(call, body, "fence", 1, INT64_MAX, 0, &rq->fence);
-	http_respond_code(call->exchange, HX_VALIDATION_ERROR, "fence is missing: it came with the claim");
-	return false;
+	if (!json_find(body, slice_str("fence"), &fence)) {
+		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "fence is missing: it came with the claim");
+		return false;
+	}
+	if (!read_number(call, body, "fence", 1, INT64_MAX, 0, &rq->fence))
+		return false;
+	rq->fence -= engine_fence_floor(api_of(call)->engine); /* from before a restore: below 1, and stale */
+	return true;
 }
 
 void api_job_heartbeat(struct http_call *call)

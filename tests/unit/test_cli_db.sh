@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# hapax db status and hapax db migrate, by their output and exit codes; help and manual say the same.
+# hapax db status, migrate, backup and raise-fences, by their output and exit codes; help and manual say the same.
 set -u
 
 hapax=${HAPAX_BUILD:-$PWD/build}/hapax
 man=$PWD/man/hapax.1
+operations=$PWD/docs/operations.md
 if [ ! -x "$hapax" ]; then
 	echo "[  SKIPPED ] the program is not built in this flavour"
 	exit 0
@@ -152,6 +153,52 @@ result beside_a_server
 [ $? -eq 70 ] && complains "standard output"
 result output_that_cannot_be_written_is_an_error
 
+# --- backup, and what a restore needs
+
+exits 0 db backup copy.db --db sqlite:served.db && says "copy.db: " && says "checked" && silent err && [ -f copy.db ] &&
+	[ "$(stat -c %a copy.db)" = 600 ] && exits 0 db status --db sqlite:copy.db
+result backup
+rm copy.db*
+exits 0 db backup "a copy?&%23.db" --db sqlite:served.db --json && is out \
+	'{"file":"a copy?&%23.db","bytes":'"$(stat -c %s 'a copy?&%23.db')"'}' && [ "$(ls | grep -c '^a copy')" -eq 1 ]
+result backup_as_json_into_a_strange_name
+echo mine >mine
+exits 5 db backup mine --db sqlite:served.db && complains "is there already" && is mine mine &&
+	exits 5 db backup . --db sqlite:served.db && complains "is a folder" && exits 5 db backup served.db --db sqlite:served.db
+result backup_overwrites_nothing
+exits 70 db backup no/folder/copy.db --db sqlite:served.db && complains "no/folder/copy.db cannot be written" &&
+	exits 2 db backup --db sqlite:served.db && exits 2 db backup a b --db sqlite:served.db
+result backup_to_where_it_cannot_be_written
+exits 4 db backup copy.db --db sqlite:missing.db && exits 78 db backup copy.db --db sqlite::memory: &&
+	exits 69 db backup copy.db --db sqlite:letter.db && exits 78 db backup copy.db --db postgres://u:secret@host/db &&
+	complains pg_dump && ! complains secret && : >empty.db && exits 78 db backup copy.db --db sqlite:empty.db &&
+	[ -z "$(ls copy.db* missing.db* 2>/dev/null)" ]
+result backup_of_what_is_no_store
+(ulimit -f 64 && exits 70 db backup copy.db --db sqlite:served.db && complains "File too large") && [ -z "$(ls copy.db* 2>/dev/null)" ]
+result backup_without_room_leaves_nothing
+
+exits 0 db raise-fences --db sqlite:served.db && says "every fence is above " &&
+	floor=$(sed 's/.* above //' "$dir/out") && [ "$floor" -gt 1700000000000000 ] && [ "$floor" -lt 9007199254740992 ]
+result raise_fences
+exits 0 db raise-fences --db sqlite:served.db --json && says '{"store":"sqlite:served.db","fencesAbove":'
+result raise_fences_as_json
+(flock -n 8 && exits 75 db raise-fences --db sqlite:served.db && complains "another server") 8>served.db.lock
+result raise_fences_beside_a_server
+echo "UPDATE hx_fences SET floor = 9000000000000000" | "$dir/sql" served.db
+exits 78 db raise-fences --db sqlite:served.db && complains "the clock is behind"
+result raise_fences_with_a_clock_that_is_behind
+exits 4 db raise-fences --db sqlite:missing.db && exits 78 db raise-fences --db sqlite:before.db && complains schema &&
+	[ ! -e missing.db ]
+result raise_fences_of_what_is_no_store
+
+# The recipe of docs/operations.md, but for the users and the service.
+mkdir -p data backup && exits 0 db migrate --db sqlite:data/hapax.db && : >data/hapax.db-wal
+sed -n '/^## Backup and restore/,/^## /p' "$operations" | sed -n 's/^[$#] //p' | sed 's,runuser -u hapax -- ,,; s,/var/lib/hapax,data,g
+	s,/backup,backup,g; s,^hapax ,"$hapax" ,' | grep -v '^systemctl\|^chown' >recipe
+[ "$(wc -l <recipe)" -eq 6 ] && hapax=$hapax bash -eu recipe >"$dir/out" 2>"$dir/err" && says "of one moment, checked" &&
+	says "from now on every fence is above" && says "whole: " && exits 0 db status --db sqlite:data/hapax.db
+result the_recipe_of_the_docs
+
 # --- PostgreSQL, where there is one
 
 if [ -n "${HAPAX_TEST_PG:-}" ]; then
@@ -172,10 +219,10 @@ fi
 # --- the manual
 
 bad=
-for flag in $(for command in status migrate; do "$hapax" db $command --help; done | grep -o -- '--[a-z]*' | sort -u); do
+for flag in $(for command in status migrate backup raise-fences; do "$hapax" db $command --help; done | grep -o -- '--[a-z]*' | sort -u); do
 	grep -qF -- "${flag//-/\\-}" "$man" || bad="$bad $flag"
 done
-for code in $(for command in status migrate; do "$hapax" db $command --help; done | sed -n 's/^  \([0-9]\+\) .*/\1/p' | sort -u); do
+for code in $(for command in status migrate backup raise-fences; do "$hapax" db $command --help; done | sed -n 's/^  \([0-9]\+\) .*/\1/p' | sort -u); do
 	grep -q "^\.B $code\$" "$man" || bad="$bad $code"
 done
 [ -z "$bad" ] || echo "not in hapax.1:$bad"

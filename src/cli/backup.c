@@ -1,0 +1,164 @@
+/*
+ * hapax db backup FILE: a copy of an SQLite store while a server writes to it. See db/backup.h.
+ *
+ * PostgreSQL has tools of its own for that, which know its standbys, passwords and formats: they are named, and nothing is done.
+ *
+ * A signal that ends it, ends it clean: what was copied so far is deleted first.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json_string.h"
+#include "cli/command.h"
+#include "cli/terminal.h"
+#include "db/backup.h"
+#include "db/migrate.h"
+
+#define TOLD_EVERY_NS 100000000
+#define JSON_BYTES_MAX 65536
+
+/* ---- who ends it ---- */
+
+static const int endings[] = {SIGINT, SIGTERM, SIGHUP};
+enum { ENDINGS_N = sizeof endings / sizeof *endings };
+
+static volatile sig_atomic_t ended_by;
+
+static void on_ending(int number)
+{
+	ended_by = number;
+}
+
+/* One that is ignored (nohup) stays so. A file that may not grow any more is an error like any other. */
+static void expect_endings(void)
+{
+	struct sigaction action = {.sa_handler = on_ending}, before;
+
+	for (size_t i = 0; i < ENDINGS_N; i++) {
+		sigaction(endings[i], NULL, &before);
+		if (before.sa_handler != SIG_IGN)
+			sigaction(endings[i], &action, NULL);
+	}
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+/* ---- how far it has come ---- */
+
+struct watcher {
+	bool watched;
+	struct mono_time told;
+};
+
+static bool tell(void *context, int percent)
+{
+	struct watcher *watcher = context;
+	struct mono_time now = clock_mono(clock_system());
+	char line[64];
+
+	if (watcher->watched && now.ns - watcher->told.ns >= TOLD_EVERY_NS) {
+		watcher->told = now;
+		snprintf(line, sizeof line, "backup: %d %%", percent);
+		terminal_tell(percent < 0 ? "backup: checking the copy" : line);
+	}
+	return !ended_by;
+}
+
+static enum hx_code take(const char *path, const char *file, int64_t *ret_bytes, struct hx_error *err)
+{
+	struct watcher watcher = {.watched = terminal_is_watched()};
+	struct backup_options options = {.path = path, .file = file, .told = tell, .context = &watcher};
+	enum hx_code code;
+
+	expect_endings();
+	code = backup_take(&options, ret_bytes, err);
+	if (watcher.watched)
+		terminal_tell("");
+	if (code == HX_STOPPING) {
+		signal((int)ended_by, SIG_DFL);
+		(void)raise((int)ended_by); /* so that the shell sees what ended it */
+	}
+	return code;
+}
+
+/* ---- the command ---- */
+
+/* Is there a store in the file? Of which schema it is does not matter: it is backed up before an upgrade, too. */
+static enum hx_code look_for_store(const char *url, struct hx_error *err)
+{
+	struct db_options options = {.url = url, .clock = clock_system(), .read_only = true};
+	struct migrate_status status;
+	struct db *db = NULL;
+	enum hx_code code = db_open(&options, &db, err);
+
+	if (!code)
+		code = migrate_read_status(db, &status, err);
+	if (!code && status.at == 0)
+		code = error_set(err, HX_SCHEMA_MISMATCH, "%s: there is no store in it", url + 7);
+	db_close(db);
+	return code;
+}
+
+static enum hx_code check_url(const char *url, struct hx_error *err)
+{
+	if (strncmp(url, "postgres", 8) == 0)
+		return error_set(
+			err, HX_CONFIG_ERROR,
+			"PostgreSQL is backed up with its own tools: pg_dump, or pg_basebackup with an archive of "
+			"its log; see \"Backup and restore\" in operations.md");
+	if (strcmp(url, "sqlite::memory:") == 0)
+		return error_set(err, HX_CONFIG_ERROR, "a store in memory cannot be backed up from outside");
+	if (command_store_is_missing(url))
+		return error_set(err, HX_NOT_FOUND, "%s: there is no store here", url + 7);
+	return look_for_store(url, err);
+}
+
+static enum hx_code print_json(const char *file, int64_t bytes, struct hx_error *err)
+{
+	enum hx_code code = HX_OK;
+	struct strbuf text;
+
+	strbuf_init(&text, JSON_BYTES_MAX);
+	strbuf_add_str(&text, "{\"file\":");
+	json_quote(slice_str(file), &text);
+	strbuf_addf(&text, ",\"bytes\":%lld}\n", (long long)bytes);
+	if (text.failed)
+		code = strbuf_error(&text, err);
+	else
+		fputs(text.p, stdout);
+	strbuf_release(&text);
+	return code;
+}
+
+static enum hx_code run(const struct command_args *args, struct hx_error *err)
+{
+	const char *url = command_value(args, &option_db);
+	int64_t bytes = 0;
+	enum hx_code code = command_want_operands(args, 1, 1, err);
+
+	if (!code)
+		code = check_url(url, err);
+	if (!code)
+		code = take(url + strlen("sqlite:"), args->operands[0], &bytes, err);
+	if (code)
+		return code;
+	if (command_value(args, &option_json))
+		return print_json(args->operands[0], bytes, err);
+	printf("%s: %lld bytes, of one moment, checked\n", args->operands[0], (long long)bytes);
+	return HX_OK;
+}
+
+const struct command command_db_backup = {
+	.noun = "db",
+	.verb = "backup",
+	.operands = "FILE",
+	.summary = "copies an SQLite store into a new file, also beside a running server (PostgreSQL: use pg_dump)",
+	.options = {&option_db, &option_json},
+	.exits = {{HX_NOT_FOUND, "there is no store"},
+		  {HX_ALREADY_EXISTS, "FILE is there already, and is left alone"},
+		  {HX_STORE_UNAVAILABLE, "the store cannot be read"},
+		  {HX_INTERNAL, "FILE cannot be written, or the copy is not whole: there is none then"},
+		  {HX_CONFIG_ERROR, "the store is not an SQLite file with a store in it, or the URL is not valid"}},
+	.run = run,
+};
