@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "flow/entity_orphans.h"
+
 #define SCRATCH_BYTES_MAX (1u << 30)
 #define TABLE_STATEMENTS 8 /* at most, that a user's table brings along */
 
@@ -98,6 +100,8 @@ static struct candidate *place_for(struct change *c, const struct definition *de
 		return NULL;
 	}
 	candidate->differs = !slice_eq(candidate->definition->text, definition->text);
+	if (candidate->version && !candidate->before)
+		candidate->before = candidate->definition;
 	return candidate;
 }
 
@@ -246,7 +250,10 @@ int64_t candidate_version(const struct candidate *candidate)
 	return candidate->version + candidate->differs;
 }
 
-/* Writes a new version. Another node may write the same number first: then all of it has to be looked at again. */
+/*
+ * Writes a new version. Another node may write the same number first, or an entity may have come into a status that is lost:
+ * then all of it has to be looked at again.
+ */
 static enum hx_code store_version(struct change *c, const struct candidate *candidate, struct clock *clock,
 				  struct hx_error *err)
 {
@@ -258,6 +265,8 @@ static enum hx_code store_version(struct change *c, const struct candidate *cand
 	UNIT_ADD(&unit, UNIT_VERDICT, &stmt_add, db_str(candidate->definition->name),
 		 db_int(candidate_version(candidate)), db_text(candidate->definition->text),
 		 db_int(clock_wall(clock).ms));
+	if (candidate->lost.n)
+		orphans_guard(&unit, candidate->definition->name, candidate->lost);
 	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
 	if (!code && result.verdict != UNIT_WON)
 		code = error_set(err, HX_CONCURRENCY_ERROR, "the definition is being changed elsewhere");
@@ -338,6 +347,8 @@ static enum hx_code ask_store(struct change *c, struct hx_error *err)
 			continue;
 		if (has_table(c->set[i].definition))
 			code = look_at_table(c, &c->set[i], err);
+		if (!code)
+			code = change_look_for_orphans(c, &c->set[i], err);
 		if (!code)
 			code = trials_run(&c->defs->trials, c->set[i].definition, c->runner, &c->scratch, c->findings,
 					  err);

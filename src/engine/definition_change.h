@@ -4,6 +4,11 @@
  *
  *   change_begin ─▶ add_stored, add_folder, add_text ─▶ check ─▶ take ─▶ change_end
  *                                                         └ refused ────────┘
+ *
+ * A version that would leave entities behind is refused (flow/entity_orphans.h): they are counted before anything is written, and
+ * looked for once more in the unit that writes it. On SQLite nothing can come in between. What can still come later, on both stores:
+ * a step without a claim that was under way, and on PostgreSQL one of a node that has not heard of the version yet. Then the entity
+ * stands in a status that nobody knows, is moved by nothing, and a version that has the status again brings it back.
  */
 #ifndef HX_ENGINE_DEFINITION_CHANGE_H
 #define HX_ENGINE_DEFINITION_CHANGE_H
@@ -17,6 +22,8 @@ struct candidate {
 	bool differs;                        /* from that version: the next one is to be written */
 	const struct machine *machine;       /* the one in force while nothing changes; else made at the end */
 	struct db_rows columns;              /* of the user's table, in the scratch arena */
+	const struct definition *before; /* the store's latest version, which this one takes the place of; NULL: none */
+	struct slice lost;               /* statuses that entities may not be in when it is written; empty: none */
 };
 
 /*
@@ -63,7 +70,7 @@ enum hx_code change_load_version(struct change *c, struct slice name, int64_t ve
 enum hx_code change_load_used(struct change *c, struct hx_error *err) HX_MUST_CHECK;
 void change_tell_unreadable(struct findings *findings, struct slice name, int64_t version, const char *why);
 
-/* ---- between the two files of it ---- */
+/* ---- between the files of it ---- */
 
 /*
  * Parses a text to stay. NULL: *said has the reason, or the arena is full. columns: of the user's table, for an entity
@@ -75,5 +82,7 @@ void change_check_natives(const struct definitions *defs, const struct definitio
 			  struct findings *findings);
 /* How many statements connections will have to prepare for it. */
 size_t change_statements(const struct definition *definition);
+/* Notes what is lost, and tells who is there: see flow/entity_orphans.h. */
+enum hx_code change_look_for_orphans(struct change *c, struct candidate *candidate, struct hx_error *err) HX_MUST_CHECK;
 
 #endif

@@ -36,7 +36,7 @@ static void add_trial(struct strbuf *out, const char *sql)
 }
 
 /* The same text is the same trial: a definition that is put again and again costs nothing. NULL: there are too many. */
-static const struct db_stmt *trial_of(struct trials *trials, const struct strbuf *sql)
+const struct db_stmt *trials_statement(struct trials *trials, const struct strbuf *sql, const char *in, const char *out)
 {
 	struct trial *trial;
 
@@ -51,8 +51,8 @@ static const struct db_stmt *trial_of(struct trials *trials, const struct strbuf
 	trial->stmt = (struct db_stmt){
 		.name = "definition_trial",
 		.sql = arena_copy(trials->arena, strbuf_slice(sql)).p,
-		.in = "",
-		.out = "",
+		.in = in,
+		.out = out,
 	};
 	if (!trial->stmt.sql)
 		return NULL;
@@ -70,7 +70,7 @@ static bool is_about_statement(enum hx_code code)
 
 static enum hx_code run_trial(const struct attempt *a, const struct strbuf *sql, struct hx_error *err)
 {
-	const struct db_stmt *stmt = trial_of(a->trials, sql);
+	const struct db_stmt *stmt = trials_statement(a->trials, sql, "", "");
 	struct unit unit;
 	struct unit_result result;
 	enum hx_code code;

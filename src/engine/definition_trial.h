@@ -20,6 +20,9 @@ struct trials {
 	size_t n;
 };
 
+/* A statement of this text that stays, as connections want it; `in` and `out` are the caller's, and stay too. NULL: too many. */
+const struct db_stmt *trials_statement(struct trials *trials, const struct strbuf *sql, const char *in,
+				       const char *out);
 /* What is wrong with a statement is a finding; any other code is the store's trouble. Rows go to the scratch arena. */
 enum hx_code trials_run(struct trials *trials, const struct definition *definition, struct runner *runner,
 			struct arena *scratch, struct findings *findings, struct hx_error *err) HX_MUST_CHECK;

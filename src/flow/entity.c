@@ -1,6 +1,7 @@
 /* Statements of the entity table. See entity.h. */
 #include "flow/entity.h"
 
+#include "base/hash.h"
 #include "base/utf8.h"
 
 #define ENTITY_SELECT                                                                                                  \
@@ -57,6 +58,14 @@ bool entity_name_is_good(struct slice name)
 		if ((unsigned char)name.p[i] < 0x20 || name.p[i] == 0x7f)
 			return false;
 	return name.n >= 1 && name.n <= ENTITY_NAME_MAX && utf8_valid_bytes(name) == name.n;
+}
+
+uint64_t entity_hash(struct slice workspace, const char *workflow, struct slice name)
+{
+	uint64_t hash = hash_bytes(1, workspace.p, workspace.n);
+
+	hash = hash_bytes(hash, workflow, strlen(workflow));
+	return hash_bytes(hash, name.p, name.n);
 }
 
 /* ---- the machine ---- */

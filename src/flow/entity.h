@@ -38,6 +38,9 @@ struct entity_ref {
 	struct slice name;
 };
 
+/* Its lane: by its name, so that it needs no look-up. */
+uint64_t entity_hash(struct slice workspace, const char *workflow, struct slice name);
+
 /* ---- units ---- */
 
 /* A new one in the workflow's first status, as the subject of the given id. LOST: the name is taken. */

@@ -139,6 +139,8 @@ static bool choose_step(struct entity_step *s, struct slice status)
 		end_saying(s, HX_NOT_FOUND, "the workflow has no step of this name");
 	} else if (workflow_is_claim_status(w, status)) {
 		end_saying(s, HX_CLAIM_FAILED, "another operation is already in progress");
+	} else if (!workflow_has_status(w, status)) {
+		end_saying(s, HX_WRONG_STATUS, "the entity is in a status that the definition in force does not have");
 	} else {
 		end_saying(s, HX_WRONG_STATUS, "the step does not start from the status that the entity is in");
 	}

@@ -197,6 +197,17 @@ static void add_pattern(struct strbuf *sb, const struct user_table *t, const cha
 	}
 }
 
+void entity_table_count_sql(const struct user_table *t, bool postgres, struct strbuf *out)
+{
+	add_pattern(
+		out, t,
+		postgres ? "SELECT x.status, count(*) FROM (SELECT %S AS status FROM %T WHERE %S IN (SELECT value FROM"
+			   " json_array_elements_text(?1::json) AS q(value)) LIMIT ?2) x GROUP BY x.status"
+			   " ORDER BY x.status"
+			 : "SELECT x.status, count(*) FROM (SELECT %S AS status FROM %T WHERE %S IN (SELECT value FROM"
+			   " json_each(?1)) LIMIT ?2) x GROUP BY x.status ORDER BY x.status");
+}
+
 static void make(struct db_stmt *stmt, const char *name, const char *in, const char *out, const struct user_table *t,
 		 const char *pattern, struct arena *arena)
 {

@@ -64,4 +64,7 @@ void entity_table_release(struct unit *unit, const struct stamp *stamp, const st
 void entity_table_revert(struct unit *unit, const struct stamp *stamp, const struct table_row *row,
 			 const struct move *move, int64_t fence);
 
+/* How many rows are in each of some statuses: ?1 these, a JSON array, ?2 how many rows at most. Rows: status, count. */
+void entity_table_count_sql(const struct user_table *table, bool postgres, struct strbuf *out);
+
 #endif

@@ -612,11 +612,12 @@ static void test_sql_of_runs_is_tried(void **state)
 
 /* ---- two nodes at once ---- */
 
-/* Lets the other node put, just before this one writes its version. */
+/* Lets the other node put, or move an entity, just before this one writes its version. */
 struct meddler {
 	struct runner runner;
 	struct runner *real;
 	const char *name, *text;
+	const char *sql; /* not NULL: this, instead */
 	int64_t version;
 	bool done;
 };
@@ -631,8 +632,10 @@ static enum hx_code meddle(struct runner *runner, struct unit *unit, struct unit
 
 		m->done = true;
 		findings_init(&said, &arena);
-		if (definitions_put(&nodes[0].defs, slice_str(m->name), slice_str(m->text), nodes[0].runner,
-				    clock_system(), &config, &said, &m->version, &err))
+		if (m->sql)
+			script(m->sql);
+		else if (definitions_put(&nodes[0].defs, slice_str(m->name), slice_str(m->text), nodes[0].runner,
+					 clock_system(), &config, &said, &m->version, &err))
 			fail_msg("%s", err.detail);
 	}
 	return m->real->run(m->real, unit, ret_result, rows, e);
@@ -726,6 +729,55 @@ static void test_two_nodes_start_at_once(void **state)
 	assert_string_equal(step_of(1, "order", 1), "one");
 }
 
+/* ---- orphans ---- */
+
+static char *entity_with(const char *name, const char *statuses)
+{
+	return text_of("{'workflow':'%s','kind':'entity','status_types':[%s],'initial_status':'a','steps':[]}", name,
+		       statuses);
+}
+
+#define INSERT_ENTITY                                                                                                                     \
+	"INSERT INTO subject (id, kind, status, version, op, updated_at, seq, head) VALUES (7, 1, 'c', 1, 1, 1, 1, hx_chain(NULL, 'x'));" \
+	"INSERT INTO entity (subject, workspace, workflow, name, data) VALUES (7, 'default', 'paper', 'p', '{}')"
+
+/* It was not there when they were counted. */
+static void test_an_entity_that_comes_just_before_the_write(void **state)
+{
+	struct meddler m;
+
+	(void)state;
+	must_put(0, "paper", entity_with("paper", "'a','b','c'"), 1);
+	node_open(1, /* natives= */ NULL);
+	must_load(1, NULL);
+	m = meddler_on(1, NULL, NULL);
+	m.sql = INSERT_ENTITY;
+	nodes[1].runner = &m.runner;
+	must_refuse(1, "paper", entity_with("paper", "'a','b'"), "1 entity is in the status \"c\"");
+	assert_true(m.done);
+	assert_int_equal(findings.errors, 1);
+	must_put(1, "paper", entity_with("paper", "'a','c'"), 2); /* nobody is in b */
+}
+
+/* One file that may not be taken in keeps all others out, and nothing of them is written. */
+static void test_orphans_keep_a_whole_folder_out(void **state)
+{
+	(void)state;
+	write_file("a.json", entity_with("letter", "'a','b'"));
+	write_file("b.json", entity_with("paper", "'a','b','c'"));
+	must_load(0, dir);
+	script(INSERT_ENTITY);
+	write_file("a.json", entity_with("letter", "'a','c'"));
+	write_file("b.json", entity_with("paper", "'a','b'"));
+	assert_int_equal(load(0, dir), HX_CONFIG_ERROR);
+	assert_said("b.json:1");
+	assert_said("workflow paper");
+	assert_said("1 entity is in the status \"c\", which this definition does not have");
+	write_file("b.json", entity_with("paper", "'a','b','c'"));
+	must_load(0, dir);
+	must_put(0, "letter", entity_with("letter", "'a','d'"), 3); /* and not 4 */
+}
+
 static enum store_kind sqlite_file = STORE_SQLITE_FILE, postgres = STORE_POSTGRES;
 
 #define ON(store_, test)                                                                                               \
@@ -753,6 +805,8 @@ int main(void)
 		ON_BOTH(test_a_second_look_tells_once),
 		ON_BOTH(test_two_nodes_put_two_kinds_at_once),
 		ON_BOTH(test_two_nodes_start_at_once),
+		ON_BOTH(test_an_entity_that_comes_just_before_the_write),
+		ON_BOTH(test_orphans_keep_a_whole_folder_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

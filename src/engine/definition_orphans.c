@@ -1,0 +1,130 @@
+/*
+ * Entities that a new version of their definition would leave behind, told as findings with their count. See definition_change.h
+ * and flow/entity_orphans.h.
+ *
+ * Only a version that loses a status is looked at. It costs one walk over the entities of its workflow, or over the user's
+ * table; of orphans no more than ORPHANS_COUNT_MAX are counted.
+ */
+#include "engine/definition_change.h"
+#include "flow/entity_orphans.h"
+
+#define LIST_BYTES_MAX (1u << 20)
+#define SQL_BYTES_MAX 4096
+#define WORDS_BYTES_MAX 1024
+
+/* "3 entities are", "at least 100000 entities are" */
+static void add_count(struct strbuf *out, int64_t n)
+{
+	if (n > ORPHANS_COUNT_MAX)
+		strbuf_addf(out, "at least %d entities are", ORPHANS_COUNT_MAX);
+	else
+		strbuf_addf(out, n == 1 ? "%lld entity is" : "%lld entities are", (long long)n);
+}
+
+static void add_reason(struct strbuf *out, enum orphan_why why, const char *to)
+{
+	switch (why) {
+	case ORPHAN_GONE:
+		strbuf_add_str(out, ", which this definition does not have: keep it, or move them on first");
+		break;
+	case ORPHAN_NO_CLAIM:
+		strbuf_add_str(out, ", which no step of this definition claims: let their claims end first");
+		break;
+	case ORPHAN_LEADS_AWAY:
+		strbuf_addf(out,
+			    " and may end in \"%s\", which this definition does not have: let their claims end first",
+			    to);
+		break;
+	case ORPHAN_MOVED:
+	case ORPHAN_NOT:
+		strbuf_add_str(out, ", kept by the engine: they would not be found in the table");
+	}
+}
+
+static void tell(struct change *c, const struct candidate *candidate, struct slice status, int64_t n)
+{
+	const struct definition *after = candidate->definition;
+	struct finding finding = {
+		.severity = FINDING_ERROR,
+		.file = after->file,
+		.line = 1,
+		.workflow = after->name,
+		.rule = "orphans",
+	};
+	const char *to = "";
+	enum orphan_why why = orphan_why(candidate->before->entity, after->entity, status, &to);
+	struct strbuf words;
+
+	strbuf_init(&words, WORDS_BYTES_MAX);
+	add_count(&words, n);
+	strbuf_addf(&words, " in the status \"%.*s\"", SLICE_ARGS(status));
+	add_reason(&words, why, to);
+	findings_add(c->findings, finding, "%s", words.p);
+	strbuf_release(&words);
+}
+
+static enum hx_code ask(struct change *c, const struct candidate *candidate, struct unit *unit, struct hx_error *err)
+{
+	struct unit_result result;
+	enum hx_code code = c->runner->run(c->runner, unit, &result, &c->scratch, err);
+
+	for (size_t i = 0; !code && i < result.rows[0].n; i++)
+		tell(c, candidate, db_cell(&result.rows[0], i, 0)->s, db_cell(&result.rows[0], i, 1)->i);
+	return code;
+}
+
+/* The guard of the write is for those that the engine keeps: a table of the user's is written to by others, at any time. */
+static enum hx_code look_in_table(struct change *c, struct candidate *candidate, struct slice list,
+				  struct hx_error *err)
+{
+	const struct user_table *table = &candidate->definition->entity->table;
+	const struct db_stmt *stmt = NULL;
+	struct strbuf sql;
+	struct unit unit;
+
+	strbuf_init(&sql, SQL_BYTES_MAX);
+	entity_table_count_sql(table, c->runner->postgres, &sql);
+	if (!sql.failed)
+		stmt = trials_statement(&c->defs->trials, &sql, "ti", "ti");
+	strbuf_release(&sql);
+	if (!stmt)
+		return error_set(err, HX_CONFIG_ERROR, "too many definitions were tried: restart to go on");
+	unit_init(&unit, /* op= */ 0);
+	UNIT_ADD(&unit, UNIT_ANY, stmt, db_text(list), db_int(ORPHANS_COUNT_MAX + 1));
+	return ask(c, candidate, &unit, err);
+}
+
+static bool same_table(const struct user_table *a, const struct user_table *b)
+{
+	return strcmp(a->table, b->table) == 0 && strcmp(a->status, b->status) == 0;
+}
+
+static enum hx_code look_for(struct change *c, struct candidate *candidate, struct slice list, struct hx_error *err)
+{
+	const struct user_table *before = &candidate->before->entity->table;
+	struct unit unit;
+
+	if (before->table) /* rows of a table that is left are the user's, and stay there */
+		return candidate->definition->entity->table.table &&
+				       same_table(before, &candidate->definition->entity->table)
+			       ? look_in_table(c, candidate, list, err)
+			       : HX_OK;
+	candidate->lost = list;
+	unit_init(&unit, /* op= */ 0);
+	orphans_count(&unit, candidate->definition->name, list);
+	return ask(c, candidate, &unit, err);
+}
+
+enum hx_code change_look_for_orphans(struct change *c, struct candidate *candidate, struct hx_error *err)
+{
+	enum hx_code code = HX_OK;
+	struct strbuf list;
+
+	if (!candidate->differs || !candidate->before || !candidate->before->entity || !candidate->definition->entity)
+		return HX_OK;
+	strbuf_init(&list, LIST_BYTES_MAX);
+	if (orphan_list(candidate->before->entity, candidate->definition->entity, &list))
+		code = look_for(c, candidate, arena_copy(&c->scratch, strbuf_slice(&list)), err);
+	strbuf_release(&list);
+	return code;
+}

@@ -1,0 +1,105 @@
+/* See entity_orphans.h. */
+#include "flow/entity_orphans.h"
+
+#include "base/json_string.h"
+
+/* clang-format off */
+
+/* ?1 workflow   ?2 statuses */
+#define OF_THESE(list)                                                                                                 \
+	" FROM entity e JOIN subject s ON s.id = e.subject"                                                            \
+	" WHERE e.workflow = ?1 AND e.workspace <> '' AND s.status IN (SELECT value FROM " list ")"
+#define SQLITE_LIST "json_each(?2)"
+#define PG_LIST "json_array_elements_text(?2::json) AS q(value)"
+
+#define COUNTED(list)                                                                                                  \
+	"SELECT x.status, count(*) FROM (SELECT s.status" OF_THESE(list) " LIMIT ?3) x GROUP BY x.status ORDER BY x.status"
+static const struct db_stmt stmt_count = {
+	.name = "orphans_count",
+	.sql = COUNTED(SQLITE_LIST),
+	.pg_sql = COUNTED(PG_LIST),
+	.in = "tti",
+	.out = "ti",
+};
+
+#define NONE(list) "SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1" OF_THESE(list) ")"
+static const struct db_stmt stmt_none = {
+	.name = "orphans_none",
+	.sql = NONE(SQLITE_LIST),
+	.pg_sql = NONE(PG_LIST),
+	.in = "tt",
+	.out = "i",
+};
+
+/* clang-format on */
+
+/* ---- what is lost ---- */
+
+static bool is(const char *text, struct slice status)
+{
+	return text && slice_is(status, text);
+}
+
+/* Where a claim of the first version may end that the second one does not know. NULL: nowhere. */
+static const char *leads_away(const struct workflow *before, const struct workflow *after, struct slice claim_into)
+{
+	for (size_t i = 0; i < before->steps_n; i++)
+		for (size_t v = 0; v <= before->requesters_n; v++) {
+			const struct step_view *view = &before->steps[i].views[v];
+
+			if (!is(view->claim_into, claim_into))
+				continue;
+			if (view->successful_state && !workflow_has_status(after, slice_str(view->successful_state)))
+				return view->successful_state;
+			if (!workflow_has_status(after, slice_str(view->revert_to)))
+				return view->revert_to;
+		}
+	return NULL;
+}
+
+enum orphan_why orphan_why(const struct workflow *before, const struct workflow *after, struct slice status,
+			   const char **ret_to)
+{
+	bool claimed = workflow_is_claim_status(before, status);
+	const char *to;
+
+	if (!before->table.table && after->table.table)
+		return ORPHAN_MOVED;
+	if (!workflow_has_status(after, status))
+		return ORPHAN_GONE;
+	if (claimed && !workflow_is_claim_status(after, status))
+		return ORPHAN_NO_CLAIM;
+	to = claimed ? leads_away(before, after, status) : NULL;
+	if (to && ret_to)
+		*ret_to = to;
+	return to ? ORPHAN_LEADS_AWAY : ORPHAN_NOT;
+}
+
+bool orphan_list(const struct workflow *before, const struct workflow *after, struct strbuf *out)
+{
+	size_t n = 0;
+
+	strbuf_add_char(out, '[');
+	for (size_t i = 0; i < before->statuses_n; i++) {
+		struct slice status = slice_str(before->statuses[i]);
+
+		if (!orphan_why(before, after, status, NULL))
+			continue;
+		strbuf_add_str(out, n++ ? "," : "");
+		json_quote(status, out);
+	}
+	strbuf_add_char(out, ']');
+	return n > 0;
+}
+
+/* ---- who is there ---- */
+
+void orphans_count(struct unit *unit, const char *workflow, struct slice list)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_count, db_str(workflow), db_text(list), db_int(ORPHANS_COUNT_MAX + 1));
+}
+
+void orphans_guard(struct unit *unit, const char *workflow, struct slice list)
+{
+	UNIT_ADD(unit, UNIT_MUST, &stmt_none, db_str(workflow), db_text(list));
+}
