@@ -1,9 +1,10 @@
 # Hapax: the one Makefile.
 #
 #   make              everything into build/: the library, the program, the examples
-#   make run          the engine, alive, on the example examples/billing; Ctrl-C stops it
+#   make run          the demo, alive, with three commands to paste; Ctrl-C stops it
 #   make test         every test, on SQLite, a private PostgreSQL and a private Redis; ends with "N passed, N failed"
 #   make T=json test  only the tests whose path contains "json"
+#   make root-test    `make run` and `make test` in a fresh clone inside a fresh minimal Debian; T=json as above
 #
 # It works in two passes, because a fresh machine has no pkg-config to ask. The outer pass installs the packages
 # that are missing and decides what is run; the inner pass (INNER=1) compiles and links, in parallel. Whatever
@@ -62,7 +63,7 @@ ifndef INNER
 # === the outer pass =============================================================================================
 
 .NOTPARALLEL:
-.PHONY: all run test bench asan tsan fuzz soak format lint install uninstall deb package-test clean check tests \
+.PHONY: all run test bench asan tsan fuzz soak format lint reference install uninstall deb package-test root-test clean check tests \
 	packages-build packages-demo packages-test packages-lint packages-deb packages-root
 
 JOBS := $(shell nproc 2>/dev/null || echo 2)
@@ -77,7 +78,7 @@ check:
 	@scripts/check-banned.sh
 
 run: packages-demo all
-	@examples/billing/run.sh
+	@examples/demo/run.sh
 
 # Builds the test programs and does not run them.
 tests: packages-test check
@@ -119,7 +120,8 @@ lint: packages-lint check
 	@clang-format --dry-run -Werror $(C_FILES)
 	@cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 \
 		--suppress=missingIncludeSystem --suppress=unknownMacro --suppress=identicalInnerCondition \
-		-D__linux__ -D_GNU_SOURCE -Isrc -Iinclude $(SRC)
+		--suppress=uninitStructMember \
+		-D__linux__ -D_GNU_SOURCE -D__cppcheck__ -Isrc -Iinclude $(SRC)
 
 # With DESTDIR, PREFIX and LIBDIR as usual.
 install_files = BUILD='$(BUILD)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' packaging/install.sh
@@ -136,6 +138,14 @@ deb: packages-deb check
 # In a fresh minimal Debian, as root: installs the package, uses the service, removes it.
 package-test: deb packages-root
 	@packaging/test-package.sh build/deb/hapax_$(VERSION)_*.deb
+
+# In a fresh minimal Debian with git and make, as root: both commands of README's quick start, in a clone of HEAD.
+root-test: packages-root
+	@T='$(T)' packaging/test-clone.sh
+
+# The page about every call, out of what the server says about itself.
+reference: all packages-demo
+	@scripts/api-reference.py $(BUILD)/hapax >$(BUILD)/api-reference.md && mv $(BUILD)/api-reference.md docs/api-reference.md
 
 clean:
 	@rm -rf build
@@ -156,7 +166,7 @@ packages-deb:
 	@scripts/install-packages.sh build deb
 
 packages-root:
-	@scripts/install-packages.sh root
+	@scripts/install-packages.sh demo root
 
 # Any single file of the build, e.g. `make build/tests/unit/base/test_json`.
 build/%: packages-build
@@ -218,7 +228,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(patsubst build/%,%,$@)';)
 make_dir = @mkdir -p $(@D)
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-LIB_OBJ := $(call objects,$(LIB_SRC)) $(BUILD)/obj/gen/schema.o
+LIB_OBJ := $(call objects,$(LIB_SRC)) $(BUILD)/obj/gen/schema.o $(BUILD)/obj/gen/openapi.o
 SIM_OBJ := $(call objects,$(SIM_SRC))
 CLI_OBJ := $(call objects,$(CLI_SRC))
 SUPPORT_OBJ := $(call objects,$(SUPPORT_SRC))
@@ -254,6 +264,10 @@ $(BUILD)/gen/schema.c: $(SCHEMA) $(BUILD)/schema-files scripts/embed-schema.sh
 	$(call say,EMBED)scripts/embed-schema.sh $(SCHEMA) >$@
 $(BUILD)/schema-files: FORCE
 	$(call remember,$(SCHEMA))
+# And so do the words of the API's description.
+$(BUILD)/gen/openapi.c: src/http/openapi.json scripts/embed-text.sh
+	$(make_dir)
+	$(call say,EMBED)scripts/embed-text.sh openapi_words $< >$@
 $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
 	$(make_dir)
 	$(call say,CC)$(compile) $(includes)

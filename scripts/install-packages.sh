@@ -18,13 +18,16 @@ build libpq-dev         PostgreSQL client library
 build libssl-dev        OpenSSL, hashing and TLS
 build libcurl4-openssl-dev libcurl, actions over HTTP
 build libhiredis-dev    hiredis, Redis for entry locks and the gate
-demo  python3           runs the services of examples/billing and examples/payments, a worker of examples/order
-demo  curl              the client of examples/payments
+demo  python3           runs the outside world of the demo: services and a worker
+demo  curl              asks the API where there is no verb
 test  libcmocka-dev     unit testing framework
 test  postgresql        PostgreSQL server, started privately by the tests
 test  redis-server      Redis server, started privately by the tests
 test  nodejs            runs the other worker of examples/order
 test  jq                what expressions are compared with
+test  zsh               tries its completion
+test  groff-base        formats the manual
+test  python3-jsonschema checks answers of the API against its own description
 test  clang             compiler for the fuzzers
 test  libclang-rt-14-dev libFuzzer and sanitizer runtimes
 lint  clang-format      C formatter

@@ -1,4 +1,4 @@
-/* The table of routes, and what all handlers share. */
+/* Who is let in, and what all handlers share. */
 #include "http/api.h"
 
 #include <stdio.h>
@@ -9,73 +9,33 @@
 #include "base/json_number.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "base/trace.h"
 #include "engine/definitions.h"
 #include "http/api_gate.h"
 #include "http/auth.h"
+#include "http/charset.h"
 #include "model/nearest.h"
+#include "model/text.h"
 
-static const struct route routes[] = {
-	{"POST", "/api/v1/entities/{workflow}", api_entity_create, ROUTE_EXECUTE, "Creates an entity."},
-	{"GET", "/api/v1/entities/{workflow}", api_entity_list, ROUTE_READ, "Lists entities, by status."},
-	{"GET", "/api/v1/entities/{workflow}/{id}", api_entity_show, ROUTE_READ, "Shows an entity."},
-	{"POST", "/api/v1/entities/{workflow}/{id}/steps/{step}", api_entity_fire, ROUTE_EXECUTE, "Fires a step."},
-	{"POST", "/api/v1/entities/{workflow}/{id}/steps/{step}/resolve", api_entity_resolve, ROUTE_EXECUTE,
-	 "Says what became of a claim that is held for a person."},
-	{"GET", "/api/v1/history/{subject}", api_history, ROUTE_READ, "Tells the history of a subject."},
-	{"GET", "/api/v1/definitions", api_definition_list, ROUTE_READ, "Lists the workflows in force."},
-	{"PUT", "/api/v1/definitions/{name}", api_definition_put, ROUTE_ADMIN, "Puts a new version of a workflow."},
-	{"POST", "/api/v1/modules/{module}/sweep", api_module_sweep, ROUTE_ADMIN, "Sweeps the claims of a module."},
-	{"POST", "/api/v1/workflow-runs", api_run_create, ROUTE_EXECUTE, "Starts a run, once for each key."},
-	{"GET", "/api/v1/workflow-runs", api_run_list, ROUTE_READ, "Lists runs, the newest first."},
-	{"GET", "/api/v1/workflow-runs/{id}", api_run_show, ROUTE_READ, "Shows a run, or waits for its end."},
-	{"POST", "/api/v1/workflow-runs/{id}/cancel", api_run_cancel, ROUTE_EXECUTE, "Cancels a run and compensates."},
-	{"POST", "/api/v1/workflow-runs/{id}/retry", api_run_retry, ROUTE_EXECUTE, "Tries a failed step again."},
-	{"POST", "/api/v1/workflow-runs/{id}/pause", api_run_pause, ROUTE_EXECUTE, "Begins no further step."},
-	{"POST", "/api/v1/workflow-runs/{id}/resume", api_run_resume, ROUTE_EXECUTE, "Goes on after a pause."},
-	{"POST", "/api/v1/workflow-runs/{id}/events/{event}", api_run_event, ROUTE_EXECUTE, "Sends a run an event."},
-	{"POST", "/api/v1/workflow-runs/{id}/approvals/{step}", api_run_approve, ROUTE_EXECUTE,
-	 "Decides an approval that a run waits for."},
-	{"POST", "/api/v1/workflow-runs/{id}/steps/{step}/resolve", api_run_resolve, ROUTE_EXECUTE,
-	 "Says what became of a step that is UNKNOWN."},
-	{"POST", "/api/v1/jobs", api_job_push, ROUTE_EXECUTE, "Pushes one job, or many."},
-	{"GET", "/api/v1/jobs", api_job_list, ROUTE_READ, "Lists jobs, by status and queue."},
-	{"POST", "/api/v1/jobs/claim", api_job_claim, ROUTE_EXECUTE, "Claims due jobs, waiting for some if need be."},
-	{"GET", "/api/v1/jobs/{id}", api_job_show, ROUTE_READ, "Shows a job."},
-	{"POST", "/api/v1/jobs/{id}/heartbeat", api_job_heartbeat, ROUTE_EXECUTE, "Keeps the claim on a job."},
-	{"POST", "/api/v1/jobs/{id}/complete", api_job_complete, ROUTE_EXECUTE, "Says that a job is done."},
-	{"POST", "/api/v1/jobs/{id}/fail", api_job_fail, ROUTE_EXECUTE, "Says that a job was not done."},
-	{"POST", "/api/v1/jobs/{id}/redrive", api_job_redrive, ROUTE_EXECUTE, "Gives a parked job another try."},
-	{"POST", "/api/v1/batches", api_batch_create, ROUTE_EXECUTE, "Creates a batch with its items."},
-	{"GET", "/api/v1/batches", api_batch_list, ROUTE_READ, "Lists batches, the newest first."},
-	{"GET", "/api/v1/batches/{id}", api_batch_show, ROUTE_READ, "Shows a batch, or waits for its end."},
-	{"POST", "/api/v1/batches/{id}/items", api_batch_add_items, ROUTE_EXECUTE, "Adds items to a held batch."},
-	{"GET", "/api/v1/batches/{id}/items", api_batch_items, ROUTE_READ, "Lists the items of a batch."},
-	{"POST", "/api/v1/batches/{id}/start", api_batch_start, ROUTE_EXECUTE, "Starts a held batch."},
-	{"POST", "/api/v1/batches/{id}/cancel", api_batch_cancel, ROUTE_EXECUTE, "Cancels a batch and refunds it."},
-	{"POST", "/api/v1/batches/{id}/items/{n}/accept", api_batch_accept, ROUTE_EXECUTE, "Accepts an item."},
-	{"POST", "/api/v1/batches/{id}/items/{n}/resolve", api_batch_resolve, ROUTE_EXECUTE,
-	 "Says what became of an item that is UNKNOWN."},
-	{"POST", "/api/v1/accounts", api_account_create, ROUTE_ADMIN, "Opens an account."},
-	{"GET", "/api/v1/accounts/{id}", api_account_show, ROUTE_READ, "Shows an account."},
-	{"GET", "/api/v1/accounts/{id}/ledger", api_account_ledger, ROUTE_READ, "Lists what made its balance."},
-	{"POST", "/api/v1/accounts/{id}/credit", api_account_credit, ROUTE_ADMIN, "Credits it, once for each key."},
-	{"GET", "/api/v1/why/{id}", api_why, ROUTE_READ, "Says what a subject is waiting for."},
-	{"GET", "/healthz", api_healthz, ROUTE_PUBLIC, "The process is alive."},
-	{"GET", "/readyz", api_readyz, ROUTE_PUBLIC, "The engine takes work."},
-	{"GET", "/metrics", api_metrics, ROUTE_READ, "Numbers for Prometheus."},
-};
-
-const struct route *api_routes(size_t *ret_n)
+/* A misspelt filter that is ignored would list everything. */
+static bool query_known(struct http_call *call)
 {
-	*ret_n = sizeof routes / sizeof *routes;
-	return routes;
+	const char *known[ROUTE_QUERIES_MAX + 1] = {0};
+
+	for (size_t i = 0; i < ROUTE_QUERIES_MAX && call->route->query[i].name; i++)
+		known[i] = call->route->query[i].name;
+	for (size_t i = 0; i < call->query.n; i++)
+		if (!api_word_checked(call, call->query.params[i].name, known, "query parameter", HX_VALIDATION_ERROR))
+			return false;
+	return true;
 }
 
 /* Whoever asks has names that the store can hold, whatever is asked. */
 static bool admit_named(struct http_call *call)
 {
 	return api_name_checked(call, api_workspace(call), "the workspace") &&
-	       api_name_checked(call, api_requester(call), "the requester") && api_gate_admit(call);
+	       api_name_checked(call, api_requester(call), "the requester") && query_known(call) &&
+	       api_gate_admit(call);
 }
 
 static void go_on(struct http_call *call)
@@ -117,54 +77,87 @@ struct slice api_requester(const struct http_call *call)
 	return call->requester;
 }
 
-/* 00-TRACE-PARENT-FLAGS, in lower-case hex. */
-static bool is_traceparent(struct slice text)
+/* Fields of one name are one list. Nothing when it is too long, or there is no memory. */
+static struct slice joined_fields(const struct http_call *call, const char *name)
 {
-	for (size_t i = 0; i < text.n; i++) {
-		bool dash = i == 2 || i == 35 || i == 52;
-		bool hex = (text.p[i] >= '0' && text.p[i] <= '9') || (text.p[i] >= 'a' && text.p[i] <= 'f');
+	struct wire_fields fields = call->request->wire.head.fields;
+	struct slice joined;
+	struct strbuf text;
 
-		if (dash ? text.p[i] != '-' : !hex)
-			return false;
-	}
-	return text.n == 55;
+	strbuf_init(&text, TRACE_STATE_BYTES_MAX + 1);
+	for (size_t i = 0; i < fields.n; i++)
+		if (slice_eq_nocase(fields.at[i].name, slice_str(name))) {
+			strbuf_add_str(&text, text.n ? "," : "");
+			strbuf_add_slice(&text, fields.at[i].value);
+		}
+	joined = text.failed ? slice_of(NULL, 0) : arena_copy(call->arena, strbuf_slice(&text));
+	strbuf_release(&text);
+	return joined;
 }
 
 struct slice api_traceparent(const struct http_call *call)
 {
 	size_t n;
-	const struct wire_field *trace = wire_find(call->request->wire.head.fields, "traceparent", &n);
+	const struct wire_field *parent = wire_find(call->request->wire.head.fields, "traceparent", &n);
 
-	return trace && n == 1 && is_traceparent(trace->value) ? trace->value : slice_of(NULL, 0);
+	if (!parent || n != 1)
+		return slice_of(NULL, 0);
+	return trace_of(parent->value, joined_fields(call, "tracestate"), call->arena);
 }
 
 /* ---- what is not there ---- */
 
 struct names {
+	struct slice wanted;
 	const char *kind;
+	const char *other_kind; /* of the workflow that has the very name; NULL: none has */
 	size_t n;
 	const char *known[DEFINITIONS_MAX + 1];
 };
 
 static void add_name(void *context, const struct machine *machine)
 {
+	const struct definition *definition = machine->definition;
 	struct names *names = context;
 
-	if (strcmp(machine->definition->kind, names->kind) == 0 && names->n < DEFINITIONS_MAX)
-		names->known[names->n++] = machine->definition->name;
+	if (strcmp(definition->kind, names->kind) == 0 && names->n < DEFINITIONS_MAX)
+		names->known[names->n++] = definition->name;
+	else if (slice_is(names->wanted, definition->name))
+		names->other_kind = definition->kind;
+}
+
+static const char *no_such(struct http_call *call, const char *what, struct slice name, const char *const known[])
+{
+	const char *nearest = nearest_name(name, known);
+
+	return text_printf(call->arena, "no %s \"%s\"%s%s%s", what, excerpt_of(name).text,
+			   nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+}
+
+const char *api_no_workflow_words(struct http_call *call, struct slice name, const char *kind)
+{
+	struct names names = {.wanted = name, .kind = kind};
+
+	engine_each_machine(api_of(call)->engine, add_name, &names);
+	if (names.other_kind)
+		return text_printf(call->arena, "the workflow \"%s\" is of kind %s, and this is for those of kind %s",
+				   excerpt_of(name).text, names.other_kind, kind);
+	return no_such(call, "workflow", name, names.known);
 }
 
 void api_no_workflow(struct http_call *call, struct slice name, const char *kind)
 {
-	struct names names = {.kind = kind};
-	const char *nearest;
-	char detail[240];
+	http_respond_code(call->exchange, HX_NOT_FOUND, api_no_workflow_words(call, name, kind));
+}
 
-	engine_each_machine(api_of(call)->engine, add_name, &names);
-	nearest = nearest_name(name, names.known);
-	snprintf(detail, sizeof detail, "no workflow \"%s\"%s%s%s", excerpt_of(name).text,
-		 nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
-	http_respond_code(call->exchange, HX_NOT_FOUND, detail);
+bool api_word_checked(struct http_call *call, struct slice word, const char *const known[], const char *what,
+		      enum hx_code code)
+{
+	for (size_t i = 0; known[i]; i++)
+		if (slice_is(word, known[i]))
+			return true;
+	http_respond_code(call->exchange, code, no_such(call, what, word, known));
+	return false;
 }
 
 const struct entity_machine *api_machine_named(const struct http_call *call, struct slice name)
@@ -206,6 +199,19 @@ static bool is_known(struct json name, const char *const known[])
 	return false;
 }
 
+static void refuse_member(struct http_call *call, struct slice name, const char *const known[])
+{
+	struct strbuf detail;
+
+	strbuf_init(&detail, 1000);
+	strbuf_addf(&detail, "unknown member %s; known are", excerpt_of(name).text);
+	for (size_t i = 0; known[i]; i++)
+		strbuf_addf(&detail, "%s %s", i ? "," : "", known[i]);
+	strbuf_add_str(&detail, known[0] ? "" : " none");
+	http_respond_code(call->exchange, HX_VALIDATION_ERROR, detail.p);
+	strbuf_release(&detail);
+}
+
 bool api_members_known(struct http_call *call, struct json object, const char *const known[])
 {
 	struct json_iter it = json_iter_of(object);
@@ -213,10 +219,7 @@ bool api_members_known(struct http_call *call, struct json object, const char *c
 
 	while (json_iter_member(&it, &name, &value))
 		if (!is_known(name, known)) {
-			char detail[240];
-
-			snprintf(detail, sizeof detail, "unknown member %s", excerpt_of(name.raw).text);
-			http_respond_code(call->exchange, HX_VALIDATION_ERROR, detail);
+			refuse_member(call, name.raw, known);
 			return false;
 		}
 	return true;
@@ -324,14 +327,6 @@ void api_respond_json(struct http_call *call, int status, struct strbuf *text, i
 	}
 	api_json_init(&json, status, strbuf_slice(text), etag_version);
 	http_respond(call->exchange, &json.answer);
-}
-
-uint64_t api_entity_hash(struct slice workspace, const char *workflow, struct slice name)
-{
-	uint64_t hash = hash_bytes(1, workspace.p, workspace.n);
-
-	hash = hash_bytes(hash, workflow, strlen(workflow));
-	return hash_bytes(hash, name.p, name.n);
 }
 
 void api_add_time(struct strbuf *text, const char *member, int64_t ms)

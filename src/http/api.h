@@ -38,7 +38,7 @@ bool api_is_awaited(const struct http_call *call);
 /* Of whoever asks: well-formed names, which live as long as the exchange. */
 struct slice api_workspace(const struct http_call *call);
 struct slice api_requester(const struct http_call *call);
-/* A well-formed one, to be kept and sent on; what is not says nothing: empty. */
+/* The trace that the request is part of, to be kept and continued (base/trace.h); empty: none, or not well-formed. */
 struct slice api_traceparent(const struct http_call *call);
 /* 1 to ENTITY_NAME_MAX bytes of UTF-8 without control characters, or false after answering 400. */
 bool api_name_checked(struct http_call *call, struct slice name, const char *what);
@@ -51,6 +51,11 @@ const struct entity_machine *api_machine_named(const struct http_call *call, str
 const struct entity_machine *api_machine(struct http_call *call);
 /* Answers 404 for a workflow of this kind ("entity", "run", "batch"), with the nearest name. */
 void api_no_workflow(struct http_call *call, struct slice name, const char *kind);
+/* Those words. In the exchange's arena; NULL without memory. */
+const char *api_no_workflow_words(struct http_call *call, struct slice name, const char *kind);
+/* Is it one of these, which end with NULL? False after answering the code with the nearest. `what`: "status of runs" */
+bool api_word_checked(struct http_call *call, struct slice word, const char *const known[], const char *what,
+		      enum hx_code code);
 /* The body as a JSON object ({} when it is empty), or false after answering 400. Twice the same member is refused. */
 bool api_body(struct http_call *call, const char *const known[], struct json *ret_object);
 /* A key of the caller's: a string of 1 to 255 characters. False after answering 400. */
@@ -128,8 +133,6 @@ void api_query_read(struct api_query *query);
 /* Tells the caller of its end: the text, or the code. For `ended`; the exchange and the query may be gone afterwards. */
 void api_query_tell(struct api_query *query, enum hx_code code);
 
-/* The lane of an entity: by its name, so that it needs no look-up. */
-uint64_t api_entity_hash(struct slice workspace, const char *workflow, struct slice name);
 /* The parts of entity:WORKFLOW:ID; false: it is something else. */
 bool api_entity_split(struct slice subject, struct slice *ret_workflow, struct slice *ret_name);
 void api_add_time(struct strbuf *text, const char *member, int64_t ms);
@@ -185,6 +188,8 @@ void api_batch_items(struct http_call *call);
 void api_batch_accept(struct http_call *call);
 void api_batch_resolve(struct http_call *call);
 void api_why(struct http_call *call);
+/* What probes and Prometheus read. */
+void api_respond_text(struct http_call *call, int status, struct slice text);
 void api_healthz(struct http_call *call);
 void api_readyz(struct http_call *call);
 void api_metrics(struct http_call *call);

@@ -239,12 +239,13 @@ static void forget(struct http_call *call)
 /* ---- the table ---- */
 
 static const struct route routes[] = {
-	{"GET", "/healthz", healthz, ROUTE_PUBLIC, "Says that the process runs."},
-	{"GET", "/readyz", readyz, ROUTE_PUBLIC, "Says whether it takes requests."},
-	{"GET", "/metrics", metrics, ROUTE_PUBLIC, "Counters in Prometheus' text form."},
+	{"GET", "/healthz", healthz, ROUTE_PUBLIC, .summary = "Says that the process runs."},
+	{"GET", "/readyz", readyz, ROUTE_PUBLIC, .summary = "Says whether it takes requests."},
+	{"GET", "/metrics", metrics, ROUTE_PUBLIC, .summary = "Counters in Prometheus' text form."},
 	{"GET", "/gate/records", look, ROUTE_READ,
-	 "Shows the records of an idempotency key, or those whose outcome nobody knows."},
-	{"DELETE", "/gate/records/{record}", forget, ROUTE_ADMIN, "Forgets one record, unless its lease lasts."},
+	 .summary = "Shows the records of an idempotency key, or those whose outcome nobody knows."},
+	{"DELETE", "/gate/records/{record}", forget, ROUTE_ADMIN,
+	 .summary = "Forgets one record, unless its lease lasts."},
 };
 
 struct router *gate_admin_router_new(struct gate_admin *admin)

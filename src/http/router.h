@@ -1,8 +1,10 @@
 /*
- * Routes: a table, declared once, from which requests are dispatched (and from which the reference is generated).
+ * Routes: a table, declared once, from which requests are dispatched (and from which the reference is generated, see
+ * openapi.h).
  *
  *	static const struct route routes[] = {
- *		{"GET", "/api/v1/entities/{workflow}/{id}", entity_show, ROUTE_READ, "Shows an entity."},
+ *		{"GET", "/api/v1/entities/{workflow}/{id}", entity_show, ROUTE_READ, "Shows an entity.",
+ *		 .id = "getEntity", .answers = {{200, "Entity"}}},
  *		…
  *	};
  *
@@ -22,11 +24,23 @@
 
 #define ROUTE_SEGMENTS_MAX 16
 #define ROUTE_PARAMS_MAX 4
+#define ROUTE_QUERIES_MAX 5
+#define ROUTE_ANSWERS_MAX 2
+#define ROUTE_ERRORS_MAX 10
 
 enum route_scope { ROUTE_PUBLIC, ROUTE_READ, ROUTE_EXECUTE, ROUTE_ADMIN };
 
 struct http_call;
 struct api_gate;
+
+/* Each with the name of its schema, in openapi.json. */
+struct route_query {
+	const char *name, *schema;
+};
+struct route_answer {
+	int status;
+	const char *schema;
+};
 
 struct route {
 	const char *method; /* GET stands for HEAD, too */
@@ -35,6 +49,13 @@ struct route {
 	void (*handle)(struct http_call *call);
 	enum route_scope scope; /* what a key must be allowed to do */
 	const char *summary;    /* one sentence for the reference */
+	/* ---- for the reference alone, but for the query; all may be absent, and lists end with zeros ---- */
+	const char *id;                                 /* operationId */
+	struct route_query query[ROUTE_QUERIES_MAX];    /* those that it knows; the API refuses all others */
+	const char *body;                               /* the schema of what is sent; NULL: nothing is */
+	struct route_answer answers[ROUTE_ANSWERS_MAX]; /* of success */
+	bool etag;                                      /* they carry one */
+	enum hx_code errors[ROUTE_ERRORS_MAX];          /* its own; what any route may answer is known to openapi.c */
 };
 
 /* One request on its way to its handler. It lives in the exchange's arena. */

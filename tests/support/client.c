@@ -19,6 +19,7 @@
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "support/await.h"
+#include "support/described.h"
 
 #define TIMEOUT_S 60
 #define HEAD_OUT_BYTES 4096
@@ -180,7 +181,10 @@ bool client_call_with(struct client *client, const char *method, const char *pat
 
 	snprintf(head, sizeof head, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s%sContent-Length: %zu\r\n\r\n", method,
 		 path, client->requester, fields, n);
-	return exchange(client, head, body, n, ret_reply);
+	if (!exchange(client, head, body, n, ret_reply))
+		return false;
+	described_check(method, path, ret_reply->status, ret_reply->code);
+	return true;
 }
 
 bool client_call(struct client *client, const char *method, const char *path, const char *body, size_t n,

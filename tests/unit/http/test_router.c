@@ -50,14 +50,14 @@ static void show_wait(struct http_call *call)
 }
 
 static const struct route routes[] = {
-	{"GET", "/", show, ROUTE_PUBLIC, "The root."},
-	{"GET", "/jobs/{id}", show, ROUTE_READ, "A job."},
-	{"POST", "/jobs/claim", show, ROUTE_EXECUTE, "Claims jobs."},
-	{"GET", "/jobs/mine", show, ROUTE_READ, "My jobs."},
-	{"DELETE", "/jobs/{id}", show, ROUTE_ADMIN, "Deletes a job."},
-	{"POST", "/{any}/claim", show, ROUTE_EXECUTE, "Claims anything."},
-	{"POST", "/entities/{workflow}/{id}/steps/{step_key}", show_named, ROUTE_EXECUTE, "Fires a step."},
-	{"GET", "/wait", show_wait, ROUTE_READ, "Waits."},
+	{"GET", "/", show, ROUTE_PUBLIC, .summary = "The root."},
+	{"GET", "/jobs/{id}", show, ROUTE_READ, .summary = "A job."},
+	{"POST", "/jobs/claim", show, ROUTE_EXECUTE, .summary = "Claims jobs."},
+	{"GET", "/jobs/mine", show, ROUTE_READ, .summary = "My jobs."},
+	{"DELETE", "/jobs/{id}", show, ROUTE_ADMIN, .summary = "Deletes a job."},
+	{"POST", "/{any}/claim", show, ROUTE_EXECUTE, .summary = "Claims anything."},
+	{"POST", "/entities/{workflow}/{id}/steps/{step_key}", show_named, ROUTE_EXECUTE, .summary = "Fires a step."},
+	{"GET", "/wait", show_wait, ROUTE_READ, .summary = "Waits."},
 };
 
 static struct desk desk;
