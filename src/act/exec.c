@@ -13,6 +13,7 @@
 #include "act/process.h"
 #include "base/arena.h"
 #include "base/excerpt.h"
+#include "base/trace.h"
 
 #define TAIL_SHOWN_MAX (6 * PROCESS_TAIL_BYTES) /* all of it: a tail is not cut at its end */
 #define ENV_MAX 8
@@ -74,7 +75,9 @@ static void env_init(struct environment *env, const struct act_call *call)
 	if (call->lease.fence)
 		env_add_int(env, "HAPAX_FENCE", call->lease.fence);
 	if (call->traceparent.n)
-		env_add(env, "TRACEPARENT", call->traceparent);
+		env_add(env, "TRACEPARENT", trace_parent(call->traceparent));
+	if (trace_state(call->traceparent).n)
+		env_add(env, "TRACESTATE", trace_state(call->traceparent));
 }
 
 /* ---- how it ended ---- */

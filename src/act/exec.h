@@ -4,7 +4,7 @@
  *
  *   stdin         the call's input, JSON
  *   environment   PATH, LANG, HAPAX_KEY, HAPAX_ATTEMPT, HAPAX_FENCE (under a lease), TRACEPARENT (if any); no more
- *   folder        the server's
+ *   folder, umask the server's
  *   stdout        the output: JSON, or nothing for null
  *   stderr        its tail becomes the words of a failure
  *

@@ -6,23 +6,8 @@
 #include <strings.h>
 
 #include "base/excerpt.h"
-
-static const char *const reserved[] = {
-	"Idempotency-Key",
-	"Hapax-Fence",
-	"Hapax-Attempt",
-	"traceparent",
-	"Content-Length",
-	"Transfer-Encoding",
-	"Connection",
-	"Proxy-Authorization",
-	"Expect",
-	"Upgrade",
-	"TE",
-	"Trailer",
-	"Keep-Alive",
-	"Host",
-};
+#include "base/trace.h"
+#include "model/header.h"
 
 struct builder {
 	struct curl_slist *list;
@@ -31,21 +16,6 @@ struct builder {
 	struct hx_error *err;
 	enum hx_code code; /* of the first failure */
 };
-
-static bool is_token(const char *name)
-{
-	static const char token[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-
-	return name[0] && name[strspn(name, token)] == '\0';
-}
-
-static bool is_reserved(const char *name)
-{
-	for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-		if (strcasecmp(name, reserved[i]) == 0)
-			return true;
-	return false;
-}
 
 static bool has_control(struct slice value)
 {
@@ -101,24 +71,28 @@ static void add_own(struct builder *b, const struct job *job)
 		add_int(b, "Hapax-Fence", call->lease.fence);
 	add_int(b, "Hapax-Attempt", call->attempt);
 	if (call->traceparent.n)
-		add(b, "traceparent", call->traceparent);
+		add(b, "traceparent", trace_parent(call->traceparent));
+	if (trace_state(call->traceparent).n)
+		add(b, "tracestate", trace_state(call->traceparent));
 }
 
 static void add_declared(struct builder *b, const struct action_header *header, struct secrets *secrets)
 {
+	struct slice name = slice_str(header->name);
+	bool token = header_name_is_token(name);
 	struct hx_error why;
 
 	if (b->code)
 		return;
-	if (!is_token(header->name) || is_reserved(header->name)) {
-		b->code = error_set(b->err, HX_CONFIG_ERROR, "header %s: %s", excerpt_of(slice_str(header->name)).text,
-				    is_token(header->name) ? "it is written by the engine" : "that is no name");
+	if (!token || header_name_is_reserved(name)) {
+		b->code = error_set(b->err, HX_CONFIG_ERROR, "header %s: %s", excerpt_of(name).text,
+				    token ? "it is written by the engine" : "that is no name");
 		return;
 	}
 	strbuf_reset(&b->value);
 	b->code = secrets_fill(secrets, header->value, &b->value, &why);
 	if (b->code)
-		error_set(b->err, b->code, "header %s: %s", excerpt_of(slice_str(header->name)).text, why.detail);
+		error_set(b->err, b->code, "header %s: %s", excerpt_of(name).text, why.detail);
 	add(b, header->name, strbuf_slice(&b->value));
 }
 
@@ -161,8 +135,8 @@ enum hx_code headers_build(const struct job *job, struct secrets *secrets, struc
 {
 	struct builder b = {.err = err};
 
-	strbuf_init(&b.line, HEADER_BYTES_MAX);
-	strbuf_init(&b.value, HEADER_BYTES_MAX);
+	strbuf_init(&b.line, HEADER_LINE_BYTES_MAX);
+	strbuf_init(&b.value, HEADER_LINE_BYTES_MAX);
 	forbid_expect(&b);
 	add_defaults(&b, job->action);
 	add_own(&b, job);

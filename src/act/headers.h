@@ -5,7 +5,7 @@
  *   Idempotency-Key: KEY                unless the call has none
  *   Hapax-Fence: N                      under a lease
  *   Hapax-Attempt: N
- *   traceparent: …                      unless the call has none
+ *   traceparent: …, tracestate: …       unless the call has none
  *
  * Those that frame the message or carry the promise are not for an action to write: such a call is refused, and so
  * is a value with a CR, LF, NUL or another control character, which would write headers of its own.
@@ -18,7 +18,7 @@
 #include "act/kind.h"
 #include "act/secret.h"
 
-#define HEADER_BYTES_MAX 16384 /* one line */
+#define HEADER_LINE_BYTES_MAX 16384
 
 /* HX_CONFIG_ERROR names the header and what is wrong, never a value; HX_NO_MEMORY. */
 enum hx_code headers_build(const struct job *job, struct secrets *secrets, struct curl_slist **ret_headers,

@@ -5,6 +5,7 @@
 
 #include "act/pool.h"
 #include "base/excerpt.h"
+#include "base/trace.h"
 
 struct native_kind {
 	struct kind kind;
@@ -65,7 +66,7 @@ static struct verdict call(const struct native *native, struct job *job, struct 
 	struct native_call call = {
 		.input = job->call.input,
 		.key = job->call.key,
-		.traceparent = job->call.traceparent,
+		.traceparent = trace_parent(job->call.traceparent),
 		.attempt = job->call.attempt,
 		.fence = job->call.lease.fence,
 		.timeout_ms = job_timeout_ms(job),

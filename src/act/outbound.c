@@ -32,7 +32,9 @@ static const struct {
 } carriers[] = {
 	{{V6(0x0064, 0xff9b, 0, 0), 96}, 12}, /* NAT64 */
 	{{V6(0x2002, 0, 0, 0), 16}, 2},       /* 6to4 */
-	{{V6(0, 0, 0, 0), 96}, 12},           /* IPv4-compatible; :: and ::1 are looked at before */
+	{{{{[8] = 0xff, [9] = 0xff}}, 96},
+	 12},                       /* IPv4-translated, ::ffff:0:0:0/96: what a stateless translator routes */
+	{{V6(0, 0, 0, 0), 96}, 12}, /* IPv4-compatible; :: and ::1 are looked at before */
 };
 
 static const char loopback_name[] = "loopback";
@@ -72,6 +74,10 @@ static const struct special {
 	{{V6(0xfec0, 0, 0, 0), 10}, "private"},
 	{{V6(0xff00, 0, 0, 0), 8}, "multicast"},
 };
+
+/* What IANA has given out is 2000::/3. An address outside of it is of some network of its own, if of any. */
+static const struct cidr global_unicast = {V6(0x2000, 0, 0, 0), 3};
+static const struct special not_global = {{V6(0, 0, 0, 0), 3}, "reserved"};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -121,7 +127,7 @@ static const struct special *special_of(const struct ip_address *a)
 	for (size_t i = 0; i < COUNT(specials); i++)
 		if (covers(&specials[i].range, a))
 			return &specials[i];
-	return NULL;
+	return is_v4(a) || covers(&global_unicast, a) ? NULL : &not_global;
 }
 
 /* An entry and a range that both cover one address nest: the longer prefix lies inside. */

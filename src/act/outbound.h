@@ -9,12 +9,13 @@
  *   loopback                 allowed with the option `loopback`, or if an entry inside of 127.0.0.0/8 or ::1 covers it
  *   any other special range  refused                allowed if an entry that lies inside of that range covers it
  *
- * Special are the private, link-local, shared, multicast, unspecified, documentation and reserved ranges. Only an
+ * Special are the private, link-local, shared, multicast, unspecified, documentation and reserved ranges, and all IPv6
+ * addresses outside of 2000::/3, which is what has been given out of them. Only an
  * entry that lies inside of such a range opens it: whoever writes 0.0.0.0/0 means the internet, not the metadata
  * service at 169.254.169.254, and says 169.254.0.0/16 if that is meant as well.
  *
- * IPv6 addresses that carry an IPv4 address (mapped ::ffff:0:0/96, compatible ::/96, NAT64 64:ff9b::/96, 6to4
- * 2002::/16) are judged as that IPv4 address. Where the place of the carried address is not fixed (Teredo, the
+ * IPv6 addresses that carry an IPv4 address (mapped ::ffff:0:0/96, compatible ::/96, translated ::ffff:0:0:0/96, NAT64
+ * 64:ff9b::/96, 6to4 2002::/16) are judged as that IPv4 address. Where the place of the carried address is not fixed (Teredo, the
  * NAT64 prefixes of one's own network) the range counts as special.
  *
  * Pure: no I/O, no memory but the struct. Immutable once it is filled in, so threads may share it.

@@ -128,19 +128,105 @@ enum hx_code secrets_fill(struct secrets *secrets, const char *text, struct strb
 	}
 }
 
-void secrets_mask(const struct secrets *secrets, char *text, size_t n)
+/* ---- masking ---- */
+
+/* The byte that a JSON escape at the front of the text stands for, and the escape's length; 0: there is none, or no ASCII. */
+static size_t escape_of(struct slice text, char *ret_byte)
 {
-	const char *value = secrets->values.p, *end = value + secrets->values.n;
+	char code[5] = {0};
 
-	for (; value < end; value += strlen(value) + 1) {
-		size_t value_n = strlen(value);
-		char *at = text, *found;
+	if (text.n < 2 || text.p[0] != '\\')
+		return 0;
+	if (memchr("\"\\/", text.p[1], 3)) {
+		*ret_byte = text.p[1];
+		return 2;
+	}
+	if (text.p[1] != 'u' || text.n < 6 || memcmp(text.p + 2, "00", 2) != 0)
+		return 0;
+	memcpy(code, text.p + 4, 2);
+	*ret_byte = (char)strtol(code, NULL, 16);
+	return 6;
+}
 
-		if (value_n < SECRET_BYTES_MIN)
-			continue;
-		while ((found = memmem(at, n - (size_t)(at - text), value, value_n))) {
-			memset(found, '*', value_n);
-			at = found + value_n;
+/* How many bytes at the front of the text are this value, as the inside of a JSON string would have it; 0: they are not. */
+static size_t spelled_length(struct slice text, struct slice value)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < value.n; i++) {
+		char byte = at < text.n ? text.p[at] : '\0';
+		size_t n = escape_of(slice_of(text.p + at, text.n - at), &byte);
+
+		if (at >= text.n || byte != value.p[i] || (n == 0 && memchr("\"\\", byte, 2)))
+			return 0;
+		at += n ? n : 1;
+	}
+	return at;
+}
+
+static void mask_plain(struct slice value, char *text, size_t n)
+{
+	char *at = text, *found;
+
+	while ((found = memmem(at, n - (size_t)(at - text), value.p, value.n))) {
+		memset(found, '*', value.n);
+		at = found + value.n;
+	}
+}
+
+/* in_strings: only there, of a text that is JSON. */
+static void mask_spelled(struct slice value, char *text, size_t n, bool in_strings)
+{
+	bool inside = !in_strings;
+
+	for (size_t i = 0; i < n; i++) {
+		bool may_begin = inside && (text[i] == value.p[0] || text[i] == '\\');
+		size_t length = may_begin ? spelled_length(slice_of(text + i, n - i), value) : 0;
+
+		if (length) {
+			memset(text + i, '*', length);
+			i += length - 1;
+		} else if (in_strings && text[i] == '"') {
+			inside = !inside;
+		} else if (in_strings && inside && text[i] == '\\') {
+			i++;
 		}
 	}
+}
+
+/* Most values have no byte that anybody would escape, and are found fast. */
+static bool may_be_escaped(struct slice value)
+{
+	for (size_t i = 0; i < value.n; i++)
+		if (strchr("\"\\/&<>'+=", value.p[i]))
+			return true;
+	return false;
+}
+
+static bool next_value(const struct secrets *secrets, struct slice *value)
+{
+	const char *p = value->p ? value->p + value->n + 1 : secrets->values.p;
+
+	if (!p || p >= secrets->values.p + secrets->values.n)
+		return false;
+	*value = slice_str(p);
+	return true;
+}
+
+void secrets_mask_words(const struct secrets *secrets, char *text, size_t n)
+{
+	for (struct slice value = {0}; next_value(secrets, &value);) {
+		if (value.n < SECRET_BYTES_MIN)
+			continue;
+		mask_plain(value, text, n);
+		if (may_be_escaped(value))
+			mask_spelled(value, text, n, /* in_strings= */ false);
+	}
+}
+
+void secrets_mask_output(const struct secrets *secrets, char *json, size_t n)
+{
+	for (struct slice value = {0}; next_value(secrets, &value);)
+		if (value.n >= SECRET_OUTPUT_BYTES_MIN && (may_be_escaped(value) || memmem(json, n, value.p, value.n)))
+			mask_spelled(value, json, n, /* in_strings= */ true);
 }

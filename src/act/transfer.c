@@ -106,6 +106,9 @@ static size_t take_head_line(char *bytes, size_t size, size_t count, void *conte
 	struct transfer *t = context;
 	struct slice line = slice_of(bytes, size * count);
 
+	t->head_bytes += line.n;
+	if (t->head_bytes > TRANSFER_HEAD_BYTES_MAX)
+		return 0;
 	if (line.n >= 5 && memcmp(line.p, "HTTP/", 5) == 0)
 		t->head_complete = false; /* of the next reply, after a 100 */
 	else if (slice_is(line, "\r\n") || slice_is(line, "\n"))
@@ -234,21 +237,22 @@ bool transfer_try_fresh(struct transfer *t)
 
 /* ---- judging it ---- */
 
-/* A reply that the outside may echo our secrets in, unless it is the output itself, which is passed on as it is. */
-static void mask_failure(struct transfer *t, long status)
-{
-	if (status / 100 != 2 && t->reply.n)
-		secrets_mask(&t->secrets, t->reply.p, t->reply.n);
-}
-
+/*
+ * A service may show us our own secrets. What becomes of the call is decided on what it sent; what is kept of it is masked,
+ * our words before they are cut to their length.
+ */
 static struct verdict judge(struct transfer *t, const struct reply *reply, struct strbuf *words)
 {
-	struct verdict verdict;
+	struct verdict verdict = verdict_of_reply(reply, words);
 
-	mask_failure(t, reply->status);
-	verdict = verdict_of_reply(reply, words);
-	if (verdict.output.p == words->p && words->n)
-		secrets_mask(&t->secrets, words->p, words->n);
+	if (verdict.output.p != words->p) {
+		secrets_mask_output(&t->secrets, t->reply.p, t->reply.n);
+		return verdict;
+	}
+	secrets_mask_words(&t->secrets, t->reply.p, t->reply.n);
+	verdict.output = verdict_of_reply(reply, words).output;
+	if (verdict.output.p == words->p)
+		secrets_mask_words(&t->secrets, words->p, words->n);
 	return verdict;
 }
 
@@ -262,6 +266,8 @@ static const char *fault_of(const struct transfer *t, CURLcode code)
 {
 	if (t->reply_too_long)
 		return "the reply is longer than 16 MiB";
+	if (t->head_bytes > TRANSFER_HEAD_BYTES_MAX)
+		return "the head of the reply is longer than 64 KiB";
 	if (code == CURLE_OK)
 		return "the head of the reply is cut off";
 	return t->error[0] ? t->error : curl_easy_strerror(code);

@@ -18,6 +18,7 @@
 #include "act/sockets.h"
 #include "base/strbuf.h"
 
+#define TRANSFER_HEAD_BYTES_MAX 65536 /* of all heads of a reply, and its trailer; libcurl keeps their lines */
 #define TRANSFER_ERROR_BODY_MAX 65536 /* so much is kept of a reply that is no success */
 #define TRANSFER_IDLE_SECONDS 3       /* Node.js closes after 5; a request that crosses the close is unknown */
 
@@ -34,6 +35,7 @@ struct transfer {
 	bool unclean;        /* that had bytes waiting, and nothing was sent on it */
 	const char *refusal; /* of the last address that was refused; NULL: none was */
 	char refused_address[INET6_ADDRSTRLEN];
+	size_t head_bytes;
 	bool head_complete; /* of the reply */
 	struct strbuf reply;
 	bool reply_too_long;

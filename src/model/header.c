@@ -7,8 +7,9 @@
 
 /* Ours, or the transport's. One of these set twice is read differently by different servers. */
 static const char *const reserved[] = {
-	"Connection", "Content-Length", "Expect",      "Idempotency-Key", "Keep-Alive",        "Proxy-Connection",
-	"TE",         "Trailer",        "traceparent", "tracestate",      "Transfer-Encoding", "Upgrade",
+	"Connection",          "Content-Length",    "Expect",  "Idempotency-Key", "Keep-Alive",
+	"Proxy-Authorization", "Proxy-Connection",  "TE",      "Trailer",         "traceparent",
+	"tracestate",          "Transfer-Encoding", "Upgrade",
 };
 
 static bool is_token_char(unsigned char c)
@@ -25,7 +26,7 @@ bool header_name_is_token(struct slice name)
 	return name.n > 0 && name.n <= HEADER_BYTES_MAX;
 }
 
-static bool is_reserved(struct slice name)
+bool header_name_is_reserved(struct slice name)
 {
 	if (name.n >= 6 && strncasecmp(name.p, "Hapax-", 6) == 0)
 		return true;
@@ -86,7 +87,7 @@ enum hx_code header_check(struct slice name, struct slice value, struct hx_error
 
 	if (!header_name_is_token(name))
 		return error_set(err, HX_VALIDATION_ERROR, "\"%s\" is not the name of a header", shown.text);
-	if (is_reserved(name))
+	if (header_name_is_reserved(name))
 		return error_set(err, HX_VALIDATION_ERROR, "the header %s is written by the engine itself", shown.text);
 	if (!value_is_clean(value))
 		return error_set(err, HX_VALIDATION_ERROR,

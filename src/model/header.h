@@ -9,10 +9,11 @@
 
 /* A token of RFC 9110, of 1 to HEADER_BYTES_MAX bytes. */
 bool header_name_is_token(struct slice name);
+/* Written by the engine or the transport, and by nobody else: Idempotency-Key, Hapax-*, traceparent, Content-Length … */
+bool header_name_is_reserved(struct slice name);
 
 /*
- * The name is a token of RFC 9110 and none that the engine or the transport writes (Idempotency-Key, Hapax-*,
- * traceparent, Content-Length …). The value has no CR, LF, NUL or other control character but the tab, and every
+ * The name is a token of RFC 9110 and not reserved. The value has no CR, LF, NUL or other control character but the tab, and every
  * ${…} in it is ${env:NAME} or ${file:PATH}: a misspelt one would be sent as it stands. Otherwise
  * HX_VALIDATION_ERROR with the reason; the value is not repeated in it.
  */

@@ -128,6 +128,7 @@ static void read_call(const char *request, struct service_call *ret)
 	snprintf(ret->path, sizeof ret->path, "%.*s", (int)strcspn(path, " "), path);
 	snprintf(ret->body, sizeof ret->body, "%s", body);
 	header(request, "Idempotency-Key", ret->key, sizeof ret->key);
+	header(request, "Authorization", ret->authorization, sizeof ret->authorization);
 	ret->fence = header_number(request, "Hapax-Fence");
 	ret->attempt = header_number(request, "Hapax-Attempt");
 	if (json_check(slice_str(body), &err, &value) || !json_find(value, slice_str("id"), &id) ||

@@ -22,6 +22,7 @@ struct service_call {
 	char path[64];
 	char key[SERVICE_ID_BYTES]; /* Idempotency-Key */
 	char id[SERVICE_ID_BYTES];  /* the entity's, from the body */
+	char authorization[200];    /* empty: no such header */
 	int64_t fence, attempt;     /* 0: no such header */
 	int64_t at_ms;              /* monotonic */
 	char body[SERVICE_BODY_BYTES];

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -125,7 +126,7 @@ static void test_environment(void **state)
 	struct act_call call = {.input = slice_str("{}"),
 				.key = slice_str("key=1"),
 				.attempt = 4,
-				.traceparent = slice_str("00-aa-bb-01"),
+				.traceparent = slice_str("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 a=b"),
 				.lease.fence = 17};
 	const char *argv[4];
 	struct action action = sh_action(argv, "env | grep -v '^_=\\|^PWD=\\|^SHLVL=\\|^OLDPWD=' | sort >&2; exit 75");
@@ -140,7 +141,9 @@ static void test_environment(void **state)
 	answer = desk_wait(&desk, desk_start(&desk, &action, call));
 	desk_expect(answer, ACT_FAILED,
 		    "exit code 75: HAPAX_ATTEMPT=4\\nHAPAX_FENCE=17\\nHAPAX_KEY=key=1\\nLANG=C.UTF-8\\n"
-		    "PATH=/usr/bin:/bin\\nTRACEPARENT=00-aa-bb-01");
+		    "PATH=/usr/bin:/bin\\nTRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-");
+	assert_non_null(strstr(answer->output, "-01\\nTRACESTATE=a=b"));
+	assert_null(strstr(answer->output, "b7ad6b7169203331")); /* it is a span of its own */
 	assert_null(strstr(answer->output, "canary"));
 	call.key = slice_of("a\0b", 3);
 	desk_expect(desk_wait(&desk, desk_start(&desk, &action, call)), ACT_FAILED_FOR_GOOD, "NUL");
@@ -168,6 +171,39 @@ static void test_descriptors_signals_limits(void **state)
 	desk_close(&desk);
 	close(leak);
 	close(high);
+}
+
+/* The limits at work. They are set just behind the start, the one of time last, so the program waits for that. */
+static void test_limits_from_inside(void **state)
+{
+	static const char wait[] = "until [ $(ulimit -t) != unlimited ]; do :; done";
+	char script[600], expected[64], far[200];
+	const char *argv[] = {"bash", "-c", script, NULL};
+	struct action action = {.name = "x", .kind = ACTION_EXEC, .timeout_ms = 30000, .argv = argv};
+	struct rlimit files;
+	struct desk desk;
+
+	(void)state;
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max < 2000 ? files.rlim_max : 2000; /* more than a program gets */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	desk_open(&desk, &(struct port_options){.exec_enabled = true});
+	/* As many files as it may have; the number of the last one shows how many those are. */
+	snprintf(script, sizeof script, "%s; while exec {fd}</dev/null; do last=$fd; done 2>/dev/null; echo $last",
+		 wait);
+	snprintf(expected, sizeof expected, "%ld", (files.rlim_cur < 1024 ? (long)files.rlim_cur : 1024) - 1);
+	desk_expect(desk_call(&desk, &action, "{}"), ACT_OK, expected);
+	/* A file as long as it may be, with nothing in it but its last byte; and one byte longer. */
+	snprintf(far, sizeof far, "%s/hx-far", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	for (int past = 0; past <= 1; past++) {
+		snprintf(script, sizeof script,
+			 "%s; trap '' XFSZ; printf x | dd of=%s bs=1 seek=%d 2>/dev/null; echo $?; rm %s", wait, far,
+			 (1 << 30) - 1 + past, far);
+		desk_expect(desk_call(&desk, &action, "{}"), ACT_OK, past ? "1" : "0");
+	}
+	snprintf(script, sizeof script, "%s; echo [$(ulimit -d), $(ulimit -c)]", wait);
+	desk_expect(desk_call(&desk, &action, "{}"), ACT_OK, "[4194304, 0]");
+	desk_close(&desk);
 }
 
 /* ---- ending it ---- */
@@ -308,6 +344,27 @@ static void test_stop_kills_the_group(void **state)
 	unlink(f.path);
 }
 
+/* A daemon gets away, as the manual says, with our pipe in its hands; the call ends all the same. */
+static void test_a_daemon_does_not_hold_up_the_call(void **state)
+{
+	struct family f;
+	struct desk desk;
+	int pid;
+
+	(void)state;
+	family_init(&f);
+	snprintf(f.script, sizeof f.script,
+		 "setsid sh -c 'printf \"%%d\\n.\" $$ >%s; exec sleep 1000' & until [ -s %s ]; do :; done", f.path,
+		 f.path);
+	desk_open(&desk, &(struct port_options){.exec_enabled = true});
+	desk_expect(desk_call(&desk, &f.action, "{}"), ACT_OK, "null");
+	desk_close(&desk);
+	pid = wait_for_pid(f.path);
+	assert_true(is_alive(pid));
+	kill(pid, SIGKILL);
+	unlink(f.path);
+}
+
 static void test_ceilings(void **state)
 {
 	char script[128];
@@ -392,10 +449,12 @@ int main(void)
 		cmocka_unit_test(test_no_shell),
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_descriptors_signals_limits),
+		cmocka_unit_test(test_limits_from_inside),
 		cmocka_unit_test(test_timeout_kills_the_group),
 		cmocka_unit_test(test_timeout_of_the_call),
 		cmocka_unit_test(test_abort_kills_the_group),
 		cmocka_unit_test(test_stop_kills_the_group),
+		cmocka_unit_test(test_a_daemon_does_not_hold_up_the_call),
 		cmocka_unit_test(test_ceilings),
 		cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_leaves_no_descriptor),

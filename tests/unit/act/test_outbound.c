@@ -71,6 +71,8 @@ static const struct {
 	{"64:ff9b::127.0.0.1", "loopback"},
 	{"64:ff9b::7f00:1", "loopback"},
 	{"2002:7f00:1::", "loopback"},
+	{"::ffff:0:127.0.0.1", "loopback"},
+	{"::ffff:0:7f00:1", "loopback"},
 	/* nowhere, which Linux takes for this machine */
 	{"0.0.0.0", "unspecified"},
 	{"0", "unspecified"},
@@ -123,6 +125,13 @@ static const struct {
 	{"2001::1", "Teredo"},
 	{"64:ff9b:1::7f00:1", "local NAT64"},
 	{"100::1", "discard-only"},
+	{"200::1", "reserved"},
+	{"1fff:ffff::1", "reserved"},
+	{"4000::1", "reserved"},
+	{"5f00::1", "reserved"},
+	{"fbff::1", "reserved"},
+	{"fe00::1", "reserved"},
+	{"::1:0:0:0", "reserved"},
 	/* no addresses at all */
 	{"256.0.0.1", "not an address"},
 	{"127.0.0.1.1", "not an address"},
@@ -213,6 +222,11 @@ static void test_everything_is_the_internet(void **state)
 	assert_string_equal(refusal(&o, "::ffff:8.8.8.8"), "not listed");
 	assert_string_equal(refusal(&o, "::1"), "loopback");
 	assert_string_equal(refusal(&o, "fe80::1"), "link-local");
+	assert_string_equal(refusal(&o, "4000::1"), "reserved");
+	assert_string_equal(refusal(&o, "200::1"), "reserved");
+	list(&o, (const char *const[]){"200::/7", NULL});
+	assert_string_equal(refusal(&o, "200::1"), "allowed");
+	assert_string_equal(refusal(&o, "400::1"), "reserved");
 	list(&o, (const char *const[]){"0.0.0.0/0", "169.254.0.0/16", "127.0.0.1", "0.0.0.0/8", NULL});
 	assert_string_equal(refusal(&o, "169.254.169.254"), "allowed");
 	assert_string_equal(refusal(&o, "127.0.0.1"), "allowed");

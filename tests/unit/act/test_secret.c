@@ -131,20 +131,48 @@ static void test_files(void **state)
 	free(big);
 }
 
-static void test_mask(void **state)
+static void expect_masked(const char *value, void (*mask)(const struct secrets *, char *, size_t), const char *text,
+			  const char *masked)
 {
-	char text[] = "a s3cret s3cr3t2 s3crets3cret xx abc s3cre";
+	char *copy = strdup(text);
 	struct filled f;
 
-	(void)state;
-	setenv("HX_TEST_A", "s3cret", 1);
+	setenv("HX_TEST_A", value, 1);
 	setenv("HX_TEST_B", "xx", 1); /* too short to be worth it */
 	setenv("HX_TEST_EMPTY", "", 1);
-	fill(&f, "${env:HX_TEST_A} ${env:HX_TEST_EMPTY} ${env:HX_TEST_B}");
-	secrets_mask(&f.secrets, text, strlen(text));
-	assert_string_equal(text, "a ****** s3cr3t2 ************ xx abc s3cre");
-	secrets_mask(&f.secrets, text, 0);
+	fill(&f, "${env:HX_TEST_EMPTY} ${env:HX_TEST_B} ${env:HX_TEST_A}");
+	mask(&f.secrets, copy, strlen(copy));
+	assert_string_equal(copy, masked);
+	mask(&f.secrets, copy, 0);
+	free(copy);
 	drop(&f);
+}
+
+static void test_mask_words(void **state)
+{
+	(void)state;
+	expect_masked("s3cret", secrets_mask_words, "a s3cret s3cr3t2 s3crets3cret xx abc s3cre",
+		      "a ****** s3cr3t2 ************ xx abc s3cre");
+	/* As writers of JSON spell it: PHP escapes the slash, Go the ampersand, all of them quotes and backslashes. */
+	expect_masked("a/b&c\"d\\e", secrets_mask_words, "<a/b&c\"d\\e> {\"x\":\"a\\/b\\u0026c\\\"d\\\\e\"}",
+		      "<*********> {\"x\":\"*****************\"}");
+	expect_masked("ab/cd", secrets_mask_words, "ab\\/c ab\\/c\\d ab\\", "ab\\/c ab\\/c\\d ab\\");
+}
+
+/* Values that are long enough, in strings alone: what was JSON stays JSON, and a number stays a number. */
+static void test_mask_output(void **state)
+{
+	(void)state;
+	expect_masked("0123456789abcdef", secrets_mask_output,
+		      "{\"Bearer 0123456789abcdef\":[\"0123456789abcdef\",\"0123456789abcde\"]}",
+		      "{\"Bearer ****************\":[\"****************\",\"0123456789abcde\"]}");
+	expect_masked("0123456789abcde", secrets_mask_output, "\"0123456789abcde\"", "\"0123456789abcde\"");
+	expect_masked("1234567890123456", secrets_mask_output, "[1234567890123456,\"1234567890123456\"]",
+		      "[1234567890123456,\"****************\"]");
+	expect_masked("[\"/0123456789abc", secrets_mask_output, "[\"/0123456789abc\",\"[\\\"\\/0123456789abc\"]",
+		      "[\"/0123456789abc\",\"******************\"]");
+	expect_masked("\",\"0123456789abc", secrets_mask_output, "[\"x\",\"0123456789abc\",\"\\\\\",\"\"]",
+		      "[\"x\",\"0123456789abc\",\"\\\\\",\"\"]");
 }
 
 int main(void)
@@ -152,7 +180,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_mask),
+		cmocka_unit_test(test_mask_words),
+		cmocka_unit_test(test_mask_output),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
