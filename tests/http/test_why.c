@@ -1,0 +1,529 @@
+/*
+ * GET /why/{id}, for every reason that there is (http/why.h): a real server is brought into each state, on both stores, and
+ * the whole sentence is compared, as a pattern. The last test of a store fails for a reason that none has seen.
+ *
+ * Most states are reached as a user reaches them. Those that last for a moment only (nobody has taken it yet, a lease has just
+ * run out) are written into the row, as a crash or a node that is slow to come would leave it.
+ */
+#include <fnmatch.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "http/why.h"
+
+#include "support/await.h"
+#include "support/run_scene.h"
+
+#define JOBS "/api/v1/jobs"
+#define BATCHES "/api/v1/batches"
+#define TIME "20[0-9][0-9]-[0-9]*T[0-9]*:[0-9]*.[0-9]*Z"
+#define LASTS ", whose lease lasts until " TIME " unless it is renewed"
+
+static bool seen[2][WHY_REASONS_N];
+
+/* ---- asking ---- */
+
+static struct reply *ask(struct scene *scene, const char *id)
+{
+	char path[300];
+
+	snprintf(path, sizeof path, "/api/v1/why/%s", id);
+	return scene_must(scene, 0, "GET", path, NULL, 200, "");
+}
+
+static bool has_reason(struct scene *scene, const char *id, enum why_reason reason)
+{
+	return strcmp(reply_text(ask(scene, id), "reason"), why_reason_name(reason)) == 0;
+}
+
+/* Waits until that is the reason; then the sentence has to be this. */
+static void because(struct scene *scene, const char *id, enum why_reason reason, const char *pattern)
+{
+	int64_t until = await_now_ms() + RUN_ARRIVE_MS;
+
+	while (!has_reason(scene, id, reason)) {
+		if (await_now_ms() > until)
+			fail_msg("%s was to wait because of %s: %s", id, why_reason_name(reason), scene->last.body);
+		await_pause();
+	}
+	assert_string_equal(reply_text(&scene->last, "id"), id);
+	if (fnmatch(pattern, reply_text(&scene->last, "why"), 0) != 0)
+		fail_msg("%s was to wait because it %s\nand it is said that it %s", id, pattern,
+			 reply_text(&scene->last, "why"));
+	seen[scene->store->kind == STORE_POSTGRES][reason] = true;
+}
+
+/* The same for what a node will put right at its next look: it is written again until it was seen. */
+static void because_of_row(struct scene *scene, const char *sql, const char *id, enum why_reason reason,
+			   const char *pattern)
+{
+	AWAIT(RUN_ARRIVE_MS, (scene_sql(scene, sql, NULL, 0), has_reason(scene, id, reason)));
+	if (fnmatch(pattern, reply_text(&scene->last, "why"), 0) != 0)
+		fail_msg("%s: %s", id, reply_text(&scene->last, "why"));
+	seen[scene->store->kind == STORE_POSTGRES][reason] = true;
+}
+
+/* ---- entities ---- */
+
+static const char billing[] =
+	"{'workflow':'billing','kind':'entity','status_types':['open','closing','sending','closed','sent'],"
+	"'initial_status':'open','actions':{'Close':{'kind':'http','url':'@/close','effect':'claimed'},"
+	"'Send':{'kind':'http','url':'@/send','effect':'claimed'}},"
+	"'steps':[{'step_id':10,'step_key':'close','status':'open','successful_state':'closed',"
+	"'action':'Close','claim_state':['closing','open']},"
+	"{'step_id':20,'step_key':'send','status':'open','successful_state':'sent',"
+	"'action':'Send','claim_state':['sending','open'],'on_unknown':'hold'}]}";
+
+static void test_entities(void **state)
+{
+	struct scene *scene = *state;
+	struct firing *firing;
+
+	scene_define(scene, "billing", billing);
+	/* Nobody sweeps unless somebody asks for it. */
+	scene_configure(scene, "{'modules':{'billing':{'janitor':{'external':true,'stuck_after':'1s'}}}}");
+	service_play(scene->service, "/send", &(struct play){.how = PLAY_DROP});
+	scene_start(scene, 0);
+	scene_create(scene, "a");
+	because(scene, "entity:billing:a", WHY_ENTITY_STEP, "waits for somebody to fire \"close\", \"send\"");
+	scene_fire(scene, 0, "a", "close", 200, NULL);
+	because(scene, "entity:billing:a", WHY_ENTITY_END, "waits for nothing: no step leads out of this status");
+	scene_sql(scene, "UPDATE subject SET status = 'gone' WHERE id IN (SELECT subject FROM entity)", NULL, 0);
+	because(scene, "entity:billing:a", WHY_ENTITY_ORPHAN,
+		"waits for a definition that has this status: the one in force does not");
+	scene_create(scene, "b");
+	scene_fire(scene, 0, "b", "send", 504, "OUTCOME_UNKNOWN");
+	because(scene, "entity:billing:b", WHY_ENTITY_HELD,
+		"the outcome of the step \"send\" is unknown: it waits for a person to resolve it");
+	service_play(scene->service, "/close", &(struct play){.hold = true});
+	scene_create(scene, "c");
+	firing = firing_start(scene, 0, "c", "close");
+	because(scene, "entity:billing:c", WHY_ENTITY_CLAIMED,
+		"the step \"close\", fired by \"admin\", is with the node \"node-a\"" LASTS);
+	scene_kill(scene, 0);
+	firing_join(firing, 0, NULL);
+	firing_free(firing);
+	scene_start(scene, 0);
+	because(scene, "entity:billing:c", WHY_ENTITY_LAPSED,
+		"the step \"close\", fired by \"admin\", is with the node \"node-a\", whose lease was over at " TIME
+		": it waits for the janitor of the module \"billing\"");
+	scene_must(scene, 0, "GET", "/api/v1/why/entity:billing:nobody", NULL, 404, "NOT_FOUND");
+	scene_stop(scene, 0);
+}
+
+/* ---- jobs ---- */
+
+static const char order[] = "{'workflow':'order','kind':'run','actions':{"
+			    "'reserve':{'kind':'worker','queue':'stock','effect':'keyed','max_in_flight':1}},"
+			    "'steps':[{'name':'reserve','type':'task','action':'reserve'}]}";
+
+static const char paper[] =
+	"{'workflow':'billing','kind':'entity','status_types':['open','paid'],'initial_status':'open',"
+	"'actions':{'Mail':{'kind':'http','url':'@/mail','effect':'keyed'}},'steps':[{'step_id':1,"
+	"'step_key':'pay','status':'open','successful_state':'paid','success_after_effect':['Mail']}]}";
+
+static void push(struct scene *scene, const char *body, char ret_id[64])
+{
+	scene_must(scene, 0, "POST", JOBS, body, 201, "");
+	snprintf(ret_id, 64, "%s", reply_text(&scene->last, "jobs.0.id"));
+}
+
+/* Returns the fence; the id of the job goes to ret_id. */
+static int64_t claim(struct scene *scene, const char *queue, char ret_id[64])
+{
+	char body[200];
+
+	snprintf(body, sizeof body, "{'queues':['%s'],'owner':'w','max':1,'leaseMs':60000,'waitMs':20000}", queue);
+	scene_must(scene, 0, "POST", JOBS "/claim", body, 200, "");
+	assert_int_equal(reply_count(&scene->last, "jobs"), 1);
+	snprintf(ret_id, 64, "%s", reply_text(&scene->last, "jobs.0.id"));
+	return reply_int(&scene->last, "jobs.0.fence");
+}
+
+static void settle(struct scene *scene, const char *id, int64_t fence, const char *verb, const char *more)
+{
+	char path[200], body[300];
+
+	snprintf(path, sizeof path, JOBS "/%s/%s", id, verb);
+	snprintf(body, sizeof body, "{'owner':'w','fence':%lld%s}", (long long)fence, more);
+	scene_must(scene, 0, "POST", path, body, 200, "");
+}
+
+static void test_jobs(void **state)
+{
+	struct scene *scene = *state;
+	char id[64], later[64];
+	int64_t fence;
+
+	scene_start(scene, 0);
+	push(scene, "{'queue':'q'}", id);
+	because(scene, id, WHY_JOB_WORKER, "waits for a worker to claim from the queue \"q\"");
+	fence = claim(scene, "q", id);
+	because(scene, id, WHY_JOB_CLAIMED, "is under way: attempt 1 is with \"w\"" LASTS);
+	settle(scene, id, fence, "fail", ",'error':'no\\nluck'");
+	because(scene, id, WHY_JOB_RETRY, "waits for its time, " TIME "; attempt 1 did not succeed: no luck");
+	fence = claim(scene, "q", id);
+	settle(scene, id, fence, "fail", ",'error':'never','retryable':false");
+	because(scene, id, WHY_JOB_PARKED, "is parked, and waits for a person to redrive it: never");
+	push(scene, "{'queue':'q','runAt':'2099-01-01T00:00:00Z'}", later);
+	because(scene, later, WHY_JOB_TIMER, "waits for its time, 2099-01-01T00:00:00.000Z");
+	push(scene, "{'queue':'q'}", id);
+	fence = claim(scene, "q", id);
+	because_of_row(scene, "UPDATE subject SET until = 1000 WHERE owner = 'w'", id, WHY_JOB_LAPSED,
+		       "is under way: attempt 1 is with \"w\", whose lease was over at 1970-01-01T00:00:01.000Z: it "
+		       "waits for the janitor");
+	fence = claim(scene, "q", id); /* the janitor was there */
+	settle(scene, id, fence, "complete", "");
+	because(scene, id, WHY_JOB_COMPLETED, "waits for nothing: it is completed");
+	scene_must(scene, 0, "GET", "/api/v1/why/job_0000000000001", NULL, 404, "NOT_FOUND");
+	scene_stop(scene, 0);
+}
+
+/* The job of a run's step: the run says what its job waits for. */
+static void test_jobs_of_runs(void **state)
+{
+	struct scene *scene = *state;
+	char first[64], second[64], id[64], pattern[300];
+	int64_t fence;
+
+	scene_define(scene, "order", order);
+	scene_start(scene, 0);
+	run_create_id(scene, "{'definitionId':'order'}", first);
+	because(scene, first, WHY_JOB_WORKER,
+		"the step \"reserve\" is the job job_*, which waits for a worker to claim from the queue \"stock\"");
+	fence = claim(scene, "stock", id);
+	because(scene, first, WHY_JOB_CLAIMED,
+		"the step \"reserve\" is the job job_*, which is under way: attempt 1 is with \"w\"" LASTS);
+	run_create_id(scene, "{'definitionId':'order'}", second);
+	because(scene, second, WHY_JOB_LIMIT,
+		"the step \"reserve\" is the job job_*, which waits for a place: 1 jobs of the queue \"stock\" are "
+		"running, and that is its limit");
+	run_do(scene, first, "pause", "{}", 200, "");
+	because(scene, first, WHY_JOB_CLAIMED,
+		"the step \"reserve\" is the job job_*" LASTS
+		"; the run is paused, and begins nothing else until a person resumes it");
+	run_do(scene, first, "cancel", "{}", 202, "");
+	because(scene, first, WHY_JOB_CLAIMED,
+		"the step \"reserve\" is the job job_*" LASTS
+		"; the run is being cancelled, and what is done is undone after that");
+	settle(scene, id, fence, "complete", "");
+	fence = claim(scene, "stock", id);
+	settle(scene, id, fence, "fail", ",'error':'sold out','retryable':false");
+	snprintf(pattern, sizeof pattern,
+		 "waits for nothing: it is given up, and its run %s is what may be retried: sold out", second);
+	because(scene, id, WHY_JOB_PARKED_OF_RUN, pattern);
+	because(scene, second, WHY_RUN_FAILED,
+		"has failed at the step \"reserve\", and waits for a person to retry or cancel it: sold out");
+	scene_stop(scene, 0);
+}
+
+static void test_after_effects(void **state)
+{
+	struct scene *scene = *state;
+	char id[64];
+
+	service_play(scene->service, "/mail", &(struct play){.status = 403, .body = "\"full\""});
+	scene_define(scene, "billing", paper);
+	scene_start(scene, 0);
+	scene_create(scene, "a");
+	scene_fire(scene, 0, "a", "pay", 200, NULL);
+	scene_must(scene, 0, "GET", JOBS, NULL, 200, "");
+	snprintf(id, sizeof id, "%s", reply_text(&scene->last, "items.0.id"));
+	because(scene, id, WHY_JOB_PARKED, "is parked, and waits for a person to redrive it: HTTP 403: \"full\"");
+	scene_sql(scene, "UPDATE job SET due_at = NULL, ended_at = NULL, attempt = 0, error = NULL", NULL, 0);
+	scene_sql(scene, "UPDATE subject SET status = 'AVAILABLE' WHERE status = 'PARKED'", NULL, 0);
+	because(scene, id, WHY_JOB_NODE, "is due, and waits for a node to deliver it");
+	scene_stop(scene, 0);
+}
+
+/* ---- runs ---- */
+
+static const char trip[] = "{'workflow':'trip','kind':'run','actions':{"
+			   "'book':{'kind':'http','url':'@/book','effect':'keyed'},"
+			   "'unbook':{'kind':'http','url':'@/unbook','effect':'keyed'},"
+			   "'pay':{'kind':'http','url':'@/pay','effect':'claimed'}},"
+			   "'steps':[{'name':'book','type':'task','action':'book','compensate':'unbook',"
+			   "'retry':{'max_attempts':3,'initial':'1h','factor':1,'max':'1h','jitter':false}},"
+			   "{'name':'pay','type':'task','action':'pay','retry':{'max_attempts':1}},"
+			   "{'name':'paid','type':'external_event','event':'payment','timeout':'24h'},"
+			   "{'name':'seen','type':'external_event','event':'receipt'},"
+			   "{'name':'boss','type':'approval','timeout':'24h','on_timeout':'fail'},"
+			   "{'name':'rest','type':'wait','for':'24h'}]}";
+
+static const char errand[] = "{'workflow':'errand','kind':'run','actions':{'Nothing':{'kind':'noop'}},"
+			     "'steps':[{'name':'go','type':'task','action':'Nothing'}]}";
+
+static void new_trip(struct scene *scene, char ret_id[64])
+{
+	run_create_id(scene, "{'definitionId':'trip'}", ret_id);
+}
+
+static void test_runs_that_wait(void **state)
+{
+	struct scene *scene = *state;
+	char id[64];
+
+	scene_define(scene, "trip", trip);
+	scene_define(scene, "errand", errand);
+	scene_start(scene, 0);
+	new_trip(scene, id);
+	because(scene, id, WHY_RUN_EVENT, "waits for the event \"payment\", at most until " TIME);
+	run_do(scene, id, "events/payment", "{}", 202, "");
+	AWAIT(RUN_ARRIVE_MS, strcmp(reply_text(run_show(scene, id), "currentStep"), "seen") == 0);
+	because(scene, id, WHY_RUN_EVENT, "waits for the event \"receipt\"");
+	run_do(scene, id, "events/receipt", "{}", 202, "");
+	because(scene, id, WHY_RUN_APPROVAL, "waits for a person to decide the approval \"boss\", at most until " TIME);
+	run_do(scene, id, "pause", "{}", 200, "");
+	because(scene, id, WHY_RUN_PAUSED, "is paused, and waits for a person to resume it");
+	run_do(scene, id, "resume", "{}", 200, "");
+	because(scene, id, WHY_RUN_APPROVAL, "*");
+	run_do(scene, id, "approvals/boss", "{'decision':'approve'}", 200, "");
+	because(scene, id, WHY_RUN_TIMER, "the step \"rest\" waits for its time, " TIME);
+	scene_sql(scene, "UPDATE run SET due_at = NULL, wait_until = NULL", NULL, 0);
+	because(scene, id, WHY_RUN_NODE, "is due, and waits for a node to take it");
+	scene_stop(scene, 0);
+	scene_sql(scene, "UPDATE run SET definition_version = 99", NULL, 0);
+	scene_start(scene, 0);
+	because(scene, id, WHY_RUN_VERSION, "waits for version 99 of its definition, which this node does not know");
+	run_create_id(scene, "{'definitionId':'errand'}", id);
+	because(scene, id, WHY_RUN_COMPLETED, "waits for nothing: it is completed");
+	scene_must(scene, 0, "GET", "/api/v1/why/run_0000000000001", NULL, 404, "NOT_FOUND");
+	scene_stop(scene, 0);
+}
+
+static void test_runs_at_work(void **state)
+{
+	struct scene *scene = *state;
+	char id[64];
+
+	scene_define(scene, "trip", trip);
+	service_play(scene->service, "/book", &(struct play){.hold = true});
+	scene_start(scene, 0);
+	new_trip(scene, id);
+	because(scene, id, WHY_RUN_CLAIMED, "attempt 1 of the step \"book\" is with the node \"node-a\"" LASTS);
+	run_do(scene, id, "pause", "{}", 200, "");
+	because(scene, id, WHY_RUN_CLAIMED,
+		"attempt 1 of the step \"book\" is with the node \"node-a\"" LASTS
+		"; the run is paused, and begins nothing else until a person resumes it");
+	run_do(scene, id, "cancel", "{}", 202, "");
+	because(scene, id, WHY_RUN_CLAIMED,
+		"attempt 1 of the step \"book\" is with the node \"node-a\"" LASTS
+		"; the run is being cancelled, and what is done is undone after that");
+	because_of_row(scene, "UPDATE subject SET until = 1000 WHERE owner = 'node-a'", id, WHY_RUN_LAPSED,
+		       "attempt 1 of the step \"book\" is with the node \"node-a\", whose lease was over at "
+		       "1970-01-01T00:00:01.000Z: it waits for another node to take it over*");
+	scene_kill(scene, 0);
+	service_release(scene->service);
+	/* Nobody knows whether it was paid for. */
+	service_play(scene->service, "/book", &(struct play){0});
+	service_play(scene->service, "/pay", &(struct play){.how = PLAY_DROP});
+	scene_start(scene, 0);
+	new_trip(scene, id);
+	because(scene, id, WHY_RUN_UNKNOWN,
+		"the outcome of the step \"pay\" is unknown: it waits for a person to resolve it: *");
+	run_do(scene, id, "steps/pay/resolve", "{'outcome':'done'}", 200, "");
+	because(scene, id, WHY_RUN_EVENT, "*");
+	scene_stop(scene, 0);
+}
+
+static void test_runs_that_fail(void **state)
+{
+	struct scene *scene = *state;
+	char id[64];
+
+	scene_define(scene, "trip", trip);
+	service_play(scene->service, "/book", &(struct play){.status = 503, .body = "\"full\""});
+	scene_start(scene, 0);
+	new_trip(scene, id);
+	because(scene, id, WHY_RUN_RETRY,
+		"attempt 1 of the step \"book\" did not succeed: it waits for the next one at " TIME
+		": HTTP 503: \"full\"");
+	run_do(scene, id, "cancel", "{}", 200, "");
+	because(scene, id, WHY_RUN_CANCELLED, "waits for nothing: it is cancelled");
+	service_play(scene->service, "/book", &(struct play){0});
+	service_play(scene->service, "/pay", &(struct play){.status = 402, .body = "\"no money\""});
+	new_trip(scene, id);
+	because(scene, id, WHY_RUN_FAILED,
+		"has failed at the step \"pay\", and waits for a person to retry or cancel it: HTTP 402: \"no money\"");
+	/* What was booked is undone: that is under way, and will be tried again; the other time it is given up. */
+	service_play(scene->service, "/unbook", &(struct play){.status = 503, .body = "\"later\"", .hold = true});
+	run_do(scene, id, "cancel", "{}", 202, "");
+	because(scene, id, WHY_RUN_CLAIMED, "attempt 1 of compensating \"book\" is with the node \"node-a\"" LASTS);
+	service_await(scene->service, "/unbook", 1, RUN_ARRIVE_MS);
+	service_release(scene->service);
+	because(scene, id, WHY_RUN_RETRY,
+		"attempt 1 of compensating \"book\" did not succeed: it waits for the next one at " TIME
+		": HTTP 503: \"later\"");
+	service_play(scene->service, "/unbook", &(struct play){.status = 400, .body = "\"never\""});
+	new_trip(scene, id);
+	because(scene, id, WHY_RUN_FAILED, "*");
+	run_do(scene, id, "cancel", "{}", 202, "");
+	because(scene, id, WHY_RUN_NOT_UNDONE,
+		"the compensation of the step \"book\" has failed: it waits for a person to retry it: HTTP 400: \"never\"");
+	scene_stop(scene, 0);
+}
+
+/* ---- batches ---- */
+
+static const char render[] = "{'workflow':'render','kind':'batch','actions':{"
+			     "'draw':{'kind':'http','url':'@/draw','effect':'claimed'},"
+			     "'erase':{'kind':'http','url':'@/erase','effect':'idempotent'}},"
+			     "'item_action':'draw','cleanup_action':'erase','concurrency':1,"
+			     "'retry':{'max_attempts':2,'initial':'1h','factor':1,'max':'1h','jitter':false}}";
+
+#define HEAD "{'workflow':'render','account':'alice',"
+
+static void new_batch(struct scene *scene, const char *body, char ret_id[64])
+{
+	scene_must(scene, 0, "POST", BATCHES, body, 201, "");
+	snprintf(ret_id, 64, "%s", reply_text(&scene->last, "id"));
+}
+
+static void batch_do(struct scene *scene, const char *id, const char *verb, int status)
+{
+	char path[200];
+
+	snprintf(path, sizeof path, BATCHES "/%s/%s", id, verb);
+	scene_must(scene, 0, "POST", path, NULL, status, "");
+}
+
+/* The newest batch, as somebody has left it. */
+static const char *row(const char *subject, const char *batch)
+{
+	static char sql[600];
+
+	snprintf(sql, sizeof sql,
+		 "UPDATE subject SET %s WHERE id = (SELECT max(subject) FROM hx_batch);"
+		 "UPDATE hx_batch SET %s WHERE subject = (SELECT max(b.subject) FROM hx_batch b)",
+		 subject, batch);
+	return sql;
+}
+
+static void begin_batches(struct scene *scene)
+{
+	scene_define(scene, "render", render);
+	scene_start(scene, 0);
+	scene_must(scene, 0, "POST", "/api/v1/accounts", "{'id':'alice','balance':100}", 201, "");
+}
+
+static void test_batches_that_wait(void **state)
+{
+	struct scene *scene = *state;
+	char id[64];
+
+	begin_batches(scene);
+	new_batch(scene, HEAD "'items':[{'cost':1},{'cost':2}],'hold':true}", id);
+	because(scene, id, WHY_BATCH_HELD, "is held with 2 items, and waits for somebody to start it");
+	scene_sql(scene,
+		  row("status = 'LOADING', owner = 'elsewhere', fence = fence + 1, until = 4000000000000", "total = 2"),
+		  NULL, 0);
+	because(scene, id, WHY_BATCH_LOADING,
+		"its items are being loaded by the node \"elsewhere\", whose lease lasts until 2096-*Z unless it is renewed");
+	scene_sql(scene, row("status = 'QUEUED', owner = NULL, until = NULL", "due_at = NULL"), NULL, 0);
+	because(scene, id, WHY_BATCH_NODE, "is due, and waits for a node to take it");
+	scene_sql(scene, row("status = 'QUEUED'", "due_at = 4000000000000"), NULL, 0);
+	because(scene, id, WHY_BATCH_TIMER, "could not be worked on, and waits for a node to look again at 2096-*Z");
+	scene_sql(scene, row("status = 'QUEUED'", "definition_version = 99"), NULL, 0);
+	because(scene, id, WHY_BATCH_VERSION, "waits for version 99 of its definition, which this node does not know");
+	/* Its loader is lost before it was there. */
+	new_batch(scene, HEAD "'items':[{'cost':1}],'hold':true}", id);
+	because_of_row(
+		scene,
+		row("status = 'LOADING', owner = 'elsewhere', fence = fence + 1, until = 1000", "loaded_at = NULL"), id,
+		WHY_BATCH_LAPSED,
+		"its items are being loaded by the node \"elsewhere\", whose lease was over at "
+		"1970-01-01T00:00:01.000Z: it waits for another node to take it over");
+	because(scene, id, WHY_BATCH_FAILED, "waits for nothing: it was never loaded");
+	new_batch(scene, HEAD "'items':[{'cost':90},{'cost':20}]}", id);
+	because(scene, id, WHY_BATCH_CREDIT,
+		"is out of credit: its next item needs 20, and the account \"alice\" has 10");
+	scene_must(scene, 0, "POST", "/api/v1/accounts/alice/credit", "{'amount':10,'key':'k'}", 200, "");
+	because(scene, id, WHY_BATCH_COMPLETED, "waits for nothing: it is completed");
+	scene_must(scene, 0, "GET", "/api/v1/why/batch_0000000000001", NULL, 404, "NOT_FOUND");
+	scene_stop(scene, 0);
+}
+
+static void test_batches_at_work(void **state)
+{
+	struct scene *scene = *state;
+	char id[64];
+
+	service_play(scene->service, "/draw", &(struct play){.hold = true});
+	begin_batches(scene);
+	new_batch(scene, HEAD "'items':[{'cost':1},{'cost':1},{'cost':1}]}", id);
+	service_await(scene->service, "/draw", 1, RUN_ARRIVE_MS);
+	because(scene, id, WHY_BATCH_CLAIMED,
+		"it is with the node \"node-a\"" LASTS "; 1 of 3 items are under way, 2 wait for their turn");
+	batch_do(scene, id, "cancel", 202);
+	because(scene, id, WHY_BATCH_CLAIMED,
+		"it is with the node \"node-a\"" LASTS
+		"; 1 of 3 items are under way, 2 wait for their turn, and its cancel is requested");
+	service_play(scene->service, "/erase", &(struct play){.status = 503, .body = "\"disk\"", .hold = true});
+	service_release(scene->service);
+	because(scene, id, WHY_BATCH_TORN_DOWN, "it is being torn down by the node \"node-a\"" LASTS);
+	service_await(scene->service, "/erase", 1, RUN_ARRIVE_MS);
+	service_release(scene->service);
+	because(scene, id, WHY_BATCH_CLEANUP,
+		"its teardown has not succeeded yet, and waits for the next try at " TIME ": *HTTP 503: \"disk\"");
+	service_play(scene->service, "/erase", &(struct play){0});
+	because(scene, id, WHY_BATCH_CANCELLED, "waits for nothing: it is cancelled");
+	/* One that fails is tried again much later; one that nobody knows of is for a person. */
+	service_play(scene->service, "/draw", &(struct play){.status = 503});
+	new_batch(scene, HEAD "'items':[{'cost':1}]}", id);
+	because(scene, id, WHY_BATCH_RETRY,
+		"waits for items whose last try did not succeed; the next one is due at " TIME);
+	service_play(scene->service, "/draw", &(struct play){.how = PLAY_DROP});
+	new_batch(scene, HEAD "'items':[{'cost':1},{'cost':1}]}", id);
+	because(scene, id, WHY_BATCH_UNKNOWN,
+		"waits for a person to resolve 2 of its items, whose outcome is unknown; it is completed");
+	scene_stop(scene, 0);
+}
+
+/* ---- all of them ---- */
+
+static void assert_all_seen(bool postgres)
+{
+	for (int i = 0; i < WHY_REASONS_N; i++)
+		if (!seen[postgres][i])
+			fail_msg("no test brings a server to %s", why_reason_name((enum why_reason)i));
+}
+
+static void test_every_reason_was_seen_on_sqlite(void **state)
+{
+	(void)state;
+	assert_all_seen(false);
+}
+
+static void test_every_reason_was_seen_on_postgres(void **state)
+{
+	(void)state;
+	assert_all_seen(true);
+}
+
+#define BOTH(test)                                                                                                     \
+	cmocka_unit_test_setup_teardown(test, scene_set_up_sqlite, scene_tear_down),                                   \
+		cmocka_unit_test_setup_teardown(test, scene_set_up_postgres, scene_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(test_entities),
+		BOTH(test_jobs),
+		BOTH(test_jobs_of_runs),
+		BOTH(test_after_effects),
+		BOTH(test_runs_that_wait),
+		BOTH(test_runs_at_work),
+		BOTH(test_runs_that_fail),
+		BOTH(test_batches_that_wait),
+		BOTH(test_batches_at_work),
+		cmocka_unit_test(test_every_reason_was_seen_on_sqlite),
+		cmocka_unit_test(test_every_reason_was_seen_on_postgres),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
