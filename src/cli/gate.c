@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/service.h"
 #include "gate/home.h"
 #include "http/gate_admin.h"
 
@@ -49,7 +50,7 @@ static const struct command_option option_config = {
 	.name = "config",
 	.value = "FILE",
 	.env = "HAPAX_GATE_CONFIG",
-	.help = "the configuration: routes and what is done with them, see docs/gate.md",
+	.help = "the configuration: routes and what is done with them, see docs/gate.md [default: none]",
 };
 
 struct gate {
@@ -73,9 +74,11 @@ static enum hx_code read_config(struct gate *g, const struct command_args *args,
 	gate_config_init(&g->config);
 	if (path)
 		gate_config_load(path, &g->arena, &g->findings, &g->config);
-	findings_print(&g->findings, stderr);
-	if (g->findings.errors)
+	if (g->findings.errors) {
+		findings_print(&g->findings, stderr);
 		return error_set(err, HX_CONFIG_ERROR, "%s: not a valid configuration", path);
+	}
+	findings_log(&g->findings, &g->log, "the configuration is doubtful");
 	return HX_OK;
 }
 
@@ -194,8 +197,10 @@ static void wait_for_end(struct gate *g, const sigset_t *signals)
 	address_format(http_server_address(g->server), address);
 	printf("ready http://%s\n", address);
 	fflush(stdout);
+	service_tell("READY=1");
 	while (sigwait(signals, &signal))
 		;
+	service_tell("STOPPING=1");
 	log_info(&g->log, "stopping: what is in flight is finished");
 	pthread_sigmask(SIG_UNBLOCK, signals, NULL);
 }
@@ -239,6 +244,7 @@ static enum hx_code gate(const struct command_args *args, struct hx_error *err)
 	sigaddset(&signals, SIGINT);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	service_raise_descriptors();
 	log_init(&g->log, STDERR_FILENO, LOG_LEVEL_INFO, clock_system());
 	code = start(g, args, err);
 	if (!code)

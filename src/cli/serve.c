@@ -4,6 +4,9 @@
  *   SIGTERM, SIGINT   drain and exit 0
  *   SIGHUP            read the definitions again; a bad set keeps the old one and says why
  *
+ * Findings are plain text while it may still refuse to start, for whoever has typed the command. From the ready line on standard
+ * error is a log, and they are events of it.
+ *
  * Beyond loopback it wants API keys in the store, and that somebody has ended TLS in front of it.
  */
 #include <pthread.h>
@@ -14,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/service.h"
 #include "engine/keyring.h"
 #include "http/api.h"
 #include "model/load.h"
@@ -43,7 +47,7 @@ static const struct command_option option_config = {
 	.name = "config",
 	.value = "FILE",
 	.env = "HAPAX_CONFIG",
-	.help = "the configuration: modules and their janitors, entry locks, outbound addresses",
+	.help = "the configuration: modules and their janitors, entry locks, outbound addresses [default: none]",
 };
 static const struct command_option option_node = {
 	.name = "node",
@@ -89,13 +93,14 @@ static enum hx_code read_config(struct serve *s, const struct command_args *args
 
 static const char *node_name(struct serve *s, const struct command_args *args)
 {
-	if (gethostname(s->node, sizeof s->node - 1) || !s->node[0] || strcmp(s->node, SUBJECT_HELD) == 0)
+	if (gethostname(s->node, sizeof s->node - 1) || !engine_node_is_good(s->node))
 		snprintf(s->node, sizeof s->node, "node");
 	return command_value_or(args, &option_node, s->config.node, s->node);
 }
 
 static enum hx_code start_engine(struct serve *s, const struct command_args *args, struct hx_error *err)
 {
+	static const struct natives none;
 	struct engine_options options = {
 		.db_url = command_value_or(args, &option_store, s->config.db, "sqlite:hapax.db"),
 		.node = node_name(s, args),
@@ -104,18 +109,19 @@ static enum hx_code start_engine(struct serve *s, const struct command_args *arg
 		.config = &s->config,
 		.no_migrate = command_value(args, &option_no_migrate) != NULL,
 		.loopback_allowed = s->api.loopback,
+		.natives = &none, /* a definition that names a function is for the program that has it */
 		.clock = clock_system(),
 		.log = &s->log,
 	};
 	enum hx_code code;
 
-	if (strcmp(options.node, SUBJECT_HELD) == 0 || strchr(options.node, '|') || strlen(options.node) > 64)
-		return error_set(err, HX_CONFIG_ERROR,
-				 "a node's name has at most 64 characters, no |, and is not \"%s\"", SUBJECT_HELD);
 	if (strcmp(options.db_url, "sqlite::memory:") == 0)
 		log_warn(&s->log, "the store is in memory: everything is lost at exit");
 	code = engine_new(&options, &s->findings, &s->api.engine, err);
-	findings_print(&s->findings, stderr);
+	if (code)
+		findings_print(&s->findings, stderr);
+	else
+		findings_log(&s->findings, &s->log, "a definition or the configuration is doubtful");
 	return code;
 }
 
@@ -141,14 +147,19 @@ static void reload(struct serve *s)
 	struct hx_error err;
 	struct findings findings;
 	struct arena arena;
+	enum hx_code code;
 
 	arena_init(&arena, ARENA_BYTES_MAX);
 	findings_init(&findings, &arena);
-	if (engine_reload(s->api.engine, &findings, &err))
-		log_error(&s->log, "the definitions are kept as they were", log_text("detail", err.detail));
+	service_tell_reloading(clock_system());
+	code = engine_reload(s->api.engine, &findings, &err);
+	findings_log(&findings, &s->log, code ? "a definition is not valid" : "a definition is doubtful");
+	if (code)
+		log_error(&s->log, "the definitions are kept as they were", log_text("code", hx_code_name(code)),
+			  log_text("detail", err.detail));
 	else
 		log_info(&s->log, "the definitions were read again");
-	findings_print(&findings, stderr);
+	service_tell("READY=1");
 	arena_release(&arena);
 }
 
@@ -221,6 +232,7 @@ static enum hx_code serve(const struct command_args *args, struct hx_error *err)
 	sigaddset(&signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	service_raise_descriptors();
 	log_init(&s->log, STDERR_FILENO, LOG_LEVEL_INFO, clock_system());
 	code = read_config(s, args, err);
 	listen = command_value_or(args, &option_listen, s->config.listen, "127.0.0.1:7411");
@@ -237,7 +249,9 @@ static enum hx_code serve(const struct command_args *args, struct hx_error *err)
 		address_format(http_server_address(s->server), address);
 		printf("ready http://%s\n", address);
 		fflush(stdout);
+		service_tell("READY=1");
 		wait_for_end(s, &signals);
+		service_tell("STOPPING=1");
 		log_info(&s->log, "stopping");
 	}
 	close_down(s);

@@ -6,9 +6,11 @@
 #include <time.h>
 
 #include "db/migrate.h"
+#include "engine/backlog.h"
 #include "engine/batches.h"
 #include "engine/definitions.h"
 #include "engine/dispatcher.h"
+#include "engine/fences.h"
 #include "engine/janitors.h"
 #include "engine/keyring.h"
 #include "engine/nodes.h"
@@ -18,11 +20,13 @@
 #include "engine/runs.h"
 #include "gate/sweeper.h"
 
+#define NODE_NAME_MAX 64
 #define SEATS_MAX 20000
 #define RESOLVE_MS 5000
 #define GATE_SWEEP_EVERY_MS 60000
 #define FOLLOW_EVERY_MS 1000
 #define FOLLOW_BYTES_MAX (64u << 20)
+#define STORE_SILENT_MS 5000   /* five times the follower's pace: the store is not there */
 #define FOLLOW_FINDINGS_MAX 20 /* logged; the rest is counted */
 
 /* The thread that follows what other nodes put and brings what runs and batches want, and the one that puts here. */
@@ -49,6 +53,7 @@ struct engine {
 	struct gate_store *gate_store;
 	struct gate_sweeper *gate_sweeper;
 	struct nodes nodes;
+	int64_t fence_floor;   /* fences.h */
 	struct notify *notify; /* NULL on SQLite: there is no other node */
 	struct janitors janitors;
 	struct dispatcher dispatcher;
@@ -56,6 +61,9 @@ struct engine {
 	struct batches *batches;
 	struct retention *retention;
 	struct changers changers;
+	struct backlog backlog;
+	_Atomic bool store_lost;     /* as the follower has last found it */
+	_Atomic int64_t store_heard; /* when it was last there, by the monotonic clock in ns */
 	struct engine_metrics metrics;
 	bool stopped;
 };
@@ -86,6 +94,19 @@ static void log_findings(struct engine *e, const struct findings *findings, cons
 	}
 }
 
+/* On an idle node nobody else would notice. */
+static void note_store(struct engine *e, bool lost)
+{
+	if (!lost)
+		atomic_store(&e->store_heard, clock_mono(e->options.clock).ns);
+	if (atomic_exchange(&e->store_lost, lost) == lost)
+		return;
+	if (lost)
+		log_error(e->options.log, "the store is lost: this node is not ready");
+	else
+		log_info(e->options.log, "the store is back");
+}
+
 static void follow_once(struct engine *e, int64_t *seen)
 {
 	struct lane_runner runner;
@@ -109,7 +130,8 @@ static void follow_once(struct engine *e, int64_t *seen)
 			  "another node has put definitions that cannot be in force here: the old ones are kept",
 			  log_text("detail", err.detail), log_int("errors", (int64_t)findings.errors));
 	}
-	/* Anything else is the store's trouble, which others tell: the next round asks again. */
+	/* Anything else is the store's trouble: the next round asks again. */
+	note_store(e, code == HX_STORE_UNAVAILABLE || code == HX_OUTCOME_UNKNOWN);
 	arena_release(&arena);
 }
 
@@ -323,6 +345,7 @@ static enum hx_code start_actions(struct engine *e, struct hx_error *err)
 		.exec_enabled = config->exec_enabled,
 		.outbound = &e->outbound,
 		.natives = e->options.natives,
+		.fence_floor = e->fence_floor,
 	};
 	enum hx_code code = HX_OK;
 
@@ -374,8 +397,11 @@ static enum hx_code start_readers(struct engine *e, struct hx_error *err)
 		.seats_max = READERS_SEATS_MAX,
 		.lane = e->lanes.lanes[0],
 	};
+	enum hx_code code = readers_new(&options, &e->readers, err);
 
-	return readers_new(&options, &e->readers, err);
+	if (!code)
+		backlog_init(&e->backlog, e->readers, e->options.clock);
+	return code;
 }
 
 /* A SQL store for entry locks is the engine's own: another one would be another thing to lose. */
@@ -405,6 +431,7 @@ static enum hx_code start_batches(struct engine *e, struct hx_error *err)
 		.lanes = &e->lanes,
 		.definitions = &e->definitions,
 		.lease_ms = e->options.config->lease_ms,
+		.fence_floor = e->fence_floor,
 		.clock = e->options.clock,
 		.log = e->options.log,
 		.metrics = &e->metrics,
@@ -443,6 +470,7 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 				    &e->metrics, e->options.log, e->options.clock))
 		code = error_set(err, HX_INTERNAL, "the janitors cannot be started");
 	if (!code) {
+		note_store(e, /* lost= */ false);
 		e->changers.following = pthread_create(&e->changers.follower, NULL, follow, e) == 0;
 		if (!e->changers.following)
 			code = error_set(err, HX_INTERNAL, "the definitions of other nodes cannot be followed");
@@ -462,6 +490,8 @@ static enum hx_code start(struct engine *e, struct findings *findings, struct hx
 	if (!code)
 		code = nodes_join(&e->nodes, db, e->options.node, e->options.clock, err);
 	if (!code)
+		code = fences_read_floor(db, &e->fence_floor, err);
+	if (!code)
 		code = start_notify(e, err);
 	if (!code)
 		code = start_keyring(e, err);
@@ -477,12 +507,21 @@ static enum hx_code start(struct engine *e, struct findings *findings, struct hx
 	return code ? code : start_services(e, err);
 }
 
+bool engine_node_is_good(const char *node)
+{
+	return node[0] && strlen(node) <= NODE_NAME_MAX && !strchr(node, '|') && strcmp(node, SUBJECT_HELD) != 0;
+}
+
 enum hx_code engine_new(const struct engine_options *options, struct findings *findings, struct engine **ret,
 			struct hx_error *err)
 {
-	struct engine *e = calloc(1, sizeof *e);
+	struct engine *e;
 	enum hx_code code;
 
+	if (!engine_node_is_good(options->node))
+		return error_set(err, HX_CONFIG_ERROR, "a node's name has 1 to %d characters, no |, and is not \"%s\"",
+				 NODE_NAME_MAX, SUBJECT_HELD);
+	e = calloc(1, sizeof *e);
 	if (!e)
 		return error_set(err, HX_NO_MEMORY, "an engine");
 	e->options = *options;
@@ -612,6 +651,11 @@ struct gate_store *engine_gate_store(struct engine *engine)
 	return engine->gate_store;
 }
 
+int64_t engine_fence_floor(const struct engine *engine)
+{
+	return engine->fence_floor;
+}
+
 int64_t engine_lease_ms(struct engine *engine, const struct entity_machine *machine)
 {
 	const struct module_config *module = config_module(engine->options.config,
@@ -634,6 +678,24 @@ struct engine_metrics *engine_metrics(struct engine *engine)
 void engine_lane_stats(struct engine *engine, struct lane_stats *ret_stats)
 {
 	lanes_read_stats(&engine->lanes, ret_stats);
+}
+
+void engine_act_stats(struct engine *engine, struct port_stats *ret_stats)
+{
+	port_read_stats(engine->port, ret_stats);
+}
+
+struct backlog *engine_backlog(struct engine *engine)
+{
+	return &engine->backlog;
+}
+
+bool engine_has_store(struct engine *engine)
+{
+	int64_t silent_ns = clock_mono(engine->options.clock).ns - atomic_load(&engine->store_heard);
+
+	return !on_postgres(engine) ||
+	       (!atomic_load(&engine->store_lost) && silent_ns <= (int64_t)STORE_SILENT_MS * 1000000);
 }
 
 struct log *engine_log(struct engine *engine)

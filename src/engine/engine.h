@@ -1,5 +1,6 @@
 /*
- * The engine: everything that runs behind the API, wired together. One per process.
+ * The engine: everything that runs behind the API, wired together. `hapax serve` has one, an embedding program one for each of
+ * its stores (embed.h).
  *
  *   definitions   what workflows there are, in memory and in the store        (definitions.c)
  *                 with a thread that puts one, and one that loads versions that runs and batches ask for and, on
@@ -15,6 +16,7 @@
  *   runs          seizes due runs and drives them                             (runs.c)
  *   batches       seizes due batches and works on them, or tears them down    (batches.c)
  *   retention     deletes what was finished long ago                          (retention.c)
+ *   backlog       counts what is due, for metrics                             (backlog.c)
  *   entry locks   the outer door
  *   gate          records of idempotency keys, in the engine's own store, and their sweep
  *
@@ -38,6 +40,7 @@
 #include "task/lanes.h"
 
 struct engine;
+struct backlog;
 struct batch_machine;
 struct batches;
 struct keyring;
@@ -84,6 +87,8 @@ struct engine_metrics {
 	_Atomic uint64_t nodes_live; /* not a count: how many there are */
 };
 
+/* What a node may be called: 1 to 64 bytes without |, and not as the owner of held claims is. */
+bool engine_node_is_good(const char *node);
 /* Findings of definitions and configuration go into *findings; any error among them is HX_CONFIG_ERROR. */
 enum hx_code engine_new(const struct engine_options *options, struct findings *findings, struct engine **ret,
 			struct hx_error *err) HX_MUST_CHECK;
@@ -131,6 +136,8 @@ struct batches *engine_batches(struct engine *engine);
 struct entry_locks *engine_entry_locks(struct engine *engine);
 /* Records of idempotency keys: in the engine's store, so that a unit of work can carry one. */
 struct gate_store *engine_gate_store(struct engine *engine);
+/* What is added to every fence that goes out, and taken off from one that comes in (fences.h). */
+int64_t engine_fence_floor(const struct engine *engine);
 /* The lease of a step that names none: its module's stuck_after. */
 int64_t engine_lease_ms(struct engine *engine, const struct entity_machine *machine);
 /* One sweep of a module now (an external janitor asks for it). done is called in a lane's thread. */
@@ -139,6 +146,13 @@ enum hx_code engine_sweep(struct engine *engine, struct slice module,
 			  void *context);
 struct engine_metrics *engine_metrics(struct engine *engine);
 void engine_lane_stats(struct engine *engine, struct lane_stats *ret_stats);
+void engine_act_stats(struct engine *engine, struct port_stats *ret_stats);
+struct backlog *engine_backlog(struct engine *engine);
+/*
+ * Has the store been heard of, a moment ago? A thread asks PostgreSQL every second, so this is known within seconds, also of
+ * an idle node, and whether connections are refused or nothing is answered. A SQLite file is always there.
+ */
+bool engine_has_store(struct engine *engine);
 struct log *engine_log(struct engine *engine);
 struct clock *engine_clock(struct engine *engine);
 const struct engine_options *engine_options_of(struct engine *engine);

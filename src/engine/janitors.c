@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/id.h"
 #include "engine/batches.h"
 #include "engine/engine.h"
 #include "engine/runs.h"
@@ -132,6 +133,17 @@ static void recover(struct janitors *all, int64_t subject, const struct entity_m
 
 /* ---- sweeps ---- */
 
+/* Its id is the one that the keys of its effects begin with. */
+static void tell_ended(const struct module_janitor *m, const struct janitor_claim *claim)
+{
+	char id[ID_TEXT_BYTES];
+
+	id_format("ent", claim->subject, id);
+	log_warn(m->all->log, "a stuck claim was ended: its holder's time was over", log_text("id", id),
+		 log_text("module", m->module), log_int("fence", claim->fence),
+		 log_text("status", claim->rule->claim_into));
+}
+
 static void tell(const struct module_janitor *m)
 {
 	const struct janitor *j = &m->janitor;
@@ -142,6 +154,8 @@ static void tell(const struct module_janitor *m)
 		log_debug(m->all->log, "stuck claims that this janitor has no rule for",
 			  log_text("module", m->module ? m->module : "the engine's own"),
 			  log_int("claims", j->unruled));
+	for (size_t i = 0; i < j->ended_n; i++)
+		tell_ended(m, &j->ended[i]);
 	if (j->reverted || j->held)
 		log_warn(m->all->log, "stuck claims were ended",
 			 log_text("module", m->module ? m->module : "the engine's own"),

@@ -102,7 +102,8 @@ static bool is_final(const struct keyring *k, const struct keyring_question *q, 
 {
 	bool fresh = now.ns - k->read_at.ns <= (int64_t)KEYRING_AGE_MAX_MS * NS_PER_MS;
 
-	return q->code == HX_UNAUTHENTICATED ? !q->key.n : fresh || (k->lost && q->last_known_will_do);
+	return q->code == HX_UNAUTHENTICATED ? !q->key.n
+					     : fresh || (q->last_known_will_do && (k->lost || q->store_lost));
 }
 
 static void keep_waiting(struct keyring *k, struct keyring_question *q)

@@ -46,6 +46,7 @@ struct keyring_options {
 struct keyring_question {
 	struct slice key;        /* .n 0: none was given */
 	bool last_known_will_do; /* if the store cannot be read, what was read last is believed, however old */
+	bool store_lost;         /* then that is believed at once: a store that is silent would be waited for */
 	struct arena *arena;     /* for the texts of the answer; the caller leaves it alone meanwhile */
 	/* In the keyring's thread, for one that keyring_ask() has kept. */
 	void (*answered)(struct keyring_question *question);

@@ -262,13 +262,14 @@ static struct db_value optional(struct slice text)
 	return text.p ? db_text(text) : db_null();
 }
 
+const char *const item_statuses[] = {ITEM_PENDING, ITEM_RUNNING, ITEM_SUCCEEDED, ITEM_FAILED, ITEM_UNKNOWN, NULL};
+const char *const item_decisions[] = {ITEM_ACCEPTED, ITEM_CANCELLED, NULL};
+
 const char *item_status_of(struct slice text)
 {
-	static const char *const all[] = {ITEM_PENDING, ITEM_RUNNING, ITEM_SUCCEEDED, ITEM_FAILED, ITEM_UNKNOWN};
-
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (slice_is(text, all[i]))
-			return all[i];
+	for (const char *const *status = item_statuses; *status; status++)
+		if (slice_is(text, *status))
+			return *status;
 	return NULL;
 }
 

@@ -52,6 +52,8 @@ void item_read(struct unit *unit, int64_t batch, int64_t n);
 /* By n behind `after` (-1: from the first on), of those below the batch's total. Empty status, decision: any. */
 void item_list(struct unit *unit, int64_t batch, struct slice status, struct slice decision, int64_t after,
 	       int64_t limit);
+extern const char *const item_statuses[]; /* all there are; ends with NULL */
+extern const char *const item_decisions[];
 const char *item_status_of(struct slice text);
 
 /*

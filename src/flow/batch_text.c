@@ -1,6 +1,7 @@
 /* The texts of a batch's calls. See batch.h. */
 #include "base/id.h"
 #include "base/json_string.h"
+#include "base/trace.h"
 #include "flow/batch.h"
 
 #define TEXT_BYTES_MAX (16u << 20)
@@ -38,12 +39,13 @@ struct slice batch_done_key(int64_t subject, const char *action, struct arena *a
 	return keep(&key, arena);
 }
 
+/* Behind the opening brace. */
 static void add_head(const struct batch_hold *hold, const char *step, struct strbuf *body)
 {
 	char id[ID_TEXT_BYTES];
 
 	id_format("batch", hold->subject, id);
-	strbuf_add_str(body, "{\"workflow\":");
+	strbuf_add_str(body, "\"workflow\":");
 	json_quote(slice_str(hold->machine->definition->name), body);
 	strbuf_addf(body, ",\"id\":\"%s\",\"step\":\"%s\",\"requester\":", id, step);
 	json_quote(hold->requester, body);
@@ -56,6 +58,7 @@ struct slice batch_call_body(const struct batch_hold *hold, const char *step, co
 	struct strbuf body;
 
 	strbuf_init(&body, TEXT_BYTES_MAX);
+	strbuf_add_char(&body, '{');
 	add_head(hold, step, &body);
 	if (item->attempt)
 		strbuf_addf(&body, ",\"attempt\":%lld", (long long)item->attempt);
@@ -80,6 +83,8 @@ struct slice batch_totals(const struct batch_hold *hold, const struct batch_row 
 	struct strbuf body;
 
 	strbuf_init(&body, TEXT_BYTES_MAX);
+	strbuf_add_char(&body, '{');
+	trace_add_members(hold->trace, &body);
 	add_head(hold, "done", &body);
 	strbuf_addf(&body, ",\"from\":\"%s\",\"to\":\"%s\",\"version\":%lld,\"output\":{\"total\":%lld", row->status,
 		    to, (long long)version, (long long)row->total);

@@ -119,6 +119,8 @@ static void take(struct task *task, const struct answer *answer)
 	case JANITOR_HOLDING:
 		j->reverted += j->at == JANITOR_REVERTING && answer->result->verdict == UNIT_WON;
 		j->held += j->at == JANITOR_HOLDING && answer->result->verdict == UNIT_WON;
+		if (answer->result->verdict == UNIT_WON && j->ended_n < JANITOR_TOLD)
+			j->ended[j->ended_n++] = j->page[j->page_at];
 		j->page_at++;
 		go_on(j, answer);
 		break;

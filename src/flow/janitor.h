@@ -20,6 +20,7 @@
 #include "task/task.h"
 
 #define JANITOR_PAGE 32
+#define JANITOR_TOLD 8
 
 struct entity_machine;
 
@@ -56,6 +57,9 @@ struct janitor {
 		int64_t fence;
 		const struct janitor_rule *rule;
 	} handed[JANITOR_PAGE];
+	/* Those that it has reverted or held, the first of them, to be told. */
+	size_t ended_n;
+	struct janitor_claim ended[JANITOR_TOLD];
 	/* private */
 	enum {
 		JANITOR_NEW,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "base/trace.h"
 #include "base/utf8.h"
 #include "flow/transition.h"
 #include "task/pulse.h"
@@ -148,13 +149,13 @@ static const struct db_stmt stmt_expire_subject = {
 
 /* clang-format on */
 
+const char *const job_statuses[] = {JOB_AVAILABLE, JOB_RUNNING, JOB_RETRYING, JOB_COMPLETED, JOB_PARKED, NULL};
+
 const char *job_status_of(struct slice text)
 {
-	static const char *const all[] = {JOB_AVAILABLE, JOB_RUNNING, JOB_RETRYING, JOB_COMPLETED, JOB_PARKED};
-
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (slice_is(text, all[i]))
-			return all[i];
+	for (const char *const *status = job_statuses; *status; status++)
+		if (slice_is(text, *status))
+			return *status;
 	return NULL;
 }
 
@@ -262,6 +263,7 @@ static void take_read(struct job_run *j, const struct answer *answer)
 	j->doubt = db_cell(rows, 0, JOB_DOUBT)->i != 0;
 	j->key = arena_copy(j->arena, db_cell(rows, 0, JOB_KEY)->s);
 	j->payload = arena_copy(j->arena, db_cell(rows, 0, JOB_PAYLOAD)->s);
+	j->trace = trace_of_members(json_trust(j->payload), j->arena);
 	if (!j->from) {
 		end(j, HX_CLAIM_FAILED);
 	} else if (j->arena->failed) {
@@ -446,6 +448,7 @@ static void ask(const struct task *task, struct ask *ask)
 			.input = j->body,
 			.key = j->key,
 			.attempt = j->attempt,
+			.traceparent = j->trace,
 			.lease = lease_of(j),
 		};
 		return;

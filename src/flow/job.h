@@ -35,6 +35,7 @@
 #define JOB_TOPIC INT64_MAX
 
 int64_t job_kind(void);
+extern const char *const job_statuses[]; /* all there are; ends with NULL */
 /* The constant that has this text; NULL: none. */
 const char *job_status_of(struct slice text);
 
@@ -46,7 +47,8 @@ struct job_spec {
 	const char *workflow;
 	const char *action;
 	struct slice effect_key;
-	struct slice payload; /* a JSON object; the attempt is put into it at the delivery */
+	/* A JSON object; the attempt is put into it at the delivery. The trace that it belongs to are members (base/trace.h). */
+	struct slice payload;
 	bool repeatable;      /* by its key, or by its nature: after a worker was lost over it, another may take it */
 };
 
@@ -140,7 +142,7 @@ struct job_run {
 	const struct action *action;
 	int64_t version, fence, attempt, due_in_ms;
 	bool doubt; /* an earlier worker died over it */
-	struct slice key, payload, body, error;
+	struct slice key, payload, body, error, trace;
 	struct stamp stamp;
 	struct mono_time asked;
 	enum hx_code code;

@@ -66,6 +66,7 @@
 	" - length(j.payload) AS before FROM picked p CROSS JOIN job j ON j.subject = p.id) WHERE before < ?4)"
 
 #define OF_JOB(column) " (SELECT " column " FROM job j WHERE j.subject = hx_ids.id)"
+#define TRACE_OF_RUN "(SELECT r.trace FROM run r WHERE r.subject = j.run)"
 
 /* ?1 to ?5 as above   ?6 lease   ?7 op   ?8 owner   ?9 node. The links are those of flow/subject.c. */
 static const struct db_stmt stmt_claim = {
@@ -73,7 +74,7 @@ static const struct db_stmt stmt_claim = {
 	.sql = SQLITE_CHOSEN
 	       " INSERT INTO hx_ids (id) SELECT id FROM chosen ORDER BY place RETURNING id,"
 	       OF_JOB("queue") "," OF_JOB("payload") "," OF_JOB("effect_key") "," OF_JOB("attempt + 1") ","
-	       " (SELECT fence + 1 FROM subject s WHERE s.id = hx_ids.id), ?5 + ?6",
+	       " (SELECT fence + 1 FROM subject s WHERE s.id = hx_ids.id), ?5 + ?6," OF_JOB(TRACE_OF_RUN),
 	.pg_sql = "WITH RECURSIVE moment AS MATERIALIZED (SELECT hx_now_ms() AS ms),"
 		  HEADS(PG_NAMES) "," BEST("hx_job_room(?1, h.queue, h.bound)", "(SELECT ms FROM moment)") ","
 		  " picked AS MATERIALIZED (SELECT c.id, c.was, c.bytes FROM"
@@ -94,10 +95,11 @@ static const struct db_stmt stmt_claim = {
 		  " told AS (" INTO_HISTORY
 		  " SELECT id, seq, was, status, version, fence, op, ?9, updated_at, head FROM won),"
 		  " begun AS (UPDATE job j SET due_at = NULL, attempt = j.attempt + 1 FROM won w WHERE j.subject = w.id"
-		  " RETURNING j.subject, j.queue, j.payload, j.effect_key, j.attempt, w.fence, w.until, w.place)"
-		  " SELECT subject, queue, payload, effect_key, attempt, fence, until FROM begun ORDER BY place",
+		  " RETURNING j.subject, j.queue, j.payload, j.effect_key, j.attempt, w.fence, w.until, w.place,"
+		  " " TRACE_OF_RUN " AS trace)"
+		  " SELECT subject, queue, payload, effect_key, attempt, fence, until, trace FROM begun ORDER BY place",
 	.in = "ttiiiiitt",
-	.out = "itttiii",
+	.out = "itttiiit",
 };
 
 static const struct db_stmt stmt_tell = {
@@ -151,7 +153,7 @@ static const struct db_stmt stmt_next = {
 
 /* clang-format on */
 
-enum { SUBJECT, QUEUE, PAYLOAD, EFFECT_KEY, ATTEMPT, FENCE, UNTIL };
+enum { SUBJECT, QUEUE, PAYLOAD, EFFECT_KEY, ATTEMPT, FENCE, UNTIL, TRACE };
 
 static void end(struct job_claim *c, enum hx_code code)
 {
@@ -194,6 +196,11 @@ static void take_start(struct job_claim *c, const struct answer *answer)
 		end(c, HX_TOO_LARGE);
 }
 
+static struct slice text_or_none(const struct db_value *cell)
+{
+	return cell->type == DB_TEXT ? cell->s : slice_of(NULL, 0);
+}
+
 static void take_jobs(struct job_claim *c, const struct db_rows *rows)
 {
 	c->jobs = arena_alloc(c->arena, rows->n * sizeof *c->jobs);
@@ -206,6 +213,7 @@ static void take_jobs(struct job_claim *c, const struct db_rows *rows)
 			.queue = arena_copy(c->arena, db_cell(rows, i, QUEUE)->s),
 			.payload = arena_copy(c->arena, db_cell(rows, i, PAYLOAD)->s),
 			.key = arena_copy(c->arena, db_cell(rows, i, EFFECT_KEY)->s),
+			.trace = arena_copy(c->arena, text_or_none(db_cell(rows, i, TRACE))),
 		};
 	c->n = c->arena->failed ? 0 : rows->n;
 	end(c, c->arena->failed ? HX_TOO_LARGE : HX_OK);

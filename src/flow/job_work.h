@@ -96,6 +96,7 @@ struct job_claim_request {
 struct job_claimed {
 	int64_t subject, attempt, fence, until_ms;
 	struct slice queue, payload, key;
+	struct slice trace; /* of the run that it is a step of; empty: none */
 };
 
 struct job_claim {

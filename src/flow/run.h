@@ -79,6 +79,9 @@
 #define RUN_EVENTS_MAX 1000               /* of one run */
 #define RUN_STEP_ROWS_MAX 4               /* in one move; a longer chain of conditions takes another */
 
+/* 1 to RUN_KEY_CHARACTERS_MAX characters of UTF-8, without U+0000. */
+bool run_key_is_good(struct slice key);
+
 /* Whoever looks for due runs sleeps on this topic; every unit that makes one due now wakes it. */
 #define RUN_TOPIC (INT64_MAX - 1)
 /* Whoever waits for the end of a run sleeps on this one, which the unit that ends it wakes: once, not with every step. */
@@ -245,6 +248,11 @@ size_t run_next_position(const struct run_definition *definition, size_t positio
 void run_write_state(const struct run_done *done, struct strbuf *out);
 void run_write_steps(const struct run_done *done, struct strbuf *out);
 bool run_is_terminal(const char *status);
+/* The error that still holds, as JSON: a step that failed once and was done later has none. .p NULL: none. Needs row->machine. */
+struct slice run_row_error(const struct run_row *row);
+/* Is this error, as JSON, one of this step? */
+bool run_error_is_of(struct slice error, struct slice step);
+extern const char *const run_statuses[]; /* all there are; ends with NULL */
 /* The constant that has this text; NULL: none. */
 const char *run_status_of(struct slice text);
 

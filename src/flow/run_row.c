@@ -3,21 +3,51 @@
 
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "base/utf8.h"
 #include "flow/job.h"
 #include "flow/run.h"
 
 enum { STEP_POSITION, STEP_STATUS, STEP_ATTEMPT, STEP_OUTPUT, STEP_STARTED_AT, STEP_COMPLETED_AT, STEP_UNDONE_AT };
 enum { OUT_JOB_STATUS, OUT_JOB_VERSION, OUT_JOB_DOUBT, OUT_JOB_ATTEMPT, OUT_JOB_OUTPUT, OUT_JOB_ERROR };
 
+const char *const run_statuses[] = {RUN_PENDING, RUN_RUNNING,    RUN_WAITING,   RUN_PAUSED, RUN_COMPLETED,
+				    RUN_FAILED,  RUN_CANCELLING, RUN_CANCELLED, NULL};
+
 const char *run_status_of(struct slice text)
 {
-	static const char *const all[] = {RUN_PENDING,   RUN_RUNNING, RUN_WAITING,    RUN_PAUSED,
-					  RUN_COMPLETED, RUN_FAILED,  RUN_CANCELLING, RUN_CANCELLED};
-
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (slice_is(text, all[i]))
-			return all[i];
+	for (const char *const *status = run_statuses; *status; status++)
+		if (slice_is(text, *status))
+			return *status;
 	return NULL;
+}
+
+bool run_key_is_good(struct slice key)
+{
+	size_t characters = 0;
+
+	for (size_t i = 0; i < key.n; i++)
+		characters += !utf8_continues((unsigned char)key.p[i]);
+	return characters >= 1 && characters <= RUN_KEY_CHARACTERS_MAX && utf8_valid_bytes(key) == key.n &&
+	       !memchr(key.p, '\0', key.n);
+}
+
+/* Its member "step" tells which step it is of. */
+bool run_error_is_of(struct slice error, struct slice step)
+{
+	struct json member;
+
+	return error.p && step.p && json_find(json_trust(error), slice_str("step"), &member) &&
+	       json_type(member) == JSON_STRING && json_string_is(member, step);
+}
+
+struct slice run_row_error(const struct run_row *row)
+{
+	const struct run_definition *definition = row->machine->definition;
+	bool ended_badly = strcmp(row->status, RUN_FAILED) == 0 || strcmp(row->status, RUN_CANCELLED) == 0 ||
+			   strcmp(row->status, RUN_CANCELLING) == 0;
+	const char *step = row->position < definition->steps_n ? definition->steps[row->position].name : NULL;
+
+	return ended_badly || run_error_is_of(row->error, slice_str(step)) ? row->error : slice_of(NULL, 0);
 }
 
 bool run_is_terminal(const char *status)

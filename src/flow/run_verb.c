@@ -6,6 +6,8 @@
 #include "base/hash.h"
 #include "flow/run_verb_parts.h"
 #include "flow/transition.h"
+#include "model/nearest.h"
+#include "model/text.h"
 
 #define TRIES_MAX 16 /* of a write that others were faster than */
 #define TEXT_BYTES_MAX 4096
@@ -132,6 +134,35 @@ static void decide_retry(struct run_verb *v, const struct answer *answer)
 		end(v, HX_WRONG_STATUS, "neither the run nor a compensation of it has failed");
 }
 
+/* What the verb could have meant by a step; NULL: nothing. */
+static const char *name_of(const struct run_verb *v, const struct run_step *step)
+{
+	if (v->rq->kind == RUN_EVENT)
+		return step->type == RUN_EXTERNAL_EVENT ? step->event : NULL;
+	if (v->rq->kind == RUN_APPROVE)
+		return step->type == RUN_APPROVAL ? step->name : NULL;
+	return step->name;
+}
+
+static void end_unnamed(struct run_verb *v, const char *words)
+{
+	const struct run_definition *definition = v->row.machine->definition;
+	const char **known = arena_zalloc(v->arena, (definition->steps_n + 1) * sizeof *known);
+	const char *nearest, *detail = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; known && i < definition->steps_n; i++) {
+		const char *name = name_of(v, &definition->steps[i]);
+
+		if (name)
+			known[n++] = name;
+	}
+	nearest = known ? nearest_name(v->rq->name, known) : NULL;
+	if (nearest)
+		detail = text_printf(v->arena, "%s; did you mean \"%s\"?", words, nearest);
+	end(v, HX_NOT_FOUND, detail ? detail : words);
+}
+
 static void decide_resolve(struct run_verb *v, const struct answer *answer)
 {
 	const struct run_definition *definition = v->row.machine->definition;
@@ -140,7 +171,7 @@ static void decide_resolve(struct run_verb *v, const struct answer *answer)
 
 	v->due = !is_in(v, RUN_PAUSED);
 	if (!step)
-		end(v, HX_NOT_FOUND, "the run's definition has no step of this name");
+		end_unnamed(v, "the run's definition has no step of this name");
 	else if (!verb_is_held(&v->row) || v->row.owned || step->position != position)
 		end(v, HX_WRONG_STATUS, "the outcome of this step is not unknown");
 	else
@@ -178,7 +209,7 @@ static void decide_event(struct run_verb *v, const struct answer *answer)
 		v->duplicate = true;
 		end_unchanged(v);
 	} else if (!step) {
-		end(v, HX_NOT_FOUND, "no step of the run waits for an event of this name");
+		end_unnamed(v, "no step of the run waits for an event of this name");
 	} else if (!goes_on || v->row.position > step->position) {
 		end(v, HX_WRONG_STATUS, "the run is past the step that this event is for");
 	} else if (db_cell(&answer->result->rows[VERB_LINE_COUNT], 0, 0)->i >= RUN_EVENTS_MAX) {
@@ -197,7 +228,7 @@ static void decide_approve(struct run_verb *v, const struct answer *answer)
 
 	v->awaits = join(v, RUN_AWAITS_APPROVAL, v->rq->name, "");
 	if (!step || step->type != RUN_APPROVAL) {
-		end(v, HX_NOT_FOUND, "the run's definition has no approval of this name");
+		end_unnamed(v, "the run's definition has no approval of this name");
 	} else if (answer->result->rows[VERB_LINE_SEEN].n) {
 		end(v, HX_WRONG_STATUS, "it has been decided already");
 	} else if (!waits || v->row.position != step->position || !slice_eq(v->row.awaits, v->awaits)) {

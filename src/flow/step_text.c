@@ -3,6 +3,7 @@
 
 #include "base/id.h"
 #include "base/json_string.h"
+#include "base/trace.h"
 #include "flow/step_parts.h"
 
 #define BODY_BYTES_MAX (32u << 20)
@@ -52,6 +53,7 @@ void step_make_effect_payload(struct entity_step *s)
 
 	strbuf_init(&sb, BODY_BYTES_MAX);
 	strbuf_add_char(&sb, '{');
+	trace_add_members(s->rq->traceparent, &sb);
 	add_common(s, &sb);
 	add_member(&sb, "from", slice_str(s->step->status));
 	add_member(&sb, "to", slice_str(move.to));

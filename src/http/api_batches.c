@@ -87,8 +87,7 @@ void api_batch_list(struct http_call *call)
 		http_respond_error(call->exchange, &err);
 		return;
 	}
-	if ((status.n && !batch_status_of(status) &&
-	     !refuse(call, HX_VALIDATION_ERROR, "there is no such status of batches")) ||
+	if ((status.n && !api_word_checked(call, status, batch_statuses, "status of batches", HX_VALIDATION_ERROR)) ||
 	    (cursor.n && !id_parse("batch", cursor, &before) &&
 	     !refuse(call, HX_VALIDATION_ERROR, "this is no cursor of this list")))
 		return;
@@ -171,10 +170,8 @@ void api_batch_items(struct http_call *call)
 		http_respond_error(call->exchange, &err);
 		return;
 	}
-	if ((status.n && !item_status_of(status) &&
-	     !refuse(call, HX_VALIDATION_ERROR, "there is no such status of items")) ||
-	    (decision.n && !slice_is(decision, ITEM_ACCEPTED) && !slice_is(decision, ITEM_CANCELLED) &&
-	     !refuse(call, HX_VALIDATION_ERROR, "decision is accepted or cancelled")))
+	if ((status.n && !api_word_checked(call, status, item_statuses, "status of items", HX_VALIDATION_ERROR)) ||
+	    (decision.n && !api_word_checked(call, decision, item_decisions, "decision", HX_VALIDATION_ERROR)))
 		return;
 	query = api_query_new(call, build_items, answered_items);
 	if (!query)

@@ -4,12 +4,10 @@
 #include "base/id.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
-#include "flow/entity_step.h"
+#include "engine/entity_fire.h"
 #include "http/api.h"
 #include "http/api_gate.h"
 #include "http/loop.h"
-
-#define STEP_BYTES_MAX (160u << 20)
 
 /* ---- one entity as JSON ---- */
 
@@ -146,7 +144,7 @@ void api_entity_create(struct http_call *call)
 	query->machine = machine;
 	query->name = name;
 	query->data = data;
-	api_query_start(query, api_entity_hash(api_workspace(call), machine->workflow->name, name));
+	api_query_start(query, entity_hash(api_workspace(call), machine->workflow->name, name));
 }
 
 /* ---- show and list ---- */
@@ -180,7 +178,7 @@ void api_entity_show(struct http_call *call)
 		return;
 	query->machine = machine;
 	query->name = call_param(call, "id");
-	api_query_start(query, api_entity_hash(api_workspace(call), machine->workflow->name, query->name));
+	api_query_start(query, entity_hash(api_workspace(call), machine->workflow->name, query->name));
 }
 
 static void build_list(const struct single *single, struct unit *unit)
@@ -212,6 +210,29 @@ static enum hx_code answered_list(struct single *single, const struct unit_resul
 	return HX_OK;
 }
 
+/* So many names, and the NULL behind them; NULL after answering 503. */
+static const char **names_new(struct http_call *call, size_t n)
+{
+	const char **names = arena_zalloc(call->arena, (n + 1) * sizeof *names);
+
+	if (!names)
+		http_respond_code(call->exchange, HX_BUSY, NULL);
+	return names;
+}
+
+/* False after answering 400. */
+static bool has_status(struct http_call *call, const struct workflow *w, struct slice status)
+{
+	const char **known;
+
+	if (workflow_has_status(w, status))
+		return true;
+	known = names_new(call, w->statuses_n);
+	for (size_t i = 0; known && i < w->statuses_n; i++)
+		known[i] = w->statuses[i];
+	return known && api_word_checked(call, status, known, "status", HX_VALIDATION_ERROR);
+}
+
 void api_entity_list(struct http_call *call)
 {
 	const struct entity_machine *machine = api_machine(call);
@@ -227,8 +248,10 @@ void api_entity_list(struct http_call *call)
 		http_respond_error(call->exchange, &err);
 		return;
 	}
-	if (status.n && !workflow_has_status(machine->workflow, status)) {
-		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "the workflow has no such status");
+	if (status.n && !has_status(call, machine->workflow, status))
+		return;
+	if (held.n && !slice_is(held, "true") && !slice_is(held, "false")) {
+		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "held is true or false");
 		return;
 	}
 	query = api_query_new(call, build_list, answered_list);
@@ -244,24 +267,11 @@ void api_entity_list(struct http_call *call)
 
 /* ---- fire and resolve ---- */
 
-/* A step on its way: through the entry lock, through the lane, back. */
 struct fire {
-	struct seat seat;
-	struct entity_step step;
-	struct step_request rq;
-	struct entry_ticket ticket;
+	struct entity_fire fire;
 	struct step_along along; /* the record of its Idempotency-Key */
 	struct http_call *call;
-	struct arena arena; /* of the task: it may grow larger than a request's */
-	enum hx_code code;
-	bool locked;
 };
-
-static void fire_free(struct fire *fire)
-{
-	arena_release(&fire->arena);
-	free(fire);
-}
 
 /* The step as it is told when it is done, or before, in the unit that gets it done. */
 static void write_fired(const struct entity_step *s, const char *status, int64_t version, struct wall_time at,
@@ -278,7 +288,7 @@ static void write_fired(const struct entity_step *s, const char *status, int64_t
 
 static void respond_fired(struct fire *fire)
 {
-	const struct entity_step *s = &fire->step;
+	const struct entity_step *s = &fire->fire.step;
 	struct strbuf text;
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
@@ -308,7 +318,7 @@ static void record_written(struct step_along *along, const struct unit_result *r
 /* The caller sees what the action itself said: words as the detail, a rejection as it came. */
 static void respond_refused(struct fire *fire, enum hx_code code)
 {
-	struct slice output = fire->step.output;
+	struct slice output = fire->fire.step.output;
 	struct strbuf members;
 	struct problem problem = {.code = code, .detail = output};
 
@@ -323,145 +333,52 @@ static void respond_refused(struct fire *fire, enum hx_code code)
 	strbuf_release(&members);
 }
 
-/* What an operator has to know of, whatever the caller is told. */
-static void tell(const struct fire *fire, const char *message)
+static void fire_done(struct entity_fire *entity_fire, enum hx_code code)
 {
-	log_warn(engine_log(api_of(fire->call)->engine), message,
-		 log_text("workflow", fire->rq.ref.machine->workflow->name), log_slice("id", fire->step.name),
-		 log_slice("step", fire->rq.step_key), log_int("fence", fire->step.fence),
-		 log_slice("detail", fire->step.output));
-}
+	struct fire *fire = (struct fire *)entity_fire;
 
-static void respond(struct fire *fire, enum hx_code code)
-{
-	struct engine_metrics *metrics = engine_metrics(api_of(fire->call)->engine);
-
-	atomic_fetch_add(&metrics->steps_ok, code == HX_OK);
-	if (fire->step.overrun)
-		tell(fire, "a claim was overrun: what its owner still wanted to write changed nothing");
-	if (code == HX_OUTCOME_UNKNOWN) {
-		atomic_fetch_add(&metrics->unknown_outcomes, 1);
-		tell(fire, "the outcome of a step is unknown");
-	}
 	if (code == HX_OK)
 		respond_fired(fire);
 	else
 		respond_refused(fire, code);
+	entity_fire_release(&fire->fire);
+	free(fire);
 }
 
-static void lock_released(struct entry_ticket *ticket)
+/* False after answering 404. */
+static bool has_step(struct http_call *call, const struct workflow *w)
 {
-	struct fire *fire = CONTAINER_OF(ticket, struct fire, ticket);
+	struct slice step_key = call_param(call, "step");
+	const char **known;
 
-	respond(fire, fire->code);
-	fire_free(fire);
-}
-
-/* The lock is given back before the caller hears, so that its next call is not refused because of its last. */
-static void fire_end(struct fire *fire, enum hx_code code)
-{
-	fire->code = code;
-	if (fire->locked) {
-		entry_lock_release(&fire->ticket);
-		return;
-	}
-	respond(fire, code);
-	fire_free(fire);
-}
-
-static void fire_done(struct seat *seat, enum hx_code code)
-{
-	fire_end((struct fire *)seat, code);
-}
-
-static void fire_submit(struct fire *fire)
-{
-	const struct entity_ref *ref = &fire->rq.ref;
-	enum hx_code code = engine_submit(api_of(fire->call)->engine,
-					  api_entity_hash(ref->workspace, ref->machine->workflow->name, ref->name),
-					  &fire->seat);
-
-	if (code)
-		fire_end(fire, code);
-}
-
-/* Without its store the outer door stands open; the inner ones decide. */
-static void lock_taken(struct entry_ticket *ticket, enum hx_code code)
-{
-	struct fire *fire = CONTAINER_OF(ticket, struct fire, ticket);
-	struct engine_metrics *metrics = engine_metrics(api_of(fire->call)->engine);
-
-	fire->locked = true; /* a ticket that was taken, even in vain, is released once */
-	if (code == HX_ENTRY_LOCKED) {
-		atomic_fetch_add(&metrics->entry_locked, 1);
-		fire->step.output = slice_str("this is being processed, please do not submit it again");
-		fire_end(fire, HX_ENTRY_LOCKED);
-		return;
-	}
-	atomic_fetch_add(&metrics->entry_lock_unavailable, code != HX_OK);
-	fire_submit(fire);
-}
-
-/* Before the row is read its status is not known: the longest lock of the steps of this name. */
-static int64_t entry_lock_ms(const struct workflow *w, struct slice step_key, struct slice requester)
-{
-	int64_t ms = 0;
-
-	for (size_t i = 0; i < w->steps_n; i++) {
-		const struct step_view *view = workflow_view(w, &w->steps[i], requester);
-
-		if (slice_is(step_key, w->steps[i].step_key) && view->entry_lock_ms > ms)
-			ms = view->entry_lock_ms;
-	}
-	return ms;
+	if (workflow_has_step(w, step_key))
+		return true;
+	known = names_new(call, w->steps_n);
+	for (size_t i = 0; known && i < w->steps_n; i++)
+		known[i] = w->steps[i].step_key;
+	return known && api_word_checked(call, step_key, known, "step", HX_NOT_FOUND);
 }
 
 static struct fire *fire_new(struct http_call *call, const struct entity_machine *machine, enum step_mode mode)
 {
 	struct fire *fire = calloc(1, sizeof *fire);
-	size_t n;
-	const struct wire_field *trace = wire_find(call->request->wire.head.fields, "traceparent", &n);
 
 	if (!fire) {
 		http_respond_code(call->exchange, HX_BUSY, NULL);
 		return NULL;
 	}
 	fire->call = call;
-	fire->rq = (struct step_request){
+	fire->fire.rq = (struct step_request){
 		.mode = mode,
 		.ref = {api_workspace(call), machine, call_param(call, "id")},
 		.step_key = call_param(call, "step"),
 		.requester = api_requester(call),
-		.input = json_trust(slice_str("null")),
-		.lease_ms = engine_lease_ms(api_of(call)->engine, machine),
-		.traceparent = trace && n == 1 ? trace->value : slice_of(NULL, 0),
+		.traceparent = api_traceparent(call),
 		.along = call->gate ? &fire->along : NULL,
 	};
+	fire->fire.done = fire_done;
 	fire->along = (struct step_along){.add = add_record, .won = record_written};
-	arena_init(&fire->arena, STEP_BYTES_MAX);
-	entity_step_init(&fire->step, &fire->rq, &fire->arena);
-	fire->seat = (struct seat){.task = &fire->step.task, .done = fire_done};
-	fire->ticket.taken = lock_taken;
-	fire->ticket.released = lock_released;
 	return fire;
-}
-
-static void fire_start(struct fire *fire)
-{
-	struct engine *engine = api_of(fire->call)->engine;
-	const struct entity_ref *ref = &fire->rq.ref;
-	int64_t lock_ms = fire->rq.mode == STEP_FIRE
-				  ? entry_lock_ms(ref->machine->workflow, fire->rq.step_key, fire->rq.requester)
-				  : 0;
-	struct entry_key key = {ref->workspace, slice_str(ref->machine->workflow->name), ref->name, fire->rq.step_key};
-
-	/* The input was set after the init. */
-	entity_step_init(&fire->step, &fire->rq, &fire->arena);
-	atomic_fetch_add(&engine_metrics(engine)->steps_fired, 1);
-	if (lock_ms)
-		entry_lock_take(engine_entry_locks(engine), &fire->ticket, &key, lock_ms);
-	else
-		fire_submit(fire);
 }
 
 void api_entity_fire(struct http_call *call)
@@ -472,15 +389,16 @@ void api_entity_fire(struct http_call *call)
 	struct fire *fire;
 	int64_t version;
 
-	if (!machine || !api_body(call, known, &body) || !api_version(call, body, &version))
+	if (!machine || !has_step(call, machine->workflow) || !api_body(call, known, &body) ||
+	    !api_version(call, body, &version))
 		return;
 	(void)json_find(body, slice_str("input"), &input); /* absent: null */
 	fire = fire_new(call, machine, STEP_FIRE);
 	if (!fire)
 		return;
-	fire->rq.input = input;
-	fire->rq.version = version;
-	fire_start(fire);
+	fire->fire.rq.input = input;
+	fire->fire.rq.version = version;
+	entity_fire_start(&fire->fire, api_of(call)->engine);
 }
 
 void api_entity_resolve(struct http_call *call)
@@ -491,12 +409,13 @@ void api_entity_resolve(struct http_call *call)
 	struct fire *fire;
 	bool done;
 
-	if (!machine || !api_body(call, known, &body) || !api_either(call, body, "outcome", "done", "not_done", &done))
+	if (!machine || !has_step(call, machine->workflow) || !api_body(call, known, &body) ||
+	    !api_either(call, body, "outcome", "done", "not_done", &done))
 		return;
 	(void)json_find(body, slice_str("output"), &output); /* absent: null */
 	fire = fire_new(call, machine, done ? STEP_RESOLVE_DONE : STEP_RESOLVE_NOT_DONE);
 	if (!fire)
 		return;
-	fire->rq.input = output;
-	fire_start(fire);
+	fire->fire.rq.input = output;
+	entity_fire_start(&fire->fire, api_of(call)->engine);
 }

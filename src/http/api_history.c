@@ -90,6 +90,14 @@ static void add_row(struct strbuf *text, const struct db_rows *rows, size_t i)
 	strbuf_addf(text, ",\"hash\":\"%s\"}", hash);
 }
 
+/* A workflow may have gone and left its histories: its name is looked at when there is none. */
+static const char *nothing_words(struct api_query *query)
+{
+	if (query->build == build_entity && !api_machine_named(query->call, query->status_wanted))
+		return api_no_workflow_words(query->call, query->status_wanted, "entity");
+	return "there is no such subject";
+}
+
 static enum hx_code answered(struct single *single, const struct unit_result *result)
 {
 	struct api_query *query = single->context;
@@ -99,7 +107,7 @@ static enum hx_code answered(struct single *single, const struct unit_result *re
 	if ((query->build == build_run || query->build == build_batch) && result->rows[1].n)
 		return HX_RUN_EXPIRED;
 	if (rows->n == 0 && query->number == 0) {
-		query->detail = "there is no such subject";
+		query->detail = nothing_words(query);
 		return HX_NOT_FOUND;
 	}
 	strbuf_add_str(&query->text, "{\"items\":[");

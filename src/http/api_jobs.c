@@ -300,10 +300,8 @@ void api_job_list(struct http_call *call)
 		http_respond_error(call->exchange, &err);
 		return;
 	}
-	if (status.n && !job_status_of(status)) {
-		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "there is no such status of jobs");
+	if (status.n && !api_word_checked(call, status, job_statuses, "status of jobs", HX_VALIDATION_ERROR))
 		return;
-	}
 	if (cursor.n && !id_parse("job", cursor, &after)) {
 		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "this is no cursor of this list");
 		return;

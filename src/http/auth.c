@@ -175,6 +175,7 @@ bool auth_admit(struct http_call *call, void (*go_on)(struct http_call *call))
 	auth->question.key = key;
 	auth->question.arena = call->arena;
 	auth->question.last_known_will_do = call->route->handle == api_metrics; /* wanted most when the store is gone */
+	auth->question.store_lost = !engine_has_store(api_of(call)->engine);
 	auth->question.answered = answered;
 	return keyring_ask(engine_keyring(api_of(call)->engine), &auth->question) && decide(auth);
 }

@@ -98,6 +98,7 @@ void connection_close(struct connection *c)
 
 	c->exchange = NULL;
 	connection_enter(c, CONNECTION_CLOSED);
+	loop_unwatch(&c->home->loop, c->fd);
 	close(c->fd);
 	strbuf_release(&c->pending);
 	if (ex)

@@ -204,6 +204,11 @@ void exchange_detach(struct http_exchange *ex)
 	exchange_drop(ex);
 }
 
+void http_exchange_read_stats(const struct http_exchange *ex, struct http_stats *ret_stats)
+{
+	http_server_read_stats(ex->home->server, ret_stats);
+}
+
 const struct http_request *http_exchange_request(const struct http_exchange *exchange)
 {
 	return &exchange->request;

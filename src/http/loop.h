@@ -49,8 +49,9 @@ void loop_release(struct loop *loop);
 
 /* The loop calls the queue's expire from now on. At most LOOP_QUEUES_MAX; the queue must live as long as the loop. */
 void loop_add_queue(struct loop *loop, struct deadline_queue *queue);
-/* False if the system has no room for it. `events` are EPOLLIN and so on; closing the descriptor ends it. */
+/* False if the system has no room for it. `events` are EPOLLIN and so on. */
 bool loop_watch(struct loop *loop, int fd, uint32_t events, struct watch *watch) HX_MUST_CHECK;
+/* Before the descriptor is closed: a child that an exec action has just forked holds it, too, and would keep it watched. */
 void loop_unwatch(struct loop *loop, int fd);
 
 /* One round. Waits until `latest` (or for ever, with ns INT64_MAX) if nothing happens before. */

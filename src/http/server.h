@@ -95,6 +95,8 @@ struct http_request {
 	struct address peer;
 };
 
+/* Of the server that it came in through. */
+void http_exchange_read_stats(const struct http_exchange *exchange, struct http_stats *ret_stats);
 const struct http_request *http_exchange_request(const struct http_exchange *exchange);
 /* Memory for this request, dropped after the answer is sent. For whoever has the exchange at the moment. */
 struct arena *http_exchange_arena(struct http_exchange *exchange);

@@ -88,8 +88,10 @@ static void close_socket(struct upstream_connection *c)
 {
 	tls_link_free(c->tls);
 	c->tls = NULL;
-	if (c->fd >= 0)
+	if (c->fd >= 0) {
+		loop_unwatch(c->pool->loop, c->fd);
 		close(c->fd);
+	}
 	c->fd = -1;
 }
 

@@ -168,6 +168,20 @@ void findings_print(const struct findings *findings, FILE *out)
 	}
 }
 
+void findings_log(const struct findings *findings, struct log *log, const char *message)
+{
+	for (const struct finding *f = findings->first; f; f = f->next) {
+		struct strbuf line;
+
+		strbuf_init(&line, LOG_LINE_BYTES_MAX);
+		finding_print(f, &line);
+		log_write(log, f->severity == FINDING_ERROR ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, message,
+			  LOG_FIELDS(log_text("file", f->file), log_int("line", (int64_t)f->line),
+				     log_slice("finding", strbuf_slice(&line))));
+		strbuf_release(&line);
+	}
+}
+
 void finding_print_json(const struct finding *finding, struct strbuf *out)
 {
 	const struct {

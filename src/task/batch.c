@@ -146,10 +146,38 @@ static void commit(struct batch *batch, struct db *db, int64_t resolve_ms, struc
 		batch_overrule(batch, code == HX_OUTCOME_UNKNOWN ? BATCH_IN_DOUBT : BATCH_UNDONE, &err);
 }
 
-static void count(const struct batch *batch, struct batch_stats *stats)
+const int64_t batch_durations_us[BATCH_DURATIONS - 1] = {
+	100,   250,    500,    1000,   2500,    5000,    10000,   25000,
+	50000, 100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000,
+};
+
+static void count_duration(int64_t us, struct batch_stats *stats)
+{
+	size_t i = 0;
+
+	while (i < BATCH_DURATIONS - 1 && us > batch_durations_us[i])
+		i++;
+	stats->durations[i]++;
+	stats->took_us += us > 0 ? (uint64_t)us : 0;
+}
+
+static void count_size(size_t n, struct batch_stats *stats)
+{
+	size_t i = 0;
+
+	while (n > (size_t)1 << i)
+		i++;
+	ASSERT(i < BATCH_SIZES);
+	stats->sizes[i]++;
+}
+
+static void count(const struct batch *batch, struct mono_time began, struct mono_time now, struct batch_stats *stats)
 {
 	stats->batches++;
 	stats->units += batch->n;
+	count_size(batch->n, stats);
+	if (batch->phase == BATCH_DURABLE)
+		count_duration((now.ns - began.ns) / 1000, stats);
 	for (size_t i = 0; i < batch->n; i++) {
 		const struct unit_line *first = &batch->units[i]->lines[0];
 		bool won = batch->results[i].verdict == UNIT_WON, lost = batch->results[i].verdict == UNIT_LOST;
@@ -164,6 +192,7 @@ static void count(const struct batch *batch, struct batch_stats *stats)
 void batch_run(struct batch *batch, struct db *db, struct arena *arena, int64_t resolve_ms, struct batch_sink *sink,
 	       struct batch_stats *stats)
 {
+	struct mono_time began = clock_mono(db->clock), answered;
 	struct hx_error err = {0};
 	enum hx_code code = execute(batch, db, arena, stats, &err);
 
@@ -181,6 +210,25 @@ void batch_run(struct batch *batch, struct db *db, struct arena *arena, int64_t 
 		batch_settle(batch, sink);
 		commit(batch, db, resolve_ms, stats);
 	}
+	answered = clock_mono(db->clock);
 	batch_settle(batch, sink);
-	count(batch, stats);
+	count(batch, began, answered, stats);
+}
+
+void batch_stats_add(struct batch_stats *sum, const struct batch_stats *stats)
+{
+	sum->batches += stats->batches;
+	sum->units += stats->units;
+	for (size_t i = 0; i < BATCH_SIZES; i++)
+		sum->sizes[i] += stats->sizes[i];
+	for (size_t i = 0; i < BATCH_DURATIONS; i++)
+		sum->durations[i] += stats->durations[i];
+	sum->took_us += stats->took_us;
+	sum->won += stats->won;
+	sum->lost += stats->lost;
+	sum->transitions += stats->transitions;
+	sum->fenced += stats->fenced;
+	sum->retried += stats->retried;
+	sum->bisected += stats->bisected;
+	sum->in_doubt += stats->in_doubt;
 }

@@ -38,9 +38,18 @@ struct batch_sink {
 	void (*wake)(struct batch_sink *sink, int64_t topic);
 };
 
+/* Of the histograms below: how many fell into each, not counting those in the ones before. */
+#define BATCH_SIZES 10     /* up to 1, 2, 4 … BATCH_UNITS_MAX units */
+#define BATCH_DURATIONS 17 /* up to each of batch_durations_us, and longer */
+extern const int64_t batch_durations_us[BATCH_DURATIONS - 1];
+
 /* What happened while running, for metrics. */
 struct batch_stats {
 	uint64_t batches, units;
+	uint64_t sizes[BATCH_SIZES]; /* of all of `batches` */
+	uint64_t durations
+		[BATCH_DURATIONS]; /* of those that are durable, from the beginning to the answer of the commit */
+	uint64_t took_us;          /* all of these together */
 	uint64_t won, lost;
 	uint64_t transitions; /* won, with a guard */
 	uint64_t fenced;      /* lost by a stale holder */
@@ -68,5 +77,6 @@ void batch_overrule(struct batch *batch, enum batch_phase phase, const struct hx
  */
 void batch_run(struct batch *batch, struct db *db, struct arena *arena, int64_t resolve_ms, struct batch_sink *sink,
 	       struct batch_stats *stats);
+void batch_stats_add(struct batch_stats *sum, const struct batch_stats *stats);
 
 #endif

@@ -44,6 +44,7 @@ static void unlock_and_tell(struct inbox *inbox)
 static void append_seat(struct inbox *inbox, struct seat *seat, bool own)
 {
 	inbox->seats_n += !own;
+	inbox->arrived_n++;
 	seat->own = own;
 	seat->next = NULL;
 	*inbox->last_seat = seat;
@@ -91,6 +92,7 @@ void inbox_put_mail(struct inbox *inbox, struct mail *mail)
 	pthread_mutex_lock(&inbox->mutex);
 	*inbox->last_mail = mail;
 	inbox->last_mail = &mail->next;
+	inbox->arrived_n++;
 	unlock_and_tell(inbox);
 }
 
@@ -178,6 +180,7 @@ bool inbox_take(struct inbox *inbox, int64_t wait_ns, const struct lane_stats *s
 	inbox->last_seat = &inbox->first_seat;
 	inbox->first_mail = NULL;
 	inbox->last_mail = &inbox->first_mail;
+	inbox->arrived_n = 0;
 	inbox->wakes_n = 0;
 	inbox->wake_everybody = false;
 	inbox->nudged = false;

@@ -48,6 +48,7 @@ struct inbox {
 	size_t seats_max;
 	struct seat *first_seat, **last_seat;
 	struct mail *first_mail, **last_mail;
+	size_t arrived_n; /* seats and mail that are here */
 	size_t wakes_n;
 	bool wake_everybody;
 	int64_t wakes[WAKES_MAX];

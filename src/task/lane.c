@@ -52,6 +52,7 @@ struct lane {
 	uint64_t last_number;
 	size_t seats_in;  /* taken in and not yet done */
 	size_t beats_out; /* sent to the pulse lane and not yet back */
+	size_t pending_n;
 	bool stopping;
 	struct mono_time stop_by;
 	struct mono_time sent; /* before the batch under way was begun */
@@ -429,6 +430,7 @@ static void resume(struct lane *lane, struct seat *seat)
 		seat->unit = pooled ? ask.unit : NULL;
 		lane->units_n += pooled;
 		list_push(&lane->pending, seat);
+		lane->pending_n++;
 		break;
 	case ASK_ACT:
 		start_act(lane, seat, &ask.act);
@@ -497,6 +499,7 @@ static size_t gather(struct lane *lane)
 	while (*at)
 		at = &(*at)->next;
 	lane->pending.last = at;
+	lane->pending_n -= picked_n;
 	return picked_n;
 }
 
@@ -517,6 +520,7 @@ static void commit_round(struct lane *lane)
 	for (struct seat *seat = lane->pending.first; seat; seat = seat->next)
 		seat->unit = NULL;
 	lane->units_n = 0;
+	lane->stats.waiting = lane->pending_n;
 	lane->stats.rounds++;
 	lane->db->driver->tend(lane->db, /* idle= */ false);
 }
@@ -746,6 +750,8 @@ void lane_read_stats(struct lane *lane, struct lane_stats *ret_stats)
 {
 	pthread_mutex_lock(&lane->inbox.mutex);
 	*ret_stats = lane->inbox.stats;
+	ret_stats->waiting += lane->inbox.arrived_n;
+	ret_stats->seats = lane->inbox.seats_n;
 	pthread_mutex_unlock(&lane->inbox.mutex);
 }
 

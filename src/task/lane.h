@@ -95,6 +95,9 @@ struct lane_stats {
 	uint64_t rounds;
 	uint64_t claims_lost; /* actions whose lease could not be kept: aborted, or heard out */
 	uint64_t answers_dropped;
+	/* Not counts: as it is now, as far as can be told from outside. */
+	uint64_t waiting; /* what came and has not been looked at, and units left over for the next transaction */
+	uint64_t seats;   /* callers' tasks, of which there are at most seats_max */
 };
 
 /* Opens the store and starts the thread. Without `migrate` the schema must be in place. Options' texts must outlive the lane. */

@@ -102,18 +102,12 @@ static void add_stats(struct lane *lane, struct lane_stats *sum)
 	struct lane_stats one;
 
 	lane_read_stats(lane, &one);
-	sum->batch.batches += one.batch.batches;
-	sum->batch.units += one.batch.units;
-	sum->batch.won += one.batch.won;
-	sum->batch.lost += one.batch.lost;
-	sum->batch.transitions += one.batch.transitions;
-	sum->batch.fenced += one.batch.fenced;
-	sum->batch.retried += one.batch.retried;
-	sum->batch.bisected += one.batch.bisected;
-	sum->batch.in_doubt += one.batch.in_doubt;
+	batch_stats_add(&sum->batch, &one.batch);
 	sum->rounds += one.rounds;
 	sum->claims_lost += one.claims_lost;
 	sum->answers_dropped += one.answers_dropped;
+	sum->waiting += one.waiting;
+	sum->seats += one.seats;
 }
 
 void lanes_read_stats(const struct lanes *lanes, struct lane_stats *ret_stats)

@@ -62,7 +62,7 @@ struct act_call {
 	struct slice input;       /* JSON */
 	struct slice key;         /* of the logical effect: the same in every repetition */
 	int64_t attempt;          /* from 1 */
-	struct slice traceparent; /* empty: none */
+	struct slice traceparent; /* with its tracestate (base/trace.h), to be continued by the call; empty: none */
 	bool unknown_on_5xx;      /* the service may fail after acting */
 	int64_t timeout_ms;       /* 0: the action's own */
 	bool hear_out;            /* what it did is wanted even when the lease is over: it is not aborted then */

@@ -28,6 +28,8 @@ struct fake {
 	int64_t poison;    /* the op of a unit whose data is refused; 0: none */
 	size_t rows_fit_n; /* with more units than this the arena is full; 0: always fits */
 	bool begun;
+	struct fake_clock clock;
+	int64_t execute_ms, commit_ms; /* how long these take */
 	int64_t resolve_ms;
 	char diary[8192];
 	size_t diary_n;
@@ -77,6 +79,7 @@ static enum hx_code fake_execute(struct db *db, struct unit *const units[], size
 	enum hx_code code = next(f->executes, &f->executes_n, err);
 
 	note(f, 'x');
+	fake_clock_advance_ms(&f->clock, f->execute_ms);
 	assert_true(f->begun);
 	for (size_t i = 0; i < n; i++) {
 		fake_verdict(units[i], &results[i], arena);
@@ -95,6 +98,7 @@ static enum hx_code fake_commit(struct db *db, struct hx_error *err)
 	struct fake *f = (struct fake *)db;
 
 	note(f, 'c');
+	fake_clock_advance_ms(&f->clock, f->commit_ms);
 	assert_true(f->begun);
 	f->begun = false;
 	return next(f->commits, &f->commits_n, err);
@@ -160,7 +164,8 @@ static struct batch_sink sink = {take_answer, take_wake};
 static int set_up(void **state)
 {
 	(void)state;
-	fake = (struct fake){.db = {&fake_driver, NULL}};
+	fake = (struct fake){.db = {&fake_driver, &fake.clock.clock}};
+	fake_clock_init(&fake.clock, (struct wall_time){0});
 	stats = (struct batch_stats){0};
 	memset(answers, 0, sizeof answers);
 	arena_release(&arena);
@@ -204,6 +209,47 @@ static void answers_and_wakes_come_after_the_commit(void **state)
 	assert_int_equal(stats.transitions, 2);
 	assert_int_equal(stats.fenced, 2);
 	assert_int_equal(stats.retried, 0);
+}
+
+/* Each transaction falls into one size, and each that is durable into one duration: what was tried twice is one of both. */
+static void transactions_are_measured(void **state)
+{
+	static const struct {
+		size_t n, bucket;
+	} sizes[] = {{1, 0}, {2, 1}, {3, 2}, {4, 2}, {5, 3}, {256, 8}, {257, 9}, {BATCH_UNITS_MAX, 9}};
+	static const struct {
+		int64_t ms;
+		size_t bucket;
+	} durations[] = {{0, 0}, {1, 3}, {2, 4}, {5, 5}, {6, 6}, {10000, 15}, {10001, 16}, {3600000, 16}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		uint64_t before = stats.sizes[sizes[i].bucket];
+
+		run(sizes[i].n);
+		assert_int_equal(stats.sizes[sizes[i].bucket], before + 1);
+	}
+	for (size_t i = 0; i < sizeof durations / sizeof *durations; i++) {
+		uint64_t before = stats.durations[durations[i].bucket], took_us = stats.took_us;
+
+		fake.execute_ms = durations[i].ms / 2;
+		fake.commit_ms = durations[i].ms - fake.execute_ms;
+		run(1);
+		assert_int_equal(stats.durations[durations[i].bucket], before + 1);
+		assert_int_equal(stats.took_us - took_us, durations[i].ms * 1000);
+	}
+	fake.commits[fake.commits_n] = HX_STORE_UNAVAILABLE;
+	run(1);
+	assert_int_equal(stats.sizes[0], 10);
+
+	uint64_t sizes_n = 0, durations_n = 0;
+
+	for (size_t i = 0; i < BATCH_SIZES; i++)
+		sizes_n += stats.sizes[i];
+	for (size_t i = 0; i < BATCH_DURATIONS; i++)
+		durations_n += stats.durations[i];
+	assert_int_equal(sizes_n, stats.batches);
+	assert_int_equal(durations_n, stats.batches - 1);
 }
 
 static void the_phases_open_the_doors_one_by_one(void **state)
@@ -530,6 +576,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BATCH_TEST(answers_and_wakes_come_after_the_commit),
+		BATCH_TEST(transactions_are_measured),
 		BATCH_TEST(the_phases_open_the_doors_one_by_one),
 		BATCH_TEST(a_deadlock_is_run_again),
 		BATCH_TEST(a_lock_that_is_not_given_holds_up_only_who_needs_it),

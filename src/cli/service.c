@@ -1,0 +1,63 @@
+/* See service.h. */
+#include "cli/service.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define DESCRIPTORS 65536
+
+/* False: there is none, or it is no name of a socket. */
+static bool socket_address(struct sockaddr_un *ret_address, socklen_t *ret_n)
+{
+	const char *name = getenv("NOTIFY_SOCKET");
+	size_t n = name ? strlen(name) : 0;
+
+	*ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (n < 2 || n >= sizeof ret_address->sun_path || (name[0] != '/' && name[0] != '@'))
+		return false;
+	memcpy(ret_address->sun_path, name, n);
+	if (name[0] == '@')
+		ret_address->sun_path[0] = '\0';
+	*ret_n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+	return true;
+}
+
+void service_tell(const char *state)
+{
+	struct sockaddr_un address;
+	socklen_t n;
+	int fd;
+
+	if (!socket_address(&address, &n))
+		return;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return;
+	(void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address, n);
+	close(fd);
+}
+
+void service_tell_reloading(struct clock *clock)
+{
+	char state[80];
+
+	snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_mono(clock).ns / 1000);
+	service_tell(state);
+}
+
+void service_raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= DESCRIPTORS)
+		return;
+	limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* what there is has to do then */
+}

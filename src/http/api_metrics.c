@@ -1,0 +1,191 @@
+/*
+ * The numbers, in Prometheus' text form: one table for those that are one number each, and a function for each of the few that
+ * are several. Names and helps are those of docs/operations.md; tests/http/test_metrics.sh compares them.
+ *
+ * Nothing here waits: counters are atomic, lanes leave theirs in their inboxes, and what the store would have to be asked for is
+ * the last count (engine/backlog.h).
+ */
+#include "engine/backlog.h"
+#include "http/api.h"
+
+static void add_head(struct strbuf *text, const char *name, const char *type, const char *help)
+{
+	strbuf_addf(text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void add_gate_outcomes(struct engine_metrics *m, struct strbuf *text)
+{
+	const char *name = "hapax_gate_outcomes_total";
+
+	add_head(text, name, "counter", "Requests with an Idempotency-Key.");
+	for (int i = 0; i < HX_GATE_OUTCOMES; i++)
+		strbuf_addf(text, "%s{outcome=\"%s\"} %llu\n", name, hx_gate_outcome_name(i),
+			    (unsigned long long)atomic_load(&m->gate_outcomes[i]));
+}
+
+/* One that has not been counted yet is left out: 0 would be a statement. */
+static void add_due(struct engine *engine, struct strbuf *text)
+{
+	int64_t counts[BACKLOG_KINDS];
+
+	backlog_read(engine_backlog(engine), counts);
+	add_head(text, "hapax_due", "gauge",
+		 "What is due on this store and not yet taken, up to 10000 of each; counted after the scrape before.");
+	for (int i = 0; i < BACKLOG_KINDS; i++)
+		if (counts[i] >= 0)
+			strbuf_addf(text, "hapax_due{kind=\"%s\"} %lld\n", backlog_name(i), (long long)counts[i]);
+}
+
+static void add_commit_seconds(const struct batch_stats *stats, struct strbuf *text)
+{
+	uint64_t sum = 0;
+
+	add_head(text, "hapax_commit_seconds", "histogram",
+		 "How long a transaction of the lanes took, from its beginning to the answer of its commit.");
+	for (size_t i = 0; i < BATCH_DURATIONS; i++) {
+		sum += stats->durations[i];
+		if (i < BATCH_DURATIONS - 1)
+			strbuf_addf(text, "hapax_commit_seconds_bucket{le=\"%g\"} %llu\n",
+				    (double)batch_durations_us[i] / 1e6, (unsigned long long)sum);
+	}
+	strbuf_addf(text, "hapax_commit_seconds_bucket{le=\"+Inf\"} %llu\n", (unsigned long long)sum);
+	strbuf_addf(text, "hapax_commit_seconds_sum %llu.%06llu\n", (unsigned long long)stats->took_us / 1000000,
+		    (unsigned long long)stats->took_us % 1000000);
+	strbuf_addf(text, "hapax_commit_seconds_count %llu\n", (unsigned long long)sum);
+}
+
+static void add_batch_units(const struct batch_stats *stats, struct strbuf *text)
+{
+	uint64_t sum = 0;
+
+	add_head(text, "hapax_batch_units", "histogram",
+		 "Units of work in one transaction of the lanes, also of one that failed.");
+	for (size_t i = 0; i < BATCH_SIZES; i++) {
+		sum += stats->sizes[i];
+		strbuf_addf(text, "hapax_batch_units_bucket{le=\"%d\"} %llu\n", 1 << i, (unsigned long long)sum);
+	}
+	strbuf_addf(text, "hapax_batch_units_bucket{le=\"+Inf\"} %llu\n", (unsigned long long)sum);
+	strbuf_addf(text, "hapax_batch_units_sum %llu\nhapax_batch_units_count %llu\n",
+		    (unsigned long long)stats->units, (unsigned long long)sum);
+}
+
+static void add_plain(const struct http_call *call, const struct lane_stats *lanes, struct strbuf *text)
+{
+	struct api *api = api_of(call);
+	struct engine_metrics *m = engine_metrics(api->engine);
+	struct http_stats http;
+	struct port_stats act;
+
+	engine_act_stats(api->engine, &act);
+	http_exchange_read_stats(call->exchange, &http);
+
+	static const char counter[] = "counter", gauge[] = "gauge";
+	const struct {
+		const char *name, *type, *help;
+		uint64_t value;
+	} metrics[] = {
+		{"hapax_transitions_total", counter, "Guarded writes that won.", lanes->batch.transitions},
+		{"hapax_verdicts_lost_total", counter, "Guarded writes that lost.", lanes->batch.lost},
+		{"hapax_fenced_writes_total", counter, "Writes of stale holders that changed nothing.",
+		 lanes->batch.fenced},
+		{"hapax_claim_overruns_total", counter, "Actions whose lease could not be kept: aborted, or heard out.",
+		 lanes->claims_lost},
+		{"hapax_janitor_reverts_total", counter, "Stuck claims that a janitor has ended.",
+		 atomic_load(&m->janitor_reverts)},
+		{"hapax_janitor_holds_total", counter, "Stuck claims parked for a person.",
+		 atomic_load(&m->janitor_holds)},
+		{"hapax_unknown_outcomes_total", counter, "Steps whose outcome is unknown.",
+		 atomic_load(&m->unknown_outcomes) + atomic_load(&m->runs_unknown)},
+		{"hapax_steps_fired_total", counter, "Steps that were asked for.", atomic_load(&m->steps_fired)},
+		{"hapax_steps_ok_total", counter, "Steps that were done.", atomic_load(&m->steps_ok)},
+		{"hapax_jobs_stale_total", counter,
+		 "Calls of workers whose claim was another's by then; they changed nothing.",
+		 atomic_load(&m->jobs_stale)},
+		{"hapax_jobs_delivered_total", counter, "Jobs that were delivered.", atomic_load(&m->jobs_delivered)},
+		{"hapax_jobs_failed_total", counter, "Deliveries that did not succeed.", atomic_load(&m->jobs_failed)},
+		{"hapax_jobs_expired_total", counter, "Jobs that retention has deleted.",
+		 atomic_load(&m->jobs_expired)},
+		{"hapax_runs_created_total", counter, "Runs that were created here.", atomic_load(&m->runs_created)},
+		{"hapax_runs_driven_total", counter, "Runs driven to a wait, or to their end.",
+		 atomic_load(&m->runs_driven)},
+		{"hapax_runs_taken_over_total", counter, "Runs seized past another holder's time.",
+		 atomic_load(&m->runs_taken_over)},
+		{"hapax_runs_fenced_total", counter, "Runs that were another's by the time this node came to write.",
+		 atomic_load(&m->runs_fenced)},
+		{"hapax_runs_held_total", counter, "Steps of runs held for a person.", atomic_load(&m->runs_unknown)},
+		{"hapax_runs_expired_total", counter, "Runs that retention has reduced to their key.",
+		 atomic_load(&m->runs_expired)},
+		{"hapax_batches_driven_total", counter, "Batches worked on, and let go or brought to their end.",
+		 atomic_load(&m->batches_driven)},
+		{"hapax_batches_taken_over_total", counter, "Batches seized past another holder's time.",
+		 atomic_load(&m->batches_taken_over)},
+		{"hapax_batches_fenced_total", counter,
+		 "Batches that were another's by the time this node came to write.", atomic_load(&m->batches_fenced)},
+		{"hapax_batches_expired_total", counter, "Batches that retention has reduced to their key.",
+		 atomic_load(&m->batches_expired)},
+		{"hapax_batch_items_succeeded_total", counter, "Items that were done.",
+		 atomic_load(&m->batch_items_succeeded)},
+		{"hapax_batch_items_failed_total", counter, "Items that were given up.",
+		 atomic_load(&m->batch_items_failed)},
+		{"hapax_batch_items_unknown_total", counter, "Items left for a person.",
+		 atomic_load(&m->batch_items_unknown)},
+		{"hapax_batch_items_late_total", counter, "Items done after they were cancelled or given up.",
+		 atomic_load(&m->batch_items_late)},
+		{"hapax_batch_turns", gauge, "Items and cleanups of batches under way here.",
+		 atomic_load(&m->batch_turns)},
+		{"hapax_notifications_sent_total", counter, "Wakes told to other nodes.",
+		 atomic_load(&m->notifications_sent)},
+		{"hapax_notifications_heard_total", counter, "Wakes that other nodes have told.",
+		 atomic_load(&m->notifications_heard)},
+		{"hapax_nodes_live", gauge, "Nodes on this store.", atomic_load(&m->nodes_live)},
+		{"hapax_store_up", gauge, "1: the store answers; 0: it is lost, and /readyz says so.",
+		 engine_has_store(api->engine)},
+		{"hapax_keys_refused_total", counter,
+		 "Requests without an API key that fits and may do what was asked.", atomic_load(&m->keys_refused)},
+		{"hapax_entry_locked_total", counter, "Calls refused by the entry lock.",
+		 atomic_load(&m->entry_locked)},
+		{"hapax_entry_lock_unavailable_total", counter, "Calls let through because the lock's store was down.",
+		 atomic_load(&m->entry_lock_unavailable)},
+		{"hapax_batches_retried_total", counter,
+		 "Transactions run again after a deadlock or a lost connection.", lanes->batch.retried},
+		{"hapax_commits_in_doubt_total", counter, "Commits whose answer was lost.", lanes->batch.in_doubt},
+		{"hapax_lane_queue_depth", gauge, "What waits in the lanes for the next transaction.", lanes->waiting},
+		{"hapax_lane_tasks", gauge, "Tasks of requests in the lanes, those that act or sleep included.",
+		 lanes->seats},
+		{"hapax_actions_in_flight", gauge, "Calls of actions under way.", act.running},
+		{"hapax_actions_waiting", gauge, "Calls of actions that wait for their turn.", act.waiting},
+		{"hapax_actions_refused_total", counter, "Calls of actions refused because too many were waiting.",
+		 act.refused},
+		{"hapax_connections_open", gauge, "Connections of clients.", http.connections_open},
+		{"hapax_connections_evicted_total", counter, "Idle connections closed to make room for others.",
+		 http.connections_evicted},
+		{"hapax_requests_total", counter, "Requests that were read whole.", http.requests},
+		{"hapax_requests_refused_total", counter, "Requests that were malformed, too large or too slow.",
+		 http.refused},
+		{"hapax_run_waiters", gauge, "Clients that wait for the end of a run.",
+		 (uint64_t)atomic_load(&api->waiting)},
+		{"hapax_job_waiters", gauge, "Workers that wait for a job.", (uint64_t)atomic_load(&api->claiming)},
+	};
+
+	for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
+		add_head(text, metrics[i].name, metrics[i].type, metrics[i].help);
+		strbuf_addf(text, "%s %llu\n", metrics[i].name, (unsigned long long)metrics[i].value);
+	}
+}
+
+void api_metrics(struct http_call *call)
+{
+	struct api *api = api_of(call);
+	struct lane_stats lanes;
+	struct strbuf text;
+
+	strbuf_init(&text, 1u << 16);
+	engine_lane_stats(api->engine, &lanes);
+	add_plain(call, &lanes, &text);
+	add_commit_seconds(&lanes.batch, &text);
+	add_batch_units(&lanes.batch, &text);
+	add_due(api->engine, &text);
+	add_gate_outcomes(engine_metrics(api->engine), &text);
+	api_respond_text(call, 200, strbuf_slice(&text));
+	strbuf_release(&text);
+}

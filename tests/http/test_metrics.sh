@@ -1,0 +1,175 @@
+#!/usr/bin/env bash
+# The numbers of `hapax serve` and `hapax gate`: their form is Prometheus', docs/operations.md has all of them and no others, and
+# they tell what happens.
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
+import math, re, sqlite3, threading
+import server
+from server import Server, Service, until, write
+
+NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*"'
+SAMPLE = re.compile(rf"({NAME})(?:\{{({LABEL}(?:,{LABEL})*)\}})? (\S+)")
+
+
+def parse(text):
+	"""Families by name: (type, help, {(sample, labels): value}). Stricter than Prometheus is: every family has both comments,
+	in this order, its samples behind them and nowhere else, and no sample comes twice."""
+	assert text.endswith("\n") and "\r" not in text, "lines end with a line feed"
+	families, family = {}, None
+	for line in text[:-1].split("\n"):
+		if m := re.fullmatch(rf"# HELP ({NAME}) (\S.*)", line):
+			assert m[1] not in families, f"{m[1]} comes twice"
+			assert "\\" not in m[2], f"{m[1]}: an escape in its help"
+			family = m[1]
+			families[family] = [None, m[2], {}]
+		elif m := re.fullmatch(rf"# TYPE ({NAME}) (counter|gauge|histogram)", line):
+			assert m[1] == family and families[family][0] is None and not families[family][2], line
+			families[family][0] = m[2]
+		else:
+			m = SAMPLE.fullmatch(line)
+			assert m and family and families[family][0], f"not a sample: {line!r}"
+			kind, _, samples = families[family]
+			assert m[1] == family or (kind == "histogram" and m[1] in [family + s for s in ("_bucket", "_sum", "_count")]), line
+			assert (m[1], m[2]) not in samples, f"twice: {line}"
+			samples[m[1], m[2]] = float(m[3])
+			assert math.isfinite(samples[m[1], m[2]]) and samples[m[1], m[2]] >= 0, line
+	for name, (kind, _, samples) in families.items():
+		assert kind, f"{name} has no type"
+		assert (kind == "counter") == name.endswith("_total"), f"{name} is a {kind}"
+		if kind == "histogram":
+			check_histogram(name, samples)
+	return families
+
+
+def check_histogram(name, samples):
+	buckets = [(float(re.fullmatch(r'le="(.*)"', labels)[1]), value) for (n, labels), value in samples.items() if n == name + "_bucket"]
+	assert len(buckets) > 3 and buckets == sorted(buckets), f"{name}: its buckets do not rise"
+	assert [v for _, v in buckets] == sorted(v for _, v in buckets), f"{name}: it is not cumulative"
+	assert buckets[-1][0] == math.inf and buckets[-1][1] == samples[name + "_count", None], f"{name}: +Inf is not its count"
+	assert (samples[name + "_sum", None] > 0) == (samples[name + "_count", None] > 0), name
+
+
+def metrics(hapax):
+	status, head, body = hapax.call("GET", "/metrics")
+	assert status == 200 and "Content-Type: text/plain; version=0.0.4" in head
+	return parse(body.decode())
+
+
+def value(hapax, name, labels=None):
+	for family in metrics(hapax).values():
+		if (name, labels) in family[2]:
+			return family[2][name, labels]
+
+
+def documented(heading):
+	"""The rows of the table behind this heading: {name: (type, help)}."""
+	text = (server.ROOT / "docs/operations.md").read_text()
+	part = text.split(f"\n{heading}\n", 1)[1].split("\n#", 1)[0]
+	rows = re.findall(r"^\| `(\w+)(?:\{\w+\})?` \| (\w+) \| (.*) \|$", part, re.M)
+	assert len({name for name, _, _ in rows}) == len(rows), "one comes twice"
+	return {name: (kind, help) for name, kind, help in rows}
+
+
+def compare(families, heading):
+	served = {name: (kind, help) for name, (kind, help, _) in families.items()}
+	told = documented(heading)
+	assert served == told, "\n".join(["docs/operations.md, " + heading] +
+		[f"| `{n}` | {served[n][0]} | {served[n][1]} | is served" for n in served if told.get(n) != served[n]] +
+		[f"`{n}` {told[n]} is told" for n in told if served.get(n) != told[n]])
+
+
+ORDER = {"workflow": "order", "kind": "run", "actions": {"pay": {"kind": "http", "effect": "keyed"}},
+	"steps": [{"name": "pay", "type": "task", "action": "pay"}]}
+
+
+def start(dir, service, *more):
+	ORDER["actions"]["pay"]["url"] = service.url + "/pay"
+	write(dir / "flows" / "order.json", ORDER)
+	return Server(dir, "serve", "--db", "sqlite:h.db", "--workflows", "flows", *more)
+
+
+def test_serve_has_the_form_and_the_pages_have_all_of_it(dir):
+	with Service() as service, start(dir, service) as hapax:
+		compare(metrics(hapax), "### Metrics of hapax serve")
+
+
+def test_transactions_are_measured(dir):
+	with Service() as service, start(dir, service) as hapax:
+		before = metrics(hapax)
+		for i in range(20):
+			hapax.json("POST", "/api/v1/workflow-runs?wait=20s", {"definitionId": "order"}, status=201)
+		after = metrics(hapax)
+		for name in ("hapax_commit_seconds", "hapax_batch_units"):
+			for sample in (name + "_sum", name + "_count"):
+				assert after[name][2][sample, None] > before[name][2][sample, None], sample
+		grown = {n: after[n][2][n + "_count", None] - before[n][2][n + "_count", None] for n in ("hapax_commit_seconds", "hapax_batch_units")}
+		assert grown["hapax_commit_seconds"] == grown["hapax_batch_units"] >= 60, grown # a run is created, begun and ended
+		assert after["hapax_commit_seconds"][2]["hapax_commit_seconds_sum", None] < 60
+
+
+def test_many_at_once_make_larger_transactions(dir):
+	with Service() as service, start(dir, service) as hapax:
+		threads = [threading.Thread(target=lambda: [hapax.json("POST", "/api/v1/jobs", {"queue": "q"}, status=201) for _ in range(20)])
+			for _ in range(16)]
+		for t in threads: t.start()
+		for t in threads: t.join()
+		units = metrics(hapax)["hapax_batch_units"][2]
+		assert units["hapax_batch_units_sum", None] > units["hapax_batch_units_count", None] > units["hapax_batch_units_bucket", 'le="1"']
+
+
+def test_what_waits_is_told(dir):
+	with Service() as service, start(dir, service) as hapax:
+		service.hold.clear()
+		for i in range(3):
+			hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "order"}, status=201)
+		until(lambda: value(hapax, "hapax_actions_in_flight") == 3, "three calls under way")
+		assert value(hapax, "hapax_actions_waiting") == 0 and value(hapax, "hapax_lane_queue_depth") == 0
+		service.hold.set()
+		until(lambda: value(hapax, "hapax_actions_in_flight") == 0, "the end of all calls")
+		assert value(hapax, "hapax_connections_open") == 1 # this one
+		assert value(hapax, "hapax_store_up") == 1
+
+
+# While the store is busy with somebody else, what comes has to wait, and is seen to.
+def test_what_waits_for_the_store_is_told(dir):
+	with Service() as service, start(dir, service) as hapax:
+		other = sqlite3.connect(dir / "h.db", isolation_level=None)
+		other.execute("BEGIN IMMEDIATE")
+		threads = [threading.Thread(target=lambda: hapax.json("POST", "/api/v1/jobs", {"queue": "q"}, status=201)) for _ in range(8)]
+		threads[0].start()
+		until(lambda: value(hapax, "hapax_lane_tasks") == 1, "the first")
+		for t in threads[1:]: t.start()
+		until(lambda: value(hapax, "hapax_lane_tasks") == 8 and value(hapax, "hapax_lane_queue_depth") >= 1, "tasks that wait")
+		other.execute("ROLLBACK")
+		other.close()
+		for t in threads: t.join()
+		until(lambda: value(hapax, "hapax_lane_tasks") == value(hapax, "hapax_lane_queue_depth") == 0, "an empty lane")
+		slow = metrics(hapax)["hapax_commit_seconds"][2]
+		assert slow["hapax_commit_seconds_bucket", 'le="0.0025"'] < slow["hapax_commit_seconds_count", None]
+
+
+def test_what_is_due_is_counted(dir):
+	with Service() as service, start(dir, service) as hapax:
+		for i in range(3):
+			hapax.json("POST", "/api/v1/jobs", {"queue": "stock"}, status=201)
+		hapax.json("POST", "/api/v1/jobs", {"queue": "stock", "runAt": "2099-01-01T00:00:00.000Z"}, status=201)
+		until(lambda: value(hapax, "hapax_due", 'kind="jobs"') == 3, "three due jobs")
+		assert value(hapax, "hapax_due", 'kind="runs"') == value(hapax, "hapax_due", 'kind="batches"') == value(hapax, "hapax_due", 'kind="after_effects"') == 0
+
+
+def test_gate_has_the_form_and_the_pages_have_all_of_it(dir):
+	with Service() as service:
+		with Server(dir, "gate", "--upstream", service.url, "--store", "sqlite:g.db", "--admin", "127.0.0.1:0") as gate:
+			admin = re.search(r'"admin":"127.0.0.1:(\d+)"', gate.text())
+			outside, gate.port = gate.port, int(admin[1])
+			compare(metrics(gate), "### Metrics of hapax gate")
+			gate.port = outside
+			for status in ("created", "replayed"):
+				head = gate.call("POST", "/pay", {}, [("Idempotency-Key", "k")])[1]
+				assert f"Idempotency-Status: {status}" in head, head
+			gate.port = int(admin[1])
+			assert value(gate, "hapax_gate_outcomes_total", 'outcome="created"') == value(gate, "hapax_gate_outcomes_total", 'outcome="replayed"') == 1
+
+
+server.run(globals())
+END
