@@ -45,13 +45,13 @@ sed -e "s|@PREFIX@|$PREFIX|" -e "s|@LIBDIR@|$LIBDIR|" -e "s|@VERSION@|$version|"
 for page in man/*.[1-8]; do
 	put 644 "$page" "$PREFIX/share/man/man${page##*.}/${page##*/}"
 done
-for file in completions/*; do
-	name=${file##*/}
-	case $name in
-	*.bash) put 644 "$file" "$PREFIX/share/bash-completion/completions/${name%.bash}" ;;
-	_*) put 644 "$file" "$ZSHDIR/$name" ;;
-	esac
-done
+# Made by the program itself, so that they know its commands.
+script=$(mktemp)
+trap 'rm -f "$script"' EXIT
+[ "$1" = uninstall ] || "$BUILD/hapax" completion bash >"$script"
+put 644 "$script" "$PREFIX/share/bash-completion/completions/hapax"
+[ "$1" = uninstall ] || "$BUILD/hapax" completion zsh >"$script"
+put 644 "$script" "$ZSHDIR/_hapax"
 
 # Laid out as in the tree, so that the pages find each other.
 find README.md LICENSE docs examples -type f ! -name '*.pyc' | while read -r file; do

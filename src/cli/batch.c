@@ -11,19 +11,22 @@
 #include "base/id.h"
 #include "base/json_walk.h"
 #include "cli/batch_parts.h"
+#include "cli/hint.h"
 #include "cli/question.h"
 #include "cli/table.h"
+#include "flow/batch.h"
+#include "flow/batch_item.h"
 #include "http/charset.h"
 
 static const struct command_option option_account = {
 	.name = "account",
 	.value = "ACCOUNT",
-	.help = "with a WORKFLOW: who pays for the items",
+	.help = "who pays for the items; needed with a WORKFLOW",
 };
 static const struct command_option option_items = {
 	.name = "items",
 	.value = "FILE",
-	.help = "{\"input\": …, \"cost\": N}, one to a line or all in an array; - is standard input",
+	.help = "{\"input\": …, \"cost\": N}, one to a line or all in an array; - is standard input; needed",
 };
 static const struct command_option option_key = {
 	.name = "key",
@@ -46,22 +49,25 @@ static const struct command_option option_with_items = {
 static const struct command_option option_status = {
 	.name = "status",
 	.value = "STATUS",
-	.help = "only those LOADING, PENDING, QUEUED, RUNNING, OUT_OF_CREDIT, CANCELLING, COMPLETED, CANCELLED or FAILED",
+	.help = "only those in this status [default: any]",
+	.words = batch_statuses,
 };
 static const struct command_option option_workflow = {
 	.name = "workflow",
 	.value = "NAME",
-	.help = "only those of this workflow",
+	.help = "only those of this workflow [default: any]",
 };
 static const struct command_option option_item_status = {
 	.name = "status",
 	.value = "STATUS",
-	.help = "only those PENDING, RUNNING, SUCCEEDED, FAILED or UNKNOWN",
+	.help = "only those in this status [default: any]",
+	.words = item_statuses,
 };
 static const struct command_option option_decision = {
 	.name = "decision",
 	.value = "DECISION",
-	.help = "only those accepted, or cancelled",
+	.help = "only those of which this was decided [default: whatever was]",
+	.words = item_decisions,
 };
 static const struct command_option option_output = {
 	.name = "output",
@@ -229,35 +235,58 @@ static enum hx_code add(const struct command_args *args, struct hx_error *err)
 
 /* ---- show, list, items ---- */
 
-static enum hx_code print_first_items(struct client *client, const char *id, struct hx_error *err)
+static enum hx_code ask_items(struct client *client, const char *id, struct json *ret_answer, struct hx_error *err)
 {
-	struct json answer;
-	enum hx_code code;
-
 	client_next(client, BATCH_PATH);
 	client_segment(client, id);
 	client_path(client, "/items");
-	code = client_ask(client, "GET", &answer, err);
-	if (code)
-		return code;
-	printf("%s", client->json ? "" : "\n");
-	if (!client->json)
-		return batch_print_items(client, answer, err);
-	printf("%.*s\n", SLICE_ARGS(answer.raw));
-	return HX_OK;
+	return client_ask(client, "GET", ret_answer, err);
 }
 
-/* The picture needs the answer, and asks again: how it ended is therefore found out first. */
-static enum hx_code shown(struct client *client, const struct wait *wait, struct json batch, int64_t wait_ms,
-			  struct hx_error *err)
+/* One object: with items, they are a member of the batch. */
+static enum hx_code show_json(struct client *client, struct json batch, const char *items_of, struct hx_error *err)
 {
-	enum hx_code verdict = wait_ms > 0 ? wait_verdict(wait, client, batch, wait_ms, err) : HX_OK;
-	enum hx_code code = HX_OK;
+	struct slice raw = items_of ? arena_copy(&client->arena, batch.raw) : batch.raw;
+	struct json answer;
+	enum hx_code code;
 
-	if (client->json)
-		printf("%.*s\n", SLICE_ARGS(batch.raw));
-	else
-		code = batch_print_picture(client, batch, err);
+	if (!items_of) {
+		printf("%.*s\n", SLICE_ARGS(raw));
+		return HX_OK;
+	}
+	if (!raw.p)
+		return arena_error(&client->arena, err);
+	code = ask_items(client, items_of, &answer, err);
+	if (!code)
+		printf("%.*s,\"items\":%.*s}\n", (int)raw.n - 1, raw.p, SLICE_ARGS(text_items(answer).raw));
+	return code;
+}
+
+static enum hx_code show_words(struct client *client, struct json batch, const char *items_of, struct hx_error *err)
+{
+	struct json answer;
+	enum hx_code code = batch_print_picture(client, batch, err);
+
+	if (code || !items_of)
+		return code;
+	code = ask_items(client, items_of, &answer, err);
+	if (code)
+		return code;
+	printf("\n");
+	return batch_print_items(client, answer, err);
+}
+
+/* Both ask again, and the answer is gone then: how it ended is therefore found out first. `items_of`: its id, or NULL. */
+static enum hx_code shown(struct client *client, const struct wait *wait, struct json batch, const char *items_of,
+			  int64_t wait_ms, struct hx_error *err)
+{
+	struct hx_error ended = {0};
+	enum hx_code verdict = wait_ms > 0 ? wait_verdict(wait, client, batch, wait_ms, &ended) : HX_OK;
+	enum hx_code code = client->json ? show_json(client, batch, items_of, err)
+					 : show_words(client, batch, items_of, err);
+
+	if (!code && verdict)
+		*err = ended;
 	return code ? code : verdict;
 }
 
@@ -279,9 +308,8 @@ static enum hx_code show(const struct command_args *args, struct hx_error *err)
 		code = wait_ms > 0 ? wait_for_end(&wait.wait, &client, args->operands[0], wait_ms, &batch, err)
 				   : client_ask(&client, "GET", &batch, err);
 	if (!code)
-		code = shown(&client, &wait.wait, batch, wait_ms, err);
-	if (!code && command_value(args, &option_with_items))
-		code = print_first_items(&client, args->operands[0], err);
+		code = shown(&client, &wait.wait, batch,
+			     command_value(args, &option_with_items) ? args->operands[0] : NULL, wait_ms, err);
 	client_release(&client);
 	return code;
 }
@@ -297,7 +325,7 @@ static enum hx_code list(const struct command_args *args, struct hx_error *err)
 		client_query(&client, "status", status);
 	if (workflow)
 		client_query(&client, "workflow", workflow);
-	return client_run(&client, code, "GET", batch_print_list, err);
+	return hint_run(&client, code, workflow, "batch", batch_print_list, err);
 }
 
 static enum hx_code list_items(const struct command_args *args, struct hx_error *err)
@@ -399,7 +427,7 @@ static enum hx_code print_item(struct client *client, struct json item, struct h
 	return HX_OK;
 }
 
-static enum hx_code item_start(struct client *client, const struct command_args *args, struct hx_error *err)
+static enum hx_code about_item(struct client *client, const struct command_args *args, struct hx_error *err)
 {
 	enum hx_code code = question_start(client, args, BATCH_PATH, 1, err);
 
@@ -416,7 +444,7 @@ static enum hx_code accept_item(const struct command_args *args, struct hx_error
 
 	if (code)
 		return code;
-	code = item_start(&client, args, err);
+	code = about_item(&client, args, err);
 	question_end(&client);
 	return client_run(&client, code, "POST", print_item, err);
 }
@@ -428,7 +456,7 @@ static enum hx_code resolve(const struct command_args *args, struct hx_error *er
 
 	if (code)
 		return code;
-	code = item_start(&client, args, err);
+	code = about_item(&client, args, err);
 	if (!code)
 		code = question_outcome(&client, args->operands[2], err);
 	if (!code)

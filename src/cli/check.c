@@ -17,8 +17,7 @@ static const struct command_option option_config = {
 	.name = "config",
 	.value = "FILE",
 	.env = "HAPAX_CONFIG",
-	.help = "check this configuration too, and that a janitor covers every claim;\n"
-		"                       without it, coverage is not checked",
+	.help = "check this configuration too, and that a janitor covers every claim [default: none, and coverage is not checked]",
 };
 
 static const struct command_option option_strict = {

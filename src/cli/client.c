@@ -76,7 +76,7 @@ const struct command_option option_limit = {
 const struct command_option option_cursor = {
 	.name = "cursor",
 	.value = "CURSOR",
-	.help = "go on where the last page ended",
+	.help = "go on where the last page ended [default: from the first on]",
 };
 
 /* ---- the options ---- */
@@ -132,6 +132,28 @@ static enum hx_code check_name(const struct command_option *option, const char *
 			 excerpt_of(slice_str(value)).text);
 }
 
+static enum hx_code check_utf8(const char *what, const char *text, struct hx_error *err)
+{
+	if (utf8_valid_bytes(slice_str(text)) == strlen(text))
+		return HX_OK;
+	return error_set(err, HX_VALIDATION_ERROR, "%s is not UTF-8: %s", what, excerpt_of(slice_str(text)).text);
+}
+
+/* In JSON such bytes would become others, and two keys one. Only files may be called anything. */
+static enum hx_code check_texts(const struct command_args *args, struct hx_error *err)
+{
+	const struct command_option *const *options = args->command->options;
+	enum hx_code code = HX_OK;
+
+	for (size_t i = 0; i < args->operands_n && !code; i++)
+		code = check_utf8("what stands on the command line", args->operands[i], err);
+	for (size_t i = 0; options[i] && !code; i++)
+		if (args->values[i] && options[i]->value && strcmp(options[i]->value, "FILE") != 0 &&
+		    strcmp(options[i]->value, "JSON") != 0)
+			code = check_utf8(options[i]->name, args->values[i], err);
+	return code;
+}
+
 static enum hx_code take_key(struct client *c, struct slice text, const char *from, struct hx_error *err)
 {
 	int64_t id;
@@ -183,6 +205,8 @@ enum hx_code client_init(struct client *c, const struct command_args *args, stru
 		.requester = command_value(args, &option_requester),
 	};
 	code = prepare(c, args, err);
+	if (!code)
+		code = check_texts(args, err);
 	if (!code)
 		code = parse_server(c, err);
 	if (!code)

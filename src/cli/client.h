@@ -35,6 +35,7 @@ extern const struct command_option option_cursor;
 #define CLIENT_EXITS                                                                                                   \
 	{HX_UNAUTHENTICATED, "the server wants an API key, or this one may not do that"},                              \
 	{HX_NOT_FOUND, "there is no such thing here"},                                                                 \
+	{HX_TOO_LARGE, "it is too large"},                                                                             \
 	{HX_OUTCOME_UNKNOWN, "it is not known whether this took effect"},                                              \
 	{HX_SERVER_UNAVAILABLE, "no server can be reached, or it cannot reach its store; nothing was done"},            \
 	{HX_BUSY, "the server has too much to do, or is stopping; nothing was done"},                                  \

@@ -24,6 +24,11 @@ const struct command_option option_json = {
 	.help = "JSON instead of words",
 };
 
+const struct command_option option_json_errors = {
+	.name = "json",
+	.help = "errors as JSON; the result stays what it is",
+};
+
 bool command_store_is_missing(const char *url)
 {
 	return strncmp(url, "sqlite:", 7) == 0 && strcmp(url, "sqlite::memory:") != 0 && url[7] &&
@@ -58,6 +63,17 @@ static enum hx_code unknown_option(const struct command *command, struct slice n
 		known[i + 1] = command->options[i]->name;
 	return error_set(err, HX_VALIDATION_ERROR, "%s has no option --%s; did you mean --%s?",
 			 command_words(command, words), excerpt_of(name).text, nearest_name(name, known));
+}
+
+static enum hx_code check_word(const struct command_option *option, const char *value, struct hx_error *err)
+{
+	for (const char *const *word = option->words; word && *word; word++)
+		if (strcmp(*word, value) == 0)
+			return HX_OK;
+	if (!option->words)
+		return HX_OK;
+	return error_set(err, HX_VALIDATION_ERROR, "--%s is never \"%s\"; did you mean %s?", option->name,
+			 excerpt_of(slice_str(value)).text, nearest_name(slice_str(value), option->words));
 }
 
 /* Is what follows the value of an option that may stand alone? */
@@ -105,7 +121,7 @@ static enum hx_code take_option(const struct command *command, int argc, char *c
 	args->values[i] = equals ? equals + 1 : argv[++*at];
 	if (*args->values[i] == '\0')
 		return error_set(err, HX_VALIDATION_ERROR, "--%s is empty", option->name);
-	return HX_OK;
+	return check_word(option, args->values[i], err);
 }
 
 static enum hx_code take_operand(const struct command *command, const char *text, bool dash_allowed,
@@ -165,9 +181,13 @@ enum hx_code command_want_operands(const struct command_args *args, size_t least
 {
 	char words[COMMAND_WORDS_BYTES];
 
-	if (args->operands_n < least || args->operands_n > most)
+	if (args->operands_n < least)
 		return error_set(err, HX_VALIDATION_ERROR, "%s wants %s", command_words(args->command, words),
 				 args->command->operands);
+	if (args->operands_n > most)
+		return error_set(err, HX_VALIDATION_ERROR, "%s wants %s, and \"%s\" is too many",
+				 command_words(args->command, words), args->command->operands,
+				 excerpt_of(slice_str(args->operands[most])).text);
 	for (size_t i = 0; i < args->operands_n; i++)
 		if (!*args->operands[i])
 			return error_set(err, HX_VALIDATION_ERROR, "%s wants %s, and one of these is empty",
@@ -217,6 +237,12 @@ static void help_option(const struct command_option *option, FILE *out)
 
 	flag_of(option, flag);
 	help_line(flag, option->help, out);
+	if (option->words) {
+		fprintf(out, "  %-*s one of:", HELP_COLUMN, "");
+		for (const char *const *word = option->words; *word; word++)
+			fprintf(out, " %s", *word);
+		fprintf(out, "\n");
+	}
 	if (option->letter)
 		fprintf(out, "  %-*s for short: -%c %s\n", HELP_COLUMN, "", option->letter,
 			option->value ? option->value : "");
@@ -243,10 +269,11 @@ static void help_usage(const struct command *command, FILE *out)
 
 static void help_exits(const struct command *command, FILE *out)
 {
-	enum { ALWAYS = 2, CODES_MAX = 256 };
+	enum { ALWAYS = 3, CODES_MAX = 256 };
 	static const struct command_exit always[ALWAYS] = {
 		{HX_OK, "done"},
 		{HX_VALIDATION_ERROR, "the command line is not valid"},
+		{HX_INTERNAL, "an internal error; also: standard output cannot be written"},
 	};
 	char number[12];
 

@@ -1,6 +1,6 @@
 /*
  * What a command of `hapax` is: its words, its options, what it does. Declared once, as a constant; parsing, help,
- * "did you mean" and the list of exit codes all come from that.
+ * "did you mean", the list of exit codes and the completion in shells (completion.c) all come from that.
  *
  * A value is looked for in the flags, then in the environment, then there is the default (CONTRACT.md).
  */
@@ -13,18 +13,19 @@
 #include "base/error.h"
 
 #define COMMAND_OPTIONS_MAX 16
-#define COMMAND_EXITS_MAX 12
+#define COMMAND_EXITS_MAX 16
 #define COMMAND_OPERANDS_MAX 1024
 #define COMMAND_WORDS_BYTES 40
 
 struct command_option {
 	const char *name;     /* without the dashes */
 	char letter;          /* behind one dash; 0: none. Its value is the next argument */
-	const char *value;    /* what stands for it in the help, "URL"; NULL: a switch */
+	const char *value;    /* what stands for it in the help, "URL", and how it is completed; NULL: a switch */
 	const char *env;      /* NULL: none */
 	const char *fallback; /* the default; NULL: none */
 	const char *help;
-	bool alone; /* its value begins with a digit, and may be left out: then it is "" */
+	const char *const *words; /* the only values there are, ending with NULL; NULL: any */
+	bool alone;               /* its value begins with a digit, and may be left out: then it is "" */
 };
 
 struct command_exit {
@@ -37,7 +38,7 @@ struct command_args;
 struct command {
 	const char *noun;
 	const char *verb;     /* NULL: the noun says it all */
-	const char *operands; /* what may stand beside the options, "PATH…"; NULL: nothing */
+	const char *operands; /* what may stand beside the options, "PATH…", "ID done|not_done"; NULL: nothing */
 	const char *summary;  /* one line, without a full stop */
 	const struct command_option *options[COMMAND_OPTIONS_MAX]; /* ends with NULL */
 	struct command_exit exits[COMMAND_EXITS_MAX];              /* ends with HX_OK */
@@ -56,6 +57,7 @@ struct command_args {
 /* Options that several commands have. */
 extern const struct command_option option_db;
 extern const struct command_option option_json;
+extern const struct command_option option_json_errors; /* instead, where the result is a picture or a script */
 /* Is the store an SQLite file that is not there? Opening it to read would fail, to write would make it. */
 bool command_store_is_missing(const char *url);
 
@@ -74,10 +76,14 @@ void command_help(const struct command *command, FILE *out);
 /* "db status", "check" */
 const char *command_words(const struct command *command, char ret_text[COMMAND_WORDS_BYTES]);
 
+/* All of them, in the order of the help; ends with NULL (main.c). */
+extern const struct command *const commands[];
+
 extern const struct command command_serve;
 extern const struct command command_gate;
 extern const struct command command_gate_show;
 extern const struct command command_gate_forget;
+extern const struct command command_init;
 extern const struct command command_check;
 extern const struct command command_graph;
 extern const struct command command_entity_create;
@@ -116,5 +122,8 @@ extern const struct command command_key_list;
 extern const struct command command_key_revoke;
 extern const struct command command_db_status;
 extern const struct command command_db_migrate;
+extern const struct command command_db_backup;
+extern const struct command command_db_raise_fences;
+extern const struct command command_completion;
 
 #endif

@@ -33,7 +33,7 @@ static const struct command_option option_output = {
 static const struct command_option option_status = {
 	.name = "status",
 	.value = "STATUS",
-	.help = "only those in this status",
+	.help = "only those in this status [default: any]",
 };
 static const struct command_option option_held = {
 	.name = "held",

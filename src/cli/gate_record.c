@@ -27,7 +27,7 @@ static const struct command_option option_admin = {
 static const struct command_option option_record = {
 	.name = "record",
 	.value = "ID",
-	.help = "which one, if the key has several: its id, or how that begins",
+	.help = "which one, its id or how that begins; needed if the key has several",
 };
 
 /* ---- the question ---- */
@@ -166,7 +166,7 @@ static enum hx_code pick(struct client *client, const struct command_args *args,
 		return HX_OK;
 	if (n == 0)
 		return no_record(args, err);
-	code = print_records(client, answer, err);
+	code = client->json ? HX_OK : print_records(client, answer, err);
 	return code ? code
 		    : error_set(err, HX_VALIDATION_ERROR, "%zu records have this key: say which one with --record", n);
 }

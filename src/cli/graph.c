@@ -93,7 +93,7 @@ static enum hx_code graph(const struct command_args *args, struct hx_error *err)
 	arena_init(&arena, ARENA_BYTES_MAX);
 	findings_init(&findings, &arena);
 	definition = load(args->operands[0], &arena, &findings);
-	code = report(&findings, command_value(args, &option_json), err);
+	code = report(&findings, command_value(args, &option_json_errors), err);
 	if (!code)
 		code = draw(definition, command_value(args, &option_output), err);
 	arena_release(&arena);
@@ -104,7 +104,7 @@ const struct command command_graph = {
 	.noun = "graph",
 	.operands = "FILE",
 	.summary = "draws a definition as an SVG picture",
-	.options = {&option_output, &option_json},
+	.options = {&option_output, &option_json_errors},
 	.exits = {{HX_DEFINITION_INVALID, "the definition has errors, and is not drawn"},
 		  {HX_TOO_LARGE, "the picture would be too large"},
 		  {HX_INTERNAL, "the picture cannot be written"}},

@@ -13,6 +13,7 @@
 #include "cli/question.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "flow/job.h"
 #include "model/text.h"
 
 #define JOB_PATH "/api/v1/jobs"
@@ -20,12 +21,13 @@
 static const struct command_option option_status = {
 	.name = "status",
 	.value = "STATUS",
-	.help = "only those AVAILABLE, RUNNING, RETRYING, COMPLETED or PARKED",
+	.help = "only those in this status [default: any]",
+	.words = job_statuses,
 };
 static const struct command_option option_queue = {
 	.name = "queue",
 	.value = "QUEUE",
-	.help = "only those of this queue",
+	.help = "only those of this queue [default: any]",
 };
 static const struct command_option option_payload = {
 	.name = "payload",

@@ -12,16 +12,16 @@
 #include "cli/command.h"
 #include "model/nearest.h"
 
-#define WORDS_MAX 64
+#define WORDS_MAX 96
 #define ERROR_BYTES_MAX 4096
 
-/* In the order of the help. */
 /* clang-format off */
-static const struct command *const commands[] = {
+const struct command *const commands[] = {
 	&command_serve,
 	&command_gate,
 	&command_gate_show,
 	&command_gate_forget,
+	&command_init,
 	&command_check,
 	&command_graph,
 	&command_entity_create,
@@ -60,10 +60,14 @@ static const struct command *const commands[] = {
 	&command_key_revoke,
 	&command_db_status,
 	&command_db_migrate,
+	&command_db_backup,
+	&command_db_raise_fences,
+	&command_completion,
+	NULL,
 };
 /* clang-format on */
 
-enum { COMMANDS_N = sizeof commands / sizeof *commands };
+enum { COMMANDS_N = sizeof commands / sizeof *commands - 1 };
 
 /* ---- help ---- */
 
@@ -90,6 +94,14 @@ static bool has_noun(const char *noun)
 	return false;
 }
 
+static bool has_verbs(const char *noun)
+{
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		if (strcmp(commands[i]->noun, noun) == 0 && commands[i]->verb)
+			return true;
+	return false;
+}
+
 /* A verb of NULL is the command that needs none. */
 static bool has_words(const struct command *command, const char *noun, const char *verb)
 {
@@ -106,13 +118,26 @@ static const struct command *find(const char *noun, const char *verb)
 	return NULL;
 }
 
+static enum hx_code misplaced_option(const char *option, struct hx_error *err)
+{
+	static const char *const alone[] = {"--version", "--help", NULL};
+
+	return error_set(err, HX_VALIDATION_ERROR,
+			 "there is no command \"%s\": options stand behind the command; or did you mean \"%s\"?",
+			 excerpt_of(slice_str(option)).text, nearest_name(slice_str(option), alone));
+}
+
 static enum hx_code unknown_noun(const char *noun, struct hx_error *err)
 {
 	const char *known[WORDS_MAX + 1] = {NULL};
 
-	ASSERT(COMMANDS_N <= WORDS_MAX);
+	if (noun[0] == '-')
+		return misplaced_option(noun, err);
+	ASSERT(COMMANDS_N + 2 <= WORDS_MAX);
 	for (size_t i = 0; i < COMMANDS_N; i++)
 		known[i] = commands[i]->noun;
+	known[COMMANDS_N] = "--help";
+	known[COMMANDS_N + 1] = "--version";
 	return error_set(err, HX_VALIDATION_ERROR, "there is no command \"%s\"; did you mean \"%s\"?",
 			 excerpt_of(slice_str(noun)).text, nearest_name(slice_str(noun), known));
 }
@@ -122,8 +147,10 @@ static enum hx_code unknown_verb(const char *noun, const char *verb, struct hx_e
 	const char *known[WORDS_MAX + 1] = {NULL};
 	size_t n = 0;
 
+	if (verb[0] == '-')
+		return misplaced_option(verb, err);
 	for (size_t i = 0; i < COMMANDS_N; i++)
-		if (strcmp(commands[i]->noun, noun) == 0)
+		if (strcmp(commands[i]->noun, noun) == 0 && commands[i]->verb)
 			known[n++] = commands[i]->verb;
 	return error_set(err, HX_VALIDATION_ERROR, "there is no command \"%s %s\"; did you mean \"%s %s\"?", noun,
 			 excerpt_of(slice_str(verb)).text, noun, nearest_name(slice_str(verb), known));
@@ -209,7 +236,7 @@ static enum hx_code run(int argc, char *argv[], struct hx_error *err)
 	if (command)
 		return run_command(command, argc - 3, argv + 3, err);
 	command = find(argv[1], NULL);
-	if (command)
+	if (command && !(has_verbs(argv[1]) && argc > 2 && argv[2][0] != '-'))
 		return run_command(command, argc - 2, argv + 2, err);
 	if (argc < 3)
 		return error_set(err, HX_VALIDATION_ERROR, "\"%s\" alone does nothing: see hapax %s --help", argv[1],

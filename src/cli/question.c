@@ -13,7 +13,7 @@
 const struct command_option option_version = {
 	.name = "version",
 	.value = "N",
-	.help = "only if it still has this version",
+	.help = "only if it still has this version [default: whatever it has]",
 };
 
 enum hx_code question_start(struct client *client, const struct command_args *args, const char *path, size_t segments_n,

@@ -9,10 +9,12 @@
 
 #include "base/excerpt.h"
 #include "base/json_walk.h"
+#include "cli/hint.h"
 #include "cli/history.h"
 #include "cli/question.h"
 #include "cli/run_parts.h"
 #include "cli/table.h"
+#include "flow/run.h"
 
 #define LINE_BYTES_MAX (64u << 20)
 #define ID_BYTES 64
@@ -30,12 +32,13 @@ static const struct command_option option_key = {
 static const struct command_option option_status = {
 	.name = "status",
 	.value = "STATUS",
-	.help = "only those PENDING, RUNNING, WAITING, PAUSED, COMPLETED, FAILED, CANCELLING or CANCELLED",
+	.help = "only those in this status [default: any]",
+	.words = run_statuses,
 };
 static const struct command_option option_workflow = {
 	.name = "workflow",
 	.value = "NAME",
-	.help = "only those of this workflow",
+	.help = "only those of this workflow [default: any]",
 };
 static const struct command_option option_unknown = {
 	.name = "unknown",
@@ -268,7 +271,7 @@ static enum hx_code list(const struct command_args *args, struct hx_error *err)
 		client_query(&client, "definitionId", workflow);
 	if (command_value(args, &option_unknown))
 		client_query(&client, "unknown", "true");
-	return client_run(&client, code, "GET", print_list, err);
+	return hint_run(&client, code, workflow, "run", print_list, err);
 }
 
 static enum hx_code history(const struct command_args *args, struct hx_error *err)

@@ -97,7 +97,7 @@ exits 0 batch show "$id" && says_like "^batch +$id\$" && says_like '^workflow +r
 	says_like '^TOTAL +PENDING +RUNNING +SUCCEEDED +FAILED +UNKNOWN +ACCEPTED +CANCELLED$' && says_like '^10 +0 +0 +9 +1 +0 +0 +0$' &&
 	says_like '^CHARGED +REFUNDED +PAID$' && says_like '^45 +0 +45$' && ! says 'why:' && ! grep -q "$(printf '\033')" out
 result show
-exits 0 batch show "$id" --json && says_like '^\{"id":.*"charged":45,' && lines 1 && exits 0 batch show "$id" --items --json && lines 2 &&
+exits 0 batch show "$id" --json && says_like '^\{"id":.*"charged":45,' && lines 1 && exits 0 batch show "$id" --items --json && lines 1 && says_like '^\{"id":"batch_.*"charged":45,.*"items":\[\{"n":0,.*\]\}$' &&
 	exits 0 batch show "$id" --items && says_like '^N +STATUS +DECISION +COST +CHARGED +ATTEMPT +INPUT +OUTPUT$' && exits 4 batch show batch_0000000000001 &&
 	complains "(404 NOT_FOUND)" && exits 4 batch show "$id" --workspace other && exits 4 batch show nonsense
 result show_in_other_ways

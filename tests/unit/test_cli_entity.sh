@@ -39,10 +39,12 @@ result create
 exits 0 entity create doc && says_like '^doc ent_[0-9a-z]{13}: new, version 1$'
 result create_without_an_id
 exits 2 entity create && complains "entity create wants WORKFLOW [ID]" && exits 2 entity create doc a b &&
-	exits 2 entity create doc "" && complains "empty" && exits 2 entity create doc x --data '{"a":}' &&
+	complains 'and "b" is too many' && exits 2 entity create doc "" && complains "empty" && exits 2 entity create doc x --data '{"a":}' &&
 	complains "--data is not JSON: 1:6:" && exits 4 entity create dco x && complains 'did you mean "doc"?' &&
 	exits 2 entity create doc "$(printf '%0256d' 0)" && complains "1 to 255 bytes"
 result create_that_is_not_valid
+exits 2 entity create doc $'\xff' && complains 'is not UTF-8: \xff' && exits 2 entity list doc --requester $'\xfe' && complains "requester is not UTF-8"
+result bytes_that_would_become_others
 exits 0 entity show doc d1 && says_like '^status +new$' && says_like '^version +1$' && says_like '^claim +none$' &&
 	says '{"pages": 12345678901234567890.10}' && exits 0 entity show doc d1 --json &&
 	says_like '^\{"workflow":"doc","id":"d1","status":"new","version":1,.*\}$'

@@ -128,7 +128,7 @@ answered() { says "HTTP/1.1 $1 " && says "Idempotency-Status: $2"; }
 
 # --- what is not valid
 
-exits 2 gate && complains "gate wants --upstream URL" && silent out && exits 2 gate now && complains 'what to do with "now"' &&
+exits 2 gate && complains "gate wants --upstream URL" && silent out && exits 2 gate shwo && complains 'did you mean "gate show"' &&
 	exits 2 gate --upsteam x && complains "did you mean --upstream?"
 result an_upstream_is_needed
 exits 78 gate --upstream "$upstream" --listen 7412 && complains "--listen: " && exits 78 gate --upstream "$upstream" --admin x:1 &&

@@ -44,7 +44,8 @@ result workspaces
 exits 2 run start && complains "run start wants WORKFLOW" && exits 2 run start deal x && exits 4 run start dael && complains 'did you mean "deal"?' &&
 	exits 2 run start deal --input '{"a":}' && complains "--input is not JSON: 1:6:" && exits 2 run start deal --input '[]' &&
 	complains "input must be an object" && exits 2 run start deal --input @nowhere && complains "nowhere cannot be read" &&
-	exits 2 run start deal --wait 5 && complains "--wait" && exits 2 run start deal --key "$(printf 'ü%.0s' {1..256})" && complains "255"
+	exits 2 run start deal --wait 5 && complains "--wait" && exits 2 run start deal --key "$(printf 'ü%.0s' {1..256})" && complains "255" &&
+	exits 2 run start deal --wait forever && complains '"forever" is too many' && exits 2 run start deal --key $'k\xff' && complains "key is not UTF-8"
 result start_that_is_not_valid
 echo '{"who": "file", "total": 500}' >input.json
 start --input @input.json && exits 0 run show "$id" --json && says '"input":{"who": "file", "total": 500}' &&

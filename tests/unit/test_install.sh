@@ -33,12 +33,11 @@ DESTDIR=$dir/dest PREFIX=/opt/hapax run install && there "$at"/{bin/hapax,includ
 result install
 (cd man && for page in *.[1-8]; do cmp "$page" "$at/share/man/man${page##*.}/$page" || exit 1; done) >"$dir/out" 2>&1
 result every_page_of_the_manual
-missing=$(for file in completions/*; do
-	[ ! -e "$file" ] || find "$at/share" -type f -exec cmp -s "$file" {} \; -print | grep -q . || echo "$file"
-done)
-echo "$missing" >"$dir/out"
-[ -z "$missing" ]
-result every_completion
+{
+	"$build/hapax" completion bash | cmp - "$at/share/bash-completion/completions/hapax" &&
+		"$build/hapax" completion zsh | cmp - "$at/share/zsh/site-functions/_hapax" && there "$at/share/zsh/site-functions/_hapax"
+} >"$dir/out" 2>&1
+result completion_in_both_shells
 [ "$(find "$dir/dest" -mindepth 1 -maxdepth 2 | sort | tr '\n' ' ')" = "$dir/dest/opt $dir/dest/opt/hapax " ] &&
 	! grep -rlF "$dir" "$at/lib/pkgconfig" >"$dir/out"
 result nothing_beside_the_prefix_and_no_destdir_in_the_files
@@ -91,7 +90,7 @@ result a_program_links_with_the_static_library
 # --- elsewhere, and away
 
 DESTDIR=$dir/lib PREFIX=/usr LIBDIR=/usr/lib/some-where ZSHDIR=/zsh run install &&
-	there "$dir"/lib/usr/lib/some-where/{libhapax.so,pkgconfig/hapax.pc} && [ ! -e "$dir/lib/usr/lib/libhapax.a" ] &&
+	there "$dir"/lib/usr/lib/some-where/{libhapax.so,pkgconfig/hapax.pc} "$dir/lib/zsh/_hapax" && [ ! -e "$dir/lib/usr/lib/libhapax.a" ] &&
 	grep -q '^libdir=/usr/lib/some-where$' "$dir/lib/usr/lib/some-where/pkgconfig/hapax.pc"
 result another_place_for_libraries
 touch "$at/bin/other" "$at/share/doc/other"

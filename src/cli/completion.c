@@ -1,0 +1,324 @@
+/*
+ * hapax completion bash | zsh: a script that completes nouns, verbs, options and their values, made from the table of commands.
+ *
+ * Both scripts know what the table knows and ask nobody: no server, no store, no other package. What can follow an option or
+ * stand as an operand is told by the word that stands for it in the help:
+ *
+ *   FILE, PATH   files         DIR    folders        JSON   files, behind an @
+ *   a|b          these words   and so are the `words` of an option; everything else is the user's own
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/excerpt.h"
+#include "cli/command.h"
+#include "cli/completion_scripts.h"
+#include "model/nearest.h"
+
+#define ELLIPSIS "…"
+
+/* ---- operands ---- */
+
+struct operand {
+	struct slice text; /* "ID", "done|not_done" */
+	bool optional, many;
+};
+
+static bool ends_with(struct slice text, const char *end)
+{
+	size_t n = strlen(end);
+
+	return text.n >= n && memcmp(text.p + text.n - n, end, n) == 0;
+}
+
+static struct slice next_word(const char **at)
+{
+	const char *start = *at + strspn(*at, " ");
+
+	*at = start + strcspn(start, " ");
+	return slice_of(start, (size_t)(*at - start));
+}
+
+/* The next of "WORKFLOW [ID]", "PATH…"; false: there is none. Of "WORKFLOW | ID" the first stands for both. */
+static bool next_operand(const char **at, struct operand *ret)
+{
+	struct slice word = next_word(at);
+
+	if (word.n == 0)
+		return false;
+	*ret = (struct operand){.optional = word.p[0] == '[', .many = ends_with(word, ELLIPSIS)};
+	if (ret->optional)
+		word = slice_of(word.p + 1, word.n - 2);
+	if (ret->many)
+		word.n -= strlen(ELLIPSIS);
+	ret->text = word;
+	if (strncmp(*at, " | ", 3) == 0) {
+		*at += 3;
+		(void)next_word(at); /* the other one */
+	}
+	return true;
+}
+
+/* ---- what both scripts are made of ---- */
+
+static bool is_first_of_noun(size_t i)
+{
+	return i == 0 || strcmp(commands[i - 1]->noun, commands[i]->noun) != 0;
+}
+
+static void print_words(const char *const *words, char between)
+{
+	for (size_t i = 0; words[i]; i++) {
+		if (i)
+			putchar(between);
+		fputs(words[i], stdout);
+	}
+}
+
+/* Those that stand alone have none. */
+static void print_verbs_of(size_t first, const char *between)
+{
+	const char *noun = commands[first]->noun, *before = "";
+
+	for (size_t i = first; commands[i] && strcmp(commands[i]->noun, noun) == 0; i++)
+		if (commands[i]->verb) {
+			printf("%s%s", before, commands[i]->verb);
+			before = between;
+		}
+}
+
+static bool has_verbs(size_t first)
+{
+	return commands[first]->verb ||
+	       (commands[first + 1] && strcmp(commands[first + 1]->noun, commands[first]->noun) == 0);
+}
+
+/* ---- bash ---- */
+
+/* The script's name for it, see completion_scripts.h. */
+static const char *bash_kind(struct slice value)
+{
+	if (slice_is(value, "FILE") || slice_is(value, "PATH"))
+		return "file";
+	return slice_is(value, "DIR") ? "dir" : slice_is(value, "JSON") ? "json" : "any";
+}
+
+static void bash_option(const struct command_option *option)
+{
+	printf(" --%s", option->name);
+	if (option->alone)
+		printf("=?");
+	else if (option->words)
+		putchar('='), print_words(option->words, '|');
+	else if (option->value)
+		printf("=%s", bash_kind(slice_str(option->value)));
+	if (option->letter)
+		printf(" -%c=%s", option->letter, bash_kind(slice_str(option->value)));
+}
+
+static void bash_command(const struct command *command)
+{
+	const char *at = command->operands ? command->operands : "";
+	struct operand operand;
+
+	if (command->verb)
+		printf("\t'%s %s') words=2 operands='", command->noun, command->verb);
+	else
+		printf("\t'%s '*) words=1 operands='", command->noun);
+	while (next_operand(&at, &operand)) {
+		bool is_words = memchr(operand.text.p, '|', operand.text.n);
+
+		if (is_words)
+			printf(" %.*s", SLICE_ARGS(operand.text));
+		else
+			printf(" %s", bash_kind(operand.text));
+		printf("%s", operand.many ? "+" : "");
+	}
+	printf("' options='");
+	for (size_t i = 0; command->options[i]; i++)
+		bash_option(command->options[i]);
+	printf(" --help' ;;\n");
+}
+
+/* A command without a verb stands behind those of its noun that have one, since its pattern fits them too. */
+static void print_bash(void)
+{
+	fputs(completion_bash_head, stdout);
+	for (size_t i = 0; commands[i]; i++)
+		if (commands[i]->verb)
+			bash_command(commands[i]);
+	for (size_t i = 0; commands[i]; i++)
+		if (!commands[i]->verb)
+			bash_command(commands[i]);
+	printf("\t*) return 1 ;;\n\tesac\n}\n\n_hapax_verbs() { # noun\n\tverbs=\n\tcase $1 in\n");
+	for (size_t i = 0; commands[i]; i++)
+		if (is_first_of_noun(i) && has_verbs(i)) {
+			printf("\t%s) verbs='", commands[i]->noun);
+			print_verbs_of(i, " ");
+			printf("' ;;\n");
+		}
+	printf("\tesac\n}\n\n_hapax_nouns='");
+	for (size_t i = 0; commands[i]; i++)
+		if (is_first_of_noun(i))
+			printf("%s ", commands[i]->noun);
+	printf("--help --version'\n");
+	fputs(completion_bash_tail, stdout);
+}
+
+/* ---- zsh ---- */
+
+/* Between single quotes, and between brackets, of which it may have none. */
+static void zsh_text(const char *text)
+{
+	for (; *text; text++)
+		if (*text == '\'')
+			fputs("'\\''", stdout);
+		else
+			putchar(*text == '[' ? '(' : *text == ']' ? ')' : *text);
+}
+
+/* ":URL: ", ":FILE:_files". Where an operand may stand, an option may too: it is not in the way of one. */
+static void zsh_value(struct slice value, const char *const *words, bool is_operand)
+{
+	printf(":%.*s:", SLICE_ARGS(value));
+	if (words)
+		putchar('('), print_words(words, ' '), putchar(')');
+	else if (slice_is(value, "FILE") || slice_is(value, "PATH"))
+		fputs("_files", stdout);
+	else if (slice_is(value, "DIR"))
+		fputs("_files -/", stdout);
+	else if (slice_is(value, "JSON"))
+		fputs("_hapax_json", stdout);
+	else if (is_operand)
+		printf("_guard \"^-*\" %.*s", SLICE_ARGS(value));
+	else
+		putchar(' ');
+}
+
+/* A value that may be missing cannot be told from an operand: it counts as one more of these. */
+static bool zsh_option(const struct command_option *option)
+{
+	bool has_value = option->value && !option->alone;
+	const char *equals = has_value ? "=" : "";
+
+	if (option->letter)
+		printf("\t\t\t'(-%c --%s)'{-%c,--%s%s}'[", option->letter, option->name, option->letter, option->name,
+		       equals);
+	else
+		printf("\t\t\t'--%s%s[", option->name, equals);
+	zsh_text(option->help);
+	putchar(']');
+	if (has_value)
+		zsh_value(slice_str(option->value), option->words, /* is_operand= */ false);
+	printf("' \\\n");
+	return option->alone;
+}
+
+static void zsh_operand(const struct operand *operand)
+{
+	struct slice text = operand->text;
+
+	printf("\t\t\t'%s", operand->many ? "*" : operand->optional ? ":" : "");
+	if (memchr(text.p, '|', text.n)) {
+		printf(":word:(");
+		for (size_t i = 0; i < text.n; i++)
+			putchar(text.p[i] == '|' ? ' ' : text.p[i]);
+		putchar(')');
+	} else {
+		zsh_value(text, /* words= */ NULL, /* is_operand= */ true);
+	}
+	printf("' \\\n");
+}
+
+static void zsh_command(const struct command *command)
+{
+	const char *at = command->operands ? command->operands : "";
+	int words_n = command->verb ? 2 : 1;
+	struct operand operand;
+	bool more = false;
+
+	if (command->verb)
+		printf("\t'%s %s')\n", command->noun, command->verb);
+	else
+		printf("\t'%s '*)\n", command->noun);
+	printf("\t\tshift %d words\n\t\t(( CURRENT -= %d ))\n\t\t_arguments -S \\\n", words_n, words_n);
+	for (size_t i = 0; command->options[i]; i++)
+		more |= zsh_option(command->options[i]);
+	while (next_operand(&at, &operand))
+		zsh_operand(&operand);
+	printf("%s\t\t\t'--help[this text]'\n\t\t;;\n", more ? "\t\t\t'*: :()' \\\n" : "");
+}
+
+/* 'serve:runs the engine', 'entity:create, show, list' */
+static void zsh_noun(size_t i)
+{
+	printf("\t\t'%s:", commands[i]->noun);
+	if (!commands[i]->verb)
+		zsh_text(commands[i]->summary);
+	else
+		print_verbs_of(i, ", ");
+	printf("'\n");
+}
+
+static void zsh_verbs(size_t first)
+{
+	const char *noun = commands[first]->noun;
+
+	printf("\t%s)\n\t\tverbs=(\n", noun);
+	for (size_t i = first; commands[i] && strcmp(commands[i]->noun, noun) == 0; i++)
+		if (commands[i]->verb) {
+			printf("\t\t\t'%s:", commands[i]->verb);
+			zsh_text(commands[i]->summary);
+			printf("'\n");
+		}
+	printf("\t\t)\n\t\t;;\n");
+}
+
+static void print_zsh(void)
+{
+	fputs(completion_zsh_head, stdout);
+	for (size_t i = 0; commands[i]; i++)
+		if (commands[i]->verb)
+			zsh_command(commands[i]);
+	for (size_t i = 0; commands[i]; i++)
+		if (!commands[i]->verb)
+			zsh_command(commands[i]);
+	printf("\t*) return 1 ;;\n\tesac\n}\n\n_hapax_verbs() { # noun\n\tverbs=()\n\tcase $1 in\n");
+	for (size_t i = 0; commands[i]; i++)
+		if (is_first_of_noun(i) && has_verbs(i))
+			zsh_verbs(i);
+	printf("\tesac\n}\n\n_hapax_nouns() {\n\tnouns=(\n");
+	for (size_t i = 0; commands[i]; i++)
+		if (is_first_of_noun(i))
+			zsh_noun(i);
+	printf("\t\t'--help:this text'\n\t\t'--version:which one this is'\n\t)\n}\n");
+	fputs(completion_zsh_tail, stdout);
+}
+
+/* ---- the verb ---- */
+
+static enum hx_code completion(const struct command_args *args, struct hx_error *err)
+{
+	static const char *const shells[] = {"bash", "zsh", NULL};
+	enum hx_code code = command_want_operands(args, 1, 1, err);
+
+	if (code)
+		return code;
+	if (strcmp(args->operands[0], "bash") == 0)
+		print_bash();
+	else if (strcmp(args->operands[0], "zsh") == 0)
+		print_zsh();
+	else
+		code = error_set(err, HX_VALIDATION_ERROR, "no completion for \"%s\"; did you mean %s?",
+				 excerpt_of(slice_str(args->operands[0])).text,
+				 nearest_name(slice_str(args->operands[0]), shells));
+	return code;
+}
+
+const struct command command_completion = {
+	.noun = "completion",
+	.operands = "bash|zsh",
+	.summary = "prints a script that completes commands, options and values in a shell",
+	.options = {&option_json_errors},
+	.run = completion,
+};

@@ -1,0 +1,72 @@
+/* See hint.h. */
+#include "cli/hint.h"
+
+#include "base/excerpt.h"
+#include "base/json_walk.h"
+#include "cli/table.h"
+#include "model/nearest.h"
+
+#define NAMES_MAX 1000
+
+/* The names of the workflows of this kind; false: one of them is the wanted one. */
+static bool collect(struct client *client, struct json answer, const char *wanted, const char *kind, const char **names)
+{
+	struct json_iter it = json_iter_of(text_items(answer));
+	struct json workflow;
+	size_t n = 0;
+
+	while (n < NAMES_MAX && json_iter_element(&it, &workflow)) {
+		struct slice name = text_of_member(workflow, "name", &client->arena);
+
+		if (!slice_is(text_of_member(workflow, "kind", &client->arena), kind))
+			continue;
+		if (slice_is(name, wanted))
+			return false;
+		names[n] = arena_copy(&client->arena, name).p;
+		n += names[n] != NULL;
+	}
+	return true;
+}
+
+static void hint(struct client *client, const char *workflow, const char *kind)
+{
+	const char *names[NAMES_MAX + 1] = {NULL}, *nearest;
+	struct hx_error ignored; /* a hint that cannot be given is none */
+	struct json answer;
+
+	client_next(client, "/api/v1/definitions");
+	if (client_ask(client, "GET", &answer, &ignored) || !collect(client, answer, workflow, kind, names))
+		return;
+	nearest = nearest_name(slice_str(workflow), names);
+	(void)fflush(stdout); /* what was said before stands before it; main looks whether it could be written */
+	fprintf(stderr, "hapax: no workflow \"%s\"", excerpt_of(slice_str(workflow)).text);
+	if (nearest)
+		fprintf(stderr, "; did you mean \"%s\"?", excerpt_of(slice_str(nearest)).text);
+	fputc('\n', stderr);
+}
+
+static bool is_empty(struct json list)
+{
+	struct json_iter it = json_iter_of(text_items(list));
+	struct json item;
+
+	return !json_iter_element(&it, &item);
+}
+
+enum hx_code hint_run(struct client *client, enum hx_code so_far, const char *workflow, const char *kind,
+		      enum hx_code (*print)(struct client *, struct json answer, struct hx_error *),
+		      struct hx_error *err)
+{
+	struct json list;
+	enum hx_code code;
+
+	if (client->json || !workflow)
+		return client_run(client, so_far, "GET", print, err);
+	code = so_far ? so_far : client_ask(client, "GET", &list, err);
+	if (!code)
+		code = print(client, list, err);
+	if (!code && is_empty(list))
+		hint(client, workflow, kind);
+	client_release(client);
+	return code;
+}

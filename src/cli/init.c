@@ -1,0 +1,232 @@
+/*
+ * hapax init DIR: a small project to start from. What is in it stands in init_files.c.
+ *
+ * Nothing that is there is ever overwritten, and no half of a project is left: it is written into a folder beside its place,
+ * .hapax-init.XXXXXX, and moved from there when it is whole.
+ *
+ *   DIR is not there yet   one rename
+ *   DIR is there           a rename for each entry of it, none of which may be there; the README comes last. An error takes
+ *                          back those that were made. Who is killed between two of them has the first ones
+ *
+ * Who is killed before leaves that folder behind, and nothing else.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/excerpt.h"
+#include "base/json_string.h"
+#include "cli/command.h"
+#include "cli/init_files.h"
+#include "cli/table.h"
+
+#define TEMPORARY ".hapax-init.XXXXXX"
+#define TEXT_BYTES_MAX (64u << 10)
+
+struct project {
+	char dir[PATH_MAX];                          /* without slashes at its end */
+	char temporary[PATH_MAX + sizeof TEMPORARY]; /* empty: not made, or moved away */
+	int dir_fd;                                  /* -1: there is no such folder yet */
+	int temporary_fd;
+	size_t moved_n; /* of init_entries[] */
+};
+
+static enum hx_code failed(const char *path, const char *what, struct hx_error *err)
+{
+	return error_set(err, HX_INTERNAL, "%s cannot be %s: %s", excerpt_of(slice_str(path)).text, what,
+			 strerror(errno));
+}
+
+static enum hx_code in_the_way(const struct project *p, const char *entry, struct hx_error *err)
+{
+	return error_set(err, HX_ALREADY_EXISTS, "%s%s%s is there already: nothing was written",
+			 excerpt_of(slice_str(p->dir)).text, entry ? "/" : "", entry ? entry : "");
+}
+
+/* ---- where it goes ---- */
+
+static enum hx_code read_dir(struct project *p, const char *dir, struct hx_error *err)
+{
+	size_t n = strlen(dir);
+
+	while (n > 1 && dir[n - 1] == '/')
+		n--;
+	if (n >= sizeof p->dir)
+		return error_set(err, HX_VALIDATION_ERROR, "the path of a folder is never so long");
+	snprintf(p->dir, sizeof p->dir, "%.*s", (int)n, dir);
+	p->dir_fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (p->dir_fd < 0 && errno == ENOTDIR)
+		return in_the_way(p, /* entry= */ NULL, err);
+	if (p->dir_fd < 0 && errno != ENOENT)
+		return failed(p->dir, "opened", err);
+	return HX_OK;
+}
+
+/* Said before anything is written; the moves look again. */
+static enum hx_code check_free(const struct project *p, struct hx_error *err)
+{
+	struct stat at;
+
+	for (const char *const *entry = init_entries; *entry; entry++)
+		if (p->dir_fd >= 0 && fstatat(p->dir_fd, *entry, &at, AT_SYMLINK_NOFOLLOW) == 0)
+			return in_the_way(p, *entry, err);
+	return HX_OK;
+}
+
+/* On the same file system: in the folder, or where it will be. */
+static enum hx_code make_temporary(struct project *p, struct hx_error *err)
+{
+	const char *slash = strrchr(p->dir, '/');
+	mode_t mask = umask(0);
+
+	umask(mask);
+	if (p->dir_fd >= 0)
+		snprintf(p->temporary, sizeof p->temporary, "%s/" TEMPORARY, p->dir);
+	else
+		snprintf(p->temporary, sizeof p->temporary, "%.*s" TEMPORARY, slash ? (int)(slash - p->dir) + 1 : 0,
+			 p->dir);
+	if (!mkdtemp(p->temporary)) {
+		p->temporary[0] = '\0';
+		return failed(p->dir, "made", err);
+	}
+	p->temporary_fd = open(p->temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (p->temporary_fd < 0 || fchmod(p->temporary_fd, 0777 & ~mask) || mkdirat(p->temporary_fd, INIT_FOLDER, 0777))
+		return failed(p->temporary, "made", err);
+	return HX_OK;
+}
+
+/* ---- writing ---- */
+
+static enum hx_code write_file(const struct project *p, const struct init_file *file, struct hx_error *err)
+{
+	int fd = openat(p->temporary_fd, file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+	bool written = out && fputs(file->text, out) >= 0;
+
+	if (fd >= 0 && !out)
+		close(fd);
+	if (out && fclose(out) != 0)
+		written = false;
+	return written ? HX_OK : failed(file->path, "written", err);
+}
+
+/* Never over anything that is there. Some file systems know no such rename: there it is looked at just before. */
+static bool move(int from_fd, const char *from, int to_fd, const char *to)
+{
+	struct stat at;
+
+	if (renameat2(from_fd, from, to_fd, to, RENAME_NOREPLACE) == 0)
+		return true;
+	if (errno != EINVAL && errno != ENOSYS)
+		return false;
+	if (fstatat(to_fd, to, &at, AT_SYMLINK_NOFOLLOW) == 0) {
+		errno = EEXIST;
+		return false;
+	}
+	return renameat(from_fd, from, to_fd, to) == 0;
+}
+
+static enum hx_code put_in_place(struct project *p, struct hx_error *err)
+{
+	if (p->dir_fd < 0) {
+		if (!move(AT_FDCWD, p->temporary, AT_FDCWD, p->dir))
+			return errno == EEXIST ? in_the_way(p, /* entry= */ NULL, err) : failed(p->dir, "made", err);
+		p->temporary[0] = '\0';
+		return HX_OK;
+	}
+	for (; init_entries[p->moved_n]; p->moved_n++) {
+		const char *entry = init_entries[p->moved_n];
+
+		if (!move(p->temporary_fd, entry, p->dir_fd, entry))
+			return errno == EEXIST ? in_the_way(p, entry, err) : failed(entry, "moved", err);
+	}
+	return HX_OK;
+}
+
+/* What cannot be removed here is told nobody: it is in a folder of its own, and the error before it is what matters. */
+static void clean_up(struct project *p, bool take_back)
+{
+	while (take_back && p->moved_n > 0) {
+		const char *entry = init_entries[--p->moved_n];
+
+		(void)renameat(p->dir_fd, entry, p->temporary_fd, entry);
+	}
+	if (p->temporary[0] && p->temporary_fd >= 0) {
+		for (size_t i = 0; i < init_files_n; i++)
+			(void)unlinkat(p->temporary_fd, init_files[i].path, 0);
+		(void)unlinkat(p->temporary_fd, INIT_FOLDER, AT_REMOVEDIR);
+	}
+	if (p->temporary[0])
+		(void)rmdir(p->temporary);
+	if (p->temporary_fd >= 0)
+		close(p->temporary_fd);
+	if (p->dir_fd >= 0)
+		close(p->dir_fd);
+}
+
+/* ---- the result ---- */
+
+static enum hx_code print_json(const char *dir, struct hx_error *err)
+{
+	struct strbuf text;
+
+	strbuf_init(&text, TEXT_BYTES_MAX);
+	strbuf_add_str(&text, "{\"folder\":");
+	json_quote(slice_str(dir), &text);
+	strbuf_add_str(&text, ",\"files\":[");
+	for (size_t i = 0; i < init_files_n; i++)
+		strbuf_addf(&text, "%s\"%s\"", i ? "," : "", init_files[i].path);
+	strbuf_add_str(&text, "]}");
+	return text_print_line(&text, err);
+}
+
+static enum hx_code print_words(const char *dir, struct hx_error *err)
+{
+	struct strbuf text;
+
+	strbuf_init(&text, TEXT_BYTES_MAX);
+	for (size_t i = 0; i < init_files_n; i++) {
+		text_add_shown(&text, slice_str(dir));
+		strbuf_addf(&text, "/%s\n", init_files[i].path);
+	}
+	strbuf_add_str(&text, "\nThe README goes on from here. In short:\n\n  cd ");
+	text_add_shown(&text, slice_str(dir));
+	strbuf_add_str(&text, "\n" INIT_COMMANDS);
+	return text_print_line(&text, err);
+}
+
+static enum hx_code init(const struct command_args *args, struct hx_error *err)
+{
+	struct project project = {.dir_fd = -1, .temporary_fd = -1};
+	enum hx_code code = command_want_operands(args, 1, 1, err);
+
+	if (!code)
+		code = read_dir(&project, args->operands[0], err);
+	if (!code)
+		code = check_free(&project, err);
+	if (!code)
+		code = make_temporary(&project, err);
+	for (size_t i = 0; !code && i < init_files_n; i++)
+		code = write_file(&project, &init_files[i], err);
+	if (!code)
+		code = put_in_place(&project, err);
+	clean_up(&project, /* take_back= */ code != HX_OK);
+	if (code)
+		return code;
+	return command_value(args, &option_json) ? print_json(project.dir, err) : print_words(project.dir, err);
+}
+
+const struct command command_init = {
+	.noun = "init",
+	.operands = "DIR",
+	.summary = "writes a small project to start from, with a README; DIR may be there, its files may not",
+	.options = {&option_json},
+	.exits = {{HX_ALREADY_EXISTS, "one of its files is there already; nothing was written"},
+		  {HX_INTERNAL, "a folder or a file cannot be made; nothing is left of it"}},
+	.run = init,
+};
