@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# The manual: every page is clean, can be found from hapax(1), and names no page that is not there; hapax(5) and docs/definitions.md have every
+# field that the parsers know, docs/gate.md every one of the gate's; the examples of hapax(5) are valid.
+set -u
+
+hapax=${HAPAX_BUILD:-$PWD/build}/hapax
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export LC_ALL=C.UTF-8
+bad=
+result() { # name; fails if anything was noted in bad
+	if [ -z "$bad" ]; then echo "ok $1"; else
+		echo "not ok $1"
+		printf '%s\n' "$bad"
+	fi
+	bad=
+}
+note() { bad="$bad$1
+"; }
+
+# ---- the pages ----
+
+for page in man/*.[1-8]; do
+	groff -ww -man -Tutf8 "$page" >"$dir/page" 2>"$dir/warnings" || note "$page cannot be formatted"
+	[ ! -s "$dir/warnings" ] || note "$(cat "$dir/warnings")"
+	[ -s "$dir/page" ] || note "$page is empty"
+	grep -qx '.SH NAME' "$page" && grep -qx '.SH SEE ALSO' "$page" || note "$page has no NAME or no SEE ALSO"
+done
+result every_page_is_clean
+
+for page in man/*.[1-8]; do
+	while read -r name; do
+		[ -e "man/$name" ] || note "$page names a page that is not there: $name"
+	done < <(tr -d '\\' <"$page" | grep -oE '(^\.[A-Z]+ |[ (])hapax[a-z-]* \([1-8]\)' | sed 's/.*\(hapax[a-z-]*\) (\(.\))/\1.\2/')
+done
+result every_page_that_is_named_exists
+
+for page in man/*.[1-8]; do
+	name=${page#man/} section=${page##*.}
+	name=${name%.*}
+	[ "$page" = man/hapax.1 ] || sed -n '/^.SH SEE ALSO/,$p' man/hapax.1 | tr -d '\\' | grep -qx ".BR $name ($section),\?" ||
+		note "SEE ALSO of hapax(1) has no $name($section)"
+done
+result hapax_1_leads_to_every_page
+
+# ---- the fields ----
+
+# The names in the parsers' tables: initialisers of known[] and fields[], to their ';'.
+names_in() { # file…
+	awk '/(known|fields)\[[^]]*\] = \{/ { on = 1 }
+	     on { s = $0; while (match(s, /"[a-z_0-9]+"/)) { print substr(s, RSTART + 1, RLENGTH - 2); s = substr(s, RSTART + RLENGTH) } }
+	     /;/ { on = 0 }' "$@"
+}
+{ names_in src/model/*.c && sed -n 's/^#define CLAIM_OTHER_NAME "\(.*\)"/\1/p' src/model/step.c; } | sort -u >"$dir/fields"
+[ "$(wc -l <"$dir/fields")" -gt 70 ] || note "hardly any field was found in src/model"
+
+# As words that are set in bold.
+grep -E '^\.B[RI]? |\\fB' man/hapax.5 | sed 's/\\(dq/ /g; s/\\f.//g' | tr -d '\\' | grep -oE '[a-z_0-9]+' | sort -u >"$dir/man"
+bad=$bad$(comm -23 "$dir/fields" "$dir/man" | sed 's/^/not in man\/hapax.5: /')
+result every_field_is_in_the_manual
+
+names_in src/model/config.c | sort -u >"$dir/config"
+comm -23 "$dir/fields" "$dir/config" >"$dir/definitions"
+grep -oE '`[^`]*`|"[a-z_0-9]+":?' docs/definitions.md | grep -oE '[a-z_0-9]+' | sort -u >"$dir/page"
+bad=$(comm -23 "$dir/definitions" "$dir/page" | sed 's/^/not in docs\/definitions.md: /')
+result every_field_of_definitions_is_in_their_page
+
+names_in src/gate/policy.c | sort -u >"$dir/policy"
+[ "$(wc -l <"$dir/policy")" -gt 20 ] || note "hardly any field was found in src/gate/policy.c"
+grep -oE '`[^`]*`' docs/gate.md | grep -oE '[a-z_0-9]+' | sort -u >"$dir/page"
+bad=$bad$(comm -23 "$dir/policy" "$dir/page" | sed 's/^/not in docs\/gate.md: /')
+result every_field_of_the_gate_is_in_its_page
+
+# ---- the examples ----
+
+if [ ! -x "$hapax" ]; then
+	echo "[  SKIPPED ] the program is not built in this flavour"
+	exit 0
+fi
+mkdir "$dir/flows"
+awk -v dir="$dir" '
+	/^\.nf/ { n++; text = ""; on = 1; next }
+	/^\.fi/ { on = 0; file = dir (text ~ /"workflow":/ ? "/flows/" n ".json" : "/config.json"); printf "%s", text >file; next }
+	on      { gsub(/\\-/, "-"); text = text $0 "\n" }' man/hapax.5
+[ "$(ls "$dir/flows" | wc -l)" -eq 3 ] || note "hapax(5) has no example for each kind"
+"$hapax" check --strict "$dir/flows" --config "$dir/config.json" >"$dir/out" 2>&1 || note "$(cat "$dir/out")"
+result the_examples_are_valid
+exit 0
