@@ -49,7 +49,7 @@ struct job_spec {
 	struct slice effect_key;
 	/* A JSON object; the attempt is put into it at the delivery. The trace that it belongs to are members (base/trace.h). */
 	struct slice payload;
-	bool repeatable;      /* by its key, or by its nature: after a worker was lost over it, another may take it */
+	bool repeatable; /* by its key, or by its nature: after a worker was lost over it, another may take it */
 };
 
 /* Adds the job to a unit whose verdict stands before it. */
