@@ -5,6 +5,7 @@
 # nothing else, booted in namespaces of its own: processes, mounts, network, name, control groups. So the unit runs as it
 # will, by systemd, as its user, in its sandbox. What is left behind is found by comparing the folder before and after.
 set -u
+. packaging/fresh-root.sh
 
 deb=${1:?usage: test-package.sh FILE.deb}
 if [ "$(id -u)" -ne 0 ]; then
@@ -27,7 +28,7 @@ finish() {
 			find '$work/cgroup/$group' -depth -type d -exec rmdir {} + 2>/dev/null && break
 			sleep 0.2
 		done" 2>/dev/null
-	rm -rf "$work"
+	rm -rf --one-file-system "$work"
 }
 trap finish EXIT
 trap 'exit 130' INT
@@ -50,30 +51,15 @@ result() { # name; judges the last command
 depends=$(dpkg-deb -f "$deb" Depends | sed 's/([^)]*)//g; s/|[^,]*//g; s/ //g')
 mkdir "$root" "$work/cgroup"
 echo "making a minimal Debian with $depends and systemd"
-. /etc/os-release
-mmdebstrap --quiet --variant=minbase --include="$depends,systemd-sysv" "$VERSION_CODENAME" "$root" || exit 1
+make_root "$root" "$depends,systemd-sysv" || exit 1
 cp "$deb" "$root/hapax.deb"
 
-# As process 1 of its namespaces. Nothing of the host can be written: its devices and control groups are left out.
+# As process 1 of its namespaces. The host's control groups are left out, too.
 cat >"$work/boot" <<EOF
 set -e
-mount --bind '$root' '$root'
-cd '$root'
-mount -t proc proc proc
-mount --bind proc/sys proc/sys
-mount -o remount,bind,ro proc/sys
-mount -t sysfs -o ro sysfs sys
-mount -t tmpfs -o mode=755 tmpfs run
+. packaging/fresh-root.sh
+furnish_root '$root'
 mount -t tmpfs tmpfs tmp
-mount -t tmpfs -o mode=755 tmpfs dev
-for device in null zero full random urandom tty; do
-	touch dev/\$device
-	mount --bind /dev/\$device dev/\$device
-done
-mkdir dev/shm dev/pts
-mount -t tmpfs tmpfs dev/shm
-mount -t devpts -o newinstance,ptmxmode=666 devpts dev/pts
-ln -s pts/ptmx dev/ptmx
 mount -t cgroup2 cgroup2 '$work/cgroup'
 mkdir '$work/cgroup/$group'
 echo 0 >'$work/cgroup/$group/cgroup.procs'
@@ -84,9 +70,7 @@ EOF
 unshare --fork --kill-child --pid --mount --uts --ipc --net --propagation private sh "$work/boot" >"$work/out" 2>&1 </dev/null &
 boot=$!
 
-inside() { # command…
-	nsenter --target "$init" --all --root --wd env -i PATH=/usr/sbin:/usr/bin HOME=/root LC_ALL=C.UTF-8 "$@"
-}
+inside() { inside_root "$init" "$@"; } # command…
 # Waits up to 30 seconds for a command to succeed.
 until_ok() { # command…
 	for _ in {1..150}; do
@@ -102,11 +86,11 @@ until_ok booted
 result a_minimal_debian_boots
 [ "$failed" -eq 0 ] || exit 1
 
-# Everything that is there, but for what dpkg keeps of its packages and the copies that the tools for users make.
+# Everything that is there, but for what dpkg and apt keep of their packages and the copies that the tools for users make.
 everything() {
 	(
 		cd "$root" || exit 1
-		find . -xdev \( -path ./var/lib/dpkg -o -path ./var/cache -o -path ./var/log -o -path './etc/*-' \) -prune -o \
+		find . -xdev \( -path ./var/lib/dpkg -o -path ./var/lib/apt -o -path ./var/cache -o -path ./var/log -o -path './etc/*-' \) -prune -o \
 			-printf '%P %y %m %U:%G %l\n'
 		find etc usr -xdev -type f ! -name '*-' -exec sha256sum {} +
 	) | sort
@@ -167,8 +151,9 @@ inside systemctl reload hapax && until_ok inside journalctl -q -u hapax --grep '
 	! inside hapax entity create parcel p-0 >"$work/out" 2>&1
 result a_reload_refuses_a_claim_without_a_janitor
 sed -i 's/"modules": {}/"modules": { "parcel": { "janitor": {} } }, "exec": { "enabled": true }/' "$root/etc/hapax/hapax.json"
-inside systemctl restart hapax && until_ok get /readyz &&
-	inside hapax entity create parcel p-1 >"$work/out" 2>&1 && inside hapax entity fire parcel p-1 send >"$work/out" 2>&1 &&
+inside systemctl restart hapax && get /readyz && [ "$(inside systemctl show -P Type hapax)" = notify ]
+result a_start_returns_when_it_is_ready
+inside hapax entity create parcel p-1 >"$work/out" 2>&1 && inside hapax entity fire parcel p-1 send >"$work/out" 2>&1 &&
 	grep -q 'parcel p-1: sent, version 3' "$work/out"
 result a_claimed_step_with_an_http_action
 inside hapax entity fire parcel p-1 weigh >"$work/out" 2>&1 && grep -q grams "$work/out"
@@ -185,6 +170,23 @@ rm "$root/etc/hapax/workflows/bad.json"
 inside runuser -u hapax -- hapax audit --db sqlite:/var/lib/hapax/hapax.db >"$work/out" 2>&1
 result the_history_holds
 
+# --- operated: all that root does in docs/operations.md, in its order; where an answer is shown, it is the answer
+
+mkdir -p "$work/page" "$root/build/deb" "$root/backup"
+cp "$deb" "$root/build/deb/"
+inside chown hapax: /backup
+(cd "$work/page" && python3 "$OLDPWD/tests/support/page.py" root "$OLDPWD/docs/operations.md")
+[ "$(ls "$work/page" | wc -l)" -ge 10 ]
+result docs_operations_md_has_its_commands
+for script in "$work"/page/*.root; do
+	inside sh -c "$(cat "$script")" >"$work/out" 2>&1 </dev/null &&
+		{ [ ! -s "${script%.root}.text" ] || python3 tests/support/page.py fits "${script%.root}.text" "$work/out"; }
+	result "operations: $(head -c 70 "$script")"
+done
+until_ok get /readyz && inside hapax entity show parcel p-1 >"$work/out" 2>&1 && grep -q weighed "$work/out"
+result restored_it_serves_what_was_backed_up
+rm -r "$root/build" "$root/backup" "$root/var/lib/hapax/lost"
+
 # --- killed, upgraded, stopped
 
 parcel_is_weighed() { inside hapax entity show parcel p-1 | grep -q weighed; }
@@ -197,7 +199,7 @@ inside dpkg -i /hapax.deb >"$work/out" 2>&1 && until_ok parcel_is_weighed && [ "
 	grep -q '"enabled": true' "$root/etc/hapax/hapax.json"
 result an_upgrade_restarts_and_keeps_configuration_and_data
 sed -i.good 's/"modules"/"moduls"/' "$root/etc/hapax/hapax.json"
-inside systemctl restart hapax
+inside systemctl restart hapax >"$work/out" 2>&1 # it waits to be told that it is ready, in vain
 until_ok inside systemctl is-failed hapax && [ "$(inside systemctl show -P ExecMainStatus hapax)" = 78 ] &&
 	[ "$(inside systemctl show -P NRestarts hapax)" = 0 ]
 result a_bad_configuration_is_not_tried_again

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""actions.py PORT READY: the outside world of the example. READY is a file that says so once it listens.
+"""actions.py PORT: the outside world of the example. It says so once it listens, and then what it does.
 
 POST /close takes a second, POST /mail sends a mail, by printing it. A call with an Idempotency-Key that
 was seen before gets the first answer again and has no second effect.
@@ -32,7 +32,9 @@ class Action(http.server.BaseHTTPRequestHandler):
         pass
 
 
-port, ready = sys.argv[1:]
-server = http.server.ThreadingHTTPServer(("127.0.0.1", int(port)), Action)
-open(ready, "w").write("ready\n")
+try:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Action)
+except OSError as problem:
+    sys.exit(f"actions.py: cannot listen on 127.0.0.1:{sys.argv[1]}: {problem.strerror}")
+print("ready", flush=True)
 server.serve_forever()

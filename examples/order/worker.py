@@ -34,5 +34,5 @@ while True:
         mine = {"owner": "python", "fence": job["fence"]}
         try:
             ask(job["id"] + "/complete", **mine, output=work(job))
-        except LookupError as problem:
-            ask(job["id"] + "/fail", **mine, error=str(problem), retryable=False)
+        except Exception as problem:
+            ask(job["id"] + "/fail", **mine, error=str(problem), retryable=not isinstance(problem, LookupError))

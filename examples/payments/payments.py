@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A service that pays, takes a second for it, and knows nothing of keys. It prints where it is, and what it pays."""
-import http.server, itertools, json, time
+"""payments.py [PORT]: a service that pays, takes a second for it, and knows nothing of keys. It prints where it is, on any
+free port if not told, and what it pays."""
+import http.server, itertools, json, sys, time
 
 
 class Payments(http.server.BaseHTTPRequestHandler):
@@ -19,7 +20,7 @@ class Payments(http.server.BaseHTTPRequestHandler):
         pass
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Payments)
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1]) if sys.argv[1:] else 0), Payments)
 server.handle_error = lambda *args: print("paid, and the caller is gone", flush=True)
 print(f"ready http://127.0.0.1:{server.server_port}", flush=True)
 server.serve_forever()

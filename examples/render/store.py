@@ -13,7 +13,7 @@ artifacts, answers, voids, locks = {}, {}, set(), collections.defaultdict(thread
 
 
 def say(*words):
-    print(*words, flush=True)
+    print(" ".join(words), flush=True)  # in one piece, whoever else is at it
 
 
 def render(key, call):
@@ -68,7 +68,10 @@ class Store(http.server.BaseHTTPRequestHandler):
         pass
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Store)
+try:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Store)
+except OSError as problem:
+    sys.exit(f"store.py: cannot listen on 127.0.0.1:{sys.argv[1]}: {problem.strerror}")
 server.handle_error = lambda *args: say("done, and the caller is gone")
 say("ready")
 server.serve_forever()

@@ -4,41 +4,7 @@
 set -u
 . tests/support/walk.sh
 
-build=${HAPAX_BUILD:-$PWD/build}
-root=$PWD
-if [ ! -x "$build/hapax" ]; then
-	echo "[  SKIPPED ] the program is not built in this flavour"
-	exit 0
-fi
-for tool in python3 node; do
-	command -v $tool >/dev/null || { echo "not ok $tool is needed for the example" && exit 1; }
-done
-dir=$(mktemp -d)
-finish() {
-	for pid in $walk_terminals; do kill -CONT "$pid" && kill "$pid" && wait "$pid"; done 2>/dev/null
-	rm -rf "$dir"
-}
-trap finish EXIT
-trap 'exit 143' TERM INT
-
-# The example in a tree of its own, on a free port.
-mkdir -p "$dir/build/order/ledger" "$dir/examples"
-ln -s "$build/hapax" "$dir/build/hapax"
-cp -r "$root/examples/order" "$dir/examples/"
-cd "$dir" || exit 1
-unset HAPAX_DB HAPAX_WORKSPACE HAPAX_REQUESTER HAPAX_TIMEOUT HAPAX_CONFIG HAPAX_WORKFLOWS HAPAX_NODE COLUMNS
-port=$(python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])')
-export HAPAX_LISTEN=127.0.0.1:$port HAPAX_SERVER=http://127.0.0.1:$port
-
-result() { # name; judges the last command
-	if [ "$?" -eq 0 ]; then echo "ok $1"; else
-		echo "not ok $1"
-		[ ! -e out ] || cat out
-		tail -n 20 [0-9]*.log
-	fi
-}
-
-walk_split examples/order/README.md
+walk_begin examples/order/README.md
 walk 15
 
 # --- what the outside world saw
@@ -63,7 +29,7 @@ await 20 waits
 result a_run_waits
 set -- $walk_terminals
 kill -KILL "$1" && wait "$1" 2>/dev/null
-bash -c "exec $(cat 001.terminal)" >again.log 2>&1 &
+bash -c "exec $(cat 002.terminal)" >again.log 2>&1 &
 server=$!
 walk_terminals="$server $2 $3"
 await 30 grep -qs '^ready ' again.log

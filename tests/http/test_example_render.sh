@@ -3,53 +3,16 @@
 set -u
 . tests/support/walk.sh
 
-build=${HAPAX_BUILD:-$PWD/build}
-root=$PWD
-if [ ! -x "$build/hapax" ]; then
-	echo "[  SKIPPED ] the program is not built in this flavour"
-	exit 0
-fi
-for tool in python3 curl; do
-	command -v $tool >/dev/null || { echo "not ok $tool is needed for the example" && exit 1; }
-done
-dir=$(mktemp -d)
-finish() {
-	for pid in $walk_terminals; do kill "$pid" && wait "$pid"; done 2>/dev/null
-	rm -rf "$dir"
-}
-trap finish EXIT
-trap 'exit 143' TERM INT
-
-# The example in a tree of its own, on free ports.
-mkdir -p "$dir/build" "$dir/examples"
-ln -s "$build/hapax" "$dir/build/hapax"
-cp -r "$root/examples/render" "$dir/examples/"
-cd "$dir" || exit 1
-read -r port store_port < <(python3 -c '
-import socket
-s = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-print(*(x.getsockname()[1] for x in s))')
-sed -i "s/\b7411\b/$port/g; s/\b9001\b/$store_port/g" examples/render/{README.md,render.json}
-unset HAPAX_DB HAPAX_WORKSPACE HAPAX_REQUESTER HAPAX_TIMEOUT HAPAX_CONFIG HAPAX_WORKFLOWS HAPAX_NODE COLUMNS
-export HAPAX_LISTEN=127.0.0.1:$port HAPAX_SERVER=http://127.0.0.1:$port
-
-result() { # name; judges the last command
-	if [ "$?" -eq 0 ]; then echo "ok $1"; else
-		echo "not ok $1"
-		[ ! -e out ] || cat out
-		tail -n 20 [0-9]*.log
-	fi
-}
+walk_begin examples/render/README.md
 store_log() { cat 001.log; } # the first terminal of the page
 
-walk_split examples/render/README.md
 walk 17
 
 # --- what the store was made to do
 
 [ "$(store_log | grep -c '^rendering ')" -gt 120 ] && ! store_log | grep '^rendering ' | sort | uniq -d | grep .
 result no_frame_is_rendered_twice
-[ "$(curl -s "localhost:$store_port/" | wc -l)" = 121 ] # three films, and a frame
+[ "$(curl -s "localhost:$port_9001/" | wc -l)" = 121 ] # three films, and a frame
 result no_artifact_is_left_that_nobody_paid_for
 await 20 eval '[ "$(store_log | grep -c " is COMPLETED {\"total\": 40, \"succeeded\": 40, .*\"charged\": 200, \"refunded\": 0}")" = 3 ] &&
 	[ "$(store_log | grep -c " is CANCELLED {\"total\": 40, ")" = 2 ]'
@@ -82,7 +45,7 @@ start_engine() {
 	walk_terminals="$walk_terminals $server"
 	await 30 grep -qs '^ready ' "$1.log"
 }
-artifacts_of() { curl -s "localhost:$store_port/$1" | wc -l; }
+artifacts_of() { curl -s "localhost:$port_9001/$1" | wc -l; }
 rendering() { store_log | grep -c "^rendering $id/"; }
 begun_at_least() { [ "$(rendering)" -ge "$1" ]; }
 id=$(build/hapax batch start render --account alice --items build/render/items.json --json | grep -o 'batch_[0-9a-z]*' | head -1)
@@ -93,15 +56,12 @@ store_log | grep -q "^void $id/" && [ "$(artifacts_of "$id")" = 0 ] && balances 
 result void_deleted_and_refunded
 # Whoever still has such a frame under way comes too late.
 key=$(store_log | grep -m 1 -o "^void $id/.*" | sed 's/^void //')
-code=$(curl -s -o out -w '%{http_code}' "localhost:$store_port/render" -H "Idempotency-Key: $key" -d '{"input": {"frame": 1}}')
+code=$(curl -s -o out -w '%{http_code}' "localhost:$port_9001/render" -H "Idempotency-Key: $key" -d '{"input": {"frame": 1}}')
 [ "$code" = 422 ] && [ "$(artifacts_of "$id")" = 0 ]
 result a_late_call_is_refused
 
 "$build/hapax" check --strict "$root/examples/render/render.json" >out 2>&1
 result the_definition_is_clean
-awk '/^```json definition/ { on = 1; next } /^```/ { on = 0 } on' "$root/docs/batches.md" >page.json
-[ -s page.json ] && "$build/hapax" check --strict page.json >out 2>&1
-result the_definition_of_the_guide_is_clean
 kill "$server" && wait "$server"
 result the_engine_stops_well
 exit 0

@@ -1,12 +1,9 @@
-# walk.sh: for tests that walk through the README of an example, to be sourced. Every command of the page is run in order, every
-# answer compared with the one that is printed there:
+# walk.sh: for tests that walk through a page, to be sourced: every command of the page is run in order, in a tree of its
+# own, and every answer compared with the one that is printed there. What counts as a command and as an answer is said in
+# page.py. A command is run once, or with "again" until its answer comes, at most 30 s; a program in a terminal is left
+# running, an engine or a gate is waited for.
 #
-#   ```terminal   a program that is to run in a terminal of its own: started, and left running; an engine until it is ready
-#   ```sh         is run once, or with "again" until its answer comes, at most 30 s
-#   ```text       behind it is the answer (none: nothing is printed): … stands for anything, alone on a line for any number of lines, and any number of
-#                 blanks is one
-#
-# The variable `id` is kept from block to block; what is in $walk_env is read before each.
+# The variables `id` and `KEY` are kept from command to command; what is in $walk_env is read before each.
 walk_env=/dev/null
 walk_terminals=
 
@@ -19,53 +16,98 @@ await() { # seconds, command…
 	done
 }
 
-# NNN.sh or NNN.terminal, with NNN.again and NNN.text
-walk_split() { # page
-	awk '
-	/^```terminal/ { n++; file = sprintf("%03d.terminal", n); next }
-	/^```sh/       { n++; file = sprintf("%03d.sh", n); if (/again/) print "" >sprintf("%03d.again", n); next }
-	/^```text/     { file = sprintf("%03d.text", n); next }
-	/^```/         { file = ""; next }
-	file != ""     { print >file }' "$1"
+result() { # name; judges the last command
+	if [ "$?" -eq 0 ]; then echo "ok $1"; else
+		echo "not ok $1"
+		[ ! -e out ] || cat out
+		tail -n 5 -- *.log 2>/dev/null
+	fi
 }
 
-# Does out, as one line, fit a .text?
-walk_fits() { # text
-	awk '
-	function plain(s) { gsub(/[ \t\r]+/, " ", s); sub(/ $/, "", s); return s }
-	NR == FNR && $0 == "…" { want = want "(\n|[^\n]*\n)*"; next }
-	NR == FNR {
-		line = plain($0)
-		gsub(/[][\\.^$*+?(){}|]/, "\\\\&", line)
-		gsub(/…/, "[^\n]*", line)
-		want = want line "\n"
-		next
-	}
-	{ got = got plain($0) "\n" }
-	END { exit got !~ "^" want "$" }' "$1" out
+# A free port for each name. Not one of those that connections of others are given meanwhile.
+walk_ports() { # names
+	python3 -c '
+import random, socket, sys
+def free(port):
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) != 0
+ports = filter(free, random.sample(range(10000, 30000), 1000))
+for name in sys.argv[1:]:
+    print(name, next(ports))' "$@"
+}
+
+# Makes a tree with the program and the examples, on free ports, and goes there. The page is in page.md.
+walk_begin() { # page
+	local name port tool moves=
+	build=${HAPAX_BUILD:-$PWD/build}
+	root=$PWD
+	if [ ! -x "$build/hapax" ]; then
+		echo "[  SKIPPED ] the program is not built in this flavour"
+		exit 0
+	fi
+	for tool in python3 curl node; do
+		command -v $tool >/dev/null || { echo "not ok $tool is needed for the examples" && exit 1; }
+	done
+	dir=$(mktemp -d)
+	trap walk_end EXIT
+	trap 'exit 143' TERM INT
+	mkdir "$dir/build"
+	ln -s "$build/hapax" "$dir/build/hapax"
+	cp -r examples "$dir/"
+	cp "$1" "$dir/page.md"
+	cd "$dir" || exit 1
+	while read -r name port; do
+		declare -g "port_$name=$port"
+		moves="$moves; s/\(:\|\.py \)$name\b/\1$port/g"
+	done < <(walk_ports 7411 7412 7413 9000 9001 3000)
+	find . -type f -exec sed -i "$moves" {} +
+	unset HAPAX_DB HAPAX_WORKSPACE HAPAX_REQUESTER HAPAX_TIMEOUT HAPAX_CONFIG HAPAX_WORKFLOWS HAPAX_NODE HAPAX_KEY COLUMNS
+	unset GATE HAPAX_GATE_UPSTREAM HAPAX_GATE_STORE HAPAX_GATE_CONFIG
+	export HAPAX_LISTEN=127.0.0.1:$port_7411 HAPAX_SERVER=http://127.0.0.1:$port_7411
+	export HAPAX_GATE_LISTEN=127.0.0.1:$port_7412 HAPAX_GATE_ADMIN=127.0.0.1:$port_7413
+	export PATH=$dir/build:$PATH
+}
+
+# shellcheck disable=SC2317  # called by the trap
+walk_end() {
+	local pid
+	for pid in $walk_terminals; do kill -CONT "$pid" && kill "$pid" && wait "$pid"; done 2>/dev/null
+	rm -rf "$dir"
+}
+
+# An example's or the demo's run.sh, until it has said that all is there. Its output is in run.log.
+walk_start() { # script, words
+	"$1" >run.log 2>&1 &
+	runner=$!
+	walk_terminals="$walk_terminals $runner"
+	await 30 grep -qs "$2" run.log
+	result it_starts
 }
 
 walk_runs_and_fits() { # NNN
-	touch "$1.text"
-	bash -c ". $walk_env; [ ! -e id ] || read -r id <id; . ./$1.sh; [ -z \"\${id:-}\" ] || echo \"\$id\" >id" >out 2>&1
-	walk_fits "$1.text"
+	bash -c ". $walk_env; [ ! -e kept ] || . ./kept; . ./$1.sh; declare -p id KEY >kept 2>/dev/null" >out 2>&1
+	python3 "$root/tests/support/page.py" fits "$1.text" out
 }
 
-# Needs result(), which judges the last command.
-walk() { # how many blocks there are at least
+walk_terminal() { # NNN
+	bash -c ". $walk_env; exec $(cat "$1.terminal")" >"$1.log" 2>&1 &
+	walk_terminals="$walk_terminals $!"
+	! grep -qE 'hapax (serve|gate -)' "$1.terminal" || await 30 grep -qs '^ready ' "$1.log"
+}
+
+walk() { # how many commands there are at least
 	local n=0 script first
+	python3 "$root/tests/support/page.py" split page.md
+	result the_page_is_understood
 	ls [0-9]*.sh [0-9]*.terminal 2>/dev/null | sort >blocks
 	while read -r script <&3; do
 		n=${script%.*}
 		first=$(grep -m 1 -v '^\. ' "$script")
-		if [ "${script##*.}" = terminal ]; then
-			bash -c ". $walk_env; exec $(cat "$script")" >"$n.log" 2>&1 &
-			walk_terminals="$walk_terminals $!"
-			[[ $first != *"hapax serve"* ]] || await 30 grep -qs '^ready ' "$n.log"
-			continue
-		elif [ -e "$n.again" ]; then await 30 walk_runs_and_fits "$n"; else walk_runs_and_fits "$n"; fi
+		if [ "${script##*.}" = terminal ]; then walk_terminal "$n"
+		elif [ -e "$n.again" ]; then await 30 walk_runs_and_fits "$n"
+		else walk_runs_and_fits "$n"; fi
 		result "walk_$n ${first:0:60}"
 	done 3<blocks
 	[ "$((10#$n))" -ge "$1" ]
-	result the_walk_has_its_blocks
+	result the_walk_has_its_commands
 }
