@@ -1,4 +1,6 @@
 /* The server over real sockets: what a client and a handler can rely on. Limits are test_limits.c's. */
+#include <sys/wait.h>
+
 #include "http/http_test.h"
 
 #define GET "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -367,6 +369,41 @@ static void a_client_that_only_stopped_sending_is_answered(void **state)
 	expect_closed(fd);
 }
 
+/* Between its fork and its exec the child of an exec action has the sockets of all connections, too. */
+static void a_connection_that_a_child_still_holds_is_not_watched(void **state)
+{
+	struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+	int fd = client_open(), other;
+	pid_t child;
+
+	(void)state;
+	client_say(fd, GET);
+	assert_true(expect_reply(fd, 200, ""));
+	child = fork();
+	assert_int_not_equal(child, -1);
+	if (child == 0) {
+		close(fd); /* this end is the client's alone */
+		for (;;)
+			pause();
+	}
+	shutdown(fd, SHUT_WR);
+	AWAIT(stats_now().connections_open == 0);
+	for (int i = 0; i < 4; i++) { /* the connection's memory has gone, and all loops have been round */
+		other = client_open();
+		client_say(other, GET);
+		assert_true(expect_reply(other, 200, ""));
+		close(other);
+	}
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+	close(fd); /* resets what only the child has any more */
+	other = client_open();
+	client_say(other, GET);
+	assert_true(expect_reply(other, 200, ""));
+	close(other);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 /* ---- the end ---- */
 
 static void *stop_it(void *data)
@@ -446,7 +483,7 @@ static void it_listens_on_ipv6_and_says_where(void **state)
 	expect_reply(fd, 200, "");
 	close(fd);
 	options.listen = text;
-	assert_int_equal(http_server_new(&options, &twice, &err), HX_CONFIG_ERROR);
+	assert_int_equal(http_server_new(&options, &twice, &err), HX_BUSY);
 	assert_non_null(strstr(err.detail, text));
 	options.listen = "nowhere";
 	assert_int_equal(http_server_new(&options, &twice, &err), HX_VALIDATION_ERROR);
@@ -472,6 +509,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_client_that_has_gone_is_noticed, up, down),
 		cmocka_unit_test_setup_teardown(a_client_that_leaves_during_its_upload_never_was, up, down),
 		cmocka_unit_test_setup_teardown(a_client_that_only_stopped_sending_is_answered, up, down),
+		cmocka_unit_test_setup_teardown(a_connection_that_a_child_still_holds_is_not_watched, up, down),
 		cmocka_unit_test_setup_teardown(a_stop_finishes_what_has_begun, up, down),
 		cmocka_unit_test_setup_teardown(a_stop_does_not_wait_for_ever, up, down),
 		cmocka_unit_test_setup_teardown(it_listens_on_ipv6_and_says_where, up, down),
