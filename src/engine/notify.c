@@ -195,10 +195,11 @@ static enum hx_code work(struct notify *n, struct hx_error *err)
 		log_info(n->options.log, "notifications of other nodes are heard again");
 		lanes_wake(n->lanes, NULL, 0);
 	}
-	if (!code)
-		code = hear_all(n, err);
 	if (!code && has_noted(n) && hold_back_ms(n) == 0)
 		code = tell(n, err);
+	/* Last: what came in while we told has left the socket, and would not wake us any more. */
+	if (!code)
+		code = hear_all(n, err);
 	return code;
 }
 
