@@ -333,7 +333,11 @@ void hx_gate_entry_free(struct hx_gate_entry *entry);
  * Calls block until the store has answered. They may be made from any thread, several at once, and from native functions
  * (which must not close the engine, and should not wait for runs: they hold one of few threads). The engine's own threads
  * block all signals, and no handler or mask of the program is changed. A child after fork() must not use the engine, nor
- * outlive its parent without exec: it holds the lock of the file. An SQLite file has one engine.
+ * outlive its parent without exec: it holds the lock of the file. An SQLite file has one engine. A sync of it that fails
+ * aborts the process, as in `hapax serve`: what was written before may be gone, and only the next start can tell.
+ *
+ * Beside what is named at a function, each may return HX_BUSY (too much is waiting), HX_TOO_LARGE, HX_DATA_ERROR and
+ * HX_NO_MEMORY; nothing was done then.
  *
  * Texts are UTF-8 with a NUL behind them. What goes in stays the caller's and is not needed after the call. What comes
  * out is one struct hx_result, which the caller frees; it is written with HX_OK alone, unless said otherwise, and where it
@@ -354,14 +358,15 @@ enum hx_native_outcome {
 
 /* One call of a function. All of it lives until the function returns. */
 struct hx_native_call {
-	const char *input;       /* JSON: the step's `input`; of a step of an entity what it was fired with */
-	const char *document;    /* JSON: all that an http action would be sent, the input among it */
-	const char *key;         /* of the logical effect: the same in every repetition, also after a crash */
-	const char *traceparent; /* W3C trace context; NULL: none */
-	int64_t attempt;         /* from 1 */
-	int64_t fence;           /* rises with each holder of the claim; 0: there is none */
-	int64_t timeout_ms;      /* how long it may take. Nobody interrupts it: it has to see to that itself */
-	const void *inside;      /* the library's */
+	struct hx_engine *engine; /* whose calls get HX_BUSY until hx_engine_open() is about to return */
+	const char *input;        /* JSON: the step's `input`; of a step of an entity what it was fired with */
+	const char *document;     /* JSON: all that an http action would be sent, the input among it */
+	const char *key;          /* of the logical effect: the same in every repetition, also after a crash */
+	const char *traceparent;  /* W3C trace context; NULL: none */
+	int64_t attempt;          /* from 1 */
+	int64_t fence;            /* rises with each holder of the claim; 0: there is none */
+	int64_t timeout_ms;       /* how long it may take. Nobody interrupts it: it has to see to that itself */
+	const void *inside;       /* the library's */
 };
 
 /* Not 0: nobody waits for the result any more (the engine is closed, the claim was lost). For long work to look at. */
@@ -396,8 +401,8 @@ struct hx_engine_options {
 	int64_t drain_ms; /* how long closing lets what is under way come to its end; 0: 10 seconds */
 	/*
 	 * Every error and warning about the configuration and the definitions, a line without its end: "order:3: error:
-	 * …". In the thread of hx_engine_open() or hx_engine_define(), before it returns. NULL: nobody is told; the first
-	 * error is in the detail.
+	 * …". In the thread of hx_engine_open() or hx_engine_define(), before it returns; it must not call the engine. NULL:
+	 * nobody is told; the first error is in the detail.
 	 */
 	void (*on_finding)(void *data, const char *line);
 	void *data;

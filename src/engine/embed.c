@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/excerpt.h"
 #include "base/latch.h"
 #include "base/signals.h"
@@ -151,14 +152,20 @@ enum hx_code hx_engine_open(const struct hx_engine_options *options, struct hx_e
 	pthread_cond_init(&e->left, NULL);
 	arena_init(&e->arena, TEXTS_BYTES_MAX);
 	e->drain_ms = options->drain_ms ? options->drain_ms : DRAIN_MS_DEFAULT;
+	if (e->drain_ms > DURATION_MS_MAX) /* a program that never gives up says INT64_MAX, and the lanes add to it */
+		e->drain_ms = DURATION_MS_MAX;
 	e->on_finding = options->on_finding;
 	e->data = options->data;
 	code = open_engine(e, options, err);
-	if (code)
+	if (code) {
 		free_engine(e);
-	else
-		*ret_engine = e;
-	return code;
+		return code;
+	}
+	pthread_mutex_lock(&e->mutex);
+	e->opened = true;
+	pthread_mutex_unlock(&e->mutex);
+	*ret_engine = e;
+	return HX_OK;
 }
 
 /* Whoever waits inside is answered by the stop, and leaves. */
@@ -179,13 +186,13 @@ void hx_engine_close(struct hx_engine *engine)
 
 enum hx_code embed_enter(struct hx_engine *e, struct hx_error *err)
 {
-	bool closing;
+	enum hx_code code;
 
 	pthread_mutex_lock(&e->mutex);
-	closing = e->closing;
-	e->inside += !closing;
+	code = e->closing ? HX_STOPPING : e->opened ? HX_OK : HX_BUSY;
+	e->inside += code == HX_OK;
 	pthread_mutex_unlock(&e->mutex);
-	return closing ? embed_refuse(err, HX_STOPPING, NULL) : HX_OK;
+	return code ? embed_refuse(err, code, code == HX_BUSY ? "the engine is not open yet" : NULL) : HX_OK;
 }
 
 void embed_leave(struct hx_engine *e)

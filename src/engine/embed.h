@@ -20,6 +20,7 @@
 
 /* A function of the program's and what it is called with. */
 struct embed_native {
+	struct hx_engine *engine;
 	enum hx_native_outcome (*run)(void *context, const struct hx_native_call *call, struct hx_output *output);
 	void *context;
 };
@@ -40,6 +41,7 @@ struct hx_engine {
 	pthread_cond_t left;
 	size_t inside; /* calls that have not returned */
 	bool closing;
+	bool opened; /* functions may run before */
 };
 
 /* Registers the functions. */

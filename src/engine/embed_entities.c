@@ -2,6 +2,7 @@
 #include "base/excerpt.h"
 #include "base/id.h"
 #include "base/latch.h"
+#include "base/utf8.h"
 #include "engine/embed.h"
 #include "engine/entity_fire.h"
 #include "flow/single.h"
@@ -28,7 +29,7 @@ static enum hx_code find_machine(struct entity_call *call, const char *workflow,
 	return HX_OK;
 }
 
-/* Every call begins so and ends with call_end(). */
+/* Every call begins so, or with call_find(), and ends with call_end(). */
 static enum hx_code call_begin(struct entity_call *call, const struct hx_caller *caller, const char *workflow,
 			       const char *id, struct hx_error *err)
 {
@@ -41,6 +42,17 @@ static enum hx_code call_begin(struct entity_call *call, const struct hx_caller 
 	call->result = code ? NULL : embed_reply_new();
 	if (!code && !call->result)
 		code = error_set(err, HX_NO_MEMORY, "a result");
+	return code;
+}
+
+/* Of one that has to be there: what is no name is the name of nothing, and PostgreSQL would refuse the question. */
+static enum hx_code call_find(struct entity_call *call, const struct hx_caller *caller, const char *workflow,
+			      const char *id, struct hx_error *err)
+{
+	enum hx_code code = call_begin(call, caller, workflow, id, err);
+
+	if (!code && utf8_valid_bytes(call->ref.name) != call->ref.name.n)
+		code = error_set(err, HX_NOT_FOUND, "there is no such entity");
 	return code;
 }
 
@@ -180,7 +192,7 @@ enum hx_code hx_entity_read(struct hx_engine *engine, const struct hx_caller *ca
 
 	if (code)
 		return code;
-	code = call_begin(&reading.call, caller, workflow, id, err);
+	code = call_find(&reading.call, caller, workflow, id, err);
 	if (!code) {
 		single_init(&reading.single, &reading, build_read, answered_read);
 		code = embed_carry_out(engine, lane_of(&reading.call), &reading.single.task);
@@ -262,7 +274,7 @@ enum hx_code hx_entity_fire(struct hx_engine *engine, const struct hx_caller *ca
 
 	if (code)
 		return code;
-	code = call_begin(&call, caller, request->workflow, request->id, err);
+	code = call_find(&call, caller, request->workflow, request->id, err);
 	if (!code)
 		code = fire(&call, request, err);
 	return call_end(&call, code, ret_result, err);

@@ -51,6 +51,7 @@ static enum act_outcome run(void *context, const struct native_call *call, struc
 	struct arena arena;
 	enum act_outcome outcome = ACT_FAILED;
 	struct hx_native_call told = {
+		.engine = native->engine,
 		.attempt = call->attempt,
 		.fence = call->fence,
 		.timeout_ms = call->timeout_ms,
@@ -75,12 +76,14 @@ enum hx_code embed_natives_add(struct hx_engine *e, const struct hx_native *nati
 	enum hx_code code = HX_OK;
 
 	_Static_assert(HX_NATIVES_MAX == NATIVES_MAX, "hapax.h says how many there may be");
+	if (n && !natives)
+		return error_set(err, HX_VALIDATION_ERROR, "the native actions are missing");
 	if (n > NATIVES_MAX)
 		return error_set(err, HX_TOO_LARGE, "there are at most %d native actions", NATIVES_MAX);
 	for (size_t i = 0; i < n && !code; i++) {
 		if (!natives[i].name || !natives[i].run)
 			return error_set(err, HX_VALIDATION_ERROR, "native action %zu has no name or no function", i);
-		e->functions[i] = (struct embed_native){natives[i].run, natives[i].context};
+		e->functions[i] = (struct embed_native){e, natives[i].run, natives[i].context};
 		code = natives_add(&e->natives, natives[i].name, run, &e->functions[i], err);
 	}
 	return code;

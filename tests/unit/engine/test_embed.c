@@ -77,6 +77,14 @@ static void what_is_under_way_ends_before_the_close(void **state)
 	assert_string_not_equal(bank.seen[0].key, bank.seen[1].key);
 }
 
+/* However long it takes is a time, too: what a function has done by then is recorded, and not done again. */
+static void a_drain_may_be_without_end(void **state)
+{
+	drain_ms = INT64_MAX;
+	reopen();
+	what_is_under_way_ends_before_the_close(state);
+}
+
 /* The engine is closed and opened again while a function is at work that does not listen: nobody hears what it has done. */
 static void reopen_in_the_middle(char *ret_id)
 {
@@ -313,6 +321,7 @@ int main(void)
 		TEST(a_bad_definition_changes_nothing),
 		TEST(a_function_that_nobody_has_is_named),
 		TEST(what_is_under_way_ends_before_the_close),
+		ON(a_drain_may_be_without_end, sqlite),
 		ON(a_keyed_function_is_asked_again_with_its_key, sqlite),
 		ON(a_claimed_function_is_not_asked_again, sqlite),
 		TEST(a_close_ends_the_waiting),

@@ -237,6 +237,7 @@ static void nonsense_is_refused(void **state)
 	assert_int_equal(fire_with(&admin, FIRE(NULL, NULL, NULL)), HX_NOT_FOUND);
 	assert_int_equal(fire_with(&admin, FIRE("invoice", NULL, NULL)), HX_NOT_FOUND);
 	assert_int_equal(fire_with(&admin, FIRE("invoice", "inv-1", "repay")), HX_NOT_FOUND);
+	assert_int_equal(fire_with(&admin, FIRE("invoice", "\xff", "pay")), HX_NOT_FOUND); /* not UTF-8 */
 	assert_int_equal(fire_with(&admin, (struct hx_fire_request){"invoice", "inv-1", "pay", "{", 0}),
 			 HX_VALIDATION_ERROR);
 	assert_int_equal(fire_with(&admin, (struct hx_fire_request){"invoice", "inv-1", "pay", NULL, 7}),
@@ -247,6 +248,7 @@ static void nonsense_is_refused(void **state)
 	assert_int_equal(hx_entity_create(engine, NULL, "invoices", "inv-2", NULL, &made, &error), HX_NOT_FOUND);
 	assert_int_equal(hx_entity_read(engine, NULL, "invoice", "inv-2", &made, &error), HX_NOT_FOUND);
 	assert_int_equal(hx_entity_read(engine, &other, "invoice", "inv-1", &made, &error), HX_NOT_FOUND);
+	assert_int_equal(hx_entity_read(engine, NULL, "invoice", "\xff", &made, &error), HX_NOT_FOUND);
 	assert_null(made);
 	must(hx_entity_create(engine, NULL, "invoice", NULL, NULL, &made, &error)); /* an id is made */
 	assert_memory_equal(made->id, "ent_", 4);
