@@ -189,7 +189,7 @@ static void mask_spelled(struct slice value, char *text, size_t n, bool in_strin
 		} else if (in_strings && text[i] == '"') {
 			inside = !inside;
 		} else if (in_strings && inside && text[i] == '\\') {
-			i++;
+			i += i + 1 < n && text[i + 1] == 'u' ? 5 : 1; /* no value begins inside of an escape */
 		}
 	}
 }

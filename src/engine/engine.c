@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/utf8.h"
 #include "db/migrate.h"
 #include "engine/backlog.h"
 #include "engine/batches.h"
@@ -130,8 +131,9 @@ static void follow_once(struct engine *e, int64_t *seen)
 			  "another node has put definitions that cannot be in force here: the old ones are kept",
 			  log_text("detail", err.detail), log_int("errors", (int64_t)findings.errors));
 	}
-	/* Anything else is the store's trouble: the next round asks again. */
-	note_store(e, code == HX_STORE_UNAVAILABLE || code == HX_OUTCOME_UNKNOWN);
+	/* Anything else is the store's trouble, and the next round asks again; or it was not asked at all. */
+	if (code != HX_BUSY && code != HX_STOPPING)
+		note_store(e, code == HX_STORE_UNAVAILABLE || code == HX_OUTCOME_UNKNOWN);
 	arena_release(&arena);
 }
 
@@ -509,7 +511,10 @@ static enum hx_code start(struct engine *e, struct findings *findings, struct hx
 
 bool engine_node_is_good(const char *node)
 {
-	return node[0] && strlen(node) <= NODE_NAME_MAX && !strchr(node, '|') && strcmp(node, SUBJECT_HELD) != 0;
+	struct slice name = slice_str(node);
+
+	return name.n && name.n <= NODE_NAME_MAX && utf8_valid_bytes(name) == name.n && !strchr(node, '|') &&
+	       strcmp(node, SUBJECT_HELD) != 0;
 }
 
 enum hx_code engine_new(const struct engine_options *options, struct findings *findings, struct engine **ret,

@@ -166,6 +166,9 @@ static void test_mask_output(void **state)
 	expect_masked("0123456789abcdef", secrets_mask_output,
 		      "{\"Bearer 0123456789abcdef\":[\"0123456789abcdef\",\"0123456789abcde\"]}",
 		      "{\"Bearer ****************\":[\"****************\",\"0123456789abcde\"]}");
+	/* The digits of an escape are not the value: what was JSON stays JSON. */
+	expect_masked("0123456789abcdef", secrets_mask_output, "\"\\u0123456789abcdef 0123456789abcdef\"",
+		      "\"\\u0123456789abcdef ****************\"");
 	expect_masked("0123456789abcde", secrets_mask_output, "\"0123456789abcde\"", "\"0123456789abcde\"");
 	expect_masked("1234567890123456", secrets_mask_output, "[1234567890123456,\"1234567890123456\"]",
 		      "[1234567890123456,\"****************\"]");
