@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <signal.h>
 
+#include "engine/embed.h"
 #include "unit/engine/embed_test.h"
 
 static void a_bad_definition_changes_nothing(void **state)
@@ -145,6 +146,16 @@ static void *wait_for_it(void *context)
 	return NULL;
 }
 
+static bool is_inside(void)
+{
+	bool inside;
+
+	pthread_mutex_lock(&engine->mutex);
+	inside = engine->inside > 0;
+	pthread_mutex_unlock(&engine->mutex);
+	return inside;
+}
+
 static void a_close_ends_the_waiting(void **state)
 {
 	static const char waits[] = "{\"workflow\": \"nap\", \"kind\": \"run\", \"steps\": ["
@@ -157,8 +168,8 @@ static void a_close_ends_the_waiting(void **state)
 	assert_true(start(&(struct hx_run_request){.workflow = "nap"}, w.id));
 	AWAIT(DEADLINE_MS, is_at(w.id, "WAITING"));
 	assert_int_equal(pthread_create(&thread, NULL, wait_for_it, &w), 0);
-	await_pause();
-	hx_engine_close(engine); /* while it waits, or before it begins to */
+	AWAIT(DEADLINE_MS, is_inside());
+	hx_engine_close(engine);
 	pthread_join(thread, NULL);
 	engine = NULL;
 	assert_int_equal(w.code, HX_STOPPING);
