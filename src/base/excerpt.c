@@ -7,9 +7,10 @@
 #include "base/error.h"
 #include "base/utf8.h"
 
-static bool breaks_a_line(uint32_t code)
+static bool breaks_or_turns_a_line(uint32_t code)
 {
-	return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x2028 || code == 0x2029;
+	return code < 0x20 || (code >= 0x7f && code <= 0x9f) || (code >= 0x2028 && code <= 0x202e) ||
+	       (code >= 0x2066 && code <= 0x2069);
 }
 
 static unsigned write_escape(uint32_t code, char ret_piece[EXCERPT_PIECE_BYTES])
@@ -35,7 +36,7 @@ unsigned excerpt_take(struct slice *text, bool quoted, char ret_piece[EXCERPT_PI
 	if (n == 0)
 		return (unsigned)snprintf(ret_piece, EXCERPT_PIECE_BYTES, "%s\\x%02x", quoted ? "\\" : "",
 					  (unsigned char)*p);
-	if (breaks_a_line(utf8_decode(p, n)))
+	if (breaks_or_turns_a_line(utf8_decode(p, n)))
 		return write_escape(utf8_decode(p, n), ret_piece);
 	if (quoted && (*p == '"' || *p == '\\')) {
 		ret_piece[0] = '\\';

@@ -15,9 +15,9 @@
 
 /*
  * Takes one character from the front of text (which is not empty) and writes how it is shown; returns how many
- * bytes that took, at most 6. Control characters (C0, DEL, C1) and the line separators U+2028 and U+2029 are
- * written as JSON escapes, a byte that is not UTF-8 as \xHH. With `quoted` the quote and every backslash are
- * escaped too, so that the pieces between two quotes are a JSON string.
+ * bytes that took, at most 6. Control characters (C0, DEL, C1), the line separators U+2028 and U+2029 and
+ * what turns the direction of the text around it (U+202A to U+202E, U+2066 to U+2069) are written as JSON escapes,
+ * a byte that is not UTF-8 as \xHH. With `quoted` the quote and every backslash are escaped too, so that the pieces between two quotes are a JSON string.
  */
 unsigned excerpt_take(struct slice *text, bool quoted, char ret_piece[EXCERPT_PIECE_BYTES]);
 

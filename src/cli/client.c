@@ -534,6 +534,8 @@ static enum hx_code tell_problem(struct client *c, int status, struct json probl
 	strbuf_init(&words, ANSWER_BYTES_MAX);
 	strbuf_init(&status_and_name, sizeof err->detail / 2);
 	add_detail(c, code, problem, &words);
+	if (code == HX_UNAUTHENTICATED && !c->api_key)
+		strbuf_add_str(&words, "; here: HAPAX_KEY, or --key-file FILE");
 	if (!c->json) {
 		strbuf_addf(&status_and_name, " (%d ", status);
 		text_add_shown(&status_and_name, json_string_decode(name, &c->arena));

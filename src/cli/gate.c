@@ -259,7 +259,7 @@ const struct command command_gate = {
 	.summary = "stands in front of an HTTP service: one request per Idempotency-Key",
 	.options = {&option_upstream, &option_listen, &option_admin, &option_store, &option_config},
 	.exits = {{HX_STORE_UNAVAILABLE, "the store cannot be opened"},
-		  {HX_BUSY, "another gate or server has the store open"},
+		  {HX_BUSY, "another gate or server has the store open, or the address"},
 		  {HX_CONFIG_ERROR, "the configuration or an address is not valid; or the schema does not fit"}},
 	.run = gate,
 };

@@ -265,7 +265,7 @@ const struct command command_serve = {
 	.options = {&option_store, &option_listen, &option_workflows, &option_config, &option_node, &option_no_migrate,
 		    &option_tls_terminated},
 	.exits = {{HX_STORE_UNAVAILABLE, "the store cannot be opened"},
-		  {HX_BUSY, "another server has the store open"},
+		  {HX_BUSY, "another server has the store open, or the address"},
 		  {HX_CONFIG_ERROR,
 		   "the configuration, a definition or the coverage of a claim is not valid; the schema does not fit; "
 		   "or it would listen beyond loopback without keys or TLS"}},

@@ -3,12 +3,14 @@
 
 #include <stdio.h>
 
+#include "base/excerpt.h"
 #include "base/hash.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "flow/probe.h"
 #include "flow/step_parts.h"
 #include "flow/transition.h"
+#include "model/text.h"
 #include "task/pulse.h"
 
 #define ADOPTIONS_MAX 3
@@ -142,7 +144,11 @@ static bool choose_step(struct entity_step *s, struct slice status)
 	} else if (!workflow_has_status(w, status)) {
 		end_saying(s, HX_WRONG_STATUS, "the entity is in a status that the definition in force does not have");
 	} else {
-		end_saying(s, HX_WRONG_STATUS, "the step does not start from the status that the entity is in");
+		const char *words = text_printf(s->arena,
+						"the step does not start from \"%s\", the status that the entity is in",
+						excerpt_of(status).text);
+
+		end_saying(s, HX_WRONG_STATUS, words ? words : "the step does not start from this status");
 	}
 	return false;
 }

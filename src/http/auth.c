@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "engine/keyring.h"
+#include "http/address.h"
 #include "http/api.h"
 #include "http/charset.h"
 #include "http/loop.h"
@@ -113,12 +114,48 @@ static bool admit_key(struct http_call *call, const struct keyring_question *que
 	       claims_only(call, "Hapax-Requester", call->requester);
 }
 
+static bool is_loopback(struct slice host, const char *port)
+{
+	char text[ADDRESS_TEXT_BYTES];
+	struct hx_error unused;
+	struct address address;
+	int n = snprintf(text, sizeof text, "%.*s%s", SLICE_ARGS(host), port);
+
+	return n < (int)sizeof text && !address_parse(text, &unused, &address) && address_is_loopback(&address);
+}
+
+/*
+ * A browser on this machine carries to loopback whatever any page asks for, also under a name that has just become 127.0.0.1;
+ * but it says whose page it was.
+ */
+static bool is_page_of_elsewhere(const struct http_call *call)
+{
+	static const char http[] = "http://", https[] = "https://";
+	size_t n, scheme = sizeof http - 1;
+	struct slice origin = field_value(call, "Origin", &n), host;
+
+	if (n == 0)
+		return false;
+	if (origin.n >= sizeof https - 1 && slice_is(slice_of(origin.p, sizeof https - 1), https))
+		scheme = sizeof https - 1;
+	else if (origin.n < scheme || !slice_is(slice_of(origin.p, scheme), http))
+		return true;
+	host = slice_of(origin.p + scheme, origin.n - scheme);
+	return n > 1 || !(is_loopback(host, "") || is_loopback(host, ":80"));
+}
+
 static bool admit_anybody(struct http_call *call)
 {
 	size_t n;
 
 	if (!api_of(call)->loopback)
 		return refuse_key(call, /* given= */ false);
+	if (is_page_of_elsewhere(call))
+		return refuse(
+			call, HX_FORBIDDEN,
+			slice_str(
+				"a web page of elsewhere asks (Origin): without API keys only this machine is served"),
+			(struct wire_field){0});
 	call->workspace = or_default(field_value(call, "Hapax-Workspace", &n));
 	call->requester = or_default(field_value(call, "Hapax-Requester", &n));
 	return true;

@@ -143,7 +143,7 @@ static enum hx_code bind_and_listen(struct listener *listener)
 	if (listener->address.is_ipv6)
 		setsockopt(listener->fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
 	if (bind(listener->fd, (struct sockaddr *)&to, n) < 0 || listen(listener->fd, BACKLOG) < 0)
-		return HX_CONFIG_ERROR;
+		return errno == EADDRINUSE ? HX_BUSY : HX_CONFIG_ERROR; /* the first may be over in a moment */
 	n = sizeof to;
 	if (getsockname(listener->fd, (struct sockaddr *)&to, &n) < 0)
 		return HX_CONFIG_ERROR;

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <strings.h>
 
 #include "base/excerpt.h"
@@ -22,20 +23,29 @@ void config_init(struct config *config)
 
 /* ---- values with a form ---- */
 
-static bool is_cidr(const char *text)
+/* As act/outbound.h takes it: nothing is set behind the prefix. */
+static bool is_network(const char *text)
 {
 	const char *slash = strchr(text, '/');
 	char address[INET6_ADDRSTRLEN];
-	struct in6_addr unused;
-	size_t n = slash ? (size_t)(slash - text) : 0;
+	unsigned char bytes[sizeof(struct in6_addr)];
+	size_t n = slash ? (size_t)(slash - text) : 0, bits = 32;
 
 	if (!slash || n >= sizeof address)
 		return false;
 	memcpy(address, text, n);
 	address[n] = '\0';
-	if (inet_pton(AF_INET, address, &unused) == 1)
-		return text_is_number_up_to(slash + 1, 32);
-	return inet_pton(AF_INET6, address, &unused) == 1 && text_is_number_up_to(slash + 1, 128);
+	if (inet_pton(AF_INET, address, bytes) != 1) {
+		bits = 128;
+		if (inet_pton(AF_INET6, address, bytes) != 1)
+			return false;
+	}
+	if (!text_is_number_up_to(slash + 1, (unsigned)bits))
+		return false;
+	for (size_t bit = strtoul(slash + 1, NULL, 10); bit < bits; bit++)
+		if (bytes[bit / 8] & 0x80 >> bit % 8)
+			return false;
+	return true;
 }
 
 /* ---- modules ---- */
@@ -157,7 +167,7 @@ static void read_outbound(const struct reader *outer, const struct json_node *no
 
 		if (!reader_text(&r, element, "an entry of allow", READER_PATH_BYTES_MAX, entry))
 			continue;
-		if (!is_cidr(*entry))
+		if (!is_network(*entry))
 			reader_report(&r, element->at.line, "value", "allow: \"%s\" is not a network like 10.0.0.0/8",
 				      excerpt_of(slice_str(*entry)).text);
 		config->outbound_n++;

@@ -600,6 +600,45 @@ static void test_beyond_loopback(void **state)
 	assert_int_equal(hapax(arguments, line, sizeof line), 78);
 }
 
+static void assert_origin(struct scene *scene, const char *fields, int status)
+{
+	static const char body[] = "[{\"queue\":\"q\"}]";
+	struct client *client = client_new(scene->nodes[0]->port, /* requester= */ NULL);
+
+	reply_release(&scene->last);
+	assert_true(client_call_with(client, "POST", "/api/v1/jobs", fields, body, sizeof body - 1, &scene->last));
+	if (scene->last.status != status)
+		fail_msg("%s: %d, not %d: %.400s", fields, scene->last.status, status, scene->last.body);
+	client_free(client);
+}
+
+/* Without keys loopback is the door, and every browser on the machine stands inside of it. */
+static void test_web_pages_of_elsewhere(void **state)
+{
+	static const char *const here[] = {"", "Origin: http://localhost:3000\r\n", "Origin: http://127.0.0.1\r\n",
+					   "Origin: https://[::1]:8443\r\n"};
+	static const char *const elsewhere[] = {"Origin: http://evil.example\r\n",
+						"Origin: https://evil.example:7411\r\n",
+						"Origin: http://127.0.0.1.evil.example\r\n",
+						"Origin: http://192.0.2.1\r\n",
+						"Origin: null\r\n",
+						"Origin: \r\n",
+						"Origin: http://localhost\r\nOrigin: http://evil.example\r\n"};
+	struct scene *scene = *state;
+	char fields[300];
+	struct key key;
+
+	scene_start(scene, 0);
+	for (size_t i = 0; i < sizeof here / sizeof *here; i++)
+		assert_origin(scene, here[i], 201);
+	for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+		assert_origin(scene, elsewhere[i], 403);
+	make_key(scene, "--scope admin", &key); /* a page that has a key was given it */
+	snprintf(fields, sizeof fields, "%sAuthorization: Bearer %s\r\n", elsewhere[0], key.text);
+	assert_origin(scene, fields, 201);
+	scene_stop(scene, 0);
+}
+
 static const char call[] =
 	"{'workflow':'call','kind':'entity','status_types':['draft','done'],'initial_status':'draft',"
 	"'actions':{'Ring':{'kind':'http','url':'@/ring','effect':'keyed'}},"
@@ -892,6 +931,7 @@ int main(void)
 		ON_SQLITE(test_the_first_key_closes_the_door),
 		ON_POSTGRES(test_the_first_key_closes_the_door),
 		ON_SQLITE(test_beyond_loopback),
+		ON_SQLITE(test_web_pages_of_elsewhere),
 		ON_SQLITE(test_loopback_is_out_of_reach_once_there_are_keys),
 		ON_SQLITE(test_a_revoked_key_is_refused_soon),
 		ON_POSTGRES(test_a_revoked_key_is_refused_soon_on_all_nodes),

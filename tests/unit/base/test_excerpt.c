@@ -23,6 +23,8 @@ static void what_is_not_printable_is_escaped(void **state)
 	assert_string_equal(excerpt_of(slice_of("a\0\n\t\x1b[31m\x7f", 10)).text, "a\\u0000\\n\\t\\u001b[31m\\u007f");
 	assert_string_equal(excerpt_of(slice_str("\xc2\x85 \xc2\x9b \xe2\x80\xa8 \xe2\x80\xa9")).text,
 			    "\\u0085 \\u009b \\u2028 \\u2029");
+	assert_string_equal(excerpt_of(slice_str("a\xe2\x80\xaa \xe2\x80\xae \xe2\x81\xa6 \xe2\x81\xa9")).text,
+			    "a\\u202a \\u202e \\u2066 \\u2069");
 	assert_string_equal(excerpt_of(slice_str("\xff\xc3(\xed\xa0\x80")).text, "\\xff\\xc3(\\xed\\xa0\\x80");
 	assert_string_equal(excerpt_of(slice_str("\\n")).text,
 			    "\\n"); /* known limit: not told apart from a line feed */

@@ -127,8 +127,8 @@ static void stores_and_addresses(void **state)
 
 static void networks(void **state)
 {
-	static const char *const bad[] = {"10.0.0.0", "10.0.0.0/33", "10.0.0/8",    "::/129",
-					  "x/8",      "10.0.0.0/",   "10.0.0.0/8x", "/8"};
+	static const char *const bad[] = {"10.0.0.0",  "10.0.0.0/33", "10.0.0/8", "::/129",     "x/8",
+					  "10.0.0.0/", "10.0.0.0/8x", "/8",       "10.0.0.1/8", "fc00::1/64"};
 
 	(void)state;
 	clean("{ 'outbound': { 'allow': ['0.0.0.0/0', '::1/128', 'fd00::/8', '127.0.0.1/32'] } }");
