@@ -114,7 +114,7 @@ static bool admit_key(struct http_call *call, const struct keyring_question *que
 	       claims_only(call, "Hapax-Requester", call->requester);
 }
 
-static bool is_loopback(struct slice host, const char *port)
+static bool is_loopback_with(struct slice host, const char *port)
 {
 	char text[ADDRESS_TEXT_BYTES];
 	struct hx_error unused;
@@ -124,15 +124,17 @@ static bool is_loopback(struct slice host, const char *port)
 	return n < (int)sizeof text && !address_parse(text, &unused, &address) && address_is_loopback(&address);
 }
 
-/*
- * A browser on this machine carries to loopback whatever any page asks for, also under a name that has just become 127.0.0.1;
- * but it says whose page it was.
- */
-static bool is_page_of_elsewhere(const struct http_call *call)
+static bool is_loopback(struct slice host)
+{
+	return is_loopback_with(host, "") || is_loopback_with(host, ":80");
+}
+
+/* Whose page it is that a browser asks for. */
+static bool is_origin_elsewhere(const struct http_call *call)
 {
 	static const char http[] = "http://", https[] = "https://";
 	size_t n, scheme = sizeof http - 1;
-	struct slice origin = field_value(call, "Origin", &n), host;
+	struct slice origin = field_value(call, "Origin", &n);
 
 	if (n == 0)
 		return false;
@@ -140,8 +142,16 @@ static bool is_page_of_elsewhere(const struct http_call *call)
 		scheme = sizeof https - 1;
 	else if (origin.n < scheme || !slice_is(slice_of(origin.p, scheme), http))
 		return true;
-	host = slice_of(origin.p + scheme, origin.n - scheme);
-	return n > 1 || !(is_loopback(host, "") || is_loopback(host, ":80"));
+	return n > 1 || !is_loopback(slice_of(origin.p + scheme, origin.n - scheme));
+}
+
+/* A domain that has just become 127.0.0.1: its pages are of our origin, so that a browser lets them read. */
+static bool is_host_elsewhere(const struct http_call *call)
+{
+	size_t n;
+	struct slice host = field_value(call, "Host", &n);
+
+	return host.n && memchr(host.p, '.', host.n) && !is_loopback(host);
 }
 
 static bool admit_anybody(struct http_call *call)
@@ -150,11 +160,12 @@ static bool admit_anybody(struct http_call *call)
 
 	if (!api_of(call)->loopback)
 		return refuse_key(call, /* given= */ false);
-	if (is_page_of_elsewhere(call))
+	/* A browser on this machine carries to loopback whatever any page asks for. */
+	if (is_origin_elsewhere(call) || is_host_elsewhere(call))
 		return refuse(
 			call, HX_FORBIDDEN,
-			slice_str(
-				"a web page of elsewhere asks (Origin): without API keys only this machine is served"),
+			slice_str("a web page of elsewhere asks (Origin, Host): without API keys only this machine is "
+				  "served"),
 			(struct wire_field){0});
 	call->workspace = or_default(field_value(call, "Hapax-Workspace", &n));
 	call->requester = or_default(field_value(call, "Hapax-Requester", &n));

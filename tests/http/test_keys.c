@@ -612,6 +612,19 @@ static void assert_origin(struct scene *scene, const char *fields, int status)
 	client_free(client);
 }
 
+static void assert_host(struct scene *scene, const char *host, int status)
+{
+	struct client *client = client_new(scene->nodes[0]->port, /* requester= */ NULL);
+	char request[200];
+
+	snprintf(request, sizeof request, "GET /api/v1/jobs HTTP/1.1\r\nHost: %s\r\n\r\n", host);
+	reply_release(&scene->last);
+	assert_true(client_raw(client, request, strlen(request), &scene->last));
+	if (scene->last.status != status)
+		fail_msg("%s: %d, not %d: %.400s", host, scene->last.status, status, scene->last.body);
+	client_free(client);
+}
+
 /* Without keys loopback is the door, and every browser on the machine stands inside of it. */
 static void test_web_pages_of_elsewhere(void **state)
 {
@@ -633,6 +646,12 @@ static void test_web_pages_of_elsewhere(void **state)
 		assert_origin(scene, here[i], 201);
 	for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
 		assert_origin(scene, elsewhere[i], 403);
+	/* A page of a domain that has become 127.0.0.1 sends no Origin when it reads. */
+	assert_host(scene, "127.0.0.1", 200);
+	assert_host(scene, "localhost:7411", 200);
+	assert_host(scene, "[::1]:7411", 200);
+	assert_host(scene, "evil.example", 403);
+	assert_host(scene, "127.0.0.1.evil.example:7411", 403);
 	make_key(scene, "--scope admin", &key); /* a page that has a key was given it */
 	snprintf(fields, sizeof fields, "%sAuthorization: Bearer %s\r\n", elsewhere[0], key.text);
 	assert_origin(scene, fields, 201);
