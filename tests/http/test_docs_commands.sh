@@ -12,16 +12,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 page_py() { python3 tests/support/page.py "$@"; }
 pages=(README.md CONTRIBUTING.md docs/*.md examples/*/README.md)
-bad=
-result() { # name; fails if anything was noted in bad
-	if [ -z "$bad" ]; then echo "ok $1"; else
-		echo "not ok $1"
-		printf '%s\n' "$bad"
-	fi
-	bad=
-}
-note() { bad="$bad$1
-"; }
+. tests/support/notes.sh
 
 bad=$(page_py stray "${pages[@]}" 2>&1)
 result every_command_stands_in_a_block_that_is_run

@@ -4,16 +4,7 @@ set -u
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-bad=
-result() { # name; fails if anything was noted in bad
-	if [ -z "$bad" ]; then echo "ok $1"; else
-		echo "not ok $1"
-		printf '%s\n' "$bad"
-	fi
-	bad=
-}
-note() { bad="$bad$1
-"; }
+. tests/support/notes.sh
 
 # One row for each code, in the order of hapax.h, with its status, exit code and text.
 sed -n 's/^\tX(\([A-Z_]*\), \([0-9]*\), \([0-9]*\), "\(.*\)").*/| `\1` | \2 | \3 | \4 |/p' include/hapax.h | grep -v '`OK`' >"$dir/codes"

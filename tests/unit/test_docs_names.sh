@@ -5,16 +5,7 @@ set -u
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 pages=(README.md CONTRIBUTING.md docs/*.md examples/*/README.md)
-bad=
-result() { # name; fails if anything was noted in bad
-	if [ -z "$bad" ]; then echo "ok $1"; else
-		echo "not ok $1"
-		printf '%s\n' "$bad"
-	fi
-	bad=
-}
-note() { bad="$bad$1
-"; }
+. tests/support/notes.sh
 
 # Behind "mutants", to the end of the line; name-* stands for several.
 grep -v '^#' tests/mutants/list | awk '{ print $1 }' >"$dir/mutants"

@@ -7,16 +7,7 @@ hapax=${HAPAX_BUILD:-$PWD/build}/hapax
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 export LC_ALL=C.UTF-8
-bad=
-result() { # name; fails if anything was noted in bad
-	if [ -z "$bad" ]; then echo "ok $1"; else
-		echo "not ok $1"
-		printf '%s\n' "$bad"
-	fi
-	bad=
-}
-note() { bad="$bad$1
-"; }
+. tests/support/notes.sh
 
 # ---- the pages ----
 
