@@ -267,6 +267,8 @@ static enum hx_code store_version(struct change *c, const struct candidate *cand
 		 db_int(clock_wall(clock).ms));
 	if (candidate->lost.n)
 		orphans_guard(&unit, candidate->definition->name, candidate->lost);
+	if (candidate->lost_claims.n)
+		orphans_guard_claims(&unit, candidate->definition->name, candidate->lost_claims);
 	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
 	if (!code && result.verdict != UNIT_WON)
 		code = error_set(err, HX_CONCURRENCY_ERROR, "the definition is being changed elsewhere");

@@ -8,7 +8,7 @@
  * A version that would leave entities behind is refused (flow/entity_orphans.h): they are counted before anything is written, and
  * looked for once more in the unit that writes it. On SQLite nothing can come in between. What can still come later, on both stores:
  * a step without a claim that was under way, and on PostgreSQL one of a node that has not heard of the version yet. Then the entity
- * stands in a status that nobody knows, is moved by nothing, and a version that has the status again brings it back.
+ * stands in a status that nobody knows, or under a claim whose step nobody knows, and a version that has it again brings it back.
  */
 #ifndef HX_ENGINE_DEFINITION_CHANGE_H
 #define HX_ENGINE_DEFINITION_CHANGE_H
@@ -24,6 +24,7 @@ struct candidate {
 	struct db_rows columns;              /* of the user's table, in the scratch arena */
 	const struct definition *before; /* the store's latest version, which this one takes the place of; NULL: none */
 	struct slice lost;               /* statuses that entities may not be in when it is written; empty: none */
+	struct slice lost_claims;        /* claims that there may not be then; empty: none */
 };
 
 /*

@@ -3,7 +3,7 @@
  * and flow/entity_orphans.h.
  *
  * Only a version that loses a status is looked at. It costs one walk over the entities of its workflow, or over the user's
- * table; of orphans no more than ORPHANS_COUNT_MAX are counted.
+ * table; of orphans no more than ORPHANS_COUNT_MAX are counted. One that loses claims costs a walk over what is claimed.
  */
 #include "engine/definition_change.h"
 #include "flow/entity_orphans.h"
@@ -41,26 +41,47 @@ static void add_reason(struct strbuf *out, enum orphan_why why, const char *to)
 	}
 }
 
-static void tell(struct change *c, const struct candidate *candidate, struct slice status, int64_t n)
+static void add_finding(struct change *c, const struct candidate *candidate, struct strbuf *words)
 {
-	const struct definition *after = candidate->definition;
 	struct finding finding = {
 		.severity = FINDING_ERROR,
-		.file = after->file,
+		.file = candidate->definition->file,
 		.line = 1,
-		.workflow = after->name,
+		.workflow = candidate->definition->name,
 		.rule = "orphans",
 	};
+
+	findings_add(c->findings, finding, "%s", words->p);
+	strbuf_release(words);
+}
+
+static void tell(struct change *c, const struct candidate *candidate, struct slice status, int64_t n)
+{
 	const char *to = "";
-	enum orphan_why why = orphan_why(candidate->before->entity, after->entity, status, &to);
+	enum orphan_why why = orphan_why(candidate->before->entity, candidate->definition->entity, status, &to);
 	struct strbuf words;
 
 	strbuf_init(&words, WORDS_BYTES_MAX);
 	add_count(&words, n);
 	strbuf_addf(&words, " in the status \"%.*s\"", SLICE_ARGS(status));
 	add_reason(&words, why, to);
-	findings_add(c->findings, finding, "%s", words.p);
-	strbuf_release(&words);
+	add_finding(c, candidate, &words);
+}
+
+/* A row of orphans_count_claims(). */
+static void tell_claims(struct change *c, const struct candidate *candidate, const struct db_value *row)
+{
+	struct strbuf words;
+
+	strbuf_init(&words, WORDS_BYTES_MAX);
+	add_count(&words, row[3].i);
+	strbuf_addf(&words, " in the status \"%.*s\", claimed by the step \"%.*s\" from \"%.*s\"", SLICE_ARGS(row[0].s),
+		    SLICE_ARGS(row[1].s), SLICE_ARGS(row[2].s));
+	strbuf_add_str(&words, orphan_leaves_table(candidate->before->entity, candidate->definition->entity)
+				       ? ", in a table that this definition leaves: let their claims end first"
+				       : ", a claim that this definition does not know: keep the step as it is until "
+					 "their claims have ended");
+	add_finding(c, candidate, &words);
 }
 
 static enum hx_code ask(struct change *c, const struct candidate *candidate, struct unit *unit, struct hx_error *err)
@@ -115,16 +136,48 @@ static enum hx_code look_for(struct change *c, struct candidate *candidate, stru
 	return ask(c, candidate, &unit, err);
 }
 
-enum hx_code change_look_for_orphans(struct change *c, struct candidate *candidate, struct hx_error *err)
+/* On rows of the user's as well: the claims are the engine's. */
+static enum hx_code look_for_claims(struct change *c, struct candidate *candidate, struct slice list,
+				    struct hx_error *err)
+{
+	struct unit unit;
+	struct unit_result result;
+	enum hx_code code;
+
+	candidate->lost_claims = list;
+	unit_init(&unit, /* op= */ 0);
+	orphans_count_claims(&unit, candidate->definition->name, list);
+	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
+	for (size_t i = 0; !code && i < result.rows[0].n; i++)
+		tell_claims(c, candidate, db_cell(&result.rows[0], i, 0));
+	return code;
+}
+
+typedef bool orphan_lister(const struct workflow *before, const struct workflow *after, struct strbuf *out);
+typedef enum hx_code orphan_looker(struct change *c, struct candidate *candidate, struct slice list,
+				   struct hx_error *err);
+
+static enum hx_code look(struct change *c, struct candidate *candidate, orphan_lister *lister, orphan_looker *looker,
+			 struct hx_error *err)
 {
 	enum hx_code code = HX_OK;
 	struct strbuf list;
 
-	if (!candidate->differs || !candidate->before || !candidate->before->entity || !candidate->definition->entity)
-		return HX_OK;
 	strbuf_init(&list, LIST_BYTES_MAX);
-	if (orphan_list(candidate->before->entity, candidate->definition->entity, &list))
-		code = look_for(c, candidate, arena_copy(&c->scratch, strbuf_slice(&list)), err);
+	if (lister(candidate->before->entity, candidate->definition->entity, &list))
+		code = list.failed ? error_set(err, HX_CONFIG_ERROR, "%s: it changes too many claims at once",
+					       candidate->definition->name)
+				   : looker(c, candidate, arena_copy(&c->scratch, strbuf_slice(&list)), err);
 	strbuf_release(&list);
 	return code;
+}
+
+enum hx_code change_look_for_orphans(struct change *c, struct candidate *candidate, struct hx_error *err)
+{
+	enum hx_code code;
+
+	if (!candidate->differs || !candidate->before || !candidate->before->entity || !candidate->definition->entity)
+		return HX_OK;
+	code = look(c, candidate, orphan_list, look_for, err);
+	return code ? code : look(c, candidate, orphan_list_claims, look_for_claims, err);
 }

@@ -31,6 +31,36 @@ static const struct db_stmt stmt_none = {
 	.out = "i",
 };
 
+/*
+ * By the index of what is claimed, which is little. CROSS keeps SQLite from walking the entities instead.
+ *   ?1 workflow   ?2 claims
+ */
+#define OF_THESE_CLAIMS(list)                                                                                          \
+	" FROM subject s CROSS JOIN entity e"                                                                          \
+	" WHERE s.owner IS NOT NULL AND e.subject = s.id AND e.workflow = ?1"                                          \
+	" AND (e.claim_step || ':' || e.claim_from || ':' || s.status) IN (SELECT value FROM " list ")"
+
+#define CLAIMS_COUNTED(list)                                                                                           \
+	"SELECT x.status, x.step, x.came, count(*) FROM"                                                               \
+	" (SELECT s.status, e.claim_step AS step, e.claim_from AS came" OF_THESE_CLAIMS(list) " LIMIT ?3) x"           \
+	" GROUP BY x.status, x.step, x.came ORDER BY x.status, x.step, x.came"
+static const struct db_stmt stmt_count_claims = {
+	.name = "orphans_count_claims",
+	.sql = CLAIMS_COUNTED(SQLITE_LIST),
+	.pg_sql = CLAIMS_COUNTED(PG_LIST),
+	.in = "tti",
+	.out = "ttti",
+};
+
+#define NO_CLAIMS(list) "SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1" OF_THESE_CLAIMS(list) ")"
+static const struct db_stmt stmt_no_claims = {
+	.name = "orphans_no_claims",
+	.sql = NO_CLAIMS(SQLITE_LIST),
+	.pg_sql = NO_CLAIMS(PG_LIST),
+	.in = "tt",
+	.out = "i",
+};
+
 /* clang-format on */
 
 /* ---- what is lost ---- */
@@ -92,6 +122,61 @@ bool orphan_list(const struct workflow *before, const struct workflow *after, st
 	return n > 0;
 }
 
+/* ---- claims ---- */
+
+bool orphan_leaves_table(const struct workflow *before, const struct workflow *after)
+{
+	const struct user_table *a = &before->table, *b = &after->table;
+
+	return a->table && (!b->table || strcmp(a->table, b->table) != 0 || strcmp(a->id, b->id) != 0 ||
+			    strcmp(a->status, b->status) != 0);
+}
+
+/* Where this requester's claim of the step of this name goes. NULL: there is none. */
+static const char *claims_into(const struct workflow *w, const struct step *like, const char *requester)
+{
+	const struct step *step = workflow_step(w, slice_str(like->step_key), slice_str(like->status));
+
+	return step ? workflow_view(w, step, slice_str(requester))->claim_into : NULL;
+}
+
+struct claim_list {
+	const struct workflow *before, *after;
+	struct strbuf *out;
+	size_t n;
+	const char *last; /* seen to be lost: the same for most requesters of a step */
+};
+
+/* A requester of either version: where there is no such name, it is anyone else. */
+static void look_at_claim(struct claim_list *l, const struct step *step, const char *requester)
+{
+	const char *into = claims_into(l->before, step, requester), *now = claims_into(l->after, step, requester);
+	bool left = orphan_leaves_table(l->before, l->after);
+
+	if (!into || (l->last && strcmp(into, l->last) == 0) || (!left && now && strcmp(now, into) == 0))
+		return;
+	l->last = into;
+	if (left || !orphan_why(l->before, l->after, slice_str(into), NULL)) /* else it is told as a status */
+		strbuf_addf(l->out, "%s\"%s:%s:%s\"", l->n++ ? "," : "", step->step_key, step->status, into);
+}
+
+bool orphan_list_claims(const struct workflow *before, const struct workflow *after, struct strbuf *out)
+{
+	struct claim_list l = {.before = before, .after = after, .out = out};
+
+	strbuf_add_char(out, '[');
+	for (size_t i = 0; i < before->steps_n; i++) {
+		l.last = NULL;
+		look_at_claim(&l, &before->steps[i], "default");
+		for (size_t r = 0; r < before->requesters_n; r++)
+			look_at_claim(&l, &before->steps[i], before->requesters[r]);
+		for (size_t r = 0; r < after->requesters_n; r++)
+			look_at_claim(&l, &before->steps[i], after->requesters[r]);
+	}
+	strbuf_add_char(out, ']');
+	return l.n > 0;
+}
+
 /* ---- who is there ---- */
 
 void orphans_count(struct unit *unit, const char *workflow, struct slice list)
@@ -102,4 +187,14 @@ void orphans_count(struct unit *unit, const char *workflow, struct slice list)
 void orphans_guard(struct unit *unit, const char *workflow, struct slice list)
 {
 	UNIT_ADD(unit, UNIT_MUST, &stmt_none, db_str(workflow), db_text(list));
+}
+
+void orphans_count_claims(struct unit *unit, const char *workflow, struct slice list)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_count_claims, db_str(workflow), db_text(list), db_int(ORPHANS_COUNT_MAX + 1));
+}
+
+void orphans_guard_claims(struct unit *unit, const char *workflow, struct slice list)
+{
+	UNIT_ADD(unit, UNIT_MUST, &stmt_no_claims, db_str(workflow), db_text(list));
 }

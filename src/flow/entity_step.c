@@ -194,8 +194,12 @@ static void take_read_of_claim(struct entity_step *s, const struct answer *answe
 		end_saying(s, HX_WRONG_STATUS, "no claim of this entity is held for a person");
 		return;
 	}
-	if (!find_claimed_step(s, rows, status) ||
-	    (s->rq->mode != STEP_RECOVER && !slice_is(s->rq->step_key, s->step->step_key))) {
+	if (!find_claimed_step(s, rows, status)) {
+		end_saying(s, HX_WRONG_STATUS,
+			   "the definition in force does not have the step that claimed the entity");
+		return;
+	}
+	if (s->rq->mode != STEP_RECOVER && !slice_is(s->rq->step_key, s->step->step_key)) {
 		end_saying(s, HX_WRONG_STATUS, "the claim belongs to another step");
 		return;
 	}

@@ -116,8 +116,11 @@ static void complain(struct findings *findings, const struct workflow *w, const 
 /* Ours are changed by guarded writes of ours alone. */
 static bool is_ours(const char *table)
 {
-	static const char *const ours[] = {"subject",    "history",    "entity",        "job",
-					   "definition", "entry_lock", "schema_version"};
+	static const char *const ours[] = {
+		"subject",   "history",  "entity",        "job",    "definition",  "entry_lock", "schema_version",
+		"run",       "run_step", "run_event",     "node",   "gate_record", "gate_turn",  "hx_account",
+		"hx_ledger", "hx_batch", "hx_batch_item", "hx_key", "hx_keyring",  "hx_fences",
+	};
 
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
 		if (strcasecmp(ours[i], table) == 0)

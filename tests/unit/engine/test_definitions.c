@@ -759,6 +759,35 @@ static void test_an_entity_that_comes_just_before_the_write(void **state)
 	must_put(1, "paper", entity_with("paper", "'a','c'"), 2); /* nobody is in b */
 }
 
+static char *entity_claimed_by(const char *step)
+{
+	return text_of("{'workflow':'paper','kind':'entity','status_types':['a','b','c'],'initial_status':'a','steps':["
+		       "{'step_id':1,'step_key':'%s','status':'a','successful_state':'b','claim_state':['c','a']}]}",
+		       step);
+}
+
+static void test_a_claim_that_comes_just_before_the_write(void **state)
+{
+	static const struct module_config module = {.name = "paper", .janitor.declared = true};
+	struct meddler m;
+
+	(void)state;
+	config.modules = &module;
+	config.modules_n = 1;
+	must_put(0, "paper", entity_claimed_by("send"), 1);
+	node_open(1, /* natives= */ NULL);
+	must_load(1, NULL);
+	m = meddler_on(1, NULL, NULL);
+	m.sql = INSERT_ENTITY
+		";UPDATE subject SET owner = 'held'; UPDATE entity SET claim_step = 'send', claim_from = 'a'";
+	nodes[1].runner = &m.runner;
+	must_refuse(1, "paper", entity_claimed_by("dispatch"), "claimed by the step \"send\" from \"a\"");
+	assert_true(m.done);
+	assert_int_equal(findings.errors, 1);
+	script("UPDATE subject SET owner = NULL");
+	must_put(1, "paper", entity_claimed_by("dispatch"), 2);
+}
+
 /* One file that may not be taken in keeps all others out, and nothing of them is written. */
 static void test_orphans_keep_a_whole_folder_out(void **state)
 {
@@ -806,6 +835,7 @@ int main(void)
 		ON_BOTH(test_two_nodes_put_two_kinds_at_once),
 		ON_BOTH(test_two_nodes_start_at_once),
 		ON_BOTH(test_an_entity_that_comes_just_before_the_write),
+		ON_BOTH(test_a_claim_that_comes_just_before_the_write),
 		ON_BOTH(test_orphans_keep_a_whole_folder_out),
 	};
 
