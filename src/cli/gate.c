@@ -17,6 +17,7 @@
 #include "cli/service.h"
 #include "gate/home.h"
 #include "http/gate_admin.h"
+#include "http/upstream.h"
 
 #define ARENA_BYTES_MAX (64u << 20)
 #define STORE_DRAIN_MS 5000 /* behind the last answer of the upstream */
@@ -78,7 +79,7 @@ static enum hx_code read_config(struct gate *g, const struct command_args *args,
 		findings_print(&g->findings, stderr);
 		return error_set(err, HX_CONFIG_ERROR, "%s: not a valid configuration", path);
 	}
-	findings_log(&g->findings, &g->log, "the configuration is doubtful");
+	findings_log(&g->findings, &g->log, "the configuration is not valid", "the configuration is doubtful");
 	return HX_OK;
 }
 
@@ -89,6 +90,7 @@ static enum hx_code open_store(struct gate *g, const struct command_args *args, 
 		.sweep_every_ms = g->config.sweep_every_ms,
 		.recall = true,
 		.clock = clock_system(),
+		.log = &g->log,
 	};
 	enum hx_code code = gate_home_open(&options, &g->home, err);
 
@@ -155,10 +157,17 @@ static enum hx_code check_options(struct gate *g, const struct command_args *arg
 {
 	const char *listen = command_value_or(args, &option_listen, g->config.listen, "127.0.0.1:7412");
 	const char *admin = command_value_or(args, &option_admin, g->config.admin, NULL);
+	const char *url = command_value_or(args, &option_upstream, g->config.upstream, NULL);
+	struct upstream *upstream = NULL;
 	struct address address;
+	enum hx_code code;
 
-	if (!command_value_or(args, &option_upstream, g->config.upstream, NULL))
+	if (!url)
 		return error_set(err, HX_VALIDATION_ERROR, "gate wants --upstream URL: what is it in front of?");
+	code = upstream_new(url, clock_system(), &upstream, err);
+	if (code)
+		return code;
+	upstream_free(upstream); /* the proxy makes its own, behind the store */
 	if (address_parse(listen, err, &address))
 		return error_set(err, HX_CONFIG_ERROR, "--listen: %s", err->detail);
 	if (!admin)

@@ -9,6 +9,7 @@
  *
  * Beyond loopback it wants API keys in the store, and that somebody has ended TLS in front of it.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -121,7 +122,8 @@ static enum hx_code start_engine(struct serve *s, const struct command_args *arg
 	if (code)
 		findings_print(&s->findings, stderr);
 	else
-		findings_log(&s->findings, &s->log, "a definition or the configuration is doubtful");
+		findings_log(&s->findings, &s->log, "a definition or the configuration is not valid",
+			     "a definition or the configuration is doubtful");
 	return code;
 }
 
@@ -153,7 +155,7 @@ static void reload(struct serve *s)
 	findings_init(&findings, &arena);
 	service_tell_reloading(clock_system());
 	code = engine_reload(s->api.engine, &findings, &err);
-	findings_log(&findings, &s->log, code ? "a definition is not valid" : "a definition is doubtful");
+	findings_log(&findings, &s->log, "a definition is not valid", "a definition is doubtful");
 	if (code)
 		log_error(&s->log, "the definitions are kept as they were", log_text("code", hx_code_name(code)),
 			  log_text("detail", err.detail));
@@ -205,6 +207,18 @@ static enum hx_code check_listen(const char *listen, bool tls_terminated, bool *
 	return HX_OK;
 }
 
+/* Before a store is made: a name that is mistyped leaves nothing behind. */
+static enum hx_code check_workflows(const struct serve *s, const struct command_args *args, struct hx_error *err)
+{
+	const char *given = command_value(args, &option_workflows), *path = given ? given : s->config.workflows;
+
+	if (!path || access(path, R_OK) == 0)
+		return HX_OK;
+	return error_set(err, HX_CONFIG_ERROR, "%s: \"%s\" cannot be read: %s",
+			 given ? "--workflows, or HAPAX_WORKFLOWS" : "\"workflows\" in the configuration", path,
+			 strerror(errno));
+}
+
 /* The other half: whoever can reach us must be somebody. */
 static enum hx_code check_keys(struct serve *s, const char *listen, struct hx_error *err)
 {
@@ -238,6 +252,8 @@ static enum hx_code serve(const struct command_args *args, struct hx_error *err)
 	listen = command_value_or(args, &option_listen, s->config.listen, "127.0.0.1:7411");
 	if (!code)
 		code = check_listen(listen, command_value(args, &option_tls_terminated), &s->api.loopback, err);
+	if (!code)
+		code = check_workflows(s, args, err);
 	if (!code)
 		code = start_engine(s, args, err);
 	if (!code)

@@ -139,8 +139,14 @@ enum hx_code migrate_run(struct db *db, struct migrate_status *ret_before, struc
 	code = read_at(db, &at, err);
 	if (!code && at > known)
 		code = newer(at, known, err);
-	if (!code && at < known)
+	if (!code && at < known) {
 		code = apply(db, at, err);
+		if (code == HX_CONFIG_ERROR && err)
+			(void)error_set(err, code,
+					"%s. To bring the schema up to date a role needs CREATE on it, and must own its"
+					" tables: run `hapax db migrate` as one that does",
+					err->detail);
+	}
 	if (!code)
 		code = db->driver->script(db, "COMMIT", err);
 	if (code)

@@ -43,6 +43,8 @@ static const struct {
 	{"26000", HX_STORE_UNAVAILABLE, true},  /* our prepared statement has gone: a pooler, DISCARD ALL */
 	{"53", HX_STORE_UNAVAILABLE, false},    /* no room, no memory, too many connections */
 	{"58", HX_STORE_UNAVAILABLE, false},    /* the server's own disk */
+	{"42501", HX_CONFIG_ERROR, false},      /* a right that the role does not have */
+	{"3F000", HX_CONFIG_ERROR, false},      /* no schema of the search path exists */
 	{"21", HX_DATA_ERROR, false},           /* cardinality */
 	{"22", HX_DATA_ERROR, false},           /* values: ranges, encodings */
 	{"23", HX_DATA_ERROR, false},           /* constraints */

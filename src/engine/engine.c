@@ -81,13 +81,17 @@ static void runner_init(struct lane_runner *runner, struct engine *e)
 
 /* ---- following what other nodes put ---- */
 
+/* Errors only: of warnings the node that has put it was told. */
 static void log_findings(struct engine *e, const struct findings *findings, const char *what)
 {
 	size_t n = 0;
 
-	for (const struct finding *f = findings->first; f && n < FOLLOW_FINDINGS_MAX; f = f->next, n++) {
+	for (const struct finding *f = findings->first; f && n < FOLLOW_FINDINGS_MAX; f = f->next) {
 		struct strbuf line;
 
+		if (f->severity != FINDING_ERROR)
+			continue;
+		n++;
 		strbuf_init(&line, LOG_LINE_BYTES_MAX);
 		finding_print(f, &line);
 		log_error(e->options.log, what, log_slice("finding", strbuf_slice(&line)));
@@ -377,6 +381,7 @@ static enum hx_code start_lanes(struct engine *e, struct db *db, struct hx_error
 		.db = {.url = e->options.db_url, .clock = e->options.clock},
 		.opened = db,
 		.clock = e->options.clock,
+		.log = e->options.log,
 		.node = e->options.node,
 		.node_number = nodes_number(&e->nodes),
 		.seats_max = SEATS_MAX,
@@ -395,6 +400,7 @@ static enum hx_code start_readers(struct engine *e, struct hx_error *err)
 	struct readers_options options = {
 		.url = e->options.db_url,
 		.clock = e->options.clock,
+		.log = e->options.log,
 		.node = e->options.node,
 		.seats_max = READERS_SEATS_MAX,
 		.lane = e->lanes.lanes[0],

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "task/batch.h"
+#include "task/trouble.h"
 
 #define READ_BYTES_MAX (256u << 20) /* rows of one unit, as in a lane */
 #define URL_BYTES_MAX 4096
@@ -20,6 +21,7 @@ struct reader {
 	struct unit_result result;
 	struct batch_sink sink;
 	struct batch_stats stats;
+	struct trouble trouble;
 	struct task *task; /* that is being driven */
 };
 
@@ -67,6 +69,8 @@ static void run_unit(struct reader *r)
 
 	batch_init(&batch, units, &r->result, 1);
 	batch_run(&batch, r->db, &r->arena, /* resolve_ms= */ 0, &r->sink, &r->stats);
+	if (r->result.verdict >= UNIT_FAILED || trouble_is_on(&r->trouble))
+		trouble_note(&r->trouble, units, &r->result, 1, clock_mono(r->all->options.clock));
 	arena_reset(&r->arena);
 }
 
@@ -145,6 +149,7 @@ static enum hx_code reader_start(struct readers *all, struct reader *r, struct h
 
 	r->all = all;
 	r->sink = (struct batch_sink){sink_answer, sink_wake};
+	r->trouble = (struct trouble){.log = all->options.log, .who = "reader", .number = r - all->readers};
 	arena_init(&r->arena, READ_BYTES_MAX);
 	if (!code && pthread_create(&r->thread, NULL, run, r))
 		code = error_set(err, HX_INTERNAL, "a reader's thread cannot be started");

@@ -27,6 +27,7 @@ struct readers;
 struct readers_options {
 	const char *url; /* of a store whose schema is in place */
 	struct clock *clock;
+	struct log *log; /* for what the store fails of; may be NULL */
 	const char *node;
 	size_t seats_max;
 	struct lane *lane; /* who reads when there can be no second connection; it outlives the readers */

@@ -28,6 +28,7 @@ static enum hx_code open_lanes(struct gate_home *home, struct hx_error *err)
 	struct lane_options options = {
 		.db = {.url = home->options.url, .clock = home->options.clock, .exclusive = true},
 		.clock = home->options.clock,
+		.log = home->options.log,
 		.node = "gate",
 		.node_number = id_random_node(),
 		.seats_max = SEATS_MAX,

@@ -21,6 +21,7 @@ struct gate_home_options {
 	int64_t sweep_every_ms; /* 0: never */
 	bool recall;            /* see gate_store_recall() */
 	struct clock *clock;
+	struct log *log; /* for what a database fails of; may be NULL */
 };
 
 /* What is left of acknowledged records when the process, or the machine, dies. */

@@ -186,6 +186,6 @@ void api_metrics(struct http_call *call)
 	add_batch_units(&lanes.batch, &text);
 	add_due(api->engine, &text);
 	add_gate_outcomes(engine_metrics(api->engine), &text);
-	api_respond_text(call, 200, strbuf_slice(&text));
+	api_respond_text(call, 200, "text/plain; version=0.0.4; charset=utf-8", strbuf_slice(&text));
 	strbuf_release(&text);
 }

@@ -117,6 +117,9 @@ static enum hx_code execute(struct batch *batch, struct db *db, struct arena *ar
 			break;
 		stats->retried += tries + 1 < tries_max;
 	}
+	/* A right that is missing ends a start. Later it is a matter of the one unit that asks for it. */
+	if (code == HX_CONFIG_ERROR)
+		code = err->code = HX_INTERNAL;
 	return code;
 }
 
@@ -184,6 +187,7 @@ static void count(const struct batch *batch, struct mono_time began, struct mono
 
 		stats->won += won;
 		stats->lost += lost;
+		stats->failed += batch->results[i].verdict >= UNIT_FAILED;
 		stats->transitions += won && first->rule == UNIT_VERDICT;
 		stats->fenced += lost && first->stmt->fenced;
 	}
@@ -226,6 +230,7 @@ void batch_stats_add(struct batch_stats *sum, const struct batch_stats *stats)
 	sum->took_us += stats->took_us;
 	sum->won += stats->won;
 	sum->lost += stats->lost;
+	sum->failed += stats->failed;
 	sum->transitions += stats->transitions;
 	sum->fenced += stats->fenced;
 	sum->retried += stats->retried;

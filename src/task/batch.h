@@ -51,6 +51,7 @@ struct batch_stats {
 		[BATCH_DURATIONS]; /* of those that are durable, from the beginning to the answer of the commit */
 	uint64_t took_us;          /* all of these together */
 	uint64_t won, lost;
+	uint64_t failed;      /* or unknown: see the results for why */
 	uint64_t transitions; /* won, with a guard */
 	uint64_t fenced;      /* lost by a stale holder */
 	uint64_t retried;     /* deadlocks, lock timeouts, lost connections: the same batch was run again */

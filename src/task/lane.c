@@ -23,6 +23,7 @@
 #include "db/migrate.h"
 #include "task/inbox.h"
 #include "task/pulse.h"
+#include "task/trouble.h"
 
 #define PENDING_LOOKED_AT (2 * BATCH_UNITS_MAX) /* how far batch_pick sees */
 #define BUCKETS 1024
@@ -70,6 +71,7 @@ struct lane {
 	struct lane *peers[PEERS_MAX];
 	size_t peers_n;
 	struct lane_stats stats;
+	struct trouble trouble;
 	struct delivery delivery;
 };
 
@@ -507,10 +509,13 @@ static void commit_round(struct lane *lane)
 {
 	struct batch batch;
 	size_t n = gather(lane);
+	uint64_t failed_before = lane->stats.batch.failed;
 
 	lane->sent = clock_mono(lane->options.clock);
 	batch_init(&batch, lane->batch_units, lane->results, n);
 	batch_run(&batch, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink, &lane->stats.batch);
+	if (lane->stats.batch.failed != failed_before || trouble_is_on(&lane->trouble))
+		trouble_note(&lane->trouble, lane->batch_units, lane->results, n, clock_mono(lane->options.clock));
 	for (size_t i = 0; i < lane->peers_n && lane->woken_n; i++)
 		lane_wake(lane->peers[i], lane->woken, lane->woken_n);
 	if (lane->options.woke && lane->woken_n)
@@ -775,6 +780,7 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 		return error_set(err, HX_NO_MEMORY, "a lane");
 	lane->options = *options;
 	lane->sink = (struct batch_sink){sink_answer, sink_wake};
+	lane->trouble = (struct trouble){.log = options->log, .who = "lane", .number = options->number};
 	list_init(&lane->ready);
 	list_init(&lane->pending);
 	arena_init(&lane->arena, BATCH_BYTES_MAX);

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/log.h"
 #include "db/driver.h"
 #include "task/batch.h"
 #include "task/task.h"
@@ -74,6 +75,8 @@ struct lane_options {
 	struct db *opened; /* NULL, or a connection that the lane takes over when it starts */
 	bool migrate;      /* bring the schema up to date first, behind the store's lock; the only way in memory */
 	struct clock *clock;
+	struct log *log; /* for what the store fails of; may be NULL */
+	int64_t number;  /* in that log; the pulse is 0 */
 	const char *node;
 	uint32_t node_number; /* for ids; every lane of a node has one of its own */
 	size_t seats_max;

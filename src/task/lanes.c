@@ -24,6 +24,7 @@ static uint32_t number_of(uint32_t first, size_t i)
 static enum hx_code open_one(struct lane_options options, size_t i, struct lane **ret_lane, struct hx_error *err)
 {
 	options.node_number = number_of(options.node_number, i);
+	options.number = (int64_t)i;
 	return lane_new(&options, ret_lane, err);
 }
 

@@ -2,7 +2,7 @@
 # What a supervisor sees of a server: that it is ready, reloads and stops (sd_notify), and what SIGHUP does to a folder of
 # definitions. What becomes of requests and runs at a stop is in tests/chaos/test_run_stop.c and test_batch_stop.c.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
-import json, os, socket
+import json, os, socket, subprocess
 import server
 from server import Server, Service, until, write
 
@@ -121,6 +121,52 @@ def test_a_run_under_way_keeps_its_version(dir):
 				assert (run["status"], run["definitionVersion"]) == ("COMPLETED", version), run
 				assert len(service.await_calls(path)) == 1
 			assert len(service.calls) == 2
+
+
+def refused(dir, *args, env=None):
+	"""The words of a start that ends with 78, which a supervisor does not try again."""
+	clean = {k: v for k, v in os.environ.items() if not k.startswith("HAPAX_")}
+	process = subprocess.run([server.HAPAX, *args], cwd=dir, capture_output=True, timeout=60, env={**clean, **(env or {})})
+	assert process.returncode == 78 and not process.stdout, process
+	return process.stderr.decode()
+
+
+def test_a_start_that_cannot_be_leaves_nothing(dir):
+	write(dir / "hapax.json", {"workflows": "nowhere"})
+	assert '--workflows, or HAPAX_WORKFLOWS: "there"' in refused(dir, "serve", "--workflows", "there")
+	assert '--workflows, or HAPAX_WORKFLOWS: "there"' in refused(dir, "serve", env={"HAPAX_WORKFLOWS": "there"})
+	assert '"workflows" in the configuration: "nowhere" cannot be read: No such file' in refused(dir, "serve", "--config", "hapax.json")
+	assert "upstream" in refused(dir, "gate", "--upstream", "foo")
+	assert os.listdir(dir) == ["hapax.json"], os.listdir(dir)
+
+
+def test_a_role_without_rights_is_told_which(dir):
+	pg, name = os.environ.get("HAPAX_TEST_PG"), f"service_{os.getpid()}"
+	if not pg:
+		print("# postgres: no server here")
+		return
+
+	def sql(text):
+		subprocess.run(["psql", "-qX", pg, "-v", "ON_ERROR_STOP=1", "-c", text], check=True, stderr=subprocess.DEVNULL)
+
+	as_role = pg.replace("//hapax@", f"//{name}@") + f"?options=-csearch_path%3D{name}"
+	sql(f"CREATE ROLE {name} LOGIN; CREATE SCHEMA {name}; GRANT USAGE ON SCHEMA {name} TO {name}")
+	try:
+		words = refused(dir, "serve", "--db", as_role)
+		assert f"permission denied for schema {name}" in words and "hapax db migrate" in words, words
+		subprocess.run([server.HAPAX, "db", "migrate", "--db", f"{pg}?options=-csearch_path%3D{name}"], check=True, stdout=subprocess.DEVNULL)
+		words = refused(dir, "serve", "--db", as_role)
+		assert "42501 permission denied for table schema_version" in words, words
+	finally:
+		sql(f"DROP SCHEMA {name} CASCADE; DROP ROLE {name}")
+
+
+def test_probes_are_answered_in_plain_text(dir):
+	with Server(dir, "serve", "--db", "sqlite::memory:") as hapax:
+		for path in ("/healthz", "/readyz"):
+			status, head, _ = hapax.call("GET", path)
+			assert status == 200 and "\r\nContent-Type: text/plain; charset=utf-8\r\n" in head + "\r\n", head
+		assert "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n" in hapax.call("GET", "/metrics")[1] + "\r\n"
 
 
 server.run(globals())
