@@ -17,6 +17,7 @@
 struct module_janitor {
 	struct seat seat;
 	struct janitor janitor;
+	struct janitor_ended ended[JANITOR_TOLD];
 	struct janitors *all;
 	const char *module; /* NULL: the engine's own */
 	int64_t every_ms;
@@ -29,20 +30,6 @@ struct module_janitor {
 };
 
 /* ---- rules ---- */
-
-/* Does some step that claims into this status want to be asked before its claim is ended? */
-static bool wants_asking(const struct workflow *w, const char *claim_into)
-{
-	for (size_t i = 0; i < w->steps_n; i++)
-		for (size_t v = 0; v <= w->requesters_n; v++) {
-			const struct step_view *view = &w->steps[i].views[v];
-
-			if (view->claim_into && strcmp(view->claim_into, claim_into) == 0 &&
-			    (view->on_unknown == UNKNOWN_PROBE || view->on_unknown == UNKNOWN_HOLD))
-				return true;
-		}
-	return false;
-}
 
 static void add_rules(void *context, const struct machine *any)
 {
@@ -60,7 +47,7 @@ static void add_rules(void *context, const struct machine *any)
 				.kind = machine->kind,
 				.claim_into = w->statuses[i],
 				.revert_to = revert_to,
-				.machine = machine->table || wants_asking(w, w->statuses[i]) ? machine : NULL,
+				.machine = machine,
 			};
 	}
 }
@@ -99,8 +86,8 @@ struct recovery {
 static void recovered(struct seat *seat, enum hx_code code)
 {
 	struct recovery *r = (struct recovery *)seat;
-	log_info(r->all->log, "a stuck claim was probed", log_slice("id", r->step.name),
-		 log_text("code", hx_code_name(code)));
+	log_info(r->all->log, "a stuck claim was probed", log_text("workflow", r->rq.ref.machine->workflow->name),
+		 log_slice("id", r->step.name), log_text("code", hx_code_name(code)));
 	atomic_fetch_sub(&r->all->recoveries_n, 1);
 	arena_release(&r->arena);
 	free(r);
@@ -133,14 +120,16 @@ static void recover(struct janitors *all, int64_t subject, const struct entity_m
 
 /* ---- sweeps ---- */
 
-/* Its id is the one that the keys of its effects begin with. */
-static void tell_ended(const struct module_janitor *m, const struct janitor_claim *claim)
+/* By its name, which commands take, and by what the keys of its effects begin with. */
+static void tell_ended(const struct module_janitor *m, const struct janitor_ended *ended)
 {
-	char id[ID_TEXT_BYTES];
+	const struct janitor_claim *claim = &ended->claim;
+	char subject[ID_TEXT_BYTES];
 
-	id_format("ent", claim->subject, id);
-	log_warn(m->all->log, "a stuck claim was ended: its holder's time was over", log_text("id", id),
-		 log_text("module", m->module), log_int("fence", claim->fence),
+	id_format("ent", claim->subject, subject);
+	log_warn(m->all->log, "a stuck claim was ended: its holder's time was over",
+		 log_text("workflow", claim->rule->machine->workflow->name), log_text("id", ended->name),
+		 log_text("subject", subject), log_text("module", m->module), log_int("fence", claim->fence),
 		 log_text("status", claim->rule->claim_into));
 }
 
@@ -166,6 +155,7 @@ static void start(struct module_janitor *m, struct wall_time at)
 {
 	make_rules(m);
 	janitor_init(&m->janitor, &m->rules, JANITOR_BUDGET, at);
+	m->janitor.ended = m->ended;
 }
 
 static void swept(struct seat *seat, enum hx_code code)

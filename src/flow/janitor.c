@@ -65,14 +65,14 @@ static void take_page(struct janitor *j, const struct answer *answer)
 	go_on(j, answer);
 }
 
-/* What the step that claimed wants to happen. A step that is gone from the definition is simply reverted. */
+/* What the step that claimed wants to happen. One that is gone from the definition cannot say: that is for a person. */
 static enum on_unknown wish_of(const struct entity_machine *machine, const struct db_rows *rows)
 {
 	const struct step *step = workflow_step(machine->workflow, db_cell(rows, 0, ENTITY_CLAIM_STEP)->s,
 						db_cell(rows, 0, ENTITY_CLAIM_FROM)->s);
 
 	return step ? workflow_view(machine->workflow, step, db_cell(rows, 0, ENTITY_CLAIM_REQUESTER)->s)->on_unknown
-		    : UNKNOWN_REVERT;
+		    : UNKNOWN_HOLD;
 }
 
 static void take_looked(struct janitor *j, const struct answer *answer)
@@ -86,6 +86,7 @@ static void take_looked(struct janitor *j, const struct answer *answer)
 		return;
 	}
 	wish = rows->n ? wish_of(rule->machine, rows) : UNKNOWN_REVERT;
+	j->name[0] = '\0';
 	if (rows->n) {
 		snprintf(j->name, sizeof j->name, "%.*s", SLICE_ARGS(db_cell(rows, 0, ENTITY_NAME)->s));
 		j->version = db_cell(rows, 0, ENTITY_VERSION)->i;
@@ -98,6 +99,17 @@ static void take_looked(struct janitor *j, const struct answer *answer)
 	} else {
 		j->at = wish == UNKNOWN_HOLD ? JANITOR_HOLDING : JANITOR_REVERTING;
 	}
+}
+
+static void note_ended(struct janitor *j)
+{
+	struct janitor_ended *ended;
+
+	if (!j->ended || j->ended_n == JANITOR_TOLD)
+		return;
+	ended = &j->ended[j->ended_n++];
+	ended->claim = j->page[j->page_at];
+	memcpy(ended->name, j->name, sizeof j->name);
 }
 
 static void take(struct task *task, const struct answer *answer)
@@ -119,8 +131,8 @@ static void take(struct task *task, const struct answer *answer)
 	case JANITOR_HOLDING:
 		j->reverted += j->at == JANITOR_REVERTING && answer->result->verdict == UNIT_WON;
 		j->held += j->at == JANITOR_HOLDING && answer->result->verdict == UNIT_WON;
-		if (answer->result->verdict == UNIT_WON && j->ended_n < JANITOR_TOLD)
-			j->ended[j->ended_n++] = j->page[j->page_at];
+		if (answer->result->verdict == UNIT_WON)
+			note_ended(j);
 		j->page_at++;
 		go_on(j, answer);
 		break;

@@ -21,6 +21,7 @@
 
 #define JANITOR_PAGE 32
 #define JANITOR_TOLD 8
+#define JANITOR_NAME_BYTES 256 /* with its end; an entity's is shorter */
 
 struct entity_machine;
 
@@ -29,8 +30,8 @@ struct janitor_rule {
 	int64_t kind;
 	const char *claim_into;
 	const char *revert_to;
-	/* Set when some step that claims into this wants a probe or a person, or the entity lives in the user's own
-	 * table: what was claimed, and by whom, is looked up first. */
+	/* Of entities: what was claimed, and by whom, is looked up first. Some step may want a probe or a person, and
+	 * whoever reads the log its name. */
 	const struct entity_machine *machine;
 	/* Left to whoever started the sweep, who ends many of them side by side. */
 	bool hand_over;
@@ -39,6 +40,17 @@ struct janitor_rule {
 struct janitor_rules {
 	size_t n;
 	const struct janitor_rule *rules;
+};
+
+struct janitor_claim {
+	int64_t subject;
+	int64_t fence;
+	const struct janitor_rule *rule;
+};
+
+struct janitor_ended {
+	struct janitor_claim claim;
+	char name[JANITOR_NAME_BYTES];
 };
 
 struct janitor {
@@ -52,14 +64,11 @@ struct janitor {
 	bool more;
 	/* For whoever started the sweep: claims whose step wants a probe, and those of rules that hand over. */
 	size_t handed_n;
-	struct janitor_claim {
-		int64_t subject;
-		int64_t fence;
-		const struct janitor_rule *rule;
-	} handed[JANITOR_PAGE];
-	/* Those that it has reverted or held, the first of them, to be told. */
+	struct janitor_claim handed[JANITOR_PAGE];
+	/* Those that it has reverted or held, the first JANITOR_TOLD of them, in memory of whoever started the sweep and
+	 * wants to tell; may be NULL. */
+	struct janitor_ended *ended;
 	size_t ended_n;
-	struct janitor_claim ended[JANITOR_TOLD];
 	/* private */
 	enum {
 		JANITOR_NEW,
@@ -73,8 +82,8 @@ struct janitor {
 	enum hx_code code;
 	struct stamp stamp;
 	char stamp_text[WALL_TIME_TEXT_BYTES];
-	char name[256];  /* looked up: of the row in the user's table */
-	int64_t version; /* the same */
+	char name[JANITOR_NAME_BYTES]; /* looked up: of the entity; empty: there is none */
+	int64_t version;               /* the same: of the row in the user's table */
 	int64_t cursor;
 	size_t page_n, page_at;
 	struct janitor_claim page[JANITOR_PAGE];

@@ -265,6 +265,24 @@ static void test_a_claim_without_its_step_is_told_so(void **state)
 	scene_stop(scene, 0);
 }
 
+/* Nobody can say what was to happen to it: it is not given back in silence. */
+static void test_a_stuck_claim_without_its_step_is_held(void **state)
+{
+	struct scene *scene = *state;
+
+	scene_define(scene, "billing", whole);
+	scene_configure(scene, "{'modules':{'billing':{'janitor':{'every':'100ms','stuck_after':'1s'}}}}");
+	scene_start(scene, 0);
+	scene_create(scene, "a");
+	service_play(scene->service, "/close", &(struct play){.how = PLAY_DROP});
+	scene_fire(scene, 0, "a", "close", 504, "OUTCOME_UNKNOWN");
+	scene_sql(scene, "UPDATE entity SET claim_step = 'shut'", NULL, 0);
+	AWAIT(10000, scene_metric(scene, 0, "hapax_janitor_holds_total") == 1);
+	scene_must(scene, 0, "GET", "/api/v1/entities/billing/a", NULL, 200, NULL);
+	assert_string_equal(reply_text(&scene->last, "status"), "closing");
+	scene_stop(scene, 0);
+}
+
 /* The rows are the user's, and the claims on them are the engine's. */
 static void test_claims_on_rows_of_a_table_count(void **state)
 {
@@ -435,6 +453,7 @@ int main(void)
 		ON_POSTGRES(test_a_claim_of_a_node_that_died_keeps_its_step),
 		ON_SQLITE(test_a_claim_without_its_step_is_told_so),
 		ON_POSTGRES(test_a_claim_without_its_step_is_told_so),
+		ON_SQLITE(test_a_stuck_claim_without_its_step_is_held),
 		ON_SQLITE(test_claims_on_rows_of_a_table_count),
 		ON_POSTGRES(test_claims_on_rows_of_a_table_count),
 	};

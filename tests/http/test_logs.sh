@@ -52,7 +52,7 @@ def quoted(name):
 
 
 def test_names_and_words_of_others(dir):
-	node = b'n"\\\x1b[31m\n\xff' + "\U0001f9ff".encode()
+	node = b'n"\\\x1b[31m\n' + "\U0001f9ff".encode()
 	with Service() as service:
 		act = lambda path: {"kind": "http", "url": service.url + path, "effect": "keyed", "on_unknown": "hold"}
 		write(dir / "flows" / "billing.json", {"workflow": "billing", "kind": "entity", "status_types": ["open", "closed"],
@@ -100,7 +100,7 @@ def test_names_and_words_of_others(dir):
 			assert of(lines(hapax), "stopping")
 
 
-# A holder dies: whoever ends its claim says whose it was, by the id that the keys of its effects begin with.
+# A holder dies: whoever ends its claim says whose it was, by its name and by what the keys of its effects begin with.
 def test_the_janitor_names_what_it_ends(dir):
 	with Service() as service:
 		write(dir / "flows" / "b.json", {"workflow": "b", "kind": "entity", "meta": {"module": "m"}, "status_types": ["open", "closing", "closed"],
@@ -118,7 +118,9 @@ def test_the_janitor_names_what_it_ends(dir):
 		with start() as hapax:
 			hapax.await_log("stuck claims were ended")
 			(ended,) = of(lines(hapax), "a stuck claim was ended")
-			assert ended["id"].startswith("ent_") and key.startswith(ended["id"] + "-"), (ended, key)
+			assert ended["subject"].startswith("ent_") and key.startswith(ended["subject"] + "-"), (ended, key)
+			hapax.json("GET", f"/api/v1/why/entity:{ended['workflow']}:{ended['id']}", status=200)
+			assert (ended["workflow"], ended["id"]) == ("b", "a"), ended
 			assert (ended["module"], ended["fence"], ended["status"]) == ("m", 1, "closing"), ended
 
 
@@ -141,6 +143,20 @@ def test_findings_of_a_reload_are_events(dir):
 		(kept,) = of(events, "the definitions are kept as they were")
 		assert kept["level"] == "error" and kept["code"] == "CONFIG_ERROR" and kept["detail"], kept
 		assert hapax.call("GET", "/readyz")[0] == 200
+
+
+# Beside an error a doubt is still a doubt.
+def test_a_reload_tells_doubts_from_errors(dir):
+	flow = lambda name, **more: {"workflow": name, "kind": "entity", "status_types": ["open", "closing", "closed", "never"], "initial_status": "open",
+		"steps": [{"step_id": 1, "step_key": "close", "status": "open", "successful_state": "closed", **more}], "actions": {"a": {"kind": "noop"}}}
+	write(dir / "flows" / "a.json", flow("a"))
+	with Server(dir, "serve", "--db", "sqlite:h.db", "--workflows", "flows") as hapax:
+		write(dir / "flows" / "b.json", flow("b", claim_state=["closing", "open"], action="a"))  # and no janitor covers that
+		hapax.hup()
+		hapax.await_log("the definitions are kept as they were")
+		errors, doubts = of(lines(hapax), "a definition is not valid"), of(lines(hapax), "a definition is doubtful")
+		assert errors and all(e["level"] == "error" and " error: " in e["finding"] for e in errors), errors
+		assert doubts and all(e["level"] == "warn" and " warning: " in e["finding"] for e in doubts), doubts
 
 
 # Warnings of a start that succeeds are events as well; who is refused gets plain text (tests/http/test_entity_definitions.c).
