@@ -263,7 +263,7 @@ static const struct sim_outside service = {allows, end_call, cut};
 struct network {
 	struct task task;
 	enum { NETWORK_NEW, NETWORK_DELIVERS, NETWORK_DONE } at;
-	char key[ID_TEXT_BYTES + 8];
+	char key[ID_TEXT_BYTES + 12];
 };
 
 static inline void network_take(struct task *task, const struct answer *answer)
