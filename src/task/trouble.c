@@ -26,6 +26,14 @@ static bool passed(struct mono_time since, int64_t ms, struct mono_time now)
 	return now.ns >= mono_add_ms(since, ms).ns;
 }
 
+/* Not every unit has one, and the hash of a key (of the gate's) is none. */
+static void tell_id(const char *prefix, int64_t id, char text[ID_TEXT_BYTES])
+{
+	text[0] = '\0';
+	if (id > 0)
+		id_format(prefix, id, text);
+}
+
 static void tell_unit(struct trouble *t, const struct unit *unit, const struct hx_error *error, struct mono_time now)
 {
 	char subject[ID_TEXT_BYTES], op[ID_TEXT_BYTES];
@@ -34,8 +42,8 @@ static void tell_unit(struct trouble *t, const struct unit *unit, const struct h
 		t->units_unsaid++;
 		return;
 	}
-	id_format("subject", unit->subjects_n ? unit->subjects[0] : 0, subject); /* of which kind, it does not know */
-	id_format("op", unit->op, op);
+	tell_id("subject", unit->subjects_n ? unit->subjects[0] : 0, subject); /* of which kind, it does not know */
+	tell_id("op", unit->op, op);
 	log_warn(t->log, "the store refused one unit of work", log_int(t->who, t->number),
 		 log_text("statement", unit->lines[0].stmt->name), log_text("subject", subject), log_text("op", op),
 		 log_text("code", hx_code_name(error->code)), log_text("detail", error->detail),

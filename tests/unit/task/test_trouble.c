@@ -40,6 +40,8 @@ static int tear_down(void **state)
 }
 
 /* A batch of n units that all begin with this statement and end like this. */
+static int64_t touched = 11;
+
 static void note(const struct db_stmt *stmt, size_t n, enum hx_code code, const char *detail)
 {
 	static struct unit units[4];
@@ -49,7 +51,7 @@ static void note(const struct db_stmt *stmt, size_t n, enum hx_code code, const 
 	for (size_t i = 0; i < n; i++) {
 		unit_init(&units[i], /* op= */ 7);
 		unit_add(&units[i], UNIT_ANY, stmt, 0, NULL);
-		unit_touch(&units[i], 11);
+		unit_touch(&units[i], touched);
 		pointers[i] = &units[i];
 		results[i] = (struct unit_result){.verdict = code ? UNIT_FAILED : UNIT_WON};
 		if (code == HX_OUTCOME_UNKNOWN)
@@ -144,6 +146,11 @@ static void test_the_data_of_a_unit_is_its_own(void **state)
 	fake_clock_advance_ms(&fake, TROUBLE_UNIT_MS);
 	note(&writes, 1, HX_CONCURRENCY_ERROR, "locked");
 	assert_said("\"detail\":\"locked\",\"unsaid\":4}");
+	/* The gate's units touch the hash of a key. */
+	touched = -5;
+	fake_clock_advance_ms(&fake, TROUBLE_UNIT_MS);
+	note(&writes, 1, HX_DATA_ERROR, "not unique");
+	assert_said("\"subject\":\"\",\"op\":\"op_0000000000007\"");
 }
 
 int main(void)
