@@ -45,6 +45,7 @@ extern "C" {
 	X(RUN_EXPIRED, 410, 4, "the run has ended long ago, and only its key is kept")                                 \
 	X(TOO_LARGE, 413, 6, "a limit was exceeded")                                                                   \
 	X(URI_TOO_LONG, 414, 6, "the request line is too long")                                                        \
+	X(UNSUPPORTED_ENCODING, 415, 2, "the body is encoded in a way that is not read here")                          \
 	X(EXPECTATION_FAILED, 417, 2, "the expectation is not one that can be met")                                    \
 	X(INVALID, 422, 2, "the action rejected its input")                                                            \
 	X(FINGERPRINT_MISMATCH, 422, 2, "this key was used with another request")                                      \

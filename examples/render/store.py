@@ -13,7 +13,8 @@ artifacts, answers, voids, locks = {}, {}, set(), collections.defaultdict(thread
 
 
 def say(*words):
-    print(" ".join(words), flush=True)  # in one piece, whoever else is at it
+    sys.stdout.write(" ".join(words) + "\n")  # in one piece, whoever else is at it: print() writes the end of a line apart
+    sys.stdout.flush()
 
 
 def render(key, call):

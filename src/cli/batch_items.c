@@ -71,9 +71,9 @@ static enum hx_code check_names(struct json item, const struct place *at, struct
 		if (scratch->failed)
 			return arena_error(scratch, err);
 		if (!slice_is(text, known[0]) && !slice_is(text, known[1]))
-			return error_set(err, HX_VALIDATION_ERROR,
-					 "%s:%zu: an item has no member \"%s\"; did you mean \"%s\"?", at->file.text,
-					 at->line, excerpt_of(text).text, nearest_name(text, known));
+			return error_set(err, HX_VALIDATION_ERROR, "%s:%zu: an item has no member \"%s\"%s",
+					 at->file.text, at->line, excerpt_of(text).text,
+					 nearest_words(text, known, "\"", "\"").text);
 	}
 	return HX_OK;
 }

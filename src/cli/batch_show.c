@@ -10,13 +10,19 @@
  *
  *	██████████████████████░░░░░░░░░░░░░░░░░░  55%
  *
- *	TOTAL  PENDING  RUNNING  SUCCEEDED  FAILED  UNKNOWN  ACCEPTED  CANCELLED
- *	200    86       4        108        2       0        0         0
+ *	TOTAL  PENDING  RUNNING  SUCCEEDED  FAILED  UNKNOWN
+ *	200    86       4        108        2       0
+ *
+ *	DECIDED  ACCEPTED  CANCELLED
+ *	1        1         0
  *
  *	CHARGED  REFUNDED  PAID
  *	560      0         560
  *
  *	why: …
+ *
+ * A status and a decision are two things: an item that was cancelled before it was begun is both PENDING and cancelled.
+ * They are therefore counted apart, and the decisions only where there are any.
  */
 #include <stdio.h>
 
@@ -77,12 +83,18 @@ static void add_count(struct strbuf *line, struct json batch, const char *name, 
 	*between = ", ";
 }
 
-static void add_counts(struct strbuf *line, struct json batch, const char *between)
+/* ": 9 succeeded, 1 failed; 10 cancelled": by status, then by decision. */
+static void add_counts(struct strbuf *line, struct json batch)
 {
-	static const char *const names[] = {"succeeded", "failed", "unknown", "accepted", "cancelled", "late"};
+	static const char *const statuses[] = {"succeeded", "failed", "unknown"};
+	static const char *const decisions[] = {"accepted", "cancelled", "late"};
+	const char *between = ": ";
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		add_count(line, batch, names[i], &between);
+	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+		add_count(line, batch, statuses[i], &between);
+	between = "; ";
+	for (size_t i = 0; i < sizeof decisions / sizeof *decisions; i++)
+		add_count(line, batch, decisions[i], &between);
 }
 
 enum hx_code batch_print_line(struct client *client, struct json batch, const char *more, struct hx_error *err)
@@ -97,7 +109,7 @@ enum hx_code batch_print_line(struct client *client, struct json batch, const ch
 	strbuf_add_str(&line, ": ");
 	text_add_shown(&line, member(client, batch, "status"));
 	strbuf_addf(&line, ", %lld item%s", (long long)total, total == 1 ? "" : "s");
-	add_counts(&line, batch, ": ");
+	add_counts(&line, batch);
 	if (batch_number(batch, "charged") > 0)
 		strbuf_addf(&line, "; %lld charged, %lld refunded, %lld paid",
 			    (long long)batch_number(batch, "charged"), (long long)batch_number(batch, "refunded"),
@@ -121,15 +133,29 @@ static int percent(int64_t done, int64_t total)
 	return total > 0 ? (int)((double)done / (double)total * 100) : 0;
 }
 
-static enum hx_code print_bar(struct json batch, struct hx_error *err)
+/* Where nothing more is begun, a percentage alone would read as if it went on. */
+static void add_bar_words(struct strbuf *out, struct client *client, struct json batch)
 {
 	int64_t done = items_done(batch), total = batch_number(batch, "total");
+	struct slice status = member(client, batch, "status");
+
+	if (slice_is(status, "CANCELLED"))
+		strbuf_addf(out, "  cancelled, with %lld of %lld done", (long long)done, (long long)total);
+	else if (slice_is(status, "CANCELLING"))
+		strbuf_addf(out, "  cancelling, with %lld of %lld done", (long long)done, (long long)total);
+	else
+		strbuf_addf(out, "  %d%%", percent(done, total));
+}
+
+static enum hx_code print_bar(struct client *client, struct json batch, struct hx_error *err)
+{
 	struct strbuf line;
 
 	strbuf_init(&line, LINE_BYTES_MAX);
 	strbuf_add_char(&line, '\n');
-	add_bar(&line, done, total, BAR_COLUMNS);
-	strbuf_addf(&line, "  %d%%\n", percent(done, total));
+	add_bar(&line, items_done(batch), batch_number(batch, "total"), BAR_COLUMNS);
+	add_bar_words(&line, client, batch);
+	strbuf_add_char(&line, '\n');
 	return text_print_line(&line, err);
 }
 
@@ -193,20 +219,34 @@ static enum hx_code print_head(struct client *client, struct json batch, struct 
 	return table_print(&table, stdout, err);
 }
 
-static enum hx_code print_counts(struct client *client, struct json batch, struct hx_error *err)
+static enum hx_code print_statuses(struct client *client, struct json batch, struct hx_error *err)
 {
-	static const char *const names[] = {"total",  "pending", "running",  "succeeded",
-					    "failed", "unknown", "accepted", "cancelled"};
+	static const char *const names[] = {"total", "pending", "running", "succeeded", "failed", "unknown"};
 	enum { NAMES_N = sizeof names / sizeof *names };
 	struct slice cells[NAMES_N];
 	struct table table;
 
 	table_init(&table, &client->arena, NAMES_N);
 	TABLE_ADD(&table, slice_str("TOTAL"), slice_str("PENDING"), slice_str("RUNNING"), slice_str("SUCCEEDED"),
-		  slice_str("FAILED"), slice_str("UNKNOWN"), slice_str("ACCEPTED"), slice_str("CANCELLED"));
+		  slice_str("FAILED"), slice_str("UNKNOWN"));
 	for (size_t i = 0; i < NAMES_N; i++)
 		cells[i] = number_words(client, batch_number(batch, names[i]));
 	table_add(&table, cells);
+	return table_print(&table, stdout, err);
+}
+
+static enum hx_code print_decisions(struct client *client, struct json batch, struct hx_error *err)
+{
+	int64_t accepted = batch_number(batch, "accepted"), cancelled = batch_number(batch, "cancelled");
+	struct table table;
+
+	if (accepted + cancelled == 0)
+		return HX_OK;
+	putchar('\n');
+	table_init(&table, &client->arena, 3);
+	TABLE_ADD(&table, slice_str("DECIDED"), slice_str("ACCEPTED"), slice_str("CANCELLED"));
+	TABLE_ADD(&table, number_words(client, accepted + cancelled), number_words(client, accepted),
+		  number_words(client, cancelled));
 	return table_print(&table, stdout, err);
 }
 
@@ -228,9 +268,11 @@ enum hx_code batch_print_picture(struct client *client, struct json batch, struc
 	enum hx_code code = print_head(client, batch, err);
 
 	if (!code)
-		code = print_bar(batch, err);
+		code = print_bar(client, batch, err);
 	if (!code)
-		code = print_counts(client, batch, err);
+		code = print_statuses(client, batch, err);
+	if (!code)
+		code = print_decisions(client, batch, err);
 	if (!code) {
 		putchar('\n');
 		code = print_money(client, batch, err);

@@ -61,8 +61,8 @@ static enum hx_code unknown_option(const struct command *command, struct slice n
 
 	for (size_t i = 0; command->options[i]; i++)
 		known[i + 1] = command->options[i]->name;
-	return error_set(err, HX_VALIDATION_ERROR, "%s has no option --%s; did you mean --%s?",
-			 command_words(command, words), excerpt_of(name).text, nearest_name(name, known));
+	return error_set(err, HX_VALIDATION_ERROR, "%s has no option --%s%s", command_words(command, words),
+			 excerpt_of(name).text, nearest_words(name, known, "--", "").text);
 }
 
 static enum hx_code check_word(const struct command_option *option, const char *value, struct hx_error *err)
@@ -72,8 +72,9 @@ static enum hx_code check_word(const struct command_option *option, const char *
 			return HX_OK;
 	if (!option->words)
 		return HX_OK;
-	return error_set(err, HX_VALIDATION_ERROR, "--%s is never \"%s\"; did you mean %s?", option->name,
-			 excerpt_of(slice_str(value)).text, nearest_name(slice_str(value), option->words));
+	return error_set(err, HX_VALIDATION_ERROR, "--%s is never \"%s\"%s", option->name,
+			 excerpt_of(slice_str(value)).text,
+			 nearest_words(slice_str(value), option->words, "", "").text);
 }
 
 /* Is what follows the value of an option that may stand alone? */

@@ -309,9 +309,9 @@ static enum hx_code completion(const struct command_args *args, struct hx_error 
 	else if (strcmp(args->operands[0], "zsh") == 0)
 		print_zsh();
 	else
-		code = error_set(err, HX_VALIDATION_ERROR, "no completion for \"%s\"; did you mean %s?",
+		code = error_set(err, HX_VALIDATION_ERROR, "no completion for \"%s\"%s",
 				 excerpt_of(slice_str(args->operands[0])).text,
-				 nearest_name(slice_str(args->operands[0]), shells));
+				 nearest_words(slice_str(args->operands[0]), shells, "", "").text);
 	return code;
 }
 

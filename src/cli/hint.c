@@ -30,19 +30,16 @@ static bool collect(struct client *client, struct json answer, const char *wante
 
 static void hint(struct client *client, const char *workflow, const char *kind)
 {
-	const char *names[NAMES_MAX + 1] = {NULL}, *nearest;
+	const char *names[NAMES_MAX + 1] = {NULL};
 	struct hx_error ignored; /* a hint that cannot be given is none */
 	struct json answer;
 
 	client_next(client, "/api/v1/definitions");
 	if (client_ask(client, "GET", &answer, &ignored) || !collect(client, answer, workflow, kind, names))
 		return;
-	nearest = nearest_name(slice_str(workflow), names);
 	(void)fflush(stdout); /* what was said before stands before it; main looks whether it could be written */
-	fprintf(stderr, "hapax: no workflow \"%s\"", excerpt_of(slice_str(workflow)).text);
-	if (nearest)
-		fprintf(stderr, "; did you mean \"%s\"?", excerpt_of(slice_str(nearest)).text);
-	fputc('\n', stderr);
+	fprintf(stderr, "hapax: no workflow \"%s\"%s\n", excerpt_of(slice_str(workflow)).text,
+		nearest_words(slice_str(workflow), names, "\"", "\"").text);
 }
 
 static bool is_empty(struct json list)

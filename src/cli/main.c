@@ -122,9 +122,8 @@ static enum hx_code misplaced_option(const char *option, struct hx_error *err)
 {
 	static const char *const alone[] = {"--version", "--help", NULL};
 
-	return error_set(err, HX_VALIDATION_ERROR,
-			 "there is no command \"%s\": options stand behind the command; or did you mean \"%s\"?",
-			 excerpt_of(slice_str(option)).text, nearest_name(slice_str(option), alone));
+	return error_set(err, HX_VALIDATION_ERROR, "there is no command \"%s\": options stand behind the command%s",
+			 excerpt_of(slice_str(option)).text, nearest_words(slice_str(option), alone, "\"", "\"").text);
 }
 
 static enum hx_code unknown_noun(const char *noun, struct hx_error *err)
@@ -138,22 +137,24 @@ static enum hx_code unknown_noun(const char *noun, struct hx_error *err)
 		known[i] = commands[i]->noun;
 	known[COMMANDS_N] = "--help";
 	known[COMMANDS_N + 1] = "--version";
-	return error_set(err, HX_VALIDATION_ERROR, "there is no command \"%s\"; did you mean \"%s\"?",
-			 excerpt_of(slice_str(noun)).text, nearest_name(slice_str(noun), known));
+	return error_set(err, HX_VALIDATION_ERROR, "there is no command \"%s\"%s", excerpt_of(slice_str(noun)).text,
+			 nearest_words(slice_str(noun), known, "\"", "\"").text);
 }
 
 static enum hx_code unknown_verb(const char *noun, const char *verb, struct hx_error *err)
 {
 	const char *known[WORDS_MAX + 1] = {NULL};
+	char before[COMMAND_WORDS_BYTES];
 	size_t n = 0;
 
 	if (verb[0] == '-')
 		return misplaced_option(verb, err);
+	snprintf(before, sizeof before, "\"%s ", noun);
 	for (size_t i = 0; i < COMMANDS_N; i++)
 		if (strcmp(commands[i]->noun, noun) == 0 && commands[i]->verb)
 			known[n++] = commands[i]->verb;
-	return error_set(err, HX_VALIDATION_ERROR, "there is no command \"%s %s\"; did you mean \"%s %s\"?", noun,
-			 excerpt_of(slice_str(verb)).text, noun, nearest_name(slice_str(verb), known));
+	return error_set(err, HX_VALIDATION_ERROR, "there is no command \"%s %s\"%s", noun,
+			 excerpt_of(slice_str(verb)).text, nearest_words(slice_str(verb), known, before, "\"").text);
 }
 
 static void help_noun(const char *noun, FILE *out)

@@ -1,6 +1,9 @@
 /* See table.h. */
 #include "cli/table.h"
 
+#include <locale.h>
+#include <wchar.h>
+
 #include "base/excerpt.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
@@ -72,13 +75,37 @@ void text_print_more(struct json answer, struct arena *arena, FILE *out)
 	strbuf_release(&shown);
 }
 
-/* Characters, not bytes: a byte of UTF-8 that goes on with one is not counted. */
-static size_t characters(struct slice text)
+/* ---- how wide a text is ---- */
+
+/* Takes one character from the front of what shown() has made: how many columns it has. 日 has two, a combining accent none. */
+static size_t take_columns(struct slice *text)
+{
+	unsigned n = utf8_sequence(text->p, text->p + text->n);
+	int width = wcwidth((wchar_t)utf8_decode(text->p, n));
+
+	*text = slice_of(text->p + n, text->n - n);
+	return width < 0 ? 1 : (size_t)width; /* one that the library does not know yet, or has no locale for */
+}
+
+/*
+ * wcwidth() knows the characters of a locale, and the program has none of its own: whatever the user's is, we write UTF-8.
+ * Set while a table is added to and printed; commands have one thread.
+ */
+static locale_t enter_utf8(void)
+{
+	static locale_t utf8;
+
+	if (!utf8)
+		utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	return uselocale(utf8);
+}
+
+static size_t columns(struct slice text)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < text.n; i++)
-		n += ((unsigned char)text.p[i] & 0xc0) != 0x80;
+	while (text.n > 0)
+		n += take_columns(&text);
 	return n;
 }
 
@@ -114,17 +141,20 @@ static struct slice beginning(struct slice text, size_t line_max)
 void table_add(struct table *table, const struct slice cells[])
 {
 	struct table_cells *row = arena_zalloc(table->arena, sizeof *row);
+	locale_t before;
 
 	if (!row)
 		return;
+	before = enter_utf8();
 	for (size_t i = 0; i < table->columns_n; i++) {
 		size_t width;
 
 		row->cells[i] = shown(beginning(cells[i], table->line_max), table->arena);
-		width = characters(row->cells[i]);
+		width = columns(row->cells[i]);
 		if (width > table->widths[i])
 			table->widths[i] = width;
 	}
+	uselocale(before);
 	*table->last = row;
 	table->last = &row->next;
 	table->added = row;
@@ -142,19 +172,26 @@ void table_colour(struct table *table, const char *colour)
 		table->added->colour = colour;
 }
 
-/* As much of a cell as fits into so many characters. */
+/* The bytes that fit into so many columns. */
+static size_t fitting(struct slice text, size_t room)
+{
+	struct slice rest = text;
+	size_t bytes = 0, n = 0;
+
+	while (rest.n > 0 && (n += take_columns(&rest)) <= room)
+		bytes = text.n - rest.n;
+	return bytes;
+}
+
+/* As much of a cell as there is room for; a cut takes a column, too. */
 static void print_cell(struct slice text, size_t room, const char *colour, FILE *out)
 {
-	size_t n = 0, at = 0;
-	bool cut = characters(text) > room;
+	bool cut = columns(text) > room;
 
-	while (cut && at < text.n && n + 1 < room) {
-		at += utf8_length_by_lead((unsigned char)text.p[at]);
-		n++;
-	}
 	if (colour)
 		fprintf(out, "\033[%sm", colour);
-	fprintf(out, "%.*s%s", (int)(cut ? at : text.n), text.p, cut && room ? "…" : "");
+	fprintf(out, "%.*s%s", (int)(cut ? fitting(text, room ? room - 1 : 0) : text.n), text.p,
+		cut && room ? "…" : "");
 	if (colour)
 		fputs("\033[0m", out);
 }
@@ -167,7 +204,7 @@ static void print_row(const struct table *table, const struct table_cells *row, 
 	while (n > 0 && row->cells[n - 1].n == 0)
 		n--;
 	for (size_t i = 0; i < n; i++) {
-		int pad = i + 1 < n ? (int)(table->widths[i] - characters(row->cells[i])) + GAP : 0;
+		int pad = i + 1 < n ? (int)(table->widths[i] - columns(row->cells[i])) + GAP : 0;
 		size_t room = !table->line_max ? SIZE_MAX : table->line_max > column ? table->line_max - column : 0;
 
 		print_cell(row->cells[i], room, table->coloured && i == 0 ? row->colour : NULL, out);
@@ -179,9 +216,13 @@ static void print_row(const struct table *table, const struct table_cells *row, 
 
 enum hx_code table_print(const struct table *table, FILE *out, struct hx_error *err)
 {
+	locale_t before;
+
 	if (table->arena->failed)
 		return arena_error(table->arena, err);
+	before = enter_utf8();
 	for (const struct table_cells *row = table->first; row; row = row->next)
 		print_row(table, row, out);
+	uselocale(before);
 	return HX_OK;
 }

@@ -38,7 +38,7 @@ struct table_cells;
 struct table {
 	struct arena *arena;
 	size_t columns_n;
-	size_t widths[TABLE_COLUMNS_MAX]; /* characters */
+	size_t widths[TABLE_COLUMNS_MAX]; /* columns of a terminal */
 	size_t line_max;                  /* a longer line is cut, with a … at its end; 0: none is */
 	bool coloured;
 	struct table_cells *first, *added, **last;

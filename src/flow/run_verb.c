@@ -148,7 +148,7 @@ static void end_unnamed(struct run_verb *v, const char *words)
 {
 	const struct run_definition *definition = v->row.machine->definition;
 	const char **known = arena_zalloc(v->arena, (definition->steps_n + 1) * sizeof *known);
-	const char *nearest, *detail = NULL;
+	const char *detail = NULL;
 	size_t n = 0;
 
 	for (size_t i = 0; known && i < definition->steps_n; i++) {
@@ -157,9 +157,8 @@ static void end_unnamed(struct run_verb *v, const char *words)
 		if (name)
 			known[n++] = name;
 	}
-	nearest = known ? nearest_name(v->rq->name, known) : NULL;
-	if (nearest)
-		detail = text_printf(v->arena, "%s; did you mean \"%s\"?", words, nearest);
+	if (known)
+		detail = text_printf(v->arena, "%s%s", words, nearest_words(v->rq->name, known, "\"", "\"").text);
 	end(v, HX_NOT_FOUND, detail ? detail : words);
 }
 

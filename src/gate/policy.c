@@ -413,9 +413,9 @@ static void read_match(const struct reader *r, const struct json_node *node, str
 	method = slice_of(text, space ? (size_t)(space - text) : strlen(text));
 	pattern = slice_str(space ? space + 1 : "");
 	if (!is_method(method))
-		reader_report(
-			r, node->at.line, "value", "match is \"%s\": there is no method \"%s\"; did you mean \"%s\"?",
-			excerpt_of(slice_str(text)).text, excerpt_of(method).text, reader_nearest(r, method, methods));
+		reader_report(r, node->at.line, "value", "match is \"%s\": there is no method \"%s\"%s",
+			      excerpt_of(slice_str(text)).text, excerpt_of(method).text,
+			      reader_suggest(r, method, methods).text);
 	else if (!is_pattern(pattern))
 		reader_report(r, node->at.line, "value",
 			      "match is \"%s\"; write it as METHOD /PATTERN, in which * stands for any characters",

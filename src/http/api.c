@@ -30,12 +30,30 @@ static bool query_known(struct http_call *call)
 	return true;
 }
 
+/* Read as if it were plain, a body that is not would be told to be broken JSON. */
+static bool encoding_known(struct http_call *call)
+{
+	struct wire_fields fields = call->request->wire.head.fields;
+	size_t n;
+	const struct wire_field *encoding = wire_find(fields, "Content-Encoding", &n);
+
+	if (!encoding || (n == 1 && slice_is_nocase(encoding->value, "identity")))
+		return true;
+	http_respond_problem(call->exchange,
+			     &(struct problem){
+				     .code = HX_UNSUPPORTED_ENCODING,
+				     .detail = slice_str("send the body as it is, without Content-Encoding"),
+				     .field = {slice_str("Accept-Encoding"), slice_str("identity")},
+			     });
+	return false;
+}
+
 /* Whoever asks has names that the store can hold, whatever is asked. */
 static bool admit_named(struct http_call *call)
 {
 	return api_name_checked(call, api_workspace(call), "the workspace") &&
 	       api_name_checked(call, api_requester(call), "the requester") && query_known(call) &&
-	       api_gate_admit(call);
+	       encoding_known(call) && api_gate_admit(call);
 }
 
 static void go_on(struct http_call *call)
@@ -128,10 +146,8 @@ static void add_name(void *context, const struct machine *machine)
 
 static const char *no_such(struct http_call *call, const char *what, struct slice name, const char *const known[])
 {
-	const char *nearest = nearest_name(name, known);
-
-	return text_printf(call->arena, "no %s \"%s\"%s%s%s", what, excerpt_of(name).text,
-			   nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+	return text_printf(call->arena, "no %s \"%s\"%s", what, excerpt_of(name).text,
+			   nearest_words(name, known, "\"", "\"").text);
 }
 
 const char *api_no_workflow_words(struct http_call *call, struct slice name, const char *kind)

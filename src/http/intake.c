@@ -10,6 +10,7 @@
 #include "http/connection.h"
 #include "http/exchange.h"
 #include "http/server_loop.h"
+#include "model/text.h"
 
 static void hand_over(struct connection *c)
 {
@@ -18,10 +19,16 @@ static void hand_over(struct connection *c)
 	exchange_hand_over(c->exchange);
 }
 
-static const char *body_reason(enum hx_code code)
+static const char *body_reason(struct connection *c, enum hx_code code)
 {
-	return code == HX_TOO_LARGE ? "the body is larger than this server takes"
-				    : "there is no memory for another request at the moment";
+	const struct http_options *options = &c->home->server->options;
+	const char *text;
+
+	if (code != HX_TOO_LARGE)
+		return "there is no memory for another request at the moment";
+	text = text_printf(&c->exchange->arena, "the body is larger than this server takes: %s is %zu",
+			   options->body_limit, options->body_bytes_max);
+	return text ? text : "the body is larger than this server takes";
 }
 
 /* Returns how many bytes of data belonged to the body. */
@@ -43,7 +50,7 @@ static size_t feed_body(struct connection *c, struct slice data)
 		}
 		code = exchange_add_body(c->exchange, piece);
 		if (code != HX_OK) {
-			connection_refuse(c, code, body_reason(code));
+			connection_refuse(c, code, body_reason(c, code));
 			return data.n;
 		}
 	} while (verdict == WIRE_MORE && total < data.n);
@@ -77,10 +84,10 @@ static enum hx_code parse_head(struct connection *c, struct slice head, const ch
 		return err.code;
 	}
 	wire_body_init(&c->body, &ex->request.wire.head, /* is_response= */ false);
-	*ret_reason = body_reason(HX_TOO_LARGE);
-	if (ex->request.wire.head.length > c->home->server->options.body_bytes_max)
-		return HX_TOO_LARGE;
-	return HX_OK;
+	if (ex->request.wire.head.length <= c->home->server->options.body_bytes_max)
+		return HX_OK;
+	*ret_reason = body_reason(c, HX_TOO_LARGE);
+	return HX_TOO_LARGE;
 }
 
 /* Some requests have less time than others, and that shows only now. */

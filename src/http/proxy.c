@@ -5,6 +5,7 @@
 
 #include "http/problem.h"
 #include "http/proxy_job.h"
+#include "model/text.h"
 
 #define KEPT_BYTES_MAX (SIZE_MAX / 4) /* the policy's limit is looked at before */
 #define SPARE_BYTES_MAX 16384         /* a buffer larger than this goes back to the system */
@@ -212,6 +213,7 @@ void proxy_fit_server(struct proxy *proxy, struct http_options *options)
 	options->clock = proxy->options.clock;
 	options->log = proxy->options.log;
 	options->body_bytes_max = 0;
+	options->body_limit = "max_request_bytes";
 	options->read_ms = 0;
 	fit_policy(&config->policy, options);
 	fit_policy(&config->pass, options);
@@ -243,7 +245,10 @@ void proxy_handle(void *data, struct http_exchange *exchange)
 		return;
 	}
 	if (request->body.n > policy->max_request_bytes) {
-		refuse(proxy, exchange, HX_TOO_LARGE, "the body is larger than this route takes");
+		refuse(proxy, exchange, HX_TOO_LARGE,
+		       text_printf(http_exchange_arena(exchange),
+				   "the body is larger than this route takes: max_request_bytes is %zu",
+				   (size_t)policy->max_request_bytes));
 		return;
 	}
 	home = home_of(proxy, http_exchange_loop(exchange));

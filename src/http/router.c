@@ -8,9 +8,11 @@
 
 #include <stdlib.h>
 
+#include "base/excerpt.h"
 #include "base/strbuf.h"
 #include "http/charset.h"
 #include "http/problem.h"
+#include "model/text.h"
 
 struct segments {
 	struct slice at[ROUTE_SEGMENTS_MAX];
@@ -189,6 +191,35 @@ static void answer_allow(struct http_exchange *exchange, struct slice allow)
 				       });
 }
 
+static bool has_any(const struct router *router, const struct segments *path)
+{
+	for (size_t i = 0; i < router->n; i++)
+		if (fits(&router->entries[i], path))
+			return true;
+	return false;
+}
+
+/* Where to look instead: the path without its last "/", or the description of all paths, where there is one. */
+static const char *nothing_words(const struct router *router, const struct segments *path,
+				 struct http_exchange *exchange)
+{
+	static const char description[] = "/api/v1/openapi.json";
+	struct slice asked = http_exchange_request(exchange)->wire.path;
+	struct segments shorter = *path, described;
+
+	if (path->n > 1 && path->at[path->n - 1].n == 0) {
+		shorter.n--;
+		if (has_any(router, &shorter))
+			return text_printf(http_exchange_arena(exchange),
+					   "there is nothing at this path; without its last \"/\" there is: \"%s\"",
+					   excerpt_of(slice_of(asked.p, asked.n - 1)).text);
+	}
+	if (cut_path(slice_str(description), &described) && has_any(router, &described))
+		return text_printf(http_exchange_arena(exchange),
+				   "there is nothing at this path; what there is is described at %s", description);
+	return "there is nothing at this path";
+}
+
 static void answer_no_route(const struct router *router, const struct segments *path, struct http_exchange *exchange)
 {
 	struct strbuf allow;
@@ -199,7 +230,7 @@ static void answer_no_route(const struct router *router, const struct segments *
 	if (allow.n > 0)
 		answer_allow(exchange, strbuf_slice(&allow));
 	else
-		http_respond_code(exchange, HX_NOT_FOUND, "there is nothing at this path");
+		http_respond_code(exchange, HX_NOT_FOUND, nothing_words(router, path, exchange));
 	strbuf_release(&allow);
 }
 

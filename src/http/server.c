@@ -13,6 +13,7 @@ struct http_options http_options_default(void)
 		.connections_max = 10000,
 		.head = {.line_bytes = 8192, .head_bytes = 32768, .fields = 100},
 		.body_bytes_max = 16u << 20,
+		.body_limit = "max_body_bytes",
 		.bodies_bytes_max = 256u << 20,
 		.arena_bytes_max = 64u << 20,
 		.stream_bytes_max = 128u << 10,

@@ -43,6 +43,7 @@ struct http_options {
 	size_t connections_max;  /* one more takes the place of an idle one, or waits in the backlog */
 	struct wire_limits head; /* 414 and 431 */
 	size_t body_bytes_max;   /* 413 */
+	const char *body_limit;  /* the name of that in the configuration, for who is told so */
 	size_t bodies_bytes_max; /* of all requests, and large answers, that are in memory: new requests get 503 */
 	size_t arena_bytes_max;  /* of one request: its head, and what the handler takes */
 	size_t stream_bytes_max; /* of a streamed answer, waiting for the client; twice that at most */

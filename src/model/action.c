@@ -80,14 +80,14 @@ static void check_field(const struct reader *r, const struct json_node *member, 
 	const struct field *field = field_named(member->name);
 
 	if (!field)
-		reader_report(r, member->name_at.line, "unknown field", "\"%s\"; did you mean \"%s\"?",
-			      excerpt_of(member->name).text, reader_nearest(r, member->name, fitting));
+		reader_report(r, member->name_at.line, "unknown field", "\"%s\"%s", excerpt_of(member->name).text,
+			      reader_suggest(r, member->name, fitting).text);
 	else if (!belongs_to_definition(r, field))
 		head_refuse_field(r, member, fitting);
 	else if (!(field->kinds & kinds))
 		reader_report(r, member->name_at.line, "unknown field",
-			      "\"%s\" does not belong to an action of kind %s; did you mean \"%s\"?", field->name, kind,
-			      reader_nearest(r, member->name, fitting));
+			      "\"%s\" does not belong to an action of kind %s%s", field->name, kind,
+			      reader_suggest(r, member->name, fitting).text);
 }
 
 static void check_fields(const struct reader *r, const struct json_node *node, unsigned kinds, const char *kind)

@@ -74,7 +74,7 @@ static void read_values(const struct batch_draft *d)
 	(void)reader_int(r, field(d, "cancel_check_every"), "cancel_check_every", 1, BATCH_CANCEL_CHECK_MAX,
 			 &definition->cancel_check_every);
 	(void)reader_duration(r, field(d, "timeout"), "timeout", &definition->timeout_ms);
-	(void)reader_duration(r, field(d, "lease"), "lease", &definition->lease_ms);
+	(void)reader_lease(r, field(d, "lease"), "lease", &definition->lease_ms);
 	attempt_read_retry(r, field(d, "retry"), &definition->retry);
 	attempt_read_on_unknown(r, field(d, "on_unknown"), "an item of a batch", &definition->on_unknown);
 	attempt_read_on_5xx(r, field(d, "on_5xx"), &definition->unknown_on_5xx);

@@ -2,6 +2,7 @@
 #include "model/config.h"
 
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -10,6 +11,7 @@
 #include "model/reader.h"
 #include "model/text.h"
 
+#define JANITOR_EVERY_MS_LEAST 1000
 #define OUTBOUND_MAX 100
 #define BODY_BYTES_LEAST 1024
 #define BODY_BYTES_MOST (INT64_C(1) << 30)
@@ -53,6 +55,7 @@ static bool is_network(const char *text)
 static void read_janitor(const struct reader *outer, const struct json_node *node, struct janitor_config *janitor)
 {
 	static const char *const known[] = {"every", "stuck_after", "external", NULL};
+	const struct json_node *every;
 	struct reader r = *outer;
 	char where[WHERE_BYTES];
 
@@ -64,8 +67,12 @@ static void read_janitor(const struct reader *outer, const struct json_node *nod
 	reader_known(&r, node, known);
 	janitor->declared = true;
 	(void)reader_bool(&r, json_node_member(node, "external"), "external", &janitor->external);
-	(void)reader_duration(&r, json_node_member(node, "every"), "every", &janitor->every_ms);
-	(void)reader_duration(&r, json_node_member(node, "stuck_after"), "stuck_after", &janitor->stuck_after_ms);
+	every = json_node_member(node, "every");
+	if (reader_duration(&r, every, "every", &janitor->every_ms) && janitor->every_ms < JANITOR_EVERY_MS_LEAST)
+		reader_warn(&r, every->at.line, "duration",
+			    "every is %" PRId64 "ms, shorter than a second: the janitor does little else then",
+			    janitor->every_ms);
+	(void)reader_lease(&r, json_node_member(node, "stuck_after"), "stuck_after", &janitor->stuck_after_ms);
 }
 
 static void read_module(const struct reader *outer, const struct json_node *node, struct module_config *module)
@@ -188,7 +195,7 @@ static void read_config(const struct reader *r, const struct json_node *root, st
 	(void)reader_store(r, json_node_member(root, "entry_lock_store"), "entry_lock_store", /* any= */ true,
 			   &config->entry_lock_store);
 	read_retention(r, json_node_member(root, "retention"), config);
-	(void)reader_duration(r, json_node_member(root, "lease"), "lease", &config->lease_ms);
+	(void)reader_lease(r, json_node_member(root, "lease"), "lease", &config->lease_ms);
 	read_exec(r, json_node_member(root, "exec"), config);
 	read_outbound(r, json_node_member(root, "outbound"), config);
 	(void)reader_store(r, json_node_member(root, "db"), "db", /* any= */ false, &config->db);

@@ -575,6 +575,7 @@ static struct expression_node *parse_word(struct parser *p)
 	static const char *const words[] = {"true", "false", "null", "not", "length", "has", "and", "or", NULL};
 	size_t start = p->at;
 	struct slice word = take_name(p);
+	const char *nearest;
 
 	if (slice_is(word, "true") || slice_is(word, "false") || slice_is(word, "null"))
 		return literal_new(p, start, json_trust(word));
@@ -586,8 +587,9 @@ static struct expression_node *parse_word(struct parser *p)
 		return parse_has(p, start);
 	if (slice_is(word, "and") || slice_is(word, "or"))
 		return refuse(p, start, "there is no value in front of this %s", excerpt_of(word).text);
-	return refuse(p, start, "there is no \"%s\" here; did you mean %s, or .%s?", excerpt_of(word).text,
-		      nearest_name(word, words), excerpt_of(word).text);
+	nearest = nearest_name(word, words);
+	return refuse(p, start, "there is no \"%s\" here; did you mean %s%s.%s?", excerpt_of(word).text,
+		      nearest ? nearest : "", nearest ? ", or " : "", excerpt_of(word).text);
 }
 
 static struct expression_node *parse_base(struct parser *p)
@@ -760,8 +762,8 @@ static enum hx_code check_root(const struct visitor *v, const struct expression_
 	for (size_t i = 0; roots[i]; i++)
 		if (slice_is(first->name, roots[i]))
 			return HX_OK;
-	return error_set(v->err, HX_VALIDATION_ERROR, "column %zu: there is no .%s; did you mean .%s?", column,
-			 excerpt_of(first->name).text, nearest_name(first->name, roots));
+	return error_set(v->err, HX_VALIDATION_ERROR, "column %zu: there is no .%s%s", column,
+			 excerpt_of(first->name).text, nearest_words(first->name, roots, ".", "").text);
 }
 
 enum hx_code expression_check_roots(const struct expression *expression, struct hx_error *err)

@@ -168,14 +168,15 @@ void findings_print(const struct findings *findings, FILE *out)
 	}
 }
 
-void findings_log(const struct findings *findings, struct log *log, const char *message)
+void findings_log(const struct findings *findings, struct log *log, const char *if_error, const char *if_warning)
 {
 	for (const struct finding *f = findings->first; f; f = f->next) {
+		bool error = f->severity == FINDING_ERROR;
 		struct strbuf line;
 
 		strbuf_init(&line, LOG_LINE_BYTES_MAX);
 		finding_print(f, &line);
-		log_write(log, f->severity == FINDING_ERROR ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, message,
+		log_write(log, error ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, error ? if_error : if_warning,
 			  LOG_FIELDS(log_text("file", f->file), log_int("line", (int64_t)f->line),
 				     log_slice("finding", strbuf_slice(&line))));
 		strbuf_release(&line);

@@ -53,8 +53,8 @@ const char *finding_severity_name(enum finding_severity severity);
 void finding_print(const struct finding *finding, struct strbuf *out);
 /* All of them, a line for each. */
 void findings_print(const struct findings *findings, FILE *out);
-/* The same for a server that goes on, whose log has one form: an event for each, with this message. */
-void findings_log(const struct findings *findings, struct log *log, const char *message);
+/* The same for a server that goes on, whose log has one form: an event for each, with the message of its kind. */
+void findings_log(const struct findings *findings, struct log *log, const char *if_error, const char *if_warning);
 /* {"severity":"error","file":"billing.json","line":12,"workflow":…,"step":…,"requester":…,"rule":…,"text":…} */
 void finding_print_json(const struct finding *finding, struct strbuf *out);
 

@@ -76,8 +76,8 @@ void head_refuse_field(const struct reader *r, const struct json_node *member, c
 	size_t n = 0;
 
 	if (!owners || (owners & kind_bit(r->kind))) {
-		reader_report(r, member->name_at.line, "unknown field", "\"%s\"; did you mean \"%s\"?",
-			      excerpt_of(member->name).text, reader_nearest(r, member->name, known));
+		reader_report(r, member->name_at.line, "unknown field", "\"%s\"%s", excerpt_of(member->name).text,
+			      reader_suggest(r, member->name, known).text);
 		return;
 	}
 	for (size_t i = 0; i < KINDS; i++)

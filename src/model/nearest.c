@@ -6,8 +6,12 @@
 #include "model/nearest.h"
 
 #include <stdint.h>
+#include <stdio.h>
+
+#include "base/excerpt.h"
 
 #define NAME_BYTES 64
+#define LISTED_MAX 10
 #define WHOLE 2 /* the cost of one edit; a half is 1 */
 
 static char lower(char c)
@@ -60,18 +64,57 @@ static struct slice beginning(struct slice name)
 	return slice_of(name.p, name.n < NAME_BYTES ? name.n : NAME_BYTES);
 }
 
+/* Two edits, or half of the longer name (a whole name in capitals is that); and something of it has to stay. */
+static bool is_near(unsigned d, size_t longer)
+{
+	return d < longer * WHOLE && d <= (longer > 3 ? longer + 1 : 2 * WHOLE);
+}
+
 const char *nearest_name(struct slice name, const char *const *known)
 {
+	struct slice wanted = beginning(name);
 	const char *nearest = NULL;
 	unsigned best = UINT32_MAX;
 
 	for (; *known; known++) {
-		unsigned d = distance(beginning(name), beginning(slice_str(*known)), best);
+		struct slice other = beginning(slice_str(*known));
+		unsigned d = distance(wanted, other, best);
 
-		if (d < best) {
+		if (d < best && is_near(d, wanted.n > other.n ? wanted.n : other.n)) {
 			best = d;
 			nearest = *known;
 		}
 	}
 	return nearest;
+}
+
+/* All of them, or nothing: a list that is cut off would say that there are no others. */
+static void list_known(const char *const *known, const char *before, const char *after, struct suggestion *ret)
+{
+	const char *between = known[0] && known[1] ? "; there are " : "; there is ";
+	size_t used = 0;
+
+	for (size_t i = 0; known[i]; i++, between = ", ") {
+		int n = snprintf(ret->text + used, sizeof ret->text - used, "%s%s%s%s", between, before,
+				 excerpt_of(slice_str(known[i])).text, after);
+
+		used += (size_t)n;
+		if (i == LISTED_MAX || used >= sizeof ret->text) {
+			ret->text[0] = '\0';
+			return;
+		}
+	}
+}
+
+struct suggestion nearest_words(struct slice name, const char *const *known, const char *before, const char *after)
+{
+	const char *nearest = nearest_name(name, known);
+	struct suggestion suggestion = {""};
+
+	if (nearest)
+		snprintf(suggestion.text, sizeof suggestion.text, "; did you mean %s%s%s?", before,
+			 excerpt_of(slice_str(nearest)).text, after);
+	else
+		list_known(known, before, after, &suggestion);
+	return suggestion;
 }

@@ -2,16 +2,15 @@
 #include "model/reader.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/duration.h"
 #include "base/json_number.h"
 #include "base/json_walk.h"
-#include "model/nearest.h"
 #include "model/text.h"
 #include "model/workflow.h"
 
+#define LEASE_MS_LEAST 1000
 #define CONFIG_VALUES_MAX 20000
 #define CONFIG_SCRATCH_BYTES_MAX (16u << 20)
 
@@ -51,19 +50,11 @@ static void add(const struct reader *r, enum finding_severity severity, size_t l
 	findings_add(r->findings, finding, "%s: %s", r->where, inner ? inner : "");
 }
 
-const char *reader_nearest(const struct reader *r, struct slice name, const char *const *known)
-{
-	return r->findings && r->findings->kept < FINDINGS_MAX ? nearest_name(name, known) : known[0];
-}
-
 struct suggestion reader_suggest(const struct reader *r, struct slice name, const char *const *known)
 {
-	struct suggestion suggestion = {""};
-
-	if (known[0] && r->findings && r->findings->errors + r->findings->warnings < SUGGESTIONS_MAX)
-		snprintf(suggestion.text, sizeof suggestion.text, "; did you mean \"%s\"?",
-			 excerpt_of(slice_str(nearest_name(name, known))).text);
-	return suggestion;
+	if (!r->findings || r->findings->errors + r->findings->warnings >= SUGGESTIONS_MAX)
+		return (struct suggestion){""};
+	return nearest_words(name, known, "\"", "\"");
 }
 
 void reader_report(const struct reader *r, size_t line, const char *rule, const char *format, ...)
@@ -163,8 +154,8 @@ void reader_known(const struct reader *r, const struct json_node *object, const 
 	json_node_for_each(member, object)
 	{
 		if (!is_known(member->name, known))
-			reader_report(r, member->name_at.line, "unknown field", "\"%s\"; did you mean \"%s\"?",
-				      excerpt_of(member->name).text, reader_nearest(r, member->name, known));
+			reader_report(r, member->name_at.line, "unknown field", "\"%s\"%s",
+				      excerpt_of(member->name).text, reader_suggest(r, member->name, known).text);
 	}
 }
 
@@ -246,6 +237,16 @@ bool reader_duration(const struct reader *r, const struct json_node *node, const
 	return false;
 }
 
+bool reader_lease(const struct reader *r, const struct json_node *node, const char *what, int64_t *ret_ms)
+{
+	if (!reader_duration(r, node, what, ret_ms))
+		return false;
+	if (*ret_ms < LEASE_MS_LEAST)
+		reader_warn(r, node->at.line, "duration",
+			    "%s is %" PRId64 "ms, shorter than a second: a busy machine loses it", what, *ret_ms);
+	return true;
+}
+
 bool reader_int(const struct reader *r, const struct json_node *node, const char *what, int64_t min, int64_t max,
 		int64_t *ret)
 {
@@ -286,8 +287,8 @@ bool reader_choice(const struct reader *r, const struct json_node *node, const c
 			return true;
 		}
 	}
-	reader_report(r, node->at.line, "value", "%s is \"%s\", which is not known; did you mean \"%s\"?", what,
-		      excerpt_of(node->string).text, reader_nearest(r, node->string, names));
+	reader_report(r, node->at.line, "value", "%s is \"%s\", which is not known%s", what,
+		      excerpt_of(node->string).text, reader_suggest(r, node->string, names).text);
 	return false;
 }
 

@@ -14,6 +14,7 @@
 #include "base/excerpt.h"
 #include "base/json_tree.h"
 #include "model/findings.h"
+#include "model/nearest.h"
 
 struct reader {
 	struct findings *findings; /* NULL: silent */
@@ -26,16 +27,8 @@ struct reader {
 /* 1 to 64 bytes of A-Z a-z 0-9 _ . - : names stand in URLs, in logs and, between bars, in the history's chain. */
 bool name_is_valid(struct slice name);
 
-/* nearest_name(), but only for a finding that will be kept: the millionth fault of a text must not cost a search. */
-const char *reader_nearest(const struct reader *r, struct slice name, const char *const *known);
-/*
- * `; did you mean "x"?` for lists that are the user's own and may be long. Empty when there is nothing to suggest,
- * and behind the first SUGGESTIONS_MAX findings.
- */
+/* nearest_words() in quotes for the first SUGGESTIONS_MAX findings: the millionth fault of a text must not cost a search. */
 #define SUGGESTIONS_MAX 50
-struct suggestion {
-	char text[EXCERPT_BYTES_MAX + 24];
-};
 struct suggestion reader_suggest(const struct reader *r, struct slice name, const char *const *known);
 void reader_report(const struct reader *r, size_t line, const char *rule, const char *format, ...) HX_PRINTF(4, 5);
 void reader_warn(const struct reader *r, size_t line, const char *rule, const char *format, ...) HX_PRINTF(4, 5);
@@ -66,6 +59,8 @@ bool reader_text(const struct reader *r, const struct json_node *node, const cha
 		 const char **ret);
 bool reader_name(const struct reader *r, const struct json_node *node, const char *what, const char **ret);
 bool reader_duration(const struct reader *r, const struct json_node *node, const char *what, int64_t *ret_ms);
+/* The same, with a warning where it is too short to be kept by a machine that has more to do. */
+bool reader_lease(const struct reader *r, const struct json_node *node, const char *what, int64_t *ret_ms);
 bool reader_int(const struct reader *r, const struct json_node *node, const char *what, int64_t min, int64_t max,
 		int64_t *ret);
 bool reader_bool(const struct reader *r, const struct json_node *node, const char *what, bool *ret);

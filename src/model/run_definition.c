@@ -64,7 +64,7 @@ static void read_run(struct run_draft *d)
 	struct run_definition *definition = d->definition;
 
 	head_known(&d->r, d->root, known);
-	(void)reader_duration(&d->r, json_node_member(d->root, "lease"), "lease", &definition->lease_ms);
+	(void)reader_lease(&d->r, json_node_member(d->root, "lease"), "lease", &definition->lease_ms);
 	definition->output = run_draft_expression(&d->r, json_node_member(d->root, "output"), "output");
 	actions_parse(&d->r, json_node_member(d->root, "actions"), &d->actions);
 	definition->actions = d->actions.items;

@@ -51,7 +51,7 @@ static void read_lease(const struct run_draft *d, const struct reader *r, const 
 		       struct run_step *step)
 {
 	(void)d;
-	(void)reader_duration(r, node, "lease", &step->lease_ms); /* reported there */
+	(void)reader_lease(r, node, "lease", &step->lease_ms); /* reported there */
 }
 
 static void read_on_unknown(const struct run_draft *d, const struct reader *r, const struct json_node *node,

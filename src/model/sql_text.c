@@ -212,8 +212,8 @@ static bool check_path(struct scanner *s, struct slice path)
 		return true;
 	}
 	if (s->code == HX_OK)
-		s->code = error_set(s->err, HX_VALIDATION_ERROR, "there is no parameter :%s; did you mean :%s?",
-				    excerpt_of(path).text, nearest_name(root, roots));
+		s->code = error_set(s->err, HX_VALIDATION_ERROR, "there is no parameter :%s%s", excerpt_of(path).text,
+				    nearest_words(root, roots, ":", "").text);
 	return false;
 }
 

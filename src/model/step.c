@@ -131,7 +131,7 @@ static void read_lease(const struct draft *d, const struct reader *r, const stru
 		       struct step_view *view)
 {
 	(void)d;
-	(void)reader_duration(r, node, "lease", &view->lease_ms); /* reported there */
+	(void)reader_lease(r, node, "lease", &view->lease_ms); /* reported there */
 }
 
 static void read_on_unknown(const struct draft *d, const struct reader *r, const struct json_node *node,

@@ -2,7 +2,7 @@
 # The limits of the programs as people start them, each at the limit and one past it: body, head, query, depth of JSON, connections.
 # What a server does about slow, idle and greedy clients is in tests/http/test_limits.c.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
-import json, re, resource, socket
+import gzip, json, re, resource, socket
 import server
 from server import Server, Service, read_answer, until, write
 
@@ -28,16 +28,16 @@ def post(hapax, path, body, chunks=0, fields=b""):
 	return hapax.raw(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
 
 
-def refused(answer, status, code):
-	assert answer[0] == status and json.loads(answer[2])["code"] == code, answer
+def refused(answer, status, code, detail=""):
+	assert answer[0] == status and json.loads(answer[2])["code"] == code and detail in json.loads(answer[2])["detail"], answer
 
 
-def check_body(hapax, path, most, status):
+def check_body(hapax, path, most, status, limit="max_body_bytes"):
 	for chunks in (0, 1, 3):
 		assert post(hapax, path, run_of(most), chunks)[0] == status, f"{most} bytes in {chunks} chunks"
-		refused(post(hapax, path, run_of(most + 1), chunks), 413, "TOO_LARGE")
+		refused(post(hapax, path, run_of(most + 1), chunks), 413, "TOO_LARGE", f"{limit} is {most}")
 	# A body that says that it is too large is refused before it is sent.
-	refused(hapax.raw(b"POST " + path.encode() + b" HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (most + 1)), 413, "TOO_LARGE")
+	refused(hapax.raw(b"POST " + path.encode() + b" HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (most + 1)), 413, "TOO_LARGE", f"{limit} is {most}")
 
 
 def test_body(dir):
@@ -54,12 +54,12 @@ def test_body_as_configured(dir):
 def test_body_at_the_gate(dir):
 	write(dir / "gate.json", {"routes": [{"match": "POST /small", "required": False, "max_request_bytes": 1000}, {"match": "POST /*", "required": False}]})
 	with Service() as service, Server(dir, "gate", "--upstream", service.url, "--store", "memory:", "--config", "gate.json") as gate:
-		check_body(gate, "/any", MIB, 200)
+		check_body(gate, "/any", MIB, 200, "max_request_bytes")
 		assert {len(c[2]) for c in service.calls} == {MIB}
 		service.calls.clear()
 		for chunks in (0, 3):
 			assert post(gate, "/small", run_of(1000), chunks)[0] == 200
-			refused(post(gate, "/small", run_of(1001), chunks), 413, "TOO_LARGE")
+			refused(post(gate, "/small", run_of(1001), chunks), 413, "TOO_LARGE", "max_request_bytes is 1000")
 		assert [len(c[2]) for c in service.calls] == [1000, 1000], "nothing too large was passed on"
 
 
@@ -98,6 +98,27 @@ def test_head_at_the_gate(dir):
 		refused(get(gate, b"/", b"X: v\r\n" * (FIELDS - 1)), 431, "HEAD_TOO_LARGE") # the gate, not the service, which has the same limit
 		refused(get(gate, b"/", b"X: " + b"v" * HEAD + b"\r\n"), 431, "HEAD_TOO_LARGE")
 		assert len(service.calls) == n
+
+
+def test_encoding(dir):
+	path, body = "/api/v1/workflow-runs", run_of(100)
+	with Server(dir, "serve", "--db", "sqlite::memory:") as hapax:
+		for name in (b"gzip", b"identity, gzip", b""):
+			refused(post(hapax, path, gzip.compress(body), fields=b"Content-Encoding: %s\r\n" % name), 415, "UNSUPPORTED_ENCODING", "without Content-Encoding")
+		assert "Accept-Encoding: identity" in hapax.raw(b"POST /api/v1/jobs HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Encoding: br\r\nContent-Length: 0\r\n\r\n")[1]
+		for name in (b"identity", b"Identity"):
+			assert post(hapax, path, body, fields=b"Content-Encoding: %s\r\n" % name)[0] == 404, "it was read"
+	with Service() as service, Server(dir, "gate", "--upstream", service.url, "--store", "memory:") as gate:
+		assert post(gate, "/any", gzip.compress(body), fields=b"Content-Encoding: gzip\r\nIdempotency-Key: k\r\n")[0] == 200
+		assert gzip.decompress(service.calls[0][2]) == body, "the gate passes it on as it is"
+
+
+def test_nothing_here(dir):
+	with Server(dir, "serve", "--db", "sqlite::memory:") as hapax:
+		for path in (b"/", b"/api/v1", b"/api/v1/", b"/api/v1/rnus/", b"//"):
+			refused(get(hapax, path), 404, "NOT_FOUND", "described at /api/v1/openapi.json")
+		for path in (b"/api/v1/jobs/", b"/healthz/", b"/api/v1/jobs/claim/", b"/api/v1/batches/b%22/items/"):
+			refused(get(hapax, path), 404, "NOT_FOUND", "without its last \"/\" there is: \"%s\"" % path[:-1].decode())
 
 
 def nested(depth):

@@ -58,7 +58,8 @@ static bool succeeds_with(const struct route *route, int status)
 static bool is_of_the_server(enum hx_code code)
 {
 	return code == HX_BAD_REQUEST || code == HX_REQUEST_TIMEOUT || code == HX_URI_TOO_LONG ||
-	       code == HX_EXPECTATION_FAILED || code == HX_HEAD_TOO_LARGE || code == HX_VERSION_NOT_SUPPORTED;
+	       code == HX_UNSUPPORTED_ENCODING || code == HX_EXPECTATION_FAILED || code == HX_HEAD_TOO_LARGE ||
+	       code == HX_VERSION_NOT_SUPPORTED;
 }
 
 static bool can_fail_with(const struct route *route, const char *name)

@@ -84,7 +84,7 @@ is_error() { # name of the code
 }
 mapfile -t many < <(yes x | head -n 1030)
 refuses() {
-	exits 2 "$@" --no-such-option && silent out && contains err "has no option --no-such-option; did you mean --" || note "$*: unknown option"
+	exits 2 "$@" --no-such-option && silent out && contains err "has no option --no-such-option" && ! contains err "did you mean" || note "$*: unknown option"
 	exits 2 "$@" --no-such-option --json && silent out && is_error VALIDATION_ERROR || note "$*: unknown option as JSON"
 	exits 2 "$@" --hlep && contains err "did you mean --help?" || note "$*: --hlep"
 	exits 2 "$@" "${many[@]}" && silent out || note "$*: too many operands"

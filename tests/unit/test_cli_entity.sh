@@ -61,6 +61,11 @@ result ids_are_encoded
 exits 0 entity create doc d1 --workspace other && exits 4 entity show doc "$odd" --workspace other &&
 	HAPAX_WORKSPACE=other exits 0 entity list doc && [ "$(wc -l <out)" = 2 ]
 result workspaces
+export HAPAX_WORKSPACE=wide
+accent=$(printf 'e\u0301') # an e, and an accent that stands above it
+exits 0 entity create doc 日本 && exits 0 entity create doc "$accent" && LC_ALL=C exits 0 entity list doc && says_like '^ID    STATUS ' && says_like '^日本  new ' && says_like "^$accent     new "
+result wide_and_combining_characters_are_in_columns
+unset HAPAX_WORKSPACE
 echo '{"pages": 7}' >data.json
 exits 0 entity create doc f1 --data @data.json --workspace files && HAPAX_WORKSPACE=files exits 0 entity show doc f1 && says '{"pages": 7}' &&
 	"$hapax" entity create doc f2 --data - --workspace files <data.json >out && HAPAX_WORKSPACE=files exits 0 entity show doc f2 && says '{"pages": 7}' &&

@@ -63,6 +63,11 @@ result show
 result no_escape_reaches_a_pipe
 COLUMNS=60 exits 0 run show "$id" && says_like '^✓  open .*…$' && [ "$(grep -m 1 '^✓' out | wc -m)" = 61 ] && COLUMNS=nonsense exits 0 run show "$id"
 result lines_are_cut
+kept=$id
+start --input "{\"total\": 500, \"name\": \"$(printf '日%.0s' {1..99})\"}" && COLUMNS=60 exits 0 run show "$id" && says_like '^input .*日…$' &&
+	[[ $(grep '^input' out | LC_ALL=C.UTF-8 wc -L) =~ ^(59|60)$ ]]
+result lines_with_wide_characters_are_cut
+id=$kept
 { printf '{"total": 500, "large": ["' && head -c 600000 /dev/zero | sed 's/\x00/ü/g' | head -c 900000 && printf '"%s]}' "$(head -c 60000 /dev/zero | tr '\0' '\n')." | tr -d . ; } >large.json
 kept=$id
 start --input @large.json && exits 0 run show "$id" && says_like '^input +\{"total": 500, "large": \["ü+…$' && [ "$(grep '^input' out | wc -m)" = 121 ]

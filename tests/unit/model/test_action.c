@@ -191,7 +191,7 @@ static void probes(void **state)
 	assert_ptr_equal(w->actions[0].probe, &w->actions[1]);
 	assert_null(w->actions[1].probe);
 	refused("{ 'kind': 'http', 'url': 'http://h', 'probe': 'A' }", "an action that asks itself would act again");
-	refused("{ 'kind': 'http', 'url': 'http://h', 'probe': 'B' }", "there is no action \"B\"; did you mean \"A\"?");
+	refused("{ 'kind': 'http', 'url': 'http://h', 'probe': 'B' }", "there is no action \"B\"; there is \"A\"");
 	refused("{ 'kind': 'http', 'url': 'http://h', 'probe': { 'kind': 'noop' } }",
 		"probe must be a string, not an object");
 	refused("{ 'kind': 'noop', 'probe': 'A' }", "\"probe\" does not belong to an action of kind noop");

@@ -309,6 +309,13 @@ static void cleaning_up(void **state)
 	       "effect: cleanup_action: Claimed is called again whenever nobody knows whether it was done");
 }
 
+static void short_leases(void **state)
+{
+	(void)state;
+	warned("'item_action': 'Keyed', 'lease': '999ms'", "duration: lease is 999ms, shorter than a second");
+	(void)clean(with_fields("'item_action': 'Keyed', 'lease': '1s'"));
+}
+
 static void unknown_fields(void **state)
 {
 	static const struct {
@@ -331,7 +338,7 @@ static void unknown_fields(void **state)
 				"unknown field: \"%s\" belongs to definitions of kind %s, and this is one of kind batch",
 				others[i].field, others[i].kinds));
 	/* A field of batches, but not of these. */
-	refused("'item_action': 'Keyed', 'void': 'Noop'", "unknown field: \"void\"; did you mean \"");
+	refused("'item_action': 'Keyed', 'void': 'Noop'", "unknown field: \"void\"");
 }
 
 /* ---- void ---- */
@@ -500,6 +507,7 @@ int main(void)
 		model_test(numbers_have_bounds),
 		model_test(unknown_outcomes),
 		model_test(cleaning_up),
+		model_test(short_leases),
 		model_test(unknown_fields),
 		model_test(voids),
 		model_test(voids_that_cannot_be),

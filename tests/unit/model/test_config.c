@@ -25,6 +25,30 @@ static void refused(const char *text, const char *said)
 	assert_said("c.json:1: error: ", said, NULL);
 }
 
+static void short_leases(void **state)
+{
+	static const char *const words[] = {
+		"modules.a.janitor: every is 999ms, shorter than a second: the janitor does little else then",
+		"modules.a.janitor: stuck_after is 1ms, shorter than a second: a busy machine loses it",
+		"duration: lease is 250ms, shorter than a second: a busy machine loses it",
+	};
+
+	(void)state;
+	findings_init(&findings, &arena);
+	config_parse(
+		"c.json",
+		slice_str(json_text("{ 'modules': { 'a': { 'janitor': { 'every': '999ms', 'stuck_after': '1ms' } } },"
+				    " 'lease': '250ms' }")),
+		&arena, &findings, &config);
+	print_findings();
+	assert_int_equal(findings.errors, 0);
+	assert_int_equal(findings.warnings, 3);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		assert_said("warning: ", words[i], NULL);
+	assert_int_equal(config.lease_ms, 250);
+	clean("{ 'modules': { 'a': { 'janitor': { 'every': '1s', 'stuck_after': '1s' } } }, 'lease': '1s' }");
+}
+
 static void the_contracts_example(void **state)
 {
 	(void)state;
@@ -158,6 +182,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		model_test(the_contracts_example),
+		model_test(short_leases),
 		model_test(defaults),
 		model_test(modules_and_janitors),
 		model_test(modules_at_the_limit),

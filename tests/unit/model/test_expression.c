@@ -468,16 +468,17 @@ static void roots_are_known(void **state)
 					   "(.input).b",
 					   "has(\"x\")",
 					   ".[\"state\"][0]"};
-	static const char *const bad[][2] = {{".inputs.x", "column 1: there is no .inputs; did you mean .input?"},
-					     {"1 == .stat", "column 6: there is no .stat; did you mean .state?"},
-					     {"{sku}", "column 2: there is no .sku; did you mean .input?"},
-					     {". | .step", "column 5: there is no .step; did you mean .steps?"},
-					     {"(.).step", "column 4: there is no .step; did you mean .steps?"},
-					     {"{(.x): 1}", "column 3: there is no .x; did you mean .input?"},
-					     {".input | has(.x) | .y // .z", NULL},
-					     {".input // (.x | .y)", "column 12: there is no .x; did you mean .input?"},
-					     {"has(.x)", "column 5: there is no .x; did you mean .input?"},
-					     {".[0]", "column 2: a path begins with .input, .state or .steps"}};
+	static const char *const bad[][2] = {
+		{".inputs.x", "column 1: there is no .inputs; did you mean .input?"},
+		{"1 == .stat", "column 6: there is no .stat; did you mean .state?"},
+		{"{sku}", "column 2: there is no .sku; there are .input, .state, .steps"},
+		{". | .step", "column 5: there is no .step; did you mean .steps?"},
+		{"(.).step", "column 4: there is no .step; did you mean .steps?"},
+		{"{(.x): 1}", "column 3: there is no .x; there are .input, .state, .steps"},
+		{".input | has(.x) | .y // .z", NULL},
+		{".input // (.x | .y)", "column 12: there is no .x; there are .input, .state, .steps"},
+		{"has(.x)", "column 5: there is no .x; there are .input, .state, .steps"},
+		{".[0]", "column 2: a path begins with .input, .state or .steps"}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)

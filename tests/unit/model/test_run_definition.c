@@ -317,6 +317,18 @@ static void tasks_by_default(void **state)
 	assert_true(s->goes_on_timed_out);
 }
 
+static void short_leases(void **state)
+{
+	(void)state;
+	warned("'type': 'task', 'action': 'Keyed', 'lease': '999ms'", "lease is 999ms, shorter than a second");
+	(void)clean(with_step("'type': 'task', 'action': 'Keyed', 'lease': '1s'"));
+	(void)parsed("{ 'workflow': 'w', 'kind': 'run', 'lease': '1ms', 'actions': { 'A': { 'kind': 'noop' } },\n"
+		     "  'steps': [ { 'name': 'a', 'type': 'task', 'action': 'A' } ] }");
+	assert_said(
+		"r.json:1: warning: workflow w: duration: lease is 1ms, shorter than a second: a busy machine loses it",
+		NULL);
+}
+
 static void the_top_level(void **state)
 {
 	const struct run_definition *d = clean(
@@ -425,7 +437,7 @@ static void timeouts(void **state)
 	(void)state;
 	refused("'type': 'task', 'action': 'Keyed', 'timeout': '-1s'", "duration: timeout: \"-1s\"");
 	refused("'type': 'approval', 'timeout': '1h', 'on_timeout': 'skip'",
-		"on_timeout is \"skip\", which is not known; did you mean \"");
+		"on_timeout is \"skip\", which is not known; there are \"fail\", \"continue\"");
 	refused("'type': 'approval', 'on_timeout': 'continue'", "on_timeout: it needs a timeout");
 	refused("'type': 'external_event', 'event': 'e', 'on_timeout': 'fail'", "on_timeout: it needs a timeout");
 	refused("'type': 'wait', 'for': '1s', 'timeout': '1s'", "timeout: \"for\" says already how long it waits");
@@ -659,6 +671,7 @@ int main(void)
 		model_test(fields_belong_to_types),
 		model_test(names_of_steps),
 		model_test(tasks_by_default),
+		model_test(short_leases),
 		model_test(the_top_level),
 		model_test(retries),
 		model_test(retries_have_bounds),

@@ -61,6 +61,16 @@ static void flat_values_are_for_all(void **state)
 	assert_true(v->unknown_on_5xx);
 }
 
+static void short_leases(void **state)
+{
+	(void)state;
+	(void)parsed("'successful_state': 'b', 'lease': {'cron': '999ms', 'default': '1s'}");
+	assert_said("warning: workflow w, step go, requester cron: duration: ",
+		    "lease is 999ms, shorter than a second: a busy machine loses it", NULL);
+	(void)parsed("'successful_state': 'b', 'lease': '1s'");
+	assert_not_said("shorter");
+}
+
 static void maps_by_requester(void **state)
 {
 	const struct workflow *w = parsed(
@@ -168,7 +178,7 @@ static void on_unknown_as_written(void **state)
 	refused("'successful_state': 'b', 'on_unknown': 'rever'",
 		"on_unknown is \"rever\", which is not known; did you mean \"revert\"?");
 	refused("'successful_state': 'b', 'on_unknown': true", "on_unknown must be a string, not true");
-	refused("'successful_state': 'b', 'on_5xx': 'released'", "did you mean \"failed\"?");
+	refused("'successful_state': 'b', 'on_5xx': 'released'", "; there are \"failed\", \"unknown\"");
 }
 
 static void entries_are_blamed_once_by_name(void **state)
@@ -223,7 +233,7 @@ static void identity(void **state)
 	assert_errors(text_printf(&arena, form, "'step_id': 1.5, 'step_key': 'a b', 'status': 'x',"), 3);
 	assert_said("step #1: value: step_id is 1.5", NULL);
 	assert_said("step #1: name: step_key is \"a b\"", NULL);
-	assert_said("step #1: reference: status \"x\" is not in status_types; did you mean \"a\"?", NULL);
+	assert_said("step #1: reference: status \"x\" is not in status_types; there is \"a\"", NULL);
 	assert_errors(text_printf(&arena, form, "'step_id': {'x': 1}, 'step_key': {'x': 'a'}, 'status': {'x': 'a'},"),
 		      3);
 	assert_errors(
@@ -253,6 +263,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		model_test(flat_values_are_for_all),
+		model_test(short_leases),
 		model_test(maps_by_requester),
 		model_test(who_may_fire),
 		model_test(no_claim),

@@ -128,7 +128,7 @@ static void statuses_stand_once(void **state)
 	assert_said("w.json:1: error: workflow w: duplicate: status_types: \"a\" stands twice", NULL);
 	assert_errors(
 		"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'b', 'steps': [] }", 1);
-	assert_said("initial_status \"b\" is not in status_types; did you mean \"a\"?", NULL);
+	assert_said("initial_status \"b\" is not in status_types; there is \"a\"", NULL);
 }
 
 static void other_kinds_are_not_entities(void **state)
