@@ -123,10 +123,11 @@ def test_what_waits_is_told(dir):
 		for i in range(3):
 			hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "order"}, status=201)
 		until(lambda: value(hapax, "hapax_actions_in_flight") == 3, "three calls under way")
-		assert value(hapax, "hapax_actions_waiting") == 0 and value(hapax, "hapax_lane_queue_depth") == 0
+		until(lambda: value(hapax, "hapax_actions_waiting") == 0, "no call that waits")
+		until(lambda: value(hapax, "hapax_lane_queue_depth") == 0, "a lane with nothing to do")
 		service.hold.set()
 		until(lambda: value(hapax, "hapax_actions_in_flight") == 0, "the end of all calls")
-		assert value(hapax, "hapax_connections_open") == 1 # this one
+		until(lambda: value(hapax, "hapax_connections_open") == 1, "no connection but this one")
 		assert value(hapax, "hapax_store_up") == 1
 
 
