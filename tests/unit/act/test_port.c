@@ -132,7 +132,8 @@ static void test_actions_take_turns(void **state)
 	upstream_release(&u);
 	for (uint64_t i = 1; i <= 21; i++)
 		desk_wait(&desk, i);
-	assert_true(desk_wait(&desk, 21)->place < 8);
+	/* It begins third or fourth. Answers of the others may pass it while it connects, on a busy machine; last it would be 19. */
+	assert_true(desk_wait(&desk, 21)->place < 16);
 	assert_int_equal(u.hanging_most, 2);
 	desk_close(&desk);
 	upstream_close(&u);
