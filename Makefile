@@ -86,7 +86,7 @@ tests: packages-test check
 
 test: tests
 	$(if $(FUZZ_SRC),$(inner) FLAVOUR=fuzz fuzzers)
-	@HAPAX_FUZZ_BUILD=$(abspath build/fuzz) FUZZ_SECONDS=10 $(call run_tests,$(BUILD)) \
+	@HAPAX_FUZZ_BUILD=$(abspath build/fuzz) FUZZ_SECONDS=5 $(call run_tests,$(BUILD)) \
 		$(call programs,$(BUILD),$(TESTS)) \
 		$(if $(FUZZ_SRC),$(call pick,tests/fuzz/run)) \
 		$(call pick,$(wildcard tests/mutants/run))
