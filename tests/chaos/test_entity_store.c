@@ -181,23 +181,31 @@ static void arm(void *context, const struct service_call *call)
 	pg_proxy_arm(context, PG_PROXY_CUT_AFTER);
 }
 
+/* The cut may come to another session of the node that commits at that moment: then it is tried once more. */
 static void test_lost_answer_of_the_finish_is_found_out(void **state)
 {
+	static const char *const ids[] = {"a", "b", "c", "d", "e"};
 	struct scene *scene = *state;
+	int n = 0;
 
 	proxy = pg_proxy_new(store_pg_port());
 	assert_non_null(proxy);
 	store_url(scene->store, pg_proxy_port(proxy), "node-a", scene->db_urls[0], sizeof scene->db_urls[0]);
 	begin(scene, "{}");
-	service_play(scene->service, "/close", &(struct play){.hook = arm, .context = proxy});
-	scene_fire(scene, 0, "a", "close", 200, NULL);
-	assert_int_equal(reply_int(&scene->last, "entity.version"), 3);
-	assert_int_equal(pg_proxy_cuts(proxy), 1);
-	scene_assert(scene, 0, "a", "closed", 3);
-	service_await(scene->service, "/mail", 1, ARRIVE_MS);
-	assert_int_equal(scene_jobs(scene, 0), 1);
-	assert_int_equal(service_count(scene->service, "/close", NULL), 1);
+	do {
+		if (n > 0)
+			scene_create(scene, ids[n]);
+		service_play(scene->service, "/close", &(struct play){.hook = arm, .context = proxy});
+		scene_fire(scene, 0, ids[n], "close", 200, NULL);
+		assert_int_equal(reply_int(&scene->last, "entity.version"), 3);
+		scene_assert(scene, 0, ids[n], "closed", 3);
+		n++;
+		assert_int_equal(pg_proxy_cuts(proxy), n);
+	} while (scene_metric(scene, 0, "hapax_commits_in_doubt_total") == 0 && n < 5);
 	assert_int_equal(scene_metric(scene, 0, "hapax_commits_in_doubt_total"), 1);
+	service_await(scene->service, "/mail", n, ARRIVE_MS);
+	assert_int_equal(scene_jobs(scene, 0), n);
+	assert_int_equal(service_count(scene->service, "/close", NULL), n);
 	scene_stop(scene, 0);
 }
 
