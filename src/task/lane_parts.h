@@ -1,0 +1,81 @@
+/*
+ * What the two files of the lane share: lane.c, its thread and its rounds, and lane_acts.c, the actions under way and their
+ * leases. All of it is for the lane's thread. Nobody else includes this.
+ */
+#ifndef HX_TASK_LANE_PARTS_H
+#define HX_TASK_LANE_PARTS_H
+
+#include "base/id.h"
+#include "task/inbox.h"
+#include "task/lane.h"
+#include "task/trouble.h"
+
+#define LANE_BUCKETS 1024
+#define LANE_PEERS_MAX 64
+
+struct seat_list {
+	struct seat *first, **last;
+};
+
+struct lane {
+	struct lane_options options;
+	struct db *db;
+	struct id_source ids;
+	_Atomic uint32_t node_number;
+	struct inbox inbox;
+	pthread_t thread;
+	bool joined;
+
+	struct seat_list ready;
+	struct seat_list pending;
+	struct timers timers;
+	struct seat *topics[LANE_BUCKETS];
+	struct seat *acting[LANE_BUCKETS];
+	uint64_t last_number;
+	size_t seats_in;  /* taken in and not yet done */
+	size_t beats_out; /* sent to the pulse lane and not yet back */
+	size_t pending_n;
+	bool stopping;
+	struct mono_time stop_by;
+	struct mono_time sent; /* before the batch under way was begun */
+	int64_t drain_ms;
+
+	struct arena arena;
+	struct unit *units; /* a pool of PENDING_LOOKED_AT, used afresh in each round */
+	size_t units_n;
+	struct unit *batch_units[BATCH_UNITS_MAX];
+	struct seat *batch_seats[BATCH_UNITS_MAX];
+	struct unit_result results[BATCH_UNITS_MAX];
+	struct batch_sink sink;
+	int64_t woken[BATCH_UNITS_MAX * UNIT_WAKES_MAX]; /* by this round, for the peers */
+	size_t woken_n;
+	struct lane *peers[LANE_PEERS_MAX];
+	size_t peers_n;
+	struct lane_stats stats;
+	struct trouble trouble;
+	struct delivery delivery;
+};
+
+static inline size_t lane_bucket(uint64_t key)
+{
+	return key * 0x9e3779b97f4a7c15u >> 54;
+}
+
+/* ---- lane.c ---- */
+
+/* The seat has its answer, and is ready. */
+void lane_give(struct lane *lane, struct seat *seat, struct answer *answer);
+/* The seat leaves the lane. */
+void lane_finish(struct lane *lane, struct seat *seat, enum hx_code code);
+
+/* ---- lane_acts.c ---- */
+
+void lane_act_start(struct lane *lane, struct seat *seat, const struct act_call *call);
+/* Of a seat that acts: its lease is to be renewed, or over. */
+void lane_act_timer_fired(struct lane *lane, struct seat *seat);
+/* An answer of the port's, or a beat that has come back. Takes the mail. */
+void lane_act_open_mail(struct lane *lane, struct mail *mail);
+/* The drain time is over: whoever is still acting is left as a crash would leave it. */
+void lane_act_drop_all(struct lane *lane);
+
+#endif
