@@ -1,5 +1,5 @@
 /*
- * The numbers, in Prometheus' text form: one table for those that are one number each, and a function for each of the few that
+ * The numbers, in Prometheus' text form: tables of those that are one number each, and a function for each of the few that
  * are several. Names and helps are those of docs/operations.md; tests/http/test_metrics.sh compares them.
  *
  * Nothing here waits: counters are atomic, lanes leave theirs in their inboxes, and what the store would have to be asked for is
@@ -69,21 +69,26 @@ static void add_batch_units(const struct batch_stats *stats, struct strbuf *text
 		    (unsigned long long)stats->units, (unsigned long long)sum);
 }
 
-static void add_plain(const struct http_call *call, const struct lane_stats *lanes, struct strbuf *text)
+struct metric {
+	const char *name, *type, *help;
+	uint64_t value;
+};
+
+static const char counter[] = "counter", gauge[] = "gauge";
+
+#define ADD_ALL(text, metrics) add_all(text, metrics, sizeof(metrics) / sizeof *(metrics))
+static void add_all(struct strbuf *text, const struct metric metrics[], size_t n)
 {
-	struct api *api = api_of(call);
-	struct engine_metrics *m = engine_metrics(api->engine);
-	struct http_stats http;
-	struct port_stats act;
+	for (size_t i = 0; i < n; i++) {
+		add_head(text, metrics[i].name, metrics[i].type, metrics[i].help);
+		strbuf_addf(text, "%s %llu\n", metrics[i].name, (unsigned long long)metrics[i].value);
+	}
+}
 
-	engine_act_stats(api->engine, &act);
-	http_exchange_read_stats(call->exchange, &http);
-
-	static const char counter[] = "counter", gauge[] = "gauge";
-	const struct {
-		const char *name, *type, *help;
-		uint64_t value;
-	} metrics[] = {
+/* What was promised: transitions, claims, steps, jobs. */
+static void add_steps(struct engine_metrics *m, const struct lane_stats *lanes, struct strbuf *text)
+{
+	const struct metric metrics[] = {
 		{"hapax_transitions_total", counter, "Guarded writes that won.", lanes->batch.transitions},
 		{"hapax_verdicts_lost_total", counter, "Guarded writes that lost.", lanes->batch.lost},
 		{"hapax_fenced_writes_total", counter, "Writes of stale holders that changed nothing.",
@@ -105,6 +110,14 @@ static void add_plain(const struct http_call *call, const struct lane_stats *lan
 		{"hapax_jobs_failed_total", counter, "Deliveries that did not succeed.", atomic_load(&m->jobs_failed)},
 		{"hapax_jobs_expired_total", counter, "Jobs that retention has deleted.",
 		 atomic_load(&m->jobs_expired)},
+	};
+
+	ADD_ALL(text, metrics);
+}
+
+static void add_runs_and_batches(struct engine_metrics *m, struct strbuf *text)
+{
+	const struct metric metrics[] = {
 		{"hapax_runs_created_total", counter, "Runs that were created here.", atomic_load(&m->runs_created)},
 		{"hapax_runs_driven_total", counter, "Runs driven to a wait, or to their end.",
 		 atomic_load(&m->runs_driven)},
@@ -133,13 +146,23 @@ static void add_plain(const struct http_call *call, const struct lane_stats *lan
 		 atomic_load(&m->batch_items_late)},
 		{"hapax_batch_turns", gauge, "Items and cleanups of batches under way here.",
 		 atomic_load(&m->batch_turns)},
+	};
+
+	ADD_ALL(text, metrics);
+}
+
+/* The store and the doors. */
+static void add_node(struct engine *engine, const struct lane_stats *lanes, struct strbuf *text)
+{
+	struct engine_metrics *m = engine_metrics(engine);
+	const struct metric metrics[] = {
 		{"hapax_notifications_sent_total", counter, "Wakes told to other nodes.",
 		 atomic_load(&m->notifications_sent)},
 		{"hapax_notifications_heard_total", counter, "Wakes that other nodes have told.",
 		 atomic_load(&m->notifications_heard)},
 		{"hapax_nodes_live", gauge, "Nodes on this store.", atomic_load(&m->nodes_live)},
 		{"hapax_store_up", gauge, "1: the store answers; 0: it is lost, and /readyz says so.",
-		 engine_has_store(api->engine)},
+		 engine_has_store(engine)},
 		{"hapax_keys_refused_total", counter,
 		 "Requests without an API key that fits and may do what was asked.", atomic_load(&m->keys_refused)},
 		{"hapax_entry_locked_total", counter, "Calls refused by the entry lock.",
@@ -149,6 +172,22 @@ static void add_plain(const struct http_call *call, const struct lane_stats *lan
 		{"hapax_batches_retried_total", counter,
 		 "Transactions run again after a deadlock or a lost connection.", lanes->batch.retried},
 		{"hapax_commits_in_doubt_total", counter, "Commits whose answer was lost.", lanes->batch.in_doubt},
+	};
+
+	ADD_ALL(text, metrics);
+}
+
+/* What is under way, and what waits. */
+static void add_load(const struct http_call *call, const struct lane_stats *lanes, struct strbuf *text)
+{
+	struct api *api = api_of(call);
+	struct http_stats http;
+	struct port_stats act;
+
+	engine_act_stats(api->engine, &act);
+	http_exchange_read_stats(call->exchange, &http);
+
+	const struct metric metrics[] = {
 		{"hapax_lane_queue_depth", gauge, "What waits in the lanes for the next transaction.", lanes->waiting},
 		{"hapax_lane_tasks", gauge, "Tasks of requests in the lanes, those that act or sleep included.",
 		 lanes->seats},
@@ -167,10 +206,7 @@ static void add_plain(const struct http_call *call, const struct lane_stats *lan
 		{"hapax_job_waiters", gauge, "Workers that wait for a job.", (uint64_t)atomic_load(&api->claiming)},
 	};
 
-	for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
-		add_head(text, metrics[i].name, metrics[i].type, metrics[i].help);
-		strbuf_addf(text, "%s %llu\n", metrics[i].name, (unsigned long long)metrics[i].value);
-	}
+	ADD_ALL(text, metrics);
 }
 
 void api_metrics(struct http_call *call)
@@ -181,7 +217,10 @@ void api_metrics(struct http_call *call)
 
 	strbuf_init(&text, 1u << 16);
 	engine_lane_stats(api->engine, &lanes);
-	add_plain(call, &lanes, &text);
+	add_steps(engine_metrics(api->engine), &lanes, &text);
+	add_runs_and_batches(engine_metrics(api->engine), &text);
+	add_node(api->engine, &lanes, &text);
+	add_load(call, &lanes, &text);
 	add_commit_seconds(&lanes.batch, &text);
 	add_batch_units(&lanes.batch, &text);
 	add_due(api->engine, &text);
