@@ -21,6 +21,7 @@
 
 #include "base/excerpt.h"
 #include "base/json_string.h"
+#include "base/rename.h"
 #include "cli/command.h"
 #include "cli/init_files.h"
 #include "cli/table.h"
@@ -115,26 +116,10 @@ static enum hx_code write_file(const struct project *p, const struct init_file *
 	return written ? HX_OK : failed(file->path, "written", err);
 }
 
-/* Never over anything that is there. Some file systems know no such rename: there it is looked at just before. */
-static bool move(int from_fd, const char *from, int to_fd, const char *to)
-{
-	struct stat at;
-
-	if (renameat2(from_fd, from, to_fd, to, RENAME_NOREPLACE) == 0)
-		return true;
-	if (errno != EINVAL && errno != ENOSYS)
-		return false;
-	if (fstatat(to_fd, to, &at, AT_SYMLINK_NOFOLLOW) == 0) {
-		errno = EEXIST;
-		return false;
-	}
-	return renameat(from_fd, from, to_fd, to) == 0;
-}
-
 static enum hx_code put_in_place(struct project *p, struct hx_error *err)
 {
 	if (p->dir_fd < 0) {
-		if (!move(AT_FDCWD, p->temporary, AT_FDCWD, p->dir))
+		if (!rename_new(AT_FDCWD, p->temporary, AT_FDCWD, p->dir))
 			return errno == EEXIST ? in_the_way(p, /* entry= */ NULL, err) : failed(p->dir, "made", err);
 		p->temporary[0] = '\0';
 		return HX_OK;
@@ -142,7 +127,7 @@ static enum hx_code put_in_place(struct project *p, struct hx_error *err)
 	for (; init_entries[p->moved_n]; p->moved_n++) {
 		const char *entry = init_entries[p->moved_n];
 
-		if (!move(p->temporary_fd, entry, p->dir_fd, entry))
+		if (!rename_new(p->temporary_fd, entry, p->dir_fd, entry))
 			return errno == EEXIST ? in_the_way(p, entry, err) : failed(entry, "moved", err);
 	}
 	return HX_OK;

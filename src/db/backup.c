@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/rename.h"
 #include "base/strbuf.h"
 
 #define SLICE_PAGES 1024   /* 4 MiB: a person who interrupts it does not wait */
@@ -235,19 +236,11 @@ static enum hx_code sync_path(const struct backup *b, const char *path, struct h
 	return failed ? unwritable(b, strerror(failed), err) : HX_OK;
 }
 
-/* Never over another file. Where the file system cannot promise that, a look before has to do. */
 static enum hx_code give_name(struct backup *b, struct hx_error *err)
 {
 	const char *file = b->options->file;
-	struct stat there;
-	int rc = renameat2(AT_FDCWD, b->part, AT_FDCWD, file, RENAME_NOREPLACE);
 
-	if (rc && (errno == EINVAL || errno == ENOSYS)) {
-		if (lstat(file, &there) == 0)
-			return exists(b, err);
-		rc = rename(b->part, file);
-	}
-	if (rc)
+	if (!rename_new(AT_FDCWD, b->part, AT_FDCWD, file))
 		return errno == EEXIST ? exists(b, err) : unwritable(b, strerror(errno), err);
 	snprintf(b->part, sizeof b->part, "%s", file); /* what is deleted if the folder cannot be synced */
 	return HX_OK;
