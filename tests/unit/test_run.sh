@@ -6,7 +6,7 @@ runner=$PWD/tests/run
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 export TMPDIR=$dir/tmp
-unset V HAPAX_BUILD
+unset V HAPAX_BUILD HAPAX_TEST_FAILURES
 mkdir "$TMPDIR"
 
 program() { # name, body from standard input
@@ -99,6 +99,13 @@ export OUTER_PG=${HAPAX_TEST_PG:-} OUTER_REDIS=${HAPAX_TEST_REDIS:-}
 if [ -n "$OUTER_PG" ]; then
 	expect apart_from_the_others 0 "3 passed, 0 failed" chaos/apart good
 	expect apart_from_the_others_failures_count 1 "4 passed, 1 failed" good chaos/apart chaos/bad
+	expect what_failed_is_told_again 1 "7 passed, 3 failed" chaos/bad good chaos/apart sim/bad script
+	if [ "$(tail -n 7 "$dir/output" | grep -cE '^failed: |^    (\[  FAILED  \] b|not ok two)$')" -eq 6 ]; then
+		echo "ok what_failed_is_named_at_the_end"
+	else
+		echo "not ok what_failed_is_named_at_the_end"
+		sed 's/^/| /' "$dir/output"
+	fi
 	expect alone_apart_from_nobody 1 "0 passed, 1 failed" chaos/apart
 fi
 expect a_process_left_behind_is_a_failure 1 "1 passed, 1 failed" leaves_a_process
