@@ -65,9 +65,10 @@ struct walk {
 	unsigned path_n;
 };
 
-static void take_back(struct sim *sim, const struct sim_state *state)
+static void take_back(struct sim *sim, struct sim_edge edge, const struct sim_state *state)
 {
-	sim_script(sim, "ROLLBACK TO edge; RELEASE edge");
+	if (sim_edge_writes(edge))
+		sim_script(sim, "ROLLBACK TO edge; RELEASE edge");
 	sim_restore(sim, state);
 }
 
@@ -88,7 +89,7 @@ static bool try_edges(struct walk *walk, const struct sim_edge *edges, size_t n,
 	bool held = true;
 
 	ASSERT(state);
-	*state = walk->sim.state;
+	sim_save(&walk->sim, state);
 	for (size_t i = 0; i < n && held; i++) {
 		unsigned left_below = left == UNLIMITED ? UNLIMITED : left - 1;
 		double below = 0;
@@ -96,12 +97,13 @@ static bool try_edges(struct walk *walk, const struct sim_edge *edges, size_t n,
 		ASSERT(walk->path_n < EXPLORE_DEPTH_MAX);
 		walk->path[walk->path_n++] = edges[i];
 		walk->report.edges++;
-		sim_script(&walk->sim, "SAVEPOINT edge");
+		if (sim_edge_writes(edges[i]))
+			sim_script(&walk->sim, "SAVEPOINT edge");
 		held = sim_take(&walk->sim, edges[i]) && go_down(walk, left_below, &below);
 		if (!held)
 			break;
 		*schedules += below;
-		take_back(&walk->sim, state);
+		take_back(&walk->sim, edges[i], state);
 		walk->path_n--;
 	}
 	free(state);

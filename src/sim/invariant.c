@@ -71,28 +71,31 @@ bool sim_read_row(struct sim *sim, int64_t subject, struct sim_row *ret_row)
 	return true;
 }
 
-uint64_t sim_hash_tables(struct sim *sim)
+uint64_t sim_hash_answer(struct sim *sim, const struct db_stmt *stmt, uint64_t hash)
 {
 	struct unit unit;
-	uint64_t hash = 1;
 
 	unit_init(&unit, 0);
-	unit_add(&unit, UNIT_ANY, &stmt_rows, 0, NULL);
-	unit_add(&unit, UNIT_ANY, &stmt_history_count, 0, NULL);
+	unit_add(&unit, UNIT_ANY, stmt, 0, NULL);
 
 	struct unit_result result = sim_run_unit(sim, &unit);
+	const struct db_rows *rows = &result.rows[0];
 
-	for (int line = 0; line < 2; line++)
-		for (size_t i = 0; i < result.rows[line].n * result.rows[line].columns; i++) {
-			const struct db_value *v = &result.rows[line].cells[i];
+	for (size_t i = 0; i < rows->n * rows->columns; i++) {
+		const struct db_value *v = &rows->cells[i];
 
-			hash = hash_mix(hash, v->type);
-			if (v->type == DB_INT)
-				hash = hash_mix(hash, (uint64_t)v->i);
-			else if (v->type != DB_NULL)
-				hash = hash_bytes(hash, v->s.p, v->s.n);
-		}
+		hash = hash_mix(hash, v->type);
+		if (v->type == DB_INT)
+			hash = hash_mix(hash, (uint64_t)v->i);
+		else if (v->type != DB_NULL)
+			hash = hash_bytes(hash, v->s.p, v->s.n);
+	}
 	return hash;
+}
+
+uint64_t sim_hash_tables(struct sim *sim)
+{
+	return sim_hash_answer(sim, &stmt_history_count, sim_hash_answer(sim, &stmt_rows, 1));
 }
 
 void invariant_before_unit(struct sim *sim, const struct unit *unit, struct sim_before *ret_before)
@@ -327,7 +330,7 @@ void invariant_quiet(struct sim *sim)
 		scenario->quiet(sim);
 	if (!scenario->claim_status)
 		return;
-	saved = sim->state;
+	sim_save(sim, &saved);
 	sim_script(sim, "SAVEPOINT quiet");
 	sim_set_now(sim, (struct wall_time){sim->state.now.ms + 1000000000});
 	sweep(sim, &(struct janitor_rules){1, &rule});

@@ -28,6 +28,8 @@ struct sim_row {
 };
 
 bool sim_read_row(struct sim *sim, int64_t subject, struct sim_row *ret_row);
+/* The digest of what the statement, which has no parameters, reads. */
+uint64_t sim_hash_answer(struct sim *sim, const struct db_stmt *stmt, uint64_t hash);
 /* A digest of all rows, history included. */
 uint64_t sim_hash_tables(struct sim *sim);
 

@@ -48,15 +48,21 @@ void sim_violate(struct sim *sim, const char *format, ...)
 	va_end(args);
 }
 
+static void written(struct sim *sim)
+{
+	sim->state.store = ++sim->stores_n;
+}
+
 void sim_script(struct sim *sim, const char *sql)
 {
 	struct hx_error err;
 
+	written(sim);
 	if (sim->db->driver->script(sim->db, sql, &err))
 		sim_violate(sim, "I7: %s: %s", sql, err.detail);
 }
 
-struct unit_result sim_run_unit(struct sim *sim, struct unit *unit)
+static struct unit_result ask_store(struct sim *sim, struct unit *unit)
 {
 	struct unit_result result = {.verdict = UNIT_FAILED};
 	struct hx_error err;
@@ -66,6 +72,31 @@ struct unit_result sim_run_unit(struct sim *sim, struct unit *unit)
 		result = (struct unit_result){.verdict = UNIT_FAILED, .error = err};
 	}
 	return result;
+}
+
+struct unit_result sim_run_unit(struct sim *sim, struct unit *unit)
+{
+	struct unit_result result;
+	uint64_t key;
+
+	if (!reads_only(unit)) {
+		written(sim);
+		return ask_store(sim, unit);
+	}
+	key = reads_key(unit, sim->state.store, sim->clock.wall.ms);
+	if (reads_find(&sim->reads, key, &result))
+		return result;
+	result = ask_store(sim, unit);
+	if (result.verdict == UNIT_WON)
+		reads_keep(&sim->reads, key, unit, &result);
+	return result;
+}
+
+/* Rows that were read for the edge before are gone. */
+static void begin(struct sim *sim)
+{
+	arena_reset(&sim->arena);
+	reads_let_go(&sim->reads);
 }
 
 /* ---- actors ---- */
@@ -204,14 +235,6 @@ static bool locked(const struct sim *sim, const struct unit *unit)
 	return batch_locks(&sim->state.doubt, unit);
 }
 
-static bool only_reads(const struct unit *unit)
-{
-	for (unsigned i = 0; i < unit->lines_n; i++)
-		if (unit->lines[i].rule != UNIT_ANY || strncmp(unit->lines[i].stmt->sql, "SELECT", 6) != 0)
-			return false;
-	return true;
-}
-
 /* ---- which edges there are ---- */
 
 struct edge_list {
@@ -239,7 +262,7 @@ static bool add_actor_edges(struct sim *sim, unsigned i, struct edge_list *list)
 		return false;
 	ask_actor(&actor->task.task, &ask, &memory);
 	if (ask.kind == ASK_COMMIT && !locked(sim, &memory)) {
-		if (!only_reads(&memory))
+		if (!reads_only(&memory))
 			return true;
 		add_edge(list, EDGE_READ, i, 0, 0);
 	} else if (ask.kind == ASK_ACT) {
@@ -314,7 +337,7 @@ size_t sim_edges(struct sim *sim, struct sim_edge edges[SIM_EDGES_MAX])
 	struct edge_list list = {edges, 0};
 	unsigned candidates[SIM_NODES_MAX] = {0};
 
-	arena_reset(&sim->arena);
+	begin(sim);
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++)
 		if (add_actor_edges(sim, i, &list))
 			candidates[sim->scenario->cast[i].node] |= 1u << i;
@@ -336,6 +359,13 @@ size_t sim_edges(struct sim *sim, struct sim_edge edges[SIM_EDGES_MAX])
 bool sim_edge_is_progress(struct sim_edge edge)
 {
 	return edge.kind != EDGE_BEAT && edge.kind != EDGE_AGAIN && edge.kind != EDGE_TIME && edge.kind != EDGE_CRASH;
+}
+
+bool sim_edge_writes(struct sim_edge edge)
+{
+	bool lands = edge.how == COMMIT_DURABLE || edge.how == COMMIT_THEN_CRASH || edge.how == COMMIT_LANDED;
+
+	return edge.kind == EDGE_BEAT || (edge.kind == EDGE_COMMIT && lands) || (edge.kind == EDGE_RESOLVE && edge.how);
 }
 
 /* ---- batches ---- */
@@ -421,6 +451,7 @@ static void settle(struct sim_sink *sink, struct sim_batch *sb, enum batch_phase
 static void execute(struct sim *sim, unsigned node, unsigned mask)
 {
 	struct sim_batch *batch = &sim->state.open[node];
+	uint64_t store = sim->state.store;
 	struct sim_sink sink;
 
 	memset(batch, 0, sizeof *batch);
@@ -436,6 +467,7 @@ static void execute(struct sim *sim, unsigned node, unsigned mask)
 	sim_script(sim, "SAVEPOINT executed");
 	run_units(&sink);
 	sim_script(sim, "ROLLBACK TO executed; RELEASE executed");
+	sim->state.store = store;
 	for (size_t i = 0; i < sink.n; i++)
 		batch->verdicts[sink.actors[i]] = sink.results[i].verdict;
 	settle(&sink, batch, BATCH_EXECUTED);
@@ -617,7 +649,9 @@ static void pass_time(struct sim *sim, bool done)
 
 bool sim_take(struct sim *sim, struct sim_edge edge)
 {
-	arena_reset(&sim->arena);
+	uint64_t store = sim->state.store;
+
+	begin(sim);
 	switch ((enum sim_edge_kind)edge.kind) {
 	case EDGE_READ:
 		read_now(sim, edge.who);
@@ -651,6 +685,7 @@ bool sim_take(struct sim *sim, struct sim_edge edge)
 		invariant_rows(sim);
 	if (sim->scenario->check)
 		sim->scenario->check(sim);
+	ASSERT(sim_edge_writes(edge) || sim->state.store == store);
 	sim->state.texts = arena_mark(&sim->texts);
 	return sim->violation[0] == '\0';
 }
@@ -695,7 +730,7 @@ uint64_t sim_hash(struct sim *sim)
 	const struct sim_state *state = &sim->state;
 	uint64_t hash = hash_mix(7, (uint64_t)(state->now.ms - START_MS)), started = 0;
 
-	arena_reset(&sim->arena);
+	begin(sim);
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
 		const struct sim_actor *actor = &state->actors[i];
 
@@ -732,9 +767,32 @@ void sim_set_now(struct sim *sim, struct wall_time now)
 	sim->clock.mono.ns = now.ms * 1000000;
 }
 
+/* Of a batch only who is in it, of none nothing. */
+static void copy_batch(struct sim_batch *to, const struct sim_batch *from)
+{
+	memcpy(to, from, offsetof(struct sim_batch, asked));
+	for (unsigned i = 0; i < SIM_ACTORS_MAX && from->phase != BATCH_BUILT; i++)
+		if (from->actors & 1u << i)
+			to->asked[i] = from->asked[i];
+}
+
+static void copy_state(const struct sim_scenario *scenario, struct sim_state *to, const struct sim_state *from)
+{
+	memcpy(to, from, offsetof(struct sim_state, actors));
+	memcpy(to->actors, from->actors, scenario->cast_n * sizeof *from->actors);
+	for (unsigned node = 0; node < scenario->nodes_n; node++)
+		copy_batch(&to->open[node], &from->open[node]);
+	copy_batch(&to->doubt, &from->doubt);
+}
+
+void sim_save(const struct sim *sim, struct sim_state *ret_state)
+{
+	copy_state(sim->scenario, ret_state, &sim->state);
+}
+
 void sim_restore(struct sim *sim, const struct sim_state *state)
 {
-	sim->state = *state;
+	copy_state(sim->scenario, &sim->state, state);
 	arena_rewind(&sim->texts, state->texts);
 	sim_set_now(sim, state->now);
 }
@@ -767,6 +825,7 @@ enum hx_code sim_open(struct sim *sim, const struct sim_scenario *scenario, stru
 	fake_clock_init(&sim->clock, (struct wall_time){START_MS});
 	arena_init(&sim->arena, EDGE_BYTES_MAX);
 	arena_init(&sim->texts, TEXTS_BYTES_MAX);
+	reads_init(&sim->reads);
 	code = db_open(&options, &sim->db, err);
 	if (!code)
 		code = migrate_run(sim->db, &before, err);
@@ -790,5 +849,6 @@ void sim_close(struct sim *sim)
 	db_close(sim->db);
 	arena_release(&sim->arena);
 	arena_release(&sim->texts);
+	reads_release(&sim->reads);
 	sim->db = NULL;
 }

@@ -4,7 +4,7 @@
  * asks, loses the answers of commits and actions, lets a commit land late, lets leases lapse.
  *
  * The state of a world is the store plus `struct sim_state`, which is flat: the explorer takes it back with a
- * savepoint and a memcpy. Every choice is an edge:
+ * savepoint, where the store was written, and a copy. Every choice is an edge:
  *
  *   READ(actor)            a unit that only reads: runs and answers
  *   EXECUTE(node, actors)  their units run as one batch, uncommitted: its subjects are locked for all others
@@ -30,6 +30,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "sim/reads.h"
 #include "task/batch.h"
 #include "task/task.h"
 
@@ -147,14 +148,13 @@ struct sim_batch {
 	union sim_task asked[SIM_ACTORS_MAX];
 };
 
+/* What is seldom in use stands last: see sim_save(). */
 struct sim_state {
 	struct wall_time now;
+	uint64_t store;          /* the number of its content: see reads.h */
 	struct arena_mark texts; /* of sim->texts, as of the last edge */
 	int64_t next_id;
 	struct sim_bounds left;
-	struct sim_actor actors[SIM_ACTORS_MAX];
-	struct sim_batch open[SIM_NODES_MAX];
-	struct sim_batch doubt; /* a commit that may still land; one at a time */
 	unsigned acts_n;
 	struct {
 		int64_t subject, fence;
@@ -163,6 +163,9 @@ struct sim_state {
 	unsigned effects_n;                               /* calls that had an effect in the outside world */
 	uint64_t effects[SIM_EFFECTS_MAX];                /* the keys they carried, hashed */
 	alignas(max_align_t) char notes[SIM_NOTES_BYTES]; /* what a scenario's check remembers; zero at first */
+	struct sim_actor actors[SIM_ACTORS_MAX];
+	struct sim_batch open[SIM_NODES_MAX];
+	struct sim_batch doubt; /* a commit that may still land; one at a time */
 };
 
 enum sim_edge_kind {
@@ -192,6 +195,8 @@ struct sim {
 	struct fake_clock clock;
 	struct arena arena; /* of one edge */
 	struct arena texts; /* what tasks keep; taken back with the state */
+	struct reads reads;
+	uint64_t stores_n; /* numbers of contents given so far */
 	struct sim_state state;
 	char violation[512]; /* empty: none */
 	uint64_t crash_points;
@@ -210,8 +215,12 @@ uint64_t sim_hash(struct sim *sim);
 void sim_describe(struct sim *sim, struct sim_edge edge, char words[SIM_WORDS_BYTES]);
 /* Does this edge go on with the work, as opposed to time, crashes and renewals? */
 bool sim_edge_is_progress(struct sim_edge edge);
+/* Is the store another one behind it? */
+bool sim_edge_writes(struct sim_edge edge);
 
-/* Goes back to a state that was copied before (the store is taken back by the caller). */
+/* Copies the state, which need not be zeroed: of what is not in use, nothing. */
+void sim_save(const struct sim *sim, struct sim_state *ret_state);
+/* Goes back to a state that was saved (the store is taken back by the caller). */
 void sim_restore(struct sim *sim, const struct sim_state *state);
 /* Sets the clock of the world. */
 void sim_set_now(struct sim *sim, struct wall_time now);

@@ -8,27 +8,26 @@ static bool is_probe(const struct sim *sim, const struct act_call *call)
 	return sim->scenario->is_probe && sim->scenario->is_probe(call->action);
 }
 
-static uint64_t key_of(const struct act_call *call)
+uint64_t world_key(struct slice key)
 {
-	return hash_bytes(1, call->key.p, call->key.n);
+	return hash_bytes(1, key.p, key.n);
 }
 
-static bool was_done(const struct sim *sim, uint64_t key)
+static bool was_done(const struct sim *sim, const struct act_call *call)
 {
-	for (unsigned i = 0; i < sim->state.effects_n; i++)
-		if (sim->state.effects[i] == key)
-			return true;
-	return false;
+	unsigned at;
+
+	return world_did(sim, world_key(call->key), &at);
 }
 
 static void apply(struct sim *sim, const struct act_call *call)
 {
 	if (!world_is_watched(sim) || is_probe(sim, call))
 		return;
-	if (sim->scenario->world == WORLD_KEYED && was_done(sim, key_of(call)))
+	if (sim->scenario->world == WORLD_KEYED && was_done(sim, call))
 		return;
 	ASSERT(sim->state.effects_n < SIM_EFFECTS_MAX);
-	sim->state.effects[sim->state.effects_n++] = key_of(call);
+	sim->state.effects[sim->state.effects_n++] = world_key(call->key);
 }
 
 bool world_is_watched(const struct sim *sim)
@@ -60,8 +59,8 @@ struct answer world_end(struct sim *sim, const struct act_call *call, enum sim_a
 	if (sim->scenario->outside)
 		return sim->scenario->outside->end(sim, call, how);
 	if (how == SIM_ACT_OK && is_probe(sim, call))
-		answer.output = slice_str(was_done(sim, key_of(call)) ? "{\"outcome\":\"done\"}"
-								      : "{\"outcome\":\"not_done\"}");
+		answer.output = slice_str(was_done(sim, call) ? "{\"outcome\":\"done\"}"
+							      : "{\"outcome\":\"not_done\"}");
 	if (how == SIM_ACT_OK || how == SIM_ACT_UNKNOWN_DONE)
 		apply(sim, call);
 	if (how == SIM_ACT_FAILED)
@@ -84,12 +83,10 @@ unsigned world_effects(const struct sim *sim)
 	return sim->state.effects_n;
 }
 
-bool world_did(const struct sim *sim, struct slice key, unsigned *ret_at)
+bool world_did(const struct sim *sim, uint64_t key, unsigned *ret_at)
 {
-	uint64_t hash = hash_bytes(1, key.p, key.n);
-
 	for (unsigned i = 0; i < sim->state.effects_n; i++)
-		if (sim->state.effects[i] == hash) {
+		if (sim->state.effects[i] == key) {
 			*ret_at = i;
 			return true;
 		}

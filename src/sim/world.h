@@ -20,8 +20,10 @@ struct answer world_end(struct sim *sim, const struct act_call *call, enum sim_a
 void world_cut(struct sim *sim, const struct act_call *call, bool done);
 /* How many different effects there were: calls, or keys where the other side dedupes. */
 unsigned world_effects(const struct sim *sim);
+/* A key, as effects are remembered. */
+uint64_t world_key(struct slice key);
 /* Was there an effect under this key? *ret_at: the how-manieth of all it was. */
-bool world_did(const struct sim *sim, struct slice key, unsigned *ret_at);
+bool world_did(const struct sim *sim, uint64_t key, unsigned *ret_at);
 /* Was there a second one under the same key? */
 bool world_repeated(const struct sim *sim);
 

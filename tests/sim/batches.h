@@ -174,29 +174,12 @@ static inline struct unit_result ask_store(struct sim *sim, const struct db_stmt
 
 /* ---- for the simulator ---- */
 
-static inline uint64_t hash_table(struct sim *sim, const struct db_stmt *stmt, uint64_t hash)
-{
-	struct unit_result result = ask_store(sim, stmt);
-	const struct db_rows *rows = &result.rows[0];
-
-	for (size_t i = 0; i < rows->n * rows->columns; i++) {
-		const struct db_value *v = &rows->cells[i];
-
-		hash = hash_mix(hash, v->type);
-		if (v->type == DB_INT)
-			hash = hash_mix(hash, (uint64_t)v->i);
-		else if (v->type != DB_NULL)
-			hash = hash_bytes(hash, v->s.p, v->s.n);
-	}
-	return hash;
-}
-
 static inline uint64_t hash_rows_of_batch(struct sim *sim)
 {
-	uint64_t hash = hash_table(sim, &stmt_hash_batch, 1);
+	uint64_t hash = sim_hash_answer(sim, &stmt_hash_batch, 1);
 
-	hash = hash_table(sim, &stmt_hash_items, hash);
-	return hash_table(sim, &stmt_hash_ledger, hash);
+	hash = sim_hash_answer(sim, &stmt_hash_items, hash);
+	return sim_hash_answer(sim, &stmt_hash_ledger, hash);
 }
 
 static inline uint64_t hash_all(struct sim *sim, uint64_t hash)
@@ -617,7 +600,7 @@ static inline void quiet(struct sim *sim)
 	struct sim_state *saved = malloc(sizeof *saved);
 
 	assert_non_null(saved);
-	*saved = sim->state;
+	sim_save(sim, saved);
 	sim_script(sim, "SAVEPOINT quiet_batch");
 	settle(sim);
 	check(sim);

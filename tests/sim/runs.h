@@ -44,6 +44,8 @@ static struct {
 	bool may_wait; /* for an event or a decision that nobody sends */
 	bool may_pause;
 	struct sim *sim; /* the world that is being walked through, for the person who knows the truth */
+	uint64_t keys[STEPS_MAX]
+		     [1 + REDO_MAX + 1]; /* of each step: that of its compensation, then those of its redoings */
 } fixture;
 
 static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
@@ -211,29 +213,12 @@ static inline struct unit_result ask_store(struct sim *sim, const struct db_stmt
 	return sim_run_unit(sim, &unit);
 }
 
-static inline uint64_t hash_table(struct sim *sim, const struct db_stmt *stmt, uint64_t hash)
-{
-	struct unit_result result = ask_store(sim, stmt);
-	const struct db_rows *rows = &result.rows[0];
-
-	for (size_t i = 0; i < rows->n * rows->columns; i++) {
-		const struct db_value *v = &rows->cells[i];
-
-		hash = hash_mix(hash, v->type);
-		if (v->type == DB_INT)
-			hash = hash_mix(hash, (uint64_t)v->i);
-		else if (v->type != DB_NULL)
-			hash = hash_bytes(hash, v->s.p, v->s.n);
-	}
-	return hash;
-}
-
 static inline uint64_t hash_all(struct sim *sim, uint64_t hash)
 {
-	hash = hash_table(sim, &stmt_hash_run, hash);
-	hash = hash_table(sim, &stmt_hash_steps, hash);
-	hash = hash_table(sim, &stmt_hash_events, hash);
-	return hash_table(sim, &stmt_hash_jobs, hash);
+	hash = sim_hash_answer(sim, &stmt_hash_run, hash);
+	hash = sim_hash_answer(sim, &stmt_hash_steps, hash);
+	hash = sim_hash_answer(sim, &stmt_hash_events, hash);
+	return sim_hash_answer(sim, &stmt_hash_jobs, hash);
 }
 
 static inline int64_t next_moment(struct sim *sim)
@@ -327,14 +312,7 @@ static inline int64_t event_mask(void)
 /* Was the effect of this step there (redo < 0: that of its compensation)? When? */
 static inline bool did(const struct sim *sim, size_t position, int redo, unsigned *ret_at)
 {
-	char id[ID_TEXT_BYTES], key[200];
-
-	id_format("run", RUN, id);
-	if (redo < 0)
-		snprintf(key, sizeof key, "%s/%s/undo", id, step_at(position)->name);
-	else
-		snprintf(key, sizeof key, "%s/%s/%d", id, step_at(position)->name, redo);
-	return world_did(sim, slice_str(key), ret_at);
+	return world_did(sim, fixture.keys[position][1 + redo], ret_at);
 }
 
 static inline bool did_at_all(const struct sim *sim, size_t position, unsigned *ret_at)
@@ -782,7 +760,7 @@ static inline void quiet(struct sim *sim)
 	struct sim_state *saved = malloc(sizeof *saved);
 
 	assert_non_null(saved);
-	*saved = sim->state;
+	sim_save(sim, saved);
 	sim_script(sim, "SAVEPOINT quiet_run");
 	settle(sim);
 	rows_changed = true;
@@ -827,9 +805,25 @@ static inline bool is_probe(const void *action)
 	return strcmp(((const struct action *)action)->name, "ask") == 0;
 }
 
+static inline void name_keys(size_t position)
+{
+	char id[ID_TEXT_BYTES], key[200];
+
+	id_format("run", RUN, id);
+	for (int redo = -1; redo <= REDO_MAX; redo++) {
+		if (redo < 0)
+			snprintf(key, sizeof key, "%s/%s/undo", id, step_at(position)->name);
+		else
+			snprintf(key, sizeof key, "%s/%s/%d", id, step_at(position)->name, redo);
+		fixture.keys[position][1 + redo] = world_key(slice_str(key));
+	}
+}
+
 static inline void setup(struct sim *sim)
 {
 	fixture.sim = sim;
+	for (size_t p = 0; p < steps_n(); p++)
+		name_keys(p);
 	(void)ask_store(sim, &stmt_setup);
 }
 
