@@ -24,14 +24,6 @@ static const struct db_stmt stmt_latest = {
 	.out = "tit",
 };
 
-static const struct db_stmt stmt_add = {
-	.name = "definition_add",
-	.sql = "INSERT INTO definition (name, version, text, at) VALUES (?1, ?2, ?3, ?4)"
-	       " ON CONFLICT DO NOTHING RETURNING version",
-	.in = "titi",
-	.out = "i",
-};
-
 /* clang-format on */
 
 struct change *change_begin(struct definitions *defs, struct runner *runner, struct findings *findings)
@@ -257,18 +249,20 @@ int64_t candidate_version(const struct candidate *candidate)
 static enum hx_code store_version(struct change *c, const struct candidate *candidate, struct clock *clock,
 				  struct hx_error *err)
 {
+	struct new_version version = {
+		.workflow = candidate->definition->name,
+		.version = candidate_version(candidate),
+		.text = candidate->definition->text,
+		.at = clock_wall(clock),
+		.lost = candidate->lost,
+		.lost_claims = candidate->lost_claims,
+	};
 	struct unit unit;
 	struct unit_result result;
 	enum hx_code code;
 
 	unit_init(&unit, /* op= */ 0);
-	UNIT_ADD(&unit, UNIT_VERDICT, &stmt_add, db_str(candidate->definition->name),
-		 db_int(candidate_version(candidate)), db_text(candidate->definition->text),
-		 db_int(clock_wall(clock).ms));
-	if (candidate->lost.n)
-		orphans_guard(&unit, candidate->definition->name, candidate->lost);
-	if (candidate->lost_claims.n)
-		orphans_guard_claims(&unit, candidate->definition->name, candidate->lost_claims);
+	orphans_add_version(&unit, &version);
 	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
 	if (!code && result.verdict != UNIT_WON)
 		code = error_set(err, HX_CONCURRENCY_ERROR, "the definition is being changed elsewhere");

@@ -7,8 +7,9 @@
  *
  * A version that would leave entities behind is refused (flow/entity_orphans.h): they are counted before anything is written, and
  * looked for once more in the unit that writes it. On SQLite nothing can come in between. What can still come later, on both stores:
- * a step without a claim that was under way, and on PostgreSQL one of a node that has not heard of the version yet. Then the entity
- * stands in a status that nobody knows, or under a claim whose step nobody knows, and a version that has it again brings it back.
+ * a step that was under way and had not claimed yet, or claims nothing; and on PostgreSQL one of a node that has not heard of the
+ * version. Then the entity stands in a status that nobody knows, or under a claim whose step nobody knows, which a janitor holds
+ * for a person (flow/janitor.c); and a version that has it again brings it back.
  */
 #ifndef HX_ENGINE_DEFINITION_CHANGE_H
 #define HX_ENGINE_DEFINITION_CHANGE_H

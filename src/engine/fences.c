@@ -12,15 +12,17 @@
 static const struct db_stmt stmt_floor = {
 	.name = "fences_floor",
 	.sql = "SELECT floor FROM hx_fences WHERE id = 1",
-	.pg_sql = "SELECT floor FROM hx_fences WHERE id = 1 FOR SHARE",
+	.pg_sql = "SELECT floor FROM hx_fences WHERE id = 1 FOR SHARE", /* mutant: floor-not-waited-for */
 	.in = "",
 	.out = "i",
 };
 
-#define NOW "hx_now_ms() / 1000 * 1000000"
+#define NOW "hx_now_ms() / 1000 * 1000000" /* mutant: floor-by-count -> #define NOW "(floor + 1000000)" */
 static const struct db_stmt stmt_raise = {
 	.name = "fences_raise",
-	.sql = "UPDATE hx_fences SET floor = " NOW " WHERE id = 1 AND floor <= " NOW " RETURNING floor",
+	.sql = "UPDATE hx_fences SET floor = " NOW " WHERE id = 1"
+	       " AND floor <= " NOW /* mutant: floor-lowered */
+	       " RETURNING floor",
 	.in = "",
 	.out = "i",
 };
@@ -50,6 +52,11 @@ static enum hx_code run(struct db *db, struct unit *unit, struct unit_result *re
 	return code;
 }
 
+void fences_ask_floor(struct unit *unit)
+{
+	unit_add(unit, UNIT_MUST, &stmt_floor, 0, NULL);
+}
+
 enum hx_code fences_read_floor(struct db *db, int64_t *ret_floor, struct hx_error *err)
 {
 	struct unit_result result;
@@ -57,7 +64,7 @@ enum hx_code fences_read_floor(struct db *db, int64_t *ret_floor, struct hx_erro
 	enum hx_code code;
 
 	unit_init(&unit, /* op= */ 0);
-	unit_add(&unit, UNIT_MUST, &stmt_floor, 0, NULL);
+	fences_ask_floor(&unit);
 	code = run(db, &unit, &result, ret_floor, err);
 	if (!code && result.verdict != UNIT_WON)
 		code = error_set(err, HX_STORE_UNAVAILABLE, "the store has no floor of its fences");
@@ -65,6 +72,12 @@ enum hx_code fences_read_floor(struct db *db, int64_t *ret_floor, struct hx_erro
 }
 
 /* The nodes are looked for behind the lock of the row: one that has read it before has joined before. */
+void fences_ask_raise(struct unit *unit)
+{
+	unit_add(unit, UNIT_VERDICT, &stmt_raise, 0, NULL);
+	unit_add(unit, UNIT_MUST, &stmt_alone, 0, NULL); /* mutant: raised-beside-nodes */
+}
+
 static enum hx_code raise_in(struct db *db, int64_t *ret_floor, struct hx_error *err)
 {
 	struct unit_result result;
@@ -72,8 +85,7 @@ static enum hx_code raise_in(struct db *db, int64_t *ret_floor, struct hx_error 
 	enum hx_code code;
 
 	unit_init(&unit, /* op= */ 0);
-	unit_add(&unit, UNIT_VERDICT, &stmt_raise, 0, NULL);
-	unit_add(&unit, UNIT_MUST, &stmt_alone, 0, NULL);
+	fences_ask_raise(&unit);
 	code = run(db, &unit, &result, ret_floor, err);
 	if (!code && result.verdict == UNIT_REFUSED)
 		code = error_set(err, HX_BUSY,

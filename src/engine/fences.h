@@ -13,11 +13,16 @@
  * it for a JavaScript number.
  *
  *  F1  Raised only while no server uses the store: one that runs has read the floor at its start.
+ *  F2  It never falls.
  */
 #ifndef HX_ENGINE_FENCES_H
 #define HX_ENGINE_FENCES_H
 
 #include "db/driver.h"
+
+/* The units. Row: floor, also of the raise. REFUSED: there are nodes; LOST: the clock is behind. */
+void fences_ask_floor(struct unit *unit);
+void fences_ask_raise(struct unit *unit);
 
 /* For a server that starts, behind nodes_join(): whoever raises meanwhile sees the node, or is waited for. */
 enum hx_code fences_read_floor(struct db *db, int64_t *ret_floor, struct hx_error *err) HX_MUST_CHECK;

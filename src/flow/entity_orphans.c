@@ -61,6 +61,14 @@ static const struct db_stmt stmt_no_claims = {
 	.out = "i",
 };
 
+static const struct db_stmt stmt_add = {
+	.name = "definition_add",
+	.sql = "INSERT INTO definition (name, version, text, at) VALUES (?1, ?2, ?3, ?4)"
+	       " ON CONFLICT DO NOTHING RETURNING version",
+	.in = "titi",
+	.out = "i",
+};
+
 /* clang-format on */
 
 /* ---- what is lost ---- */
@@ -99,7 +107,7 @@ enum orphan_why orphan_why(const struct workflow *before, const struct workflow 
 		return ORPHAN_GONE;
 	if (claimed && !workflow_is_claim_status(after, status))
 		return ORPHAN_NO_CLAIM;
-	to = claimed ? leads_away(before, after, status) : NULL;
+	to = claimed ? leads_away(before, after, status) : NULL; /* mutant: orphan-led-away -> to = NULL; */
 	if (to && ret_to)
 		*ret_to = to;
 	return to ? ORPHAN_LEADS_AWAY : ORPHAN_NOT;
@@ -184,17 +192,23 @@ void orphans_count(struct unit *unit, const char *workflow, struct slice list)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_count, db_str(workflow), db_text(list), db_int(ORPHANS_COUNT_MAX + 1));
 }
 
-void orphans_guard(struct unit *unit, const char *workflow, struct slice list)
-{
-	UNIT_ADD(unit, UNIT_MUST, &stmt_none, db_str(workflow), db_text(list));
-}
-
 void orphans_count_claims(struct unit *unit, const char *workflow, struct slice list)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_count_claims, db_str(workflow), db_text(list), db_int(ORPHANS_COUNT_MAX + 1));
 }
 
-void orphans_guard_claims(struct unit *unit, const char *workflow, struct slice list)
+/* ---- writing a version ---- */
+
+static void guard(struct unit *unit, const struct db_stmt *none, const char *workflow, struct slice list)
 {
-	UNIT_ADD(unit, UNIT_MUST, &stmt_no_claims, db_str(workflow), db_text(list));
+	if (list.n)
+		UNIT_ADD(unit, UNIT_MUST, none, db_str(workflow), db_text(list));
+}
+
+void orphans_add_version(struct unit *unit, const struct new_version *v)
+{
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_add, db_str(v->workflow), db_int(v->version), db_text(v->text),
+		 db_int(v->at.ms));
+	guard(unit, &stmt_none, v->workflow, v->lost);             /* mutant: orphan-status-unguarded */
+	guard(unit, &stmt_no_claims, v->workflow, v->lost_claims); /* mutant: orphan-claim-unguarded */
 }

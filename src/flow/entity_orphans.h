@@ -18,11 +18,13 @@
  * In a table of the user's only rows are counted that stand in a status that is lost: what else it holds is the user's business.
  * The claims on its rows are the engine's: when another version leaves the table, all of them are lost.
  *
- * The lists are pure; the units count and guard.
+ * The lists are pure. The units count who is there, and write a version behind a guard that counts nobody: between the two anybody
+ * may have come.
  */
 #ifndef HX_FLOW_ENTITY_ORPHANS_H
 #define HX_FLOW_ENTITY_ORPHANS_H
 
+#include "base/clock.h"
 #include "db/unit.h"
 #include "model/workflow.h"
 
@@ -44,10 +46,20 @@ bool orphan_leaves_table(const struct workflow *before, const struct workflow *a
 /* Entities that the engine keeps, of all workspaces, in statuses of this list. Rows: status, count. At most one more than the
  * maximum are counted. */
 void orphans_count(struct unit *unit, const char *workflow, struct slice list);
-/* Line MUST: there is none. */
-void orphans_guard(struct unit *unit, const char *workflow, struct slice list);
 /* The same for claims of this list, on rows of the user's too. Rows: status, step_key, from, count. */
 void orphans_count_claims(struct unit *unit, const char *workflow, struct slice list);
-void orphans_guard_claims(struct unit *unit, const char *workflow, struct slice list);
+
+/* A version to be written. Lists as above, of what may not be there then; empty: nothing is lost. */
+struct new_version {
+	const char *workflow;
+	int64_t version;
+	struct slice text;
+	struct wall_time at;
+	struct slice lost;
+	struct slice lost_claims;
+};
+
+/* LOST: the store has this number already. REFUSED: somebody is in what is lost. */
+void orphans_add_version(struct unit *unit, const struct new_version *version);
 
 #endif

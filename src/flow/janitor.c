@@ -65,14 +65,23 @@ static void take_page(struct janitor *j, const struct answer *answer)
 	go_on(j, answer);
 }
 
-/* What the step that claimed wants to happen. One that is gone from the definition cannot say: that is for a person. */
-static enum on_unknown wish_of(const struct entity_machine *machine, const struct db_rows *rows)
+/*
+ * What the step that claimed wants to happen. One that is gone from the definition in force, or claims another status by now,
+ * cannot say: that is for a person.
+ */
+static enum on_unknown wish_of(const struct janitor_rule *rule, const struct db_rows *rows)
 {
-	const struct step *step = workflow_step(machine->workflow, db_cell(rows, 0, ENTITY_CLAIM_STEP)->s,
+	const struct workflow *w = rule->machine->workflow;
+	const struct step *step = workflow_step(w, db_cell(rows, 0, ENTITY_CLAIM_STEP)->s,
 						db_cell(rows, 0, ENTITY_CLAIM_FROM)->s);
+	const struct step_view *view;
 
-	return step ? workflow_view(machine->workflow, step, db_cell(rows, 0, ENTITY_CLAIM_REQUESTER)->s)->on_unknown
-		    : UNKNOWN_HOLD;
+	if (!step)
+		return UNKNOWN_HOLD; /* mutant: gone-step-reverted -> return UNKNOWN_REVERT; */
+	view = workflow_view(w, step, db_cell(rows, 0, ENTITY_CLAIM_REQUESTER)->s);
+	if (!view->claim_into || strcmp(view->claim_into, rule->claim_into) != 0)
+		return UNKNOWN_HOLD; /* mutant: other-claim-reverted -> return view->on_unknown; */
+	return view->on_unknown;
 }
 
 static void take_looked(struct janitor *j, const struct answer *answer)
@@ -85,7 +94,7 @@ static void take_looked(struct janitor *j, const struct answer *answer)
 		end(j, HX_STORE_UNAVAILABLE);
 		return;
 	}
-	wish = rows->n ? wish_of(rule->machine, rows) : UNKNOWN_REVERT;
+	wish = rows->n ? wish_of(rule, rows) : UNKNOWN_REVERT;
 	j->name[0] = '\0';
 	if (rows->n) {
 		snprintf(j->name, sizeof j->name, "%.*s", SLICE_ARGS(db_cell(rows, 0, ENTITY_NAME)->s));

@@ -1,6 +1,7 @@
 /* The janitor by hand (pages, budget, every verdict) and over a store with stuck and living claims. */
 #include "unit/flow/world.h"
 
+#include "flow/entity.h"
 #include "flow/janitor.h"
 
 static const struct janitor_rule some_rules[] = {
@@ -252,6 +253,62 @@ static void what_is_handed_over_is_left_alone(void **state)
 	}
 }
 
+static const struct entity_machine *letters(struct arena *arena)
+{
+	static const char text[] =
+		"{\"workflow\":\"letter\",\"kind\":\"entity\",\"status_types\":[\"open\",\"busy\",\"calling\",\"sent\"],"
+		"\"initial_status\":\"open\",\"steps\":[{\"step_id\":1,\"step_key\":\"send\",\"status\":\"open\","
+		"\"successful_state\":\"sent\",\"claim_state\":[\"busy\",\"open\"]},{\"step_id\":2,\"step_key\":\"call\","
+		"\"status\":\"open\",\"successful_state\":\"sent\",\"claim_state\":[\"calling\",\"open\"]}]}";
+	const struct workflow *workflow;
+	struct findings findings;
+
+	findings_init(&findings, arena);
+	workflow_parse("letter.json", slice_str(text), arena, &findings, &workflow);
+	assert_non_null(workflow);
+	return entity_machine_new(workflow, /* table= */ NULL, arena);
+}
+
+/* A claim in "busy" of this step: what becomes of it? */
+static const char *what_becomes_of(const struct entity_machine *machine, const char *step)
+{
+	struct janitor_rule rule = {.kind = KIND, .claim_into = "busy", .revert_to = "open", .machine = machine};
+	struct janitor_rules one = {1, &rule};
+	struct db_value row[ENTITY_COLUMNS] = {0};
+	struct janitor j;
+	struct hand h;
+
+	for (size_t i = 0; i < ENTITY_COLUMNS; i++)
+		row[i] = db_int(1);
+	row[ENTITY_STATUS] = db_str("busy");
+	row[ENTITY_CLAIM_STEP] = db_str(step);
+	row[ENTITY_CLAIM_FROM] = db_str("open");
+	row[ENTITY_CLAIM_REQUESTER] = db_str("default");
+	row[ENTITY_NAME] = db_str("a");
+	janitor_init(&j, &one, 1, (struct wall_time){0});
+	hand_init(&h, &j.task);
+	assert_int_equal(hand_start(&h), ASK_COMMIT);
+	give_page(&h, 1, 1, KIND, "busy");
+	assert_string_equal(hand_where(&h), "looking who claimed");
+	hand_rows(&h, 1, ENTITY_COLUMNS, row);
+	return hand_where(&h);
+}
+
+/* Its step is gone from the definition in force, or claims another status by now: nobody can say what is to happen to it. */
+static void a_claim_that_the_definition_does_not_know_is_held(void **state)
+{
+	const struct entity_machine *machine;
+	struct arena arena;
+
+	(void)state;
+	arena_init(&arena, 1u << 20);
+	machine = letters(&arena);
+	assert_string_equal(what_becomes_of(machine, "send"), "reverting");
+	assert_string_equal(what_becomes_of(machine, "dispatch"), "holding");
+	assert_string_equal(what_becomes_of(machine, "call"), "holding");
+	arena_release(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +323,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(over_a_store_only_what_is_past_its_time_is_reverted, world_set_up,
 						world_tear_down),
 		cmocka_unit_test(what_is_handed_over_is_left_alone),
+		cmocka_unit_test(a_claim_that_the_definition_does_not_know_is_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
