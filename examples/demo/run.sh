@@ -13,9 +13,7 @@ fail() {
 	exit 1
 }
 [ -x build/hapax ] || fail "there is no build/hapax yet; make builds it"
-for tool in python3 curl; do
-	command -v $tool >/dev/null || fail "the demo needs $tool"
-done
+command -v python3 >/dev/null || fail "the demo needs python3"
 unset HAPAX_KEY HAPAX_WORKSPACE HAPAX_REQUESTER
 
 stop() {
@@ -79,7 +77,7 @@ start_world worker python3 examples/order/worker.py "$demo/ledger"
 if ! {
 	build/hapax entity create invoice inv-100 --data '{"customer": "Acme"}' &&
 		build/hapax entity fire invoice inv-100 approve --input '{"amount": 12000}' &&
-		curl -sSf "$url/api/v1/accounts" -d '{"id": "alice", "balance": 1000}'
+		build/hapax account create alice --balance 1000
 } >"$demo/set-up" 2>&1; then
 	cat "$demo/set-up" >&2
 	fail "that is why the demo does not start"
@@ -109,7 +107,7 @@ $elsewhere
 
 3. Render a film of 40 frames, 5 each, cancel it after a second, and see the refund.
 
-  id=\$(build/hapax batch start render --account alice --items build/demo/frames.json | grep -o 'batch_\w*'); sleep 1; curl -s $url/api/v1/accounts/alice; echo; build/hapax batch cancel \$id --wait; curl -s $url/api/v1/accounts/alice; echo
+  id=\$(build/hapax batch start render --account alice --items build/demo/frames.json | grep -o 'batch_\w*'); sleep 1; build/hapax account show alice; build/hapax batch cancel \$id --wait; build/hapax account show alice
 
 What the outside world is asked to do is printed here:
 

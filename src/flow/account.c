@@ -60,6 +60,13 @@ static const struct db_stmt stmt_read = {
 	.out = "iiii",
 };
 
+static const struct db_stmt stmt_list = {
+	.name = "account_list",
+	.sql = "SELECT name, balance, created_at FROM hx_account WHERE workspace = ?1 AND name > ?2 ORDER BY name LIMIT ?3",
+	.in = "tti",
+	.out = "tii",
+};
+
 static const struct db_stmt stmt_read_ledger = {
 	.name = "account_read_ledger",
 	.sql = "SELECT l.seq, l.amount, l.key, l.reason, l.balance, l.at FROM hx_account a JOIN hx_ledger l ON l.account = a.subject"
@@ -70,13 +77,13 @@ static const struct db_stmt stmt_read_ledger = {
 
 static const struct db_stmt stmt_read_entry = {
 	.name = "account_read_entry",
-	.sql = "SELECT a.subject, a.balance, a.created_at, l.amount"
+	.sql = "SELECT a.subject, a.balance, a.created_at, l.amount, l.op"
 	       " FROM hx_account a LEFT JOIN hx_ledger l ON l.account = a.subject AND l.key = ?3"
 	       " WHERE a.workspace = ?1 AND a.name = ?2",
 	.in = "ttt",
-	.out = "iiii",
+	.out = "iiiii",
 };
-enum { ENTRY_SUBJECT, ENTRY_BALANCE, ENTRY_CREATED_AT, ENTRY_AMOUNT };
+enum { ENTRY_SUBJECT, ENTRY_BALANCE, ENTRY_CREATED_AT, ENTRY_AMOUNT, ENTRY_OP };
 
 /* clang-format on */
 
@@ -100,6 +107,11 @@ void account_create(struct unit *unit, const struct stamp *stamp, struct slice w
 void account_read(struct unit *unit, struct slice workspace, struct slice name)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_text(workspace), db_text(name));
+}
+
+void account_list(struct unit *unit, struct slice workspace, struct slice after, int64_t limit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(workspace), db_text(after), db_int(limit));
 }
 
 void account_read_ledger(struct unit *unit, struct slice workspace, struct slice name, int64_t after, int64_t limit)
@@ -142,8 +154,12 @@ static void start_crediting(struct account_credit *c, const struct answer *answe
 	c->at = CREDIT_CREDITING;
 }
 
+/* The entry may be its own: one whose answer was lost. */
 static void take_entry(struct account_credit *c, const struct db_rows *rows)
 {
+	int64_t op = db_cell(rows, 0, ENTRY_OP)->i;
+
+	c->was_there = op != c->stamp.op && op != c->op_in_doubt;
 	c->balance = db_cell(rows, 0, ENTRY_BALANCE)->i;
 	c->amount_there = db_cell(rows, 0, ENTRY_AMOUNT)->i;
 	end(c, c->amount_there == c->rq->amount ? HX_OK : HX_ALREADY_EXISTS);
@@ -194,7 +210,8 @@ static void take_credited(struct account_credit *c, const struct answer *answer)
 		if (c->in_doubt) {
 			end(c, HX_OUTCOME_UNKNOWN);
 		} else {
-			c->in_doubt = true; /* mutant: credit-in-doubt */
+			c->in_doubt = true;           /* mutant: credit-in-doubt */
+			c->op_in_doubt = c->stamp.op; /* mutant: credit-not-mine */
 			start_crediting(c, answer);
 		}
 		break;
@@ -250,7 +267,7 @@ static uint64_t fingerprint(const struct task *task, uint64_t hash)
 	const struct account_credit *c = (const struct account_credit *)task;
 
 	hash = hash_mix(hash_mix(hash, c->at), (uint64_t)c->subject);
-	return hash_mix(hash_mix(hash, c->in_doubt), c->code);
+	return hash_mix(hash_mix(hash_mix(hash, c->in_doubt), c->code), c->was_there);
 }
 
 static const struct task_kind kind = {

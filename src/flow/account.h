@@ -31,9 +31,11 @@ void account_create(struct unit *unit, const struct stamp *stamp, struct slice w
 		    int64_t subject, int64_t balance);
 /* Row: subject, balance, seq, created_at. */
 void account_read(struct unit *unit, struct slice workspace, struct slice name);
+/* By name behind `after`. Row: name, balance, created_at. */
+void account_list(struct unit *unit, struct slice workspace, struct slice after, int64_t limit);
 /* By seq behind `after`. Row: seq, amount, key, reason, balance, at. */
 void account_read_ledger(struct unit *unit, struct slice workspace, struct slice name, int64_t after, int64_t limit);
-/* Row: subject, balance, created_at, amount of the key's entry (NULL: the key is free). No row: no such account. */
+/* Row: subject, balance, created_at, amount and op of the key's entry (NULL: the key is free). No row: no such account. */
 void account_read_entry(struct unit *unit, struct slice workspace, struct slice name, struct slice key);
 /*
  * A person's credit, of 1 to ACCOUNT_AMOUNT_MAX. LOST: the key has an entry already. REFUSED: the balance would pass
@@ -65,11 +67,13 @@ struct account_credit {
 	struct task task;
 	const struct account_credit_request *rq;
 	int64_t balance, created_at; /* HX_OK: the account as it is then */
+	bool was_there;              /* HX_OK: by another one's doing; nothing has happened now */
 	int64_t amount_there;        /* HX_ALREADY_EXISTS: what the key stands for */
 	/* private */
 	struct stamp stamp;
 	int64_t subject;
-	bool in_doubt; /* a commit of it may have landed */
+	bool in_doubt;       /* a commit of it may have landed */
+	int64_t op_in_doubt; /* that commit's */
 	enum hx_code code;
 	enum { CREDIT_NEW, CREDIT_READING, CREDIT_CREDITING, CREDIT_LOOKING, CREDIT_DONE } at;
 };

@@ -127,7 +127,7 @@ struct slice api_traceparent(const struct http_call *call)
 
 struct names {
 	struct slice wanted;
-	const char *kind;
+	const char *kind;       /* NULL: any */
 	const char *other_kind; /* of the workflow that has the very name; NULL: none has */
 	size_t n;
 	const char *known[DEFINITIONS_MAX + 1];
@@ -138,7 +138,7 @@ static void add_name(void *context, const struct machine *machine)
 	const struct definition *definition = machine->definition;
 	struct names *names = context;
 
-	if (strcmp(definition->kind, names->kind) == 0 && names->n < DEFINITIONS_MAX)
+	if ((!names->kind || strcmp(definition->kind, names->kind) == 0) && names->n < DEFINITIONS_MAX)
 		names->known[names->n++] = definition->name;
 	else if (slice_is(names->wanted, definition->name))
 		names->other_kind = definition->kind;

@@ -49,7 +49,7 @@ bool api_name_checked(struct http_call *call, struct slice name, const char *wha
 const struct entity_machine *api_machine_named(const struct http_call *call, struct slice name);
 /* The workflow named in the path, or NULL after answering 404 with the nearest name. */
 const struct entity_machine *api_machine(struct http_call *call);
-/* Answers 404 for a workflow of this kind ("entity", "run", "batch"), with the nearest name. */
+/* Answers 404 for a workflow of this kind ("entity", "run", "batch"; NULL: of any), with the nearest name. */
 void api_no_workflow(struct http_call *call, struct slice name, const char *kind);
 /* Those words. In the exchange's arena; NULL without memory. */
 const char *api_no_workflow_words(struct http_call *call, struct slice name, const char *kind);
@@ -154,6 +154,7 @@ void api_entity_fire(struct http_call *call);
 void api_entity_resolve(struct http_call *call);
 void api_history(struct http_call *call);
 void api_definition_list(struct http_call *call);
+void api_definition_show(struct http_call *call);
 void api_definition_put(struct http_call *call);
 void api_module_sweep(struct http_call *call);
 void api_run_create(struct http_call *call);
@@ -176,6 +177,7 @@ void api_job_fail(struct http_call *call);
 void api_job_redrive(struct http_call *call);
 void api_account_create(struct http_call *call);
 void api_account_show(struct http_call *call);
+void api_account_list(struct http_call *call);
 void api_account_ledger(struct http_call *call);
 void api_account_credit(struct http_call *call);
 void api_batch_create(struct http_call *call);

@@ -1,5 +1,5 @@
 /*
- * Accounts: create, show, credit, the ledger.
+ * Accounts: create, show, list, credit, the ledger.
  *
  * Creating one is a single unit, which carries the record of its Idempotency-Key. A credit is not: the balance that it answers
  * with is known only behind it. But its own key, which the ledger has for ever, makes it safe to repeat.
@@ -12,12 +12,18 @@
 
 static const char no_account[] = "there is no such account";
 
-static void add_account(struct strbuf *text, struct slice name, int64_t balance, int64_t created_at)
+/* Without the bracket at its end. */
+static void open_account(struct strbuf *text, struct slice name, int64_t balance, int64_t created_at)
 {
 	strbuf_add_str(text, "{\"id\":");
 	json_quote(name, text);
 	strbuf_addf(text, ",\"balance\":%lld,", (long long)balance);
 	api_add_time(text, "createdAt", created_at);
+}
+
+static void add_account(struct strbuf *text, struct slice name, int64_t balance, int64_t created_at)
+{
+	open_account(text, name, balance, created_at);
 	strbuf_add_char(text, '}');
 }
 
@@ -153,6 +159,60 @@ void api_account_show(struct http_call *call)
 	api_query_start(query, lane_of(call, query->name));
 }
 
+enum { LIST_NAME, LIST_BALANCE, LIST_CREATED_AT };
+
+static void build_list(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+
+	account_list(unit, api_workspace(query->call), query->after, query->limit + 1);
+}
+
+/* A cursor is the last name of its page. */
+static enum hx_code answered_list(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	const struct db_rows *rows = &result->rows[0];
+	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
+
+	strbuf_add_str(&query->text, "{\"items\":[");
+	for (size_t i = 0; i < n; i++) {
+		strbuf_add_str(&query->text, i ? "," : "");
+		add_account(&query->text, db_cell(rows, i, LIST_NAME)->s, db_cell(rows, i, LIST_BALANCE)->i,
+			    db_cell(rows, i, LIST_CREATED_AT)->i);
+	}
+	strbuf_add_str(&query->text, "],\"cursor\":");
+	if (rows->n > n)
+		json_quote(db_cell(rows, n - 1, LIST_NAME)->s, &query->text);
+	else
+		strbuf_add_str(&query->text, "null");
+	strbuf_add_char(&query->text, '}');
+	return HX_OK;
+}
+
+void api_account_list(struct http_call *call)
+{
+	struct slice after = {NULL, 0};
+	struct api_query *query;
+	struct hx_error err;
+	int64_t limit;
+
+	if (!api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit))
+		return;
+	if (query_get(&call->query, "cursor", &err, &after)) {
+		http_respond_error(call->exchange, &err);
+		return;
+	}
+	query = api_query_new(call, build_list, answered_list);
+	if (!query)
+		return;
+	query->after = after;
+	query->limit = limit;
+	api_query_read(query);
+}
+
+/* ---- the ledger ---- */
+
 enum { SEQ, AMOUNT, KEY, REASON, BALANCE, AT };
 
 static void build_ledger(const struct single *single, struct unit *unit)
@@ -226,7 +286,8 @@ static void respond_credited(const struct credit_call *cc)
 	struct strbuf text;
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	add_account(&text, cc->rq.name, cc->credit.balance, cc->credit.created_at);
+	open_account(&text, cc->rq.name, cc->credit.balance, cc->credit.created_at);
+	strbuf_addf(&text, ",\"duplicate\":%s}", cc->credit.was_there ? "true" : "false");
 	api_respond_json(cc->call, 200, &text, /* etag_version= */ 0);
 	strbuf_release(&text);
 }

@@ -1,5 +1,9 @@
-/* Definitions: the list, and a new version. Putting one waits for the store, so the engine does it in a thread. */
+/*
+ * Definitions: the list, one in any of its versions, and a new version. Putting one waits for the store, so the engine does it in a
+ * thread.
+ */
 #include "base/json_string.h"
+#include "base/json_walk.h"
 #include "engine/definitions.h"
 #include "http/api.h"
 
@@ -30,6 +34,99 @@ void api_definition_list(struct http_call *call)
 	strbuf_add_str(&text, "],\"cursor\":null}");
 	api_respond_json(call, 200, &text, 0);
 	strbuf_release(&text);
+}
+
+/* ---- show ---- */
+
+/* clang-format off */
+static const struct db_stmt stmt_version = {
+	.name = "definition_version",
+	.sql = "SELECT text, at FROM definition WHERE name = ?1 AND version = ?2",
+	.in = "ti",
+	.out = "ti",
+};
+enum { TEXT, AT };
+/* clang-format on */
+
+struct sought {
+	struct slice name;
+	int64_t version; /* 0: nothing is in force under this name */
+};
+
+static void note_version(void *context, const struct machine *machine)
+{
+	struct sought *sought = context;
+
+	if (slice_is(sought->name, machine->definition->name))
+		sought->version = machine->version;
+}
+
+static int64_t version_in_force(struct http_call *call, struct slice name)
+{
+	struct sought sought = {.name = name};
+
+	engine_each_machine(api_of(call)->engine, note_version, &sought);
+	return sought.version;
+}
+
+static void build_show(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+
+	UNIT_ADD(unit, UNIT_ANY, &stmt_version, db_text(query->name), db_int(query->number));
+}
+
+static const char *nothing_words(const struct api_query *query)
+{
+	if (version_in_force(query->call, query->name))
+		return "the workflow has no such version";
+	return api_no_workflow_words(query->call, query->name, /* kind= */ NULL);
+}
+
+static enum hx_code answered_show(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	const struct db_rows *rows = &result->rows[0];
+	struct json definition, kind;
+
+	if (rows->n == 0) {
+		query->detail = nothing_words(query);
+		return HX_NOT_FOUND;
+	}
+	/* It was checked when it was put; that nobody has changed it since is what the store says. */
+	if (json_check(db_cell(rows, 0, TEXT)->s, /* err= */ NULL, &definition) ||
+	    !json_find(definition, slice_str("kind"), &kind))
+		return HX_DATA_ERROR;
+	query->etag = query->number;
+	strbuf_add_str(&query->text, "{\"name\":");
+	json_quote(query->name, &query->text);
+	strbuf_addf(&query->text, ",\"kind\":%.*s,\"version\":%lld,", SLICE_ARGS(kind.raw), (long long)query->number);
+	api_add_time(&query->text, "createdAt", db_cell(rows, 0, AT)->i);
+	api_more_json(&query->text, "definition", definition.raw);
+	strbuf_add_char(&query->text, '}');
+	return HX_OK;
+}
+
+void api_definition_show(struct http_call *call)
+{
+	struct slice name = call_param(call, "name");
+	struct api_query *query;
+	int64_t version;
+
+	if (!api_query_number(call, "version", /* otherwise= */ 0, INT64_MAX, &version))
+		return;
+	if (version == 0)
+		version = version_in_force(call, name);
+	if (version == 0) {
+		api_no_workflow(call, name, /* kind= */ NULL);
+		return;
+	}
+	query = api_query_new(call, build_show, answered_show);
+	if (!query)
+		return;
+	query->name = name;
+	query->number = version;
+	api_query_read(query);
 }
 
 /* ---- put ---- */

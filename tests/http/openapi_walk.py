@@ -293,7 +293,7 @@ def do(name, status=None, values=None, query=None, body=None, requester=None):
 
 def until(name, values, test):
     """Asks until it is so."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not test(value := ask(name, 200, values)):
         if time.monotonic() > end:
             fault(f"{name} {values}: it never came to pass, and is {value}")
@@ -412,6 +412,12 @@ def walk_accounts():
     ask("createAccount", "ALREADY_EXISTS", body={"id": "acme", "balance": 1})
     do("getAccount", values={"id": "acme"})
     do("creditAccount", values={"id": "acme"}, body={"amount": 20, "key": "p"})
+    if not do("creditAccount", values={"id": "acme"}, body={"amount": 20, "key": "p"})["duplicate"]:
+        fault("creditAccount: the same credit once more is no duplicate")
+    do("listAccounts")
+    do("createAccount", body={"id": "zebra", "balance": 0})
+    page = do("listAccounts", query={"limit": "1"})
+    do("listAccounts", query={"limit": "1", "cursor": page["cursor"]})
     ask("creditAccount", "ALREADY_EXISTS", {"id": "acme"}, body={"amount": 21, "key": "p"})
     do("getLedger", values={"id": "acme"}, query={"limit": "1"})
 
@@ -457,6 +463,10 @@ def walk_the_rest():
     definition = next(each["definition"] for each in do("listDefinitions")["items"] if each["name"] == "quick")
     do("putDefinition", values={"name": "quick"}, body=definition)
     ask("putDefinition", "DEFINITION_INVALID", {"name": "quick"}, body={**definition, "stpes": []})
+    if do("getDefinition", values={"name": "quick"})["definition"] != definition:
+        fault("getDefinition: it is not what was put")
+    do("getDefinition", values={"name": "quick"}, query={"version": "1"})
+    ask("getDefinition", "NOT_FOUND", {"name": "quick"}, {"version": "99"})
     do("sweepModule", values={"module": "papers"})
     etag = send("GET", "/api/v1/openapi.json")[1]["ETag"]
     do("getOpenapi")

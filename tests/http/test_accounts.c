@@ -125,12 +125,14 @@ static void accounts_and_what_they_say(struct scene *scene)
 	assert_int_equal(reply_int(r, "balance"), 520);
 	assert_string_equal(reply_text(r, "id"), "alice");
 	assert_string_equal(reply_text(r, "createdAt"), created);
+	assert_string_equal(reply_text(r, "duplicate"), "false");
 	scene_must(scene, 0, "POST", ACCOUNTS "/alice/credit", "{'key':'pay-2','amount':5}", 200, "");
 	assert_int_equal(reply_int(r, "balance"), 525);
 	/* Again: the account as it is, and no effect. */
 	scene_must(scene, 0, "POST", ACCOUNTS "/alice/credit", "{'amount':20,'key':'pay-1'}", 200, "");
 	assert_int_equal(reply_int(r, "balance"), 525);
 	assert_string_equal(reply_text(r, "createdAt"), created);
+	assert_string_equal(reply_text(r, "duplicate"), "true");
 	scene_must(scene, 0, "POST", ACCOUNTS "/alice/credit", "{'amount':21,'key':'pay-1'}", 409, "ALREADY_EXISTS");
 	assert_non_null(strstr(reply_text(r, "detail"), "another amount before: 20, not 21"));
 
@@ -159,6 +161,50 @@ static void test_on_sqlite(void **state)
 static void test_on_postgres(void **state)
 {
 	accounts_and_what_they_say(*state);
+}
+
+/* Page by page, from whatever was the last; every account once, and in the order of the ids. */
+static void lists(struct scene *scene)
+{
+	static const char *const wanted[] = {"alice", "bob", "carol", "dave", "eve"};
+	const struct reply *r = &scene->last;
+	char path[200], cursor[64] = "";
+	size_t seen = 0;
+
+	start(scene, 1);
+	scene_must(scene, 0, "GET", ACCOUNTS, NULL, 200, "");
+	assert_string_equal(r->body, "{\"items\":[],\"cursor\":null}");
+	for (size_t i = 5; i-- > 0;)
+		create(scene, wanted[i], (int64_t)i);
+	do {
+		snprintf(path, sizeof path, ACCOUNTS "?limit=2%s%s", *cursor ? "&cursor=" : "", cursor);
+		scene_must(scene, 0, "GET", path, NULL, 200, "");
+		for (size_t i = 0; i < reply_count(r, "items"); i++, seen++) {
+			assert_true(seen < 5);
+			snprintf(path, sizeof path, "items.%zu.id", i);
+			assert_string_equal(reply_text(r, path), wanted[seen]);
+			snprintf(path, sizeof path, "items.%zu.balance", i);
+			assert_int_equal(reply_int(r, path), seen);
+		}
+		snprintf(cursor, sizeof cursor, "%s", reply_text(r, "cursor"));
+	} while (strcmp(cursor, "null") != 0);
+	assert_int_equal(seen, 5);
+	/* A cursor is a place, not an account. */
+	scene_must(scene, 0, "GET", ACCOUNTS "?cursor=cz", NULL, 200, "");
+	assert_int_equal(reply_count(r, "items"), 2);
+	scene_must(scene, 0, "GET", ACCOUNTS "?limit=501", NULL, 400, "VALIDATION_ERROR");
+	scene_must(scene, 0, "GET", ACCOUNTS "?status=x", NULL, 400, "VALIDATION_ERROR");
+	stop(scene, 1);
+}
+
+static void test_lists_on_sqlite(void **state)
+{
+	lists(*state);
+}
+
+static void test_lists_on_postgres(void **state)
+{
+	lists(*state);
 }
 
 static void test_what_belongs_to_others_is_not_there(void **state)
@@ -384,14 +430,15 @@ static void *credit_one(void *context)
 	return NULL;
 }
 
-/* n credits at once, spread over the nodes. Returns how many were told 200. */
+/* n credits at once, spread over the nodes. Returns how many were told 200; of these so many that it was done now. */
 static int credit_at_once(struct scene *scene, int nodes, int n, const char *path,
-			  void (*write_body)(int i, char body[100]))
+			  void (*write_body)(int i, char body[100]), int *ret_done_now)
 {
 	struct one *ones = calloc((size_t)n, sizeof *ones);
 	pthread_barrier_t starts;
 	int told = 0;
 
+	*ret_done_now = 0;
 	pthread_barrier_init(&starts, NULL, (unsigned)n);
 	for (int i = 0; i < n; i++) {
 		ones[i] = (struct one){
@@ -404,6 +451,8 @@ static int credit_at_once(struct scene *scene, int nodes, int n, const char *pat
 		told += ones[i].reply.status == 200;
 		if (ones[i].reply.status != 200)
 			print_message("%d %s\n", ones[i].reply.status, ones[i].reply.body ? ones[i].reply.body : "");
+		else
+			*ret_done_now += strcmp(reply_text(&ones[i].reply, "duplicate"), "false") == 0;
 		reply_release(&ones[i].reply);
 		client_free(ones[i].client);
 	}
@@ -432,17 +481,22 @@ static void with_two_amounts(int i, char body[100])
 static void parallel(struct scene *scene, int nodes)
 {
 	const int64_t sum = CREDITS * (CREDITS + 1) / 2;
-	int told;
+	int told, done_now;
 	int64_t amount;
 
 	start(scene, nodes);
 	create(scene, "alice", 1000);
 	create(scene, "bob", 0);
-	assert_int_equal(credit_at_once(scene, nodes, CREDITS, ACCOUNTS "/alice/credit", with_its_own_key), CREDITS);
+	told = credit_at_once(scene, nodes, CREDITS, ACCOUNTS "/alice/credit", with_its_own_key, &done_now);
+	assert_int_equal(told, CREDITS);
+	assert_int_equal(done_now, CREDITS);
 	assert_int_equal(assert_ledger(scene, nodes - 1, "alice", 1000 + sum), 1 + CREDITS);
-	assert_int_equal(credit_at_once(scene, nodes, SAME, ACCOUNTS "/alice/credit", with_one_key), SAME);
+	told = credit_at_once(scene, nodes, SAME, ACCOUNTS "/alice/credit", with_one_key, &done_now);
+	assert_int_equal(told, SAME);
+	assert_int_equal(done_now, 1); /* and all others hear that it was there */
 	assert_int_equal(assert_ledger(scene, 0, "alice", 1000 + sum + 9), 2 + CREDITS);
-	told = credit_at_once(scene, nodes, SAME, ACCOUNTS "/bob/credit", with_two_amounts);
+	told = credit_at_once(scene, nodes, SAME, ACCOUNTS "/bob/credit", with_two_amounts, &done_now);
+	assert_int_equal(done_now, 1);
 	scene_must(scene, 0, "GET", ACCOUNTS "/bob", NULL, 200, "");
 	amount = reply_int(&scene->last, "balance");
 	assert_true(amount == 1 || amount == 2);
@@ -564,6 +618,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SQLITE(test_on_sqlite),
 		POSTGRES(test_on_postgres),
+		SQLITE(test_lists_on_sqlite),
+		POSTGRES(test_lists_on_postgres),
 		SQLITE(test_what_belongs_to_others_is_not_there),
 		SQLITE(test_names_and_keys),
 		SQLITE(test_requests_that_are_refused),

@@ -1,6 +1,6 @@
 /*
  * Putting definitions, and what it must not cost: memory for what is refused, other nodes that do not hear of it, a
- * mistake in SQL that is found by the first entity, a crash when the server stops meanwhile.
+ * mistake in SQL that is found by the first entity, a crash when the server stops meanwhile. What was put is shown, for ever.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -15,8 +15,8 @@
 #include "support/await.h"
 #include "support/scene.h"
 
-#define ARRIVE_MS 20000
-#define FOLLOWED_MS 5000
+#define ARRIVE_MS 60000
+#define FOLLOWED_MS 60000
 #define PUT "/api/v1/definitions/billing"
 #define BIG_BYTES (1u << 20)
 #define BIG_PUTS 200
@@ -178,10 +178,84 @@ static void test_put_that_is_not_valid_on_the_other_node(void **state)
 	serve_await_log(scene->nodes[1], kept, 1, ARRIVE_MS);
 	assert_true(file_count(scene->nodes[1]->log, "stock") >= 1);
 	assert_true(has_version(scene, 1, 1));
+	scene_must(scene, 0, "GET", PUT, NULL, 200, NULL);
+	assert_int_equal(reply_int(&scene->last, "version"), 2);
+	scene_must(scene, 1, "GET", PUT, NULL, 200, NULL); /* what is in force there */
+	assert_int_equal(reply_int(&scene->last, "version"), 1);
+	assert_string_equal(reply_text(&scene->last, "definition.meta.module"), "billing");
+	scene_must(scene, 1, "GET", PUT "?version=2", NULL, 200, NULL); /* what the store has */
+	assert_string_equal(reply_text(&scene->last, "definition.meta.module"), "stock");
 	scene_must(scene, 0, "PUT", PUT, second, 200, NULL);
 	AWAIT(FOLLOWED_MS, has_version(scene, 1, 3));
 	assert_int_equal(file_count(scene->nodes[1]->log, kept), 1);
 	scene_stop(scene, 1);
+	scene_stop(scene, 0);
+}
+
+/* ---- shown ---- */
+
+/* The text of the definition is there, to the byte. */
+static void assert_shows(struct scene *scene, const char *path, const char *kind, int64_t version, const char *text)
+{
+	char *expected = scene_text(scene, text), etag[40];
+
+	scene_must(scene, 0, "GET", path, NULL, 200, NULL);
+	assert_string_equal(reply_text(&scene->last, "kind"), kind);
+	assert_int_equal(reply_int(&scene->last, "version"), version);
+	snprintf(etag, sizeof etag, "ETag: \"%lld\"\r\n", (long long)version);
+	assert_non_null(strstr(scene->last.head, etag));
+	if (!strstr(scene->last.body, expected))
+		fail_msg("%s: %s, and not %s", path, scene->last.body, expected);
+	free(expected);
+}
+
+static void test_versions_are_shown(void **state)
+{
+	static const char nap[] =
+		"{\n\t'kind' : 'run', 'workflow':'nap',\n 'steps': [ {'name':'rest','type':'wait','for':'1s'} ] }";
+	struct scene *scene = *state;
+	char since[64];
+
+	begin(scene);
+	assert_shows(scene, PUT, "entity", 1, first);
+	assert_string_equal(reply_text(&scene->last, "name"), "billing");
+	snprintf(since, sizeof since, "%s", reply_text(&scene->last, "createdAt"));
+	assert_int_equal(strlen(since), strlen("2026-01-01T00:00:00.000Z"));
+	scene_must(scene, 0, "PUT", PUT, second, 200, NULL);
+	assert_shows(scene, PUT, "entity", 2, second);
+	assert_true(strcmp(reply_text(&scene->last, "createdAt"), since) >= 0);
+	assert_shows(scene, PUT "?version=1", "entity", 1, first);
+	assert_string_equal(reply_text(&scene->last, "createdAt"), since);
+	scene_must(scene, 0, "PUT", PUT, stock, 422, "DEFINITION_INVALID");
+	assert_shows(scene, PUT, "entity", 2, second);
+	scene_must(scene, 0, "PUT", "/api/v1/definitions/nap", nap, 200, NULL);
+	assert_shows(scene, "/api/v1/definitions/nap", "run", 1, nap);
+	/* After a restart nothing needs the first version any more. It is shown all the same. */
+	scene_stop(scene, 0);
+	scene_define(scene, "billing", second);
+	scene_start(scene, 0);
+	assert_shows(scene, PUT, "entity", 2, second);
+	assert_shows(scene, PUT "?version=1", "entity", 1, first);
+	assert_string_equal(reply_text(&scene->last, "createdAt"), since);
+	scene_stop(scene, 0);
+}
+
+static void test_what_is_not_there_is_not_shown(void **state)
+{
+	static const char *const wrong[] = {PUT "?version=0", PUT "?version=-1", PUT "?version=x",
+
+					    PUT "?version=9223372036854775808", PUT "?verison=1"};
+	struct scene *scene = *state;
+
+	begin(scene);
+	scene_must(scene, 0, "GET", PUT "?version=2", NULL, 404, "NOT_FOUND");
+	assert_string_equal(reply_text(&scene->last, "detail"), "the workflow has no such version");
+	scene_must(scene, 0, "GET", "/api/v1/definitions/biling", NULL, 404, "NOT_FOUND");
+	assert_string_equal(reply_text(&scene->last, "detail"), "no workflow \"biling\"; did you mean \"billing\"?");
+	scene_must(scene, 0, "GET", "/api/v1/definitions/biling?version=1", NULL, 404, "NOT_FOUND");
+	assert_non_null(strstr(reply_text(&scene->last, "detail"), "did you mean \"billing\"?"));
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+		scene_must(scene, 0, "GET", wrong[i], NULL, 400, "VALIDATION_ERROR");
 	scene_stop(scene, 0);
 }
 
@@ -534,6 +608,9 @@ int main(void)
 		ON(sqlite, test_refused_puts_cost_no_memory),
 		ON(postgres, test_put_is_in_force_on_the_other_node),
 		ON(postgres, test_put_that_is_not_valid_on_the_other_node),
+		ON(sqlite, test_versions_are_shown),
+		ON(postgres, test_versions_are_shown),
+		ON(sqlite, test_what_is_not_there_is_not_shown),
 		ON(sqlite, test_wrong_sql_is_refused),
 		ON(postgres, test_wrong_sql_is_refused),
 		ON(sqlite, test_wrong_sql_is_refused_at_boot),

@@ -63,6 +63,8 @@ hapax key create --sc\tad\t => hapax key create --scope admin $
 hapax key create --scope=re\t => hapax key create --scope=read $
 hapax run list --status COMP\t => hapax run list --status COMPLETED $
 hapax run list --stat\tCANCELLI\t => hapax run list --status CANCELLING $
+hapax acc\tle\t => hapax account ledger $
+hapax account create alice --balance 5 --js\t => hapax account create alice --balance 5 --json $
 hapax batch items b --decision a\t => hapax batch items b --decision accepted $
 hapax job list --status=P\t => hapax job list --status=PARKED $
 hapax serve --config conf\t => hapax serve --config config.json $

@@ -200,6 +200,9 @@ await unknown || note "items do not become unknown"
 does "batch resolve" "$batch" 0 "done" && does "batch accept" "$batch" 0 && tells "batch resolve" "$batch" 1 "done" && try 0 "batch show" "$batch" --wait 10s --json
 fails 5 ALREADY_COMPLETED "batch cancel" "$batch" && does "batch start" render --account ann --items items --hold && does "batch cancel" "$(field .id)" && fails 5 WRONG_STATUS "batch add" "$batch" --items items
 sums_up batch
+does "account create" eve && tells "account create" mallory --balance 5 && fails 5 ALREADY_EXISTS "account create" eve && does "account show" eve && tells "account show" eve && does "account list" &&
+	tells "account list" && does "account credit" eve 5 --key k && tells "account credit" eve 5 --key k && fails 5 ALREADY_EXISTS "account credit" eve 6 --key k && does "account ledger" eve && tells "account ledger" eve
+sums_up account
 does "job push" q --key k && job=$(field '.jobs[0].id') && does "job show" "$job" && tells "job show" "$job" && does "job list" && tells "job list" && tells "job push" q && fails 5 WRONG_STATUS "job redrive" "$job"
 does "job push" p && job=$(field '.jobs[0].id') && fence=$(api jobs/claim '{"queues": ["p"], "owner": "me", "max": 1, "leaseMs": 60000}' | jq '.jobs[0].fence') &&
 	api "jobs/$job/fail" "{\"owner\": \"me\", \"fence\": $fence, \"error\": \"no\", \"retryable\": false}" >out && does "job redrive" "$job"
@@ -222,7 +225,7 @@ result every_command_was_seen_at_work
 not_there() {
 	local words=$*
 	case $words in
-	"entity create" | "entity list" | "run list" | "batch list" | "job push" | "job list") return ;;
+	"entity create" | "entity list" | "run list" | "batch list" | "account create" | "account list" | "job push" | "job list") return ;;
 	"entity fire") set -- doc nobody send ;;
 	"entity resolve") set -- doc nobody lose "done" ;;
 	"entity "*) set -- doc nobody ;;
@@ -235,6 +238,8 @@ not_there() {
 	"run resolve") set -- run_0000000000001 try "done" ;;
 	"batch resolve") set -- batch_0000000000001 0 "done" ;;
 	"run "* | "batch "* | "job "*) set -- "$1_0000000000001" ;;
+	"account credit") set -- nobody 5 --key k ;;
+	"account "*) set -- nobody ;;
 	why) set -- nonsense ;;
 	*) return ;;
 	esac
@@ -257,6 +262,7 @@ no_server() {
 	case $* in
 	"batch start") operands="render --account ann --items items" ;;
 	"batch add") operands="batch_0000000000001 --items items" ;;
+	"account credit") operands="ann 5 --key k" ;;
 	*" resolve") operands="$operands done" ;;
 	esac
 	fails 69 SERVER_UNAVAILABLE "$*" $operands --server $nowhere
@@ -278,7 +284,7 @@ result colours_on_a_terminal
 { NO_COLOR=1 TERM=xterm on_terminal "'$hapax' check broken.json" || :; } && ! escapes && NO_COLOR=1 TERM=xterm on_terminal "'$hapax' run show $run" && ! escapes &&
 	{ TERM=dumb on_terminal "'$hapax' check broken.json" || :; } && ! escapes && TERM=dumb on_terminal "'$hapax' run show $run" && ! escapes
 result none_where_they_are_not_wanted
-for words in "entity list doc" "entity show doc d1" "run list" "run show $run" "batch list" "batch show $batch" "batch items $batch" "job list" "why $run" audit "db status"; do
+for words in "entity list doc" "entity show doc d1" "run list" "run show $run" "batch list" "batch show $batch" "batch items $batch" "account list" "account show eve" "account ledger eve" "job list" "why $run" audit "db status"; do
 	NO_COLOR=1 TERM=xterm on_terminal "'$hapax' $words" && ! escapes || note "$words"
 done
 sums_up no_command_colours_without_being_allowed

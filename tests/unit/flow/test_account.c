@@ -156,6 +156,29 @@ static void a_ledger_is_read_in_pages(void **state)
 	assert_int_equal(w->result.rows[0].n, 0);
 }
 
+static void accounts_are_listed_by_name(void **state)
+{
+	static const char *const names[] = {"carol", "alice", "bob"};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < 3; i++)
+		create(w, "default", names[i], SUBJECT + (int64_t)i, (int64_t)i);
+	create(w, "other", "aaron", SUBJECT + 3, 7);
+	(void)world_begin(w);
+	account_list(&w->unit, DEFAULT, slice_str(""), 2);
+	assert_int_equal(world_run(w), UNIT_WON);
+	assert_int_equal(w->result.rows[0].n, 2);
+	assert_true(slice_is(db_cell(&w->result.rows[0], 0, 0)->s, "alice"));
+	assert_int_equal(db_cell(&w->result.rows[0], 0, 1)->i, 1);
+	assert_true(slice_is(db_cell(&w->result.rows[0], 1, 0)->s, "bob"));
+	(void)world_begin(w);
+	account_list(&w->unit, DEFAULT, slice_str("bob"), 2);
+	assert_int_equal(world_run(w), UNIT_WON);
+	assert_int_equal(w->result.rows[0].n, 1);
+	assert_true(slice_is(db_cell(&w->result.rows[0], 0, 0)->s, "carol"));
+	assert_int_equal(db_cell(&w->result.rows[0], 0, 2)->i, START_MS);
+}
+
 /* ---- the task over the store ---- */
 
 static enum hx_code drive(struct world *w, const char *workspace, const char *name, int64_t amount, const char *key,
@@ -176,10 +199,12 @@ static void the_task_credits_once(void **state)
 	assert_int_equal(drive(w, "default", "alice", 20, "a", &c), HX_OK);
 	assert_int_equal(c.balance, 520);
 	assert_int_equal(c.created_at, START_MS);
+	assert_false(c.was_there);
 	assert_int_equal(drive(w, "default", "alice", 5, "b", &c), HX_OK);
 	assert_int_equal(c.balance, 525);
 	assert_int_equal(drive(w, "default", "alice", 20, "a", &c), HX_OK);
 	assert_int_equal(c.balance, 525); /* the account as it is */
+	assert_true(c.was_there);
 	assert_int_equal(c.created_at, START_MS);
 	assert_int_equal(drive(w, "default", "alice", 21, "a", &c), HX_ALREADY_EXISTS);
 	assert_int_equal(c.amount_there, 20);
@@ -203,9 +228,17 @@ static void begin(struct hand *h, struct account_credit *c)
 	assert_int_equal(h->unit.subjects_n, 0);
 }
 
+#define ELSEWHERE 999 /* the op of somebody else's unit */
+
+static enum ask_kind give_entry_of(struct hand *h, struct db_value amount, struct db_value op)
+{
+	return hand_rows(h, 1, 5,
+			 (const struct db_value[]){db_int(SUBJECT), db_int(500), db_int(START_MS), amount, op});
+}
+
 static enum ask_kind give_entry(struct hand *h, struct db_value amount)
 {
-	return hand_rows(h, 1, 4, (const struct db_value[]){db_int(SUBJECT), db_int(500), db_int(START_MS), amount});
+	return give_entry_of(h, amount, amount.type == DB_NULL ? db_null() : db_int(ELSEWHERE));
 }
 
 static void begin_crediting(struct hand *h, struct account_credit *c)
@@ -235,7 +268,7 @@ static void reads_that_cannot_go_on(void **state)
 
 	(void)state;
 	begin(&h, &c);
-	hand_no_rows(&h, 4);
+	hand_no_rows(&h, 5);
 	hand_assert_done(&h, HX_NOT_FOUND);
 	begin(&h, &c);
 	hand_failed(&h, HX_STORE_UNAVAILABLE);
@@ -262,6 +295,7 @@ static void whoever_loses_looks_at_what_is_there(void **state)
 		assert_string_equal(hand_stmt(&h), "account_read_entry");
 		give_entry(&h, cases[i].amount ? db_int(cases[i].amount) : db_null());
 		hand_assert_done(&h, cases[i].code);
+		assert_true(c.code != HX_OK || c.was_there);
 	}
 	begin_crediting(&h, &c);
 	hand_verdict(&h, UNIT_LOST);
@@ -286,7 +320,8 @@ static void a_credit_that_is_refused_or_fails(void **state)
 	hand_assert_done(&h, HX_DATA_ERROR);
 }
 
-static void begin_in_doubt(struct hand *h, struct account_credit *c)
+/* Returns the op of the commit that nobody knows of. */
+static int64_t begin_in_doubt(struct hand *h, struct account_credit *c)
 {
 	int64_t op;
 
@@ -297,22 +332,31 @@ static void begin_in_doubt(struct hand *h, struct account_credit *c)
 	assert_string_equal(hand_stmt(h), "account_entry");
 	assert_int_not_equal(h->unit.op, op);
 	assert_int_equal(h->unit.subjects[0], SUBJECT); /* held: the first one has ended by then */
+	return op;
 }
 
 static void an_unknown_commit_is_asked_for_again(void **state)
 {
 	struct account_credit c;
 	struct hand h;
+	int64_t op;
 
 	(void)state;
 	begin_in_doubt(&h, &c); /* it had not landed */
 	give_balance(&h, 520);
 	hand_assert_done(&h, HX_OK);
 	assert_int_equal(c.balance, 520);
-	begin_in_doubt(&h, &c); /* it had */
+	assert_false(c.was_there);
+	op = begin_in_doubt(&h, &c); /* it had */
+	hand_verdict(&h, UNIT_LOST);
+	give_entry_of(&h, db_int(20), db_int(op));
+	hand_assert_done(&h, HX_OK);
+	assert_false(c.was_there);
+	begin_in_doubt(&h, &c); /* it had not, and somebody else was faster */
 	hand_verdict(&h, UNIT_LOST);
 	give_entry(&h, db_int(20));
 	hand_assert_done(&h, HX_OK);
+	assert_true(c.was_there);
 	begin_in_doubt(&h, &c); /* it had not: the key was free */
 	hand_verdict(&h, UNIT_REFUSED);
 	hand_assert_done(&h, HX_VALIDATION_ERROR);
@@ -338,6 +382,7 @@ int main(void)
 		WORLD_TEST(a_key_counts_once_in_its_account),
 		WORLD_TEST(a_balance_does_not_pass_its_limit),
 		WORLD_TEST(a_ledger_is_read_in_pages),
+		WORLD_TEST(accounts_are_listed_by_name),
 		WORLD_TEST(the_task_credits_once),
 		cmocka_unit_test(reads_that_cannot_go_on),
 		cmocka_unit_test(whoever_loses_looks_at_what_is_there),
