@@ -8,7 +8,8 @@
 #include "base/hash.h"
 #include "sim/invariant.h"
 
-#define UNLIMITED UINT_MAX /* steps left, when their number does not matter: a state seen once is done with */
+#define UNLIMITED UINT_MAX        /* steps left, when their number does not matter: a state seen once is done with */
+#define SHORTEST_EDGES_MIN 100000 /* how many may be taken in search of a shortest schedule, or as many as found one */
 
 /* ---- states seen ---- */
 
@@ -58,9 +59,9 @@ static struct seen *seen_find(struct seen_table *table, uint64_t hash)
 struct walk {
 	struct sim sim;
 	struct seen_table seen;
-	uint64_t states_max;
+	uint64_t states_max, edges_max;
 	struct explore_report report;
-	bool overflow;
+	bool overflow; /* of states or edges: it was given up */
 	struct sim_edge path[EXPLORE_DEPTH_MAX];
 	unsigned path_n;
 };
@@ -129,7 +130,7 @@ static bool go_down(struct walk *walk, unsigned left, double *ret_schedules)
 	*seen = (struct seen){.hash = hash ? hash : 1, .left = left};
 	if (walk->path_n > walk->report.longest)
 		walk->report.longest = walk->path_n;
-	if (walk->report.states > walk->states_max) {
+	if (walk->report.states > walk->states_max || walk->report.edges > walk->edges_max) {
 		walk->overflow = true;
 		return false;
 	}
@@ -150,13 +151,15 @@ static bool go_down(struct walk *walk, unsigned left, double *ret_schedules)
 }
 
 /* A whole walk of at most `limit` steps from a fresh start. */
-static bool walk_from_start(struct walk *walk, const struct sim_scenario *scenario, unsigned limit, uint64_t states_max)
+static bool walk_from_start(struct walk *walk, const struct sim_scenario *scenario, unsigned limit, uint64_t states_max,
+			    uint64_t edges_max)
 {
 	struct hx_error err;
 	bool held;
 
 	memset(walk, 0, sizeof *walk);
 	walk->states_max = states_max;
+	walk->edges_max = edges_max;
 	if (sim_open(&walk->sim, scenario, &err)) {
 		snprintf(walk->sim.violation, sizeof walk->sim.violation, "%s", err.detail);
 		return false;
@@ -236,6 +239,51 @@ static void tell(const struct sim_scenario *scenario, const struct sim_edge *pat
 	strbuf_addf(words, "  broken: %s\n", violation);
 }
 
+/* Leaves out as many steps as can be left out. */
+static unsigned shrink(const struct sim_scenario *scenario, struct sim_edge *path, unsigned n)
+{
+	char violation[512];
+
+	for (unsigned chunk = n / 2; chunk >= 1; chunk /= 2)
+		for (unsigned at = 0; at + chunk <= n;) {
+			struct sim_edge shorter[EXPLORE_DEPTH_MAX];
+
+			memcpy(shorter, path, at * sizeof *path);
+			memcpy(shorter + at, path + at + chunk, (n - at - chunk) * sizeof *path);
+			if (replay(scenario, shorter, n - chunk, /* words= */ NULL, violation)) {
+				n -= chunk;
+				memcpy(path, shorter, n * sizeof *path);
+			} else {
+				at += chunk;
+			}
+		}
+	return n;
+}
+
+/* Walks with a growing limit until it breaks again. False: that would take too many edges. */
+static bool find_shortest(struct walk *walk, const struct sim_scenario *scenario, uint64_t edges_max)
+{
+	for (unsigned limit = 0;; limit++) {
+		walk_release(walk);
+		if (!walk_from_start(walk, scenario, limit, UINT64_MAX, edges_max))
+			return !walk->overflow;
+		edges_max -= walk->report.edges < edges_max ? walk->report.edges : edges_max;
+	}
+}
+
+static void tell_short(struct walk *walk, const struct sim_scenario *scenario, struct strbuf *words)
+{
+	struct sim_edge path[EXPLORE_DEPTH_MAX];
+	unsigned n = walk->path_n;
+	uint64_t edges = walk->report.edges;
+
+	memcpy(path, walk->path, n * sizeof *path);
+	if (find_shortest(walk, scenario, edges < SHORTEST_EDGES_MIN ? SHORTEST_EDGES_MIN : edges))
+		tell(scenario, walk->path, walk->path_n, words);
+	else
+		tell(scenario, path, shrink(scenario, path, n), words);
+}
+
 bool explore_all(const struct sim_scenario *scenario, uint64_t states_max, struct explore_report *ret_report,
 		 struct strbuf *words)
 {
@@ -243,18 +291,13 @@ bool explore_all(const struct sim_scenario *scenario, uint64_t states_max, struc
 	bool held;
 
 	ASSERT(walk);
-	held = walk_from_start(walk, scenario, UNLIMITED, states_max);
+	held = walk_from_start(walk, scenario, UNLIMITED, states_max, UINT64_MAX);
 	*ret_report = walk->report;
 	if (!held && walk->overflow)
 		strbuf_addf(words, "\"%s\" has more than %llu states\n", scenario->name,
 			    (unsigned long long)states_max);
-	for (unsigned limit = 0; !held && !walk->overflow && limit < EXPLORE_DEPTH_MAX; limit++) {
-		walk_release(walk);
-		if (!walk_from_start(walk, scenario, limit, UINT64_MAX)) {
-			tell(scenario, walk->path, walk->path_n, words);
-			break;
-		}
-	}
+	else if (!held)
+		tell_short(walk, scenario, words);
 	walk_release(walk);
 	free(walk);
 	return held;
@@ -307,27 +350,6 @@ static bool random_run(struct walk *walk, unsigned steps, uint64_t *random, stru
 	if (trace)
 		strbuf_addf(trace, "= %016llx\n", (unsigned long long)sim_hash(&walk->sim));
 	return walk->sim.violation[0] == '\0';
-}
-
-/* Leaves out as many steps as can be left out. */
-static unsigned shrink(const struct sim_scenario *scenario, struct sim_edge *path, unsigned n)
-{
-	char violation[512];
-
-	for (unsigned chunk = n / 2; chunk >= 1; chunk /= 2)
-		for (unsigned at = 0; at + chunk <= n;) {
-			struct sim_edge shorter[EXPLORE_DEPTH_MAX];
-
-			memcpy(shorter, path, at * sizeof *path);
-			memcpy(shorter + at, path + at + chunk, (n - at - chunk) * sizeof *path);
-			if (replay(scenario, shorter, n - chunk, /* words= */ NULL, violation)) {
-				n -= chunk;
-				memcpy(path, shorter, n * sizeof *path);
-			} else {
-				at += chunk;
-			}
-		}
-	return n;
 }
 
 bool explore_random(const struct sim_scenario *scenario, uint64_t seed, unsigned runs, unsigned steps,

@@ -2,8 +2,10 @@
  * Walking through a scenario's worlds: all of them within its bounds, or many at random.
  *
  * Exhaustive: depth first, taking back by savepoint, merging states by hash. When an invariant breaks, the walk is
- * repeated with a growing limit on its length, so the schedule that is printed is a shortest one.
- * Random: a seed decides every choice. When an invariant breaks, steps are left out as long as it still breaks.
+ * repeated with a growing limit on its length, so the schedule that is printed is a shortest one; as long as that is not
+ * much more work than finding it was.
+ * Random: a seed decides every choice. When an invariant breaks, here or where a shortest is too much work, steps are left
+ * out as long as it still breaks.
  */
 #ifndef HX_SIM_EXPLORE_H
 #define HX_SIM_EXPLORE_H
@@ -22,7 +24,7 @@ struct explore_report {
 };
 
 /*
- * True: every invariant held in every state within the bounds. False: *words tells the shortest schedule that
+ * True: every invariant held in every state within the bounds. False: *words tells a short schedule that
  * breaks one. More than states_max states is an error of the scenario and is told as such, false.
  */
 bool explore_all(const struct sim_scenario *scenario, uint64_t states_max, struct explore_report *ret_report,
