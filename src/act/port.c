@@ -369,6 +369,32 @@ void port_read_stats(struct port *port, struct port_stats *ret_stats)
 	pthread_mutex_unlock(&port->mutex);
 }
 
+static void see(const struct job *job, struct port_sight *sight)
+{
+	const struct port_queue *queue = job->queue;
+
+	if (job->running) {
+		sight->running++;
+		return;
+	}
+	sight->waiting++;
+	sight->action = job->action;
+	sight->of_kind = !queue->max || queue->running < queue->max;
+	sight->limit = sight->of_kind ? queue->kind->slots : queue->max;
+}
+
+void port_look(struct port *port, int64_t subject, int64_t fence, struct port_sight *ret_sight)
+{
+	*ret_sight = (struct port_sight){0};
+	pthread_mutex_lock(&port->mutex);
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (const struct job *job = port->jobs[i]; job; job = job->table_next)
+			if (job->call.lease.subject == subject &&
+			    job->call.lease.fence == fence + port->options.fence_floor)
+				see(job, ret_sight);
+	pthread_mutex_unlock(&port->mutex);
+}
+
 static void init(struct port *port, const struct port_options *options)
 {
 	pthread_condattr_t attr;

@@ -30,6 +30,8 @@
 #include "act/outbound.h"
 #include "task/lane.h"
 
+struct action;
+
 #define PORT_HTTP_SLOTS 256
 #define PORT_EXEC_SLOTS 16
 #define PORT_NATIVE_SLOTS 4
@@ -56,6 +58,14 @@ struct port_stats {
 	uint64_t answers[ACT_CLAIM_LOST]; /* by outcome */
 };
 
+/* What the calls of one claim are doing here. */
+struct port_sight {
+	size_t running, waiting;
+	const struct action *action; /* of one that waits; it lives as long as its definition. NULL: none waits */
+	size_t limit;                /* so many calls may run at once, and do: that is why it waits */
+	bool of_kind;                /* all calls of its kind; else those of the action alone, by its max_in_flight */
+};
+
 struct port;
 
 /* Starts the threads. */
@@ -71,5 +81,10 @@ void port_stop(struct port *port, int64_t grace_ms);
 /* Stops it if need be. Takes NULL. */
 void port_free(struct port *port);
 void port_read_stats(struct port *port, struct port_stats *ret_stats);
+/*
+ * From any thread: the calls under the lease of this fence, as the store has it. It goes through all calls that there are, with
+ * the mutex held: for a person who asks, not for a program that polls.
+ */
+void port_look(struct port *port, int64_t subject, int64_t fence, struct port_sight *ret_sight);
 
 #endif

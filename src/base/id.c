@@ -13,6 +13,9 @@
 #define DIGITS 13
 #define MS_COUNT ((int64_t)1 << 41)
 
+_Static_assert(ID_CARRY == (1 << (NODE_BITS + COUNTER_BITS)) - (1 << COUNTER_BITS),
+	       "a full counter, and its millisecond");
+
 static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
 
 void id_source_init(struct id_source *source, uint32_t node)

@@ -23,6 +23,8 @@
 
 #define ID_NODE_MAX 1023u
 #define ID_PREFIX_MAX 8
+/* Behind an id its source gives the next number, unless the counter is full: then it goes on in the next millisecond. */
+#define ID_CARRY ((1 << 22) - (1 << 12))
 #define ID_TEXT_BYTES (ID_PREFIX_MAX + 1 + 13 + 1)
 
 struct id_source {

@@ -83,10 +83,15 @@ static enum hx_code read_config(struct gate *g, const struct command_args *args,
 	return HX_OK;
 }
 
+static const char *store_url(const struct gate *g, const struct command_args *args)
+{
+	return command_value_or(args, &option_store, g->config.store, "sqlite:gate.db");
+}
+
 static enum hx_code open_store(struct gate *g, const struct command_args *args, struct hx_error *err)
 {
 	struct gate_home_options options = {
-		.url = command_value_or(args, &option_store, g->config.store, "sqlite:gate.db"),
+		.url = store_url(g, args),
 		.sweep_every_ms = g->config.sweep_every_ms,
 		.recall = true,
 		.clock = clock_system(),
@@ -152,6 +157,17 @@ static enum hx_code open_admin(struct gate *g, const char *listen, struct hx_err
 	return HX_OK;
 }
 
+/* Where there is no store yet, none is made for a gate that would not come to be ready. */
+static enum hx_code check_addresses(const char *url, const char *listen, const char *admin, struct hx_error *err)
+{
+	enum hx_code code;
+
+	if (!command_store_is_missing(url))
+		return HX_OK;
+	code = http_try_listen(listen, err);
+	return code || !admin ? code : http_try_listen(admin, err);
+}
+
 /* All that a person may have got wrong is looked at before anything is opened. */
 static enum hx_code check_options(struct gate *g, const struct command_args *args, struct hx_error *err)
 {
@@ -170,14 +186,12 @@ static enum hx_code check_options(struct gate *g, const struct command_args *arg
 	upstream_free(upstream); /* the proxy makes its own, behind the store */
 	if (address_parse(listen, err, &address))
 		return error_set(err, HX_CONFIG_ERROR, "--listen: %s", err->detail);
-	if (!admin)
-		return HX_OK;
-	if (address_parse(admin, err, &address))
+	if (admin && address_parse(admin, err, &address))
 		return error_set(err, HX_CONFIG_ERROR, "--admin: %s", err->detail);
-	if (!address_is_loopback(&address))
+	if (admin && !address_is_loopback(&address))
 		return error_set(err, HX_CONFIG_ERROR,
 				 "--admin %s: only loopback: who can reach it can make the gate forget", admin);
-	return HX_OK;
+	return check_addresses(store_url(g, args), listen, admin, err);
 }
 
 static enum hx_code start(struct gate *g, const struct command_args *args, struct hx_error *err)

@@ -99,11 +99,12 @@ static const char *node_name(struct serve *s, const struct command_args *args)
 	return command_value_or(args, &option_node, s->config.node, s->node);
 }
 
-static enum hx_code start_engine(struct serve *s, const struct command_args *args, struct hx_error *err)
+static enum hx_code start_engine(struct serve *s, const struct command_args *args, const char *db_url,
+				 struct hx_error *err)
 {
 	static const struct natives none;
 	struct engine_options options = {
-		.db_url = command_value_or(args, &option_store, s->config.db, "sqlite:hapax.db"),
+		.db_url = db_url,
 		.node = node_name(s, args),
 		.lanes_n = lanes_wanted(),
 		.workflows_dir = command_value_or(args, &option_workflows, s->config.workflows, NULL),
@@ -114,16 +115,10 @@ static enum hx_code start_engine(struct serve *s, const struct command_args *arg
 		.clock = clock_system(),
 		.log = &s->log,
 	};
-	enum hx_code code;
+	enum hx_code code = engine_new(&options, &s->findings, &s->api.engine, err);
 
-	if (strcmp(options.db_url, "sqlite::memory:") == 0)
-		log_warn(&s->log, "the store is in memory: everything is lost at exit");
-	code = engine_new(&options, &s->findings, &s->api.engine, err);
 	if (code)
 		findings_print(&s->findings, stderr);
-	else
-		findings_log(&s->findings, &s->log, "a definition or the configuration is not valid",
-			     "a definition or the configuration is doubtful");
 	return code;
 }
 
@@ -207,7 +202,7 @@ static enum hx_code check_listen(const char *listen, bool tls_terminated, bool *
 	return HX_OK;
 }
 
-/* Before a store is made: a name that is mistyped leaves nothing behind. */
+/* Said here, where it is known who named the folder. */
 static enum hx_code check_workflows(const struct serve *s, const struct command_args *args, struct hx_error *err)
 {
 	const char *given = command_value(args, &option_workflows), *path = given ? given : s->config.workflows;
@@ -227,6 +222,43 @@ static enum hx_code check_keys(struct serve *s, const char *listen, struct hx_er
 	return error_set(err, HX_CONFIG_ERROR,
 			 "--listen %s: without API keys only loopback is safe: make one with `hapax key create`",
 			 listen);
+}
+
+/*
+ * Where there is no store yet, all is tried on one in memory first: a start that is refused leaves nothing behind. Nobody is let
+ * in meanwhile, so nothing can be lost with it.
+ */
+static enum hx_code rehearse(struct serve *s, const struct command_args *args, const char *listen, struct hx_error *err)
+{
+	const struct findings before = s->findings;
+	enum hx_code code = http_try_listen(listen, err);
+
+	if (!code)
+		code = start_engine(s, args, "sqlite::memory:", err);
+	if (!code)
+		code = check_keys(s, listen, err);
+	engine_free(s->api.engine);
+	s->api.engine = NULL;
+	s->findings = before; /* they are found again */
+	*s->findings.last = NULL;
+	return code;
+}
+
+static enum hx_code start(struct serve *s, const struct command_args *args, const char *listen, struct hx_error *err)
+{
+	const char *url = command_value_or(args, &option_store, s->config.db, "sqlite:hapax.db");
+	enum hx_code code = command_store_is_missing(url) ? rehearse(s, args, listen, err) : HX_OK;
+
+	if (strcmp(url, "sqlite::memory:") == 0)
+		log_warn(&s->log, "the store is in memory: everything is lost at exit");
+	if (!code)
+		code = start_engine(s, args, url, err);
+	if (!code)
+		findings_log(&s->findings, &s->log, "a definition or the configuration is not valid",
+			     "a definition or the configuration is doubtful");
+	if (!code)
+		code = check_keys(s, listen, err);
+	return code ? code : open_door(s, listen, err);
 }
 
 static enum hx_code serve(const struct command_args *args, struct hx_error *err)
@@ -255,11 +287,7 @@ static enum hx_code serve(const struct command_args *args, struct hx_error *err)
 	if (!code)
 		code = check_workflows(s, args, err);
 	if (!code)
-		code = start_engine(s, args, err);
-	if (!code)
-		code = check_keys(s, listen, err);
-	if (!code)
-		code = open_door(s, listen, err);
+		code = start(s, args, listen, err);
 	if (!code) {
 		atomic_store(&s->api.ready, true);
 		address_format(http_server_address(s->server), address);

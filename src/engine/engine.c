@@ -696,6 +696,11 @@ void engine_act_stats(struct engine *engine, struct port_stats *ret_stats)
 	port_read_stats(engine->port, ret_stats);
 }
 
+void engine_act_look(struct engine *engine, int64_t subject, int64_t fence, struct port_sight *ret_sight)
+{
+	port_look(engine->port, subject, fence, ret_sight);
+}
+
 struct backlog *engine_backlog(struct engine *engine)
 {
 	return &engine->backlog;

@@ -147,6 +147,8 @@ enum hx_code engine_sweep(struct engine *engine, struct slice module,
 struct engine_metrics *engine_metrics(struct engine *engine);
 void engine_lane_stats(struct engine *engine, struct lane_stats *ret_stats);
 void engine_act_stats(struct engine *engine, struct port_stats *ret_stats);
+/* The calls of a claim that is this node's, see port_look(); none if it is another's. */
+void engine_act_look(struct engine *engine, int64_t subject, int64_t fence, struct port_sight *ret_sight);
 struct backlog *engine_backlog(struct engine *engine);
 /*
  * Has the store been heard of, a moment ago? A thread asks PostgreSQL every second, so this is known within seconds, also of

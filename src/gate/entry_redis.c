@@ -111,7 +111,7 @@ enum hx_code entry_redis_new(const struct redis_url *url, size_t queue_max, stru
 	if (r) {
 		r->locks = (struct entry_locks){&redis_store, clock};
 		r->queue_max = queue_max;
-		code = redis_worker_init(&r->worker, &entry_kind, &options, err);
+		code = redis_worker_init(&r->worker, &entry_kind, &options, /* needed= */ false, err);
 	} else {
 		code = error_set(err, HX_NO_MEMORY, "entry locks: no memory");
 	}

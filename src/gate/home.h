@@ -27,13 +27,13 @@ struct gate_home_options {
 /* What is left of acknowledged records when the process, or the machine, dies. */
 enum gate_lasting {
 	GATE_LASTS,
-	GATE_MAY_BE_LOST, /* a Redis that does not sync every write, or has not said whether it does */
+	GATE_MAY_BE_LOST, /* a Redis that does not sync every write, or does not say whether it does */
 	GATE_ENDS_WITH_US,
 };
 
 /*
  * HX_CONFIG_ERROR: the url cannot be read, or a Redis refuses us. HX_BUSY: another process has the SQLite file.
- * HX_SCHEMA_MISMATCH, HX_STORE_UNAVAILABLE. A Redis that cannot be reached yet is no error.
+ * HX_SCHEMA_MISMATCH. HX_STORE_UNAVAILABLE: it cannot be reached; later, once it was, that is for whoever asks.
  */
 enum hx_code gate_home_open(const struct gate_home_options *options, struct gate_home **ret_home,
 			    struct hx_error *err) HX_MUST_CHECK;

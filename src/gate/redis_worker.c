@@ -182,7 +182,7 @@ static void destroy(struct redis_worker *w)
 }
 
 enum hx_code redis_worker_init(struct redis_worker *w, const struct redis_worker_kind *kind,
-			       const struct redis_options *options, struct hx_error *err)
+			       const struct redis_options *options, bool needed, struct hx_error *err)
 {
 	struct hx_error why = {0};
 	pthread_condattr_t monotonic;
@@ -196,8 +196,8 @@ enum hx_code redis_worker_init(struct redis_worker *w, const struct redis_worker
 	pthread_condattr_destroy(&monotonic);
 
 	code = redis_new(options, &w->redis, err);
-	if (!code && redis_connect(w->redis, &why) == HX_CONFIG_ERROR)
-		code = error_set(err, HX_CONFIG_ERROR, "%s", why.detail);
+	if (!code && redis_connect(w->redis, &why) && (needed || why.code == HX_CONFIG_ERROR))
+		code = error_set(err, why.code, "%s", why.detail);
 	if (code)
 		destroy(w);
 	return code;

@@ -70,11 +70,12 @@ struct redis_worker {
 };
 
 /*
- * Tries to connect: HX_CONFIG_ERROR for a Redis that answers and refuses us; one that cannot be reached is no error. The
- * connection is the caller's until the start. Both leave nothing behind when they fail; the worker stays where it is.
+ * Tries to connect: HX_CONFIG_ERROR for a Redis that answers and refuses us; one that cannot be reached is
+ * HX_STORE_UNAVAILABLE if it is `needed`, else no error. The connection is the caller's until the start. Both leave nothing
+ * behind when they fail; the worker stays where it is.
  */
 enum hx_code redis_worker_init(struct redis_worker *worker, const struct redis_worker_kind *kind,
-			       const struct redis_options *options, struct hx_error *err) HX_MUST_CHECK;
+			       const struct redis_options *options, bool needed, struct hx_error *err) HX_MUST_CHECK;
 enum hx_code redis_worker_start(struct redis_worker *worker, struct hx_error *err) HX_MUST_CHECK;
 /* When nobody pushes any more. Returns when all is answered. */
 void redis_worker_release(struct redis_worker *worker);

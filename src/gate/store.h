@@ -73,8 +73,8 @@ enum hx_code gate_memory_new(size_t records_max, size_t bytes_max, struct clock 
 /* The lanes must outlive the store and have stopped (which answers what is in them) before it is freed. */
 enum hx_code gate_sql_new(const struct lanes *lanes, struct clock *clock, struct gate_store **ret_store,
 			  struct hx_error *err) HX_MUST_CHECK;
-/* HX_CONFIG_ERROR for a url that cannot be read and for a Redis that answers and refuses us; one that cannot be reached
- * is no error. *ret_durable: it says that it syncs every write (appendfsync always) and throws out none (noeviction). */
+/* HX_CONFIG_ERROR for a url that cannot be read and for a Redis that answers and refuses us, HX_STORE_UNAVAILABLE for one
+ * that cannot be reached. *ret_durable: it says that it syncs every write (appendfsync always) and throws out none (noeviction). */
 enum hx_code gate_redis_new(const char *url, struct clock *clock, struct gate_store **ret_store, bool *ret_durable,
 			    struct hx_error *err) HX_MUST_CHECK;
 /* The table is copied; its functions are called in the thread that asks. It has nothing for LOOK and FORGET: to ask for

@@ -422,7 +422,7 @@ enum hx_code gate_redis_new(const char *url, struct clock *clock, struct gate_st
 	if (!code)
 		code = redis_url_parse(url, &options.url, err);
 	if (!code)
-		code = redis_worker_init(&r->worker, &ask_kind, &options, err);
+		code = redis_worker_init(&r->worker, &ask_kind, &options, /* needed= */ true, err);
 	explicit_bzero(&options, sizeof options);
 	if (!code) {
 		r->store = (struct gate_store){.kind = &redis_kind, .clock = clock};

@@ -1,6 +1,9 @@
 /*
- * GET /why/{id}: what is a run, a batch, a job or an entity waiting for? Read beside the lanes, from the rows alone; the sentence
- * is made in why.c.
+ * GET /why/{id}: what is a run, a batch, a job or an entity waiting for? Read beside the lanes, from the rows; the sentence is
+ * made in why.c.
+ *
+ * Whether a call has begun is in no row. If the claim is this node's, its own port knows, and is asked by the fence; of another
+ * node's only the lease is told.
  */
 #include "base/id.h"
 #include "base/json_string.h"
@@ -19,9 +22,9 @@
 #define WHY_JOB                                                                                                        \
 	"SELECT j.subject, s.status, s.owner, s.until, j.queue, j.attempt, j.due_at, j.error, j.in_flight_max,"         \
 	" (SELECT count(*) FROM job k WHERE k.workspace = j.workspace AND k.queue = j.queue"                           \
-	" AND k.in_flight_max > 0 AND k.due_at IS NULL AND k.ended_at IS NULL), j.run, hx_now_ms()"            \
+	" AND k.in_flight_max > 0 AND k.due_at IS NULL AND k.ended_at IS NULL), j.run, s.fence, hx_now_ms()"   \
 	" FROM job j JOIN subject s ON s.id = j.subject WHERE "
-#define WHY_JOB_OUT "ittitiitiiii"
+#define WHY_JOB_OUT "ittitiitiiiii"
 
 static const struct db_stmt stmt_job = {
 	.name = "why_job",
@@ -39,8 +42,28 @@ static const struct db_stmt stmt_job_of_run = {
 
 #define LINE_JOB_OF_RUN 3 /* behind those of run_read() */
 
+/*
+ * The ids of after-effects are those that came right behind the op of their transition (STEP_AFTER_EFFECTS_MAX, base/id.h). By
+ * them they are found without an index of their own, for the last HISTORY_MAX changes of the entity.
+ */
+#define HISTORY_MAX "100"
+#define BEHIND(start) start " + 1, " start " + 2, " start " + 3, " start " + 4"
+
+static const struct db_stmt stmt_effects = {
+	.name = "why_effects",
+	.sql = "SELECT j.subject, s.status, j.action FROM (SELECT h.op FROM entity e JOIN history h ON h.subject = e.subject"
+	       " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3 ORDER BY h.seq DESC LIMIT " HISTORY_MAX ") t"
+	       " JOIN job j ON j.subject IN (" BEHIND("t.op") ", " BEHIND("t.op + ?4") ") AND j.workflow = ?2"
+	       " JOIN subject s ON s.id = j.subject WHERE s.status <> 'COMPLETED' ORDER BY j.subject LIMIT ?5",
+	.in = "tttii",
+	.out = "itt",
+};
+
+#define LINE_EFFECTS 1 /* behind that of entity_read() */
+
 /* clang-format on */
 
+_Static_assert(STEP_AFTER_EFFECTS_MAX == 4, "BEHIND() has as many");
 _Static_assert(sizeof WHY_JOB_OUT - 1 == WHY_CELL_COLUMNS, "one type for each column");
 
 /* {"id", "status", "why", "reason"} */
@@ -52,6 +75,15 @@ static void answer(struct api_query *query, struct slice status, const struct wh
 	api_more_text(&query->text, "why", strbuf_slice(&why->words));
 	api_more_text(&query->text, "reason", slice_str(why_reason_name(why->reason)));
 	strbuf_add_char(&query->text, '}');
+}
+
+/* Behind the read: what has begun meanwhile is under way, as the row says. */
+static struct port_sight look(struct api_query *query, int64_t subject, int64_t fence)
+{
+	struct port_sight sight;
+
+	engine_act_look(api_of(query->call)->engine, subject, fence, &sight);
+	return sight;
 }
 
 /* ---- jobs ---- */
@@ -67,13 +99,15 @@ static enum hx_code answered_job(struct single *single, const struct unit_result
 {
 	struct api_query *query = single->context;
 	const struct db_rows *rows = &result->rows[0];
+	struct port_sight sight;
 	struct why why;
 
 	query->detail = "there is no such job";
 	if (rows->n == 0)
 		return HX_NOT_FOUND;
+	sight = look(query, query->subject, db_cell(rows, 0, WHY_CELL_FENCE)->i);
 	why_init(&why);
-	why_job(&why, rows);
+	why_job(&why, rows, &sight);
 	answer(query, db_cell(rows, 0, WHY_CELL_STATUS)->s, &why);
 	why_release(&why);
 	return HX_OK;
@@ -95,6 +129,7 @@ static enum hx_code answered_run(struct single *single, const struct unit_result
 {
 	struct api_query *query = single->context;
 	const struct run_policy *policy = runs_policy(engine_runs(api_of(query->call)->engine));
+	struct port_sight sight;
 	struct arena arena;
 	struct run_row row;
 	struct why why;
@@ -105,8 +140,10 @@ static enum hx_code answered_run(struct single *single, const struct unit_result
 	code = run_row_take(result, policy->machine_of, policy->context, &arena, &row);
 	if ((!code || code == HX_CONFIG_ERROR) && row.expired)
 		code = HX_RUN_EXPIRED;
-	if (!code)
-		why_run(&why, &row, &result->rows[LINE_JOB_OF_RUN], &arena);
+	if (!code) {
+		sight = look(query, row.subject, row.fence);
+		why_run(&why, &row, &result->rows[LINE_JOB_OF_RUN], &sight, &arena);
+	}
 	if (code == HX_CONFIG_ERROR) /* nothing else can be what it waits for */
 		why_run_version(&why, db_cell(&result->rows[0], 0, RUN_DEFINITION_VERSION)->i);
 	if (!code || code == HX_CONFIG_ERROR) {
@@ -132,6 +169,7 @@ static enum hx_code answered_batch(struct single *single, const struct unit_resu
 {
 	struct api_query *query = single->context;
 	const struct batch_policy *policy = batches_policy(engine_batches(api_of(query->call)->engine));
+	struct port_sight sight;
 	struct batch_row row;
 	struct arena arena;
 	struct why why;
@@ -142,7 +180,8 @@ static enum hx_code answered_batch(struct single *single, const struct unit_resu
 	code = batch_wait_take(result, &arena, &row);
 	if (!code) {
 		row.machine = policy->machine_of(policy->context, row.workflow, row.definition_version);
-		why_batch(&why, &row);
+		sight = look(query, row.subject, row.fence);
+		why_batch(&why, &row, &sight);
 		answer(query, slice_str(row.status), &why);
 	}
 	query->detail = batch_detail(code);
@@ -159,19 +198,26 @@ static void build_entity(const struct single *single, struct unit *unit)
 	struct entity_ref ref = {api_workspace(query->call), query->machine, query->name};
 
 	entity_read(unit, &ref);
+	ASSERT(unit->lines_n == LINE_EFFECTS);
+	/* What is in a table of the user's has no workspace. */
+	UNIT_ADD(unit, UNIT_ANY, &stmt_effects, ref.machine->table ? db_str("") : db_text(ref.workspace),
+		 db_str(ref.machine->workflow->name), db_text(ref.name), db_int(ID_CARRY), db_int(WHY_EFFECTS_MAX + 1));
 }
 
 static enum hx_code answered_entity(struct single *single, const struct unit_result *result)
 {
 	struct api_query *query = single->context;
 	const struct db_rows *rows = &result->rows[0];
+	struct port_sight sight;
 	struct why why;
 
 	query->detail = "there is no such entity";
 	if (rows->n == 0)
 		return HX_NOT_FOUND;
+	sight = look(query, db_cell(rows, 0, ENTITY_SUBJECT)->i, db_cell(rows, 0, ENTITY_FENCE)->i);
 	why_init(&why);
-	why_entity(&why, query->machine->workflow, rows, clock_wall(engine_clock(api_of(query->call)->engine)).ms);
+	why_entity(&why, query->machine->workflow, rows, &result->rows[LINE_EFFECTS], &sight,
+		   clock_wall(engine_clock(api_of(query->call)->engine)).ms);
 	answer(query, db_cell(rows, 0, ENTITY_STATUS)->s, &why);
 	why_release(&why);
 	return HX_OK;

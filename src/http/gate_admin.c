@@ -40,18 +40,11 @@ static void respond_text(struct http_exchange *exchange, int status, const char 
 }
 
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+#define TEXT_TYPE "text/plain; charset=utf-8"
 
 static void healthz(struct http_call *call)
 {
-	respond_text(call->exchange, 200, METRICS_TYPE, slice_str("ok\n"));
-}
-
-static void readyz(struct http_call *call)
-{
-	const struct gate_admin *admin = call->context;
-	bool ready = atomic_load(&admin->ready);
-
-	respond_text(call->exchange, ready ? 200 : 503, METRICS_TYPE, slice_str(ready ? "ready\n" : "not ready\n"));
+	respond_text(call->exchange, 200, TEXT_TYPE, slice_str("ok\n"));
 }
 
 static void metrics(struct http_call *call)
@@ -89,6 +82,34 @@ static struct inquiry *inquire(struct http_call *call, void (*resumed)(struct ht
 	inquiry->resumed = resumed;
 	inquiry->ticket.done = answered;
 	return inquiry;
+}
+
+/* ---- ready? ---- */
+
+static void heard(struct http_exchange *exchange, void *data)
+{
+	const struct inquiry *inquiry = data;
+	bool there = inquiry->ticket.reply.verdict != GATE_UNAVAILABLE;
+
+	respond_text(exchange, there ? 200 : 503, TEXT_TYPE,
+		     slice_str(there ? "ready\n" : "not ready: the store is lost\n"));
+}
+
+/* Whoever asks makes us ask the store, for next to nothing: so what is said is true, also of a gate that nobody else uses. */
+static void readyz(struct http_call *call)
+{
+	struct gate_admin *admin = call->context;
+	struct inquiry *inquiry;
+
+	if (!atomic_load(&admin->ready)) {
+		respond_text(call->exchange, 503, TEXT_TYPE, slice_str("not ready\n"));
+		return;
+	}
+	inquiry = inquire(call, heard);
+	if (!inquiry)
+		return;
+	inquiry->ticket.ask = (struct gate_ask){.op = GATE_LOOK, .budget = 1};
+	gate_ask(admin->store, &inquiry->ticket);
 }
 
 /* ---- looking ---- */
@@ -240,7 +261,7 @@ static void forget(struct http_call *call)
 
 static const struct route routes[] = {
 	{"GET", "/healthz", healthz, ROUTE_PUBLIC, .summary = "Says that the process runs."},
-	{"GET", "/readyz", readyz, ROUTE_PUBLIC, .summary = "Says whether it takes requests."},
+	{"GET", "/readyz", readyz, ROUTE_PUBLIC, .summary = "Says whether it takes requests, and its store is there."},
 	{"GET", "/metrics", metrics, ROUTE_PUBLIC, .summary = "Counters in Prometheus' text form."},
 	{"GET", "/gate/records", look, ROUTE_READ,
 	 .summary = "Shows the records of an idempotency key, or those whose outcome nobody knows."},

@@ -2,7 +2,7 @@
  * The gate's own address, apart from the one that is proxied: for probes, metrics, and people.
  *
  *   GET /healthz                  it runs
- *   GET /readyz                   it takes requests
+ *   GET /readyz                   it takes requests, and the store answers; 503 says why not
  *   GET /metrics                  counters
  *   GET /gate/records?key=K       the records of the key that a client sent, whatever their scope
  *   GET /gate/records             those whose lease is over and whose outcome nobody knows

@@ -89,6 +89,15 @@ enum hx_code http_server_new(const struct http_options *options, struct http_ser
 	return HX_OK;
 }
 
+enum hx_code http_try_listen(const char *listen, struct hx_error *err)
+{
+	struct http_server server = {.options.listen = listen};
+	enum hx_code code = listener_open(&server.listener, &server, err);
+
+	listener_close(&server.listener);
+	return code;
+}
+
 const struct address *http_server_address(const struct http_server *server)
 {
 	return &server->listener.address;

@@ -63,6 +63,11 @@ struct http_options http_options_default(void);
 /* Binds, listens and starts the threads: when it returns, clients can connect. */
 enum hx_code http_server_new(const struct http_options *options, struct http_server **ret_server,
 			     struct hx_error *err) HX_MUST_CHECK;
+/*
+ * Could a server listen there now? For who is about to make something that lasts; another may still be first. HX_BUSY: the
+ * address is taken, HX_CONFIG_ERROR: it is none of ours.
+ */
+enum hx_code http_try_listen(const char *listen, struct hx_error *err) HX_MUST_CHECK;
 /* Where it listens, with the port that the system chose if 0 was asked for. */
 const struct address *http_server_address(const struct http_server *server);
 /*

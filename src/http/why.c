@@ -11,6 +11,7 @@
 #include "base/json_walk.h"
 #include "flow/entity.h"
 #include "flow/job.h"
+#include "model/action.h"
 
 #define WORDS_BYTES_MAX 65536
 #define MESSAGE_BYTES_MAX 300
@@ -78,9 +79,24 @@ static void add_error(struct why *why, struct slice error, struct arena *arena)
 		add_message(why, json_string_view(message, arena));
 }
 
-/* Behind "… is with X": for how long, or who comes next. */
-static void add_lease(struct why *why, bool past, int64_t until, const char *next)
+/* A call stands in our port and has not begun: which limit keeps it there. */
+static void add_place(struct why *why, const struct port_sight *sight)
 {
+	const char *kind = action_kind_name(sight->action->kind);
+
+	strbuf_addf(&why->words, "for a place: %zu calls of the %s \"%s\" are running, and that is %s", sight->limit,
+		    sight->of_kind ? "kind" : "action", sight->of_kind ? kind : sight->action->name,
+		    sight->of_kind ? "the limit of a node" : "its limit");
+}
+
+/* Behind "… is with X": what it waits for there, for how long X has it, or who comes next. */
+static void add_hold(struct why *why, const struct port_sight *sight, bool past, int64_t until, const char *next)
+{
+	if (!past && sight->waiting) {
+		strbuf_add_str(&why->words, ", where it waits ");
+		add_place(why, sight);
+		return;
+	}
 	strbuf_add_str(&why->words, ", whose lease ");
 	add_moment(why, past ? "was over at " : "lasts until ", until);
 	strbuf_add_str(&why->words, past ? ": it waits for " : " unless it is renewed");
@@ -139,7 +155,7 @@ static void add_job_parked(struct why *why, const struct db_rows *rows)
 		add_message(why, error->s);
 }
 
-void why_job(struct why *why, const struct db_rows *rows)
+void why_job(struct why *why, const struct db_rows *rows, const struct port_sight *sight)
 {
 	struct slice status = db_cell(rows, 0, WHY_CELL_STATUS)->s;
 	int64_t until = db_cell(rows, 0, WHY_CELL_UNTIL)->i;
@@ -150,10 +166,13 @@ void why_job(struct why *why, const struct db_rows *rows)
 	} else if (slice_is(status, JOB_PARKED)) {
 		add_job_parked(why, rows);
 	} else if (slice_is(status, JOB_RUNNING)) {
-		because(why, past ? WHY_JOB_LAPSED : WHY_JOB_CLAIMED, "is under way: attempt %lld is with \"%.*s\"",
-			(long long)db_cell(rows, 0, WHY_CELL_ATTEMPT)->i,
+		because(why,
+			past             ? WHY_JOB_LAPSED
+			: sight->waiting ? WHY_JOB_LIMIT
+					 : WHY_JOB_CLAIMED,
+			"is under way: attempt %lld is with \"%.*s\"", (long long)db_cell(rows, 0, WHY_CELL_ATTEMPT)->i,
 			SLICE_ARGS(db_cell(rows, 0, WHY_CELL_OWNER)->s));
-		add_lease(why, past, until, "the janitor");
+		add_hold(why, sight, past, until, "the janitor");
 	} else {
 		add_job_waits(why, rows);
 	}
@@ -214,19 +233,23 @@ static void add_timer(struct why *why, const struct run_row *row, struct arena *
 }
 
 /* Somebody is at it; what comes behind that is said too. */
-static void add_under_way(struct why *why, const struct run_row *row, const struct db_rows *job)
+static void add_under_way(struct why *why, const struct run_row *row, const struct db_rows *job,
+			  const struct port_sight *sight)
 {
 	char id[ID_TEXT_BYTES];
 
 	if (row->owned) {
-		because(why, row->past ? WHY_RUN_LAPSED : WHY_RUN_CLAIMED,
+		because(why,
+			row->past        ? WHY_RUN_LAPSED
+			: sight->waiting ? WHY_RUN_LIMIT
+					 : WHY_RUN_CLAIMED,
 			"attempt %lld of %s \"%s\" is with the node \"%.*s\"", (long long)row->attempt, deed_of(row),
 			step_of(row), SLICE_ARGS(row->owner));
-		add_lease(why, row->past, row->until, "another node to take it over");
+		add_hold(why, sight, row->past, row->until, "another node to take it over");
 	} else {
 		id_format("job", db_cell(job, 0, WHY_CELL_SUBJECT)->i, id);
 		strbuf_addf(&why->words, "the step \"%s\" is the job %s, which ", step_of(row), id);
-		why_job(why, job);
+		why_job(why, job, sight);
 	}
 	if (is_at(row, RUN_PAUSED))
 		strbuf_add_str(&why->words, "; the run is paused, and begins nothing else until a person resumes it");
@@ -258,18 +281,19 @@ static bool add_person(struct why *why, const struct run_row *row, struct arena 
 	return true;
 }
 
-void why_run(struct why *why, const struct run_row *row, const struct db_rows *job, struct arena *arena)
+void why_run(struct why *why, const struct run_row *row, const struct db_rows *job, const struct port_sight *sight,
+	     struct arena *arena)
 {
 	if (is_at(row, RUN_COMPLETED))
 		because(why, WHY_RUN_COMPLETED, "waits for nothing: it is completed");
 	else if (is_at(row, RUN_CANCELLED))
 		because(why, WHY_RUN_CANCELLED, "waits for nothing: it is cancelled");
 	else if (row->owned)
-		add_under_way(why, row, job);
+		add_under_way(why, row, job, sight);
 	else if (add_person(why, row, arena))
 		return;
 	else if (row->job && job->n)
-		add_under_way(why, row, job);
+		add_under_way(why, row, job, sight);
 	else if (is_at(row, RUN_PAUSED))
 		because(why, WHY_RUN_PAUSED, "is paused, and waits for a person to resume it");
 	else if (row->awaits.p)
@@ -291,25 +315,32 @@ static bool batch_is_at(const struct batch_row *row, const char *status)
 	return strcmp(row->status, status) == 0;
 }
 
-static void add_batch_holder(struct why *why, const struct batch_row *row)
+static void add_batch_holder(struct why *why, const struct batch_row *row, const struct port_sight *sight)
 {
+	static const struct port_sight whole; /* some of its calls may wait, never the batch as a whole */
 	bool loading = batch_is_at(row, BATCH_LOADING), torn_down = batch_is_at(row, BATCH_CANCELLING);
 
 	because(why,
-		row->past   ? WHY_BATCH_LAPSED
-		: loading   ? WHY_BATCH_LOADING
-		: torn_down ? WHY_BATCH_TORN_DOWN
-			    : WHY_BATCH_CLAIMED,
+		row->past        ? WHY_BATCH_LAPSED
+		: sight->waiting ? WHY_BATCH_LIMIT
+		: loading        ? WHY_BATCH_LOADING
+		: torn_down      ? WHY_BATCH_TORN_DOWN
+				 : WHY_BATCH_CLAIMED,
 		"%s the node \"%.*s\"",
 		loading     ? "its items are being loaded by"
 		: torn_down ? "it is being torn down by"
 			    : "it is with",
 		SLICE_ARGS(row->owner));
-	add_lease(why, row->past, row->until, "another node to take it over");
+	add_hold(why, &whole, row->past, row->until, "another node to take it over");
 	if (!row->past && batch_is_at(row, BATCH_RUNNING))
 		strbuf_addf(&why->words, "; %lld of %lld items are under way, %lld wait for their turn%s",
 			    (long long)row->running, (long long)row->total, (long long)batch_pending(row),
 			    row->cancel_requested ? ", and its cancel is requested" : "");
+	if (!row->past && sight->waiting) {
+		strbuf_addf(&why->words, "; %zu of its calls %s ", sight->waiting,
+			    sight->waiting > 1 ? "wait" : "waits");
+		add_place(why, sight);
+	}
 }
 
 static void add_teardown(struct why *why, const struct batch_row *row)
@@ -357,12 +388,12 @@ static void add_batch_end(struct why *why, const struct batch_row *row)
 		because(why, WHY_BATCH_COMPLETED, "waits for nothing: it is completed");
 }
 
-void why_batch(struct why *why, const struct batch_row *row)
+void why_batch(struct why *why, const struct batch_row *row, const struct port_sight *sight)
 {
 	if (batch_is_terminal(row->status))
 		add_batch_end(why, row);
 	else if (row->owned)
-		add_batch_holder(why, row);
+		add_batch_holder(why, row, sight);
 	else if (batch_is_at(row, BATCH_PENDING))
 		because(why, WHY_BATCH_HELD, "is held with %lld items, and waits for somebody to start it",
 			(long long)row->total);
@@ -376,7 +407,38 @@ void why_batch(struct why *why, const struct batch_row *row)
 
 /* ---- entities ---- */
 
-static void add_steps_from(struct why *why, const struct workflow *workflow, struct slice status)
+static bool is_parked(const struct db_rows *effects, size_t i)
+{
+	return slice_is(db_cell(effects, i, WHY_EFFECT_STATUS)->s, JOB_PARKED);
+}
+
+/* Of one that waits for nothing itself. */
+static enum why_reason end_of(const struct db_rows *effects)
+{
+	for (size_t i = 0; i < effects->n; i++)
+		if (is_parked(effects, i))
+			return WHY_ENTITY_PARKED;
+	return effects->n ? WHY_ENTITY_EFFECTS : WHY_ENTITY_END;
+}
+
+/* Whatever the entity waits for, they go their own way. */
+static void add_effects(struct why *why, const struct db_rows *effects)
+{
+	char id[ID_TEXT_BYTES];
+
+	for (size_t i = 0; i < effects->n && i < WHY_EFFECTS_MAX; i++) {
+		id_format("job", db_cell(effects, i, WHY_EFFECT_JOB)->i, id);
+		strbuf_addf(&why->words, "; its after-effect \"%.*s\", the job %s, is %s",
+			    SLICE_ARGS(db_cell(effects, i, WHY_EFFECT_ACTION)->s), id,
+			    is_parked(effects, i) ? "parked, and waits for a person to redrive it"
+						  : "still to be delivered");
+	}
+	if (effects->n > WHY_EFFECTS_MAX)
+		strbuf_add_str(&why->words, "; and there are more of them");
+}
+
+static void add_steps_from(struct why *why, const struct workflow *workflow, struct slice status,
+			   const struct db_rows *effects)
 {
 	size_t n = 0;
 
@@ -387,10 +449,11 @@ static void add_steps_from(struct why *why, const struct workflow *workflow, str
 			strbuf_addf(&why->words, "%s\"%s\"", n > 1 ? ", " : "", workflow->steps[i].step_key);
 		}
 	if (!n)
-		because(why, WHY_ENTITY_END, "waits for nothing: no step leads out of this status");
+		because(why, end_of(effects), "waits for nothing: no step leads out of this status");
 }
 
-void why_entity(struct why *why, const struct workflow *workflow, const struct db_rows *rows, int64_t now_ms)
+void why_entity(struct why *why, const struct workflow *workflow, const struct db_rows *rows,
+		const struct db_rows *effects, const struct port_sight *sight, int64_t now_ms)
 {
 	const struct db_value *owner = db_cell(rows, 0, ENTITY_OWNER);
 	struct slice status = db_cell(rows, 0, ENTITY_STATUS)->s;
@@ -405,16 +468,20 @@ void why_entity(struct why *why, const struct workflow *workflow, const struct d
 		because(why, WHY_ENTITY_ORPHAN,
 			"waits for a definition that has this status: the one in force does not");
 	} else if (owner->type == DB_NULL) {
-		add_steps_from(why, workflow, status);
+		add_steps_from(why, workflow, status, effects);
 	} else if (slice_is(owner->s, SUBJECT_HELD)) {
 		because(why, WHY_ENTITY_HELD,
 			"the outcome of the step \"%.*s\" is unknown: it waits for a person to resolve it",
 			SLICE_ARGS(step));
 	} else {
-		because(why, past ? WHY_ENTITY_LAPSED : WHY_ENTITY_CLAIMED,
+		because(why,
+			past             ? WHY_ENTITY_LAPSED
+			: sight->waiting ? WHY_ENTITY_LIMIT
+					 : WHY_ENTITY_CLAIMED,
 			"the step \"%.*s\", fired by \"%.*s\", is with the node \"%.*s\"", SLICE_ARGS(step),
 			SLICE_ARGS(requester), SLICE_ARGS(owner->s));
 		snprintf(janitor, sizeof janitor, "the janitor of the module \"%s\"", workflow->module);
-		add_lease(why, past, until, janitor);
+		add_hold(why, sight, past, until, janitor);
 	}
+	add_effects(why, effects);
 }

@@ -123,11 +123,11 @@ def test_a_run_under_way_keeps_its_version(dir):
 			assert len(service.calls) == 2
 
 
-def refused(dir, *args, env=None):
-	"""The words of a start that ends with 78, which a supervisor does not try again."""
+def refused(dir, *args, env=None, code=78):
+	"""The words of a start that ends with this code; 78: a supervisor does not try it again."""
 	clean = {k: v for k, v in os.environ.items() if not k.startswith("HAPAX_")}
 	process = subprocess.run([server.HAPAX, *args], cwd=dir, capture_output=True, timeout=60, env={**clean, **(env or {})})
-	assert process.returncode == 78 and not process.stdout, process
+	assert process.returncode == code and not process.stdout, process
 	return process.stderr.decode()
 
 
@@ -138,6 +138,35 @@ def test_a_start_that_cannot_be_leaves_nothing(dir):
 	assert '"workflows" in the configuration: "nowhere" cannot be read: No such file' in refused(dir, "serve", "--config", "hapax.json")
 	assert "upstream" in refused(dir, "gate", "--upstream", "foo")
 	assert os.listdir(dir) == ["hapax.json"], os.listdir(dir)
+
+
+def test_a_start_that_is_refused_makes_no_store(dir):
+	write(dir / "bad" / "a.json", "{")
+	write(dir / "claims" / "c.json", {"workflow": "c", "kind": "entity", "status_types": ["open", "busy", "done"], "initial_status": "open",
+		"actions": {"Act": {"kind": "http", "url": "http://127.0.0.1:1/", "effect": "claimed"}},
+		"steps": [{"step_id": 1, "step_key": "act", "status": "open", "successful_state": "done", "action": "Act", "claim_state": ["busy", "open"]}]})
+	write(dir / "net.json", {"outbound": {"allow": ["10.0.0.0/8"]}, "entry_lock_store": "redis://h:no-port"})
+	before = sorted(os.listdir(dir))
+	with socket.create_server(("127.0.0.1", 0)) as taken:
+		address = "127.0.0.1:%d" % taken.getsockname()[1]
+		assert "bad/a.json:1: error" in refused(dir, "serve", "--workflows", "bad", "--listen", "127.0.0.1:0")
+		assert "janitor" in refused(dir, "serve", "--workflows", "claims", "--listen", "127.0.0.1:0")
+		assert "without API keys" in refused(dir, "serve", "--listen", "0.0.0.0:0", "--tls-terminated")
+		assert "schema" in refused(dir, "serve", "--no-migrate", "--listen", "127.0.0.1:0")
+		refused(dir, "serve", "--config", "net.json", "--listen", "127.0.0.1:0")
+		assert address in refused(dir, "serve", "--listen", address, code=75)
+		gate = ("gate", "--upstream", "http://127.0.0.1:1")
+		assert address in refused(dir, *gate, "--listen", address, code=75)
+		assert address in refused(dir, *gate, "--listen", "127.0.0.1:0", "--admin", address, code=75)
+	assert sorted(os.listdir(dir)) == before, os.listdir(dir)
+
+
+def test_what_was_tried_first_is_told_once(dir):
+	write(dir / "flows" / "a.json", {"workflow": "a", "kind": "entity", "status_types": ["open", "done", "nowhere"],
+		"initial_status": "open", "steps": [{"step_id": 1, "step_key": "end", "status": "open", "successful_state": "done"}]})
+	with Server(dir, "serve", "--workflows", "flows") as hapax:
+		assert hapax.text().count("nowhere") == 1, hapax.text()
+		assert (dir / "hapax.db").exists()
 
 
 def test_a_role_without_rights_is_told_which(dir):

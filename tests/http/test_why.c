@@ -5,20 +5,26 @@
  * Most states are reached as a user reaches them. Those that last for a moment only (nobody has taken it yet, a lease has just
  * run out) are written into the row, as a crash or a node that is slow to come would leave it.
  */
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/id.h"
 #include "http/why.h"
 
 #include "support/await.h"
 #include "support/run_scene.h"
 
+#define STRING_OF_TEXT(text) #text
+#define STRING_OF(macro) STRING_OF_TEXT(macro)
 #define JOBS "/api/v1/jobs"
 #define BATCHES "/api/v1/batches"
 #define TIME "20[0-9][0-9]-[0-9]*T[0-9]*:[0-9]*.[0-9]*Z"
@@ -32,7 +38,7 @@ static struct reply *ask(struct scene *scene, const char *id)
 {
 	char path[300];
 
-	snprintf(path, sizeof path, "/api/v1/why/%s", id);
+	snprintf(path, sizeof path, "/api/v1/why/%.280s", id);
 	return scene_must(scene, 0, "GET", path, NULL, 200, "");
 }
 
@@ -222,6 +228,23 @@ static void test_jobs_of_runs(void **state)
 	scene_stop(scene, 0);
 }
 
+/* Lives in a table of the user's. */
+static const char note[] =
+	"{'workflow':'note','kind':'entity','meta':{'table':'note'},'status_types':['open','sent'],'initial_status':'open',"
+	"'actions':{'Mail':{'kind':'http','url':'@/mail','effect':'keyed'}},'steps':[{'step_id':1,"
+	"'step_key':'send','status':'open','successful_state':'sent','success_after_effect':['Mail']}]}";
+
+/* The entity a has come to its end, and this job is what is left of it. */
+static void because_of_effect(struct scene *scene, enum why_reason reason, const char *job, const char *how)
+{
+	char pattern[300];
+
+	snprintf(pattern, sizeof pattern,
+		 "waits for nothing: no step leads out of this status; its after-effect \"Mail\", the job %s, is %s",
+		 job, how);
+	because(scene, "entity:billing:a", reason, pattern);
+}
+
 static void test_after_effects(void **state)
 {
 	struct scene *scene = *state;
@@ -229,15 +252,36 @@ static void test_after_effects(void **state)
 
 	service_play(scene->service, "/mail", &(struct play){.status = 403, .body = "\"full\""});
 	scene_define(scene, "billing", paper);
+	scene_define(scene, "note", note);
+	scene_sql(
+		scene,
+		"CREATE TABLE note (id bigint PRIMARY KEY, status text NOT NULL, version bigint NOT NULL, updated_at text);"
+		"INSERT INTO note VALUES (7, 'open', 1, NULL)",
+		NULL, 0);
 	scene_start(scene, 0);
 	scene_create(scene, "a");
 	scene_fire(scene, 0, "a", "pay", 200, NULL);
 	scene_must(scene, 0, "GET", JOBS, NULL, 200, "");
 	snprintf(id, sizeof id, "%s", reply_text(&scene->last, "items.0.id"));
+	scene_create(scene, "b"); /* whose effects are not those of a */
+	scene_fire(scene, 0, "b", "pay", 200, NULL);
 	because(scene, id, WHY_JOB_PARKED, "is parked, and waits for a person to redrive it: HTTP 403: \"full\"");
+	because_of_effect(scene, WHY_ENTITY_PARKED, id, "parked, and waits for a person to redrive it");
+	scene_must(scene, 0, "POST", "/api/v1/entities/note/7/steps/send", NULL, 200, "");
+	because(scene, "entity:note:7", WHY_ENTITY_PARKED,
+		"waits for nothing: no step leads out of this status; its after-effect \"Mail\", the job job_*, is "
+		"parked, and waits for a person to redrive it");
 	scene_sql(scene, "UPDATE job SET due_at = NULL, ended_at = NULL, attempt = 0, error = NULL", NULL, 0);
 	scene_sql(scene, "UPDATE subject SET status = 'AVAILABLE' WHERE status = 'PARKED'", NULL, 0);
 	because(scene, id, WHY_JOB_NODE, "is due, and waits for a node to deliver it");
+	because_of_effect(scene, WHY_ENTITY_EFFECTS, id, "still to be delivered");
+	/* As if the ids had run over into the next millisecond between the op and the job's. */
+	scene_sql(scene,
+		  "UPDATE history SET op = op - " STRING_OF(ID_CARRY) " WHERE subject IN (SELECT subject FROM entity)",
+		  NULL, 0);
+	because_of_effect(scene, WHY_ENTITY_EFFECTS, id, "still to be delivered");
+	scene_sql(scene, "UPDATE subject SET status = 'COMPLETED' WHERE status = 'AVAILABLE'", NULL, 0);
+	because(scene, "entity:billing:a", WHY_ENTITY_END, "waits for nothing: no step leads out of this status");
 	scene_stop(scene, 0);
 }
 
@@ -484,6 +528,141 @@ static void test_batches_at_work(void **state)
 	scene_stop(scene, 0);
 }
 
+/* ---- places among the calls that run at once ---- */
+
+#define PLACE(action) "waits for a place: 1 calls of the action \"" action "\" are running, and that is its limit"
+#define HERE "is with the node \"node-a\""
+
+static const char narrow_bill[] =
+	"{'workflow':'billing','kind':'entity','status_types':['open','closing','closed'],'initial_status':'open',"
+	"'actions':{'Close':{'kind':'http','url':'@/close','effect':'claimed','max_in_flight':1},"
+	"'Mail':{'kind':'http','url':'@/mail','effect':'keyed','max_in_flight':1}},"
+	"'steps':[{'step_id':10,'step_key':'close','status':'open','successful_state':'closed','action':'Close',"
+	"'claim_state':['closing','open']},"
+	"{'step_id':20,'step_key':'skip','status':'open','successful_state':'closed','success_after_effect':['Mail']}]}";
+
+static const char narrow_trip[] = "{'workflow':'trip','kind':'run','actions':{"
+				  "'book':{'kind':'http','url':'@/book','effect':'keyed','max_in_flight':1}},"
+				  "'steps':[{'name':'book','type':'task','action':'book'}]}";
+
+static const char narrow_render[] = "{'workflow':'render','kind':'batch','actions':{"
+				    "'draw':{'kind':'http','url':'@/draw','effect':'claimed','max_in_flight':1},"
+				    "'erase':{'kind':'http','url':'@/erase','effect':'idempotent'}},"
+				    "'item_action':'draw','cleanup_action':'erase','concurrency':3}";
+
+/* What is in the memory of one node is not in that of another. */
+static void assert_another_node_tells_the_lease(struct scene *scene, const char *id)
+{
+	char path[100];
+
+	scene_start(scene, 1);
+	snprintf(path, sizeof path, "/api/v1/why/%s", id);
+	scene_must(scene, 1, "GET", path, NULL, 200, "");
+	assert_string_equal(reply_text(&scene->last, "reason"), "RUN_CLAIMED");
+	scene_stop(scene, 1);
+}
+
+/* Two of each, of which one at a time is carried out. What waits for its place has been claimed all the same. */
+static void test_places(void **state)
+{
+	static const char *const paths[] = {"/close", "/mail", "/book", "/draw"};
+	struct scene *scene = *state;
+	struct firing *first, *second;
+	char id[64];
+
+	scene_define(scene, "billing", narrow_bill);
+	scene_define(scene, "trip", narrow_trip);
+	scene_define(scene, "render", narrow_render);
+	scene_configure(scene, "{'modules':{'billing':{'janitor':{'external':true,'stuck_after':'1h'}}}}");
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+		service_play(scene->service, paths[i], &(struct play){.hold = true});
+	scene_start(scene, 0);
+
+	scene_create(scene, "a");
+	scene_create(scene, "b");
+	first = firing_start(scene, 0, "a", "close");
+	service_await(scene->service, "/close", 1, RUN_ARRIVE_MS);
+	second = firing_start(scene, 0, "b", "close");
+	because(scene, "entity:billing:b", WHY_ENTITY_LIMIT,
+		"the step \"close\", fired by \"admin\", " HERE ", where it " PLACE("Close"));
+	because(scene, "entity:billing:a", WHY_ENTITY_CLAIMED, "the step \"close\", fired by \"admin\", " HERE LASTS);
+
+	scene_create(scene, "c");
+	scene_fire(scene, 0, "c", "skip", 200, NULL);
+	service_await(scene->service, "/mail", 1, RUN_ARRIVE_MS);
+	scene_create(scene, "d");
+	scene_fire(scene, 0, "d", "skip", 200, NULL);
+	scene_must(scene, 0, "GET", JOBS, NULL, 200, "");
+	snprintf(id, sizeof id, "%s", reply_text(&scene->last, "items.1.id"));
+	because(scene, id, WHY_JOB_LIMIT, "is under way: attempt 1 is with \"node-a\", where it " PLACE("Mail"));
+
+	run_create_id(scene, "{'definitionId':'trip'}", id);
+	service_await(scene->service, "/book", 1, RUN_ARRIVE_MS);
+	run_create_id(scene, "{'definitionId':'trip'}", id);
+	because(scene, id, WHY_RUN_LIMIT, "attempt 1 of the step \"book\" " HERE ", where it " PLACE("book"));
+	if (scene->store->kind == STORE_POSTGRES)
+		assert_another_node_tells_the_lease(scene, id);
+	run_do(scene, id, "pause", "{}", 200, "");
+	because(scene, id, WHY_RUN_LIMIT,
+		"attempt 1 of the step \"book\" " HERE
+		", where it " PLACE("book") "; the run is paused, and begins nothing else until a person resumes it");
+
+	scene_must(scene, 0, "POST", "/api/v1/accounts", "{'id':'alice','balance':100}", 201, "");
+	new_batch(scene, HEAD "'items':[{'cost':1},{'cost':1}]}", id);
+	AWAIT(RUN_ARRIVE_MS, has_reason(scene, id, WHY_BATCH_LIMIT) && strstr(scene->last.body, "2 of 2"));
+	because(scene, id, WHY_BATCH_LIMIT,
+		"it " HERE LASTS "; 2 of 2 items are under way, 0 wait for their turn; 1 of its calls " PLACE("draw"));
+
+	scene_kill(scene, 0);
+	service_release(scene->service);
+	firing_join(first, 0, NULL);
+	firing_join(second, 0, NULL);
+	firing_free(first);
+	firing_free(second);
+}
+
+#define CHORES (PORT_EXEC_SLOTS + 1)
+
+static bool one_has_reason(struct scene *scene, char (*ids)[64], enum why_reason reason, const char **ret_id)
+{
+	for (size_t i = 0; i < CHORES; i++)
+		if (has_reason(scene, ids[i], reason)) {
+			*ret_id = ids[i];
+			return true;
+		}
+	return false;
+}
+
+/* An action without a limit of its own waits for those of its kind: here programs that end when the pipe is closed. */
+static void test_places_of_a_kind(void **state)
+{
+	struct scene *scene = *state;
+	char ids[CHORES][64], pipe[400], definition[1000];
+	const char *id = NULL;
+	int fd;
+
+	snprintf(pipe, sizeof pipe, "%s/pipe", scene->dir);
+	assert_int_equal(mkfifo(pipe, 0600), 0);
+	fd = open(pipe, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	snprintf(definition, sizeof definition,
+		 "{'workflow':'chore','kind':'run','actions':{'Wait':{'kind':'exec','argv':['/bin/cat','%s']}},"
+		 "'steps':[{'name':'wait','type':'task','action':'Wait','retry':{'max_attempts':1}}]}",
+		 pipe);
+	scene_define(scene, "chore", definition);
+	scene_configure(scene, "{'exec':{'enabled':true}}");
+	scene_start(scene, 0);
+	for (size_t i = 0; i < CHORES; i++)
+		run_create_id(scene, "{'definitionId':'chore'}", ids[i]);
+	AWAIT(RUN_ARRIVE_MS, one_has_reason(scene, ids, WHY_RUN_LIMIT, &id));
+	because(scene, id, WHY_RUN_LIMIT,
+		"attempt 1 of the step \"wait\" " HERE ", where it waits for a place: " STRING_OF(
+			PORT_EXEC_SLOTS) " calls of the kind \"exec\" are running, and that is the limit of a node");
+	unlink(pipe); /* the one that waits would open it when nobody is there to close it */
+	close(fd);
+	scene_stop(scene, 0);
+}
+
 /* ---- all of them ---- */
 
 static void assert_all_seen(bool postgres)
@@ -521,6 +700,8 @@ int main(void)
 		BOTH(test_runs_that_fail),
 		BOTH(test_batches_that_wait),
 		BOTH(test_batches_at_work),
+		BOTH(test_places),
+		cmocka_unit_test_setup_teardown(test_places_of_a_kind, scene_set_up_sqlite, scene_tear_down),
 		cmocka_unit_test(test_every_reason_was_seen_on_sqlite),
 		cmocka_unit_test(test_every_reason_was_seen_on_postgres),
 	};

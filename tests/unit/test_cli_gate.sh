@@ -14,7 +14,9 @@ fi
 dir=$(mktemp -d)
 gate=
 service=
+redis_lost=
 finish() {
+	[ -z "$redis_lost" ] || "$HAPAX_TEST_REDIS_CTL" start
 	for pid in $gate $service; do kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
 	rm -rf "$dir"
 }
@@ -43,8 +45,8 @@ complains() { grep -qF -- "$1" "$dir/err"; }
 logged() { grep -qF -- "$1" "$dir/log"; }
 silent() { [ ! -s "$dir/$1" ]; }
 is() { [ "$(cat "$dir/$1")" = "$2" ]; }
-await() { # command…, for at most 20 s
-	local end=$((SECONDS + 20))
+await() { # command…, for at most 60 s
+	local end=$((SECONDS + 60))
 	until "$@"; do
 		[ "$SECONDS" -lt "$end" ] || return 1
 		sleep 0.02
@@ -124,6 +126,15 @@ post() { # path, key as the header has it
 	cat <&3 >"$dir/out"
 	exec 3>&-
 }
+# Asks the admin address whether the gate is ready.
+probed() { # status, words
+	exec 3<>"/dev/tcp/${HAPAX_GATE_ADMIN%:*}/${HAPAX_GATE_ADMIN##*:}" || return 1
+	printf 'GET /readyz HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n' >&3
+	cat <&3 >"$dir/out"
+	exec 3>&-
+	says "HTTP/1.1 $1" && is_last "$2"
+}
+is_last() { [ "$(tail -n 1 "$dir/out")" = "$1" ]; }
 answered() { says "HTTP/1.1 $1 " && says "Idempotency-Status: $2"; }
 
 # --- what is not valid
@@ -228,12 +239,18 @@ stop && HAPAX_GATE_CONFIG=gate.json HAPAX_GATE_UPSTREAM=$upstream start && post 
 	start --config gate.json && post /pay k3 && says "HTTP/1.1 502 " && says UPSTREAM_UNREACHABLE && stop
 result the_environment_comes_before_the_file
 if [ -n "${HAPAX_TEST_REDIS:-}" ]; then
-	start --upstream "$upstream" --store redis://127.0.0.1:1/0 && logged "appendfsync always" && post /pay k1 &&
-		says "HTTP/1.1 503 " && says STORE_UNAVAILABLE && stop
+	exits 69 gate --upstream "$upstream" --store redis://:secret@127.0.0.1:1/0 && complains "the store: redis: 127.0.0.1:1: " &&
+		! complains secret && silent out
 	result a_redis_that_is_not_there
-	start --upstream "$upstream" --store "$HAPAX_TEST_REDIS" && post /pay "redis-$$" && answered 201 created &&
-		post /pay "redis-$$" && answered 201 replayed && stop
+	start --upstream "$upstream" --admin 127.0.0.1:0 --store "$HAPAX_TEST_REDIS" && post /pay "redis-$$" &&
+		answered 201 created && post /pay "redis-$$" && answered 201 replayed && await probed "200 " ready
 	result redis
+	redis_lost=yes
+	"$HAPAX_TEST_REDIS_CTL" stop immediate && await probed "503 " "not ready: the store is lost" && post /pay "lost-$$" &&
+		says "HTTP/1.1 503 " && says STORE_UNAVAILABLE
+	result a_redis_that_is_lost
+	"$HAPAX_TEST_REDIS_CTL" start && redis_lost= && await probed "200 " ready && post /pay "lost-$$" && answered 201 created && stop
+	result and_found_again
 fi
 if [ -n "${HAPAX_TEST_PG:-}" ]; then
 	schema=gate_$$

@@ -165,7 +165,7 @@ static void silence_is_given_up(void **state)
 	assert_int_equal(connect_to_words("+OK\r\n", /* hangs_up= */ false, &err), HX_STORE_UNAVAILABLE);
 	assert_string_equal(err.detail, "redis: no answer in time");
 	ms = now_ms() - start;
-	assert_true(ms >= REDIS_TIMEOUT_MS && ms < 3 * REDIS_TIMEOUT_MS);
+	assert_true(ms >= REDIS_TIMEOUT_MS && ms < 5000);
 }
 
 /* The deadline is for the whole answer, not for each of its bytes. */
@@ -183,7 +183,7 @@ static void a_trickle_is_given_up(void **state)
 	assert_int_equal(redis_connect(redis, &err), HX_STORE_UNAVAILABLE);
 	ms = now_ms() - start;
 	assert_string_equal(err.detail, "redis: no answer in time");
-	assert_true(ms >= REDIS_TIMEOUT_MS && ms < 3 * REDIS_TIMEOUT_MS);
+	assert_true(ms >= REDIS_TIMEOUT_MS && ms < 5000);
 	redis_free(redis);
 	liar_stop(&liar);
 }

@@ -16,7 +16,7 @@
 #include "gate/redis_worker.h"
 #include "support/await.h"
 
-#define AWAIT_MS 20000
+#define AWAIT_MS 60000
 #define QUEUE_MAX 3
 
 /* A command without arguments or with one. */
@@ -134,7 +134,7 @@ static void begin(const struct redis_worker_kind *kind, struct errand *ping)
 {
 	struct redis_options options = options_of_server();
 
-	assert_int_equal(redis_worker_init(&worker, kind, &options, /* err= */ NULL), HX_OK);
+	assert_int_equal(redis_worker_init(&worker, kind, &options, /* needed= */ false, /* err= */ NULL), HX_OK);
 	assert_int_equal(redis_worker_start(&worker, /* err= */ NULL), HX_OK);
 	atomic_store(&at_the_door, false);
 	pthread_mutex_lock(&door);

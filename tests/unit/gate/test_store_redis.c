@@ -25,8 +25,8 @@
 #define QUEUE_MAX 4096
 #define LARGE 30
 #define LARGE_BYTES (1u << 20)
-#define DOWN_MS_MAX 5000
-#define BACK_MS_MAX 20000
+#define DOWN_MS_MAX 20000
+#define BACK_MS_MAX 60000
 
 static struct redis *raw; /* a connection of the test's own */
 static struct gate_store *store;
@@ -605,16 +605,18 @@ static void bad_urls_and_refusals_are_configuration_errors(void **state)
 	}
 }
 
-static void nobody_there_is_no_error(void **state)
+/* As with every other store: who begins without it has most likely been given the wrong address. */
+static void nobody_there_is_refused(void **state)
 {
-	struct hx_gate_claim claim = claim_of(1, 0, LONG_MS, LONG_MS);
+	struct gate_store *none = NULL;
+	struct hx_error err = {0};
 
 	(void)state;
-	gate_store_free(store);
-	store = open_url("redis://:sesame@127.0.0.1:1/0");
-	assert_false(durable);
-	assert_int_equal(acquire(&claim), GATE_UNAVAILABLE);
-	assert_int_equal(hear_sweep(store, 10, 1000), 0);
+	assert_int_equal(gate_redis_new("redis://:sesame@127.0.0.1:1/0", clock_system(), &none, &durable, &err),
+			 HX_STORE_UNAVAILABLE);
+	assert_non_null(strstr(err.detail, "127.0.0.1:1"));
+	assert_null(strstr(err.detail, "sesame"));
+	assert_null(none);
 }
 
 /* Full: what cannot be written is said, and what is there stays. */
@@ -656,7 +658,7 @@ int main(void)
 		TEST(durable_is_what_syncs_and_never_evicts),
 		TEST(a_refused_config_is_not_durable),
 		TEST(bad_urls_and_refusals_are_configuration_errors),
-		TEST(nobody_there_is_no_error),
+		TEST(nobody_there_is_refused),
 		TEST(a_server_that_refuses_to_write_is_unavailable),
 	};
 

@@ -11,7 +11,7 @@
 #include "gate/sweeper.h"
 #include "support/await.h"
 
-#define AWAIT_MS 20000
+#define AWAIT_MS 60000
 
 struct counter {
 	struct gate_store store;
