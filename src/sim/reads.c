@@ -6,7 +6,8 @@
 
 #include "base/hash.h"
 
-#define SLOTS 16384 /* a power of two */
+#define SLOTS 16384    /* a power of two */
+#define ASK_AGAIN 1000 /* one in so many */
 
 /* One allocation: this, the rows, their cells, the bytes of these. */
 struct read_answer {
@@ -66,12 +67,13 @@ static struct read_answer **slot_of(const struct reads *reads, uint64_t key)
 	return &reads->slots[key & (SLOTS - 1)];
 }
 
-bool reads_find(const struct reads *reads, uint64_t key, struct unit_result *ret_result)
+bool reads_find(struct reads *reads, uint64_t key, struct unit_result *ret_result)
 {
 	const struct read_answer *answer = *slot_of(reads, key);
 
 	if (!answer || answer->key != key)
 		return false;
+	reads->found_n++;
 	ret_result->verdict = UNIT_WON;
 	ret_result->line = -1;
 	memcpy(ret_result->rows, answer->rows, answer->lines_n * sizeof *answer->rows);
@@ -83,9 +85,33 @@ static size_t cells_of(const struct db_rows *rows)
 	return rows->n * rows->columns;
 }
 
+bool reads_is_due(const struct reads *reads)
+{
+	return reads->found_n % ASK_AGAIN == 0;
+}
+
 static bool has_bytes(const struct db_value *v)
 {
 	return v->type == DB_TEXT || v->type == DB_BLOB;
+}
+
+static bool same_value(const struct db_value *a, const struct db_value *b)
+{
+	if (a->type != b->type || a->type == DB_NULL)
+		return a->type == b->type;
+	return has_bytes(a) ? slice_eq(a->s, b->s) : a->i == b->i;
+}
+
+bool reads_same(const struct unit *unit, const struct unit_result *a, const struct unit_result *b)
+{
+	for (unsigned i = 0; i < unit->lines_n; i++) {
+		if (a->rows[i].n != b->rows[i].n || a->rows[i].columns != b->rows[i].columns)
+			return false;
+		for (size_t c = 0; c < cells_of(&a->rows[i]); c++)
+			if (!same_value(&a->rows[i].cells[c], &b->rows[i].cells[c]))
+				return false;
+	}
+	return a->verdict == b->verdict;
 }
 
 static size_t size_of(const struct unit *unit, const struct unit_result *result)

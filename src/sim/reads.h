@@ -4,7 +4,8 @@
  * The walk comes back to the same store again and again: most edges write nothing, and those that do are taken back. So
  * each content of the store has a number (sim_state.store), given when something is written and taken back with the
  * state; an answer belongs to the read, to that number and to the clock. A number too many costs a read, never a wrong
- * answer. The table is of fixed size: an answer goes when another takes its slot.
+ * answer; and now and then what is remembered is asked for again, and compared. The table is of fixed size: an answer goes
+ * when another takes its slot.
  */
 #ifndef HX_SIM_READS_H
 #define HX_SIM_READS_H
@@ -16,6 +17,7 @@ struct read_answer;
 struct reads {
 	struct read_answer **slots;
 	struct read_answer *replaced; /* out of the table, and perhaps still being read */
+	uint64_t found_n;
 };
 
 void reads_init(struct reads *reads);
@@ -25,7 +27,10 @@ bool reads_only(const struct unit *unit);
 /* Which read this is, in a store of this content at this time. */
 uint64_t reads_key(const struct unit *unit, uint64_t store, int64_t now_ms);
 /* True: it was asked before, and *ret_result is the answer, which lives until reads_let_go(). */
-bool reads_find(const struct reads *reads, uint64_t key, struct unit_result *ret_result);
+bool reads_find(struct reads *reads, uint64_t key, struct unit_result *ret_result);
+/* Is it the turn of the answer that was just found to be asked for again? */
+bool reads_is_due(const struct reads *reads);
+bool reads_same(const struct unit *unit, const struct unit_result *a, const struct unit_result *b);
 void reads_keep(struct reads *reads, uint64_t key, const struct unit *unit, const struct unit_result *result);
 /* Nobody reads what was replaced any more. */
 void reads_let_go(struct reads *reads);

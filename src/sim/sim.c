@@ -1,19 +1,18 @@
-/* The world: what can happen next, and making it happen. See sim.h. */
+/* The world, and making happen what can (edges.c). See sim.h. */
 #include "sim/sim.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/hash.h"
 #include "db/migrate.h"
 #include "flow/subject.h"
 #include "sim/invariant.h"
+#include "sim/sim_parts.h"
 #include "sim/world.h"
 #include "task/pulse.h"
 
 #define EDGE_BYTES_MAX (4u << 20)
 #define TEXTS_BYTES_MAX (64u << 20)
-#define START_MS 1800000000000
 
 /* Answers and wakes of one batch, to the actors behind it. */
 struct sim_sink {
@@ -74,6 +73,14 @@ static struct unit_result ask_store(struct sim *sim, struct unit *unit)
 	return result;
 }
 
+static void ask_again(struct sim *sim, struct unit *unit, const struct unit_result *remembered)
+{
+	struct unit_result result = ask_store(sim, unit);
+
+	if (!reads_same(unit, remembered, &result))
+		sim_violate(sim, "the simulator remembers of the store what is not so");
+}
+
 struct unit_result sim_run_unit(struct sim *sim, struct unit *unit)
 {
 	struct unit_result result;
@@ -84,19 +91,15 @@ struct unit_result sim_run_unit(struct sim *sim, struct unit *unit)
 		return ask_store(sim, unit);
 	}
 	key = reads_key(unit, sim->state.store, sim->clock.wall.ms);
-	if (reads_find(&sim->reads, key, &result))
+	if (reads_find(&sim->reads, key, &result)) {
+		if (reads_is_due(&sim->reads))
+			ask_again(sim, unit, &result);
 		return result;
+	}
 	result = ask_store(sim, unit);
 	if (result.verdict == UNIT_WON)
 		reads_keep(&sim->reads, key, unit, &result);
 	return result;
-}
-
-/* Rows that were read for the edge before are gone. */
-static void begin(struct sim *sim)
-{
-	arena_reset(&sim->arena);
-	reads_let_go(&sim->reads);
 }
 
 /* ---- actors ---- */
@@ -104,12 +107,6 @@ static void begin(struct sim *sim)
 static bool alive(const struct sim_actor *actor)
 {
 	return actor->state == SIM_ASKING || actor->state == SIM_IN_BATCH;
-}
-
-static void ask_actor(const struct task *task, struct ask *ask, struct unit *memory)
-{
-	*ask = (struct ask){.unit = memory};
-	task->kind->ask(task, ask);
 }
 
 static void settle_ask(struct sim *sim, unsigned i);
@@ -142,7 +139,7 @@ static void settle_ask(struct sim *sim, unsigned i)
 	struct unit memory;
 	struct ask ask;
 
-	ask_actor(&actor->task.task, &ask, &memory);
+	sim_ask(&actor->task.task, &ask, &memory);
 	actor->ask = ask.kind;
 	actor->overrun = false;
 	if (ask.kind == ASK_DONE) {
@@ -155,14 +152,6 @@ static void settle_ask(struct sim *sim, unsigned i)
 		actor->task.task.woken = false;
 		give(sim, i, (struct answer){.kind = ANSWER_WOKE});
 	}
-}
-
-/* Does a recurring actor have anything to do in its next round? */
-static bool may_start(struct sim *sim, unsigned i)
-{
-	const struct sim_cast *cast = &sim->scenario->cast[i];
-
-	return !cast->may_start || cast->may_start(sim);
 }
 
 static void start_actor(struct sim *sim, unsigned i)
@@ -179,7 +168,7 @@ static void start_actor(struct sim *sim, unsigned i)
 /* A recurring actor that has nothing to do is between two rounds. */
 static void start_or_rest(struct sim *sim, unsigned i)
 {
-	if (!sim->scenario->cast[i].recurring || may_start(sim, i)) {
+	if (!sim->scenario->cast[i].recurring || sim_may_start(sim, i)) {
 		start_actor(sim, i);
 		return;
 	}
@@ -193,179 +182,8 @@ struct act_call sim_call_of(const struct sim_actor *actor)
 	struct unit memory;
 	struct ask ask;
 
-	ask_actor(&actor->task.task, &ask, &memory);
+	sim_ask(&actor->task.task, &ask, &memory);
 	return ask.act;
-}
-
-static bool is_acting(const struct sim_actor *actor)
-{
-	return actor->state == SIM_ASKING && actor->ask == ASK_ACT;
-}
-
-/* Where effects are counted it matters whether a call that is cut off was done: both are tried then. */
-static unsigned cuts(const struct sim *sim)
-{
-	return world_is_watched(sim) ? 2 : 1;
-}
-
-/* ---- locks ---- */
-
-static bool batch_locks(const struct sim_batch *batch, const struct unit *unit)
-{
-	if (batch->phase == BATCH_BUILT)
-		return false;
-	for (unsigned i = 0; i < SIM_ACTORS_MAX; i++) {
-		struct unit memory;
-		struct ask ask;
-
-		if (!(batch->actors & 1u << i))
-			continue;
-		ask_actor(&batch->asked[i].task, &ask, &memory);
-		if (unit_touches_same(&memory, unit))
-			return true;
-	}
-	return false;
-}
-
-static bool locked(const struct sim *sim, const struct unit *unit)
-{
-	for (unsigned node = 0; node < sim->scenario->nodes_n; node++)
-		if (batch_locks(&sim->state.open[node], unit))
-			return true;
-	return batch_locks(&sim->state.doubt, unit);
-}
-
-/* ---- which edges there are ---- */
-
-struct edge_list {
-	struct sim_edge *edges;
-	size_t n;
-};
-
-static void add_edge(struct edge_list *list, enum sim_edge_kind kind, unsigned who, unsigned how, unsigned mask)
-{
-	ASSERT(list->n < SIM_EDGES_MAX);
-	list->edges[list->n++] = (struct sim_edge){(unsigned char)kind, (unsigned char)who, (unsigned char)how,
-						   (unsigned char)mask};
-}
-
-/* Edges of one actor. Returns true when its unit may join a batch of its node. */
-static bool add_actor_edges(struct sim *sim, unsigned i, struct edge_list *list)
-{
-	const struct sim_actor *actor = &sim->state.actors[i];
-	struct unit memory;
-	struct ask ask;
-
-	if (actor->state == SIM_DONE && sim->scenario->cast[i].recurring && may_start(sim, i))
-		add_edge(list, EDGE_AGAIN, i, 0, 0);
-	if (actor->state != SIM_ASKING)
-		return false;
-	ask_actor(&actor->task.task, &ask, &memory);
-	if (ask.kind == ASK_COMMIT && !locked(sim, &memory)) {
-		if (!reads_only(&memory))
-			return true;
-		add_edge(list, EDGE_READ, i, 0, 0);
-	} else if (ask.kind == ASK_ACT) {
-		bool beats = ask.act.lease.fence && !actor->overrun;
-		struct unit beat;
-
-		for (unsigned how = SIM_ACT_OK; how <= SIM_ACT_UNKNOWN_NOT; how++)
-			if (world_allows(sim, &ask.act, how))
-				add_edge(list, EDGE_ACT, i, how, 0);
-		unit_init(&beat, 0);
-		unit_touch(&beat, ask.act.lease.subject);
-		for (unsigned how = 0; how < cuts(sim) && beats && !locked(sim, &beat); how++)
-			add_edge(list, EDGE_BEAT, i, how, 0);
-	}
-	return false;
-}
-
-static void add_node_edges(struct sim *sim, unsigned node, unsigned candidates, struct edge_list *list)
-{
-	const struct sim_bounds *left = &sim->state.left;
-
-	if (sim->state.open[node].phase == BATCH_BUILT) {
-		for (unsigned mask = candidates; mask; mask = (mask - 1) & candidates)
-			add_edge(list, EDGE_EXECUTE, node, 0, mask);
-		return;
-	}
-	add_edge(list, EDGE_COMMIT, node, COMMIT_DURABLE, 0);
-	if (left->failures)
-		add_edge(list, EDGE_COMMIT, node, COMMIT_FAILED, 0);
-	if (left->lost_answers) {
-		add_edge(list, EDGE_COMMIT, node, COMMIT_LANDED, 0);
-		add_edge(list, EDGE_COMMIT, node, COMMIT_VANISHED, 0);
-		if (sim->state.doubt.phase == BATCH_BUILT)
-			add_edge(list, EDGE_COMMIT, node, COMMIT_OPEN, 0);
-	}
-	if (left->crashes)
-		add_edge(list, EDGE_COMMIT, node, COMMIT_THEN_CRASH, 0);
-}
-
-/* The next moment at which a claim or a sleep ends, or -1. */
-int64_t sim_next_moment(struct sim *sim)
-{
-	int64_t next = INT64_MAX, now = sim->state.now.ms;
-
-	for (unsigned i = 1; i <= sim->scenario->subjects_n; i++) {
-		struct sim_row row;
-
-		if (sim_read_row(sim, i, &row) && row.claimed && row.until > now && row.until < next)
-			next = row.until;
-	}
-	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
-		const struct sim_actor *actor = &sim->state.actors[i];
-		struct unit memory;
-		struct ask ask;
-
-		if (actor->state != SIM_ASKING || actor->ask != ASK_SLEEP)
-			continue;
-		ask_actor(&actor->task.task, &ask, &memory);
-		if (ask.until.ms > now && ask.until.ms < next)
-			next = ask.until.ms;
-	}
-	if (sim->scenario->rows) {
-		int64_t moment = sim->scenario->rows->next_moment(sim);
-
-		next = moment < next ? moment : next;
-	}
-	return next == INT64_MAX ? -1 : next;
-}
-
-size_t sim_edges(struct sim *sim, struct sim_edge edges[SIM_EDGES_MAX])
-{
-	struct edge_list list = {edges, 0};
-	unsigned candidates[SIM_NODES_MAX] = {0};
-
-	begin(sim);
-	for (unsigned i = 0; i < sim->scenario->cast_n; i++)
-		if (add_actor_edges(sim, i, &list))
-			candidates[sim->scenario->cast[i].node] |= 1u << i;
-	for (unsigned node = 0; node < sim->scenario->nodes_n; node++)
-		add_node_edges(sim, node, candidates[node], &list);
-	if (sim->state.doubt.phase != BATCH_BUILT) {
-		add_edge(&list, EDGE_RESOLVE, 0, /* lands= */ 1, 0);
-		add_edge(&list, EDGE_RESOLVE, 0, /* lands= */ 0, 0);
-	}
-	for (unsigned how = 0; how < cuts(sim); how++) {
-		if (sim->state.left.lapses && sim_next_moment(sim) >= 0)
-			add_edge(&list, EDGE_TIME, 0, how, 0);
-		for (unsigned node = 0; sim->state.left.crashes && node < sim->scenario->nodes_n; node++)
-			add_edge(&list, EDGE_CRASH, node, how, 0);
-	}
-	return list.n;
-}
-
-bool sim_edge_is_progress(struct sim_edge edge)
-{
-	return edge.kind != EDGE_BEAT && edge.kind != EDGE_AGAIN && edge.kind != EDGE_TIME && edge.kind != EDGE_CRASH;
-}
-
-bool sim_edge_writes(struct sim_edge edge)
-{
-	bool lands = edge.how == COMMIT_DURABLE || edge.how == COMMIT_THEN_CRASH || edge.how == COMMIT_LANDED;
-
-	return edge.kind == EDGE_BEAT || (edge.kind == EDGE_COMMIT && lands) || (edge.kind == EDGE_RESOLVE && edge.how);
 }
 
 /* ---- batches ---- */
@@ -411,7 +229,7 @@ static void sink_init(struct sim_sink *sink, struct sim *sim, unsigned node, con
 
 		if (!(batch->actors & 1u << i))
 			continue;
-		ask_actor(&batch->asked[i].task, &ask, &sink->unit_memory[sink->n]);
+		sim_ask(&batch->asked[i].task, &ask, &sink->unit_memory[sink->n]);
 		sink->actors[sink->n] = i;
 		sink->units[sink->n] = &sink->unit_memory[sink->n];
 		sink->results[sink->n] = (struct unit_result){.verdict = UNIT_FAILED};
@@ -494,7 +312,7 @@ static void crash(struct sim *sim, unsigned node, bool done)
 
 		if (sim->scenario->cast[i].node != node)
 			continue;
-		if (is_acting(actor)) {
+		if (sim_is_acting(actor)) {
 			struct act_call call = sim_call_of(actor);
 
 			world_cut(sim, &call, done);
@@ -607,7 +425,7 @@ static void beat(struct sim *sim, unsigned i, bool done)
 
 	beat_init(&beat, &lease, subject_heartbeat);
 	beat.task.kind->take(&beat.task, &answer);
-	ask_actor(&beat.task, &ask, &memory);
+	sim_ask(&beat.task, &ask, &memory);
 	invariant_before_unit(sim, &memory, &before);
 
 	struct unit_result result = sim_run_unit(sim, &memory);
@@ -615,7 +433,7 @@ static void beat(struct sim *sim, unsigned i, bool done)
 	invariant_after_unit(sim, &memory, &before, result.verdict);
 	answer = (struct answer){.kind = ANSWER_COMMIT, .result = &result};
 	beat.task.kind->take(&beat.task, &answer);
-	ask_actor(&beat.task, &ask, &memory);
+	sim_ask(&beat.task, &ask, &memory);
 	if (ask.code == HX_STALE_FENCE)
 		lose_claim(sim, i, done);
 	else
@@ -629,7 +447,7 @@ static void abort_lapsed(struct sim *sim, bool done)
 		struct lease lease;
 		struct sim_row row;
 
-		if (!is_acting(&sim->state.actors[i]) || sim->state.actors[i].overrun)
+		if (!sim_is_acting(&sim->state.actors[i]) || sim->state.actors[i].overrun)
 			continue;
 		lease = sim_call_of(&sim->state.actors[i]).lease;
 		if (lease.fence && sim_read_row(sim, lease.subject, &row) && row.until <= sim->state.now.ms)
@@ -651,7 +469,7 @@ bool sim_take(struct sim *sim, struct sim_edge edge)
 {
 	uint64_t store = sim->state.store;
 
-	begin(sim);
+	sim_begin(sim);
 	switch ((enum sim_edge_kind)edge.kind) {
 	case EDGE_READ:
 		read_now(sim, edge.who);
@@ -690,113 +508,6 @@ bool sim_take(struct sim *sim, struct sim_edge edge)
 	return sim->violation[0] == '\0';
 }
 
-/* ---- state ---- */
-
-static uint64_t hash_batch(const struct sim_batch *batch, struct wall_time now, uint64_t hash)
-{
-	hash = hash_mix(hash, batch->phase);
-	if (batch->phase == BATCH_BUILT)
-		return hash;
-	hash = hash_mix(hash, batch->actors);
-	hash = hash_mix(hash, batch->answered * 2u + batch->waked);
-	hash = hash_mix(hash, (uint64_t)(now.ms - batch->executed.ms));
-	for (unsigned i = 0; i < SIM_ACTORS_MAX; i++)
-		if (batch->actors & 1u << i) {
-			hash = hash_mix(hash, batch->verdicts[i]);
-			hash = batch->asked[i].task.kind->fingerprint(&batch->asked[i].task, hash);
-		}
-	return hash;
-}
-
-static uint64_t hash_rows(struct sim *sim, uint64_t hash)
-{
-	for (unsigned i = 1; i <= sim->scenario->subjects_n; i++) {
-		struct sim_row row;
-
-		if (!sim_read_row(sim, i, &row))
-			continue;
-		hash = hash_bytes(hash, row.status, strlen(row.status));
-		hash = hash_mix(hash, (uint64_t)row.version);
-		hash = hash_mix(hash, (uint64_t)row.fence);
-		hash = hash_mix(hash, row.claimed);
-		hash = hash_mix(hash, (uint64_t)(row.effort * 2 + row.doubt));
-		hash = hash_mix(hash, row.until > sim->state.now.ms ? (uint64_t)(row.until - sim->state.now.ms) : 0);
-	}
-	return hash;
-}
-
-uint64_t sim_hash(struct sim *sim)
-{
-	const struct sim_state *state = &sim->state;
-	uint64_t hash = hash_mix(7, (uint64_t)(state->now.ms - START_MS)), started = 0;
-
-	begin(sim);
-	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
-		const struct sim_actor *actor = &state->actors[i];
-
-		hash = hash_mix(hash, actor->state * 8u + actor->ask);
-		if (actor->state == SIM_DEAD || (actor->state == SIM_DONE && sim->scenario->cast[i].recurring))
-			continue;
-		hash = hash_mix(hash, actor->task.task.woken);
-		if (is_acting(actor))
-			hash = hash_mix(hash, (uint64_t)(state->now.ms - actor->lease_since.ns / 1000000) * 2 +
-						      actor->overrun);
-		hash = actor->task.task.kind->fingerprint(&actor->task.task, hash);
-	}
-	for (unsigned node = 0; node < sim->scenario->nodes_n; node++)
-		hash = hash_batch(&state->open[node], state->now, hash);
-	hash = hash_batch(&state->doubt, state->now, hash);
-	hash = hash_mix(hash, state->left.lapses);
-	hash = hash_mix(hash, state->left.crashes);
-	hash = hash_mix(hash, state->left.lost_answers);
-	hash = hash_mix(hash, state->left.failures);
-	for (unsigned i = 0; i < state->acts_n; i++)
-		started ^= hash_mix((uint64_t)state->acts[i].subject, (uint64_t)state->acts[i].fence);
-	for (unsigned i = 0; i < state->effects_n; i++)
-		hash = hash_mix(hash, state->effects[i]);
-	hash = hash_rows(sim, hash_mix(hash, started));
-	if (sim->scenario->outside && !sim->scenario->rows)
-		return hash_bytes(hash, state->notes, sizeof state->notes);
-	return sim->scenario->rows ? sim->scenario->rows->hash(sim, hash) : hash;
-}
-
-void sim_set_now(struct sim *sim, struct wall_time now)
-{
-	sim->state.now = now;
-	sim->clock.wall = now;
-	sim->clock.mono.ns = now.ms * 1000000;
-}
-
-/* Of a batch only who is in it, of none nothing. */
-static void copy_batch(struct sim_batch *to, const struct sim_batch *from)
-{
-	memcpy(to, from, offsetof(struct sim_batch, asked));
-	for (unsigned i = 0; i < SIM_ACTORS_MAX && from->phase != BATCH_BUILT; i++)
-		if (from->actors & 1u << i)
-			to->asked[i] = from->asked[i];
-}
-
-static void copy_state(const struct sim_scenario *scenario, struct sim_state *to, const struct sim_state *from)
-{
-	memcpy(to, from, offsetof(struct sim_state, actors));
-	memcpy(to->actors, from->actors, scenario->cast_n * sizeof *from->actors);
-	for (unsigned node = 0; node < scenario->nodes_n; node++)
-		copy_batch(&to->open[node], &from->open[node]);
-	copy_batch(&to->doubt, &from->doubt);
-}
-
-void sim_save(const struct sim *sim, struct sim_state *ret_state)
-{
-	copy_state(sim->scenario, ret_state, &sim->state);
-}
-
-void sim_restore(struct sim *sim, const struct sim_state *state)
-{
-	copy_state(sim->scenario, &sim->state, state);
-	arena_rewind(&sim->texts, state->texts);
-	sim_set_now(sim, state->now);
-}
-
 /* ---- opening and closing ---- */
 
 static void make_subjects(struct sim *sim)
@@ -822,7 +533,7 @@ enum hx_code sim_open(struct sim *sim, const struct sim_scenario *scenario, stru
 
 	memset(sim, 0, sizeof *sim);
 	sim->scenario = scenario;
-	fake_clock_init(&sim->clock, (struct wall_time){START_MS});
+	fake_clock_init(&sim->clock, (struct wall_time){SIM_START_MS});
 	arena_init(&sim->arena, EDGE_BYTES_MAX);
 	arena_init(&sim->texts, TEXTS_BYTES_MAX);
 	reads_init(&sim->reads);
@@ -834,7 +545,7 @@ enum hx_code sim_open(struct sim *sim, const struct sim_scenario *scenario, stru
 		return code;
 	}
 	sim->state.left = scenario->bounds;
-	sim_set_now(sim, (struct wall_time){START_MS});
+	sim_set_now(sim, (struct wall_time){SIM_START_MS});
 	make_subjects(sim);
 	if (scenario->setup)
 		scenario->setup(sim);

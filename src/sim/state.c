@@ -1,0 +1,109 @@
+/* The state of a world: told apart by a hash, saved and gone back to. See sim.h. */
+#include "base/hash.h"
+#include "sim/invariant.h"
+#include "sim/sim_parts.h"
+
+static uint64_t hash_batch(const struct sim_batch *batch, struct wall_time now, uint64_t hash)
+{
+	hash = hash_mix(hash, batch->phase);
+	if (batch->phase == BATCH_BUILT)
+		return hash;
+	hash = hash_mix(hash, batch->actors);
+	hash = hash_mix(hash, batch->answered * 2u + batch->waked);
+	hash = hash_mix(hash, (uint64_t)(now.ms - batch->executed.ms));
+	for (unsigned i = 0; i < SIM_ACTORS_MAX; i++)
+		if (batch->actors & 1u << i) {
+			hash = hash_mix(hash, batch->verdicts[i]);
+			hash = batch->asked[i].task.kind->fingerprint(&batch->asked[i].task, hash);
+		}
+	return hash;
+}
+
+static uint64_t hash_rows(struct sim *sim, uint64_t hash)
+{
+	for (unsigned i = 1; i <= sim->scenario->subjects_n; i++) {
+		struct sim_row row;
+
+		if (!sim_read_row(sim, i, &row))
+			continue;
+		hash = hash_bytes(hash, row.status, strlen(row.status));
+		hash = hash_mix(hash, (uint64_t)row.version);
+		hash = hash_mix(hash, (uint64_t)row.fence);
+		hash = hash_mix(hash, row.claimed);
+		hash = hash_mix(hash, (uint64_t)(row.effort * 2 + row.doubt));
+		hash = hash_mix(hash, row.until > sim->state.now.ms ? (uint64_t)(row.until - sim->state.now.ms) : 0);
+	}
+	return hash;
+}
+
+uint64_t sim_hash(struct sim *sim)
+{
+	const struct sim_state *state = &sim->state;
+	uint64_t hash = hash_mix(7, (uint64_t)(state->now.ms - SIM_START_MS)), started = 0;
+
+	sim_begin(sim);
+	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
+		const struct sim_actor *actor = &state->actors[i];
+
+		hash = hash_mix(hash, actor->state * 8u + actor->ask);
+		if (actor->state == SIM_DEAD || (actor->state == SIM_DONE && sim->scenario->cast[i].recurring))
+			continue;
+		hash = hash_mix(hash, actor->task.task.woken);
+		if (sim_is_acting(actor))
+			hash = hash_mix(hash, (uint64_t)(state->now.ms - actor->lease_since.ns / 1000000) * 2 +
+						      actor->overrun);
+		hash = actor->task.task.kind->fingerprint(&actor->task.task, hash);
+	}
+	for (unsigned node = 0; node < sim->scenario->nodes_n; node++)
+		hash = hash_batch(&state->open[node], state->now, hash);
+	hash = hash_batch(&state->doubt, state->now, hash);
+	hash = hash_mix(hash, state->left.lapses);
+	hash = hash_mix(hash, state->left.crashes);
+	hash = hash_mix(hash, state->left.lost_answers);
+	hash = hash_mix(hash, state->left.failures);
+	for (unsigned i = 0; i < state->acts_n; i++)
+		started ^= hash_mix((uint64_t)state->acts[i].subject, (uint64_t)state->acts[i].fence);
+	for (unsigned i = 0; i < state->effects_n; i++)
+		hash = hash_mix(hash, state->effects[i]);
+	hash = hash_rows(sim, hash_mix(hash, started));
+	if (sim->scenario->outside && !sim->scenario->rows)
+		return hash_bytes(hash, state->notes, sizeof state->notes);
+	return sim->scenario->rows ? sim->scenario->rows->hash(sim, hash) : hash;
+}
+
+void sim_set_now(struct sim *sim, struct wall_time now)
+{
+	sim->state.now = now;
+	sim->clock.wall = now;
+	sim->clock.mono.ns = now.ms * 1000000;
+}
+
+/* Of a batch only who is in it, of none nothing. */
+static void copy_batch(struct sim_batch *to, const struct sim_batch *from)
+{
+	memcpy(to, from, offsetof(struct sim_batch, asked));
+	for (unsigned i = 0; i < SIM_ACTORS_MAX && from->phase != BATCH_BUILT; i++)
+		if (from->actors & 1u << i)
+			to->asked[i] = from->asked[i];
+}
+
+static void copy_state(const struct sim_scenario *scenario, struct sim_state *to, const struct sim_state *from)
+{
+	memcpy(to, from, offsetof(struct sim_state, actors));
+	memcpy(to->actors, from->actors, scenario->cast_n * sizeof *from->actors);
+	for (unsigned node = 0; node < scenario->nodes_n; node++)
+		copy_batch(&to->open[node], &from->open[node]);
+	copy_batch(&to->doubt, &from->doubt);
+}
+
+void sim_save(const struct sim *sim, struct sim_state *ret_state)
+{
+	copy_state(sim->scenario, ret_state, &sim->state);
+}
+
+void sim_restore(struct sim *sim, const struct sim_state *state)
+{
+	copy_state(sim->scenario, &sim->state, state);
+	arena_rewind(&sim->texts, state->texts);
+	sim_set_now(sim, state->now);
+}
