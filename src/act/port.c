@@ -183,6 +183,11 @@ static struct slice copy_text(char **at, struct slice text)
 	return copy;
 }
 
+static int64_t fence_floor(const struct port *port)
+{
+	return port->options.fence_floor ? atomic_load(port->options.fence_floor) : 0;
+}
+
 /* The caller's texts live only until the answer or the abort, and a cancelled call may need a moment to end. */
 static struct job *job_new(struct port *port, const struct act_call *call, struct ticket ticket)
 {
@@ -200,7 +205,7 @@ static struct job *job_new(struct port *port, const struct act_call *call, struc
 	job->call.traceparent = copy_text(&at, call->traceparent);
 	trace_continue(trace, call->traceparent.n, call->key, call->lease.fence, call->attempt);
 	if (call->lease.fence)
-		job->call.lease.fence += port->options.fence_floor;
+		job->call.lease.fence += fence_floor(port);
 	return job;
 }
 
@@ -389,8 +394,7 @@ void port_look(struct port *port, int64_t subject, int64_t fence, struct port_si
 	pthread_mutex_lock(&port->mutex);
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (const struct job *job = port->jobs[i]; job; job = job->table_next)
-			if (job->call.lease.subject == subject &&
-			    job->call.lease.fence == fence + port->options.fence_floor)
+			if (job->call.lease.subject == subject && job->call.lease.fence == fence + fence_floor(port))
 				see(job, ret_sight);
 	pthread_mutex_unlock(&port->mutex);
 }

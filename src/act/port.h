@@ -44,10 +44,10 @@ struct port_options {
 	size_t native_slots;
 	size_t waiting_max;
 	bool exec_enabled;
-	const struct outbound *outbound; /* NULL: public addresses only. Must outlive the port */
-	const struct natives *natives;   /* NULL: none. Must outlive the port, and is not changed any more */
-	int64_t fence_floor;             /* what is added to the fences of calls (engine/fences.h) */
-	const char *ca_file;             /* certificates that TLS trusts; NULL: the system's */
+	const struct outbound *outbound;    /* NULL: public addresses only. Must outlive the port */
+	const struct natives *natives;      /* NULL: none. Must outlive the port, and is not changed any more */
+	const _Atomic int64_t *fence_floor; /* what is added to the fences of calls (engine/fences.h); NULL: nothing */
+	const char *ca_file;                /* certificates that TLS trusts; NULL: the system's */
 	void (*answer)(struct ticket ticket, enum act_outcome outcome, struct slice output); /* NULL: lane_answer() */
 };
 

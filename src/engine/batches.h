@@ -33,7 +33,7 @@ struct batches_options {
 	struct lanes *lanes;
 	struct definitions *definitions;
 	int64_t lease_ms; /* of definitions without one */
-	int64_t fence_floor;
+	const _Atomic int64_t *fence_floor;
 	struct clock *clock;
 	struct log *log;
 	struct engine_metrics *metrics;

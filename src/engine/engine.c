@@ -54,8 +54,8 @@ struct engine {
 	struct gate_store *gate_store;
 	struct gate_sweeper *gate_sweeper;
 	struct nodes nodes;
-	int64_t fence_floor;   /* fences.h */
-	struct notify *notify; /* NULL on SQLite: there is no other node */
+	_Atomic int64_t fence_floor; /* fences.h */
+	struct notify *notify;       /* NULL on SQLite: there is no other node */
 	struct janitors janitors;
 	struct dispatcher dispatcher;
 	struct runs *runs;
@@ -351,7 +351,7 @@ static enum hx_code start_actions(struct engine *e, struct hx_error *err)
 		.exec_enabled = config->exec_enabled,
 		.outbound = &e->outbound,
 		.natives = e->options.natives,
-		.fence_floor = e->fence_floor,
+		.fence_floor = &e->fence_floor,
 	};
 	enum hx_code code = HX_OK;
 
@@ -439,7 +439,7 @@ static enum hx_code start_batches(struct engine *e, struct hx_error *err)
 		.lanes = &e->lanes,
 		.definitions = &e->definitions,
 		.lease_ms = e->options.config->lease_ms,
-		.fence_floor = e->fence_floor,
+		.fence_floor = &e->fence_floor,
 		.clock = e->options.clock,
 		.log = e->options.log,
 		.metrics = &e->metrics,
@@ -461,7 +461,7 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 		code = gate_sweeper_new(e->gate_store, GATE_SWEEP_EVERY_MS, &e->gate_sweeper, err);
 	atomic_store(&e->metrics.nodes_live, 1);
 	/* SQLite has one process: nobody else looks whether it lives, and an idle disk is left in peace. */
-	if (!code && on_postgres(e) && nodes_start(&e->nodes, &e->lanes, &e->metrics, e->options.log))
+	if (!code && on_postgres(e) && nodes_start(&e->nodes, &e->lanes, &e->fence_floor, &e->metrics, e->options.log))
 		code = error_set(err, HX_INTERNAL, "the node's heartbeat cannot be started");
 	if (!code && e->notify)
 		code = notify_start(e->notify, &e->lanes, err);
@@ -489,6 +489,7 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 static enum hx_code start(struct engine *e, struct findings *findings, struct hx_error *err)
 {
 	struct db *db = NULL;
+	int64_t floor = 0;
 	enum hx_code code = open_store(e, &db, err);
 
 	if (!code)
@@ -498,7 +499,8 @@ static enum hx_code start(struct engine *e, struct findings *findings, struct hx
 	if (!code)
 		code = nodes_join(&e->nodes, db, e->options.node, e->options.clock, err);
 	if (!code)
-		code = fences_read_floor(db, &e->fence_floor, err);
+		code = fences_read_floor(db, &floor, err);
+	atomic_store(&e->fence_floor, floor);
 	if (!code)
 		code = start_notify(e, err);
 	if (!code)
@@ -664,7 +666,7 @@ struct gate_store *engine_gate_store(struct engine *engine)
 
 int64_t engine_fence_floor(const struct engine *engine)
 {
-	return engine->fence_floor;
+	return atomic_load(&engine->fence_floor);
 }
 
 int64_t engine_lease_ms(struct engine *engine, const struct entity_machine *machine)

@@ -12,7 +12,8 @@
  * each second that was lost, and as the clock is not behind that of the last raise. Below 2^53, so that workers may take
  * it for a JavaScript number.
  *
- *  F1  Raised only while no server uses the store: one that runs has read the floor at its start.
+ *  F1  Raised only while no server uses the store: one that runs has read the floor at its start. One that was out of sight
+ *      for longer than its node's lease may come back: it hears of the floor with the next renewal (nodes.h).
  *  F2  It never falls.
  */
 #ifndef HX_ENGINE_FENCES_H

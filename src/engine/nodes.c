@@ -80,9 +80,21 @@ static void tell_late(struct nodes *nodes)
 		  log_int("silent_ms", since_ms));
 }
 
+/* It only rises: an answer may be older than what is known. */
+static void hear_floor(struct nodes *nodes)
+{
+	if (nodes->lease.floor <= atomic_load(nodes->fence_floor))
+		return;
+	atomic_store(nodes->fence_floor, nodes->lease.floor);
+	log_warn(nodes->log,
+		 "the fences of the store were raised behind this node's back: its own are above them from now on",
+		 log_text("node", nodes->name), log_int("above", nodes->lease.floor));
+}
+
 static void renewed(struct nodes *nodes)
 {
 	nodes->renewed = clock_mono(nodes->clock);
+	hear_floor(nodes);
 	atomic_store(&nodes->metrics->nodes_live, (uint64_t)nodes->lease.live);
 	if (nodes->late)
 		log_info(nodes->log, "this node has renewed its lease again", log_text("node", nodes->name));
@@ -122,10 +134,11 @@ static void ended(struct seat *seat, enum hx_code code)
 	(void)submit(nodes, number, again_ms); /* refused only when the lane ends */
 }
 
-enum hx_code nodes_start(struct nodes *nodes, const struct lanes *lanes, struct engine_metrics *metrics,
-			 struct log *log)
+enum hx_code nodes_start(struct nodes *nodes, const struct lanes *lanes, _Atomic int64_t *fence_floor,
+			 struct engine_metrics *metrics, struct log *log)
 {
 	nodes->lanes = lanes;
+	nodes->fence_floor = fence_floor;
 	nodes->metrics = metrics;
 	nodes->log = log;
 	nodes->seat = (struct seat){.task = &nodes->lease.task, .done = ended};

@@ -8,6 +8,9 @@
  *
  * A leased number stands for NODE_NUMBERS of those in ids: one for each lane and one for the pulse.
  *
+ * A node that was out of sight, paused or cut off, may come back to a store that was restored meanwhile, and whose fences were
+ * raised (fences.h): with its lease it hears of the floor, and gives out fences above it from then on.
+ *
  * A node that cannot renew says so and goes on: its claims are guarded by their own leases, and its number is safe as long
  * as there are others to give away first. What an id that was made twice would cost is one insert that fails.
  */
@@ -34,6 +37,7 @@ struct nodes {
 	int64_t token; /* of this life of the process */
 	struct seat seat;
 	struct node_lease lease;
+	_Atomic int64_t *fence_floor; /* the engine's */
 	struct mono_time renewed;
 	bool late; /* it has been told */
 };
@@ -43,8 +47,8 @@ enum hx_code nodes_join(struct nodes *nodes, struct db *db, const char *name, st
 			struct hx_error *err) HX_MUST_CHECK;
 /* The first of its numbers for ids. */
 uint32_t nodes_number(const struct nodes *nodes);
-/* Keeps it, from then on. */
-enum hx_code nodes_start(struct nodes *nodes, const struct lanes *lanes, struct engine_metrics *metrics,
-			 struct log *log) HX_MUST_CHECK;
+/* Keeps it, and the floor of fences up to date, from then on. */
+enum hx_code nodes_start(struct nodes *nodes, const struct lanes *lanes, _Atomic int64_t *fence_floor,
+			 struct engine_metrics *metrics, struct log *log) HX_MUST_CHECK;
 
 #endif

@@ -90,13 +90,14 @@ struct batch_policy {
 	int64_t lease_ms; /* for definitions without one */
 	batch_machine_fn machine_of;
 	const void *context;
-	int64_t fence_floor; /* engine/fences.h: in keys that have a fence, so that a restored store makes others */
+	/* engine/fences.h: in keys that have a fence, so that a restored store makes others. NULL: none */
+	const _Atomic int64_t *fence_floor;
 };
 
 /* What a node has while it holds a batch. Flat; texts live as long as the tenure. */
 struct batch_hold {
 	int64_t subject, account, fence, lease_ms;
-	int64_t fence_floor;    /* the policy's */
+	int64_t fence_floor;    /* the policy's, when it was taken */
 	struct mono_time since; /* the lease is trusted from here on */
 	const struct batch_machine *machine;
 	struct slice workspace, requester, trace;

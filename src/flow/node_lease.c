@@ -31,6 +31,14 @@ static const struct db_stmt stmt_renew = {
 	.out = "i",
 };
 
+/* engine/fences.h */
+static const struct db_stmt stmt_floor = {
+	.name = "node_floor",
+	.sql = "SELECT floor FROM hx_fences WHERE id = 1",
+	.in = "",
+	.out = "i",
+};
+
 static const struct db_stmt stmt_live = {
 	.name = "node_live",
 	.sql = "SELECT count(*) FROM node WHERE until > hx_now_ms()",
@@ -39,6 +47,14 @@ static const struct db_stmt stmt_live = {
 };
 
 /* clang-format on */
+
+enum { LINE_LIVE = 1, LINE_FLOOR };
+
+static void read_others(struct unit *unit)
+{
+	unit_add(unit, UNIT_ANY, &stmt_live, 0, NULL);
+	unit_add(unit, UNIT_ANY, &stmt_floor, 0, NULL);
+}
 
 void node_scan(struct unit *unit)
 {
@@ -49,13 +65,13 @@ void node_take(struct unit *unit, int64_t number, const char *name, int64_t toke
 {
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_take, db_int(number), db_str(name), db_int(token), db_int(now_ms),
 		 db_int(NODE_LEASE_MS));
-	unit_add(unit, UNIT_ANY, &stmt_live, 0, NULL);
+	read_others(unit);
 }
 
 void node_renew(struct unit *unit, int64_t number, int64_t token)
 {
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_renew, db_int(number), db_int(token), db_int(NODE_LEASE_MS));
-	unit_add(unit, UNIT_ANY, &stmt_live, 0, NULL);
+	read_others(unit);
 }
 
 /* The draw-th of those that are in this state; -1: there is none. */
@@ -111,7 +127,9 @@ static void take_written(struct node_lease *l, const struct answer *answer)
 {
 	switch (answer->result->verdict) {
 	case UNIT_WON:
-		l->live = db_cell(&answer->result->rows[1], 0, 0)->i;
+		l->live = db_cell(&answer->result->rows[LINE_LIVE], 0, 0)->i;
+		if (answer->result->rows[LINE_FLOOR].n)
+			l->floor = db_cell(&answer->result->rows[LINE_FLOOR], 0, 0)->i;
 		end(l, HX_OK);
 		break;
 	case UNIT_LOST:

@@ -30,6 +30,7 @@ struct node_lease {
 	struct wall_time start_at;
 	int64_t number; /* -1: none */
 	int64_t live;   /* nodes that are alive, this one too; afterwards */
+	int64_t floor;  /* of fences; afterwards */
 	/* private */
 	enum { NODE_NEW, NODE_SLEEPING, NODE_READING, NODE_TAKING, NODE_RENEWING, NODE_DONE } at;
 	int64_t now_ms;
@@ -45,7 +46,7 @@ void node_lease_init(struct node_lease *lease, const char *name, int64_t token, 
 void node_scan(struct unit *unit);
 /* VERDICT: lost when somebody has it. */
 void node_take(struct unit *unit, int64_t number, const char *name, int64_t token, int64_t now_ms);
-/* VERDICT, and a second line: how many nodes are alive. */
+/* VERDICT, and two more lines: how many nodes are alive, and the floor of fences. */
 void node_renew(struct unit *unit, int64_t number, int64_t token);
 /* A number to reach for, out of the rows of node_scan(); -1: all are taken. */
 int64_t node_choose(const struct db_rows *rows, uint64_t draw);

@@ -247,13 +247,14 @@ static void assert_sight(struct desk *desk, int64_t subject, int64_t fence, stru
 /* Who waits for a place is told which limit it is; by the fence, so that nobody speaks for whoever holds it by now. */
 static void test_look(void **state)
 {
+	static const _Atomic int64_t floor = 1000;
 	struct upstream u;
 	struct desk desk;
 	char url[128];
 
 	(void)state;
 	upstream_open(&u, pages);
-	desk_open(&desk, &(struct port_options){.http_slots = 2, .fence_floor = 1000});
+	desk_open(&desk, &(struct port_options){.http_slots = 2, .fence_floor = &floor});
 	struct action few = upstream_action(&u, "/hang", url), many = few;
 
 	few.max_in_flight = 1;

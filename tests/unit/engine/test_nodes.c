@@ -134,6 +134,7 @@ static void nodes_that_start_together_get_different_numbers(void **state)
 /* ---- keeping one ---- */
 
 static struct nodes here;
+static _Atomic int64_t fence_floor;
 
 /* From then on `here` is the lane's, but for its token. Returns its number. */
 static int64_t start_here(struct db *db)
@@ -144,7 +145,7 @@ static int64_t start_here(struct db *db)
 	number = here.lease.number;
 	lanes = (struct lanes){.lanes = {party.lane}, .n = 1};
 	lanes_set_node_number(&lanes, nodes_number(&here));
-	assert_int_equal(nodes_start(&here, &lanes, &metrics, /* log= */ NULL), HX_OK);
+	assert_int_equal(nodes_start(&here, &lanes, &fence_floor, &metrics, /* log= */ NULL), HX_OK);
 	AWAIT(atomic_load(&metrics.nodes_live) == 1);
 	return number;
 }
@@ -245,6 +246,28 @@ static void who_lost_its_number_takes_another(void **state)
 	db_close(db);
 }
 
+/* Whoever was out of sight when the fences were raised hears of it when it comes back; and they never fall. */
+static void who_comes_back_hears_of_the_floor(void **state)
+{
+	struct db *db;
+
+	(void)state;
+	atomic_store(&fence_floor, 2000);
+	party_start(STORE_SQLITE_FILE, /* seats_max= */ 100);
+	db = store_open_url(party.store->url, &party.clock.clock);
+
+	int64_t number = start_here(db);
+
+	run_sql(db, "UPDATE hx_fences SET floor = 3000");
+	party_pass_ms(5 * NODE_LEASE_MS);
+	AWAIT(atomic_load(&fence_floor) == 3000);
+	run_sql(db, "UPDATE hx_fences SET floor = 1000");
+	party_pass_ms(NODES_RENEW_MS);
+	await_renewed(number, party.clock.wall_ms + NODE_LEASE_MS);
+	assert_int_equal(atomic_load(&fence_floor), 3000);
+	db_close(db);
+}
+
 int main(void)
 {
 	static enum store_kind sqlite = STORE_SQLITE_FILE, postgres = STORE_POSTGRES;
@@ -257,6 +280,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_lives_renews, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_lapsed_number_that_nobody_took_is_kept, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_lost_its_number_takes_another, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(who_comes_back_hears_of_the_floor, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
