@@ -20,10 +20,11 @@ void sha256_parts(const struct slice parts[], size_t n, uint8_t ret_digest[SHA25
 /* Lower-case hex with a NUL. */
 void sha256_hex(const uint8_t digest[SHA256_BYTES], char ret_text[2 * SHA256_BYTES + 1]);
 
+/* Multiplied before the value comes in: small numbers in another order are another hash. */
 static inline uint64_t hash_mix(uint64_t h, uint64_t v)
 {
-	h ^= v + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
-	h *= 0xff51afd7ed558ccdu;
+	h = h * 0x9e3779b97f4a7c15u + v;
+	h = (h ^ (h >> 32)) * 0xff51afd7ed558ccdu;
 	return h ^ (h >> 33);
 }
 

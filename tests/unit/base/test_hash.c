@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -86,6 +87,28 @@ static void the_table_hash_does_not_care_where_the_bytes_lie(void **state)
 	}
 }
 
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Ids, fences and counts are small: whoever begins with one of them must not find another pair. */
+static void pairs_of_small_numbers_are_told_apart(void **state)
+{
+	enum { SMALL = 300 };
+	static uint64_t all[SMALL * SMALL];
+
+	(void)state;
+	for (uint64_t h = 0; h < SMALL; h++)
+		for (uint64_t v = 0; v < SMALL; v++)
+			all[h * SMALL + v] = hash_mix(h, v);
+	qsort(all, SMALL * SMALL, sizeof *all, compare);
+	for (size_t i = 1; i < SMALL * SMALL; i++)
+		assert_true(all[i] != all[i - 1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -94,6 +117,7 @@ int main(void)
 		cmocka_unit_test(parts_are_the_joined_text),
 		cmocka_unit_test(the_table_hash_sees_length_seed_and_every_byte),
 		cmocka_unit_test(the_table_hash_does_not_care_where_the_bytes_lie),
+		cmocka_unit_test(pairs_of_small_numbers_are_told_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
