@@ -14,7 +14,7 @@
 #include "support/await.h"
 #include "support/run_scene.h"
 
-#define GOES_ON_MS 15000 /* a quarter of the lease */
+#define GOES_ON_MS 30000 /* half of the lease */
 
 static void await_status(struct scene *scene, const char *path, const char *status)
 {

@@ -241,7 +241,7 @@ static size_t interrupt(struct scene *scene, int number)
 		pid_t pid = start("backup", file, scene->store->url);
 		int how;
 
-		AWAIT(10000, files(scene, beginning) > 0);
+		AWAIT(60000, files(scene, beginning) > 0);
 		kill(pid, number);
 		how = ended(pid);
 		if (is_there(file)) {
@@ -300,7 +300,7 @@ static void test_backups_beside_a_busy_server(void **state)
 		size_t before = atomic_load(&crowd->done);
 
 		snprintf(urls[i], sizeof urls[i], "sqlite:%s/copy-%d.db", scene->dir, i);
-		AWAIT(20000, atomic_load(&crowd->done) > before + 50);
+		AWAIT(60000, atomic_load(&crowd->done) > before + 50);
 		assert_int_equal(run("backup", urls[i] + strlen("sqlite:"), scene->store->url), 0);
 		assert_int_equal(run("backup", urls[i] + strlen("sqlite:"), scene->store->url), 5);
 		assert_whole(urls[i]);
@@ -372,7 +372,7 @@ static void restore(struct scene *scene, const char *copy)
 static struct worker_job claim(struct scene *scene, struct worker *worker)
 {
 	worker_init(worker, scene->nodes[0]->port, "ann", "stock", 60000);
-	assert_int_equal(worker_claim(worker, 1, /* wait_ms= */ 1000), 1);
+	assert_int_equal(worker_claim(worker, 1, /* wait_ms= */ 30000), 1);
 	return worker->jobs[0];
 }
 
@@ -397,10 +397,10 @@ static void cancel_batch(struct scene *scene, const char *path)
 
 	snprintf(verb, sizeof verb, "%s/start", path);
 	scene_must(scene, 0, "POST", verb, NULL, 200, NULL);
-	AWAIT(20000, has_status(scene, path, "OUT_OF_CREDIT"));
+	AWAIT(60000, has_status(scene, path, "OUT_OF_CREDIT"));
 	snprintf(verb, sizeof verb, "%s/cancel", path);
 	(void)scene_call(scene, 0, "POST", verb, NULL);
-	AWAIT(20000, has_status(scene, path, "CANCELLED"));
+	AWAIT(60000, has_status(scene, path, "CANCELLED"));
 	n = service_count(scene->service, "/delete", NULL);
 	assert_true(n > 0);
 	for (size_t i = 0; i + 1 < n; i++)

@@ -35,13 +35,14 @@
 #define COST 11
 #define ITEMS 10
 #define CONCURRENCY 4
+#define LEASE_MS 2000 /* nobody loses one who lives, also on a busy machine: calls are counted */
 #define LARGE (BATCH_SLICE + 100)
-#define DEADLINE_MS 45000
+#define DEADLINE_MS 90000
 
 #define AT_ONCE 3  /* batches that are torn down at the same time */
-#define HITS_MIN 3 /* of each point */
+#define HITS_MIN 1 /* of each point */
 #define ROUNDS_MIN 25
-#define ROUNDS_MAX 150
+#define ROUNDS_MAX 300
 
 struct matrix {
 	struct studio *studio;
@@ -280,7 +281,7 @@ static void die_at_the_end(struct matrix *m)
 static void begin(struct matrix *m, struct studio *studio)
 {
 	*m = (struct matrix){.studio = studio};
-	studio_define(studio, &(struct studio_shape){.voids = true, .concurrency = CONCURRENCY});
+	studio_define(studio, &(struct studio_shape){.voids = true, .concurrency = CONCURRENCY, .lease_ms = LEASE_MS});
 	studio_start(studio, 1);
 	if (studio_is_postgres(studio))
 		studio->fleet.n = 2;
@@ -407,7 +408,7 @@ static void await_aim(struct chance *c, enum point aim, const char *id)
 		sleep_us(jitter_us / 2);
 		break;
 	case P_BEFORE_REFUND:
-		sleep_us(c->teardown_us / 4 + jitter_us);
+		sleep_us((c->teardown_us + jitter_us) / 2); /* the refund is what comes before the first delete */
 		break;
 	case P_AFTER_REFUND:
 		await_first_delete(c, id, from_ns);

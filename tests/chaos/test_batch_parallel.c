@@ -26,11 +26,12 @@
 #define TIMES 10 /* that each caller credits, one after the other */
 #define OPENING 1000000
 #define COST 7
-#define ITEMS 1200 /* flipped in three slices */
+#define ITEMS 3000 /* flipped in six slices; more than are done before they are held, also on a busy machine */
 #define BEGUN 600  /* of these, at least, when it is cancelled */
-#define REFUND_ITEMS 4000
+#define REFUND_ITEMS 12000
+#define REFUND_BEGUN 2000 /* of these, at least, when it is cancelled */
 #define REFUND_ROUNDS 3
-#define DEADLINE_MS 60000
+#define DEADLINE_MS 120000
 
 /* ---- a crowd: callers that set out together ---- */
 
@@ -72,7 +73,7 @@ static struct crowd *crowd_start(struct studio *studio, int n, int times, const 
 
 	assert_non_null(crowd);
 	*crowd = (struct crowd){.n = n, .times = times, .path = path, .body = body};
-	pthread_barrier_init(&crowd->together, NULL, (unsigned)n);
+	pthread_barrier_init(&crowd->together, NULL, (unsigned)n + 1);
 	for (int i = 0; i < n; i++) {
 		struct one *one = &crowd->all[i];
 
@@ -81,6 +82,12 @@ static struct crowd *crowd_start(struct studio *studio, int n, int times, const 
 		assert_int_equal(pthread_create(&one->thread, NULL, call, one), 0);
 	}
 	return crowd;
+}
+
+/* They set out. */
+static void crowd_go(struct crowd *crowd)
+{
+	pthread_barrier_wait(&crowd->together);
 }
 
 /* How many were answered with this status, or with that one; all of them must have been. */
@@ -104,10 +111,13 @@ static void crowd_join(struct crowd *crowd, int this, int that, int *ret_this, i
 
 static void cancel_all(struct studio *studio, const char *id, int this, int that, int *ret_this, int *ret_that)
 {
+	struct crowd *crowd;
 	char path[100];
 
 	snprintf(path, sizeof path, BATCHES "/%s/cancel", id);
-	crowd_join(crowd_start(studio, CANCELS, /* times= */ 1, path, ""), this, that, ret_this, ret_that);
+	crowd = crowd_start(studio, CANCELS, /* times= */ 1, path, "");
+	crowd_go(crowd);
+	crowd_join(crowd, this, that, ret_this, ret_that);
 }
 
 /* ---- cancels ---- */
@@ -267,11 +277,12 @@ static int64_t credit_during_refund(struct studio *studio, int round)
 	struct books_row row;
 	int credited;
 
-	studio_create(studio, 0, &(struct studio_order){.account = "alice", .items = REFUND_ITEMS, .cost = COST}, id);
-	AWAIT(DEADLINE_MS, reply_int(studio_show(studio, 0, id), "succeeded") >= REFUND_ITEMS / 2);
 	snprintf(body, sizeof body, "{\"amount\":%d,\"key\":\"r%d-%%d\"}", CREDIT, round);
 	crowd = crowd_start(studio, CREDITS, TIMES, "/api/v1/accounts/alice/credit", body);
+	studio_create(studio, 0, &(struct studio_order){.account = "alice", .items = REFUND_ITEMS, .cost = COST}, id);
+	AWAIT(DEADLINE_MS, reply_int(studio_show(studio, 0, id), "succeeded") >= REFUND_BEGUN);
 	assert_int_equal(studio_post(studio, studio->fleet.n - 1, id, "cancel"), 202);
+	crowd_go(crowd);
 	crowd_join(crowd, 200, 200, &credited, &credited);
 	studio_await(studio, 0, id, "CANCELLED", DEADLINE_MS);
 	studio_row(studio, id, &row);

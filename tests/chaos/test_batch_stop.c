@@ -14,7 +14,7 @@
 #include "support/await.h"
 #include "support/run_scene.h"
 
-#define GOES_ON_MS 15000 /* a quarter of the lease */
+#define GOES_ON_MS 30000 /* half of the lease */
 #define ITEMS "[{'cost':1},{'cost':2},{'cost':3},{'cost':4},{'cost':5},{'cost':6},{'cost':7},{'cost':8}]"
 
 static void test_a_stopped_node_lets_go(void **state)

@@ -110,7 +110,7 @@ static void run_round(struct scene *scene, int round, int64_t raised_by, struct 
 /* One after-effect a round, as rows and as calls. */
 static void check_after_effects(struct scene *scene)
 {
-	service_await(scene->service, "/mail", ROUNDS, 30000);
+	service_await(scene->service, "/mail", ROUNDS, 60000);
 	scene_must(scene, 0, "GET", "/api/v1/jobs?limit=500", NULL, 200, NULL);
 	assert_int_equal(reply_count(&scene->last, "items"), ROUNDS);
 	assert_int_equal(service_count(scene->service, "/mail", NULL), ROUNDS);

@@ -22,8 +22,8 @@
 #define A 0
 #define B 1
 #define REVERT_MS                                                                                                      \
-	45000 /* a node that is paused inside of a transaction keeps its locks until the server ends it, at 30 s */
-#define NOTICE_MS 10000
+	90000 /* a node that is paused inside of a transaction keeps its locks until the server ends it, at 30 s */
+#define NOTICE_MS 60000
 
 static const char definition[] =
 	"{'workflow':'billing','kind':'entity','status_types':['approved','closing','closed'],"

@@ -20,7 +20,7 @@
 #include "support/pg_proxy.h"
 #include "support/scene.h"
 
-#define ARRIVE_MS 20000
+#define ARRIVE_MS 60000
 
 static const char definition[] =
 	"{'workflow':'billing','kind':'entity','status_types':['approved','closing','closed'],"

@@ -36,7 +36,7 @@
 #define ORDERS_MAX 40 /* of one client in one life */
 #define CALLS_BEFORE_KILL_MAX 10
 #define DELAY_US_MAX 2000
-#define WAIT_MS 20000
+#define WAIT_MS 60000
 #define PATH "/payments"
 
 /* One key. */

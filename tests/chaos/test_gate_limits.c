@@ -27,7 +27,7 @@
 #define STREAM_BYTES (32u << 20)
 #define STORED_BYTES 1000000u
 #define SETTLED_LOOKS 100
-#define WAIT_MS 20000
+#define WAIT_MS 60000
 #define MIB 1048576.0
 
 /* ---- the gate, seen from outside ---- */

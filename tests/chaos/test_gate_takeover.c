@@ -1,5 +1,5 @@
 /*
- * A slow holder, and another who takes its record over when the lease (one second) is past:
+ * A slow holder, and another who takes its record over when the lease (two seconds) is past:
  *
  *   A  POST ─▶ service, held ───────────────────────────────────────────── its end comes late
  *   B     POST ─▶ 409 … 409 ─▶ takes over ─▶ service ─▶ created               │
@@ -24,10 +24,10 @@
 #include "support/await.h"
 #include "support/gate_process.h"
 
-#define LEASE_MS 1000
-#define GRAIN_MS 2 /* two clocks that count whole milliseconds */
-#define CONFIG "{'processing_ttl': '1s', 'upstream_timeout': '20s'}"
-#define WAIT_MS 15000
+#define LEASE_MS 2000 /* long enough for all that happens within one, also on a busy machine */
+#define GRAIN_MS 2    /* two clocks that count whole milliseconds */
+#define CONFIG "{'processing_ttl': '2s', 'upstream_timeout': '120s'}"
+#define WAIT_MS 60000
 
 /* How A ends, and what its client hears of it. */
 static const struct late {

@@ -31,7 +31,7 @@
 #define JOBS 400
 #define PUSHED_AT_ONCE 100
 #define CLAIMED_MAX 5
-#define LEASE_MS 800
+#define LEASE_MS 1200
 #define LOST_ATTEMPTS 3 /* workers die over a job at most so often, which leaves it attempts */
 #define ATTEMPTS_MAX 8  /* of a job that was pushed without a word on it */
 #define WAIT_MS 30000
@@ -144,18 +144,28 @@ static void must_say(struct hand *hand, const struct worker_job *job, const char
 	worker_note_wrong(&hand->worker, verb, &reply);
 }
 
-/* Or it was not quick enough, which happens on a busy machine: somebody else does it then. */
-static void complete(struct hand *hand, const struct worker_job *job)
+/* Was it not quick enough, which happens on a busy machine? Somebody else does it then. */
+static bool is_late(struct hand *hand, const struct worker_job *job, const char *verb, const char *more)
 {
+	struct reply reply = {0};
 	char code[40];
 
-	do_it(hand, job);
-	if (worker_say(&hand->worker, job, "heartbeat", "", code) == 409 && strcmp(code, "STALE_FENCE") == 0) {
+	reply.status = worker_say(&hand->worker, job, verb, more, code);
+	if (reply.status == 200)
+		return false;
+	reply.body = code;
+	if (reply.status == 409 && strcmp(code, "STALE_FENCE") == 0)
 		hand->late++;
-		return;
-	}
-	must_say(hand, job, "complete", 200, "");
-	atomic_fetch_add(&hand->crew->completed, 1);
+	else
+		worker_note_wrong(&hand->worker, verb, &reply);
+	return true;
+}
+
+static void complete(struct hand *hand, const struct worker_job *job)
+{
+	do_it(hand, job);
+	if (!is_late(hand, job, "heartbeat", ",\"leaseMs\":30000") && !is_late(hand, job, "complete", ""))
+		atomic_fetch_add(&hand->crew->completed, 1);
 }
 
 /* Is it somebody else's by now, or nobody's? Its attempt says so: it rises with each claim. */

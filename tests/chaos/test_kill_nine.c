@@ -29,7 +29,7 @@
 #define KILLS 200
 #define KILLS_INSIDE_MIN 50
 #define ACKS_BEFORE_KILL_MAX 200
-#define WAIT_MS 20000
+#define WAIT_MS 60000
 
 /* The ops that were acknowledged for one subject, by version; 0: that version was not acknowledged. */
 struct acked {

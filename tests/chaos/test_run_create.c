@@ -18,7 +18,7 @@
 
 #define CLIENTS 50
 #define ROUNDS 100
-#define DONE_MS 20000
+#define DONE_MS 60000
 
 static const char definition[] = "{'workflow':'once','kind':'run','actions':{"
 				 "'Do':{'kind':'http','url':'@/do','effect':'keyed'}},"

@@ -27,8 +27,8 @@
 #define RUNS_N 20
 #define ID_BYTES 40
 /* A node that is paused inside of a transaction keeps its locks until the server ends it, at 30 s. */
-#define TAKE_OVER_MS 45000
-#define NOTICE_MS 20000
+#define TAKE_OVER_MS 90000
+#define NOTICE_MS 60000
 
 static const char definition[] = "{'workflow':'sale','kind':'run','actions':{"
 				 "'Charge':{'kind':'http','url':'@/charge','effect':'keyed'},"

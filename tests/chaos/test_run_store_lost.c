@@ -24,8 +24,8 @@
 #define B 1
 #define RUNS_N 6
 #define LEASE_MS 2000
-#define NOTICE_MS 20000
-#define TAKE_OVER_MS 45000
+#define NOTICE_MS 60000
+#define TAKE_OVER_MS 90000
 #define LIVES_MAX (4 * RUNS_N)
 
 static struct pg_proxy *proxy;

@@ -28,8 +28,8 @@
 #define LONG_MS 60000
 #define SHORT_MS 50
 #define BODY_BYTES_MAX (1u << 20)
-#define DOWN_MS_MAX 5000 /* how long a store may take to say that it is down */
-#define BACK_MS_MAX 20000
+#define DOWN_MS_MAX 20000 /* how long a store may take to say that it is down */
+#define BACK_MS_MAX 60000
 
 /* ---- a clock to be moved while others look at it ---- */
 
@@ -493,15 +493,30 @@ static void ttl_counts_from_the_completion(void **state)
 	assert_true(heard.reply.created_ms > created_ms);
 }
 
+/* Acquires a record with the last of the keys that were tried: by a server's clock it may have expired before it is looked at. */
+static int64_t acquire_short_lived(struct place *p, unsigned *ret_key, struct hx_gate_claim *ret_claim)
+{
+	enum gate_verdict verdict = GATE_ACQUIRED;
+
+	for (*ret_key = 1; verdict == GATE_ACQUIRED && *ret_key < 100; ++*ret_key) {
+		*ret_claim = claim_of(*ret_key, 0, SHORT_MS, SHORT_MS);
+		assert_int_equal(ACQUIRE(0, ret_claim), GATE_ACQUIRED);
+		verdict = strangers_hear(p, 0, ret_claim);
+		assert_true(p->real_time || verdict == GATE_MISMATCHED);
+	}
+	assert_int_equal(verdict, GATE_MISMATCHED);
+	--*ret_key;
+	return heard.reply.created_ms;
+}
+
 /* Without a completion it stays for the lease and the ttl; nothing sweeps here. */
 static void what_was_never_completed_expires(void **state)
 {
 	struct place *p = *state;
-	struct hx_gate_claim claim = claim_of(1, 0, SHORT_MS, SHORT_MS), later;
-	int64_t created_ms;
+	struct hx_gate_claim claim, later;
+	unsigned key;
+	int64_t created_ms = acquire_short_lived(p, &key, &claim);
 
-	assert_int_equal(ACQUIRE(0, &claim), GATE_ACQUIRED);
-	created_ms = created_of(p, 0, &claim);
 	if (!p->real_time) {
 		pass_ms(p, 2 * SHORT_MS - 1);
 		assert_int_equal(strangers_hear(p, 0, &claim), GATE_MISMATCHED);
@@ -511,7 +526,7 @@ static void what_was_never_completed_expires(void **state)
 	}
 	assert_int_equal(COMPLETE(0, &claim, "late"), GATE_STALE);
 	assert_int_equal(REMOVE(0, &claim), GATE_DONE);
-	later = claim_of(1, 1, LONG_MS, LONG_MS);
+	later = claim_of(key, 1, LONG_MS, LONG_MS);
 	assert_int_equal(ACQUIRE(1, &later), GATE_ACQUIRED);
 	assert_true(created_of(p, 0, &later) > created_ms);
 	assert_int_equal(COMPLETE(0, &claim, "late"), GATE_STALE);

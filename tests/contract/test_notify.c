@@ -198,7 +198,7 @@ static void too_many_topics_wake_everybody(void **state)
 /* What comes in while a node tells is heard now, and not when something else comes in. */
 static void both_tell_at_once(void **state)
 {
-	enum { ROUNDS = 200, SOON_MS = 2000 };
+	enum { ROUNDS = 200, SOON_MS = 8000 }; /* by itself a node looks every ten seconds */
 	int64_t worst_ms = 0;
 
 	(void)state;
@@ -247,7 +247,6 @@ static void a_busy_node_tells_seldom(void **state)
 static void a_lost_session_comes_back_and_wakes_everybody(void **state)
 {
 	static struct caller sleepers[2];
-	char count[16];
 	PGconn *raw;
 
 	(void)state;
@@ -262,10 +261,8 @@ static void a_lost_session_comes_back_and_wakes_everybody(void **state)
 	pg_proxy_drop(proxy);
 	for (size_t i = 0; i < 2; i++)
 		AWAIT(sleepers[i].done);
-	/* And from then on it hears again. */
-	raw_run(raw, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'listener-b'", count,
-		sizeof count);
-	assert_string_equal(count, "1");
+	/* And from then on it hears again. The server may take a moment to let the old session go. */
+	raw_await(raw, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'listener-b'", "1");
 	sleep_on_b(&sleepers[0], 60);
 	create(A, 60);
 	AWAIT(sleepers[0].done);

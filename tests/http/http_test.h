@@ -42,10 +42,10 @@
 #define SANITIZED false
 #endif
 
-/* Waits for a named condition, ten seconds at most. */
+/* Waits for a named condition, a minute at most. */
 #define AWAIT(condition)                                                                                               \
 	do {                                                                                                           \
-		int64_t await_until_ = now_ms() + 10000;                                                               \
+		int64_t await_until_ = now_ms() + 60000;                                                               \
 		while (!(condition)) {                                                                                 \
 			if (now_ms() > await_until_)                                                                   \
 				fail_msg("waited in vain for: %s", #condition);                                        \
@@ -240,7 +240,7 @@ static inline int client_open(void)
 	struct sockaddr_storage to;
 	socklen_t n = address_to_sockaddr(http_server_address(server), &to);
 	int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct timeval limit = {.tv_sec = 10};
+	struct timeval limit = {.tv_sec = 60};
 
 	ASSERT(fd >= 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);

@@ -26,7 +26,7 @@
 #include "support/await.h"
 #include "support/scene.h"
 
-#define ARRIVE_MS 20000
+#define ARRIVE_MS 60000
 #define CALLERS 50
 #define KILLS 12
 #define HASTY 4

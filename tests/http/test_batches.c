@@ -745,7 +745,7 @@ static void test_a_batch_of_one_node_is_cancelled_on_another(void **state)
 	snprintf(path, sizeof path, BATCHES "/%s?wait=1m", id);
 	scene_must(scene, 1, "GET", path, NULL, 200, "");
 	assert_counts(scene, "CANCELLED", 1, 0, 2, 5, 5);
-	assert_true(scene->last.took_ms < 10000);
+	assert_true(scene->last.took_ms < 30000); /* and not after the minute */
 	assert_balance(scene, 1000);
 	scene_stop(scene, 0);
 	scene_stop(scene, 1);
@@ -765,7 +765,7 @@ static void test_a_loader_is_killed(void **state)
 	create_id(scene, HEAD "'items':[{'cost':1},{'cost':2}],'hold':true}", id);
 	many(HEAD "'idempotencyKey':'k',", 100000, &large);
 	loading = run_call_start(scene, "POST", BATCHES, "", large.p);
-	AWAIT(RUN_ARRIVE_MS, count(scene, "SELECT count(*) FROM hx_batch_item") > 1000);
+	AWAIT(RUN_ARRIVE_MS, count(scene, "SELECT count(*) FROM hx_batch_item") > 2);
 	scene_kill(scene, 0);
 	run_call_join(loading, 0);
 	run_call_free(loading);

@@ -16,7 +16,7 @@
 #include "support/await.h"
 #include "support/scene.h"
 
-#define ARRIVE_MS 20000
+#define ARRIVE_MS 60000
 #define PUT "/api/v1/definitions/billing"
 
 #define ENTITY(meta, statuses, steps)                                                                                  \
@@ -271,13 +271,13 @@ static void test_a_stuck_claim_without_its_step_is_held(void **state)
 	struct scene *scene = *state;
 
 	scene_define(scene, "billing", whole);
-	scene_configure(scene, "{'modules':{'billing':{'janitor':{'every':'100ms','stuck_after':'1s'}}}}");
+	scene_configure(scene, "{'modules':{'billing':{'janitor':{'every':'100ms','stuck_after':'2s'}}}}");
 	scene_start(scene, 0);
 	scene_create(scene, "a");
 	service_play(scene->service, "/close", &(struct play){.how = PLAY_DROP});
 	scene_fire(scene, 0, "a", "close", 504, "OUTCOME_UNKNOWN");
 	scene_sql(scene, "UPDATE entity SET claim_step = 'shut'", NULL, 0);
-	AWAIT(10000, scene_metric(scene, 0, "hapax_janitor_holds_total") == 1);
+	AWAIT(ARRIVE_MS, scene_metric(scene, 0, "hapax_janitor_holds_total") == 1);
 	scene_must(scene, 0, "GET", "/api/v1/entities/billing/a", NULL, 200, NULL);
 	assert_string_equal(reply_text(&scene->last, "status"), "closing");
 	scene_stop(scene, 0);

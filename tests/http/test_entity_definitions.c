@@ -15,7 +15,7 @@
 #include "support/await.h"
 #include "support/scene.h"
 
-#define ARRIVE_MS 20000
+#define ARRIVE_MS 60000
 #define PUT "/api/v1/definitions/billing"
 
 #define DEFINITION(module, steps)                                                                                      \

@@ -14,7 +14,7 @@
 #include "support/await.h"
 #include "support/scene.h"
 
-#define ARRIVE_MS 20000
+#define ARRIVE_MS 60000
 #define QUICK_MS 4000 /* nobody waits for a lock's store that is silent */
 
 static const char definition[] =

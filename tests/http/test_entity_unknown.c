@@ -16,7 +16,7 @@
 #include "support/await.h"
 #include "support/scene.h"
 
-#define ARRIVE_MS 20000
+#define ARRIVE_MS 60000
 #define RESOLVE(id) "/api/v1/entities/billing/" id "/steps/close/resolve"
 
 static const char definition_of_hold[] =
@@ -99,6 +99,10 @@ static void test_held_claim_waits_for_a_person(void **state)
 	let_the_janitor_pass(scene);
 	assert_held(scene, "a", "admin");
 	scene_fire(scene, 0, "a", "close", 409, "CLAIM_FAILED");
+	assert_string_equal(
+		reply_text(&scene->last, "detail"),
+		"the outcome of the step \"close\" is unknown, and a person has to resolve it: see `hapax why`, "
+		"`hapax entity resolve`");
 	assert_int_equal(scene_jobs(scene, 0), 0);
 
 	/* It survives a kill, and nobody else may end it. */

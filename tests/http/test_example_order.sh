@@ -13,7 +13,7 @@ cat build/order/ledger/* | sort >out
 printf '%s\n' 'release sofa' 'reserve cup' 'reserve lamp' 'reserve sofa' 'reserve table' | diff - out
 result five_effects
 # The stopped worker woke up, and its word was not taken.
-await 20 grep -qh '^complete: HTTP Error 409: Conflict' [0-9]*.log
+await 60 grep -qh '^complete: HTTP Error 409: Conflict' [0-9]*.log
 result the_stale_worker_was_told
 grep -qh '^reserve table attempt 1 fence 1$' [0-9]*.log && grep -qh '^reserve table attempt 2 fence 2$' [0-9]*.log
 result the_second_worker_has_a_higher_fence
@@ -25,14 +25,14 @@ result the_definition_is_clean
 
 waits() { build/hapax run show "$id" >out 2>&1 && grep -q '◷  approve' out; }
 id=$(build/hapax run start order --key order-6 --input '{"sku": "chest", "total": 1500}' --json | grep -o 'run_[0-9a-z]*' | head -1)
-await 20 waits
+await 60 waits
 result a_run_waits
 set -- $walk_terminals
 kill -KILL "$1" && wait "$1" 2>/dev/null
 bash -c "exec $(cat 002.terminal)" >again.log 2>&1 &
 server=$!
 walk_terminals="$server $2 $3"
-await 30 grep -qs '^ready ' again.log
+await 60 grep -qs '^ready ' again.log
 result the_engine_is_there_again
 build/hapax run approve "$id" approve >out 2>&1 && build/hapax run signal "$id" payment >out 2>&1 && build/hapax run show "$id" --wait 30s >out 2>&1 &&
 	[ "$(ls build/order/ledger | grep -c "$id")" = 1 ]

@@ -14,7 +14,7 @@ walk 17
 result no_frame_is_rendered_twice
 [ "$(curl -s "localhost:$port_9001/" | wc -l)" = 121 ] # three films, and a frame
 result no_artifact_is_left_that_nobody_paid_for
-await 20 eval '[ "$(store_log | grep -c " is COMPLETED {\"total\": 40, \"succeeded\": 40, .*\"charged\": 200, \"refunded\": 0}")" = 3 ] &&
+await 60 eval '[ "$(store_log | grep -c " is COMPLETED {\"total\": 40, \"succeeded\": 40, .*\"charged\": 200, \"refunded\": 0}")" = 3 ] &&
 	[ "$(store_log | grep -c " is CANCELLED {\"total\": 40, ")" = 2 ]'
 result the_owner_is_told_once_of_each_end
 # What was cancelled was refunded: the totals that the owner is told, and one picture paid.
@@ -43,13 +43,13 @@ start_engine() {
 	bash -c "exec $(cat 002.terminal)" >"$1.log" 2>&1 &
 	server=$!
 	walk_terminals="$walk_terminals $server"
-	await 30 grep -qs '^ready ' "$1.log"
+	await 60 grep -qs '^ready ' "$1.log"
 }
 artifacts_of() { curl -s "localhost:$port_9001/$1" | wc -l; }
 rendering() { store_log | grep -c "^rendering $id/"; }
 begun_at_least() { [ "$(rendering)" -ge "$1" ]; }
 id=$(build/hapax batch start render --account alice --items build/render/items.json --json | grep -o 'batch_[0-9a-z]*' | head -1)
-await 20 begun_at_least 5 && kill -9 "$(cat build/render/pid)" && start_engine again &&
+await 60 begun_at_least 5 && kill -9 "$(cat build/render/pid)" && start_engine again &&
 	build/hapax batch cancel "$id" >out 2>&1 && build/hapax batch cancel "$id" --wait 30s >out 2>&1
 result cancelled_while_its_node_is_dead
 store_log | grep -q "^void $id/" && [ "$(artifacts_of "$id")" = 0 ] && balances alice 595

@@ -29,7 +29,7 @@ is() { "$build/hapax" job show "$1" --json >"$dir/out" 2>&1 && grep -q "$2" "$di
 
 "$build/hapax" serve --db "sqlite:$dir/hapax.db" --listen 127.0.0.1:0 >"$dir/ready" 2>"$dir/log" &
 pids=$!
-await 20 grep -q '^ready ' "$dir/ready"
+await 60 grep -q '^ready ' "$dir/ready"
 result the_engine_is_ready
 HAPAX_SERVER=$(sed -n 's/^ready //p' "$dir/ready")
 export HAPAX_SERVER
@@ -42,10 +42,10 @@ for worker in 'python3 examples/worker/worker.py' 'node examples/worker/worker.j
 	pid=$!
 	pids="$pids $pid"
 	id=$(push '{"name": "Ada"}')
-	await 20 is "$id" '"status":"COMPLETED".*"hello Ada"'
+	await 60 is "$id" '"status":"COMPLETED".*"hello Ada"'
 	result "done_by_$tool"
 	id=$(push '{}')
-	await 20 is "$id" '"status":"RETRYING"'
+	await 60 is "$id" '"status":"RETRYING"'
 	result "failed_by_$tool"
 	kill "$pid"
 	wait "$pid" 2>/dev/null || true # it was told to end

@@ -67,7 +67,7 @@ static void a_trickle_is_cut_off(void **state)
 		nanosleep(&pace, NULL);
 	}
 	assert_true(sent < sizeof text - 1);
-	assert_in_range(now_ms() - start, 200, 5000);
+	assert_in_range(now_ms() - start, 200, 30000);
 	assert_false(expect_reply(fd, 408, NULL));
 	expect_closed(fd);
 }
@@ -78,7 +78,7 @@ static void an_idle_connection_is_closed(void **state)
 	int fresh, used;
 
 	(void)state;
-	options.idle_ms = 50;
+	options.idle_ms = 500; /* in which a client that has connected can ask, also on a busy machine */
 	server_up(&options);
 	fresh = client_open();
 	used = client_open();
@@ -95,7 +95,7 @@ static void a_client_that_does_not_read_is_cut_off(void **state)
 	int fd;
 
 	(void)state;
-	options.write_ms = 100;
+	options.write_ms = 500;
 	server_up(&options);
 	fd = client_open();
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof little);

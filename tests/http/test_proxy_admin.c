@@ -12,7 +12,7 @@ static int up(void **state)
 	struct hx_error err;
 
 	(void)state;
-	gate_up("{\"on_lost\":\"hold\",\"processing_ttl\":\"200ms\",\"upstream_timeout\":\"100ms\"}");
+	gate_up("{\"routes\":[{\"match\":\"POST /lost\",\"on_lost\":\"hold\",\"processing_ttl\":\"1500ms\",\"upstream_timeout\":\"300ms\"}]}");
 	admin = (struct gate_admin){.store = gate.store, .proxy = gate.proxy, .ready = true};
 	router = gate_admin_router_new(&admin);
 	options.listen = "127.0.0.1:0";
@@ -116,7 +116,7 @@ static void what_is_held_waits_for_a_person(void **state)
 
 	(void)state;
 	upstream_play(SCRIPT("", .end = SCRIPT_STALL));
-	expect_post("/x", "k", "x", 504, NULL);
+	expect_post("/lost", "k", "x", 504, NULL);
 	struct reply reply = ask_admin("GET", "/gate/records?key=k");
 	const char *record = strstr(reply.body.p, "\"record\":\"");
 
@@ -128,7 +128,7 @@ static void what_is_held_waits_for_a_person(void **state)
 	AWAIT(is_held());
 	expect_admin("GET", "/gate/records", 200, "\"status\":\"held\"");
 	upstream_play(SCRIPT(ANSWER_OK));
-	expect_post("/x", "k", "x", 409, "conflict");
+	expect_post("/lost", "k", "x", 409, "conflict");
 
 	char *digit = target + strlen(target) - 1, own = *digit;
 
@@ -138,7 +138,7 @@ static void what_is_held_waits_for_a_person(void **state)
 	expect_admin("DELETE", target, 200, "forgotten");
 	expect_admin("DELETE", target, 404, "NOT_FOUND");
 	expect_admin("DELETE", "/gate/records/12", 400, "VALIDATION_ERROR");
-	expect_post("/x", "k", "x", 201, "created");
+	expect_post("/lost", "k", "x", 201, "created");
 	assert_int_equal(seen_count(), 2);
 }
 

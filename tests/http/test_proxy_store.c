@@ -80,7 +80,8 @@ static int up(void **state)
 	assert_int_equal(gate_memory_new(1000, 16u << 20, clock_system(), &broken.memory, &err), HX_OK);
 	gate.store = &broken.store;
 	gate_up("{\"upstream_timeout\":\"2s\",\"max_stored_bytes\":1000,"
-		"\"routes\":[{\"match\":\"POST /brief\",\"processing_ttl\":\"500ms\",\"upstream_timeout\":\"400ms\"}]}");
+		"\"routes\":[{\"match\":\"POST /brief\",\"processing_ttl\":\"500ms\",\"upstream_timeout\":\"400ms\"},"
+		"{\"match\":\"POST /spell\",\"processing_ttl\":\"1500ms\",\"upstream_timeout\":\"1s\"}]}");
 	return 0;
 }
 
@@ -144,14 +145,15 @@ static void storing_is_given_up_with_the_lease(void **state)
 {
 	(void)state;
 	broken.failing = 1u << GATE_COMPLETE;
-	expect_post("/brief", "k", "x", 201, "unstored");
+	expect_post("/spell", "k", "x", 201, "unstored");
 	AWAIT(gate_stats().storing == 0);
 	broken.failing = 0;
 	for (int status = 409; status == 409;) {
-		struct reply reply = post("/brief", "k", "x");
+		struct reply reply = post("/spell", "k", "x");
 
 		status = reply.status;
 		reply_release(&reply);
+		nap();
 	}
 	assert_int_equal(seen_count(), 2); /* after the lease nobody knows any more that it was done */
 }
@@ -162,9 +164,9 @@ static void a_store_that_never_takes_the_body_learns_that_it_was_done(void **sta
 
 	(void)state;
 	broken.fit_max = BODILESS_BYTES;
-	expect_post("/brief", "k", "x", 201, "unstored");
+	expect_post("/spell", "k", "x", 201, "unstored");
 	AWAIT(gate_stats().storing == 0);
-	reply = post("/brief", "k", "x");
+	reply = post("/spell", "k", "x");
 	assert_int_equal(reply.status, 409);
 	assert_non_null(strstr(reply.body.p, "RESPONSE_NOT_STORED"));
 	reply_release(&reply);
@@ -178,9 +180,9 @@ static void a_body_that_was_stored_in_doubt_outlives_the_last_try(void **state)
 	gate_store_recall(&broken.store);
 	broken.fit_max = BODILESS_BYTES;
 	broken.after = true;
-	expect_post("/brief", "k", "x", 201, "unstored");
+	expect_post("/spell", "k", "x", 201, "unstored");
 	AWAIT(gate_stats().storing == 0);
-	expect_post("/brief", "k", "x", 201, "replayed");
+	expect_post("/spell", "k", "x", 201, "replayed");
 	assert_int_equal(seen_count(), 1);
 }
 
@@ -237,7 +239,7 @@ static void a_stop_does_not_wait_for_ever(void **state)
 	expect_post("/x", "k", "x", 201, "unstored");
 	from_ms = now_ms();
 	http_server_stop(server, 300);
-	assert_true(now_ms() - from_ms >= 250 && now_ms() - from_ms < 5000);
+	assert_true(now_ms() - from_ms >= 250 && now_ms() - from_ms < 30000);
 	assert_int_equal(gate_stats().storing, 1);
 }
 

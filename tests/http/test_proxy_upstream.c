@@ -9,8 +9,8 @@ static int up(void **state)
 		"{\"match\":\"POST /none\",\"replay_headers\":false},"
 		"{\"match\":\"HEAD /guarded\"},"
 		"{\"match\":\"POST /held\",\"on_lost\":\"hold\"},"
-		"{\"match\":\"GET /brief\",\"upstream_timeout\":\"400ms\",\"guard\":false},"
-		"{\"match\":\"POST /brief-guarded\",\"upstream_timeout\":\"400ms\"}]}");
+		"{\"match\":\"GET /brief\",\"upstream_timeout\":\"1s\",\"guard\":false},"
+		"{\"match\":\"POST /brief-guarded\",\"upstream_timeout\":\"1s\"}]}");
 	return 0;
 }
 
@@ -448,7 +448,7 @@ static void time_is_counted_per_piece_where_an_answer_is_streamed(void **state)
 
 	(void)state;
 	memset(text + n, 'x', 400000);
-	upstream_play((struct script){.bytes = text, .n = (size_t)n + 400000, .pieces = 8, .pause_ms = 150});
+	upstream_play((struct script){.bytes = text, .n = (size_t)n + 400000, .pieces = 8, .pause_ms = 200});
 	expect_call("GET /brief HTTP/1.1\r\nHost: a\r\n\r\n", 200, NULL);
 	/* What is kept to be stored has its time as a whole. */
 	upstream_play((struct script){
@@ -456,7 +456,7 @@ static void time_is_counted_per_piece_where_an_answer_is_streamed(void **state)
 			 "0123456789012345678901234567890123456789",
 		.n = 119,
 		.pieces = 8,
-		.pause_ms = 150});
+		.pause_ms = 200});
 	expect_post("/brief-guarded", "k", "x", 504, NULL);
 }
 

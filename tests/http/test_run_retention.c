@@ -15,7 +15,7 @@
 #include "support/scene.h"
 
 #define RUNS_N 150 /* more than two slices */
-#define NOTICE_MS 20000
+#define NOTICE_MS 60000
 
 static const char definition[] = "{'workflow':'sale','kind':'run','actions':{'Nothing':{'kind':'noop'}},'steps':["
 				 "{'name':'first','type':'task','action':'Nothing'},"

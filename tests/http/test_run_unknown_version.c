@@ -13,7 +13,7 @@
 #include "support/await.h"
 #include "support/scene.h"
 
-#define NOTICE_MS 20000
+#define NOTICE_MS 60000
 #define STRAY_N 40
 
 static const char sale[] = "{'workflow':'sale','kind':'run','actions':{'Nothing':{'kind':'noop'}},'steps':["

@@ -340,14 +340,14 @@ static void a_pause_of_the_writer_is_no_timeout(void **state)
 	server_down();
 	struct http_options options = test_options();
 
-	options.write_ms = options.idle_ms = options.read_ms = 50;
+	options.write_ms = options.idle_ms = options.read_ms = 300;
 	server_up(&options);
 	fd = client_open();
 	client_say(fd, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
 	exchange = held_take();
 	http_stream_start(exchange, &(struct http_answer){.status = 200}, -1, NULL, NULL);
 	assert_int_equal(http_stream_write(exchange, slice_str("one")), 3);
-	nanosleep(&(struct timespec){.tv_nsec = 150000000}, NULL);
+	nanosleep(&(struct timespec){.tv_nsec = 700000000}, NULL);
 	assert_int_equal(http_stream_write(exchange, slice_str("two")), 3);
 	http_stream_end(exchange);
 	expect_reply(fd, 200, "onetwo");

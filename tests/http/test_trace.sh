@@ -20,7 +20,7 @@ def start(dir, service):
 			"success_after_effect": ["mail"]}]})
 	write(dir / "flows" / "order.json", {"workflow": "order", "kind": "run",
 		"actions": {"one": act("/one"), "two": act("/two"), "pack": {"kind": "worker", "queue": "pack", "effect": "keyed"}},
-		"steps": [{"name": "one", "type": "task", "action": "one", "retry": {"max_attempts": 3, "initial": "10ms", "jitter": False}},
+		"steps": [{"name": "one", "type": "task", "action": "one", "retry": {"max_attempts": 1000, "initial": "10ms", "factor": 1, "jitter": False}},
 			{"name": "two", "type": "task", "action": "two"}, {"name": "pack", "type": "task", "action": "pack"}]})
 	write(dir / "flows" / "render.json", {"workflow": "render", "kind": "batch",
 		"actions": {"one": act("/item"), "delete": act("/delete"), "tell": act("/tell")},

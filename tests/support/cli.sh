@@ -40,8 +40,8 @@ complains() { grep -qF -- "$1" "$dir/err"; }
 silent() { [ ! -s "$dir/$1" ]; }
 is() { [ "$(cat "$dir/$1")" = "$2" ]; }
 lines() { [ "$(wc -l <"$dir/out")" -eq "$1" ]; }
-await() { # command…, for at most 20 s
-	local end=$((SECONDS + 20))
+await() { # command…, for at most 60 s
+	local end=$((SECONDS + 60))
 	until "$@"; do
 		[ "$SECONDS" -lt "$end" ] || return 1
 		sleep 0.02

@@ -8,7 +8,7 @@
 #include "support/scene.h"
 
 #define RUNS "/api/v1/workflow-runs"
-#define RUN_ARRIVE_MS 20000
+#define RUN_ARRIVE_MS 60000
 
 /* A new run, which must be created; its reply is scene->last. */
 void run_create_id(struct scene *scene, const char *body, char ret_id[64]);

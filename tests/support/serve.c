@@ -17,8 +17,8 @@
 
 #include "support/await.h"
 
-#define READY_MS 20000
-#define END_MS 20000
+#define READY_MS 60000
+#define END_MS 60000
 #define ARGS_MAX 16
 
 static void program_path(char *path, size_t bytes)

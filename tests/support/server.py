@@ -29,7 +29,7 @@ HAPAX = os.path.abspath(os.path.join(os.environ.get("HAPAX_BUILD") or "build", "
 ROOT = pathlib.Path.cwd()
 
 
-def until(condition, what, seconds=20):
+def until(condition, what, seconds=60):
 	"""What the condition answers once that is true of something."""
 	end = time.monotonic() + seconds
 	while not (answer := condition()):
@@ -62,7 +62,7 @@ class Server:
 
 	def stop(self):
 		self.process.send_signal(signal.SIGTERM)
-		assert self.process.wait(30) == 0
+		assert self.process.wait(60) == 0
 
 	def hup(self):
 		self.process.send_signal(signal.SIGHUP)
@@ -74,7 +74,7 @@ class Server:
 		until(lambda: words in self.text(), f"{words!r} in the log")
 
 	def open(self):
-		s = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+		s = socket.create_connection(("127.0.0.1", self.port), timeout=60)
 		s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 		return s
 

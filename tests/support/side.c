@@ -14,7 +14,7 @@
 #include "support/ledger.h"
 
 #define ARENA_BYTES_MAX (16u << 20)
-#define DEADLINE_MS 20000
+#define DEADLINE_MS 60000
 #define LOOK_AFTER_NS 300000 /* how long a step may take before it is asked whether it is blocked */
 
 struct side {

@@ -11,7 +11,7 @@
 
 #include "db/migrate.h"
 
-#define AWAIT_S 10
+#define AWAIT_S 60
 
 static const char *needed(const char *variable)
 {

@@ -1,6 +1,6 @@
 # walk.sh: for tests that walk through a page, to be sourced: every command of the page is run in order, in a tree of its
 # own, and every answer compared with the one that is printed there. What counts as a command and as an answer is said in
-# page.py. A command is run once, or with "again" until its answer comes, at most 30 s; a program in a terminal is left
+# page.py. A command is run once, or with "again" until its answer comes, at most 60 s; a program in a terminal is left
 # running, an engine or a gate is waited for.
 #
 # The variables `id` and `KEY` are kept from command to command; what is in $walk_env is read before each.
@@ -80,7 +80,7 @@ walk_start() { # script, words
 	"$1" >run.log 2>&1 &
 	runner=$!
 	walk_terminals="$walk_terminals $runner"
-	await 30 grep -qs "$2" run.log
+	await 60 grep -qs "$2" run.log
 	result it_starts
 }
 
@@ -92,7 +92,7 @@ walk_runs_and_fits() { # NNN
 walk_terminal() { # NNN
 	bash -c ". $walk_env; exec $(cat "$1.terminal")" >"$1.log" 2>&1 &
 	walk_terminals="$walk_terminals $!"
-	! grep -qE 'hapax (serve|gate -)' "$1.terminal" || await 30 grep -qs '^ready ' "$1.log"
+	! grep -qE 'hapax (serve|gate -)' "$1.terminal" || await 60 grep -qs '^ready ' "$1.log"
 }
 
 walk() { # how many commands there are at least
@@ -104,7 +104,7 @@ walk() { # how many commands there are at least
 		n=${script%.*}
 		first=$(grep -m 1 -v '^\. ' "$script")
 		if [ "${script##*.}" = terminal ]; then walk_terminal "$n"
-		elif [ -e "$n.again" ]; then await 30 walk_runs_and_fits "$n"
+		elif [ -e "$n.again" ]; then await 60 walk_runs_and_fits "$n"
 		else walk_runs_and_fits "$n"; fi
 		result "walk_$n ${first:0:60}"
 	done 3<blocks

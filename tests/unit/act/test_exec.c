@@ -10,6 +10,8 @@
 
 #include "unit/act/desk.h"
 
+#define TIMEOUT_MS 1000 /* in which a shell has started a child and written down which, also on a busy machine */
+
 static struct action sh_action(const char *argv[4], const char *script)
 {
 	argv[0] = "/bin/sh";
@@ -83,7 +85,7 @@ static void test_cannot_be_started(void **state)
 	static const char *const missing[] = {"/nonexistent/program", NULL};
 	static const char *const folder[] = {"/tmp", NULL};
 	static const char *const nothing[] = {NULL};
-	struct action action = {.name = "x", .kind = ACTION_EXEC, .timeout_ms = 1000};
+	struct action action = {.name = "x", .kind = ACTION_EXEC, .timeout_ms = 30000};
 	char script[] = "/tmp/hx-noexec.XXXXXX";
 	const char *const no_interpreter[] = {script, NULL};
 	int fd = mkstemp(script);
@@ -280,9 +282,9 @@ static void test_timeout_kills_the_group(void **state)
 
 	(void)state;
 	family_init(&f);
-	f.action.timeout_ms = 300;
+	f.action.timeout_ms = TIMEOUT_MS;
 	desk_open(&desk, &(struct port_options){.exec_enabled = true});
-	desk_expect(desk_call(&desk, &f.action, "{}"), ACT_UNKNOWN, "killed after 300 ms");
+	desk_expect(desk_call(&desk, &f.action, "{}"), ACT_UNKNOWN, "killed after 1000 ms");
 	wait_until_dead(wait_for_pid(f.path));
 	desk_close(&desk);
 	unlink(f.path);
@@ -297,8 +299,8 @@ static void test_timeout_of_the_call(void **state)
 	family_init(&f);
 	f.action.timeout_ms = 3600000;
 	desk_open(&desk, &(struct port_options){.exec_enabled = true});
-	desk_expect(desk_wait(&desk, desk_start(&desk, &f.action, (struct act_call){.timeout_ms = 300})), ACT_UNKNOWN,
-		    "killed after 300 ms");
+	desk_expect(desk_wait(&desk, desk_start(&desk, &f.action, (struct act_call){.timeout_ms = TIMEOUT_MS})),
+		    ACT_UNKNOWN, "killed after 1000 ms");
 	wait_until_dead(wait_for_pid(f.path));
 	desk_close(&desk);
 	unlink(f.path);

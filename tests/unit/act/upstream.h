@@ -264,17 +264,25 @@ static inline void *upstream_run(void *context)
 	return NULL;
 }
 
-/* A listening socket on loopback, and its port. */
-static inline int upstream_listen(int backlog, int *ret_port)
+/* A port on loopback at which nobody listens, as long as the socket is open: it is no other program's meanwhile. */
+static inline int upstream_bind(int *ret_port)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t n = sizeof address;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, n), 0);
-	assert_int_equal(listen(fd, backlog), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &n), 0);
 	*ret_port = ntohs(address.sin_port);
+	return fd;
+}
+
+/* A listening socket on loopback, and its port. */
+static inline int upstream_listen(int backlog, int *ret_port)
+{
+	int fd = upstream_bind(ret_port);
+
+	assert_int_equal(listen(fd, backlog), 0);
 	return fd;
 }
 

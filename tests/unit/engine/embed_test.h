@@ -21,7 +21,7 @@
 #include "support/await.h"
 #include "support/store.h"
 
-#define DEADLINE_MS 20000
+#define DEADLINE_MS 60000
 #define CALLS_MAX 64
 
 /* ---- the bank ---- */

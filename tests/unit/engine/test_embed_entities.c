@@ -17,11 +17,11 @@
 #include "support/await.h"
 #include "support/store.h"
 
-#define DEADLINE_MS 20000
+#define DEADLINE_MS 60000
 #define CALLERS 8
 
 static const char config[] =
-	"{\"modules\": {\"billing\": {\"janitor\": {\"every\": \"50ms\", \"stuck_after\": \"300ms\"}}}}";
+	"{\"modules\": {\"billing\": {\"janitor\": {\"every\": \"50ms\", \"stuck_after\": \"1500ms\"}}}}";
 static const char definition[] =
 	"{\"workflow\": \"invoice\", \"kind\": \"entity\", \"meta\": {\"module\": \"billing\"},"
 	" \"status_types\": [\"open\", \"paying\", \"paid\"], \"initial_status\": \"open\","

@@ -14,7 +14,7 @@
 #include "support/await.h"
 #include "support/store.h"
 
-#define DEADLINE_MS 20000
+#define DEADLINE_MS 60000
 
 static const char definition[] =
 	"{\"workflow\": \"order\", \"kind\": \"run\","

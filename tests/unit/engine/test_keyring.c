@@ -18,7 +18,7 @@
 #include "support/await.h"
 #include "support/store.h"
 
-#define DEADLINE_MS 10000
+#define DEADLINE_MS 60000
 
 /* Moved here, and read in the keyring's thread. */
 struct moved_clock {

@@ -28,7 +28,7 @@
 #include "support/store.h"
 #include "task/lanes.h"
 
-#define AWAIT_MS 20000
+#define AWAIT_MS 60000
 #define START_MS INT64_C(1800000000000)
 #define FAR_AWAY_MS (INT64_C(1000) * 86400 * 365)
 #define KIND 3

@@ -230,13 +230,13 @@ static void transactions_are_measured(void **state)
 		assert_int_equal(stats.sizes[sizes[i].bucket], before + 1);
 	}
 	for (size_t i = 0; i < sizeof durations / sizeof *durations; i++) {
-		uint64_t before = stats.durations[durations[i].bucket], took_us = stats.took_us;
+		uint64_t before = stats.durable.counts[durations[i].bucket], took_us = stats.durable.took_us;
 
 		fake.execute_ms = durations[i].ms / 2;
 		fake.commit_ms = durations[i].ms - fake.execute_ms;
 		run(1);
-		assert_int_equal(stats.durations[durations[i].bucket], before + 1);
-		assert_int_equal(stats.took_us - took_us, durations[i].ms * 1000);
+		assert_int_equal(stats.durable.counts[durations[i].bucket], before + 1);
+		assert_int_equal(stats.durable.took_us - took_us, durations[i].ms * 1000);
 	}
 	fake.commits[fake.commits_n] = HX_STORE_UNAVAILABLE;
 	run(1);
@@ -246,8 +246,8 @@ static void transactions_are_measured(void **state)
 
 	for (size_t i = 0; i < BATCH_SIZES; i++)
 		sizes_n += stats.sizes[i];
-	for (size_t i = 0; i < BATCH_DURATIONS; i++)
-		durations_n += stats.durations[i];
+	for (size_t i = 0; i < HISTOGRAM_RANGES; i++)
+		durations_n += stats.durable.counts[i];
 	assert_int_equal(sizes_n, stats.batches);
 	assert_int_equal(durations_n, stats.batches - 1);
 }
