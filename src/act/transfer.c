@@ -287,7 +287,8 @@ struct verdict transfer_judge(struct transfer *t, CURLcode code, struct strbuf *
 	};
 
 	if (was_refused(t))
-		return verdict_say(ACT_FAILED_FOR_GOOD, words, "nothing was sent: address not allowed: %s (%s)",
+		return verdict_say(ACT_FAILED_FOR_GOOD, words,
+				   "nothing was sent: address not allowed: %s (%s), see outbound.allow",
 				   t->refused_address, t->refusal);
 	return judge(t, &reply, words);
 }

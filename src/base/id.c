@@ -13,7 +13,7 @@
 #define DIGITS 13
 #define MS_COUNT ((int64_t)1 << 41)
 
-_Static_assert(ID_CARRY == (1 << (NODE_BITS + COUNTER_BITS)) - (1 << COUNTER_BITS),
+_Static_assert(ID_COUNTER_N == 1 << COUNTER_BITS && ID_CARRY == (1 << (NODE_BITS + COUNTER_BITS)) - ID_COUNTER_N,
 	       "a full counter, and its millisecond");
 
 static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";

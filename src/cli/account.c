@@ -29,6 +29,7 @@ static const struct command_option option_key = {
 	.name = "key",
 	.value = "KEY",
 	.help = "names this credit: the same key and amount again has no effect; needed",
+	.needed = true,
 };
 
 static struct slice member(struct client *client, struct json object, const char *name)

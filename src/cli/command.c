@@ -72,7 +72,7 @@ static enum hx_code check_word(const struct command_option *option, const char *
 			return HX_OK;
 	if (!option->words)
 		return HX_OK;
-	return error_set(err, HX_VALIDATION_ERROR, "--%s is never \"%s\"%s", option->name,
+	return error_set(err, HX_VALIDATION_ERROR, "--%s cannot be \"%s\"%s", option->name,
 			 excerpt_of(slice_str(value)).text,
 			 nearest_words(slice_str(value), option->words, "", "").text);
 }
@@ -263,9 +263,21 @@ static void help_usage(const struct command *command, FILE *out)
 		flag_of(command->options[i], flag);
 		if (column + (int)strlen(flag) + 3 > USAGE_COLUMNS)
 			column = fprintf(out, "\n         ");
-		column += fprintf(out, " [%s]", flag);
+		column += fprintf(out, command->options[i]->needed ? " %s" : " [%s]", flag);
 	}
 	fprintf(out, "\n\n");
+}
+
+/* A code stands once, with all its reasons. */
+static void help_exit(int number, const struct command_exit *reason, bool *begun, FILE *out)
+{
+	if (hx_code_exit(reason->code) != number)
+		return;
+	if (*begun)
+		fprintf(out, "; %s", reason->when);
+	else
+		fprintf(out, "  %-*d %s", HELP_COLUMN, number, reason->when);
+	*begun = true;
 }
 
 static void help_exits(const struct command *command, FILE *out)
@@ -276,17 +288,17 @@ static void help_exits(const struct command *command, FILE *out)
 		{HX_VALIDATION_ERROR, "the command line is not valid"},
 		{HX_INTERNAL, "an internal error; also: standard output cannot be written"},
 	};
-	char number[12];
 
 	fprintf(out, "\nexit codes:\n");
 	for (int n = 0; n < CODES_MAX; n++) {
-		snprintf(number, sizeof number, "%d", n);
+		bool begun = false;
+
 		for (size_t i = 0; i < ALWAYS; i++)
-			if (hx_code_exit(always[i].code) == n)
-				help_line(number, always[i].when, out);
+			help_exit(n, &always[i], &begun, out);
 		for (size_t i = 0; command->exits[i].code; i++)
-			if (hx_code_exit(command->exits[i].code) == n)
-				help_line(number, command->exits[i].when, out);
+			help_exit(n, &command->exits[i], &begun, out);
+		if (begun)
+			fprintf(out, "\n");
 	}
 }
 

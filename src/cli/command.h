@@ -26,6 +26,7 @@ struct command_option {
 	const char *help;
 	const char *const *words; /* the only values there are, ending with NULL; NULL: any */
 	bool alone;               /* its value begins with a digit, and may be left out: then it is "" */
+	bool needed;              /* the command does nothing without it, and says so itself */
 };
 
 struct command_exit {

@@ -10,6 +10,7 @@
 #include "base/json_string.h"
 #include "cli/command.h"
 #include "db/migrate.h"
+#include "db/store_name.h"
 #include "engine/fences.h"
 
 #define SQL_BYTES_MAX (4u << 20)
@@ -20,12 +21,6 @@ static const struct command_option option_print = {
 };
 
 /* ---- the store ---- */
-
-/* How the store is called in what we print: a PostgreSQL URL may hold a password. */
-static const char *name_of(const char *url)
-{
-	return strncmp(url, "sqlite:", 7) == 0 ? url : "postgres";
-}
 
 static enum hx_code read_status(const char *url, struct migrate_status *ret_status, const struct db_driver **ret_driver,
 				struct hx_error *err)
@@ -45,11 +40,12 @@ static enum hx_code read_status(const char *url, struct migrate_status *ret_stat
 /* Written as one object on a line. */
 static void print_json(const char *url, const char *fields)
 {
+	char name[STORE_NAME_BYTES];
 	struct strbuf text;
 
 	strbuf_init(&text, SQL_BYTES_MAX);
 	strbuf_add_str(&text, "{\"store\":");
-	json_quote(slice_str(name_of(url)), &text);
+	json_quote(slice_str(store_name(url, name)), &text);
 	printf("%s,%s}\n", text.p, fields);
 	strbuf_release(&text);
 }
@@ -61,7 +57,7 @@ static enum hx_code status(const struct command_args *args, struct hx_error *err
 	const char *url = command_value(args, &option_db);
 	const struct db_driver *driver;
 	struct migrate_status at;
-	char text[200];
+	char text[200], name[STORE_NAME_BYTES];
 	enum hx_code code;
 
 	if (command_store_is_missing(url))
@@ -76,7 +72,7 @@ static enum hx_code status(const struct command_args *args, struct hx_error *err
 					    : "newer");
 		print_json(url, text);
 	} else {
-		printf("store    %s\nschema   %d\nprogram  %d\n", name_of(url), at.at, at.known);
+		printf("store    %s\nschema   %d\nprogram  %d\n", store_name(url, name), at.at, at.known);
 	}
 	if (at.at < at.known)
 		return error_set(err, HX_SCHEMA_MISMATCH, "the schema is behind: run `hapax db migrate`");
@@ -141,7 +137,7 @@ static enum hx_code migrate(const struct command_args *args, struct hx_error *er
 	bool json = command_value(args, &option_json), print = command_value(args, &option_print);
 	const struct db_driver *driver = driver_of(url);
 	struct migrate_status at = {0};
-	char text[100];
+	char text[100], name[STORE_NAME_BYTES];
 	enum hx_code code = command_store_is_missing(url) ? HX_OK : read_status(url, &at, &driver, err);
 
 	if (!code && at.known && at.at > at.known)
@@ -159,9 +155,9 @@ static enum hx_code migrate(const struct command_args *args, struct hx_error *er
 		snprintf(text, sizeof text, "\"before\":%d,\"schema\":%d", at.at, at.known);
 		print_json(url, text);
 	} else if (at.at == at.known) {
-		printf("%s: schema %d, nothing to do\n", name_of(url), at.known);
+		printf("%s: schema %d, nothing to do\n", store_name(url, name), at.known);
 	} else {
-		printf("%s: brought from schema %d to %d\n", name_of(url), at.at, at.known);
+		printf("%s: brought from schema %d to %d\n", store_name(url, name), at.at, at.known);
 	}
 	return HX_OK;
 }
@@ -182,7 +178,7 @@ const struct command command_db_migrate = {
 static enum hx_code raise_fences(const struct command_args *args, struct hx_error *err)
 {
 	const char *url = command_value(args, &option_db);
-	char text[60];
+	char text[60], name[STORE_NAME_BYTES];
 	int64_t floor = 0;
 	enum hx_code code;
 
@@ -195,7 +191,7 @@ static enum hx_code raise_fences(const struct command_args *args, struct hx_erro
 		snprintf(text, sizeof text, "\"fencesAbove\":%lld", (long long)floor);
 		print_json(url, text);
 	} else {
-		printf("%s: from now on every fence is above %lld\n", name_of(url), (long long)floor);
+		printf("%s: from now on every fence is above %lld\n", store_name(url, name), (long long)floor);
 	}
 	return HX_OK;
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli/check_report.h"
 #include "cli/command.h"
@@ -20,7 +21,7 @@ static const struct command_option option_output = {
 	.letter = 'o',
 	.value = "FILE",
 	.fallback = "-",
-	.help = "where the picture goes; -: standard output",
+	.help = "where the picture goes, a .svg; -: standard output",
 };
 
 /* Warnings are told too, beside the picture. */
@@ -66,6 +67,17 @@ static enum hx_code write_file(const char *path, struct slice text, struct hx_er
 	return HX_OK;
 }
 
+/* Who names a .png gets no SVG in it. What has no ending may be anything: a pipe, a device. */
+static enum hx_code check_ending(const char *path, struct hx_error *err)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+
+	if (!dot || dot == name || strcasecmp(dot, ".svg") == 0)
+		return HX_OK;
+	return error_set(err, HX_VALIDATION_ERROR,
+			 "--output %s: a picture is SVG: its name ends with .svg, not with %s", path, dot);
+}
+
 static enum hx_code draw(const struct definition *definition, const char *path, struct hx_error *err)
 {
 	struct strbuf svg;
@@ -84,10 +96,13 @@ static enum hx_code draw(const struct definition *definition, const char *path, 
 static enum hx_code graph(const struct command_args *args, struct hx_error *err)
 {
 	enum hx_code code = command_want_operands(args, 1, 1, err);
+	const char *path = command_value(args, &option_output);
 	const struct definition *definition;
 	struct findings findings;
 	struct arena arena;
 
+	if (!code)
+		code = check_ending(path, err);
 	if (code)
 		return code;
 	arena_init(&arena, ARENA_BYTES_MAX);
@@ -95,7 +110,7 @@ static enum hx_code graph(const struct command_args *args, struct hx_error *err)
 	definition = load(args->operands[0], &arena, &findings);
 	code = report(&findings, command_value(args, &option_json_errors), err);
 	if (!code)
-		code = draw(definition, command_value(args, &option_output), err);
+		code = draw(definition, path, err);
 	arena_release(&arena);
 	return code;
 }

@@ -69,8 +69,10 @@ static enum hx_code add_run_at(struct client *client, const struct command_args 
 		return HX_OK;
 	if (duration_parse("", slice_str(text), err, &ms) == HX_OK)
 		time = wall_add_ms(clock_wall(clock_system()), ms);
-	else if (wall_time_parse("--run-at", slice_str(text), err, &time))
-		return HX_VALIDATION_ERROR;
+	else if (wall_time_parse("--run-at", slice_str(text), /* err= */ NULL, &time))
+		return error_set(err, HX_VALIDATION_ERROR,
+				 "--run-at is a time like 2026-11-15T05:39:00Z, or a duration like 5m, not \"%s\"",
+				 excerpt_of(slice_str(text)).text);
 	wall_time_format(time, at);
 	question_text(client, "runAt", at);
 	return HX_OK;

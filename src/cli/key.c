@@ -42,6 +42,7 @@ static const struct command_option option_scope = {
 	.name = "scope",
 	.value = "SCOPE",
 	.help = "read, execute (and read), or admin (all); needed",
+	.needed = true,
 	.words = scopes,
 };
 static const struct command_option option_expires = {
@@ -220,8 +221,11 @@ static void add_key(struct strbuf *out, const struct api_key *key, const char *t
 	strbuf_add_char(out, '}');
 }
 
-/* The key alone is the result, so that a script can keep it; what it is stands beside. */
-static void print_made(const struct api_key *key, const char *text)
+/*
+ * The key alone is the result, so that a script can keep it; what it is stands beside. Whoever makes the first one hears now what
+ * that changes, and not from those who stand outside.
+ */
+static void print_made(const struct api_key *key, const char *text, bool first)
 {
 	char id[ID_TEXT_BYTES], until[WALL_TIME_TEXT_BYTES];
 
@@ -231,6 +235,10 @@ static void print_made(const struct api_key *key, const char *text)
 		api_key_scope_name(key->scope), excerpt_of(key->workspace).text, excerpt_of(key->requester).text,
 		key->expires_at_ms ? "until " : "until it is revoked", key->expires_at_ms ? until : "");
 	printf("%s\n", text);
+	if (first)
+		fprintf(stderr,
+			"It is the first key of this store: within 2 s every request needs one, and servers that start from "
+			"now on call loopback addresses only if outbound.allow has them\n");
 }
 
 static enum hx_code print_line(struct strbuf *line, struct hx_error *err)
@@ -254,12 +262,24 @@ static enum hx_code print_made_json(const struct api_key *key, const char *text,
 	return code;
 }
 
+/* Of all that there are and were. Where that cannot be asked, nothing is said: the key is made all the same. */
+static bool is_first(struct key_store *store)
+{
+	struct unit_result result;
+	struct unit unit;
+
+	unit_init(&unit, /* op= */ 0);
+	api_key_list(&unit, /* after= */ -1, 2);
+	return store_run(store, &unit, &result, /* err= */ NULL) == HX_OK && result.rows[0].n == 1;
+}
+
 static enum hx_code create(const struct command_args *args, struct hx_error *err)
 {
 	char text[API_KEY_TEXT_CHARS + 1];
 	struct key_store store;
 	struct api_key key = {0};
 	int64_t lifetime_ms = 0;
+	bool first;
 	enum hx_code code = read_options(args, &key, &lifetime_ms, err);
 
 	if (!code)
@@ -269,11 +289,12 @@ static enum hx_code create(const struct command_args *args, struct hx_error *err
 	code = store_open(&store, command_value(args, &option_db), /* read_only= */ false, err);
 	if (!code)
 		code = insert(&store, &key, lifetime_ms, err);
+	first = !code && is_first(&store);
 	store_close(&store);
 	if (!code && command_value(args, &option_json))
 		code = print_made_json(&key, text, err);
 	else if (!code)
-		print_made(&key, text);
+		print_made(&key, text, first);
 	explicit_bzero(text, sizeof text);
 	return code;
 }

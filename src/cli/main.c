@@ -134,6 +134,7 @@ static enum hx_code misplaced_option(const char *option, struct hx_error *err)
 static enum hx_code unknown_noun(const char *noun, struct hx_error *err)
 {
 	const char *known[WORDS_MAX + 1] = {NULL};
+	struct suggestion near;
 
 	if (noun[0] == '-')
 		return misplaced_option(noun, err);
@@ -142,8 +143,9 @@ static enum hx_code unknown_noun(const char *noun, struct hx_error *err)
 		known[i] = commands[i]->noun;
 	known[COMMANDS_N] = "--help";
 	known[COMMANDS_N + 1] = "--version";
+	near = nearest_words(slice_str(noun), known, "\"", "\"");
 	return error_set(err, HX_VALIDATION_ERROR, "there is no command \"%s\"%s", excerpt_of(slice_str(noun)).text,
-			 nearest_words(slice_str(noun), known, "\"", "\"").text);
+			 *near.text ? near.text : ": `hapax --help` lists them");
 }
 
 static enum hx_code unknown_verb(const char *noun, const char *verb, struct hx_error *err)

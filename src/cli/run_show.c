@@ -185,8 +185,8 @@ static struct slice words2(struct client *client, struct json run, const char *n
 static enum hx_code print_head(struct client *client, struct json run, struct hx_error *err)
 {
 	static const char *const rows[][2] = {
-		{"key", "idempotencyKey"}, {"created", "createdAt"}, {"started", "startedAt"}, {"ended", "completedAt"},
-		{"input", "input"},        {"output", "output"},     {"error", "error"},
+		{"key", "idempotencyKey"}, {"created", "createdAt"}, {"started", "startedAt"},
+		{"ended", "completedAt"},  {"input", "input"},       {"output", "output"},
 	};
 	struct table table;
 

@@ -19,6 +19,7 @@
 
 #include "cli/command.h"
 #include "cli/service.h"
+#include "db/store_name.h"
 #include "engine/keyring.h"
 #include "http/api.h"
 #include "model/load.h"
@@ -160,6 +161,25 @@ static void reload(struct serve *s)
 	arena_release(&arena);
 }
 
+static void count(void *context, const struct machine *machine)
+{
+	(void)machine;
+	*(int64_t *)context += 1;
+}
+
+/* What a log of weeks is asked first: which program, on which store, since when. */
+static void log_start(struct serve *s, const char *address)
+{
+	const struct engine_options *options = engine_options_of(s->api.engine);
+	char name[STORE_NAME_BYTES];
+	int64_t definitions = 0;
+
+	engine_each_machine(s->api.engine, count, &definitions);
+	log_info(&s->log, "serving", log_text("version", HX_VERSION),
+		 log_text("store", store_name(options->db_url, name)), log_text("node", options->node),
+		 log_int("definitions", definitions), log_text("address", address));
+}
+
 static void wait_for_end(struct serve *s, const sigset_t *signals)
 {
 	int signal = 0;
@@ -291,6 +311,7 @@ static enum hx_code serve(const struct command_args *args, struct hx_error *err)
 	if (!code) {
 		atomic_store(&s->api.ready, true);
 		address_format(http_server_address(s->server), address);
+		log_start(s, address);
 		printf("ready http://%s\n", address);
 		fflush(stdout);
 		service_tell("READY=1");

@@ -59,8 +59,10 @@ static enum hx_code cannot_connect(struct pg *pg, struct hx_error *err)
 		} else {
 			words[n++] = *p == '\n' || *p == '\t' ? ' ' : *p;
 			p++;
+			n -= n > 1 && words[n - 1] == ' ' && words[n - 2] == ' '; /* its lines become one */
 		}
 	}
+	n -= n > 0 && words[n - 1] == ' ';
 	words[n] = '\0';
 	pg_lose(pg);
 	return error_set(err, HX_STORE_UNAVAILABLE, "postgres: %s", words);

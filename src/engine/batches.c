@@ -149,7 +149,7 @@ static void tell_cleaned(struct batches *batches, const struct batch_clean *clea
 		log_warn(batches->options.log,
 			 "what cancelled items have left behind was not deleted: it is tried again", log_text("id", id),
 			 log_int("from", clean->from), log_slice("why", clean->why),
-			 log_text("code", hx_code_name(code)));
+			 log_text("code", hx_code_name(code ? code : HX_ACTION_FAILED)));
 }
 
 /* At the edge, once. */

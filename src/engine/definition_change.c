@@ -419,6 +419,7 @@ static enum hx_code make_machines(struct change *c, size_t *ret_versions_n, size
 						    &candidate->columns, &said);
 		if (!candidate->machine)
 			return error_set(err, HX_NO_MEMORY, "a definition");
+		candidate->made = true;
 		*ret_versions_n += 1;
 		*ret_statements_n += change_statements(candidate->definition);
 	}
@@ -438,6 +439,15 @@ static void publish(struct change *c)
 		defs->current[i] = c->set[i].machine;
 	defs->n = c->n;
 	pthread_rwlock_unlock(&defs->lock);
+}
+
+static void log_made(const struct change *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->set[i].made)
+			log_info(c->defs->log, "a definition is in force",
+				 log_text("workflow", c->set[i].definition->name),
+				 log_int("version", c->set[i].machine->version));
 }
 
 enum hx_code change_take(struct change *c, struct clock *clock, struct hx_error *err)
@@ -463,6 +473,7 @@ enum hx_code change_take(struct change *c, struct clock *clock, struct hx_error 
 		return code;
 	}
 	publish(c);
+	log_made(c);
 	defs->versions_n += versions_n;
 	defs->statements_n += statements_n;
 	return HX_OK;

@@ -22,6 +22,7 @@ struct candidate {
 	int64_t version;                     /* that the store has already; 0: none */
 	bool differs;                        /* from that version: the next one is to be written */
 	const struct machine *machine;       /* the one in force while nothing changes; else made at the end */
+	bool made;                           /* then */
 	struct db_rows columns;              /* of the user's table, in the scratch arena */
 	const struct definition *before; /* the store's latest version, which this one takes the place of; NULL: none */
 	struct slice lost;               /* statuses that entities may not be in when it is written; empty: none */

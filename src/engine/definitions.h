@@ -16,6 +16,7 @@
 #include <pthread.h>
 
 #include "act/native.h"
+#include "base/log.h"
 #include "engine/definition_trial.h"
 #include "engine/definition_versions.h"
 
@@ -29,6 +30,7 @@ struct definitions {
 	pthread_mutex_t changing; /* one change at a time, outside of the lock that readers take */
 	struct arena arena;
 	const struct natives *natives;
+	struct log *log; /* for each that comes into force; NULL: nobody is told */
 	struct trials trials;
 	struct versions versions;
 	size_t versions_n, statements_n; /* ever made ready */

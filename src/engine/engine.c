@@ -327,10 +327,13 @@ static enum hx_code end_claims_of_the_dead(struct db *db, struct hx_error *err)
 static enum hx_code load_definitions(struct engine *e, struct db *db, struct findings *findings, struct hx_error *err)
 {
 	struct direct_runner runner;
+	enum hx_code code;
 
 	direct_runner_init(&runner, db);
-	return definitions_load(&e->definitions, e->options.workflows_dir, &runner.runner, e->options.clock,
+	code = definitions_load(&e->definitions, e->options.workflows_dir, &runner.runner, e->options.clock,
 				e->options.config, findings, err);
+	e->definitions.log = e->options.log; /* at the start all of them come, and that is no news */
+	return code;
 }
 
 static enum hx_code start_keyring(struct engine *e, struct hx_error *err)

@@ -126,8 +126,26 @@ static void fail(struct entity_step *s, const struct answer *answer, enum hx_cod
 
 /* ---- answers ---- */
 
+static bool is_held(const struct db_rows *rows)
+{
+	return slice_is(db_cell(rows, 0, ENTITY_OWNER)->s, SUBJECT_HELD);
+}
+
+/* Somebody has the claim, which ends by itself; or it is for a person, and does not. */
+static void end_claimed(struct entity_step *s, const struct db_rows *rows)
+{
+	const char *words = "another operation is already in progress";
+
+	if (is_held(rows))
+		words = text_printf(s->arena,
+				    "the outcome of the step \"%s\" is unknown, and a person has to resolve it: see "
+				    "`hapax why`, `hapax entity resolve`",
+				    excerpt_of(db_cell(rows, 0, ENTITY_CLAIM_STEP)->s).text);
+	end_saying(s, HX_CLAIM_FAILED, words ? words : "the outcome of the step before is unknown");
+}
+
 /* Which step this is, seen from the row; false: ended. */
-static bool choose_step(struct entity_step *s, struct slice status)
+static bool choose_step(struct entity_step *s, const struct db_rows *rows, struct slice status)
 {
 	const struct workflow *w = step_workflow(s);
 
@@ -140,7 +158,7 @@ static bool choose_step(struct entity_step *s, struct slice status)
 	} else if (!workflow_has_step(w, s->rq->step_key)) {
 		end_saying(s, HX_NOT_FOUND, "the workflow has no step of this name");
 	} else if (workflow_is_claim_status(w, status)) {
-		end_saying(s, HX_CLAIM_FAILED, "another operation is already in progress");
+		end_claimed(s, rows);
 	} else if (!workflow_has_status(w, status)) {
 		end_saying(s, HX_WRONG_STATUS, "the entity is in a status that the definition in force does not have");
 	} else {
@@ -155,7 +173,7 @@ static bool choose_step(struct entity_step *s, struct slice status)
 
 static void take_read_to_fire(struct entity_step *s, const struct answer *answer, struct slice status)
 {
-	if (!choose_step(s, status))
+	if (!choose_step(s, &answer->result->rows[0], status))
 		return;
 	if (s->rq->version && s->rq->version != s->version) {
 		end_saying(s, HX_CONCURRENCY_ERROR, "the entity has another version by now");
@@ -188,9 +206,8 @@ static bool find_claimed_step(struct entity_step *s, const struct db_rows *rows,
 static void take_read_of_claim(struct entity_step *s, const struct answer *answer, struct slice status)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
-	bool held = slice_is(db_cell(rows, 0, ENTITY_OWNER)->s, SUBJECT_HELD);
 
-	if (db_cell(rows, 0, ENTITY_OWNER)->type == DB_NULL || held != (s->rq->mode != STEP_RECOVER)) {
+	if (db_cell(rows, 0, ENTITY_OWNER)->type == DB_NULL || is_held(rows) != (s->rq->mode != STEP_RECOVER)) {
 		end_saying(s, HX_WRONG_STATUS, "no claim of this entity is held for a person");
 		return;
 	}

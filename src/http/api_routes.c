@@ -36,7 +36,7 @@ static const struct route routes[] = {
 
 	{"GET", "/api/v1/definitions", api_definition_list, ROUTE_READ, "Lists the workflows in force.",
 	 .id = "listDefinitions", .answers = {{200, "DefinitionPage"}}},
-	{"GET", "/api/v1/definitions/{name}", api_definition_show, ROUTE_READ, "Shows a workflow, in any of its versions.",
+	{"GET", "/api/v1/definitions/{name}", api_definition_show, ROUTE_ADMIN, "Shows a workflow, in any of its versions.",
 	 .id = "getDefinition", .query = {{"version", "DefinitionNumber"}}, .answers = {{200, "DefinitionVersion"}},
 	 .etag = true},
 	{"PUT", "/api/v1/definitions/{name}", api_definition_put, ROUTE_ADMIN, "Puts a new version of a workflow.",

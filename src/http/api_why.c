@@ -44,18 +44,20 @@ static const struct db_stmt stmt_job_of_run = {
 
 /*
  * The ids of after-effects are those that came right behind the op of their transition (STEP_AFTER_EFFECTS_MAX, base/id.h). By
- * them they are found without an index of their own, for the last HISTORY_MAX changes of the entity.
+ * them they are found without an index of their own, for the last HISTORY_MAX changes of the entity. Any other number near them
+ * is an id of another lane: another entity's, perhaps in another workspace.
  */
 #define HISTORY_MAX "100"
-#define BEHIND(start) start " + 1, " start " + 2, " start " + 3, " start " + 4"
+#define BEHIND(n) "t.op + " n " + (t.op % ?4 + " n ") / ?4 * ?5"
 
 static const struct db_stmt stmt_effects = {
 	.name = "why_effects",
 	.sql = "SELECT j.subject, s.status, j.action FROM (SELECT h.op FROM entity e JOIN history h ON h.subject = e.subject"
 	       " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3 ORDER BY h.seq DESC LIMIT " HISTORY_MAX ") t"
-	       " JOIN job j ON j.subject IN (" BEHIND("t.op") ", " BEHIND("t.op + ?4") ") AND j.workflow = ?2"
-	       " JOIN subject s ON s.id = j.subject WHERE s.status <> 'COMPLETED' ORDER BY j.subject LIMIT ?5",
-	.in = "tttii",
+	       " JOIN job j ON j.subject IN (" BEHIND("1") ", " BEHIND("2") ", " BEHIND("3") ", " BEHIND("4") ")"
+	       " AND j.workspace = ?6 AND j.workflow = ?2"
+	       " JOIN subject s ON s.id = j.subject WHERE s.status <> 'COMPLETED' ORDER BY j.subject LIMIT ?7",
+	.in = "tttiiti",
 	.out = "itt",
 };
 
@@ -63,7 +65,7 @@ static const struct db_stmt stmt_effects = {
 
 /* clang-format on */
 
-_Static_assert(STEP_AFTER_EFFECTS_MAX == 4, "BEHIND() has as many");
+_Static_assert(STEP_AFTER_EFFECTS_MAX == 4, "as many are looked for");
 _Static_assert(sizeof WHY_JOB_OUT - 1 == WHY_CELL_COLUMNS, "one type for each column");
 
 /* {"id", "status", "why", "reason"} */
@@ -86,6 +88,11 @@ static struct port_sight look(struct api_query *query, int64_t subject, int64_t 
 	return sight;
 }
 
+static const char *node_of(const struct api_query *query)
+{
+	return engine_options_of(api_of(query->call)->engine)->node;
+}
+
 /* ---- jobs ---- */
 
 static void build_job(const struct single *single, struct unit *unit)
@@ -106,7 +113,7 @@ static enum hx_code answered_job(struct single *single, const struct unit_result
 	if (rows->n == 0)
 		return HX_NOT_FOUND;
 	sight = look(query, query->subject, db_cell(rows, 0, WHY_CELL_FENCE)->i);
-	why_init(&why);
+	why_init(&why, node_of(query));
 	why_job(&why, rows, &sight);
 	answer(query, db_cell(rows, 0, WHY_CELL_STATUS)->s, &why);
 	why_release(&why);
@@ -136,7 +143,7 @@ static enum hx_code answered_run(struct single *single, const struct unit_result
 	enum hx_code code;
 
 	arena_init(&arena, ROW_BYTES_MAX);
-	why_init(&why);
+	why_init(&why, node_of(query));
 	code = run_row_take(result, policy->machine_of, policy->context, &arena, &row);
 	if ((!code || code == HX_CONFIG_ERROR) && row.expired)
 		code = HX_RUN_EXPIRED;
@@ -176,7 +183,7 @@ static enum hx_code answered_batch(struct single *single, const struct unit_resu
 	enum hx_code code;
 
 	arena_init(&arena, ROW_BYTES_MAX);
-	why_init(&why);
+	why_init(&why, node_of(query));
 	code = batch_wait_take(result, &arena, &row);
 	if (!code) {
 		row.machine = policy->machine_of(policy->context, row.workflow, row.definition_version);
@@ -201,7 +208,8 @@ static void build_entity(const struct single *single, struct unit *unit)
 	ASSERT(unit->lines_n == LINE_EFFECTS);
 	/* What is in a table of the user's has no workspace. */
 	UNIT_ADD(unit, UNIT_ANY, &stmt_effects, ref.machine->table ? db_str("") : db_text(ref.workspace),
-		 db_str(ref.machine->workflow->name), db_text(ref.name), db_int(ID_CARRY), db_int(WHY_EFFECTS_MAX + 1));
+		 db_str(ref.machine->workflow->name), db_text(ref.name), db_int(ID_COUNTER_N), db_int(ID_CARRY),
+		 db_text(ref.workspace), db_int(WHY_EFFECTS_MAX + 1));
 }
 
 static enum hx_code answered_entity(struct single *single, const struct unit_result *result)
@@ -215,7 +223,7 @@ static enum hx_code answered_entity(struct single *single, const struct unit_res
 	if (rows->n == 0)
 		return HX_NOT_FOUND;
 	sight = look(query, db_cell(rows, 0, ENTITY_SUBJECT)->i, db_cell(rows, 0, ENTITY_FENCE)->i);
-	why_init(&why);
+	why_init(&why, node_of(query));
 	why_entity(&why, query->machine->workflow, rows, &result->rows[LINE_EFFECTS], &sight,
 		   clock_wall(engine_clock(api_of(query->call)->engine)).ms);
 	answer(query, db_cell(rows, 0, ENTITY_STATUS)->s, &why);

@@ -67,6 +67,9 @@ static enum hx_code read_key(const struct proxy_job *job, struct arena *arena, s
 	values = values_of(job->request->wire.head.fields, slice_str(policy->header), arena, &n);
 	if (!values)
 		return arena_error(arena, err);
+	if (n == 0)
+		return error_set(err, HX_KEY_REQUIRED, "there is no idempotency key: send one in the header %s",
+				 policy->header);
 	return gate_key_from_header(values, n, policy->max_key_length, arena, err, ret_key);
 }
 

@@ -27,9 +27,10 @@ const char *why_reason_name(enum why_reason reason)
 	return names[reason];
 }
 
-void why_init(struct why *why)
+void why_init(struct why *why, const char *node)
 {
 	why->reason = WHY_REASONS_N;
+	why->node = node;
 	strbuf_init(&why->words, WORDS_BYTES_MAX);
 }
 
@@ -83,9 +84,11 @@ static void add_error(struct why *why, struct slice error, struct arena *arena)
 static void add_place(struct why *why, const struct port_sight *sight)
 {
 	const char *kind = action_kind_name(sight->action->kind);
+	bool one = sight->limit == 1;
 
-	strbuf_addf(&why->words, "for a place: %zu calls of the %s \"%s\" are running, and that is %s", sight->limit,
-		    sight->of_kind ? "kind" : "action", sight->of_kind ? kind : sight->action->name,
+	strbuf_addf(&why->words, "for a place: %zu %s of the %s \"%s\" %s running, and that is %s", sight->limit,
+		    one ? "call" : "calls", sight->of_kind ? "kind" : "action",
+		    sight->of_kind ? kind : sight->action->name, one ? "is" : "are",
 		    sight->of_kind ? "the limit of a node" : "its limit");
 }
 
@@ -104,6 +107,16 @@ static void add_hold(struct why *why, const struct port_sight *sight, bool past,
 		strbuf_add_str(&why->words, next);
 }
 
+/*
+ * Of a claim of its own a node sees every call: the last one may have ended without anybody knowing how. Another process may have
+ * the same name, so only of the one that answers is spoken.
+ */
+static void add_idle(struct why *why, struct slice owner, bool past, const struct port_sight *sight)
+{
+	if (!past && slice_is(owner, why->node) && !sight->running && !sight->waiting)
+		strbuf_add_str(&why->words, "; no call of it is under way on the node that answers");
+}
+
 /* ---- jobs ---- */
 
 static void add_job_due(struct why *why, const struct db_rows *rows)
@@ -115,8 +128,8 @@ static void add_job_due(struct why *why, const struct db_rows *rows)
 		because(why, WHY_JOB_NODE, "is due, and waits for a node to deliver it");
 	else if (limit > 0 && db_cell(rows, 0, WHY_CELL_IN_FLIGHT)->i >= limit)
 		because(why, WHY_JOB_LIMIT,
-			"waits for a place: %lld jobs of the queue \"%.*s\" are running, and that is its limit",
-			(long long)limit, SLICE_ARGS(queue));
+			"waits for a place: %lld %s of the queue \"%.*s\" %s running, and that is its limit",
+			(long long)limit, limit == 1 ? "job" : "jobs", SLICE_ARGS(queue), limit == 1 ? "is" : "are");
 	else
 		because(why, WHY_JOB_WORKER, "waits for a worker to claim from the queue \"%.*s\"", SLICE_ARGS(queue));
 }
@@ -246,6 +259,7 @@ static void add_under_way(struct why *why, const struct run_row *row, const stru
 			"attempt %lld of %s \"%s\" is with the node \"%.*s\"", (long long)row->attempt, deed_of(row),
 			step_of(row), SLICE_ARGS(row->owner));
 		add_hold(why, sight, row->past, row->until, "another node to take it over");
+		add_idle(why, row->owner, row->past, sight);
 	} else {
 		id_format("job", db_cell(job, 0, WHY_CELL_SUBJECT)->i, id);
 		strbuf_addf(&why->words, "the step \"%s\" is the job %s, which ", step_of(row), id);
@@ -295,7 +309,7 @@ void why_run(struct why *why, const struct run_row *row, const struct db_rows *j
 	else if (row->job && job->n)
 		add_under_way(why, row, job, sight);
 	else if (is_at(row, RUN_PAUSED))
-		because(why, WHY_RUN_PAUSED, "is paused, and waits for a person to resume it");
+		because(why, WHY_RUN_PAUSED, "waits for a person to resume it");
 	else if (row->awaits.p)
 		add_awaited(why, row);
 	else
@@ -340,6 +354,10 @@ static void add_batch_holder(struct why *why, const struct batch_row *row, const
 		strbuf_addf(&why->words, "; %zu of its calls %s ", sight->waiting,
 			    sight->waiting > 1 ? "wait" : "waits");
 		add_place(why, sight);
+	}
+	if (torn_down && row->error.p) {
+		strbuf_add_str(&why->words, "; its last try did not succeed");
+		add_message(why, row->error);
 	}
 }
 
@@ -482,6 +500,7 @@ void why_entity(struct why *why, const struct workflow *workflow, const struct d
 			SLICE_ARGS(requester), SLICE_ARGS(owner->s));
 		snprintf(janitor, sizeof janitor, "the janitor of the module \"%s\"", workflow->module);
 		add_hold(why, sight, past, until, janitor);
+		add_idle(why, owner->s, past, sight);
 	}
 	add_effects(why, effects);
 }

@@ -89,9 +89,11 @@ const char *why_reason_name(enum why_reason reason);
 struct why {
 	enum why_reason reason;
 	struct strbuf words;
+	const char *node;
 };
 
-void why_init(struct why *why);
+/* node: the name of this one, whose port gives the sight below. It is not copied. */
+void why_init(struct why *why, const char *node);
 void why_release(struct why *why);
 
 /* Columns of a row about a job. */

@@ -8,11 +8,26 @@
  */
 #include "model/config.h"
 #include "model/lookup.h"
+#include "model/nearest.h"
 #include "model/requester.h"
 
-static void report_uncovered(const struct workflow *w, const struct step *step, const char *claim_into,
-			     bool module_known, struct findings *findings)
+/* A module with a janitor whose name is nearly this one; NULL: none. */
+static const char *meant_module(const struct config *config, const char *name)
 {
+	const char *known[CONFIG_MODULES_MAX + 1] = {NULL};
+	size_t n = 0;
+
+	for (size_t i = 0; i < config->modules_n; i++)
+		if (config->modules[i].janitor.declared)
+			known[n++] = config->modules[i].name;
+	return nearest_name(slice_str(name), known);
+}
+
+static void report_uncovered(const struct workflow *w, const struct step *step, const char *claim_into,
+			     const struct config *config, struct findings *findings)
+{
+	bool module_known = config_module(config, slice_str(w->module));
+	const char *meant = module_known ? NULL : meant_module(config, w->module);
 	bool views[WORKFLOW_REQUESTERS_MAX + 1] = {false};
 	char requesters[REQUESTER_LIST_BYTES];
 	size_t line = 0;
@@ -23,18 +38,18 @@ static void report_uncovered(const struct workflow *w, const struct step *step, 
 			line = step->views[v].claim_line;
 	}
 	requester_list(w, views, requesters);
-	findings_add(
-		findings,
-		(struct finding){.severity = FINDING_ERROR,
-				 .file = w->file,
-				 .line = line,
-				 .workflow = w->name,
-				 .step = step->step_key,
-				 .requester = requesters,
-				 .rule = "coverage"},
-		"no janitor covers the claim \"%s\": module %s %s; add \"modules\": {\"%s\": {\"janitor\": {}}} to "
-		"the configuration",
-		claim_into, w->module, module_known ? "declares no janitor" : "is not in the configuration", w->module);
+	findings_add(findings,
+		     (struct finding){.severity = FINDING_ERROR,
+				      .file = w->file,
+				      .line = line,
+				      .workflow = w->name,
+				      .step = step->step_key,
+				      .requester = requesters,
+				      .rule = "coverage"},
+		     "no janitor covers the claim \"%s\": module %s %s; %s\"%s\"%s", claim_into, w->module,
+		     module_known ? "declares no janitor" : "is not in the configuration",
+		     meant ? "did you mean " : "add \"modules\": {", meant ? meant : w->module,
+		     meant ? "?" : ": {\"janitor\": {}}} to the configuration");
 }
 
 static void check_workflow(const struct workflow *w, const struct config *config, struct findings *findings)
@@ -54,7 +69,7 @@ static void check_workflow(const struct workflow *w, const struct config *config
 			size_t at = (size_t)(index_status(w->index, slice_str(into)) - w->index->statuses);
 
 			if (!said[at])
-				report_uncovered(w, &w->steps[i], into, module, findings);
+				report_uncovered(w, &w->steps[i], into, config, findings);
 			said[at] = true;
 		}
 	}

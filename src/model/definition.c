@@ -112,6 +112,23 @@ static void check_names(struct numbered *list, size_t n, struct findings *findin
 	}
 }
 
+/* What the configuration has switched off fails at every call: better said before the first. */
+static void check_exec(const struct definition *d, const struct config *config, struct findings *findings)
+{
+	for (size_t i = 0; i < d->actions_n && !config->exec_enabled; i++) {
+		struct finding finding = {.severity = FINDING_WARNING,
+					  .file = d->file,
+					  .line = d->actions[i].line,
+					  .workflow = d->name,
+					  .rule = "exec"};
+
+		if (d->actions[i].kind == ACTION_EXEC)
+			findings_add(findings, finding,
+				     "action %s will fail: add \"exec\": {\"enabled\": true} to the configuration",
+				     d->actions[i].name);
+	}
+}
+
 void definition_set_check(const struct definition *const *definitions, size_t n, const struct config *config,
 			  struct findings *findings)
 {
@@ -131,6 +148,9 @@ void definition_set_check(const struct definition *const *definitions, size_t n,
 	}
 	check_names(list, n, findings);
 	workflows_check(entities, entities_n, findings);
-	if (config)
-		coverage_check(entities, entities_n, config, findings);
+	if (!config)
+		return;
+	for (size_t i = 0; i < n; i++)
+		check_exec(definitions[i], config, findings);
+	coverage_check(entities, entities_n, config, findings);
 }

@@ -149,21 +149,6 @@ static void commit(struct batch *batch, struct db *db, int64_t resolve_ms, struc
 		batch_overrule(batch, code == HX_OUTCOME_UNKNOWN ? BATCH_IN_DOUBT : BATCH_UNDONE, &err);
 }
 
-const int64_t batch_durations_us[BATCH_DURATIONS - 1] = {
-	100,   250,    500,    1000,   2500,    5000,    10000,   25000,
-	50000, 100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000,
-};
-
-static void count_duration(int64_t us, struct batch_stats *stats)
-{
-	size_t i = 0;
-
-	while (i < BATCH_DURATIONS - 1 && us > batch_durations_us[i])
-		i++;
-	stats->durations[i]++;
-	stats->took_us += us > 0 ? (uint64_t)us : 0;
-}
-
 static void count_size(size_t n, struct batch_stats *stats)
 {
 	size_t i = 0;
@@ -180,7 +165,7 @@ static void count(const struct batch *batch, struct mono_time began, struct mono
 	stats->units += batch->n;
 	count_size(batch->n, stats);
 	if (batch->phase == BATCH_DURABLE)
-		count_duration((now.ns - began.ns) / 1000, stats);
+		histogram_count(&stats->durable, (now.ns - began.ns) / 1000);
 	for (size_t i = 0; i < batch->n; i++) {
 		const struct unit_line *first = &batch->units[i]->lines[0];
 		bool won = batch->results[i].verdict == UNIT_WON, lost = batch->results[i].verdict == UNIT_LOST;
@@ -225,9 +210,7 @@ void batch_stats_add(struct batch_stats *sum, const struct batch_stats *stats)
 	sum->units += stats->units;
 	for (size_t i = 0; i < BATCH_SIZES; i++)
 		sum->sizes[i] += stats->sizes[i];
-	for (size_t i = 0; i < BATCH_DURATIONS; i++)
-		sum->durations[i] += stats->durations[i];
-	sum->took_us += stats->took_us;
+	histogram_add(&sum->durable, &stats->durable);
 	sum->won += stats->won;
 	sum->lost += stats->lost;
 	sum->failed += stats->failed;

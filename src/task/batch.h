@@ -16,6 +16,7 @@
 #define HX_TASK_BATCH_H
 
 #include "base/arena.h"
+#include "base/histogram.h"
 #include "db/driver.h"
 
 #define BATCH_UNITS_MAX 512
@@ -38,18 +39,13 @@ struct batch_sink {
 	void (*wake)(struct batch_sink *sink, int64_t topic);
 };
 
-/* Of the histograms below: how many fell into each, not counting those in the ones before. */
-#define BATCH_SIZES 10     /* up to 1, 2, 4 … BATCH_UNITS_MAX units */
-#define BATCH_DURATIONS 17 /* up to each of batch_durations_us, and longer */
-extern const int64_t batch_durations_us[BATCH_DURATIONS - 1];
+#define BATCH_SIZES 10 /* up to 1, 2, 4 … BATCH_UNITS_MAX units */
 
 /* What happened while running, for metrics. */
 struct batch_stats {
 	uint64_t batches, units;
-	uint64_t sizes[BATCH_SIZES]; /* of all of `batches` */
-	uint64_t durations
-		[BATCH_DURATIONS]; /* of those that are durable, from the beginning to the answer of the commit */
-	uint64_t took_us;          /* all of these together */
+	uint64_t sizes[BATCH_SIZES]; /* of all of `batches`; each without those of the ones before it */
+	struct histogram durable;    /* those that are, from the beginning to the answer of the commit */
 	uint64_t won, lost;
 	uint64_t failed;      /* or unknown: see the results for why */
 	uint64_t transitions; /* won, with a guard */

@@ -36,7 +36,7 @@ try() { # command
 	if [[ $line =~ ^hapax\ (serve|gate\ -) ]]; then
 		bash -c "exec $line" >server.log 2>&1 &
 		walk_terminals="$walk_terminals $!"
-		await 20 grep -qs '^ready ' server.log
+		await 60 grep -qs '^ready ' server.log
 	else
 		eval "$line" >out 2>&1 </dev/null
 		case $? in 2 | 64 | 126 | 127) false ;; esac

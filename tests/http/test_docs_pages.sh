@@ -10,7 +10,7 @@ scene() { # page
 	docs/gate.md) # a service at port 3000
 		python3 examples/payments/payments.py "$port_3000" >upstream.log &
 		walk_terminals="$walk_terminals $!"
-		await 20 grep -qs ^ready upstream.log
+		await 60 grep -qs ^ready upstream.log
 		;;
 	docs/api.md) # the demo, and a store to make a key in
 		walk_start examples/demo/run.sh 'is printed here'
@@ -25,7 +25,7 @@ scene() { # page
 		walk_terminals="$walk_terminals $!"
 		build/hapax serve --db sqlite:hapax.db --workflows flows >serve.log 2>&1 &
 		walk_terminals="$walk_terminals $!"
-		await 20 grep -qs '^ready ' serve.log && await 20 grep -qs '^ready' store.log
+		await 60 grep -qs '^ready ' serve.log && await 60 grep -qs '^ready' store.log
 		;;
 	docs/embedding.md) # the library, installed, and the example
 		if grep -qE '__(asan|tsan)_init' "$build/libhapax.so"; then

@@ -2,7 +2,7 @@
 # The log of a server that is ready has one form, whatever people and services put into names: one JSON object to a line, of
 # printable UTF-8, that names what it is about.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
-import json, os, random, re, urllib.parse
+import json, os, random, re, subprocess, urllib.parse
 import server
 from server import Server, Service, until, write
 
@@ -168,6 +168,39 @@ def test_warnings_at_the_start_are_events(dir):
 		(doubt,) = of(events, "a definition or the configuration is doubtful")
 		assert doubt["level"] == "warn" and "never" in doubt["finding"] and doubt["file"].endswith("b.json"), doubt
 		assert of(events, "the store is in memory")
+
+
+# Which program, on which store, and what has been in force since when; a password is not in it.
+def test_starts_and_changes_are_events(dir):
+	noop = lambda steps: {"workflow": "good", "kind": "run", "actions": {"a": {"kind": "noop"}},
+		"steps": [{"name": f"s{i}", "type": "task", "action": "a"} for i in range(steps)]}
+	stores = [("sqlite:h.db", "sqlite:h.db")]
+	if "HAPAX_TEST_PG" in os.environ:
+		user, place = os.environ["HAPAX_TEST_PG"].removeprefix("postgres://").split("@")
+		schema = f"logs_{os.getpid()}"
+		sql = lambda text: subprocess.run(["psql", "-qX", os.environ["HAPAX_TEST_PG"], "-c", text], check=True, stderr=subprocess.DEVNULL)
+		sql(f"CREATE SCHEMA {schema}")
+		stores.append((f"postgres://{user}:secret@{place}?options=-csearch_path%3D{schema}", "postgres://" + place))
+	for url, name in stores:
+		home = dir / url.split(":")[0]
+		home.mkdir()
+		write(home / "flows" / "good.json", noop(1))
+		with Server(home, "serve", "--db", url, "--workflows", "flows", "--node", "n1") as hapax:
+			(start,) = of(lines(hapax), "serving")
+			assert (start["level"], start["store"], start["node"], start["definitions"]) == ("info", name, "n1", 1), start
+			assert re.fullmatch(r"\d+\.\d+\.\d+", start["version"]) and start["address"] == f"127.0.0.1:{hapax.port}", start
+			in_force = lambda: [(e["workflow"], e["version"]) for e in of(lines(hapax), "a definition is in force")]
+			for i in (1, 2, 2):
+				hapax.json("PUT", "/api/v1/definitions/put", {**noop(i), "workflow": "put"}, status=200)
+			assert in_force() == [("put", 1), ("put", 2)], in_force()
+			write(home / "flows" / "good.json", noop(2))
+			hapax.hup()
+			hapax.await_log("the definitions were read again")
+			assert in_force() == [("put", 1), ("put", 2), ("good", 2)], in_force()
+			assert "secret" not in hapax.text()
+			hapax.stop()
+	if len(stores) > 1:
+		sql(f"DROP SCHEMA {schema} CASCADE")
 
 
 def test_gate(dir):

@@ -11,7 +11,7 @@ static int up(void **state)
 		"{\"match\":\"POST /hasty\",\"read_timeout\":\"200ms\"},"
 		"{\"match\":\"POST /cached\",\"cache_errors\":\"all\"},"
 		"{\"match\":\"POST /quiet\",\"status_headers\":false},"
-		"{\"match\":\"POST /brief\",\"processing_ttl\":\"400ms\",\"upstream_timeout\":\"300ms\"},"
+		"{\"match\":\"POST /brief\",\"processing_ttl\":\"1500ms\",\"upstream_timeout\":\"300ms\"},"
 		"{\"match\":\"POST /slow\",\"processing_ttl\":\"200ms\"},"
 		"{\"match\":\"POST /listed\",\"replay_headers\":[\"x-one\",\"server\"]},"
 		"{\"match\":\"POST /hook\",\"key\":\"json:/id\"},"
@@ -171,6 +171,7 @@ static void keys_are_required_or_not_but_never_malformed(void **state)
 	struct reply reply = post("/payments", NULL, "x");
 	assert_int_equal(reply.status, 400);
 	assert_non_null(strstr(reply.body.p, "KEY_REQUIRED"));
+	assert_non_null(strstr(reply.body.p, "send one in the header Idempotency-Key"));
 	reply_release(&reply);
 	expect_post("/opt/a", NULL, "x", 201, NULL);
 	expect_post("/free", "\"a", "x", 201, NULL);
@@ -309,7 +310,7 @@ static void what_is_not_known_holds_the_lease(void **state)
 		upstream_play(SCRIPT(ANSWER_OK));
 		if (plays[i].status == 502) /* the short lease of the others may be over by now */
 			expect_post("/payments", key, "x", 409, "conflict");
-		assert_int_equal(seen_count(), i + 1);
+		AWAIT(seen_count() == i + 1);
 	}
 	assert_int_equal(gate_stats().unknown, sizeof plays / sizeof *plays);
 	assert_int_equal(gate_stats().outcomes[HX_GATE_CREATED], 0);
@@ -327,6 +328,7 @@ static void after_the_lease_the_same_key_is_sent_again(void **state)
 
 		status = reply.status;
 		reply_release(&reply);
+		nap();
 	}
 	expect_post("/brief", "k", "x", 201, "replayed");
 	assert_int_equal(seen_count(), 2);
@@ -348,6 +350,7 @@ static void a_late_owner_is_stale_and_leaves_the_record_alone(void **state)
 		reply = post("/slow", "k", "x");
 		status = reply.status;
 		reply_release(&reply);
+		nap();
 	}
 	upstream_release();
 	reply = read_reply(late, false);

@@ -194,7 +194,7 @@ static void test_pause_and_resume(void **state)
 	AWAIT(RUN_ARRIVE_MS, strcmp(reply_text(run_show(scene, id), "steps.0.status"), "COMPLETED") == 0);
 	assert_string_equal(reply_text(&scene->last, "status"), "PAUSED");
 	assert_int_equal(service_count(scene->service, "/pay", NULL), 0);
-	run_why(scene, id, "is paused");
+	run_why(scene, id, "waits for a person to resume it");
 	/* An event that comes meanwhile is kept. */
 	run_do(scene, id, "events/payment", "{'data':7}", 202, "");
 	run_do(scene, id, "resume", "{}", 200, "");

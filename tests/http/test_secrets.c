@@ -361,7 +361,7 @@ static void look_at_route(struct scene *scene, const char *pattern, const char *
 		const char *end = *at == '{' ? strchr(at, '}') : NULL;
 		bool is_entity = strncmp(id, "doc-", 4) == 0 && !strstr(pattern, "/entities/");
 
-		if (end && strncmp(at, "{workflow}", 10) == 0)
+		if (end && (strncmp(at, "{workflow}", 10) == 0 || strncmp(at, "{name}", 6) == 0))
 			out = stpcpy(out, "doc");
 		else if (end)
 			out = stpcpy(stpcpy(out, is_entity ? "entity:doc:" : ""), id);

@@ -29,6 +29,7 @@
 #define BATCHES "/api/v1/batches"
 #define TIME "20[0-9][0-9]-[0-9]*T[0-9]*:[0-9]*.[0-9]*Z"
 #define LASTS ", whose lease lasts until " TIME " unless it is renewed"
+#define IDLE "; no call of it is under way on the node that answers"
 
 static bool seen[2][WHY_REASONS_N];
 
@@ -109,6 +110,7 @@ static void test_entities(void **state)
 	service_play(scene->service, "/close", &(struct play){.hold = true});
 	scene_create(scene, "c");
 	firing = firing_start(scene, 0, "c", "close");
+	service_await(scene->service, "/close", 2, RUN_ARRIVE_MS);
 	because(scene, "entity:billing:c", WHY_ENTITY_CLAIMED,
 		"the step \"close\", fired by \"admin\", is with the node \"node-a\"" LASTS);
 	scene_kill(scene, 0);
@@ -119,6 +121,26 @@ static void test_entities(void **state)
 		"the step \"close\", fired by \"admin\", is with the node \"node-a\", whose lease was over at " TIME
 		": it waits for the janitor of the module \"billing\"");
 	scene_must(scene, 0, "GET", "/api/v1/why/entity:billing:nobody", NULL, 404, "NOT_FOUND");
+	scene_stop(scene, 0);
+}
+
+/* A step whose call is over and whose outcome is unknown stays with its node until the lease is over, and nobody is at it. */
+static void test_a_step_that_nobody_is_at(void **state)
+{
+	struct scene *scene = *state;
+
+	scene_define(scene, "billing", billing);
+	scene_configure(scene, "{'modules':{'billing':{'janitor':{'external':true,'stuck_after':'1h'}}}}");
+	service_play(scene->service, "/close", &(struct play){.how = PLAY_DROP});
+	scene_start(scene, 0);
+	scene_create(scene, "a");
+	scene_fire(scene, 0, "a", "close", 504, "OUTCOME_UNKNOWN");
+	because(scene, "entity:billing:a", WHY_ENTITY_CLAIMED,
+		"the step \"close\", fired by \"admin\", is with the node \"node-a\"" LASTS IDLE);
+	/* What another node does is not seen from here. */
+	scene_sql(scene, "UPDATE subject SET owner = 'node-x' WHERE owner = 'node-a'", NULL, 0);
+	because(scene, "entity:billing:a", WHY_ENTITY_CLAIMED,
+		"the step \"close\", fired by \"admin\", is with the node \"node-x\"" LASTS);
 	scene_stop(scene, 0);
 }
 
@@ -207,7 +229,7 @@ static void test_jobs_of_runs(void **state)
 		"the step \"reserve\" is the job job_*, which is under way: attempt 1 is with \"w\"" LASTS);
 	run_create_id(scene, "{'definitionId':'order'}", second);
 	because(scene, second, WHY_JOB_LIMIT,
-		"the step \"reserve\" is the job job_*, which waits for a place: 1 jobs of the queue \"stock\" are "
+		"the step \"reserve\" is the job job_*, which waits for a place: 1 job of the queue \"stock\" is "
 		"running, and that is its limit");
 	run_do(scene, first, "pause", "{}", 200, "");
 	because(scene, first, WHY_JOB_CLAIMED,
@@ -245,10 +267,41 @@ static void because_of_effect(struct scene *scene, enum why_reason reason, const
 	because(scene, "entity:billing:a", reason, pattern);
 }
 
+static void move_job(struct scene *scene, int64_t from, int64_t to)
+{
+	char sql[300];
+
+	snprintf(sql, sizeof sql,
+		 "UPDATE job SET subject = %lld WHERE subject = %lld; UPDATE subject SET id = %lld WHERE id = %lld",
+		 (long long)to, (long long)from, (long long)to, (long long)from);
+	scene_sql(scene, sql, NULL, 0);
+}
+
+/* Both are due; the first is of the entity a. Ids that are near those of a's effects, and another lane's, are of others. */
+static void assert_only_own_effects(struct scene *scene, int64_t job, int64_t other)
+{
+	int64_t op = job - 1, full = job / ID_COUNTER_N * ID_COUNTER_N;
+	char id[ID_TEXT_BYTES], sql[300];
+
+	id_format("job", job, id);
+	move_job(scene, other, op + ID_CARRY + 1);
+	because_of_effect(scene, WHY_ENTITY_EFFECTS, id, "still to be delivered");
+
+	/* As if the ids had run over into the next millisecond between the op and the job's. */
+	snprintf(sql, sizeof sql, "UPDATE history SET op = %lld WHERE op = %lld", (long long)(full - ID_CARRY - 1),
+		 (long long)op);
+	scene_sql(scene, sql, NULL, 0);
+	move_job(scene, job, full);
+	move_job(scene, op + ID_CARRY + 1, full - ID_CARRY);
+	id_format("job", full, id);
+	because_of_effect(scene, WHY_ENTITY_EFFECTS, id, "still to be delivered");
+}
+
 static void test_after_effects(void **state)
 {
 	struct scene *scene = *state;
-	char id[64];
+	char id[64], other[64], sql[100];
+	int64_t job;
 
 	service_play(scene->service, "/mail", &(struct play){.status = 403, .body = "\"full\""});
 	scene_define(scene, "billing", paper);
@@ -265,6 +318,9 @@ static void test_after_effects(void **state)
 	snprintf(id, sizeof id, "%s", reply_text(&scene->last, "items.0.id"));
 	scene_create(scene, "b"); /* whose effects are not those of a */
 	scene_fire(scene, 0, "b", "pay", 200, NULL);
+	assert_true(id_parse("job", slice_str(id), &job));
+	snprintf(sql, sizeof sql, "SELECT subject FROM job WHERE subject <> %lld", (long long)job);
+	scene_sql(scene, sql, other, sizeof other);
 	because(scene, id, WHY_JOB_PARKED, "is parked, and waits for a person to redrive it: HTTP 403: \"full\"");
 	because_of_effect(scene, WHY_ENTITY_PARKED, id, "parked, and waits for a person to redrive it");
 	scene_must(scene, 0, "POST", "/api/v1/entities/note/7/steps/send", NULL, 200, "");
@@ -275,11 +331,7 @@ static void test_after_effects(void **state)
 	scene_sql(scene, "UPDATE subject SET status = 'AVAILABLE' WHERE status = 'PARKED'", NULL, 0);
 	because(scene, id, WHY_JOB_NODE, "is due, and waits for a node to deliver it");
 	because_of_effect(scene, WHY_ENTITY_EFFECTS, id, "still to be delivered");
-	/* As if the ids had run over into the next millisecond between the op and the job's. */
-	scene_sql(scene,
-		  "UPDATE history SET op = op - " STRING_OF(ID_CARRY) " WHERE subject IN (SELECT subject FROM entity)",
-		  NULL, 0);
-	because_of_effect(scene, WHY_ENTITY_EFFECTS, id, "still to be delivered");
+	assert_only_own_effects(scene, job, atoll(other));
 	scene_sql(scene, "UPDATE subject SET status = 'COMPLETED' WHERE status = 'AVAILABLE'", NULL, 0);
 	because(scene, "entity:billing:a", WHY_ENTITY_END, "waits for nothing: no step leads out of this status");
 	scene_stop(scene, 0);
@@ -323,7 +375,7 @@ static void test_runs_that_wait(void **state)
 	run_do(scene, id, "events/receipt", "{}", 202, "");
 	because(scene, id, WHY_RUN_APPROVAL, "waits for a person to decide the approval \"boss\", at most until " TIME);
 	run_do(scene, id, "pause", "{}", 200, "");
-	because(scene, id, WHY_RUN_PAUSED, "is paused, and waits for a person to resume it");
+	because(scene, id, WHY_RUN_PAUSED, "waits for a person to resume it");
 	run_do(scene, id, "resume", "{}", 200, "");
 	because(scene, id, WHY_RUN_APPROVAL, "*");
 	run_do(scene, id, "approvals/boss", "{'decision':'approve'}", 200, "");
@@ -349,6 +401,7 @@ static void test_runs_at_work(void **state)
 	service_play(scene->service, "/book", &(struct play){.hold = true});
 	scene_start(scene, 0);
 	new_trip(scene, id);
+	service_await(scene->service, "/book", 1, RUN_ARRIVE_MS);
 	because(scene, id, WHY_RUN_CLAIMED, "attempt 1 of the step \"book\" is with the node \"node-a\"" LASTS);
 	run_do(scene, id, "pause", "{}", 200, "");
 	because(scene, id, WHY_RUN_CLAIMED,
@@ -397,8 +450,8 @@ static void test_runs_that_fail(void **state)
 	/* What was booked is undone: that is under way, and will be tried again; the other time it is given up. */
 	service_play(scene->service, "/unbook", &(struct play){.status = 503, .body = "\"later\"", .hold = true});
 	run_do(scene, id, "cancel", "{}", 202, "");
-	because(scene, id, WHY_RUN_CLAIMED, "attempt 1 of compensating \"book\" is with the node \"node-a\"" LASTS);
 	service_await(scene->service, "/unbook", 1, RUN_ARRIVE_MS);
+	because(scene, id, WHY_RUN_CLAIMED, "attempt 1 of compensating \"book\" is with the node \"node-a\"" LASTS);
 	service_release(scene->service);
 	because(scene, id, WHY_RUN_RETRY,
 		"attempt 1 of compensating \"book\" did not succeed: it waits for the next one at " TIME
@@ -514,7 +567,12 @@ static void test_batches_at_work(void **state)
 	service_release(scene->service);
 	because(scene, id, WHY_BATCH_CLEANUP,
 		"its teardown has not succeeded yet, and waits for the next try at " TIME ": *HTTP 503: \"disk\"");
+	service_play(scene->service, "/erase", &(struct play){.hold = true});
+	because(scene, id, WHY_BATCH_TORN_DOWN,
+		"it is being torn down by the node \"node-a\"" LASTS
+		"; its last try did not succeed: *HTTP 503: \"disk\"");
 	service_play(scene->service, "/erase", &(struct play){0});
+	service_release(scene->service);
 	because(scene, id, WHY_BATCH_CANCELLED, "waits for nothing: it is cancelled");
 	/* One that fails is tried again much later; one that nobody knows of is for a person. */
 	service_play(scene->service, "/draw", &(struct play){.status = 503});
@@ -530,7 +588,7 @@ static void test_batches_at_work(void **state)
 
 /* ---- places among the calls that run at once ---- */
 
-#define PLACE(action) "waits for a place: 1 calls of the action \"" action "\" are running, and that is its limit"
+#define PLACE(action) "waits for a place: 1 call of the action \"" action "\" is running, and that is its limit"
 #define HERE "is with the node \"node-a\""
 
 static const char narrow_bill[] =
@@ -692,6 +750,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(test_entities),
+		BOTH(test_a_step_that_nobody_is_at),
 		BOTH(test_jobs),
 		BOTH(test_jobs_of_runs),
 		BOTH(test_after_effects),

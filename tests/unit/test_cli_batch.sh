@@ -202,7 +202,7 @@ touch closed
 curl -s --max-time 60 "$HAPAX_SERVER/api/v1/batches" -d @first.json >out && says '"total":20000' && id=$(id_of) &&
 	exits 0 batch start render --account ann --items large.jsonl --key l2 && says_like "^render $id: [A-Z]+, 45000 items.*, started before with this key\$" &&
 	exits 0 batch show "$id" --json && ! says '"status":"PENDING"' && ! says '"startedAt":null' &&
-	exits 0 batch start render --account ann --items large.jsonl --key l2 && says "$id: RUNNING, 45000 items"
+	becomes '^status +RUNNING' && exits 0 batch start render --account ann --items large.jsonl --key l2 && says "$id: RUNNING, 45000 items"
 result what_was_left_half_loaded_is_loaded_on
 exits 0 batch cancel "$id" && rm closed && exits 0 batch cancel "$id" --wait && says_like "^$id: torn down, 45000 of 45000 items cancelled, [0-9]+ refunded\$"
 result and_torn_down

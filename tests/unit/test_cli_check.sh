@@ -135,6 +135,12 @@ exits 1 check good --config uncovers.json &&
 	says 'good/a.json:4: error: workflow one, step go, requester anyone else: coverage: ' && says "module money" &&
 	last "2 files, 1 error, 0 warnings"
 result uncovered
+mkdir programs
+echo '{ "workflow": "w", "kind": "run", "actions": { "go": { "kind": "exec", "argv": ["true"] } }, "steps": [ { "name": "s", "type": "task", "action": "go" } ] }' >programs/w.json
+echo '{ "exec": { "enabled": true } }' >runs.json
+exits 0 check programs --config covers.json && says 'programs/w.json:1: warning: workflow w: exec: action go will fail: add "exec": {"enabled": true}' &&
+	last "1 file, 0 errors, 1 warning" && exits 0 check programs --config runs.json --strict && exits 0 check programs --strict
+result programs_that_the_configuration_does_not_let_run
 HAPAX_CONFIG=uncovers.json exits 1 check good && HAPAX_CONFIG=uncovers.json exits 0 check good --config=covers.json
 result the_configuration_from_the_environment
 exits 1 check good --config misspelt.json && says 'misspelt.json:1: error: unknown field: "modles"; did you mean "modules"?' &&

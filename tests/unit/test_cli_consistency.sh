@@ -46,6 +46,7 @@ save_help() {
 	[ $# -lt 2 ] || "$hapax" "$@" -h | cmp -s - "helps/$*" || note "$*: -h is not --help"
 	options[$*]=" $(grep -oE '^  --[a-z-]+' "helps/$*" | tr -d '\n') "
 	codes[$*]=" $(sed -n '/^exit codes:/,$s/^  \([0-9]\+\) .*/\1/p' "helps/$*" | tr '\n' ' ')"
+	[ -z "$(tr ' ' '\n' <<<"${codes[$*]}" | sed '/^$/d' | uniq -d)" ] || note "$*: an exit code stands there twice"
 	contains "helps/$*" "usage: hapax $*" && has_option --help "$@" || note "$*: no usage, or no --help"
 	has_code 0 "$@" && has_code 2 "$@" && has_code 70 "$@" || note "$*: exit codes 0, 2 or 70 are missing"
 }

@@ -77,6 +77,10 @@ exits 2 db "$(printf 'st\033[31m\natus')" && ! grep -q "$(printf '\033')" "$dir/
 result what_is_repeated_is_made_printable
 exits 2 bd --json && is err '{"code":"VALIDATION_ERROR","title":"the request is not valid","detail":"there is no command \"bd\"; did you mean \"db\"?"}'
 result an_error_as_json
+exits 69 db status --db postgres://nobody@127.0.0.1:1/x && complains "postgres: connection to server" && ! grep -q '  \| $' err
+result what_libpq_says_is_one_line
+exits 2 definitions && is err 'hapax: there is no command "definitions": `hapax --help` lists them'
+result a_command_that_nothing_is_near
 
 # --- a store that is not there
 
@@ -204,10 +208,13 @@ result the_recipe_of_the_docs
 if [ -n "${HAPAX_TEST_PG:-}" ]; then
 	schema=cli_$$
 	url="$HAPAX_TEST_PG?options=-csearch_path%3D$schema"
+	place=postgres://${HAPAX_TEST_PG#*@}
 	psql -qX "$HAPAX_TEST_PG" -c "CREATE SCHEMA $schema" >"$dir/out" 2>"$dir/err" &&
 		exits 78 db status --db "$url" && says "schema   0" && exits 0 db migrate --db "$url" &&
-		says "postgres: brought from schema 0" && exits 0 db status --db "$url" && exits 0 db migrate --db "$url" &&
-		says "nothing to do" && psql -qX "$HAPAX_TEST_PG" -c "DROP SCHEMA $schema CASCADE" 2>/dev/null
+		says "$place: brought from schema 0" && exits 0 db status --db "$url" && says "store    $place" &&
+		exits 0 db migrate --db "$url" && says "$place: schema" && says "nothing to do" &&
+		PGPASSWORD=secret exits 0 db status --json --db "$url&password=secret" && says "{\"store\":\"$place\"," && ! says secret &&
+		psql -qX "$HAPAX_TEST_PG" -c "DROP SCHEMA $schema CASCADE" 2>/dev/null
 	result postgres
 	psql -qX "$HAPAX_TEST_PG" -c "CREATE SCHEMA $schema" && "$hapax" db migrate --print --db "$url" >"$dir/pg.sql" &&
 		PGOPTIONS="-csearch_path=$schema" psql -qX -v ON_ERROR_STOP=1 "$HAPAX_TEST_PG" -f "$dir/pg.sql" \

@@ -95,7 +95,8 @@ result an_action_that_fails
 echo 1 >ends
 exits 8 entity fire doc d1 print --version 4 && complains "(504 OUTCOME_UNKNOWN)" && exits 0 entity show doc d1 &&
 	says_like '^claim +print by default, held for a person, fence 2$' &&
-	exits 5 entity fire doc d1 print && complains "another operation is already in progress (409 CLAIM_FAILED)"
+	exits 5 entity fire doc d1 print && complains "(409 CLAIM_FAILED)" &&
+	complains 'the outcome of the step "print" is unknown, and a person has to resolve it: see `hapax why`, `hapax entity resolve`'
 result an_outcome_that_is_unknown
 exits 0 entity list doc --held && [ "$(wc -l <out)" = 2 ] && says_like '^d1 +printing +5 .*print by default, held for a person$' &&
 	exits 0 entity list doc --status new && ! says printing && exits 2 entity list doc --status nonsense
@@ -250,7 +251,7 @@ result help_of_each_verb
 exits 0 entity --help && says "usage: hapax entity create" && says "usage: hapax entity history" && exits 0 job --help &&
 	says "usage: hapax job redrive ID" && exits 2 entity frie && complains 'did you mean "entity fire"?'
 result help_of_the_nouns
-"$hapax" --help | sed -n 's/^  \([a-z]* *[a-z]*\)  .*/hapax \1/p' | grep -v '^hapax \(run\|batch\|job\|key\) ' >verbs # these have pages and tests of their own
+"$hapax" --help | sed -n 's/^  \([a-z]* *[a-z]*\)  .*/hapax \1/p' | grep -v '^hapax \(run\|batch\|account\|job\|key\) ' >verbs # these have pages and tests of their own
 [ "$(wc -l <verbs)" -ge 12 ] && in_manual hapax.1 <verbs
 result every_verb_is_in_the_manual
 for noun in entity serve check db why; do "$hapax" $noun --help; done | grep -oE '^  --[a-z-]+' | tr -d ' ' | sort -u >options

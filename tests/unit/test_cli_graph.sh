@@ -50,6 +50,10 @@ exits 2 graph && complains FILE && exits 2 graph flows/good.json flows/warned.js
 	exits 2 graph flows/good.json -x && exits 2 graph flows/good.json -oy.svg && exits 2 graph --outptu x flows/good.json &&
 	complains "did you mean --output?" && silent out
 result usage
+exits 2 graph flows/good.json -o x.png && complains "--output x.png: a picture is SVG: its name ends with .svg, not with .png" && [ ! -e x.png ] &&
+	exits 2 graph flows/good.json -o a.svg/../x.svg.PDF && exits 0 graph flows/good.json -o X.SVG && cmp X.SVG x.svg &&
+	exits 0 graph flows/good.json -o ./bare && cmp bare x.svg
+result a_picture_of_another_kind
 exits 0 graph --help && says "usage: hapax graph FILE [--output FILE] [--json]" && says "for short: -o FILE"
 result help
 exits 70 graph flows/good.json -o nowhere/x.svg && complains "nowhere/x.svg cannot be written: No such file"

@@ -19,7 +19,7 @@ exits 0 job push mail --key k1 && is out "$first, pushed before with this key" &
 	exits 0 job push mail --key k1 --json && is out "{\"jobs\":[{\"id\":\"$first\",\"created\":false}]}"
 result a_key_is_one_job_in_its_queue
 exits 2 job push && exits 2 job push mail --priority 1001 && complains "--priority is a whole number from -1000 to 1000" && exits 2 job push mail --priority x &&
-	exits 2 job push mail --run-at yesterday && complains "--run-at" && exits 2 job push mail --payload '{' && complains "--payload is not JSON"
+	exits 2 job push mail --run-at yesterday && complains "--run-at is a time like" && complains "a duration like 5m" && exits 2 job push mail --payload '{' && complains "--payload is not JSON"
 result push_that_is_not_valid
 exits 0 job push later --run-at 1h && exits 0 job push later --run-at 2099-01-01T00:00:00Z && ! claim later me && exits 0 job list --queue later --json &&
 	says '"runAt":"2099-01-01T00:00:00.000Z"' && exits 0 why "$(grep -o 'job_[0-9a-z]*' out | tail -1)" && says "is AVAILABLE: waits for its time, 2099"

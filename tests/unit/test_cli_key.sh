@@ -18,6 +18,8 @@ result urls_that_do_not_fit
 exits 0 key create --scope admin --requester adm --workspace 'my shop' --expires 90d --name 'for ann' && lines 1 &&
 	says_like '^hx_[0-9a-z]{13}_[0-9a-z]{52}$' && complains "admin in the workspace my shop as adm, until 20" && complains "shown this once"
 result create
+complains "the first key of this store" && complains "outbound.allow"
+result the_first_key_says_what_it_changes
 key=$(cat out)
 id=key_$(cut -d_ -f2 out)
 complains "$id" && ! complains "$key"
@@ -26,7 +28,7 @@ exits 0 key create --scope read --json && says_like '^\{"id":"key_[0-9a-z]{13}",
 	silent err
 result create_as_json
 reader=$(sed 's/.*"key":"\([^"]*\)".*/\1/' out)
-exits 2 key create && complains "--scope is missing" && exits 2 key create --scope write && complains '"write"' && exits 2 key create --scope read --expires 0s &&
+exits 2 key create && complains "--scope is missing" && exits 2 key create --scope write && complains '--scope cannot be "write"; there are read, execute, admin' && exits 2 key create --scope read --expires 0s &&
 	exits 2 key create --scope read --expires soon && complains "--expires" && exits 2 key create --scope read --workspace "$(printf 'a\nb')" &&
 	complains "--workspace" && [ "$(wc -l <err)" -eq 1 ] && exits 2 key create --scope read --requester "$(printf '%256s' x)" && exits 2 key create --scope read more
 result create_that_is_not_valid

@@ -112,7 +112,7 @@ result history
 # --- reject, fail, retry, unknown, resolve
 
 start --input '{"who": "ann", "total": 500}' && becomes '^◷  agree' && exits 0 run approve "$id" agree --reject --by bob && becomes '^✗  agree +FAILED' &&
-	says_like '^status +FAILED' && says_like '^error +.*REJECTED' && exits 7 run show "$id" --wait 1s && complains "the run is FAILED at step agree"
+	says_like '^status +FAILED' && says_like '^error +.*REJECTED' && [ "$(grep -c '^error' out)" -eq 1 ] && exits 7 run show "$id" --wait 1s && complains "the run is FAILED at step agree"
 result reject
 echo 75 >ends
 exits 7 run start deal --input '{"total": 1}' --wait 20s && complains "the run is FAILED at step try: exit code 75: what went wrong is told whole, also when it takes more than a few words" && says_like '^deal run_.*: FAILED'

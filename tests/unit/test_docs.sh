@@ -22,7 +22,7 @@ result every_route_is_in_the_reference
 
 # What only an admin may do is in the table of scopes, and nothing else is.
 grep -F 'ROUTE_ADMIN' src/http/api_routes.c | sed -n 's/^\t{"\([A-Z]*\)", "\([^"]*\)".*/\1 \2/p' | sort >"$dir/admin"
-grep '^| `admin` |' docs/api.md | grep -oE '`(PUT|POST|DELETE) [^`]*`' | tr -d '`' | sort >"$dir/told"
+grep '^| `admin` |' docs/api.md | grep -oE '`(GET|PUT|POST|DELETE) [^`]*`' | tr -d '`' | sort >"$dir/told"
 [ -s "$dir/admin" ] || note "no route of admin's was found in src/http/api_routes.c"
 bad=$bad$(diff "$dir/admin" "$dir/told")
 result every_scope_is_in_the_reference

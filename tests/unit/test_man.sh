@@ -16,6 +16,7 @@ for page in man/*.[1-8]; do
 	[ ! -s "$dir/warnings" ] || note "$(cat "$dir/warnings")"
 	[ -s "$dir/page" ] || note "$page is empty"
 	grep -qx '.SH NAME' "$page" && grep -qx '.SH SEE ALSO' "$page" || note "$page has no NAME or no SEE ALSO"
+	grep -qx '\.nh' "$page" || note "$page breaks words such as hapax-gate over two lines"
 done
 result every_page_is_clean
 

@@ -32,6 +32,10 @@ static void each_claim_needs_a_janitor_of_its_module(void **state)
 	assert_said("w.json:6: error: workflow billing, step two, requester amy, bob, anyone else: coverage: ",
 		    "\"cb\"", NULL);
 	assert_int_equal(uncovered(flow, "{ 'modules': { 'billing': { 'janitor': {} } } }"), 2);
+	assert_said("module money is not in the configuration; add \"modules\": {\"money\": {\"janitor\": {}}} to the",
+		    NULL);
+	assert_int_equal(uncovered(flow, "{ 'modules': { 'mony': { 'janitor': {} }, 'monet': {} } }"), 2);
+	assert_said("module money is not in the configuration; did you mean \"mony\"?", NULL);
 	assert_int_equal(uncovered(flow, "{ 'modules': { 'money': {} } }"), 2);
 	assert_said("module money declares no janitor", NULL);
 }

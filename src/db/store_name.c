@@ -1,0 +1,60 @@
+/* See store_name.h. Only the parts that are named here get out, so that nothing has to be taken away. */
+#include "db/store_name.h"
+
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *part_of(const PQconninfoOption *parts, const char *keyword)
+{
+	for (; parts && parts->keyword; parts++)
+		if (strcmp(parts->keyword, keyword) == 0 && parts->val && parts->val[0])
+			return parts->val;
+	return NULL;
+}
+
+/* As the URL says, or else the environment. */
+static const char *find(const PQconninfoOption *said, const PQconninfoOption *usual, const char *keyword)
+{
+	const char *part = part_of(said, keyword);
+
+	return part ? part : part_of(usual, keyword);
+}
+
+static void print(const char *host, const char *port, const char *database, char ret_name[STORE_NAME_BYTES])
+{
+	bool bare = host && strchr(host, ':'); /* an IPv6 address */
+
+	if (!host) /* libpq's own folder of sockets */
+		snprintf(ret_name, STORE_NAME_BYTES, "postgres:///%s?port=%s", database, port);
+	else if (host[0] == '/' || host[0] == '@')
+		snprintf(ret_name, STORE_NAME_BYTES, "postgres:///%s?host=%s&port=%s", database, host, port);
+	else
+		snprintf(ret_name, STORE_NAME_BYTES, "postgres://%s%s%s:%s/%s", bare ? "[" : "", host, bare ? "]" : "",
+			 port, database);
+}
+
+const char *store_name(const char *url, char ret_name[STORE_NAME_BYTES])
+{
+	PQconninfoOption *said, *usual;
+	const char *host, *port, *database, *service;
+
+	if (strncmp(url, "sqlite:", 7) == 0)
+		return url;
+	said = PQconninfoParse(url, /* errmsg= */ NULL);
+	usual = PQconndefaults();
+	service = part_of(said, "service");
+	host = find(said, usual, "host");
+	host = host ? host : find(said, usual, "hostaddr");
+	port = find(said, usual, "port");
+	database = find(said, usual, "dbname");
+	database = database ? database : find(said, usual, "user");
+	if (service) /* libpq reads the rest in a file of its own */
+		snprintf(ret_name, STORE_NAME_BYTES, "postgres:///?service=%s", service);
+	else
+		print(host, port ? port : "", database ? database : "", ret_name);
+	PQconninfoFree(said);
+	PQconninfoFree(usual);
+	return ret_name;
+}
