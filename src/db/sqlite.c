@@ -128,12 +128,16 @@ static int note_wal_pages(void *context, sqlite3 *handle, const char *name, int 
 
 /* ---- open and close ---- */
 
+/* Beside the file itself, as SQLite finds it: two links to it are one store. */
 static enum hx_code take_lock(struct sqlite_db *s, const char *path, struct hx_error *err)
 {
-	char lock_path[4096];
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+	char file[4096], lock_path[sizeof file + sizeof ".lock"];
 
-	if (snprintf(lock_path, sizeof lock_path, "%s.lock", path) >= (int)sizeof lock_path)
-		return error_set(err, HX_CONFIG_ERROR, "the store's path is too long");
+	ASSERT(vfs && vfs->mxPathname < (int)sizeof file);
+	if ((vfs->xFullPathname(vfs, path, sizeof file, file) & 0xff) != SQLITE_OK) /* or OK_SYMLINK */
+		return error_set(err, HX_CONFIG_ERROR, "the store's path is too long, or its links lead in a circle");
+	snprintf(lock_path, sizeof lock_path, "%s.lock", file);
 	s->lock_fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (s->lock_fd < 0)
 		return error_set(err, HX_STORE_UNAVAILABLE, "%s: %s", lock_path, strerror(errno));

@@ -157,6 +157,25 @@ static void a_second_server_is_refused_until_the_first_has_gone(void **state)
 	db_close(open_as(store->url, true, false));
 }
 
+/* Also by one that led nowhere when the first server came. */
+static void a_link_is_the_file_that_it_leads_to(void **state)
+{
+	struct store *store = *state;
+	char link[400], url[410];
+	struct db *first;
+
+	snprintf(link, sizeof link, "%s/link", store->dir);
+	snprintf(url, sizeof url, "sqlite:%s", link);
+	assert_int_equal(symlink(store->url + strlen("sqlite:"), link), 0);
+	first = open_as(url, /* exclusive= */ true, /* read_only= */ false);
+	assert_refused(store->url, true, false, HX_BUSY, "another server has this store open");
+	db_close(first);
+	first = open_as(store->url, true, false);
+	assert_refused(url, true, false, HX_BUSY, "another server has this store open");
+	db_close(first);
+	assert_int_equal(unlink(link), 0);
+}
+
 static void a_server_that_was_refused_leaves_the_store_as_it_was(void **state)
 {
 	struct store *store = *state;
@@ -445,6 +464,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORE_TEST(a_second_server_is_refused_until_the_first_has_gone),
+		STORE_TEST(a_link_is_the_file_that_it_leads_to),
 		STORE_TEST(a_server_that_was_refused_leaves_the_store_as_it_was),
 		cmocka_unit_test(stores_in_memory_lock_nothing),
 		STORE_TEST(a_path_that_leads_nowhere),
