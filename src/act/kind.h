@@ -23,6 +23,7 @@ struct port_queue;
 struct job {
 	const struct action *action;
 	struct act_call call; /* its texts are copies behind this struct, each with a NUL behind it */
+	int64_t fence;        /* as the store has it: the call's has the floor of fences in it */
 	struct ticket ticket;
 	atomic_bool cancelled; /* set before the kind's cancel(); a kind may look at it at any time */
 
@@ -35,6 +36,7 @@ struct job {
 	struct port_queue *queue;
 	struct job *table_next;
 	struct job *before, *behind; /* among those of its queue that wait */
+	struct mono_time started;    /* if it is running */
 	bool running;
 	bool aborted; /* nobody waits for the answer any more */
 };

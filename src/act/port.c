@@ -20,7 +20,6 @@
 #include "base/trace.h"
 
 #define BUCKETS 1024
-#define KINDS (ACTION_NOOP + 1)
 
 /* The calls of one action, whatever version of its definition they come from. */
 struct port_queue {
@@ -37,7 +36,7 @@ struct port_queue {
 struct port {
 	struct act_port act;
 	struct port_options options;
-	struct kind *kinds[KINDS]; /* constant; NULL: not carried out by a kind. After a stop admit() is the guard */
+	struct kind *kinds[PORT_KINDS]; /* constant; NULL: no kind carries it out. After a stop admit() is the guard */
 	pthread_mutex_t mutex;
 	pthread_cond_t quiet; /* nothing runs any more */
 	bool stopping, stopped;
@@ -162,6 +161,7 @@ static void pump(struct port *port, struct kind *kind)
 		}
 		leave_queue(port, job);
 		job->running = true;
+		job->started = clock_mono(clock_system());
 		queue->running++;
 		kind->used++;
 		port->stats.running++;
@@ -199,6 +199,7 @@ static struct job *job_new(struct port *port, const struct act_call *call, struc
 		return NULL;
 	at = (char *)(job + 1);
 	*job = (struct job){.action = call->action, .call = *call, .ticket = ticket, .port = port, .wake_fd = -1};
+	job->fence = call->lease.fence;
 	job->call.input = copy_text(&at, call->input);
 	job->call.key = copy_text(&at, call->key);
 	trace = at;
@@ -239,7 +240,7 @@ static const char *admit(struct port *port, struct kind *kind, struct job *job)
 
 static void answer_without_kind(struct port *port, const struct action *action, struct ticket ticket)
 {
-	static const char *const words[KINDS] = {
+	static const char *const words[PORT_KINDS] = {
 		[ACTION_EXEC] = "exec actions are off: the configuration has to say \"exec\": {\"enabled\": true}",
 		[ACTION_SQL] = "a sql action runs in the unit of its transition, not by a call",
 		[ACTION_NATIVE] = "no native actions are registered",
@@ -345,6 +346,13 @@ static void release_slot(struct port *port, struct job *job)
 		pthread_cond_broadcast(&port->quiet);
 }
 
+static void count_time(struct port *port, const struct job *job)
+{
+	struct mono_time now = clock_mono(clock_system());
+
+	histogram_count(&port->stats.answered[job->action->kind], (now.ns - job->started.ns) / 1000);
+}
+
 void port_job_done(struct job *job, struct verdict verdict)
 {
 	struct port *port = job->port;
@@ -353,6 +361,8 @@ void port_job_done(struct job *job, struct verdict verdict)
 	pthread_mutex_lock(&port->mutex);
 	ASSERT(job->running && *job_slot(port, job->ticket) == job);
 	wanted = !job->aborted;
+	if (wanted)
+		count_time(port, job);
 	release_slot(port, job);
 	pthread_mutex_unlock(&port->mutex);
 	if (wanted)
@@ -394,7 +404,7 @@ void port_look(struct port *port, int64_t subject, int64_t fence, struct port_si
 	pthread_mutex_lock(&port->mutex);
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (const struct job *job = port->jobs[i]; job; job = job->table_next)
-			if (job->call.lease.subject == subject && job->call.lease.fence == fence + fence_floor(port))
+			if (job->call.lease.subject == subject && job->fence == fence)
 				see(job, ret_sight);
 	pthread_mutex_unlock(&port->mutex);
 }
@@ -433,7 +443,7 @@ static enum hx_code make_kinds(struct port *port, struct hx_error *err)
 	if (!code && options->natives && options->natives->n)
 		code = native_kind_new(options->natives, slots(options->native_slots, PORT_NATIVE_SLOTS),
 				       &port->kinds[ACTION_NATIVE], err);
-	for (size_t i = 0; i < KINDS; i++)
+	for (size_t i = 0; i < PORT_KINDS; i++)
 		if (port->kinds[i])
 			port->kinds[i]->ready_last = &port->kinds[i]->ready_first;
 	return code;
@@ -503,7 +513,7 @@ void port_stop(struct port *port, int64_t grace_ms)
 	refuse_waiting(port);
 	wait_until_quiet(port, grace_ms);
 	pthread_mutex_unlock(&port->mutex);
-	for (size_t i = 0; i < KINDS; i++)
+	for (size_t i = 0; i < PORT_KINDS; i++)
 		if (port->kinds[i])
 			port->kinds[i]->free(port->kinds[i]);
 	port->stopped = true;

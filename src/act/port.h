@@ -28,14 +28,15 @@
 
 #include "act/native.h"
 #include "act/outbound.h"
+#include "base/histogram.h"
+#include "model/action.h"
 #include "task/lane.h"
-
-struct action;
 
 #define PORT_HTTP_SLOTS 256
 #define PORT_EXEC_SLOTS 16
 #define PORT_NATIVE_SLOTS 4
 #define PORT_WAITING_MAX 10000
+#define PORT_KINDS (ACTION_NOOP + 1) /* of actions, whether they are called from here or not */
 
 /* 0 and NULL mean the defaults. */
 struct port_options {
@@ -55,7 +56,8 @@ struct port_stats {
 	size_t running, waiting;
 	uint64_t refused; /* too many were waiting */
 	uint64_t aborted;
-	uint64_t answers[ACT_CLAIM_LOST]; /* by outcome */
+	uint64_t answers[ACT_CLAIM_LOST];      /* by outcome */
+	struct histogram answered[PORT_KINDS]; /* from a call's turn to its answer; aborted ones had none */
 };
 
 /* What the calls of one claim are doing here. */

@@ -186,6 +186,8 @@ static void start_claim(struct http_call *call, const struct job_claim_request *
 	job_claim_init(&cc->claim, &cc->rq, &cc->arena);
 	cc->seat = (struct seat){.task = &cc->claim.task, .done = claim_done};
 	atomic_fetch_add(&api_of(call)->claiming, 1);
+	if (rq->wait_ms > 0)
+		http_exchange_do_not_time(call->exchange);
 	/* Any lane may claim any job: workers spread over them. */
 	code = engine_submit(api_of(call)->engine, (uint64_t)(uintptr_t)cc >> 4, &cc->seat);
 	if (code)

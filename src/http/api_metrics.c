@@ -1,23 +1,21 @@
 /*
- * The numbers, in Prometheus' text form: tables of those that are one number each, and a function for each of the few that
- * are several. Names and helps are those of docs/operations.md; tests/http/test_metrics.sh compares them.
+ * The numbers of `hapax serve`: tables of those that are one number each, and a function for each of the few that are several.
+ * metrics.h has their form.
  *
  * Nothing here waits: counters are atomic, lanes leave theirs in their inboxes, and what the store would have to be asked for is
- * the last count (engine/backlog.h).
+ * the last count (engine/backlog.h). Only the system is asked, for the numbers of the process (base/process_stats.h).
  */
+#include <stdio.h>
+
 #include "engine/backlog.h"
 #include "http/api.h"
-
-static void add_head(struct strbuf *text, const char *name, const char *type, const char *help)
-{
-	strbuf_addf(text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
+#include "http/metrics.h"
 
 static void add_gate_outcomes(struct engine_metrics *m, struct strbuf *text)
 {
 	const char *name = "hapax_gate_outcomes_total";
 
-	add_head(text, name, "counter", "Requests with an Idempotency-Key.");
+	metrics_add_head(text, name, "counter", "Requests with an Idempotency-Key.");
 	for (int i = 0; i < HX_GATE_OUTCOMES; i++)
 		strbuf_addf(text, "%s{outcome=\"%s\"} %llu\n", name, hx_gate_outcome_name(i),
 			    (unsigned long long)atomic_load(&m->gate_outcomes[i]));
@@ -29,8 +27,9 @@ static void add_due(struct engine *engine, struct strbuf *text)
 	int64_t counts[BACKLOG_KINDS];
 
 	backlog_read(engine_backlog(engine), counts);
-	add_head(text, "hapax_due", "gauge",
-		 "What is due on this store and not yet taken, up to 10000 of each; counted after the scrape before.");
+	metrics_add_head(
+		text, "hapax_due", "gauge",
+		"What is due on this store and not yet taken, up to 10000 of each; counted after the scrape before.");
 	for (int i = 0; i < BACKLOG_KINDS; i++)
 		if (counts[i] >= 0)
 			strbuf_addf(text, "hapax_due{kind=\"%s\"} %lld\n", backlog_name(i), (long long)counts[i]);
@@ -38,28 +37,54 @@ static void add_due(struct engine *engine, struct strbuf *text)
 
 static void add_commit_seconds(const struct batch_stats *stats, struct strbuf *text)
 {
-	uint64_t sum = 0;
+	const char *name = "hapax_commit_seconds";
 
-	add_head(text, "hapax_commit_seconds", "histogram",
-		 "How long a transaction of the lanes took, from its beginning to the answer of its commit.");
-	for (size_t i = 0; i < BATCH_DURATIONS; i++) {
-		sum += stats->durations[i];
-		if (i < BATCH_DURATIONS - 1)
-			strbuf_addf(text, "hapax_commit_seconds_bucket{le=\"%g\"} %llu\n",
-				    (double)batch_durations_us[i] / 1e6, (unsigned long long)sum);
+	metrics_add_head(text, name, "histogram",
+			 "How long a transaction of the lanes took, from its beginning to the answer of its commit.");
+	metrics_add_histogram(text, name, /* label= */ "", &stats->durable);
+}
+
+static void add_responses(const struct http_stats *http, struct strbuf *text)
+{
+	const char *name = "hapax_responses_total";
+
+	metrics_add_head(text, name, "counter", "Answers, also to requests that were refused.");
+	for (int i = 0; i < HTTP_STATUS_CLASSES; i++)
+		strbuf_addf(text, "%s{status=\"%dxx\"} %llu\n", name, i + 2, (unsigned long long)http->responses[i]);
+}
+
+static void add_request_seconds(const struct http_stats *http, struct strbuf *text)
+{
+	const char *name = "hapax_request_seconds";
+
+	metrics_add_head(
+		text, name, "histogram",
+		"How long requests took, from the last byte read to the answer; those that asked to wait are left out.");
+	metrics_add_histogram(text, name, /* label= */ "", &http->answered);
+}
+
+/* The kinds that are called from here. */
+static void add_action_seconds(const struct port_stats *act, struct strbuf *text)
+{
+	static const enum action_kind kinds[] = {ACTION_HTTP, ACTION_EXEC, ACTION_NATIVE};
+	const char *name = "hapax_action_seconds";
+	char label[32];
+
+	metrics_add_head(
+		text, name, "histogram",
+		"How long calls of actions took, from the start to the answer; waiting for a turn is not in it.");
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		snprintf(label, sizeof label, "kind=\"%s\"", action_kind_name(kinds[i]));
+		metrics_add_histogram(text, name, label, &act->answered[kinds[i]]);
 	}
-	strbuf_addf(text, "hapax_commit_seconds_bucket{le=\"+Inf\"} %llu\n", (unsigned long long)sum);
-	strbuf_addf(text, "hapax_commit_seconds_sum %llu.%06llu\n", (unsigned long long)stats->took_us / 1000000,
-		    (unsigned long long)stats->took_us % 1000000);
-	strbuf_addf(text, "hapax_commit_seconds_count %llu\n", (unsigned long long)sum);
 }
 
 static void add_batch_units(const struct batch_stats *stats, struct strbuf *text)
 {
 	uint64_t sum = 0;
 
-	add_head(text, "hapax_batch_units", "histogram",
-		 "Units of work in one transaction of the lanes, also of one that failed.");
+	metrics_add_head(text, "hapax_batch_units", "histogram",
+			 "Units of work in one transaction of the lanes, also of one that failed.");
 	for (size_t i = 0; i < BATCH_SIZES; i++) {
 		sum += stats->sizes[i];
 		strbuf_addf(text, "hapax_batch_units_bucket{le=\"%d\"} %llu\n", 1 << i, (unsigned long long)sum);
@@ -69,21 +94,7 @@ static void add_batch_units(const struct batch_stats *stats, struct strbuf *text
 		    (unsigned long long)stats->units, (unsigned long long)sum);
 }
 
-struct metric {
-	const char *name, *type, *help;
-	uint64_t value;
-};
-
 static const char counter[] = "counter", gauge[] = "gauge";
-
-#define ADD_ALL(text, metrics) add_all(text, metrics, sizeof(metrics) / sizeof *(metrics))
-static void add_all(struct strbuf *text, const struct metric metrics[], size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		add_head(text, metrics[i].name, metrics[i].type, metrics[i].help);
-		strbuf_addf(text, "%s %llu\n", metrics[i].name, (unsigned long long)metrics[i].value);
-	}
-}
 
 /* What was promised: transitions, claims, steps, jobs. */
 static void add_steps(struct engine_metrics *m, const struct lane_stats *lanes, struct strbuf *text)
@@ -112,7 +123,7 @@ static void add_steps(struct engine_metrics *m, const struct lane_stats *lanes, 
 		 atomic_load(&m->jobs_expired)},
 	};
 
-	ADD_ALL(text, metrics);
+	METRICS_ADD_ALL(text, metrics);
 }
 
 static void add_runs_and_batches(struct engine_metrics *m, struct strbuf *text)
@@ -148,7 +159,7 @@ static void add_runs_and_batches(struct engine_metrics *m, struct strbuf *text)
 		 atomic_load(&m->batch_turns)},
 	};
 
-	ADD_ALL(text, metrics);
+	METRICS_ADD_ALL(text, metrics);
 }
 
 /* The store and the doors. */
@@ -169,62 +180,64 @@ static void add_node(struct engine *engine, const struct lane_stats *lanes, stru
 		 atomic_load(&m->entry_locked)},
 		{"hapax_entry_lock_unavailable_total", counter, "Calls let through because the lock's store was down.",
 		 atomic_load(&m->entry_lock_unavailable)},
-		{"hapax_batches_retried_total", counter,
+		{"hapax_transactions_retried_total", counter,
 		 "Transactions run again after a deadlock or a lost connection.", lanes->batch.retried},
 		{"hapax_commits_in_doubt_total", counter, "Commits whose answer was lost.", lanes->batch.in_doubt},
 	};
 
-	ADD_ALL(text, metrics);
+	METRICS_ADD_ALL(text, metrics);
 }
 
 /* What is under way, and what waits. */
-static void add_load(const struct http_call *call, const struct lane_stats *lanes, struct strbuf *text)
+static void add_load(const struct api *api, const struct lane_stats *lanes, const struct port_stats *act,
+		     const struct http_stats *http, struct strbuf *text)
 {
-	struct api *api = api_of(call);
-	struct http_stats http;
-	struct port_stats act;
-
-	engine_act_stats(api->engine, &act);
-	http_exchange_read_stats(call->exchange, &http);
-
 	const struct metric metrics[] = {
 		{"hapax_lane_queue_depth", gauge, "What waits in the lanes for the next transaction.", lanes->waiting},
 		{"hapax_lane_tasks", gauge, "Tasks of requests in the lanes, those that act or sleep included.",
 		 lanes->seats},
-		{"hapax_actions_in_flight", gauge, "Calls of actions under way.", act.running},
-		{"hapax_actions_waiting", gauge, "Calls of actions that wait for their turn.", act.waiting},
+		{"hapax_actions_in_flight", gauge, "Calls of actions under way.", act->running},
+		{"hapax_actions_waiting", gauge, "Calls of actions that wait for their turn.", act->waiting},
 		{"hapax_actions_refused_total", counter, "Calls of actions refused because too many were waiting.",
-		 act.refused},
-		{"hapax_connections_open", gauge, "Connections of clients.", http.connections_open},
+		 act->refused},
+		{"hapax_connections_open", gauge, "Connections of clients.", http->connections_open},
 		{"hapax_connections_evicted_total", counter, "Idle connections closed to make room for others.",
-		 http.connections_evicted},
-		{"hapax_requests_total", counter, "Requests that were read whole.", http.requests},
+		 http->connections_evicted},
+		{"hapax_requests_total", counter, "Requests that were read whole.", http->requests},
 		{"hapax_requests_refused_total", counter, "Requests that were malformed, too large or too slow.",
-		 http.refused},
+		 http->refused},
 		{"hapax_run_waiters", gauge, "Clients that wait for the end of a run.",
 		 (uint64_t)atomic_load(&api->waiting)},
 		{"hapax_job_waiters", gauge, "Workers that wait for a job.", (uint64_t)atomic_load(&api->claiming)},
 	};
 
-	ADD_ALL(text, metrics);
+	METRICS_ADD_ALL(text, metrics);
 }
 
 void api_metrics(struct http_call *call)
 {
 	struct api *api = api_of(call);
 	struct lane_stats lanes;
+	struct port_stats act;
+	struct http_stats http;
 	struct strbuf text;
 
 	strbuf_init(&text, 1u << 16);
 	engine_lane_stats(api->engine, &lanes);
+	engine_act_stats(api->engine, &act);
+	http_exchange_read_stats(call->exchange, &http);
 	add_steps(engine_metrics(api->engine), &lanes, &text);
 	add_runs_and_batches(engine_metrics(api->engine), &text);
 	add_node(api->engine, &lanes, &text);
-	add_load(call, &lanes, &text);
+	add_load(api, &lanes, &act, &http, &text);
+	add_responses(&http, &text);
+	add_request_seconds(&http, &text);
+	add_action_seconds(&act, &text);
 	add_commit_seconds(&lanes.batch, &text);
 	add_batch_units(&lanes.batch, &text);
 	add_due(api->engine, &text);
 	add_gate_outcomes(engine_metrics(api->engine), &text);
-	api_respond_text(call, 200, "text/plain; version=0.0.4; charset=utf-8", strbuf_slice(&text));
+	metrics_add_process(&text);
+	api_respond_text(call, 200, METRICS_CONTENT_TYPE, strbuf_slice(&text));
 	strbuf_release(&text);
 }

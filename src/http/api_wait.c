@@ -96,6 +96,8 @@ bool api_wait_parse(struct http_call *call, int64_t *ret_ms)
 		code = duration_parse("wait", text, &err, ret_ms);
 	if (!code && *ret_ms > API_WAIT_MS_MAX)
 		code = error_set(&err, HX_VALIDATION_ERROR, "wait is at most 5m");
+	if (*ret_ms > 0)
+		http_exchange_do_not_time(call->exchange);
 	if (code)
 		http_respond_error(call->exchange, &err);
 	return !code;

@@ -103,7 +103,7 @@ static void recycle(struct http_exchange *ex)
 	ex->captured = NULL;
 	ex->resumed = NULL;
 	ex->sent = 0;
-	ex->failed = ex->close_after = ex->streaming = false;
+	ex->failed = ex->close_after = ex->streaming = ex->timed = false;
 	ex->phase = EXCHANGE_EMPTY;
 	ex->gone = ex->hasty = false;
 	ex->next_spare = ex->home->spare;
@@ -179,6 +179,8 @@ void exchange_hand_over(struct http_exchange *ex)
 
 	ASSERT(ex->phase == EXCHANGE_EMPTY);
 	ex->request.body = strbuf_slice(&ex->body);
+	ex->handed_over = clock_mono(options->clock);
+	ex->timed = true;
 	ex->phase = EXCHANGE_OPEN;
 	atomic_fetch_add_explicit(&ex->references, 1, memory_order_relaxed); /* the handler's */
 	options->handle(options->data, ex);
@@ -222,6 +224,11 @@ struct arena *http_exchange_arena(struct http_exchange *exchange)
 struct loop *http_exchange_loop(struct http_exchange *exchange)
 {
 	return &exchange->home->loop;
+}
+
+void http_exchange_do_not_time(struct http_exchange *exchange)
+{
+	exchange->timed = false;
 }
 
 void http_on_gone(struct http_exchange *exchange, void (*fn)(struct http_exchange *exchange, void *data), void *data)
@@ -301,6 +308,20 @@ static void write_framing(struct http_exchange *ex, int status, int64_t length)
 		head_write_text("Connection", "keep-alive", &ex->out);
 }
 
+static void count_answer(const struct http_exchange *ex, int status)
+{
+	struct server_loop *home = ex->home;
+	int64_t ns, us;
+
+	stats_count(&home->stats.responses[status / 100 - 2]);
+	if (!ex->timed)
+		return;
+	ns = clock_mono(home->server->options.clock).ns - ex->handed_over.ns;
+	us = (ns + 999) / 1000; /* upwards: what was answered took some time */
+	atomic_fetch_add_explicit(&home->stats.took_us, (uint64_t)us, memory_order_relaxed);
+	stats_count(&home->stats.answered[histogram_range(us)]);
+}
+
 bool exchange_write_head(struct http_exchange *ex, const struct http_answer *answer, int64_t length)
 {
 	ASSERT(answer->status >= 200 && answer->status <= 599);
@@ -312,6 +333,7 @@ bool exchange_write_head(struct http_exchange *ex, const struct http_answer *ans
 	}
 	write_framing(ex, answer->status, length);
 	head_write_end(&ex->out);
+	count_answer(ex, answer->status);
 	return true;
 }
 

@@ -40,6 +40,8 @@ struct http_exchange {
 
 	struct arena arena;
 	struct http_request request;
+	struct mono_time handed_over;
+	bool timed; /* how long the answer takes from then on is counted */
 	struct strbuf body;
 	size_t counted_bytes; /* in the server's bodies_bytes: of the request, and of a large answer */
 

@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "http/charset.h"
 #include "http/loop.h"
+#include "http/metrics.h"
 #include "http/problem.h"
 
 #define LOOK_BUDGET 1000 /* records in one slice */
@@ -39,7 +40,6 @@ static void respond_text(struct http_exchange *exchange, int status, const char 
 	http_respond(exchange, &(struct http_answer){.status = status, .fields = {fields, 1}, .body = text});
 }
 
-#define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define TEXT_TYPE "text/plain; charset=utf-8"
 
 static void healthz(struct http_call *call)
@@ -54,7 +54,7 @@ static void metrics(struct http_call *call)
 
 	strbuf_init(&text, TEXT_BYTES_MAX);
 	proxy_write_metrics(admin->proxy, &text);
-	respond_text(call->exchange, 200, METRICS_TYPE, strbuf_slice(&text));
+	respond_text(call->exchange, 200, METRICS_CONTENT_TYPE, strbuf_slice(&text));
 	strbuf_release(&text);
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "http/metrics.h"
 #include "http/problem.h"
 #include "http/proxy_job.h"
 #include "model/text.h"
@@ -285,16 +286,12 @@ void proxy_write_metrics(const struct proxy *proxy, struct strbuf *out)
 
 	proxy_read_stats(proxy, &stats);
 	upstream_read_stats(proxy->upstream, &upstream);
-	strbuf_add_str(out, "# HELP hapax_gate_outcomes_total What became of guarded requests.\n"
-			    "# TYPE hapax_gate_outcomes_total counter\n");
+	metrics_add_head(out, "hapax_gate_outcomes_total", "counter", "What became of guarded requests.");
 	for (size_t i = 0; i < HX_GATE_OUTCOMES; i++)
 		strbuf_addf(out, "hapax_gate_outcomes_total{outcome=\"%s\"} %llu\n",
 			    hx_gate_outcome_name((enum hx_gate_outcome)i), (unsigned long long)stats.outcomes[i]);
 
-	const struct {
-		const char *name, *type, *help;
-		uint64_t value;
-	} metrics[] = {
+	const struct metric metrics[] = {
 		{"hapax_gate_unknown_outcomes_total", "counter",
 		 "Guarded requests that the upstream may or may not have executed.", stats.unknown},
 		{"hapax_gate_forwarded_total", "counter", "Requests that were not guarded.", stats.forwarded},
@@ -312,7 +309,6 @@ void proxy_write_metrics(const struct proxy *proxy, struct strbuf *out)
 		 "Unguarded requests that were sent once more after an idle connection died.", upstream.repeated},
 	};
 
-	for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-		strbuf_addf(out, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", metrics[i].name, metrics[i].help,
-			    metrics[i].name, metrics[i].type, metrics[i].name, (unsigned long long)metrics[i].value);
+	METRICS_ADD_ALL(out, metrics);
+	metrics_add_process(out);
 }

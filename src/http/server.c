@@ -124,6 +124,15 @@ void http_server_free(struct http_server *server)
 	server_drop(server);
 }
 
+static void add_loop_stats(const struct server_loop *sl, struct http_stats *sum)
+{
+	for (size_t i = 0; i < HTTP_STATUS_CLASSES; i++)
+		sum->responses[i] += sl->stats.responses[i];
+	for (size_t i = 0; i < HISTOGRAM_RANGES; i++)
+		sum->answered.counts[i] += sl->stats.answered[i];
+	sum->answered.took_us += sl->stats.took_us;
+}
+
 void http_server_read_stats(struct http_server *server, struct http_stats *ret_stats)
 {
 	*ret_stats = (struct http_stats){
@@ -136,4 +145,6 @@ void http_server_read_stats(struct http_server *server, struct http_stats *ret_s
 		.gone = server->stats.gone,
 		.bodies_bytes = server->stats.bodies_bytes,
 	};
+	for (unsigned i = 0; i < server->loops_n; i++)
+		add_loop_stats(&server->loops[i], ret_stats);
 }

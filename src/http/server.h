@@ -24,11 +24,13 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/histogram.h"
 #include "base/log.h"
 #include "http/address.h"
 #include "http/wire.h"
 
 #define HTTP_LOOPS_MAX 16
+#define HTTP_STATUS_CLASSES 4
 
 struct http_server;
 struct http_exchange;
@@ -88,6 +90,8 @@ struct http_stats {
 	uint64_t timed_out; /* closed or refused for being too slow, idle ones included */
 	uint64_t gone;      /* clients that left while their request was handled */
 	uint64_t bodies_bytes;
+	uint64_t responses[HTTP_STATUS_CLASSES]; /* by 2xx, 3xx, 4xx and 5xx; the server's own are in it */
+	struct histogram answered;               /* from the hand-over to the answer, or its head if it is streamed */
 };
 
 void http_server_read_stats(struct http_server *server, struct http_stats *ret_stats);
@@ -111,6 +115,8 @@ struct arena *http_exchange_arena(struct http_exchange *exchange);
  * Whoever does that raises loop->guests meanwhile, so that a stop waits for it up to drain_ms, client or no client.
  */
 struct loop *http_exchange_loop(struct http_exchange *exchange);
+/* How long it takes says nothing of the server: it is not counted in http_stats.answered. Only inside of handle(). */
+void http_exchange_do_not_time(struct http_exchange *exchange);
 
 /*
  * Be told when the client has gone before the answer: fn is called once at most, in the loop's thread. Only inside of

@@ -33,6 +33,10 @@ struct server_loop {
 	struct mono_time drain_by;
 	struct http_exchange *spare; /* for the next requests */
 	size_t spare_n;
+	/* By whoever answers; a loop has its own, so that threads seldom meet here. */
+	struct {
+		_Atomic uint64_t responses[HTTP_STATUS_CLASSES], answered[HISTOGRAM_RANGES], took_us;
+	} stats;
 	char input[READ_BYTES]; /* where connections read to that have nothing pending */
 };
 

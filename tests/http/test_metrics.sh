@@ -2,7 +2,7 @@
 # The numbers of `hapax serve` and `hapax gate`: their form is Prometheus', docs/operations.md has all of them and no others, and
 # they tell what happens.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
-import math, re, sqlite3, threading
+import math, os, re, sqlite3, subprocess, threading, time
 import server
 from server import Server, Service, until, write
 
@@ -42,11 +42,18 @@ def parse(text):
 
 
 def check_histogram(name, samples):
-	buckets = [(float(re.fullmatch(r'le="(.*)"', labels)[1]), value) for (n, labels), value in samples.items() if n == name + "_bucket"]
+	"""One for each of the labels that stand in front of `le`."""
+	for of in dict.fromkeys(labels for n, labels in samples if n == name + "_count"):
+		check_one_histogram(name, of, samples)
+
+
+def check_one_histogram(name, of, samples):
+	le = re.compile(re.escape(of + "," if of else "") + r'le="([^"]*)"')
+	buckets = [(float(m[1]), value) for (n, labels), value in samples.items() if n == name + "_bucket" and (m := le.fullmatch(labels))]
 	assert len(buckets) > 3 and buckets == sorted(buckets), f"{name}: its buckets do not rise"
 	assert [v for _, v in buckets] == sorted(v for _, v in buckets), f"{name}: it is not cumulative"
-	assert buckets[-1][0] == math.inf and buckets[-1][1] == samples[name + "_count", None], f"{name}: +Inf is not its count"
-	assert (samples[name + "_sum", None] > 0) == (samples[name + "_count", None] > 0), name
+	assert buckets[-1][0] == math.inf and buckets[-1][1] == samples[name + "_count", of], f"{name}: +Inf is not its count"
+	assert (samples[name + "_sum", of] > 0) == (samples[name + "_count", of] > 0), name
 
 
 def metrics(hapax):
@@ -131,6 +138,86 @@ def test_what_waits_is_told(dir):
 		assert value(hapax, "hapax_store_up") == 1
 
 
+def test_the_process_is_told(dir):
+	with Service() as service, start(dir, service) as hapax:
+		proc = f"/proc/{hapax.process.pid}/"
+		version = subprocess.run([server.HAPAX, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+		assert value(hapax, "hapax_build_info", f'version="{version}"') == 1
+		fields = open(proc + "stat").read().rsplit(")", 1)[1].split()
+		boot = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+		started = value(hapax, "process_start_time_seconds")
+		assert abs(started - boot - int(fields[19]) / os.sysconf("SC_CLK_TCK")) < 2, started
+		assert value(hapax, "process_start_time_seconds") == started
+		resident, told = int(fields[21]) * os.sysconf("SC_PAGESIZE"), value(hapax, "process_resident_memory_bytes")
+		assert resident / 2 < told < resident * 2, (resident, told)
+		cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+		assert max(cpu - 0.1, 0) < value(hapax, "process_cpu_seconds_total") < cpu + 60
+		assert f"Max open files {value(hapax, 'process_max_fds'):.0f} " in re.sub(" +", " ", open(proc + "limits").read())
+		before = value(hapax, "process_open_fds")
+		clients = [hapax.open() for _ in range(10)]
+		until(lambda: before + 8 <= value(hapax, "process_open_fds") <= len(os.listdir(proc + "fd")) + 2, "ten more descriptors")
+		for c in clients: c.close()
+
+
+def test_answers_are_counted_by_their_status(dir):
+	with Service() as service, start(dir, service) as hapax:
+		def classes():
+			family = metrics(hapax)["hapax_responses_total"][2]
+			return [family["hapax_responses_total", f'status="{i}xx"'] for i in (2, 3, 4, 5)]
+		before = classes()
+		assert hapax.call("GET", "/nowhere")[0] == 404
+		assert hapax.raw(b"GET / HTTP/1.1\r\n\r\n")[0] == 400
+		assert hapax.call("BREW", "/healthz")[0] == 501
+		assert hapax.call("GET", "/healthz")[0] == 200
+		assert classes() == [before[0] + 2, before[1], before[2] + 2, before[3] + 1] # the scrape before is one of them
+
+
+def held_for(seconds, hapax):
+	"""Not less: what is measured meanwhile took as long."""
+	until(lambda: value(hapax, "hapax_actions_in_flight") == 1, "the call")
+	end = time.monotonic() + seconds
+	until(lambda: time.monotonic() > end, "the time to pass")
+
+
+def seconds_of(hapax, name, labels=None):
+	samples = metrics(hapax)[name][2]
+	return samples[name + "_count", labels], samples[name + "_sum", labels]
+
+
+def test_calls_of_actions_are_measured(dir):
+	with Service() as service, start(dir, service) as hapax:
+		service.hold.clear()
+		hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "order"}, status=201)
+		held_for(0.2, hapax)
+		assert seconds_of(hapax, "hapax_action_seconds", 'kind="http"') == (0, 0)
+		service.hold.set()
+		until(lambda: seconds_of(hapax, "hapax_action_seconds", 'kind="http"')[0] == 1, "its answer")
+		assert 0.2 <= seconds_of(hapax, "hapax_action_seconds", 'kind="http"')[1] < 60
+		assert seconds_of(hapax, "hapax_action_seconds", 'kind="exec"') == (0, 0)
+
+
+# A transaction of somebody else's makes one request slow. Who asked to wait is served well by being kept waiting.
+def test_requests_are_measured_but_not_those_that_wait(dir):
+	with Service() as service, start(dir, service) as hapax:
+		before = seconds_of(hapax, "hapax_request_seconds")
+		hapax.json("POST", "/api/v1/jobs/claim", {"queues": ["q"], "owner": "w", "waitMs": 1}, status=200)
+		hapax.json("POST", "/api/v1/workflow-runs?wait=20s", {"definitionId": "order"}, status=201)
+		assert seconds_of(hapax, "hapax_request_seconds")[0] == before[0] + 1 # the scrape before
+		other = sqlite3.connect(dir / "h.db", isolation_level=None)
+		other.execute("BEGIN IMMEDIATE")
+		slow = threading.Thread(target=lambda: hapax.json("POST", "/api/v1/jobs", {"queue": "q"}, status=201))
+		slow.start()
+		until(lambda: value(hapax, "hapax_lane_tasks") >= 1, "the request")
+		end = time.monotonic() + 0.2
+		until(lambda: time.monotonic() > end, "the time to pass")
+		before = seconds_of(hapax, "hapax_request_seconds")
+		other.execute("ROLLBACK")
+		other.close()
+		slow.join()
+		after = seconds_of(hapax, "hapax_request_seconds")
+		assert after[0] == before[0] + 2 and 0.2 <= after[1] - before[1] < 60, (before, after)
+
+
 # While the store is busy with somebody else, what comes has to wait, and is seen to.
 def test_what_waits_for_the_store_is_told(dir):
 	with Service() as service, start(dir, service) as hapax:
@@ -169,7 +256,7 @@ def test_gate_has_the_form_and_the_pages_have_all_of_it(dir):
 				head = gate.call("POST", "/pay", {}, [("Idempotency-Key", "k")])[1]
 				assert f"Idempotency-Status: {status}" in head, head
 			gate.port = int(admin[1])
-			assert value(gate, "hapax_gate_outcomes_total", 'outcome="created"') == value(gate, "hapax_gate_outcomes_total", 'outcome="replayed"') == 1
+			until(lambda: value(gate, "hapax_gate_outcomes_total", 'outcome="created"') == value(gate, "hapax_gate_outcomes_total", 'outcome="replayed"') == 1, "both outcomes")
 
 
 server.run(globals())

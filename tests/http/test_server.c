@@ -222,6 +222,16 @@ static void a_client_that_asks_first_is_told_to_go_on(void **state)
 
 /* ---- what is refused ---- */
 
+static uint64_t timed(void)
+{
+	struct http_stats stats = stats_now();
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < HISTOGRAM_RANGES; i++)
+		n += stats.answered.counts[i];
+	return n;
+}
+
 static void malformed_requests_are_answered_and_closed(void **state)
 {
 	static const struct {
@@ -244,6 +254,8 @@ static void malformed_requests_are_answered_and_closed(void **state)
 		{"\x16\x03\x01", 400},
 	};
 
+	uint64_t classes[HTTP_STATUS_CLASSES] = {0};
+
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		int fd = client_open();
@@ -252,6 +264,7 @@ static void malformed_requests_are_answered_and_closed(void **state)
 		client_say(fd, cases[i].text);
 		reply = read_reply(fd, false);
 		assert_int_equal(reply.status, cases[i].status);
+		classes[reply.status / 100 - 2]++;
 		assert_true(reply.complete);
 		assert_false(reply.keep_alive);
 		assert_non_null(strstr(reply.text, "application/problem+json"));
@@ -261,6 +274,9 @@ static void malformed_requests_are_answered_and_closed(void **state)
 	}
 	assert_int_equal(stats_now().requests, 0);
 	assert_int_equal(stats_now().refused, sizeof cases / sizeof *cases);
+	for (size_t i = 0; i < HTTP_STATUS_CLASSES; i++)
+		assert_int_equal(stats_now().responses[i], classes[i]);
+	assert_int_equal(timed(), 0); /* nobody had them in hand */
 }
 
 /* A client that sends all of a large body before it reads still gets to see why it was refused. */
@@ -313,6 +329,9 @@ static void many_clients_are_answered_from_another_thread(void **state)
 	for (int i = 0; i < CLIENTS; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(stats_now().requests, CLIENTS * REQUESTS);
+	assert_int_equal(stats_now().responses[0], CLIENTS * REQUESTS);
+	assert_int_equal(timed(), CLIENTS * REQUESTS);
+	assert_true(stats_now().answered.took_us >= CLIENTS * REQUESTS);
 }
 
 static void a_client_that_has_gone_is_noticed(void **state)

@@ -150,6 +150,7 @@ static void unknown_lengths_are_chunked(void **state)
 		assert_true(reply.complete);
 		check_pattern(&reply.body, totals[i]);
 		reply_release(&reply);
+		assert_int_equal(stats_now().responses[0], i + 1);
 	}
 	check_next(fd);
 	close(fd);

@@ -1,6 +1,8 @@
 /* The port: who runs, who waits, who is dropped, and that every call is answered once. */
 #include "act/port.h"
 
+#include <sched.h>
+
 #include "unit/act/upstream.h"
 
 #define OK_JSON "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n{\"a\":1}"
@@ -55,6 +57,54 @@ static void test_max_in_flight(void **state)
 	assert_int_equal(u.hanging_most, 8);
 	assert_int_equal(u.applied, CALLS);
 	desk_wait_stats(&desk, 0, 0);
+	desk_close(&desk);
+	upstream_close(&u);
+}
+
+static uint64_t timed(struct desk *desk, enum action_kind kind, uint64_t *ret_took_us)
+{
+	struct port_stats stats;
+	uint64_t n = 0;
+
+	port_read_stats(desk->port, &stats);
+	for (size_t i = 0; i < HISTOGRAM_RANGES; i++)
+		n += stats.answered[kind].counts[i];
+	*ret_took_us = stats.answered[kind].took_us;
+	return n;
+}
+
+static uint64_t mono_us(void)
+{
+	return (uint64_t)clock_mono(clock_system()).ns / 1000;
+}
+
+/* Two that run one behind the other take no more than the time that passed: waiting for a turn is not in it. */
+static void test_calls_are_timed_from_their_turn(void **state)
+{
+	uint64_t began = mono_us(), took_us;
+	struct upstream u;
+	struct desk desk;
+	char url[128];
+
+	(void)state;
+	upstream_open(&u, pages);
+	desk_open(&desk, &(struct port_options){0});
+	struct action action = upstream_action(&u, "/hang", url);
+
+	action.max_in_flight = 1;
+	start(&desk, &action, "{}");
+	start(&desk, &action, "{}");
+	upstream_wait(&u, hanging, 1);
+	for (uint64_t since = mono_us(); mono_us() < since + 50000;)
+		sched_yield();
+	assert_int_equal(timed(&desk, ACTION_HTTP, &took_us), 0);
+	upstream_release(&u);
+	for (uint64_t i = 1; i <= 2; i++)
+		desk_expect(desk_wait(&desk, i), ACT_OK, "");
+	assert_int_equal(timed(&desk, ACTION_HTTP, &took_us), 2);
+	assert_true(took_us >= 50000);
+	assert_true(took_us <= mono_us() - began);
+	assert_int_equal(timed(&desk, ACTION_NATIVE, &took_us), 0);
 	desk_close(&desk);
 	upstream_close(&u);
 }
@@ -174,6 +224,7 @@ static void test_too_many_wait(void **state)
 static void test_abort_ends_the_transfer(void **state)
 {
 	struct port_stats stats;
+	uint64_t took_us;
 	struct upstream u;
 	struct desk desk;
 	char url[128];
@@ -197,6 +248,7 @@ static void test_abort_ends_the_transfer(void **state)
 	port_read_stats(desk.port, &stats);
 	assert_int_equal(stats.aborted, 1);
 	assert_int_equal(stats.answers[ACT_OK], 1);
+	assert_int_equal(timed(&desk, ACTION_HTTP, &took_us), 1);
 	desk_close(&desk);
 	assert_false(desk.answers[first].here);
 	upstream_close(&u);
@@ -406,6 +458,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kinds_without_a_call),
 		cmocka_unit_test(test_max_in_flight),
+		cmocka_unit_test(test_calls_are_timed_from_their_turn),
 		cmocka_unit_test(test_versions_share_the_bound),
 		cmocka_unit_test(test_first_come_first_served),
 		cmocka_unit_test(test_actions_take_turns),
