@@ -137,9 +137,9 @@ static int64_t live_visit(struct scene *scene)
 {
 	char id[64];
 
+	service_play(scene->service, "/fall", &(struct play){.status = 422, .body = "{}"});
 	run_create_id(scene, "{'definitionId':'visit','idempotencyKey':'v'}", id);
 	run_do(scene, id, "events/arrived", "{'id':'x'}", 202, NULL);
-	service_play(scene->service, "/fall", &(struct play){.status = 422, .body = "{}"});
 	run_await(scene, id, "FAILED");
 	run_do(scene, id, "retry", NULL, 200, NULL);
 	run_await(scene, id, "FAILED");
