@@ -8,8 +8,8 @@
 #include "base/hash.h"
 #include "sim/invariant.h"
 
-#define UNLIMITED UINT_MAX        /* steps left, when their number does not matter: a state seen once is done with */
-#define SHORTEST_EDGES_MIN 100000 /* how many may be taken in search of a shortest schedule, or as many as found one */
+#define UNLIMITED UINT_MAX       /* steps left, when their number does not matter: a state seen once is done with */
+#define SHORTEST_EDGES_MIN 20000 /* how many may be taken in search of a shortest schedule, or as many as found one */
 
 /* ---- states seen ---- */
 
