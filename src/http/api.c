@@ -353,6 +353,18 @@ void api_add_time(struct strbuf *text, const char *member, int64_t ms)
 	strbuf_addf(text, "\"%s\":\"%s\"", member, time);
 }
 
+void api_end_page(struct strbuf *text, const struct db_value *cursor)
+{
+	strbuf_add_str(text, "],\"cursor\":");
+	if (!cursor)
+		strbuf_add_str(text, "null");
+	else if (cursor->type == DB_INT)
+		strbuf_addf(text, "\"%lld\"", (long long)cursor->i);
+	else
+		json_quote(cursor->s, text);
+	strbuf_add_char(text, '}');
+}
+
 void api_more_json(struct strbuf *text, const char *member, struct slice json)
 {
 	strbuf_addf(text, ",\"%s\":", member);

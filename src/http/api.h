@@ -136,6 +136,8 @@ void api_query_tell(struct api_query *query, enum hx_code code);
 /* The parts of entity:WORKFLOW:ID; false: it is something else. */
 bool api_entity_split(struct slice subject, struct slice *ret_workflow, struct slice *ret_name);
 void api_add_time(struct strbuf *text, const char *member, int64_t ms);
+/* Ends {"items":[… with the cursor: a text or number of the row behind which, or at which, the next page begins; NULL: no more. */
+void api_end_page(struct strbuf *text, const struct db_value *cursor);
 /* Further members, each behind a comma: JSON as it is, a text, a moment; .p NULL, 0: null. */
 void api_more_json(struct strbuf *text, const char *member, struct slice json);
 void api_more_text(struct strbuf *text, const char *member, struct slice value);

@@ -181,12 +181,7 @@ static enum hx_code answered_list(struct single *single, const struct unit_resul
 		add_account(&query->text, db_cell(rows, i, LIST_NAME)->s, db_cell(rows, i, LIST_BALANCE)->i,
 			    db_cell(rows, i, LIST_CREATED_AT)->i);
 	}
-	strbuf_add_str(&query->text, "],\"cursor\":");
-	if (rows->n > n)
-		json_quote(db_cell(rows, n - 1, LIST_NAME)->s, &query->text);
-	else
-		strbuf_add_str(&query->text, "null");
-	strbuf_add_char(&query->text, '}');
+	api_end_page(&query->text, rows->n > n ? db_cell(rows, n - 1, LIST_NAME) : NULL);
 	return HX_OK;
 }
 
@@ -248,10 +243,7 @@ static enum hx_code answered_ledger(struct single *single, const struct unit_res
 	strbuf_add_str(&query->text, "{\"items\":[");
 	for (size_t i = 0; i < n; i++)
 		add_entry(&query->text, rows, i);
-	if (rows->n > n)
-		strbuf_addf(&query->text, "],\"cursor\":\"%lld\"}", (long long)db_cell(rows, n - 1, SEQ)->i);
-	else
-		strbuf_add_str(&query->text, "],\"cursor\":null}");
+	api_end_page(&query->text, rows->n > n ? db_cell(rows, n - 1, SEQ) : NULL);
 	return HX_OK;
 }
 

@@ -149,10 +149,7 @@ static enum hx_code answered_items(struct single *single, const struct unit_resu
 		return code;
 	strbuf_add_str(&query->text, "{\"items\":[");
 	n = add_items(rows, n, &query->text);
-	if (rows->n > n)
-		strbuf_addf(&query->text, "],\"cursor\":\"%lld\"}", (long long)db_cell(rows, n, ITEM_N)->i);
-	else
-		strbuf_add_str(&query->text, "],\"cursor\":null}");
+	api_end_page(&query->text, rows->n > n ? db_cell(rows, n, ITEM_N) : NULL);
 	return HX_OK;
 }
 

@@ -201,12 +201,7 @@ static enum hx_code answered_list(struct single *single, const struct unit_resul
 		strbuf_add_str(&query->text, i ? "," : "");
 		api_add_entity(&query->text, query->machine->workflow->name, rows, i);
 	}
-	strbuf_add_str(&query->text, "],\"cursor\":");
-	if (rows->n > n)
-		json_quote(db_cell(rows, n - 1, ENTITY_NAME)->s, &query->text);
-	else
-		strbuf_add_str(&query->text, "null");
-	strbuf_add_char(&query->text, '}');
+	api_end_page(&query->text, rows->n > n ? db_cell(rows, n - 1, ENTITY_NAME) : NULL);
 	return HX_OK;
 }
 

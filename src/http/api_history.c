@@ -113,11 +113,7 @@ static enum hx_code answered(struct single *single, const struct unit_result *re
 	strbuf_add_str(&query->text, "{\"items\":[");
 	for (size_t i = 0; i < n; i++)
 		add_row(&query->text, rows, i);
-	strbuf_add_str(&query->text, "],\"cursor\":");
-	if (rows->n > n)
-		strbuf_addf(&query->text, "\"%lld\"}", (long long)db_cell(rows, n - 1, SEQ)->i);
-	else
-		strbuf_add_str(&query->text, "null}");
+	api_end_page(&query->text, rows->n > n ? db_cell(rows, n - 1, SEQ) : NULL);
 	return HX_OK;
 }
 
