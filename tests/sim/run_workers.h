@@ -1,0 +1,204 @@
+/* Workers of the simulations of runs: what a program outside of the engine does, as a task; and whoever ends the claims of those who died. */
+#ifndef HX_TESTS_SIM_RUN_WORKERS_H
+#define HX_TESTS_SIM_RUN_WORKERS_H
+
+#include "sim/run_world.h"
+
+static const struct db_stmt stmt_job_due = {
+	.name = "sim_job_due",
+	.sql = "SELECT subject, 0 FROM job WHERE due_at <= hx_now_ms()",
+	.in = "",
+	.out = "ii",
+};
+
+static const struct db_stmt stmt_job_past = {
+	.name = "sim_job_past",
+	.sql = "SELECT j.subject, s.fence FROM job j JOIN subject s ON s.id = j.subject"
+	       " WHERE s.status = 'RUNNING' AND s.until <= hx_now_ms()",
+	.in = "",
+	.out = "ii",
+};
+
+static inline bool job_is_due(struct sim *sim)
+{
+	return ask_store(sim, &stmt_job_due).rows[0].n > 0;
+}
+
+static inline bool job_is_past(struct sim *sim)
+{
+	return ask_store(sim, &stmt_job_past).rows[0].n > 0;
+}
+
+static const struct job_claim_request workers[] = {
+	{.workspace = {"default", 7},
+	 .owner = {"w1", 2},
+	 .queues_n = 1,
+	 .queues = {{"stock", 5}},
+	 .max = 1,
+	 .lease_ms = 60000},
+	{.workspace = {"default", 7},
+	 .owner = {"w2", 2},
+	 .queues_n = 1,
+	 .queues = {{"stock", 5}},
+	 .max = 1,
+	 .lease_ms = 60000},
+};
+
+/*
+ * CLAIMS ─▶ BEATS ─▶ WORKS ─┬ ok, failed ─▶ SETTLES ─▶ ENDED
+ *    │        └ stale ─┐    └ unknown ─▶ ENDED: nobody hears of it again
+ *    └ none ───────────┴─▶ ENDED
+ */
+struct worker {
+	struct task task;
+	enum { CLAIMS, BEATS, WORKS, SETTLES, ENDED } at;
+	const struct job_claim_request *rq;
+	struct arena *texts;
+	int64_t job; /* what it is going to get: the simulator has to know what a claim locks */
+	int64_t fence, attempt;
+	struct slice key;
+	enum act_outcome outcome;
+	union {
+		struct task inner;
+		struct job_claim claim;
+		struct job_settle settle;
+	};
+};
+
+static inline void worker_settle(struct worker *w, enum job_settle_kind kind, const struct answer *answer)
+{
+	struct job_settle_request *rq = arena_zalloc(w->texts, sizeof *rq);
+
+	*rq = (struct job_settle_request){
+		.kind = kind,
+		.workspace = w->rq->workspace,
+		.subject = w->job,
+		.fence = w->fence,
+		.owner = w->rq->owner,
+		.lease_ms = w->rq->lease_ms,
+		.output = slice_str(kind == JOB_COMPLETE ? "1" : "no"),
+		.retryable = true,
+	};
+	job_settle_init(&w->settle, rq, w->texts);
+	w->inner.kind->take(&w->inner, &(struct answer){.kind = ANSWER_START, .now = answer->now});
+	w->at = kind == JOB_HEARTBEAT ? BEATS : SETTLES;
+}
+
+static inline void worker_claimed(struct worker *w, const struct answer *answer)
+{
+	if (w->claim.n == 0) {
+		w->at = ENDED;
+		return;
+	}
+	w->job = w->claim.jobs[0].subject;
+	w->fence = w->claim.jobs[0].fence;
+	w->attempt = w->claim.jobs[0].attempt;
+	w->key = w->claim.jobs[0].key;
+	worker_settle(w, JOB_HEARTBEAT, answer);
+}
+
+static inline void worker_take(struct task *task, const struct answer *answer)
+{
+	struct worker *w = (struct worker *)task;
+	struct unit memory;
+	struct ask ask = {.unit = &memory};
+
+	if (w->at == WORKS) {
+		w->outcome = answer->outcome;
+		if (answer->outcome == ACT_OK || answer->outcome == ACT_FAILED)
+			worker_settle(w, answer->outcome == ACT_OK ? JOB_COMPLETE : JOB_FAIL, answer);
+		else
+			w->at = ENDED;
+		return;
+	}
+	w->inner.kind->take(&w->inner, answer);
+	w->inner.kind->ask(&w->inner, &ask);
+	if (ask.kind != ASK_DONE)
+		return;
+	if (w->at == CLAIMS)
+		worker_claimed(w, answer);
+	else
+		w->at = w->at == BEATS && ask.code == HX_OK ? WORKS : ENDED;
+}
+
+static inline void worker_ask(const struct task *task, struct ask *ask)
+{
+	static const struct action work = {.name = "work"};
+	const struct worker *w = (const struct worker *)task;
+
+	if (w->at == ENDED) {
+		ask->kind = ASK_DONE;
+		ask->code = HX_OK;
+	} else if (w->at == WORKS) {
+		ask->kind = ASK_ACT;
+		ask->act = (struct act_call){.action = &work, .key = w->key, .attempt = w->attempt};
+	} else {
+		w->inner.kind->ask(&w->inner, ask);
+		if (w->at == CLAIMS) { /* and what the run does about its job */
+			unit_touch(ask->unit, w->job);
+			unit_touch(ask->unit, RUN);
+		}
+	}
+}
+
+static const char *worker_where(const struct task *task)
+{
+	static const char *const names[] = {"claiming", "sending a heartbeat", "working", "settling", "done"};
+
+	return names[((const struct worker *)task)->at];
+}
+
+/* Without the ids of jobs: they are other numbers in every schedule. */
+static inline uint64_t worker_fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct worker *w = (const struct worker *)task;
+
+	hash = hash_mix(hash, w->at);
+	hash = hash_mix(hash, (uint64_t)w->fence);
+	hash = hash_mix(hash, w->outcome);
+	hash = hash_bytes(hash, w->key.p, w->key.n);
+	if (w->at == CLAIMS)
+		return hash_mix(hash, w->claim.at);
+	if (w->at == WORKS || w->at == ENDED)
+		return hash;
+	return hash_mix(hash_mix(hash, w->settle.at), w->settle.code);
+}
+
+static const struct task_kind worker_kind = {
+	.name = "worker",
+	.size = sizeof(struct worker),
+	.take = worker_take,
+	.ask = worker_ask,
+	.where = worker_where,
+	.fingerprint = worker_fingerprint,
+};
+
+static inline void init_worker(union sim_task *task, const void *plan, struct arena *texts)
+{
+	struct worker *w = (struct worker *)task;
+	struct unit_result due = ask_store(fixture.sim, &stmt_job_due);
+
+	_Static_assert(sizeof *w <= SIM_TASK_BYTES, "a worker fits");
+	memset(w, 0, sizeof *w);
+	w->rq = plan;
+	w->texts = texts;
+	w->job = due.rows[0].n ? db_cell(&due.rows[0], 0, 0)->i : -1;
+	job_claim_init(&w->claim, w->rq, texts);
+	task_init(&w->task, &worker_kind, /* topic= */ 0);
+}
+
+static inline void init_lapser(union sim_task *task, const void *plan, struct arena *texts)
+{
+	struct job_settle_request *rq = arena_zalloc(texts, sizeof *rq);
+	struct unit_result past = ask_store(fixture.sim, &stmt_job_past);
+
+	(void)plan;
+	*rq = (struct job_settle_request){.kind = JOB_LAPSE, .subject = -1};
+	if (past.rows[0].n) {
+		rq->subject = db_cell(&past.rows[0], 0, 0)->i;
+		rq->fence = db_cell(&past.rows[0], 0, 1)->i;
+	}
+	job_settle_init((struct job_settle *)task, rq, texts);
+}
+
+#endif

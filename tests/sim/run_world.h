@@ -1,0 +1,262 @@
+/*
+ * The world of the simulations of runs: the run and its definition, the rows of the store as the simulator sees them.
+ */
+#ifndef HX_TESTS_SIM_RUN_WORLD_H
+#define HX_TESTS_SIM_RUN_WORLD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "base/id.h"
+#include "flow/job_work.h"
+#include "flow/run_drive.h"
+#include "flow/run_verb.h"
+#include "sim/explore.h"
+#include "sim/invariant.h"
+#include "sim/world.h"
+
+#define STATES_MAX 20000000
+#define WORDS_MAX (4u << 20)
+#define RUN 1
+#define STEPS_MAX 4
+#define REDO_MAX 3
+#define SETTLE_ROUNDS_MAX 60
+
+#define ACTION(name, more) "\"" name "\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/\"" more "}"
+#define KEYED ",\"effect\":\"keyed\""
+#define PLAIN ",\"effect\":\"claimed\""
+
+/* One world per test: definitions live as long as the program. */
+static struct {
+	struct arena arena;
+	const struct run_machine *machine;
+	bool may_wait; /* for an event or a decision that nobody sends */
+	bool may_pause;
+	struct sim *sim; /* the world that is being walked through, for the person who knows the truth */
+	uint64_t keys[STEPS_MAX]
+		     [1 + REDO_MAX + 1]; /* of each step: that of its compensation, then those of its redoings */
+} fixture;
+
+static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
+{
+	(void)context, (void)workflow, (void)version;
+	return fixture.machine;
+}
+
+static const struct run_policy policy = {.lease_ms = 60000, .machine_of = machine_of};
+
+static inline void parse(const char *actions, const char *steps)
+{
+	const struct run_definition *definition;
+	struct findings findings;
+	char text[4000];
+
+	arena_release(&fixture.arena);
+	memset(&fixture, 0, sizeof fixture);
+	arena_init(&fixture.arena, 16u << 20);
+	findings_init(&findings, &fixture.arena);
+	snprintf(text, sizeof text, "{\"workflow\":\"order\",\"kind\":\"run\",\"actions\":{%s},\"steps\":[%s]}",
+		 actions, steps);
+	run_definition_parse("order.json", arena_copy(&fixture.arena, slice_str(text)), &fixture.arena, &findings,
+			     &definition);
+	for (const struct finding *f = findings.first; f; f = f->next)
+		printf("%s: %s\n", f->rule, f->text);
+	assert_non_null(definition);
+	fixture.machine = run_machine_new(definition, 1, &fixture.arena);
+}
+
+/* ---- the store, seen from here ---- */
+
+/* clang-format off */
+
+static const struct db_stmt stmt_setup = {
+	.name = "sim_run_setup",
+	.sql = "INSERT INTO run (subject, workspace, workflow, definition_version, requester, input, due_at, created_at)"
+	       " VALUES (1, 'default', 'order', 1, 'me', '{}', hx_now_ms(), hx_now_ms())",
+	.in = "",
+	.out = "",
+};
+
+static const struct db_stmt stmt_due = {
+	.name = "sim_run_due",
+	.sql = "SELECT r.subject FROM run r JOIN subject s ON s.id = r.subject"
+	       " WHERE r.due_at <= hx_now_ms() OR (s.owner IS NOT NULL AND s.until <= hx_now_ms())",
+	.in = "",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_moment = {
+	.name = "sim_run_moment",
+	.sql = "SELECT min(m) FROM (SELECT due_at AS m FROM run UNION ALL SELECT due_at FROM job"
+	       " UNION ALL SELECT until FROM subject) WHERE m > hx_now_ms()",
+	.in = "",
+	.out = "i",
+};
+
+/* All that decides the future. Ids of jobs are fresh numbers, and other in every schedule. */
+static const struct db_stmt stmt_hash_run = {
+	.name = "sim_run_hash",
+	.sql = "SELECT at_step, attempt, redo, step_status, step_started_at, awaits, job IS NULL, undo, wait_until, due_at,"
+	       " completed_at IS NULL, error IS NULL FROM run",
+	.in = "",
+	.out = "iiititiiiiii",
+};
+
+static const struct db_stmt stmt_hash_steps = {
+	.name = "sim_run_hash_steps",
+	.sql = "SELECT position, status, attempt, output, completed_at, undone_at IS NULL FROM run_step ORDER BY position",
+	.in = "",
+	.out = "ititii",
+};
+
+static const struct db_stmt stmt_hash_events = {
+	.name = "sim_run_hash_events",
+	.sql = "SELECT id, data, at, taken_by FROM run_event ORDER BY id",
+	.in = "",
+	.out = "ttii",
+};
+
+static const struct db_stmt stmt_hash_jobs = {
+	.name = "sim_run_hash_jobs",
+	.sql = "SELECT s.status, s.version, s.fence, s.owner, s.until, s.doubt, j.attempt, j.due_at, j.output, j.error"
+	       " FROM job j JOIN subject s ON s.id = j.subject ORDER BY j.subject",
+	.in = "",
+	.out = "tiitiiiitt",
+};
+
+#define TERMINAL "('COMPLETED', 'FAILED', 'CANCELLED')"
+
+/* One row: what is wrong, as numbers of findings. ?1: the number of steps; ?2: those that are to be undone, as a mask;
+ * ?3: those that wait for an event or a decision. */
+static const struct db_stmt stmt_check = {
+	.name = "sim_run_check",
+	.sql = "SELECT"
+	       /* R5: what has ended is left by nobody, but FAILED by retry and cancel */
+	       " (SELECT count(*) FROM history WHERE subject = 1 AND (from_status IN ('COMPLETED', 'CANCELLED')"
+	       "   OR (from_status = 'FAILED' AND to_status NOT IN ('PENDING', 'CANCELLING', 'CANCELLED')))),"
+	       /* R5: CANCELLED after the last compensation, and not in doubt */
+	       " (SELECT count(*) FROM subject s WHERE s.id = 1 AND s.status = 'CANCELLED' AND (s.doubt = 1 OR EXISTS"
+	       "   (SELECT 1 FROM run_step t WHERE t.status = 'COMPLETED' AND (?2 >> t.position) & 1 AND t.undone_at IS NULL))),"
+	       /* R5: COMPLETED with the last step */
+	       " (SELECT count(*) FROM subject s WHERE s.id = 1 AND s.status = 'COMPLETED'"
+	       "   AND (SELECT count(*) FROM run_step) <> ?1),"
+	       /* R6 */
+	       " (SELECT count(*) FROM run r JOIN subject s ON s.id = r.subject WHERE r.subject = 1"
+	       "   AND s.status NOT IN " TERMINAL " AND s.status <> 'PAUSED' AND s.owner IS NULL AND r.due_at IS NULL"
+	       "   AND r.awaits IS NOT 'person'"
+	       "   AND NOT (s.status = 'WAITING' AND (r.awaits LIKE 'event %' OR r.awaits LIKE 'approval %')"
+	       "     AND NOT EXISTS (SELECT 1 FROM run_event e WHERE e.name = r.awaits AND e.taken_by IS NULL))"
+	       "   AND NOT (r.awaits IS 'job' AND EXISTS (SELECT 1 FROM subject j WHERE j.id = r.job"
+	       "     AND j.status NOT IN ('COMPLETED', 'PARKED')))),"
+	       /* R7, and nothing is due or owned behind the end */
+	       " (SELECT count(*) FROM run r JOIN subject s ON s.id = r.subject WHERE r.subject = 1 AND"
+	       "   ((r.due_at IS NOT NULL AND s.owner IS NOT NULL AND s.until > hx_now_ms())"
+	       "    OR (s.status IN " TERMINAL " AND (r.due_at IS NOT NULL OR s.owner IS NOT NULL)))),"
+	       /* compensated only where that was asked for */
+	       " (SELECT count(*) FROM run_step t, subject s WHERE s.id = 1 AND t.undone_at IS NOT NULL"
+	       "   AND s.status NOT IN ('CANCELLING', 'CANCELLED')),"
+	       /* an event is taken once, and only by a step that has ended */
+	       " (SELECT count(*) FROM run_event e WHERE e.taken_by IS NOT NULL AND e.name LIKE 'event %' AND NOT EXISTS"
+	       "   (SELECT 1 FROM run_step t WHERE t.position = e.taken_by)),"
+	       /* and a step that waited for one has taken it */
+	       " (SELECT count(*) FROM run_step t WHERE (?3 >> t.position) & 1 AND t.status = 'COMPLETED' AND"
+	       "   (SELECT count(*) FROM run_event e WHERE e.taken_by = t.position) <> 1),"
+	       /* where it stands, for the checks of effects */
+	       " (SELECT owner IS NOT NULL FROM subject WHERE id = 1), (SELECT doubt FROM subject WHERE id = 1),"
+	       " (SELECT job IS NOT NULL FROM run)",
+	.in = "iii",
+	.out = "iiiiiiiiiii",
+};
+
+static const struct db_stmt stmt_steps = {
+	.name = "sim_run_steps",
+	.sql = "SELECT position, status, output, undone_at FROM run_step ORDER BY position",
+	.in = "",
+	.out = "itti",
+};
+
+static const struct db_stmt stmt_tell = {
+	.name = "sim_run_tell",
+	.sql = "SELECT ', step ' || at_step || ' attempt ' || attempt || ' redo ' || redo || coalesce(' ' || step_status, '') ||"
+	       " coalesce(' awaits ' || awaits, '') || coalesce(' undo ' || undo, '') ||"
+	       " coalesce(' due in ' || (due_at - hx_now_ms()), '') ||"
+	       " CASE (SELECT doubt FROM subject WHERE id = 1) WHEN 1 THEN ' doubt' ELSE '' END ||"
+	       " CASE WHEN (SELECT owner FROM subject WHERE id = 1) IS NULL THEN '' ELSE ' owned' END ||"
+	       " coalesce('; rows ' || (SELECT group_concat(position || ' ' || status ||"
+	       "  CASE WHEN undone_at IS NULL THEN '' ELSE ' undone' END, ', ') FROM run_step), '') ||"
+	       " coalesce('; events ' || (SELECT group_concat(id || coalesce(' taken by ' || taken_by, ''), ', ') FROM run_event), '') ||"
+	       " coalesce('; jobs ' || (SELECT group_concat(s.status || ' fence ' || s.fence, ', ') FROM job j JOIN subject s"
+	       "  ON s.id = j.subject), '') FROM run",
+	.in = "",
+	.out = "t",
+};
+
+/* clang-format on */
+
+static inline struct unit_result ask_store(struct sim *sim, const struct db_stmt *stmt)
+{
+	struct unit unit;
+
+	unit_init(&unit, 0);
+	unit_add(&unit, UNIT_ANY, stmt, 0, NULL);
+	return sim_run_unit(sim, &unit);
+}
+
+static inline uint64_t hash_all(struct sim *sim, uint64_t hash)
+{
+	hash = sim_hash_answer(sim, &stmt_hash_run, hash);
+	hash = sim_hash_answer(sim, &stmt_hash_steps, hash);
+	hash = sim_hash_answer(sim, &stmt_hash_events, hash);
+	return sim_hash_answer(sim, &stmt_hash_jobs, hash);
+}
+
+static inline int64_t next_moment(struct sim *sim)
+{
+	struct unit_result result = ask_store(sim, &stmt_moment);
+	const struct db_value *cell = db_cell(&result.rows[0], 0, 0);
+
+	return cell->type == DB_NULL ? INT64_MAX : cell->i;
+}
+
+static bool rows_changed; /* since the last check: as far as nothing has, it need not look again */
+
+static struct {
+	uint64_t tables;
+	struct sim_row row; /* of the first subject that the unit names */
+} before;
+
+static inline void before_unit(struct sim *sim, const struct unit *unit)
+{
+	before.tables = hash_all(sim, 1);
+	if (unit->subjects_n && !sim_read_row(sim, unit->subjects[0], &before.row))
+		before.row = (struct sim_row){0};
+}
+
+static inline void after_unit(struct sim *sim, const struct unit *unit, enum unit_verdict verdict)
+{
+	rows_changed |= verdict == UNIT_WON;
+
+	bool beat = unit->lines_n && strcmp(unit->lines[0].stmt->name, "job_heartbeat") == 0;
+
+	if (beat && verdict == UNIT_WON && unit->lines[0].params[1].i != before.row.fence)
+		sim_violate(sim, "W2: a stale heartbeat has kept the claim of another");
+	if (verdict != UNIT_WON && hash_all(sim, 1) != before.tables)
+		sim_violate(sim, "I4: a unit that was %s left something of a run behind", unit_verdict_name(verdict));
+}
+
+static inline void tell(struct sim *sim, struct strbuf *words)
+{
+	struct unit_result result = ask_store(sim, &stmt_tell);
+
+	strbuf_add_slice(words, db_cell(&result.rows[0], 0, 0)->s);
+}
+
+static const struct sim_rows rows_of_runs = {next_moment, hash_all, before_unit, after_unit, tell};
+
+#endif
