@@ -110,17 +110,17 @@ static void open_store(const char *file, char **schema)
 	}
 	prepare("BEGIN IMMEDIATE", &stmt_begin);
 	prepare("COMMIT", &stmt_commit);
-	prepare("INSERT INTO gate_record (key, status, token, fingerprint, held, created_at, until, expires_at, sweep_at,"
+	prepare("INSERT INTO hx_gate_record (key, status, token, fingerprint, held, created_at, until, expires_at, sweep_at,"
 		" key_text, endpoint, response) VALUES (?1, 2, ?2, ?1, 0, ?3, ?3, ?3 + 86400000, ?3 + 86400000,"
 		" CAST('bench-1000000' AS BLOB), CAST('POST /api/v1/entities/bench' AS BLOB), ?4) ON CONFLICT DO NOTHING",
 		&stmt_record);
-	prepare("INSERT INTO subject (id, kind, status, version, op, fence, updated_at, seq, head)"
+	prepare("INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head)"
 		" VALUES (?1, 1, 'open', 1, ?1, 0, ?2, 1, ?3)",
 		&stmt_entity[0]);
-	prepare("INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
+	prepare("INSERT INTO hx_history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
 		" VALUES (?1, 1, '', 'open', 1, 0, ?1, 'bench-node-1', ?2, ?3)",
 		&stmt_entity[1]);
-	prepare("INSERT INTO entity (subject, workspace, workflow, name, data) VALUES (?1, 'default', 'bench',"
+	prepare("INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (?1, 'default', 'bench',"
 		" 'order-' || ?1, '{}')",
 		&stmt_entity[2]);
 }

@@ -5,7 +5,7 @@
  * BATCH of them in set form, in two trips because the row count must be known before the history is written:
  *
  *   BEGIN · UPDATE … FROM unnest(…) WITH ORDINALITY … RETURNING ord          the ordinals are counted
- *   INSERT INTO history SELECT … FROM unnest(…) · COMMIT
+ *   INSERT INTO hx_history SELECT … FROM unnest(…) · COMMIT
  *
  * Everything is prepared, binary and pipelined. What the engine does besides is left out: no chain, no row locks
  * in a global order, no note of the transaction's id.
@@ -30,15 +30,15 @@
 #define ARRAY_BYTES (20 + BATCH_MAX * (4 + 40))
 
 static const char sql_update[] =
-	"UPDATE subject SET status = u.status, version = subject.version + 1, op = u.op, updated_at = u.at,"
+	"UPDATE hx_subject SET status = u.status, version = hx_subject.version + 1, op = u.op, updated_at = u.at,"
 	" seq = seq + 1, head = u.head FROM unnest($1::int8[], $2::text[], $3::text[], $4::int8[], $5::int8[],"
 	" $6::int8[], $7::bytea[]) WITH ORDINALITY AS u(id, was, status, version, op, at, head, ord)"
-	" WHERE subject.id = u.id AND subject.status = u.was AND subject.version = u.version RETURNING u.ord";
+	" WHERE hx_subject.id = u.id AND hx_subject.status = u.was AND hx_subject.version = u.version RETURNING u.ord";
 static const Oid types_update[] = {OID_INT8_ARRAY, OID_TEXT_ARRAY, OID_TEXT_ARRAY, OID_INT8_ARRAY,
 				   OID_INT8_ARRAY, OID_INT8_ARRAY, OID_BYTEA_ARRAY};
 
 static const char sql_insert[] =
-	"INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
+	"INSERT INTO hx_history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
 	" SELECT u.id, u.version + 1, u.was, u.status, u.version + 1, 0, u.op, $8, u.at, u.head"
 	" FROM unnest($1::int8[], $2::text[], $3::text[], $4::int8[], $5::int8[], $6::int8[], $7::bytea[])"
 	" AS u(id, was, status, version, op, at, head)";
@@ -98,10 +98,10 @@ static void set_up(const char *conninfo, const char *schema)
 
 	run_text(conn, schema);
 	snprintf(fill, sizeof fill,
-		 "INSERT INTO subject (id, kind, status, version, op, updated_at, seq, head)"
+		 "INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head)"
 		 " SELECT %lld + i, 1, '%s', 1, %lld, %lld, 1, sha256('') FROM generate_series(0, %d) AS i;"
-		 " INSERT INTO history SELECT id, seq, '', status, version, fence, op, '%s', updated_at, head"
-		 " FROM subject",
+		 " INSERT INTO hx_history SELECT id, seq, '', status, version, fence, op, '%s', updated_at, head"
+		 " FROM hx_subject",
 		 (long long)FIRST_SUBJECT, workload_status[0], (long long)FIRST_SUBJECT, (long long)workload_wall_ms(),
 		 SUBJECTS - 1, workload_node);
 	run_text(conn, fill);

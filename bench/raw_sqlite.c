@@ -61,19 +61,19 @@ static void set_up(const char *path, const char *schema)
 	script(schema);
 	snprintf(fill, sizeof fill,
 		 "BEGIN; WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
-		 " INSERT INTO subject (id, kind, status, version, op, updated_at, seq, head)"
+		 " INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head)"
 		 " SELECT %lld + i, 1, '%s', 1, %lld, %lld, 1, zeroblob(32) FROM n;"
-		 " INSERT INTO history SELECT id, seq, '', status, version, fence, op, '%s', updated_at, head"
-		 " FROM subject; COMMIT",
+		 " INSERT INTO hx_history SELECT id, seq, '', status, version, fence, op, '%s', updated_at, head"
+		 " FROM hx_subject; COMMIT",
 		 SUBJECTS - 1, (long long)FIRST_SUBJECT, workload_status[0], (long long)FIRST_SUBJECT,
 		 (long long)workload_wall_ms(), workload_node);
 	script(fill);
 	begin = prepare("BEGIN IMMEDIATE");
 	commit = prepare("COMMIT");
-	update = prepare("UPDATE subject SET status = ?1, version = version + 1, op = ?2, updated_at = ?3,"
+	update = prepare("UPDATE hx_subject SET status = ?1, version = version + 1, op = ?2, updated_at = ?3,"
 			 " seq = seq + 1, head = ?4 WHERE id = ?5 AND status = ?6 AND version = ?7");
 	insert = prepare(
-		"INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
+		"INSERT INTO hx_history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
 		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
 }
 

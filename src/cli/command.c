@@ -11,6 +11,10 @@
 
 #define HELP_OPTION "help"
 
+const struct command_option option_no_migrate = {
+	.name = "no-migrate",
+	.help = "refuse a store whose schema does not fit, instead of bringing it up to date",
+};
 const struct command_option option_db = {
 	.name = "db",
 	.value = "URL",

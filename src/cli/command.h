@@ -57,6 +57,7 @@ struct command_args {
 
 /* Options that several commands have. */
 extern const struct command_option option_db;
+extern const struct command_option option_no_migrate;
 extern const struct command_option option_json;
 extern const struct command_option option_json_errors; /* instead, where the result is a picture or a script */
 /* Is the store an SQLite file that is not there? Opening it to read would fail, to write would make it. */

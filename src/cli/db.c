@@ -99,7 +99,8 @@ static const struct db_driver *driver_of(const char *url)
 	return strncmp(url, "sqlite:", 7) == 0 ? &db_sqlite : &db_postgres;
 }
 
-static enum hx_code print_sql(const struct db_driver *driver, int at, bool json, struct hx_error *err)
+static enum hx_code print_sql(const struct db_driver *driver, const struct migrate_status *at, bool json,
+			      struct hx_error *err)
 {
 	struct strbuf sql, quoted;
 	enum hx_code code = HX_OK;
@@ -111,7 +112,7 @@ static enum hx_code print_sql(const struct db_driver *driver, int at, bool json,
 	if (sql.failed || quoted.failed)
 		code = strbuf_error(sql.failed ? &sql : &quoted, err);
 	else if (json)
-		printf("{\"schema\":%d,\"sql\":%s}\n", at, quoted.p);
+		printf("{\"schema\":%d,\"sql\":%s}\n", at->at, quoted.p);
 	else
 		fputs(sql.p, stdout);
 	strbuf_release(&sql);
@@ -146,7 +147,7 @@ static enum hx_code migrate(const struct command_args *args, struct hx_error *er
 	if (code)
 		return code;
 	if (print)
-		return print_sql(driver, at.at, json, err);
+		return print_sql(driver, &at, json, err);
 	if (!at.known || at.at < at.known)
 		code = run_migrations(url, &at, err);
 	if (code)

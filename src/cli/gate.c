@@ -94,6 +94,7 @@ static enum hx_code open_store(struct gate *g, const struct command_args *args, 
 		.url = store_url(g, args),
 		.sweep_every_ms = g->config.sweep_every_ms,
 		.recall = true,
+		.no_migrate = command_value(args, &option_no_migrate) != NULL,
 		.clock = clock_system(),
 		.log = &g->log,
 	};
@@ -280,7 +281,7 @@ static enum hx_code gate(const struct command_args *args, struct hx_error *err)
 const struct command command_gate = {
 	.noun = "gate",
 	.summary = "stands in front of an HTTP service: one request per Idempotency-Key",
-	.options = {&option_upstream, &option_listen, &option_admin, &option_store, &option_config},
+	.options = {&option_upstream, &option_listen, &option_admin, &option_store, &option_config, &option_no_migrate},
 	.exits = {{HX_STORE_UNAVAILABLE, "the store cannot be opened"},
 		  {HX_BUSY, "another gate or server has the store open, or the address"},
 		  {HX_CONFIG_ERROR, "the configuration or an address is not valid; or the schema does not fit"}},

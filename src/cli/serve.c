@@ -57,10 +57,6 @@ static const struct command_option option_node = {
 	.env = "HAPAX_NODE",
 	.help = "what this node is called in histories [default: the host's name]",
 };
-static const struct command_option option_no_migrate = {
-	.name = "no-migrate",
-	.help = "refuse a store whose schema does not fit, instead of bringing it up to date",
-};
 static const struct command_option option_tls_terminated = {
 	.name = "tls-terminated",
 	.env = "HAPAX_TLS_TERMINATED",

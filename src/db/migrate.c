@@ -4,31 +4,49 @@
 #include <stdio.h>
 
 #define READ_BYTES_MAX 65536
+#define PLAIN_LAST 8 /* the last number that gave tables plain names */
 
-/* The table is made before it is read, inside the same locked transaction. Its text is good for both stores. */
-static const char version_table[] = "CREATE TABLE IF NOT EXISTS schema_version"
+/* Made before it is read, inside the same locked transaction. The texts are good for both stores. */
+static const char version_table[] = "CREATE TABLE IF NOT EXISTS hx_schema_version"
 				    " (number INTEGER PRIMARY KEY, name TEXT NOT NULL)";
+static const char rename_version_table[] = "ALTER TABLE schema_version RENAME TO hx_schema_version";
+static const char rename_version_index[] = "ALTER INDEX schema_version_pkey RENAME TO hx_schema_version_pkey";
 
-static const struct db_stmt stmt_read_version = {
-	.name = "schema_read_version",
-	.sql = "SELECT CAST(coalesce(max(number), 0) AS BIGINT) FROM schema_version",
+static const struct db_stmt stmt_read_versions = {
+	.name = "schema_read_versions",
+	.sql = "SELECT CAST(number AS BIGINT) FROM hx_schema_version",
 	.in = "",
 	.out = "i",
 };
 
+static const struct db_stmt stmt_read_plain_versions = {
+	.name = "schema_read_plain_versions",
+	.sql = "SELECT CAST(number AS BIGINT) FROM schema_version",
+	.in = "",
+	.out = "i",
+};
+
+/* 2: there are numbers; 1: those of an older program, under a plain name; 0: none. Other programs have a table
+ * schema_version, too, so a plain one is ours only beside tables that we made. */
 static const struct db_stmt stmt_table_exists_sqlite = {
 	.name = "schema_table_exists",
-	.sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'schema_version'",
+	.sql = "SELECT CASE WHEN EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'hx_schema_version')"
+	       " THEN 2 ELSE (SELECT count(*) = 3 FROM sqlite_schema WHERE type = 'table'"
+	       " AND name IN ('schema_version', 'subject', 'history')) END",
 	.in = "",
 	.out = "i",
 };
 
 static const struct db_stmt stmt_table_exists_postgres = {
 	.name = "schema_table_exists",
-	.sql = "SELECT (to_regclass('schema_version') IS NOT NULL)::int::bigint",
+	.sql = "SELECT CASE WHEN to_regclass('hx_schema_version') IS NOT NULL THEN 2 ELSE"
+	       " (to_regclass('schema_version') IS NOT NULL AND to_regclass('subject') IS NOT NULL"
+	       " AND to_regclass('history') IS NOT NULL)::int END::bigint",
 	.in = "",
 	.out = "i",
 };
+
+enum { NO_NUMBERS, PLAIN_NUMBERS, NUMBERS };
 
 struct schema {
 	const struct db_migration_text *texts;
@@ -42,57 +60,129 @@ static struct schema schema_of(const struct db_driver *driver)
 	return (struct schema){db_schema_postgres, db_schema_postgres_count};
 }
 
-static int known_number(const struct db_driver *driver)
+static bool is_done(uint64_t done, int number)
 {
-	struct schema schema = schema_of(driver);
-
-	return schema.n ? schema.texts[schema.n - 1].number : 0;
+	return done >> number & 1;
 }
 
-/* One number out of a statement without parameters, inside the current transaction. */
-static enum hx_code read_number(struct db *db, const struct db_stmt *stmt, int *ret_number, struct hx_error *err)
+/* Was it made by a program that gave plain names? */
+static bool is_old(uint64_t done)
 {
-	struct arena arena;
+	return done & ((2u << PLAIN_LAST) - 1);
+}
+
+static bool is_wanted(const struct db_migration_text *m, enum migrate_part part, uint64_t done)
+{
+	if (m->number <= PLAIN_LAST && !is_old(done))
+		return false;
+	return part == MIGRATE_ALL || m->gate || (m->number <= PLAIN_LAST && is_old(done));
+}
+
+static bool is_pending(const struct db_migration_text *m, enum migrate_part part, uint64_t done)
+{
+	return is_wanted(m, part, done) && !is_done(done, m->number);
+}
+
+static int known_number(const struct db_driver *driver, enum migrate_part part)
+{
+	struct schema schema = schema_of(driver);
+	int known = 0;
+
+	for (size_t i = 0; i < schema.n; i++)
+		if (part == MIGRATE_ALL || schema.texts[i].gate)
+			known = schema.texts[i].number;
+	return known;
+}
+
+/* Up to where nothing is missing. */
+static int reached(const struct db_driver *driver, enum migrate_part part, uint64_t done)
+{
+	struct schema schema = schema_of(driver);
+	int at = 0;
+
+	if (!done)
+		return 0;
+	for (size_t i = 0; i < schema.n && !is_pending(&schema.texts[i], part, done); i++)
+		if (is_wanted(&schema.texts[i], part, done))
+			at = schema.texts[i].number;
+	return at;
+}
+
+/* The first column of a statement without parameters, inside the current transaction. */
+static enum hx_code read_numbers(struct db *db, const struct db_stmt *stmt, struct arena *arena,
+				 struct db_rows *ret_rows, struct hx_error *err)
+{
 	struct unit unit, *units = &unit;
 	struct unit_result result;
 	enum hx_code code;
 
-	arena_init(&arena, READ_BYTES_MAX);
 	unit_init(&unit, /* op= */ 0);
 	unit_add(&unit, UNIT_ANY, stmt, 0, NULL);
-	code = db->driver->execute(db, &units, 1, &result, &arena, err);
+	code = db->driver->execute(db, &units, 1, &result, arena, err);
 	if (!code)
-		*ret_number = (int)db_cell(&result.rows[0], 0, 0)->i;
-	arena_release(&arena);
+		*ret_rows = result.rows[0];
 	return code;
 }
 
-static enum hx_code read_at(struct db *db, int *ret_at, struct hx_error *err)
+static void note_numbers(const struct db_rows *rows, struct migrate_status *status)
 {
-	int exists = 0;
-	bool sqlite = db->driver == &db_sqlite;
-	enum hx_code code = read_number(db, sqlite ? &stmt_table_exists_sqlite : &stmt_table_exists_postgres, &exists,
-					err);
+	for (size_t i = 0; i < rows->n; i++) {
+		int64_t number = db_cell(rows, i, 0)->i;
 
-	*ret_at = 0;
-	return code || !exists ? code : read_number(db, &stmt_read_version, ret_at, err);
+		if (number > 0 && number < MIGRATE_NUMBERS_MAX)
+			status->done |= UINT64_C(1) << number;
+		if (number > status->known)
+			status->at = (int)number;
+	}
+}
+
+/* A number that nobody here knows makes `at` the higher one. */
+static enum hx_code read_at(struct db *db, enum migrate_part part, struct migrate_status *ret_status, int *ret_found,
+			    struct hx_error *err)
+{
+	bool sqlite = db->driver == &db_sqlite;
+	struct arena arena;
+	struct db_rows rows;
+	enum hx_code code;
+
+	arena_init(&arena, READ_BYTES_MAX);
+	*ret_status = (struct migrate_status){.known = known_number(db->driver, MIGRATE_ALL)};
+	*ret_found = NO_NUMBERS;
+	code = read_numbers(db, sqlite ? &stmt_table_exists_sqlite : &stmt_table_exists_postgres, &arena, &rows, err);
+	if (!code)
+		*ret_found = (int)db_cell(&rows, 0, 0)->i;
+	if (!code && *ret_found) {
+		code = read_numbers(db, *ret_found == NUMBERS ? &stmt_read_versions : &stmt_read_plain_versions, &arena,
+				    &rows, err);
+		if (!code)
+			note_numbers(&rows, ret_status);
+	}
+	arena_release(&arena);
+	if (ret_status->at > ret_status->known)
+		return code;
+	ret_status->known = known_number(db->driver, part);
+	ret_status->at = reached(db->driver, part, ret_status->done);
+	return code;
+}
+
+static enum hx_code read_status(struct db *db, enum migrate_part part, struct migrate_status *ret_status,
+				struct hx_error *err)
+{
+	/* SQLite reads outside of a transaction: BEGIN IMMEDIATE would wait for the server's writes. */
+	bool sqlite = db->driver == &db_sqlite;
+	enum hx_code code = sqlite ? HX_OK : db->driver->begin(db, err);
+	int found;
+
+	if (!code)
+		code = read_at(db, part, ret_status, &found, err);
+	if (!code && !sqlite)
+		db->driver->rollback(db);
+	return code;
 }
 
 enum hx_code migrate_read_status(struct db *db, struct migrate_status *ret_status, struct hx_error *err)
 {
-	int at = 0;
-	/* SQLite reads outside of a transaction: BEGIN IMMEDIATE would wait for the server's writes. */
-	bool sqlite = db->driver == &db_sqlite;
-	enum hx_code code = sqlite ? HX_OK : db->driver->begin(db, err);
-
-	if (!code)
-		code = read_at(db, &at, err);
-	if (!code) {
-		if (!sqlite)
-			db->driver->rollback(db);
-		*ret_status = (struct migrate_status){at, known_number(db->driver)};
-	}
-	return code;
+	return read_status(db, MIGRATE_ALL, ret_status, err);
 }
 
 static enum hx_code newer(int at, int known, struct hx_error *err)
@@ -102,64 +192,83 @@ static enum hx_code newer(int at, int known, struct hx_error *err)
 			 known);
 }
 
-static void add_migration(const struct db_migration_text *m, struct strbuf *out)
+static void add_migration(const struct db_migration_text *m, uint64_t done, struct strbuf *out)
 {
 	strbuf_addf(out, "-- %04d %s\n", m->number, m->name);
-	strbuf_add_str(out, m->text);
-	strbuf_addf(out, "\nINSERT INTO schema_version (number, name) VALUES (%d, '%s');\n", m->number, m->name);
+	strbuf_add_str(out, m->base && !is_old(done) ? m->base : m->text);
+	strbuf_addf(out, "\nINSERT INTO hx_schema_version (number, name) VALUES (%d, '%s');\n", m->number, m->name);
 }
 
-static enum hx_code apply(struct db *db, int at, struct hx_error *err)
+static void add_version_table(const struct db_driver *driver, bool plain, struct strbuf *out)
 {
-	struct schema schema = schema_of(db->driver);
-	enum hx_code code = db->driver->script(db, version_table, err);
+	if (plain)
+		strbuf_addf(out, "%s;\n%s%s", rename_version_table, driver == &db_sqlite ? "" : rename_version_index,
+			    driver == &db_sqlite ? "" : ";\n");
+	strbuf_addf(out, "%s;\n", version_table);
+}
 
-	for (size_t i = 0; i < schema.n && !code; i++) {
-		struct strbuf sql;
+static void add_pending(const struct db_driver *driver, enum migrate_part part, bool plain, uint64_t done,
+			struct strbuf *out)
+{
+	struct schema schema = schema_of(driver);
 
-		if (schema.texts[i].number <= at)
-			continue;
-		strbuf_init(&sql, 1u << 20);
-		add_migration(&schema.texts[i], &sql);
-		ASSERT(!sql.failed);
-		code = db->driver->script(db, sql.p, err);
-		strbuf_release(&sql);
-	}
+	add_version_table(driver, plain, out);
+	for (size_t i = 0; i < schema.n; i++)
+		if (is_pending(&schema.texts[i], part, done))
+			add_migration(&schema.texts[i], done, out);
+}
+
+static enum hx_code apply(struct db *db, enum migrate_part part, bool plain, uint64_t done, struct hx_error *err)
+{
+	struct strbuf sql;
+	enum hx_code code;
+
+	strbuf_init(&sql, 4u << 20);
+	add_pending(db->driver, part, plain, done, &sql);
+	ASSERT(!sql.failed);
+	code = db->driver->script(db, sql.p, err);
+	strbuf_release(&sql);
+	if (code == HX_CONFIG_ERROR && err)
+		(void)error_set(err, code,
+				"%s. To bring the schema up to date a role needs CREATE on it, and must own its"
+				" tables: run `hapax db migrate` as one that does",
+				err->detail);
 	return code;
 }
 
 /* Where nothing is to be done, nothing is written: a role that may not create tables can start a server. */
-enum hx_code migrate_run(struct db *db, struct migrate_status *ret_before, struct hx_error *err)
+enum hx_code migrate_run_part(struct db *db, enum migrate_part part, struct migrate_status *ret_before,
+			      struct hx_error *err)
 {
-	int at = 0, known = known_number(db->driver);
+	struct migrate_status before;
+	int found;
 	enum hx_code code = db->driver->script(db, db->driver->migrate_begin, err);
 
 	if (code)
 		return code;
-	code = read_at(db, &at, err);
-	if (!code && at > known)
-		code = newer(at, known, err);
-	if (!code && at < known) {
-		code = apply(db, at, err);
-		if (code == HX_CONFIG_ERROR && err)
-			(void)error_set(err, code,
-					"%s. To bring the schema up to date a role needs CREATE on it, and must own its"
-					" tables: run `hapax db migrate` as one that does",
-					err->detail);
-	}
+	code = read_at(db, part, &before, &found, err);
+	if (!code && before.at > before.known)
+		code = newer(before.at, before.known, err);
+	if (!code && before.at < before.known)
+		code = apply(db, part, found == PLAIN_NUMBERS, before.done, err);
 	if (!code)
 		code = db->driver->script(db, "COMMIT", err);
 	if (code)
 		(void)db->driver->script(db, "ROLLBACK", /* err= */ NULL); /* the first error is the one to tell */
 	else
-		*ret_before = (struct migrate_status){at, known};
+		*ret_before = before;
 	return code;
 }
 
-enum hx_code migrate_check(struct db *db, struct hx_error *err)
+enum hx_code migrate_run(struct db *db, struct migrate_status *ret_before, struct hx_error *err)
+{
+	return migrate_run_part(db, MIGRATE_ALL, ret_before, err);
+}
+
+enum hx_code migrate_check_part(struct db *db, enum migrate_part part, struct hx_error *err)
 {
 	struct migrate_status status;
-	enum hx_code code = migrate_read_status(db, &status, err);
+	enum hx_code code = read_status(db, part, &status, err);
 
 	if (code)
 		return code;
@@ -172,15 +281,19 @@ enum hx_code migrate_check(struct db *db, struct hx_error *err)
 	return HX_OK;
 }
 
-void migrate_print(const struct db_driver *driver, int at, struct strbuf *out)
+enum hx_code migrate_check(struct db *db, struct hx_error *err)
 {
-	struct schema schema = schema_of(driver);
+	return migrate_check_part(db, MIGRATE_ALL, err);
+}
 
-	if (at >= known_number(driver))
+void migrate_print(const struct db_driver *driver, const struct migrate_status *status, struct strbuf *out)
+{
+	/* The table of numbers loses its plain name with the first migration after number 8. */
+	bool plain = is_old(status->done) && !(status->done >> (PLAIN_LAST + 1));
+
+	if (status->at >= known_number(driver, MIGRATE_ALL))
 		return;
-	strbuf_addf(out, "%s;\n%s;\n", driver->migrate_begin, version_table);
-	for (size_t i = 0; i < schema.n; i++)
-		if (schema.texts[i].number > at)
-			add_migration(&schema.texts[i], out);
+	strbuf_addf(out, "%s;\n", driver->migrate_begin);
+	add_pending(driver, MIGRATE_ALL, plain, status->done, out);
 	strbuf_add_str(out, "COMMIT;\n");
 }

@@ -1,9 +1,14 @@
 /*
- * Numbered migrations, embedded in the program at build time from schema/NNNN_name.{sqlite,postgres}.sql.
+ * Numbered migrations, embedded in the program at build time from schema/NNNN_name[.gate][.base].{sqlite,postgres}.sql.
  *
  * All pending ones run in one transaction under the driver's migration lock, so two starting nodes do not
  * race: the second waits, then finds nothing to do. A store with a higher number than the program knows is
  * refused, untouched.
+ *
+ *   .gate   a store that holds records of `hapax gate` alone needs these and no others; the engine needs all
+ *   .base   what a new store runs under this number. The file without .base is for a store that an older program has
+ *           made: numbers 1 to 8 gave their tables plain names, which a new store never has, because the user may have
+ *           a table `job` of his own
  */
 #ifndef HX_DB_MIGRATE_H
 #define HX_DB_MIGRATE_H
@@ -14,6 +19,8 @@
 struct db_migration_text {
 	int number;
 	const char *name;
+	bool gate;        /* belongs to the gate's tables */
+	const char *base; /* for a store that is new; NULL: the text is for all */
 	const char *text;
 };
 
@@ -22,9 +29,14 @@ extern const size_t db_schema_sqlite_count;
 extern const struct db_migration_text db_schema_postgres[];
 extern const size_t db_schema_postgres_count;
 
+enum migrate_part { MIGRATE_ALL, MIGRATE_GATE };
+
+#define MIGRATE_NUMBERS_MAX 64
+
 struct migrate_status {
-	int at;    /* the store's number, 0 for an empty store */
-	int known; /* the program's */
+	int at;        /* nothing is missing up to this number; 0 for an empty store */
+	int known;     /* the program's */
+	uint64_t done; /* bit n: number n was run */
 };
 
 /* Never changes the store. */
@@ -33,7 +45,11 @@ enum hx_code migrate_read_status(struct db *db, struct migrate_status *ret_statu
 enum hx_code migrate_run(struct db *db, struct migrate_status *ret_before, struct hx_error *err) HX_MUST_CHECK;
 /* --no-migrate: HX_SCHEMA_MISMATCH unless the store is exactly at the program's number. */
 enum hx_code migrate_check(struct db *db, struct hx_error *err) HX_MUST_CHECK;
-/* The SQL that migrate_run would run from `at` on, for those who run it themselves. Empty: nothing to do. */
-void migrate_print(const struct db_driver *driver, int at, struct strbuf *out);
+/* The same two for a part of the tables. */
+enum hx_code migrate_run_part(struct db *db, enum migrate_part part, struct migrate_status *ret_before,
+			      struct hx_error *err) HX_MUST_CHECK;
+enum hx_code migrate_check_part(struct db *db, enum migrate_part part, struct hx_error *err) HX_MUST_CHECK;
+/* The SQL that migrate_run would run, for those who run it themselves. Empty: nothing to do. */
+void migrate_print(const struct db_driver *driver, const struct migrate_status *status, struct strbuf *out);
 
 #endif

@@ -35,7 +35,7 @@ static const struct db_stmt stmt_lock = {
 	.name = "lock_subjects",
 	.sql = "",
 	.set_sql = "SELECT txid_current() FROM (SELECT count(*) FROM"
-		   " (SELECT FROM subject WHERE id = ANY($1) ORDER BY id FOR UPDATE) AS held) AS counted",
+		   " (SELECT FROM hx_subject WHERE id = ANY($1) ORDER BY id FOR UPDATE) AS held) AS counted",
 	.in = "i",
 	.out = "i",
 };

@@ -10,9 +10,9 @@
 static const struct db_stmt stmt_count = {
 	.name = "backlog_count",
 	.sql = "SELECT "
-	       UP_TO("FROM job WHERE queue = 'after-effects'") ", "
-	       UP_TO("FROM job WHERE queue <> 'after-effects' AND due_at IS NOT NULL") ", "
-	       UP_TO("FROM run WHERE due_at IS NOT NULL") ", "
+	       UP_TO("FROM hx_job WHERE queue = 'after-effects'") ", "
+	       UP_TO("FROM hx_job WHERE queue <> 'after-effects' AND due_at IS NOT NULL") ", "
+	       UP_TO("FROM hx_run WHERE due_at IS NOT NULL") ", "
 	       UP_TO("FROM hx_batch WHERE due_at IS NOT NULL"),
 	.in = "i",
 	.out = "iiii",

@@ -18,8 +18,8 @@
 
 static const struct db_stmt stmt_latest = {
 	.name = "definition_latest",
-	.sql = "SELECT d.name, d.version, d.text FROM definition d"
-	       " WHERE d.version = (SELECT max(version) FROM definition WHERE name = d.name) ORDER BY d.name",
+	.sql = "SELECT d.name, d.version, d.text FROM hx_definition d"
+	       " WHERE d.version = (SELECT max(version) FROM hx_definition WHERE name = d.name) ORDER BY d.name",
 	.in = "",
 	.out = "tit",
 };

@@ -15,7 +15,7 @@
 /* What runs and batches refer to, also those that have ended: whoever shows one needs its steps. The newest first. */
 static const struct db_stmt stmt_used = {
 	.name = "definition_used",
-	.sql = "SELECT d.name, d.version FROM definition d WHERE EXISTS (SELECT 1 FROM run r"
+	.sql = "SELECT d.name, d.version FROM hx_definition d WHERE EXISTS (SELECT 1 FROM hx_run r"
 	       " WHERE r.workflow = d.name AND r.definition_version = d.version) OR EXISTS (SELECT 1 FROM hx_batch b"
 	       " WHERE b.workflow = d.name AND b.definition_version = d.version) ORDER BY d.version DESC, d.name",
 	.in = "",
@@ -24,7 +24,7 @@ static const struct db_stmt stmt_used = {
 
 static const struct db_stmt stmt_text = {
 	.name = "definition_text",
-	.sql = "SELECT text FROM definition WHERE name = ?1 AND version = ?2",
+	.sql = "SELECT text FROM hx_definition WHERE name = ?1 AND version = ?2",
 	.in = "ti",
 	.out = "t",
 };

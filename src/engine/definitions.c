@@ -14,7 +14,7 @@ _Static_assert(DEFINITION_VERSIONS_MAX <= VERSIONS_MAX, "all of them may be of r
 /* Every new version raises it; no definition is ever taken away. */
 static const struct db_stmt stmt_stamp = {
 	.name = "definition_stamp",
-	.sql = "SELECT CAST(coalesce(sum(version), 0) AS bigint) FROM definition",
+	.sql = "SELECT CAST(coalesce(sum(version), 0) AS bigint) FROM hx_definition",
 	.in = "",
 	.out = "i",
 };

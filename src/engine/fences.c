@@ -31,7 +31,7 @@ static const struct db_stmt stmt_raise = {
 static const struct db_stmt stmt_alone = {
 	.name = "fences_alone",
 	.sql = "SELECT 1",
-	.pg_sql = "SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1 FROM node WHERE until > hx_now_ms())",
+	.pg_sql = "SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1 FROM hx_node WHERE until > hx_now_ms())",
 	.in = "",
 	.out = "i",
 };

@@ -17,7 +17,7 @@ static const struct db_stmt stmt_batch = {
 	.sql = "SELECT b.subject, b.account, s.status, b.cancel_requested, b.total, b.succeeded, b.failed, b.unknown, b.accepted,"
 	       " b.cancelled, b.charged, b.refunded, b.late, b.expired, a.subject"
 	       " FROM (SELECT * FROM hx_batch WHERE subject > ?1 ORDER BY subject LIMIT 1) b"
-	       " LEFT JOIN subject s ON s.id = b.subject LEFT JOIN hx_account a ON a.subject = b.account",
+	       " LEFT JOIN hx_subject s ON s.id = b.subject LEFT JOIN hx_account a ON a.subject = b.account",
 	.in = "i",
 	.out = "iitiiiiiiiiiiii",
 };
@@ -65,7 +65,7 @@ static const struct db_stmt stmt_items = {
 	       " tries(a) AS (SELECT CAST(1 AS bigint) UNION ALL SELECT a + 1 FROM tries WHERE a < ?6"
 	       " OR a < (SELECT max(attempt) FROM part))"
 	       " SELECT p.n, p.status, p.decision, p.cost, p.charged, p.attempt, p.doubt, p.fence,"
-	       " (SELECT fence FROM subject WHERE id = ?1), "
+	       " (SELECT fence FROM hx_subject WHERE id = ?1), "
 	       ENTRIES("charge") " WHERE t.a <= p.attempt) + " ENTRIES("return") " WHERE t.a <= p.attempt),"
 	       " CASE WHEN ?6 > 0 AND p.decision = 'cancelled' THEN " ENTRIES("refund") ") ELSE 0 END FROM part p ORDER BY p.n",
 	.in = "iiiiti",

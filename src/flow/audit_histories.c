@@ -16,7 +16,7 @@
 
 static const struct db_stmt stmt_range = {
 	.name = "audit_range",
-	.sql = "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM subject",
+	.sql = "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM hx_subject",
 	.in = "",
 	.out = "ii",
 };
@@ -24,18 +24,18 @@ static const struct db_stmt stmt_range = {
 /* The unit that made a job of a run is in the history of that run, as long as that is there. */
 #define MADE_BY_RUN                                                                                                    \
 	"CAST(CASE WHEN j.run IS NULL THEN 0 WHEN o.subject IS NULL THEN 1 WHEN o.expired = 0 AND NOT EXISTS"          \
-	" (SELECT 1 FROM history h WHERE h.subject = j.run AND h.op ="                                                 \
-	" (SELECT f.op FROM history f WHERE f.subject = s.id AND f.seq = 1)) THEN 2 ELSE 0 END AS bigint)"
+	" (SELECT 1 FROM hx_history h WHERE h.subject = j.run AND h.op ="                                                 \
+	" (SELECT f.op FROM hx_history f WHERE f.subject = s.id AND f.seq = 1)) THEN 2 ELSE 0 END AS bigint)"
 
 static const struct db_stmt stmt_subjects = {
 	.name = "audit_subjects",
 	.sql = "SELECT s.id, s.kind, s.status, s.version, s.op, s.fence, s.owner, s.until, s.updated_at, s.seq, s.head,"
 	       " e.subject, e.workspace, e.workflow, e.name, j.subject, j.due_at, j.ended_at, j.attempt, " MADE_BY_RUN ","
 	       " r.subject, r.completed_at, r.expired, b.subject, b.completed_at, b.expired, a.subject, a.name"
-	       " FROM (SELECT * FROM subject WHERE id >= ?1 ORDER BY id LIMIT ?2) s"
-	       " LEFT JOIN entity e ON e.subject = s.id LEFT JOIN job j ON j.subject = s.id"
-	       " LEFT JOIN run r ON r.subject = s.id LEFT JOIN hx_batch b ON b.subject = s.id"
-	       " LEFT JOIN hx_account a ON a.subject = s.id LEFT JOIN run o ON o.subject = j.run ORDER BY s.id",
+	       " FROM (SELECT * FROM hx_subject WHERE id >= ?1 ORDER BY id LIMIT ?2) s"
+	       " LEFT JOIN hx_entity e ON e.subject = s.id LEFT JOIN hx_job j ON j.subject = s.id"
+	       " LEFT JOIN hx_run r ON r.subject = s.id LEFT JOIN hx_batch b ON b.subject = s.id"
+	       " LEFT JOIN hx_account a ON a.subject = s.id LEFT JOIN hx_run o ON o.subject = j.run ORDER BY s.id",
 	.in = "ii",
 	.out = "iitiiitiiib" "ittt" "iiiii" "iii" "iii" "it",
 };
@@ -51,8 +51,8 @@ enum {
 /* Up to the last subject that the line above has read, or to the end of all. */
 static const struct db_stmt stmt_history = {
 	.name = "audit_history",
-	.sql = "SELECT subject, seq, from_status, to_status, version, fence, op, node, at, hash FROM history"
-	       " WHERE (subject, seq) > (?1, ?3) AND subject <= coalesce((SELECT id FROM subject WHERE id >= ?1"
+	.sql = "SELECT subject, seq, from_status, to_status, version, fence, op, node, at, hash FROM hx_history"
+	       " WHERE (subject, seq) > (?1, ?3) AND subject <= coalesce((SELECT id FROM hx_subject WHERE id >= ?1"
 	       " ORDER BY id LIMIT 1 OFFSET ?2 - 1), 9223372036854775807) ORDER BY subject, seq LIMIT ?4",
 	.in = "iiii",
 	.out = "iittiiitib",

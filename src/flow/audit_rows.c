@@ -10,7 +10,7 @@
 #define NOUNS(table)                                                                                                   \
 	"SELECT count(*), max(x.subject), min(CASE WHEN s.id IS NULL THEN x.subject END)"                              \
 	" FROM (SELECT subject FROM " table " WHERE subject > ?1 ORDER BY subject LIMIT ?2) x"                         \
-	" LEFT JOIN subject s ON s.id = x.subject"
+	" LEFT JOIN hx_subject s ON s.id = x.subject"
 #define NOUN_STMT(label, table) {.name = "audit_" label, .sql = NOUNS(table), .in = "ii", .out = "iii"}
 
 static const struct {
@@ -18,9 +18,9 @@ static const struct {
 	const char *words;
 	const char *prefix;
 } nouns[] = {
-	{NOUN_STMT("entities", "entity"),     "the subject of this entity", NULL},
-	{NOUN_STMT("jobs", "job"),            "the subject of this job", "job"},
-	{NOUN_STMT("runs", "run"),            "the subject of this run, and with it the head of its history", "run"},
+	{NOUN_STMT("entities", "hx_entity"),     "the subject of this entity", NULL},
+	{NOUN_STMT("jobs", "hx_job"),            "the subject of this job", "job"},
+	{NOUN_STMT("runs", "hx_run"),            "the subject of this run, and with it the head of its history", "run"},
 	{NOUN_STMT("batches", "hx_batch"),    "the subject of this batch, and with it the head of its history", "batch"},
 	{NOUN_STMT("accounts", "hx_account"), "the subject of this account", NULL},
 };
@@ -58,15 +58,15 @@ const struct audit_pass audit_nouns = {.name = "subjects", .ask = ask_nouns, .ta
 /* clang-format off */
 
 /* A unit writes one time into all of its rows. */
-#define IN_HISTORY(at) "EXISTS (SELECT 1 FROM history h WHERE h.subject = t.run AND h.at = t." at ")"
+#define IN_HISTORY(at) "EXISTS (SELECT 1 FROM hx_history h WHERE h.subject = t.run AND h.at = t." at ")"
 
 static const struct db_stmt stmt_steps = {
 	.name = "audit_steps",
 	.sql = "SELECT t.run, t.position, t.status, t.undone_at, r.expired,"
 	       " CAST(CASE WHEN " IN_HISTORY("completed_at") " THEN 1 ELSE 0 END AS bigint),"
 	       " CAST(CASE WHEN t.undone_at IS NULL OR " IN_HISTORY("undone_at") " THEN 1 ELSE 0 END AS bigint)"
-	       " FROM (SELECT * FROM run_step WHERE (run, position) > (?1, ?2) ORDER BY run, position LIMIT ?3) t"
-	       " LEFT JOIN run r ON r.subject = t.run ORDER BY t.run, t.position",
+	       " FROM (SELECT * FROM hx_run_step WHERE (run, position) > (?1, ?2) ORDER BY run, position LIMIT ?3) t"
+	       " LEFT JOIN hx_run r ON r.subject = t.run ORDER BY t.run, t.position",
 	.in = "iii",
 	.out = "iitiiii",
 };

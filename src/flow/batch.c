@@ -20,7 +20,7 @@
 	" (SELECT min(due_at) FROM hx_batch_item WHERE batch = b.subject AND " ITEM_IS_OPEN " AND status = 'PENDING')," \
 	" hx_now_ms()"
 #define OUT "itiitiittittt" "itiiiiiiiiii" "iiiiitiiiiii" "iii"
-#define FROM " FROM hx_batch b JOIN subject s ON s.id = b.subject JOIN hx_account a ON a.subject = b.account"
+#define FROM " FROM hx_batch b JOIN hx_subject s ON s.id = b.subject JOIN hx_account a ON a.subject = b.account"
 
 static const struct db_stmt stmt_read = {
 	.name = "batch_read",

@@ -29,7 +29,7 @@ static const struct db_stmt stmt_expire = {
 	.sql = "UPDATE hx_batch SET expired = 1, error = NULL, trace = NULL, requester = '' WHERE subject = ?1"
 	       " AND expired < 2"
 	       " AND completed_at <= hx_now_ms() - ?2"
-	       " AND EXISTS (SELECT 1 FROM subject s WHERE s.id = ?1 AND s.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))",
+	       " AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))",
 	.in = "ii",
 	.out = "",
 };
@@ -55,14 +55,14 @@ static const struct db_stmt stmt_gone = {
 /* Whoever decided on what it had read before loses. */
 static const struct db_stmt stmt_outdate = {
 	.name = "batch_expire_outdate",
-	.sql = "UPDATE subject SET version = version + 1 WHERE id = ?1",
+	.sql = "UPDATE hx_subject SET version = version + 1 WHERE id = ?1",
 	.in = "i",
 	.out = "",
 };
 
 static const struct db_stmt stmt_drop_history = {
 	.name = "batch_expire_history",
-	.sql = "DELETE FROM history WHERE subject = ?1",
+	.sql = "DELETE FROM hx_history WHERE subject = ?1",
 	.in = "i",
 	.out = "",
 };

@@ -24,7 +24,7 @@ static const struct db_stmt stmt_create = {
 static const struct db_stmt stmt_keep = {
 	.name = "batch_keep",
 	.fenced = true,
-	.sql = "UPDATE subject SET until = hx_now_ms() + ?4 WHERE id = ?1"
+	.sql = "UPDATE hx_subject SET until = hx_now_ms() + ?4 WHERE id = ?1"
 	       " AND fence = ?2" /* mutant: batch-keep-fence */
 	       " AND owner IS NOT NULL"
 	       " AND status = ?3",
@@ -145,10 +145,10 @@ static const struct db_stmt stmt_request_cancel = {
 	.name = "batch_request_cancel",
 	.sql = "UPDATE hx_batch SET cancel_requested = 1,"
 	       " due_at = CASE"
-	       " WHEN EXISTS (SELECT 1 FROM subject WHERE id = ?1 AND owner IS NULL) THEN hx_now_ms()" /* mutant: flag-wakes-nobody -> " WHEN 1 = 0 THEN 0" */
+	       " WHEN EXISTS (SELECT 1 FROM hx_subject WHERE id = ?1 AND owner IS NULL) THEN hx_now_ms()" /* mutant: flag-wakes-nobody -> " WHEN 1 = 0 THEN 0" */
 	       " ELSE due_at END WHERE subject = ?1"
 	       " AND cancel_requested = 0"
-	       " AND EXISTS (SELECT 1 FROM subject WHERE id = ?1 AND status IN ('RUNNING', 'OUT_OF_CREDIT'))",
+	       " AND EXISTS (SELECT 1 FROM hx_subject WHERE id = ?1 AND status IN ('RUNNING', 'OUT_OF_CREDIT'))",
 	.in = "i",
 	.out = "",
 };

@@ -7,14 +7,14 @@
 #define ENTITY_SELECT                                                                                                  \
 	"SELECT e.subject, s.status, s.version, s.fence, s.effort, s.owner, s.until, s.updated_at, e.data,"            \
 	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.name, e.workspace, s.doubt"                  \
-	" FROM entity e JOIN subject s ON s.id = e.subject"
+	" FROM hx_entity e JOIN hx_subject s ON s.id = e.subject"
 #define ENTITY_OUT "itiiitiittttttti"
 
 /* clang-format off */
 
 static const struct db_stmt stmt_create = {
 	.name = "entity_create",
-	.sql = "INSERT INTO entity (subject, workspace, workflow, name, data) VALUES (?1, ?2, ?3, ?4, ?5)"
+	.sql = "INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (?1, ?2, ?3, ?4, ?5)"
 	       " ON CONFLICT (workspace, workflow, name) DO NOTHING",
 	.in = "itttt",
 	.out = "",
@@ -44,7 +44,7 @@ static const struct db_stmt stmt_list = {
 
 static const struct db_stmt stmt_note_claim = {
 	.name = "entity_note_claim",
-	.sql = "UPDATE entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4{from}"
+	.sql = "UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4{from}"
 	       " WHERE subject = ?1",
 	.in = "itttt",
 	.out = "",

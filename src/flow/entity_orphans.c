@@ -7,7 +7,7 @@
 
 /* ?1 workflow   ?2 statuses */
 #define OF_THESE(list)                                                                                                 \
-	" FROM entity e JOIN subject s ON s.id = e.subject"                                                            \
+	" FROM hx_entity e JOIN hx_subject s ON s.id = e.subject"                                                            \
 	" WHERE e.workflow = ?1 AND e.workspace <> '' AND s.status IN (SELECT value FROM " list ")"
 #define SQLITE_LIST "json_each(?2)"
 #define PG_LIST "json_array_elements_text(?2::json) AS q(value)"
@@ -36,7 +36,7 @@ static const struct db_stmt stmt_none = {
  *   ?1 workflow   ?2 claims
  */
 #define OF_THESE_CLAIMS(list)                                                                                          \
-	" FROM subject s CROSS JOIN entity e"                                                                          \
+	" FROM hx_subject s CROSS JOIN hx_entity e"                                                                          \
 	" WHERE s.owner IS NOT NULL AND e.subject = s.id AND e.workflow = ?1"                                          \
 	" AND (e.claim_step || ':' || e.claim_from || ':' || s.status) IN (SELECT value FROM " list ")"
 
@@ -63,7 +63,7 @@ static const struct db_stmt stmt_no_claims = {
 
 static const struct db_stmt stmt_add = {
 	.name = "definition_add",
-	.sql = "INSERT INTO definition (name, version, text, at) VALUES (?1, ?2, ?3, ?4)"
+	.sql = "INSERT INTO hx_definition (name, version, text, at) VALUES (?1, ?2, ?3, ?4)"
 	       " ON CONFLICT DO NOTHING RETURNING version",
 	.in = "titi",
 	.out = "i",

@@ -30,7 +30,7 @@ static const struct db_stmt stmt_columns_postgres = {
  *   ?1 to   ?2 from   ?3 version of the user's row before   ?4 op   ?5 at   ?6 node   ?7 id   ?8 lease
  */
 #define FOLLOW(fence)                                                                                                  \
-	"UPDATE subject SET status = ?1, version = ?3 + 1, op = ?4, updated_at = ?5, seq = seq + 1,"                   \
+	"UPDATE hx_subject SET status = ?1, version = ?3 + 1, op = ?4, updated_at = ?5, seq = seq + 1,"                   \
 	" head = hx_chain(head, id || '|' || (seq + 1) || '|' || ?2 || '|' || ?1 || '|' || (?3 + 1) || '|' || "        \
 	"(" fence ") || '|' || ?4 || '|' || ?5 || '|' || ?6)"
 
@@ -116,16 +116,7 @@ static void complain(struct findings *findings, const struct workflow *w, const 
 /* Ours are changed by guarded writes of ours alone. */
 static bool is_ours(const char *table)
 {
-	static const char *const ours[] = {
-		"subject",   "history",  "entity",        "job",    "definition",  "entry_lock", "schema_version",
-		"run",       "run_step", "run_event",     "node",   "gate_record", "gate_turn",  "hx_account",
-		"hx_ledger", "hx_batch", "hx_batch_item", "hx_key", "hx_keyring",  "hx_fences",
-	};
-
-	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-		if (strcasecmp(ours[i], table) == 0)
-			return true;
-	return false;
+	return strncasecmp(table, "hx_", 3) == 0;
 }
 
 /* Taking a claim over raises the shadow's version alone, so the finish would not find the user's row any more. */
@@ -227,8 +218,8 @@ static void make(struct db_stmt *stmt, const char *name, const char *in, const c
 	"SELECT e.subject, u.%S, CAST(u.%V AS BIGINT), s.fence, s.effort, s.owner, s.until,"                                      \
 	" coalesce(s.updated_at, 0), '{}', e.claim_step, e.claim_from, e.claim_requester, e.claim_input, CAST(u.%I AS TEXT), ''," \
 	" coalesce(s.doubt, 0)"                                                                                                   \
-	" FROM %T u LEFT JOIN entity e ON e.workspace = '' AND e.workflow = ?1 AND e.name = CAST(u.%I AS TEXT)"                   \
-	" LEFT JOIN subject s ON s.id = e.subject"
+	" FROM %T u LEFT JOIN hx_entity e ON e.workspace = '' AND e.workflow = ?1 AND e.name = CAST(u.%I AS TEXT)"                \
+	" LEFT JOIN hx_subject s ON s.id = e.subject"
 #define OUT "itiiitiittttttti"
 
 /* ?1 to ?2 from ?3 version ?4 time ?5 id: in the types that the columns have. */

@@ -16,12 +16,12 @@
 #define JOB_SELECT                                                                                                     \
 	"SELECT j.subject, s.status, s.version, j.queue, j.workflow, j.action, j.effect_key, j.payload, j.attempt,"    \
 	" j.due_at, j.error, s.updated_at, s.doubt, j.priority, j.job_key, j.output, s.owner, s.until, s.fence, j.run,"  \
-	" j.in_flight_max, j.ended_at FROM job j JOIN subject s ON s.id = j.subject"
+	" j.in_flight_max, j.ended_at FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
 #define JOB_OUT "ititttttiitiiitttiiiii"
 
 static const struct db_stmt stmt_insert = {
 	.name = "job_insert",
-	.sql = "INSERT INTO job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, repeatable)"
+	.sql = "INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, repeatable)"
 	       " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9{from}",
 	.in = "ittttttii",
 	.out = "",
@@ -30,7 +30,7 @@ static const struct db_stmt stmt_insert = {
 /* In the unit of the claim: out of the index, one more attempt. */
 static const struct db_stmt stmt_start = {
 	.name = "job_start",
-	.sql = "UPDATE job SET due_at = NULL, attempt = attempt + 1{from} WHERE subject = ?1 RETURNING {ord}attempt",
+	.sql = "UPDATE hx_job SET due_at = NULL, attempt = attempt + 1{from} WHERE subject = ?1 RETURNING {ord}attempt",
 	.in = "i",
 	.out = "i",
 };
@@ -38,7 +38,7 @@ static const struct db_stmt stmt_start = {
 /* In the unit that ends the claim. ?2 NULL: never due again by itself. */
 static const struct db_stmt stmt_end = {
 	.name = "job_end",
-	.sql = "UPDATE job SET due_at = hx_now_ms() + ?2, ended_at = CASE WHEN ?2 IS NULL THEN hx_now_ms() END,"
+	.sql = "UPDATE hx_job SET due_at = hx_now_ms() + ?2, ended_at = CASE WHEN ?2 IS NULL THEN hx_now_ms() END,"
 	       " error = ?3, output = ?4{from} WHERE subject = ?1",
 	.in = "iitt",
 	.out = "",
@@ -46,7 +46,7 @@ static const struct db_stmt stmt_end = {
 
 static const struct db_stmt stmt_is_there = {
 	.name = "job_is_there",
-	.sql = "SELECT subject FROM job WHERE subject = ?1 AND workspace = ?2",
+	.sql = "SELECT subject FROM hx_job WHERE subject = ?1 AND workspace = ?2",
 	.in = "it",
 	.out = "i",
 };
@@ -54,10 +54,10 @@ static const struct db_stmt stmt_is_there = {
 /* Out of PARKED nobody claims, so this and the transition behind it see the same row. */
 static const struct db_stmt stmt_redrive = {
 	.name = "job_redrive",
-	.sql = "UPDATE job SET due_at = hx_now_ms(), ended_at = NULL, attempt = 0, error = NULL WHERE subject = ?1"
+	.sql = "UPDATE hx_job SET due_at = hx_now_ms(), ended_at = NULL, attempt = 0, error = NULL WHERE subject = ?1"
 	       " AND due_at IS NULL"
 	       " AND run IS NULL"
-	       " AND EXISTS (SELECT 1 FROM subject WHERE id = ?1 AND status = 'PARKED')"
+	       " AND EXISTS (SELECT 1 FROM hx_subject WHERE id = ?1 AND status = 'PARKED')"
 	       " RETURNING subject",
 	.in = "i",
 	.out = "i",
@@ -65,7 +65,7 @@ static const struct db_stmt stmt_redrive = {
 
 static const struct db_stmt stmt_unpark = {
 	.name = "job_unpark",
-	.sql = "UPDATE subject SET status = 'AVAILABLE', doubt = 0, version = version + 1, op = ?2, updated_at = ?3, seq = seq + 1,"
+	.sql = "UPDATE hx_subject SET status = 'AVAILABLE', doubt = 0, version = version + 1, op = ?2, updated_at = ?3, seq = seq + 1,"
 	       " head = hx_chain(head, id || '|' || (seq + 1) || '|PARKED|AVAILABLE|' || (version + 1) || '|' || fence"
 	       " || '|' || ?2 || '|' || ?3 || '|' || ?4) WHERE id = ?1 AND status = 'PARKED' RETURNING version",
 	.in = "iiit",
@@ -97,7 +97,7 @@ static const struct db_stmt stmt_list = {
 static const struct db_stmt stmt_scan_due = {
 	.name = "job_scan_due",
 	/* The function is volatile on PostgreSQL: bare, it would be a filter over all jobs that will ever be due. */
-	.sql = "SELECT subject FROM job WHERE queue = 'after-effects' AND due_at <= (SELECT hx_now_ms())"
+	.sql = "SELECT subject FROM hx_job WHERE queue = 'after-effects' AND due_at <= (SELECT hx_now_ms())"
 	       " ORDER BY due_at LIMIT ?1",
 	.in = "i",
 	.out = "i",
@@ -105,7 +105,7 @@ static const struct db_stmt stmt_scan_due = {
 
 static const struct db_stmt stmt_next_due = {
 	.name = "job_next_due",
-	.sql = "SELECT min(due_at) FROM job WHERE due_at IS NOT NULL AND queue = 'after-effects'",
+	.sql = "SELECT min(due_at) FROM hx_job WHERE due_at IS NOT NULL AND queue = 'after-effects'",
 	.in = "",
 	.out = "i",
 };
@@ -116,33 +116,33 @@ static const struct db_stmt stmt_next_due = {
  */
 #define EXPIRED                                                                                                        \
 	" ended_at <= (SELECT hx_now_ms()) - ?1 AND ended_at IS NOT NULL AND (error IS NULL OR run IS NOT NULL)"       \
-	" AND NOT EXISTS (SELECT 1 FROM run WHERE run.subject = job.run AND run.job = job.subject"                     \
-	" AND run.completed_at IS NULL)"
+	" AND NOT EXISTS (SELECT 1 FROM hx_run WHERE hx_run.subject = hx_job.run AND hx_run.job = hx_job.subject"                     \
+	" AND hx_run.completed_at IS NULL)"
 
 static const struct db_stmt stmt_scan_expired = {
 	.name = "job_scan_expired",
-	.sql = "SELECT subject FROM job WHERE" EXPIRED " ORDER BY ended_at LIMIT ?2",
+	.sql = "SELECT subject FROM hx_job WHERE" EXPIRED " ORDER BY ended_at LIMIT ?2",
 	.in = "ii",
 	.out = "i",
 };
 
 static const struct db_stmt stmt_expire = {
 	.name = "job_expire",
-	.sql = "DELETE FROM job WHERE subject = ?2 AND" EXPIRED " RETURNING subject",
+	.sql = "DELETE FROM hx_job WHERE subject = ?2 AND" EXPIRED " RETURNING subject",
 	.in = "ii",
 	.out = "i",
 };
 
 static const struct db_stmt stmt_expire_history = {
 	.name = "job_expire_history",
-	.sql = "DELETE FROM history WHERE subject = ?1",
+	.sql = "DELETE FROM hx_history WHERE subject = ?1",
 	.in = "i",
 	.out = "",
 };
 
 static const struct db_stmt stmt_expire_subject = {
 	.name = "job_expire_subject",
-	.sql = "DELETE FROM subject WHERE id = ?1",
+	.sql = "DELETE FROM hx_subject WHERE id = ?1",
 	.in = "i",
 	.out = "",
 };

@@ -30,7 +30,7 @@
 
 /* Jobs of a queue that wait, whether due or not. ?1 is the workspace. */
 #define WAITING(queue)                                                                                                 \
-	" FROM job j WHERE j.workspace = ?1 AND j.queue = " queue                                                      \
+	" FROM hx_job j WHERE j.workspace = ?1 AND j.queue = " queue                                                      \
 	" AND j.due_at IS NOT NULL AND j.queue <> 'after-effects'"
 
 /* ?2 are the queues; a name that comes twice counts once. */
@@ -45,7 +45,7 @@
 #define PG_NAMES "json_array_elements_text(?2::json) AS q(value)"
 
 #define IN_FLIGHT                                                                                                      \
-	"(SELECT count(*) FROM job j WHERE j.workspace = ?1 AND j.queue = h.queue AND j.in_flight_max > 0"             \
+	"(SELECT count(*) FROM hx_job j WHERE j.workspace = ?1 AND j.queue = h.queue AND j.in_flight_max > 0"             \
 	" AND j.due_at IS NULL AND j.ended_at IS NULL)"
 
 /* ?3 is how many are wanted. */
@@ -63,10 +63,10 @@
 	" AND j.grade = b.grade AND j.due_at <= ?5 ORDER BY j.due_at, j.subject LIMIT ?3) d)) c"                       \
 	" WHERE (b.bound = 0 OR b.nth = 1) AND c.key < b.room ORDER BY place LIMIT ?3),"                               \
 	" chosen AS (SELECT id, place FROM (SELECT p.id, p.place, sum(length(j.payload)) OVER (ORDER BY p.place)"      \
-	" - length(j.payload) AS before FROM picked p CROSS JOIN job j ON j.subject = p.id) WHERE before < ?4)"
+	" - length(j.payload) AS before FROM picked p CROSS JOIN hx_job j ON j.subject = p.id) WHERE before < ?4)"
 
-#define OF_JOB(column) " (SELECT " column " FROM job j WHERE j.subject = hx_ids.id)"
-#define TRACE_OF_RUN "(SELECT r.trace FROM run r WHERE r.subject = j.run)"
+#define OF_JOB(column) " (SELECT " column " FROM hx_job j WHERE j.subject = hx_ids.id)"
+#define TRACE_OF_RUN "(SELECT r.trace FROM hx_run r WHERE r.subject = j.run)"
 
 /* ?1 to ?5 as above   ?6 lease   ?7 op   ?8 owner   ?9 node. The links are those of flow/subject.c. */
 static const struct db_stmt stmt_claim = {
@@ -74,12 +74,12 @@ static const struct db_stmt stmt_claim = {
 	.sql = SQLITE_CHOSEN
 	       " INSERT INTO hx_ids (id) SELECT id FROM chosen ORDER BY place RETURNING id,"
 	       OF_JOB("queue") "," OF_JOB("payload") "," OF_JOB("effect_key") "," OF_JOB("attempt + 1") ","
-	       " (SELECT fence + 1 FROM subject s WHERE s.id = hx_ids.id), ?5 + ?6," OF_JOB(TRACE_OF_RUN),
+	       " (SELECT fence + 1 FROM hx_subject s WHERE s.id = hx_ids.id), ?5 + ?6," OF_JOB(TRACE_OF_RUN),
 	.pg_sql = "WITH RECURSIVE moment AS MATERIALIZED (SELECT hx_now_ms() AS ms),"
 		  HEADS(PG_NAMES) "," BEST("hx_job_room(?1, h.queue, h.bound)", "(SELECT ms FROM moment)") ","
 		  " picked AS MATERIALIZED (SELECT c.id, c.was, c.bytes FROM"
 		  " (SELECT * FROM best WHERE bound = 0 OR nth = 1 ORDER BY level, head_at, queue) b CROSS JOIN LATERAL"
-		  " (SELECT s.id, s.status AS was, octet_length(j.payload) AS bytes FROM job j JOIN subject s ON s.id = j.subject"
+		  " (SELECT s.id, s.status AS was, octet_length(j.payload) AS bytes FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
 		  " WHERE j.workspace = ?1 AND j.queue = b.queue AND j.grade = b.grade AND j.queue <> 'after-effects'"
 		  " AND j.due_at <= (SELECT ms FROM moment)"
 		  " AND s.status IN ('AVAILABLE', 'RETRYING')"
@@ -87,14 +87,14 @@ static const struct db_stmt stmt_claim = {
 		  " ORDER BY j.due_at LIMIT b.room FOR UPDATE OF s, j SKIP LOCKED) c LIMIT ?3),"
 		  " chosen AS MATERIALIZED (SELECT id, was, row_number() OVER () AS place,"
 		  " sum(bytes) OVER (ROWS UNBOUNDED PRECEDING) - bytes AS before FROM picked),"
-		  " won AS (UPDATE subject s SET status = 'RUNNING', version = s.version + 1, op = ?7, updated_at = ?5,"
+		  " won AS (UPDATE hx_subject s SET status = 'RUNNING', version = s.version + 1, op = ?7, updated_at = ?5,"
 		  " seq = s.seq + 1, fence = s.fence + 1, owner = ?8, until = hx_now_ms() + ?6, head = hx_chain(s.head,"
 		  " s.id || '|' || (s.seq + 1) || '|' || c.was || '|RUNNING|' || (s.version + 1) || '|' || (s.fence + 1)"
 		  " || '|' || ?7 || '|' || ?5 || '|' || ?9) FROM chosen c WHERE s.id = c.id AND c.before < ?4"
 		  " RETURNING s.id, s.seq, c.was, s.status, s.version, s.fence, s.op, s.updated_at, s.head, s.until, c.place),"
 		  " told AS (" INTO_HISTORY
 		  " SELECT id, seq, was, status, version, fence, op, ?9, updated_at, head FROM won),"
-		  " begun AS (UPDATE job j SET due_at = NULL, attempt = j.attempt + 1 FROM won w WHERE j.subject = w.id"
+		  " begun AS (UPDATE hx_job j SET due_at = NULL, attempt = j.attempt + 1 FROM won w WHERE j.subject = w.id"
 		  " RETURNING j.subject, j.queue, j.payload, j.effect_key, j.attempt, w.fence, w.until, w.place,"
 		  " " TRACE_OF_RUN " AS trace)"
 		  " SELECT subject, queue, payload, effect_key, attempt, fence, until, trace FROM begun ORDER BY place",
@@ -107,7 +107,7 @@ static const struct db_stmt stmt_tell = {
 	.sql = INTO_HISTORY " SELECT s.id, s.seq + 1, s.status, 'RUNNING', s.version + 1, s.fence + 1, ?1, ?2, ?3,"
 	       " hx_chain(s.head, s.id || '|' || (s.seq + 1) || '|' || s.status || '|RUNNING|' || (s.version + 1)"
 	       " || '|' || (s.fence + 1) || '|' || ?1 || '|' || ?3 || '|' || ?2)"
-	       " FROM hx_ids c CROSS JOIN subject s ON s.id = c.id",
+	       " FROM hx_ids c CROSS JOIN hx_subject s ON s.id = c.id",
 	.pg_sql = "",
 	.in = "iti",
 	.out = "",
@@ -115,9 +115,9 @@ static const struct db_stmt stmt_tell = {
 
 static const struct db_stmt stmt_move = {
 	.name = "job_claim_move",
-	.sql = "UPDATE subject SET status = 'RUNNING', version = version + 1, op = ?1, updated_at = ?2, seq = seq + 1,"
-	       " fence = fence + 1, owner = ?3, until = ?2 + ?4, head = (SELECT h.hash FROM history h"
-	       " WHERE h.subject = subject.id AND h.seq = subject.seq + 1) WHERE id IN (SELECT id FROM hx_ids)",
+	.sql = "UPDATE hx_subject SET status = 'RUNNING', version = version + 1, op = ?1, updated_at = ?2, seq = seq + 1,"
+	       " fence = fence + 1, owner = ?3, until = ?2 + ?4, head = (SELECT h.hash FROM hx_history h"
+	       " WHERE h.subject = hx_subject.id AND h.seq = hx_subject.seq + 1) WHERE id IN (SELECT id FROM hx_ids)",
 	.pg_sql = "",
 	.in = "iiti",
 	.out = "",
@@ -125,7 +125,7 @@ static const struct db_stmt stmt_move = {
 
 static const struct db_stmt stmt_start = {
 	.name = "job_claim_start",
-	.sql = "UPDATE job SET due_at = NULL, attempt = attempt + 1 WHERE subject IN (SELECT id FROM hx_ids)",
+	.sql = "UPDATE hx_job SET due_at = NULL, attempt = attempt + 1 WHERE subject IN (SELECT id FROM hx_ids)",
 	.pg_sql = "",
 	.in = "",
 	.out = "",

@@ -23,7 +23,7 @@
 /* clang-format off */
 
 #define INTO_JOB                                                                                                       \
-	"INSERT INTO job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, priority, job_key,"  \
+	"INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, priority, job_key,"  \
 	" repeatable)"
 
 /* ?1 rows   ?2 workspace   ?3 now, where the store's clock is ours */
@@ -42,7 +42,7 @@ static const struct db_stmt stmt_push = {
 };
 
 #define INTO_SUBJECT                                                                                                   \
-	"INSERT INTO subject (id, kind, status, version, op, fence, updated_at, seq, head) SELECT j.subject, ?2,"      \
+	"INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head) SELECT j.subject, ?2,"      \
 	" 'AVAILABLE', 1, ?3, 0, ?4, 1, hx_chain(NULL,"                                                                \
 	" j.subject || '|1||AVAILABLE|1|0|' || ?3 || '|' || ?4 || '|' || ?5)"
 
@@ -52,9 +52,9 @@ static const struct db_stmt stmt_push = {
  */
 static const struct db_stmt stmt_subjects = {
 	.name = "job_push_subjects",
-	.sql = INTO_SUBJECT " FROM json_each(?1) r CROSS JOIN job j ON j.subject = json_extract(r.value, '$[0]')",
+	.sql = INTO_SUBJECT " FROM json_each(?1) r CROSS JOIN hx_job j ON j.subject = json_extract(r.value, '$[0]')",
 	.pg_sql = "WITH made AS (" INTO_SUBJECT " FROM json_array_elements(?1::json) AS r CROSS JOIN LATERAL"
-		  " (SELECT subject FROM job WHERE subject = (r->>0)::bigint OFFSET 0) j"
+		  " (SELECT subject FROM hx_job WHERE subject = (r->>0)::bigint OFFSET 0) j"
 		  " RETURNING id, seq, status, version, fence, op, updated_at, head) " INTO_HISTORY
 		  " SELECT id, seq, '', status, version, fence, op, ?5, updated_at, head FROM made",
 	.in = "tiiit",
@@ -64,7 +64,7 @@ static const struct db_stmt stmt_subjects = {
 static const struct db_stmt stmt_history = {
 	.name = "job_push_history",
 	.sql = INTO_HISTORY " SELECT s.id, s.seq, '', s.status, s.version, s.fence, s.op, ?3, s.updated_at, s.head"
-	       " FROM json_each(?1) r CROSS JOIN subject s ON s.id = json_extract(r.value, '$[0]') WHERE s.op = ?2",
+	       " FROM json_each(?1) r CROSS JOIN hx_subject s ON s.id = json_extract(r.value, '$[0]') WHERE s.op = ?2",
 	.pg_sql = "",
 	.in = "tit",
 	.out = "",
@@ -73,12 +73,12 @@ static const struct db_stmt stmt_history = {
 /* For each item the job that is there, in their order; NULL: none. */
 static const struct db_stmt stmt_seen = {
 	.name = "job_push_seen",
-	.sql = "SELECT coalesce((SELECT subject FROM job WHERE workspace = ?2 AND queue = json_extract(r.value, '$[1]')"
+	.sql = "SELECT coalesce((SELECT subject FROM hx_job WHERE workspace = ?2 AND queue = json_extract(r.value, '$[1]')"
 	       " AND job_key = json_extract(r.value, '$[2]')),"
-	       " (SELECT subject FROM job WHERE subject = json_extract(r.value, '$[0]')))"
+	       " (SELECT subject FROM hx_job WHERE subject = json_extract(r.value, '$[0]')))"
 	       " FROM json_each(?1) r ORDER BY r.key",
-	.pg_sql = "SELECT coalesce((SELECT subject FROM job WHERE workspace = ?2 AND queue = r.name->>1"
-		  " AND job_key = r.name->>2), (SELECT subject FROM job WHERE subject = (r.name->>0)::bigint))"
+	.pg_sql = "SELECT coalesce((SELECT subject FROM hx_job WHERE workspace = ?2 AND queue = r.name->>1"
+		  " AND job_key = r.name->>2), (SELECT subject FROM hx_job WHERE subject = (r.name->>0)::bigint))"
 		  " FROM json_array_elements(?1::json) WITH ORDINALITY AS r(name, n) ORDER BY r.n",
 	.in = "tt",
 	.out = "i",

@@ -19,7 +19,7 @@ static const struct db_stmt stmt_read = {
 	.name = "job_settle_read",
 	.sql = "SELECT {ord}s.status, s.fence, s.owner, j.workspace, j.queue, j.attempt, j.run, j.repeatable,"
 	       " j.attempts_max, j.retry_initial_ms, j.retry_max_ms, j.retry_factor, j.jitter, j.in_flight_max"
-	       " FROM subject s JOIN job j ON j.subject = s.id{join} WHERE s.id = ?1",
+	       " FROM hx_subject s JOIN hx_job j ON j.subject = s.id{join} WHERE s.id = ?1",
 	.in = "i",
 	.out = "titttiiiiiiiii",
 };
@@ -31,13 +31,13 @@ enum {
 /* The claim of that owner, on a worker's job; workspace '': any. Whose job it is never changes. */
 #define OWNED_BY(owner, workspace)                                                                                     \
 	" AND owner = " owner                                                                                          \
-	" AND EXISTS (SELECT 1 FROM job j WHERE j.subject = id AND j.queue <> 'after-effects'"                         \
+	" AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = id AND j.queue <> 'after-effects'"                         \
 	" AND (" workspace " = '' OR j.workspace = " workspace ")"
 
 static const struct db_stmt stmt_heartbeat = {
 	.name = "job_heartbeat",
 	.fenced = true,
-	.sql = "UPDATE subject SET until = hx_now_ms() + ?3"
+	.sql = "UPDATE hx_subject SET until = hx_now_ms() + ?3"
 	       "{from} WHERE id = ?1"
 	       " AND status = 'RUNNING'"
 	       " AND fence = ?2"

@@ -8,17 +8,17 @@
 
 static const struct db_stmt stmt_scan = {
 	.name = "node_scan",
-	.sql = "SELECT number, CAST(CASE WHEN until > hx_now_ms() THEN 1 ELSE 0 END AS bigint) FROM node",
+	.sql = "SELECT number, CAST(CASE WHEN until > hx_now_ms() THEN 1 ELSE 0 END AS bigint) FROM hx_node",
 	.in = "",
 	.out = "ii",
 };
 
 static const struct db_stmt stmt_take = {
 	.name = "node_take",
-	.sql = "INSERT INTO node (number, name, token, started_at, until)"
+	.sql = "INSERT INTO hx_node (number, name, token, started_at, until)"
 	       " VALUES (?1, ?2, ?3, ?4, hx_now_ms() + ?5) ON CONFLICT (number) DO UPDATE"
 	       " SET name = excluded.name, token = excluded.token, started_at = excluded.started_at, until = excluded.until"
-	       " WHERE node.until <= hx_now_ms()"
+	       " WHERE hx_node.until <= hx_now_ms()"
 	       " RETURNING number",
 	.in = "itiii",
 	.out = "i",
@@ -26,7 +26,7 @@ static const struct db_stmt stmt_take = {
 
 static const struct db_stmt stmt_renew = {
 	.name = "node_renew",
-	.sql = "UPDATE node SET until = hx_now_ms() + ?3 WHERE number = ?1 AND token = ?2 RETURNING number",
+	.sql = "UPDATE hx_node SET until = hx_now_ms() + ?3 WHERE number = ?1 AND token = ?2 RETURNING number",
 	.in = "iii",
 	.out = "i",
 };
@@ -41,7 +41,7 @@ static const struct db_stmt stmt_floor = {
 
 static const struct db_stmt stmt_live = {
 	.name = "node_live",
-	.sql = "SELECT count(*) FROM node WHERE until > hx_now_ms()",
+	.sql = "SELECT count(*) FROM hx_node WHERE until > hx_now_ms()",
 	.in = "",
 	.out = "i",
 };

@@ -13,7 +13,7 @@
 	" r.at_step, r.attempt, r.redo, r.step_status, r.step_started_at, r.awaits, r.job, r.undo, r.wait_until,"      \
 	" r.due_at, r.created_at, r.started_at, r.completed_at, r.expired, r.workspace, hx_now_ms()"
 #define RUN_OUT "itiitiiiititttttt" "iiititiiiiiiiiti"
-#define RUN_FROM " FROM run r JOIN subject s ON s.id = r.subject"
+#define RUN_FROM " FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
 
 #define STEP_COLUMNS_SQL "t.position, t.status, t.attempt, t.output, t.started_at, t.completed_at, t.undone_at"
 #define STEP_OUT "ititiii"
@@ -23,11 +23,11 @@
 
 static const struct db_stmt stmt_create = {
 	.name = "run_create",
-	.sql = "INSERT INTO run (subject, workspace, workflow, definition_version, run_key, requester, trace, input, due_at,"
+	.sql = "INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester, trace, input, due_at,"
 	       " created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
 	       " ON CONFLICT (workspace, run_key) WHERE run_key IS NOT NULL DO NOTHING",
 	/* In the order of the keys: two nodes that create the same ones wait for each other in one direction alone. */
-	.set_sql = "WITH made AS (INSERT INTO run (subject, workspace, workflow, definition_version, run_key, requester,"
+	.set_sql = "WITH made AS (INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester,"
 		   " trace, input, due_at, created_at)"
 		   " SELECT p1, p2, p3, p4, p5, p6, p7, p8, p9, p10 FROM {u} ORDER BY p2, p5"
 		   " ON CONFLICT (workspace, run_key) WHERE run_key IS NOT NULL DO NOTHING RETURNING subject)"
@@ -46,20 +46,20 @@ static const struct db_stmt stmt_read = {
 
 static const struct db_stmt stmt_read_steps = {
 	.name = "run_read_steps",
-	.sql = "SELECT {ord}" STEP_COLUMNS_SQL " FROM run_step t{join} WHERE t.run = ?1 ORDER BY {ord}t.position",
+	.sql = "SELECT {ord}" STEP_COLUMNS_SQL " FROM hx_run_step t{join} WHERE t.run = ?1 ORDER BY {ord}t.position",
 	.in = "i",
 	.out = STEP_OUT,
 };
 
 static const struct db_stmt stmt_read_job = {
 	.name = "run_read_job",
-	.sql = "SELECT {ord}" JOB_COLUMNS_SQL " FROM run r JOIN job j ON j.subject = r.job JOIN subject s ON s.id = r.job"
+	.sql = "SELECT {ord}" JOB_COLUMNS_SQL " FROM hx_run r JOIN hx_job j ON j.subject = r.job JOIN hx_subject s ON s.id = r.job"
 	       "{join} WHERE r.subject = ?1",
 	.in = "i",
 	.out = JOB_OUT,
 };
 
-#define OF_KEY "(SELECT k.subject FROM run k WHERE k.workspace = ?1 AND k.run_key = ?2)"
+#define OF_KEY "(SELECT k.subject FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2)"
 
 static const struct db_stmt stmt_read_key = {
 	.name = "run_read_key",
@@ -70,14 +70,14 @@ static const struct db_stmt stmt_read_key = {
 
 static const struct db_stmt stmt_read_key_steps = {
 	.name = "run_read_key_steps",
-	.sql = "SELECT " STEP_COLUMNS_SQL " FROM run_step t WHERE t.run = " OF_KEY " ORDER BY t.position",
+	.sql = "SELECT " STEP_COLUMNS_SQL " FROM hx_run_step t WHERE t.run = " OF_KEY " ORDER BY t.position",
 	.in = "tt",
 	.out = STEP_OUT,
 };
 
 static const struct db_stmt stmt_read_key_job = {
 	.name = "run_read_key_job",
-	.sql = "SELECT " JOB_COLUMNS_SQL " FROM run r JOIN job j ON j.subject = r.job JOIN subject s ON s.id = r.job"
+	.sql = "SELECT " JOB_COLUMNS_SQL " FROM hx_run r JOIN hx_job j ON j.subject = r.job JOIN hx_subject s ON s.id = r.job"
 	       " WHERE r.subject = " OF_KEY,
 	.in = "tt",
 	.out = JOB_OUT,
@@ -85,8 +85,8 @@ static const struct db_stmt stmt_read_key_job = {
 
 static const struct db_stmt stmt_read_event = {
 	.name = "run_read_event",
-	.sql = "SELECT {ord}e.id, e.data FROM run_event e{join}"
-	       " WHERE e.run = ?1 AND e.name = ?2 || ?3 AND e.id = (SELECT o.id FROM run_event o WHERE o.run = ?1"
+	.sql = "SELECT {ord}e.id, e.data FROM hx_run_event e{join}"
+	       " WHERE e.run = ?1 AND e.name = ?2 || ?3 AND e.id = (SELECT o.id FROM hx_run_event o WHERE o.run = ?1"
 	       " AND o.name = ?2 || ?3 AND o.taken_by IS NULL ORDER BY o.at, o.id LIMIT 1)",
 	.in = "itt",
 	.out = "tt",
@@ -95,8 +95,8 @@ static const struct db_stmt stmt_read_event = {
 static const struct db_stmt stmt_list = {
 	.name = "run_list",
 	.sql = "SELECT " RUN_COLUMNS_SQL ","
-	       " (SELECT max(t.position) FROM run_step t WHERE t.run = r.subject),"
-	       " (SELECT t.output FROM run_step t WHERE t.run = r.subject ORDER BY t.position DESC LIMIT 1)" RUN_FROM
+	       " (SELECT max(t.position) FROM hx_run_step t WHERE t.run = r.subject),"
+	       " (SELECT t.output FROM hx_run_step t WHERE t.run = r.subject ORDER BY t.position DESC LIMIT 1)" RUN_FROM
 	       " WHERE r.workspace = ?1 AND r.expired = 0 AND (?2 = '' OR s.status = ?2) AND (?3 = '' OR r.workflow = ?3)"
 	       " AND (?4 = 0 OR r.awaits = 'person') AND r.subject < ?5 ORDER BY r.subject DESC LIMIT ?6",
 	.in = "tttiii",
@@ -106,29 +106,29 @@ static const struct db_stmt stmt_list = {
 static const struct db_stmt stmt_scan_due = {
 	.name = "run_scan_due",
 	/* The function is volatile on PostgreSQL: bare, it would be a filter over all runs that will ever be due. */
-	.sql = "SELECT subject FROM run WHERE due_at <= (SELECT hx_now_ms()) ORDER BY due_at LIMIT ?1",
+	.sql = "SELECT subject FROM hx_run WHERE due_at <= (SELECT hx_now_ms()) ORDER BY due_at LIMIT ?1",
 	.in = "i",
 	.out = "i",
 };
 
 static const struct db_stmt stmt_next_due = {
 	.name = "run_next_due",
-	.sql = "SELECT min(due_at) FROM run WHERE due_at IS NOT NULL",
+	.sql = "SELECT min(due_at) FROM hx_run WHERE due_at IS NOT NULL",
 	.in = "",
 	.out = "i",
 };
 
 static const struct db_stmt stmt_job_ended = {
 	.name = "run_job_ended",
-	.sql = "UPDATE run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2",
+	.sql = "UPDATE hx_run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2",
 	.in = "ii",
 	.out = "",
 };
 
 static const struct db_stmt stmt_job_back = {
 	.name = "run_job_back",
-	.sql = "UPDATE run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2"
-	       " AND EXISTS (SELECT 1 FROM subject s WHERE s.id = ?1 AND s.status = 'CANCELLING')",
+	.sql = "UPDATE hx_run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2"
+	       " AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status = 'CANCELLING')",
 	.in = "ii",
 	.out = "",
 };

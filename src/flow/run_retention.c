@@ -17,7 +17,7 @@
 static const struct db_stmt stmt_scan_expired = {
 	.name = "run_scan_expired",
 	/* The function is volatile on PostgreSQL: bare, it would be a filter over all runs that have ended. */
-	.sql = "SELECT subject FROM run WHERE completed_at <= (SELECT hx_now_ms()) - ?1 AND expired = 0"
+	.sql = "SELECT subject FROM hx_run WHERE completed_at <= (SELECT hx_now_ms()) - ?1 AND expired = 0"
 	       " ORDER BY completed_at LIMIT ?2",
 	.in = "ii",
 	.out = "i",
@@ -25,11 +25,11 @@ static const struct db_stmt stmt_scan_expired = {
 
 static const struct db_stmt stmt_expire = {
 	.name = "run_expire",
-	.sql = "UPDATE run SET expired = 1, input = '{}', output = NULL, error = NULL, trace = NULL, requester = ''{from}"
+	.sql = "UPDATE hx_run SET expired = 1, input = '{}', output = NULL, error = NULL, trace = NULL, requester = ''{from}"
 	       " WHERE subject = ?1"
 	       " AND expired = 0"
 	       " AND completed_at <= hx_now_ms() - ?2"
-	       " AND EXISTS (SELECT 1 FROM subject s WHERE s.id = ?1 AND s.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))"
+	       " AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))"
 	       " RETURNING {ord}subject",
 	.in = "ii",
 	.out = "i",
@@ -37,31 +37,31 @@ static const struct db_stmt stmt_expire = {
 
 static const struct db_stmt stmt_outdate = {
 	.name = "run_expire_outdate",
-	.sql = "UPDATE subject SET version = version + 1{from} WHERE id = ?1",
+	.sql = "UPDATE hx_subject SET version = version + 1{from} WHERE id = ?1",
 	.in = "i",
 	.out = "",
 };
 
 static const struct db_stmt stmt_drop_steps = {
 	.name = "run_expire_steps",
-	.sql = "DELETE FROM run_step WHERE run = ?1",
-	.set_sql = "DELETE FROM run_step t USING {u} WHERE t.run = u.p1",
+	.sql = "DELETE FROM hx_run_step WHERE run = ?1",
+	.set_sql = "DELETE FROM hx_run_step t USING {u} WHERE t.run = u.p1",
 	.in = "i",
 	.out = "",
 };
 
 static const struct db_stmt stmt_drop_events = {
 	.name = "run_expire_events",
-	.sql = "DELETE FROM run_event WHERE run = ?1",
-	.set_sql = "DELETE FROM run_event t USING {u} WHERE t.run = u.p1",
+	.sql = "DELETE FROM hx_run_event WHERE run = ?1",
+	.set_sql = "DELETE FROM hx_run_event t USING {u} WHERE t.run = u.p1",
 	.in = "i",
 	.out = "",
 };
 
 static const struct db_stmt stmt_drop_history = {
 	.name = "run_expire_history",
-	.sql = "DELETE FROM history WHERE subject = ?1",
-	.set_sql = "DELETE FROM history t USING {u} WHERE t.subject = u.p1",
+	.sql = "DELETE FROM hx_history WHERE subject = ?1",
+	.set_sql = "DELETE FROM hx_history t USING {u} WHERE t.subject = u.p1",
 	.in = "i",
 	.out = "",
 };

@@ -7,7 +7,7 @@
 
 static const struct db_stmt stmt_begun = {
 	.name = "run_begun",
-	.sql = "UPDATE run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
+	.sql = "UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
 	       " error = ?8, awaits = NULL, job = NULL, wait_until = NULL, due_at = NULL,"
 	       " started_at = coalesce(started_at, ?6){from} WHERE subject = ?1",
 	.in = "iiiiiitt",
@@ -21,13 +21,13 @@ static const struct db_stmt stmt_begun = {
  */
 static const struct db_stmt stmt_rest = {
 	.name = "run_rest",
-	.sql = "UPDATE run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
+	.sql = "UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
 	       " awaits = ?8, job = ?9, wait_until = ?10, error = ?12, started_at = coalesce(started_at, ?6),"
 	       " due_at = CASE WHEN ?8 IS NULL THEN ?11"
-	       " WHEN EXISTS (SELECT 1 FROM run_event e JOIN subject s ON s.id = e.run AND s.status <> 'PAUSED' WHERE e.run = ?1 AND e.name = ?8 AND e.taken_by IS NULL) THEN hx_now_ms()" /* mutant: early-event-not-due */
-	       " WHEN ?8 = 'job' AND EXISTS (SELECT 1 FROM job j WHERE j.subject = ?9 AND j.ended_at IS NOT NULL) THEN hx_now_ms()" /* mutant: ended-job-not-due */
-	       " WHEN ?8 = 'job' AND ?5 IS NULL AND EXISTS (SELECT 1 FROM job j JOIN subject s ON s.id = j.subject AND s.doubt = 0"
-	       " JOIN subject r ON r.id = ?1 AND r.doubt = 0 AND r.status = 'CANCELLING'"
+	       " WHEN EXISTS (SELECT 1 FROM hx_run_event e JOIN hx_subject s ON s.id = e.run AND s.status <> 'PAUSED' WHERE e.run = ?1 AND e.name = ?8 AND e.taken_by IS NULL) THEN hx_now_ms()" /* mutant: early-event-not-due */
+	       " WHEN ?8 = 'job' AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = ?9 AND j.ended_at IS NOT NULL) THEN hx_now_ms()" /* mutant: ended-job-not-due */
+	       " WHEN ?8 = 'job' AND ?5 IS NULL AND EXISTS (SELECT 1 FROM hx_job j JOIN hx_subject s ON s.id = j.subject AND s.doubt = 0"
+	       " JOIN hx_subject r ON r.id = ?1 AND r.doubt = 0 AND r.status = 'CANCELLING'"
 	       " WHERE j.subject = ?9 AND j.due_at IS NOT NULL) THEN hx_now_ms()"
 	       " ELSE ?11 END{from} WHERE subject = ?1",
 	.in = "iiiiiittiiit",
@@ -36,7 +36,7 @@ static const struct db_stmt stmt_rest = {
 
 static const struct db_stmt stmt_end = {
 	.name = "run_end",
-	.sql = "UPDATE run SET at_step = ?2, attempt = ?3, redo = ?4, step_status = ?5, output = ?6, error = ?7,"
+	.sql = "UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, step_status = ?5, output = ?6, error = ?7,"
 	       " completed_at = ?8, started_at = coalesce(started_at, ?8), undo = NULL, awaits = NULL, job = NULL,"
 	       " wait_until = NULL, due_at = NULL{from} WHERE subject = ?1",
 	.in = "iiiittti",
@@ -45,7 +45,7 @@ static const struct db_stmt stmt_end = {
 
 static const struct db_stmt stmt_step = {
 	.name = "run_step_ended",
-	.sql = "INSERT INTO run_step (run, position, status, attempt, output, started_at, completed_at)"
+	.sql = "INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at)"
 	       " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7{from}",
 	.in = "iititii",
 	.out = "",
@@ -53,14 +53,14 @@ static const struct db_stmt stmt_step = {
 
 static const struct db_stmt stmt_undone = {
 	.name = "run_step_undone",
-	.sql = "UPDATE run_step SET undone_at = ?3{from} WHERE run = ?1 AND position = ?2 AND undone_at IS NULL",
+	.sql = "UPDATE hx_run_step SET undone_at = ?3{from} WHERE run = ?1 AND position = ?2 AND undone_at IS NULL",
 	.in = "iii",
 	.out = "",
 };
 
 static const struct db_stmt stmt_take_event = {
 	.name = "run_take_event",
-	.sql = "UPDATE run_event SET taken_by = ?3{from} WHERE run = ?1 AND id = ?2 AND name = ?4 || ?5",
+	.sql = "UPDATE hx_run_event SET taken_by = ?3{from} WHERE run = ?1 AND id = ?2 AND name = ?4 || ?5",
 	.in = "ititt",
 	.out = "",
 };

@@ -7,7 +7,7 @@
 /* ?2: due at once. */
 static const struct db_stmt stmt_due = {
 	.name = "run_verb_due",
-	.sql = "UPDATE run SET due_at = CASE WHEN ?2 = 1 THEN hx_now_ms() END WHERE subject = ?1",
+	.sql = "UPDATE hx_run SET due_at = CASE WHEN ?2 = 1 THEN hx_now_ms() END WHERE subject = ?1",
 	.in = "ii",
 	.out = "",
 };
@@ -15,7 +15,7 @@ static const struct db_stmt stmt_due = {
 /* ?3: when it ended, NULL: not yet. ?4: it stays with a worker, or held for a person. */
 static const struct db_stmt stmt_cancel = {
 	.name = "run_verb_cancel",
-	.sql = "UPDATE run SET due_at = CASE WHEN ?2 = 1 THEN hx_now_ms() END, completed_at = ?3, wait_until = NULL,"
+	.sql = "UPDATE hx_run SET due_at = CASE WHEN ?2 = 1 THEN hx_now_ms() END, completed_at = ?3, wait_until = NULL,"
 	       " awaits = CASE WHEN ?4 = 1 THEN awaits END WHERE subject = ?1"
 	       " AND expired = 0", /* retention takes what has failed, and changes no version */
 	.in = "iiii",
@@ -25,7 +25,7 @@ static const struct db_stmt stmt_cancel = {
 /* The step at ?2 with the key that ?3 makes has all its attempts before it. ?4: what is being compensated, or NULL. */
 static const struct db_stmt stmt_anew = {
 	.name = "run_verb_anew",
-	.sql = "UPDATE run SET at_step = ?2, redo = ?3, undo = ?4, due_at = CASE WHEN ?5 = 1 THEN hx_now_ms() END,"
+	.sql = "UPDATE hx_run SET at_step = ?2, redo = ?3, undo = ?4, due_at = CASE WHEN ?5 = 1 THEN hx_now_ms() END,"
 	       " attempt = 0, step_status = NULL, step_started_at = NULL, awaits = NULL, job = NULL, wait_until = NULL,"
 	       " error = NULL, completed_at = NULL WHERE subject = ?1"
 	       " AND expired = 0",
@@ -35,7 +35,7 @@ static const struct db_stmt stmt_anew = {
 
 static const struct db_stmt stmt_step_done = {
 	.name = "run_verb_step_done",
-	.sql = "INSERT INTO run_step (run, position, status, attempt, output, started_at, completed_at)"
+	.sql = "INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at)"
 	       " VALUES (?1, ?2, 'COMPLETED', ?3, ?4, ?5, ?6)",
 	.in = "iiitii",
 	.out = "",
@@ -43,7 +43,7 @@ static const struct db_stmt stmt_step_done = {
 
 static const struct db_stmt stmt_undone = {
 	.name = "run_verb_undone",
-	.sql = "UPDATE run_step SET undone_at = ?3 WHERE run = ?1 AND position = ?2 AND undone_at IS NULL",
+	.sql = "UPDATE hx_run_step SET undone_at = ?3 WHERE run = ?1 AND position = ?2 AND undone_at IS NULL",
 	.in = "iii",
 	.out = "",
 };
@@ -51,14 +51,14 @@ static const struct db_stmt stmt_undone = {
 /* The shift before it has won by the version, so its id is not there yet. */
 static const struct db_stmt stmt_event = {
 	.name = "run_verb_event",
-	.sql = "INSERT INTO run_event (run, id, name, data, at) VALUES (?1, ?2, ?3, ?4, ?5)",
+	.sql = "INSERT INTO hx_run_event (run, id, name, data, at) VALUES (?1, ?2, ?3, ?4, ?5)",
 	.in = "ittti",
 	.out = "",
 };
 
 static const struct db_stmt stmt_seen = {
 	.name = "run_verb_seen",
-	.sql = "SELECT id FROM run_event WHERE run = ?1 AND name = ?3 || ?4 AND id = ?2",
+	.sql = "SELECT id FROM hx_run_event WHERE run = ?1 AND name = ?3 || ?4 AND id = ?2",
 	.in = "ittt",
 	.out = "t",
 };
@@ -66,14 +66,14 @@ static const struct db_stmt stmt_seen = {
 /* ?2: the id but for the redo that the run is in. */
 static const struct db_stmt stmt_decision_seen = {
 	.name = "run_verb_decision_seen",
-	.sql = "SELECT e.id FROM run r JOIN run_event e ON e.run = r.subject AND e.id = ?2 || r.redo WHERE r.subject = ?1",
+	.sql = "SELECT e.id FROM hx_run r JOIN hx_run_event e ON e.run = r.subject AND e.id = ?2 || r.redo WHERE r.subject = ?1",
 	.in = "it",
 	.out = "t",
 };
 
 static const struct db_stmt stmt_count = {
 	.name = "run_verb_event_count",
-	.sql = "SELECT count(*) FROM run_event WHERE run = ?1",
+	.sql = "SELECT count(*) FROM hx_run_event WHERE run = ?1",
 	.in = "i",
 	.out = "i",
 };

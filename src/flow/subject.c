@@ -8,8 +8,9 @@
 /* Behind a change of status in the same unit: the row as it has just become. */
 const struct db_stmt subject_history = {
 	.name = "subject_history",
-	.sql = INTO_HISTORY " SELECT id, seq, ?2, status, version, fence, op, ?3, updated_at, head FROM subject{join}"
-			    " WHERE id = ?1",
+	.sql = INTO_HISTORY
+	" SELECT id, seq, ?2, status, version, fence, op, ?3, updated_at, head FROM hx_subject{join}"
+	" WHERE id = ?1",
 	.in = "itt",
 	.out = "",
 };
@@ -19,11 +20,11 @@ const struct db_stmt subject_history = {
 
 static const struct db_stmt stmt_create = {
 	.name = "subject_create",
-	.sql = "INSERT INTO subject (id, kind, status, version, op, fence, updated_at, seq, head)"
+	.sql = "INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head)"
 	       " VALUES (?1, ?2, ?3, 1, ?4, 0, ?5, 1,"
 	       " hx_chain(NULL, ?1 || '|1||' || ?3 || '|1|0|' || ?4 || '|' || ?5 || '|' || ?6))"
 	       " ON CONFLICT DO NOTHING RETURNING id",
-	.set_sql = "WITH made AS (INSERT INTO subject (id, kind, status, version, op, fence, updated_at, seq, head)"
+	.set_sql = "WITH made AS (INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head)"
 		   " SELECT p1, p2, p3, 1, p4, 0, p5, 1,"
 		   " hx_chain(NULL, p1 || '|1||' || p3 || '|1|0|' || p4 || '|' || p5 || '|' || p6)"
 		   " FROM {u} ORDER BY p1 ON CONFLICT DO NOTHING RETURNING id, op)"
@@ -34,7 +35,7 @@ static const struct db_stmt stmt_create = {
 
 static const struct db_stmt stmt_insert = {
 	.name = "subject_insert",
-	.sql = "INSERT INTO subject (id, kind, status, version, op, fence, updated_at, seq, head)"
+	.sql = "INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head)"
 	       " SELECT ?1, ?2, ?3, 1, ?4, 0, ?5, 1,"
 	       " hx_chain(NULL, ?1 || '|1||' || ?3 || '|1|0|' || ?4 || '|' || ?5 || '|' || ?6){from}",
 	.in = "iitiit",
@@ -175,7 +176,7 @@ static const struct db_stmt stmt_withdraw = {
 static const struct db_stmt stmt_hold = {
 	.name = "subject_hold",
 	.fenced = true,
-	.sql = "UPDATE subject SET until = 9223372036854775807, owner = 'held'"
+	.sql = "UPDATE hx_subject SET until = 9223372036854775807, owner = 'held'"
 	       "{from} WHERE id = ?2"
 	       " AND owner IS NOT NULL"
 	       " AND (?3 = 0 OR until <= hx_now_ms())"
@@ -187,7 +188,7 @@ static const struct db_stmt stmt_hold = {
 
 static const struct db_stmt stmt_answered = {
 	.name = "subject_answered",
-	.sql = "UPDATE subject SET effort = effort + 1, doubt = 0{from} WHERE id = ?1 AND effort = ?2",
+	.sql = "UPDATE hx_subject SET effort = effort + 1, doubt = 0{from} WHERE id = ?1 AND effort = ?2",
 	.in = "ii",
 	.out = "",
 };
@@ -195,7 +196,7 @@ static const struct db_stmt stmt_answered = {
 static const struct db_stmt stmt_heartbeat = {
 	.name = "subject_heartbeat",
 	.fenced = true,
-	.sql = "UPDATE subject SET until = hx_now_ms() + ?2"
+	.sql = "UPDATE hx_subject SET until = hx_now_ms() + ?2"
 	       "{from} WHERE id = ?3"
 	       " AND owner <> 'held'" /* nor NULL: a beat that comes late must not give a held claim an end again */
 	       " AND fence = ?1" /* mutant: heartbeat-fence */
@@ -206,21 +207,21 @@ static const struct db_stmt stmt_heartbeat = {
 
 static const struct db_stmt stmt_read = {
 	.name = "subject_read",
-	.sql = "SELECT {ord}status, version, fence, until, effort, doubt FROM subject{join} WHERE id = ?1",
+	.sql = "SELECT {ord}status, version, fence, until, effort, doubt FROM hx_subject{join} WHERE id = ?1",
 	.in = "i",
 	.out = "tiiiii",
 };
 
 static const struct db_stmt stmt_look_up = {
 	.name = "subject_look_up",
-	.sql = "SELECT {ord}version, fence FROM history{join} WHERE subject = ?1 AND op = ?2",
+	.sql = "SELECT {ord}version, fence FROM hx_history{join} WHERE subject = ?1 AND op = ?2",
 	.in = "ii",
 	.out = "ii",
 };
 
 static const struct db_stmt stmt_scan_stuck = {
 	.name = "subject_scan_stuck",
-	.sql = "SELECT id, kind, status, fence FROM subject"
+	.sql = "SELECT id, kind, status, fence FROM hx_subject"
 	       " WHERE owner IS NOT NULL AND until <= hx_now_ms() AND id > ?1 ORDER BY id LIMIT ?2",
 	.in = "ii",
 	.out = "iiti",
@@ -228,14 +229,14 @@ static const struct db_stmt stmt_scan_stuck = {
 
 static const struct db_stmt stmt_end_claims = {
 	.name = "subject_end_claims",
-	.sql = "UPDATE subject SET until = hx_now_ms() WHERE kind = ?1 AND owner IS NOT NULL AND until > hx_now_ms()",
+	.sql = "UPDATE hx_subject SET until = hx_now_ms() WHERE kind = ?1 AND owner IS NOT NULL AND until > hx_now_ms()",
 	.in = "i",
 	.out = "",
 };
 
 static const struct db_stmt stmt_read_history = {
 	.name = "subject_read_history",
-	.sql = "SELECT seq, from_status, to_status, version, fence, op, node, at, hash FROM history"
+	.sql = "SELECT seq, from_status, to_status, version, fence, op, node, at, hash FROM hx_history"
 	       " WHERE subject = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
 	.in = "iii",
 	.out = "ittiiitib",
@@ -243,7 +244,7 @@ static const struct db_stmt stmt_read_history = {
 
 static const struct db_stmt stmt_read_head = {
 	.name = "subject_read_head",
-	.sql = "SELECT {ord}seq, head FROM subject{join} WHERE id = ?1",
+	.sql = "SELECT {ord}seq, head FROM hx_subject{join} WHERE id = ?1",
 	.in = "i",
 	.out = "ib",
 };

@@ -12,7 +12,7 @@
 #include "flow/subject.h"
 
 #define CHANGE_BY(transitions, fence)                                                                                  \
-	"UPDATE subject SET status = ?1, version = version + " transitions                                             \
+	"UPDATE hx_subject SET status = ?1, version = version + " transitions                                          \
 	", op = ?4, updated_at = ?5, seq = seq + 1,"                                                                   \
 	" head = hx_chain(head, id || '|' || (seq + 1) || '|' || ?2 || '|' || ?1 || '|' || (version + " transitions    \
 	") || '|' || (" fence ") || '|' || ?4 || '|' || ?5 || '|' || ?6)"
@@ -21,7 +21,7 @@
 #define FREED ", owner = NULL, until = NULL"
 #define ANSWERED ", effort = effort + 1, doubt = 0" /* the next effect is another one, with a key of its own */
 
-#define INTO_HISTORY "INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
+#define INTO_HISTORY "INSERT INTO hx_history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
 
 /* Both forms of a change of status: the set form writes the history row too, from what the change returns. */
 #define CHANGE_FORMS(change, columns)                                                                                  \

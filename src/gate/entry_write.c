@@ -14,17 +14,17 @@
  */
 static const struct db_stmt stmt_take = {
 	.name = "entry_lock_take",
-	.sql = "INSERT INTO entry_lock (name, token, until) SELECT ?1, ?2, hx_now_ms() + ?3"
-	       " WHERE NOT EXISTS (SELECT 1 FROM entry_lock WHERE name = ?1 AND until > hx_now_ms())"
+	.sql = "INSERT INTO hx_entry_lock (name, token, until) SELECT ?1, ?2, hx_now_ms() + ?3"
+	       " WHERE NOT EXISTS (SELECT 1 FROM hx_entry_lock WHERE name = ?1 AND until > hx_now_ms())"
 	       " ON CONFLICT (name) DO UPDATE SET token = excluded.token, until = excluded.until"
-	       " WHERE entry_lock.until <= hx_now_ms()"
+	       " WHERE hx_entry_lock.until <= hx_now_ms()"
 	       " RETURNING token",
-	.set_sql = "WITH won AS (INSERT INTO entry_lock (name, token, until)"
+	.set_sql = "WITH won AS (INSERT INTO hx_entry_lock (name, token, until)"
 		   " SELECT u.p1, u.p2, hx_now_ms() + u.p3 FROM {u}"
-		   " WHERE NOT EXISTS (SELECT 1 FROM entry_lock l WHERE l.name = u.p1 AND l.until > hx_now_ms())"
+		   " WHERE NOT EXISTS (SELECT 1 FROM hx_entry_lock l WHERE l.name = u.p1 AND l.until > hx_now_ms())"
 		   " ORDER BY u.p1"
 		   " ON CONFLICT (name) DO UPDATE SET token = excluded.token, until = excluded.until"
-		   " WHERE entry_lock.until <= hx_now_ms()"
+		   " WHERE hx_entry_lock.until <= hx_now_ms()"
 		   " RETURNING token)"
 		   " SELECT u.ord, won.token FROM won JOIN {u} ON u.p2 = won.token",
 	.in = "tti",
@@ -33,9 +33,9 @@ static const struct db_stmt stmt_take = {
 
 static const struct db_stmt stmt_release = {
 	.name = "entry_lock_release",
-	.sql = "DELETE FROM entry_lock WHERE name = ?1"
+	.sql = "DELETE FROM hx_entry_lock WHERE name = ?1"
 	       " AND token = ?2",
-	.set_sql = "DELETE FROM entry_lock USING {u} WHERE name = u.p1 AND token = u.p2",
+	.set_sql = "DELETE FROM hx_entry_lock USING {u} WHERE name = u.p1 AND token = u.p2",
 	.in = "tt",
 	.out = "",
 };
@@ -47,10 +47,10 @@ static const struct db_stmt stmt_release = {
  */
 static const struct db_stmt stmt_sweep = {
 	.name = "entry_lock_sweep",
-	.sql = "DELETE FROM entry_lock WHERE until <= hx_now_ms() - " SWEEP_GRACE_MS " AND name IN"
-	       " (SELECT name FROM (SELECT name FROM entry_lock WHERE name > ?1 ORDER BY name LIMIT ?2) AS above"
+	.sql = "DELETE FROM hx_entry_lock WHERE until <= hx_now_ms() - " SWEEP_GRACE_MS " AND name IN"
+	       " (SELECT name FROM (SELECT name FROM hx_entry_lock WHERE name > ?1 ORDER BY name LIMIT ?2) AS above"
 	       " UNION ALL"
-	       " SELECT name FROM (SELECT name FROM entry_lock WHERE name < ?1 ORDER BY name DESC LIMIT ?2) AS below)",
+	       " SELECT name FROM (SELECT name FROM hx_entry_lock WHERE name < ?1 ORDER BY name DESC LIMIT ?2) AS below)",
 	.in = "ti",
 	.out = "",
 };

@@ -39,7 +39,8 @@ static enum hx_code open_lanes(struct gate_home *home, struct hx_error *err)
 
 	if (code)
 		return code;
-	code = migrate_run(options.opened, &before, err);
+	code = home->options.no_migrate ? migrate_check_part(options.opened, MIGRATE_GATE, err)
+					: migrate_run_part(options.opened, MIGRATE_GATE, &before, err);
 	if (code) {
 		db_close(options.opened);
 		return code;

@@ -3,8 +3,8 @@
  * program). The engine, which has lanes already, does not need it.
  *
  *   memory:                          nothing else
- *   sqlite:PATH, sqlite::memory:     PATH.lock, the schema brought up to date, one lane
- *   postgres://…                     the schema brought up to date, some lanes
+ *   sqlite:PATH, sqlite::memory:     PATH.lock, the gate's tables brought up to date, one lane
+ *   postgres://…                     the gate's tables brought up to date, some lanes
  *   redis://…                        a thread of its own
  *
  * and the sweep, if there is to be one.
@@ -20,6 +20,7 @@ struct gate_home_options {
 	const char *url;        /* must outlive it */
 	int64_t sweep_every_ms; /* 0: never */
 	bool recall;            /* see gate_store_recall() */
+	bool no_migrate;        /* refuse a database whose schema is not up to date */
 	struct clock *clock;
 	struct log *log; /* for what a database fails of; may be NULL */
 };

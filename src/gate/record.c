@@ -40,18 +40,18 @@
  * key (unit_touch), as a row cannot be met twice by one statement.
  */
 #define TAKE(columns, values, order)                                                                                   \
-	"INSERT INTO gate_record (key, token, fingerprint, created_at, " columns ")"                                   \
+	"INSERT INTO hx_gate_record (key, token, fingerprint, created_at, " columns ")"                                   \
 	" SELECT ?1, ?2, ?3, hx_now_ms(), " values "{from}"                                                            \
-	" WHERE NOT EXISTS (SELECT 1 FROM gate_record r WHERE r.key = ?1"                                              \
+	" WHERE NOT EXISTS (SELECT 1 FROM hx_gate_record r WHERE r.key = ?1"                                              \
 	" AND NOT " TAKEABLE("r", "?2", "?3", "hx_now_ms()") ")" order                                                 \
 	" ON CONFLICT (key) DO UPDATE SET status = excluded.status, token = excluded.token,"                           \
 	" fingerprint = excluded.fingerprint, held = excluded.held, until = excluded.until,"                           \
 	" expires_at = excluded.expires_at, sweep_at = excluded.sweep_at, key_text = excluded.key_text,"               \
 	" endpoint = excluded.endpoint, response = excluded.response,"                                                 \
-	" created_at = CASE WHEN gate_record.expires_at <= excluded.created_at THEN excluded.created_at"               \
-	" ELSE gate_record.created_at END,"                                                                            \
-	" takeovers = CASE WHEN gate_record.expires_at <= excluded.created_at THEN 0"                                  \
-	" WHEN gate_record.token = excluded.token THEN gate_record.takeovers ELSE gate_record.takeovers + 1 END"       \
+	" created_at = CASE WHEN hx_gate_record.expires_at <= excluded.created_at THEN excluded.created_at"               \
+	" ELSE hx_gate_record.created_at END,"                                                                            \
+	" takeovers = CASE WHEN hx_gate_record.expires_at <= excluded.created_at THEN 0"                                  \
+	" WHEN hx_gate_record.token = excluded.token THEN hx_gate_record.takeovers ELSE hx_gate_record.takeovers + 1 END"       \
 	" WHERE " TAKEABLE("gate_record", "excluded.token", "excluded.fingerprint", "excluded.created_at")
 
 #define TAKE_FORMS(columns, values)                                                                                    \
@@ -83,7 +83,7 @@ static const struct db_stmt stmt_completed = {
 static const struct db_stmt stmt_read = {
 	.name = "gate_read",
 	.sql = "SELECT {ord}status, fingerprint, held, created_at, until - hx_now_ms(), expires_at - hx_now_ms(),"
-	       " response FROM gate_record{join} WHERE key = ?1",
+	       " response FROM hx_gate_record{join} WHERE key = ?1",
 	.in = "b",
 	.out = "ibiiiib",
 };
@@ -92,7 +92,7 @@ static const struct db_stmt stmt_read = {
 static const struct db_stmt stmt_complete = {
 	.name = "gate_complete",
 	.fenced = true,
-	.sql = "UPDATE gate_record SET status = 2,"
+	.sql = "UPDATE hx_gate_record SET status = 2,"
 	       " response = CASE WHEN status = 1 THEN ?3 ELSE response END,"
 	       " expires_at = CASE WHEN status = 1 THEN hx_now_ms() + ?4 ELSE expires_at END,"
 	       " sweep_at = coalesce(sweep_at, hx_now_ms() + ?4)"
@@ -109,7 +109,7 @@ static const struct db_stmt stmt_complete = {
  * token is not asked for, but written. Whoever has taken the record over meanwhile is then stale.
  */
 #define COMPLETE_ALONG(guard)                                                                                          \
-	"UPDATE gate_record SET status = 2, token = ?2, response = ?4, expires_at = hx_now_ms() + ?5,"                 \
+	"UPDATE hx_gate_record SET status = 2, token = ?2, response = ?4, expires_at = hx_now_ms() + ?5,"                 \
 	" sweep_at = coalesce(sweep_at, hx_now_ms() + ?5)"                                                             \
 	"{from} WHERE key = ?1"                                                                                        \
 	" AND fingerprint = ?3"                                                                                        \
@@ -137,11 +137,11 @@ static const struct db_stmt stmt_complete_along_again = {
 static const struct db_stmt stmt_remove = {
 	.name = "gate_remove",
 	.fenced = true,
-	.sql = "DELETE FROM gate_record WHERE status = 1 AND"
+	.sql = "DELETE FROM hx_gate_record WHERE status = 1 AND"
 	       " token = ?1 AND"    /* mutant: gate-remove-token */
 	       " takeovers = 0 AND" /* mutant: gate-remove-taken-over */
 	       " key = ?2",
-	.set_sql = "DELETE FROM gate_record USING {u} WHERE status = 1 AND token = ?1 AND takeovers = 0 AND key = ?2",
+	.set_sql = "DELETE FROM hx_gate_record USING {u} WHERE status = 1 AND token = ?1 AND takeovers = 0 AND key = ?2",
 	.in = "bb",
 	.out = "",
 };
@@ -150,7 +150,7 @@ static const struct db_stmt stmt_remove = {
 static const struct db_stmt stmt_end_lease = {
 	.name = "gate_end_lease",
 	.fenced = true,
-	.sql = "UPDATE gate_record SET until = hx_now_ms()"
+	.sql = "UPDATE hx_gate_record SET until = hx_now_ms()"
 	       "{from} WHERE key = ?1 AND token = ?2 AND status = 1 AND takeovers > 0 AND until > hx_now_ms()",
 	.in = "bb",
 	.out = "",
@@ -158,7 +158,7 @@ static const struct db_stmt stmt_end_lease = {
 
 static const struct db_stmt stmt_others = {
 	.name = "gate_others",
-	.sql = "SELECT {ord}created_at FROM gate_record{join}"
+	.sql = "SELECT {ord}created_at FROM hx_gate_record{join}"
 	       " WHERE key = ?1 AND (token <> ?2 OR status = 2) AND expires_at > hx_now_ms()",
 	.in = "bb",
 	.out = "i",
@@ -166,7 +166,7 @@ static const struct db_stmt stmt_others = {
 
 static const struct db_stmt stmt_forget = {
 	.name = "gate_forget",
-	.sql = "DELETE FROM gate_record WHERE key = ?1 AND token = ?2"
+	.sql = "DELETE FROM hx_gate_record WHERE key = ?1 AND token = ?2"
 	       " AND (status = 2 OR until <= hx_now_ms()) AND expires_at > hx_now_ms() RETURNING created_at",
 	.in = "bb",
 	.out = "i",
@@ -176,13 +176,13 @@ static const struct db_stmt stmt_forget = {
 static const struct db_stmt stmt_kept = {
 	.name = "gate_kept",
 	.sql = "SELECT CASE WHEN token <> ?2 THEN NULL WHEN status = 1 THEN until - hx_now_ms() ELSE 0 END"
-	       " FROM gate_record WHERE key = ?1 AND expires_at > hx_now_ms()",
+	       " FROM hx_gate_record WHERE key = ?1 AND expires_at > hx_now_ms()",
 	.in = "bb",
 	.out = "i",
 };
 
 /* A slice: ?2 rows behind ?1. It is found by id alone, so that no response is read. */
-#define SLICE "(SELECT id FROM gate_record WHERE id > ?1 ORDER BY id LIMIT ?2) AS slice"
+#define SLICE "(SELECT id FROM hx_gate_record WHERE id > ?1 ORDER BY id LIMIT ?2) AS slice"
 
 static const struct db_stmt stmt_slice = {
 	.name = "gate_slice",
@@ -194,7 +194,7 @@ static const struct db_stmt stmt_slice = {
 static const struct db_stmt stmt_look = {
 	.name = "gate_look",
 	.sql = "SELECT id, key, status, held, endpoint, created_at, until - hx_now_ms(), token,"
-	       " coalesce(CAST(length(response) AS bigint), 0) FROM gate_record"
+	       " coalesce(CAST(length(response) AS bigint), 0) FROM hx_gate_record"
 	       " WHERE id > ?1 AND id <= (SELECT max(id) FROM " SLICE ")"
 	       " AND (key_text = ?3 OR (?3 IS NULL AND status = 1 AND until <= hx_now_ms()))"
 	       " AND expires_at > hx_now_ms() ORDER BY id LIMIT ?4",
@@ -204,7 +204,7 @@ static const struct db_stmt stmt_look = {
 
 static const struct db_stmt stmt_turn = {
 	.name = "gate_turn",
-	.sql = "UPDATE gate_turn SET until = hx_now_ms() + ?1 WHERE until <= hx_now_ms() RETURNING until",
+	.sql = "UPDATE hx_gate_turn SET until = hx_now_ms() + ?1 WHERE until <= hx_now_ms() RETURNING until",
 	.in = "i",
 	.out = "i",
 };
@@ -215,18 +215,18 @@ static const struct db_stmt stmt_turn = {
  * that up and the batch is run again. The now is one value, out of a SELECT: a function that may change from row to row
  * is no condition for an index there, and a sweep that finds little would go through all of it.
  */
-#define DUE "id IN (SELECT id FROM gate_record WHERE sweep_at <= (SELECT hx_now_ms()) ORDER BY sweep_at LIMIT ?1)"
+#define DUE "id IN (SELECT id FROM hx_gate_record WHERE sweep_at <= (SELECT hx_now_ms()) ORDER BY sweep_at LIMIT ?1)"
 
 static const struct db_stmt stmt_put_off = {
 	.name = "gate_put_off",
-	.sql = "UPDATE gate_record SET sweep_at = expires_at WHERE " DUE " AND expires_at > hx_now_ms()",
+	.sql = "UPDATE hx_gate_record SET sweep_at = expires_at WHERE " DUE " AND expires_at > hx_now_ms()",
 	.in = "i",
 	.out = "",
 };
 
 static const struct db_stmt stmt_sweep = {
 	.name = "gate_sweep",
-	.sql = "DELETE FROM gate_record WHERE " DUE " AND expires_at <= hx_now_ms() RETURNING id",
+	.sql = "DELETE FROM hx_gate_record WHERE " DUE " AND expires_at <= hx_now_ms() RETURNING id",
 	.in = "i",
 	.out = "i",
 };

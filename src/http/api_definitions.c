@@ -41,7 +41,7 @@ void api_definition_list(struct http_call *call)
 /* clang-format off */
 static const struct db_stmt stmt_version = {
 	.name = "definition_version",
-	.sql = "SELECT text, at FROM definition WHERE name = ?1 AND version = ?2",
+	.sql = "SELECT text, at FROM hx_definition WHERE name = ?1 AND version = ?2",
 	.in = "ti",
 	.out = "ti",
 };

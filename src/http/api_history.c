@@ -10,7 +10,7 @@ enum { SEQ, FROM, TO, VERSION, FENCE, OP, NODE, AT, HASH };
 static const struct db_stmt stmt_of_entity = {
 	.name = "history_of_entity",
 	.sql = "SELECT h.seq, h.from_status, h.to_status, h.version, h.fence, h.op, h.node, h.at, h.hash"
-	       " FROM entity e JOIN history h ON h.subject = e.subject"
+	       " FROM hx_entity e JOIN hx_history h ON h.subject = e.subject"
 	       " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3 AND h.seq > ?4 ORDER BY h.seq LIMIT ?5",
 	.in = "tttii",
 	.out = "ittiiitib",
@@ -18,7 +18,7 @@ static const struct db_stmt stmt_of_entity = {
 
 #define OF(table)                                                                                                      \
 	"SELECT h.seq, h.from_status, h.to_status, h.version, h.fence, h.op, h.node, h.at, h.hash"                     \
-	" FROM " table " t JOIN history h ON h.subject = t.subject"                                                    \
+	" FROM " table " t JOIN hx_history h ON h.subject = t.subject"                                                 \
 	" WHERE t.workspace = ?1 AND t.subject = ?2 AND h.seq > ?3 ORDER BY h.seq LIMIT ?4"
 
 /* Retention has taken the history of what is expired, but for its head. */

@@ -21,9 +21,9 @@
 /* in_flight_max bounds all jobs of a queue that are RUNNING and have such a bound. */
 #define WHY_JOB                                                                                                        \
 	"SELECT j.subject, s.status, s.owner, s.until, j.queue, j.attempt, j.due_at, j.error, j.in_flight_max,"         \
-	" (SELECT count(*) FROM job k WHERE k.workspace = j.workspace AND k.queue = j.queue"                           \
+	" (SELECT count(*) FROM hx_job k WHERE k.workspace = j.workspace AND k.queue = j.queue"                           \
 	" AND k.in_flight_max > 0 AND k.due_at IS NULL AND k.ended_at IS NULL), j.run, s.fence, hx_now_ms()"   \
-	" FROM job j JOIN subject s ON s.id = j.subject WHERE "
+	" FROM hx_job j JOIN hx_subject s ON s.id = j.subject WHERE "
 #define WHY_JOB_OUT "ittitiitiiiii"
 
 static const struct db_stmt stmt_job = {
@@ -35,7 +35,7 @@ static const struct db_stmt stmt_job = {
 
 static const struct db_stmt stmt_job_of_run = {
 	.name = "why_job_of_run",
-	.sql = WHY_JOB "j.subject = (SELECT r.job FROM run r WHERE r.workspace = ?1 AND r.subject = ?2)",
+	.sql = WHY_JOB "j.subject = (SELECT r.job FROM hx_run r WHERE r.workspace = ?1 AND r.subject = ?2)",
 	.in = "ti",
 	.out = WHY_JOB_OUT,
 };
@@ -52,11 +52,11 @@ static const struct db_stmt stmt_job_of_run = {
 
 static const struct db_stmt stmt_effects = {
 	.name = "why_effects",
-	.sql = "SELECT j.subject, s.status, j.action FROM (SELECT h.op FROM entity e JOIN history h ON h.subject = e.subject"
+	.sql = "SELECT j.subject, s.status, j.action FROM (SELECT h.op FROM hx_entity e JOIN hx_history h ON h.subject = e.subject"
 	       " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3 ORDER BY h.seq DESC LIMIT " HISTORY_MAX ") t"
-	       " JOIN job j ON j.subject IN (" BEHIND("1") ", " BEHIND("2") ", " BEHIND("3") ", " BEHIND("4") ")"
+	       " JOIN hx_job j ON j.subject IN (" BEHIND("1") ", " BEHIND("2") ", " BEHIND("3") ", " BEHIND("4") ")"
 	       " AND j.workspace = ?6 AND j.workflow = ?2"
-	       " JOIN subject s ON s.id = j.subject WHERE s.status <> 'COMPLETED' ORDER BY j.subject LIMIT ?7",
+	       " JOIN hx_subject s ON s.id = j.subject WHERE s.status <> 'COMPLETED' ORDER BY j.subject LIMIT ?7",
 	.in = "tttiiti",
 	.out = "itt",
 };

@@ -10,28 +10,28 @@
 
 static const struct db_stmt stmt_rows = {
 	.name = "sim_rows",
-	.sql = "SELECT id, status, version, fence, owner, until, seq, head, effort, doubt FROM subject ORDER BY id",
+	.sql = "SELECT id, status, version, fence, owner, until, seq, head, effort, doubt FROM hx_subject ORDER BY id",
 	.in = "",
 	.out = "itiitiibii",
 };
 
 static const struct db_stmt stmt_row = {
 	.name = "sim_row",
-	.sql = "SELECT id, status, version, fence, owner, until, seq, head, effort, doubt FROM subject WHERE id = ?1",
+	.sql = "SELECT id, status, version, fence, owner, until, seq, head, effort, doubt FROM hx_subject WHERE id = ?1",
 	.in = "i",
 	.out = "itiitiibii",
 };
 
 static const struct db_stmt stmt_history_count = {
 	.name = "sim_history_count",
-	.sql = "SELECT count(*) FROM history",
+	.sql = "SELECT count(*) FROM hx_history",
 	.in = "",
 	.out = "i",
 };
 
 static const struct db_stmt stmt_of_op = {
 	.name = "sim_history_of_op",
-	.sql = "SELECT version, fence, to_status FROM history WHERE subject = ?1 AND op = ?2",
+	.sql = "SELECT version, fence, to_status FROM hx_history WHERE subject = ?1 AND op = ?2",
 	.in = "ii",
 	.out = "iit",
 };

@@ -197,7 +197,7 @@ static int64_t stripped(struct scene *scene)
 
 	scene_sql(
 		scene,
-		"SELECT (SELECT count(*) FROM run WHERE expired > 0) + (SELECT count(*) FROM hx_batch WHERE expired > 0)",
+		"SELECT (SELECT count(*) FROM hx_run WHERE expired > 0) + (SELECT count(*) FROM hx_batch WHERE expired > 0)",
 		cell, sizeof cell);
 	return strtoll(cell, NULL, 10);
 }

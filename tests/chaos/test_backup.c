@@ -477,7 +477,7 @@ static void test_fences_are_raised_for_all_nodes(void **state)
 	assert_int_equal(run("raise-fences", NULL, scene->store->url), 75);
 	scene_kill(scene, 0);
 	assert_int_equal(run("raise-fences", NULL, scene->store->url), 75); /* its lease lasts */
-	scene_sql(scene, "UPDATE node SET until = 0", NULL, 0);
+	scene_sql(scene, "UPDATE hx_node SET until = 0", NULL, 0);
 	assert_int_equal(run("raise-fences", NULL, scene->store->url), 0);
 	assert_int_equal(run("backup", "/nowhere/copy.db", scene->store->url), 78);
 	scene_start(scene, 0);

@@ -371,7 +371,7 @@ static void random_kills(struct studio *studio, int nodes)
 	calm_down(&chaos);
 	calmed_ms = await_now_ms();
 	check_orders(&chaos, &orders, &tries);
-	dry = studio_number(studio, "SELECT count(*) FROM history WHERE to_status = 'OUT_OF_CREDIT'");
+	dry = studio_number(studio, "SELECT count(*) FROM hx_history WHERE to_status = 'OUT_OF_CREDIT'");
 	looks = studio_end(studio, &sum);
 	printf("# batch kill: %zu kills in %lld ms, all batches at their end %lld ms later; %zu batches in %zu calls: %zu completed,"
 	       " %zu cancelled (and %zu whose loader was lost)\n",

@@ -197,7 +197,7 @@ static int64_t wins(struct studio *studio, const char *from, const char *to)
 	char sql[300];
 
 	snprintf(sql, sizeof sql,
-		 "SELECT count(DISTINCT h.subject) FROM history h JOIN hx_batch b ON b.subject = h.subject"
+		 "SELECT count(DISTINCT h.subject) FROM hx_history h JOIN hx_batch b ON b.subject = h.subject"
 		 " WHERE h.from_status = '%s' AND h.to_status = '%s'",
 		 from, to);
 	return studio_number(studio, sql);

@@ -37,7 +37,7 @@ static void test_a_stopped_node_lets_go(void **state)
 	begun = service_count(scene->service, "/render", NULL);
 	assert_true(begun < 8);
 	scene_sql(scene,
-		  "SELECT count(*) FROM hx_batch b JOIN subject s ON s.id = b.subject WHERE s.status = 'RUNNING' AND"
+		  "SELECT count(*) FROM hx_batch b JOIN hx_subject s ON s.id = b.subject WHERE s.status = 'RUNNING' AND"
 		  " s.owner IS NULL AND b.due_at IS NOT NULL",
 		  cell, sizeof cell);
 	assert_string_equal(cell, "1");

@@ -87,7 +87,7 @@ static bool store_says_closed(const char *url, const char *id)
 	const char *values[] = {id};
 	PGconn *raw = PQconnectdb(url);
 	PGresult *res = PQexecParams(raw,
-				     "SELECT 1 FROM entity e JOIN subject s ON s.id = e.subject"
+				     "SELECT 1 FROM hx_entity e JOIN hx_subject s ON s.id = e.subject"
 				     " WHERE e.name = $1 AND s.status = 'closed' AND s.version = 3",
 				     1, NULL, values, NULL, NULL, 0);
 	bool closed = PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1;

@@ -176,13 +176,14 @@ static void check_store(const struct store *store, int owner_wins)
 	struct audit audit = {.db = store_open(store), .claimed = "closing"};
 	struct hx_error err = {0};
 
-	assert_int_equal(number(raw, "SELECT count(*) FROM subject WHERE status = 'closed' AND version = 3"),
+	assert_int_equal(number(raw, "SELECT count(*) FROM hx_subject WHERE status = 'closed' AND version = 3"),
 			 owner_wins);
-	assert_int_equal(number(raw, "SELECT count(*) FROM subject WHERE status = 'approved' AND version = 3"),
+	assert_int_equal(number(raw, "SELECT count(*) FROM hx_subject WHERE status = 'approved' AND version = 3"),
 			 ROUNDS - owner_wins);
-	assert_int_equal(number(raw, "SELECT count(*) FROM job"), owner_wins);
-	assert_int_equal(number(raw, "SELECT count(*) FROM job j JOIN subject s ON s.id = j.subject - 1000000 + 1000"
-				     " WHERE s.status = 'closed'"),
+	assert_int_equal(number(raw, "SELECT count(*) FROM hx_job"), owner_wins);
+	assert_int_equal(number(raw,
+				"SELECT count(*) FROM hx_job j JOIN hx_subject s ON s.id = j.subject - 1000000 + 1000"
+				" WHERE s.status = 'closed'"),
 			 owner_wins);
 	arena_init(&audit.arena, AUDIT_BYTES_MAX);
 	for (int64_t i = 0; i < ROUNDS; i++)
@@ -204,7 +205,8 @@ static void test_of_finish_and_revert_exactly_one_wins(void **state)
 
 	prepare(db, /* create= */ true);
 	prepare(db, /* create= */ false);
-	raw_await(raw, "SELECT count(*) FROM subject WHERE until > extract(epoch FROM clock_timestamp()) * 1000", "0");
+	raw_await(raw, "SELECT count(*) FROM hx_subject WHERE until > extract(epoch FROM clock_timestamp()) * 1000",
+		  "0");
 	pthread_barrier_init(&start, NULL, SIDES);
 	for (int i = 0; i < SIDES; i++)
 		racers[i].db = open_db(store);

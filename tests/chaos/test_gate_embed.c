@@ -165,13 +165,14 @@ static void both_or_neither(enum store_kind kind, int kills)
 		assert_int_equal(sql("SELECT count(*) FROM payment"), told + paid);
 		assert_int_equal(sql("SELECT balance FROM account"), told + paid);
 		durable_untold += (int)paid;
-		acquired_only += sql("SELECT count(*) FROM gate_record WHERE status = 1") > 0;
+		acquired_only += sql("SELECT count(*) FROM hx_gate_record WHERE status = 1") > 0;
 		hx_gate_close(gate);
 		/* Its lease is over, as after a minute: the next life pays it, or hears that it was paid. */
-		sql("UPDATE gate_record SET until = 1 WHERE status = 1");
+		sql("UPDATE hx_gate_record SET until = 1 WHERE status = 1");
 		next = told + 1;
 	}
-	assert_int_equal(sql("SELECT count(*) FROM gate_record WHERE status = 2"), sql("SELECT count(*) FROM payment"));
+	assert_int_equal(sql("SELECT count(*) FROM hx_gate_record WHERE status = 2"),
+			 sql("SELECT count(*) FROM payment"));
 	printf("# gate in a program, %d kills, %lld payments: %d died between the commit and the word, %d between begin and"
 	       " complete\n",
 	       kills, (long long)next - 1, durable_untold, acquired_only);

@@ -257,7 +257,7 @@ static void check_histories(struct scene *scene)
 {
 	struct audit audit = {.db = store_open(scene->store), .claimed = "RUNNING"};
 	PGconn *raw = store_raw(scene->store);
-	PGresult *res = PQexec(raw, "SELECT subject FROM job");
+	PGresult *res = PQexec(raw, "SELECT subject FROM hx_job");
 	struct hx_error err = {0};
 
 	arena_init(&audit.arena, AUDIT_BYTES_MAX);
@@ -294,7 +294,7 @@ static void test_lost_workers_lose_and_repeat_nothing(void **state)
 	       "wanted back: %zu x 409 STALE_FENCE; %zu repeated, %zu late by chance\n",
 	       JOBS, WORKERS, lost, slept, refused, effects_repeated(crew->effects), late);
 	assert_int_equal(atomic_load(&crew->completed), JOBS);
-	assert_int_equal(number(scene, "SELECT count(*) FROM subject s JOIN job j ON j.subject = s.id"
+	assert_int_equal(number(scene, "SELECT count(*) FROM hx_subject s JOIN hx_job j ON j.subject = s.id"
 				       " WHERE s.status = 'COMPLETED' AND s.owner IS NULL"),
 			 JOBS);
 	assert_int_equal(effects_n(crew->effects), JOBS);
@@ -316,7 +316,7 @@ static bool die_over_it(struct scene *scene, struct worker *worker, int64_t atte
 
 	while (worker_claim(worker, 1, /* wait_ms= */ 100) == 0) {
 		assert_string_equal(worker->wrong, "");
-		if (number(scene, "SELECT count(*) FROM subject s JOIN job j ON j.subject = s.id"
+		if (number(scene, "SELECT count(*) FROM hx_subject s JOIN hx_job j ON j.subject = s.id"
 				  " WHERE s.status = 'PARKED'") == 1)
 			return false;
 		assert_true(await_now_ms() < until_ms);
@@ -451,7 +451,7 @@ static void test_bound_is_never_exceeded(void **state)
 	       BOUNDED_RUNS, WORKERS, NODES, atomic_load(&crew->in_hand_max), BOUND,
 	       (long long)(await_now_ms() - from_ms));
 	assert_int_equal(atomic_load(&crew->in_hand_max), BOUND);
-	AWAIT(WAIT_MS, number(scene, "SELECT count(*) FROM subject s JOIN run r ON r.subject = s.id"
+	AWAIT(WAIT_MS, number(scene, "SELECT count(*) FROM hx_subject s JOIN hx_run r ON r.subject = s.id"
 				     " WHERE s.status = 'COMPLETED'") == BOUNDED_RUNS);
 	assert_int_equal(effects_n(crew->effects), BOUNDED_RUNS);
 	assert_int_equal(effects_repeated(crew->effects), 0);

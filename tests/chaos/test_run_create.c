@@ -144,9 +144,9 @@ static void race(struct scene *scene, int nodes, const char *where)
 		fail_msg("%s", wrong);
 	printf("# %d creates with one key, %d rounds, %s: one created in each, %lld ms in all\n", CLIENTS, ROUNDS,
 	       where, (long long)(await_now_ms() - from_ms));
-	AWAIT(DONE_MS, number(scene, "SELECT count(*) FROM subject s JOIN run r ON r.subject = s.id"
+	AWAIT(DONE_MS, number(scene, "SELECT count(*) FROM hx_subject s JOIN hx_run r ON r.subject = s.id"
 				     " WHERE s.status = 'COMPLETED'") == ROUNDS);
-	assert_int_equal(number(scene, "SELECT count(*) FROM run"), ROUNDS);
+	assert_int_equal(number(scene, "SELECT count(*) FROM hx_run"), ROUNDS);
 	assert_int_equal(effects_n(effects), ROUNDS);
 	assert_int_equal(effects_repeated(effects), 0);
 	for (int node = 0; node < nodes; node++)

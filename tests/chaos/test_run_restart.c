@@ -43,11 +43,11 @@ struct chaos {
 
 /* What was under way, as the store has it: a table of the test's own, in the same schema. */
 static const char note_under_way[] =
-	"SET client_min_messages = error; DROP TABLE IF EXISTS under_way; CREATE TABLE under_way AS SELECT s.id, s.version FROM subject s JOIN run r"
+	"SET client_min_messages = error; DROP TABLE IF EXISTS under_way; CREATE TABLE under_way AS SELECT s.id, s.version FROM hx_subject s JOIN hx_run r"
 	" ON r.subject = s.id WHERE r.workflow = 'load' AND s.status <> 'COMPLETED';"
 	" SELECT count(*) FROM under_way";
 static const char count_unmoved[] =
-	"SELECT count(*) FROM under_way u JOIN subject s ON s.id = u.id WHERE s.version = u.version";
+	"SELECT count(*) FROM under_way u JOIN hx_subject s ON s.id = u.id WHERE s.version = u.version";
 
 static size_t ask_number(struct chaos *c, const char *sql)
 {

@@ -248,9 +248,9 @@ static void test_steps_of_workers_survive_nodes_and_workers(void **state)
 	}
 	for (size_t i = 0; i < c->runs_n; i++)
 		check_run(c, c->ids[i]);
-	assert_int_equal(number(c, "SELECT count(*) FROM run"), c->runs_n);
-	assert_int_equal(number(c, "SELECT count(*) FROM job"), STEPS * c->runs_n);
-	assert_int_equal(number(c, "SELECT count(*) FROM job j JOIN subject s ON s.id = j.subject"
+	assert_int_equal(number(c, "SELECT count(*) FROM hx_run"), c->runs_n);
+	assert_int_equal(number(c, "SELECT count(*) FROM hx_job"), STEPS * c->runs_n);
+	assert_int_equal(number(c, "SELECT count(*) FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
 				   " WHERE s.status = 'COMPLETED'"),
 			 STEPS * c->runs_n);
 	assert_int_equal(effects_n(c->effects), STEPS * c->runs_n);

@@ -513,8 +513,10 @@ static inline int64_t balance(void)
 
 static inline int64_t jobs_n(void)
 {
-	static const struct db_stmt stmt = {
-		.name = "test_jobs_n", .sql = "SELECT count(*) FROM job WHERE workspace = ?1", .in = "t", .out = "i"};
+	static const struct db_stmt stmt = {.name = "test_jobs_n",
+					    .sql = "SELECT count(*) FROM hx_job WHERE workspace = ?1",
+					    .in = "t",
+					    .out = "i"};
 
 	(void)begin();
 	UNIT_ADD(&world.unit, UNIT_ANY, &stmt, db_text(slice_str(world.workspace)));

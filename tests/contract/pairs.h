@@ -122,7 +122,7 @@ static inline int64_t fresh_and_only(enum fixture fixture)
 	struct hx_error err = {0};
 
 	if (world.session->db->driver->script(world.session->db,
-					      "DELETE FROM gate_record WHERE sweep_at <= hx_now_ms()", &err))
+					      "DELETE FROM hx_gate_record WHERE sweep_at <= hx_now_ms()", &err))
 		fail_msg("%s", err.detail);
 	world.pooled[FIXTURE_GATE_EXPIRED] = 0;
 	if (fixture == FIXTURE_GATE_EXPIRED)

@@ -130,14 +130,14 @@ static int64_t number(const char *format, ...)
 
 static int64_t last_seq(int64_t subject)
 {
-	return number("SELECT max(seq) FROM history WHERE subject = %lld", (long long)subject);
+	return number("SELECT max(seq) FROM hx_history WHERE subject = %lld", (long long)subject);
 }
 
 /* Makes the chain fit again, from this row on. */
 static void recompute(int64_t subject, int64_t from)
 {
 	for (int64_t seq = from, last = last_seq(subject); seq <= last; seq++)
-		tamper("UPDATE history SET hash = hx_chain((SELECT hash FROM history p WHERE p.subject = %lld AND p.seq = %lld),"
+		tamper("UPDATE hx_history SET hash = hx_chain((SELECT hash FROM hx_history p WHERE p.subject = %lld AND p.seq = %lld),"
 		       " subject || '|' || seq || '|' || from_status || '|' || to_status || '|' || version || '|' || fence"
 		       " || '|' || op || '|' || at || '|' || node) WHERE subject = %lld AND seq = %lld",
 		       (long long)subject, (long long)seq - 1, (long long)subject, (long long)seq);
@@ -151,7 +151,7 @@ static void follow(int64_t subject)
 		{"updated_at", "at"},    {"seq", "seq"},         {"head", "hash"}};
 
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-		tamper("UPDATE subject SET %s = (SELECT h.%s FROM history h WHERE h.subject = id ORDER BY h.seq DESC LIMIT 1)"
+		tamper("UPDATE hx_subject SET %s = (SELECT h.%s FROM hx_history h WHERE h.subject = id ORDER BY h.seq DESC LIMIT 1)"
 		       " WHERE id = %lld",
 		       pairs[i][0], pairs[i][1], (long long)subject);
 }
@@ -161,8 +161,8 @@ static void add_row(int64_t subject, const char *to)
 {
 	int64_t seq = last_seq(subject);
 
-	tamper("INSERT INTO history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
-	       " SELECT subject, seq + 1, to_status, '%s', version + 1, fence, op + 1, node, at + 1, hash FROM history"
+	tamper("INSERT INTO hx_history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
+	       " SELECT subject, seq + 1, to_status, '%s', version + 1, fence, op + 1, node, at + 1, hash FROM hx_history"
 	       " WHERE subject = %lld AND seq = %lld",
 	       to, (long long)subject, (long long)seq);
 	recompute(subject, seq + 1);
@@ -246,9 +246,9 @@ static void test_the_store_is_whole(void **state)
 	(void)state;
 	assert_whole();
 	audit(&a);
-	assert_int_equal(a.counts.subjects, number("SELECT count(*) FROM subject"));
-	assert_int_equal(a.counts.history_rows, number("SELECT count(*) FROM history"));
-	assert_int_equal(a.counts.steps, number("SELECT count(*) FROM run_step"));
+	assert_int_equal(a.counts.subjects, number("SELECT count(*) FROM hx_subject"));
+	assert_int_equal(a.counts.history_rows, number("SELECT count(*) FROM hx_history"));
+	assert_int_equal(a.counts.steps, number("SELECT count(*) FROM hx_run_step"));
 	assert_int_equal(a.counts.accounts, 2);
 	assert_int_equal(a.counts.entries, number("SELECT count(*) FROM hx_ledger"));
 	assert_int_equal(a.counts.batches, number("SELECT count(*) FROM hx_batch"));
@@ -256,8 +256,8 @@ static void test_the_store_is_whole(void **state)
 	/* There is something to look at. */
 	assert_true(number("SELECT count(*) FROM hx_ledger WHERE reason = 'refund'") >= 2);
 	assert_true(number("SELECT count(*) FROM hx_ledger WHERE reason = 'return'") >= 20);
-	assert_true(number("SELECT count(*) FROM run_step WHERE undone_at IS NOT NULL") >= 1);
-	assert_true(number("SELECT count(*) FROM run WHERE expired = 1") == 1);
+	assert_true(number("SELECT count(*) FROM hx_run_step WHERE undone_at IS NOT NULL") >= 1);
+	assert_true(number("SELECT count(*) FROM hx_run WHERE expired = 1") == 1);
 	assert_true(number("SELECT count(*) FROM hx_batch WHERE expired = 2") == 1);
 }
 
@@ -266,14 +266,14 @@ static void test_the_store_is_whole(void **state)
 static void test_a_changed_row(void **state)
 {
 	(void)state;
-	tamper("UPDATE history SET node = 'elsewhere' WHERE subject = %lld AND seq = 2", (long long)world.town.run);
+	tamper("UPDATE hx_history SET node = 'elsewhere' WHERE subject = %lld AND seq = 2", (long long)world.town.run);
 	assert_found(world.town.run, HISTORY, 2, "hash");
 }
 
 static void test_a_removed_middle_row(void **state)
 {
 	(void)state;
-	tamper("DELETE FROM history WHERE subject = %lld AND seq = 2", (long long)world.town.entity);
+	tamper("DELETE FROM hx_history WHERE subject = %lld AND seq = 2", (long long)world.town.entity);
 	assert_found(world.town.entity, HISTORY, 3, "seq");
 }
 
@@ -282,14 +282,15 @@ static void test_a_removed_tail(void **state)
 	int64_t last = last_seq(world.town.run);
 
 	(void)state;
-	tamper("DELETE FROM history WHERE subject = %lld AND seq = %lld", (long long)world.town.run, (long long)last);
+	tamper("DELETE FROM hx_history WHERE subject = %lld AND seq = %lld", (long long)world.town.run,
+	       (long long)last);
 	assert_found(world.town.run, HISTORY, last, "seq");
 }
 
 static void test_a_recomputed_tail(void **state)
 {
 	(void)state;
-	tamper("UPDATE history SET at = at + 1 WHERE subject = %lld AND seq = 2", (long long)world.town.batch);
+	tamper("UPDATE hx_history SET at = at + 1 WHERE subject = %lld AND seq = 2", (long long)world.town.batch);
 	recompute(world.town.batch, 2);
 	assert_found(world.town.batch, NULL, 0, "head");
 }
@@ -297,7 +298,7 @@ static void test_a_recomputed_tail(void **state)
 static void test_a_lowered_fence(void **state)
 {
 	(void)state;
-	tamper("UPDATE subject SET fence = fence - 1 WHERE id = %lld", (long long)world.town.entity);
+	tamper("UPDATE hx_subject SET fence = fence - 1 WHERE id = %lld", (long long)world.town.entity);
 	assert_found(world.town.entity, NULL, 0, "fence");
 }
 
@@ -336,9 +337,9 @@ static void test_a_history_row_of_a_lost_unit(void **state)
 static void test_a_tombstone_without_its_head(void **state)
 {
 	(void)state;
-	tamper("UPDATE subject SET head = hx_chain(NULL, '') WHERE id = %lld", (long long)world.town.old_run);
+	tamper("UPDATE hx_subject SET head = hx_chain(NULL, '') WHERE id = %lld", (long long)world.town.old_run);
 	assert_whole(); /* another one in its place: there is nothing left to compare it with */
-	tamper("UPDATE subject SET head = CAST('' AS %s) WHERE id = %lld",
+	tamper("UPDATE hx_subject SET head = CAST('' AS %s) WHERE id = %lld",
 	       world.db->driver == &db_postgres ? "bytea" : "BLOB", (long long)world.town.old_run);
 	assert_found(world.town.old_run, NULL, 0, "head");
 }
@@ -349,18 +350,18 @@ static void test_a_tombstone_without_its_head(void **state)
 static void test_a_tail_that_was_removed_with_its_subject(void **state)
 {
 	(void)state;
-	tamper("DELETE FROM history WHERE subject = %lld AND seq = %lld", (long long)world.town.run,
+	tamper("DELETE FROM hx_history WHERE subject = %lld AND seq = %lld", (long long)world.town.run,
 	       (long long)last_seq(world.town.run));
 	follow(world.town.run);
 	assert_found(world.town.run, NULL, 0, "completed_at");
-	tamper("UPDATE run SET completed_at = NULL WHERE subject = %lld", (long long)world.town.run);
+	tamper("UPDATE hx_run SET completed_at = NULL WHERE subject = %lld", (long long)world.town.run);
 	assert_found(world.town.run, "step", 1, "completed_at");
 }
 
 static void test_a_run_that_does_not_know_its_job(void **state)
 {
 	(void)state;
-	tamper("UPDATE history SET op = 1 WHERE subject = %lld AND op = (SELECT j.op FROM history j WHERE j.subject = %lld"
+	tamper("UPDATE hx_history SET op = 1 WHERE subject = %lld AND op = (SELECT j.op FROM hx_history j WHERE j.subject = %lld"
 	       " AND j.seq = 1)",
 	       (long long)world.town.run, (long long)world.town.run_job);
 	recompute(world.town.run, 2);
@@ -371,8 +372,8 @@ static void test_a_run_that_does_not_know_its_job(void **state)
 static void test_a_fence_that_fell_in_a_recomputed_history(void **state)
 {
 	(void)state;
-	tamper("UPDATE history SET fence = fence - 1 WHERE subject = %lld AND seq = %lld", (long long)world.town.entity,
-	       (long long)last_seq(world.town.entity));
+	tamper("UPDATE hx_history SET fence = fence - 1 WHERE subject = %lld AND seq = %lld",
+	       (long long)world.town.entity, (long long)last_seq(world.town.entity));
 	recompute(world.town.entity, last_seq(world.town.entity));
 	follow(world.town.entity);
 	assert_found(world.town.entity, HISTORY, last_seq(world.town.entity), "fence");
@@ -397,10 +398,10 @@ static void test_a_second_terminal_of_others(void **state)
 static void test_a_status_that_was_set_by_hand(void **state)
 {
 	(void)state;
-	tamper("UPDATE subject SET status = 'draft' WHERE id = %lld", (long long)world.town.entity);
+	tamper("UPDATE hx_subject SET status = 'draft' WHERE id = %lld", (long long)world.town.entity);
 	assert_found(world.town.entity, NULL, 0, "status");
 	script("ROLLBACK; BEGIN");
-	tamper("UPDATE history SET from_status = 'draft' WHERE subject = %lld AND seq = %lld",
+	tamper("UPDATE hx_history SET from_status = 'draft' WHERE subject = %lld AND seq = %lld",
 	       (long long)world.town.entity, (long long)last_seq(world.town.entity));
 	recompute(world.town.entity, last_seq(world.town.entity));
 	follow(world.town.entity);
@@ -412,13 +413,13 @@ static void test_a_version_that_does_not_rise(void **state)
 	int64_t last = last_seq(world.town.run);
 
 	(void)state;
-	tamper("UPDATE history SET version = 1 WHERE subject = %lld AND seq = %lld", (long long)world.town.run,
+	tamper("UPDATE hx_history SET version = 1 WHERE subject = %lld AND seq = %lld", (long long)world.town.run,
 	       (long long)last);
 	recompute(world.town.run, last);
 	follow(world.town.run);
 	assert_found(world.town.run, HISTORY, last, "version");
 	script("ROLLBACK; BEGIN");
-	tamper("UPDATE subject SET version = version + 1 WHERE id = %lld", (long long)world.town.paper);
+	tamper("UPDATE hx_subject SET version = version + 1 WHERE id = %lld", (long long)world.town.paper);
 	assert_found(world.town.paper, NULL, 0, "version");
 }
 
@@ -426,7 +427,8 @@ static void test_a_version_that_does_not_rise(void **state)
 static void test_what_is_rewritten_everywhere_is_not_found(void **state)
 {
 	(void)state;
-	tamper("UPDATE history SET node = 'elsewhere' WHERE subject = %lld AND seq = 2", (long long)world.town.entity);
+	tamper("UPDATE hx_history SET node = 'elsewhere' WHERE subject = %lld AND seq = 2",
+	       (long long)world.town.entity);
 	recompute(world.town.entity, 2);
 	follow(world.town.entity);
 	assert_whole();
@@ -437,15 +439,15 @@ static void test_what_is_rewritten_everywhere_is_not_found(void **state)
 /* An entity with a history of so many rows. */
 static void add_entity(int64_t id, int64_t rows)
 {
-	tamper("INSERT INTO history WITH RECURSIVE r(seq, was, hash) AS (SELECT CAST(1 AS bigint), '',"
+	tamper("INSERT INTO hx_history WITH RECURSIVE r(seq, was, hash) AS (SELECT CAST(1 AS bigint), '',"
 	       " hx_chain(NULL, '%lld|1||a|1|0|1|1|n') UNION ALL SELECT seq + 1, 'a', hx_chain(hash, '%lld|' || (seq + 1) ||"
 	       " '|a|a|' || (seq + 1) || '|0|1|1|n') FROM r WHERE seq < %lld)"
 	       " SELECT %lld, seq, was, 'a', seq, 0, 1, 'n', 1, hash FROM r",
 	       (long long)id, (long long)id, (long long)rows, (long long)id);
-	tamper("INSERT INTO subject (id, kind, status, version, op, fence, updated_at, seq, head) SELECT subject, %lld, 'a', seq,"
-	       " 1, 0, 1, seq, hash FROM history WHERE subject = %lld AND seq = %lld",
+	tamper("INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head) SELECT subject, %lld, 'a', seq,"
+	       " 1, 0, 1, seq, hash FROM hx_history WHERE subject = %lld AND seq = %lld",
 	       (long long)subject_kind("entity:", "billing"), (long long)id, (long long)rows);
-	tamper("INSERT INTO entity (subject, workspace, workflow, name, data) VALUES (%lld, 'default', 'billing', 'x%lld', '{}')",
+	tamper("INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (%lld, 'default', 'billing', 'x%lld', '{}')",
 	       (long long)id, (long long)id);
 }
 
@@ -463,21 +465,21 @@ static void test_a_long_history_and_many_subjects(void **state)
 	add_entity(after, AUDIT_ROWS_SLICE);
 	assert_whole();
 	audit(&a);
-	assert_int_equal(a.counts.subjects, number("SELECT count(*) FROM subject"));
-	assert_int_equal(a.counts.history_rows, number("SELECT count(*) FROM history"));
+	assert_int_equal(a.counts.subjects, number("SELECT count(*) FROM hx_subject"));
+	assert_int_equal(a.counts.history_rows, number("SELECT count(*) FROM hx_history"));
 	for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++) {
 		script("SAVEPOINT gap");
-		tamper("DELETE FROM history WHERE subject = 1 AND seq = %lld", (long long)gaps[i]);
+		tamper("DELETE FROM hx_history WHERE subject = 1 AND seq = %lld", (long long)gaps[i]);
 		assert_found(1, HISTORY, gaps[i] + 1, "seq");
 		script("ROLLBACK TO gap");
 	}
 	for (int64_t i = 0; i < many; i += AUDIT_SUBJECTS_SLICE / 4) {
 		script("SAVEPOINT one");
-		tamper("UPDATE subject SET fence = 1 WHERE id = %lld", (long long)(first + i));
+		tamper("UPDATE hx_subject SET fence = 1 WHERE id = %lld", (long long)(first + i));
 		assert_found(first + i, NULL, 0, "fence");
 		script("ROLLBACK TO one");
 	}
-	tamper("DELETE FROM history WHERE subject = %lld AND seq = %d", (long long)after, AUDIT_ROWS_SLICE);
+	tamper("DELETE FROM hx_history WHERE subject = %lld AND seq = %d", (long long)after, AUDIT_ROWS_SLICE);
 	assert_found(after, HISTORY, AUDIT_ROWS_SLICE, "seq");
 }
 
@@ -488,13 +490,13 @@ static void test_a_history_without_a_subject(void **state)
 	int64_t nobody = world.town.entity - 1;
 
 	(void)state;
-	tamper("INSERT INTO history SELECT %lld, seq, from_status, to_status, version, fence, op, node, at, hash FROM history"
+	tamper("INSERT INTO hx_history SELECT %lld, seq, from_status, to_status, version, fence, op, node, at, hash FROM hx_history"
 	       " WHERE subject = %lld",
 	       (long long)nobody, (long long)world.town.entity);
 	assert_found(nobody, HISTORY, 1, "subject");
 	script("ROLLBACK; BEGIN");
-	tamper("INSERT INTO history SELECT 9223372036854775807, seq, from_status, to_status, version, fence, op, node, at, hash"
-	       " FROM history WHERE subject = %lld",
+	tamper("INSERT INTO hx_history SELECT 9223372036854775807, seq, from_status, to_status, version, fence, op, node, at, hash"
+	       " FROM hx_history WHERE subject = %lld",
 	       (long long)world.town.entity);
 	assert_found(INT64_MAX, HISTORY, 1, "subject");
 }
@@ -502,64 +504,64 @@ static void test_a_history_without_a_subject(void **state)
 static void test_a_tombstone_without_its_subject(void **state)
 {
 	(void)state;
-	tamper("DELETE FROM subject WHERE id = %lld", (long long)world.town.old_batch);
+	tamper("DELETE FROM hx_subject WHERE id = %lld", (long long)world.town.old_batch);
 	assert_found(world.town.old_batch, NULL, 0, "subject");
 	script("ROLLBACK; BEGIN");
-	tamper("DELETE FROM subject WHERE id = %lld", (long long)world.town.old_run);
+	tamper("DELETE FROM hx_subject WHERE id = %lld", (long long)world.town.old_run);
 	assert_found(world.town.old_run, NULL, 0, "subject");
 }
 
 static void test_a_subject_without_a_noun(void **state)
 {
 	(void)state;
-	tamper("DELETE FROM job WHERE subject = %lld", (long long)world.town.job);
+	tamper("DELETE FROM hx_job WHERE subject = %lld", (long long)world.town.job);
 	assert_found(world.town.job, NULL, 0, "noun");
 	script("ROLLBACK; BEGIN");
-	tamper("DELETE FROM history WHERE subject = %lld", (long long)world.town.job);
+	tamper("DELETE FROM hx_history WHERE subject = %lld", (long long)world.town.job);
 	assert_found(world.town.job, HISTORY, 1, "seq");
 }
 
 static void test_a_history_behind_a_tombstone(void **state)
 {
 	(void)state;
-	tamper("UPDATE run SET expired = 1 WHERE subject = %lld", (long long)world.town.run);
+	tamper("UPDATE hx_run SET expired = 1 WHERE subject = %lld", (long long)world.town.run);
 	assert_found(world.town.run, NULL, 0, "history");
 }
 
 static void test_a_claim_of_nobody(void **state)
 {
 	(void)state;
-	tamper("UPDATE subject SET until = 1 WHERE id = %lld", (long long)world.town.entity);
+	tamper("UPDATE hx_subject SET until = 1 WHERE id = %lld", (long long)world.town.entity);
 	assert_found(world.town.entity, NULL, 0, "owner");
 	script("ROLLBACK; BEGIN");
-	tamper("UPDATE subject SET owner = 'ann', until = 1 WHERE id = %lld", (long long)world.town.run);
+	tamper("UPDATE hx_subject SET owner = 'ann', until = 1 WHERE id = %lld", (long long)world.town.run);
 	assert_found(world.town.run, NULL, 0, "owner");
 }
 
 static void test_a_job_that_is_due_after_its_end(void **state)
 {
 	(void)state;
-	tamper("UPDATE job SET due_at = 1 WHERE subject = %lld", (long long)world.town.job);
+	tamper("UPDATE hx_job SET due_at = 1 WHERE subject = %lld", (long long)world.town.job);
 	assert_found(world.town.job, NULL, 0, "due_at");
 	script("ROLLBACK; BEGIN");
-	tamper("UPDATE job SET attempt = attempt + 1 WHERE subject = %lld", (long long)world.town.job);
+	tamper("UPDATE hx_job SET attempt = attempt + 1 WHERE subject = %lld", (long long)world.town.job);
 	assert_found(world.town.job, NULL, 0, "fence");
 }
 
 static void test_a_step_of_nothing(void **state)
 {
 	(void)state;
-	tamper("INSERT INTO run_step SELECT 5, position, status, attempt, output, started_at, completed_at, undone_at"
-	       " FROM run_step WHERE run = %lld AND position = 0",
+	tamper("INSERT INTO hx_run_step SELECT 5, position, status, attempt, output, started_at, completed_at, undone_at"
+	       " FROM hx_run_step WHERE run = %lld AND position = 0",
 	       (long long)world.town.run);
 	assert_found(5, "step", 0, "run");
 	script("ROLLBACK; BEGIN");
-	tamper("INSERT INTO run_step SELECT run, 7, status, attempt, output, started_at, completed_at + 100000, undone_at"
-	       " FROM run_step WHERE run = %lld AND position = 0",
+	tamper("INSERT INTO hx_run_step SELECT run, 7, status, attempt, output, started_at, completed_at + 100000, undone_at"
+	       " FROM hx_run_step WHERE run = %lld AND position = 0",
 	       (long long)world.town.run);
 	assert_found(world.town.run, "step", 7, "completed_at");
 	script("ROLLBACK; BEGIN");
-	tamper("UPDATE run_step SET undone_at = 1 WHERE run = %lld AND position = 0", (long long)world.town.run);
+	tamper("UPDATE hx_run_step SET undone_at = 1 WHERE run = %lld AND position = 0", (long long)world.town.run);
 	assert_found(world.town.run, "step", 0, "undone_at");
 }
 

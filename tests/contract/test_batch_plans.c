@@ -67,7 +67,7 @@ static int set_up(enum store_kind kind)
 	subject_create(&unit, &stamp, ACCOUNT, account_kind(), "OPEN");
 	subject_create(&unit, &stamp, BATCH, batch_kind(), BATCH_RUNNING);
 	assert_int_equal(db_run_unit(world.db, &unit, &result, &world.arena, &err), HX_OK);
-	script("UPDATE subject SET owner = 'here', fence = 3, until = 4000000000000 WHERE id = 1");
+	script("UPDATE hx_subject SET owner = 'here', fence = 3, until = 4000000000000 WHERE id = 1");
 	return 0;
 }
 

@@ -37,7 +37,7 @@ static void start_all(const char *floor)
 {
 	char sql[200];
 
-	snprintf(sql, sizeof sql, "DELETE FROM node; UPDATE hx_fences SET floor = %s", floor);
+	snprintf(sql, sizeof sql, "DELETE FROM hx_node; UPDATE hx_fences SET floor = %s", floor);
 	raw_run(world.watcher, sql, NULL, 0);
 	unit_init(&cast.raise, /* op= */ 0);
 	fences_ask_raise(&cast.raise);
@@ -96,7 +96,7 @@ static bool node_is_alive(void)
 {
 	char n[8];
 
-	raw_run(world.watcher, "SELECT count(*) FROM node WHERE until > hx_now_ms()", n, sizeof n);
+	raw_run(world.watcher, "SELECT count(*) FROM hx_node WHERE until > hx_now_ms()", n, sizeof n);
 	return strcmp(n, "1") == 0;
 }
 

@@ -562,7 +562,7 @@ static struct {
 
 static const struct db_stmt stmt_running = {
 	.name = "test_running",
-	.sql = "SELECT count(*) FROM job j JOIN subject s ON s.id = j.subject WHERE s.status = 'RUNNING' AND j.queue = ?1",
+	.sql = "SELECT count(*) FROM hx_job j JOIN hx_subject s ON s.id = j.subject WHERE s.status = 'RUNNING' AND j.queue = ?1",
 	.in = "t",
 	.out = "i",
 };

@@ -25,7 +25,7 @@ static void migration_makes_the_schema_once(void **state)
 	session_must(s, migrate_run(s->db, &status, &s->err));
 	assert_int_equal(status.at, 0);
 	session_must(s, migrate_check(s->db, &s->err));
-	session_must(s, s->db->driver->script(s->db, "DELETE FROM subject; DELETE FROM history", &s->err));
+	session_must(s, s->db->driver->script(s->db, "DELETE FROM hx_subject; DELETE FROM hx_history", &s->err));
 
 	session_must(s, migrate_run(s->db, &status, &s->err));
 	assert_int_equal(status.at, status.known);
@@ -51,8 +51,8 @@ static void a_newer_schema_is_refused_untouched(void **state)
 	struct migrate_status status;
 
 	session_must(s, migrate_run(s->db, &status, &s->err));
-	session_must(s, s->db->driver->script(s->db, "INSERT INTO schema_version (number, name) VALUES (9999, 'later')",
-					      &s->err));
+	session_must(s, s->db->driver->script(
+				s->db, "INSERT INTO hx_schema_version (number, name) VALUES (9999, 'later')", &s->err));
 	assert_int_equal(migrate_run(s->db, &status, &s->err), HX_SCHEMA_MISMATCH);
 	assert_non_null(strstr(s->err.detail, "9999"));
 	assert_int_equal(migrate_check(s->db, &s->err), HX_SCHEMA_MISMATCH);
@@ -67,13 +67,13 @@ static void a_migration_that_fails_leaves_nothing(void **state)
 	struct migrate_status status;
 
 	/* In the way of the first migration. */
-	session_must(s, s->db->driver->script(s->db, "CREATE TABLE history (id BIGINT)", &s->err));
+	session_must(s, s->db->driver->script(s->db, "CREATE TABLE hx_history (id BIGINT)", &s->err));
 	assert_int_not_equal(migrate_run(s->db, &status, &s->err), HX_OK);
 	session_must(s, migrate_read_status(s->db, &status, &s->err));
 	assert_int_equal(status.at, 0);
-	assert_int_not_equal(s->db->driver->script(s->db, "SELECT count(*) FROM subject", &s->err), HX_OK);
+	assert_int_not_equal(s->db->driver->script(s->db, "SELECT count(*) FROM hx_subject", &s->err), HX_OK);
 	assert_int_equal(item_count(s), 0);
-	session_must(s, s->db->driver->script(s->db, "DROP TABLE history", &s->err));
+	session_must(s, s->db->driver->script(s->db, "DROP TABLE hx_history", &s->err));
 	session_must(s, migrate_run(s->db, &status, &s->err));
 }
 
@@ -129,7 +129,7 @@ static void the_printed_text_does_the_same(void **state)
 	struct strbuf text;
 
 	strbuf_init(&text, 1u << 20);
-	migrate_print(s->db->driver, /* at= */ 0, &text);
+	migrate_print(s->db->driver, &(struct migrate_status){0}, &text);
 	session_must(s, s->db->driver->script(s->db, text.p, &s->err));
 	session_must(s, migrate_check(s->db, &s->err));
 
@@ -137,9 +137,140 @@ static void the_printed_text_does_the_same(void **state)
 
 	session_must(s, migrate_read_status(s->db, &status, &s->err));
 	strbuf_reset(&text);
-	migrate_print(s->db->driver, status.at, &text); /* nothing is left to do */
+	migrate_print(s->db->driver, &status, &text); /* nothing is left to do */
 	assert_int_equal(text.n, 0);
 	strbuf_release(&text);
+}
+
+/* ---- a store that an older program has made ---- */
+
+/* Every column, every index, every function, in one order. */
+static const struct db_stmt stmt_describe_sqlite = {
+	.name = "describe",
+	.sql = "SELECT what FROM (SELECT m.name || '.' || p.name || ' ' || p.type || ' ' || p.\"notnull\" || ' ' || p.pk || ' '"
+	       " || coalesce(p.dflt_value, '-') AS what FROM sqlite_schema m, pragma_table_xinfo(m.name) p WHERE m.type = 'table'"
+	       " UNION ALL SELECT name || ' ' || replace(sql, '\"', '') FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL)"
+	       " ORDER BY what",
+	.in = "",
+	.out = "t",
+};
+static const struct db_stmt stmt_describe_postgres = {
+	.name = "describe",
+	.sql = "SELECT what FROM (SELECT concat_ws(' ', table_name, ordinal_position, column_name, data_type, is_nullable,"
+	       " column_default, generation_expression) AS what FROM information_schema.columns WHERE table_schema = current_schema()"
+	       " UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema()"
+	       " UNION ALL SELECT conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint"
+	       " WHERE connamespace = current_schema()::regnamespace"
+	       " UNION ALL SELECT relname || relkind::text || reloptions::text FROM pg_class"
+	       " WHERE relnamespace = current_schema()::regnamespace"
+	       " UNION ALL SELECT prosrc FROM pg_proc WHERE pronamespace = current_schema()::regnamespace) d ORDER BY what",
+	.in = "",
+	.out = "t",
+};
+
+static void describe(struct session *s, struct strbuf *out)
+{
+	struct unit *unit;
+
+	session_reset(s);
+	unit = session_unit(s);
+	unit_add(unit, UNIT_ANY, s->db->driver == &db_sqlite ? &stmt_describe_sqlite : &stmt_describe_postgres, 0,
+		 NULL);
+	session_must(s, session_run(s));
+	for (size_t i = 0; i < s->result[0].rows[0].n; i++) {
+		strbuf_add_slice(out, db_cell(&s->result[0].rows[0], i, 0)->s);
+		strbuf_add_str(out, "\n");
+	}
+}
+
+/* What version 0.1 made, with a subject in it. */
+static void make_old_store(struct session *s)
+{
+	const struct db_migration_text *texts = s->db->driver == &db_sqlite ? db_schema_sqlite : db_schema_postgres;
+	char insert[100];
+
+	session_must(s, s->db->driver->script(
+				s->db, "CREATE TABLE schema_version (number INTEGER PRIMARY KEY, name TEXT NOT NULL)",
+				&s->err));
+	for (size_t i = 0; texts[i].number <= 8; i++) {
+		session_must(s, s->db->driver->script(s->db, texts[i].text, &s->err));
+		snprintf(insert, sizeof insert, "INSERT INTO schema_version VALUES (%d, 'x')", texts[i].number);
+		session_must(s, s->db->driver->script(s->db, insert, &s->err));
+	}
+	session_must(s,
+		     s->db->driver->script(s->db,
+					   "INSERT INTO subject (id, kind, status, version, op, updated_at, seq, head)"
+					   " VALUES (7, 1, 'open', 1, 1, 1, 1, '')",
+					   &s->err));
+}
+
+static CMFixtureFunction set_up_another;
+
+static void an_old_store_becomes_what_a_new_one_is(void **state)
+{
+	struct session *s = *state, *fresh;
+	struct migrate_status status;
+	struct strbuf was_old, is_new, sql;
+	void *other = NULL;
+
+	strbuf_init(&was_old, 1u << 20);
+	strbuf_init(&is_new, 1u << 20);
+	strbuf_init(&sql, 1u << 20);
+	make_old_store(s);
+	session_must(s, migrate_read_status(s->db, &status, &s->err));
+	assert_int_equal(status.at, 8);
+	migrate_print(s->db->driver, &status, &sql);
+	assert_non_null(strstr(sql.p, "ALTER TABLE job RENAME"));
+	session_must(s, migrate_run(s->db, &status, &s->err));
+	session_must(s, migrate_check(s->db, &s->err));
+	session_must(s, s->db->driver->script(s->db, "UPDATE hx_subject SET version = 2 WHERE id = 7", &s->err));
+	describe(s, &was_old);
+
+	assert_int_equal(set_up_another(&other), 0);
+	fresh = other;
+	session_must(fresh, migrate_run(fresh->db, &status, &fresh->err));
+	describe(fresh, &is_new);
+	assert_string_equal(was_old.p, is_new.p);
+	assert_null(strstr(is_new.p, " job "));
+	session_tear_down(&other);
+	strbuf_release(&was_old), strbuf_release(&is_new), strbuf_release(&sql);
+}
+
+/* A database of the user's, with tables of his own that have the names ours once had. */
+static void tables_of_the_user_are_not_in_the_way(void **state)
+{
+	struct session *s = *state;
+	struct migrate_status status;
+
+	session_must(s,
+		     s->db->driver->script(s->db,
+					   "CREATE TABLE job (of_mine TEXT); CREATE TABLE run (of_mine TEXT);"
+					   "CREATE TABLE schema_version (installed_rank TEXT);"
+					   "CREATE TABLE history (of_mine TEXT); CREATE TABLE run_key (of_mine TEXT)",
+					   &s->err));
+	session_must(s, migrate_run(s->db, &status, &s->err));
+	assert_int_equal(status.at, 0);
+	session_must(s, migrate_check(s->db, &s->err));
+	session_must(s, s->db->driver->script(s->db, "INSERT INTO job VALUES ('still here')", &s->err));
+}
+
+/* `hapax gate` makes what it needs; the engine adds the rest, in the same store. */
+static void the_gate_makes_its_own_tables_alone(void **state)
+{
+	struct session *s = *state;
+	struct migrate_status status;
+
+	assert_int_equal(migrate_check_part(s->db, MIGRATE_GATE, &s->err), HX_SCHEMA_MISMATCH);
+	session_must(s, migrate_run_part(s->db, MIGRATE_GATE, &status, &s->err));
+	session_must(s, migrate_check_part(s->db, MIGRATE_GATE, &s->err));
+	session_must(s, s->db->driver->script(s->db, "DELETE FROM hx_gate_record", &s->err));
+	assert_int_not_equal(s->db->driver->script(s->db, "SELECT count(*) FROM hx_subject", &s->err), HX_OK);
+	assert_int_equal(migrate_check(s->db, &s->err), HX_SCHEMA_MISMATCH);
+
+	session_must(s, migrate_run(s->db, &status, &s->err));
+	session_must(s, migrate_check(s->db, &s->err));
+	session_must(s, migrate_check_part(s->db, MIGRATE_GATE, &s->err));
+	session_must(s, s->db->driver->script(s->db, "DELETE FROM hx_subject", &s->err));
 }
 
 #define TEST(test)                                                                                                     \
@@ -148,9 +279,11 @@ static void the_printed_text_does_the_same(void **state)
 	}
 
 static struct CMUnitTest tests[] = {
-	TEST(migration_makes_the_schema_once),       TEST(a_newer_schema_is_refused_untouched),
-	TEST(a_migration_that_fails_leaves_nothing), TEST(migrators_do_not_race),
-	TEST(the_printed_text_does_the_same),        TEST(nothing_is_written_where_nothing_is_to_be_done),
+	TEST(migration_makes_the_schema_once),        TEST(a_newer_schema_is_refused_untouched),
+	TEST(a_migration_that_fails_leaves_nothing),  TEST(migrators_do_not_race),
+	TEST(the_printed_text_does_the_same),         TEST(nothing_is_written_where_nothing_is_to_be_done),
+	TEST(an_old_store_becomes_what_a_new_one_is), TEST(tables_of_the_user_are_not_in_the_way),
+	TEST(the_gate_makes_its_own_tables_alone),
 };
 
 int main(void)
@@ -166,6 +299,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
 		for (size_t t = 0; t < sizeof tests / sizeof *tests; t++)
 			tests[t].setup_func = stores[i].set_up;
+		set_up_another = stores[i].set_up;
 		failed += cmocka_run_group_tests_name(stores[i].name, tests, NULL, NULL);
 	}
 	return failed;

@@ -12,7 +12,7 @@
  */
 static const struct db_stmt stmt_is_open = {
 	.name = "test_is_open",
-	.sql = "SELECT version FROM subject WHERE id = ?1 AND status = 'open'",
+	.sql = "SELECT version FROM hx_subject WHERE id = ?1 AND status = 'open'",
 	.in = "i",
 	.out = "i",
 };

@@ -661,7 +661,7 @@ static void *cross(void *context)
 {
 	static const struct db_stmt bump = {
 		.name = "test_bump_subject",
-		.sql = "UPDATE subject SET version = version + 1{from} WHERE id = ?1 RETURNING {ord}id",
+		.sql = "UPDATE hx_subject SET version = version + 1{from} WHERE id = ?1 RETURNING {ord}id",
 		.in = "i",
 		.out = "i",
 	};
@@ -690,14 +690,14 @@ static void batches_in_opposite_order_do_not_deadlock(void **state)
 	pthread_t thread;
 
 	raw_run(raw,
-		"INSERT INTO subject (id, kind, status, version, op, updated_at, seq, head)"
+		"INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head)"
 		" SELECT i, 1, 'open', 0, 0, 0, 0, '' FROM generate_series(1, 50) i",
 		NULL, 0);
 	assert_int_equal(pthread_create(&thread, NULL, cross, &c[1]), 0);
 	cross(&c[0]);
 	pthread_join(thread, NULL);
 	assert_int_equal(c[0].failed + c[1].failed, 0);
-	raw_await(raw, "SELECT sum(version) FROM subject", "10000");
+	raw_await(raw, "SELECT sum(version) FROM hx_subject", "10000");
 	PQfinish(raw);
 	session_free(c[0].session);
 	session_free(c[1].session);

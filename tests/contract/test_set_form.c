@@ -247,14 +247,14 @@ static void run_batch(int batch)
 
 static const struct db_stmt stmt_known = {
 	.name = "test_known",
-	.sql = "SELECT version, fence, effort, op FROM subject WHERE id = ?1",
+	.sql = "SELECT version, fence, effort, op FROM hx_subject WHERE id = ?1",
 	.in = "i",
 	.out = "iiii",
 };
 
 static const struct db_stmt stmt_token = {
 	.name = "test_token",
-	.sql = "SELECT token FROM gate_record WHERE key = ?1",
+	.sql = "SELECT token FROM hx_gate_record WHERE key = ?1",
 	.in = "b",
 	.out = "b",
 };

@@ -152,7 +152,7 @@ static int64_t outcomes(struct scene *scene, const char *outcome)
 /* As after 60 s: the holder of every record that is not completed is not trusted any more. */
 static void end_leases(struct scene *scene)
 {
-	scene_sql(scene, "UPDATE gate_record SET until = 1 WHERE status = 1", NULL, 0);
+	scene_sql(scene, "UPDATE hx_gate_record SET until = 1 WHERE status = 1", NULL, 0);
 }
 
 /* A call in the background. */
@@ -214,7 +214,7 @@ static void test_create_is_replayed_to_the_byte(void **state)
 	assert_string_not_equal(scene->last.body, first.body);
 	scene_must(scene, 0, "POST", CREATE, "{'data':{'a':1}}", 201, NULL);
 	assert_null(strstr(scene->last.head, "Idempotency-"));
-	assert_int_equal(count(scene, "SELECT count(*) FROM entity"), 3);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_entity"), 3);
 	assert_int_equal(outcomes(scene, "created"), 2);
 	assert_int_equal(outcomes(scene, "replayed"), 2);
 	assert_int_equal(outcomes(scene, "mismatch"), 1);
@@ -222,7 +222,7 @@ static void test_create_is_replayed_to_the_byte(void **state)
 	scene_kill(scene, 0);
 	scene_start(scene, 0);
 	assert_same(must(scene, "POST", CREATE, "k-1", "{'data':{'a':1}}", 201, "", "replayed"), &first);
-	assert_int_equal(count(scene, "SELECT count(*) FROM entity"), 3);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_entity"), 3);
 	scene_stop(scene, 0);
 	free(first.body);
 }
@@ -287,8 +287,8 @@ static void test_malformed_key_runs_nothing(void **state)
 	memset(long_key, 'k', 256);
 	long_key[256] = '\0';
 	must(scene, "POST", CREATE, long_key, "{}", 400, "KEY_INVALID", "");
-	assert_int_equal(count(scene, "SELECT count(*) FROM entity"), 0);
-	assert_int_equal(count(scene, "SELECT count(*) FROM gate_record"), 0);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_entity"), 0);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_gate_record"), 0);
 	long_key[255] = '\0';
 	must(scene, "POST", CREATE, long_key, "{}", 201, "", "created");
 	/* Reading needs none and looks at none. */
@@ -307,7 +307,7 @@ static void test_error_is_not_kept(void **state)
 	must(scene, "POST", "/api/v1/entities/biling", "k", "{}", 404, "NOT_FOUND", "");
 	must(scene, "POST", CREATE "/a/steps/close", "k", "{'version':7}", 409, "CONCURRENCY_ERROR", "");
 	must(scene, "POST", "/api/v1/jobs/job_0000000000001/redrive", "k", NULL, 404, "NOT_FOUND", "");
-	assert_int_equal(count(scene, "SELECT count(*) FROM gate_record"), 0);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_gate_record"), 0);
 	must(scene, "POST", CREATE, "k", "{'id':'b'}", 201, "", "created");
 	scene_stop(scene, 0);
 }
@@ -338,7 +338,7 @@ static void fifty_at_once(struct scene *scene, int nodes)
 		free_call(&calls[i]);
 	}
 	assert_int_equal(created, 1);
-	assert_int_equal(count(scene, "SELECT count(*) FROM entity"), 1);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_entity"), 1);
 	printf("# gate, %d creations with one key on %d node(s): 1 created, %d replayed, %d told 409\n", CALLERS, nodes,
 	       replayed, CALLERS - 1 - replayed);
 	for (int node = 0; node < nodes; node++)
@@ -592,7 +592,7 @@ static void test_stale_is_said(void **state)
 	service_play(scene->service, "/close", &(struct play){.hold = true});
 	start_call(scene, 0, &first, CREATE "/a/steps/close", "k");
 	service_await(scene->service, "/close", 1, ARRIVE_MS);
-	scene_sql(scene, "DELETE FROM gate_record", NULL, 0);
+	scene_sql(scene, "DELETE FROM hx_gate_record", NULL, 0);
 	service_release(scene->service);
 	assert_int_equal(join_call(&first)->status, 200);
 	assert_string_equal(field_of(&first.reply, "Idempotency-Status"), "stale");
@@ -608,10 +608,10 @@ static void test_expired_record_is_no_record(void **state)
 
 	begin(scene, 1);
 	must(scene, "POST", CREATE, "k", "{}", 201, "", "created");
-	scene_sql(scene, "UPDATE gate_record SET expires_at = 1", NULL, 0);
+	scene_sql(scene, "UPDATE hx_gate_record SET expires_at = 1", NULL, 0);
 	must(scene, "POST", CREATE, "k", "{'data':2}", 201, "", "created");
 	must(scene, "POST", CREATE, "k", "{'data':2}", 201, "", "replayed");
-	assert_int_equal(count(scene, "SELECT count(*) FROM entity"), 2);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_entity"), 2);
 	scene_stop(scene, 0);
 }
 
@@ -623,13 +623,13 @@ static void test_creation_takes_over(void **state)
 
 	begin(scene, 1);
 	must(scene, "POST", CREATE, "k", large(), 201, "", "created");
-	scene_sql(scene, "UPDATE gate_record SET status = 1, response = NULL, until = 9223372036854775807", NULL, 0);
+	scene_sql(scene, "UPDATE hx_gate_record SET status = 1, response = NULL, until = 9223372036854775807", NULL, 0);
 	must(scene, "POST", CREATE, "k", large(), 409, "IN_FLIGHT", "conflict");
-	scene_sql(scene, "UPDATE gate_record SET until = 1", NULL, 0);
+	scene_sql(scene, "UPDATE hx_gate_record SET until = 1", NULL, 0);
 	must(scene, "POST", CREATE, "k", large(), 201, "", "created");
 	m = remember(&scene->last);
 	assert_same(must(scene, "POST", CREATE, "k", large(), 201, "", "replayed"), &m);
-	assert_int_equal(count(scene, "SELECT count(*) FROM entity"), 2);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_entity"), 2);
 	scene_stop(scene, 0);
 	free(m.body);
 }
@@ -685,10 +685,10 @@ static int remove_records(const char *path)
 	assert_int_equal(
 		sqlite3_exec(handle, "PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0", NULL, NULL, NULL),
 		SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(handle,
-					    "DELETE FROM gate_record WHERE status = 2 RETURNING key_text IS NOT NULL",
-					    -1, &stmt, NULL),
-			 SQLITE_OK);
+	assert_int_equal(
+		sqlite3_prepare_v2(handle, "DELETE FROM hx_gate_record WHERE status = 2 RETURNING key_text IS NOT NULL",
+				   -1, &stmt, NULL),
+		SQLITE_OK);
 	while (acquired < 3 && await_now_ms() < until_ms) {
 		while (sqlite3_step(stmt) == SQLITE_ROW)
 			acquired += sqlite3_column_int(stmt, 0);
@@ -720,7 +720,7 @@ static void test_records_that_vanish(void **state)
 		assert_int_equal(callers[i].wrong, 0);
 		created += callers[i].created;
 	}
-	assert_int_equal(count(scene, "SELECT count(*) FROM entity"), created);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_entity"), created);
 	printf("# gate, records that vanish: %d created, %d of them seen to come the long way\n", created, acquired);
 	assert_true(acquired > 0);
 	scene_stop(scene, 0);
@@ -864,9 +864,9 @@ static void test_kill_leaves_both_or_neither(void **state)
 		client_free(w.client);
 		scene_start(scene, 0);
 		untold += check_last(scene, w.n++, w.created);
-		assert_int_equal(count(scene, "SELECT count(*) FROM entity"), w.n - 1);
-		assert_int_equal(count(scene, "SELECT count(*) FROM subject WHERE status = 'told'"), w.n - 1);
-		assert_int_equal(count(scene, "SELECT count(*) FROM gate_record WHERE status = 2"), 2 * (w.n - 1));
+		assert_int_equal(count(scene, "SELECT count(*) FROM hx_entity"), w.n - 1);
+		assert_int_equal(count(scene, "SELECT count(*) FROM hx_subject WHERE status = 'told'"), w.n - 1);
+		assert_int_equal(count(scene, "SELECT count(*) FROM hx_gate_record WHERE status = 2"), 2 * (w.n - 1));
 	}
 	printf("# gate, %d kills during creations and steps: %d were durable and had not been told\n", KILLS, untold);
 	scene_stop(scene, 0);

@@ -181,14 +181,14 @@ static void read_alpha(struct scene *scene, char ret_state[64])
 {
 	scene_sql(
 		scene,
-		"SELECT (SELECT count(*) FROM history h WHERE h.subject IN (SELECT subject FROM entity WHERE workspace = 'alpha'"
-		" UNION ALL SELECT subject FROM run WHERE workspace = 'alpha'"
-		" UNION ALL SELECT subject FROM job WHERE workspace = 'alpha'"
+		"SELECT (SELECT count(*) FROM hx_history h WHERE h.subject IN (SELECT subject FROM hx_entity WHERE workspace = 'alpha'"
+		" UNION ALL SELECT subject FROM hx_run WHERE workspace = 'alpha'"
+		" UNION ALL SELECT subject FROM hx_job WHERE workspace = 'alpha'"
 		" UNION ALL SELECT subject FROM hx_batch WHERE workspace = 'alpha')) * 1000000"
 		" + (SELECT count(*) FROM hx_ledger l JOIN hx_account a ON a.subject = l.account WHERE a.workspace = 'alpha') * 1000"
 		" + (SELECT count(*) FROM hx_batch_item i JOIN hx_batch b ON b.subject = i.batch WHERE b.workspace = 'alpha') * 100"
-		" + (SELECT count(*) FROM job j WHERE j.workspace = 'alpha') * 10"
-		" + (SELECT count(*) FROM run r WHERE r.workspace = 'alpha')",
+		" + (SELECT count(*) FROM hx_job j WHERE j.workspace = 'alpha') * 10"
+		" + (SELECT count(*) FROM hx_run r WHERE r.workspace = 'alpha')",
 		ret_state, 64);
 }
 

@@ -502,7 +502,7 @@ static void set_status(struct scene *scene, const char *status, const char *more
 	char sql[300];
 
 	snprintf(sql, sizeof sql,
-		 "UPDATE subject SET status = '%s'%s WHERE id = (SELECT max(subject) FROM hx_batch) RETURNING id",
+		 "UPDATE hx_subject SET status = '%s'%s WHERE id = (SELECT max(subject) FROM hx_batch) RETURNING id",
 		 status, more);
 	scene_sql(scene, sql, NULL, 0);
 }
@@ -773,14 +773,14 @@ static void test_a_loader_is_killed(void **state)
 	scene_start(scene, 0);
 	AWAIT(RUN_ARRIVE_MS,
 	      scene_call(scene, 0, "POST", BATCHES, HEAD "'idempotencyKey':'k','items':[{'cost':1}]}")->status == 201);
-	assert_int_equal(count(scene, "SELECT count(*) FROM hx_batch b JOIN subject s ON s.id = b.subject"
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_batch b JOIN hx_subject s ON s.id = b.subject"
 				      " WHERE s.status = 'FAILED' AND batch_key IS NULL AND total = 0"),
 			 1);
 
 	many("{", 100000, &large);
 	snprintf(path, sizeof path, BATCHES "/%s/items", id);
 	loading = run_call_start(scene, "POST", path, "", large.p);
-	AWAIT(RUN_ARRIVE_MS, count(scene, "SELECT count(*) FROM subject WHERE status = 'LOADING'") == 1);
+	AWAIT(RUN_ARRIVE_MS, count(scene, "SELECT count(*) FROM hx_subject WHERE status = 'LOADING'") == 1);
 	scene_kill(scene, 0);
 	run_call_join(loading, 0);
 	run_call_free(loading);

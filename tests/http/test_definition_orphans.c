@@ -143,7 +143,8 @@ static void test_entities_of_all_workspaces_count(void **state)
 				     &reply));
 	assert_int_equal(reply.status, 201);
 	reply_release(&reply);
-	scene_sql(scene, "UPDATE subject SET status = 'archived' WHERE id IN (SELECT subject FROM entity)", NULL, 0);
+	scene_sql(scene, "UPDATE hx_subject SET status = 'archived' WHERE id IN (SELECT subject FROM hx_entity)", NULL,
+		  0);
 	refuse(scene, no_archive, "1 entity is in the status \"archived\"");
 	scene_stop(scene, 0);
 }
@@ -257,7 +258,7 @@ static void test_a_claim_without_its_step_is_told_so(void **state)
 	scene_create(scene, "a");
 	service_play(scene->service, "/send", &(struct play){.how = PLAY_DROP});
 	scene_fire(scene, 0, "a", "dispatch", 504, "OUTCOME_UNKNOWN");
-	scene_sql(scene, "UPDATE entity SET claim_step = 'send'", NULL, 0);
+	scene_sql(scene, "UPDATE hx_entity SET claim_step = 'send'", NULL, 0);
 	scene_must(scene, 0, "POST", path, "{'outcome':'done'}", 409, "WRONG_STATUS");
 	assert_non_null(strstr(reply_text(&scene->last, "detail"), "does not have the step that claimed"));
 	scene_must(scene, 0, "PUT", PUT, letters, 200, NULL);
@@ -276,7 +277,7 @@ static void test_a_stuck_claim_without_its_step_is_held(void **state)
 	scene_create(scene, "a");
 	service_play(scene->service, "/close", &(struct play){.how = PLAY_DROP});
 	scene_fire(scene, 0, "a", "close", 504, "OUTCOME_UNKNOWN");
-	scene_sql(scene, "UPDATE entity SET claim_step = 'shut'", NULL, 0);
+	scene_sql(scene, "UPDATE hx_entity SET claim_step = 'shut'", NULL, 0);
 	AWAIT(ARRIVE_MS, scene_metric(scene, 0, "hapax_janitor_holds_total") == 1);
 	scene_must(scene, 0, "GET", "/api/v1/entities/billing/a", NULL, 200, NULL);
 	assert_string_equal(reply_text(&scene->last, "status"), "closing");
@@ -394,14 +395,14 @@ static void test_the_count_ends(void **state)
 	archive(scene, "a");
 	snprintf(sql, sizeof sql,
 		 "WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < %d)"
-		 " INSERT INTO entity (subject, workspace, workflow, name, data)"
+		 " INSERT INTO hx_entity (subject, workspace, workflow, name, data)"
 		 " SELECT i, 'default', 'billing', 'n' || i, '{}' FROM k",
 		 ORPHANS_COUNT_MAX + 10);
 	scene_sql(scene, sql, NULL, 0);
 	snprintf(sql, sizeof sql,
-		 "INSERT INTO subject (id, kind, status, version, op, updated_at, seq, head)"
-		 " SELECT e.subject, s.kind, s.status, 1, 1, 1, 1, s.head FROM entity e, subject s"
-		 " WHERE e.name LIKE 'n%%' AND s.id = (SELECT subject FROM entity WHERE name = 'a')");
+		 "INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head)"
+		 " SELECT e.subject, s.kind, s.status, 1, 1, 1, 1, s.head FROM hx_entity e, hx_subject s"
+		 " WHERE e.name LIKE 'n%%' AND s.id = (SELECT subject FROM hx_entity WHERE name = 'a')");
 	scene_sql(scene, sql, NULL, 0);
 	refuse(scene, no_archive, "at least 100000 entities are in the status \"archived\"");
 	scene_stop(scene, 0);
@@ -416,7 +417,8 @@ static void test_a_lost_one_is_told_so_and_found_again(void **state)
 	archive(scene, "a");
 	scene_fire(scene, 0, "a", "reopen", 200, NULL);
 	scene_must(scene, 0, "PUT", PUT, no_archive, 200, NULL);
-	scene_sql(scene, "UPDATE subject SET status = 'archived' WHERE id IN (SELECT subject FROM entity)", NULL, 0);
+	scene_sql(scene, "UPDATE hx_subject SET status = 'archived' WHERE id IN (SELECT subject FROM hx_entity)", NULL,
+		  0);
 	scene_fire(scene, 0, "a", "close", 409, "WRONG_STATUS");
 	assert_non_null(
 		strstr(reply_text(&scene->last, "detail"), "a status that the definition in force does not have"));

@@ -400,10 +400,10 @@ static void test_jobs_of_batches(void **state)
 	scene_create(scene, "b");
 	scene_fire(scene, 0, "a", "pay", 200, NULL);
 	AWAIT(ARRIVE_MS, service_count(scene->service, "/mail", "a") == 1);
-	scene_sql(scene, "UPDATE job SET workflow = 'render', action = 'Delete'", NULL, 0);
+	scene_sql(scene, "UPDATE hx_job SET workflow = 'render', action = 'Delete'", NULL, 0);
 	scene_fire(scene, 0, "b", "pay", 200, NULL);
 	AWAIT(ARRIVE_MS, service_count(scene->service, "/mail", "b") == 1);
-	scene_sql(scene, "UPDATE job SET workflow = 'render', action = 'Draw' WHERE workflow = 'billing'", NULL, 0);
+	scene_sql(scene, "UPDATE hx_job SET workflow = 'render', action = 'Draw' WHERE workflow = 'billing'", NULL, 0);
 	AWAIT(ARRIVE_MS, jobs_are(scene, "COMPLETED", "PARKED"));
 	assert_int_equal(service_count(scene->service, "/delete", "a"), 1);
 	assert_int_equal(service_count(scene->service, "/draw", "b"), 1);
@@ -528,7 +528,7 @@ static PGconn *lock_definitions(struct scene *scene)
 	PGconn *raw = store_raw(scene->store);
 
 	raw_run(raw, "BEGIN", NULL, 0);
-	raw_run(raw, "LOCK TABLE definition IN ACCESS EXCLUSIVE MODE", NULL, 0);
+	raw_run(raw, "LOCK TABLE hx_definition IN ACCESS EXCLUSIVE MODE", NULL, 0);
 	return raw;
 }
 

@@ -304,7 +304,7 @@ static void assert_whole(struct scene *scene, size_t created)
 {
 	char cell[64], arguments[1500], line[300];
 
-	scene_sql(scene, "SELECT count(*) FROM entity WHERE workspace = 'w'", cell, sizeof cell);
+	scene_sql(scene, "SELECT count(*) FROM hx_entity WHERE workspace = 'w'", cell, sizeof cell);
 	assert_int_equal(strtoull(cell, NULL, 10), created);
 	if (scene->store->kind == STORE_SQLITE_FILE) {
 		scene_sql(scene, "PRAGMA integrity_check", cell, sizeof cell);

@@ -47,7 +47,7 @@ static int64_t count(struct scene *scene, const char *sql)
 
 static void await_expired(struct scene *scene)
 {
-	AWAIT(NOTICE_MS, count(scene, "SELECT count(*) FROM run WHERE expired = 1") == RUNS_N);
+	AWAIT(NOTICE_MS, count(scene, "SELECT count(*) FROM hx_run WHERE expired = 1") == RUNS_N);
 	for (int i = 0; i < RUNS_N; i += 37) {
 		char path[300], body[100];
 
@@ -62,14 +62,14 @@ static void check_rows(struct scene *scene, const char *waiter)
 {
 	char path[300];
 
-	assert_int_equal(count(scene, "SELECT count(*) FROM run"), RUNS_N + 1);
-	assert_int_equal(count(scene, "SELECT count(*) FROM run WHERE input LIKE '%secret%'"), 0);
-	assert_int_equal(count(scene, "SELECT count(*) FROM run_step"), 0);
-	assert_int_equal(count(scene, "SELECT count(*) FROM history h JOIN run r ON r.subject = h.subject"
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_run"), RUNS_N + 1);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_run WHERE input LIKE '%secret%'"), 0);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_run_step"), 0);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_history h JOIN hx_run r ON r.subject = h.subject"
 				      " WHERE r.expired = 1"),
 			 0);
 	assert_int_equal(count(scene,
-			       "SELECT count(*) FROM subject s JOIN run r ON r.subject = s.id"
+			       "SELECT count(*) FROM hx_subject s JOIN hx_run r ON r.subject = s.id"
 			       " WHERE length(s.head) = 32 AND s.status = 'COMPLETED' AND r.run_key IS NOT NULL"),
 			 RUNS_N);
 	scene_must(scene, 0, "GET", "/api/v1/workflow-runs", NULL, 200, NULL);

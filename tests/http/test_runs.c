@@ -94,7 +94,7 @@ static void create_fifty_at_once(struct scene *scene, int nodes)
 		reply_release(&callers[i].reply);
 	}
 	assert_int_equal(created, 1);
-	assert_int_equal(count(scene, "SELECT count(*) FROM run"), 1);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_run"), 1);
 	run_await(scene, id, "COMPLETED");
 	assert_int_equal(service_count(scene->service, "/reserve", NULL), 1);
 	/* Whatever the input, and after its end too. */
@@ -216,7 +216,7 @@ static void test_requests_that_create_nothing(void **state)
 	}
 	scene_must(scene, 0, "POST", RUNS, "{'definitionId':'ordr'}", 404, "NOT_FOUND");
 	assert_non_null(strstr(scene->last.body, "did you mean \\\"order\\\"?"));
-	assert_int_equal(count(scene, "SELECT count(*) FROM run"), 0);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_run"), 0);
 	assert_int_equal(scene_metric(scene, 0, "hapax_runs_created_total"), 0);
 	scene_stop(scene, 0);
 }
@@ -234,7 +234,7 @@ static void test_an_input_is_at_most_a_mebibyte(void **state)
 		snprintf(body, sizeof body, "%s%0*d'}}", head, LIMIT - 8 + past, 0);
 		scene_must(scene, 0, "POST", RUNS, body, past ? 413 : 201, past ? "TOO_LARGE" : "");
 	}
-	assert_int_equal(count(scene, "SELECT count(*) FROM run"), 1);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_run"), 1);
 	scene_stop(scene, 0);
 }
 
@@ -524,7 +524,7 @@ static void test_a_stop_ends_the_waiting(void **state)
 	run_call_join(waiting, 201);
 	assert_string_equal(reply_text(&waiting->reply, "created"), "true");
 	run_call_free(waiting);
-	assert_int_equal(count(scene, "SELECT count(*) FROM run"), 1);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_run"), 1);
 }
 
 /* ---- Idempotency-Key ---- */
@@ -562,13 +562,13 @@ static void test_the_header_replays_the_bytes(void **state)
 	snprintf(id, sizeof id, "%s", reply_text(r, "run.id"));
 	run_keyed(scene, "POST", RUNS "?wait=30s", "h-4", "{'definitionId':'order'}", 201, "replayed");
 	assert_string_equal(reply_text(r, "run.id"), id);
-	assert_int_equal(count(scene, "SELECT count(*) FROM run"), 3);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_run"), 3);
 
 	scene_kill(scene, 0);
 	scene_start(scene, 0);
 	run_keyed(scene, "POST", RUNS, "h-1", "{'definitionId':'order','input':{'sku':1}}", 201, "replayed");
 	run_keyed(scene, "POST", RUNS, "h-4", "{'definitionId':'order'}", 201, "replayed");
-	assert_int_equal(count(scene, "SELECT count(*) FROM run"), 3);
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_run"), 3);
 	scene_stop(scene, 0);
 }
 

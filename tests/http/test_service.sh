@@ -185,7 +185,7 @@ def test_a_role_without_rights_is_told_which(dir):
 		assert f"permission denied for schema {name}" in words and "hapax db migrate" in words, words
 		subprocess.run([server.HAPAX, "db", "migrate", "--db", f"{pg}?options=-csearch_path%3D{name}"], check=True, stdout=subprocess.DEVNULL)
 		words = refused(dir, "serve", "--db", as_role)
-		assert "42501 permission denied for table schema_version" in words, words
+		assert "42501 permission denied for table hx_schema_version" in words, words
 	finally:
 		sql(f"DROP SCHEMA {name} CASCADE; DROP ROLE {name}")
 

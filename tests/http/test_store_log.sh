@@ -45,7 +45,7 @@ def test_sqlite_has_lost_a_table(dir):
 
 	with Server(dir, "serve", "--db", "sqlite:h.db") as hapax:
 		assert push(hapax)[0] == 201 and not events(hapax, "the store fails")
-		sql("ALTER TABLE job RENAME TO job_gone")
+		sql("ALTER TABLE hx_job RENAME TO job_gone")
 		fails_in_words(hapax, "no such table: job")
 		# The readers have connections, and words, of their own.
 		assert hapax.call("GET", "/api/v1/jobs")[0] == 503
@@ -75,7 +75,7 @@ def test_a_gate_has_lost_a_table(dir):
 		post = lambda key: gate.call("POST", "/", {}, [("Idempotency-Key", key)])[0]
 		assert post("a") == 200
 		with sqlite3.connect(dir / "g.db", timeout=20) as db:
-			db.execute("ALTER TABLE gate_record RENAME TO gone")
+			db.execute("ALTER TABLE hx_gate_record RENAME TO gone")
 		assert [post(f"b{i}") for i in range(PUSHED)] == [503] * PUSHED
 		(failed,) = events(gate, "the store fails")
 		assert "no such table: gate_record" in failed["detail"], failed

@@ -100,7 +100,7 @@ static void test_entities(void **state)
 	because(scene, "entity:billing:a", WHY_ENTITY_STEP, "waits for somebody to fire \"close\", \"send\"");
 	scene_fire(scene, 0, "a", "close", 200, NULL);
 	because(scene, "entity:billing:a", WHY_ENTITY_END, "waits for nothing: no step leads out of this status");
-	scene_sql(scene, "UPDATE subject SET status = 'gone' WHERE id IN (SELECT subject FROM entity)", NULL, 0);
+	scene_sql(scene, "UPDATE hx_subject SET status = 'gone' WHERE id IN (SELECT subject FROM hx_entity)", NULL, 0);
 	because(scene, "entity:billing:a", WHY_ENTITY_ORPHAN,
 		"waits for a definition that has this status: the one in force does not");
 	scene_create(scene, "b");
@@ -138,7 +138,7 @@ static void test_a_step_that_nobody_is_at(void **state)
 	because(scene, "entity:billing:a", WHY_ENTITY_CLAIMED,
 		"the step \"close\", fired by \"admin\", is with the node \"node-a\"" LASTS IDLE);
 	/* What another node does is not seen from here. */
-	scene_sql(scene, "UPDATE subject SET owner = 'node-x' WHERE owner = 'node-a'", NULL, 0);
+	scene_sql(scene, "UPDATE hx_subject SET owner = 'node-x' WHERE owner = 'node-a'", NULL, 0);
 	because(scene, "entity:billing:a", WHY_ENTITY_CLAIMED,
 		"the step \"close\", fired by \"admin\", is with the node \"node-x\"" LASTS);
 	scene_stop(scene, 0);
@@ -202,7 +202,7 @@ static void test_jobs(void **state)
 	because(scene, later, WHY_JOB_TIMER, "waits for its time, 2099-01-01T00:00:00.000Z");
 	push(scene, "{'queue':'q'}", id);
 	fence = claim(scene, "q", id);
-	because_of_row(scene, "UPDATE subject SET until = 1000 WHERE owner = 'w'", id, WHY_JOB_LAPSED,
+	because_of_row(scene, "UPDATE hx_subject SET until = 1000 WHERE owner = 'w'", id, WHY_JOB_LAPSED,
 		       "is under way: attempt 1 is with \"w\", whose lease was over at 1970-01-01T00:00:01.000Z: it "
 		       "waits for the janitor");
 	fence = claim(scene, "q", id); /* the janitor was there */
@@ -271,9 +271,10 @@ static void move_job(struct scene *scene, int64_t from, int64_t to)
 {
 	char sql[300];
 
-	snprintf(sql, sizeof sql,
-		 "UPDATE job SET subject = %lld WHERE subject = %lld; UPDATE subject SET id = %lld WHERE id = %lld",
-		 (long long)to, (long long)from, (long long)to, (long long)from);
+	snprintf(
+		sql, sizeof sql,
+		"UPDATE hx_job SET subject = %lld WHERE subject = %lld; UPDATE hx_subject SET id = %lld WHERE id = %lld",
+		(long long)to, (long long)from, (long long)to, (long long)from);
 	scene_sql(scene, sql, NULL, 0);
 }
 
@@ -288,7 +289,7 @@ static void assert_only_own_effects(struct scene *scene, int64_t job, int64_t ot
 	because_of_effect(scene, WHY_ENTITY_EFFECTS, id, "still to be delivered");
 
 	/* As if the ids had run over into the next millisecond between the op and the job's. */
-	snprintf(sql, sizeof sql, "UPDATE history SET op = %lld WHERE op = %lld", (long long)(full - ID_CARRY - 1),
+	snprintf(sql, sizeof sql, "UPDATE hx_history SET op = %lld WHERE op = %lld", (long long)(full - ID_CARRY - 1),
 		 (long long)op);
 	scene_sql(scene, sql, NULL, 0);
 	move_job(scene, job, full);
@@ -319,7 +320,7 @@ static void test_after_effects(void **state)
 	scene_create(scene, "b"); /* whose effects are not those of a */
 	scene_fire(scene, 0, "b", "pay", 200, NULL);
 	assert_true(id_parse("job", slice_str(id), &job));
-	snprintf(sql, sizeof sql, "SELECT subject FROM job WHERE subject <> %lld", (long long)job);
+	snprintf(sql, sizeof sql, "SELECT subject FROM hx_job WHERE subject <> %lld", (long long)job);
 	scene_sql(scene, sql, other, sizeof other);
 	because(scene, id, WHY_JOB_PARKED, "is parked, and waits for a person to redrive it: HTTP 403: \"full\"");
 	because_of_effect(scene, WHY_ENTITY_PARKED, id, "parked, and waits for a person to redrive it");
@@ -327,12 +328,12 @@ static void test_after_effects(void **state)
 	because(scene, "entity:note:7", WHY_ENTITY_PARKED,
 		"waits for nothing: no step leads out of this status; its after-effect \"Mail\", the job job_*, is "
 		"parked, and waits for a person to redrive it");
-	scene_sql(scene, "UPDATE job SET due_at = NULL, ended_at = NULL, attempt = 0, error = NULL", NULL, 0);
-	scene_sql(scene, "UPDATE subject SET status = 'AVAILABLE' WHERE status = 'PARKED'", NULL, 0);
+	scene_sql(scene, "UPDATE hx_job SET due_at = NULL, ended_at = NULL, attempt = 0, error = NULL", NULL, 0);
+	scene_sql(scene, "UPDATE hx_subject SET status = 'AVAILABLE' WHERE status = 'PARKED'", NULL, 0);
 	because(scene, id, WHY_JOB_NODE, "is due, and waits for a node to deliver it");
 	because_of_effect(scene, WHY_ENTITY_EFFECTS, id, "still to be delivered");
 	assert_only_own_effects(scene, job, atoll(other));
-	scene_sql(scene, "UPDATE subject SET status = 'COMPLETED' WHERE status = 'AVAILABLE'", NULL, 0);
+	scene_sql(scene, "UPDATE hx_subject SET status = 'COMPLETED' WHERE status = 'AVAILABLE'", NULL, 0);
 	because(scene, "entity:billing:a", WHY_ENTITY_END, "waits for nothing: no step leads out of this status");
 	scene_stop(scene, 0);
 }
@@ -380,10 +381,10 @@ static void test_runs_that_wait(void **state)
 	because(scene, id, WHY_RUN_APPROVAL, "*");
 	run_do(scene, id, "approvals/boss", "{'decision':'approve'}", 200, "");
 	because(scene, id, WHY_RUN_TIMER, "the step \"rest\" waits for its time, " TIME);
-	scene_sql(scene, "UPDATE run SET due_at = NULL, wait_until = NULL", NULL, 0);
+	scene_sql(scene, "UPDATE hx_run SET due_at = NULL, wait_until = NULL", NULL, 0);
 	because(scene, id, WHY_RUN_NODE, "is due, and waits for a node to take it");
 	scene_stop(scene, 0);
-	scene_sql(scene, "UPDATE run SET definition_version = 99", NULL, 0);
+	scene_sql(scene, "UPDATE hx_run SET definition_version = 99", NULL, 0);
 	scene_start(scene, 0);
 	because(scene, id, WHY_RUN_VERSION, "waits for version 99 of its definition, which this node does not know");
 	run_create_id(scene, "{'definitionId':'errand'}", id);
@@ -411,7 +412,7 @@ static void test_runs_at_work(void **state)
 	because(scene, id, WHY_RUN_CLAIMED,
 		"attempt 1 of the step \"book\" is with the node \"node-a\"" LASTS
 		"; the run is being cancelled, and what is done is undone after that");
-	because_of_row(scene, "UPDATE subject SET until = 1000 WHERE owner = 'node-a'", id, WHY_RUN_LAPSED,
+	because_of_row(scene, "UPDATE hx_subject SET until = 1000 WHERE owner = 'node-a'", id, WHY_RUN_LAPSED,
 		       "attempt 1 of the step \"book\" is with the node \"node-a\", whose lease was over at "
 		       "1970-01-01T00:00:01.000Z: it waits for another node to take it over*");
 	scene_kill(scene, 0);
@@ -495,7 +496,7 @@ static const char *row(const char *subject, const char *batch)
 	static char sql[600];
 
 	snprintf(sql, sizeof sql,
-		 "UPDATE subject SET %s WHERE id = (SELECT max(subject) FROM hx_batch);"
+		 "UPDATE hx_subject SET %s WHERE id = (SELECT max(subject) FROM hx_batch);"
 		 "UPDATE hx_batch SET %s WHERE subject = (SELECT max(b.subject) FROM hx_batch b)",
 		 subject, batch);
 	return sql;

@@ -33,8 +33,8 @@ static const struct db_stmt stmt_hash_batch = {
 	.name = "sim_batch_hash",
 	.sql = "SELECT s.version, s.owner IS NULL, s.until, b.cancel_requested, b.needs, b.next_n, b.succeeded, b.failed, b.unknown,"
 	       " b.accepted, b.cancelled, b.charged, b.refunded, b.late, b.flipped_to, b.cleanups, b.error IS NULL,"
-	       " " IN_GRID("b.due_at") ", (SELECT balance FROM hx_account), (SELECT count(*) FROM job)"
-	       " FROM hx_batch b, subject s WHERE s.id = 1",
+	       " " IN_GRID("b.due_at") ", (SELECT balance FROM hx_account), (SELECT count(*) FROM hx_job)"
+	       " FROM hx_batch b, hx_subject s WHERE s.id = 1",
 	.in = "",
 	.out = "iiiiiiiiiiiiiiiiiiii",
 };
@@ -58,7 +58,7 @@ static const struct db_stmt stmt_hash_ledger = {
 static const struct db_stmt stmt_items = {
 	.name = "sim_batch_items",
 	.sql = "SELECT i.n, i.status, i.decision, i.attempt, i.fence, i.charged, i.late IS NOT NULL, b.cancel_requested, s.status,"
-	       " s.fence, s.owner IS NOT NULL, coalesce(s.until, 0), coalesce(b.due_at, 0) FROM hx_batch_item i, hx_batch b, subject s WHERE s.id = 1 AND i.n < b.total"
+	       " s.fence, s.owner IS NOT NULL, coalesce(s.until, 0), coalesce(b.due_at, 0) FROM hx_batch_item i, hx_batch b, hx_subject s WHERE s.id = 1 AND i.n < b.total"
 	       " ORDER BY i.n",
 	.in = "",
 	.out = "ittiiiiitiiii",
@@ -94,30 +94,30 @@ static const struct db_stmt stmt_check = {
 	       "   OR b.next_n <> (SELECT count(*) FROM hx_batch_item WHERE attempt > 0) FROM hx_batch b),"
 	       /* B5: never both completed and refunded, nor refunded before it is torn down */
 	       " (SELECT s.status NOT IN ('CANCELLING', 'CANCELLED') AND (b.refunded > 0 OR b.cancelled > 0 OR b.flipped_to > 0)"
-	       "   FROM hx_batch b, subject s WHERE s.id = 1),"
+	       "   FROM hx_batch b, hx_subject s WHERE s.id = 1),"
 	       " (SELECT s.status = 'CANCELLED' AND (b.cancelled + b.accepted <> b.total OR b.cancel_requested = 0)"
-	       "   FROM hx_batch b, subject s WHERE s.id = 1),"
+	       "   FROM hx_batch b, hx_subject s WHERE s.id = 1),"
 	       " (SELECT s.status = 'COMPLETED' AND (b.cancel_requested = 1 OR b.succeeded + b.failed + b.unknown <> b.total)"
-	       "   FROM hx_batch b, subject s WHERE s.id = 1),"
+	       "   FROM hx_batch b, hx_subject s WHERE s.id = 1),"
 	       /* B6 */
-	       " (SELECT count(*) FROM history WHERE subject = 1 AND (from_status IN " TERMINAL
+	       " (SELECT count(*) FROM hx_history WHERE subject = 1 AND (from_status IN " TERMINAL
 	       "   OR (from_status = 'CANCELLING' AND to_status NOT IN ('CANCELLING', 'CANCELLED')))),"
 	       /* B7, and what is held or over is not due */
-	       " (SELECT count(*) FROM hx_batch b, subject s, hx_account a WHERE s.id = 1 AND s.status NOT IN " TERMINAL
+	       " (SELECT count(*) FROM hx_batch b, hx_subject s, hx_account a WHERE s.id = 1 AND s.status NOT IN " TERMINAL
 	       "   AND s.status <> 'PENDING' AND s.owner IS NULL AND b.due_at IS NULL"
 	       "   AND NOT (s.status = 'OUT_OF_CREDIT' AND b.needs > a.balance)),"
-	       " (SELECT count(*) FROM hx_batch b, subject s WHERE s.id = 1 AND ((s.owner IS NOT NULL AND b.due_at IS NOT NULL)"
+	       " (SELECT count(*) FROM hx_batch b, hx_subject s WHERE s.id = 1 AND ((s.owner IS NOT NULL AND b.due_at IS NOT NULL)"
 	       "   OR (s.status IN " TERMINAL " AND (b.due_at IS NOT NULL OR s.owner IS NOT NULL)))),"
-	       " (SELECT count(*) FROM hx_batch b, subject s WHERE s.id = 1 AND b.cancel_requested = 1 AND s.owner IS NULL"
+	       " (SELECT count(*) FROM hx_batch b, hx_subject s WHERE s.id = 1 AND b.cancel_requested = 1 AND s.owner IS NULL"
 	       "   AND s.status IN ('RUNNING', 'OUT_OF_CREDIT') AND (b.due_at IS NULL OR b.due_at > hx_now_ms())),"
 	       /* B8 */
 	       " (SELECT count(*) FROM hx_batch_item i, hx_batch b WHERE i.n >= b.total AND (i.attempt > 0 OR i.decision IS NOT NULL"
 	       "   OR i.charged > 0)),"
 	       /* what follows an end, or a late success */
-	       " (SELECT (SELECT count(*) FROM job WHERE action = 'tell') <> (s.status IN " TERMINAL ") FROM subject s WHERE s.id = 1),"
-	       " (SELECT ?1 AND (SELECT count(*) FROM job WHERE action = 'delete') <> b.late FROM hx_batch b),"
+	       " (SELECT (SELECT count(*) FROM hx_job WHERE action = 'tell') <> (s.status IN " TERMINAL ") FROM hx_subject s WHERE s.id = 1),"
+	       " (SELECT ?1 AND (SELECT count(*) FROM hx_job WHERE action = 'delete') <> b.late FROM hx_batch b),"
 	       /* a holder that is flagged, or tearing down, says so */
-	       " (SELECT s.status IN ('CANCELLING', 'CANCELLED') AND b.cancel_requested = 0 FROM hx_batch b, subject s WHERE s.id = 1)",
+	       " (SELECT s.status IN ('CANCELLING', 'CANCELLED') AND b.cancel_requested = 0 FROM hx_batch b, hx_subject s WHERE s.id = 1)",
 	.in = "i",
 	.out = "iiiiiiiiiiiiiiiiii",
 };
@@ -125,7 +125,7 @@ static const struct db_stmt stmt_check = {
 /* Behind the unit that ends it: the totals that are told are those of the batch. */
 static const struct db_stmt stmt_told_totals = {
 	.name = "sim_batch_told_totals",
-	.sql = "SELECT count(*) FROM hx_batch b, subject s, job j WHERE s.id = 1 AND j.action = 'tell'"
+	.sql = "SELECT count(*) FROM hx_batch b, hx_subject s, hx_job j WHERE s.id = 1 AND j.action = 'tell'"
 	       " AND json_extract(j.payload, '$.to') = s.status AND json_extract(j.payload, '$.version') = s.version"
 	       " AND json_extract(j.payload, '$.output.total') = b.total"
 	       " AND json_extract(j.payload, '$.output.succeeded') = b.succeeded"
@@ -148,14 +148,14 @@ static const struct db_stmt stmt_tell = {
 	       " (SELECT group_concat(i.n || ' ' || i.status || coalesce(' ' || i.decision, '') || ' paid ' || i.charged || '/' || i.cost ||"
 	       "   ' attempt ' || i.attempt || ' fence ' || i.fence || CASE i.doubt WHEN 1 THEN ' doubt' ELSE '' END ||"
 	       "   CASE WHEN i.late IS NULL THEN '' ELSE ' late' END, ', ') FROM hx_batch_item i WHERE i.n < b.total)"
-	       " FROM hx_batch b, subject s WHERE s.id = 1",
+	       " FROM hx_batch b, hx_subject s WHERE s.id = 1",
 	.in = "",
 	.out = "t",
 };
 
 static const struct db_stmt stmt_rest = {
 	.name = "sim_batch_rest",
-	.sql = "SELECT s.status, b.cancel_requested, coalesce(b.needs, -1), a.balance FROM hx_batch b, subject s, hx_account a"
+	.sql = "SELECT s.status, b.cancel_requested, coalesce(b.needs, -1), a.balance FROM hx_batch b, hx_subject s, hx_account a"
 	       " WHERE s.id = 1",
 	.in = "",
 	.out = "tiii",

@@ -6,14 +6,14 @@
 
 static const struct db_stmt stmt_job_due = {
 	.name = "sim_job_due",
-	.sql = "SELECT subject, 0 FROM job WHERE due_at <= hx_now_ms()",
+	.sql = "SELECT subject, 0 FROM hx_job WHERE due_at <= hx_now_ms()",
 	.in = "",
 	.out = "ii",
 };
 
 static const struct db_stmt stmt_job_past = {
 	.name = "sim_job_past",
-	.sql = "SELECT j.subject, s.fence FROM job j JOIN subject s ON s.id = j.subject"
+	.sql = "SELECT j.subject, s.fence FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
 	       " WHERE s.status = 'RUNNING' AND s.until <= hx_now_ms()",
 	.in = "",
 	.out = "ii",

@@ -77,7 +77,7 @@ static inline void parse(const char *actions, const char *steps)
 
 static const struct db_stmt stmt_setup = {
 	.name = "sim_run_setup",
-	.sql = "INSERT INTO run (subject, workspace, workflow, definition_version, requester, input, due_at, created_at)"
+	.sql = "INSERT INTO hx_run (subject, workspace, workflow, definition_version, requester, input, due_at, created_at)"
 	       " VALUES (1, 'default', 'order', 1, 'me', '{}', hx_now_ms(), hx_now_ms())",
 	.in = "",
 	.out = "",
@@ -85,7 +85,7 @@ static const struct db_stmt stmt_setup = {
 
 static const struct db_stmt stmt_due = {
 	.name = "sim_run_due",
-	.sql = "SELECT r.subject FROM run r JOIN subject s ON s.id = r.subject"
+	.sql = "SELECT r.subject FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
 	       " WHERE r.due_at <= hx_now_ms() OR (s.owner IS NOT NULL AND s.until <= hx_now_ms())",
 	.in = "",
 	.out = "i",
@@ -93,8 +93,8 @@ static const struct db_stmt stmt_due = {
 
 static const struct db_stmt stmt_moment = {
 	.name = "sim_run_moment",
-	.sql = "SELECT min(m) FROM (SELECT due_at AS m FROM run UNION ALL SELECT due_at FROM job"
-	       " UNION ALL SELECT until FROM subject) WHERE m > hx_now_ms()",
+	.sql = "SELECT min(m) FROM (SELECT due_at AS m FROM hx_run UNION ALL SELECT due_at FROM hx_job"
+	       " UNION ALL SELECT until FROM hx_subject) WHERE m > hx_now_ms()",
 	.in = "",
 	.out = "i",
 };
@@ -103,21 +103,21 @@ static const struct db_stmt stmt_moment = {
 static const struct db_stmt stmt_hash_run = {
 	.name = "sim_run_hash",
 	.sql = "SELECT at_step, attempt, redo, step_status, step_started_at, awaits, job IS NULL, undo, wait_until, due_at,"
-	       " completed_at IS NULL, error IS NULL FROM run",
+	       " completed_at IS NULL, error IS NULL FROM hx_run",
 	.in = "",
 	.out = "iiititiiiiii",
 };
 
 static const struct db_stmt stmt_hash_steps = {
 	.name = "sim_run_hash_steps",
-	.sql = "SELECT position, status, attempt, output, completed_at, undone_at IS NULL FROM run_step ORDER BY position",
+	.sql = "SELECT position, status, attempt, output, completed_at, undone_at IS NULL FROM hx_run_step ORDER BY position",
 	.in = "",
 	.out = "ititii",
 };
 
 static const struct db_stmt stmt_hash_events = {
 	.name = "sim_run_hash_events",
-	.sql = "SELECT id, data, at, taken_by FROM run_event ORDER BY id",
+	.sql = "SELECT id, data, at, taken_by FROM hx_run_event ORDER BY id",
 	.in = "",
 	.out = "ttii",
 };
@@ -125,7 +125,7 @@ static const struct db_stmt stmt_hash_events = {
 static const struct db_stmt stmt_hash_jobs = {
 	.name = "sim_run_hash_jobs",
 	.sql = "SELECT s.status, s.version, s.fence, s.owner, s.until, s.doubt, j.attempt, j.due_at, j.output, j.error"
-	       " FROM job j JOIN subject s ON s.id = j.subject ORDER BY j.subject",
+	       " FROM hx_job j JOIN hx_subject s ON s.id = j.subject ORDER BY j.subject",
 	.in = "",
 	.out = "tiitiiiitt",
 };
@@ -138,45 +138,45 @@ static const struct db_stmt stmt_check = {
 	.name = "sim_run_check",
 	.sql = "SELECT"
 	       /* R5: what has ended is left by nobody, but FAILED by retry and cancel */
-	       " (SELECT count(*) FROM history WHERE subject = 1 AND (from_status IN ('COMPLETED', 'CANCELLED')"
+	       " (SELECT count(*) FROM hx_history WHERE subject = 1 AND (from_status IN ('COMPLETED', 'CANCELLED')"
 	       "   OR (from_status = 'FAILED' AND to_status NOT IN ('PENDING', 'CANCELLING', 'CANCELLED')))),"
 	       /* R5: CANCELLED after the last compensation, and not in doubt */
-	       " (SELECT count(*) FROM subject s WHERE s.id = 1 AND s.status = 'CANCELLED' AND (s.doubt = 1 OR EXISTS"
-	       "   (SELECT 1 FROM run_step t WHERE t.status = 'COMPLETED' AND (?2 >> t.position) & 1 AND t.undone_at IS NULL))),"
+	       " (SELECT count(*) FROM hx_subject s WHERE s.id = 1 AND s.status = 'CANCELLED' AND (s.doubt = 1 OR EXISTS"
+	       "   (SELECT 1 FROM hx_run_step t WHERE t.status = 'COMPLETED' AND (?2 >> t.position) & 1 AND t.undone_at IS NULL))),"
 	       /* R5: COMPLETED with the last step */
-	       " (SELECT count(*) FROM subject s WHERE s.id = 1 AND s.status = 'COMPLETED'"
-	       "   AND (SELECT count(*) FROM run_step) <> ?1),"
+	       " (SELECT count(*) FROM hx_subject s WHERE s.id = 1 AND s.status = 'COMPLETED'"
+	       "   AND (SELECT count(*) FROM hx_run_step) <> ?1),"
 	       /* R6 */
-	       " (SELECT count(*) FROM run r JOIN subject s ON s.id = r.subject WHERE r.subject = 1"
+	       " (SELECT count(*) FROM hx_run r JOIN hx_subject s ON s.id = r.subject WHERE r.subject = 1"
 	       "   AND s.status NOT IN " TERMINAL " AND s.status <> 'PAUSED' AND s.owner IS NULL AND r.due_at IS NULL"
 	       "   AND r.awaits IS NOT 'person'"
 	       "   AND NOT (s.status = 'WAITING' AND (r.awaits LIKE 'event %' OR r.awaits LIKE 'approval %')"
-	       "     AND NOT EXISTS (SELECT 1 FROM run_event e WHERE e.name = r.awaits AND e.taken_by IS NULL))"
-	       "   AND NOT (r.awaits IS 'job' AND EXISTS (SELECT 1 FROM subject j WHERE j.id = r.job"
+	       "     AND NOT EXISTS (SELECT 1 FROM hx_run_event e WHERE e.name = r.awaits AND e.taken_by IS NULL))"
+	       "   AND NOT (r.awaits IS 'job' AND EXISTS (SELECT 1 FROM hx_subject j WHERE j.id = r.job"
 	       "     AND j.status NOT IN ('COMPLETED', 'PARKED')))),"
 	       /* R7, and nothing is due or owned behind the end */
-	       " (SELECT count(*) FROM run r JOIN subject s ON s.id = r.subject WHERE r.subject = 1 AND"
+	       " (SELECT count(*) FROM hx_run r JOIN hx_subject s ON s.id = r.subject WHERE r.subject = 1 AND"
 	       "   ((r.due_at IS NOT NULL AND s.owner IS NOT NULL AND s.until > hx_now_ms())"
 	       "    OR (s.status IN " TERMINAL " AND (r.due_at IS NOT NULL OR s.owner IS NOT NULL)))),"
 	       /* compensated only where that was asked for */
-	       " (SELECT count(*) FROM run_step t, subject s WHERE s.id = 1 AND t.undone_at IS NOT NULL"
+	       " (SELECT count(*) FROM hx_run_step t, hx_subject s WHERE s.id = 1 AND t.undone_at IS NOT NULL"
 	       "   AND s.status NOT IN ('CANCELLING', 'CANCELLED')),"
 	       /* an event is taken once, and only by a step that has ended */
-	       " (SELECT count(*) FROM run_event e WHERE e.taken_by IS NOT NULL AND e.name LIKE 'event %' AND NOT EXISTS"
-	       "   (SELECT 1 FROM run_step t WHERE t.position = e.taken_by)),"
+	       " (SELECT count(*) FROM hx_run_event e WHERE e.taken_by IS NOT NULL AND e.name LIKE 'event %' AND NOT EXISTS"
+	       "   (SELECT 1 FROM hx_run_step t WHERE t.position = e.taken_by)),"
 	       /* and a step that waited for one has taken it */
-	       " (SELECT count(*) FROM run_step t WHERE (?3 >> t.position) & 1 AND t.status = 'COMPLETED' AND"
-	       "   (SELECT count(*) FROM run_event e WHERE e.taken_by = t.position) <> 1),"
+	       " (SELECT count(*) FROM hx_run_step t WHERE (?3 >> t.position) & 1 AND t.status = 'COMPLETED' AND"
+	       "   (SELECT count(*) FROM hx_run_event e WHERE e.taken_by = t.position) <> 1),"
 	       /* where it stands, for the checks of effects */
-	       " (SELECT owner IS NOT NULL FROM subject WHERE id = 1), (SELECT doubt FROM subject WHERE id = 1),"
-	       " (SELECT job IS NOT NULL FROM run)",
+	       " (SELECT owner IS NOT NULL FROM hx_subject WHERE id = 1), (SELECT doubt FROM hx_subject WHERE id = 1),"
+	       " (SELECT job IS NOT NULL FROM hx_run)",
 	.in = "iii",
 	.out = "iiiiiiiiiii",
 };
 
 static const struct db_stmt stmt_steps = {
 	.name = "sim_run_steps",
-	.sql = "SELECT position, status, output, undone_at FROM run_step ORDER BY position",
+	.sql = "SELECT position, status, output, undone_at FROM hx_run_step ORDER BY position",
 	.in = "",
 	.out = "itti",
 };
@@ -186,13 +186,13 @@ static const struct db_stmt stmt_tell = {
 	.sql = "SELECT ', step ' || at_step || ' attempt ' || attempt || ' redo ' || redo || coalesce(' ' || step_status, '') ||"
 	       " coalesce(' awaits ' || awaits, '') || coalesce(' undo ' || undo, '') ||"
 	       " coalesce(' due in ' || (due_at - hx_now_ms()), '') ||"
-	       " CASE (SELECT doubt FROM subject WHERE id = 1) WHEN 1 THEN ' doubt' ELSE '' END ||"
-	       " CASE WHEN (SELECT owner FROM subject WHERE id = 1) IS NULL THEN '' ELSE ' owned' END ||"
+	       " CASE (SELECT doubt FROM hx_subject WHERE id = 1) WHEN 1 THEN ' doubt' ELSE '' END ||"
+	       " CASE WHEN (SELECT owner FROM hx_subject WHERE id = 1) IS NULL THEN '' ELSE ' owned' END ||"
 	       " coalesce('; rows ' || (SELECT group_concat(position || ' ' || status ||"
-	       "  CASE WHEN undone_at IS NULL THEN '' ELSE ' undone' END, ', ') FROM run_step), '') ||"
-	       " coalesce('; events ' || (SELECT group_concat(id || coalesce(' taken by ' || taken_by, ''), ', ') FROM run_event), '') ||"
-	       " coalesce('; jobs ' || (SELECT group_concat(s.status || ' fence ' || s.fence, ', ') FROM job j JOIN subject s"
-	       "  ON s.id = j.subject), '') FROM run",
+	       "  CASE WHEN undone_at IS NULL THEN '' ELSE ' undone' END, ', ') FROM hx_run_step), '') ||"
+	       " coalesce('; events ' || (SELECT group_concat(id || coalesce(' taken by ' || taken_by, ''), ', ') FROM hx_run_event), '') ||"
+	       " coalesce('; jobs ' || (SELECT group_concat(s.status || ' fence ' || s.fence, ', ') FROM hx_job j JOIN hx_subject s"
+	       "  ON s.id = j.subject), '') FROM hx_run",
 	.in = "",
 	.out = "t",
 };

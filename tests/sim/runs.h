@@ -276,7 +276,7 @@ static inline void settle(struct sim *sim)
 
 static const struct db_stmt stmt_rest = {
 	.name = "sim_run_rest",
-	.sql = "SELECT s.status, r.awaits FROM run r JOIN subject s ON s.id = r.subject",
+	.sql = "SELECT s.status, r.awaits FROM hx_run r JOIN hx_subject s ON s.id = r.subject",
 	.in = "",
 	.out = "tt",
 };

@@ -232,22 +232,22 @@ static void init_janitor(union sim_task *task, const void *plan, struct arena *t
 
 static const struct db_stmt stmt_entity = {
 	.name = "sim_entity",
-	.sql = "INSERT INTO entity (subject, workspace, workflow, name, data)"
-	       " SELECT id, 'default', 'billing', 'e' || id, '{}' FROM subject",
+	.sql = "INSERT INTO hx_entity (subject, workspace, workflow, name, data)"
+	       " SELECT id, 'default', 'billing', 'e' || id, '{}' FROM hx_subject",
 	.in = "",
 	.out = "",
 };
 
 static const struct db_stmt stmt_written = {
 	.name = "sim_written",
-	.sql = "SELECT count(*), coalesce(max(version), 0) FROM definition",
+	.sql = "SELECT count(*), coalesce(max(version), 0) FROM hx_definition",
 	.in = "",
 	.out = "ii",
 };
 
 static const struct db_stmt stmt_claim = {
 	.name = "sim_claim",
-	.sql = "SELECT claim_step, claim_from FROM entity WHERE subject = 1",
+	.sql = "SELECT claim_step, claim_from FROM hx_entity WHERE subject = 1",
 	.in = "",
 	.out = "tt",
 };

@@ -115,16 +115,16 @@ static bool is_probe(const void *action)
 /* The subject is made by the simulator; here is what makes it an entity. */
 static const struct db_stmt stmt_entity = {
 	.name = "sim_entity",
-	.sql = "INSERT INTO entity (subject, workspace, workflow, name, data)"
-	       " SELECT id, 'default', 'billing', 'e' || id, '{}' FROM subject",
+	.sql = "INSERT INTO hx_entity (subject, workspace, workflow, name, data)"
+	       " SELECT id, 'default', 'billing', 'e' || id, '{}' FROM hx_subject",
 	.in = "",
 	.out = "",
 };
 
 static const struct db_stmt stmt_count = {
 	.name = "sim_after_effects",
-	.sql = "SELECT (SELECT count(*) FROM job), (SELECT count(*) FROM history WHERE to_status = 'closed'),"
-	       " (SELECT count(*) FROM job WHERE (due_at IS NULL) <> ((SELECT status FROM subject WHERE id = job.subject)"
+	.sql = "SELECT (SELECT count(*) FROM hx_job), (SELECT count(*) FROM hx_history WHERE to_status = 'closed'),"
+	       " (SELECT count(*) FROM hx_job WHERE (due_at IS NULL) <> ((SELECT status FROM hx_subject WHERE id = hx_job.subject)"
 	       " NOT IN ('AVAILABLE', 'RETRYING')))",
 	.in = "",
 	.out = "iii",

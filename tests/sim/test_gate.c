@@ -273,7 +273,7 @@ struct row {
 static const struct db_stmt stmt_rows = {
 	.name = "sim_gate_rows",
 	.sql = "SELECT key, token, fingerprint, response, status, held, created_at, until, expires_at, takeovers"
-	       " FROM gate_record ORDER BY key",
+	       " FROM hx_gate_record ORDER BY key",
 	.in = "",
 	.out = "bbbbiiiiii",
 };

@@ -174,12 +174,12 @@ static void init_server(union sim_task *task, const void *plan, struct arena *te
 	static const struct db_stmt stmt_##what = {.name = "sim_" #what, .sql = text, .in = "", .out = ""}
 
 /* clang-format off */
-TEST_STMT(drop_subjects, "DELETE FROM subject");
-TEST_STMT(put_subjects, "INSERT INTO subject SELECT * FROM sim_subject");
-TEST_STMT(drop_history, "DELETE FROM history");
-TEST_STMT(put_history, "INSERT INTO history SELECT * FROM sim_history");
-TEST_STMT(drop_entities, "DELETE FROM entity");
-TEST_STMT(put_entities, "INSERT INTO entity SELECT * FROM sim_entity");
+TEST_STMT(drop_subjects, "DELETE FROM hx_subject");
+TEST_STMT(put_subjects, "INSERT INTO hx_subject SELECT * FROM sim_subject");
+TEST_STMT(drop_history, "DELETE FROM hx_history");
+TEST_STMT(put_history, "INSERT INTO hx_history SELECT * FROM sim_history");
+TEST_STMT(drop_entities, "DELETE FROM hx_entity");
+TEST_STMT(put_entities, "INSERT INTO hx_entity SELECT * FROM sim_entity");
 TEST_STMT(put_floor, "UPDATE hx_fences SET floor = (SELECT floor FROM sim_fences)");
 TEST_STMT(restored, "UPDATE sim_life SET restores = restores + 1, raised = 0");
 TEST_STMT(raised, "UPDATE sim_life SET raised = 1");
@@ -259,15 +259,16 @@ static void init_operator(union sim_task *task, const void *plan, struct arena *
 
 /* ---- the rows ---- */
 
-#define HOLDERS(name)                                                                                                  \
-	"(SELECT coalesce(max(s.fence), 0) FROM entity e JOIN subject s ON s.id = e.subject WHERE e.name = '" name "')"
+#define HOLDERS(name)                                                                                                    \
+	"(SELECT coalesce(max(s.fence), 0) FROM hx_entity e JOIN hx_subject s ON s.id = e.subject WHERE e.name = '" name \
+	"')"
 #define IS_HELD(name)                                                                                                  \
-	"(SELECT count(*) FROM entity e JOIN subject s ON s.id = e.subject WHERE e.name = '" name                      \
+	"(SELECT count(*) FROM hx_entity e JOIN hx_subject s ON s.id = e.subject WHERE e.name = '" name                \
 	"' AND s.status = 'held')"
 static const struct db_stmt stmt_life = {
 	.name = "sim_life",
 	.sql = "SELECT restores, raised, (SELECT floor FROM hx_fences), " HOLDERS("kept") ", " HOLDERS(
-		"made") ", " IS_HELD("kept") ", " IS_HELD("made") ", (SELECT count(*) FROM entity) FROM sim_life",
+		"made") ", " IS_HELD("kept") ", " IS_HELD("made") ", (SELECT count(*) FROM hx_entity) FROM sim_life",
 	.in = "",
 	.out = "iiiiiiii",
 };
@@ -319,11 +320,11 @@ static bool may_operate(struct sim *sim)
 
 static void setup(struct sim *sim)
 {
-	sim_script(sim, "INSERT INTO entity (subject, workspace, workflow, name, data)"
-			" SELECT id, 'default', 'paper', 'kept', '{}' FROM subject;"
-			"CREATE TABLE sim_subject AS SELECT * FROM subject;"
-			"CREATE TABLE sim_history AS SELECT * FROM history;"
-			"CREATE TABLE sim_entity AS SELECT * FROM entity;"
+	sim_script(sim, "INSERT INTO hx_entity (subject, workspace, workflow, name, data)"
+			" SELECT id, 'default', 'paper', 'kept', '{}' FROM hx_subject;"
+			"CREATE TABLE sim_subject AS SELECT * FROM hx_subject;"
+			"CREATE TABLE sim_history AS SELECT * FROM hx_history;"
+			"CREATE TABLE sim_entity AS SELECT * FROM hx_entity;"
 			"CREATE TABLE sim_fences AS SELECT * FROM hx_fences;"
 			"CREATE TABLE sim_life AS SELECT 0 AS restores, 1 AS raised");
 }

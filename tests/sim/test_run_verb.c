@@ -143,14 +143,14 @@ static void exhaustive_pause_cancel(void **state)
 
 static const struct db_stmt stmt_held = {
 	.name = "sim_run_held",
-	.sql = "SELECT subject FROM run WHERE awaits = 'person' AND step_status = 'UNKNOWN'",
+	.sql = "SELECT subject FROM hx_run WHERE awaits = 'person' AND step_status = 'UNKNOWN'",
 	.in = "",
 	.out = "i",
 };
 
 static const struct db_stmt stmt_failed = {
 	.name = "sim_run_failed",
-	.sql = "SELECT s.id FROM subject s JOIN run r ON r.subject = s.id WHERE s.id = 1 AND s.fence < 3"
+	.sql = "SELECT s.id FROM hx_subject s JOIN hx_run r ON r.subject = s.id WHERE s.id = 1 AND s.fence < 3"
 	       " AND (s.status = 'FAILED' OR (r.awaits = 'person' AND r.step_status = 'FAILED'))",
 	.in = "",
 	.out = "i",

@@ -109,9 +109,9 @@ clients=
 # ---- what is there ----
 
 sed "s/.*/('&')/; \$!s/\$/,/" "$dir/acknowledged" >"$dir/keys"
-says "$second" "SELECT count(*) FROM (VALUES $(cat "$dir/keys")) a (k) WHERE NOT EXISTS (SELECT 1 FROM run WHERE run_key = k)" 0
+says "$second" "SELECT count(*) FROM (VALUES $(cat "$dir/keys")) a (k) WHERE NOT EXISTS (SELECT 1 FROM hx_run WHERE run_key = k)" 0
 result nothing_acknowledged_is_lost
-await 90 says "$second" "SELECT count(*) FROM run r JOIN subject s ON s.id = r.subject WHERE s.status <> 'COMPLETED'" 0
+await 90 says "$second" "SELECT count(*) FROM hx_run r JOIN hx_subject s ON s.id = r.subject WHERE s.status <> 'COMPLETED'" 0
 result every_run_comes_to_its_end
 "$hapax" audit --db "postgres://hapax@127.0.0.1:$second/hapax_test" >"$dir/out" 2>&1
 result the_audit_finds_nothing

@@ -9,7 +9,7 @@
 /* Not the engine's own reads: these take in all that a transition writes. */
 static const struct db_stmt stmt_subject = {
 	.name = "test_audit_subject",
-	.sql = "SELECT status, version, op, fence, owner, until, updated_at, seq, head FROM subject WHERE id = ?1",
+	.sql = "SELECT status, version, op, fence, owner, until, updated_at, seq, head FROM hx_subject WHERE id = ?1",
 	.in = "i",
 	.out = "tiiitiiib",
 };
@@ -17,7 +17,7 @@ enum { STATUS, VERSION, OP, FENCE, OWNER, UNTIL, UPDATED_AT, SEQ, HEAD };
 
 static const struct db_stmt stmt_history = {
 	.name = "test_audit_history",
-	.sql = "SELECT seq, from_status, to_status, version, fence, op, node, at, hash FROM history"
+	.sql = "SELECT seq, from_status, to_status, version, fence, op, node, at, hash FROM hx_history"
 	       " WHERE subject = ?1 ORDER BY seq LIMIT ?2",
 	.in = "ii",
 	.out = "ittiiitib",

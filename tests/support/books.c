@@ -69,7 +69,7 @@ static const struct db_stmt stmt_books = {
 	       NUMBER("i.late") "," NUMBER("i.still_open") "," NUMBER("i.attempts") "," NUMBER("i.odd") ","
 	       NUMBER("e.charges") "," NUMBER("e.returns") "," NUMBER("e.refunds") "," NUMBER("e.refund_entries") ","
 	       " a.balance," NUMBER("l.amount")
-	       " FROM hx_batch b JOIN subject s ON s.id = b.subject JOIN hx_account a ON a.subject = b.account"
+	       " FROM hx_batch b JOIN hx_subject s ON s.id = b.subject JOIN hx_account a ON a.subject = b.account"
 	       " LEFT JOIN sums l ON l.account = b.account LEFT JOIN items i ON i.batch = b.subject"
 	       " JOIN names m ON m.subject = b.subject LEFT JOIN entries e ON e.id = m.id WHERE b.expired = ?1",
 	.in = "i",
@@ -107,7 +107,7 @@ static const struct db_stmt stmt_open = {
 	       " coalesce(CAST(b.due_at - hx_now_ms() AS text), '-') || ' ms, flag ' || b.cancel_requested || ', next ' ||"
 	       " b.next_n || ' of ' || b.total || ', flipped ' || b.flipped_to || ', needs ' || coalesce(CAST(b.needs AS text),"
 	       " '-') || ' of ' || a.balance || ', cleanups ' || b.cleanups || ', error ' || coalesce(b.error, '-')"
-	       " FROM hx_batch b JOIN subject s ON s.id = b.subject JOIN hx_account a ON a.subject = b.account"
+	       " FROM hx_batch b JOIN hx_subject s ON s.id = b.subject JOIN hx_account a ON a.subject = b.account"
 	       " WHERE s.status NOT IN ('COMPLETED', 'CANCELLED', 'FAILED') AND b.expired = ?1 ORDER BY b.subject LIMIT 20",
 	.in = "i",
 	.out = "it",

@@ -107,8 +107,8 @@ static void show_unfinished(PGconn *raw)
 		"step status %s, awaits %s, job %s %s', s.id, s.status, s.version, s.fence, coalesce(s.owner, '-'),"
 		" s.until - hx_now_ms(), r.due_at - hx_now_ms(), r.at_step, r.attempt, r.step_status, r.awaits, r.job,"
 		" (SELECT format('%s attempt %s due in %s ms, lease %s ms', js.status, j.attempt, j.due_at - hx_now_ms(),"
-		" js.until - hx_now_ms()) FROM job j JOIN subject js ON js.id = j.subject WHERE j.subject = r.job))"
-		" FROM run r JOIN subject s ON s.id = r.subject WHERE s.status NOT IN ('COMPLETED', 'CANCELLED') LIMIT 10";
+		" js.until - hx_now_ms()) FROM hx_job j JOIN hx_subject js ON js.id = j.subject WHERE j.subject = r.job))"
+		" FROM hx_run r JOIN hx_subject s ON s.id = r.subject WHERE s.status NOT IN ('COMPLETED', 'CANCELLED') LIMIT 10";
 	PGresult *res = PQexec(raw, sql);
 
 	for (int i = 0; i < PQntuples(res); i++)
@@ -118,7 +118,7 @@ static void show_unfinished(PGconn *raw)
 
 void fleet_await_runs(struct fleet *fleet, int64_t deadline_ms, const char *(*wrong)(void *context), void *context)
 {
-	static const char sql[] = "SELECT count(*) FROM run r JOIN subject s ON s.id = r.subject"
+	static const char sql[] = "SELECT count(*) FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
 				  " WHERE s.status NOT IN ('COMPLETED', 'CANCELLED')";
 	int64_t until_ms = await_now_ms() + deadline_ms;
 	PGconn *raw = store_raw(fleet->scene->store);

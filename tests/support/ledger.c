@@ -13,7 +13,7 @@ static const struct db_stmt stmt_subject = {
 	.name = "ledger_subject",
 	.sql = "SELECT {ord}kind, status, version, fence, op, coalesce(owner, '-'), seq, updated_at, head, effort,"
 	       " CASE WHEN until IS NULL THEN 'none' WHEN until > hx_now_ms() THEN 'live' ELSE 'past' END"
-	       " FROM subject{join} WHERE id = ?1",
+	       " FROM hx_subject{join} WHERE id = ?1",
 	.in = "i",
 	.out = "itiiitiibit",
 };
@@ -25,7 +25,7 @@ static const struct db_stmt stmt_subject = {
 static const struct db_stmt stmt_gate = {
 	.name = "ledger_gate",
 	.sql = "SELECT {ord}status, token, fingerprint, held, takeovers, response, " SIDE_OF_NOW("created_at") ", " SIDE_OF_NOW(
-		"until") ", " SIDE_OF_NOW("expires_at") ", " SIDE_OF_NOW("sweep_at") " FROM gate_record{join} WHERE key = ?1",
+		"until") ", " SIDE_OF_NOW("expires_at") ", " SIDE_OF_NOW("sweep_at") " FROM hx_gate_record{join} WHERE key = ?1",
 	.in = "b",
 	.out = "ibbiibtttt",
 };
@@ -35,7 +35,7 @@ static const struct db_stmt stmt_jobs = {
 	.name = "ledger_jobs",
 	.sql = "SELECT {ord}CASE WHEN j.subject = ?1 THEN 0 ELSE j.subject % 100000 END, s.status, s.version, s.fence, s.doubt,"
 	       " j.attempt, j.error, j.output, " SIDE_OF_NOW("j.due_at") ", " SIDE_OF_NOW(
-		       "j.ended_at") " FROM job j JOIN subject s ON s.id = j.subject{join} WHERE j.workspace = 'default' AND j.queue = 'q' || ?1"
+		       "j.ended_at") " FROM hx_job j JOIN hx_subject s ON s.id = j.subject{join} WHERE j.workspace = 'default' AND j.queue = 'q' || ?1"
 				     " AND j.job_key = 'key'",
 	.in = "i",
 	.out = "itiiiitttt",
@@ -72,7 +72,7 @@ static const struct db_stmt stmt_runs = {
 		"r.subject") ", r.expired, s.status, s.version, s.doubt, r.run_key,"
 			     " r.requester, r.input, r.output, r.error, r.at_step, r.attempt, r.redo, r.step_status, r.awaits,"
 			     " r.job % 100000, r.undo, " SIDE_OF_NOW("r.step_started_at") ", " SIDE_OF_NOW("r.wait_until") ", " SIDE_OF_NOW("r.due_at") ", " SIDE_OF_NOW(
-				     "r.started_at") ", " SIDE_OF_NOW("r.completed_at") " FROM run r JOIN subject s ON s.id = r.subject" RUNS_OF_NUMBER("r.subject") " ORDER BY {ord}r.subject",
+				     "r.started_at") ", " SIDE_OF_NOW("r.completed_at") " FROM hx_run r JOIN hx_subject s ON s.id = r.subject" RUNS_OF_NUMBER("r.subject") " ORDER BY {ord}r.subject",
 	.in = "i",
 	.out = "iitiitttttiiittiittttt",
 };
@@ -80,14 +80,14 @@ static const struct db_stmt stmt_runs = {
 static const struct db_stmt stmt_steps = {
 	.name = "ledger_steps",
 	.sql = "SELECT {ord}t.position, t.status, t.attempt, t.output, " SIDE_OF_NOW(
-		"t.undone_at") " FROM run_step t{join} WHERE t.run = ?1 ORDER BY {ord}t.position",
+		"t.undone_at") " FROM hx_run_step t{join} WHERE t.run = ?1 ORDER BY {ord}t.position",
 	.in = "i",
 	.out = "ititt",
 };
 
 static const struct db_stmt stmt_events = {
 	.name = "ledger_events",
-	.sql = "SELECT {ord}e.id, e.name, e.data, e.taken_by FROM run_event e{join} WHERE e.run = ?1"
+	.sql = "SELECT {ord}e.id, e.name, e.data, e.taken_by FROM hx_run_event e{join} WHERE e.run = ?1"
 	       " ORDER BY {ord}e.name, e.id",
 	.in = "i",
 	.out = "ttti",
@@ -96,7 +96,7 @@ static const struct db_stmt stmt_events = {
 static const struct db_stmt stmt_run_jobs = {
 	.name = "ledger_run_jobs",
 	.sql = "SELECT {ord}j.subject % 100000, s.status, s.version, s.fence, s.doubt, j.attempt, j.error, j.output, " SIDE_OF_NOW(
-		"j.due_at") ", " SIDE_OF_NOW("j.ended_at") " FROM job j JOIN subject s ON s.id = j.subject" RUNS_OF_NUMBER("j.subject") " AND j.run = ?1 ORDER BY {ord}j.subject",
+		"j.due_at") ", " SIDE_OF_NOW("j.ended_at") " FROM hx_job j JOIN hx_subject s ON s.id = j.subject" RUNS_OF_NUMBER("j.subject") " AND j.run = ?1 ORDER BY {ord}j.subject",
 	.in = "i",
 	.out = "itiiiitttt",
 };
@@ -112,7 +112,7 @@ static const struct db_stmt stmt_batches = {
 		"s.until") ", "
 			   "b.batch_key, b.cancel_requested, b.needs, b.total, b.next_n, b.succeeded, b.failed, b.unknown, b.accepted,"
 			   " b.cancelled, b.charged, b.refunded, b.late, b.flipped_to, b.cleanups, b.error, " SIDE_OF_NOW("b.due_at") ", " SIDE_OF_NOW(
-				   "b.loaded_at") ", " SIDE_OF_NOW("b.started_at") ", " SIDE_OF_NOW("b.completed_at") " FROM hx_batch b JOIN subject s ON s.id = b.subject" BATCHES_OF_NUMBER("b.subject") " ORDER BY b.subject",
+				   "b.loaded_at") ", " SIDE_OF_NOW("b.started_at") ", " SIDE_OF_NOW("b.completed_at") " FROM hx_batch b JOIN hx_subject s ON s.id = b.subject" BATCHES_OF_NUMBER("b.subject") " ORDER BY b.subject",
 	.in = "i",
 	.out = "iitiittt"
 	       "iiiiiiii"
@@ -148,7 +148,7 @@ static const struct db_stmt stmt_batch_entries = {
 
 static const struct db_stmt stmt_batch_jobs = {
 	.name = "ledger_batch_jobs",
-	.sql = "SELECT j.subject % 100000, j.action, j.effect_key FROM job j" BATCHES_OF_NUMBER(
+	.sql = "SELECT j.subject % 100000, j.action, j.effect_key FROM hx_job j" BATCHES_OF_NUMBER(
 		"j.subject") " ORDER BY j.subject",
 	.in = "i",
 	.out = "itt",

@@ -465,7 +465,7 @@ void run_job_claim(struct unit *unit, const struct kind_args *args)
 
 static const struct db_stmt stmt_take = {
 	.name = "test_job_take",
-	.sql = "UPDATE job SET due_at = NULL, attempt = attempt + 1{from} WHERE subject = ?1",
+	.sql = "UPDATE hx_job SET due_at = NULL, attempt = attempt + 1{from} WHERE subject = ?1",
 	.in = "i",
 	.out = "",
 };

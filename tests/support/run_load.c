@@ -350,7 +350,7 @@ void run_load_check(struct run_load *load, struct run_load_sum *ret_sum)
 		check_run(load, i);
 		check_key(load, i);
 	}
-	scene_sql(load->fleet->scene, "SELECT count(*) FROM run WHERE workflow = 'load'", n, sizeof n);
+	scene_sql(load->fleet->scene, "SELECT count(*) FROM hx_run WHERE workflow = 'load'", n, sizeof n);
 	assert_int_equal(strtoul(n, NULL, 10), load->runs_n);
 	assert_int_equal(effects_n(load->effects), load->runs_n * RUN_LOAD_STEPS);
 	*ret_sum = (struct run_load_sum){.runs = load->runs_n,

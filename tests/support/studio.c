@@ -191,7 +191,7 @@ int64_t studio_number(struct studio *studio, const char *sql)
 
 void studio_await_all(struct studio *studio, int64_t deadline_ms)
 {
-	static const char sql[] = "SELECT count(*) FROM hx_batch b JOIN subject s ON s.id = b.subject"
+	static const char sql[] = "SELECT count(*) FROM hx_batch b JOIN hx_subject s ON s.id = b.subject"
 				  " WHERE s.status NOT IN ('COMPLETED', 'CANCELLED', 'FAILED')";
 	int64_t until_ms = await_now_ms() + deadline_ms, left;
 
@@ -257,7 +257,7 @@ static void redrive_parked(struct studio *studio, int node)
 static void await_jobs(struct studio *studio)
 {
 	static const char sql[] =
-		"SELECT count(*) FROM job j JOIN subject s ON s.id = j.subject WHERE s.status <> 'COMPLETED'";
+		"SELECT count(*) FROM hx_job j JOIN hx_subject s ON s.id = j.subject WHERE s.status <> 'COMPLETED'";
 	int64_t until_ms = await_now_ms() + JOBS_MS, left;
 	int node = a_living_node(studio);
 

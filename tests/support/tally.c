@@ -66,7 +66,7 @@ struct slice tally_rows(const int64_t costs[], size_t n, struct arena *arena)
 #define ITEMS "hx_batch_item i WHERE i.batch = b.subject AND i.n < b.total"
 #define N(what) "(SELECT count(*) FROM " ITEMS " AND " what ")"
 #define SUM(what) "(SELECT coalesce(sum(i.charged), 0) FROM " ITEMS " AND " what ")"
-#define BATCHES " FROM hx_batch b JOIN subject s ON s.id = b.subject JOIN hx_account a ON a.subject = b.account" \
+#define BATCHES " FROM hx_batch b JOIN hx_subject s ON s.id = b.subject JOIN hx_account a ON a.subject = b.account" \
 	" WHERE b.account = ?1 AND "
 #define ENTRIES(reasons) "(SELECT coalesce(sum(amount), 0) FROM hx_ledger WHERE account = ?1 AND reason IN (" reasons "))"
 #define WRONG(words, where) "SELECT '" words "'" where " UNION ALL "
@@ -157,7 +157,7 @@ const char *tally_wrong(struct db *db, int64_t account, struct arena *arena)
 #define SIDE(time) "CASE WHEN " time " IS NULL THEN 'none' WHEN " time " > hx_now_ms() THEN 'live' ELSE 'past' END"
 /* ?2: exact */
 #define TIME(time) "CASE WHEN ?2 = 1 THEN CAST(coalesce(" time ", -1) AS text) ELSE " SIDE(time) " END"
-#define OF_ACCOUNT " FROM hx_batch b JOIN subject s ON s.id = b.subject WHERE b.account = ?1 ORDER BY b.subject"
+#define OF_ACCOUNT " FROM hx_batch b JOIN hx_subject s ON s.id = b.subject WHERE b.account = ?1 ORDER BY b.subject"
 
 static const struct db_stmt stmts[] = {
 	{.name = "tally_account",
@@ -175,7 +175,7 @@ static const struct db_stmt stmts[] = {
 	 .in = "ii", .out = "tiiiiiiiiiiii"},
 	{.name = "tally_batch_more",
 	 .sql = "SELECT 'row', b.batch_key, b.cancel_requested, b.needs, b.error, " TIME("b.due_at") ", " TIME("b.loaded_at") ", "
-		TIME("b.started_at") ", " TIME("b.completed_at") ", (SELECT count(*) FROM history h WHERE h.subject = b.subject)"
+		TIME("b.started_at") ", " TIME("b.completed_at") ", (SELECT count(*) FROM hx_history h WHERE h.subject = b.subject)"
 		OF_ACCOUNT,
 	 .in = "ii", .out = "ttiittttti"},
 	{.name = "tally_items",
@@ -185,7 +185,7 @@ static const struct db_stmt stmts[] = {
 	 .in = "ii", .out = "tiittiiiiiiiittttt"},
 	/* The jobs of a test are those of its batches. */
 	{.name = "tally_jobs",
-	 .sql = "SELECT 'job', j.subject, s.status, j.action, j.effect_key, j.payload FROM job j JOIN subject s ON s.id = j.subject"
+	 .sql = "SELECT 'job', j.subject, s.status, j.action, j.effect_key, j.payload FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
 		" WHERE j.workspace = 'w' || ?1 AND ?2 >= 0 ORDER BY j.subject",
 	 .in = "ii", .out = "titttt"},
 };

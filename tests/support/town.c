@@ -107,8 +107,8 @@ static void live_entities(struct scene *scene, struct town *town)
 	snprintf(path, sizeof path, "%sopen", paper_step);
 	scene_must(scene, 0, "POST", path, NULL, 200, NULL);
 	scene_fire(scene, 0, "e0", "close", 200, NULL);
-	town->entity = number(scene, "SELECT subject FROM entity WHERE name = 'e0'");
-	town->paper = number(scene, "SELECT subject FROM entity WHERE workflow = 'paper'");
+	town->entity = number(scene, "SELECT subject FROM hx_entity WHERE name = 'e0'");
+	town->paper = number(scene, "SELECT subject FROM hx_entity WHERE workflow = 'paper'");
 }
 
 /* ---- runs and jobs ---- */
@@ -157,7 +157,7 @@ static void live_runs(struct scene *scene, struct town *town)
 	town->undone_run = live_visit(scene);
 	run_create_id(scene, "{'definitionId':'visit'}", id);
 	run_await(scene, id, "WAITING");
-	town->run_job = number(scene, "SELECT max(subject) FROM job WHERE run IS NOT NULL");
+	town->run_job = number(scene, "SELECT max(subject) FROM hx_job WHERE run IS NOT NULL");
 }
 
 static void live_jobs(struct scene *scene, struct town *town)
@@ -277,7 +277,7 @@ static void strip(struct scene *scene, const struct town *town)
 
 static bool effects_are_done(struct scene *scene)
 {
-	return number(scene, "SELECT count(*) FROM job j JOIN subject s ON s.id = j.subject"
+	return number(scene, "SELECT count(*) FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
 			     " WHERE j.queue = 'after-effects' AND s.status <> 'COMPLETED'") == 0;
 }
 

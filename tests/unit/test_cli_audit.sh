@@ -30,7 +30,7 @@ result a_url_that_is_not_valid
 echo "this is a letter, not a database, and it is long enough to be looked at as one" >letter.db
 exits 69 audit --db sqlite:letter.db && complains letter.db
 result what_is_no_database
-"$hapax" db migrate --db sqlite:old.db >/dev/null && echo "DELETE FROM schema_version" | ./sql old.db
+"$hapax" db migrate --db sqlite:old.db >/dev/null && echo "DELETE FROM hx_schema_version" | ./sql old.db
 exits 78 audit --db sqlite:old.db && complains "hapax db migrate" && silent out
 result a_schema_that_is_behind
 exits 2 audit now && complains '"now"' && exits 2 audit --jsn && complains "did you mean --json?"
@@ -66,17 +66,17 @@ result a_line_of_progress_on_a_terminal
 
 # --- and one that is not
 
-echo "UPDATE history SET op = op + 1 WHERE seq = 2" | ./sql hapax.db
+echo "UPDATE hx_history SET op = op + 1 WHERE seq = 2" | ./sql hapax.db
 exits 1 audit && says "not whole, as far as it was read: " && [ "$(wc -l <err)" -eq 1 ] &&
 	complains "hapax: entity:doc:a, history row 2: hash: expected "
 result a_changed_row_is_named
 exits 1 audit --json && lines 1 && says '{"whole":false,' && says '"violation":{"subject":"entity:doc:a","id":' &&
 	says '"row":"history row","seq":2,"what":"hash","expected":"' && complains '"code":"PROMISE_BROKEN"'
 result as_json_too
-echo "UPDATE history SET op = op - 1 WHERE seq = 2; UPDATE subject SET fence = 7" | ./sql hapax.db
+echo "UPDATE hx_history SET op = op - 1 WHERE seq = 2; UPDATE hx_subject SET fence = 7" | ./sql hapax.db
 exits 1 audit && complains "entity:doc:a: fence: expected 0, found 7"
 result what_was_expected_and_found
-echo "UPDATE subject SET fence = 0" | ./sql hapax.db
+echo "UPDATE hx_subject SET fence = 0" | ./sql hapax.db
 exits 0 audit
 result and_put_right_again
 

@@ -359,7 +359,7 @@ while read -r line; do
 	for option in ${line#*:}; do has_option "$option" $words || note "$words has no $option"; done
 done <<'END'
 serve: --db --listen --workflows --config --node --no-migrate --tls-terminated
-gate: --upstream --listen --admin --store --config
+gate: --upstream --listen --admin --store --config --no-migrate
 gate show: --json
 gate forget: --json
 check: --config --strict --json

@@ -86,7 +86,7 @@ result a_command_that_nothing_is_near
 
 exits 4 db status && complains "hapax.db: there is no store here" && silent out && [ -z "$(ls hapax* 2>/dev/null)" ]
 result status_of_a_missing_store_makes_none
-exits 0 db migrate --print && says "CREATE TABLE subject" && [ -z "$(ls hapax* 2>/dev/null)" ]
+exits 0 db migrate --print && says "CREATE TABLE hx_subject" && [ -z "$(ls hapax* 2>/dev/null)" ]
 result print_for_a_missing_store_makes_none
 exits 69 db migrate --db sqlite:no/such/folder.db && complains "no/such/folder.db"
 result a_folder_that_does_not_exist
@@ -128,10 +128,10 @@ result an_empty_variable_says_nothing
 
 # --- stores that do not fit
 
-echo "DELETE FROM schema_version" | "$dir/sql" hapax.db
+echo "DELETE FROM hx_schema_version" | "$dir/sql" hapax.db
 exits 78 db status && says "schema   0" && complains "run \`hapax db migrate\`"
 result a_schema_that_is_behind
-echo "INSERT INTO schema_version VALUES (9999, 'future')" | "$dir/sql" hapax.db
+echo "INSERT INTO hx_schema_version VALUES (9999, 'future')" | "$dir/sql" hapax.db
 cp hapax.db before.db
 exits 78 db status --json && says '"schema":9999' && says '"state":"newer"' && complains '"code":"SCHEMA_MISMATCH"'
 result a_schema_that_is_newer

@@ -23,7 +23,7 @@ static const struct db_stmt stmt_dump = {
 
 static const struct db_stmt stmt_versions = {
 	.name = "test_versions",
-	.sql = "SELECT coalesce(group_concat(number || ' ' || name, ','), '') FROM schema_version",
+	.sql = "SELECT coalesce(group_concat(number || ' ' || name, ','), '') FROM hx_schema_version",
 	.in = "",
 	.out = "t",
 };
@@ -134,11 +134,11 @@ static void a_second_run_finds_nothing_to_do(void **state)
 static void a_newer_store_is_refused_and_left_alone(void **state)
 {
 	struct db *db = store_open_migrated(*state);
-	struct migrate_status status = {-1, -1};
+	struct migrate_status status = {.at = -1};
 	struct hx_error err;
 	char *dump, *after;
 
-	script(db, "INSERT INTO schema_version (number, name) VALUES (9999, 'from the future')");
+	script(db, "INSERT INTO hx_schema_version (number, name) VALUES (9999, 'from the future')");
 	dump = text_of(db, &stmt_dump);
 	assert_int_equal(migrate_run(db, &status, &err), HX_SCHEMA_MISMATCH);
 	assert_int_equal(status.at, -1); /* written only on success */
@@ -160,14 +160,15 @@ static void a_migration_that_fails_leaves_nothing_behind(void **state)
 	struct hx_error err;
 	char *dump, *after;
 
-	script(db, "CREATE TABLE history (of, somebody, elses)"); /* in the way of ours, which comes behind subject */
+	script(db,
+	       "CREATE TABLE hx_history (of, somebody, elses)"); /* in the way of ours, which comes behind subject */
 	dump = text_of(db, &stmt_dump);
 	assert_int_not_equal(migrate_run(db, &status, &err), HX_OK);
 	assert_non_null(strstr(err.detail, "history"));
 	after = text_of(db, &stmt_dump);
 	assert_string_equal(dump, after);
 	free(dump), free(after);
-	script(db, "DROP TABLE history");
+	script(db, "DROP TABLE hx_history");
 	assert_int_equal(migrate_run(db, &status, &err), HX_OK);
 	db_close(db);
 }
@@ -193,14 +194,14 @@ static void what_is_printed_is_what_is_run(void **state)
 	struct strbuf sql;
 
 	strbuf_init(&sql, 1u << 20);
-	migrate_print(&db_sqlite, /* at= */ 0, &sql);
+	migrate_print(&db_sqlite, &(struct migrate_status){0}, &sql);
 	assert_false(sql.failed);
 	script(theirs, sql.p);
 	assert_same(ours, theirs, &stmt_dump);
 	assert_same(ours, theirs, &stmt_versions);
 	assert_int_equal(migrate_check(theirs, &err), HX_OK);
 	strbuf_reset(&sql);
-	migrate_print(&db_sqlite, newest(), &sql);
+	migrate_print(&db_sqlite, &(struct migrate_status){.at = newest()}, &sql);
 	assert_string_equal(sql.p, "");
 	strbuf_release(&sql);
 	db_close(ours);
@@ -218,7 +219,7 @@ static void what_is_printed_is_one_transaction(void **state)
 	strbuf_init(&sql, 1u << 20);
 	for (size_t i = 0; i < 2; i++) {
 		strbuf_reset(&sql);
-		migrate_print(drivers[i], /* at= */ 0, &sql);
+		migrate_print(drivers[i], &(struct migrate_status){0}, &sql);
 		assert_int_equal(strncmp(sql.p, "BEGIN", 5), 0);
 		assert_string_equal(sql.p + sql.n - strlen("\nCOMMIT;\n"), "\nCOMMIT;\n");
 	}

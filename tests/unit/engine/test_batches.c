@@ -858,7 +858,7 @@ static void an_unknown_definition_is_waited_for(void **state)
 	make_account(OPENING);
 	batch = load(3, /* held= */ true);
 	engine_end();
-	run_sql("UPDATE hx_batch SET definition_version = 99, due_at = 1; UPDATE subject SET status = 'QUEUED' WHERE"
+	run_sql("UPDATE hx_batch SET definition_version = 99, due_at = 1; UPDATE hx_subject SET status = 'QUEUED' WHERE"
 		" status = 'PENDING'");
 	engine_begin();
 	AWAIT(DEADLINE_MS, told("is not known here") == 1);

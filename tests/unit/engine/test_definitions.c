@@ -261,7 +261,7 @@ static void insert_run(int subject, const char *workflow, int version)
 	char sql[400];
 
 	snprintf(sql, sizeof sql,
-		 "INSERT INTO run (subject, workspace, workflow, definition_version, requester, input, created_at)"
+		 "INSERT INTO hx_run (subject, workspace, workflow, definition_version, requester, input, created_at)"
 		 " VALUES (%d, 'default', '%s', %d, 'default', '{}', 1)",
 		 subject, workflow, version);
 	script(sql);
@@ -442,7 +442,7 @@ static void test_a_batch_that_cannot_be_read(void **state)
 	must_put(0, "render", batch_text("render", "one"), 1);
 	must_put(0, "render", batch_text("render", "two"), 2);
 	insert_batch(1, "render", 1);
-	script("UPDATE definition SET text = '{\"workflow\":\"render\",\"kind\":\"batch\"}' WHERE version = 1");
+	script("UPDATE hx_definition SET text = '{\"workflow\":\"render\",\"kind\":\"batch\"}' WHERE version = 1");
 	node_open(1, /* natives= */ NULL);
 	must_load(1, NULL);
 	assert_int_equal(findings.errors, 0);
@@ -500,7 +500,7 @@ static void test_what_cannot_be_read(void **state)
 	must_put(0, "order", run_text("order", "two"), 2);
 	insert_run(1, "order", 1);
 	insert_run(2, "order", 2);
-	script("UPDATE definition SET text = '{\"workflow\":\"order\",\"kind\":\"run\",\"step\":[]}' WHERE version = 1");
+	script("UPDATE hx_definition SET text = '{\"workflow\":\"order\",\"kind\":\"run\",\"step\":[]}' WHERE version = 1");
 	node_open(1, /* natives= */ NULL);
 	must_load(1, NULL);
 	assert_int_equal(findings.errors, 0);
@@ -519,7 +519,7 @@ static void test_what_cannot_be_read(void **state)
 	assert_int_equal(must_bring_wanted(1), 0);
 	assert_int_equal(findings.warnings, 0);
 	/* A run whose version is of the other kind, with a table that nobody has looked at. */
-	script("UPDATE definition SET text = '{\"workflow\":\"order\",\"kind\":\"entity\",\"meta\":{\"table\":\"t\"},"
+	script("UPDATE hx_definition SET text = '{\"workflow\":\"order\",\"kind\":\"entity\",\"meta\":{\"table\":\"t\"},"
 	       "\"status_types\":[\"a\"],\"initial_status\":\"a\",\"steps\":[]}' WHERE version = 1");
 	node_close(1);
 	node_open(1, /* natives= */ NULL);
@@ -737,9 +737,9 @@ static char *entity_with(const char *name, const char *statuses)
 		       statuses);
 }
 
-#define INSERT_ENTITY                                                                                                                     \
-	"INSERT INTO subject (id, kind, status, version, op, updated_at, seq, head) VALUES (7, 1, 'c', 1, 1, 1, 1, hx_chain(NULL, 'x'));" \
-	"INSERT INTO entity (subject, workspace, workflow, name, data) VALUES (7, 'default', 'paper', 'p', '{}')"
+#define INSERT_ENTITY                                                                                                                        \
+	"INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head) VALUES (7, 1, 'c', 1, 1, 1, 1, hx_chain(NULL, 'x'));" \
+	"INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (7, 'default', 'paper', 'p', '{}')"
 
 /* It was not there when they were counted. */
 static void test_an_entity_that_comes_just_before_the_write(void **state)
@@ -779,12 +779,12 @@ static void test_a_claim_that_comes_just_before_the_write(void **state)
 	must_load(1, NULL);
 	m = meddler_on(1, NULL, NULL);
 	m.sql = INSERT_ENTITY
-		";UPDATE subject SET owner = 'held'; UPDATE entity SET claim_step = 'send', claim_from = 'a'";
+		";UPDATE hx_subject SET owner = 'held'; UPDATE hx_entity SET claim_step = 'send', claim_from = 'a'";
 	nodes[1].runner = &m.runner;
 	must_refuse(1, "paper", entity_claimed_by("dispatch"), "claimed by the step \"send\" from \"a\"");
 	assert_true(m.done);
 	assert_int_equal(findings.errors, 1);
-	script("UPDATE subject SET owner = NULL");
+	script("UPDATE hx_subject SET owner = NULL");
 	must_put(1, "paper", entity_claimed_by("dispatch"), 2);
 }
 

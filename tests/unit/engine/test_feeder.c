@@ -21,7 +21,7 @@ static size_t refuse_n; /* so many are refused first */
 
 static const struct db_stmt stmt_scan = {
 	.name = "test_open",
-	.sql = "SELECT id FROM subject WHERE status = 'open' ORDER BY id LIMIT ?1",
+	.sql = "SELECT id FROM hx_subject WHERE status = 'open' ORDER BY id LIMIT ?1",
 	.in = "i",
 	.out = "i",
 };

@@ -56,7 +56,7 @@ static void each_number_is_had_once(void **state)
 	}
 	assert_int_equal(nodes_join(&nodes, db, "one too many", clock_system(), &err), HX_BUSY);
 	assert_non_null(strstr(err.detail, "128"));
-	run_sql(db, "UPDATE node SET until = 1 WHERE number = 77");
+	run_sql(db, "UPDATE hx_node SET until = 1 WHERE number = 77");
 	join(&nodes, db, clock_system());
 	assert_int_equal(nodes.lease.number, 77);
 	db_close(db);
@@ -70,7 +70,7 @@ static void free_numbers_come_before_lapsed_ones(void **state)
 	struct nodes nodes, first;
 
 	join(&first, db, clock_system());
-	run_sql(db, "UPDATE node SET until = 1");
+	run_sql(db, "UPDATE hx_node SET until = 1");
 	for (size_t i = 1; i < NODES_MAX; i++) {
 		join(&nodes, db, clock_system());
 		assert_int_not_equal(nodes.lease.number, first.lease.number);
@@ -153,15 +153,17 @@ static int64_t start_here(struct db *db)
 static void build_number(struct unit *unit, const struct probe *p)
 {
 	static const struct db_stmt stmt = {
-		.name = "test_number", .sql = "SELECT number FROM node WHERE token = ?1", .in = "i", .out = "i"};
+		.name = "test_number", .sql = "SELECT number FROM hx_node WHERE token = ?1", .in = "i", .out = "i"};
 
 	UNIT_ADD(unit, UNIT_ANY, &stmt, db_int(p->subject));
 }
 
 static void build_until(struct unit *unit, const struct probe *p)
 {
-	static const struct db_stmt stmt = {
-		.name = "test_until", .sql = "SELECT until, token FROM node WHERE number = ?1", .in = "i", .out = "ii"};
+	static const struct db_stmt stmt = {.name = "test_until",
+					    .sql = "SELECT until, token FROM hx_node WHERE number = ?1",
+					    .in = "i",
+					    .out = "ii"};
 
 	UNIT_ADD(unit, UNIT_ANY, &stmt, db_int(p->subject));
 }
@@ -231,7 +233,7 @@ static void who_lost_its_number_takes_another(void **state)
 
 	int64_t number = start_here(db), until_ms = party.clock.wall_ms + INT64_C(100) * NODE_LEASE_MS;
 
-	snprintf(sql, sizeof sql, "UPDATE node SET token = 1, until = %lld", (long long)until_ms);
+	snprintf(sql, sizeof sql, "UPDATE hx_node SET token = 1, until = %lld", (long long)until_ms);
 	run_sql(db, sql);
 	party_pass_ms(NODES_RENEW_MS);
 	AWAIT(atomic_load(&metrics.nodes_live) == 2);

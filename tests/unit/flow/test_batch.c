@@ -102,7 +102,7 @@ static const struct db_stmt stmt_books = {
 
 static const struct db_stmt stmt_jobs = {
 	.name = "test_jobs",
-	.sql = "SELECT coalesce(group_concat(action || ' ' || substr(effect_key, 20) || ' ' || payload, '; '), '') FROM job",
+	.sql = "SELECT coalesce(group_concat(action || ' ' || substr(effect_key, 20) || ' ' || payload, '; '), '') FROM hx_job",
 	.in = "",
 	.out = "t",
 };
@@ -710,7 +710,7 @@ static void test_cancel_of_a_lost_load(void **state)
 
 	define("'item_action':'render'");
 	create(w, "[[10,\"1\"]]", 1);
-	sql(w, "UPDATE subject SET status = 'PENDING' WHERE id = 77; UPDATE hx_batch SET due_at = NULL");
+	sql(w, "UPDATE hx_subject SET status = 'PENDING' WHERE id = 77; UPDATE hx_batch SET due_at = NULL");
 	row = read_batch(w);
 	stamp = world_begin(w);
 	batch_load_more(&w->unit, &stamp, &row, LEASE_MS);

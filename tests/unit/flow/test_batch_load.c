@@ -507,7 +507,7 @@ static void an_answer_is_lost_while_one_is_created(void **state)
 	/* One for each key. */
 	ASSERT_COUNT(w, 3 * 3 * 5, "SELECT count(*) FROM hx_batch WHERE batch_key IS NOT NULL");
 	ASSERT_COUNT(w, 0,
-		     "SELECT count(*) FROM hx_batch b JOIN subject s ON s.id = b.subject"
+		     "SELECT count(*) FROM hx_batch b JOIN hx_subject s ON s.id = b.subject"
 		     " WHERE batch_key IS NULL AND status <> 'FAILED'");
 }
 

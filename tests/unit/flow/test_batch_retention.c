@@ -50,12 +50,12 @@ static struct left look(struct world *w, int64_t id)
 {
 	static const struct db_stmt stmt = {
 		.name = "test_left",
-		.sql = "SELECT (SELECT count(*) FROM history WHERE subject = ?1),"
+		.sql = "SELECT (SELECT count(*) FROM hx_history WHERE subject = ?1),"
 		       " (SELECT count(*) FROM hx_batch_item WHERE batch = ?1), b.expired, s.version,"
 		       " b.error = 'why' AND b.trace = 'trace' AND b.requester = 'ann',"
 		       " b.error IS NULL AND b.trace IS NULL AND b.requester = '',"
 		       " b.batch_key = 'key-' || ?1 AND b.workflow = 'render' AND b.succeeded = 2 AND b.charged = 9,"
-		       " length(s.head) = 32 FROM hx_batch b JOIN subject s ON s.id = b.subject WHERE b.subject = ?1",
+		       " length(s.head) = 32 FROM hx_batch b JOIN hx_subject s ON s.id = b.subject WHERE b.subject = ?1",
 		.in = "i",
 		.out = "iiiiiiii",
 	};

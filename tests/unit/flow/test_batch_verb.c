@@ -59,7 +59,7 @@ static int set_up(void **state)
 /* Its item is like this, paid for. */
 static void make_item(struct world *w, const char *status)
 {
-	sql(w, "UPDATE subject SET status = 'COMPLETED' WHERE id = 50", "");
+	sql(w, "UPDATE hx_subject SET status = 'COMPLETED' WHERE id = 50", "");
 	sql(w, "UPDATE hx_batch_item SET status = '%s', charged = cost, attempt = 1", status);
 	sql(w, "UPDATE hx_batch SET next_n = 1, charged = 20, unknown = '%s' = 'UNKNOWN'", status);
 	sql(w, "UPDATE hx_account SET balance = 480, seq = 2", "");
@@ -160,7 +160,7 @@ static void look(struct world *w)
 		.name = "test_look",
 		.sql = "SELECT s.status, s.version, b.due_at IS NOT NULL, i.status, i.decision, i.charged, b.succeeded, b.failed,"
 		       " b.unknown, b.accepted, a.balance, (SELECT sum(amount) FROM hx_ledger WHERE account = 7), b.charged"
-		       " FROM hx_batch b JOIN subject s ON s.id = b.subject JOIN hx_batch_item i ON i.batch = b.subject"
+		       " FROM hx_batch b JOIN hx_subject s ON s.id = b.subject JOIN hx_batch_item i ON i.batch = b.subject"
 		       " JOIN hx_account a ON a.subject = b.account",
 		.in = "",
 		.out = "tiittiiiiiiii",
@@ -213,7 +213,7 @@ static void start_in_each_status(void **state)
 	bool changed;
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		sql(w, "UPDATE subject SET status = '%s' WHERE id = 50", cases[i].status);
+		sql(w, "UPDATE hx_subject SET status = '%s' WHERE id = 50", cases[i].status);
 		assert_int_equal(call(w, BATCH_START, false, &changed), cases[i].code);
 		assert_false(changed);
 		look(w);

@@ -536,7 +536,7 @@ static void what_must_not_be_repeated_is_parked_when_its_worker_is_lost(void **s
 
 static const struct db_stmt stmt_run = {
 	.name = "test_run",
-	.sql = "INSERT INTO run (subject, workspace, workflow, definition_version, requester, input, awaits, job, created_at)"
+	.sql = "INSERT INTO hx_run (subject, workspace, workflow, definition_version, requester, input, awaits, job, created_at)"
 	       " VALUES (7, 'default', 'order', 1, 'me', '{}', 'job', ?1, 1)",
 	.in = "i",
 	.out = "",
@@ -544,7 +544,7 @@ static const struct db_stmt stmt_run = {
 
 static const struct db_stmt stmt_run_due = {
 	.name = "test_run_due",
-	.sql = "SELECT due_at IS NOT NULL FROM run",
+	.sql = "SELECT due_at IS NOT NULL FROM hx_run",
 	.in = "",
 	.out = "i",
 };
@@ -583,7 +583,7 @@ static void the_end_of_a_job_makes_its_run_due(void **state)
 
 static const struct db_stmt stmt_cancelling = {
 	.name = "test_run_cancelling",
-	.sql = "INSERT INTO subject (id, kind, status, version, op, updated_at, seq, head)"
+	.sql = "INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head)"
 	       " VALUES (7, 1, 'CANCELLING', 2, 1, 1, 1, x'00')",
 	.in = "",
 	.out = "",
@@ -768,8 +768,8 @@ static enum unit_verdict expire(int64_t id, int64_t age_ms)
 
 static const struct db_stmt stmt_left = {
 	.name = "test_left",
-	.sql = "SELECT (SELECT count(*) FROM job WHERE subject = ?1) + (SELECT count(*) FROM subject WHERE id = ?1)"
-	       " + (SELECT count(*) FROM history WHERE subject = ?1)",
+	.sql = "SELECT (SELECT count(*) FROM hx_job WHERE subject = ?1) + (SELECT count(*) FROM hx_subject WHERE id = ?1)"
+	       " + (SELECT count(*) FROM hx_history WHERE subject = ?1)",
 	.in = "i",
 	.out = "i",
 };

@@ -41,7 +41,7 @@ static const struct run_policy policy = {.lease_ms = 1000, .machine_of = machine
 	"'ask':{'kind':'http','url':'http://127.0.0.1:1/ask','effect':'idempotent'},"                                  \
 	"'asked':{'kind':'http','url':'http://127.0.0.1:1/do','effect':'claimed','probe':'ask'},"                      \
 	"'work':{'kind':'worker','queue':'stock','effect':'keyed'},'nothing':{'kind':'noop'},"                         \
-	"'note':{'kind':'sql','statements':[{'name':'note_it','sql':'INSERT INTO entry_lock (name, token, until) VALUES (:id, :input.sku, 1)'}]}}"
+	"'note':{'kind':'sql','statements':[{'name':'note_it','sql':'INSERT INTO hx_entry_lock (name, token, until) VALUES (:id, :input.sku, 1)'}]}}"
 
 static void define(const char *rest)
 {
@@ -162,7 +162,7 @@ static const struct db_stmt stmt_run = {
 	       " || CASE WHEN r.job IS NULL THEN '' ELSE ' job' END || coalesce(' undo ' || r.undo, '')"
 	       " || CASE WHEN r.due_at IS NULL THEN '' WHEN r.due_at <= hx_now_ms() THEN ' due' ELSE ' due in ' ||"
 	       " (r.due_at - hx_now_ms()) END || coalesce(' -> ' || r.output, '')"
-	       " || coalesce(' error ' || r.error, '') FROM run r JOIN subject s ON s.id = r.subject",
+	       " || coalesce(' error ' || r.error, '') FROM hx_run r JOIN hx_subject s ON s.id = r.subject",
 	.in = "",
 	.out = "t",
 };
@@ -170,7 +170,7 @@ static const struct db_stmt stmt_run = {
 static const struct db_stmt stmt_steps = {
 	.name = "test_steps",
 	.sql = "SELECT coalesce(group_concat(position || ' ' || status || ' ' || output ||"
-	       " CASE WHEN undone_at IS NULL THEN '' ELSE ' undone' END, ', '), '') FROM run_step",
+	       " CASE WHEN undone_at IS NULL THEN '' ELSE ' undone' END, ', '), '') FROM hx_run_step",
 	.in = "",
 	.out = "t",
 };
@@ -326,7 +326,7 @@ static void test_probe_finds_out(void **state)
 	assert_string_equal(fixture.calls, "asked/a/0 #1; ask/a/0 #1; asked/b/0 #1; ");
 	assert_run(w, "COMPLETED v6, step 2 attempt 0 -> null",
 		   "0 COMPLETED {\"id\":4}, 1 COMPLETED {\"outcome\":\"done\",\"output\":{\"id\":4}}");
-	sql(w, "DELETE FROM run; DELETE FROM run_step; DELETE FROM subject; DELETE FROM history");
+	sql(w, "DELETE FROM hx_run; DELETE FROM hx_run_step; DELETE FROM hx_subject; DELETE FROM hx_history");
 	fixture.calls[0] = '\0';
 	create(w, "{}");
 	assert_int_equal(drive(w, not_done), HX_OK);
@@ -376,7 +376,7 @@ static void test_events_before_and_during(void **state)
 	       "{'name':'again','type':'external_event','event':'payment','timeout':'1s','on_timeout':'continue'}]");
 	create(w, "{}");
 	sql(w,
-	    "INSERT INTO run_event (run, id, name, data, at) VALUES (77, 'e1', 'event payment', '{\"amount\":5}', 1)");
+	    "INSERT INTO hx_run_event (run, id, name, data, at) VALUES (77, 'e1', 'event payment', '{\"amount\":5}', 1)");
 	assert_int_equal(drive(w, ok), HX_OK); /* it was there before: taken at once */
 	assert_run(w, "WAITING v3, step 1 attempt 1 awaits event payment due in 1000", "0 COMPLETED {\"amount\":5}");
 	fake_clock_advance_ms(&w->clock, 1000);
@@ -391,7 +391,7 @@ static void test_event_during_the_step_before(void **state)
 
 	define("'steps':[{'name':'a','type':'task','action':'do'},{'name':'paid','type':'external_event','event':'payment'}]");
 	create(w, "{}");
-	sql(w, "INSERT INTO run_event (run, id, name, data, at) VALUES (77, 'e1', 'event payment', '7', 1)");
+	sql(w, "INSERT INTO hx_run_event (run, id, name, data, at) VALUES (77, 'e1', 'event payment', '7', 1)");
 	assert_int_equal(drive(w, ok), HX_OK);
 	assert_run(w, "WAITING v4, step 1 attempt 1 awaits event payment due", "0 COMPLETED {\"n\":9007199254740993}");
 	assert_int_equal(drive(w, ok), HX_OK);
@@ -406,10 +406,10 @@ static void test_approvals(void **state)
 	create(w, "{}");
 	assert_int_equal(drive(w, ok), HX_OK);
 	assert_run(w, "WAITING v2, step 0 attempt 1 awaits approval ok", "");
-	sql(w, "INSERT INTO run_event (run, id, name, data, at) VALUES"
+	sql(w, "INSERT INTO hx_run_event (run, id, name, data, at) VALUES"
 	       " (77, 'approval/ok/0', 'approval ok', '{\"decision\":\"approve\"}', 1),"
 	       " (77, 'approval/sure/0', 'approval sure', '{\"decision\":\"reject\"}', 2)");
-	sql(w, "UPDATE run SET due_at = 1 WHERE subject = 77"); /* as the verb does */
+	sql(w, "UPDATE hx_run SET due_at = 1 WHERE subject = 77"); /* as the verb does */
 	assert_int_equal(drive(w, ok), HX_OK);
 	assert_run(w, "WAITING v4, step 1 attempt 1 awaits approval sure due",
 		   "0 COMPLETED {\"decision\":\"approve\"}");
@@ -446,13 +446,13 @@ static void test_cancel_undoes_in_reverse(void **state)
 	create(w, "{}");
 	assert_int_equal(drive(w, ok), HX_OK);
 	fixture.calls[0] = '\0';
-	sql(w, "UPDATE subject SET status = 'CANCELLING', version = version + 1; UPDATE run SET due_at = 1");
+	sql(w, "UPDATE hx_subject SET status = 'CANCELLING', version = version + 1; UPDATE hx_run SET due_at = 1");
 	assert_int_equal(drive(w, ok), HX_OK);
 	assert_string_equal(fixture.calls, "undo/c/undo #1; undo/a/undo #1; ");
 	assert_is(w, &stmt_steps,
 		  "0 COMPLETED {\"n\":9007199254740993} undone, 1 COMPLETED null undone, 2 COMPLETED "
 		  "{\"n\":9007199254740993} undone");
-	sql(w, "UPDATE subject SET version = 0");
+	sql(w, "UPDATE hx_subject SET version = 0");
 	assert_is(w, &stmt_run, "CANCELLED v0, step 3 attempt 0");
 }
 
@@ -465,8 +465,8 @@ static void test_takeover_of_a_keyed_step(void **state)
 	create(w, "{}");
 	assert_int_equal(drive(w, ok), HX_OK);
 	sql(w,
-	    "DELETE FROM run_step WHERE position = 1; UPDATE run SET completed_at = NULL, output = NULL, at_step = 0;"
-	    "UPDATE subject SET status = 'RUNNING', owner = 'dead', until = hx_now_ms() + 1");
+	    "DELETE FROM hx_run_step WHERE position = 1; UPDATE hx_run SET completed_at = NULL, output = NULL, at_step = 0;"
+	    "UPDATE hx_subject SET status = 'RUNNING', owner = 'dead', until = hx_now_ms() + 1");
 	assert_int_equal(drive(w, ok), HX_CLAIM_FAILED);
 	fake_clock_advance_ms(&w->clock, 1);
 	fixture.calls[0] = '\0';
@@ -484,8 +484,8 @@ static void test_worker_steps_are_jobs(void **state)
 	assert_int_equal(drive(w, ok), HX_OK);
 	assert_run(w, "RUNNING v2, step 0 attempt 1 awaits job job", "");
 	sql(w,
-	    "UPDATE subject SET status = 'COMPLETED' WHERE id <> 77;"
-	    "UPDATE job SET output = '{\"w\":1}', attempt = 2, due_at = NULL, ended_at = 1; UPDATE run SET due_at = 1");
+	    "UPDATE hx_subject SET status = 'COMPLETED' WHERE id <> 77;"
+	    "UPDATE hx_job SET output = '{\"w\":1}', attempt = 2, due_at = NULL, ended_at = 1; UPDATE hx_run SET due_at = 1");
 	assert_int_equal(drive(w, ok), HX_OK);
 	assert_run(w, "COMPLETED v5, step 2 attempt 0 -> null", "0 COMPLETED {\"w\":1}, 1 COMPLETED null");
 	assert_string_equal(fixture.calls, "");
@@ -501,10 +501,10 @@ static void test_a_job_ends_while_its_run_is_looked_at(void **state)
 	assert_int_equal(drive(w, ok), HX_OK);
 	/* Cancelled: somebody looks at it, finds the worker at work, and lets it go. */
 	sql(w,
-	    "UPDATE subject SET status = 'RUNNING', owner = 'w', until = 9000000000000000 WHERE id <> 77; UPDATE job SET due_at = NULL;"
-	    "UPDATE subject SET status = 'CANCELLING', version = 3 WHERE id = 77; UPDATE run SET due_at = 1");
-	fixture.meanwhile = "UPDATE subject SET status = 'COMPLETED' WHERE id <> 77;"
-			    "UPDATE job SET output = '1', due_at = NULL, ended_at = 1; UPDATE run SET due_at = 1";
+	    "UPDATE hx_subject SET status = 'RUNNING', owner = 'w', until = 9000000000000000 WHERE id <> 77; UPDATE hx_job SET due_at = NULL;"
+	    "UPDATE hx_subject SET status = 'CANCELLING', version = 3 WHERE id = 77; UPDATE hx_run SET due_at = 1");
+	fixture.meanwhile = "UPDATE hx_subject SET status = 'COMPLETED' WHERE id <> 77;"
+			    "UPDATE hx_job SET output = '1', due_at = NULL, ended_at = 1; UPDATE hx_run SET due_at = 1";
 	assert_int_equal(drive(w, ok), HX_OK);
 	assert_null(fixture.meanwhile);
 	assert_run(w, "CANCELLING v4, step 0 attempt 1 awaits job job due", "");
@@ -520,11 +520,11 @@ static void test_a_job_is_given_back_while_its_run_is_looked_at(void **state)
 	define("'steps':[{'name':'a','type':'task','action':'work'}]");
 	create(w, "{}");
 	assert_int_equal(drive(w, ok), HX_OK);
-	sql(w, "UPDATE subject SET status = 'RUNNING', owner = 'w', until = 9000000000000000 WHERE id <> 77;"
-	       "UPDATE job SET due_at = NULL;"
-	       "UPDATE subject SET status = 'CANCELLING', version = 3 WHERE id = 77; UPDATE run SET due_at = 1");
-	fixture.meanwhile = "UPDATE subject SET status = 'RETRYING', owner = NULL, until = NULL WHERE id <> 77;"
-			    "UPDATE job SET due_at = 9000000; UPDATE run SET due_at = 1";
+	sql(w, "UPDATE hx_subject SET status = 'RUNNING', owner = 'w', until = 9000000000000000 WHERE id <> 77;"
+	       "UPDATE hx_job SET due_at = NULL;"
+	       "UPDATE hx_subject SET status = 'CANCELLING', version = 3 WHERE id = 77; UPDATE hx_run SET due_at = 1");
+	fixture.meanwhile = "UPDATE hx_subject SET status = 'RETRYING', owner = NULL, until = NULL WHERE id <> 77;"
+			    "UPDATE hx_job SET due_at = 9000000; UPDATE hx_run SET due_at = 1";
 	assert_int_equal(drive(w, ok), HX_OK);
 	assert_run(w, "CANCELLING v4, step 0 attempt 1 awaits job job due", "");
 	assert_int_equal(drive(w, ok), HX_OK);
@@ -537,8 +537,8 @@ static void time_out_one_job(struct world *w)
 	define("'steps':[{'name':'a','type':'task','action':'work','timeout':'1s','compensate':'undo'}]");
 	create(w, "{}");
 	assert_int_equal(drive(w, ok), HX_OK);
-	sql(w, "UPDATE subject SET status = 'RUNNING', owner = 'w1', fence = 1, until = 9000000 WHERE id <> 77;"
-	       "UPDATE job SET attempt = 1, due_at = NULL");
+	sql(w, "UPDATE hx_subject SET status = 'RUNNING', owner = 'w1', fence = 1, until = 9000000 WHERE id <> 77;"
+	       "UPDATE hx_job SET attempt = 1, due_at = NULL");
 	fake_clock_advance_ms(&w->clock, 1000);
 	assert_int_equal(drive(w, ok), HX_OK);
 	assert_run(w, "RUNNING v3 doubt, step 0 attempt 2 awaits job job due in 1000", "");
@@ -549,12 +549,12 @@ static void test_cancel_does_not_forget_an_earlier_job(void **state)
 	struct world *w = *state;
 
 	time_out_one_job(w);
-	sql(w, "UPDATE subject SET status = 'CANCELLING' WHERE id = 77; UPDATE run SET due_at = 1");
+	sql(w, "UPDATE hx_subject SET status = 'CANCELLING' WHERE id = 77; UPDATE hx_run SET due_at = 1");
 	assert_int_equal(drive(w, ok), HX_OK); /* its worker will tell, or another one */
 	assert_run(w, "CANCELLING v4 doubt, step 0 attempt 2 awaits job job", "");
-	sql(w, "UPDATE subject SET status = 'PARKED' WHERE status = 'AVAILABLE';"
-	       "UPDATE job SET due_at = NULL, ended_at = 5, error = 'no' WHERE ended_at IS NULL;"
-	       "UPDATE run SET due_at = 1");
+	sql(w, "UPDATE hx_subject SET status = 'PARKED' WHERE status = 'AVAILABLE';"
+	       "UPDATE hx_job SET due_at = NULL, ended_at = 5, error = 'no' WHERE ended_at IS NULL;"
+	       "UPDATE hx_run SET due_at = 1");
 	assert_int_equal(drive(w, ok), HX_OK);
 	assert_run(w,
 		   "CANCELLING v5 doubt, step 0 attempt 0 UNKNOWN awaits person error {\"code\":\"OUTCOME_UNKNOWN\","
@@ -570,13 +570,13 @@ static void test_cancel_takes_back_a_job_that_nobody_has(void **state)
 	define("'steps':[{'name':'a','type':'task','action':'work','compensate':'undo'}]");
 	create(w, "{}");
 	assert_int_equal(drive(w, ok), HX_OK);
-	sql(w, "UPDATE subject SET status = 'RUNNING', owner = 'w1', fence = 1, until = 9000000 WHERE id <> 77;"
-	       "UPDATE job SET attempt = 1, due_at = NULL;"
-	       "UPDATE subject SET status = 'CANCELLING' WHERE id = 77; UPDATE run SET due_at = 1");
+	sql(w, "UPDATE hx_subject SET status = 'RUNNING', owner = 'w1', fence = 1, until = 9000000 WHERE id <> 77;"
+	       "UPDATE hx_job SET attempt = 1, due_at = NULL;"
+	       "UPDATE hx_subject SET status = 'CANCELLING' WHERE id = 77; UPDATE hx_run SET due_at = 1");
 	assert_int_equal(drive(w, ok), HX_OK);
 	assert_run(w, "CANCELLING v3, step 0 attempt 1 awaits job job", "");
-	sql(w, "UPDATE subject SET status = 'RETRYING', owner = NULL, until = NULL WHERE id <> 77;"
-	       "UPDATE job SET due_at = 9000000; UPDATE run SET due_at = 1");
+	sql(w, "UPDATE hx_subject SET status = 'RETRYING', owner = NULL, until = NULL WHERE id <> 77;"
+	       "UPDATE hx_job SET due_at = 9000000; UPDATE hx_run SET due_at = 1");
 	assert_int_equal(drive(w, ok), HX_OK);
 	assert_run(w, "CANCELLED v4, step 0 attempt 0", "");
 }

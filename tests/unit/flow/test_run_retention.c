@@ -27,15 +27,16 @@ static void make_run(struct world *w, int64_t id, const char *status)
 	stamp = world_begin(w);
 	subject_transition(&w->unit, &stamp, &(struct move){id, RUN_PENDING, status}, 1);
 	assert_int_equal(world_run(w), UNIT_WON);
-	snprintf(text, sizeof text,
-		 "INSERT INTO run (subject, workspace, workflow, definition_version, run_key, requester, trace, input,"
-		 " output, error, created_at, completed_at) VALUES (%lld, 'w', 'order', 3, 'key-%lld', 'ann', 'trace',"
-		 " '{\"a\":1}', '2', '{}', 1, %s);"
-		 "INSERT INTO run_step (run, position, status, attempt, output, started_at, completed_at) VALUES"
-		 " (%lld, 0, 'COMPLETED', 1, '1', 1, 1), (%lld, 1, 'COMPLETED', 1, '1', 1, 1);"
-		 "INSERT INTO run_event (run, id, name, data, at) VALUES (%lld, 'e', 'event paid', '{}', 1)",
-		 (long long)id, (long long)id, run_is_terminal(status) ? "1000000" : "NULL", (long long)id,
-		 (long long)id, (long long)id);
+	snprintf(
+		text, sizeof text,
+		"INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester, trace, input,"
+		" output, error, created_at, completed_at) VALUES (%lld, 'w', 'order', 3, 'key-%lld', 'ann', 'trace',"
+		" '{\"a\":1}', '2', '{}', 1, %s);"
+		"INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at) VALUES"
+		" (%lld, 0, 'COMPLETED', 1, '1', 1, 1), (%lld, 1, 'COMPLETED', 1, '1', 1, 1);"
+		"INSERT INTO hx_run_event (run, id, name, data, at) VALUES (%lld, 'e', 'event paid', '{}', 1)",
+		(long long)id, (long long)id, run_is_terminal(status) ? "1000000" : "NULL", (long long)id,
+		(long long)id, (long long)id);
 	sql(w, text);
 }
 
@@ -49,12 +50,12 @@ static struct left look(struct world *w, int64_t id)
 {
 	static const struct db_stmt stmt = {
 		.name = "test_left",
-		.sql = "SELECT (SELECT count(*) FROM history WHERE subject = ?1), (SELECT count(*) FROM run_step WHERE run = ?1),"
-		       " (SELECT count(*) FROM run_event WHERE run = ?1), r.expired, s.version,"
+		.sql = "SELECT (SELECT count(*) FROM hx_history WHERE subject = ?1), (SELECT count(*) FROM hx_run_step WHERE run = ?1),"
+		       " (SELECT count(*) FROM hx_run_event WHERE run = ?1), r.expired, s.version,"
 		       " r.input = '{\"a\":1}' AND r.output = '2' AND r.error = '{}' AND r.trace = 'trace' AND"
 		       " r.requester = 'ann', r.input = '{}' AND r.output IS NULL AND r.error IS NULL AND r.trace IS NULL"
 		       " AND r.requester = '', r.run_key = 'key-' || ?1 AND r.workflow = 'order', length(s.head) = 32"
-		       " FROM run r JOIN subject s ON s.id = r.subject WHERE r.subject = ?1",
+		       " FROM hx_run r JOIN hx_subject s ON s.id = r.subject WHERE r.subject = ?1",
 		.in = "i",
 		.out = "iiiiiiiii",
 	};
@@ -159,7 +160,7 @@ static void the_status_decides(void **state)
 	struct world *w = *state;
 
 	make_run(w, RUN, RUN_RUNNING);
-	sql(w, "UPDATE run SET completed_at = 1");
+	sql(w, "UPDATE hx_run SET completed_at = 1");
 	fake_clock_advance_ms(&w->clock, 100 * AGE_MS);
 	assert_int_equal(scan(w, 10), 1);
 	assert_int_equal(expire(w, RUN, AGE_MS), UNIT_LOST);
@@ -186,7 +187,7 @@ static void the_oldest_come_first(void **state)
 
 	for (int64_t i = 0; i < 5; i++)
 		make_run(w, RUN + i, RUN_COMPLETED);
-	sql(w, "UPDATE run SET completed_at = completed_at - subject");
+	sql(w, "UPDATE hx_run SET completed_at = completed_at - subject");
 	fake_clock_advance_ms(&w->clock, 100 * AGE_MS);
 	assert_int_equal(scan(w, 3), 3);
 	for (size_t i = 0; i < 3; i++)

@@ -74,7 +74,7 @@ static const struct db_stmt stmt_run = {
 	       " || CASE WHEN r.wait_until IS NULL THEN '' ELSE ' waits' END"
 	       " || CASE WHEN r.due_at IS NULL THEN '' WHEN r.due_at <= hx_now_ms() THEN ' due' ELSE ' due later' END"
 	       " || CASE WHEN r.completed_at IS NULL THEN '' ELSE ' ended' END"
-	       " || CASE WHEN r.error IS NULL THEN '' ELSE ' error' END FROM run r JOIN subject s ON s.id = r.subject",
+	       " || CASE WHEN r.error IS NULL THEN '' ELSE ' error' END FROM hx_run r JOIN hx_subject s ON s.id = r.subject",
 	.in = "",
 	.out = "t",
 };
@@ -82,7 +82,7 @@ static const struct db_stmt stmt_run = {
 static const struct db_stmt stmt_steps = {
 	.name = "test_steps",
 	.sql = "SELECT coalesce(group_concat(position || ' ' || status || ' ' || output ||"
-	       " CASE WHEN undone_at IS NULL THEN '' ELSE ' undone' END, ', '), '') FROM run_step",
+	       " CASE WHEN undone_at IS NULL THEN '' ELSE ' undone' END, ', '), '') FROM hx_run_step",
 	.in = "",
 	.out = "t",
 };
@@ -90,14 +90,14 @@ static const struct db_stmt stmt_steps = {
 static const struct db_stmt stmt_events = {
 	.name = "test_events",
 	.sql = "SELECT coalesce(group_concat(id || ' = ' || name || ' ' || data || coalesce(' taken by ' || taken_by, ''), ', '), '')"
-	       " FROM run_event",
+	       " FROM hx_run_event",
 	.in = "",
 	.out = "t",
 };
 
 static const struct db_stmt stmt_history = {
 	.name = "test_history",
-	.sql = "SELECT count(*) || '' FROM history WHERE subject = 77",
+	.sql = "SELECT count(*) || '' FROM hx_history WHERE subject = 77",
 	.in = "",
 	.out = "t",
 };
@@ -126,23 +126,23 @@ static void put(struct world *w, const char *status, const char *subject, const 
 		.input = slice_str("{}"),
 	};
 
-	script(w, "DELETE FROM run; DELETE FROM subject; DELETE FROM history; DELETE FROM run_step;"
-		  "DELETE FROM run_event; DELETE FROM job");
+	script(w, "DELETE FROM hx_run; DELETE FROM hx_subject; DELETE FROM hx_history; DELETE FROM hx_run_step;"
+		  "DELETE FROM hx_run_event; DELETE FROM hx_job");
 	stamp = world_begin(w);
 	run_create(&w->unit, &stamp, &spec);
 	assert_int_equal(world_run(w), UNIT_WON);
 	snprintf(sql, sizeof sql,
-		 "UPDATE subject SET version = %d, status = '%s'%s; UPDATE run SET due_at = NULL%s; %s", VERSION,
+		 "UPDATE hx_subject SET version = %d, status = '%s'%s; UPDATE hx_run SET due_at = NULL%s; %s", VERSION,
 		 status, subject, run, more);
 	script(w, sql);
 }
 
 #define OWNED ", owner = 'x', until = 9000000, fence = 4"
-#define STEP_A "INSERT INTO run_step VALUES (77, 0, 'COMPLETED', 1, '1', 1, 2, NULL);"
-#define STEP_PAID "INSERT INTO run_step VALUES (77, 1, 'COMPLETED', 1, '2', 1, 2, NULL);"
-#define A_JOB                                                                                                                     \
-	"INSERT INTO job (subject, workspace, queue, workflow, action, effect_key, payload) VALUES (9, '', 'q', '', '', '', '');" \
-	"INSERT INTO subject (id, kind, status, version, op, fence, updated_at, seq, head) VALUES (9, 1, 'RUNNING', 1, 0, 0, 0, 1, x'');"
+#define STEP_A "INSERT INTO hx_run_step VALUES (77, 0, 'COMPLETED', 1, '1', 1, 2, NULL);"
+#define STEP_PAID "INSERT INTO hx_run_step VALUES (77, 1, 'COMPLETED', 1, '2', 1, 2, NULL);"
+#define A_JOB                                                                                                                        \
+	"INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload) VALUES (9, '', 'q', '', '', '', '');" \
+	"INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head) VALUES (9, 1, 'RUNNING', 1, 0, 0, 0, 1, x'');"
 
 /* ---- verbs ---- */
 
@@ -239,7 +239,7 @@ static void cancel(void **state)
 		{"WAITING", "", ", due_at = 9000000, wait_until = 9000000, attempt = 1", "", HX_OK,
 		 "CANCELLED v6, step 0 attempt 1 redo 0 ended"},
 		{"WAITING", "", ", at_step = 1, awaits = 'event payment'",
-		 "INSERT INTO run_step VALUES (77, 0, 'COMPLETED', 1, '1', 1, 2, 3)", HX_OK,
+		 "INSERT INTO hx_run_step VALUES (77, 0, 'COMPLETED', 1, '1', 1, 2, 3)", HX_OK,
 		 "CANCELLED v6, step 1 attempt 0 redo 0 ended"},
 		{"PAUSED", "", "", "", HX_OK, "CANCELLED v6, step 0 attempt 0 redo 0 ended"},
 		{"FAILED", "", ", step_status = 'FAILED', completed_at = 8, error = '{}'", "", HX_OK,
@@ -300,7 +300,7 @@ static void resume(void **state)
 		 "RUNNING v6, step 0 attempt 0 redo 0 awaits job job 9 due"},
 		/* The worker has ended it while the run was paused: nobody else will make it due. */
 		{"PAUSED", "", ", awaits = 'job', job = 9",
-		 A_JOB "UPDATE subject SET status = 'COMPLETED' WHERE id = 9", HX_OK,
+		 A_JOB "UPDATE hx_subject SET status = 'COMPLETED' WHERE id = 9", HX_OK,
 		 "RUNNING v6, step 0 attempt 0 redo 0 awaits job job 9 due"},
 		{"PAUSED", ", doubt = 1", ", step_status = 'UNKNOWN', awaits = 'person'", "", HX_OK,
 		 "WAITING v6 doubt, step 0 attempt 0 redo 0 UNKNOWN awaits person"},
@@ -321,7 +321,7 @@ static void retry(void **state)
 		{"FAILED", ", doubt = 1", ", attempt = 3, redo = 1, step_status = 'FAILED', completed_at = 8", "",
 		 HX_OK, "PENDING v6 doubt, step 0 attempt 0 redo 1 due"},
 		{"FAILED", "", ", at_step = 3, attempt = 3, job = 9, completed_at = 8",
-		 STEP_A STEP_PAID "INSERT INTO run_step VALUES (77, 2, 'COMPLETED', 1, '{}', 1, 2, NULL);", HX_OK,
+		 STEP_A STEP_PAID "INSERT INTO hx_run_step VALUES (77, 2, 'COMPLETED', 1, '{}', 1, 2, NULL);", HX_OK,
 		 "PENDING v6, step 3 attempt 0 redo 1 due"},
 		{"CANCELLING", "", ", undo = 0, attempt = 3, step_status = 'FAILED', awaits = 'person', error = '{}'",
 		 STEP_A, HX_OK, "CANCELLING v6, step 1 attempt 0 redo 0 undo 0 due"},
@@ -347,11 +347,11 @@ static void a_rejected_approval_is_decided_anew_after_a_retry(void **state)
 	struct run_verb v;
 
 	put(w, "FAILED", "", ", at_step = 2, step_status = 'FAILED', completed_at = 8",
-	    STEP_A STEP_PAID "INSERT INTO run_event VALUES (77, 'approval/ok/0', 'approval ok', '\"no\"', 1, 2)");
+	    STEP_A STEP_PAID "INSERT INTO hx_run_event VALUES (77, 'approval/ok/0', 'approval ok', '\"no\"', 1, 2)");
 	(void)fire(w, RUN_RETRY, HX_OK);
 	assert_is(w, &stmt_events, "approval/ok/0 = approval ok \"no\" taken by 2");
-	script(w, "UPDATE subject SET status = 'WAITING' WHERE id = 77;"
-		  "UPDATE run SET awaits = 'approval ok', due_at = NULL");
+	script(w, "UPDATE hx_subject SET status = 'WAITING' WHERE id = 77;"
+		  "UPDATE hx_run SET awaits = 'approval ok', due_at = NULL");
 	rq.name = slice_str("ok");
 	rq.data = slice_str("\"yes\"");
 	assert_int_equal(drive_rq(w, &v, &rq), HX_OK);
@@ -427,7 +427,7 @@ static void an_event_is_taken_in_once(void **state)
 	assert_is(w, &stmt_run, "PENDING v6, step 0 attempt 0 redo 0");
 	(void)send_event(w, "payment", "e2", HX_OK);
 	assert_is(w, &stmt_events, "event/e1 = event payment {\"n\":1}, event/e2 = event payment {\"n\":1}");
-	script(w, "UPDATE subject SET status = 'COMPLETED' WHERE id = 77"); /* also when all is over */
+	script(w, "UPDATE hx_subject SET status = 'COMPLETED' WHERE id = 77"); /* also when all is over */
 	v = send_event(w, "payment", "e2", HX_OK);
 	assert_true(v.duplicate);
 	put(w, "PENDING", "", "", "");
@@ -444,7 +444,7 @@ static void a_run_takes_a_bounded_number_of_events(void **state)
 
 	put(w, "PENDING", "", "",
 	    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999)"
-	    " INSERT INTO run_event SELECT 77, 'event/n' || i, 'event payment', '1', 1, NULL FROM n");
+	    " INSERT INTO hx_run_event SELECT 77, 'event/n' || i, 'event payment', '1', 1, NULL FROM n");
 	(void)send_event(w, "payment", "last", HX_OK);
 	(void)send_event(w, "payment", "more", HX_TOO_LARGE);
 	assert_true(send_event(w, "payment", "last", HX_OK).duplicate);
@@ -472,7 +472,7 @@ static void approve(void **state)
 		{"PENDING", "", STEP_A STEP_PAID, "ok", HX_WRONG_STATUS, NULL},
 		/* It is past: what stands in the row is of a step before. */
 		{"RUNNING", AT_OK,
-		 STEP_A STEP_PAID "INSERT INTO run_step VALUES (77, 2, 'COMPLETED', 1, '{}', 1, 2, NULL);", "ok",
+		 STEP_A STEP_PAID "INSERT INTO hx_run_step VALUES (77, 2, 'COMPLETED', 1, '{}', 1, 2, NULL);", "ok",
 		 HX_WRONG_STATUS, NULL},
 	};
 	struct world *w = *state;
@@ -563,7 +563,7 @@ static void what_cannot_be_read_is_refused(void **state)
 }
 
 /* Raises the version as somebody else's move would. */
-#define BUMP "UPDATE subject SET version = version + 1 WHERE id = 77;"
+#define BUMP "UPDATE hx_subject SET version = version + 1 WHERE id = 77;"
 
 static void with_a_version_the_loser_is_told(void **state)
 {
@@ -592,10 +592,11 @@ static void without_one_it_is_decided_again_by_what_is_there_now(void **state)
 	assert_int_equal(drive(w, &v, &rq, (struct trouble){.script = BUMP STEP_A}), HX_OK);
 	assert_is(w, &stmt_run, "CANCELLING v7, step 0 attempt 0 redo 0 due");
 	put(w, "RUNNING", OWNED, "", "");
-	assert_int_equal(drive(w, &v, &rq,
-			       (struct trouble){.script = BUMP "UPDATE subject SET status = 'COMPLETED', owner = NULL,"
-							       " until = NULL WHERE id = 77"}),
-			 HX_ALREADY_COMPLETED);
+	assert_int_equal(
+		drive(w, &v, &rq,
+		      (struct trouble){.script = BUMP "UPDATE hx_subject SET status = 'COMPLETED', owner = NULL,"
+						      " until = NULL WHERE id = 77"}),
+		HX_ALREADY_COMPLETED);
 	assert_is(w, &stmt_run, "COMPLETED v6, step 0 attempt 0 redo 0");
 }
 
@@ -626,7 +627,7 @@ static void what_expires_in_between_is_not_revived(void **state)
 		struct run_verb v;
 
 		put(w, "FAILED", "", ", step_status = 'FAILED', completed_at = 8", "");
-		assert_int_equal(drive(w, &v, &rq, (struct trouble){.script = "UPDATE run SET expired = 1"}),
+		assert_int_equal(drive(w, &v, &rq, (struct trouble){.script = "UPDATE hx_run SET expired = 1"}),
 				 HX_RUN_EXPIRED);
 		assert_is(w, &stmt_run, "FAILED v5, step 0 attempt 0 redo 0 FAILED ended");
 	}
@@ -675,7 +676,7 @@ struct note {
 
 static const struct db_stmt stmt_note = {
 	.name = "test_note",
-	.sql = "UPDATE run SET trace = ?1",
+	.sql = "UPDATE hx_run SET trace = ?1",
 	.in = "t",
 	.out = "",
 };

@@ -16,7 +16,7 @@ static const struct db_stmt stmt_all_rows = {
 	.name = "test_all_rows",
 	.sql = "SELECT coalesce((SELECT group_concat(id || '|' || kind || '|' || status || '|' || version || '|' || op"
 	       " || '|' || fence || '+' || effort || '|' || coalesce(owner, '-') || '|' || coalesce(until, '-') || '|' || updated_at"
-	       " || '|' || seq || '|' || hex(head), ' ') FROM subject), '')",
+	       " || '|' || seq || '|' || hex(head), ' ') FROM hx_subject), '')",
 	.in = "",
 	.out = "t",
 };
@@ -25,7 +25,7 @@ static const struct db_stmt stmt_all_history = {
 	.name = "test_all_history",
 	.sql = "SELECT coalesce((SELECT group_concat(subject || '|' || seq || '|' || from_status || '>' || to_status || '|'"
 	       " || version || '|' || fence || '|' || op || '|' || node || '|' || at || '|' || hex(hash), ' ')"
-	       " FROM history), '')",
+	       " FROM hx_history), '')",
 	.in = "",
 	.out = "t",
 };
@@ -689,15 +689,15 @@ static void the_chain_vouches_for_every_row(void **state)
 	assert_true(chain_holds(w));
 	live(w, 60);
 	assert_true(chain_holds(w));
-	script(w, "CREATE TEMP TABLE kept AS SELECT * FROM history");
+	script(w, "CREATE TEMP TABLE kept AS SELECT * FROM hx_history");
 	for (size_t i = 0; i < sizeof tampered / sizeof *tampered; i++) {
-		snprintf(sql, sizeof sql, "UPDATE history SET %s WHERE seq = 31", tampered[i]);
+		snprintf(sql, sizeof sql, "UPDATE hx_history SET %s WHERE seq = 31", tampered[i]);
 		script(w, sql);
 		assert_false(chain_holds(w));
-		script(w, "DELETE FROM history; INSERT INTO history SELECT * FROM kept");
+		script(w, "DELETE FROM hx_history; INSERT INTO hx_history SELECT * FROM kept");
 		assert_true(chain_holds(w));
 	}
-	script(w, "DELETE FROM history WHERE seq = 61");
+	script(w, "DELETE FROM hx_history WHERE seq = 61");
 	assert_false(chain_holds(w)); /* the head knows of one more */
 }
 

@@ -450,7 +450,7 @@ static void test_only_one_of_two_holders_writes(void **state)
 	struct hx_error err;
 
 	slow = begun(shop, "k", "");
-	sql(shop, "UPDATE gate_record SET until = 1");
+	sql(shop, "UPDATE hx_gate_record SET until = 1");
 	quick = begun(shop, "k", "");
 	assert_int_equal(pay(quick, 10, "quick", &err), HX_OK);
 	assert_int_equal(pay(slow, 10, "slow", &err), HX_STALE_FENCE);
@@ -461,7 +461,7 @@ static void test_only_one_of_two_holders_writes(void **state)
 
 	/* And the other way round. */
 	slow = begun(shop, "k2", "");
-	sql(shop, "UPDATE gate_record SET until = 1 WHERE status = 1");
+	sql(shop, "UPDATE hx_gate_record SET until = 1 WHERE status = 1");
 	quick = begun(shop, "k2", "");
 	assert_int_equal(pay(slow, 10, "slow", &err), HX_OK);
 	assert_int_equal(pay(quick, 10, "quick", &err), HX_STALE_FENCE);
@@ -473,7 +473,7 @@ static void test_only_one_of_two_holders_writes(void **state)
 
 	/* Gone altogether. */
 	slow = begun(shop, "k3", "");
-	sql(shop, "DELETE FROM gate_record");
+	sql(shop, "DELETE FROM hx_gate_record");
 	assert_int_equal(pay(slow, 10, "slow", &err), HX_STALE_FENCE);
 	assert_account(shop, 80, 2);
 	hx_gate_entry_free(slow);
@@ -606,7 +606,7 @@ static void test_repeated_in_doubt_writes_into_no_other_record(void **state)
 	struct hx_gate_entry *entry = pay_in_doubt(shop), *anew;
 	struct hx_error err;
 
-	sql(shop, "DELETE FROM gate_record");
+	sql(shop, "DELETE FROM hx_gate_record");
 	assert_int_equal(pay(entry, 10, NULL, &err), HX_OUTCOME_UNKNOWN);
 	anew = begun(shop, "k", "");
 	for (int i = 0; i < 2; i++)

@@ -77,7 +77,7 @@ static enum hx_code run(int n, const char *token, enum entry_write_kind kind)
 static int64_t rows(void)
 {
 	static const struct db_stmt count = {
-		.name = "test_count", .sql = "SELECT count(*) FROM entry_lock", .in = "", .out = "i"};
+		.name = "test_count", .sql = "SELECT count(*) FROM hx_entry_lock", .in = "", .out = "i"};
 	struct hx_error err = {0};
 
 	unit_init(&unit, 0);

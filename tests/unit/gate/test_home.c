@@ -132,7 +132,7 @@ static void urls_that_are_none(void **state)
 static int64_t rows(struct db *db)
 {
 	static const struct db_stmt stmt = {
-		.name = "count", .sql = "SELECT count(*) FROM gate_record", .out = "i", .in = ""};
+		.name = "count", .sql = "SELECT count(*) FROM hx_gate_record", .out = "i", .in = ""};
 	struct unit_result result;
 	struct unit unit;
 	struct arena arena;

@@ -134,7 +134,7 @@ static int64_t number_of(const struct db_stmt *stmt)
 
 static int64_t rows(void)
 {
-	return number("SELECT count(*) FROM gate_record");
+	return number("SELECT count(*) FROM hx_gate_record");
 }
 
 #define assert_verdict(reply, wanted) assert_int_equal((reply).verdict, wanted)
@@ -170,8 +170,8 @@ static void the_lease_ends_to_the_millisecond(void **state)
 	assert_int_equal(acquire_other(1, 2), GATE_MISMATCHED);
 	reply = act(GATE_ACQUIRE, 1, 2);
 	assert_verdict(reply, GATE_ACQUIRED);
-	assert_int_equal(number("SELECT created_at FROM gate_record"), START_MS); /* it is still the same record */
-	assert_int_equal(number("SELECT takeovers FROM gate_record"), 1);
+	assert_int_equal(number("SELECT created_at FROM hx_gate_record"), START_MS); /* it is still the same record */
+	assert_int_equal(number("SELECT takeovers FROM hx_gate_record"), 1);
 	assert_verdict(act(GATE_ACQUIRE, 1, 1), GATE_IN_FLIGHT); /* the first is late, and one of the others now */
 }
 
@@ -185,7 +185,7 @@ static void the_holder_may_ask_again(void **state)
 	fake_clock_advance_ms(&fake, LEASE_MS - 1);
 	assert_verdict(act(GATE_ACQUIRE, 1, 2), GATE_IN_FLIGHT);
 	assert_verdict(act(GATE_ACQUIRE, 1, 1), GATE_ACQUIRED);
-	assert_int_equal(number("SELECT takeovers FROM gate_record"), 0);
+	assert_int_equal(number("SELECT takeovers FROM hx_gate_record"), 0);
 	assert_verdict(act(GATE_COMPLETE, 1, 1), GATE_DONE);
 	assert_verdict(act(GATE_ACQUIRE, 1, 1), GATE_COMPLETED);
 	assert_string_equal(told, "answer");
@@ -227,9 +227,9 @@ static void a_completed_record_is_replayed_until_it_expires(void **state)
 	assert_int_equal(acquire_other(1, 2), GATE_MISMATCHED);
 	fake_clock_advance_ms(&fake, 1);
 	assert_int_equal(acquire_other(1, 2), GATE_ACQUIRED); /* it counts as absent */
-	assert_int_equal(number("SELECT created_at FROM gate_record"), START_MS + 10 + TTL_MS);
-	assert_int_equal(number("SELECT takeovers FROM gate_record"), 0);
-	assert_int_equal(number("SELECT count(*) FROM gate_record WHERE response IS NOT NULL"), 0);
+	assert_int_equal(number("SELECT created_at FROM hx_gate_record"), START_MS + 10 + TTL_MS);
+	assert_int_equal(number("SELECT takeovers FROM hx_gate_record"), 0);
+	assert_int_equal(number("SELECT count(*) FROM hx_gate_record WHERE response IS NOT NULL"), 0);
 }
 
 static void a_completion_happens_once(void **state)
@@ -244,7 +244,7 @@ static void a_completion_happens_once(void **state)
 	assert_verdict(run(&again), GATE_DONE);
 	assert_verdict(act(GATE_ACQUIRE, 1, 2), GATE_COMPLETED);
 	assert_string_equal(told, "answer");
-	assert_int_equal(number("SELECT expires_at FROM gate_record"), START_MS + TTL_MS);
+	assert_int_equal(number("SELECT expires_at FROM hx_gate_record"), START_MS + TTL_MS);
 }
 
 static void a_late_holder_changes_nothing(void **state)
@@ -322,7 +322,7 @@ static void what_was_taken_over_only_loses_its_lease(void **state)
 	assert_int_equal(acquire_other(1, 3), GATE_MISMATCHED);
 	reply = act(GATE_ACQUIRE, 1, 3);
 	assert_verdict(reply, GATE_ACQUIRED);
-	assert_int_equal(number("SELECT created_at FROM gate_record"), START_MS);
+	assert_int_equal(number("SELECT created_at FROM hx_gate_record"), START_MS);
 	assert_verdict(act(GATE_REMOVE, 1, 2), GATE_STALE);
 	assert_verdict(act(GATE_ACQUIRE, 1, 4), GATE_IN_FLIGHT);
 }

@@ -183,7 +183,7 @@ static void build_odd_one(struct unit *unit, const struct probe *p)
 {
 	static const struct db_stmt stmt = {
 		.name = "test_odd_one",
-		.sql = "INSERT INTO subject (id, kind, status, version, op, updated_at, seq, head)"
+		.sql = "INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head)"
 		       " VALUES (?1, ?2, 'odd', 1, 1, 1, 1, x'00')",
 		.in = "ii",
 		.out = "",
@@ -856,7 +856,7 @@ static void a_lane_that_cannot_start_says_why(void **state)
 	lane_free(party.lane);
 	party.lane = NULL;
 	db = store_open(party.store);
-	assert_int_equal(db->driver->script(db, "INSERT INTO schema_version VALUES (9999, 'future')", &err), HX_OK);
+	assert_int_equal(db->driver->script(db, "INSERT INTO hx_schema_version VALUES (9999, 'future')", &err), HX_OK);
 	db_close(db);
 	assert_int_equal(lane_new(&party.options, &second, &err), HX_SCHEMA_MISMATCH);
 	assert_null(second);
@@ -881,7 +881,7 @@ static void a_lane_takes_over_a_connection_when_it_starts(void **state)
 
 	options.opened = store_open_migrated(party.store);
 	assert_int_equal(options.opened->driver->script(options.opened,
-							"INSERT INTO schema_version VALUES (9999, 'future')", &err),
+							"INSERT INTO hx_schema_version VALUES (9999, 'future')", &err),
 			 HX_OK);
 	assert_int_equal(lane_new(&options, &party.lane, &err), HX_SCHEMA_MISMATCH);
 	assert_null(party.lane);

@@ -1,0 +1,34 @@
+-- All of ours under hx_: the store may be a database of the user's, who has a table `job`, too.
+-- SQLite cannot rename an index: it is made anew.
+ALTER TABLE subject RENAME TO hx_subject;
+ALTER TABLE history RENAME TO hx_history;
+ALTER TABLE entity RENAME TO hx_entity;
+ALTER TABLE job RENAME TO hx_job;
+ALTER TABLE definition RENAME TO hx_definition;
+ALTER TABLE entry_lock RENAME TO hx_entry_lock;
+ALTER TABLE run RENAME TO hx_run;
+ALTER TABLE run_step RENAME TO hx_run_step;
+ALTER TABLE run_event RENAME TO hx_run_event;
+ALTER TABLE node RENAME TO hx_node;
+DROP INDEX subject_claimed;
+CREATE INDEX hx_subject_claimed ON hx_subject (id) WHERE owner IS NOT NULL;
+DROP INDEX entity_name;
+CREATE UNIQUE INDEX hx_entity_name ON hx_entity (workspace, workflow, name);
+DROP INDEX job_due_here;
+CREATE INDEX hx_job_due_here ON hx_job (due_at) WHERE due_at IS NOT NULL AND queue = 'after-effects';
+DROP INDEX job_due;
+CREATE INDEX hx_job_due ON hx_job (workspace, queue, grade, due_at) WHERE due_at IS NOT NULL AND queue <> 'after-effects';
+DROP INDEX run_key;
+CREATE UNIQUE INDEX hx_run_key ON hx_run (workspace, run_key) WHERE run_key IS NOT NULL;
+DROP INDEX run_due;
+CREATE INDEX hx_run_due ON hx_run (due_at) WHERE due_at IS NOT NULL;
+DROP INDEX run_workflow;
+CREATE INDEX hx_run_workflow ON hx_run (workflow, definition_version);
+DROP INDEX run_completed;
+CREATE INDEX hx_run_completed ON hx_run (completed_at) WHERE completed_at IS NOT NULL AND expired = 0;
+DROP INDEX job_in_flight;
+CREATE INDEX hx_job_in_flight ON hx_job (workspace, queue) WHERE in_flight_max > 0 AND due_at IS NULL AND ended_at IS NULL;
+DROP INDEX job_key;
+CREATE UNIQUE INDEX hx_job_key ON hx_job (workspace, queue, job_key) WHERE job_key IS NOT NULL;
+DROP INDEX job_over;
+CREATE INDEX hx_job_over ON hx_job (ended_at) WHERE ended_at IS NOT NULL AND (error IS NULL OR run IS NOT NULL);
