@@ -52,7 +52,7 @@
 	" ELSE hx_gate_record.created_at END,"                                                                            \
 	" takeovers = CASE WHEN hx_gate_record.expires_at <= excluded.created_at THEN 0"                                  \
 	" WHEN hx_gate_record.token = excluded.token THEN hx_gate_record.takeovers ELSE hx_gate_record.takeovers + 1 END"       \
-	" WHERE " TAKEABLE("gate_record", "excluded.token", "excluded.fingerprint", "excluded.created_at")
+	" WHERE " TAKEABLE("hx_gate_record", "excluded.token", "excluded.fingerprint", "excluded.created_at")
 
 #define TAKE_FORMS(columns, values)                                                                                    \
 	.sql = TAKE(columns, values, ""),                                                                              \
