@@ -268,7 +268,8 @@ struct slice batch_item_key(int64_t subject, int64_t n, const char *suffix, int6
 struct slice batch_done_key(int64_t subject, const char *action, struct arena *arena);
 /* What a call about an item is told. step: "item", "probe", "void", "cleanup". */
 struct batch_call_item {
-	int64_t n, attempt;         /* attempt 0: it is the payload of a job, which is told at each delivery */
+	int64_t n;
+	int64_t attempt;            /* of the item, for the header: no body tells it, or a key would have several */
 	struct slice input, output; /* .p NULL: none */
 	struct slice voids;         /* the key that a void makes useless; .p NULL: it is none */
 };

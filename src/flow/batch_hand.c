@@ -132,9 +132,7 @@ static struct lease lease_of(const struct batch_hand *h)
 static void probe(struct batch_hand *h)
 {
 	h->key = batch_item_key(h->hold.subject, h->n, /* suffix= */ NULL, 0, h->arena);
-	h->body = batch_call_body(&h->hold, "probe",
-				  &(struct batch_call_item){.n = h->n, .attempt = h->attempt, .input = h->input},
-				  h->arena);
+	h->body = batch_call_body(&h->hold, "probe", &(struct batch_call_item){.n = h->n, .input = h->input}, h->arena);
 	h->at = HAND_PROBING;
 }
 
@@ -173,9 +171,7 @@ static void unknown(struct batch_hand *h, const struct answer *answer, struct sl
 static void call(struct batch_hand *h, const struct answer *answer)
 {
 	h->key = batch_item_key(h->hold.subject, h->n, /* suffix= */ NULL, 0, h->arena);
-	h->body = batch_call_body(&h->hold, "item",
-				  &(struct batch_call_item){.n = h->n, .attempt = h->attempt, .input = h->input},
-				  h->arena);
+	h->body = batch_call_body(&h->hold, "item", &(struct batch_call_item){.n = h->n, .input = h->input}, h->arena);
 	if (h->arena->failed) {
 		h->arena->failed = false;
 		failed(h, answer, /* for_good= */ true, slice_str("there was no room for its texts"));

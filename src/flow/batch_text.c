@@ -60,8 +60,6 @@ struct slice batch_call_body(const struct batch_hold *hold, const char *step, co
 	strbuf_init(&body, TEXT_BYTES_MAX);
 	strbuf_add_char(&body, '{');
 	add_head(hold, step, &body);
-	if (item->attempt)
-		strbuf_addf(&body, ",\"attempt\":%lld", (long long)item->attempt);
 	strbuf_add_str(&body, ",\"input\":");
 	strbuf_add_slice(&body, input);
 	strbuf_addf(&body, ",\"data\":{},\"item\":{\"n\":%lld,\"input\":", (long long)item->n);

@@ -105,9 +105,7 @@ static void start_work(struct entity_step *s, const struct answer *answer)
 	}
 	if (!may_act(s, answer))
 		return;
-	s->attempt = 1;
 	step_make_body(s);
-	s->attempt = 0;
 	s->at = STEP_VALIDATING;
 }
 

@@ -9,8 +9,6 @@
 #include "flow/transition.h"
 #include "task/pulse.h"
 
-#define BODY_BYTES_MAX (48u << 20)
-
 /* clang-format off */
 
 #define JOB_SELECT                                                                                                     \
@@ -336,23 +334,11 @@ static void take_claimed(struct job_run *j, const struct answer *answer)
 	}
 
 	struct lease lease = lease_of(j);
-	struct strbuf body;
 
-	if (!lease_is_trusted(&lease, answer->mono)) {
-		end(j, HX_STORE_UNAVAILABLE); /* the claim took longer than it lasts: the janitor gives the job back */
-		return;
-	}
-	strbuf_init(&body, BODY_BYTES_MAX);
-	strbuf_addf(&body, "{\"attempt\":%lld,%.*s", (long long)j->attempt, (int)j->payload.n - 1, j->payload.p + 1);
-	j->body = arena_copy(j->arena, strbuf_slice(&body));
-	j->arena->failed |= body.failed;
-	strbuf_release(&body);
-	if (j->arena->failed) {
-		j->arena->failed = false; /* the words still have to be copied */
-		go_end(j, answer, JOB_PARKED, 0, slice_str("its payload is too large to be delivered"));
-	} else {
+	if (lease_is_trusted(&lease, answer->mono))
 		j->at = JOB_AT_ACTING;
-	}
+	else
+		end(j, HX_STORE_UNAVAILABLE); /* the claim took longer than it lasts: the janitor gives the job back */
 }
 
 static void take_acted(struct job_run *j, const struct answer *answer)
@@ -445,7 +431,7 @@ static void ask(const struct task *task, struct ask *ask)
 		ask->kind = ASK_ACT;
 		ask->act = (struct act_call){
 			.action = j->action,
-			.input = j->body,
+			.input = j->payload,
 			.key = j->key,
 			.attempt = j->attempt,
 			.traceparent = j->trace,

@@ -47,7 +47,7 @@ struct job_spec {
 	const char *workflow;
 	const char *action;
 	struct slice effect_key;
-	/* A JSON object; the attempt is put into it at the delivery. The trace that it belongs to are members (base/trace.h). */
+	/* A JSON object, sent as it is by every try. The trace that it belongs to are members (base/trace.h). */
 	struct slice payload;
 	bool repeatable; /* by its key, or by its nature: after a worker was lost over it, another may take it */
 };
@@ -142,7 +142,7 @@ struct job_run {
 	const struct action *action;
 	int64_t version, fence, attempt, due_in_ms;
 	bool doubt; /* an earlier worker died over it */
-	struct slice key, payload, body, error, trace;
+	struct slice key, payload, error, trace;
 	struct stamp stamp;
 	struct mono_time asked;
 	enum hx_code code;

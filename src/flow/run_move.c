@@ -180,7 +180,7 @@ void plan_begin(struct run_drive *d, const struct answer *answer, const struct r
 		plan_fail(d, "TOO_LARGE", slice_str("the outputs of its steps are too large together"), step);
 		return;
 	}
-	if (run_make_body(d, d->done, step, undone, by_worker ? 0 : attempt, &body, &err)) {
+	if (run_make_body(d, d->done, step, undone, &body, &err)) {
 		cannot_begin(d, &err, step, undone != NULL);
 		return;
 	}

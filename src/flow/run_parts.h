@@ -39,12 +39,11 @@ void run_plan_give_up(struct run_drive *d);
 
 struct slice run_make_key(const struct run_drive *d, const struct run_step *step, int64_t redo, bool undo);
 /*
- * What a call is told: of a step, or of its compensation (then also the step's output). attempt 0: it is the payload
- * of a job, which is told at each claim. HX_OK, or why an expression could not be evaluated.
+ * What a call is told: of a step, or of its compensation (then also the step's output); the same for every try. HX_OK, or why
+ * an expression could not be evaluated.
  */
 enum hx_code run_make_body(const struct run_drive *d, const struct run_done *done, const struct run_step *step,
-			   const struct run_done *undone, int64_t attempt, struct slice *ret_body,
-			   struct hx_error *err) HX_MUST_CHECK;
+			   const struct run_done *undone, struct slice *ret_body, struct hx_error *err) HX_MUST_CHECK;
 /* The evaluated input of a step, seen from what was done before it. */
 enum hx_code run_make_input(const struct run_drive *d, const struct run_done *done, const struct run_step *step,
 			    struct slice *ret_input, struct hx_error *err) HX_MUST_CHECK;

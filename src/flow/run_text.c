@@ -63,7 +63,7 @@ enum hx_code run_make_input(const struct run_drive *d, const struct run_done *do
 }
 
 enum hx_code run_make_body(const struct run_drive *d, const struct run_done *done, const struct run_step *step,
-			   const struct run_done *undone, int64_t attempt, struct slice *ret_body, struct hx_error *err)
+			   const struct run_done *undone, struct slice *ret_body, struct hx_error *err)
 {
 	struct slice input;
 	char id[ID_TEXT_BYTES];
@@ -80,8 +80,6 @@ enum hx_code run_make_body(const struct run_drive *d, const struct run_done *don
 	json_quote(slice_str(step->name), &body);
 	strbuf_add_str(&body, ",\"requester\":");
 	json_quote(d->row.requester, &body);
-	if (attempt)
-		strbuf_addf(&body, ",\"attempt\":%lld", (long long)attempt);
 	strbuf_add_str(&body, ",\"input\":");
 	strbuf_add_slice(&body, input);
 	strbuf_add_str(&body, ",\"data\":");

@@ -30,7 +30,7 @@ static inline struct move step_finish_move(const struct entity_step *s)
 
 /* ---- texts, in the task's arena, which remembers whether there was room ---- */
 
-/* The body of a call of the step, with its attempt. */
+/* The body of every call of the step. Nothing in it tells one try from another: a key has one body. */
 void step_make_body(struct entity_step *s);
 /* The key of the step's own effect. */
 void step_make_key(struct entity_step *s);
