@@ -194,7 +194,8 @@ static void send_locks(struct batch *b, struct pg_trip *trip, size_t n)
 	n = 0;
 	for (size_t i = 0; i < b->n; i++)
 		for (unsigned s = 0; s < b->units[i]->subjects_n; s++)
-			ids[n++] = b->units[i]->subjects[s];
+			if (!(b->units[i]->apart >> s & 1))
+				ids[n++] = b->units[i]->subjects[s];
 	qsort(ids, n, sizeof *ids, by_id);
 	pg_array_start(&b->pg->arrays[0], 'i');
 	for (size_t i = 0; i < n; i++) {
@@ -229,7 +230,7 @@ static void send_head(struct batch *b, struct pg_trip *trip)
 	size_t locks_n = 0;
 
 	for (size_t i = 0; i < b->n && !b->pg->read_only; i++)
-		locks_n += b->units[i]->subjects_n;
+		locks_n += b->units[i]->subjects_n - (unsigned)__builtin_popcount(b->units[i]->apart);
 	if (PQtransactionStatus(b->pg->conn) == PQTRANS_IDLE) {
 		b->pg->wrote = false;
 		b->pg->xid = 0;

@@ -7,6 +7,7 @@ void unit_init(struct unit *unit, int64_t op)
 	unit->lines_n = 0;
 	unit->subjects_n = 0;
 	unit->wakes_n = 0;
+	unit->apart = 0;
 }
 
 static bool fits(char letter, enum db_type type)
@@ -32,13 +33,27 @@ void unit_add(struct unit *unit, enum unit_rule rule, const struct db_stmt *stmt
 	ASSERT(stmt->in[params_n] == '\0');
 }
 
-void unit_touch(struct unit *unit, int64_t subject)
+static unsigned add_subject(struct unit *unit, int64_t subject)
 {
 	for (unsigned i = 0; i < unit->subjects_n; i++)
 		if (unit->subjects[i] == subject)
-			return;
+			return i;
 	ASSERT(unit->subjects_n < UNIT_SUBJECTS_MAX);
-	unit->subjects[unit->subjects_n++] = subject;
+	unit->subjects[unit->subjects_n] = subject;
+	return unit->subjects_n++;
+}
+
+void unit_touch(struct unit *unit, int64_t subject)
+{
+	unit->apart &= ~(1u << add_subject(unit, subject));
+}
+
+void unit_keep_apart(struct unit *unit, int64_t name)
+{
+	unsigned had = unit->subjects_n, i = add_subject(unit, name);
+
+	if (i == had)
+		unit->apart |= 1u << i;
 }
 
 void unit_wake(struct unit *unit, int64_t topic)

@@ -44,6 +44,7 @@ struct unit {
 	unsigned subjects_n;
 	unsigned wakes_n;
 	int64_t subjects[UNIT_SUBJECTS_MAX];
+	unsigned apart; /* bit i: subjects[i] is no row of hx_subject, only a name that no two units of a batch share */
 	int64_t wakes[UNIT_WAKES_MAX];
 	struct unit_line lines[UNIT_LINES_MAX];
 };
@@ -80,6 +81,8 @@ void unit_add(struct unit *unit, enum unit_rule rule, const struct db_stmt *stmt
 		 (const struct db_value[]){__VA_ARGS__})
 /* Adding a subject that is named already changes nothing. */
 void unit_touch(struct unit *unit, int64_t subject);
+/* As unit_touch, but for what has a row elsewhere: nothing is locked for it, and no table of subjects is needed. */
+void unit_keep_apart(struct unit *unit, int64_t name);
 void unit_wake(struct unit *unit, int64_t topic);
 bool unit_is_plain(const struct unit *unit);
 bool unit_touches_same(const struct unit *a, const struct unit *b);

@@ -9,7 +9,7 @@
 /*
  * The first condition spares most losers a write: INSERT … ON CONFLICT locks the row that it meets, which on
  * PostgreSQL is a write and may wait for another node. The last one decides. In set form the rows are met in the
- * order of their names, the same on every node; no two units of a batch have the same name (unit_touch), as a row
+ * order of their names, the same on every node; no two units of a batch have the same name (unit_keep_apart), as a row
  * cannot be met twice by one statement.
  */
 static const struct db_stmt stmt_take = {
@@ -111,7 +111,7 @@ static void ask(const struct task *task, struct ask *ask)
 	}
 	ask->kind = ASK_COMMIT;
 	unit_init(ask->unit, w->op);
-	unit_touch(ask->unit, entry_write_subject(&w->lock));
+	unit_keep_apart(ask->unit, entry_write_subject(&w->lock));
 	if (w->kind == ENTRY_TAKE)
 		UNIT_ADD(ask->unit, UNIT_VERDICT, &stmt_take, name, token, db_int(w->lock.ttl_ms));
 	else

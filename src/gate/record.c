@@ -37,7 +37,7 @@
  * was to be inserted: older than the truth if it had to wait, never younger.
  *
  * In set form the rows are met in the order of their keys, the same on every node; no two units of a batch have the same
- * key (unit_touch), as a row cannot be met twice by one statement.
+ * key (unit_keep_apart), as a row cannot be met twice by one statement.
  */
 #define TAKE(columns, values, order)                                                                                   \
 	"INSERT INTO hx_gate_record (key, token, fingerprint, created_at, " columns ")"                                   \
@@ -315,7 +315,7 @@ static void add_along(struct unit *unit, enum unit_rule rule, const struct db_st
 {
 	const struct hx_gate_claim *c = &complete->claim;
 
-	unit_touch(unit, gate_write_subject(complete));
+	unit_keep_apart(unit, gate_write_subject(complete));
 	UNIT_ADD(unit, rule, stmt, bytes(c->key, sizeof c->key), bytes(c->token, sizeof c->token),
 		 bytes(c->fingerprint, sizeof c->fingerprint), db_blob(complete->response), span(c->ttl_ms));
 }
@@ -342,7 +342,7 @@ void gate_add_completed(struct unit *unit, const struct hx_gate_claim *claim, st
 	struct gate_ask ask = {.claim = *claim};
 
 	ASSERT(unit->lines_n == 0);
-	unit_touch(unit, gate_write_subject(&ask));
+	unit_keep_apart(unit, gate_write_subject(&ask));
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_completed, bytes(claim->key, sizeof claim->key),
 		 bytes(claim->token, sizeof claim->token), bytes(claim->fingerprint, sizeof claim->fingerprint),
 		 span(claim->ttl_ms), db_blob(response));
@@ -351,7 +351,7 @@ void gate_add_completed(struct unit *unit, const struct hx_gate_claim *claim, st
 static void build(struct unit *unit, const struct gate_ask *ask)
 {
 	if (ask->op != GATE_LOOK)
-		unit_touch(unit, gate_write_subject(ask));
+		unit_keep_apart(unit, gate_write_subject(ask));
 	switch (ask->op) {
 	case GATE_ACQUIRE:
 		add_acquire(unit, ask);

@@ -158,7 +158,7 @@ static const struct db_stmt stmt_describe_postgres = {
 	.name = "describe",
 	.sql = "SELECT what FROM (SELECT concat_ws(' ', table_name, ordinal_position, column_name, data_type, is_nullable,"
 	       " column_default, generation_expression) AS what FROM information_schema.columns WHERE table_schema = current_schema()"
-	       " UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema()"
+	       " UNION ALL SELECT replace(indexdef, current_schema() || '.', '') FROM pg_indexes WHERE schemaname = current_schema()"
 	       " UNION ALL SELECT conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint"
 	       " WHERE connamespace = current_schema()::regnamespace"
 	       " UNION ALL SELECT relname || relkind::text || reloptions::text FROM pg_class"
@@ -198,10 +198,12 @@ static void make_old_store(struct session *s)
 		session_must(s, s->db->driver->script(s->db, insert, &s->err));
 	}
 	session_must(s,
-		     s->db->driver->script(s->db,
-					   "INSERT INTO subject (id, kind, status, version, op, updated_at, seq, head)"
-					   " VALUES (7, 1, 'open', 1, 1, 1, 1, '')",
-					   &s->err));
+		     s->db->driver->script(
+			     s->db,
+			     s->db->driver == &db_sqlite
+				     ? "INSERT INTO subject VALUES (7, 1, 'open', 1, 1, 0, 0, 0, NULL, NULL, 1, 1, x'')"
+				     : "INSERT INTO subject VALUES (7, 1, 'open', 1, 1, 0, 0, 0, NULL, NULL, 1, 1, '')",
+			     &s->err));
 }
 
 static CMFixtureFunction set_up_another;
@@ -231,7 +233,6 @@ static void an_old_store_becomes_what_a_new_one_is(void **state)
 	session_must(fresh, migrate_run(fresh->db, &status, &fresh->err));
 	describe(fresh, &is_new);
 	assert_string_equal(was_old.p, is_new.p);
-	assert_null(strstr(is_new.p, " job "));
 	session_tear_down(&other);
 	strbuf_release(&was_old), strbuf_release(&is_new), strbuf_release(&sql);
 }

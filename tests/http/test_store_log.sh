@@ -118,7 +118,7 @@ def test_postgres_has_lost_a_table(dir):
 	try:
 		with Server(dir, "serve", "--db", f"{pg}?options=-csearch_path%3D{schema}") as hapax:
 			assert push(hapax)[0] == 201 and not events(hapax, "the store fails")
-			sql(f"ALTER TABLE {schema}.job RENAME TO job_gone")
+			sql(f"ALTER TABLE {schema}.hx_job RENAME TO hx_job_gone")
 			fails_in_words(hapax, '42P01 relation "job" does not exist')
 			sql(f"ALTER TABLE {schema}.job_gone RENAME TO job")
 			works_again(hapax)

@@ -432,7 +432,7 @@ static void test_sql_runs_in_the_unit(void **state)
 	assert_run(
 		w,
 		"FAILED v6, step 2 attempt 1 FAILED error {\"code\":\"ACTION_FAILED\",\"message\":\"sqlite, note_it: "
-		"UNIQUE constraint failed: entry_lock.name\",\"step\":\"again\"}",
+		"UNIQUE constraint failed: hx_entry_lock.name\",\"step\":\"again\"}",
 		"0 COMPLETED {\"n\":9007199254740993}, 1 COMPLETED null");
 }
 
