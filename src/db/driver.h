@@ -28,7 +28,7 @@ struct db_options {
 	struct clock *clock;     /* hx_now_ms() on SQLite, and how long to wait; never NULL */
 	int64_t lock_timeout_ms; /* PostgreSQL: how long a batch waits for rows of other nodes; 0: 2000 */
 	bool read_only;          /* for lists, and verbs beside a running server: never writes, never checkpoints */
-	bool exclusive;          /* SQLite: hold PATH.lock, so that a second server is refused */
+	bool exclusive;          /* SQLite: hold the file's locks, so that a second server is refused */
 	bool stay_unchecked;     /* tests only: accept a PostgreSQL with fsync off */
 };
 

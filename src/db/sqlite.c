@@ -20,16 +20,14 @@
  * line, which then has changed nothing.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "base/hash.h"
 #include "db/driver.h"
+#include "db/sqlite_file.h"
 
 #define WAL_PAGES_MAX 8192 /* 32 MB of 4 KiB pages */
 #define WAL_KEPT "PRAGMA journal_size_limit = 67108864"
@@ -40,7 +38,7 @@
 struct sqlite_db {
 	struct db db;
 	sqlite3 *handle;
-	int lock_fd;
+	struct sqlite_lock lock;
 	bool begun;
 	bool writes;
 	bool checkpoints; /* holds the lock: the server's own connection */
@@ -127,24 +125,6 @@ static int note_wal_pages(void *context, sqlite3 *handle, const char *name, int 
 }
 
 /* ---- open and close ---- */
-
-/* Beside the file itself, as SQLite finds it: two links to it are one store. */
-static enum hx_code take_lock(struct sqlite_db *s, const char *path, struct hx_error *err)
-{
-	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
-	char file[4096], lock_path[sizeof file + sizeof ".lock"];
-
-	ASSERT(vfs && vfs->mxPathname < (int)sizeof file);
-	if ((vfs->xFullPathname(vfs, path, sizeof file, file) & 0xff) != SQLITE_OK) /* or OK_SYMLINK */
-		return error_set(err, HX_CONFIG_ERROR, "the store's path is too long, or its links lead in a circle");
-	snprintf(lock_path, sizeof lock_path, "%s.lock", file);
-	s->lock_fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (s->lock_fd < 0)
-		return error_set(err, HX_STORE_UNAVAILABLE, "%s: %s", lock_path, strerror(errno));
-	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
-		return error_set(err, HX_BUSY, "%s: another server has this store open", path);
-	return HX_OK;
-}
 
 /* The answer of a pragma that returns one text, e.g. the journal mode that is really in force. */
 static bool pragma_is(struct sqlite_db *s, const char *sql, const char *wanted)
@@ -242,8 +222,7 @@ static void sqlite_close(struct db *db)
 	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
 		sqlite3_finalize(fixed[i]);
 	sqlite3_close(s->handle);
-	if (s->lock_fd >= 0)
-		close(s->lock_fd);
+	sqlite_unlock(&s->lock);
 	free(s);
 }
 
@@ -258,7 +237,9 @@ static enum hx_code open_handle(struct sqlite_db *s, const struct db_options *op
 	if (*path == '\0')
 		return error_set(err, HX_CONFIG_ERROR, "sqlite: needs a path, as in sqlite:hapax.db");
 	if (options->exclusive && !in_memory)
-		code = take_lock(s, path, err);
+		code = sqlite_lock(path, &s->lock, err);
+	else if (!options->read_only && !in_memory)
+		sqlite_make_private(path);
 	if (code)
 		return code;
 
@@ -285,7 +266,7 @@ static enum hx_code sqlite_open(const struct db_options *options, struct db **re
 	if (!s)
 		return error_set(err, HX_NO_MEMORY, "open a store");
 	s->db = (struct db){&db_sqlite, options->clock};
-	s->lock_fd = -1;
+	s->lock = SQLITE_NOT_LOCKED;
 	s->writes = !options->read_only;
 	s->checkpoints = options->exclusive;
 

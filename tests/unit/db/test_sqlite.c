@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -174,6 +175,131 @@ static void a_link_is_the_file_that_it_leads_to(void **state)
 	assert_refused(url, true, false, HX_BUSY, "another server has this store open");
 	db_close(first);
 	assert_int_equal(unlink(link), 0);
+}
+
+/* Whether somebody in this process holds SQLite's own lock on the file, as another process finds it. */
+static bool is_seen_locked(const char *file)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct flock shared = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0x40000002, .l_len = 510};
+		int fd = open(file, O_RDWR | O_CLOEXEC);
+
+		_exit(fd >= 0 && fcntl(fd, F_GETLK, &shared) == 0 && shared.l_type == F_RDLCK ? 1 : 0);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 1;
+}
+
+/* To close a descriptor of the file would drop the locks that SQLite has on it in all of the process. */
+static void a_server_that_ends_leaves_the_locks_of_others_in_its_process(void **state)
+{
+	struct store *store = *state;
+	const char *file = store->url + strlen("sqlite:");
+	struct db *server = open_as(store->url, true, false), *reader;
+
+	script(server, table);
+	reader = open_as(store->url, false, true);
+	assert_words(reader, 1, "");
+	assert_true(is_seen_locked(file));
+	assert_refused(store->url, true, false, HX_BUSY, "another server");
+	assert_true(is_seen_locked(file));
+	db_close(server);
+	assert_true(is_seen_locked(file));
+	db_close(open_as(store->url, true, false));
+	assert_true(is_seen_locked(file));
+	db_close(reader);
+	assert_false(is_seen_locked(file));
+}
+
+static void a_file_under_another_name_is_locked_all_the_same(void **state)
+{
+	struct store *store = *state;
+	const char *file = store->url + strlen("sqlite:");
+	struct db *first = open_as(store->url, true, false);
+	char path[600], url[620];
+
+	snprintf(path, sizeof path, "%s.lock", file);
+	assert_int_equal(unlink(path), 0);
+	assert_refused(store->url, true, false, HX_BUSY, "another server has this store open");
+	snprintf(path, sizeof path, "%s/hard.db", store->dir);
+	snprintf(url, sizeof url, "sqlite:%s", path);
+	assert_int_equal(link(file, path), 0);
+	assert_refused(url, true, false, HX_BUSY, "another server has this store open");
+	db_close(first);
+	db_close(open_as(store->url, true, false));
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof path, "%s/hard.db.lock", store->dir);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* Another file of the same name is another store, also where the first one is still open. */
+static void a_file_that_was_deleted_is_no_store_any_more(void **state)
+{
+	struct store *store = *state;
+	char lock[600];
+	struct db *first = open_as(store->url, true, false), *second;
+
+	snprintf(lock, sizeof lock, "%s.lock", store->url + strlen("sqlite:"));
+	assert_int_equal(unlink(store->url + strlen("sqlite:")) | unlink(lock), 0);
+	second = open_as(store->url, true, false);
+	assert_refused(store->url, true, false, HX_BUSY, "another server");
+	db_close(first);
+	assert_refused(store->url, true, false, HX_BUSY, "another server");
+	db_close(second);
+	db_close(open_as(store->url, true, false));
+}
+
+/* ---- who may read it ---- */
+
+static int mode_of(const struct store *store, const char *suffix)
+{
+	struct stat st;
+	char path[512];
+
+	snprintf(path, sizeof path, "%s%s", store->url + strlen("sqlite:"), suffix);
+	return stat(path, &st) == 0 ? (int)(st.st_mode & 0777) : -1;
+}
+
+static void assert_modes(const struct store *store, struct db *db, int mode)
+{
+	assert_int_equal(put(db, 1, "one"), HX_OK);
+	assert_int_equal(mode_of(store, ""), mode);
+	assert_int_equal(mode_of(store, "-wal"), mode);
+	assert_int_equal(mode_of(store, "-shm"), mode);
+}
+
+static void the_files_are_for_their_owner_alone(void **state)
+{
+	for (int exclusive = 0; exclusive < 2; exclusive++) {
+		struct store *store = store_new(STORE_SQLITE_FILE);
+		mode_t mask = umask(022);
+		struct db *db = open_as(store->url, exclusive, false);
+
+		script(db, table);
+		assert_modes(store, db, 0600);
+		assert_int_equal(mode_of(store, ".lock"), exclusive ? 0600 : -1);
+		db_close(db);
+		umask(mask);
+		store_free(store);
+	}
+	(void)state;
+}
+
+static void a_file_that_is_there_keeps_its_mode(void **state)
+{
+	struct store *store = *state;
+	struct db *db = open_as(store->url, true, false);
+
+	script(db, table);
+	db_close(db);
+	assert_int_equal(chmod(store->url + strlen("sqlite:"), 0640), 0);
+	db = open_as(store->url, true, false);
+	assert_modes(store, db, 0640);
+	db_close(db);
 }
 
 static void a_server_that_was_refused_leaves_the_store_as_it_was(void **state)
@@ -466,6 +592,11 @@ int main(void)
 		STORE_TEST(a_second_server_is_refused_until_the_first_has_gone),
 		STORE_TEST(a_link_is_the_file_that_it_leads_to),
 		STORE_TEST(a_server_that_was_refused_leaves_the_store_as_it_was),
+		STORE_TEST(a_server_that_ends_leaves_the_locks_of_others_in_its_process),
+		STORE_TEST(a_file_under_another_name_is_locked_all_the_same),
+		STORE_TEST(a_file_that_was_deleted_is_no_store_any_more),
+		cmocka_unit_test(the_files_are_for_their_owner_alone),
+		STORE_TEST(a_file_that_is_there_keeps_its_mode),
 		cmocka_unit_test(stores_in_memory_lock_nothing),
 		STORE_TEST(a_path_that_leads_nowhere),
 		cmocka_unit_test(a_password_is_not_repeated),
