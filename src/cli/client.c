@@ -535,7 +535,7 @@ static enum hx_code tell_problem(struct client *c, int status, struct json probl
 	strbuf_init(&status_and_name, sizeof err->detail / 2);
 	add_detail(c, code, problem, &words);
 	if (code == HX_UNAUTHENTICATED && !c->api_key)
-		strbuf_add_str(&words, "; here: HAPAX_KEY, or --key-file FILE");
+		strbuf_addf(&words, "; here: %s", c->key_env ? c->key_env : "HAPAX_KEY, or --key-file FILE");
 	if (!c->json) {
 		strbuf_addf(&status_and_name, " (%d ", status);
 		text_add_shown(&status_and_name, json_string_decode(name, &c->arena));

@@ -48,6 +48,7 @@ struct client {
 	const char *program;               /* what should be running there */
 	const char *workspace, *requester; /* NULL: not sent */
 	const char *api_key;               /* NULL: none. Never told to anybody but the server */
+	const char *key_env;               /* where it could have been said; NULL: HAPAX_KEY, or --key-file */
 	int64_t timeout_ms;
 	bool json;
 	const char *key;                  /* the Idempotency-Key of the question; NULL: none */

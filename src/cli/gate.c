@@ -39,7 +39,7 @@ static const struct command_option option_admin = {
 	.name = "admin",
 	.value = "ADDR:PORT",
 	.env = "HAPAX_GATE_ADMIN",
-	.help = "health, metrics and `hapax gate show|forget`, on loopback [default: off]",
+	.help = "health, metrics and `hapax gate show|forget`, on loopback; wants the key in HAPAX_GATE_ADMIN_KEY, if there is one [default: off]",
 };
 static const struct command_option option_store = {
 	.name = "store",
@@ -133,6 +133,21 @@ static enum hx_code open_door(struct gate *g, const struct command_args *args, s
 	return http_server_new(&options, &g->server, err);
 }
 
+/* From the environment, else from the file: never from the command line, which everybody on the machine can read. */
+static enum hx_code take_admin_key(struct gate *g, struct hx_error *err)
+{
+	const char *key = getenv("HAPAX_GATE_ADMIN_KEY");
+
+	if (!key || !*key)
+		key = g->config.admin_key;
+	if (key && !gate_admin_key_is_good(slice_str(key)))
+		return error_set(err, HX_CONFIG_ERROR,
+				 "HAPAX_GATE_ADMIN_KEY must be %d to %d visible ASCII characters, no spaces",
+				 GATE_ADMIN_KEY_MIN, GATE_ADMIN_KEY_MAX);
+	gate_admin_set_key(&g->admin, key);
+	return HX_OK;
+}
+
 static enum hx_code open_admin(struct gate *g, const char *listen, struct hx_error *err)
 {
 	struct http_options options = http_options_default();
@@ -142,6 +157,9 @@ static enum hx_code open_admin(struct gate *g, const char *listen, struct hx_err
 	g->admin.store = gate_home_store(g->home);
 	g->admin.proxy = g->proxy;
 	g->admin.log = &g->log;
+	code = take_admin_key(g, err);
+	if (code)
+		return code;
 	g->admin_router = gate_admin_router_new(&g->admin);
 	if (!g->admin_router)
 		return error_set(err, HX_NO_MEMORY, "the routes of the admin address");

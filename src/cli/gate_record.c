@@ -5,6 +5,7 @@
  * named, as `show` prints it.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/duration.h"
 #include "base/excerpt.h"
@@ -12,6 +13,7 @@
 #include "base/json_walk.h"
 #include "cli/client.h"
 #include "cli/table.h"
+#include "gate/policy.h"
 #include "http/address.h"
 
 #define RECORD_BYTES 200
@@ -22,7 +24,7 @@ static const struct command_option option_admin = {
 	.value = "ADDR:PORT",
 	.env = "HAPAX_GATE_ADMIN",
 	.fallback = "127.0.0.1:7413",
-	.help = "the admin address of the gate",
+	.help = "the admin address of the gate; its key, if it wants one, is taken from HAPAX_GATE_ADMIN_KEY",
 };
 static const struct command_option option_record = {
 	.name = "record",
@@ -43,6 +45,10 @@ static enum hx_code start(struct client *client, const struct command_args *args
 	if (!code && address_parse(admin, &wrong, &address))
 		code = error_set(err, HX_VALIDATION_ERROR, "--admin: %s", wrong.detail);
 	client_path(client, "/gate/records");
+	client->key_env = "HAPAX_GATE_ADMIN_KEY";
+	client->api_key = getenv(client->key_env);
+	if (client->api_key && !gate_admin_key_is_good(slice_str(client->api_key)))
+		client->api_key = NULL; /* empty, or nothing that a gate can have */
 	return code;
 }
 

@@ -22,11 +22,12 @@
 /* Every field there is, for "did you mean"; which of them may stand where is said below. */
 /* clang-format off */
 static const char *const fields[] = {
-	"upstream", "name", "store", "listen", "admin", "sweep", "routes", "match", "guard", "header", "key", "max_key_length",
+	"upstream", "name", "store", "listen", "admin", "admin_key", "sweep", "routes", "match", "guard", "header", "key", "max_key_length",
 	"required", "tenant", "scope", "fingerprint", "ttl", "processing_ttl", "upstream_timeout", "read_timeout",
 	"replay_headers", "status_headers", "cache_errors", "on_lost", "max_request_bytes", "max_stored_bytes", NULL};
 /* clang-format on */
-static const char *const fields_of_file[] = {"upstream", "name", "store", "listen", "admin", "sweep", "routes", NULL};
+static const char *const fields_of_file[] = {"upstream",  "name",  "store",  "listen", "admin",
+					     "admin_key", "sweep", "routes", NULL};
 static const char *const fields_of_route[] = {"match", "guard", NULL};
 
 static const struct gate_policy policy_default = {
@@ -530,6 +531,27 @@ static void read_store(const struct reader *r, const struct json_node *node, str
 		config->store = url;
 }
 
+bool gate_admin_key_is_good(struct slice key)
+{
+	for (size_t i = 0; i < key.n; i++)
+		if (key.p[i] <= 0x20 || key.p[i] >= 0x7f)
+			return false;
+	return key.n >= GATE_ADMIN_KEY_MIN && key.n <= GATE_ADMIN_KEY_MAX;
+}
+
+/* Its text is in no finding. */
+static void read_admin_key(const struct reader *r, const struct json_node *node, struct gate_config *config)
+{
+	if (!reader_string(r, node, "admin_key"))
+		return;
+	if (gate_admin_key_is_good(node->string))
+		config->admin_key = reader_keep(r, node->string);
+	else
+		reader_report(r, node->at.line, "value",
+			      "admin_key must be %d to %d visible ASCII characters, no spaces", GATE_ADMIN_KEY_MIN,
+			      GATE_ADMIN_KEY_MAX);
+}
+
 static void read_sweep(const struct reader *r, const struct json_node *node, struct gate_config *config)
 {
 	static const char *const known[] = {"every", NULL};
@@ -560,6 +582,7 @@ static void read_config(const struct reader *r, const struct json_node *root, st
 	read_store(r, json_node_member(root, "store"), config);
 	(void)reader_address(r, json_node_member(root, "listen"), "listen", &config->listen);
 	(void)reader_address(r, json_node_member(root, "admin"), "admin", &config->admin);
+	read_admin_key(r, json_node_member(root, "admin_key"), config);
 	read_sweep(r, json_node_member(root, "sweep"), config);
 	read_policy(r, root, &config->policy);
 	set_pass(config);

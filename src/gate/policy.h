@@ -18,6 +18,8 @@
 #define GATE_LIST_MAX 32 /* names, pointers, statuses in one option */
 #define GATE_MATCH_BYTES_MAX 2048
 #define GATE_KEY_LENGTH_MAX 1024
+#define GATE_ADMIN_KEY_MIN 16
+#define GATE_ADMIN_KEY_MAX 512
 #define GATE_REQUEST_BYTES_MAX (INT64_C(1) << 30)
 #define GATE_STORED_BYTES_MAX (INT64_C(16) << 20) /* what every store can take in one piece */
 
@@ -52,6 +54,7 @@ struct gate_config {
 	const char *file;
 	const char *name; /* whose records these are: gates that share a store and a name are nodes of one gate */
 	const char *upstream, *store, *listen, *admin; /* NULL: not set here */
+	const char *admin_key;                         /* NULL: none is wanted. A secret */
 	int64_t sweep_every_ms;                        /* 0: off */
 	struct gate_policy policy;                     /* what no route names, if it is guarded */
 	struct gate_policy pass;                       /* and if it is not: the same with the guard off */
@@ -66,6 +69,8 @@ void gate_config_parse(const char *file, struct slice text, struct arena *arena,
 		       struct gate_config *ret_config);
 /* The same from a file; one that cannot be read is an error too. */
 void gate_config_load(const char *path, struct arena *arena, struct findings *findings, struct gate_config *ret_config);
+/* Visible ASCII without spaces, GATE_ADMIN_KEY_MIN to _MAX of it: what can be sent in a header, and not be guessed. */
+bool gate_admin_key_is_good(struct slice key);
 /* The policy of a request, never NULL for a method that HTTP defines; NULL: the method is unknown (501). */
 const struct gate_policy *gate_config_match(const struct gate_config *config, struct slice method, struct slice path);
 /* Is an answer of this status kept? 2xx and 3xx are; errors by cache_errors; 429 and 503 never. */

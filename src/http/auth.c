@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 #include "engine/keyring.h"
-#include "http/address.h"
 #include "http/api.h"
-#include "http/charset.h"
+#include "http/bearer.h"
+#include "http/local.h"
 #include "http/loop.h"
 
 _Static_assert((int)ROUTE_READ == API_KEY_READ && (int)ROUTE_EXECUTE == API_KEY_EXECUTE &&
@@ -27,30 +27,6 @@ static struct slice field_value(const struct http_call *call, const char *name, 
 	const struct wire_field *field = wire_find(call->request->wire.head.fields, name, ret_n);
 
 	return field ? field->value : slice_of(NULL, 0);
-}
-
-/* "Bearer hx_…"; another scheme is somebody else's business, a proxy's maybe. */
-static struct slice bearer(struct slice value)
-{
-	static const char scheme[] = "Bearer ";
-	size_t n = sizeof scheme - 1;
-
-	if (value.n < n || !slice_is_nocase(slice_of(value.p, n), scheme))
-		return slice_of(NULL, 0);
-	while (n < value.n && value.p[n] == ' ')
-		n++;
-	return slice_of(value.p + n, value.n - n);
-}
-
-/* The key, .n 0 without one. False: there are several. */
-static bool read_key(const struct http_call *call, struct slice *ret_key)
-{
-	size_t bearers_n, others_n;
-	struct slice by_bearer = bearer(field_value(call, "Authorization", &bearers_n));
-	struct slice by_field = field_value(call, "X-API-Key", &others_n);
-
-	*ret_key = by_bearer.n ? by_bearer : by_field;
-	return bearers_n <= 1 && others_n <= 1 && (!by_bearer.n || !by_field.n || slice_eq(by_bearer, by_field));
 }
 
 /* ---- refusing ---- */
@@ -114,59 +90,15 @@ static bool admit_key(struct http_call *call, const struct keyring_question *que
 	       claims_only(call, "Hapax-Requester", call->requester);
 }
 
-static bool is_loopback_with(struct slice host, const char *port)
-{
-	char text[ADDRESS_TEXT_BYTES];
-	struct hx_error unused;
-	struct address address;
-	int n = snprintf(text, sizeof text, "%.*s%s", SLICE_ARGS(host), port);
-
-	return n < (int)sizeof text && !address_parse(text, &unused, &address) && address_is_loopback(&address);
-}
-
-static bool is_loopback(struct slice host)
-{
-	return is_loopback_with(host, "") || is_loopback_with(host, ":80");
-}
-
-/* Whose page it is that a browser asks for. */
-static bool is_origin_elsewhere(const struct http_call *call)
-{
-	static const char http[] = "http://", https[] = "https://";
-	size_t n, scheme = sizeof http - 1;
-	struct slice origin = field_value(call, "Origin", &n);
-
-	if (n == 0)
-		return false;
-	if (origin.n >= sizeof https - 1 && slice_is(slice_of(origin.p, sizeof https - 1), https))
-		scheme = sizeof https - 1;
-	else if (origin.n < scheme || !slice_is(slice_of(origin.p, scheme), http))
-		return true;
-	return n > 1 || !is_loopback(slice_of(origin.p + scheme, origin.n - scheme));
-}
-
-/* A domain that has just become 127.0.0.1: its pages are of our origin, so that a browser lets them read. */
-static bool is_host_elsewhere(const struct http_call *call)
-{
-	size_t n;
-	struct slice host = field_value(call, "Host", &n);
-
-	return host.n && memchr(host.p, '.', host.n) && !is_loopback(host);
-}
-
 static bool admit_anybody(struct http_call *call)
 {
+	const char *foreign = local_refusal(&call->request->wire);
 	size_t n;
 
 	if (!api_of(call)->loopback)
 		return refuse_key(call, /* given= */ false);
-	/* A browser on this machine carries to loopback whatever any page asks for. */
-	if (is_origin_elsewhere(call) || is_host_elsewhere(call))
-		return refuse(
-			call, HX_FORBIDDEN,
-			slice_str("a web page of elsewhere asks (Origin, Host): without API keys only this machine is "
-				  "served"),
-			(struct wire_field){0});
+	if (foreign)
+		return refuse(call, HX_FORBIDDEN, slice_str(foreign), (struct wire_field){0});
 	call->workspace = or_default(field_value(call, "Hapax-Workspace", &n));
 	call->requester = or_default(field_value(call, "Hapax-Requester", &n));
 	return true;
@@ -216,7 +148,7 @@ bool auth_admit(struct http_call *call, void (*go_on)(struct http_call *call))
 		http_respond_code(call->exchange, HX_BUSY, /* detail= */ NULL);
 		return false;
 	}
-	if (!read_key(call, &key))
+	if (!bearer_key(call->request->wire.head.fields, &key))
 		return refuse_key(call, /* given= */ true);
 	auth->call = call;
 	auth->go_on = go_on;

@@ -7,7 +7,7 @@
  *     └ does not, or two that differ ───────▶ 401 UNAUTHENTICATED
  *   none
  *     ├ the store has never had a key, and we listen on loopback ─▶ Hapax-Workspace and Hapax-Requester choose, admin's scope;
- *     │                                                             but a browser's request for a page of elsewhere (Origin): 403
+ *     │                                                             but a browser's request for a page of elsewhere (local.h): 403
  *     └ all else ───────────────────────────────────────────────▶ 401
  *
  * Whatever is wrong about a key is told with the same words. What a key is stands in no answer, log or metric.

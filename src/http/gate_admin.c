@@ -8,10 +8,11 @@
 
 #include <stdio.h>
 
-#include "base/hash.h"
 #include "base/json_string.h"
 #include "base/strbuf.h"
+#include "http/bearer.h"
 #include "http/charset.h"
+#include "http/local.h"
 #include "http/loop.h"
 #include "http/metrics.h"
 #include "http/problem.h"
@@ -257,12 +258,53 @@ static void forget(struct http_call *call)
 	gate_ask(inquiry->admin->store, &inquiry->ticket);
 }
 
+/* ---- who may ask ---- */
+
+void gate_admin_set_key(struct gate_admin *admin, const char *key)
+{
+	admin->has_key = key != NULL;
+	if (key)
+		sha256(key, strlen(key), admin->key_digest);
+}
+
+/* Digests are compared: how long that takes says nothing of the key. */
+static bool has_the_key(const struct gate_admin *admin, const struct http_call *call)
+{
+	uint8_t digest[SHA256_BYTES];
+	struct slice key;
+
+	if (!bearer_key(call->request->wire.head.fields, &key) || key.n == 0)
+		return false;
+	sha256(key.p, key.n, digest);
+	return memcmp(digest, admin->key_digest, sizeof digest) == 0;
+}
+
+static bool admit(struct http_call *call)
+{
+	const struct gate_admin *admin = call->context;
+	const char *foreign = local_refusal(&call->request->wire);
+
+	if (call->route->scope == ROUTE_PUBLIC || (admin->has_key && has_the_key(admin, call)))
+		return true;
+	if (admin->has_key)
+		http_respond_problem(
+			call->exchange,
+			&(struct problem){
+				.code = HX_UNAUTHENTICATED,
+				.detail = slice_str("send the gate's admin key: Authorization: Bearer …"),
+				.field = {slice_str("WWW-Authenticate"), slice_str("Bearer realm=\"hapax gate\"")},
+			});
+	else if (foreign)
+		http_respond_code(call->exchange, HX_FORBIDDEN, foreign);
+	return !admin->has_key && !foreign;
+}
+
 /* ---- the table ---- */
 
 static const struct route routes[] = {
 	{"GET", "/healthz", healthz, ROUTE_PUBLIC, .summary = "Says that the process runs."},
 	{"GET", "/readyz", readyz, ROUTE_PUBLIC, .summary = "Says whether it takes requests, and its store is there."},
-	{"GET", "/metrics", metrics, ROUTE_PUBLIC, .summary = "Counters in Prometheus' text form."},
+	{"GET", "/metrics", metrics, ROUTE_READ, .summary = "Counters in Prometheus' text form."},
 	{"GET", "/gate/records", look, ROUTE_READ,
 	 .summary = "Shows the records of an idempotency key, or those whose outcome nobody knows."},
 	{"DELETE", "/gate/records/{record}", forget, ROUTE_ADMIN,
@@ -271,5 +313,5 @@ static const struct route routes[] = {
 
 struct router *gate_admin_router_new(struct gate_admin *admin)
 {
-	return router_new(routes, sizeof routes / sizeof *routes, /* admit= */ NULL, admin);
+	return router_new(routes, sizeof routes / sizeof *routes, admit, admin);
 }

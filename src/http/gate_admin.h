@@ -8,12 +8,16 @@
  *   GET /gate/records             those whose lease is over and whose outcome nobody knows
  *   DELETE /gate/records/{record} forgets one, as GET showed it: a person has decided. 409: its lease lasts, or somebody
  *                                 has used the key since
+ *
+ * Who can reach it can make the gate forget. It listens on loopback alone; with a key, all but the two probes wants that
+ * key, and without one only programs of this machine are served, no pages of elsewhere in its browsers (local.h).
  */
 #ifndef HX_HTTP_GATE_ADMIN_H
 #define HX_HTTP_GATE_ADMIN_H
 
 #include <stdatomic.h>
 
+#include "base/hash.h"
 #include "gate/store.h"
 #include "http/proxy.h"
 #include "http/router.h"
@@ -23,7 +27,12 @@ struct gate_admin {
 	const struct proxy *proxy;
 	struct log *log;    /* may be NULL: records that are forgotten are logged */
 	_Atomic bool ready; /* what /readyz says */
+	bool has_key;
+	uint8_t key_digest[SHA256_BYTES];
 };
+
+/* From now on it wants this key; NULL: none. Before the router is used. */
+void gate_admin_set_key(struct gate_admin *admin, const char *key);
 
 /* The admin must outlive the router, which is the handler of a server of its own: router_handle. NULL without memory. */
 struct router *gate_admin_router_new(struct gate_admin *admin);

@@ -93,16 +93,16 @@ static enum wire_verdict parse_request_line(struct slice line, struct wire_reque
 	return wrong ? bad_request(err, wrong) : WIRE_DONE;
 }
 
-/* version SP 3DIGIT SP reason; the reason may be empty, its space may not be missing. */
+/* version SP 3DIGIT SP reason; without a reason its space may be missing, too, as many services send it. */
 static enum wire_verdict parse_status_line(struct slice line, struct wire_response *ret, struct wire_error *err)
 {
 	bool other;
 
-	if (line.n < 13 || !parse_version(slice_of(line.p, 8), &ret->head.minor, &other) || line.p[8] != ' ' ||
-	    !chars_are(slice_of(line.p + 9, 3), CHAR_DIGIT) || line.p[12] != ' ')
+	if (line.n < 12 || !parse_version(slice_of(line.p, 8), &ret->head.minor, &other) || line.p[8] != ' ' ||
+	    !chars_are(slice_of(line.p + 9, 3), CHAR_DIGIT) || (line.n > 12 && line.p[12] != ' '))
 		return bad_request(err, "the status line is not: HTTP/1.0 or 1.1, three digits, reason");
 	ret->status = (line.p[9] - '0') * 100 + (line.p[10] - '0') * 10 + (line.p[11] - '0');
-	ret->reason = slice_of(line.p + 13, line.n - 13);
+	ret->reason = line.n > 12 ? slice_of(line.p + 13, line.n - 13) : slice_of(NULL, 0);
 	if (ret->status < 100 || ret->status > 599)
 		return bad_request(err, "the status is not from 100 to 599");
 	if (ret->status == 101)
@@ -292,12 +292,15 @@ static struct slice cut_head(struct slice head, struct wire_field fields[], stru
 	return first;
 }
 
+/* 1*DIGIT, so zeros may stand in front (RFC 9110, 8.6); nobody reads those in another base. The length goes on as we write it. */
 static const char *parse_length(struct slice text, uint64_t *ret_length)
 {
 	uint64_t value = 0;
 
-	if (text.n == 0 || !chars_are(text, CHAR_DIGIT) || (text.n > 1 && text.p[0] == '0'))
+	if (text.n == 0 || !chars_are(text, CHAR_DIGIT))
 		return "Content-Length is not a plain number";
+	while (text.n > 1 && text.p[0] == '0')
+		text = slice_of(text.p + 1, text.n - 1);
 	if (text.n > 19)
 		return "Content-Length is too large";
 	for (size_t i = 0; i < text.n; i++)

@@ -15,7 +15,7 @@
  *   lines      end with CRLF; a bare CR or LF, NUL or another control byte (but HTAB) ends the conversation
  *   fields     NAME ":" OWS VALUE OWS; no folded line, no space before the colon, no empty name
  *   host       exactly one in HTTP/1.1, at most one in 1.0: a name, IPv4 address or [IPv6] and a port
- *   length     Content-Length once, digits, no leading zero, at most 2^63-1; Transfer-Encoding once and exactly
+ *   length     Content-Length once, digits, at most 2^63-1; Transfer-Encoding once and exactly
  *              `chunked`; never both; no Transfer-Encoding in HTTP/1.0
  *   target     /path?query; http://host/path?query if the host is that of the Host field; * for OPTIONS.
  *              Complete escapes in the path, no fragment. CONNECT is 501.

@@ -181,8 +181,8 @@ static void test_names_in_headers(void **state)
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
 		for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
 			snprintf(request, sizeof request,
-				 "%s HTTP/1.1\r\nHost: h\r\nHapax-Workspace: %s\r\nContent-Length: 0\r\n\r\n", paths[i],
-				 names[n]);
+				 "%s HTTP/1.1\r\nHost: localhost\r\nHapax-Workspace: %s\r\nContent-Length: 0\r\n\r\n",
+				 paths[i], names[n]);
 			reply_release(&scene->last);
 			assert_true(client_raw(scene->admin[0], request, strlen(request), &scene->last));
 			if (scene->last.status != 400)
@@ -239,7 +239,7 @@ static void test_steps_and_statuses(void **state)
 /* Another workspace has entities of its own, and sees none of this one. */
 static void test_workspaces(void **state)
 {
-	static const char request[] = "POST " CLOSE " HTTP/1.1\r\nHost: h\r\nHapax-Requester: admin\r\n"
+	static const char request[] = "POST " CLOSE " HTTP/1.1\r\nHost: localhost\r\nHapax-Requester: admin\r\n"
 				      "Hapax-Workspace: other\r\nContent-Length: 0\r\n\r\n";
 	struct scene *scene = *state;
 
@@ -382,16 +382,18 @@ static void test_bad_http(void **state)
 {
 	static const char *const bad[] = {
 		"POST " CLOSE
-		" HTTP/1.1\r\nHost: h\r\nHapax-Requester: admin\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+		" HTTP/1.1\r\nHost: localhost\r\nHapax-Requester: admin\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
 		"POST " CLOSE
-		" HTTP/1.1\r\nHost: h\r\nHapax-Requester: admin\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
-		"POST " CLOSE " HTTP/1.1\r\nHost: h\r\nHost: i\r\nHapax-Requester: admin\r\nContent-Length: 0\r\n\r\n",
-		"POST " CLOSE " HTTP/1.1\r\nHost: h\r\nHapax-Requester : admin\r\nContent-Length: 0\r\n\r\n",
-		"POST " CLOSE " HTTP/1.1\r\nHost: h\r\nHapax-Requester: ad\r\n min\r\nContent-Length: 0\r\n\r\n",
-		"POST " CLOSE " HTTP/1.1\r\nHost: h\r\n: admin\r\nContent-Length: 0\r\n\r\n",
-		"POST " CLOSE " HTTP/1.1\r\nHost: h\r\nHapax-Requester: admin\r\nContent-Length: +2\r\n\r\n{}",
+		" HTTP/1.1\r\nHost: localhost\r\nHapax-Requester: admin\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
+		"POST " CLOSE
+		" HTTP/1.1\r\nHost: localhost\r\nHost: 127.0.0.1\r\nHapax-Requester: admin\r\nContent-Length: 0\r\n\r\n",
+		"POST " CLOSE " HTTP/1.1\r\nHost: localhost\r\nHapax-Requester : admin\r\nContent-Length: 0\r\n\r\n",
+		"POST " CLOSE
+		" HTTP/1.1\r\nHost: localhost\r\nHapax-Requester: ad\r\n min\r\nContent-Length: 0\r\n\r\n",
+		"POST " CLOSE " HTTP/1.1\r\nHost: localhost\r\n: admin\r\nContent-Length: 0\r\n\r\n",
+		"POST " CLOSE " HTTP/1.1\r\nHost: localhost\r\nHapax-Requester: admin\r\nContent-Length: +2\r\n\r\n{}",
 		"POST " CLOSE " HTTP/1.1\nHost: h\nContent-Length: 0\n\n",
-		"POST  " CLOSE " HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
+		"POST  " CLOSE " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
 	};
 	struct scene *scene = *state;
 

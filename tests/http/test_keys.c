@@ -158,13 +158,18 @@ static void assert_host(struct scene *scene, const char *host, int status)
 /* Without keys loopback is the door, and every browser on the machine stands inside of it. */
 static void test_web_pages_of_elsewhere(void **state)
 {
-	static const char *const here[] = {"", "Origin: http://localhost:3000\r\n", "Origin: http://127.0.0.1\r\n",
-					   "Origin: https://[::1]:8443\r\n"};
+	static const char *const here[] = {"",
+					   "Origin: http://localhost:3000\r\n",
+					   "Origin: http://127.0.0.1\r\n",
+					   "Origin: https://[::1]:8443\r\n",
+					   "Sec-Fetch-Site: same-origin\r\n",
+					   "Sec-Fetch-Site: none\r\n"};
 	static const char *const elsewhere[] = {"Origin: http://evil.example\r\n",
 						"Origin: https://evil.example:7411\r\n",
 						"Origin: http://127.0.0.1.evil.example\r\n",
 						"Origin: http://192.0.2.1\r\n",
 						"Origin: null\r\n",
+						"Sec-Fetch-Site: cross-site\r\n",
 						"Origin: \r\n",
 						"Origin: http://localhost\r\nOrigin: http://evil.example\r\n"};
 	struct scene *scene = *state;
@@ -180,6 +185,15 @@ static void test_web_pages_of_elsewhere(void **state)
 	assert_host(scene, "127.0.0.1", 200);
 	assert_host(scene, "localhost:7411", 200);
 	assert_host(scene, "[::1]:7411", 200);
+	assert_host(scene, "LOCALHOST", 200);
+	assert_host(scene, "127.8.9.10:1", 200);
+	assert_host(scene, "evil", 403); /* a name without a dot can be made to mean 127.0.0.1, too */
+	assert_host(scene, "evil:7411", 403);
+	assert_host(scene, "localhostile", 403);
+	assert_host(scene, "localhost.evil:7411", 403);
+	assert_host(scene, "192.0.2.1", 403);
+	assert_host(scene, "[::2]:7411", 403);
+	assert_host(scene, "2130706433", 403); /* 127.0.0.1 as one number, which only browsers read so */
 	assert_host(scene, "evil.example", 403);
 	assert_host(scene, "127.0.0.1.evil.example:7411", 403);
 	make_key(scene, "--scope admin", &key); /* a page that has a key was given it */

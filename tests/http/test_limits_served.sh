@@ -21,7 +21,7 @@ def run_of(n):
 
 
 def post(hapax, path, body, chunks=0, fields=b""):
-	head = b"POST " + path.encode() + b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + fields
+	head = b"POST " + path.encode() + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + fields
 	if chunks:
 		step = (len(body) + chunks - 1) // chunks
 		return hapax.raw(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunked([body[i:i + step] for i in range(0, len(body), step)]))
@@ -37,7 +37,7 @@ def check_body(hapax, path, most, status, limit="max_body_bytes"):
 		assert post(hapax, path, run_of(most), chunks)[0] == status, f"{most} bytes in {chunks} chunks"
 		refused(post(hapax, path, run_of(most + 1), chunks), 413, "TOO_LARGE", f"{limit} is {most}")
 	# A body that says that it is too large is refused before it is sent.
-	refused(hapax.raw(b"POST " + path.encode() + b" HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (most + 1)), 413, "TOO_LARGE", f"{limit} is {most}")
+	refused(hapax.raw(b"POST " + path.encode() + b" HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (most + 1)), 413, "TOO_LARGE", f"{limit} is {most}")
 
 
 def test_body(dir):
@@ -64,7 +64,7 @@ def test_body_at_the_gate(dir):
 
 
 def get(hapax, path, fields=b""):
-	return hapax.raw(b"GET " + path + b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + fields + b"\r\n")
+	return hapax.raw(b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + fields + b"\r\n")
 
 
 def check_head(hapax, ok):
@@ -73,7 +73,7 @@ def check_head(hapax, ok):
 	path = lambda n: b"/healthz?x=" + b"y" * (n - base - len(b"/healthz?x="))
 	assert get(hapax, path(LINE))[0] == ok, "the longest query"
 	assert get(hapax, path(LINE + 1))[0] == 414
-	have = len(b"GET /healthz?x= HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	have = len(b"GET /healthz?x= HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 	field = lambda n: b"X: " + b"v" * (n - 5) + b"\r\n"
 	assert get(hapax, b"/healthz?x=", field(HEAD - have))[0] == ok, "the longest head"
 	assert get(hapax, b"/healthz?x=", field(HEAD - have + 1))[0] == 431
@@ -105,7 +105,7 @@ def test_encoding(dir):
 	with Server(dir, "serve", "--db", "sqlite::memory:") as hapax:
 		for name in (b"gzip", b"identity, gzip", b""):
 			refused(post(hapax, path, gzip.compress(body), fields=b"Content-Encoding: %s\r\n" % name), 415, "UNSUPPORTED_ENCODING", "without Content-Encoding")
-		assert "Accept-Encoding: identity" in hapax.raw(b"POST /api/v1/jobs HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Encoding: br\r\nContent-Length: 0\r\n\r\n")[1]
+		assert "Accept-Encoding: identity" in hapax.raw(b"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Encoding: br\r\nContent-Length: 0\r\n\r\n")[1]
 		for name in (b"identity", b"Identity"):
 			assert post(hapax, path, body, fields=b"Content-Encoding: %s\r\n" % name)[0] == 404, "it was read"
 	with Service() as service, Server(dir, "gate", "--upstream", service.url, "--store", "memory:") as gate:
@@ -181,19 +181,19 @@ def open_many(hapax, n, say):
 
 
 def answers(s):
-	s.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+	s.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	return s.recv(1 << 16)[:12]
 
 
 def check_connections(hapax, opened):
 	"""All that may be there are at work: one more waits until one of them has gone. `opened` is how many the server has."""
-	many = open_many(hapax, CONNECTIONS, b"GET /healthz HTTP/1.1\r\nHost: a\r\n")
+	many = open_many(hapax, CONNECTIONS, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
 	try:
 		many[-1].sendall(b"\r\n")
 		assert many[-1].recv(1 << 16).startswith(b"HTTP/1.1 "), "the last one that may be there is served"
 		many[-1].sendall(b"GET /healthz HTTP/1.1\r\n")  # and at work again
 		with hapax.open() as extra:
-			extra.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+			extra.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 			extra.settimeout(0.3)
 			try:
 				got = extra.recv(100)

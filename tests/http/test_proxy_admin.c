@@ -32,8 +32,8 @@ static int down(void **state)
 	return 0;
 }
 
-/* A request to the admin's address. */
-static struct reply ask_admin(const char *method, const char *target)
+/* A request to the admin's address, with these fields. */
+static struct reply ask_admin_with(const char *method, const char *target, const char *fields)
 {
 	struct http_server *proxied = server;
 	struct reply reply;
@@ -43,11 +43,16 @@ static struct reply ask_admin(const char *method, const char *target)
 	server = admin_server;
 	fd = client_open();
 	server = proxied;
-	snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: a\r\n\r\n", method, target);
+	snprintf(text, sizeof text, "%s %s HTTP/1.1\r\n%s\r\n", method, target, fields);
 	client_say(fd, text);
 	reply = read_reply(fd, false);
 	close(fd);
 	return reply;
+}
+
+static struct reply ask_admin(const char *method, const char *target)
+{
+	return ask_admin_with(method, target, "Host: 127.0.0.1\r\n");
 }
 
 static void expect_admin(const char *method, const char *target, int status, const char *part)
@@ -142,12 +147,75 @@ static void what_is_held_waits_for_a_person(void **state)
 	assert_int_equal(seen_count(), 2);
 }
 
+static void expect_status(const char *method, const char *target, const char *fields, int status)
+{
+	struct reply reply = ask_admin_with(method, target, fields);
+
+	if (reply.status != status)
+		fail_msg("%s %s, %s: expected %d, got %s%s", method, target, fields, status, reply.text, reply.body.p);
+	reply_release(&reply);
+}
+
+/* A page in a browser of this machine could otherwise make the gate forget, and so pay twice. */
+static void no_page_of_elsewhere_is_served(void **state)
+{
+	static const char *const elsewhere[] = {"Host: evil.example\r\n",
+						"Host: evil\r\n",
+						"Host: 192.0.2.1\r\n",
+						"Host: localhost\r\nOrigin: http://evil.example\r\n",
+						"Host: localhost\r\nOrigin: null\r\n",
+						"Host: localhost\r\nSec-Fetch-Site: cross-site\r\n"};
+	static const char *const here[] = {"Host: localhost:7413\r\n", "Host: [::1]:7413\r\n", "Host: 127.0.0.1\r\n",
+					   "Host: localhost\r\nOrigin: http://localhost:7413\r\n"};
+	char target[200];
+
+	(void)state;
+	expect_post("/x", "k", "x", 201, "created");
+	struct reply reply = ask_admin("GET", "/gate/records?key=k");
+
+	snprintf(target, sizeof target, "/gate/records/%.96s", strstr(reply.body.p, "\"record\":\"") + 10);
+	reply_release(&reply);
+	for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+		expect_status("GET", "/gate/records?key=k", elsewhere[i], 403);
+		expect_status("DELETE", target, elsewhere[i], 403);
+		expect_status("GET", "/metrics", elsewhere[i], 403);
+		expect_status("GET", "/healthz", elsewhere[i], 200);
+	}
+	expect_post("/x", "k", "x", 201, "replayed");
+	for (size_t i = 0; i < sizeof here / sizeof *here; i++)
+		expect_status("GET", "/gate/records?key=k", here[i], 200);
+	expect_status("DELETE", target, here[0], 200);
+	expect_post("/x", "k", "x", 201, "created");
+}
+
+static void with_a_key_only_who_has_it(void **state)
+{
+	static const char *const without[] = {"Host: localhost\r\n",
+					      "Host: localhost\r\nAuthorization: Bearer 0123456789abcdeF\r\n",
+					      "Host: localhost\r\nAuthorization: Bearer \r\n",
+					      "Host: localhost\r\nAuthorization: Basic 0123456789abcdef\r\n",
+					      "Host: localhost\r\nX-API-Key: 0123456789abcde\r\n",
+					      "Host: localhost\r\nX-API-Key: 0123456789abcdef\r\nX-API-Key: x\r\n"};
+
+	(void)state;
+	gate_admin_set_key(&admin, "0123456789abcdef");
+	for (size_t i = 0; i < sizeof without / sizeof *without; i++) {
+		expect_status("GET", "/gate/records", without[i], 401);
+		expect_status("GET", "/metrics", without[i], 401);
+		expect_status("GET", "/readyz", without[i], 200);
+	}
+	expect_status("GET", "/gate/records", "Host: localhost\r\nAuthorization: Bearer 0123456789abcdef\r\n", 200);
+	expect_status("GET", "/metrics", "Host: evil.example\r\nX-API-Key: 0123456789abcdef\r\n", 200);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(probes_and_metrics),
+		TEST(no_page_of_elsewhere_is_served),
+		TEST(with_a_key_only_who_has_it),
 		TEST(a_record_is_found_by_its_key),
 		TEST(what_is_held_waits_for_a_person),
 	};

@@ -91,8 +91,8 @@ int run_knock(struct scene *scene, const char *method, const char *path, const c
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
-	snprintf(request, sizeof request, "%s %s HTTP/1.1\r\nHost: h\r\nContent-Length: %zu\r\n\r\n%s", method, path,
-		 strlen(text), text);
+	snprintf(request, sizeof request, "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n\r\n%s", method,
+		 path, strlen(text), text);
 	assert_int_equal(write(fd, request, strlen(request)), strlen(request));
 	free(text);
 	return fd;

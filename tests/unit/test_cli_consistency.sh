@@ -11,7 +11,7 @@ finish() {
 	for pid in $gate $server; do kill "$pid" 2>/dev/null && wait "$pid"; done
 	rm -rf "$dir"
 }
-unset HAPAX_GATE_UPSTREAM HAPAX_GATE_LISTEN HAPAX_GATE_ADMIN HAPAX_GATE_STORE HAPAX_GATE_CONFIG
+unset HAPAX_GATE_UPSTREAM HAPAX_GATE_LISTEN HAPAX_GATE_ADMIN HAPAX_GATE_ADMIN_KEY HAPAX_GATE_STORE HAPAX_GATE_CONFIG
 "$hapax" --help | sed -n 's/^  \([a-z]\+\( [a-z-]\+\)\?\)  .*/\1/p' >all
 [ "$(wc -l <all)" -gt 44 ] && [ "$(cut -d ' ' -f 1 all | uniq | wc -l)" = "$(cut -d ' ' -f 1 all | sort -u | wc -l)" ]
 result the_list_of_commands_by_noun

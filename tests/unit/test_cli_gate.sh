@@ -23,7 +23,7 @@ finish() {
 trap finish EXIT
 trap 'exit 143' INT TERM
 cd "$dir" || exit 1
-unset HAPAX_GATE_UPSTREAM HAPAX_GATE_LISTEN HAPAX_GATE_ADMIN HAPAX_GATE_STORE HAPAX_GATE_CONFIG HAPAX_TIMEOUT
+unset HAPAX_GATE_UPSTREAM HAPAX_GATE_LISTEN HAPAX_GATE_ADMIN HAPAX_GATE_ADMIN_KEY HAPAX_GATE_STORE HAPAX_GATE_CONFIG HAPAX_TIMEOUT
 touch out err log
 
 result() { # name; judges the last command
@@ -238,6 +238,16 @@ result and_executed_again_when_it_was_forgotten
 stop && HAPAX_GATE_CONFIG=gate.json HAPAX_GATE_UPSTREAM=$upstream start && post /pay k2 && answered 201 created && stop &&
 	start --config gate.json && post /pay k3 && says "HTTP/1.1 502 " && says UPSTREAM_UNREACHABLE && stop
 result the_environment_comes_before_the_file
+HAPAX_GATE_ADMIN_KEY=short
+export HAPAX_GATE_ADMIN_KEY
+exits 78 gate --upstream "$upstream" --admin 127.0.0.1:0 --store memory: && complains "HAPAX_GATE_ADMIN_KEY must be 16 to 512" && ! complains short
+result an_admin_key_that_can_be_guessed_is_refused
+HAPAX_GATE_ADMIN_KEY=a-key-of-the-gate-1
+start --upstream "$upstream" --admin 127.0.0.1:0 --store memory: && post /pay k9 && answered 201 created && exits 0 gate show k9 &&
+	HAPAX_GATE_ADMIN_KEY=a-key-of-the-gate-2 exits 77 gate show k9 && HAPAX_GATE_ADMIN_KEY='' exits 77 gate forget k9 &&
+	complains HAPAX_GATE_ADMIN_KEY && post /pay k9 && answered 201 replayed && await probed "200 " ready && stop
+result with_an_admin_key_the_verbs_need_it
+unset HAPAX_GATE_ADMIN_KEY
 if [ -n "${HAPAX_TEST_REDIS:-}" ]; then
 	exits 69 gate --upstream "$upstream" --store redis://:secret@127.0.0.1:1/0 && complains "the store: redis: 127.0.0.1:1: " &&
 		! complains secret && silent out
