@@ -164,6 +164,7 @@ static enum hx_code open_admin(struct gate *g, const char *listen, struct hx_err
 	if (!g->admin_router)
 		return error_set(err, HX_NO_MEMORY, "the routes of the admin address");
 	options.listen = listen;
+	options.begin = router_head;
 	options.handle = router_handle;
 	options.data = g->admin_router;
 	options.loops = 1;

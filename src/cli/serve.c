@@ -127,6 +127,7 @@ static enum hx_code open_door(struct serve *s, const char *listen, struct hx_err
 	if (!s->router)
 		return error_set(err, HX_NO_MEMORY, "the routes");
 	options.listen = listen;
+	options.begin = router_head;
 	options.handle = router_handle;
 	options.data = s->router;
 	options.body_bytes_max = (size_t)s->config.max_body_bytes;

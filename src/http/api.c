@@ -53,13 +53,13 @@ static bool admit_named(struct http_call *call)
 {
 	return api_name_checked(call, api_workspace(call), "the workspace") &&
 	       api_name_checked(call, api_requester(call), "the requester") && query_known(call) &&
-	       encoding_known(call) && api_gate_admit(call);
+	       encoding_known(call);
 }
 
 static void go_on(struct http_call *call)
 {
 	if (admit_named(call))
-		call->route->handle(call);
+		call_admitted(call);
 }
 
 static bool admit(struct http_call *call)
@@ -67,12 +67,20 @@ static bool admit(struct http_call *call)
 	return call->route->scope == ROUTE_PUBLIC || (auth_admit(call, go_on) && admit_named(call));
 }
 
+static bool guard(struct http_call *call)
+{
+	return call->route->scope == ROUTE_PUBLIC || api_gate_admit(call);
+}
+
 struct router *api_router_new(struct api *api)
 {
 	size_t n;
 	const struct route *table = api_routes(&n);
+	struct router *router = router_new(table, n, admit, api);
 
-	return router_new(table, n, admit, api);
+	if (router)
+		router_set_guard(router, guard);
+	return router;
 }
 
 struct api *api_of(const struct http_call *call)

@@ -41,6 +41,13 @@ enum wire_verdict wire_body_read(struct wire_body *body, struct slice in, size_t
 	return WIRE_DONE;
 }
 
+uint64_t wire_body_announced(const struct wire_body *body)
+{
+	return body->framing == WIRE_LENGTH    ? body->left
+	       : body->framing == WIRE_CHUNKED ? chunk_announced(&body->chunks)
+					       : 0;
+}
+
 enum wire_verdict wire_body_closed(const struct wire_body *body, struct wire_error *err)
 {
 	if (body->framing == WIRE_UNTIL_CLOSE)

@@ -28,6 +28,8 @@ void wire_body_init(struct wire_body *body, const struct wire_head *head, bool i
 /* As chunk_read(), for all framings. Bytes that are not used belong to the next message. */
 enum wire_verdict wire_body_read(struct wire_body *body, struct slice in, size_t *ret_used, struct slice *ret_data,
 				 struct wire_error *err) HX_MUST_CHECK;
+/* How many bytes are announced that were not read yet: of the whole body, or where it is chunked of its chunk. */
+uint64_t wire_body_announced(const struct wire_body *body);
 /* The sender has closed while the verdict was MORE: DONE if that is how the body ends, otherwise BAD. */
 enum wire_verdict wire_body_closed(const struct wire_body *body, struct wire_error *err) HX_MUST_CHECK;
 

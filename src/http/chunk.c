@@ -142,6 +142,11 @@ enum wire_verdict chunk_read(struct chunk_decoder *decoder, struct slice in, siz
 	return decoder->state == END ? WIRE_DONE : WIRE_MORE;
 }
 
+uint64_t chunk_announced(const struct chunk_decoder *decoder)
+{
+	return decoder->state == DATA ? decoder->left : 0;
+}
+
 void chunk_write(struct slice data, struct strbuf *sb)
 {
 	if (data.n == 0)

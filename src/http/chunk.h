@@ -36,6 +36,9 @@ struct chunk_decoder {
 enum wire_verdict chunk_read(struct chunk_decoder *decoder, struct slice in, size_t *ret_used, struct slice *ret_data,
 			     struct wire_error *err) HX_MUST_CHECK;
 
+/* What is left of the chunk that the bytes so far have announced; 0 while its size is still being read. */
+uint64_t chunk_announced(const struct chunk_decoder *decoder);
+
 /* Appends one chunk; nothing for empty data, which would be the end. */
 void chunk_write(struct slice data, struct strbuf *sb);
 /* Appends the last chunk, without trailers. */

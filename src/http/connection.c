@@ -7,6 +7,9 @@
  *             │                                                └───────────────────     ▼
  *             └── any state but NEW ──▶ CLOSED ◀─────────────────────────────────── LINGERING
  *
+ * Where the server asks first (http_options.begin), a head whose body is still to come makes HEAD ─▶ HANDLING, and HANDLING ─▶ BODY
+ * when the body is wanted; meanwhile no byte of it is read.
+ *
  *   state       waits for                            queue (timeout)          after it
  *   IDLE        the first byte of a request          idle                     closed
  *   HEAD, BODY  the rest of it                       reading, from its start  408, LINGERING
@@ -44,9 +47,9 @@
 static const unsigned transitions[] = {
 	[CONNECTION_NEW] = TO(IDLE) | TO(CLOSED),
 	[CONNECTION_IDLE] = TO(HEAD) | TO(CLOSED),
-	[CONNECTION_HEAD] = TO(BODY) | TO(ANSWERING) | TO(CLOSED),
+	[CONNECTION_HEAD] = TO(BODY) | TO(HANDLING) | TO(ANSWERING) | TO(CLOSED),
 	[CONNECTION_BODY] = TO(HANDLING) | TO(ANSWERING) | TO(CLOSED),
-	[CONNECTION_HANDLING] = TO(ANSWERING) | TO(CLOSED),
+	[CONNECTION_HANDLING] = TO(BODY) | TO(ANSWERING) | TO(CLOSED),
 	[CONNECTION_ANSWERING] = TO(HANDLING) | TO(IDLE) | TO(LINGERING) | TO(CLOSED),
 	[CONNECTION_LINGERING] = TO(CLOSED),
 	[CONNECTION_CLOSED] = 0,
@@ -186,7 +189,7 @@ static bool discard(struct connection *c)
 static bool answer_sent(struct connection *c)
 {
 	struct http_exchange *ex = c->exchange;
-	bool last = ex->close_after, hasty = ex->hasty;
+	bool last = ex->close_after, hasty = ex->hasty || ex->body_unread;
 
 	c->exchange = NULL;
 	ex->connection = NULL;
@@ -423,6 +426,26 @@ static void refuse_late(struct deadline *deadline)
 	stats_count(&c->home->server->stats.timed_out);
 	connection_refuse(c, HX_REQUEST_TIMEOUT, "the request was not complete in time");
 	proceed(c);
+}
+
+/* The deadlines differ, but few of them by much: the one that is due first has as a rule been at it for longest. */
+bool connection_crowd_out(struct connection *c, bool large)
+{
+	struct server_loop *home = c->home;
+	struct mono_time latest = mono_add_ms(home->loop.now, -HTTP_BODY_PATIENCE_MS);
+
+	for (struct deadline *d = home->reading.ends.next; d != &home->reading.ends; d = d->next) {
+		struct connection *other = by_deadline(d);
+
+		if (other == c || other->state != CONNECTION_BODY || other->request_at.ns > latest.ns ||
+		    other->exchange->counted_bytes == 0 || other->exchange->counted_large != large)
+			continue;
+		stats_count(&home->server->stats.crowded_out);
+		connection_refuse(other, HX_BUSY, "the body took its time, and others need the room");
+		(void)mailbox_post(home->loop.mailbox, &other->letter); /* sends it; open as long as we are */
+		return true;
+	}
+	return false;
 }
 
 void connections_init(struct server_loop *home)

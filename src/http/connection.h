@@ -35,12 +35,14 @@ struct connection {
 	struct strbuf pending; /* bytes that belong to no complete request yet, or to the next one */
 	struct wire_scan scan;
 	struct wire_body body;
-	size_t progress_bytes; /* sent since the deadline was set */
+	struct mono_time request_at; /* when its first byte came */
+	size_t progress_bytes;       /* sent since the deadline was set */
 	struct address peer;
 	int fd;
 	uint8_t state;
 	bool can_read, can_write, peer_closed;
 	bool unfed; /* `pending` has bytes that the current state has not seen */
+	bool feeding; /* somebody up the stack looks at bytes of this connection, and goes on when the state has changed */
 };
 
 /*
@@ -57,6 +59,13 @@ void connection_refuse(struct connection *c, enum hx_code code, const char *reas
 /* How many bytes came into the loop's buffer; 0 if none did, and perhaps the connection is closed now. */
 size_t connection_receive(struct connection *c, int flags);
 
+/* The head was found good (HANDLING): its body is read now, until read_ms after the request's first byte. */
+void connection_read_body(struct connection *c, int64_t read_ms);
+/*
+ * There is no room for a body. True: the one of this loop that has been on its way for longest was given up, so that there may be some
+ * now; `large`: only those that count among the large ones. False: there is none that had its time.
+ */
+bool connection_crowd_out(struct connection *c, bool large);
 /* Reads what there is (IDLE, HEAD, BODY) and goes on to the state that follows. False if it has to wait. */
 bool intake_read(struct connection *c);
 

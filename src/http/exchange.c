@@ -8,6 +8,7 @@
 #include "http/problem.h"
 #include "http/server_loop.h"
 #include "http/writer.h"
+#include "model/text.h"
 
 #define SPARE_MAX 64
 #define SPARE_BYTES_MAX 16384 /* a buffer or arena larger than this goes back to the system */
@@ -18,17 +19,38 @@ static void deliver(struct letter *letter);
 
 /* ---- life ---- */
 
-/* Counts bytes among those of all requests and answers in memory, until the end of the exchange; what that makes. */
+static _Atomic uint64_t *counter_of(struct http_exchange *ex)
+{
+	return ex->counted_large ? &ex->home->server->stats.bodies_bytes : &ex->home->server->stats.small_bytes;
+}
+
+static void uncount_bytes(struct http_exchange *ex, size_t n)
+{
+	atomic_fetch_sub_explicit(counter_of(ex), n, memory_order_relaxed);
+	ex->counted_bytes -= n;
+}
+
+/*
+ * Counts bytes among those of all requests and answers in memory, until the end of the exchange; what that makes. What has grown out
+ * of the small ones is among the large ones from then on.
+ */
 static uint64_t count_bytes(struct http_exchange *ex, size_t n)
 {
+	size_t before = ex->counted_bytes;
+
+	if (!ex->counted_large && before + n > ex->home->server->options.small_body_bytes) {
+		uncount_bytes(ex, before);
+		ex->counted_large = true;
+		n += before;
+	}
 	ex->counted_bytes += n;
-	return atomic_fetch_add_explicit(&ex->home->server->stats.bodies_bytes, n, memory_order_relaxed) + n;
+	return atomic_fetch_add_explicit(counter_of(ex), n, memory_order_relaxed) + n;
 }
 
 static void clear_body(struct http_exchange *ex)
 {
-	atomic_fetch_sub_explicit(&ex->home->server->stats.bodies_bytes, ex->counted_bytes, memory_order_relaxed);
-	ex->counted_bytes = 0;
+	uncount_bytes(ex, ex->counted_bytes);
+	ex->counted_large = false;
 	if (ex->body.capacity > SPARE_BYTES_MAX)
 		strbuf_release(&ex->body);
 	strbuf_reset(&ex->body);
@@ -66,8 +88,11 @@ struct http_exchange *exchange_new(struct server_loop *home)
 
 	if (!ex)
 		ex = allocate(home);
-	if (ex)
+	if (ex) {
 		ex->references = 1;
+		ex->body_bytes_max = home->server->options.body_bytes_max;
+		ex->asked = !home->server->options.begin;
+	}
 	return ex;
 }
 
@@ -103,7 +128,8 @@ static void recycle(struct http_exchange *ex)
 	ex->captured = NULL;
 	ex->resumed = NULL;
 	ex->sent = 0;
-	ex->failed = ex->close_after = ex->streaming = ex->timed = false;
+	ex->failed = ex->close_after = ex->streaming = ex->timed = ex->body_unread = ex->handled = false;
+	ex->context = NULL;
 	ex->phase = EXCHANGE_EMPTY;
 	ex->gone = ex->hasty = false;
 	ex->next_spare = ex->home->spare;
@@ -158,14 +184,27 @@ static void deliver(struct letter *letter)
 
 /* ---- the request ---- */
 
-enum hx_code exchange_add_body(struct http_exchange *ex, struct slice piece)
+/* False: there is none. A request without a body is refused, too: its answer may be what there is no room for. */
+static bool has_room(struct http_exchange *ex, size_t n)
 {
-	struct http_server *server = ex->home->server;
+	const struct http_server *server = ex->home->server;
+	uint64_t now = count_bytes(ex, n);
 
-	if (piece.n > server->options.body_bytes_max - ex->body.n)
+	if (n == 0)
+		return server->stats.bodies_bytes <= server->options.bodies_bytes_max;
+	if (now <= (ex->counted_large ? server->options.bodies_bytes_max : server->options.small_bodies_bytes_max))
+		return true;
+	uncount_bytes(ex, n);
+	return false;
+}
+
+enum hx_code exchange_add_body(struct http_exchange *ex, struct slice piece, uint64_t announced)
+{
+	size_t room = ex->body_bytes_max - ex->body.n;
+
+	if (piece.n > room || announced > room - piece.n)
 		return HX_TOO_LARGE;
-	/* A request without a body is refused, too: its answer may be what there is no room for. */
-	if (count_bytes(ex, piece.n) > server->options.bodies_bytes_max)
+	if (!has_room(ex, piece.n))
 		return HX_BUSY;
 	if (piece.n == 0)
 		return HX_OK;
@@ -173,17 +212,74 @@ enum hx_code exchange_add_body(struct http_exchange *ex, struct slice piece)
 	return ex->body.failed ? HX_NO_MEMORY : HX_OK;
 }
 
+/* The exchange is the handler's. */
+static void handle(struct http_exchange *ex)
+{
+	const struct http_options *options = &ex->home->server->options;
+
+	stats_count(&ex->home->server->stats.requests);
+	ex->handled = true;
+	ex->request.body = strbuf_slice(&ex->body);
+	ex->handed_over = clock_mono(options->clock);
+	options->handle(options->data, ex);
+}
+
 void exchange_hand_over(struct http_exchange *ex)
 {
 	const struct http_options *options = &ex->home->server->options;
 
 	ASSERT(ex->phase == EXCHANGE_EMPTY);
-	ex->request.body = strbuf_slice(&ex->body);
-	ex->handed_over = clock_mono(options->clock);
 	ex->timed = true;
 	ex->phase = EXCHANGE_OPEN;
 	atomic_fetch_add_explicit(&ex->references, 1, memory_order_relaxed); /* the handler's */
-	options->handle(options->data, ex);
+	if (ex->asked) {
+		handle(ex);
+		return;
+	}
+	ex->asked = true;
+	ex->handed_over = clock_mono(options->clock);
+	options->begin(options->data, ex);
+}
+
+void http_read_body(struct http_exchange *ex, size_t bytes_max, int64_t read_ms)
+{
+	const struct http_options *options = &ex->home->server->options;
+
+	ASSERT(ex->phase == EXCHANGE_OPEN && ex->asked);
+	if (bytes_max && bytes_max < ex->body_bytes_max)
+		ex->body_bytes_max = bytes_max;
+	if (!ex->connection) { /* whose request it was has gone */
+		ex->phase = EXCHANGE_ENDED;
+		exchange_drop(ex);
+	} else if (ex->body.n > ex->body_bytes_max || ex->request.wire.head.length > ex->body_bytes_max) {
+		http_respond_code(ex, HX_TOO_LARGE, exchange_too_large(ex));
+	} else if (!ex->body_unread) {
+		handle(ex);
+	} else {
+		ex->phase = EXCHANGE_EMPTY;
+		ex->timed = false;
+		ex->gone = false;  /* a client that has only ended its sending looked as if it had */
+		exchange_drop(ex); /* never the last: the connection has one */
+		connection_read_body(ex->connection, read_ms ? read_ms : options->read_ms);
+	}
+}
+
+const char *exchange_too_large(struct http_exchange *ex)
+{
+	const char *text = text_printf(&ex->arena, "the body is larger than is taken here: %s is %zu",
+				       ex->home->server->options.body_limit, ex->body_bytes_max);
+
+	return text ? text : "the body is larger than is taken here";
+}
+
+void http_exchange_set_context(struct http_exchange *exchange, void *context)
+{
+	exchange->context = context;
+}
+
+void *http_exchange_context(const struct http_exchange *exchange)
+{
+	return exchange->context;
 }
 
 void exchange_tell_gone(struct http_exchange *ex)
@@ -316,6 +412,8 @@ static void count_answer(const struct http_exchange *ex, int status)
 	stats_count(&home->stats.responses[status / 100 - 2]);
 	if (!ex->timed)
 		return;
+	if (!ex->handled) /* begin() has answered it */
+		stats_count(&home->server->stats.requests);
 	ns = clock_mono(home->server->options.clock).ns - ex->handed_over.ns;
 	us = (ns + 999) / 1000; /* upwards: what was answered took some time */
 	atomic_fetch_add_explicit(&home->stats.took_us, (uint64_t)us, memory_order_relaxed);
@@ -325,7 +423,7 @@ static void count_answer(const struct http_exchange *ex, int status)
 bool exchange_write_head(struct http_exchange *ex, const struct http_answer *answer, int64_t length)
 {
 	ASSERT(answer->status >= 200 && answer->status <= 599);
-	ex->close_after = ex->hasty || !ex->request.wire.head.keep_alive;
+	ex->close_after = ex->hasty || ex->body_unread || !ex->request.wire.head.keep_alive;
 	head_write_status(answer->status, &ex->out);
 	if (!write_fields(ex, answer->fields)) {
 		strbuf_reset(&ex->out);

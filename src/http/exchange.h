@@ -1,9 +1,10 @@
 /*
  * An exchange: one request and its answer, and where the loop's thread and the handler's meet.
  *
- *   EMPTY ──handed over──▶ OPEN ──http_respond──▶ ANSWERED
- *     │                     └──http_stream_start──▶ STREAMING ──end, abort──▶ ENDED
- *     └──refused by the server itself──▶ ANSWERED
+ *   EMPTY ──its head, or all of it, is handed over──▶ OPEN ──http_respond──▶ ANSWERED
+ *    │ ▲ └──────────────http_read_body────────────────┘ └──http_stream_start──▶ STREAMING ──end, abort──▶ ENDED
+ *    │
+ *    └──refused by the server itself──▶ ANSWERED
  *
  * Between OPEN and ANSWERED the exchange may go back to its loop for a while (http_resume), and its answer may be caught
  * on the way out (http_capture): it is still OPEN then.
@@ -43,7 +44,13 @@ struct http_exchange {
 	struct mono_time handed_over;
 	bool timed; /* how long the answer takes from then on is counted */
 	struct strbuf body;
-	size_t counted_bytes; /* in the server's bodies_bytes: of the request, and of a large answer */
+	size_t body_bytes_max;
+	size_t counted_bytes; /* in the server's bodies_bytes or small_bytes: of the request, and of a large answer */
+	bool counted_large;   /* in which of the two */
+	bool asked;           /* begin() was, or there is none */
+	bool handled;         /* handle() was called */
+	bool body_unread;     /* there is one, and it is not complete */
+	void *context;
 
 	void (*on_gone)(struct http_exchange *exchange, void *data);
 	void *on_gone_data;
@@ -69,10 +76,15 @@ void exchange_drop_elsewhere(struct http_exchange *exchange);
 /* Tells the loop to look at it. In any thread, for whoever has a reference. */
 void exchange_post(struct http_exchange *exchange);
 
-/* Adds a piece of the request's body. HX_TOO_LARGE, HX_BUSY (all bodies together are too large) or HX_NO_MEMORY. */
-enum hx_code exchange_add_body(struct http_exchange *exchange, struct slice piece) HX_MUST_CHECK;
-/* Gives it to the handler. */
+/*
+ * Adds a piece of the request's body, behind which `announced` bytes are sure to follow. HX_TOO_LARGE, HX_BUSY (all bodies together
+ * are too large: nothing was added, and it may be tried again) or HX_NO_MEMORY.
+ */
+enum hx_code exchange_add_body(struct http_exchange *exchange, struct slice piece, uint64_t announced) HX_MUST_CHECK;
+/* Gives it to begin(), if that is yet to be asked, else to the handler. */
 void exchange_hand_over(struct http_exchange *exchange);
+/* Why it is HX_TOO_LARGE, in words that live as long as the exchange. */
+const char *exchange_too_large(struct http_exchange *exchange);
 /* The server's own answer, before any hand-over; the connection closes behind it. */
 void exchange_refuse(struct http_exchange *exchange, enum hx_code code, const char *reason);
 /* The client has closed its side: tells a handler that has not answered, once. */

@@ -10,25 +10,30 @@
 #include "http/connection.h"
 #include "http/exchange.h"
 #include "http/server_loop.h"
-#include "model/text.h"
 
+/* To whoever is to be asked first, or to the handler. */
 static void hand_over(struct connection *c)
 {
-	stats_count(&c->home->server->stats.requests);
 	connection_enter(c, CONNECTION_HANDLING);
 	exchange_hand_over(c->exchange);
 }
 
 static const char *body_reason(struct connection *c, enum hx_code code)
 {
-	const struct http_options *options = &c->home->server->options;
-	const char *text;
+	return code == HX_TOO_LARGE ? exchange_too_large(c->exchange)
+				    : "there is no memory for another request at the moment";
+}
 
-	if (code != HX_TOO_LARGE)
-		return "there is no memory for another request at the moment";
-	text = text_printf(&c->exchange->arena, "the body is larger than this server takes: %s is %zu",
-			   options->body_limit, options->body_bytes_max);
-	return text ? text : "the body is larger than this server takes";
+/* Where there is no room, those who have had their time make some. */
+static enum hx_code add_body(struct connection *c, struct slice piece)
+{
+	uint64_t announced = wire_body_announced(&c->body);
+	enum hx_code code;
+
+	do
+		code = exchange_add_body(c->exchange, piece, announced);
+	while (code == HX_BUSY && piece.n > 0 && connection_crowd_out(c, c->exchange->counted_large));
+	return code;
 }
 
 /* Returns how many bytes of data belonged to the body. */
@@ -48,14 +53,16 @@ static size_t feed_body(struct connection *c, struct slice data)
 			connection_refuse(c, err.code, err.reason);
 			return data.n;
 		}
-		code = exchange_add_body(c->exchange, piece);
+		code = add_body(c, piece);
 		if (code != HX_OK) {
 			connection_refuse(c, code, body_reason(c, code));
 			return data.n;
 		}
 	} while (verdict == WIRE_MORE && total < data.n);
-	if (verdict == WIRE_DONE)
+	if (verdict == WIRE_DONE) {
+		c->exchange->body_unread = false;
 		hand_over(c);
+	}
 	return total;
 }
 
@@ -90,19 +97,36 @@ static enum hx_code parse_head(struct connection *c, struct slice head, const ch
 	return HX_TOO_LARGE;
 }
 
-/* Some requests have less time than others, and that shows only now. */
-static void hurry_up(struct connection *c)
+/* False: the client cannot be told to send its body. */
+static bool begin_body(struct connection *c, bool body_there)
 {
-	const struct http_options *options = &c->home->server->options;
-	int64_t ms = options->read_ms_of ? options->read_ms_of(options->data, &c->exchange->request.wire)
-					 : options->read_ms;
-
-	if (ms < options->read_ms)
-		deadline_set_at(&c->home->reading, &c->deadline, mono_add_ms(c->deadline.at, ms - options->read_ms));
+	if (c->exchange->request.wire.expect_continue && !body_there && !send_continue(c)) {
+		connection_close(c);
+		return false;
+	}
+	connection_enter(c, CONNECTION_BODY);
+	return true;
 }
 
-/* A head is complete; body_there: bytes behind it have come already. False: it was refused. */
-static bool take_head(struct connection *c, struct slice head, bool body_there)
+void connection_read_body(struct connection *c, int64_t read_ms)
+{
+	if (!begin_body(c, c->pending.n > 0 || c->unfed))
+		return;
+	deadline_set_at(&c->home->reading, &c->deadline, mono_add_ms(c->request_at, read_ms));
+	if (c->feeding)
+		return;
+	c->unfed = c->pending.n > 0;
+	(void)mailbox_post(c->home->loop.mailbox, &c->letter); /* reads on; open as long as we are */
+}
+
+/* All of the request is in the buffer: nothing is saved by asking before the rest of it is looked at, and no connection lost. */
+static bool is_all_there(const struct wire_head *head, size_t rest)
+{
+	return head->framing == WIRE_NO_BODY || (head->framing == WIRE_LENGTH && head->length <= rest);
+}
+
+/* A head is complete, with `rest` bytes behind it in the buffer. False: it was refused. */
+static bool take_head(struct connection *c, struct slice head, size_t rest)
 {
 	const char *reason;
 	enum hx_code code;
@@ -120,12 +144,12 @@ static bool take_head(struct connection *c, struct slice head, bool body_there)
 		connection_refuse(c, code, reason);
 		return false;
 	}
-	if (c->exchange->request.wire.expect_continue && !body_there && !send_continue(c)) {
-		connection_close(c);
-		return false;
-	}
-	connection_enter(c, CONNECTION_BODY);
-	hurry_up(c);
+	c->exchange->body_unread = !is_all_there(&c->exchange->request.wire.head, 0);
+	if (c->exchange->asked || is_all_there(&c->exchange->request.wire.head, rest))
+		return begin_body(c, rest > 0);
+	c->unfed = rest > 0; /* so that nobody is told to send what is here */
+	hand_over(c);
+	c->unfed = false;
 	return true;
 }
 
@@ -138,6 +162,7 @@ static size_t feed(struct connection *c, struct slice data)
 	if (c->state == CONNECTION_IDLE) {
 		connection_enter(c, CONNECTION_HEAD);
 		c->scan = (struct wire_scan){0};
+		c->request_at = c->home->loop.now;
 	}
 	if (c->state == CONNECTION_BODY)
 		return feed_body(c, data);
@@ -151,9 +176,10 @@ static size_t feed(struct connection *c, struct slice data)
 
 	size_t head = c->scan.at;
 
-	if (!take_head(c, wire_scan_head(&c->scan, data.p), head < data.n))
+	if (!take_head(c, wire_scan_head(&c->scan, data.p), data.n - head))
 		return data.n;
-	return head + feed_body(c, slice_of(data.p + head, data.n - head));
+	/* Somebody has to think about the head first: the rest waits. */
+	return c->state == CONNECTION_BODY ? head + feed_body(c, slice_of(data.p + head, data.n - head)) : head;
 }
 
 /* Keeps the bytes that are not used yet, behind `used` of them. False without memory. */
@@ -204,7 +230,9 @@ bool intake_read(struct connection *c)
 		connection_close(c);
 		return false;
 	}
+	c->feeding = true;
 	used = feed(c, data);
+	c->feeding = false;
 	if (c->state == CONNECTION_CLOSED)
 		return false;
 	if (!keep_rest(c, data, used))

@@ -190,18 +190,10 @@ void proxy_free(struct proxy *proxy)
 
 static void fit_policy(const struct gate_policy *policy, struct http_options *options)
 {
-	if (policy->max_request_bytes > options->body_bytes_max)
-		options->body_bytes_max = policy->max_request_bytes;
+	if (policy->max_request_bytes > options->bodies_bytes_max)
+		options->bodies_bytes_max = policy->max_request_bytes;
 	if (policy->read_timeout_ms > options->read_ms)
 		options->read_ms = policy->read_timeout_ms;
-}
-
-static int64_t read_ms_of(void *data, const struct wire_request *request)
-{
-	const struct proxy *proxy = data;
-	const struct gate_policy *policy = gate_config_match(proxy->options.config, request->method, request->path);
-
-	return policy ? policy->read_timeout_ms : proxy->options.config->policy.read_timeout_ms;
 }
 
 void proxy_fit_server(struct proxy *proxy, struct http_options *options)
@@ -209,19 +201,17 @@ void proxy_fit_server(struct proxy *proxy, struct http_options *options)
 	const struct gate_config *config = proxy->options.config;
 
 	options->handle = proxy_handle;
-	options->read_ms_of = read_ms_of;
+	options->begin = proxy_head;
 	options->data = proxy;
 	options->clock = proxy->options.clock;
 	options->log = proxy->options.log;
-	options->body_bytes_max = 0;
+	options->body_bytes_max = GATE_REQUEST_BYTES_MAX;
 	options->body_limit = "max_request_bytes";
 	options->read_ms = 0;
 	fit_policy(&config->policy, options);
 	fit_policy(&config->pass, options);
 	for (size_t i = 0; i < config->routes_n; i++)
 		fit_policy(&config->routes[i].policy, options);
-	if (options->bodies_bytes_max < options->body_bytes_max)
-		options->bodies_bytes_max = options->body_bytes_max;
 }
 
 /* ---- requests ---- */
@@ -232,19 +222,40 @@ static void refuse(struct proxy *proxy, struct http_exchange *exchange, enum hx_
 	http_respond_code(exchange, code, detail);
 }
 
+static const struct gate_policy *policy_of(const struct proxy *proxy, const struct wire_request *request)
+{
+	return gate_config_match(proxy->options.config, request->method, request->path);
+}
+
+void proxy_head(void *data, struct http_exchange *exchange)
+{
+	struct proxy *proxy = data;
+	const struct wire_request *request = &http_exchange_request(exchange)->wire;
+	const struct gate_policy *policy = policy_of(proxy, request);
+	struct hx_error err;
+	uint32_t hops;
+
+	if (!policy)
+		refuse(proxy, exchange, HX_NOT_IMPLEMENTED, "this method is not known here; case counts");
+	else if (proxy_hops_left(request, &hops) == HOPS_UNREADABLE)
+		refuse(proxy, exchange, HX_BAD_REQUEST, "Max-Forwards is not a number");
+	else if (proxy_hops_left(request, &hops) == HOPS_NONE)
+		proxy_answer_last_hop(exchange);
+	else if (proxy_check_key(policy, request, http_exchange_arena(exchange), &err))
+		refuse(proxy, exchange, err.code, err.detail);
+	else
+		http_read_body(exchange, policy->max_request_bytes, policy->read_timeout_ms);
+}
+
 void proxy_handle(void *data, struct http_exchange *exchange)
 {
 	struct proxy *proxy = data;
 	const struct http_request *request = http_exchange_request(exchange);
-	const struct gate_policy *policy = gate_config_match(proxy->options.config, request->wire.method,
-							     request->wire.path);
+	const struct gate_policy *policy = policy_of(proxy, &request->wire);
 	struct proxy_loop *home;
 	struct proxy_job *job;
 
-	if (!policy) {
-		refuse(proxy, exchange, HX_NOT_IMPLEMENTED, "this method is not known here; case counts");
-		return;
-	}
+	ASSERT(policy); /* proxy_head() knew it */
 	if (request->body.n > policy->max_request_bytes) {
 		refuse(proxy, exchange, HX_TOO_LARGE,
 		       text_printf(http_exchange_arena(exchange),

@@ -42,14 +42,15 @@ enum hx_code proxy_new(const struct proxy_options *options, struct proxy **ret_p
 void proxy_free(struct proxy *proxy);
 
 /*
- * Makes the options those of a server for this proxy, its only one: handle and data, clock and log, and the limits that
- * the server has before it knows the route, which are the largest of all routes: body_bytes_max (the route's own is then
- * looked at here) and read_ms (which the route's own shortens once the head has come). `listen` stays the caller's.
+ * Makes the options those of a server for this proxy, its only one: begin, handle and data, clock and log, and the limits that
+ * the server has before it knows the route: body_bytes_max (any route's; its own counts from the head on) and read_ms (the
+ * longest of all routes, up to the end of the head). `listen` stays the caller's.
  */
 void proxy_fit_server(struct proxy *proxy, struct http_options *options);
 
-/* For http_options: `handle` is this, `data` the proxy. */
+/* For http_options: `handle` and `begin` are these, `data` the proxy. What the head alone decides is answered before the body. */
 void proxy_handle(void *proxy, struct http_exchange *exchange);
+void proxy_head(void *proxy, struct http_exchange *exchange);
 
 struct proxy_stats {
 	uint64_t outcomes[HX_GATE_OUTCOMES];

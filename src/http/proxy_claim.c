@@ -54,23 +54,41 @@ static bool joined_value(struct wire_fields fields, struct slice name, struct ar
 	return true;
 }
 
-static enum hx_code read_key(const struct proxy_job *job, struct arena *arena, struct hx_error *err,
-			     struct slice *ret_key)
+static enum hx_code key_of_head(const struct gate_policy *policy, const struct wire_request *request,
+				struct arena *arena, struct hx_error *err, struct slice *ret_key)
 {
-	const struct gate_policy *policy = job->policy;
-	struct slice *values;
 	size_t n = 0;
+	struct slice *values = values_of(request->head.fields, slice_str(policy->header), arena, &n);
 
-	if (policy->key_pointer.p)
-		return gate_key_from_json(job->request->body, policy->key_pointer, policy->max_key_length, arena, err,
-					  ret_key);
-	values = values_of(job->request->wire.head.fields, slice_str(policy->header), arena, &n);
 	if (!values)
 		return arena_error(arena, err);
 	if (n == 0)
 		return error_set(err, HX_KEY_REQUIRED, "there is no idempotency key: send one in the header %s",
 				 policy->header);
 	return gate_key_from_header(values, n, policy->max_key_length, arena, err, ret_key);
+}
+
+enum hx_code proxy_check_key(const struct gate_policy *policy, const struct wire_request *request, struct arena *arena,
+			     struct hx_error *err)
+{
+	struct slice key;
+	enum hx_code code;
+
+	if (!policy->guard || policy->key_pointer.p)
+		return HX_OK;
+	code = key_of_head(policy, request, arena, err, &key);
+	return code == HX_KEY_REQUIRED && !policy->required ? HX_OK : code;
+}
+
+static enum hx_code read_key(const struct proxy_job *job, struct arena *arena, struct hx_error *err,
+			     struct slice *ret_key)
+{
+	const struct gate_policy *policy = job->policy;
+
+	if (policy->key_pointer.p)
+		return gate_key_from_json(job->request->body, policy->key_pointer, policy->max_key_length, arena, err,
+					  ret_key);
+	return key_of_head(policy, &job->request->wire, arena, err, ret_key);
 }
 
 static enum hx_code record_key(const struct proxy_job *job, struct slice key, struct arena *arena, struct hx_error *err,

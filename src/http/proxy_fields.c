@@ -13,7 +13,7 @@
 #include "http/charset.h"
 #include "http/proxy_job.h"
 
-#define REQUEST_FIELDS_ADDED 4
+#define REQUEST_FIELDS_ADDED 7 /* those of an upgrade among them */
 #define LENGTH_TEXT_BYTES 24
 
 static bool is_one_of(struct slice name, const char *const list[], size_t n)
@@ -110,6 +110,8 @@ bool proxy_request_fields(const struct proxy_job *job, struct arena *arena, stru
 	struct wire_fields in = request->head.fields;
 	struct wire_field *out = arena_alloc(arena, (in.n + REQUEST_FIELDS_ADDED) * sizeof *out);
 	bool nominating = nominates(in);
+	uint32_t hops = 0;
+	bool counts = proxy_hops_left(request, &hops) == HOPS_SOME;
 	size_t n = 0;
 
 	if (!out)
@@ -119,8 +121,11 @@ bool proxy_request_fields(const struct proxy_job *job, struct arena *arena, stru
 								  : upstream_authority(job->home->proxy->upstream)};
 	for (size_t i = 0; i < in.n; i++)
 		if (!is_hop_by_hop(in.at[i].name) && !is_rewritten(in.at[i].name) &&
+		    !(counts && slice_is_nocase(in.at[i].name, "max-forwards")) &&
 		    !(nominating && is_nominated(in, in.at[i].name)))
 			out[n++] = in.at[i];
+	if (counts)
+		out[n++] = (struct wire_field){slice_str("Max-Forwards"), number_text(hops - 1, arena)};
 	if (has_length(request))
 		out[n++] = (struct wire_field){slice_str("Content-Length"), number_text(job->request->body.n, arena)};
 	out[n++] = (struct wire_field){slice_str("X-Forwarded-For"), peer_text(&job->request->peer, arena)};

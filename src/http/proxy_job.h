@@ -4,6 +4,7 @@
  *
  *   proxy.c         life, the loops, which policy a request has, counters
  *   proxy_fields.c  header fields on their way through, both ways
+ *   proxy_hops.c    Max-Forwards
  *   proxy_claim.c   key, scope and fingerprint of a guarded request
  *   proxy_job.c     the order of things: store, upstream, client
  *   proxy_answer.c  what the client gets
@@ -102,7 +103,19 @@ struct wire_field *proxy_answer_fields(const struct wire_response *response, str
 const struct gate_field *proxy_stored_fields(const struct wire_response *response, const struct gate_replay_rule *rule,
 					     struct arena *arena, size_t *ret_n);
 
+/* ---- proxy_hops.c ---- */
+
+/* NONE: it ends here. UNREADABLE: nobody can say where it ends. */
+enum proxy_hops { HOPS_UNLIMITED, HOPS_SOME, HOPS_NONE, HOPS_UNREADABLE };
+enum proxy_hops proxy_hops_left(const struct wire_request *request, uint32_t *ret_left);
+/* HOPS_NONE: in the place of the service. */
+void proxy_answer_last_hop(struct http_exchange *exchange);
+
 /* ---- proxy_claim.c ---- */
+
+/* What the head alone decides about a request's key: that there is one, if there has to be, and that it is well-formed. */
+enum hx_code proxy_check_key(const struct gate_policy *policy, const struct wire_request *request, struct arena *arena,
+			     struct hx_error *err) HX_MUST_CHECK;
 
 /*
  * Sets up the guard of a request with a key. HX_KEY_REQUIRED: it has none, which the policy may allow. Everything else

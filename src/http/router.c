@@ -27,6 +27,7 @@ struct entry {
 
 struct router {
 	bool (*admit)(struct http_call *call);
+	bool (*guard)(struct http_call *call);
 	void *context;
 	size_t n;
 	struct entry entries[];
@@ -124,6 +125,11 @@ struct router *router_new(const struct route routes[], size_t n, bool (*admit)(s
 			ASSERT(!collide(&router->entries[i], &router->entries[router->n]));
 	}
 	return router;
+}
+
+void router_set_guard(struct router *router, bool (*guard)(struct http_call *call))
+{
+	router->guard = guard;
 }
 
 void router_free(struct router *router)
@@ -253,8 +259,23 @@ static enum hx_code decode_call(const struct entry *entry, const struct segments
 	return query_parse(call->request->wire.query, call->arena, err, &call->query);
 }
 
+/* All of it is there, and whoever asks may. */
+static void serve(struct http_call *call)
+{
+	if (!call->router->guard || call->router->guard(call))
+		call->route->handle(call);
+}
+
+void call_admitted(struct http_call *call)
+{
+	if (call->early)
+		http_read_body(call->exchange, /* bytes_max= */ 0, /* read_ms= */ 0);
+	else
+		serve(call);
+}
+
 static void dispatch(struct router *router, const struct entry *entry, const struct segments *path,
-		     struct http_exchange *exchange)
+		     struct http_exchange *exchange, bool early)
 {
 	struct arena *arena = http_exchange_arena(exchange);
 	struct http_call *call = arena_zalloc(arena, sizeof *call);
@@ -269,15 +290,17 @@ static void dispatch(struct router *router, const struct entry *entry, const str
 	call->arena = arena;
 	call->route = entry->route;
 	call->context = router->context;
+	call->router = router;
+	call->early = early;
+	http_exchange_set_context(exchange, call);
 	if (decode_call(entry, path, call, &err) != HX_OK)
 		http_respond_error(exchange, &err);
 	else if (!router->admit || router->admit(call))
-		entry->route->handle(call);
+		call_admitted(call);
 }
 
-void router_handle(void *data, struct http_exchange *exchange)
+static void route(struct router *router, struct http_exchange *exchange, bool early)
 {
-	struct router *router = data;
 	const struct wire_request *request = &http_exchange_request(exchange)->wire;
 	const struct entry *entry = NULL;
 	struct segments path;
@@ -294,9 +317,24 @@ void router_handle(void *data, struct http_exchange *exchange)
 		path.n = 0;
 	}
 	if (entry)
-		dispatch(router, entry, &path, exchange);
+		dispatch(router, entry, &path, exchange, early);
 	else
 		answer_no_route(router, &path, exchange);
+}
+
+void router_head(void *data, struct http_exchange *exchange)
+{
+	route(data, exchange, /* early= */ true);
+}
+
+void router_handle(void *data, struct http_exchange *exchange)
+{
+	struct http_call *call = http_exchange_context(exchange);
+
+	if (call)
+		serve(call);
+	else
+		route(data, exchange, /* early= */ false);
 }
 
 struct slice call_param(const struct http_call *call, const char *name)

@@ -69,20 +69,29 @@ struct http_call {
 	struct query query;
 	struct slice workspace, requester; /* of who asks; set where the request is admitted (auth.h) */
 	struct api_gate *gate;             /* the API's own: what guards this request; NULL: nothing does */
+	/* private: the router's */
+	struct router *router;
+	bool early; /* only the head is there */
 };
 
 struct router;
 
 /*
- * The table and the context must outlive the router. `admit` is asked before each handler and may be NULL; where it
- * returns false it has answered. A pattern that is malformed, or twice there for a method, is a programmer's
+ * The table and the context must outlive the router. `admit` is asked before each handler and may be NULL; it may be asked when only
+ * the head is there, since who may not ask must not make us read. Where it returns false it has answered, or calls
+ * call_admitted() later, in the loop's thread. A pattern that is malformed, or twice there for a method, is a programmer's
  * mistake. NULL without memory.
  */
 struct router *router_new(const struct route routes[], size_t n, bool (*admit)(struct http_call *call), void *context);
 /* Takes NULL. No request may be on its way through it. */
 void router_free(struct router *router);
-/* For http_options: `handle` is this, `data` the router. */
+/* Asked behind the body and before the handler; where it returns false it has the call. Before the first request. */
+void router_set_guard(struct router *router, bool (*guard)(struct http_call *call));
+/* For http_options: `handle` is router_handle, `data` the router; and `begin` router_head, or NULL. */
 void router_handle(void *router, struct http_exchange *exchange);
+void router_head(void *router, struct http_exchange *exchange);
+/* What admit did not say at once. */
+void call_admitted(struct http_call *call);
 
 /* The parameter of this name, which the pattern must have. */
 struct slice call_param(const struct http_call *call, const char *name);

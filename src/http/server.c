@@ -15,6 +15,8 @@ struct http_options http_options_default(void)
 		.body_bytes_max = 16u << 20,
 		.body_limit = "max_body_bytes",
 		.bodies_bytes_max = 256u << 20,
+		.small_body_bytes = 64u << 10,
+		.small_bodies_bytes_max = 64u << 20,
 		.arena_bytes_max = 64u << 20,
 		.stream_bytes_max = 128u << 10,
 		.idle_ms = 60000,
@@ -143,7 +145,8 @@ void http_server_read_stats(struct http_server *server, struct http_stats *ret_s
 		.refused = server->stats.refused,
 		.timed_out = server->stats.timed_out,
 		.gone = server->stats.gone,
-		.bodies_bytes = server->stats.bodies_bytes,
+		.crowded_out = server->stats.crowded_out,
+		.bodies_bytes = server->stats.bodies_bytes + server->stats.small_bytes,
 	};
 	for (unsigned i = 0; i < server->loops_n; i++)
 		add_loop_stats(&server->loops[i], ret_stats);

@@ -2,7 +2,9 @@
  * The HTTP/1.1 server: it reads complete, well-formed requests within limits, hands each to one function, and writes
  * the answer, which may come later and from any thread.
  *
- *   client ──▶ connection ──▶ exchange (request, arena) ──▶ handle()  in the loop's thread
+ *   client ──▶ connection ──▶ exchange (head, arena) ──▶ begin()  in the loop's thread, where there is one: it answers, or
+ *                                                          │        lets the body be read, by http_read_body()
+ *          ──▶ connection ──▶ exchange (request) ────────▶ handle()  in the loop's thread
  *          ◀── connection ◀── letter to the loop ◀───────── http_respond()  from any thread, exactly once
  *
  * There are 1 to HTTP_LOOPS_MAX event loops, each a thread; a connection stays in its loop, and its requests are
@@ -10,7 +12,9 @@
  * not block, since it stands in the way of its loop.
  *
  * Whatever a client does is bounded: its head, its body, all bodies together, the time for a whole request, the time
- * to take 64 KiB of an answer, the time to do nothing, and how many clients there are. What is not HTTP is
+ * to take 64 KiB of an answer, the time to do nothing, and how many clients there are. Small bodies have room of their own,
+ * and where there is none left the one goes whose body has been on its way for longest (HTTP_BODY_PATIENCE_MS at least): so those
+ * who send half of a body and then nothing hold up nobody. What is not HTTP is
  * answered with problem+json, and the connection closed (see wire.h for how strict that is).
  *
  *	struct http_options options = http_options_default();
@@ -31,6 +35,7 @@
 
 #define HTTP_LOOPS_MAX 16
 #define HTTP_STATUS_CLASSES 4
+#define HTTP_BODY_PATIENCE_MS 1000
 
 struct http_server;
 struct http_exchange;
@@ -40,6 +45,12 @@ struct http_options {
 	const char *listen; /* see address.h */
 	/* In a loop's thread, for each complete request. The exchange is the handler's until it has answered. */
 	void (*handle)(void *data, struct http_exchange *exchange);
+	/*
+	 * NULL, or what comes before it, when no more than the head has to be there: in a loop's thread. The exchange is its own
+	 * until it has answered (then the connection closes, if there is a body that nobody has read) or goes on by
+	 * http_read_body(), now or later.
+	 */
+	void (*begin)(void *data, struct http_exchange *exchange);
 	void *data;
 	unsigned loops;
 	size_t connections_max;  /* one more takes the place of an idle one, or waits in the backlog */
@@ -47,16 +58,16 @@ struct http_options {
 	size_t body_bytes_max;   /* 413 */
 	const char *body_limit;  /* the name of that in the configuration, for who is told so */
 	size_t bodies_bytes_max; /* of all requests, and large answers, that are in memory: new requests get 503 */
+	size_t small_body_bytes; /* a body of no more than that counts among the small ones instead */
+	size_t small_bodies_bytes_max;
 	size_t arena_bytes_max;  /* of one request: its head, and what the handler takes */
 	size_t stream_bytes_max; /* of a streamed answer, waiting for the client; twice that at most */
 	int64_t idle_ms;         /* between requests: closed */
 	int64_t read_ms;         /* a whole request, from its first byte to its last: 408 */
-	/* NULL, or how long the request of this head may take, if that is shorter. In a loop's thread. */
-	int64_t (*read_ms_of)(void *data, const struct wire_request *request);
-	int64_t write_ms;    /* for each 64 KiB of an answer: closed */
-	int64_t linger_ms;   /* after the last answer, for the client to close first, so that it can read it */
-	struct clock *clock; /* must outlive the last exchange */
-	struct log *log;     /* may be NULL */
+	int64_t write_ms;        /* for each 64 KiB of an answer: closed */
+	int64_t linger_ms;       /* after the last answer, for the client to close first, so that it can read it */
+	struct clock *clock;     /* must outlive the last exchange */
+	struct log *log;         /* may be NULL */
 };
 
 /* All limits set; listen, handle and data are the caller's. */
@@ -85,10 +96,11 @@ void http_server_free(struct http_server *server);
 
 struct http_stats {
 	uint64_t connections_open, connections_total, connections_evicted;
-	uint64_t requests;  /* handed to the handler */
-	uint64_t refused;   /* answered by the server itself: malformed, too large, too slow */
-	uint64_t timed_out; /* closed or refused for being too slow, idle ones included */
-	uint64_t gone;      /* clients that left while their request was handled */
+	uint64_t requests;    /* handed to the handler, or answered by begin() */
+	uint64_t refused;     /* answered by the server itself: malformed, too large, too slow */
+	uint64_t timed_out;   /* closed or refused for being too slow, idle ones included */
+	uint64_t gone;        /* clients that left while their request was handled */
+	uint64_t crowded_out; /* half-sent bodies that made room for others */
 	uint64_t bodies_bytes;
 	uint64_t responses[HTTP_STATUS_CLASSES]; /* by 2xx, 3xx, 4xx and 5xx; the server's own are in it */
 	struct histogram answered;               /* from the hand-over to the answer, or its head if it is streamed */
@@ -117,6 +129,17 @@ struct arena *http_exchange_arena(struct http_exchange *exchange);
 struct loop *http_exchange_loop(struct http_exchange *exchange);
 /* How long it takes says nothing of the server: it is not counted in http_stats.answered. Only inside of handle(). */
 void http_exchange_do_not_time(struct http_exchange *exchange);
+
+/*
+ * From begin(), or later by whoever it has handed the exchange to, in the loop's thread: reads the body, and calls handle() when it is
+ * complete; the exchange is the server's until then. If the client goes meanwhile nobody is called: what is kept for handle()
+ * stands in the exchange's arena. A body that is longer than bytes_max, or announces to become so, is answered with 413;
+ * one that is not there read_ms after the first byte of its request with 408. 0: the server's own limit.
+ */
+void http_read_body(struct http_exchange *exchange, size_t bytes_max, int64_t read_ms);
+/* What begin() leaves for handle(). */
+void http_exchange_set_context(struct http_exchange *exchange, void *context);
+void *http_exchange_context(const struct http_exchange *exchange);
 
 /*
  * Be told when the client has gone before the answer: fn is called once at most, in the loop's thread. Only inside of

@@ -47,7 +47,8 @@ struct http_server {
 	_Atomic int64_t drain_ms;
 	bool stopped;
 	struct {
-		_Atomic uint64_t open, total, evicted, requests, refused, timed_out, gone, bodies_bytes;
+		_Atomic uint64_t open, total, evicted, requests, refused, timed_out, gone, crowded_out;
+		_Atomic uint64_t bodies_bytes, small_bytes; /* of large bodies and answers, of small bodies */
 	} stats;
 	unsigned loops_n;
 	struct server_loop loops[];

@@ -202,6 +202,34 @@ static void test_web_pages_of_elsewhere(void **state)
 	scene_stop(scene, 0);
 }
 
+/* Who may not ask cannot make us read, or hold memory for what is never sent. */
+static void test_no_body_is_read_without_a_key(void **state)
+{
+	static const char *const halves[] = {
+		"POST /api/v1/jobs HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n[{",
+		"POST /api/v1/jobs HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nfffff\r\n[{",
+		"POST /api/v1/jobs HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n",
+		"POST /api/v1/jobs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer hx_no\r\nContent-Length: 10\r\n\r\n",
+		"PUT /api/v1/definitions/x HTTP/1.1\r\nHost: a\r\nContent-Length: 16000000\r\n\r\n{"};
+	struct scene *scene = *state;
+	struct key key;
+
+	scene_start(scene, 0);
+	make_key(scene, "--scope admin", &key);
+	scene_stop(scene, 0);
+	scene_start(scene, 0);
+	for (size_t i = 0; i < sizeof halves / sizeof *halves; i++) {
+		struct client *client = client_new(scene->nodes[0]->port, /* requester= */ NULL);
+
+		reply_release(&scene->last);
+		assert_true(client_raw(client, halves[i], strlen(halves[i]), &scene->last));
+		if (scene->last.status != 401)
+			fail_msg("%s: %d", halves[i], scene->last.status);
+		client_free(client);
+	}
+	scene_stop(scene, 0);
+}
+
 static const char call[] =
 	"{'workflow':'call','kind':'entity','status_types':['draft','done'],'initial_status':'draft',"
 	"'actions':{'Ring':{'kind':'http','url':'@/ring','effect':'keyed'}},"
@@ -418,6 +446,7 @@ int main(void)
 		ON_POSTGRES(test_the_first_key_closes_the_door),
 		ON_SQLITE(test_beyond_loopback),
 		ON_SQLITE(test_web_pages_of_elsewhere),
+		ON_SQLITE(test_no_body_is_read_without_a_key),
 		ON_SQLITE(test_loopback_is_out_of_reach_once_there_are_keys),
 		ON_SQLITE(test_a_revoked_key_is_refused_soon),
 		ON_POSTGRES(test_a_revoked_key_is_refused_soon_on_all_nodes),

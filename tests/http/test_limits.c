@@ -143,6 +143,7 @@ static void all_bodies_together_have_a_limit(void **state)
 
 	(void)state;
 	options.bodies_bytes_max = 15;
+	options.small_body_bytes = 0;
 	server_up(&options);
 	first = client_open();
 	second = client_open();

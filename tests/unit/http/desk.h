@@ -61,7 +61,7 @@ static inline void desk_load(struct desk *desk, const char *head, struct slice b
 	fields = arena_alloc(&ex->arena, 100 * sizeof *fields);
 	ASSERT(wire_request_parse(arena_copy(&ex->arena, strbuf_slice(&sb)), fields, &ex->request.wire, &err) ==
 	       WIRE_DONE);
-	ASSERT(exchange_add_body(ex, body) == HX_OK);
+	ASSERT(exchange_add_body(ex, body, 0) == HX_OK);
 	strbuf_release(&sb);
 }
 
