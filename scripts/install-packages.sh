@@ -24,6 +24,7 @@ test  libcmocka-dev     unit testing framework
 test  postgresql        PostgreSQL server, started privately by the tests
 test  redis-server      Redis server, started privately by the tests
 test  nodejs            runs the other worker of examples/order
+test  faketime          libfaketime, sets the clock of one process
 test  jq                what expressions are compared with
 test  zsh               tries its completion
 test  groff-base        formats the manual

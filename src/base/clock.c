@@ -29,7 +29,7 @@ static struct mono_time system_mono(struct clock *c)
 
 struct clock *clock_system(void)
 {
-	static struct clock system = {system_wall, system_mono};
+	static struct clock system = {.wall = system_wall, .mono = system_mono};
 
 	return &system;
 }
@@ -46,7 +46,7 @@ static struct mono_time fake_mono(struct clock *c)
 
 void fake_clock_init(struct fake_clock *fake, struct wall_time start)
 {
-	*fake = (struct fake_clock){.clock = {fake_wall, fake_mono}, .wall = start};
+	*fake = (struct fake_clock){.clock = {.wall = fake_wall, .mono = fake_mono}, .wall = start};
 }
 
 void fake_clock_advance_ms(struct fake_clock *fake, int64_t ms)

@@ -2,11 +2,12 @@
  * Time as two distinct types behind an interface that tests and the simulator replace.
  *
  * Wall time is what people read and what rows store; it may jump. Monotonic time measures; it means nothing
- * outside of the process. Mixing them is a compile error. Engine logic never calls these: it is handed `now`.
+ * outside of the process; whoever waits, waits by it. Mixing them is a compile error. Engine logic never calls these: it is handed `now`.
  */
 #ifndef HX_BASE_CLOCK_H
 #define HX_BASE_CLOCK_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -20,9 +21,16 @@ struct mono_time {
 	int64_t ns; /* since some moment of this boot */
 };
 
+/* What a clock that does not believe the machine's has to say about it (steady_clock.h). */
+struct clock_doubt {
+	_Atomic int64_t by_ms; /* how much the machine's is ahead now, or behind; 0: it is believed */
+	_Atomic uint64_t jumps;
+};
+
 struct clock {
 	struct wall_time (*wall)(struct clock *);
 	struct mono_time (*mono)(struct clock *);
+	const struct clock_doubt *doubt; /* NULL: none is possible */
 };
 
 /* The machine's clocks. Thread-safe. */
@@ -41,6 +49,17 @@ void fake_clock_advance_ms(struct fake_clock *fake, int64_t ms);
 static inline struct wall_time clock_wall(struct clock *c)
 {
 	return c->wall(c);
+}
+
+/* 0: there is no doubt. */
+static inline int64_t clock_doubted_ms(const struct clock *c)
+{
+	return c->doubt ? atomic_load(&c->doubt->by_ms) : 0;
+}
+
+static inline uint64_t clock_jumps(const struct clock *c)
+{
+	return c->doubt ? atomic_load(&c->doubt->jumps) : 0;
 }
 
 static inline struct mono_time clock_mono(struct clock *c)

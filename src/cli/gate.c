@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/steady_clock.h"
 #include "cli/command.h"
 #include "cli/service.h"
 #include "gate/home.h"
@@ -59,6 +60,7 @@ struct gate {
 	struct findings findings;
 	struct gate_config config;
 	struct log log;
+	struct steady_clock clock; /* of the records; connections and the log go by the machine's */
 	struct gate_home *home;
 	struct proxy *proxy;
 	struct http_server *server, *admin_server;
@@ -95,7 +97,7 @@ static enum hx_code open_store(struct gate *g, const struct command_args *args, 
 		.sweep_every_ms = g->config.sweep_every_ms,
 		.recall = true,
 		.no_migrate = command_value(args, &option_no_migrate) != NULL,
-		.clock = clock_system(),
+		.clock = &g->clock.clock,
 		.log = &g->log,
 	};
 	enum hx_code code = gate_home_open(&options, &g->home, err);
@@ -270,6 +272,7 @@ static void close_down(struct gate *g)
 	http_server_free(g->server);
 	http_server_free(g->admin_server);
 	router_free(g->admin_router);
+	steady_clock_release(&g->clock);
 	arena_release(&g->arena);
 }
 
@@ -289,6 +292,7 @@ static enum hx_code gate(const struct command_args *args, struct hx_error *err)
 	signal(SIGPIPE, SIG_IGN);
 	service_raise_descriptors();
 	log_init(&g->log, STDERR_FILENO, LOG_LEVEL_INFO, clock_system());
+	steady_clock_init(&g->clock, clock_system(), &g->log);
 	code = start(g, args, err);
 	if (!code)
 		wait_for_end(g, &signals);

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/steady_clock.h"
 #include "cli/command.h"
 #include "cli/service.h"
 #include "db/store_name.h"
@@ -68,6 +69,7 @@ struct serve {
 	struct config config;
 	struct findings findings;
 	struct log log;
+	struct steady_clock clock; /* of everything that has a row; connections and the log go by the machine's */
 	struct api api;
 	struct router *router;
 	struct http_server *server;
@@ -109,7 +111,7 @@ static enum hx_code start_engine(struct serve *s, const struct command_args *arg
 		.no_migrate = command_value(args, &option_no_migrate) != NULL,
 		.loopback_allowed = s->api.loopback,
 		.natives = &none, /* a definition that names a function is for the program that has it */
-		.clock = clock_system(),
+		.clock = &s->clock.clock,
 		.log = &s->log,
 	};
 	enum hx_code code = engine_new(&options, &s->findings, &s->api.engine, err);
@@ -199,6 +201,7 @@ static void close_down(struct serve *s)
 	http_server_free(s->server);
 	router_free(s->router);
 	engine_free(s->api.engine);
+	steady_clock_release(&s->clock);
 	arena_release(&s->arena);
 }
 
@@ -297,6 +300,7 @@ static enum hx_code serve(const struct command_args *args, struct hx_error *err)
 	signal(SIGPIPE, SIG_IGN);
 	service_raise_descriptors();
 	log_init(&s->log, STDERR_FILENO, LOG_LEVEL_INFO, clock_system());
+	steady_clock_init(&s->clock, clock_system(), &s->log);
 	code = read_config(s, args, err);
 	listen = command_value_or(args, &option_listen, s->config.listen, "127.0.0.1:7411");
 	if (!code)

@@ -11,7 +11,7 @@ struct batch_keeper {
 	_Atomic bool stopped;
 	_Atomic int users; /* the lane and the tenure; the last one frees it */
 	enum { KEEPER_NEW, KEEPER_SLEEPING, KEEPER_BEATING, KEEPER_OVER } at;
-	struct wall_time until;
+	struct mono_time until;
 };
 
 static struct batch_keeper *keeper_of(const struct task *task)
@@ -35,7 +35,7 @@ static void take(struct task *task, const struct answer *answer)
 	} else if (k->at == KEEPER_SLEEPING) {
 		k->at = KEEPER_BEATING;
 	} else {
-		k->until = wall_add_ms(answer->now, k->lease_ms / 3 + 1);
+		k->until = mono_add_ms(answer->mono, k->lease_ms / 3 + 1);
 		k->at = KEEPER_SLEEPING;
 	}
 }

@@ -109,7 +109,7 @@ static enum hx_code open_engine(struct hx_engine *e, const struct hx_engine_opti
 		.config = &e->config,
 		.loopback_allowed = true, /* nobody but the program itself says what is called */
 		.natives = &e->natives,
-		.clock = clock_system(),
+		.clock = &e->clock.clock,
 		.log = given->log_fd ? &e->log : NULL,
 	};
 	enum hx_code code = embed_natives_add(e, given->natives, given->natives_n, err);
@@ -121,6 +121,7 @@ static enum hx_code open_engine(struct hx_engine *e, const struct hx_engine_opti
 	if (code)
 		return code;
 	log_init(&e->log, given->log_fd, LOG_LEVEL_INFO, clock_system());
+	e->clock.log = options.log;
 	options.db_url = kept(e, first_of(given->store, e->config.db, "sqlite:hapax.db"));
 	options.workflows_dir = kept(e, first_of(given->workflows, e->config.workflows, NULL));
 	options.node = node_name(e, given);
@@ -130,6 +131,7 @@ static enum hx_code open_engine(struct hx_engine *e, const struct hx_engine_opti
 static void free_engine(struct hx_engine *e)
 {
 	engine_free(e->engine);
+	steady_clock_release(&e->clock);
 	pthread_cond_destroy(&e->left);
 	pthread_mutex_destroy(&e->mutex);
 	pthread_mutex_destroy(&e->defining);
@@ -147,6 +149,7 @@ enum hx_code hx_engine_open(const struct hx_engine_options *options, struct hx_e
 	if (!e)
 		return error_set(err, HX_NO_MEMORY, "an engine");
 	err = err ? err : &unwanted; /* inside, everybody has one */
+	steady_clock_init(&e->clock, clock_system(), /* log= */ NULL);
 	pthread_mutex_init(&e->defining, NULL);
 	pthread_mutex_init(&e->mutex, NULL);
 	pthread_cond_init(&e->left, NULL);

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/steady_clock.h"
 #include "engine/engine.h"
 
 /* A function of the program's and what it is called with. */
@@ -30,6 +31,7 @@ struct hx_engine {
 	struct arena arena; /* of the texts that the engine's options refer to */
 	struct config config;
 	struct log log;
+	struct steady_clock clock;
 	struct natives natives;
 	struct embed_native functions[NATIVES_MAX];
 	char node[65];

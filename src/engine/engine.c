@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "db/migrate.h"
+#include "engine/alone.h"
 #include "engine/backlog.h"
 #include "engine/batches.h"
 #include "engine/definitions.h"
@@ -302,28 +303,6 @@ static enum hx_code open_store(struct engine *e, struct db **ret_db, struct hx_e
 	return code;
 }
 
-/*
- * The lock of a SQLite file is ours alone: whoever held a run or a batch is dead, and nobody has to wait out its lease. (Claims
- * of entities are their janitors' business, and those of jobs may be of workers, who live.)
- */
-static enum hx_code end_claims_of_the_dead(struct db *db, struct hx_error *err)
-{
-	struct unit_result result;
-	struct arena arena;
-	struct unit unit;
-	enum hx_code code;
-
-	if (db->driver != &db_sqlite)
-		return HX_OK;
-	arena_init(&arena, 1u << 16);
-	unit_init(&unit, /* op= */ 0);
-	subject_end_claims(&unit, run_kind());
-	subject_end_claims(&unit, batch_kind());
-	code = db_run_unit(db, &unit, &result, &arena, err);
-	arena_release(&arena);
-	return code;
-}
-
 static enum hx_code load_definitions(struct engine *e, struct db *db, struct findings *findings, struct hx_error *err)
 {
 	struct direct_runner runner;
@@ -498,7 +477,7 @@ static enum hx_code start(struct engine *e, struct findings *findings, struct hx
 	if (!code)
 		code = load_definitions(e, db, findings, err);
 	if (!code)
-		code = end_claims_of_the_dead(db, err);
+		code = alone_begin(db, e->options.log, err);
 	if (!code)
 		code = nodes_join(&e->nodes, db, e->options.node, e->options.clock, err);
 	if (!code)

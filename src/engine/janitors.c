@@ -151,7 +151,7 @@ static void tell(const struct module_janitor *m)
 			 log_int("reverted", j->reverted), log_int("held", j->held));
 }
 
-static void start(struct module_janitor *m, struct wall_time at)
+static void start(struct module_janitor *m, struct mono_time at)
 {
 	make_rules(m);
 	janitor_init(&m->janitor, &m->rules, JANITOR_BUDGET, at);
@@ -161,7 +161,7 @@ static void start(struct module_janitor *m, struct wall_time at)
 static void swept(struct seat *seat, enum hx_code code)
 {
 	struct module_janitor *m = (struct module_janitor *)seat;
-	struct wall_time next = clock_wall(m->all->clock);
+	struct mono_time next = clock_mono(m->all->clock);
 	int64_t cursor;
 	bool more;
 
@@ -189,8 +189,7 @@ static void swept(struct seat *seat, enum hx_code code)
 	 */
 	more = m->janitor.more && code == HX_OK;
 	cursor = more ? m->janitor.cursor : 0;
-	next.ms += more ? 1 : m->every_ms;
-	start(m, next);
+	start(m, mono_add_ms(next, more ? 1 : m->every_ms));
 	m->janitor.cursor = cursor;
 	code = lane_submit_own(m->all->lanes->lanes[0], &m->seat);
 	ASSERT(code == HX_OK || code == HX_STOPPING); /* it ends with its lane, and not before */
@@ -217,7 +216,7 @@ static enum hx_code add(struct janitors *all, const char *module, int64_t every_
 		return HX_NO_MEMORY;
 	m->next = all->first;
 	all->first = m;
-	start(m, (struct wall_time){0});
+	start(m, (struct mono_time){0});
 	return lane_submit_own(all->lanes->lanes[0], &m->seat);
 }
 
@@ -280,7 +279,7 @@ enum hx_code janitors_sweep(struct janitors *janitors, struct slice module,
 		return HX_NO_MEMORY;
 	m->done = done;
 	m->context = context;
-	start(m, (struct wall_time){0});
+	start(m, (struct mono_time){0});
 	/* A caller's sweep takes a caller's seat: there is no other bound on how many ask. */
 	code = lane_submit(janitors->lanes->lanes[0], &m->seat);
 	if (code)

@@ -34,13 +34,13 @@ static void ask_with_new_op(struct batch_hand *h, const struct answer *answer, e
 /* The store cannot be asked now. What is known is not given up for that: the guards make every later try safe. */
 static void rest_a_moment(struct batch_hand *h, const struct answer *answer)
 {
-	if (h->gives_up_at.ms && answer->now.ms >= h->gives_up_at.ms) {
+	if (h->gives_up_at.ns && answer->mono.ns >= h->gives_up_at.ns) {
 		end(h, HAND_FAILED, HX_STORE_UNAVAILABLE);
 		return;
 	}
-	if (!h->gives_up_at.ms)
-		h->gives_up_at.ms = answer->now.ms + HAND_PATIENCE_MS;
-	h->rests_until.ms = answer->now.ms + HAND_REST_MS;
+	if (!h->gives_up_at.ns)
+		h->gives_up_at = mono_add_ms(answer->mono, HAND_PATIENCE_MS);
+	h->rests_until = mono_add_ms(answer->mono, HAND_REST_MS);
 	h->rests_from = h->at;
 	h->at = HAND_RESTING;
 }
@@ -206,7 +206,7 @@ static void take_item(struct batch_hand *h, const struct answer *answer, const s
 	h->doubt = db_cell(rows, 0, START_DOUBT)->i == DOUBT_NOW;
 	h->doubted = db_cell(rows, 0, START_DOUBT)->i != DOUBT_NONE;
 	h->input = arena_copy(h->arena, db_cell(rows, 0, START_INPUT)->s);
-	h->gives_up_at.ms = 0;
+	h->gives_up_at.ns = 0;
 	h->hold.since = h->asked;
 	begin(h, answer, rows);
 }
@@ -474,7 +474,7 @@ static uint64_t fingerprint(const struct task *task, uint64_t hash)
 
 	hash = hash_mix(hash_mix(hash, h->at * 16u + h->rests_from), (uint64_t)h->hold.fence);
 	hash = hash_mix(hash, (uint64_t)h->n * 1024 + (uint64_t)h->attempt * 32 + (uint64_t)h->failures);
-	hash = hash_mix(hash, doubt_of(h) * 4u + h->overrun * 2u + (h->gives_up_at.ms != 0));
+	hash = hash_mix(hash, doubt_of(h) * 4u + h->overrun * 2u + (h->gives_up_at.ns != 0));
 	if (h->end.status)
 		hash = hash_mix(hash, (uint64_t)h->end.status[0] * 16 + h->end.doubt * 4u + h->end.returns * 2u +
 					      h->end.failure);

@@ -68,7 +68,7 @@ struct batch_hand {
 	struct item_end end;
 	int64_t job_id;
 	struct slice job_key, payload;
-	struct wall_time gives_up_at, rests_until;
+	struct mono_time gives_up_at, rests_until;
 	struct stamp stamp;
 	struct mono_time asked;
 	enum hx_code code;

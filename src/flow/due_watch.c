@@ -11,7 +11,8 @@ static void sleep_until(struct due_watch *w, const struct answer *answer, int64_
 {
 	int64_t soonest_ms = answer->now.ms + LOOK_AGAIN_MS, latest_ms = answer->now.ms + w->source->poll_ms;
 
-	w->until.ms = due_ms < soonest_ms ? soonest_ms : due_ms < latest_ms ? due_ms : latest_ms;
+	due_ms = due_ms < soonest_ms ? soonest_ms : due_ms < latest_ms ? due_ms : latest_ms;
+	w->until = mono_add_ms(answer->mono, due_ms - answer->now.ms);
 	w->at = DUE_SLEEPING;
 }
 
@@ -51,7 +52,7 @@ static void take(struct task *task, const struct answer *answer)
 
 	switch (w->at) {
 	case DUE_NEW:
-		w->until.ms = answer->now.ms + w->pause_ms;
+		w->until = mono_add_ms(answer->mono, w->pause_ms);
 		w->at = w->pause_ms ? DUE_SLEEPING : DUE_SCANNING;
 		break;
 	case DUE_SLEEPING:

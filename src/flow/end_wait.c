@@ -9,20 +9,20 @@ static void end(struct end_wait *w, enum hx_code code)
 
 static bool is_too_late(const struct end_wait *w, const struct answer *answer)
 {
-	return answer->now.ms >= w->deadline.ms || (w->kind->is_awaited && !w->kind->is_awaited(w));
+	return answer->mono.ns >= w->deadline.ns || (w->kind->is_awaited && !w->kind->is_awaited(w));
 }
 
 static void go_sleep(struct end_wait *w, const struct answer *answer)
 {
-	w->look_at = wall_add_ms(answer->now, END_WAIT_LOOK_MS);
-	if (w->look_at.ms > w->deadline.ms)
+	w->look_at = mono_add_ms(answer->mono, END_WAIT_LOOK_MS);
+	if (w->look_at.ns > w->deadline.ns)
 		w->look_at = w->deadline;
 	w->at = WAIT_SLEEPING;
 }
 
 static void take_start(struct end_wait *w, const struct answer *answer)
 {
-	w->deadline = wall_add_ms(answer->now, w->wait_ms);
+	w->deadline = mono_add_ms(answer->mono, w->wait_ms);
 	if (w->begun)
 		go_sleep(w, answer);
 	else
@@ -70,7 +70,7 @@ static void take_read(struct end_wait *w, const struct answer *answer)
 /* Woken: by its end. */
 static void take_woke(struct end_wait *w, const struct answer *answer)
 {
-	bool woken = answer->now.ms < w->look_at.ms;
+	bool woken = answer->mono.ns < w->look_at.ns;
 
 	w->at = woken || !w->has_ended ? WAIT_READING : WAIT_LOOKING;
 }

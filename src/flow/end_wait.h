@@ -44,7 +44,7 @@ struct end_wait {
 	bool over;  /* its end has come */
 	/* private */
 	enum { WAIT_NEW, WAIT_READING, WAIT_LOOKING, WAIT_SLEEPING, WAIT_DONE } at;
-	struct wall_time deadline, look_at;
+	struct mono_time deadline, look_at;
 	enum hx_code code;
 };
 

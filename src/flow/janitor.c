@@ -128,7 +128,7 @@ static void take(struct task *task, const struct answer *answer)
 	switch (j->at) {
 	case JANITOR_NEW:
 	case JANITOR_SLEEPING:
-		j->at = answer->now.ms < j->start_at.ms ? JANITOR_SLEEPING : JANITOR_SCANNING;
+		j->at = answer->mono.ns < j->start_at.ns ? JANITOR_SLEEPING : JANITOR_SCANNING;
 		break;
 	case JANITOR_SCANNING:
 		take_page(j, answer);
@@ -230,7 +230,7 @@ static const struct task_kind kind = {
 	.fingerprint = fingerprint,
 };
 
-void janitor_init(struct janitor *j, const struct janitor_rules *rules, int64_t budget, struct wall_time start_at)
+void janitor_init(struct janitor *j, const struct janitor_rules *rules, int64_t budget, struct mono_time start_at)
 {
 	ASSERT(budget > 0);
 	*j = (struct janitor){.rules = rules, .budget = budget, .start_at = start_at};

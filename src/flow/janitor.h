@@ -56,7 +56,7 @@ struct janitor_ended {
 struct janitor {
 	struct task task;
 	const struct janitor_rules *rules;
-	struct wall_time start_at;
+	struct mono_time start_at;
 	int64_t budget; /* claims left to look at */
 	int64_t reverted;
 	int64_t held;
@@ -90,6 +90,6 @@ struct janitor {
 };
 
 /* start_at {0}: at once. */
-void janitor_init(struct janitor *j, const struct janitor_rules *rules, int64_t budget, struct wall_time start_at);
+void janitor_init(struct janitor *j, const struct janitor_rules *rules, int64_t budget, struct mono_time start_at);
 
 #endif

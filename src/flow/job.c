@@ -101,6 +101,14 @@ static const struct db_stmt stmt_scan_due = {
 	.out = "i",
 };
 
+static const struct db_stmt stmt_end_deliveries = {
+	.name = "job_end_deliveries",
+	.sql = "UPDATE hx_subject SET until = hx_now_ms() WHERE kind = ?1 AND owner IS NOT NULL AND until > hx_now_ms()"
+	       " AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = hx_subject.id AND j.queue = 'after-effects')",
+	.in = "i",
+	.out = "",
+};
+
 static const struct db_stmt stmt_next_due = {
 	.name = "job_next_due",
 	.sql = "SELECT min(due_at) FROM hx_job WHERE due_at IS NOT NULL AND queue = 'after-effects'",
@@ -214,6 +222,11 @@ void job_list(struct unit *unit, struct slice workspace, struct slice status, st
 void job_scan_due(struct unit *unit, int64_t limit)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_due, db_int(limit));
+}
+
+void job_end_deliveries(struct unit *unit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_end_deliveries, db_int(job_kind()));
 }
 
 void job_next_due(struct unit *unit)

@@ -105,6 +105,8 @@ void job_list(struct unit *unit, struct slice workspace, struct slice status, st
 	      int64_t limit);
 /* After-effects that may be claimed now, the longest due first. Row: subject. */
 void job_scan_due(struct unit *unit, int64_t limit);
+/* Claims of after-effects are past their time, see subject_end_claims(). Those of workers' jobs are not touched. */
+void job_end_deliveries(struct unit *unit);
 /* The moment at which the next after-effect is due, as one row; NULL: none. */
 void job_next_due(struct unit *unit);
 

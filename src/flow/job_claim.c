@@ -188,7 +188,7 @@ static void go_claim(struct job_claim *c, const struct answer *answer)
 
 static void take_start(struct job_claim *c, const struct answer *answer)
 {
-	c->deadline = wall_add_ms(answer->now, c->rq->wait_ms);
+	c->deadline = mono_add_ms(answer->mono, c->rq->wait_ms);
 	c->queues = queues_text(c->rq, c->arena);
 	if (c->queues.p)
 		go_claim(c, answer);
@@ -225,7 +225,7 @@ static void take_claimed(struct job_claim *c, const struct answer *answer)
 		take_jobs(c, &answer->result->rows[0]);
 	else if (answer->result->verdict != UNIT_LOST)
 		end(c, HX_STORE_UNAVAILABLE);
-	else if (answer->now.ms >= c->deadline.ms)
+	else if (answer->mono.ns >= c->deadline.ns)
 		end(c, HX_OK);
 	else
 		c->at = CLAIM_JOBS_READING;
@@ -240,8 +240,8 @@ static void take_next(struct job_claim *c, const struct answer *answer)
 
 	if (in_ms < JOB_WORK_REST_MS)
 		in_ms = JOB_WORK_REST_MS;
-	c->until = wall_add_ms(answer->now, in_ms < JOB_WORK_POLL_MS ? in_ms : JOB_WORK_POLL_MS);
-	if (c->deadline.ms < c->until.ms)
+	c->until = mono_add_ms(answer->mono, in_ms < JOB_WORK_POLL_MS ? in_ms : JOB_WORK_POLL_MS);
+	if (c->deadline.ns < c->until.ns)
 		c->until = c->deadline;
 	c->at = CLAIM_JOBS_SLEEPING;
 }

@@ -110,7 +110,7 @@ struct job_claim {
 	enum { CLAIM_JOBS_NEW, CLAIM_JOBS_CLAIMING, CLAIM_JOBS_READING, CLAIM_JOBS_SLEEPING, CLAIM_JOBS_DONE } at;
 	struct stamp stamp;
 	struct slice queues; /* as the statements read them, in the arena */
-	struct wall_time deadline, until;
+	struct mono_time deadline, until;
 };
 /*
  * DONE with HX_OK and n jobs, 0 of them when the time has passed or nobody waits any more. HX_STORE_UNAVAILABLE,

@@ -31,6 +31,20 @@ static const struct db_stmt stmt_renew = {
 	.out = "i",
 };
 
+static const struct db_stmt stmt_last_seen = {
+	.name = "node_last_seen",
+	.sql = "SELECT coalesce(max(until) - ?1, 0) - hx_now_ms() FROM hx_node",
+	.in = "i",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_end_all = {
+	.name = "node_end_all",
+	.sql = "UPDATE hx_node SET until = hx_now_ms() WHERE until > hx_now_ms()",
+	.in = "",
+	.out = "",
+};
+
 /* engine/fences.h */
 static const struct db_stmt stmt_floor = {
 	.name = "node_floor",
@@ -72,6 +86,16 @@ void node_renew(struct unit *unit, int64_t number, int64_t token)
 {
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_renew, db_int(number), db_int(token), db_int(NODE_LEASE_MS));
 	read_others(unit);
+}
+
+void node_last_seen(struct unit *unit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_last_seen, db_int(NODE_LEASE_MS));
+}
+
+void node_end_all(struct unit *unit)
+{
+	unit_add(unit, UNIT_ANY, &stmt_end_all, 0, NULL);
 }
 
 /* The draw-th of those that are in this state; -1: there is none. */
@@ -156,7 +180,7 @@ static void take(struct task *task, const struct answer *answer)
 	case NODE_NEW:
 	case NODE_SLEEPING:
 		l->draw = (uint64_t)answer->id * 0x9e3779b97f4a7c15u >> 32;
-		l->at = answer->now.ms < l->start_at.ms ? NODE_SLEEPING : l->number < 0 ? NODE_READING : NODE_RENEWING;
+		l->at = answer->mono.ns < l->start_at.ns ? NODE_SLEEPING : l->number < 0 ? NODE_READING : NODE_RENEWING;
 		break;
 	case NODE_READING:
 		take_numbers(l, answer);
@@ -219,7 +243,7 @@ static const struct task_kind kind = {
 };
 
 void node_lease_init(struct node_lease *lease, const char *name, int64_t token, int64_t number,
-		     struct wall_time start_at)
+		     struct mono_time start_at)
 {
 	*lease = (struct node_lease){.name = name, .token = token, .number = number, .start_at = start_at};
 	task_init(&lease->task, &kind, /* topic= */ 0);

@@ -27,7 +27,7 @@ struct node_lease {
 	struct task task;
 	const char *name;
 	int64_t token;
-	struct wall_time start_at;
+	struct mono_time start_at;
 	int64_t number; /* -1: none */
 	int64_t live;   /* nodes that are alive, this one too; afterwards */
 	int64_t floor;  /* of fences; afterwards */
@@ -40,7 +40,7 @@ struct node_lease {
 
 /* start_at {0}: at once. */
 void node_lease_init(struct node_lease *lease, const char *name, int64_t token, int64_t number,
-		     struct wall_time start_at);
+		     struct mono_time start_at);
 
 /* Row: number, 1 while its lease lasts, else 0. */
 void node_scan(struct unit *unit);
@@ -48,6 +48,10 @@ void node_scan(struct unit *unit);
 void node_take(struct unit *unit, int64_t number, const char *name, int64_t token, int64_t now_ms);
 /* VERDICT, and two more lines: how many nodes are alive, and the floor of fences. */
 void node_renew(struct unit *unit, int64_t number, int64_t token);
+/* Row: how far the store's clock stands behind the last heartbeat of any node. */
+void node_last_seen(struct unit *unit);
+/* Whoever was there is gone. For a node that knows that it is alone, before it begins. */
+void node_end_all(struct unit *unit);
 /* A number to reach for, out of the rows of node_scan(); -1: all are taken. */
 int64_t node_choose(const struct db_rows *rows, uint64_t draw);
 

@@ -50,13 +50,13 @@ static void plan(struct run_drive *d, const struct answer *answer)
 /* The store cannot be asked now. What is known is not given up for that: the fence makes every later try safe. */
 static void rest_a_moment(struct run_drive *d, const struct answer *answer)
 {
-	if (!d->holding || (d->gives_up_at.ms && answer->now.ms >= d->gives_up_at.ms)) {
+	if (!d->holding || (d->gives_up_at.ns && answer->mono.ns >= d->gives_up_at.ns)) {
 		end(d, HX_STORE_UNAVAILABLE);
 		return;
 	}
-	if (!d->gives_up_at.ms)
-		d->gives_up_at.ms = answer->now.ms + RUN_PATIENCE_MS;
-	d->rests_until.ms = answer->now.ms + RUN_REST_MS;
+	if (!d->gives_up_at.ns)
+		d->gives_up_at = mono_add_ms(answer->mono, RUN_PATIENCE_MS);
+	d->rests_until = mono_add_ms(answer->mono, RUN_REST_MS);
 	d->rests_from = d->at;
 	d->at = DRIVE_RESTING;
 }
@@ -178,7 +178,7 @@ static void moved(struct run_drive *d, const struct answer *answer, const struct
 	d->knows = false;
 	d->settled = false;
 	d->event_found = false;
-	d->gives_up_at.ms = 0;
+	d->gives_up_at.ns = 0;
 	d->losses = 0;
 	if (!d->move.keeps)
 		end(d, HX_OK);

@@ -129,7 +129,7 @@ struct run_drive {
 	struct slice key, body;
 	bool event_found;
 	struct slice event_id, event_data;
-	struct wall_time gives_up_at, rests_until;
+	struct mono_time gives_up_at, rests_until;
 	enum run_drive_at rests_from;
 	unsigned losses;
 	struct stamp stamp;

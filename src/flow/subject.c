@@ -234,6 +234,13 @@ static const struct db_stmt stmt_end_claims = {
 	.out = "",
 };
 
+static const struct db_stmt stmt_advance_claims = {
+	.name = "subject_advance_claims",
+	.sql = "UPDATE hx_subject SET until = until - ?1 WHERE owner IS NOT NULL AND owner <> 'held' AND until > hx_now_ms()",
+	.in = "i",
+	.out = "",
+};
+
 static const struct db_stmt stmt_read_history = {
 	.name = "subject_read_history",
 	.sql = "SELECT seq, from_status, to_status, version, fence, op, node, at, hash FROM hx_history"
@@ -410,6 +417,11 @@ void subject_scan_stuck(struct unit *unit, int64_t after, int64_t limit)
 void subject_end_claims(struct unit *unit, int64_t kind)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_end_claims, db_int(kind));
+}
+
+void subject_advance_claims(struct unit *unit, int64_t by_ms)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_advance_claims, db_int(by_ms));
 }
 
 void subject_read_history(struct unit *unit, int64_t subject, int64_t after, int64_t limit)

@@ -126,6 +126,8 @@ void subject_scan_stuck(struct unit *unit, int64_t after, int64_t limit);
  * held them is dead. Fences stay, so a claim is taken over as any other that has lapsed.
  */
 void subject_end_claims(struct unit *unit, int64_t kind);
+/* The store's clock was set back by so much: claims that are not past their time end so much earlier. For the same node. */
+void subject_advance_claims(struct unit *unit, int64_t by_ms);
 /* History by seq from `after` on. Row: seq, from, to, version, fence, op, node, at, hash. */
 void subject_read_history(struct unit *unit, int64_t subject, int64_t after, int64_t limit);
 /* Row: seq, head. */

@@ -21,7 +21,7 @@ static void take_read(struct watch *w, const struct answer *answer)
 		w->version = db_cell(rows, 0, 1)->i;
 		if (slice_is(db_cell(rows, 0, 0)->s, w->wanted))
 			end(w, HX_OK);
-		else if (answer->now.ms >= w->deadline.ms)
+		else if (answer->mono.ns >= w->deadline.ns)
 			end(w, HX_WRONG_STATUS);
 		else
 			w->at = WATCH_SLEEPING;
@@ -82,7 +82,7 @@ static const struct task_kind kind = {
 	.fingerprint = fingerprint,
 };
 
-void watch_init(struct watch *w, int64_t subject, const char *wanted, struct wall_time deadline)
+void watch_init(struct watch *w, int64_t subject, const char *wanted, struct mono_time deadline)
 {
 	*w = (struct watch){.subject = subject, .wanted = wanted, .deadline = deadline};
 	task_init(&w->task, &kind, /* topic= */ subject);

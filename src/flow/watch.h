@@ -19,12 +19,12 @@ struct watch {
 	struct task task;
 	int64_t subject;
 	const char *wanted;
-	struct wall_time deadline;
+	struct mono_time deadline;
 	int64_t version; /* last read */
 	enum { WATCH_NEW, WATCH_READING, WATCH_SLEEPING, WATCH_DONE } at;
 	enum hx_code code;
 };
 
-void watch_init(struct watch *w, int64_t subject, const char *wanted, struct wall_time deadline);
+void watch_init(struct watch *w, int64_t subject, const char *wanted, struct mono_time deadline);
 
 #endif

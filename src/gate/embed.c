@@ -18,6 +18,7 @@
 
 #include "base/latch.h"
 #include "base/signals.h"
+#include "base/steady_clock.h"
 #include "gate/embed_unit.h"
 #include "gate/fingerprint.h"
 #include "gate/guard.h"
@@ -43,6 +44,7 @@ struct hx_gate {
 	struct gate_sweeper *sweeper; /* of such a store; a home has its own */
 	struct embed_texts texts;
 	char *url, *space;
+	struct steady_clock clock;
 	struct hx_gate_options options;
 };
 
@@ -60,7 +62,8 @@ struct hx_gate_entry {
 
 static enum hx_code open_store(struct hx_gate *gate, struct hx_error *err)
 {
-	struct gate_home_options home = {.url = gate->url, .sweep_every_ms = SWEEP_EVERY_MS, .clock = clock_system()};
+	struct gate_home_options home = {
+		.url = gate->url, .sweep_every_ms = SWEEP_EVERY_MS, .clock = &gate->clock.clock};
 	enum hx_code code;
 
 	if (!gate->options.store) {
@@ -69,7 +72,7 @@ static enum hx_code open_store(struct hx_gate *gate, struct hx_error *err)
 			gate->store = gate_home_store(gate->home);
 		return code;
 	}
-	code = gate_user_new(gate->options.store, clock_system(), &gate->store, err);
+	code = gate_user_new(gate->options.store, &gate->clock.clock, &gate->store, err);
 	if (!code && gate->options.store->sweep)
 		code = gate_sweeper_new(gate->store, SWEEP_EVERY_MS, &gate->sweeper, err);
 	return code;
@@ -99,6 +102,7 @@ enum hx_code hx_gate_open(const struct hx_gate_options *options, struct hx_gate 
 	if (!gate)
 		return error_set(err, HX_NO_MEMORY, "a gate");
 	embed_texts_init(&gate->texts);
+	steady_clock_init(&gate->clock, clock_system(), /* log= */ NULL);
 	gate->options = *options;
 	gate->options.ttl_ms = options->ttl_ms ? options->ttl_ms : TTL_MS_DEFAULT;
 	gate->options.lease_ms = options->lease_ms ? options->lease_ms : LEASE_MS_DEFAULT;
@@ -125,6 +129,7 @@ void hx_gate_close(struct hx_gate *gate)
 	embed_texts_release(&gate->texts);
 	free(gate->url);
 	free(gate->space);
+	steady_clock_release(&gate->clock);
 	free(gate);
 }
 

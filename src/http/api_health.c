@@ -25,6 +25,8 @@ void api_readyz(struct http_call *call)
 		say(call, 503, "not ready\n");
 	else if (!engine_has_store(api_of(call)->engine))
 		say(call, 503, "not ready: the store is lost\n");
+	else if (clock_doubted_ms(engine_clock(api_of(call)->engine)))
+		say(call, 200, "ready; this machine's clock has jumped: expiry waits\n");
 	else
 		say(call, 200, "ready\n");
 }

@@ -237,6 +237,7 @@ void api_metrics(struct http_call *call)
 	add_batch_units(&lanes.batch, &text);
 	add_due(api->engine, &text);
 	add_gate_outcomes(engine_metrics(api->engine), &text);
+	metrics_add_clock(&text, engine_clock(api->engine));
 	metrics_add_process(&text);
 	api_respond_text(call, 200, METRICS_CONTENT_TYPE, strbuf_slice(&text));
 	strbuf_release(&text);

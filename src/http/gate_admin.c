@@ -91,9 +91,12 @@ static void heard(struct http_exchange *exchange, void *data)
 {
 	const struct inquiry *inquiry = data;
 	bool there = inquiry->ticket.reply.verdict != GATE_UNAVAILABLE;
+	bool doubted = clock_doubted_ms(inquiry->ticket.store->clock) != 0;
 
 	respond_text(exchange, there ? 200 : 503, TEXT_TYPE,
-		     slice_str(there ? "ready\n" : "not ready: the store is lost\n"));
+		     slice_str(!there    ? "not ready: the store is lost\n"
+			       : doubted ? "ready; this machine's clock has jumped: expiry waits\n"
+					 : "ready\n"));
 }
 
 /* Whoever asks makes us ask the store, for next to nothing: so what is said is true, also of a gate that nobody else uses. */

@@ -59,6 +59,18 @@ static void add_time(struct strbuf *text, const char *name, const char *type, co
 	add_seconds(text, (uint64_t)us);
 }
 
+void metrics_add_clock(struct strbuf *text, const struct clock *clock)
+{
+	const struct metric metrics[] = {
+		{"hapax_clock_jumps_total", "counter", "Jumps of this machine's clock.", clock_jumps(clock)},
+		{"hapax_clock_doubted", "gauge",
+		 "1: this machine's clock has jumped and is not believed yet, and nothing expires by it.",
+		 clock_doubted_ms(clock) != 0},
+	};
+
+	METRICS_ADD_ALL(text, metrics);
+}
+
 void metrics_add_process(struct strbuf *text)
 {
 	struct process_stats stats;

@@ -5,6 +5,7 @@
 #ifndef HX_HTTP_METRICS_H
 #define HX_HTTP_METRICS_H
 
+#include "base/clock.h"
 #include "base/histogram.h"
 #include "base/strbuf.h"
 
@@ -21,6 +22,8 @@ void metrics_add_all(struct strbuf *text, const struct metric metrics[], size_t 
 #define METRICS_ADD_ALL(text, metrics) metrics_add_all(text, metrics, sizeof(metrics) / sizeof *(metrics))
 /* The samples of one, behind the head of their family. `label` is "" or `name="value"`, as it is written. */
 void metrics_add_histogram(struct strbuf *text, const char *name, const char *label, const struct histogram *histogram);
+/* What is thought of the machine's clock (base/steady_clock.h). */
+void metrics_add_clock(struct strbuf *text, const struct clock *clock);
 /* hapax_build_info, and process_…, which every exporter has; what the system does not say is left out. */
 void metrics_add_process(struct strbuf *text);
 

@@ -321,5 +321,6 @@ void proxy_write_metrics(const struct proxy *proxy, struct strbuf *out)
 	};
 
 	METRICS_ADD_ALL(out, metrics);
+	metrics_add_clock(out, proxy->options.store->clock);
 	metrics_add_process(out);
 }

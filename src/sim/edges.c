@@ -116,14 +116,16 @@ int64_t sim_next_moment(struct sim *sim)
 	}
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
 		const struct sim_actor *actor = &sim->state.actors[i];
+		int64_t wakes_ms;
 		struct unit memory;
 		struct ask ask;
 
 		if (actor->state != SIM_ASKING || actor->ask != ASK_SLEEP)
 			continue;
 		sim_ask(&actor->task.task, &ask, &memory);
-		if (ask.until.ms > now && ask.until.ms < next)
-			next = ask.until.ms;
+		wakes_ms = ask.until.ns == INT64_MAX ? INT64_MAX : ask.until.ns / 1000000;
+		if (wakes_ms > now && wakes_ms < next)
+			next = wakes_ms;
 	}
 	if (sim->scenario->rows) {
 		int64_t moment = sim->scenario->rows->next_moment(sim);

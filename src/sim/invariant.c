@@ -305,7 +305,7 @@ static void sweep(struct sim *sim, const struct janitor_rules *rules)
 	struct answer answer = {.kind = ANSWER_START, .now = sim->state.now, .node = "sweep"};
 	struct unit_result result;
 
-	janitor_init(&janitor, rules, /* budget= */ 1000, (struct wall_time){0});
+	janitor_init(&janitor, rules, /* budget= */ 1000, (struct mono_time){0});
 	for (int64_t id = 1;; id++) {
 		answer.id = ((int64_t)1 << 40) + id;
 		janitor.task.kind->take(&janitor.task, &answer);

@@ -148,7 +148,7 @@ static void settle_ask(struct sim *sim, unsigned i)
 	} else if (ask.kind == ASK_ACT && ask.act.lease.fence) {
 		actor->lease_since = ask.act.lease.since;
 		invariant_act_started(sim, i, &ask.act.lease);
-	} else if (ask.kind == ASK_SLEEP && (actor->task.task.woken || ask.until.ms <= sim->state.now.ms)) {
+	} else if (ask.kind == ASK_SLEEP && (actor->task.task.woken || ask.until.ns <= sim->state.now.ms * 1000000)) {
 		actor->task.task.woken = false;
 		give(sim, i, (struct answer){.kind = ANSWER_WOKE});
 	}

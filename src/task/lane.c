@@ -117,22 +117,19 @@ static void wake_everybody(struct lane *lane)
 
 /* ---- a round ---- */
 
-static void start_sleep(struct lane *lane, struct seat *seat, struct wall_time until)
+static void start_sleep(struct lane *lane, struct seat *seat, struct mono_time until)
 {
-	int64_t ms = until.ms - clock_wall(lane->options.clock).ms;
-
 	if (lane->stopping) {
 		lane_finish(lane, seat, HX_STOPPING);
 		return;
 	}
 	seat->state = SEAT_SLEEPING;
-	seat->until = until;
-	if (seat->task->woken || ms <= 0) {
+	if (seat->task->woken || until.ns <= clock_mono(lane->options.clock).ns) {
 		seat->task->woken = false;
 		lane_give(lane, seat, &(struct answer){.kind = ANSWER_WOKE});
 		return;
 	}
-	if (timer_set(&lane->timers, &seat->timer, mono_add_ms(clock_mono(lane->options.clock), ms)))
+	if (timer_set(&lane->timers, &seat->timer, until))
 		lane_finish(lane, seat, HX_NO_MEMORY);
 }
 
@@ -264,7 +261,7 @@ static void fire_timers(struct lane *lane)
 		if (seat->state == SEAT_ACTING)
 			lane_act_timer_fired(lane, seat);
 		else if (seat->state == SEAT_SLEEPING)
-			start_sleep(lane, seat, seat->until); /* wakes it, or sleeps on if the wall clock jumped */
+			lane_give(lane, seat, &(struct answer){.kind = ANSWER_WOKE});
 	}
 }
 

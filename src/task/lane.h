@@ -42,7 +42,6 @@ struct seat {
 	struct seat *act_next;
 	struct timer timer;
 	struct unit *unit;
-	struct wall_time until;
 	struct lease lease;
 	struct warded warded;
 	struct lane *lane; /* while it is watched */

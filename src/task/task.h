@@ -19,6 +19,9 @@
  * The struct may be copied with memcpy at any time between two calls (the simulator does): no pointers into
  * itself; pointers to things that outlive it and never change are fine.
  *
+ * Waiting is by the monotonic clock alone: the wall clock may be set back by a day, and who sleeps must wake all the same and
+ * decide anew. A moment that stands in a row is wall time of the store's; who waits for it sleeps for what is left of it.
+ *
  * A wake on `topic` that comes while the task does something else is kept until its next SLEEP, which then
  * returns at once: reading, then sleeping, loses no change. Only rows survive a restart; tasks do not.
  */
@@ -75,7 +78,7 @@ struct ask {
 	enum ask_kind kind;
 	struct unit *unit; /* COMMIT: memory given by the caller, filled in by the task */
 	struct act_call act;
-	struct wall_time until; /* SLEEP */
+	struct mono_time until; /* SLEEP */
 	enum hx_code code;      /* DONE; what else there is to tell stands in the task itself */
 };
 

@@ -180,7 +180,7 @@ static void sweep(struct seat *seat, enum hx_code code)
 
 	if (code)
 		die("janitor", hx_code_name(code));
-	janitor_init(&janitor, &rules, /* budget= */ KILL_SUBJECTS, wall_add_ms(clock_wall(clock_system()), SWEEP_MS));
+	janitor_init(&janitor, &rules, /* budget= */ KILL_SUBJECTS, mono_add_ms(clock_mono(clock_system()), SWEEP_MS));
 	*seat = (struct seat){.task = &janitor.task, .done = sweep};
 	if (lane_submit(lane, seat))
 		die("submit", "not taken in");

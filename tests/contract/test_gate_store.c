@@ -126,7 +126,7 @@ static int set_up(void **state, enum place_kind kind)
 	struct place *p = calloc(1, sizeof *p);
 
 	p->kind = kind;
-	p->moved.clock = (struct clock){moved_wall, moved_mono};
+	p->moved.clock = (struct clock){.wall = moved_wall, .mono = moved_mono};
 	atomic_init(&p->moved.ms, 1700000000000);
 	p->real_time = kind == PLACE_POSTGRES || kind == PLACE_REDIS;
 	p->nodes_n = kind == PLACE_MEMORY || kind == PLACE_SQLITE ? 1 : 2;

@@ -392,13 +392,13 @@ static int64_t sleeps_for(struct desk *d, const char *queue)
 				       .max = 1,
 				       .lease_ms = LEASE_MS,
 				       .wait_ms = JOB_WAIT_MS_MAX};
-	int64_t before = now_ms();
+	struct mono_time before = clock_mono(d->clock);
 	struct job_claim claim;
 
 	arena_reset(&d->arena);
 	job_claim_init(&claim, &rq, &d->arena);
 	assert_int_equal(desk_drive(d, &claim.task), HX_BUSY);
-	return d->sleeps_until.ms - before;
+	return (d->sleeps_until.ns - before.ns) / 1000000;
 }
 
 static void a_claim_sleeps_until_something_may_be_there(void **state)

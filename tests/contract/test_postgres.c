@@ -514,7 +514,7 @@ static struct mono_time hurried_mono(struct clock *clock)
 static void a_silent_server_is_given_up(void **state)
 {
 	struct session *s = *state;
-	struct hurried_clock clock = {.clock = {hurried_wall, hurried_mono}};
+	struct hurried_clock clock = {.clock = {.wall = hurried_wall, .mono = hurried_mono}};
 	struct proxied p = proxied_open(s, &clock.clock);
 
 	ask_put(p.session, 1);

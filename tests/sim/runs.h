@@ -238,7 +238,7 @@ static inline void go_well(struct sim *sim, struct task *task, int64_t *id)
 			answer = world_end(sim, &ask.act, SIM_ACT_OK);
 			answer.lease_since = ask.act.lease.since;
 		} else {
-			sim_set_now(sim, ask.until);
+			sim_set_now(sim, ((struct wall_time){ask.until.ns / 1000000}));
 			answer = (struct answer){.kind = ANSWER_WOKE};
 		}
 	}

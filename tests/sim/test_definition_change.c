@@ -225,7 +225,7 @@ static void init_change(union sim_task *task, const void *plan, struct arena *te
 static void init_janitor(union sim_task *task, const void *plan, struct arena *texts)
 {
 	(void)texts;
-	janitor_init((struct janitor *)task, plan, /* budget= */ 8, (struct wall_time){0});
+	janitor_init((struct janitor *)task, plan, /* budget= */ 8, (struct mono_time){0});
 }
 
 /* ---- the rows ---- */

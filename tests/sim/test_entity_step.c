@@ -93,7 +93,7 @@ static void init_step(union sim_task *task, const void *plan, struct arena *text
 static void init_janitor(union sim_task *task, const void *plan, struct arena *texts)
 {
 	(void)plan, (void)texts;
-	janitor_init((struct janitor *)task, &fixture.rules, /* budget= */ 8, (struct wall_time){0});
+	janitor_init((struct janitor *)task, &fixture.rules, /* budget= */ 8, (struct mono_time){0});
 }
 
 /* What a janitor starts for a claim whose step wants a probe. It finds nothing to do unless the time is over. */

@@ -113,7 +113,7 @@ static const struct janitor_rules rules = {1, &rule};
 static void init_janitor(union sim_task *task, const void *plan, struct arena *texts)
 {
 	(void)texts;
-	janitor_init((struct janitor *)task, plan, /* budget= */ 8, (struct wall_time){0});
+	janitor_init((struct janitor *)task, plan, /* budget= */ 8, (struct mono_time){0});
 }
 
 /* ---- an outside of the scenario's own: what was made, and when ---- */

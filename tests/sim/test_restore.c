@@ -189,7 +189,7 @@ struct operator
 {
 	struct task task;
 	enum { OPERATOR_NEW, OPERATOR_SLEEPING, OPERATOR_RESTORING, OPERATOR_RAISING, OPERATOR_DONE } at;
-	struct wall_time until;
+	struct mono_time until;
 };
 
 /* Nothing fails here but the whole node. */
@@ -198,7 +198,7 @@ static void operator_take(struct task *task, const struct answer *answer)
 	struct operator* o =(struct operator*) task;
 
 	if (o->at == OPERATOR_NEW)
-		o->until = wall_add_ms(answer->now, RESTORE_MS);
+		o->until = mono_add_ms(answer->mono, RESTORE_MS);
 	ASSERT(answer->kind != ANSWER_COMMIT || answer->result->verdict == UNIT_WON);
 	o->at++;
 }
@@ -236,7 +236,7 @@ static uint64_t operator_fingerprint(const struct task *task, uint64_t hash)
 {
 	const struct operator* o =(const struct operator*) task;
 
-	return hash_mix(hash_mix(hash, o->at), (uint64_t)o->until.ms);
+	return hash_mix(hash_mix(hash, o->at), (uint64_t)o->until.ns);
 }
 
 static const struct task_kind operator_kind = {

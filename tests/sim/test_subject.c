@@ -46,7 +46,7 @@ static void init_claim(union sim_task *task, const void *plan, struct arena *tex
 static void init_janitor(union sim_task *task, const void *plan, struct arena *texts)
 {
 	(void)texts;
-	janitor_init((struct janitor *)task, plan, /* budget= */ 8, (struct wall_time){0});
+	janitor_init((struct janitor *)task, plan, /* budget= */ 8, (struct mono_time){0});
 }
 
 static void init_transition(union sim_task *task, const void *plan, struct arena *texts)
@@ -58,7 +58,7 @@ static void init_transition(union sim_task *task, const void *plan, struct arena
 static void init_watch(union sim_task *task, const void *plan, struct arena *texts)
 {
 	(void)texts;
-	watch_init((struct watch *)task, 1, plan, (struct wall_time){INT64_MAX});
+	watch_init((struct watch *)task, 1, plan, (struct mono_time){INT64_MAX});
 }
 
 /* Two callers and a janitor, each on a node of its own: only the rows stand between them. */

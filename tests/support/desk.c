@@ -43,7 +43,7 @@ enum hx_code desk_drive(struct desk *d, struct task *task)
 {
 	struct ask ask = {.unit = &d->unit};
 
-	d->sleeps_until.ms = 0;
+	d->sleeps_until.ns = 0;
 	give(d, task, &(struct answer){.kind = ANSWER_START});
 	for (;;) {
 		task->kind->ask(task, &ask);

@@ -20,7 +20,7 @@ struct desk {
 	struct unit unit;
 	struct unit_result result;
 	struct hx_error err;
-	struct wall_time sleeps_until; /* {0}: the task did not want to sleep */
+	struct mono_time sleeps_until; /* {0}: the task did not want to sleep */
 	size_t n;                      /* claimed last */
 	const struct job_claimed *jobs;
 	const char *status; /* settled last */

@@ -38,7 +38,7 @@ static struct mono_time moved_mono(struct clock *clock)
 
 static void clock_init(struct moved_clock *clock)
 {
-	*clock = (struct moved_clock){.clock = {moved_wall, moved_mono}};
+	*clock = (struct moved_clock){.clock = {.wall = moved_wall, .mono = moved_mono}};
 	atomic_store(&clock->wall_ms, clock_wall(clock_system()).ms);
 	atomic_store(&clock->mono_ms, 1000);
 }

@@ -59,13 +59,13 @@ static void it_sleeps_until_the_next_is_due(void **state)
 	assert_int_equal(hand_no_rows(&h, 1), ASK_COMMIT);
 	assert_string_equal(hand_stmt(&h), "test_next");
 	assert_int_equal(hand_rows(&h, 1, 1, (const struct db_value[]){db_int(START_MS + 500)}), ASK_SLEEP);
-	assert_int_equal(h.ask.until.ms, START_MS + 500);
+	assert_int_equal(hand_wakes_ms(&h), START_MS + 500);
 	assert_int_equal(hand_give(&h, ANSWER_WOKE), ASK_COMMIT);
 	assert_string_equal(hand_stmt(&h), "test_scan");
 	assert_int_equal(hand_no_rows(&h, 1), ASK_COMMIT);
 	/* None, or one far away: other nodes may make one without our hearing of it. */
 	assert_int_equal(hand_rows(&h, 1, 1, (const struct db_value[]){db_null()}), ASK_SLEEP);
-	assert_int_equal(h.ask.until.ms, h.answer.now.ms + POLL_MS);
+	assert_int_equal(hand_wakes_ms(&h), h.answer.now.ms + POLL_MS);
 }
 
 /* By the store's clock it is not due yet, by ours it is: asking again and again would not help. */
@@ -78,8 +78,8 @@ static void a_clock_that_runs_ahead_does_not_spin(void **state)
 	begin(&h, &w);
 	assert_int_equal(hand_no_rows(&h, 1), ASK_COMMIT);
 	assert_int_equal(hand_rows(&h, 1, 1, (const struct db_value[]){db_int(START_MS - 500)}), ASK_SLEEP);
-	assert_true(h.ask.until.ms > h.answer.now.ms);
-	assert_true(h.ask.until.ms < h.answer.now.ms + 10);
+	assert_true(hand_wakes_ms(&h) > h.answer.now.ms);
+	assert_true(hand_wakes_ms(&h) < h.answer.now.ms + 10);
 }
 
 static void a_store_that_is_away_is_asked_again(void **state)
@@ -90,11 +90,11 @@ static void a_store_that_is_away_is_asked_again(void **state)
 	(void)state;
 	begin(&h, &w);
 	assert_int_equal(hand_failed(&h, HX_STORE_UNAVAILABLE), ASK_SLEEP);
-	assert_in_range(h.ask.until.ms, h.answer.now.ms + 100, h.answer.now.ms + POLL_MS / 2);
+	assert_in_range(hand_wakes_ms(&h), h.answer.now.ms + 100, h.answer.now.ms + POLL_MS / 2);
 	assert_int_equal(hand_give(&h, ANSWER_WOKE), ASK_COMMIT);
 	assert_int_equal(hand_no_rows(&h, 1), ASK_COMMIT);
 	assert_int_equal(hand_failed(&h, HX_STORE_UNAVAILABLE), ASK_SLEEP);
-	assert_in_range(h.ask.until.ms, h.answer.now.ms + 100, h.answer.now.ms + POLL_MS / 2);
+	assert_in_range(hand_wakes_ms(&h), h.answer.now.ms + 100, h.answer.now.ms + POLL_MS / 2);
 }
 
 static void a_pause_comes_first(void **state)
@@ -106,7 +106,7 @@ static void a_pause_comes_first(void **state)
 	due_watch_init(&w, &timed, DUE_WATCH_MAX, /* pause_ms= */ 25);
 	hand_init(&h, &w.task);
 	assert_int_equal(hand_start(&h), ASK_SLEEP);
-	assert_int_equal(h.ask.until.ms, h.answer.now.ms + 25);
+	assert_int_equal(hand_wakes_ms(&h), h.answer.now.ms + 25);
 	assert_int_equal(hand_give(&h, ANSWER_WOKE), ASK_COMMIT);
 	assert_string_equal(hand_stmt(&h), "test_scan");
 }
@@ -121,7 +121,7 @@ static void without_a_time_it_polls(void **state)
 	hand_init(&h, &w.task);
 	assert_int_equal(hand_start(&h), ASK_COMMIT);
 	assert_int_equal(hand_no_rows(&h, 1), ASK_SLEEP);
-	assert_int_equal(h.ask.until.ms, h.answer.now.ms + POLL_MS);
+	assert_int_equal(hand_wakes_ms(&h), h.answer.now.ms + POLL_MS);
 }
 
 int main(void)

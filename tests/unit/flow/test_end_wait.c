@@ -98,14 +98,14 @@ static void now_and_then_it_looks_at_the_status_alone(void **state)
 	(void)state;
 	begin(&h, &w, 5000, true);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(h.ask.until.ms, h.answer.now.ms + END_WAIT_LOOK_MS);
-		h.answer.now.ms = h.ask.until.ms;
+		assert_int_equal(hand_wakes_ms(&h), h.answer.now.ms + END_WAIT_LOOK_MS);
+		hand_sleep_out(&h);
 		assert_int_equal(hand_give(&h, ANSWER_WOKE), ASK_COMMIT);
 		assert_false(reads(&h));
 		assert_int_equal(hand_subject(&h, "busy", 1, 0), ASK_SLEEP);
 	}
 	assert_int_equal(w.shown, 0);
-	h.answer.now.ms = h.ask.until.ms;
+	hand_sleep_out(&h);
 	assert_int_equal(hand_give(&h, ANSWER_WOKE), ASK_COMMIT);
 	assert_int_equal(hand_subject(&h, "done", 2, 0), ASK_COMMIT);
 	assert_true(reads(&h));
@@ -120,8 +120,8 @@ static void too_late_it_is_told_as_it_is(void **state)
 	(void)state;
 	begin(&h, &w, 500, false);
 	assert_int_equal(hand_subject(&h, "busy", 1, 0), ASK_SLEEP);
-	assert_int_equal(h.ask.until.ms, START_MS + 1 + 500);
-	h.answer.now.ms = h.ask.until.ms;
+	assert_int_equal(hand_wakes_ms(&h), START_MS + 1 + 500);
+	hand_sleep_out(&h);
 	assert_int_equal(hand_give(&h, ANSWER_WOKE), ASK_COMMIT);
 	assert_int_equal(hand_subject(&h, "busy", 1, 0), ASK_COMMIT); /* looked: now it is read */
 	assert_int_equal(hand_subject(&h, "busy", 1, 0), ASK_DONE);
@@ -141,7 +141,7 @@ static void nobody_listens_any_more(void **state)
 	(void)state;
 	begin(&h, &w, 5000, true);
 	w.gone = true;
-	h.answer.now.ms = h.ask.until.ms;
+	hand_sleep_out(&h);
 	assert_int_equal(hand_give(&h, ANSWER_WOKE), ASK_COMMIT);
 	assert_int_equal(hand_subject(&h, "busy", 1, 0), ASK_COMMIT);
 	assert_int_equal(hand_subject(&h, "busy", 1, 0), ASK_DONE);
@@ -155,10 +155,10 @@ static void the_store_may_come_back(void **state)
 	(void)state;
 	begin(&h, &w, 1500, false);
 	assert_int_equal(hand_failed(&h, HX_STORE_UNAVAILABLE), ASK_SLEEP);
-	h.answer.now.ms = h.ask.until.ms;
+	hand_sleep_out(&h);
 	assert_int_equal(hand_give(&h, ANSWER_WOKE), ASK_COMMIT);
 	assert_int_equal(hand_verdict(&h, UNIT_UNKNOWN), ASK_SLEEP);
-	h.answer.now.ms = h.ask.until.ms;
+	hand_sleep_out(&h);
 	assert_int_equal(hand_give(&h, ANSWER_WOKE), ASK_COMMIT);
 	assert_int_equal(hand_failed(&h, HX_STORE_UNAVAILABLE), ASK_DONE);
 	assert_int_equal(h.ask.code, HX_STORE_UNAVAILABLE);

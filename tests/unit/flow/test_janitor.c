@@ -12,7 +12,7 @@ static const struct janitor_rules rules = {2, some_rules};
 
 static void begin(struct hand *h, struct janitor *j, int64_t budget)
 {
-	janitor_init(j, &rules, budget, (struct wall_time){0});
+	janitor_init(j, &rules, budget, (struct mono_time){0});
 	hand_init(h, &j->task);
 	assert_string_equal(hand_where(h), "new");
 	assert_int_equal(hand_start(h), ASK_COMMIT);
@@ -74,11 +74,12 @@ static void a_sweep_begins_at_its_time(void **state)
 	struct hand h;
 
 	(void)state;
-	janitor_init(&j, &rules, 100, (struct wall_time){START_MS + 50});
+	janitor_init(&j, &rules, 100, mono_add_ms((struct mono_time){0}, 50));
 	hand_init(&h, &j.task);
 	assert_int_equal(hand_start(&h), ASK_SLEEP);
-	assert_int_equal(h.ask.until.ms, START_MS + 50);
-	h.answer.now.ms = START_MS + 48;
+	assert_int_equal(h.ask.until.ns, 50000000);
+	h.answer.now.ms = START_MS + 1000000; /* by the wall clock, which was set */
+	h.answer.mono.ns = 50000000 - 2;
 	assert_int_equal(hand_give(&h, ANSWER_WOKE), ASK_SLEEP); /* too early: it sleeps on */
 	assert_int_equal(hand_give(&h, ANSWER_WOKE), ASK_COMMIT);
 	assert_scans(&h, 0, JANITOR_PAGE);
@@ -199,7 +200,7 @@ static void over_a_store_only_what_is_past_its_time_is_reverted(void **state)
 	fake_clock_advance_ms(&w->clock, LEASE_MS);
 	for (int64_t id = 21; id <= 30; id++)
 		world_claim(w, id, 1);
-	janitor_init(&j, &rules, 1000, (struct wall_time){0});
+	janitor_init(&j, &rules, 1000, (struct mono_time){0});
 	assert_int_equal(world_drive(w, &j.task), HX_OK);
 	assert_int_equal(j.reverted, 20);
 	assert_false(j.more);
@@ -209,7 +210,7 @@ static void over_a_store_only_what_is_past_its_time_is_reverted(void **state)
 		assert_int_equal(world_run(w), UNIT_WON);
 		assert_true(slice_is(db_cell(&w->result.rows[0], 0, 0)->s, id > 20 && id <= 30 ? "busy" : "open"));
 	}
-	janitor_init(&j, &rules, 1000, (struct wall_time){0});
+	janitor_init(&j, &rules, 1000, (struct mono_time){0});
 	assert_int_equal(world_drive(w, &j.task), HX_OK);
 	assert_int_equal(j.reverted, 0);
 }
@@ -227,7 +228,7 @@ static void what_is_handed_over_is_left_alone(void **state)
 	struct hand h;
 
 	(void)state;
-	janitor_init(&j, &mixed_rules, 1000, (struct wall_time){0});
+	janitor_init(&j, &mixed_rules, 1000, (struct mono_time){0});
 	hand_init(&h, &j.task);
 	assert_int_equal(hand_start(&h), ASK_COMMIT);
 	for (int64_t i = 0; i < JANITOR_PAGE; i++) { /* every other one */
@@ -285,7 +286,7 @@ static const char *what_becomes_of(const struct entity_machine *machine, const c
 	row[ENTITY_CLAIM_FROM] = db_str("open");
 	row[ENTITY_CLAIM_REQUESTER] = db_str("default");
 	row[ENTITY_NAME] = db_str("a");
-	janitor_init(&j, &one, 1, (struct wall_time){0});
+	janitor_init(&j, &one, 1, (struct mono_time){0});
 	hand_init(&h, &j.task);
 	assert_int_equal(hand_start(&h), ASK_COMMIT);
 	give_page(&h, 1, 1, KIND, "busy");

@@ -219,7 +219,7 @@ static int64_t sleeps_for(const char *queue, int64_t wait_ms)
 	job_claim_init(&claim, &rq, &w.arena);
 	assert_int_equal(claim.task.topic, JOB_TOPIC);
 	assert_int_equal(desk_drive(&w, &claim.task), HX_BUSY);
-	return w.sleeps_until.ms - fake.wall.ms;
+	return (w.sleeps_until.ns - fake.mono.ns) / 1000000;
 }
 
 static void a_claim_waits_for_the_next_due_moment(void **state)

@@ -5,7 +5,7 @@
 
 static void begin(struct hand *h, struct watch *w)
 {
-	watch_init(w, 7, "done", (struct wall_time){START_MS + 100});
+	watch_init(w, 7, "done", (struct mono_time){100000000});
 	hand_init(h, &w->task);
 	assert_int_equal(w->task.topic, 7);
 	assert_string_equal(hand_where(h), "new");
@@ -36,7 +36,7 @@ static void each_wake_is_one_more_read(void **state)
 	for (int64_t version = 1; version < 5; version++) {
 		assert_int_equal(hand_subject(&h, "busy", version, 0), ASK_SLEEP);
 		assert_string_equal(hand_where(&h), "sleeping");
-		assert_int_equal(h.ask.until.ms, START_MS + 100);
+		assert_int_equal(h.ask.until.ns, 100000000);
 		assert_int_equal(w.version, version);
 		assert_int_equal(hand_give(&h, ANSWER_WOKE), ASK_COMMIT);
 		assert_string_equal(hand_stmt(&h), "subject_read");
@@ -54,7 +54,7 @@ static void at_the_deadline_it_looks_once_more(void **state)
 	for (int there = 0; there <= 1; there++) {
 		begin(&h, &w);
 		assert_int_equal(hand_subject(&h, "busy", 1, 0), ASK_SLEEP);
-		h.answer.now.ms = START_MS + 99; /* the next answer comes a millisecond later */
+		h.answer.mono.ns = 100000000 - 1; /* the next answer comes a nanosecond later */
 		assert_int_equal(hand_give(&h, ANSWER_WOKE), ASK_COMMIT);
 		hand_subject(&h, there ? "done" : "busy", 2, 0);
 		hand_assert_done(&h, there ? HX_OK : HX_WRONG_STATUS);

@@ -168,6 +168,19 @@ static inline enum ask_kind hand_give(struct hand *h, enum answer_kind kind)
 	return h->ask.kind;
 }
 
+/* Of one that asks to sleep: what the wall clock shows when it is woken, if nobody sets it meanwhile. */
+static inline int64_t hand_wakes_ms(const struct hand *h)
+{
+	return h->answer.now.ms + (h->ask.until.ns - h->answer.mono.ns) / 1000000;
+}
+
+/* Until it wakes; the next answer comes behind that. */
+static inline void hand_sleep_out(struct hand *h)
+{
+	h->answer.now.ms = hand_wakes_ms(h);
+	h->answer.mono = h->ask.until;
+}
+
 static inline enum ask_kind hand_start(struct hand *h)
 {
 	return hand_give(h, ANSWER_START);

@@ -30,6 +30,7 @@
 
 #define AWAIT_MS 60000
 #define START_MS INT64_C(1800000000000)
+#define START_MONO_MS 5000
 #define FAR_AWAY_MS (INT64_C(1000) * 86400 * 365)
 #define KIND 3
 #define LEASE_MS 300
@@ -81,6 +82,12 @@ static inline struct wall_time hand_clock_wall(struct clock *c)
 static inline struct mono_time hand_clock_mono(struct clock *c)
 {
 	return (struct mono_time){((struct hand_clock *)c)->mono_ms * 1000000};
+}
+
+/* What the monotonic clock shows at this wall time, if nobody sets that one. */
+static inline struct mono_time mono_when(int64_t wall_ms)
+{
+	return mono_add_ms((struct mono_time){START_MONO_MS * INT64_C(1000000)}, wall_ms - START_MS);
 }
 
 /* ---- tasks that do one thing ---- */
@@ -162,7 +169,7 @@ static inline void build_release(struct unit *unit, const struct probe *p)
 /* Sleeps until a time or a wake on its topic, `wakes_wanted` times. */
 struct sleeper {
 	struct task task;
-	struct wall_time until;
+	struct mono_time until;
 	unsigned wakes, wakes_wanted;
 };
 
@@ -264,7 +271,7 @@ static inline void caller_probe(struct caller *c, void (*build)(struct unit *, c
 
 static inline void caller_sleep(struct caller *c, int64_t until_ms, int64_t topic)
 {
-	c->sleeper = (struct sleeper){.until = {until_ms}, .wakes_wanted = 1};
+	c->sleeper = (struct sleeper){.until = mono_when(until_ms), .wakes_wanted = 1};
 	task_init(&c->sleeper.task, &sleeper_kind, topic);
 	caller_sit(c, &c->sleeper.task);
 }
@@ -290,7 +297,7 @@ static inline void caller_move(struct caller *c, int64_t subject, int64_t versio
 
 static inline void caller_watch(struct caller *c, int64_t subject, const char *wanted, int64_t deadline_ms)
 {
-	watch_init(&c->watch, subject, wanted, (struct wall_time){deadline_ms});
+	watch_init(&c->watch, subject, wanted, mono_when(deadline_ms));
 	caller_sit(c, &c->watch.task);
 }
 
@@ -472,9 +479,9 @@ static inline void party_start(enum store_kind kind, size_t seats_max)
 
 	memset(&party.port, 0, sizeof party.port);
 	party.store = store_new(kind);
-	party.clock.clock = (struct clock){hand_clock_wall, hand_clock_mono};
+	party.clock.clock = (struct clock){.wall = hand_clock_wall, .mono = hand_clock_mono};
 	party.clock.wall_ms = START_MS;
-	party.clock.mono_ms = 5000;
+	party.clock.mono_ms = START_MONO_MS;
 	party.port.port = (struct act_port){port_start, port_abort, port_withdraw};
 	assert_int_equal(pthread_create(&party.port.thread, NULL, port_run, &party.port), 0);
 	party.options = (struct lane_options){

@@ -8,7 +8,7 @@ static struct hand_clock clock_by_hand;
 
 static struct lane_options options_for(const char *url)
 {
-	clock_by_hand.clock = (struct clock){hand_clock_wall, hand_clock_mono};
+	clock_by_hand.clock = (struct clock){.wall = hand_clock_wall, .mono = hand_clock_mono};
 	clock_by_hand.wall_ms = START_MS;
 	return (struct lane_options){
 		.db = {.url = url, .clock = &clock_by_hand.clock, .exclusive = true},

@@ -29,7 +29,7 @@ static int set_up(void **state)
 	struct hx_error err;
 
 	(void)state;
-	by_hand.clock = (struct clock){hand_clock_wall, hand_clock_mono};
+	by_hand.clock = (struct clock){.wall = hand_clock_wall, .mono = hand_clock_mono};
 	by_hand.mono_ms = 1000;
 	return warden_new(&by_hand.clock, &warden, &err);
 }

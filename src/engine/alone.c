@@ -1,0 +1,66 @@
+/* See alone.h. */
+#include "engine/alone.h"
+
+#include "base/steady_clock.h"
+#include "flow/batch.h"
+#include "flow/job.h"
+#include "flow/node_lease.h"
+#include "flow/run.h"
+
+#define ALONE_BYTES_MAX (1u << 16)
+
+/* How far the clock was set back since the last heartbeat; 0: it was not, or by next to nothing. */
+static enum hx_code read_set_back(struct db *db, struct arena *arena, int64_t *ret_ms, struct hx_error *err)
+{
+	struct unit_result result;
+	struct unit unit;
+	int64_t back_ms;
+	enum hx_code code;
+
+	unit_init(&unit, /* op= */ 0);
+	node_last_seen(&unit);
+	code = db_run_unit(db, &unit, &result, arena, err);
+	if (code)
+		return code;
+	back_ms = db_cell(&result.rows[0], 0, 0)->i;
+	*ret_ms = back_ms > STEADY_STEP_MS ? back_ms : 0;
+	return HX_OK;
+}
+
+static enum hx_code begin(struct db *db, struct arena *arena, struct log *log, struct hx_error *err)
+{
+	struct unit_result result;
+	struct unit unit;
+	int64_t back_ms = 0;
+	enum hx_code code = read_set_back(db, arena, &back_ms, err);
+
+	if (code)
+		return code;
+	if (back_ms)
+		log_warn(
+			log,
+			"the clock of this machine was set back since the store was last in use: what is left of a lease "
+			"counts from now",
+			log_int("by_ms", back_ms));
+	unit_init(&unit, /* op= */ 0);
+	subject_end_claims(&unit, run_kind());
+	subject_end_claims(&unit, batch_kind());
+	job_end_deliveries(&unit);
+	if (back_ms)
+		subject_advance_claims(&unit, back_ms);
+	node_end_all(&unit);
+	return db_run_unit(db, &unit, &result, arena, err);
+}
+
+enum hx_code alone_begin(struct db *db, struct log *log, struct hx_error *err)
+{
+	struct arena arena;
+	enum hx_code code;
+
+	if (db->driver != &db_sqlite)
+		return HX_OK;
+	arena_init(&arena, ALONE_BYTES_MAX);
+	code = begin(db, &arena, log, err);
+	arena_release(&arena);
+	return code;
+}
