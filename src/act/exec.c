@@ -70,7 +70,7 @@ static void env_init(struct environment *env, const struct act_call *call)
 	arena_init(&env->arena, ENV_BYTES_MAX);
 	env_inherit(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
 	env_inherit(env, "LANG", "C.UTF-8");
-	env_add(env, "HAPAX_KEY", call->key);
+	env_add(env, "HAPAX_IDEMPOTENCY_KEY", call->key);
 	env_add_int(env, "HAPAX_ATTEMPT", call->attempt);
 	if (call->lease.fence)
 		env_add_int(env, "HAPAX_FENCE", call->lease.fence);

@@ -3,7 +3,7 @@
  * configuration enables it.
  *
  *   stdin         the call's input, JSON
- *   environment   PATH, LANG, HAPAX_KEY, HAPAX_ATTEMPT, HAPAX_FENCE (under a lease), TRACEPARENT (if any); no more
+ *   environment   PATH, LANG, HAPAX_IDEMPOTENCY_KEY, HAPAX_ATTEMPT, HAPAX_FENCE (under a lease), TRACEPARENT (if any); no more
  *   folder, umask the server's
  *   stdout        the output: JSON, or nothing for null
  *   stderr        its tail becomes the words of a failure

@@ -25,12 +25,13 @@ static const struct db_stmt stmt_of_entity = {
 #define EXPIRED(table) "SELECT subject FROM " table " WHERE workspace = ?1 AND subject = ?2 AND expired <> 0"
 
 static const struct db_stmt stmt_of_job = {
-	.name = "history_of_job", .sql = OF("job"), .in = "tiii", .out = "ittiiitib"};
+	.name = "history_of_job", .sql = OF("hx_job"), .in = "tiii", .out = "ittiiitib"};
 static const struct db_stmt stmt_of_run = {
-	.name = "history_of_run", .sql = OF("run"), .in = "tiii", .out = "ittiiitib"};
+	.name = "history_of_run", .sql = OF("hx_run"), .in = "tiii", .out = "ittiiitib"};
 static const struct db_stmt stmt_of_batch = {
 	.name = "history_of_batch", .sql = OF("hx_batch"), .in = "tiii", .out = "ittiiitib"};
-static const struct db_stmt stmt_expired = {.name = "history_expired", .sql = EXPIRED("run"), .in = "ti", .out = "i"};
+static const struct db_stmt stmt_expired = {
+	.name = "history_expired", .sql = EXPIRED("hx_run"), .in = "ti", .out = "i"};
 static const struct db_stmt stmt_expired_batch = {
 	.name = "history_expired_batch", .sql = EXPIRED("hx_batch"), .in = "ti", .out = "i"};
 

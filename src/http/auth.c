@@ -84,6 +84,7 @@ static bool admit_key(struct http_call *call, const struct keyring_question *que
 {
 	if ((int)question->scope < (int)call->route->scope)
 		return refuse_scope(call, question->scope);
+	call->scope = (enum route_scope)question->scope;
 	call->workspace = question->workspace;
 	call->requester = question->requester;
 	return claims_only(call, "Hapax-Workspace", call->workspace) &&
@@ -99,6 +100,7 @@ static bool admit_anybody(struct http_call *call)
 		return refuse_key(call, /* given= */ false);
 	if (foreign)
 		return refuse(call, HX_FORBIDDEN, slice_str(foreign), (struct wire_field){0});
+	call->scope = ROUTE_ADMIN;
 	call->workspace = or_default(field_value(call, "Hapax-Workspace", &n));
 	call->requester = or_default(field_value(call, "Hapax-Requester", &n));
 	return true;

@@ -68,6 +68,7 @@ struct http_call {
 	struct slice params[ROUTE_PARAMS_MAX]; /* decoded, in the order of the pattern */
 	struct query query;
 	struct slice workspace, requester; /* of who asks; set where the request is admitted (auth.h) */
+	enum route_scope scope;            /* what he may do; likewise */
 	struct api_gate *gate;             /* the API's own: what guards this request; NULL: nothing does */
 	/* private: the router's */
 	struct router *router;

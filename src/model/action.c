@@ -152,6 +152,11 @@ static void read_header(const struct reader *r, const struct json_node *node, st
 		reader_report(r, node->name_at.line, "duplicate", "headers: %s stands twice", header.name);
 	else if (header.name && header.value)
 		headers[(*n)++] = header;
+	if (header_has_literal_secret(node->name, node->string))
+		reader_warn(r, node->name_at.line, "secret",
+			    "headers: %s has its value in the clear, for everybody who may read definitions: write "
+			    "${env:NAME} or ${file:PATH}",
+			    excerpt_of(node->name).text);
 }
 
 static void read_headers(const struct reader *r, const struct json_node *node, struct action *action)

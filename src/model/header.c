@@ -99,3 +99,18 @@ enum hx_code header_check(struct slice name, struct slice value, struct hx_error
 				 shown.text);
 	return HX_OK;
 }
+
+/* Words in the names of headers that are there to be kept. */
+bool header_has_literal_secret(struct slice name, struct slice value)
+{
+	static const char *const words[] = {"authorization", "cookie",  "token",  "secret",
+					    "password",      "api-key", "apikey", "api_key"};
+
+	if (value.n == 0 || memmem(value.p, value.n, "${", 2))
+		return false;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		for (size_t at = 0, n = strlen(words[i]); at + n <= name.n; at++)
+			if (strncasecmp(name.p + at, words[i], n) == 0)
+				return true;
+	return false;
+}

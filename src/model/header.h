@@ -18,5 +18,7 @@ bool header_name_is_reserved(struct slice name);
  * HX_VALIDATION_ERROR with the reason; the value is not repeated in it.
  */
 enum hx_code header_check(struct slice name, struct slice value, struct hx_error *err) HX_MUST_CHECK;
+/* By its name it carries a secret, and the value has no ${…}: it stands there for everybody who may read definitions. */
+bool header_has_literal_secret(struct slice name, struct slice value);
 
 #endif

@@ -61,7 +61,7 @@ static void write_script(struct scene *scene)
 	fprintf(file,
 		"i=0\n"
 		"while [ ! -e %s/go ] && [ $i -lt 3000 ]; do\n"
-		"  echo \"$HAPAX_KEY $HAPAX_FENCE $(date +%%s%%3N)\" >>%s/lives\n"
+		"  echo \"$HAPAX_IDEMPOTENCY_KEY $HAPAX_FENCE $(date +%%s%%3N)\" >>%s/lives\n"
 		"  i=$((i + 1))\n"
 		"  sleep 0.02\n"
 		"done\n"

@@ -225,6 +225,27 @@ static void test_every_route_with_every_key(void **state)
 	scene_stop(scene, 0);
 }
 
+/* A text may have keys of services in it, and is common to all workspaces: names, kinds and versions are for all. */
+static void test_texts_are_for_admins(void **state)
+{
+	static const char *const members[] = {"definition", "steps", "module"};
+	struct scene *scene = *state;
+
+	begin(scene);
+	for (int scope = API_KEY_READ; scope <= API_KEY_ADMIN; scope++) {
+		const struct reply *reply = must(scene, "GET", "/api/v1/definitions", key_of(BETA, scope), NULL, 200);
+
+		assert_non_null(strstr(reply->body, "\"name\":\"doc\",\"kind\":\"entity\",\"version\":"));
+		for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+			char quoted[32];
+
+			snprintf(quoted, sizeof quoted, "\"%s\":", members[i]);
+			assert_int_equal(strstr(reply->body, quoted) != NULL, scope == API_KEY_ADMIN);
+		}
+	}
+	scene_stop(scene, 0);
+}
+
 /* What the walk takes for given: who may only read changes nothing, and who may not read is told nothing. */
 /* Whoever may read, reads all of a workspace; the texts of definitions are of none, and name services and programs. */
 static void test_the_table_itself(void **state)
@@ -276,7 +297,7 @@ static void assert_not_in_store(struct scene *scene, const char *secret)
 	if (scene->store->kind == STORE_POSTGRES) {
 		snprintf(sql, sizeof sql,
 			 "SELECT (SELECT count(*) FROM hx_key k WHERE k::text LIKE '%%%.52s%%') + (SELECT count(*) FROM"
-			 " gate_record g WHERE encode(g.response, 'escape') LIKE '%%%.52s%%')",
+			 " hx_gate_record g WHERE encode(g.response, 'escape') LIKE '%%%.52s%%')",
 			 secret, secret);
 		scene_sql(scene, sql, n, sizeof n);
 		assert_string_equal(n, "0");
@@ -318,9 +339,9 @@ static void test_keys_turn_up_nowhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_table_itself),      ON_SQLITE(test_every_route_with_every_key),
-		ON_POSTGRES(test_every_route_with_every_key), ON_SQLITE(test_keys_turn_up_nowhere),
-		ON_POSTGRES(test_keys_turn_up_nowhere),
+		cmocka_unit_test(test_the_table_itself), ON_SQLITE(test_every_route_with_every_key),
+		ON_SQLITE(test_texts_are_for_admins),    ON_POSTGRES(test_every_route_with_every_key),
+		ON_SQLITE(test_keys_turn_up_nowhere),    ON_POSTGRES(test_keys_turn_up_nowhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -246,7 +246,7 @@ static void drive_all(struct scene *scene)
 	undo(scene);
 	drive_entity(scene, 0, "look");
 	/* The control of the environment that was printed. */
-	if (!strstr(scene->last.body, "HAPAX_KEY="))
+	if (!strstr(scene->last.body, "HAPAX_IDEMPOTENCY_KEY="))
 		fail_msg("no environment was printed: %s", scene->last.body);
 }
 

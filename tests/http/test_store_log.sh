@@ -78,7 +78,7 @@ def test_a_gate_has_lost_a_table(dir):
 			db.execute("ALTER TABLE hx_gate_record RENAME TO gone")
 		assert [post(f"b{i}") for i in range(PUSHED)] == [503] * PUSHED
 		(failed,) = events(gate, "the store fails")
-		assert "no such table: gate_record" in failed["detail"], failed
+		assert "no such table: hx_gate_record" in failed["detail"], failed
 		assert len(service.calls) == 1
 
 

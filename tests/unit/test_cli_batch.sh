@@ -6,7 +6,7 @@ set -u
 # An item makes made/BATCH/N; it waits while there is a file `closed`, fails for good where broken/N is, and its outcome is unknown
 # where strange/N is. Its key is BATCH/N.
 cat >render.sh <<'END'
-id=${HAPAX_KEY%%/*} n=${HAPAX_KEY#*/}
+id=${HAPAX_IDEMPOTENCY_KEY%%/*} n=${HAPAX_IDEMPOTENCY_KEY#*/}
 n=${n%%/*}
 while [ -e closed ]; do sleep 0.02; done
 [ ! -e "broken/$n" ] || { echo "no paper for $n" >&2 && exit 78; }
@@ -14,7 +14,7 @@ while [ -e closed ]; do sleep 0.02; done
 mkdir -p "made/$id" && : >"made/$id/$n" && printf '{"file": "%s.png", "bell": "\\u001b[31m"}' "$n"
 END
 cat >delete.sh <<'END'
-id=${HAPAX_KEY%%/*} n=${HAPAX_KEY#*/}
+id=${HAPAX_IDEMPOTENCY_KEY%%/*} n=${HAPAX_IDEMPOTENCY_KEY#*/}
 rm -f "made/$id/${n%%/*}"
 END
 cat >flows/render.json <<'END'

@@ -142,7 +142,7 @@ static void test_environment(void **state)
 	desk_open(&desk, &(struct port_options){.exec_enabled = true});
 	answer = desk_wait(&desk, desk_start(&desk, &action, call));
 	desk_expect(answer, ACT_FAILED,
-		    "exit code 75: HAPAX_ATTEMPT=4\\nHAPAX_FENCE=17\\nHAPAX_KEY=key=1\\nLANG=C.UTF-8\\n"
+		    "exit code 75: HAPAX_ATTEMPT=4\\nHAPAX_FENCE=17\\nHAPAX_IDEMPOTENCY_KEY=key=1\\nLANG=C.UTF-8\\n"
 		    "PATH=/usr/bin:/bin\\nTRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-");
 	assert_non_null(strstr(answer->output, "-01\\nTRACESTATE=a=b"));
 	assert_null(strstr(answer->output, "b7ad6b7169203331")); /* it is a span of its own */

@@ -77,6 +77,19 @@ static void the_length_is_limited(void **state)
 			 HX_VALIDATION_ERROR);
 }
 
+static void a_secret_in_the_clear_is_seen(void **state)
+{
+	static const char *const secret[] = {"Authorization", "X-API-Key", "x-auth-token", "Cookie", "Client-Secret"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof secret / sizeof *secret; i++) {
+		assert_true(header_has_literal_secret(slice_str(secret[i]), slice_str("Bearer abc")));
+		assert_false(header_has_literal_secret(slice_str(secret[i]), slice_str("Bearer ${env:T}")));
+		assert_false(header_has_literal_secret(slice_str(secret[i]), slice_str("")));
+	}
+	assert_false(header_has_literal_secret(slice_str("Accept"), slice_str("text/plain")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -86,6 +99,7 @@ int main(void)
 		model_test(values_hold_no_control_characters),
 		model_test(placeholders_are_one_of_two),
 		model_test(the_length_is_limited),
+		model_test(a_secret_in_the_clear_is_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
