@@ -105,8 +105,8 @@ static enum hx_code check_url(const char *url, struct hx_error *err)
 	if (strncmp(url, "postgres", 8) == 0)
 		return error_set(
 			err, HX_CONFIG_ERROR,
-			"PostgreSQL is backed up with its own tools: pg_dump, or pg_basebackup with an archive of "
-			"its log; see \"Backup and restore\" in operations.md");
+			"PostgreSQL is backed up with its own tools: pg_dump (of a schema of its own: --schema=NAME), or "
+			"pg_basebackup with an archive of its log; see \"Backup and restore\" in operations.md");
 	if (strcmp(url, "sqlite::memory:") == 0)
 		return error_set(err, HX_CONFIG_ERROR, "a store in memory cannot be backed up from outside");
 	if (command_store_is_missing(url))

@@ -69,6 +69,8 @@ struct db_driver {
 	enum hx_code (*resolve)(struct db *db, int64_t wait_ms, struct hx_error *err);
 	/* Runs a text of several statements without parameters (migrations, tests). */
 	enum hx_code (*script)(struct db *db, const char *sql, struct hx_error *err);
+	/* The schema of its own that the URL asks for (store_schema.h); NULL: none. The entry is NULL where there are no schemas. */
+	const char *(*schema)(const struct db *db);
 	/* Between batches: SQLite checkpoints when `idle` or when its log has grown large. */
 	void (*tend)(struct db *db, bool idle);
 };

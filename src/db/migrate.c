@@ -37,11 +37,13 @@ static const struct db_stmt stmt_table_exists_sqlite = {
 	.out = "i",
 };
 
+/* In the schema of its own, where it has one: what is found further along the search path is another store. */
 static const struct db_stmt stmt_table_exists_postgres = {
 	.name = "schema_table_exists",
-	.sql = "SELECT CASE WHEN to_regclass('hx_schema_version') IS NOT NULL THEN 2 ELSE"
-	       " (to_regclass('schema_version') IS NOT NULL AND to_regclass('subject') IS NOT NULL"
-	       " AND to_regclass('history') IS NOT NULL)::int END::bigint",
+	.sql = "SELECT CASE WHEN to_regclass(home || 'hx_schema_version') IS NOT NULL THEN 2 ELSE"
+	       " (to_regclass(home || 'schema_version') IS NOT NULL AND to_regclass(home || 'subject') IS NOT NULL"
+	       " AND to_regclass(home || 'history') IS NOT NULL)::int END::bigint FROM (SELECT"
+	       " coalesce(quote_ident(nullif(current_setting('hapax.schema', true), '')) || '.', '') AS home) AS x",
 	.in = "",
 	.out = "i",
 };
@@ -147,6 +149,8 @@ static enum hx_code read_at(struct db *db, enum migrate_part part, struct migrat
 
 	arena_init(&arena, READ_BYTES_MAX);
 	*ret_status = (struct migrate_status){.known = known_number(db->driver, MIGRATE_ALL)};
+	if (db->driver->schema && db->driver->schema(db))
+		snprintf(ret_status->schema, sizeof ret_status->schema, "%s", db->driver->schema(db));
 	*ret_found = NO_NUMBERS;
 	code = read_numbers(db, sqlite ? &stmt_table_exists_sqlite : &stmt_table_exists_postgres, &arena, &rows, err);
 	if (!code)
@@ -207,24 +211,37 @@ static void add_version_table(const struct db_driver *driver, bool plain, struct
 	strbuf_addf(out, "%s;\n", version_table);
 }
 
-static void add_pending(const struct db_driver *driver, enum migrate_part part, bool plain, uint64_t done,
-			struct strbuf *out)
+/* Not IF NOT EXISTS: who may not create schemas would be refused, also where it is there. */
+static void add_home(const char *schema, struct strbuf *out)
+{
+	if (schema[0])
+		strbuf_addf(
+			out,
+			"DO $$ BEGIN IF to_regnamespace('\"%s\"') IS NULL THEN CREATE SCHEMA \"%s\"; END IF; END $$;\n"
+			"SET LOCAL search_path = \"%s\", pg_temp;\n",
+			schema, schema, schema);
+}
+
+static void add_pending(const struct db_driver *driver, enum migrate_part part, bool plain,
+			const struct migrate_status *status, struct strbuf *out)
 {
 	struct schema schema = schema_of(driver);
 
+	add_home(status->schema, out);
 	add_version_table(driver, plain, out);
 	for (size_t i = 0; i < schema.n; i++)
-		if (is_pending(&schema.texts[i], part, done))
-			add_migration(&schema.texts[i], done, out);
+		if (is_pending(&schema.texts[i], part, status->done))
+			add_migration(&schema.texts[i], status->done, out);
 }
 
-static enum hx_code apply(struct db *db, enum migrate_part part, bool plain, uint64_t done, struct hx_error *err)
+static enum hx_code apply(struct db *db, enum migrate_part part, bool plain, const struct migrate_status *before,
+			  struct hx_error *err)
 {
 	struct strbuf sql;
 	enum hx_code code;
 
 	strbuf_init(&sql, 4u << 20);
-	add_pending(db->driver, part, plain, done, &sql);
+	add_pending(db->driver, part, plain, before, &sql);
 	ASSERT(!sql.failed);
 	code = db->driver->script(db, sql.p, err);
 	strbuf_release(&sql);
@@ -250,7 +267,7 @@ enum hx_code migrate_run_part(struct db *db, enum migrate_part part, struct migr
 	if (!code && before.at > before.known)
 		code = newer(before.at, before.known, err);
 	if (!code && before.at < before.known)
-		code = apply(db, part, found == PLAIN_NUMBERS, before.done, err);
+		code = apply(db, part, found == PLAIN_NUMBERS, &before, err);
 	if (!code)
 		code = db->driver->script(db, "COMMIT", err);
 	if (code)
@@ -294,6 +311,6 @@ void migrate_print(const struct db_driver *driver, const struct migrate_status *
 	if (status->at >= known_number(driver, MIGRATE_ALL))
 		return;
 	strbuf_addf(out, "%s;\n", driver->migrate_begin);
-	add_pending(driver, MIGRATE_ALL, plain, status->done, out);
+	add_pending(driver, MIGRATE_ALL, plain, status, out);
 	strbuf_add_str(out, "COMMIT;\n");
 }

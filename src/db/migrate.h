@@ -15,6 +15,7 @@
 
 #include "base/strbuf.h"
 #include "db/driver.h"
+#include "db/store_schema.h"
 
 struct db_migration_text {
 	int number;
@@ -34,9 +35,10 @@ enum migrate_part { MIGRATE_ALL, MIGRATE_GATE };
 #define MIGRATE_NUMBERS_MAX 64
 
 struct migrate_status {
-	int at;        /* nothing is missing up to this number; 0 for an empty store */
-	int known;     /* the program's */
-	uint64_t done; /* bit n: number n was run */
+	int at;                          /* nothing is missing up to this number; 0 for an empty store */
+	int known;                       /* the program's */
+	uint64_t done;                   /* bit n: number n was run */
+	char schema[STORE_SCHEMA_BYTES]; /* made if it is not there; "": wherever the search path leads */
 };
 
 /* Never changes the store. */

@@ -78,30 +78,37 @@ static void ignore_notice(void *context, const PGresult *res)
  * their former holders committed. One that only reads takes no locks, and all of it sees one moment. synchronous_commit is pinned to what was found (and judged), so that a later
  * reload cannot weaken it.
  *
+ * A table of the session's own is looked for last: none can stand in the way of one of ours. hapax.schema is where a
+ * migration looks for what is there (migrate.c); what comes after it in the path may be another store.
+ *
  * The planner is told that every statement is a handful of rows by key. A plan is made once and kept; made
  * while a table is still small it would otherwise read the whole table, and keep doing so when it has grown.
  */
 static enum hx_code set_up_session(struct pg *pg, struct hx_error *err)
 {
-	char sql[1024];
+	char sql[2048];
 	PGresult *res = NULL;
 	enum hx_code code;
 
-	snprintf(sql, sizeof sql,
-		 "SELECT current_setting('fsync'),"
-		 " set_config('synchronous_commit', current_setting('synchronous_commit'), false),"
-		 " set_config('lock_timeout', '%lld', false),"
-		 " set_config('idle_in_transaction_session_timeout', '%d', false),"
-		 " set_config('default_transaction_isolation', '%s', false),"
-		 " set_config('default_transaction_read_only', '%s', false),"
-		 " set_config('TimeZone', 'UTC', false),"
-		 " set_config('jit', 'off', false),"
-		 " set_config('plan_cache_mode', 'force_generic_plan', false),"
-		 " set_config('enable_seqscan', 'off', false),"
-		 " set_config('enable_hashjoin', 'off', false),"
-		 " set_config('enable_mergejoin', 'off', false)",
-		 (long long)pg->lock_timeout_ms, PG_ANSWER_MS, pg->read_only ? "repeatable read" : "read committed",
-		 pg->read_only ? "on" : "off");
+	snprintf(
+		sql, sizeof sql,
+		"SELECT current_setting('fsync'),"
+		" set_config('synchronous_commit', current_setting('synchronous_commit'), false),"
+		" set_config('lock_timeout', '%lld', false),"
+		" set_config('idle_in_transaction_session_timeout', '%d', false),"
+		" set_config('default_transaction_isolation', '%s', false),"
+		" set_config('default_transaction_read_only', '%s', false),"
+		" set_config('hapax.schema', '%s', false),"
+		" set_config('search_path', concat_ws(', ', quote_ident(nullif('%s', '')), nullif(current_setting('search_path'), ''),"
+		" 'pg_temp'), false),"
+		" set_config('TimeZone', 'UTC', false),"
+		" set_config('jit', 'off', false),"
+		" set_config('plan_cache_mode', 'force_generic_plan', false),"
+		" set_config('enable_seqscan', 'off', false),"
+		" set_config('enable_hashjoin', 'off', false),"
+		" set_config('enable_mergejoin', 'off', false)",
+		(long long)pg->lock_timeout_ms, PG_ANSWER_MS, pg->read_only ? "repeatable read" : "read committed",
+		pg->read_only ? "on" : "off", pg->schema, pg->schema);
 	code = pg_run_text(pg, sql, SET_UP_MS, &res, err);
 	if (code)
 		return code;
@@ -245,7 +252,7 @@ static enum hx_code check_url(struct pg *pg, struct hx_error *err)
 static enum hx_code pg_open(const struct db_options *options, struct db **ret_db, struct hx_error *err)
 {
 	struct pg *pg = calloc(1, sizeof *pg);
-	enum hx_code code = HX_OK;
+	enum hx_code code;
 
 	if (!pg)
 		return error_set(err, HX_NO_MEMORY, "open a store");
@@ -255,9 +262,7 @@ static enum hx_code pg_open(const struct db_options *options, struct db **ret_db
 	pg->stay_unchecked = options->stay_unchecked;
 	for (int i = 0; i < STMT_PARAMS_MAX; i++)
 		strbuf_init(&pg->arrays[i], PG_ARRAY_BYTES_MAX);
-	pg->url = strdup(options->url);
-	if (!pg->url)
-		code = error_set(err, HX_NO_MEMORY, "open a store");
+	code = store_schema_split(options->url, &pg->url, pg->schema, err);
 	if (!code)
 		code = check_url(pg, err);
 	if (!code)
@@ -389,6 +394,13 @@ static enum hx_code pg_script(struct db *db, const char *sql, struct hx_error *e
 	return code;
 }
 
+static const char *pg_schema(const struct db *db)
+{
+	const struct pg *pg = (const struct pg *)db;
+
+	return pg->schema[0] ? pg->schema : NULL;
+}
+
 static void pg_tend(struct db *db, bool idle)
 {
 	(void)db, (void)idle;
@@ -408,5 +420,6 @@ const struct db_driver db_postgres = {
 	.rollback = pg_rollback,
 	.resolve = pg_resolve,
 	.script = pg_script,
+	.schema = pg_schema,
 	.tend = pg_tend,
 };

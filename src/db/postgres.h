@@ -16,6 +16,7 @@
 #include <libpq-fe.h>
 
 #include "db/driver.h"
+#include "db/store_schema.h"
 
 #define PG_ANSWER_MS 30000
 #define PG_SCRIPT_MS 600000 /* a migration may build an index */
@@ -33,7 +34,8 @@ struct pg_slot {
 struct pg {
 	struct db db;
 	PGconn *conn;
-	char *url;
+	char *url; /* without ?schema= */
+	char schema[STORE_SCHEMA_BYTES];
 	char *password; /* out of the url, so that no error ever repeats it; may be NULL */
 	int64_t lock_timeout_ms;
 	bool read_only;

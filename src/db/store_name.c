@@ -4,7 +4,10 @@
 #include <libpq-fe.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "db/store_schema.h"
 
 static const char *part_of(const PQconninfoOption *parts, const char *keyword)
 {
@@ -35,13 +38,24 @@ static void print(const char *host, const char *port, const char *database, char
 			 port, database);
 }
 
+static void add_schema(const char *schema, char name[STORE_NAME_BYTES])
+{
+	size_t n = strlen(name);
+
+	if (schema[0])
+		snprintf(name + n, STORE_NAME_BYTES - n, "%cschema=%s", strchr(name, '?') ? '&' : '?', schema);
+}
+
 const char *store_name(const char *url, char ret_name[STORE_NAME_BYTES])
 {
 	PQconninfoOption *said, *usual;
 	const char *host, *port, *database, *service;
+	char schema[STORE_SCHEMA_BYTES] = "", *plain = NULL;
 
 	if (strncmp(url, "sqlite:", 7) == 0)
 		return url;
+	if (store_schema_split(url, &plain, schema, /* err= */ NULL) == HX_OK)
+		url = plain;
 	said = PQconninfoParse(url, /* errmsg= */ NULL);
 	usual = PQconndefaults();
 	service = part_of(said, "service");
@@ -56,5 +70,7 @@ const char *store_name(const char *url, char ret_name[STORE_NAME_BYTES])
 		print(host, port ? port : "", database ? database : "", ret_name);
 	PQconninfoFree(said);
 	PQconninfoFree(usual);
+	free(plain);
+	add_schema(schema, ret_name);
 	return ret_name;
 }

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "flow/entity.h"
+#include "model/user_table.h"
 
 #define SQL_BYTES_MAX 8192
 
@@ -12,7 +13,7 @@
 
 static const struct db_stmt stmt_columns_sqlite = {
 	.name = "table_columns",
-	.sql = "SELECT name, type FROM pragma_table_info(?1)",
+	.sql = "SELECT name, type FROM pragma_table_info(substr(?1, instr(?1, '.') + 1), 'main')",
 	.in = "t",
 	.out = "tt",
 };
@@ -20,7 +21,8 @@ static const struct db_stmt stmt_columns_sqlite = {
 static const struct db_stmt stmt_columns_postgres = {
 	.name = "table_columns",
 	.sql = "SELECT a.attname::text, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a"
-	       " WHERE a.attrelid = to_regclass(quote_ident(?1)) AND a.attnum > 0 AND NOT a.attisdropped",
+	       " WHERE a.attrelid = to_regclass((SELECT string_agg(quote_ident(part), '.' ORDER BY n)"
+	       " FROM unnest(string_to_array(?1, '.')) WITH ORDINALITY AS x(part, n))) AND a.attnum > 0 AND NOT a.attisdropped",
 	.in = "t",
 	.out = "tt",
 };
@@ -114,9 +116,17 @@ static void complain(struct findings *findings, const struct workflow *w, const 
 }
 
 /* Ours are changed by guarded writes of ours alone. */
-static bool is_ours(const char *table)
+static bool is_ours(const struct user_table *t)
 {
-	return strncasecmp(table, "hx_", 3) == 0;
+	return strncasecmp(user_table_name(t), "hx_", 3) == 0;
+}
+
+/* SQLite has one file, and calls it "main". */
+static bool has_schema(const struct user_table *t, bool postgres)
+{
+	struct slice schema = user_table_schema(t);
+
+	return postgres || !schema.n || (schema.n == 4 && strncasecmp(schema.p, "main", 4) == 0);
 }
 
 /* Taking a claim over raises the shadow's version alone, so the finish would not find the user's row any more. */
@@ -127,6 +137,20 @@ static bool wants_probe(const struct workflow *w)
 			if (w->steps[i].views[v].on_unknown == UNKNOWN_PROBE)
 				return true;
 	return false;
+}
+
+static bool may_serve(const struct workflow *w, bool postgres, struct findings *findings)
+{
+	const struct user_table *t = &w->table;
+
+	if (is_ours(t))
+		complain(findings, w, "the table \"%s\" is the engine's own%s", t->table, "");
+	if (!has_schema(t, postgres))
+		complain(findings, w, "the table \"%s\": an SQLite store has no schema but main; write \"%s\"",
+			 t->table, user_table_name(t));
+	if (wants_probe(w))
+		complain(findings, w, "on_unknown \"probe\" does not go with a table of your own%s%s", "", "");
+	return !is_ours(t) && has_schema(t, postgres) && !wants_probe(w);
 }
 
 static bool columns_fit(const struct workflow *w, const struct db_rows *columns, struct findings *findings)
@@ -162,15 +186,15 @@ static enum table_time time_of(struct slice type, bool postgres)
 
 /* ---- the statements ---- */
 
-/* "name", with quotes in it doubled. */
+/* "name", or "schema"."name" of a table: no name has a quote or another dot in it (user_table.c). */
 static void add_quoted(struct strbuf *sb, const char *name)
 {
 	strbuf_add_char(sb, '"');
-	for (; *name; name++) {
-		if (*name == '"')
-			strbuf_add_char(sb, '"');
-		strbuf_add_char(sb, *name);
-	}
+	for (; *name; name++)
+		if (*name == '.')
+			strbuf_add_str(sb, "\".\"");
+		else
+			strbuf_add_char(sb, *name);
 	strbuf_add_char(sb, '"');
 }
 
@@ -252,11 +276,7 @@ const struct entity_table *entity_table_new(const struct workflow *workflow, con
 	const struct user_table *t = &workflow->table;
 	struct entity_table *table;
 
-	if (is_ours(t->table))
-		complain(findings, workflow, "the table \"%s\" is the engine's own%s", t->table, "");
-	if (wants_probe(workflow))
-		complain(findings, workflow, "on_unknown \"probe\" does not go with a table of your own%s%s", "", "");
-	if (is_ours(t->table) || wants_probe(workflow) || !columns_fit(workflow, columns, findings))
+	if (!may_serve(workflow, postgres, findings) || !columns_fit(workflow, columns, findings))
 		return NULL;
 	table = arena_zalloc(arena, sizeof *table);
 	if (!table)

@@ -94,7 +94,33 @@ void user_table_read(const struct reader *r, const struct json_node *meta, struc
 	read_columns(r, columns, ret);
 }
 
+struct slice user_table_schema(const struct user_table *t)
+{
+	const char *dot = strchr(t->table, '.');
+
+	return slice_of(t->table, dot ? (size_t)(dot - t->table) : 0);
+}
+
+const char *user_table_name(const struct user_table *t)
+{
+	const char *dot = strchr(t->table, '.');
+
+	return dot ? dot + 1 : t->table;
+}
+
+int user_table_compare(const struct user_table *a, const struct user_table *b)
+{
+	struct slice x = user_table_schema(a), y = user_table_schema(b);
+	int order = strcasecmp(user_table_name(a), user_table_name(b));
+
+	if (!order)
+		order = strncasecmp(x.p, y.p, x.n < y.n ? x.n : y.n);
+	return order ? order : (x.n > y.n) - (x.n < y.n);
+}
+
 bool user_table_is_same(const struct user_table *a, const struct user_table *b)
 {
-	return a->table && b->table && strcasecmp(a->table, b->table) == 0;
+	if (!a->table || !b->table || strcasecmp(user_table_name(a), user_table_name(b)) != 0)
+		return false;
+	return !user_table_schema(a).n || !user_table_schema(b).n || user_table_compare(a, b) == 0;
 }

@@ -10,7 +10,12 @@
 
 /* *ret names no table when meta has none. Whether table and columns exist is asked at boot, of the store. */
 void user_table_read(const struct reader *r, const struct json_node *meta, struct user_table *ret);
-/* Both stores see one table: SQLite does not tell capitals from small letters, so neither does this. */
+/* Of "app.invoices": the schema, empty where none was written, and the table's own name. */
+struct slice user_table_schema(const struct user_table *t);
+const char *user_table_name(const struct user_table *t);
+/* By name, then by schema, those without one first. SQLite does not tell capitals from small letters, so neither does this. */
+int user_table_compare(const struct user_table *a, const struct user_table *b);
+/* May it be one table? Which schema a bare name is found in, only the store knows: it may be any. */
 bool user_table_is_same(const struct user_table *a, const struct user_table *b);
 
 #endif

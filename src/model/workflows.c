@@ -3,7 +3,6 @@
  * a janitor must know one revert_to, and no step of a neighbour may start or end in somebody's claim.
  */
 #include <stdlib.h>
-#include <strings.h>
 
 #include "model/lookup.h"
 #include "model/user_table.h"
@@ -26,7 +25,7 @@ struct numbered {
 static int by_table(const void *a, const void *b)
 {
 	const struct numbered *x = a, *y = b;
-	int order = strcasecmp(x->workflow->table.table, y->workflow->table.table);
+	int order = user_table_compare(&x->workflow->table, &y->workflow->table);
 
 	return order ? order : (x->i > y->i) - (x->i < y->i);
 }

@@ -40,6 +40,9 @@ static void postgres_is_host_port_and_database(void **state)
 	says("postgres://hapax@db.example", "postgres://db.example:5432/hapax");
 	says("postgres://?hostaddr=127.0.0.1&dbname=d", "postgres://127.0.0.1:5432/d");
 	says("postgres:///d?service=billing", "postgres:///?service=billing");
+	says("postgres://hapax@db.example/hapax?schema=own&sslmode=require",
+	     "postgres://db.example:5432/hapax?schema=own");
+	says("postgres:///d?service=billing&schema=own", "postgres:///?service=billing&schema=own");
 }
 
 static void a_password_is_not_said(void **state)
