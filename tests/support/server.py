@@ -92,7 +92,7 @@ class Server:
 		fields = b"".join(
 			(name if isinstance(name, bytes) else name.encode()) + b": " +
 			(value if isinstance(value, bytes) else value.encode()) + b"\r\n" for name, value in headers)
-		return self.raw(f"{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n"
+		return self.raw(f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
 			f"Content-Length: {len(data)}\r\n".encode() + fields + b"\r\n" + data)
 
 	def json(self, method, path, body=None, headers=(), status=None):
