@@ -96,7 +96,7 @@ static struct verdict say_with_tail(enum act_outcome outcome, const struct proce
 		strbuf_add_str(words, ": ");
 		verdict_show(words, tail, TAIL_SHOWN_MAX);
 	}
-	return (struct verdict){outcome, strbuf_slice(words)};
+	return (struct verdict){outcome, strbuf_slice(words), 0};
 }
 
 static enum act_outcome outcome_of_exit(int code)

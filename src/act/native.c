@@ -55,7 +55,7 @@ static struct verdict judge(enum act_outcome outcome, const struct strbuf *outpu
 	case ACT_UNKNOWN:
 		strbuf_reset(words);
 		verdict_show(words, strbuf_slice(output), VERDICT_SHOWN_MAX);
-		return (struct verdict){outcome, strbuf_slice(words)};
+		return (struct verdict){outcome, strbuf_slice(words), 0};
 	default:
 		return verdict_say(ACT_UNKNOWN, words, "the function returned %d, which is no outcome", (int)outcome);
 	}

@@ -210,12 +210,12 @@ static struct job *job_new(struct port *port, const struct act_call *call, struc
 	return job;
 }
 
-static void answer(struct port *port, struct ticket ticket, enum act_outcome outcome, struct slice output)
+static void answer(struct port *port, struct ticket ticket, struct verdict verdict)
 {
 	pthread_mutex_lock(&port->mutex);
-	port->stats.answers[outcome]++;
+	port->stats.answers[verdict.outcome]++;
 	pthread_mutex_unlock(&port->mutex);
-	port->options.answer(ticket, outcome, output);
+	port->options.answer(ticket, verdict.outcome, verdict.output, verdict.not_before_ms);
 }
 
 /* Takes the job in, or says why not. */
@@ -248,9 +248,9 @@ static void answer_without_kind(struct port *port, const struct action *action, 
 	};
 
 	if (action->kind == ACTION_NOOP)
-		answer(port, ticket, ACT_OK, slice_str("null"));
+		answer(port, ticket, (struct verdict){ACT_OK, slice_str("null"), 0});
 	else
-		answer(port, ticket, ACT_FAILED_FOR_GOOD, slice_str(words[action->kind]));
+		answer(port, ticket, (struct verdict){ACT_FAILED_FOR_GOOD, slice_str(words[action->kind]), 0});
 }
 
 static void start(struct act_port *act, const struct act_call *call, struct ticket ticket)
@@ -273,7 +273,7 @@ static void start(struct act_port *act, const struct act_call *call, struct tick
 	}
 	if (refusal) { /* otherwise the job is not ours any more */
 		free(job);
-		answer(port, ticket, ACT_FAILED, slice_str(refusal));
+		answer(port, ticket, (struct verdict){ACT_FAILED, slice_str(refusal), 0});
 	}
 }
 
@@ -366,7 +366,7 @@ void port_job_done(struct job *job, struct verdict verdict)
 	release_slot(port, job);
 	pthread_mutex_unlock(&port->mutex);
 	if (wanted)
-		answer(port, job->ticket, verdict.outcome, verdict.output);
+		answer(port, job->ticket, verdict);
 	free(job);
 }
 
@@ -416,7 +416,7 @@ static void init(struct port *port, const struct port_options *options)
 	port->act = (struct act_port){.start = start, .abort = abort_job, .withdraw = withdraw};
 	port->options = *options;
 	if (!options->answer)
-		port->options.answer = lane_answer;
+		port->options.answer = lane_answer_not_before;
 	if (!options->waiting_max)
 		port->options.waiting_max = PORT_WAITING_MAX;
 	pthread_mutex_init(&port->mutex, NULL);
@@ -484,7 +484,7 @@ static void refuse_waiting(struct port *port)
 
 	while ((job = take_waiting(port))) {
 		pthread_mutex_unlock(&port->mutex);
-		answer(port, job->ticket, ACT_FAILED, slice_str("the engine is stopping"));
+		answer(port, job->ticket, (struct verdict){ACT_FAILED, slice_str("the engine is stopping"), 0});
 		free(job);
 		pthread_mutex_lock(&port->mutex);
 	}

@@ -49,7 +49,8 @@ struct port_options {
 	const struct natives *natives;      /* NULL: none. Must outlive the port, and is not changed any more */
 	const _Atomic int64_t *fence_floor; /* what is added to the fences of calls (engine/fences.h); NULL: nothing */
 	const char *ca_file;                /* certificates that TLS trusts; NULL: the system's */
-	void (*answer)(struct ticket ticket, enum act_outcome outcome, struct slice output); /* NULL: lane_answer() */
+	/* NULL: lane_answer_not_before() */
+	void (*answer)(struct ticket ticket, enum act_outcome outcome, struct slice output, int64_t not_before_ms);
 };
 
 struct port_stats {

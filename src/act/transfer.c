@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "act/headers.h"
+#include "act/reply_head.h"
 
 static bool is_idempotent(const struct transfer *t)
 {
@@ -121,7 +122,7 @@ static size_t take_reply(char *bytes, size_t size, size_t count, void *context)
 {
 	struct transfer *t = context;
 	size_t n = size * count;
-	bool whole = status_of(t) / 100 == 2 || status_of(t) == 422;
+	bool whole = verdict_reads_body(&t->job->action->outcomes, status_of(t));
 
 	if (whole && n > VERDICT_OUTPUT_BYTES_MAX - t->reply.n) {
 		t->reply_too_long = true;
@@ -207,6 +208,7 @@ enum hx_code transfer_new(struct job *job, const struct http_options *options, s
 	t->open = open;
 	secrets_init(&t->secrets);
 	strbuf_init(&t->reply, VERDICT_OUTPUT_BYTES_MAX);
+	strbuf_init(&t->made, VERDICT_OUTPUT_BYTES_MAX);
 	code = set_up(t, err);
 	if (code)
 		transfer_free(t);
@@ -223,6 +225,7 @@ void transfer_free(struct transfer *t)
 	headers_free(t->headers);
 	secrets_release(&t->secrets);
 	strbuf_release(&t->reply);
+	strbuf_release(&t->made);
 	free(t);
 }
 
@@ -245,6 +248,10 @@ static struct verdict judge(struct transfer *t, const struct reply *reply, struc
 {
 	struct verdict verdict = verdict_of_reply(reply, words);
 
+	if (verdict.output.p == t->made.p && t->made.n) { /* made anew of what is masked: it is what it was */
+		secrets_mask_words(&t->secrets, t->reply.p, t->reply.n);
+		return verdict_of_reply(reply, words);
+	}
 	if (verdict.output.p != words->p) {
 		secrets_mask_output(&t->secrets, t->reply.p, t->reply.n);
 		return verdict;
@@ -273,6 +280,23 @@ static const char *fault_of(const struct transfer *t, CURLcode code)
 	return t->error[0] ? t->error : curl_easy_strerror(code);
 }
 
+/* Of the last head, after all interim ones. NULL: it is not there. */
+static const char *field_of(const struct transfer *t, const char *name)
+{
+	struct curl_header *field;
+
+	return curl_easy_header(t->easy, name, 0, CURLH_HEADER, -1, &field) == CURLHE_OK ? field->value : NULL;
+}
+
+static void read_head(const struct transfer *t, struct reply *reply)
+{
+	int64_t now_s = clock_wall(clock_system()).ms / 1000;
+
+	reply->declares_json = reply_declares_json(field_of(t, "Content-Type"));
+	reply->tells_when = reply_retry_after(field_of(t, "Retry-After"), field_of(t, "Date"), now_s,
+					      &reply->not_before_ms);
+}
+
 struct verdict transfer_judge(struct transfer *t, CURLcode code, struct strbuf *words)
 {
 	struct reply reply = {
@@ -281,15 +305,20 @@ struct verdict transfer_judge(struct transfer *t, CURLcode code, struct strbuf *
 		.complete = code == CURLE_OK && t->head_complete,
 		.unknown_on_5xx = t->job->call.unknown_on_5xx,
 		.gone_is_done = t->job->action->gone_is_done,
+		.keyed = t->job->action->effect == EFFECT_KEYED,
+		.in_doubt = t->job->call.in_doubt,
+		.outcomes = &t->job->action->outcomes,
 		.fault = fault_of(t, code),
 		.status = status_of(t),
 		.body = strbuf_slice(&t->reply),
+		.made = &t->made,
 	};
 
 	if (was_refused(t))
 		return verdict_say(ACT_FAILED_FOR_GOOD, words,
 				   "nothing was sent: address not allowed: %s (%s), see outbound.allow",
 				   t->refused_address, t->refusal);
+	read_head(t, &reply);
 	return judge(t, &reply, words);
 }
 

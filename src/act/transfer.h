@@ -38,6 +38,7 @@ struct transfer {
 	size_t head_bytes;
 	bool head_complete; /* of the reply */
 	struct strbuf reply;
+	struct strbuf made; /* of a reply that is no JSON */
 	bool reply_too_long;
 	char error[CURL_ERROR_SIZE];
 	struct transfer *next, **slot; /* http.c's list */

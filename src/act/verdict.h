@@ -4,15 +4,15 @@
  *   http                                                outcome
  *   nothing was sent (no address, no connection)        FAILED, or FAILED_FOR_GOOD when that cannot change
  *   no whole reply, or a broken one                     UNKNOWN
- *   2xx   no body                                       OK, output null
- *         JSON with "is_invalid": true at the top       INVALID
- *         other JSON                                    OK
- *         anything else                                 UNKNOWN: something was done, but what came back is broken
- *   404, 410 of an action whose gone_is_done            OK, output null
- *   422, other 4xx with "is_invalid": true              INVALID
- *   other 4xx, 3xx (never followed)                     FAILED_FOR_GOOD
- *   5xx                                                 FAILED; UNKNOWN for services that may fail after acting
- *   any other number                                    UNKNOWN
+ *   a whole one                                         by its status: the table of status.h
+ *
+ * The body of one that says done:
+ *   none                                                OK, output null
+ *   JSON, declared or not, "is_invalid": true at its top  INVALID
+ *   other JSON                                          OK
+ *   declared as JSON, and broken                        UNKNOWN: something was done, but what came back is broken
+ *   other text                                          OK, output {"text": …}
+ *   bytes that are not UTF-8                            OK, output {"base64": …}
  *
  * The output of OK and INVALID is JSON, that of the others is words for people: printable, short, in UTF-8.
  */
@@ -20,6 +20,7 @@
 #define HX_ACT_VERDICT_H
 
 #include "base/strbuf.h"
+#include "model/outcomes.h"
 #include "task/task.h"
 
 #define VERDICT_WORDS_MAX 2000
@@ -28,7 +29,8 @@
 
 struct verdict {
 	enum act_outcome outcome;
-	struct slice output; /* in the words, in the text that was judged, or constant */
+	struct slice output; /* in the words, in what was made of the text that was judged, in that text, or constant */
+	int64_t not_before_ms; /* no further try for so long from now on; 0: nothing was said */
 };
 
 /* One http call, after the fact. */
@@ -38,12 +40,20 @@ struct reply {
 	bool complete; /* a whole reply was read */
 	bool unknown_on_5xx;
 	bool gone_is_done;
-	const char *fault; /* unless complete: why there is no reply */
+	bool keyed, in_doubt;            /* the action is keyed; an earlier try under its key is in doubt */
+	bool declares_json;              /* by its Content-Type */
+	bool tells_when;                 /* it has a Retry-After */
+	int64_t not_before_ms;           /* which says this */
+	const struct outcomes *outcomes; /* the action's own; NULL: none */
+	const char *fault;               /* unless complete: why there is no reply */
 	long status;
-	struct slice body; /* of a complete reply; of an error at least the beginning */
+	struct slice body;   /* of a complete reply; of an error at least the beginning */
+	struct strbuf *made; /* for an output that has to be made of it, up to VERDICT_OUTPUT_BYTES_MAX */
 };
 
 struct verdict verdict_of_reply(const struct reply *reply, struct strbuf *words);
+/* Is the body of such a reply kept whole? Of all others the beginning will do, for the words. */
+bool verdict_reads_body(const struct outcomes *outcomes, long status);
 /* What an action that says it is done gave back: JSON, a rejection, nothing, or something broken. */
 struct verdict verdict_of_output(struct slice text, struct strbuf *words);
 /* What an action that says it rejects gave as its reason. Whatever it is, the output is JSON. */

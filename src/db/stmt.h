@@ -39,7 +39,7 @@
 #include "base/slice.h"
 #include "base/strbuf.h"
 
-#define STMT_PARAMS_MAX 12
+#define STMT_PARAMS_MAX 13
 #define STMT_COLUMNS_MAX 40
 
 enum db_type { DB_NULL, DB_INT, DB_TEXT, DB_BLOB };

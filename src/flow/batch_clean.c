@@ -2,6 +2,7 @@
 #include "flow/batch_clean.h"
 
 #include "base/hash.h"
+#include "flow/backoff.h"
 #include "flow/transition.h"
 #include "task/pulse.h"
 
@@ -73,6 +74,7 @@ static void take_acted(struct batch_clean *c, const struct answer *answer)
 	if (answer->outcome != ACT_OK) {
 		c->failed = true;
 		c->why = arena_copy(c->arena, answer->output);
+		c->not_before_ms = backoff_not_before(c->not_before_ms, answer->not_before_ms);
 	}
 	c->next++;
 	act_on_next(c, answer);

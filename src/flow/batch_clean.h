@@ -20,9 +20,10 @@ struct batch_clean {
 	struct task task;
 	struct batch_hold hold;
 	struct arena *arena;
-	int64_t from;     /* items [from, from + CLEAN_SLICE) */
-	bool failed;      /* not everything is gone */
-	struct slice why; /* of the last that failed; .p NULL: the store, or the lease */
+	int64_t from;          /* items [from, from + CLEAN_SLICE) */
+	bool failed;           /* not everything is gone */
+	struct slice why;      /* of the last that failed; .p NULL: the store, or the lease */
+	int64_t not_before_ms; /* the longest time for which one of those that failed does not want to be asked */
 	/* private */
 	enum { CLEAN_NEW, CLEAN_READING, CLEAN_ACTING, CLEAN_DONE } at;
 	size_t items_n, next;

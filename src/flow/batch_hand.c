@@ -108,7 +108,7 @@ static void failed(struct batch_hand *h, const struct answer *answer, bool for_g
 		}
 		as.status = ITEM_FAILED;
 	} else {
-		as.rest_ms = backoff_ms(retry, h->failures + 1, answer->id);
+		as.rest_ms = backoff_not_before(backoff_ms(retry, h->failures + 1, answer->id), answer->not_before_ms);
 	}
 	end_item(h, answer, &as);
 }
@@ -165,6 +165,27 @@ static void unknown(struct batch_hand *h, const struct answer *answer, struct sl
 	}
 }
 
+/* The other side is at an earlier try under this key, and says nothing about it: it is asked again, and no attempt is used. */
+static void unsettled(struct batch_hand *h, const struct answer *answer, struct slice error)
+{
+	int64_t now = answer->now.ms, since = h->unsettled_since ? h->unsettled_since : now;
+	int64_t backoff = backoff_ms(&definition_of(h)->retry, h->failures + 1, answer->id);
+	int64_t next = backoff_unsettled(since, now, backoff, answer->not_before_ms);
+
+	h->doubt = h->doubted = true;
+	if (definition_of(h)->on_unknown == UNKNOWN_PROBE && !next)
+		begin_probe(h, answer);
+	else if (definition_of(h)->on_unknown == UNKNOWN_HOLD || !next)
+		left_unknown(h, answer, /* failure= */ false, error);
+	else
+		end_item(h, answer,
+			 &(struct item_end){.status = ITEM_PENDING,
+					    .doubt = DOUBT_NOW,
+					    .error = error,
+					    .rest_ms = next - now,
+					    .unsettled_since = since});
+}
+
 /* ---- answers ---- */
 
 /* The start is durable: the item is ours. */
@@ -190,6 +211,8 @@ static void begin(struct batch_hand *h, const struct answer *answer, const struc
 		not_begun(h, answer);
 	else if (db_cell(rows, 0, START_LOSSES)->i > BATCH_LOSSES_MAX)
 		left_unknown(h, answer, /* failure= */ false, slice_str("too many holders were lost over it"));
+	else if (h->unsettled_since) /* nobody was lost over it: it is only asked again */
+		call(h, answer);
 	else if (h->doubt && definition_of(h)->on_unknown == UNKNOWN_PROBE)
 		probe(h);
 	else if (h->doubt && definition_of(h)->on_unknown == UNKNOWN_HOLD)
@@ -205,6 +228,9 @@ static void take_item(struct batch_hand *h, const struct answer *answer, const s
 	h->failures = db_cell(rows, 0, START_FAILURES)->i;
 	h->doubt = db_cell(rows, 0, START_DOUBT)->i == DOUBT_NOW;
 	h->doubted = db_cell(rows, 0, START_DOUBT)->i != DOUBT_NONE;
+	h->unsettled_since = db_cell(rows, 0, START_UNSETTLED_SINCE)->type == DB_NULL
+				     ? 0
+				     : db_cell(rows, 0, START_UNSETTLED_SINCE)->i;
 	h->input = arena_copy(h->arena, db_cell(rows, 0, START_INPUT)->s);
 	h->gives_up_at.ns = 0;
 	h->hold.since = h->asked;
@@ -264,6 +290,9 @@ static void take_acted(struct batch_hand *h, const struct answer *answer)
 	case ACT_FAILED_FOR_GOOD:
 	case ACT_INVALID:
 		failed(h, answer, /* for_good= */ true, words(h, answer->output));
+		break;
+	case ACT_UNSETTLED:
+		unsettled(h, answer, words(h, answer->output));
 		break;
 	default:
 		unknown(h, answer, words(h, answer->output));
@@ -418,6 +447,7 @@ static struct act_call call_of(const struct batch_hand *h)
 		.attempt = h->attempt,
 		.traceparent = h->hold.trace,
 		.unknown_on_5xx = definition->unknown_on_5xx,
+		.in_doubt = h->doubt,
 		.timeout_ms = probing ? 0 : definition->timeout_ms,
 		.lease = lease_of(h),
 		.hear_out = !probing,
@@ -475,6 +505,7 @@ static uint64_t fingerprint(const struct task *task, uint64_t hash)
 	hash = hash_mix(hash_mix(hash, h->at * 16u + h->rests_from), (uint64_t)h->hold.fence);
 	hash = hash_mix(hash, (uint64_t)h->n * 1024 + (uint64_t)h->attempt * 32 + (uint64_t)h->failures);
 	hash = hash_mix(hash, doubt_of(h) * 4u + h->overrun * 2u + (h->gives_up_at.ns != 0));
+	hash = hash_mix(hash, (h->unsettled_since != 0) * 2u + (h->end.unsettled_since != 0));
 	if (h->end.status)
 		hash = hash_mix(hash, (uint64_t)h->end.status[0] * 16 + h->end.doubt * 4u + h->end.returns * 2u +
 					      h->end.failure);

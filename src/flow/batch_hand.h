@@ -14,6 +14,7 @@
  *   ACTING ─┬ ok ────────────────────────▶ SUCCEEDED
  *           ├ failed, attempts left ─────▶ PENDING after its backoff, returned (in doubt: not)
  *           ├ failed, none left; for good, invalid ─▶ FAILED, returned (in doubt: UNKNOWN, not)
+ *           ├ unsettled ─────────────────▶ PENDING in doubt, no attempt used; after ten minutes UNKNOWN (probe: PROBING)
  *           └ unknown ───────────────────▶ on_unknown: retry  PENDING in doubt, none left: UNKNOWN
  *                                                      probe  PROBING ─▶ done: SUCCEEDED · not done: as failed, without doubt
  *                                                      hold   UNKNOWN
@@ -62,7 +63,7 @@ struct batch_hand {
 	bool unknown; /* an item was left for a person */
 	/* private */
 	enum batch_hand_at at, rests_from;
-	int64_t n, attempt, failures;
+	int64_t n, attempt, failures, unsettled_since;
 	bool doubt, doubted, overrun; /* doubted: it was in doubt once, whatever a probe said then */
 	struct slice input, key, body;
 	struct item_end end;

@@ -35,20 +35,21 @@ static const struct db_stmt stmt_start = {
 	.sql = "UPDATE hx_batch_item SET status = 'RUNNING', attempt = attempt + 1,"
 	       " losses = losses + CASE WHEN status = 'RUNNING' THEN 1 ELSE 0 END,"
 	       " doubt = CASE WHEN status = 'RUNNING' THEN 1 ELSE doubt END, moved = charged - cost, charged = cost,"
+	       " unsettled_since = CASE WHEN status = 'RUNNING' THEN NULL ELSE unsettled_since END,"
 	       " fence = ?2, op = ?3, due_at = NULL WHERE batch = ?1 AND n = " ITEM_CHOICE
 	       " AND EXISTS (SELECT 1 FROM hx_batch WHERE subject = ?1 AND cancel_requested = 0)" /* mutant: start-flagged */
-	       " RETURNING n, input, attempt, failures, doubt, losses",
+	       " RETURNING n, input, attempt, failures, doubt, losses, unsettled_since",
 	.in = "iii",
-	.out = "itiiii",
+	.out = "itiiiii",
 };
 
 #define STARTED "batch = ?1 AND " ITEM_IS_OPEN " AND status = 'RUNNING' AND fence = ?2 AND op = ?3"
 
 static const struct db_stmt stmt_look_up_start = {
 	.name = "item_look_up_start",
-	.sql = "SELECT n, input, attempt, failures, doubt, losses FROM hx_batch_item WHERE " STARTED,
+	.sql = "SELECT n, input, attempt, failures, doubt, losses, unsettled_since FROM hx_batch_item WHERE " STARTED,
 	.in = "iii",
-	.out = "itiiii",
+	.out = "itiiiii",
 };
 
 static const struct db_stmt stmt_end = {
@@ -56,11 +57,12 @@ static const struct db_stmt stmt_end = {
 	.fenced = true,
 	.sql = "UPDATE hx_batch_item SET status = ?6, failures = failures + ?7, doubt = ?8,"
 	       " moved = CASE WHEN ?9 = 1 THEN charged ELSE 0 END, charged = CASE WHEN ?9 = 1 THEN 0 ELSE charged END,"
-	       " op = ?5, due_at = CASE WHEN ?6 = 'PENDING' THEN hx_now_ms() + ?10 END, output = ?11, error = ?12"
+	       " op = ?5, due_at = CASE WHEN ?6 = 'PENDING' THEN hx_now_ms() + ?10 END, output = ?11, error = ?12,"
+	       " unsettled_since = ?13"
 	       " WHERE batch = ?1 AND n = ?2 AND status = 'RUNNING'"
 	       " AND fence = ?3 AND attempt = ?4" /* mutant: item-end-fence */
 	       " AND decision IS NULL",
-	.in = "iiiiitiiiitt",
+	.in = "iiiiitiiiitti",
 	.out = "",
 };
 
@@ -330,7 +332,8 @@ void item_end(struct unit *unit, const struct stamp *stamp, const struct batch_h
 	batch_touch(unit, hold->subject, hold->account);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_end, db_int(hold->subject), db_int(end->n), db_int(hold->fence),
 		 db_int(end->attempt), db_int(stamp->op), db_text(status), db_int(end->failure), db_int(end->doubt),
-		 db_int(end->returns), db_int(end->rest_ms), optional(end->output), optional(end->error));
+		 db_int(end->returns), db_int(end->rest_ms), optional(end->output), optional(end->error),
+		 end->unsettled_since ? db_int(end->unsettled_since) : db_null());
 	if (end->returns)
 		add_giving(unit, stamp, hold, end->n, end->n + 1, "return");
 	add_end_count(unit, stamp, hold, end->n, slice_is(status, ITEM_SUCCEEDED), slice_is(status, ITEM_FAILED),

@@ -62,7 +62,7 @@ const char *item_status_of(struct slice text);
  * Row of line 1: the columns of START below.
  */
 void item_start(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold);
-enum { START_N, START_INPUT, START_ATTEMPT, START_FAILURES, START_DOUBT, START_LOSSES };
+enum { START_N, START_INPUT, START_ATTEMPT, START_FAILURES, START_DOUBT, START_LOSSES, START_UNSETTLED_SINCE };
 /* Was that start won? Holds the batch still. Row: the same; none: it was not, or the item is another's by now. */
 void item_look_up_start(struct unit *unit, const struct batch_hold *hold, int64_t op);
 
@@ -80,6 +80,7 @@ struct item_end {
 	enum item_doubt doubt;
 	bool returns; /* what it was charged: it has certainly not been done */
 	int64_t rest_ms;
+	int64_t unsettled_since;    /* 0: it is not */
 	struct slice output, error; /* .p NULL: none */
 };
 /* LOST: it has ended already, is another's by now, or was cancelled. */

@@ -48,9 +48,11 @@ static void let_go(struct batch_lead *l, const struct answer *answer, int64_t re
 	ask_with_new_op(l, answer, LEAD_LETTING_GO);
 }
 
-static void let_go_failed(struct batch_lead *l, const struct answer *answer, struct slice why)
+static void let_go_failed(struct batch_lead *l, const struct answer *answer, struct slice why, int64_t not_before_ms)
 {
-	let_go(l, answer, backoff_ms(&teardown_backoff, l->row.cleanups + 1, answer->id), why);
+	int64_t backoff = backoff_ms(&teardown_backoff, l->row.cleanups + 1, answer->id);
+
+	let_go(l, answer, backoff_not_before(backoff, not_before_ms), why);
 }
 
 static void write_end(struct batch_lead *l, const struct answer *answer, const char *to)
@@ -94,7 +96,7 @@ static void tear_down(struct batch_lead *l, const struct answer *answer)
 	if (l->row.flipped_to < l->row.total) {
 		flip_next_slice(l, answer);
 	} else if (l->seen.clean_failed && l->seen.why.p) {
-		let_go_failed(l, answer, l->seen.why);
+		let_go_failed(l, answer, l->seen.why, l->seen.not_before_ms);
 	} else if (l->seen.clean_failed) { /* broken off: nothing is known to be wrong with the artifacts */
 		let_go(l, answer, BATCH_REST_MS, /* why= */ slice_of(NULL, 0));
 	} else if (has_cleanup && !l->seen.cleaned) { /* mutant: terminal-first -> } else if (false) { */
@@ -316,7 +318,8 @@ static void take_voided(struct batch_lead *l, const struct answer *answer)
 	}
 	l->hold.since = answer->lease_since;
 	if (answer->outcome != ACT_OK)
-		let_go_failed(l, answer, arena_copy(l->arena, answer->output)); /* no money before the key is void */
+		let_go_failed(l, answer, arena_copy(l->arena, answer->output), /* no money before the key is void */
+			      answer->not_before_ms);
 	else if (++l->doubtful_next < l->doubtful_n)
 		void_next(l, answer);
 	else

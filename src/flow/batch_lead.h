@@ -37,8 +37,9 @@ struct batch_seen {
 	bool worked;  /* the hands have had their turn */
 	bool cleaned; /* a whole pass is over */
 	bool clean_failed;
-	int64_t late;     /* the count of late successes when the pass began */
-	struct slice why; /* clean_failed */
+	int64_t late;          /* the count of late successes when the pass began */
+	struct slice why;      /* clean_failed */
+	int64_t not_before_ms; /* the same */
 };
 
 enum batch_lead_at {

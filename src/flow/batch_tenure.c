@@ -1,6 +1,8 @@
 /* See batch_tenure.h. */
 #include "flow/batch_tenure.h"
 
+#include "flow/backoff.h"
+
 void batch_tenure_init(struct batch_tenure *tenure, int64_t subject, const struct batch_hold *hold)
 {
 	*tenure = (struct batch_tenure){.subject = subject, .phase = TENURE_LEAD};
@@ -104,6 +106,7 @@ void batch_tenure_cleaned(struct batch_tenure *tenure, const struct batch_clean 
 	if (clean->failed) {
 		tenure->seen.clean_failed = true; /* mutant: cleanup-failure-forgotten */
 		tenure->seen.why = clean->why;
+		tenure->seen.not_before_ms = backoff_not_before(tenure->seen.not_before_ms, clean->not_before_ms);
 	}
 }
 

@@ -104,6 +104,7 @@ static void take_acted(struct claim *c, const struct answer *answer)
 		go(c, CLAIM_RELEASING, answer);
 		break;
 	case ACT_UNKNOWN:
+	case ACT_UNSETTLED:
 	case ACT_CLAIM_LOST:
 		end(c, HX_OUTCOME_UNKNOWN);
 		break;

@@ -352,9 +352,18 @@ static void take_recovered(struct entity_step *s, const struct answer *answer)
 	s->at = STEP_PROBING;
 }
 
+/* Whoever fired it may do so again, unless the answer was for good. */
+static void note_time(struct entity_step *s, const struct answer *answer)
+{
+	bool for_good = answer->outcome == ACT_FAILED_FOR_GOOD || answer->outcome == ACT_INVALID;
+
+	s->not_before_ms = for_good ? 0 : answer->not_before_ms;
+}
+
 static void take_validated(struct entity_step *s, const struct answer *answer)
 {
 	s->asked = answer->lease_since;
+	note_time(s, answer);
 	s->overrun = answer->outcome == ACT_CLAIM_LOST;
 	switch (answer->outcome) {
 	case ACT_OK:
@@ -373,9 +382,12 @@ static void take_validated(struct entity_step *s, const struct answer *answer)
 
 static void take_unknown(struct entity_step *s, const struct answer *answer)
 {
+	/* At once makes no sense where the other side is at it, or wants no further try for now: whoever fires it may wait. */
+	bool at_once = s->outcome != ACT_UNSETTLED && !answer->not_before_ms;
+
 	s->output = arena_copy(s->arena, answer->output);
 	s->unknowns++;
-	if (s->view->on_unknown == UNKNOWN_RETRY && s->unknowns <= STEP_UNKNOWN_RETRIES) {
+	if (s->view->on_unknown == UNKNOWN_RETRY && s->unknowns <= STEP_UNKNOWN_RETRIES && at_once) {
 		start_act(s, answer);
 	} else if (s->view->on_unknown == UNKNOWN_PROBE) {
 		if (may_act(s, answer))
@@ -387,11 +399,24 @@ static void take_unknown(struct entity_step *s, const struct answer *answer)
 	}
 }
 
+/*
+ * The other side may be at an earlier try under this key. Without a claim nobody has noted whether there was one, so one that says
+ * no more than that is told as the failure that it mostly is, and the key stays what it is.
+ */
+static void take_unsettled(struct entity_step *s, const struct answer *answer)
+{
+	if (s->claimed || s->doubt || answer->not_before_ms)
+		take_unknown(s, answer);
+	else
+		fail(s, answer, HX_ACTION_FAILED, answer->output);
+}
+
 static void take_acted(struct entity_step *s, const struct answer *answer)
 {
 	bool no = answer->outcome != ACT_OK && answer->outcome != ACT_CLAIM_LOST, open = false;
 
 	s->outcome = answer->outcome;
+	note_time(s, answer);
 	s->acted = true;
 	s->asked = answer->lease_since;
 	s->overrun = answer->outcome == ACT_CLAIM_LOST;
@@ -416,6 +441,9 @@ static void take_acted(struct entity_step *s, const struct answer *answer)
 	case ACT_INVALID:
 		fail(s, answer, HX_INVALID, answer->output);
 		break;
+	case ACT_UNSETTLED:
+		take_unsettled(s, answer);
+		break;
 	case ACT_UNKNOWN:
 		take_unknown(s, answer);
 		break;
@@ -429,6 +457,7 @@ static void take_probed(struct entity_step *s, const struct answer *answer)
 {
 	struct slice output;
 
+	s->not_before_ms = answer->not_before_ms;
 	switch (probe_read(answer, &output)) {
 	case PROBE_DONE:
 		s->output = arena_copy(s->arena, output);
@@ -611,6 +640,7 @@ static void ask_act(const struct entity_step *s, const struct action *action, st
 		.attempt = s->attempt ? s->attempt : 1,
 		.traceparent = s->rq->traceparent,
 		.unknown_on_5xx = s->view->unknown_on_5xx,
+		.in_doubt = s->doubt || s->unknowns || !s->claimed,
 	};
 	if (s->claimed)
 		ask->act.lease = lease_of(s);

@@ -99,6 +99,7 @@ struct entity_step {
 	struct slice data;
 	struct slice output; /* JSON of the action (HX_OK, HX_INVALID), else words */
 	struct wall_time updated_at;
+	int64_t not_before_ms; /* with HX_ACTION_FAILED, HX_OUTCOME_UNKNOWN: the other side wants no further try for so long; 0 */
 	/* private */
 	const struct step *step;
 	const struct step_view *view;

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/trace.h"
 #include "base/utf8.h"
+#include "flow/backoff.h"
 #include "flow/transition.h"
 #include "task/pulse.h"
 
@@ -14,8 +15,8 @@
 #define JOB_SELECT                                                                                                     \
 	"SELECT j.subject, s.status, s.version, j.queue, j.workflow, j.action, j.effect_key, j.payload, j.attempt,"    \
 	" j.due_at, j.error, s.updated_at, s.doubt, j.priority, j.job_key, j.output, s.owner, s.until, s.fence, j.run,"  \
-	" j.in_flight_max, j.ended_at FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
-#define JOB_OUT "ititttttiitiiitttiiiii"
+	" j.in_flight_max, j.ended_at, j.unsettled_since FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
+#define JOB_OUT "ititttttiitiiitttiiiiii"
 
 static const struct db_stmt stmt_insert = {
 	.name = "job_insert",
@@ -37,8 +38,9 @@ static const struct db_stmt stmt_start = {
 static const struct db_stmt stmt_end = {
 	.name = "job_end",
 	.sql = "UPDATE hx_job SET due_at = hx_now_ms() + ?2, ended_at = CASE WHEN ?2 IS NULL THEN hx_now_ms() END,"
-	       " error = ?3, output = ?4{from} WHERE subject = ?1",
-	.in = "iitt",
+	       " error = ?3, output = ?4, unsettled_since = ?5,"
+	       " attempt = attempt - CASE WHEN ?5 IS NOT NULL THEN 1 ELSE 0 END{from} WHERE subject = ?1",
+	.in = "iitti",
 	.out = "",
 };
 
@@ -52,7 +54,7 @@ static const struct db_stmt stmt_is_there = {
 /* Out of PARKED nobody claims, so this and the transition behind it see the same row. */
 static const struct db_stmt stmt_redrive = {
 	.name = "job_redrive",
-	.sql = "UPDATE hx_job SET due_at = hx_now_ms(), ended_at = NULL, attempt = 0, error = NULL WHERE subject = ?1"
+	.sql = "UPDATE hx_job SET due_at = hx_now_ms(), ended_at = NULL, attempt = 0, error = NULL, unsettled_since = NULL WHERE subject = ?1"
 	       " AND due_at IS NULL"
 	       " AND run IS NULL"
 	       " AND EXISTS (SELECT 1 FROM hx_subject WHERE id = ?1 AND status = 'PARKED')"
@@ -188,7 +190,8 @@ void job_end(struct unit *unit, int64_t subject, const struct job_ending *ending
 		error.n = utf8_cut(slice_of(error.p, JOB_ERROR_BYTES_MAX));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_end, db_int(subject),
 		 ending->due_in_ms < 0 ? db_null() : db_int(ending->due_in_ms), error.p ? db_text(error) : db_null(),
-		 ending->output.p ? db_text(ending->output) : db_null());
+		 ending->output.p ? db_text(ending->output) : db_null(),
+		 ending->unsettled_since ? db_int(ending->unsettled_since) : db_null());
 }
 
 void job_redrive(struct unit *unit, const struct stamp *stamp, struct slice workspace, int64_t subject)
@@ -272,6 +275,9 @@ static void take_read(struct job_run *j, const struct answer *answer)
 	j->action = j->action_of(j->context, db_cell(rows, 0, JOB_WORKFLOW)->s, db_cell(rows, 0, JOB_ACTION)->s);
 	j->version = db_cell(rows, 0, JOB_VERSION)->i;
 	j->doubt = db_cell(rows, 0, JOB_DOUBT)->i != 0;
+	j->unsettled_since = db_cell(rows, 0, JOB_UNSETTLED_SINCE)->type == DB_NULL
+				     ? 0
+				     : db_cell(rows, 0, JOB_UNSETTLED_SINCE)->i;
 	j->key = arena_copy(j->arena, db_cell(rows, 0, JOB_KEY)->s);
 	j->payload = arena_copy(j->arena, db_cell(rows, 0, JOB_PAYLOAD)->s);
 	j->trace = trace_of_members(json_trust(j->payload), j->arena);
@@ -298,7 +304,7 @@ static void go_end(struct job_run *j, const struct answer *answer, const char *t
 	j->at = JOB_AT_ENDING;
 }
 
-static int64_t backoff_ms(const struct job_run *j)
+static int64_t backoff_of(const struct job_run *j)
 {
 	int64_t ms = j->policy->first_ms;
 
@@ -336,7 +342,7 @@ static void take_claimed(struct job_run *j, const struct answer *answer)
 		return;
 	}
 	if (!j->action) { /* this node may simply not have the definition yet */
-		go_end(j, answer, j->attempt < j->policy->attempts_max ? JOB_RETRYING : JOB_PARKED, backoff_ms(j),
+		go_end(j, answer, j->attempt < j->policy->attempts_max ? JOB_RETRYING : JOB_PARKED, backoff_of(j),
 		       slice_str("its action is in no definition that this node knows"));
 		return;
 	}
@@ -354,11 +360,30 @@ static void take_claimed(struct job_run *j, const struct answer *answer)
 		end(j, HX_STORE_UNAVAILABLE); /* the claim took longer than it lasts: the janitor gives the job back */
 }
 
+/* It is delivered again under the same key, as the same attempt, until the other side knows what became of the earlier one. */
+static void unsettled(struct job_run *j, const struct answer *answer, int64_t since)
+{
+	int64_t next = backoff_unsettled(since, answer->now.ms, backoff_of(j), answer->not_before_ms);
+
+	if (!next) {
+		go_end(j, answer, JOB_PARKED, 0, answer->output);
+		return;
+	}
+	go_end(j, answer, JOB_RETRYING, next - answer->now.ms, answer->output);
+	j->unsettled_since = since;
+}
+
 static void take_acted(struct job_run *j, const struct answer *answer)
 {
 	bool again = j->attempt < j->policy->attempts_max;
+	int64_t rest_ms = backoff_not_before(backoff_of(j), answer->not_before_ms), since = j->unsettled_since;
 
+	j->unsettled_since = 0;
+	j->doubt |= answer->outcome == ACT_UNKNOWN || answer->outcome == ACT_UNSETTLED;
 	switch (answer->outcome) {
+	case ACT_UNSETTLED:
+		unsettled(j, answer, since ? since : answer->now.ms);
+		break;
 	case ACT_OK:
 		go_end(j, answer, JOB_COMPLETED, 0, slice_of(NULL, 0));
 		break;
@@ -369,7 +394,7 @@ static void take_acted(struct job_run *j, const struct answer *answer)
 		again &= is_repeatable(j->action);
 		/* fall through */
 	case ACT_FAILED:
-		go_end(j, answer, again ? JOB_RETRYING : JOB_PARKED, backoff_ms(j), answer->output);
+		go_end(j, answer, again ? JOB_RETRYING : JOB_PARKED, rest_ms, answer->output);
 		break;
 	case ACT_FAILED_FOR_GOOD:
 	case ACT_INVALID:
@@ -417,12 +442,12 @@ static void ask_end(const struct job_run *j, struct unit *unit)
 {
 	struct move move = {j->subject, JOB_RUNNING, j->to};
 	bool retry = strcmp(j->to, JOB_RETRYING) == 0, done = strcmp(j->to, JOB_COMPLETED) == 0;
-	struct job_ending ending = {.due_in_ms = retry ? j->due_in_ms : -1};
+	struct job_ending ending = {.due_in_ms = retry ? j->due_in_ms : -1, .unsettled_since = j->unsettled_since};
 
 	if (!done)
 		ending.error = j->error.p ? j->error : slice_str("");
 	if (retry)
-		subject_release(unit, &j->stamp, &move, j->fence, /* answered= */ false);
+		subject_release(unit, &j->stamp, &move, j->fence, j->doubt ? RELEASED_IN_DOUBT : RELEASED_OPEN);
 	else
 		subject_finish(unit, &j->stamp, &move, j->fence);
 	job_end(unit, j->subject, &ending);
@@ -448,6 +473,7 @@ static void ask(const struct task *task, struct ask *ask)
 			.key = j->key,
 			.attempt = j->attempt,
 			.traceparent = j->trace,
+			.in_doubt = j->doubt,
 			.lease = lease_of(j),
 		};
 		return;
@@ -480,6 +506,7 @@ static uint64_t fingerprint(const struct task *task, uint64_t hash)
 	hash = hash_mix(hash, (uint64_t)j->fence);
 	hash = hash_mix(hash, (uint64_t)j->attempt);
 	hash = hash_mix(hash, j->to ? (uint64_t)j->to[0] : 0);
+	hash = hash_mix(hash, j->doubt * 2u + (j->unsettled_since != 0));
 	hash = hash_mix(hash, (uint64_t)j->asked.ns);
 	return hash_mix(hash, j->code);
 }

@@ -5,6 +5,7 @@
  *
  *   AVAILABLE ─┬─ claim ─▶ RUNNING ─┬─ ok ──────────────────────────────▶ COMPLETED
  *   RETRYING ──┘  ▲   attempt+1     ├─ failed, unknown, attempts left ──▶ RETRYING, due later (unknown: unless `claimed`)
+ *                 │                 ├─ unsettled, for up to 10 minutes ──▶ RETRYING, due later, attempt−1
  *                 │                 ├─ no attempts left, failed for good ▶ PARKED ── redrive ─▶ AVAILABLE
  *                 └── janitor ──────┘ (the worker died: AVAILABLE again, due at once; an action that is `claimed`
  *                                        is then PARKED by whoever takes it, since it may have been delivered)
@@ -62,6 +63,7 @@ void job_insert(struct unit *unit, const struct stamp *stamp, const struct job_s
 struct job_ending {
 	int64_t due_in_ms;
 	struct slice error, output;
+	int64_t unsettled_since; /* 0: it is not; otherwise the attempt of this claim is given back */
 };
 void job_end(struct unit *unit, int64_t subject, const struct job_ending *ending);
 
@@ -95,6 +97,7 @@ enum {
 	JOB_RUN, /* NULL: it is no step's */
 	JOB_IN_FLIGHT_MAX,
 	JOB_ENDED_AT,
+	JOB_UNSETTLED_SINCE, /* NULL: the other side is not at an earlier try, or has not said so */
 	JOB_COLUMNS
 };
 void job_read(struct unit *unit, int64_t subject);
@@ -143,7 +146,8 @@ struct job_run {
 	const char *to;   /* where it ends */
 	const struct action *action;
 	int64_t version, fence, attempt, due_in_ms;
-	bool doubt; /* an earlier worker died over it */
+	int64_t unsettled_since; /* as read, then as it is to be written */
+	bool doubt; /* an earlier worker died over it, or its delivery may have been done, or be under way */
 	struct slice key, payload, error, trace;
 	struct stamp stamp;
 	struct mono_time asked;

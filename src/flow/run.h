@@ -154,6 +154,7 @@ enum {
 	RUN_COMPLETED_AT,
 	RUN_EXPIRED,
 	RUN_WORKSPACE,
+	RUN_UNSETTLED_SINCE,
 	RUN_NOW, /* the store's clock when it was read */
 	RUN_COLUMNS
 };
@@ -213,10 +214,11 @@ struct run_row {
 	int64_t subject, version, fence;
 	int64_t attempt; /* of the step where it stands (or of the compensation under way): begun so far */
 	int64_t redo;
-	int64_t undo;       /* the position whose compensation is under way, or was last tried; -1: none */
-	int64_t wait_until; /* 0: none */
-	int64_t due_at;     /* 0: none */
-	const char *status; /* one of the constants above */
+	int64_t undo;            /* the position whose compensation is under way, or was last tried; -1: none */
+	int64_t wait_until;      /* 0: none */
+	int64_t due_at;          /* 0: none */
+	int64_t unsettled_since; /* the other side says that an earlier try is under way; 0: it does not */
+	const char *status;      /* one of the constants above */
 	bool owned, past, doubt, expired;
 	const struct run_machine *machine;
 	struct slice owner, workspace, requester, key, trace, input, output, error; /* .p NULL: none */

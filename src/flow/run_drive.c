@@ -160,6 +160,7 @@ static void apply(struct run_drive *d, const struct db_rows *rows)
 	d->row.redo = m->redo;
 	d->row.undo = m->undo;
 	d->row.wait_until = m->wait_until;
+	d->row.unsettled_since = m->unsettled_since;
 	d->row.step_started_at = m->started_at;
 	d->row.step_status = m->step_status ? slice_str(m->step_status) : slice_of(NULL, 0);
 	d->row.awaits = m->awaits;
@@ -214,6 +215,7 @@ static void sql_refused(struct run_drive *d, const struct answer *answer)
 	d->row.undo = d->move.undone >= 0 ? d->move.undone : -1;
 	d->row.attempt++;
 	d->knows = true;
+	d->not_before_ms = 0;
 	plan(d, answer);
 }
 
@@ -280,6 +282,7 @@ static void take_acted(struct run_drive *d, const struct answer *answer)
 	d->asked = answer->lease_since;
 	d->was_probing = d->at == DRIVE_PROBING;
 	d->knows = true;
+	d->not_before_ms = answer->not_before_ms;
 	d->outcome = answer->outcome;
 	d->output = arena_copy(d->arena, answer->output);
 	plan(d, answer);
@@ -401,6 +404,7 @@ static void ask(const struct task *task, struct ask *ask)
 			.attempt = d->row.attempt,
 			.traceparent = d->row.trace,
 			.unknown_on_5xx = step->unknown_on_5xx,
+			.in_doubt = d->row.doubt,
 			.timeout_ms = d->row.undo < 0 ? step->timeout_ms : 0,
 			.lease = lease_of(d),
 		};
@@ -438,6 +442,7 @@ static uint64_t fingerprint(const struct task *task, uint64_t hash)
 	hash = hash_mix(hash, m->to ? (uint64_t)m->to[0] * 256 + (uint64_t)m->to[3] : 0);
 	hash = hash_mix(hash, (uint64_t)m->transitions * 64 + m->rows_n * 8 + m->keeps * 4u + m->doubt * 2u);
 	hash = hash_mix(hash, m->next * 64 + (uint64_t)m->attempt);
+	hash = hash_mix(hash, (row->unsettled_since != 0) * 2u + (m->unsettled_since != 0));
 	hash = hash_mix(hash, (uint64_t)(m->undone + 1) * 64 + (uint64_t)(m->undo + 1));
 	hash = hash_mix(hash, (d->action != NULL) * 2u + (m->payload.p != NULL));
 	hash = hash_mix(hash, d->undone_from);

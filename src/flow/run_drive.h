@@ -16,6 +16,7 @@
  *   ACTING ─┬ ok ─────────────────▶ the step is COMPLETED, and the next begins
  *           ├ failed ─────────────▶ WAITING for its backoff, or no attempt is left: FAILED (in doubt: UNKNOWN)
  *           ├ for good, invalid ──▶ FAILED
+ *           ├ unsettled ──────────▶ WAITING, in doubt, then the same attempt once more, for up to ten minutes: then UNKNOWN
  *           ├ unknown ────────────▶ on_unknown: retry  as failed, in doubt from now on
  *           │                                   probe  PROBING ─▶ done: COMPLETED · not done: as failed · unknown: as retry
  *           │                                   hold   WAITING for a person, the step is UNKNOWN
@@ -30,7 +31,7 @@
  * (run_plan.c); what it decides to write is run_units.c; this file is the order of things.
  *
  * Retries rest for initial × factor^(attempt−1), at most max; with jitter between half of that and all of it, drawn from the
- * answer's fresh id.
+ * answer's fresh id; and never for less than the other side has asked for (Retry-After).
  */
 #ifndef HX_FLOW_RUN_DRIVE_H
 #define HX_FLOW_RUN_DRIVE_H
@@ -90,7 +91,7 @@ struct run_move {
 	int64_t withdraws; /* a job that it takes back */
 	enum run_write write;
 	size_t next; /* where it stands behind it */
-	int64_t attempt, redo, undo /* -1 */, wait_until, due_at, started_at;
+	int64_t attempt, redo, undo /* -1 */, wait_until, due_at, started_at, unsettled_since;
 	const char *step_status;
 	struct slice awaits, output, error;
 	int64_t job;          /* that it inserts, or goes on waiting for */
@@ -121,6 +122,7 @@ struct run_drive {
 	bool knows;                  /* an outcome that is not yet written: a lost move must not forget it */
 	enum act_outcome outcome;
 	struct slice output;         /* of that outcome */
+	int64_t not_before_ms;       /* the same */
 	const struct action *action; /* begun behind the move, or under way */
 	bool probing;                /* it is the probe of the step's action */
 	bool was_probing;            /* the outcome that is known is the probe's */

@@ -23,6 +23,7 @@ void plan_rest_unchanged(struct run_drive *d, bool doubt)
 	move->redo = d->row.redo;
 	move->undo = d->row.undo;
 	move->wait_until = d->row.wait_until;
+	move->unsettled_since = d->row.unsettled_since;
 	move->started_at = d->row.step_started_at;
 	move->awaits = d->row.awaits;
 	move->job = d->row.job;
@@ -172,10 +173,11 @@ void plan_begin(struct run_drive *d, const struct answer *answer, const struct r
 	move->attempt = attempt;
 	move->redo = plan_is_standing(d, step->position) || undone ? d->row.redo : 0;
 	move->undo = undone ? (int64_t)step->position : -1;
-	move->started_at = attempt > 1 && d->row.step_started_at ? d->row.step_started_at : answer->now.ms;
+	move->started_at = (attempt > 1 || doubt) && d->row.step_started_at ? d->row.step_started_at : answer->now.ms;
+	move->unsettled_since = doubt ? d->row.unsettled_since : 0;
 	move->doubt = doubt; /* mutant: doubt-forgotten */
 	/* Before it is begun: whatever it answers must have room. What was begun before, or can only be undone, goes on. */
-	if (attempt == 1 && !undone && d->done && d->done->outputs_bytes > RUN_OUTPUTS_BYTES_MAX) {
+	if (attempt == 1 && !doubt && !undone && d->done && d->done->outputs_bytes > RUN_OUTPUTS_BYTES_MAX) {
 		move->attempt = 0;
 		plan_fail(d, "TOO_LARGE", slice_str("the outputs of its steps are too large together"), step);
 		return;

@@ -92,6 +92,17 @@ static void not_known(struct run_drive *d, const struct answer *answer, struct s
 	}
 }
 
+static int64_t backoff_of(const struct run_drive *d, const struct answer *answer)
+{
+	return backoff_ms(&drive_step(d)->retry, d->row.attempt, answer->id);
+}
+
+static void rest_until(struct run_drive *d, int64_t ms)
+{
+	d->move.wait_until = ms;
+	d->move.due_at = plan_is_at(d, RUN_PAUSED) ? 0 : ms;
+}
+
 /* This try did nothing, or nobody knows (doubt): it rests, and is tried again. */
 static void rest_for_retry(struct run_drive *d, const struct answer *answer, struct slice message, bool doubt)
 {
@@ -100,8 +111,8 @@ static void rest_for_retry(struct run_drive *d, const struct answer *answer, str
 	plan_rest_unchanged(d, doubt);
 	move->awaits = slice_of(NULL, 0);
 	move->job = 0;
-	move->wait_until = plan_later(answer->now.ms, backoff_ms(&drive_step(d)->retry, d->row.attempt, answer->id));
-	move->due_at = plan_is_at(d, RUN_PAUSED) ? 0 : move->wait_until;
+	move->unsettled_since = 0;
+	rest_until(d, plan_later(answer->now.ms, backoff_not_before(backoff_of(d, answer), d->not_before_ms)));
 	move->error = run_make_error(d, doubt ? "OUTCOME_UNKNOWN" : "ACTION_FAILED", message, drive_step(d));
 	move->to = plan_is_at(d, RUN_CANCELLING) || plan_is_at(d, RUN_PAUSED) ? d->row.status : RUN_WAITING;
 }
@@ -146,6 +157,28 @@ static void unknown(struct run_drive *d, const struct answer *answer)
 	}
 }
 
+/*
+ * The other side is at an earlier try under this key, and says nothing about it: it is asked again, as the same attempt. Who wants
+ * a person to look at whatever is unknown is not waited for.
+ */
+static void unsettled(struct run_drive *d, const struct answer *answer)
+{
+	int64_t now = answer->now.ms, since = d->row.unsettled_since ? d->row.unsettled_since : now;
+	int64_t next = backoff_unsettled(since, now, backoff_of(d, answer), d->not_before_ms);
+
+	if (is_pointless(d)) {
+		leave_unknown(d, answer, d->output);
+	} else if (policy_of(d) == UNKNOWN_PROBE && !next) {
+		unknown(d, answer);
+	} else if (policy_of(d) == UNKNOWN_HOLD || !next) {
+		not_known(d, answer, d->output);
+	} else {
+		rest_for_retry(d, answer, d->output, /* doubt= */ true);
+		d->move.unsettled_since = since; /* mutant: unsettled-uses-attempts */
+		rest_until(d, next);
+	}
+}
+
 static void done(struct run_drive *d, const struct answer *answer)
 {
 	const struct run_step *step = drive_step(d);
@@ -180,6 +213,9 @@ static void plan_outcome(struct run_drive *d, const struct answer *answer)
 		else
 			not_done(d, answer, d->outcome == ACT_INVALID ? "INVALID" : "ACTION_FAILED", d->output);
 		break;
+	case ACT_UNSETTLED:
+		unsettled(d, answer);
+		break;
 	case ACT_UNKNOWN:
 	case ACT_CLAIM_LOST:
 		unknown(d, answer);
@@ -195,6 +231,8 @@ static void plan_doubt(struct run_drive *d, const struct answer *answer)
 	const struct run_step *step = drive_step(d);
 	const struct run_done *undone = d->row.undo >= 0 ? plan_to_undo(d) : NULL;
 	int64_t attempts_max = step->retry.max_attempts + (d->row.past ? TAKEOVERS_MAX : 0);
+	bool same_attempt = d->row.unsettled_since &&
+			    !d->row.past; /* nobody was lost over it: it is only asked again */
 
 	d->output = slice_str("the node that carried it out was lost");
 	if (plan_is_at(d, RUN_PAUSED))
@@ -203,6 +241,8 @@ static void plan_doubt(struct run_drive *d, const struct answer *answer)
 		leave_unknown(d, answer, d->output);
 	else if (d->row.wait_until > plan_now_ms(d, answer))
 		plan_rest_on(d);
+	else if (same_attempt)
+		plan_begin(d, answer, step, undone, d->row.attempt, /* doubt= */ true);
 	else if (policy_of(d) == UNKNOWN_PROBE)
 		plan_begin_probe(d, answer, step);
 	else if (policy_of(d) == UNKNOWN_RETRY && d->row.attempt < attempts_max)
@@ -328,7 +368,7 @@ bool run_plan(struct run_drive *d, const struct answer *answer)
  */
 void run_plan_give_up(struct run_drive *d)
 {
-	bool done = d->knows && (d->outcome == ACT_OK || d->outcome == ACT_UNKNOWN);
+	bool done = d->knows && (d->outcome == ACT_OK || d->outcome == ACT_UNKNOWN || d->outcome == ACT_UNSETTLED);
 	bool holds = done || d->row.doubt || d->row.undo >= 0 || plan_is_at(d, RUN_CANCELLING) ||
 		     plan_is_at(d, RUN_PAUSED);
 

@@ -159,6 +159,7 @@ static void take_at_step(const struct db_rows *rows, struct arena *arena, struct
 	row->step_started_at = number(CELL(RUN_STEP_STARTED_AT));
 	row->awaits = text(CELL(RUN_AWAITS), arena);
 	row->wait_until = number(CELL(RUN_WAIT_UNTIL));
+	row->unsettled_since = number(CELL(RUN_UNSETTLED_SINCE));
 	row->job = number(CELL(RUN_JOB));
 }
 #undef CELL

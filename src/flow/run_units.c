@@ -8,9 +8,9 @@
 static const struct db_stmt stmt_begun = {
 	.name = "run_begun",
 	.sql = "UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
-	       " error = ?8, awaits = NULL, job = NULL, wait_until = NULL, due_at = NULL,"
+	       " error = ?8, awaits = NULL, job = NULL, wait_until = NULL, due_at = NULL, unsettled_since = ?9,"
 	       " started_at = coalesce(started_at, ?6){from} WHERE subject = ?1",
-	.in = "iiiiiitt",
+	.in = "iiiiiitti",
 	.out = "",
 };
 
@@ -22,7 +22,8 @@ static const struct db_stmt stmt_begun = {
 static const struct db_stmt stmt_rest = {
 	.name = "run_rest",
 	.sql = "UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
-	       " awaits = ?8, job = ?9, wait_until = ?10, error = ?12, started_at = coalesce(started_at, ?6),"
+	       " awaits = ?8, job = ?9, wait_until = ?10, error = ?12, unsettled_since = ?13,"
+	       " started_at = coalesce(started_at, ?6),"
 	       " due_at = CASE WHEN ?8 IS NULL THEN ?11"
 	       " WHEN EXISTS (SELECT 1 FROM hx_run_event e JOIN hx_subject s ON s.id = e.run AND s.status <> 'PAUSED' WHERE e.run = ?1 AND e.name = ?8 AND e.taken_by IS NULL) THEN hx_now_ms()" /* mutant: early-event-not-due */
 	       " WHEN ?8 = 'job' AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = ?9 AND j.ended_at IS NOT NULL) THEN hx_now_ms()" /* mutant: ended-job-not-due */
@@ -30,7 +31,7 @@ static const struct db_stmt stmt_rest = {
 	       " JOIN hx_subject r ON r.id = ?1 AND r.doubt = 0 AND r.status = 'CANCELLING'"
 	       " WHERE j.subject = ?9 AND j.due_at IS NOT NULL) THEN hx_now_ms()"
 	       " ELSE ?11 END{from} WHERE subject = ?1",
-	.in = "iiiiiittiiit",
+	.in = "iiiiiittiiiti",
 	.out = "",
 };
 
@@ -38,7 +39,7 @@ static const struct db_stmt stmt_end = {
 	.name = "run_end",
 	.sql = "UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, step_status = ?5, output = ?6, error = ?7,"
 	       " completed_at = ?8, started_at = coalesce(started_at, ?8), undo = NULL, awaits = NULL, job = NULL,"
-	       " wait_until = NULL, due_at = NULL{from} WHERE subject = ?1",
+	       " wait_until = NULL, due_at = NULL, unsettled_since = NULL{from} WHERE subject = ?1",
 	.in = "iiiittti",
 	.out = "",
 };
@@ -121,12 +122,12 @@ static void add_row(const struct run_drive *d, struct unit *unit)
 		break;
 	case RUN_WRITES_BEGUN:
 		UNIT_ADD(unit, UNIT_ANY, &stmt_begun, id, at, attempt, redo, undo_of(move), number(move->started_at),
-			 word(move->step_status), text(move->error));
+			 word(move->step_status), text(move->error), number(move->unsettled_since));
 		break;
 	case RUN_WRITES_REST:
 		UNIT_ADD(unit, UNIT_ANY, &stmt_rest, id, at, attempt, redo, undo_of(move), number(move->started_at),
 			 word(move->step_status), text(move->awaits), number(move->job), number(move->wait_until),
-			 number(move->due_at), text(move->error));
+			 number(move->due_at), text(move->error), number(move->unsettled_since));
 		break;
 	case RUN_WRITES_END:
 		UNIT_ADD(unit, UNIT_ANY, &stmt_end, id, at, attempt, redo, word(move->step_status), text(move->output),

@@ -27,7 +27,7 @@ static const struct db_stmt stmt_anew = {
 	.name = "run_verb_anew",
 	.sql = "UPDATE hx_run SET at_step = ?2, redo = ?3, undo = ?4, due_at = CASE WHEN ?5 = 1 THEN hx_now_ms() END,"
 	       " attempt = 0, step_status = NULL, step_started_at = NULL, awaits = NULL, job = NULL, wait_until = NULL,"
-	       " error = NULL, completed_at = NULL WHERE subject = ?1"
+	       " unsettled_since = NULL, error = NULL, completed_at = NULL WHERE subject = ?1"
 	       " AND expired = 0",
 	.in = "iiiii",
 	.out = "",

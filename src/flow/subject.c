@@ -82,7 +82,8 @@ static const struct db_stmt stmt_release = {
 	.name = "subject_release",
 	.fenced = true,
 	CHANGE_FORMS(CHANGE("fence") FREED
-		     ", effort = effort + ?8, doubt = CASE WHEN ?8 = 1 THEN 0 ELSE doubt END"
+		     ", effort = effort + CASE WHEN ?8 = 1 THEN 1 ELSE 0 END,"
+		     " doubt = CASE WHEN ?8 = 1 THEN 0 WHEN ?8 = 2 THEN 1 ELSE doubt END"
 		     "{from} WHERE id = ?7"
 		     " AND fence = ?3" /* mutant: release-fence */
 		     " AND status = ?2",
@@ -377,11 +378,11 @@ void subject_finish(struct unit *unit, const struct stamp *stamp, const struct m
 }
 
 void subject_release(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence,
-		     bool answered)
+		     enum released released)
 {
 	unit_touch(unit, move->subject);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_release, db_str(move->to), db_str(move->from), db_int(fence),
-		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(answered));
+		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(released));
 	subject_add_history(unit, stamp, move->subject, move->from);
 	unit_wake(unit, move->subject);
 }

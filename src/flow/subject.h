@@ -61,9 +61,13 @@ void subject_transition(struct unit *unit, const struct stamp *stamp, const stru
 void subject_claim(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
 		   int64_t lease_ms);
 void subject_finish(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence);
-/* answered: the action itself said that it did nothing, and no earlier try of this effect is in doubt. */
+enum released {
+	RELEASED_OPEN,     /* nothing is known about the effect that was not known before */
+	RELEASED_ANSWERED, /* the action itself said that it did nothing, and no earlier try of this effect is in doubt */
+	RELEASED_IN_DOUBT, /* it may have been done, or be under way */
+};
 void subject_release(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence,
-		     bool answered);
+		     enum released released);
 /* A janitor's release: only while the claim it saw is still there and past its time. */
 void subject_revert(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence);
 /*

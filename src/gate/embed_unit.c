@@ -9,7 +9,7 @@
 #define TEXTS_BYTES_MAX (HX_GATE_SQL_TEXTS_MAX * (4 * HX_GATE_SQL_BYTES_MAX + 1024u))
 
 _Static_assert(HX_GATE_WRITES_MAX < UNIT_LINES_MAX, "one more line is the record's");
-_Static_assert(HX_GATE_PARAMS_MAX == STMT_PARAMS_MAX && HX_GATE_PARAMS_MAX == ACTION_PARAMS_MAX, "a parameter is one");
+_Static_assert(HX_GATE_PARAMS_MAX <= STMT_PARAMS_MAX && HX_GATE_PARAMS_MAX == ACTION_PARAMS_MAX, "a parameter is one");
 
 struct embed_text {
 	struct embed_text *next;

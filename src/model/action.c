@@ -52,6 +52,7 @@ static const struct field {
 	{"max_in_flight", CALLS},
 	{"url",           KIND(ACTION_HTTP)},
 	{"headers",       KIND(ACTION_HTTP)},
+	{"outcomes",      KIND(ACTION_HTTP)},
 	{"argv",          KIND(ACTION_EXEC)},
 	{"statements",    KIND(ACTION_SQL)},
 	{"function",      KIND(ACTION_NATIVE)},
@@ -251,6 +252,7 @@ static void read_by_kind(const struct reader *r, const struct json_node *node, s
 	case ACTION_HTTP:
 		read_url(r, reader_required(r, node, "url"), action);
 		read_headers(r, json_node_member(node, "headers"), action);
+		outcomes_parse(r, json_node_member(node, "outcomes"), &action->outcomes);
 		return;
 	case ACTION_EXEC:
 		read_argv(r, reader_required(r, node, "argv"), action);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
+#include "model/outcomes.h"
 
 #define ACTION_STATEMENTS_MAX 6
 #define ACTION_PARAMS_MAX 12
@@ -52,8 +53,9 @@ struct action {
 	const char *url;                  /* http */
 	size_t headers_n;                 /* http */
 	const struct action_header *headers;
-	const char *const *argv; /* exec: NULL-terminated */
-	size_t statements_n;     /* sql */
+	struct outcomes outcomes; /* http */
+	const char *const *argv;  /* exec: NULL-terminated */
+	size_t statements_n;      /* sql */
 	const struct action_statement *statements;
 	const char *function; /* native: the name it was registered under */
 	const char *queue;    /* worker */

@@ -21,6 +21,7 @@ struct mail {
 	uint64_t number;
 	bool is_beat;
 	enum act_outcome outcome; /* of an action */
+	int64_t not_before_ms;    /* of an action */
 	enum hx_code code;        /* of a beat */
 	struct mono_time sent;    /* of a beat */
 	size_t output_bytes;

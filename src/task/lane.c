@@ -394,7 +394,7 @@ enum hx_code lane_submit_own(struct lane *lane, struct seat *seat)
 	return inbox_put_own(&lane->inbox, seat);
 }
 
-void lane_answer(struct ticket ticket, enum act_outcome outcome, struct slice output)
+void lane_answer_not_before(struct ticket ticket, enum act_outcome outcome, struct slice output, int64_t not_before_ms)
 {
 	struct mail *mail = malloc(sizeof *mail + output.n);
 
@@ -404,7 +404,8 @@ void lane_answer(struct ticket ticket, enum act_outcome outcome, struct slice ou
 		outcome = ACT_UNKNOWN;
 		output.n = 0;
 	}
-	*mail = (struct mail){.number = ticket.number, .outcome = outcome, .output_bytes = output.n};
+	*mail = (struct mail){
+		.number = ticket.number, .outcome = outcome, .not_before_ms = not_before_ms, .output_bytes = output.n};
 	if (output.n)
 		memcpy(mail->output, output.p, output.n);
 	inbox_put_mail(&ticket.lane->inbox, mail);

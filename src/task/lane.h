@@ -120,8 +120,12 @@ enum hx_code lane_submit(struct lane *lane, struct seat *seat) HX_MUST_CHECK;
  * refused only with HX_STOPPING. Who uses it bounds how many there are.
  */
 enum hx_code lane_submit_own(struct lane *lane, struct seat *seat) HX_MUST_CHECK;
-/* From any thread, once per ticket (more are dropped). The output is copied. */
-void lane_answer(struct ticket ticket, enum act_outcome outcome, struct slice output);
+/* From any thread, once per ticket (more are dropped). The output is copied. not_before_ms: as in struct answer. */
+void lane_answer_not_before(struct ticket ticket, enum act_outcome outcome, struct slice output, int64_t not_before_ms);
+static inline void lane_answer(struct ticket ticket, enum act_outcome outcome, struct slice output)
+{
+	lane_answer_not_before(ticket, outcome, output, /* not_before_ms= */ 0);
+}
 /* From any thread: wakes whoever has one of these topics; everybody who has any. */
 void lane_wake(struct lane *lane, const int64_t topics[], size_t n);
 void lane_wake_everybody(struct lane *lane);

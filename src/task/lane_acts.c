@@ -64,7 +64,8 @@ static void forget_warded(struct lane *lane, struct seat *seat)
 		warden_forget(lane->options.warden, &seat->warded);
 }
 
-static void answer_act(struct lane *lane, struct seat *seat, enum act_outcome outcome, struct slice output)
+static void answer_act(struct lane *lane, struct seat *seat, enum act_outcome outcome, struct slice output,
+		       int64_t not_before_ms)
 {
 	*acting_slot(lane, seat->number) = seat->act_next;
 	forget_warded(lane, seat);
@@ -73,6 +74,7 @@ static void answer_act(struct lane *lane, struct seat *seat, enum act_outcome ou
 		  &(struct answer){.kind = ANSWER_ACT,
 				   .outcome = outcome,
 				   .output = output,
+				   .not_before_ms = not_before_ms,
 				   .lease_since = seat->lease.since,
 				   .overrun = seat->overrun});
 }
@@ -96,7 +98,7 @@ static void give_up(struct lane *lane, struct seat *seat)
 	lane->stats.claims_lost += !seat->overrun;
 	seat->overrun = false; /* there is no outcome that it could be said of */
 	abort_act(lane, seat);
-	answer_act(lane, seat, ACT_CLAIM_LOST, slice_of(NULL, 0));
+	answer_act(lane, seat, ACT_CLAIM_LOST, slice_of(NULL, 0), /* not_before_ms= */ 0);
 }
 
 static bool withdraw_act(struct lane *lane, struct seat *seat)
@@ -188,7 +190,7 @@ static void act_answered(struct lane *lane, struct seat *seat, const struct mail
 	/* The answer may overtake the timer, when the lane was held up or the process was paused. */
 	if (seat->hear_out && !lease_is_trusted(&seat->lease, clock_mono(lane->options.clock)))
 		note_overrun(lane, seat);
-	answer_act(lane, seat, mail->outcome, slice_of(mail->output, mail->output_bytes));
+	answer_act(lane, seat, mail->outcome, slice_of(mail->output, mail->output_bytes), mail->not_before_ms);
 }
 
 void lane_act_start(struct lane *lane, struct seat *seat, const struct act_call *call)

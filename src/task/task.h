@@ -49,7 +49,8 @@ enum act_outcome {
 	ACT_FAILED_FOR_GOOD, /* certainly not done, trying again is pointless; output: words */
 	ACT_INVALID,         /* rejected; output: JSON of the rejection */
 	ACT_UNKNOWN,         /* may have been done; output: words */
-	ACT_CLAIM_LOST,      /* said by the lane alone: the lease could not be kept (hear_out: and nothing was begun) */
+	ACT_UNSETTLED,  /* the other side is at an earlier try of this key, and says nothing about it; output: words */
+	ACT_CLAIM_LOST, /* said by the lane alone: the lease could not be kept (hear_out: and nothing was begun) */
 };
 
 /* The claim under which an action runs. The lane renews it while the action lasts. */
@@ -67,6 +68,7 @@ struct act_call {
 	int64_t attempt;          /* from 1 */
 	struct slice traceparent; /* with its tracestate (base/trace.h), to be continued by the call; empty: none */
 	bool unknown_on_5xx;      /* the service may fail after acting */
+	bool in_doubt;            /* an earlier try under this key may have been done, or be under way */
 	int64_t timeout_ms;       /* 0: the action's own */
 	bool hear_out;            /* what it did is wanted even when the lease is over: it is not aborted then */
 	struct lease lease;
@@ -101,6 +103,7 @@ struct answer {
 	/* ACT */
 	enum act_outcome outcome;
 	struct slice output;
+	int64_t not_before_ms; /* the other side wants no further try for so long from now on; 0: it said nothing */
 	struct mono_time lease_since; /* the lease was renewed meanwhile: it is trusted from here on */
 	/* Of a call that is heard out: its lease was lost, or could not be trusted to the end. This is the outcome all the
 	 * same; whether the claim is still ours, only the fence can tell. */

@@ -25,6 +25,7 @@
 struct desk_answer {
 	bool here;
 	unsigned times;
+	int64_t not_before_ms;
 	size_t place; /* the how-manieth answer it was */
 	enum act_outcome outcome;
 	char *output;
@@ -50,7 +51,7 @@ static inline struct timespec desk_deadline(void)
 	return ts;
 }
 
-static inline void desk_take(struct ticket ticket, enum act_outcome outcome, struct slice output)
+static inline void desk_take(struct ticket ticket, enum act_outcome outcome, struct slice output, int64_t not_before_ms)
 {
 	struct desk *desk = (struct desk *)(void *)ticket.lane;
 	struct desk_answer *answer = &desk->answers[ticket.number];
@@ -60,6 +61,7 @@ static inline void desk_take(struct ticket ticket, enum act_outcome outcome, str
 	if (!answer->here) {
 		answer->here = true;
 		answer->outcome = outcome;
+		answer->not_before_ms = not_before_ms;
 		answer->output = malloc(output.n + 1);
 		memcpy(answer->output, output.n ? output.p : "", output.n);
 		answer->output[output.n] = '\0';

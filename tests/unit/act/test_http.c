@@ -8,6 +8,7 @@
 
 #define OK_JSON "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n{\"a\":1}"
 #define TIMEOUT_MS 500 /* in which a request is sent, also on a busy machine */
+#define TYPED(type, body) "HTTP/1.1 200 OK\r\nContent-Type: " type "\r\nContent-Length: #\r\n\r\n" body
 #define REPLY(status, body) "HTTP/1.1 " status "\r\nContent-Length: #\r\n\r\n" body
 
 static const struct {
@@ -29,6 +30,14 @@ static const struct {
 	 "{}"},
 	{{"/until-close", PAGE_REPLY_CLOSE, "HTTP/1.0 200 OK\r\n\r\n{\"b\":2}"}, false, ACT_OK, "{\"b\":2}"},
 	{{"/continue", PAGE_REPLY, "HTTP/1.1 100 Continue\r\n\r\n" OK_JSON}, false, ACT_OK, "{\"a\":1}"},
+	{{"/text", PAGE_REPLY, TYPED("text/plain", "ok")}, false, ACT_OK, "{\"text\":\"ok\"}"},
+	{{"/no-type", PAGE_REPLY, REPLY("200 OK", "hello")}, false, ACT_OK, "{\"text\":\"hello\"}"},
+	{{"/html", PAGE_REPLY, TYPED("text/html", "<p>\"fine\"</p>")},
+	 false,
+	 ACT_OK,
+	 "{\"text\":\"<p>\\\"fine\\\"</p>\"}"},
+	{{"/bytes", PAGE_REPLY, TYPED("application/pdf", "%P\xff\xfe")}, false, ACT_OK, "{\"base64\":\"JVD//g==\"}"},
+	{{"/text-json", PAGE_REPLY, TYPED("text/plain", "{\"a\":1}")}, false, ACT_OK, "{\"a\":1}"},
 	{{"/invalid", PAGE_REPLY, REPLY("200 OK", "{\"is_invalid\":true,\"why\":\"dup\"}")},
 	 false,
 	 ACT_INVALID,
@@ -51,7 +60,10 @@ static const struct {
 	{{"/404", PAGE_REPLY, REPLY("404 Not Found", "")}, false, ACT_FAILED_FOR_GOOD, "HTTP 404"},
 	{{"/409", PAGE_REPLY, REPLY("409 Conflict", "")}, false, ACT_FAILED_FOR_GOOD, "HTTP 409"},
 	{{"/417", PAGE_REPLY, REPLY("417 Expectation Failed", "")}, false, ACT_FAILED_FOR_GOOD, "HTTP 417"},
-	{{"/429", PAGE_REPLY, REPLY("429 Slow", "")}, true, ACT_FAILED_FOR_GOOD, "HTTP 429"},
+	{{"/408", PAGE_REPLY, REPLY("408 Late", "")}, true, ACT_FAILED, "HTTP 408"},
+	{{"/425", PAGE_REPLY, REPLY("425 Early", "")}, true, ACT_FAILED, "HTTP 425"},
+	{{"/429", PAGE_REPLY, REPLY("429 Slow", "")}, true, ACT_FAILED, "HTTP 429"},
+	{{"/429-invalid", PAGE_REPLY, REPLY("429 Slow", "{\"is_invalid\":true}")}, true, ACT_INVALID, "is_invalid"},
 	{{"/500", PAGE_REPLY, REPLY("500 Oops", "a\x1b[1mb")}, false, ACT_FAILED, "HTTP 500: a\\u001b[1mb"},
 	{{"/500-invalid", PAGE_REPLY, REPLY("500 Oops", "{\"is_invalid\":true }")}, false, ACT_FAILED, "500"},
 	{{"/503", PAGE_REPLY, REPLY("503 Busy", "")}, false, ACT_FAILED, "HTTP 503"},
@@ -66,8 +78,11 @@ static const struct {
 	 "redirects are not followed"},
 	{{"/304", PAGE_REPLY, "HTTP/1.1 304 Same\r\n\r\n"}, false, ACT_FAILED_FOR_GOOD, "HTTP 304"},
 	/* broken */
-	{{"/text", PAGE_REPLY, REPLY("200 OK", "hello")}, false, ACT_UNKNOWN, "not JSON"},
-	{{"/half-json", PAGE_REPLY, REPLY("200 OK", "{\"a\"")}, false, ACT_UNKNOWN, "not JSON"},
+	{{"/half-json", PAGE_REPLY, TYPED("application/json", "{\"a\"")}, false, ACT_UNKNOWN, "not JSON"},
+	{{"/half-problem", PAGE_REPLY, TYPED("application/x+JSON; charset=utf-8", "no")},
+	 false,
+	 ACT_UNKNOWN,
+	 "not JSON"},
 	{{"/close", PAGE_CLOSE, NULL}, false, ACT_UNKNOWN, "no whole reply"},
 	{{"/reset", PAGE_RESET, NULL}, false, ACT_UNKNOWN, "no whole reply"},
 	{{"/short", PAGE_REPLY_CLOSE, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"a\":1}"},
@@ -125,6 +140,114 @@ static void test_outcome_classes(void **state)
 	desk_close(&desk);
 	upstream_close(&u);
 	printf("# %zu replies\n", COUNT(classes));
+}
+
+#define LATER(status, value) "HTTP/1.1 " status "\r\nRetry-After: " value "\r\nContent-Length: 0\r\n\r\n"
+#define DATED(date, value) "HTTP/1.1 503 Busy\r\nDate: " date "\r\nRetry-After: " value "\r\nContent-Length: 0\r\n\r\n"
+
+/* When the service wants to be asked again: in seconds, as a date by its own clock, in the past, too far off, or in no words. */
+static void test_retry_after(void **state)
+{
+	static const struct {
+		struct page page;
+		enum action_effect effect;
+		bool in_doubt;
+		enum act_outcome outcome;
+		int64_t not_before_ms;
+	} cases[] = {
+		{{"/s", PAGE_REPLY, LATER("429 Slow", "7")}, EFFECT_CLAIMED, false, ACT_FAILED, 7000},
+		{{"/max", PAGE_REPLY, LATER("429 Slow", "3600")}, EFFECT_CLAIMED, false, ACT_FAILED, 3600000},
+		{{"/more", PAGE_REPLY, LATER("429 Slow", "3601")}, EFFECT_CLAIMED, false, ACT_FAILED, 3600000},
+		{{"/huge", PAGE_REPLY, LATER("429 Slow", "99999999999999999999")},
+		 EFFECT_CLAIMED,
+		 false,
+		 ACT_FAILED,
+		 3600000},
+		{{"/minus", PAGE_REPLY, LATER("429 Slow", "-7")}, EFFECT_CLAIMED, false, ACT_FAILED, 0},
+		{{"/soon", PAGE_REPLY, LATER("429 Slow", "soon")}, EFFECT_CLAIMED, false, ACT_FAILED, 0},
+		{{"/half", PAGE_REPLY, LATER("429 Slow", "1.5")}, EFFECT_CLAIMED, false, ACT_FAILED, 0},
+		{{"/date", PAGE_REPLY, DATED("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:50:07 GMT")},
+		 EFFECT_CLAIMED,
+		 false,
+		 ACT_FAILED,
+		 30000},
+		{{"/past", PAGE_REPLY, LATER("503 Busy", "Sun, 06 Nov 1994 08:50:07 GMT")},
+		 EFFECT_CLAIMED,
+		 false,
+		 ACT_FAILED,
+		 0},
+		{{"/far", PAGE_REPLY, LATER("503 Busy", "Fri, 06 Nov 2093 08:50:07 GMT")},
+		 EFFECT_CLAIMED,
+		 false,
+		 ACT_FAILED,
+		 3600000},
+		{{"/404", PAGE_REPLY, LATER("404 No", "7")}, EFFECT_CLAIMED, false, ACT_FAILED_FOR_GOOD, 7000},
+		{{"/409", PAGE_REPLY, LATER("409 Busy", "0")}, EFFECT_KEYED, false, ACT_UNSETTLED, 0},
+		{{"/409b", PAGE_REPLY, REPLY("409 Busy", "")}, EFFECT_KEYED, true, ACT_UNSETTLED, 0},
+		{{"/409c", PAGE_REPLY, REPLY("409 Busy", "")}, EFFECT_KEYED, false, ACT_FAILED_FOR_GOOD, 0},
+		{{"/409d", PAGE_REPLY, LATER("409 Busy", "7")}, EFFECT_CLAIMED, true, ACT_FAILED_FOR_GOOD, 7000},
+	};
+	struct page pages[COUNT(cases) + 1] = {0};
+	struct upstream u;
+	struct desk desk;
+	char url[128];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		pages[i] = cases[i].page;
+	upstream_open(&u, pages);
+	desk_open(&desk, &(struct port_options){0});
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct action action = upstream_action(&u, pages[i].path, url);
+		struct act_call call = {.input = slice_str("{}"), .in_doubt = cases[i].in_doubt};
+		const struct desk_answer *answer;
+
+		action.effect = cases[i].effect;
+		answer = desk_wait(&desk, desk_start(&desk, &action, call));
+		if (answer->outcome != cases[i].outcome || answer->not_before_ms != cases[i].not_before_ms)
+			fail_msg("%s: %s, %lld ms", pages[i].path, act_outcome_name(answer->outcome),
+				 (long long)answer->not_before_ms);
+	}
+	desk_close(&desk);
+	upstream_close(&u);
+}
+
+/* Of an action that says itself what a status means; a long body of one that is done is read whole. */
+static void test_outcomes_of_the_action(void **state)
+{
+	static const struct outcome_range ranges[] = {{400, 499, OUTCOME_DONE},
+						      {404, 404, OUTCOME_RETRY},
+						      {200, 200, OUTCOME_UNKNOWN},
+						      {500, 500, OUTCOME_REJECTED}};
+	static char longer[200000];
+	struct page pages[] = {{"/403", PAGE_REPLY, longer},
+			       {"/404", PAGE_REPLY, LATER("404 No", "7")},
+			       {"/200", PAGE_REPLY, OK_JSON},
+			       {"/500", PAGE_REPLY, REPLY("500 No", "why")},
+			       {0}};
+	static const enum act_outcome outcomes[] = {ACT_OK, ACT_FAILED, ACT_UNKNOWN, ACT_INVALID};
+	struct upstream u;
+	struct desk desk;
+	char url[128];
+	int n = snprintf(longer, sizeof longer, "%s", REPLY("403 No", ""));
+
+	(void)state;
+	memset(longer + n, 'x', 100000);
+	upstream_open(&u, pages);
+	desk_open(&desk, &(struct port_options){0});
+	for (size_t i = 0; i < 4; i++) {
+		struct action action = upstream_action(&u, pages[i].path, url);
+		const struct desk_answer *answer;
+
+		action.outcomes = (struct outcomes){COUNT(ranges), ranges};
+		answer = desk_wait(&desk, desk_start(&desk, &action, (struct act_call){.input = slice_str("{}")}));
+		assert_int_equal(answer->outcome, outcomes[i]);
+		assert_int_equal(answer->not_before_ms, i == 1 ? 7000 : 0);
+		if (i == 0)
+			assert_int_equal(answer->output_n, 100000 + strlen("{\"text\":\"\"}"));
+	}
+	desk_close(&desk);
+	upstream_close(&u);
 }
 
 /* Of an action that cleans up; the same replies to any other are failures. */
@@ -548,6 +671,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_outcome_classes),
+		cmocka_unit_test(test_retry_after),
+		cmocka_unit_test(test_outcomes_of_the_action),
 		cmocka_unit_test(test_gone_is_done),
 		cmocka_unit_test(test_what_the_service_sees),
 		cmocka_unit_test(test_headers_that_cannot_be_sent),

@@ -18,6 +18,8 @@ static enum act_outcome expected(long status, bool unknown_on_5xx)
 		return ACT_OK;
 	if (status == 422)
 		return ACT_INVALID;
+	if (status == 408 || status == 425 || status == 429)
+		return ACT_FAILED;
 	if (status >= 300 && status <= 499)
 		return ACT_FAILED_FOR_GOOD;
 	if (status >= 500 && status <= 599)
@@ -86,6 +88,117 @@ static void test_gone_is_done(void **state)
 
 		if (status != 404 && status != 410)
 			assert_int_equal(verdict_of_reply(&reply, &words).outcome, expected(status, false));
+	}
+	strbuf_release(&words);
+}
+
+/* What a service says that is done in its own way. Declared as JSON it must be JSON, otherwise it may be. */
+static void test_bodies_of_what_is_done(void **state)
+{
+	static const struct {
+		const char *body;
+		bool declared;
+		enum act_outcome outcome;
+		const char *output; /* NULL: words */
+	} cases[] = {
+		{"ok", false, ACT_OK, "{\"text\":\"ok\"}"},
+		{"ok\n", false, ACT_OK, "{\"text\":\"ok\\n\"}"},
+		{"{\"a\"", false, ACT_OK, "{\"text\":\"{\\\"a\\\"\"}"},
+		{"{\"a\"", true, ACT_UNKNOWN, NULL},
+		{"ok", true, ACT_UNKNOWN, NULL},
+		{"\xff\xfe", false, ACT_OK, "{\"base64\":\"//4=\"}"},
+		{"a\xff", false, ACT_OK, "{\"base64\":\"Yf8=\"}"},
+		{"\xff\xff\xff", false, ACT_OK, "{\"base64\":\"////\"}"},
+		{"\xff", true, ACT_UNKNOWN, NULL},
+		{"", false, ACT_OK, "null"},
+		{" \r\n", true, ACT_OK, "null"},
+		{"7", false, ACT_OK, "7"},
+		{"{\"is_invalid\":true}", false, ACT_INVALID, "{\"is_invalid\":true}"},
+	};
+	struct strbuf words, made;
+
+	(void)state;
+	strbuf_init(&words, VERDICT_WORDS_MAX);
+	strbuf_init(&made, VERDICT_OUTPUT_BYTES_MAX);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct reply reply = {.sent = true,
+				      .complete = true,
+				      .status = 200,
+				      .declares_json = cases[i].declared,
+				      .body = slice_str(cases[i].body),
+				      .made = &made};
+		struct verdict verdict = verdict_of_reply(&reply, &words);
+
+		if (verdict.outcome != cases[i].outcome ||
+		    (cases[i].output && !slice_is(verdict.output, cases[i].output)))
+			fail_msg("%s: %.*s", cases[i].body, SLICE_ARGS(verdict.output));
+	}
+	strbuf_release(&made);
+	strbuf_release(&words);
+}
+
+/* Made longer than an output may be: something was done, and nobody can say what. */
+static void test_text_at_its_limit(void **state)
+{
+	size_t n = VERDICT_OUTPUT_BYTES_MAX - strlen("{\"text\":\"\"}");
+	char *text = malloc(n + 1);
+	struct strbuf words, made;
+	struct reply reply = {.sent = true, .complete = true, .status = 200, .made = &made};
+
+	(void)state;
+	strbuf_init(&words, VERDICT_WORDS_MAX);
+	strbuf_init(&made, VERDICT_OUTPUT_BYTES_MAX);
+	memset(text, 'x', n + 1);
+	reply.body = slice_of(text, n);
+	assert_int_equal(verdict_of_reply(&reply, &words).outcome, ACT_OK);
+	assert_int_equal(verdict_of_reply(&reply, &words).output.n, VERDICT_OUTPUT_BYTES_MAX);
+	reply.body = slice_of(text, n + 1);
+	assert_int_equal(verdict_of_reply(&reply, &words).outcome, ACT_UNKNOWN);
+	free(text);
+	strbuf_release(&made);
+	strbuf_release(&words);
+}
+
+/* When it may be asked again is told, whatever it is: only the caller knows whether it asks again. */
+static void test_when_to_ask_again(void **state)
+{
+	static const struct outcome_range of_action[] = {{302, 302, OUTCOME_RETRY}, {500, 504, OUTCOME_FAILED}};
+	static const struct outcomes outcomes = {2, of_action};
+	static const struct {
+		long status;
+		bool keyed, in_doubt, tells, own;
+		enum act_outcome outcome;
+	} cases[] = {
+		{429, false, false, true, false, ACT_FAILED},
+		{429, false, false, false, false, ACT_FAILED},
+		{503, false, false, true, false, ACT_FAILED},
+		{500, false, false, true, false, ACT_FAILED},
+		{404, false, false, true, false, ACT_FAILED_FOR_GOOD},
+		{302, false, false, true, false, ACT_FAILED_FOR_GOOD},
+		{302, false, false, true, true, ACT_FAILED},
+		{500, false, false, true, true, ACT_FAILED_FOR_GOOD},
+		{409, false, true, true, false, ACT_FAILED_FOR_GOOD},
+		{409, true, false, false, false, ACT_FAILED_FOR_GOOD},
+		{409, true, true, false, false, ACT_UNSETTLED},
+		{409, true, false, true, false, ACT_UNSETTLED},
+	};
+	struct strbuf words;
+
+	(void)state;
+	strbuf_init(&words, VERDICT_WORDS_MAX);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct reply reply = {.sent = true,
+				      .complete = true,
+				      .status = cases[i].status,
+				      .keyed = cases[i].keyed,
+				      .in_doubt = cases[i].in_doubt,
+				      .tells_when = cases[i].tells,
+				      .not_before_ms = 7000,
+				      .outcomes = cases[i].own ? &outcomes : NULL};
+		struct verdict verdict = verdict_of_reply(&reply, &words);
+
+		assert_int_equal(verdict.outcome, cases[i].outcome);
+		assert_int_equal(verdict.not_before_ms, cases[i].tells ? 7000 : 0);
 	}
 	strbuf_release(&words);
 }
@@ -179,6 +292,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_status),
 		cmocka_unit_test(test_gone_is_done),
+		cmocka_unit_test(test_bodies_of_what_is_done),
+		cmocka_unit_test(test_text_at_its_limit),
+		cmocka_unit_test(test_when_to_ask_again),
 		cmocka_unit_test(test_words_are_short_and_printable),
 		cmocka_unit_test(test_rejections_are_json),
 		cmocka_unit_test(test_output_limits),

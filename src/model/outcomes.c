@@ -1,0 +1,124 @@
+/* See outcomes.h. */
+#include "model/outcomes.h"
+
+#include <stdio.h>
+
+#include "model/reader.h"
+
+#define STATUS_DIGITS 3
+
+static const char *const words[] = {"done", "failed", "rejected", "retry", "unknown", NULL};
+
+const char *outcome_word_name(enum outcome_word word)
+{
+	return word == OUTCOME_UNSETTLED ? "unsettled" : words[word];
+}
+
+static bool is_single(const struct outcome_range *range)
+{
+	return range->from == range->to;
+}
+
+bool outcomes_find(const struct outcomes *outcomes, long status, enum outcome_word *ret_word)
+{
+	const struct outcome_range *found = NULL;
+
+	for (size_t i = 0; i < outcomes->n; i++) {
+		const struct outcome_range *range = &outcomes->ranges[i];
+
+		if (status >= range->from && status <= range->to && (!found || is_single(range)))
+			found = range;
+	}
+	if (found)
+		*ret_word = found->word;
+	return found != NULL;
+}
+
+/* Three digits; false: something else. */
+static bool read_status(const char *text, long *ret_status)
+{
+	long status = 0;
+
+	for (size_t i = 0; i < STATUS_DIGITS; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		status = status * 10 + (text[i] - '0');
+	}
+	*ret_status = status;
+	return true;
+}
+
+/* "404" or "500-599". */
+static bool read_range(struct slice name, struct outcome_range *range)
+{
+	if (name.n != STATUS_DIGITS && name.n != 2 * STATUS_DIGITS + 1)
+		return false;
+	if (!read_status(name.p, &range->from))
+		return false;
+	range->to = range->from;
+	if (name.n == STATUS_DIGITS)
+		return true;
+	return name.p[STATUS_DIGITS] == '-' && read_status(name.p + STATUS_DIGITS + 1, &range->to) &&
+	       range->from < range->to;
+}
+
+/* People write 5xx, and mean 500-599. */
+static void report_name(const struct reader *r, const struct json_node *member)
+{
+	struct slice name = member->name;
+	char meant[40] = "";
+
+	if (name.n == STATUS_DIGITS && name.p[0] >= '2' && name.p[0] <= '5' && (name.p[1] | 32) == 'x' &&
+	    (name.p[2] | 32) == 'x')
+		snprintf(meant, sizeof meant, "; did you mean \"%c00-%c99\"?", name.p[0], name.p[0]);
+	reader_report(r, member->name_at.line, "outcomes",
+		      "\"%s\" is no status: it is one from %d to %d, \"404\", or a range of them, \"500-599\"%s",
+		      excerpt_of(name).text, OUTCOMES_STATUS_MIN, OUTCOMES_STATUS_MAX, meant);
+}
+
+static bool overlaps(const struct outcome_range *a, const struct outcome_range *b)
+{
+	return !is_single(a) && !is_single(b) && a->from <= b->to && b->from <= a->to;
+}
+
+static void read_one(const struct reader *r, const struct json_node *member, struct outcome_range *ranges, size_t *n)
+{
+	struct outcome_range range;
+	int word;
+
+	if (!read_range(member->name, &range) || range.from < OUTCOMES_STATUS_MIN || range.to > OUTCOMES_STATUS_MAX) {
+		report_name(r, member);
+		return;
+	}
+	if (!reader_choice(r, member, excerpt_of(member->name).text, words, &word))
+		return;
+	range.word = (enum outcome_word)word;
+	for (size_t i = 0; i < *n; i++)
+		if (overlaps(&ranges[i], &range))
+			reader_report(r, member->name_at.line, "outcomes",
+				      "\"%s\" and \"%ld-%ld\" have statuses in common, and neither counts more",
+				      excerpt_of(member->name).text, ranges[i].from, ranges[i].to);
+	ranges[(*n)++] = range;
+}
+
+void outcomes_parse(const struct reader *outer, const struct json_node *node, struct outcomes *ret_outcomes)
+{
+	struct outcome_range *ranges;
+	struct reader r = *outer;
+	char where[160];
+	size_t n = 0;
+
+	if (!reader_object(outer, node, "outcomes"))
+		return;
+	snprintf(where, sizeof where, "%s: outcomes", outer->where ? outer->where : "");
+	r.where = where;
+	if (node->count > OUTCOMES_MAX) {
+		reader_report(&r, node->at.line, "limit", "it has %zu entries; at most %d", node->count, OUTCOMES_MAX);
+		return;
+	}
+	ranges = arena_alloc(r.arena, node->count * sizeof *ranges);
+	if (!ranges)
+		return;
+	json_node_for_each(member, node) read_one(&r, member, ranges, &n);
+	*ret_outcomes = (struct outcomes){n, ranges};
+}
