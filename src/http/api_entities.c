@@ -317,7 +317,8 @@ static void respond_refused(struct fire *fire, enum hx_code code)
 	struct strbuf members;
 	struct problem problem = {.code = code, .detail = output};
 
-	if (code == HX_ACTION_FAILED || code == HX_OUTCOME_UNKNOWN) /* what its service asks for, the caller is asked for */
+	if (code == HX_ACTION_FAILED ||
+	    code == HX_OUTCOME_UNKNOWN) /* what its service asks for, the caller is asked for */
 		problem.retry_after_s = (unsigned)((fire->fire.step.not_before_ms + 999) / 1000);
 	strbuf_init(&members, API_TEXT_BYTES_MAX);
 	if (code == HX_INVALID && output.n) {
