@@ -20,7 +20,8 @@
 
 #define PG_ANSWER_MS 30000
 #define PG_SCRIPT_MS 600000 /* a migration may build an index */
-#define PG_SLOTS 4096       /* prepared statements; at most three quarters are used: definitions are limited */
+#define PG_SLOTS 8192       /* prepared statements; at most three quarters are used */
+#define PG_SLOTS_KEPT 2048  /* more than that: all are forgotten before the next trip, which prepares what it needs */
 #define PG_ARRAY_BYTES_MAX (64u << 20)
 #define PG_HISTORY_BYTES 128
 

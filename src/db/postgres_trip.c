@@ -210,11 +210,30 @@ static bool send_prepare(struct pg *pg, const struct pg_slot *slot)
 
 /* ---- a trip ---- */
 
+/*
+ * Of a program that was told of thousands of statements, one version of a definition after the other. A trip needs at most as many
+ * as its units have lines, for which the rest of the slots is enough. Only between two transactions: one that has failed would refuse it.
+ */
+static bool forget_prepared(struct pg_trip *trip)
+{
+	struct pg *pg = trip->pg;
+
+	trip->code = pg_run_text(pg, "DEALLOCATE ALL", PG_ANSWER_MS, /* ret_res= */ NULL, trip->err);
+	if (trip->code)
+		return false;
+	memset(pg->slots, 0, sizeof pg->slots);
+	pg->slots_used = 0;
+	return true;
+}
+
 void pg_trip_start(struct pg_trip *trip, struct pg *pg, struct arena *arena, struct hx_error *err)
 {
 	*trip = (struct pg_trip){.pg = pg, .arena = arena, .err = err, .last = &trip->first};
 	if (!pg->conn)
 		trip->code = error_set(err, HX_STORE_UNAVAILABLE, "postgres: the connection was lost");
+	else if (pg->slots_used > PG_SLOTS_KEPT && PQtransactionStatus(pg->conn) == PQTRANS_IDLE &&
+		 !forget_prepared(trip))
+		return;
 	else if (!PQenterPipelineMode(pg->conn))
 		trip->code = pg_lost(pg, err, "the connection was lost");
 }

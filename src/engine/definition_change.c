@@ -295,14 +295,25 @@ static bool has_table(const struct definition *definition)
 	return definition->entity && definition->entity->table.table;
 }
 
-/* How many statements connections will have to prepare for it. */
-size_t change_statements(const struct definition *definition)
+static size_t table_statements(const struct definition *definition)
 {
-	size_t n = has_table(definition) ? TABLE_STATEMENTS : 0;
+	return has_table(definition) ? TABLE_STATEMENTS : 0;
+}
 
-	for (size_t i = 0; i < definition->actions_n; i++)
-		n += definition->actions[i].statements_n;
-	return n;
+/* How many statements connections will have to prepare for it, beyond those that they know. */
+size_t change_statements(const struct definitions *defs, const struct definition *definition)
+{
+	return table_statements(definition) + statements_new_in(&defs->statements, definition);
+}
+
+void change_keep(struct definitions *defs, const struct machine *machine)
+{
+	struct sql_action *sql = machine->run ? machine->run->sql : machine->entity ? machine->entity->sql : NULL;
+
+	if (sql)
+		statements_share(&defs->statements, sql, machine->definition->actions_n);
+	defs->versions_n++;
+	defs->tables_n += table_statements(machine->definition);
 }
 
 /* The same text as another version (put, replaced, put again) is another machine: a run or a batch tells which one it has. */
@@ -315,19 +326,19 @@ static void forget_other_versions(struct change *c)
 
 static enum hx_code check_room(const struct change *c, struct hx_error *err)
 {
-	size_t versions_n = c->defs->versions_n, statements_n = c->defs->statements_n;
+	size_t versions_n = c->defs->versions_n, statements_n = c->defs->tables_n + c->defs->statements.n;
 
 	for (size_t i = 0; i < c->n; i++) {
 		if (c->set[i].machine)
 			continue;
 		versions_n++;
-		statements_n += change_statements(c->set[i].definition);
+		statements_n += change_statements(c->defs, c->set[i].definition);
 	}
 	if (versions_n > DEFINITION_VERSIONS_MAX)
 		return error_set(err, HX_CONFIG_ERROR, "too many versions of definitions: restart to go on");
 	if (statements_n > DEFINITION_STATEMENTS_MAX)
 		return error_set(err, HX_CONFIG_ERROR,
-				 "more than %d statements of sql actions and tables, in all versions "
+				 "more than %d different statements of sql actions and tables, in all versions "
 				 "since the start",
 				 DEFINITION_STATEMENTS_MAX);
 	return HX_OK;
@@ -402,13 +413,11 @@ struct machine *change_machine(struct change *c, struct slice file, struct slice
 }
 
 /* Accepted texts are parsed once more. What there is to say about them has been said. */
-static enum hx_code make_machines(struct change *c, size_t *ret_versions_n, size_t *ret_statements_n,
-				  struct hx_error *err)
+static enum hx_code make_machines(struct change *c, struct hx_error *err)
 {
 	struct findings said;
 
 	findings_init(&said, &c->scratch);
-	*ret_versions_n = *ret_statements_n = 0;
 	for (size_t i = 0; i < c->n; i++) {
 		struct candidate *candidate = &c->set[i];
 
@@ -420,8 +429,6 @@ static enum hx_code make_machines(struct change *c, size_t *ret_versions_n, size
 		if (!candidate->machine)
 			return error_set(err, HX_NO_MEMORY, "a definition");
 		candidate->made = true;
-		*ret_versions_n += 1;
-		*ret_statements_n += change_statements(candidate->definition);
 	}
 	return HX_OK;
 }
@@ -431,6 +438,9 @@ static void publish(struct change *c)
 {
 	struct definitions *defs = c->defs;
 
+	for (size_t i = 0; i < c->n; i++)
+		if (c->set[i].made)
+			change_keep(defs, c->set[i].machine);
 	for (size_t i = 0; i < c->n; i++)
 		if (!c->set[i].machine->entity)
 			versions_add(&defs->versions, c->set[i].machine);
@@ -453,7 +463,6 @@ static void log_made(const struct change *c)
 enum hx_code change_take(struct change *c, struct clock *clock, struct hx_error *err)
 {
 	struct definitions *defs = c->defs;
-	size_t versions_n, statements_n;
 	struct arena_mark mark;
 	enum hx_code code;
 
@@ -464,7 +473,7 @@ enum hx_code change_take(struct change *c, struct clock *clock, struct hx_error 
 	if (code)
 		return code;
 	mark = arena_mark(&defs->arena);
-	code = make_machines(c, &versions_n, &statements_n, err);
+	code = make_machines(c, err);
 	for (size_t i = 0; i < c->n && !code; i++)
 		if (c->set[i].differs)
 			code = store_version(c, &c->set[i], clock, err);
@@ -474,8 +483,6 @@ enum hx_code change_take(struct change *c, struct clock *clock, struct hx_error 
 	}
 	publish(c);
 	log_made(c);
-	defs->versions_n += versions_n;
-	defs->statements_n += statements_n;
 	return HX_OK;
 }
 

@@ -84,7 +84,9 @@ struct machine *change_machine(struct change *c, struct slice file, struct slice
 void change_check_natives(const struct definitions *defs, const struct definition *definition,
 			  struct findings *findings);
 /* How many statements connections will have to prepare for it. */
-size_t change_statements(const struct definition *definition);
+size_t change_statements(const struct definitions *defs, const struct definition *definition);
+/* It stays: its statements are shared, and it counts. */
+void change_keep(struct definitions *defs, const struct machine *machine);
 /* Notes what is lost, and tells who is there: see flow/entity_orphans.h. */
 enum hx_code change_look_for_orphans(struct change *c, struct candidate *candidate, struct hx_error *err) HX_MUST_CHECK;
 

@@ -12,12 +12,18 @@
 
 /* clang-format off */
 
-/* What runs and batches refer to, also those that have ended: whoever shows one needs its steps. The newest first. */
+/*
+ * What runs and batches refer to: first those that have not ended, since nothing but their version lets them go on; then those that
+ * have, because whoever shows one needs its steps. Of each the newest first.
+ */
+#define HAS(table, more)                                                                                               \
+	"EXISTS (SELECT 1 FROM " table " s WHERE s.workflow = d.name AND s.definition_version = d.version" more ")"
+#define USED(more) HAS("hx_run", more) " OR " HAS("hx_batch", more)
+
 static const struct db_stmt stmt_used = {
 	.name = "definition_used",
-	.sql = "SELECT d.name, d.version FROM hx_definition d WHERE EXISTS (SELECT 1 FROM hx_run r"
-	       " WHERE r.workflow = d.name AND r.definition_version = d.version) OR EXISTS (SELECT 1 FROM hx_batch b"
-	       " WHERE b.workflow = d.name AND b.definition_version = d.version) ORDER BY d.version DESC, d.name",
+	.sql = "SELECT d.name, d.version FROM hx_definition d WHERE " USED("")
+	       " ORDER BY CASE WHEN " USED(" AND s.completed_at IS NULL") " THEN 0 ELSE 1 END, d.version DESC, d.name",
 	.in = "",
 	.out = "ti",
 };
@@ -74,7 +80,8 @@ static struct machine *old_machine(struct change *c, struct slice name, struct s
 	else if (machine->entity)
 		error_set(err, HX_CONFIG_ERROR, "it is of kind entity");
 	else if (c->defs->versions_n >= OLD_VERSIONS_MAX ||
-		 c->defs->statements_n + change_statements(machine->definition) > OLD_STATEMENTS_MAX)
+		 c->defs->tables_n + c->defs->statements.n + change_statements(c->defs, machine->definition) >
+			 OLD_STATEMENTS_MAX)
 		error_set(err, HX_CONFIG_ERROR, "too many versions are in use");
 	else
 		return machine;
@@ -96,9 +103,8 @@ static enum hx_code load(struct change *c, struct slice name, int64_t version, s
 		arena_rewind(&defs->arena, mark);
 		return HX_CONFIG_ERROR;
 	}
+	change_keep(defs, machine);
 	versions_add(&defs->versions, machine);
-	defs->versions_n++;
-	defs->statements_n += change_statements(machine->definition);
 	return HX_OK;
 }
 

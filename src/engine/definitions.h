@@ -8,7 +8,8 @@
  * jobs point into them. That is bounded by DEFINITION_VERSIONS_MAX in one life of the process.
  *
  * An entity is moved by the version that is in force. Runs and batches keep the one that they started with: at the start
- * all that they refer to are loaded, and one that another node has put and used since is loaded when it is asked for.
+ * those that they refer to are loaded, first of all those of runs and batches that have not ended, and one that is not there (another
+ * node has put and used it since, or there was no room for what has ended) when it is asked for.
  */
 #ifndef HX_ENGINE_DEFINITIONS_H
 #define HX_ENGINE_DEFINITIONS_H
@@ -17,13 +18,15 @@
 
 #include "act/native.h"
 #include "base/log.h"
+#include "engine/definition_statements.h"
 #include "engine/definition_trial.h"
 #include "engine/definition_versions.h"
 
 #define DEFINITIONS_MAX 1000
 #define DEFINITION_VERSIONS_MAX 10000
 #define DEFINITION_BYTES_MAX (4u << 20)
-#define DEFINITION_STATEMENTS_MAX 1500 /* of sql actions, all versions together: connections prepare each once */
+#define DEFINITION_STATEMENTS_MAX                                                                                      \
+	STATEMENTS_MAX /* of sql actions and tables, different ones, in all versions together */
 
 struct definitions {
 	pthread_rwlock_t lock;
@@ -33,7 +36,8 @@ struct definitions {
 	struct log *log; /* for each that comes into force; NULL: nobody is told */
 	struct trials trials;
 	struct versions versions;
-	size_t versions_n, statements_n; /* ever made ready */
+	struct statements statements; /* of sql actions */
+	size_t versions_n, tables_n;  /* ever made ready; of the latter, their statements */
 	size_t n;
 	const struct machine *current[DEFINITIONS_MAX];
 };

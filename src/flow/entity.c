@@ -74,7 +74,7 @@ const struct entity_machine *entity_machine_new(const struct workflow *workflow,
 						struct arena *arena)
 {
 	struct entity_machine *machine = arena_zalloc(arena, sizeof *machine);
-	const struct sql_action *sql = sql_actions_new(workflow->actions, workflow->actions_n, arena);
+	struct sql_action *sql = sql_actions_new(workflow->actions, workflow->actions_n, arena);
 
 	if (!machine || !sql)
 		return NULL;

@@ -23,7 +23,7 @@ bool entity_name_is_good(struct slice name);
 struct entity_machine {
 	const struct workflow *workflow;
 	int64_t kind;
-	const struct sql_action *sql;     /* one per action of the workflow, empty for those that are not sql */
+	struct sql_action *sql;           /* one per action of the workflow, empty for those that are not sql */
 	const struct entity_table *table; /* the user's own; NULL: the engine keeps the entity */
 };
 

@@ -138,7 +138,7 @@ static const struct db_stmt stmt_job_back = {
 const struct run_machine *run_machine_new(const struct run_definition *definition, int64_t version, struct arena *arena)
 {
 	struct run_machine *machine = arena_alloc(arena, sizeof *machine);
-	const struct sql_action *sql = sql_actions_new(definition->actions, definition->actions_n, arena);
+	struct sql_action *sql = sql_actions_new(definition->actions, definition->actions_n, arena);
 
 	if (!machine || !sql)
 		return NULL;

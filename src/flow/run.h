@@ -95,8 +95,8 @@ int64_t run_kind(void);
 /* A definition made ready for the store. Lives as long as the program: connections know statements by address. */
 struct run_machine {
 	const struct run_definition *definition;
-	int64_t version;              /* of the definition, in the store */
-	const struct sql_action *sql; /* one per action, empty for those that are not sql (flow/sql_action.h) */
+	int64_t version;        /* of the definition, in the store */
+	struct sql_action *sql; /* one per action, empty for those that are not sql (flow/sql_action.h) */
 };
 
 /* NULL when the arena is full. The definition and the arena must live as long as the program. */

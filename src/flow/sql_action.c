@@ -22,16 +22,22 @@ static const char *inferred_params(size_t n, struct arena *arena)
 static void make(const struct action *action, struct arena *arena, struct sql_action *sql)
 {
 	sql->n = action->kind == ACTION_SQL ? action->statements_n : 0;
-	for (size_t i = 0; i < sql->n; i++)
-		sql->stmts[i] = (struct db_stmt){
+	for (size_t i = 0; i < sql->n; i++) {
+		struct db_stmt *stmt = arena_alloc(arena, sizeof *stmt);
+
+		if (!stmt)
+			return;
+		*stmt = (struct db_stmt){
 			.name = action->statements[i].name,
 			.sql = action->statements[i].sql,
 			.in = inferred_params(action->statements[i].params_n, arena),
 			.out = "",
 		};
+		sql->stmts[i] = stmt;
+	}
 }
 
-const struct sql_action *sql_actions_new(const struct action *actions, size_t n, struct arena *arena)
+struct sql_action *sql_actions_new(const struct action *actions, size_t n, struct arena *arena)
 {
 	struct sql_action *sql = arena_zalloc(arena, (n + 1) * sizeof *sql);
 
@@ -124,7 +130,7 @@ void sql_action_add(struct unit *unit, const struct sql_action *sql, const struc
 	for (size_t i = 0; i < sql->n; i++) {
 		const struct action_statement *statement = &action->statements[i];
 
-		unit_add(unit, statement->must ? UNIT_MUST : UNIT_ANY, &sql->stmts[i], (unsigned)statement->params_n,
+		unit_add(unit, statement->must ? UNIT_MUST : UNIT_ANY, sql->stmts[i], (unsigned)statement->params_n,
 			 values);
 		values += statement->params_n;
 	}

@@ -17,11 +17,12 @@
 /* Lives as long as the program: connections know statements by address. */
 struct sql_action {
 	size_t n; /* 0: the action is not sql */
-	struct db_stmt stmts[ACTION_STATEMENTS_MAX];
+	const struct db_stmt *stmts
+		[ACTION_STATEMENTS_MAX]; /* the same text may be shared by versions, see engine/definition_statements.h */
 };
 
 /* One for each action of a definition, in its order. NULL when the arena is full. */
-const struct sql_action *sql_actions_new(const struct action *actions, size_t n, struct arena *arena);
+struct sql_action *sql_actions_new(const struct action *actions, size_t n, struct arena *arena);
 
 /* Texts are borrowed: the values that are looked up point into them. */
 struct sql_params {

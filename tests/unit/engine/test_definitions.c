@@ -606,8 +606,26 @@ static void test_sql_of_runs_is_tried(void **state)
 	must_put(0, "order", sql_text("INSERT INTO booked (id, n) VALUES (:key, :input.n)"), 1);
 	machine = definitions_run(&nodes[0].defs, slice_str("order"));
 	assert_int_equal(machine->sql[0].n, 1);
-	assert_string_equal(machine->sql[0].stmts[0].in, "ss");
-	assert_int_equal(nodes[0].defs.statements_n, 1);
+	assert_string_equal(machine->sql[0].stmts[0]->in, "ss");
+	assert_int_equal(nodes[0].defs.statements.n, 1);
+}
+
+/* Whatever else a deployment changes: what connections have prepared serves all versions. */
+static void test_statements_are_shared_by_text(void **state)
+{
+	static const char same[] = "INSERT INTO booked (id) VALUES (:key)";
+	const struct db_stmt *first;
+
+	(void)state;
+	script("CREATE TABLE booked (id text PRIMARY KEY, n bigint)");
+	must_put(0, "order", sql_text(same), 1);
+	first = definitions_run(&nodes[0].defs, slice_str("order"))->sql[0].stmts[0];
+	must_put(0, "order", text_of("%s ", sql_text(same)), 2);
+	assert_ptr_equal(definitions_run(&nodes[0].defs, slice_str("order"))->sql[0].stmts[0], first);
+	assert_int_equal(nodes[0].defs.statements.n, 1);
+	must_put(0, "order", sql_text("INSERT INTO booked (n) VALUES (:input.n)"), 3);
+	assert_ptr_not_equal(definitions_run(&nodes[0].defs, slice_str("order"))->sql[0].stmts[0], first);
+	assert_int_equal(nodes[0].defs.statements.n, 2);
 }
 
 /* ---- two nodes at once ---- */
@@ -830,6 +848,7 @@ int main(void)
 		ON_BOTH(test_natives_are_compared),
 		ON_BOTH(test_natives_of_batches_are_compared),
 		ON_BOTH(test_sql_of_runs_is_tried),
+		ON_BOTH(test_statements_are_shared_by_text),
 		ON_BOTH(test_two_nodes_put_at_once),
 		ON_BOTH(test_a_second_look_tells_once),
 		ON_BOTH(test_two_nodes_put_two_kinds_at_once),

@@ -134,16 +134,16 @@ static void statements_go_into_the_unit(void **state)
 	(void)state;
 	assert_int_equal(sql[0].n, 0);
 	assert_int_equal(sql[1].n, 3);
-	assert_string_equal(sql[1].stmts[0].in, "ss");
-	assert_string_equal(sql[1].stmts[1].in, "");
-	assert_string_equal(sql[1].stmts[2].in, "ssssssssss");
+	assert_string_equal(sql[1].stmts[0]->in, "ss");
+	assert_string_equal(sql[1].stmts[1]->in, "");
+	assert_string_equal(sql[1].stmts[2]->in, "ssssssssss");
 	unit_init(&unit, /* op= */ 1);
 	sql_action_add(&unit, &sql[0], &actions[0], NULL);
 	assert_int_equal(unit.lines_n, 0);
 	sql_action_add(&unit, &sql[1], &actions[1], values);
 	assert_int_equal(unit.lines_n, 3);
 	for (size_t i = 0; i < 3; i++) {
-		assert_ptr_equal(unit.lines[i].stmt, &sql[1].stmts[i]);
+		assert_ptr_equal(unit.lines[i].stmt, sql[1].stmts[i]);
 		assert_int_equal(unit.lines[i].rule, statements[i].must ? UNIT_MUST : UNIT_ANY);
 	}
 	assert_text(&unit.lines[0].params[0], "run_1");
