@@ -4,6 +4,8 @@
  *   store ─▶ proxy ─▶ server (anywhere: it is a reverse proxy)
  *                └──▶ admin server (loopback alone: who can reach it can make the gate forget)
  *
+ *   SIGHUP            reads the configuration again: whole and valid, or it stays as it was and the log says why. Requests that are under
+ *                     way keep what they had. What is settled at the start (note_settled) wants a restart, and is told
  *   SIGTERM, SIGINT   what is in flight is finished and stored, then exit 0; a second one does not wait. Whatever it
  *                     cuts off is as after a crash: leases run out, answers that were acknowledged are there
  */
@@ -11,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/steady_clock.h"
@@ -55,10 +58,18 @@ static const struct command_option option_config = {
 	.help = "the configuration: routes and what is done with them, see docs/gate.md [default: none]",
 };
 
-struct gate {
+/* A configuration that was read, with all that it is made of. */
+struct gate_reading {
 	struct arena arena;
 	struct findings findings;
 	struct gate_config config;
+};
+
+struct gate {
+	struct arena arena;
+	struct findings findings;
+	struct gate_config config; /* that of the start */
+	int64_t drain_ms;
 	struct log log;
 	struct steady_clock clock; /* of the records; connections and the log go by the machine's */
 	struct gate_home *home;
@@ -216,11 +227,23 @@ static enum hx_code check_options(struct gate *g, const struct command_args *arg
 	return check_addresses(store_url(g, args), listen, admin, err);
 }
 
+/* As long as any request may take, and then the time to store what came of it. */
+static int64_t drain_ms(const struct gate_config *config)
+{
+	int64_t longest = config->policy.upstream_timeout_ms;
+
+	for (size_t i = 0; i < config->routes_n; i++)
+		if (config->routes[i].policy.upstream_timeout_ms > longest)
+			longest = config->routes[i].policy.upstream_timeout_ms;
+	return longest + STORE_DRAIN_MS;
+}
+
 static enum hx_code start(struct gate *g, const struct command_args *args, struct hx_error *err)
 {
 	const char *admin;
 	enum hx_code code = read_config(g, args, err);
 
+	g->drain_ms = drain_ms(&g->config);
 	if (!code)
 		code = check_options(g, args, err);
 	if (!code)
@@ -233,39 +256,116 @@ static enum hx_code start(struct gate *g, const struct command_args *args, struc
 	return code ? code : open_door(g, args, err);
 }
 
-static void wait_for_end(struct gate *g, const sigset_t *signals)
+/* ---- reading the configuration again ---- */
+
+static void free_reading(void *owner)
+{
+	struct gate_reading *reading = owner;
+
+	arena_release(&reading->arena);
+	free(reading);
+}
+
+/* NULL: it cannot be read, and the log says why. */
+static struct gate_reading *read_again(struct gate *g, const char *path)
+{
+	struct gate_reading *reading = calloc(1, sizeof *reading);
+	bool good;
+
+	if (!reading)
+		return NULL;
+	arena_init(&reading->arena, ARENA_BYTES_MAX);
+	findings_init(&reading->findings, &reading->arena);
+	gate_config_load(path, &reading->arena, &reading->findings, &reading->config);
+	findings_log(&reading->findings, &g->log, "the configuration is not valid", "the configuration is doubtful");
+	good = !reading->findings.errors;
+	if (good)
+		return reading;
+	free_reading(reading);
+	return NULL;
+}
+
+static bool differ(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "") != 0;
+}
+
+/* What was said at the start and is said in another way now is told, and stays. A flag or a variable goes before the file, then as now. */
+static void note_settled(struct gate *g, const struct command_args *args, const struct gate_config *now)
+{
+	const struct gate_config *then = &g->config;
+	const struct {
+		const char *name;
+		bool changed;
+	} fields[] = {
+		{"upstream", !command_value(args, &option_upstream) && differ(then->upstream, now->upstream)},
+		{"store", !command_value(args, &option_store) && differ(then->store, now->store)},
+		{"listen", !command_value(args, &option_listen) && differ(then->listen, now->listen)},
+		{"admin", !command_value(args, &option_admin) && differ(then->admin, now->admin)},
+		{"admin_key", differ(then->admin_key, now->admin_key)},
+		{"name", differ(then->name, now->name)},
+		{"sweep", then->sweep_every_ms != now->sweep_every_ms},
+	};
+
+	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+		if (fields[i].changed)
+			log_warn(&g->log, "a change of this field needs a restart: it stays as it was",
+				 log_text("field", fields[i].name));
+}
+
+static void reload(struct gate *g, const struct command_args *args)
+{
+	const char *path = command_value(args, &option_config);
+	struct gate_reading *reading;
+	struct hx_error err;
+
+	if (!path) {
+		log_info(&g->log, "there is no configuration file to read again");
+		return;
+	}
+	service_tell_reloading(clock_system());
+	reading = read_again(g, path);
+	if (!reading) {
+		log_error(&g->log, "the configuration is kept as it was", log_text("file", path));
+	} else if (proxy_set_config(g->proxy, &reading->config, free_reading, reading, &err)) {
+		log_error(&g->log, "the configuration is kept as it was", log_text("detail", err.detail));
+		free_reading(reading);
+	} else {
+		if (drain_ms(&reading->config) > g->drain_ms)
+			g->drain_ms = drain_ms(&reading->config);
+		note_settled(g, args, &reading->config);
+		log_info(&g->log, "the configuration was read again", log_text("file", path));
+	}
+	service_tell("READY=1");
+}
+
+static void wait_for_end(struct gate *g, const struct command_args *args, const sigset_t *signals)
 {
 	char address[ADDRESS_TEXT_BYTES];
-	int signal = 0;
+	int signal = SIGHUP;
 
 	atomic_store(&g->admin.ready, true);
 	address_format(http_server_address(g->server), address);
 	printf("ready http://%s\n", address);
 	fflush(stdout);
 	service_tell("READY=1");
-	while (sigwait(signals, &signal))
-		;
+	for (;;) {
+		if (sigwait(signals, &signal))
+			continue;
+		if (signal != SIGHUP)
+			break;
+		reload(g, args);
+	}
 	service_tell("STOPPING=1");
 	log_info(&g->log, "stopping: what is in flight is finished");
 	pthread_sigmask(SIG_UNBLOCK, signals, NULL);
-}
-
-/* As long as any request may take, and then the time to store what came of it. */
-static int64_t drain_ms(const struct gate_config *config)
-{
-	int64_t longest = config->policy.upstream_timeout_ms;
-
-	for (size_t i = 0; i < config->routes_n; i++)
-		if (config->routes[i].policy.upstream_timeout_ms > longest)
-			longest = config->routes[i].policy.upstream_timeout_ms;
-	return longest + STORE_DRAIN_MS;
 }
 
 /* In the order that proxy.h wants. */
 static void close_down(struct gate *g)
 {
 	atomic_store(&g->admin.ready, false);
-	http_server_stop(g->server, drain_ms(&g->config));
+	http_server_stop(g->server, g->drain_ms);
 	http_server_stop(g->admin_server, ADMIN_DRAIN_MS);
 	gate_home_close(g->home, STORE_DRAIN_MS);
 	proxy_free(g->proxy);
@@ -288,6 +388,7 @@ static enum hx_code gate(const struct command_args *args, struct hx_error *err)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	service_raise_descriptors();
@@ -295,7 +396,7 @@ static enum hx_code gate(const struct command_args *args, struct hx_error *err)
 	steady_clock_init(&g->clock, clock_system(), &g->log);
 	code = start(g, args, err);
 	if (!code)
-		wait_for_end(g, &signals);
+		wait_for_end(g, args, &signals);
 	close_down(g);
 	free(g);
 	return code;

@@ -11,6 +11,52 @@
 #define KEPT_BYTES_MAX (SIZE_MAX / 4) /* the policy's limit is looked at before */
 #define SPARE_BYTES_MAX 16384         /* a buffer larger than this goes back to the system */
 
+/* ---- rules ---- */
+
+static struct proxy_rules *rules_new(const struct gate_config *config, void (*release)(void *owner), void *owner)
+{
+	struct proxy_rules *rules = calloc(1, sizeof *rules);
+
+	if (rules)
+		*rules = (struct proxy_rules){.references = 1, .config = config, .release = release, .owner = owner};
+	return rules;
+}
+
+static struct proxy_rules *rules_hold(struct proxy *proxy)
+{
+	struct proxy_rules *rules;
+
+	pthread_mutex_lock(&proxy->mutex);
+	rules = proxy->rules;
+	atomic_fetch_add_explicit(&rules->references, 1, memory_order_relaxed);
+	pthread_mutex_unlock(&proxy->mutex);
+	return rules;
+}
+
+static void rules_drop(struct proxy_rules *rules)
+{
+	if (!rules || atomic_fetch_sub_explicit(&rules->references, 1, memory_order_acq_rel) > 1)
+		return;
+	if (rules->release)
+		rules->release(rules->owner);
+	free(rules);
+}
+
+enum hx_code proxy_set_config(struct proxy *proxy, const struct gate_config *config, void (*release)(void *owner),
+			      void *owner, struct hx_error *err)
+{
+	struct proxy_rules *rules = rules_new(config, release, owner), *before;
+
+	if (!rules)
+		return error_set(err, HX_NO_MEMORY, "no memory for the configuration");
+	pthread_mutex_lock(&proxy->mutex);
+	before = proxy->rules;
+	proxy->rules = rules;
+	pthread_mutex_unlock(&proxy->mutex);
+	rules_drop(before);
+	return HX_OK;
+}
+
 /* ---- jobs ---- */
 
 static struct proxy_job *take_spare(struct proxy_loop *home)
@@ -30,7 +76,8 @@ static struct proxy_job *take_spare(struct proxy_loop *home)
 	return job;
 }
 
-struct proxy_job *job_new(struct proxy_loop *home, struct http_exchange *exchange, const struct gate_policy *policy)
+struct proxy_job *job_new(struct proxy_loop *home, struct http_exchange *exchange, struct proxy_rules *rules,
+			  const struct gate_policy *policy)
 {
 	struct proxy_job *job = take_spare(home);
 
@@ -39,6 +86,7 @@ struct proxy_job *job_new(struct proxy_loop *home, struct http_exchange *exchang
 	job->home = home;
 	job->exchange = exchange;
 	job->request = http_exchange_request(exchange);
+	job->rules = rules;
 	job->policy = policy;
 	job->previous = NULL;
 	job->next = home->jobs;
@@ -51,6 +99,7 @@ struct proxy_job *job_new(struct proxy_loop *home, struct http_exchange *exchang
 
 static void release_job(struct proxy_job *job)
 {
+	rules_drop(job->rules);
 	strbuf_release(&job->stored);
 	strbuf_release(&job->kept);
 	free(job);
@@ -80,6 +129,7 @@ void job_free(struct proxy_job *job)
 		release_job(job);
 		return;
 	}
+	rules_drop(job->rules);
 	tidy(&stored);
 	tidy(&kept);
 	*job = (struct proxy_job){.stored = stored, .kept = kept, .next = home->spare};
@@ -168,7 +218,9 @@ enum hx_code proxy_new(const struct proxy_options *options, struct proxy **ret_p
 		return error_set(err, HX_NO_MEMORY, "no memory for the proxy");
 	proxy->options = *options;
 	pthread_mutex_init(&proxy->mutex, NULL);
-	code = upstream_new(options->upstream, options->clock, &proxy->upstream, err);
+	proxy->rules = rules_new(options->config, NULL, NULL);
+	code = proxy->rules ? upstream_new(options->upstream, options->clock, &proxy->upstream, err)
+			    : error_set(err, HX_NO_MEMORY, "no memory for the proxy");
 	if (code != HX_OK) {
 		proxy_free(proxy);
 		return code;
@@ -184,6 +236,7 @@ void proxy_free(struct proxy *proxy)
 	for (size_t i = 0; i < HTTP_LOOPS_MAX; i++)
 		free_loop(proxy->loops[i]);
 	upstream_free(proxy->upstream);
+	rules_drop(proxy->rules);
 	pthread_mutex_destroy(&proxy->mutex);
 	free(proxy);
 }
@@ -222,16 +275,17 @@ static void refuse(struct proxy *proxy, struct http_exchange *exchange, enum hx_
 	http_respond_code(exchange, code, detail);
 }
 
-static const struct gate_policy *policy_of(const struct proxy *proxy, const struct wire_request *request)
+static const struct gate_policy *policy_of(const struct proxy_rules *rules, const struct wire_request *request)
 {
-	return gate_config_match(proxy->options.config, request->method, request->path);
+	return gate_config_match(rules->config, request->method, request->path);
 }
 
 void proxy_head(void *data, struct http_exchange *exchange)
 {
 	struct proxy *proxy = data;
 	const struct wire_request *request = &http_exchange_request(exchange)->wire;
-	const struct gate_policy *policy = policy_of(proxy, request);
+	struct proxy_rules *rules = rules_hold(proxy);
+	const struct gate_policy *policy = policy_of(rules, request);
 	struct hx_error err;
 	uint32_t hops;
 
@@ -245,13 +299,16 @@ void proxy_head(void *data, struct http_exchange *exchange)
 		refuse(proxy, exchange, err.code, err.detail);
 	else
 		http_read_body(exchange, policy->max_request_bytes, policy->read_timeout_ms);
+	rules_drop(rules);
 }
 
 void proxy_handle(void *data, struct http_exchange *exchange)
 {
 	struct proxy *proxy = data;
 	const struct http_request *request = http_exchange_request(exchange);
-	const struct gate_policy *policy = policy_of(proxy, &request->wire);
+	struct proxy_rules *rules = rules_hold(
+		proxy); /* its body may have come in between: what is in force now counts */
+	const struct gate_policy *policy = policy_of(rules, &request->wire);
 	struct proxy_loop *home;
 	struct proxy_job *job;
 
@@ -261,14 +318,17 @@ void proxy_handle(void *data, struct http_exchange *exchange)
 		       text_printf(http_exchange_arena(exchange),
 				   "the body is larger than this route takes: max_request_bytes is %zu",
 				   (size_t)policy->max_request_bytes));
+		rules_drop(rules);
 		return;
 	}
 	home = home_of(proxy, http_exchange_loop(exchange));
-	job = home ? job_new(home, exchange, policy) : NULL;
-	if (job)
+	job = home ? job_new(home, exchange, rules, policy) : NULL;
+	if (job) {
 		job_start(job);
-	else
+	} else {
+		rules_drop(rules);
 		refuse(proxy, exchange, HX_NO_MEMORY, NULL);
+	}
 }
 
 /* ---- counters ---- */

@@ -28,7 +28,7 @@
 struct proxy;
 
 struct proxy_options {
-	const struct gate_config *config; /* outlives the proxy, as does all that follows */
+	const struct gate_config *config; /* at the start; outlives the proxy, as does all that follows */
 	const char *upstream;             /* the url; see upstream.h */
 	struct gate_store *store;
 	struct clock *clock;
@@ -40,6 +40,14 @@ enum hx_code proxy_new(const struct proxy_options *options, struct proxy **ret_p
 		       struct hx_error *err) HX_MUST_CHECK;
 /* See the order of life above. What was cut off by a stop is let go here: its leases stay. Takes NULL. */
 void proxy_free(struct proxy *proxy);
+
+/*
+ * From now on requests go by this configuration; those that have been handed over keep the one they had. In any thread. What is settled
+ * at the start (upstream, store, name …) stays. release(owner) is called, in any thread, when nobody uses it any more. HX_NO_MEMORY: it
+ * is the caller's still.
+ */
+enum hx_code proxy_set_config(struct proxy *proxy, const struct gate_config *config, void (*release)(void *owner),
+			      void *owner, struct hx_error *err) HX_MUST_CHECK;
 
 /*
  * Makes the options those of a server for this proxy, its only one: begin, handle and data, clock and log, and the limits that

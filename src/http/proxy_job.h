@@ -23,10 +23,19 @@
 #define PROXY_PASS_BYTES 65536 /* an answer that is not guarded is streamed when it is longer */
 #define PROXY_SPARE_MAX 256    /* jobs that a loop keeps for the next requests */
 
+/* The configuration in force; whoever goes by it has a reference, and so has the proxy until there is another. */
+struct proxy_rules {
+	_Atomic int references;
+	const struct gate_config *config;
+	void (*release)(void *owner); /* NULL: it outlives us */
+	void *owner;
+};
+
 struct proxy {
 	struct proxy_options options;
 	struct upstream *upstream;
-	pthread_mutex_t mutex; /* of who joins `loops` */
+	pthread_mutex_t mutex; /* of who joins `loops`, and of `rules` */
+	struct proxy_rules *rules;
 	_Atomic(struct proxy_loop *) loops[HTTP_LOOPS_MAX];
 	struct {
 		_Atomic uint64_t outcomes[HX_GATE_OUTCOMES], unknown, forwarded, refused;
@@ -55,6 +64,7 @@ struct proxy_job {
 	struct proxy_job *previous, *next;
 	struct http_exchange *exchange; /* until ANSWER_GIVEN */
 	const struct http_request *request;
+	struct proxy_rules *rules; /* … of which the policy is a part */
 	const struct gate_policy *policy;
 	bool guarded;
 
@@ -78,7 +88,9 @@ struct proxy_job {
 
 /* ---- proxy.c ---- */
 
-struct proxy_job *job_new(struct proxy_loop *home, struct http_exchange *exchange, const struct gate_policy *policy);
+/* Takes the reference to the rules over, if there is memory for the job. */
+struct proxy_job *job_new(struct proxy_loop *home, struct http_exchange *exchange, struct proxy_rules *rules,
+			  const struct gate_policy *policy);
 /* The exchange is answered, no call is at work and no ticket asked. */
 void job_free(struct proxy_job *job);
 void proxy_count(_Atomic uint64_t *counter);

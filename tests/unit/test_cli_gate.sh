@@ -238,6 +238,17 @@ result and_executed_again_when_it_was_forgotten
 stop && HAPAX_GATE_CONFIG=gate.json HAPAX_GATE_UPSTREAM=$upstream start && post /pay k2 && answered 201 created && stop &&
 	start --config gate.json && post /pay k3 && says "HTTP/1.1 502 " && says UPSTREAM_UNREACHABLE && stop
 result the_environment_comes_before_the_file
+printf '{ "routes": [ { "match": "POST /pay", "required": false } ] }\n' >again.json
+reloaded() { logged "$1"; }
+start --upstream "$upstream" --store memory: --config again.json && post /pay k20 && answered 201 created
+printf '{ "header": "X-Key", "upstream": "http://127.0.0.1:2", "name": "other", "routes": [ { "match": "POST /pay", "guard": false } ] }\n' >again.json
+kill -HUP "$gate" && await reloaded "the configuration was read again" && logged '"field":"name"' && ! logged '"field":"upstream"' &&
+	post /pay k20 && says "HTTP/1.1 201 " && ! says Idempotency-Status
+result a_hangup_reads_the_configuration_again
+printf '{ "routes": [ { "match": "POST /pay", "gaurd": false } ] }\n' >again.json
+kill -HUP "$gate" && await reloaded "the configuration is kept as it was" && logged "gaurd" && post /pay k20 && says "HTTP/1.1 201 " &&
+	! says Idempotency-Status && stop
+result and_keeps_the_old_one_where_the_new_one_is_wrong
 HAPAX_GATE_ADMIN_KEY=short
 export HAPAX_GATE_ADMIN_KEY
 exits 78 gate --upstream "$upstream" --admin 127.0.0.1:0 --store memory: && complains "HAPAX_GATE_ADMIN_KEY must be 16 to 512" && ! complains short
