@@ -70,6 +70,7 @@ struct gate {
 	struct findings findings;
 	struct gate_config config; /* that of the start */
 	int64_t drain_ms;
+	size_t bodies_bytes_max; /* of all clients; no body can be larger */
 	struct log log;
 	struct steady_clock clock; /* of the records; connections and the log go by the machine's */
 	struct gate_home *home;
@@ -140,10 +141,15 @@ static enum hx_code start_proxy(struct gate *g, const struct command_args *args,
 static enum hx_code open_door(struct gate *g, const struct command_args *args, struct hx_error *err)
 {
 	struct http_options options = http_options_default();
+	enum hx_code code;
 
 	proxy_fit_server(g->proxy, &options);
 	options.listen = command_value_or(args, &option_listen, g->config.listen, "127.0.0.1:7412");
-	return http_server_new(&options, &g->server, err);
+	g->bodies_bytes_max = options.bodies_bytes_max;
+	code = http_server_new(&options, &g->server, err);
+	if (!code)
+		atomic_store(&g->admin.door, g->server);
+	return code;
 }
 
 /* From the environment, else from the file: never from the command line, which everybody on the machine can read. */
@@ -290,6 +296,16 @@ static bool differ(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "") != 0;
 }
 
+static size_t largest_body(const struct gate_config *config)
+{
+	size_t largest = config->policy.max_request_bytes;
+
+	for (size_t i = 0; i < config->routes_n; i++)
+		if (config->routes[i].policy.max_request_bytes > largest)
+			largest = config->routes[i].policy.max_request_bytes;
+	return largest;
+}
+
 /* What was said at the start and is said in another way now is told, and stays. A flag or a variable goes before the file, then as now. */
 static void note_settled(struct gate *g, const struct command_args *args, const struct gate_config *now)
 {
@@ -304,6 +320,7 @@ static void note_settled(struct gate *g, const struct command_args *args, const 
 		{"admin", !command_value(args, &option_admin) && differ(then->admin, now->admin)},
 		{"admin_key", differ(then->admin_key, now->admin_key)},
 		{"name", differ(then->name, now->name)},
+		{"max_request_bytes", largest_body(now) > g->bodies_bytes_max},
 		{"sweep", then->sweep_every_ms != now->sweep_every_ms},
 	};
 

@@ -22,12 +22,12 @@
 /* Every field there is, for "did you mean"; which of them may stand where is said below. */
 /* clang-format off */
 static const char *const fields[] = {
-	"upstream", "name", "store", "listen", "admin", "admin_key", "sweep", "routes", "match", "guard", "header", "key", "max_key_length",
+	"upstream", "name", "store", "listen", "admin", "admin_key", "max_tunnels", "tunnel_timeout", "sweep", "routes", "match", "guard", "header", "key", "max_key_length",
 	"required", "tenant", "scope", "fingerprint", "ttl", "processing_ttl", "upstream_timeout", "read_timeout",
 	"replay_headers", "status_headers", "cache_errors", "on_lost", "max_request_bytes", "max_stored_bytes", NULL};
 /* clang-format on */
-static const char *const fields_of_file[] = {"upstream",  "name",  "store",  "listen", "admin",
-					     "admin_key", "sweep", "routes", NULL};
+static const char *const fields_of_file[] = {"upstream",    "name",           "store", "listen", "admin", "admin_key",
+					     "max_tunnels", "tunnel_timeout", "sweep", "routes", NULL};
 static const char *const fields_of_route[] = {"match", "guard", NULL};
 
 static const struct gate_policy policy_default = {
@@ -55,8 +55,12 @@ static void set_pass(struct gate_config *config)
 
 void gate_config_init(struct gate_config *config)
 {
-	*config = (struct gate_config){
-		.file = "", .name = "gate", .sweep_every_ms = 60 * 1000, .policy = policy_default};
+	*config = (struct gate_config){.file = "",
+				       .name = "gate",
+				       .sweep_every_ms = 60 * 1000,
+				       .max_tunnels = 1000,
+				       .tunnel_timeout_ms = 5 * 60 * 1000,
+				       .policy = policy_default};
 	set_pass(config);
 }
 
@@ -582,6 +586,10 @@ static void read_config(const struct reader *r, const struct json_node *root, st
 	read_store(r, json_node_member(root, "store"), config);
 	(void)reader_address(r, json_node_member(root, "listen"), "listen", &config->listen);
 	(void)reader_address(r, json_node_member(root, "admin"), "admin", &config->admin);
+	(void)reader_int(r, json_node_member(root, "max_tunnels"), "max_tunnels", 0, GATE_TUNNELS_MAX,
+			 &config->max_tunnels);
+	(void)reader_duration(r, json_node_member(root, "tunnel_timeout"), "tunnel_timeout",
+			      &config->tunnel_timeout_ms);
 	read_admin_key(r, json_node_member(root, "admin_key"), config);
 	read_sweep(r, json_node_member(root, "sweep"), config);
 	read_policy(r, root, &config->policy);

@@ -18,6 +18,7 @@
 #define GATE_LIST_MAX 32 /* names, pointers, statuses in one option */
 #define GATE_MATCH_BYTES_MAX 2048
 #define GATE_KEY_LENGTH_MAX 1024
+#define GATE_TUNNELS_MAX 100000
 #define GATE_ADMIN_KEY_MIN 16
 #define GATE_ADMIN_KEY_MAX 512
 #define GATE_REQUEST_BYTES_MAX (INT64_C(1) << 30)
@@ -55,6 +56,7 @@ struct gate_config {
 	const char *name; /* whose records these are: gates that share a store and a name are nodes of one gate */
 	const char *upstream, *store, *listen, *admin; /* NULL: not set here */
 	const char *admin_key;                         /* NULL: none is wanted. A secret */
+	int64_t max_tunnels, tunnel_timeout_ms;        /* of requests with Upgrade; silent for so long: closed */
 	int64_t sweep_every_ms;                        /* 0: off */
 	struct gate_policy policy;                     /* what no route names, if it is guarded */
 	struct gate_policy pass;                       /* and if it is not: the same with the guard off */

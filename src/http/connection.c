@@ -39,6 +39,7 @@
 #define STEPS_PER_TURN 16 /* then others have their turn */
 #define WRITE_STEP_BYTES 65536
 #define EVICT_AFTER_MS 100
+#define INTERIM_BYTES_MAX 65536
 
 /* ---- the one place where a state changes ---- */
 
@@ -95,20 +96,36 @@ void connection_enter(struct connection *c, enum connection_state state)
 
 /* ---- closing ---- */
 
-void connection_close(struct connection *c)
+/* All but the socket. */
+static void leave(struct connection *c)
 {
 	struct http_exchange *ex = c->exchange;
 
 	c->exchange = NULL;
 	connection_enter(c, CONNECTION_CLOSED);
 	loop_unwatch(&c->home->loop, c->fd);
-	close(c->fd);
 	strbuf_release(&c->pending);
+	strbuf_release(&c->interim);
 	if (ex)
 		exchange_detach(ex);
 	c->home->connections_n--;
 	listener_freed(&c->home->server->listener);
 	ASSERT(mailbox_post(c->home->loop.mailbox, &c->letter) != MAILBOX_CLOSED);
+}
+
+void connection_close(struct connection *c)
+{
+	leave(c);
+	close(c->fd);
+}
+
+int connection_give_up(struct connection *c, struct strbuf *ret_unsent, struct strbuf *ret_unread)
+{
+	ASSERT(c->state == CONNECTION_HANDLING);
+	strbuf_add_slice(ret_unsent, slice_of(c->interim.p + c->interim_sent, c->interim.n - c->interim_sent));
+	strbuf_add_slice(ret_unread, strbuf_slice(&c->pending));
+	leave(c);
+	return c->fd;
 }
 
 /* What was not sent is thrown away, and the client's next read fails: it cannot take a part for the whole. */
@@ -236,11 +253,46 @@ static void note_progress(struct connection *c, size_t n)
 	deadline_set(&c->home->writing, &c->deadline, c->home->loop.now);
 }
 
+/* False: there is something left of them, or the client has gone. */
+static bool flush_interim(struct connection *c)
+{
+	while (c->interim_sent < c->interim.n) {
+		ssize_t n = c->can_write ? send(c->fd, c->interim.p + c->interim_sent, c->interim.n - c->interim_sent,
+						MSG_NOSIGNAL)
+					 : -1;
+
+		if (n > 0) {
+			c->interim_sent += (size_t)n;
+			continue;
+		}
+		if (c->can_write && gone_by(errno))
+			connection_close(c);
+		else
+			c->can_write = c->can_write && errno == EINTR;
+		if (c->state == CONNECTION_CLOSED || !c->can_write)
+			return false;
+	}
+	strbuf_release(&c->interim);
+	c->interim_sent = 0;
+	return true;
+}
+
+void connection_send_interim(struct connection *c, struct slice head)
+{
+	if (c->state != CONNECTION_HANDLING || c->interim.n + head.n > INTERIM_BYTES_MAX)
+		return;
+	c->interim.max_bytes = INTERIM_BYTES_MAX;
+	strbuf_add_slice(&c->interim, head);
+	(void)flush_interim(c); /* what is left goes when it can */
+}
+
 static bool write_on(struct connection *c)
 {
 	struct http_exchange *ex = c->exchange;
 	ssize_t n;
 
+	if (c->interim.n > 0 && !flush_interim(c))
+		return false;
 	if (ex->sent == ex->out.n)
 		return out_sent(c);
 	if (!c->can_write)
@@ -276,6 +328,8 @@ static bool step(struct connection *c)
 	case CONNECTION_HANDLING:
 		if (c->peer_closed)
 			exchange_tell_gone(c->exchange);
+		if (c->interim.n > 0)
+			(void)flush_interim(c); /* the next event goes on */
 		return false;
 	case CONNECTION_NEW:
 	case CONNECTION_CLOSED:

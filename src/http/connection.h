@@ -32,6 +32,8 @@ struct connection {
 	struct deadline deadline;
 	struct server_loop *home;
 	struct http_exchange *exchange;
+	struct strbuf interim; /* 1xx answers that are not sent yet; they go before all else */
+	size_t interim_sent;
 	struct strbuf pending; /* bytes that belong to no complete request yet, or to the next one */
 	struct wire_scan scan;
 	struct wire_body body;
@@ -69,6 +71,10 @@ bool connection_crowd_out(struct connection *c, bool large);
 /* Reads what there is (IDLE, HEAD, BODY) and goes on to the state that follows. False if it has to wait. */
 bool intake_read(struct connection *c);
 
+/* Sends this before the answer, whole, or not at all. */
+void connection_send_interim(struct connection *c, struct slice head);
+/* The connection ends, but for its socket, which is returned: for http_take_socket(). */
+int connection_give_up(struct connection *c, struct strbuf *ret_unsent, struct strbuf *ret_unread);
 /* The handler has said something: its answer, or a piece of one. */
 void connection_answered(struct connection *c);
 /* Closes the one that has been idle for longest; false if none has for a moment. */

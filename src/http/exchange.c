@@ -355,6 +355,37 @@ bool http_resume(struct http_exchange *exchange, void (*fn)(struct http_exchange
 	return false;
 }
 
+/* ---- before the answer, and instead of it ---- */
+
+void http_send_interim(struct http_exchange *ex, const struct http_answer *head)
+{
+	struct strbuf text;
+	bool good = true;
+
+	ASSERT(ex->phase == EXCHANGE_OPEN && head->status >= 102 && head->status <= 199);
+	if (!ex->connection || ex->request.wire.head.minor == 0)
+		return;
+	strbuf_init(&text, OUT_BYTES_MAX);
+	head_write_status(head->status, &text);
+	for (size_t i = 0; i < head->fields.n; i++)
+		good &= head_write_field(head->fields.at[i].name, head->fields.at[i].value, &text);
+	head_write_end(&text);
+	if (good && !text.failed)
+		connection_send_interim(ex->connection, strbuf_slice(&text));
+	strbuf_release(&text);
+}
+
+int http_take_socket(struct http_exchange *ex, struct strbuf *ret_unsent, struct strbuf *ret_unread)
+{
+	int phase = EXCHANGE_OPEN, fd = -1;
+
+	ASSERT(atomic_compare_exchange_strong(&ex->phase, &phase, EXCHANGE_ENDED));
+	if (ex->connection)
+		fd = connection_give_up(ex->connection, ret_unsent, ret_unread);
+	exchange_drop(ex);
+	return fd;
+}
+
 /* ---- the answer ---- */
 
 bool exchange_is_head(const struct http_exchange *ex)

@@ -51,10 +51,18 @@ static void healthz(struct http_call *call)
 static void metrics(struct http_call *call)
 {
 	const struct gate_admin *admin = call->context;
+	struct http_server *door = admin->door;
+	struct http_stats http = {0};
 	struct strbuf text;
 
 	strbuf_init(&text, TEXT_BYTES_MAX);
 	proxy_write_metrics(admin->proxy, &text);
+	if (door)
+		http_server_read_stats(door, &http);
+
+	const struct metric of_door[] = {METRIC_CROWDED_OUT(&http)};
+
+	METRICS_ADD_ALL(&text, of_door);
 	respond_text(call->exchange, 200, METRICS_CONTENT_TYPE, strbuf_slice(&text));
 	strbuf_release(&text);
 }

@@ -25,8 +25,9 @@
 struct gate_admin {
 	struct gate_store *store;
 	const struct proxy *proxy;
-	struct log *log;    /* may be NULL: records that are forgotten are logged */
-	_Atomic bool ready; /* what /readyz says */
+	struct log *log;                    /* may be NULL: records that are forgotten are logged */
+	_Atomic bool ready;                 /* what /readyz says */
+	_Atomic(struct http_server *) door; /* where clients come in, for its numbers; NULL: not yet */
 	bool has_key;
 	uint8_t key_digest[SHA256_BYTES];
 };

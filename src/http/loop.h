@@ -39,6 +39,7 @@ struct loop {
 	struct watch bell;
 	struct deadline_queue *queues[LOOP_QUEUES_MAX];
 	size_t queues_n;
+	bool draining; /* its server is stopping: what waits without end should come to one */
 	size_t guests; /* at work here on somebody else's account: a server that drains waits for them, too */
 };
 

@@ -27,4 +27,11 @@ void metrics_add_clock(struct strbuf *text, const struct clock *clock);
 /* hapax_build_info, and process_…, which every exporter has; what the system does not say is left out. */
 void metrics_add_process(struct strbuf *text);
 
+/* Of struct http_stats. */
+#define METRIC_CROWDED_OUT(http)                                                                                       \
+	{                                                                                                              \
+		"hapax_bodies_crowded_out_total", "counter",                                                           \
+			"Half-sent bodies given up because others needed the room.", (http)->crowded_out               \
+	}
+
 #endif

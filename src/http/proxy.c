@@ -125,6 +125,8 @@ void job_free(struct proxy_job *job)
 	if (job->next)
 		job->next->previous = job->previous;
 	home->loop->guests--;
+	if (job->reserved)
+		atomic_fetch_sub(&home->proxy->tunnels, 1);
 	if (home->spare_n == PROXY_SPARE_MAX) {
 		release_job(job);
 		return;
@@ -154,6 +156,7 @@ static struct proxy_loop *join(struct proxy *proxy, struct loop *loop)
 	home->proxy = proxy;
 	home->loop = loop;
 	arena_init(&home->scratch, 0);
+	tunnels_init(&home->tunnels, loop, &proxy->tunnels);
 	deadline_queue_init(&home->retries, 1, job_retry);
 	loop_add_queue(loop, &home->retries);
 	pthread_mutex_lock(&proxy->mutex);
@@ -203,6 +206,7 @@ static void free_loop(struct proxy_loop *home)
 		next = job->next;
 		release_job(job);
 	}
+	tunnels_free(&home->tunnels);
 	arena_release(&home->scratch);
 	free(home);
 }
@@ -287,6 +291,7 @@ void proxy_head(void *data, struct http_exchange *exchange)
 	struct proxy_rules *rules = rules_hold(proxy);
 	const struct gate_policy *policy = policy_of(rules, request);
 	struct hx_error err;
+	struct slice protocols;
 	uint32_t hops;
 
 	if (!policy)
@@ -295,6 +300,10 @@ void proxy_head(void *data, struct http_exchange *exchange)
 		refuse(proxy, exchange, HX_BAD_REQUEST, "Max-Forwards is not a number");
 	else if (proxy_hops_left(request, &hops) == HOPS_NONE)
 		proxy_answer_last_hop(exchange);
+	else if (policy->guard && proxy_wants_upgrade(request, &protocols))
+		refuse(proxy, exchange, HX_NOT_IMPLEMENTED,
+		       "Upgrade is not passed on here: this route is guarded, and what goes through a tunnel has no key; "
+		       "see \"guard\": false");
 	else if (proxy_check_key(policy, request, http_exchange_arena(exchange), &err))
 		refuse(proxy, exchange, err.code, err.detail);
 	else
@@ -368,6 +377,9 @@ void proxy_write_metrics(const struct proxy *proxy, struct strbuf *out)
 		{"hapax_gate_forwarded_total", "counter", "Requests that were not guarded.", stats.forwarded},
 		{"hapax_gate_refused_total", "counter", "Requests that were answered before anything was done.",
 		 stats.refused},
+		{"hapax_gate_tunnels", "gauge", "Tunnels that are open (Upgrade), and those that are asked for.",
+		 (uint64_t)proxy->tunnels},
+		{"hapax_gate_tunnels_total", "counter", "Tunnels that were opened.", proxy->stats.tunnels},
 		{"hapax_gate_storing", "gauge", "Answers that went out unstored and are still to be stored.",
 		 stats.storing},
 		{"hapax_gate_upstream_connections", "gauge", "Connections to the upstream, idle ones included.",

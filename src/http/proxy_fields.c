@@ -1,7 +1,8 @@
 /*
  * Header fields on their way through, as RFC 9110 (7.6) wants it of a proxy.
  *
- *   both ways   dropped: Connection and what it nominates, Keep-Alive, Proxy-*, TE, Trailer, Transfer-Encoding, Upgrade;
+ *   both ways   dropped: Connection and what it nominates, Keep-Alive, Proxy-*, TE, Trailer, Transfer-Encoding, Upgrade (which is
+ *               written anew where it is passed on, see proxy_upgrade.c);
  *               the length is written anew; Via is added
  *   upstream    Host is the client's (the url's only where an HTTP/1.0 client sent none), X-Forwarded-For gets the
  *               client's address at its end, Expect has been met by the server and is dropped. Everything else, the
@@ -110,6 +111,7 @@ bool proxy_request_fields(const struct proxy_job *job, struct arena *arena, stru
 	struct wire_fields in = request->head.fields;
 	struct wire_field *out = arena_alloc(arena, (in.n + REQUEST_FIELDS_ADDED) * sizeof *out);
 	bool nominating = nominates(in);
+	struct slice protocols;
 	uint32_t hops = 0;
 	bool counts = proxy_hops_left(request, &hops) == HOPS_SOME;
 	size_t n = 0;
@@ -124,6 +126,10 @@ bool proxy_request_fields(const struct proxy_job *job, struct arena *arena, stru
 		    !(counts && slice_is_nocase(in.at[i].name, "max-forwards")) &&
 		    !(nominating && is_nominated(in, in.at[i].name)))
 			out[n++] = in.at[i];
+	if (job->reserved && proxy_wants_upgrade(request, &protocols)) {
+		out[n++] = (struct wire_field){slice_str("Connection"), slice_str("upgrade")};
+		out[n++] = (struct wire_field){slice_str("Upgrade"), protocols};
+	}
 	if (counts)
 		out[n++] = (struct wire_field){slice_str("Max-Forwards"), number_text(hops - 1, arena)};
 	if (has_length(request))

@@ -439,6 +439,34 @@ static void on_ended(struct upstream_call *call, enum upstream_end end)
 		give_result(job);
 }
 
+/* 100 was for us: the body had been read before the upstream was asked. */
+static void on_interim(struct upstream_call *call)
+{
+	struct proxy_job *job = job_of(call);
+	size_t n = 0;
+	const struct wire_field *fields;
+
+	if (call->response.status == 100)
+		return;
+	fields = proxy_answer_fields(&call->response, http_exchange_arena(job->exchange), 0, &n);
+	if (fields)
+		http_send_interim(job->exchange,
+				  &(struct http_answer){.status = call->response.status, .fields = {fields, n}});
+}
+
+static void on_switched(struct upstream_call *call, int fd, struct tls_link *tls, struct slice rest)
+{
+	struct proxy_job *job = job_of(call);
+
+	if (proxy_open_tunnel(job, fd, tls, rest)) {
+		job_free(job);
+		return;
+	}
+	call->code = HX_BAD_GATEWAY;
+	call->reason = "the upstream has switched to a protocol that nobody has asked for";
+	on_ended(call, UPSTREAM_UNKNOWN);
+}
+
 static void execute(struct proxy_job *job)
 {
 	if (job->guarded)
@@ -494,13 +522,17 @@ static bool prepare_call(struct proxy_job *job)
 		.body = job->request->body,
 		.arena = arena,
 		.timeout_ms = job->policy->upstream_timeout_ms,
-		.repeatable = !job->guarded && is_safe_to_repeat(request->method),
+		.repeatable = !job->guarded && !job->reserved && is_safe_to_repeat(request->method),
 		.fresh = job->guarded && job->policy->hold, /* a person is not called for an idle connection's end */
 		.head = on_head,
+		.interim = on_interim,
+		.switched = on_switched,
 		.data = on_data,
 		.drained = on_drained,
 		.ended = on_ended,
 	};
+	job->call.upgrade = job->reserved;
+	job->call.fresh |= job->reserved;
 	return proxy_request_fields(job, arena, &job->call.fields) && !arena->failed;
 }
 
@@ -508,12 +540,16 @@ void job_start(struct proxy_job *job)
 {
 	struct proxy *proxy = job->home->proxy;
 	struct hx_error err = {0};
+	struct slice protocols;
 	enum hx_code code = job->policy->guard ? proxy_claim(job, &err) : HX_KEY_REQUIRED;
 
 	job->letter.deliver = deliver;
 	job->guarded = code == HX_OK;
 	if (code == HX_KEY_REQUIRED && (!job->policy->guard || !job->policy->required))
 		code = HX_OK;
+	if (code == HX_OK && !job->guarded && proxy_wants_upgrade(&job->request->wire, &protocols) &&
+	    !proxy_reserve_tunnel(job))
+		code = error_set(&err, HX_BUSY, "there are max_tunnels tunnels already");
 	if (code == HX_OK && !prepare_call(job))
 		code = error_set(&err, HX_NO_MEMORY, "there is no memory for the request");
 	if (code != HX_OK) {

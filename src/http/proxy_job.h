@@ -5,6 +5,7 @@
  *   proxy.c         life, the loops, which policy a request has, counters
  *   proxy_fields.c  header fields on their way through, both ways
  *   proxy_hops.c    Max-Forwards
+ *   proxy_upgrade.c requests that ask for another protocol, and tunnels
  *   proxy_claim.c   key, scope and fingerprint of a guarded request
  *   proxy_job.c     the order of things: store, upstream, client
  *   proxy_answer.c  what the client gets
@@ -17,6 +18,7 @@
 #include "gate/guard.h"
 #include "gate/replay.h"
 #include "http/proxy.h"
+#include "http/tunnel.h"
 #include "http/upstream.h"
 
 #define PROXY_STORING_MAX 256  /* answers that went out unstored and are kept to be stored after all */
@@ -38,8 +40,9 @@ struct proxy {
 	struct proxy_rules *rules;
 	_Atomic(struct proxy_loop *) loops[HTTP_LOOPS_MAX];
 	struct {
-		_Atomic uint64_t outcomes[HX_GATE_OUTCOMES], unknown, forwarded, refused;
+		_Atomic uint64_t outcomes[HX_GATE_OUTCOMES], unknown, forwarded, refused, tunnels;
 	} stats;
+	_Atomic int64_t tunnels; /* open, or asked for */
 	_Atomic int64_t storing;
 };
 
@@ -52,6 +55,7 @@ struct proxy_loop {
 	struct proxy_job *jobs;        /* all that are on their way */
 	struct proxy_job *spare;
 	size_t spare_n;
+	struct tunnels tunnels;
 	struct arena scratch; /* for fingerprints; empty between two of them */
 };
 
@@ -67,6 +71,7 @@ struct proxy_job {
 	struct proxy_rules *rules; /* … of which the policy is a part */
 	const struct gate_policy *policy;
 	bool guarded;
+	bool reserved; /* it may become a tunnel, and is counted among them */
 
 	struct guard guard;
 	struct gate_ticket ticket;
@@ -122,6 +127,15 @@ enum proxy_hops { HOPS_UNLIMITED, HOPS_SOME, HOPS_NONE, HOPS_UNREADABLE };
 enum proxy_hops proxy_hops_left(const struct wire_request *request, uint32_t *ret_left);
 /* HOPS_NONE: in the place of the service. */
 void proxy_answer_last_hop(struct http_exchange *exchange);
+
+/* ---- proxy_upgrade.c ---- */
+
+/* Does it ask for a protocol that can be passed on? */
+bool proxy_wants_upgrade(const struct wire_request *request, struct slice *ret_protocols);
+/* False: there are max_tunnels already. */
+bool proxy_reserve_tunnel(struct proxy_job *job);
+/* The service has switched. False: to something else than was asked for, and the socket is closed; else the client has its answer. */
+bool proxy_open_tunnel(struct proxy_job *job, int fd, struct tls_link *tls, struct slice rest);
 
 /* ---- proxy_claim.c ---- */
 

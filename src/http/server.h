@@ -30,6 +30,7 @@
 #include "base/clock.h"
 #include "base/histogram.h"
 #include "base/log.h"
+#include "base/strbuf.h"
 #include "http/address.h"
 #include "http/wire.h"
 
@@ -38,6 +39,7 @@
 #define HTTP_BODY_PATIENCE_MS 1000
 
 struct http_server;
+struct http_answer;
 struct http_exchange;
 struct loop;
 
@@ -158,6 +160,18 @@ bool http_exchange_closed(const struct http_exchange *exchange);
  */
 bool http_resume(struct http_exchange *exchange, void (*fn)(struct http_exchange *exchange, void *data), void *data)
 	__attribute__((warn_unused_result));
+
+/*
+ * In the loop's thread, before the answer: a head with a status of 1xx that is not 101. Not sent to who cannot know it (HTTP/1.0), and
+ * left out where the client has not taken those before it.
+ */
+void http_send_interim(struct http_exchange *exchange, const struct http_answer *head);
+/*
+ * In the loop's thread, instead of an answer: the socket itself, which does not block, for another protocol. -1: the client has gone.
+ * *ret_unsent is what is still to be sent to the client, *ret_unread what it has sent behind its request; both, and the socket, are the
+ * caller's. The exchange is no longer.
+ */
+int http_take_socket(struct http_exchange *exchange, struct strbuf *ret_unsent, struct strbuf *ret_unread);
 
 /* ---- the answer: from any thread, exactly once, whether the client is still there or not ---- */
 

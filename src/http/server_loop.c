@@ -12,7 +12,7 @@ static void begin_draining(struct letter *letter)
 {
 	struct server_loop *sl = CONTAINER_OF(letter, struct server_loop, stop);
 
-	sl->draining = true;
+	sl->draining = sl->loop.draining = true;
 	sl->drain_by = mono_add_ms(sl->loop.now, sl->server->drain_ms);
 	if (sl == &sl->server->loops[0])
 		listener_drain(&sl->server->listener);

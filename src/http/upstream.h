@@ -35,6 +35,7 @@
 #define UPSTREAM_IDLE_MAX 256   /* connections of one loop that are kept */
 #define UPSTREAM_INTERIM_MAX 16 /* 1xx answers in front of the real one */
 
+struct tls_link;
 struct upstream;
 struct upstream_pool;
 
@@ -69,8 +70,14 @@ struct upstream_call {
 	bool repeatable; /* may be sent once more if a connection that was idle dies before the answer begins */
 	bool fresh;      /* on a connection of its own: an idle one may be closed just as it is used */
 	bool patient;    /* may be set at head() and later: timeout_ms is then for each piece of the answer */
-	bool unwanted;   /* may be set in data(): nobody waits for the rest, and it ends UNKNOWN */
+	bool upgrade; /* the fields ask for another protocol, which the upstream may switch to (101); else that is UNKNOWN */
+	bool unwanted; /* may be set in data(): nobody waits for the rest, and it ends UNKNOWN */
 	void (*head)(struct upstream_call *call); /* `response` is there; not called for 1xx */
+	/* `response` is one of 1xx, and lives until this returns. May be NULL. */
+	void (*interim)(struct upstream_call *call);
+	/* With `upgrade`, instead of ended(): the protocol was switched. The socket, its TLS (NULL: none) are the caller's; `rest` is
+	 * what came behind the head, until this returns. */
+	void (*switched)(struct upstream_call *call, int fd, struct tls_link *tls, struct slice rest);
 	/* Says how many bytes it took. With fewer than all, nothing more comes (and no time runs) until the resume. */
 	size_t (*data)(struct upstream_call *call, struct slice bytes);
 	/* All bytes that have come so far were handed out, and there is more to come. May be NULL. */

@@ -446,8 +446,46 @@ static void offer(struct upstream_connection *c, struct slice data)
 	strbuf_add_slice(&c->spill, slice_of(data.p + taken, data.n - taken));
 }
 
-/* A head is complete. False: the call has ended. */
-static bool take_head(struct upstream_connection *c, struct slice head)
+/* From here on it is another protocol, and the socket the caller's. */
+static void switch_over(struct upstream_connection *c, struct slice rest)
+{
+	struct upstream_call *call = c->call;
+	struct tls_link *tls = c->tls;
+	int fd = c->fd;
+
+	loop_unwatch(c->pool->loop, fd);
+	c->tls = NULL;
+	c->fd = -1;
+	close_connection(c);
+	deadline_clear(&call->deadline);
+	call->connection = NULL;
+	call->switched(call, fd, tls, rest);
+}
+
+/* An answer of 1xx; `rest` came behind it. False: the call has ended. */
+static bool take_interim(struct upstream_connection *c, struct slice rest)
+{
+	struct upstream_call *call = c->call;
+
+	if (call->response.status == 101 && call->upgrade) {
+		switch_over(c, rest);
+		return false;
+	}
+	if (call->response.status == 101) {
+		unknown(c, HX_BAD_GATEWAY, "the protocol is switched, which nobody has asked for");
+		return false;
+	}
+	if (++c->interim_n > UPSTREAM_INTERIM_MAX) {
+		unknown(c, HX_BAD_GATEWAY, "the upstream sends 1xx answers without end");
+		return false;
+	}
+	if (call->interim)
+		call->interim(call);
+	return true;
+}
+
+/* A head is complete, and `rest` behind it. False: the call has ended. */
+static bool take_head(struct upstream_connection *c, struct slice head, struct slice rest)
 {
 	struct upstream_call *call = c->call;
 	struct arena_mark mark = arena_mark(call->arena);
@@ -465,11 +503,10 @@ static bool take_head(struct upstream_connection *c, struct slice head)
 		return false;
 	}
 	if (call->response.status < 200) {
+		if (!take_interim(c, rest))
+			return false;
 		arena_rewind(call->arena, mark);
-		if (++c->interim_n <= UPSTREAM_INTERIM_MAX)
-			return true;
-		unknown(c, HX_BAD_GATEWAY, "the upstream sends 1xx answers without end");
-		return false;
+		return true;
 	}
 	wire_body_init(&c->body, &call->response.head, /* is_response= */ true);
 	c->in_body = true;
@@ -488,7 +525,7 @@ static size_t feed_head(struct upstream_connection *c, struct slice data)
 		unknown(c, err.code, err.reason);
 	if (verdict != WIRE_DONE)
 		return 0;
-	return take_head(c, wire_scan_head(&c->scan, data.p)) ? used : 0;
+	return take_head(c, wire_scan_head(&c->scan, data.p), slice_of(data.p + used, data.n - used)) ? used : 0;
 }
 
 /* Reads body until it ends, is paused, or the bytes do. Returns how many are used. */

@@ -105,8 +105,6 @@ static enum wire_verdict parse_status_line(struct slice line, struct wire_respon
 	ret->reason = line.n > 12 ? slice_of(line.p + 13, line.n - 13) : slice_of(NULL, 0);
 	if (ret->status < 100 || ret->status > 599)
 		return bad_request(err, "the status is not from 100 to 599");
-	if (ret->status == 101)
-		return bad_request(err, "the protocol is switched, which nobody has asked for");
 	return WIRE_DONE;
 }
 

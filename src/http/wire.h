@@ -120,7 +120,7 @@ struct wire_request {
 
 struct wire_response {
 	struct wire_head head;
-	int status; /* 100 to 599, never 101. Below 200 another head follows */
+	int status; /* 100 to 599. Below 200 another head follows, but behind 101: from there on it is another protocol */
 	struct slice reason;
 };
 

@@ -112,7 +112,7 @@ def test_the_janitor_names_what_it_ends(dir):
 			hapax.json("POST", "/api/v1/entities/b", {"id": "a"}, status=201)
 			service.hold.clear()
 			with hapax.open() as s:
-				s.sendall(b"POST /api/v1/entities/b/a/steps/close HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+				s.sendall(b"POST /api/v1/entities/b/a/steps/close HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
 				key = service.await_calls("/close")[0][1]["idempotency-key"]
 				hapax.process.kill()
 		with start() as hapax:

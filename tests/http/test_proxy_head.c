@@ -118,6 +118,97 @@ static void max_forwards_is_counted_down(void **state)
 	assert_int_equal(seen_count(), 3);
 }
 
+/* ---- what the service says before its answer ---- */
+
+#define HINT "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nIdempotency-Status: replayed\r\n\r\n"
+
+static void interim_answers_are_passed_on(void **state)
+{
+	static const char *const requests[] = {
+		"GET /x HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST /x HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\nContent-Length: 0\r\n\r\n"};
+
+	(void)state;
+	upstream_play(SCRIPT("HTTP/1.1 100 Continue\r\n\r\n" HINT "HTTP/1.1 102 Processing\r\n\r\n" ANSWER_OK));
+	for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+		int fd = client_open();
+		struct reply reply;
+
+		client_say(fd, requests[i]);
+		reply = read_reply(fd, false);
+		assert_int_equal(reply.status, 103);
+		assert_non_null(strstr(reply.text, "\r\nLink: </a.css>; rel=preload\r\n"));
+		assert_null(strstr(reply.text, "Idempotency-Status"));
+		reply_release(&reply);
+		expect_reply(fd, 102, "");
+		expect_reply(fd, 201, "hello");
+		close(fd);
+	}
+	/* What was stored is the answer alone; and who speaks HTTP/1.0 knows of no such thing. */
+	expect_post("/x", "k", "", 201, "replayed");
+	ask("GET /x HTTP/1.0\r\n\r\n", 201, "hello");
+}
+
+static void interim_answers_have_an_end(void **state)
+{
+	(void)state;
+	upstream_play(
+		SCRIPT(HINT HINT HINT HINT HINT HINT HINT HINT HINT HINT HINT HINT HINT HINT HINT HINT HINT ANSWER_OK));
+
+	int fd = client_open();
+
+	client_say(fd, "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+	for (int i = 0; i < 16; i++)
+		expect_reply(fd, 103, "");
+	expect_reply(fd, 502, NULL);
+	close(fd);
+}
+
+/* ---- another configuration ---- */
+
+static _Atomic int released;
+
+static void note_released(void *owner)
+{
+	(void)owner;
+	released++;
+}
+
+static void requests_under_way_keep_their_configuration(void **state)
+{
+	static struct gate_config other;
+	struct findings findings;
+	struct arena arena;
+	struct hx_error err;
+	int fd = client_open();
+
+	(void)state;
+	released = 0;
+	arena_init(&arena, 1u << 20);
+	findings_init(&findings, &arena);
+	gate_config_parse("other.json", slice_str("{\"routes\":[{\"match\":\"POST /x\",\"guard\":false}]}"), &arena,
+			  &findings, &other);
+	upstream_play(SCRIPT(ANSWER_OK, .hold = true));
+	client_say(fd, "POST /x HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\nContent-Length: 0\r\n\r\n");
+	(void)seen(0);
+	assert_int_equal(proxy_set_config(gate.proxy, &other, note_released, NULL, &err), HX_OK);
+	upstream_play(SCRIPT(ANSWER_OK));
+	upstream_release();
+	struct reply reply = read_reply(fd, false);
+
+	assert_non_null(strstr(reply.text, "\r\nIdempotency-Status: created\r\n"));
+	reply_release(&reply);
+	client_say(fd, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+	expect_reply(fd, 201, "hello");
+	assert_int_equal(released, 0);
+	assert_int_equal(proxy_set_config(gate.proxy, &gate.config, NULL, NULL, &err), HX_OK);
+	AWAIT(released == 1);
+	client_say(fd, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+	expect_reply(fd, 400, NULL);
+	close(fd);
+	arena_release(&arena);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
 
 int main(void)
@@ -127,6 +218,9 @@ int main(void)
 		TEST(what_the_head_does_not_decide_is_read),
 		TEST(a_routes_limit_counts_before_the_body),
 		TEST(max_forwards_is_counted_down),
+		TEST(interim_answers_are_passed_on),
+		TEST(interim_answers_have_an_end),
+		TEST(requests_under_way_keep_their_configuration),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
