@@ -271,7 +271,7 @@ struct batch_call_item {
 	int64_t n;
 	int64_t attempt;            /* of the item, for the header: no body tells it, or a key would have several */
 	struct slice input, output; /* .p NULL: none */
-	struct slice voids;         /* the key that a void makes useless; .p NULL: it is none */
+	struct slice about;         /* the key that a void makes useless, a probe asks about; .p NULL: it is neither */
 };
 struct slice batch_call_body(const struct batch_hold *hold, const char *step, const struct batch_call_item *item,
 			     struct arena *arena);

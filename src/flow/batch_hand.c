@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "flow/backoff.h"
+#include "flow/call_key.h"
 #include "flow/probe.h"
 #include "flow/transition.h"
 #include "task/pulse.h"
@@ -129,10 +130,13 @@ static struct lease lease_of(const struct batch_hand *h)
 	return (struct lease){h->hold.subject, h->hold.fence, h->hold.lease_ms, h->hold.since};
 }
 
-static void probe(struct batch_hand *h)
+static void probe(struct batch_hand *h, const struct answer *answer)
 {
-	h->key = batch_item_key(h->hold.subject, h->n, /* suffix= */ NULL, 0, h->arena);
-	h->body = batch_call_body(&h->hold, "probe", &(struct batch_call_item){.n = h->n, .input = h->input}, h->arena);
+	struct slice key = batch_item_key(h->hold.subject, h->n, /* suffix= */ NULL, 0, h->arena);
+
+	h->key = call_key_to_ask(key, CALL_PROBE, answer->id, h->arena);
+	h->body = batch_call_body(&h->hold, "probe",
+				  &(struct batch_call_item){.n = h->n, .input = h->input, .about = key}, h->arena);
 	h->at = HAND_PROBING;
 }
 
@@ -142,7 +146,7 @@ static void begin_probe(struct batch_hand *h, const struct answer *answer)
 	struct lease lease = lease_of(h);
 
 	if (lease_is_trusted(&lease, answer->mono))
-		probe(h);
+		probe(h, answer);
 	else
 		not_begun(h, answer);
 }
@@ -214,7 +218,7 @@ static void begin(struct batch_hand *h, const struct answer *answer, const struc
 	else if (h->unsettled_since) /* nobody was lost over it: it is only asked again */
 		call(h, answer);
 	else if (h->doubt && definition_of(h)->on_unknown == UNKNOWN_PROBE)
-		probe(h);
+		probe(h, answer);
 	else if (h->doubt && definition_of(h)->on_unknown == UNKNOWN_HOLD)
 		left_unknown(h, answer, /* failure= */ false, slice_str("its holder was lost"));
 	else

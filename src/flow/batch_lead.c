@@ -269,7 +269,7 @@ static void void_next(struct batch_lead *l, const struct answer *answer)
 		end(l, LEAD_OVER, HX_STORE_UNAVAILABLE);
 		return;
 	}
-	item->voids = batch_item_key(l->hold.subject, item->n, /* suffix= */ NULL, 0, l->arena);
+	item->about = batch_item_key(l->hold.subject, item->n, /* suffix= */ NULL, 0, l->arena);
 	l->key = batch_item_key(l->hold.subject, item->n, "void", l->hold.fence_floor + l->hold.fence, l->arena);
 	l->body = batch_call_body(&l->hold, "void", item, l->arena);
 	if (l->arena->failed)

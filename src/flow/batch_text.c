@@ -67,9 +67,9 @@ struct slice batch_call_body(const struct batch_hold *hold, const char *step, co
 	strbuf_add_str(&body, ",\"output\":");
 	strbuf_add_slice(&body, item->output.p ? item->output : slice_str("null"));
 	strbuf_add_char(&body, '}');
-	if (item->voids.p) {
+	if (item->about.p) {
 		strbuf_add_str(&body, ",\"key\":");
-		json_quote(item->voids, &body);
+		json_quote(item->about, &body);
 	}
 	strbuf_add_char(&body, '}');
 	return keep(&body, arena);

@@ -143,7 +143,8 @@ bool orphan_leaves_table(const struct workflow *before, const struct workflow *a
 /* Where this requester's claim of the step of this name goes. NULL: there is none. */
 static const char *claims_into(const struct workflow *w, const struct step *like, const char *requester)
 {
-	const struct step *step = workflow_step(w, slice_str(like->step_key), slice_str(like->status));
+	const struct step *step = workflow_step(w, slice_str(like->step_key), slice_str(like->status),
+						slice_str(requester));
 
 	return step ? workflow_view(w, step, slice_str(requester))->claim_into : NULL;
 }

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "flow/call_key.h"
 #include "flow/probe.h"
 #include "flow/step_parts.h"
 #include "flow/transition.h"
@@ -92,21 +93,26 @@ static void start_act(struct entity_step *s, const struct answer *answer)
 	if (!may_act(s, answer))
 		return;
 	s->attempt++;
-	step_make_body(s);
+	step_make_call(s);
 	s->at = STEP_ACTING;
+}
+
+/* A call that changes nothing, under a key of its own. */
+static void start_asking(struct entity_step *s, const struct answer *answer, enum step_at at)
+{
+	if (!may_act(s, answer))
+		return;
+	step_make_question(s, at == STEP_PROBING ? CALL_PROBE : CALL_VALIDATION, answer->id);
+	s->at = at;
 }
 
 /* The claim is ours, or none is wanted. */
 static void start_work(struct entity_step *s, const struct answer *answer)
 {
-	if (!acts_outside(s->view->validation)) {
+	if (acts_outside(s->view->validation))
+		start_asking(s, answer, STEP_VALIDATING);
+	else
 		start_act(s, answer);
-		return;
-	}
-	if (!may_act(s, answer))
-		return;
-	step_make_body(s);
-	s->at = STEP_VALIDATING;
 }
 
 /* An action, a validation or the finish's own sql said no. The caller hears of that, whatever the release does. */
@@ -147,7 +153,7 @@ static bool choose_step(struct entity_step *s, const struct db_rows *rows, struc
 {
 	const struct workflow *w = step_workflow(s);
 
-	s->step = workflow_step(w, s->rq->step_key, status);
+	s->step = workflow_step(w, s->rq->step_key, status, s->rq->requester);
 	if (s->step) {
 		s->view = workflow_view(w, s->step, s->rq->requester);
 		if (s->view->allowed)
@@ -193,7 +199,7 @@ static bool find_claimed_step(struct entity_step *s, const struct db_rows *rows,
 	struct slice key = db_cell(rows, 0, ENTITY_CLAIM_STEP)->s,
 		     requester = db_cell(rows, 0, ENTITY_CLAIM_REQUESTER)->s;
 
-	s->step = workflow_step(w, key, db_cell(rows, 0, ENTITY_CLAIM_FROM)->s);
+	s->step = workflow_step(w, key, db_cell(rows, 0, ENTITY_CLAIM_FROM)->s, requester);
 	s->view = s->step ? workflow_view(w, s->step, requester) : NULL;
 	s->requester = arena_copy(s->arena, requester);
 	s->input = arena_copy(s->arena, db_cell(rows, 0, ENTITY_CLAIM_INPUT)->s);
@@ -345,11 +351,8 @@ static void take_recovered(struct entity_step *s, const struct answer *answer)
 	}
 	s->version = db_cell(&answer->result->rows[0], 0, 0)->i;
 	s->fence = db_cell(&answer->result->rows[0], 0, 1)->i;
-	if (!may_act(s, answer))
-		return;
 	s->attempt++;
-	step_make_body(s);
-	s->at = STEP_PROBING;
+	start_asking(s, answer, STEP_PROBING);
 }
 
 /* Whoever fired it may do so again, unless the answer was for good. */
@@ -390,8 +393,7 @@ static void take_unknown(struct entity_step *s, const struct answer *answer)
 	if (s->view->on_unknown == UNKNOWN_RETRY && s->unknowns <= STEP_UNKNOWN_RETRIES && at_once) {
 		start_act(s, answer);
 	} else if (s->view->on_unknown == UNKNOWN_PROBE) {
-		if (may_act(s, answer))
-			s->at = STEP_PROBING;
+		start_asking(s, answer, STEP_PROBING);
 	} else if (s->view->on_unknown == UNKNOWN_HOLD && s->claimed) {
 		go(s, STEP_HOLDING, answer);
 	} else {
@@ -636,7 +638,7 @@ static void ask_act(const struct entity_step *s, const struct action *action, st
 	ask->act = (struct act_call){
 		.action = action,
 		.input = s->body,
-		.key = s->key,
+		.key = s->call_key,
 		.attempt = s->attempt ? s->attempt : 1,
 		.traceparent = s->rq->traceparent,
 		.unknown_on_5xx = s->view->unknown_on_5xx,

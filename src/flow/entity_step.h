@@ -19,7 +19,8 @@
  *
  * Invariants, beyond those of claim.h:
  *  E1  After-effects are written in the unit that finishes, and nowhere else.
- *  E2  The key of the effect is (entity, effort, step): the same until an action has given a definite answer.
+ *  E2  The key of the effect is (entity, effort, step): the same until an action has given a definite answer. Validation,
+ *      probe and after-effects have keys of their own (call_key.h).
  *  E3  No call is begun under a lease that may be over. (claim.h's C1, for every call of the step.)
  *  E4  A claim whose outcome is unknown is never released by us; only the janitor, a probe or a person end it.
  */
@@ -112,7 +113,9 @@ struct entity_step {
 	unsigned adopted, rewritten; /* how often that was tried */
 	bool overrun; /* the claim was gone before the step had ended: what it still wrote changed nothing */
 	struct slice workspace, name, requester, input;
-	struct slice key, body, effect_payload;
+	struct slice key;            /* of the step's own effect */
+	struct slice call_key, body; /* of the call that is under way */
+	struct slice effect_payload;
 	int64_t effect_ids[STEP_AFTER_EFFECTS_MAX];
 	struct slice effect_keys[STEP_AFTER_EFFECTS_MAX];
 	const struct db_value *sql_values;

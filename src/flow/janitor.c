@@ -72,13 +72,14 @@ static void take_page(struct janitor *j, const struct answer *answer)
 static enum on_unknown wish_of(const struct janitor_rule *rule, const struct db_rows *rows)
 {
 	const struct workflow *w = rule->machine->workflow;
+	struct slice requester = db_cell(rows, 0, ENTITY_CLAIM_REQUESTER)->s;
 	const struct step *step = workflow_step(w, db_cell(rows, 0, ENTITY_CLAIM_STEP)->s,
-						db_cell(rows, 0, ENTITY_CLAIM_FROM)->s);
+						db_cell(rows, 0, ENTITY_CLAIM_FROM)->s, requester);
 	const struct step_view *view;
 
 	if (!step)
 		return UNKNOWN_HOLD; /* mutant: gone-step-reverted -> return UNKNOWN_REVERT; */
-	view = workflow_view(w, step, db_cell(rows, 0, ENTITY_CLAIM_REQUESTER)->s);
+	view = workflow_view(w, step, requester);
 	if (!view->claim_into || strcmp(view->claim_into, rule->claim_into) != 0)
 		return UNKNOWN_HOLD; /* mutant: other-claim-reverted -> return view->on_unknown; */
 	return view->on_unknown;

@@ -1,5 +1,6 @@
 /* How a move of a run may end, and what it may begin. See run_plan.h. */
 #include "base/id.h"
+#include "flow/call_key.h"
 #include "flow/run_plan.h"
 #include "flow/sql_action.h"
 
@@ -198,6 +199,8 @@ void plan_begin_probe(struct run_drive *d, const struct answer *answer, const st
 {
 	plan_begin(d, answer, step, /* undone= */ NULL, d->row.attempt, /* doubt= */ true);
 	if (d->action) {
+		d->body = call_body_about(d->body, d->key, d->arena);
+		d->key = call_key_to_ask(d->key, CALL_PROBE, answer->id, d->arena);
 		d->move.write = RUN_WRITES_BEGUN;
 		d->action = step->action->probe;
 		d->probing = true;

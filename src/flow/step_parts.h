@@ -30,8 +30,10 @@ static inline struct move step_finish_move(const struct entity_step *s)
 
 /* ---- texts, in the task's arena, which remembers whether there was room ---- */
 
-/* The body of every call of the step. Nothing in it tells one try from another: a key has one body. */
-void step_make_body(struct entity_step *s);
+/* Key and body of the action's call. Nothing in them tells one try from another: a key has one body. */
+void step_make_call(struct entity_step *s);
+/* Key and body of a call that changes nothing (call_key.h). */
+void step_make_question(struct entity_step *s, const char *what, int64_t ask);
 /* The key of the step's own effect. */
 void step_make_key(struct entity_step *s);
 /* The payload of all after-effects of the transition; its version is the one that the finish reaches. */

@@ -4,6 +4,7 @@
 #include "base/id.h"
 #include "base/json_string.h"
 #include "base/trace.h"
+#include "flow/call_key.h"
 #include "flow/step_parts.h"
 
 #define BODY_BYTES_MAX (32u << 20)
@@ -32,7 +33,7 @@ static void add_common(const struct entity_step *s, struct strbuf *sb)
 	add_raw(sb, "data", s->data);
 }
 
-void step_make_body(struct entity_step *s)
+void step_make_call(struct entity_step *s)
 {
 	struct strbuf sb;
 
@@ -40,9 +41,17 @@ void step_make_body(struct entity_step *s)
 	strbuf_add_char(&sb, '{');
 	add_common(s, &sb);
 	strbuf_add_char(&sb, '}');
+	s->call_key = s->key;
 	s->body = arena_copy(s->arena, strbuf_slice(&sb));
 	s->arena->failed |= sb.failed;
 	strbuf_release(&sb);
+}
+
+void step_make_question(struct entity_step *s, const char *what, int64_t ask)
+{
+	step_make_call(s);
+	s->call_key = call_key_to_ask(s->key, what, ask, s->arena);
+	s->body = call_body_about(s->body, s->key, s->arena);
 }
 
 /* The payload of all after-effects of this transition; its version is the one that the finish reaches. */
@@ -71,7 +80,7 @@ void step_make_effect_keys(struct entity_step *s)
 	for (size_t i = 0; i < s->view->after_effects_n; i++) {
 		char key[ID_TEXT_BYTES + 2 * WORKFLOW_NAME_MAX + 40];
 
-		snprintf(key, sizeof key, "%.*s-%s-%zu", SLICE_ARGS(s->key), s->view->after_effects[i]->name, i);
+		snprintf(key, sizeof key, "%.*s/after/%s", SLICE_ARGS(s->key), s->view->after_effects[i]->name);
 		s->effect_keys[i] = arena_copy(s->arena, slice_str(key));
 	}
 }

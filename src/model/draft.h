@@ -31,6 +31,7 @@ struct draft_step {
 	const struct json_node *node;
 	const char *label;                           /* the step_key, or "#3" where that is not usable */
 	const struct json_node *fields[STEP_FIELDS]; /* NULL: not given */
+	const struct json_node *status;              /* one for all, or a map; NULL: not given */
 };
 
 struct draft {
@@ -41,14 +42,16 @@ struct draft {
 	struct action_list actions;
 	struct requesters requesters;
 	struct step *steps;         /* those of w */
-	struct draft_step *sources; /* one per step */
+	struct draft_step *sources; /* one per step; those that one step with a map of statuses became are alike */
 	const struct json_node *status_types;
 };
 
 /* step.c: the status of this name. Reports one that is not in status_types, unless those could not be read at all. */
 const char *draft_status(const struct draft *d, const struct reader *r, const struct json_node *node, const char *what);
-/* Reads step i from the node and collects its requesters; reports everything but the rules. */
-void draft_step_read(struct draft *d, size_t i, const struct json_node *node);
+/* Reads step i from the node and collects its requesters; reports everything but the rules. How many steps it became. */
+size_t draft_step_read(struct draft *d, size_t i, const struct json_node *node);
+/* No more than so many. */
+size_t draft_step_statuses_max(const struct json_node *node);
 /* Once all requesters are known: the views of step i. False: the arena has failed. */
 bool draft_step_views(struct draft *d, size_t i);
 /* What holds for the requester of a view; NULL: nothing. */

@@ -40,27 +40,50 @@ static void check_ids(const struct draft *d)
 	if (n)
 		qsort(by_id, n, sizeof *by_id, compare_ids);
 	for (size_t i = 1; i < n; i++) {
-		struct reader r = draft_step_reader(d, (size_t)(by_id[i] - d->steps));
+		size_t step = (size_t)(by_id[i] - d->steps), before = (size_t)(by_id[i - 1] - d->steps);
+		struct reader r = draft_step_reader(d, step);
 
-		if (by_id[i]->step_id == by_id[i - 1]->step_id)
+		if (by_id[i]->step_id == by_id[i - 1]->step_id && d->sources[step].node != d->sources[before].node)
 			reader_report(&r, by_id[i]->line, "duplicate",
 				      "step_id %" PRId64 " is also that of the step in line %zu", by_id[i]->step_id,
 				      by_id[i - 1]->line);
 	}
 }
 
+/* Whose step of this key and status it is, by view: for each requester there is one. */
+struct owners {
+	const struct step *of[WORKFLOW_REQUESTERS_MAX + 1];
+};
+
+static void own(const struct draft *d, struct owners *owners, const struct step *step)
+{
+	struct reader r = draft_step_reader(d, (size_t)(step - d->steps));
+	const struct step *before = NULL;
+
+	for (size_t v = 0; v <= d->requesters.n; v++) {
+		if (step->views[v].start != STARTS_HERE)
+			continue;
+		if (owners->of[v] && !before) {
+			before = owners->of[v];
+			r.place.requester = v < d->requesters.n ? d->w->requesters[v] : NULL;
+		}
+		owners->of[v] = step;
+	}
+	if (before)
+		reader_report(&r, step->line, "duplicate",
+			      "step_key \"%s\" from status \"%s\" is also that of the step in line %zu", step->step_key,
+			      step->status, before->line);
+}
+
 static void check_keys(const struct draft *d)
 {
 	const struct workflow_index *index = d->index;
+	struct owners owners = {0};
 
-	for (size_t i = 1; i < index->steps_n; i++) {
-		const struct step *step = index->steps[i], *before = index->steps[i - 1];
-		struct reader r = draft_step_reader(d, (size_t)(step - d->steps));
-
-		if (step_compare(step, before) == 0)
-			reader_report(&r, step->line, "duplicate",
-				      "step_key \"%s\" from status \"%s\" is also that of the step in line %zu",
-				      step->step_key, step->status, before->line);
+	for (size_t i = 0; i < index->steps_n; i++) {
+		if (i && step_compare(index->steps[i], index->steps[i - 1]) != 0)
+			owners = (struct owners){0};
+		own(d, &owners, index->steps[i]);
 	}
 }
 

@@ -90,16 +90,23 @@ static size_t lower_bound(const struct workflow_index *index, struct slice key, 
 	return low;
 }
 
-const struct step *workflow_step(const struct workflow *w, struct slice step_key, struct slice status)
+const struct step *workflow_step(const struct workflow *w, struct slice step_key, struct slice status,
+				 struct slice requester)
 {
-	size_t at = lower_bound(w->index, step_key, status);
+	const struct step *of_others = NULL;
 
-	if (at == w->index->steps_n)
-		return NULL;
+	for (size_t at = lower_bound(w->index, step_key, status); at < w->index->steps_n; at++) {
+		const struct step *step = w->index->steps[at];
+		enum view_start start = workflow_view(w, step, requester)->start;
 
-	const struct step *step = w->index->steps[at];
-
-	return slice_is(step_key, step->step_key) && slice_is(status, step->status) ? step : NULL;
+		if (!slice_is(step_key, step->step_key) || !slice_is(status, step->status))
+			break;
+		if (start == STARTS_HERE)
+			return step;
+		if (start == STARTS_NOWHERE)
+			of_others = step;
+	}
+	return of_others;
 }
 
 bool workflow_has_step(const struct workflow *w, struct slice step_key)

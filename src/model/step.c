@@ -1,7 +1,10 @@
 /*
- * The steps of a definition. Every field but the three that say which step it is may be a map by requester. It is
- * read twice: once per entry as it is written, which reports what is wrong with it a single time, and then once
- * per requester, silently, into that requester's view.
+ * The steps of a definition. Every field but step_id and step_key may be a map by requester. It is read twice: once per entry as
+ * it is written, which reports what is wrong with it a single time, and then once per requester, silently, into that
+ * requester's view.
+ *
+ * Where the status is such a map, the step becomes one for each status in it, each with the views of the requesters who start
+ * there. Nobody behind this file has to know.
  */
 #include <stdio.h>
 
@@ -230,10 +233,90 @@ static void read_identity(struct draft *d, size_t i, const struct json_node *nod
 
 	(void)reader_int(&r, reader_required(&r, node, "step_id"), "step_id", INT64_MIN, INT64_MAX, &step->step_id);
 	(void)reader_name(&r, reader_required(&r, node, "step_key"), "step_key", &step->step_key);
-	step->status = draft_status(d, &r, reader_required(&r, node, "status"), "status");
+	source->status = reader_required(&r, node, "status");
 }
 
-void draft_step_read(struct draft *d, size_t i, const struct json_node *node)
+/* ---- the status, which is one for all or a map ---- */
+
+static bool has_status(const struct draft *d, size_t first, size_t n, const char *status)
+{
+	for (size_t i = first; i < first + n; i++)
+		if (d->steps[i].status && strcmp(d->steps[i].status, status) == 0)
+			return true;
+	return false;
+}
+
+/* A claim of somebody who starts nowhere would never be made, and whoever wrote it believes that it is. */
+static void check_claims_start(const struct draft *d, size_t i)
+{
+	const struct draft_step *source = &d->sources[i];
+	const struct json_node *claim = source->fields[STEP_CLAIM];
+	struct reader r = draft_step_reader(d, i);
+
+	if (!claim || claim->type != JSON_OBJECT)
+		return;
+	json_node_for_each(entry, claim)
+	{
+		r.place.requester = entry->name.p;
+		if (entry->type != JSON_NULL && !requester_value(source->status, entry->name))
+			reader_report(
+				&r, entry->at.line, "claim",
+				"a claim is written for a requester who has no status and so may not fire the step");
+	}
+}
+
+/* How many steps it is: each of them is a copy of step i, but for its status. */
+static size_t read_statuses_of(struct draft *d, size_t i)
+{
+	const struct json_node *status = d->sources[i].status;
+	struct reader r = draft_step_reader(d, i);
+	size_t n = 0;
+
+	if (!status || status->type != JSON_OBJECT) {
+		d->steps[i].status = status ? draft_status(d, &r, status, "status") : NULL;
+		return 1;
+	}
+	requesters_add(&d->requesters, &r, status);
+	if (status->count == 0)
+		reader_report(&r, status->at.line, "value",
+			      "status: a map that names nobody; nobody could fire the step");
+	check_claims_start(d, i);
+	json_node_for_each(entry, status)
+	{
+		r.place.requester = entry->name.p;
+
+		const char *text = draft_status(d, &r, entry, "status");
+
+		if (!text || has_status(d, i, n, text))
+			continue;
+		d->sources[i + n] = d->sources[i];
+		d->steps[i + n] = d->steps[i];
+		d->steps[i + n++].status = text;
+	}
+	return n ? n : 1;
+}
+
+size_t draft_step_statuses_max(const struct json_node *node)
+{
+	const struct json_node *status = node->type == JSON_OBJECT ? json_node_member(node, "status") : NULL;
+
+	return status && status->type == JSON_OBJECT && status->count ? status->count : 1;
+}
+
+static enum view_start start_of(const struct draft *d, size_t i, size_t view)
+{
+	const struct json_node *status = d->sources[i].status, *value;
+	struct slice anyone_else = {NULL, 0};
+
+	if (!status || status->type != JSON_OBJECT)
+		return STARTS_HERE;
+	value = requester_value(status, view < d->requesters.n ? d->requesters.names[view] : anyone_else);
+	if (!value || value->type != JSON_STRING)
+		return STARTS_NOWHERE;
+	return d->steps[i].status && slice_is(value->string, d->steps[i].status) ? STARTS_HERE : STARTS_ELSEWHERE;
+}
+
+size_t draft_step_read(struct draft *d, size_t i, const struct json_node *node)
 {
 	struct draft_step *source = &d->sources[i];
 
@@ -244,7 +327,7 @@ void draft_step_read(struct draft *d, size_t i, const struct json_node *node)
 	struct reader r = draft_step_reader(d, i);
 
 	if (!reader_object(&r, node, "a step"))
-		return;
+		return 1;
 	read_identity(d, i, node);
 	r = draft_step_reader(d, i);
 	check_known(&r, node);
@@ -256,12 +339,15 @@ void draft_step_read(struct draft *d, size_t i, const struct json_node *node)
 		check_entries(d, &r, source->fields[f], fields[f].read);
 	}
 	(void)reader_required(&r, node, "successful_state");
+	return read_statuses_of(d, i);
 }
 
 const struct json_node *draft_value(const struct draft *d, size_t i, enum step_field field, size_t view)
 {
 	struct slice anyone_else = {NULL, 0};
 
+	if (start_of(d, i, view) != STARTS_HERE)
+		return NULL;
 	return requester_value(d->sources[i].fields[field],
 			       view < d->requesters.n ? d->requesters.names[view] : anyone_else);
 }
@@ -313,6 +399,7 @@ bool draft_step_views(struct draft *d, size_t i)
 			if (value)
 				fields[f].read(d, &silent, value, &views[v]);
 		}
+		views[v].start = start_of(d, i, v);
 		views[v].allowed = draft_value(d, i, STEP_SUCCESSFUL_STATE, v) && !lacks_action(d, i, v);
 		if (!draft_value(d, i, STEP_ON_UNKNOWN, v))
 			views[v].on_unknown = default_on_unknown(&views[v]);

@@ -87,19 +87,26 @@ static bool read_statuses(struct draft *d)
 
 static bool read_steps(struct draft *d, const struct json_node *node)
 {
-	size_t n = node && node->type == JSON_ARRAY ? node->count : 0;
-	size_t i = 0;
+	bool readable = reader_array(&d->r, node, "steps", 0, WORKFLOW_STEPS_MAX);
+	size_t n = 0, i = 0;
 
-	(void)reader_array(&d->r, node, "steps", 0, WORKFLOW_STEPS_MAX); /* reported there */
+	if (node && node->type == JSON_ARRAY)
+		json_node_for_each(step, node) n += draft_step_statuses_max(step);
+	if (readable && n > WORKFLOW_STEPS_MAX && n > node->count) {
+		reader_report(&d->r, node->at.line, "limit",
+			      "steps: with one for each status in a map there are up to %zu, and at most %d", n,
+			      WORKFLOW_STEPS_MAX);
+		return false;
+	}
 	d->steps = arena_zalloc(d->r.arena, n * sizeof *d->steps);
 	d->sources = arena_zalloc(d->scratch, n * sizeof *d->sources);
 	if (!d->steps || !d->sources)
 		return false;
 	if (n > 0)
-		json_node_for_each(step, node) draft_step_read(d, i++, step);
+		json_node_for_each(step, node) i += draft_step_read(d, i, step);
 	d->w->steps = d->steps;
-	d->w->steps_n = n;
-	return index_steps(d->index, d->r.arena, d->steps, n);
+	d->w->steps_n = i;
+	return index_steps(d->index, d->r.arena, d->steps, i);
 }
 
 static bool keep_requesters(struct draft *d)

@@ -26,9 +26,13 @@
 
 enum on_unknown { UNKNOWN_REVERT, UNKNOWN_RETRY, UNKNOWN_PROBE, UNKNOWN_HOLD };
 
+/* Where the status is a map there is a step for each status in it: is this the requester's? */
+enum view_start { STARTS_HERE, STARTS_ELSEWHERE, STARTS_NOWHERE };
+
 /* A step as one requester sees it. */
 struct step_view {
-	bool allowed; /* has a successful_state, and an action where others have one */
+	bool allowed;          /* starts here, has a successful_state, and an action where others have one */
+	enum view_start start; /* not here: the rest is empty */
 	const char *successful_state;
 	const char *claim_into; /* NULL: no claim */
 	const char *revert_to;
@@ -46,7 +50,7 @@ struct step_view {
 struct step {
 	int64_t step_id;
 	const char *step_key;
-	const char *status;
+	const char *status; /* of a map: one of its values. (step_key, status) has one step for each requester */
 	const struct step_view *views; /* one per workflow->requesters, then anyone else */
 	size_t line;
 };
@@ -75,8 +79,9 @@ struct workflow {
 	const struct workflow_index *index; /* what the lookups below search */
 };
 
-/* The step of this key from this status; NULL: none. */
-const struct step *workflow_step(const struct workflow *w, struct slice step_key, struct slice status);
+/* The requester's step of this key from this status; NULL: none. One who has no status at all gets that of others. */
+const struct step *workflow_step(const struct workflow *w, struct slice step_key, struct slice status,
+				 struct slice requester);
 bool workflow_has_step(const struct workflow *w, struct slice step_key);
 /* Never NULL: an unknown requester is anyone else. */
 const struct step_view *workflow_view(const struct workflow *w, const struct step *step, struct slice requester);

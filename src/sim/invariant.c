@@ -7,6 +7,7 @@
 #include "flow/janitor.h"
 #include "flow/subject.h"
 #include "flow/watch.h"
+#include "sim/world.h"
 
 static const struct db_stmt stmt_rows = {
 	.name = "sim_rows",
@@ -179,6 +180,36 @@ void invariant_acknowledged(struct sim *sim, const struct unit *unit, const stru
 static bool same_node(const struct sim *sim, unsigned a, unsigned b)
 {
 	return sim->scenario->cast[a].node == sim->scenario->cast[b].node;
+}
+
+/* What is asked once and never again (flow/call_key.h) is not remembered: each would be another state of the world. */
+static bool is_question(struct slice key)
+{
+	return memmem(key.p, key.n, "/ask_", 5) != NULL;
+}
+
+/*
+ * Not part of the hash of the state: where the invariant holds, what was sent follows from the key, and where it does not, it
+ * is found on the way.
+ */
+void invariant_request(struct sim *sim, const struct act_call *call)
+{
+	uint64_t key = world_key(call->key), text = hash_bytes(3, call->input.p, call->input.n);
+	struct sim_state *state = &sim->state;
+
+	if (!call->key.n || is_question(call->key))
+		return;
+	text = hash_mix(text, (uint64_t)(uintptr_t)call->action);
+	for (unsigned i = 0; i < state->requests_n; i++)
+		if (state->requests[i].key == key) {
+			if (state->requests[i].text != text)
+				sim_violate(sim, "I8: another request under the key %.*s: %.*s", SLICE_ARGS(call->key),
+					    (int)(call->input.n < 200 ? call->input.n : 200), call->input.p);
+			return;
+		}
+	ASSERT(state->requests_n < SIM_REQUESTS_MAX);
+	state->requests[state->requests_n].key = key;
+	state->requests[state->requests_n++].text = text;
 }
 
 void invariant_act_started(struct sim *sim, unsigned actor, const struct lease *lease)

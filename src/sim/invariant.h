@@ -12,6 +12,8 @@
  *  I6  Nobody sleeps over a change that it waits for: when nothing else can go on, no watcher's wish is
  *      fulfilled already.
  *  I7  The store never refuses the data of one of our own units.
+ *  I8  One key, one request: whatever is sent under a key, by whichever node and however often, is the same text to the same
+ *      action.
  */
 #ifndef HX_SIM_INVARIANT_H
 #define HX_SIM_INVARIANT_H
@@ -45,6 +47,8 @@ void invariant_after_unit(struct sim *sim, const struct unit *unit, const struct
 void invariant_acknowledged(struct sim *sim, const struct unit *unit, const struct unit_result *result);
 /* An action of this actor starts under this claim: I1. */
 void invariant_act_started(struct sim *sim, unsigned actor, const struct lease *lease);
+/* An action is about to be called: I8. */
+void invariant_request(struct sim *sim, const struct act_call *call);
 /* After every edge: I1, I3, I5 on the rows. */
 void invariant_rows(struct sim *sim);
 /* Where nothing can go on but time: I6, and I3 by a janitor run to its end. */

@@ -145,7 +145,10 @@ static void settle_ask(struct sim *sim, unsigned i)
 	if (ask.kind == ASK_DONE) {
 		actor->state = SIM_DONE;
 		actor->code = ask.code;
-	} else if (ask.kind == ASK_ACT && ask.act.lease.fence) {
+	} else if (ask.kind == ASK_ACT) {
+		invariant_request(sim, &ask.act);
+		if (!ask.act.lease.fence)
+			return;
 		actor->lease_since = ask.act.lease.since;
 		invariant_act_started(sim, i, &ask.act.lease);
 	} else if (ask.kind == ASK_SLEEP && (actor->task.task.woken || ask.until.ns <= sim->state.now.ms * 1000000)) {

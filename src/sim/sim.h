@@ -41,6 +41,7 @@
 #define SIM_EDGES_MAX 256
 #define SIM_ACTS_MAX 64
 #define SIM_EFFECTS_MAX 16
+#define SIM_REQUESTS_MAX 48
 #define SIM_WORDS_BYTES 200
 #define SIM_NOTES_BYTES 1024
 
@@ -159,9 +160,13 @@ struct sim_state {
 	struct {
 		int64_t subject, fence;
 		unsigned actor;
-	} acts[SIM_ACTS_MAX];                             /* claims under which an action was started */
-	unsigned effects_n;                               /* calls that had an effect in the outside world */
-	uint64_t effects[SIM_EFFECTS_MAX];                /* the keys they carried, hashed */
+	} acts[SIM_ACTS_MAX];              /* claims under which an action was started */
+	unsigned effects_n;                /* calls that had an effect in the outside world */
+	uint64_t effects[SIM_EFFECTS_MAX]; /* the keys they carried, hashed */
+	unsigned requests_n;
+	struct {
+		uint64_t key, text;
+	} requests[SIM_REQUESTS_MAX];                     /* what was sent under which key, hashed */
 	alignas(max_align_t) char notes[SIM_NOTES_BYTES]; /* what a scenario's check remembers; zero at first */
 	struct sim_actor actors[SIM_ACTORS_MAX];
 	struct sim_batch open[SIM_NODES_MAX];

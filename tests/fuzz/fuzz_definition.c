@@ -128,7 +128,11 @@ static void try_workflow(const struct workflow *w, struct findings *findings)
 	for (size_t i = 0; i < w->steps_n; i++) {
 		const struct step *step = &w->steps[i];
 
-		ASSERT(workflow_step(w, slice_str(step->step_key), slice_str(step->status)) == step);
+		for (size_t v = 0; v <= w->requesters_n; v++)
+			if (step->views[v].start == STARTS_HERE)
+				ASSERT(workflow_step(w, slice_str(step->step_key), slice_str(step->status),
+						     slice_str(v < w->requesters_n ? w->requesters[v] : "default")) ==
+				       step);
 		ASSERT(workflow_has_step(w, slice_str(step->step_key)));
 		for (size_t v = 0; v <= w->requesters_n; v++)
 			try_view(w, &step->views[v]);

@@ -170,7 +170,13 @@ static void test_janitor_parks_the_claim_of_a_dead_process(void **state)
 
 static void assert_asked_with_the_key_of_the_effect(struct scene *scene)
 {
-	assert_string_equal(service_call(scene->service, "/ask", 0).key, service_call(scene->service, "/close", 0).key);
+	struct service_call close = service_call(scene->service, "/close", 0),
+			    ask = service_call(scene->service, "/ask", 0);
+	char about[SERVICE_ID_BYTES + 20];
+
+	snprintf(about, sizeof about, ",\"key\":\"%s\"}", close.key);
+	assert_non_null(strstr(ask.body, about));
+	assert_string_not_equal(ask.key, close.key);
 }
 
 static void test_probe_is_asked_at_once(void **state)

@@ -313,7 +313,8 @@ static bool knows_claim(struct sim *sim, const char *status)
 {
 	struct db_rows rows = ask_store(sim, &stmt_claim);
 	const struct workflow *w = fixture.after->workflow;
-	const struct step *step = workflow_step(w, db_cell(&rows, 0, 0)->s, db_cell(&rows, 0, 1)->s);
+	const struct step *step = workflow_step(w, db_cell(&rows, 0, 0)->s, db_cell(&rows, 0, 1)->s,
+						slice_str("default"));
 	const char *into = step ? workflow_view(w, step, slice_str("default"))->claim_into : NULL;
 
 	return into && strcmp(into, status) == 0;

@@ -21,6 +21,7 @@
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "support/await.h"
+#include "support/key_book.h"
 
 #define CLIENTS_MAX 512
 #define PLAYS_MAX 16
@@ -46,6 +47,7 @@ struct service {
 	} plays[PLAYS_MAX];
 	size_t calls_n, calls_room;
 	struct service_call *calls;
+	struct key_book keys;
 };
 
 struct client_of {
@@ -169,6 +171,8 @@ static struct turn note(struct service *s, const struct service_call *call)
 
 	pthread_mutex_lock(&s->mutex);
 	turn.play = play_of(s, call->path);
+	if (call->key[0] && call->attempt) /* the engine's; a gate passes on what its clients sent */
+		(void)key_book_note(&s->keys, call->key, call->path, call->body);
 	if (!turn.play.unnoted)
 		write_down(s, call);
 	turn.receipt = ++s->receipts;
@@ -366,6 +370,8 @@ struct service *service_new(void)
 
 void service_free(struct service *s)
 {
+	char wrong[sizeof s->keys.wrong];
+
 	if (!s)
 		return;
 	pthread_mutex_lock(&s->mutex);
@@ -380,7 +386,11 @@ void service_free(struct service *s)
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->mutex);
 	free(s->calls);
+	memcpy(wrong, s->keys.wrong, sizeof wrong);
+	key_book_release(&s->keys);
 	free(s);
+	if (wrong[0])
+		fail_msg("one key, one request: %s", wrong);
 }
 
 /* ---- for the test ---- */

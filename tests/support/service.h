@@ -1,7 +1,8 @@
 /*
  * The outside world of a test: an HTTP server on loopback, in the test's own process, that plays the actions of
  * workflows. It writes down every call that was read whole (that is an effect: it must not happen twice) and answers
- * as the play of its path says. A path without a play is answered 200 {}.
+ * as the play of its path says. A path without a play is answered 200 {}. A key of the engine's that was used for two requests
+ * (key_book.h) fails the test at the end.
  *
  *   read ──▶ written down ──▶ hook, apply ──▶ delay ──▶ held until service_release() ──▶ respond ──▶ reply, cut or drop ──▶ answered
  *

@@ -13,15 +13,15 @@ static void steps(void **state)
 	const struct workflow *w = parse_clean(text);
 
 	(void)state;
-	assert_int_equal(workflow_step(w, slice_str("pay"), slice_str("late"))->step_id, 3);
-	assert_int_equal(workflow_step(w, slice_str("pay"), slice_str("sent"))->step_id, 2);
-	assert_int_equal(workflow_step(w, slice_str("send"), slice_str("new"))->step_id, 1);
-	assert_int_equal(workflow_step(w, slice_str("age"), slice_str("sent"))->step_id, 4);
-	assert_null(workflow_step(w, slice_str("pay"), slice_str("new")));
-	assert_null(workflow_step(w, slice_str("pay"), slice_str("")));
-	assert_null(workflow_step(w, slice_str("zzz"), slice_str("zzz")));
-	assert_null(workflow_step(w, slice_of("pay\0", 4), slice_str("sent")));
-	assert_null(workflow_step(w, slice_of(NULL, 0), slice_of(NULL, 0)));
+	assert_int_equal(workflow_step(w, slice_str("pay"), slice_str("late"), slice_str("default"))->step_id, 3);
+	assert_int_equal(workflow_step(w, slice_str("pay"), slice_str("sent"), slice_str("default"))->step_id, 2);
+	assert_int_equal(workflow_step(w, slice_str("send"), slice_str("new"), slice_str("default"))->step_id, 1);
+	assert_int_equal(workflow_step(w, slice_str("age"), slice_str("sent"), slice_str("default"))->step_id, 4);
+	assert_null(workflow_step(w, slice_str("pay"), slice_str("new"), slice_str("default")));
+	assert_null(workflow_step(w, slice_str("pay"), slice_str(""), slice_str("default")));
+	assert_null(workflow_step(w, slice_str("zzz"), slice_str("zzz"), slice_str("default")));
+	assert_null(workflow_step(w, slice_of("pay\0", 4), slice_str("sent"), slice_str("default")));
+	assert_null(workflow_step(w, slice_of(NULL, 0), slice_of(NULL, 0), slice_str("default")));
 	assert_true(workflow_has_step(w, slice_str("age")));
 	assert_true(workflow_has_step(w, slice_str("pay")));
 	assert_true(workflow_has_step(w, slice_str("send")));
@@ -51,7 +51,7 @@ static void statuses(void **state)
 static void views(void **state)
 {
 	const struct workflow *w = parse_clean(text);
-	const struct step *late = workflow_step(w, slice_str("pay"), slice_str("late"));
+	const struct step *late = workflow_step(w, slice_str("pay"), slice_str("late"), slice_str("default"));
 
 	(void)state;
 	assert_int_equal(w->requesters_n, 2);
@@ -69,7 +69,7 @@ static void nothing_to_find(void **state)
 		"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [] }");
 
 	(void)state;
-	assert_null(workflow_step(w, slice_str("a"), slice_str("a")));
+	assert_null(workflow_step(w, slice_str("a"), slice_str("a"), slice_str("default")));
 	assert_false(workflow_has_step(w, slice_str("a")));
 }
 

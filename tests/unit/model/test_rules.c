@@ -125,6 +125,78 @@ static void rule_4_not_the_own_status(void **state)
 	assert_said("requester admin: rule 1: ", NULL);
 }
 
+/* Step "go" in line 2 with this status and claim; "b" and "c" are reached by somebody else. */
+static const char *go_step(const char *status, const char *claim)
+{
+	return text_printf(&arena,
+			   "{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a', 'b', 'c', 'd', 'e'], "
+			   "'initial_status': 'a',\n"
+			   "'steps': [ { 'step_id': 1, 'step_key': 'go', 'status': %s, 'claim_state': %s, "
+			   "'successful_state': 'd' },\n"
+			   "{ 'step_id': 2, 'step_key': 'b', 'status': 'a', 'successful_state': 'b' },\n"
+			   "{ 'step_id': 3, 'step_key': 'c', 'status': 'a', 'successful_state': 'c' } ] }",
+			   status, claim);
+}
+
+static const struct step *step_of(const struct workflow *w, const char *status, const char *requester)
+{
+	return workflow_step(w, slice_str("go"), slice_str(status), slice_str(requester));
+}
+
+/* A status for each requester: the step is there where it starts for him, and nowhere else. */
+static void a_status_by_requester_is_kept(void **state)
+{
+	const struct workflow *w = parse_clean(go_step("{'admin': 'b', 'clerk': 'c'}", "{'admin': ['e', 'b']}"));
+	const struct step *admins = step_of(w, "b", "admin"), *clerks = step_of(w, "c", "clerk");
+
+	(void)state;
+	assert_int_equal(w->steps_n, 4);
+	assert_non_null(admins);
+	assert_non_null(clerks);
+	assert_true(workflow_view(w, admins, slice_str("admin"))->allowed);
+	assert_string_equal(workflow_view(w, admins, slice_str("admin"))->claim_into, "e");
+	assert_true(workflow_view(w, clerks, slice_str("clerk"))->allowed);
+	assert_null(workflow_view(w, clerks, slice_str("clerk"))->claim_into);
+	assert_null(step_of(w, "c", "admin")); /* it starts for him, but not from here */
+	assert_null(step_of(w, "b", "clerk"));
+	assert_non_null(step_of(w, "b", "guest")); /* it starts nowhere for him: he may not fire it */
+	assert_false(workflow_view(w, step_of(w, "b", "guest"), slice_str("guest"))->allowed);
+}
+
+static void rules_4_and_8_for_each_status_of_a_map(void **state)
+{
+	(void)state;
+	assert_errors(go_step("{'admin': 'b', 'default': 'c'}", "{'admin': ['b', 'a']}"), 2);
+	assert_said("w.json:2: error: workflow w, step go, requester admin: rule 4: ", NULL);
+	assert_said("requester admin: rule 8: ", "is a successful_state of step b", NULL);
+	/* What one of them claims into, another one starts from. */
+	assert_errors(go_step("{'admin': 'b', 'clerk': 'e'}", "{'admin': ['e', 'b']}"), 1);
+	assert_said("w.json:2: error: workflow w, step go, requester admin: rule 8: ", "is the status of step go",
+		    NULL);
+	assert_errors(go_step("{'admin': 'b', 'clerk': 'nowhere'}", "{}"), 1);
+	assert_said("requester clerk: reference: status \"nowhere\"", NULL);
+	assert_errors(go_step("{'admin': 'b'}", "{'clerk': ['e', 'b']}"), 1);
+	assert_said("requester clerk: claim: ", "no status", NULL);
+	assert_errors(go_step("{}", "null"), 1);
+}
+
+/* (step_key, status) is unique for each requester. */
+static void one_step_for_each_requester(void **state)
+{
+	static const char *const two =
+		"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a', 'b', 'c'], 'initial_status': 'a', 'steps': [\n"
+		"{ 'step_id': 1, 'step_key': 'go', 'status': {'admin': 'a'}, 'successful_state': 'b' },\n"
+		"{ 'step_id': 2, 'step_key': 'go', 'status': {'%s': 'a'}, 'successful_state': 'c' } ] }";
+	const struct workflow *w = parse_clean(text_printf(&arena, two, "clerk"));
+
+	(void)state;
+	assert_int_equal(step_of(w, "a", "admin")->step_id, 1);
+	assert_int_equal(step_of(w, "a", "clerk")->step_id, 2);
+	assert_errors(text_printf(&arena, two, "admin"), 1);
+	assert_said("w.json:3: error: workflow w, step go, requester admin: duplicate: ", "the step in line 2", NULL);
+	assert_errors(text_printf(&arena, two, "default"), 1); /* who is admin, too */
+}
+
 static void rule_5_not_the_successful_state(void **state)
 {
 	(void)state;
@@ -323,6 +395,9 @@ int main(void)
 		model_test(rule_2_known_statuses),
 		model_test(rule_3_they_differ),
 		model_test(rule_4_not_the_own_status),
+		model_test(a_status_by_requester_is_kept),
+		model_test(rules_4_and_8_for_each_status_of_a_map),
+		model_test(one_step_for_each_requester),
 		model_test(rule_5_not_the_successful_state),
 		model_test(rule_6_one_revert),
 		model_test(rule_6_over_steps),

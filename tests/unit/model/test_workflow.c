@@ -53,7 +53,7 @@ static void the_seeds_step(void **state)
 		"'action': { 'admin': 'CloseBillingActionUseCase' }\n"
 		"}\n"
 		"] }");
-	const struct step *step = workflow_step(w, slice_str("close"), slice_str("approved"));
+	const struct step *step = workflow_step(w, slice_str("close"), slice_str("approved"), slice_str("default"));
 
 	(void)state;
 	assert_non_null(step);
