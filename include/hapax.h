@@ -48,6 +48,7 @@ extern "C" {
 	X(UNSUPPORTED_ENCODING, 415, 2, "the body is encoded in a way that is not read here")                          \
 	X(EXPECTATION_FAILED, 417, 2, "the expectation is not one that can be met")                                    \
 	X(INVALID, 422, 2, "the action rejected its input")                                                            \
+	X(KEY_REUSED, 422, 2, "this key has a run of another workflow")                                                \
 	X(FINGERPRINT_MISMATCH, 422, 2, "this key was used with another request")                                      \
 	X(DEFINITION_INVALID, 422, 1, "a definition or the configuration has errors")                                  \
 	X(HEAD_TOO_LARGE, 431, 6, "the header fields are too large")                                                   \

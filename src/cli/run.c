@@ -74,6 +74,27 @@ static const struct command_option option_output = {
 	.help = "with done: what the step would have given back; @FILE or - has it [default: null]",
 };
 
+/* ---- which run ---- */
+
+/* By its id, or WORKFLOW/KEY: names of workflows and ids have no slash, and keys may have any. */
+static enum hx_code ask_about(struct client *client, const struct command_args *args, struct hx_error *err)
+{
+	const char *run = args->operands[0], *slash = strchr(run, '/');
+	char workflow[WORKFLOW_NAME_MAX + 1];
+	enum hx_code code;
+
+	if (!slash)
+		return question_start(client, args, RUN_PATH, 1, err);
+	code = question_start(client, args, RUN_PATH "/by-key", 0, err);
+	if (!code && (slash == run || (size_t)(slash - run) > WORKFLOW_NAME_MAX || !slash[1]))
+		return error_set(err, HX_VALIDATION_ERROR, "%s is neither the id of a run nor WORKFLOW/KEY",
+				 excerpt_of(slice_str(run)).text);
+	snprintf(workflow, sizeof workflow, "%.*s", (int)(slash - run), run);
+	client_segment(client, workflow);
+	client_segment(client, slash + 1);
+	return code;
+}
+
 /* ---- the answer in words ---- */
 
 static struct slice member(struct client *client, struct json object, const char *name)
@@ -148,9 +169,9 @@ static enum hx_code print_list(struct client *client, struct json answer, struct
 /* ---- waiting ---- */
 
 /* How a run that was waited for has ended, in a line and below it its output. */
-static enum hx_code print_end(struct client *client, struct json run, bool created, struct hx_error *err)
+static enum hx_code print_end(struct client *client, struct json run, const char *before, struct hx_error *err)
 {
-	enum hx_code code = run_print_line(client, run, created ? "" : ", started before with this key", err);
+	enum hx_code code = run_print_line(client, run, before, err);
 	struct json output;
 	struct strbuf line;
 
@@ -162,18 +183,30 @@ static enum hx_code print_end(struct client *client, struct json run, bool creat
 	return text_print_line(&line, err);
 }
 
-static enum hx_code end_of_started(struct client *client, const char *id, bool created, int64_t wait_ms,
+/* What is told of a run that the key had started already. */
+static const char *words_before(struct json answer)
+{
+	if (text_member_is_true(answer, "created"))
+		return "";
+	return text_member_is_true(answer, "inputDiffers") ? ", started before with this key, and with another input"
+							   : ", started before with this key";
+}
+
+static enum hx_code end_of_started(struct client *client, const char *id, struct json answer, int64_t wait_ms,
 				   struct hx_error *err)
 {
+	const char *before = words_before(answer);
+	bool created = text_member_is_true(answer, "created"), differs = text_member_is_true(answer, "inputDiffers");
 	struct json run;
 	enum hx_code code = wait_for_started(&run_wait, client, id, wait_ms, &run, err);
 
 	if (code)
 		return code;
 	if (client->json)
-		printf("{\"run\":%.*s,\"created\":%s}\n", SLICE_ARGS(run.raw), created ? "true" : "false");
+		printf("{\"run\":%.*s,\"created\":%s%s}\n", SLICE_ARGS(run.raw), created ? "true" : "false",
+		       differs ? ",\"inputDiffers\":true" : "");
 	else
-		code = print_end(client, run, created, err);
+		code = print_end(client, run, before, err);
 	return code ? code : wait_verdict(&run_wait, client, run, wait_ms, err);
 }
 
@@ -183,16 +216,15 @@ static enum hx_code started(struct client *client, struct json answer, int64_t w
 {
 	struct json run = run_of(answer);
 	struct slice id = member(client, run, "id");
-	bool created = text_member_is_true(answer, "created");
 	char text[ID_BYTES];
 
 	if (id.n == 0 || id.n >= sizeof text)
 		return error_set(err, HX_BAD_GATEWAY, "%s: there is no run in the answer", client->server);
 	snprintf(text, sizeof text, "%.*s", SLICE_ARGS(id));
 	if (wait_ms > 0)
-		return end_of_started(client, text, created, wait_ms, err);
+		return end_of_started(client, text, answer, wait_ms, err);
 	if (!client->json)
-		return print_end(client, run, created, err);
+		return print_end(client, run, words_before(answer), err);
 	printf("%.*s\n", SLICE_ARGS(answer.raw));
 	return HX_OK;
 }
@@ -237,6 +269,20 @@ static enum hx_code shown(struct client *client, struct json run, int64_t wait_m
 	return code ? code : verdict;
 }
 
+/* What was shown of it has the id, whatever it was asked for by. */
+static enum hx_code end_of_shown(struct client *client, int64_t wait_ms, struct json *run, struct hx_error *err)
+{
+	struct slice id = member(client, *run, "id");
+	char text[ID_BYTES];
+
+	if (wait_has_ended(client, *run))
+		return HX_OK;
+	if (id.n == 0 || id.n >= sizeof text)
+		return error_set(err, HX_BAD_GATEWAY, "%s: there is no run in the answer", client->server);
+	snprintf(text, sizeof text, "%.*s", SLICE_ARGS(id));
+	return wait_for_end(&run_wait, client, text, wait_ms, run, err);
+}
+
 static enum hx_code show(const struct command_args *args, struct hx_error *err)
 {
 	struct client client;
@@ -246,12 +292,13 @@ static enum hx_code show(const struct command_args *args, struct hx_error *err)
 
 	if (code)
 		return code;
-	code = question_start(&client, args, RUN_PATH, 1, err);
+	code = ask_about(&client, args, err);
 	if (!code)
 		code = wait_read(args, &wait_ms, err);
 	if (!code)
-		code = wait_ms > 0 ? wait_for_end(&run_wait, &client, args->operands[0], wait_ms, &run, err)
-				   : client_ask(&client, "GET", &run, err);
+		code = client_ask(&client, "GET", &run, err);
+	if (!code && wait_ms > 0)
+		code = end_of_shown(&client, wait_ms, &run, err);
 	if (!code)
 		code = shown(&client, run, wait_ms, err);
 	client_release(&client);
@@ -291,7 +338,7 @@ static enum hx_code move(const struct command_args *args, struct hx_error *err)
 
 	if (code)
 		return code;
-	code = question_start(&client, args, RUN_PATH, 1, err);
+	code = ask_about(&client, args, err);
 	client_segment(&client, args->command->verb);
 	if (!code)
 		code = question_version(&client, args, err);
@@ -307,7 +354,7 @@ static enum hx_code signal_event(const struct command_args *args, struct hx_erro
 
 	if (code)
 		return code;
-	code = question_start(&client, args, RUN_PATH, 1, err);
+	code = ask_about(&client, args, err);
 	client_path(&client, "/events");
 	client_segment(&client, args->operands[1]);
 	if (id)
@@ -326,7 +373,7 @@ static enum hx_code approve(const struct command_args *args, struct hx_error *er
 
 	if (code)
 		return code;
-	code = question_start(&client, args, RUN_PATH, 1, err);
+	code = ask_about(&client, args, err);
 	client_path(&client, "/approvals");
 	client_segment(&client, args->operands[1]);
 	question_text(&client, "decision", command_value(args, &option_reject) ? "reject" : "approve");
@@ -347,7 +394,7 @@ static enum hx_code resolve(const struct command_args *args, struct hx_error *er
 
 	if (code)
 		return code;
-	code = question_start(&client, args, RUN_PATH, 1, err);
+	code = ask_about(&client, args, err);
 	client_path(&client, "/steps");
 	client_segment(&client, args->operands[1]);
 	client_path(&client, "/resolve");
@@ -383,7 +430,7 @@ const struct command command_run_start = {
 const struct command command_run_show = {
 	.noun = "run",
 	.verb = "show",
-	.operands = "ID",
+	.operands = "RUN",
 	.summary = "shows where a run stands, step by step",
 	.options = {&option_wait, CLIENT_OPTIONS},
 	.exits = {CLIENT_EXITS, WAIT_EXITS, RUN_EXPIRED_EXIT},
@@ -412,7 +459,7 @@ const struct command command_run_history = {
 const struct command command_run_cancel = {
 	.noun = "run",
 	.verb = "cancel",
-	.operands = "ID",
+	.operands = "RUN",
 	.summary = "stops a run, and undoes in reverse order what its steps have done",
 	.options = {&option_version, CLIENT_OPTIONS},
 	.exits = {CLIENT_EXITS, {HX_ALREADY_COMPLETED, "it is completed, or its version is another one"}},
@@ -422,7 +469,7 @@ const struct command command_run_cancel = {
 const struct command command_run_retry = {
 	.noun = "run",
 	.verb = "retry",
-	.operands = "ID",
+	.operands = "RUN",
 	.summary = "goes on from the step that failed, with all its attempts",
 	.options = {&option_version, CLIENT_OPTIONS},
 	.exits = {CLIENT_EXITS, RUN_STATUS_EXIT},
@@ -432,7 +479,7 @@ const struct command command_run_retry = {
 const struct command command_run_pause = {
 	.noun = "run",
 	.verb = "pause",
-	.operands = "ID",
+	.operands = "RUN",
 	.summary = "lets the step under way end, and begins no other",
 	.options = {&option_version, CLIENT_OPTIONS},
 	.exits = {CLIENT_EXITS, RUN_STATUS_EXIT},
@@ -442,7 +489,7 @@ const struct command command_run_pause = {
 const struct command command_run_resume = {
 	.noun = "run",
 	.verb = "resume",
-	.operands = "ID",
+	.operands = "RUN",
 	.summary = "lets a paused run go on",
 	.options = {&option_version, CLIENT_OPTIONS},
 	.exits = {CLIENT_EXITS, RUN_STATUS_EXIT},
@@ -452,7 +499,7 @@ const struct command command_run_resume = {
 const struct command command_run_signal = {
 	.noun = "run",
 	.verb = "signal",
-	.operands = "ID EVENT",
+	.operands = "RUN EVENT",
 	.summary = "sends a run the event that a step of it waits for, or will wait for",
 	.options = {&option_id, &option_data, CLIENT_OPTIONS},
 	.exits = {CLIENT_EXITS, RUN_STATUS_EXIT},
@@ -462,7 +509,7 @@ const struct command command_run_signal = {
 const struct command command_run_approve = {
 	.noun = "run",
 	.verb = "approve",
-	.operands = "ID STEP",
+	.operands = "RUN STEP",
 	.summary = "decides the approval that a run waits for",
 	.options = {&option_reject, &option_by, &option_comment, &option_version, CLIENT_OPTIONS},
 	.exits = {CLIENT_EXITS, RUN_STATUS_EXIT},
@@ -472,7 +519,7 @@ const struct command command_run_approve = {
 const struct command command_run_resolve = {
 	.noun = "run",
 	.verb = "resolve",
-	.operands = "ID STEP done|not_done",
+	.operands = "RUN STEP done|not_done",
 	.summary = "says what became of a step whose outcome is unknown",
 	.options = {&option_output, CLIENT_OPTIONS},
 	.exits = {CLIENT_EXITS, RUN_STATUS_EXIT},

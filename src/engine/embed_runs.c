@@ -85,7 +85,9 @@ static enum hx_code answered_by_key(struct single *single, const struct unit_res
 {
 	struct start *s = single->context;
 	struct run_row row;
-	enum hx_code code = runs_take(engine_runs(s->e->engine), result, &s->result->arena, &row);
+	bool differs;
+	enum hx_code code = runs_take_started(engine_runs(s->e->engine), &s->spec, result, &s->result->arena, &row,
+					      &differs);
 
 	if (!code)
 		take_row(s->result, &row);

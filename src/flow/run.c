@@ -83,6 +83,13 @@ static const struct db_stmt stmt_read_key_job = {
 	.out = JOB_OUT,
 };
 
+static const struct db_stmt stmt_find_key = {
+	.name = "run_find_key",
+	.sql = "SELECT subject FROM hx_run WHERE workspace = ?1 AND run_key = ?3 AND workflow = ?2",
+	.in = "ttt",
+	.out = "i",
+};
+
 static const struct db_stmt stmt_read_event = {
 	.name = "run_read_event",
 	.sql = "SELECT {ord}e.id, e.data FROM hx_run_event e{join}"
@@ -172,6 +179,11 @@ void run_read(struct unit *unit, struct slice workspace, int64_t subject)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_int(subject), db_text(workspace.p ? workspace : slice_str("")));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read_steps, db_int(subject));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read_job, db_int(subject));
+}
+
+void run_find_key(struct unit *unit, struct slice workspace, struct slice workflow, struct slice key)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_find_key, db_text(workspace), db_text(workflow), db_text(key));
 }
 
 void run_read_key(struct unit *unit, struct slice workspace, struct slice key)

@@ -115,10 +115,14 @@ struct run_spec {
 	struct slice traceparent; /* empty: none */
 	const struct run_machine *machine;
 	struct slice input;
+	bool input_given;  /* false: the caller named none, so it is compared with nothing */
 	int64_t due_in_ms; /* 0: at once. Who drives it at once by itself gives itself a moment before others do */
 };
 /* LOST: the key has a run, which run_read_key() finds. */
 void run_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec);
+
+/* Which run has this key; no row: none of this workflow. Reads alone. */
+void run_find_key(struct unit *unit, struct slice workspace, struct slice workflow, struct slice key);
 
 /* Columns of run_read, run_read_key and run_list. */
 enum {

@@ -161,6 +161,13 @@ void api_definition_put(struct http_call *call);
 void api_module_sweep(struct http_call *call);
 void api_run_create(struct http_call *call);
 void api_run_list(struct http_call *call);
+/*
+ * {workflow} and {key} name one run: it is looked for, and the call goes on as the one of the same name with its id. A key
+ * that has no run of this workflow is 404.
+ */
+#define RUN_BY_KEY "/api/v1/workflow-runs/by-key/{workflow}/{key}"
+#define RUN_BY_ID "/api/v1/workflow-runs/{id}"
+void api_run_by_key(struct http_call *call);
 void api_run_show(struct http_call *call);
 void api_run_cancel(struct http_call *call);
 void api_run_retry(struct http_call *call);

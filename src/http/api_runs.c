@@ -71,6 +71,7 @@ static bool read_input(struct http_call *call, struct json body, struct run_spec
 	if (value.raw.n > RUN_INPUT_BYTES_MAX)
 		return refuse(call, HX_TOO_LARGE, "input is at most 1 MiB");
 	spec->input = value.raw;
+	spec->input_given = true;
 	return true;
 }
 
@@ -96,6 +97,7 @@ struct creation {
 	struct run_spec spec;
 	struct run_row row;
 	int64_t wait_ms;
+	enum run_wait_wrap wrap; /* of what is there already */
 };
 
 static void build_create(const struct single *single, struct unit *unit)
@@ -133,7 +135,7 @@ static void build_by_key(const struct single *single, struct unit *unit)
 static enum hx_code answered_by_key(struct single *single, const struct unit_result *result)
 {
 	struct creation *c = CONTAINER_OF(single->context, struct creation, by_key);
-	enum hx_code code = run_wait_show(c->query.call, result, RUN_WAS_THERE, &c->by_key.text, &c->row);
+	enum hx_code code = run_wait_show_started(c->query.call, &c->spec, result, &c->wrap, &c->by_key.text, &c->row);
 
 	/* It was there a moment ago, and its row stays for ever: only a store that was put back in time says so. */
 	if (code == HX_NOT_FOUND)
@@ -148,7 +150,7 @@ static void found_by_key(struct api_query *query, enum hx_code code)
 	struct creation *c = CONTAINER_OF(query, struct creation, by_key);
 
 	if (!code && c->wait_ms && !run_is_terminal(c->row.status))
-		run_wait_start(query->call, c->row.subject, c->wait_ms, RUN_WAS_THERE, /* created= */ NULL);
+		run_wait_start(query->call, c->row.subject, c->wait_ms, c->wrap, /* created= */ NULL);
 	else
 		api_query_tell(query, code);
 }

@@ -14,7 +14,25 @@ void run_wait_wrap(const struct run_row *row, enum run_wait_wrap wrap, struct st
 	strbuf_add_str(text, wrap == RUN_BARE ? "" : "{\"run\":");
 	run_json_add(row, text);
 	if (wrap != RUN_BARE)
-		strbuf_add_str(text, wrap == RUN_CREATED ? ",\"created\":true}" : ",\"created\":false}");
+		strbuf_addf(text, ",\"created\":%s%s}", wrap == RUN_CREATED ? "true" : "false",
+			    wrap == RUN_WAS_THERE_WITH_OTHER_INPUT ? ",\"inputDiffers\":true" : "");
+}
+
+enum hx_code run_wait_show_started(struct http_call *call, const struct run_spec *spec,
+				   const struct unit_result *result, enum run_wait_wrap *ret_wrap, struct strbuf *text,
+				   struct run_row *ret_row)
+{
+	struct arena arena;
+	bool differs;
+	enum hx_code code;
+
+	arena_init(&arena, ROW_BYTES_MAX);
+	code = runs_take_started(engine_runs(api_of(call)->engine), spec, result, &arena, ret_row, &differs);
+	*ret_wrap = differs ? RUN_WAS_THERE_WITH_OTHER_INPUT : RUN_WAS_THERE;
+	if (!code)
+		run_wait_wrap(ret_row, *ret_wrap, text);
+	arena_release(&arena);
+	return code;
 }
 
 /* The row's own texts are gone afterwards; its numbers and its status are not. */

@@ -330,52 +330,62 @@ def walk_entities():
     do("getWhy", values={"id": "entity:doc:one"})
 
 
-def start(definition, **more):
-    return {"id": do("startRun", 201, body={"definitionId": definition, **more})["run"]["id"]}
+def start(definition, by="", **more):
+    """What names the run in a path: its id, or its workflow and key."""
+    key = more.setdefault("idempotencyKey", f"run {asked_n}/?%") if by else None
+    value = do("startRun", 201, body={"definitionId": definition, **more})
+    return {"workflow": definition, "key": key} if by else {"id": value["run"]["id"]}
 
 
-def walk_runs():
+def walk_starts():
     key = {"definitionId": "talk", "input": {"x": 1}, "idempotencyKey": "k"}
-    run = {"id": do("startRun", 201, body=key)["run"]["id"]}
+    do("startRun", 201, body=key)
     do("startRun", 200, body=key)
+    do("startRun", 200, body={**key, "input": {"x": 2}})
     do("startRun", 201, query={"wait": "20s"}, body={"definitionId": "quick"})
     ask("startRun", "NOT_FOUND", body={"definitionId": "tlak"})
-    until("getRun", run, lambda value: value["currentStep"] == "say" and value["status"] == "WAITING")
-    ask("resumeRun", "WRONG_STATUS", run)
-    do("pauseRun", values=run)
-    do("resumeRun", values=run)
-    ask("pauseRun", "CONCURRENCY_ERROR", run, body={"version": 1})
-    do("decideApproval", values={**run, "step": "say"}, body={"decision": "approve", "by": "ann", "comment": None})
-    do("sendEvent", 202, {**run, "event": "papers"}, body={"id": "e1", "data": [1]})
-    do("sendEvent", 200, {**run, "event": "papers"}, body={"id": "e1", "data": [1]})
-    do("getRun", values=run, query={"wait": "20s"})
-    ask("sendEvent", "WRONG_STATUS", {**run, "event": "papers"})
-    ask("cancelRun", "ALREADY_COMPLETED", run)
-    do("getHistory", values={"subject": run["id"]})
-    do("getWhy", values=run)
+    ask("startRun", "KEY_REUSED", body={**key, "definitionId": "quick"})
+
+
+def walk_runs(by=""):
+    run = start("talk", by)
+    until("getRun" + by, run, lambda value: value["currentStep"] == "say" and value["status"] == "WAITING")
+    ask("resumeRun" + by, "WRONG_STATUS", run)
+    do("pauseRun" + by, values=run)
+    do("resumeRun" + by, values=run)
+    ask("pauseRun" + by, "CONCURRENCY_ERROR", run, body={"version": 1})
+    do("decideApproval" + by, values={**run, "step": "say"}, body={"decision": "approve", "by": "ann", "comment": None})
+    do("sendEvent" + by, 202, {**run, "event": "papers"}, body={"id": "e1", "data": [1]})
+    do("sendEvent" + by, 200, {**run, "event": "papers"}, body={"id": "e1", "data": [1]})
+    do("getRun" + by, values=run, query={"wait": "20s"})
+    ask("sendEvent" + by, "WRONG_STATUS", {**run, "event": "papers"})
+    ask("cancelRun" + by, "ALREADY_COMPLETED", run)
+    if not by:
+        do("getHistory", values={"subject": run["id"]})
+        do("getWhy", values=run)
     do("listRuns", query={"status": "COMPLETED", "definitionId": "talk", "unknown": "false", "limit": "1"})
-    broken = start("broken")
-    until("getRun", broken, lambda value: value["status"] == "FAILED")
-    do("retryRun", values=broken)
-    until("getRun", broken, lambda value: value["status"] == "FAILED")
-    undone = start("undone")
-    until("getRun", undone, lambda value: value["status"] == "WAITING")
-    do("cancelRun", 202, undone)
-    until("getRun", undone, lambda value: value["status"] == "CANCELLED" and value["steps"][0]["compensatedAt"])
-    do("cancelRun", 200, undone)
-    lost = start("lost")
-    until("getRun", lost, lambda value: value["steps"][0]["status"] == "UNKNOWN")
+    broken = start("broken", by)
+    until("getRun" + by, broken, lambda value: value["status"] == "FAILED")
+    do("retryRun" + by, values=broken)
+    until("getRun" + by, broken, lambda value: value["status"] == "FAILED")
+    undone = start("undone", by)
+    until("getRun" + by, undone, lambda value: value["status"] == "WAITING")
+    do("cancelRun" + by, 202, undone)
+    until("getRun" + by, undone, lambda value: value["status"] == "CANCELLED" and value["steps"][0]["compensatedAt"])
+    do("cancelRun" + by, 200, undone)
+    lost = start("lost", by)
+    until("getRun" + by, lost, lambda value: value["steps"][0]["status"] == "UNKNOWN")
     do("listRuns", query={"unknown": "true"})
-    do("resolveStep", values={**lost, "step": "go"}, body={"outcome": "done", "output": {"a": 1}})
-    until("getRun", lost, lambda value: value["status"] == "COMPLETED")
+    do("resolveStep" + by, values={**lost, "step": "go"}, body={"outcome": "done", "output": {"a": 1}})
+    until("getRun" + by, lost, lambda value: value["status"] == "COMPLETED")
     # Fresh ones, on which it could be done, are what the broken requests are about.
-    talk = start("talk")
-    until("getRun", talk, lambda value: value["status"] == "WAITING")
-    lost = start("lost")
-    until("getRun", lost, lambda value: value["steps"][0]["status"] == "UNKNOWN")
-    good["decideApproval"] = ({**talk, "step": "say"}, {}, {"decision": "approve"})
-    good["sendEvent"] = ({**talk, "event": "papers"}, {}, {"id": "e2"})
-    good["resolveStep"] = ({**lost, "step": "go"}, {}, {"outcome": "done"})
+    talk = start("talk", by)
+    until("getRun" + by, talk, lambda value: value["status"] == "WAITING")
+    lost = start("lost", by)
+    until("getRun" + by, lost, lambda value: value["steps"][0]["status"] == "UNKNOWN")
+    good["decideApproval" + by] = ({**talk, "step": "say"}, {}, {"decision": "approve"})
+    good["sendEvent" + by] = ({**talk, "event": "papers"}, {}, {"id": "e2"})
+    good["resolveStep" + by] = ({**lost, "step": "go"}, {}, {"outcome": "done"})
 
 
 def walk_jobs():
@@ -479,7 +489,9 @@ def walk_the_rest():
 def walk():
     walk_accounts()
     walk_entities()
+    walk_starts()
     walk_runs()
+    walk_runs("ByKey")
     walk_jobs()
     walk_batches()
     walk_the_rest()

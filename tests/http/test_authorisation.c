@@ -19,6 +19,8 @@ static const struct {
 	{"POST /api/v1/workflow-runs", "{'definitionId':'flow','idempotencyKey':'same'}"},
 	{"POST /api/v1/workflow-runs/{id}/approvals/{step}", "{'decision':'approve'}"},
 	{"POST /api/v1/workflow-runs/{id}/steps/{step}/resolve", "{'outcome':'done'}"},
+	{"POST /api/v1/workflow-runs/by-key/{workflow}/{key}/approvals/{step}", "{'decision':'approve'}"},
+	{"POST /api/v1/workflow-runs/by-key/{workflow}/{key}/steps/{step}/resolve", "{'outcome':'done'}"},
 	{"POST /api/v1/jobs", "{'queue':'q','key':'same'}"},
 	{"POST /api/v1/jobs/claim", "{'queues':['q'],'owner':'w','max':10,'leaseMs':60000,'waitMs':0}"},
 	{"POST /api/v1/jobs/{id}/heartbeat", "{'owner':'w','fence':1,'leaseMs':60000}"},
@@ -64,8 +66,10 @@ static const char *value_of(const char *pattern, const char *param, int subject)
 		       : strstr(pattern, "/jobs/")          ? world.job
 		       : strstr(pattern, "/batches/")       ? world.batch
 							    : "canary-alpha";
+	if (strcmp(param, "key") == 0)
+		return "same"; /* both have a run of this key: whose it is, is asked for below */
 	if (strcmp(param, "workflow") == 0 || strcmp(param, "name") == 0)
-		return "doc";
+		return strstr(pattern, "/by-key/") ? "flow" : "doc";
 	if (strcmp(param, "step") == 0)
 		return strstr(pattern, "/entities/") ? "close" : "say";
 	if (strcmp(param, "event") == 0 || strcmp(param, "module") == 0)

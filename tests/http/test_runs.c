@@ -98,7 +98,7 @@ static void create_fifty_at_once(struct scene *scene, int nodes)
 	run_await(scene, id, "COMPLETED");
 	assert_int_equal(service_count(scene->service, "/reserve", NULL), 1);
 	/* Whatever the input, and after its end too. */
-	scene_must(scene, 0, "POST", RUNS, "{'definitionId':'winding','idempotencyKey':'k','input':{'x':2}}", 200, "");
+	scene_must(scene, 0, "POST", RUNS, "{'definitionId':'order','idempotencyKey':'k','input':{'x':2}}", 200, "");
 	assert_string_equal(reply_text(&scene->last, "run.id"), id);
 	assert_string_equal(reply_text(&scene->last, "run.status"), "COMPLETED");
 }
@@ -121,6 +121,42 @@ static void test_fifty_at_once_on_two_nodes(void **state)
 	create_fifty_at_once(scene, 2);
 	scene_stop(scene, 0);
 	scene_stop(scene, 1);
+}
+
+/* The first run must never be taken for one of the workflow that the second caller named. */
+static void test_a_key_is_of_one_workflow(void **state)
+{
+	struct scene *scene = *state;
+	char id[64];
+
+	begin(scene);
+	scene_must(scene, 0, "PUT", "/api/v1/definitions/nap",
+		   "{'workflow':'nap','kind':'run','steps':[{'name':'a','type':'wait','for':'1ms'}]}", 200, "");
+	scene_must(scene, 0, "POST", RUNS, "{'definitionId':'order','idempotencyKey':'k','input':{'a':1,'b':[2]}}", 201,
+		   "");
+	snprintf(id, sizeof id, "%s", reply_text(&scene->last, "run.id"));
+	scene_must(scene, 0, "POST", RUNS, "{'definitionId':'nap','idempotencyKey':'k'}", 422, "KEY_REUSED");
+	scene_must(scene, 0, "POST", RUNS "?wait=1s", "{'definitionId':'nap','idempotencyKey':'k'}", 422, "KEY_REUSED");
+	scene_must(scene, 0, "GET", RUNS "?definitionId=nap", NULL, 200, "");
+	assert_int_equal(reply_count(&scene->last, "items"), 0);
+
+	scene_must(scene, 0, "POST", RUNS, "{'definitionId':'order','idempotencyKey':'k','input':{'b':[2.0],'a':1}}",
+		   200, "");
+	assert_null(strstr(scene->last.body, "inputDiffers"));
+	scene_must(scene, 0, "POST", RUNS, "{'definitionId':'order','idempotencyKey':'k'}", 200, "");
+	assert_null(strstr(scene->last.body, "inputDiffers"));
+	scene_must(scene, 0, "POST", RUNS, "{'definitionId':'order','idempotencyKey':'k','input':{}}", 200, "");
+	assert_string_equal(reply_text(&scene->last, "run.id"), id);
+	assert_string_equal(reply_text(&scene->last, "inputDiffers"), "true");
+	scene_must(scene, 0, "POST", RUNS "?wait=20s", "{'definitionId':'order','idempotencyKey':'k','input':{}}", 200,
+		   "");
+	assert_string_equal(reply_text(&scene->last, "inputDiffers"), "true");
+
+	scene_must(scene, 0, "GET", RUNS "/by-key/order/k", NULL, 200, "");
+	assert_string_equal(reply_text(&scene->last, "id"), id);
+	scene_must(scene, 0, "GET", RUNS "/by-key/nap/k", NULL, 404, "NOT_FOUND");
+	scene_must(scene, 0, "POST", RUNS "/by-key/nap/k/cancel", "{}", 404, "NOT_FOUND");
+	scene_stop(scene, 0);
 }
 
 static void test_keys_count_for_their_workspace(void **state)
@@ -582,6 +618,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_SQLITE(test_fifty_at_once_with_one_key_create_one_run),
+		ON_SQLITE(test_a_key_is_of_one_workflow),
 		ON_SQLITE(test_keys_count_for_their_workspace),
 		ON_SQLITE(test_keys_are_counted_in_characters),
 		ON_SQLITE(test_requests_that_create_nothing),

@@ -17,6 +17,7 @@ cat >flows/deal.json <<'END'
     { "name": "signed", "type": "external_event", "event": "signature", "timeout": "1h", "save_as": "signature" } ],
   "output": "{n: .state.opened.n, by: .state.signature.by}" }
 END
+echo '{ "workflow": "rest", "kind": "run", "steps": [ { "name": "rest", "type": "wait", "for": "1ms" } ] }' >flows/rest.json
 echo '{ "exec": { "enabled": true } }' >config.json
 echo 0 >ends
 serve --config config.json
@@ -36,8 +37,15 @@ becomes() { await shows "$1"; }
 exits 0 run start deal --key k1 --input '{"who": "ann", "total": 500}' && says_like '^deal run_[0-9a-z]{13}: PENDING, version 1$' && silent err
 result start
 id=$(id_of)
-exits 0 run start deal --key k1 --input '{"who": "bob"}' && says_like "^deal $id: [A-Z]+, version [0-9]+, started before with this key\$"
+exits 0 run start deal --key k1 --input '{"who": "bob"}' && says_like "^deal $id: [A-Z]+, version [0-9]+, started before with this key, and with another input\$" &&
+	exits 0 run start deal --key k1 --input '{"total": 5e2, "who": "ann"}' && says_like "^deal $id: [A-Z]+, version [0-9]+, started before with this key\$" &&
+	exits 0 run start deal --key k1 && says_like "^deal $id: [A-Z]+, version [0-9]+, started before with this key\$"
 result the_same_key_is_the_same_run
+exits 2 run start rest --key k1 && complains "(422 KEY_REUSED)"
+result and_a_key_is_not_for_two_workflows
+exits 0 run show deal/k1 --json && says "\"id\":\"$id\"" && exits 4 run show rest/k1 && exits 4 run show deal/k0 && complains "this key has no run of this workflow" &&
+	exits 2 run show deal/ && complains "neither the id of a run nor WORKFLOW/KEY"
+result a_run_by_its_key
 exits 0 run start deal --key k1 --json && says_like '^\{"run":\{"id":"run_.*\},"created":false\}$' && exits 0 run start deal --key k1 --workspace other &&
 	! says "$id" && exits 4 run show "$id" --workspace other
 result workspaces
@@ -134,6 +142,9 @@ result resolve
 exits 0 run pause "$id" && says_like "^$id: PAUSED, version" && exits 0 run signal "$id" signature --data '{"by": "p"}' && exits 0 run show "$id" &&
 	says_like '^status +PAUSED' && exits 0 run resume "$id" && exits 0 run show "$id" --wait 20s && says '"by":"p"'
 result pause_and_resume
+exits 0 run start deal --key 'a/b c' --input '{"who": "ann", "total": 500}' --json && id=$(id_of) && becomes '^◷  agree' && exits 0 run approve 'deal/a/b c' agree &&
+	becomes '^\?  try' && exits 0 run resolve 'deal/a/b c' try done && exits 0 run signal 'deal/a/b c' signature --data '{"by": "q"}' && exits 0 run show 'deal/a/b c' --wait 20s && says '"by":"q"'
+result verbs_by_the_key_of_a_run
 start --input '{"who": "ann", "total": 500}' && becomes '^◷  agree' && exits 5 run cancel "$id" --version 1 && exits 0 run cancel "$id" &&
 	exits 0 run cancel "$id" && becomes '^status +CANCELLED' && says_like '^↶  open +UNDONE' && exits 7 run show "$id" --wait 1s &&
 	complains "the run is CANCELLED" && [ "$(wc -l <undone)" = 1 ]
