@@ -56,7 +56,7 @@ static const struct command_option option_node = {
 	.name = "node",
 	.value = "NAME",
 	.env = "HAPAX_NODE",
-	.help = "what this node is called in histories [default: the host's name]",
+	.help = "what this node is called in histories; made unique if one that is alive has it [default: the host's name]",
 };
 static const struct command_option option_tls_terminated = {
 	.name = "tls-terminated",

@@ -9,7 +9,7 @@
 
 #define ALONE_BYTES_MAX (1u << 16)
 
-/* How far the clock was set back since the last heartbeat; 0: it was not, or by next to nothing. */
+/* How far the clock was set back, at least, since the last start and the last claim; 0: it was not, or by next to nothing. */
 static enum hx_code read_set_back(struct db *db, struct arena *arena, int64_t *ret_ms, struct hx_error *err)
 {
 	struct unit_result result;
@@ -19,10 +19,13 @@ static enum hx_code read_set_back(struct db *db, struct arena *arena, int64_t *r
 
 	unit_init(&unit, /* op= */ 0);
 	node_last_seen(&unit);
+	subject_last_seen(&unit);
 	code = db_run_unit(db, &unit, &result, arena, err);
 	if (code)
 		return code;
 	back_ms = db_cell(&result.rows[0], 0, 0)->i;
+	if (db_cell(&result.rows[1], 0, 0)->type == DB_INT && db_cell(&result.rows[1], 0, 0)->i > back_ms)
+		back_ms = db_cell(&result.rows[1], 0, 0)->i;
 	*ret_ms = back_ms > STEADY_STEP_MS ? back_ms : 0;
 	return HX_OK;
 }

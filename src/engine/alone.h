@@ -7,8 +7,8 @@
  *                                  the janitor are for
  *
  * The store's clock is this machine's here. If it was set back while nobody served (a day, say), all leases would last for a day
- * longer than anybody meant; how far it was can be seen by the last heartbeat of the node before. What is left of a lease
- * then counts from now.
+ * longer than anybody meant; that it was, and how far at least, can be seen by the last start and by what is claimed. What is left of
+ * a lease then counts from now, and from when the claim was made.
  */
 #ifndef HX_ENGINE_ALONE_H
 #define HX_ENGINE_ALONE_H

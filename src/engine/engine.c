@@ -22,7 +22,6 @@
 #include "engine/runs.h"
 #include "gate/sweeper.h"
 
-#define NODE_NAME_MAX 64
 #define SEATS_MAX 20000
 #define RESOLVE_MS 5000
 #define GATE_SWEEP_EVERY_MS 60000
@@ -67,7 +66,7 @@ struct engine {
 	_Atomic bool store_lost;     /* as the follower has last found it */
 	_Atomic int64_t store_heard; /* when it was last there, by the monotonic clock in ns */
 	struct engine_metrics metrics;
-	bool stopped;
+	bool joined, stopped;
 };
 
 static bool on_postgres(const struct engine *e)
@@ -468,6 +467,20 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 	return code;
 }
 
+static enum hx_code join_nodes(struct engine *e, struct db *db, struct hx_error *err)
+{
+	const char *given = e->options.node;
+	enum hx_code code = nodes_join(&e->nodes, db, given, e->options.clock, err);
+
+	e->options.node = e->nodes.name;
+	if (!code && e->nodes.name != given)
+		log_warn(e->options.log,
+			 "another node of this name is alive, or was a moment ago: this one is called otherwise",
+			 log_text("given", given), log_text("node", e->nodes.name));
+	e->joined = !code;
+	return code;
+}
+
 static enum hx_code start(struct engine *e, struct findings *findings, struct hx_error *err)
 {
 	struct db *db = NULL;
@@ -479,7 +492,7 @@ static enum hx_code start(struct engine *e, struct findings *findings, struct hx
 	if (!code)
 		code = alone_begin(db, e->options.log, err);
 	if (!code)
-		code = nodes_join(&e->nodes, db, e->options.node, e->options.clock, err);
+		code = join_nodes(e, db, err);
 	if (!code)
 		code = fences_read_floor(db, &floor, err);
 	atomic_store(&e->fence_floor, floor);
@@ -553,6 +566,8 @@ void engine_stop(struct engine *engine, int64_t drain_ms)
 	readers_stop(engine->readers);
 	lanes_stop(&engine->lanes, drain_ms);
 	changers_join(&engine->changers);
+	if (engine->joined && on_postgres(engine) && engine_has_store(engine))
+		nodes_leave(&engine->nodes, engine->options.db_url);
 	notify_stop(engine->notify);
 	port_stop(engine->port, /* grace_ms= */ 0);
 }

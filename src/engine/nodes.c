@@ -1,6 +1,7 @@
 /* See nodes.h. */
 #include "engine/nodes.h"
 
+#include <stdio.h>
 #include <sys/random.h>
 
 #include "db/driver.h"
@@ -40,6 +41,58 @@ static enum hx_code try_join(struct nodes *nodes, struct db *db, struct arena *a
 	return code ? code : result.verdict == UNIT_WON ? HX_OK : HX_BUSY;
 }
 
+/* Renews what was taken a moment ago, and hears whether somebody else has the name. */
+static enum hx_code look_for_namesakes(struct nodes *nodes, struct db *db, struct arena *arena, bool *ret_twin,
+				       struct hx_error *err)
+{
+	struct unit unit;
+	struct unit_result result;
+	enum hx_code code;
+
+	arena_reset(arena);
+	unit_init(&unit, /* op= */ 0);
+	node_renew(&unit, nodes->lease.number, nodes->token, nodes->name);
+	code = db_run_unit(db, &unit, &result, arena, err);
+	*ret_twin = !code && result.verdict == UNIT_WON && db_cell(&result.rows[3], 0, 0)->i > 0;
+	return code;
+}
+
+/* Somebody may be called that by his own wish. */
+static enum hx_code be_unique(struct nodes *nodes, struct db *db, struct arena *arena, struct hx_error *err)
+{
+	const char *given = nodes->name;
+	bool twin = false;
+	enum hx_code code = look_for_namesakes(nodes, db, arena, &twin, err);
+
+	for (int i = 1; i <= 4 && twin && !code; i++) {
+		snprintf(nodes->unique, sizeof nodes->unique, "%s%.*s%d", given, i, "####", (int)nodes->lease.number);
+		nodes->name = nodes->unique;
+		code = look_for_namesakes(nodes, db, arena, &twin, err);
+	}
+	return code;
+}
+
+void nodes_leave(struct nodes *nodes, const char *url)
+{
+	struct db_options options = {.url = url, .clock = nodes->clock};
+	struct unit_result result;
+	struct hx_error err;
+	struct arena arena;
+	struct unit unit;
+	struct db *db = NULL;
+
+	if (db_open(&options, &db, &err))
+		return; /* its time ends by itself */
+	arena_init(&arena, JOIN_BYTES_MAX);
+	unit_init(&unit, /* op= */ 0);
+	node_leave(&unit, nodes->lease.number, nodes->token);
+	if (db_run_unit(db, &unit, &result, &arena, &err))
+		log_debug(nodes->log, "this node's place among the others ends by its time",
+			  log_text("node", nodes->name));
+	arena_release(&arena);
+	db_close(db);
+}
+
 enum hx_code nodes_join(struct nodes *nodes, struct db *db, const char *name, struct clock *clock, struct hx_error *err)
 {
 	enum hx_code code = HX_BUSY;
@@ -52,9 +105,11 @@ enum hx_code nodes_join(struct nodes *nodes, struct db *db, const char *name, st
 		arena_reset(&arena);
 		code = try_join(nodes, db, &arena, &number, err);
 	}
-	arena_release(&arena);
 	nodes->lease.number = number;
 	nodes->renewed = clock_mono(clock);
+	if (!code)
+		code = be_unique(nodes, db, &arena, err);
+	arena_release(&arena);
 	if (code == HX_BUSY)
 		return error_set(
 			err, HX_BUSY,
@@ -91,8 +146,18 @@ static void hear_floor(struct nodes *nodes)
 		 log_text("node", nodes->name), log_int("above", nodes->lease.floor));
 }
 
+/* It was out of sight for so long that another was started under its name. Claims are told apart by their fences all the same. */
+static void tell_twin(struct nodes *nodes)
+{
+	if (nodes->lease.namesakes && !nodes->twin)
+		log_error(nodes->log, "another node has come to have this node's name: restart one of them",
+			  log_text("node", nodes->name), log_int("number", nodes->lease.number));
+	nodes->twin = nodes->lease.namesakes != 0;
+}
+
 static void renewed(struct nodes *nodes)
 {
+	tell_twin(nodes);
 	nodes->renewed = clock_mono(nodes->clock);
 	hear_floor(nodes);
 	atomic_store(&nodes->metrics->nodes_live, (uint64_t)nodes->lease.live);

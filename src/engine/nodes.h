@@ -11,6 +11,13 @@
  * A node that was out of sight, paused or cut off, may come back to a store that was restored meanwhile, and whose fences were
  * raised (fences.h): with its lease it hears of the floor, and gives out fences above it from then on.
  *
+ * A name is what histories, claims and the log call it, for people: no guard asks for it, the fence does (flow/subject.h), and the
+ * token of this table is drawn anew for each life. But who reads that `vm` holds a claim wants to know which one. So a node that is
+ * started with the name of one that is alive is called NAME#NUMBER, its number being leased to it alone. It looks after it has taken
+ * its number: of two that start at once, at least the later one sees the other. One that was killed counts as alive until its time here
+ * is over (NODE_LEASE_MS); one that has been stopped does not. Two that come to have one name later, because one was out of
+ * sight for longer than its lease when the other was started, are told of in the log.
+ *
  * A node that cannot renew says so and goes on: its claims are guarded by their own leases, and its number is safe as long
  * as there are others to give away first. What an id that was made twice would cost is one insert that fails.
  */
@@ -27,24 +34,29 @@ struct engine_metrics;
 #define NODE_NUMBERS ((ID_NODE_MAX + 1) / NODES_MAX)
 #define NODES_LANES_MAX (NODE_NUMBERS - 1)
 #define NODES_RENEW_MS (NODE_LEASE_MS / 4)
+#define NODE_NAME_MAX 64                     /* bytes of a name that is given */
+#define NODE_NAME_BYTES (NODE_NAME_MAX + 16) /* with what makes it unique */
 
 struct nodes {
 	const struct lanes *lanes;
 	struct engine_metrics *metrics;
 	struct log *log;
 	struct clock *clock;
-	const char *name;
+	const char *name; /* as others see it: as given, or `unique` */
+	char unique[NODE_NAME_BYTES];
 	int64_t token; /* of this life of the process */
 	struct seat seat;
 	struct node_lease lease;
 	_Atomic int64_t *fence_floor; /* the engine's */
 	struct mono_time renewed;
-	bool late; /* it has been told */
+	bool late, twin; /* it has been told */
 };
 
 /* Leases a number on a connection that nobody else uses. HX_BUSY: all are taken. */
 enum hx_code nodes_join(struct nodes *nodes, struct db *db, const char *name, struct clock *clock,
 			struct hx_error *err) HX_MUST_CHECK;
+/* After the lanes have stopped, on a connection of its own: others need not wait for its time to be over. */
+void nodes_leave(struct nodes *nodes, const char *url);
 /* The first of its numbers for ids. */
 uint32_t nodes_number(const struct nodes *nodes);
 /* Keeps it, and the floor of fences up to date, from then on. */

@@ -26,8 +26,22 @@ static const struct db_stmt stmt_take = {
 
 static const struct db_stmt stmt_renew = {
 	.name = "node_renew",
-	.sql = "UPDATE hx_node SET until = hx_now_ms() + ?3 WHERE number = ?1 AND token = ?2 RETURNING number",
-	.in = "iii",
+	.sql = "UPDATE hx_node SET until = hx_now_ms() + ?3, name = ?4 WHERE number = ?1 AND token = ?2 RETURNING number",
+	.in = "iiit",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_leave = {
+	.name = "node_leave",
+	.sql = "UPDATE hx_node SET until = hx_now_ms() WHERE number = ?1 AND token = ?2 AND until > hx_now_ms()",
+	.in = "ii",
+	.out = "",
+};
+
+static const struct db_stmt stmt_namesakes = {
+	.name = "node_namesakes",
+	.sql = "SELECT count(*) FROM hx_node WHERE name = ?1 AND number <> ?2 AND until > hx_now_ms()",
+	.in = "ti",
 	.out = "i",
 };
 
@@ -62,12 +76,13 @@ static const struct db_stmt stmt_live = {
 
 /* clang-format on */
 
-enum { LINE_LIVE = 1, LINE_FLOOR };
+enum { LINE_LIVE = 1, LINE_FLOOR, LINE_NAMESAKES };
 
-static void read_others(struct unit *unit)
+static void read_others(struct unit *unit, int64_t number, const char *name)
 {
 	unit_add(unit, UNIT_ANY, &stmt_live, 0, NULL);
 	unit_add(unit, UNIT_ANY, &stmt_floor, 0, NULL);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_namesakes, db_str(name), db_int(number));
 }
 
 void node_scan(struct unit *unit)
@@ -79,13 +94,18 @@ void node_take(struct unit *unit, int64_t number, const char *name, int64_t toke
 {
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_take, db_int(number), db_str(name), db_int(token), db_int(now_ms),
 		 db_int(NODE_LEASE_MS));
-	read_others(unit);
+	read_others(unit, number, name);
 }
 
-void node_renew(struct unit *unit, int64_t number, int64_t token)
+void node_renew(struct unit *unit, int64_t number, int64_t token, const char *name)
 {
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_renew, db_int(number), db_int(token), db_int(NODE_LEASE_MS));
-	read_others(unit);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_renew, db_int(number), db_int(token), db_int(NODE_LEASE_MS), db_str(name));
+	read_others(unit, number, name);
+}
+
+void node_leave(struct unit *unit, int64_t number, int64_t token)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_leave, db_int(number), db_int(token));
 }
 
 void node_last_seen(struct unit *unit)
@@ -154,6 +174,7 @@ static void take_written(struct node_lease *l, const struct answer *answer)
 		l->live = db_cell(&answer->result->rows[LINE_LIVE], 0, 0)->i;
 		if (answer->result->rows[LINE_FLOOR].n)
 			l->floor = db_cell(&answer->result->rows[LINE_FLOOR], 0, 0)->i;
+		l->namesakes = db_cell(&answer->result->rows[LINE_NAMESAKES], 0, 0)->i;
 		end(l, HX_OK);
 		break;
 	case UNIT_LOST:
@@ -215,7 +236,7 @@ static void ask(const struct task *task, struct ask *ask)
 		else if (l->at == NODE_TAKING)
 			node_take(ask->unit, l->number, l->name, l->token, l->now_ms);
 		else
-			node_renew(ask->unit, l->number, l->token);
+			node_renew(ask->unit, l->number, l->token, l->name);
 	}
 }
 

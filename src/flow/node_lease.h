@@ -28,9 +28,10 @@ struct node_lease {
 	const char *name;
 	int64_t token;
 	struct mono_time start_at;
-	int64_t number; /* -1: none */
-	int64_t live;   /* nodes that are alive, this one too; afterwards */
-	int64_t floor;  /* of fences; afterwards */
+	int64_t number;    /* -1: none */
+	int64_t live;      /* nodes that are alive, this one too; afterwards */
+	int64_t floor;     /* of fences; afterwards */
+	int64_t namesakes; /* other nodes that are alive and have this one's name; afterwards */
 	/* private */
 	enum { NODE_NEW, NODE_SLEEPING, NODE_READING, NODE_TAKING, NODE_RENEWING, NODE_DONE } at;
 	int64_t now_ms;
@@ -46,8 +47,10 @@ void node_lease_init(struct node_lease *lease, const char *name, int64_t token, 
 void node_scan(struct unit *unit);
 /* VERDICT: lost when somebody has it. */
 void node_take(struct unit *unit, int64_t number, const char *name, int64_t token, int64_t now_ms);
-/* VERDICT, and two more lines: how many nodes are alive, and the floor of fences. */
-void node_renew(struct unit *unit, int64_t number, int64_t token);
+/* VERDICT, and three more lines: how many nodes are alive, the floor of fences, and how many others have this name. */
+void node_renew(struct unit *unit, int64_t number, int64_t token, const char *name);
+/* It ends, and others need not wait for its time. */
+void node_leave(struct unit *unit, int64_t number, int64_t token);
 /* Row: how far the store's clock stands behind the last heartbeat of any node. */
 void node_last_seen(struct unit *unit);
 /* Whoever was there is gone. For a node that knows that it is alone, before it begins. */

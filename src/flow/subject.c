@@ -235,6 +235,13 @@ static const struct db_stmt stmt_end_claims = {
 	.out = "",
 };
 
+static const struct db_stmt stmt_last_seen = {
+	.name = "subject_last_seen",
+	.sql = "SELECT max(updated_at) - hx_now_ms() FROM hx_subject WHERE owner IS NOT NULL AND owner <> 'held'",
+	.in = "",
+	.out = "i",
+};
+
 static const struct db_stmt stmt_advance_claims = {
 	.name = "subject_advance_claims",
 	.sql = "UPDATE hx_subject SET until = until - ?1 WHERE owner IS NOT NULL AND owner <> 'held' AND until > hx_now_ms()",
@@ -418,6 +425,11 @@ void subject_scan_stuck(struct unit *unit, int64_t after, int64_t limit)
 void subject_end_claims(struct unit *unit, int64_t kind)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_end_claims, db_int(kind));
+}
+
+void subject_last_seen(struct unit *unit)
+{
+	unit_add(unit, UNIT_ANY, &stmt_last_seen, 0, NULL);
 }
 
 void subject_advance_claims(struct unit *unit, int64_t by_ms)

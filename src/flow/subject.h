@@ -130,6 +130,8 @@ void subject_scan_stuck(struct unit *unit, int64_t after, int64_t limit);
  * held them is dead. Fences stay, so a claim is taken over as any other that has lapsed.
  */
 void subject_end_claims(struct unit *unit, int64_t kind);
+/* Row: how far the store's clock stands behind the last change of a subject that is claimed; NULL: none is. */
+void subject_last_seen(struct unit *unit);
 /* The store's clock was set back by so much: claims that are not past their time end so much earlier. For the same node. */
 void subject_advance_claims(struct unit *unit, int64_t by_ms);
 /* History by seq from `after` on. Row: seq, from, to, version, fence, op, node, at, hash. */
