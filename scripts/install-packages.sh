@@ -22,6 +22,7 @@ demo  python3           runs the outside world of the demo: services and a worke
 demo  curl              asks the API where there is no verb
 test  libcmocka-dev     unit testing framework
 test  postgresql        PostgreSQL server, started privately by the tests
+test  openssl           certificates for the tests of TLS
 test  redis-server      Redis server, started privately by the tests
 test  nodejs            runs the other worker of examples/order
 test  faketime          libfaketime, sets the clock of one process

@@ -17,7 +17,7 @@ enum hx_code entry_locks_new(const char *url, const struct lanes *lanes, struct 
 	if (strcmp(url, "sql:") == 0)
 		return entry_sql_new(lanes, clock, ret_locks, err);
 	/* What was given is not repeated: it may hold a password. */
-	if (strncmp(url, "redis", 5) != 0)
+	if (!redis_url_is(url))
 		return error_set(err, HX_CONFIG_ERROR,
 				 "the entry lock's store is \"memory:\", \"sql:\" (the engine's own store)"
 				 " or \"redis://[:password@]host:port/db\"");

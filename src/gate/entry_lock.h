@@ -15,7 +15,7 @@
  * It is best effort: what cannot be released expires.
  *
  * Stores: "memory:" (this process only), "sql:" (the engine's own store, through its lanes: two units per lock) and
- * "redis://[:password@]host:port/db" (one thread, one connection; Redis 2.6.12 or later).
+ * "redis://[:password@]host:port/db", or another of redis.h (one thread, one connection; Redis 2.6.12 or later).
  *
  * The callbacks come on the calling thread, on a lane's or on the service's own; at once or later; never with a lock
  * held, so they may take and release. They must not block.

@@ -5,6 +5,7 @@
 
 #include "base/id.h"
 #include "db/migrate.h"
+#include "gate/redis.h"
 #include "gate/sweeper.h"
 
 #define SEATS_MAX 20000
@@ -74,12 +75,13 @@ static enum hx_code open_store(struct gate_home *home, struct hx_error *err)
 	if (strcmp(url, "memory:") == 0)
 		return gate_memory_new(GATE_MEMORY_RECORDS_MAX, GATE_MEMORY_BYTES_MAX, home->options.clock,
 				       &home->store, err);
-	if (has_prefix(url, "redis:"))
+	if (redis_url_is(url))
 		return open_redis(home, err);
 	if (has_prefix(url, "sqlite:") || has_prefix(url, "postgres:") || has_prefix(url, "postgresql:"))
 		return open_sql(home, err);
-	return error_set(err, HX_CONFIG_ERROR,
-			 "this is not a store; write memory:, sqlite:PATH, postgres://... or redis://HOST:PORT/DB");
+	return error_set(
+		err, HX_CONFIG_ERROR,
+		"this is not a store; write memory:, sqlite:PATH, postgres://... or redis://HOST:PORT/DB (also rediss, redis+unix, redis+sentinel)");
 }
 
 enum hx_code gate_home_open(const struct gate_home_options *options, struct gate_home **ret_home, struct hx_error *err)

@@ -529,7 +529,7 @@ static void read_store(const struct reader *r, const struct json_node *node, str
 
 	if (!reader_store(r, node, "store", /* any= */ true, &url))
 		return;
-	if (strncmp(url, "redis:", 6) == 0 && redis_url_parse(url, &parts, &err))
+	if (redis_url_is(url) && redis_url_parse(url, &parts, &err))
 		reader_report(r, node->at.line, "value", "store: %s", err.detail);
 	else
 		config->store = url;

@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/excerpt.h"
 #include "base/strbuf.h"
+#include "gate/redis_tls.h"
 
 #define READ_BYTES 16384
 #define SHA_BYTES 41
@@ -20,7 +22,10 @@ struct redis {
 	struct redis_url url;
 	struct clock *clock;
 	int64_t timeout_ms;
-	int fd; /* -1: lost */
+	int fd;                      /* -1: lost */
+	struct redis_tls *tls;       /* NULL: in the clear */
+	struct redis_tls_link *link; /* of this connection */
+	size_t sentinel;             /* the one that answered last */
 	redisReader *reader;
 	struct strbuf out; /* commands that are not yet written */
 	size_t written;    /* of out */
@@ -39,6 +44,8 @@ struct redis {
 
 static void lose(struct redis *r)
 {
+	redis_tls_close(r->link);
+	r->link = NULL;
 	if (r->fd >= 0)
 		close(r->fd);
 	r->fd = -1;
@@ -81,7 +88,9 @@ static bool would_block(void)
 /* Writes as much as the socket takes now. */
 static bool write_some(struct redis *r)
 {
-	ssize_t n = send(r->fd, r->out.p + r->written, r->out.n - r->written, MSG_NOSIGNAL);
+	const char *p = r->out.p + r->written;
+	size_t left = r->out.n - r->written;
+	ssize_t n = r->link ? redis_tls_send(r->link, p, left) : send(r->fd, p, left, MSG_NOSIGNAL);
 
 	if (n > 0)
 		r->written += (size_t)n;
@@ -92,23 +101,30 @@ static bool write_some(struct redis *r)
 	return n > 0 || would_block();
 }
 
-static bool read_some(struct redis *r)
-{
-	char bytes[READ_BYTES];
-	ssize_t n = recv(r->fd, bytes, sizeof bytes, 0);
+enum reading { READ_SOME, READ_WAIT, READ_LOST };
 
-	if (n > 0)
-		return redisReaderFeed(r->reader, bytes, (size_t)n) == REDIS_OK;
-	return n < 0 && would_block();
+static ssize_t receive(struct redis *r, char *buffer, size_t n)
+{
+	return r->link ? redis_tls_receive(r->link, buffer, n) : recv(r->fd, buffer, n, 0);
 }
 
-/* Reads while it writes, or two full buffers would wait for each other. */
+static enum reading read_some(struct redis *r)
+{
+	char bytes[READ_BYTES];
+	ssize_t n = receive(r, bytes, sizeof bytes);
+
+	if (n > 0)
+		return redisReaderFeed(r->reader, bytes, (size_t)n) == REDIS_OK ? READ_SOME : READ_LOST;
+	return n < 0 && would_block() ? READ_WAIT : READ_LOST;
+}
+
+/* Reads while it writes, or two full buffers would wait for each other. TLS may have to write before it can read. */
 static enum hx_code next_reply(struct redis *r, redisReply **ret_reply, struct hx_error *err)
 {
 	void *reply = NULL;
 
 	for (;;) {
-		short events = POLLIN | (r->out.n ? POLLOUT : 0);
+		enum reading reading = READ_WAIT;
 
 		if (r->out.n && !write_some(r))
 			return lost(r, "the connection was lost", err);
@@ -116,10 +132,12 @@ static enum hx_code next_reply(struct redis *r, redisReply **ret_reply, struct h
 			return lost(r, "the reply cannot be understood", err);
 		if (reply)
 			break;
-		if (!await(r, events))
-			return lost(r, "no answer in time", err);
-		if (!read_some(r))
+		reading = read_some(r);
+		if (reading == READ_LOST)
 			return lost(r, "the connection was lost", err);
+		if (reading == READ_WAIT &&
+		    !await(r, (short)(POLLIN | (r->out.n ? POLLOUT : 0) | (r->link ? redis_tls_events(r->link) : 0))))
+			return lost(r, "no answer in time", err);
 	}
 	r->pending--;
 	*ret_reply = reply;
@@ -257,22 +275,63 @@ static bool connect_to(struct redis *r, const struct addrinfo *to)
 	return false;
 }
 
-static enum hx_code connect_socket(struct redis *r, struct hx_error *err)
+static enum hx_code connect_tcp(struct redis *r, const struct redis_place *place, int64_t timeout_ms,
+				struct hx_error *err)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
 	struct addrinfo *found = NULL;
-	int rc = getaddrinfo(r->url.host, r->url.port, &hints, &found);
+	int rc = getaddrinfo(place->host, place->port, &hints, &found);
 
 	if (rc)
-		return error_set(err, HX_STORE_UNAVAILABLE, "redis: %s: %s", r->url.host, gai_strerror(rc));
-	r->deadline = mono_add_ms(clock_mono(r->clock), r->timeout_ms);
+		return error_set(err, HX_STORE_UNAVAILABLE, "redis: %s: %s", place->host, gai_strerror(rc));
+	r->deadline = mono_add_ms(clock_mono(r->clock), timeout_ms);
 	errno = EHOSTUNREACH;
 	for (const struct addrinfo *to = found; to && r->fd < 0; to = to->ai_next)
 		(void)connect_to(r, to); /* the last one's reason is as good as any */
 	freeaddrinfo(found);
 	if (r->fd < 0)
-		return error_set(err, HX_STORE_UNAVAILABLE, "redis: %s:%s: %s", r->url.host, r->url.port,
+		return error_set(err, HX_STORE_UNAVAILABLE, "redis: %s:%s: %s", place->host, place->port,
 				 strerror(errno));
+	return HX_OK;
+}
+
+static enum hx_code connect_unix(struct redis *r, struct hx_error *err)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	const struct addrinfo at = {.ai_family = AF_UNIX, .ai_addr = (struct sockaddr *)&to, .ai_addrlen = sizeof to};
+
+	snprintf(to.sun_path, sizeof to.sun_path, "%s", r->url.path);
+	r->deadline = mono_add_ms(clock_mono(r->clock), r->timeout_ms);
+	if (connect_to(r, &at))
+		return HX_OK;
+	return error_set(err, HX_STORE_UNAVAILABLE, "redis: %s: %s", r->url.path, strerror(errno));
+}
+
+/* Within the deadline of the socket. */
+static enum hx_code greet(struct redis *r, const char *host, struct hx_error *err)
+{
+	enum hx_code code;
+
+	r->link = redis_tls_open(r->tls, r->fd, host);
+	if (!r->link)
+		return lost(r, "no memory", err);
+	while ((code = redis_tls_greet(r->link, err)) == HX_BUSY)
+		if (!await(r, redis_tls_events(r->link)))
+			return lost(r, "the server did not answer TLS in time", err);
+	if (code)
+		lose(r);
+	return code;
+}
+
+/* A connection on which nothing was said yet, but the greeting of TLS. */
+static enum hx_code reach(struct redis *r, const struct redis_place *place, int64_t timeout_ms, struct hx_error *err)
+{
+	enum hx_code code = place ? connect_tcp(r, place, timeout_ms, err) : connect_unix(r, err);
+
+	if (!code && r->tls)
+		code = greet(r, place->host, err);
+	if (code)
+		return code;
 	r->reader = redisReaderCreate();
 	return r->reader ? HX_OK : lost(r, "no memory", err);
 }
@@ -317,6 +376,89 @@ static enum hx_code take_sha(struct redis *r, size_t i, struct hx_error *err)
 	return code;
 }
 
+/* ---- Sentinels ---- */
+
+static bool take_place(const redisReply *reply, struct redis_place *ret_place)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 || reply->element[0]->type != REDIS_REPLY_STRING ||
+	    reply->element[1]->type != REDIS_REPLY_STRING || reply->element[0]->len >= sizeof ret_place->host ||
+	    reply->element[1]->len >= sizeof ret_place->port)
+		return false;
+	memcpy(ret_place->host, reply->element[0]->str, reply->element[0]->len + 1);
+	memcpy(ret_place->port, reply->element[1]->str, reply->element[1]->len + 1);
+	return true;
+}
+
+/* Where is the primary? On a connection of its own, which ends with the answer. */
+static enum hx_code ask_sentinel(struct redis *r, const struct redis_place *sentinel, int64_t timeout_ms,
+				 struct redis_place *ret_primary, struct hx_error *err)
+{
+	bool secret = r->url.sentinel_password[0] != '\0';
+	redisReply *reply = NULL;
+	enum hx_code code = reach(r, sentinel, timeout_ms, err);
+
+	if (code)
+		return code;
+	if (secret)
+		REDIS_SEND(r, slice_str("AUTH"), slice_str(r->url.sentinel_password));
+	REDIS_SEND(r, slice_str("SENTINEL"), slice_str("get-master-addr-by-name"), slice_str(r->url.name));
+	r->deadline = mono_add_ms(clock_mono(r->clock), timeout_ms);
+	if (secret)
+		code = take_opening(r, "the Sentinel refuses sentinel_password", /* ret_reply= */ NULL, err);
+	if (!code)
+		code = take_opening(r, "the Sentinel does not say where the primary is", &reply, err);
+	if (!code && !take_place(reply, ret_primary))
+		code = error_set(err, HX_STORE_UNAVAILABLE,
+				 "redis: the Sentinel at %s:%s knows no primary of this name", sentinel->host,
+				 sentinel->port);
+	freeReplyObject(reply);
+	lose(r);
+	return code;
+}
+
+/* The first that knows, beginning with the one that knew before. They share the time of one server. */
+static enum hx_code find_primary(struct redis *r, struct redis_place *ret_primary, struct hx_error *err)
+{
+	size_t n = r->url.sentinels_n;
+	int64_t share_ms = r->timeout_ms / (int64_t)n;
+	enum hx_code code = HX_STORE_UNAVAILABLE;
+
+	for (size_t i = 0; i < n && code; i++) {
+		size_t which = (r->sentinel + i) % n;
+
+		code = ask_sentinel(r, &r->url.sentinels[which], share_ms, ret_primary, err);
+		if (!code)
+			r->sentinel = which;
+	}
+	return code;
+}
+
+static enum hx_code reach_server(struct redis *r, struct hx_error *err)
+{
+	struct redis_place primary;
+	enum hx_code code;
+
+	if (r->url.kind == REDIS_UNIX)
+		return reach(r, NULL, r->timeout_ms, err);
+	if (r->url.kind == REDIS_TCP)
+		return reach(r, &r->url.at, r->timeout_ms, err);
+	code = find_primary(r, &primary, err);
+	return code ? code : reach(r, &primary, r->timeout_ms, err);
+}
+
+/* A Sentinel may be behind: what it calls the primary may have become a replica. */
+static enum hx_code take_role(struct redis *r, struct hx_error *err)
+{
+	redisReply *reply = NULL;
+	enum hx_code code = take_opening(r, "the server does not let us ask for its role", &reply, err);
+
+	if (!code && (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
+		      reply->element[0]->type != REDIS_REPLY_STRING || strcmp(reply->element[0]->str, "master") != 0))
+		code = error_set(err, HX_STORE_UNAVAILABLE, "redis: the server is not the primary any more");
+	freeReplyObject(reply);
+	return code;
+}
+
 /* All in one trip. The first refusal is the one that is told. */
 static enum hx_code open_session(struct redis *r, struct hx_error *err)
 {
@@ -329,6 +471,8 @@ static enum hx_code open_session(struct redis *r, struct hx_error *err)
 	if (r->url.password[0])
 		redis_send(r, r->url.user[0] ? 3 : 2, r->url.user[0] ? auth : auth_default);
 	REDIS_SEND(r, slice_str("SELECT"), slice_str(db));
+	if (r->url.kind == REDIS_SENTINEL)
+		REDIS_SEND(r, slice_str("ROLE"));
 	for (size_t i = 0; i < r->scripts_n; i++)
 		REDIS_SEND(r, slice_str("SCRIPT"), slice_str("LOAD"), slice_str(r->scripts[i].text));
 	if (r->out.failed)
@@ -338,6 +482,8 @@ static enum hx_code open_session(struct redis *r, struct hx_error *err)
 		code = take_opening(r, "the server refuses the password", /* ret_reply= */ NULL, err);
 	if (!code)
 		code = take_opening(r, "the server has no such database", /* ret_reply= */ NULL, err);
+	if (!code && r->url.kind == REDIS_SENTINEL)
+		code = take_role(r, err);
 	for (size_t i = 0; i < r->scripts_n && !code; i++)
 		code = take_sha(r, i, err);
 	return code;
@@ -347,8 +493,12 @@ static enum hx_code open_session(struct redis *r, struct hx_error *err)
 static bool still_there(const struct redis *r)
 {
 	char byte;
+	ssize_t n;
 
-	return r->reader->pos == r->reader->len && recv(r->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && would_block();
+	if (r->reader->pos != r->reader->len)
+		return false;
+	n = r->link ? redis_tls_receive(r->link, &byte, 1) : recv(r->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	return n < 0 && would_block();
 }
 
 enum hx_code redis_connect(struct redis *r, struct hx_error *err)
@@ -361,7 +511,7 @@ enum hx_code redis_connect(struct redis *r, struct hx_error *err)
 	lose(r);
 	if (clock_mono(r->clock).ns < r->connect_after.ns)
 		return error_set(err, HX_STORE_UNAVAILABLE, "redis: not reachable, tried again in a moment");
-	code = connect_socket(r, err);
+	code = reach_server(r, err);
 	if (!code)
 		code = open_session(r, err);
 	if (!code) {
@@ -389,6 +539,7 @@ struct mono_time redis_connect_after(const struct redis *r)
 enum hx_code redis_new(const struct redis_options *options, struct redis **ret_redis, struct hx_error *err)
 {
 	struct redis *r = calloc(1, sizeof *r);
+	enum hx_code code = HX_OK;
 
 	ASSERT(options->scripts_n <= REDIS_SCRIPTS_MAX && options->timeout_ms >= 0);
 	if (!r)
@@ -403,8 +554,13 @@ enum hx_code redis_new(const struct redis_options *options, struct redis **ret_r
 	for (size_t i = 0; i < options->scripts_n; i++)
 		r->scripts[i].text = options->scripts[i];
 	strbuf_init(&r->out, REDIS_SEND_BYTES_MAX);
-	*ret_redis = r;
-	return HX_OK;
+	if (r->url.tls)
+		code = redis_tls_new(r->url.ca, r->url.cert, r->url.key, &r->tls, err);
+	if (code)
+		redis_free(r);
+	else
+		*ret_redis = r;
+	return code;
 }
 
 void redis_free(struct redis *r)
@@ -412,6 +568,7 @@ void redis_free(struct redis *r)
 	if (!r)
 		return;
 	lose(r);
+	redis_tls_free(r->tls);
 	strbuf_release(&r->out);
 	explicit_bzero(&r->url, sizeof r->url);
 	free(r);

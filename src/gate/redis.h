@@ -1,7 +1,7 @@
 /*
  * One connection to Redis: what the entry locks and the gate's store share.
  *
- *                 redis_connect: resolve, connect, AUTH, SELECT, SCRIPT LOAD
+ *                 redis_connect: (ask a Sentinel,) resolve, connect, (TLS,) AUTH, SELECT, SCRIPT LOAD
  *        LOST ──────────────────────────────────────────────────────────────▶ READY ◀──┐
  *         ▲ │                                                                  │ │     │ all replies read
  *         └─┘ refused: not tried again before redis_connect_after()            │ └─────┘
@@ -16,8 +16,11 @@
  * descriptor into programs that are started, and counts its timeout afresh with every byte that comes.
  *
  * A connection belongs to one thread at a time. redis_connect() takes at most twice timeout_ms, once to reach
- * the server and once for the opening words, and the time of the resolver, which nobody can bound: give it an address
- * or a name that resolves quickly. No error ever repeats the password.
+ * the server and once for the opening words (with Sentinels once more, for all of them together), and the time of the resolver,
+ * which nobody can bound: give it an address or a name that resolves quickly. No error ever repeats a password.
+ *
+ * With Sentinels the primary is asked for whenever a connection is made, and asked itself whether it is one: a connection that is lost,
+ * or to a server that has become a replica (READONLY), leads to the new primary by itself.
  */
 #ifndef HX_GATE_REDIS_H
 #define HX_GATE_REDIS_H
@@ -38,15 +41,41 @@
 #define REDIS_SECRET_BYTES_MAX 512
 #define REDIS_URL_BYTES_MAX 2048
 #define REDIS_DB_MAX 1000000
+#define REDIS_SENTINELS_MAX 8
+#define REDIS_PATH_BYTES_MAX 256
 
-/* redis://[[user]:password@]host[:port][/db], user and password with %XX; port 6379 and db 0 where they are absent. */
-struct redis_url {
+struct redis_place {
 	char host[256]; /* a name or an address, IPv6 without its brackets */
 	char port[6];
+};
+
+enum redis_kind { REDIS_TCP, REDIS_UNIX, REDIS_SENTINEL };
+
+/*
+ *   redis://[[user]:password@]host[:port][/db]
+ *   redis+unix://[[user]:password@]/path[?db=N]
+ *   redis+sentinel://[[user]:password@]host[:port][,host[:port]…]/name[/db][?sentinel_password=…]
+ *   rediss://…, rediss+sentinel://…   with TLS: ?ca=FILE, and for servers that want to know who asks &cert=FILE&key=FILE
+ *
+ * user, password and all values behind the ? with %XX; port 6379 (of Sentinels 26379) and db 0 where they are absent.
+ */
+struct redis_url {
+	enum redis_kind kind;
+	bool tls;
+	struct redis_place at; /* REDIS_TCP */
+	struct redis_place sentinels[REDIS_SENTINELS_MAX];
+	size_t sentinels_n;
+	char name[REDIS_PATH_BYTES_MAX]; /* of the primary, as Sentinels call it */
+	char path[108];                  /* REDIS_UNIX */
+	char ca[REDIS_PATH_BYTES_MAX], cert[REDIS_PATH_BYTES_MAX], key[REDIS_PATH_BYTES_MAX];
 	char user[REDIS_SECRET_BYTES_MAX + 1];
 	char password[REDIS_SECRET_BYTES_MAX + 1]; /* empty: none */
+	char sentinel_password[REDIS_SECRET_BYTES_MAX + 1];
 	int db;
 };
+
+/* Does it begin like one of these? */
+bool redis_url_is(const char *text);
 
 /* HX_CONFIG_ERROR, the detail naming the part that is wrong but never its text, which may be a piece of a password. */
 enum hx_code redis_url_parse(const char *text, struct redis_url *ret_url, struct hx_error *err) HX_MUST_CHECK;

@@ -4,12 +4,29 @@
 
 #include "gate/redis.h"
 
-#define SCHEME "redis://"
+static const struct {
+	const char *text;
+	enum redis_kind kind;
+	bool tls;
+} schemes[] = {
+	{"redis://", REDIS_TCP, false},
+	{"rediss://", REDIS_TCP, true},
+	{"redis+unix://", REDIS_UNIX, false},
+	{"redis+sentinel://", REDIS_SENTINEL, false},
+	{"rediss+sentinel://", REDIS_SENTINEL, true},
+};
 
 static enum hx_code wrong(struct hx_error *err, const char *what)
 {
 	return error_set(err, HX_CONFIG_ERROR, "redis: %s; it is written redis://[:password@]host:port/db", what);
 }
+
+bool redis_url_is(const char *text)
+{
+	return strncmp(text, "redis", 5) == 0;
+}
+
+/* ---- pieces ---- */
 
 static int hex_digit(char c)
 {
@@ -20,8 +37,8 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Decodes %XX. False: it is too long, holds a NUL, or something that has to be escaped and is not. */
-static bool decode(struct slice text, char ret_text[REDIS_SECRET_BYTES_MAX + 1])
+/* Decodes %XX into a buffer of this size. False: it is too long, holds a NUL, or something of `bad` that is not escaped. */
+static bool decode(struct slice text, const char *bad, char *ret_text, size_t size)
 {
 	size_t n = 0;
 
@@ -36,10 +53,10 @@ static bool decode(struct slice text, char ret_text[REDIS_SECRET_BYTES_MAX + 1])
 				return false;
 			c = (unsigned char)(high << 4 | low);
 			i += 2;
-		} else if (c <= ' ' || c >= 0x7f || strchr("@:/?#[]", c)) {
+		} else if (c <= ' ' || c >= 0x7f || strchr(bad, c)) {
 			return false;
 		}
-		if (n == REDIS_SECRET_BYTES_MAX)
+		if (n == size - 1)
 			return false;
 		ret_text[n++] = (char)c;
 	}
@@ -47,13 +64,17 @@ static bool decode(struct slice text, char ret_text[REDIS_SECRET_BYTES_MAX + 1])
 	return true;
 }
 
+#define SECRET_BAD "@:/?#[]"
+#define VALUE_BAD "&=?#@"
+
 static bool parse_credentials(struct slice text, struct redis_url *url)
 {
 	const char *colon = text.n ? memchr(text.p, ':', text.n) : NULL;
 	size_t user_n = colon ? (size_t)(colon - text.p) : 0;
 
-	return colon && decode(slice_of(text.p, user_n), url->user) &&
-	       decode(slice_of(colon + 1, text.n - user_n - 1), url->password) && url->password[0] != '\0';
+	return colon && decode(slice_of(text.p, user_n), SECRET_BAD, url->user, sizeof url->user) &&
+	       decode(slice_of(colon + 1, text.n - user_n - 1), SECRET_BAD, url->password, sizeof url->password) &&
+	       url->password[0] != '\0';
 }
 
 /* Decimal digits only, without leading zeros. */
@@ -72,23 +93,45 @@ static bool parse_number(struct slice text, long max, long *ret_number)
 	return number <= max;
 }
 
+static enum hx_code parse_db(struct slice text, struct redis_url *url, struct hx_error *err)
+{
+	long db = 0;
+
+	if (text.n > 0 && !parse_number(text, REDIS_DB_MAX, &db))
+		return wrong(err, "the database in the url is not a number");
+	url->db = (int)db;
+	return HX_OK;
+}
+
+/* Cuts at the first of this character: what is in front of it, and what is behind (p NULL: it is not there). */
+static struct slice cut(struct slice *rest, char at)
+{
+	const char *found = rest->n ? memchr(rest->p, at, rest->n) : NULL;
+	struct slice front = slice_of(rest->p, found ? (size_t)(found - rest->p) : rest->n);
+
+	*rest = found ? slice_of(found + 1, rest->n - front.n - 1) : slice_of(NULL, 0);
+	return front;
+}
+
+/* ---- where ---- */
+
 static bool is_host_character(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
 	       c == '_';
 }
 
-static bool parse_name(struct slice text, struct redis_url *url)
+static bool parse_name(struct slice text, struct redis_place *place)
 {
 	for (size_t i = 0; i < text.n; i++)
 		if (!is_host_character(text.p[i]))
 			return false;
-	snprintf(url->host, sizeof url->host, "%.*s", SLICE_ARGS(text));
-	return text.n > 0 && text.n < sizeof url->host;
+	snprintf(place->host, sizeof place->host, "%.*s", SLICE_ARGS(text));
+	return text.n > 0 && text.n < sizeof place->host;
 }
 
 /* "[::1]", and what is behind the bracket. */
-static bool parse_ipv6(struct slice text, struct redis_url *url, struct slice *ret_rest)
+static bool parse_ipv6(struct slice text, struct redis_place *place, struct slice *ret_rest)
 {
 	const char *end = memchr(text.p, ']', text.n);
 	unsigned char address[16];
@@ -96,56 +139,139 @@ static bool parse_ipv6(struct slice text, struct redis_url *url, struct slice *r
 
 	if (n <= 0 || n > 45)
 		return false;
-	snprintf(url->host, sizeof url->host, "%.*s", n, text.p + 1);
+	snprintf(place->host, sizeof place->host, "%.*s", n, text.p + 1);
 	*ret_rest = slice_of(end + 1, text.n - (size_t)n - 2);
-	return inet_pton(AF_INET6, url->host, address) == 1;
+	return inet_pton(AF_INET6, place->host, address) == 1;
 }
 
-static enum hx_code parse_host(struct slice text, struct redis_url *url, struct hx_error *err)
+static enum hx_code parse_place(struct slice text, long port, struct redis_place *place, struct hx_error *err)
 {
 	const char *colon = text.n ? memchr(text.p, ':', text.n) : NULL;
 	struct slice name = slice_of(text.p, colon ? (size_t)(colon - text.p) : text.n);
 	struct slice rest = slice_of(colon, text.n - name.n);
-	long port = 6379;
-	bool good = text.n && text.p[0] == '[' ? parse_ipv6(text, url, &rest) : parse_name(name, url);
+	bool good = text.n && text.p[0] == '[' ? parse_ipv6(text, place, &rest) : parse_name(name, place);
 
 	if (!good)
 		return wrong(err, "the url has no host that can be read");
 	if (rest.n && (rest.p[0] != ':' || !parse_number(slice_of(rest.p + 1, rest.n - 1), 65535, &port) || port == 0))
 		return wrong(err, "the port in the url is not a number from 1 to 65535");
-	snprintf(url->port, sizeof url->port, "%ld", port);
+	snprintf(place->port, sizeof place->port, "%ld", port);
 	return HX_OK;
+}
+
+static enum hx_code parse_tcp(struct slice place, struct redis_url *url, struct hx_error *err)
+{
+	struct slice rest = place, host = cut(&rest, '/');
+	enum hx_code code = parse_db(rest, url, err);
+
+	return code ? code : parse_place(host, 6379, &url->at, err);
+}
+
+static enum hx_code parse_unix(struct slice place, struct redis_url *url, struct hx_error *err)
+{
+	if (place.n == 0 || place.p[0] != '/' || !decode(place, "?#", url->path, sizeof url->path))
+		return wrong(err,
+			     "the path of the socket in the url cannot be read (redis+unix:///run/redis.sock?db=0)");
+	return HX_OK;
+}
+
+/* host[:port],…/name[/db] */
+static enum hx_code parse_sentinels(struct slice place, struct redis_url *url, struct hx_error *err)
+{
+	struct slice rest = place, hosts = cut(&rest, '/'), name = cut(&rest, '/');
+	enum hx_code code = parse_db(rest, url, err);
+
+	if (code)
+		return code;
+	if (name.n == 0 || !decode(name, "/?#,@", url->name, sizeof url->name))
+		return wrong(err, "the url does not say which primary the Sentinels are asked for "
+				  "(redis+sentinel://host:26379,host:26379/name/0)");
+	do {
+		if (url->sentinels_n == REDIS_SENTINELS_MAX)
+			return wrong(err, "the url has too many Sentinels");
+		code = parse_place(cut(&hosts, ','), 26379, &url->sentinels[url->sentinels_n++], err);
+	} while (!code && hosts.p);
+	return code;
+}
+
+/* ---- what stands behind the ? ---- */
+
+static enum hx_code parse_option(struct slice option, struct redis_url *url, struct hx_error *err)
+{
+	struct slice value = option, name = cut(&value, '=');
+	struct {
+		const char *name;
+		bool fits;
+		char *text;
+		size_t size;
+	} known[] = {
+		{"ca", url->tls, url->ca, sizeof url->ca},
+		{"cert", url->tls, url->cert, sizeof url->cert},
+		{"key", url->tls, url->key, sizeof url->key},
+		{"sentinel_password", url->kind == REDIS_SENTINEL, url->sentinel_password,
+		 sizeof url->sentinel_password},
+	};
+
+	if (slice_is(name, "db") && url->kind == REDIS_UNIX && value.n > 0)
+		return parse_db(value, url, err);
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (slice_is(name, known[i].name) && known[i].fits && value.n > 0 && !known[i].text[0] &&
+		    decode(value, VALUE_BAD, known[i].text, known[i].size))
+			return HX_OK;
+	return wrong(
+		err,
+		"behind the ? of the url stand ca, cert and key (with rediss), db (redis+unix) or sentinel_password, "
+		"each once and with a value");
+}
+
+static enum hx_code parse_options(struct slice options, struct redis_url *url, struct hx_error *err)
+{
+	enum hx_code code = HX_OK;
+
+	while (options.p && !code)
+		code = parse_option(cut(&options, '&'), url, err);
+	if (!code && !url->cert[0] != !url->key[0])
+		code = wrong(err, "cert and key in the url belong together");
+	return code;
+}
+
+static enum hx_code parse_rest(struct slice rest, struct redis_url *url, struct hx_error *err)
+{
+	/* The last @ of all ends the credentials, so that no part of a carelessly written password is taken for a host. */
+	const char *at = rest.n ? memrchr(rest.p, '@', rest.n) : NULL;
+	size_t skip = at ? (size_t)(at - rest.p) + 1 : 0;
+	struct slice options = slice_of(rest.p + skip, rest.n - skip), place = cut(&options, '?');
+	enum hx_code code;
+
+	if (at && !parse_credentials(slice_of(rest.p, skip - 1), url))
+		return wrong(err,
+			     "the password in the url cannot be read (characters like @ : / % are written as %XX)");
+	if (url->kind == REDIS_UNIX)
+		code = parse_unix(place, url, err);
+	else if (url->kind == REDIS_SENTINEL)
+		code = parse_sentinels(place, url, err);
+	else
+		code = parse_tcp(place, url, err);
+	return code ? code : parse_options(options, url, err);
 }
 
 enum hx_code redis_url_parse(const char *text, struct redis_url *ret_url, struct hx_error *err)
 {
-	struct redis_url url = {.db = 0};
-	struct slice rest = slice_str(text), place;
-	const char *at, *slash;
-	long db = 0;
 	enum hx_code code;
 
-	if (strncmp(text, "rediss://", 9) == 0)
-		return wrong(err, "rediss: TLS to Redis is not supported, put a TLS tunnel in front of it");
-	if (strncmp(text, SCHEME, strlen(SCHEME)) != 0)
-		return wrong(err, "the url does not begin with redis://");
-	if (rest.n > REDIS_URL_BYTES_MAX)
+	if (strlen(text) > REDIS_URL_BYTES_MAX)
 		return wrong(err, "the url is too long");
-	rest = slice_of(rest.p + strlen(SCHEME), rest.n - strlen(SCHEME));
+	for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+		struct redis_url url = {.kind = schemes[i].kind, .tls = schemes[i].tls};
+		size_t n = strlen(schemes[i].text);
 
-	/* The last @ of all ends the credentials, so that no part of a carelessly written password is taken for a host. */
-	at = memrchr(rest.p, '@', rest.n);
-	place = at ? slice_of(at + 1, rest.n - (size_t)(at - rest.p) - 1) : rest;
-	if (at && !parse_credentials(slice_of(rest.p, (size_t)(at - rest.p)), &url))
-		return wrong(err,
-			     "the password in the url cannot be read (characters like @ : / % are written as %XX)");
-	slash = place.n ? memchr(place.p, '/', place.n) : NULL;
-	if (slash && !parse_number(slice_of(slash + 1, place.n - (size_t)(slash - place.p) - 1), REDIS_DB_MAX, &db) &&
-	    slash + 1 != place.p + place.n)
-		return wrong(err, "the database in the url is not a number");
-	url.db = (int)db;
-	code = parse_host(slice_of(place.p, slash ? (size_t)(slash - place.p) : place.n), &url, err);
-	if (!code)
-		*ret_url = url;
-	return code;
+		if (strncmp(text, schemes[i].text, n) != 0)
+			continue;
+		code = parse_rest(slice_of(text + n, strlen(text) - n), &url, err);
+		if (!code)
+			*ret_url = url;
+		explicit_bzero(&url, sizeof url);
+		return code;
+	}
+	return wrong(err, "the url does not begin with redis://, rediss://, redis+unix:// or redis+sentinel://");
 }

@@ -297,6 +297,13 @@ static bool has_prefix(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+/* What is said behind it is read by who opens it (gate/redis.h). */
+static bool is_redis(const char *url)
+{
+	return has_prefix(url, "redis://") || has_prefix(url, "rediss://") || has_prefix(url, "redis+unix://") ||
+	       has_prefix(url, "redis+sentinel://") || has_prefix(url, "rediss+sentinel://");
+}
+
 bool reader_store(const struct reader *r, const struct json_node *node, const char *what, bool any, const char **ret)
 {
 	const char *url = NULL;
@@ -304,7 +311,7 @@ bool reader_store(const struct reader *r, const struct json_node *node, const ch
 	if (!reader_text(r, node, what, READER_PATH_BYTES_MAX, &url))
 		return false;
 	if ((has_prefix(url, "sqlite:") && url[7]) || has_prefix(url, "postgres://") ||
-	    has_prefix(url, "postgresql://") || (any && (strcmp(url, "memory:") == 0 || has_prefix(url, "redis://")))) {
+	    has_prefix(url, "postgresql://") || (any && (strcmp(url, "memory:") == 0 || is_redis(url)))) {
 		*ret = url;
 		return true;
 	}

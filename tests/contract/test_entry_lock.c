@@ -817,7 +817,7 @@ static void bad_urls_are_refused_without_the_password(void **state)
 		"redis://:ses/sesame@h:1/0",
 		"redis://:sesame%@h:1/0",
 		"redis://:sesame:x@h:1/0",
-		"rediss://:sesame@h:1/0",
+		"rediss://:sesame@h:1/0?verify=no",
 		"http://:sesame@h/",
 	};
 	(void)state;
@@ -842,19 +842,19 @@ static void a_server_that_refuses_us_is_a_mistake_of_the_configuration(void **st
 
 	(void)state;
 	assert_int_equal(redis_url_parse(redis_server_url(), &url, &err), HX_OK);
-	snprintf(text, sizeof text, "redis://:sesame@127.0.0.1:%s/0", url.port);
+	snprintf(text, sizeof text, "redis://:sesame@127.0.0.1:%s/0", url.at.port);
 	assert_int_equal(open_url(text, &err), HX_CONFIG_ERROR);
 	assert_string_equal(err.detail, "redis: the server refuses the password");
-	snprintf(text, sizeof text, "redis://nobody:sesame@127.0.0.1:%s/0", url.port);
+	snprintf(text, sizeof text, "redis://nobody:sesame@127.0.0.1:%s/0", url.at.port);
 	assert_int_equal(open_url(text, &err), HX_CONFIG_ERROR);
 	assert_string_equal(err.detail, "redis: the server refuses the password");
-	snprintf(text, sizeof text, "redis://127.0.0.1:%s/0", url.port);
+	snprintf(text, sizeof text, "redis://127.0.0.1:%s/0", url.at.port);
 	assert_int_equal(open_url(text, &err), HX_CONFIG_ERROR);
 	assert_string_equal(err.detail, "redis: the server wants a password");
-	snprintf(text, sizeof text, "redis://:%s@127.0.0.1:%s/4711", url.password, url.port);
+	snprintf(text, sizeof text, "redis://:%s@127.0.0.1:%s/4711", url.password, url.at.port);
 	assert_int_equal(open_url(text, &err), HX_CONFIG_ERROR);
 	assert_string_equal(err.detail, "redis: the server has no such database");
-	snprintf(text, sizeof text, "redis://default:%s@127.0.0.1:%s/15", url.password, url.port);
+	snprintf(text, sizeof text, "redis://default:%s@127.0.0.1:%s/15", url.password, url.at.port);
 	assert_int_equal(open_url(text, &err), HX_OK);
 }
 

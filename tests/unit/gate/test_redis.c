@@ -96,13 +96,13 @@ static void liar_stop(struct liar *liar)
 
 static struct redis *redis_of(const char *port)
 {
-	struct redis_options options = {.url = {.host = "127.0.0.1", .password = "sesame"},
+	struct redis_options options = {.url = {.at.host = "127.0.0.1", .password = "sesame"},
 					.clock = clock_system(),
 					.scripts = scripts,
 					.scripts_n = 1};
 	struct redis *redis = NULL;
 
-	snprintf(options.url.port, sizeof options.url.port, "%s", port);
+	snprintf(options.url.at.port, sizeof options.url.at.port, "%s", port);
 	assert_int_equal(redis_new(&options, &redis, /* err= */ NULL), HX_OK);
 	return redis;
 }

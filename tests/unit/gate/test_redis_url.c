@@ -35,12 +35,41 @@ static void good_urls(void **state)
 
 		if (redis_url_parse(urls[i].text, &url, &err))
 			fail_msg("%s: %s", urls[i].text, err.detail);
-		assert_string_equal(url.host, urls[i].host);
-		assert_string_equal(url.port, urls[i].port);
+		assert_string_equal(url.at.host, urls[i].host);
+		assert_string_equal(url.at.port, urls[i].port);
 		assert_string_equal(url.user, urls[i].user);
 		assert_string_equal(url.password, urls[i].password);
 		assert_int_equal(url.db, urls[i].db);
 	}
+}
+
+static void other_ways(void **state)
+{
+	struct redis_url url;
+
+	(void)state;
+	assert_int_equal(redis_url_parse("rediss://u:p@h:1/2?ca=/etc/a%26b.pem&cert=/c&key=/k", &url, NULL), HX_OK);
+	assert_true(url.kind == REDIS_TCP && url.tls && url.db == 2);
+	assert_string_equal(url.at.host, "h");
+	assert_string_equal(url.user, "u");
+	assert_string_equal(url.ca, "/etc/a&b.pem");
+	assert_string_equal(url.cert, "/c");
+	assert_string_equal(url.key, "/k");
+	assert_int_equal(redis_url_parse("redis+unix://:p@/run/redis/s.sock?db=3", &url, NULL), HX_OK);
+	assert_true(url.kind == REDIS_UNIX && !url.tls && url.db == 3);
+	assert_string_equal(url.path, "/run/redis/s.sock");
+	assert_string_equal(url.password, "p");
+	assert_int_equal(
+		redis_url_parse("rediss+sentinel://:p@a,[::1]:5,c:6/main/4?sentinel_password=q%40", &url, NULL), HX_OK);
+	assert_true(url.kind == REDIS_SENTINEL && url.tls && url.db == 4 && url.sentinels_n == 3);
+	assert_string_equal(url.name, "main");
+	assert_string_equal(url.sentinels[0].host, "a");
+	assert_string_equal(url.sentinels[0].port, "26379");
+	assert_string_equal(url.sentinels[1].host, "::1");
+	assert_string_equal(url.sentinels[1].port, "5");
+	assert_string_equal(url.sentinels[2].port, "6");
+	assert_string_equal(url.sentinel_password, "q@");
+	assert_string_equal(url.password, "p");
 }
 
 static void bad_urls(void **state)
@@ -53,7 +82,26 @@ static void bad_urls(void **state)
 		{"redis:/h", "begin"},
 		{"REDIS://h", "begin"},
 		{" redis://h", "begin"},
-		{"rediss://h", "TLS"},
+		{"redis+tls://h", "begin"},
+		{"rediss+unix:///s", "begin"},
+		{"redis://h?ca=/ca.pem", "behind"},
+		{"rediss://h?", "behind"},
+		{"rediss://h?ca=", "behind"},
+		{"rediss://h?ca=a&ca=b", "behind"},
+		{"rediss://h?verify=no", "behind"},
+		{"rediss://h?cert=/c", "belong together"},
+		{"rediss://h?db=1", "behind"},
+		{"redis+unix://", "socket"},
+		{"redis+unix://run/s", "socket"},
+		{"redis+unix:///s?db=x", "database"},
+		{"redis+unix:///s?db=", "behind"},
+		{"redis+sentinel://h", "which primary"},
+		{"redis+sentinel://h/", "which primary"},
+		{"redis+sentinel:///m", "host"},
+		{"redis+sentinel://h,/m", "host"},
+		{"redis+sentinel://h,g:0/m", "port"},
+		{"redis+sentinel://h/m/x", "database"},
+		{"redis+sentinel://1,2,3,4,5,6,7,8,9/m", "too many"},
 		{"redis://", "host"},
 		{"redis:///0", "host"},
 		{"redis://:6379", "host"},
@@ -83,7 +131,7 @@ static void bad_urls(void **state)
 		{"redis://h/1000001", "database"},
 		{"redis://h/99999999999999999999", "database"},
 		{"redis://h/0/", "database"},
-		{"redis://h/0?a=b", "database"},
+		{"redis://h/0?a=b", "behind"},
 		{"redis://h/0#x", "database"},
 		{"redis://@h", "password"},
 		{"redis://:@h", "password"},
@@ -152,6 +200,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(good_urls),
+		cmocka_unit_test(other_ways),
 		cmocka_unit_test(bad_urls),
 		cmocka_unit_test(limits),
 	};

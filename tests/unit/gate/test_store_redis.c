@@ -119,7 +119,7 @@ struct thief {
 static int connect_to_server(void)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET,
-				      .sin_port = htons((uint16_t)atoi(url_of_server().port)),
+				      .sin_port = htons((uint16_t)atoi(url_of_server().at.port)),
 				      .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -579,7 +579,7 @@ static void a_refused_config_is_not_durable(void **state)
 	(void)state;
 	freeReplyObject(RAW(slice_str("ACL"), slice_str("SETUSER"), slice_str("gate"), slice_str("on"),
 			    slice_str(">pw"), slice_str("~hapax:gate:*"), slice_str("+@all"), slice_str("-config")));
-	snprintf(url, sizeof url, "redis://gate:pw@127.0.0.1:%s/0", url_of_server().port);
+	snprintf(url, sizeof url, "redis://gate:pw@127.0.0.1:%s/0", url_of_server().at.port);
 	gate_store_free(store);
 	store = open_url(url);
 	assert_false(durable);
@@ -597,7 +597,7 @@ static void bad_urls_and_refusals_are_configuration_errors(void **state)
 		struct hx_error err = {0};
 		char url[256];
 
-		snprintf(url, sizeof url, urls[i], url_of_server().port);
+		snprintf(url, sizeof url, urls[i], url_of_server().at.port);
 		assert_int_equal(gate_redis_new(url, clock_system(), &none, &durable, &err), HX_CONFIG_ERROR);
 		assert_int_equal(err.code, HX_CONFIG_ERROR);
 		assert_null(none);
