@@ -70,7 +70,7 @@ static bool add_actor_edges(struct sim *sim, unsigned i, struct edge_list *list)
 		bool beats = ask.act.lease.fence && !actor->overrun;
 		struct unit beat;
 
-		for (unsigned how = SIM_ACT_OK; how <= SIM_ACT_UNKNOWN_NOT; how++)
+		for (unsigned how = SIM_ACT_OK; how <= SIM_ACT_UNSETTLED; how++)
 			if (world_allows(sim, &ask.act, how))
 				add_edge(list, EDGE_ACT, i, how, 0);
 		unit_init(&beat, 0);

@@ -65,6 +65,7 @@ struct sim_cast {
 /* How often the world may do each thing to us. */
 struct sim_bounds {
 	unsigned lapses, crashes, lost_answers, failures;
+	unsigned unsettled; /* calls that are answered with "an earlier try is under way", in a keyed world */
 };
 
 /* What the outside is like, for scenarios that count effects. */
@@ -75,7 +76,7 @@ enum sim_world {
 };
 
 /* How an action under way may end. */
-enum sim_act { SIM_ACT_OK, SIM_ACT_FAILED, SIM_ACT_UNKNOWN_DONE, SIM_ACT_UNKNOWN_NOT };
+enum sim_act { SIM_ACT_OK, SIM_ACT_FAILED, SIM_ACT_UNKNOWN_DONE, SIM_ACT_UNKNOWN_NOT, SIM_ACT_UNSETTLED };
 
 /*
  * An outside of the scenario's own, in place of the three above; leases are kept to as with WORLD_PLAIN. What it
@@ -104,6 +105,7 @@ struct sim_scenario {
 	struct sim_bounds bounds;
 	enum sim_world world;
 	const struct sim_outside *outside; /* NULL: the world is one of those */
+	bool never_fails;                  /* calls: each is done, or its answer lost, or the other side still at it */
 	bool shared;                       /* several tasks of a node act under one claim */
 	/* More than subjects before the start; more to check after every change, and where nothing goes on but time. All
 	 * may be NULL. */

@@ -61,6 +61,7 @@ uint64_t sim_hash(struct sim *sim)
 	hash = hash_mix(hash, state->left.crashes);
 	hash = hash_mix(hash, state->left.lost_answers);
 	hash = hash_mix(hash, state->left.failures);
+	hash = hash_mix(hash, state->left.unsettled);
 	for (unsigned i = 0; i < state->acts_n; i++)
 		started ^= hash_mix((uint64_t)state->acts[i].subject, (uint64_t)state->acts[i].fence);
 	for (unsigned i = 0; i < state->effects_n; i++)

@@ -33,7 +33,8 @@ static const char *commit_words(enum sim_commit how)
 
 static const char *act_words(enum sim_act how)
 {
-	static const char *const words[] = {"ok", "failed", "done, but the answer is lost", "not done, and no answer"};
+	static const char *const words[] = {"ok", "failed", "done, but the answer is lost", "not done, and no answer",
+					    "an earlier try is under way"};
 
 	return words[how];
 }

@@ -50,6 +50,11 @@ bool world_allows(const struct sim *sim, const struct act_call *call, enum sim_a
 
 	if (lost && !sim->state.left.lost_answers)
 		return false;
+	if (how == SIM_ACT_UNSETTLED)
+		return sim->state.left.unsettled && sim->scenario->world == WORLD_KEYED && !sim->scenario->outside &&
+		       !is_probe(sim, call);
+	if (how == SIM_ACT_FAILED && sim->scenario->never_fails)
+		return false;
 	if (sim->scenario->outside)
 		return sim->scenario->outside->allows(sim, call, how);
 	if (is_probe(sim, call))
@@ -65,6 +70,7 @@ struct answer world_end(struct sim *sim, const struct act_call *call, enum sim_a
 	bool lost = how == SIM_ACT_UNKNOWN_DONE || how == SIM_ACT_UNKNOWN_NOT;
 
 	sim->state.left.lost_answers -= lost;
+	sim->state.left.unsettled -= how == SIM_ACT_UNSETTLED;
 	if (sim->scenario->outside)
 		return sim->scenario->outside->end(sim, call, how);
 	if (how == SIM_ACT_OK && is_probe(sim, call))
@@ -74,6 +80,8 @@ struct answer world_end(struct sim *sim, const struct act_call *call, enum sim_a
 		apply(sim, call);
 	if (how == SIM_ACT_FAILED)
 		answer.outcome = ACT_FAILED;
+	if (how == SIM_ACT_UNSETTLED)
+		answer.outcome = ACT_UNSETTLED;
 	if (lost)
 		answer.outcome = ACT_UNKNOWN;
 	return answer;

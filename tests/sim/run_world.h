@@ -38,7 +38,9 @@ static struct {
 	const struct run_machine *machine;
 	bool may_wait; /* for an event or a decision that nobody sends */
 	bool may_pause;
-	struct sim *sim; /* the world that is being walked through, for the person who knows the truth */
+	bool never_held;         /* whatever happens, no person is asked */
+	unsigned unsettled_left; /* so many of the bound on unsettled answers must never be given */
+	struct sim *sim;         /* the world that is being walked through, for the person who knows the truth */
 	uint64_t keys[STEPS_MAX]
 		     [1 + REDO_MAX + 1]; /* of each step: that of its compensation, then those of its redoings */
 } fixture;
@@ -103,9 +105,9 @@ static const struct db_stmt stmt_moment = {
 static const struct db_stmt stmt_hash_run = {
 	.name = "sim_run_hash",
 	.sql = "SELECT at_step, attempt, redo, step_status, step_started_at, awaits, job IS NULL, undo, wait_until, due_at,"
-	       " completed_at IS NULL, error IS NULL FROM hx_run",
+	       " completed_at IS NULL, error IS NULL, unsettled_since FROM hx_run",
 	.in = "",
-	.out = "iiititiiiiii",
+	.out = "iiititiiiiiii",
 };
 
 static const struct db_stmt stmt_hash_steps = {

@@ -188,8 +188,29 @@ static inline void check_rows(struct sim *sim)
 	notes->job = db_cell(&result.rows[0], 0, FOUND + 2)->i;
 }
 
+static const struct db_stmt stmt_held = {
+	.name = "sim_run_held",
+	.sql = "SELECT count(*) FROM hx_run WHERE awaits = 'person'",
+	.in = "",
+	.out = "i",
+};
+
+/* What the other side is still at: the same attempt is made again, and not for ever. */
+static inline void check_unsettled(struct sim *sim)
+{
+	if (fixture.never_held && rows_changed) {
+		struct unit_result result = ask_store(sim, &stmt_held);
+
+		if (db_cell(&result.rows[0], 0, 0)->i)
+			sim_violate(sim, "a person is asked although nobody was lost and nothing has failed");
+	}
+	if (sim->state.left.unsettled < fixture.unsettled_left)
+		sim_violate(sim, "the other side is asked again although ten minutes are over");
+}
+
 static inline void check(struct sim *sim)
 {
+	check_unsettled(sim);
 	if (rows_changed) {
 		rows_changed = false;
 		check_steps(sim);

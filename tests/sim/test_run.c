@@ -83,6 +83,56 @@ static void exhaustive_retries_keyed(void **state)
 	});
 }
 
+/* A service that is still at an earlier try: asking it again uses no attempt, and its one effect is found. */
+static void exhaustive_unsettled(void **state)
+{
+	(void)state;
+	parse(ACTION("do", KEYED), TASK("a", ONCE));
+	fixture.never_held = true;
+	explore((struct sim_scenario){
+		.name = "a step with one attempt, a service that is still at it",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {DRIVERS},
+		.bounds = {.lapses = 3, .crashes = 1, .unsettled = 2},
+		.world = WORLD_KEYED,
+		.never_fails = true,
+	});
+}
+
+/* The same for ever: at 0, 5 and 10 minutes, and never again. (A node that is lost over it makes a doubt of its own.) */
+static void exhaustive_unsettled_ends(void **state)
+{
+	(void)state;
+	parse(ACTION("do", KEYED), TASK("a", ",\"retry\":{\"max_attempts\":1,\"initial\":\"5m\",\"jitter\":false}"));
+	fixture.unsettled_left = 1;
+	explore((struct sim_scenario){
+		.name = "a step, a service that is at it for ever",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {DRIVERS},
+		.bounds = {.lapses = 2, .unsettled = 4},
+		.world = WORLD_KEYED,
+		.never_fails = true,
+	});
+}
+
+/* With failures, lost answers and probes beside it: nothing is done twice, nothing forgotten. */
+static void exhaustive_unsettled_probed(void **state)
+{
+	(void)state;
+	parse(ACTION("do", KEYED ",\"probe\":\"ask\"") "," ACTION("ask", ",\"effect\":\"idempotent\""),
+	      TASK("a", TWICE ",\"on_unknown\":\"probe\""));
+	explore((struct sim_scenario){
+		.name = "a step, what is not known is probed, and the service may still be at it",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {DRIVERS},
+		.bounds = {.lapses = 2, .crashes = 1, .lost_answers = 1, .unsettled = 1},
+		.world = WORLD_KEYED,
+	});
+}
+
 /* Paused holders that go on after their time: effects cannot be counted there, the rows must still be right. */
 static void exhaustive_paused_holders(void **state)
 {
@@ -195,17 +245,13 @@ static void exhaustive_approval(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exhaustive_two_steps_keyed),
-		cmocka_unit_test(exhaustive_failed_commits),
-		cmocka_unit_test(exhaustive_hold_plain),
-		cmocka_unit_test(exhaustive_probe_plain),
-		cmocka_unit_test(exhaustive_retries_keyed),
-		cmocka_unit_test(exhaustive_paused_holders),
-		cmocka_unit_test(exhaustive_wait),
-		cmocka_unit_test(exhaustive_event),
-		cmocka_unit_test(exhaustive_event_lost),
-		cmocka_unit_test(exhaustive_event_timeout),
-		cmocka_unit_test(exhaustive_approval),
+		cmocka_unit_test(exhaustive_two_steps_keyed), cmocka_unit_test(exhaustive_failed_commits),
+		cmocka_unit_test(exhaustive_hold_plain),      cmocka_unit_test(exhaustive_probe_plain),
+		cmocka_unit_test(exhaustive_retries_keyed),   cmocka_unit_test(exhaustive_unsettled),
+		cmocka_unit_test(exhaustive_unsettled_ends),  cmocka_unit_test(exhaustive_unsettled_probed),
+		cmocka_unit_test(exhaustive_paused_holders),  cmocka_unit_test(exhaustive_wait),
+		cmocka_unit_test(exhaustive_event),           cmocka_unit_test(exhaustive_event_lost),
+		cmocka_unit_test(exhaustive_event_timeout),   cmocka_unit_test(exhaustive_approval),
 	};
 
 	if (argc > 1)

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "flow/backoff.h"
 #include "flow/batch_cancel.h"
 #include "flow/batch_tenure.h"
 
@@ -23,6 +24,7 @@ static struct {
 	/* What the actions answer, one after the other, "render:ok render:failed delete:unknown"; then ok. */
 	const char *script;
 	void (*meanwhile)(struct world *w); /* what others do while the next call is under way, once */
+	int64_t not_before_ms;              /* what they ask for when they do not answer ok */
 	bool overrun;                       /* and that call's lease is lost */
 	unsigned fail_commits;              /* this many further units have their answer lost, and landed */
 	bool crashed;                       /* the script said so: the tenure is gone, and its lease lasts */
@@ -205,6 +207,8 @@ static void answer_call(struct world *w, struct answer *answer)
 		{"failed", ACT_FAILED, "HTTP 503"},
 		{"good", ACT_FAILED_FOR_GOOD, "HTTP 400"},
 		{"unknown", ACT_UNKNOWN, "timeout"},
+		{"409", ACT_UNSETTLED, "HTTP 409"},
+		{"429", ACT_FAILED, "HTTP 429"},
 		{"lost", ACT_CLAIM_LOST, ""},
 		{"long", ACT_OK, long_output},
 		{"done", ACT_OK, "{\"outcome\":\"done\",\"output\":7}"},
@@ -228,6 +232,7 @@ static void answer_call(struct world *w, struct answer *answer)
 		fixture.script += n + (fixture.script[n] == ' ');
 	answer->kind = ANSWER_ACT;
 	answer->outcome = words[i].outcome;
+	answer->not_before_ms = words[i].outcome != ACT_OK ? fixture.not_before_ms : 0;
 	answer->output = slice_str(words[i].output);
 }
 
@@ -394,6 +399,46 @@ static void test_unknown_outcomes(void **state)
 	assert_int_equal(hold(w), HX_OK);
 	assert_string_equal(tell(w, &stmt_items), "0:UNKNOWN:10? 1:SUCCEEDED:200 2:SUCCEEDED:3");
 	assert_batch(w, BATCH_COMPLETED, BALANCE - 213);
+}
+
+/* An item that the other side is still at: no attempt is used, it stays charged, and after ten minutes it is for a person. */
+static void test_unsettled(void **state)
+{
+	struct world *w = *state;
+
+	define("'item_action':'render','concurrency':1,'retry':{'max_attempts':1,'initial':'1s','jitter':false}");
+	fixture.script = "409 ok 409";
+	create_three(w);
+	assert_int_equal(hold(w), HX_OK);
+	assert_string_equal(tell(w, &stmt_items), "0:PENDING:10? 1:SUCCEEDED:200 2:PENDING:3?");
+	fake_clock_advance_ms(&w->clock, 1000);
+	fixture.script = "409 ok";
+	assert_int_equal(hold(w), HX_OK);
+	assert_string_equal(tell(w, &stmt_items), "0:PENDING:10? 1:SUCCEEDED:200 2:SUCCEEDED:3?");
+	fake_clock_advance_ms(&w->clock, UNSETTLED_MS_MAX);
+	fixture.script = "409";
+	assert_int_equal(hold(w), HX_OK);
+	assert_string_equal(tell(w, &stmt_items), "0:UNKNOWN:10? 1:SUCCEEDED:200 2:SUCCEEDED:3?");
+	assert_batch(w, BATCH_COMPLETED, BALANCE - 213);
+}
+
+/* So long, at least. */
+static void test_not_before(void **state)
+{
+	struct world *w = *state;
+
+	define("'item_action':'render','concurrency':1,'retry':{'max_attempts':2,'initial':'1s','jitter':false}");
+	fixture.script = "429 ok ok";
+	fixture.not_before_ms = 7000;
+	create_three(w);
+	assert_int_equal(hold(w), HX_OK);
+	fake_clock_advance_ms(&w->clock, 6999);
+	assert_int_equal(hold(w), HX_OK);
+	assert_string_equal(tell(w, &stmt_items), "0:PENDING:0 1:SUCCEEDED:200 2:SUCCEEDED:3");
+	fake_clock_advance_ms(&w->clock, 1);
+	assert_int_equal(hold(w), HX_OK);
+	assert_string_equal(tell(w, &stmt_items), "0:SUCCEEDED:10 1:SUCCEEDED:200 2:SUCCEEDED:3");
+	fixture.not_before_ms = 0;
 }
 
 static void test_hold_and_probe(void **state)
@@ -752,6 +797,8 @@ int main(void)
 		TEST(completes),
 		TEST(failures_are_returned_and_retried),
 		TEST(unknown_outcomes),
+		TEST(unsettled),
+		TEST(not_before),
 		TEST(hold_and_probe),
 		TEST(hold),
 		TEST(cancel_of_a_queued_one),
