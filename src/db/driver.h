@@ -29,7 +29,8 @@ struct db_options {
 	int64_t lock_timeout_ms; /* PostgreSQL: how long a batch waits for rows of other nodes; 0: 2000 */
 	bool read_only;          /* for lists, and verbs beside a running server: never writes, never checkpoints */
 	bool exclusive;          /* SQLite: hold the file's locks, so that a second server is refused */
-	bool stay_unchecked;     /* tests only: accept a PostgreSQL with fsync off */
+	const char *sql_role; /* PostgreSQL: the role that statements of the user's run as; NULL: the session's own */
+	bool stay_unchecked;  /* tests only: accept a PostgreSQL with fsync off */
 };
 
 /* What all drivers' connections start with; drivers embed it as their first member. */

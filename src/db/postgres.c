@@ -21,6 +21,8 @@
  */
 #include "db/postgres.h"
 
+#include "db/postgres_guard.h"
+
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +123,25 @@ static enum hx_code set_up_session(struct pg *pg, struct hx_error *err)
 	return code;
 }
 
+/* What statements of the user's must leave as it is. */
+static enum hx_code pin_settings(struct pg *pg, struct hx_error *err)
+{
+	PGresult *res = NULL;
+	enum hx_code code = pg_run_text(pg, pg_guard_settings, SET_UP_MS, &res, err);
+
+	pg->guard.met = pg->guard.spoilt = false;
+	if (!code)
+		snprintf(pg->guard.pinned, sizeof pg->guard.pinned, "%s", PQgetvalue(res, 0, 0));
+	PQclear(res);
+	res = NULL;
+	if (!code)
+		code = pg_run_text(pg, "SELECT current_setting('role')", SET_UP_MS, &res, err);
+	if (!code)
+		snprintf(pg->guard.own_role, sizeof pg->guard.own_role, "%s", PQgetvalue(res, 0, 0));
+	PQclear(res);
+	return code;
+}
+
 /* Empty when the role may not ask; then a commit in doubt stays in doubt until its op is looked up. */
 static void read_history(struct pg *pg)
 {
@@ -154,6 +175,8 @@ static enum hx_code set_up(struct pg *pg, struct hx_error *err)
 		return cannot_connect(pg, err);
 	PQsetNoticeReceiver(pg->conn, ignore_notice, NULL);
 	code = set_up_session(pg, err);
+	if (!code && !pg->read_only)
+		code = pin_settings(pg, err);
 	if (!code)
 		read_history(pg);
 	if (!code && !pg->conn)
@@ -260,6 +283,7 @@ static enum hx_code pg_open(const struct db_options *options, struct db **ret_db
 	pg->lock_timeout_ms = options->lock_timeout_ms ? options->lock_timeout_ms : LOCK_TIMEOUT_MS;
 	pg->read_only = options->read_only;
 	pg->stay_unchecked = options->stay_unchecked;
+	snprintf(pg->role, sizeof pg->role, "%s", options->sql_role ? options->sql_role : "");
 	for (int i = 0; i < STMT_PARAMS_MAX; i++)
 		strbuf_init(&pg->arrays[i], PG_ARRAY_BYTES_MAX);
 	code = store_schema_split(options->url, &pg->url, pg->schema, err);

@@ -4,6 +4,7 @@
  *   postgres.c        a connection's life: connect, begin, commit, roll back, resolve
  *   postgres_batch.c  units of work → trips: locks, phases, set form, savepoints
  *   postgres_trip.c   one round trip: pipeline, prepared statements, waits with a deadline, SQLSTATE → hx_code
+ *   postgres_guard.c  what statements of the user's may not reach
  *   postgres_value.c  values ↔ bytes of the wire: parameters, arrays, cells
  *
  * Every wait is bounded: a server that is silent for longer than PG_ANSWER_MS (plus the lock timeout) counts as
@@ -32,6 +33,17 @@ struct pg_slot {
 	bool prepared;
 };
 
+/* See postgres_guard.h. */
+#define PG_SETTINGS_BYTES 1024
+struct pg_guard {
+	char pinned[PG_SETTINGS_BYTES];   /* when the session had been set up */
+	char own_role[64];                /* its role then, as the setting has it: "none" */
+	char settings[PG_SETTINGS_BYTES]; /* before a statement of the user's */
+	int64_t blocks;
+	bool met;    /* this transaction, or the one before, had such a statement */
+	bool spoilt; /* the session is to be given up */
+};
+
 struct pg {
 	struct db db;
 	PGconn *conn;
@@ -41,6 +53,8 @@ struct pg {
 	int64_t lock_timeout_ms;
 	bool read_only;
 	bool stay_unchecked;
+	char role[64]; /* of statements of the user's; "": the session's own */
+	struct pg_guard guard;
 	struct mono_time connect_after; /* no new attempt before this moment */
 
 	bool wrote;                         /* this transaction may have changed something */

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 
 #include "db/postgres.h"
+#include "db/postgres_guard.h"
 
 #define SET_BYTES_MAX (8u << 20) /* one set execution; a larger group goes in several */
 
@@ -235,6 +236,7 @@ static void send_head(struct batch *b, struct pg_trip *trip)
 		b->pg->wrote = false;
 		b->pg->xid = 0;
 		pg_trip_row(trip, &stmt_begin, /* params= */ NULL, /* take= */ NULL, NULL);
+		pg_guard_head(trip, b->pg);
 	}
 	b->pg->wrote |= writes(b);
 	if (locks_n)
@@ -414,6 +416,17 @@ static enum hx_code run_plain(struct batch *b)
 
 /* ---- units that can lose behind their first line ---- */
 
+static void send_guarded(struct batch *b, struct pg_trip *trip, unsigned line, const size_t *unit)
+{
+	bool foreign = b->units[*unit]->lines[line].stmt->foreign;
+
+	if (foreign)
+		pg_guard_begin(trip, b->pg);
+	send_line(b, trip, line, unit);
+	if (foreign)
+		pg_guard_end(trip, b->pg);
+}
+
 /* *open says whether a savepoint of an earlier unit still has to be released; it is taken along. */
 static enum hx_code run_under_savepoint(struct batch *b, size_t i, bool *open)
 {
@@ -437,7 +450,7 @@ static enum hx_code run_under_savepoint(struct batch *b, size_t i, bool *open)
 		for (; line < unit->lines_n && rule == UNIT_ANY; line++) {
 			rule = unit->lines[line].rule;
 			if (!stmt_is_empty(unit->lines[line].stmt, STMT_POSTGRES_ROW))
-				send_line(b, &trip, line, self);
+				send_guarded(b, &trip, line, self);
 		}
 		code = pg_trip_finish(&trip);
 		if (code)
@@ -506,5 +519,7 @@ enum hx_code pg_execute(struct db *db, struct unit *const units[], size_t n, str
 		code = run_others(&b);
 	if (code)
 		pg_rollback(db);
+	if (b.pg->guard.spoilt && b.pg->conn)
+		pg_lose(b.pg);
 	return code;
 }

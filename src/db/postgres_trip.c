@@ -347,6 +347,9 @@ static bool take_answer(struct pg_trip *trip, struct pg_sent *sent, struct mono_
 		trip->code = sent->take(sent->context, stmt, res, trip->err);
 	} else if (status == PGRES_FATAL_ERROR && !trip->code) {
 		trip->code = pg_failed(pg, res, stmt->name, trip->err);
+		/* A right that the role of the user's statements does not have is no trouble of the store's. */
+		if (stmt->foreign && trip->code == HX_CONFIG_ERROR)
+			trip->code = error_set(trip->err, HX_DATA_ERROR, "%s", trip->err ? trip->err->detail : "");
 	}
 	PQclear(res);
 	/* Each answer ends with NULL. */

@@ -28,6 +28,7 @@
 #include "base/hash.h"
 #include "db/driver.h"
 #include "db/sqlite_file.h"
+#include "db/sqlite_guard.h"
 
 #define WAL_PAGES_MAX 8192 /* 32 MB of 4 KiB pages */
 #define WAL_KEPT "PRAGMA journal_size_limit = 67108864"
@@ -40,6 +41,7 @@ struct sqlite_db {
 	sqlite3 *handle;
 	struct sqlite_lock lock;
 	bool begun;
+	struct sqlite_guard guard;
 	bool writes;
 	bool checkpoints; /* holds the lock: the server's own connection */
 	int wal_pages;    /* in the log since the last checkpoint */
@@ -84,6 +86,9 @@ static enum hx_code code_of(int rc)
 
 static enum hx_code failed(struct sqlite_db *s, int rc, const char *what, struct hx_error *err)
 {
+	if (s->guard.foreign && s->guard.denied)
+		return error_set(err, HX_DATA_ERROR, "sqlite, %s: %s: a sql action may not reach what is the engine's",
+				 what, sqlite3_errmsg(s->handle));
 	return error_set(err, code_of(rc), "sqlite, %s: %s", what, s->handle ? sqlite3_errmsg(s->handle) : "no memory");
 }
 
@@ -160,6 +165,8 @@ static enum hx_code set_up(struct sqlite_db *s, bool in_memory, struct hx_error 
 	/* A reader that stays, a backup say, lets the log grow. Once it is started over, it gives the room back. */
 	if (!rc && s->checkpoints)
 		rc = sqlite3_exec(s->handle, WAL_KEPT, NULL, NULL, NULL);
+	if (!rc)
+		rc = sqlite_guard_set(s->handle, &s->guard);
 	if (rc)
 		return failed(s, rc, "open", err);
 	if (s->writes && !in_memory && !pragma_is(s, "PRAGMA journal_mode = WAL", "wal")) {
@@ -292,7 +299,7 @@ static int step_fixed(sqlite3_stmt *stmt)
 /*
  * SQLite's form of a statement. An error in it rolls the whole transaction back (sqlite_execute), so it need not
  * be able to undo itself alone: OR FAIL spares it a journal of its own, which was a fifth of a transition's time.
- * A user's statement (it has parameters of inferred type) is left as it is: it may have an OR of its own.
+ * A user's statement (it is foreign, or has parameters of inferred type) is left as it is: it may have an OR of its own.
  */
 static void expand(const struct db_stmt *stmt, struct strbuf *out)
 {
@@ -303,7 +310,8 @@ static void expand(const struct db_stmt *stmt, struct strbuf *out)
 	strbuf_init(&sql, SQL_BYTES_MAX);
 	stmt_expand(stmt, STMT_SQLITE, &sql);
 	for (size_t i = 0; i < sizeof openings / sizeof *openings && !cut; i++)
-		if (!strchr(stmt->in, 's') && strncmp(sql.p, openings[i][0], strlen(openings[i][0])) == 0 &&
+		if (!stmt->foreign && !strchr(stmt->in, 's') &&
+		    strncmp(sql.p, openings[i][0], strlen(openings[i][0])) == 0 &&
 		    strncasecmp(sql.p + strlen(openings[i][0]), "OR ", 3) != 0) {
 			strbuf_add_str(out, openings[i][1]);
 			cut = strlen(openings[i][0]);
@@ -452,7 +460,9 @@ static enum hx_code run_lines(struct sqlite_db *s, const struct unit *unit, stru
 
 		if (stmt_is_empty(line->stmt, STMT_SQLITE))
 			continue;
+		s->guard = (struct sqlite_guard){.foreign = line->stmt->foreign};
 		code = run_line(s, line, &result->rows[i], &count, arena, err);
+		s->guard.foreign = false;
 		if (code)
 			return code;
 		if (count == 0 && line->rule != UNIT_ANY) {

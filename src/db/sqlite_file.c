@@ -130,7 +130,7 @@ static enum hx_code lock_inside(const char *path, const char *file, struct sqlit
 		held = add(file);
 	if (!held)
 		return error_set(err, HX_STORE_UNAVAILABLE, "%s: %s", path, strerror(errno));
-	busy = held->taken;
+	busy = held->taken; /* mutant: lock-inside -> busy = false; */
 	if (!busy && set_lock(held, F_WRLCK) < 0) {
 		if (errno != EAGAIN && errno != EACCES)
 			return error_set(err, HX_STORE_UNAVAILABLE, "%s cannot be locked: %s", path, strerror(errno));

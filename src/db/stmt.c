@@ -16,7 +16,7 @@ bool stmt_has_set_form(const struct db_stmt *stmt)
 {
 	const char *text = text_of(stmt, STMT_POSTGRES_ROW);
 
-	if (strchr(stmt->in, 's'))
+	if (stmt->foreign || strchr(stmt->in, 's'))
 		return false; /* the user's own text: nothing in it is a marker */
 	return stmt->set_sql || strstr(text, "{from}") || strstr(text, "{join}");
 }

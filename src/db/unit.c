@@ -65,7 +65,7 @@ void unit_wake(struct unit *unit, int64_t topic)
 bool unit_is_plain(const struct unit *unit)
 {
 	for (unsigned i = 0; i < unit->lines_n; i++)
-		if (unit->lines[i].rule != UNIT_ANY && i > 0)
+		if ((unit->lines[i].rule != UNIT_ANY && i > 0) || unit->lines[i].stmt->foreign)
 			return false;
 	return true;
 }

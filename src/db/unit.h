@@ -8,8 +8,8 @@
  *   ANY       nothing
  *
  * A unit that is not WON leaves no row behind, also where its losing line is not its first. A unit is *plain*
- * when no VERDICT or MUST stands behind its first line: losing then needs no undo, and PostgreSQL may run it
- * in set form; the others run under a savepoint of their own.
+ * when no VERDICT or MUST stands behind its first line and no line is foreign: losing then needs no undo, and PostgreSQL
+ * may run it in set form; the others run under a savepoint of their own.
  *
  * A unit names the subjects it writes or needs to hold still (PostgreSQL locks these rows, in one order for
  * the whole batch, before the first line runs), its op, and the topics it wakes once it is durable.

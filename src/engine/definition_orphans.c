@@ -106,7 +106,7 @@ static enum hx_code look_in_table(struct change *c, struct candidate *candidate,
 	strbuf_init(&sql, SQL_BYTES_MAX);
 	entity_table_count_sql(table, c->runner->postgres, &sql);
 	if (!sql.failed)
-		stmt = trials_statement(&c->defs->trials, &sql, "ti", "ti");
+		stmt = trials_statement(&c->defs->trials, &sql, "ti", "ti", /* foreign= */ false);
 	strbuf_release(&sql);
 	if (!stmt)
 		return error_set(err, HX_CONFIG_ERROR, "too many definitions were tried: restart to go on");

@@ -17,11 +17,11 @@ struct attempt {
 };
 
 /* "EXPLAIN …" with NULL for every parameter. Quoted texts are left alone; see action.h for what can stand outside. */
-static void add_trial(struct strbuf *out, const char *sql)
+static void add_trial(struct strbuf *out, const char *sql, bool postgres)
 {
 	char quote = '\0';
 
-	strbuf_add_str(out, "EXPLAIN ");
+	strbuf_add_str(out, postgres ? "EXPLAIN (VERBOSE, FORMAT YAML) " : "EXPLAIN ");
 	for (const char *p = sql; *p; p++) {
 		if (quote ? *p == quote : *p == '\'' || *p == '"')
 			quote = quote ? '\0' : *p;
@@ -36,7 +36,8 @@ static void add_trial(struct strbuf *out, const char *sql)
 }
 
 /* The same text is the same trial: a definition that is put again and again costs nothing. NULL: there are too many. */
-const struct db_stmt *trials_statement(struct trials *trials, const struct strbuf *sql, const char *in, const char *out)
+const struct db_stmt *trials_statement(struct trials *trials, const struct strbuf *sql, const char *in, const char *out,
+				       bool foreign)
 {
 	struct trial *trial;
 
@@ -53,6 +54,7 @@ const struct db_stmt *trials_statement(struct trials *trials, const struct strbu
 		.sql = arena_copy(trials->arena, strbuf_slice(sql)).p,
 		.in = in,
 		.out = out,
+		.foreign = foreign,
 	};
 	if (!trial->stmt.sql)
 		return NULL;
@@ -68,9 +70,50 @@ static bool is_about_statement(enum hx_code code)
 	return code == HX_DATA_ERROR || code == HX_INTERNAL;
 }
 
+/* The value of a line `Name: "value"`, without its quotes; .p NULL: the line is another. */
+static struct slice value_of(struct slice line, const char *name)
+{
+	size_t n = strlen(name);
+
+	while (line.n && (*line.p == ' ' || *line.p == '-'))
+		line = slice_of(line.p + 1, line.n - 1);
+	if (line.n < n + 2 || memcmp(line.p, name, n) != 0 || line.p[n] != '"')
+		return slice_of(NULL, 0);
+	return slice_of(line.p + n + 1, line.n - n - 2);
+}
+
+/* Catalogs are PostgreSQL's own, and show what is in everybody's tables. */
+static bool is_out_of_reach(struct slice relation, struct slice schema)
+{
+	return (relation.n >= 3 && memcmp(relation.p, "hx_", 3) == 0) || slice_is(schema, "pg_catalog") ||
+	       slice_is(schema, "pg_toast");
+}
+
+/* A plan has a line for the relation and, after it, one for its schema; values with a line's end in them are escaped. */
+static enum hx_code check_plan(struct slice plan, struct hx_error *err)
+{
+	struct slice relation = {0};
+
+	while (plan.n) {
+		const char *end = memchr(plan.p, '\n', plan.n);
+		struct slice line = slice_of(plan.p, end ? (size_t)(end - plan.p) : plan.n);
+		struct slice named = value_of(line, "Relation Name: "), schema = value_of(line, "Schema: ");
+
+		relation = named.p ? named : relation;
+		if (relation.p && (named.p || schema.p) && is_out_of_reach(relation, schema))
+			return error_set(err, HX_DATA_ERROR, "it reaches %.*s, which is not for sql actions",
+					 SLICE_ARGS(relation));
+		if (schema.p)
+			relation = slice_of(NULL, 0);
+		plan = slice_of(plan.p + line.n + (end != NULL), plan.n - line.n - (end != NULL));
+	}
+	return HX_OK;
+}
+
 static enum hx_code run_trial(const struct attempt *a, const struct strbuf *sql, struct hx_error *err)
 {
-	const struct db_stmt *stmt = trials_statement(a->trials, sql, "", "");
+	const struct db_stmt *stmt = trials_statement(a->trials, sql, "", a->runner->postgres ? "t" : "",
+						      /* foreign= */ true);
 	struct unit unit;
 	struct unit_result result;
 	enum hx_code code;
@@ -82,7 +125,9 @@ static enum hx_code run_trial(const struct attempt *a, const struct strbuf *sql,
 	code = a->runner->run(a->runner, &unit, &result, a->scratch, err);
 	/* PostgreSQL cannot tell the type of a bare NULL everywhere; of a parameter it is told the value. */
 	if (is_about_statement(code) && strstr(err->detail, "could not determine"))
-		code = HX_OK;
+		return HX_OK;
+	if (!code && a->runner->postgres && result.rows[0].n)
+		code = check_plan(db_cell(&result.rows[0], 0, 0)->s, err);
 	return code;
 }
 
@@ -107,7 +152,7 @@ static enum hx_code try_statement(const struct attempt *a, const struct definiti
 		return HX_OK;
 	}
 	strbuf_init(&sql, STATEMENT_BYTES_MAX);
-	add_trial(&sql, statement->sql);
+	add_trial(&sql, statement->sql, a->runner->postgres);
 	/* Not tried: what has no room for the trial, and literals that would be taken for a marker of stmt.h. */
 	if (!sql.failed && !strstr(sql.p, "{from}") && !strstr(sql.p, "{join}"))
 		code = run_trial(a, &sql, &words);

@@ -288,7 +288,10 @@ static void changers_join(struct changers *changers)
 
 static enum hx_code open_store(struct engine *e, struct db **ret_db, struct hx_error *err)
 {
-	struct db_options options = {.url = e->options.db_url, .clock = e->options.clock, .exclusive = true};
+	struct db_options options = {.url = e->options.db_url,
+				     .clock = e->options.clock,
+				     .exclusive = true,
+				     .sql_role = e->options.config->sql_role};
 	struct migrate_status before;
 	enum hx_code code = db_open(&options, ret_db, err);
 
@@ -359,7 +362,7 @@ static enum hx_code start_lanes(struct engine *e, struct db *db, struct hx_error
 {
 	size_t lanes_n = e->options.lanes_n < NODES_LANES_MAX ? e->options.lanes_n : NODES_LANES_MAX;
 	struct lane_options options = {
-		.db = {.url = e->options.db_url, .clock = e->options.clock},
+		.db = {.url = e->options.db_url, .clock = e->options.clock, .sql_role = e->options.config->sql_role},
 		.opened = db,
 		.clock = e->options.clock,
 		.log = e->options.log,

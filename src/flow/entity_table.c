@@ -291,6 +291,7 @@ const struct entity_table *entity_table_new(const struct workflow *workflow, con
 	     arena);
 	make(&table->transition, "table_transition", "ttiss", "i", t, update_pattern(table->time), arena);
 	make(&table->leave, "table_leave", "ttiss", "i", t, leave_pattern(table->time), arena);
+	table->transition.foreign = table->leave.foreign = true; /* the user's triggers run with them */
 	return arena->failed ? NULL : table;
 }
 

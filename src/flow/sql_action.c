@@ -32,6 +32,7 @@ static void make(const struct action *action, struct arena *arena, struct sql_ac
 			.sql = action->statements[i].sql,
 			.in = inferred_params(action->statements[i].params_n, arena),
 			.out = "",
+			.foreign = true,
 		};
 		sql->stmts[i] = stmt;
 	}

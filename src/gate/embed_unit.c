@@ -74,7 +74,8 @@ static enum hx_code add_text(struct embed_texts *texts, const struct hx_gate_wri
 		return arena_error(&texts->arena, err);
 	snprintf(text->name, sizeof text->name, "gate_write_%zu", texts->n);
 	memcpy(text->in, in, sizeof text->in);
-	text->stmt = (struct db_stmt){.name = text->name, .sql = statement.sql, .in = text->in, .out = ""};
+	text->stmt = (struct db_stmt){
+		.name = text->name, .sql = statement.sql, .in = text->in, .out = "", .foreign = true};
 	text->next = texts->first;
 	texts->first = text;
 	texts->n++;

@@ -152,6 +152,19 @@ static void read_exec(const struct reader *outer, const struct json_node *node, 
 	(void)reader_bool(&r, json_node_member(node, "enabled"), "enabled", &config->exec_enabled);
 }
 
+/* The name goes into SET ROLE: as PostgreSQL has it, and no longer than that. */
+static void read_sql(const struct reader *outer, const struct json_node *node, struct config *config)
+{
+	static const char *const known[] = {"role", NULL};
+	struct reader r = *outer;
+
+	r.where = "sql";
+	if (!reader_object(outer, node, "sql"))
+		return;
+	reader_known(&r, node, known);
+	(void)reader_text(&r, json_node_member(node, "role"), "role", SQL_ROLE_BYTES_MAX, &config->sql_role);
+}
+
 static void read_outbound(const struct reader *outer, const struct json_node *node, struct config *config)
 {
 	static const char *const known[] = {"allow", NULL};
@@ -185,7 +198,7 @@ static void read_outbound(const struct reader *outer, const struct json_node *no
 static void read_config(const struct reader *r, const struct json_node *root, struct config *config)
 {
 	static const char *const known[] = {
-		"modules", "entry_lock_store", "retention", "lease", "exec",           "outbound",
+		"modules", "entry_lock_store", "retention", "lease", "exec",           "outbound", "sql",
 		"db",      "listen",           "workflows", "node",  "max_body_bytes", NULL};
 
 	if (!reader_object(r, root, "a configuration"))
@@ -198,6 +211,7 @@ static void read_config(const struct reader *r, const struct json_node *root, st
 	(void)reader_lease(r, json_node_member(root, "lease"), "lease", &config->lease_ms);
 	read_exec(r, json_node_member(root, "exec"), config);
 	read_outbound(r, json_node_member(root, "outbound"), config);
+	read_sql(r, json_node_member(root, "sql"), config);
 	(void)reader_store(r, json_node_member(root, "db"), "db", /* any= */ false, &config->db);
 	(void)reader_address(r, json_node_member(root, "listen"), "listen", &config->listen);
 	(void)reader_text(r, json_node_member(root, "workflows"), "workflows", READER_PATH_BYTES_MAX,

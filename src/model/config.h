@@ -22,6 +22,8 @@ struct module_config {
 	size_t line;
 };
 
+#define SQL_ROLE_BYTES_MAX 63 /* PostgreSQL cuts longer names in silence */
+
 struct config {
 	const char *file;
 	size_t modules_n;
@@ -33,6 +35,7 @@ struct config {
 	const char *const *outbound_allow;                         /* CIDRs, checked for form */
 	int64_t retain_runs_ms, retain_batches_ms, retain_jobs_ms; /* 0: for ever */
 	const char *db, *listen, *workflows, *node;                /* NULL: not set here */
+	const char *sql_role;                                      /* that sql actions run as; NULL: the store's own */
 	int64_t max_body_bytes;                                    /* default 16 MiB */
 };
 

@@ -17,6 +17,7 @@
 #include "base/excerpt.h"
 #include "base/strbuf.h"
 #include "model/nearest.h"
+#include "model/sql_reach.h"
 
 static const char *const verbs[] = {"SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE", "WITH", NULL};
 static const char *const roots[] = {"id", "workflow", "requester", "version", "key", "now", "input", NULL};
@@ -388,8 +389,7 @@ static enum hx_code scan(struct slice text, bool numbered, struct arena *a, stru
 		s.code = strbuf_error(&s.out, err);
 	if (s.code == HX_OK) {
 		statement.sql = arena_copy(a, trimmed(strbuf_slice(&s.out))).p;
-		if (!statement.sql)
-			s.code = arena_error(a, err);
+		s.code = statement.sql ? sql_reach_check(statement.sql, err) : arena_error(a, err);
 	}
 	strbuf_release(&s.out);
 	if (s.code == HX_OK)

@@ -14,7 +14,7 @@
 /*
  * Fills in sql, params_n and params of *ret, which live in the arena. HX_VALIDATION_ERROR with the reason for text
  * that is not one SELECT, INSERT, UPDATE, DELETE, REPLACE, MERGE or WITH, has parameters of another spelling (a
- * store would read them as NULL), an unknown path, too many parameters or a literal without an end; arena errors.
+ * store would read them as NULL), an unknown path, too many parameters or a literal without an end, or names what is not for it (sql_reach.h); arena errors.
  */
 enum hx_code sql_text_parse(struct slice text, struct arena *a, struct hx_error *err,
 			    struct action_statement *ret) HX_MUST_CHECK;

@@ -42,7 +42,7 @@ static const struct run_policy policy = {.lease_ms = 1000, .machine_of = machine
 	"'ask':{'kind':'http','url':'http://127.0.0.1:1/ask','effect':'idempotent'},"                                  \
 	"'asked':{'kind':'http','url':'http://127.0.0.1:1/do','effect':'claimed','probe':'ask'},"                      \
 	"'work':{'kind':'worker','queue':'stock','effect':'keyed'},'nothing':{'kind':'noop'},"                         \
-	"'note':{'kind':'sql','statements':[{'name':'note_it','sql':'INSERT INTO hx_entry_lock (name, token, until) VALUES (:id, :input.sku, 1)'}]}}"
+	"'note':{'kind':'sql','statements':[{'name':'note_it','sql':'INSERT INTO noted (name, sku) VALUES (:id, :input.sku)'}]}}"
 
 static void define(const char *rest)
 {
@@ -512,6 +512,7 @@ static void test_sql_runs_in_the_unit(void **state)
 {
 	struct world *w = *state;
 
+	sql(w, "CREATE TABLE noted (name TEXT PRIMARY KEY, sku TEXT)");
 	define("'steps':[{'name':'a','type':'task','action':'do'},{'name':'note','type':'task','action':'note',"
 	       "'input':'{sku: \\\"x\\\"}'},{'name':'again','type':'task','action':'note','input':'{sku: \\\"y\\\"}'}]");
 	create(w, "{}");
@@ -520,7 +521,7 @@ static void test_sql_runs_in_the_unit(void **state)
 	assert_run(
 		w,
 		"FAILED v6, step 2 attempt 1 FAILED error {\"code\":\"ACTION_FAILED\",\"message\":\"sqlite, note_it: "
-		"UNIQUE constraint failed: hx_entry_lock.name\",\"step\":\"again\"}",
+		"UNIQUE constraint failed: noted.name\",\"step\":\"again\"}",
 		"0 COMPLETED {\"n\":9007199254740993}, 1 COMPLETED null");
 }
 
