@@ -72,8 +72,7 @@ static void env_init(struct environment *env, const struct act_call *call)
 	env_inherit(env, "LANG", "C.UTF-8");
 	env_add(env, "HAPAX_IDEMPOTENCY_KEY", call->key);
 	env_add_int(env, "HAPAX_ATTEMPT", call->attempt);
-	if (call->lease.fence)
-		env_add_int(env, "HAPAX_FENCE", call->lease.fence);
+	env_add_int(env, "HAPAX_FENCE", act_fence(call));
 	if (call->traceparent.n)
 		env_add(env, "TRACEPARENT", trace_parent(call->traceparent));
 	if (trace_state(call->traceparent).n)

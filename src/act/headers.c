@@ -67,8 +67,7 @@ static void add_own(struct builder *b, const struct job *job)
 
 	if (call->key.n)
 		add(b, "Idempotency-Key", call->key);
-	if (call->lease.fence)
-		add_int(b, "Hapax-Fence", call->lease.fence);
+	add_int(b, "Hapax-Fence", act_fence(call));
 	add_int(b, "Hapax-Attempt", call->attempt);
 	if (call->traceparent.n)
 		add(b, "traceparent", trace_parent(call->traceparent));

@@ -3,7 +3,7 @@
  *
  *   Content-Type: application/json      an action may say otherwise
  *   Idempotency-Key: KEY                unless the call has none
- *   Hapax-Fence: N                      under a lease
+ *   Hapax-Fence: N                      without a lease the last holder's
  *   Hapax-Attempt: N
  *   traceparent: …, tracestate: …       unless the call has none
  *

@@ -68,7 +68,7 @@ static struct verdict call(const struct native *native, struct job *job, struct 
 		.key = job->call.key,
 		.traceparent = trace_parent(job->call.traceparent),
 		.attempt = job->call.attempt,
-		.fence = job->call.lease.fence,
+		.fence = act_fence(&job->call),
 		.timeout_ms = job_timeout_ms(job),
 		.cancelled = &job->cancelled,
 	};

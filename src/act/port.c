@@ -191,7 +191,9 @@ static int64_t fence_floor(const struct port *port)
 /* The caller's texts live only until the answer or the abort, and a cancelled call may need a moment to end. */
 static struct job *job_new(struct port *port, const struct act_call *call, struct ticket ticket)
 {
-	size_t texts = call->input.n + call->key.n + call->traceparent.n + 3;
+	char made[TRACE_PARENT_BYTES];
+	struct slice of = call->traceparent.n ? call->traceparent : trace_of_key(call->key, made);
+	size_t texts = call->input.n + call->key.n + of.n + 3;
 	struct job *job = malloc(sizeof *job + texts);
 	char *at, *trace;
 
@@ -203,8 +205,9 @@ static struct job *job_new(struct port *port, const struct act_call *call, struc
 	job->call.input = copy_text(&at, call->input);
 	job->call.key = copy_text(&at, call->key);
 	trace = at;
-	job->call.traceparent = copy_text(&at, call->traceparent);
-	trace_continue(trace, call->traceparent.n, call->key, call->lease.fence, call->attempt);
+	job->call.traceparent = copy_text(&at, of);
+	trace_continue(trace, of.n, call->key, act_fence(call), call->attempt);
+	job->call.fence = act_fence(call) + fence_floor(port);
 	if (call->lease.fence)
 		job->call.lease.fence += fence_floor(port);
 	return job;

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/random.h>
 
 #include "base/hash.h"
 #include "base/json_string.h"
@@ -78,6 +79,38 @@ struct slice trace_state(struct slice trace)
 	size_t before = TRACE_PARENT_BYTES + 1;
 
 	return trace.n > before ? slice_of(trace.p + before, trace.n - before) : slice_of(NULL, 0);
+}
+
+/* Of two ids, which are not zero. */
+static struct slice trace_write(const uint8_t bytes[SHA256_BYTES], char text[TRACE_PARENT_BYTES])
+{
+	char hex[2 * SHA256_BYTES + 1], whole[TRACE_PARENT_BYTES + 1];
+	uint8_t ids[SHA256_BYTES];
+
+	memcpy(ids, bytes, sizeof ids);
+	ids[ID_DIGITS / 2 - 1] |= 1;
+	ids[(ID_DIGITS + SPAN_DIGITS) / 2 - 1] |= 1;
+	sha256_hex(ids, hex);
+	snprintf(whole, sizeof whole, "00-%.*s-%.*s-01", ID_DIGITS, hex, SPAN_DIGITS, hex + ID_DIGITS);
+	memcpy(text, whole, TRACE_PARENT_BYTES);
+	return slice_of(text, TRACE_PARENT_BYTES);
+}
+
+struct slice trace_new(char ret_text[TRACE_PARENT_BYTES])
+{
+	uint8_t bytes[SHA256_BYTES] = {0};
+
+	ASSERT(getrandom(bytes, sizeof bytes, 0) == sizeof bytes); /* so few are there at once */
+	return trace_write(bytes, ret_text);
+}
+
+struct slice trace_of_key(struct slice key, char ret_text[TRACE_PARENT_BYTES])
+{
+	const struct slice parts[] = {slice_str("trace|"), key};
+	uint8_t digest[SHA256_BYTES];
+
+	sha256_parts(parts, sizeof parts / sizeof *parts, digest);
+	return trace_write(digest, ret_text);
 }
 
 void trace_continue(char *trace, size_t n, struct slice key, int64_t fence, int64_t attempt)

@@ -31,6 +31,10 @@ struct slice trace_of(struct slice parent, struct slice state, struct arena *are
 /* Its two halves, of one that trace_of() made; an empty one has empty halves. */
 struct slice trace_parent(struct slice trace);
 struct slice trace_state(struct slice trace);
+/* A new trace, with a random id: for what nobody has traced so far. Sampled, or nobody would see it. */
+struct slice trace_new(char ret_text[TRACE_PARENT_BYTES]);
+/* One that follows from the key, for calls whose cause kept no trace: all tries are of one. */
+struct slice trace_of_key(struct slice key, char ret_text[TRACE_PARENT_BYTES]);
 /* In place: the parent is this call from now on. */
 void trace_continue(char *trace, size_t n, struct slice key, int64_t fence, int64_t attempt);
 

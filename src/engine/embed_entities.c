@@ -2,6 +2,7 @@
 #include "base/excerpt.h"
 #include "base/id.h"
 #include "base/latch.h"
+#include "base/trace.h"
 #include "base/utf8.h"
 #include "engine/embed.h"
 #include "engine/entity_fire.h"
@@ -245,6 +246,7 @@ static enum hx_code fire(struct entity_call *call, const struct hx_fire_request 
 {
 	struct firing f = {.fire.done = fire_done};
 	struct json input;
+	char trace[TRACE_PARENT_BYTES];
 	enum hx_code code = embed_json(request->input, "null", "input", INPUT_BYTES_MAX, &input, err);
 
 	if (code)
@@ -256,6 +258,7 @@ static enum hx_code fire(struct entity_call *call, const struct hx_fire_request 
 		.requester = call->who.requester,
 		.input = input,
 		.version = request->version,
+		.traceparent = trace_new(trace),
 	};
 	latch_init(&f.latch);
 	entity_fire_start(&f.fire, call->e->engine);

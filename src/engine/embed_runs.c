@@ -10,6 +10,7 @@
 #include "base/excerpt.h"
 #include "base/id.h"
 #include "base/json_string.h"
+#include "base/trace.h"
 #include "engine/embed.h"
 #include "engine/runs.h"
 #include "flow/end_wait.h"
@@ -56,6 +57,7 @@ struct start {
 	struct single single;
 	struct hx_engine *e;
 	struct run_spec spec;
+	char trace[TRACE_PARENT_BYTES];
 	struct embed_reply *result;
 	const char *detail; /* of a refusal; NULL: the code says it all */
 };
@@ -139,6 +141,7 @@ static enum hx_code read_request(struct start *s, const struct hx_caller *caller
 		.key = slice_str(request->key),
 		.machine = engine_run(s->e->engine, slice_str(request->workflow)),
 		.input = input.raw,
+		.traceparent = trace_new(s->trace),
 	};
 	if (json_type(input) != JSON_OBJECT)
 		return error_set(err, HX_VALIDATION_ERROR, "input must be an object");

@@ -641,6 +641,7 @@ static void ask_act(const struct entity_step *s, const struct action *action, st
 		.key = s->call_key,
 		.attempt = s->attempt ? s->attempt : 1,
 		.traceparent = s->rq->traceparent,
+		.fence = s->fence,
 		.unknown_on_5xx = s->view->unknown_on_5xx,
 		.in_doubt = s->doubt || s->unknowns || !s->claimed,
 	};

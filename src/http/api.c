@@ -126,9 +126,12 @@ struct slice api_traceparent(const struct http_call *call)
 	size_t n;
 	const struct wire_field *parent = wire_find(call->request->wire.head.fields, "traceparent", &n);
 
-	if (!parent || n != 1)
-		return slice_of(NULL, 0);
-	return trace_of(parent->value, joined_fields(call, "tracestate"), call->arena);
+	struct slice trace = slice_of(NULL, 0);
+	char made[TRACE_PARENT_BYTES];
+
+	if (parent && n == 1)
+		trace = trace_of(parent->value, joined_fields(call, "tracestate"), call->arena);
+	return trace.n ? trace : arena_copy(call->arena, trace_new(made));
 }
 
 /* ---- what is not there ---- */

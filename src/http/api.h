@@ -38,7 +38,8 @@ bool api_is_awaited(const struct http_call *call);
 /* Of whoever asks: well-formed names, which live as long as the exchange. */
 struct slice api_workspace(const struct http_call *call);
 struct slice api_requester(const struct http_call *call);
-/* The trace that the request is part of, to be kept and continued (base/trace.h); empty: none, or not well-formed. */
+/* The trace that the request is part of, to be kept and continued (base/trace.h); where it has none, or one that is not
+ * well-formed, a new one. */
 struct slice api_traceparent(const struct http_call *call);
 /* 1 to ENTITY_NAME_MAX bytes of UTF-8 without control characters, or false after answering 400. */
 bool api_name_checked(struct http_call *call, struct slice name, const char *what);

@@ -197,7 +197,7 @@ void invariant_request(struct sim *sim, const struct act_call *call)
 	uint64_t key = world_key(call->key), text = hash_bytes(3, call->input.p, call->input.n);
 	struct sim_state *state = &sim->state;
 
-	if (!call->key.n || is_question(call->key))
+	if (!call->key.n || !call->input.p || is_question(call->key)) /* without a text: a scenario's network */
 		return;
 	text = hash_mix(text, (uint64_t)(uintptr_t)call->action);
 	for (unsigned i = 0; i < state->requests_n; i++)

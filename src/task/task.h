@@ -71,8 +71,17 @@ struct act_call {
 	bool in_doubt;            /* an earlier try under this key may have been done, or be under way */
 	int64_t timeout_ms;       /* 0: the action's own */
 	bool hear_out;            /* what it did is wanted even when the lease is over: it is not aborted then */
+	int64_t fence;            /* without a lease: the last holder's, for the other side to compare */
 	struct lease lease;
 };
+
+/* What the other side is told: its holders count from 1. */
+static inline int64_t act_fence(const struct act_call *call)
+{
+	int64_t fence = call->lease.fence ? call->lease.fence : call->fence;
+
+	return fence > 0 ? fence : 1;
+}
 
 enum ask_kind { ASK_COMMIT, ASK_ACT, ASK_SLEEP, ASK_DONE };
 

@@ -97,13 +97,37 @@ def test_cleanup_of_a_batch(dir):
 		span_of(service.await_calls("/delete")[0])
 
 
-def test_none_stays_none(dir):
+def made(calls):
+	"""The id of the trace that all of these calls are of, which nobody sent."""
+	parents = [re.fullmatch(r"00-([0-9a-f]{32})-([0-9a-f]{16})-01", call[1].get("traceparent") or "") for call in calls]
+	assert all(parents), calls
+	assert len({m[1] for m in parents}) == 1 and len({m[2] for m in parents}) == len(parents), calls
+	assert not any("tracestate" in call[1] for call in calls), calls
+	return parents[0][1]
+
+
+def test_where_there_is_none_one_is_made(dir):
+	with Service() as service, start(dir, service) as hapax:
+		traces = set()
+		for id in "ab":
+			hapax.json("POST", "/api/v1/entities/billing", {"id": id}, status=201)
+			hapax.json("POST", f"/api/v1/entities/billing/{id}/steps/close", {}, [("tracestate", "congo=1")], status=200)
+			traces.add(made([service.await_calls("/close", len(traces) + 1)[-1], service.await_calls("/mail", len(traces) + 1)[-1]]))
+		hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "order"}, status=201)
+		traces.add(made(service.await_calls("/one") + service.await_calls("/two")))
+		hapax.json("POST", "/api/v1/accounts", {"id": "acc", "balance": 100}, status=201)
+		hapax.json("POST", "/api/v1/batches?wait=20s", {"workflow": "render", "account": "acc", "items": [{"input": {}, "cost": 1}] * 2}, status=201)
+		traces.add(made(service.await_calls("/item", 2) + service.await_calls("/tell")))
+		assert len(traces) == 4, "each request has a trace of its own"
+
+
+# A step without a claim has no holder: it tells the last one, or 1.
+def test_every_call_has_a_fence(dir):
 	with Service() as service, start(dir, service) as hapax:
 		hapax.json("POST", "/api/v1/entities/billing", {"id": "a"}, status=201)
-		hapax.json("POST", "/api/v1/entities/billing/a/steps/close", {}, [("tracestate", "congo=1")], status=200)
-		for call in (service.await_calls("/close")[0], service.await_calls("/mail")[0]):
-			assert "traceparent" not in call[1] and "tracestate" not in call[1], call
-		assert b"traceparent" not in service.await_calls("/mail")[0][2]
+		hapax.json("POST", "/api/v1/entities/billing/a/steps/close", {}, status=200)
+		for path in ("/close", "/mail"):
+			assert int(service.await_calls(path)[0][1]["hapax-fence"]) >= 1
 
 
 # The rules of the standard, on the wire; all of them are in tests/unit/base/test_trace.c.
@@ -114,11 +138,11 @@ def test_what_is_not_well_formed_is_none(dir):
 		for i, (parent, good) in enumerate(cases.items()):
 			hapax.json("POST", "/api/v1/entities/billing", {"id": f"e{i}"}, status=201)
 			hapax.json("POST", f"/api/v1/entities/billing/e{i}/steps/close", {}, [("traceparent", parent)], status=200)
-			got = service.await_calls("/close", i + 1)[i][1].get("traceparent")
-			assert bool(got) == good, f"{parent}: {got}"
+			got = service.await_calls("/close", i + 1)[i][1]["traceparent"]
+			assert (TRACE in got) == good, f"{parent}: {got}"
 		hapax.json("POST", "/api/v1/entities/billing", {"id": "twice"}, status=201)
 		hapax.json("POST", "/api/v1/entities/billing/twice/steps/close", {}, [("traceparent", PARENT)] * 2, status=200)
-		assert "traceparent" not in service.await_calls("/close", len(cases) + 1)[-1][1]
+		assert TRACE not in service.await_calls("/close", len(cases) + 1)[-1][1]["traceparent"]
 
 
 # The gate is a proxy: it does not take part, and changes nothing.

@@ -325,7 +325,7 @@ static void test_what_the_service_sees(void **state)
 	expect_line(&u, "X-Empty:");
 	assert_string_equal(strstr(u.last, "\r\n\r\n") + 4, "{\"id\":\"7\"}");
 
-	/* Without lease, key and trace there are no such headers; an action may name another type of JSON. */
+	/* Without a key there is no such header, but a fence and a trace there always are; an action may name another type of JSON. */
 	static const struct action_header own_type[] = {{"content-type", "application/vnd.x+json"}};
 
 	action.headers = own_type;
@@ -334,9 +334,9 @@ static void test_what_the_service_sees(void **state)
 	desk_expect(desk_wait(&desk, desk_start(&desk, &action, call)), ACT_OK, "");
 	expect_line(&u, "content-type: application/vnd.x+json");
 	assert_null(strstr(u.last, "application/json\r\nAccept"));
-	assert_null(strstr(u.last, "Hapax-Fence"));
+	expect_line(&u, "Hapax-Fence: 1");
 	assert_null(strstr(u.last, "Idempotency-Key"));
-	assert_null(strstr(u.last, "traceparent"));
+	assert_non_null(strstr(u.last, "traceparent: 00-"));
 	desk_close(&desk);
 	upstream_close(&u);
 	unsetenv("http_proxy");
