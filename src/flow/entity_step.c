@@ -407,6 +407,7 @@ static void take_unknown(struct entity_step *s, const struct answer *answer)
  */
 static void take_unsettled(struct entity_step *s, const struct answer *answer)
 {
+	s->answered = false; /* mutant: unsettled-answered -> s->answered = true; */
 	if (s->claimed || s->doubt || answer->not_before_ms)
 		take_unknown(s, answer);
 	else

@@ -70,6 +70,7 @@ class Service:
 
 	def __init__(self):
 		self.calls, self.lock, service = collections.defaultdict(list), threading.Lock(), self
+		self.more = {}  # answers of other paths, the last one for ever
 
 		class Handler(http.server.BaseHTTPRequestHandler):
 			protocol_version = "HTTP/1.1"
@@ -111,6 +112,8 @@ class Service:
 		threading.Thread(target=self.httpd.serve_forever, daemon=True).start()
 
 	def answer(self, path, n):
+		if path in self.more:
+			return self.more[path][min(n, len(self.more[path])) - 1]
 		kind, line = path.strip("/").split("/")
 		if kind == "lost":
 			return HANGS_UP
@@ -310,6 +313,92 @@ def test_what_each_caller_does(dir):
 		assert was == now, f"docs/actions.md has another line (WRITE=1 writes it anew)\n{was}\n{now}"
 	assert old[1] == table, "docs/actions.md has another number of lines"
 	print(f"# {len(LINES)} answers, {len(LINES) * len(KINDS)} callers")
+
+
+def scene(dir, service, definition, **answers):
+	service.more = {f"/{name}": list(those) for name, those in answers.items()}
+	write(dir / "flows" / "w.json", {"workflow": "w", **definition})
+	write(dir / "config.json", {"modules": {"m": {"janitor": {"every": "1h", "stuck_after": "1h"}}}})
+	return Server(dir, "serve", "--db", "sqlite:h.db", "--workflows", "flows", "--config", "config.json")
+
+
+def entity_of(url, effect, **step):
+	act = lambda path: {"kind": "http", "url": f"{url}/{path}", "effect": effect}
+	return {"kind": "entity", "meta": {"module": "m"}, "status_types": ["open", "busy", "shut"], "initial_status": "open",
+		"actions": {"act": act("act"), "look": act("look")},
+		"steps": [{"step_id": 1, "step_key": "go", "status": "open", "successful_state": "shut", "action": "act", **step}]}
+
+
+def fired(hapax):
+	status, head, body = hapax.call("POST", "/api/v1/entities/w/x/steps/go", {})
+	later = re.search(r"(?i)\r\nretry-after: (\d+)", head)
+	return status, json.loads(body).get("code"), later and later[1], hapax.json("GET", "/api/v1/entities/w/x")["status"]
+
+
+def test_keyed_step_without_a_claim(dir):
+	"""Nobody has noted whether there was a try before: it is told as a failure, and the key stays."""
+	service = Service()
+	with scene(dir, service, entity_of(service.url, "keyed"), act=[(409, {}, b""), (409, LATER, b""), OK]) as hapax:
+		hapax.json("POST", "/api/v1/entities/w", {"id": "x"}, status=201)
+		assert fired(hapax) == (502, "ACTION_FAILED", None, "open")
+		assert fired(hapax) == (504, "OUTCOME_UNKNOWN", "2", "open")
+		assert fired(hapax) == (200, None, None, "shut")
+		assert len(service.calls["/act"]) == 3 and len({c[2] for c in service.calls["/act"]}) == 1, service.calls
+	service.close()
+
+
+def test_validation(dir):
+	service = Service()
+	definition = entity_of(service.url, "claimed", claim_state=["busy", "open"], validation="look")
+	with scene(dir, service, definition, look=[(429, LATER, b""), (404, LATER, b""), (200, TEXT, b"fine")], act=[OK]) as hapax:
+		hapax.json("POST", "/api/v1/entities/w", {"id": "x"}, status=201)
+		assert fired(hapax) == (502, "ACTION_FAILED", "2", "open")
+		assert fired(hapax) == (502, "ACTION_FAILED", None, "open")
+		assert not service.calls["/act"]
+		assert fired(hapax) == (200, None, None, "shut")
+	service.close()
+
+
+def test_ten_minutes_are_the_end(dir):
+	"""A Retry-After beyond them is not waited for: a person is asked at once."""
+	service, busy = Service(), (409, {"Retry-After": "601"}, b"")
+	act = lambda path: {"kind": "http", "url": f"{service.url}/{path}", "effect": "keyed"}
+	write(dir / "flows" / "r.json", {"workflow": "r", "kind": "run", "actions": {"go": act("run")},
+		"steps": [{"name": "go", "type": "task", "action": "go"}]})
+	write(dir / "flows" / "b.json", {"workflow": "b", "kind": "batch", "actions": {"go": act("item")}, "item_action": "go"})
+	definition = entity_of(service.url, "keyed", success_after_effect=["look"])
+	with scene(dir, service, definition, run=[busy], item=[busy], act=[OK], look=[busy]) as hapax:
+		run = hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "r"}, status=201)["run"]["id"]
+		held = until(lambda: (r := hapax.json("GET", f"/api/v1/workflow-runs/{run}"))["steps"][0]["status"] == "UNKNOWN" and r, "the run")
+		assert held["status"] == "WAITING" and held["steps"][0]["attempt"] == 1, held
+		hapax.json("POST", "/api/v1/accounts", {"id": "a", "balance": 1}, status=201)
+		made = hapax.json("POST", "/api/v1/batches", {"workflow": "b", "account": "a", "items": [{"input": {}, "cost": 1}]}, status=201)
+		batch = "/api/v1/batches/" + (made.get("id") or made["batch"]["id"])
+		until(lambda: hapax.json("GET", batch + "/items")["items"][0]["status"] == "UNKNOWN", "the item")
+		hapax.json("POST", "/api/v1/entities/w", {"id": "x"}, status=201)
+		assert fired(hapax)[0] == 200
+		until(lambda: hapax.json("GET", "/api/v1/jobs")["items"][0]["status"] == "PARKED", "the job")
+		assert [len(service.calls[p]) for p in ("/run", "/item", "/look")] == [1, 1, 1], service.calls
+	service.close()
+
+
+def test_void(dir):
+	"""No refund before the key is void: the batch rests for as long as the service asks."""
+	service = Service()
+	act = lambda path, **more: {"kind": "http", "url": f"{service.url}/{path}", **more}
+	definition = {"kind": "batch", "actions": {"make": act("make", effect="keyed", void="annul"), "annul": act("annul", effect="keyed")},
+		"item_action": "make", "on_unknown": "hold"}
+	with scene(dir, service, definition, make=[HANGS_UP], annul=[(429, LATER, b""), OK]) as hapax:
+		hapax.json("POST", "/api/v1/accounts", {"id": "a", "balance": 1}, status=201)
+		made = hapax.json("POST", "/api/v1/batches", {"workflow": "w", "account": "a", "items": [{"input": {}, "cost": 1}] * 2}, status=201)
+		batch = "/api/v1/batches/" + (made.get("id") or made["batch"]["id"])
+		until(lambda: hapax.json("GET", batch)["status"] == "OUT_OF_CREDIT", "its stop")
+		hapax.json("POST", batch + "/cancel", {})
+		until(lambda: hapax.json("GET", batch)["status"] == "CANCELLED", "its end")
+		first, second = service.calls["/annul"]
+		assert second[0] - first[1] >= 1.99, service.calls["/annul"]
+		assert hapax.json("GET", "/api/v1/accounts/a")["balance"] == 1
+	service.close()
 
 
 server.run(globals())

@@ -249,6 +249,23 @@ static void exhaustive_no_claim_keyed(void **state)
 	explore("no claim, keyed service", WORLD_KEYED, false, usual);
 }
 
+/* The service may still be at the try before: that is no answer, with a claim or without, and the key stays. */
+static void exhaustive_unsettled_keyed(void **state)
+{
+	(void)state;
+	parse("keyed", "", CLAIM);
+	explore_with("a service that is still at it", WORLD_KEYED, false, /* third= */ true,
+		     (struct sim_bounds){.lapses = 1, .lost_answers = 1, .unsettled = 1});
+}
+
+static void exhaustive_unsettled_no_claim(void **state)
+{
+	(void)state;
+	parse("keyed", "", ",\"on_unknown\":\"hold\"");
+	explore_with("no claim, a service that is still at it", WORLD_KEYED, false, /* third= */ true,
+		     (struct sim_bounds){.lost_answers = 1, .unsettled = 1});
+}
+
 /* Paused holders that go on after their time: effects cannot be counted there, the rows must still be right. */
 static void exhaustive_revert_paused(void **state)
 {
@@ -261,10 +278,11 @@ static void exhaustive_revert_paused(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exhaustive_no_claim_keyed), cmocka_unit_test(exhaustive_revert_keyed),
-		cmocka_unit_test(exhaustive_retry_keyed),    cmocka_unit_test(exhaustive_probe_plain),
-		cmocka_unit_test(exhaustive_hold_plain),     cmocka_unit_test(exhaustive_revert_paused),
-		cmocka_unit_test(exhaustive_three_keyed),
+		cmocka_unit_test(exhaustive_no_claim_keyed),     cmocka_unit_test(exhaustive_revert_keyed),
+		cmocka_unit_test(exhaustive_retry_keyed),        cmocka_unit_test(exhaustive_probe_plain),
+		cmocka_unit_test(exhaustive_hold_plain),         cmocka_unit_test(exhaustive_revert_paused),
+		cmocka_unit_test(exhaustive_three_keyed),        cmocka_unit_test(exhaustive_unsettled_keyed),
+		cmocka_unit_test(exhaustive_unsettled_no_claim),
 	};
 
 	if (argc > 1)
