@@ -82,6 +82,7 @@ const char *command_words(const struct command *command, char ret_text[COMMAND_W
 extern const struct command *const commands[];
 
 extern const struct command command_serve;
+extern const struct command command_dev;
 extern const struct command command_gate;
 extern const struct command command_gate_show;
 extern const struct command command_gate_forget;

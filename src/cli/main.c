@@ -18,6 +18,7 @@
 /* clang-format off */
 const struct command *const commands[] = {
 	&command_serve,
+	&command_dev,
 	&command_gate,
 	&command_gate_show,
 	&command_gate_forget,

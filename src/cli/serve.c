@@ -2,7 +2,10 @@
  * hapax serve: reads the configuration, starts the engine, opens the door, waits for a signal.
  *
  *   SIGTERM, SIGINT   drain and exit 0
- *   SIGHUP            read the definitions again; a bad set keeps the old one and says why
+ *   SIGHUP            read configuration and definitions again, as one; what is not valid changes nothing and says why. Which fields
+ *                     can change is in serve_config.h
+ *
+ * hapax dev is the same with defaults for a folder that somebody works in, and reads both again whenever a file of them changes.
  *
  * Findings are plain text while it may still refuse to start, for whoever has typed the command. From the ready line on standard
  * error is a log, and they are events of it.
@@ -10,15 +13,19 @@
  * Beyond loopback it wants API keys in the store, and that somebody has ended TLS in front of it.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/steady_clock.h"
 #include "cli/command.h"
+#include "cli/file_watch.h"
+#include "cli/serve_config.h"
 #include "cli/service.h"
 #include "db/store_name.h"
 #include "engine/keyring.h"
@@ -27,6 +34,9 @@
 
 #define ARENA_BYTES_MAX (1u << 30)
 #define DRAIN_MS 10000
+#define DEV_CONFIG "hapax.json"
+#define DEV_WORKFLOWS "workflows"
+#define DEV_SETTLE_MS 100 /* an editor writes several times */
 
 static const struct command_option option_store = {
 	.name = "db",
@@ -52,6 +62,19 @@ static const struct command_option option_config = {
 	.env = "HAPAX_CONFIG",
 	.help = "the configuration: modules and their janitors, entry locks, outbound addresses [default: none]",
 };
+/* As above, for `hapax dev`. */
+static const struct command_option option_workflows_dev = {
+	.name = "workflows",
+	.value = "DIR",
+	.env = "HAPAX_WORKFLOWS",
+	.help = "a folder of definitions, *.json, that is watched [default: workflows, if it is there]",
+};
+static const struct command_option option_config_dev = {
+	.name = "config",
+	.value = "FILE",
+	.env = "HAPAX_CONFIG",
+	.help = "the configuration, which is watched, too [default: hapax.json, if it is there]",
+};
 static const struct command_option option_node = {
 	.name = "node",
 	.value = "NAME",
@@ -65,8 +88,11 @@ static const struct command_option option_tls_terminated = {
 };
 
 struct serve {
+	bool dev;
 	struct arena arena;
-	struct config config;
+	const char *config_path;
+	struct serve_config *configured; /* in force */
+	struct config config;            /* as it was at the start */
 	struct findings findings;
 	struct log log;
 	struct steady_clock clock; /* of everything that has a row; connections and the log go by the machine's */
@@ -78,17 +104,27 @@ struct serve {
 
 static enum hx_code read_config(struct serve *s, const struct command_args *args, struct hx_error *err)
 {
-	const char *path = command_value(args, &option_config);
+	const char *found = s->dev && access(DEV_CONFIG, R_OK) == 0 ? DEV_CONFIG : NULL;
 
+	s->config_path = command_value_or(args, s->dev ? &option_config_dev : &option_config, /* configured= */ NULL,
+					  found);
 	arena_init(&s->arena, ARENA_BYTES_MAX);
 	findings_init(&s->findings, &s->arena);
-	config_init(&s->config);
-	if (path)
-		config_load(path, &s->arena, &s->findings, &s->config);
+	s->configured = serve_config_load(s->config_path, &s->findings);
+	if (!s->configured)
+		return error_set(err, HX_NO_MEMORY, "the configuration");
+	s->config = s->configured->config;
 	if (!s->findings.errors)
 		return HX_OK;
 	findings_print(&s->findings, stderr);
-	return error_set(err, HX_CONFIG_ERROR, "%s: not a valid configuration", path);
+	return error_set(err, HX_CONFIG_ERROR, "%s: not a valid configuration", s->config_path);
+}
+
+static const char *workflows_dir(const struct serve *s, const struct command_args *args)
+{
+	const char *found = s->dev && access(DEV_WORKFLOWS, R_OK) == 0 ? DEV_WORKFLOWS : NULL;
+
+	return command_value_or(args, s->dev ? &option_workflows_dev : &option_workflows, s->config.workflows, found);
 }
 
 static const char *node_name(struct serve *s, const struct command_args *args)
@@ -106,8 +142,8 @@ static enum hx_code start_engine(struct serve *s, const struct command_args *arg
 		.db_url = db_url,
 		.node = node_name(s, args),
 		.lanes_n = lanes_wanted(),
-		.workflows_dir = command_value_or(args, &option_workflows, s->config.workflows, NULL),
-		.config = &s->config,
+		.workflows_dir = workflows_dir(s, args),
+		.config = &s->configured->config,
 		.no_migrate = command_value(args, &option_no_migrate) != NULL,
 		.loopback_allowed = s->api.loopback,
 		.natives = &none, /* a definition that names a function is for the program that has it */
@@ -139,23 +175,71 @@ static enum hx_code open_door(struct serve *s, const char *listen, struct hx_err
 	return http_server_new(&options, &s->server, err);
 }
 
+/* On the terminal of whoever has just saved a file, or in the log. */
+static void tell_findings(struct serve *s, const struct findings *findings, const char *error, const char *warning)
+{
+	if (s->dev)
+		findings_print(findings, stderr);
+	else
+		findings_log(findings, &s->log, error, warning);
+}
+
+static enum hx_code load_config(struct serve *s, struct arena *arena, struct serve_config **ret_next,
+				struct hx_error *err)
+{
+	struct findings findings;
+	bool valid;
+
+	findings_init(&findings, arena);
+	*ret_next = serve_config_load(s->config_path, &findings);
+	valid = *ret_next && !findings.errors;
+	tell_findings(s, &findings, "the configuration is not valid", "the configuration is doubtful");
+	if (valid)
+		return HX_OK;
+	serve_config_free(*ret_next);
+	return error_set(err, HX_CONFIG_ERROR, "%s: not a valid configuration", s->config_path);
+}
+
+/* The configuration first: definitions are covered by what it declares. All of it, or nothing. */
+static enum hx_code take_changes(struct serve *s, struct arena *arena, struct hx_error *err)
+{
+	struct serve_config *next = NULL;
+	struct findings findings;
+	enum hx_code code = load_config(s, arena, &next, err);
+
+	if (code)
+		return code;
+	findings_init(&findings, arena);
+	serve_config_settle(next, s->configured, &s->log);
+	code = engine_reload(s->api.engine, &next->config, &findings, err);
+	tell_findings(s, &findings, "a definition is not valid", "a definition is doubtful");
+	if (code) {
+		serve_config_free(next);
+		return code;
+	}
+	next->before = s->configured;
+	s->configured = next;
+	return HX_OK;
+}
+
 static void reload(struct serve *s)
 {
 	struct hx_error err;
-	struct findings findings;
 	struct arena arena;
 	enum hx_code code;
 
 	arena_init(&arena, ARENA_BYTES_MAX);
-	findings_init(&findings, &arena);
 	service_tell_reloading(clock_system());
-	code = engine_reload(s->api.engine, &findings, &err);
-	findings_log(&findings, &s->log, "a definition is not valid", "a definition is doubtful");
+	code = take_changes(s, &arena, &err);
 	if (code)
 		log_error(&s->log, "the definitions are kept as they were", log_text("code", hx_code_name(code)),
 			  log_text("detail", err.detail));
 	else
 		log_info(&s->log, "the definitions were read again");
+	if (s->config_path && code)
+		log_error(&s->log, "the configuration is kept as it was, too");
+	else if (s->config_path)
+		log_info(&s->log, "the configuration was read again, too");
 	service_tell("READY=1");
 	arena_release(&arena);
 }
@@ -192,6 +276,48 @@ static void wait_for_end(struct serve *s, const sigset_t *signals)
 	}
 }
 
+/* Until a file has been left alone for a moment. */
+static void let_settle(struct file_watch *watch)
+{
+	struct pollfd fd = {.fd = watch->fd, .events = POLLIN};
+
+	while (poll(&fd, 1, DEV_SETTLE_MS) > 0)
+		(void)file_watch_take(watch);
+}
+
+/* The same, and for files that change. False: they cannot be watched, and signals are waited for alone. */
+static bool watch_until_end(struct serve *s, const sigset_t *signals)
+{
+	const char *folder = engine_options_of(s->api.engine)->workflows_dir;
+	int signal_fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	struct signalfd_siginfo signal = {0};
+	struct file_watch watch;
+	struct hx_error err;
+
+	if (signal_fd < 0 || file_watch_init(&watch, folder, s->config_path, &err)) {
+		log_warn(&s->log, "files are not watched: SIGHUP reads them again",
+			 log_text("detail", signal_fd < 0 ? strerror(errno) : err.detail));
+		return false;
+	}
+	log_info(&s->log, "watching for changes", log_text("workflows", folder ? folder : ""),
+		 log_text("config", s->config_path ? s->config_path : ""));
+	while (signal.ssi_signo == 0 || signal.ssi_signo == SIGHUP) {
+		struct pollfd fds[] = {{.fd = signal_fd, .events = POLLIN}, {.fd = watch.fd, .events = POLLIN}};
+		bool changed;
+
+		(void)poll(fds, 2, -1); /* interrupted or not, both are looked at */
+		changed = file_watch_take(&watch);
+		if (changed)
+			let_settle(&watch);
+		changed |= read(signal_fd, &signal, sizeof signal) == sizeof signal && signal.ssi_signo == SIGHUP;
+		if (changed)
+			reload(s);
+	}
+	file_watch_release(&watch);
+	close(signal_fd);
+	return true;
+}
+
 static void close_down(struct serve *s)
 {
 	atomic_store(&s->api.ready, false);
@@ -202,6 +328,7 @@ static void close_down(struct serve *s)
 	router_free(s->router);
 	engine_free(s->api.engine);
 	steady_clock_release(&s->clock);
+	serve_config_free(s->configured);
 	arena_release(&s->arena);
 }
 
@@ -225,7 +352,8 @@ static enum hx_code check_listen(const char *listen, bool tls_terminated, bool *
 /* Said here, where it is known who named the folder. */
 static enum hx_code check_workflows(const struct serve *s, const struct command_args *args, struct hx_error *err)
 {
-	const char *given = command_value(args, &option_workflows), *path = given ? given : s->config.workflows;
+	const char *given = command_value(args, s->dev ? &option_workflows_dev : &option_workflows);
+	const char *path = given ? given : s->config.workflows;
 
 	if (!path || access(path, R_OK) == 0)
 		return HX_OK;
@@ -281,7 +409,7 @@ static enum hx_code start(struct serve *s, const struct command_args *args, cons
 	return code ? code : open_door(s, listen, err);
 }
 
-static enum hx_code serve(const struct command_args *args, struct hx_error *err)
+static enum hx_code run(const struct command_args *args, bool dev, struct hx_error *err)
 {
 	struct serve *s = calloc(1, sizeof *s);
 	char address[ADDRESS_TEXT_BYTES];
@@ -291,6 +419,7 @@ static enum hx_code serve(const struct command_args *args, struct hx_error *err)
 
 	if (!s)
 		return error_set(err, HX_NO_MEMORY, "serve");
+	s->dev = dev;
 	/* Before the first thread, so that all of them inherit it: signals are waited for, never handled. */
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
@@ -316,13 +445,24 @@ static enum hx_code serve(const struct command_args *args, struct hx_error *err)
 		printf("ready http://%s\n", address);
 		fflush(stdout);
 		service_tell("READY=1");
-		wait_for_end(s, &signals);
+		if (!dev || !watch_until_end(s, &signals))
+			wait_for_end(s, &signals);
 		service_tell("STOPPING=1");
 		log_info(&s->log, "stopping");
 	}
 	close_down(s);
 	free(s);
 	return code;
+}
+
+static enum hx_code serve(const struct command_args *args, struct hx_error *err)
+{
+	return run(args, /* dev= */ false, err);
+}
+
+static enum hx_code dev(const struct command_args *args, struct hx_error *err)
+{
+	return run(args, /* dev= */ true, err);
 }
 
 const struct command command_serve = {
@@ -336,4 +476,17 @@ const struct command command_serve = {
 		   "the configuration, a definition or the coverage of a claim is not valid; the schema does not fit; "
 		   "or it would listen beyond loopback without keys or TLS"}},
 	.run = serve,
+};
+
+const struct command command_dev = {
+	.noun = "dev",
+	.summary = "serves a folder that you work in: whatever you save is in force at once, or told why not",
+	.options = {&option_store, &option_listen, &option_workflows_dev, &option_config_dev, &option_node,
+		    &option_no_migrate, &option_tls_terminated},
+	.exits = {{HX_STORE_UNAVAILABLE, "the store cannot be opened"},
+		  {HX_BUSY, "another server has the store open, or the address"},
+		  {HX_CONFIG_ERROR,
+		   "the configuration, a definition or the coverage of a claim is not valid; the schema does not fit; "
+		   "or it would listen beyond loopback without keys or TLS"}},
+	.run = dev,
 };

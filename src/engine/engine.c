@@ -44,6 +44,8 @@ struct changers {
 
 struct engine {
 	struct engine_options options;
+	_Atomic(const struct config *) config; /* in force: engine_reload() changes it */
+	pthread_mutex_t configuring; /* definitions are checked against the configuration that is in force then */
 	struct definitions definitions;
 	struct outbound outbound;
 	struct port *port;
@@ -124,8 +126,10 @@ static void follow_once(struct engine *e, int64_t *seen)
 	runner_init(&runner, e);
 	arena_init(&arena, FOLLOW_BYTES_MAX);
 	findings_init(&findings, &arena);
-	code = definitions_follow(&e->definitions, seen, &runner.runner, e->options.clock, e->options.config, &findings,
+	pthread_mutex_lock(&e->configuring);
+	code = definitions_follow(&e->definitions, seen, &runner.runner, e->options.clock, e->config, &findings,
 				  &changes_n, &err);
+	pthread_mutex_unlock(&e->configuring);
 	if (!code && changes_n)
 		log_info(e->options.log, "definitions that another node has put are in force",
 			 log_int("definitions", (int64_t)changes_n));
@@ -215,8 +219,10 @@ static void *put(void *context)
 	enum hx_code code;
 
 	runner_init(&runner, e);
-	code = definitions_put(&e->definitions, put->name, put->text, &runner.runner, e->options.clock,
-			       e->options.config, put->findings, &put->version, &put->err);
+	pthread_mutex_lock(&e->configuring);
+	code = definitions_put(&e->definitions, put->name, put->text, &runner.runner, e->options.clock, e->config,
+			       put->findings, &put->version, &put->err);
+	pthread_mutex_unlock(&e->configuring);
 	/* Before the answer, so that whoever got it can put the next. */
 	pthread_mutex_lock(&e->changers.mutex);
 	e->changers.putting = false;
@@ -536,6 +542,8 @@ enum hx_code engine_new(const struct engine_options *options, struct findings *f
 	if (!e)
 		return error_set(err, HX_NO_MEMORY, "an engine");
 	e->options = *options;
+	e->config = options->config;
+	pthread_mutex_init(&e->configuring, NULL);
 	changers_init(&e->changers);
 	definitions_init(&e->definitions, options->natives, tell_wanted, e);
 	code = start(e, findings, err);
@@ -595,6 +603,7 @@ void engine_free(struct engine *engine)
 	notify_free(engine->notify);
 	definitions_release(&engine->definitions);
 	changers_release(&engine->changers);
+	pthread_mutex_destroy(&engine->configuring);
 	free(engine);
 }
 
@@ -605,13 +614,45 @@ const struct entity_machine *engine_machine(struct engine *engine, struct slice 
 	return definitions_find(&engine->definitions, workflow);
 }
 
-enum hx_code engine_reload(struct engine *engine, struct findings *findings, struct hx_error *err)
+/* Under `configuring`. */
+static enum hx_code reload(struct engine *e, const struct config *config, struct findings *findings,
+			   struct hx_error *err)
 {
+	struct module_janitor *fresh = NULL;
 	struct lane_runner runner;
+	enum hx_code code = janitors_plan(&e->janitors, config, &fresh);
 
-	runner_init(&runner, engine);
-	return definitions_load(&engine->definitions, engine->options.workflows_dir, &runner.runner,
-				engine->options.clock, engine->options.config, findings, err);
+	if (code)
+		return error_set(err, code, "the janitors of the configuration");
+	runner_init(&runner, e);
+	code = definitions_load(&e->definitions, e->options.workflows_dir, &runner.runner, e->options.clock, config,
+				findings, err);
+	if (code) {
+		janitors_forget_plan(fresh);
+		return code;
+	}
+	atomic_store(&e->config, config);
+	janitors_adopt(&e->janitors, config, fresh);
+	if (retention_configure(e->retention, config))
+		log_error(e->options.log,
+			  "no memory to look for what retention lets go: it stays until the next start");
+	return HX_OK;
+}
+
+enum hx_code engine_reload(struct engine *engine, const struct config *config, struct findings *findings,
+			   struct hx_error *err)
+{
+	enum hx_code code;
+
+	pthread_mutex_lock(&engine->configuring);
+	code = reload(engine, config ? config : engine->config, findings, err);
+	pthread_mutex_unlock(&engine->configuring);
+	return code;
+}
+
+const struct config *engine_config(struct engine *engine)
+{
+	return engine->config;
 }
 
 void engine_each_machine(struct engine *engine, void (*fn)(void *, const struct machine *), void *context)
@@ -671,10 +712,10 @@ int64_t engine_fence_floor(const struct engine *engine)
 
 int64_t engine_lease_ms(struct engine *engine, const struct entity_machine *machine)
 {
-	const struct module_config *module = config_module(engine->options.config,
-							   slice_str(machine->workflow->module));
+	const struct config *config = engine->config;
+	const struct module_config *module = config_module(config, slice_str(machine->workflow->module));
 
-	return module && module->janitor.declared ? module->janitor.stuck_after_ms : engine->options.config->lease_ms;
+	return module && module->janitor.declared ? module->janitor.stuck_after_ms : config->lease_ms;
 }
 
 enum hx_code engine_sweep(struct engine *engine, struct slice module,

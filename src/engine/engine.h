@@ -120,8 +120,13 @@ struct definition_put {
  * a time: HX_BUSY while another is under way, HX_STOPPING when the engine is ending; done is not called then.
  */
 enum hx_code engine_put_definition(struct engine *engine, struct definition_put *put) HX_MUST_CHECK;
-/* Reads the folder again, all or nothing. */
-enum hx_code engine_reload(struct engine *engine, struct findings *findings, struct hx_error *err) HX_MUST_CHECK;
+/*
+ * Reads the folder again, and takes another configuration into force with it (NULL: as it is), all or nothing. Of the configuration,
+ * modules and retention may be others than they were; the rest must be the same. It lives as long as the engine.
+ */
+enum hx_code engine_reload(struct engine *engine, const struct config *config, struct findings *findings,
+			   struct hx_error *err) HX_MUST_CHECK;
+const struct config *engine_config(struct engine *engine);
 /* Calls fn for every definition in force, of whatever kind, under the registry's lock. (definitions.h) */
 void engine_each_machine(struct engine *engine, void (*fn)(void *context, const struct machine *machine),
 			 void *context);

@@ -21,6 +21,7 @@ struct module_janitor {
 	struct janitors *all;
 	const char *module; /* NULL: the engine's own */
 	int64_t every_ms;
+	_Atomic bool gone; /* it is not in the configuration any more, or in another way: it ends with its sweep */
 	/* Once: for whoever asked. */
 	void (*done)(void *context, enum hx_code code, int64_t reverted, int64_t held);
 	void *context;
@@ -158,6 +159,20 @@ static void start(struct module_janitor *m, struct mono_time at)
 	m->janitor.ended = m->ended;
 }
 
+/* Out of the list, and out of memory. */
+static void leave(struct module_janitor *m)
+{
+	struct janitors *all = m->all;
+	struct module_janitor **at = &all->first;
+
+	pthread_mutex_lock(&all->mutex);
+	while (*at != m)
+		at = &(*at)->next;
+	*at = m->next;
+	pthread_mutex_unlock(&all->mutex);
+	free(m);
+}
+
 static void swept(struct seat *seat, enum hx_code code)
 {
 	struct module_janitor *m = (struct module_janitor *)seat;
@@ -181,6 +196,10 @@ static void swept(struct seat *seat, enum hx_code code)
 	if (m->done) {
 		m->done(m->context, code, m->janitor.reverted, m->janitor.held);
 		free(m);
+		return;
+	}
+	if (atomic_load(&m->gone)) {
+		leave(m);
 		return;
 	}
 	/*
@@ -208,16 +227,94 @@ static struct module_janitor *module_janitor_new(struct janitors *all, const cha
 	return m;
 }
 
+static enum hx_code enter(struct janitors *all, struct module_janitor *m)
+{
+	pthread_mutex_lock(&all->mutex);
+	m->next = all->first;
+	all->first = m;
+	pthread_mutex_unlock(&all->mutex);
+	start(m, (struct mono_time){0});
+	return lane_submit_own(all->lanes->lanes[0], &m->seat);
+}
+
 static enum hx_code add(struct janitors *all, const char *module, int64_t every_ms)
 {
 	struct module_janitor *m = module_janitor_new(all, module, every_ms);
 
-	if (!m)
-		return HX_NO_MEMORY;
-	m->next = all->first;
-	all->first = m;
-	start(m, (struct mono_time){0});
-	return lane_submit_own(all->lanes->lanes[0], &m->seat);
+	return m ? enter(all, m) : HX_NO_MEMORY;
+}
+
+/* ---- another configuration ---- */
+
+static bool is_swept_here(const struct module_config *module)
+{
+	return module && module->janitor.declared && !module->janitor.external;
+}
+
+/* Is this janitor as the configuration wants it? */
+static bool fits(const struct module_janitor *m, const struct config *config)
+{
+	const struct module_config *module = config_module(config, slice_str(m->module));
+
+	return is_swept_here(module) && module->janitor.every_ms == m->every_ms;
+}
+
+static bool is_there(struct janitors *all, const struct module_config *module)
+{
+	bool there = false;
+
+	pthread_mutex_lock(&all->mutex);
+	for (struct module_janitor *m = all->first; m && !there; m = m->next)
+		there = m->module && strcmp(m->module, module->name) == 0 && !atomic_load(&m->gone) &&
+			m->every_ms == module->janitor.every_ms;
+	pthread_mutex_unlock(&all->mutex);
+	return there;
+}
+
+enum hx_code janitors_plan(struct janitors *janitors, const struct config *config, struct module_janitor **ret_fresh)
+{
+	struct module_janitor *fresh = NULL;
+
+	for (size_t i = 0; i < config->modules_n; i++) {
+		const struct module_config *module = &config->modules[i];
+		struct module_janitor *m;
+
+		if (!is_swept_here(module) || is_there(janitors, module))
+			continue;
+		m = module_janitor_new(janitors, module->name, module->janitor.every_ms);
+		if (!m) {
+			janitors_forget_plan(fresh);
+			return HX_NO_MEMORY;
+		}
+		m->next = fresh;
+		fresh = m;
+	}
+	*ret_fresh = fresh;
+	return HX_OK;
+}
+
+void janitors_forget_plan(struct module_janitor *fresh)
+{
+	while (fresh) {
+		struct module_janitor *next = fresh->next;
+
+		free(fresh);
+		fresh = next;
+	}
+}
+
+void janitors_adopt(struct janitors *janitors, const struct config *config, struct module_janitor *fresh)
+{
+	atomic_store(&janitors->config, config);
+	pthread_mutex_lock(&janitors->mutex);
+	for (struct module_janitor *m = janitors->first; m; m = m->next)
+		if (m->module && !fits(m, config))
+			atomic_store(&m->gone, true);
+	pthread_mutex_unlock(&janitors->mutex);
+	for (struct module_janitor *m = fresh, *next; m; m = next) {
+		next = m->next;
+		(void)!enter(janitors, m); /* refused only when the lane ends: then it is freed with the rest */
+	}
 }
 
 static int64_t own_every_ms(int64_t lease_ms)
@@ -244,6 +341,7 @@ enum hx_code janitors_start(struct janitors *janitors, struct lanes *lanes, stru
 				      .log = log,
 				      .clock = clock,
 				      .lapses = {.lanes = lanes, .metrics = metrics, .log = log}};
+	pthread_mutex_init(&janitors->mutex, NULL);
 	code = add(janitors, /* module= */ NULL, own_every_ms(config->lease_ms));
 	for (size_t i = 0; i < config->modules_n && !code; i++) {
 		const struct janitor_config *j = &config->modules[i].janitor;
@@ -262,6 +360,8 @@ void janitors_release(struct janitors *janitors)
 		janitors->first = m->next;
 		free(m);
 	}
+	if (janitors->lanes)
+		pthread_mutex_destroy(&janitors->mutex);
 }
 
 enum hx_code janitors_sweep(struct janitors *janitors, struct slice module,

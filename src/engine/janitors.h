@@ -18,6 +18,7 @@
 
 struct batches;
 struct engine_metrics;
+struct module_janitor;
 struct runs;
 
 #define JANITOR_BUDGET 1000
@@ -30,10 +31,11 @@ struct janitors {
 	struct definitions *definitions;
 	struct runs *runs; /* who drives those that are found stuck */
 	struct batches *batches;
-	const struct config *config;
+	_Atomic(const struct config *) config; /* the last one that was taken into force */
 	struct engine_metrics *metrics;
 	struct log *log;
 	struct clock *clock;
+	pthread_mutex_t mutex; /* over the list: those that are gone leave it in a lane's thread */
 	struct module_janitor *first;
 	_Atomic size_t recoveries_n; /* probes of stuck claims under way */
 	struct lapses lapses;
@@ -43,6 +45,15 @@ struct janitors {
 enum hx_code janitors_start(struct janitors *janitors, struct lanes *lanes, struct definitions *definitions,
 			    struct runs *runs, struct batches *batches, const struct config *config,
 			    struct engine_metrics *metrics, struct log *log, struct clock *clock) HX_MUST_CHECK;
+/*
+ * Another configuration, in two steps, between which it may turn out that it cannot be: all that needs memory, and nothing that can
+ * fail. A janitor that is to sweep at another pace is another janitor; the one before ends with its next sweep, which harms
+ * nobody. HX_NO_MEMORY: nothing has changed.
+ */
+enum hx_code janitors_plan(struct janitors *janitors, const struct config *config,
+			   struct module_janitor **ret_fresh) HX_MUST_CHECK;
+void janitors_adopt(struct janitors *janitors, const struct config *config, struct module_janitor *fresh);
+void janitors_forget_plan(struct module_janitor *fresh);
 /* After the lanes have stopped. */
 void janitors_release(struct janitors *janitors);
 /* One sweep of a module at once. HX_NOT_FOUND: no such module. */

@@ -14,19 +14,23 @@
 #define UNDER_WAY_MAX (SLICE + FEEDER_RESTING_MAX)
 #define EVERY_MS_MAX 60000
 #define EVERY_MS_MIN 100
+#define NEVER (INT64_MAX / 4)
 
 /* What there is to be let go. */
 struct keeper {
 	struct due_source source; /* first: scan() gets it */
 	void (*scan)(struct unit *unit, int64_t age_ms, int64_t limit);
 	void (*expire)(struct unit *unit, int64_t subject, int64_t age_ms); /* NULL: a batch, which takes a task */
-	int64_t age_ms;
+	_Atomic int64_t age_ms;                                             /* NEVER: kept for ever */
 	_Atomic uint64_t *expired;
 	struct lanes *lanes;
 	struct feeder feeder;
 };
 
 struct retention {
+	struct lanes *lanes;
+	struct engine_metrics *metrics;
+	struct clock *clock;
 	struct keeper runs, batches, jobs;
 };
 
@@ -127,34 +131,49 @@ static enum hx_code start(struct keeper *keeper, struct clock *clock)
 	return feeder_start(&keeper->feeder, &options);
 }
 
+/* 0: kept for ever. A keeper that was started goes on looking, and finds nothing then. */
+static enum hx_code keep(struct retention *r, struct keeper *keeper, struct keeper as, int64_t age_ms)
+{
+	if (keeper->lanes) {
+		atomic_store(&keeper->age_ms, age_ms ? age_ms : NEVER);
+		return HX_OK;
+	}
+	if (!age_ms)
+		return HX_OK;
+	*keeper = as;
+	keeper->age_ms = age_ms;
+	keeper->lanes = r->lanes;
+	return start(keeper, r->clock);
+}
+
+enum hx_code retention_configure(struct retention *r, const struct config *config)
+{
+	struct engine_metrics *m = r->metrics;
+	enum hx_code code = keep(
+		r, &r->runs,
+		(struct keeper){.scan = run_scan_expired, .expire = run_expire, .expired = &m->runs_expired},
+		config->retain_runs_ms);
+
+	if (!code)
+		code = keep(r, &r->batches, (struct keeper){.scan = batch_scan_expired, .expired = &m->batches_expired},
+			    config->retain_batches_ms);
+	if (!code)
+		code = keep(
+			r, &r->jobs,
+			(struct keeper){.scan = job_scan_expired, .expire = job_expire, .expired = &m->jobs_expired},
+			config->retain_jobs_ms);
+	return code;
+}
+
 enum hx_code retention_start(struct lanes *lanes, const struct config *config, struct engine_metrics *metrics,
 			     struct clock *clock, struct retention **ret_retention, struct hx_error *err)
 {
 	struct retention *r = calloc(1, sizeof *r);
-	enum hx_code code = r ? HX_OK : HX_NO_MEMORY;
+	enum hx_code code = HX_NO_MEMORY;
 
-	if (!code && config->retain_runs_ms) {
-		r->runs = (struct keeper){.scan = run_scan_expired,
-					  .expire = run_expire,
-					  .age_ms = config->retain_runs_ms,
-					  .expired = &metrics->runs_expired,
-					  .lanes = lanes};
-		code = start(&r->runs, clock);
-	}
-	if (!code && config->retain_batches_ms) {
-		r->batches = (struct keeper){.scan = batch_scan_expired,
-					     .age_ms = config->retain_batches_ms,
-					     .expired = &metrics->batches_expired,
-					     .lanes = lanes};
-		code = start(&r->batches, clock);
-	}
-	if (!code && config->retain_jobs_ms) {
-		r->jobs = (struct keeper){.scan = job_scan_expired,
-					  .expire = job_expire,
-					  .age_ms = config->retain_jobs_ms,
-					  .expired = &metrics->jobs_expired,
-					  .lanes = lanes};
-		code = start(&r->jobs, clock);
+	if (r) {
+		*r = (struct retention){.lanes = lanes, .metrics = metrics, .clock = clock};
+		code = retention_configure(r, config);
 	}
 	*ret_retention = r; /* also when it is half started: what runs must outlive the lanes */
 	return code ? error_set(err, code, "retention cannot be started") : HX_OK;

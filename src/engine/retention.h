@@ -15,6 +15,8 @@ struct retention;
 /* Nothing that the configuration keeps for ever is looked at. */
 enum hx_code retention_start(struct lanes *lanes, const struct config *config, struct engine_metrics *metrics,
 			     struct clock *clock, struct retention **ret_retention, struct hx_error *err) HX_MUST_CHECK;
+/* Other times from now on. HX_NO_MEMORY: some of it may go on as before. */
+enum hx_code retention_configure(struct retention *retention, const struct config *config) HX_MUST_CHECK;
 /* After the lanes have stopped. Takes NULL. */
 void retention_free(struct retention *retention);
 

@@ -39,7 +39,7 @@ static bool read_number(struct http_call *call, struct json body, const char *me
 static bool read_lease(struct http_call *call, struct json body, int64_t *ret_ms)
 {
 	return read_number(call, body, "leaseMs", JOB_LEASE_MS_MIN, JOB_LEASE_MS_MAX,
-			   engine_options_of(api_of(call)->engine)->config->lease_ms, ret_ms);
+			   engine_config(api_of(call)->engine)->lease_ms, ret_ms);
 }
 
 static bool read_owner(struct http_call *call, struct json body, struct slice *ret_owner)

@@ -111,7 +111,7 @@ misspelt() {
 each misspelt
 sums_up the_nearest_command_is_named
 without_json() { has_option --json "$@" || echo "$@"; }
-[ "$(each without_json | tr '\n' ' ')" = "serve gate " ] # which have no result, but a line when they are ready
+[ "$(each without_json | tr '\n' ' ')" = "serve dev gate " ] # which have no result, but a line when they are ready
 result json_is_an_option_of_every_command_with_a_result
 
 # --- at work: a server, a gate, a store, and something to do for every command
@@ -217,7 +217,7 @@ does "key create" --scope read --db sqlite:keys.db && key=$(field .id) && does "
 does audit && tells audit && does "db status" && tells "db status" && does "db migrate" && tells "db migrate" && does "db migrate" --print --db sqlite:new.db
 does "db backup" copy.db && tells "db backup" copy2.db && fails 5 ALREADY_EXISTS "db backup" copy.db && does "db raise-fences" && tells "db raise-fences"
 sums_up the_store
-sort -u seen | comm -23 <(grep -vx 'serve\|gate' all | sort) - >unseen
+sort -u seen | comm -23 <(grep -vx 'serve\|dev\|gate' all | sort) - >unseen
 [ ! -s unseen ] || { echo "nothing to do was given to:" && cat unseen && false; }
 result every_command_was_seen_at_work
 
@@ -359,6 +359,7 @@ while read -r line; do
 	for option in ${line#*:}; do has_option "$option" $words || note "$words has no $option"; done
 done <<'END'
 serve: --db --listen --workflows --config --node --no-migrate --tls-terminated
+dev: --db --listen --workflows --config --node --no-migrate --tls-terminated
 gate: --upstream --listen --admin --store --config --no-migrate
 gate show: --json
 gate forget: --json
