@@ -495,6 +495,7 @@ bool connection_crowd_out(struct connection *c, bool large)
 		    other->exchange->counted_bytes == 0 || other->exchange->counted_large != large)
 			continue;
 		stats_count(&home->server->stats.crowded_out);
+		exchange_forget_body(other->exchange); /* now, and not when its answer is sent */
 		connection_refuse(other, HX_BUSY, "the body took its time, and others need the room");
 		(void)mailbox_post(home->loop.mailbox, &other->letter); /* sends it; open as long as we are */
 		return true;

@@ -212,6 +212,12 @@ enum hx_code exchange_add_body(struct http_exchange *ex, struct slice piece, uin
 	return ex->body.failed ? HX_NO_MEMORY : HX_OK;
 }
 
+void exchange_forget_body(struct http_exchange *ex)
+{
+	ASSERT(ex->phase == EXCHANGE_EMPTY);
+	clear_body(ex);
+}
+
 /* The exchange is the handler's. */
 static void handle(struct http_exchange *ex)
 {

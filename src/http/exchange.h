@@ -81,6 +81,8 @@ void exchange_post(struct http_exchange *exchange);
  * are too large: nothing was added, and it may be tried again) or HX_NO_MEMORY.
  */
 enum hx_code exchange_add_body(struct http_exchange *exchange, struct slice piece, uint64_t announced) HX_MUST_CHECK;
+/* It is not going to be complete: its memory is for others from now on. */
+void exchange_forget_body(struct http_exchange *exchange);
 /* Gives it to begin(), if that is yet to be asked, else to the handler. */
 void exchange_hand_over(struct http_exchange *exchange);
 /* Why it is HX_TOO_LARGE, in words that live as long as the exchange. */

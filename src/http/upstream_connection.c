@@ -31,42 +31,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "http/upstream_pool.h"
+#include "http/upstream_connection.h"
 #include "http/writer.h"
 
 #define STEPS_PER_TURN 16 /* reads; then others have their turn */
 #define HEAD_OUT_BYTES_MAX (1u << 20)
-
-static const struct wire_limits answer_limits = {.line_bytes = 8192, .head_bytes = 65536, .fields = 256};
-
-enum upstream_state { UPSTREAM_CONNECTING, UPSTREAM_BUSY, UPSTREAM_IDLE, UPSTREAM_CLOSED };
-
-struct upstream_connection {
-	struct watch watch;
-	struct letter letter;   /* go on; be freed */
-	struct deadline closes; /* IDLE */
-	struct upstream_pool *pool;
-	struct upstream_connection *previous, *next;
-	struct upstream_call *call; /* CONNECTING, BUSY */
-	int fd;
-	struct tls_link *tls; /* https, since the socket is connected */
-	uint8_t state;
-	bool can_read, can_write, peer_closed;
-	bool reused;     /* it was idle before */
-	bool write_dead; /* sending has failed */
-	bool paused;     /* until upstream_call_resume() */
-	bool in_body, body_done;
-	bool begun;     /* a byte of the answer has come */
-	bool leftover;  /* and bytes behind its end */
-	size_t address; /* which one is being tried */
-	unsigned interim_n;
-	struct strbuf out; /* the head of the request; the body is the call's */
-	size_t sent;       /* of both */
-	struct wire_scan scan;
-	struct wire_body body;
-	struct strbuf pending, spill;
-	size_t spill_at;
-};
 
 static void ready(struct watch *watch, uint32_t events);
 static void go_on(struct letter *letter);
@@ -103,8 +72,7 @@ static void free_connection(struct upstream_connection *c)
 	free(c);
 }
 
-/* The struct lives until the end of the round. The call, if there is one, is not told. */
-static void close_connection(struct upstream_connection *c)
+void upstream_close(struct upstream_connection *c)
 {
 	ASSERT(c->state != UPSTREAM_CLOSED);
 	if (c->state == UPSTREAM_IDLE)
@@ -131,15 +99,15 @@ static void not_sent(struct upstream_connection *c, const char *reason)
 {
 	struct upstream_call *call = c->call;
 
-	close_connection(c);
+	upstream_close(c);
 	end_call(call, UPSTREAM_NOT_SENT, HX_UPSTREAM_UNREACHABLE, reason);
 }
 
-static void unknown(struct upstream_connection *c, enum hx_code code, const char *reason)
+void upstream_unknown(struct upstream_connection *c, enum hx_code code, const char *reason)
 {
 	struct upstream_call *call = c->call;
 
-	close_connection(c);
+	upstream_close(c);
 	end_call(call, UPSTREAM_UNKNOWN, code, reason);
 }
 
@@ -233,8 +201,8 @@ static struct upstream_connection *new_connection(struct upstream_pool *pool)
 	c->watch.ready = ready;
 	c->letter.deliver = go_on;
 	strbuf_init(&c->out, HEAD_OUT_BYTES_MAX);
-	strbuf_init(&c->pending, answer_limits.head_bytes + UPSTREAM_READ_BYTES);
-	strbuf_init(&c->spill, UPSTREAM_READ_BYTES + answer_limits.head_bytes);
+	strbuf_init(&c->pending, upstream_answer_limits.head_bytes + UPSTREAM_READ_BYTES);
+	strbuf_init(&c->spill, UPSTREAM_READ_BYTES + upstream_answer_limits.head_bytes);
 	c->next = pool->connections;
 	if (c->next)
 		c->next->previous = c;
@@ -263,7 +231,7 @@ static struct upstream_connection *take_idle(struct upstream_pool *pool)
 
 		/* The queue may be behind: a loop that was busy has not looked at it for a while. */
 		if (c->closes.at.ns <= clock_mono(pool->loop->clock).ns || !is_silent(c)) {
-			close_connection(c);
+			upstream_close(c);
 			continue;
 		}
 		deadline_clear(&c->closes);
@@ -278,7 +246,7 @@ static struct upstream_connection *take_idle(struct upstream_pool *pool)
 
 static void close_idle(struct deadline *deadline)
 {
-	close_connection(CONTAINER_OF(deadline, struct upstream_connection, closes));
+	upstream_close(CONTAINER_OF(deadline, struct upstream_connection, closes));
 }
 
 /* Back to how a fresh connection is, but for its socket and its buffers. */
@@ -344,7 +312,7 @@ static void move_call(struct upstream_connection *c)
 {
 	struct upstream_call *call = c->call;
 
-	close_connection(c);
+	upstream_close(c);
 	attach(c->pool, NULL, call);
 }
 
@@ -398,19 +366,17 @@ static bool send_on(struct upstream_connection *c)
 
 /* ---- receiving ---- */
 
-/* The upstream has closed, or reset, before the answer was complete. */
-static void broken(struct upstream_connection *c, const char *reason)
+void upstream_broken(struct upstream_connection *c, const char *reason)
 {
 	if (!c->reused || c->begun || !c->call->repeatable) {
-		unknown(c, HX_BAD_GATEWAY, reason);
+		upstream_unknown(c, HX_BAD_GATEWAY, reason);
 		return;
 	}
 	atomic_fetch_add_explicit(&c->pool->upstream->stats.repeated, 1, memory_order_relaxed);
 	move_call(c);
 }
 
-/* The answer is complete and all of it was taken. */
-static void finish(struct upstream_connection *c, bool leftover)
+void upstream_finish(struct upstream_connection *c, bool leftover)
 {
 	struct upstream_call *call = c->call;
 	bool all_sent = c->sent == c->out.n + call->body.n;
@@ -418,200 +384,8 @@ static void finish(struct upstream_connection *c, bool leftover)
 	if (call->response.head.keep_alive && all_sent && !leftover && !c->peer_closed)
 		become_idle(c);
 	else
-		close_connection(c);
+		upstream_close(c);
 	end_call(call, UPSTREAM_ANSWERED, HX_OK, NULL);
-}
-
-/* Hands data out, and says how much was taken; with less than all it is paused. The call may be over then. */
-static size_t hand_out(struct upstream_connection *c, struct slice data)
-{
-	struct upstream_call *call = c->call;
-	size_t taken = data.n > 0 ? call->data(call, data) : 0;
-
-	if (call->unwanted) {
-		unknown(c, HX_BAD_GATEWAY, "nobody waits for the answer any more");
-		return data.n;
-	}
-	c->paused = taken < data.n;
-	if (c->paused)
-		deadline_clear(&call->deadline);
-	return taken;
-}
-
-/* What is not taken waits in `spill`. */
-static void offer(struct upstream_connection *c, struct slice data)
-{
-	size_t taken = hand_out(c, data);
-
-	strbuf_add_slice(&c->spill, slice_of(data.p + taken, data.n - taken));
-}
-
-/* From here on it is another protocol, and the socket the caller's. */
-static void switch_over(struct upstream_connection *c, struct slice rest)
-{
-	struct upstream_call *call = c->call;
-	struct tls_link *tls = c->tls;
-	int fd = c->fd;
-
-	loop_unwatch(c->pool->loop, fd);
-	c->tls = NULL;
-	c->fd = -1;
-	close_connection(c);
-	deadline_clear(&call->deadline);
-	call->connection = NULL;
-	call->switched(call, fd, tls, rest);
-}
-
-/* An answer of 1xx; `rest` came behind it. False: the call has ended. */
-static bool take_interim(struct upstream_connection *c, struct slice rest)
-{
-	struct upstream_call *call = c->call;
-
-	if (call->response.status == 101 && call->upgrade) {
-		switch_over(c, rest);
-		return false;
-	}
-	if (call->response.status == 101) {
-		unknown(c, HX_BAD_GATEWAY, "the protocol is switched, which nobody has asked for");
-		return false;
-	}
-	if (++c->interim_n > UPSTREAM_INTERIM_MAX) {
-		unknown(c, HX_BAD_GATEWAY, "the upstream sends 1xx answers without end");
-		return false;
-	}
-	if (call->interim)
-		call->interim(call);
-	return true;
-}
-
-/* A head is complete, and `rest` behind it. False: the call has ended. */
-static bool take_head(struct upstream_connection *c, struct slice head, struct slice rest)
-{
-	struct upstream_call *call = c->call;
-	struct arena_mark mark = arena_mark(call->arena);
-	struct wire_field *fields = arena_alloc(call->arena, wire_scan_fields(&c->scan) * sizeof *fields);
-	struct slice copy = arena_copy(call->arena, head);
-	struct wire_error err;
-
-	c->scan = (struct wire_scan){0};
-	if (call->arena->failed) {
-		unknown(c, HX_BAD_GATEWAY, "there is no memory for the head of the upstream's answer");
-		return false;
-	}
-	if (wire_response_parse(copy, slice_is(call->method, "HEAD"), fields, &call->response, &err) == WIRE_BAD) {
-		unknown(c, err.code, err.reason);
-		return false;
-	}
-	if (call->response.status < 200) {
-		if (!take_interim(c, rest))
-			return false;
-		arena_rewind(call->arena, mark);
-		return true;
-	}
-	wire_body_init(&c->body, &call->response.head, /* is_response= */ true);
-	c->in_body = true;
-	call->head(call);
-	return true;
-}
-
-/* Reads the head at the beginning of data. Returns how much of it is used, 0 if it is not complete. */
-static size_t feed_head(struct upstream_connection *c, struct slice data)
-{
-	struct wire_error err;
-	enum wire_verdict verdict = wire_scan_response(&c->scan, data, &answer_limits, &err);
-	size_t used = c->scan.at;
-
-	if (verdict == WIRE_BAD)
-		unknown(c, err.code, err.reason);
-	if (verdict != WIRE_DONE)
-		return 0;
-	return take_head(c, wire_scan_head(&c->scan, data.p), slice_of(data.p + used, data.n - used)) ? used : 0;
-}
-
-/* Reads body until it ends, is paused, or the bytes do. Returns how many are used. */
-static size_t feed_body(struct upstream_connection *c, struct slice data)
-{
-	size_t total = 0, used;
-	enum wire_verdict verdict;
-
-	do {
-		struct wire_error err;
-		struct slice piece;
-
-		verdict = wire_body_read(&c->body, slice_of(data.p + total, data.n - total), &used, &piece, &err);
-		total += used;
-		if (verdict == WIRE_BAD) {
-			unknown(c, err.code, err.reason);
-			return data.n;
-		}
-		offer(c, piece);
-		if (!c->call)
-			return data.n;
-	} while (verdict == WIRE_MORE && total < data.n && !c->paused);
-	if (verdict == WIRE_DONE && c->paused) {
-		c->body_done = true;
-		c->leftover = total < data.n;
-	} else if (verdict == WIRE_DONE) {
-		finish(c, total < data.n);
-	}
-	return total;
-}
-
-/* Offers bytes to whatever comes next. What it leaves is a part of a head, or waits for the resume. */
-static size_t feed(struct upstream_connection *c, struct slice data)
-{
-	size_t total = 0;
-
-	while (c->call && !c->in_body && total < data.n) {
-		size_t used = feed_head(c, slice_of(data.p + total, data.n - total));
-
-		if (used == 0)
-			return total;
-		total += used;
-	}
-	if (c->call && c->in_body && !c->body_done)
-		total += feed_body(c, slice_of(data.p + total, data.n - total));
-	return total;
-}
-
-/* Feeds what is pending with the new bytes behind it, and keeps the rest. */
-static void consume(struct upstream_connection *c, struct slice fresh)
-{
-	struct slice data = fresh;
-	size_t used;
-
-	if (c->pending.n > 0) {
-		strbuf_add_slice(&c->pending, fresh);
-		data = strbuf_slice(&c->pending);
-	}
-	if (c->pending.failed) {
-		unknown(c, HX_BAD_GATEWAY, "there is no memory for the upstream's answer");
-		return;
-	}
-	used = feed(c, data);
-	if (!c->call)
-		return;
-	if (c->pending.n > 0) {
-		c->pending.n -= used;
-		memmove(c->pending.p, c->pending.p + used, c->pending.n);
-	} else {
-		strbuf_add_slice(&c->pending, slice_of(data.p + used, data.n - used));
-	}
-	if (c->pending.failed || c->spill.failed)
-		unknown(c, HX_BAD_GATEWAY, "there is no memory for the upstream's answer");
-}
-
-/* No more bytes will come. */
-static void closed_by_peer(struct upstream_connection *c)
-{
-	struct wire_error err;
-
-	if (!c->in_body)
-		broken(c, "the upstream closed the connection without an answer");
-	else if (wire_body_closed(&c->body, &err) == WIRE_DONE)
-		finish(c, /* leftover= */ false);
-	else
-		unknown(c, err.code, "the upstream closed the connection in the middle of its answer");
 }
 
 /* Whatever came may have ended the call, and an idle connection is nobody's. */
@@ -641,16 +415,16 @@ static bool receive(struct upstream_connection *c)
 			c->can_read = false;
 		if (call->patient)
 			deadline_set_at(&pool->busy, &call->deadline, mono_add_ms(pool->loop->now, call->timeout_ms));
-		consume(c, slice_of(pool->input, (size_t)n));
+		upstream_consume(c, slice_of(pool->input, (size_t)n));
 		return is_at_work(c);
 	}
 	if (n < 0 && errno == EINTR)
 		return true;
 	c->can_read = false;
 	if (n == 0)
-		closed_by_peer(c);
+		upstream_no_more(c);
 	else if (errno != EAGAIN && errno != EWOULDBLOCK)
-		broken(c, "the upstream reset the connection");
+		upstream_broken(c, "the upstream reset the connection");
 	return false;
 }
 
@@ -688,7 +462,7 @@ static void ready(struct watch *watch, uint32_t events)
 	if (c->state != UPSTREAM_IDLE)
 		proceed(c);
 	else if (c->can_read && !is_silent(c))
-		close_connection(c); /* it says goodbye, or something that nobody has asked for */
+		upstream_close(c); /* it says goodbye, or something that nobody has asked for */
 }
 
 static void go_on(struct letter *letter)
@@ -710,7 +484,8 @@ static void expire(struct deadline *deadline)
 	if (c->state == UPSTREAM_CONNECTING)
 		not_sent(c, "no connection to the upstream could be made in time");
 	else
-		unknown(c, HX_UPSTREAM_TIMEOUT, "the upstream did not answer in time; it is not known what it did");
+		upstream_unknown(c, HX_UPSTREAM_TIMEOUT,
+				 "the upstream did not answer in time; it is not known what it did");
 }
 
 static void set_time(struct upstream_call *call)
@@ -724,17 +499,17 @@ static void set_time(struct upstream_call *call)
 static void resume(struct upstream_connection *c)
 {
 	set_time(c->call);
-	c->spill_at += hand_out(c, slice_of(c->spill.p + c->spill_at, c->spill.n - c->spill_at));
+	c->spill_at += upstream_hand_out(c, slice_of(c->spill.p + c->spill_at, c->spill.n - c->spill_at));
 	if (!c->call || c->paused)
 		return;
 	strbuf_reset(&c->spill);
 	c->spill_at = 0;
 	if (c->body_done) {
-		finish(c, c->leftover);
+		upstream_finish(c, c->leftover);
 		return;
 	}
 	if (c->pending.n > 0)
-		consume(c, slice_of(NULL, 0));
+		upstream_consume(c, slice_of(NULL, 0));
 	if (is_at_work(c))
 		proceed(c);
 }

@@ -173,20 +173,23 @@ static void the_body_waits_for_who_thinks(void **state)
 	AWAIT(stats_now().connections_open == 0 && stats_now().bodies_bytes == 0);
 }
 
-static int half_sent(size_t sent)
+static char filler[4000];
+
+static int send_large(size_t length, size_t sent)
 {
-	static char filler[4000];
+	char head[100];
 	int fd = client_open();
 
 	memset(filler, 'x', sizeof filler);
-	client_say(fd, "POST /large HTTP/1.1\r\nHost: a\r\nContent-Length: 4000\r\n\r\n");
+	snprintf(head, sizeof head, "POST /large HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n", length);
+	client_say(fd, head);
 	assert_true(client_send(fd, slice_of(filler, sent)));
 	return fd;
 }
 
 static int status_of_large(void)
 {
-	int fd = half_sent(4000), status;
+	int fd = send_large(1500, 1500), status;
 	struct reply reply = read_reply(fd, false);
 
 	status = reply.status;
@@ -197,23 +200,29 @@ static int status_of_large(void)
 
 static void half_sent_bodies_hold_up_nobody(void **state)
 {
-	int slow = half_sent(3000), fd;
+	int slow = send_large(4000, 2500), slower, fd;
 	int64_t began = now_ms();
 
 	(void)state;
-	AWAIT(stats_now().bodies_bytes == 3000);
+	AWAIT(stats_now().bodies_bytes == 2500);
+	slower = send_large(2000, 1200);
+	AWAIT(stats_now().bodies_bytes == 3700);
 	/* There is no room for another large one, but for small ones there is. */
 	assert_int_equal(status_of_large(), 503);
 	fd = client_open();
 	client_say(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
 	expect_reply(fd, 200, "hello");
 	close(fd);
-	/* And soon for a large one, too: who does not send goes, long before the time for a request is over. */
+	/* And soon for a large one, too: who does not send goes, long before the time for a request is over; and no more of them than it
+	 * takes. */
 	AWAIT(status_of_large() == 200);
 	assert_int_equal(stats_now().crowded_out, 1);
 	assert_false(expect_reply(slow, 503, NULL));
 	assert_true(now_ms() - began < 25000);
 	close(slow);
+	assert_true(client_send(slower, slice_of(filler, 800)));
+	expect_reply(slower, 200, "ok");
+	close(slower);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
