@@ -208,6 +208,34 @@ def check_connections(hapax, opened):
 			s.close()
 
 
+def half_sent(hapax, n, length, sent, fields=b""):
+	"""So many clients that have said how much they send, have sent a part of it, and send no more."""
+	head = b"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\n" + fields + b"Content-Length: %d\r\n\r\n" % length
+	return open_many(hapax, n, head + b" " * sent)
+
+
+def resident(hapax):
+	with open(f"/proc/{hapax.process.pid}/status") as status:
+		return int(re.search(r"VmRSS:\s+(\d+) kB", status.read())[1]) * 1024
+
+
+def test_half_sent_bodies_hold_up_nobody(dir):
+	with Server(dir, "serve") as hapax:
+		slow = half_sent(hapax, 20, 15 * MIB, 12 * MIB) + half_sent(hapax, 1, 16 * MIB, 16 * MIB - 1)  # 256 MiB, but for a byte
+		try:
+			seen = [0] * 20
+			until(lambda: seen.append(resident(hapax)) or seen[-1] > 255 * MIB and seen[-1] == seen[-20], "all that was sent to be held")
+			for _ in range(20):
+				status, _, body = hapax.call("POST", "/api/v1/jobs", {"queue": "q"})
+				assert status == 201, body
+			# A large one has room, too, as soon as the first of those have had their second.
+			large = {"queue": "q", "payload": "x" * (8 * MIB)}
+			until(lambda: hapax.call("POST", "/api/v1/jobs", large)[0] in (201, 413, 400), "room for a large body", 20)
+		finally:
+			for s in slow:
+				s.close()
+
+
 def enough_descriptors():
 	soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 	if hard < CONNECTIONS + 200:
