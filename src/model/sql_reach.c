@@ -36,10 +36,13 @@ static bool continues_name(char c)
 	return starts_name(c) || (c >= '0' && c <= '9') || c == '$';
 }
 
+/* A doubled quote does not end it. */
 static const char *after_quoted(const char *p)
 {
 	const char *end = strchr(p + 1, *p);
 
+	while (end && end[1] == *p)
+		end = strchr(end + 2, *p);
 	return end ? end + 1 : p + strlen(p);
 }
 

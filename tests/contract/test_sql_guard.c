@@ -298,9 +298,11 @@ static void attacks_are_refused(void **state)
 		code = run(s, attacks[i].sql);
 		/* INTERNAL: SQLite itself has no such statement, whoever asks. */
 		if (code != HX_VALIDATION_ERROR && code != HX_DATA_ERROR && !(code == HX_INTERNAL && s->kind == LITE))
-			fail_msg("%s: %s %s", attacks[i].sql, hx_code_name(code), code ? s->err.detail : "");
+			fail_msg("counterexample in one statement: %s: %s %s", attacks[i].sql, hx_code_name(code),
+				 code ? s->err.detail : "");
 		if (!slice_eq(state_of(s), before))
-			fail_msg("%s left %s", attacks[i].sql, excerpt_of(state_of(s)).text);
+			fail_msg("counterexample in one statement: %s left %s", attacks[i].sql,
+				 excerpt_of(state_of(s)).text);
 		by_text += code == HX_VALIDATION_ERROR;
 		n++;
 	}

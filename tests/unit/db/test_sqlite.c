@@ -219,11 +219,14 @@ static void a_file_under_another_name_is_locked_all_the_same(void **state)
 {
 	struct store *store = *state;
 	const char *file = store->url + strlen("sqlite:");
-	struct db *first = open_as(store->url, true, false);
+	struct db *first = open_as(store->url, true, false), *second;
 	char path[600], url[620];
+	struct hx_error err;
 
 	snprintf(path, sizeof path, "%s.lock", file);
 	assert_int_equal(unlink(path), 0);
+	if (try_open(store->url, true, false, &second, &err) == HX_OK)
+		fail_msg("counterexample in two steps: the lock file is deleted, a second server has the store");
 	assert_refused(store->url, true, false, HX_BUSY, "another server has this store open");
 	snprintf(path, sizeof path, "%s/hard.db", store->dir);
 	snprintf(url, sizeof url, "sqlite:%s", path);
