@@ -124,6 +124,7 @@ extern const struct command command_job_show;
 extern const struct command command_job_list;
 extern const struct command command_job_redrive;
 extern const struct command command_why;
+extern const struct command command_attention;
 extern const struct command command_audit;
 extern const struct command command_key_create;
 extern const struct command command_key_list;

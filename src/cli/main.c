@@ -60,6 +60,7 @@ const struct command *const commands[] = {
 	&command_job_show,
 	&command_job_redrive,
 	&command_why,
+	&command_attention,
 	&command_audit,
 	&command_key_create,
 	&command_key_list,

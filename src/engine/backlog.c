@@ -1,44 +1,100 @@
 /* See backlog.h. */
 #include "engine/backlog.h"
 
+#include <stdio.h>
+
+#include "flow/attention.h"
+
 #define REST_FACTOR 100 /* the rest after a count, in times that it took */
 
 /* clang-format off */
 
-#define UP_TO(rows) "(SELECT count(*) FROM (SELECT 1 " rows " AND due_at <= (SELECT hx_now_ms()) LIMIT ?1) x)"
+#define UP_TO(kind, queue, rows) \
+	"SELECT * FROM (SELECT '" kind "' AS kind, " queue " AS queue, due_at FROM " rows \
+	" AND due_at <= (SELECT hx_now_ms()) LIMIT ?1) x"
 
-static const struct db_stmt stmt_count = {
-	.name = "backlog_count",
-	.sql = "SELECT "
-	       UP_TO("FROM hx_job WHERE queue = 'after-effects'") ", "
-	       UP_TO("FROM hx_job WHERE queue <> 'after-effects' AND due_at IS NOT NULL") ", "
-	       UP_TO("FROM hx_run WHERE due_at IS NOT NULL") ", "
-	       UP_TO("FROM hx_batch WHERE due_at IS NOT NULL"),
-	.in = "i",
-	.out = "iiii",
+static const struct db_stmt stmt_due = {
+	.name = "backlog_due",
+	.sql = "SELECT kind, queue, count(*), max(hx_now_ms() - due_at) FROM ("
+	       UP_TO("after_effects", "queue", "hx_job WHERE queue = 'after-effects'") " UNION ALL "
+	       UP_TO("jobs", "queue", "hx_job WHERE queue <> 'after-effects' AND due_at IS NOT NULL") " UNION ALL "
+	       UP_TO("runs", "''", "hx_run WHERE due_at IS NOT NULL") " UNION ALL "
+	       UP_TO("batches", "''", "hx_batch WHERE due_at IS NOT NULL")
+	       ") y GROUP BY kind, queue ORDER BY count(*) DESC, kind, queue LIMIT ?2",
+	.in = "ii",
+	.out = "ttii",
 };
+
+/* The ages come from the store's clock, as all times in it. */
+static const struct db_stmt stmt_now = {.name = "backlog_now", .sql = "SELECT hx_now_ms()", .in = "", .out = "i"};
+
+enum { DUE, ATTENTION, NOW };
+enum { KIND, NAME, COUNT, SINCE };
 
 /* clang-format on */
 
-const char *backlog_name(int kind)
-{
-	static const char *const names[BACKLOG_KINDS] = {"after_effects", "jobs", "runs", "batches"};
-
-	return names[kind];
-}
+static const char *const due_kinds[] = {"after_effects", "jobs", "runs", "batches", NULL};
 
 static void build(const struct single *single, struct unit *unit)
 {
 	(void)single;
-	UNIT_ADD(unit, UNIT_ANY, &stmt_count, db_int(BACKLOG_MAX));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_due, db_int(BACKLOG_MAX), db_int(BACKLOG_LABELS_MAX));
+	attention_count(unit, BACKLOG_MAX, BACKLOG_LABELS_MAX);
+	unit_add(unit, UNIT_ANY, &stmt_now, 0, NULL);
+}
+
+/* The constant of a word, which outlives the row. */
+static const char *known_word(const char *const words[], struct slice word)
+{
+	while (*words && !slice_is(word, *words))
+		words++;
+	return *words;
+}
+
+static void take_count(const struct db_rows *rows, size_t i, const char *const kinds[], struct backlog_count *ret)
+{
+	struct slice name = db_cell(rows, i, NAME)->s;
+
+	ret->kind = known_word(kinds, db_cell(rows, i, KIND)->s);
+	ASSERT(ret->kind);
+	snprintf(ret->name, sizeof ret->name, "%.*s", SLICE_ARGS(name));
+	ret->n = db_cell(rows, i, COUNT)->i;
+	ret->age_ms = db_cell(rows, i, SINCE)->i;
+}
+
+/* A kind of which nothing is due is told, too: 0 is a number to look at. */
+static void add_missing(struct backlog_counts *counts)
+{
+	for (size_t k = 0; due_kinds[k]; k++) {
+		bool there = false;
+
+		for (size_t i = 0; i < counts->due_n; i++)
+			there |= counts->due[i].kind == due_kinds[k];
+		if (!there)
+			counts->due[counts->due_n++] = (struct backlog_count){.kind = due_kinds[k]};
+	}
 }
 
 static enum hx_code answered(struct single *single, const struct unit_result *result)
 {
 	struct backlog *b = single->context;
+	const struct db_rows *due = &result->rows[DUE], *attention = &result->rows[ATTENTION];
+	int64_t now = db_cell(&result->rows[NOW], 0, 0)->i;
+	struct backlog_counts *counts = &b->counts;
 
-	for (size_t i = 0; i < BACKLOG_KINDS && result->rows[0].n; i++)
-		atomic_store(&b->counts[i], db_cell(&result->rows[0], 0, i)->i);
+	pthread_mutex_lock(&b->mutex);
+	counts->due_n = counts->attention_n = 0;
+	for (size_t i = 0; i < due->n; i++)
+		take_count(due, i, due_kinds, &counts->due[counts->due_n++]);
+	add_missing(counts);
+	for (size_t i = 0; i < attention->n; i++) {
+		struct backlog_count *count = &counts->attention[counts->attention_n++];
+
+		take_count(attention, i, attention_kinds, count);
+		count->age_ms = now > count->age_ms ? now - count->age_ms : 0;
+	}
+	counts->known = true;
+	pthread_mutex_unlock(&b->mutex);
 	return HX_OK;
 }
 
@@ -58,17 +114,17 @@ void backlog_init(struct backlog *b, struct readers *readers, struct clock *cloc
 {
 	b->readers = readers;
 	b->clock = clock;
+	pthread_mutex_init(&b->mutex, NULL);
 	atomic_flag_clear(&b->counting);
-	for (size_t i = 0; i < BACKLOG_KINDS; i++)
-		atomic_store(&b->counts[i], -1);
 }
 
-void backlog_read(struct backlog *b, int64_t ret_counts[BACKLOG_KINDS])
+void backlog_read(struct backlog *b, struct backlog_counts *ret_counts)
 {
 	struct mono_time now = clock_mono(b->clock);
 
-	for (size_t i = 0; i < BACKLOG_KINDS; i++)
-		ret_counts[i] = atomic_load(&b->counts[i]);
+	pthread_mutex_lock(&b->mutex);
+	*ret_counts = b->counts;
+	pthread_mutex_unlock(&b->mutex);
 	if (now.ns < atomic_load(&b->again_ns) || atomic_flag_test_and_set(&b->counting))
 		return;
 	b->began = now;

@@ -1,17 +1,19 @@
 /*
- * The backlog: how many after-effects, jobs of workers, runs and batches are due and have not been taken. For metrics alone:
- * nobody decides anything by it.
+ * The backlog: how much is due and has not been taken, by queue, and what waits for a person, by workflow; each with the age of the
+ * oldest. For metrics alone: nobody decides anything by it.
  *
  *   ask ─▶ the last count, at once ─┬ it is young ───▶ that is all
  *                                   └ it is old ─────▶ a reader counts again, for whoever asks next
  *
  * Nobody waits for the store, since numbers are wanted most when it is slow or gone. A server that nobody asks counts nothing.
- * Limits: BACKLOG_MAX of each are counted, every BACKLOG_EVERY_MS at most, and so seldom that counting takes no more than a
- * hundredth of a reader's time, however many rows have to be looked at.
+ * Limits: BACKLOG_MAX of each kind are counted, every BACKLOG_EVERY_MS at most, and so seldom that counting takes no more than a
+ * hundredth of a reader's time, however many rows have to be looked at. Of queues and workflows the BACKLOG_LABELS_MAX with the most
+ * are told: a tenant that invents names does not fill anybody's monitoring.
  */
 #ifndef HX_ENGINE_BACKLOG_H
 #define HX_ENGINE_BACKLOG_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "engine/readers.h"
@@ -19,15 +21,30 @@
 
 #define BACKLOG_MAX 10000
 #define BACKLOG_EVERY_MS 5000
+#define BACKLOG_LABELS_MAX 50
+#define BACKLOG_NAME_BYTES 256
 
-enum { BACKLOG_AFTER_EFFECTS, BACKLOG_JOBS, BACKLOG_RUNS, BACKLOG_BATCHES, BACKLOG_KINDS };
+struct backlog_count {
+	const char *kind;              /* "jobs", "failed_run" */
+	char name[BACKLOG_NAME_BYTES]; /* of the queue or the workflow; "": it has none */
+	int64_t n;
+	int64_t age_ms; /* of the oldest */
+};
+
+struct backlog_counts {
+	bool known; /* false: nothing has been counted yet */
+	size_t due_n, attention_n;
+	struct backlog_count due[BACKLOG_LABELS_MAX + 8];
+	struct backlog_count attention[BACKLOG_LABELS_MAX];
+};
 
 struct backlog {
 	struct readers *readers;
 	struct clock *clock;
-	_Atomic int64_t counts[BACKLOG_KINDS]; /* -1: not yet */
-	_Atomic int64_t again_ns;              /* not before this moment */
-	atomic_flag counting;                  /* the seat is with the readers */
+	pthread_mutex_t mutex; /* over the counts */
+	struct backlog_counts counts;
+	_Atomic int64_t again_ns; /* not before this moment */
+	atomic_flag counting;     /* the seat is with the readers */
 	struct mono_time began;
 	struct seat seat;
 	struct single single;
@@ -35,8 +52,7 @@ struct backlog {
 
 /* In zeroed memory, which stays where it is until the readers have stopped. */
 void backlog_init(struct backlog *backlog, struct readers *readers, struct clock *clock);
-/* From any thread. "after_effects", "jobs", "runs", "batches". */
-const char *backlog_name(int kind);
-void backlog_read(struct backlog *backlog, int64_t ret_counts[BACKLOG_KINDS]);
+/* From any thread: a copy of the last count. */
+void backlog_read(struct backlog *backlog, struct backlog_counts *ret_counts);
 
 #endif

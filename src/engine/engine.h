@@ -33,6 +33,7 @@
 
 #include "act/port.h"
 #include "base/log.h"
+#include "engine/tally.h"
 #include "flow/entity.h"
 #include "gate/entry_lock.h"
 #include "gate/store.h"
@@ -85,6 +86,7 @@ struct engine_metrics {
 	_Atomic uint64_t keys_refused; /* requests without an API key that fits, or whose key may not do that */
 	_Atomic uint64_t notifications_sent, notifications_heard;
 	_Atomic uint64_t nodes_live; /* not a count: how many there are */
+	struct tally runs_ended;
 };
 
 /* What a node may be called: 1 to 64 bytes without |, and not as the owner of held claims is. */

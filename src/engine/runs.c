@@ -67,6 +67,8 @@ static void count(struct engine_metrics *metrics, const struct run_drive *run, e
 	atomic_fetch_add(&metrics->runs_taken_over, run->took_over);
 	atomic_fetch_add(&metrics->runs_fenced, run->fenced || code == HX_STALE_FENCE);
 	atomic_fetch_add(&metrics->runs_unknown, run->held);
+	if (run->brought_to_end)
+		tally_add(&metrics->runs_ended, run->row.machine->definition->name, run->row.status);
 }
 
 /* Such a run is tried again and again: what is worth a line is that there are any. */
@@ -95,6 +97,10 @@ static void tell(const struct drive *drive, enum hx_code code)
 	if (run->took_over)
 		log_warn(log, "a run was taken over: its holder's time was over", log_text("id", id),
 			 log_text("step", step_name(run)), log_text("code", hx_code_name(code)));
+	if (run->brought_to_end && strcmp(run->row.status, RUN_FAILED) == 0)
+		log_warn(log, "a run has failed: it waits for a person to retry or cancel it", log_text("id", id),
+			 log_text("workflow", run->row.machine->definition->name), log_text("step", step_name(run)),
+			 log_slice("error", run->row.error));
 	if (run->fenced || code == HX_STALE_FENCE)
 		log_warn(log, "a run's claim was overrun: what this node still had in mind was not written",
 			 log_text("id", id), log_text("step", step_name(run)));

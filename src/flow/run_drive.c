@@ -176,6 +176,7 @@ static void moved(struct run_drive *d, const struct answer *answer, const struct
 {
 	apply(d, rows);
 	d->held = d->move.awaits.p && slice_is(d->move.awaits, RUN_AWAITS_PERSON);
+	d->brought_to_end = run_is_terminal(d->row.status);
 	d->knows = false;
 	d->settled = false;
 	d->event_found = false;

@@ -109,6 +109,7 @@ struct run_drive {
 	enum run_drive_at at;
 	enum hx_code code;
 	/* For whoever tells: */
+	bool brought_to_end;           /* its last move was the last of the run */
 	bool took_over;                /* it was another's, past its time */
 	bool fenced;                   /* what it wanted to write was kept out: the run was another's by then */
 	bool held;                     /* it has left a step for a person */

@@ -6,6 +6,7 @@
  * the last count (engine/backlog.h). Only the system is asked, for the numbers of the process (base/process_stats.h).
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "engine/backlog.h"
 #include "http/api.h"
@@ -21,18 +22,70 @@ static void add_gate_outcomes(struct engine_metrics *m, struct strbuf *text)
 			    (unsigned long long)atomic_load(&m->gate_outcomes[i]));
 }
 
-/* One that has not been counted yet is left out: 0 would be a statement. */
-static void add_due(struct engine *engine, struct strbuf *text)
+/* Names are the users' own: what Prometheus' form wants escaped is escaped. */
+static void add_label(struct strbuf *text, const char *label, const char *value)
 {
-	int64_t counts[BACKLOG_KINDS];
+	strbuf_addf(text, "%s=\"", label);
+	for (; *value; value++) {
+		if (*value == '\\' || *value == '"' || *value == '\n')
+			strbuf_add_char(text, '\\');
+		strbuf_add_char(text, *value == '\n' ? 'n' : *value);
+	}
+	strbuf_add_char(text, '"');
+}
 
-	backlog_read(engine_backlog(engine), counts);
+static void add_counts(struct strbuf *text, const char *name, const char *label, const struct backlog_count *counts,
+		       size_t n, bool ages)
+{
+	for (size_t i = 0; i < n; i++) {
+		strbuf_addf(text, "%s{kind=\"%s\",", name, counts[i].kind);
+		add_label(text, label, counts[i].name);
+		if (ages)
+			strbuf_addf(text, "} %lld.%03d\n", (long long)(counts[i].age_ms / 1000),
+				    (int)(counts[i].age_ms % 1000));
+		else
+			strbuf_addf(text, "} %lld\n", (long long)counts[i].n);
+	}
+}
+
+static void add_runs_ended(struct engine_metrics *m, struct strbuf *text)
+{
+	const char *name = "hapax_runs_total";
+	struct tally_line line;
+
+	metrics_add_head(text, name, "counter", "Runs that have ended here, of the first 200 workflows by name.");
+	for (size_t i = 0; tally_read(&m->runs_ended, i, &line); i++)
+		for (int s = 0; s < TALLY_STATUSES; s++) {
+			strbuf_addf(text, "%s{", name);
+			add_label(text, "workflow", line.workflow);
+			strbuf_addf(text, ",status=\"%s\"} %llu\n", tally_statuses[s],
+				    (unsigned long long)line.counts[s]);
+		}
+}
+
+/* What has not been counted yet is left out: 0 would be a statement. */
+static void add_backlog(struct engine *engine, struct strbuf *text)
+{
+	static const char by_queue[] = "queue", by_workflow[] = "workflow";
+	struct backlog_counts *c = malloc(sizeof *c);
+
+	if (!c)
+		return;
+	backlog_read(engine_backlog(engine), c);
 	metrics_add_head(
 		text, "hapax_due", "gauge",
-		"What is due on this store and not yet taken, up to 10000 of each; counted after the scrape before.");
-	for (int i = 0; i < BACKLOG_KINDS; i++)
-		if (counts[i] >= 0)
-			strbuf_addf(text, "hapax_due{kind=\"%s\"} %lld\n", backlog_name(i), (long long)counts[i]);
+		"What is due on this store and not yet taken, up to 10000 of each kind, the 50 queues with the most; "
+		"counted after the scrape before.");
+	add_counts(text, "hapax_due", by_queue, c->due, c->due_n, /* ages= */ false);
+	metrics_add_head(text, "hapax_due_age_seconds", "gauge", "For how long the oldest of them has been due.");
+	add_counts(text, "hapax_due_age_seconds", by_queue, c->due, c->due_n, /* ages= */ true);
+	metrics_add_head(
+		text, "hapax_attention", "gauge",
+		"What waits for a person, as `hapax attention` lists it: the 50 pairs of kind and workflow with the most.");
+	add_counts(text, "hapax_attention", by_workflow, c->attention, c->attention_n, /* ages= */ false);
+	metrics_add_head(text, "hapax_attention_age_seconds", "gauge", "For how long the oldest of them has waited.");
+	add_counts(text, "hapax_attention_age_seconds", by_workflow, c->attention, c->attention_n, /* ages= */ true);
+	free(c);
 }
 
 static void add_commit_seconds(const struct batch_stats *stats, struct strbuf *text)
@@ -237,7 +290,8 @@ void api_metrics(struct http_call *call)
 	add_action_seconds(&act, &text);
 	add_commit_seconds(&lanes.batch, &text);
 	add_batch_units(&lanes.batch, &text);
-	add_due(api->engine, &text);
+	add_runs_ended(engine_metrics(api->engine), &text);
+	add_backlog(api->engine, &text);
 	add_gate_outcomes(engine_metrics(api->engine), &text);
 	metrics_add_clock(&text, engine_clock(api->engine));
 	metrics_add_process(&text);

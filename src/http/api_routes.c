@@ -34,6 +34,9 @@ static const struct route routes[] = {
 	{"GET", "/api/v1/why/{id}", api_why, ROUTE_READ, "Says what a subject is waiting for.",
 	 .id = "getWhy", .answers = {{200, "Explanation"}}, .errors = {HX_RUN_EXPIRED}},
 
+	{"GET", "/api/v1/attention", api_attention, ROUTE_READ, "Lists all that waits for a person, the oldest first.",
+	 .id = "listAttention", .query = {{"kind", "AttentionKind"}, PAGE}, .answers = {{200, "AttentionPage"}}},
+
 	{"GET", "/api/v1/definitions", api_definition_list, ROUTE_READ, "Lists the workflows in force.",
 	 .id = "listDefinitions", .answers = {{200, "DefinitionPage"}}},
 	{"GET", "/api/v1/definitions/{name}", api_definition_show, ROUTE_ADMIN, "Shows a workflow, in any of its versions.",

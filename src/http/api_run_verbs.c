@@ -82,6 +82,10 @@ static void respond_done(struct verb_call *vc)
 	/* A unit that was lost may have carried the record before it turned out that nothing is to be done. */
 	if (vc->call->gate && !vc->verb.changed)
 		api_gate_not_carried(vc->call->gate);
+	/* One that nobody had begun is cancelled here and now; all others end where they are driven. */
+	if (vc->verb.changed && vc->verb.row.machine)
+		tally_add(&engine_metrics(api_of(vc->call)->engine)->runs_ended, vc->verb.row.machine->definition->name,
+			  vc->verb.status);
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
 	write_answer(&vc->verb, &text);
 	api_respond_json(vc->call, status_of(&vc->verb), &text, vc->verb.version);

@@ -64,8 +64,9 @@ static void expect_back(struct scene *scene)
 /* What is due is counted by the first look, and told by those behind it; also while the store is lost. */
 static void expect_due(struct scene *scene)
 {
-	AWAIT(NOTICE_MS, strstr(scene_call(scene, 0, "GET", "/metrics", NULL)->body, "\nhapax_due{kind=\"jobs\"} 1\n"));
-	assert_non_null(strstr(scene->last.body, "\nhapax_due{kind=\"runs\"} 0\n"));
+	AWAIT(NOTICE_MS, strstr(scene_call(scene, 0, "GET", "/metrics", NULL)->body,
+				"\nhapax_due{kind=\"jobs\",queue=\"q\"} 1\n"));
+	assert_non_null(strstr(scene->last.body, "\nhapax_due{kind=\"runs\",queue=\"\"} 0\n"));
 }
 
 static void test_postgres_stops_and_starts(void **state)

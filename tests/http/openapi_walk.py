@@ -376,6 +376,7 @@ def walk_runs(by=""):
     lost = start("lost", by)
     until("getRun" + by, lost, lambda value: value["steps"][0]["status"] == "UNKNOWN")
     do("listRuns", query={"unknown": "true"})
+    do("listAttention", query={"kind": "unknown_step", "limit": "1"})
     do("resolveStep" + by, values={**lost, "step": "go"}, body={"outcome": "done", "output": {"a": 1}})
     until("getRun" + by, lost, lambda value: value["status"] == "COMPLETED")
     # Fresh ones, on which it could be done, are what the broken requests are about.

@@ -2,7 +2,7 @@
 # The numbers of `hapax serve` and `hapax gate`: their form is Prometheus', docs/operations.md has all of them and no others, and
 # they tell what happens.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
-import math, os, re, sqlite3, subprocess, threading, time
+import json, math, os, re, sqlite3, subprocess, threading, time
 import server
 from server import Server, Service, until, write
 
@@ -72,7 +72,7 @@ def documented(heading):
 	"""The rows of the table behind this heading: {name: (type, help)}."""
 	text = (server.ROOT / "docs/operations.md").read_text()
 	part = text.split(f"\n{heading}\n", 1)[1].split("\n#", 1)[0]
-	rows = re.findall(r"^\| `(\w+)(?:\{\w+\})?` \| (\w+) \| (.*) \|$", part, re.M)
+	rows = re.findall(r"^\| `(\w+)(?:\{[\w,]+\})?` \| (\w+) \| (.*) \|$", part, re.M)
 	assert len({name for name, _, _ in rows}) == len(rows), "one comes twice"
 	return {name: (kind, help) for name, kind, help in rows}
 
@@ -241,8 +241,28 @@ def test_what_is_due_is_counted(dir):
 		for i in range(3):
 			hapax.json("POST", "/api/v1/jobs", {"queue": "stock"}, status=201)
 		hapax.json("POST", "/api/v1/jobs", {"queue": "stock", "runAt": "2099-01-01T00:00:00.000Z"}, status=201)
-		until(lambda: value(hapax, "hapax_due", 'kind="jobs"') == 3, "three due jobs")
-		assert value(hapax, "hapax_due", 'kind="runs"') == value(hapax, "hapax_due", 'kind="batches"') == value(hapax, "hapax_due", 'kind="after_effects"') == 0
+		until(lambda: value(hapax, "hapax_due", 'kind="jobs",queue="stock"') == 3, "three due jobs")
+		for kind in ("runs", "batches", "after_effects"):
+			assert value(hapax, "hapax_due", f'kind="{kind}",queue=""') == value(hapax, "hapax_due_age_seconds", f'kind="{kind}",queue=""') == 0
+		assert 0 < value(hapax, "hapax_due_age_seconds", 'kind="jobs",queue="stock"') < 600
+
+
+def test_a_run_that_fails_is_counted_and_told(dir):
+	with Service() as service, start(dir, service) as hapax:
+		hapax.json("PUT", "/api/v1/definitions/fails", {"workflow": "fails", "kind": "run",
+			"actions": {"Go": {"kind": "http", "url": service.url + "/gone", "outcomes": {"200-299": "failed"}}},
+			"steps": [{"name": "go", "type": "task", "action": "Go"}]})
+		run = hapax.json("POST", "/api/v1/workflow-runs?wait=20s", {"definitionId": "fails"}, status=201)["run"]
+		assert run["status"] == "FAILED", run
+		until(lambda: value(hapax, "hapax_runs_total", 'workflow="fails",status="FAILED"') == 1, "a failed run")
+		assert value(hapax, "hapax_runs_total", 'workflow="fails",status="COMPLETED"') == 0
+		until(lambda: value(hapax, "hapax_attention", 'kind="failed_run",workflow="fails"') == 1, "one that waits for a person")
+		assert 0 <= value(hapax, "hapax_attention_age_seconds", 'kind="failed_run",workflow="fails"') < 600
+		item, = hapax.json("GET", "/api/v1/attention")["items"]
+		assert (item["kind"], item["id"], item["workflow"], item["step"], item["status"]) == ("failed_run", run["id"], "fails", "go", "FAILED"), item
+		hapax.await_log("a run has failed")
+		told = [line for line in map(json.loads, hapax.text().splitlines()) if line["message"].startswith("a run has failed")]
+		assert [(line["id"], line["workflow"], line["step"]) for line in told] == [(run["id"], "fails", "go")], told
 
 
 def test_gate_has_the_form_and_the_pages_have_all_of_it(dir):

@@ -48,6 +48,27 @@ static bool has_reason(struct scene *scene, const char *id, enum why_reason reas
 	return strcmp(reply_text(ask(scene, id), "reason"), why_reason_name(reason)) == 0;
 }
 
+/* What waits for a person is in the list of all that does, as this kind, and nothing else is. */
+static void in_attention(struct scene *scene, const char *id, enum why_reason reason)
+{
+	static const char *const kinds[WHY_REASONS_N] = {
+		[WHY_ENTITY_HELD] = "held_claim",      [WHY_JOB_PARKED] = "parked_*",
+		[WHY_RUN_FAILED] = "failed_run",       [WHY_RUN_UNKNOWN] = "unknown_step",
+		[WHY_RUN_APPROVAL] = "approval",       [WHY_RUN_NOT_UNDONE] = "failed_compensation",
+		[WHY_BATCH_UNKNOWN] = "unknown_items", [WHY_BATCH_CLEANUP] = "stuck_teardown",
+	};
+	char pattern[400], at[200];
+
+	scene_must(scene, 0, "GET", "/api/v1/attention?limit=500", NULL, 200, "");
+	snprintf(at, sizeof at, "\"id\":\"%.150s\"", id);
+	snprintf(pattern, sizeof pattern, "*{\"kind\":\"%s\",%.190s,*", kinds[reason] ? kinds[reason] : "", at);
+	if (!kinds[reason] && strstr(scene->last.body, at))
+		fail_msg("%s waits for nobody (%s), and is in %s", id, why_reason_name(reason), scene->last.body);
+	if (kinds[reason] && fnmatch(pattern, scene->last.body, 0) != 0)
+		fail_msg("%s waits for a person (%s), and is not like %s in %s", id, why_reason_name(reason), pattern,
+			 scene->last.body);
+}
+
 /* Waits until that is the reason; then the sentence has to be this. */
 static void because(struct scene *scene, const char *id, enum why_reason reason, const char *pattern)
 {
@@ -63,6 +84,7 @@ static void because(struct scene *scene, const char *id, enum why_reason reason,
 		fail_msg("%s was to wait because it %s\nand it is said that it %s", id, pattern,
 			 reply_text(&scene->last, "why"));
 	seen[scene->store->kind == STORE_POSTGRES][reason] = true;
+	in_attention(scene, id, reason);
 }
 
 /* The same for what a node will put right at its next look: it is written again until it was seen. */

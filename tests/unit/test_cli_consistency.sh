@@ -191,7 +191,7 @@ does "run approve" "$run" agree && fails 5 WRONG_STATUS "run approve" "$run" agr
 try 7 "run show" "$run" --wait --json && jq -s -e 'length == 1' <out >/dev/null && is_error ACTION_FAILED || note "run show --wait --json"
 echo 1 >ends
 does "run retry" "$run" && becomes "$run" WAITING && does "run resolve" "$run" try "done" && becomes "$run" COMPLETED && fails 5 ALREADY_COMPLETED "run cancel" "$run"
-does "run start" deal && does "run cancel" "$(field .run.id)" && does why "$run" && tells why "$run"
+does "run start" deal && does "run cancel" "$(field .run.id)" && does why "$run" && tells why "$run" && does attention && tells attention
 try 5 "run start" deal --wait 10ms --json && jq -s -e 'length == 1' <out >/dev/null && is_error WRONG_STATUS || note "run start --wait --json"
 sums_up run
 does "batch start" render --account ann --items items --hold && batch=$(field .id) && does "batch add" "$batch" --items items && does "batch start" "$batch" && does "batch show" "$batch" &&
@@ -369,6 +369,7 @@ entity create: --server --json
 entity show: --server --json
 entity fire: --server --json
 entity list: --server --json
+attention: --kind --limit --cursor --server --json
 run start: --server --json
 run show: --server --json
 run list: --server --json

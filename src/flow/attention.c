@@ -1,0 +1,72 @@
+/* See attention.h. One text lists and counts, so that what is counted is what is listed. */
+#include "flow/attention.h"
+
+const char *const attention_kinds[] = {
+	"held_claim", "unknown_step",        "failed_compensation", "failed_run",     "approval",
+	"parked_job", "parked_after_effect", "unknown_items",       "stuck_teardown", NULL};
+
+/* clang-format off */
+
+/* The conditions repeat those of the indexes in 0019_attention, word by word, or they would not be used. */
+#define CLAIMS(where, most) \
+	"SELECT 'held_claim' AS kind, s.id AS subject, e.workflow AS workflow, e.name AS name, s.status AS status," \
+	" s.updated_at AS since, e.claim_step AS step, CAST(NULL AS text) AS detail" \
+	" FROM hx_subject s JOIN hx_entity e ON e.subject = s.id WHERE s.owner IS NOT NULL AND s.owner = 'held'" \
+	where("e", " OR e.workspace = ''") most
+#define RUNS(where, most) \
+	"SELECT CASE WHEN s.status = 'FAILED' THEN 'failed_run' WHEN r.awaits LIKE 'approval %' THEN 'approval'" \
+	" WHEN s.status = 'CANCELLING' AND coalesce(r.step_status, '') <> 'UNKNOWN' THEN 'failed_compensation' ELSE 'unknown_step' END," \
+	" s.id, r.workflow, '', s.status, s.updated_at," \
+	" CASE WHEN r.awaits LIKE 'approval %' THEN substr(r.awaits, 10) END, r.error" \
+	" FROM hx_run r JOIN hx_subject s ON s.id = r.subject" \
+	" WHERE r.expired = 0 AND (r.awaits = 'person' OR r.awaits LIKE 'approval %' OR (r.completed_at IS NOT NULL AND r.step_status = 'FAILED'))" \
+	" AND (r.completed_at IS NULL OR s.status = 'FAILED') AND (s.status <> 'PAUSED' OR r.awaits = 'person')" \
+	where("r", "") most
+#define JOBS(where, most) \
+	"SELECT CASE WHEN j.queue = 'after-effects' THEN 'parked_after_effect' ELSE 'parked_job' END, j.subject, j.workflow, '', s.status," \
+	" j.ended_at, CASE WHEN j.action = '' THEN j.queue ELSE j.action END, j.error" \
+	" FROM hx_job j JOIN hx_subject s ON s.id = j.subject WHERE j.ended_at IS NOT NULL AND j.error IS NOT NULL AND j.run IS NULL" \
+	" AND s.status = 'PARKED'" \
+	where("j", "") most
+#define BATCHES(where, most) \
+	"SELECT CASE WHEN s.status = 'CANCELLING' THEN 'stuck_teardown' ELSE 'unknown_items' END, b.subject, b.workflow, '', s.status," \
+	" s.updated_at, CAST(NULL AS text), b.error" \
+	" FROM hx_batch b JOIN hx_subject s ON s.id = b.subject WHERE b.expired = 0 AND (b.unknown > 0 OR b.cleanups > 0)" \
+	" AND ((s.status = 'CANCELLING' AND b.cleanups > 0 AND s.owner IS NULL) OR (s.status NOT IN ('CANCELLING', 'CANCELLED', 'FAILED') AND b.unknown > 0))" \
+	where("b", "") most
+
+#define OF_WORKSPACE(table, more) " AND (" table ".workspace = ?1" more ")"
+#define OF_ALL(table, more) ""
+
+static const struct db_stmt stmt_list = {
+	.name = "attention_list",
+	.sql = "SELECT kind, subject, workflow, name, status, since, step, detail FROM ("
+	       CLAIMS(OF_WORKSPACE, "") " UNION ALL " RUNS(OF_WORKSPACE, "") " UNION ALL " JOBS(OF_WORKSPACE, "") " UNION ALL "
+	       BATCHES(OF_WORKSPACE, "") ") x WHERE (?2 = '' OR kind = ?2) AND (since > ?3 OR (since = ?3 AND subject > ?4))"
+	       " ORDER BY since, subject LIMIT ?5",
+	.in = "ttiii",
+	.out = "titttitt",
+};
+
+static const struct db_stmt stmt_count = {
+	.name = "attention_count",
+	.sql = "SELECT kind, workflow, count(*), min(since) FROM (SELECT * FROM ("
+	       CLAIMS(OF_ALL, " LIMIT ?1") ") c UNION ALL SELECT * FROM (" RUNS(OF_ALL, " LIMIT ?1") ") r UNION ALL SELECT * FROM ("
+	       JOBS(OF_ALL, " LIMIT ?1") ") j UNION ALL SELECT * FROM (" BATCHES(OF_ALL, " LIMIT ?1") ") b) x"
+	       " GROUP BY kind, workflow ORDER BY count(*) DESC, kind, workflow LIMIT ?2",
+	.in = "ii",
+	.out = "ttii",
+};
+
+/* clang-format on */
+
+void attention_list(struct unit *unit, const struct attention_filter *filter)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(filter->workspace), db_text(filter->kind), db_int(filter->since),
+		 db_int(filter->subject), db_int(filter->limit));
+}
+
+void attention_count(struct unit *unit, int64_t most, int64_t limit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_count, db_int(most), db_int(limit));
+}

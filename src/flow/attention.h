@@ -1,0 +1,49 @@
+/*
+ * All that waits for a person, of every kind, the oldest first: what `hapax attention` and GET /attention list, and the gauges
+ * count. Nothing here is kept for it: each kind is a condition on the rows of its noun, and a partial index finds them.
+ *
+ *   kind                  what waits, and what ends it
+ *   held_claim            an entity whose claim is held: resolve
+ *   unknown_step          a run with a step whose outcome is unknown: resolve
+ *   failed_compensation   a run that cannot be undone further: retry
+ *   failed_run            a run that is FAILED: retry, or cancel
+ *   approval              a run that waits for a decision: approve
+ *   parked_job            a worker's job without attempts left: redrive
+ *   parked_after_effect   an after-effect likewise: redrive
+ *   unknown_items         a batch with items whose outcome is unknown: resolve
+ *   stuck_teardown        a batch whose cleanup has been let go at least once: see what its service says
+ *
+ * Not among them: runs that somebody has paused, batches that wait for credit, and records of a gate, which has a list of its own.
+ */
+#ifndef HX_FLOW_ATTENTION_H
+#define HX_FLOW_ATTENTION_H
+
+#include "db/unit.h"
+
+/* Columns. */
+enum {
+	ATTENTION_KIND,
+	ATTENTION_SUBJECT,
+	ATTENTION_WORKFLOW,
+	ATTENTION_NAME, /* of an entity, else '' */
+	ATTENTION_STATUS,
+	ATTENTION_SINCE,
+	ATTENTION_STEP,   /* or action; NULL: `detail` has it, or there is none */
+	ATTENTION_DETAIL, /* what is known; NULL: nothing. Of a run it is the error, as JSON */
+};
+
+struct attention_filter {
+	struct slice workspace;
+	struct slice kind;      /* empty: any */
+	int64_t since, subject; /* after this place in the order */
+	int64_t limit;
+};
+void attention_list(struct unit *unit, const struct attention_filter *filter);
+
+/* How many there are, over all workspaces, by kind and workflow, the most first, up to `limit` pairs; of each kind `most` are
+ * counted. Columns: kind, workflow, how many, since when the oldest. */
+void attention_count(struct unit *unit, int64_t most, int64_t limit);
+
+extern const char *const attention_kinds[]; /* ends with NULL */
+
+#endif
