@@ -16,6 +16,18 @@ enum hx_code db_open(const struct db_options *options, struct db **ret_db, struc
 	return error_set(err, HX_CONFIG_ERROR, "a store is sqlite:PATH, sqlite::memory: or postgres://…");
 }
 
+enum hx_code db_is_over(struct db *db)
+{
+	int64_t stop = atomic_load_explicit(&db->stop_ns, memory_order_relaxed), now;
+
+	if (!db->limit.ns)
+		return HX_OK;
+	now = clock_mono(db->clock).ns;
+	if (stop && now >= stop)
+		return HX_STOPPING;
+	return now >= db->limit.ns ? HX_ACTION_FAILED : HX_OK;
+}
+
 void db_close(struct db *db)
 {
 	if (db)

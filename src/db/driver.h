@@ -15,6 +15,7 @@
 #ifndef HX_DB_DRIVER_H
 #define HX_DB_DRIVER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -37,6 +38,16 @@ struct db_options {
 struct db {
 	const struct db_driver *driver;
 	struct clock *clock;
+	/*
+	 * Set before begin, for units with a limit (unit.h): the statements that run then are ended, a lock that is waited
+	 * for included, and execute says HX_ACTION_FAILED. Deferred constraints are checked by execute, and not left for
+	 * the commit. ns 0: none of this. A rollback clears it.
+	 */
+	struct mono_time limit;
+	/* From any thread: the same, for a program that ends; execute then says HX_STOPPING. 0: never. */
+	_Atomic int64_t stop_ns;
+	/* PostgreSQL, from the next begin on: how long a lock is waited for, where no limit is set. 0: as it was opened. */
+	int64_t lock_wait_ms;
 };
 
 struct db_driver {
@@ -56,11 +67,14 @@ struct db_driver {
 	 * be believed once commit says so. Otherwise the transaction is gone and the code says what to do:
 	 *   HX_DATA_ERROR         some unit's data was refused (err has the store's words): bisect
 	 *   HX_CONCURRENCY_ERROR  deadlock, lock timeout or serialisation: run the same batch again
+	 *   HX_ACTION_FAILED      the limit has passed
+	 *   HX_STOPPING           it was ended because the program ends
 	 *   HX_STORE_UNAVAILABLE  the connection is lost
 	 *   HX_NO_MEMORY, HX_TOO_LARGE   the arena is full
 	 */
 	enum hx_code (*execute)(struct db *db, struct unit *const units[], size_t n, struct unit_result results[],
 				struct arena *arena, struct hx_error *err);
+	/* Besides, as execute: HX_DATA_ERROR (a deferred constraint), HX_CONCURRENCY_ERROR: nothing happened. */
 	enum hx_code (*commit)(struct db *db, struct hx_error *err);
 	void (*rollback)(struct db *db);
 	/*
@@ -78,6 +92,9 @@ struct db_driver {
 
 extern const struct db_driver db_sqlite;
 extern const struct db_driver db_postgres;
+
+/* For the drivers: what to say of statements that run now, HX_OK: let them. */
+enum hx_code db_is_over(struct db *db);
 
 /* Picks the driver by the URL's scheme. The schema is not touched: see migrate.h. */
 enum hx_code db_open(const struct db_options *options, struct db **ret_db, struct hx_error *err) HX_MUST_CHECK;

@@ -279,7 +279,7 @@ static enum hx_code pg_open(const struct db_options *options, struct db **ret_db
 
 	if (!pg)
 		return error_set(err, HX_NO_MEMORY, "open a store");
-	pg->db = (struct db){&db_postgres, options->clock};
+	pg->db = (struct db){.driver = &db_postgres, .clock = options->clock};
 	pg->lock_timeout_ms = options->lock_timeout_ms ? options->lock_timeout_ms : LOCK_TIMEOUT_MS;
 	pg->read_only = options->read_only;
 	pg->stay_unchecked = options->stay_unchecked;
@@ -300,6 +300,23 @@ static enum hx_code pg_open(const struct db_options *options, struct db **ret_db
 
 /* ---- transactions ---- */
 
+/* For the session: what is set inside of a transaction is gone when that is rolled back. */
+static enum hx_code set_lock_wait(struct pg *pg, struct hx_error *err)
+{
+	char sql[64];
+	enum hx_code code;
+
+	if (!pg->db.lock_wait_ms || pg->db.lock_wait_ms == pg->lock_timeout_ms)
+		return HX_OK;
+	snprintf(sql, sizeof sql, "SET lock_timeout = %lld", (long long)pg->db.lock_wait_ms);
+	code = pg_run_text(pg, sql, SET_UP_MS, /* ret_res= */ NULL, err);
+	if (!code) {
+		pg->lock_timeout_ms = pg->db.lock_wait_ms;
+		code = pin_settings(pg, err);
+	}
+	return code;
+}
+
 static enum hx_code pg_begin(struct db *db, struct hx_error *err)
 {
 	struct pg *pg = self(db);
@@ -307,8 +324,11 @@ static enum hx_code pg_begin(struct db *db, struct hx_error *err)
 
 	pg->wrote = false;
 	pg->xid = 0;
+	pg->cancelled = false;
 	if (!pg->conn || !pg_still_there(pg))
 		code = connect_again(pg, err);
+	if (!code)
+		code = set_lock_wait(pg, err);
 	/* A server that came back with fsync off is not one we can use, and cannot be worked around here. */
 	if (code && err)
 		err->code = HX_STORE_UNAVAILABLE;
@@ -320,6 +340,7 @@ void pg_rollback(struct db *db)
 {
 	struct pg *pg = self(db);
 
+	db->limit.ns = 0;
 	/* A failure has given the connection up, and the server ends the transaction with it. */
 	if (pg->conn && PQtransactionStatus(pg->conn) != PQTRANS_IDLE)
 		(void)pg_run_text(pg, "ROLLBACK", PG_ANSWER_MS, /* ret_res= */ NULL, /* err= */ NULL);

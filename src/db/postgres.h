@@ -55,6 +55,7 @@ struct pg {
 	bool stay_unchecked;
 	char role[64]; /* of statements of the user's; "": the session's own */
 	struct pg_guard guard;
+	bool cancelled;                 /* the statement under way, because the program ends */
 	struct mono_time connect_after; /* no new attempt before this moment */
 
 	bool wrote;                         /* this transaction may have changed something */
@@ -123,6 +124,8 @@ void pg_trip_row(struct pg_trip *trip, const struct db_stmt *stmt, const struct 
 /* The set form with the arrays that stand in pg->arrays. */
 void pg_trip_set(struct pg_trip *trip, const struct db_stmt *stmt, pg_take *take, void *context);
 enum hx_code pg_trip_finish(struct pg_trip *trip);
+/* Of a transaction with a limit: what is left of it, at least 1. */
+int64_t pg_limit_left_ms(struct pg *pg);
 
 /* Text without parameters, outside of a pipeline. The last result goes to *ret_res (if not NULL), to be cleared. */
 enum hx_code pg_run_text(struct pg *pg, const char *sql, int64_t wait_ms, PGresult **ret_res, struct hx_error *err);

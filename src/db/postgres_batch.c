@@ -19,9 +19,15 @@
  * past. They are taken in the order of the ids, the same on every node; groups go in the order of their
  * statements' names, so that rows without a subject are met in one order too.
  *
+ * In a transaction with a limit (driver.h) every trip begins with what is left of it, for statements and for locks, and has one
+ * statement of the user's at most: the server counts for each statement anew. At the end the deferred constraints are checked,
+ * under the same limit. The COMMIT has none: a server that is told to leave off while it waits for its standby says that
+ * all is well.
+ *
  * Invariant: at most one unit of a subject per batch. In set form a row that is hit twice is changed once, and
  * the second unit would be told that it lost to nobody.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "db/postgres.h"
@@ -40,6 +46,16 @@ static const struct db_stmt stmt_lock = {
 	.in = "i",
 	.out = "i",
 };
+static const struct db_stmt stmt_limit = {
+	.name = "limit",
+	.sql = "SELECT set_config('statement_timeout', ?1, true), set_config('lock_timeout', ?1, true)",
+	.in = "t",
+	.out = "",
+};
+static const struct db_stmt stmt_check = {
+	.name = "check_deferred", .sql = "SET CONSTRAINTS ALL IMMEDIATE", .in = "", .out = ""};
+static const struct db_stmt stmt_no_limit = {
+	.name = "no_limit", .sql = "SET LOCAL statement_timeout = 0", .in = "", .out = ""};
 static const struct db_stmt stmt_savepoint = {.name = "savepoint", .sql = "SAVEPOINT hx_unit", .in = "", .out = ""};
 static const struct db_stmt stmt_undo = {.name = "undo", .sql = "ROLLBACK TO hx_unit", .in = "", .out = ""};
 static const struct db_stmt stmt_keep = {.name = "keep", .sql = "RELEASE hx_unit", .in = "", .out = ""};
@@ -226,6 +242,19 @@ static bool writes(const struct batch *b)
 	return false;
 }
 
+/* Local to the transaction, and gone with a savepoint that is undone: so it is said in every trip. */
+static void send_limit(struct batch *b, struct pg_trip *trip)
+{
+	char left[24];
+	struct db_value param;
+
+	if (!b->pg->db.limit.ns || trip->code)
+		return;
+	snprintf(left, sizeof left, "%lld", (long long)pg_limit_left_ms(b->pg));
+	param = db_str(left);
+	pg_trip_row(trip, &stmt_limit, &param, /* take= */ NULL, NULL);
+}
+
 static void send_head(struct batch *b, struct pg_trip *trip)
 {
 	size_t locks_n = 0;
@@ -239,6 +268,7 @@ static void send_head(struct batch *b, struct pg_trip *trip)
 		pg_guard_head(trip, b->pg);
 	}
 	b->pg->wrote |= writes(b);
+	send_limit(b, trip);
 	if (locks_n)
 		send_locks(b, trip, locks_n);
 	else if (!b->pg->xid && b->pg->wrote)
@@ -409,6 +439,7 @@ static enum hx_code run_plain(struct batch *b)
 		return code;
 
 	pg_trip_start(&trip, b->pg, b->arena, b->err);
+	send_limit(b, &trip);
 	for (unsigned line = next_phase(b, 1); line < UNIT_LINES_MAX && !trip.code; line = next_phase(b, line + 1))
 		send_phase(b, &trip, line);
 	return pg_trip_finish(&trip);
@@ -447,7 +478,11 @@ static enum hx_code run_under_savepoint(struct batch *b, size_t i, bool *open)
 			pg_trip_row(&trip, &stmt_keep, /* params= */ NULL, /* take= */ NULL, NULL);
 		if (line == 0)
 			pg_trip_row(&trip, &stmt_savepoint, /* params= */ NULL, /* take= */ NULL, NULL);
-		for (; line < unit->lines_n && rule == UNIT_ANY; line++) {
+		send_limit(b, &trip);
+		for (bool foreign = false; line < unit->lines_n && rule == UNIT_ANY; line++) {
+			if (foreign && b->pg->db.limit.ns)
+				break; /* what it leaves of the limit has to be seen first */
+			foreign = unit->lines[line].stmt->foreign;
 			rule = unit->lines[line].rule;
 			if (!stmt_is_empty(unit->lines[line].stmt, STMT_POSTGRES_ROW))
 				send_guarded(b, &trip, line, self);
@@ -503,6 +538,17 @@ static enum hx_code run_others(struct batch *b)
 	return code;
 }
 
+static enum hx_code check_deferred(struct batch *b)
+{
+	struct pg_trip trip;
+
+	pg_trip_start(&trip, b->pg, b->arena, b->err);
+	send_limit(b, &trip);
+	pg_trip_row(&trip, &stmt_check, /* params= */ NULL, /* take= */ NULL, NULL);
+	pg_trip_row(&trip, &stmt_no_limit, /* params= */ NULL, /* take= */ NULL, NULL);
+	return pg_trip_finish(&trip);
+}
+
 enum hx_code pg_execute(struct db *db, struct unit *const units[], size_t n, struct unit_result results[],
 			struct arena *arena, struct hx_error *err)
 {
@@ -517,6 +563,8 @@ enum hx_code pg_execute(struct db *db, struct unit *const units[], size_t n, str
 	code = n ? run_plain(&b) : HX_OK;
 	if (n && !code)
 		code = run_others(&b);
+	if (n && !code && b.pg->db.limit.ns)
+		code = check_deferred(&b);
 	if (code)
 		pg_rollback(db);
 	if (b.pg->guard.spoilt && b.pg->conn)

@@ -73,7 +73,7 @@ enum hx_code pg_failed(struct pg *pg, const PGresult *res, const char *what, str
 	const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
 	const char *words = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
 	const char *severity = PQresultErrorField(res, PG_DIAG_SEVERITY_NONLOCALIZED);
-	enum hx_code code = HX_INTERNAL;
+	enum hx_code code = HX_INTERNAL, over;
 	bool lost = false;
 
 	/* Without a SQLSTATE it was libpq that failed: the connection broke, or this process has no memory. */
@@ -88,6 +88,10 @@ enum hx_code pg_failed(struct pg *pg, const PGresult *res, const char *what, str
 			break;
 		}
 	}
+	/* Our own limit, or our own cancel, looks like anybody's. */
+	over = code == HX_CONCURRENCY_ERROR && strncmp(state, "40", 2) != 0 ? db_is_over(&pg->db) : HX_OK;
+	if (over)
+		code = over;
 	error_set(err, code, "postgres, %s: %s %s", what, state ? state : "",
 		  words ? words : "the connection was lost");
 	if (lost)
@@ -102,6 +106,20 @@ static struct mono_time deadline_in(struct pg *pg, int64_t ms)
 	return mono_add_ms(clock_mono(pg->db.clock), ms);
 }
 
+/* The program ends, and the server is at work for a user: it is asked to leave off. Its answer is still waited for. */
+static void cancel_if_stopping(struct pg *pg)
+{
+	char words[256];
+	PGcancel *cancel;
+
+	if (pg->cancelled || db_is_over(&pg->db) != HX_STOPPING)
+		return;
+	pg->cancelled = true;
+	cancel = PQgetCancel(pg->conn);
+	(void)(cancel && PQcancel(cancel, words, sizeof words)); /* or its limit ends it, a little later */
+	PQfreeCancel(cancel);
+}
+
 /* Until PQgetResult() would not block. False: the connection broke or the deadline passed. */
 static bool wait_answer(struct pg *pg, struct mono_time deadline)
 {
@@ -111,6 +129,7 @@ static bool wait_answer(struct pg *pg, struct mono_time deadline)
 
 		if (unsent < 0 || clock_mono(pg->db.clock).ns >= deadline.ns)
 			return false;
+		cancel_if_stopping(pg);
 		(void)poll(&fd, 1, POLL_STEP_MS); /* interrupted or not, the loop looks again */
 		if ((fd.revents & (POLLIN | POLLERR | POLLHUP)) && !PQconsumeInput(pg->conn))
 			return false;
@@ -365,6 +384,21 @@ static bool take_sync(struct pg *pg, struct mono_time deadline)
 	return synced && PQexitPipelineMode(pg->conn);
 }
 
+/* How long the server may be silent: as long as it may wait or work for us, and a while. */
+static int64_t answer_ms(struct pg *pg)
+{
+	int64_t left_ms = pg_limit_left_ms(pg);
+
+	return PG_ANSWER_MS + (left_ms > pg->lock_timeout_ms ? left_ms : pg->lock_timeout_ms);
+}
+
+int64_t pg_limit_left_ms(struct pg *pg)
+{
+	int64_t left_ns = pg->db.limit.ns ? pg->db.limit.ns - clock_mono(pg->db.clock).ns : 0;
+
+	return left_ns > 0 ? left_ns / 1000000 + 1 : 1;
+}
+
 enum hx_code pg_trip_finish(struct pg_trip *trip)
 {
 	struct pg *pg = trip->pg;
@@ -373,7 +407,7 @@ enum hx_code pg_trip_finish(struct pg_trip *trip)
 
 	if (!pg->conn)
 		return trip->code;
-	deadline = deadline_in(pg, PG_ANSWER_MS + pg->lock_timeout_ms);
+	deadline = deadline_in(pg, answer_ms(pg));
 	there = PQpipelineSync(pg->conn);
 	for (struct pg_sent *sent = trip->first; sent && there; sent = sent->next)
 		there = take_answer(trip, sent, deadline);

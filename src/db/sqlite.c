@@ -16,6 +16,10 @@
  * A failed sync means that the kernel may have dropped what we wrote: trying again would report success for
  * data that is gone. The process stops instead, and the next start recovers from the log.
  *
+ * A statement of the user's may take for ever, and there is no other connection that it could run on: in a transaction with a
+ * limit SQLite asks every few thousand steps whether it is over (on_progress), and ends the statement then. What is one step
+ * for SQLite, a function that works on a large value, cannot be ended.
+ *
  * Units run one after the other, in row form. A plain unit needs no savepoint: what loses it is its first
  * line, which then has changed nothing.
  */
@@ -35,6 +39,7 @@
 #define BUSY_TIMEOUT_MS 5000
 #define STMT_SLOTS 512 /* prepared statements; at most half are used, then all are forgotten */
 #define SQL_BYTES_MAX 16384
+#define PROGRESS_STEPS 5000 /* of SQLite's machine: well below a millisecond */
 
 struct sqlite_db {
 	struct db db;
@@ -86,10 +91,13 @@ static enum hx_code code_of(int rc)
 
 static enum hx_code failed(struct sqlite_db *s, int rc, const char *what, struct hx_error *err)
 {
+	enum hx_code over = (rc & 0xff) == SQLITE_INTERRUPT ? db_is_over(&s->db) : HX_OK;
+
 	if (s->guard.foreign && s->guard.denied)
 		return error_set(err, HX_DATA_ERROR, "sqlite, %s: %s: a sql action may not reach what is the engine's",
 				 what, sqlite3_errmsg(s->handle));
-	return error_set(err, code_of(rc), "sqlite, %s: %s", what, s->handle ? sqlite3_errmsg(s->handle) : "no memory");
+	return error_set(err, over ? over : code_of(rc), "sqlite, %s: %s", what,
+			 s->handle ? sqlite3_errmsg(s->handle) : "no memory");
 }
 
 _Noreturn static void stop_after_failed_sync(struct sqlite_db *s, int rc)
@@ -129,6 +137,11 @@ static int note_wal_pages(void *context, sqlite3 *handle, const char *name, int 
 	return SQLITE_OK;
 }
 
+static int on_progress(void *context)
+{
+	return db_is_over(context) != HX_OK;
+}
+
 /* ---- open and close ---- */
 
 /* The answer of a pragma that returns one text, e.g. the journal mode that is really in force. */
@@ -154,6 +167,7 @@ static enum hx_code set_up(struct sqlite_db *s, bool in_memory, struct hx_error 
 
 	sqlite3_extended_result_codes(s->handle, 1);
 	sqlite3_busy_timeout(s->handle, BUSY_TIMEOUT_MS);
+	sqlite3_progress_handler(s->handle, PROGRESS_STEPS, on_progress, &s->db);
 	/* "Deterministic" is within one execution of a statement: all of it then sees one moment, and asks for it once. */
 	rc = sqlite3_create_function(s->handle, "hx_now_ms", 0, pure, s, sql_now_ms, NULL, NULL);
 	if (!rc)
@@ -272,7 +286,7 @@ static enum hx_code sqlite_open(const struct db_options *options, struct db **re
 
 	if (!s)
 		return error_set(err, HX_NO_MEMORY, "open a store");
-	s->db = (struct db){&db_sqlite, options->clock};
+	s->db = (struct db){.driver = &db_sqlite, .clock = options->clock};
 	s->lock = SQLITE_NOT_LOCKED;
 	s->writes = !options->read_only;
 	s->checkpoints = options->exclusive;
@@ -502,6 +516,8 @@ static void sqlite_rollback(struct db *db)
 {
 	struct sqlite_db *s = self(db);
 
+	/* This must come to its end, whatever has passed. */
+	db->limit.ns = 0;
 	/* Some errors roll back by themselves; rolling back what is gone is no error of ours. */
 	if (s->begun && !sqlite3_get_autocommit(s->handle))
 		(void)step_fixed(s->rollback);

@@ -4,6 +4,7 @@
 void unit_init(struct unit *unit, int64_t op)
 {
 	unit->op = op;
+	unit->limit_ms = 0;
 	unit->lines_n = 0;
 	unit->subjects_n = 0;
 	unit->wakes_n = 0;
@@ -60,6 +61,13 @@ void unit_wake(struct unit *unit, int64_t topic)
 {
 	ASSERT(unit->wakes_n < UNIT_WAKES_MAX);
 	unit->wakes[unit->wakes_n++] = topic;
+}
+
+void unit_limit(struct unit *unit, int64_t limit_ms)
+{
+	ASSERT(limit_ms > 0);
+	if (unit->limit_ms < limit_ms)
+		unit->limit_ms = limit_ms;
 }
 
 bool unit_is_plain(const struct unit *unit)

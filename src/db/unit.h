@@ -14,6 +14,9 @@
  * A unit names the subjects it writes or needs to hold still (PostgreSQL locks these rows, in one order for
  * the whole batch, before the first line runs), its op, and the topics it wakes once it is durable.
  * Parameters are borrowed: what they point to must live until the unit is answered.
+ *
+ * A unit that has statements of the user's, or works on a table of theirs, is *limited*: nobody knows how long these take,
+ * or who holds a lock there. Such units never share a transaction with others (task/batch.h), and have their time.
  */
 #ifndef HX_DB_UNIT_H
 #define HX_DB_UNIT_H
@@ -39,7 +42,8 @@ struct unit_line {
 };
 
 struct unit {
-	int64_t op; /* written into every row that the unit wins */
+	int64_t op;       /* written into every row that the unit wins */
+	int64_t limit_ms; /* it works on what is the user's, and for no longer than this; 0: on what is ours alone */
 	unsigned lines_n;
 	unsigned subjects_n;
 	unsigned wakes_n;
@@ -84,6 +88,8 @@ void unit_touch(struct unit *unit, int64_t subject);
 /* As unit_touch, but for what has a row elsewhere: nothing is locked for it, and no table of subjects is needed. */
 void unit_keep_apart(struct unit *unit, int64_t name);
 void unit_wake(struct unit *unit, int64_t topic);
+/* The unit works on what is the user's, and may take that long. Of several limits the longest counts. */
+void unit_limit(struct unit *unit, int64_t limit_ms);
 bool unit_is_plain(const struct unit *unit);
 bool unit_touches_same(const struct unit *a, const struct unit *b);
 

@@ -148,7 +148,7 @@ static enum hx_code reader_start(struct readers *all, struct reader *r, struct h
 	enum hx_code code = db_open(&db, &r->db, err);
 
 	r->all = all;
-	r->sink = (struct batch_sink){sink_answer, sink_wake};
+	r->sink = (struct batch_sink){.answer = sink_answer, .wake = sink_wake};
 	r->trouble = (struct trouble){.log = all->options.log, .who = "reader", .number = r - all->readers};
 	arena_init(&r->arena, READ_BYTES_MAX);
 	if (!code && pthread_create(&r->thread, NULL, run, r))

@@ -105,6 +105,7 @@ void entity_adopt(struct unit *unit, const struct stamp *stamp, const struct ent
 void entity_read(struct unit *unit, const struct entity_ref *ref)
 {
 	if (ref->machine->table) {
+		unit_limit(unit, ENTITY_TABLE_LIMIT_MS); /* it may be locked as a whole */
 		UNIT_ADD(unit, UNIT_ANY, &ref->machine->table->read, db_str(ref->machine->workflow->name),
 			 db_text(ref->name));
 		return;
@@ -124,6 +125,8 @@ void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice s
 	const struct entity_table *table = ref->machine->table;
 	struct db_value workflow = db_str(ref->machine->workflow->name);
 
+	if (table)
+		unit_limit(unit, ENTITY_TABLE_LIMIT_MS);
 	if (table && after.n)
 		UNIT_ADD(unit, UNIT_ANY, &table->list_after, workflow, db_text(status), db_int(held), db_int(limit),
 			 db_text(after));

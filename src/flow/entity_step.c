@@ -540,7 +540,8 @@ static void take_finished(struct entity_step *s, const struct answer *answer)
 			start_finish(s, answer); /* once more: the ids of its rows may have been somebody else's */
 		else if (result->error.code == HX_DATA_ERROR && s->acted)
 			unwritable(s, result->error.detail);
-		else if (result->error.code == HX_DATA_ERROR)
+		else if (result->error.code == HX_DATA_ERROR ||
+			 (result->error.code == HX_ACTION_FAILED && !s->acted && step_is_sql(s)))
 			fail(s, answer, HX_ACTION_FAILED, slice_str(result->error.detail));
 		else if (s->acted)
 			end_saying(s, HX_OUTCOME_UNKNOWN,

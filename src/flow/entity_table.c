@@ -306,6 +306,7 @@ static struct db_value time_value(const struct stamp *stamp, const struct table_
 static void add_update(struct unit *unit, enum unit_rule rule, const struct db_stmt *stmt, const struct stamp *stamp,
 		       const struct table_row *row, const struct move *move)
 {
+	unit_limit(unit, ENTITY_TABLE_LIMIT_MS);
 	UNIT_ADD(unit, rule, stmt, db_str(move->to), db_str(move->from), db_int(row->version), time_value(stamp, row),
 		 db_text(row->id));
 }

@@ -19,6 +19,9 @@
 #include "flow/subject.h"
 #include "model/workflow.h"
 
+/* How long a unit may wait for a row of the user's that somebody has locked. */
+#define ENTITY_TABLE_LIMIT_MS 8000
+
 /* How updated_at is written, by the type of its column. */
 enum table_time { TABLE_TIME_MS, TABLE_TIME_TEXT, TABLE_TIME_TIMESTAMP };
 

@@ -210,7 +210,8 @@ static void sql_refused(struct run_drive *d, const struct answer *answer)
 		d->outcome = ACT_INVALID;
 		d->output = slice_str(unit.lines[answer->result->line].stmt->name);
 	} else {
-		d->outcome = ACT_FAILED_FOR_GOOD;
+		/* Out of time is not out of order: another day it may do. */
+		d->outcome = answer->result->error.code == HX_ACTION_FAILED ? ACT_FAILED : ACT_FAILED_FOR_GOOD;
 		d->output = arena_copy(d->arena, slice_str(answer->result->error.detail));
 	}
 	d->row.undo = d->move.undone >= 0 ? d->move.undone : -1;

@@ -99,6 +99,7 @@ struct run_move {
 	const struct action *job_action;
 	const struct action *sql; /* whose statements run in this unit */
 	const struct db_value *sql_values;
+	int64_t sql_timeout_ms; /* the step's own; 0: the action's */
 };
 
 struct run_drive {

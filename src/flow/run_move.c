@@ -229,6 +229,7 @@ bool plan_sql(struct run_drive *d, const struct answer *answer, const struct run
 	params.id = arena_copy(d->arena, slice_str(id));
 	params.input = json_trust(input);
 	d->move.sql = action;
+	d->move.sql_timeout_ms = undone ? 0 : step->timeout_ms;
 	d->move.sql_values = sql_action_values(action, &params, d->arena);
 	return !d->arena->failed;
 }

@@ -209,6 +209,6 @@ void run_build_move(const struct run_drive *d, struct unit *unit)
 	if (move->sql) {
 		const struct sql_action *sql = &d->row.machine->sql[move->sql - drive_definition(d)->actions];
 
-		sql_action_add(unit, sql, move->sql, move->sql_values);
+		sql_action_add(unit, sql, move->sql, move->sql_values, move->sql_timeout_ms);
 	}
 }

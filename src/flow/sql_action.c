@@ -126,8 +126,10 @@ const struct db_value *sql_action_values(const struct action *action, const stru
 }
 
 void sql_action_add(struct unit *unit, const struct sql_action *sql, const struct action *action,
-		    const struct db_value *values)
+		    const struct db_value *values, int64_t timeout_ms)
 {
+	if (sql->n)
+		unit_limit(unit, timeout_ms ? timeout_ms : action->timeout_ms);
 	for (size_t i = 0; i < sql->n; i++) {
 		const struct action_statement *statement = &action->statements[i];
 

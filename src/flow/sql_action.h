@@ -34,8 +34,11 @@ struct sql_params {
 /* Looks the values up, for all statements one after the other. Nothing is guessed: NULL when the arena is full. */
 const struct db_value *sql_action_values(const struct action *action, const struct sql_params *params,
 					 struct arena *arena);
-/* Adds the statements to a unit whose verdict stands before them: at most ACTION_STATEMENTS_MAX lines. */
+/*
+ * Adds the statements to a unit whose verdict stands before them: at most ACTION_STATEMENTS_MAX lines. They have timeout_ms
+ * together (0: the action's own), which is the unit's limit; what it ends with then is HX_ACTION_FAILED, and certain.
+ */
 void sql_action_add(struct unit *unit, const struct sql_action *sql, const struct action *action,
-		    const struct db_value *values);
+		    const struct db_value *values, int64_t timeout_ms);
 
 #endif

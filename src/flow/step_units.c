@@ -79,7 +79,7 @@ void step_build_finish(const struct entity_step *s, struct unit *unit)
 	add_after_effects(s, unit); /* mutant: effects-outside-unit */
 	if (step_is_sql(s))
 		sql_action_add(unit, &s->rq->ref.machine->sql[s->view->action - step_workflow(s)->actions],
-			       s->view->action, s->sql_values);
+			       s->view->action, s->sql_values, /* timeout_ms= */ 0);
 	if (s->rq->along)
 		s->rq->along->add(s->rq->along, s, move.to, unit);
 }

@@ -235,6 +235,12 @@ static void add_node(struct engine *engine, const struct lane_stats *lanes, stru
 		 atomic_load(&m->entry_lock_unavailable)},
 		{"hapax_transactions_retried_total", counter,
 		 "Transactions run again after a deadlock or a lost connection.", lanes->batch.retried},
+		{"hapax_units_aside_total", counter,
+		 "Units that left their transaction because a row was locked, and went on by themselves.",
+		 lanes->batch.aside},
+		{"hapax_units_timed_out_total", counter,
+		 "Units with SQL of a definition, or on a table of yours, that were ended by their timeout.",
+		 lanes->batch.timed_out},
 		{"hapax_commits_in_doubt_total", counter, "Commits whose answer was lost.", lanes->batch.in_doubt},
 	};
 

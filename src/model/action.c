@@ -46,7 +46,7 @@ static const struct field {
 } fields[] = {
 	{"kind",          ALL},
 	{"effect",        ALL},
-	{"timeout",       CALLS},
+	{"timeout",       CALLS | KIND(ACTION_SQL)},
 	{"probe",         CALLS},
 	{"void",          VOIDABLE}, /* only in a batch */
 	{"max_in_flight", CALLS},
@@ -302,6 +302,8 @@ static void read_action(const struct reader *outer, const struct json_node *node
 	action->kind = (enum action_kind)kind;
 	check_fields(&r, node, KIND(kind), kind_names[kind]);
 	read_effect(&r, json_node_member(node, "effect"), action);
+	if (kind == ACTION_SQL)
+		action->timeout_ms = ACTION_SQL_TIMEOUT_MS_DEFAULT;
 	(void)reader_duration(&r, json_node_member(node, "timeout"), "timeout", &action->timeout_ms);
 	(void)reader_int(&r, json_node_member(node, "max_in_flight"), "max_in_flight", 1, IN_FLIGHT_MAX,
 			 &action->max_in_flight);

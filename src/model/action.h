@@ -20,6 +20,7 @@
 #define ACTION_STATEMENTS_MAX 6
 #define ACTION_PARAMS_MAX 12
 #define ACTION_TIMEOUT_MS_DEFAULT 30000
+#define ACTION_SQL_TIMEOUT_MS_DEFAULT 5000 /* the store works for nobody else meanwhile, if it is SQLite */
 
 enum action_kind { ACTION_HTTP, ACTION_EXEC, ACTION_SQL, ACTION_NATIVE, ACTION_WORKER, ACTION_NOOP };
 enum action_effect { EFFECT_IDEMPOTENT, EFFECT_KEYED, EFFECT_TRANSACTIONAL, EFFECT_CLAIMED };
@@ -45,7 +46,7 @@ struct action {
 	const char *workflow;
 	enum action_kind kind;
 	enum action_effect effect;
-	int64_t timeout_ms;
+	int64_t timeout_ms;               /* of sql: for all its statements together */
 	int64_t max_in_flight;            /* 0: no bound of its own */
 	const struct action *probe;       /* NULL: none */
 	const struct action *void_action; /* of items: makes the key of one useless; NULL: none */

@@ -222,7 +222,7 @@ static void sink_wake(struct batch_sink *base, int64_t topic)
 
 static void sink_init(struct sim_sink *sink, struct sim *sim, unsigned node, const struct sim_batch *batch)
 {
-	sink->base = (struct batch_sink){sink_answer, sink_wake};
+	sink->base = (struct batch_sink){.answer = sink_answer, .wake = sink_wake};
 	sink->sim = sim;
 	sink->node = node;
 	sink->n = 0;

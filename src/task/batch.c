@@ -99,8 +99,50 @@ static bool is_of_one(enum hx_code code)
 	return code == HX_DATA_ERROR || code == HX_TOO_LARGE || code == HX_INTERNAL || code == HX_CONCURRENCY_ERROR;
 }
 
-static enum hx_code execute(struct batch *batch, struct db *db, struct arena *arena, struct batch_stats *stats,
-			    struct hx_error *err)
+/* What a batch is run with. */
+struct run {
+	struct db *db;
+	struct arena *arena;
+	int64_t resolve_ms;
+	struct batch_sink *sink;
+	struct batch_stats *stats;
+};
+
+static enum hx_code commit(const struct run *run, struct hx_error *err)
+{
+	enum hx_code code = run->db->driver->commit(run->db, err);
+
+	if (code == HX_OUTCOME_UNKNOWN) {
+		run->stats->in_doubt++;
+		code = run->db->driver->resolve(run->db, run->resolve_ms, err);
+	}
+	return code;
+}
+
+/* HX_OK: durable. HX_OUTCOME_UNKNOWN: in doubt. All else: nothing happened; the phase tells how far it came. */
+static enum hx_code try_once(struct batch *batch, const struct run *run, struct mono_time limit, struct hx_error *err)
+{
+	enum hx_code code;
+
+	batch->phase = BATCH_BUILT;
+	run->db->limit = limit;
+	code = run->db->driver->begin(run->db, err);
+	if (!code)
+		code = run->db->driver->execute(run->db, batch->units, batch->n, batch->results, run->arena, err);
+	if (!code) {
+		batch->phase = BATCH_EXECUTED;
+		batch_settle(batch, run->sink);
+		code = commit(run, err);
+	}
+	run->db->limit.ns = 0;
+	/* A right that is missing ends a start. Later it is a matter of the one unit that asks for it. */
+	if (code == HX_CONFIG_ERROR)
+		code = err->code = HX_INTERNAL;
+	return code;
+}
+
+static enum hx_code try_some_times(struct batch *batch, const struct run *run, struct mono_time limit,
+				   struct hx_error *err)
 {
 	/* Many soon go in halves, so that only those wait that meet somebody's lock. */
 	int tries_max = batch->n > 1 ? TRIES_TOGETHER : TRIES_ALONE;
@@ -108,45 +150,24 @@ static enum hx_code execute(struct batch *batch, struct db *db, struct arena *ar
 	bool reconnected = false;
 
 	for (int tries = 0; tries < tries_max; tries++) {
-		code = db->driver->begin(db, err);
-		if (!code)
-			code = db->driver->execute(db, batch->units, batch->n, batch->results, arena, err);
-		if (code == HX_STORE_UNAVAILABLE && !reconnected)
+		code = try_once(batch, run, limit, err);
+		if (code == HX_STORE_UNAVAILABLE && !reconnected && batch->phase == BATCH_BUILT)
 			reconnected = true; /* the server may just have been restarted: nothing was sent for good */
-		else if (code != HX_CONCURRENCY_ERROR)
+		else if (code != HX_CONCURRENCY_ERROR || run->sink->elsewhere)
 			break;
-		stats->retried += tries + 1 < tries_max;
+		run->stats->retried += tries + 1 < tries_max;
 	}
-	/* A right that is missing ends a start. Later it is a matter of the one unit that asks for it. */
-	if (code == HX_CONFIG_ERROR)
-		code = err->code = HX_INTERNAL;
 	return code;
 }
 
-static void run_half(const struct batch *whole, size_t from, size_t to, struct db *db, struct arena *arena,
-		     int64_t resolve_ms, struct batch_sink *sink, struct batch_stats *stats)
+static void run_half(const struct batch *whole, size_t from, size_t to, const struct run *run)
 {
 	struct batch half;
 
-	arena_reset(arena); /* what was read has been answered, or does not count */
+	arena_reset(run->arena); /* what was read has been answered, or does not count */
 	batch_init(&half, whole->units + from, whole->results + from, to - from);
 	half.first = whole->first + from;
-	batch_run(&half, db, arena, resolve_ms, sink, stats);
-}
-
-static void commit(struct batch *batch, struct db *db, int64_t resolve_ms, struct batch_stats *stats)
-{
-	struct hx_error err = {0};
-	enum hx_code code = db->driver->commit(db, &err);
-
-	if (code == HX_OUTCOME_UNKNOWN) {
-		stats->in_doubt++;
-		code = db->driver->resolve(db, resolve_ms, &err);
-	}
-	if (code == HX_OK)
-		batch->phase = BATCH_DURABLE;
-	else
-		batch_overrule(batch, code == HX_OUTCOME_UNKNOWN ? BATCH_IN_DOUBT : BATCH_UNDONE, &err);
+	batch_run(&half, run->db, run->arena, run->resolve_ms, run->sink, run->stats);
 }
 
 static void count_size(size_t n, struct batch_stats *stats)
@@ -178,30 +199,78 @@ static void count(const struct batch *batch, struct mono_time began, struct mono
 	}
 }
 
+/* Its end, as the store has told it. */
+static void end_with(struct batch *batch, const struct run *run, enum hx_code code, const struct hx_error *err,
+		     struct mono_time began)
+{
+	struct mono_time answered = clock_mono(run->db->clock);
+
+	if (code == HX_OK)
+		batch->phase = BATCH_DURABLE;
+	else
+		batch_overrule(batch, code == HX_OUTCOME_UNKNOWN ? BATCH_IN_DOUBT : BATCH_UNDONE, err);
+	batch_settle(batch, run->sink);
+	count(batch, began, answered, run->stats);
+}
+
+/* In words that its owner can do something with. */
+static void tell_limit(const struct unit *unit, struct hx_error *err)
+{
+	struct hx_error store = *err;
+
+	error_set(err, HX_ACTION_FAILED, "it timed out: its SQL did not come to its end within %lld ms (%s)",
+		  (long long)unit->limit_ms, store.detail);
+}
+
 void batch_run(struct batch *batch, struct db *db, struct arena *arena, int64_t resolve_ms, struct batch_sink *sink,
 	       struct batch_stats *stats)
 {
-	struct mono_time began = clock_mono(db->clock), answered;
+	const struct run run = {db, arena, resolve_ms, sink, stats};
+	const int64_t limit_ms = batch->n == 1 ? batch->units[0]->limit_ms : 0;
+	struct mono_time began = clock_mono(db->clock), limit = {0};
 	struct hx_error err = {0};
-	enum hx_code code = execute(batch, db, arena, stats, &err);
+	enum hx_code code;
 
+	if (limit_ms)
+		limit = mono_add_ms(began, limit_ms);
+	code = try_some_times(batch, &run, limit, &err);
 	/* Rows too many for the arena are too many for this batch, not yet for each of its units. */
 	if (is_of_one(code) && batch->n > 1) {
 		stats->bisected++;
-		run_half(batch, 0, batch->n / 2, db, arena, resolve_ms, sink, stats);
-		run_half(batch, batch->n / 2, batch->n, db, arena, resolve_ms, sink, stats);
+		run_half(batch, 0, batch->n / 2, &run);
+		run_half(batch, batch->n / 2, batch->n, &run);
 		return;
 	}
-	if (code) {
-		batch_overrule(batch, BATCH_UNDONE, &err);
-	} else {
-		batch->phase = BATCH_EXECUTED;
-		batch_settle(batch, sink);
-		commit(batch, db, resolve_ms, stats);
+	if (code == HX_CONCURRENCY_ERROR && sink->elsewhere && sink->elsewhere(sink, batch->first)) {
+		stats->retried++;
+		stats->aside++;
+		return;
 	}
-	answered = clock_mono(db->clock);
-	batch_settle(batch, sink);
-	count(batch, began, answered, stats);
+	if (code == HX_ACTION_FAILED && limit_ms) {
+		stats->timed_out++;
+		tell_limit(batch->units[0], &err);
+	}
+	end_with(batch, &run, code, &err, began);
+}
+
+/* Of a unit that was alone, in a short time: might it end otherwise in a longer one? */
+static bool is_worth_more(enum hx_code code)
+{
+	return code == HX_ACTION_FAILED || code == HX_CONCURRENCY_ERROR || code == HX_STORE_UNAVAILABLE;
+}
+
+bool batch_try(struct batch *batch, int64_t limit_ms, struct db *db, struct arena *arena, int64_t resolve_ms,
+	       struct batch_sink *sink, struct batch_stats *stats)
+{
+	const struct run run = {db, arena, resolve_ms, sink, stats};
+	struct mono_time began = clock_mono(db->clock);
+	struct hx_error err = {0};
+	enum hx_code code = try_once(batch, &run, mono_add_ms(began, limit_ms), &err);
+
+	if (batch->n > 1 ? code && code != HX_OUTCOME_UNKNOWN : is_worth_more(code))
+		return false;
+	end_with(batch, &run, code, &err, began);
+	return true;
 }
 
 void batch_stats_add(struct batch_stats *sum, const struct batch_stats *stats)
@@ -219,4 +288,6 @@ void batch_stats_add(struct batch_stats *sum, const struct batch_stats *stats)
 	sum->retried += stats->retried;
 	sum->bisected += stats->bisected;
 	sum->in_doubt += stats->in_doubt;
+	sum->aside += stats->aside;
+	sum->timed_out += stats->timed_out;
 }

@@ -9,6 +9,7 @@
  *  B1  An answer leaves only from DURABLE, FAILED or IN_DOUBT, never before. A wake likewise.
  *  B2  Of a FAILED batch no verdict is reported, not even LOST: what it lost to may be rolled back too.
  *  B3  On a store with one_unit_per_subject no two units of a batch touch the same subject.
+ *  B4  Units with a limit (db/unit.h) go with others of their kind at most, and then only within a limit for all of them.
  *
  * The lane and the simulator both go through these functions; only who calls them, and when, differs.
  */
@@ -37,6 +38,11 @@ struct batch {
 struct batch_sink {
 	void (*answer)(struct batch_sink *sink, size_t i, const struct unit_result *result);
 	void (*wake)(struct batch_sink *sink, int64_t topic);
+	/*
+	 * Takes a unit over that waits for somebody's lock, so that the others of its batch need not: it is answered by
+	 * whoever takes it. False: it cannot. NULL: nobody does, and the batch itself waits, and tries some times.
+	 */
+	bool (*elsewhere)(struct batch_sink *sink, size_t i);
 };
 
 #define BATCH_SIZES 10 /* up to 1, 2, 4 … BATCH_UNITS_MAX units */
@@ -53,6 +59,8 @@ struct batch_stats {
 	uint64_t retried;     /* deadlocks, lock timeouts, lost connections: the same batch was run again */
 	uint64_t bisected;    /* cut in two because some unit's data was refused, or its rows did not fit */
 	uint64_t in_doubt;    /* commits whose answer was lost, however they were resolved */
+	uint64_t aside;       /* units that went elsewhere because of a lock */
+	uint64_t timed_out;   /* units that were ended by their own limit */
 };
 
 /*
@@ -68,12 +76,19 @@ void batch_settle(struct batch *batch, struct batch_sink *sink);
 /* Ends a batch as FAILED or IN_DOUBT: whatever its units' verdicts were, they do not count. */
 void batch_overrule(struct batch *batch, enum batch_phase phase, const struct hx_error *error);
 /*
- * Runs a batch to its end: again after a deadlock or a lost connection, in halves after a data error or when its
- * rows do not fit, waiting at most resolve_ms for the truth about a commit whose answer was lost. The arena is
- * the batch's own: halves begin with an empty one.
+ * Runs a batch to its end: again after a deadlock or a lost connection, in halves after a data error (also one that only the
+ * commit has found: a deferred constraint) or when its rows do not fit, waiting at most resolve_ms for the truth about a
+ * commit whose answer was lost. Nobody hears of another unit's error. The arena is the batch's own: halves begin with an
+ * empty one. A unit that is alone has its own limit, if any; units with a limit do not go with others (B4).
  */
 void batch_run(struct batch *batch, struct db *db, struct arena *arena, int64_t resolve_ms, struct batch_sink *sink,
 	       struct batch_stats *stats);
+/*
+ * For units with a limit, together or alone: once, within limit_ms in all. False: it failed in whatever way, nothing happened,
+ * and nobody was answered: each of them is to be tried by itself, and what was alone already, with more time.
+ */
+bool batch_try(struct batch *batch, int64_t limit_ms, struct db *db, struct arena *arena, int64_t resolve_ms,
+	       struct batch_sink *sink, struct batch_stats *stats) HX_MUST_CHECK;
 void batch_stats_add(struct batch_stats *sum, const struct batch_stats *stats);
 
 #endif

@@ -20,6 +20,7 @@ struct mail {
 	struct mail *next;
 	uint64_t number;
 	bool is_beat;
+	struct errand *errand;    /* not NULL: it has come back, and this is all that counts */
 	enum act_outcome outcome; /* of an action */
 	int64_t not_before_ms;    /* of an action */
 	enum hx_code code;        /* of a beat */

@@ -14,24 +14,25 @@
 #define PENDING_LOOKED_AT (2 * BATCH_UNITS_MAX) /* how far batch_pick sees */
 #define BATCH_BYTES_MAX (256u << 20)
 #define COMMIT_GRACE_NS 2000000000 /* after the drain: tasks that do nothing but commit soon come to their end */
+#define LANE_LOCK_MS 100           /* how long a batch waits for a row that somebody has locked, if there is an aside */
 #define IDLE_NS 200000000          /* quiet for so long: time for the store's housekeeping */
 
 /* ---- lists and tables ---- */
 
-static void list_init(struct seat_list *list)
+void lane_list_init(struct seat_list *list)
 {
 	list->first = NULL;
 	list->last = &list->first;
 }
 
-static void list_push(struct seat_list *list, struct seat *seat)
+void lane_list_push(struct seat_list *list, struct seat *seat)
 {
 	seat->next = NULL;
 	*list->last = seat;
 	list->last = &seat->next;
 }
 
-static struct seat *list_pop(struct seat_list *list)
+struct seat *lane_list_pop(struct seat_list *list)
 {
 	struct seat *seat = list->first;
 
@@ -75,7 +76,7 @@ void lane_give(struct lane *lane, struct seat *seat, struct answer *answer)
 	answer->node = lane->options.node;
 	(void)task_take(seat->task, seat->task->turn, answer); /* always its own turn: tickets are used once */
 	seat->state = SEAT_READY;
-	list_push(&lane->ready, seat);
+	lane_list_push(&lane->ready, seat);
 }
 
 void lane_finish(struct lane *lane, struct seat *seat, enum hx_code code)
@@ -99,7 +100,7 @@ static void wake_seat(struct lane *lane, struct seat *seat)
 	}
 }
 
-static void wake_topic(struct lane *lane, int64_t topic)
+void lane_wake_topic(struct lane *lane, int64_t topic)
 {
 	for (struct seat *seat = lane->topics[lane_bucket((uint64_t)topic)], *next; seat; seat = next) {
 		next = seat->topic_next;
@@ -148,9 +149,11 @@ static void resume(struct lane *lane, struct seat *seat)
 			break;
 		}
 		seat->state = SEAT_COMMITTING;
+		if (lane_limited_take(lane, seat, ask.unit))
+			break;
 		seat->unit = pooled ? ask.unit : NULL;
 		lane->units_n += pooled;
-		list_push(&lane->pending, seat);
+		lane_list_push(&lane->pending, seat);
 		lane->pending_n++;
 		break;
 	case ASK_ACT:
@@ -177,9 +180,16 @@ static void sink_wake(struct batch_sink *sink, int64_t topic)
 {
 	struct lane *lane = (struct lane *)((char *)sink - offsetof(struct lane, sink));
 
-	wake_topic(lane, topic);
+	lane_wake_topic(lane, topic);
 	if (lane->peers_n || lane->options.woke)
 		lane->woken[lane->woken_n++] = topic;
+}
+
+static bool sink_elsewhere(struct batch_sink *sink, size_t i)
+{
+	struct lane *lane = (struct lane *)((char *)sink - offsetof(struct lane, sink));
+
+	return lane_go_aside(lane, lane->batch_seats[i], lane->batch_units[i], ERRAND_ALONE);
 }
 
 /* Seats left over from an earlier round have lost their unit with that round's pool: they are asked again. */
@@ -225,6 +235,15 @@ static size_t gather(struct lane *lane)
 	return picked_n;
 }
 
+void lane_tell_peers(struct lane *lane)
+{
+	for (size_t i = 0; i < lane->peers_n && lane->woken_n; i++)
+		lane_wake(lane->peers[i], lane->woken, lane->woken_n);
+	if (lane->options.woke && lane->woken_n)
+		lane->options.woke(lane->options.woke_context, lane->woken, lane->woken_n);
+	lane->woken_n = 0;
+}
+
 static void commit_round(struct lane *lane)
 {
 	struct batch batch;
@@ -236,16 +255,12 @@ static void commit_round(struct lane *lane)
 	batch_run(&batch, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink, &lane->stats.batch);
 	if (lane->stats.batch.failed != failed_before || trouble_is_on(&lane->trouble))
 		trouble_note(&lane->trouble, lane->batch_units, lane->results, n, clock_mono(lane->options.clock));
-	for (size_t i = 0; i < lane->peers_n && lane->woken_n; i++)
-		lane_wake(lane->peers[i], lane->woken, lane->woken_n);
-	if (lane->options.woke && lane->woken_n)
-		lane->options.woke(lane->options.woke_context, lane->woken, lane->woken_n);
-	lane->woken_n = 0;
+	lane_tell_peers(lane);
 	arena_reset(&lane->arena);
 	for (struct seat *seat = lane->pending.first; seat; seat = seat->next)
 		seat->unit = NULL;
 	lane->units_n = 0;
-	lane->stats.waiting = lane->pending_n;
+	lane->stats.waiting = lane->pending_n + lane->aside_n;
 	lane->stats.rounds++;
 	lane->db->driver->tend(lane->db, /* idle= */ false);
 }
@@ -283,7 +298,7 @@ static void begin_stop(struct lane *lane)
 
 		if (seat->state == SEAT_SLEEPING) {
 			seat->state = SEAT_READY; /* asks to sleep once more, and start_sleep then ends it */
-			list_push(&lane->ready, seat);
+			lane_list_push(&lane->ready, seat);
 		}
 	}
 }
@@ -296,13 +311,16 @@ static void open_delivery(struct lane *lane, struct delivery *d)
 	}
 	for (struct mail *mail = d->mail, *next; mail; mail = next) {
 		next = mail->next;
-		lane_act_open_mail(lane, mail);
+		if (mail->errand)
+			lane_errand_back(lane, mail);
+		else
+			lane_act_open_mail(lane, mail);
 	}
 	if (d->wake_everybody)
 		wake_everybody(lane);
 	else
 		for (size_t i = 0; i < d->wakes_n; i++)
-			wake_topic(lane, d->wakes[i]);
+			lane_wake_topic(lane, d->wakes[i]);
 	if (d->stopping && !lane->stopping)
 		begin_stop(lane);
 }
@@ -315,7 +333,7 @@ static int64_t wait_ns(struct lane *lane, bool tended)
 	int64_t ns = tended ? INT64_MAX : IDLE_NS;
 
 	/* A stop with nothing left in the lane still waits for its beats, which come through the inbox. */
-	if (lane->ready.first || lane->pending.first)
+	if (lane->ready.first || lane->pending.first || lane->limited.first)
 		return 0;
 	if (first && first->due.ns - now.ns < ns)
 		ns = first->due.ns - now.ns;
@@ -337,7 +355,7 @@ static void resume_ready(struct lane *lane)
 {
 	struct seat *seat;
 
-	while ((seat = list_pop(&lane->ready)))
+	while ((seat = lane_list_pop(&lane->ready)))
 		resume(lane, seat);
 }
 
@@ -373,6 +391,10 @@ static void *run(void *context)
 		if (lane->pending.first) {
 			give_way(lane);
 			commit_round(lane);
+			tended = false;
+		}
+		if (lane->limited.first) {
+			lane_limited_round(lane);
 			tended = false;
 		}
 	}
@@ -470,10 +492,12 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 	if (!lane)
 		return error_set(err, HX_NO_MEMORY, "a lane");
 	lane->options = *options;
-	lane->sink = (struct batch_sink){sink_answer, sink_wake};
+	lane->sink = (struct batch_sink){sink_answer, sink_wake, options->aside ? sink_elsewhere : NULL};
 	lane->trouble = (struct trouble){.log = options->log, .who = "lane", .number = options->number};
-	list_init(&lane->ready);
-	list_init(&lane->pending);
+	lane_list_init(&lane->ready);
+	lane_list_init(&lane->pending);
+	lane_list_init(&lane->limited);
+	lane_list_init(&lane->held);
 	arena_init(&lane->arena, BATCH_BYTES_MAX);
 	inbox_init(&lane->inbox, options->seats_max);
 	id_source_init(&lane->ids, options->node_number);
@@ -486,6 +510,8 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 		code = db_open(&options->db, &lane->db, err);
 	if (!code && options->migrate)
 		code = migrate_run(lane->db, &before, err);
+	if (!code && options->aside)
+		lane->db->lock_wait_ms = LANE_LOCK_MS;
 	if (!code && pthread_create(&lane->thread, NULL, run, lane))
 		code = error_set(err, HX_INTERNAL, "a lane's thread cannot be started");
 	if (code && options->opened)
@@ -502,6 +528,8 @@ void lane_stop(struct lane *lane, int64_t drain_ms)
 	if (!lane || lane->joined)
 		return;
 	lane->drain_ms = drain_ms;
+	/* Of its own accord a statement of the user's would not end. */
+	atomic_store(&lane->db->stop_ns, mono_add_ms(clock_mono(lane->options.clock), drain_ms).ns);
 	inbox_stop(&lane->inbox);
 	pthread_join(lane->thread, NULL);
 	lane->joined = true;

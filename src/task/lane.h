@@ -23,6 +23,7 @@
 
 #include "base/log.h"
 #include "db/driver.h"
+#include "task/aside.h"
 #include "task/batch.h"
 #include "task/task.h"
 #include "task/timer.h"
@@ -47,9 +48,10 @@ struct seat {
 	struct lane *lane; /* while it is watched */
 	uint64_t number;
 	bool beating;
-	bool hear_out; /* under a lease, and to be heard out */
-	bool overrun;  /* that lease is lost, or not trusted any more: no beats, only the answer */
-	bool own;      /* not counted against seats_max */
+	bool hear_out;     /* under a lease, and to be heard out */
+	bool overrun;      /* that lease is lost, or not trusted any more: no beats, only the answer */
+	bool own;          /* not counted against seats_max */
+	enum errand_go go; /* of a unit with a limit that is run here */
 	enum { SEAT_READY, SEAT_COMMITTING, SEAT_ACTING, SEAT_SLEEPING } state;
 };
 
@@ -85,6 +87,8 @@ struct lane_options {
 	void (*renew)(struct unit *unit, int64_t subject, int64_t fence, int64_t lease_ms);
 	/* Where renewals go: a lane of its own on PostgreSQL. NULL: this one. */
 	struct lane *pulse;
+	/* Where units with a limit go, and those that meet a lock. NULL: the first are run here, in turn with all others. */
+	struct aside *aside;
 	/* Who ends actions in time while this lane waits for its store; NULL: nobody else may have them by then. */
 	struct warden *warden;
 	/* In the lane's thread, after a commit: the topics that it has woken, for other nodes. Must not wait. May be NULL. */

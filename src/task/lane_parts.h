@@ -6,6 +6,7 @@
 #define HX_TASK_LANE_PARTS_H
 
 #include "base/id.h"
+#include "task/aside.h"
 #include "task/inbox.h"
 #include "task/lane.h"
 #include "task/trouble.h"
@@ -28,6 +29,10 @@ struct lane {
 
 	struct seat_list ready;
 	struct seat_list pending;
+	struct seat_list limited;               /* units with a limit, that are run here */
+	struct seat_list held;                  /* wait for a unit of theirs that is aside */
+	struct errand_key *aside[LANE_BUCKETS]; /* the subjects of the units that are aside */
+	size_t aside_n;                         /* of these units */
 	struct timers timers;
 	struct seat *topics[LANE_BUCKETS];
 	struct seat *acting[LANE_BUCKETS];
@@ -67,6 +72,24 @@ static inline size_t lane_bucket(uint64_t key)
 void lane_give(struct lane *lane, struct seat *seat, struct answer *answer);
 /* The seat leaves the lane. */
 void lane_finish(struct lane *lane, struct seat *seat, enum hx_code code);
+
+void lane_list_init(struct seat_list *list);
+void lane_list_push(struct seat_list *list, struct seat *seat);
+struct seat *lane_list_pop(struct seat_list *list);
+void lane_wake_topic(struct lane *lane, int64_t topic);
+/* After a commit: what it has woken is told to the other lanes and nodes. */
+void lane_tell_peers(struct lane *lane);
+
+/* ---- lane_limited.c ---- */
+
+/* Takes the seat over that wants to commit this unit, which stays the caller's. False: it is one for the next batch. */
+bool lane_limited_take(struct lane *lane, struct seat *seat, const struct unit *unit);
+/* The next of those that are run here, if there are any. */
+void lane_limited_round(struct lane *lane);
+/* The seat's unit waits for a lock: it goes aside. False: it cannot, or there is nobody. */
+bool lane_go_aside(struct lane *lane, struct seat *seat, const struct unit *unit, enum errand_go go);
+/* One that was aside has come back. Takes both. */
+void lane_errand_back(struct lane *lane, struct mail *mail);
 
 /* ---- lane_acts.c ---- */
 

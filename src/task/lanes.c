@@ -28,6 +28,13 @@ static enum hx_code open_one(struct lane_options options, size_t i, struct lane 
 	return lane_new(&options, ret_lane, err);
 }
 
+static enum hx_code open_aside(const struct lane_options *options, struct aside **ret_aside, struct hx_error *err)
+{
+	struct aside_options aside = {.db = options->db, .log = options->log, .resolve_ms = options->resolve_ms};
+
+	return aside_new(&aside, ret_aside, err);
+}
+
 enum hx_code lanes_open(struct lanes *lanes, const struct lane_options *options, size_t n, struct hx_error *err)
 {
 	bool sqlite = strncmp(options->db.url, "sqlite:", 7) == 0;
@@ -35,10 +42,14 @@ enum hx_code lanes_open(struct lanes *lanes, const struct lane_options *options,
 	enum hx_code code = HX_OK;
 
 	ASSERT(n >= 1 && n <= LANES_MAX);
-	*lanes = (struct lanes){0};
+	*lanes = (struct lanes){.clock = options->clock};
 	alone.opened = NULL;
 	if (!sqlite)
 		code = warden_new(options->clock, &lanes->warden, err);
+	if (!code && !sqlite)
+		code = open_aside(options, &lanes->aside, err);
+	alone.aside = lanes->aside;
+	with_pulse.aside = lanes->aside;
 	if (!code && !sqlite)
 		code = open_one(alone, 0, &lanes->pulse, err);
 	with_pulse.pulse = lanes->pulse;
@@ -83,6 +94,8 @@ void lanes_wake(const struct lanes *lanes, const int64_t topics[], size_t n)
 
 void lanes_stop(struct lanes *lanes, int64_t drain_ms)
 {
+	if (lanes->aside)
+		aside_stop_at(lanes->aside, mono_add_ms(clock_mono(lanes->clock), drain_ms));
 	for (size_t i = 0; i < lanes->n; i++)
 		lane_stop(lanes->lanes[i], drain_ms);
 	lane_stop(lanes->pulse, /* drain_ms= */ 0);
@@ -94,6 +107,7 @@ void lanes_close(struct lanes *lanes)
 	for (size_t i = 0; i < lanes->n; i++)
 		lane_free(lanes->lanes[i]);
 	lane_free(lanes->pulse);
+	aside_free(lanes->aside);
 	warden_free(lanes->warden);
 	*lanes = (struct lanes){0};
 }
@@ -118,4 +132,6 @@ void lanes_read_stats(const struct lanes *lanes, struct lane_stats *ret_stats)
 		add_stats(lanes->lanes[i], ret_stats);
 	if (lanes->pulse) /* on SQLite the one lane has renewed its own leases, too */
 		add_stats(lanes->pulse, ret_stats);
+	if (lanes->aside)
+		aside_read_stats(lanes->aside, &ret_stats->batch);
 }

@@ -1,6 +1,7 @@
 /*
  * The lanes of a node. SQLite has one, which also renews its own leases; PostgreSQL has several, and one more
- * with a connection of its own for the pulse, so that a renewal never waits behind a long batch.
+ * with a connection of its own for the pulse, so that a renewal never waits behind a long batch; and what is the user's is
+ * done aside (aside.h).
  *
  * A subject always hashes to the same lane of a node, so two tasks of one node never fight over a row in the
  * store. Across nodes they may; that is what the guards are for.
@@ -13,10 +14,12 @@
 #define LANES_MAX 32
 
 struct lanes {
+	struct clock *clock;
 	struct lane *lanes[LANES_MAX];
 	size_t n;
 	struct lane *pulse;    /* NULL on SQLite */
 	struct warden *warden; /* the same: there is no other node */
+	struct aside *aside;   /* the same: there is no other connection */
 };
 
 /* How many there should be on PostgreSQL: more lanes than processors only make the batches smaller. */

@@ -13,12 +13,13 @@ static bool failed(const struct unit_result *result)
 /* Others of the same batch may have been well served. */
 static bool is_of_unit(enum hx_code code)
 {
-	return code == HX_DATA_ERROR || code == HX_CONCURRENCY_ERROR;
+	return code == HX_DATA_ERROR || code == HX_CONCURRENCY_ERROR || code == HX_ACTION_FAILED || code == HX_BUSY;
 }
 
 static bool is_of_store(const struct unit_result *result)
 {
-	return failed(result) && !is_of_unit(result->error.code) && result->error.code != HX_TOO_LARGE;
+	return failed(result) && !is_of_unit(result->error.code) && result->error.code != HX_TOO_LARGE &&
+	       result->error.code != HX_STOPPING;
 }
 
 static bool passed(struct mono_time since, int64_t ms, struct mono_time now)

@@ -11,7 +11,7 @@
  * So there is no line for each request, however many fail. Not every success ends it: with a full disk reads still
  * work, and with one table lost all others do.
  *
- * A unit whose own data is refused, or that waits for a lock in vain, is no trouble of the store: it is told by itself,
+ * A unit whose own data is refused, that waits for a lock in vain or runs out of its time, is no trouble of the store: it is told by itself,
  * with its subject and its op, at most once in TROUBLE_UNIT_MS. What exceeds a limit has been answered with that limit.
  */
 #ifndef HX_TASK_TROUBLE_H

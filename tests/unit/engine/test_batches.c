@@ -281,7 +281,7 @@ static size_t told(const char *text)
 
 /* ---- tasks, run to their end in a lane ---- */
 
-struct errand {
+struct asking {
 	struct seat seat;
 	_Atomic int done;
 	enum hx_code code;
@@ -289,7 +289,7 @@ struct errand {
 
 static void errand_done(struct seat *seat, enum hx_code code)
 {
-	struct errand *errand = (struct errand *)seat;
+	struct asking *errand = (struct asking *)seat;
 
 	errand->code = code;
 	atomic_store(&errand->done, 1);
@@ -297,7 +297,7 @@ static void errand_done(struct seat *seat, enum hx_code code)
 
 static enum hx_code run(struct task *task, int64_t subject)
 {
-	struct errand errand = {.seat = {.task = task, .done = errand_done}};
+	struct asking errand = {.seat = {.task = task, .done = errand_done}};
 
 	assert_int_equal(engine_submit(engine, (uint64_t)subject, &errand.seat), HX_OK);
 	AWAIT(DEADLINE_MS, atomic_load(&errand.done));
@@ -686,7 +686,7 @@ static struct batch_cancel cancel_while_it_starts(int64_t batch)
 		.kind = BATCH_START, .workspace = WORKSPACE, .subject = batch, .policy = policy};
 	struct batch_verb verb;
 	struct batch_cancel c;
-	struct errand start = {.seat = {.task = &verb.task, .done = errand_done}};
+	struct asking start = {.seat = {.task = &verb.task, .done = errand_done}};
 	struct arena verbs;
 
 	arena_init(&verbs, 1u << 20);

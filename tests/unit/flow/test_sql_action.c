@@ -39,7 +39,7 @@ static const struct action_statement statements[] = {
 
 static const struct action actions[] = {
 	{.name = "call", .kind = ACTION_HTTP, .url = "http://h/"},
-	{.name = "book", .kind = ACTION_SQL, .statements_n = 3, .statements = statements},
+	{.name = "book", .kind = ACTION_SQL, .timeout_ms = 5000, .statements_n = 3, .statements = statements},
 };
 
 static struct sql_params params_with(const char *input)
@@ -138,10 +138,15 @@ static void statements_go_into_the_unit(void **state)
 	assert_string_equal(sql[1].stmts[1]->in, "");
 	assert_string_equal(sql[1].stmts[2]->in, "ssssssssss");
 	unit_init(&unit, /* op= */ 1);
-	sql_action_add(&unit, &sql[0], &actions[0], NULL);
+	sql_action_add(&unit, &sql[0], &actions[0], NULL, /* timeout_ms= */ 0);
 	assert_int_equal(unit.lines_n, 0);
-	sql_action_add(&unit, &sql[1], &actions[1], values);
+	assert_int_equal(unit.limit_ms, 0);
+	sql_action_add(&unit, &sql[1], &actions[1], values, /* timeout_ms= */ 0);
 	assert_int_equal(unit.lines_n, 3);
+	assert_int_equal(unit.limit_ms, actions[1].timeout_ms);
+	unit_init(&unit, /* op= */ 1);
+	sql_action_add(&unit, &sql[1], &actions[1], values, /* timeout_ms= */ 77); /* of the step */
+	assert_int_equal(unit.limit_ms, 77);
 	for (size_t i = 0; i < 3; i++) {
 		assert_ptr_equal(unit.lines[i].stmt, sql[1].stmts[i]);
 		assert_int_equal(unit.lines[i].rule, statements[i].must ? UNIT_MUST : UNIT_ANY);

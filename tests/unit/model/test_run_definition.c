@@ -448,7 +448,7 @@ static void timeouts(void **state)
 	(void)step("'type': 'task', 'action': 'Claimed', 'on_timeout': 'continue', 'on_unknown': 'probe'");
 	warned("'type': 'task', 'action': 'Noop', 'timeout': '1s'",
 	       "action Noop is of kind noop, which has no timeout");
-	warned("'type': 'task', 'action': 'Sql', 'timeout': '1s'", "action Sql is of kind sql, which has no timeout");
+	assert_int_equal(step("'type': 'task', 'action': 'Sql', 'timeout': '1s'")->timeout_ms, 1000);
 }
 
 static void events_and_approvals(void **state)

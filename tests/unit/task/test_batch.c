@@ -25,12 +25,15 @@ struct fake {
 	/* What the n-th call answers; HX_OK where the test has said nothing. */
 	enum hx_code begins[CALLS_MAX], executes[CALLS_MAX], commits[CALLS_MAX], resolves[CALLS_MAX];
 	size_t begins_n, executes_n, commits_n, resolves_n;
-	int64_t poison;    /* the op of a unit whose data is refused; 0: none */
-	size_t rows_fit_n; /* with more units than this the arena is full; 0: always fits */
+	int64_t poison;     /* the op of a unit whose data is refused; 0: none */
+	int64_t found_late; /* the op of one whose data only the commit refuses; 0: none */
+	bool has_late;      /* it is in the transaction */
+	size_t rows_fit_n;  /* with more units than this the arena is full; 0: always fits */
 	bool begun;
 	struct fake_clock clock;
 	int64_t execute_ms, commit_ms; /* how long these take */
 	int64_t resolve_ms;
+	int64_t limit_ms; /* of the transaction that was begun last */
 	char diary[8192];
 	size_t diary_n;
 };
@@ -56,6 +59,7 @@ static enum hx_code fake_begin(struct db *db, struct hx_error *err)
 	enum hx_code code = next(f->begins, &f->begins_n, err);
 
 	note(f, 'b');
+	f->limit_ms = db->limit.ns ? (db->limit.ns - clock_mono(db->clock).ns) / 1000000 : 0;
 	assert_false(f->begun);
 	f->begun = code == HX_OK;
 	return code;
@@ -81,8 +85,10 @@ static enum hx_code fake_execute(struct db *db, struct unit *const units[], size
 	note(f, 'x');
 	fake_clock_advance_ms(&f->clock, f->execute_ms);
 	assert_true(f->begun);
+	f->has_late = false;
 	for (size_t i = 0; i < n; i++) {
 		fake_verdict(units[i], &results[i], arena);
+		f->has_late |= f->found_late && units[i]->op == f->found_late;
 		if (!code && units[i]->op == f->poison)
 			code = error_set(err, HX_DATA_ERROR, "unit %lld", (long long)units[i]->op);
 	}
@@ -101,6 +107,8 @@ static enum hx_code fake_commit(struct db *db, struct hx_error *err)
 	fake_clock_advance_ms(&f->clock, f->commit_ms);
 	assert_true(f->begun);
 	f->begun = false;
+	if (f->has_late)
+		return error_set(err, HX_DATA_ERROR, "unit %lld", (long long)f->found_late);
 	return next(f->commits, &f->commits_n, err);
 }
 
@@ -159,12 +167,12 @@ static void take_wake(struct batch_sink *sink, int64_t topic)
 	note(&fake, '!');
 }
 
-static struct batch_sink sink = {take_answer, take_wake};
+static struct batch_sink sink = {.answer = take_answer, .wake = take_wake};
 
 static int set_up(void **state)
 {
 	(void)state;
-	fake = (struct fake){.db = {&fake_driver, &fake.clock.clock}};
+	fake = (struct fake){.db = {.driver = &fake_driver, .clock = &fake.clock.clock}};
 	fake_clock_init(&fake.clock, (struct wall_time){0});
 	stats = (struct batch_stats){0};
 	memset(answers, 0, sizeof answers);
@@ -408,6 +416,103 @@ static void a_commit_that_certainly_failed(void **state)
 	assert_int_equal(stats.in_doubt, 0);
 }
 
+/* A deferred constraint, say. Nobody hears of another's error. */
+static void what_only_the_commit_finds_is_told_to_one(void **state)
+{
+	(void)state;
+	fake.found_late = 3;
+	run(4);
+	assert_string_equal(fake.diary, "bxc"
+					"bxcwl!"
+					"bxc"
+					"bxcf"
+					"bxcl");
+	assert_int_equal(errors[2].code, HX_DATA_ERROR);
+	assert_int_equal(stats.bisected, 2);
+	set_up(NULL);
+	fake.commits[0] = HX_CONCURRENCY_ERROR; /* a deadlock among deferred triggers: run again */
+	run(2);
+	assert_string_equal(fake.diary, "bxcbxcwl!");
+}
+
+/* ---- locks and limits ---- */
+
+static bool take_over(struct batch_sink *s, size_t i)
+{
+	(void)s, (void)i;
+	note(&fake, '>');
+	return true;
+}
+
+static void who_waits_for_a_lock_goes_elsewhere(void **state)
+{
+	(void)state;
+	sink.elsewhere = take_over;
+	fake.executes[0] = fake.executes[2] = HX_CONCURRENCY_ERROR;
+	run(2);
+	sink.elsewhere = NULL;
+	assert_string_equal(fake.diary, "bx"
+					"bxcw!"
+					"bx>"); /* tried once, and nobody waits for it */
+	assert_int_equal(stats.aside, 1);
+	assert_int_equal(answers[1], 0);
+}
+
+static void a_unit_that_is_alone_has_its_limit(void **state)
+{
+	(void)state;
+	unit_limit(&units[0], 700);
+	fake.executes[0] = HX_ACTION_FAILED;
+	run(1);
+	assert_string_equal(fake.diary, "bxf");
+	assert_int_equal(fake.limit_ms, 700);
+	assert_int_equal(fake.db.limit.ns, 0); /* for the next it counts no more */
+	assert_int_equal(stats.timed_out, 1);
+	assert_int_equal(errors[0].code, HX_ACTION_FAILED);
+	assert_non_null(strstr(errors[0].detail, "700 ms"));
+	run(1);
+	assert_int_equal(answers[0], 2);
+	assert_int_equal(verdicts[0], UNIT_WON);
+}
+
+static bool try_all(size_t n)
+{
+	struct batch batch;
+
+	batch_init(&batch, unit_pointers, results, n);
+	return batch_try(&batch, /* limit_ms= */ 200, &fake.db, &arena, /* resolve_ms= */ 1234, &sink, &stats);
+}
+
+/* Once, and no longer than that: whatever goes wrong, each is to be tried by itself. */
+static void a_try_is_one(void **state)
+{
+	static const enum hx_code codes[] = {HX_DATA_ERROR, HX_ACTION_FAILED, HX_CONCURRENCY_ERROR,
+					     HX_STORE_UNAVAILABLE, HX_TOO_LARGE};
+
+	(void)state;
+	assert_true(try_all(2));
+	assert_int_equal(fake.limit_ms, 200);
+	assert_string_equal(fake.diary, "bxcwl!");
+	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+		set_up(NULL);
+		fake.executes[0] = codes[i];
+		assert_false(try_all(2));
+		fake.commits[0] = codes[i];
+		assert_false(try_all(2));
+		assert_string_equal(fake.diary, "bxbxc"); /* and nobody was answered */
+	}
+	set_up(NULL);
+	fake.executes[0] = HX_DATA_ERROR;
+	assert_true(try_all(1)); /* more time would not help it */
+	assert_string_equal(fake.diary, "bxf");
+	fake.executes[1] = HX_ACTION_FAILED;
+	assert_false(try_all(1));
+	fake.commits[0] = HX_OUTCOME_UNKNOWN;
+	fake.resolves[0] = HX_OUTCOME_UNKNOWN;
+	assert_true(try_all(2)); /* never twice what may have landed */
+	assert_string_equal(fake.diary, "bxfbxbxc?uu!!");
+}
+
 static void an_unknown_commit_that_had_landed(void **state)
 {
 	(void)state;
@@ -589,6 +694,10 @@ int main(void)
 		BATCH_TEST(a_batch_whose_rows_do_not_fit_is_cut_too),
 		BATCH_TEST(the_arena_is_emptied_between_halves),
 		BATCH_TEST(a_commit_that_certainly_failed),
+		BATCH_TEST(what_only_the_commit_finds_is_told_to_one),
+		BATCH_TEST(who_waits_for_a_lock_goes_elsewhere),
+		BATCH_TEST(a_unit_that_is_alone_has_its_limit),
+		BATCH_TEST(a_try_is_one),
 		BATCH_TEST(an_unknown_commit_that_had_landed),
 		BATCH_TEST(an_unknown_commit_that_had_not_landed),
 		BATCH_TEST(an_unknown_commit_that_stays_unknown),

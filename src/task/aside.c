@@ -1,0 +1,390 @@
+/* The workers of aside.h. One mutex for the two lists; nothing is run, opened or answered under it. */
+#include "task/aside.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "task/trouble.h"
+
+#define ARENA_BYTES_MAX (256u << 20)
+#define LOOK_AGAIN_NS 100000000 /* for errands whose wait is over, and for a stop */
+
+struct errand_list {
+	struct errand *first, **last;
+};
+
+struct worker {
+	struct aside *aside;
+	pthread_t thread;
+	bool takes_long;
+	struct db *db; /* NULL: not opened yet. Set under the mutex */
+	struct arena arena;
+	struct trouble trouble;
+	struct batch_sink sink;
+	struct batch_stats stats, published; /* published: under the mutex */
+	struct mono_time sent;
+	size_t n;
+	struct errand *errands[ASIDE_TOGETHER];
+	struct unit *units[ASIDE_TOGETHER];
+	struct unit_result results[ASIDE_TOGETHER];
+};
+
+struct aside {
+	struct aside_options options;
+	pthread_mutex_t mutex;
+	pthread_cond_t arrived;
+	struct errand_list fresh, slow; /* slow: LONG */
+	int64_t stop_ns;                /* 0: none */
+	bool ending;
+	size_t workers_n;
+	struct worker workers[ASIDE_WORKERS];
+};
+
+/* ---- lists ---- */
+
+static void list_init(struct errand_list *list)
+{
+	list->first = NULL;
+	list->last = &list->first;
+}
+
+static void list_push(struct errand_list *list, struct errand *errand)
+{
+	errand->next = NULL;
+	*list->last = errand;
+	list->last = &errand->next;
+}
+
+/* Takes out the errand that *at points to. */
+static struct errand *list_take(struct errand_list *list, struct errand **at)
+{
+	struct errand *errand = *at;
+
+	*at = errand->next;
+	if (!errand->next)
+		list->last = at;
+	return errand;
+}
+
+/* ---- answers ---- */
+
+/* The rows move to where they last. What cannot be told is looked up by its op: it is durable. */
+static void copy_result(const struct unit *unit, const struct unit_result *from, struct errand *errand)
+{
+	struct unit_result *to = &errand->result;
+
+	to->verdict = from->verdict;
+	to->line = from->line;
+	to->error = from->error;
+	for (unsigned i = 0; i < unit->lines_n; i++) {
+		size_t n = from->rows[i].n * from->rows[i].columns;
+		struct db_value *cells = n ? arena_alloc(&errand->arena, n * sizeof *cells) : NULL;
+
+		for (size_t c = 0; c < n && cells; c++) {
+			cells[c] = from->rows[i].cells[c];
+			if (cells[c].type == DB_TEXT || cells[c].type == DB_BLOB)
+				cells[c].s = arena_copy(&errand->arena, cells[c].s);
+		}
+		to->rows[i] = (struct db_rows){from->rows[i].n, from->rows[i].columns, cells};
+	}
+	if (errand->arena.failed) {
+		memset(to->rows, 0, sizeof to->rows);
+		to->verdict = UNIT_UNKNOWN;
+		to->line = -1;
+		(void)error_set(&to->error, HX_NO_MEMORY, "the rows of a unit could not be kept");
+	}
+}
+
+static void sink_answer(struct batch_sink *sink, size_t i, const struct unit_result *result)
+{
+	struct worker *w = (struct worker *)((char *)sink - offsetof(struct worker, sink));
+	struct errand *errand = w->errands[i];
+
+	errand->sent = w->sent;
+	copy_result(&errand->unit, result, errand);
+}
+
+/* The lane that sent it wakes whoever is to be woken. */
+static void sink_wake(struct batch_sink *sink, int64_t topic)
+{
+	(void)sink, (void)topic;
+}
+
+static void refuse(struct errand *errand, const struct hx_error *error)
+{
+	errand->result.verdict = UNIT_FAILED;
+	errand->result.line = -1;
+	errand->result.error = *error;
+	memset(errand->result.rows, 0, sizeof errand->result.rows);
+	errand->done(errand);
+}
+
+/* ---- a go ---- */
+
+static enum hx_code open_store(struct worker *w, struct hx_error *err)
+{
+	struct db *db = NULL;
+	enum hx_code code = w->db ? HX_OK : db_open(&w->aside->options.db, &db, err);
+
+	if (!db)
+		return code;
+	pthread_mutex_lock(&w->aside->mutex);
+	w->db = db;
+	atomic_store(&db->stop_ns, w->aside->stop_ns);
+	pthread_mutex_unlock(&w->aside->mutex);
+	return HX_OK;
+}
+
+/* They failed together, or in a short time. */
+static void send_again(struct worker *w)
+{
+	enum errand_go go = w->n > 1 ? ERRAND_ALONE : ERRAND_LONG;
+
+	pthread_mutex_lock(&w->aside->mutex);
+	for (size_t i = 0; i < w->n; i++) {
+		w->errands[i]->go = go;
+		list_push(go == ERRAND_LONG ? &w->aside->slow : &w->aside->fresh, w->errands[i]);
+	}
+	pthread_cond_broadcast(&w->aside->arrived);
+	pthread_mutex_unlock(&w->aside->mutex);
+}
+
+/* They have their results. Nobody looks at their units any more. */
+static void give_back(struct worker *w, uint64_t failed_before)
+{
+	if (w->stats.failed != failed_before || trouble_is_on(&w->trouble))
+		trouble_note(&w->trouble, w->units, w->results, w->n, clock_mono(w->db->clock));
+	for (size_t i = 0; i < w->n; i++)
+		w->errands[i]->done(w->errands[i]);
+}
+
+static bool run_go(struct worker *w)
+{
+	int64_t resolve_ms = w->aside->options.resolve_ms;
+	struct batch batch;
+
+	w->sent = clock_mono(w->db->clock);
+	batch_init(&batch, w->units, w->results, w->n);
+	if (w->errands[0]->go != ERRAND_LONG)
+		return batch_try(&batch, ASIDE_TRY_MS, w->db, &w->arena, resolve_ms, &w->sink, &w->stats);
+	batch_run(&batch, w->db, &w->arena, resolve_ms, &w->sink, &w->stats);
+	return true;
+}
+
+static void run_taken(struct worker *w)
+{
+	uint64_t failed_before = w->stats.failed;
+	struct hx_error err = {0};
+
+	if (open_store(w, &err))
+		for (size_t i = 0; i < w->n; i++)
+			refuse(w->errands[i], &err);
+	else if (run_go(w))
+		give_back(w, failed_before);
+	else
+		send_again(w);
+	arena_reset(&w->arena);
+}
+
+/* ---- taking ---- */
+
+static void take_one(struct worker *w, struct errand_list *list)
+{
+	w->errands[0] = list_take(list, &list->first);
+	w->n = 1;
+}
+
+/* As many as may go together. Those that may not keep their places. */
+static void take_together(struct worker *w, struct errand_list *list)
+{
+	struct unit *units[2 * ASIDE_TOGETHER];
+	struct errand *looked_at[2 * ASIDE_TOGETHER];
+	size_t picked[ASIDE_TOGETHER], n = 0, p = 0;
+
+	for (struct errand *e = list->first; e && n < 2 * ASIDE_TOGETHER; e = e->next)
+		if (e->go == ERRAND_TOGETHER) {
+			looked_at[n] = e;
+			units[n++] = &e->unit;
+		}
+	w->n = batch_pick(units, n, /* one_unit_per_subject= */ true, ASIDE_TOGETHER, picked);
+	for (struct errand **at = &list->first; p < w->n;) {
+		if (*at == looked_at[picked[p]])
+			w->errands[p++] = list_take(list, at);
+		else
+			at = &(*at)->next;
+	}
+}
+
+/* Under the mutex. False: there is nothing for this worker. */
+static bool take(struct worker *w)
+{
+	struct aside *aside = w->aside;
+
+	w->n = 0;
+	if (w->takes_long && aside->slow.first)
+		take_one(w, &aside->slow);
+	else if (aside->fresh.first && aside->fresh.first->go == ERRAND_ALONE)
+		take_one(w, &aside->fresh);
+	else if (aside->fresh.first)
+		take_together(w, &aside->fresh);
+	for (size_t i = 0; i < w->n; i++)
+		w->units[i] = &w->errands[i]->unit; /* copied on the way: it is not touched by anybody else */
+	return w->n > 0;
+}
+
+/* Under the mutex: those that are not tried any more, for `why`. */
+static struct errand *take_given_up(struct aside *aside, struct mono_time now, struct hx_error *why)
+{
+	struct errand_list *list = aside->slow.first ? &aside->slow : &aside->fresh;
+	struct errand *given_up = list->first;
+
+	if (aside->stop_ns && now.ns >= aside->stop_ns) {
+		(void)error_set(why, HX_STOPPING, "the engine stops");
+		list_init(list);
+		return given_up;
+	}
+	given_up = aside->slow.first;
+	if (!given_up || now.ns < mono_add_ms(given_up->came, ASIDE_WAIT_MS).ns)
+		return NULL;
+	(void)error_set(why, HX_BUSY, "too much SQL that takes long is under way: it has waited for %d s in vain",
+			ASIDE_WAIT_MS / 1000);
+	given_up = list_take(&aside->slow, &aside->slow.first);
+	given_up->next = NULL;
+	return given_up;
+}
+
+static void wait_for_more(struct aside *aside)
+{
+	struct timespec until;
+
+	if (!aside->slow.first && !aside->stop_ns) {
+		pthread_cond_wait(&aside->arrived, &aside->mutex);
+		return;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += LOOK_AGAIN_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	(void)pthread_cond_timedwait(&aside->arrived, &aside->mutex, &until);
+}
+
+static void *work(void *context)
+{
+	struct worker *w = context;
+	struct aside *aside = w->aside;
+	struct hx_error why = {0};
+
+	pthread_mutex_lock(&aside->mutex);
+	for (;;) {
+		struct errand *given_up = take_given_up(aside, clock_mono(aside->options.db.clock), &why);
+		bool taken = !given_up && take(w);
+
+		if (!given_up && !taken && aside->ending)
+			break;
+		if (!given_up && !taken) {
+			wait_for_more(aside);
+			continue;
+		}
+		pthread_mutex_unlock(&aside->mutex);
+		for (struct errand *next; given_up; given_up = next) {
+			next = given_up->next;
+			refuse(given_up, &why);
+		}
+		if (taken)
+			run_taken(w);
+		pthread_mutex_lock(&aside->mutex);
+		w->published = w->stats;
+	}
+	pthread_mutex_unlock(&aside->mutex);
+	return NULL;
+}
+
+/* ---- from outside ---- */
+
+void aside_send(struct aside *aside, struct errand *errand)
+{
+	errand->came = clock_mono(aside->options.db.clock);
+	arena_init(&errand->arena, ARENA_BYTES_MAX);
+	pthread_mutex_lock(&aside->mutex);
+	list_push(errand->go == ERRAND_LONG ? &aside->slow : &aside->fresh, errand);
+	pthread_cond_broadcast(&aside->arrived);
+	pthread_mutex_unlock(&aside->mutex);
+}
+
+void aside_stop_at(struct aside *aside, struct mono_time at)
+{
+	if (!aside)
+		return;
+	pthread_mutex_lock(&aside->mutex);
+	aside->stop_ns = at.ns;
+	for (size_t i = 0; i < aside->workers_n; i++)
+		if (aside->workers[i].db)
+			atomic_store(&aside->workers[i].db->stop_ns, at.ns);
+	pthread_cond_broadcast(&aside->arrived);
+	pthread_mutex_unlock(&aside->mutex);
+}
+
+void aside_read_stats(struct aside *aside, struct batch_stats *sum)
+{
+	pthread_mutex_lock(&aside->mutex);
+	for (size_t i = 0; i < aside->workers_n; i++)
+		batch_stats_add(sum, &aside->workers[i].published);
+	pthread_mutex_unlock(&aside->mutex);
+}
+
+static bool start_worker(struct aside *aside, size_t i)
+{
+	struct worker *w = &aside->workers[i];
+
+	w->aside = aside;
+	w->takes_long = i < ASIDE_LONG;
+	w->sink = (struct batch_sink){.answer = sink_answer, .wake = sink_wake};
+	w->trouble = (struct trouble){.log = aside->options.log, .who = "aside", .number = (int64_t)i + 1};
+	arena_init(&w->arena, ARENA_BYTES_MAX);
+	return pthread_create(&w->thread, NULL, work, w) == 0;
+}
+
+enum hx_code aside_new(const struct aside_options *options, struct aside **ret_aside, struct hx_error *err)
+{
+	struct aside *aside = calloc(1, sizeof *aside);
+	pthread_condattr_t attr;
+
+	if (!aside)
+		return error_set(err, HX_NO_MEMORY, "workers for the user's SQL");
+	aside->options = *options;
+	aside->options.db.exclusive = false;
+	list_init(&aside->fresh);
+	list_init(&aside->slow);
+	pthread_mutex_init(&aside->mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&aside->arrived, &attr);
+	pthread_condattr_destroy(&attr);
+	while (aside->workers_n < ASIDE_WORKERS && start_worker(aside, aside->workers_n))
+		aside->workers_n++;
+	if (aside->workers_n < ASIDE_WORKERS) {
+		aside_free(aside);
+		return error_set(err, HX_INTERNAL, "a thread for the user's SQL cannot be started");
+	}
+	*ret_aside = aside;
+	return HX_OK;
+}
+
+void aside_free(struct aside *aside)
+{
+	if (!aside)
+		return;
+	pthread_mutex_lock(&aside->mutex);
+	aside->ending = true;
+	pthread_cond_broadcast(&aside->arrived);
+	pthread_mutex_unlock(&aside->mutex);
+	for (size_t i = 0; i < aside->workers_n; i++) {
+		pthread_join(aside->workers[i].thread, NULL);
+		db_close(aside->workers[i].db);
+		arena_release(&aside->workers[i].arena);
+	}
+	pthread_cond_destroy(&aside->arrived);
+	pthread_mutex_destroy(&aside->mutex);
+	free(aside);
+}

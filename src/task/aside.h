@@ -1,0 +1,66 @@
+/*
+ * Aside: where units go that nobody else should wait for. For PostgreSQL; SQLite has one connection that writes, and its lane
+ * makes do with turns (lane_limited.c).
+ *
+ * Two kinds come here from the lanes of a node: units with a limit (db/unit.h), which run statements of the user's or work on a
+ * table of theirs, and units of ours that have met a row which somebody keeps locked. A few workers, each with a connection
+ * of its own that it opens when it first has something to do, take them in three goes:
+ *
+ *   TOGETHER   up to ASIDE_TOGETHER of those that wait, in one transaction, within ASIDE_TRY_MS for all of it
+ *       └ failed, in whatever way ─▶ ALONE   each by itself, within ASIDE_TRY_MS
+ *                                       └ out of time ─▶ LONG   by itself, within its own limit
+ *
+ * Only ASIDE_LONG of the workers take the LONG ones. So what sleeps or waits for a lock holds up others of its kind, and those
+ * that are quick only for ASIDE_TRY_MS; the lanes, not at all. One that has waited for its turn for ASIDE_WAIT_MS is given up,
+ * and certainly not done (HX_BUSY).
+ *
+ * Correctness is where it was: in the guards, and in the locks on the subjects, which are taken first here as there.
+ */
+#ifndef HX_TASK_ASIDE_H
+#define HX_TASK_ASIDE_H
+
+#include "base/log.h"
+#include "task/batch.h"
+
+#define ASIDE_WORKERS 4
+#define ASIDE_LONG 2
+#define ASIDE_TOGETHER 64
+#define ASIDE_TRY_MS 200
+#define ASIDE_WAIT_MS 30000
+
+struct aside;
+
+enum errand_go { ERRAND_TOGETHER, ERRAND_ALONE, ERRAND_LONG };
+
+/* One unit on its way. Whoever sends it owns it again once done() is called. */
+struct errand {
+	struct unit unit; /* what its parameters point to stays where it is, and as it is */
+	enum errand_go go;
+	/* In a worker's thread, as the last thing it does with the errand; the result's rows are in the arena. */
+	void (*done)(struct errand *errand);
+
+	struct unit_result result;
+	struct arena arena;
+	struct mono_time sent; /* before the transaction that counts was begun */
+
+	struct errand *next; /* the worker's own */
+	struct mono_time came;
+};
+
+struct aside_options {
+	struct db_options db; /* its texts must outlive it */
+	struct log *log;      /* may be NULL */
+	int64_t resolve_ms;
+};
+
+enum hx_code aside_new(const struct aside_options *options, struct aside **ret_aside,
+		       struct hx_error *err) HX_MUST_CHECK;
+/* From any thread. Always taken. */
+void aside_send(struct aside *aside, struct errand *errand);
+/* From any thread: from this moment on whatever is here, or comes, is ended with HX_STOPPING. Takes NULL. */
+void aside_stop_at(struct aside *aside, struct mono_time at);
+/* Nothing may be on its way any more. Takes NULL. */
+void aside_free(struct aside *aside);
+void aside_read_stats(struct aside *aside, struct batch_stats *sum);
+
+#endif
