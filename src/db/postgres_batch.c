@@ -544,7 +544,9 @@ static enum hx_code check_deferred(struct batch *b)
 
 	pg_trip_start(&trip, b->pg, b->arena, b->err);
 	send_limit(b, &trip);
+	pg_guard_begin(&trip, b->pg);
 	pg_trip_row(&trip, &stmt_check, /* params= */ NULL, /* take= */ NULL, NULL);
+	pg_guard_end(&trip, b->pg); /* the triggers of the user's that have waited for it */
 	pg_trip_row(&trip, &stmt_no_limit, /* params= */ NULL, /* take= */ NULL, NULL);
 	return pg_trip_finish(&trip);
 }

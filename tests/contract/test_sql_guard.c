@@ -170,7 +170,9 @@ static const char made_postgres[] =
 	"CREATE FUNCTION sets(s text, v text, l boolean) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN set_config(s, v, l); END $$;"
 	"CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN SET synchronous_commit = off; RETURN NULL; END $$;"
 	"CREATE TABLE latent (id bigint);"
-	"CREATE CONSTRAINT TRIGGER late AFTER INSERT ON latent DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION late()";
+	"CREATE CONSTRAINT TRIGGER late AFTER INSERT ON latent DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION late();"
+	"CREATE TABLE waiting (id bigint);"
+	"CREATE CONSTRAINT TRIGGER trap AFTER INSERT ON waiting DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION trap()";
 
 /* clang-format on */
 
@@ -385,6 +387,24 @@ static void a_session_that_was_spoilt_at_its_end_is_given_up(void **state)
 	assert_true(slice_eq(state_of(s), before));
 }
 
+/* In a transaction with a limit, as the lanes give it to what is the user's, they run before its end. */
+static void deferred_triggers_are_looked_at(void **state)
+{
+	static const char *const texts[] = {"INSERT INTO waiting VALUES (1)", "INSERT INTO latent VALUES (1)"};
+	struct scene *s = *state;
+	struct slice before = state_of(s);
+
+	for (size_t i = 0; i < 2; i++) {
+		s->db->limit = mono_add_ms(clock_mono(clock_system()), 60000);
+		assert_int_equal(run(s, texts[i]), HX_DATA_ERROR);
+		s->db->limit.ns = 0;
+		assert_true(slice_eq(state_of(s), before));
+	}
+	s->db->limit = mono_add_ms(clock_mono(clock_system()), 60000);
+	must(s, run(s, "INSERT INTO mine (id) VALUES (1)"));
+	s->db->limit.ns = 0;
+}
+
 static void a_role_of_its_own(void **state)
 {
 	struct scene *s = *state;
@@ -431,6 +451,7 @@ int main(void)
 		ON(what_comes_later_is_seen, sqlite),
 		ON(temporary_tables_shadow_nothing, postgres),
 		ON(a_session_that_was_spoilt_at_its_end_is_given_up, postgres),
+		ON(deferred_triggers_are_looked_at, postgres),
 		ON(a_role_of_its_own, postgres),
 	};
 
