@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/excerpt.h"
-#include "base/hash.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "flow/call_key.h"
@@ -62,15 +61,10 @@ static void start_finish(struct entity_step *s, const struct answer *answer)
 		fail(s, answer, HX_TOO_LARGE, slice_str("the step's texts are too large"));
 }
 
-static struct lease lease_of(const struct entity_step *s)
-{
-	return (struct lease){s->subject, s->fence, step_lease_ms(s), s->asked};
-}
-
 /* Nothing is begun under a lease that may be over. The claim then ends by its time. */
 static bool may_act(struct entity_step *s, const struct answer *answer)
 {
-	struct lease lease = lease_of(s);
+	struct lease lease = step_lease(s);
 	bool may = true;
 
 	may &= !s->claimed || lease_is_trusted(&lease, answer->mono); /* mutant: act-on-lapsed-lease */
@@ -632,93 +626,13 @@ static void take(struct task *task, const struct answer *answer)
 	}
 }
 
-/* ---- asks ---- */
-
-static void ask_act(const struct entity_step *s, const struct action *action, struct ask *ask)
-{
-	ask->kind = ASK_ACT;
-	ask->act = (struct act_call){
-		.action = action,
-		.input = s->body,
-		.key = s->call_key,
-		.attempt = s->attempt ? s->attempt : 1,
-		.traceparent = s->rq->traceparent,
-		.fence = s->fence,
-		.unknown_on_5xx = s->view->unknown_on_5xx,
-		.in_doubt = s->doubt || s->unknowns || !s->claimed,
-	};
-	if (s->claimed)
-		ask->act.lease = lease_of(s);
-}
-
-static void ask(const struct task *task, struct ask *ask)
-{
-	const struct entity_step *s = (const struct entity_step *)task;
-
-	switch (s->at) {
-	case STEP_DONE:
-		ask->kind = ASK_DONE;
-		ask->code = s->code;
-		break;
-	case STEP_VALIDATING:
-		ask_act(s, s->view->validation, ask);
-		break;
-	case STEP_ACTING:
-		ask_act(s, s->view->action, ask);
-		break;
-	case STEP_PROBING:
-		ask_act(s, s->view->action->probe, ask);
-		break;
-	default:
-		ask->kind = ASK_COMMIT;
-		step_build_unit(s, ask->unit);
-	}
-}
-
-static const char *where(const struct task *task)
-{
-	static const char *const names[] = {
-		"new",
-		"reading",
-		"adopting the row",
-		"claiming",
-		"looking up its claim",
-		"taking over",
-		"validating",
-		"acting",
-		"probing",
-		"finishing",
-		"looking up its finish",
-		"releasing",
-		"parking it for a person",
-		"counting the answer",
-		"done",
-	};
-
-	return names[((const struct entity_step *)task)->at];
-}
-
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct entity_step *s = (const struct entity_step *)task;
-
-	hash = hash_mix(hash, s->at);
-	hash = hash_mix(hash, (uint64_t)s->version);
-	hash = hash_mix(hash, (uint64_t)s->fence);
-	hash = hash_mix(hash, (uint64_t)s->effort);
-	hash = hash_mix(hash, (uint64_t)(s->attempt * 8 + s->unknowns));
-	hash = hash_mix(hash, s->outcome * 16u + s->claimed * 8u + s->acted * 4u + s->doubt * 2u + s->answered);
-	hash = hash_mix(hash, (uint64_t)s->asked.ns);
-	return hash_mix(hash, s->code);
-}
-
 static const struct task_kind kind = {
 	.name = "step",
 	.size = sizeof(struct entity_step),
 	.take = take,
-	.ask = ask,
-	.where = where,
-	.fingerprint = fingerprint,
+	.ask = step_ask,
+	.where = step_where,
+	.fingerprint = step_fingerprint,
 };
 
 void entity_step_init(struct entity_step *s, const struct step_request *rq, struct arena *arena)

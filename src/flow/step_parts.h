@@ -1,6 +1,6 @@
 /*
  * The parts of the entity step (entity_step.c has its states): the texts it makes (step_text.c) and the units it asks
- * for (step_units.c). Functions of the task alone.
+ * for (step_units.c), and what it asks for (step_ask.c). Functions of the task alone.
  */
 #ifndef HX_FLOW_STEP_PARTS_H
 #define HX_FLOW_STEP_PARTS_H
@@ -15,6 +15,11 @@ static inline const struct workflow *step_workflow(const struct entity_step *s)
 static inline int64_t step_lease_ms(const struct entity_step *s)
 {
 	return s->view->lease_ms ? s->view->lease_ms : s->rq->lease_ms;
+}
+
+static inline struct lease step_lease(const struct entity_step *s)
+{
+	return (struct lease){s->subject, s->fence, step_lease_ms(s), s->asked};
 }
 
 static inline bool step_is_sql(const struct entity_step *s)
@@ -42,6 +47,12 @@ void step_make_effect_payload(struct entity_step *s);
 void step_make_effect_keys(struct entity_step *s);
 /* The values of a sql action's parameters. */
 void step_look_up_sql_values(struct entity_step *s, const struct answer *answer);
+
+/* ---- step_ask.c: what a task_kind has besides `take` ---- */
+
+void step_ask(const struct task *task, struct ask *ask);
+const char *step_where(const struct task *task);
+uint64_t step_fingerprint(const struct task *task, uint64_t hash);
 
 /* ---- units ---- */
 

@@ -1,0 +1,81 @@
+/* What an entity step asks for in each of its states, and how it is told apart. Functions of the task alone. See step_parts.h. */
+#include "base/hash.h"
+#include "flow/step_parts.h"
+
+static void ask_act(const struct entity_step *s, const struct action *action, struct ask *ask)
+{
+	ask->kind = ASK_ACT;
+	ask->act = (struct act_call){
+		.action = action,
+		.input = s->body,
+		.key = s->call_key,
+		.attempt = s->attempt ? s->attempt : 1,
+		.traceparent = s->rq->traceparent,
+		.fence = s->fence,
+		.unknown_on_5xx = s->view->unknown_on_5xx,
+		.in_doubt = s->doubt || s->unknowns || !s->claimed,
+	};
+	if (s->claimed)
+		ask->act.lease = step_lease(s);
+}
+
+void step_ask(const struct task *task, struct ask *ask)
+{
+	const struct entity_step *s = (const struct entity_step *)task;
+
+	switch (s->at) {
+	case STEP_DONE:
+		ask->kind = ASK_DONE;
+		ask->code = s->code;
+		break;
+	case STEP_VALIDATING:
+		ask_act(s, s->view->validation, ask);
+		break;
+	case STEP_ACTING:
+		ask_act(s, s->view->action, ask);
+		break;
+	case STEP_PROBING:
+		ask_act(s, s->view->action->probe, ask);
+		break;
+	default:
+		ask->kind = ASK_COMMIT;
+		step_build_unit(s, ask->unit);
+	}
+}
+
+const char *step_where(const struct task *task)
+{
+	static const char *const names[] = {
+		"new",
+		"reading",
+		"adopting the row",
+		"claiming",
+		"looking up its claim",
+		"taking over",
+		"validating",
+		"acting",
+		"probing",
+		"finishing",
+		"looking up its finish",
+		"releasing",
+		"parking it for a person",
+		"counting the answer",
+		"done",
+	};
+
+	return names[((const struct entity_step *)task)->at];
+}
+
+uint64_t step_fingerprint(const struct task *task, uint64_t hash)
+{
+	const struct entity_step *s = (const struct entity_step *)task;
+
+	hash = hash_mix(hash, s->at);
+	hash = hash_mix(hash, (uint64_t)s->version);
+	hash = hash_mix(hash, (uint64_t)s->fence);
+	hash = hash_mix(hash, (uint64_t)s->effort);
+	hash = hash_mix(hash, (uint64_t)(s->attempt * 8 + s->unknowns));
+	hash = hash_mix(hash, s->outcome * 16u + s->claimed * 8u + s->acted * 4u + s->doubt * 2u + s->answered);
+	hash = hash_mix(hash, (uint64_t)s->asked.ns);
+	return hash_mix(hash, s->code);
+}
