@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/json_walk.h"
+#include "cli/attention.h"
 #include "cli/question.h"
 #include "cli/table.h"
 #include "flow/attention.h"
@@ -38,19 +39,22 @@ static enum hx_code print_list(struct client *client, struct json answer, struct
 	return code;
 }
 
-static enum hx_code attention(const struct command_args *args, struct hx_error *err)
+enum hx_code attention_show(const struct command_args *args, const char *kind, struct hx_error *err)
 {
-	const char *kind = command_value(args, &option_kind);
 	struct client client;
-	enum hx_code code = command_want_operands(args, 0, 0, err);
+	enum hx_code code = question_start(&client, args, "/api/v1/attention", 0, err);
 
-	if (code)
-		return code;
-	code = question_start(&client, args, "/api/v1/attention", 0, err);
 	client_page(&client, args);
 	if (kind)
 		client_query(&client, "kind", kind);
 	return client_run(&client, code, "GET", print_list, err);
+}
+
+static enum hx_code attention(const struct command_args *args, struct hx_error *err)
+{
+	enum hx_code code = command_want_operands(args, 0, 0, err);
+
+	return code ? code : attention_show(args, command_value(args, &option_kind), err);
 }
 
 const struct command command_attention = {

@@ -1,16 +1,13 @@
 /*
  * See client.h. A question goes through these hands:
  *
- *   parse_server ─▶ connect_any ─▶ send_all ─▶ receive (wire_scan_response, wire_body_read) ─▶ judge
+ *   parse_server ─▶ link_open ─▶ link_send ─▶ receive (wire_scan_response, wire_body_read) ─▶ judge
  */
 #include "cli/client.h"
 
 #include <errno.h>
-#include <netdb.h>
-#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/duration.h"
@@ -18,6 +15,7 @@
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "base/utf8.h"
+#include "cli/link.h"
 #include "cli/question.h"
 #include "cli/table.h"
 #include "flow/api_key.h"
@@ -40,7 +38,7 @@ const struct command_option option_server = {
 	.value = "URL",
 	.env = "HAPAX_SERVER",
 	.fallback = "http://127.0.0.1:7411",
-	.help = "the server to ask, plain http",
+	.help = "the server to ask, http:// or https://",
 };
 const struct command_option option_workspace = {
 	.name = "workspace",
@@ -81,7 +79,7 @@ const struct command_option option_cursor = {
 
 /* ---- the options ---- */
 
-/* http://HOST[:PORT][/], after url_check() has seen to the form of host and port. */
+/* HOST[:PORT][/], after url_check() has seen to the form of host and port. */
 static enum hx_code cut_server(struct client *c, struct slice rest, struct hx_error *err)
 {
 	const char *slash = memchr(rest.p, '/', rest.n), *port;
@@ -101,8 +99,10 @@ static enum hx_code cut_server(struct client *c, struct slice rest, struct hx_er
 		return error_set(err, HX_VALIDATION_ERROR, "--%s %s: the host is missing or too long", c->flag,
 				 excerpt_of(slice_str(c->server)).text);
 	snprintf(c->host, sizeof c->host, "%.*s", SLICE_ARGS(host));
-	snprintf(c->port, sizeof c->port, "%.*s", port ? (int)(c->authority.p + c->authority.n - port - 1) : 2,
-		 port ? port + 1 : "80");
+	snprintf(c->port, sizeof c->port, "%.*s", port ? (int)(c->authority.p + c->authority.n - port - 1) : 3,
+		 port        ? port + 1
+		 : c->secure ? "443"
+			     : "80");
 	return HX_OK;
 }
 
@@ -111,16 +111,17 @@ static enum hx_code parse_server(struct client *c, struct hx_error *err)
 	static const char http[] = "http://", https[] = "https://";
 	struct slice url = slice_str(c->server);
 
-	if (strncmp(c->server, https, strlen(https)) == 0)
-		return error_set(err, HX_VALIDATION_ERROR,
-				 "--%s %s: this client speaks plain http; TLS ends in front of the server", c->flag,
-				 excerpt_of(url).text);
-	if (strncmp(c->server, http, strlen(http)) != 0)
-		return error_set(err, HX_VALIDATION_ERROR, "--%s %s: write it as http://HOST:PORT", c->flag,
-				 excerpt_of(url).text);
+	size_t scheme_n = strlen(http);
+
+	c->secure = strncmp(c->server, https, strlen(https)) == 0;
+	if (c->secure)
+		scheme_n = strlen(https);
+	else if (strncmp(c->server, http, strlen(http)) != 0)
+		return error_set(err, HX_VALIDATION_ERROR, "--%s %s: write it as http://HOST:PORT or https://HOST:PORT",
+				 c->flag, excerpt_of(url).text);
 	if (url_check(url, err))
 		return error_set(err, HX_VALIDATION_ERROR, "--%s: %s", c->flag, err->detail);
-	return cut_server(c, slice_of(url.p + strlen(http), url.n - strlen(http)), err);
+	return cut_server(c, slice_of(url.p + scheme_n, url.n - scheme_n), err);
 }
 
 /* What goes into a header field must not be able to begin another one. */
@@ -286,72 +287,6 @@ void client_next(struct client *c, const char *path)
 	strbuf_add_str(&c->path, path);
 }
 
-/* ---- the connection ---- */
-
-static int left_ms(struct mono_time deadline)
-{
-	int64_t left = (deadline.ns - clock_mono(clock_system()).ns) / 1000000;
-
-	return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
-}
-
-/* What happened of `events` before the deadline; 0: nothing, and errno is ETIMEDOUT. */
-static short wait_for(int fd, short events, struct mono_time deadline)
-{
-	struct pollfd at = {.fd = fd, .events = events};
-	int n;
-
-	do
-		n = poll(&at, 1, left_ms(deadline));
-	while (n < 0 && errno == EINTR);
-	if (n == 0)
-		errno = ETIMEDOUT;
-	return n > 0 ? at.revents : 0;
-}
-
-static int socket_problem(int fd)
-{
-	int problem = 0;
-	socklen_t n = sizeof problem;
-
-	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &n) ? errno : problem;
-}
-
-/* The socket, or -1 with errno. */
-static int connect_one(const struct addrinfo *at, struct mono_time deadline)
-{
-	int fd = socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol);
-	int problem;
-
-	if (fd < 0)
-		return -1;
-	problem = connect(fd, at->ai_addr, at->ai_addrlen) ? errno : 0;
-	if (problem == EINPROGRESS)
-		problem = wait_for(fd, POLLOUT, deadline) ? socket_problem(fd) : errno;
-	if (!problem)
-		return fd;
-	close(fd);
-	errno = problem;
-	return -1;
-}
-
-static enum hx_code connect_any(const struct client *c, struct mono_time deadline, int *ret_fd, struct hx_error *err)
-{
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *all = NULL;
-	int code = getaddrinfo(c->host, c->port, &hints, &all), fd = -1;
-
-	if (code)
-		return error_set(err, HX_SERVER_UNAVAILABLE, "no server at %s: %s", c->server, gai_strerror(code));
-	for (const struct addrinfo *at = all; at && fd < 0; at = at->ai_next)
-		fd = connect_one(at, deadline);
-	freeaddrinfo(all);
-	if (fd < 0)
-		return error_set(err, HX_SERVER_UNAVAILABLE, "no server at %s (%s): is `%s` running?", c->server,
-				 strerror(errno), c->program);
-	*ret_fd = fd;
-	return HX_OK;
-}
-
 /* ---- the question ---- */
 
 static void add_request(const struct client *c, const char *method, struct strbuf *out)
@@ -370,24 +305,6 @@ static void add_request(const struct client *c, const char *method, struct strbu
 		strbuf_addf(out, "Content-Type: application/json\r\nContent-Length: %zu\r\n", c->body.n);
 	strbuf_add_str(out, "\r\n");
 	strbuf_add_slice(out, strbuf_slice(&c->body));
-}
-
-/* False: it did not all leave. A server that answers before it has read everything is listened to at once. */
-static bool send_all(int fd, struct slice bytes, struct mono_time deadline)
-{
-	while (bytes.n > 0) {
-		short events = wait_for(fd, POLLIN | POLLOUT, deadline);
-		ssize_t n;
-
-		if (!events || (events & POLLIN))
-			return false;
-		n = send(fd, bytes.p, bytes.n, MSG_NOSIGNAL);
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return false;
-		if (n > 0)
-			bytes = slice_of(bytes.p + n, bytes.n - (size_t)n);
-	}
-	return true;
 }
 
 /* ---- the answer ---- */
@@ -462,20 +379,15 @@ static enum wire_verdict read_piece(struct reading *r, struct slice in, struct s
 }
 
 /* DONE: all of it. MORE: it broke off, errno says why, or is 0 when the server closed. */
-static enum wire_verdict receive(int fd, struct mono_time deadline, struct reading *r, struct strbuf *answer,
+static enum wire_verdict receive(struct link *link, struct mono_time deadline, struct reading *r, struct strbuf *answer,
 				 struct wire_error *err)
 {
 	static char piece[PIECE_BYTES];
 	enum wire_verdict verdict = WIRE_MORE;
 
 	while (verdict == WIRE_MORE && !answer->failed) {
-		ssize_t n;
+		ssize_t n = link_receive(link, piece, sizeof piece, deadline);
 
-		if (!wait_for(fd, POLLIN, deadline))
-			return WIRE_MORE;
-		n = recv(fd, piece, sizeof piece, 0);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			continue;
 		errno = n == 0 ? 0 : errno;
 		if (n <= 0)
 			return n == 0 && r->in_body && wire_body_closed(&r->body, err) == WIRE_DONE ? WIRE_DONE
@@ -594,13 +506,13 @@ static enum hx_code tell_silence(const struct client *c, bool sent, bool only_re
 			 why);
 }
 
-static enum hx_code exchange(struct client *c, int fd, struct slice request, bool only_reads, struct mono_time deadline,
-			     struct reading *r, struct hx_error *err)
+static enum hx_code exchange(struct client *c, struct link *link, struct slice request, bool only_reads,
+			     struct mono_time deadline, struct reading *r, struct hx_error *err)
 {
 	struct wire_error wrong;
-	bool sent = send_all(fd, request, deadline);
+	bool sent = link_send(link, request, deadline);
 
-	switch (receive(fd, deadline, r, &c->answer, &wrong)) {
+	switch (receive(link, deadline, r, &c->answer, &wrong)) {
 	case WIRE_DONE:
 		return HX_OK;
 	case WIRE_BAD:
@@ -613,13 +525,30 @@ static enum hx_code exchange(struct client *c, int fd, struct slice request, boo
 	return tell_silence(c, sent, only_reads, err);
 }
 
+static enum hx_code open_link(const struct client *c, struct link *link, struct mono_time deadline,
+			      struct hx_error *err)
+{
+	char authority[CLIENT_HOST_BYTES_MAX + 16];
+	struct link_target to = {
+		.url = c->server,
+		.host = c->host,
+		.port = c->port,
+		.authority = authority,
+		.program = c->program,
+		.secure = c->secure,
+	};
+
+	snprintf(authority, sizeof authority, "%.*s", SLICE_ARGS(c->authority));
+	return link_open(link, &to, deadline, err);
+}
+
 enum hx_code client_ask(struct client *c, const char *method, struct json *ret_answer, struct hx_error *err)
 {
 	struct mono_time deadline = mono_add_ms(clock_mono(clock_system()), c->timeout_ms);
 	struct reading reading = {0};
 	struct strbuf request;
 	enum hx_code code;
-	int fd = -1;
+	struct link link = {.fd = -1};
 
 	strbuf_init(&reading.head, HEAD_BYTES_MAX + PIECE_BYTES);
 	strbuf_init(&request, REQUEST_BYTES_MAX + PATH_BYTES_MAX + HEAD_BYTES_MAX);
@@ -627,13 +556,12 @@ enum hx_code client_ask(struct client *c, const char *method, struct json *ret_a
 	if (c->path.failed || c->body.failed || request.failed)
 		code = error_set(err, HX_TOO_LARGE, "the request would be too large");
 	else
-		code = connect_any(c, deadline, &fd, err);
+		code = open_link(c, &link, deadline, err);
 	if (!code)
-		code = exchange(c, fd, strbuf_slice(&request), strcmp(method, "GET") == 0, deadline, &reading, err);
+		code = exchange(c, &link, strbuf_slice(&request), strcmp(method, "GET") == 0, deadline, &reading, err);
 	if (!code)
 		code = judge(c, reading.status, ret_answer, err);
-	if (fd >= 0)
-		close(fd);
+	link_close(&link);
 	strbuf_release(&request);
 	strbuf_release(&reading.head);
 	return code;

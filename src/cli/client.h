@@ -54,6 +54,7 @@ struct client {
 	const char *key;                  /* the Idempotency-Key of the question; NULL: none */
 	char host[CLIENT_HOST_BYTES_MAX]; /* without the brackets of an IPv6 address */
 	char port[6];
+	bool secure;              /* https */
 	struct slice authority;   /* as written */
 	struct arena arena;       /* for whoever reads the answer */
 	struct strbuf path, body; /* of the question; a body is sent with every method but GET */

@@ -8,6 +8,7 @@
 
 #include "base/excerpt.h"
 #include "base/json_walk.h"
+#include "cli/attention.h"
 #include "cli/history.h"
 #include "cli/question.h"
 #include "cli/table.h"
@@ -173,15 +174,18 @@ static enum hx_code list(const struct command_args *args, struct hx_error *err)
 {
 	const char *status = command_value(args, &option_status);
 	struct client client;
-	enum hx_code code = command_want_operands(args, 1, 1, err);
+	bool held = command_value(args, &option_held);
+	enum hx_code code = command_want_operands(args, held && !status ? 0 : 1, 1, err);
 
 	if (code)
 		return code;
+	if (args->operands_n == 0)
+		return attention_show(args, "held_claim", err);
 	code = question_start(&client, args, "/api/v1/entities", 1, err);
 	client_page(&client, args);
 	if (status)
 		client_query(&client, "status", status);
-	if (command_value(args, &option_held))
+	if (held)
 		client_query(&client, "held", "true");
 	return client_run(&client, code, "GET", print_list, err);
 }
@@ -269,8 +273,8 @@ const struct command command_entity_show = {
 const struct command command_entity_list = {
 	.noun = "entity",
 	.verb = "list",
-	.operands = "WORKFLOW",
-	.summary = "lists the entities of a workflow, by id",
+	.operands = "[WORKFLOW]",
+	.summary = "lists the entities of a workflow, by id; with --held alone, of all of them",
 	.options = {&option_status, &option_held, CLIENT_PAGE_OPTIONS, CLIENT_OPTIONS},
 	.exits = {CLIENT_EXITS},
 	.run = list,

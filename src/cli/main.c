@@ -87,7 +87,7 @@ static void help(FILE *out)
 
 		fprintf(out, "  %-16s %s\n", command_words(commands[i], words), commands[i]->summary);
 	}
-	fprintf(out, "\n  %-16s this text, or the options of a command\n  %-16s %s\n", "--help", "--version",
+	fprintf(out, "\n  %-16s this text, or the options of a command\n  %-16s %s\n", "--help, help", "--version",
 		HX_VERSION);
 }
 
@@ -220,6 +220,24 @@ static enum hx_code run_command(const struct command *command, int argc, char *a
 	return code ? code : flush(err);
 }
 
+/* hapax help [NOUN [VERB]], for those whose fingers type it so. */
+static enum hx_code help_about(int argc, char *argv[], struct hx_error *err)
+{
+	const struct command *command = argc > 3 ? find(argv[2], argv[3]) : NULL;
+
+	if (argc == 2)
+		help(stdout);
+	else if (!has_noun(argv[2]))
+		return unknown_noun(argv[2], err);
+	else if (argc == 3)
+		help_noun(argv[2], stdout);
+	else if (command)
+		command_help(command, stdout);
+	else
+		return unknown_verb(argv[2], argv[3], err);
+	return flush(err);
+}
+
 static enum hx_code run(int argc, char *argv[], struct hx_error *err)
 {
 	const struct command *command;
@@ -232,6 +250,8 @@ static enum hx_code run(int argc, char *argv[], struct hx_error *err)
 		help(stdout);
 		return flush(err);
 	}
+	if (strcmp(argv[1], "help") == 0)
+		return help_about(argc, argv, err);
 	if (strcmp(argv[1], "--version") == 0) {
 		printf("hapax %s\n", hx_version());
 		return flush(err);

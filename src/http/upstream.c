@@ -66,7 +66,7 @@ static enum hx_code parse_url(const char *url, struct upstream *upstream, struct
 			"the upstream is http:// or https://, a host and perhaps a port, with nothing behind it: not \"%s\"",
 			excerpt_of(slice_str(url)).text);
 	snprintf(upstream->authority, sizeof upstream->authority, "%.*s", SLICE_ARGS(rest));
-	return secure ? tls_client_new(upstream->authority, &upstream->tls, err) : HX_OK;
+	return secure ? tls_client_new(upstream->authority, "HAPAX_GATE_CA_FILE", &upstream->tls, err) : HX_OK;
 }
 
 /* ---- life ---- */

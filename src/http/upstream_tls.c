@@ -17,7 +17,6 @@
 
 #include "base/excerpt.h"
 
-#define CA_FILE_VARIABLE "HAPAX_GATE_CA_FILE"
 #define STEPS_MAX 16 /* of libcurl in a row that wait for nothing */
 
 struct tls_client {
@@ -46,20 +45,21 @@ static void init_libcurl(void)
 }
 
 /* A file that is missing should be noticed at the start, not by a gate whose every request fails. */
-static enum hx_code find_ca_file(struct tls_client *client, struct hx_error *err)
+static enum hx_code find_ca_file(struct tls_client *client, const char *variable, struct hx_error *err)
 {
-	const char *path = getenv(CA_FILE_VARIABLE);
+	const char *path = getenv(variable);
 
 	if (!path || !*path)
 		return HX_OK;
 	if (access(path, R_OK) != 0)
-		return error_set(err, HX_CONFIG_ERROR, CA_FILE_VARIABLE ": \"%s\" cannot be read: %s",
+		return error_set(err, HX_CONFIG_ERROR, "%s: \"%s\" cannot be read: %s", variable,
 				 excerpt_of(slice_str(path)).text, strerror(errno));
 	client->ca_file = strdup(path);
 	return client->ca_file ? HX_OK : error_set(err, HX_NO_MEMORY, "no memory for the upstream");
 }
 
-enum hx_code tls_client_new(const char *authority, struct tls_client **ret_client, struct hx_error *err)
+enum hx_code tls_client_new(const char *authority, const char *ca_variable, struct tls_client **ret_client,
+			    struct hx_error *err)
 {
 	struct tls_client *client = calloc(1, sizeof *client);
 	enum hx_code code;
@@ -69,7 +69,7 @@ enum hx_code tls_client_new(const char *authority, struct tls_client **ret_clien
 		free(client);
 		return error_set(err, HX_INTERNAL, "libcurl cannot be started");
 	}
-	code = find_ca_file(client, err);
+	code = find_ca_file(client, ca_variable, err);
 	if (code != HX_OK) {
 		tls_client_free(client);
 		return code;

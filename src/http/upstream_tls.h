@@ -1,5 +1,5 @@
 /*
- * TLS on the gate's connections to an https upstream. libcurl greets the upstream (the handshake, SNI, the check of its
+ * TLS on the gate's connections to an https upstream, and on those of the command line to its server. libcurl greets the upstream (the handshake, SNI, the check of its
  * certificate) and encrypts; it is kept from everything else. The socket is made and connected by us, requests are written
  * and answers read by our own code, and what goes through here are bytes. So an https upstream gets exactly what a plain
  * one gets, its answers are read as strictly, and none of libcurl's own ideas (sending again when a connection that was
@@ -9,7 +9,7 @@
  *                                      │  └──────▶ FAILED: nothing has been sent but a greeting
  *                                      └─▶ DONE ─▶ tls_link_send, tls_link_receive
  *
- * Trusted are the certificates of the system and those in the file that HAPAX_GATE_CA_FILE names.
+ * Trusted are the certificates of the system and those in the file that a variable of the environment names.
  *
  * A tls_client may be used by all threads; a link belongs to the thread of its connection.
  */
@@ -25,8 +25,9 @@
 struct tls_client; /* whom to expect and whom to trust: one for an upstream */
 struct tls_link;   /* one connection */
 
-/* `authority` is host[:port]; the certificate must be for that host. HX_CONFIG_ERROR: HAPAX_GATE_CA_FILE cannot be read. */
-enum hx_code tls_client_new(const char *authority, struct tls_client **ret_client, struct hx_error *err) HX_MUST_CHECK;
+/* `authority` is host[:port]; the certificate must be for that host. HX_CONFIG_ERROR: the file that ca_variable names cannot be read. */
+enum hx_code tls_client_new(const char *authority, const char *ca_variable, struct tls_client **ret_client,
+			    struct hx_error *err) HX_MUST_CHECK;
 /* All links are freed. Takes NULL. */
 void tls_client_free(struct tls_client *client);
 

@@ -101,6 +101,8 @@ result an_outcome_that_is_unknown
 exits 0 entity list doc --held && [ "$(wc -l <out)" = 2 ] && says_like '^d1 +printing +5 .*print by default, held for a person$' &&
 	exits 0 entity list doc --status new && ! says printing && exits 2 entity list doc --status nonsense
 result list
+exits 0 entity list --held && [ "$(wc -l <out)" = 2 ] && says_like 'held_claim +entity:doc:d1 +doc +print' && exits 2 entity list && exits 2 entity list --held --status new
+result held_ones_of_all_workflows
 exits 0 entity list doc --limit 2 && says "there are more: --cursor '" && [ "$(wc -l <out)" = 4 ] &&
 	exits 0 entity list doc --limit 2 --cursor "$(sed -n "s/^there are more: --cursor '\(.*\)'$/\1/p" out)" &&
 	says "$odd" && exits 2 entity list doc --limit 0 && exits 2 entity list doc --limit 501 && exits 0 entity list doc --json &&
@@ -139,7 +141,7 @@ exits 69 entity show doc d1 --server http://127.0.0.1:1 && complains "no server 
 	complains '"code":"SERVER_UNAVAILABLE"' && exits 69 job list --server http://nowhere.invalid
 result no_server
 refused() { for bad; do exits 2 job list --server "$bad" || return 1; done; }
-refused 127.0.0.1:7411 https://127.0.0.1:7411 http:// http://127.0.0.1:0 http://127.0.0.1:x http://u:p@h http://h/path \
+refused 127.0.0.1:7411 https:// http:// http://127.0.0.1:0 http://127.0.0.1:x http://u:p@h http://h/path \
 	"http://h?q" "http://h#f" "http://h :1" "http://[::1" ftp://h
 result addresses_that_are_not_valid
 exits 0 job list --server "$url/" && exits 0 job list --server "${url/127.0.0.1/localhost}" &&
@@ -243,11 +245,14 @@ result a_server_that_is_gone
 # --- help and manual
 
 helps() { # verb
-	exits 0 entity "$1" --help && says "usage: hapax entity $1 WORKFLOW" && says "default: http://127.0.0.1:7411" &&
+	exits 0 entity "$1" --help && says_like "^usage: hapax entity $1 \[?WORKFLOW" && says "default: http://127.0.0.1:7411" &&
 		says "environment: HAPAX_SERVER" && says "exit codes"
 }
 helps create && helps show && helps list && helps fire && helps resolve && helps history
 result help_of_each_verb
+exits 0 help && says "hapax COMMAND" && says "run start" && exits 0 help entity && says "usage: hapax entity fire" && exits 0 help entity fire && says "usage: hapax entity fire" &&
+	! says "usage: hapax entity show" && exits 2 help entiti && complains 'did you mean "entity"' && exits 2 help entity fier
+result help_as_a_word
 exits 0 entity --help && says "usage: hapax entity create" && says "usage: hapax entity history" && exits 0 job --help &&
 	says "usage: hapax job redrive ID" && exits 2 entity frie && complains 'did you mean "entity fire"?'
 result help_of_the_nouns
