@@ -466,6 +466,8 @@ static void take_probed(struct entity_step *s, const struct answer *answer)
 		break;
 	case PROBE_UNKNOWN:
 		end_saying(s, HX_OUTCOME_UNKNOWN, "the probe does not know either");
+		if (s->claimed && s->not_before_ms > step_lease_ms(s))
+			go(s, STEP_PUTTING_OFF, answer);
 		break;
 	}
 }
@@ -616,6 +618,7 @@ static void take(struct task *task, const struct answer *answer)
 		take_released(s, answer);
 		break;
 	case STEP_HOLDING:
+	case STEP_PUTTING_OFF:
 		end(s, HX_OUTCOME_UNKNOWN); /* if it was lost, the claim ends by its time, which is safe too */
 		break;
 	case STEP_ANSWERING: /* best effort: at worst the next try carries the same key */

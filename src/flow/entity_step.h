@@ -84,7 +84,8 @@ enum step_at {
 	STEP_LOOKING_UP_FINISH,
 	STEP_RELEASING,
 	STEP_HOLDING,
-	STEP_ANSWERING, /* no claim, definite failure: the next try is another effect */
+	STEP_PUTTING_OFF, /* the probe is not to be asked again for longer than the lease: so long the claim stays */
+	STEP_ANSWERING,   /* no claim, definite failure: the next try is another effect */
 	STEP_DONE,
 };
 

@@ -59,6 +59,7 @@ const char *step_where(const struct task *task)
 		"looking up its finish",
 		"releasing",
 		"parking it for a person",
+		"putting off its probe",
 		"counting the answer",
 		"done",
 	};

@@ -112,6 +112,9 @@ void step_build_unit(const struct entity_step *s, struct unit *unit)
 	case STEP_HOLDING:
 		subject_hold(unit, s->subject, s->fence, /* if_past= */ false);
 		break;
+	case STEP_PUTTING_OFF:
+		subject_heartbeat(unit, s->subject, s->fence, s->not_before_ms);
+		break;
 	case STEP_ANSWERING:
 		subject_answered(unit, s->subject, s->effort);
 		break;

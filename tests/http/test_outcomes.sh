@@ -318,7 +318,8 @@ def test_what_each_caller_does(dir):
 def scene(dir, service, definition, **answers):
 	service.more = {f"/{name}": list(those) for name, those in answers.items()}
 	write(dir / "flows" / "w.json", {"workflow": "w", **definition})
-	write(dir / "config.json", {"modules": {"m": {"janitor": {"every": "1h", "stuck_after": "1h"}}}})
+	write(dir / "config.json", {"modules": {"m": {"janitor": {"every": "1h", "stuck_after": "1h"}},
+		"quick": {"janitor": {"every": "100ms", "stuck_after": "1s"}}}})
 	return Server(dir, "serve", "--db", "sqlite:h.db", "--workflows", "flows", "--config", "config.json")
 
 
@@ -356,6 +357,21 @@ def test_validation(dir):
 		assert fired(hapax) == (502, "ACTION_FAILED", None, "open")
 		assert not service.calls["/act"]
 		assert fired(hapax) == (200, None, None, "shut")
+	service.close()
+
+
+def test_probe_of_a_claim(dir):
+	"""The janitor asks again when the lease is over, and not before the service wants it."""
+	service = Service()
+	definition = entity_of(service.url, "claimed", claim_state=["busy", "open"], lease="1s", on_unknown="probe")
+	definition["meta"]["module"] = "quick"
+	definition["actions"]["act"]["probe"] = "look"
+	with scene(dir, service, definition, act=[HANGS_UP], look=[(429, {"Retry-After": "4"}, b""), (200, JSON, b'{"outcome":"done"}')]) as hapax:
+		hapax.json("POST", "/api/v1/entities/w", {"id": "x"}, status=201)
+		assert fired(hapax) == (504, "OUTCOME_UNKNOWN", "4", "busy")
+		until(lambda: hapax.json("GET", "/api/v1/entities/w/x")["status"] == "shut", "the janitor")
+		first, second = service.calls["/look"]
+		assert second[0] - first[1] >= 3.9, service.calls["/look"]
 	service.close()
 
 
