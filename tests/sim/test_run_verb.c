@@ -141,7 +141,7 @@ static void exhaustive_pause_cancel(void **state)
 
 /* ---- persons ---- */
 
-static const struct db_stmt stmt_held = {
+static const struct db_stmt stmt_held_runs = {
 	.name = "sim_run_held",
 	.sql = "SELECT subject FROM hx_run WHERE awaits = 'person' AND step_status = 'UNKNOWN'",
 	.in = "",
@@ -158,7 +158,7 @@ static const struct db_stmt stmt_failed = {
 
 static bool is_held(struct sim *sim)
 {
-	return ask_store(sim, &stmt_held).rows[0].n > 0;
+	return ask_store(sim, &stmt_held_runs).rows[0].n > 0;
 }
 
 static bool has_failed(struct sim *sim)
