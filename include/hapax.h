@@ -41,7 +41,8 @@ extern "C" {
 	X(STALE_FENCE, 409, 5, "the claim has passed to another owner")                                                \
 	X(ENTRY_LOCKED, 409, 5, "it is being processed, please do not submit it again")                                \
 	X(IN_FLIGHT, 409, 5, "the first request with this key is still in flight, or its outcome is not known")        \
-	X(RESPONSE_NOT_STORED, 409, 5, "it was done, but its answer was too large to be stored")                       \
+	X(HELD, 409, 5, "it is not known whether the first request with this key was done: a person has to decide")    \
+	X(RESPONSE_NOT_STORED, 409, 5, "it was done, but its answer was not stored")                                   \
 	X(RUN_EXPIRED, 410, 4, "the run has ended long ago, and only its key is kept")                                 \
 	X(TOO_LARGE, 413, 6, "a limit was exceeded")                                                                   \
 	X(URI_TOO_LONG, 414, 6, "the request line is too long")                                                        \
@@ -49,11 +50,14 @@ extern "C" {
 	X(EXPECTATION_FAILED, 417, 2, "the expectation is not one that can be met")                                    \
 	X(INVALID, 422, 2, "the action rejected its input")                                                            \
 	X(KEY_REUSED, 422, 2, "this key has a run of another workflow")                                                \
+	X(CALLER_MISMATCH, 422, 2, "this key was used by another caller")                                              \
 	X(FINGERPRINT_MISMATCH, 422, 2, "this key was used with another request")                                      \
 	X(DEFINITION_INVALID, 422, 1, "a definition or the configuration has errors")                                  \
 	X(HEAD_TOO_LARGE, 431, 6, "the header fields are too large")                                                   \
 	X(NO_MEMORY, 500, 70, "out of memory")                                                                         \
 	X(INTERNAL, 500, 70, "an internal error")                                                                      \
+	X(RECORD_DAMAGED, 500, 70,                                                                                     \
+	  "the stored answer is not the one that was stored; it was done, and is not done again")                      \
 	X(DATA_ERROR, 500, 70, "the store refused the data of one unit of work")                                       \
 	X(PROMISE_BROKEN, 500, 1, "what is in the store breaks a promise")                                             \
 	X(SCHEMA_MISMATCH, 500, 78, "the store's schema does not fit this program")                                    \
@@ -105,11 +109,11 @@ enum hx_gate_outcome {
 	HX_GATE_CREATED,     /* executed, and its answer stored */
 	HX_GATE_REPLAYED,    /* answered with what was stored */
 	HX_GATE_CONFLICT,    /* 409: the first is in flight, its outcome unknown, or its answer was not stored */
-	HX_GATE_MISMATCH,    /* 422: the key was used for another request */
+	HX_GATE_MISMATCH,    /* 422: the key was used for another request, or by another caller */
 	HX_GATE_STALE,       /* executed, but its lease was over and the record is another's by now, or gone */
 	HX_GATE_UNSTORED,    /* executed, but the store failed when the answer was to be kept */
 	HX_GATE_RELEASED,    /* nothing is kept: the answer is not one to be stored, or nothing was executed */
-	HX_GATE_STORE_ERROR, /* 503: the store could not be asked, nothing was executed */
+	HX_GATE_STORE_ERROR, /* 503: the store could not be asked; 500: its answer is damaged. Nothing was executed */
 	HX_GATE_OUTCOMES
 };
 /* "created", "replayed" … */
@@ -131,14 +135,20 @@ struct hx_gate_claim {
 	int64_t lease_ms; /* how long the holder is trusted to be at work */
 	int64_t ttl_ms;   /* how long the record stays: from the end of the lease on, and from its completion on */
 	int hold;         /* not 0: never taken over and never expired while PROCESSING; for a person to decide */
+	/*
+	 * Whose request it is, hashed; kept with the record, and compared with that of whoever comes with the same key
+	 * before anything else is. All zero here or in the record (also in one of version 0.1): not compared.
+	 */
+	unsigned char caller[HX_GATE_KEY_BYTES];
 };
 
 enum hx_gate_verdict {
-	HX_GATE_ACQUIRED,  /* it is the caller's, under its token */
-	HX_GATE_COMPLETED, /* `response` is what was stored */
-	HX_GATE_IN_FLIGHT, /* somebody has it, for lease_left_ms yet */
-	HX_GATE_HELD,      /* its lease is over, and it waits for a person */
-	HX_GATE_MISMATCHED /* there is one with another fingerprint, whatever its state */
+	HX_GATE_ACQUIRED,    /* it is the caller's, under its token */
+	HX_GATE_COMPLETED,   /* `response` is what was stored */
+	HX_GATE_IN_FLIGHT,   /* somebody has it, for lease_left_ms yet */
+	HX_GATE_HELD,        /* its lease is over, and it waits for a person */
+	HX_GATE_MISMATCHED,  /* there is one with another fingerprint, whatever its state */
+	HX_GATE_OTHER_CALLER /* there is one of another caller, whatever its fingerprint and its state */
 };
 
 struct hx_gate_found {
@@ -237,6 +247,9 @@ struct hx_gate_request {
 	const char *content_type; /* JSON is compared by what it says, all else by its bytes; NULL: none */
 	const void *body;
 	size_t body_bytes;
+	/* Who asks, by a name that outlives a token (a user, an account); kept as a hash. The same key from another caller is
+	 * HX_CALLER_MISMATCH. NULL: not compared, which is right only where `tenant` tells all callers apart. */
+	const char *caller;
 };
 
 struct hx_gate_field {
@@ -260,9 +273,12 @@ struct hx_gate_response {
  * HX_OK, and an entry: the record is ours and the work is to be done, or hx_gate_replay() has the answer. Else:
  *   HX_KEY_REQUIRED, HX_KEY_INVALID   there is no key, or none that can be read
  *   HX_IN_FLIGHT                      somebody is at it, or nobody knows: *ret_retry_after_ms (may be NULL) is what is
- *                                     left of the lease, 0: it is held for a person
+ *                                     left of the lease
+ *   HX_HELD                           nobody knows, and it waits for a person
+ *   HX_CALLER_MISMATCH                the key was used by another caller
  *   HX_FINGERPRINT_MISMATCH           the key was used for another request
- *   HX_RESPONSE_NOT_STORED            it was done, and its body was too large to be kept
+ *   HX_RESPONSE_NOT_STORED            it was done, and its body was too large to be kept, or a person has said so
+ *   HX_RECORD_DAMAGED                 it was done, and its stored answer cannot be believed any more
  *   HX_STORE_UNAVAILABLE              nothing may be done now
  */
 enum hx_code hx_gate_begin(struct hx_gate *gate, const struct hx_gate_request *request,

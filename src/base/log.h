@@ -33,11 +33,11 @@ enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERRO
 
 enum log_form { LOG_FORM_JSON, LOG_FORM_HUMAN };
 
-/* Thread-safe once it is set up: nothing but `lost` changes. */
+/* Thread-safe once it is set up: nothing but `lost` changes, and the level, when a configuration is read again. */
 struct log {
 	int fd;
 	enum log_form form;
-	enum log_level level_min;
+	_Atomic(enum log_level) level_min;
 	struct clock *clock;
 	_Atomic uint64_t lost; /* lines that the descriptor did not take in full */
 };

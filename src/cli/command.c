@@ -173,7 +173,7 @@ enum hx_code command_parse(const struct command *command, int argc, char *const 
 		else if (option_text(command, argv[i]))
 			code = take_option(command, argc, argv, &i, &args, err);
 		else
-			code = take_operand(command, argv[i], /* dash_allowed= */ false, &args, err);
+			code = take_operand(command, argv[i], /* dash_allowed= */ command->dashed, &args, err);
 	}
 	if (code)
 		return code;

@@ -41,6 +41,7 @@ struct command {
 	const char *verb;     /* NULL: the noun says it all */
 	const char *operands; /* what may stand beside the options, "PATH…", "ID done|not_done"; NULL: nothing */
 	const char *summary;  /* one line, without a full stop */
+	bool dashed; /* an operand may begin with a dash, as a key of somebody else's may; with two it stands behind -- */
 	const struct command_option *options[COMMAND_OPTIONS_MAX]; /* ends with NULL */
 	struct command_exit exits[COMMAND_EXITS_MAX];              /* ends with HX_OK */
 	/* Writes its result to standard output; what went wrong is told by main, from the error. */
@@ -86,6 +87,8 @@ extern const struct command command_dev;
 extern const struct command command_gate;
 extern const struct command command_gate_show;
 extern const struct command command_gate_forget;
+extern const struct command command_gate_list;
+extern const struct command command_gate_resolve;
 extern const struct command command_init;
 extern const struct command command_check;
 extern const struct command command_graph;

@@ -43,7 +43,7 @@ static const struct command_option option_admin = {
 	.name = "admin",
 	.value = "ADDR:PORT",
 	.env = "HAPAX_GATE_ADMIN",
-	.help = "health, metrics and `hapax gate show|forget`, on loopback; wants the key in HAPAX_GATE_ADMIN_KEY, if there is one [default: off]",
+	.help = "health, metrics and `hapax gate show|list|forget|resolve`, on loopback; wants the key in HAPAX_GATE_ADMIN_KEY, if there is one [default: off]",
 };
 static const struct command_option option_store = {
 	.name = "store",
@@ -73,6 +73,7 @@ struct gate {
 	size_t bodies_bytes_max; /* of all clients; no body can be larger */
 	struct log log;
 	struct steady_clock clock; /* of the records; connections and the log go by the machine's */
+	struct gate_held held;
 	struct gate_home *home;
 	struct proxy *proxy;
 	struct http_server *server, *admin_server;
@@ -93,6 +94,7 @@ static enum hx_code read_config(struct gate *g, const struct command_args *args,
 		findings_print(&g->findings, stderr);
 		return error_set(err, HX_CONFIG_ERROR, "%s: not a valid configuration", path);
 	}
+	g->log.level_min = g->config.log_level;
 	findings_log(&g->findings, &g->log, "the configuration is not valid", "the configuration is doubtful");
 	return HX_OK;
 }
@@ -108,6 +110,7 @@ static enum hx_code open_store(struct gate *g, const struct command_args *args, 
 		.url = store_url(g, args),
 		.sweep_every_ms = g->config.sweep_every_ms,
 		.recall = true,
+		.held = &g->held,
 		.no_migrate = command_value(args, &option_no_migrate) != NULL,
 		.clock = &g->clock.clock,
 		.log = &g->log,
@@ -131,6 +134,7 @@ static enum hx_code start_proxy(struct gate *g, const struct command_args *args,
 		.config = &g->config,
 		.upstream = command_value_or(args, &option_upstream, g->config.upstream, NULL),
 		.store = gate_home_store(g->home),
+		.held = &g->held,
 		.clock = clock_system(),
 		.log = &g->log,
 	};
@@ -351,6 +355,7 @@ static void reload(struct gate *g, const struct command_args *args)
 		if (drain_ms(&reading->config) > g->drain_ms)
 			g->drain_ms = drain_ms(&reading->config);
 		note_settled(g, args, &reading->config);
+		g->log.level_min = reading->config.log_level;
 		log_info(&g->log, "the configuration was read again", log_text("file", path));
 	}
 	service_tell("READY=1");
@@ -411,6 +416,7 @@ static enum hx_code gate(const struct command_args *args, struct hx_error *err)
 	service_raise_descriptors();
 	log_init(&g->log, STDERR_FILENO, LOG_LEVEL_INFO, clock_system());
 	steady_clock_init(&g->clock, clock_system(), &g->log);
+	gate_held_init(&g->held, &g->log);
 	code = start(g, args, err);
 	if (!code)
 		wait_for_end(g, args, &signals);

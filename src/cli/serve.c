@@ -114,6 +114,7 @@ static enum hx_code read_config(struct serve *s, const struct command_args *args
 	if (!s->configured)
 		return error_set(err, HX_NO_MEMORY, "the configuration");
 	s->config = s->configured->config;
+	s->log.level_min = s->config.log_level;
 	if (!s->findings.errors)
 		return HX_OK;
 	findings_print(&s->findings, stderr);
@@ -219,6 +220,7 @@ static enum hx_code take_changes(struct serve *s, struct arena *arena, struct hx
 	}
 	next->before = s->configured;
 	s->configured = next;
+	s->log.level_min = next->config.log_level;
 	return HX_OK;
 }
 

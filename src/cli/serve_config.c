@@ -12,7 +12,7 @@
 #define SCRATCH_BYTES_MAX (64u << 20)
 #define TEXT_BYTES_MAX (16u << 20)
 
-static const char *const changeable[] = {"modules", "retention"};
+static const char *const changeable[] = {"log", "modules", "retention"};
 
 struct serve_config *serve_config_load(const char *path, struct findings *findings)
 {
@@ -104,5 +104,6 @@ void serve_config_settle(struct serve_config *next, const struct serve_config *n
 	in_force.retain_runs_ms = next->config.retain_runs_ms;
 	in_force.retain_batches_ms = next->config.retain_batches_ms;
 	in_force.retain_jobs_ms = next->config.retain_jobs_ms;
+	in_force.log_level = next->config.log_level;
 	next->config = in_force;
 }

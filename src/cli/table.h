@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
-#define TABLE_COLUMNS_MAX 8
+#define TABLE_COLUMNS_MAX 10
 
 /* Appends the text with every control character and stray byte written as an escape. */
 void text_add_shown(struct strbuf *out, struct slice text);

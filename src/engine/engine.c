@@ -448,7 +448,7 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 	if (!code)
 		gate_store_recall(e->gate_store);
 	if (!code)
-		code = gate_sweeper_new(e->gate_store, GATE_SWEEP_EVERY_MS, &e->gate_sweeper, err);
+		code = gate_sweeper_new(e->gate_store, GATE_SWEEP_EVERY_MS, /* held= */ NULL, &e->gate_sweeper, err);
 	tally_init(&e->metrics.runs_ended);
 	atomic_store(&e->metrics.nodes_live, 1);
 	/* SQLite has one process: nobody else looks whether it lives, and an idle disk is left in peace. */

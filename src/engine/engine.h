@@ -70,6 +70,7 @@ struct engine_metrics {
 	_Atomic uint64_t jobs_delivered, jobs_failed, jobs_stale;
 	_Atomic uint64_t entry_lock_unavailable, entry_locked;
 	_Atomic uint64_t gate_outcomes[HX_GATE_OUTCOMES];
+	_Atomic uint64_t gate_damaged; /* stored answers that were not given again */
 	_Atomic uint64_t runs_created;
 	_Atomic uint64_t runs_driven;        /* moves of this node that ended in a wait, or at the end */
 	_Atomic uint64_t runs_taken_over;    /* seized past another holder's time */

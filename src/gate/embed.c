@@ -74,7 +74,7 @@ static enum hx_code open_store(struct hx_gate *gate, struct hx_error *err)
 	}
 	code = gate_user_new(gate->options.store, &gate->clock.clock, &gate->store, err);
 	if (!code && gate->options.store->sweep)
-		code = gate_sweeper_new(gate->store, SWEEP_EVERY_MS, &gate->sweeper, err);
+		code = gate_sweeper_new(gate->store, SWEEP_EVERY_MS, /* held= */ NULL, &gate->sweeper, err);
 	return code;
 }
 
@@ -201,6 +201,8 @@ static enum hx_code make_claim(struct hx_gate_entry *entry, const struct hx_gate
 	*ret_claim = (struct hx_gate_claim){
 		.lease_ms = options->lease_ms, .ttl_ms = options->ttl_ms, .hold = options->hold};
 	gate_record_key(&scope, key, ret_claim->key);
+	if (request->caller)
+		gate_hash_caller(ret_claim->key, slice_str("embedded"), slice_str(request->caller), ret_claim->caller);
 	if (gate_token_draw(ret_claim->token, err))
 		return err->code = HX_STORE_UNAVAILABLE;
 	arena_init(&scratch, SCRATCH_BYTES_MAX);
@@ -318,7 +320,7 @@ enum hx_code hx_gate_begin(struct hx_gate *gate, const struct hx_gate_request *r
 	}
 	if (entry->guard.at == GUARD_ENDED)
 		code = ended(entry, &reply, err);
-	if (code == HX_IN_FLIGHT && ret_retry_after_ms)
+	if ((code == HX_IN_FLIGHT || code == HX_HELD) && ret_retry_after_ms)
 		*ret_retry_after_ms = entry->guard.retry_after_ms;
 	if (code)
 		hx_gate_entry_free(entry);

@@ -5,6 +5,8 @@
  *   bytes      sha256("bytes:" body)
  *   pointers   a chain: d = sha256("pointers:"), then d = sha256(d form) for each; what is not there has an empty form,
  *              which no JSON value has
+ *   elsewhere  a chain: d = one of these, or sha256("nothing:"); then d = sha256("and:" d, length of the name, name, 1,
+ *              value) for each, with 0 in place of 1 for what is not there
  *
  * A pointer that leads through a name which an object has twice selects nothing certain: the upstream may take either
  * member. Such a body is hashed whole, so that it equals only one that says the same twice. Records keep
@@ -114,6 +116,8 @@ enum hx_code gate_fingerprint(const struct gate_fingerprint_rule *rule, struct s
 
 	if (rule->off)
 		memset(ret_fingerprint, 0, HX_GATE_KEY_BYTES);
+	else if (rule->no_body)
+		sha256("nothing:", strlen("nothing:"), ret_fingerprint);
 	else if ((rule->pointers_n == 0 && !is_json_type(content_type)) ||
 		 json_check(body, /* err= */ NULL, &document) != HX_OK)
 		sha256_pair(slice_str("bytes:"), body, ret_fingerprint);
@@ -124,4 +128,19 @@ enum hx_code gate_fingerprint(const struct gate_fingerprint_rule *rule, struct s
 	if (code == HX_OK)
 		arena_rewind(scratch, mark);
 	return code;
+}
+
+void gate_fingerprint_add(struct slice name, struct slice value, unsigned char fingerprint[HX_GATE_KEY_BYTES])
+{
+	const unsigned char head[] = {(unsigned char)(name.n >> 8), (unsigned char)name.n};
+	const struct slice parts[] = {
+		slice_str("and:"),
+		slice_of(fingerprint, HX_GATE_KEY_BYTES),
+		slice_of(head, sizeof head),
+		name,
+		slice_str(value.p ? "1" : "0"),
+		value,
+	};
+
+	sha256_parts(parts, sizeof parts / sizeof *parts, fingerprint);
 }

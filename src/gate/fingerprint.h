@@ -8,6 +8,8 @@
  *                                                                nothing is another thing than one that selects null
  *   off        all zero                                          chosen
  *
+ *   elsewhere  a chain over one of these (or "nothing") and each value that counts besides the body
+ *
  * Kinds are kept apart: the bytes of a text never equal the JSON of the same text.
  */
 #ifndef HX_GATE_FINGERPRINT_H
@@ -18,11 +20,16 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "gate/source.h"
 
 struct gate_fingerprint_rule {
 	bool off;
+	bool no_body;      /* what counts is elsewhere in the request: see gate_fingerprint_add() */
 	size_t pointers_n; /* 0: the whole body */
 	const struct slice *pointers;
+	bool query; /* the whole query counts, too, as it was sent */
+	size_t sources_n;
+	const struct gate_source *sources; /* and these values */
 };
 
 /* So much scratch is enough for any body, up to its worst: nothing but members, and all of them empty. */
@@ -35,5 +42,10 @@ struct gate_fingerprint_rule {
 enum hx_code gate_fingerprint(const struct gate_fingerprint_rule *rule, struct slice content_type, struct slice body,
 			      struct arena *scratch, struct hx_error *err,
 			      unsigned char ret_fingerprint[HX_GATE_KEY_BYTES]) HX_MUST_CHECK;
+/*
+ * Adds a value from elsewhere in the request (a header, the query …) to a fingerprint, under its name; p NULL: it is not
+ * there, which is another thing than an empty one. In the order of the rule.
+ */
+void gate_fingerprint_add(struct slice name, struct slice value, unsigned char fingerprint[HX_GATE_KEY_BYTES]);
 
 #endif

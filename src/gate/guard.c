@@ -84,10 +84,13 @@ static void take_acquired(struct guard *guard, const struct gate_reply *reply)
 		return;
 	case GATE_HELD:
 		guard->retry_after_ms = GUARD_HELD_RETRY_MS;
-		end(guard, HX_GATE_CONFLICT, HX_IN_FLIGHT);
+		end(guard, HX_GATE_CONFLICT, HX_HELD);
 		return;
 	case GATE_MISMATCHED:
 		end(guard, HX_GATE_MISMATCH, HX_FINGERPRINT_MISMATCH);
+		return;
+	case GATE_OTHER_CALLER:
+		end(guard, HX_GATE_MISMATCH, HX_CALLER_MISMATCH);
 		return;
 	case GATE_UNAVAILABLE: /* perhaps it is ours: nothing was executed, so it may go */
 		remove_it(guard, HX_GATE_STORE_ERROR, HX_STORE_UNAVAILABLE);
@@ -117,6 +120,7 @@ static void take_completed(struct guard *guard, const struct gate_reply *reply)
 	case GATE_IN_FLIGHT:
 	case GATE_HELD:
 	case GATE_MISMATCHED:
+	case GATE_OTHER_CALLER:
 	case GATE_ABSENT:
 		break;
 	}

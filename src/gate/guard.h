@@ -9,6 +9,7 @@
  *     │                                           ├ certainly nothing was sent ▶ REMOVING ─ any ──────▶ end(RELEASED)
  *     └ UNAVAILABLE ▶ REMOVING ▶ end(STORE_ERROR) └ unknown ───────────────────────────▶ end(UNKNOWN): the lease stays
  *
+ * OTHER_CALLER ends as MISMATCHED does, with a code of its own: who comes with another's key learns nothing else.
  * An answer that is too large to be stored is GUARD_STORE with body_missing as soon as the limit is passed, and is
  * streamed after the verdict; one that is not to be stored is GUARD_PASS after its last byte, and unknown if it breaks.
  *
@@ -44,8 +45,8 @@ struct guard {
 	struct gate_ask ask;          /* what the store is to be asked in ACQUIRING, COMPLETING, REMOVING */
 	enum hx_gate_outcome outcome; /* when ENDED */
 	bool unknown;           /* when ENDED: nothing is known and nothing was changed; `outcome` is meaningless */
-	enum hx_code code;      /* when ENDED without an answer to pass on: IN_FLIGHT, FINGERPRINT_MISMATCH, … */
-	int64_t retry_after_ms; /* with IN_FLIGHT: what is left of the lease, 0: not known */
+	enum hx_code code;      /* when ENDED without an answer to pass on: IN_FLIGHT, CALLER_MISMATCH, … */
+	int64_t retry_after_ms; /* with IN_FLIGHT and HELD: what is left of the lease, 0: not known */
 	struct mono_time asked; /* private */
 	enum hx_gate_outcome after_removal; /* private */
 };

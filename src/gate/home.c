@@ -95,8 +95,8 @@ enum hx_code gate_home_open(const struct gate_home_options *options, struct gate
 	code = open_store(home, err);
 	if (!code && options->recall)
 		gate_store_recall(home->store);
-	if (!code && options->sweep_every_ms)
-		code = gate_sweeper_new(home->store, options->sweep_every_ms, &home->sweeper, err);
+	if (!code && (options->sweep_every_ms || options->held))
+		code = gate_sweeper_new(home->store, options->sweep_every_ms, options->held, &home->sweeper, err);
 	if (code)
 		gate_home_close(home, /* drain_ms= */ 0);
 	else

@@ -12,6 +12,7 @@
 #ifndef HX_GATE_HOME_H
 #define HX_GATE_HOME_H
 
+#include "gate/held.h"
 #include "gate/store.h"
 
 struct gate_home;
@@ -19,6 +20,7 @@ struct gate_home;
 struct gate_home_options {
 	const char *url;        /* must outlive it */
 	int64_t sweep_every_ms; /* 0: never */
+	struct gate_held *held; /* counts what is held; NULL: nobody wants to know. Must outlive it */
 	bool recall;            /* see gate_store_recall() */
 	bool no_migrate;        /* refuse a database whose schema is not up to date */
 	struct clock *clock;

@@ -186,13 +186,25 @@ static enum hx_code key_of_number(struct json value, size_t max, struct arena *a
 	return code;
 }
 
+enum hx_code gate_key_from_value(struct json value, size_t max, struct arena *arena, struct hx_error *err,
+				 struct slice *ret_key)
+{
+	enum json_type type = json_type(value);
+
+	if (type == JSON_STRING)
+		return key_of_string(value, max, arena, err, ret_key);
+	if (type == JSON_NUMBER)
+		return key_of_number(value, max, arena, err, ret_key);
+	return error_set(err, HX_KEY_INVALID, "the idempotency key is a string or a number, and there is: %s",
+			 json_type_name(type));
+}
+
 enum hx_code gate_key_from_json(struct slice body, struct slice pointer, size_t max, struct arena *arena,
 				struct hx_error *err, struct slice *ret_key)
 {
 	struct hx_error why;
 	struct json document, value;
 	enum json_selection selection;
-	enum json_type type;
 
 	if (body.n == 0)
 		return error_set(err, HX_KEY_REQUIRED, "the idempotency key is in the body, which is empty");
@@ -203,14 +215,47 @@ enum hx_code gate_key_from_json(struct slice body, struct slice pointer, size_t 
 	selection = json_pointer_select(document, pointer, &value);
 	if (selection == JSON_AMBIGUOUS)
 		return invalid(err, "is not certain: an object of the body has a name twice that leads to it");
-	type = selection == JSON_SELECTED ? json_type(value) : JSON_NULL;
-	if (type == JSON_STRING)
-		return key_of_string(value, max, arena, err, ret_key);
-	if (type == JSON_NUMBER)
-		return key_of_number(value, max, arena, err, ret_key);
-	if (type == JSON_NULL)
+	if (selection != JSON_SELECTED || json_type(value) == JSON_NULL)
 		return error_set(err, HX_KEY_REQUIRED, "the body has no idempotency key at %s",
 				 pointer.n > 0 ? excerpt_of(pointer).text : "its root");
-	return error_set(err, HX_KEY_INVALID, "the idempotency key is a string or a number, the body has: %s",
-			 json_type_name(type));
+	return gate_key_from_value(value, max, arena, err, ret_key);
+}
+
+enum hx_code gate_key_from_text(struct slice text, size_t max, struct hx_error *err, struct slice *ret_key)
+{
+	enum hx_code code;
+
+	if (utf8_valid_bytes(text) != text.n)
+		return invalid(err, "is not UTF-8");
+	code = check_length(count_characters(text), max, err);
+	if (code != HX_OK)
+		return code;
+	if (has_controls(text))
+		return invalid(err, "has a control character");
+	*ret_key = text;
+	return HX_OK;
+}
+
+enum hx_code gate_key_compose(const struct slice parts[], size_t n, size_t max, struct arena *arena,
+			      struct hx_error *err, struct slice *ret_key)
+{
+	size_t bytes = 0;
+	char *key, *p;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += 3 * parts[i].n + 1;
+	p = key = arena_alloc(arena, bytes);
+	if (!key)
+		return arena_error(arena, err);
+	for (size_t i = 0; i < n; i++) {
+		if (i > 0)
+			*p++ = '/';
+		for (size_t b = 0; b < parts[i].n; b++) {
+			const char *escape = parts[i].p[b] == '%' ? "%25" : parts[i].p[b] == '/' ? "%2F" : NULL;
+
+			memcpy(p, escape ? escape : &parts[i].p[b], escape ? 3 : 1);
+			p += escape ? 3 : 1;
+		}
+	}
+	return gate_key_from_text(slice_of(key, (size_t)(p - key)), max, err, ret_key);
 }

@@ -1,5 +1,5 @@
 /*
- * The idempotency key of a request: out of a header, or out of the body.
+ * The idempotency key of a request: out of a header, out of the body, or as it stands elsewhere; or composed of several.
  *
  * In a header it is a structured-field string, `"8e03978e"`, or the same without quotes: both spellings are one key.
  * It has 1 to `max` characters, visible ASCII and (inside quotes only) spaces; in quotes \" and \\ stand for
@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/slice.h"
 
 /*
@@ -30,5 +31,17 @@ enum hx_code gate_key_from_header(const struct slice values[], size_t n, size_t 
  */
 enum hx_code gate_key_from_json(struct slice body, struct slice pointer, size_t max, struct arena *arena,
 				struct hx_error *err, struct slice *ret_key) HX_MUST_CHECK;
+/* Of a key that stands elsewhere (query, path, cookie, a claim): 1 to `max` characters, UTF-8, no control character. */
+enum hx_code gate_key_from_text(struct slice text, size_t max, struct hx_error *err,
+				struct slice *ret_key) HX_MUST_CHECK;
+/*
+ * One key of several: a/b/c, in which a part has %25 for % and %2F for /, so that no two lists are one key. 1 to `max`
+ * characters in all.
+ */
+enum hx_code gate_key_compose(const struct slice parts[], size_t n, size_t max, struct arena *arena,
+			      struct hx_error *err, struct slice *ret_key) HX_MUST_CHECK;
+/* A string or a number as it is spelled in a key; anything else: HX_KEY_INVALID. */
+enum hx_code gate_key_from_value(struct json value, size_t max, struct arena *arena, struct hx_error *err,
+				 struct slice *ret_key) HX_MUST_CHECK;
 
 #endif

@@ -3,13 +3,14 @@
  * So one function reads them in both places, and an option that a route leaves out is the file's by itself.
  *
  * A field that is not known, or that stands where it means nothing, is an error: a silently ignored one is an
- * unprotected request. For the same reason `key` and `header` together are refused (both say where the key is), and two
- * routes with one match (the second would never be reached).
+ * unprotected request. For the same reason two routes with one match are refused: the second would never be reached.
+ * What says where values stand in a request (key, tenant, scope …) is read in policy_sources.c.
  */
 #include "gate/policy.h"
 
 #include "base/duration.h"
 #include "base/json_pointer.h"
+#include "gate/policy_sources.h"
 #include "gate/redis.h"
 #include "model/config.h"
 #include "model/header.h"
@@ -22,18 +23,22 @@
 /* Every field there is, for "did you mean"; which of them may stand where is said below. */
 /* clang-format off */
 static const char *const fields[] = {
-	"upstream", "name", "store", "listen", "admin", "admin_key", "max_tunnels", "tunnel_timeout", "sweep", "routes", "match", "guard", "header", "key", "max_key_length",
-	"required", "tenant", "scope", "fingerprint", "ttl", "processing_ttl", "upstream_timeout", "read_timeout",
+	"upstream", "name", "store", "listen", "admin", "admin_key", "max_tunnels", "tunnel_timeout", "sweep", "log", "routes", "match", "guard", "header", "key", "max_key_length",
+	"required", "caller", "tenant", "scope", "fingerprint", "ttl", "processing_ttl", "upstream_timeout", "read_timeout",
 	"replay_headers", "status_headers", "cache_errors", "on_lost", "max_request_bytes", "max_stored_bytes", NULL};
 /* clang-format on */
-static const char *const fields_of_file[] = {"upstream",    "name",           "store", "listen", "admin", "admin_key",
-					     "max_tunnels", "tunnel_timeout", "sweep", "routes", NULL};
+static const char *const fields_of_file[] = {"upstream",    "name",           "store", "listen", "admin",  "admin_key",
+					     "max_tunnels", "tunnel_timeout", "sweep", "log",    "routes", NULL};
 static const char *const fields_of_route[] = {"match", "guard", NULL};
 
 static const struct gate_policy policy_default = {
 	.guard = true,
 	.required = true,
-	.header = "Idempotency-Key",
+	.key_n = 1,
+	.key = {{.kind = GATE_SOURCE_HEADER,
+		 .name = {"idempotency-key", 15},
+		 .text = "header:Idempotency-Key",
+		 .label = "Idempotency-Key"}},
 	.max_key_length = 255,
 	.scope_endpoint = true,
 	.ttl_ms = INT64_C(24) * 60 * 60 * 1000,
@@ -60,47 +65,9 @@ void gate_config_init(struct gate_config *config)
 				       .sweep_every_ms = 60 * 1000,
 				       .max_tunnels = 1000,
 				       .tunnel_timeout_ms = 5 * 60 * 1000,
+				       .log_level = LOG_LEVEL_INFO,
 				       .policy = policy_default};
 	set_pass(config);
-}
-
-/* ---- values with a form ---- */
-
-/* "scope is 5; it must be …" */
-static void refuse(const struct reader *r, const struct json_node *node, const char *what, const char *wanted)
-{
-	reader_report(r, node->at.line, "value", "%s is %s; it must be %s", what, excerpt_of(node->value.raw).text,
-		      wanted);
-}
-
-static bool cut_prefix(struct slice *text, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	if (text->n < n || memcmp(text->p, prefix, n) != 0)
-		return false;
-	*text = slice_of(text->p + n, text->n - n);
-	return true;
-}
-
-static struct slice keep_lower(const struct reader *r, struct slice text)
-{
-	struct slice copy = arena_copy(r->arena, text);
-	char *p = (char *)copy.p;
-
-	for (size_t i = 0; p && i < copy.n; i++)
-		if (p[i] >= 'A' && p[i] <= 'Z')
-			p[i] = (char)(p[i] - 'A' + 'a');
-	return copy;
-}
-
-/* "header:NAME", by its name. */
-static bool cut_header(struct slice text, struct slice *ret_name)
-{
-	if (!cut_prefix(&text, "header:") || !header_name_is_token(text))
-		return false;
-	*ret_name = text;
-	return true;
 }
 
 static void read_size(const struct reader *r, const struct json_node *node, const char *what, int64_t max, size_t *ret)
@@ -111,130 +78,7 @@ static void read_size(const struct reader *r, const struct json_node *node, cons
 		*ret = (size_t)value;
 }
 
-/* ---- the options ---- */
-
-static void read_header(const struct reader *r, const struct json_node *node, struct gate_policy *p)
-{
-	if (!reader_string(r, node, "header"))
-		return;
-	if (!header_name_is_token(node->string)) {
-		refuse(r, node, "header", "the name of a header");
-		return;
-	}
-	p->header = reader_keep(r, node->string);
-	p->key_pointer = (struct slice){0};
-}
-
-static void read_key(const struct reader *r, const struct json_node *node, struct gate_policy *p)
-{
-	struct slice text, name;
-
-	if (!reader_string(r, node, "key"))
-		return;
-	text = node->string;
-	if (cut_header(text, &name)) {
-		p->header = reader_keep(r, name);
-		p->key_pointer = (struct slice){0};
-	} else if (cut_prefix(&text, "json:") && text.n > 0 && json_pointer_check(text, /* err= */ NULL) == HX_OK) {
-		p->key_pointer = arena_copy(r->arena, text);
-	} else {
-		refuse(r, node, "key", "\"json:/POINTER\" or \"header:NAME\"");
-	}
-}
-
-/* null: none, for a route of a file that has one. */
-static void read_tenant(const struct reader *r, const struct json_node *node, struct gate_policy *p)
-{
-	struct slice name;
-
-	if (!node)
-		return;
-	if (node->type == JSON_NULL)
-		p->tenant_header = NULL;
-	else if (node->type == JSON_STRING && cut_header(node->string, &name))
-		p->tenant_header = reader_keep(r, name);
-	else
-		refuse(r, node, "tenant", "\"header:NAME\"");
-}
-
-static void add_scope_header(const struct reader *r, const struct json_node *part, struct slice name,
-			     struct gate_policy *p)
-{
-	struct slice lower = keep_lower(r, name);
-
-	for (size_t i = 0; lower.p && i < p->scope_headers_n; i++)
-		if (slice_eq(p->scope_headers[i], lower)) {
-			reader_report(r, part->at.line, "value", "scope has the header \"%s\" twice",
-				      excerpt_of(name).text);
-			return;
-		}
-	if (p->scope_headers_n == GATE_SCOPE_HEADERS_MAX)
-		reader_report(r, part->at.line, "limit", "scope has too many headers; at most %d",
-			      GATE_SCOPE_HEADERS_MAX);
-	else
-		p->scope_headers[p->scope_headers_n++] = lower;
-}
-
-static void read_scope(const struct reader *r, const struct json_node *node, struct gate_policy *p)
-{
-	static const char wanted[] = "\"endpoint\", \"global\", or an array of these and \"header:NAME\"";
-	bool endpoint = false, global = false;
-	struct slice name;
-
-	if (!node)
-		return;
-	if (node->type != JSON_STRING && node->type != JSON_ARRAY) {
-		refuse(r, node, "scope", wanted);
-		return;
-	}
-	if (node->type == JSON_ARRAY && !reader_array(r, node, "scope", 1, GATE_LIST_MAX))
-		return;
-	p->scope_headers_n = 0;
-	for (const struct json_node *part = node->type == JSON_ARRAY ? node->first : node; part;
-	     part = node->type == JSON_ARRAY ? part->next : NULL) {
-		bool is_text = part->type == JSON_STRING;
-
-		if (is_text && slice_is(part->string, "endpoint"))
-			endpoint = true;
-		else if (is_text && slice_is(part->string, "global"))
-			global = true;
-		else if (is_text && part != node && cut_header(part->string, &name))
-			add_scope_header(r, part, name, p);
-		else
-			refuse(r, part, "scope", wanted);
-	}
-	if (endpoint && global)
-		reader_report(r, node->at.line, "value", "scope is both \"endpoint\" and \"global\"");
-	p->scope_endpoint = endpoint;
-}
-
-static void read_fingerprint(const struct reader *r, const struct json_node *node, struct gate_policy *p)
-{
-	struct slice *pointers;
-	bool whole = true;
-	size_t n = 0;
-
-	if (!node)
-		return;
-	if (node->type != JSON_ARRAY) {
-		if (node->type != JSON_BOOL)
-			refuse(r, node, "fingerprint", "true, false or an array of JSON pointers");
-		else if (reader_bool(r, node, "fingerprint", &whole))
-			p->fingerprint = (struct gate_fingerprint_rule){.off = !whole};
-		return;
-	}
-	if (!reader_array(r, node, "fingerprint", 1, GATE_LIST_MAX))
-		return;
-	pointers = arena_alloc(r->arena, node->count * sizeof *pointers);
-	json_node_for_each(element, node)
-	{
-		if (element->type != JSON_STRING || json_pointer_check(element->string, /* err= */ NULL))
-			refuse(r, element, "an entry of fingerprint", "a JSON pointer like \"/data/id\"");
-		else if (pointers)
-			pointers[n++] = arena_copy(r->arena, element->string);
-	}
-	p->fingerprint = (struct gate_fingerprint_rule){.pointers_n = n, .pointers = pointers};
-}
+/* ---- the options; where values stand in a request is policy_sources.c's ---- */
 
 /* The rule itself says which fields are never repeated, so that there is one list of them. */
 static bool is_replayable(struct slice lower)
@@ -254,7 +98,7 @@ static void read_replay_headers(const struct reader *r, const struct json_node *
 		return;
 	if (node->type != JSON_ARRAY) {
 		if (node->type != JSON_BOOL)
-			refuse(r, node, "replay_headers", "true, false or an array of names");
+			policy_refuse(r, node, "replay_headers", "true, false or an array of names");
 		else if (reader_bool(r, node, "replay_headers", &safe))
 			p->replay = (struct gate_replay_rule){.kind = safe ? REPLAY_SAFE : REPLAY_NONE};
 		return;
@@ -267,10 +111,10 @@ static void read_replay_headers(const struct reader *r, const struct json_node *
 		struct slice name;
 
 		if (element->type != JSON_STRING || !header_name_is_token(element->string)) {
-			refuse(r, element, "an entry of replay_headers", "the name of a header");
+			policy_refuse(r, element, "an entry of replay_headers", "the name of a header");
 			continue;
 		}
-		name = keep_lower(r, element->string);
+		name = gate_keep_lower(r->arena, element->string);
 		if (!names || !name.p)
 			return;
 		if (!is_replayable(name))
@@ -302,7 +146,7 @@ static void read_cache_errors(const struct reader *r, const struct json_node *no
 		return;
 	if (node->type != JSON_ARRAY) {
 		if (node->type != JSON_STRING)
-			refuse(r, node, "cache_errors", "\"none\", \"4xx\", \"all\" or an array of statuses");
+			policy_refuse(r, node, "cache_errors", "\"none\", \"4xx\", \"all\" or an array of statuses");
 		else if (reader_choice(r, node, "cache_errors", words, &word))
 			p->cache_errors = word;
 		return;
@@ -358,18 +202,10 @@ static void check_lease(const struct reader *r, const struct json_node *object, 
 
 static void read_policy(const struct reader *r, const struct json_node *object, struct gate_policy *p)
 {
-	const struct json_node *header = json_node_member(object, "header"), *key = json_node_member(object, "key");
-
-	if (header && key)
-		reader_report(r, key->at.line, "value", "key and header both say where the key is; keep one of them");
-	read_header(r, header, p);
-	read_key(r, key, p);
 	read_size(r, json_node_member(object, "max_key_length"), "max_key_length", GATE_KEY_LENGTH_MAX,
 		  &p->max_key_length);
 	(void)reader_bool(r, json_node_member(object, "required"), "required", &p->required);
-	read_tenant(r, json_node_member(object, "tenant"), p);
-	read_scope(r, json_node_member(object, "scope"), p);
-	read_fingerprint(r, json_node_member(object, "fingerprint"), p);
+	policy_read_sources(r, object, p);
 	(void)reader_duration(r, json_node_member(object, "ttl"), "ttl", &p->ttl_ms);
 	(void)reader_duration(r, json_node_member(object, "processing_ttl"), "processing_ttl", &p->processing_ttl_ms);
 	(void)reader_duration(r, json_node_member(object, "upstream_timeout"), "upstream_timeout",
@@ -427,6 +263,7 @@ static void read_match(const struct reader *r, const struct json_node *node, str
 			      excerpt_of(slice_str(text)).text);
 	else
 		*route = (struct gate_route){.method = method, .pattern = pattern, .policy = route->policy};
+	route->policy.match = text;
 }
 
 static void refuse_misplaced(const struct reader *r, const struct json_node *object, const char *const *names,
@@ -516,7 +353,7 @@ static void read_upstream(const struct reader *r, const struct json_node *node, 
 	if (url_check(node->string, &err))
 		reader_report(r, node->at.line, "value", "upstream: %s", err.detail);
 	else if (has_path(node->string))
-		refuse(r, node, "upstream", "an address without a path, like \"http://127.0.0.1:3000\"");
+		policy_refuse(r, node, "upstream", "an address without a path, like \"http://127.0.0.1:3000\"");
 	else
 		config->upstream = reader_keep(r, node->string);
 }
@@ -567,7 +404,7 @@ static void read_sweep(const struct reader *r, const struct json_node *node, str
 	if (slice_is(node->value.raw, "false")) {
 		config->sweep_every_ms = 0;
 	} else if (node->type != JSON_OBJECT) {
-		refuse(r, node, "sweep", "{\"every\": DURATION} or false");
+		policy_refuse(r, node, "sweep", "{\"every\": DURATION} or false");
 	} else {
 		reader_known(&inner, node, known);
 		(void)reader_duration(&inner, json_node_member(node, "every"), "every", &config->sweep_every_ms);
@@ -592,6 +429,7 @@ static void read_config(const struct reader *r, const struct json_node *root, st
 			      &config->tunnel_timeout_ms);
 	read_admin_key(r, json_node_member(root, "admin_key"), config);
 	read_sweep(r, json_node_member(root, "sweep"), config);
+	config_read_log(r, json_node_member(root, "log"), &config->log_level);
 	read_policy(r, root, &config->policy);
 	set_pass(config);
 	read_routes(r, json_node_member(root, "routes"), config);

@@ -9,13 +9,16 @@
 #ifndef HX_GATE_POLICY_H
 #define HX_GATE_POLICY_H
 
+#include "base/log.h"
 #include "gate/fingerprint.h"
 #include "gate/replay.h"
 #include "gate/scope.h"
+#include "gate/source.h"
 #include "model/findings.h"
 
 #define GATE_ROUTES_MAX 500
 #define GATE_LIST_MAX 32 /* names, pointers, statuses in one option */
+#define GATE_KEY_PARTS_MAX 4
 #define GATE_MATCH_BYTES_MAX 2048
 #define GATE_KEY_LENGTH_MAX 1024
 #define GATE_TUNNELS_MAX 100000
@@ -27,14 +30,17 @@
 struct gate_policy {
 	bool guard;
 	bool required;
-	const char *header;
-	struct slice key_pointer; /* p NULL: the key is in the header */
+	const char *match; /* of its route; NULL: of none */
+	size_t key_n;      /* 1, or the key is composed of so many parts */
+	struct gate_source key[GATE_KEY_PARTS_MAX];
 	size_t max_key_length;
 	struct gate_fingerprint_rule fingerprint;
 	bool scope_endpoint;
-	size_t scope_headers_n;
-	struct slice scope_headers[GATE_SCOPE_HEADERS_MAX]; /* in lower case */
-	const char *tenant_header;                          /* NULL: no tenants */
+	size_t scope_n;
+	struct gate_source scope[GATE_SCOPE_PARTS_MAX];
+	struct gate_source tenant; /* of kind NONE: no tenants */
+	bool any_caller;           /* callers are not compared */
+	struct gate_source caller; /* of kind NONE: Authorization, else Cookie */
 	int64_t ttl_ms, processing_ttl_ms, upstream_timeout_ms, read_timeout_ms;
 	struct gate_replay_rule replay;
 	bool status_headers;
@@ -58,8 +64,9 @@ struct gate_config {
 	const char *admin_key;                         /* NULL: none is wanted. A secret */
 	int64_t max_tunnels, tunnel_timeout_ms;        /* of requests with Upgrade; silent for so long: closed */
 	int64_t sweep_every_ms;                        /* 0: off */
-	struct gate_policy policy;                     /* what no route names, if it is guarded */
-	struct gate_policy pass;                       /* and if it is not: the same with the guard off */
+	enum log_level log_level;
+	struct gate_policy policy; /* what no route names, if it is guarded */
+	struct gate_policy pass;   /* and if it is not: the same with the guard off */
 	size_t routes_n;
 	const struct gate_route *routes;
 };

@@ -12,6 +12,7 @@
 struct slot {
 	unsigned char key[HX_GATE_KEY_BYTES];
 	unsigned char fingerprint[HX_GATE_KEY_BYTES];
+	unsigned char caller[HX_GATE_KEY_BYTES];
 	struct mono_time until; /* 0: empty */
 	struct strbuf response;
 };
@@ -70,6 +71,7 @@ void recall_keep(struct recall *recall, const struct hx_gate_claim *claim, struc
 	pthread_mutex_lock(&recall->locks[place % LOCKS]);
 	memcpy(slot->key, claim->key, sizeof slot->key);
 	memcpy(slot->fingerprint, claim->fingerprint, sizeof slot->fingerprint);
+	memcpy(slot->caller, claim->caller, sizeof slot->caller);
 	strbuf_reset(&slot->response);
 	strbuf_add_slice(&slot->response, response);
 	slot->until = mono_add_ms(since, ttl_ms < RECALL_MS ? ttl_ms : RECALL_MS);
@@ -89,6 +91,7 @@ static bool find(struct recall *recall, const struct hx_gate_claim *claim, struc
 
 	pthread_mutex_lock(&recall->locks[place % LOCKS]);
 	known = has_key(slot, claim->key) && now.ns < slot->until.ns &&
+		memcmp(slot->caller, claim->caller, sizeof slot->caller) == 0 &&
 		memcmp(slot->fingerprint, claim->fingerprint, sizeof slot->fingerprint) == 0;
 	if (known && response)
 		strbuf_add_slice(response, strbuf_slice(&slot->response));

@@ -4,7 +4,7 @@
  *
  * Only what the store has said to be COMPLETED is kept, and for RECALL_MS at most, never beyond the record's own end. So
  * the one thing that can be seen is that a record which a person forgets through another node is replayed for a second
- * yet. Everything else (in flight, another fingerprint, absent) is the store's to say.
+ * yet. Everything else (in flight, another caller or fingerprint, absent) is the store's to say.
  *
  * A table of fixed size, in which a newer answer takes the place of an older one of the same slot: at most RECALL_SLOTS
  * answers of RECALL_BYTES_MAX. Safe in all threads.
@@ -32,7 +32,7 @@ void recall_free(struct recall *recall);
 /* The record of this claim's key is COMPLETED with this response, and lives for ttl_ms from `since` on. */
 void recall_keep(struct recall *recall, const struct hx_gate_claim *claim, struct slice response, int64_t ttl_ms,
 		 struct mono_time since);
-/* Appends the response and returns true if it is still known, for the same fingerprint. */
+/* Appends the response and returns true if it is still known, for the same caller and fingerprint. */
 bool recall_find(struct recall *recall, const struct hx_gate_claim *claim, struct mono_time now,
 		 struct strbuf *ret_response);
 /* The same, without the response. */

@@ -3,7 +3,8 @@
  * by one (the lines marked "mutant:") and the simulator must notice.
  *
  * Invariants (tests/sim/test_gate.c checks each of them on every edge):
- *  G1  A live record passes to another token only past its lease, to the same fingerprint, and never while it is held.
+ *  G1  A live record passes to another token only past its lease, to the same caller and fingerprint, and never while it
+ *      is held.
  *  G2  Complete and remove are guarded by the token: from a stale holder they change nothing.
  *  G3  A response is written once, with the change to COMPLETED, and never changed while the record lives.
  *  G4  created_at is that of the first acquisition for as long as the record lives.
@@ -12,18 +13,20 @@
 #include "gate/record.h"
 
 #include "base/hash.h"
-
-#define SPAN_MS_MAX (INT64_C(1) << 50) /* longer is as good as for ever, and adds up without overflow */
+#include "gate/record_look.h"
 
 /* A line is a guard. */
 /* clang-format off */
 
 /*
- * May a row be taken by this token with this fingerprint? Only what is not expired is anybody's; a holder that asks
- * again, because an answer was lost, gets its own record with a new lease.
+ * May a row be taken by this token, with this fingerprint, by this caller? Only what is not expired is anybody's; a holder that asks
+ * again, because an answer was lost, gets its own record with a new lease. A caller who is not known, here or there, is
+ * not compared.
  */
-#define TAKEABLE(row, token, fingerprint, now)                                                                         \
+#define SAME_CALLER(row, caller) "(" row ".caller IS NULL OR " caller " IS NULL OR " row ".caller = " caller ")"
+#define TAKEABLE(row, token, fingerprint, caller, now)                                                                 \
 	"(" row ".status = 1"                                                                                          \
+	" AND " SAME_CALLER(row, caller) /* mutant: gate-take-caller */                                                \
 	" AND " row ".fingerprint = " fingerprint /* mutant: gate-take-fingerprint */                                  \
 	" AND (" row ".token = " token " OR " row ".held = 0)" /* mutant: gate-take-held */                            \
 	" AND (" row ".token = " token " OR " row ".until <= " now ")" /* mutant: gate-take-lease */                   \
@@ -31,7 +34,7 @@
 	")"
 
 /*
- * Takes the row of a key. ?1 to ?3 are key, token and fingerprint in both uses. The condition in front spares those who
+ * Takes the row of a key. ?1 to ?4 are key, token, fingerprint and caller in both uses. The condition in front spares those who
  * find a record that they cannot take a write: INSERT … ON CONFLICT locks the row that it meets, which on PostgreSQL
  * is a write, with a sync, and may wait for another node. The one behind decides, and its now is that of the row that
  * was to be inserted: older than the truth if it had to wait, never younger.
@@ -40,19 +43,22 @@
  * key (unit_keep_apart), as a row cannot be met twice by one statement.
  */
 #define TAKE(columns, values, order)                                                                                   \
-	"INSERT INTO hx_gate_record (key, token, fingerprint, created_at, " columns ")"                                   \
-	" SELECT ?1, ?2, ?3, hx_now_ms(), " values "{from}"                                                            \
+	"INSERT INTO hx_gate_record (key, token, fingerprint, caller, created_at, " columns ")"                                   \
+	" SELECT ?1, ?2, ?3, ?4, hx_now_ms(), " values "{from}"                                                            \
 	" WHERE NOT EXISTS (SELECT 1 FROM hx_gate_record r WHERE r.key = ?1"                                              \
-	" AND NOT " TAKEABLE("r", "?2", "?3", "hx_now_ms()") ")" order                                                 \
+	" AND NOT " TAKEABLE("r", "?2", "?3", "?4", "hx_now_ms()") ")" order                                                 \
 	" ON CONFLICT (key) DO UPDATE SET status = excluded.status, token = excluded.token,"                           \
 	" fingerprint = excluded.fingerprint, held = excluded.held, until = excluded.until,"                           \
 	" expires_at = excluded.expires_at, sweep_at = excluded.sweep_at, key_text = excluded.key_text,"               \
-	" endpoint = excluded.endpoint, response = excluded.response,"                                                 \
+	" endpoint = excluded.endpoint, about = excluded.about, response = excluded.response,"                         \
+	" caller = CASE WHEN hx_gate_record.expires_at <= excluded.created_at THEN excluded.caller"                    \
+	" ELSE coalesce(excluded.caller, hx_gate_record.caller) END,"                                                  \
 	" created_at = CASE WHEN hx_gate_record.expires_at <= excluded.created_at THEN excluded.created_at"               \
 	" ELSE hx_gate_record.created_at END,"                                                                            \
 	" takeovers = CASE WHEN hx_gate_record.expires_at <= excluded.created_at THEN 0"                                  \
 	" WHEN hx_gate_record.token = excluded.token THEN hx_gate_record.takeovers ELSE hx_gate_record.takeovers + 1 END"       \
-	" WHERE " TAKEABLE("hx_gate_record", "excluded.token", "excluded.fingerprint", "excluded.created_at")
+	" WHERE " TAKEABLE("hx_gate_record", "excluded.token", "excluded.fingerprint", "excluded.caller",                \
+			 "excluded.created_at")
 
 #define TAKE_FORMS(columns, values)                                                                                    \
 	.sql = TAKE(columns, values, ""),                                                                              \
@@ -60,22 +66,22 @@
 		   " SELECT u.ord FROM taken JOIN {u} ON u.p1 = taken.key",                                            \
 	.counted = true
 
-/* ?4 lease   ?5 ttl, NULL: it is held and has no end   ?6 held   ?7 key_text   ?8 endpoint */
+/* ?5 lease   ?6 ttl, NULL: it is held and has no end   ?7 held   ?8 key_text   ?9 endpoint   ?10 about */
 static const struct db_stmt stmt_acquire = {
 	.name = "gate_acquire",
-	TAKE_FORMS("status, until, expires_at, sweep_at, held, key_text, endpoint",
-		   "1, hx_now_ms() + ?4, coalesce(hx_now_ms() + ?4 + ?5, 9223372036854775807),"
-		   " hx_now_ms() + ?4 + ?5, ?6, ?7, ?8"),
-	.in = "bbbiiibb",
+	TAKE_FORMS("status, until, expires_at, sweep_at, held, key_text, endpoint, about",
+		   "1, hx_now_ms() + ?5, coalesce(hx_now_ms() + ?5 + ?6, 9223372036854775807),"
+		   " hx_now_ms() + ?5 + ?6, ?7, ?8, ?9, ?10"),
+	.in = "bbbbiiibbb",
 	.out = "",
 };
 
-/* ?4 ttl   ?5 response */
+/* ?5 ttl   ?6 response */
 static const struct db_stmt stmt_completed = {
 	.name = "gate_completed",
 	TAKE_FORMS("status, until, expires_at, sweep_at, held, response",
-		   "2, hx_now_ms(), hx_now_ms() + ?4, hx_now_ms() + ?4, 0, ?5"),
-	.in = "bbbib",
+		   "2, hx_now_ms(), hx_now_ms() + ?5, hx_now_ms() + ?5, 0, ?6"),
+	.in = "bbbbib",
 	.out = "",
 };
 
@@ -83,9 +89,9 @@ static const struct db_stmt stmt_completed = {
 static const struct db_stmt stmt_read = {
 	.name = "gate_read",
 	.sql = "SELECT {ord}status, fingerprint, held, created_at, until - hx_now_ms(), expires_at - hx_now_ms(),"
-	       " response FROM hx_gate_record{join} WHERE key = ?1",
+	       " response, caller FROM hx_gate_record{join} WHERE key = ?1",
 	.in = "b",
-	.out = "ibiiiib",
+	.out = "ibiiiibb",
 };
 
 /* What the same holder has completed already stays as it is. */
@@ -113,6 +119,7 @@ static const struct db_stmt stmt_complete = {
 	" sweep_at = coalesce(sweep_at, hx_now_ms() + ?5)"                                                             \
 	"{from} WHERE key = ?1"                                                                                        \
 	" AND fingerprint = ?3"                                                                                        \
+	" AND " SAME_CALLER("hx_gate_record", "?6")                                                                    \
 	" AND status = 1"                                                                                              \
 	guard                                                                                                          \
 	" AND expires_at > hx_now_ms()"                                                                                \
@@ -121,7 +128,7 @@ static const struct db_stmt stmt_complete = {
 static const struct db_stmt stmt_complete_along = {
 	.name = "gate_complete_along",
 	.sql = COMPLETE_ALONG(""),
-	.in = "bbbbi",
+	.in = "bbbbib",
 	.out = "i",
 };
 
@@ -129,7 +136,7 @@ static const struct db_stmt stmt_complete_along = {
 static const struct db_stmt stmt_complete_along_again = {
 	.name = "gate_complete_along_again",
 	.sql = COMPLETE_ALONG(" AND token = ?2"),
-	.in = "bbbbi",
+	.in = "bbbbib",
 	.out = "i",
 };
 
@@ -162,44 +169,6 @@ static const struct db_stmt stmt_others = {
 	       " WHERE key = ?1 AND (token <> ?2 OR status = 2) AND expires_at > hx_now_ms()",
 	.in = "bb",
 	.out = "i",
-};
-
-static const struct db_stmt stmt_forget = {
-	.name = "gate_forget",
-	.sql = "DELETE FROM hx_gate_record WHERE key = ?1 AND token = ?2"
-	       " AND (status = 2 OR until <= hx_now_ms()) AND expires_at > hx_now_ms() RETURNING created_at",
-	.in = "bb",
-	.out = "i",
-};
-
-/* Why it was not forgotten: what is left of its lease, or NULL if it is another's. */
-static const struct db_stmt stmt_kept = {
-	.name = "gate_kept",
-	.sql = "SELECT CASE WHEN token <> ?2 THEN NULL WHEN status = 1 THEN until - hx_now_ms() ELSE 0 END"
-	       " FROM hx_gate_record WHERE key = ?1 AND expires_at > hx_now_ms()",
-	.in = "bb",
-	.out = "i",
-};
-
-/* A slice: ?2 rows behind ?1. It is found by id alone, so that no response is read. */
-#define SLICE "(SELECT id FROM hx_gate_record WHERE id > ?1 ORDER BY id LIMIT ?2) AS slice"
-
-static const struct db_stmt stmt_slice = {
-	.name = "gate_slice",
-	.sql = "SELECT max(id), count(*) FROM " SLICE,
-	.in = "ii",
-	.out = "ii",
-};
-
-static const struct db_stmt stmt_look = {
-	.name = "gate_look",
-	.sql = "SELECT id, key, status, held, endpoint, created_at, until - hx_now_ms(), token,"
-	       " coalesce(CAST(length(response) AS bigint), 0) FROM hx_gate_record"
-	       " WHERE id > ?1 AND id <= (SELECT max(id) FROM " SLICE ")"
-	       " AND (key_text = ?3 OR (?3 IS NULL AND status = 1 AND until <= hx_now_ms()))"
-	       " AND expires_at > hx_now_ms() ORDER BY id LIMIT ?4",
-	.in = "iibi",
-	.out = "ibiibiibi",
 };
 
 static const struct db_stmt stmt_turn = {
@@ -241,14 +210,19 @@ int64_t gate_write_subject(const struct gate_ask *ask)
 	return (int64_t)(hash_bytes(0, ask->claim.key, sizeof ask->claim.key) | (uint64_t)1 << 63);
 }
 
-static struct db_value bytes(const void *p, size_t n)
+struct slice gate_claim_caller(const struct hx_gate_claim *claim)
 {
-	return db_blob(slice_of(p, n));
+	static const unsigned char nobody[sizeof claim->caller];
+
+	return memcmp(claim->caller, nobody, sizeof nobody) == 0 ? (struct slice){0}
+								 : slice_of(claim->caller, sizeof claim->caller);
 }
 
-static struct db_value span(int64_t ms)
+static struct db_value caller_of(const struct hx_gate_claim *claim)
 {
-	return db_int(ms < SPAN_MS_MAX ? ms : SPAN_MS_MAX);
+	struct slice caller = gate_claim_caller(claim);
+
+	return caller.p ? db_blob(caller) : db_null();
 }
 
 static void add_acquire(struct unit *unit, const struct gate_ask *ask)
@@ -256,56 +230,41 @@ static void add_acquire(struct unit *unit, const struct gate_ask *ask)
 	const struct hx_gate_claim *c = &ask->claim;
 	struct slice endpoint = ask->endpoint;
 
+	ASSERT(ask->about.n <= GATE_ABOUT_BYTES_MAX);
 	if (endpoint.n > GATE_ENDPOINT_BYTES_MAX)
 		endpoint.n = GATE_ENDPOINT_BYTES_MAX;
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_acquire, bytes(c->key, sizeof c->key), bytes(c->token, sizeof c->token),
-		 bytes(c->fingerprint, sizeof c->fingerprint), span(c->lease_ms), c->hold ? db_null() : span(c->ttl_ms),
-		 db_int(c->hold != 0), db_blob(ask->key_text), db_blob(endpoint));
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_acquire, db_bytes(c->key, sizeof c->key),
+		 db_bytes(c->token, sizeof c->token), db_bytes(c->fingerprint, sizeof c->fingerprint), caller_of(c),
+		 gate_span(c->lease_ms), c->hold ? db_null() : gate_span(c->ttl_ms), db_int(c->hold != 0),
+		 db_blob(ask->key_text), db_blob(endpoint), db_blob(ask->about));
 }
 
 /* Who stands in the way. */
 static void add_read(struct unit *unit, const struct gate_ask *ask)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_read, bytes(ask->claim.key, sizeof ask->claim.key));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_bytes(ask->claim.key, sizeof ask->claim.key));
 }
 
 static void add_complete(struct unit *unit, const struct gate_ask *ask)
 {
 	const struct hx_gate_claim *c = &ask->claim;
 
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_complete, bytes(c->key, sizeof c->key), bytes(c->token, sizeof c->token),
-		 db_blob(ask->response), span(c->ttl_ms));
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_complete, db_bytes(c->key, sizeof c->key),
+		 db_bytes(c->token, sizeof c->token), db_blob(ask->response), gate_span(c->ttl_ms));
 }
 
 static void add_remove(struct unit *unit, const struct hx_gate_claim *c)
 {
-	struct db_value key = bytes(c->key, sizeof c->key), token = bytes(c->token, sizeof c->token);
+	struct db_value key = db_bytes(c->key, sizeof c->key), token = db_bytes(c->token, sizeof c->token);
 
 	UNIT_ADD(unit, UNIT_ANY, &stmt_remove, token, key);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_end_lease, key, token);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_others, key, token);
 }
 
-static void add_forget(struct unit *unit, const struct hx_gate_claim *c)
-{
-	struct db_value key = bytes(c->key, sizeof c->key), token = bytes(c->token, sizeof c->token);
-
-	UNIT_ADD(unit, UNIT_ANY, &stmt_forget, key, token);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_kept, key, token);
-}
-
-static void add_look(struct unit *unit, const struct gate_ask *ask)
-{
-	struct db_value after = db_int(ask->after), budget = db_int(ask->budget);
-
-	UNIT_ADD(unit, UNIT_ANY, &stmt_slice, after, budget);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_look, after, budget, ask->key_text.n ? db_blob(ask->key_text) : db_null(),
-		 db_int(GATE_SIGHTS_MAX));
-}
-
 static void add_sweep(struct unit *unit, const struct gate_ask *ask)
 {
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_turn, span(ask->turn_ms));
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_turn, gate_span(ask->turn_ms));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_put_off, db_int(ask->budget));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_sweep, db_int(ask->budget));
 }
@@ -316,8 +275,9 @@ static void add_along(struct unit *unit, enum unit_rule rule, const struct db_st
 	const struct hx_gate_claim *c = &complete->claim;
 
 	unit_keep_apart(unit, gate_write_subject(complete));
-	UNIT_ADD(unit, rule, stmt, bytes(c->key, sizeof c->key), bytes(c->token, sizeof c->token),
-		 bytes(c->fingerprint, sizeof c->fingerprint), db_blob(complete->response), span(c->ttl_ms));
+	UNIT_ADD(unit, rule, stmt, db_bytes(c->key, sizeof c->key), db_bytes(c->token, sizeof c->token),
+		 db_bytes(c->fingerprint, sizeof c->fingerprint), db_blob(complete->response), gate_span(c->ttl_ms),
+		 caller_of(c));
 }
 
 void gate_add_completion(struct unit *unit, const struct gate_ask *complete)
@@ -343,14 +303,14 @@ void gate_add_completed(struct unit *unit, const struct hx_gate_claim *claim, st
 
 	ASSERT(unit->lines_n == 0);
 	unit_keep_apart(unit, gate_write_subject(&ask));
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_completed, bytes(claim->key, sizeof claim->key),
-		 bytes(claim->token, sizeof claim->token), bytes(claim->fingerprint, sizeof claim->fingerprint),
-		 span(claim->ttl_ms), db_blob(response));
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_completed, db_bytes(claim->key, sizeof claim->key),
+		 db_bytes(claim->token, sizeof claim->token), db_bytes(claim->fingerprint, sizeof claim->fingerprint),
+		 caller_of(claim), gate_span(claim->ttl_ms), db_blob(response));
 }
 
 static void build(struct unit *unit, const struct gate_ask *ask)
 {
-	if (ask->op != GATE_LOOK)
+	if (ask->op != GATE_LOOK && ask->op != GATE_TALLY)
 		unit_keep_apart(unit, gate_write_subject(ask));
 	switch (ask->op) {
 	case GATE_ACQUIRE:
@@ -363,10 +323,10 @@ static void build(struct unit *unit, const struct gate_ask *ask)
 		add_remove(unit, &ask->claim);
 		break;
 	case GATE_LOOK:
-		add_look(unit, ask);
-		break;
 	case GATE_FORGET:
-		add_forget(unit, &ask->claim);
+	case GATE_RESOLVE:
+	case GATE_TALLY:
+		gate_add_look(unit, ask);
 		break;
 	case GATE_SWEEP:
 		add_sweep(unit, ask);
@@ -376,12 +336,10 @@ static void build(struct unit *unit, const struct gate_ask *ask)
 
 /* ---- answers ---- */
 
-/* The state of a live record, as somebody sees it who does not hold it. */
-static enum gate_verdict state_of(bool completed, bool held, int64_t left_ms)
+/* Who is not known, here or there, is not compared. */
+static bool is_another(const struct db_value *stored, struct slice caller)
 {
-	if (completed)
-		return GATE_COMPLETED;
-	return held && left_ms <= 0 ? GATE_HELD : GATE_IN_FLIGHT;
+	return stored->type != DB_NULL && caller.p && !slice_eq(stored->s, caller);
 }
 
 /* False: it was there when it was to be taken, and is gone now. */
@@ -395,9 +353,11 @@ static bool read_found(const struct gate_write *w, const struct unit_result *res
 
 	int64_t left_ms = db_cell(found, 0, 4)->i;
 
-	reply->verdict = state_of(db_cell(found, 0, 0)->i == 2, db_cell(found, 0, 2)->i != 0, left_ms);
+	reply->verdict = gate_state_of(db_cell(found, 0, 0)->i == 2, db_cell(found, 0, 2)->i != 0, left_ms);
 	if (!slice_eq(db_cell(found, 0, 1)->s, slice_of(claim->fingerprint, sizeof claim->fingerprint)))
 		reply->verdict = GATE_MISMATCHED;
+	if (is_another(db_cell(found, 0, 7), gate_claim_caller(claim)))
+		reply->verdict = GATE_OTHER_CALLER;
 	reply->created_ms = db_cell(found, 0, 3)->i;
 	if (reply->verdict == GATE_IN_FLIGHT)
 		reply->lease_left_ms = left_ms > 0 ? left_ms : 0;
@@ -406,54 +366,6 @@ static bool read_found(const struct gate_write *w, const struct unit_result *res
 		reply->response = db_cell(found, 0, 6)->s;
 	}
 	return true;
-}
-
-/* False: its lease has ended just now. */
-static bool read_forgotten(const struct unit_result *result, struct gate_reply *reply)
-{
-	const struct db_rows *forgotten = &result->rows[0], *kept = &result->rows[1];
-
-	reply->verdict = forgotten->n ? GATE_DONE : GATE_ABSENT;
-	if (forgotten->n || !kept->n)
-		return true;
-
-	const struct db_value *left = db_cell(kept, 0, 0);
-
-	reply->verdict = left->type == DB_NULL ? GATE_STALE : GATE_IN_FLIGHT;
-	reply->lease_left_ms = left->type == DB_NULL ? 0 : left->i;
-	return left->type == DB_NULL || left->i > 0;
-}
-
-static void read_sight(const struct db_rows *rows, size_t i, struct gate_sight *sight)
-{
-	struct slice key = db_cell(rows, i, 1)->s, token = db_cell(rows, i, 7)->s, endpoint = db_cell(rows, i, 4)->s;
-	int64_t left_ms = db_cell(rows, i, 6)->i;
-
-	*sight = (struct gate_sight){
-		.state = state_of(db_cell(rows, i, 2)->i == 2, db_cell(rows, i, 3)->i != 0, left_ms),
-		.created_ms = db_cell(rows, i, 5)->i,
-		.response_bytes = db_cell(rows, i, 8)->i,
-	};
-	ASSERT(key.n == sizeof sight->key && token.n == sizeof sight->token && endpoint.n <= GATE_ENDPOINT_BYTES_MAX);
-	memcpy(sight->key, key.p, key.n);
-	memcpy(sight->token, token.p, token.n);
-	if (endpoint.n)
-		memcpy(sight->endpoint, endpoint.p, endpoint.n);
-	if (sight->state == GATE_IN_FLIGHT && left_ms > 0)
-		sight->lease_left_ms = left_ms;
-}
-
-static void read_sights(const struct gate_ask *ask, const struct unit_result *result, struct gate_reply *reply)
-{
-	const struct db_rows *slice = &result->rows[0], *rows = &result->rows[1];
-
-	reply->sights_n = rows->n;
-	for (size_t i = 0; i < rows->n; i++)
-		read_sight(rows, i, &reply->sights[i]);
-	if (rows->n == GATE_SIGHTS_MAX)
-		reply->next = db_cell(rows, rows->n - 1, 0)->i;
-	else if (db_cell(slice, 0, 1)->i == ask->budget)
-		reply->next = db_cell(slice, 0, 0)->i;
 }
 
 /* What the store said, WON or LOST. False: it has to be asked again. */
@@ -476,10 +388,10 @@ static bool read_reply(const struct gate_write *w, const struct unit_result *res
 		reply->verdict = result->rows[2].n ? GATE_STALE : GATE_DONE;
 		break;
 	case GATE_LOOK:
-		read_sights(w->ask, result, reply);
-		break;
 	case GATE_FORGET:
-		return read_forgotten(result, reply);
+	case GATE_RESOLVE:
+	case GATE_TALLY:
+		return gate_read_look(w->ask, result, reply);
 	case GATE_SWEEP:
 		reply->removed = won ? (int64_t)result->rows[2].n : 0;
 		break;
@@ -555,7 +467,8 @@ static void ask(const struct task *task, struct ask *ask)
 static const char *where(const struct task *task)
 {
 	const struct gate_write *w = (const struct gate_write *)task;
-	static const char *const names[] = {"acquiring", "completing", "removing", "looking", "forgetting", "sweeping"};
+	static const char *const names[] = {"acquiring",  "completing", "removing", "looking",
+					    "forgetting", "resolving",  "tallying", "sweeping"};
 
 	return w->at == GATE_WRITE_DONE ? "done" : names[w->ask->op];
 }

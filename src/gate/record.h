@@ -2,13 +2,17 @@
  * The gate record in SQL, as units and as a task. What a record is, and its states, is drawn in hapax.h.
  *
  *   ACQUIRE   one upsert that takes the row if it is absent, expired, or PROCESSING past its lease with the same
- *             fingerprint and not held; and, in a second unit, a look at the row if it did not
+ *             caller and fingerprint and not held; and, in a second unit, a look at the row if it did not
  *   COMPLETE  guarded by the token; repeated by the same holder it changes nothing more
  *   REMOVE    guarded by the token, of a PROCESSING record only; and a look whether another's stands there. One that was
  *             taken over is not deleted, since the holder before may have executed: only its lease ends
- *   LOOK      finds records by the key that the client sent, or without one those whose lease is over, for people: a
- *             scan in slices, the least `after` first
+ *   LOOK      finds records by the key that the client sent, or without one those that are sought, for people: a scan in
+ *             slices, the least `after` first
  *   FORGET    removes one by its record key and the token that was seen, unless its lease lasts; for people
+ *   RESOLVE   ends one that is PROCESSING, by its record key and the token that was seen, unless its lease lasts: with a
+ *             response it is COMPLETED, under a token of its own, so that a holder who comes late is stale; without one it
+ *             is removed. A person has found out what became of it
+ *   TALLY     how many are held, and which were the last to become so
  *   SWEEP     guarded by a turn that only one node has at a time; removes up to `budget` expired rows
  *
  * A PROCESSING record expires `ttl` after the end of its lease, never before: while somebody may be at work, the key is
@@ -25,32 +29,54 @@
 
 #define GATE_REPEATS_MAX 3
 #define GATE_ENDPOINT_BYTES_MAX 200
-#define GATE_SIGHTS_MAX 4 /* in one reply; a LOOK that has found so many stops there */
+#define GATE_ABOUT_BYTES_MAX 280
+#define GATE_KEY_SHOWN_BYTES_MAX 180 /* of the key that the client sent */
+#define GATE_SIGHTS_MAX 3            /* in one reply; a LOOK that has found so many stops there */
 
-enum gate_op { GATE_ACQUIRE, GATE_COMPLETE, GATE_REMOVE, GATE_LOOK, GATE_FORGET, GATE_SWEEP };
+enum gate_op {
+	GATE_ACQUIRE,
+	GATE_COMPLETE,
+	GATE_REMOVE,
+	GATE_LOOK,
+	GATE_FORGET,
+	GATE_RESOLVE,
+	GATE_TALLY,
+	GATE_SWEEP,
+};
+
+/* What a LOOK without a key is for. */
+enum gate_sought {
+	GATE_SEEK_OPEN, /* PROCESSING, and the lease is over: lost or held */
+	GATE_SEEK_HELD,
+	GATE_SEEK_ALL,
+};
 
 struct gate_ask {
 	enum gate_op op;
 	struct hx_gate_claim claim; /* ACQUIRE: all of it. COMPLETE: key, token, ttl. Others: what they need */
-	struct slice response;      /* COMPLETE: the stored form, see replay.h. Borrowed until done */
+	struct slice response;      /* COMPLETE, RESOLVE: the stored form, see replay.h. Borrowed until done */
 	bool instead;               /* COMPLETE: another response, asked to be kept before this one, may be there */
 	struct slice key_text;      /* ACQUIRE: what the client sent, kept for LOOK. LOOK: what is looked for */
 	struct slice endpoint;      /* ACQUIRE: "POST /payments", kept for people; cut at GATE_ENDPOINT_BYTES_MAX */
-	int64_t budget;             /* SWEEP: records to remove. LOOK: records to look at */
-	int64_t after;              /* LOOK: the `next` of the reply before, 0 at first */
-	int64_t turn_ms;            /* SWEEP: how long it stays this node's turn */
+	struct slice about; /* ACQUIRE: whose record it is, kept for people; at most GATE_ABOUT_BYTES_MAX of JSON */
+	enum gate_sought sought;                     /* LOOK without a key */
+	unsigned char resolver[HX_GATE_TOKEN_BYTES]; /* RESOLVE: the token that it is COMPLETED under */
+	int64_t budget;                              /* SWEEP: records to remove. LOOK: records to look at */
+	int64_t after;                               /* LOOK: the `next` of the reply before, 0 at first */
+	int64_t turn_ms;                             /* SWEEP: how long it stays this node's turn */
 };
 
 enum gate_verdict {
-	GATE_ACQUIRED,    /* ACQUIRE: ours */
-	GATE_COMPLETED,   /* ACQUIRE: with its response */
-	GATE_IN_FLIGHT,   /* ACQUIRE, FORGET: with lease_left_ms */
-	GATE_HELD,        /* ACQUIRE */
-	GATE_MISMATCHED,  /* ACQUIRE */
-	GATE_STALE,       /* COMPLETE, REMOVE, FORGET: there is no such token; another's */
-	GATE_DONE,        /* COMPLETE, REMOVE, LOOK, FORGET, SWEEP */
-	GATE_ABSENT,      /* FORGET */
-	GATE_UNAVAILABLE, /* any: perhaps it was done, perhaps not */
+	GATE_ACQUIRED,     /* ACQUIRE: ours */
+	GATE_COMPLETED,    /* ACQUIRE: with its response. RESOLVE: there is nothing to resolve */
+	GATE_IN_FLIGHT,    /* ACQUIRE, FORGET, RESOLVE: with lease_left_ms */
+	GATE_HELD,         /* ACQUIRE */
+	GATE_MISMATCHED,   /* ACQUIRE */
+	GATE_OTHER_CALLER, /* ACQUIRE: whatever else is to be said of it is not for this one */
+	GATE_STALE,        /* COMPLETE, REMOVE, FORGET, RESOLVE: there is no such token; another's */
+	GATE_DONE,         /* COMPLETE, REMOVE, LOOK, FORGET, RESOLVE, TALLY, SWEEP */
+	GATE_ABSENT,       /* FORGET, RESOLVE */
+	GATE_UNAVAILABLE,  /* any: perhaps it was done, perhaps not */
 };
 
 /* A record as LOOK shows it. */
@@ -60,7 +86,10 @@ struct gate_sight {
 	enum gate_verdict
 		state; /* GATE_COMPLETED, GATE_IN_FLIGHT or GATE_HELD; a lease that is over is in flight with 0 left */
 	char endpoint[GATE_ENDPOINT_BYTES_MAX + 1];
+	char about[GATE_ABOUT_BYTES_MAX + 1];        /* empty: of version 0.1, or not a gate's */
+	char key_text[GATE_KEY_SHOWN_BYTES_MAX + 1]; /* cut where it is longer */
 	int64_t created_ms, lease_left_ms, response_bytes;
+	int64_t over_ms; /* for how long the lease has been over */
 };
 
 struct gate_reply {
@@ -70,7 +99,8 @@ struct gate_reply {
 	int64_t ttl_left_ms; /* ACQUIRE, GATE_COMPLETED: how long the record lives yet; 0: the store does not say */
 	struct slice response;
 	int64_t removed; /* SWEEP */
-	size_t sights_n; /* LOOK */
+	int64_t held;    /* TALLY */
+	size_t sights_n; /* LOOK, TALLY */
 	struct gate_sight sights[GATE_SIGHTS_MAX];
 	int64_t next; /* LOOK: where to go on, 0: that was all */
 };
@@ -89,6 +119,11 @@ struct gate_write {
 	enum { GATE_WRITE_NEW, GATE_WRITE_COMMITTING, GATE_WRITE_DONE } at;
 };
 
+/* Copies texts that a store has, cut to what a sight shows; not in the middle of a character. */
+void gate_sight_describe(struct gate_sight *sight, struct slice endpoint, struct slice about, struct slice key_text);
+/* Is there a caller, and if so: the bytes to be stored. All zero: {NULL, 0}. */
+struct slice gate_claim_caller(const struct hx_gate_claim *claim);
+
 void gate_write_init(struct gate_write *write, const struct gate_ask *ask);
 /* Which lane it goes to: asks about one key always meet in one. */
 int64_t gate_write_subject(const struct gate_ask *ask);
@@ -96,7 +131,7 @@ int64_t gate_write_subject(const struct gate_ask *ask);
 /* ---- for units that complete a record along with other work: the transactional gate ---- */
 
 /*
- * Adds the completion, guarded by key, fingerprint and PROCESSING instead of the token: the unit's own verdict proves who
+ * Adds the completion, guarded by key, caller, fingerprint and PROCESSING instead of the token: the unit's own verdict proves who
  * executed, whoever has taken the record over meanwhile. It decides nothing (ANY): work that was done stays done when
  * the record has been lost.
  */

@@ -1,9 +1,15 @@
 /* See replay.h for the stored form and for which fields are kept. Names of fields are compared in any case. */
 #include "gate/replay.h"
 
+#include "base/hash.h"
+
 #define FLAG_BODY_MISSING 1
-#define HEAD_BYTES 15 /* before the first field */
+#define VERSION_BYTES 2
+#define SUM_BYTES 8   /* of version 2 */
+#define HEAD_BYTES 13 /* behind the version and the sum, before the first field */
 #define FIELD_BYTES 6 /* before its name */
+
+_Static_assert(VERSION_BYTES + SUM_BYTES + HEAD_BYTES == GATE_RESPONSE_BYTES_MIN, "nothing else is always there");
 
 /* ---- which fields ---- */
 
@@ -122,11 +128,23 @@ static void put(struct strbuf *out, uint64_t number, unsigned bytes)
 		strbuf_add_char(out, (char)(number >> 8 * bytes));
 }
 
+static void sum_of(struct slice bytes, char ret_sum[SUM_BYTES])
+{
+	unsigned char digest[SHA256_BYTES];
+
+	sha256(bytes.p, bytes.n, digest);
+	memcpy(ret_sum, digest, SUM_BYTES);
+}
+
 void gate_response_encode(const struct gate_response *response, struct strbuf *out)
 {
+	static const char no_sum[SUM_BYTES];
+	size_t sum_at = out->n + VERSION_BYTES;
+
 	ASSERT(response->status >= 100 && response->status <= 999);
 	ASSERT(!response->body_missing || response->body.n == 0);
-	strbuf_add_str(out, "H1");
+	strbuf_add_str(out, "H2");
+	strbuf_add_slice(out, slice_of(no_sum, sizeof no_sum));
 	put(out, response->body_missing ? FLAG_BODY_MISSING : 0, 1);
 	put(out, (uint64_t)response->status, 2);
 	put(out, response->fields_n, 2);
@@ -140,6 +158,8 @@ void gate_response_encode(const struct gate_response *response, struct strbuf *o
 		strbuf_add_slice(out, field->value);
 	}
 	strbuf_add_slice(out, response->body);
+	if (!out->failed)
+		sum_of(slice_of(out->p + sum_at + SUM_BYTES, out->n - sum_at - SUM_BYTES), out->p + sum_at);
 }
 
 /* What is left of the stored bytes. Whoever takes has looked first whether there is as much. */
@@ -176,9 +196,27 @@ static bool take_field(struct slice *rest, struct gate_field *ret_field)
 	return true;
 }
 
-static enum hx_code not_ours(struct hx_error *err)
+static enum hx_code damaged(struct hx_error *err)
 {
-	return error_set(err, HX_DATA_ERROR, "a stored answer of the gate cannot be read");
+	return error_set(err, HX_RECORD_DAMAGED, "%s", hx_code_text(HX_RECORD_DAMAGED));
+}
+
+/* Takes the version and, where there is one, the sum, and looks whether it is that of the rest. */
+static bool take_proof(struct slice *rest)
+{
+	struct slice version, sum;
+	char wanted[SUM_BYTES];
+
+	if (rest->n < VERSION_BYTES + HEAD_BYTES)
+		return false;
+	version = take_slice(rest, VERSION_BYTES);
+	if (slice_is(version, "H1"))
+		return true;
+	if (!slice_is(version, "H2") || rest->n < SUM_BYTES + HEAD_BYTES)
+		return false;
+	sum = take_slice(rest, SUM_BYTES);
+	sum_of(*rest, wanted);
+	return slice_eq(sum, slice_of(wanted, sizeof wanted));
 }
 
 enum hx_code gate_response_decode(struct slice bytes, struct arena *arena, struct hx_error *err,
@@ -189,8 +227,8 @@ enum hx_code gate_response_decode(struct slice bytes, struct arena *arena, struc
 	struct gate_field *fields;
 	uint64_t flags, body_bytes;
 
-	if (rest.n < HEAD_BYTES || !slice_is(take_slice(&rest, 2), "H1"))
-		return not_ours(err);
+	if (!take_proof(&rest))
+		return damaged(err);
 	flags = take(&rest, 1);
 	response.status = (int)take(&rest, 2);
 	response.fields_n = take(&rest, 2);
@@ -198,15 +236,15 @@ enum hx_code gate_response_decode(struct slice bytes, struct arena *arena, struc
 	response.body_missing = flags == FLAG_BODY_MISSING;
 	if (flags > FLAG_BODY_MISSING || response.status < 100 || response.status > 999 ||
 	    (response.body_missing && body_bytes > 0) || response.fields_n > rest.n / FIELD_BYTES)
-		return not_ours(err);
+		return damaged(err);
 	fields = arena_alloc(arena, response.fields_n * sizeof *fields);
 	if (!fields)
 		return arena_error(arena, err);
 	for (size_t i = 0; i < response.fields_n; i++)
 		if (!take_field(&rest, &fields[i]))
-			return not_ours(err);
+			return damaged(err);
 	if (rest.n != body_bytes)
-		return not_ours(err);
+		return damaged(err);
 	response.fields = fields;
 	response.body = rest;
 	*ret_response = response;

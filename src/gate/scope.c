@@ -1,7 +1,7 @@
 /*
  * See scope.h. The tuple is a list of parts, each a length of 8 bytes, big-endian, and the bytes of the part:
  *
- *   space | tenant | method | path | { header's name | header's value } × headers_n | key
+ *   space | tenant | method | path | { part's name | part's value } × parts_n | key
  *
  * A list like that can be read in one way only. A part that is not there has a length that no part can have; so has
  * the tenant where there is none, and method and path where the endpoint does not count. Records outlive the
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 
-#define PARTS_MAX (5 + 2 * GATE_SCOPE_HEADERS_MAX)
+#define PARTS_MAX (5 + 2 * GATE_SCOPE_PARTS_MAX)
 #define LENGTH_BYTES 8
 #define LENGTH_ABSENT UINT64_MAX
 
@@ -39,16 +39,28 @@ void gate_record_key(const struct gate_scope *scope, struct slice key, unsigned 
 {
 	struct tuple tuple;
 
-	ASSERT(scope->headers_n <= GATE_SCOPE_HEADERS_MAX);
+	ASSERT(scope->parts_n <= GATE_SCOPE_PARTS_MAX);
 	tuple.n = 0;
 	add(&tuple, true, scope->space);
 	add(&tuple, scope->has_tenant, scope->tenant);
 	add(&tuple, scope->endpoint, scope->method);
 	add(&tuple, scope->endpoint, scope->path);
-	for (size_t i = 0; i < scope->headers_n; i++) {
-		add(&tuple, true, scope->headers[i].name);
-		add(&tuple, scope->headers[i].present, scope->headers[i].value);
+	for (size_t i = 0; i < scope->parts_n; i++) {
+		add(&tuple, true, scope->parts[i].name);
+		add(&tuple, scope->parts[i].present, scope->parts[i].value);
 	}
 	add(&tuple, true, key);
 	sha256_parts(tuple.slices, 2 * tuple.n, ret_key);
+}
+
+void gate_hash_caller(const unsigned char key[HX_GATE_KEY_BYTES], struct slice by, struct slice value,
+		      unsigned char ret_caller[HX_GATE_KEY_BYTES])
+{
+	struct tuple tuple;
+
+	tuple.n = 0;
+	add(&tuple, true, slice_of(key, HX_GATE_KEY_BYTES));
+	add(&tuple, true, by);
+	add(&tuple, value.p != NULL, value);
+	sha256_parts(tuple.slices, 2 * tuple.n, ret_caller);
 }

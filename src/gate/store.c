@@ -39,7 +39,7 @@ static void note(struct recall *recall, const struct gate_ticket *ticket)
 		recall_keep(recall, &ask->claim, reply->response, reply->ttl_left_ms, ticket->asked);
 	else if (ask->op == GATE_COMPLETE && reply->verdict == GATE_DONE && !ask->instead)
 		recall_keep(recall, &ask->claim, ask->response, ask->claim.ttl_ms, ticket->asked);
-	else if (ask->op == GATE_FORGET)
+	else if (ask->op == GATE_FORGET || ask->op == GATE_RESOLVE)
 		recall_drop(recall, ask->claim.key);
 }
 

@@ -77,7 +77,7 @@ enum hx_code gate_sql_new(const struct lanes *lanes, struct clock *clock, struct
  * that cannot be reached. *ret_durable: it says that it syncs every write (appendfsync always) and throws out none (noeviction). */
 enum hx_code gate_redis_new(const char *url, struct clock *clock, struct gate_store **ret_store, bool *ret_durable,
 			    struct hx_error *err) HX_MUST_CHECK;
-/* The table is copied; its functions are called in the thread that asks. It has nothing for LOOK and FORGET: to ask for
+/* The table is copied; its functions are called in the thread that asks. It has nothing for LOOK, FORGET, RESOLVE and TALLY: to ask for
  * these is a mistake, as its owner has tools of his own. HX_CONFIG_ERROR: a function is missing. */
 enum hx_code gate_user_new(const struct hx_gate_store *table, struct clock *clock, struct gate_store **ret_store,
 			   struct hx_error *err) HX_MUST_CHECK;

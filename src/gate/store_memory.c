@@ -31,7 +31,7 @@
 #include "gate/store.h"
 
 #define NOT_IN_HEAP SIZE_MAX
-#define RESERVE_BYTES 15 /* the stored form of an answer without fields and body, see replay.h */
+#define RESERVE_BYTES GATE_RESPONSE_BYTES_MIN
 
 /* Bytes that the store and callers in their done() share. */
 struct blob {
@@ -46,11 +46,12 @@ struct slot {
 	bool taken, hold;
 	bool taken_over; /* a holder before this one may have executed */
 	unsigned char key[HX_GATE_KEY_BYTES], fingerprint[HX_GATE_KEY_BYTES], token[HX_GATE_TOKEN_BYTES];
+	unsigned char caller[HX_GATE_KEY_BYTES]; /* all zero: not known */
 	struct mono_time lease_until, expires;
 	int64_t created_ms;
 	size_t heap_at;
-	struct blob *label; /* the key as the client sent it, then the endpoint */
-	size_t key_text_n;
+	struct blob *label; /* the key as the client sent it, then the endpoint, then what it is about */
+	size_t key_text_n, endpoint_n;
 	struct blob *response; /* NULL: PROCESSING */
 	struct blob *reserve;  /* NULL: COMPLETED */
 };
@@ -70,18 +71,28 @@ struct gate_memory {
 /* ---- blobs ---- */
 
 /* Of one reference, the caller's. NULL: no memory. */
-static struct blob *blob_new(struct slice a, struct slice b)
+static struct blob *blob_join(const struct slice parts[], size_t parts_n)
 {
-	struct blob *blob = malloc(sizeof *blob + a.n + b.n);
+	struct blob *blob;
+	size_t n = 0;
 
+	for (size_t i = 0; i < parts_n; i++)
+		n += parts[i].n;
+	blob = malloc(sizeof *blob + n);
 	if (!blob)
 		return NULL;
-	*blob = (struct blob){.refs = 1, .n = a.n + b.n};
-	if (a.n)
-		memcpy(blob->bytes, a.p, a.n);
-	if (b.n)
-		memcpy(blob->bytes + a.n, b.p, b.n);
+	*blob = (struct blob){.refs = 1};
+	for (size_t i = 0; i < parts_n; i++) {
+		if (parts[i].n)
+			memcpy(blob->bytes + blob->n, parts[i].p, parts[i].n);
+		blob->n += parts[i].n;
+	}
 	return blob;
+}
+
+static struct blob *blob_new(struct slice bytes)
+{
+	return blob_join(&bytes, 1);
 }
 
 static struct blob *blob_count(struct gate_memory *m, struct blob *blob)
@@ -239,10 +250,10 @@ static struct slot *enter(struct gate_memory *m, const struct gate_ask *ask, str
 
 	if (endpoint.n > GATE_ENDPOINT_BYTES_MAX)
 		endpoint.n = GATE_ENDPOINT_BYTES_MAX;
-	if (!bytes_fit(m, ask->key_text.n + endpoint.n + RESERVE_BYTES, now))
+	if (!bytes_fit(m, ask->key_text.n + endpoint.n + ask->about.n + RESERVE_BYTES, now))
 		return NULL;
-	label = blob_new(ask->key_text, endpoint);
-	reserve = blob_new(slice_of(nothing, sizeof nothing), slice_of(NULL, 0));
+	label = blob_join((struct slice[]){ask->key_text, endpoint, ask->about}, 3);
+	reserve = blob_new(slice_of(nothing, sizeof nothing));
 	slot = label && reserve ? unused_slot(m, now) : NULL;
 	if (!slot) {
 		free(label);
@@ -255,6 +266,7 @@ static struct slot *enter(struct gate_memory *m, const struct gate_ask *ask, str
 			      .heap_at = NOT_IN_HEAP,
 			      .label = blob_count(m, label),
 			      .key_text_n = ask->key_text.n,
+			      .endpoint_n = endpoint.n,
 			      .reserve = blob_count(m, reserve)};
 	memcpy(slot->key, ask->claim.key, HX_GATE_KEY_BYTES);
 	memcpy(slot->fingerprint, ask->claim.fingerprint, HX_GATE_KEY_BYTES);
@@ -276,9 +288,20 @@ static int64_t lease_left_ms(const struct slot *slot, struct mono_time now)
 	return ns <= 0 ? 0 : ns / 1000000 + (ns % 1000000 > 0);
 }
 
+/* Who is not known, here or there, is not compared. */
+static bool is_of_another(const struct slot *slot, const struct hx_gate_claim *claim)
+{
+	static const unsigned char nobody[HX_GATE_KEY_BYTES];
+
+	return memcmp(slot->caller, nobody, sizeof nobody) != 0 && gate_claim_caller(claim).p &&
+	       memcmp(slot->caller, claim->caller, sizeof slot->caller) != 0;
+}
+
 /* What a claim finds. ACQUIRED: the lease is over, or it is the holder's own claim once more. */
 static enum gate_verdict judge(const struct slot *slot, const struct hx_gate_claim *claim, struct mono_time now)
 {
+	if (is_of_another(slot, claim))
+		return GATE_OTHER_CALLER;
 	if (memcmp(slot->fingerprint, claim->fingerprint, HX_GATE_KEY_BYTES) != 0)
 		return GATE_MISMATCHED;
 	if (slot->response)
@@ -293,6 +316,8 @@ static enum gate_verdict judge(const struct slot *slot, const struct hx_gate_cla
 static void give(struct gate_memory *m, struct slot *slot, const struct hx_gate_claim *claim, struct mono_time now)
 {
 	memcpy(slot->token, claim->token, HX_GATE_TOKEN_BYTES);
+	if (gate_claim_caller(claim).p)
+		memcpy(slot->caller, claim->caller, HX_GATE_KEY_BYTES);
 	slot->lease_until = mono_add_ms(now, claim->lease_ms);
 	slot->hold = claim->hold != 0;
 	set_end(m, slot, mono_add_ms(slot->lease_until, claim->ttl_ms), /* never= */ slot->hold);
@@ -409,32 +434,98 @@ static enum gate_verdict forget(struct gate_memory *m, const struct gate_ask *as
 	return GATE_DONE;
 }
 
+/* What a person has found out. Done: under a token of its own, so that the holder is stale if it comes after all. */
+static enum gate_verdict resolve(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
+				 struct blob *response, struct gate_reply *reply)
+{
+	struct slot *slot = find(m, ask->claim.key, now);
+
+	if (!slot)
+		return GATE_ABSENT;
+	if (!is_holder(slot, &ask->claim))
+		return GATE_STALE;
+	if (slot->response)
+		return GATE_COMPLETED;
+	reply->lease_left_ms = lease_left_ms(slot, now);
+	if (reply->lease_left_ms > 0)
+		return GATE_IN_FLIGHT;
+	if (!ask->response.n) {
+		drop(m, slot);
+		return GATE_DONE;
+	}
+	if (!keep_response(m, slot, response, now) && !keep_status(slot, ask->response))
+		return GATE_UNAVAILABLE;
+	memcpy(slot->token, ask->resolver, sizeof slot->token);
+	set_end(m, slot, mono_add_ms(now, ask->claim.ttl_ms), /* never= */ false);
+	return GATE_DONE;
+}
+
+static bool is_held(const struct slot *slot, struct mono_time now)
+{
+	return slot->taken && slot->hold && !slot->response && lease_left_ms(slot, now) == 0;
+}
+
 static void see(const struct slot *slot, struct mono_time now, struct gate_sight *ret_sight)
 {
-	size_t endpoint_n = slot->label->n - slot->key_text_n;
+	const char *label = slot->label->bytes;
+	size_t about_at = slot->key_text_n + slot->endpoint_n;
 
 	*ret_sight = (struct gate_sight){.state = GATE_IN_FLIGHT, .created_ms = slot->created_ms};
 	memcpy(ret_sight->key, slot->key, HX_GATE_KEY_BYTES);
 	memcpy(ret_sight->token, slot->token, HX_GATE_TOKEN_BYTES);
-	memcpy(ret_sight->endpoint, slot->label->bytes + slot->key_text_n, endpoint_n);
+	gate_sight_describe(ret_sight, slice_of(label + slot->key_text_n, slot->endpoint_n),
+			    slice_of(label + about_at, slot->label->n - about_at), slice_of(label, slot->key_text_n));
 	if (slot->response) {
 		ret_sight->state = GATE_COMPLETED;
 		ret_sight->response_bytes = (int64_t)slot->response->n;
-	} else {
-		ret_sight->lease_left_ms = lease_left_ms(slot, now);
-		if (slot->hold && ret_sight->lease_left_ms == 0)
-			ret_sight->state = GATE_HELD;
+		return;
 	}
+	ret_sight->lease_left_ms = lease_left_ms(slot, now);
+	if (is_held(slot, now))
+		ret_sight->state = GATE_HELD;
+	if (ret_sight->lease_left_ms == 0)
+		ret_sight->over_ms = (now.ns - slot->lease_until.ns) / 1000000;
 }
 
-/* Without a key, those that nobody is at work on. */
-static bool is_looked_for(const struct slot *slot, struct slice key_text, struct mono_time now)
+static bool is_looked_for(const struct slot *slot, const struct gate_ask *ask, struct mono_time now)
 {
 	if (!slot->taken || has_expired(slot, now))
 		return false;
-	if (key_text.n == 0)
-		return !slot->response && lease_left_ms(slot, now) == 0;
-	return slice_eq(slice_of(slot->label->bytes, slot->key_text_n), key_text);
+	if (ask->key_text.n)
+		return slice_eq(slice_of(slot->label->bytes, slot->key_text_n), ask->key_text);
+	if (ask->sought == GATE_SEEK_ALL)
+		return true;
+	if (ask->sought == GATE_SEEK_HELD)
+		return is_held(slot, now);
+	return !slot->response && lease_left_ms(slot, now) == 0;
+}
+
+/* Puts the slot among the last to have become held, the last first. */
+static void see_last(const struct slot *slot, struct mono_time now, struct gate_reply *reply)
+{
+	struct gate_sight sight;
+	size_t at;
+
+	see(slot, now, &sight);
+	for (at = reply->sights_n; at > 0 && reply->sights[at - 1].over_ms > sight.over_ms; at--)
+		if (at < GATE_SIGHTS_MAX)
+			reply->sights[at] = reply->sights[at - 1];
+	if (at == GATE_SIGHTS_MAX)
+		return;
+	reply->sights[at] = sight;
+	reply->sights_n += reply->sights_n < GATE_SIGHTS_MAX;
+}
+
+/* Over all slots: there are GATE_MEMORY_RECORDS_MAX at most, and few are held. */
+static enum gate_verdict tally(struct gate_memory *m, struct mono_time now, struct gate_reply *reply)
+{
+	for (size_t i = 0; i < m->used; i++) {
+		if (!is_held(&m->slots[i], now))
+			continue;
+		reply->held++;
+		see_last(&m->slots[i], now, reply);
+	}
+	return GATE_DONE;
 }
 
 static enum gate_verdict look(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
@@ -445,7 +536,7 @@ static enum gate_verdict look(struct gate_memory *m, const struct gate_ask *ask,
 	for (int64_t n = 0; at < end && n < ask->budget && reply->sights_n < GATE_SIGHTS_MAX; at++, n++) {
 		const struct slot *slot = &m->slots[at];
 
-		if (is_looked_for(slot, ask->key_text, now))
+		if (is_looked_for(slot, ask, now))
 			see(slot, now, &reply->sights[reply->sights_n++]);
 	}
 	reply->next = at < end ? at : 0;
@@ -476,6 +567,10 @@ static enum gate_verdict answer(struct gate_memory *m, const struct gate_ask *as
 		return look(m, ask, now, reply);
 	case GATE_FORGET:
 		return forget(m, ask, now, reply);
+	case GATE_RESOLVE:
+		return resolve(m, ask, now, *response, reply);
+	case GATE_TALLY:
+		return tally(m, now, reply);
 	case GATE_SWEEP:
 		return sweep(m, ask, now, reply);
 	}
@@ -488,11 +583,11 @@ static enum gate_verdict answer(struct gate_memory *m, const struct gate_ask *as
 static void memory_ask(struct gate_store *store, struct gate_ticket *ticket)
 {
 	struct gate_memory *m = (struct gate_memory *)store;
-	struct blob *response = NULL; /* COMPLETE: what is to be kept. ACQUIRE: what is being read */
+	struct blob *response = NULL; /* COMPLETE, RESOLVE: what is to be kept. ACQUIRE: what is being read */
 
 	ticket->reply = (struct gate_reply){0};
-	if (ticket->ask.op == GATE_COMPLETE)
-		response = blob_new(ticket->ask.response, slice_of(NULL, 0));
+	if (ticket->ask.op == GATE_COMPLETE || (ticket->ask.op == GATE_RESOLVE && ticket->ask.response.n))
+		response = blob_new(ticket->ask.response);
 	pthread_mutex_lock(&m->mutex);
 	ticket->reply.verdict = answer(m, &ticket->ask, &ticket->reply, &response);
 	pthread_mutex_unlock(&m->mutex);

@@ -1,9 +1,10 @@
 /*
  * Gate records in Redis, shared by all gates that use the same database there. Redis 6 or later.
  *
- *   hapax:gate:HEX of the key ──▶ hash { token, print, created, lease, hold, taken, text, endpoint, response }
+ *   hapax:gate:HEX of the key ──▶ hash { token, print, caller, created, lease, hold, taken, text, endpoint, about, response }
+ *   hapax:gate:held           ──▶ sorted set of those that are PROCESSING and hold, by the end of their lease
  *
- * Each ask is a script on that one key, so it is one atomic step, and the time in it is the server's. A record without a
+ * Each ask is a script on that one key (and the set, which says how many are held without a walk), so it is one atomic step, and the time in it is the server's. A record without a
  * response is PROCESSING. Its end is the key's expiry, which Redis itself keeps: there is nothing to sweep. A record
  * that holds has none until it is completed.
  *
@@ -29,7 +30,8 @@
 #define KEY_PREFIX "hapax:gate:"
 #define KEY_HEX_BYTES (2 * HX_GATE_KEY_BYTES)
 #define KEY_BYTES (sizeof KEY_PREFIX - 1 + KEY_HEX_BYTES)
-#define ARGS_MAX 8
+#define HELD_KEY KEY_PREFIX "held"
+#define ARGS_MAX 11
 #define SPAN_MS_MAX (INT64_C(1) << 50) /* longer is as good as for ever, and adds up to what a double has exactly */
 
 _Static_assert(HX_GATE_KEY_BYTES == SHA256_BYTES, "a record's key is a digest");
@@ -40,18 +42,36 @@ _Static_assert(HX_GATE_KEY_BYTES == SHA256_BYTES, "a record's key is a digest");
 	"local time = redis.call('TIME')\n"                                                                            \
 	"local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
 
+/* A record as it is shown, and the key that the client sent; nil: there is none. */
+#define LUA_SIGHT                                                                                                      \
+	"local function see(key)\n"                                                                                    \
+	"  local text, token, endpoint, created, lease, hold, about =\n"                                               \
+	"    unpack(redis.call('HMGET', key, 'text', 'token', 'endpoint', 'created', 'lease', 'hold', 'about'))\n"     \
+	"  if not token then return nil end\n"                                                                         \
+	"  local bytes = -1\n"                                                                                         \
+	"  if redis.call('HEXISTS', key, 'response') == 1 then bytes = redis.call('HSTRLEN', key, 'response') end\n"   \
+	"  local left = (lease or 0) - now\n"                                                                          \
+	"  return {key, token, endpoint or '', tonumber(created), math.max(0, left), tonumber(hold), bytes,\n"         \
+	"    math.max(0, -left), about or '', text or ''}, text\n"                                                     \
+	"end\n"
+
 /*
  * All answer an array whose first word is the verdict. Numbers are milliseconds, below 2^53, where Lua's and
  * Redis's are exact. `taken` is 1 when a holder before this one may have executed.
  */
 /* clang-format off */
 static const char *const scripts[] = {
-	/* KEYS: record. ARGV: token, fingerprint, lease, ttl, hold, key text, endpoint */
+	/* KEYS: record, held. ARGV: token, fingerprint, lease, ttl, hold, key text, endpoint, caller or nothing, about */
 	[GATE_ACQUIRE] = LUA_NOW
-	"local token, print, created, lease, hold, taken =\n"
-	"  unpack(redis.call('HMGET', KEYS[1], 'token', 'print', 'created', 'lease', 'hold', 'taken'))\n"
+	"local token, print, created, lease, hold, taken, caller =\n"
+	"  unpack(redis.call('HMGET', KEYS[1], 'token', 'print', 'created', 'lease', 'hold', 'taken', 'caller'))\n"
+	"local mine = ARGV[8]\n"
 	"if token then\n"
 	"  created = tonumber(created)\n"
+	"  if caller and caller ~= '' then\n"
+	"    if mine ~= '' and mine ~= caller then return {'other_caller', created} end\n"
+	"    mine = caller\n"
+	"  end\n"
 	"  if print ~= ARGV[2] then return {'mismatched', created} end\n"
 	"  local response = redis.call('HGET', KEYS[1], 'response')\n"
 	"  if response then return {'completed', created, response} end\n"
@@ -64,50 +84,59 @@ static const char *const scripts[] = {
 	"  created, taken = now, 0\n"
 	"end\n"
 	"redis.call('HSET', KEYS[1], 'token', ARGV[1], 'print', ARGV[2], 'created', created, 'lease', now + ARGV[3],\n"
-	"  'hold', ARGV[5], 'taken', taken, 'text', ARGV[6], 'endpoint', ARGV[7])\n"
-	"if ARGV[5] == '1' then redis.call('PERSIST', KEYS[1])\n"
-	"else redis.call('PEXPIREAT', KEYS[1], now + ARGV[3] + ARGV[4]) end\n"
+	"  'hold', ARGV[5], 'taken', taken, 'text', ARGV[6], 'endpoint', ARGV[7], 'caller', mine, 'about', ARGV[9])\n"
+	"if ARGV[5] == '1' then\n"
+	"  redis.call('PERSIST', KEYS[1])\n"
+	"  redis.call('ZADD', KEYS[2], now + ARGV[3], KEYS[1])\n"
+	"else\n"
+	"  redis.call('PEXPIREAT', KEYS[1], now + ARGV[3] + ARGV[4])\n"
+	"end\n"
 	"return {'acquired', created}\n",
 
-	/* KEYS: record. ARGV: token, ttl, response */
+	/* KEYS: record, held. ARGV: token, ttl, response */
 	[GATE_COMPLETE] = LUA_NOW
-	"if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return {'stale'} end\n"
+	"local token, hold = unpack(redis.call('HMGET', KEYS[1], 'token', 'hold'))\n"
+	"if token ~= ARGV[1] then return {'stale'} end\n"
 	"if redis.call('HSETNX', KEYS[1], 'response', ARGV[3]) == 1 then\n"
 	"  redis.call('PEXPIREAT', KEYS[1], now + ARGV[2])\n"
+	"  if hold == '1' then redis.call('ZREM', KEYS[2], KEYS[1]) end\n"
 	"end\n"
 	"return {'done'}\n",
 
-	/* KEYS: record. ARGV: token */
+	/* KEYS: record, held. ARGV: token */
 	[GATE_REMOVE] = LUA_NOW
-	"local token, taken = unpack(redis.call('HMGET', KEYS[1], 'token', 'taken'))\n"
+	"local token, taken, hold = unpack(redis.call('HMGET', KEYS[1], 'token', 'taken', 'hold'))\n"
 	"if not token then return {'done'} end\n"
 	"if token ~= ARGV[1] or redis.call('HEXISTS', KEYS[1], 'response') == 1 then return {'stale'} end\n"
-	"if taken == '1' then redis.call('HSET', KEYS[1], 'lease', now)\n"
-	"else redis.call('DEL', KEYS[1]) end\n"
+	"if taken == '1' then\n"
+	"  redis.call('HSET', KEYS[1], 'lease', now)\n"
+	"  if hold == '1' then redis.call('ZADD', KEYS[2], now, KEYS[1]) end\n"
+	"else\n"
+	"  redis.call('DEL', KEYS[1])\n"
+	"  if hold == '1' then redis.call('ZREM', KEYS[2], KEYS[1]) end\n"
+	"end\n"
 	"return {'done'}\n",
 
 	/* ARGV: pattern of the keys, cursor, matches to skip, keys to look at, sights to return at most, key text or
-	 * nothing: then those are looked for that nobody is at work on */
-	[GATE_LOOK] = LUA_NOW
+	 * nothing: then those are looked for that nobody is at work on, or (1) that are held, or (2) all of them */
+	[GATE_LOOK] = LUA_NOW LUA_SIGHT
 	"local page = redis.call('SCAN', ARGV[2], 'MATCH', ARGV[1], 'COUNT', ARGV[4], 'TYPE', 'hash')\n"
 	"local met, sights = 0, {}\n"
 	"for _, key in ipairs(page[2]) do\n"
-	"  local text, token, endpoint, created, lease, hold =\n"
-	"    unpack(redis.call('HMGET', key, 'text', 'token', 'endpoint', 'created', 'lease', 'hold'))\n"
-	"  local bytes = -1\n"
-	"  if redis.call('HEXISTS', key, 'response') == 1 then bytes = redis.call('HSTRLEN', key, 'response') end\n"
-	"  local left = math.max(0, (lease or 0) - now)\n"
-	"  if ARGV[6] ~= '' and text == ARGV[6] or ARGV[6] == '' and text and left == 0 and bytes < 0 then\n"
+	"  local sight, text = see(key)\n"
+	"  local open = sight and sight[5] == 0 and sight[7] < 0\n"
+	"  if sight and (ARGV[6] ~= '' and text == ARGV[6] or ARGV[6] == '' and\n"
+	"     (ARGV[7] == '2' or open and (ARGV[7] == '0' or sight[6] == 1))) then\n"
 	"    met = met + 1\n"
 	"    if met > tonumber(ARGV[3]) then\n"
 	"      if #sights == tonumber(ARGV[5]) then return {'done', ARGV[2], met - 1, sights} end\n"
-	"      sights[#sights + 1] = {key, token, endpoint, tonumber(created), left, tonumber(hold), bytes}\n"
+	"      sights[#sights + 1] = sight\n"
 	"    end\n"
 	"  end\n"
 	"end\n"
 	"return {'done', page[1], 0, sights}\n",
 
-	/* KEYS: record. ARGV: token */
+	/* KEYS: record, held. ARGV: token */
 	[GATE_FORGET] = LUA_NOW
 	"local token, created, lease = unpack(redis.call('HMGET', KEYS[1], 'token', 'created', 'lease'))\n"
 	"if not token then return {'absent'} end\n"
@@ -116,7 +145,35 @@ static const char *const scripts[] = {
 	"  return {'in_flight', tonumber(created), lease - now}\n"
 	"end\n"
 	"redis.call('DEL', KEYS[1])\n"
+	"redis.call('ZREM', KEYS[2], KEYS[1])\n"
 	"return {'done'}\n",
+
+	/* KEYS: record, held. ARGV: token, ttl, response or nothing, the token to be completed under */
+	[GATE_RESOLVE] = LUA_NOW
+	"local token, created, lease = unpack(redis.call('HMGET', KEYS[1], 'token', 'created', 'lease'))\n"
+	"local completed = redis.call('HEXISTS', KEYS[1], 'response') == 1\n"
+	"if not token then return {'absent'} end\n"
+	"if completed and token == ARGV[4] and ARGV[3] ~= '' then return {'done'} end\n"
+	"if token ~= ARGV[1] then return {'stale'} end\n"
+	"if completed then return {'completed', tonumber(created)} end\n"
+	"if tonumber(lease) > now then return {'in_flight', tonumber(created), lease - now} end\n"
+	"redis.call('ZREM', KEYS[2], KEYS[1])\n"
+	"if ARGV[3] == '' then\n"
+	"  redis.call('DEL', KEYS[1])\n"
+	"else\n"
+	"  redis.call('HSET', KEYS[1], 'token', ARGV[4], 'response', ARGV[3])\n"
+	"  redis.call('PEXPIREAT', KEYS[1], now + ARGV[2])\n"
+	"end\n"
+	"return {'done'}\n",
+
+	/* KEYS: held. ARGV: sights to return at most. What is in the set without a record has gone by other hands. */
+	[GATE_TALLY] = LUA_NOW LUA_SIGHT
+	"local sights = {}\n"
+	"for _, key in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[1], now, '-inf', 'LIMIT', 0, ARGV[1])) do\n"
+	"  local sight = see(key)\n"
+	"  if sight then sights[#sights + 1] = sight else redis.call('ZREM', KEYS[1], key) end\n"
+	"end\n"
+	"return {'done', redis.call('ZCOUNT', KEYS[1], '-inf', now), 0, sights}\n",
 };
 /* clang-format on */
 
@@ -152,7 +209,8 @@ static void add_key(struct call *call, const unsigned char *key)
 	memcpy(call->key, KEY_PREFIX, sizeof KEY_PREFIX - 1);
 	sha256_hex(key, call->key + sizeof KEY_PREFIX - 1);
 	add_arg(call, slice_of(call->key, KEY_BYTES));
-	call->keys_n = 1;
+	add_arg(call, slice_str(HELD_KEY));
+	call->keys_n = 2;
 }
 
 static void spell_acquire(const struct gate_ask *ask, struct call *call)
@@ -167,16 +225,28 @@ static void spell_acquire(const struct gate_ask *ask, struct call *call)
 	add_arg(call, slice_str(ask->claim.hold ? "1" : "0"));
 	add_arg(call, ask->key_text);
 	add_arg(call, endpoint);
+	add_arg(call, gate_claim_caller(&ask->claim));
+	add_arg(call, ask->about);
+}
+
+static void spell_tally(struct call *call)
+{
+	add_arg(call, slice_str(HELD_KEY));
+	call->keys_n = 1;
+	add_number(call, GATE_SIGHTS_MAX);
 }
 
 static void spell_look(const struct gate_ask *ask, struct call *call)
 {
+	static const char *const sought[] = {[GATE_SEEK_OPEN] = "0", [GATE_SEEK_HELD] = "1", [GATE_SEEK_ALL] = "2"};
+
 	add_arg(call, slice_str(KEY_PREFIX "*"));
 	add_number(call, ask->after >> SCAN_SKIP_BITS);
 	add_number(call, ask->after & ((1 << SCAN_SKIP_BITS) - 1));
 	add_number(call, ask->budget < SCAN_COUNT_MAX ? ask->budget : SCAN_COUNT_MAX);
 	add_number(call, GATE_SIGHTS_MAX);
 	add_arg(call, ask->key_text);
+	add_arg(call, slice_str(sought[ask->sought]));
 }
 
 /* *ret_call points into itself and into the ask. */
@@ -187,14 +257,20 @@ static void spell(const struct gate_ask *ask, struct call *ret_call)
 		spell_look(ask, ret_call);
 		return;
 	}
+	if (ask->op == GATE_TALLY) {
+		spell_tally(ret_call);
+		return;
+	}
 	add_key(ret_call, ask->claim.key);
 	add_arg(ret_call, slice_of(ask->claim.token, HX_GATE_TOKEN_BYTES));
 	if (ask->op == GATE_ACQUIRE)
 		spell_acquire(ask, ret_call);
-	if (ask->op == GATE_COMPLETE) {
+	if (ask->op == GATE_COMPLETE || ask->op == GATE_RESOLVE) {
 		add_span(ret_call, ask->claim.ttl_ms);
 		add_arg(ret_call, ask->response);
 	}
+	if (ask->op == GATE_RESOLVE)
+		add_arg(ret_call, slice_of(ask->resolver, sizeof ask->resolver));
 }
 
 /* ---- replies ---- */
@@ -220,9 +296,11 @@ static struct slice text_at(const redisReply *array, size_t i)
 static enum gate_verdict verdict_of(struct slice word)
 {
 	static const char *const words[] = {
-		[GATE_ACQUIRED] = "acquired", [GATE_COMPLETED] = "completed",   [GATE_IN_FLIGHT] = "in_flight",
-		[GATE_HELD] = "held",         [GATE_MISMATCHED] = "mismatched", [GATE_STALE] = "stale",
-		[GATE_DONE] = "done",         [GATE_ABSENT] = "absent",
+		[GATE_ACQUIRED] = "acquired",     [GATE_COMPLETED] = "completed",
+		[GATE_IN_FLIGHT] = "in_flight",   [GATE_HELD] = "held",
+		[GATE_MISMATCHED] = "mismatched", [GATE_OTHER_CALLER] = "other_caller",
+		[GATE_STALE] = "stale",           [GATE_DONE] = "done",
+		[GATE_ABSENT] = "absent",
 	};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -247,31 +325,52 @@ static bool read_key(struct slice text, unsigned char ret_key[HX_GATE_KEY_BYTES]
 	return true;
 }
 
-/* {key, token, endpoint, created, what is left of the lease, hold, bytes of the response or -1}; false: not ours. */
+/* {key, token, endpoint, created, what is left of the lease, hold, bytes of the response or -1, for how long the lease has
+ * been over, about, key text}; false: not ours. */
 static bool read_sight(const redisReply *sight, struct gate_sight *ret_sight)
 {
-	struct slice token, endpoint;
+	struct slice token;
 	int64_t bytes;
 
-	if (!is_array(sight, 7))
+	if (!is_array(sight, 10))
 		return false;
 	token = text_at(sight, 1);
-	endpoint = text_at(sight, 2);
 	bytes = number_at(sight, 6);
 	*ret_sight = (struct gate_sight){.state = GATE_COMPLETED, .created_ms = number_at(sight, 3)};
-	if (!read_key(text_at(sight, 0), ret_sight->key) || token.n != HX_GATE_TOKEN_BYTES ||
-	    endpoint.n > GATE_ENDPOINT_BYTES_MAX)
+	if (!read_key(text_at(sight, 0), ret_sight->key) || token.n != HX_GATE_TOKEN_BYTES)
 		return false;
 	memcpy(ret_sight->token, token.p, token.n);
-	if (endpoint.n)
-		memcpy(ret_sight->endpoint, endpoint.p, endpoint.n);
+	gate_sight_describe(ret_sight, text_at(sight, 2), text_at(sight, 8), text_at(sight, 9));
 	if (bytes >= 0) {
 		ret_sight->response_bytes = bytes;
 		return true;
 	}
 	ret_sight->lease_left_ms = number_at(sight, 4);
+	ret_sight->over_ms = number_at(sight, 7);
 	ret_sight->state = ret_sight->lease_left_ms == 0 && number_at(sight, 5) ? GATE_HELD : GATE_IN_FLIGHT;
 	return true;
+}
+
+static void read_array_of_sights(const redisReply *array, struct gate_reply *reply)
+{
+	for (size_t i = 0; i < array->elements && reply->sights_n < GATE_SIGHTS_MAX; i++)
+		reply->sights_n += read_sight(array->element[i], &reply->sights[reply->sights_n]);
+}
+
+static bool has_sights(const redisReply *array)
+{
+	return is_array(array, 4) && array->element[3]->type == REDIS_REPLY_ARRAY;
+}
+
+/* {"done", how many are held, 0, sights} */
+static void read_tally(const redisReply *array, struct gate_reply *reply)
+{
+	if (!has_sights(array)) {
+		reply->verdict = GATE_UNAVAILABLE;
+		return;
+	}
+	reply->held = number_at(array, 1);
+	read_array_of_sights(array->element[3], reply);
 }
 
 /* {"done", cursor, matches to skip there, sights}. The cursor is a number in decimal, in 64 bits at most. */
@@ -284,14 +383,12 @@ static void read_sights(const redisReply *array, struct gate_reply *reply)
 	if (cursor.n < sizeof digits)
 		memcpy(digits, cursor.p ? cursor.p : "", cursor.n);
 	at = strtoull(digits, NULL, 10);
-	if (!is_array(array, 4) || array->element[3]->type != REDIS_REPLY_ARRAY || cursor.n == 0 ||
-	    at > (unsigned long long)INT64_MAX >> SCAN_SKIP_BITS) {
+	if (!has_sights(array) || cursor.n == 0 || at > (unsigned long long)INT64_MAX >> SCAN_SKIP_BITS) {
 		reply->verdict = GATE_UNAVAILABLE;
 		return;
 	}
 	reply->next = (int64_t)(at << SCAN_SKIP_BITS) | (number_at(array, 2) & ((1 << SCAN_SKIP_BITS) - 1));
-	for (size_t i = 0; i < array->element[3]->elements && reply->sights_n < GATE_SIGHTS_MAX; i++)
-		reply->sights_n += read_sight(array->element[3]->element[i], &reply->sights[reply->sights_n]);
+	read_array_of_sights(array->element[3], reply);
 }
 
 /* The response points into `from`. */
@@ -302,6 +399,10 @@ static void read_reply(enum gate_op op, const redisReply *from, struct gate_repl
 	reply->verdict = verdict_of(text_at(from, 0));
 	if (op == GATE_LOOK) {
 		read_sights(from, reply);
+		return;
+	}
+	if (op == GATE_TALLY) {
+		read_tally(from, reply);
 		return;
 	}
 	reply->created_ms = number_at(from, 1);

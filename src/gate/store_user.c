@@ -5,8 +5,8 @@
  * GATE_UNAVAILABLE. Nothing is repeated here; whether an answer that was lost is asked for again before
  * HX_STORE_UNAVAILABLE is said is the table's own affair, and whoever drives the gate tries completions again.
  *
- * The table has nothing for LOOK and FORGET, which are for people: who brings a store of his own looks into it with
- * tools of his own. They come from `hapax gate show|forget` alone, which opens its stores by url, so that here they
+ * The table has nothing for LOOK, FORGET, RESOLVE and TALLY, which are for people: who brings a store of his own looks
+ * into it with tools of his own. They come from `hapax gate` alone, which opens its stores by url, so that here they
  * are a programmer's mistake.
  */
 #include <stdlib.h>
@@ -31,6 +31,8 @@ static enum gate_verdict verdict_of(enum hx_gate_verdict verdict)
 		return GATE_HELD;
 	case HX_GATE_MISMATCHED:
 		return GATE_MISMATCHED;
+	case HX_GATE_OTHER_CALLER:
+		return GATE_OTHER_CALLER;
 	}
 	return GATE_UNAVAILABLE;
 }
@@ -93,6 +95,8 @@ static void user_ask(struct gate_store *store, struct gate_ticket *ticket)
 		break;
 	case GATE_LOOK:
 	case GATE_FORGET:
+	case GATE_RESOLVE:
+	case GATE_TALLY:
 		ASSERT(!"a user's store is looked into with the user's own tools");
 	}
 	gate_ticket_done(ticket);

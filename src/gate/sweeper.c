@@ -9,6 +9,7 @@
 struct gate_sweeper {
 	struct gate_store *store;
 	int64_t every_ms;
+	struct gate_held *held; /* may be NULL */
 	struct gate_ticket ticket;
 	pthread_t thread;
 	pthread_mutex_t mutex;
@@ -26,18 +27,30 @@ static void on_done(struct gate_ticket *ticket)
 	pthread_mutex_unlock(&sweeper->mutex);
 }
 
-/* How many were removed. A store that cannot be reached now is asked again in the next round. */
-static int64_t remove_slice(struct gate_sweeper *sweeper)
+static void ask(struct gate_sweeper *sweeper, struct gate_ask what)
 {
-	sweeper->ticket = (struct gate_ticket){
-		.ask = {.op = GATE_SWEEP, .budget = SWEEP_BUDGET, .turn_ms = SWEEP_TURN_MS}, .done = on_done};
+	sweeper->ticket = (struct gate_ticket){.ask = what, .done = on_done};
 	sweeper->answered = false;
 	gate_ask(sweeper->store, &sweeper->ticket);
 	pthread_mutex_lock(&sweeper->mutex);
 	while (!sweeper->answered)
 		pthread_cond_wait(&sweeper->changed, &sweeper->mutex);
 	pthread_mutex_unlock(&sweeper->mutex);
+}
+
+/* How many were removed. A store that cannot be reached now is asked again in the next round. */
+static int64_t remove_slice(struct gate_sweeper *sweeper)
+{
+	ask(sweeper, (struct gate_ask){.op = GATE_SWEEP, .budget = SWEEP_BUDGET, .turn_ms = SWEEP_TURN_MS});
 	return sweeper->ticket.reply.verdict == GATE_DONE ? sweeper->ticket.reply.removed : 0;
+}
+
+static void count_held(struct gate_sweeper *sweeper)
+{
+	struct mono_time asked = clock_mono(sweeper->store->clock);
+
+	ask(sweeper, (struct gate_ask){.op = GATE_TALLY});
+	gate_held_note(sweeper->held, &sweeper->ticket.reply, asked);
 }
 
 /* False: it is to end. */
@@ -62,14 +75,37 @@ static bool rest(struct gate_sweeper *sweeper, int64_t ms)
 	return !stopping;
 }
 
+/* False: it is to end. */
+static bool sweep(struct gate_sweeper *sweeper)
+{
+	while (remove_slice(sweeper) == SWEEP_BUDGET)
+		if (!rest(sweeper, SWEEP_TURN_MS))
+			return false;
+	return true;
+}
+
+/* Held ones are counted at once, and then every HELD_EVERY_MS; what is to be swept waits its time from the start. */
 static void *run(void *context)
 {
 	struct gate_sweeper *sweeper = context;
+	int64_t to_sweep_ms = sweeper->every_ms, pause_ms;
 
-	while (rest(sweeper, sweeper->every_ms))
-		while (remove_slice(sweeper) == SWEEP_BUDGET && rest(sweeper, SWEEP_TURN_MS))
-			;
-	return NULL;
+	if (sweeper->held)
+		count_held(sweeper);
+	for (;;) {
+		pause_ms = sweeper->held && (!sweeper->every_ms || to_sweep_ms > HELD_EVERY_MS) ? HELD_EVERY_MS
+												: to_sweep_ms;
+		if (!rest(sweeper, pause_ms))
+			return NULL;
+		if (sweeper->held)
+			count_held(sweeper);
+		to_sweep_ms -= pause_ms;
+		if (!sweeper->every_ms || to_sweep_ms > 0)
+			continue;
+		if (!sweep(sweeper))
+			return NULL;
+		to_sweep_ms = sweeper->every_ms;
+	}
 }
 
 static void destroy(struct gate_sweeper *sweeper)
@@ -79,17 +115,18 @@ static void destroy(struct gate_sweeper *sweeper)
 	free(sweeper);
 }
 
-enum hx_code gate_sweeper_new(struct gate_store *store, int64_t every_ms, struct gate_sweeper **ret_sweeper,
-			      struct hx_error *err)
+enum hx_code gate_sweeper_new(struct gate_store *store, int64_t every_ms, struct gate_held *held,
+			      struct gate_sweeper **ret_sweeper, struct hx_error *err)
 {
 	struct gate_sweeper *sweeper = calloc(1, sizeof *sweeper);
 	pthread_condattr_t attr;
 
-	ASSERT(every_ms > 0);
+	ASSERT(every_ms > 0 || held);
 	if (!sweeper)
 		return error_set(err, HX_NO_MEMORY, "the sweep");
 	sweeper->store = store;
 	sweeper->every_ms = every_ms;
+	sweeper->held = held;
 	pthread_mutex_init(&sweeper->mutex, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

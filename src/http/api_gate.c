@@ -99,6 +99,16 @@ static void send_problem(struct api_gate *gate, const struct problem *problem, c
 	send_marked(gate, &answer, status);
 }
 
+/* It was done, and is not done again; a person has to look. */
+static void tell_damaged(const struct api_gate *gate)
+{
+	const struct gate_ask *ask = &gate->guard.ask;
+
+	atomic_fetch_add(&engine_metrics(engine_of(gate))->gate_damaged, 1);
+	log_error(engine_log(engine_of(gate)), "a stored answer is damaged: it is not given again",
+		  log_slice("key", ask->key_text), log_slice("endpoint", ask->endpoint));
+}
+
 /* What is in the stored form; without its body, that it cannot be told any more. */
 static void send_stored(struct api_gate *gate, struct slice bytes, const char *status)
 {
@@ -109,7 +119,9 @@ static void send_stored(struct api_gate *gate, struct slice bytes, const char *s
 	enum hx_code code = gate_response_decode(bytes, gate->call->arena, &err, &response);
 
 	if (!code && response.fields_n > FIELDS_MAX)
-		code = HX_DATA_ERROR;
+		code = HX_RECORD_DAMAGED;
+	if (code == HX_RECORD_DAMAGED)
+		tell_damaged(gate);
 	if (code || response.body_missing) {
 		send_problem(gate, &(struct problem){.code = code ? code : HX_RESPONSE_NOT_STORED},
 			     code ? NULL : hx_gate_outcome_name(HX_GATE_CONFLICT));
@@ -417,8 +429,6 @@ static enum hx_code make_claim(struct http_call *call, struct slice key, struct 
 	struct slice workspace = api_workspace(call);
 	struct gate_scope scope = {
 		.space = slice_of(space, 4 + workspace.n),
-		.tenant = api_requester(call),
-		.has_tenant = true,
 		.endpoint = true,
 		.method = call->request->wire.method,
 		.path = call->request->wire.path,
@@ -428,6 +438,7 @@ static enum hx_code make_claim(struct http_call *call, struct slice key, struct 
 	memcpy(space + 4, workspace.p, workspace.n); /* admitted: at most ENTITY_NAME_MAX */
 	*ret_claim = (struct hx_gate_claim){.lease_ms = API_GATE_LEASE_MS, .ttl_ms = API_GATE_TTL_MS};
 	gate_record_key(&scope, key, ret_claim->key);
+	gate_hash_caller(ret_claim->key, scope.space, api_requester(call), ret_claim->caller);
 	code = gate_token_draw(ret_claim->token, err);
 	if (code)
 		return code;

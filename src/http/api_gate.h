@@ -2,7 +2,8 @@
  * The gate in front of our own API: a mutating request that carries an Idempotency-Key runs once, and whoever sends it
  * again gets the same bytes. Without the header nothing changes.
  *
- *   key       by workspace, requester, method and path as sent; 1 to API_GATE_KEY_MAX characters
+ *   key       by workspace, method and path as sent; 1 to API_GATE_KEY_MAX characters
+ *   caller    workspace and requester, whatever API key it comes with: another requester's key is CALLER_MISMATCH
  *   body      as JSON, whatever its Content-Type says: that is how the API reads it
  *   record    in the engine's own store, kept for API_GATE_TTL_MS, a holder trusted for API_GATE_LEASE_MS
  *

@@ -9,7 +9,10 @@
 #include <stdio.h>
 
 #include "base/json_string.h"
+#include "base/json_walk.h"
 #include "base/strbuf.h"
+#include "gate/replay.h"
+#include "gate/token.h"
 #include "http/bearer.h"
 #include "http/charset.h"
 #include "http/local.h"
@@ -18,7 +21,7 @@
 #include "http/problem.h"
 
 #define LOOK_BUDGET 1000 /* records in one slice */
-#define ITEMS_MAX 100    /* then the answer says that there are more */
+#define ITEMS_MAX 100    /* of a page, and a few more: what came in one slice is not parted */
 #define TEXT_BYTES_MAX (1u << 20)
 /* A record is named by its key and the token that was seen: what somebody has taken over meanwhile is another one. */
 #define NAME_BYTES (HX_GATE_KEY_BYTES + HX_GATE_TOKEN_BYTES)
@@ -28,9 +31,9 @@ struct inquiry {
 	struct gate_admin *admin;
 	struct http_exchange *exchange;
 	struct gate_ticket ticket;
-	struct gate_sight items[ITEMS_MAX];
+	struct gate_sight *items; /* ITEMS_MAX + GATE_SIGHTS_MAX, of a look */
 	size_t items_n;
-	bool more;
+	int64_t next; /* where the next page begins; 0: that was all */
 	void (*resumed)(struct http_exchange *exchange, void *data);
 };
 
@@ -141,6 +144,21 @@ static void add_hex(struct strbuf *text, const unsigned char *bytes, size_t n)
 		strbuf_addf(text, "%02x", bytes[i]);
 }
 
+/* What the store has of it is JSON of ours, or has been damaged. */
+static void add_about(struct strbuf *text, struct slice about)
+{
+	static const char *const names[] = {"gate", "route", "tenant", "scope"};
+	struct json document, value;
+	bool ours = json_check(about, /* err= */ NULL, &document) == HX_OK && json_type(document) == JSON_OBJECT;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		bool there = ours && json_find(document, slice_str(names[i]), &value);
+
+		strbuf_addf(text, ",\"%s\":", names[i]);
+		strbuf_add_slice(text, there ? value.raw : slice_str("null"));
+	}
+}
+
 static void add_item(struct strbuf *text, const struct gate_sight *sight)
 {
 	char created[WALL_TIME_TEXT_BYTES];
@@ -149,10 +167,13 @@ static void add_item(struct strbuf *text, const struct gate_sight *sight)
 	strbuf_add_str(text, "{\"record\":\"");
 	add_hex(text, sight->key, sizeof sight->key);
 	add_hex(text, sight->token, sizeof sight->token);
-	strbuf_addf(text, "\",\"status\":\"%s\",\"endpoint\":", status_name(sight));
+	strbuf_add_str(text, "\",\"key\":");
+	json_quote(slice_str(sight->key_text), text);
+	strbuf_addf(text, ",\"status\":\"%s\",\"endpoint\":", status_name(sight));
 	json_quote(slice_str(sight->endpoint), text);
-	strbuf_addf(text, ",\"createdAt\":\"%s\",\"leaseLeftMs\":%lld,\"responseBytes\":%lld}", created,
-		    (long long)sight->lease_left_ms, (long long)sight->response_bytes);
+	add_about(text, slice_str(sight->about));
+	strbuf_addf(text, ",\"createdAt\":\"%s\",\"leaseLeftMs\":%lld,\"openMs\":%lld,\"responseBytes\":%lld}", created,
+		    (long long)sight->lease_left_ms, (long long)sight->over_ms, (long long)sight->response_bytes);
 }
 
 static void show(struct inquiry *inquiry)
@@ -165,7 +186,11 @@ static void show(struct inquiry *inquiry)
 		strbuf_add_str(&text, i ? "," : "");
 		add_item(&text, &inquiry->items[i]);
 	}
-	strbuf_addf(&text, "],\"more\":%s}\n", inquiry->more ? "true" : "false");
+	strbuf_addf(&text, "],\"more\":%s,\"cursor\":", inquiry->next ? "true" : "false");
+	if (inquiry->next)
+		strbuf_addf(&text, "\"%lld\"}\n", (long long)inquiry->next);
+	else
+		strbuf_add_str(&text, "null}\n");
 	respond_text(inquiry->exchange, 200, "application/json", strbuf_slice(&text));
 	strbuf_release(&text);
 }
@@ -179,12 +204,10 @@ static void looked(struct http_exchange *exchange, void *data)
 		http_respond_code(exchange, HX_STORE_UNAVAILABLE, NULL);
 		return;
 	}
-	size_t taken = 0;
-
-	while (taken < reply->sights_n && inquiry->items_n < ITEMS_MAX)
-		inquiry->items[inquiry->items_n++] = reply->sights[taken++];
-	inquiry->more = taken < reply->sights_n || (inquiry->items_n == ITEMS_MAX && reply->next != 0);
-	if (reply->next == 0 || inquiry->more) {
+	for (size_t i = 0; i < reply->sights_n; i++)
+		inquiry->items[inquiry->items_n++] = reply->sights[i];
+	if (reply->next == 0 || inquiry->items_n >= ITEMS_MAX) {
+		inquiry->next = reply->next;
 		show(inquiry);
 		return;
 	}
@@ -192,45 +215,101 @@ static void looked(struct http_exchange *exchange, void *data)
 	gate_ask(inquiry->admin->store, &inquiry->ticket);
 }
 
-static void look(struct http_call *call)
+/* False: it is not as it should be, and that is answered. */
+static bool read_number(struct http_call *call, const char *name, int64_t *ret_number)
 {
 	struct hx_error err;
-	struct slice key;
+	struct slice text;
+	int64_t number = 0;
+
+	if (query_get(&call->query, name, &err, &text) != HX_OK) {
+		http_respond_error(call->exchange, &err);
+		return false;
+	}
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] < '0' || text.p[i] > '9' || number > INT64_MAX / 10 - 1) {
+			http_respond_code(call->exchange, HX_VALIDATION_ERROR,
+					  "a cursor is as the page before told it");
+			return false;
+		}
+		number = number * 10 + (text.p[i] - '0');
+	}
+	*ret_number = number;
+	return true;
+}
+
+static bool is_asked(struct http_call *call, const char *name)
+{
+	struct slice value = {0};
+
+	return query_find(&call->query, name, &value) == 1 && slice_is(value, "true");
+}
+
+static bool read_look(struct http_call *call, struct gate_ask *ask)
+{
+	struct hx_error err;
+
+	if (query_get(&call->query, "key", &err, &ask->key_text) != HX_OK) {
+		http_respond_error(call->exchange, &err);
+		return false;
+	}
+	if (ask->key_text.p && ask->key_text.n == 0) {
+		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "no client can have sent an empty key");
+		return false;
+	}
+	if (is_asked(call, "all"))
+		ask->sought = GATE_SEEK_ALL;
+	if (is_asked(call, "held"))
+		ask->sought = GATE_SEEK_HELD;
+	return read_number(call, "cursor", &ask->after);
+}
+
+static void look(struct http_call *call)
+{
+	struct gate_ask ask = {.op = GATE_LOOK, .budget = LOOK_BUDGET};
 	struct inquiry *inquiry;
 
-	if (query_get(&call->query, "key", &err, &key) != HX_OK) {
-		http_respond_error(call->exchange, &err);
+	if (!read_look(call, &ask))
 		return;
-	}
-	if (key.p && key.n == 0) {
-		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "no client can have sent an empty key");
-		return;
-	}
 	inquiry = inquire(call, looked);
 	if (!inquiry)
 		return;
-	inquiry->ticket.ask = (struct gate_ask){.op = GATE_LOOK, .key_text = key, .budget = LOOK_BUDGET};
+	inquiry->items = arena_alloc(call->arena, (ITEMS_MAX + GATE_SIGHTS_MAX) * sizeof *inquiry->items);
+	if (!inquiry->items) {
+		http_respond_code(call->exchange, HX_NO_MEMORY, NULL);
+		return;
+	}
+	inquiry->ticket.ask = ask;
 	gate_ask(inquiry->admin->store, &inquiry->ticket);
 }
 
-/* ---- forgetting ---- */
+/* ---- deciding: forgetting, and saying what became of one ---- */
 
-static void forgotten(struct http_exchange *exchange, void *data)
+static void decided(struct http_exchange *exchange, void *data)
 {
 	struct inquiry *inquiry = data;
+	const struct gate_ask *ask = &inquiry->ticket.ask;
+	bool forgets = ask->op == GATE_FORGET;
+	const char *outcome = forgets ? "forgotten" : ask->response.n ? "done" : "not_done";
 	char record[2 * SHA256_BYTES + 1];
 
 	switch (inquiry->ticket.reply.verdict) {
 	case GATE_DONE:
-		sha256_hex(inquiry->ticket.ask.claim.key, record);
-		log_info(inquiry->admin->log, "a record was forgotten by request", log_text("record", record));
-		respond_text(exchange, 200, "application/json", slice_str("{\"forgotten\":true}\n"));
+		sha256_hex(ask->claim.key, record);
+		log_info(inquiry->admin->log,
+			 forgets ? "a record was forgotten by request" : "a record was resolved by request",
+			 log_text("outcome", outcome), log_text("record", record));
+		respond_text(exchange, 200, "application/json",
+			     slice_str(forgets ? "{\"forgotten\":true}\n" : "{\"resolved\":true}\n"));
 		break;
 	case GATE_ABSENT:
 		http_respond_code(exchange, HX_NOT_FOUND, "there is no such record");
 		break;
 	case GATE_IN_FLIGHT:
 		http_respond_code(exchange, HX_IN_FLIGHT, "its lease lasts: the first request may be at work");
+		break;
+	case GATE_COMPLETED:
+		http_respond_code(exchange, HX_ALREADY_COMPLETED, "it has been answered: there is nothing to resolve");
 		break;
 	case GATE_STALE:
 		http_respond_code(exchange, HX_CONCURRENCY_ERROR, "somebody has used the key since it was looked at");
@@ -250,23 +329,80 @@ static bool parse_record(struct slice text, unsigned char ret_name[NAME_BYTES])
 	return true;
 }
 
-static void forget(struct http_call *call)
+/* NULL: it cannot be asked, and that is answered. */
+static struct inquiry *decide(struct http_call *call, enum gate_op op)
 {
-	struct hx_gate_claim claim = {0};
 	unsigned char name[NAME_BYTES];
 	struct inquiry *inquiry;
+	struct gate_ask *ask;
 
 	if (!parse_record(call_param(call, "record"), name)) {
 		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "a record is 96 hex digits, as it was shown");
+		return NULL;
+	}
+	inquiry = inquire(call, decided);
+	if (!inquiry)
+		return NULL;
+	ask = &inquiry->ticket.ask;
+	ask->op = op;
+	memcpy(ask->claim.key, name, sizeof ask->claim.key);
+	memcpy(ask->claim.token, name + sizeof ask->claim.key, sizeof ask->claim.token);
+	return inquiry;
+}
+
+static void forget(struct http_call *call)
+{
+	struct inquiry *inquiry = decide(call, GATE_FORGET);
+
+	if (inquiry)
+		gate_ask(inquiry->admin->store, &inquiry->ticket);
+}
+
+/* {"outcome": "done" | "not_done"} and nothing else. */
+static bool read_outcome(struct slice body, bool *ret_done)
+{
+	struct json document, outcome;
+
+	if (json_check(body, /* err= */ NULL, &document) != HX_OK || json_type(document) != JSON_OBJECT ||
+	    !json_find(document, slice_str("outcome"), &outcome))
+		return false;
+	*ret_done = slice_is(outcome.raw, "\"done\"");
+	return *ret_done || slice_is(outcome.raw, "\"not_done\"");
+}
+
+/* There is no answer to be given again: that it was done is what is kept, as for one that was too large. */
+static bool make_done(struct inquiry *inquiry, struct arena *arena)
+{
+	struct gate_ask *ask = &inquiry->ticket.ask;
+	char *room = arena_alloc(arena, GATE_RESPONSE_BYTES_MIN + 1);
+	struct strbuf stored = {
+		.p = room, .capacity = GATE_RESPONSE_BYTES_MIN + 1, .max_bytes = GATE_RESPONSE_BYTES_MIN};
+
+	if (!room || gate_token_draw(ask->resolver, /* err= */ NULL))
+		return false;
+	gate_response_encode(&(struct gate_response){.status = 200, .body_missing = true}, &stored);
+	ASSERT(!stored.failed);
+	ask->response = strbuf_slice(&stored);
+	ask->claim.ttl_ms = proxy_ttl_ms(inquiry->admin->proxy);
+	return true;
+}
+
+static void resolve(struct http_call *call)
+{
+	struct inquiry *inquiry;
+	bool done = false;
+
+	if (!read_outcome(call->request->body, &done)) {
+		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "outcome is \"done\" or \"not_done\"");
 		return;
 	}
-	memcpy(claim.key, name, sizeof claim.key);
-	memcpy(claim.token, name + sizeof claim.key, sizeof claim.token);
-	inquiry = inquire(call, forgotten);
+	inquiry = decide(call, GATE_RESOLVE);
 	if (!inquiry)
 		return;
-	inquiry->ticket.ask = (struct gate_ask){.op = GATE_FORGET, .claim = claim};
-	gate_ask(inquiry->admin->store, &inquiry->ticket);
+	if (done && !make_done(inquiry, call->arena))
+		http_respond_code(call->exchange, HX_NO_MEMORY, NULL);
+	else
+		gate_ask(inquiry->admin->store, &inquiry->ticket);
 }
 
 /* ---- who may ask ---- */
@@ -318,6 +454,8 @@ static const struct route routes[] = {
 	{"GET", "/metrics", metrics, ROUTE_READ, .summary = "Counters in Prometheus' text form."},
 	{"GET", "/gate/records", look, ROUTE_READ,
 	 .summary = "Shows the records of an idempotency key, or those whose outcome nobody knows."},
+	{"POST", "/gate/records/{record}/resolve", resolve, ROUTE_ADMIN,
+	 .summary = "Says what became of a request whose lease is over and whose outcome nobody knew."},
 	{"DELETE", "/gate/records/{record}", forget, ROUTE_ADMIN,
 	 .summary = "Forgets one record, unless its lease lasts."},
 };

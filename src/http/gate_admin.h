@@ -5,7 +5,12 @@
  *   GET /readyz                   it takes requests, and the store answers; 503 says why not
  *   GET /metrics                  counters
  *   GET /gate/records?key=K       the records of the key that a client sent, whatever their scope
- *   GET /gate/records             those whose lease is over and whose outcome nobody knows
+ *   GET /gate/records             those whose lease is over and whose outcome nobody knows; ?held=true: of these the ones
+ *                                 that wait for a person; ?all=true: all there are. In pages, by ?cursor=
+ *   POST /gate/records/{record}/resolve {"outcome": "done" | "not_done"}
+ *                                 ends one of those: a person has found out. Done: retries get 409 RESPONSE_NOT_STORED,
+ *                                 not done: the next one is executed. 409: its lease lasts, it has been answered, or
+ *                                 somebody has used the key since
  *   DELETE /gate/records/{record} forgets one, as GET showed it: a person has decided. 409: its lease lasts, or somebody
  *                                 has used the key since
  *
@@ -24,7 +29,7 @@
 
 struct gate_admin {
 	struct gate_store *store;
-	const struct proxy *proxy;
+	struct proxy *proxy;
 	struct log *log;                    /* may be NULL: records that are forgotten are logged */
 	_Atomic bool ready;                 /* what /readyz says */
 	_Atomic(struct http_server *) door; /* where clients come in, for its numbers; NULL: not yet */

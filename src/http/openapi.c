@@ -72,7 +72,9 @@ bool openapi_can_answer(const struct route *route, enum hx_code code)
 	case HX_KEY_INVALID:
 	case HX_IN_FLIGHT:
 	case HX_RESPONSE_NOT_STORED:
+	case HX_CALLER_MISMATCH:
 	case HX_FINGERPRINT_MISMATCH:
+	case HX_RECORD_DAMAGED:
 	case HX_OUTCOME_UNKNOWN:
 		return mutates(route);
 	case HX_NOT_FOUND: /* what is put need not be there before */

@@ -271,6 +271,19 @@ void proxy_fit_server(struct proxy *proxy, struct http_options *options)
 		fit_policy(&config->routes[i].policy, options);
 }
 
+int64_t proxy_ttl_ms(struct proxy *proxy)
+{
+	struct proxy_rules *rules = rules_hold(proxy);
+	const struct gate_config *config = rules->config;
+	int64_t longest = config->policy.ttl_ms;
+
+	for (size_t i = 0; i < config->routes_n; i++)
+		if (config->routes[i].policy.ttl_ms > longest)
+			longest = config->routes[i].policy.ttl_ms;
+	rules_drop(rules);
+	return longest;
+}
+
 /* ---- requests ---- */
 
 static void refuse(struct proxy *proxy, struct http_exchange *exchange, enum hx_code code, const char *detail)
@@ -353,10 +366,22 @@ void proxy_read_stats(const struct proxy *proxy, struct proxy_stats *ret_stats)
 		.unknown = proxy->stats.unknown,
 		.forwarded = proxy->stats.forwarded,
 		.refused = proxy->stats.refused,
+		.damaged = proxy->stats.damaged,
 		.storing = (uint64_t)proxy->storing,
 	};
 	for (size_t i = 0; i < HX_GATE_OUTCOMES; i++)
 		ret_stats->outcomes[i] = proxy->stats.outcomes[i];
+}
+
+/* As long as it has not been counted it is left out: 0 would be a statement. */
+static void add_held(const struct gate_held *held, struct strbuf *out)
+{
+	int64_t count = held ? atomic_load(&held->count) : -1;
+
+	metrics_add_head(out, "hapax_gate_held", "gauge",
+			 "Records that are held until a person says what became of them.");
+	if (count >= 0)
+		strbuf_addf(out, "hapax_gate_held %lld\n", (long long)count);
 }
 
 void proxy_write_metrics(const struct proxy *proxy, struct strbuf *out)
@@ -380,6 +405,8 @@ void proxy_write_metrics(const struct proxy *proxy, struct strbuf *out)
 		{"hapax_gate_tunnels", "gauge", "Tunnels that are open (Upgrade), and those that are asked for.",
 		 (uint64_t)proxy->tunnels},
 		{"hapax_gate_tunnels_total", "counter", "Tunnels that were opened.", proxy->stats.tunnels},
+		{"hapax_gate_damaged_total", "counter", "Stored answers that are damaged, and were not given again.",
+		 stats.damaged},
 		{"hapax_gate_storing", "gauge", "Answers that went out unstored and are still to be stored.",
 		 stats.storing},
 		{"hapax_gate_upstream_connections", "gauge", "Connections to the upstream, idle ones included.",
@@ -394,5 +421,6 @@ void proxy_write_metrics(const struct proxy *proxy, struct strbuf *out)
 
 	METRICS_ADD_ALL(out, metrics);
 	metrics_add_clock(out, proxy->options.store->clock);
+	add_held(proxy->options.held, out);
 	metrics_add_process(out);
 }

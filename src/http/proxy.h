@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "gate/held.h"
 #include "gate/policy.h"
 #include "gate/store.h"
 #include "http/server.h"
@@ -31,6 +32,7 @@ struct proxy_options {
 	const struct gate_config *config; /* at the start; outlives the proxy, as does all that follows */
 	const char *upstream;             /* the url; see upstream.h */
 	struct gate_store *store;
+	const struct gate_held *held; /* for the metrics; NULL: nobody counts what is held */
 	struct clock *clock;
 	struct log *log; /* may be NULL */
 };
@@ -56,6 +58,9 @@ enum hx_code proxy_set_config(struct proxy *proxy, const struct gate_config *con
  */
 void proxy_fit_server(struct proxy *proxy, struct http_options *options);
 
+/* The longest ttl of all routes: how long a record stays that a person has completed, whose route is not known. */
+int64_t proxy_ttl_ms(struct proxy *proxy);
+
 /* For http_options: `handle` and `begin` are these, `data` the proxy. What the head alone decides is answered before the body. */
 void proxy_handle(void *proxy, struct http_exchange *exchange);
 void proxy_head(void *proxy, struct http_exchange *exchange);
@@ -65,6 +70,7 @@ struct proxy_stats {
 	uint64_t unknown;   /* executed perhaps: the lease was left to run out */
 	uint64_t forwarded; /* not guarded */
 	uint64_t refused;   /* answered here: no or a bad key, an unknown method, too large */
+	uint64_t damaged;   /* stored answers that were not given again */
 	uint64_t storing;   /* answers that went out unstored and are still being tried */
 };
 

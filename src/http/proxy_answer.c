@@ -99,14 +99,16 @@ void answer_replay(struct proxy_job *job, const struct gate_response *response)
 {
 	struct arena *arena = http_exchange_arena(job->exchange);
 	struct wire_field *fields = arena_alloc(arena, (response->fields_n + MARKERS_MAX) * sizeof *fields);
-	size_t n = response->fields_n;
+	size_t n = 0;
 
 	if (!fields) {
 		respond_bare(job, 500);
 		return;
 	}
-	for (size_t i = 0; i < n; i++)
-		fields[i] = (struct wire_field){response->fields[i].name, response->fields[i].value};
+	/* What was stored was allowed then: what is forbidden now does not go on leaking until its ttl. */
+	for (size_t i = 0; i < response->fields_n; i++)
+		if (gate_replays_field(&job->policy->replay, response->fields[i].name, /* connection= */ NULL, 0))
+			fields[n++] = (struct wire_field){response->fields[i].name, response->fields[i].value};
 	n += add_markers(job, fields + n);
 
 	struct http_exchange *exchange = take_exchange(job);
@@ -135,7 +137,7 @@ void answer_problem(struct proxy_job *job, enum hx_code code, const char *detail
 	struct http_answer answer;
 	size_t n;
 
-	if (job->guarded && code == HX_IN_FLIGHT)
+	if (job->guarded && (code == HX_IN_FLIGHT || code == HX_HELD))
 		problem.retry_after_s = seconds_of(job->guard.retry_after_ms);
 	problem_answer(&problem, arena, &answer);
 	n = answer.fields.n;

@@ -190,6 +190,20 @@ static void leave(struct proxy_job *job)
 		job_free(job);
 }
 
+/* It was done, and is not done again; a person has to look. (Or there is no memory to read it: that passes.) */
+static void note_damaged(const struct proxy_job *job, const struct hx_error *err)
+{
+	struct proxy *proxy = job->home->proxy;
+	char record[RECORD_TEXT_BYTES];
+
+	record_text(job, record);
+	if (err->code == HX_RECORD_DAMAGED)
+		proxy_count(&proxy->stats.damaged);
+	log_error(proxy->options.log, "a stored answer cannot be read", log_text("code", hx_code_name(err->code)),
+		  log_slice("method", job->request->wire.method), log_slice("path", job->request->wire.path),
+		  log_slice("key", job->guard.ask.key_text), log_text("record", record));
+}
+
 /* A stored answer may turn out to be one without its body, or not to be ours at all. */
 static bool read_stored(struct proxy_job *job, struct gate_response *ret_response)
 {
@@ -198,8 +212,7 @@ static bool read_stored(struct proxy_job *job, struct gate_response *ret_respons
 
 	if (job->stored.failed || gate_response_decode(strbuf_slice(&job->stored), http_exchange_arena(job->exchange),
 						       &err, ret_response) != HX_OK) {
-		log_error(job->home->proxy->options.log, "a stored answer cannot be read",
-			  log_text("detail", err.detail));
+		note_damaged(job, &err);
 		guard->outcome = HX_GATE_STORE_ERROR;
 		guard->code = err.code;
 		return false;

@@ -40,7 +40,7 @@ struct proxy {
 	struct proxy_rules *rules;
 	_Atomic(struct proxy_loop *) loops[HTTP_LOOPS_MAX];
 	struct {
-		_Atomic uint64_t outcomes[HX_GATE_OUTCOMES], unknown, forwarded, refused, tunnels;
+		_Atomic uint64_t outcomes[HX_GATE_OUTCOMES], unknown, forwarded, refused, damaged, tunnels;
 	} stats;
 	_Atomic int64_t tunnels; /* open, or asked for */
 	_Atomic int64_t storing;

@@ -19,8 +19,11 @@
 
 void config_init(struct config *config)
 {
-	*config = (struct config){
-		.file = "", .entry_lock_store = "memory:", .lease_ms = 60 * 1000, .max_body_bytes = 16 << 20};
+	*config = (struct config){.file = "",
+				  .entry_lock_store = "memory:",
+				  .lease_ms = 60 * 1000,
+				  .max_body_bytes = 16 << 20,
+				  .log_level = LOG_LEVEL_INFO};
 }
 
 /* ---- values with a form ---- */
@@ -165,6 +168,25 @@ static void read_sql(const struct reader *outer, const struct json_node *node, s
 	(void)reader_text(&r, json_node_member(node, "role"), "role", SQL_ROLE_BYTES_MAX, &config->sql_role);
 }
 
+void config_read_log(const struct reader *outer, const struct json_node *node, enum log_level *ret_level)
+{
+	static const char *const known[] = {"level", NULL};
+	static const char *const levels[] = {[LOG_LEVEL_DEBUG] = "debug",
+					     [LOG_LEVEL_INFO] = "info",
+					     [LOG_LEVEL_WARN] = "warn",
+					     [LOG_LEVEL_ERROR] = "error",
+					     NULL};
+	struct reader r = *outer;
+	int level = 0;
+
+	r.where = "log";
+	if (!reader_object(outer, node, "log"))
+		return;
+	reader_known(&r, node, known);
+	if (reader_choice(&r, json_node_member(node, "level"), "level", levels, &level))
+		*ret_level = (enum log_level)level;
+}
+
 static void read_outbound(const struct reader *outer, const struct json_node *node, struct config *config)
 {
 	static const char *const known[] = {"allow", NULL};
@@ -199,7 +221,7 @@ static void read_config(const struct reader *r, const struct json_node *root, st
 {
 	static const char *const known[] = {
 		"modules", "entry_lock_store", "retention", "lease", "exec",           "outbound", "sql",
-		"db",      "listen",           "workflows", "node",  "max_body_bytes", NULL};
+		"db",      "listen",           "workflows", "node",  "max_body_bytes", "log",      NULL};
 
 	if (!reader_object(r, root, "a configuration"))
 		return;
@@ -210,6 +232,7 @@ static void read_config(const struct reader *r, const struct json_node *root, st
 	read_retention(r, json_node_member(root, "retention"), config);
 	(void)reader_lease(r, json_node_member(root, "lease"), "lease", &config->lease_ms);
 	read_exec(r, json_node_member(root, "exec"), config);
+	config_read_log(r, json_node_member(root, "log"), &config->log_level);
 	read_outbound(r, json_node_member(root, "outbound"), config);
 	read_sql(r, json_node_member(root, "sql"), config);
 	(void)reader_store(r, json_node_member(root, "db"), "db", /* any= */ false, &config->db);

@@ -5,6 +5,8 @@
 #ifndef HX_MODEL_CONFIG_H
 #define HX_MODEL_CONFIG_H
 
+#include "base/json_tree.h"
+#include "base/log.h"
 #include "model/workflow.h"
 
 #define CONFIG_MODULES_MAX 200
@@ -37,6 +39,7 @@ struct config {
 	const char *db, *listen, *workflows, *node;                /* NULL: not set here */
 	const char *sql_role;                                      /* that sql actions run as; NULL: the store's own */
 	int64_t max_body_bytes;                                    /* default 16 MiB */
+	enum log_level log_level;                                  /* default info */
 };
 
 /* Defaults only. */
@@ -44,6 +47,9 @@ void config_init(struct config *config);
 /* All findings are added. *ret then has what could be read and defaults for the rest: fit to go on checking with. */
 void config_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
 		  struct config *ret);
+struct reader;
+/* "log": {"level": "debug" | "info" | "warn" | "error"}, of the gate's configuration, too; NULL: it is not there. */
+void config_read_log(const struct reader *r, const struct json_node *node, enum log_level *ret_level);
 /* NULL: the configuration does not name it. */
 const struct module_config *config_module(const struct config *config, struct slice name);
 

@@ -769,6 +769,173 @@ static void only_what_was_seen_is_forgotten(void **state)
 	assert_int_equal(strangers_hear(p, 0, &a), GATE_ACQUIRED);
 }
 
+/* ---- callers ---- */
+
+static struct hx_gate_claim claim_by_caller(const struct hx_gate_claim *claim, unsigned char caller)
+{
+	struct hx_gate_claim another = claim_by_another(claim);
+
+	another.caller[0] = caller;
+	return another;
+}
+
+/* Whatever became of it: another caller learns nothing, and takes nothing over. Who is not known is not compared. */
+static void another_caller_is_told_nothing(void **state)
+{
+	struct place *p = *state;
+	struct hx_gate_claim alice = claim_of(1, 0, SHORT_MS, LONG_MS), again, mallory, unknown, other_body;
+
+	alice.caller[0] = 1;
+	again = claim_by_caller(&alice, 1);
+	mallory = claim_by_caller(&alice, 2);
+	unknown = claim_by_caller(&alice, 0);
+	other_body = mallory;
+	other_body.fingerprint[0] ^= 1;
+	assert_int_equal(ACQUIRE(0, &alice), GATE_ACQUIRED);
+	assert_int_equal(ACQUIRE(0, &mallory), GATE_OTHER_CALLER);
+	assert_int_equal(ACQUIRE(0, &other_body), GATE_OTHER_CALLER); /* not whether the body is the same */
+	assert_int_equal(ACQUIRE(0, &again), GATE_IN_FLIGHT);
+	assert_int_equal(ACQUIRE(0, &unknown), GATE_IN_FLIGHT);
+	pass_ms(p, SHORT_MS);
+	assert_int_equal(ACQUIRE(0, &mallory), GATE_OTHER_CALLER); /* not even after the lease */
+	assert_int_equal(ACQUIRE(0, &unknown), GATE_ACQUIRED);
+	assert_int_equal(ACQUIRE(0, &mallory), GATE_OTHER_CALLER); /* who is not known has not changed whose it is */
+	assert_int_equal(COMPLETE(0, &unknown, "answer"), GATE_DONE);
+	assert_int_equal(ACQUIRE(0, &mallory), GATE_OTHER_CALLER);
+	assert_int_equal(ACQUIRE(0, &other_body), GATE_OTHER_CALLER);
+	assert_int_equal(ACQUIRE(0, &again), GATE_COMPLETED);
+}
+
+/* As those of version 0.1: whoever comes first with a name is the one. */
+static void a_record_without_a_caller_is_anybodys(void **state)
+{
+	struct place *p = *state;
+	struct hx_gate_claim before = claim_of(1, 0, SHORT_MS, LONG_MS), alice = claim_by_caller(&before, 1);
+	struct hx_gate_claim mallory = claim_by_caller(&before, 2);
+
+	assert_int_equal(ACQUIRE(0, &before), GATE_ACQUIRED);
+	assert_int_equal(ACQUIRE(0, &alice), GATE_IN_FLIGHT);
+	pass_ms(p, SHORT_MS);
+	assert_int_equal(ACQUIRE(0, &alice), GATE_ACQUIRED);
+	assert_int_equal(ACQUIRE(0, &mallory), GATE_OTHER_CALLER);
+	before = claim_of(2, 0, LONG_MS, LONG_MS);
+	alice = claim_by_caller(&before, 1);
+	mallory = claim_by_caller(&before, 2);
+	assert_int_equal(ACQUIRE(0, &before), GATE_ACQUIRED);
+	assert_int_equal(COMPLETE(0, &before, "old"), GATE_DONE);
+	assert_int_equal(ACQUIRE(0, &alice), GATE_COMPLETED);
+	assert_int_equal(ACQUIRE(0, &mallory), GATE_COMPLETED);
+}
+
+/* An expired record is nobody's, whoever's it was. */
+static void an_expired_record_has_no_caller(void **state)
+{
+	struct place *p = *state;
+	struct hx_gate_claim alice = claim_of(1, 0, LONG_MS, SHORT_MS), mallory, bob;
+
+	alice.caller[0] = 1;
+	mallory = claim_by_caller(&alice, 2);
+	mallory.ttl_ms = LONG_MS;
+	bob = claim_by_caller(&alice, 1);
+	assert_int_equal(ACQUIRE(0, &alice), GATE_ACQUIRED);
+	assert_int_equal(COMPLETE(0, &alice, "answer"), GATE_DONE);
+	pass_ms(p, SHORT_MS);
+	assert_int_equal(ACQUIRE(0, &mallory), GATE_ACQUIRED);
+	assert_int_equal(ACQUIRE(0, &bob), GATE_OTHER_CALLER);
+}
+
+/* ---- what a person has found out ---- */
+
+static struct gate_ask resolve_of(const struct hx_gate_claim *claim, const char *response)
+{
+	struct gate_ask ask = ask_of(GATE_RESOLVE, claim);
+
+	ask.response = slice_str(response);
+	memset(ask.resolver, 'r', sizeof ask.resolver);
+	return ask;
+}
+
+static void only_what_nobody_works_on_is_resolved(void **state)
+{
+	struct place *p = *state;
+	struct hx_gate_claim held = claim_of(1, 0, SHORT_MS, LONG_MS), stranger = claim_by_another(&held);
+	struct gate_ask done = resolve_of(&held, "done"), not_done = resolve_of(&held, ""), other;
+
+	held.hold = 1;
+	other = resolve_of(&stranger, "");
+	assert_int_equal(hear(node_of(p, 1), &not_done, &heard), GATE_ABSENT);
+	assert_int_equal(ACQUIRE(0, &held), GATE_ACQUIRED);
+	assert_int_equal(hear(node_of(p, 1), &done, &heard), GATE_IN_FLIGHT);
+	assert_true(heard.reply.lease_left_ms > 0);
+	assert_int_equal(hear(node_of(p, 1), &not_done, &heard), GATE_IN_FLIGHT);
+	pass_ms(p, SHORT_MS);
+	assert_int_equal(others_hear(p, 0, &held), GATE_HELD);
+	assert_int_equal(hear(node_of(p, 1), &other, &heard), GATE_STALE);
+	assert_int_equal(others_hear(p, 0, &held), GATE_HELD);
+	assert_int_equal(hear(node_of(p, 1), &not_done, &heard), GATE_DONE);
+	assert_int_equal(others_hear(p, 0, &held), GATE_ACQUIRED);
+}
+
+static void what_was_done_is_never_executed(void **state)
+{
+	struct place *p = *state;
+	struct hx_gate_claim held = claim_of(1, 0, SHORT_MS, LONG_MS);
+	struct gate_ask done = resolve_of(&held, "done"), not_done = resolve_of(&held, "");
+
+	held.hold = 1;
+	assert_int_equal(ACQUIRE(0, &held), GATE_ACQUIRED);
+	pass_ms(p, SHORT_MS);
+	assert_int_equal(hear(node_of(p, 1), &done, &heard), GATE_DONE);
+	if (p->kind != PLACE_MEMORY) /* whose answers are never lost */
+		assert_int_equal(hear(node_of(p, 1), &done, &heard), GATE_DONE);
+	assert_int_equal(hear(node_of(p, 1), &not_done, &heard), GATE_STALE);
+	assert_int_equal(COMPLETE(0, &held, "late"), GATE_STALE); /* its holder comes after all */
+	assert_int_equal(others_hear(p, 0, &held), GATE_COMPLETED);
+	assert_true(heard_is(&heard, slice_str("done")));
+}
+
+static void what_is_held_is_counted_and_listed(void **state)
+{
+	struct place *p = *state;
+	struct gate_ask tally = {.op = GATE_TALLY}, list = {.op = GATE_LOOK, .sought = GATE_SEEK_HELD, .budget = 100};
+	struct hx_gate_claim held[5], lapsed = claim_of(90, 0, SHORT_MS, LONG_MS);
+	struct gate_ask resolve;
+	size_t seen = 0;
+
+	assert_int_equal(hear(node_of(p, 1), &tally, &heard), GATE_DONE);
+	assert_int_equal(heard.reply.held, 0);
+	assert_int_equal(ACQUIRE(0, &lapsed), GATE_ACQUIRED);
+	for (unsigned i = 0; i < 5; i++) {
+		held[i] = claim_of(i, 0, SHORT_MS, LONG_MS);
+		held[i].hold = 1;
+		assert_int_equal(ACQUIRE(0, &held[i]), GATE_ACQUIRED);
+	}
+	assert_int_equal(COMPLETE(0, &held[4], "in time"), GATE_DONE);
+	assert_int_equal(hear(node_of(p, 1), &tally, &heard), GATE_DONE);
+	assert_true(heard.reply.held == 0 || p->real_time); /* not before the lease is over */
+	pass_ms(p, SHORT_MS);
+	assert_int_equal(hear(node_of(p, 1), &tally, &heard), GATE_DONE);
+	assert_int_equal(heard.reply.held, 4);
+	assert_int_equal(heard.reply.sights_n, GATE_SIGHTS_MAX);
+	assert_string_equal(heard.reply.sights[0].key_text, "key");
+	do {
+		assert_int_equal(hear(node_of(p, 1), &list, &heard), GATE_DONE);
+		for (size_t i = 0; i < heard.reply.sights_n; i++)
+			assert_int_equal(heard.reply.sights[i].state, GATE_HELD);
+		seen += heard.reply.sights_n;
+		list.after = heard.reply.next;
+	} while (list.after);
+	assert_int_equal(seen, 4);
+	resolve = resolve_of(&held[0], "");
+	assert_int_equal(hear(node_of(p, 1), &resolve, &heard), GATE_DONE);
+	resolve = resolve_of(&held[1], "done");
+	assert_int_equal(hear(node_of(p, 1), &resolve, &heard), GATE_DONE);
+	resolve = ask_of(GATE_FORGET, &held[2]);
+	assert_int_equal(hear(node_of(p, 1), &resolve, &heard), GATE_DONE);
+	assert_int_equal(hear(node_of(p, 1), &tally, &heard), GATE_DONE);
+	assert_int_equal(heard.reply.held, 1);
+}
+
 /* ---- random steps ---- */
 
 #define STEPS 3000
@@ -812,6 +979,9 @@ static void random_steps_are_answered_as_by_the_simplest_store(void **state)
 	for (unsigned key = 0; key < KEYS; key++)
 		for (unsigned i = 0; i < HOLDERS; i++)
 			holders[key][i] = claim_of(key, /* fingerprint= */ i == 3, 0, 0);
+	for (unsigned key = 0; key < KEYS; key++) /* two who are known, one who is not */
+		for (unsigned i = 0; i < HOLDERS; i++)
+			holders[key][i].caller[0] = (unsigned char)(i % 3);
 	for (int step = 0; step < STEPS; step++) {
 		struct gate_ask ask = random_ask(p, holders, &seed);
 		struct heard wanted;
@@ -1083,6 +1253,9 @@ static struct CMUnitTest of_all[] = {
 	TEST(one_of_fifty_acquires),
 	TEST(one_of_two_takes_over),
 	TEST(done_may_ask_again),
+	TEST(another_caller_is_told_nothing),
+	TEST(a_record_without_a_caller_is_anybodys),
+	TEST(an_expired_record_has_no_caller),
 };
 
 /* Not for a user's own: its table has nothing for people. */
@@ -1090,6 +1263,9 @@ static struct CMUnitTest for_people[] = {
 	TEST(records_are_found_by_the_key_of_the_client),
 	TEST(without_a_key_those_are_found_that_nobody_works_on),
 	TEST(only_what_was_seen_is_forgotten),
+	TEST(only_what_nobody_works_on_is_resolved),
+	TEST(what_was_done_is_never_executed),
+	TEST(what_is_held_is_counted_and_listed),
 };
 
 static const struct CMUnitTest of_some[] = {

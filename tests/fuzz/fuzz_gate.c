@@ -286,14 +286,20 @@ static void try_decode(struct slice bytes)
 
 	arena_init(&arena, AMPLE_BYTES);
 	code = gate_response_decode(bytes, &arena, &err, &response);
-	ASSERT(code == HX_OK || (code == HX_DATA_ERROR && response.status == -1));
+	ASSERT(code == HX_OK || (code == HX_RECORD_DAMAGED && response.status == -1));
 	if (code == HX_OK) {
-		strbuf_init(&again, bytes.n);
+		/* What an older version wrote is the same bytes but for the sum, which is the fuzzer's luck to hit. */
+		size_t proof = bytes.p[1] == '1' ? 2 : 10;
+
+		strbuf_init(&again, bytes.n + 8);
 		gate_response_encode(&response, &again);
-		ASSERT(!again.failed && slice_eq(strbuf_slice(&again), bytes));
+		ASSERT(!again.failed &&
+		       slice_eq(slice_of(again.p + 10, again.n - 10), slice_of(bytes.p + proof, bytes.n - proof)));
+		ASSERT(gate_response_decode(strbuf_slice(&again), &arena, NULL, &response) == HX_OK);
 		strbuf_release(&again);
 		for (size_t n = bytes.n < 300 ? 0 : bytes.n - 1; n < bytes.n; n++)
-			ASSERT(gate_response_decode(slice_of(bytes.p, n), &arena, NULL, &response) == HX_DATA_ERROR);
+			ASSERT(gate_response_decode(slice_of(bytes.p, n), &arena, NULL, &response) ==
+			       HX_RECORD_DAMAGED);
 	} else {
 		assert_refusal(code, &err);
 	}

@@ -7,6 +7,7 @@
  */
 #include <stdint.h>
 
+#include "base/json_pointer.h"
 #include "base/utf8.h"
 #include "gate/policy.h"
 
@@ -30,14 +31,29 @@ static void try_findings(const struct findings *findings)
 	strbuf_release(&line);
 }
 
+static void try_source(const struct gate_source *source)
+{
+	bool names = source->kind == GATE_SOURCE_JSON || source->kind == GATE_SOURCE_JWT;
+
+	ASSERT(source->kind && source->text && source->label);
+	ASSERT(!names || json_pointer_check(source->name, NULL) == HX_OK);
+	ASSERT(source->kind != GATE_SOURCE_PATH || source->segment > 0);
+}
+
 static void try_policy(const struct gate_policy *p)
 {
-	ASSERT(p->header && p->max_key_length >= 1 && p->max_key_length <= GATE_KEY_LENGTH_MAX);
+	ASSERT(p->key_n >= 1 && p->key_n <= GATE_KEY_PARTS_MAX && p->max_key_length >= 1 && p->max_key_length <= GATE_KEY_LENGTH_MAX);
 	ASSERT(p->ttl_ms > 0 && p->processing_ttl_ms > 0 && p->upstream_timeout_ms > 0 && p->read_timeout_ms > 0);
 	ASSERT(p->max_request_bytes >= 1 && p->max_request_bytes <= GATE_REQUEST_BYTES_MAX);
 	ASSERT(p->max_stored_bytes >= 1 && p->max_stored_bytes <= GATE_STORED_BYTES_MAX);
 	ASSERT(p->fingerprint.pointers_n <= GATE_LIST_MAX && p->replay.names_n <= GATE_LIST_MAX);
-	ASSERT(p->scope_headers_n <= GATE_SCOPE_HEADERS_MAX && p->cache_list_n <= GATE_LIST_MAX);
+	ASSERT(p->scope_n <= GATE_SCOPE_PARTS_MAX && p->cache_list_n <= GATE_LIST_MAX);
+	for (size_t i = 0; i < p->key_n; i++)
+		try_source(&p->key[i]);
+	for (size_t i = 0; i < p->scope_n; i++)
+		try_source(&p->scope[i]);
+	for (size_t i = 0; i < p->fingerprint.sources_n; i++)
+		try_source(&p->fingerprint.sources[i]);
 	for (size_t i = 0; i < p->replay.names_n; i++)
 		ASSERT(!gate_is_marker(p->replay.names[i]));
 	for (int status = 100; status < 600; status++)

@@ -248,9 +248,8 @@ static void test_large_answer_is_replayed(void **state)
 	free(body);
 }
 
-static void test_key_counts_for_its_requester_workspace_and_path(void **state)
+static void test_key_counts_for_its_workspace_and_path(void **state)
 {
-	static const char *const who[] = {"Idempotency-Key: k\r\n", "Idempotency-Key: k\r\nHapax-Workspace: other\r\n"};
 	struct scene *scene = *state;
 	struct client *somebody;
 	struct reply reply;
@@ -261,17 +260,41 @@ static void test_key_counts_for_its_requester_workspace_and_path(void **state)
 	must(scene, "POST", CREATE, "k", "{}", 201, "", "created");
 	must(scene, "POST", CREATE "/none/steps/tell", "k", "{}", 404, "NOT_FOUND", "");
 	somebody = client_new(scene->nodes[0]->port, "somebody");
-	for (int i = 0; i < 2; i++) {
-		assert_true(client_call_with(somebody, "POST", CREATE, who[i], "{}", 2, &reply));
-		assert_int_equal(reply.status, 201);
-		assert_string_equal(field_of(&reply, "Idempotency-Status"), "created");
-		reply_release(&reply);
-	}
+	assert_true(client_call_with(somebody, "POST", CREATE, "Idempotency-Key: k\r\nHapax-Workspace: other\r\n", "{}",
+				     2, &reply));
+	assert_int_equal(reply.status, 201);
+	assert_string_equal(field_of(&reply, "Idempotency-Status"), "created");
+	reply_release(&reply);
 	/* The query is no part of it; one that the route does not know is refused before the key is looked at. */
 	must(scene, "POST", "/api/v1/workflow-runs", "k", "{'definitionId':'rest'}", 201, "", "created");
 	must(scene, "POST", "/api/v1/workflow-runs?wait=1ms", "k", "{'definitionId':'rest'}", 201, "", "replayed");
 	must(scene, "POST", CREATE "?a=b", "k", "{}", 400, "VALIDATION_ERROR", "");
 	client_free(somebody);
+	scene_stop(scene, 0);
+}
+
+/* Another requester is told nothing but that: neither what was answered nor whether the body is the same. */
+static void test_key_of_another_requester_is_refused(void **state)
+{
+	static const char *const bodies[] = {"{}", "{\"data\":{\"a\":1}}"};
+	struct scene *scene = *state;
+	struct client *mallory;
+	struct reply reply;
+
+	begin(scene, 1);
+	must(scene, "POST", CREATE, "k", "{}", 201, "", "created");
+	mallory = client_new(scene->nodes[0]->port, "mallory");
+	for (int i = 0; i < 2; i++) {
+		assert_true(client_call_with(mallory, "POST", CREATE, "Idempotency-Key: k\r\n", bodies[i],
+					     strlen(bodies[i]), &reply));
+		if (reply.status != 422 || strcmp(reply.code, "CALLER_MISMATCH") != 0)
+			fail_msg("%d: %s%s", i, reply.head, reply.body);
+		assert_string_equal(field_of(&reply, "Idempotency-Status"), "mismatch");
+		reply_release(&reply);
+	}
+	assert_int_equal(count(scene, "SELECT count(*) FROM hx_entity"), 1);
+	must(scene, "POST", CREATE, "k", "{}", 201, "", "replayed");
+	client_free(mallory);
 	scene_stop(scene, 0);
 }
 
@@ -885,7 +908,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(test_create_is_replayed_to_the_byte),
 		ON_BOTH(test_large_answer_is_replayed),
-		ON_SQLITE(test_key_counts_for_its_requester_workspace_and_path),
+		ON_SQLITE(test_key_counts_for_its_workspace_and_path),
+		ON_SQLITE(test_key_of_another_requester_is_refused),
 		ON_SQLITE(test_malformed_key_runs_nothing),
 		ON_BOTH(test_error_is_not_kept),
 		ON_BOTH(test_fifty_at_once),

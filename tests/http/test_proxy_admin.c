@@ -100,8 +100,8 @@ static void a_record_is_found_by_its_key(void **state)
 	assert_non_null(strstr(reply.body.p, "\"endpoint\":\"POST /x7\""));
 	assert_non_null(strstr(reply.body.p, "\"more\":false"));
 	reply_release(&reply);
-	expect_admin("GET", "/gate/records?key=none", 200, "{\"items\":[],\"more\":false}");
-	expect_admin("GET", "/gate/records", 200, "{\"items\":[],\"more\":false}");
+	expect_admin("GET", "/gate/records?key=none", 200, "{\"items\":[],\"more\":false,\"cursor\":null}");
+	expect_admin("GET", "/gate/records", 200, "{\"items\":[],\"more\":false,\"cursor\":null}");
 	expect_admin("GET", "/gate/records?key=", 400, "VALIDATION_ERROR");
 	expect_admin("GET", "/gate/records?key=a&key=b", 400, "VALIDATION_ERROR");
 }

@@ -5,7 +5,7 @@
 #include "http/loop.h"
 #include "http/proxy_test.h"
 
-#define BODILESS_BYTES 15 /* the stored form of an answer without its body */
+#define BODILESS_BYTES GATE_RESPONSE_BYTES_MIN
 
 static struct {
 	struct gate_store store; /* what the proxy gets */

@@ -11,6 +11,9 @@
  *  G9  Whoever is told REPLAYED got the bytes that are, or were last, in the store.
  *  G10 Whoever is told conflict, mismatch, released or store_error has executed nothing.
  *  G11 With `hold`, one record sees one execution.
+ *  G12 Whoever is told REPLAYED, and whoever executes, is the caller of the record.
+ *  G13 What a person decides about is PROCESSING, under the token that was seen, and its lease is over; so what is held is
+ *      executed again only after somebody has said that it was not done, and never after "done".
  *
  * tests/mutants/run builds this program once more for every guard it removes.
  */
@@ -37,7 +40,7 @@
 
 struct plan {
 	unsigned char number; /* of the cast, from 1: its token; and what the service answers */
-	unsigned char key, fingerprint;
+	unsigned char key, fingerprint, caller;
 	bool hold;
 	bool early; /* it has arrived when the walk begins; else it comes whenever the walk lets it */
 };
@@ -231,6 +234,7 @@ static void init_request(union sim_task *task, const void *plan, struct arena *t
 	claim.key[0] = r->plan->key;
 	claim.token[0] = r->plan->number;
 	claim.fingerprint[0] = r->plan->fingerprint;
+	claim.caller[0] = r->plan->caller;
 	claim.hold = r->plan->hold;
 	guard_init(&r->guard, &claim);
 	task_init(&r->task, &request_kind, /* topic= */ 0);
@@ -262,20 +266,36 @@ static void init_sweep(union sim_task *task, const void *plan, struct arena *tex
 	task->task.kind = &sweep_kind;
 }
 
+/* A person who has seen a token, and says what became of it: once, at any moment. */
+#define PERSON 9 /* as a token, and as an answer */
+
+static const unsigned char person_answer = PERSON;
+static const struct gate_ask not_done = {.op = GATE_RESOLVE, .claim = {.key = {1}, .token = {1}, .ttl_ms = TTL_MS}};
+static const struct gate_ask done = {.op = GATE_RESOLVE,
+				     .claim = {.key = {1}, .token = {1}, .ttl_ms = TTL_MS},
+				     .response = {(const char *)&person_answer, 1},
+				     .resolver = {PERSON}};
+
+static void init_person(union sim_task *task, const void *plan, struct arena *texts)
+{
+	(void)texts;
+	gate_write_init((struct gate_write *)task, plan);
+}
+
 /* ---- the rows ---- */
 
 struct row {
 	bool there;
-	unsigned char key, token, fingerprint, response; /* 0: none */
+	unsigned char key, token, fingerprint, caller, response; /* 0: none */
 	int64_t status, held, created_at, until, expires_at, takeovers;
 };
 
 static const struct db_stmt stmt_rows = {
 	.name = "sim_gate_rows",
-	.sql = "SELECT key, token, fingerprint, response, status, held, created_at, until, expires_at, takeovers"
+	.sql = "SELECT key, token, fingerprint, response, status, held, created_at, until, expires_at, takeovers, caller"
 	       " FROM hx_gate_record ORDER BY key",
 	.in = "",
-	.out = "bbbbiiiiii",
+	.out = "bbbbiiiiiib",
 };
 
 static unsigned char first_byte(const struct db_value *v)
@@ -308,6 +328,7 @@ static void read_rows(struct sim *sim, struct row rows[KEYS_MAX])
 			.until = db_cell(found, i, 7)->i,
 			.expires_at = db_cell(found, i, 8)->i,
 			.takeovers = db_cell(found, i, 9)->i,
+			.caller = first_byte(db_cell(found, i, 10)),
 		};
 }
 
@@ -334,6 +355,7 @@ struct life {
 
 struct notes {
 	uint32_t births;
+	bool resolved; /* a person has said what became of it */
 	struct life life[KEYS_MAX];
 	struct {
 		uint32_t life; /* in which it began to execute, 0: it did not */
@@ -350,11 +372,8 @@ static struct notes *notes_of(struct sim *sim)
 
 static const struct request *request_of(const struct sim *sim, unsigned i)
 {
-	const struct plan *plan = sim->scenario->cast[i].plan;
-
-	return plan && sim->state.actors[i].task.task.kind == &request_kind
-		       ? (const struct request *)&sim->state.actors[i].task
-		       : NULL;
+	return sim->state.actors[i].task.task.kind == &request_kind ? (const struct request *)&sim->state.actors[i].task
+								    : NULL;
 }
 
 static bool is_executing(const struct sim *sim, unsigned i)
@@ -380,7 +399,8 @@ static bool may_have_executed(struct sim *sim, uint32_t life)
 	const struct notes *notes = notes_of(sim);
 
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
-		const struct plan *plan = sim->scenario->cast[i].plan;
+		const struct request *r = request_of(sim, i);
+		const struct plan *plan = r ? r->plan : NULL;
 
 		if (plan && notes->request[i].life == life && (is_executing(sim, i) || has_executed(sim, plan->number)))
 			return true;
@@ -400,7 +420,7 @@ static void before_unit(struct sim *sim, const struct unit *unit)
 
 /* What the unit is and whose. */
 struct deed {
-	bool acquires, completes, removes;
+	bool acquires, completes, removes, resolves;
 	unsigned char key, token;
 };
 
@@ -409,17 +429,34 @@ static struct deed deed_of(const struct unit *unit)
 	const struct unit_line *line = &unit->lines[0];
 	struct deed deed = {.acquires = strcmp(line->stmt->name, "gate_acquire") == 0,
 			    .completes = strcmp(line->stmt->name, "gate_complete") == 0,
-			    .removes = strcmp(line->stmt->name, "gate_remove") == 0};
+			    .removes = strcmp(line->stmt->name, "gate_remove") == 0,
+			    .resolves = strncmp(line->stmt->name, "gate_resolve", 12) == 0};
 
-	if (deed.acquires || deed.completes || deed.removes) {
+	if (deed.acquires || deed.completes || deed.removes || deed.resolves) {
 		deed.key = first_byte(&line->params[deed.removes ? 1 : 0]);
 		deed.token = first_byte(&line->params[deed.removes ? 0 : 1]);
 	}
 	return deed;
 }
 
+/* G13, and the record's last change by anybody. */
+static void check_resolved(struct sim *sim, const struct deed *deed, const struct row *before)
+{
+	if (before->token != deed->token)
+		sim_violate(sim, "G13: a person who saw %d decided about the record of %d", deed->token, before->token);
+	if (before->until > sim->clock.wall.ms)
+		sim_violate(sim, "G13: a person decided while the lease of %d lasts", before->token);
+	if (before->status != 1)
+		sim_violate(sim, "G13: a person decided about what was answered");
+	notes_of(sim)->resolved = true;
+}
+
 static void check_gone(struct sim *sim, const struct deed *deed, const struct row *before)
 {
+	if (deed->resolves) {
+		check_resolved(sim, deed, before);
+		return;
+	}
 	if (!deed->removes || deed->token != before->token)
 		sim_violate(sim, "G2: the record of %d was removed by %d", before->token, deed->token);
 	if (before->status == 2)
@@ -446,6 +483,14 @@ static void check_changed(struct sim *sim, const struct deed *deed, const struct
 		sim_violate(sim, "G4: created_at of a living record was changed");
 	if (before->fingerprint != after->fingerprint)
 		sim_violate(sim, "G1: a request with another fingerprint took the record");
+	if (before->caller != after->caller)
+		sim_violate(sim, "G1: another caller took the record");
+	if (deed->resolves && before->status == 1) {
+		check_resolved(sim, deed, before);
+		return;
+	}
+	if (deed->resolves)
+		return; /* once more, by the same person: but for its end it is as it was */
 	if (before->status == 2 && memcmp(before, after, sizeof *before) != 0)
 		sim_violate(sim, "G3: a completed record was changed by %d", deed->token);
 	if (before->status == 1 && after->status == 2 && (!deed->completes || deed->token != before->token))
@@ -491,7 +536,7 @@ static void check_life(struct sim *sim, const struct life *life, const struct ro
 		return;
 	if (goes_on && row->fingerprint != life->fingerprint)
 		sim_violate(sim, "G1: a record was used for two different requests");
-	if (!goes_on && may_have_executed(sim, life->number))
+	if (!goes_on && !notes_of(sim)->resolved && may_have_executed(sim, life->number))
 		sim_violate(sim, "G7: a record went under which something was, or may be, executed");
 	if (life->created && !is_completed_with(row, life->response))
 		sim_violate(sim, "G8: somebody was told that its answer is stored, and it is gone");
@@ -526,6 +571,8 @@ static void check_start(struct sim *sim, unsigned i, const struct request *r, co
 		sim_violate(sim, "G6: %s executes and does not hold the record", name);
 	else if (row->fingerprint != r->plan->fingerprint)
 		sim_violate(sim, "G6: %s executes under a record with another fingerprint", name);
+	else if (row->caller != r->plan->caller)
+		sim_violate(sim, "G12: %s executes under the record of another caller", name);
 	else if (row->until <= sim->state.now.ms)
 		sim_violate(sim, "G6: %s begins to execute when its lease is over", name);
 	for (unsigned k = 0; k < sim->scenario->cast_n; k++) {
@@ -560,6 +607,8 @@ static void check_told(struct sim *sim, unsigned i, const struct request *r, con
 		if (r->replayed == 0 || r->replayed != life->response)
 			sim_violate(sim, "G9: %s was given the answer of %d, and stored is that of %d", name,
 				    r->replayed, life->response);
+		if (row->there && row->status == 2 && row->response == r->replayed && row->caller != r->plan->caller)
+			sim_violate(sim, "G12: %s was given the answer to another caller", name);
 		if (row->there && row->expires_at * 1000000 <= r->guard.asked.ns)
 			sim_violate(sim, "G5: %s was given an answer that had expired before it came", name);
 		break;
@@ -636,6 +685,7 @@ static uint64_t hash_all(struct sim *sim, uint64_t hash)
 		const struct life *life = &notes->life[k];
 
 		hash = hash_mix(hash, row->there);
+		hash = hash_mix(hash, (uint64_t)row->caller * 2 + notes->resolved);
 		hash = hash_mix(hash, (uint64_t)row->token << 16 | (uint64_t)row->fingerprint << 8 | row->response);
 		hash = hash_mix(hash, (uint64_t)(row->status * 2 + row->held));
 		hash = hash_mix(hash, (uint64_t)row->takeovers);
@@ -648,7 +698,8 @@ static uint64_t hash_all(struct sim *sim, uint64_t hash)
 		hash = hash_until(hash, life->expires_at, now);
 	}
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
-		const struct plan *plan = sim->scenario->cast[i].plan;
+		const struct request *r = request_of(sim, i);
+		const struct plan *plan = r ? r->plan : NULL;
 		uint32_t life = notes->request[i].life;
 
 		hash = hash_mix(hash, notes->request[i].told);
@@ -695,6 +746,10 @@ static const struct plan third = {.number = 3, .key = 1, .fingerprint = 1};
 static const struct plan other = {.number = 4, .key = 1, .fingerprint = 2};
 static const struct plan first_held = {.number = 1, .key = 1, .fingerprint = 1, .early = true, .hold = true};
 static const struct plan second_held = {.number = 2, .key = 1, .fingerprint = 1, .hold = true};
+
+static const struct plan alice = {.number = 1, .key = 1, .fingerprint = 1, .caller = 1, .early = true};
+static const struct plan alice_again = {.number = 2, .key = 1, .fingerprint = 1, .caller = 1};
+static const struct plan mallory = {.number = 3, .key = 1, .fingerprint = 1, .caller = 2};
 
 #define GATE_SCENARIO .check = check, .rows = &gate_rows, .world = WORLD_PLAIN
 
@@ -748,6 +803,40 @@ static const struct sim_scenario held = {
 	.cast_n = 2,
 	.cast = {{"first", 0, false, init_request, &first_held}, {"second", 1, false, init_request, &second_held}},
 	.bounds = {.lapses = 2, .crashes = 1, .lost_answers = 2, .failures = 1},
+	GATE_SCENARIO,
+};
+
+/* The same key and body, and another caller. */
+static const struct sim_scenario callers = {
+	.name = "a request, its retry and another caller's on three nodes",
+	.nodes_n = 3,
+	.cast_n = 3,
+	.cast = {{"alice", 0, false, init_request, &alice},
+		 {"alice again", 1, false, init_request, &alice_again},
+		 {"mallory", 2, false, init_request, &mallory}},
+	.bounds = {.lapses = 1, .crashes = 0, .lost_answers = 1, .failures = 0},
+	GATE_SCENARIO,
+};
+
+static const struct sim_scenario resolved_not_done = {
+	.name = "on_lost hold, and a person who says that it was not done",
+	.nodes_n = 3,
+	.cast_n = 3,
+	.cast = {{"first", 0, false, init_request, &first_held},
+		 {"second", 1, false, init_request, &second_held},
+		 {"person", 2, false, init_person, &not_done}},
+	.bounds = {.lapses = 1, .crashes = 0, .lost_answers = 1, .failures = 0},
+	GATE_SCENARIO,
+};
+
+static const struct sim_scenario resolved_done = {
+	.name = "on_lost hold, and a person who says that it was done",
+	.nodes_n = 3,
+	.cast_n = 3,
+	.cast = {{"first", 0, false, init_request, &first_held},
+		 {"second", 1, false, init_request, &second_held},
+		 {"person", 2, false, init_person, &done}},
+	.bounds = {.lapses = 1, .crashes = 0, .lost_answers = 1, .failures = 0},
 	GATE_SCENARIO,
 };
 
@@ -822,6 +911,9 @@ EXHAUSTIVE(mixed)
 EXHAUSTIVE(together)
 EXHAUSTIVE(held)
 EXHAUSTIVE(swept)
+EXHAUSTIVE(callers)
+EXHAUSTIVE(resolved_not_done)
+EXHAUSTIVE(resolved_done)
 
 static void random_crowd(void **state)
 {
@@ -845,10 +937,11 @@ static void random_crowd(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exhaustive_pair),  cmocka_unit_test(exhaustive_three),
-		cmocka_unit_test(exhaustive_mixed), cmocka_unit_test(exhaustive_together),
-		cmocka_unit_test(exhaustive_held),  cmocka_unit_test(exhaustive_swept),
-		cmocka_unit_test(random_crowd),
+		cmocka_unit_test(exhaustive_pair),          cmocka_unit_test(exhaustive_three),
+		cmocka_unit_test(exhaustive_mixed),         cmocka_unit_test(exhaustive_together),
+		cmocka_unit_test(exhaustive_held),          cmocka_unit_test(exhaustive_swept),
+		cmocka_unit_test(exhaustive_callers),       cmocka_unit_test(exhaustive_resolved_not_done),
+		cmocka_unit_test(exhaustive_resolved_done), cmocka_unit_test(random_crowd),
 	};
 
 	if (argc > 1)

@@ -8,6 +8,7 @@
 struct record {
 	bool taken, completed, taken_over, hold;
 	unsigned char key[HX_GATE_KEY_BYTES], fingerprint[HX_GATE_KEY_BYTES], token[HX_GATE_TOKEN_BYTES];
+	unsigned char caller[HX_GATE_KEY_BYTES]; /* all zero: not known */
 	int64_t created_ms, lease_until_ms, expires_ms;
 	const char *response;
 	size_t response_bytes;
@@ -62,8 +63,18 @@ static bool is_holder(const struct record *record, const unsigned char *token)
 	return memcmp(record->token, token, sizeof record->token) == 0;
 }
 
+static const unsigned char nobody[HX_GATE_KEY_BYTES];
+
+static bool is_known(const unsigned char *caller)
+{
+	return memcmp(caller, nobody, sizeof nobody) != 0;
+}
+
 static enum hx_gate_verdict judge(const struct record *record, const struct hx_gate_claim *claim, int64_t now_ms)
 {
+	if (is_known(record->caller) && is_known(claim->caller) &&
+	    memcmp(record->caller, claim->caller, sizeof record->caller) != 0)
+		return HX_GATE_OTHER_CALLER;
 	if (memcmp(record->fingerprint, claim->fingerprint, sizeof record->fingerprint) != 0)
 		return HX_GATE_MISMATCHED;
 	if (record->completed)
@@ -97,6 +108,8 @@ static enum hx_code acquire(void *data, const struct hx_gate_claim *claim, struc
 		if (ret_found->verdict == HX_GATE_ACQUIRED) {
 			record->taken_over |= !is_holder(record, claim->token);
 			memcpy(record->token, claim->token, sizeof record->token);
+			if (is_known(claim->caller))
+				memcpy(record->caller, claim->caller, sizeof record->caller);
 			record->lease_until_ms = now_ms + claim->lease_ms;
 			record->hold = claim->hold;
 			record->expires_ms = claim->hold ? INT64_MAX : record->lease_until_ms + claim->ttl_ms;

@@ -136,7 +136,8 @@ echo 0 >ends
 serve --config config.json
 api() { curl -s --max-time 20 "$HAPAX_SERVER/api/v1/$1" -d "$2" "${@:3}"; }
 api accounts '{"id": "ann", "balance": 1000}' >out
-"$hapax" gate --upstream "$HAPAX_SERVER" --listen 127.0.0.1:0 --admin 127.0.0.1:0 --store memory: >gate.ready 2>gate.log &
+echo '{"routes": [{"match": "POST /api/v1/jobs/claim", "on_lost": "hold", "upstream_timeout": "100ms", "processing_ttl": "200ms"}]}' >gate.json
+"$hapax" gate --upstream "$HAPAX_SERVER" --listen 127.0.0.1:0 --admin 127.0.0.1:0 --store memory: --config gate.json >gate.ready 2>gate.log &
 gate=$!
 await test -s gate.ready
 HAPAX_GATE_ADMIN=$(sed -n 's/.*"admin":"\([^"]*\)".*/\1/p' gate.log)
@@ -209,6 +210,10 @@ does "job push" p && job=$(field '.jobs[0].id') && fence=$(api jobs/claim '{"que
 	api "jobs/$job/fail" "{\"owner\": \"me\", \"fence\": $fence, \"error\": \"no\", \"retryable\": false}" >out && does "job redrive" "$job"
 sums_up job
 does "gate show" g1 && tells "gate show" g1 && does "gate forget" g1 && tells "gate forget" g2 && fails 4 NOT_FOUND "gate show" g1 && fails 4 NOT_FOUND "gate forget" g1
+for key in h1 h2; do curl -s --max-time 20 "$(sed 's/^ready //' gate.ready)/api/v1/jobs/claim" -H "Idempotency-Key: $key" -d '{"queues": ["none"], "owner": "me", "waitMs": 5000}' >out; done
+held() { [ "$("$hapax" gate list --held --json | jq '.items | length')" = 2 ]; }
+await held || note "records do not become held"
+does "gate list" && tells "gate list" --held && does "gate resolve" h1 --done && tells "gate resolve" h2 --not-done && fails 4 NOT_FOUND "gate resolve" h2 --done && fails 2 VALIDATION_ERROR "gate resolve" h1
 for words in "gate show" "gate forget"; do fails 69 SERVER_UNAVAILABLE "$words" g1 --admin 127.0.0.1:1; done
 sums_up gate
 "$hapax" db migrate --db sqlite:keys.db >out
@@ -361,7 +366,9 @@ done <<'END'
 serve: --db --listen --workflows --config --node --no-migrate --tls-terminated
 dev: --db --listen --workflows --config --node --no-migrate --tls-terminated
 gate: --upstream --listen --admin --store --config --no-migrate
+gate list: --held --json
 gate show: --json
+gate resolve: --done --not-done --json
 gate forget: --json
 check: --config --strict --json
 graph: --output --json

@@ -164,8 +164,8 @@ start --upstream "$upstream" --admin 127.0.0.1:0 && [ -f gate.db ] && ! logged '
 result it_says_that_it_is_ready
 post /pay k1 && answered 201 created && says "call 1" && post /pay '"k1"' && answered 201 replayed && says "call 1"
 result one_request_per_key
-exits 0 gate show k1 && [ "$(wc -l <out)" = 2 ] && says_like '^RECORD +ENDPOINT +STATUS +CREATED +LEASE LEFT +BYTES$' &&
-	says_like '^[0-9a-f]{16}  POST /pay +completed +20[0-9T:.-]+Z +[0-9]+$'
+exits 0 gate show k1 && [ "$(wc -l <out)" = 2 ] && says_like '^RECORD +GATE +ROUTE +ENDPOINT +SCOPE +TENANT +STATUS +CREATED +LEASE LEFT +BYTES$' &&
+	says_like '^[0-9a-f]{16}  gate +POST /pay +endpoint +completed +20[0-9T:.-]+Z +[0-9]+$'
 result show
 exits 0 gate show k1 --json && says_like '^\{"items":\[\{"record":"[0-9a-f]+",.*"status":"completed".*\}$'
 result show_as_json
@@ -182,7 +182,7 @@ result forget
 post /other k1 && exits 2 gate forget k1 && [ "$(wc -l <out)" = 3 ] && complains "2 records have this key: say which one with --record" &&
 	exits 4 gate forget k1 --record nonsense
 result forget_one_of_several_must_be_told_which
-exits 0 gate show k1 && record=$(sed -n 's/^\([0-9a-f]*\)  POST \/other .*/\1/p' out) && exits 0 gate forget k1 --record "$record" --json &&
+exits 0 gate show k1 && record=$(sed -n 's/^\([0-9a-f]*\)  gate *POST \/other .*/\1/p' out) && exits 0 gate forget k1 --record "$record" --json &&
 	exits 0 gate show k1 && ! says /other && says /pay
 result forget_by_the_record
 
@@ -233,6 +233,23 @@ post /die d1 && says "HTTP/1.1 502 " && says BAD_GATEWAY && calls=$(cat called)
 held() { exits 0 gate show d1 && says " held "; }
 await held && post /die d1 && answered 409 conflict && [ "$(cat called)" = "$calls" ]
 result what_is_lost_is_held_for_a_person
+says '"code":"HELD"' && says "Retry-After: 60"
+result the_client_is_told_that_it_is_held
+await logged "a record is held" && logged '"key":"d1"' && exits 0 gate list --held && says_like '^d1 +[0-9a-f]{16} +gate +POST /die +held ' && [ "$(wc -l <out)" = 2 ] &&
+	exits 0 gate list && says_like '^k1 ' && says_like '^d1 ' && [ "$(curl -s "$HAPAX_GATE_ADMIN/metrics" | sed -n 's/^hapax_gate_held //p')" = 1 ]
+result what_is_held_is_logged_counted_and_listed
+exits 2 gate resolve d1 && complains "--done or --not-done" && exits 2 gate resolve d1 --done --not-done && exits 4 gate resolve nobody --done && exits 4 gate resolve k1 --done
+result a_decision_is_one_of_two
+post /die d2 && await eval 'exits 0 gate show d2 && says " held "' && calls=$(cat called) && exits 0 gate resolve d2 --done && says "resolved: it was done" &&
+	post /die d2 && answered 409 conflict && says RESPONSE_NOT_STORED && [ "$(cat called)" = "$calls" ] && exits 4 gate resolve d2 --not-done && exits 0 gate forget d2
+result what_was_done_is_not_executed_again
+post /die d3 && await eval 'exits 0 gate show d3 && says " held "' && calls=$(cat called) && exits 0 gate resolve d3 --not-done --json && is out '{"resolved":true}' &&
+	post /die d3 && says "HTTP/1.1 502 " && [ "$(cat called)" = $((calls + 1)) ]
+result what_was_not_done_is_executed
+post /pay -k && answered 201 created && exits 0 gate show -k && says "POST /pay" && exits 2 gate show -k --jsno && complains 'did you mean --json' &&
+	post /pay --k && answered 201 created && exits 0 gate show --json -- --k && says '"key":"--k"' && exits 0 gate forget -k && exits 0 gate forget -- --k
+result a_key_may_begin_with_a_dash
+calls=$(cat called)
 exits 0 gate forget d1 && post /die d1 && says "HTTP/1.1 502 " && [ "$(cat called)" = $((calls + 1)) ]
 result and_executed_again_when_it_was_forgotten
 stop && HAPAX_GATE_CONFIG=gate.json HAPAX_GATE_UPSTREAM=$upstream start && post /pay k2 && answered 201 created && stop &&

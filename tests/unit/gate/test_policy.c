@@ -103,14 +103,16 @@ static void assert_defaults(const struct gate_policy *p)
 {
 	assert_true(p->guard);
 	assert_true(p->required);
-	assert_string_equal(p->header, "Idempotency-Key");
-	assert_null(p->key_pointer.p);
+	assert_int_equal(p->key_n, 1);
+	assert_string_equal(p->key[0].text, "header:Idempotency-Key");
+	assert_false(p->any_caller);
+	assert_int_equal(p->caller.kind, GATE_SOURCE_NONE);
 	assert_int_equal(p->max_key_length, 255);
 	assert_false(p->fingerprint.off);
 	assert_int_equal(p->fingerprint.pointers_n, 0);
 	assert_true(p->scope_endpoint);
-	assert_int_equal(p->scope_headers_n, 0);
-	assert_null(p->tenant_header);
+	assert_int_equal(p->scope_n, 0);
+	assert_int_equal(p->tenant.kind, GATE_SOURCE_NONE);
 	assert_int_equal(p->ttl_ms, 86400000);
 	assert_int_equal(p->processing_ttl_ms, 60000);
 	assert_int_equal(p->upstream_timeout_ms, 30000);
@@ -168,17 +170,17 @@ static void the_contracts_example(void **state)
 
 	const struct gate_policy *hook = match("POST", "/hooks/stripe");
 
-	assert_slice(hook->key_pointer, "/id");
+	assert_slice(hook->key[0].name, "/id");
 	assert_int_equal(hook->fingerprint.pointers_n, 2);
 	assert_slice(hook->fingerprint.pointers[0], "/type");
 	assert_slice(hook->fingerprint.pointers[1], "/data/object/id");
 
 	const struct gate_policy *tenant = match("POST", "/t/1");
 
-	assert_string_equal(tenant->tenant_header, "Authorization");
+	assert_string_equal(tenant->tenant.label, "Authorization");
 	assert_true(tenant->scope_endpoint);
-	assert_int_equal(tenant->scope_headers_n, 1);
-	assert_slice(tenant->scope_headers[0], "x-region");
+	assert_int_equal(tenant->scope_n, 1);
+	assert_slice(tenant->scope[0].name, "x-region");
 
 	const struct gate_policy *orders = match("DELETE", "/orders/7");
 
@@ -382,14 +384,14 @@ static void sizes(void **state)
 static void where_the_key_is(void **state)
 {
 	(void)state;
-	assert_string_equal(option_in_file("'header': 'X-Key'")->header, "X-Key");
-	assert_string_equal(option_in_route("'key': 'header:X-Key'")->header, "X-Key");
-	assert_null(option_in_route("'key': 'header:X-Key'")->key_pointer.p);
-	assert_slice(option_in_file("'key': 'json:/a~1b/~0/0'")->key_pointer, "/a~1b/~0/0");
-	assert_slice(option_in_route("'key': 'json:/'")->key_pointer, "/");
+	assert_string_equal(option_in_file("'header': 'X-Key'")->key[0].label, "X-Key");
+	assert_string_equal(option_in_route("'key': 'header:X-Key'")->key[0].label, "X-Key");
+	assert_slice(option_in_route("'key': 'header:X-Key'")->key[0].name, "x-key");
+	assert_slice(option_in_file("'key': 'json:/a~1b/~0/0'")->key[0].name, "/a~1b/~0/0");
+	assert_slice(option_in_route("'key': 'json:/'")->key[0].name, "/");
 	option_refused("'header': 'X Key'", "header is \"X Key\"; it must be the name of a header");
 	option_refused("'header': ''", "header is \"\"");
-	option_refused("'key': 'json:'", "key is \"json:\"; it must be \"json:/POINTER\" or \"header:NAME\"");
+	option_refused("'key': 'json:'", "key is \"json:\"; it must be \"header:NAME\", \"cookie:NAME\"");
 	option_refused("'key': 'json:id'", "key is \"json:id\"");
 	option_refused("'key': 'json:/a~2'", "key is \"json:/a~2\"");
 	option_refused("'key': 'json:/a~'", "key is \"json:/a~\"");
@@ -400,9 +402,9 @@ static void where_the_key_is(void **state)
 
 	/* A route that names a header takes the key from there, whatever the file says. */
 	clean("{ 'key': 'json:/id', 'routes': [ { 'match': 'POST /h', 'header': 'X-Key' }, { 'match': 'POST /j' } ] }");
-	assert_null(match("POST", "/h")->key_pointer.p);
-	assert_string_equal(match("POST", "/h")->header, "X-Key");
-	assert_slice(match("POST", "/j")->key_pointer, "/id");
+	assert_int_equal(match("POST", "/h")->key[0].kind, GATE_SOURCE_HEADER);
+	assert_string_equal(match("POST", "/h")->key[0].label, "X-Key");
+	assert_slice(match("POST", "/j")->key[0].name, "/id");
 }
 
 static void pointers_at_the_limit(void **state)
@@ -418,7 +420,7 @@ static void pointers_at_the_limit(void **state)
 	option_refused(text_printf(&arena, "'key': 'json:%s'", long_one), "key is ");
 	option_refused(text_printf(&arena, "'fingerprint': ['%s']", long_one), "an entry of fingerprint is ");
 	long_one[JSON_POINTER_BYTES_MAX] = '\0';
-	assert_int_equal(option_in_file(text_printf(&arena, "'key': 'json:%s'", long_one))->key_pointer.n,
+	assert_int_equal(option_in_file(text_printf(&arena, "'key': 'json:%s'", long_one))->key[0].name.n,
 			 JSON_POINTER_BYTES_MAX);
 	free(long_one);
 
@@ -460,16 +462,16 @@ static void scopes(void **state)
 	assert_false(option_in_route("'scope': ['global']")->scope_endpoint);
 	p = option_in_file("'scope': ['header:X-A', 'header:x-b']");
 	assert_false(p->scope_endpoint);
-	assert_int_equal(p->scope_headers_n, 2);
-	assert_slice(p->scope_headers[0], "x-a");
+	assert_int_equal(p->scope_n, 2);
+	assert_slice(p->scope[0].name, "x-a");
 	p = option_in_file(
 		"'scope': ['endpoint', 'header:a', 'header:b', 'header:c', 'header:d', 'header:e', 'header:f', "
 		"'header:g', 'header:h']");
-	assert_int_equal(p->scope_headers_n, GATE_SCOPE_HEADERS_MAX);
+	assert_int_equal(p->scope_n, GATE_SCOPE_PARTS_MAX);
 	option_refused("'scope': ['header:a', 'header:b', 'header:c', 'header:d', 'header:e', 'header:f', 'header:g', "
 		       "'header:h', 'header:i']",
-		       "scope has too many headers; at most 8");
-	option_refused("'scope': ['header:X-A', 'header:x-a']", "scope has the header \"x-a\" twice");
+		       "scope has too many parts; at most 8");
+	option_refused("'scope': ['header:X-A', 'header:x-a']", "scope has header:x-a twice");
 	option_refused("'scope': ['endpoint', 'global']", "scope is both \"endpoint\" and \"global\"");
 	option_refused("'scope': []", "scope has 0 entries");
 	option_refused("'scope': 'header:X-A'",
@@ -481,16 +483,17 @@ static void scopes(void **state)
 	option_refused("'scope': [1]", "scope is 1");
 	/* A route's replaces the file's. */
 	clean("{ 'scope': ['header:a'], 'routes': [ { 'match': 'POST /x', 'scope': ['endpoint', 'header:b'] } ] }");
-	assert_int_equal(match("POST", "/x")->scope_headers_n, 1);
-	assert_slice(match("POST", "/x")->scope_headers[0], "b");
+	assert_int_equal(match("POST", "/x")->scope_n, 1);
+	assert_slice(match("POST", "/x")->scope[0].name, "b");
 
-	assert_string_equal(option_in_file("'tenant': 'header:X-Tenant'")->tenant_header, "X-Tenant");
+	assert_string_equal(option_in_file("'tenant': 'header:X-Tenant'")->tenant.label, "X-Tenant");
 	option_refused("'tenant': 'X-Tenant'", "tenant is \"X-Tenant\"; it must be \"header:NAME\"");
-	option_refused("'tenant': 'json:/t'", "tenant is \"json:/t\"");
+	option_refused("'tenant': 'json:t'", "tenant is \"json:t\"");
+	assert_slice(option_in_file("'tenant': 'json:/t'")->tenant.name, "/t");
 	option_refused("'tenant': 1", "tenant is 1");
 	clean("{ 'tenant': 'header:X-Tenant', 'routes': [ { 'match': 'POST /x', 'tenant': null } ] }");
-	assert_null(match("POST", "/x")->tenant_header);
-	assert_non_null(match("POST", "/y")->tenant_header);
+	assert_int_equal(match("POST", "/x")->tenant.kind, GATE_SOURCE_NONE);
+	assert_int_equal(match("POST", "/y")->tenant.kind, GATE_SOURCE_HEADER);
 }
 
 static void headers_that_are_repeated(void **state)

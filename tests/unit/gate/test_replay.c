@@ -172,8 +172,8 @@ static void assert_not_ours(struct slice bytes)
 	struct gate_response response = {.status = 77};
 	struct hx_error err = {0};
 
-	assert_int_equal(gate_response_decode(bytes, &arena, &err, &response), HX_DATA_ERROR);
-	assert_int_equal(err.code, HX_DATA_ERROR);
+	assert_int_equal(gate_response_decode(bytes, &arena, &err, &response), HX_RECORD_DAMAGED);
+	assert_int_equal(err.code, HX_RECORD_DAMAGED);
 	assert_int_equal(response.status, 77);
 }
 
@@ -209,11 +209,15 @@ static void answers_survive_byte_for_byte(void **state)
 /* Records outlive the program, so the bytes are written down here. */
 static void the_bytes_that_are_stored(void **state)
 {
-	static const char expected[] = "H1\0\0\311\0\2\0\0\0\0\0\0\0\2"
+	static const char expected[] = "H2"
+				       "\142\073\221\025\324\015\054\315"
+				       "\0\0\311\0\2\0\0\0\0\0\0\0\2"
 				       "\0\14\0\0\0\20Content-Typeapplication/json"
 				       "\0\7\0\0\0\0X-Empty"
 				       "{}";
-	static const char missing[] = "H1\1\0\310\0\0\0\0\0\0\0\0\0\0";
+	static const char missing[] = "H2"
+				      "\353\357\145\327\255\110\341\016"
+				      "\1\0\310\0\0\0\0\0\0\0\0\0\0";
 
 	(void)state;
 	gate_response_encode(
@@ -225,6 +229,22 @@ static void the_bytes_that_are_stored(void **state)
 	assert_true(slice_eq(strbuf_slice(&stored), slice_of(missing, sizeof missing - 1)));
 }
 
+/* What version 0.1 has stored is given again; what it proves is its lengths. */
+static void answers_without_a_sum_are_read(void **state)
+{
+	static const char before[] = "H1\0\0\311\0\2\0\0\0\0\0\0\0\2"
+				     "\0\14\0\0\0\20Content-Typeapplication/json"
+				     "\0\7\0\0\0\0X-Empty"
+				     "{}";
+	struct gate_response response;
+
+	(void)state;
+	assert_int_equal(gate_response_decode(slice_of(before, sizeof before - 1), &arena, NULL, &response), HX_OK);
+	assert_int_equal(response.status, 201);
+	assert_int_equal(response.fields_n, 2);
+	assert_true(slice_is(response.body, "{}"));
+}
+
 static void it_appends(void **state)
 {
 	struct gate_response again;
@@ -232,7 +252,7 @@ static void it_appends(void **state)
 	(void)state;
 	strbuf_add_str(&stored, "before");
 	gate_response_encode(&(struct gate_response){.status = 200, .body = slice_str("b")}, &stored);
-	assert_memory_equal(stored.p, "beforeH1", 8);
+	assert_memory_equal(stored.p, "beforeH2", 8);
 	assert_int_equal(gate_response_decode(slice_of(stored.p + 6, stored.n - 6), &arena, NULL, &again), HX_OK);
 	assert_true(slice_is(again.body, "b"));
 }
@@ -270,33 +290,26 @@ static void every_prefix_is_refused(void **state)
 	assert_not_ours(strbuf_slice(&stored)); /* and one byte more than all */
 }
 
-/* Any byte of it changed: refused, or another answer inside of the same bytes. */
-static void changed_bytes_are_not_left(void **state)
+/* Whichever byte of it is changed, to whatever: refused. */
+static void one_changed_byte_is_noticed(void **state)
 {
 	const struct gate_response response = {
 		.status = 200, .fields_n = 2, .fields = two_fields, .body = slice_str("b")};
-	struct gate_response again;
-	size_t refused = 0;
 
 	(void)state;
 	gate_response_encode(&response, &stored);
 	for (size_t i = 0; i < stored.n; i++) {
-		for (int byte = 0; byte < 256; byte++) {
+		for (int change = 1; change < 256; change++) {
 			char *exact = malloc(stored.n);
 
 			assert_non_null(exact);
 			memcpy(exact, stored.p, stored.n);
-			exact[i] = (char)byte;
+			exact[i] = (char)(exact[i] ^ change);
 			arena_reset(&arena);
-			if (gate_response_decode(slice_of(exact, stored.n), &arena, NULL, &again) == HX_OK)
-				for (size_t f = 0; f < again.fields_n; f++)
-					assert_true(again.fields[f].value.p + again.fields[f].value.n <= again.body.p);
-			else
-				refused++;
+			assert_not_ours(slice_of(exact, stored.n));
 			free(exact);
 		}
 	}
-	assert_true(refused > 20 * 200);
 }
 
 static void forged_heads_are_refused(void **state)
@@ -335,14 +348,14 @@ static void memory(void **state)
 	arena_init(&tiny, 0);
 	assert_int_equal(
 		gate_response_decode(slice_of("H1\0\0\310\377\377\0\0\0\0\0\0\0\0", 15), &tiny, &err, &response),
-		HX_DATA_ERROR);
+		HX_RECORD_DAMAGED);
 	assert_false(tiny.failed);
 	gate_response_encode(&(struct gate_response){.status = 200, .fields_n = 2, .fields = two_fields}, &stored);
 	assert_int_equal(gate_response_decode(strbuf_slice(&stored), &tiny, &err, &response), HX_TOO_LARGE);
 	arena_release(&tiny);
 
 	strbuf_release(&stored);
-	strbuf_init(&stored, 20);
+	strbuf_init(&stored, 28);
 	gate_response_encode(&(struct gate_response){.status = 200, .body = slice_str("123456")}, &stored);
 	assert_true(stored.failed); /* the caller looks */
 	strbuf_reset(&stored);
@@ -360,10 +373,11 @@ int main(void)
 		cmocka_unit_test(markers),
 		cmocka_unit_test_setup_teardown(answers_survive_byte_for_byte, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_bytes_that_are_stored, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(answers_without_a_sum_are_read, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(it_appends, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_most_fields, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(every_prefix_is_refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(changed_bytes_are_not_left, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(one_changed_byte_is_noticed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(forged_heads_are_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(memory, set_up, tear_down),
 	};

@@ -60,11 +60,11 @@ static void the_bytes_that_are_hashed(void **state)
 	assert_true(same(digest_of(&scope, "k-1"), expected));
 
 	scope = (struct gate_scope){.space = slice_str("gate"), .tenant = slice_str("acme"), .has_tenant = true};
-	scope.headers_n = 2;
-	scope.headers[0].name = slice_str("x-region");
-	scope.headers[0].value = slice_str("eu");
-	scope.headers[0].present = true;
-	scope.headers[1].name = slice_str("x-none");
+	scope.parts_n = 2;
+	scope.parts[0].name = slice_str("x-region");
+	scope.parts[0].value = slice_str("eu");
+	scope.parts[0].present = true;
+	scope.parts[1].name = slice_str("x-none");
 	sha256(full, sizeof full - 1, expected.bytes);
 	assert_true(same(digest_of(&scope, "k-1"), expected));
 }
@@ -105,7 +105,7 @@ static void what_does_not_count_is_not_looked_at(void **state)
 	other.method = slice_str("PATCH");
 	other.path = slice_str("/elsewhere");
 	other.tenant = slice_str("nobody");
-	other.headers[0].name = slice_str("x-region");
+	other.parts[0].name = slice_str("x-region");
 	assert_true(same(digest_of(&scope, "k"), digest_of(&other, "k")));
 }
 
@@ -159,10 +159,10 @@ enum { CHOICES = sizeof choices / sizeof *choices };
 
 static void set_header(struct gate_scope *scope, size_t i, const char *name, const struct choice *value)
 {
-	scope->headers[i].name = slice_str(name);
-	scope->headers[i].value = slice_str(value->text);
-	scope->headers[i].present = value->present;
-	scope->headers_n = i + 1;
+	scope->parts[i].name = slice_str(name);
+	scope->parts[i].value = slice_str(value->text);
+	scope->parts[i].present = value->present;
+	scope->parts_n = i + 1;
 }
 
 /* All tuples of few and short parts, absent ones among them: as many digests as tuples. */
@@ -209,7 +209,7 @@ static void all_headers_that_there_may_be(void **state)
 	struct digest before = digest_of(&scope, "k");
 
 	(void)state;
-	for (size_t i = 0; i < GATE_SCOPE_HEADERS_MAX; i++) {
+	for (size_t i = 0; i < GATE_SCOPE_PARTS_MAX; i++) {
 		set_header(&scope, i, "x-region", &choices[2]);
 
 		struct digest after = digest_of(&scope, "k");

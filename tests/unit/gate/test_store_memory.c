@@ -12,7 +12,7 @@
 #define RECORDS_MAX 100
 #define BYTES_MAX 10000
 #define LABEL_BYTES (sizeof "key" - 1 + sizeof "POST /payments" - 1)
-#define RESERVE_BYTES 15 /* of an answer without its body, for each that is not completed */
+#define RESERVE_BYTES GATE_RESPONSE_BYTES_MIN
 #define LEASE_MS 100
 #define TTL_MS 1000
 

@@ -46,7 +46,7 @@ static struct gate_sweeper *start(struct counter *c, int64_t every_ms)
 	struct hx_error err;
 
 	c->store.kind = &kind;
-	if (gate_sweeper_new(&c->store, every_ms, &sweeper, &err))
+	if (gate_sweeper_new(&c->store, every_ms, /* held= */ NULL, &sweeper, &err))
 		fail_msg("%s", err.detail);
 	return sweeper;
 }

@@ -1,0 +1,288 @@
+/* See record_look.h. Guards stand on lines of their own, as in record.c. */
+#include "gate/record_look.h"
+
+#include "base/utf8.h"
+
+/* clang-format off */
+
+static const struct db_stmt stmt_forget = {
+	.name = "gate_forget",
+	.sql = "DELETE FROM hx_gate_record WHERE key = ?1 AND token = ?2"
+	       " AND (status = 2 OR until <= hx_now_ms()) AND expires_at > hx_now_ms() RETURNING created_at",
+	.in = "bb",
+	.out = "i",
+};
+
+/* Why it was not forgotten: what is left of its lease, or NULL if it is another's. */
+static const struct db_stmt stmt_kept = {
+	.name = "gate_kept",
+	.sql = "SELECT CASE WHEN token <> ?2 THEN NULL WHEN status = 1 THEN until - hx_now_ms() ELSE 0 END"
+	       " FROM hx_gate_record WHERE key = ?1 AND expires_at > hx_now_ms()",
+	.in = "bb",
+	.out = "i",
+};
+
+/*
+ * What a person has found out about a record that nobody is at work on. The first is repeated with the same ?3 when its
+ * answer was lost.
+ */
+static const struct db_stmt stmt_resolve_done = {
+	.name = "gate_resolve_done",
+	.sql = "UPDATE hx_gate_record SET status = 2, token = ?3, response = ?4, expires_at = hx_now_ms() + ?5,"
+	       " sweep_at = coalesce(sweep_at, hx_now_ms() + ?5) WHERE key = ?1"
+	       " AND (token = ?3 AND status = 2 OR status = 1"
+	       " AND token = ?2" /* mutant: gate-resolve-done-token */
+	       " AND until <= hx_now_ms()" /* mutant: gate-resolve-done-lease */
+	       ") AND expires_at > hx_now_ms() RETURNING created_at",
+	.in = "bbbbi",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_resolve_not_done = {
+	.name = "gate_resolve_not_done",
+	.sql = "DELETE FROM hx_gate_record WHERE key = ?1 AND status = 1"
+	       " AND token = ?2" /* mutant: gate-resolve-token -> " AND ?2 IS NOT NULL" */
+	       " AND until <= hx_now_ms()" /* mutant: gate-resolve-lease */
+	       " AND expires_at > hx_now_ms() RETURNING created_at",
+	.in = "bb",
+	.out = "i",
+};
+
+/* Why it was not resolved: what is left of its lease, -1 if it is COMPLETED, or NULL if it is another's. */
+static const struct db_stmt stmt_unresolved = {
+	.name = "gate_unresolved",
+	.sql = "SELECT CASE WHEN token <> ?2 THEN NULL WHEN status = 2 THEN -1 ELSE until - hx_now_ms() END"
+	       " FROM hx_gate_record WHERE key = ?1 AND expires_at > hx_now_ms()",
+	.in = "bb",
+	.out = "i",
+};
+
+/* A slice: ?2 rows behind ?1. It is found by id alone, so that no response is read. */
+#define SLICE "(SELECT id FROM hx_gate_record WHERE id > ?1 ORDER BY id LIMIT ?2) AS slice"
+
+static const struct db_stmt stmt_slice = {
+	.name = "gate_slice",
+	.sql = "SELECT max(id), count(*) FROM " SLICE,
+	.in = "ii",
+	.out = "ii",
+};
+
+#define SIGHT                                                                                                          \
+	"SELECT id, key, status, held, endpoint, created_at, until - hx_now_ms(), token,"                              \
+	" coalesce(CAST(length(response) AS bigint), 0), about, key_text FROM hx_gate_record"
+#define SIGHT_OUT "ibiibiibibb"
+
+/* ?3 the key, or NULL: ?5 0 those that nobody is at work on, 1 all. */
+static const struct db_stmt stmt_look = {
+	.name = "gate_look",
+	.sql = SIGHT " WHERE id > ?1 AND id <= (SELECT max(id) FROM " SLICE ")"
+	       " AND (key_text = ?3 OR (?3 IS NULL AND (?5 = 1 OR status = 1 AND until <= hx_now_ms())))"
+	       " AND expires_at > hx_now_ms() ORDER BY id LIMIT ?4",
+	.in = "iibii",
+	.out = SIGHT_OUT,
+};
+
+/* There is an index of these alone; the now is one value, as for the sweep. */
+#define HELD "held = 1 AND status = 1 AND until <= (SELECT hx_now_ms())"
+
+static const struct db_stmt stmt_look_held = {
+	.name = "gate_look_held",
+	.sql = SIGHT " WHERE " HELD " AND id > ?1 ORDER BY id LIMIT ?2",
+	.in = "ii",
+	.out = SIGHT_OUT,
+};
+
+static const struct db_stmt stmt_tally = {
+	.name = "gate_tally",
+	.sql = "SELECT count(*) FROM hx_gate_record WHERE " HELD,
+	.in = "",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_held_last = {
+	.name = "gate_held_last",
+	.sql = SIGHT " WHERE " HELD " ORDER BY until DESC LIMIT ?1",
+	.in = "i",
+	.out = SIGHT_OUT,
+};
+
+/* clang-format on */
+
+/* ---- units ---- */
+
+static void add_forget(struct unit *unit, const struct hx_gate_claim *c)
+{
+	struct db_value key = db_bytes(c->key, sizeof c->key), token = db_bytes(c->token, sizeof c->token);
+
+	UNIT_ADD(unit, UNIT_ANY, &stmt_forget, key, token);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_kept, key, token);
+}
+
+static void add_resolve(struct unit *unit, const struct gate_ask *ask)
+{
+	const struct hx_gate_claim *c = &ask->claim;
+	struct db_value key = db_bytes(c->key, sizeof c->key), token = db_bytes(c->token, sizeof c->token);
+
+	if (ask->response.n)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_resolve_done, key, token, db_bytes(ask->resolver, sizeof ask->resolver),
+			 db_blob(ask->response), gate_span(c->ttl_ms));
+	else
+		UNIT_ADD(unit, UNIT_ANY, &stmt_resolve_not_done, key, token);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_unresolved, key, token);
+}
+
+static bool seeks_held(const struct gate_ask *ask)
+{
+	return ask->key_text.n == 0 && ask->sought == GATE_SEEK_HELD;
+}
+
+static void add_records(struct unit *unit, const struct gate_ask *ask)
+{
+	struct db_value after = db_int(ask->after), budget = db_int(ask->budget), most = db_int(GATE_SIGHTS_MAX);
+
+	if (seeks_held(ask)) {
+		UNIT_ADD(unit, UNIT_ANY, &stmt_look_held, after, most);
+		return;
+	}
+	UNIT_ADD(unit, UNIT_ANY, &stmt_slice, after, budget);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_look, after, budget, ask->key_text.n ? db_blob(ask->key_text) : db_null(), most,
+		 db_int(ask->sought == GATE_SEEK_ALL));
+}
+
+static void add_tally(struct unit *unit)
+{
+	unit_add(unit, UNIT_ANY, &stmt_tally, 0, NULL);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_held_last, db_int(GATE_SIGHTS_MAX));
+}
+
+void gate_add_look(struct unit *unit, const struct gate_ask *ask)
+{
+	switch (ask->op) {
+	case GATE_FORGET:
+		add_forget(unit, &ask->claim);
+		break;
+	case GATE_RESOLVE:
+		add_resolve(unit, ask);
+		break;
+	case GATE_TALLY:
+		add_tally(unit);
+		break;
+	default:
+		ASSERT(ask->op == GATE_LOOK);
+		add_records(unit, ask);
+	}
+}
+
+/* ---- answers ---- */
+
+/* The state of a live record, as somebody sees it who does not hold it. */
+enum gate_verdict gate_state_of(bool completed, bool held, int64_t left_ms)
+{
+	if (completed)
+		return GATE_COMPLETED;
+	return held && left_ms <= 0 ? GATE_HELD : GATE_IN_FLIGHT;
+}
+
+/* False: its lease has ended just now. */
+static bool read_forgotten(const struct unit_result *result, struct gate_reply *reply)
+{
+	const struct db_rows *forgotten = &result->rows[0], *kept = &result->rows[1];
+
+	reply->verdict = forgotten->n ? GATE_DONE : GATE_ABSENT;
+	if (forgotten->n || !kept->n)
+		return true;
+
+	const struct db_value *left = db_cell(kept, 0, 0);
+
+	reply->verdict = left->type == DB_NULL ? GATE_STALE : GATE_IN_FLIGHT;
+	reply->lease_left_ms = left->type == DB_NULL ? 0 : left->i;
+	return left->type == DB_NULL || left->i > 0;
+}
+
+/* False: its lease has ended just now. */
+static bool read_resolved(const struct unit_result *result, struct gate_reply *reply)
+{
+	const struct db_rows *resolved = &result->rows[0], *kept = &result->rows[1];
+	const struct db_value *left = kept->n ? db_cell(kept, 0, 0) : NULL;
+
+	reply->verdict = resolved->n ? GATE_DONE : GATE_ABSENT;
+	if (resolved->n || !left)
+		return true;
+	if (left->type == DB_NULL)
+		reply->verdict = GATE_STALE;
+	else
+		reply->verdict = left->i < 0 ? GATE_COMPLETED : GATE_IN_FLIGHT;
+	reply->lease_left_ms = reply->verdict == GATE_IN_FLIGHT ? left->i : 0;
+	return reply->verdict != GATE_IN_FLIGHT || left->i > 0;
+}
+
+static void cut_into(char *to, size_t max, struct slice text)
+{
+	size_t n = text.n < max ? text.n : utf8_cut(slice_of(text.p, max));
+
+	if (n)
+		memcpy(to, text.p, n);
+	to[n] = '\0';
+}
+
+void gate_sight_describe(struct gate_sight *sight, struct slice endpoint, struct slice about, struct slice key_text)
+{
+	cut_into(sight->endpoint, GATE_ENDPOINT_BYTES_MAX, endpoint);
+	cut_into(sight->about, GATE_ABOUT_BYTES_MAX, about);
+	cut_into(sight->key_text, GATE_KEY_SHOWN_BYTES_MAX, key_text);
+}
+
+static void read_sight(const struct db_rows *rows, size_t i, struct gate_sight *sight)
+{
+	struct slice key = db_cell(rows, i, 1)->s, token = db_cell(rows, i, 7)->s;
+	int64_t left_ms = db_cell(rows, i, 6)->i;
+
+	*sight = (struct gate_sight){
+		.state = gate_state_of(db_cell(rows, i, 2)->i == 2, db_cell(rows, i, 3)->i != 0, left_ms),
+		.created_ms = db_cell(rows, i, 5)->i,
+		.response_bytes = db_cell(rows, i, 8)->i,
+	};
+	ASSERT(key.n == sizeof sight->key && token.n == sizeof sight->token);
+	memcpy(sight->key, key.p, key.n);
+	memcpy(sight->token, token.p, token.n);
+	gate_sight_describe(sight, db_cell(rows, i, 4)->s, db_cell(rows, i, 9)->s, db_cell(rows, i, 10)->s);
+	if (sight->state == GATE_IN_FLIGHT && left_ms > 0)
+		sight->lease_left_ms = left_ms;
+	if (sight->state != GATE_COMPLETED && left_ms < 0)
+		sight->over_ms = -left_ms;
+}
+
+static void add_sights(const struct db_rows *rows, struct gate_reply *reply)
+{
+	reply->sights_n = rows->n;
+	for (size_t i = 0; i < rows->n; i++)
+		read_sight(rows, i, &reply->sights[i]);
+}
+
+static void read_sights(const struct gate_ask *ask, const struct unit_result *result, struct gate_reply *reply)
+{
+	const struct db_rows *slice = &result->rows[0], *rows = &result->rows[seeks_held(ask) ? 0 : 1];
+
+	add_sights(rows, reply);
+	if (rows->n == GATE_SIGHTS_MAX)
+		reply->next = db_cell(rows, rows->n - 1, 0)->i;
+	else if (!seeks_held(ask) && db_cell(slice, 0, 1)->i == ask->budget)
+		reply->next = db_cell(slice, 0, 0)->i;
+}
+
+bool gate_read_look(const struct gate_ask *ask, const struct unit_result *result, struct gate_reply *reply)
+{
+	switch (ask->op) {
+	case GATE_FORGET:
+		return read_forgotten(result, reply);
+	case GATE_RESOLVE:
+		return read_resolved(result, reply);
+	case GATE_TALLY:
+		reply->held = db_cell(&result->rows[0], 0, 0)->i;
+		add_sights(&result->rows[1], reply);
+		return true;
+	default:
+		read_sights(ask, result, reply);
+		return true;
+	}
+}
