@@ -42,7 +42,8 @@ static void try_source(const struct gate_source *source)
 
 static void try_policy(const struct gate_policy *p)
 {
-	ASSERT(p->key_n >= 1 && p->key_n <= GATE_KEY_PARTS_MAX && p->max_key_length >= 1 && p->max_key_length <= GATE_KEY_LENGTH_MAX);
+	ASSERT(p->key_n >= 1 && p->key_n <= GATE_KEY_PARTS_MAX && p->max_key_length >= 1 &&
+	       p->max_key_length <= GATE_KEY_LENGTH_MAX);
 	ASSERT(p->ttl_ms > 0 && p->processing_ttl_ms > 0 && p->upstream_timeout_ms > 0 && p->read_timeout_ms > 0);
 	ASSERT(p->max_request_bytes >= 1 && p->max_request_bytes <= GATE_REQUEST_BYTES_MAX);
 	ASSERT(p->max_stored_bytes >= 1 && p->max_stored_bytes <= GATE_STORED_BYTES_MAX);
