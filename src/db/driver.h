@@ -78,6 +78,12 @@ struct db_driver {
 	enum hx_code (*commit)(struct db *db, struct hx_error *err);
 	void (*rollback)(struct db *db);
 	/*
+	 * After HX_CONCURRENCY_ERROR, outside of a transaction: which of the units have a subject that somebody keeps locked
+	 * right now? A hint, by the time that it is told. NULL: the store has no such locks.
+	 */
+	void (*find_blocked)(struct db *db, struct unit *const units[], size_t n, bool ret_blocked[],
+			     struct arena *arena);
+	/*
 	 * After HX_OUTCOME_UNKNOWN: connects again and waits, at most wait_ms, until the store itself knows.
 	 * HX_OK: it was committed. HX_STORE_UNAVAILABLE: it certainly was not. HX_OUTCOME_UNKNOWN: still open.
 	 */

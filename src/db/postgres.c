@@ -463,6 +463,7 @@ const struct db_driver db_postgres = {
 	.execute = pg_execute,
 	.commit = pg_commit,
 	.rollback = pg_rollback,
+	.find_blocked = pg_find_blocked,
 	.resolve = pg_resolve,
 	.script = pg_script,
 	.schema = pg_schema,

@@ -3,6 +3,7 @@
  *
  *   postgres.c        a connection's life: connect, begin, commit, roll back, resolve
  *   postgres_batch.c  units of work → trips: locks, phases, set form, savepoints
+ *   postgres_blocked.c  who of a batch waits for somebody's lock
  *   postgres_trip.c   one round trip: pipeline, prepared statements, waits with a deadline, SQLSTATE → hx_code
  *   postgres_guard.c  what statements of the user's may not reach
  *   postgres_value.c  values ↔ bytes of the wire: parameters, arrays, cells
@@ -141,6 +142,8 @@ enum hx_code pg_failed(struct pg *pg, const PGresult *res, const char *what, str
 
 enum hx_code pg_execute(struct db *db, struct unit *const units[], size_t n, struct unit_result results[],
 			struct arena *arena, struct hx_error *err);
+/* ---- postgres_blocked.c ---- */
+void pg_find_blocked(struct db *db, struct unit *const units[], size_t n, bool ret_blocked[], struct arena *arena);
 /* ---- postgres.c ---- */
 void pg_rollback(struct db *db);
 

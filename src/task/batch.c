@@ -199,6 +199,32 @@ static void count(const struct batch *batch, struct mono_time began, struct mono
 	}
 }
 
+/* Those that wait for somebody's lock go elsewhere, the others on without them. False: nobody knows who waits. */
+static bool run_around_locks(const struct batch *batch, const struct run *run)
+{
+	bool blocked[BATCH_UNITS_MAX], any = false;
+	size_t from = 0;
+
+	arena_reset(run->arena);
+	run->db->driver->find_blocked(run->db, batch->units, batch->n, blocked, run->arena);
+	for (size_t i = 0; i < batch->n; i++)
+		any |= blocked[i];
+	if (!any)
+		return false;
+	run->stats->retried++;
+	for (size_t i = 0; i <= batch->n; i++) {
+		bool leaves = i < batch->n && blocked[i] && run->sink->elsewhere(run->sink, batch->first + i);
+
+		if (i < batch->n && !leaves)
+			continue;
+		run->stats->aside += leaves;
+		if (i > from)
+			run_half(batch, from, i, run);
+		from = i + 1;
+	}
+	return true;
+}
+
 /* Its end, as the store has told it. */
 static void end_with(struct batch *batch, const struct run *run, enum hx_code code, const struct hx_error *err,
 		     struct mono_time began)
@@ -229,13 +255,18 @@ void batch_run(struct batch *batch, struct db *db, struct arena *arena, int64_t 
 	const int64_t limit_ms = batch->n == 1 ? batch->units[0]->limit_ms : 0;
 	struct mono_time began = clock_mono(db->clock), limit = {0};
 	struct hx_error err = {0};
+	bool cut = false;
 	enum hx_code code;
 
 	if (limit_ms)
 		limit = mono_add_ms(began, limit_ms);
 	code = try_some_times(batch, &run, limit, &err);
 	/* Rows too many for the arena are too many for this batch, not yet for each of its units. */
-	if (is_of_one(code) && batch->n > 1) {
+	if (code == HX_CONCURRENCY_ERROR && batch->n > 1 && sink->elsewhere && db->driver->find_blocked &&
+	    run_around_locks(batch, &run))
+		return;
+	cut |= is_of_one(code) && batch->n > 1; /* mutant: batch-not-cut */
+	if (cut) {
 		stats->bisected++;
 		run_half(batch, 0, batch->n / 2, &run);
 		run_half(batch, batch->n / 2, batch->n, &run);

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -422,6 +423,9 @@ static void what_only_the_commit_finds_is_told_to_one(void **state)
 	(void)state;
 	fake.found_late = 3;
 	run(4);
+	if (verdicts[0] == UNIT_FAILED)
+		printf("counterexample in a commit\n  broken: a unit is told the error of another: %s\n",
+		       errors[0].detail);
 	assert_string_equal(fake.diary, "bxc"
 					"bxcwl!"
 					"bxc"
@@ -456,6 +460,46 @@ static void who_waits_for_a_lock_goes_elsewhere(void **state)
 					"bx>"); /* tried once, and nobody waits for it */
 	assert_int_equal(stats.aside, 1);
 	assert_int_equal(answers[1], 0);
+}
+
+static bool is_blocked[BATCH_UNITS_MAX];
+
+static void fake_find_blocked(struct db *db, struct unit *const all[], size_t n, bool ret_blocked[], struct arena *room)
+{
+	(void)db, (void)room;
+	note(&fake, 'k');
+	for (size_t i = 0; i < n; i++)
+		ret_blocked[i] = is_blocked[all[i]->op - 1];
+}
+
+/* Where the store knows who waits, nobody is looked for by halves. */
+static void who_is_known_to_wait_leaves_at_once(void **state)
+{
+	struct db_driver knowing = fake_driver;
+
+	(void)state;
+	knowing.find_blocked = fake_find_blocked;
+	fake.db.driver = &knowing;
+	sink.elsewhere = take_over;
+	fake.executes[0] = HX_CONCURRENCY_ERROR;
+	is_blocked[1] = is_blocked[4] = true;
+	run(6);
+	assert_string_equal(fake.diary, "bxk>bxcw!>bxcwl!bxcl");
+	assert_int_equal(stats.aside, 2);
+	assert_int_equal(stats.bisected, 0);
+	set_up(NULL);
+	fake.db.driver = &knowing;
+	fake.executes[0] = HX_CONCURRENCY_ERROR;
+	run(1); /* alone there is nothing to find out */
+	assert_string_equal(fake.diary, "bx>");
+	memset(is_blocked, 0, sizeof is_blocked);
+	set_up(NULL);
+	fake.db.driver = &knowing;
+	fake.executes[0] = HX_CONCURRENCY_ERROR; /* a deadlock, say: nobody waits any more */
+	run(2);
+	sink.elsewhere = NULL;
+	assert_string_equal(fake.diary, "bxkbxcw!bxcl");
+	assert_int_equal(stats.bisected, 1);
 }
 
 static void a_unit_that_is_alone_has_its_limit(void **state)
@@ -696,6 +740,7 @@ int main(void)
 		BATCH_TEST(a_commit_that_certainly_failed),
 		BATCH_TEST(what_only_the_commit_finds_is_told_to_one),
 		BATCH_TEST(who_waits_for_a_lock_goes_elsewhere),
+		BATCH_TEST(who_is_known_to_wait_leaves_at_once),
 		BATCH_TEST(a_unit_that_is_alone_has_its_limit),
 		BATCH_TEST(a_try_is_one),
 		BATCH_TEST(an_unknown_commit_that_had_landed),
