@@ -177,6 +177,20 @@ def test_a_row_of_ours_is_locked(dir):
 		hapax.stop()
 
 
+def test_an_entity_runs_out_of_time(dir):
+	naps = {"workflow": "naps", "kind": "entity", "status_types": ["new", "done"], "initial_status": "new",
+		"actions": {"nap": sql_action("SELECT pg_sleep(:input.n)", timeout="300ms")},
+		"steps": [{"step_id": 1, "step_key": "nap", "status": "new", "successful_state": "done", "action": "nap"}]}
+	with postgres(dir, [naps], TABLES) as (hapax, _, _schema):
+		hapax.json("POST", "/api/v1/entities/naps", {"id": "a"}, status=201)
+		problem = hapax.json("POST", "/api/v1/entities/naps/a/steps/nap", {"input": {"n": 3600}}, status=502)
+		assert problem["code"] == "ACTION_FAILED" and "timed out" in problem["detail"] and "300 ms" in problem["detail"], problem
+		entity = hapax.json("GET", "/api/v1/entities/naps/a", status=200)
+		assert (entity["status"], entity["version"]) == ("new", 1), entity  # certainly not done: it may be fired again
+		hapax.json("POST", "/api/v1/entities/naps/a/steps/nap", {"input": {"n": 0}}, status=200)
+		hapax.stop()
+
+
 ENDLESS = "INSERT INTO note WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT max(n) FROM c"
 
 
