@@ -114,10 +114,10 @@ def read_answer(s):
 
 
 class Service:
-	"""Answers every request with `answer`, a status and a body; None: it hangs up. Calls are (path, headers in lower case, body)."""
+	"""Answers every request with `answer`, a status and a body (and `fields`); None: it hangs up. Calls are (path, headers in lower case, body)."""
 
 	def __init__(self):
-		self.calls, self.answer, self.hold = [], (200, b"{}"), threading.Event()
+		self.calls, self.answer, self.fields, self.hold = [], (200, b"{}"), {}, threading.Event()
 		self.hold.set()
 		service = self
 
@@ -135,6 +135,8 @@ class Service:
 				self.send_response(status)
 				self.send_header("Content-Type", "application/json")
 				self.send_header("Content-Length", str(len(text)))
+				for field in service.fields.items():
+					self.send_header(*field)
 				self.end_headers()
 				self.wfile.write(text)
 

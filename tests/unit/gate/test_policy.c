@@ -496,6 +496,35 @@ static void scopes(void **state)
 	assert_int_equal(match("POST", "/y")->tenant.kind, GATE_SOURCE_HEADER);
 }
 
+static void callers_and_places(void **state)
+{
+	const struct gate_policy *p;
+
+	(void)state;
+	p = option_in_file("'caller': 'header:X-User'");
+	assert_int_equal(p->caller.kind, GATE_SOURCE_HEADER);
+	assert_false(p->any_caller);
+	assert_true(option_in_route("'caller': null")->any_caller);
+	option_refused("'caller': 'sub'", "caller is \"sub\"; it must be null, \"header:NAME\"");
+	option_refused("'caller': false", "caller is false");
+	clean("{ 'caller': null, 'routes': [ { 'match': 'POST /x', 'caller': 'cookie:sid' } ] }");
+	assert_false(match("POST", "/x")->any_caller);
+	assert_true(match("POST", "/y")->any_caller);
+	p = option_in_file("'key': ['query:id', 'path:2', 'cookie:c', 'json:/a']");
+	assert_int_equal(p->key_n, 4);
+	assert_slice(p->key[0].name, "id");
+	assert_int_equal(p->key[1].segment, 2);
+	option_refused("'key': ['query:a', 'query:b', 'query:c', 'query:d', 'query:e']", "key has 5 entries");
+	option_refused("'key': ['path:0']", "a part of key is \"path:0\"");
+	option_refused("'key': 'path:100'", "key is \"path:100\"");
+	option_refused("'key': 'cookie:a b'", "key is \"cookie:a b\"");
+	option_refused("'key': 'query:'", "key is \"query:\"");
+	option_refused("'fingerprint': ['body', '/a']", "fingerprint has the whole body and pointers into it");
+	p = option_in_file("'fingerprint': ['query', 'header:X-V']");
+	assert_true(p->fingerprint.no_body && p->fingerprint.query);
+	assert_int_equal(p->fingerprint.sources_n, 1);
+}
+
 static void headers_that_are_repeated(void **state)
 {
 	static const char *const never[] = {"Set-Cookie",
@@ -782,6 +811,7 @@ int main(void)
 		TEST(pointers_at_the_limit),
 		TEST(fingerprints),
 		TEST(scopes),
+		TEST(callers_and_places),
 		TEST(headers_that_are_repeated),
 		TEST(errors_that_are_stored),
 		TEST(matches_that_are_not_valid),
