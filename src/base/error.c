@@ -14,7 +14,7 @@ static const struct {
 	int http_status;
 	int exit_code;
 } codes[] = {
-#define X(name, http, exit_code, text) {#name, text, http, exit_code},
+#define X(name, number, http, exit_code, text) [number] = {#name, text, http, exit_code},
 	HX_CODES(X)
 #undef X
 };

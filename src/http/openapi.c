@@ -123,16 +123,25 @@ static void add_words(struct strbuf *text, struct json words, const char *part, 
 		strbuf_add_str(text, otherwise);
 }
 
-/* All codes of one status, which stand next to each other in the list: returns the first that is not one of them. */
-static int add_problem(struct strbuf *text, const struct route *route, struct json words, int first)
+static bool is_answered_with(const struct route *route, int code, int status)
 {
-	int status = hx_code_http_status(first), code;
+	return hx_code_http_status(code) == status && openapi_can_answer(route, code);
+}
+
+/* All codes of one status; none: nothing is added. */
+static void add_problem(struct strbuf *text, const struct route *route, struct json words, int status)
+{
+	int code = HX_OK + 1;
 	struct strbuf names;
 
+	while (code < HX_CODE_COUNT && !is_answered_with(route, code, status))
+		code++;
+	if (code == HX_CODE_COUNT)
+		return;
 	strbuf_init(&names, 1000);
 	strbuf_addf(text, ",\"%d\":{\"description\":\"", status);
-	for (code = first; code < HX_CODE_COUNT && hx_code_http_status(code) == status; code++) {
-		if (!openapi_can_answer(route, code))
+	for (; code < HX_CODE_COUNT; code++) {
+		if (!is_answered_with(route, code, status))
 			continue;
 		strbuf_addf(text, "%s`%s`: ", names.n ? " · " : "", hx_code_name(code));
 		add_words(text, words, hx_code_name(code), hx_code_text(code));
@@ -145,7 +154,6 @@ static int add_problem(struct strbuf *text, const struct route *route, struct js
 		    names.p);
 	text->failed |= names.failed;
 	strbuf_release(&names);
-	return code;
 }
 
 static const char *status_words(int status)
@@ -176,8 +184,8 @@ static void add_responses(struct strbuf *text, const struct route *route, struct
 		add_list_comma(text);
 		add_answer(text, route, words, &route->answers[i]);
 	}
-	for (int code = HX_OK + 1; code < HX_CODE_COUNT;)
-		code = openapi_can_answer(route, code) ? add_problem(text, route, words, code) : code + 1;
+	for (int status = 400; status < 600; status++)
+		add_problem(text, route, words, status);
 	strbuf_add_str(text, ",\"default\":{\"$ref\":\"#/components/responses/Refused\"}}");
 }
 

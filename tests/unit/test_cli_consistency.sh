@@ -352,7 +352,7 @@ in_its_page() {
 	for word in ${options[$*]} $(printf '=%s ' ${codes[$*]}); do [[ ${said[$page]} == *" $word "* ]] || note "$*: ${word/=/exit code } is not in $page"; done
 }
 each in_its_page
-for code in $(sed -n 's/^\tX([A-Z_]*, [0-9]*, \([0-9]*\), ".*/\1/p' "$root/include/hapax.h" | sort -un); do [[ ${said[hapax.1]} == *" =$code "* ]] || note "exit code $code is not in hapax.1"; done
+for code in $(sed -n 's/^\tX([A-Z_]*, [0-9]*, [0-9]*, \([0-9]*\), ".*/\1/p' "$root/include/hapax.h" | sort -un); do [[ ${said[hapax.1]} == *" =$code "* ]] || note "exit code $code is not in hapax.1"; done
 for noun in $(cut -d ' ' -f 1 all | uniq); do [[ ${said[hapax.1]} == *"hapax $noun "* ]] || note "hapax $noun is not in hapax.1"; done
 sums_up the_manual_has_everything
 
