@@ -22,8 +22,9 @@
 #include "act/outbound.h"
 
 struct http_options {
-	const struct outbound *outbound; /* NULL: public addresses only. Must outlive the kind */
-	const char *ca_file;             /* NULL: the system's */
+	const struct outbound *outbound;         /* NULL: public addresses only. Must outlive the kind */
+	const struct secret_rules *secret_rules; /* NULL: any may be named. Likewise */
+	const char *ca_file;                     /* NULL: the system's */
 };
 
 enum hx_code http_kind_new(const struct http_options *options, size_t slots, struct kind **ret_kind,

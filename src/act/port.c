@@ -437,7 +437,8 @@ static size_t slots(size_t wanted, size_t otherwise)
 static enum hx_code make_kinds(struct port *port, struct hx_error *err)
 {
 	const struct port_options *options = &port->options;
-	struct http_options http = {.outbound = options->outbound, .ca_file = options->ca_file};
+	struct http_options http = {
+		.outbound = options->outbound, .secret_rules = options->secret_rules, .ca_file = options->ca_file};
 	enum hx_code code = http_kind_new(&http, slots(options->http_slots, PORT_HTTP_SLOTS), &port->kinds[ACTION_HTTP],
 					  err);
 

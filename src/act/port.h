@@ -45,8 +45,9 @@ struct port_options {
 	size_t native_slots;
 	size_t waiting_max;
 	bool exec_enabled;
-	const struct outbound *outbound;    /* NULL: public addresses only. Must outlive the port */
-	const struct natives *natives;      /* NULL: none. Must outlive the port, and is not changed any more */
+	const struct outbound *outbound;         /* NULL: public addresses only. Must outlive the port */
+	const struct secret_rules *secret_rules; /* NULL: any may be named. Likewise */
+	const struct natives *natives;           /* NULL: none. Must outlive the port, and is not changed any more */
 	const _Atomic int64_t *fence_floor; /* what is added to the fences of calls (engine/fences.h); NULL: nothing */
 	const char *ca_file;                /* certificates that TLS trusts; NULL: the system's */
 	/* NULL: lane_answer_not_before() */

@@ -14,6 +14,7 @@
 
 void secrets_init(struct secrets *secrets)
 {
+	secrets->rules = NULL;
 	strbuf_init(&secrets->values, SECRETS_BYTES_MAX);
 }
 
@@ -95,6 +96,9 @@ static enum hx_code fill(struct secrets *secrets, struct slice reference, struct
 {
 	char text[REFERENCE_BYTES_MAX + 1];
 
+	if (secrets->rules && secrets->rules->given && !secret_rules_allow(secrets->rules, reference))
+		return error_set(err, HX_CONFIG_ERROR, "${%s} is not allowed, see secrets.allow",
+				 excerpt_of(reference).text);
 	if (reference.n <= REFERENCE_BYTES_MAX) {
 		memcpy(text, reference.p, reference.n);
 		text[reference.n] = '\0';

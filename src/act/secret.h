@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/strbuf.h"
+#include "model/secret_rules.h"
 
 #define SECRET_BYTES_MAX 8192 /* of one value */
 #define SECRET_BYTES_MIN 4    /* what is shorter is in every text, and is not masked */
@@ -21,7 +22,8 @@
 
 /* The values that were filled in during one call. Not thread-safe. */
 struct secrets {
-	struct strbuf values; /* each with a NUL behind it */
+	struct strbuf values;             /* each with a NUL behind it */
+	const struct secret_rules *rules; /* what may be filled in; NULL: anything */
 };
 
 void secrets_init(struct secrets *secrets);
@@ -31,7 +33,7 @@ void secrets_release(struct secrets *secrets);
 /*
  * Appends the text to *out with its references filled in; one line end behind the content of a file is left out.
  * HX_CONFIG_ERROR, the detail naming the reference: the variable is not set, the file cannot be read, is longer than
- * SECRET_BYTES_MAX or not a regular file, the reference is of no known kind or never ends. HX_NO_MEMORY.
+ * SECRET_BYTES_MAX or not a regular file, the reference is of no known kind or never ends, or the rules do not allow it. HX_NO_MEMORY.
  */
 enum hx_code secrets_fill(struct secrets *secrets, const char *text, struct strbuf *out,
 			  struct hx_error *err) HX_MUST_CHECK;

@@ -207,6 +207,7 @@ enum hx_code transfer_new(struct job *job, const struct http_options *options, s
 	t->options = options;
 	t->open = open;
 	secrets_init(&t->secrets);
+	t->secrets.rules = t->options->secret_rules;
 	strbuf_init(&t->reply, VERDICT_OUTPUT_BYTES_MAX);
 	strbuf_init(&t->made, VERDICT_OUTPUT_BYTES_MAX);
 	code = set_up(t, err);

@@ -231,6 +231,9 @@ enum hx_code change_check(struct change *c, const struct config *config, struct 
 	for (size_t i = 0; i < c->n; i++) {
 		definitions[i] = c->set[i].definition;
 		change_check_natives(c->defs, definitions[i], c->findings);
+		/* What the store has already is not refused at a start: its calls are, one by one. */
+		if (config && c->set[i].differs)
+			secret_rules_check(&config->secrets, definitions[i], /* put= */ false, c->findings);
 	}
 	definition_set_check(definitions, c->n, config, c->findings);
 	return refuse_errors(c, err);

@@ -96,6 +96,8 @@ static enum hx_code put(struct change *c, struct slice name, struct slice text, 
 		if (candidate && !slice_is(name, candidate->definition->name))
 			code = error_set(err, HX_VALIDATION_ERROR, "the definition's name is \"%s\"",
 					 candidate->definition->name);
+		else if (candidate && candidate->differs && !config->secrets.given)
+			secret_rules_check(&config->secrets, candidate->definition, /* put= */ true, c->findings);
 	}
 	if (!code)
 		code = change_check(c, config, err);

@@ -48,6 +48,7 @@ struct engine {
 	pthread_mutex_t configuring; /* definitions are checked against the configuration that is in force then */
 	struct definitions definitions;
 	struct outbound outbound;
+	struct secret_rules secret_rules; /* as at the start */
 	struct port *port;
 	struct lanes lanes;
 	struct readers *readers;
@@ -340,11 +341,13 @@ static enum hx_code start_actions(struct engine *e, struct hx_error *err)
 	struct port_options options = {
 		.exec_enabled = config->exec_enabled,
 		.outbound = &e->outbound,
+		.secret_rules = &e->secret_rules,
 		.natives = e->options.natives,
 		.fence_floor = &e->fence_floor,
 	};
 	enum hx_code code = HX_OK;
 
+	e->secret_rules = config->secrets;
 	outbound_init(&e->outbound, e->options.loopback_allowed && !keyring_has_keys(e->keyring));
 	for (size_t i = 0; i < config->outbound_n && !code; i++)
 		code = outbound_allow(&e->outbound, slice_str(config->outbound_allow[i]), err);

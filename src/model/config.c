@@ -187,40 +187,67 @@ void config_read_log(const struct reader *outer, const struct json_node *node, e
 		*ret_level = (enum log_level)level;
 }
 
+/* A list of texts of one form. The entries that are kept; *ret_n of them. */
+static const char **read_list(const struct reader *r, const struct json_node *node, size_t most,
+			      bool (*is_good)(const char *), const char *form, size_t *ret_n)
+{
+	const char **list;
+
+	if (!reader_array(r, node, "allow", 0, most))
+		return NULL;
+	list = arena_alloc(r->arena, (node->count + 1) * sizeof *list);
+	if (!list)
+		return NULL;
+	json_node_for_each(element, node)
+	{
+		const char **entry = &list[*ret_n];
+
+		if (!reader_text(r, element, "an entry of allow", READER_PATH_BYTES_MAX, entry))
+			continue;
+		if (!is_good(*entry))
+			reader_report(r, element->at.line, "value", "allow: \"%s\" is not %s",
+				      excerpt_of(slice_str(*entry)).text, form);
+		(*ret_n)++;
+	}
+	return list;
+}
+
 static void read_outbound(const struct reader *outer, const struct json_node *node, struct config *config)
 {
 	static const char *const known[] = {"allow", NULL};
-	const struct json_node *allow = json_node_member(node, "allow");
 	struct reader r = *outer;
-	const char **list;
 
 	r.where = "outbound";
 	if (!reader_object(outer, node, "outbound"))
 		return;
 	reader_known(&r, node, known);
-	if (!reader_array(&r, allow, "allow", 0, OUTBOUND_MAX))
-		return;
-	list = arena_alloc(r.arena, allow->count * sizeof *list);
-	if (!list)
-		return;
-	json_node_for_each(element, allow)
-	{
-		const char **entry = &list[config->outbound_n];
+	config->outbound_allow = read_list(&r, json_node_member(node, "allow"), OUTBOUND_MAX, is_network,
+					   "a network like 10.0.0.0/8", &config->outbound_n);
+}
 
-		if (!reader_text(&r, element, "an entry of allow", READER_PATH_BYTES_MAX, entry))
-			continue;
-		if (!is_network(*entry))
-			reader_report(&r, element->at.line, "value", "allow: \"%s\" is not a network like 10.0.0.0/8",
-				      excerpt_of(slice_str(*entry)).text);
-		config->outbound_n++;
-	}
-	config->outbound_allow = list;
+static bool is_secret_rule(const char *text)
+{
+	return secret_rule_is_good(slice_str(text));
+}
+
+static void read_secrets(const struct reader *outer, const struct json_node *node, struct config *config)
+{
+	static const char *const known[] = {"allow", NULL};
+	struct reader r = *outer;
+
+	r.where = "secrets";
+	if (!reader_object(outer, node, "secrets"))
+		return;
+	reader_known(&r, node, known);
+	config->secrets.given = true;
+	config->secrets.allow = read_list(&r, json_node_member(node, "allow"), SECRET_RULES_MAX, is_secret_rule,
+					  "env:NAME or file:/PATH, with a * at its end or without", &config->secrets.n);
 }
 
 static void read_config(const struct reader *r, const struct json_node *root, struct config *config)
 {
 	static const char *const known[] = {
-		"modules", "entry_lock_store", "retention", "lease", "exec",           "outbound", "sql",
+		"modules", "entry_lock_store", "retention", "lease", "exec",           "outbound", "sql", "secrets",
 		"db",      "listen",           "workflows", "node",  "max_body_bytes", "log",      NULL};
 
 	if (!reader_object(r, root, "a configuration"))
@@ -234,6 +261,7 @@ static void read_config(const struct reader *r, const struct json_node *root, st
 	read_exec(r, json_node_member(root, "exec"), config);
 	config_read_log(r, json_node_member(root, "log"), &config->log_level);
 	read_outbound(r, json_node_member(root, "outbound"), config);
+	read_secrets(r, json_node_member(root, "secrets"), config);
 	read_sql(r, json_node_member(root, "sql"), config);
 	(void)reader_store(r, json_node_member(root, "db"), "db", /* any= */ false, &config->db);
 	(void)reader_address(r, json_node_member(root, "listen"), "listen", &config->listen);

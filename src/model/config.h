@@ -7,6 +7,7 @@
 
 #include "base/json_tree.h"
 #include "base/log.h"
+#include "model/secret_rules.h"
 #include "model/workflow.h"
 
 #define CONFIG_MODULES_MAX 200
@@ -34,7 +35,8 @@ struct config {
 	int64_t lease_ms;             /* default 60s */
 	bool exec_enabled;
 	size_t outbound_n;
-	const char *const *outbound_allow;                         /* CIDRs, checked for form */
+	const char *const *outbound_allow; /* CIDRs, checked for form */
+	struct secret_rules secrets;
 	int64_t retain_runs_ms, retain_batches_ms, retain_jobs_ms; /* 0: for ever */
 	const char *db, *listen, *workflows, *node;                /* NULL: not set here */
 	const char *sql_role;                                      /* that sql actions run as; NULL: the store's own */

