@@ -22,7 +22,7 @@ extern "C" {
 
 /*
  * X(name, number, http status, exit code, text). The name without HX_ is the `code` of problem+json. They stand in the order of
- * their statuses; the number is for ever: a new one takes the next (49 is the last), wherever it stands.
+ * their statuses; the number is for ever: a new one takes the next (50 is the last), wherever it stands.
  */
 #define HX_CODES(X)                                                                                                    \
 	X(OK, 0, 200, 0, "ok")                                                                                         \
@@ -38,6 +38,7 @@ extern "C" {
 	X(REQUEST_TIMEOUT, 10, 408, 75, "the request did not arrive in time")                                          \
 	X(WRONG_STATUS, 11, 409, 5, "the subject is not in the status that this needs")                                \
 	X(CLAIM_FAILED, 12, 409, 5, "another operation is already in progress")                                        \
+	X(IN_DOUBT, 50, 409, 5, "the outcome of the step's last call is not known, and it had another input")          \
 	X(ALREADY_EXISTS, 13, 409, 5, "there is one already")                                                          \
 	X(CONCURRENCY_ERROR, 14, 409, 5, "the subject was changed by somebody else in between")                        \
 	X(ALREADY_COMPLETED, 15, 409, 5, "it has been completed, and cannot be undone this way")                       \

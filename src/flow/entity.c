@@ -6,9 +6,12 @@
 
 #define ENTITY_SELECT                                                                                                  \
 	"SELECT e.subject, s.status, s.version, s.fence, s.effort, s.owner, s.until, s.updated_at, e.data,"            \
-	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.name, e.workspace, s.doubt"                  \
+	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.name, e.workspace, s.doubt,"                 \
+	" e.claim_effort, e.claim_address, e.claim_open"                                                               \
 	" FROM hx_entity e JOIN hx_subject s ON s.id = e.subject"
-#define ENTITY_OUT "itiiitiittttttti"
+#define ENTITY_OUT                                                                                                     \
+	"itiiitiittttttti"                                                                                             \
+	"iti"
 
 /* clang-format off */
 
@@ -44,9 +47,32 @@ static const struct db_stmt stmt_list = {
 
 static const struct db_stmt stmt_note_claim = {
 	.name = "entity_note_claim",
-	.sql = "UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4{from}"
+	.sql = "UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4, claim_effort = ?6,"
+	       " claim_address = ?7, claim_open = CASE WHEN claim_step = ?2 AND claim_effort = ?6 THEN claim_open END{from}"
 	       " WHERE subject = ?1",
-	.in = "itttt",
+	.in = "ittttit",
+	.out = "",
+};
+
+/* Not over another call that is open under the same key. */
+static const struct db_stmt stmt_note_call = {
+	.name = "entity_note_call",
+	.sql = "UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4, claim_effort = ?6,"
+	       " claim_address = ?7, claim_open = 1 + CASE WHEN claim_step = ?2 AND claim_effort = ?6 THEN coalesce(claim_open, 0)"
+	       " ELSE 0 END{from} WHERE subject = ?1"
+	       " AND (claim_input = ?4 OR claim_effort <> ?6 OR claim_step <> ?2 OR coalesce(claim_open, 0) = 0)" /* mutant: note-over-another */
+	       " AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.effort = ?6)"
+	       " RETURNING {ord}subject",
+	.in = "ittttit",
+	.out = "i",
+};
+
+/* Nobody else was at it under the same key, so what failed was all there was. */
+static const struct db_stmt stmt_failed_alone = {
+	.name = "entity_failed_alone",
+	.sql = "UPDATE hx_subject SET effort = effort + 1{from} WHERE id = ?1 AND effort = ?2 AND doubt = 0"
+	       " AND EXISTS (SELECT 1 FROM hx_entity e WHERE e.subject = ?1 AND e.claim_open = 1)", /* mutant: failed-alone -> "", */
+	.in = "ii",
 	.out = "",
 };
 
@@ -137,9 +163,21 @@ void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice s
 			 db_int(held), db_int(limit));
 }
 
-void entity_note_claim(struct unit *unit, int64_t subject, struct slice step, const char *from, struct slice requester,
-		       struct slice input)
+void entity_note_claim(struct unit *unit, int64_t subject, const struct entity_sent *call)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_note_claim, db_int(subject), db_text(step), db_text(requester), db_text(input),
-		 db_str(from));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_note_claim, db_int(subject), db_text(call->step), db_text(call->requester),
+		 db_text(call->input), db_str(call->from), db_int(call->effort), db_text(call->address));
+}
+
+void entity_note_call(struct unit *unit, int64_t subject, const struct entity_sent *call)
+{
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_note_call, db_int(subject), db_text(call->step), db_text(call->requester),
+		 db_text(call->input), db_str(call->from), db_int(call->effort), db_text(call->address));
+}
+
+void entity_failed_alone(struct unit *unit, int64_t subject, int64_t effort)
+{
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_failed_alone, db_int(subject), db_int(effort));
 }

@@ -69,6 +69,9 @@ enum {
 	ENTITY_NAME,
 	ENTITY_WORKSPACE, /* empty in a table of the user's */
 	ENTITY_DOUBT,
+	ENTITY_CLAIM_EFFORT, /* NULL: noted before there was such a column */
+	ENTITY_CLAIM_ADDRESS,
+	ENTITY_CLAIM_OPEN, /* calls without a claim that were begun with this step, effort and input; NULL: none */
 	ENTITY_COLUMNS
 };
 void entity_read(struct unit *unit, const struct entity_ref *ref);
@@ -78,8 +81,19 @@ void entity_read_subject(struct unit *unit, int64_t subject);
 void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice status, bool held, struct slice after,
 		 int64_t limit);
 
-/* Behind a claim in its unit: which step claimed, from which status, for whom, with which input. */
-void entity_note_claim(struct unit *unit, int64_t subject, struct slice step, const char *from, struct slice requester,
-		       struct slice input);
+/* A call that is about to be begun: of which step, from which status, for whom, with which input, under which key, to where. */
+struct entity_sent {
+	struct slice step;
+	const char *from;
+	struct slice requester, input;
+	int64_t effort;
+	struct slice address; /* empty: it has none */
+};
+/* Behind a claim in its unit. */
+void entity_note_claim(struct unit *unit, int64_t subject, const struct entity_sent *call);
+/* Without a claim. LOST: another one is open under the same key, or the key is another by now. */
+void entity_note_call(struct unit *unit, int64_t subject, const struct entity_sent *call);
+/* Such a call certainly did nothing: the next effect is another one, unless a second call was begun under this key. */
+void entity_failed_alone(struct unit *unit, int64_t subject, int64_t effort);
 
 #endif

@@ -86,6 +86,10 @@ static void start_act(struct entity_step *s, const struct answer *answer)
 	}
 	if (!may_act(s, answer))
 		return;
+	if (!s->claimed && !s->noted) {
+		go(s, STEP_NOTING, answer); /* mutant: unnoted-call -> s->noted = true, start_act(s, answer); */
+		return;
+	}
 	s->attempt++;
 	step_make_call(s);
 	s->at = STEP_ACTING;
@@ -171,10 +175,16 @@ static bool choose_step(struct entity_step *s, const struct db_rows *rows, struc
 
 static void take_read_to_fire(struct entity_step *s, const struct answer *answer, struct slice status)
 {
+	const char *words;
+
 	if (!choose_step(s, &answer->result->rows[0], status))
 		return;
 	if (s->rq->version && s->rq->version != s->version) {
 		end_saying(s, HX_CONCURRENCY_ERROR, "the entity has another version by now");
+		return;
+	}
+	if (acts_outside(s->view->action) && (words = step_take_kept(s, &answer->result->rows[0]))) {
+		end_saying(s, HX_IN_DOUBT, words);
 		return;
 	}
 	step_make_key(s);
@@ -195,7 +205,7 @@ static bool find_claimed_step(struct entity_step *s, const struct db_rows *rows,
 
 	s->step = workflow_step(w, key, db_cell(rows, 0, ENTITY_CLAIM_FROM)->s, requester);
 	s->view = s->step ? workflow_view(w, s->step, requester) : NULL;
-	s->requester = arena_copy(s->arena, requester);
+	s->requester = s->sender = arena_copy(s->arena, requester);
 	s->input = arena_copy(s->arena, db_cell(rows, 0, ENTITY_CLAIM_INPUT)->s);
 	s->claimed = true;
 	return s->view && s->view->claim_into && slice_is(status, s->view->claim_into);
@@ -377,6 +387,22 @@ static void take_validated(struct entity_step *s, const struct answer *answer)
 	}
 }
 
+static void take_noted(struct entity_step *s, const struct answer *answer)
+{
+	if (answer->result->verdict == UNIT_WON) {
+		s->noted = true;
+		start_act(s, answer);
+	} else if (answer->result->verdict != UNIT_LOST) {
+		end(s, HX_STORE_UNAVAILABLE); /* no action has run */
+	} else if (s->notes++ == ADOPTIONS_MAX) {
+		end_saying(s, HX_CONCURRENCY_ERROR, "others are firing this step at the same time");
+	} else {
+		s->input = s->rq->input.raw;
+		s->sender = s->requester;
+		s->at = STEP_READING;
+	}
+}
+
 static void take_unknown(struct entity_step *s, const struct answer *answer)
 {
 	/* At once makes no sense where the other side is at it, or wants no further try for now: whoever fires it may wait. */
@@ -423,9 +449,8 @@ static void take_acted(struct entity_step *s, const struct answer *answer)
 		take_unknown(s, answer);
 		return;
 	}
-	/* Without a claim nobody notes that an earlier try may have been done, so a mere failure never settles it. */
 	s->answered = answer->outcome == ACT_FAILED_FOR_GOOD || answer->outcome == ACT_INVALID ||
-		      (answer->outcome == ACT_FAILED && s->claimed && !s->doubt);
+		      (answer->outcome == ACT_FAILED && !s->doubt);
 	switch (answer->outcome) {
 	case ACT_OK:
 		s->output = arena_copy(s->arena, answer->output);
@@ -602,6 +627,9 @@ static void take(struct task *task, const struct answer *answer)
 	case STEP_VALIDATING:
 		take_validated(s, answer);
 		break;
+	case STEP_NOTING:
+		take_noted(s, answer);
+		break;
 	case STEP_ACTING:
 		take_acted(s, answer);
 		break;
@@ -641,6 +669,7 @@ static const struct task_kind kind = {
 void entity_step_init(struct entity_step *s, const struct step_request *rq, struct arena *arena)
 {
 	*s = (struct entity_step){.rq = rq, .arena = arena, .workspace = rq->ref.workspace, .requester = rq->requester};
+	s->sender = rq->requester;
 	s->input = rq->mode == STEP_FIRE ? rq->input.raw : slice_str("null");
 	task_init(&s->task, &kind, /* topic= */ 0);
 }

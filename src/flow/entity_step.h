@@ -21,6 +21,8 @@
  *  E1  After-effects are written in the unit that finishes, and nowhere else.
  *  E2  The key of the effect is (entity, effort, step): the same until an action has given a definite answer. Validation,
  *      probe and after-effects have keys of their own (call_key.h).
+ *  E5  All calls under the key of the effect are one request: the first is written down before it is sent, and whoever comes
+ *      after it sends that, or nothing (HX_IN_DOUBT).
  *  E3  No call is begun under a lease that may be over. (claim.h's C1, for every call of the step.)
  *  E4  A claim whose outcome is unknown is never released by us; only the janitor, a probe or a person end it.
  */
@@ -78,6 +80,7 @@ enum step_at {
 	STEP_LOOKING_UP_CLAIM,
 	STEP_RECOVERING,
 	STEP_VALIDATING,
+	STEP_NOTING, /* no claim: the call is written down before it is begun */
 	STEP_ACTING,
 	STEP_PROBING,
 	STEP_FINISHING,
@@ -114,6 +117,9 @@ struct entity_step {
 	unsigned adopted, rewritten; /* how often that was tried */
 	bool overrun; /* the claim was gone before the step had ended: what it still wrote changed nothing */
 	struct slice workspace, name, requester, input;
+	struct slice sender, address; /* of the call: those of the first try under its key (step_kept.c) */
+	bool noted;
+	unsigned notes;              /* how often that was lost */
 	struct slice key;            /* of the step's own effect */
 	struct slice call_key, body; /* of the call that is under way */
 	struct slice effect_payload;

@@ -33,6 +33,7 @@ void step_ask(const struct task *task, struct ask *ask)
 		break;
 	case STEP_ACTING:
 		ask_act(s, s->view->action, ask);
+		ask->act.address = s->address;
 		break;
 	case STEP_PROBING:
 		ask_act(s, s->view->action->probe, ask);
@@ -53,6 +54,7 @@ const char *step_where(const struct task *task)
 		"looking up its claim",
 		"taking over",
 		"validating",
+		"writing its call down",
 		"acting",
 		"probing",
 		"finishing",
@@ -78,5 +80,6 @@ uint64_t step_fingerprint(const struct task *task, uint64_t hash)
 	hash = hash_mix(hash, (uint64_t)(s->attempt * 8 + s->unknowns));
 	hash = hash_mix(hash, s->outcome * 16u + s->claimed * 8u + s->acted * 4u + s->doubt * 2u + s->answered);
 	hash = hash_mix(hash, (uint64_t)s->asked.ns);
+	hash = hash_mix(hash, s->notes * 2u + s->noted);
 	return hash_mix(hash, s->code);
 }

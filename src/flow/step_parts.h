@@ -54,6 +54,13 @@ void step_ask(const struct task *task, struct ask *ask);
 const char *step_where(const struct task *task);
 uint64_t step_fingerprint(const struct task *task, uint64_t hash);
 
+/* ---- step_kept.c ---- */
+
+/* Where an action is called; empty: it has no address. */
+struct slice step_address(const struct action *action);
+/* What was begun before under the step's key, if anything, is what is sent. Words: it cannot be (HX_IN_DOUBT). */
+const char *step_take_kept(struct entity_step *s, const struct db_rows *rows);
+
 /* ---- units ---- */
 
 /* The unit of the state that the task is in. */

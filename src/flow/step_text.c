@@ -28,7 +28,7 @@ static void add_common(const struct entity_step *s, struct strbuf *sb)
 	json_quote(slice_str(step_workflow(s)->name), sb);
 	add_member(sb, "id", s->name);
 	add_member(sb, "step", slice_str(s->step->step_key));
-	add_member(sb, "requester", s->requester);
+	add_member(sb, "requester", s->sender);
 	add_raw(sb, "input", s->input);
 	add_raw(sb, "data", s->data);
 }

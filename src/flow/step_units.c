@@ -38,8 +38,21 @@ static struct table_row row_of(const struct entity_step *s)
 	return (struct table_row){s->rq->ref.machine->table, s->name, s->version, slice_str(s->stamp_text)};
 }
 
+static struct entity_sent call_of(const struct entity_step *s)
+{
+	return (struct entity_sent){
+		.step = s->rq->step_key,
+		.from = s->step->status,
+		.requester = s->sender,
+		.input = s->input,
+		.effort = s->effort,
+		.address = s->address,
+	};
+}
+
 static void ask_claim(const struct entity_step *s, struct unit *unit)
 {
+	struct entity_sent call = call_of(s);
 	struct move move = claim_move(s);
 	struct table_row row = row_of(s);
 
@@ -47,7 +60,7 @@ static void ask_claim(const struct entity_step *s, struct unit *unit)
 		entity_table_claim(unit, &s->stamp, &row, &move, step_lease_ms(s));
 	else
 		subject_claim(unit, &s->stamp, &move, s->version, step_lease_ms(s));
-	entity_note_claim(unit, s->subject, s->rq->step_key, s->step->status, s->requester, s->input);
+	entity_note_claim(unit, s->subject, &call);
 }
 
 static void ask_release(const struct entity_step *s, struct unit *unit)
@@ -115,8 +128,17 @@ void step_build_unit(const struct entity_step *s, struct unit *unit)
 	case STEP_PUTTING_OFF:
 		subject_heartbeat(unit, s->subject, s->fence, s->not_before_ms);
 		break;
+	case STEP_NOTING: {
+		struct entity_sent call = call_of(s);
+
+		entity_note_call(unit, s->subject, &call);
+		break;
+	}
 	case STEP_ANSWERING:
-		subject_answered(unit, s->subject, s->effort);
+		if (s->outcome == ACT_FAILED)
+			entity_failed_alone(unit, s->subject, s->effort);
+		else
+			subject_answered(unit, s->subject, s->effort);
 		break;
 	case STEP_LOOKING_UP_CLAIM:
 	case STEP_LOOKING_UP_FINISH:

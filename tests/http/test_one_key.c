@@ -168,6 +168,81 @@ static void test_calls_of_an_entity_step(void **state)
 	scene_stop(scene, 0);
 }
 
+/* ---- a step in doubt ---- */
+
+#define DOUBT(path)                                                                                                    \
+	"{'workflow':'billing','kind':'entity','status_types':['approved','closing','closed'],"                        \
+	"'initial_status':'approved','actions':{'Close':{'kind':'http','url':'@" path "','effect':'keyed'}},"          \
+	"'steps':[{'step_id':1,'step_key':'close','status':'approved','successful_state':'closed','action':'Close',"   \
+	"'claim_state':['closing','approved'],'on_unknown':'revert'},"                                                 \
+	"{'step_id':2,'step_key':'bare','status':'approved','successful_state':'closed','action':'Close',"             \
+	"'on_unknown':'hold'}]}"
+
+static void fire(struct scene *scene, const char *id, const char *step, const char *body, int status, const char *code)
+{
+	char path[200];
+
+	snprintf(path, sizeof path, "/api/v1/entities/billing/%s/steps/%s", id, step);
+	scene_must(scene, 0, "POST", path, body, status, code);
+}
+
+/* Begun, done, and its answer lost. */
+static void leave_in_doubt(struct scene *scene, const char *id, const char *step)
+{
+	scene_create(scene, id);
+	lose_next("/close");
+	fire(scene, id, step, "{'input':{'sum':1,'to':'x'}}", 504, "OUTCOME_UNKNOWN");
+	scene_await_status(scene, 0, id, "approved", ARRIVE_MS);
+}
+
+static void in_doubt(struct scene *scene, const char *step)
+{
+	begin(scene, "billing", DOUBT("/close"));
+	leave_in_doubt(scene, "a", step);
+	scene_show(scene, 0, "a");
+
+	char before[50];
+
+	snprintf(before, sizeof before, "%s", reply_text(&scene->last, "version"));
+	fire(scene, "a", step, "{'input':{'sum':2,'to':'x'}}", 409, "IN_DOUBT");
+	fire(scene, "a", step, "{}", 409, "IN_DOUBT");
+	scene_show(scene, 0, "a");
+	assert_string_equal(reply_text(&scene->last, "status"), "approved");
+	assert_string_equal(reply_text(&scene->last, "version"), before);
+	assert_int_equal(service_count(scene->service, "/close", NULL), 1);
+
+	/* It survives a kill, and a definition that leads elsewhere: what was sent is sent again, and where. */
+	scene_kill(scene, 0);
+	scene_define(scene, "billing", DOUBT("/tell"));
+	scene_start(scene, 0);
+	fire(scene, "a", step, "{'input':{'sum':2,'to':'x'}}", 409, "IN_DOUBT");
+	fire(scene, "a", step, "{'input': {'to':'x', 'sum':1}}", 200, NULL);
+	assert_int_equal(service_count(scene->service, "/close", NULL), 2);
+	assert_int_equal(service_count(scene->service, "/tell", NULL), 0);
+	assert_string_equal(service_call(scene->service, "/close", 0).body,
+			    service_call(scene->service, "/close", 1).body);
+	assert_int_equal(done("/close"), 1);
+
+	/* What was not done is no doubt: another input, under another key, to where the definition says now. */
+	scene_create(scene, "b");
+	service_play(scene->service, "/tell", &(struct play){.status = 500});
+	fire(scene, "b", step, "{'input':1}", 502, "ACTION_FAILED");
+	service_play(scene->service, "/tell", &(struct play){.respond = respond, .context = &keeper});
+	fire(scene, "b", step, "{'input':2}", 200, NULL);
+	assert_int_equal(service_count(scene->service, "/tell", NULL), 2);
+	scene_stop(scene, 0);
+}
+
+static void test_in_doubt_under_a_claim(void **state)
+{
+	in_doubt(*state, "close");
+}
+
+static void test_in_doubt_without_a_claim(void **state)
+{
+	in_doubt(*state, "bare");
+}
+
 /* ---- runs ---- */
 
 static const char run[] =
@@ -285,6 +360,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_calls_of_an_entity_step, scene_set_up_sqlite, scene_tear_down),
+		cmocka_unit_test_setup_teardown(test_in_doubt_under_a_claim, scene_set_up_sqlite, scene_tear_down),
+		{"test_in_doubt_under_a_claim on PostgreSQL", test_in_doubt_under_a_claim, scene_set_up_postgres,
+		 scene_tear_down, NULL},
+		cmocka_unit_test_setup_teardown(test_in_doubt_without_a_claim, scene_set_up_sqlite, scene_tear_down),
+		{"test_in_doubt_without_a_claim on PostgreSQL", test_in_doubt_without_a_claim, scene_set_up_postgres,
+		 scene_tear_down, NULL},
 		cmocka_unit_test_setup_teardown(test_calls_of_a_run, scene_set_up_sqlite, scene_tear_down),
 		cmocka_unit_test_setup_teardown(test_probes_of_a_batch, scene_set_up_sqlite, scene_tear_down),
 		cmocka_unit_test_setup_teardown(test_teardown_of_a_batch, scene_set_up_sqlite, scene_tear_down),

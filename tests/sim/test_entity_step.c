@@ -9,6 +9,8 @@
  *   hold         plain service      one effect: what is not known stays parked
  *   (no claim)   keyed service      one effect, although nobody serialises the callers
  *
+ * Callers with different inputs (claim or not): one request to a key (I8), and one effect.
+ *
  * And in all of them: after-effects exist exactly when their transition does.
  */
 #include <setjmp.h>
@@ -45,6 +47,7 @@ static struct {
 	struct janitor_rule rule;
 	struct janitor_rules rules;
 	unsigned effects_max;
+	bool differ; /* the callers' inputs */
 } fixture;
 
 static void parse(const char *effect, const char *probe, const char *step)
@@ -88,6 +91,17 @@ static void init_step(union sim_task *task, const void *plan, struct arena *text
 {
 	(void)plan;
 	entity_step_init((struct entity_step *)task, &fixture.rq, texts);
+}
+
+/* The same with another input. */
+static void init_other(union sim_task *task, const void *plan, struct arena *texts)
+{
+	static struct step_request rq;
+
+	(void)plan;
+	rq = fixture.rq;
+	rq.input = json_trust(slice_str("{\"other\":1}"));
+	entity_step_init((struct entity_step *)task, &rq, texts);
 }
 
 static void init_janitor(union sim_task *task, const void *plan, struct arena *texts)
@@ -157,6 +171,48 @@ static void check(struct sim *sim)
 		sim_violate(sim, "E2: the action took effect %u times", world_effects(sim));
 }
 
+/* The calls that are written down decide what may be sent. */
+static const struct db_stmt stmt_calls = {
+	.name = "sim_calls",
+	.sql = "SELECT claim_step, claim_input, claim_effort, claim_open FROM hx_entity",
+	.in = "",
+	.out = "ttii",
+};
+
+static uint64_t hash_calls(struct sim *sim, uint64_t hash)
+{
+	return sim_hash_answer(sim, &stmt_calls, hash);
+}
+
+static int64_t never(struct sim *sim)
+{
+	(void)sim;
+	return INT64_MAX;
+}
+
+static void before_unit(struct sim *sim, const struct unit *unit)
+{
+	(void)sim, (void)unit;
+}
+
+static void after_unit(struct sim *sim, const struct unit *unit, enum unit_verdict verdict)
+{
+	(void)sim, (void)unit, (void)verdict;
+}
+
+static void tell_nothing(struct sim *sim, struct strbuf *words)
+{
+	(void)sim, (void)words;
+}
+
+static const struct sim_rows calls = {
+	.next_moment = never,
+	.hash = hash_calls,
+	.before_unit = before_unit,
+	.after_unit = after_unit,
+	.tell = tell_nothing,
+};
+
 static void explore_with(const char *name, enum sim_world world, bool recovery, bool third, struct sim_bounds bounds)
 {
 	struct sim_scenario scenario = {
@@ -169,7 +225,7 @@ static void explore_with(const char *name, enum sim_world world, bool recovery, 
 		.nodes_n = third ? 4 : 3,
 		.cast_n = third ? 4 : 3,
 		.cast = {{"caller-1", 0, false, init_step, NULL},
-			 {"caller-2", 1, false, init_step, NULL},
+			 {"caller-2", 1, false, fixture.differ ? init_other : init_step, NULL},
 			 {recovery ? "recovery" : "janitor", 2, true, recovery ? init_recovery : init_janitor, NULL},
 			 {"caller-3", 3, false, init_step, NULL}},
 		.bounds = bounds,
@@ -177,6 +233,7 @@ static void explore_with(const char *name, enum sim_world world, bool recovery, 
 		.setup = setup,
 		.check = check,
 		.is_probe = is_probe,
+		.rows = &calls,
 	};
 	struct explore_report r;
 	struct strbuf words;
@@ -266,6 +323,25 @@ static void exhaustive_unsettled_no_claim(void **state)
 		     (struct sim_bounds){.lost_answers = 1, .unsettled = 1});
 }
 
+/* Whatever was sent under a key, the other input is never sent under it: refused, or sent when the key is another. */
+static void exhaustive_inputs_claim(void **state)
+{
+	(void)state;
+	parse("keyed", "", CLAIM);
+	fixture.differ = true;
+	explore_with("other inputs, a claim", WORLD_KEYED, false, /* third= */ true,
+		     (struct sim_bounds){.lapses = 1, .lost_answers = 1});
+}
+
+static void exhaustive_inputs_no_claim(void **state)
+{
+	(void)state;
+	parse("keyed", "", ",\"on_unknown\":\"hold\"");
+	fixture.differ = true;
+	explore_with("other inputs, no claim", WORLD_KEYED, false, /* third= */ true,
+		     (struct sim_bounds){.crashes = 1, .lost_answers = 1});
+}
+
 /* Paused holders that go on after their time: effects cannot be counted there, the rows must still be right. */
 static void exhaustive_revert_paused(void **state)
 {
@@ -282,7 +358,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exhaustive_retry_keyed),        cmocka_unit_test(exhaustive_probe_plain),
 		cmocka_unit_test(exhaustive_hold_plain),         cmocka_unit_test(exhaustive_revert_paused),
 		cmocka_unit_test(exhaustive_three_keyed),        cmocka_unit_test(exhaustive_unsettled_keyed),
-		cmocka_unit_test(exhaustive_unsettled_no_claim),
+		cmocka_unit_test(exhaustive_unsettled_no_claim), cmocka_unit_test(exhaustive_inputs_claim),
+		cmocka_unit_test(exhaustive_inputs_no_claim),
 	};
 
 	if (argc > 1)

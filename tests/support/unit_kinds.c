@@ -87,7 +87,9 @@ static void finish_effect(struct unit *unit, const struct kind_args *args)
 static void claim_noted(struct unit *unit, const struct kind_args *args)
 {
 	claim(unit, args);
-	entity_note_claim(unit, args->subject, slice_str("close"), "open", slice_str("admin"), slice_str("null"));
+	entity_note_claim(unit, args->subject,
+			  &(struct entity_sent){slice_str("close"), "open", slice_str("admin"), slice_str("null"),
+						args->effort, slice_str("")});
 }
 
 static void revert(struct unit *unit, const struct kind_args *args)
