@@ -6,7 +6,8 @@
  *
  *   SIGHUP            reads the configuration again: whole and valid, or it stays as it was and the log says why. Requests that are under
  *                     way keep what they had. What is settled at the start (note_settled) wants a restart, and is told
- *   SIGTERM, SIGINT   what is in flight is finished and stored, then exit 0; a second one does not wait. Whatever it
+ *   SIGTERM, SIGINT   /readyz is 503, connections are taken for drain.notice (a second signal ends that). Then what is in flight
+ *                     is finished and stored, and exit 0; a further signal does not wait. Whatever it
  *                     cuts off is as after a crash: leases run out, answers that were acknowledged are there
  */
 #include <pthread.h>
@@ -109,6 +110,7 @@ static enum hx_code open_store(struct gate *g, const struct command_args *args, 
 	struct gate_home_options options = {
 		.url = store_url(g, args),
 		.sweep_every_ms = g->config.sweep_every_ms,
+		.store_timeout_ms = g->config.store_timeout_ms,
 		.recall = true,
 		.held = &g->held,
 		.no_migrate = command_value(args, &option_no_migrate) != NULL,
@@ -178,6 +180,7 @@ static enum hx_code open_admin(struct gate *g, const char *listen, struct hx_err
 	enum hx_code code;
 
 	g->admin.store = gate_home_store(g->home);
+	g->admin.sentinel = gate_home_sentinel(g->home);
 	g->admin.proxy = g->proxy;
 	g->admin.log = &g->log;
 	code = take_admin_key(g, err);
@@ -326,6 +329,8 @@ static void note_settled(struct gate *g, const struct command_args *args, const 
 		{"name", differ(then->name, now->name)},
 		{"max_request_bytes", largest_body(now) > g->bodies_bytes_max},
 		{"sweep", then->sweep_every_ms != now->sweep_every_ms},
+		{"store_timeout", then->store_timeout_ms != now->store_timeout_ms},
+		{"drain", then->drain_notice_ms != now->drain_notice_ms},
 	};
 
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
@@ -379,6 +384,11 @@ static void wait_for_end(struct gate *g, const struct command_args *args, const 
 		reload(g, args);
 	}
 	service_tell("STOPPING=1");
+	atomic_store(&g->admin.ready, false);
+	if (g->config.drain_notice_ms)
+		log_info(&g->log, "a stop is announced: /readyz says so, connections are still taken",
+			 log_int("ms", g->config.drain_notice_ms));
+	service_wait(signals, g->config.drain_notice_ms);
 	log_info(&g->log, "stopping: what is in flight is finished");
 	pthread_sigmask(SIG_UNBLOCK, signals, NULL);
 }
@@ -386,7 +396,8 @@ static void wait_for_end(struct gate *g, const struct command_args *args, const 
 /* In the order that proxy.h wants. */
 static void close_down(struct gate *g)
 {
-	atomic_store(&g->admin.ready, false);
+	if (g->proxy)
+		proxy_hurry(g->proxy, STORE_DRAIN_MS);
 	http_server_stop(g->server, g->drain_ms);
 	http_server_stop(g->admin_server, ADMIN_DRAIN_MS);
 	gate_home_close(g->home, STORE_DRAIN_MS);

@@ -1,7 +1,8 @@
 /*
  * hapax serve: reads the configuration, starts the engine, opens the door, waits for a signal.
  *
- *   SIGTERM, SIGINT   drain and exit 0
+ *   SIGTERM, SIGINT   /readyz is 503 and no new work is begun; connections are taken for drain.notice (a second signal ends
+ *                     that); then drain and exit 0
  *   SIGHUP            read configuration and definitions again, as one; what is not valid changes nothing and says why. Which fields
  *                     can change is in serve_config.h
  *
@@ -320,9 +321,21 @@ static bool watch_until_end(struct serve *s, const sigset_t *signals)
 	return true;
 }
 
+/* Whoever deals out connections hears of it by /readyz, and still sends some until then: they are served. */
+static void give_notice(struct serve *s, const sigset_t *signals)
+{
+	int64_t ms = s->config.drain_notice_ms;
+
+	atomic_store(&s->api.ready, false);
+	engine_begin_no_more(s->api.engine);
+	if (ms)
+		log_info(&s->log, "a stop is announced: /readyz says so, connections are still taken",
+			 log_int("ms", ms));
+	service_wait(signals, ms);
+}
+
 static void close_down(struct serve *s)
 {
-	atomic_store(&s->api.ready, false);
 	http_server_stop(s->server, DRAIN_MS);
 	if (s->api.engine)
 		engine_stop(s->api.engine, DRAIN_MS);
@@ -450,6 +463,7 @@ static enum hx_code run(const struct command_args *args, bool dev, struct hx_err
 		if (!dev || !watch_until_end(s, &signals))
 			wait_for_end(s, &signals);
 		service_tell("STOPPING=1");
+		give_notice(s, &signals);
 		log_info(&s->log, "stopping");
 	}
 	close_down(s);

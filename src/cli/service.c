@@ -52,6 +52,20 @@ void service_tell_reloading(struct clock *clock)
 	service_tell(state);
 }
 
+void service_wait(const sigset_t *signals, int64_t ms)
+{
+	struct mono_time until = mono_add_ms(clock_mono(clock_system()), ms);
+	int64_t left;
+	int signal;
+
+	while ((left = until.ns - clock_mono(clock_system()).ns) > 0) {
+		signal = sigtimedwait(signals, NULL,
+				      &(struct timespec){.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000});
+		if (signal > 0 && signal != SIGHUP)
+			return;
+	}
+}
+
 void service_raise_descriptors(void)
 {
 	struct rlimit limit;

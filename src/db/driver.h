@@ -34,6 +34,17 @@ struct db_options {
 	bool stay_unchecked;  /* tests only: accept a PostgreSQL with fsync off */
 };
 
+/*
+ * How long whoever uses the connection can wait, and what it does meanwhile. Set before begin, and between two calls; it
+ * counts for all that follows, until it is set anew. Zeroed: the driver's own limits.
+ */
+struct db_patience {
+	struct mono_time by; /* no call waits for the store past this moment; ns 0: as long as the driver itself does */
+	void (*tick)(void *context); /* several times a second, in the middle of a wait; must not use the connection */
+	void *context;
+	bool reads; /* the next transaction only reads: SQLite's write lock is not asked for */
+};
+
 /* What all drivers' connections start with; drivers embed it as their first member. */
 struct db {
 	const struct db_driver *driver;
@@ -48,11 +59,13 @@ struct db {
 	_Atomic int64_t stop_ns;
 	/* PostgreSQL, from the next begin on: how long a lock is waited for, where no limit is set. 0: as it was opened. */
 	int64_t lock_wait_ms;
+	struct db_patience patience;
 };
 
 struct db_driver {
 	const char *name;
 	bool one_unit_per_subject;
+	bool one_writer; /* begin waits for the lock of the whole store, unless what follows only reads */
 	/* Opens a transaction that no other migration can be in at the same time. */
 	const char *migrate_begin;
 
@@ -60,7 +73,10 @@ struct db_driver {
 	/* Takes NULL. An open transaction is rolled back. */
 	void (*close)(struct db *db);
 
-	/* Connects again when the connection was lost. HX_STORE_UNAVAILABLE when it cannot, within its time. */
+	/*
+	 * Connects again when the connection was lost. HX_STORE_UNAVAILABLE when it cannot, within its time;
+	 * HX_CONCURRENCY_ERROR when another program has SQLite's write lock, and nothing else is wrong.
+	 */
 	enum hx_code (*begin)(struct db *db, struct hx_error *err);
 	/*
 	 * Runs the units and fills results[0..n), with rows in the arena. WON, LOST and REFUSED are verdicts, to
@@ -101,6 +117,19 @@ extern const struct db_driver db_postgres;
 
 /* For the drivers: what to say of statements that run now, HX_OK: let them. */
 enum hx_code db_is_over(struct db *db);
+
+/* For the drivers, in their waits: lets the user of the connection do what cannot wait. */
+static inline void db_tick(struct db *db)
+{
+	if (db->patience.tick)
+		db->patience.tick(db->patience.context);
+}
+
+/* For the drivers: `limit`, or the moment at which the user's patience ends, if that is earlier. */
+static inline struct mono_time db_wait_until(const struct db *db, struct mono_time limit)
+{
+	return db->patience.by.ns && db->patience.by.ns < limit.ns ? db->patience.by : limit;
+}
 
 /* Picks the driver by the URL's scheme. The schema is not touched: see migrate.h. */
 enum hx_code db_open(const struct db_options *options, struct db **ret_db, struct hx_error *err) HX_MUST_CHECK;

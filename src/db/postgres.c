@@ -31,6 +31,8 @@
 #define CONNECT_AGAIN_MS 100
 #define RESOLVE_STEP_MS 10
 #define SET_UP_MS 5000
+#define COMMIT_LEAST_MS 500   /* what was executed is not left in doubt for the want of a moment */
+#define RESOLVE_LEAST_MS 1000 /* and a doubt is not left without having asked */
 #define SERVER_VERSION_MIN 120000
 
 static struct pg *self(struct db *db)
@@ -184,26 +186,12 @@ static enum hx_code set_up(struct pg *pg, struct hx_error *err)
 	return code;
 }
 
-/* What stands before dbname may be overruled by the url, what stands behind it may not. */
 static enum hx_code connect_now(struct pg *pg, struct hx_error *err)
 {
-	const char *const keys[] = {"connect_timeout",
-				    "application_name",
-				    "keepalives_idle",
-				    "keepalives_interval",
-				    "keepalives_count",
-				    "tcp_user_timeout",
-				    "gssencmode",
-				    "target_session_attrs",
-				    "dbname",
-				    "client_encoding",
-				    NULL};
-	const char *const values[] = {"2",     "hapax", "10",      "5",
-				      "3",     "30000", "disable", pg->read_only ? "any" : "read-write",
-				      pg->url, "UTF8",  NULL};
 	enum hx_code code;
 
-	pg->conn = PQconnectdbParams(keys, values, /* expand_dbname= */ 1);
+	if (!pg_connect(pg))
+		return error_set(err, HX_STORE_UNAVAILABLE, "postgres: the server cannot be reached in time");
 	code = set_up(pg, err);
 	if (code)
 		pg_lose(pg);
@@ -232,6 +220,7 @@ static void pg_close(struct db *db)
 
 	if (!pg)
 		return;
+	pg_connect_abandon(pg);
 	PQfinish(pg->conn);
 	for (int i = 0; i < STMT_PARAMS_MAX; i++)
 		strbuf_release(&pg->arrays[i]);
@@ -346,6 +335,15 @@ void pg_rollback(struct db *db)
 		(void)pg_run_text(pg, "ROLLBACK", PG_ANSWER_MS, /* ret_res= */ NULL, /* err= */ NULL);
 }
 
+/* From here on it is worth a little more than the patience that was left. */
+static void wait_at_least(struct pg *pg, int64_t ms)
+{
+	struct mono_time least = mono_add_ms(clock_mono(pg->db.clock), ms);
+
+	if (pg->db.patience.by.ns && pg->db.patience.by.ns < least.ns)
+		pg->db.patience.by = least;
+}
+
 static enum hx_code in_doubt(struct pg *pg, struct hx_error *err)
 {
 	if (!pg->wrote)
@@ -365,6 +363,7 @@ static enum hx_code pg_commit(struct db *db, struct hx_error *err)
 		return error_set(err, HX_STORE_UNAVAILABLE, "postgres: the connection was lost before the commit");
 	if (PQtransactionStatus(pg->conn) == PQTRANS_IDLE)
 		return HX_OK;
+	wait_at_least(pg, COMMIT_LEAST_MS);
 	code = pg_run_text(pg, "COMMIT", PG_ANSWER_MS, &res, err);
 	if (code && !pg->conn)
 		return in_doubt(pg, err);
@@ -403,9 +402,11 @@ static enum hx_code ask_outcome(struct pg *pg, struct hx_error *err)
 static enum hx_code pg_resolve(struct db *db, int64_t wait_ms, struct hx_error *err)
 {
 	struct pg *pg = self(db);
-	struct mono_time deadline = mono_add_ms(clock_mono(db->clock), wait_ms);
+	struct mono_time deadline;
 	enum hx_code code;
 
+	wait_at_least(pg, RESOLVE_LEAST_MS);
+	deadline = db_wait_until(db, mono_add_ms(clock_mono(db->clock), wait_ms));
 	if (pg->xid == 0)
 		return error_set(err, HX_OUTCOME_UNKNOWN, "postgres: the transaction has no number");
 	for (;;) {
@@ -415,6 +416,7 @@ static enum hx_code pg_resolve(struct db *db, int64_t wait_ms, struct hx_error *
 		if (clock_mono(db->clock).ns >= deadline.ns)
 			return error_set(err, HX_OUTCOME_UNKNOWN,
 					 "postgres: whether it was committed could not be found out in time");
+		db_tick(db);
 		pause_ms(RESOLVE_STEP_MS);
 	}
 }

@@ -1,15 +1,16 @@
 /*
  * What the files of the PostgreSQL driver share. Nobody else includes this.
  *
- *   postgres.c        a connection's life: connect, begin, commit, roll back, resolve
+ *   postgres.c        a connection's life: set up, begin, commit, roll back, resolve
+ *   postgres_connect.c  reaching the server, in a thread beside
  *   postgres_batch.c  units of work → trips: locks, phases, set form, savepoints
  *   postgres_blocked.c  who of a batch waits for somebody's lock
  *   postgres_trip.c   one round trip: pipeline, prepared statements, waits with a deadline, SQLSTATE → hx_code
  *   postgres_guard.c  what statements of the user's may not reach
  *   postgres_value.c  values ↔ bytes of the wire: parameters, arrays, cells
  *
- * Every wait is bounded: a server that is silent for longer than PG_ANSWER_MS (plus the lock timeout) counts as
- * lost. `conn` is NULL exactly when the connection is lost; a loss is always reported by the call that met it,
+ * Every wait is bounded: a server that is silent for longer than PG_ANSWER_MS (plus the lock timeout), or than whoever
+ * asks can wait (db_patience), counts as lost. `conn` is NULL exactly when the connection is lost; a loss is always reported by the call that met it,
  * which ends the transaction, and the next begin connects again.
  */
 #ifndef HX_DB_POSTGRES_H
@@ -56,8 +57,9 @@ struct pg {
 	bool stay_unchecked;
 	char role[64]; /* of statements of the user's; "": the session's own */
 	struct pg_guard guard;
-	bool cancelled;                 /* the statement under way, because the program ends */
-	struct mono_time connect_after; /* no new attempt before this moment */
+	bool cancelled;                   /* the statement under way, because the program ends */
+	struct mono_time connect_after;   /* no new attempt before this moment */
+	struct pg_connecting *connecting; /* the attempt that is under way; NULL: none */
 
 	bool wrote;                         /* this transaction may have changed something */
 	int64_t xid;                        /* of this transaction, 0: not asked */
@@ -137,6 +139,13 @@ void pg_lose(struct pg *pg);
 enum hx_code pg_lost(struct pg *pg, struct hx_error *err, const char *words);
 /* Maps a failed result, with the server's words. A connection that cannot be used any more is given up. */
 enum hx_code pg_failed(struct pg *pg, const PGresult *res, const char *what, struct hx_error *err);
+
+/* ---- postgres_connect.c ---- */
+
+/* Sets pg->conn, to a connection or to one that says why there is none. False: it takes longer than patience lasts. */
+bool pg_connect(struct pg *pg);
+/* What is under way is not wanted any more. */
+void pg_connect_abandon(struct pg *pg);
 
 /* ---- postgres_batch.c ---- */
 

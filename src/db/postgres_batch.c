@@ -225,19 +225,12 @@ static void send_locks(struct batch *b, struct pg_trip *trip, size_t n)
 	pg_trip_set(trip, &stmt_lock, take_xid, b->pg);
 }
 
-static bool line_writes(const struct unit_line *line)
-{
-	const char *sql = line->stmt->pg_sql ? line->stmt->pg_sql : line->stmt->sql;
-
-	return *sql && strncmp(sql, "SELECT", 6) != 0;
-}
-
-/* Only SELECT is known to change nothing; locks alone leave nothing behind to be in doubt about. */
+/* Locks alone leave nothing behind to be in doubt about. */
 static bool writes(const struct batch *b)
 {
 	for (size_t i = 0; i < b->n; i++)
 		for (unsigned line = 0; line < b->units[i]->lines_n; line++)
-			if (line_writes(&b->units[i]->lines[line]))
+			if (stmt_writes(b->units[i]->lines[line].stmt, STMT_POSTGRES_ROW))
 				return true;
 	return false;
 }

@@ -17,7 +17,7 @@
 
 #include "db/postgres.h"
 
-#define POLL_STEP_MS 100
+#define POLL_STEP_MS 50
 #define SQL_BYTES_MAX 16384
 #define NAME_BYTES_MAX 64 /* the server cuts names at 63 */
 
@@ -120,6 +120,12 @@ static void cancel_if_stopping(struct pg *pg)
 	PQfreeCancel(cancel);
 }
 
+/* Asked anew each time: patience may be shortened while we wait. */
+static bool is_over(struct pg *pg, struct mono_time deadline)
+{
+	return clock_mono(pg->db.clock).ns >= db_wait_until(&pg->db, deadline).ns;
+}
+
 /* Until PQgetResult() would not block. False: the connection broke or the deadline passed. */
 static bool wait_answer(struct pg *pg, struct mono_time deadline)
 {
@@ -127,10 +133,11 @@ static bool wait_answer(struct pg *pg, struct mono_time deadline)
 		int unsent = PQflush(pg->conn);
 		struct pollfd fd = {.fd = PQsocket(pg->conn), .events = POLLIN | (unsent ? POLLOUT : 0)};
 
-		if (unsent < 0 || clock_mono(pg->db.clock).ns >= deadline.ns)
+		if (unsent < 0 || is_over(pg, deadline))
 			return false;
 		cancel_if_stopping(pg);
-		(void)poll(&fd, 1, POLL_STEP_MS); /* interrupted or not, the loop looks again */
+		if (poll(&fd, 1, POLL_STEP_MS) == 0) /* interrupted or not, the loop looks again */
+			db_tick(&pg->db);
 		if ((fd.revents & (POLLIN | POLLERR | POLLHUP)) && !PQconsumeInput(pg->conn))
 			return false;
 	}

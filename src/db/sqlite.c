@@ -24,6 +24,7 @@
  * line, which then has changed nothing.
  */
 #include <errno.h>
+#include <poll.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,8 @@
 
 #define WAL_PAGES_MAX 8192 /* 32 MB of 4 KiB pages */
 #define WAL_KEPT "PRAGMA journal_size_limit = 67108864"
-#define BUSY_TIMEOUT_MS 5000
+#define BUSY_TIMEOUT_MS 5000 /* for who has set no patience */
+#define BUSY_STEP_MAX_MS 20
 #define STMT_SLOTS 512 /* prepared statements; at most half are used, then all are forgotten */
 #define SQL_BYTES_MAX 16384
 #define PROGRESS_STEPS 5000 /* of SQLite's machine: well below a millisecond */
@@ -48,9 +50,10 @@ struct sqlite_db {
 	bool begun;
 	struct sqlite_guard guard;
 	bool writes;
-	bool checkpoints; /* holds the lock: the server's own connection */
-	int wal_pages;    /* in the log since the last checkpoint */
-	sqlite3_stmt *begin, *commit, *rollback, *savepoint, *undo, *keep;
+	bool checkpoints;            /* holds the lock: the server's own connection */
+	int wal_pages;               /* in the log since the last checkpoint */
+	struct mono_time busy_since; /* of the wait for the lock that is under way */
+	sqlite3_stmt *begin, *read, *commit, *rollback, *savepoint, *undo, *keep;
 	size_t slots_used;
 	struct {
 		const struct db_stmt *key;
@@ -137,8 +140,29 @@ static int note_wal_pages(void *context, sqlite3 *handle, const char *name, int 
 	return SQLITE_OK;
 }
 
+/* ---- waiting ---- */
+
+/* Another program has the lock. Tried again at once at first, then every few ms; 0: no longer. */
+static int on_busy(void *context, int tries)
+{
+	struct sqlite_db *s = context;
+	int64_t ms = tries < 2 ? 1 : tries < BUSY_STEP_MAX_MS ? tries : BUSY_STEP_MAX_MS;
+	struct mono_time now = clock_mono(clock_system()); /* a test's clock may stand still */
+
+	if (tries == 0)
+		s->busy_since = now;
+	if (db_is_over(&s->db) || now.ns >= mono_add_ms(s->busy_since, BUSY_TIMEOUT_MS).ns ||
+	    clock_mono(s->db.clock).ns >= db_wait_until(&s->db, (struct mono_time){INT64_MAX}).ns)
+		return 0;
+	db_tick(&s->db);
+	(void)poll(NULL, 0, (int)ms);
+	return 1;
+}
+
+/* A statement that takes long: others are not kept waiting for an answer that will not come in time. */
 static int on_progress(void *context)
 {
+	db_tick(context);
 	return db_is_over(context) != HX_OK;
 }
 
@@ -166,7 +190,7 @@ static enum hx_code set_up(struct sqlite_db *s, bool in_memory, struct hx_error 
 	int rc;
 
 	sqlite3_extended_result_codes(s->handle, 1);
-	sqlite3_busy_timeout(s->handle, BUSY_TIMEOUT_MS);
+	sqlite3_busy_handler(s->handle, on_busy, s);
 	sqlite3_progress_handler(s->handle, PROGRESS_STEPS, on_progress, &s->db);
 	/* "Deterministic" is within one execution of a statement: all of it then sees one moment, and asks for it once. */
 	rc = sqlite3_create_function(s->handle, "hx_now_ms", 0, pure, s, sql_now_ms, NULL, NULL);
@@ -209,9 +233,13 @@ static enum hx_code prepare_fixed(struct sqlite_db *s, struct hx_error *err)
 		const char *sql;
 		sqlite3_stmt **stmt;
 	} fixed[] = {
-		{"BEGIN IMMEDIATE", &s->begin},    {"COMMIT", &s->commit}, /* on a reader's connection: a plain BEGIN */
-		{"ROLLBACK", &s->rollback},        {"SAVEPOINT hx_unit", &s->savepoint},
-		{"ROLLBACK TO hx_unit", &s->undo}, {"RELEASE hx_unit", &s->keep},
+		{"BEGIN IMMEDIATE", &s->begin}, /* on a reader's connection: a plain BEGIN */
+		{"BEGIN", &s->read},
+		{"COMMIT", &s->commit},
+		{"ROLLBACK", &s->rollback},
+		{"SAVEPOINT hx_unit", &s->savepoint},
+		{"ROLLBACK TO hx_unit", &s->undo},
+		{"RELEASE hx_unit", &s->keep},
 	};
 
 	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
@@ -238,7 +266,7 @@ static void sqlite_close(struct db *db)
 
 	forget_prepared(s);
 
-	sqlite3_stmt *fixed[] = {s->begin, s->commit, s->rollback, s->savepoint, s->undo, s->keep};
+	sqlite3_stmt *fixed[] = {s->begin, s->read, s->commit, s->rollback, s->savepoint, s->undo, s->keep};
 
 	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
 		sqlite3_finalize(fixed[i]);
@@ -529,7 +557,7 @@ static enum hx_code sqlite_begin(struct db *db, struct hx_error *err)
 	struct sqlite_db *s = self(db);
 
 	ASSERT(!s->begun);
-	int rc = step_fixed(s->begin);
+	int rc = step_fixed(db->patience.reads ? s->read : s->begin);
 
 	if (rc)
 		return failed(s, rc, "begin", err);
@@ -602,6 +630,7 @@ static void sqlite_tend(struct db *db, bool idle)
 const struct db_driver db_sqlite = {
 	.name = "sqlite",
 	.one_unit_per_subject = false,
+	.one_writer = true,
 	.migrate_begin = "BEGIN IMMEDIATE",
 	.open = sqlite_open,
 	.close = sqlite_close,

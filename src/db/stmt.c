@@ -26,6 +26,11 @@ bool stmt_is_empty(const struct db_stmt *stmt, enum stmt_form form)
 	return text_of(stmt, form)[0] == '\0';
 }
 
+bool stmt_writes(const struct db_stmt *stmt, enum stmt_form form)
+{
+	return !stmt_is_empty(stmt, form) && strncmp(text_of(stmt, form), "SELECT", 6) != 0;
+}
+
 static const char *array_type(char letter)
 {
 	switch (letter) {

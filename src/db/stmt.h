@@ -100,6 +100,8 @@ enum stmt_form { STMT_SQLITE, STMT_POSTGRES_ROW, STMT_POSTGRES_SET };
 bool stmt_has_set_form(const struct db_stmt *stmt);
 /* Is there nothing to do in the store of this form? */
 bool stmt_is_empty(const struct db_stmt *stmt, enum stmt_form form);
+/* May it change something? Only what begins with SELECT is known not to. */
+bool stmt_writes(const struct db_stmt *stmt, enum stmt_form form);
 /* Writes the text of the wanted form. Pure; a text that is too long for *out sets out->failed. */
 void stmt_expand(const struct db_stmt *stmt, enum stmt_form form, struct strbuf *out);
 

@@ -78,6 +78,14 @@ bool unit_is_plain(const struct unit *unit)
 	return true;
 }
 
+bool unit_only_reads(const struct unit *unit)
+{
+	for (unsigned i = 0; i < unit->lines_n; i++)
+		if (stmt_writes(unit->lines[i].stmt, STMT_SQLITE))
+			return false;
+	return true;
+}
+
 bool unit_touches_same(const struct unit *a, const struct unit *b)
 {
 	for (unsigned i = 0; i < a->subjects_n; i++)

@@ -91,6 +91,8 @@ void unit_wake(struct unit *unit, int64_t topic);
 /* The unit works on what is the user's, and may take that long. Of several limits the longest counts. */
 void unit_limit(struct unit *unit, int64_t limit_ms);
 bool unit_is_plain(const struct unit *unit);
+/* Of the row form of SQLite. */
+bool unit_only_reads(const struct unit *unit);
 bool unit_touches_same(const struct unit *a, const struct unit *b);
 
 static inline const struct db_value *db_cell(const struct db_rows *rows, size_t row, size_t column)

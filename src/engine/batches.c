@@ -459,6 +459,12 @@ enum hx_code batches_start(const struct batches_options *options, struct batches
 	return HX_OK;
 }
 
+void batches_close(struct batches *batches)
+{
+	if (batches)
+		feeder_close(&batches->feeder);
+}
+
 void batches_free(struct batches *batches)
 {
 	if (!batches)

@@ -46,6 +46,8 @@ enum hx_code batches_start(const struct batches_options *options, struct batches
  * need not wait out its lease. Returns when all of them are, or after wait_ms.
  */
 void batches_drain(struct batches *batches, int64_t wait_ms);
+/* From now on none is begun that is not under way. Takes NULL. */
+void batches_close(struct batches *batches);
 /* After the lanes have stopped. Takes NULL. */
 void batches_free(struct batches *batches);
 const struct batch_policy *batches_policy(const struct batches *batches);

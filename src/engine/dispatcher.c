@@ -108,6 +108,11 @@ enum hx_code dispatcher_start(struct dispatcher *d, struct lanes *lanes, struct 
 	return feeder_start(&d->feeder, &options);
 }
 
+void dispatcher_close(struct dispatcher *d)
+{
+	feeder_close(&d->feeder);
+}
+
 void dispatcher_release(struct dispatcher *d)
 {
 	feeder_release(&d->feeder);

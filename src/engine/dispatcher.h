@@ -26,6 +26,8 @@ struct dispatcher {
 enum hx_code dispatcher_start(struct dispatcher *d, struct lanes *lanes, struct definitions *definitions,
 			      struct engine_metrics *metrics, struct log *log, struct clock *clock,
 			      int64_t lease_ms) HX_MUST_CHECK;
+/* From now on none is begun that is not under way. Safe on a zeroed struct. */
+void dispatcher_close(struct dispatcher *dispatcher);
 /* After the lanes have stopped. Safe on a zeroed struct. */
 void dispatcher_release(struct dispatcher *d);
 

@@ -27,7 +27,7 @@
 #define GATE_SWEEP_EVERY_MS 60000
 #define FOLLOW_EVERY_MS 1000
 #define FOLLOW_BYTES_MAX (64u << 20)
-#define STORE_SILENT_MS 5000   /* five times the follower's pace: the store is not there */
+#define STORE_LOOK_MS 1000     /* on an idle node nobody else would notice that the store is lost */
 #define FOLLOW_FINDINGS_MAX 20 /* logged; the rest is counted */
 
 /* The thread that follows what other nodes put and brings what runs and batches want, and the one that puts here. */
@@ -66,8 +66,7 @@ struct engine {
 	struct retention *retention;
 	struct changers changers;
 	struct backlog backlog;
-	_Atomic bool store_lost;     /* as the follower has last found it */
-	_Atomic int64_t store_heard; /* when it was last there, by the monotonic clock in ns */
+	struct sentinel *sentinel;
 	struct engine_metrics metrics;
 	bool joined, stopped;
 };
@@ -102,19 +101,6 @@ static void log_findings(struct engine *e, const struct findings *findings, cons
 	}
 }
 
-/* On an idle node nobody else would notice. */
-static void note_store(struct engine *e, bool lost)
-{
-	if (!lost)
-		atomic_store(&e->store_heard, clock_mono(e->options.clock).ns);
-	if (atomic_exchange(&e->store_lost, lost) == lost)
-		return;
-	if (lost)
-		log_error(e->options.log, "the store is lost: this node is not ready");
-	else
-		log_info(e->options.log, "the store is back");
-}
-
 static void follow_once(struct engine *e, int64_t *seen)
 {
 	struct lane_runner runner;
@@ -141,8 +127,6 @@ static void follow_once(struct engine *e, int64_t *seen)
 			  log_text("detail", err.detail), log_int("errors", (int64_t)findings.errors));
 	}
 	/* Anything else is the store's trouble, and the next round asks again; or it was not asked at all. */
-	if (code != HX_BUSY && code != HX_STOPPING)
-		note_store(e, code == HX_STORE_UNAVAILABLE || code == HX_OUTCOME_UNKNOWN);
 	arena_release(&arena);
 }
 
@@ -379,6 +363,7 @@ static enum hx_code start_lanes(struct engine *e, struct db *db, struct hx_error
 		.node_number = nodes_number(&e->nodes),
 		.seats_max = SEATS_MAX,
 		.resolve_ms = RESOLVE_MS,
+		.store_timeout_ms = e->options.config->store_timeout_ms,
 		.act = port_act(e->port),
 		.renew = subject_heartbeat,
 		.woke = e->notify ? notify_woke : NULL,
@@ -396,6 +381,7 @@ static enum hx_code start_readers(struct engine *e, struct hx_error *err)
 		.log = e->options.log,
 		.node = e->options.node,
 		.seats_max = READERS_SEATS_MAX,
+		.store_timeout_ms = e->options.config->store_timeout_ms,
 		.lane = e->lanes.lanes[0],
 	};
 	enum hx_code code = readers_new(&options, &e->readers, err);
@@ -441,6 +427,19 @@ static enum hx_code start_batches(struct engine *e, struct hx_error *err)
 	return batches_start(&options, &e->batches, err);
 }
 
+/* SQLite has one process, and an idle disk is left in peace: there it looks when it is asked. */
+static enum hx_code start_sentinel(struct engine *e, struct hx_error *err)
+{
+	struct sentinel_options options = {
+		.lanes = &e->lanes,
+		.timeout_ms = e->options.config->store_timeout_ms,
+		.every_ms = on_postgres(e) ? STORE_LOOK_MS : 0,
+		.log = e->options.log,
+	};
+
+	return sentinel_new(&options, &e->sentinel, err);
+}
+
 static enum hx_code start_services(struct engine *e, struct hx_error *err)
 {
 	enum hx_code code = entry_locks_new(entry_lock_url(e->options.config->entry_lock_store), &e->lanes,
@@ -448,8 +447,10 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 
 	if (!code)
 		code = gate_sql_new(&e->lanes, e->options.clock, &e->gate_store, err);
-	if (!code)
+	if (!code) {
+		e->gate_store->timeout_ms = e->options.config->store_timeout_ms;
 		gate_store_recall(e->gate_store);
+	}
 	if (!code)
 		code = gate_sweeper_new(e->gate_store, GATE_SWEEP_EVERY_MS, /* held= */ NULL, &e->gate_sweeper, err);
 	tally_init(&e->metrics.runs_ended);
@@ -471,8 +472,9 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 	if (!code && janitors_start(&e->janitors, &e->lanes, &e->definitions, e->runs, e->batches, e->options.config,
 				    &e->metrics, e->options.log, e->options.clock))
 		code = error_set(err, HX_INTERNAL, "the janitors cannot be started");
+	if (!code)
+		code = start_sentinel(e, err);
 	if (!code) {
-		note_store(e, /* lost= */ false);
 		e->changers.following = pthread_create(&e->changers.follower, NULL, follow, e) == 0;
 		if (!e->changers.following)
 			code = error_set(err, HX_INTERNAL, "the definitions of other nodes cannot be followed");
@@ -571,11 +573,19 @@ static int64_t drain_batches(struct engine *engine, int64_t drain_ms)
 	return took_ms < drain_ms ? drain_ms - took_ms : 0;
 }
 
+void engine_begin_no_more(struct engine *engine)
+{
+	runs_close(engine->runs);
+	batches_close(engine->batches);
+	dispatcher_close(&engine->dispatcher);
+}
+
 void engine_stop(struct engine *engine, int64_t drain_ms)
 {
 	if (engine->stopped)
 		return;
 	engine->stopped = true;
+	sentinel_stop(engine->sentinel);
 	changers_stop(&engine->changers);
 	drain_ms = drain_batches(engine, drain_ms);
 	readers_stop(engine->readers);
@@ -592,6 +602,7 @@ void engine_free(struct engine *engine)
 	if (!engine)
 		return;
 	engine_stop(engine, /* drain_ms= */ 0);
+	sentinel_free(engine->sentinel);
 	entry_locks_free(engine->entry_locks); /* may answer requests, which then ask the gate */
 	gate_sweeper_free(engine->gate_sweeper);
 	gate_store_free(engine->gate_store);
@@ -755,10 +766,12 @@ struct backlog *engine_backlog(struct engine *engine)
 
 bool engine_has_store(struct engine *engine)
 {
-	int64_t silent_ns = clock_mono(engine->options.clock).ns - atomic_load(&engine->store_heard);
+	return sentinel_sees_store(engine->sentinel);
+}
 
-	return !on_postgres(engine) ||
-	       (!atomic_load(&engine->store_lost) && silent_ns <= (int64_t)STORE_SILENT_MS * 1000000);
+void engine_ask_store(struct engine *engine, struct sentinel_question *question)
+{
+	sentinel_ask(engine->sentinel, question);
 }
 
 struct log *engine_log(struct engine *engine)

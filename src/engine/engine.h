@@ -17,6 +17,7 @@
  *   batches       seizes due batches and works on them, or tears them down    (batches.c)
  *   retention     deletes what was finished long ago                          (retention.c)
  *   backlog       counts what is due, for metrics                             (backlog.c)
+ *   sentinel      says whether the store is there                             (task/sentinel.h)
  *   entry locks   the outer door
  *   gate          records of idempotency keys, in the engine's own store, and their sweep
  *
@@ -38,7 +39,7 @@
 #include "gate/entry_lock.h"
 #include "gate/store.h"
 #include "model/config.h"
-#include "task/lanes.h"
+#include "task/sentinel.h"
 
 struct engine;
 struct backlog;
@@ -95,6 +96,8 @@ bool engine_node_is_good(const char *node);
 /* Findings of definitions and configuration go into *findings; any error among them is HX_CONFIG_ERROR. */
 enum hx_code engine_new(const struct engine_options *options, struct findings *findings, struct engine **ret,
 			struct hx_error *err) HX_MUST_CHECK;
+/* A stop is coming: no due run, batch, job or after-effect is begun by this node any more. What is under way goes on. */
+void engine_begin_no_more(struct engine *engine);
 /* Nothing new is taken; what runs may finish within drain_ms. */
 void engine_stop(struct engine *engine, int64_t drain_ms);
 void engine_free(struct engine *engine);
@@ -159,10 +162,12 @@ void engine_act_stats(struct engine *engine, struct port_stats *ret_stats);
 void engine_act_look(struct engine *engine, int64_t subject, int64_t fence, struct port_sight *ret_sight);
 struct backlog *engine_backlog(struct engine *engine);
 /*
- * Has the store been heard of, a moment ago? A thread asks PostgreSQL every second, so this is known within seconds, also of
- * an idle node, and whether connections are refused or nothing is answered. A SQLite file is always there.
+ * Was the store there, for all lanes, when somebody last looked? On PostgreSQL that is every second, so this is known within
+ * seconds, also of an idle node, and whether connections are refused or nothing is answered.
  */
 bool engine_has_store(struct engine *engine);
+/* Is it now? Answered within store_timeout. (task/sentinel.h) */
+void engine_ask_store(struct engine *engine, struct sentinel_question *question);
 struct log *engine_log(struct engine *engine);
 struct clock *engine_clock(struct engine *engine);
 const struct engine_options *engine_options_of(struct engine *engine);

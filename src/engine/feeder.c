@@ -20,7 +20,7 @@ static void end_rests(struct feeder *f)
 static bool slice_fits(struct feeder *f)
 {
 	end_rests(f);
-	return f->under_way.n + f->options.slice <= f->options.under_way_max;
+	return !f->closed && f->under_way.n + f->options.slice <= f->options.under_way_max;
 }
 
 /* Under the mutex. Starts the watch unless it runs, or a slice might not fit. */
@@ -59,7 +59,7 @@ static void found(struct seat *seat, enum hx_code code)
 	if (code == HX_STOPPING)
 		return;
 	pthread_mutex_lock(&f->mutex);
-	n = code ? 0 : pick_new(f);
+	n = code || f->closed ? 0 : pick_new(f);
 	f->pause_ms = n || 2 * f->pause_ms < PAUSE_MIN_MS ? PAUSE_MIN_MS
 		      : 2 * f->pause_ms < PAUSE_MAX_MS    ? 2 * f->pause_ms
 							  : PAUSE_MAX_MS;
@@ -120,6 +120,15 @@ bool feeder_has_room(struct feeder *f)
 	room = slice_fits(f);
 	pthread_mutex_unlock(&f->mutex);
 	return room;
+}
+
+void feeder_close(struct feeder *f)
+{
+	if (!f->under_way.slots)
+		return;
+	pthread_mutex_lock(&f->mutex);
+	f->closed = true;
+	pthread_mutex_unlock(&f->mutex);
 }
 
 void feeder_ended(struct feeder *f, int64_t subject, int64_t rest_ms)

@@ -43,6 +43,7 @@ struct feeder {
 	struct due_watch watch;
 	pthread_mutex_t mutex; /* over what follows: work ends in any lane's thread */
 	bool watching;
+	bool closed; /* nothing new is begun any more */
 	int64_t pause_ms;
 	struct id_set under_way;
 	/* Those that rest, in the order in which they may be begun again; they are under way. */
@@ -62,6 +63,8 @@ void feeder_release(struct feeder *feeder);
  */
 bool feeder_take(struct feeder *feeder, int64_t subject);
 bool feeder_has_room(struct feeder *feeder);
+/* From any thread: from now on nothing new is begun; what is under way goes on. Safe on a zeroed struct. */
+void feeder_close(struct feeder *feeder);
 /* From any thread. rest_ms: it is not begun again before so long, although it may be due; always the same, or 0. */
 void feeder_ended(struct feeder *feeder, int64_t subject, int64_t rest_ms);
 

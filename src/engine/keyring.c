@@ -8,6 +8,7 @@
 
 #include "db/driver.h"
 
+#define READ_MS 2000 /* a store that is silent for longer is lost: who asks is told so */
 #define GAP_MS 10
 #define PAGE 500
 #define PAGE_BYTES_MAX (4u << 20)
@@ -187,6 +188,7 @@ static struct keys *keys_new(int64_t version)
 static enum hx_code run_unit(struct keyring *k, struct unit *unit, struct unit_result *ret_result, struct hx_error *err)
 {
 	arena_reset(&k->page);
+	k->db->patience.by = mono_add_ms(clock_mono(k->options.clock), READ_MS);
 	return db_run_unit(k->db, unit, ret_result, &k->page, err);
 }
 

@@ -22,7 +22,8 @@ struct reader {
 	struct batch_sink sink;
 	struct batch_stats stats;
 	struct trouble trouble;
-	struct task *task; /* that is being driven */
+	struct task *task;   /* that is being driven */
+	struct mono_time by; /* when its asks are given up; ns 0: never */
 };
 
 struct readers {
@@ -68,10 +69,24 @@ static void run_unit(struct reader *r)
 	struct batch batch;
 
 	batch_init(&batch, units, &r->result, 1);
-	batch_run(&batch, r->db, &r->arena, /* resolve_ms= */ 0, &r->sink, &r->stats);
+	batch.by = r->by;
+	(void)batch_run(&batch, r->db, &r->arena, /* resolve_ms= */ 0, &r->sink, &r->stats); /* always begun */
 	if (r->result.verdict >= UNIT_FAILED || trouble_is_on(&r->trouble))
 		trouble_note(&r->trouble, units, &r->result, 1, clock_mono(r->all->options.clock));
 	arena_reset(&r->arena);
+}
+
+/* Its time has passed while it waited for a reader. */
+static void refuse(struct reader *r)
+{
+	r->result = (struct unit_result){.verdict = UNIT_FAILED, .line = -1};
+	error_set(&r->result.error, HX_STORE_UNAVAILABLE, "the store was not to be had in time");
+	give(r, &(struct answer){.kind = ANSWER_COMMIT, .result = &r->result});
+}
+
+static bool is_late(const struct reader *r)
+{
+	return r->by.ns && clock_mono(r->all->options.clock).ns >= r->by.ns;
 }
 
 static void drive(struct reader *r, struct seat *seat)
@@ -79,10 +94,14 @@ static void drive(struct reader *r, struct seat *seat)
 	struct ask ask = {.unit = &r->unit};
 
 	r->task = seat->task;
+	r->by = seat->by;
 	give(r, &(struct answer){.kind = ANSWER_START});
 	r->task->kind->ask(r->task, &ask);
 	while (ask.kind == ASK_COMMIT) {
-		run_unit(r);
+		if (is_late(r))
+			refuse(r);
+		else
+			run_unit(r);
 		r->task->kind->ask(r->task, &ask);
 	}
 	ASSERT(ask.kind == ASK_DONE);
@@ -192,6 +211,9 @@ enum hx_code readers_submit(struct readers *readers, struct seat *seat)
 		code = HX_BUSY;
 	} else {
 		seat->next = NULL;
+		seat->by = (struct mono_time){0};
+		if (readers->options.store_timeout_ms)
+			seat->by = mono_add_ms(clock_mono(readers->options.clock), readers->options.store_timeout_ms);
 		*readers->last = seat;
 		readers->last = &seat->next;
 		readers->waiting_n++;

@@ -11,8 +11,8 @@
  *
  * A store that only one connection can see (sqlite::memory:) has no readers: its lane reads, as it did.
  *
- * Limits: seats_max tasks wait, one more is refused with HX_BUSY. A statement that has begun is not broken off, so a
- * stop waits for the two that run.
+ * Limits: seats_max tasks wait, one more is refused with HX_BUSY. What has not been answered within store_timeout_ms fails.
+ * A statement that SQLite has begun is not broken off, so a stop waits for the two that run.
  */
 #ifndef HX_ENGINE_READERS_H
 #define HX_ENGINE_READERS_H
@@ -30,7 +30,8 @@ struct readers_options {
 	struct log *log; /* for what the store fails of; may be NULL */
 	const char *node;
 	size_t seats_max;
-	struct lane *lane; /* who reads when there can be no second connection; it outlives the readers */
+	int64_t store_timeout_ms; /* how long a task waits for its rows, from its submission on; 0: for as long as it takes */
+	struct lane *lane;        /* who reads when there can be no second connection; it outlives the readers */
 };
 
 /* Opens the connections and starts the threads. Options' texts must outlive the readers. */

@@ -318,6 +318,12 @@ enum hx_code runs_start(const struct runs_options *options, struct runs **ret_ru
 	return HX_OK;
 }
 
+void runs_close(struct runs *runs)
+{
+	if (runs)
+		feeder_close(&runs->feeder);
+}
+
 void runs_free(struct runs *runs)
 {
 	if (!runs)

@@ -32,6 +32,8 @@ struct runs_options {
 };
 
 enum hx_code runs_start(const struct runs_options *options, struct runs **ret_runs, struct hx_error *err) HX_MUST_CHECK;
+/* From now on none is begun that is not under way. Takes NULL. */
+void runs_close(struct runs *runs);
 /* After the lanes have stopped. Takes NULL. */
 void runs_free(struct runs *runs);
 const struct run_policy *runs_policy(const struct runs *runs);

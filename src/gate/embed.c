@@ -51,6 +51,7 @@ struct hx_gate {
 struct hx_gate_entry {
 	struct hx_gate *gate;
 	struct guard guard;
+	struct mono_time asked_by; /* when its last ask was to be given up */
 	enum { ENTRY_OPEN, ENTRY_DOUBTFUL, ENTRY_REPLAY, ENTRY_CLOSED } at;
 	size_t writes_n; /* of the completion that is in doubt: it can only be repeated as it was */
 	struct hx_gate_response replay;
@@ -62,8 +63,10 @@ struct hx_gate_entry {
 
 static enum hx_code open_store(struct hx_gate *gate, struct hx_error *err)
 {
-	struct gate_home_options home = {
-		.url = gate->url, .sweep_every_ms = SWEEP_EVERY_MS, .clock = &gate->clock.clock};
+	struct gate_home_options home = {.url = gate->url,
+					 .sweep_every_ms = SWEEP_EVERY_MS,
+					 .clock = &gate->clock.clock,
+					 .store_timeout_ms = GATE_STORE_TIMEOUT_MS};
 	enum hx_code code;
 
 	if (!gate->options.store) {
@@ -153,10 +156,13 @@ static void ask_store(struct hx_gate_entry *entry, struct gate_reply *ret_reply)
 {
 	struct waiting w = {.ticket = {.ask = entry->guard.ask, .done = answered}, .arena = &entry->arena};
 
+	if (guard_takes_back(&entry->guard))
+		w.ticket.by = entry->asked_by;
 	latch_init(&w.latch);
 	gate_ask(entry->gate->store, &w.ticket);
 	latch_wait(&w.latch);
 	latch_release(&w.latch);
+	entry->asked_by = w.ticket.by;
 	*ret_reply = w.ticket.reply;
 }
 

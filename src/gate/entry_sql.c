@@ -12,6 +12,8 @@
 
 #define SWEEP_EVERY_MS 10000
 
+#define PATIENCE_MS 1000 /* an outer door: who does not get an answer goes on without it, and in time */
+
 struct entry_sql {
 	struct entry_locks locks;
 	const struct lanes *lanes;
@@ -53,7 +55,8 @@ static bool submit(struct entry_sql *s, struct entry_ticket *ticket, enum entry_
 
 	entry_write_init(&ticket->write, &ticket->lock, kind);
 	ticket->seat = (struct seat){.task = &ticket->write.task,
-				     .done = kind == ENTRY_TAKE ? take_done : release_done};
+				     .done = kind == ENTRY_TAKE ? take_done : release_done,
+				     .deadline = mono_add_ms(clock_mono(s->locks.clock), PATIENCE_MS)};
 	atomic_fetch_add(&s->in_lanes, 1);
 	submitted = lane_submit(lane, &ticket->seat) == HX_OK;
 	if (!submitted)

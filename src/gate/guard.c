@@ -46,6 +46,11 @@ static void remove_it(struct guard *guard, enum hx_gate_outcome then, enum hx_co
 	want(guard, GUARD_REMOVING, GATE_REMOVE);
 }
 
+bool guard_takes_back(const struct guard *guard)
+{
+	return guard->at == GUARD_REMOVING && guard->after_removal == HX_GATE_STORE_ERROR;
+}
+
 static void end(struct guard *guard, enum hx_gate_outcome outcome, enum hx_code code)
 {
 	guard->outcome = outcome;
@@ -93,7 +98,10 @@ static void take_acquired(struct guard *guard, const struct gate_reply *reply)
 		end(guard, HX_GATE_MISMATCH, HX_CALLER_MISMATCH);
 		return;
 	case GATE_UNAVAILABLE: /* perhaps it is ours: nothing was executed, so it may go */
-		remove_it(guard, HX_GATE_STORE_ERROR, HX_STORE_UNAVAILABLE);
+		if (reply->certain)
+			end(guard, HX_GATE_STORE_ERROR, HX_STORE_UNAVAILABLE);
+		else
+			remove_it(guard, HX_GATE_STORE_ERROR, HX_STORE_UNAVAILABLE);
 		return;
 	case GATE_STALE:
 	case GATE_DONE:

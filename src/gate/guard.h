@@ -7,7 +7,8 @@
  *     │         ├ MISMATCHED ▶ end(MISMATCH)      │                                     └ UNAVAILABLE ▶ end(UNSTORED)
  *     │         └ ACQUIRED ──▶ EXECUTING ─────────┼ answer, not to be stored ▶ REMOVING ─ any ────────▶ end(RELEASED)
  *     │                                           ├ certainly nothing was sent ▶ REMOVING ─ any ──────▶ end(RELEASED)
- *     └ UNAVAILABLE ▶ REMOVING ▶ end(STORE_ERROR) └ unknown ───────────────────────────▶ end(UNKNOWN): the lease stays
+ *     ├ UNAVAILABLE ▶ REMOVING ▶ end(STORE_ERROR) └ unknown ───────────────────────────▶ end(UNKNOWN): the lease stays
+ *     └ the same, and certainly not ours ────────▶ end(STORE_ERROR)
  *
  * OTHER_CALLER ends as MISMATCHED does, with a code of its own: who comes with another's key learns nothing else.
  * An answer that is too large to be stored is GUARD_STORE with body_missing as soon as the limit is passed, and is
@@ -54,6 +55,8 @@ struct guard {
 void guard_init(struct guard *guard, const struct hx_gate_claim *claim);
 /* In ACQUIRING, COMPLETING or REMOVING. With GATE_COMPLETED the reply's response is what to replay. */
 void guard_take_reply(struct guard *guard, const struct gate_reply *reply);
+/* In REMOVING, after an acquisition that the store did not answer: it has what is left of the same time. */
+bool guard_takes_back(const struct guard *guard);
 /* When ACQUIRING is asked for the first time, whatever is repeated later. */
 void guard_note_asked(struct guard *guard, struct mono_time now);
 /* In EXECUTING, before the first byte leaves: until when it may be at work. In the past: GUARD_NOTHING is the result. */

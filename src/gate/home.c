@@ -16,6 +16,7 @@ struct gate_home {
 	struct lanes lanes; /* n is 0 where there are none */
 	struct gate_store *store;
 	struct gate_sweeper *sweeper;
+	struct sentinel *sentinel;
 	enum gate_lasting lasting;
 };
 
@@ -34,6 +35,7 @@ static enum hx_code open_lanes(struct gate_home *home, struct hx_error *err)
 		.node_number = id_random_node(),
 		.seats_max = SEATS_MAX,
 		.resolve_ms = RESOLVE_MS,
+		.store_timeout_ms = home->options.store_timeout_ms,
 	};
 	struct migrate_status before;
 	enum hx_code code = db_open(&options.db, &options.opened, err);
@@ -84,6 +86,14 @@ static enum hx_code open_store(struct gate_home *home, struct hx_error *err)
 		"this is not a store; write memory:, sqlite:PATH, postgres://... or redis://HOST:PORT/DB (also rediss, redis+unix, redis+sentinel)");
 }
 
+static enum hx_code start_sentinel(struct gate_home *home, struct hx_error *err)
+{
+	struct sentinel_options options = {
+		.lanes = &home->lanes, .timeout_ms = home->options.store_timeout_ms, .log = home->options.log};
+
+	return sentinel_new(&options, &home->sentinel, err);
+}
+
 enum hx_code gate_home_open(const struct gate_home_options *options, struct gate_home **ret_home, struct hx_error *err)
 {
 	struct gate_home *home = calloc(1, sizeof *home);
@@ -93,8 +103,12 @@ enum hx_code gate_home_open(const struct gate_home_options *options, struct gate
 		return error_set(err, HX_NO_MEMORY, "a store for the gate");
 	home->options = *options;
 	code = open_store(home, err);
+	if (!code)
+		home->store->timeout_ms = options->store_timeout_ms;
 	if (!code && options->recall)
 		gate_store_recall(home->store);
+	if (!code && home->lanes.n && options->store_timeout_ms)
+		code = start_sentinel(home, err);
 	if (!code && (options->sweep_every_ms || options->held))
 		code = gate_sweeper_new(home->store, options->sweep_every_ms, options->held, &home->sweeper, err);
 	if (code)
@@ -114,6 +128,11 @@ const struct lanes *gate_home_lanes(const struct gate_home *home)
 	return home->lanes.n ? &home->lanes : NULL;
 }
 
+struct sentinel *gate_home_sentinel(const struct gate_home *home)
+{
+	return home->sentinel;
+}
+
 enum gate_lasting gate_home_lasting(const struct gate_home *home)
 {
 	return home->lasting;
@@ -123,7 +142,9 @@ void gate_home_close(struct gate_home *home, int64_t drain_ms)
 {
 	if (!home)
 		return;
+	sentinel_stop(home->sentinel);
 	lanes_stop(&home->lanes, drain_ms); /* which answers the sweep, too */
+	sentinel_free(home->sentinel);
 	gate_sweeper_free(home->sweeper);
 	gate_store_free(home->store);
 	lanes_close(&home->lanes);

@@ -23,12 +23,13 @@
 /* Every field there is, for "did you mean"; which of them may stand where is said below. */
 /* clang-format off */
 static const char *const fields[] = {
-	"upstream", "name", "store", "listen", "admin", "admin_key", "max_tunnels", "tunnel_timeout", "sweep", "log", "routes", "match", "guard", "header", "key", "max_key_length",
+	"upstream", "name", "store", "store_timeout", "drain", "listen", "admin", "admin_key", "max_tunnels", "tunnel_timeout", "sweep", "log", "routes", "match", "guard", "header", "key", "max_key_length",
 	"required", "caller", "tenant", "scope", "fingerprint", "ttl", "processing_ttl", "upstream_timeout", "read_timeout",
 	"replay_headers", "status_headers", "cache_errors", "on_lost", "max_request_bytes", "max_stored_bytes", NULL};
 /* clang-format on */
-static const char *const fields_of_file[] = {"upstream",    "name",           "store", "listen", "admin",  "admin_key",
-					     "max_tunnels", "tunnel_timeout", "sweep", "log",    "routes", NULL};
+static const char *const fields_of_file[] = {
+	"upstream",  "name",        "store",          "store_timeout", "drain", "listen", "admin",
+	"admin_key", "max_tunnels", "tunnel_timeout", "sweep",         "log",   "routes", NULL};
 static const char *const fields_of_route[] = {"match", "guard", NULL};
 
 static const struct gate_policy policy_default = {
@@ -66,6 +67,7 @@ void gate_config_init(struct gate_config *config)
 				       .max_tunnels = 1000,
 				       .tunnel_timeout_ms = 5 * 60 * 1000,
 				       .log_level = LOG_LEVEL_INFO,
+				       .store_timeout_ms = READER_STORE_TIMEOUT_MS,
 				       .policy = policy_default};
 	set_pass(config);
 }
@@ -430,6 +432,8 @@ static void read_config(const struct reader *r, const struct json_node *root, st
 	read_admin_key(r, json_node_member(root, "admin_key"), config);
 	read_sweep(r, json_node_member(root, "sweep"), config);
 	config_read_log(r, json_node_member(root, "log"), &config->log_level);
+	(void)reader_duration(r, json_node_member(root, "store_timeout"), "store_timeout", &config->store_timeout_ms);
+	reader_drain(r, json_node_member(root, "drain"), &config->drain_notice_ms);
 	read_policy(r, root, &config->policy);
 	set_pass(config);
 	read_routes(r, json_node_member(root, "routes"), config);

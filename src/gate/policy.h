@@ -64,6 +64,8 @@ struct gate_config {
 	const char *admin_key;                         /* NULL: none is wanted. A secret */
 	int64_t max_tunnels, tunnel_timeout_ms;        /* of requests with Upgrade; silent for so long: closed */
 	int64_t sweep_every_ms;                        /* 0: off */
+	int64_t store_timeout_ms;                      /* default 2s */
+	int64_t drain_notice_ms;                       /* 0: none */
 	enum log_level log_level;
 	struct gate_policy policy; /* what no route names, if it is guarded */
 	struct gate_policy pass;   /* and if it is not: the same with the guard off */

@@ -432,6 +432,7 @@ static void take(struct task *task, const struct answer *answer)
 		send(w, answer);
 		return;
 	}
+	w->doubt |= answer->result->verdict == UNIT_UNKNOWN;
 	if (!is_answered(w, answer->result)) {
 		if (w->repeats < GATE_REPEATS_MAX) {
 			w->repeats++;
@@ -439,7 +440,7 @@ static void take(struct task *task, const struct answer *answer)
 			send(w, answer);
 			return;
 		}
-		w->reply = (struct gate_reply){.verdict = GATE_UNAVAILABLE};
+		w->reply = (struct gate_reply){.verdict = GATE_UNAVAILABLE, .certain = !w->doubt};
 	}
 	w->at = GATE_WRITE_DONE;
 	if (w->answered)
@@ -480,6 +481,7 @@ static uint64_t fingerprint(const struct task *task, uint64_t hash)
 	hash = hash_mix(hash, w->at);
 	hash = hash_mix(hash, w->ask->op);
 	hash = hash_mix(hash, w->repeats);
+	hash = hash_mix(hash, w->doubt);
 	hash = hash_mix(hash, w->reading);
 	hash = hash_bytes(hash, w->ask->claim.key, sizeof w->ask->claim.key);
 	hash = hash_bytes(hash, w->ask->claim.token, sizeof w->ask->claim.token);

@@ -76,7 +76,7 @@ enum gate_verdict {
 	GATE_STALE,        /* COMPLETE, REMOVE, FORGET, RESOLVE: there is no such token; another's */
 	GATE_DONE,         /* COMPLETE, REMOVE, LOOK, FORGET, RESOLVE, TALLY, SWEEP */
 	GATE_ABSENT,       /* FORGET, RESOLVE */
-	GATE_UNAVAILABLE,  /* any: perhaps it was done, perhaps not */
+	GATE_UNAVAILABLE,  /* any: perhaps it was done, perhaps not; certainly not, if the reply is `certain` */
 };
 
 /* A record as LOOK shows it. */
@@ -94,6 +94,7 @@ struct gate_sight {
 
 struct gate_reply {
 	enum gate_verdict verdict;
+	bool certain;       /* GATE_UNAVAILABLE: nothing was done, and nothing will be */
 	int64_t created_ms; /* ACQUIRE: of a record that stands in the way */
 	int64_t lease_left_ms;
 	int64_t ttl_left_ms; /* ACQUIRE, GATE_COMPLETED: how long the record lives yet; 0: the store does not say */
@@ -115,6 +116,7 @@ struct gate_write {
 	/* private */
 	int64_t op;
 	unsigned repeats;
+	bool doubt;   /* some try of it may have been carried out */
 	bool reading; /* ACQUIRE: it was not to be had */
 	enum { GATE_WRITE_NEW, GATE_WRITE_COMMITTING, GATE_WRITE_DONE } at;
 };

@@ -31,6 +31,7 @@ struct redis {
 	size_t written;    /* of out */
 	size_t pending;    /* replies that are still to come */
 	struct mono_time deadline;
+	struct mono_time by; /* of whoever uses it; ns 0: none */
 	struct mono_time connect_after;
 	int64_t backoff_ms;
 	size_t scripts_n;
@@ -63,9 +64,15 @@ static enum hx_code lost(struct redis *r, const char *why, struct hx_error *err)
 
 static int ms_left(const struct redis *r)
 {
-	int64_t ns = r->deadline.ns - clock_mono(r->clock).ns;
+	int64_t until = r->by.ns && r->by.ns < r->deadline.ns ? r->by.ns : r->deadline.ns;
+	int64_t ns = until - clock_mono(r->clock).ns;
 
 	return ns <= 0 ? 0 : (int)(ns / 1000000) + 1;
+}
+
+void redis_wait_until(struct redis *r, struct mono_time by)
+{
+	r->by = by;
 }
 
 /* Until the socket is ready for one of the events, or the deadline has passed: false. */

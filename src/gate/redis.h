@@ -97,6 +97,8 @@ enum hx_code redis_new(const struct redis_options *options, struct redis **ret_r
 /* Takes NULL. */
 void redis_free(struct redis *redis);
 
+/* From now on no wait goes past this moment; ns 0: timeout_ms alone counts. */
+void redis_wait_until(struct redis *redis, struct mono_time by);
 /*
  * Before each pipeline: looks whether the connection is still there, and makes it anew if not.
  * HX_STORE_UNAVAILABLE: it cannot be reached, or it is too early to try again. HX_CONFIG_ERROR: it answers and

@@ -12,12 +12,31 @@
 
 /* ---- a round ---- */
 
+static bool is_late(const struct redis_worker *w, const struct redis_errand *errand)
+{
+	return errand->by.ns && clock_mono(w->clock).ns >= errand->by.ns;
+}
+
+/* The latest moment that somebody of the list can wait for; ns 0: somebody has no limit. */
+static struct mono_time latest_by(const struct redis_errand *list)
+{
+	struct mono_time latest = {0};
+
+	for (; list; list = list->next) {
+		if (!list->by.ns)
+			return (struct mono_time){0};
+		if (list->by.ns > latest.ns)
+			latest = list->by;
+	}
+	return latest;
+}
+
 /* After the loss of the connection, or of the script on the server's side. */
 static void run_again(struct redis_worker *w, struct redis_errand *errand)
 {
 	redisReply *reply = NULL;
 
-	if (redis_connect(w->redis, /* err= */ NULL) == HX_OK)
+	if (!is_late(w, errand) && redis_connect(w->redis, /* err= */ NULL) == HX_OK)
 		(void)w->kind->run(w->redis, errand, &reply); /* what goes wrong leaves no reply */
 	w->kind->answer(errand, reply, /* maybe_done= */ !reply);
 	freeReplyObject(reply);
@@ -48,14 +67,14 @@ static void run_pipeline(struct redis_worker *w, struct redis_errand *list)
 			w->kind->answer(again[i], /* reply= */ NULL, /* maybe_done= */ true);
 }
 
-/* Answers those of the list that are not to be sent: all, or the ones that are not_at_end. What is left is returned. */
-static struct redis_errand *refuse(struct redis_worker *w, struct redis_errand *list, bool all)
+/* Answers those of the list that are not to be sent: all, or those that are late or, at the end, not_at_end. Returns the rest. */
+static struct redis_errand *refuse(struct redis_worker *w, struct redis_errand *list, bool all, bool stopping)
 {
 	struct redis_errand *kept = NULL, **end = &kept;
 
 	for (struct redis_errand *errand = list, *next; errand; errand = next) {
 		next = errand->next;
-		if (all || errand->not_at_end) {
+		if (all || is_late(w, errand) || (stopping && errand->not_at_end)) {
 			w->kind->answer(errand, /* reply= */ NULL, /* maybe_done= */ false);
 		} else {
 			errand->next = NULL;
@@ -76,11 +95,13 @@ static void note_server(struct redis_worker *w, bool up)
 
 static void serve(struct redis_worker *w, struct redis_errand *list)
 {
-	bool up = redis_connect(w->redis, /* err= */ NULL) == HX_OK;
+	bool up;
 
+	redis_wait_until(w->redis, latest_by(list));
+	up = redis_connect(w->redis, /* err= */ NULL) == HX_OK;
 	note_server(w, up); /* before the answers: whoever errands again then is not queued */
 	if (!up) {
-		(void)refuse(w, list, /* all= */ true);
+		(void)refuse(w, list, /* all= */ true, /* stopping= */ false);
 		return;
 	}
 	run_pipeline(w, list);
@@ -147,8 +168,7 @@ static void *work(void *context)
 		stopping = w->stopping;
 		up = w->up;
 		pthread_mutex_unlock(&w->mutex);
-		if (!up || stopping)
-			list = refuse(w, list, /* all= */ !up);
+		list = refuse(w, list, /* all= */ !up, stopping);
 		if (list || !stopping)
 			serve(w, list);
 	} while (!stopping || more);

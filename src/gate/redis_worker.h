@@ -19,6 +19,7 @@
  * 1. What was pushed is answered exactly once, by the thread, without a lock held; then it is its owner's again.
  * 2. It waits for the round that is under way and for its own, each timeout_ms, plus one redis_connect() where the
  *    server went away while it was idle; and for their repetitions, where what is lost is repeated.
+ *    But nothing goes on after the latest `by` of those in the round, and what is late by its own is not sent at all.
  * 3. At the end what is queued is carried out, unless it is not_at_end or the server is down.
  */
 #ifndef HX_GATE_REDIS_WORKER_H
@@ -37,8 +38,9 @@ struct redis_options;
 /* A part of the ticket that it is for. */
 struct redis_errand {
 	/* Set before the push. */
-	size_t bytes;    /* of what makes its command large */
-	bool not_at_end; /* answered with nothing, instead of sent, once the worker is to stop */
+	size_t bytes;        /* of what makes its command large */
+	bool not_at_end;     /* answered with nothing, instead of sent, once the worker is to stop */
+	struct mono_time by; /* when it is given up: not sent after that, nor waited for; ns 0: never */
 	/* The worker's own. */
 	struct redis_errand *next;
 };

@@ -20,11 +20,20 @@ static bool recalled(struct gate_store *store, struct gate_ticket *ticket)
 
 void gate_ask(struct gate_store *store, struct gate_ticket *ticket)
 {
+	struct mono_time now = {0};
+
 	ticket->store = store;
-	if (store->recall) {
-		ticket->asked = clock_mono(store->clock);
-		if (ticket->ask.op == GATE_ACQUIRE && recalled(store, ticket))
-			return;
+	if (store->recall || store->timeout_ms || ticket->by.ns)
+		now = clock_mono(store->clock);
+	ticket->asked = now;
+	if (store->recall && ticket->ask.op == GATE_ACQUIRE && recalled(store, ticket))
+		return;
+	if (!ticket->by.ns && store->timeout_ms && ticket->ask.op != GATE_SWEEP) /* for which nobody waits */
+		ticket->by = mono_add_ms(now, store->timeout_ms);
+	if (ticket->by.ns && now.ns >= ticket->by.ns) {
+		ticket->reply = (struct gate_reply){.verdict = GATE_UNAVAILABLE, .certain = true};
+		gate_ticket_done(ticket);
+		return;
 	}
 	store->kind->ask(store, ticket);
 }

@@ -6,7 +6,9 @@
  *                                thread of the store's; never with a lock held. It must not block; it may ask again.
  *
  * Every ask is one atomic step that can be repeated with the same token: a store that lost an answer repeats it, and
- * only if that fails too is the verdict GATE_UNAVAILABLE, which then means "perhaps".
+ * only if that fails too is the verdict GATE_UNAVAILABLE, which then means "perhaps", or "certainly not" where the reply
+ * says so. All of it has one deadline, the ticket's: who asks is answered by then, whatever the store does. What was
+ * not sent by then never is; what was sent and is carried out after all is nobody's, and ends with its lease.
  */
 #ifndef HX_GATE_STORE_H
 #define HX_GATE_STORE_H
@@ -25,6 +27,7 @@ struct gate_ticket {
 	/* Set by the caller, and left alone until done. */
 	struct gate_ask ask;
 	void (*done)(struct gate_ticket *ticket);
+	struct mono_time by; /* when it is given up; ns 0: after the store's timeout. Set anew for each ask */
 	/* Set by the store. The response is valid only during done(), and there until it asks again. */
 	struct gate_reply reply;
 
@@ -49,6 +52,7 @@ struct gate_store {
 	const struct gate_store_kind *kind;
 	struct clock *clock;
 	struct recall *recall; /* NULL: every acquisition is asked of the store */
+	int64_t timeout_ms;    /* of an ask whose ticket names no moment; 0: as long as it takes */
 };
 
 /* The ticket is the store's until done. An acquisition that can be recalled does not reach it. */

@@ -437,12 +437,12 @@ static enum hx_code run_ticket(struct redis *redis, const struct redis_errand *e
 	return redis_run_script(redis, ask->op, call.keys_n, call.args_n, call.args, ret_reply, /* err= */ NULL);
 }
 
-/* Without a reply the verdict stays what it was at first, GATE_UNAVAILABLE: that means "perhaps" in any case. */
+/* Without a reply the verdict stays what it was at first, GATE_UNAVAILABLE. */
 static void answer(struct redis_errand *errand, const redisReply *reply, bool maybe_done)
 {
 	struct gate_ticket *ticket = ticket_of(errand);
 
-	(void)maybe_done;
+	ticket->reply.certain = !maybe_done;
 	if (reply)
 		read_reply(ticket->ask.op, reply, &ticket->reply);
 	gate_ticket_done(ticket); /* it is not ours any more */
@@ -494,9 +494,12 @@ static void redis_ask(struct gate_store *store, struct gate_ticket *ticket)
 	bool nothing_to_do = ticket->ask.op == GATE_SWEEP;
 
 	ticket->reply = (struct gate_reply){.verdict = nothing_to_do ? GATE_DONE : GATE_UNAVAILABLE};
-	ticket->errand = (struct redis_errand){.bytes = ticket->ask.response.n + ticket->ask.key_text.n};
-	if (nothing_to_do || !redis_worker_push(&r->worker, &ticket->errand, ends ? SIZE_MAX : QUEUE_MAX))
+	ticket->errand = (struct redis_errand){.bytes = ticket->ask.response.n + ticket->ask.key_text.n,
+					       .by = ticket->by};
+	if (nothing_to_do || !redis_worker_push(&r->worker, &ticket->errand, ends ? SIZE_MAX : QUEUE_MAX)) {
+		ticket->reply.certain = true;
 		gate_ticket_done(ticket);
+	}
 }
 
 static void redis_stop_and_free(struct gate_store *store)

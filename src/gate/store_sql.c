@@ -54,11 +54,12 @@ static void sql_ask(struct gate_store *store, struct gate_ticket *ticket)
 	ticket->reply = (struct gate_reply){.verdict = GATE_UNAVAILABLE};
 	gate_write_init(&ticket->write, &ticket->ask);
 	ticket->write.answered = answered;
-	ticket->seat = (struct seat){.task = &ticket->write.task, .done = seat_done};
+	ticket->seat = (struct seat){.task = &ticket->write.task, .done = seat_done, .deadline = ticket->by};
 	atomic_fetch_add(&s->in_lanes, 1);
 	if ((ends ? lane_submit_own(lane, &ticket->seat) : lane_submit(lane, &ticket->seat)) == HX_OK)
 		return;
 	atomic_fetch_sub(&s->in_lanes, 1);
+	ticket->reply.certain = true;
 	gate_ticket_done(ticket);
 }
 

@@ -293,6 +293,8 @@ static void go_on(struct api_gate *gate)
 	case GUARD_ACQUIRING:
 	case GUARD_COMPLETING:
 	case GUARD_REMOVING:
+		if (!guard_takes_back(&gate->guard))
+			gate->ticket.by = (struct mono_time){0};
 		gate->ticket.ask = gate->guard.ask;
 		gate->ticket.done = answered;
 		gate_ask(engine_gate_store(engine_of(gate)), &gate->ticket);

@@ -1,5 +1,6 @@
 /* Is it alive, does it take work? The numbers are in api_metrics.c. */
 #include "http/api.h"
+#include "model/text.h"
 
 void api_respond_text(struct http_call *call, int status, const char *type, struct slice text)
 {
@@ -19,14 +20,34 @@ void api_healthz(struct http_call *call)
 	say(call, 200, "ok\n");
 }
 
+/* In the exchange's arena. */
+struct readiness {
+	struct sentinel_question question;
+	struct http_call *call;
+};
+
+static void readiness_known(struct sentinel_question *question, const char *why)
+{
+	struct http_call *call = ((struct readiness *)question)->call;
+	const char *words = "ready\n";
+
+	if (why)
+		words = text_printf(call->arena, "not ready: %s\n", why);
+	else if (clock_doubted_ms(engine_clock(api_of(call)->engine)))
+		words = "ready; this machine's clock has jumped: expiry waits\n";
+	say(call, why ? 503 : 200, words ? words : "not ready\n");
+}
+
+/* Whoever asks makes us ask the store, for next to nothing: so what is said is true of this moment, also on an idle node. */
 void api_readyz(struct http_call *call)
 {
-	if (!atomic_load(&api_of(call)->ready))
+	struct readiness *readiness = arena_zalloc(call->arena, sizeof *readiness);
+
+	if (!readiness || !atomic_load(&api_of(call)->ready)) {
 		say(call, 503, "not ready\n");
-	else if (!engine_has_store(api_of(call)->engine))
-		say(call, 503, "not ready: the store is lost\n");
-	else if (clock_doubted_ms(engine_clock(api_of(call)->engine)))
-		say(call, 200, "ready; this machine's clock has jumped: expiry waits\n");
-	else
-		say(call, 200, "ready\n");
+		return;
+	}
+	readiness->question.answered = readiness_known;
+	readiness->call = call;
+	engine_ask_store(api_of(call)->engine, &readiness->question);
 }

@@ -21,7 +21,8 @@
 #include "http/problem.h"
 
 #define LOOK_BUDGET 1000 /* records in one slice */
-#define ITEMS_MAX 100    /* of a page, and a few more: what came in one slice is not parted */
+#define READY_BYTES 200
+#define ITEMS_MAX 100 /* of a page, and a few more: what came in one slice is not parted */
 #define TEXT_BYTES_MAX (1u << 20)
 /* A record is named by its key and the token that was seen: what somebody has taken over meanwhile is another one. */
 #define NAME_BYTES (HX_GATE_KEY_BYTES + HX_GATE_TOKEN_BYTES)
@@ -31,6 +32,8 @@ struct inquiry {
 	struct gate_admin *admin;
 	struct http_exchange *exchange;
 	struct gate_ticket ticket;
+	struct sentinel_question question;
+	const char *why;          /* the store is away */
 	struct gate_sight *items; /* ITEMS_MAX + GATE_SIGHTS_MAX, of a look */
 	size_t items_n;
 	int64_t next; /* where the next page begins; 0: that was all */
@@ -102,12 +105,24 @@ static void heard(struct http_exchange *exchange, void *data)
 {
 	const struct inquiry *inquiry = data;
 	bool there = inquiry->ticket.reply.verdict != GATE_UNAVAILABLE;
-	bool doubted = clock_doubted_ms(inquiry->ticket.store->clock) != 0;
+	bool doubted = clock_doubted_ms(inquiry->admin->store->clock) != 0;
 
-	respond_text(exchange, there ? 200 : 503, TEXT_TYPE,
-		     slice_str(!there    ? "not ready: the store is lost\n"
-			       : doubted ? "ready; this machine's clock has jumped: expiry waits\n"
-					 : "ready\n"));
+	char words[READY_BYTES] = "ready\n";
+
+	if (!there)
+		snprintf(words, sizeof words, "not ready: %s\n", inquiry->why ? inquiry->why : "the store is lost");
+	else if (doubted)
+		snprintf(words, sizeof words, "ready; this machine's clock has jumped: expiry waits\n");
+	respond_text(exchange, there ? 200 : 503, TEXT_TYPE, slice_str(words));
+}
+
+static void store_known(struct sentinel_question *question, const char *why)
+{
+	struct inquiry *inquiry = CONTAINER_OF(question, struct inquiry, question);
+
+	inquiry->ticket.reply.verdict = why ? GATE_UNAVAILABLE : GATE_DONE;
+	inquiry->why = why;
+	answered(&inquiry->ticket);
 }
 
 /* Whoever asks makes us ask the store, for next to nothing: so what is said is true, also of a gate that nobody else uses. */
@@ -124,7 +139,11 @@ static void readyz(struct http_call *call)
 	if (!inquiry)
 		return;
 	inquiry->ticket.ask = (struct gate_ask){.op = GATE_LOOK, .budget = 1};
-	gate_ask(admin->store, &inquiry->ticket);
+	inquiry->question.answered = store_known;
+	if (admin->sentinel)
+		sentinel_ask(admin->sentinel, &inquiry->question);
+	else
+		gate_ask(admin->store, &inquiry->ticket);
 }
 
 /* ---- looking ---- */
@@ -212,6 +231,7 @@ static void looked(struct http_exchange *exchange, void *data)
 		return;
 	}
 	inquiry->ticket.ask.after = reply->next;
+	inquiry->ticket.by = (struct mono_time){0};
 	gate_ask(inquiry->admin->store, &inquiry->ticket);
 }
 

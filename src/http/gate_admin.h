@@ -26,9 +26,11 @@
 #include "gate/store.h"
 #include "http/proxy.h"
 #include "http/router.h"
+#include "task/sentinel.h"
 
 struct gate_admin {
 	struct gate_store *store;
+	struct sentinel *sentinel; /* who knows whether the store is there; NULL: the store itself is asked */
 	struct proxy *proxy;
 	struct log *log;                    /* may be NULL: records that are forgotten are logged */
 	_Atomic bool ready;                 /* what /readyz says */

@@ -221,6 +221,7 @@ enum hx_code proxy_new(const struct proxy_options *options, struct proxy **ret_p
 	if (!proxy)
 		return error_set(err, HX_NO_MEMORY, "no memory for the proxy");
 	proxy->options = *options;
+	atomic_store(&proxy->storing_until, INT64_MAX);
 	pthread_mutex_init(&proxy->mutex, NULL);
 	proxy->rules = rules_new(options->config, NULL, NULL);
 	code = proxy->rules ? upstream_new(options->upstream, options->clock, &proxy->upstream, err)
@@ -231,6 +232,11 @@ enum hx_code proxy_new(const struct proxy_options *options, struct proxy **ret_p
 	}
 	*ret_proxy = proxy;
 	return HX_OK;
+}
+
+void proxy_hurry(struct proxy *proxy, int64_t ms)
+{
+	atomic_store(&proxy->storing_until, mono_add_ms(clock_mono(proxy->options.clock), ms).ns);
 }
 
 void proxy_free(struct proxy *proxy)

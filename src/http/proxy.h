@@ -40,6 +40,8 @@ struct proxy_options {
 /* HX_CONFIG_ERROR: the upstream's url cannot be used. Resolves its name. */
 enum hx_code proxy_new(const struct proxy_options *options, struct proxy **ret_proxy,
 		       struct hx_error *err) HX_MUST_CHECK;
+/* Before the server stops: answers that could not be stored are tried for so long yet, and not while their leases last. */
+void proxy_hurry(struct proxy *proxy, int64_t ms);
 /* See the order of life above. What was cut off by a stop is let go here: its leases stay. Takes NULL. */
 void proxy_free(struct proxy *proxy);
 

@@ -94,6 +94,8 @@ static void ask(struct proxy_job *job)
 {
 	if (job->guard.at == GUARD_ACQUIRING)
 		guard_note_asked(&job->guard, clock_mono(job->home->loop->clock));
+	if (!guard_takes_back(&job->guard))
+		job->ticket.by = (struct mono_time){0};
 	job->ticket.ask = job->guard.ask;
 	job->ticket.done = store_answered;
 	gate_ask(job->home->proxy->options.store, &job->ticket);
@@ -120,6 +122,7 @@ static void storing_last(struct proxy_job *job)
 			     &job->stored);
 	job->ticket.ask.response = strbuf_slice(&job->stored);
 	job->ticket.ask.instead = true;
+	job->ticket.by = (struct mono_time){0};
 	gate_ask(job->home->proxy->options.store, &job->ticket);
 }
 
@@ -133,7 +136,7 @@ static void storing_wait(struct proxy_job *job)
 		storing_end(job, "an answer could not be stored while its lease lasted");
 		return;
 	}
-	if (at.ns >= job->lease_until.ns) {
+	if (at.ns >= job->lease_until.ns || at.ns >= atomic_load(&job->home->proxy->storing_until)) {
 		storing_last(job);
 		return;
 	}
@@ -170,6 +173,7 @@ void job_retry(struct deadline *deadline)
 	struct proxy_job *job = CONTAINER_OF(deadline, struct proxy_job, retry);
 
 	/* The ask is still the completion that failed. */
+	job->ticket.by = (struct mono_time){0};
 	gate_ask(job->home->proxy->options.store, &job->ticket);
 }
 

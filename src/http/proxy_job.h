@@ -44,6 +44,7 @@ struct proxy {
 	} stats;
 	_Atomic int64_t tunnels; /* open, or asked for */
 	_Atomic int64_t storing;
+	_Atomic int64_t storing_until; /* of a proxy that is to end, by the monotonic clock in ns */
 };
 
 /* What belongs to one loop's thread. */

@@ -23,6 +23,7 @@ void config_init(struct config *config)
 				  .entry_lock_store = "memory:",
 				  .lease_ms = 60 * 1000,
 				  .max_body_bytes = 16 << 20,
+				  .store_timeout_ms = READER_STORE_TIMEOUT_MS,
 				  .log_level = LOG_LEVEL_INFO};
 }
 
@@ -246,9 +247,23 @@ static void read_secrets(const struct reader *outer, const struct json_node *nod
 
 static void read_config(const struct reader *r, const struct json_node *root, struct config *config)
 {
-	static const char *const known[] = {
-		"modules", "entry_lock_store", "retention", "lease", "exec",           "outbound", "sql", "secrets",
-		"db",      "listen",           "workflows", "node",  "max_body_bytes", "log",      NULL};
+	static const char *const known[] = {"modules",
+					    "entry_lock_store",
+					    "retention",
+					    "lease",
+					    "exec",
+					    "outbound",
+					    "sql",
+					    "secrets",
+					    "db",
+					    "listen",
+					    "workflows",
+					    "node",
+					    "max_body_bytes",
+					    "log",
+					    "store_timeout",
+					    "drain",
+					    NULL};
 
 	if (!reader_object(r, root, "a configuration"))
 		return;
@@ -270,6 +285,8 @@ static void read_config(const struct reader *r, const struct json_node *root, st
 	(void)reader_name(r, json_node_member(root, "node"), "node", &config->node);
 	(void)reader_int(r, json_node_member(root, "max_body_bytes"), "max_body_bytes", BODY_BYTES_LEAST,
 			 BODY_BYTES_MOST, &config->max_body_bytes);
+	(void)reader_duration(r, json_node_member(root, "store_timeout"), "store_timeout", &config->store_timeout_ms);
+	reader_drain(r, json_node_member(root, "drain"), &config->drain_notice_ms);
 }
 
 static void read_any(const struct reader *r, const struct json_node *root, void *config)

@@ -42,6 +42,8 @@ struct config {
 	const char *sql_role;                                      /* that sql actions run as; NULL: the store's own */
 	int64_t max_body_bytes;                                    /* default 16 MiB */
 	enum log_level log_level;                                  /* default info */
+	int64_t store_timeout_ms;                                  /* default 2s */
+	int64_t drain_notice_ms;                                   /* default 0: none */
 };
 
 /* Defaults only. */

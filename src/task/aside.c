@@ -7,6 +7,8 @@
 
 #include "task/trouble.h"
 
+#define LOCK_MS 8000   /* of a unit without a limit of its own */
+#define SILENT_MS 2000 /* of a server */
 #define ARENA_BYTES_MAX (256u << 20)
 #define LOOK_AGAIN_NS 100000000 /* for errands whose wait is over, and for a stop */
 
@@ -159,6 +161,14 @@ static void give_back(struct worker *w, uint64_t failed_before)
 		w->errands[i]->done(w->errands[i]);
 }
 
+/* A server that says nothing at all is not waited for much longer than the statement itself. */
+static struct mono_time give_up_at(const struct worker *w)
+{
+	int64_t limit_ms = w->units[0]->limit_ms ? w->units[0]->limit_ms : LOCK_MS;
+
+	return mono_add_ms(w->sent, (w->errands[0]->go == ERRAND_LONG ? limit_ms : ASIDE_TRY_MS) + SILENT_MS);
+}
+
 static bool run_go(struct worker *w)
 {
 	int64_t resolve_ms = w->aside->options.resolve_ms;
@@ -166,9 +176,10 @@ static bool run_go(struct worker *w)
 
 	w->sent = clock_mono(w->db->clock);
 	batch_init(&batch, w->units, w->results, w->n);
+	batch.by = give_up_at(w);
 	if (w->errands[0]->go != ERRAND_LONG)
 		return batch_try(&batch, ASIDE_TRY_MS, w->db, &w->arena, resolve_ms, &w->sink, &w->stats);
-	batch_run(&batch, w->db, &w->arena, resolve_ms, &w->sink, &w->stats);
+	(void)batch_run(&batch, w->db, &w->arena, resolve_ms, &w->sink, &w->stats); /* it has no begin_by */
 	return true;
 }
 

@@ -119,6 +119,23 @@ static enum hx_code commit(const struct run *run, struct hx_error *err)
 	return code;
 }
 
+/* Whoever waits for it has no more time. */
+static bool is_over(const struct batch *batch, struct db *db)
+{
+	return batch->by.ns && clock_mono(db->clock).ns >= batch->by.ns;
+}
+
+/* HX_BUSY: another program has the write lock, and it is to be tried later. */
+static enum hx_code begin(const struct batch *batch, struct db *db, struct hx_error *err)
+{
+	enum hx_code code;
+
+	db->patience.by = batch->begin_by.ns ? batch->begin_by : batch->by;
+	code = db->driver->begin(db, err);
+	db->patience.by = batch->by;
+	return code == HX_CONCURRENCY_ERROR && batch->begin_by.ns ? HX_BUSY : code;
+}
+
 /* HX_OK: durable. HX_OUTCOME_UNKNOWN: in doubt. All else: nothing happened; the phase tells how far it came. */
 static enum hx_code try_once(struct batch *batch, const struct run *run, struct mono_time limit, struct hx_error *err)
 {
@@ -126,7 +143,7 @@ static enum hx_code try_once(struct batch *batch, const struct run *run, struct 
 
 	batch->phase = BATCH_BUILT;
 	run->db->limit = limit;
-	code = run->db->driver->begin(run->db, err);
+	code = begin(batch, run->db, err);
 	if (!code)
 		code = run->db->driver->execute(run->db, batch->units, batch->n, batch->results, run->arena, err);
 	if (!code) {
@@ -151,6 +168,8 @@ static enum hx_code try_some_times(struct batch *batch, const struct run *run, s
 
 	for (int tries = 0; tries < tries_max; tries++) {
 		code = try_once(batch, run, limit, err);
+		if (code && is_over(batch, run->db))
+			break;
 		if (code == HX_STORE_UNAVAILABLE && !reconnected && batch->phase == BATCH_BUILT)
 			reconnected = true; /* the server may just have been restarted: nothing was sent for good */
 		else if (code != HX_CONCURRENCY_ERROR || run->sink->elsewhere)
@@ -167,7 +186,8 @@ static void run_half(const struct batch *whole, size_t from, size_t to, const st
 	arena_reset(run->arena); /* what was read has been answered, or does not count */
 	batch_init(&half, whole->units + from, whole->results + from, to - from);
 	half.first = whole->first + from;
-	batch_run(&half, run->db, run->arena, run->resolve_ms, run->sink, run->stats);
+	half.by = whole->by;
+	(void)batch_run(&half, run->db, run->arena, run->resolve_ms, run->sink, run->stats); /* it has no begin_by */
 }
 
 static void count_size(size_t n, struct batch_stats *stats)
@@ -248,7 +268,7 @@ static void tell_limit(const struct unit *unit, struct hx_error *err)
 		  (long long)unit->limit_ms, store.detail);
 }
 
-void batch_run(struct batch *batch, struct db *db, struct arena *arena, int64_t resolve_ms, struct batch_sink *sink,
+bool batch_run(struct batch *batch, struct db *db, struct arena *arena, int64_t resolve_ms, struct batch_sink *sink,
 	       struct batch_stats *stats)
 {
 	const struct run run = {db, arena, resolve_ms, sink, stats};
@@ -261,27 +281,33 @@ void batch_run(struct batch *batch, struct db *db, struct arena *arena, int64_t 
 	if (limit_ms)
 		limit = mono_add_ms(began, limit_ms);
 	code = try_some_times(batch, &run, limit, &err);
+	if (code == HX_BUSY)
+		return false;
 	/* Rows too many for the arena are too many for this batch, not yet for each of its units. */
-	if (code == HX_CONCURRENCY_ERROR && batch->n > 1 && sink->elsewhere && db->driver->find_blocked &&
-	    run_around_locks(batch, &run))
-		return;
-	cut |= is_of_one(code) && batch->n > 1; /* mutant: batch-not-cut */
+	if (code == HX_CONCURRENCY_ERROR && batch->n > 1 && !is_over(batch, db) && sink->elsewhere &&
+	    db->driver->find_blocked && run_around_locks(batch, &run))
+		return true;
+	cut |= is_of_one(code) && batch->n > 1 && !is_over(batch, db); /* mutant: batch-not-cut */
 	if (cut) {
 		stats->bisected++;
 		run_half(batch, 0, batch->n / 2, &run);
 		run_half(batch, batch->n / 2, batch->n, &run);
-		return;
+		return true;
 	}
 	if (code == HX_CONCURRENCY_ERROR && sink->elsewhere && sink->elsewhere(sink, batch->first)) {
 		stats->retried++;
 		stats->aside++;
-		return;
+		return true;
 	}
 	if (code == HX_ACTION_FAILED && limit_ms) {
 		stats->timed_out++;
 		tell_limit(batch->units[0], &err);
 	}
+	/* Which of them is to blame is not found out any more: nobody is told of another's error. */
+	if (is_of_one(code) && batch->n > 1)
+		(void)error_set(&err, HX_STORE_UNAVAILABLE, "the store took longer than those who asked can wait");
 	end_with(batch, &run, code, &err, began);
+	return true;
 }
 
 /* Of a unit that was alone, in a short time: might it end otherwise in a longer one? */
@@ -298,6 +324,8 @@ bool batch_try(struct batch *batch, int64_t limit_ms, struct db *db, struct aren
 	struct hx_error err = {0};
 	enum hx_code code = try_once(batch, &run, mono_add_ms(began, limit_ms), &err);
 
+	if (code == HX_BUSY)
+		return false;
 	if (batch->n > 1 ? code && code != HX_OUTCOME_UNKNOWN : is_worth_more(code))
 		return false;
 	end_with(batch, &run, code, &err, began);

@@ -32,6 +32,9 @@ struct batch {
 	struct unit_result *results;
 	bool answered;
 	bool waked;
+	/* Set by whoever has callers that wait; ns 0: as long as the driver does. */
+	struct mono_time begin_by; /* another program has SQLite's write lock until then: it was not begun */
+	struct mono_time by;       /* what is not executed by then is undone, and not tried again */
 };
 
 /* Where answers and wakes go. Called by batch_settle, in the order of the units. */
@@ -79,9 +82,12 @@ void batch_overrule(struct batch *batch, enum batch_phase phase, const struct hx
  * Runs a batch to its end: again after a deadlock or a lost connection, in halves after a data error (also one that only the
  * commit has found: a deferred constraint) or when its rows do not fit, waiting at most resolve_ms for the truth about a
  * commit whose answer was lost. Nobody hears of another unit's error. The arena is the batch's own: halves begin with an
- * empty one. A unit that is alone has its own limit, if any; units with a limit do not go with others (B4).
+ * empty one. A unit that is alone has its own limit, if any; units with a limit do not go with others (B4). All of it has one
+ * deadline, `by`, however often it is tried.
+ *
+ * False, with a begin_by alone: it was not begun, nobody is answered, and all of it may be run later.
  */
-void batch_run(struct batch *batch, struct db *db, struct arena *arena, int64_t resolve_ms, struct batch_sink *sink,
+bool batch_run(struct batch *batch, struct db *db, struct arena *arena, int64_t resolve_ms, struct batch_sink *sink,
 	       struct batch_stats *stats);
 /*
  * For units with a limit, together or alone: once, within limit_ms in all. False: it failed in whatever way, nothing happened,

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-void inbox_init(struct inbox *inbox, size_t seats_max)
+void inbox_init(struct inbox *inbox, size_t seats_max, struct clock *clock, int64_t budget_ms)
 {
 	pthread_condattr_t attr;
 
-	*inbox = (struct inbox){.seats_max = seats_max};
+	*inbox = (struct inbox){.seats_max = seats_max, .clock = clock, .budget_ms = budget_ms};
 	inbox->last_seat = &inbox->first_seat;
 	inbox->last_mail = &inbox->first_mail;
 	pthread_mutex_init(&inbox->mutex, NULL);
@@ -41,8 +41,18 @@ static void unlock_and_tell(struct inbox *inbox)
 		pthread_cond_signal(&inbox->arrived);
 }
 
+/* Counted from here, not from when the lane comes to it. */
+static void set_deadline(const struct inbox *inbox, struct seat *seat, bool own)
+{
+	seat->bounded = inbox->budget_ms && (!own || seat->deadline.ns);
+	seat->by = (struct mono_time){INT64_MAX};
+	if (seat->bounded)
+		seat->by = seat->deadline.ns ? seat->deadline : mono_add_ms(clock_mono(inbox->clock), inbox->budget_ms);
+}
+
 static void append_seat(struct inbox *inbox, struct seat *seat, bool own)
 {
+	set_deadline(inbox, seat, own);
 	inbox->seats_n += !own;
 	inbox->arrived_n++;
 	seat->own = own;
@@ -154,6 +164,38 @@ static void wait_until_something(struct inbox *inbox, int64_t wait_ns)
 		rc = pthread_cond_timedwait(&inbox->arrived, &inbox->mutex, &deadline);
 	}
 	inbox->waiting = false;
+}
+
+struct seat *inbox_take_late(struct inbox *inbox, struct mono_time now)
+{
+	struct seat *late = NULL, **late_end = &late, **at, *seat;
+
+	pthread_mutex_lock(&inbox->mutex);
+	at = &inbox->first_seat;
+	while ((seat = *at)) {
+		if (now.ns < seat->by.ns) {
+			at = &seat->next;
+			continue;
+		}
+		*at = seat->next;
+		*late_end = seat;
+		late_end = &seat->next;
+		inbox->arrived_n--;
+	}
+	inbox->last_seat = at;
+	*late_end = NULL;
+	pthread_mutex_unlock(&inbox->mutex);
+	return late;
+}
+
+bool inbox_is_stopping(struct inbox *inbox)
+{
+	bool stopping;
+
+	pthread_mutex_lock(&inbox->mutex);
+	stopping = inbox->stopping;
+	pthread_mutex_unlock(&inbox->mutex);
+	return stopping;
 }
 
 void inbox_leave(struct inbox *inbox)

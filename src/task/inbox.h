@@ -48,6 +48,8 @@ struct inbox {
 	_Atomic size_t
 		seats_n; /* callers', in the inbox and in the lane; raised under the mutex, lowered by the lane */
 	size_t seats_max;
+	struct clock *clock; /* constant, as is: */
+	int64_t budget_ms;   /* of callers' asks, from their arrival; 0: none */
 	struct seat *first_seat, **last_seat;
 	struct mail *first_mail, **last_mail;
 	size_t arrived_n; /* seats and mail that are here */
@@ -57,7 +59,7 @@ struct inbox {
 	struct lane_stats stats; /* the lane's, as of its last taking out */
 };
 
-void inbox_init(struct inbox *inbox, size_t seats_max);
+void inbox_init(struct inbox *inbox, size_t seats_max, struct clock *clock, int64_t budget_ms);
 void inbox_release(struct inbox *inbox);
 enum hx_code inbox_put_seat(struct inbox *inbox, struct seat *seat);
 /* One of the node itself: a full lane takes it too, and it takes nobody's seat. HX_STOPPING is the only refusal. */
@@ -74,6 +76,9 @@ void inbox_stop(struct inbox *inbox);
  * False: the time passed and nothing came.
  */
 bool inbox_take(struct inbox *inbox, int64_t wait_ns, const struct lane_stats *stats, struct delivery *ret_delivery);
+/* Those whose time is over before they were taken out, in order of arrival. */
+struct seat *inbox_take_late(struct inbox *inbox, struct mono_time now);
+bool inbox_is_stopping(struct inbox *inbox);
 /* A caller's seat (not `own`) has left the lane. Before its owner hears of it: who is told may come back at once. */
 void inbox_leave(struct inbox *inbox);
 

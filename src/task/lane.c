@@ -13,6 +13,8 @@
 
 #define PENDING_LOOKED_AT (2 * BATCH_UNITS_MAX) /* how far batch_pick sees */
 #define BATCH_BYTES_MAX (256u << 20)
+#define BATCH_LEAST_MS 500         /* of one that is begun, however little time is left to those in it */
+#define LOCK_SLICE_MS 100          /* how long SQLite's write lock is waited for before others are looked after */
 #define COMMIT_GRACE_NS 2000000000 /* after the drain: tasks that do nothing but commit soon come to their end */
 #define LANE_LOCK_MS 100           /* how long a batch waits for a row that somebody has locked, if there is an aside */
 #define IDLE_NS 200000000          /* quiet for so long: time for the store's housekeeping */
@@ -64,7 +66,7 @@ static void topic_leave(struct seat *seat)
 
 /* ---- giving answers ---- */
 
-void lane_give(struct lane *lane, struct seat *seat, struct answer *answer)
+void lane_answer_seat(struct lane *lane, struct seat *seat, struct answer *answer)
 {
 	answer->now = clock_wall(lane->options.clock);
 	answer->mono = clock_mono(lane->options.clock);
@@ -74,8 +76,14 @@ void lane_give(struct lane *lane, struct seat *seat, struct answer *answer)
 		answer->more_ids[i] = id_next(&lane->ids, answer->now);
 	answer->ids = &lane->ids;
 	answer->node = lane->options.node;
+	lane_wait_heard(lane, seat, answer);
 	(void)task_take(seat->task, seat->task->turn, answer); /* always its own turn: tickets are used once */
 	seat->state = SEAT_READY;
+}
+
+void lane_give(struct lane *lane, struct seat *seat, struct answer *answer)
+{
+	lane_answer_seat(lane, seat, answer);
 	lane_list_push(&lane->ready, seat);
 }
 
@@ -134,6 +142,35 @@ static void start_sleep(struct lane *lane, struct seat *seat, struct mono_time u
 		lane_finish(lane, seat, HX_NO_MEMORY);
 }
 
+void lane_carry_out(struct lane *lane, struct seat *seat, const struct ask *ask, struct unit *unit)
+{
+	switch (ask->kind) {
+	case ASK_COMMIT:
+		if (lane->stopping && clock_mono(lane->options.clock).ns >= lane->stop_by.ns + COMMIT_GRACE_NS) {
+			lane_finish(lane, seat, HX_STOPPING); /* it would go on for ever; what it has committed stays */
+			break;
+		}
+		seat->state = SEAT_COMMITTING;
+		lane_wait_asks(lane, seat);
+		if (lane_limited_take(lane, seat, ask->unit))
+			break;
+		seat->unit = unit;
+		lane->units_n += unit != NULL;
+		lane_list_push(&lane->pending, seat);
+		lane->pending_n++;
+		break;
+	case ASK_ACT:
+		lane_act_start(lane, seat, &ask->act);
+		break;
+	case ASK_SLEEP:
+		start_sleep(lane, seat, ask->until);
+		break;
+	case ASK_DONE:
+		lane_finish(lane, seat, ask->code);
+		break;
+	}
+}
+
 /* Asks a seat what it wants. A unit from the pool is kept by the seat when it wants to commit. */
 static void resume(struct lane *lane, struct seat *seat)
 {
@@ -142,30 +179,7 @@ static void resume(struct lane *lane, struct seat *seat)
 	struct ask ask = {.unit = pooled ? &lane->units[lane->units_n] : &spare}; /* cppcheck-suppress uninitvar */
 
 	seat->task->kind->ask(seat->task, &ask);
-	switch (ask.kind) {
-	case ASK_COMMIT:
-		if (lane->stopping && clock_mono(lane->options.clock).ns >= lane->stop_by.ns + COMMIT_GRACE_NS) {
-			lane_finish(lane, seat, HX_STOPPING); /* it would go on for ever; what it has committed stays */
-			break;
-		}
-		seat->state = SEAT_COMMITTING;
-		if (lane_limited_take(lane, seat, ask.unit))
-			break;
-		seat->unit = pooled ? ask.unit : NULL;
-		lane->units_n += pooled;
-		lane_list_push(&lane->pending, seat);
-		lane->pending_n++;
-		break;
-	case ASK_ACT:
-		lane_act_start(lane, seat, &ask.act);
-		break;
-	case ASK_SLEEP:
-		start_sleep(lane, seat, ask.until);
-		break;
-	case ASK_DONE:
-		lane_finish(lane, seat, ask.code);
-		break;
-	}
+	lane_carry_out(lane, seat, &ask, pooled ? ask.unit : NULL);
 }
 
 static void sink_answer(struct batch_sink *sink, size_t i, const struct unit_result *result)
@@ -244,17 +258,103 @@ void lane_tell_peers(struct lane *lane)
 	lane->woken_n = 0;
 }
 
-static void commit_round(struct lane *lane)
+/* The latest moment that somebody in the batch can wait for; ns 0: nobody waits. */
+static struct mono_time batch_deadline(const struct lane *lane, size_t n)
 {
-	struct batch batch;
-	size_t n = gather(lane);
+	int64_t budget_ms = lane->options.store_timeout_ms;
+	struct mono_time latest = {0},
+			 least = mono_add_ms(lane->sent, budget_ms < BATCH_LEAST_MS ? budget_ms : BATCH_LEAST_MS);
+	bool bounded = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct seat *seat = lane->batch_seats[i];
+
+		bounded |= seat->bounded;
+		if (seat->bounded && seat->by.ns > latest.ns)
+			latest = seat->by;
+	}
+	return !bounded || latest.ns > least.ns ? latest : least;
+}
+
+void lane_batch_deadlines(const struct lane *lane, struct batch *batch, size_t n)
+{
+	batch->by = batch_deadline(lane, n);
+	if (lane->db->driver->one_writer && lane->options.store_timeout_ms)
+		batch->begin_by = mono_add_ms(lane->sent, LOCK_SLICE_MS);
+}
+
+static bool batch_only_reads(const struct lane *lane, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!unit_only_reads(lane->batch_units[i]))
+			return false;
+	return true;
+}
+
+/* False: another program has the write lock, and nothing was done. */
+static bool run_batch(struct lane *lane, size_t n)
+{
 	uint64_t failed_before = lane->stats.batch.failed;
+	struct batch batch;
 
 	lane->sent = clock_mono(lane->options.clock);
+	lane->db->patience.reads = batch_only_reads(lane, n);
 	batch_init(&batch, lane->batch_units, lane->results, n);
-	batch_run(&batch, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink, &lane->stats.batch);
+	lane_batch_deadlines(lane, &batch, n);
+	if (!batch_run(&batch, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink, &lane->stats.batch))
+		return false;
 	if (lane->stats.batch.failed != failed_before || trouble_is_on(&lane->trouble))
 		trouble_note(&lane->trouble, lane->batch_units, lane->results, n, clock_mono(lane->options.clock));
+	return true;
+}
+
+/* Back to where it came from, in its order: all of the batch, or but what only reads. Returns how much stays. */
+static size_t put_back(struct lane *lane, size_t n, bool reads_too)
+{
+	struct seat *back = NULL, **end = &back;
+	size_t stays_n = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!reads_too && unit_only_reads(lane->batch_units[i])) {
+			lane->batch_units[stays_n] = lane->batch_units[i];
+			lane->batch_seats[stays_n++] = lane->batch_seats[i];
+			continue;
+		}
+		*end = lane->batch_seats[i];
+		end = &lane->batch_seats[i]->next;
+	}
+	if (stays_n == n)
+		return n;
+	*end = lane->pending.first;
+	if (!lane->pending.first)
+		lane->pending.last = end;
+	lane->pending.first = back;
+	lane->pending_n += n - stays_n;
+	return stays_n;
+}
+
+/* While another program writes, reads are served, and writers wait in the lane, where their time can end. */
+static void run_batch_or_its_reads(struct lane *lane, size_t n)
+{
+	size_t reads_n;
+
+	if (run_batch(lane, n)) {
+		if (!lane->db->patience.reads)
+			lane_note_unlocked(lane);
+		return;
+	}
+	lane_note_locked(lane);
+	reads_n = put_back(lane, n, /* reads_too= */ false);
+	if (reads_n && !run_batch(lane, reads_n))
+		(void)put_back(lane, reads_n, /* reads_too= */ true);
+}
+
+static void commit_round(struct lane *lane)
+{
+	size_t n = gather(lane);
+
+	if (n)
+		run_batch_or_its_reads(lane, n);
 	lane_tell_peers(lane);
 	arena_reset(&lane->arena);
 	for (struct seat *seat = lane->pending.first; seat; seat = seat->next)
@@ -280,12 +380,17 @@ static void fire_timers(struct lane *lane)
 	}
 }
 
-static void take_in(struct lane *lane, struct seat *seat)
+void lane_enter(struct lane *lane, struct seat *seat)
 {
 	seat->timer = (struct timer){0};
 	lane->seats_in++;
 	if (seat->task->topic)
 		topic_enter(lane, seat);
+}
+
+static void take_in(struct lane *lane, struct seat *seat)
+{
+	lane_enter(lane, seat);
 	lane_give(lane, seat, &(struct answer){.kind = ANSWER_START});
 }
 
@@ -293,6 +398,7 @@ static void begin_stop(struct lane *lane)
 {
 	lane->stopping = true;
 	lane->stop_by = mono_add_ms(clock_mono(lane->options.clock), lane->drain_ms);
+	lane_wait_stopping(lane);
 	for (size_t i = lane->timers.n; i >= 1; i--) {
 		struct seat *seat = (struct seat *)((char *)lane->timers.heap[i] - offsetof(struct seat, timer));
 
@@ -386,6 +492,7 @@ static void *run(void *context)
 		}
 		open_delivery(lane, &lane->delivery);
 		fire_timers(lane);
+		lane_refuse_late(lane);
 		ask_pending_again(lane);
 		resume_ready(lane);
 		if (lane->pending.first) {
@@ -499,7 +606,7 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 	lane_list_init(&lane->limited);
 	lane_list_init(&lane->held);
 	arena_init(&lane->arena, BATCH_BYTES_MAX);
-	inbox_init(&lane->inbox, options->seats_max);
+	inbox_init(&lane->inbox, options->seats_max, options->clock, options->store_timeout_ms);
 	id_source_init(&lane->ids, options->node_number);
 	lane->node_number = options->node_number;
 	lane->units = malloc(PENDING_LOOKED_AT * sizeof *lane->units);
@@ -512,6 +619,8 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 		code = migrate_run(lane->db, &before, err);
 	if (!code && options->aside)
 		lane->db->lock_wait_ms = LANE_LOCK_MS;
+	if (!code)
+		lane_wait_init(lane);
 	if (!code && pthread_create(&lane->thread, NULL, run, lane))
 		code = error_set(err, HX_INTERNAL, "a lane's thread cannot be started");
 	if (code && options->opened)
@@ -523,14 +632,20 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 	return code;
 }
 
-void lane_stop(struct lane *lane, int64_t drain_ms)
+void lane_ask_to_stop(struct lane *lane, int64_t drain_ms)
 {
-	if (!lane || lane->joined)
-		return;
 	lane->drain_ms = drain_ms;
 	/* Of its own accord a statement of the user's would not end. */
 	atomic_store(&lane->db->stop_ns, mono_add_ms(clock_mono(lane->options.clock), drain_ms).ns);
 	inbox_stop(&lane->inbox);
+}
+
+void lane_stop(struct lane *lane, int64_t drain_ms)
+{
+	if (!lane || lane->joined)
+		return;
+	if (!inbox_is_stopping(&lane->inbox))
+		lane_ask_to_stop(lane, drain_ms);
 	pthread_join(lane->thread, NULL);
 	lane->joined = true;
 }

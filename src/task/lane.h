@@ -11,6 +11,9 @@
  * Group commit without a timer: what arrives while a transaction is being synced is the next batch, so the
  * busier the lane, the bigger its batches. No locks but the inbox's.
  *
+ * A store that is silent, or whose lock another program has, holds up the lane and nobody else: who waits for an answer is told
+ * within store_timeout_ms that there is none (lane_wait.c), and what only reads does not wait for SQLite's write lock.
+ *
  * Limits: at most `seats_max` tasks of callers are in the lane at once, inbox included. One more is refused with
  * HX_BUSY, and the caller passes that on. The node's own (beats, janitors, deliveries) are not counted: whoever
  * submits those bounds them. Tasks that are dropped at a stop are as dead as after a crash: rows survive.
@@ -36,6 +39,8 @@ struct seat {
 	struct task *task;
 	/* In the lane's thread, as the last thing the lane does with the seat. May free it; may submit again. */
 	void (*done)(struct seat *seat, enum hx_code code);
+	/* When its first ask of the store is given up; ns 0: a caller's after store_timeout_ms, the node's own have none. */
+	struct mono_time deadline;
 
 	/* The lane's own. */
 	struct seat *next;
@@ -48,10 +53,12 @@ struct seat {
 	struct lane *lane; /* while it is watched */
 	uint64_t number;
 	bool beating;
-	bool hear_out;     /* under a lease, and to be heard out */
-	bool overrun;      /* that lease is lost, or not trusted any more: no beats, only the answer */
-	bool own;          /* not counted against seats_max */
-	enum errand_go go; /* of a unit with a limit that is run here */
+	bool hear_out;       /* under a lease, and to be heard out */
+	bool overrun;        /* that lease is lost, or not trusted any more: no beats, only the answer */
+	bool own;            /* not counted against seats_max */
+	enum errand_go go;   /* of a unit with a limit that is run here */
+	bool bounded;        /* somebody waits for it: its asks have a budget (lane_wait.c) */
+	struct mono_time by; /* when what it asks of the store is given up */
 	enum { SEAT_READY, SEAT_COMMITTING, SEAT_ACTING, SEAT_SLEEPING } state;
 };
 
@@ -81,8 +88,9 @@ struct lane_options {
 	const char *node;
 	uint32_t node_number; /* for ids; every lane of a node has one of its own */
 	size_t seats_max;
-	int64_t resolve_ms;   /* how long to wait for the truth about a commit whose answer was lost */
-	struct act_port *act; /* may be NULL when no task acts */
+	int64_t resolve_ms;       /* how long to wait for the truth about a commit whose answer was lost */
+	int64_t store_timeout_ms; /* how long a caller's task waits for a word of the store; 0: for as long as it takes */
+	struct act_port *act;     /* may be NULL when no task acts */
 	/* Builds the unit that renews a lease; may be NULL when no task has one. */
 	void (*renew)(struct unit *unit, int64_t subject, int64_t fence, int64_t lease_ms);
 	/* Where renewals go: a lane of its own on PostgreSQL. NULL: this one. */
@@ -101,6 +109,7 @@ struct lane_stats {
 	uint64_t rounds;
 	uint64_t claims_lost; /* actions whose lease could not be kept: aborted, or heard out */
 	uint64_t answers_dropped;
+	uint64_t refused; /* asks that the store was not to be had for in time: nothing of them was done */
 	/* Not counts: as it is now, as far as can be told from outside. */
 	uint64_t waiting; /* what came and has not been looked at, and units left over for the next transaction */
 	uint64_t seats;   /* callers' tasks, of which there are at most seats_max */
@@ -114,6 +123,8 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
  * Returns when the thread has ended; late answers of actions are still taken, and ignored. Takes NULL.
  */
 void lane_stop(struct lane *lane, int64_t drain_ms);
+/* Begins that, and does not wait for it: so that several stop at the same time. Once. */
+void lane_ask_to_stop(struct lane *lane, int64_t drain_ms);
 /* Stops it if need be. Nobody may answer a ticket of this lane any more: free the action port before. */
 void lane_free(struct lane *lane);
 

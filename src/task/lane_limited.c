@@ -164,12 +164,18 @@ static bool run_go(struct lane *lane, size_t n)
 	struct batch batch;
 
 	lane->sent = clock_mono(lane->options.clock);
+	lane->db->patience.reads = false;
 	batch_init(&batch, lane->batch_units, lane->results, n);
+	lane_batch_deadlines(lane, &batch, n);
 	if (lane->batch_seats[0]->go != ERRAND_LONG)
 		return batch_try(&batch, ASIDE_TRY_MS, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink,
 				 &lane->stats.batch);
-	batch_run(&batch, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink, &lane->stats.batch);
-	return true;
+	if (batch_run(&batch, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink, &lane->stats.batch)) {
+		lane_note_unlocked(lane);
+		return true;
+	}
+	lane_note_locked(lane);
+	return false;
 }
 
 void lane_limited_round(struct lane *lane)

@@ -1,6 +1,6 @@
 /*
- * What the two files of the lane share: lane.c, its thread and its rounds, and lane_acts.c, the actions under way and their
- * leases. All of it is for the lane's thread. Nobody else includes this.
+ * What the files of the lane share: lane.c, its thread and its rounds, lane_acts.c, the actions under way and their
+ * leases, and lane_wait.c, who waits for the store no longer. All of it is for the lane's thread. Nobody else includes this.
  */
 #ifndef HX_TASK_LANE_PARTS_H
 #define HX_TASK_LANE_PARTS_H
@@ -59,6 +59,10 @@ struct lane {
 	struct lane_stats stats;
 	struct trouble trouble;
 	struct delivery delivery;
+	struct unit_result refusal; /* what a unit is told that was never sent */
+	struct mono_time tick_next, hurry_by;
+	struct mono_time locked_since; /* another program has the write lock; ns 0: it has not */
+	bool locked_told;
 };
 
 static inline size_t lane_bucket(uint64_t key)
@@ -73,12 +77,22 @@ void lane_give(struct lane *lane, struct seat *seat, struct answer *answer);
 /* The seat leaves the lane. */
 void lane_finish(struct lane *lane, struct seat *seat, enum hx_code code);
 
+/* The same without: it is then for the caller to ask it. */
+void lane_answer_seat(struct lane *lane, struct seat *seat, struct answer *answer);
+/* A seat comes into the lane. It still has to be given its start. */
+void lane_enter(struct lane *lane, struct seat *seat);
+/* Does what the seat asks for. `unit`: where what it wants to commit stands, if that stays there for this round. */
+void lane_carry_out(struct lane *lane, struct seat *seat, const struct ask *ask, struct unit *unit);
+
 void lane_list_init(struct seat_list *list);
 void lane_list_push(struct seat_list *list, struct seat *seat);
 struct seat *lane_list_pop(struct seat_list *list);
 void lane_wake_topic(struct lane *lane, int64_t topic);
 /* After a commit: what it has woken is told to the other lanes and nodes. */
 void lane_tell_peers(struct lane *lane);
+
+/* How long the n seats of a batch can wait for it. */
+void lane_batch_deadlines(const struct lane *lane, struct batch *batch, size_t n);
 
 /* ---- lane_limited.c ---- */
 
@@ -90,6 +104,22 @@ void lane_limited_round(struct lane *lane);
 bool lane_go_aside(struct lane *lane, struct seat *seat, const struct unit *unit, enum errand_go go);
 /* One that was aside has come back. Takes both. */
 void lane_errand_back(struct lane *lane, struct mail *mail);
+
+/* ---- lane_wait.c ---- */
+
+/* When the connection is the lane's. */
+void lane_wait_init(struct lane *lane);
+/* An answer is given; the seat asks the store. */
+void lane_wait_heard(struct lane *lane, struct seat *seat, const struct answer *answer);
+void lane_wait_asks(struct lane *lane, struct seat *seat);
+/* From now on the lane is stopping. */
+void lane_wait_stopping(struct lane *lane);
+/* Takes those out of `pending` whose time is over. */
+void lane_refuse_late(struct lane *lane);
+/* In the middle of a wait for the store: the same, and for those who have not been taken in. */
+void lane_tick(void *lane);
+void lane_note_locked(struct lane *lane);
+void lane_note_unlocked(struct lane *lane);
 
 /* ---- lane_acts.c ---- */
 

@@ -96,6 +96,9 @@ void lanes_stop(struct lanes *lanes, int64_t drain_ms)
 {
 	if (lanes->aside)
 		aside_stop_at(lanes->aside, mono_add_ms(clock_mono(lanes->clock), drain_ms));
+	for (size_t i = 0; i < lanes->n && !lanes->stopping; i++)
+		lane_ask_to_stop(lanes->lanes[i], drain_ms);
+	lanes->stopping = true;
 	for (size_t i = 0; i < lanes->n; i++)
 		lane_stop(lanes->lanes[i], drain_ms);
 	lane_stop(lanes->pulse, /* drain_ms= */ 0);
@@ -121,6 +124,7 @@ static void add_stats(struct lane *lane, struct lane_stats *sum)
 	sum->rounds += one.rounds;
 	sum->claims_lost += one.claims_lost;
 	sum->answers_dropped += one.answers_dropped;
+	sum->refused += one.refused;
 	sum->waiting += one.waiting;
 	sum->seats += one.seats;
 }

@@ -20,6 +20,7 @@ struct lanes {
 	struct lane *pulse;    /* NULL on SQLite */
 	struct warden *warden; /* the same: there is no other node */
 	struct aside *aside;   /* the same: there is no other connection */
+	bool stopping;
 };
 
 /* How many there should be on PostgreSQL: more lanes than processors only make the batches smaller. */

@@ -21,7 +21,7 @@ static struct delivery delivery;
 static int set_up(void **state)
 {
 	(void)state;
-	inbox_init(&inbox, SEATS_MAX);
+	inbox_init(&inbox, SEATS_MAX, clock_system(), /* budget_ms= */ 0);
 	return 0;
 }
 
