@@ -23,6 +23,8 @@ find "$stage/usr/share/man" -type f -exec gzip -9n {} +
 strip --strip-unneeded --remove-section=.comment "$stage/usr/bin/hapax" "$stage$libdir/libhapax.so.$version"
 strip --strip-debug --enable-deterministic-archives "$stage$libdir/libhapax.a"
 install -D -m 644 packaging/hapax.service "$stage/usr/lib/systemd/system/hapax.service"
+# Not enabled: it has to be told what it is in front of.
+install -m 644 packaging/hapax-gate.service "$stage/usr/lib/systemd/system/hapax-gate.service"
 # The URL of a store may have a password in it: for root, and (postinst) for the service to read.
 install -d -m 750 "$stage/etc/hapax" "$stage/etc/hapax/workflows"
 install -m 640 packaging/hapax.json "$stage/etc/hapax/"

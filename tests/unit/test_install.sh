@@ -105,8 +105,10 @@ result a_second_time_there_is_nothing_to_do
 
 if command -v systemd-analyze >/dev/null; then
 	mkdir -p "$dir/unit"
-	sed "s|/usr/bin/hapax|$build/hapax|" packaging/hapax.service >"$dir/unit/hapax.service"
-	systemd-analyze verify --man=no "$dir/unit/hapax.service" >"$dir/out" 2>&1 && ! grep hapax.service "$dir/out"
-	result systemd_finds_nothing_wrong_with_the_unit
+	for unit in hapax hapax-gate; do
+		sed "s|/usr/bin/hapax|$build/hapax|" packaging/$unit.service >"$dir/unit/$unit.service"
+		systemd-analyze verify --man=no "$dir/unit/$unit.service" >"$dir/out" 2>&1 && ! grep $unit.service "$dir/out"
+		result systemd_finds_nothing_wrong_with_the_unit_of_$unit
+	done
 fi
 exit 0

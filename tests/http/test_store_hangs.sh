@@ -1,0 +1,255 @@
+#!/usr/bin/env bash
+# A store that hangs: another program has SQLite's write lock, PostgreSQL and Redis are silent. Whoever asks is told so within
+# store_timeout (2s; 4 s is what a busy machine is given here), nothing is called or forwarded, what was executed is given as
+# `unstored`, reads go on beside the lock, /readyz says so within that time and then at once, a stop does not wait for it, and
+# afterwards everything goes on by itself. And what /readyz and connections are while a stop is announced (drain.notice).
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
+import os, signal, socket, sqlite3, subprocess, threading, time
+import server
+from server import Server, Service, until, write
+
+BOUND, AT_ONCE, STOP = 4, 1, 15  # seconds
+
+
+def timed(function, bound):
+	began = time.monotonic()
+	answer = function()
+	took = time.monotonic() - began
+	assert took < bound, f"{took:.2f} s, and at most {bound} s were to be waited for"
+	return answer, took
+
+
+class Lock:
+	"""Of another program: the write lock of a SQLite file."""
+
+	def __init__(self, path):
+		self.db = sqlite3.connect(path, isolation_level=None, timeout=20)
+		self.db.execute("BEGIN IMMEDIATE")
+
+	def release(self):
+		self.db.execute("ROLLBACK")
+		self.db.close()
+
+
+class Admin:
+	def __init__(self, port):
+		self.port = port
+
+	open, raw, call = Server.open, Server.raw, Server.call
+
+
+def free_port():
+	with socket.socket() as s:
+		s.bind(("127.0.0.1", 0))
+		return s.getsockname()[1]
+
+
+def keyed(hapax, path, key):
+	return hapax.call("POST", path, {}, [("Idempotency-Key", key), ("Content-Type", "application/json")])
+
+
+def gate(dir, service, store):
+	admin = Admin(free_port())
+	write(dir / "gate.json", {"upstream": service.url, "store": store, "admin": f"127.0.0.1:{admin.port}"})
+	return Server(dir, "gate", "--config", "gate.json"), admin
+
+
+def check_gate(dir, store, hang, heal):
+	"""Everything at a gate whose store hangs. hang() and heal() are the test's."""
+	with Service() as service:
+		hapax, admin = gate(dir, service, store)
+		salt = str(os.getpid())
+		with hapax:
+			assert admin.call("GET", "/readyz")[0] == 200
+			assert keyed(hapax, "/pay", "old" + salt)[0] == 200
+			service.hold.clear()
+			slow = []
+			thread = threading.Thread(target=lambda: slow.append(keyed(hapax, "/slow", "slow" + salt)))
+			thread.start()
+			service.await_calls("/slow")
+			hang()
+			until(lambda: not slow, "a request under way")
+			service.hold.set()
+			timed(lambda: thread.join(60), BOUND)
+			assert slow[0][0] == 200 and "Idempotency-Status: unstored" in slow[0][1], slow
+			calls = len(service.calls)
+			time_of = []
+			for key in ("new", "newer"):
+				(status, _, body), took = timed(lambda: keyed(hapax, "/pay", key + salt), BOUND)
+				assert status == 503 and b"STORE_UNAVAILABLE" in body, body
+				time_of.append(took)
+			(status, _, body), _ = timed(lambda: keyed(hapax, "/pay", "old" + salt), BOUND)
+			assert status in (200, 503), body  # what is recalled is replayed
+			assert len(service.calls) == calls, "something was forwarded"
+			timed(lambda: admin.call("GET", "/readyz")[0] == 503 or 1 / 0, BOUND)
+			timed(lambda: admin.call("GET", "/readyz")[0] == 503 or 1 / 0, AT_ONCE)
+			print(f"# {store.split(':')[0]} hangs: 503 after {', '.join(f'{t:.2f} s' for t in time_of)}")
+			heal()
+			until(lambda: admin.call("GET", "/readyz")[0] == 200, "a store that is back")
+			until(lambda: keyed(hapax, "/pay", "new" + salt)[0] == 200, "a key that is taken again")
+			until(lambda: "Idempotency-Status: replayed" in keyed(hapax, "/slow", "slow" + salt)[1], "what was stored after all")
+			assert len([c for c in service.calls if c[0] == "/slow"]) == 1
+			hang()
+			timed(hapax.stop, STOP)
+			heal()
+
+
+def test_gate_whose_file_another_program_has_locked(dir):
+	locks = []
+	check_gate(dir, "sqlite:gate.db", lambda: locks.append(Lock(dir / "gate.db")), lambda: locks.pop().release())
+
+
+def test_gate_whose_redis_is_silent(dir):
+	url = os.environ.get("HAPAX_TEST_REDIS")
+	assert url, "run this under tests/with-redis"
+	pids = []
+
+	def stop():
+		port = int(url.rsplit(":", 1)[1].split("/")[0])
+		with socket.create_connection(("127.0.0.1", port)) as s:
+			s.sendall(b"INFO server\r\n")
+			text = b""
+			while b"process_id:" not in text or b"\n" not in text.split(b"process_id:")[1]:
+				text += s.recv(65536)
+		pids.append(int(text.split(b"process_id:")[1].split(b"\r")[0]))
+		os.kill(pids[-1], signal.SIGSTOP)
+
+	try:
+		check_gate(dir, url, stop, lambda: os.kill(pids.pop(), signal.SIGCONT))
+	finally:
+		for pid in pids:
+			os.kill(pid, signal.SIGCONT)
+
+
+class Silence:
+	"""Passes bytes on to a server, or swallows them: what a peer that has died without a word looks like."""
+
+	def __init__(self, port):
+		self.target, self.silent, self.sockets = port, False, []
+		self.listener = socket.create_server(("127.0.0.1", 0))
+		self.port = self.listener.getsockname()[1]
+		threading.Thread(target=self.accept, daemon=True).start()
+
+	def accept(self):
+		while True:
+			client = self.listener.accept()[0]
+			remote = socket.create_connection(("127.0.0.1", self.target))
+			self.sockets += [client, remote]
+			for a, b in ((client, remote), (remote, client)):
+				threading.Thread(target=self.pass_on, args=(a, b), daemon=True).start()
+
+	def pass_on(self, a, b):
+		try:
+			while data := a.recv(65536):
+				until(lambda: not self.silent, "words", 600)
+				b.sendall(data)
+			b.shutdown(socket.SHUT_WR)
+		except (OSError, AssertionError):
+			pass
+
+
+def postgres(dir):
+	url = os.environ.get("HAPAX_TEST_PG")
+	assert url, "run this under tests/with-postgres"
+	name = f"hangs_{os.getpid()}_{dir.name[-4:]}".lower()
+	subprocess.run(["psql", "-q", url, "-c", f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'"], check=True)
+	head, _, tail = url.partition("@") if "@" in url else ("postgres://", "", url.split("//")[1])
+	place = tail.split("/")[0]
+	silence = Silence(int(place.split(":")[1]))
+	return silence, f"{head}{'@' if '@' in url else ''}127.0.0.1:{silence.port}/{name}"
+
+
+def quiet(silence, value):
+	silence.silent = value
+
+
+def test_gate_whose_postgres_is_silent(dir):
+	silence, url = postgres(dir)
+	check_gate(dir, url, lambda: quiet(silence, True), lambda: quiet(silence, False))
+
+
+BILLING = {
+	"workflow": "billing", "kind": "entity", "meta": {"module": "billing"},
+	"status_types": ["draft", "closing", "closed"], "initial_status": "draft",
+	"steps": [{"step_id": 1, "step_key": "close", "status": "draft", "claim_state": ["closing", "draft"],
+		"successful_state": "closed", "action": "Close"}]}
+
+
+def check_engine(dir, db, hang, heal, reads):
+	with Service() as service:
+		write(dir / "flows" / "billing.json",
+			{**BILLING, "actions": {"Close": {"kind": "http", "url": service.url + "/close", "effect": "claimed"}}})
+		write(dir / "c.json", {"modules": {"billing": {"janitor": {}}}})
+		with Server(dir, "serve", "--db", db, "--workflows", "flows", "--config", "c.json") as hapax:
+			at = "/api/v1/entities/billing"
+			for id in "ab":
+				hapax.json("POST", at, {"id": id}, status=201)
+			assert hapax.call("GET", "/readyz")[0] == 200
+			hang()
+			timed(lambda: hapax.call("GET", "/readyz")[0] == 503 or 1 / 0, BOUND)
+			timed(lambda: hapax.call("GET", "/readyz")[0] == 503 or 1 / 0, AT_ONCE)
+			for headers in ((), [("Idempotency-Key", "k")]):
+				(status, _, body), took = timed(lambda: hapax.call("POST", at + "/a/steps/close", {}, headers), BOUND)
+				assert status == 503 and b"STORE_UNAVAILABLE" in body, body
+			print(f"# {db.split(':')[0]} hangs: a claimed step is 503 after {took:.2f} s")
+			for path in (at + "/a", at):
+				(status, _, body), _ = timed(lambda: hapax.call("GET", path), AT_ONCE if reads else BOUND)
+				assert status == (200 if reads else 503), body
+			assert not service.calls, "an action was called"
+			heal()
+			until(lambda: hapax.call("GET", "/readyz")[0] == 200, "a store that is back")
+			until(lambda: hapax.json("GET", at + "/a").get("status") == "draft", "a read")
+			hapax.json("POST", at + "/a/steps/close", {}, status=200)
+			assert len(service.calls) == 1
+			hang()
+			timed(hapax.stop, STOP)
+			heal()
+
+
+def test_engine_whose_file_another_program_has_locked(dir):
+	locks = []
+	check_engine(dir, "sqlite:h.db", lambda: locks.append(Lock(dir / "h.db")), lambda: locks.pop().release(), reads=True)
+
+
+def test_engine_whose_postgres_is_silent(dir):
+	silence, url = postgres(dir)
+	check_engine(dir, url, lambda: quiet(silence, True), lambda: quiet(silence, False), reads=False)
+
+
+def test_what_was_given_up_is_never_done(dir):
+	with Server(dir, "serve", "--db", "sqlite:h.db") as hapax:
+		hapax.json("POST", "/api/v1/accounts", {"id": "a", "balance": 0}, status=201)
+		lock = Lock(dir / "h.db")
+		for key in "xyz":
+			assert hapax.call("POST", "/api/v1/accounts/a/credit", {"amount": 1, "key": key})[0] == 503
+		lock.release()
+		hapax.json("POST", "/api/v1/accounts/a/credit", {"amount": 10, "key": "later"})
+		assert hapax.json("GET", "/api/v1/accounts/a")["balance"] == 10
+
+
+def test_a_stop_is_announced(dir):
+	write(dir / "flows" / "w.json", {"workflow": "w", "kind": "run", "actions": {"a": {"kind": "noop"}},
+		"steps": [{"name": "s", "type": "task", "action": "a"}]})
+	write(dir / "c.json", {"drain": {"notice": "60s"}})
+	with Server(dir, "serve", "--db", "sqlite:h.db", "--workflows", "flows", "--config", "c.json") as hapax:
+		hapax.process.send_signal(signal.SIGTERM)
+		until(lambda: hapax.call("GET", "/readyz")[0] == 503, "a stop that is announced")
+		run = hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "w"}, status=201)["run"]["id"]
+		assert hapax.json("GET", f"/api/v1/workflow-runs/{run}")["status"] == "PENDING"
+		timed(hapax.stop, STOP)  # a second signal does not wait
+		assert "a stop is announced" in hapax.text()
+
+
+def test_a_gate_announces_its_stop(dir):
+	with Service() as service:
+		admin = Admin(free_port())
+		write(dir / "gate.json", {"upstream": service.url, "store": "memory:", "admin": f"127.0.0.1:{admin.port}", "drain": {"notice": "60s"}})
+		with Server(dir, "gate", "--config", "gate.json") as hapax:
+			hapax.process.send_signal(signal.SIGTERM)
+			until(lambda: admin.call("GET", "/readyz")[0] == 503, "a stop that is announced")
+			assert keyed(hapax, "/pay", "k")[0] == 200
+			timed(hapax.stop, STOP)
+
+
+server.run(globals())
+END
