@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A store that hangs: another program has SQLite's write lock, PostgreSQL and Redis are silent. Whoever asks is told so within
+# A store that hangs: another program has SQLite's write lock. (A silent PostgreSQL is in tests/chaos/test_ready.c.) Whoever asks is told so within
 # store_timeout (2s; 4 s is what a busy machine is given here), nothing is called or forwarded, what was executed is given as
 # `unstored`, reads go on beside the lock, /readyz says so within that time and then at once, a stop does not wait for it, and
 # afterwards everything goes on by itself. And what /readyz and connections are while a stop is announced (drain.notice).
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
-import os, signal, socket, sqlite3, subprocess, threading, time
+import os, signal, socket, sqlite3, threading, time
 import server
 from server import Server, Service, until, write
 
@@ -99,75 +99,6 @@ def test_gate_whose_file_another_program_has_locked(dir):
 	check_gate(dir, "sqlite:gate.db", lambda: locks.append(Lock(dir / "gate.db")), lambda: locks.pop().release())
 
 
-def test_gate_whose_redis_is_silent(dir):
-	url = os.environ.get("HAPAX_TEST_REDIS")
-	assert url, "run this under tests/with-redis"
-	pids = []
-
-	def stop():
-		port = int(url.rsplit(":", 1)[1].split("/")[0])
-		with socket.create_connection(("127.0.0.1", port)) as s:
-			s.sendall(b"INFO server\r\n")
-			text = b""
-			while b"process_id:" not in text or b"\n" not in text.split(b"process_id:")[1]:
-				text += s.recv(65536)
-		pids.append(int(text.split(b"process_id:")[1].split(b"\r")[0]))
-		os.kill(pids[-1], signal.SIGSTOP)
-
-	try:
-		check_gate(dir, url, stop, lambda: os.kill(pids.pop(), signal.SIGCONT))
-	finally:
-		for pid in pids:
-			os.kill(pid, signal.SIGCONT)
-
-
-class Silence:
-	"""Passes bytes on to a server, or swallows them: what a peer that has died without a word looks like."""
-
-	def __init__(self, port):
-		self.target, self.silent, self.sockets = port, False, []
-		self.listener = socket.create_server(("127.0.0.1", 0))
-		self.port = self.listener.getsockname()[1]
-		threading.Thread(target=self.accept, daemon=True).start()
-
-	def accept(self):
-		while True:
-			client = self.listener.accept()[0]
-			remote = socket.create_connection(("127.0.0.1", self.target))
-			self.sockets += [client, remote]
-			for a, b in ((client, remote), (remote, client)):
-				threading.Thread(target=self.pass_on, args=(a, b), daemon=True).start()
-
-	def pass_on(self, a, b):
-		try:
-			while data := a.recv(65536):
-				until(lambda: not self.silent, "words", 600)
-				b.sendall(data)
-			b.shutdown(socket.SHUT_WR)
-		except (OSError, AssertionError):
-			pass
-
-
-def postgres(dir):
-	url = os.environ.get("HAPAX_TEST_PG")
-	assert url, "run this under tests/with-postgres"
-	name = f"hangs_{os.getpid()}_{dir.name[-4:]}".lower()
-	subprocess.run(["psql", "-q", url, "-c", f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'"], check=True)
-	head, _, tail = url.partition("@") if "@" in url else ("postgres://", "", url.split("//")[1])
-	place = tail.split("/")[0]
-	silence = Silence(int(place.split(":")[1]))
-	return silence, f"{head}{'@' if '@' in url else ''}127.0.0.1:{silence.port}/{name}"
-
-
-def quiet(silence, value):
-	silence.silent = value
-
-
-def test_gate_whose_postgres_is_silent(dir):
-	silence, url = postgres(dir)
-	check_gate(dir, url, lambda: quiet(silence, True), lambda: quiet(silence, False))
-
-
 BILLING = {
 	"workflow": "billing", "kind": "entity", "meta": {"module": "billing"},
 	"status_types": ["draft", "closing", "closed"], "initial_status": "draft",
@@ -209,11 +140,6 @@ def check_engine(dir, db, hang, heal, reads):
 def test_engine_whose_file_another_program_has_locked(dir):
 	locks = []
 	check_engine(dir, "sqlite:h.db", lambda: locks.append(Lock(dir / "h.db")), lambda: locks.pop().release(), reads=True)
-
-
-def test_engine_whose_postgres_is_silent(dir):
-	silence, url = postgres(dir)
-	check_engine(dir, url, lambda: quiet(silence, True), lambda: quiet(silence, False), reads=False)
 
 
 def test_what_was_given_up_is_never_done(dir):
