@@ -294,7 +294,7 @@ bool batch_run(struct batch *batch, struct db *db, struct arena *arena, int64_t 
 		run_half(batch, batch->n / 2, batch->n, &run);
 		return true;
 	}
-	if (code == HX_CONCURRENCY_ERROR && sink->elsewhere && sink->elsewhere(sink, batch->first)) {
+	if (code == HX_CONCURRENCY_ERROR && batch->n == 1 && sink->elsewhere && sink->elsewhere(sink, batch->first)) {
 		stats->retried++;
 		stats->aside++;
 		return true;
