@@ -20,7 +20,7 @@ static const struct db_stmt stmt_due = {
 	       UP_TO("jobs", "queue", "hx_job WHERE queue <> 'after-effects' AND due_at IS NOT NULL") " UNION ALL "
 	       UP_TO("runs", "''", "hx_run WHERE due_at IS NOT NULL") " UNION ALL "
 	       UP_TO("batches", "''", "hx_batch WHERE due_at IS NOT NULL")
-	       ") y GROUP BY kind, queue ORDER BY count(*) DESC, kind, queue LIMIT ?2",
+	       ") y GROUP BY kind, queue ORDER BY CASE WHEN kind = 'jobs' THEN 1 ELSE 0 END, count(*) DESC, queue LIMIT ?2",
 	.in = "ii",
 	.out = "ttii",
 };

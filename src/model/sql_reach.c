@@ -21,6 +21,18 @@ static const char *const reaching[] = {"set_config",       "setval",         "qu
 				       "crosstab*",        "connectby",      "xpath_table",      "load_extension",
 				       "binary_upgrade_*", "postgres_fdw_*", "fts3_tokenizer",   NULL};
 
+/*
+ * Tables and views of PostgreSQL that show what is in everybody's tables (pg_stats, the parts of long values), or change what is
+ * everybody's (pg_settings): wherever they are named. The plan of a statement shows them, too (engine/definition_trial.c), but not
+ * where a parameter decides whether they are read.
+ */
+static const char *const catalogs[] = {
+	"pg_stat*",     "pg_toast*",        "pg_largeobject*", "pg_settings", "pg_file_settings", "pg_db_role_setting",
+	"pg_auth*",     "pg_shadow",        "pg_user*",        "pg_roles",    "pg_group",         "pg_hba_file_rules",
+	"pg_proc",      "pg_class",         "pg_attribute",    "pg_attrdef",  "pg_rewrite",       "pg_prepared_*",
+	"pg_locks",     "pg_cursors",       "pg_views",        "pg_matviews", "pg_rules",         "pg_subscription*",
+	"pg_foreign_*", "pg_replication_*", "pg_publication*", NULL};
+
 struct token {
 	char name[NAME_BYTES]; /* folded; empty for what is no name */
 	bool calls;            /* an opening bracket comes next */
@@ -108,6 +120,9 @@ enum hx_code sql_reach_check(const char *sql, struct hx_error *err)
 		     (has_prefix(token.name, "pg_") && !is_listed(harmless, token.name))))
 			return error_set(err, HX_VALIDATION_ERROR,
 					 "%s() reaches out of the statement, and is not for sql actions", token.name);
+		if (is_listed(catalogs, token.name))
+			return error_set(err, HX_VALIDATION_ERROR, "%s is PostgreSQL's own, and not for sql actions",
+					 token.name);
 		into = strcmp(token.name, "into") == 0;
 	}
 	return HX_OK;

@@ -247,6 +247,19 @@ def test_what_is_due_is_counted(dir):
 		assert 0 < value(hapax, "hapax_due_age_seconds", 'kind="jobs",queue="stock"') < 600
 
 
+def test_no_tenant_hides_what_else_is_due(dir):
+	"""Queues are invented for nothing: however many there are, and however full, the other kinds are told."""
+	with Service() as service, start(dir, service) as hapax:
+		other = sqlite3.connect(dir / "h.db", isolation_level=None, timeout=60)
+		other.execute("INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, repeatable)"
+			" VALUES (1, '', 'after-effects', '', '', '', '{}', 1, 0)")  # has no subject, so it stays due
+		other.close()
+		for i in range(120):
+			hapax.json("POST", "/api/v1/jobs", {"queue": f"q{i % 60}"}, status=201)
+		until(lambda: value(hapax, "hapax_due", 'kind="jobs",queue="q0"') == 2, "the jobs")
+		assert value(hapax, "hapax_due", 'kind="after_effects",queue="after-effects"') == 1
+
+
 def test_a_run_that_fails_is_counted_and_told(dir):
 	with Service() as service, start(dir, service) as hapax:
 		hapax.json("PUT", "/api/v1/definitions/fails", {"workflow": "fails", "kind": "run",

@@ -59,6 +59,18 @@ static void functions_that_reach_out(void **state)
 	taken("INSERT INTO pg_ratings(a) VALUES (1)");
 }
 
+/* Most common values and the parts of long ones are the rows of everybody, the engine's tables included. */
+static void catalogs_wherever_they_are_named(void **state)
+{
+	(void)state;
+	refused("INSERT INTO loot SELECT most_common_vals FROM pg_stats WHERE 1 = ?1", "pg_stats is PostgreSQL's own");
+	refused("SELECT stavalues1 FROM pg_catalog . \"pg_statistic\"", "pg_statistic");
+	refused("SELECT chunk_data FROM pg_toast.pg_toast_16384 WHERE 1 = ?1", "pg_toast");
+	refused("UPDATE PG_Settings SET setting = '64' WHERE name = 'work_mem'", "pg_settings");
+	refused("SELECT query FROM pg_stat_activity", "pg_stat_activity");
+	taken("SELECT 'pg_stats', pg_catalog.upper(a) FROM t WHERE b = 'pg_settings'");
+}
+
 static void texts_without_an_end(void **state)
 {
 	(void)state;
@@ -87,6 +99,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_of_the_engine),
 		cmocka_unit_test(functions_that_reach_out),
+		cmocka_unit_test(catalogs_wherever_they_are_named),
 		cmocka_unit_test(texts_without_an_end),
 		cmocka_unit_test(a_name_at_the_limit_and_beyond),
 	};

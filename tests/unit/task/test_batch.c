@@ -35,6 +35,7 @@ struct fake {
 	int64_t execute_ms, commit_ms; /* how long these take */
 	int64_t resolve_ms;
 	int64_t limit_ms; /* of the transaction that was begun last */
+	bool commit_limited;
 	char diary[8192];
 	size_t diary_n;
 };
@@ -105,6 +106,7 @@ static enum hx_code fake_commit(struct db *db, struct hx_error *err)
 	struct fake *f = (struct fake *)db;
 
 	note(f, 'c');
+	f->commit_limited |= db->limit.ns != 0;
 	fake_clock_advance_ms(&f->clock, f->commit_ms);
 	assert_true(f->begun);
 	f->begun = false;
@@ -502,6 +504,17 @@ static void who_is_known_to_wait_leaves_at_once(void **state)
 	assert_int_equal(stats.bisected, 1);
 }
 
+/* A server that is cancelled while it waits for its standby tells the commit as done. */
+static void nothing_hurries_a_commit(void **state)
+{
+	(void)state;
+	unit_limit(&units[0], 700);
+	run(1);
+	assert_string_equal(fake.diary, "bxcw!");
+	assert_int_equal(fake.limit_ms, 700);
+	assert_false(fake.commit_limited);
+}
+
 static void a_unit_that_is_alone_has_its_limit(void **state)
 {
 	(void)state;
@@ -741,6 +754,7 @@ int main(void)
 		BATCH_TEST(what_only_the_commit_finds_is_told_to_one),
 		BATCH_TEST(who_waits_for_a_lock_goes_elsewhere),
 		BATCH_TEST(who_is_known_to_wait_leaves_at_once),
+		BATCH_TEST(nothing_hurries_a_commit),
 		BATCH_TEST(a_unit_that_is_alone_has_its_limit),
 		BATCH_TEST(a_try_is_one),
 		BATCH_TEST(an_unknown_commit_that_had_landed),
