@@ -86,6 +86,7 @@ static void a_number_stays_what_it_is(void **state)
 		[47] = "HELD",
 		[48] = "CALLER_MISMATCH",
 		[49] = "RECORD_DAMAGED",
+		[50] = "IN_DOUBT",
 	};
 
 	(void)state;
