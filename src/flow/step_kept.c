@@ -73,7 +73,7 @@ const char *step_take_kept(struct entity_step *s, const struct db_rows *rows)
 		return NULL;
 	s->doubt = true;
 	address = db_cell(rows, 0, ENTITY_CLAIM_ADDRESS)->s;
-	if (!same_input(s->input, db_cell(rows, 0, ENTITY_CLAIM_INPUT)->s)) /* mutant: kept-input -> if (false) */
+	if (!same_input(s->input, db_cell(rows, 0, ENTITY_CLAIM_INPUT)->s))
 		return "the outcome of this step's last call is not known, and it had another input: fire it with that one";
 	if ((address.n == 0) != (s->address.n == 0))
 		return "the outcome of this step's last call is not known, and the definition in force has another kind of action";
