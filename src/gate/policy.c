@@ -433,7 +433,7 @@ static void read_config(const struct reader *r, const struct json_node *root, st
 	read_sweep(r, json_node_member(root, "sweep"), config);
 	config_read_log(r, json_node_member(root, "log"), &config->log_level);
 	(void)reader_duration(r, json_node_member(root, "store_timeout"), "store_timeout", &config->store_timeout_ms);
-	reader_drain(r, json_node_member(root, "drain"), &config->drain_notice_ms);
+	config_read_drain(r, json_node_member(root, "drain"), &config->drain_notice_ms);
 	read_policy(r, root, &config->policy);
 	set_pass(config);
 	read_routes(r, json_node_member(root, "routes"), config);

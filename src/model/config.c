@@ -169,6 +169,23 @@ static void read_sql(const struct reader *outer, const struct json_node *node, s
 	(void)reader_text(&r, json_node_member(node, "role"), "role", SQL_ROLE_BYTES_MAX, &config->sql_role);
 }
 
+void config_read_drain(const struct reader *outer, const struct json_node *node, int64_t *ret_notice_ms)
+{
+	static const char *const known[] = {"notice", NULL};
+	const struct json_node *notice;
+	struct reader r = *outer;
+
+	r.where = "drain";
+	if (!reader_object(outer, node, "drain"))
+		return;
+	reader_known(&r, node, known);
+	notice = json_node_member(node, "notice");
+	if (notice && notice->type == JSON_STRING && slice_is(notice->string, "0s"))
+		*ret_notice_ms = 0;
+	else
+		(void)reader_duration(&r, notice, "notice", ret_notice_ms);
+}
+
 void config_read_log(const struct reader *outer, const struct json_node *node, enum log_level *ret_level)
 {
 	static const char *const known[] = {"level", NULL};
@@ -286,7 +303,7 @@ static void read_config(const struct reader *r, const struct json_node *root, st
 	(void)reader_int(r, json_node_member(root, "max_body_bytes"), "max_body_bytes", BODY_BYTES_LEAST,
 			 BODY_BYTES_MOST, &config->max_body_bytes);
 	(void)reader_duration(r, json_node_member(root, "store_timeout"), "store_timeout", &config->store_timeout_ms);
-	reader_drain(r, json_node_member(root, "drain"), &config->drain_notice_ms);
+	config_read_drain(r, json_node_member(root, "drain"), &config->drain_notice_ms);
 }
 
 static void read_any(const struct reader *r, const struct json_node *root, void *config)

@@ -247,23 +247,6 @@ bool reader_lease(const struct reader *r, const struct json_node *node, const ch
 	return true;
 }
 
-void reader_drain(const struct reader *outer, const struct json_node *node, int64_t *ret_notice_ms)
-{
-	static const char *const known[] = {"notice", NULL};
-	const struct json_node *notice;
-	struct reader r = *outer;
-
-	r.where = "drain";
-	if (!reader_object(outer, node, "drain"))
-		return;
-	reader_known(&r, node, known);
-	notice = json_node_member(node, "notice");
-	if (notice && notice->type == JSON_STRING && slice_is(notice->string, "0s"))
-		*ret_notice_ms = 0;
-	else
-		(void)reader_duration(&r, notice, "notice", ret_notice_ms);
-}
-
 bool reader_int(const struct reader *r, const struct json_node *node, const char *what, int64_t min, int64_t max,
 		int64_t *ret)
 {

@@ -61,9 +61,8 @@ bool reader_name(const struct reader *r, const struct json_node *node, const cha
 bool reader_duration(const struct reader *r, const struct json_node *node, const char *what, int64_t *ret_ms);
 /* The same, with a warning where it is too short to be kept by a machine that has more to do. */
 bool reader_lease(const struct reader *r, const struct json_node *node, const char *what, int64_t *ret_ms);
-/* What both configurations have: store_timeout where none is given, and {"notice": DURATION}, where "0s" is none. */
+/* What both configurations have: store_timeout where none is given. */
 #define READER_STORE_TIMEOUT_MS 2000
-void reader_drain(const struct reader *r, const struct json_node *node, int64_t *ret_notice_ms);
 bool reader_int(const struct reader *r, const struct json_node *node, const char *what, int64_t min, int64_t max,
 		int64_t *ret);
 bool reader_bool(const struct reader *r, const struct json_node *node, const char *what, bool *ret);
