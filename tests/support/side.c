@@ -104,6 +104,7 @@ static enum hx_code execute_piece(struct side *side, struct hx_error *err)
 		unit->lines[0] = side->plan.unit->lines[side->step - 1];
 		unit->lines_n = 1;
 		unit->subjects_n = 0;
+		unit->apart = 0;
 	}
 	code = side->db->driver->execute(side->db, &unit, 1, &result, &side->arena, err);
 	if (code || side->step == 0)
