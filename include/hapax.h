@@ -19,6 +19,19 @@ extern "C" {
 #endif
 
 #define HX_VERSION "0.1.0"
+#define HX_VERSION_NUMBER 100 /* 10000 × major + 100 × minor + patch */
+
+/*
+ * Structs that a program fills begin with their size, so that a later version can add members at their ends: what an older program
+ * does not have is 0, and a newer program's is refused (HX_VALIDATION_ERROR) unless what this version does not know is all 0. A size
+ * that is not set is refused, too.
+ *
+ *	struct hx_run_request request = {HX_SIZE(hx_run_request), .workflow = "order"};
+ *
+ * Elements of arrays (hx_native, hx_gate_field, hx_gate_write, hx_value) have none and never change; what the library fills
+ * (hx_result, hx_native_call …) may get members at its end.
+ */
+#define HX_SIZE(type) .size = sizeof(struct type)
 
 /*
  * X(name, number, http status, exit code, text). The name without HX_ is the `code` of problem+json. They stand in the order of
@@ -106,6 +119,8 @@ int hx_code_exit(enum hx_code code);
 
 /* The version of the library that is running (the header's is HX_VERSION). */
 const char *hx_version(void);
+/* The same as a number (the header's is HX_VERSION_NUMBER). */
+int hx_version_number(void);
 
 /* ---- the gate: one request per key ---- */
 
@@ -174,6 +189,7 @@ struct hx_gate_found {
  * that can be repeated with the same token.
  */
 struct hx_gate_store {
+	size_t size;
 	void *data; /* handed to each function */
 	enum hx_code (*acquire)(void *data, const struct hx_gate_claim *claim, struct hx_gate_found *ret_found);
 	/* *ret_stale: there is no record with this token (any more), and nothing was changed. The response is kept as
@@ -193,8 +209,8 @@ struct hx_gate_store {
 /*
  * ---- the gate in a program of your own ----
  *
- *	struct hx_gate_options options = {.store_url = "sqlite:shop.db"};
- *	struct hx_gate_request request = {.method = "POST", .path = "/payments", .key = header, .body = body, …};
+ *	struct hx_gate_options options = {HX_SIZE(hx_gate_options), .store_url = "sqlite:shop.db"};
+ *	struct hx_gate_request request = {HX_SIZE(hx_gate_request), .method = "POST", .path = "/payments", .key = header, …};
  *
  *	code = hx_gate_open(&options, &gate, &error);                once
  *	code = hx_gate_begin(gate, &request, &entry, NULL, &error);  for each request
@@ -225,6 +241,7 @@ struct hx_gate_event {
 };
 
 struct hx_gate_options {
+	size_t size;
 	/* sqlite:PATH (which this process then has for itself: PATH.lock), postgres://…, redis://…, memory: */
 	const char *store_url;
 	const struct hx_gate_store *store; /* instead of the url: one of your own; copied */
@@ -248,6 +265,7 @@ enum hx_code hx_gate_open(const struct hx_gate_options *options, struct hx_gate 
 void hx_gate_close(struct hx_gate *gate);
 
 struct hx_gate_request {
+	size_t size;
 	const char *method,
 		*path;            /* the path as it was sent, without its query; both NULL: the key counts everywhere */
 	const char *tenant;       /* whose key it is; NULL: there are no tenants */
@@ -265,6 +283,7 @@ struct hx_gate_field {
 };
 
 struct hx_gate_response {
+	size_t size;
 	int status;
 	/*
 	 * Kept: Content-Type, Content-Encoding, Content-Language, Location, ETag, Cache-Control and X-*. Others are left
@@ -342,8 +361,8 @@ void hx_gate_entry_free(struct hx_gate_entry *entry);
  * ---- the engine in a program of your own ----
  *
  *	struct hx_native natives[] = {{"charge", charge, &bank}};
- *	struct hx_engine_options options = {.store = "sqlite:shop.db", .natives = natives, .natives_n = 1};
- *	struct hx_run_request request = {.workflow = "order", .key = "order-7", .input = "{\"cents\":1200}"};
+ *	struct hx_engine_options options = {HX_SIZE(hx_engine_options), .store = "sqlite:shop.db", .natives = natives, .natives_n = 1};
+ *	struct hx_run_request request = {HX_SIZE(hx_run_request), .workflow = "order", .key = "order-7", .input = "{\"cents\":1200}"};
  *
  *	code = hx_engine_open(&options, &engine, &error);               once: what was under way goes on
  *	code = hx_engine_define(engine, "order", json, &error);         or a folder, options.workflows
@@ -398,14 +417,19 @@ struct hx_native_call {
 /* Not 0: nobody waits for the result any more (the engine is closed, the claim was lost). For long work to look at. */
 int hx_native_cancelled(const struct hx_native_call *call);
 
-/* Where a function puts its output, piece by piece: at most 1 MiB of a step of a run, else 16 MiB. */
+/*
+ * Where a function puts its output, piece by piece: at most 1 MiB of a step of a run, else 16 MiB. HX_TOO_LARGE: it is more than
+ * 16 MiB by now, or there is no memory; nothing of this piece was added, and nothing more will be: what the function says to be done
+ * is then an outcome that nobody knows, so it had better find out before.
+ */
 struct hx_output;
-void hx_output_add(struct hx_output *output, const char *text);
+enum hx_code hx_output_add(struct hx_output *output, const char *text);
+enum hx_code hx_output_write(struct hx_output *output, const void *bytes, size_t bytes_n);
 
 /* A function and the name by which definitions know it: {"kind": "native", "function": NAME}. */
 struct hx_native {
 	const char *name; /* 1 to 64 bytes */
-	/* In a thread of the engine's, up to 4 at once. */
+	/* In a thread of the engine's, up to native_threads at once. */
 	enum hx_native_outcome (*run)(void *context, const struct hx_native_call *call, struct hx_output *output);
 	void *context; /* lives until the engine is closed */
 };
@@ -415,6 +439,7 @@ struct hx_native {
 
 /* Zero means the default. Copied, but for what the functions refer to. */
 struct hx_engine_options {
+	size_t size;
 	/* sqlite:PATH (which this process then has for itself: PATH.lock), sqlite::memory:, postgres://…; NULL:
 	 * sqlite:hapax.db */
 	const char *store;
@@ -431,7 +456,13 @@ struct hx_engine_options {
 	 * nobody is told; the first error is in the detail.
 	 */
 	void (*on_finding)(void *data, const char *line);
-	void *data;
+	void *data; /* for on_finding and on_log */
+	/*
+	 * Each event of the engine's log, a JSON object on one line, without its end; instead of log_fd or beside it. In whatever
+	 * thread of the engine's it happens, several at once: it must not call the engine, and who is slow here is slow there.
+	 */
+	void (*on_log)(void *data, const char *line);
+	int native_threads; /* so many functions run at once; 0: 4; at most 64 */
 };
 
 /*
@@ -459,6 +490,7 @@ enum hx_code hx_engine_define(struct hx_engine *engine, const char *name, const 
 
 /* On whose behalf; NULL for all of it or a member: "default". A run or an entity of another workspace is HX_NOT_FOUND. */
 struct hx_caller {
+	size_t size;
 	const char *workspace;
 	const char *requester;
 };
@@ -481,6 +513,7 @@ void hx_result_free(struct hx_result *result);
 /* ---- runs ---- */
 
 struct hx_run_request {
+	size_t size;
 	const char *workflow; /* of kind run */
 	const char *key;      /* 1 to 255 characters; NULL: none, and every call is another run */
 	const char *input;    /* JSON, an object of at most 1 MiB; NULL: {} */
@@ -515,6 +548,7 @@ enum hx_verb {
 };
 
 struct hx_message {
+	size_t size;
 	enum hx_verb verb;
 	const char *name;
 	const char *data;     /* JSON of at most 1 MiB; NULL: null */
@@ -544,6 +578,7 @@ enum hx_code hx_entity_read(struct hx_engine *engine, const struct hx_caller *ca
 			    const char *id, struct hx_result **ret_result, struct hx_error *err);
 
 struct hx_fire_request {
+	size_t size;
 	const char *workflow, *id;
 	const char *step;  /* its step_key; the entity's status selects among those of one key */
 	const char *input; /* JSON; NULL: null */
@@ -565,6 +600,32 @@ struct hx_fire_request {
  */
 enum hx_code hx_entity_fire(struct hx_engine *engine, const struct hx_caller *caller,
 			    const struct hx_fire_request *request, struct hx_result **ret_result, struct hx_error *err);
+
+struct hx_resolve_request {
+	size_t size;
+	const char *workflow, *id;
+	const char *step;   /* whose outcome is unknown */
+	int done;           /* not 0: it was done. 0: it was not, and the entity goes back to where it was */
+	const char *output; /* JSON, if it was done; NULL: null */
+};
+
+/*
+ * A person's word on a step whose outcome is unknown (`on_unknown` hold): the result has the status reached. HX_NOT_FOUND;
+ * HX_WRONG_STATUS: no claim is held for a person, or it is of another step; HX_STALE_FENCE: somebody was first;
+ * HX_OUTCOME_UNKNOWN: call again.
+ */
+enum hx_code hx_entity_resolve(struct hx_engine *engine, const struct hx_caller *caller,
+			       const struct hx_resolve_request *request, struct hx_result **ret_result,
+			       struct hx_error *err);
+
+/* ---- jobs ---- */
+
+/*
+ * A parked job (also an after-effect) is due again, with all its attempts. The result has its id and status. HX_NOT_FOUND;
+ * HX_WRONG_STATUS: it is not parked, or it is a step of a run, which is to be retried itself; HX_OUTCOME_UNKNOWN.
+ */
+enum hx_code hx_job_redrive(struct hx_engine *engine, const struct hx_caller *caller, const char *id,
+			    struct hx_result **ret_result, struct hx_error *err);
 
 #ifdef __cplusplus
 }

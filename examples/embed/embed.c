@@ -19,7 +19,6 @@ static const char definition[] =
 	"  \"steps\": [ { \"name\": \"pay\", \"type\": \"task\", \"action\": \"charge\", \"input\": \".input.cents\" },"
 	"             { \"name\": \"pack\", \"type\": \"wait\", \"for\": \"100ms\" } ] }";
 static struct hx_error error;
-
 /* `keyed` is a promise: asked again with the same key, it does not do it again. */
 static enum hx_native_outcome charge(void *context, const struct hx_native_call *call, struct hx_output *output)
 {
@@ -43,11 +42,12 @@ static void must(enum hx_code code)
 int main(int argc, char **argv)
 {
 	struct hx_native natives[] = {{"charge", charge, "charged"}};
-	struct hx_engine_options options = {.store = "sqlite:embed.db", .natives = natives, .natives_n = 1};
-	struct hx_run_request request = {"order", argc > 1 ? argv[1] : "order-7", "{\"cents\": 1200}"};
+	struct hx_engine_options options = {HX_SIZE(hx_engine_options), "sqlite:embed.db"};
+	struct hx_run_request request = {HX_SIZE(hx_run_request), "order", "order-7", "{\"cents\": 1200}"};
 	struct hx_result *run, *end;
 	struct hx_engine *engine;
 
+	options.natives = natives, options.natives_n = 1, request.key = argc > 1 ? argv[1] : request.key;
 	must(hx_engine_open(&options, &engine, &error));
 	must(hx_engine_define(engine, "order", definition, &error));
 	for (int i = 0; i < 2; i++, hx_result_free(run), hx_result_free(end)) {

@@ -60,10 +60,12 @@ static enum hx_code pay(struct hx_gate_entry *entry, int64_t cents, struct hx_ga
 	};
 	enum hx_code code;
 
-	*answer = (struct hx_gate_response){.status = 201, .body = "{\"paid\":true}", .body_bytes = 13};
+	*answer = (struct hx_gate_response){HX_SIZE(hx_gate_response), .status = 201, .body = "{\"paid\":true}",
+					    .body_bytes = 13};
 	code = hx_gate_complete(entry, answer, 1, &debit, &error);
 	if (code == HX_INVALID) {
-		*answer = (struct hx_gate_response){.status = 402, .body = "{\"paid\":false}", .body_bytes = 14};
+		*answer = (struct hx_gate_response){HX_SIZE(hx_gate_response), .status = 402,
+						    .body = "{\"paid\":false}", .body_bytes = 14};
 		code = hx_gate_complete(entry, answer, 0, NULL, &error);
 	}
 	return code;
@@ -73,15 +75,11 @@ static enum hx_code pay(struct hx_gate_entry *entry, int64_t cents, struct hx_ga
 static int handle(struct hx_gate *gate, const char *key, const char *body)
 {
 	struct hx_gate_request request = {
-		.method = "POST",
-		.path = "/payments",
-		.key = key,
-		.content_type = "application/json",
-		.body = body,
-		.body_bytes = strlen(body),
+		HX_SIZE(hx_gate_request),           .method = "POST", .path = "/payments",        .key = key,
+		.content_type = "application/json", .body = body,     .body_bytes = strlen(body),
 	};
 	struct hx_gate_entry *entry = NULL;
-	struct hx_gate_response answer = {0};
+	struct hx_gate_response answer = {HX_SIZE(hx_gate_response)};
 	enum hx_code code = hx_gate_begin(gate, &request, &entry, NULL, &error);
 	bool replayed = !code && hx_gate_replay(entry);
 
@@ -122,7 +120,7 @@ int main(int argc, char **argv)
 		err(1, "%s", demo);
 	make_account(file);
 	snprintf(url, sizeof url, "sqlite:%s", file);
-	if (hx_gate_open(&(struct hx_gate_options){.store_url = url}, &gate, &error))
+	if (hx_gate_open(&(struct hx_gate_options){HX_SIZE(hx_gate_options), .store_url = url}, &gate, &error))
 		errx(hx_code_exit(error.code), "%s", error.detail);
 	status = argc == 4 ? handle(gate, argv[2], argv[3]) : show(gate, file);
 	hx_gate_close(gate);

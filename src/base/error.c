@@ -49,6 +49,11 @@ const char *hx_version(void)
 	return HX_VERSION;
 }
 
+int hx_version_number(void)
+{
+	return HX_VERSION_NUMBER;
+}
+
 enum hx_code error_set(struct hx_error *err, enum hx_code code, const char *format, ...)
 {
 	if (err) {

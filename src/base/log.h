@@ -39,6 +39,9 @@ struct log {
 	enum log_form form;
 	_Atomic(enum log_level) level_min;
 	struct clock *clock;
+	/* NULL, or who gets each line, too, with a NUL instead of its end; in any thread. fd below 0: nobody else does. */
+	void (*sink)(void *data, const char *line);
+	void *sink_data;
 	_Atomic uint64_t lost; /* lines that the descriptor did not take in full */
 };
 

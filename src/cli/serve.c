@@ -136,6 +136,21 @@ static const char *node_name(struct serve *s, const struct command_args *args)
 	return command_value_or(args, &option_node, s->config.node, s->node);
 }
 
+/* What stands still on this node, or is left to a program that has its functions. */
+static void log_left(struct serve *s)
+{
+	for (const struct finding *f = s->findings.first; f; f = f->next) {
+		struct strbuf line;
+
+		if (strcmp(f->rule, "native") != 0 && strcmp(f->rule, "version") != 0)
+			continue;
+		strbuf_init(&line, LOG_LINE_BYTES_MAX);
+		finding_print(f, &line);
+		log_warn(&s->log, "a definition is not served whole", log_slice("finding", strbuf_slice(&line)));
+		strbuf_release(&line);
+	}
+}
+
 static enum hx_code start_engine(struct serve *s, const struct command_args *args, const char *db_url,
 				 struct hx_error *err)
 {
@@ -156,6 +171,8 @@ static enum hx_code start_engine(struct serve *s, const struct command_args *arg
 
 	if (code)
 		findings_print(&s->findings, stderr);
+	else
+		log_left(s);
 	return code;
 }
 

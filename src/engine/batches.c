@@ -63,12 +63,18 @@ static void scan_due(const struct due_source *source, struct unit *unit, int64_t
 	batch_scan_due(unit, limit);
 }
 
+static void next_due(const struct due_source *source, struct unit *unit)
+{
+	(void)source;
+	batch_next_due(unit);
+}
+
 static const struct due_source due_batches = {
 	.name = "batches",
 	.topic = BATCH_TOPIC,
 	.poll_ms = BATCH_POLL_MS,
 	.scan = scan_due,
-	.next = batch_next_due,
+	.next = next_due,
 };
 
 static const struct batch_machine *machine_of(const void *context, struct slice workflow, int64_t version)
@@ -88,7 +94,9 @@ static void tell_unknown(struct batches *batches, const struct batch_lead *lead,
 	if (told_ns && now_ns - told_ns < UNKNOWN_TELL_MS * INT64_C(1000000))
 		return;
 	if (atomic_compare_exchange_strong(&batches->told_unknown_ns, &told_ns, now_ns))
-		log_warn(batches->options.log, "a batch's definition is not known here: it is looked for",
+		log_warn(batches->options.log,
+			 lead->row.machine ? "a batch is left to a program that has its functions"
+					   : "a batch's definition is not known here: it is looked for",
 			 log_text("id", id), log_slice("workflow", lead->missing_workflow),
 			 log_int("version", lead->row.definition_version));
 }

@@ -204,33 +204,14 @@ static enum hx_code refuse_errors(const struct change *c, struct hx_error *err)
 			 c->findings->errors == 1 ? "" : "s");
 }
 
-/* A function that nobody registered would fail every step that comes to it. Without natives nobody can tell. */
-void change_check_natives(const struct definitions *defs, const struct definition *definition,
-			  struct findings *findings)
-{
-	for (size_t i = 0; defs->natives && i < definition->actions_n; i++) {
-		const struct action *action = &definition->actions[i];
-		struct finding finding = {
-			.severity = FINDING_ERROR,
-			.file = definition->file,
-			.line = action->line,
-			.workflow = definition->name,
-			.rule = "native",
-		};
-
-		if (action->kind == ACTION_NATIVE && !natives_find(defs->natives, action->function))
-			findings_add(findings, finding, "action %s: no function \"%s\" is registered", action->name,
-				     action->function);
-	}
-}
-
 enum hx_code change_check(struct change *c, const struct config *config, struct hx_error *err)
 {
 	const struct definition *definitions[DEFINITIONS_MAX];
 
 	for (size_t i = 0; i < c->n; i++) {
 		definitions[i] = c->set[i].definition;
-		change_check_natives(c->defs, definitions[i], c->findings);
+		if (!c->set[i].machine)
+			change_check_natives(c->defs, definitions[i], c->set[i].differs, c->findings);
 		/* What the store has already is not refused at a start: its calls are, one by one. */
 		if (config && c->set[i].differs)
 			secret_rules_check(&config->secrets, definitions[i], /* put= */ false, c->findings);
@@ -315,6 +296,7 @@ void change_keep(struct definitions *defs, const struct machine *machine)
 
 	if (sql)
 		statements_share(&defs->statements, sql, machine->definition->actions_n);
+	natives_leave_run(defs, machine);
 	defs->versions_n++;
 	defs->tables_n += table_statements(machine->definition);
 }
@@ -404,6 +386,7 @@ struct machine *change_machine(struct change *c, struct slice file, struct slice
 	definition_parse(file.p, text, arena, said, &definition);
 	if (!definition)
 		return NULL;
+	natives_mark_absent(c->defs->natives, definition);
 	machine->definition = definition;
 	machine->version = version;
 	if (definition->run)
@@ -452,6 +435,7 @@ static void publish(struct change *c)
 		defs->current[i] = c->set[i].machine;
 	defs->n = c->n;
 	pthread_rwlock_unlock(&defs->lock);
+	natives_leave_jobs(defs);
 }
 
 static void log_made(const struct change *c)

@@ -81,8 +81,14 @@ void change_tell_unreadable(struct findings *findings, struct slice name, int64_
  */
 struct machine *change_machine(struct change *c, struct slice file, struct slice text, int64_t version,
 			       const struct db_rows *columns, struct findings *said);
-void change_check_natives(const struct definitions *defs, const struct definition *definition,
+/* Functions that it names and nobody has registered: an error where it is new, or all must be there; else a warning. */
+void change_check_natives(const struct definitions *defs, const struct definition *definition, bool is_new,
 			  struct findings *findings);
+/* Before anybody sees the definition. natives NULL: every function may be there. */
+void natives_mark_absent(const struct natives *natives, const struct definition *definition);
+/* This version's runs, and what after-effects of the definitions in force, need a function that is absent. */
+void natives_leave_run(struct definitions *defs, const struct machine *machine);
+void natives_leave_jobs(struct definitions *defs);
 /* How many statements connections will have to prepare for it. */
 size_t change_statements(const struct definitions *defs, const struct definition *definition);
 /* It stays: its statements are shared, and it counts. */

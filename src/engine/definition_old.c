@@ -74,7 +74,8 @@ static struct machine *old_machine(struct change *c, struct slice name, struct s
 	findings_init(&said, &c->scratch);
 	machine = change_machine(c, slice_str(file), text, version, /* columns= */ NULL, &said);
 	if (machine)
-		change_check_natives(c->defs, machine->definition, &said);
+		change_check_natives(c->defs, machine->definition, /* is_new= */ false,
+				     c->defs->natives_all ? &said : c->findings);
 	if (!machine || said.errors)
 		error_set(err, HX_CONFIG_ERROR, "%s", first_error(&said));
 	else if (machine->entity)

@@ -33,7 +33,10 @@ struct definitions {
 	pthread_mutex_t changing; /* one change at a time, outside of the lock that readers take */
 	struct arena arena;
 	const struct natives *natives;
-	struct log *log; /* for each that comes into force; NULL: nobody is told */
+	bool natives_all; /* a definition that names another one is refused, also where the store has it */
+	_Atomic(const char *) left_runs; /* JSON ["workflow@version"]: they need a function that is absent here */
+	_Atomic(const char *) left_jobs; /* JSON ["workflow/action"]: the same, of what is in force */
+	struct log *log;                 /* for each that comes into force; NULL: nobody is told */
 	struct trials trials;
 	struct versions versions;
 	struct statements statements; /* of sql actions */
@@ -84,6 +87,9 @@ const struct batch_machine *definitions_batch(struct definitions *defs, struct s
  */
 const struct run_machine *definitions_run_version(struct definitions *defs, struct slice workflow, int64_t version);
 const struct batch_machine *definitions_batch_version(struct definitions *defs, struct slice workflow, int64_t version);
+/* What the feeders of runs and of after-effects leave to other programs, as run_scan_due() and job_scan_due() take it. */
+struct slice definitions_left_runs(const struct definitions *defs);
+struct slice definitions_left_jobs(const struct definitions *defs);
 /* Of what is in force. */
 const struct action *definitions_action(struct definitions *defs, struct slice workflow, struct slice action);
 /* All that is in force, under the registry's lock. */

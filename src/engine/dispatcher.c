@@ -19,8 +19,16 @@ struct delivery {
 
 static void scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
 {
-	(void)source;
-	job_scan_due(unit, limit);
+	const struct dispatcher *d = source->context;
+
+	job_scan_due(unit, limit, definitions_left_jobs(d->definitions));
+}
+
+static void next_due(const struct due_source *source, struct unit *unit)
+{
+	const struct dispatcher *d = source->context;
+
+	job_next_due(unit, definitions_left_jobs(d->definitions));
 }
 
 static const struct due_source due_jobs = {
@@ -28,7 +36,7 @@ static const struct due_source due_jobs = {
 	.topic = JOB_TOPIC,
 	.poll_ms = JOB_POLL_MS,
 	.scan = scan_due,
-	.next = job_next_due,
+	.next = next_due,
 };
 
 static const struct action *action_of(const void *context, struct slice workflow, struct slice action)
@@ -91,7 +99,7 @@ enum hx_code dispatcher_start(struct dispatcher *d, struct lanes *lanes, struct 
 	struct feeder_options options = {
 		.lanes = lanes,
 		.clock = clock,
-		.source = &due_jobs,
+		.source = &d->source,
 		.under_way_max = DISPATCHER_JOBS_MAX,
 		.slice = JOBS_SLICE,
 		.begin = deliver,
@@ -103,8 +111,10 @@ enum hx_code dispatcher_start(struct dispatcher *d, struct lanes *lanes, struct 
 		.definitions = definitions,
 		.metrics = metrics,
 		.log = log,
+		.source = due_jobs,
 		.policy = {.attempts_max = 8, .first_ms = 1000, .max_ms = 300000, .lease_ms = lease_ms},
 	};
+	d->source.context = d;
 	return feeder_start(&d->feeder, &options);
 }
 

@@ -20,6 +20,7 @@ struct dispatcher {
 	struct engine_metrics *metrics;
 	struct log *log;
 	struct job_policy policy;
+	struct due_source source;
 	struct feeder feeder;
 };
 

@@ -8,6 +8,7 @@
 #include "base/excerpt.h"
 #include "base/latch.h"
 #include "base/signals.h"
+#include "base/sized.h"
 #include "base/utf8.h"
 
 #define DRAIN_MS_DEFAULT 10000
@@ -15,6 +16,7 @@
 #define FINDINGS_BYTES_MAX (64u << 20)
 #define RESULT_BYTES_MAX (512u << 20)
 #define LINE_BYTES_MAX 4096
+#define NATIVE_THREADS_MAX 64
 #define FIRST_BYTES_MAX 210 /* of the first finding, in an error's detail */
 
 /* ---- findings ---- */
@@ -109,18 +111,27 @@ static enum hx_code open_engine(struct hx_engine *e, const struct hx_engine_opti
 		.config = &e->config,
 		.loopback_allowed = true, /* nobody but the program itself says what is called */
 		.natives = &e->natives,
+		.natives_all = true,
 		.clock = &e->clock.clock,
-		.log = given->log_fd ? &e->log : NULL,
+		.log = given->log_fd || given->on_log ? &e->log : NULL,
+		.native_slots = (size_t)given->native_threads,
 	};
 	enum hx_code code = embed_natives_add(e, given->natives, given->natives_n, err);
 
 	if (!code && given->drain_ms < 0)
 		code = error_set(err, HX_VALIDATION_ERROR, "drain_ms is from 1 on, or 0 for the default");
+	if (!code && (given->native_threads < 0 || given->native_threads > NATIVE_THREADS_MAX))
+		code = error_set(err, HX_VALIDATION_ERROR, "native_threads is 1 to %d, or 0 for the default",
+				 NATIVE_THREADS_MAX);
 	if (!code)
 		code = read_config(e, given->config, err);
 	if (code)
 		return code;
-	log_init(&e->log, given->log_fd, LOG_LEVEL_INFO, clock_system());
+	log_init(&e->log, given->log_fd ? given->log_fd : -1, LOG_LEVEL_INFO, clock_system());
+	e->log.sink = given->on_log;
+	e->log.sink_data = given->data;
+	if (given->on_log)
+		e->log.form = LOG_FORM_JSON;
 	e->clock.log = options.log;
 	options.db_url = kept(e, first_of(given->store, e->config.db, "sqlite:hapax.db"));
 	options.workflows_dir = kept(e, first_of(given->workflows, e->config.workflows, NULL));
@@ -142,12 +153,14 @@ static void free_engine(struct hx_engine *e)
 enum hx_code hx_engine_open(const struct hx_engine_options *options, struct hx_engine **ret_engine,
 			    struct hx_error *err)
 {
-	struct hx_engine *e = calloc(1, sizeof *e);
+	struct hx_engine_options own;
 	struct hx_error unwanted = {0};
-	enum hx_code code;
+	enum hx_code code = SIZED_READ(options, &own, "hx_engine_options", err);
+	struct hx_engine *e = code ? NULL : calloc(1, sizeof *e);
 
 	if (!e)
-		return error_set(err, HX_NO_MEMORY, "an engine");
+		return code ? code : error_set(err, HX_NO_MEMORY, "an engine");
+	options = &own;
 	err = err ? err : &unwanted; /* inside, everybody has one */
 	steady_clock_init(&e->clock, clock_system(), /* log= */ NULL);
 	pthread_mutex_init(&e->defining, NULL);
@@ -322,9 +335,12 @@ static enum hx_code check_name(const char *given, const char *what, struct slice
 
 enum hx_code embed_who(const struct hx_caller *caller, struct embed_who *ret_who, struct hx_error *err)
 {
-	enum hx_code code = check_name(caller ? caller->workspace : NULL, "the workspace", &ret_who->workspace, err);
+	struct hx_caller own = {HX_SIZE(hx_caller)};
+	enum hx_code code = caller ? SIZED_READ(caller, &own, "hx_caller", err) : HX_OK;
 
-	return code ? code : check_name(caller ? caller->requester : NULL, "the requester", &ret_who->requester, err);
+	if (!code)
+		code = check_name(own.workspace, "the workspace", &ret_who->workspace, err);
+	return code ? code : check_name(own.requester, "the requester", &ret_who->requester, err);
 }
 
 enum hx_code embed_json(const char *text, const char *otherwise, const char *what, size_t bytes_max,

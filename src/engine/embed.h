@@ -5,6 +5,7 @@
  *   embed_native.c     functions of the program as native actions
  *   embed_runs.c       runs
  *   embed_entities.c   entities
+ *   embed_jobs.c       jobs
  *
  * A call of the program is a task in a lane, as a request over HTTP is, and the calling thread waits for its end. The
  * engine is not freed before the last call has left it.

@@ -2,6 +2,7 @@
 #include "base/excerpt.h"
 #include "base/id.h"
 #include "base/latch.h"
+#include "base/sized.h"
 #include "base/trace.h"
 #include "base/utf8.h"
 #include "engine/embed.h"
@@ -242,24 +243,19 @@ static enum hx_code take_fired(struct embed_reply *r, const struct entity_step *
 	return code ? embed_refuse(err, code, NULL) : HX_OK;
 }
 
-static enum hx_code fire(struct entity_call *call, const struct hx_fire_request *request, struct hx_error *err)
+/* `given`: what the step is fired with, or what a person says that it put out. */
+static enum hx_code fire(struct entity_call *call, const struct step_request *rq, const char *given, const char *what,
+			 struct hx_error *err)
 {
-	struct firing f = {.fire.done = fire_done};
-	struct json input;
+	struct firing f = {.fire = {.rq = *rq, .done = fire_done}};
 	char trace[TRACE_PARENT_BYTES];
-	enum hx_code code = embed_json(request->input, "null", "input", INPUT_BYTES_MAX, &input, err);
+	enum hx_code code = embed_json(given, "null", what, INPUT_BYTES_MAX, &f.fire.rq.input, err);
 
 	if (code)
 		return code;
-	f.fire.rq = (struct step_request){
-		.mode = STEP_FIRE,
-		.ref = call->ref,
-		.step_key = slice_str(request->step),
-		.requester = call->who.requester,
-		.input = input,
-		.version = request->version,
-		.traceparent = trace_new(trace),
-	};
+	f.fire.rq.ref = call->ref;
+	f.fire.rq.requester = call->who.requester;
+	f.fire.rq.traceparent = trace_new(trace);
 	latch_init(&f.latch);
 	entity_fire_start(&f.fire, call->e->engine);
 	latch_wait(&f.latch);
@@ -273,12 +269,43 @@ enum hx_code hx_entity_fire(struct hx_engine *engine, const struct hx_caller *ca
 			    const struct hx_fire_request *request, struct hx_result **ret_result, struct hx_error *err)
 {
 	struct entity_call call = {.e = engine};
+	struct step_request rq = {.mode = STEP_FIRE};
+	struct hx_fire_request own;
 	enum hx_code code = embed_enter(engine, err);
 
 	if (code)
 		return code;
-	code = call_find(&call, caller, request->workflow, request->id, err);
+	code = SIZED_READ(request, &own, "hx_fire_request", err);
 	if (!code)
-		code = fire(&call, request, err);
+		code = call_find(&call, caller, own.workflow, own.id, err);
+	if (!code) {
+		rq.step_key = slice_str(own.step);
+		rq.version = own.version;
+		code = fire(&call, &rq, own.input, "input", err);
+	}
+	return call_end(&call, code, ret_result, err);
+}
+
+/* ---- resolve ---- */
+
+enum hx_code hx_entity_resolve(struct hx_engine *engine, const struct hx_caller *caller,
+			       const struct hx_resolve_request *request, struct hx_result **ret_result,
+			       struct hx_error *err)
+{
+	struct entity_call call = {.e = engine};
+	struct step_request rq = {0};
+	struct hx_resolve_request own;
+	enum hx_code code = embed_enter(engine, err);
+
+	if (code)
+		return code;
+	code = SIZED_READ(request, &own, "hx_resolve_request", err);
+	if (!code)
+		code = call_find(&call, caller, own.workflow, own.id, err);
+	if (!code) {
+		rq.mode = own.done ? STEP_RESOLVE_DONE : STEP_RESOLVE_NOT_DONE;
+		rq.step_key = slice_str(own.step);
+		code = fire(&call, &rq, own.output, "output", err);
+	}
 	return call_end(&call, code, ret_result, err);
 }

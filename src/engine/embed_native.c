@@ -8,9 +8,15 @@ struct hx_output {
 	struct strbuf *text;
 };
 
-void hx_output_add(struct hx_output *output, const char *text)
+enum hx_code hx_output_write(struct hx_output *output, const void *bytes, size_t bytes_n)
 {
-	strbuf_add_str(output->text, text);
+	strbuf_add(output->text, bytes, bytes_n);
+	return output->text->failed ? HX_TOO_LARGE : HX_OK;
+}
+
+enum hx_code hx_output_add(struct hx_output *output, const char *text)
+{
+	return hx_output_write(output, text, strlen(text));
 }
 
 int hx_native_cancelled(const struct hx_native_call *call)

@@ -10,6 +10,7 @@
 #include "base/excerpt.h"
 #include "base/id.h"
 #include "base/json_string.h"
+#include "base/sized.h"
 #include "base/trace.h"
 #include "engine/embed.h"
 #include "engine/runs.h"
@@ -158,6 +159,7 @@ enum hx_code hx_run_start(struct hx_engine *engine, const struct hx_caller *call
 			  const struct hx_run_request *request, struct hx_result **ret_result, struct hx_error *err)
 {
 	struct start s = {.e = engine};
+	struct hx_run_request own;
 	enum hx_code code = embed_enter(engine, err);
 
 	if (code)
@@ -166,7 +168,9 @@ enum hx_code hx_run_start(struct hx_engine *engine, const struct hx_caller *call
 	if (!s.result)
 		code = error_set(err, HX_NO_MEMORY, "a result");
 	if (!code)
-		code = read_request(&s, caller, request, err);
+		code = SIZED_READ(request, &own, "hx_run_request", err);
+	if (!code)
+		code = read_request(&s, caller, &own, err);
 	if (!code)
 		code = create(&s, err);
 	if (s.result)
@@ -368,16 +372,19 @@ enum hx_code hx_run_tell(struct hx_engine *engine, const struct hx_caller *calle
 			 const struct hx_message *message, struct hx_result **ret_result, struct hx_error *err)
 {
 	struct embed_reply *r = NULL;
+	struct hx_message own;
 	struct embed_who who;
 	int64_t subject;
 	enum hx_code code = embed_enter(engine, err);
 
 	if (code)
 		return code;
-	code = find(caller, id, &who, &subject, err);
+	code = SIZED_READ(message, &own, "hx_message", err);
+	if (!code)
+		code = find(caller, id, &who, &subject, err);
 	if (!code) {
 		r = embed_reply_new();
-		code = r ? tell(engine, &who, subject, message, r, err) : error_set(err, HX_NO_MEMORY, "a result");
+		code = r ? tell(engine, &who, subject, &own, r, err) : error_set(err, HX_NO_MEMORY, "a result");
 	}
 	if (r)
 		code = embed_reply_give(r, code, /* also= */ HX_OK, ret_result, err);

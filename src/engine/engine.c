@@ -327,6 +327,7 @@ static enum hx_code start_actions(struct engine *e, struct hx_error *err)
 		.outbound = &e->outbound,
 		.secret_rules = &e->secret_rules,
 		.natives = e->options.natives,
+		.native_slots = e->options.native_slots,
 		.fence_floor = &e->fence_floor,
 	};
 	enum hx_code code = HX_OK;
@@ -552,6 +553,7 @@ enum hx_code engine_new(const struct engine_options *options, struct findings *f
 	pthread_mutex_init(&e->configuring, NULL);
 	changers_init(&e->changers);
 	definitions_init(&e->definitions, options->natives, tell_wanted, e);
+	e->definitions.natives_all = options->natives_all;
 	code = start(e, findings, err);
 	if (code)
 		engine_free(e);

@@ -60,6 +60,8 @@ struct engine_options {
 	bool no_migrate;
 	bool loopback_allowed;         /* actions may call this machine, if the store has no API keys */
 	const struct natives *natives; /* outlives the engine. NULL: none, and definitions may name any */
+	bool natives_all;              /* also those that the store has may name no other (definition_natives.c) */
+	size_t native_slots;           /* so many functions run at once; 0: the port's default */
 	struct clock *clock;
 	struct log *log;
 };

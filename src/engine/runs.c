@@ -18,6 +18,7 @@
 struct runs {
 	struct runs_options options;
 	struct run_policy policy;
+	struct due_source source;
 	struct feeder feeder;
 	_Atomic int64_t told_unknown_ns; /* when a definition that is not known here was told last */
 };
@@ -31,8 +32,16 @@ struct drive {
 
 static void scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
 {
-	(void)source;
-	run_scan_due(unit, limit);
+	const struct runs *runs = source->context;
+
+	run_scan_due(unit, limit, definitions_left_runs(runs->options.definitions));
+}
+
+static void next_due(const struct due_source *source, struct unit *unit)
+{
+	const struct runs *runs = source->context;
+
+	run_next_due(unit, definitions_left_runs(runs->options.definitions));
 }
 
 static const struct due_source due_runs = {
@@ -40,7 +49,7 @@ static const struct due_source due_runs = {
 	.topic = RUN_TOPIC,
 	.poll_ms = RUN_POLL_MS,
 	.scan = scan_due,
-	.next = run_next_due,
+	.next = next_due,
 };
 
 static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
@@ -79,7 +88,13 @@ static void tell_unknown(const struct drive *drive, const char *id)
 
 	if (told_ns && now_ns - told_ns < UNKNOWN_TELL_MS * INT64_C(1000000))
 		return;
-	if (atomic_compare_exchange_strong(&runs->told_unknown_ns, &told_ns, now_ns))
+	if (!atomic_compare_exchange_strong(&runs->told_unknown_ns, &told_ns, now_ns))
+		return;
+	if (drive->run.missing_function)
+		log_warn(runs->options.log, "a run is left to a program that has its function", log_text("id", id),
+			 log_slice("workflow", drive->run.missing_workflow),
+			 log_text("function", drive->run.missing_function));
+	else
 		log_warn(runs->options.log, "a run's definition is not known here: it is looked for",
 			 log_text("id", id), log_slice("workflow", drive->run.missing_workflow),
 			 log_int("version", drive->run.missing_version));
@@ -299,7 +314,6 @@ enum hx_code runs_start(const struct runs_options *options, struct runs **ret_ru
 	struct feeder_options feed = {
 		.lanes = options->lanes,
 		.clock = options->clock,
-		.source = &due_runs,
 		.under_way_max = RUNS_DRIVEN_MAX,
 		.slice = RUNS_SLICE,
 		.begin = begin,
@@ -309,6 +323,9 @@ enum hx_code runs_start(const struct runs_options *options, struct runs **ret_ru
 	if (!runs)
 		return error_set(err, HX_NO_MEMORY, "the runs");
 	runs->options = *options;
+	runs->source = due_runs;
+	runs->source.context = runs;
+	feed.source = &runs->source;
 	runs->policy = (struct run_policy){options->config->lease_ms, machine_of, runs};
 	if (feeder_start(&runs->feeder, &feed)) {
 		free(runs);

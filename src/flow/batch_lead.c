@@ -134,6 +134,20 @@ static bool is_to_be_seized(const struct batch_lead *l)
 	return l->row.owned ? l->row.past : l->row.due_at && l->row.due_at <= l->row.now;
 }
 
+static void leave(struct batch_lead *l)
+{
+	l->missing_workflow = l->row.workflow;
+	end(l, LEAD_OVER, HX_CONFIG_ERROR);
+}
+
+/* It needs a function that this program does not have, and is left to one that has it. */
+static bool is_left(const struct batch_lead *l)
+{
+	const struct batch_definition *definition = l->row.machine ? l->row.machine->definition : NULL;
+
+	return definition && (action_absent(definition->item_action) || action_absent(definition->cleanup_action));
+}
+
 static void decide(struct batch_lead *l, const struct answer *answer)
 {
 	if (l->holding && is(l, BATCH_CANCELLING))
@@ -144,6 +158,8 @@ static void decide(struct batch_lead *l, const struct answer *answer)
 		end(l, LEAD_WORK, HX_OK);
 	else if (!is_to_be_seized(l))
 		end(l, LEAD_OVER, l->row.owned ? HX_CLAIM_FAILED : HX_OK);
+	else if (!is(l, BATCH_LOADING) && is_left(l))
+		leave(l);
 	else
 		ask_with_new_op(l, answer, is(l, BATCH_LOADING) ? LEAD_RELEASING : LEAD_SEIZING);
 }
@@ -170,8 +186,7 @@ static void take_read(struct batch_lead *l, const struct answer *answer)
 		l->fenced = true;
 		end(l, LEAD_OVER, HX_STALE_FENCE);
 	} else if (!l->row.machine && !is(l, BATCH_LOADING)) {
-		l->missing_workflow = l->row.workflow;
-		end(l, LEAD_OVER, HX_CONFIG_ERROR);
+		leave(l);
 	} else {
 		if (!l->holding)
 			batch_hold_of(&l->row, l->policy, l->arena, &l->hold);

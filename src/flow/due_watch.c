@@ -88,7 +88,7 @@ static void ask(const struct task *task, struct ask *ask)
 		if (w->at == DUE_SCANNING)
 			w->source->scan(w->source, ask->unit, w->limit);
 		else
-			w->source->next(ask->unit);
+			w->source->next(w->source, ask->unit);
 	}
 }
 

@@ -21,7 +21,8 @@ struct due_source {
 	/* Adds one line, its row: subject. */
 	void (*scan)(const struct due_source *source, struct unit *unit, int64_t limit);
 	/* Adds one line: the moment at which the next is due, as one row; NULL: none. May be NULL: only poll_ms counts. */
-	void (*next)(struct unit *unit);
+	void (*next)(const struct due_source *source, struct unit *unit);
+	const void *context; /* the functions' own */
 };
 
 struct due_watch {

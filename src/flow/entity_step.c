@@ -173,11 +173,30 @@ static bool choose_step(struct entity_step *s, const struct db_rows *rows, struc
 	return false;
 }
 
+/* What the step would need and this program cannot call; it is refused before anything is claimed. False: ended. */
+static bool can_be_called(struct entity_step *s)
+{
+	const struct action *absent = action_absent(s->view->action);
+	const char *words;
+
+	if (!absent)
+		absent = action_absent(s->view->validation);
+	if (!absent)
+		return true;
+	words = text_printf(
+		s->arena,
+		"the step needs the function \"%s\", which this program does not have: it is for the one that "
+		"has registered it",
+		excerpt_of(slice_str(absent->function)).text);
+	end_saying(s, HX_NOT_IMPLEMENTED, words ? words : "the step needs a function that this program does not have");
+	return false;
+}
+
 static void take_read_to_fire(struct entity_step *s, const struct answer *answer, struct slice status)
 {
 	const char *words;
 
-	if (!choose_step(s, &answer->result->rows[0], status))
+	if (!choose_step(s, &answer->result->rows[0], status) || !can_be_called(s))
 		return;
 	if (s->rq->version && s->rq->version != s->version) {
 		end_saying(s, HX_CONCURRENCY_ERROR, "the entity has another version by now");
@@ -228,6 +247,8 @@ static void take_read_of_claim(struct entity_step *s, const struct answer *answe
 		end_saying(s, HX_WRONG_STATUS, "the claim belongs to another step");
 		return;
 	}
+	if (s->rq->mode == STEP_RECOVER && !can_be_called(s))
+		return;
 	step_make_key(s);
 	s->acted = true;
 	if (s->rq->mode == STEP_RECOVER) {

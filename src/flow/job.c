@@ -94,12 +94,20 @@ static const struct db_stmt stmt_list = {
 	.out = JOB_OUT,
 };
 
+/* Actions whose function this node does not have are delivered by a node that has it. */
+#define NOT_LEFT(names) " AND workflow || '/' || action NOT IN (SELECT value FROM " names ")"
+#define SQLITE_LEFT(n) "json_each(?" n ")"
+#define PG_LEFT(n) "json_array_elements_text(?" n "::json) AS q(value)"
+
+/* The function is volatile on PostgreSQL: bare, it would be a filter over all jobs that will ever be due. */
+#define SCAN_DUE(names)                                                                                                \
+	"SELECT subject FROM hx_job WHERE queue = 'after-effects' AND due_at <= (SELECT hx_now_ms())" NOT_LEFT(names)  \
+	" ORDER BY due_at LIMIT ?1"
 static const struct db_stmt stmt_scan_due = {
 	.name = "job_scan_due",
-	/* The function is volatile on PostgreSQL: bare, it would be a filter over all jobs that will ever be due. */
-	.sql = "SELECT subject FROM hx_job WHERE queue = 'after-effects' AND due_at <= (SELECT hx_now_ms())"
-	       " ORDER BY due_at LIMIT ?1",
-	.in = "i",
+	.sql = SCAN_DUE(SQLITE_LEFT("2")),
+	.pg_sql = SCAN_DUE(PG_LEFT("2")),
+	.in = "it",
 	.out = "i",
 };
 
@@ -111,10 +119,13 @@ static const struct db_stmt stmt_end_deliveries = {
 	.out = "",
 };
 
+#define NEXT_DUE(names)                                                                                                \
+	"SELECT min(due_at) FROM hx_job WHERE due_at IS NOT NULL AND queue = 'after-effects'" NOT_LEFT(names)
 static const struct db_stmt stmt_next_due = {
 	.name = "job_next_due",
-	.sql = "SELECT min(due_at) FROM hx_job WHERE due_at IS NOT NULL AND queue = 'after-effects'",
-	.in = "",
+	.sql = NEXT_DUE(SQLITE_LEFT("1")),
+	.pg_sql = NEXT_DUE(PG_LEFT("1")),
+	.in = "t",
 	.out = "i",
 };
 
@@ -205,6 +216,20 @@ void job_redrive(struct unit *unit, const struct stamp *stamp, struct slice work
 	unit_wake(unit, JOB_TOPIC);
 }
 
+enum hx_code job_redriven(const struct unit_result *result)
+{
+	if (result->verdict == UNIT_WON)
+		return HX_OK;
+	return result->verdict == UNIT_REFUSED ? HX_NOT_FOUND : HX_WRONG_STATUS;
+}
+
+const char *job_redrive_detail(enum hx_code code)
+{
+	if (code == HX_NOT_FOUND)
+		return "there is no such job";
+	return code == HX_WRONG_STATUS ? "it is not parked, or it is a step of a run: retry that" : NULL;
+}
+
 void job_read(struct unit *unit, int64_t subject)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_int(subject));
@@ -222,9 +247,9 @@ void job_list(struct unit *unit, struct slice workspace, struct slice status, st
 		 db_int(limit));
 }
 
-void job_scan_due(struct unit *unit, int64_t limit)
+void job_scan_due(struct unit *unit, int64_t limit, struct slice left)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_due, db_int(limit));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_due, db_int(limit), db_text(left));
 }
 
 void job_end_deliveries(struct unit *unit)
@@ -232,9 +257,9 @@ void job_end_deliveries(struct unit *unit)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_end_deliveries, db_int(job_kind()));
 }
 
-void job_next_due(struct unit *unit)
+void job_next_due(struct unit *unit, struct slice left)
 {
-	unit_add(unit, UNIT_ANY, &stmt_next_due, 0, NULL);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_next_due, db_text(left));
 }
 
 void job_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit)
@@ -285,6 +310,8 @@ static void take_read(struct job_run *j, const struct answer *answer)
 		end(j, HX_CLAIM_FAILED);
 	} else if (j->arena->failed) {
 		end(j, HX_TOO_LARGE);
+	} else if (j->action && j->action->absent) {
+		end(j, HX_CLAIM_FAILED); /* the scan leaves them out: this one was found a moment before */
 	} else {
 		j->asked = answer->mono;
 		j->stamp = flow_stamp(answer);

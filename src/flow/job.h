@@ -72,6 +72,9 @@ void job_end(struct unit *unit, int64_t subject, const struct job_ending *ending
  * job of a run's step, and the run is what is retried.
  */
 void job_redrive(struct unit *unit, const struct stamp *stamp, struct slice workspace, int64_t subject);
+/* What its unit came to, and that in words; NULL: the code says it all. */
+enum hx_code job_redriven(const struct unit_result *result) HX_MUST_CHECK;
+const char *job_redrive_detail(enum hx_code code);
 
 /* Columns of job_read and job_list. */
 enum {
@@ -106,12 +109,12 @@ void job_read_in(struct unit *unit, struct slice workspace, int64_t subject);
 /* By id, which is by age. Empty status, empty queue: any. */
 void job_list(struct unit *unit, struct slice workspace, struct slice status, struct slice queue, int64_t after,
 	      int64_t limit);
-/* After-effects that may be claimed now, the longest due first. Row: subject. */
-void job_scan_due(struct unit *unit, int64_t limit);
+/* After-effects that may be claimed now, the longest due first. Row: subject. left: JSON ["WORKFLOW/ACTION"] that are for others. */
+void job_scan_due(struct unit *unit, int64_t limit, struct slice left);
 /* Claims of after-effects are past their time, see subject_end_claims(). Those of workers' jobs are not touched. */
 void job_end_deliveries(struct unit *unit);
 /* The moment at which the next after-effect is due, as one row; NULL: none. */
-void job_next_due(struct unit *unit);
+void job_next_due(struct unit *unit, struct slice left);
 
 /*
  * Retention. Jobs that were COMPLETED longer than age_ms ago, the oldest first, but for those whose run has yet to take their

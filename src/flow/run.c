@@ -110,18 +110,30 @@ static const struct db_stmt stmt_list = {
 	.out = RUN_OUT "it",
 };
 
+/* Versions that need a function which this node does not have: their runs wait for a node that has it, but for being cancelled. */
+#define NOT_LEFT(names)                                                                                                \
+	" AND (r.workflow || '@' || r.definition_version NOT IN (SELECT value FROM " names ")"                        \
+	" OR EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = r.subject AND s.status = 'CANCELLING'))"
+#define SQLITE_LEFT(n) "json_each(?" n ")"
+#define PG_LEFT(n) "json_array_elements_text(?" n "::json) AS q(value)"
+
+/* The function is volatile on PostgreSQL: bare, it would be a filter over all runs that will ever be due. */
+#define SCAN_DUE(names)                                                                                                \
+	"SELECT subject FROM hx_run r WHERE due_at <= (SELECT hx_now_ms())" NOT_LEFT(names) " ORDER BY due_at LIMIT ?1"
 static const struct db_stmt stmt_scan_due = {
 	.name = "run_scan_due",
-	/* The function is volatile on PostgreSQL: bare, it would be a filter over all runs that will ever be due. */
-	.sql = "SELECT subject FROM hx_run WHERE due_at <= (SELECT hx_now_ms()) ORDER BY due_at LIMIT ?1",
-	.in = "i",
+	.sql = SCAN_DUE(SQLITE_LEFT("2")),
+	.pg_sql = SCAN_DUE(PG_LEFT("2")),
+	.in = "it",
 	.out = "i",
 };
 
+#define NEXT_DUE(names) "SELECT min(due_at) FROM hx_run r WHERE due_at IS NOT NULL" NOT_LEFT(names)
 static const struct db_stmt stmt_next_due = {
 	.name = "run_next_due",
-	.sql = "SELECT min(due_at) FROM hx_run WHERE due_at IS NOT NULL",
-	.in = "",
+	.sql = NEXT_DUE(SQLITE_LEFT("1")),
+	.pg_sql = NEXT_DUE(PG_LEFT("1")),
+	.in = "t",
 	.out = "i",
 };
 
@@ -206,14 +218,14 @@ void run_list(struct unit *unit, const struct run_filter *filter)
 		 db_int(filter->before), db_int(filter->limit));
 }
 
-void run_scan_due(struct unit *unit, int64_t limit)
+void run_scan_due(struct unit *unit, int64_t limit, struct slice left)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_due, db_int(limit));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_due, db_int(limit), db_text(left));
 }
 
-void run_next_due(struct unit *unit)
+void run_next_due(struct unit *unit, struct slice left)
 {
-	unit_add(unit, UNIT_ANY, &stmt_next_due, 0, NULL);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_next_due, db_text(left));
 }
 
 void run_job_back(struct unit *unit, int64_t run, int64_t job)

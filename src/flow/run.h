@@ -183,10 +183,11 @@ struct run_filter {
 #define RUN_LAST_OUTPUT (RUN_COLUMNS + 1)
 void run_list(struct unit *unit, const struct run_filter *filter);
 
-/* Runs to look at now, the longest due first. Row: subject. */
-void run_scan_due(struct unit *unit, int64_t limit);
+/* Runs to look at now, the longest due first. Row: subject. left: JSON ["WORKFLOW@VERSION"], whose runs are for others, but for
+ * those that are CANCELLING. */
+void run_scan_due(struct unit *unit, int64_t limit, struct slice left);
 /* The moment at which the next is due, as one row; NULL: none. */
-void run_next_due(struct unit *unit);
+void run_next_due(struct unit *unit, struct slice left);
 /* In the unit that ends a job: its run, if it still awaits this job, is due. */
 void run_job_ended(struct unit *unit, int64_t run, int64_t job);
 /* In the unit that gives a job back to its queue: a run that is being cancelled takes it away before it is begun again. */

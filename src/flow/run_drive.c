@@ -97,6 +97,35 @@ static void missing(struct run_drive *d, const struct answer *answer)
 	end(d, HX_CONFIG_ERROR);
 }
 
+/* What this program cannot call, of all that the run may come to from here on; NULL: nothing. */
+static const struct action *absent_action(const struct run_drive *d)
+{
+	const struct run_definition *definition = drive_definition(d);
+	bool undoing = strcmp(d->row.status, RUN_CANCELLING) == 0;
+	const struct action *absent = NULL;
+
+	for (size_t i = 0; i < definition->steps_n && !absent; i++) {
+		absent = action_absent(definition->steps[i].compensate);
+		if (!absent && !undoing)
+			absent = action_absent(definition->steps[i].action);
+	}
+	return absent;
+}
+
+/* It is left to a program that can, as it is: nothing was claimed. */
+static bool is_left(struct run_drive *d)
+{
+	const struct action *absent = absent_action(d);
+
+	if (!absent)
+		return false;
+	d->missing_workflow = slice_str(drive_definition(d)->name);
+	d->missing_version = d->row.machine->version;
+	d->missing_function = absent->function;
+	end(d, HX_CONFIG_ERROR);
+	return true;
+}
+
 static void take_read(struct run_drive *d, const struct answer *answer)
 {
 	int64_t fence = d->row.fence;
@@ -119,6 +148,8 @@ static void take_read(struct run_drive *d, const struct answer *answer)
 		end(d, HX_CLAIM_FAILED);
 	} else if (!d->holding && !d->row.owned && (!d->row.due_at || d->row.due_at > d->row.now)) {
 		end(d, HX_OK); /* somebody was first and has left it waiting: saying so once more would be a change */
+	} else if (!d->holding && is_left(d)) {
+		return;
 	} else if (!d->holding && wants_event(d)) {
 		d->at = DRIVE_READING_EVENT;
 	} else {
@@ -326,10 +357,10 @@ static void take(struct task *task, const struct answer *answer)
 
 	switch (d->at) {
 	case DRIVE_NEW:
-		if (d->row.machine)
-			plan(d, answer);
-		else
+		if (!d->row.machine)
 			d->at = DRIVE_READING;
+		else if (!is_left(d))
+			plan(d, answer);
 		break;
 	case DRIVE_READING:
 		take_read(d, answer);

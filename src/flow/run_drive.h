@@ -116,6 +116,8 @@ struct run_drive {
 	bool held;                     /* it has left a step for a person */
 	struct slice missing_workflow; /* with HX_CONFIG_ERROR */
 	int64_t missing_version;
+	const char *
+		missing_function; /* likewise: the definition is there, and this program has no such function; else NULL */
 	/* private */
 	struct run_row row;
 	bool holding; /* row.fence is ours */

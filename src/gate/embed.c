@@ -18,6 +18,7 @@
 
 #include "base/latch.h"
 #include "base/signals.h"
+#include "base/sized.h"
 #include "base/steady_clock.h"
 #include "gate/embed_unit.h"
 #include "gate/fingerprint.h"
@@ -94,14 +95,29 @@ static enum hx_code check(const struct hx_gate_options *options, struct hx_error
 	return HX_OK;
 }
 
+static enum hx_code read_options(const struct hx_gate_options *given, struct hx_gate_options *ret_own,
+				 struct hx_gate_store *ret_store, struct hx_error *err)
+{
+	enum hx_code code = SIZED_READ(given, ret_own, "hx_gate_options", err);
+
+	if (!code && ret_own->store) {
+		code = SIZED_READ(ret_own->store, ret_store, "hx_gate_store", err);
+		ret_own->store = ret_store;
+	}
+	return code ? code : check(ret_own, err);
+}
+
 enum hx_code hx_gate_open(const struct hx_gate_options *options, struct hx_gate **ret_gate, struct hx_error *err)
 {
-	enum hx_code code = check(options, err);
+	struct hx_gate_options own;
+	struct hx_gate_store store;
+	enum hx_code code = read_options(options, &own, &store, err);
 	struct hx_gate *gate = code ? NULL : calloc(1, sizeof *gate);
 	sigset_t before;
 
 	if (code)
 		return code;
+	options = &own;
 	if (!gate)
 		return error_set(err, HX_NO_MEMORY, "a gate");
 	embed_texts_init(&gate->texts);
@@ -284,8 +300,8 @@ static enum hx_code read_replay(struct hx_gate_entry *entry, struct slice bytes,
 	if (entry->arena.failed)
 		return arena_error(&entry->arena, err);
 	entry->at = ENTRY_REPLAY;
-	entry->replay = (struct hx_gate_response){response.status, response.fields_n, fields, response.body.p,
-						  response.body.n};
+	entry->replay = (struct hx_gate_response){sizeof entry->replay, response.status, response.fields_n, fields,
+						  response.body.p,      response.body.n};
 	return HX_OK;
 }
 
@@ -312,8 +328,11 @@ enum hx_code hx_gate_begin(struct hx_gate *gate, const struct hx_gate_request *r
 {
 	struct gate_reply reply = {0};
 	struct hx_gate_entry *entry = NULL;
-	enum hx_code code = entry_new(gate, request, &entry, err);
+	struct hx_gate_request own;
+	enum hx_code code = SIZED_READ(request, &own, "hx_gate_request", err);
 
+	if (!code)
+		code = entry_new(gate, &own, &entry, err);
 	if (code)
 		return code;
 	guard_note_asked(&entry->guard, clock_mono(clock_system()));
@@ -473,16 +492,19 @@ static enum hx_code complete_with(struct hx_gate_entry *entry, size_t writes_n, 
 enum hx_code hx_gate_complete(struct hx_gate_entry *entry, const struct hx_gate_response *response, size_t writes_n,
 			      const struct hx_gate_write *writes, struct hx_error *err)
 {
+	struct hx_gate_response own;
 	struct strbuf stored;
-	enum hx_code code;
+	enum hx_code code = SIZED_READ(response, &own, "hx_gate_response", err);
 
+	if (code)
+		return code;
 	if (entry->at != ENTRY_OPEN && entry->at != ENTRY_DOUBTFUL)
 		return error_set(err, HX_WRONG_STATUS, "there is nothing to complete");
 	if (entry->at == ENTRY_DOUBTFUL && writes_n != entry->writes_n)
 		return error_set(err, HX_WRONG_STATUS, "a completion that is in doubt can only be repeated as it was");
 	entry->writes_n = writes_n;
 	strbuf_init(&stored, 2 * HX_GATE_BODY_BYTES_MAX);
-	code = encode(response, &stored, err);
+	code = encode(&own, &stored, err);
 	entry->guard.ask.response = strbuf_slice(&stored);
 	if (!code)
 		code = writes_n ? complete_with(entry, writes_n, writes, err) : complete_alone(entry, err);

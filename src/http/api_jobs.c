@@ -329,11 +329,10 @@ static enum hx_code answered_redrive(struct single *single, const struct unit_re
 {
 	struct api_query *query = single->context;
 
-	query->detail = result->verdict == UNIT_REFUSED ? "there is no such job"
-							: "it is not parked, or it is a step of a run: retry that";
-	if (result->verdict == UNIT_WON)
-		return HX_OK;
-	return result->verdict == UNIT_REFUSED ? HX_NOT_FOUND : HX_WRONG_STATUS;
+	enum hx_code code = job_redriven(result);
+
+	query->detail = job_redrive_detail(code);
+	return code;
 }
 
 static void render_redrive(struct api_query *query)

@@ -34,6 +34,17 @@ const char *action_effect_name(enum action_effect effect)
 	return effect_names[effect];
 }
 
+const struct action *action_absent(const struct action *action)
+{
+	if (!action)
+		return NULL;
+	if (action->absent)
+		return action;
+	if (action->probe && action->probe->absent)
+		return action->probe;
+	return action->void_action && action->void_action->absent ? action->void_action : NULL;
+}
+
 #define KIND(kind) (1u << (kind))
 #define ALL (~0u)
 #define VOIDABLE (KIND(ACTION_HTTP) | KIND(ACTION_EXEC) | KIND(ACTION_NATIVE))

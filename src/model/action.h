@@ -59,11 +59,14 @@ struct action {
 	size_t statements_n;      /* sql */
 	const struct action_statement *statements;
 	const char *function; /* native: the name it was registered under */
-	const char *queue;    /* worker */
+	bool absent; /* and this program has none of that name: what needs it is left to one that has (engine/definition_natives.c) */
+	const char *queue; /* worker */
 	size_t line;
 };
 
 const char *action_kind_name(enum action_kind kind);
 const char *action_effect_name(enum action_effect effect);
+/* Neither it nor its probe and void may be absent. NULL: none is (or there is no action at all), else one that is. */
+const struct action *action_absent(const struct action *action);
 
 #endif

@@ -28,13 +28,15 @@ static void pay(struct hx_gate *gate, int64_t n)
 		{"INSERT INTO payment (n) VALUES (?1)", 1, &value, 0},
 		{"UPDATE account SET balance = balance + 1", 0, NULL, 1},
 	};
-	struct hx_gate_response response = {.status = 201, .body = "paid", .body_bytes = 4};
+	struct hx_gate_response response = {HX_SIZE(hx_gate_response), .status = 201, .body = "paid", .body_bytes = 4};
 	struct hx_gate_entry *entry;
 	char key[32];
 
 	snprintf(key, sizeof key, "n-%lld", (long long)n);
-	must(hx_gate_begin(gate, &(struct hx_gate_request){.method = "POST", .path = "/payments", .key = key}, &entry,
-			   NULL, &error));
+	must(hx_gate_begin(
+		gate,
+		&(struct hx_gate_request){HX_SIZE(hx_gate_request), .method = "POST", .path = "/payments", .key = key},
+		&entry, NULL, &error));
 	if (!hx_gate_replay(entry))
 		must(hx_gate_complete(entry, &response, 2, writes, &error));
 	hx_gate_entry_free(entry);
@@ -47,7 +49,7 @@ int main(int argc, char **argv)
 
 	if (argc != 3)
 		errx(2, "usage: gate_payer URL FROM");
-	must(hx_gate_open(&(struct hx_gate_options){.store_url = argv[1]}, &gate, &error));
+	must(hx_gate_open(&(struct hx_gate_options){HX_SIZE(hx_gate_options), .store_url = argv[1]}, &gate, &error));
 	for (int64_t n = strtoll(argv[2], NULL, 10);; n++) {
 		int bytes = snprintf(line, sizeof line, "%lld\n", (long long)n);
 

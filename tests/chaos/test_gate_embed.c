@@ -125,8 +125,10 @@ static bool is_replayed(struct hx_gate *gate, int64_t n)
 	enum hx_code code;
 
 	snprintf(key, sizeof key, "n-%lld", (long long)n);
-	code = hx_gate_begin(gate, &(struct hx_gate_request){.method = "POST", .path = "/payments", .key = key}, &entry,
-			     NULL, &err);
+	code = hx_gate_begin(
+		gate,
+		&(struct hx_gate_request){HX_SIZE(hx_gate_request), .method = "POST", .path = "/payments", .key = key},
+		&entry, NULL, &err);
 	if (code == HX_OK) {
 		replayed = hx_gate_replay(entry) != NULL;
 		if (!replayed)
@@ -154,7 +156,8 @@ static void both_or_neither(enum store_kind kind, int kills)
 		int64_t told = live(next, rand() % 20, (useconds_t)(rand() % 3000)), paid;
 		char text[80];
 
-		if (hx_gate_open(&(struct hx_gate_options){.store_url = store->url}, &gate, &err))
+		if (hx_gate_open(&(struct hx_gate_options){HX_SIZE(hx_gate_options), .store_url = store->url}, &gate,
+				 &err))
 			fail_msg("%s", err.detail);
 		snprintf(text, sizeof text, "SELECT count(*) FROM payment WHERE n = %lld", (long long)told + 1);
 		paid = sql(text);

@@ -214,7 +214,7 @@ struct user_store *user_store_new(struct clock *clock)
 
 	if (!u)
 		return NULL;
-	u->table = (struct hx_gate_store){u, acquire, complete, remove_own, sweep};
+	u->table = (struct hx_gate_store){HX_SIZE(hx_gate_store), u, acquire, complete, remove_own, sweep};
 	u->clock = clock;
 	pthread_mutex_init(&u->mutex, NULL);
 	return u;

@@ -139,13 +139,8 @@ static inline enum hx_code try_open(const char *url, size_t natives_n, struct hx
 {
 	struct hx_native natives[] = {{"charge", charge, &bank}};
 	struct hx_engine_options options = {
-		.store = url,
-		.node = "test",
-		.natives = natives,
-		.natives_n = natives_n,
-		.drain_ms = drain_ms,
-		.on_finding = on_finding,
-		.data = findings,
+		HX_SIZE(hx_engine_options), .store = url,         .node = "test",           .natives = natives,
+		.natives_n = natives_n,     .drain_ms = drain_ms, .on_finding = on_finding, .data = findings,
 	};
 
 	findings[0] = '\0';
@@ -194,7 +189,8 @@ static inline int tear_down(void **state)
 
 /* ---- what the program does ---- */
 
-static const struct hx_run_request one_order = {.workflow = "order", .key = "order-7", .input = "{\"cents\": 1200}"};
+static const struct hx_run_request one_order = {HX_SIZE(hx_run_request), .workflow = "order", .key = "order-7",
+						.input = "{\"cents\": 1200}"};
 
 /* The id goes to ret_id, which has room for it. */
 static inline bool start(const struct hx_run_request *request, char *ret_id)

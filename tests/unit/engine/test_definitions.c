@@ -556,6 +556,7 @@ static void test_natives_are_compared(void **state)
 	must_put(0, "order", native_text("count"), 2);
 	insert_run(1, "order", 1);
 	node_open(1, &natives);
+	nodes[1].defs.natives_all = true;
 	must_load(1, NULL);
 	assert_said("version 1, which runs or batches still have, cannot serve here");
 	assert_said("no function \"anything\" is registered");
@@ -566,8 +567,36 @@ static void test_natives_are_compared(void **state)
 	must_put(0, "order", native_text("nobody"), 3);
 	node_close(1);
 	node_open(1, &natives);
+	nodes[1].defs.natives_all = true;
 	assert_int_equal(load(1, NULL), HX_CONFIG_ERROR);
 	assert_said("no function \"nobody\" is registered");
+}
+
+/* Who may do without them takes what the store has, and leaves what needs them to others; but puts nothing new that does. */
+static void test_natives_of_others_are_left_to_them(void **state)
+{
+	static struct natives natives;
+
+	(void)state;
+	natives.n = 0;
+	assert_int_equal(natives_add(&natives, "count", nothing, NULL, &err), HX_OK);
+	must_put(0, "order", native_text("anything"), 1);
+	must_put(0, "order", native_text("count"), 2);
+	insert_run(1, "order", 1);
+	node_open(1, &natives);
+	must_load(1, NULL);
+	assert_said("warning: workflow order: native: action x: no function \"anything\" is registered here");
+	assert_string_equal(step_of(1, "order", 1), "s");
+	assert_true(slice_is(definitions_left_runs(&nodes[1].defs), "[\"order@1\"]"));
+	assert_true(slice_is(definitions_left_jobs(&nodes[1].defs), "[]"));
+	must_put(0, "order", native_text("nobody"), 3);
+	node_close(1);
+	node_open(1, &natives);
+	must_load(1, NULL);
+	assert_string_equal(step_of(1, "order", 3), "s");
+	assert_true(slice_is(definitions_left_jobs(&nodes[1].defs), "[\"order/x\"]"));
+	must_refuse(1, "order", native_text("cuont"),
+		    "order:2: error: workflow order: native: action x: no function \"cuont\" is registered");
 }
 
 #define BATCH                                                                                                          \
@@ -846,6 +875,7 @@ int main(void)
 		ON_BOTH(test_the_same_text_is_another_version),
 		ON_BOTH(test_what_cannot_be_read),
 		ON_BOTH(test_natives_are_compared),
+		ON_BOTH(test_natives_of_others_are_left_to_them),
 		ON_BOTH(test_natives_of_batches_are_compared),
 		ON_BOTH(test_sql_of_runs_is_tried),
 		ON_BOTH(test_statements_are_shared_by_text),

@@ -128,7 +128,8 @@ static void a_claimed_function_is_not_asked_again(void **state)
 	reopen_in_the_middle(id);
 	AWAIT(DEADLINE_MS, is_at(id, "WAITING")); /* for a person */
 	assert_int_equal(locked(&bank.calls), 1);
-	must(hx_run_tell(engine, NULL, id, &(struct hx_message){.verb = HX_VERB_DONE, .name = "pay"}, NULL, &error));
+	must(hx_run_tell(engine, NULL, id,
+			 &(struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_DONE, .name = "pay"}, NULL, &error));
 	completes(id);
 	assert_int_equal(locked(&bank.calls), 2);
 }
@@ -165,7 +166,7 @@ static void a_close_ends_the_waiting(void **state)
 
 	(void)state;
 	must(hx_engine_define(engine, "nap", waits, &error));
-	assert_true(start(&(struct hx_run_request){.workflow = "nap"}, w.id));
+	assert_true(start(&(struct hx_run_request){HX_SIZE(hx_run_request), .workflow = "nap"}, w.id));
 	AWAIT(DEADLINE_MS, is_at(w.id, "WAITING"));
 	assert_int_equal(pthread_create(&thread, NULL, wait_for_it, &w), 0);
 	AWAIT(DEADLINE_MS, is_inside());
@@ -226,7 +227,7 @@ static size_t threads_that_take(int signal)
 
 static void the_programs_signals_are_left_alone(void **state)
 {
-	struct hx_gate_options options = {.store_url = "sqlite::memory:"};
+	struct hx_gate_options options = {HX_SIZE(hx_gate_options), .store_url = "sqlite::memory:"};
 	struct sigaction pipe_action;
 	struct hx_gate *gate;
 	sigset_t mask;
@@ -246,7 +247,8 @@ static void the_programs_signals_are_left_alone(void **state)
 static void what_an_operator_has_to_know_is_logged(void **state)
 {
 	struct hx_native natives[] = {{"charge", charge, &bank}};
-	struct hx_engine_options options = {.store = store->url, .natives = natives, .natives_n = 1};
+	struct hx_engine_options options = {HX_SIZE(hx_engine_options), .store = store->url, .natives = natives,
+					    .natives_n = 1};
 	FILE *log = tmpfile();
 	char text[4000] = "", id[64];
 
@@ -269,7 +271,8 @@ static void what_an_operator_has_to_know_is_logged(void **state)
 static void a_folder_has_definitions_too(void **state)
 {
 	struct hx_native natives[] = {{"charge", charge, &bank}};
-	struct hx_engine_options options = {.store = "sqlite::memory:", .workflows = store->dir, .natives = natives};
+	struct hx_engine_options options = {HX_SIZE(hx_engine_options),
+					    .store = "sqlite::memory:", .workflows = store->dir, .natives = natives};
 	char path[300], id[64];
 	FILE *file;
 
@@ -307,7 +310,8 @@ static void bad_options_are_refused(void **state)
 		snprintf(names[i], sizeof names[i], "f%zu", i);
 		natives[i] = (struct hx_native){names[i], charge, NULL};
 	}
-#define OPEN(...) open_with(&(struct hx_engine_options){.store = "sqlite::memory:", __VA_ARGS__})
+#define OPEN(...)                                                                                                      \
+	open_with(&(struct hx_engine_options){HX_SIZE(hx_engine_options), .store = "sqlite::memory:", __VA_ARGS__})
 	assert_int_equal(OPEN(.natives = natives, .natives_n = HX_NATIVES_MAX + 1), HX_TOO_LARGE);
 	natives[1].name = natives[0].name;
 	assert_int_equal(OPEN(.natives = natives, .natives_n = 2), HX_VALIDATION_ERROR);
@@ -320,8 +324,11 @@ static void bad_options_are_refused(void **state)
 	assert_int_equal(OPEN(.workflows = "/nowhere"), HX_CONFIG_ERROR);
 	assert_non_null(strstr(error.detail, "/nowhere"));
 #undef OPEN
-	assert_int_equal(open_with(&(struct hx_engine_options){.store = "sqlite:/nowhere/x.db"}), HX_STORE_UNAVAILABLE);
-	assert_int_equal(open_with(&(struct hx_engine_options){.store = "mysql://x"}), HX_CONFIG_ERROR);
+	assert_int_equal(
+		open_with(&(struct hx_engine_options){HX_SIZE(hx_engine_options), .store = "sqlite:/nowhere/x.db"}),
+		HX_STORE_UNAVAILABLE);
+	assert_int_equal(open_with(&(struct hx_engine_options){HX_SIZE(hx_engine_options), .store = "mysql://x"}),
+			 HX_CONFIG_ERROR);
 	hx_engine_close(NULL);
 	hx_result_free(NULL);
 }

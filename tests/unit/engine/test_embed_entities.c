@@ -33,8 +33,9 @@ static const char definition[] =
 static struct store *store;
 static struct hx_engine *engine;
 static struct hx_error error;
-static const struct hx_caller admin = {.requester = "admin"};
-static const struct hx_fire_request fire_pay = {"invoice", "inv-1", "pay", .input = "{\"cents\": 5}"};
+static const struct hx_caller admin = {HX_SIZE(hx_caller), .requester = "admin"};
+static const struct hx_fire_request fire_pay = {HX_SIZE(hx_fire_request), "invoice", "inv-1", "pay",
+						.input = "{\"cents\": 5}"};
 
 static struct {
 	pthread_mutex_t mutex;
@@ -89,7 +90,8 @@ static void must(enum hx_code code)
 static int set_up(void **state)
 {
 	struct hx_native natives[] = {{"pay", pay, NULL}};
-	struct hx_engine_options options = {.config = config, .natives = natives, .natives_n = 1};
+	struct hx_engine_options options = {HX_SIZE(hx_engine_options), .config = config, .natives = natives,
+					    .natives_n = 1};
 	struct hx_result *made;
 
 	bank.calls = 0;
@@ -222,11 +224,11 @@ static enum hx_code fire_with(const struct hx_caller *caller, struct hx_fire_req
 	return hx_entity_fire(engine, caller, &request, NULL, &error);
 }
 
-#define FIRE(w, i, s) ((struct hx_fire_request){.workflow = w, .id = i, .step = s})
+#define FIRE(w, i, s) ((struct hx_fire_request){HX_SIZE(hx_fire_request), .workflow = w, .id = i, .step = s})
 
 static void nonsense_is_refused(void **state)
 {
-	struct hx_caller other = {.workspace = "other", .requester = "admin"};
+	struct hx_caller other = {HX_SIZE(hx_caller), .workspace = "other", .requester = "admin"};
 	struct hx_result *made = NULL;
 
 	(void)state;
@@ -238,9 +240,11 @@ static void nonsense_is_refused(void **state)
 	assert_int_equal(fire_with(&admin, FIRE("invoice", NULL, NULL)), HX_NOT_FOUND);
 	assert_int_equal(fire_with(&admin, FIRE("invoice", "inv-1", "repay")), HX_NOT_FOUND);
 	assert_int_equal(fire_with(&admin, FIRE("invoice", "\xff", "pay")), HX_NOT_FOUND); /* not UTF-8 */
-	assert_int_equal(fire_with(&admin, (struct hx_fire_request){"invoice", "inv-1", "pay", "{", 0}),
+	assert_int_equal(fire_with(&admin, (struct hx_fire_request){HX_SIZE(hx_fire_request), "invoice", "inv-1", "pay",
+								    "{", 0}),
 			 HX_VALIDATION_ERROR);
-	assert_int_equal(fire_with(&admin, (struct hx_fire_request){"invoice", "inv-1", "pay", NULL, 7}),
+	assert_int_equal(fire_with(&admin, (struct hx_fire_request){HX_SIZE(hx_fire_request), "invoice", "inv-1", "pay",
+								    NULL, 7}),
 			 HX_CONCURRENCY_ERROR);
 	assert_int_equal(hx_entity_create(engine, NULL, "invoice", "inv-1", NULL, &made, &error), HX_ALREADY_EXISTS);
 	assert_int_equal(hx_entity_create(engine, NULL, "invoice", "", NULL, &made, &error), HX_VALIDATION_ERROR);
@@ -262,7 +266,8 @@ static void a_claim_without_a_janitor_is_refused(void **state)
 {
 	struct hx_engine *bare = NULL;
 	struct hx_native natives[] = {{"pay", pay, NULL}};
-	struct hx_engine_options options = {.store = "sqlite::memory:", .natives = natives, .natives_n = 1};
+	struct hx_engine_options options = {HX_SIZE(hx_engine_options), .store = "sqlite::memory:", .natives = natives,
+					    .natives_n = 1};
 
 	(void)state;
 	must(hx_engine_open(&options, &bare, &error));

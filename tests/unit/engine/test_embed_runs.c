@@ -32,7 +32,7 @@ static void one_key_is_one_run_and_one_effect(void **state)
 
 static void without_a_key_every_start_is_a_run(void **state)
 {
-	struct hx_run_request request = {.workflow = "order"};
+	struct hx_run_request request = {HX_SIZE(hx_run_request), .workflow = "order"};
 	char first[64], second[64];
 
 	(void)state;
@@ -202,8 +202,8 @@ static void what_is_no_json_is_not_believed(void **state)
 
 static enum hx_code refused(const char *workflow, const char *key, const char *input, const char *workspace)
 {
-	struct hx_run_request request = {workflow, key, input};
-	struct hx_caller caller = {.workspace = workspace};
+	struct hx_run_request request = {HX_SIZE(hx_run_request), workflow, key, input};
+	struct hx_caller caller = {HX_SIZE(hx_caller), .workspace = workspace};
 	struct hx_result *none = NULL;
 	enum hx_code code = hx_run_start(engine, &caller, &request, &none, &error);
 
@@ -234,7 +234,9 @@ static void bad_requests_are_refused(void **state)
 	assert_int_equal(refused("order", key, NULL, NULL), HX_VALIDATION_ERROR);
 	key[255] = '\0';
 	assert_int_equal(
-		hx_run_start(engine, NULL, &(struct hx_run_request){.workflow = "order", .key = key}, NULL, NULL),
+		hx_run_start(engine, NULL,
+			     &(struct hx_run_request){HX_SIZE(hx_run_request), .workflow = "order", .key = key}, NULL,
+			     NULL),
 		HX_OK);
 	assert_non_null(large);
 	memset(large, ' ', (1u << 20) + 1);
@@ -246,7 +248,7 @@ static void bad_requests_are_refused(void **state)
 
 static void foreign_ids_are_not_found(void **state)
 {
-	struct hx_caller other = {.workspace = "other"};
+	struct hx_caller other = {HX_SIZE(hx_caller), .workspace = "other"};
 	struct hx_result *run = NULL;
 	char id[64];
 

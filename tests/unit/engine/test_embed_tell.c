@@ -56,7 +56,7 @@ static void must(enum hx_code code)
 
 static enum hx_code tell(struct hx_message message)
 {
-	struct hx_caller boss = {.requester = "boss"};
+	struct hx_caller boss = {HX_SIZE(hx_caller), .requester = "boss"};
 
 	hx_result_free(last);
 	last = NULL;
@@ -73,7 +73,7 @@ static bool stands_at(const char *status, const char *step)
 
 static void begin(enum hx_native_outcome says)
 {
-	struct hx_run_request request = {.workflow = "order"};
+	struct hx_run_request request = {HX_SIZE(hx_run_request), .workflow = "order"};
 	struct hx_result *run;
 
 	work_says = says;
@@ -85,7 +85,7 @@ static void begin(enum hx_native_outcome says)
 static int set_up(void **state)
 {
 	struct hx_native natives[] = {{"work", work, NULL}, {"undo", undo, NULL}};
-	struct hx_engine_options options = {.natives = natives, .natives_n = 2};
+	struct hx_engine_options options = {HX_SIZE(hx_engine_options), .natives = natives, .natives_n = 2};
 
 	worked = undone = 0;
 	store = store_new(*(enum store_kind *)*state);
@@ -107,8 +107,8 @@ static int tear_down(void **state)
 
 static void approved_and_paid(void **state)
 {
-	struct hx_message payment = {
-		.verb = HX_VERB_EVENT, .name = "payment", .data = "{\"cents\": 1200}", .event_id = "p-1"};
+	struct hx_message payment = {HX_SIZE(hx_message), .verb = HX_VERB_EVENT, .name = "payment",
+				     .data = "{\"cents\": 1200}", .event_id = "p-1"};
 
 	(void)state;
 	begin(HX_NATIVE_DONE);
@@ -117,13 +117,15 @@ static void approved_and_paid(void **state)
 	must(tell(payment)); /* again */
 	assert_false(last->created);
 	AWAIT(DEADLINE_MS, stands_at("WAITING", "agree"));
-	assert_int_equal(tell((struct hx_message){.verb = HX_VERB_APPROVE, .name = "agree", .version = 1}),
-			 HX_CONCURRENCY_ERROR);
-	must(tell((struct hx_message){.verb = HX_VERB_APPROVE, .name = "agree"}));
+	assert_int_equal(
+		tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_APPROVE, .name = "agree", .version = 1}),
+		HX_CONCURRENCY_ERROR);
+	must(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_APPROVE, .name = "agree"}));
 	AWAIT(DEADLINE_MS, stands_at("COMPLETED", NULL));
 	assert_string_equal(last->output, "{\"money\":{\"cents\": 1200},\"by\":\"boss\"}");
-	assert_int_equal(tell((struct hx_message){.verb = HX_VERB_REJECT, .name = "agree"}), HX_WRONG_STATUS);
-	assert_int_equal(tell((struct hx_message){.verb = HX_VERB_CANCEL}), HX_ALREADY_COMPLETED);
+	assert_int_equal(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_REJECT, .name = "agree"}),
+			 HX_WRONG_STATUS);
+	assert_int_equal(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_CANCEL}), HX_ALREADY_COMPLETED);
 	must(tell(payment));
 	assert_false(last->created);
 	assert_int_equal(worked, 1);
@@ -134,7 +136,7 @@ static void rejected(void **state)
 	(void)state;
 	begin(HX_NATIVE_DONE);
 	AWAIT(DEADLINE_MS, stands_at("WAITING", "agree"));
-	must(tell((struct hx_message){.verb = HX_VERB_REJECT, .name = "agree"}));
+	must(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_REJECT, .name = "agree"}));
 	AWAIT(DEADLINE_MS, stands_at("FAILED", "agree"));
 	assert_non_null(strstr(last->error, "\"step\":\"agree\""));
 	assert_true(last->ended);
@@ -145,9 +147,9 @@ static void cancelled_and_compensated_once(void **state)
 	(void)state;
 	begin(HX_NATIVE_DONE);
 	AWAIT(DEADLINE_MS, stands_at("WAITING", "agree"));
-	must(tell((struct hx_message){.verb = HX_VERB_CANCEL}));
+	must(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_CANCEL}));
 	assert_true(last->created);
-	must(tell((struct hx_message){.verb = HX_VERB_CANCEL}));
+	must(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_CANCEL}));
 	assert_false(last->created);
 	AWAIT(DEADLINE_MS, stands_at("CANCELLED", NULL));
 	assert_int_equal(undone, 1);
@@ -158,10 +160,10 @@ static void paused_and_resumed(void **state)
 	(void)state;
 	begin(HX_NATIVE_DONE);
 	AWAIT(DEADLINE_MS, stands_at("WAITING", "agree"));
-	must(tell((struct hx_message){.verb = HX_VERB_PAUSE}));
+	must(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_PAUSE}));
 	assert_string_equal(last->status, "PAUSED");
-	assert_int_equal(tell((struct hx_message){.verb = HX_VERB_RETRY}), HX_WRONG_STATUS);
-	must(tell((struct hx_message){.verb = HX_VERB_RESUME}));
+	assert_int_equal(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_RETRY}), HX_WRONG_STATUS);
+	must(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_RESUME}));
 	AWAIT(DEADLINE_MS, stands_at("WAITING", "agree"));
 	assert_int_equal(worked, 1);
 }
@@ -172,7 +174,7 @@ static void failed_and_retried(void **state)
 	begin(HX_NATIVE_FAILED_FOR_GOOD);
 	AWAIT(DEADLINE_MS, stands_at("FAILED", "reserve"));
 	work_says = HX_NATIVE_DONE;
-	must(tell((struct hx_message){.verb = HX_VERB_RETRY}));
+	must(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_RETRY}));
 	AWAIT(DEADLINE_MS, stands_at("WAITING", "agree"));
 	assert_int_equal(worked, 2);
 }
@@ -182,37 +184,48 @@ static void a_person_says_what_nobody_knows(void **state)
 	(void)state;
 	begin(HX_NATIVE_UNKNOWN);
 	AWAIT(DEADLINE_MS, stands_at("WAITING", "reserve"));
-	must(tell((struct hx_message){.verb = HX_VERB_NOT_DONE, .name = "reserve"}));
+	must(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_NOT_DONE, .name = "reserve"}));
 	AWAIT(DEADLINE_MS, worked == 2 && stands_at("WAITING", "reserve")); /* tried again, and unknown again */
-	must(tell((struct hx_message){.verb = HX_VERB_DONE, .name = "reserve", .data = "7"}));
+	must(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_DONE, .name = "reserve", .data = "7"}));
 	AWAIT(DEADLINE_MS, stands_at("WAITING", "agree"));
-	assert_int_equal(tell((struct hx_message){.verb = HX_VERB_DONE, .name = "reserve"}), HX_WRONG_STATUS);
+	assert_int_equal(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_DONE, .name = "reserve"}),
+			 HX_WRONG_STATUS);
 	assert_int_equal(worked, 2);
 }
 
 static void nonsense_is_refused(void **state)
 {
-	struct hx_caller other = {.workspace = "other"};
+	struct hx_caller other = {HX_SIZE(hx_caller), .workspace = "other"};
 
 	(void)state;
 	begin(HX_NATIVE_DONE);
 	AWAIT(DEADLINE_MS, stands_at("WAITING", "agree"));
-	assert_int_equal(tell((struct hx_message){.verb = HX_VERBS}), HX_VALIDATION_ERROR);
-	assert_int_equal(tell((struct hx_message){.verb = HX_VERB_EVENT}), HX_VALIDATION_ERROR);
-	assert_int_equal(tell((struct hx_message){.verb = HX_VERB_EVENT, .name = "payement"}), HX_NOT_FOUND);
-	assert_int_equal(tell((struct hx_message){.verb = HX_VERB_EVENT, .name = "payment", .data = "{"}),
-			 HX_VALIDATION_ERROR);
-	assert_int_equal(tell((struct hx_message){.verb = HX_VERB_EVENT, .name = "payment", .event_id = ""}),
-			 HX_VALIDATION_ERROR);
-	assert_int_equal(tell((struct hx_message){.verb = HX_VERB_EVENT, .name = "payment", .version = 2}),
-			 HX_VALIDATION_ERROR);
-	assert_int_equal(tell((struct hx_message){.verb = HX_VERB_CANCEL, .data = "1"}), HX_VALIDATION_ERROR);
-	assert_int_equal(tell((struct hx_message){.verb = HX_VERB_CANCEL, .version = -1}), HX_VALIDATION_ERROR);
-	assert_int_equal(tell((struct hx_message){.verb = HX_VERB_CANCEL, .event_id = "x"}), HX_VALIDATION_ERROR);
-	assert_int_equal(tell((struct hx_message){.verb = HX_VERB_APPROVE, .name = "paid"}), HX_NOT_FOUND);
-	assert_int_equal(hx_run_tell(engine, &other, id, &(struct hx_message){.verb = HX_VERB_CANCEL}, NULL, &error),
+	assert_int_equal(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERBS}), HX_VALIDATION_ERROR);
+	assert_int_equal(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_EVENT}), HX_VALIDATION_ERROR);
+	assert_int_equal(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_EVENT, .name = "payement"}),
 			 HX_NOT_FOUND);
-	assert_int_equal(hx_run_tell(engine, NULL, "run_1", &(struct hx_message){.verb = HX_VERB_CANCEL}, NULL, NULL),
+	assert_int_equal(
+		tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_EVENT, .name = "payment", .data = "{"}),
+		HX_VALIDATION_ERROR);
+	assert_int_equal(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_EVENT, .name = "payment",
+						  .event_id = ""}),
+			 HX_VALIDATION_ERROR);
+	assert_int_equal(
+		tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_EVENT, .name = "payment", .version = 2}),
+		HX_VALIDATION_ERROR);
+	assert_int_equal(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_CANCEL, .data = "1"}),
+			 HX_VALIDATION_ERROR);
+	assert_int_equal(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_CANCEL, .version = -1}),
+			 HX_VALIDATION_ERROR);
+	assert_int_equal(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_CANCEL, .event_id = "x"}),
+			 HX_VALIDATION_ERROR);
+	assert_int_equal(tell((struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_APPROVE, .name = "paid"}),
+			 HX_NOT_FOUND);
+	assert_int_equal(hx_run_tell(engine, &other, id,
+				     &(struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_CANCEL}, NULL, &error),
+			 HX_NOT_FOUND);
+	assert_int_equal(hx_run_tell(engine, NULL, "run_1",
+				     &(struct hx_message){HX_SIZE(hx_message), .verb = HX_VERB_CANCEL}, NULL, NULL),
 			 HX_NOT_FOUND);
 	assert_true(stands_at("WAITING", "agree"));
 }

@@ -15,8 +15,9 @@ static void scan(const struct due_source *source, struct unit *unit, int64_t lim
 	UNIT_ADD(unit, UNIT_ANY, &stmt_scan, db_int(limit));
 }
 
-static void next(struct unit *unit)
+static void next(const struct due_source *source, struct unit *unit)
 {
+	(void)source;
 	unit_add(unit, UNIT_ANY, &stmt_next, 0, NULL);
 }
 

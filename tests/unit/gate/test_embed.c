@@ -74,6 +74,7 @@ static void on_event(void *data, const struct hx_gate_event *event)
 static void open_gate(struct shop *shop, const char *url)
 {
 	struct hx_gate_options options = {
+		HX_SIZE(hx_gate_options),
 		.store_url = url,
 		.store = url ? NULL : user_store_table(shop->own),
 		.lease_ms = shop->lease_ms,
@@ -165,6 +166,7 @@ static int tear_down(void **state)
 static enum hx_code begin(struct shop *shop, const char *key, const char *body, struct hx_gate_entry **ret_entry)
 {
 	struct hx_gate_request request = {
+		HX_SIZE(hx_gate_request),
 		.method = "POST",
 		.path = "/payments",
 		.tenant = "t",
@@ -209,7 +211,7 @@ static const struct hx_gate_field json_fields[] = {
 
 static struct hx_gate_response answer_of(const char *body)
 {
-	return (struct hx_gate_response){201, 3, json_fields, body, strlen(body)};
+	return (struct hx_gate_response){HX_SIZE(hx_gate_response), 201, 3, json_fields, body, strlen(body)};
 }
 
 static struct hx_value number(int64_t n)
@@ -299,12 +301,12 @@ static void test_aborted_is_as_if_never_begun(void **state)
 static void test_scopes(void **state)
 {
 	static const struct hx_gate_request requests[] = {
-		{.method = "POST", .path = "/a", .key = "k"},
-		{.method = "POST", .path = "/b", .key = "k"},
-		{.method = "PUT", .path = "/a", .key = "k"},
-		{.method = "POST", .path = "/a", .key = "k", .tenant = ""},
-		{.method = "POST", .path = "/a", .key = "k", .tenant = "x"},
-		{.key = "k"},
+		{HX_SIZE(hx_gate_request), .method = "POST", .path = "/a", .key = "k"},
+		{HX_SIZE(hx_gate_request), .method = "POST", .path = "/b", .key = "k"},
+		{HX_SIZE(hx_gate_request), .method = "PUT", .path = "/a", .key = "k"},
+		{HX_SIZE(hx_gate_request), .method = "POST", .path = "/a", .key = "k", .tenant = ""},
+		{HX_SIZE(hx_gate_request), .method = "POST", .path = "/a", .key = "k", .tenant = "x"},
+		{HX_SIZE(hx_gate_request), .key = "k"},
 	};
 	struct shop *shop = *state;
 	struct hx_gate_entry *entry;
@@ -325,7 +327,8 @@ static void test_body_too_large_is_not_kept(void **state)
 {
 	struct shop *shop = *state;
 	char *body = calloc(1, HX_GATE_BODY_BYTES_MAX + 1);
-	struct hx_gate_response answer = {.status = 200, .body = body, .body_bytes = HX_GATE_BODY_BYTES_MAX};
+	struct hx_gate_response answer = {HX_SIZE(hx_gate_response), .status = 200, .body = body,
+					  .body_bytes = HX_GATE_BODY_BYTES_MAX};
 	struct hx_gate_entry *entry = begun(shop, "fits", "");
 	struct hx_error err;
 
@@ -384,14 +387,14 @@ static void test_store_that_is_down(void **state)
 
 static void test_options_are_checked(void **state)
 {
-	static const struct hx_gate_store empty = {0};
+	static const struct hx_gate_store empty = {HX_SIZE(hx_gate_store)};
 	static const struct hx_gate_options bad[] = {
-		{.store_url = NULL},
-		{.store_url = "memory:", .store = &empty},
-		{.store = &empty},
-		{.store_url = "memory:", .ttl_ms = -1},
-		{.store_url = "memory:", .lease_ms = -1},
-		{.store_url = "mysql://x"},
+		{HX_SIZE(hx_gate_options), .store_url = NULL},
+		{HX_SIZE(hx_gate_options), .store_url = "memory:", .store = &empty},
+		{HX_SIZE(hx_gate_options), .store = &empty},
+		{HX_SIZE(hx_gate_options), .store_url = "memory:", .ttl_ms = -1},
+		{HX_SIZE(hx_gate_options), .store_url = "memory:", .lease_ms = -1},
+		{HX_SIZE(hx_gate_options), .store_url = "mysql://x"},
 	};
 
 	(void)state;
@@ -640,7 +643,7 @@ struct caller {
 static void *run_caller(void *context)
 {
 	struct caller *c = context;
-	struct hx_gate_request request = {.method = "POST", .path = "/p", .key = "once"};
+	struct hx_gate_request request = {HX_SIZE(hx_gate_request), .method = "POST", .path = "/p", .key = "once"};
 	struct hx_gate_entry *entry = NULL;
 	struct hx_error err;
 
@@ -676,7 +679,7 @@ static void test_records_outlive_the_gate(void **state)
 {
 	struct shop *shop = *state;
 	struct hx_gate_entry *entry = begun(shop, "k", "");
-	struct hx_gate_options options = {.store_url = shop->store->url, .space = "another"};
+	struct hx_gate_options options = {HX_SIZE(hx_gate_options), .store_url = shop->store->url, .space = "another"};
 	struct hx_error err;
 
 	assert_int_equal(pay(entry, 1, NULL, &err), HX_OK);

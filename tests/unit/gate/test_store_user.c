@@ -55,7 +55,8 @@ static enum hx_code say_sweep(void *data, int64_t budget, int64_t *ret_removed)
 	return said.code;
 }
 
-static const struct hx_gate_store table = {&said, say_acquire, say_complete, say_remove, say_sweep};
+static const struct hx_gate_store table = {HX_SIZE(hx_gate_store), &said,      say_acquire,
+					   say_complete,           say_remove, say_sweep};
 static struct gate_store *store;
 static struct heard heard;
 
