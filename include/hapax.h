@@ -37,60 +37,60 @@ extern "C" {
  * X(name, number, http status, exit code, text). The name without HX_ is the `code` of problem+json. They stand in the order of
  * their statuses; the number is for ever: a new one takes the next (50 is the last), wherever it stands.
  */
-#define HX_CODES(X)                                                                                                    \
-	X(OK, 0, 200, 0, "ok")                                                                                         \
-	X(VALIDATION_ERROR, 1, 400, 2, "the request is not valid")                                                     \
-	X(BAD_REQUEST, 2, 400, 2, "the request is not well-formed HTTP")                                               \
-	X(KEY_REQUIRED, 3, 400, 2, "an idempotency key is needed here")                                                \
-	X(KEY_INVALID, 4, 400, 2, "the idempotency key is not valid")                                                  \
-	X(UNAUTHENTICATED, 5, 401, 77, "a valid API key is needed")                                                    \
-	X(FORBIDDEN, 6, 403, 77, "this key may not do that")                                                           \
-	X(REQUESTER_NOT_ALLOWED, 7, 403, 77, "this requester may not fire the step")                                   \
-	X(NOT_FOUND, 8, 404, 4, "there is no such thing here")                                                         \
-	X(METHOD_NOT_ALLOWED, 9, 405, 2, "this method is not for this path")                                           \
-	X(REQUEST_TIMEOUT, 10, 408, 75, "the request did not arrive in time")                                          \
-	X(WRONG_STATUS, 11, 409, 5, "the subject is not in the status that this needs")                                \
-	X(CLAIM_FAILED, 12, 409, 5, "another operation is already in progress")                                        \
-	X(IN_DOUBT, 50, 409, 5, "the outcome of the step's last call is not known, and it had another input")          \
-	X(ALREADY_EXISTS, 13, 409, 5, "there is one already")                                                          \
-	X(CONCURRENCY_ERROR, 14, 409, 5, "the subject was changed by somebody else in between")                        \
-	X(ALREADY_COMPLETED, 15, 409, 5, "it has been completed, and cannot be undone this way")                       \
-	X(STALE_FENCE, 16, 409, 5, "the claim has passed to another owner")                                            \
-	X(ENTRY_LOCKED, 17, 409, 5, "it is being processed, please do not submit it again")                            \
-	X(IN_FLIGHT, 18, 409, 5, "the first request with this key is still in flight, or its outcome is not known")    \
-	X(HELD, 47, 409, 5,                                                                                            \
-	  "it is not known whether the first request with this key was done: a person has to decide")                  \
-	X(RESPONSE_NOT_STORED, 19, 409, 5, "it was done, but its answer was not stored")                               \
-	X(RUN_EXPIRED, 20, 410, 4, "the run has ended long ago, and only its key is kept")                             \
-	X(TOO_LARGE, 21, 413, 6, "a limit was exceeded")                                                               \
-	X(URI_TOO_LONG, 22, 414, 6, "the request line is too long")                                                    \
-	X(UNSUPPORTED_ENCODING, 23, 415, 2, "the body is encoded in a way that is not read here")                      \
-	X(EXPECTATION_FAILED, 24, 417, 2, "the expectation is not one that can be met")                                \
-	X(INVALID, 25, 422, 2, "the action rejected its input")                                                        \
-	X(KEY_REUSED, 46, 422, 2, "this key has a run of another workflow")                                            \
-	X(CALLER_MISMATCH, 48, 422, 2, "this key was used by another caller")                                          \
-	X(FINGERPRINT_MISMATCH, 26, 422, 2, "this key was used with another request")                                  \
-	X(DEFINITION_INVALID, 27, 422, 1, "a definition or the configuration has errors")                              \
-	X(HEAD_TOO_LARGE, 28, 431, 6, "the header fields are too large")                                               \
-	X(NO_MEMORY, 29, 500, 70, "out of memory")                                                                     \
-	X(INTERNAL, 30, 500, 70, "an internal error")                                                                  \
-	X(RECORD_DAMAGED, 49, 500, 70,                                                                                 \
-	  "the stored answer is not the one that was stored; it was done, and is not done again")                      \
-	X(DATA_ERROR, 31, 500, 70, "the store refused the data of one unit of work")                                   \
-	X(PROMISE_BROKEN, 32, 500, 1, "what is in the store breaks a promise")                                         \
-	X(SCHEMA_MISMATCH, 33, 500, 78, "the store's schema does not fit this program")                                \
-	X(CONFIG_ERROR, 34, 500, 78, "the configuration is not valid")                                                 \
-	X(NOT_IMPLEMENTED, 35, 501, 2, "this method or coding is not known here")                                      \
-	X(ACTION_FAILED, 36, 502, 7, "the action failed")                                                              \
-	X(BAD_GATEWAY, 37, 502, 76, "the upstream did not answer in well-formed HTTP")                                 \
-	X(UPSTREAM_UNREACHABLE, 38, 502, 76, "the upstream could not be reached; nothing was sent")                    \
-	X(STORE_UNAVAILABLE, 39, 503, 69, "the store cannot be reached")                                               \
-	X(SERVER_UNAVAILABLE, 40, 503, 69, "no server can be reached")                                                 \
-	X(BUSY, 41, 503, 75, "too much work is waiting already")                                                       \
-	X(STOPPING, 42, 503, 75, "the engine is stopping")                                                             \
-	X(OUTCOME_UNKNOWN, 43, 504, 8, "it is not known whether this took effect")                                     \
-	X(UPSTREAM_TIMEOUT, 44, 504, 76, "the upstream did not answer in time; it is not known what it did")           \
+/* clang-format off */
+#define HX_CODES(X) \
+	X(OK, 0, 200, 0, "ok") \
+	X(VALIDATION_ERROR, 1, 400, 2, "the request is not valid") \
+	X(BAD_REQUEST, 2, 400, 2, "the request is not well-formed HTTP") \
+	X(KEY_REQUIRED, 3, 400, 2, "an idempotency key is needed here") \
+	X(KEY_INVALID, 4, 400, 2, "the idempotency key is not valid") \
+	X(UNAUTHENTICATED, 5, 401, 77, "a valid API key is needed") \
+	X(FORBIDDEN, 6, 403, 77, "this key may not do that") \
+	X(REQUESTER_NOT_ALLOWED, 7, 403, 77, "this requester may not fire the step") \
+	X(NOT_FOUND, 8, 404, 4, "there is no such thing here") \
+	X(METHOD_NOT_ALLOWED, 9, 405, 2, "this method is not for this path") \
+	X(REQUEST_TIMEOUT, 10, 408, 75, "the request did not arrive in time") \
+	X(WRONG_STATUS, 11, 409, 5, "the subject is not in the status that this needs") \
+	X(CLAIM_FAILED, 12, 409, 5, "another operation is already in progress") \
+	X(IN_DOUBT, 50, 409, 5, "the outcome of the step's last call is not known, and it had another input") \
+	X(ALREADY_EXISTS, 13, 409, 5, "there is one already") \
+	X(CONCURRENCY_ERROR, 14, 409, 5, "the subject was changed by somebody else in between") \
+	X(ALREADY_COMPLETED, 15, 409, 5, "it has been completed, and cannot be undone this way") \
+	X(STALE_FENCE, 16, 409, 5, "the claim has passed to another owner") \
+	X(ENTRY_LOCKED, 17, 409, 5, "it is being processed, please do not submit it again") \
+	X(IN_FLIGHT, 18, 409, 5, "the first request with this key is still in flight, or its outcome is not known") \
+	X(HELD, 47, 409, 5, "it is not known whether the first request with this key was done: a person has to decide") \
+	X(RESPONSE_NOT_STORED, 19, 409, 5, "it was done, but its answer was not stored") \
+	X(RUN_EXPIRED, 20, 410, 4, "the run has ended long ago, and only its key is kept") \
+	X(TOO_LARGE, 21, 413, 6, "a limit was exceeded") \
+	X(URI_TOO_LONG, 22, 414, 6, "the request line is too long") \
+	X(UNSUPPORTED_ENCODING, 23, 415, 2, "the body is encoded in a way that is not read here") \
+	X(EXPECTATION_FAILED, 24, 417, 2, "the expectation is not one that can be met") \
+	X(INVALID, 25, 422, 2, "the action rejected its input") \
+	X(KEY_REUSED, 46, 422, 2, "this key has a run of another workflow") \
+	X(CALLER_MISMATCH, 48, 422, 2, "this key was used by another caller") \
+	X(FINGERPRINT_MISMATCH, 26, 422, 2, "this key was used with another request") \
+	X(DEFINITION_INVALID, 27, 422, 1, "a definition or the configuration has errors") \
+	X(HEAD_TOO_LARGE, 28, 431, 6, "the header fields are too large") \
+	X(NO_MEMORY, 29, 500, 70, "out of memory") \
+	X(INTERNAL, 30, 500, 70, "an internal error") \
+	X(RECORD_DAMAGED, 49, 500, 70, "the stored answer is not the one that was stored; it was done, and is not done again") \
+	X(DATA_ERROR, 31, 500, 70, "the store refused the data of one unit of work") \
+	X(PROMISE_BROKEN, 32, 500, 1, "what is in the store breaks a promise") \
+	X(SCHEMA_MISMATCH, 33, 500, 78, "the store's schema does not fit this program") \
+	X(CONFIG_ERROR, 34, 500, 78, "the configuration is not valid") \
+	X(NOT_IMPLEMENTED, 35, 501, 2, "this method or coding is not known here") \
+	X(ACTION_FAILED, 36, 502, 7, "the action failed") \
+	X(BAD_GATEWAY, 37, 502, 76, "the upstream did not answer in well-formed HTTP") \
+	X(UPSTREAM_UNREACHABLE, 38, 502, 76, "the upstream could not be reached; nothing was sent") \
+	X(STORE_UNAVAILABLE, 39, 503, 69, "the store cannot be reached") \
+	X(SERVER_UNAVAILABLE, 40, 503, 69, "no server can be reached") \
+	X(BUSY, 41, 503, 75, "too much work is waiting already") \
+	X(STOPPING, 42, 503, 75, "the engine is stopping") \
+	X(OUTCOME_UNKNOWN, 43, 504, 8, "it is not known whether this took effect") \
+	X(UPSTREAM_TIMEOUT, 44, 504, 76, "the upstream did not answer in time; it is not known what it did") \
 	X(VERSION_NOT_SUPPORTED, 45, 505, 2, "only HTTP/1.0 and HTTP/1.1 are spoken here")
+/* clang-format on */
 
 enum hx_code {
 #define X(name, number, http, exit_code, text) HX_##name = (number),

@@ -45,13 +45,13 @@ def test_sqlite_has_lost_a_table(dir):
 
 	with Server(dir, "serve", "--db", "sqlite:h.db") as hapax:
 		assert push(hapax)[0] == 201 and not events(hapax, "the store fails")
-		sql("ALTER TABLE hx_job RENAME TO job_gone")
-		fails_in_words(hapax, "no such table: job")
+		sql("ALTER TABLE hx_job RENAME TO hx_job_gone")
+		fails_in_words(hapax, "no such table: hx_job")
 		# The readers have connections, and words, of their own.
 		assert hapax.call("GET", "/api/v1/jobs")[0] == 503
 		(read,) = [e for e in events(hapax, "the store fails") if "reader" in e]
-		assert "no such table: job" in read["detail"], read
-		sql("ALTER TABLE job_gone RENAME TO job")
+		assert "no such table: hx_job" in read["detail"], read
+		sql("ALTER TABLE hx_job_gone RENAME TO hx_job")
 		works_again(hapax)
 
 
@@ -60,7 +60,7 @@ def test_one_unit_is_refused(dir):
 	with Server(dir, "serve", "--db", "sqlite:h.db") as hapax:
 		assert push(hapax)[0] == 201
 		with sqlite3.connect(dir / "h.db", timeout=20) as db:
-			db.execute("CREATE TRIGGER picky BEFORE INSERT ON job WHEN NEW.queue = 'bad' BEGIN SELECT RAISE(ABORT, 'not that one'); END")
+			db.execute("CREATE TRIGGER picky BEFORE INSERT ON hx_job WHEN NEW.queue = 'bad' BEGIN SELECT RAISE(ABORT, 'not that one'); END")
 		status, _, body = hapax.call("POST", "/api/v1/jobs", [{"queue": "bad"}])
 		assert status >= 500 and b"not that one" not in body, (status, body)
 		assert push(hapax)[0] == 201
@@ -119,8 +119,8 @@ def test_postgres_has_lost_a_table(dir):
 		with Server(dir, "serve", "--db", f"{pg}?options=-csearch_path%3D{schema}") as hapax:
 			assert push(hapax)[0] == 201 and not events(hapax, "the store fails")
 			sql(f"ALTER TABLE {schema}.hx_job RENAME TO hx_job_gone")
-			fails_in_words(hapax, '42P01 relation "job" does not exist')
-			sql(f"ALTER TABLE {schema}.job_gone RENAME TO job")
+			fails_in_words(hapax, '42P01 relation "hx_job" does not exist')
+			sql(f"ALTER TABLE {schema}.hx_job_gone RENAME TO hx_job")
 			works_again(hapax)
 			hapax.stop()
 	finally:
