@@ -497,6 +497,7 @@ static void *run(void *context)
 		resume_ready(lane);
 		if (lane->pending.first) {
 			give_way(lane);
+			lane_refuse_late(lane); /* who asks again after its time has passed is not sent */
 			commit_round(lane);
 			tended = false;
 		}

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# A store that hangs: another program has SQLite's write lock. (A silent PostgreSQL is in tests/chaos/test_ready.c.) Whoever asks is told so within
-# store_timeout (2s; 4 s is what a busy machine is given here), nothing is called or forwarded, what was executed is given as
+# A store that hangs: another program has SQLite's write lock, Redis and PostgreSQL are silent. Whoever asks is told so within
+# store_timeout (2s; 4 s is what a busy machine is given here, and 5 s where a batch of somebody else's is under way), nothing is called or forwarded, what was executed is given as
 # `unstored`, reads go on beside the lock, /readyz says so within that time and then at once, a stop does not wait for it, and
 # afterwards everything goes on by itself. And what /readyz and connections are while a stop is announced (drain.notice).
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
-import os, signal, socket, sqlite3, threading, time
+import os, signal, socket, sqlite3, subprocess, threading, time
 import server
 from server import Server, Service, until, write
 
-BOUND, AT_ONCE, STOP = 4, 1, 15  # seconds
+BOUND, BOUND_BATCH, AT_ONCE, STOP = 4, 5, 1, 15  # seconds
 
 
 def timed(function, bound):
@@ -54,7 +54,7 @@ def gate(dir, service, store):
 	return Server(dir, "gate", "--config", "gate.json"), admin
 
 
-def check_gate(dir, store, hang, heal):
+def check_gate(dir, store, hang, heal, bound=BOUND):
 	"""Everything at a gate whose store hangs. hang() and heal() are the test's."""
 	with Service() as service:
 		hapax, admin = gate(dir, service, store)
@@ -70,18 +70,18 @@ def check_gate(dir, store, hang, heal):
 			hang()
 			until(lambda: not slow, "a request under way")
 			service.hold.set()
-			timed(lambda: thread.join(60), BOUND)
+			timed(lambda: thread.join(60), bound)
 			assert slow[0][0] == 200 and "Idempotency-Status: unstored" in slow[0][1], slow
 			calls = len(service.calls)
 			time_of = []
 			for key in ("new", "newer"):
-				(status, _, body), took = timed(lambda: keyed(hapax, "/pay", key + salt), BOUND)
+				(status, _, body), took = timed(lambda: keyed(hapax, "/pay", key + salt), bound)
 				assert status == 503 and b"STORE_UNAVAILABLE" in body, body
 				time_of.append(took)
-			(status, _, body), _ = timed(lambda: keyed(hapax, "/pay", "old" + salt), BOUND)
+			(status, _, body), _ = timed(lambda: keyed(hapax, "/pay", "old" + salt), bound)
 			assert status in (200, 503), body  # what is recalled is replayed
 			assert len(service.calls) == calls, "something was forwarded"
-			timed(lambda: admin.call("GET", "/readyz")[0] == 503 or 1 / 0, BOUND)
+			timed(lambda: admin.call("GET", "/readyz")[0] == 503 or 1 / 0, bound)
 			timed(lambda: admin.call("GET", "/readyz")[0] == 503 or 1 / 0, AT_ONCE)
 			print(f"# {store.split(':')[0]} hangs: 503 after {', '.join(f'{t:.2f} s' for t in time_of)}")
 			heal()
@@ -89,14 +89,74 @@ def check_gate(dir, store, hang, heal):
 			until(lambda: keyed(hapax, "/pay", "new" + salt)[0] == 200, "a key that is taken again")
 			until(lambda: "Idempotency-Status: replayed" in keyed(hapax, "/slow", "slow" + salt)[1], "what was stored after all")
 			assert len([c for c in service.calls if c[0] == "/slow"]) == 1
+			calls = len(service.calls)
 			hang()
-			timed(hapax.stop, STOP)
+			(status, _, body), first = timed(lambda: keyed(hapax, "/pay", "first" + salt), bound)  # nobody knew yet
+			assert status == 503 and b"STORE_UNAVAILABLE" in body and len(service.calls) == calls, body
+			_, end = timed(hapax.stop, STOP)
 			heal()
+			print(f"# {store.split(':')[0]} hangs: the first is 503 after {first:.2f} s, a stop takes {end:.2f} s")
 
 
 def test_gate_whose_file_another_program_has_locked(dir):
 	locks = []
 	check_gate(dir, "sqlite:gate.db", lambda: locks.append(Lock(dir / "gate.db")), lambda: locks.pop().release())
+
+
+def test_gate_whose_redis_is_silent(dir):
+	def ctl(word):
+		subprocess.run([os.environ["HAPAX_TEST_REDIS_CTL"], word], check=True)
+
+	try:
+		check_gate(dir, os.environ["HAPAX_TEST_REDIS"], lambda: ctl("pause"), lambda: ctl("continue"))
+	finally:
+		ctl("continue")
+
+
+class Silence:
+	"""Passes bytes on to a server, or keeps them back: what a peer that has died without a word looks like."""
+
+	def __init__(self, port):
+		self.target, self.silent = port, False
+		self.listener = socket.create_server(("127.0.0.1", 0))
+		self.port = self.listener.getsockname()[1]
+		threading.Thread(target=self.accept, daemon=True).start()
+
+	def accept(self):
+		while True:
+			client = self.listener.accept()[0]
+			remote = socket.create_connection(("127.0.0.1", self.target))
+			for a, b in ((client, remote), (remote, client)):
+				threading.Thread(target=self.pass_on, args=(a, b), daemon=True).start()
+
+	def pass_on(self, a, b):
+		try:
+			while data := a.recv(65536):
+				until(lambda: not self.silent, "words", 600)
+				b.sendall(data)
+			b.shutdown(socket.SHUT_WR)
+		except (OSError, AssertionError):
+			pass
+
+	def say_nothing(self):
+		self.silent = True
+
+	def go_on(self):
+		self.silent = False
+
+
+def postgres(dir):
+	"""A database of its own, behind a Silence."""
+	url, port = os.environ["HAPAX_TEST_PG"], os.environ["HAPAX_TEST_PG_PORT"]
+	name = f"hangs_{os.getpid()}_{dir.name[-4:]}".lower()
+	subprocess.run(["psql", "-q", url, "-c", f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'"], check=True)
+	silence = Silence(int(port))
+	return silence, url.rpartition("/")[0].replace(f":{port}", f":{silence.port}") + "/" + name
+
+
+def test_gate_whose_postgres_is_silent(dir):
+	silence, url = postgres(dir)
+	check_gate(dir, url, silence.say_nothing, silence.go_on, BOUND_BATCH)
 
 
 BILLING = {
@@ -106,7 +166,7 @@ BILLING = {
 		"successful_state": "closed", "action": "Close"}]}
 
 
-def check_engine(dir, db, hang, heal, reads):
+def check_engine(dir, db, hang, heal, reads, bound=BOUND):
 	with Service() as service:
 		write(dir / "flows" / "billing.json",
 			{**BILLING, "actions": {"Close": {"kind": "http", "url": service.url + "/close", "effect": "claimed"}}})
@@ -117,14 +177,14 @@ def check_engine(dir, db, hang, heal, reads):
 				hapax.json("POST", at, {"id": id}, status=201)
 			assert hapax.call("GET", "/readyz")[0] == 200
 			hang()
-			timed(lambda: hapax.call("GET", "/readyz")[0] == 503 or 1 / 0, BOUND)
+			timed(lambda: hapax.call("GET", "/readyz")[0] == 503 or 1 / 0, bound)
 			timed(lambda: hapax.call("GET", "/readyz")[0] == 503 or 1 / 0, AT_ONCE)
 			for headers in ((), [("Idempotency-Key", "k")]):
-				(status, _, body), took = timed(lambda: hapax.call("POST", at + "/a/steps/close", {}, headers), BOUND)
+				(status, _, body), took = timed(lambda: hapax.call("POST", at + "/a/steps/close", {}, headers), bound)
 				assert status == 503 and b"STORE_UNAVAILABLE" in body, body
 			print(f"# {db.split(':')[0]} hangs: a claimed step is 503 after {took:.2f} s")
 			for path in (at + "/a", at):
-				(status, _, body), _ = timed(lambda: hapax.call("GET", path), AT_ONCE if reads else BOUND)
+				(status, _, body), _ = timed(lambda: hapax.call("GET", path), AT_ONCE if reads else bound)
 				assert status == (200 if reads else 503), body
 			assert not service.calls, "an action was called"
 			heal()
@@ -133,13 +193,19 @@ def check_engine(dir, db, hang, heal, reads):
 			hapax.json("POST", at + "/a/steps/close", {}, status=200)
 			assert len(service.calls) == 1
 			hang()
-			timed(hapax.stop, STOP)
+			_, end = timed(hapax.stop, STOP)
 			heal()
+			print(f"# {db.split(':')[0]} hangs: a stop takes {end:.2f} s")
 
 
 def test_engine_whose_file_another_program_has_locked(dir):
 	locks = []
 	check_engine(dir, "sqlite:h.db", lambda: locks.append(Lock(dir / "h.db")), lambda: locks.pop().release(), reads=True)
+
+
+def test_engine_whose_postgres_is_silent(dir):
+	silence, url = postgres(dir)
+	check_engine(dir, url, silence.say_nothing, silence.go_on, reads=False, bound=BOUND_BATCH)
 
 
 def test_what_was_given_up_is_never_done(dir):
