@@ -17,6 +17,7 @@
 #define LOCK_SLICE_MS 100          /* how long SQLite's write lock is waited for before others are looked after */
 #define COMMIT_GRACE_NS 2000000000 /* after the drain: tasks that do nothing but commit soon come to their end */
 #define LANE_LOCK_MS 100           /* how long a batch waits for a row that somebody has locked, if there is an aside */
+#define HELD_LOOK_NS 50000000      /* who waits for a unit that is aside may have no more time */
 #define IDLE_NS 200000000          /* quiet for so long: time for the store's housekeeping */
 
 /* ---- lists and tables ---- */
@@ -443,6 +444,8 @@ static int64_t wait_ns(struct lane *lane, bool tended)
 		return 0;
 	if (first && first->due.ns - now.ns < ns)
 		ns = first->due.ns - now.ns;
+	if (lane->held.first && HELD_LOOK_NS < ns)
+		ns = HELD_LOOK_NS;
 	if (lane->stopping && lane->seats_in && lane->stop_by.ns - now.ns < ns)
 		ns = lane->stop_by.ns - now.ns;
 	return ns > 0 ? ns : 0;

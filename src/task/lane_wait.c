@@ -113,6 +113,7 @@ void lane_refuse_late(struct lane *lane)
 	lane->pending_n -= take_late(&lane->pending, &late, now);
 	if (lane->locked_since.ns)
 		(void)take_late(&lane->limited, &late, now);
+	(void)take_late(&lane->held, &late, now);
 	while ((seat = lane_list_pop(&late)))
 		refuse(lane, seat);
 }

@@ -132,6 +132,17 @@ def test_a_statement_sleeps(dir):
 		hapax.stop()
 
 
+def test_who_waits_for_a_statement_is_answered_in_time(dir):
+	"""A verb about the same run waits for its unit, but no longer than for a store that is silent."""
+	sleeps = run_of("sleeps", {"sleep": sql_action("SELECT pg_sleep(3600)", timeout="30s")})
+	with postgres(dir, [sleeps], TABLES) as (hapax, sql, _):
+		id = started(hapax, "sleeps")
+		until(lambda: sql("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(3600)%' AND pid <> pg_backend_pid()") == "1", "it to sleep")
+		began = time.monotonic()
+		status, _, body = hapax.call("POST", f"/api/v1/workflow-runs/{id}/cancel", {})
+		assert status == 503 and time.monotonic() - began < 12, (status, body, time.monotonic() - began)
+
+
 def test_a_row_is_locked(dir):
 	sells = run_of("sells", {"sell": sql_action("UPDATE stock SET units = units - 1 WHERE id = 'a'", timeout="60s")})
 	items = {"workflow": "items", "kind": "entity", "meta": {"table": "item"}, "status_types": ["new", "sold"], "initial_status": "new",
