@@ -627,6 +627,62 @@ enum hx_code hx_entity_resolve(struct hx_engine *engine, const struct hx_caller 
 enum hx_code hx_job_redrive(struct hx_engine *engine, const struct hx_caller *caller, const char *id,
 			    struct hx_result **ret_result, struct hx_error *err);
 
+/* ---- everything else: the HTTP API without a socket ---- */
+
+/*
+ * Lists, history, why, attention, jobs (push, claim, heartbeat, complete, fail), batches, accounts, definitions and metrics: every
+ * call of the API (docs/api-reference.md), with the same bodies, answers and codes, in this process. Whoever has the engine may do
+ * everything; the caller says in which workspace, and on whose behalf.
+ *
+ *	struct hx_call_request request = {HX_SIZE(hx_call_request), "GET", "/api/v1/entities/invoice?held=true"};
+ *
+ *	code = hx_call(engine, NULL, &request, &answer, &error);
+ *	printf("%d %s\n", answer->status, answer->body);
+ *	hx_answer_free(answer);
+ */
+struct hx_call_request {
+	size_t size;
+	const char *method;       /* "GET", "POST", "PUT" … */
+	const char *path;         /* percent-encoded, with its query: "/api/v1/jobs?status=PARKED", "/metrics" */
+	const char *body;         /* NULL: none */
+	size_t body_bytes;        /* 0: up to the body's NUL. At most 16 MiB */
+	const char *content_type; /* NULL: application/json */
+	const char *key;          /* Idempotency-Key: the same call again gets the same answer; NULL: none */
+};
+
+struct hx_answer {
+	int status;       /* of HTTP */
+	const char *body; /* JSON, a problem, or text; with a NUL behind it */
+	size_t body_bytes;
+};
+/* Takes NULL. */
+void hx_answer_free(struct hx_answer *answer);
+
+/*
+ * HX_OK: a status below 400. Otherwise the code of the problem, whose words are in err; *ret_answer is written with it, too, or set
+ * to NULL where there is none (HX_STOPPING, HX_VALIDATION_ERROR …). Blocks until it is answered.
+ */
+enum hx_code hx_call(struct hx_engine *engine, const struct hx_caller *caller, const struct hx_call_request *request,
+		     struct hx_answer **ret_answer, struct hx_error *err);
+
+/*
+ * ---- in somebody's event loop ----
+ *
+ * The same without waiting: with HX_OK it is under way, and done() is called once, in the thread that calls hx_engine_dispatch(), or
+ * in that of hx_engine_close(), where it must not call the engine. The answer is done()'s to free; it is NULL if there was no memory.
+ *
+ *	hx_call_start(engine, NULL, &request, on_done, order, &error);
+ *	poll hx_engine_fd(engine) for reading; when it is readable: hx_engine_dispatch(engine);
+ */
+enum hx_code hx_call_start(struct hx_engine *engine, const struct hx_caller *caller,
+			   const struct hx_call_request *request,
+			   void (*done)(void *data, enum hx_code code, struct hx_answer *answer), void *data,
+			   struct hx_error *err);
+/* Readable while calls have ended whose done() is to be called. The engine's: never read or close it. -1: there is none. */
+int hx_engine_fd(struct hx_engine *engine);
+/* Calls done() of all calls that have ended, and returns how many. Does not wait. In one thread at a time. */
+size_t hx_engine_dispatch(struct hx_engine *engine);
+
 #ifdef __cplusplus
 }
 #endif

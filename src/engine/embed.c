@@ -142,6 +142,8 @@ static enum hx_code open_engine(struct hx_engine *e, const struct hx_engine_opti
 static void free_engine(struct hx_engine *e)
 {
 	engine_free(e->engine);
+	if (e->door)
+		e->door_free(e->door);
 	steady_clock_release(&e->clock);
 	pthread_cond_destroy(&e->left);
 	pthread_mutex_destroy(&e->mutex);
@@ -192,6 +194,8 @@ void hx_engine_close(struct hx_engine *engine)
 	pthread_mutex_lock(&engine->mutex);
 	engine->closing = true;
 	pthread_mutex_unlock(&engine->mutex);
+	if (engine->door)
+		engine->door_stop(engine->door);
 	engine_stop(engine->engine, engine->drain_ms);
 	pthread_mutex_lock(&engine->mutex);
 	while (engine->inside)

@@ -14,6 +14,7 @@
 #include "http/api_gate.h"
 #include "http/auth.h"
 #include "http/charset.h"
+#include "http/inner.h"
 #include "model/nearest.h"
 #include "model/text.h"
 
@@ -62,8 +63,21 @@ static void go_on(struct http_call *call)
 		call_admitted(call);
 }
 
+/* The program itself asks, and says on whose behalf. */
+static bool admit_inner(struct http_call *call, const struct http_inner *inner)
+{
+	call->scope = ROUTE_ADMIN;
+	call->workspace = arena_copy(call->arena, inner->workspace);
+	call->requester = arena_copy(call->arena, inner->requester);
+	return admit_named(call);
+}
+
 static bool admit(struct http_call *call)
 {
+	const struct http_inner *inner = http_exchange_inner(call->exchange);
+
+	if (inner && call->route->scope != ROUTE_PUBLIC)
+		return admit_inner(call, inner);
 	return call->route->scope == ROUTE_PUBLIC || (auth_admit(call, go_on) && admit_named(call));
 }
 

@@ -124,6 +124,7 @@ static void recycle(struct http_exchange *ex)
 	else
 		arena_reset(&ex->arena);
 	ex->request = (struct http_request){0};
+	ex->inner = NULL;
 	ex->on_gone = NULL;
 	ex->captured = NULL;
 	ex->resumed = NULL;
@@ -499,6 +500,11 @@ void http_respond(struct http_exchange *exchange, const struct http_answer *answ
 		return;
 	}
 	ASSERT(atomic_compare_exchange_strong(&exchange->phase, &phase, EXCHANGE_ANSWERED));
+	if (exchange->inner) {
+		exchange->inner->answered(exchange->inner, answer);
+		exchange_drop_elsewhere(exchange);
+		return;
+	}
 	compose(exchange, answer);
 	exchange_post(exchange);
 	exchange_drop_elsewhere(exchange);

@@ -20,6 +20,7 @@
 #define HX_HTTP_EXCHANGE_H
 
 #include "base/strbuf.h"
+#include "http/inner.h"
 #include "http/mailbox.h"
 #include "http/server.h"
 
@@ -52,6 +53,8 @@ struct http_exchange {
 	bool body_unread;     /* there is one, and it is not complete */
 	void *context;
 
+	struct http_inner
+		*inner; /* it came from this process, and is answered there (inner.h); NULL: through a connection */
 	void (*on_gone)(struct http_exchange *exchange, void *data);
 	void *on_gone_data;
 	void (*captured)(struct http_exchange *exchange, const struct http_answer *answer, void *data);

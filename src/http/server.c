@@ -59,11 +59,12 @@ static struct http_server *allocate(const struct http_options *options)
 
 static enum hx_code start(struct http_server *server, struct hx_error *err)
 {
-	enum hx_code code = listener_open(&server->listener, server, err);
+	bool listens = server->options.listen != NULL;
+	enum hx_code code = listens ? listener_open(&server->listener, server, err) : HX_OK;
 
 	for (unsigned i = 0; code == HX_OK && i < server->loops_n; i++)
 		code = server_loop_init(&server->loops[i], server, err);
-	if (code == HX_OK)
+	if (code == HX_OK && listens)
 		code = listener_start(&server->listener, err);
 	/* The first loop last: it deals out to the others. */
 	for (unsigned i = server->loops_n; code == HX_OK && i-- > 0;)

@@ -44,7 +44,7 @@ struct http_exchange;
 struct loop;
 
 struct http_options {
-	const char *listen; /* see address.h */
+	const char *listen; /* see address.h; NULL: nowhere, and all requests come from within (inner.h) */
 	/* In a loop's thread, for each complete request. The exchange is the handler's until it has answered. */
 	void (*handle)(void *data, struct http_exchange *exchange);
 	/*
