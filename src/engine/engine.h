@@ -78,7 +78,8 @@ struct engine_metrics {
 	_Atomic uint64_t runs_driven;        /* moves of this node that ended in a wait, or at the end */
 	_Atomic uint64_t runs_taken_over;    /* seized past another holder's time */
 	_Atomic uint64_t runs_fenced;        /* this node came too late: the run was another's by then */
-	_Atomic uint64_t runs_unknown;       /* steps held for a person */
+	_Atomic uint64_t runs_held;          /* steps held for a person */
+	_Atomic uint64_t runs_unknown;       /* those among them whose outcome nobody knows */
 	_Atomic uint64_t batches_driven;     /* tenures that have ended as they should: let go, or at the end */
 	_Atomic uint64_t batches_taken_over; /* seized past another holder's time */
 	_Atomic uint64_t batches_fenced;     /* this node came too late: the batch was another's by then */

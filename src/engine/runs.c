@@ -28,6 +28,7 @@ struct drive {
 	struct run_drive run;
 	struct arena arena;
 	struct runs *runs;
+	bool told_over; /* that it was taken over */
 };
 
 static void scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
@@ -61,21 +62,26 @@ static const struct run_machine *machine_of(const void *context, struct slice wo
 
 /* ---- what came of it ---- */
 
+/* Where it stands, or which step it undoes. */
 static const char *step_name(const struct run_drive *run)
 {
 	const struct run_machine *machine = run->row.machine;
+	size_t position = run->row.undo >= 0 ? (size_t)run->row.undo : run->row.position;
 
-	return machine && run->row.position < machine->definition->steps_n
-		       ? machine->definition->steps[run->row.position].name
-		       : "";
+	return machine && position < machine->definition->steps_n ? machine->definition->steps[position].name : "";
+}
+
+static bool is_held_unknown(const struct run_drive *run)
+{
+	return run->held && slice_is(run->row.step_status, RUN_STEP_UNKNOWN);
 }
 
 static void count(struct engine_metrics *metrics, const struct run_drive *run, enum hx_code code)
 {
 	atomic_fetch_add(&metrics->runs_driven, code == HX_OK);
-	atomic_fetch_add(&metrics->runs_taken_over, run->took_over);
 	atomic_fetch_add(&metrics->runs_fenced, run->fenced || code == HX_STALE_FENCE);
-	atomic_fetch_add(&metrics->runs_unknown, run->held);
+	atomic_fetch_add(&metrics->runs_held, run->held);
+	atomic_fetch_add(&metrics->runs_unknown, is_held_unknown(run));
 	if (run->brought_to_end)
 		tally_add(&metrics->runs_ended, run->row.machine->definition->name, run->row.status);
 }
@@ -100,6 +106,31 @@ static void tell_unknown(const struct drive *drive, const char *id)
 			 log_int("version", drive->run.missing_version));
 }
 
+/* As soon as the move that takes the run is durable: what it was taken over for may last for hours. */
+static void tell_over(struct seat *seat)
+{
+	struct drive *drive = (struct drive *)seat;
+	const struct run_drive *run = &drive->run;
+	char id[ID_TEXT_BYTES];
+
+	if (!run->took_over || drive->told_over)
+		return;
+	drive->told_over = true;
+	atomic_fetch_add(&drive->runs->options.metrics->runs_taken_over, 1);
+	id_format("run", run->subject, id);
+	log_warn(drive->runs->options.log, "a run was taken over: its holder's time was over", log_text("id", id),
+		 log_text("step", run->over ? run->over->name : ""));
+}
+
+static void tell_held(const struct run_drive *run, struct log *log, const char *id)
+{
+	const char *words = !is_held_unknown(run) ? "a compensation has failed: it waits for a person to retry it"
+			    : run->row.undo >= 0  ? "a compensation's outcome is unknown: it is held for a person"
+						  : "a step's outcome is unknown: it is held for a person";
+
+	log_warn(log, words, log_text("id", id), log_text("step", step_name(run)), log_slice("error", run->row.error));
+}
+
 /* Losing a race for a run, and being stopped, is not worth a line. */
 static void tell(const struct drive *drive, enum hx_code code)
 {
@@ -109,9 +140,6 @@ static void tell(const struct drive *drive, enum hx_code code)
 
 	count(drive->runs->options.metrics, run, code);
 	id_format("run", run->subject, id);
-	if (run->took_over)
-		log_warn(log, "a run was taken over: its holder's time was over", log_text("id", id),
-			 log_text("step", step_name(run)), log_text("code", hx_code_name(code)));
 	if (run->brought_to_end && strcmp(run->row.status, RUN_FAILED) == 0)
 		log_warn(log, "a run has failed: it waits for a person to retry or cancel it", log_text("id", id),
 			 log_text("workflow", run->row.machine->definition->name), log_text("step", step_name(run)),
@@ -120,8 +148,7 @@ static void tell(const struct drive *drive, enum hx_code code)
 		log_warn(log, "a run's claim was overrun: what this node still had in mind was not written",
 			 log_text("id", id), log_text("step", step_name(run)));
 	else if (run->held)
-		log_warn(log, "a step's outcome is unknown: it is held for a person", log_text("id", id),
-			 log_text("step", step_name(run)));
+		tell_held(run, log, id);
 	else if (code == HX_CONFIG_ERROR)
 		tell_unknown(drive, id);
 	else if (code != HX_OK && code != HX_CLAIM_FAILED && code != HX_STOPPING)
@@ -161,7 +188,7 @@ static struct drive *drive_new(struct runs *runs)
 	if (!drive)
 		return NULL;
 	drive->runs = runs;
-	drive->seat = (struct seat){.task = &drive->run.task, .done = driven};
+	drive->seat = (struct seat){.task = &drive->run.task, .done = driven, .committed = tell_over};
 	arena_init(&drive->arena, RUN_BYTES_MAX);
 	return drive;
 }

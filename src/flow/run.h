@@ -159,6 +159,10 @@ enum {
 	RUN_EXPIRED,
 	RUN_WORKSPACE,
 	RUN_UNSETTLED_SINCE,
+	RUN_STOOD_ATTEMPT,
+	RUN_STOOD_STARTED_AT,
+	RUN_STOOD_STATUS,
+	RUN_STOOD_ERROR,
 	RUN_NOW, /* the store's clock when it was read */
 	RUN_COLUMNS
 };
@@ -214,6 +218,17 @@ struct run_done {
 	size_t outputs_bytes; /* of this one and all before it */
 };
 
+/*
+ * How the step where the run stood was left when its compensation began. What the row says of attempt, status and error is of
+ * the compensation from then on, and this is written back with the end.
+ */
+struct run_stood {
+	bool set; /* false: nothing is being compensated */
+	int64_t attempt;
+	int64_t started_at;         /* 0: it was never begun */
+	struct slice status, error; /* .p NULL: none */
+};
+
 /* What run_read() found, copied into an arena. Flat, for tasks to keep. */
 struct run_row {
 	int64_t subject, version, fence;
@@ -230,6 +245,7 @@ struct run_row {
 	struct slice awaits, step_status;                                           /* the same */
 	size_t position; /* where it stands; steps_n: at the end */
 	const struct run_done *done;
+	struct run_stood stood;
 	int64_t step_started_at;                                         /* 0: it has not */
 	int64_t created_at, started_at, completed_at, updated_at, until; /* 0: not */
 	int64_t now;                                                     /* the store's */

@@ -197,6 +197,7 @@ static void apply(struct run_drive *d, const struct db_rows *rows)
 	d->row.awaits = m->awaits;
 	d->row.error = m->error;
 	d->row.job = m->job;
+	d->row.stood = m->stood;
 	d->holding = m->keeps;
 	if (m->undone >= 0)
 		d->undone_from = (size_t)m->undone;
@@ -205,6 +206,7 @@ static void apply(struct run_drive *d, const struct db_rows *rows)
 /* The move is durable: rows are (version, fence), from the move itself or from its history row. */
 static void moved(struct run_drive *d, const struct answer *answer, const struct db_rows *rows)
 {
+	d->took_over |= !d->holding && d->row.past;
 	apply(d, rows);
 	d->held = d->move.awaits.p && slice_is(d->move.awaits, RUN_AWAITS_PERSON);
 	d->brought_to_end = run_is_terminal(d->row.status);

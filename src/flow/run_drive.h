@@ -93,6 +93,7 @@ struct run_move {
 	size_t next; /* where it stands behind it */
 	int64_t attempt, redo, undo /* -1 */, wait_until, due_at, started_at, unsettled_since;
 	const char *step_status;
+	struct run_stood stood; /* behind it; written by the move that begins to compensate */
 	struct slice awaits, output, error;
 	int64_t job;          /* that it inserts, or goes on waiting for */
 	struct slice payload; /* of the one that it inserts; .p NULL: none */
@@ -111,7 +112,8 @@ struct run_drive {
 	enum hx_code code;
 	/* For whoever tells: */
 	bool brought_to_end;           /* its last move was the last of the run */
-	bool took_over;                /* it was another's, past its time */
+	bool took_over;                /* it was another's, past its time, and the move that took it is durable */
+	const struct run_step *over;   /* whose attempt or compensation was under way there; NULL: none */
 	bool fenced;                   /* what it wanted to write was kept out: the run was another's by then */
 	bool held;                     /* it has left a step for a person */
 	struct slice missing_workflow; /* with HX_CONFIG_ERROR */

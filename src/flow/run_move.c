@@ -113,8 +113,14 @@ void plan_carry_words(struct run_drive *d)
 {
 	if (!plan_is_at(d, RUN_CANCELLING))
 		return;
-	d->move.step_status = d->row.step_status.p;
-	d->move.error = d->row.error;
+	if (d->move.stood.set) {
+		bool same = d->move.undo >= 0 && d->move.undo == d->row.undo && d->move.undone < 0;
+
+		d->move.error = same ? d->row.error : d->move.stood.error;
+	} else {
+		d->move.step_status = d->row.step_status.p;
+		d->move.error = d->row.error;
+	}
 }
 
 /* ---- beginning ---- */
@@ -180,6 +186,7 @@ void plan_begin(struct run_drive *d, const struct answer *answer, const struct r
 	/* Before it is begun: whatever it answers must have room. What was begun before, or can only be undone, goes on. */
 	if (attempt == 1 && !doubt && !undone && d->done && d->done->outputs_bytes > RUN_OUTPUTS_BYTES_MAX) {
 		move->attempt = 0;
+		move->started_at = 0;
 		plan_fail(d, "TOO_LARGE", slice_str("the outputs of its steps are too large together"), step);
 		return;
 	}
@@ -241,6 +248,7 @@ void plan_go_on(struct run_drive *d)
 	d->move.to = plan_is_at(d, RUN_CANCELLING) ? RUN_CANCELLING : RUN_RUNNING;
 	d->move.keeps = true;
 	d->move.write = forward ? RUN_WRITES_NOTHING : RUN_WRITES_BEGUN;
+	d->move.attempt = 0;
 	d->move.started_at = d->row.now;
 	plan_carry_words(d);
 }

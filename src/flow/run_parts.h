@@ -18,6 +18,12 @@ static inline const struct run_step *drive_step(const struct run_drive *d)
 	return &drive_definition(d)->steps[d->row.undo >= 0 ? (size_t)d->row.undo : d->row.position];
 }
 
+/* The same, or NULL where a run stands at its end. */
+static inline const struct run_step *drive_step_if_any(const struct run_drive *d)
+{
+	return d->row.undo >= 0 || d->row.position < drive_definition(d)->steps_n ? drive_step(d) : NULL;
+}
+
 static inline int64_t run_lease_ms(const struct run_drive *d, const struct run_step *step)
 {
 	if (step && step->lease_ms)

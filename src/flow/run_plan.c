@@ -46,16 +46,26 @@ static void give_up_undo(struct run_drive *d, struct slice message, bool doubt)
 	d->move.doubt = doubt;
 }
 
+/* What became of the step where a cancelled run stands is told, and what is done is undone. */
+static void leave(struct run_drive *d, const struct answer *answer, const char *status, struct slice error)
+{
+	d->row.step_status = slice_str(status);
+	d->row.error = error;
+	d->row.step_started_at = plan_started_at(d, answer, d->row.position);
+	plan_undo(d, answer);
+}
+
 /* It is certain that the step was not done, and it is not tried again. */
 static void not_done(struct run_drive *d, const struct answer *answer, const char *code, struct slice message)
 {
 	if (d->row.undo >= 0) {
 		give_up_undo(d, message, /* doubt= */ false);
 	} else if (plan_is_at(d, RUN_CANCELLING)) {
-		plan_undo(d, answer);
+		leave(d, answer, RUN_STEP_FAILED, run_make_error(d, code, message, drive_step(d)));
 	} else {
 		d->move.attempt = d->row.attempt;
 		d->move.redo = d->row.redo;
+		d->move.started_at = plan_started_at(d, answer, d->row.position);
 		plan_fail(d, code, message, drive_step(d));
 	}
 }
@@ -69,9 +79,7 @@ static bool is_pointless(const struct run_drive *d)
 /* It cannot be undone, so there is no point in finding out by doing it once more: it is told, and that is all. */
 static void leave_unknown(struct run_drive *d, const struct answer *answer, struct slice message)
 {
-	d->row.step_status = slice_str(RUN_STEP_UNKNOWN);
-	d->row.error = run_make_error(d, "OUTCOME_UNKNOWN", message, drive_step(d));
-	plan_undo(d, answer);
+	leave(d, answer, RUN_STEP_UNKNOWN, run_make_error(d, "OUTCOME_UNKNOWN", message, drive_step(d)));
 }
 
 /* Nobody knows, and it is not tried again by itself. */
@@ -109,6 +117,8 @@ static void rest_for_retry(struct run_drive *d, const struct answer *answer, str
 	struct run_move *move = &d->move;
 
 	plan_rest_unchanged(d, doubt);
+	if (!move->started_at) /* of sql nothing is written before its end */
+		move->started_at = answer->now.ms;
 	move->awaits = slice_of(NULL, 0);
 	move->job = 0;
 	move->unsettled_since = 0;
@@ -336,13 +346,15 @@ static bool is_in_doubt(const struct run_drive *d)
 
 bool run_plan(struct run_drive *d, const struct answer *answer)
 {
-	d->move = (struct run_move){.to = d->row.status, .undone = -1, .undo = -1, .next = d->row.position};
+	d->move = (struct run_move){
+		.to = d->row.status, .undone = -1, .undo = -1, .next = d->row.position, .stood = d->row.stood};
 	d->done = d->row.done;
 	d->action = NULL;
 	d->probing = false;
 	if (run_is_terminal(d->row.status) || d->row.expired)
 		return false;
-	d->took_over |= !d->holding && d->row.past;
+	if (!d->holding && d->row.past)
+		d->over = drive_step_if_any(d);
 	if (d->knows)
 		plan_outcome(d, answer);
 	else if (d->row.awaits.p && slice_is(d->row.awaits, RUN_AWAITS_PERSON))
@@ -382,6 +394,8 @@ void run_plan_give_up(struct run_drive *d)
 		.write = holds ? RUN_WRITES_REST : RUN_WRITES_END,
 		.attempt = d->row.attempt,
 		.redo = d->row.redo,
+		.started_at = d->row.step_started_at,
+		.stood = d->row.stood,
 		.step_status = holds ? RUN_STEP_UNKNOWN : RUN_STEP_FAILED,
 		.doubt = holds,
 		.error = slice_str("{\"code\":\"TOO_LARGE\",\"message\":\"the texts of the run cannot be kept\","

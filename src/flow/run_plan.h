@@ -55,7 +55,7 @@ void plan_hold(struct run_drive *d, const char *code, struct slice message);
 void plan_ended(struct run_drive *d, const struct answer *answer, const struct run_step *step, const char *status,
 		int64_t attempt, struct slice output, int64_t started);
 void plan_complete(struct run_drive *d);
-/* While a run is compensated, what became of the step where it stood goes along. */
+/* While a run is cancelled, the last word about it goes along: of the compensation that is tried again, else of the step. */
 void plan_carry_words(struct run_drive *d);
 /* An attempt of a step, or (undone) of its compensation. */
 void plan_begin(struct run_drive *d, const struct answer *answer, const struct run_step *step,

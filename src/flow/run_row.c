@@ -47,6 +47,8 @@ struct slice run_row_error(const struct run_row *row)
 			   strcmp(row->status, RUN_CANCELLING) == 0;
 	const char *step = row->position < definition->steps_n ? definition->steps[row->position].name : NULL;
 
+	if (!row->error.p)
+		return row->stood.error;
 	return ended_badly || run_error_is_of(row->error, slice_str(step)) ? row->error : slice_of(NULL, 0);
 }
 
@@ -162,6 +164,19 @@ static void take_at_step(const struct db_rows *rows, struct arena *arena, struct
 	row->unsettled_since = number(CELL(RUN_UNSETTLED_SINCE));
 	row->job = number(CELL(RUN_JOB));
 }
+
+static void take_stood(const struct db_rows *rows, struct arena *arena, struct run_row *row)
+{
+	if (CELL(RUN_STOOD_ATTEMPT)->type == DB_NULL)
+		return;
+	row->stood = (struct run_stood){
+		.set = true,
+		.attempt = CELL(RUN_STOOD_ATTEMPT)->i,
+		.started_at = number(CELL(RUN_STOOD_STARTED_AT)),
+		.status = text(CELL(RUN_STOOD_STATUS), arena),
+		.error = text(CELL(RUN_STOOD_ERROR), arena),
+	};
+}
 #undef CELL
 
 static void take_job(const struct db_rows *rows, struct arena *arena, struct run_row *row)
@@ -171,6 +186,7 @@ static void take_job(const struct db_rows *rows, struct arena *arena, struct run
 	if (rows->n == 0) { /* retention has taken it: it cannot tell any more */
 		row->job_status = JOB_PARKED;
 		row->job_doubt = true;
+		row->job_attempt = row->attempt;
 		return;
 	}
 	row->job_status = job_status_of(db_cell(rows, 0, OUT_JOB_STATUS)->s);
@@ -197,6 +213,7 @@ enum hx_code run_row_take(const struct unit_result *result, run_machine_fn machi
 		return HX_CONFIG_ERROR;
 	take_steps(&result->rows[1], arena, ret_row);
 	take_at_step(rows, arena, ret_row);
+	take_stood(rows, arena, ret_row);
 	take_job(&result->rows[2], arena, ret_row);
 	return arena->failed ? HX_TOO_LARGE : HX_OK;
 }

@@ -22,6 +22,7 @@ bool plan_timed_out(struct run_drive *d, const struct answer *answer, const stru
 	if (!step->goes_on_timed_out) {
 		d->move.attempt = d->row.attempt;
 		d->move.redo = d->row.redo;
+		d->move.started_at = started;
 		plan_fail(d, "TIMEOUT", slice_str("it did not come in time"), step);
 		return false;
 	}
@@ -50,6 +51,13 @@ static void rest_at(struct run_drive *d, const struct run_step *step, const char
 	plan_rest(d, RUN_WAITING);
 }
 
+/* What an expression without a value ends has been begun, for whoever looks at it. */
+static void fails_at_once(struct run_drive *d, int64_t started)
+{
+	d->move.attempt = 1;
+	d->move.started_at = started;
+}
+
 /* Each of these: true: the step is passed, false: the move ends at it. */
 
 static bool pass_condition(struct run_drive *d, const struct answer *answer, const struct run_step *step)
@@ -59,6 +67,7 @@ static bool pass_condition(struct run_drive *d, const struct answer *answer, con
 	bool truth;
 
 	if (run_evaluate(d, d->done, step->when, &value, &err)) {
+		fails_at_once(d, plan_started_at(d, answer, step->position));
 		plan_fail(d, hx_code_name(err.code), slice_str(err.detail), step);
 		return false;
 	}
@@ -97,8 +106,10 @@ static bool pass_wait(struct run_drive *d, const struct answer *answer, const st
 
 	if (step->for_ms)
 		until = plan_later(started, step->for_ms);
-	else if (!evaluate_until(d, step, &until))
+	else if (!evaluate_until(d, step, &until)) {
+		fails_at_once(d, started);
 		return false;
+	}
 	if (now >= until) {
 		plan_ended(d, answer, step, RUN_STEP_COMPLETED, 1, slice_str("null"), started);
 		return true;
@@ -123,7 +134,7 @@ static bool pass_event(struct run_drive *d, const struct answer *answer, const s
 		if (approval && json_find(json_trust(d->event_data), slice_str("decision"), &decision) &&
 		    json_type(decision) == JSON_STRING && json_string_is(decision, slice_str("reject"))) {
 			d->move.redo = d->row.redo;
-			d->move.attempt = 1;
+			fails_at_once(d, started);
 			plan_fail(d, "REJECTED", d->event_data, step);
 			return false;
 		}
@@ -159,8 +170,11 @@ static bool pass_task(struct run_drive *d, const struct answer *answer, const st
 		plan_go_on(d); /* alone: if its statements are refused, nothing else is */
 		return false;
 	}
-	if (!plan_sql(d, answer, step, step->action, /* undone= */ NULL))
+	if (!plan_sql(d, answer, step, step->action, /* undone= */ NULL)) {
+		d->move.attempt = attempt;
+		d->move.started_at = plan_started_at(d, answer, step->position);
 		return false;
+	}
 	d->move.transitions++;
 	plan_ended(d, answer, step, RUN_STEP_COMPLETED, attempt, slice_str("null"), answer->now.ms);
 	return true;

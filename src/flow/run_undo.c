@@ -24,7 +24,20 @@ static void cancelled(struct run_drive *d)
 	d->move.keeps = false;
 	d->move.doubt = false;
 	d->move.transitions++;
-	plan_carry_words(d);
+	d->move.attempt = d->move.stood.attempt;
+	d->move.started_at = d->move.stood.started_at;
+	d->move.step_status = d->move.stood.status.p;
+	d->move.error = d->move.stood.error;
+}
+
+/* Nothing is left to find out about the step where it stands; one that has ended in this very move has its row. */
+static struct run_stood stood_of(const struct run_drive *d)
+{
+	const struct run_row *row = &d->row;
+
+	if (d->move.rows_n)
+		return (struct run_stood){.set = true};
+	return (struct run_stood){true, row->attempt, row->step_started_at, row->step_status, row->error};
 }
 
 /* A compensation that needs no call: its marker is all. True: on to the next. */
@@ -47,6 +60,8 @@ void plan_undo(struct run_drive *d, const struct answer *answer)
 {
 	const struct run_done *done;
 
+	if (!d->move.stood.set)
+		d->move.stood = stood_of(d);
 	while ((done = plan_to_undo(d))) {
 		enum action_kind kind = done->step->compensate->kind;
 		bool same = d->row.undo == (int64_t)done->step->position && d->move.undone < 0;

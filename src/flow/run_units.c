@@ -38,9 +38,19 @@ static const struct db_stmt stmt_rest = {
 static const struct db_stmt stmt_end = {
 	.name = "run_end",
 	.sql = "UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, step_status = ?5, output = ?6, error = ?7,"
+	       " step_started_at = ?9, stood_attempt = NULL, stood_started_at = NULL, stood_status = NULL, stood_error = NULL,"
 	       " completed_at = ?8, started_at = coalesce(started_at, ?8), undo = NULL, awaits = NULL, job = NULL,"
 	       " wait_until = NULL, due_at = NULL, unsettled_since = NULL{from} WHERE subject = ?1",
-	.in = "iiiittti",
+	.in = "iiiitttii",
+	.out = "",
+};
+
+/* Once, by the move that begins to compensate. */
+static const struct db_stmt stmt_stood = {
+	.name = "run_stood",
+	.sql = "UPDATE hx_run SET stood_attempt = ?2, stood_started_at = ?3, stood_status = ?4, stood_error = ?5{from}"
+	       " WHERE subject = ?1",
+	.in = "iiitt",
 	.out = "",
 };
 
@@ -131,13 +141,22 @@ static void add_row(const struct run_drive *d, struct unit *unit)
 		break;
 	case RUN_WRITES_END:
 		UNIT_ADD(unit, UNIT_ANY, &stmt_end, id, at, attempt, redo, word(move->step_status), text(move->output),
-			 text(move->error), db_int(d->stamp.at.ms));
+			 text(move->error), db_int(d->stamp.at.ms), number(move->started_at));
 		break;
 	}
 	if (move->write == RUN_WRITES_REST)
 		unit_wake(unit, RUN_TOPIC); /* whoever waits for the next due run has to reckon with this one */
 	if (run_is_terminal(move->to))
 		unit_wake(unit, run_end_topic(d->row.subject));
+}
+
+static void add_stood(const struct run_drive *d, struct unit *unit)
+{
+	const struct run_stood *stood = &d->move.stood;
+
+	if (stood->set && !d->row.stood.set && d->move.write != RUN_WRITES_END)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_stood, db_int(d->row.subject), db_int(stood->attempt),
+			 number(stood->started_at), text(stood->status), text(stood->error));
 }
 
 static void add_job(const struct run_drive *d, struct unit *unit)
@@ -204,6 +223,7 @@ void run_build_move(const struct run_drive *d, struct unit *unit)
 	add_marker(d, unit); /* mutant: undone-without-marker */
 	add_taken(d, unit);  /* mutant: event-not-taken */
 	add_row(d, unit);
+	add_stood(d, unit);
 	if (move->payload.p)
 		add_job(d, unit);
 	if (move->sql) {

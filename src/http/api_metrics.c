@@ -191,7 +191,7 @@ static void add_runs_and_batches(struct engine_metrics *m, struct strbuf *text)
 		 atomic_load(&m->runs_taken_over)},
 		{"hapax_runs_fenced_total", counter, "Runs that were another's by the time this node came to write.",
 		 atomic_load(&m->runs_fenced)},
-		{"hapax_runs_held_total", counter, "Steps of runs held for a person.", atomic_load(&m->runs_unknown)},
+		{"hapax_runs_held_total", counter, "Steps of runs held for a person.", atomic_load(&m->runs_held)},
 		{"hapax_runs_expired_total", counter, "Runs that retention has reduced to their key.",
 		 atomic_load(&m->runs_expired)},
 		{"hapax_batches_driven_total", counter, "Batches worked on, and let go or brought to their end.",

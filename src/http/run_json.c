@@ -32,10 +32,13 @@ static bool is_waiting(const struct run_row *row)
 
 const char *run_json_step_status(const struct run_row *row)
 {
-	bool under_way = row->undo < 0 && (row->owned || slice_is(row->awaits, RUN_AWAITS_JOB));
+	bool under_way = row->owned || slice_is(row->awaits, RUN_AWAITS_JOB);
+	struct slice left = row->stood.set ? row->stood.status : row->step_status;
 
-	if (row->step_status.p)
-		return slice_is(row->step_status, RUN_STEP_UNKNOWN) ? RUN_STEP_UNKNOWN : RUN_STEP_FAILED;
+	if (left.p)
+		return slice_is(left, RUN_STEP_UNKNOWN) ? RUN_STEP_UNKNOWN : RUN_STEP_FAILED;
+	if (row->stood.set)
+		return RUN_PENDING;
 	if (strcmp(row->status, RUN_RUNNING) == 0)
 		return RUN_RUNNING;
 	if (strcmp(row->status, RUN_WAITING) == 0)
@@ -56,11 +59,20 @@ static void open_step(struct strbuf *text, const struct run_step *step, const ch
 	strbuf_addf(text, ",\"status\":\"%s\",\"attempt\":%lld", status, (long long)attempt);
 }
 
-static void add_done(struct strbuf *text, const struct run_done *done)
+/* If it is one of this step. */
+static void add_error(struct strbuf *text, const struct run_step *step, struct slice error)
 {
+	api_more_json(text, "error", run_error_is_of(error, slice_str(step->name)) ? error : slice_of(NULL, 0));
+}
+
+/* Its own error is over; that of its compensation is told where it is tried. */
+static void add_done(struct strbuf *text, const struct run_row *row, const struct run_done *done)
+{
+	bool undoing = row->undo == (int64_t)done->step->position;
+
 	open_step(text, done->step, done->status, done->attempt);
 	api_more_json(text, "output", done->output);
-	strbuf_add_str(text, ",\"error\":null");
+	add_error(text, done->step, undoing ? row->error : slice_of(NULL, 0));
 	api_more_time(text, "startedAt", done->started_at);
 	api_more_time(text, "completedAt", done->completed_at);
 	if (done->undone_at)
@@ -70,12 +82,12 @@ static void add_done(struct strbuf *text, const struct run_done *done)
 
 static void add_current(struct strbuf *text, const struct run_row *row, const struct run_step *step)
 {
-	struct slice error = run_row_error(row);
+	const struct run_stood *stood = &row->stood;
 
-	open_step(text, step, run_json_step_status(row), row->undo < 0 ? row->attempt : 0);
+	open_step(text, step, run_json_step_status(row), stood->set ? stood->attempt : row->attempt);
 	strbuf_add_str(text, ",\"output\":null");
-	api_more_json(text, "error", run_error_is_of(error, slice_str(step->name)) ? error : slice_of(NULL, 0));
-	api_more_time(text, "startedAt", row->step_started_at);
+	add_error(text, step, stood->set ? stood->error : run_row_error(row));
+	api_more_time(text, "startedAt", stood->set ? stood->started_at : row->step_started_at);
 	strbuf_add_str(text, ",\"completedAt\":null}");
 }
 
@@ -89,7 +101,7 @@ static void add_step(struct strbuf *text, const struct run_row *row, const struc
 		     const struct run_done *done)
 {
 	if (done)
-		add_done(text, done);
+		add_done(text, row, done);
 	else if (step->position == row->position)
 		add_current(text, row, step);
 	else

@@ -79,6 +79,8 @@ void lane_answer_seat(struct lane *lane, struct seat *seat, struct answer *answe
 	answer->node = lane->options.node;
 	lane_wait_heard(lane, seat, answer);
 	(void)task_take(seat->task, seat->task->turn, answer); /* always its own turn: tickets are used once */
+	if (seat->committed && answer->kind == ANSWER_COMMIT)
+		seat->committed(seat);
 	seat->state = SEAT_READY;
 }
 

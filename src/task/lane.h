@@ -37,6 +37,8 @@ struct lane;
 /* A task's place in a lane. The caller owns both, and leaves both alone from submit until done is called. */
 struct seat {
 	struct task *task;
+	/* In the lane's thread, after the task has taken the answer to a unit: for whoever tells at once. May be NULL. */
+	void (*committed)(struct seat *seat);
 	/* In the lane's thread, as the last thing the lane does with the seat. May free it; may submit again. */
 	void (*done)(struct seat *seat, enum hx_code code);
 	/* When its first ask of the store is given up; ns 0: a caller's after store_timeout_ms, the node's own have none. */

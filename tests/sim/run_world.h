@@ -105,9 +105,9 @@ static const struct db_stmt stmt_moment = {
 static const struct db_stmt stmt_hash_run = {
 	.name = "sim_run_hash",
 	.sql = "SELECT at_step, attempt, redo, step_status, step_started_at, awaits, job IS NULL, undo, wait_until, due_at,"
-	       " completed_at IS NULL, error IS NULL, unsettled_since FROM hx_run",
+	       " completed_at IS NULL, error IS NULL, unsettled_since, stood_attempt, stood_started_at, stood_status FROM hx_run",
 	.in = "",
-	.out = "iiititiiiiiii",
+	.out = "iiititiiiiiiiiit",
 };
 
 static const struct db_stmt stmt_hash_steps = {

@@ -72,9 +72,9 @@ static const struct db_stmt stmt_runs = {
 		"r.subject") ", r.expired, s.status, s.version, s.doubt, r.run_key,"
 			     " r.requester, r.input, r.output, r.error, r.at_step, r.attempt, r.redo, r.step_status, r.awaits,"
 			     " r.job % 100000, r.undo, " SIDE_OF_NOW("r.step_started_at") ", " SIDE_OF_NOW("r.wait_until") ", " SIDE_OF_NOW("r.due_at") ", " SIDE_OF_NOW(
-				     "r.started_at") ", " SIDE_OF_NOW("r.completed_at") " FROM hx_run r JOIN hx_subject s ON s.id = r.subject" RUNS_OF_NUMBER("r.subject") " ORDER BY {ord}r.subject",
+				     "r.started_at") ", " SIDE_OF_NOW("r.completed_at") ", r.stood_attempt, " SIDE_OF_NOW("r.stood_started_at") ", r.stood_status, r.stood_error FROM hx_run r JOIN hx_subject s ON s.id = r.subject" RUNS_OF_NUMBER("r.subject") " ORDER BY {ord}r.subject",
 	.in = "i",
-	.out = "iitiitttttiiittiittttt",
+	.out = "iitiitttttiiittiitttttittt",
 };
 
 static const struct db_stmt stmt_steps = {

@@ -264,7 +264,7 @@ static void test_cancel_undoes_in_reverse(void **state)
 		  "0 COMPLETED {\"n\":9007199254740993} undone, 1 COMPLETED null undone, 2 COMPLETED "
 		  "{\"n\":9007199254740993} undone");
 	sql(w, "UPDATE hx_subject SET version = 0");
-	assert_is(w, &stmt_run, "CANCELLED v0, step 3 attempt 0");
+	assert_is(w, &stmt_run, "CANCELLED v0, step 3 attempt 1");
 }
 
 /* The node is killed while it acts: whoever takes over repeats a keyed action with the same key. */
@@ -339,7 +339,7 @@ static void test_a_job_is_given_back_while_its_run_is_looked_at(void **state)
 	assert_int_equal(drive(w, ok), HX_OK);
 	assert_run(w, "CANCELLING v4, step 0 attempt 1 awaits job job due", "");
 	assert_int_equal(drive(w, ok), HX_OK);
-	assert_run(w, "CANCELLED v5, step 0 attempt 0", "");
+	assert_run(w, "CANCELLED v5, step 0 attempt 1", "");
 }
 
 /* The job's worker was silent for too long, and a second job waits: what the first may have done is not forgotten. */
@@ -389,7 +389,7 @@ static void test_cancel_takes_back_a_job_that_nobody_has(void **state)
 	sql(w, "UPDATE hx_subject SET status = 'RETRYING', owner = NULL, until = NULL WHERE id <> 77;"
 	       "UPDATE hx_job SET due_at = 9000000; UPDATE hx_run SET due_at = 1");
 	assert_int_equal(drive(w, ok), HX_OK);
-	assert_run(w, "CANCELLED v4, step 0 attempt 0", "");
+	assert_run(w, "CANCELLED v4, step 0 attempt 1", "");
 }
 
 /* After an unknown outcome even a rejection says nothing about the first try. */
