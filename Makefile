@@ -4,6 +4,7 @@
 #   make run          the demo, alive, with three commands to paste; Ctrl-C stops it
 #   make test         every test, on SQLite, a private PostgreSQL and a private Redis; ends with "N passed, N failed"
 #   make T=json test  only the tests whose path contains "json"
+#   make SLIM=1       into build/slim/: SQLite alone, without libpq, hiredis and OpenSSL (docs/embedding.md says what is missing)
 #   make root-test    `make run` and `make test` in a fresh clone inside a fresh minimal Debian; T=json as above
 #
 # It works in two passes, because a fresh machine has no pkg-config to ask. The outer pass installs the packages
@@ -11,7 +12,7 @@
 # is run is run by the outer pass, one program after the other.
 #
 # Every flavour of the code has a folder of its own: build/ (FLAVOUR empty), build/asan, build/tsan, build/fuzz,
-# build/deb.
+# build/deb, build/slim.
 
 SHELL := /bin/sh
 MAKEFLAGS += --no-builtin-rules
@@ -19,7 +20,8 @@ MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 
-FLAVOUR ?=
+SLIM ?=
+FLAVOUR ?= $(if $(SLIM),slim)
 BUILD ?= build$(if $(FLAVOUR),/$(FLAVOUR))
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
@@ -35,7 +37,11 @@ SOVERSION := $(firstword $(subst ., ,$(VERSION)))
 
 find = $(if $(wildcard $(1)),$(sort $(shell find $(1) -name '$(2)')))
 
-SRC := $(call find,src,*.c)
+# What needs a library that a slim build does without, and what stands in its place there.
+FULL_SRC := $(sort $(wildcard src/db/postgres*.c)) src/db/listen.c src/db/store_name.c src/base/sha256_openssl.c \
+	$(addprefix src/gate/,redis.c redis_tls.c redis_worker.c store_redis.c entry_redis.c) src/http/upstream_tls.c
+SLIM_SRC := src/db/without_postgres.c src/gate/without_redis.c src/http/without_tls.c src/base/sha256_own.c
+SRC := $(filter-out $(if $(filter slim,$(FLAVOUR)),$(FULL_SRC),$(SLIM_SRC)),$(call find,src,*.c))
 CLI_SRC := $(filter src/cli/%,$(SRC))
 SIM_SRC := $(filter src/sim/%,$(SRC))
 LIB_SRC := $(filter-out $(CLI_SRC) $(SIM_SRC),$(SRC))
@@ -71,7 +77,7 @@ ifndef INNER
 	packages-build packages-demo packages-test packages-lint packages-deb packages-root
 
 JOBS := $(shell nproc 2>/dev/null || echo 2)
-inner = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) INNER=1
+inner = +@$(MAKE) --no-print-directory $(if $(SLIM),FLAVOUR=slim) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) INNER=1
 run_tests = HAPAX_BUILD=$(abspath $(1)) V=$(V) tests/with-postgres tests/with-redis tests/run
 
 all: packages-build check
@@ -183,7 +189,7 @@ else
 
 .PHONY: all tests fuzzers benches FORCE
 
-PACKAGES := sqlite3 libpq libcrypto libssl libcurl hiredis
+PACKAGES := sqlite3 libcurl $(if $(filter slim,$(FLAVOUR)),,libpq libcrypto libssl hiredis)
 TEST_PACKAGES := cmocka
 
 pkg_cflags := $(shell pkg-config --cflags $(PACKAGES))
@@ -223,6 +229,9 @@ CPPFLAGS ?=
 LDFLAGS ?=
 c_flags = -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -fPIC -fno-semantic-interposition -pthread \
 	$(pkg_cflags) $(SANITIZE) $(CPPFLAGS) $(CFLAGS)
+ifeq ($(FLAVOUR),slim)
+c_flags += -DHX_SLIM
+endif
 includes = -Isrc -Iinclude
 compile = $(CC) $(c_flags) -MMD -MP -c -o $@ $<
 link = $(CC) $(SANITIZE) $(CFLAGS) $(LDFLAGS) -o $@

@@ -1,8 +1,5 @@
-/* SHA-256 through the low-level OpenSSL calls: the EVP front would allocate on every digest of the hot path. */
-#define OPENSSL_SUPPRESS_DEPRECATED
+/* See hash.h. The digest itself is in sha256_openssl.c, or in sha256_own.c where there is no OpenSSL (make SLIM=1). */
 #include "base/hash.h"
-
-#include <openssl/sha.h>
 
 void sha256(const void *bytes, size_t n, uint8_t ret_digest[SHA256_BYTES])
 {
@@ -12,16 +9,6 @@ void sha256(const void *bytes, size_t n, uint8_t ret_digest[SHA256_BYTES])
 void sha256_pair(struct slice a, struct slice b, uint8_t ret_digest[SHA256_BYTES])
 {
 	sha256_parts((struct slice[]){a, b}, 2, ret_digest);
-}
-
-void sha256_parts(const struct slice parts[], size_t n, uint8_t ret_digest[SHA256_BYTES])
-{
-	SHA256_CTX c;
-
-	SHA256_Init(&c);
-	for (size_t i = 0; i < n; i++)
-		SHA256_Update(&c, parts[i].p, parts[i].n);
-	SHA256_Final(ret_digest, &c);
 }
 
 void sha256_hex(const uint8_t digest[SHA256_BYTES], char ret_text[2 * SHA256_BYTES + 1])

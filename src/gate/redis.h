@@ -25,7 +25,11 @@
 #ifndef HX_GATE_REDIS_H
 #define HX_GATE_REDIS_H
 
+#ifdef HX_SLIM /* no hiredis: only the texts of URLs are of use */
+typedef struct redisReply redisReply;
+#else
 #include <hiredis.h>
+#endif
 #include <stdbool.h>
 
 #include "base/clock.h"

@@ -1,0 +1,28 @@
+/* Instead of all that needs hiredis, in a build without it (make SLIM=1): stores in Redis are refused. */
+#include "gate/entry_store.h"
+#include "gate/store.h"
+
+static enum hx_code refuse(struct hx_error *err)
+{
+	return error_set(err, HX_CONFIG_ERROR, "this program was built without Redis (SLIM)");
+}
+
+enum hx_code entry_redis_new(const struct redis_url *url, size_t queue_max, struct clock *clock,
+			     struct entry_locks **ret_locks, struct hx_error *err)
+{
+	(void)url;
+	(void)queue_max;
+	(void)clock;
+	(void)ret_locks;
+	return refuse(err);
+}
+
+enum hx_code gate_redis_new(const char *url, struct clock *clock, struct gate_store **ret_store, bool *ret_durable,
+			    struct hx_error *err)
+{
+	(void)url;
+	(void)clock;
+	(void)ret_store;
+	(void)ret_durable;
+	return refuse(err);
+}
