@@ -223,7 +223,7 @@ void run_build_move(const struct run_drive *d, struct unit *unit)
 	add_marker(d, unit); /* mutant: undone-without-marker */
 	add_taken(d, unit);  /* mutant: event-not-taken */
 	add_row(d, unit);
-	add_stood(d, unit);
+	add_stood(d, unit); /* mutant: stood-not-kept */
 	if (move->payload.p)
 		add_job(d, unit);
 	if (move->sql) {

@@ -247,6 +247,8 @@ static void test_sql_runs_in_the_unit(void **state)
 		"0 COMPLETED {\"n\":9007199254740993}, 1 COMPLETED null");
 }
 
+#define FAILED_B "{\"code\":\"ACTION_FAILED\",\"message\":\"no\",\"step\":\"b\"}"
+
 static void test_cancel_undoes_in_reverse(void **state)
 {
 	struct world *w = *state;
@@ -265,6 +267,42 @@ static void test_cancel_undoes_in_reverse(void **state)
 		  "{\"n\":9007199254740993} undone");
 	sql(w, "UPDATE hx_subject SET version = 0");
 	assert_is(w, &stmt_run, "CANCELLED v0, step 3 attempt 1");
+}
+
+static bool stood(struct world *w)
+{
+	static const struct db_stmt stmt = {
+		.name = "test_stood", .sql = "SELECT stood_status FROM hx_run", .in = "", .out = "t"};
+
+	unit_init(&w->unit, 0);
+	unit_add(&w->unit, UNIT_ANY, &stmt, 0, NULL);
+	assert_int_equal(world_run(w), UNIT_WON);
+	return db_cell(&w->result.rows[0], 0, 0)->type != DB_NULL;
+}
+
+/* A compensation needs the row of the run for itself: what the step was that had failed is there again behind it. */
+static void test_what_had_failed_outlives_its_cancel(void **state)
+{
+	static const struct script fails[] = {{ACT_OK, "1"}, {ACT_FAILED_FOR_GOOD, "no"}, {0}},
+				   never[] = {{ACT_INVALID, "never"}, {0}};
+	struct world *w = *state;
+
+	define("'steps':[{'name':'a','type':'task','action':'do','compensate':'undo'},"
+	       "{'name':'b','type':'task','action':'do'}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, fails), HX_OK);
+	assert_is(w, &stmt_run, "FAILED v5, step 1 attempt 1 FAILED error " FAILED_B);
+	sql(w, "UPDATE hx_subject SET status = 'CANCELLING'; UPDATE hx_run SET due_at = 1, completed_at = NULL");
+	assert_int_equal(drive(w, never), HX_OK);
+	assert_is(w, &stmt_run,
+		  "CANCELLING v7, step 1 attempt 1 FAILED awaits person undo 0 error "
+		  "{\"code\":\"ACTION_FAILED\",\"message\":\"never\",\"step\":\"a\"}");
+	if (!stood(w))
+		puts("counterexample in two moves: it has failed, and is compensated; nothing says what it was");
+	/* As a person's retry leaves it. */
+	sql(w, "UPDATE hx_run SET awaits = NULL, step_status = NULL, attempt = 0, error = NULL, due_at = 1");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_is(w, &stmt_run, "CANCELLED v10, step 1 attempt 1 FAILED error " FAILED_B);
 }
 
 /* The node is killed while it acts: whoever takes over repeats a keyed action with the same key. */
@@ -450,6 +488,7 @@ int main(void)
 		TEST(test_approvals),
 		TEST(test_sql_runs_in_the_unit),
 		TEST(test_cancel_undoes_in_reverse),
+		TEST(test_what_had_failed_outlives_its_cancel),
 		TEST(test_takeover_of_a_keyed_step),
 		TEST(test_worker_steps_are_jobs),
 		TEST(test_cancel_does_not_forget_an_earlier_job),
