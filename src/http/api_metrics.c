@@ -243,6 +243,8 @@ static void add_node(struct engine *engine, const struct lane_stats *lanes, stru
 		{"hapax_units_timed_out_total", counter,
 		 "Units with SQL of a definition, or on a table of yours, that were ended by their timeout.",
 		 lanes->batch.timed_out},
+		{"hapax_units_given_up_total", counter,
+		 "Units that the store was not to be had for in time; they were not sent.", lanes->refused},
 		{"hapax_commits_in_doubt_total", counter, "Commits whose answer was lost.", lanes->batch.in_doubt},
 	};
 

@@ -8,7 +8,7 @@ import os, signal, socket, sqlite3, subprocess, threading, time
 import server
 from server import Server, Service, until, write
 
-BOUND, BOUND_BATCH, AT_ONCE, STOP = 4, 5, 1, 15  # seconds
+BOUND, BOUND_BATCH, AT_ONCE, STOP = 4, 5, 1, 10  # seconds
 
 
 def timed(function, bound):
@@ -208,6 +208,26 @@ def test_engine_whose_postgres_is_silent(dir):
 	check_engine(dir, url, silence.say_nothing, silence.go_on, reads=False, bound=BOUND_BATCH)
 
 
+ENDLESS = "INSERT INTO note WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT max(n) FROM c"
+
+
+def test_a_lane_that_does_not_move_is_told(dir):
+	write(dir / "flows" / "w.json", {"workflow": "w", "kind": "run",
+		"actions": {"a": {"kind": "sql", "timeout": "6s", "statements": [{"name": "it", "sql": ENDLESS}]}},
+		"steps": [{"name": "s", "type": "task", "action": "a", "input": "{}"}]})
+	with sqlite3.connect(dir / "h.db") as db:
+		db.execute("CREATE TABLE note (n int)")
+	with Server(dir, "serve", "--db", "sqlite:h.db", "--workflows", "flows") as hapax:
+		assert hapax.call("GET", "/readyz")[0] == 200
+		hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "w"}, status=201)
+		until(lambda: hapax.call("GET", "/readyz")[0] == 503, "a lane that stands still", 4)
+		(status, _, body), _ = timed(lambda: hapax.call("GET", "/readyz"), AT_ONCE)
+		assert status == 503 and b"a lane does not move" in body, body
+		assert "a lane does not move" in hapax.text()
+		until(lambda: hapax.call("GET", "/readyz")[0] == 200, "a lane that moves again")
+		hapax.await_log("the store is back")
+
+
 def test_what_was_given_up_is_never_done(dir):
 	with Server(dir, "serve", "--db", "sqlite:h.db") as hapax:
 		hapax.json("POST", "/api/v1/accounts", {"id": "a", "balance": 0}, status=201)
@@ -217,6 +237,8 @@ def test_what_was_given_up_is_never_done(dir):
 		lock.release()
 		hapax.json("POST", "/api/v1/accounts/a/credit", {"amount": 10, "key": "later"})
 		assert hapax.json("GET", "/api/v1/accounts/a")["balance"] == 10
+		numbers = dict(line.rsplit(" ", 1) for line in hapax.call("GET", "/metrics")[2].decode().splitlines() if line[0] != "#")
+		assert int(numbers["hapax_units_given_up_total"]) >= 3, numbers["hapax_units_given_up_total"]
 
 
 def test_a_stop_is_announced(dir):

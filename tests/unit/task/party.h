@@ -473,7 +473,7 @@ struct party {
 
 static struct party party;
 
-static inline void party_start(enum store_kind kind, size_t seats_max)
+static inline void party_start_with(enum store_kind kind, size_t seats_max, int64_t store_timeout_ms)
 {
 	struct hx_error err;
 
@@ -494,9 +494,15 @@ static inline void party_start(enum store_kind kind, size_t seats_max)
 		.resolve_ms = 1000,
 		.act = &party.port.port,
 		.renew = subject_heartbeat,
+		.store_timeout_ms = store_timeout_ms,
 	};
 	if (lane_new(&party.options, &party.lane, &err) != HX_OK)
 		fail_msg("%s", err.detail);
+}
+
+static inline void party_start(enum store_kind kind, size_t seats_max)
+{
+	party_start_with(kind, seats_max, /* store_timeout_ms= */ 0);
 }
 
 static inline void party_end(void)

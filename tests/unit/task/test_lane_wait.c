@@ -1,0 +1,96 @@
+/* Who has waited for as long as it can: its unit is not sent, and it is told so. Time is moved by hand. */
+#include "unit/task/party.h"
+
+#define STORE_TIMEOUT_MS 2000
+
+static void who_waits_too_long_is_not_sent(void **state)
+{
+	struct caller holder, late, early;
+
+	(void)state;
+	party_start_with(STORE_SQLITE_MEMORY, 1000, STORE_TIMEOUT_MS);
+	hold_lane(party.lane, &holder);
+	caller_probe(&late, build_create, /* subject= */ 1, 0);
+	submit(party.lane, &late);
+	party.clock.mono_ms += STORE_TIMEOUT_MS;
+	caller_probe(&early, build_create, /* subject= */ 2, 0);
+	submit(party.lane, &early);
+	let_lane_go();
+	AWAIT(late.done && early.done);
+	assert_int_equal(late.probe.verdict, UNIT_FAILED);
+	assert_int_equal(late.probe.error, HX_STORE_UNAVAILABLE);
+	assert_int_equal(early.code, HX_OK);
+	assert_int_equal(ask_lane(party.lane, build_read, 1, 0).rows_n, 0);
+	assert_int_equal(ask_lane(party.lane, build_read, 2, 0).rows_n, 1);
+}
+
+/* Commits twice. Between the two, all of its time passes. */
+struct dawdler {
+	struct task task;
+	struct stamp stamp;
+	unsigned answers;
+	enum unit_verdict verdicts[3];
+	struct hx_error error;
+};
+
+static void dawdler_take(struct task *task, const struct answer *answer)
+{
+	struct dawdler *d = (struct dawdler *)task;
+
+	d->stamp = (struct stamp){answer->id, answer->now, answer->node};
+	if (answer->kind == ANSWER_COMMIT) {
+		d->verdicts[d->answers] = answer->result->verdict;
+		d->error = answer->result->error;
+		party.clock.mono_ms += 2 * STORE_TIMEOUT_MS;
+	}
+	d->answers++;
+}
+
+static void dawdler_ask(const struct task *task, struct ask *ask)
+{
+	const struct dawdler *d = (const struct dawdler *)task;
+
+	ask->kind = d->answers < 3 ? ASK_COMMIT : ASK_DONE;
+	ask->code = HX_OK;
+	if (ask->kind == ASK_DONE)
+		return;
+	unit_init(ask->unit, d->stamp.op);
+	subject_create(ask->unit, &d->stamp, /* id= */ 10 + d->answers, KIND, "open");
+}
+
+static void who_asks_after_its_time_is_not_sent(void **state)
+{
+	static const struct task_kind kind = {.name = "dawdler", .take = dawdler_take, .ask = dawdler_ask};
+	struct dawdler dawdler = {0};
+	struct caller c = {0};
+
+	(void)state;
+	party_start_with(STORE_SQLITE_MEMORY, 1000, STORE_TIMEOUT_MS);
+	task_init(&dawdler.task, &kind, /* topic= */ 0);
+	caller_sit(&c, &dawdler.task);
+	submit(party.lane, &c);
+	AWAIT(c.done);
+	assert_int_equal(dawdler.verdicts[1], UNIT_WON);
+	assert_int_equal(dawdler.verdicts[2], UNIT_FAILED);
+	assert_int_equal(dawdler.error.code, HX_STORE_UNAVAILABLE);
+	assert_int_equal(ask_lane(party.lane, build_read, 11, 0).rows_n, 1);
+	assert_int_equal(ask_lane(party.lane, build_read, 12, 0).rows_n, 0);
+	AWAIT(party_stats().refused == 1);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	party_end();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(who_waits_too_long_is_not_sent, tear_down),
+		cmocka_unit_test_teardown(who_asks_after_its_time_is_not_sent, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
