@@ -19,7 +19,8 @@ class Clock:
 	def __init__(self, dir):
 		self.file = pathlib.Path(dir) / "clock"
 		self.env = {"LD_PRELOAD": LIBRARY, "FAKETIME_TIMESTAMP_FILE": str(self.file), "FAKETIME_NO_CACHE": "1",
-			"FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
+			"FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1",
+			"FAKETIME_FORCE_MONOTONIC_FIX": "0"}  # by which waits of threads would end at once, all the time
 		self.set(0)
 
 	def set(self, seconds):
