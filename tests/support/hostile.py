@@ -267,14 +267,14 @@ class Evil:
 	async def live(self):
 		stop = asyncio.Event()
 		asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-		for n in range(POLLS):
-			self.spawn(self.poll(n))
-		for n in range(HALVES):
-			self.spawn(self.half(n))
-		self.spawn(self.hold_locks())
-		for seconds, work, *args in ((0.4, self.start, "deferred"), (1, self.orphan), (0.5, self.start, "sleeps"), (5, self.start, "endless"), (0.5, self.start, "locked"),
-				(0.5, self.sell), (1, self.start, "reaches"), (2, self.put), (0.5, self.start, "refused")):
-			self.spawn(self.every(seconds, work, *args))
+		begin = {name: lambda seconds=seconds, work=work: self.spawn(self.every(seconds, *work)) for name, seconds, *work in (
+			("deferred", 0.4, self.start, "deferred"), ("orphan", 1, self.orphan), ("sleeps", 0.5, self.start, "sleeps"), ("endless", 5, self.start, "endless"),
+			("locked", 0.5, self.start, "locked"), ("sell", 0.5, self.sell), ("reaches", 1, self.start, "reaches"), ("put", 2, self.put), ("refused", 0.5, self.start, "refused"))}
+		begin["polls"] = lambda: [self.spawn(self.poll(n)) for n in range(POLLS)]
+		begin["halves"] = lambda: [self.spawn(self.half(n)) for n in range(HALVES)]
+		begin["locks"] = lambda: self.spawn(self.hold_locks())
+		for name in self.told["attacks"] or begin:
+			begin[name]()
 		await stop.wait()
 		print(json.dumps(self.count), flush=True)
 		os._exit(0)  # all connections end at once
@@ -408,8 +408,8 @@ class World:
 			meanwhile()
 		return json.loads(process.stdout.read())
 
-	def evil(self):
-		return self.start("evil", ports=[n.port for n in self.nodes], keys=self.keys)
+	def evil(self, attacks=()):
+		return self.start("evil", ports=[n.port for n in self.nodes], keys=self.keys, attacks=attacks)
 
 
 def step_a_clock(world, seen):
