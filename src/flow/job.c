@@ -178,6 +178,12 @@ const char *job_status_of(struct slice text)
 	return NULL;
 }
 
+/* Below 0, where no subject and no other topic is. */
+int64_t job_topic(struct slice workspace)
+{
+	return (int64_t)(hash_bytes(0, workspace.p, workspace.n) | (uint64_t)1 << 63);
+}
+
 int64_t job_kind(void)
 {
 	return subject_kind("job", "");
@@ -213,7 +219,8 @@ void job_redrive(struct unit *unit, const struct stamp *stamp, struct slice work
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_unpark, db_int(subject), db_int(stamp->op), db_int(stamp->at.ms),
 		 db_str(stamp->node));
 	subject_add_history(unit, stamp, subject, JOB_PARKED);
-	unit_wake(unit, JOB_TOPIC);
+	unit_wake(unit, JOB_TOPIC); /* whichever it is */
+	unit_wake(unit, job_topic(workspace));
 }
 
 enum hx_code job_redriven(const struct unit_result *result)

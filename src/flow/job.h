@@ -32,8 +32,13 @@
 
 #define JOB_ERROR_BYTES_MAX 500 /* of the words that are kept of a failure */
 
-/* Whoever looks for due jobs sleeps on this topic; every unit that makes one due wakes it. */
+/* Whoever looks for after-effects that are due sleeps on this topic; every unit that makes one due wakes it. */
 #define JOB_TOPIC INT64_MAX
+/*
+ * The same for workers and their jobs. Each workspace has its own, so that a thousand workers that wait in one are not woken, and do
+ * not all ask the store, for every job of another. (Two may happen to share one: a wake is a hint.)
+ */
+int64_t job_topic(struct slice workspace);
 
 int64_t job_kind(void);
 extern const char *const job_statuses[]; /* all there are; ends with NULL */

@@ -339,5 +339,5 @@ void job_claim_init(struct job_claim *claim, const struct job_claim_request *rq,
 {
 	ASSERT(rq->queues_n >= 1 && rq->queues_n <= JOB_QUEUES_MAX && rq->max >= 1 && rq->max <= JOB_CLAIM_MAX);
 	*claim = (struct job_claim){.rq = rq, .arena = arena};
-	task_init(&claim->task, &kind, /* topic= */ JOB_TOPIC);
+	task_init(&claim->task, &kind, job_topic(rq->workspace));
 }

@@ -233,7 +233,7 @@ static void ask(const struct task *task, struct ask *ask)
 		UNIT_ADD(unit, UNIT_ANY, &stmt_history, db_text(p->names), db_int(p->stamp.op), db_str(p->stamp.node));
 	}
 	UNIT_ADD(unit, UNIT_ANY, &stmt_seen, db_text(p->names), db_text(p->workspace));
-	unit_wake(unit, JOB_TOPIC);
+	unit_wake(unit, job_topic(p->workspace));
 }
 
 static const char *where(const struct task *task)

@@ -102,10 +102,15 @@ static void decide_failed(struct job_settle *s, const struct db_rows *rows, int6
 	s->ending = (struct job_ending){.due_in_ms = backoff_ms(&retry, attempt, drawn), .error = words};
 }
 
+static bool is_after_effect(const struct db_rows *rows)
+{
+	return slice_is(db_cell(rows, 0, QUEUE)->s, JOB_QUEUE_AFTER_EFFECTS);
+}
+
 /* The worker may have done it, or not. An after-effect is left to whoever takes it next: see job.h. */
 static void decide_lapsed(struct job_settle *s, const struct db_rows *rows)
 {
-	bool own = slice_is(db_cell(rows, 0, QUEUE)->s, JOB_QUEUE_AFTER_EFFECTS);
+	bool own = is_after_effect(rows);
 
 	s->to = JOB_AVAILABLE;
 	s->ending = (struct job_ending){.due_in_ms = 0, .error = slice_str("its worker was lost")};
@@ -121,6 +126,7 @@ static void decide(struct job_settle *s, const struct db_rows *rows, const struc
 
 	s->run = run->type == DB_NULL ? 0 : run->i;
 	s->bounded = db_cell(rows, 0, IN_FLIGHT_MAX)->i > 0;
+	s->topic = is_after_effect(rows) ? JOB_TOPIC : job_topic(db_cell(rows, 0, WORKSPACE)->s);
 	switch (s->rq->kind) {
 	case JOB_HEARTBEAT:
 		s->to = JOB_RUNNING;
@@ -282,7 +288,7 @@ static void ask_settle(const struct job_settle *s, struct unit *unit)
 	else if (s->run)
 		run_job_back(unit, s->run, s->rq->subject);
 	if (s->bounded || s->ending.due_in_ms >= 0)
-		unit_wake(unit, JOB_TOPIC);
+		unit_wake(unit, s->topic);
 }
 
 static void ask(const struct task *task, struct ask *ask)

@@ -34,5 +34,4 @@ void job_withdraw(struct unit *unit, const struct stamp *stamp, int64_t subject,
 
 	subject_withdraw(unit, stamp, &move, version);
 	job_end(unit, subject, &ending); /* mutant: withdraw-without-row */
-	unit_wake(unit, JOB_TOPIC);      /* where its queue is bounded there is room for another one */
 }

@@ -155,8 +155,9 @@ struct job_settle {
 	enum { SETTLE_NEW, SETTLE_TRYING, SETTLE_READING, SETTLE_SETTLING, SETTLE_LOOKING_UP, SETTLE_DONE } at;
 	const char *to;
 	struct job_ending ending;
-	int64_t run;  /* 0: none */
-	bool bounded; /* its queue has room for another one behind it */
+	int64_t run;   /* 0: none */
+	bool bounded;  /* its queue has room for another one behind it */
+	int64_t topic; /* of who waits for jobs like this one */
 	struct stamp stamp;
 };
 void job_settle_init(struct job_settle *settle, const struct job_settle_request *rq, struct arena *arena);

@@ -179,7 +179,7 @@ static void add_job(const struct run_drive *d, struct unit *unit)
 	};
 
 	job_insert_of_run(unit, &d->stamp, &job);
-	unit_wake(unit, JOB_TOPIC);
+	unit_wake(unit, job_topic(d->row.workspace));
 }
 
 static void add_steps(const struct run_drive *d, struct unit *unit)
@@ -216,9 +216,11 @@ void run_build_move(const struct run_drive *d, struct unit *unit)
 	const struct run_move *move = &d->move;
 
 	add_guard(d, unit);
-	if (move->withdraws)
+	if (move->withdraws) {
 		job_withdraw(unit, &d->stamp, move->withdraws, d->row.job_version, d->row.job_status,
 			     "its run does not wait for it any more");
+		unit_wake(unit, job_topic(d->row.workspace)); /* a bounded queue has room for another one */
+	}
 	add_steps(d, unit);  /* mutant: step-without-row */
 	add_marker(d, unit); /* mutant: undone-without-marker */
 	add_taken(d, unit);  /* mutant: event-not-taken */

@@ -217,7 +217,7 @@ static int64_t sleeps_for(const char *queue, int64_t wait_ms)
 	struct job_claim claim;
 
 	job_claim_init(&claim, &rq, &w.arena);
-	assert_int_equal(claim.task.topic, JOB_TOPIC);
+	assert_int_equal(claim.task.topic, job_topic(DEFAULT));
 	assert_int_equal(desk_drive(&w, &claim.task), HX_BUSY);
 	return (w.sleeps_until.ns - fake.mono.ns) / 1000000;
 }
