@@ -236,6 +236,49 @@ static void a_claim_waits_for_the_next_due_moment(void **state)
 	assert_int_equal(sleeps_for("q", MINUTE), 200);
 }
 
+static enum hx_code lapse(int64_t id, int64_t fence)
+{
+	struct job_settle_request rq = {.kind = JOB_LAPSE, .subject = id, .fence = fence};
+	struct job_settle settle;
+
+	job_settle_init(&settle, &rq, &w.arena);
+	return desk_drive(&w, &settle.task);
+}
+
+static void assert_wakes_workers(void)
+{
+	bool wakes = false;
+
+	for (unsigned i = 0; i < w.unit.wakes_n; i++) {
+		wakes = wakes || w.unit.wakes[i] == job_topic(DEFAULT);
+		assert_true(w.unit.wakes[i] != JOB_TOPIC);
+	}
+	assert_true(wakes);
+}
+
+/* Whatever makes a job due, or makes room for one, wakes those who wait for jobs of its workspace, and nobody else. */
+static void a_job_wakes_the_workers_of_its_workspace(void **state)
+{
+	int64_t id = desk_push_bounded(&w, "q", 1);
+
+	(void)state;
+	assert_int_not_equal(job_topic(DEFAULT), job_topic(slice_str("other")));
+	assert_true(job_topic(DEFAULT) < 0 && job_topic(slice_str("")) < 0);
+	assert_int_equal(desk_claim(&w, "q", 1, LEASE), 1);
+	assert_int_equal(desk_settle(&w, JOB_COMPLETE, id, 1), HX_OK);
+	assert_wakes_workers();
+	id = desk_push(&w, "q", 0, 0);
+	assert_wakes_workers();
+	assert_int_equal(desk_claim(&w, "q", 1, LEASE), 1);
+	assert_int_equal(desk_settle(&w, JOB_FAIL, id, 1), HX_OK);
+	assert_wakes_workers();
+	fake_clock_advance_ms(&fake, MINUTE);
+	assert_int_equal(desk_claim(&w, "q", 1, LEASE), 1);
+	fake_clock_advance_ms(&fake, LEASE);
+	assert_int_equal(lapse(id, 2), HX_OK);
+	assert_wakes_workers();
+}
+
 static bool yes(const void *context)
 {
 	return *(const bool *)context;
@@ -476,15 +519,6 @@ static void an_unknown_settling_is_looked_up(void **state)
 }
 
 /* ---- lapse ---- */
-
-static enum hx_code lapse(int64_t id, int64_t fence)
-{
-	struct job_settle_request rq = {.kind = JOB_LAPSE, .subject = id, .fence = fence};
-	struct job_settle settle;
-
-	job_settle_init(&settle, &rq, &w.arena);
-	return desk_drive(&w, &settle.task);
-}
 
 static void a_lost_worker_gives_its_job_back(void **state)
 {
@@ -841,6 +875,7 @@ int main(void)
 		TEST(several_queues_are_claimed_by_priority),
 		TEST(one_claim_hands_out_a_bounded_number_of_bytes),
 		TEST(a_claim_waits_for_the_next_due_moment),
+		TEST(a_job_wakes_the_workers_of_its_workspace),
 		TEST(a_claim_wakes_claims_and_ends),
 		TEST(a_claim_in_doubt_comes_back_by_its_time),
 		TEST(a_full_queue_does_not_keep_claims_busy),
