@@ -265,7 +265,7 @@ void lane_tell_peers(struct lane *lane)
 static struct mono_time batch_deadline(const struct lane *lane, size_t n)
 {
 	int64_t budget_ms = lane->options.store_timeout_ms;
-	struct mono_time latest = {0},
+	struct mono_time latest = {0}, most = mono_add_ms(lane->sent, budget_ms),
 			 least = mono_add_ms(lane->sent, budget_ms < BATCH_LEAST_MS ? budget_ms : BATCH_LEAST_MS);
 	bool bounded = false;
 
@@ -276,6 +276,9 @@ static struct mono_time batch_deadline(const struct lane *lane, size_t n)
 		if (seat->bounded && seat->by.ns > latest.ns)
 			latest = seat->by;
 	}
+	/* Who has longer, because an action has answered, does not make the others of one transaction wait for it. */
+	if (bounded && budget_ms && latest.ns > most.ns)
+		latest = most;
 	return !bounded || latest.ns > least.ns ? latest : least;
 }
 

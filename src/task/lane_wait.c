@@ -17,6 +17,7 @@
 #include "task/lane_parts.h"
 
 #define BACKGROUND_MS 5000
+#define ACTED_MS 20000   /* to write down what an action has answered */
 #define STOPPING_MS 2000 /* where callers have no budget either */
 #define REFUSALS_MAX 16  /* in a row, of one task */
 #define TICK_MS 20
@@ -38,11 +39,19 @@ static bool is_heard(const struct answer *answer)
 	       (answer->result->verdict == UNIT_FAILED && answer->result->error.code == HX_DATA_ERROR);
 }
 
-/* A budget is for silence: it begins anew with each word of the store, of an action, and at the end of a sleep. */
+/*
+ * A budget is for silence: it begins anew with each word of the store, of an action, and at the end of a sleep. What an action has
+ * answered is the dearest word of all: whoever gives it up leaves an effect behind that nobody has recorded. So its caller
+ * waits for longer, and hears how it ended.
+ */
 void lane_wait_heard(struct lane *lane, struct seat *seat, const struct answer *answer)
 {
+	int64_t budget_ms = lane->options.store_timeout_ms;
+
+	if (answer->kind == ANSWER_ACT && budget_ms && budget_ms < ACTED_MS)
+		budget_ms = ACTED_MS;
 	if (seat->bounded && answer->kind != ANSWER_START && is_heard(answer))
-		seat->by = mono_add_ms(answer->mono, lane->options.store_timeout_ms);
+		seat->by = mono_add_ms(answer->mono, budget_ms);
 }
 
 static int64_t stopping_ms(const struct lane *lane)

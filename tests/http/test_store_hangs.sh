@@ -228,6 +228,31 @@ def test_a_lane_that_does_not_move_is_told(dir):
 		hapax.await_log("the store is back")
 
 
+def test_what_an_action_has_answered_is_not_given_up(dir):
+	"""Longer than any budget for what is yet to be done: it has been charged, and that is to be recorded."""
+	with Service() as service:
+		write(dir / "flows" / "billing.json",
+			{**BILLING, "actions": {"Close": {"kind": "http", "url": service.url + "/close", "effect": "claimed"}}})
+		write(dir / "c.json", {"modules": {"billing": {"janitor": {}}}})
+		with Server(dir, "serve", "--db", "sqlite:h.db", "--workflows", "flows", "--config", "c.json") as hapax:
+			at, answers = "/api/v1/entities/billing", []
+			hapax.json("POST", at, {"id": "a"}, status=201)
+			service.hold.clear()
+			caller = threading.Thread(target=lambda: answers.append(hapax.call("POST", at + "/a/steps/close", {})))
+			caller.start()
+			until(lambda: service.calls, "the call")
+			lock = Lock(dir / "h.db")
+			service.hold.set()
+			until(lambda: hapax.call("GET", "/readyz")[0] == 503, "a store that is away")
+			end = time.monotonic() + 2.5  # past the budget of a caller
+			until(lambda: time.monotonic() > end, "the time to pass")
+			assert not answers, answers
+			lock.release()
+			caller.join(60)
+			assert answers[0][0] == 200, answers
+			assert hapax.json("GET", at + "/a")["status"] == "closed" and len(service.calls) == 1
+
+
 def test_what_was_given_up_is_never_done(dir):
 	with Server(dir, "serve", "--db", "sqlite:h.db") as hapax:
 		hapax.json("POST", "/api/v1/accounts", {"id": "a", "balance": 0}, status=201)
