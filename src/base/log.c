@@ -181,7 +181,7 @@ void log_write(struct log *log, enum log_level level, const char *message, const
 	line.n = 0;
 	line.cut = false;
 	put_line(&line, log, level, message, fields);
-	if (log->fd >= 0 && !write_fully(log->fd, line.bytes, line.n))
+	if (log->fd >= 0 ? !write_fully(log->fd, line.bytes, line.n) : !log->sink)
 		atomic_fetch_add_explicit(&log->lost, 1, memory_order_relaxed);
 	if (log->sink) {
 		line.bytes[line.n - 1] = '\0'; /* the end of the line */

@@ -234,8 +234,7 @@ static void identity(void **state)
 	assert_said("step #1: value: step_id is 1.5", NULL);
 	assert_said("step #1: name: step_key is \"a b\"", NULL);
 	assert_said("step #1: reference: status \"x\" is not in status_types; there is \"a\"", NULL);
-	assert_errors(text_printf(&arena, form, "'step_id': {'x': 1}, 'step_key': {'x': 'a'}, 'status': {'x': 'a'},"),
-		      3);
+	assert_errors(text_printf(&arena, form, "'step_id': {'x': 1}, 'step_key': {'x': 'a'}, 'status': ['a'],"), 3);
 	assert_errors(
 		"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a'], 'initial_status': 'a', 'steps': [\n7, [] ] }",
 		2);
