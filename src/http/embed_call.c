@@ -14,7 +14,6 @@
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "base/latch.h"
-#include "base/signals.h"
 #include "base/sized.h"
 #include "engine/embed.h"
 #include "http/api.h"
@@ -369,5 +368,10 @@ int hx_engine_fd(struct hx_engine *engine)
 
 size_t hx_engine_dispatch(struct hx_engine *engine)
 {
-	return engine->door ? dispatch(engine->door) : 0;
+	struct embed_door *door;
+
+	pthread_mutex_lock(&engine->mutex);
+	door = engine->door;
+	pthread_mutex_unlock(&engine->mutex);
+	return door ? dispatch(door) : 0;
 }
