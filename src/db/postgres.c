@@ -177,7 +177,7 @@ static enum hx_code set_up(struct pg *pg, struct hx_error *err)
 		return cannot_connect(pg, err);
 	PQsetNoticeReceiver(pg->conn, ignore_notice, NULL);
 	code = set_up_session(pg, err);
-	if (!code && !pg->read_only)
+	if (!code)
 		code = pin_settings(pg, err);
 	if (!code)
 		read_history(pg);

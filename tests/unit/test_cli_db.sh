@@ -79,7 +79,7 @@ exits 2 bd --json && is err '{"code":"VALIDATION_ERROR","title":"the request is 
 result an_error_as_json
 exits 69 db status --db postgres://nobody@127.0.0.1:1/x && complains "postgres: connection to server" && ! grep -q '  \| $' err
 result what_libpq_says_is_one_line
-exits 2 definitions && is err 'hapax: there is no command "definitions": `hapax --help` lists them'
+exits 2 zebra && is err 'hapax: there is no command "zebra": `hapax --help` lists them'
 result a_command_that_nothing_is_near
 
 # --- a store that is not there
