@@ -195,16 +195,16 @@ class Evil:
 		self.tasks.append(asyncio.ensure_future(work))
 
 	async def every(self, seconds, work, *args):
-		"""Begun every so often, with at most 50 of a kind under way."""
+		"""Begun every so often, with at most 20 of a kind under way: how much sql one workspace may have waiting is not bounded yet."""
 		under_way = set()
 		while True:
 			await asyncio.sleep(seconds * self.random.uniform(0.5, 1.5))
 			under_way = {t for t in under_way if not t.done()}
-			if len(under_way) < 50:
+			if len(under_way) < 20:
 				under_way.add(asyncio.ensure_future(work(*args)))
 
 	async def start(self, workflow):
-		await self.call(workflow, "POST", "/workflow-runs", {"definitionId": workflow, "input": {"n": self.random.randrange(1000)}})
+		await self.call(workflow, "POST", "/workflow-runs?wait=5m", {"definitionId": workflow, "input": {"n": self.random.randrange(1000)}})
 
 	async def orphan(self):
 		name = f"orphan-{self.random.getrandbits(60)}"
