@@ -33,7 +33,9 @@ static const char definition[] =
 	"'steps':[{'step_id':20,'step_key':'close','status':'approved','successful_state':'closed',"
 	"'action':'Close','success_after_effect':['Mail'],'claim_state':['closing','approved']}]}";
 
-static const char configuration[] = "{'modules':{'billing':{'janitor':{'every':'100ms','stuck_after':'2s'}}}}";
+/* A budget that outlasts the silence: what is to be refused has to be sent. */
+static const char configuration[] =
+	"{'store_timeout':'60s','modules':{'billing':{'janitor':{'every':'100ms','stuck_after':'2s'}}}}";
 
 static const char id[] = "stale";
 
