@@ -23,7 +23,8 @@ static const struct db_stmt stmt_create = {
 	.sql = "INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head)"
 	       " VALUES (?1, ?2, ?3, 1, ?4, 0, ?5, 1,"
 	       " hx_chain(NULL, ?1 || '|1||' || ?3 || '|1|0|' || ?4 || '|' || ?5 || '|' || ?6))"
-	       " ON CONFLICT DO NOTHING RETURNING id",
+	       " ON CONFLICT DO NOTHING" /* mutant: create-taken -> " ON CONFLICT (id) DO UPDATE SET fence = excluded.fence" */
+	       " RETURNING id",
 	.set_sql = "WITH made AS (INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head)"
 		   " SELECT p1, p2, p3, 1, p4, 0, p5, 1,"
 		   " hx_chain(NULL, p1 || '|1||' || p3 || '|1|0|' || p4 || '|' || p5 || '|' || p6)"
@@ -46,9 +47,9 @@ static const struct db_stmt stmt_transition = {
 	.name = "subject_transition",
 	CHANGE_FORMS(CHANGE("fence") ANSWERED
 		     "{from} WHERE id = ?7"
-		     " AND status = ?2"
+		     " AND status = ?2" /* mutant: transition-status */
 		     " AND version = ?3" /* mutant: transition-version */
-		     " AND owner IS NULL",
+		     " AND owner IS NULL", /* mutant: transition-owner -> , */
 		     "version, fence"),
 	.in = "ttiiiti",
 	.out = "ii",
@@ -59,8 +60,8 @@ static const struct db_stmt stmt_claim = {
 	CHANGE_FORMS(CHANGE("fence + 1")
 		     ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8"
 		     "{from} WHERE id = ?7"
-		     " AND status = ?2"
-		     " AND version = ?3",
+		     " AND status = ?2" /* mutant: claim-status */
+		     " AND version = ?3", /* mutant: claim-version -> , */
 		     "version, fence, effort"),
 	.in = "ttiiitii",
 	.out = "iii",
@@ -72,7 +73,7 @@ static const struct db_stmt stmt_finish = {
 	CHANGE_FORMS(CHANGE("fence") FREED ANSWERED
 		     "{from} WHERE id = ?7"
 		     " AND fence = ?3" /* mutant: finish-fence */
-		     " AND status = ?2",
+		     " AND status = ?2", /* mutant: finish-status -> , */
 		     "version, fence"),
 	.in = "ttiiiti",
 	.out = "ii",
@@ -82,11 +83,11 @@ static const struct db_stmt stmt_release = {
 	.name = "subject_release",
 	.fenced = true,
 	CHANGE_FORMS(CHANGE("fence") FREED
-		     ", effort = effort + CASE WHEN ?8 = 1 THEN 1 ELSE 0 END,"
-		     " doubt = CASE WHEN ?8 = 1 THEN 0 WHEN ?8 = 2 THEN 1 ELSE doubt END"
+		     ", effort = effort + CASE WHEN ?8 = 1 THEN 1 ELSE 0 END" /* mutant: release-effort -> ", effort = effort + 1" */
+		     ", doubt = CASE WHEN ?8 = 1 THEN 0 WHEN ?8 = 2 THEN 1 ELSE doubt END" /* mutant: release-doubt */
 		     "{from} WHERE id = ?7"
 		     " AND fence = ?3" /* mutant: release-fence */
-		     " AND status = ?2",
+		     " AND status = ?2", /* mutant: release-status -> , */
 		     "version, fence"),
 	.in = "ttiiitii",
 	.out = "ii",
@@ -100,7 +101,7 @@ static const struct db_stmt stmt_revert = {
 		     "{from} WHERE id = ?7"
 		     " AND until <= hx_now_ms()" /* mutant: revert-until */
 		     " AND fence = ?3" /* mutant: revert-fence */
-		     " AND status = ?2",
+		     " AND status = ?2", /* mutant: revert-status -> , */
 		     "version, fence"),
 	.in = "ttiiiti",
 	.out = "ii",
@@ -112,9 +113,9 @@ static const struct db_stmt stmt_take_over = {
 	CHANGE_FORMS(CHANGE("fence + 1")
 		     ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8"
 		     "{from} WHERE id = ?7"
-		     " AND until <= hx_now_ms()"
+		     " AND until <= hx_now_ms()" /* mutant: take-over-until */
 		     " AND fence = ?3" /* mutant: take-over-fence */
-		     " AND status = ?2",
+		     " AND status = ?2", /* mutant: take-over-status -> , */
 		     "version, fence"),
 	.in = "ttiiitii",
 	.out = "ii",
@@ -131,7 +132,7 @@ static const struct db_stmt stmt_seize = {
 		     "{from} WHERE id = ?7"
 		     " AND (owner IS NULL OR until <= hx_now_ms())" /* mutant: seize-until */
 		     " AND version = ?3" /* mutant: seize-version */
-		     " AND status = ?2",
+		     " AND status = ?2", /* mutant: seize-status -> , */
 		     "version, fence"),
 	.in = "ttiiitiiii",
 	.out = "ii",
@@ -144,7 +145,7 @@ static const struct db_stmt stmt_advance = {
 		     "{from} WHERE id = ?7"
 		     " AND fence = ?3" /* mutant: advance-fence */
 		     " AND status = ?2" /* mutant: advance-status */
-		     " AND owner IS NOT NULL",
+		     " AND owner IS NOT NULL", /* mutant: advance-owner -> , */
 		     "version, fence"),
 	.in = "ttiiitiiii",
 	.out = "ii",
@@ -153,10 +154,11 @@ static const struct db_stmt stmt_advance = {
 static const struct db_stmt stmt_shift = {
 	.name = "subject_shift",
 	CHANGE_FORMS(CHANGE("fence")
-		     ", doubt = CASE WHEN ?8 = 1 THEN 0 ELSE doubt END"
+		     ", doubt = CASE WHEN ?8 = 1 THEN 0 ELSE doubt END" /* mutant: shift-settles -> ", doubt = 0 * ?8" */
 		     "{from} WHERE id = ?7"
-		     " AND (version = ?3 OR (?3 = 0 AND owner IS NOT NULL))" /* mutant: shift-version */
-		     " AND status = ?2",
+		     " AND (version = ?3" /* mutant: shift-version -> " AND (?3 >= 0" */
+		     " OR (?3 = 0 AND owner IS NOT NULL))" /* mutant: shift-owner -> " OR ?3 = 0)" */
+		     " AND status = ?2", /* mutant: shift-status -> , */
 		     "version, fence"),
 	.in = "ttiiitii",
 	.out = "ii",
@@ -165,10 +167,10 @@ static const struct db_stmt stmt_shift = {
 static const struct db_stmt stmt_withdraw = {
 	.name = "subject_withdraw",
 	CHANGE_FORMS(CHANGE("fence") FREED
-		     ", doubt = CASE WHEN owner IS NULL THEN doubt ELSE 1 END"
+		     ", doubt = CASE WHEN owner IS NULL THEN doubt ELSE 1 END" /* mutant: withdraw-doubt */
 		     "{from} WHERE id = ?7"
-		     " AND version = ?3"
-		     " AND status = ?2",
+		     " AND version = ?3" /* mutant: withdraw-version */
+		     " AND status = ?2", /* mutant: withdraw-status -> , */
 		     "version, fence"),
 	.in = "ttiiiti",
 	.out = "ii",
@@ -179,8 +181,8 @@ static const struct db_stmt stmt_hold = {
 	.fenced = true,
 	.sql = "UPDATE hx_subject SET until = 9223372036854775807, owner = 'held'"
 	       "{from} WHERE id = ?2"
-	       " AND owner IS NOT NULL"
-	       " AND (?3 = 0 OR until <= hx_now_ms())"
+	       " AND owner IS NOT NULL" /* mutant: hold-owner */
+	       " AND (?3 = 0 OR until <= hx_now_ms())" /* mutant: hold-past -> " AND ?3 >= 0" */
 	       " AND fence = ?1" /* mutant: hold-fence */
 	       " RETURNING {ord}fence",
 	.in = "iii",
@@ -189,17 +191,19 @@ static const struct db_stmt stmt_hold = {
 
 static const struct db_stmt stmt_answered = {
 	.name = "subject_answered",
-	.sql = "UPDATE hx_subject SET effort = effort + 1, doubt = 0{from} WHERE id = ?1 AND effort = ?2",
+	.sql = "UPDATE hx_subject SET effort = effort + 1, doubt = 0{from} WHERE id = ?1"
+	       " AND effort = ?2", /* mutant: answered-effort -> " AND ?2 >= 0", */
 	.in = "ii",
 	.out = "",
 };
 
+/* Neither held nor nobody's (NULL): a beat that comes late must not give a held claim an end again. */
 static const struct db_stmt stmt_heartbeat = {
 	.name = "subject_heartbeat",
 	.fenced = true,
 	.sql = "UPDATE hx_subject SET until = hx_now_ms() + ?2"
 	       "{from} WHERE id = ?3"
-	       " AND owner <> 'held'" /* nor NULL: a beat that comes late must not give a held claim an end again */
+	       " AND owner <> 'held'" /* mutant: heartbeat-held */
 	       " AND fence = ?1" /* mutant: heartbeat-fence */
 	       " RETURNING {ord}fence",
 	.in = "iii",
@@ -215,7 +219,8 @@ static const struct db_stmt stmt_read = {
 
 static const struct db_stmt stmt_look_up = {
 	.name = "subject_look_up",
-	.sql = "SELECT {ord}version, fence FROM hx_history{join} WHERE subject = ?1 AND op = ?2",
+	.sql = "SELECT {ord}version, fence FROM hx_history{join} WHERE subject = ?1"
+	       " AND op = ?2", /* mutant: look-up-op -> " AND ?2 > 0", */
 	.in = "ii",
 	.out = "ii",
 };
@@ -230,7 +235,8 @@ static const struct db_stmt stmt_scan_stuck = {
 
 static const struct db_stmt stmt_end_claims = {
 	.name = "subject_end_claims",
-	.sql = "UPDATE hx_subject SET until = hx_now_ms() WHERE kind = ?1 AND owner IS NOT NULL AND until > hx_now_ms()",
+	.sql = "UPDATE hx_subject SET until = hx_now_ms() WHERE owner IS NOT NULL AND until > hx_now_ms()"
+	       " AND kind = ?1", /* mutant: end-claims-kind -> " AND ?1 > 0", */
 	.in = "i",
 	.out = "",
 };
@@ -244,7 +250,8 @@ static const struct db_stmt stmt_last_seen = {
 
 static const struct db_stmt stmt_advance_claims = {
 	.name = "subject_advance_claims",
-	.sql = "UPDATE hx_subject SET until = until - ?1 WHERE owner IS NOT NULL AND owner <> 'held' AND until > hx_now_ms()",
+	.sql = "UPDATE hx_subject SET until = until - ?1 WHERE owner IS NOT NULL AND until > hx_now_ms()"
+	       " AND owner <> 'held'", /* mutant: advance-claims-held -> , */
 	.in = "i",
 	.out = "",
 };
@@ -279,7 +286,7 @@ static void add_change(struct unit *unit, const struct db_stmt *stmt, const stru
 	UNIT_ADD(unit, UNIT_VERDICT, stmt, db_str(move->to), db_str(move->from), db_int(guard), db_int(stamp->op),
 		 db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject));
 	subject_add_history(unit, stamp, move->subject, move->from); /* mutant: history-outside-unit */
-	unit_wake(unit, move->subject);
+	unit_wake(unit, move->subject);                              /* mutant: change-wakes-nobody */
 }
 
 void subject_create(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t kind, const char *status)
@@ -412,9 +419,9 @@ void subject_read(struct unit *unit, int64_t subject)
 
 void subject_look_up(struct unit *unit, int64_t subject, int64_t op)
 {
-	unit_touch(unit, subject);
+	unit_touch(unit, subject); /* mutant: look-up-unlocked */
 	UNIT_ADD(unit, UNIT_ANY, &stmt_look_up, db_int(subject), db_int(op));
-	unit_wake(unit, subject);
+	unit_wake(unit, subject); /* mutant: look-up-wakes-nobody */
 }
 
 void subject_scan_stuck(struct unit *unit, int64_t after, int64_t limit)

@@ -579,8 +579,12 @@ static void who_writes_names_its_subject_and_wakes_it(void **state)
 	assert_int_equal(w->unit.subjects_n, 1);
 	assert_int_equal(w->unit.wakes_n, 0);
 	unit_init(&w->unit, 1);
-	subject_look_up(&w->unit, 9, 1); /* holds it still */
-	assert_int_equal(w->unit.subjects_n, 1);
+	subject_look_up(&w->unit, 9, 1);
+	if (w->unit.subjects_n != 1)
+		fail_msg("counterexample in one unit\n  broken: on PostgreSQL it is answered while the commit goes on");
+	if (w->unit.wakes_n != 1)
+		fail_msg(
+			"counterexample in one unit\n  broken: a watcher that was woken before the lost commit sleeps on");
 	unit_init(&w->unit, 1);
 	subject_read(&w->unit, 9);
 	assert_int_equal(w->unit.subjects_n, 0);
@@ -737,7 +741,7 @@ static void large_numbers_and_foreign_letters_keep_the_chain(void **state)
 
 #define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(a_new_subject_has_version_1_and_its_first_history_row),
@@ -767,5 +771,7 @@ int main(void)
 		WORLD_TEST(large_numbers_and_foreign_letters_keep_the_chain),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
