@@ -118,7 +118,7 @@ static enum hx_code create(struct start *s, struct hx_error *err)
 		run_row_created(&s->spec, &s->single.stamp, &row);
 		take_row(s->result, &row);
 		s->result->result.created = 1;
-		runs_created(runs, &s->spec, &row);
+		runs_drive(runs_created(runs, &s->spec, &row));
 	} else if (code == HX_ALREADY_EXISTS && s->spec.key.p) {
 		code = carry_out(s, build_by_key, answered_by_key);
 	}

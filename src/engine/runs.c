@@ -231,13 +231,13 @@ static struct run_row copy_row(struct arena *arena, const struct run_row *row)
 	return copied;
 }
 
-static void drive_created(struct runs *runs, const struct run_row *row)
+static struct drive *drive_created(struct runs *runs, const struct run_row *row)
 {
 	struct drive *drive;
 	struct run_row copied;
 
 	if (!feeder_take(&runs->feeder, row->subject))
-		return;
+		return NULL;
 	drive = drive_new(runs);
 	if (drive) {
 		copied = copy_row(&drive->arena, row);
@@ -247,15 +247,24 @@ static void drive_created(struct runs *runs, const struct run_row *row)
 		drive_free(drive);
 		drive = NULL;
 	}
-	if (!drive || !submit(drive))
+	if (!drive)
 		feeder_ended(&runs->feeder, row->subject, /* rest_ms= */ 0);
+	return drive;
 }
 
-void runs_created(struct runs *runs, const struct run_spec *spec, const struct run_row *row)
+struct drive *runs_created(struct runs *runs, const struct run_spec *spec, const struct run_row *row)
 {
 	atomic_fetch_add(&runs->options.metrics->runs_created, 1);
-	if (spec->due_in_ms)
-		drive_created(runs, row);
+	return spec->due_in_ms ? drive_created(runs, row) : NULL;
+}
+
+void runs_drive(struct drive *drive)
+{
+	struct runs *runs = drive ? drive->runs : NULL;
+	int64_t subject = drive ? drive->run.subject : 0;
+
+	if (drive && !submit(drive))
+		feeder_ended(&runs->feeder, subject, /* rest_ms= */ 0);
 }
 
 void runs_take_over(struct runs *runs, int64_t subject)

@@ -18,6 +18,7 @@
 
 struct engine_metrics;
 struct runs;
+struct drive; /* of a run that is to be driven here */
 
 #define RUNS_DRIVEN_MAX 2048
 #define RUNS_HEAD_START_MS 2000
@@ -44,10 +45,12 @@ int64_t runs_head_start_ms(struct runs *runs);
 /* From any thread: its holder was seen to be past its time. Seizes and drives it; without room a later sweep finds it. */
 void runs_take_over(struct runs *runs, int64_t subject);
 /*
- * From any thread: this run was created here just now. Counts it, and drives it if it was given its head start. Copies what it
- * needs; without room the watch finds it.
+ * From any thread: this run was created here just now. Counts it, and copies what is needed to drive it, if it was given its
+ * head start. NULL: the watch finds it, here or on another node.
  */
-void runs_created(struct runs *runs, const struct run_spec *spec, const struct run_row *row);
+struct drive *runs_created(struct runs *runs, const struct run_spec *spec, const struct run_row *row) HX_MUST_CHECK;
+/* Does so; once, and by then whoever is to be woken by its end has taken a seat. Takes NULL. */
+void runs_drive(struct drive *drive);
 
 /*
  * For whoever shows a run to its caller, of the result of run_read() or run_read_key(). HX_NOT_FOUND; HX_RUN_EXPIRED: only its

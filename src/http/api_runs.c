@@ -150,7 +150,8 @@ static void found_by_key(struct api_query *query, enum hx_code code)
 	struct creation *c = CONTAINER_OF(query, struct creation, by_key);
 
 	if (!code && c->wait_ms && !run_is_terminal(c->row.status))
-		run_wait_start(query->call, c->row.subject, c->wait_ms, c->wrap, /* created= */ NULL);
+		run_wait_start(query->call, c->row.subject, c->wait_ms, c->wrap, /* created= */ NULL,
+			       /* ahead= */ false);
 	else
 		api_query_tell(query, code);
 }
@@ -168,6 +169,7 @@ static void created(struct api_query *query, enum hx_code code)
 {
 	struct creation *c = (struct creation *)query;
 	struct api_gate *gate = query->call->gate;
+	struct drive *drive = NULL;
 
 	if (code == HX_ALREADY_EXISTS && c->spec.key.p) {
 		if (gate)
@@ -177,14 +179,17 @@ static void created(struct api_query *query, enum hx_code code)
 		return;
 	}
 	if (!code)
-		runs_created(engine_runs(api_of(query->call)->engine), &c->spec, &c->row);
+		drive = runs_created(engine_runs(api_of(query->call)->engine), &c->spec, &c->row);
 	if (!code && c->wait_ms) {
 		if (gate)
 			api_gate_tell_more(gate);
-		run_wait_start(query->call, c->spec.subject, c->wait_ms, RUN_CREATED, &c->row);
+		/* First who waits, in the same lane: a run that has ended by then would be waited for until the next look. */
+		run_wait_start(query->call, c->spec.subject, c->wait_ms, RUN_CREATED, &c->row,
+			       /* ahead= */ drive != NULL);
 	} else {
 		api_query_tell(query, code);
 	}
+	runs_drive(drive); /* the exchange may be gone by now */
 }
 
 void api_run_create(struct http_call *call)
@@ -247,7 +252,7 @@ void api_run_show(struct http_call *call)
 	if (!api_wait_parse(call, &wait_ms) || !api_run_id(call, &subject))
 		return;
 	if (wait_ms) {
-		run_wait_start(call, subject, wait_ms, RUN_BARE, /* created= */ NULL);
+		run_wait_start(call, subject, wait_ms, RUN_BARE, /* created= */ NULL, /* ahead= */ false);
 		return;
 	}
 	query = api_query_new(call, build_show, answered_show);

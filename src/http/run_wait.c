@@ -90,9 +90,8 @@ static const struct api_wait_kind kind = {
 	.detail = runs_detail,
 };
 
-/* Of a run that was created a moment ago nothing is to be found out: it is driven in this very lane, and has only begun. */
 void run_wait_start(struct http_call *call, int64_t subject, int64_t wait_ms, enum run_wait_wrap wrap,
-		    const struct run_row *created)
+		    const struct run_row *created, bool ahead)
 {
 	struct api_wait wait = {
 		.kind = &kind,
@@ -102,7 +101,7 @@ void run_wait_start(struct http_call *call, int64_t subject, int64_t wait_ms, en
 		.wait_ms = wait_ms,
 		.wrap = wrap,
 		.known = created,
-		.begun = wrap == RUN_CREATED,
+		.begun = ahead,
 		.status = wrap == RUN_CREATED ? 201 : 200,
 	};
 

@@ -16,10 +16,11 @@ enum run_wait_wrap {
 
 /*
  * Answers the call, at the latest after wait_ms. `created`: with RUN_CREATED, what is told when the waiting itself fails: the
- * run was created all the same. Its texts live as long as the exchange.
+ * run was created all the same. Its texts live as long as the exchange. `ahead`: nobody drives it before this returns, so there
+ * is nothing to be found out by reading it, and its end cannot be missed.
  */
 void run_wait_start(struct http_call *call, int64_t subject, int64_t wait_ms, enum run_wait_wrap wrap,
-		    const struct run_row *created);
+		    const struct run_row *created, bool ahead);
 
 /*
  * The run that the key of a start has, as text, wrapped in what fits. The codes are those of runs_take_started().
