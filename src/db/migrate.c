@@ -73,6 +73,11 @@ static bool is_old(uint64_t done)
 	return done & ((2u << PLAIN_LAST) - 1);
 }
 
+bool migrate_is_old(const struct migrate_status *status)
+{
+	return is_old(status->done);
+}
+
 static bool is_wanted(const struct db_migration_text *m, enum migrate_part part, uint64_t done)
 {
 	if (m->number <= PLAIN_LAST && !is_old(done))

@@ -43,6 +43,8 @@ struct migrate_status {
 
 /* Never changes the store. */
 enum hx_code migrate_read_status(struct db *db, struct migrate_status *ret_status, struct hx_error *err) HX_MUST_CHECK;
+/* Was it made by version 0.1, whatever it has become since? */
+bool migrate_is_old(const struct migrate_status *status);
 /* Brings the store up to date. HX_SCHEMA_MISMATCH when the store is newer. */
 enum hx_code migrate_run(struct db *db, struct migrate_status *ret_before, struct hx_error *err) HX_MUST_CHECK;
 /* --no-migrate: HX_SCHEMA_MISMATCH unless the store is exactly at the program's number. */

@@ -69,6 +69,7 @@ struct engine {
 	struct sentinel *sentinel;
 	struct engine_metrics metrics;
 	bool joined, stopped;
+	bool store_is_old; /* made by version 0.1, as a store */
 };
 
 static bool on_postgres(const struct engine *e)
@@ -283,12 +284,15 @@ static enum hx_code open_store(struct engine *e, struct db **ret_db, struct hx_e
 				     .clock = e->options.clock,
 				     .exclusive = true,
 				     .sql_role = e->options.config->sql_role};
-	struct migrate_status before;
+	struct migrate_status status;
 	enum hx_code code = db_open(&options, ret_db, err);
 
 	if (code)
 		return code;
-	code = e->options.no_migrate ? migrate_check(*ret_db, err) : migrate_run(*ret_db, &before, err);
+	code = e->options.no_migrate ? migrate_check(*ret_db, err) : migrate_run(*ret_db, &status, err);
+	if (!code)
+		code = migrate_read_status(*ret_db, &status, err);
+	e->store_is_old = !code && migrate_is_old(&status);
 	if (code) {
 		db_close(*ret_db);
 		*ret_db = NULL;
@@ -451,6 +455,8 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 	if (!code) {
 		e->gate_store->timeout_ms = e->options.config->store_timeout_ms;
 		gate_store_recall(e->gate_store);
+		if (e->store_is_old)
+			gate_store_note_old(e->gate_store);
 	}
 	if (!code)
 		code = gate_sweeper_new(e->gate_store, GATE_SWEEP_EVERY_MS, /* held= */ NULL, &e->gate_sweeper, err);

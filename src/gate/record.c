@@ -240,9 +240,9 @@ static void add_acquire(struct unit *unit, const struct gate_ask *ask)
 }
 
 /* Who stands in the way. */
-static void add_read(struct unit *unit, const struct gate_ask *ask)
+static void add_read(struct unit *unit, struct slice key)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_bytes(ask->claim.key, sizeof ask->claim.key));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_blob(key));
 }
 
 static void add_complete(struct unit *unit, const struct gate_ask *ask)
@@ -368,6 +368,17 @@ static bool read_found(const struct gate_write *w, const struct unit_result *res
 	return true;
 }
 
+/*
+ * Is what version 0.1 has left in the way? What was lost there is taken over under its new key, as it would have been under
+ * the old one; the row itself is nobody's from then on, and goes with its time.
+ */
+static bool old_is_in_the_way(const struct db_rows *found, const struct gate_reply *reply)
+{
+	bool lives = db_cell(found, 0, 5)->i > 0;
+
+	return lives && !(reply->verdict == GATE_IN_FLIGHT && reply->lease_left_ms == 0);
+}
+
 /* What the store said, WON or LOST. False: it has to be asked again. */
 static bool read_reply(const struct gate_write *w, const struct unit_result *result, struct gate_reply *reply)
 {
@@ -376,6 +387,8 @@ static bool read_reply(const struct gate_write *w, const struct unit_result *res
 	*reply = (struct gate_reply){.verdict = GATE_DONE};
 	switch (w->ask->op) {
 	case GATE_ACQUIRE:
+		if (w->old)
+			return read_found(w, result, reply) && old_is_in_the_way(&result->rows[0], reply);
 		if (w->reading)
 			return read_found(w, result, reply);
 		reply->verdict = GATE_ACQUIRED;
@@ -434,6 +447,11 @@ static void take(struct task *task, const struct answer *answer)
 	}
 	w->doubt |= answer->result->verdict == UNIT_UNKNOWN;
 	if (!is_answered(w, answer->result)) {
+		if (w->old && answer->result->verdict == UNIT_WON) {
+			w->old = false;
+			send(w, answer);
+			return;
+		}
 		if (w->repeats < GATE_REPEATS_MAX) {
 			w->repeats++;
 			w->reading = false;
@@ -459,8 +477,10 @@ static void ask(const struct task *task, struct ask *ask)
 	}
 	ask->kind = ASK_COMMIT;
 	unit_init(ask->unit, w->op);
-	if (w->reading)
-		add_read(ask->unit, w->ask);
+	if (w->old)
+		add_read(ask->unit, w->ask->old_key);
+	else if (w->reading)
+		add_read(ask->unit, slice_of(w->ask->claim.key, sizeof w->ask->claim.key));
 	else
 		build(ask->unit, w->ask);
 }
@@ -482,6 +502,7 @@ static uint64_t fingerprint(const struct task *task, uint64_t hash)
 	hash = hash_mix(hash, w->ask->op);
 	hash = hash_mix(hash, w->repeats);
 	hash = hash_mix(hash, w->doubt);
+	hash = hash_mix(hash, w->old);
 	hash = hash_mix(hash, w->reading);
 	hash = hash_bytes(hash, w->ask->claim.key, sizeof w->ask->claim.key);
 	hash = hash_bytes(hash, w->ask->claim.token, sizeof w->ask->claim.token);
@@ -500,6 +521,6 @@ static const struct task_kind kind = {
 void gate_write_init(struct gate_write *write, const struct gate_ask *gate_ask)
 {
 	ASSERT((gate_ask->op != GATE_LOOK && gate_ask->op != GATE_SWEEP) || gate_ask->budget > 0);
-	*write = (struct gate_write){.ask = gate_ask};
+	*write = (struct gate_write){.ask = gate_ask, .old = gate_ask->op == GATE_ACQUIRE && gate_ask->old_key.n};
 	task_init(&write->task, &kind, /* topic= */ 0);
 }

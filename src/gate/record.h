@@ -3,6 +3,8 @@
  *
  *   ACQUIRE   one upsert that takes the row if it is absent, expired, or PROCESSING past its lease with the same
  *             caller and fingerprint and not held; and, in a second unit, a look at the row if it did not
+ *             Before both, for a request that version 0.1 may have kept a record of under another key: a look at that one,
+ *             which nobody writes any more
  *   COMPLETE  guarded by the token; repeated by the same holder it changes nothing more
  *   REMOVE    guarded by the token, of a PROCESSING record only; and a look whether another's stands there. One that was
  *             taken over is not deleted, since the holder before may have executed: only its lease ends
@@ -59,6 +61,8 @@ struct gate_ask {
 	struct slice key_text;      /* ACQUIRE: what the client sent, kept for LOOK. LOOK: what is looked for */
 	struct slice endpoint;      /* ACQUIRE: "POST /payments", kept for people; cut at GATE_ENDPOINT_BYTES_MAX */
 	struct slice about; /* ACQUIRE: whose record it is, kept for people; at most GATE_ABOUT_BYTES_MAX of JSON */
+	struct slice
+		old_key; /* ACQUIRE: where version 0.1 kept it (http/api_gate.c), borrowed until done; {0}: nowhere */
 	enum gate_sought sought;                     /* LOOK without a key */
 	unsigned char resolver[HX_GATE_TOKEN_BYTES]; /* RESOLVE: the token that it is COMPLETED under */
 	int64_t budget;                              /* SWEEP: records to remove. LOOK: records to look at */
@@ -117,6 +121,7 @@ struct gate_write {
 	int64_t op;
 	unsigned repeats;
 	bool doubt;   /* some try of it may have been carried out */
+	bool old;     /* ACQUIRE: a record of version 0.1 is looked for */
 	bool reading; /* ACQUIRE: it was not to be had */
 	enum { GATE_WRITE_NEW, GATE_WRITE_COMMITTING, GATE_WRITE_DONE } at;
 };

@@ -66,6 +66,16 @@ void gate_store_recall(struct gate_store *store)
 		store->recall = recall_new(); /* without memory there is nothing to recall, and that is all */
 }
 
+void gate_store_note_old(struct gate_store *store)
+{
+	store->old_until = mono_add_ms(clock_mono(store->clock), GATE_OLD_MS);
+}
+
+bool gate_store_has_old(const struct gate_store *store)
+{
+	return store->old_until.ns && clock_mono(store->clock).ns < store->old_until.ns;
+}
+
 bool gate_is_recalled(struct gate_store *store, const struct hx_gate_claim *claim)
 {
 	return store->recall && recall_knows(store->recall, claim, clock_mono(store->clock));

@@ -51,8 +51,9 @@ struct gate_store_kind {
 struct gate_store {
 	const struct gate_store_kind *kind;
 	struct clock *clock;
-	struct recall *recall; /* NULL: every acquisition is asked of the store */
-	int64_t timeout_ms;    /* of an ask whose ticket names no moment; 0: as long as it takes */
+	struct recall *recall;      /* NULL: every acquisition is asked of the store */
+	int64_t timeout_ms;         /* of an ask whose ticket names no moment; 0: as long as it takes */
+	struct mono_time old_until; /* until then it may have records of version 0.1; ns 0: never had any */
 };
 
 /* The ticket is the store's until done. An acquisition that can be recalled does not reach it. */
@@ -63,6 +64,11 @@ void gate_ticket_done(struct gate_ticket *ticket);
 /* From now on what was answered lately is recalled (recall.h), for as long as there is memory for it; but for a store in
  * memory, which has no use for it. Before the first ask. */
 void gate_store_recall(struct gate_store *store);
+/* It was made by version 0.1, and brought up to date perhaps just now: its records live for GATE_OLD_MS yet. */
+#define GATE_OLD_MS (INT64_C(25) * 60 * 60 * 1000) /* the API's ttl was 24 h, from the end of a lease of 60 s */
+void gate_store_note_old(struct gate_store *store);
+/* May there be records under keys that version 0.1 has made? */
+bool gate_store_has_old(const struct gate_store *store);
 /* Would an acquisition be answered at once? A hint. */
 bool gate_is_recalled(struct gate_store *store, const struct hx_gate_claim *claim);
 /* A unit that carried its record has been won: the same as a COMPLETE that is done. */

@@ -346,6 +346,7 @@ void api_gate_find_out(struct api_gate *gate, void (*again)(void *data), void *d
 	http_capture(gate->call->exchange, NULL, NULL); /* nobody else answers from here on */
 	guard_init(&gate->guard, &ask.claim);
 	gate->guard.ask.key_text = ask.key_text;
+	gate->guard.ask.old_key = ask.old_key;
 	gate->guard.ask.endpoint = ask.endpoint;
 	gate->again = again;
 	gate->again_data = data;
@@ -423,8 +424,28 @@ static enum hx_code read_key(struct http_call *call, struct hx_error *err, struc
 	return gate_key_from_header(values, n, API_GATE_KEY_MAX, call->arena, err, ret_key);
 }
 
+/*
+ * Where version 0.1 kept the record of this request: under a key that its requester was a part of. Such records live for
+ * API_GATE_TTL_MS, and what was done under them is not done again after an upgrade. This, `old_key` in gate/record.h and
+ * gate_store_has_old() can go when nobody comes from 0.1 any more.
+ */
+static enum hx_code make_old_key(struct http_call *call, const struct gate_scope *scope, struct slice key,
+				 struct hx_error *err, struct slice *ret_old)
+{
+	struct gate_scope old = *scope;
+	unsigned char *bytes = arena_alloc(call->arena, HX_GATE_KEY_BYTES);
+
+	if (!bytes)
+		return arena_error(call->arena, err);
+	old.has_tenant = true;
+	old.tenant = api_requester(call);
+	gate_record_key(&old, key, bytes);
+	*ret_old = slice_of(bytes, HX_GATE_KEY_BYTES);
+	return HX_OK;
+}
+
 static enum hx_code make_claim(struct http_call *call, struct slice key, struct hx_error *err,
-			       struct hx_gate_claim *ret_claim)
+			       struct hx_gate_claim *ret_claim, struct slice *ret_old)
 {
 	static const struct gate_fingerprint_rule whole = {0};
 	char space[SPACE_BYTES] = "api:";
@@ -435,13 +456,16 @@ static enum hx_code make_claim(struct http_call *call, struct slice key, struct 
 		.method = call->request->wire.method,
 		.path = call->request->wire.path,
 	};
-	enum hx_code code;
+	enum hx_code code = HX_OK;
 
 	memcpy(space + 4, workspace.p, workspace.n); /* admitted: at most ENTITY_NAME_MAX */
 	*ret_claim = (struct hx_gate_claim){.lease_ms = API_GATE_LEASE_MS, .ttl_ms = API_GATE_TTL_MS};
 	gate_record_key(&scope, key, ret_claim->key);
 	gate_hash_caller(ret_claim->key, scope.space, api_requester(call), ret_claim->caller);
-	code = gate_token_draw(ret_claim->token, err);
+	if (gate_store_has_old(engine_gate_store(api_of(call)->engine)))
+		code = make_old_key(call, &scope, key, err, ret_old);
+	if (!code)
+		code = gate_token_draw(ret_claim->token, err);
 	if (code)
 		return code;
 	return gate_fingerprint(&whole, slice_str("application/json"), call->request->body, call->arena, err,
@@ -467,16 +491,18 @@ static enum hx_code gate_new(struct http_call *call, struct slice key, struct hx
 {
 	struct api_gate *gate = arena_zalloc(call->arena, sizeof *gate);
 	struct hx_gate_claim claim;
+	struct slice old_key = {0};
 	enum hx_code code;
 
 	if (!gate)
 		return arena_error(call->arena, err);
-	code = make_claim(call, key, err, &claim);
+	code = make_claim(call, key, err, &claim, &old_key);
 	if (code)
 		return code;
 	gate->call = call;
 	guard_init(&gate->guard, &claim);
 	gate->guard.ask.key_text = key;
+	gate->guard.ask.old_key = old_key;
 	gate->guard.ask.endpoint = endpoint_of(call);
 	strbuf_init(&gate->kept, GATE_STORED_BYTES_MAX);
 	if (!strbuf_reserve(&gate->kept, KEPT_BYTES_MIN))
@@ -502,7 +528,7 @@ bool api_gate_admit(struct http_call *call)
 		http_respond_code(call->exchange, code, err.detail);
 		return false;
 	}
-	if (is_one_unit(call) &&
+	if (is_one_unit(call) && !call->gate->guard.ask.old_key.n &&
 	    !gate_is_recalled(engine_gate_store(engine_of(call->gate)), &call->gate->guard.ask.claim)) {
 		http_capture(call->exchange, captured, call->gate);
 		return true;

@@ -505,23 +505,58 @@ static void the_work_itself_proves_who_did_it(void **state)
 	assert_string_equal(told, "answer");
 }
 
+/* ---- a record that version 0.1 kept under another key ---- */
+
+static struct gate_ask ask_after_upgrade(int key, int token, const unsigned char old[HX_GATE_KEY_BYTES])
+{
+	struct gate_ask ask = ask_of(GATE_ACQUIRE, key, token);
+
+	ask.old_key = slice_of(old, HX_GATE_KEY_BYTES);
+	return ask;
+}
+
+static void what_an_older_program_kept_is_in_the_way_while_it_lives(void **state)
+{
+	static const unsigned char done[HX_GATE_KEY_BYTES] = {1}, open[HX_GATE_KEY_BYTES] = {2};
+	struct gate_ask repeats = ask_after_upgrade(11, 5, done), waits = ask_after_upgrade(12, 6, open),
+			other = repeats;
+
+	(void)state;
+	other.claim.fingerprint[0] = 1;
+	act(GATE_ACQUIRE, 1, 1);
+	act(GATE_COMPLETE, 1, 1);
+	act(GATE_ACQUIRE, 2, 2);
+	assert_verdict(run(&repeats), GATE_COMPLETED);
+	assert_string_equal(told, "answer");
+	assert_verdict(run(&other), GATE_MISMATCHED);
+	assert_verdict(run(&waits), GATE_IN_FLIGHT);
+	assert_int_equal(number("SELECT count(*) FROM hx_gate_record"), 2);
+
+	fake_clock_advance_ms(&fake, LEASE_MS);
+	assert_verdict(run(&waits), GATE_ACQUIRED);
+	assert_verdict(run(&repeats), GATE_COMPLETED);
+	fake_clock_advance_ms(&fake, TTL_MS - LEASE_MS);
+	assert_verdict(run(&repeats), GATE_ACQUIRED);
+}
+
 /* ---- answers that are none ---- */
 
 static void what_is_not_answered_is_repeated_and_then_given_up(void **state)
 {
 	static const enum unit_verdict bad[] = {UNIT_FAILED, UNIT_UNKNOWN};
-	struct gate_ask gate_ask = ask_of(GATE_ACQUIRE, 1, 1);
+	static const unsigned char old[HX_GATE_KEY_BYTES] = {9};
+	struct gate_ask asks[] = {ask_of(GATE_ACQUIRE, 1, 1), ask_after_upgrade(1, 1, old)};
 
 	(void)state;
-	for (int b = 0; b < 2; b++) {
+	for (int b = 0; b < 4; b++) {
 		struct gate_write write;
 		struct ask ask = {.unit = &unit};
 		int asked = 0;
 
-		gate_write_init(&write, &gate_ask);
+		gate_write_init(&write, &asks[b / 2]);
 		write.task.kind->take(&write.task, &(struct answer){.kind = ANSWER_START, .id = 1});
 		for (write.task.kind->ask(&write.task, &ask); ask.kind == ASK_COMMIT; asked++) {
-			struct unit_result none = {.verdict = bad[b]};
+			struct unit_result none = {.verdict = bad[b % 2]};
 
 			assert_int_equal(unit.op, asked + 1);
 			write.task.kind->take(
@@ -568,6 +603,7 @@ int main(void)
 		TEST(a_sweep_takes_what_has_expired_within_its_budget),
 		TEST(a_record_can_be_completed_from_birth),
 		TEST(the_work_itself_proves_who_did_it),
+		TEST(what_an_older_program_kept_is_in_the_way_while_it_lives),
 		TEST(what_is_not_answered_is_repeated_and_then_given_up),
 		TEST(the_longest_times_fit),
 	};

@@ -328,6 +328,19 @@ static void a_clock_that_is_set_ends_nothing(void **state)
 	assert_int_equal(heard.reply.created_ms, 1000000);
 }
 
+/* What all stores have: until when there may be records that version 0.1 wrote. */
+static void older_records_are_looked_for_as_long_as_they_may_live(void **state)
+{
+	(void)state;
+	assert_false(gate_store_has_old(store));
+	gate_store_note_old(store);
+	assert_true(gate_store_has_old(store));
+	fake_clock_advance_ms(&fake, INT64_C(24) * 60 * 60 * 1000 + 60000); /* as long as the API's live at most */
+	assert_true(gate_store_has_old(store));
+	fake_clock_advance_ms(&fake, GATE_OLD_MS);
+	assert_false(gate_store_has_old(store));
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -343,6 +356,7 @@ int main(void)
 		TEST(what_is_done_is_known_though_its_body_has_no_room),
 		TEST(the_longest_times_are_no_overflow),
 		TEST(a_clock_that_is_set_ends_nothing),
+		TEST(older_records_are_looked_for_as_long_as_they_may_live),
 	};
 
 	memset(body, 'x', sizeof body);
