@@ -96,7 +96,8 @@ static enum hx_code fill(struct secrets *secrets, struct slice reference, struct
 {
 	char text[REFERENCE_BYTES_MAX + 1];
 
-	if (secrets->rules && secrets->rules->given && !secret_rules_allow(secrets->rules, reference))
+	if (secrets->rules && secrets->rules->given &&
+	    !secret_rules_allow(secrets->rules, reference)) /* mutant: secret-in-store -> 0) */
 		return error_set(err, HX_CONFIG_ERROR, "${%s} is not allowed, see secrets.allow",
 				 excerpt_of(reference).text);
 	if (reference.n <= REFERENCE_BYTES_MAX) {

@@ -25,14 +25,14 @@ static struct sample look(struct clock *source)
 		sample.wall_ms = clock_wall(source).ms;
 		sample.mono = clock_mono(source);
 		sample.mono_ms = sample.mono.ns / 1000000;
-		sample.good = sample.mono.ns - before.ns <= SAMPLE_NS_MAX;
+		sample.good = sample.mono.ns - before.ns <= SAMPLE_NS_MAX; /* mutant: held-up -> sample.good = 1; */
 	}
 	return sample;
 }
 
 static bool is_step(int64_t ms)
 {
-	return ms > STEADY_STEP_MS || ms < -STEADY_STEP_MS;
+	return ms > STEADY_STEP_MS || ms < -STEADY_STEP_MS; /* mutant: jump-unnoticed -> return ms < -STEADY_STEP_MS; */
 }
 
 enum edge { EDGE_NONE, EDGE_DOUBTED, EDGE_BACK, EDGE_BELIEVED };
@@ -68,12 +68,12 @@ static enum edge step(struct steady_clock *s, const struct sample *sample)
 		set_doubt(s, false, 0, sample->mono);
 		return doubting ? EDGE_BACK : EDGE_NONE;
 	}
-	if (!doubting || is_step(by_ms - s->doubted_ms)) {
+	if (!doubting || is_step(by_ms - s->doubted_ms)) { /* mutant: jump-after-jump -> if (!doubting) { */
 		atomic_fetch_add(&s->doubt.jumps, 1);
 		set_doubt(s, true, by_ms, sample->mono);
 		return EDGE_DOUBTED;
 	}
-	if (sample->mono.ns < mono_add_ms(s->since, STEADY_CONFIRM_MS).ns)
+	if (sample->mono.ns < mono_add_ms(s->since, STEADY_CONFIRM_MS).ns) /* mutant: jump-believed -> if (0) */
 		return EDGE_NONE;
 	atomic_fetch_add(&s->offset_ms, by_ms);
 	set_doubt(s, false, 0, sample->mono);

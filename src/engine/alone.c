@@ -46,11 +46,11 @@ static enum hx_code begin(struct db *db, struct arena *arena, struct log *log, s
 			"counts from now",
 			log_int("by_ms", back_ms));
 	unit_init(&unit, /* op= */ 0);
-	subject_end_claims(&unit, run_kind());
-	subject_end_claims(&unit, batch_kind());
-	job_end_deliveries(&unit);
+	subject_end_claims(&unit, run_kind());   /* mutant: alone-runs */
+	subject_end_claims(&unit, batch_kind()); /* mutant: alone-batches */
+	job_end_deliveries(&unit);               /* mutant: alone-after-effects */
 	if (back_ms)
-		subject_advance_claims(&unit, back_ms);
+		subject_advance_claims(&unit, back_ms); /* mutant: alone-set-back -> ; */
 	node_end_all(&unit);
 	return db_run_unit(db, &unit, &result, arena, err);
 }
@@ -60,7 +60,7 @@ enum hx_code alone_begin(struct db *db, struct log *log, struct hx_error *err)
 	struct arena arena;
 	enum hx_code code;
 
-	if (db->driver != &db_sqlite)
+	if (db->driver != &db_sqlite) /* mutant: alone-on-postgresql -> if (!db) */
 		return HX_OK;
 	arena_init(&arena, ALONE_BYTES_MAX);
 	code = begin(db, &arena, log, err);

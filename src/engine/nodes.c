@@ -108,7 +108,7 @@ enum hx_code nodes_join(struct nodes *nodes, struct db *db, const char *name, st
 	nodes->lease.number = number;
 	nodes->renewed = clock_mono(clock);
 	if (!code)
-		code = be_unique(nodes, db, &arena, err);
+		code = be_unique(nodes, db, &arena, err); /* mutant: one-name-for-two -> ; */
 	arena_release(&arena);
 	if (code == HX_BUSY)
 		return error_set(

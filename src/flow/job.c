@@ -114,7 +114,7 @@ static const struct db_stmt stmt_scan_due = {
 static const struct db_stmt stmt_end_deliveries = {
 	.name = "job_end_deliveries",
 	.sql = "UPDATE hx_subject SET until = hx_now_ms() WHERE kind = ?1 AND owner IS NOT NULL AND until > hx_now_ms()"
-	       " AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = hx_subject.id AND j.queue = 'after-effects')",
+	       " AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = hx_subject.id AND j.queue = 'after-effects')", /* mutant: alone-workers-job -> , */
 	.in = "i",
 	.out = "",
 };

@@ -18,7 +18,7 @@ static const struct db_stmt stmt_take = {
 	.sql = "INSERT INTO hx_node (number, name, token, started_at, until)"
 	       " VALUES (?1, ?2, ?3, ?4, hx_now_ms() + ?5) ON CONFLICT (number) DO UPDATE"
 	       " SET name = excluded.name, token = excluded.token, started_at = excluded.started_at, until = excluded.until"
-	       " WHERE hx_node.until <= hx_now_ms()"
+	       " WHERE hx_node.until <= hx_now_ms()" /* mutant: node-take-until */
 	       " RETURNING number",
 	.in = "itiii",
 	.out = "i",
@@ -26,14 +26,17 @@ static const struct db_stmt stmt_take = {
 
 static const struct db_stmt stmt_renew = {
 	.name = "node_renew",
-	.sql = "UPDATE hx_node SET until = hx_now_ms() + ?3, name = ?4 WHERE number = ?1 AND token = ?2 RETURNING number",
+	.sql = "UPDATE hx_node SET until = hx_now_ms() + ?3, name = ?4 WHERE number = ?1"
+	       " AND token = ?2" /* mutant: node-renew-token */
+	       " RETURNING number",
 	.in = "iiit",
 	.out = "i",
 };
 
 static const struct db_stmt stmt_leave = {
 	.name = "node_leave",
-	.sql = "UPDATE hx_node SET until = hx_now_ms() WHERE number = ?1 AND token = ?2 AND until > hx_now_ms()",
+	.sql = "UPDATE hx_node SET until = hx_now_ms() WHERE number = ?1 AND until > hx_now_ms()"
+	       " AND token = ?2", /* mutant: node-leave-token -> " AND ?2 > 0", */
 	.in = "ii",
 	.out = "",
 };

@@ -25,7 +25,7 @@ static bool matches(struct slice entry, struct slice reference)
 {
 	if (entry.n && entry.p[entry.n - 1] == '*')
 		return begins_with(reference, slice_of(entry.p, entry.n - 1));
-	return slice_eq(entry, reference);
+	return slice_eq(entry, reference); /* mutant: secret-unlisted -> return begins_with(reference, entry); */
 }
 
 /* One of its parts is "..". */
@@ -39,7 +39,9 @@ static bool goes_up(struct slice reference)
 
 bool secret_rules_allow(const struct secret_rules *rules, struct slice reference)
 {
-	for (size_t i = 0; i < rules->n && !goes_up(reference); i++)
+	if (goes_up(reference)) /* mutant: secret-goes-up -> if (0) */
+		return false;
+	for (size_t i = 0; i < rules->n; i++)
 		if (matches(slice_str(rules->allow[i]), reference))
 			return true;
 	return false;
@@ -77,7 +79,7 @@ static void check_value(const struct secret_rules *rules, const struct definitio
 void secret_rules_check(const struct secret_rules *rules, const struct definition *definition, bool put,
 			struct findings *findings)
 {
-	if (!rules->given && !put)
+	if (!rules->given && !put) /* mutant: secret-by-put -> if (!rules->given) */
 		return;
 	for (size_t i = 0; i < definition->actions_n; i++)
 		for (size_t h = 0; h < definition->actions[i].headers_n; h++)

@@ -49,7 +49,7 @@ void lane_wait_heard(struct lane *lane, struct seat *seat, const struct answer *
 	int64_t budget_ms = lane->options.store_timeout_ms;
 
 	if (answer->kind == ANSWER_ACT && budget_ms && budget_ms < ACTED_MS)
-		budget_ms = ACTED_MS;
+		budget_ms = ACTED_MS; /* mutant: acted-given-up -> ; */
 	if (seat->bounded && answer->kind != ANSWER_START && is_heard(answer))
 		seat->by = mono_add_ms(answer->mono, budget_ms);
 }
@@ -119,7 +119,7 @@ void lane_refuse_late(struct lane *lane)
 	struct seat *seat;
 
 	lane_list_init(&late);
-	lane->pending_n -= take_late(&lane->pending, &late, now);
+	lane->pending_n -= take_late(&lane->pending, &late, now); /* mutant: late-is-sent */
 	if (lane->locked_since.ns)
 		(void)take_late(&lane->limited, &late, now);
 	(void)take_late(&lane->held, &late, now);

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "support/must_hold.h"
+
 struct filled {
 	struct secrets secrets;
 	struct strbuf out;
@@ -178,14 +180,34 @@ static void test_mask_output(void **state)
 		      "[\"x\",\"0123456789abc\",\"\\\\\",\"\"]");
 }
 
-int main(void)
+/* A definition that came before the list, or by another node: its call is refused, and nothing is read. */
+static void test_what_is_not_listed_is_not_filled_in(void **state)
+{
+	const char *const allow[] = {"env:SHOP_*"};
+	const struct secret_rules rules = {.given = true, .n = 1, .allow = allow};
+	struct filled f;
+
+	(void)state;
+	assert_int_equal(setenv("OTHER_SECRET", "canary", 1), 0);
+	secrets_init(&f.secrets);
+	f.secrets.rules = &rules;
+	strbuf_init(&f.out, 1u << 20);
+	f.code = secrets_fill(&f.secrets, "Bearer ${env:OTHER_SECRET}", &f.out, &f.err);
+	MUST_HOLD(f.code == HX_CONFIG_ERROR, "a definition that is in the store already reads what is not listed");
+	assert_non_null(strstr(f.err.detail, "secrets.allow"));
+	drop(&f);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_mask_words),
 		cmocka_unit_test(test_mask_output),
+		cmocka_unit_test(test_what_is_not_listed_is_not_filled_in),
 	};
 
+	ONLY_THE_NAMED(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

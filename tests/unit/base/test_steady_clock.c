@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/steady_clock.h"
+#include "support/must_hold.h"
 
 #define START_MS INT64_C(1800000000000)
 #define DAY_MS INT64_C(86400000)
@@ -94,10 +95,11 @@ static void a_jump_that_passes_was_never_believed(void **state)
 		int64_t before_ms = believed_ms();
 
 		set_by(jumps_ms[i]);
-		assert_int_equal(believed_ms(), before_ms);
+		MUST_HOLD(believed_ms() == before_ms, "a jump is believed at once");
 		assert_int_equal(clock_doubted_ms(&steady.clock), jumps_ms[i]);
 		fake_clock_advance_ms(&machine, STEADY_CONFIRM_MS - 1);
-		assert_int_equal(believed_ms(), before_ms + STEADY_CONFIRM_MS - 1);
+		MUST_HOLD(believed_ms() == before_ms + STEADY_CONFIRM_MS - 1,
+			  "a jump is believed before it has lasted");
 		assert_non_null(strstr(logged(), "has jumped"));
 		set_by(-jumps_ms[i]);
 		assert_int_equal(believed_ms(), before_ms + STEADY_CONFIRM_MS - 1);
@@ -133,7 +135,8 @@ static void another_jump_has_to_last_by_itself(void **state)
 	set_by(DAY_MS);
 	assert_int_equal(believed_ms(), START_MS + STEADY_CONFIRM_MS - 1);
 	fake_clock_advance_ms(&machine, STEADY_CONFIRM_MS - 1);
-	assert_int_equal(believed_ms(), START_MS + 2 * (STEADY_CONFIRM_MS - 1));
+	MUST_HOLD(believed_ms() == START_MS + 2 * (STEADY_CONFIRM_MS - 1),
+		  "the second jump is believed by the first one's time");
 	fake_clock_advance_ms(&machine, 1);
 	assert_int_equal(believed_ms(), machine.wall.ms);
 	assert_int_equal(clock_jumps(&steady.clock), 2);
@@ -165,8 +168,8 @@ static void being_held_up_is_no_jump(void **state)
 	(void)state;
 	steady_clock_init(&mine, &held.clock, /* log= */ NULL);
 	held.looks = 0;
-	assert_int_equal(clock_wall(&mine.clock).ms, START_MS + 3 * 3600000);
-	assert_int_equal(clock_jumps(&mine.clock), 0);
+	MUST_HOLD(clock_wall(&mine.clock).ms == START_MS + 3 * 3600000, "a thread that was held up sees another time");
+	MUST_HOLD(clock_jumps(&mine.clock) == 0, "a thread that was held up is taken for a clock that jumped");
 	steady_clock_release(&mine);
 }
 
@@ -230,7 +233,7 @@ static void all_threads_believe_the_same(void **state)
 	steady_clock_release(&shared);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(it_follows_the_machine, begin, end),
@@ -242,5 +245,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(all_threads_believe_the_same, begin, end),
 	};
 
+	ONLY_THE_NAMED(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

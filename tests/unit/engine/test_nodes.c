@@ -4,6 +4,7 @@
  */
 #include "engine/engine.h"
 #include "engine/nodes.h"
+#include "support/must_hold.h"
 #include "unit/task/party.h"
 
 static struct engine_metrics metrics;
@@ -77,6 +78,26 @@ static void free_numbers_come_before_lapsed_ones(void **state)
 	}
 	join(&nodes, db, clock_system());
 	assert_int_equal(nodes.lease.number, first.lease.number);
+	db_close(db);
+	store_free(store);
+}
+
+/* Two are started with one name; the first one is killed then, and its time passes: the third one has the name again. */
+static void two_of_one_name_are_told_apart(void **state)
+{
+	struct store *store = store_new(STORE_SQLITE_FILE);
+	struct db *db = store_open_migrated(store);
+	struct nodes first, second, third;
+
+	(void)state;
+	join(&first, db, clock_system());
+	join(&second, db, clock_system());
+	assert_string_equal(first.name, "here");
+	MUST_HOLD(strcmp(second.name, first.name) != 0,
+		  "two nodes have one name, and nobody knows which one holds a claim");
+	run_sql(db, "UPDATE hx_node SET until = 1");
+	join(&third, db, clock_system());
+	assert_string_equal(third.name, "here");
 	db_close(db);
 	store_free(store);
 }
@@ -270,7 +291,7 @@ static void who_comes_back_hears_of_the_floor(void **state)
 	db_close(db);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static enum store_kind sqlite = STORE_SQLITE_FILE, postgres = STORE_POSTGRES;
 	const struct CMUnitTest tests[] = {
@@ -278,6 +299,7 @@ int main(void)
 		cmocka_unit_test_prestate(each_number_is_had_once, &postgres),
 		cmocka_unit_test_prestate(free_numbers_come_before_lapsed_ones, &sqlite),
 		cmocka_unit_test_prestate(free_numbers_come_before_lapsed_ones, &postgres),
+		cmocka_unit_test(two_of_one_name_are_told_apart),
 		cmocka_unit_test(nodes_that_start_together_get_different_numbers),
 		cmocka_unit_test_setup_teardown(who_lives_renews, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_lapsed_number_that_nobody_took_is_kept, set_up, tear_down),
@@ -285,5 +307,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_comes_back_hears_of_the_floor, set_up, tear_down),
 	};
 
+	ONLY_THE_NAMED(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

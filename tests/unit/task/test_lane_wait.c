@@ -1,6 +1,8 @@
 /* Who has waited for as long as it can: its unit is not sent, and it is told so. Time is moved by hand. */
 #include "unit/task/party.h"
 
+#include "support/must_hold.h"
+
 #define STORE_TIMEOUT_MS 2000
 
 static void who_waits_too_long_is_not_sent(void **state)
@@ -71,11 +73,61 @@ static void who_asks_after_its_time_is_not_sent(void **state)
 	submit(party.lane, &c);
 	AWAIT(c.done);
 	assert_int_equal(dawdler.verdicts[1], UNIT_WON);
-	assert_int_equal(dawdler.verdicts[2], UNIT_FAILED);
+	MUST_HOLD(dawdler.verdicts[2] == UNIT_FAILED, "its caller has given up, and it is sent all the same");
 	assert_int_equal(dawdler.error.code, HX_STORE_UNAVAILABLE);
 	assert_int_equal(ask_lane(party.lane, build_read, 11, 0).rows_n, 1);
 	assert_int_equal(ask_lane(party.lane, build_read, 12, 0).rows_n, 0);
 	AWAIT(party_stats().refused == 1);
+}
+
+/* Acts, and writes down what came of it. Between the two, more time passes than a caller has. */
+struct recorder {
+	struct task task;
+	struct stamp stamp;
+	enum { RECORDER_NEW, RECORDER_ACTING, RECORDER_WRITING, RECORDER_DONE } at;
+	enum unit_verdict verdict;
+};
+
+static void recorder_take(struct task *task, const struct answer *answer)
+{
+	struct recorder *r = (struct recorder *)task;
+
+	r->stamp = (struct stamp){answer->id, answer->now, answer->node};
+	if (answer->kind == ANSWER_ACT)
+		party.clock.mono_ms += 5 * STORE_TIMEOUT_MS;
+	if (answer->kind == ANSWER_COMMIT)
+		r->verdict = answer->result->verdict;
+	r->at++;
+}
+
+static void recorder_ask(const struct task *task, struct ask *ask)
+{
+	const struct recorder *r = (const struct recorder *)task;
+
+	ask->kind = r->at == RECORDER_ACTING ? ASK_ACT : r->at == RECORDER_WRITING ? ASK_COMMIT : ASK_DONE;
+	ask->act = (struct act_call){.action = "act"};
+	ask->code = HX_OK;
+	if (ask->kind != ASK_COMMIT)
+		return;
+	unit_init(ask->unit, r->stamp.op);
+	subject_create(ask->unit, &r->stamp, /* id= */ 20, KIND, "open");
+}
+
+/* What an action has answered is written down, although its caller may wait no longer for anything else. */
+static void what_was_done_is_not_given_up(void **state)
+{
+	static const struct task_kind kind = {.name = "recorder", .take = recorder_take, .ask = recorder_ask};
+	struct recorder recorder = {.verdict = UNIT_UNKNOWN};
+	struct caller c = {0};
+
+	(void)state;
+	party_start_with(STORE_SQLITE_MEMORY, 1000, STORE_TIMEOUT_MS);
+	task_init(&recorder.task, &kind, /* topic= */ 0);
+	caller_sit(&c, &recorder.task);
+	submit(party.lane, &c);
+	AWAIT(c.done);
+	MUST_HOLD(recorder.verdict == UNIT_WON, "an effect is done, and its record is given up");
+	assert_int_equal(ask_lane(party.lane, build_read, 20, 0).rows_n, 1);
 }
 
 static int tear_down(void **state)
@@ -85,12 +137,14 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(who_waits_too_long_is_not_sent, tear_down),
 		cmocka_unit_test_teardown(who_asks_after_its_time_is_not_sent, tear_down),
+		cmocka_unit_test_teardown(what_was_done_is_not_given_up, tear_down),
 	};
 
+	ONLY_THE_NAMED(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
