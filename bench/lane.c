@@ -17,7 +17,7 @@
 
 #include "base/id.h"
 #include "db/migrate.h"
-#include "flow/transition.h"
+#include "flow/single.h"
 #include "task/lanes.h"
 #include "workload.h"
 
@@ -26,7 +26,8 @@
 
 struct caller {
 	struct seat seat;
-	struct transition transition;
+	struct single transition;
+	struct move move;
 	uint32_t subject;
 	enum hx_code code;
 	struct caller *next;
@@ -82,17 +83,34 @@ static struct caller *take_finished(void)
 	return in_order;
 }
 
+static void build_transition(const struct single *single, struct unit *unit)
+{
+	const struct caller *caller = single->context;
+
+	subject_transition(unit, &single->stamp, &caller->move, versions[caller->subject]);
+}
+
+static enum hx_code moved(struct single *single, const struct unit_result *result)
+{
+	const struct caller *caller = single->context;
+
+	if (result->verdict != UNIT_WON)
+		return HX_CONCURRENCY_ERROR;
+	versions[caller->subject] = db_cell(&result->rows[0], 0, 0)->i;
+	return HX_OK;
+}
+
 static void start(struct caller *caller, const struct lanes *lanes)
 {
 	uint32_t i = caller->subject = waiting[waiting_first];
-	struct move move = {FIRST_SUBJECT + i, workload_status[(versions[i] + 1) % 2],
-			    workload_status[versions[i] % 2]};
 
+	caller->move = (struct move){FIRST_SUBJECT + i, workload_status[(versions[i] + 1) % 2],
+				     workload_status[versions[i] % 2]};
 	waiting_first = (waiting_first + 1) % SUBJECTS;
 	waiting_n--;
-	transition_init(&caller->transition, &move, versions[i]);
+	single_init(&caller->transition, caller, build_transition, moved);
 	caller->seat = (struct seat){.task = &caller->transition.task, .done = caller_done};
-	if (lane_submit(lanes_of(lanes, move.subject), &caller->seat)) {
+	if (lane_submit(lanes_of(lanes, caller->move.subject), &caller->seat)) {
 		fprintf(stderr, "lane: a transition was not taken in\n");
 		exit(1);
 	}
@@ -104,7 +122,6 @@ static void end(struct caller *caller)
 		fprintf(stderr, "lane: a transition ended with %s\n", hx_code_name(caller->code));
 		exit(1);
 	}
-	versions[caller->subject] = caller->transition.version;
 	waiting[(waiting_first + waiting_n++) % SUBJECTS] = caller->subject;
 }
 

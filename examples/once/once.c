@@ -1,7 +1,7 @@
 /*
  * once: fifty people press the same button at the same moment.
  *
- * Each press is a claim (src/flow/claim.h) on one subject, and all are in the lane at once. The action that would
+ * Each press fires one step (src/flow/entity_step.h) of one invoice, and all are in the lane at once. The action that would
  * charge the card counts how often it ran, and ends when all others were answered. Both happen in the lane's thread.
  */
 #include <err.h>
@@ -10,11 +10,16 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "flow/claim.h"
+#include "flow/entity_step.h"
 #include "task/lane.h"
 
 enum { PRESSES = 50, INVOICE = 7411 };
-static const struct claim_plan pay = {INVOICE, "open", "charging", "paid", "open", 5000, "charge the card", {"{}", 2}};
+static const char definition[] =
+	"{\"workflow\":\"invoice\",\"kind\":\"entity\",\"status_types\":[\"open\",\"charging\",\"paid\"],"
+	"\"initial_status\":\"open\",\"actions\":{\"Charge\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1/charge\"}},"
+	"\"steps\":[{\"step_id\":1,\"step_key\":\"pay\",\"status\":\"open\",\"successful_state\":\"paid\","
+	"\"claim_state\":[\"charging\",\"open\"],\"action\":\"Charge\"}]}";
+static struct step_request pay = {.step_key = {"pay", 3}, .requester = {"demo", 4}, .lease_ms = 5000};
 static int effects, told[HX_CODE_COUNT], told_n;
 static struct ticket charging;
 static struct hx_error error;
@@ -40,14 +45,28 @@ static void hear(struct seat *seat, enum hx_code code)
 		lane_answer(charging, ACT_OK, slice_str("{}"));
 }
 
-static void press_all(struct lane *lane)
+static void read_definition(struct arena *arena)
 {
-	static struct claim claims[PRESSES];
+	const struct workflow *workflow;
+	struct findings findings;
+
+	findings_init(&findings, arena);
+	workflow_parse("invoice.json", slice_str(definition), arena, &findings, &workflow);
+	if (!workflow)
+		errx(1, "%s", findings.first->text);
+	pay.input = json_trust(slice_str("{}"));
+	pay.ref = (struct entity_ref){slice_str("default"), entity_machine_new(workflow, /* table= */ NULL, arena),
+				      slice_str("inv-1")};
+}
+
+static void press_all(struct lane *lane, struct arena *arena)
+{
+	static struct entity_step steps[PRESSES];
 	static struct seat seats[PRESSES];
 
 	for (int i = 0; i < PRESSES; i++) {
-		claim_init(&claims[i], &pay);
-		seats[i] = (struct seat){.task = &claims[i].task, .done = hear};
+		entity_step_init(&steps[i], &pay, arena); /* one arena for all: they are in one lane */
+		seats[i] = (struct seat){.task = &steps[i].task, .done = hear};
 		must(lane_submit(lane, &seats[i]));
 	}
 	lane_stop(lane, /* drain_ms= */ 60000); /* returns when everybody has been told */
@@ -96,12 +115,14 @@ int main(void)
 	options.act = &outside, options.renew = subject_heartbeat;
 	must(lane_new(&options, &lane, &error));
 	must(db_open(&options.db, &db, &error)); /* a second connection, to prepare and to look */
-	arena_init(&arena, 1u << 20);
+	arena_init(&arena, 4u << 20);
+	read_definition(&arena);
 	unit_init(&unit, /* op= */ 1);
-	subject_create(&unit, &(struct stamp){1, clock_wall(clock_system()), "demo"}, INVOICE, /* kind= */ 1, "open");
+	entity_create(&unit, &(struct stamp){1, clock_wall(clock_system()), "demo"}, &pay.ref, INVOICE,
+		      slice_str("{}"));
 	must(db_run_unit(db, &unit, &result, &arena, &error));
 	printf("%d people press “pay” on one invoice at the same moment:\n\n", PRESSES);
-	press_all(lane);
+	press_all(lane, &arena);
 	printf("  %3d × OK            the card was charged\n  %3d × CLAIM_FAILED  %s\n\n  effects in the outside world: %d\n",
 	       told[HX_OK], told[HX_CLAIM_FAILED], hx_code_text(HX_CLAIM_FAILED), effects);
 	unit_init(&unit, 0);

@@ -7,8 +7,8 @@
 #include "flow/account.h"
 
 #include "base/hash.h"
+#include "flow/answer.h"
 #include "flow/batch.h"
-#include "flow/transition.h"
 
 #define OPEN "OPEN"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "flow/transition.h"
+#include "flow/answer.h"
 
 #define LOSSES_MAX 20
 

@@ -2,8 +2,8 @@
 #include "flow/batch_clean.h"
 
 #include "base/hash.h"
+#include "flow/answer.h"
 #include "flow/backoff.h"
-#include "flow/transition.h"
 #include "task/pulse.h"
 
 static void end(struct batch_clean *c, enum hx_code code)

@@ -5,10 +5,10 @@
 
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "flow/answer.h"
 #include "flow/backoff.h"
 #include "flow/call_key.h"
 #include "flow/probe.h"
-#include "flow/transition.h"
 #include "task/pulse.h"
 
 #define ERROR_BYTES_MAX 500

@@ -5,8 +5,8 @@
 
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "flow/answer.h"
 #include "flow/backoff.h"
-#include "flow/transition.h"
 #include "task/pulse.h"
 
 #define ERROR_BYTES_MAX 500

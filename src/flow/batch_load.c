@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "base/json_string.h"
-#include "flow/transition.h"
+#include "flow/answer.h"
 
 #define LOSSES_MAX 10
 

@@ -2,8 +2,8 @@
 #include "flow/batch_retention.h"
 
 #include "base/hash.h"
+#include "flow/answer.h"
 #include "flow/batch_parts.h"
-#include "flow/transition.h"
 
 /* A line is a guard. */
 /* clang-format off */

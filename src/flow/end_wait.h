@@ -19,6 +19,7 @@
 #include "task/task.h"
 
 #define END_WAIT_LOOK_MS 1000
+#define END_WAIT_NAME "end wait" /* by which the simulator knows who sleeps (I6) */
 
 struct end_wait;
 

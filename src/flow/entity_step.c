@@ -6,10 +6,10 @@
 #include "base/excerpt.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "flow/answer.h"
 #include "flow/call_key.h"
 #include "flow/probe.h"
 #include "flow/step_parts.h"
-#include "flow/transition.h"
 #include "model/text.h"
 #include "task/pulse.h"
 

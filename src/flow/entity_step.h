@@ -17,14 +17,17 @@
  *
  * A unit whose commit is unknown is followed by LOOKING_UP its op.
  *
- * Invariants, beyond those of claim.h:
+ * Invariants:
  *  E1  After-effects are written in the unit that finishes, and nowhere else.
  *  E2  The key of the effect is (entity, effort, step): the same until an action has given a definite answer. Validation,
  *      probe and after-effects have keys of their own (call_key.h).
+ *  E3  No call is begun before the claim is durable and known to be ours, nor under a lease that may be over: a commit, or
+ *      finding out about one, may take longer than the lease.
+ *  E4  A claim whose outcome is unknown is never released by us; only the janitor, a probe or a person end it.
  *  E5  All calls under the key of the effect are one request: the first is written down before it is sent, and whoever comes
  *      after it sends that, or nothing (HX_IN_DOUBT).
- *  E3  No call is begun under a lease that may be over. (claim.h's C1, for every call of the step.)
- *  E4  A claim whose outcome is unknown is never released by us; only the janitor, a probe or a person end it.
+ *  E6  Finish and release carry the fence of the claim; a holder that was replaced changes nothing by them.
+ *  E7  The caller always learns what the action itself said: a release that is lost or fails does not hide it.
  */
 #ifndef HX_FLOW_ENTITY_STEP_H
 #define HX_FLOW_ENTITY_STEP_H

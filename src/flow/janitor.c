@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "flow/answer.h"
 #include "flow/entity.h"
-#include "flow/transition.h"
 
 static int64_t page_size(const struct janitor *j)
 {

@@ -6,8 +6,8 @@
 #include "base/hash.h"
 #include "base/trace.h"
 #include "base/utf8.h"
+#include "flow/answer.h"
 #include "flow/backoff.h"
-#include "flow/transition.h"
 #include "task/pulse.h"
 
 /* clang-format off */

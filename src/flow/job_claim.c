@@ -20,9 +20,9 @@
  */
 #include "base/hash.h"
 #include "base/json_string.h"
+#include "flow/answer.h"
 #include "flow/job_work.h"
 #include "flow/subject_change.h"
-#include "flow/transition.h"
 
 #define QUEUES_BYTES_MAX 65536
 

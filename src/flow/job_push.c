@@ -14,9 +14,9 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/json_string.h"
+#include "flow/answer.h"
 #include "flow/job_work.h"
 #include "flow/subject_change.h"
-#include "flow/transition.h"
 
 #define ROWS_BYTES_MAX (60u << 20)
 

@@ -7,11 +7,11 @@
  * fence, and a fence was given to one owner only; all else that was read never changes while that claim lasts.
  */
 #include "base/hash.h"
+#include "flow/answer.h"
 #include "flow/backoff.h"
 #include "flow/job_work.h"
 #include "flow/run.h"
 #include "flow/subject_change.h"
-#include "flow/transition.h"
 
 /* clang-format off */
 

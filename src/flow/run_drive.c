@@ -6,9 +6,9 @@
 #include "base/hash.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "flow/answer.h"
 #include "flow/probe.h"
 #include "flow/run_parts.h"
-#include "flow/transition.h"
 #include "task/pulse.h"
 
 #define LOSSES_MAX 20 /* a caller who cancels, pauses and resumes in a loop */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "flow/answer.h"
 #include "flow/run_verb_parts.h"
-#include "flow/transition.h"
 #include "model/nearest.h"
 #include "model/text.h"
 

@@ -2,7 +2,7 @@
 #include "flow/single.h"
 
 #include "base/hash.h"
-#include "flow/transition.h"
+#include "flow/answer.h"
 
 static void take(struct task *task, const struct answer *answer)
 {

@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "flow/end_wait.h"
 #include "flow/janitor.h"
 #include "flow/subject.h"
-#include "flow/watch.h"
 #include "sim/world.h"
 
 static const struct db_stmt stmt_rows = {
@@ -313,18 +313,18 @@ void invariant_rows(struct sim *sim)
 	}
 }
 
-/* A watcher that sleeps on although what it waits for is there. */
+/* Somebody who sleeps on although the end that it waits for is there. */
 static void check_sleepers(struct sim *sim)
 {
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
 		const struct sim_actor *actor = &sim->state.actors[i];
-		const struct watch *w = (const struct watch *)&actor->task;
+		const struct end_wait *w = (const struct end_wait *)&actor->task;
 		struct sim_row row;
 
 		if (actor->state != SIM_ASKING || actor->ask != ASK_SLEEP ||
-		    strcmp(actor->task.task.kind->name, "watch") != 0)
+		    strcmp(actor->task.task.kind->name, END_WAIT_NAME) != 0)
 			continue;
-		if (sim_read_row(sim, w->subject, &row) && strcmp(row.status, w->wanted) == 0)
+		if (sim_read_row(sim, w->subject, &row) && w->has_ended(slice_str(row.status)))
 			sim_violate(sim, "I6: %s sleeps, and subject %lld is %s already", sim->scenario->cast[i].name,
 				    (long long)w->subject, row.status);
 	}

@@ -9,8 +9,8 @@
  *  I4  A unit that is not won leaves no row behind.
  *  I5  Every acknowledged transition is in the history, with the version and fence it was told; the history has
  *      no gaps and its chain verifies up to the head.
- *  I6  Nobody sleeps over a change that it waits for: when nothing else can go on, no watcher's wish is
- *      fulfilled already.
+ *  I6  Nobody sleeps over a change that it waits for: when nothing else can go on, nobody waits for an
+ *      end (flow/end_wait.h) that is there already.
  *  I7  The store never refuses the data of one of our own units.
  *  I8  One key, one request: whatever is sent under a key, by whichever node and however often, is the same text to the same
  *      action.

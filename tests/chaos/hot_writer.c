@@ -12,7 +12,7 @@
 
 #include "base/id.h"
 #include "chaos/hot_rows.h"
-#include "flow/transition.h"
+#include "support/transition.h"
 #include "task/lanes.h"
 
 #define CALLERS 64

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "chaos/kill_page.h"
-#include "flow/claim.h"
 #include "flow/janitor.h"
-#include "flow/transition.h"
+#include "support/claim.h"
+#include "support/transition.h"
 #include "task/lane.h"
 
 #define CALLERS 64

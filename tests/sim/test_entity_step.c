@@ -23,6 +23,7 @@
 
 #include "flow/entity_step.h"
 #include "flow/janitor.h"
+#include "sim/entities.h"
 #include "sim/explore.h"
 #include "sim/invariant.h"
 #include "sim/world.h"
@@ -126,15 +127,6 @@ static bool is_probe(const void *action)
 	return strcmp(((const struct action *)action)->name, "Ask") == 0;
 }
 
-/* The subject is made by the simulator; here is what makes it an entity. */
-static const struct db_stmt stmt_entity = {
-	.name = "sim_entity",
-	.sql = "INSERT INTO hx_entity (subject, workspace, workflow, name, data)"
-	       " SELECT id, 'default', 'billing', 'e' || id, '{}' FROM hx_subject",
-	.in = "",
-	.out = "",
-};
-
 static const struct db_stmt stmt_count = {
 	.name = "sim_after_effects",
 	.sql = "SELECT (SELECT count(*) FROM hx_job), (SELECT count(*) FROM hx_history WHERE to_status = 'closed'),"
@@ -146,11 +138,7 @@ static const struct db_stmt stmt_count = {
 
 static void setup(struct sim *sim)
 {
-	struct unit unit;
-
-	unit_init(&unit, 0);
-	unit_add(&unit, UNIT_ANY, &stmt_entity, 0, NULL);
-	(void)sim_run_unit(sim, &unit);
+	make_entities(sim, "billing");
 }
 
 static void check(struct sim *sim)
@@ -170,48 +158,6 @@ static void check(struct sim *sim)
 	if (fixture.effects_max && world_effects(sim) > fixture.effects_max)
 		sim_violate(sim, "E2: the action took effect %u times", world_effects(sim));
 }
-
-/* The calls that are written down decide what may be sent. */
-static const struct db_stmt stmt_calls = {
-	.name = "sim_calls",
-	.sql = "SELECT claim_step, claim_input, claim_effort, claim_open FROM hx_entity",
-	.in = "",
-	.out = "ttii",
-};
-
-static uint64_t hash_calls(struct sim *sim, uint64_t hash)
-{
-	return sim_hash_answer(sim, &stmt_calls, hash);
-}
-
-static int64_t never(struct sim *sim)
-{
-	(void)sim;
-	return INT64_MAX;
-}
-
-static void before_unit(struct sim *sim, const struct unit *unit)
-{
-	(void)sim, (void)unit;
-}
-
-static void after_unit(struct sim *sim, const struct unit *unit, enum unit_verdict verdict)
-{
-	(void)sim, (void)unit, (void)verdict;
-}
-
-static void tell_nothing(struct sim *sim, struct strbuf *words)
-{
-	(void)sim, (void)words;
-}
-
-static const struct sim_rows calls = {
-	.next_moment = never,
-	.hash = hash_calls,
-	.before_unit = before_unit,
-	.after_unit = after_unit,
-	.tell = tell_nothing,
-};
 
 static void explore_with(const char *name, enum sim_world world, bool recovery, bool third, struct sim_bounds bounds)
 {
@@ -233,7 +179,7 @@ static void explore_with(const char *name, enum sim_world world, bool recovery, 
 		.setup = setup,
 		.check = check,
 		.is_probe = is_probe,
-		.rows = &calls,
+		.rows = &rows_of_entities,
 	};
 	struct explore_report r;
 	struct strbuf words;

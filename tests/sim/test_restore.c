@@ -20,8 +20,8 @@
 
 #include "base/hash.h"
 #include "engine/fences.h"
+#include "flow/answer.h"
 #include "flow/entity.h"
-#include "flow/transition.h"
 #include "sim/explore.h"
 #include "sim/invariant.h"
 

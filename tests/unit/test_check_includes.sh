@@ -26,13 +26,13 @@ check() {
 check every_folder_may_use_itself pass src/base/arena.c base/arena.h
 check everyone_may_use_the_public_header pass src/base/error.h hapax.h
 check task_may_use_db pass src/task/lane.c db/unit.h
-check sim_may_use_flow pass src/sim/world.c flow/claim.h
+check sim_may_use_flow pass src/sim/world.c flow/subject.h
 check model_may_use_base pass src/model/parse.c base/json.h
 check cli_may_use_http pass src/cli/serve.c http/server.h
 
 check base_may_not_use_db 'src/base/log.c:3: base may not use db' src/base/log.c db/driver.h
 check db_may_not_use_task 'src/db/unit.h:3: db may not use task' src/db/unit.h task/task.h
-check task_may_not_use_flow 'src/task/lane.c:3: task may not use flow' src/task/lane.c flow/claim.h
+check task_may_not_use_flow 'src/task/lane.c:3: task may not use flow' src/task/lane.c flow/subject.h
 check flow_may_not_use_act 'src/flow/run.c:3: flow may not use act' src/flow/run.c act/action.h
 check flow_may_not_use_sim 'src/flow/run.c:3: flow may not use sim' src/flow/run.c sim/sim.h
 check model_may_not_use_db 'src/model/parse.c:3: model may not use db' src/model/parse.c db/unit.h

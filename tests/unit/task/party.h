@@ -21,11 +21,11 @@
 
 #include <cmocka.h>
 
-#include "flow/claim.h"
 #include "flow/subject.h"
-#include "flow/transition.h"
-#include "flow/watch.h"
+#include "support/claim.h"
 #include "support/store.h"
+#include "support/transition.h"
+#include "support/watch.h"
 #include "task/lanes.h"
 
 #define AWAIT_MS 60000

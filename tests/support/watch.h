@@ -1,5 +1,5 @@
 /*
- * Waiting for a subject to reach a status: read, sleep until it changes, read again.
+ * For tests of lanes: waiting for a subject to reach a status: read, sleep until it changes, read again.
  *
  *   START ─▶ READING ─┬ there ──────▶ HX_OK
  *                ▲    ├ no subject ─▶ HX_NOT_FOUND
@@ -9,8 +9,8 @@
  * Every change of a subject wakes the topic of its id, after it is durable. A wake that comes between the
  * read and the sleep is kept, so nothing is missed and nothing is polled; a wake too many costs one read.
  */
-#ifndef HX_FLOW_WATCH_H
-#define HX_FLOW_WATCH_H
+#ifndef HX_TESTS_SUPPORT_WATCH_H
+#define HX_TESTS_SUPPORT_WATCH_H
 
 #include "flow/subject.h"
 #include "task/task.h"

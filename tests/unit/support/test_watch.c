@@ -1,7 +1,7 @@
 /* The watch task by hand: read, sleep, read again, until there or too late. */
 #include "unit/flow/world.h"
 
-#include "flow/watch.h"
+#include "support/watch.h"
 
 static void begin(struct hand *h, struct watch *w)
 {

@@ -1,10 +1,9 @@
 /* See claim.h for the states and invariants. */
-#include "flow/claim.h"
+#include "support/claim.h"
 
 #include <stdio.h>
 
-#include "base/hash.h"
-#include "flow/transition.h"
+#include "flow/answer.h"
 #include "task/pulse.h"
 
 static void end(struct claim *c, enum hx_code code)
@@ -228,42 +227,11 @@ static void ask(const struct task *task, struct ask *ask)
 	}
 }
 
-static const char *where(const struct task *task)
-{
-	static const char *const names[] = {
-		"new",
-		"reading",
-		"claiming",
-		"looking up its claim",
-		"acting",
-		"finishing",
-		"looking up its finish",
-		"releasing",
-		"done",
-	};
-
-	return names[((const struct claim *)task)->at];
-}
-
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct claim *c = (const struct claim *)task;
-
-	hash = hash_mix(hash, c->at);
-	hash = hash_mix(hash, (uint64_t)c->version);
-	hash = hash_mix(hash, (uint64_t)c->fence);
-	hash = hash_mix(hash, c->outcome);
-	hash = hash_mix(hash, (uint64_t)c->asked.ns);
-	return hash_mix(hash, c->code);
-}
-
 static const struct task_kind kind = {
 	.name = "claim",
 	.size = sizeof(struct claim),
 	.take = take,
 	.ask = ask,
-	.where = where,
-	.fingerprint = fingerprint,
 };
 
 void claim_init(struct claim *c, const struct claim_plan *plan)

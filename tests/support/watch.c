@@ -1,7 +1,5 @@
 /* See watch.h. */
-#include "flow/watch.h"
-
-#include "base/hash.h"
+#include "support/watch.h"
 
 static void end(struct watch *w, enum hx_code code)
 {
@@ -66,20 +64,12 @@ static const char *where(const struct task *task)
 	return names[((const struct watch *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct watch *w = (const struct watch *)task;
-
-	return hash_mix(hash_mix(hash_mix(hash, w->at), w->code), (uint64_t)w->version);
-}
-
 static const struct task_kind kind = {
 	.name = "watch",
 	.size = sizeof(struct watch),
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
 };
 
 void watch_init(struct watch *w, int64_t subject, const char *wanted, struct mono_time deadline)

@@ -1,5 +1,6 @@
 /*
- * A claimed action as a task: claim, act, then finish or release. The heart of the promise.
+ * For tests of lanes and stores, which want a task that holds a claim and nothing more: claim, act, then finish or release.
+ * What the engine runs is flow/entity_step.h.
  *
  *   START ─▶ READING ─▶ CLAIMING ─┬ won ─▶ ACTING ─┬ ok ─────────────▶ FINISHING ─┬ won ─▶ HX_OK
  *                                 │                │                              └ lost ▶ HX_OUTCOME_UNKNOWN
@@ -16,8 +17,8 @@
  *  C3  The caller always learns what the action itself said: a release that is lost or fails does not hide it.
  *  C4  A release is never sent after an unknown outcome: only time and the janitor end such a claim.
  */
-#ifndef HX_FLOW_CLAIM_H
-#define HX_FLOW_CLAIM_H
+#ifndef HX_TESTS_SUPPORT_CLAIM_H
+#define HX_TESTS_SUPPORT_CLAIM_H
 
 #include "flow/subject.h"
 #include "task/task.h"

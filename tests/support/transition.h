@@ -1,5 +1,6 @@
 /*
- * The plain transition as a task: one guarded write by status and version, and the truth about it.
+ * For tests of lanes and stores, which want a task that writes and nothing more: a plain transition, one guarded
+ * write by status and version, and the truth about it.
  *
  *   START ─▶ READING (only when no version was given) ─▶ MOVING ─┬─ won ────▶ HX_OK
  *                 └─ no row: HX_NOT_FOUND                        ├─ lost ───▶ HX_CONCURRENCY_ERROR
@@ -8,8 +9,8 @@
  *
  * HX_OK is said only when the write is durable; HX_OUTCOME_UNKNOWN only when the store could not be asked.
  */
-#ifndef HX_FLOW_TRANSITION_H
-#define HX_FLOW_TRANSITION_H
+#ifndef HX_TESTS_SUPPORT_TRANSITION_H
+#define HX_TESTS_SUPPORT_TRANSITION_H
 
 #include "flow/subject.h"
 #include "task/task.h"
@@ -25,10 +26,5 @@ struct transition {
 };
 
 void transition_init(struct transition *t, const struct move *move, int64_t version);
-
-/* What a unit that failed means for the caller: bad data is its own, all else is the store's. */
-enum hx_code flow_failure(const struct unit_result *result);
-/* The stamp of a unit whose op is the answer's fresh id. */
-struct stamp flow_stamp(const struct answer *answer);
 
 #endif

@@ -1,17 +1,7 @@
 /* See transition.h for the states. */
-#include "flow/transition.h"
+#include "support/transition.h"
 
-#include "base/hash.h"
-
-enum hx_code flow_failure(const struct unit_result *result)
-{
-	return result->error.code == HX_DATA_ERROR ? HX_DATA_ERROR : HX_STORE_UNAVAILABLE;
-}
-
-struct stamp flow_stamp(const struct answer *answer)
-{
-	return (struct stamp){.op = answer->id, .at = answer->now, .node = answer->node};
-}
+#include "flow/answer.h"
 
 static void end(struct transition *t, enum hx_code code)
 {
@@ -119,29 +109,11 @@ static void ask(const struct task *task, struct ask *ask)
 		subject_look_up(ask->unit, t->move.subject, t->stamp.op);
 }
 
-static const char *where(const struct task *task)
-{
-	static const char *const names[] = {"new", "reading", "moving", "looking up its op", "done"};
-
-	return names[((const struct transition *)task)->at];
-}
-
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct transition *t = (const struct transition *)task;
-
-	hash = hash_mix(hash, t->at);
-	hash = hash_mix(hash, (uint64_t)t->version);
-	return hash_mix(hash, t->code);
-}
-
 static const struct task_kind kind = {
 	.name = "transition",
 	.size = sizeof(struct transition),
 	.take = take,
 	.ask = ask,
-	.where = where,
-	.fingerprint = fingerprint,
 };
 
 void transition_init(struct transition *t, const struct move *move, int64_t version)

@@ -1,0 +1,68 @@
+/* What the simulator has to know of entities, for scenarios that fire steps of theirs. */
+#ifndef HX_TESTS_SIM_ENTITIES_H
+#define HX_TESTS_SIM_ENTITIES_H
+
+#include "sim/invariant.h"
+#include "sim/sim.h"
+
+/* The subjects are made by the simulator; here is what makes them entities: e1, e2, … */
+static const struct db_stmt stmt_entities = {
+	.name = "sim_entities",
+	.sql = "INSERT INTO hx_entity (subject, workspace, workflow, name, data)"
+	       " SELECT id, 'default', ?1, 'e' || id, '{}' FROM hx_subject",
+	.in = "t",
+	.out = "",
+};
+
+static void make_entities(struct sim *sim, const char *workflow)
+{
+	struct unit unit;
+
+	unit_init(&unit, 0);
+	UNIT_ADD(&unit, UNIT_ANY, &stmt_entities, db_str(workflow));
+	(void)sim_run_unit(sim, &unit);
+}
+
+/* The calls that are written down decide what may be sent. */
+static const struct db_stmt stmt_calls = {
+	.name = "sim_calls",
+	.sql = "SELECT claim_step, claim_input, claim_effort, claim_open FROM hx_entity",
+	.in = "",
+	.out = "ttii",
+};
+
+static uint64_t hash_calls(struct sim *sim, uint64_t hash)
+{
+	return sim_hash_answer(sim, &stmt_calls, hash);
+}
+
+static int64_t never(struct sim *sim)
+{
+	(void)sim;
+	return INT64_MAX;
+}
+
+static void before_unit(struct sim *sim, const struct unit *unit)
+{
+	(void)sim, (void)unit;
+}
+
+static void after_unit(struct sim *sim, const struct unit *unit, enum unit_verdict verdict)
+{
+	(void)sim, (void)unit, (void)verdict;
+}
+
+static void tell_nothing(struct sim *sim, struct strbuf *words)
+{
+	(void)sim, (void)words;
+}
+
+static const struct sim_rows rows_of_entities = {
+	.next_moment = never,
+	.hash = hash_calls,
+	.before_unit = before_unit,
+	.after_unit = after_unit,
+	.tell = tell_nothing,
+};
+
+#endif
