@@ -1,6 +1,6 @@
 /*
  * See policy.h. The file's own options are read first, over the defaults; then each route's, over a copy of the file's.
- * So one function reads them in both places, and an option that a route leaves out is the file's by itself.
+ * So one table has them for both places, and an option that a route leaves out is the file's by itself.
  *
  * A field that is not known, or that stands where it means nothing, is an error: a silently ignored one is an
  * unprotected request. For the same reason two routes with one match are refused: the second would never be reached.
@@ -12,25 +12,12 @@
 #include "base/json_pointer.h"
 #include "gate/policy_sources.h"
 #include "gate/redis.h"
-#include "model/config.h"
+#include "model/config_fields.h"
 #include "model/header.h"
 #include "model/load.h"
-#include "model/reader.h"
 #include "model/url.h"
 
 #define WHERE_BYTES 100
-
-/* Every field there is, for "did you mean"; which of them may stand where is said below. */
-/* clang-format off */
-static const char *const fields[] = {
-	"upstream", "name", "store", "store_timeout", "drain", "listen", "admin", "admin_key", "max_tunnels", "tunnel_timeout", "sweep", "log", "routes", "match", "guard", "header", "key", "max_key_length",
-	"required", "caller", "tenant", "scope", "fingerprint", "ttl", "processing_ttl", "upstream_timeout", "read_timeout",
-	"replay_headers", "status_headers", "cache_errors", "on_lost", "max_request_bytes", "max_stored_bytes", NULL};
-/* clang-format on */
-static const char *const fields_of_file[] = {
-	"upstream",  "name",        "store",          "store_timeout", "drain", "listen", "admin",
-	"admin_key", "max_tunnels", "tunnel_timeout", "sweep",         "log",   "routes", NULL};
-static const char *const fields_of_route[] = {"match", "guard", NULL};
 
 static const struct gate_policy policy_default = {
 	.guard = true,
@@ -72,14 +59,6 @@ void gate_config_init(struct gate_config *config)
 	set_pass(config);
 }
 
-static void read_size(const struct reader *r, const struct json_node *node, const char *what, int64_t max, size_t *ret)
-{
-	int64_t value = 0;
-
-	if (reader_int(r, node, what, 1, max, &value))
-		*ret = (size_t)value;
-}
-
 /* ---- the options; where values stand in a request is policy_sources.c's ---- */
 
 /* The rule itself says which fields are never repeated, so that there is one list of them. */
@@ -90,22 +69,22 @@ static bool is_replayable(struct slice lower)
 	return gate_replays_field(&only, lower, /* connection= */ NULL, 0);
 }
 
-static void read_replay_headers(const struct reader *r, const struct json_node *node, struct gate_policy *p)
+static void read_replay_headers(const struct reader *r, const struct json_node *node, const struct field *field,
+				void *ret)
 {
+	struct gate_replay_rule *replay = &((struct gate_policy *)ret)->replay;
 	struct slice *names;
 	bool safe = true;
 	size_t n = 0;
 
-	if (!node)
-		return;
 	if (node->type != JSON_ARRAY) {
 		if (node->type != JSON_BOOL)
-			policy_refuse(r, node, "replay_headers", "true, false or an array of names");
-		else if (reader_bool(r, node, "replay_headers", &safe))
-			p->replay = (struct gate_replay_rule){.kind = safe ? REPLAY_SAFE : REPLAY_NONE};
+			policy_refuse(r, node, field->name, "true, false or an array of names");
+		else if (reader_bool(r, node, field->name, &safe))
+			*replay = (struct gate_replay_rule){.kind = safe ? REPLAY_SAFE : REPLAY_NONE};
 		return;
 	}
-	if (!reader_array(r, node, "replay_headers", 0, GATE_LIST_MAX))
+	if (!reader_array(r, node, field->name, 0, GATE_LIST_MAX))
 		return;
 	names = arena_alloc(r->arena, node->count * sizeof *names);
 	json_node_for_each(element, node)
@@ -127,7 +106,7 @@ static void read_replay_headers(const struct reader *r, const struct json_node *
 				excerpt_of(element->string).text);
 		names[n++] = name;
 	}
-	p->replay = (struct gate_replay_rule){.kind = REPLAY_LIST, .names_n = n, .names = names};
+	*replay = (struct gate_replay_rule){.kind = REPLAY_LIST, .names_n = n, .names = names};
 }
 
 static bool is_never_stored(int64_t status)
@@ -135,25 +114,25 @@ static bool is_never_stored(int64_t status)
 	return status == 429 || status == 503;
 }
 
-static void read_cache_errors(const struct reader *r, const struct json_node *node, struct gate_policy *p)
+static void read_cache_errors(const struct reader *r, const struct json_node *node, const struct field *field,
+			      void *ret)
 {
 	static const char *const words[] = {[GATE_CACHE_NONE] = "none",
 					    [GATE_CACHE_4XX] = "4xx",
 					    [GATE_CACHE_ALL] = "all",
 					    [GATE_CACHE_LIST] = NULL};
+	struct gate_policy *p = ret;
 	int word = 0, *list;
 	size_t n = 0;
 
-	if (!node)
-		return;
 	if (node->type != JSON_ARRAY) {
 		if (node->type != JSON_STRING)
-			policy_refuse(r, node, "cache_errors", "\"none\", \"4xx\", \"all\" or an array of statuses");
-		else if (reader_choice(r, node, "cache_errors", words, &word))
+			policy_refuse(r, node, field->name, "\"none\", \"4xx\", \"all\" or an array of statuses");
+		else if (reader_choice(r, node, field->name, words, &word))
 			p->cache_errors = word;
 		return;
 	}
-	if (!reader_array(r, node, "cache_errors", 0, GATE_LIST_MAX))
+	if (!reader_array(r, node, field->name, 0, GATE_LIST_MAX))
 		return;
 	list = arena_alloc(r->arena, node->count * sizeof *list);
 	json_node_for_each(element, node)
@@ -171,15 +150,6 @@ static void read_cache_errors(const struct reader *r, const struct json_node *no
 	p->cache_errors = GATE_CACHE_LIST;
 	p->cache_list_n = n;
 	p->cache_list = list;
-}
-
-static void read_on_lost(const struct reader *r, const struct json_node *node, struct gate_policy *p)
-{
-	static const char *const words[] = {"retry", "hold", NULL};
-	int word = 0;
-
-	if (reader_choice(r, node, "on_lost", words, &word))
-		p->hold = word == 1;
 }
 
 /*
@@ -202,29 +172,7 @@ static void check_lease(const struct reader *r, const struct json_node *object, 
 		lease_text, timeout_text);
 }
 
-static void read_policy(const struct reader *r, const struct json_node *object, struct gate_policy *p)
-{
-	read_size(r, json_node_member(object, "max_key_length"), "max_key_length", GATE_KEY_LENGTH_MAX,
-		  &p->max_key_length);
-	(void)reader_bool(r, json_node_member(object, "required"), "required", &p->required);
-	policy_read_sources(r, object, p);
-	(void)reader_duration(r, json_node_member(object, "ttl"), "ttl", &p->ttl_ms);
-	(void)reader_duration(r, json_node_member(object, "processing_ttl"), "processing_ttl", &p->processing_ttl_ms);
-	(void)reader_duration(r, json_node_member(object, "upstream_timeout"), "upstream_timeout",
-			      &p->upstream_timeout_ms);
-	(void)reader_duration(r, json_node_member(object, "read_timeout"), "read_timeout", &p->read_timeout_ms);
-	read_replay_headers(r, json_node_member(object, "replay_headers"), p);
-	(void)reader_bool(r, json_node_member(object, "status_headers"), "status_headers", &p->status_headers);
-	read_cache_errors(r, json_node_member(object, "cache_errors"), p);
-	read_on_lost(r, json_node_member(object, "on_lost"), p);
-	read_size(r, json_node_member(object, "max_request_bytes"), "max_request_bytes", GATE_REQUEST_BYTES_MAX,
-		  &p->max_request_bytes);
-	read_size(r, json_node_member(object, "max_stored_bytes"), "max_stored_bytes", GATE_STORED_BYTES_MAX,
-		  &p->max_stored_bytes);
-	check_lease(r, object, p);
-}
-
-/* ---- routes ---- */
+/* ---- a match ---- */
 
 static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", NULL};
 
@@ -245,12 +193,13 @@ static bool is_pattern(struct slice text)
 	return text.n > 0 && text.p[0] == '/';
 }
 
-static void read_match(const struct reader *r, const struct json_node *node, struct gate_route *route)
+static void read_match(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
+	struct gate_route *route = ret;
 	const char *text, *space;
 	struct slice method, pattern;
 
-	if (!reader_text(r, node, "match", GATE_MATCH_BYTES_MAX, &text))
+	if (!reader_text(r, node, field->name, GATE_MATCH_BYTES_MAX, &text))
 		return;
 	space = strchr(text, ' ');
 	method = slice_of(text, space ? (size_t)(space - text) : strlen(text));
@@ -268,16 +217,150 @@ static void read_match(const struct reader *r, const struct json_node *node, str
 	route->policy.match = text;
 }
 
-static void refuse_misplaced(const struct reader *r, const struct json_node *object, const char *const *names,
-			     const char *where)
-{
-	for (; *names; names++) {
-		const struct json_node *member = json_node_member(object, *names);
+/* ---- the file ---- */
 
-		if (member)
-			reader_report(r, member->name_at.line, "misplaced field", "\"%s\" can only be said %s", *names,
-				      where);
+/* http://HOST:PORT or https://HOST:PORT: a request's own path is what stands behind it. */
+static bool has_path(struct slice url)
+{
+	const char *host = (const char *)memchr(url.p, '/', url.n) + 2;
+	size_t n = url.n - (size_t)(host - url.p);
+	const char *slash = memchr(host, '/', n);
+
+	return (slash && slash + 1 != host + n) || memchr(host, '?', n);
+}
+
+static void read_upstream(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct gate_config *config = ret;
+	struct hx_error err;
+
+	if (!reader_string(r, node, field->name))
+		return;
+	if (url_check(node->string, &err))
+		reader_report(r, node->at.line, "value", "upstream: %s", err.detail);
+	else if (has_path(node->string))
+		policy_refuse(r, node, "upstream", "an address without a path, like \"http://127.0.0.1:3000\"");
+	else
+		config->upstream = reader_keep(r, node->string);
+}
+
+static void read_store(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct gate_config *config = ret;
+	const char *url = NULL;
+	struct redis_url parts;
+	struct hx_error err;
+
+	if (!reader_store(r, node, field->name, /* any= */ true, &url))
+		return;
+	if (redis_url_is(url) && redis_url_parse(url, &parts, &err))
+		reader_report(r, node->at.line, "value", "store: %s", err.detail);
+	else
+		config->store = url;
+}
+
+bool gate_admin_key_is_good(struct slice key)
+{
+	for (size_t i = 0; i < key.n; i++)
+		if (key.p[i] <= 0x20 || key.p[i] >= 0x7f)
+			return false;
+	return key.n >= GATE_ADMIN_KEY_MIN && key.n <= GATE_ADMIN_KEY_MAX;
+}
+
+/* Its text is in no finding. */
+static void read_admin_key(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct gate_config *config = ret;
+	if (!reader_string(r, node, field->name))
+		return;
+	if (gate_admin_key_is_good(node->string))
+		config->admin_key = reader_keep(r, node->string);
+	else
+		reader_report(r, node->at.line, "value",
+			      "admin_key must be %d to %d visible ASCII characters, no spaces", GATE_ADMIN_KEY_MIN,
+			      GATE_ADMIN_KEY_MAX);
+}
+
+static const struct field sweep_fields[] = {{"every", FIELD_DURATION(struct gate_config, sweep_every_ms)}, {0}};
+
+/* An object, or false. */
+static void read_sweep(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct gate_config *config = ret;
+	struct reader inner = *r;
+
+	inner.where = field->name;
+	if (slice_is(node->value.raw, "false"))
+		config->sweep_every_ms = 0;
+	else if (node->type != JSON_OBJECT)
+		policy_refuse(r, node, field->name, "{\"every\": DURATION} or false");
+	else
+		fields_read(&inner, node, sweep_fields, config);
+}
+
+/* ---- all fields ---- */
+
+/* What they are fields of: the whole gate, a route, or a policy, which the file has for itself and each route for its own. */
+enum { OF_FILE = 1, OF_ROUTE = 2, OF_POLICY = 4 };
+
+static const char *const lost_words[] = {"retry", "hold", NULL};
+
+/* clang-format off */
+static const struct field fields[] = {
+	{"upstream",          .of = OF_FILE,   FIELD_OWN(read_upstream)},
+	{"name",              .of = OF_FILE,   FIELD_NAME(struct gate_config, name)},
+	{"store",             .of = OF_FILE,   FIELD_OWN(read_store)},
+	{"store_timeout",     .of = OF_FILE,   FIELD_DURATION(struct gate_config, store_timeout_ms)},
+	{"drain",             .of = OF_FILE,   FIELD_OBJECT(struct gate_config, drain_notice_ms, drain_fields)},
+	{"listen",            .of = OF_FILE,   FIELD_ADDRESS(struct gate_config, listen)},
+	{"admin",             .of = OF_FILE,   FIELD_ADDRESS(struct gate_config, admin)},
+	{"admin_key",         .of = OF_FILE,   FIELD_OWN(read_admin_key)},
+	{"max_tunnels",       .of = OF_FILE,   FIELD_INT(struct gate_config, max_tunnels, 0, GATE_TUNNELS_MAX)},
+	{"tunnel_timeout",    .of = OF_FILE,   FIELD_DURATION(struct gate_config, tunnel_timeout_ms)},
+	{"sweep",             .of = OF_FILE,   FIELD_OWN(read_sweep)},
+	{"log",               .of = OF_FILE,   FIELD_OBJECT(struct gate_config, log_level, log_fields)},
+	{"routes",            .of = OF_FILE,   FIELD_KNOWN}, /* over the policy of the file, and so after it */
+	{"match",             .of = OF_ROUTE,  FIELD_OWN(read_match), .required = true},
+	{"guard",             .of = OF_ROUTE,  FIELD_BOOL(struct gate_route, policy.guard)},
+	{"header",            .of = OF_POLICY, FIELD_OWN(policy_read_header)},
+	{"key",               .of = OF_POLICY, FIELD_OWN(policy_read_key)},
+	{"max_key_length",    .of = OF_POLICY, FIELD_SIZE(struct gate_policy, max_key_length, 1, GATE_KEY_LENGTH_MAX)},
+	{"required",          .of = OF_POLICY, FIELD_BOOL(struct gate_policy, required)},
+	{"caller",            .of = OF_POLICY, FIELD_OWN(policy_read_caller)},
+	{"tenant",            .of = OF_POLICY, FIELD_OWN(policy_read_tenant)},
+	{"scope",             .of = OF_POLICY, FIELD_OWN(policy_read_scope)},
+	{"fingerprint",       .of = OF_POLICY, FIELD_OWN(policy_read_fingerprint)},
+	{"ttl",               .of = OF_POLICY, FIELD_DURATION(struct gate_policy, ttl_ms)},
+	{"processing_ttl",    .of = OF_POLICY, FIELD_DURATION(struct gate_policy, processing_ttl_ms)},
+	{"upstream_timeout",  .of = OF_POLICY, FIELD_DURATION(struct gate_policy, upstream_timeout_ms)},
+	{"read_timeout",      .of = OF_POLICY, FIELD_DURATION(struct gate_policy, read_timeout_ms)},
+	{"replay_headers",    .of = OF_POLICY, FIELD_OWN(read_replay_headers)},
+	{"status_headers",    .of = OF_POLICY, FIELD_BOOL(struct gate_policy, status_headers)},
+	{"cache_errors",      .of = OF_POLICY, FIELD_OWN(read_cache_errors)},
+	{"on_lost",           .of = OF_POLICY, FIELD_CHOICE(struct gate_policy, hold, lost_words)},
+	{"max_request_bytes", .of = OF_POLICY, FIELD_SIZE(struct gate_policy, max_request_bytes, 1, GATE_REQUEST_BYTES_MAX)},
+	{"max_stored_bytes",  .of = OF_POLICY, FIELD_SIZE(struct gate_policy, max_stored_bytes, 1, GATE_STORED_BYTES_MAX)},
+	{0}};
+/* clang-format on */
+
+/* What no field is called, whatever the place, and what is a field of another place. */
+static void check_fields(const struct reader *r, const struct json_node *object, unsigned other, const char *where)
+{
+	fields_check(r, object, fields, FIELDS_ANYWHERE, field_refuse);
+	for (const struct field *field = fields; field->name; field++) {
+		const struct json_node *member = json_node_member(object, field->name);
+
+		if (member && field->of == other)
+			reader_report(r, member->name_at.line, "misplaced field", "\"%s\" can only be said %s",
+				      field->name, where);
 	}
+}
+
+static void read_policy(const struct reader *r, const struct json_node *object, struct gate_policy *p)
+{
+	policy_check_sources(r, object);
+	fields_take(r, object, fields, OF_POLICY, p);
+	check_lease(r, object, p);
 }
 
 static void read_route(const struct reader *outer, const struct json_node *node, struct gate_route *route)
@@ -291,11 +374,9 @@ static void read_route(const struct reader *outer, const struct json_node *node,
 	if (match && match->type == JSON_STRING)
 		snprintf(where, sizeof where, "route %s", excerpt_of(match->string).text);
 	r.where = where;
-	reader_known(&r, node, fields);
-	refuse_misplaced(&r, node, fields_of_file, "of the whole gate, not of a route");
-	read_match(&r, reader_required(&r, node, "match"), route);
+	check_fields(&r, node, OF_FILE, "of the whole gate, not of a route");
+	fields_take(&r, node, fields, OF_ROUTE, route);
 	route->line = node->at.line;
-	(void)reader_bool(&r, json_node_member(node, "guard"), "guard", &route->policy.guard);
 	read_policy(&r, node, &route->policy);
 }
 
@@ -334,114 +415,17 @@ static void read_routes(const struct reader *r, const struct json_node *node, st
 	config->routes_n = n;
 }
 
-/* ---- the file ---- */
-
-/* http://HOST:PORT or https://HOST:PORT: a request's own path is what stands behind it. */
-static bool has_path(struct slice url)
+static void read_config(const struct reader *r, const struct json_node *root, void *ret)
 {
-	const char *host = (const char *)memchr(url.p, '/', url.n) + 2;
-	size_t n = url.n - (size_t)(host - url.p);
-	const char *slash = memchr(host, '/', n);
+	struct gate_config *config = ret;
 
-	return (slash && slash + 1 != host + n) || memchr(host, '?', n);
-}
-
-static void read_upstream(const struct reader *r, const struct json_node *node, struct gate_config *config)
-{
-	struct hx_error err;
-
-	if (!reader_string(r, node, "upstream"))
-		return;
-	if (url_check(node->string, &err))
-		reader_report(r, node->at.line, "value", "upstream: %s", err.detail);
-	else if (has_path(node->string))
-		policy_refuse(r, node, "upstream", "an address without a path, like \"http://127.0.0.1:3000\"");
-	else
-		config->upstream = reader_keep(r, node->string);
-}
-
-static void read_store(const struct reader *r, const struct json_node *node, struct gate_config *config)
-{
-	const char *url = NULL;
-	struct redis_url parts;
-	struct hx_error err;
-
-	if (!reader_store(r, node, "store", /* any= */ true, &url))
-		return;
-	if (redis_url_is(url) && redis_url_parse(url, &parts, &err))
-		reader_report(r, node->at.line, "value", "store: %s", err.detail);
-	else
-		config->store = url;
-}
-
-bool gate_admin_key_is_good(struct slice key)
-{
-	for (size_t i = 0; i < key.n; i++)
-		if (key.p[i] <= 0x20 || key.p[i] >= 0x7f)
-			return false;
-	return key.n >= GATE_ADMIN_KEY_MIN && key.n <= GATE_ADMIN_KEY_MAX;
-}
-
-/* Its text is in no finding. */
-static void read_admin_key(const struct reader *r, const struct json_node *node, struct gate_config *config)
-{
-	if (!reader_string(r, node, "admin_key"))
-		return;
-	if (gate_admin_key_is_good(node->string))
-		config->admin_key = reader_keep(r, node->string);
-	else
-		reader_report(r, node->at.line, "value",
-			      "admin_key must be %d to %d visible ASCII characters, no spaces", GATE_ADMIN_KEY_MIN,
-			      GATE_ADMIN_KEY_MAX);
-}
-
-static void read_sweep(const struct reader *r, const struct json_node *node, struct gate_config *config)
-{
-	static const char *const known[] = {"every", NULL};
-	struct reader inner = *r;
-
-	inner.where = "sweep";
-	if (!node)
-		return;
-	if (slice_is(node->value.raw, "false")) {
-		config->sweep_every_ms = 0;
-	} else if (node->type != JSON_OBJECT) {
-		policy_refuse(r, node, "sweep", "{\"every\": DURATION} or false");
-	} else {
-		reader_known(&inner, node, known);
-		(void)reader_duration(&inner, json_node_member(node, "every"), "every", &config->sweep_every_ms);
-	}
-}
-
-static void read_config(const struct reader *r, const struct json_node *root, struct gate_config *config)
-{
 	if (!reader_object(r, root, "a configuration"))
 		return;
-	reader_known(r, root, fields);
-	refuse_misplaced(r, root, fields_of_route, "of a route");
-	read_upstream(r, json_node_member(root, "upstream"), config);
-	if (json_node_member(root, "name"))
-		(void)reader_name(r, json_node_member(root, "name"), "name", &config->name);
-	read_store(r, json_node_member(root, "store"), config);
-	(void)reader_address(r, json_node_member(root, "listen"), "listen", &config->listen);
-	(void)reader_address(r, json_node_member(root, "admin"), "admin", &config->admin);
-	(void)reader_int(r, json_node_member(root, "max_tunnels"), "max_tunnels", 0, GATE_TUNNELS_MAX,
-			 &config->max_tunnels);
-	(void)reader_duration(r, json_node_member(root, "tunnel_timeout"), "tunnel_timeout",
-			      &config->tunnel_timeout_ms);
-	read_admin_key(r, json_node_member(root, "admin_key"), config);
-	read_sweep(r, json_node_member(root, "sweep"), config);
-	config_read_log(r, json_node_member(root, "log"), &config->log_level);
-	(void)reader_duration(r, json_node_member(root, "store_timeout"), "store_timeout", &config->store_timeout_ms);
-	config_read_drain(r, json_node_member(root, "drain"), &config->drain_notice_ms);
+	check_fields(r, root, OF_ROUTE, "of a route");
+	fields_take(r, root, fields, OF_FILE, config);
 	read_policy(r, root, &config->policy);
 	set_pass(config);
 	read_routes(r, json_node_member(root, "routes"), config);
-}
-
-static void read_any(const struct reader *r, const struct json_node *root, void *config)
-{
-	read_config(r, root, config);
 }
 
 void gate_config_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
@@ -450,7 +434,7 @@ void gate_config_parse(const char *file, struct slice text, struct arena *arena,
 	struct reader r = {.findings = findings, .arena = arena, .place.file = file};
 
 	gate_config_init(ret_config);
-	if (!reader_configuration(&r, text, read_any, ret_config, &ret_config->file))
+	if (!reader_configuration(&r, text, read_config, ret_config, &ret_config->file))
 		gate_config_init(ret_config);
 }
 

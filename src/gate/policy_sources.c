@@ -32,15 +32,16 @@ static bool read_source(const struct reader *r, const struct json_node *node, co
 	return true;
 }
 
-static void read_header(const struct reader *r, const struct json_node *node, struct gate_policy *p)
+void policy_read_header(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
+	struct gate_policy *p = ret;
 	char text[HEADER_BYTES_MAX + 8];
 	int n;
 
-	if (!reader_string(r, node, "header"))
+	if (!reader_string(r, node, field->name))
 		return;
 	if (!header_name_is_token(node->string)) {
-		policy_refuse(r, node, "header", "the name of a header");
+		policy_refuse(r, node, field->name, "the name of a header");
 		return;
 	}
 	n = snprintf(text, sizeof text, "header:%.*s", SLICE_ARGS(node->string));
@@ -48,41 +49,42 @@ static void read_header(const struct reader *r, const struct json_node *node, st
 		p->key_n = 1;
 }
 
-static void read_key(const struct reader *r, const struct json_node *node, struct gate_policy *p)
+void policy_read_key(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	static const char wanted[] = GATE_SOURCE_FORMS ", or an array of these";
+	struct gate_policy *p = ret;
 	size_t n = 0;
 
-	if (!node)
-		return;
 	if (node->type != JSON_ARRAY) {
-		if (read_source(r, node, "key", wanted, &p->key[0]))
+		if (read_source(r, node, field->name, wanted, &p->key[0]))
 			p->key_n = 1;
 		return;
 	}
-	if (!reader_array(r, node, "key", 1, GATE_KEY_PARTS_MAX))
+	if (!reader_array(r, node, field->name, 1, GATE_KEY_PARTS_MAX))
 		return;
 	json_node_for_each(part, node) n += read_source(r, part, "a part of key", GATE_SOURCE_FORMS, &p->key[n]);
 	p->key_n = n ? n : p->key_n;
 }
 
 /* null: none, for a route of a file that has one. */
-static void read_tenant(const struct reader *r, const struct json_node *node, struct gate_policy *p)
+void policy_read_tenant(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
-	if (node && node->type == JSON_NULL)
+	struct gate_policy *p = ret;
+
+	if (node->type == JSON_NULL)
 		p->tenant = (struct gate_source){0};
-	else if (node)
-		(void)read_source(r, node, "tenant", GATE_SOURCE_FORMS, &p->tenant);
+	else
+		(void)read_source(r, node, field->name, GATE_SOURCE_FORMS, &p->tenant);
 }
 
 /* null: callers are not compared, knowingly. */
-static void read_caller(const struct reader *r, const struct json_node *node, struct gate_policy *p)
+void policy_read_caller(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
-	if (!node)
-		return;
+	struct gate_policy *p = ret;
+
 	if (node->type == JSON_NULL)
 		p->any_caller = true;
-	else if (read_source(r, node, "caller", "null, " GATE_SOURCE_FORMS, &p->caller))
+	else if (read_source(r, node, field->name, "null, " GATE_SOURCE_FORMS, &p->caller))
 		p->any_caller = false;
 }
 
@@ -108,18 +110,17 @@ static void add_scope(const struct reader *r, const struct json_node *part, stru
 		p->scope[p->scope_n++] = source;
 }
 
-static void read_scope(const struct reader *r, const struct json_node *node, struct gate_policy *p)
+void policy_read_scope(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	static const char wanted[] = "\"endpoint\", \"global\", or an array of these and " GATE_SOURCE_FORMS;
+	struct gate_policy *p = ret;
 	bool endpoint = false, global = false;
 
-	if (!node)
-		return;
 	if (node->type != JSON_STRING && node->type != JSON_ARRAY) {
-		policy_refuse(r, node, "scope", wanted);
+		policy_refuse(r, node, field->name, wanted);
 		return;
 	}
-	if (node->type == JSON_ARRAY && !reader_array(r, node, "scope", 1, GATE_LIST_MAX))
+	if (node->type == JSON_ARRAY && !reader_array(r, node, field->name, 1, GATE_LIST_MAX))
 		return;
 	p->scope_n = 0;
 	for (const struct json_node *part = node->type == JSON_ARRAY ? node->first : node; part;
@@ -133,7 +134,7 @@ static void read_scope(const struct reader *r, const struct json_node *node, str
 		else if (part != node)
 			add_scope(r, part, p, wanted);
 		else
-			policy_refuse(r, part, "scope", wanted);
+			policy_refuse(r, part, field->name, wanted);
 	}
 	if (endpoint && global)
 		reader_report(r, node->at.line, "value", "scope is both \"endpoint\" and \"global\"");
@@ -176,30 +177,23 @@ static void read_fingerprint_list(const struct reader *r, const struct json_node
 	p->fingerprint = rule;
 }
 
-static void read_fingerprint(const struct reader *r, const struct json_node *node, struct gate_policy *p)
+void policy_read_fingerprint(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
+	struct gate_policy *p = ret;
 	bool whole = true;
 
-	if (!node)
-		return;
 	if (node->type == JSON_ARRAY)
 		read_fingerprint_list(r, node, p);
 	else if (node->type != JSON_BOOL)
-		policy_refuse(r, node, "fingerprint", "true, false or an array of what counts");
-	else if (reader_bool(r, node, "fingerprint", &whole))
+		policy_refuse(r, node, field->name, "true, false or an array of what counts");
+	else if (reader_bool(r, node, field->name, &whole))
 		p->fingerprint = (struct gate_fingerprint_rule){.off = !whole};
 }
 
-void policy_read_sources(const struct reader *r, const struct json_node *object, struct gate_policy *p)
+void policy_check_sources(const struct reader *r, const struct json_node *object)
 {
-	const struct json_node *header = json_node_member(object, "header"), *key = json_node_member(object, "key");
+	const struct json_node *key = json_node_member(object, "key");
 
-	if (header && key)
+	if (key && json_node_member(object, "header"))
 		reader_report(r, key->at.line, "value", "key and header both say where the key is; keep one of them");
-	read_header(r, header, p);
-	read_key(r, key, p);
-	read_tenant(r, json_node_member(object, "tenant"), p);
-	read_caller(r, json_node_member(object, "caller"), p);
-	read_scope(r, json_node_member(object, "scope"), p);
-	read_fingerprint(r, json_node_member(object, "fingerprint"), p);
 }

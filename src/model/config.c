@@ -1,4 +1,4 @@
-/* See config.h. Each object has its table of known fields; what is not given keeps its default. */
+/* See config.h. Each object has its table of fields; what is not given keeps its default. */
 #include "model/config.h"
 
 #include <arpa/inet.h>
@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "base/excerpt.h"
-#include "model/reader.h"
+#include "model/config_fields.h"
 #include "model/text.h"
 
 #define JANITOR_EVERY_MS_LEAST 1000
@@ -56,37 +56,36 @@ static bool is_network(const char *text)
 
 /* ---- modules ---- */
 
-static void read_janitor(const struct reader *outer, const struct json_node *node, struct janitor_config *janitor)
+static void read_every(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
-	static const char *const known[] = {"every", "stuck_after", "external", NULL};
-	const struct json_node *every;
-	struct reader r = *outer;
-	char where[WHERE_BYTES];
+	int64_t *every_ms = ret;
 
-	*janitor = (struct janitor_config){.every_ms = 2 * 60 * 1000, .stuck_after_ms = 5 * 60 * 1000};
-	if (!reader_object(outer, node, "janitor"))
-		return;
-	snprintf(where, sizeof where, "%s.janitor", outer->where);
-	r.where = where;
-	reader_known(&r, node, known);
-	janitor->declared = true;
-	(void)reader_bool(&r, json_node_member(node, "external"), "external", &janitor->external);
-	every = json_node_member(node, "every");
-	if (reader_duration(&r, every, "every", &janitor->every_ms) && janitor->every_ms < JANITOR_EVERY_MS_LEAST)
-		reader_warn(&r, every->at.line, "duration",
+	if (reader_duration(r, node, field->name, every_ms) && *every_ms < JANITOR_EVERY_MS_LEAST)
+		reader_warn(r, node->at.line, "duration",
 			    "every is %" PRId64 "ms, shorter than a second: the janitor does little else then",
-			    janitor->every_ms);
-	(void)reader_lease(&r, json_node_member(node, "stuck_after"), "stuck_after", &janitor->stuck_after_ms);
+			    *every_ms);
 }
+
+static const struct field janitor_fields[] = {
+	{"every", FIELD_OWN_AT(struct janitor_config, every_ms, int64_t, read_every)},
+	{"stuck_after", FIELD_LEASE(struct janitor_config, stuck_after_ms)},
+	{"external", FIELD_BOOL(struct janitor_config, external)},
+	{0}};
+
+static const struct field module_fields[] = {{"janitor", FIELD_OBJECT(struct module_config, janitor, janitor_fields)},
+					     {0}};
 
 static void read_module(const struct reader *outer, const struct json_node *node, struct module_config *module)
 {
-	static const char *const known[] = {"janitor", NULL};
+	const struct json_node *janitor = json_node_member(node, "janitor");
 	struct reader r = *outer;
 	char where[WHERE_BYTES];
 
-	module->name = reader_keep(&r, node->name);
-	module->line = node->name_at.line;
+	*module = (struct module_config){
+		.name = reader_keep(&r, node->name),
+		.line = node->name_at.line,
+		.janitor = {.every_ms = 2 * 60 * 1000, .stuck_after_ms = 5 * 60 * 1000},
+	};
 	snprintf(where, sizeof where, "modules.%s", excerpt_of(node->name).text);
 	r.where = where;
 	if (!name_is_valid(node->name))
@@ -94,23 +93,24 @@ static void read_module(const struct reader *outer, const struct json_node *node
 			      "a name has 1 to %d bytes of letters, digits, '_', '.' and '-'", WORKFLOW_NAME_MAX);
 	if (!reader_object(&r, node, "a module"))
 		return;
-	reader_known(&r, node, known);
-	read_janitor(&r, json_node_member(node, "janitor"), &module->janitor);
+	fields_read(&r, node, module_fields, module);
+	module->janitor.declared = janitor && janitor->type == JSON_OBJECT;
 }
 
-static void read_modules(const struct reader *r, const struct json_node *node, struct config *config)
+static void read_modules(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
+	struct config *config = ret;
 	struct module_config *modules;
 	size_t n = 0;
 
-	if (!reader_object(r, node, "modules"))
+	if (!reader_object(r, node, field->name))
 		return;
 	if (node->count > CONFIG_MODULES_MAX) {
 		reader_report(r, node->at.line, "limit", "modules has %zu entries; at most %d", node->count,
 			      CONFIG_MODULES_MAX);
 		return;
 	}
-	modules = arena_zalloc(r->arena, node->count * sizeof *modules);
+	modules = arena_alloc(r->arena, node->count * sizeof *modules);
 	if (!modules)
 		return;
 	json_node_for_each(member, node) read_module(r, member, &modules[n++]);
@@ -128,84 +128,9 @@ const struct module_config *config_module(const struct config *config, struct sl
 	return NULL;
 }
 
-/* ---- the rest ---- */
+/* ---- lists ---- */
 
-static void read_retention(const struct reader *outer, const struct json_node *node, struct config *config)
-{
-	static const char *const known[] = {"runs", "batches", "jobs", NULL};
-	struct reader r = *outer;
-
-	r.where = "retention";
-	if (!reader_object(outer, node, "retention"))
-		return;
-	reader_known(&r, node, known);
-	(void)reader_duration(&r, json_node_member(node, "runs"), "runs", &config->retain_runs_ms);
-	(void)reader_duration(&r, json_node_member(node, "batches"), "batches", &config->retain_batches_ms);
-	(void)reader_duration(&r, json_node_member(node, "jobs"), "jobs", &config->retain_jobs_ms);
-}
-
-static void read_exec(const struct reader *outer, const struct json_node *node, struct config *config)
-{
-	static const char *const known[] = {"enabled", NULL};
-	struct reader r = *outer;
-
-	r.where = "exec";
-	if (!reader_object(outer, node, "exec"))
-		return;
-	reader_known(&r, node, known);
-	(void)reader_bool(&r, json_node_member(node, "enabled"), "enabled", &config->exec_enabled);
-}
-
-/* The name goes into SET ROLE: as PostgreSQL has it, and no longer than that. */
-static void read_sql(const struct reader *outer, const struct json_node *node, struct config *config)
-{
-	static const char *const known[] = {"role", NULL};
-	struct reader r = *outer;
-
-	r.where = "sql";
-	if (!reader_object(outer, node, "sql"))
-		return;
-	reader_known(&r, node, known);
-	(void)reader_text(&r, json_node_member(node, "role"), "role", SQL_ROLE_BYTES_MAX, &config->sql_role);
-}
-
-void config_read_drain(const struct reader *outer, const struct json_node *node, int64_t *ret_notice_ms)
-{
-	static const char *const known[] = {"notice", NULL};
-	const struct json_node *notice;
-	struct reader r = *outer;
-
-	r.where = "drain";
-	if (!reader_object(outer, node, "drain"))
-		return;
-	reader_known(&r, node, known);
-	notice = json_node_member(node, "notice");
-	if (notice && notice->type == JSON_STRING && slice_is(notice->string, "0s"))
-		*ret_notice_ms = 0;
-	else
-		(void)reader_duration(&r, notice, "notice", ret_notice_ms);
-}
-
-void config_read_log(const struct reader *outer, const struct json_node *node, enum log_level *ret_level)
-{
-	static const char *const known[] = {"level", NULL};
-	static const char *const levels[] = {[LOG_LEVEL_DEBUG] = "debug",
-					     [LOG_LEVEL_INFO] = "info",
-					     [LOG_LEVEL_WARN] = "warn",
-					     [LOG_LEVEL_ERROR] = "error",
-					     NULL};
-	struct reader r = *outer;
-	int level = 0;
-
-	r.where = "log";
-	if (!reader_object(outer, node, "log"))
-		return;
-	reader_known(&r, node, known);
-	if (reader_choice(&r, json_node_member(node, "level"), "level", levels, &level))
-		*ret_level = (enum log_level)level;
-}
-
-/* A list of texts of one form. The entries that are kept; *ret_n of them. */
+/* Texts of one form. The entries that are kept; *ret_n of them. */
 static const char **read_list(const struct reader *r, const struct json_node *node, size_t most,
 			      bool (*is_good)(const char *), const char *form, size_t *ret_n)
 {
@@ -230,17 +155,13 @@ static const char **read_list(const struct reader *r, const struct json_node *no
 	return list;
 }
 
-static void read_outbound(const struct reader *outer, const struct json_node *node, struct config *config)
+static void read_networks(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
-	static const char *const known[] = {"allow", NULL};
-	struct reader r = *outer;
+	struct config *config = ret;
 
-	r.where = "outbound";
-	if (!reader_object(outer, node, "outbound"))
-		return;
-	reader_known(&r, node, known);
-	config->outbound_allow = read_list(&r, json_node_member(node, "allow"), OUTBOUND_MAX, is_network,
-					   "a network like 10.0.0.0/8", &config->outbound_n);
+	(void)field;
+	config->outbound_allow = read_list(r, node, OUTBOUND_MAX, is_network, "a network like 10.0.0.0/8",
+					   &config->outbound_n);
 }
 
 static bool is_secret_rule(const char *text)
@@ -248,67 +169,80 @@ static bool is_secret_rule(const char *text)
 	return secret_rule_is_good(slice_str(text));
 }
 
-static void read_secrets(const struct reader *outer, const struct json_node *node, struct config *config)
+static void read_secret_rules(const struct reader *r, const struct json_node *node, const struct field *field,
+			      void *ret)
 {
-	static const char *const known[] = {"allow", NULL};
-	struct reader r = *outer;
+	struct secret_rules *rules = ret;
 
-	r.where = "secrets";
-	if (!reader_object(outer, node, "secrets"))
-		return;
-	reader_known(&r, node, known);
-	config->secrets.given = true;
-	config->secrets.allow = read_list(&r, json_node_member(node, "allow"), SECRET_RULES_MAX, is_secret_rule,
-					  "env:NAME or file:/PATH, with a * at its end or without", &config->secrets.n);
+	(void)field;
+	rules->allow = read_list(r, node, SECRET_RULES_MAX, is_secret_rule,
+				 "env:NAME or file:/PATH, with a * at its end or without", &rules->n);
 }
 
-static void read_config(const struct reader *r, const struct json_node *root, struct config *config)
+/* ---- the rest ---- */
+
+/* "0s" is none, which no duration is. */
+static void read_notice(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
-	static const char *const known[] = {"modules",
-					    "entry_lock_store",
-					    "retention",
-					    "lease",
-					    "exec",
-					    "outbound",
-					    "sql",
-					    "secrets",
-					    "db",
-					    "listen",
-					    "workflows",
-					    "node",
-					    "max_body_bytes",
-					    "log",
-					    "store_timeout",
-					    "drain",
-					    NULL};
+	int64_t *notice_ms = ret;
+
+	if (node->type == JSON_STRING && slice_is(node->string, "0s"))
+		*notice_ms = 0;
+	else
+		(void)reader_duration(r, node, field->name, notice_ms); /* reported there */
+}
+
+static const char *const levels[] = {[LOG_LEVEL_DEBUG] = "debug",
+				     [LOG_LEVEL_INFO] = "info",
+				     [LOG_LEVEL_WARN] = "warn",
+				     [LOG_LEVEL_ERROR] = "error",
+				     NULL};
+
+const struct field drain_fields[] = {{"notice", FIELD_OWN(read_notice)}, {0}};
+const struct field log_fields[] = {{"level", .kind = FIELD_IS_CHOICE, .size = sizeof(enum log_level), .names = levels},
+				   {0}};
+
+/* clang-format off */
+static const struct field retention_fields[] = {
+	{"runs",    FIELD_DURATION(struct config, retain_runs_ms)},
+	{"batches", FIELD_DURATION(struct config, retain_batches_ms)},
+	{"jobs",    FIELD_DURATION(struct config, retain_jobs_ms)},
+	{0}};
+static const struct field exec_fields[] = {{"enabled", FIELD_BOOL(struct config, exec_enabled)}, {0}};
+static const struct field outbound_fields[] = {{"allow", FIELD_OWN(read_networks)}, {0}};
+static const struct field secrets_fields[] = {{"allow", FIELD_OWN(read_secret_rules)}, {0}};
+/* The name goes into SET ROLE: as PostgreSQL has it, and no longer than that. */
+static const struct field sql_fields[] = {{"role", FIELD_TEXT(struct config, sql_role, SQL_ROLE_BYTES_MAX)}, {0}};
+
+static const struct field config_fields[] = {
+	{"modules",          FIELD_OWN(read_modules)},
+	{"entry_lock_store", FIELD_ANY_STORE(struct config, entry_lock_store)},
+	{"retention",        FIELD_PART(retention_fields)},
+	{"lease",            FIELD_LEASE(struct config, lease_ms)},
+	{"exec",             FIELD_PART(exec_fields)},
+	{"outbound",         FIELD_PART(outbound_fields)},
+	{"sql",              FIELD_PART(sql_fields)},
+	{"secrets",          FIELD_OBJECT(struct config, secrets, secrets_fields)},
+	{"db",               FIELD_STORE(struct config, db)},
+	{"listen",           FIELD_ADDRESS(struct config, listen)},
+	{"workflows",        FIELD_TEXT(struct config, workflows, READER_PATH_BYTES_MAX)},
+	{"node",             FIELD_NAME(struct config, node)},
+	{"max_body_bytes",   FIELD_INT(struct config, max_body_bytes, BODY_BYTES_LEAST, BODY_BYTES_MOST)},
+	{"log",              FIELD_OBJECT(struct config, log_level, log_fields)},
+	{"store_timeout",    FIELD_DURATION(struct config, store_timeout_ms)},
+	{"drain",            FIELD_OBJECT(struct config, drain_notice_ms, drain_fields)},
+	{0}};
+/* clang-format on */
+
+static void read_config(const struct reader *r, const struct json_node *root, void *ret)
+{
+	const struct json_node *secrets = json_node_member(root, "secrets");
+	struct config *config = ret;
 
 	if (!reader_object(r, root, "a configuration"))
 		return;
-	reader_known(r, root, known);
-	read_modules(r, json_node_member(root, "modules"), config);
-	(void)reader_store(r, json_node_member(root, "entry_lock_store"), "entry_lock_store", /* any= */ true,
-			   &config->entry_lock_store);
-	read_retention(r, json_node_member(root, "retention"), config);
-	(void)reader_lease(r, json_node_member(root, "lease"), "lease", &config->lease_ms);
-	read_exec(r, json_node_member(root, "exec"), config);
-	config_read_log(r, json_node_member(root, "log"), &config->log_level);
-	read_outbound(r, json_node_member(root, "outbound"), config);
-	read_secrets(r, json_node_member(root, "secrets"), config);
-	read_sql(r, json_node_member(root, "sql"), config);
-	(void)reader_store(r, json_node_member(root, "db"), "db", /* any= */ false, &config->db);
-	(void)reader_address(r, json_node_member(root, "listen"), "listen", &config->listen);
-	(void)reader_text(r, json_node_member(root, "workflows"), "workflows", READER_PATH_BYTES_MAX,
-			  &config->workflows);
-	(void)reader_name(r, json_node_member(root, "node"), "node", &config->node);
-	(void)reader_int(r, json_node_member(root, "max_body_bytes"), "max_body_bytes", BODY_BYTES_LEAST,
-			 BODY_BYTES_MOST, &config->max_body_bytes);
-	(void)reader_duration(r, json_node_member(root, "store_timeout"), "store_timeout", &config->store_timeout_ms);
-	config_read_drain(r, json_node_member(root, "drain"), &config->drain_notice_ms);
-}
-
-static void read_any(const struct reader *r, const struct json_node *root, void *config)
-{
-	read_config(r, root, config);
+	fields_read(r, root, config_fields, config);
+	config->secrets.given = secrets && secrets->type == JSON_OBJECT;
 }
 
 void config_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
@@ -317,6 +251,6 @@ void config_parse(const char *file, struct slice text, struct arena *arena, stru
 	struct reader r = {.findings = findings, .arena = arena, .place.file = file};
 
 	config_init(ret);
-	if (!reader_configuration(&r, text, read_any, ret, &ret->file))
+	if (!reader_configuration(&r, text, read_config, ret, &ret->file))
 		ret->file = "";
 }

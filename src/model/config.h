@@ -51,11 +51,6 @@ void config_init(struct config *config);
 /* All findings are added. *ret then has what could be read and defaults for the rest: fit to go on checking with. */
 void config_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
 		  struct config *ret);
-struct reader;
-/* {"notice": DURATION}, where "0s" is none; the gate has it, too. */
-void config_read_drain(const struct reader *r, const struct json_node *node, int64_t *ret_notice_ms);
-/* "log": {"level": "debug" | "info" | "warn" | "error"}, of the gate's configuration, too; NULL: it is not there. */
-void config_read_log(const struct reader *r, const struct json_node *node, enum log_level *ret_level);
 /* NULL: the configuration does not name it. */
 const struct module_config *config_module(const struct config *config, struct slice name);
 
