@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-#include "flow/attention.h"
-
 #define REST_FACTOR 100 /* the rest after a count, in times that it took */
 
 /* clang-format off */
@@ -15,12 +13,11 @@
 
 static const struct db_stmt stmt_due = {
 	.name = "backlog_due",
-	.sql = "SELECT kind, queue, count(*), max(hx_now_ms() - due_at) FROM ("
+	.sql = COUNT_BY_NAME("queue", "max", "hx_now_ms() - due_at", "CASE WHEN kind = 'jobs' THEN 1 ELSE 0 END, ",
 	       UP_TO("after_effects", "queue", "hx_job WHERE queue = 'after-effects'") " UNION ALL "
 	       UP_TO("jobs", "queue", "hx_job WHERE queue <> 'after-effects' AND due_at IS NOT NULL") " UNION ALL "
 	       UP_TO("runs", "''", "hx_run WHERE due_at IS NOT NULL") " UNION ALL "
-	       UP_TO("batches", "''", "hx_batch WHERE due_at IS NOT NULL")
-	       ") y GROUP BY kind, queue ORDER BY CASE WHEN kind = 'jobs' THEN 1 ELSE 0 END, count(*) DESC, queue LIMIT ?2",
+	       UP_TO("batches", "''", "hx_batch WHERE due_at IS NOT NULL")),
 	.in = "ii",
 	.out = "ttii",
 };
@@ -33,7 +30,8 @@ enum { KIND, NAME, COUNT, SINCE };
 
 /* clang-format on */
 
-static const char *const due_kinds[] = {"after_effects", "jobs", "runs", "batches", NULL};
+#define DUE_KINDS 4
+static const char *const due_kinds[DUE_KINDS + 1] = {"after_effects", BACKLOG_JOBS, "runs", "batches", NULL};
 
 static void build(const struct single *single, struct unit *unit)
 {
@@ -82,6 +80,7 @@ static enum hx_code answered(struct single *single, const struct unit_result *re
 	int64_t now = db_cell(&result->rows[NOW], 0, 0)->i;
 	struct backlog_counts *counts = &b->counts;
 
+	ASSERT(due->n < BACKLOG_DUE_MAX - DUE_KINDS && attention->n <= BACKLOG_ATTENTION_MAX);
 	pthread_mutex_lock(&b->mutex);
 	counts->due_n = counts->attention_n = 0;
 	for (size_t i = 0; i < due->n; i++)
@@ -116,6 +115,26 @@ void backlog_init(struct backlog *b, struct readers *readers, struct clock *cloc
 	b->clock = clock;
 	pthread_mutex_init(&b->mutex, NULL);
 	atomic_flag_clear(&b->counting);
+}
+
+void backlog_hide_queues(struct backlog_counts *counts)
+{
+	struct backlog_count all = {.kind = BACKLOG_JOBS, .name = "(all)"};
+	size_t n = 0;
+
+	for (size_t i = 0; i < counts->due_n; i++) {
+		const struct backlog_count *due = &counts->due[i];
+
+		if (strcmp(due->kind, BACKLOG_JOBS) != 0) {
+			counts->due[n++] = *due;
+			continue;
+		}
+		all.n += due->n;
+		all.age_ms = due->age_ms > all.age_ms ? due->age_ms : all.age_ms;
+	}
+	if (counts->known)
+		counts->due[n++] = all;
+	counts->due_n = n;
 }
 
 void backlog_read(struct backlog *b, struct backlog_counts *ret_counts)

@@ -8,7 +8,7 @@
  * Nobody waits for the store, since numbers are wanted most when it is slow or gone. A server that nobody asks counts nothing.
  * Limits: BACKLOG_MAX of each kind are counted, every BACKLOG_EVERY_MS at most, and so seldom that counting takes no more than a
  * hundredth of a reader's time, however many rows have to be looked at. Of queues and workflows the BACKLOG_LABELS_MAX with the most
- * are told: a tenant that invents names does not fill anybody's monitoring.
+ * are told by name, the others together: a tenant that invents names does not fill anybody's monitoring.
  */
 #ifndef HX_ENGINE_BACKLOG_H
 #define HX_ENGINE_BACKLOG_H
@@ -17,12 +17,16 @@
 #include <stdatomic.h>
 
 #include "engine/readers.h"
+#include "flow/attention.h"
 #include "flow/single.h"
 
 #define BACKLOG_MAX 10000
 #define BACKLOG_EVERY_MS 5000
 #define BACKLOG_LABELS_MAX 50
 #define BACKLOG_NAME_BYTES 256
+#define BACKLOG_DUE_MAX (BACKLOG_LABELS_MAX + 8) /* one for others, and for what nothing is due of */
+#define BACKLOG_ATTENTION_MAX (BACKLOG_LABELS_MAX + ATTENTION_KINDS)
+#define BACKLOG_JOBS "jobs" /* the kind whose queues have names of the users' own */
 
 struct backlog_count {
 	const char *kind;              /* "jobs", "failed_run" */
@@ -34,8 +38,8 @@ struct backlog_count {
 struct backlog_counts {
 	bool known; /* false: nothing has been counted yet */
 	size_t due_n, attention_n;
-	struct backlog_count due[BACKLOG_LABELS_MAX + 8];
-	struct backlog_count attention[BACKLOG_LABELS_MAX];
+	struct backlog_count due[BACKLOG_DUE_MAX];
+	struct backlog_count attention[BACKLOG_ATTENTION_MAX];
 };
 
 struct backlog {
@@ -54,5 +58,7 @@ struct backlog {
 void backlog_init(struct backlog *backlog, struct readers *readers, struct clock *clock);
 /* From any thread: a copy of the last count. */
 void backlog_read(struct backlog *backlog, struct backlog_counts *ret_counts);
+/* For those who may not know what queues there are: all jobs together. */
+void backlog_hide_queues(struct backlog_counts *counts);
 
 #endif

@@ -50,10 +50,9 @@ static const struct db_stmt stmt_list = {
 
 static const struct db_stmt stmt_count = {
 	.name = "attention_count",
-	.sql = "SELECT kind, workflow, count(*), min(since) FROM (SELECT * FROM ("
+	.sql = COUNT_BY_NAME("workflow", "min", "since", "", "SELECT * FROM ("
 	       CLAIMS(OF_ALL, " LIMIT ?1") ") c UNION ALL SELECT * FROM (" RUNS(OF_ALL, " LIMIT ?1") ") r UNION ALL SELECT * FROM ("
-	       JOBS(OF_ALL, " LIMIT ?1") ") j UNION ALL SELECT * FROM (" BATCHES(OF_ALL, " LIMIT ?1") ") b) x"
-	       " GROUP BY kind, workflow ORDER BY count(*) DESC, kind, workflow LIMIT ?2",
+	       JOBS(OF_ALL, " LIMIT ?1") ") j UNION ALL SELECT * FROM (" BATCHES(OF_ALL, " LIMIT ?1") ") b"),
 	.in = "ii",
 	.out = "ttii",
 };

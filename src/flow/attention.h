@@ -40,10 +40,23 @@ struct attention_filter {
 };
 void attention_list(struct unit *unit, const struct attention_filter *filter);
 
-/* How many there are, over all workspaces, by kind and workflow, the most first, up to `limit` pairs; of each kind `most` are
- * counted. Columns: kind, workflow, how many, since when the oldest. */
+/* How many there are, over all workspaces, by kind and workflow, the most first; of each kind `most` are counted. The `limit`
+ * pairs with the most have their names, what is left of a kind is one, COUNT_OTHERS. Columns: kind, workflow, how many, since
+ * when the oldest. */
 void attention_count(struct unit *unit, int64_t most, int64_t limit);
 
 extern const char *const attention_kinds[]; /* ends with NULL */
+#define ATTENTION_KINDS 9
+
+/*
+ * The text of such a count: of `rows` with kind, `name` and a time, of which `oldest` makes one; ?2 is the limit, and `first`
+ * the order in which names come before those with more. Sums stay true, however many names somebody invents.
+ */
+#define COUNT_OTHERS "(others)"
+#define COUNT_BY_NAME(name, oldest, time, first, rows)                                                                 \
+	"SELECT kind, CASE WHEN place > ?2 THEN '" COUNT_OTHERS "' ELSE " name " END AS label,"                        \
+	" CAST(sum(n) AS BIGINT), " oldest "(oldest) FROM (SELECT kind, " name ", count(*) AS n, " oldest "(" time     \
+	") AS oldest, row_number() OVER (ORDER BY " first "count(*) DESC, kind, " name ") AS place FROM (" rows        \
+	") y GROUP BY kind, " name ") z GROUP BY kind, label ORDER BY min(place)"
 
 #endif

@@ -12,6 +12,10 @@
 #include "http/api.h"
 #include "http/metrics.h"
 
+/* More than there can be: some 400 lines with a name of somebody's, every byte of which may have to be escaped, and a few
+ * hundred without. */
+#define TEXT_BYTES_MAX (1u << 20)
+
 static void add_gate_outcomes(struct engine_metrics *m, struct strbuf *text)
 {
 	const char *name = "hapax_gate_outcomes_total";
@@ -53,7 +57,9 @@ static void add_runs_ended(struct engine_metrics *m, struct strbuf *text)
 	const char *name = "hapax_runs_total";
 	struct tally_line line;
 
-	metrics_add_head(text, name, "counter", "Runs that have ended here, of the first 200 workflows by name.");
+	metrics_add_head(
+		text, name, "counter",
+		"Runs that have ended here; the first 200 workflows have their names, all others are (others).");
 	for (size_t i = 0; tally_read(&m->runs_ended, i, &line); i++)
 		for (int s = 0; s < TALLY_STATUSES; s++) {
 			strbuf_addf(text, "%s{", name);
@@ -63,8 +69,11 @@ static void add_runs_ended(struct engine_metrics *m, struct strbuf *text)
 		}
 }
 
-/* What has not been counted yet is left out: 0 would be a statement. */
-static void add_backlog(struct engine *engine, struct strbuf *text)
+/*
+ * What has not been counted yet is left out: 0 would be a statement. Workflows are common to all workspaces, and every key may
+ * list them; queues have names of a workspace's own, and are for those alone who see everything.
+ */
+static void add_backlog(struct engine *engine, bool with_queues, struct strbuf *text)
 {
 	static const char by_queue[] = "queue", by_workflow[] = "workflow";
 	struct backlog_counts *c = malloc(sizeof *c);
@@ -72,16 +81,19 @@ static void add_backlog(struct engine *engine, struct strbuf *text)
 	if (!c)
 		return;
 	backlog_read(engine_backlog(engine), c);
+	if (!with_queues)
+		backlog_hide_queues(c);
 	metrics_add_head(
 		text, "hapax_due", "gauge",
-		"What is due on this store and not yet taken, up to 10000 of each kind, the 50 queues with the most; "
-		"counted after the scrape before.");
+		"What is due on this store and not yet taken, up to 10000 of each kind, by queue; after the 50 with the most "
+		"all are (others), and without scope admin jobs are (all). Counted after the scrape before.");
 	add_counts(text, "hapax_due", by_queue, c->due, c->due_n, /* ages= */ false);
 	metrics_add_head(text, "hapax_due_age_seconds", "gauge", "For how long the oldest of them has been due.");
 	add_counts(text, "hapax_due_age_seconds", by_queue, c->due, c->due_n, /* ages= */ true);
 	metrics_add_head(
 		text, "hapax_attention", "gauge",
-		"What waits for a person, as `hapax attention` lists it: the 50 pairs of kind and workflow with the most.");
+		"What waits for a person, as `hapax attention` lists it, by workflow; after the 50 pairs of kind and workflow with "
+		"the most all of a kind are (others).");
 	add_counts(text, "hapax_attention", by_workflow, c->attention, c->attention_n, /* ages= */ false);
 	metrics_add_head(text, "hapax_attention_age_seconds", "gauge", "For how long the oldest of them has waited.");
 	add_counts(text, "hapax_attention_age_seconds", by_workflow, c->attention, c->attention_n, /* ages= */ true);
@@ -287,7 +299,7 @@ void api_metrics(struct http_call *call)
 	struct http_stats http;
 	struct strbuf text;
 
-	strbuf_init(&text, 1u << 16);
+	strbuf_init(&text, TEXT_BYTES_MAX);
 	engine_lane_stats(api->engine, &lanes);
 	engine_act_stats(api->engine, &act);
 	http_exchange_read_stats(call->exchange, &http);
@@ -301,10 +313,13 @@ void api_metrics(struct http_call *call)
 	add_commit_seconds(&lanes.batch, &text);
 	add_batch_units(&lanes.batch, &text);
 	add_runs_ended(engine_metrics(api->engine), &text);
-	add_backlog(api->engine, &text);
+	add_backlog(api->engine, call->scope == ROUTE_ADMIN, &text);
 	add_gate_outcomes(engine_metrics(api->engine), &text);
 	metrics_add_clock(&text, engine_clock(api->engine));
 	metrics_add_process(&text);
-	api_respond_text(call, 200, METRICS_CONTENT_TYPE, strbuf_slice(&text));
+	if (text.failed)
+		http_respond_code(call->exchange, HX_NO_MEMORY, "there is no memory for the numbers");
+	else
+		api_respond_text(call, 200, METRICS_CONTENT_TYPE, strbuf_slice(&text));
 	strbuf_release(&text);
 }

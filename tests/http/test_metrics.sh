@@ -89,10 +89,10 @@ ORDER = {"workflow": "order", "kind": "run", "actions": {"pay": {"kind": "http",
 	"steps": [{"name": "pay", "type": "task", "action": "pay"}]}
 
 
-def start(dir, service, *more):
+def start(dir, service, db="sqlite:h.db"):
 	ORDER["actions"]["pay"]["url"] = service.url + "/pay"
 	write(dir / "flows" / "order.json", ORDER)
-	return Server(dir, "serve", "--db", "sqlite:h.db", "--workflows", "flows", *more)
+	return Server(dir, "serve", "--db", db, "--workflows", "flows")
 
 
 def test_serve_has_the_form_and_the_pages_have_all_of_it(dir):
@@ -247,6 +247,74 @@ def test_what_is_due_is_counted(dir):
 		assert 0 < value(hapax, "hapax_due_age_seconds", 'kind="jobs",queue="stock"') < 600
 
 
+def due_jobs(hapax):
+	"""How many there are in all, and under how many names."""
+	jobs = [n for (_, labels), n in metrics(hapax)["hapax_due"][2].items() if labels.startswith('kind="jobs"')]
+	return sum(jobs), len(jobs)
+
+
+def names_fit(dir, db):
+	"""Each byte of them escaped, and as many as are told by name: nothing is cut off."""
+	with Service() as service, start(dir, service, db) as hapax:
+		for i in range(60):
+			hapax.json("POST", "/api/v1/jobs", {"queue": '"' * 252 + f"{i:03}"}, status=201)
+		until(lambda: due_jobs(hapax) == (60, 51), "the jobs")
+		compare(metrics(hapax), "### Metrics of hapax serve")
+
+
+def test_the_longest_names_fit(dir):
+	names_fit(dir, "sqlite:h.db")
+
+
+def test_the_longest_names_fit_on_postgres(dir):
+	if url := os.environ.get("HAPAX_TEST_PG"):
+		schema = f"metrics_{os.getpid()}"
+		try:
+			names_fit(dir, f"{url}{'&' if '?' in url else '?'}schema={schema}")
+		finally:
+			subprocess.run(["psql", "-qX", url, "-c", f"DROP SCHEMA IF EXISTS {schema} CASCADE"], stderr=subprocess.DEVNULL)
+
+
+def test_a_workspace_does_not_learn_the_names_of_anothers_queues(dir):
+	with Service() as service, start(dir, service) as hapax:
+		headers = lambda key: [("Authorization", "Bearer " + key)]
+		keys = {scope: subprocess.run([server.HAPAX, "key", "create", "--db", "sqlite:h.db", "--scope", scope, "--workspace", workspace],
+			cwd=dir, capture_output=True, text=True, check=True).stdout.split()[-1]
+			for scope, workspace in (("read", "mine"), ("execute", "other"), ("admin", "mine"))}
+		until(lambda: hapax.call("GET", "/metrics")[0] == 401, "keys that are asked for")
+		for queue in ("of-others", "of-others", "and-more"):
+			hapax.json("POST", "/api/v1/jobs", {"queue": queue}, headers(keys["execute"]), status=201)
+		told = {}
+		for scope in ("admin", "read", "execute"):
+			def look():
+				told[scope] = hapax.call("GET", "/metrics", headers=headers(keys[scope]))[2].decode()
+				return 'hapax_due{kind="jobs",queue="' in told[scope] and 'hapax_due{kind="jobs",queue=""} 0' not in told[scope]
+			until(look, "the jobs to be counted")
+		assert 'hapax_due{kind="jobs",queue="of-others"} 2\n' in told["admin"] and 'queue="(all)"' not in told["admin"]
+		for scope in ("read", "execute"):
+			assert 'hapax_due{kind="jobs",queue="(all)"} 3\n' in told[scope] and told[scope].count('kind="jobs"') == 2
+			assert "of-others" not in told[scope] and "and-more" not in told[scope]
+			assert 'hapax_due{kind="runs",queue=""} 0\n' in told[scope]
+
+
+def test_what_waits_for_a_person_is_counted_whole(dir):
+	"""However many workflows there are: those that have no name of their own are told together, of each kind."""
+	with Service() as service, start(dir, service) as hapax:
+		other = sqlite3.connect(dir / "h.db", isolation_level=None, timeout=60)
+		for i in range(70):
+			other.execute("INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head) VALUES (?, 2, 'PARKED', 1, 1, 1, 1, x'')", (i + 1,))
+			other.execute("INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, ended_at, error, repeatable)"
+				" VALUES (?, 'w', ?, ?, 'a', '', '{}', 1, 'no', 0)", (i + 1, "after-effects" if i % 2 else "q", f"w{i}"))
+		other.close()
+		def counted():
+			samples = metrics(hapax)["hapax_attention"][2]
+			of = lambda kind: sum(n for (_, labels), n in samples.items() if f'kind="{kind}"' in labels)
+			return len(samples), of("parked_job"), of("parked_after_effect")
+		until(lambda: counted() == (51, 35, 35), "seventy that wait")
+		assert value(hapax, "hapax_attention", 'kind="parked_job",workflow="(others)"') == 20
+		assert value(hapax, "hapax_attention_age_seconds", 'kind="parked_job",workflow="(others)"') > 0
+
+
 def test_no_tenant_hides_what_else_is_due(dir):
 	"""Queues are invented for nothing: however many there are, and however full, the other kinds are told."""
 	with Service() as service, start(dir, service) as hapax:
@@ -256,7 +324,8 @@ def test_no_tenant_hides_what_else_is_due(dir):
 		other.close()
 		for i in range(120):
 			hapax.json("POST", "/api/v1/jobs", {"queue": f"q{i % 60}"}, status=201)
-		until(lambda: value(hapax, "hapax_due", 'kind="jobs",queue="q0"') == 2, "the jobs")
+		until(lambda: due_jobs(hapax)[0] == 120, "the jobs")
+		assert due_jobs(hapax) == (120, 50) and value(hapax, "hapax_due", 'kind="jobs",queue="(others)"') == 22, metrics(hapax)["hapax_due"]
 		assert value(hapax, "hapax_due", 'kind="after_effects",queue="after-effects"') == 1
 
 
