@@ -23,17 +23,23 @@ static void build_list(const struct single *single, struct unit *unit)
 	attention_list(unit, &filter);
 }
 
-/* As `hapax why` takes it. */
-static void add_id(struct strbuf *text, const struct db_rows *rows, size_t i)
+/* How ids of such subjects begin; NULL: an entity, which has a name. */
+static const char *prefix_of(struct slice kind)
 {
-	struct slice kind = db_cell(rows, i, ATTENTION_KIND)->s;
-	const char *prefix = slice_is(kind, "parked_job") || slice_is(kind, "parked_after_effect") ? "job"
-			     : slice_is(kind, "unknown_items") || slice_is(kind, "stuck_teardown") ? "batch"
-												   : "run";
+	if (slice_is(kind, "held_claim"))
+		return NULL;
+	return slice_is(kind, "parked_job") || slice_is(kind, "parked_after_effect") ? "job"
+	       : slice_is(kind, "unknown_items") || slice_is(kind, "stuck_teardown") ? "batch"
+										     : "run";
+}
+
+/* As `hapax why` takes it. */
+static void add_id(struct strbuf *text, const char *prefix, const struct db_rows *rows, size_t i)
+{
 	char id[ID_TEXT_BYTES];
 	struct strbuf name;
 
-	if (!slice_is(kind, "held_claim")) {
+	if (prefix) {
 		id_format(prefix, db_cell(rows, i, ATTENTION_SUBJECT)->i, id);
 		strbuf_addf(text, "\"%s\"", id);
 		return;
@@ -54,34 +60,34 @@ static void add_text(struct strbuf *text, const char *member, const struct db_va
 		json_quote(value->s, text);
 }
 
-/* The error of a run says both: at which step, and what. */
-static void add_run_error(struct strbuf *text, const struct db_value *step, const struct db_value *detail)
+/* The error of a run says both: at which step, and what. Other errors are as somebody wrote them, whatever they look like. */
+static void add_reason(struct strbuf *text, bool of_run, const struct db_value *step, const struct db_value *detail)
 {
-	struct json error = {0}, value;
-	bool known = detail->type != DB_NULL && !json_check(detail->s, /* err= */ NULL, &error);
+	struct json error = {0}, where, what;
 
-	if (step->type != DB_NULL || !known || !json_find(error, slice_str("step"), &value))
+	if (!of_run || detail->type == DB_NULL || json_check(detail->s, /* err= */ NULL, &error) ||
+	    json_type(error) != JSON_OBJECT || !json_find(error, slice_str("message"), &what)) {
+		add_text(text, "step", step);
+		add_text(text, "detail", detail);
+		return;
+	}
+	if (step->type != DB_NULL || !json_find(error, slice_str("step"), &where))
 		add_text(text, "step", step);
 	else
-		api_more_json(text, "step", value.raw);
-	api_more_json(text, "detail",
-		      known && json_find(error, slice_str("message"), &value) ? value.raw : slice_str("null"));
+		api_more_json(text, "step", where.raw);
+	api_more_json(text, "detail", what.raw);
 }
 
 static void add_item(struct strbuf *text, const struct db_rows *rows, size_t i)
 {
-	const struct db_value *step = db_cell(rows, i, ATTENTION_STEP), *detail = db_cell(rows, i, ATTENTION_DETAIL);
+	const char *prefix = prefix_of(db_cell(rows, i, ATTENTION_KIND)->s);
 
 	strbuf_addf(text, "{\"kind\":\"%.*s\",\"id\":", SLICE_ARGS(db_cell(rows, i, ATTENTION_KIND)->s));
-	add_id(text, rows, i);
+	add_id(text, prefix, rows, i);
 	add_text(text, "workflow", db_cell(rows, i, ATTENTION_WORKFLOW));
 	add_text(text, "status", db_cell(rows, i, ATTENTION_STATUS));
-	if (detail->type != DB_NULL && detail->s.n && detail->s.p[0] == '{') {
-		add_run_error(text, step, detail);
-	} else {
-		add_text(text, "step", step);
-		add_text(text, "detail", detail);
-	}
+	add_reason(text, prefix && strcmp(prefix, "run") == 0, db_cell(rows, i, ATTENTION_STEP),
+		   db_cell(rows, i, ATTENTION_DETAIL));
 	api_more_time(text, "since", db_cell(rows, i, ATTENTION_SINCE)->i);
 	strbuf_add_char(text, '}');
 }

@@ -347,6 +347,19 @@ def test_a_run_that_fails_is_counted_and_told(dir):
 		assert [(line["id"], line["workflow"], line["step"]) for line in told] == [(run["id"], "fails", "go")], told
 
 
+def test_an_error_is_told_as_it_was_written(dir):
+	"""Whatever it looks like: what begins like JSON, and what is JSON, but not ours."""
+	with Service() as service, start(dir, service) as hapax:
+		errors = ["{no JSON", "{}", '{"code":5}', '{"message":"mine","step":{"of":"theirs"}}', "plain"]
+		for error in errors:
+			hapax.json("POST", "/api/v1/jobs", {"queue": "q"}, status=201)
+			job, = hapax.json("POST", "/api/v1/jobs/claim", {"queues": ["q"], "owner": "w"}, status=200)["jobs"]
+			hapax.json("POST", f"/api/v1/jobs/{job['id']}/fail",
+				{"owner": "w", "fence": job["fence"], "error": error, "retryable": False}, status=200)
+		items = hapax.json("GET", "/api/v1/attention")["items"]
+		assert sorted((item["kind"], item["step"], item["detail"]) for item in items) == sorted(("parked_job", "q", e) for e in errors), items
+
+
 def test_gate_has_the_form_and_the_pages_have_all_of_it(dir):
 	with Service() as service:
 		with Server(dir, "gate", "--upstream", service.url, "--store", "sqlite:g.db", "--admin", "127.0.0.1:0") as gate:
