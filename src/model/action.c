@@ -1,5 +1,5 @@
 /*
- * Actions as a definition declares them. One table says which field belongs to which kind; a field of another kind
+ * Actions as a definition declares them. One table has the fields, and which kinds they belong to; a field of another kind
  * is refused like an unknown one, because whoever wrote it believed in something that does not happen.
  */
 #include "model/action.h"
@@ -45,85 +45,18 @@ const struct action *action_absent(const struct action *action)
 	return action->void_action && action->void_action->absent ? action->void_action : NULL;
 }
 
-#define KIND(kind) (1u << (kind))
-#define ALL (~0u)
-#define VOIDABLE (KIND(ACTION_HTTP) | KIND(ACTION_EXEC) | KIND(ACTION_NATIVE))
-#define CALLS (KIND(ACTION_HTTP) | KIND(ACTION_EXEC) | KIND(ACTION_NATIVE) | KIND(ACTION_WORKER))
-
-/* clang-format off */
-static const struct field {
-	const char *name;
-	unsigned kinds;
-} fields[] = {
-	{"kind",          ALL},
-	{"effect",        ALL},
-	{"timeout",       CALLS | KIND(ACTION_SQL)},
-	{"probe",         CALLS},
-	{"void",          VOIDABLE}, /* only in a batch */
-	{"max_in_flight", CALLS},
-	{"url",           KIND(ACTION_HTTP)},
-	{"headers",       KIND(ACTION_HTTP)},
-	{"outcomes",      KIND(ACTION_HTTP)},
-	{"argv",          KIND(ACTION_EXEC)},
-	{"statements",    KIND(ACTION_SQL)},
-	{"function",      KIND(ACTION_NATIVE)},
-	{"queue",         KIND(ACTION_WORKER)},
-};
-/* clang-format on */
-
-#define FIELD_COUNT (sizeof fields / sizeof fields[0])
-
-static bool belongs_to_definition(const struct reader *r, const struct field *field)
-{
-	return strcmp(field->name, "void") != 0 || strcmp(r->kind, "batch") == 0;
-}
-
-static const struct field *field_named(struct slice name)
-{
-	for (size_t i = 0; i < FIELD_COUNT; i++)
-		if (slice_is(name, fields[i].name))
-			return &fields[i];
-	return NULL;
-}
-
-static void check_field(const struct reader *r, const struct json_node *member, unsigned kinds, const char *kind,
-			const char *const *fitting)
-{
-	const struct field *field = field_named(member->name);
-
-	if (!field)
-		reader_report(r, member->name_at.line, "unknown field", "\"%s\"%s", excerpt_of(member->name).text,
-			      reader_suggest(r, member->name, fitting).text);
-	else if (!belongs_to_definition(r, field))
-		head_refuse_field(r, member, fitting);
-	else if (!(field->kinds & kinds))
-		reader_report(r, member->name_at.line, "unknown field",
-			      "\"%s\" does not belong to an action of kind %s%s", field->name, kind,
-			      reader_suggest(r, member->name, fitting).text);
-}
-
-static void check_fields(const struct reader *r, const struct json_node *node, unsigned kinds, const char *kind)
-{
-	const char *fitting[FIELD_COUNT + 1] = {NULL};
-	size_t n = 0;
-
-	for (size_t i = 0; i < FIELD_COUNT; i++)
-		if ((fields[i].kinds & kinds) && belongs_to_definition(r, &fields[i]))
-			fitting[n++] = fields[i].name;
-	json_node_for_each(member, node) check_field(r, member, kinds, kind, fitting);
-}
-
 static enum action_effect default_effect(enum action_kind kind)
 {
 	return kind == ACTION_SQL ? EFFECT_TRANSACTIONAL : kind == ACTION_NOOP ? EFFECT_IDEMPOTENT : EFFECT_CLAIMED;
 }
 
-static void read_effect(const struct reader *r, const struct json_node *node, struct action *action)
+static void read_effect(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
-	int effect = (int)default_effect(action->kind);
+	struct action *action = ret;
+	int effect = (int)action->effect;
 
-	(void)reader_choice(r, node, "effect", effect_names, &effect); /* reported there */
-	/* Never so for a default, and so never without a node. */
+	(void)reader_choice(r, node, field->name, effect_names, &effect); /* reported there */
+	/* Never so for a default. */
 	if ((effect == EFFECT_TRANSACTIONAL) != (action->kind == ACTION_SQL))
 		reader_report(r, node->at.line, "effect",
 			      "effect %s does not go with kind %s: sql actions, and only they, are transactional",
@@ -131,11 +64,12 @@ static void read_effect(const struct reader *r, const struct json_node *node, st
 	action->effect = (enum action_effect)effect;
 }
 
-static void read_url(const struct reader *r, const struct json_node *node, struct action *action)
+static void read_url(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
+	struct action *action = ret;
 	struct hx_error err;
 
-	if (!reader_string(r, node, "url"))
+	if (!reader_string(r, node, field->name))
 		return;
 	if (url_check(node->string, &err) != HX_OK)
 		reader_report(r, node->at.line, "value", "url %s", err.detail);
@@ -171,11 +105,12 @@ static void read_header(const struct reader *r, const struct json_node *node, st
 			    excerpt_of(node->name).text);
 }
 
-static void read_headers(const struct reader *r, const struct json_node *node, struct action *action)
+static void read_headers(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
+	struct action *action = ret;
 	struct action_header *headers;
 
-	if (!reader_object(r, node, "headers"))
+	if (!reader_object(r, node, field->name))
 		return;
 	if (node->count > HEADERS_MAX) {
 		reader_report(r, node->at.line, "limit", "headers has %zu entries; at most %d", node->count,
@@ -189,11 +124,12 @@ static void read_headers(const struct reader *r, const struct json_node *node, s
 	action->headers = headers;
 }
 
-static void read_argv(const struct reader *r, const struct json_node *node, struct action *action)
+static void read_argv(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
+	struct action *action = ret;
 	size_t n = 0;
 
-	if (!reader_array(r, node, "argv", 1, ARGV_MAX))
+	if (!reader_array(r, node, field->name, 1, ARGV_MAX))
 		return;
 
 	const char **argv = arena_zalloc(r->arena, (node->count + 1) * sizeof *argv);
@@ -215,38 +151,38 @@ static void read_argv(const struct reader *r, const struct json_node *node, stru
 	action->argv = argv;
 }
 
-static void read_statement(const struct reader *r, const struct json_node *node, struct action_statement *statement)
+static void read_sql(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
-	static const char *const known[] = {"name", "sql", "must", NULL};
-	const struct json_node *sql;
+	struct action_statement *statement = ret;
 	struct hx_error err;
 
-	if (!reader_object(r, node, "a statement"))
+	if (!reader_string(r, node, field->name))
 		return;
-	reader_known(r, node, known);
-	(void)reader_name(r, reader_required(r, node, "name"), "name", &statement->name); /* reported there */
-	(void)reader_bool(r, json_node_member(node, "must"), "must", &statement->must);
-	sql = reader_required(r, node, "sql");
-	if (!reader_string(r, sql, "sql"))
-		return;
-	if (sql_text_parse(sql->string, r->arena, &err, statement) != HX_OK)
-		reader_report(r, sql->at.line, "sql", "statement %s: %s", statement->name ? statement->name : "?",
+	if (sql_text_parse(node->string, r->arena, &err, statement) != HX_OK)
+		reader_report(r, node->at.line, "sql", "statement %s: %s", statement->name ? statement->name : "?",
 			      err.detail);
 }
 
-static void read_statements(const struct reader *r, const struct json_node *node, struct action *action)
+static const struct field statement_fields[] = {{"name", FIELD_NAME(struct action_statement, name), .required = true},
+						{"sql", FIELD_OWN(read_sql), .required = true},
+						{"must", FIELD_BOOL(struct action_statement, must)},
+						{0}};
+
+static void read_statements(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
+	struct action *action = ret;
 	struct action_statement *statements;
 	size_t n = 0;
 
-	if (!reader_array(r, node, "statements", 1, ACTION_STATEMENTS_MAX))
+	if (!reader_array(r, node, field->name, 1, ACTION_STATEMENTS_MAX))
 		return;
 	statements = arena_zalloc(r->arena, node->count * sizeof *statements);
 	if (!statements)
 		return;
 	json_node_for_each(element, node)
 	{
-		read_statement(r, element, &statements[n]);
+		if (reader_object(r, element, "a statement"))
+			fields_read(r, element, statement_fields, &statements[n]);
 		for (size_t i = 0; i < n && statements[n].name; i++)
 			if (statements[i].name && strcmp(statements[i].name, statements[n].name) == 0)
 				reader_report(r, element->at.line, "duplicate", "two statements are called %s",
@@ -257,30 +193,49 @@ static void read_statements(const struct reader *r, const struct json_node *node
 	action->statements_n = n;
 }
 
-static void read_by_kind(const struct reader *r, const struct json_node *node, struct action *action)
+/* ---- an action ---- */
+
+#define KIND(kind) (1u << (kind))
+#define CALLS (KIND(ACTION_HTTP) | KIND(ACTION_EXEC) | KIND(ACTION_NATIVE) | KIND(ACTION_WORKER))
+#define VOIDABLE (KIND(ACTION_HTTP) | KIND(ACTION_EXEC) | KIND(ACTION_NATIVE))
+/* The same kinds in a batch, for what belongs to its actions alone. */
+#define IN_BATCH(kinds) ((kinds) << 8)
+#define OUT_OF_BATCH 0xffu
+
+/* clang-format off */
+static const struct field action_fields[] = {
+	{"kind",          FIELD_KNOWN},
+	{"effect",        FIELD_OWN(read_effect)},
+	{"timeout",       .of = CALLS | KIND(ACTION_SQL),  FIELD_DURATION(struct action, timeout_ms)},
+	{"probe",         .of = CALLS,                     FIELD_KNOWN},
+	{"void",          .of = IN_BATCH(VOIDABLE),        FIELD_KNOWN},
+	{"max_in_flight", .of = CALLS,                     FIELD_INT(struct action, max_in_flight, 1, IN_FLIGHT_MAX)},
+	{"url",           .of = KIND(ACTION_HTTP),         FIELD_OWN(read_url), .required = true},
+	{"headers",       .of = KIND(ACTION_HTTP),         FIELD_OWN(read_headers)},
+	{"outcomes",      .of = KIND(ACTION_HTTP),         FIELD_OWN_AT(struct action, outcomes, struct outcomes, outcomes_read)},
+	{"argv",          .of = KIND(ACTION_EXEC),         FIELD_OWN(read_argv), .required = true},
+	{"statements",    .of = KIND(ACTION_SQL),          FIELD_OWN(read_statements), .required = true},
+	{"function",      .of = KIND(ACTION_NATIVE),       FIELD_NAME(struct action, function), .required = true},
+	{"queue",         .of = KIND(ACTION_WORKER),       FIELD_NAME(struct action, queue), .required = true},
+	{0}};
+/* clang-format on */
+
+static bool is_batch(const struct reader *r)
 {
-	switch (action->kind) {
-	case ACTION_HTTP:
-		read_url(r, reader_required(r, node, "url"), action);
-		read_headers(r, json_node_member(node, "headers"), action);
-		outcomes_parse(r, json_node_member(node, "outcomes"), &action->outcomes);
-		return;
-	case ACTION_EXEC:
-		read_argv(r, reader_required(r, node, "argv"), action);
-		return;
-	case ACTION_SQL:
-		read_statements(r, reader_required(r, node, "statements"), action);
-		return;
-	case ACTION_NATIVE:
-		(void)reader_name(r, reader_required(r, node, "function"), "function", &action->function);
-		return;
-	case ACTION_WORKER:
-		(void)reader_name(r, reader_required(r, node, "queue"), "queue", &action->queue);
-		return;
-	case ACTION_NOOP:
-		return;
-	}
-	ASSERT(!"a kind has its fields");
+	return strcmp(r->kind, "batch") == 0;
+}
+
+static void refuse_field(const struct reader *r, const struct json_node *member, const struct field *misplaced,
+			 unsigned of, const char *const *fitting)
+{
+	if (!misplaced)
+		field_refuse(r, member, misplaced, of, fitting);
+	else if (!(misplaced->of & OUT_OF_BATCH) && !is_batch(r))
+		head_refuse(r, member, misplaced, of, fitting);
+	else
+		reader_report(r, member->name_at.line, "unknown field",
+			      "\"%s\" does not belong to an action of kind %s%s", misplaced->name,
+			      kind_names[__builtin_ctz(of)], reader_suggest(r, member->name, fitting).text);
 }
 
 static const char *where_of(char where[WHERE_BYTES], struct slice name)
@@ -293,11 +248,11 @@ static void read_action(const struct reader *outer, const struct json_node *node
 {
 	struct reader r = *outer;
 	char where[WHERE_BYTES];
+	unsigned of;
 	int kind = 0;
 
 	action->name = reader_keep(&r, node->name);
 	action->workflow = outer->place.workflow;
-	action->timeout_ms = ACTION_TIMEOUT_MS_DEFAULT;
 	action->line = node->name_at.line;
 	r.where = where_of(where, node->name);
 	if (!name_is_valid(node->name))
@@ -307,26 +262,22 @@ static void read_action(const struct reader *outer, const struct json_node *node
 	if (!reader_object(&r, node, "an action"))
 		return;
 	if (!reader_choice(&r, reader_required(&r, node, "kind"), "kind", kind_names, &kind)) {
-		check_fields(&r, node, ALL, "unknown");
+		fields_check(&r, node, action_fields, is_batch(&r) ? FIELDS_ANYWHERE : OUT_OF_BATCH, refuse_field);
 		return;
 	}
 	action->kind = (enum action_kind)kind;
-	check_fields(&r, node, KIND(kind), kind_names[kind]);
-	read_effect(&r, json_node_member(node, "effect"), action);
-	if (kind == ACTION_SQL)
-		action->timeout_ms = ACTION_SQL_TIMEOUT_MS_DEFAULT;
-	(void)reader_duration(&r, json_node_member(node, "timeout"), "timeout", &action->timeout_ms);
-	(void)reader_int(&r, json_node_member(node, "max_in_flight"), "max_in_flight", 1, IN_FLIGHT_MAX,
-			 &action->max_in_flight);
-	read_by_kind(&r, node, action);
+	action->effect = default_effect(action->kind);
+	action->timeout_ms = kind == ACTION_SQL ? ACTION_SQL_TIMEOUT_MS_DEFAULT : ACTION_TIMEOUT_MS_DEFAULT;
+	of = KIND(kind) | (is_batch(&r) ? IN_BATCH(KIND(kind)) : 0);
+	fields_check(&r, node, action_fields, of, refuse_field);
+	fields_take(&r, node, action_fields, of, action);
 }
 
 /* The other action that this one names in the field; NULL: none, or itself, which is reported. */
 static const struct action *other_action(const struct reader *r, const struct json_node *node,
-					 const struct action_list *list, const struct action *action,
-					 const char *why_not_itself)
+					 const struct action *action, const char *why_not_itself)
 {
-	const struct action *other = node ? action_reference(r, node, node->name.p, list) : NULL;
+	const struct action *other = node ? action_reference(r, node, node->name.p) : NULL;
 
 	if (other != action)
 		return other;
@@ -336,10 +287,9 @@ static const struct action *other_action(const struct reader *r, const struct js
 	return NULL;
 }
 
-static void link_probe(const struct reader *r, const struct json_node *node, const struct action_list *list,
-		       struct action *action)
+static void link_probe(const struct reader *r, const struct json_node *node, struct action *action)
 {
-	const struct action *probe = other_action(r, node, list, action, "asks");
+	const struct action *probe = other_action(r, node, action, "asks");
 
 	/* Nor a worker's: whoever asks waits for the answer then and there. */
 	if (probe && (!(KIND(probe->kind) & CALLS) || probe->kind == ACTION_WORKER))
@@ -348,45 +298,45 @@ static void link_probe(const struct reader *r, const struct json_node *node, con
 	action->probe = probe;
 }
 
-static void link_void(const struct reader *r, const struct json_node *node, const struct action_list *list,
-		      struct action *action)
+static void link_void(const struct reader *r, const struct json_node *node, struct action *action)
 {
-	action->void_action = other_action(r, node, list, action, "voids");
+	action->void_action = other_action(r, node, action, "voids");
 	if (action->void_action && !action_refuse_uncalled(r, node, "void", action->void_action))
 		action_warn_claimed(r, node, "void", action->void_action);
 }
 
 /* Once all are read, because the other one may stand behind the action that it belongs to. */
-static void link_others(const struct reader *outer, const struct json_node *node, const struct action_list *list,
-			struct action *action)
+static void link_others(const struct reader *outer, const struct json_node *node, struct action *action)
 {
 	struct reader r = *outer;
 	char where[WHERE_BYTES];
 
 	r.where = where_of(where, node->name);
 	if (KIND(action->kind) & CALLS)
-		link_probe(&r, json_node_member(node, "probe"), list, action);
-	if ((KIND(action->kind) & VOIDABLE) && strcmp(r.kind, "batch") == 0) /* elsewhere it is refused */
-		link_void(&r, json_node_member(node, "void"), list, action);
+		link_probe(&r, json_node_member(node, "probe"), action);
+	if ((KIND(action->kind) & VOIDABLE) && is_batch(&r)) /* elsewhere it is refused */
+		link_void(&r, json_node_member(node, "void"), action);
 }
 
-void actions_parse(const struct reader *r, const struct json_node *node, struct action_list *ret)
+void actions_parse(const struct reader *outer, const struct json_node *node, struct action_list *ret)
 {
+	struct reader r = *outer;
 	struct action *actions;
 
 	*ret = (struct action_list){0, NULL};
-	if (!reader_object(r, node, "actions"))
+	if (!reader_object(&r, node, "actions"))
 		return;
-	actions = arena_zalloc(r->arena, node->count * sizeof *actions);
+	actions = arena_zalloc(r.arena, node->count * sizeof *actions);
 	if (!actions)
 		return;
 	for (size_t i = 0; i < node->count; i++)
-		read_action(r, node->sorted[i], &actions[i]);
-	if (r->arena->failed)
+		read_action(&r, node->sorted[i], &actions[i]);
+	if (r.arena->failed)
 		return;
 	*ret = (struct action_list){node->count, actions};
+	r.actions = ret;
 	for (size_t i = 0; i < node->count; i++)
-		link_others(r, node->sorted[i], ret, &actions[i]);
+		link_others(&r, node->sorted[i], &actions[i]);
 }
 
 const struct action *action_named(const struct action_list *list, struct slice name)
@@ -416,21 +366,26 @@ struct suggestion action_suggest(const struct reader *r, const struct action_lis
 	return reader_suggest(r, name, names);
 }
 
-const struct action *action_reference(const struct reader *r, const struct json_node *node, const char *what,
-				      const struct action_list *list)
+const struct action *action_reference(const struct reader *r, const struct json_node *node, const char *what)
 {
 	if (!reader_string(r, node, what))
 		return NULL;
 
-	const struct action *action = action_named(list, node->string);
+	const struct action *action = action_named(r->actions, node->string);
 
 	if (!action && r->findings)
 		reader_report(r, node->at.line, "reference", "%s: there is no action \"%s\"%s", what,
-			      excerpt_of(node->string).text, action_suggest(r, list, node->string).text);
+			      excerpt_of(node->string).text, action_suggest(r, r->actions, node->string).text);
 	return action;
 }
 
-void action_add_once(const struct reader *r, const struct json_node *node, const char *what,
+void action_read(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	*(const struct action **)ret = action_reference(r, node, field->name);
+}
+
+/* None of them twice. */
+static void add_once(const struct reader *r, const struct json_node *node, const char *what,
 		     const struct action *action, const struct action **list, size_t *n)
 {
 	for (size_t i = 0; i < *n; i++) {
@@ -440,6 +395,20 @@ void action_add_once(const struct reader *r, const struct json_node *node, const
 		}
 	}
 	list[(*n)++] = action;
+}
+
+void action_read_effects(const struct reader *r, const struct json_node *node, const char *what,
+			 action_refuse_fn *refuse, const struct action **list, size_t *n)
+{
+	if (!reader_array(r, node, what, 0, STEP_AFTER_EFFECTS_MAX))
+		return;
+	json_node_for_each(element, node)
+	{
+		const struct action *action = action_reference(r, element, what);
+
+		if (action && !refuse(r, element, what, action))
+			add_once(r, element, what, action, list, n);
+	}
 }
 
 bool action_refuse_uncalled(const struct reader *r, const struct json_node *node, const char *what,

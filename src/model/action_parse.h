@@ -3,7 +3,7 @@
 #define HX_MODEL_ACTION_PARSE_H
 
 #include "model/action.h"
-#include "model/reader.h"
+#include "model/fields.h"
 
 struct action_list {
 	size_t n;
@@ -17,15 +17,18 @@ struct action_list {
 void actions_parse(const struct reader *r, const struct json_node *node, struct action_list *ret);
 /* NULL: there is no such action. */
 const struct action *action_named(const struct action_list *list, struct slice name);
-/* The action that a step names; NULL where there is none, which is reported. */
-const struct action *action_reference(const struct reader *r, const struct json_node *node, const char *what,
-				      const struct action_list *list);
-/* Appends to a list that must not name one twice: that is reported, and it stays out. */
-void action_add_once(const struct reader *r, const struct json_node *node, const char *what,
-		     const struct action *action, const struct action **list, size_t *n);
-/* Reports what the engine does not call by itself: sql runs in a unit, and workers fetch theirs. True: it is so. */
-bool action_refuse_uncalled(const struct reader *r, const struct json_node *node, const char *what,
-			    const struct action *action);
+/* The action that a step names, of r->actions; NULL where there is none, which is reported. */
+const struct action *action_reference(const struct reader *r, const struct json_node *node, const char *what);
+field_read_fn action_read;
+#define FIELD_ACTION(S, member) FIELD_OWN_AT(S, member, const struct action *, action_read)
+/* Reports what an action cannot be used for. True: it is so. */
+typedef bool action_refuse_fn(const struct reader *r, const struct json_node *node, const char *what,
+			      const struct action *action);
+/* What the engine does not call by itself: sql runs in a unit, and workers fetch theirs. */
+action_refuse_fn action_refuse_uncalled;
+/* After-effects: at most STEP_AFTER_EFFECTS_MAX, none of them refused, and none twice. */
+void action_read_effects(const struct reader *r, const struct json_node *node, const char *what,
+			 action_refuse_fn *refuse, const struct action **list, size_t *n);
 /* Warns of effect `claimed` on what is called again after a crash, done or not. */
 void action_warn_claimed(const struct reader *r, const struct json_node *node, const char *what,
 			 const struct action *action);

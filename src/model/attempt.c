@@ -9,13 +9,12 @@ const struct run_retry run_retry_default = {
 	.max_attempts = 3, .initial_ms = 1000, .max_ms = 300000, .factor_thousandths = 2000, .jitter = true};
 
 /* In thousandths, by moving the point of the number three places and reading what it is then: no double on the way. */
-static void read_factor(const struct reader *r, const struct json_node *node, struct run_retry *retry)
+static void read_factor(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
+	struct run_retry *retry = ret;
 	struct strbuf moved;
 	int64_t thousandths;
 
-	if (!node)
-		return;
 	strbuf_init(&moved, 64); /* what is longer is out of bounds, or too fine */
 	if (node->type == JSON_NUMBER) {
 		struct json_number number = json_number_of(node->value);
@@ -29,65 +28,58 @@ static void read_factor(const struct reader *r, const struct json_node *node, st
 		retry->factor_thousandths = thousandths;
 	else
 		reader_report(r, node->at.line, "value",
-			      "factor is %s; it must be a number from 1 to %d with at most three decimals",
+			      "%s is %s; it must be a number from 1 to %d with at most three decimals", field->name,
 			      excerpt_of(node->value.raw).text, RUN_FACTOR_MAX);
 	strbuf_release(&moved);
 }
 
 static void check_initial(const struct reader *r, const struct json_node *node, const struct run_retry *retry)
 {
+	const struct json_node *written = json_node_member(node, "max");
 	char initial[DURATION_TEXT_BYTES], max[DURATION_TEXT_BYTES];
+	struct reader silent = {.arena = r->arena};
+	int64_t max_ms;
 
-	if (retry->initial_ms <= retry->max_ms)
+	if (retry->initial_ms <= retry->max_ms || (written && !reader_duration(&silent, written, "max", &max_ms)))
 		return;
 	duration_format(retry->initial_ms, initial);
 	duration_format(retry->max_ms, max);
-	reader_report(r, node->at.line, "value", "initial is %s, which is more than max, %s%s", initial, max,
-		      json_node_member(node, "max") ? "" : " where it is not written");
+	reader_report(r, node->at.line, "value", "retry: initial is %s, which is more than max, %s%s", initial, max,
+		      written ? "" : " where it is not written");
 }
 
-void attempt_read_retry(const struct reader *outer, const struct json_node *node, struct run_retry *retry)
+/* clang-format off */
+static const struct field retry_fields[] = {
+	{"max_attempts", FIELD_INT(struct run_retry, max_attempts, 1, RUN_ATTEMPTS_MAX)},
+	{"initial",      FIELD_DURATION(struct run_retry, initial_ms)},
+	{"factor",       FIELD_OWN(read_factor)},
+	{"max",          FIELD_DURATION(struct run_retry, max_ms)},
+	{"jitter",       FIELD_BOOL(struct run_retry, jitter)},
+	{0}};
+/* clang-format on */
+
+void attempt_read_retry(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
-	static const char *const known[] = {"max_attempts", "initial", "factor", "max", "jitter", NULL};
-	const struct json_node *max;
-	struct reader r = *outer;
-
-	r.where = "retry";
-	if (!reader_object(outer, node, "retry"))
-		return;
-	reader_known(&r, node, known);
-	(void)reader_int(&r, json_node_member(node, "max_attempts"), "max_attempts", 1, RUN_ATTEMPTS_MAX,
-			 &retry->max_attempts); /* all reported there */
-	(void)reader_duration(&r, json_node_member(node, "initial"), "initial", &retry->initial_ms);
-	(void)reader_bool(&r, json_node_member(node, "jitter"), "jitter", &retry->jitter);
-	read_factor(&r, json_node_member(node, "factor"), retry);
-	max = json_node_member(node, "max");
-	if (!max || reader_duration(&r, max, "max", &retry->max_ms))
-		check_initial(&r, node, retry);
+	if (fields_object(r, node, field->name, retry_fields, ret))
+		check_initial(r, node, ret);
 }
 
-void attempt_read_on_unknown(const struct reader *r, const struct json_node *node, const char *whose,
-			     enum on_unknown *on_unknown)
+void attempt_read_on_unknown(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	static const char *const names[] = {"retry", "probe", "hold", NULL};
 	static const enum on_unknown choices[] = {UNKNOWN_RETRY, UNKNOWN_PROBE, UNKNOWN_HOLD};
+	enum on_unknown *on_unknown = ret;
 	int choice;
 
-	if (node && node->type == JSON_STRING && slice_is(node->string, "revert"))
+	if (node->type == JSON_STRING && slice_is(node->string, "revert"))
 		reader_report(r, node->at.line, "on_unknown",
-			      "revert is for the claims of entities; %s has retry, probe or hold", whose);
-	else if (reader_choice(r, node, "on_unknown", names, &choice))
+			      "revert is for the claims of entities; %s has retry, probe or hold",
+			      strcmp(r->kind, "run") == 0 ? "a step of a run" : "an item of a batch");
+	else if (reader_choice(r, node, field->name, names, &choice))
 		*on_unknown = choices[choice];
 }
 
-void attempt_read_on_5xx(const struct reader *r, const struct json_node *node, bool *unknown_on_5xx)
-{
-	static const char *const names[] = {"failed", "unknown", NULL};
-	int choice;
-
-	if (reader_choice(r, node, "on_5xx", names, &choice))
-		*unknown_on_5xx = choice == 1;
-}
+const char *const attempt_on_5xx[] = {"failed", "unknown", NULL};
 
 void attempt_settle_on_unknown(const struct reader *r, const struct json_node *written, const struct action *action,
 			       enum on_unknown *on_unknown)

@@ -6,7 +6,7 @@
 #ifndef HX_MODEL_ATTEMPT_H
 #define HX_MODEL_ATTEMPT_H
 
-#include "model/reader.h"
+#include "model/fields.h"
 #include "model/workflow.h"
 
 #define RUN_ATTEMPTS_MAX 1000
@@ -24,12 +24,12 @@ struct run_retry {
 /* 3 attempts, 1s, doubled, at most 5m, with jitter. */
 extern const struct run_retry run_retry_default;
 
-/* All of these take a node that may be NULL, and leave the value as it is where there is nothing usable to read. */
-void attempt_read_retry(const struct reader *r, const struct json_node *node, struct run_retry *retry);
-/* whose: "a step of a run". Never UNKNOWN_REVERT. */
-void attempt_read_on_unknown(const struct reader *r, const struct json_node *node, const char *whose,
-			     enum on_unknown *on_unknown);
-void attempt_read_on_5xx(const struct reader *r, const struct json_node *node, bool *unknown_on_5xx);
+/* Lines of tables. on_unknown is never UNKNOWN_REVERT; on_5xx is a bool: is it unknown? Of the steps of entities, too. */
+#define FIELD_RETRY(S, member) FIELD_OWN_AT(S, member, struct run_retry, attempt_read_retry)
+#define FIELD_ON_UNKNOWN(S, member) FIELD_OWN_AT(S, member, enum on_unknown, attempt_read_on_unknown)
+#define FIELD_ON_5XX(S, member) FIELD_CHOICE(S, member, attempt_on_5xx)
+field_read_fn attempt_read_retry, attempt_read_on_unknown;
+extern const char *const attempt_on_5xx[];
 
 /*
  * Between these fields and the action, once both are read. `written` is the node of on_unknown; where it is NULL,

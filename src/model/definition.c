@@ -19,65 +19,50 @@ static struct json said_kind(struct slice text)
 }
 
 /* What all kinds have, under the same names. */
-#define HEAD_OF(kind_, of)                                                                                             \
+#define DEFINITION_OF(kind_, of)                                                                                       \
 	.kind = (kind_), .name = (of)->name, .module = (of)->module, .file = (of)->file, .text = (of)->text,           \
 	.actions_n = (of)->actions_n, .actions = (of)->actions
 
-/* NULL: the definition has errors, or there is no memory for it. */
-static struct definition *parse_run(const char *file, struct slice text, struct arena *arena, struct findings *findings)
+/* False: it has errors. */
+static bool parse_kind(const char *file, struct slice text, struct arena *arena, struct findings *findings,
+		       struct definition *ret)
 {
-	const struct run_definition *run = NULL;
-	struct definition *definition;
-
-	run_definition_parse(file, text, arena, findings, &run);
-	definition = run ? arena_alloc(arena, sizeof *definition) : NULL;
-	if (definition)
-		*definition = (struct definition){HEAD_OF("run", run), .steps_n = run->steps_n, .run = run};
-	return definition;
-}
-
-static struct definition *parse_batch(const char *file, struct slice text, struct arena *arena,
-				      struct findings *findings)
-{
-	const struct batch_definition *batch = NULL;
-	struct definition *definition;
-
-	batch_definition_parse(file, text, arena, findings, &batch);
-	definition = batch ? arena_alloc(arena, sizeof *definition) : NULL;
-	if (definition)
-		*definition = (struct definition){HEAD_OF("batch", batch), .batch = batch};
-	return definition;
-}
-
-static struct definition *parse_entity(const char *file, struct slice text, struct arena *arena,
-				       struct findings *findings)
-{
+	struct json kind = said_kind(text);
 	const struct workflow *entity = NULL;
-	struct definition *definition;
+	const struct run_definition *run = NULL;
+	const struct batch_definition *batch = NULL;
 
-	workflow_parse(file, text, arena, findings, &entity);
-	definition = entity ? arena_alloc(arena, sizeof *definition) : NULL;
-	if (definition)
-		*definition = (struct definition){HEAD_OF("entity", entity), .steps_n = entity->steps_n,
-						  .entity = entity};
-	return definition;
+	if (json_string_is(kind, slice_str("run"))) {
+		run_definition_parse(file, text, arena, findings, &run);
+		if (run)
+			*ret = (struct definition){DEFINITION_OF("run", run), .steps_n = run->steps_n, .run = run};
+	} else if (json_string_is(kind, slice_str("batch"))) {
+		batch_definition_parse(file, text, arena, findings, &batch);
+		if (batch)
+			*ret = (struct definition){DEFINITION_OF("batch", batch), .batch = batch};
+	} else {
+		workflow_parse(file, text, arena, findings, &entity);
+		if (entity)
+			*ret = (struct definition){DEFINITION_OF("entity", entity), .steps_n = entity->steps_n,
+						   .entity = entity};
+	}
+	return run || batch || entity;
 }
 
 void definition_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
 		      const struct definition **ret)
 {
-	struct json kind = said_kind(text);
 	size_t errors = findings->errors;
+	struct definition parsed, *definition = NULL;
 
-	if (json_string_is(kind, slice_str("run")))
-		*ret = parse_run(file, text, arena, findings);
-	else if (json_string_is(kind, slice_str("batch")))
-		*ret = parse_batch(file, text, arena, findings);
-	else
-		*ret = parse_entity(file, text, arena, findings);
-	if (!*ret && findings->errors == errors)
+	if (parse_kind(file, text, arena, findings, &parsed))
+		definition = arena_alloc(arena, sizeof *definition);
+	if (definition)
+		*definition = parsed;
+	else if (findings->errors == errors)
 		findings_add(findings, (struct finding){.severity = FINDING_ERROR, .file = file, .rule = "limit"},
 			     "no memory for this definition");
+	*ret = definition;
 }
 
 /* ---- several ---- */

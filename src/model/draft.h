@@ -13,33 +13,22 @@
 #include "model/lookup.h"
 #include "model/requester.h"
 
-/* The fields of a step that may be a map by requester. */
-enum step_field {
-	STEP_SUCCESSFUL_STATE,
-	STEP_CLAIM,
-	STEP_ACTION,
-	STEP_VALIDATION,
-	STEP_AFTER_EFFECT,
-	STEP_ENTRY_LOCK,
-	STEP_LEASE,
-	STEP_ON_UNKNOWN,
-	STEP_ON_5XX,
-	STEP_FIELDS
-};
+/* The fields of a step that something asks for by their number, which is their place in step_fields[]. */
+enum step_field { STEP_SUCCESSFUL_STATE, STEP_CLAIM, STEP_ACTION, STEP_VALIDATION, STEP_ON_UNKNOWN };
+#define STEP_FIELDS_MAX 20
 
 struct draft_step {
 	const struct json_node *node;
-	const char *label;                           /* the step_key, or "#3" where that is not usable */
-	const struct json_node *fields[STEP_FIELDS]; /* NULL: not given */
-	const struct json_node *status;              /* one for all, or a map; NULL: not given */
+	const char *label;                               /* the step_key, or "#3" where that is not usable */
+	const struct json_node *fields[STEP_FIELDS_MAX]; /* by step_fields[]; NULL: not given */
+	const struct json_node *status;                  /* one for all, or a map; NULL: not given */
 };
 
 struct draft {
-	struct reader r; /* its arena is the workflow's */
+	struct reader r; /* its arena is the workflow's, its draft is this */
 	struct arena *scratch;
 	struct workflow *w;
 	struct workflow_index *index;
-	struct action_list actions;
 	struct requesters requesters;
 	struct step *steps;         /* those of w */
 	struct draft_step *sources; /* one per step; those that one step with a map of statuses became are alike */
@@ -47,7 +36,7 @@ struct draft {
 };
 
 /* step.c: the status of this name. Reports one that is not in status_types, unless those could not be read at all. */
-const char *draft_status(const struct draft *d, const struct reader *r, const struct json_node *node, const char *what);
+const char *draft_status(const struct reader *r, const struct json_node *node, const char *what);
 /* Reads step i from the node and collects its requesters; reports everything but the rules. How many steps it became. */
 size_t draft_step_read(struct draft *d, size_t i, const struct json_node *node);
 /* No more than so many. */
@@ -55,7 +44,7 @@ size_t draft_step_statuses_max(const struct json_node *node);
 /* Once all requesters are known: the views of step i. False: the arena has failed. */
 bool draft_step_views(struct draft *d, size_t i);
 /* What holds for the requester of a view; NULL: nothing. */
-const struct json_node *draft_value(const struct draft *d, size_t i, enum step_field field, size_t view);
+const struct json_node *draft_value(const struct draft *d, size_t i, size_t field, size_t view);
 /* The reader whose findings name step i. */
 struct reader draft_step_reader(const struct draft *d, size_t i);
 

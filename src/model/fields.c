@@ -31,21 +31,22 @@ static bool read_size(const struct reader *r, const struct json_node *node, cons
 	return true;
 }
 
-static bool read_object(const struct reader *outer, const struct json_node *node, const struct field *field, void *ret)
+bool fields_object(const struct reader *outer, const struct json_node *node, const char *what,
+		   const struct field *fields, void *ret)
 {
 	struct reader r = *outer;
 	char where[WHERE_BYTES];
 
-	if (!reader_object(outer, node, field->name))
+	if (!reader_object(outer, node, what))
 		return false;
-	snprintf(where, sizeof where, "%s%s%s", outer->where ? outer->where : "", outer->where ? "." : "", field->name);
+	snprintf(where, sizeof where, "%s%s%s", outer->where ? outer->where : "", outer->where ? "." : "", what);
 	r.where = where;
-	fields_read(&r, node, field->fields, ret);
+	fields_read(&r, node, fields, ret);
 	return true;
 }
 
 /* False: it is not what it should be, which is reported where the value is read, and *ret is as it was. */
-static bool read_field(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+static bool read_value(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	const char *what = field->name;
 
@@ -74,13 +75,19 @@ static bool read_field(const struct reader *r, const struct json_node *node, con
 	case FIELD_IS_CHOICE:
 		return read_choice(r, node, field, ret);
 	case FIELD_IS_OBJECT:
-		return read_object(r, node, field, ret);
+		return fields_object(r, node, what, field->fields, ret);
 	case FIELD_IS_OWN:
 		field->own(r, node, field, ret);
 		return true;
 	}
 	ASSERT(!"a kind has its reader");
 	return false;
+}
+
+void field_read(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	if (node)
+		(void)read_value(r, node, field, (char *)ret + field->offset);
 }
 
 /* ---- the whole object ---- */
@@ -98,10 +105,11 @@ const struct field *field_named(const struct field *fields, struct slice name)
 	return NULL;
 }
 
-void field_refuse(const struct reader *r, const struct json_node *member, const struct field *misplaced,
+void field_refuse(const struct reader *r, const struct json_node *member, const struct field *misplaced, unsigned of,
 		  const char *const *fitting)
 {
 	(void)misplaced;
+	(void)of;
 	reader_report(r, member->name_at.line, "unknown field", "\"%s\"%s", excerpt_of(member->name).text,
 		      reader_suggest(r, member->name, fitting).text);
 }
@@ -122,7 +130,7 @@ void fields_check(const struct reader *r, const struct json_node *object, const 
 		const struct field *field = field_named(fields, member->name);
 
 		if (!field || !is_of(field, of))
-			refuse(r, member, field, fitting);
+			refuse(r, member, field, of, fitting);
 	}
 }
 
@@ -131,18 +139,17 @@ void fields_take(const struct reader *r, const struct json_node *object, const s
 {
 	for (const struct field *field = fields; field->name; field++) {
 		bool required = field->required && of != FIELDS_ANYWHERE;
-		const struct json_node *node;
 
-		if (!is_of(field, of))
-			continue;
-		node = required ? reader_required(r, object, field->name) : json_node_member(object, field->name);
-		if (node)
-			(void)read_field(r, node, field, (char *)ret + field->offset);
+		if (is_of(field, of))
+			field_read(r,
+				   required ? reader_required(r, object, field->name)
+					    : json_node_member(object, field->name),
+				   field, ret);
 	}
 }
 
 void fields_read(const struct reader *r, const struct json_node *object, const struct field *fields, void *ret)
 {
-	fields_check(r, object, fields, /* of= */ 1, field_refuse);
-	fields_take(r, object, fields, /* of= */ 1, ret);
+	fields_check(r, object, fields, FIELDS_HERE, field_refuse);
+	fields_take(r, object, fields, FIELDS_HERE, ret);
 }

@@ -87,17 +87,26 @@ struct field {
 /* A table for one place: all members that it does not name are refused, all others read. */
 void fields_read(const struct reader *r, const struct json_node *object, const struct field *fields, void *ret);
 
-/* In a place where not every field belongs, or where nobody knows which one it is. */
+/* In two steps, where not every field belongs to this place, or where nobody knows which place it is. */
+#define FIELDS_HERE 1u /* of a table for one place */
 #define FIELDS_ANYWHERE (~0u)
-/* Refuses a member. misplaced: the field that it would be elsewhere; NULL: there is none. fitting: what there is here. */
+/*
+ * Refuses a member. misplaced: the field that it would be elsewhere, and not where `of` says; NULL: there is none. fitting:
+ * what there is here.
+ */
 typedef void field_refuse_fn(const struct reader *r, const struct json_node *member, const struct field *misplaced,
-			     const char *const *fitting);
+			     unsigned of, const char *const *fitting);
 field_refuse_fn field_refuse; /* "rety"; did you mean "retry"? */
 void fields_check(const struct reader *r, const struct json_node *object, const struct field *fields, unsigned of,
 		  field_refuse_fn *refuse);
 /* The fields of these places into the struct; FIELDS_ANYWHERE: of all, and none is required. */
 void fields_take(const struct reader *r, const struct json_node *object, const struct field *fields, unsigned of,
 		 void *ret);
+/* One field alone. The node may be NULL: it is not there. */
+void field_read(const struct reader *r, const struct json_node *node, const struct field *field, void *ret);
+/* A member that is an object, with findings that say so. False: it is none, which is reported. */
+bool fields_object(const struct reader *r, const struct json_node *node, const char *what, const struct field *fields,
+		   void *ret);
 /* NULL: the table does not name it. */
 const struct field *field_named(const struct field *fields, struct slice name);
 

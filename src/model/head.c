@@ -4,60 +4,46 @@
 #include <stdio.h>
 
 #include "base/excerpt.h"
+#include "model/definition_text.h"
+#include "model/user_table.h"
 
 static const char *const kind_names[] = {"entity", "run", "batch", NULL};
 
 #define KINDS (sizeof kind_names / sizeof kind_names[0] - 1)
-#define ENTITY 1u
+#define ENTITY 1u /* a bit for each of kind_names[] */
 #define RUN 2u
 #define BATCH 4u
 
-/* Not all fields: a name that could have been meant as one of every kind is better answered by the nearest. */
-/* clang-format off */
+/* ---- fields of other kinds ---- */
+
+static const struct field meta_fields[] = {
+	{"module", FIELD_NAME(struct head, module)},
+	{"table", .of = ENTITY, FIELD_OWN_AT(struct head, table, struct user_table, user_table_read)},
+	{"columns", .of = ENTITY, FIELD_OWN_AT(struct head, table, struct user_table, user_table_read_columns)},
+	{0}};
+static const struct field batch_action_fields[] = {{"void", FIELD_KNOWN}, {0}};
+
 static const struct {
-	const char *name;
-	unsigned kinds; /* a bit for each of kind_names[] */
-} fields[] = {
-	{"status_types",           ENTITY},
-	{"initial_status",         ENTITY},
-	{"table",                  ENTITY},
-	{"columns",                ENTITY},
-	{"step_id",                ENTITY},
-	{"step_key",               ENTITY},
-	{"status",                 ENTITY},
-	{"claim_state",            ENTITY},
-	{"successful_claim_state", ENTITY},
-	{"successful_state",       ENTITY},
-	{"validation",             ENTITY},
-	{"success_after_effect",   ENTITY},
-	{"steps",                  ENTITY | RUN},
-	{"entry_lock",             ENTITY | RUN},
-	{"output",                 RUN},
-	{"input",                  RUN},
-	{"save_as",                RUN},
-	{"compensate",             RUN},
-	{"on_timeout",             RUN},
-	{"for",                    RUN},
-	{"until",                  RUN},
-	{"event",                  RUN},
-	{"when",                   RUN},
-	{"then",                   RUN},
-	{"else",                   RUN},
-	{"item_action",            BATCH},
-	{"cleanup_action",         BATCH},
-	{"done_after_effect",      BATCH},
-	{"concurrency",            BATCH},
-	{"cancel_check_every",     BATCH},
-	{"void",                   BATCH},
-};
-/* clang-format on */
+	unsigned kinds;
+	const struct field *fields;
+} tables[] = {{ENTITY, entity_fields}, {ENTITY, step_fields}, {RUN, run_fields},
+	      {RUN, run_step_fields},  {BATCH, batch_fields}, {BATCH, batch_action_fields}};
+
+/* A name that could have been meant as one of every kind is better answered by the nearest. */
+static bool says_little(struct slice name)
+{
+	return slice_is(name, "name") || slice_is(name, "type") || slice_is(name, "action");
+}
 
 static unsigned kinds_with_field(struct slice name)
 {
-	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-		if (slice_is(name, fields[i].name))
-			return fields[i].kinds;
-	return 0;
+	const struct field *of_meta = field_named(meta_fields, name);
+	unsigned kinds = of_meta ? of_meta->of : 0;
+
+	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+		if (field_named(tables[i].fields, name))
+			kinds |= tables[i].kinds;
+	return says_little(name) ? 0 : kinds;
 }
 
 static unsigned kind_bit(const char *kind)
@@ -69,15 +55,15 @@ static unsigned kind_bit(const char *kind)
 	return 0;
 }
 
-void head_refuse_field(const struct reader *r, const struct json_node *member, const char *const *known)
+void head_refuse(const struct reader *r, const struct json_node *member, const struct field *misplaced, unsigned of,
+		 const char *const *fitting)
 {
 	unsigned owners = kinds_with_field(member->name);
 	char words[64] = "";
 	size_t n = 0;
 
 	if (!owners || (owners & kind_bit(r->kind))) {
-		reader_report(r, member->name_at.line, "unknown field", "\"%s\"%s", excerpt_of(member->name).text,
-			      reader_suggest(r, member->name, known).text);
+		field_refuse(r, member, misplaced, of, fitting);
 		return;
 	}
 	for (size_t i = 0; i < KINDS; i++)
@@ -88,18 +74,7 @@ void head_refuse_field(const struct reader *r, const struct json_node *member, c
 		      excerpt_of(member->name).text, words, r->kind);
 }
 
-void head_known(const struct reader *r, const struct json_node *object, const char *const *known)
-{
-	json_node_for_each(member, object)
-	{
-		size_t i = 0;
-
-		while (known[i] && !slice_is(member->name, known[i]))
-			i++;
-		if (!known[i])
-			head_refuse_field(r, member, known);
-	}
-}
+/* ---- the head ---- */
 
 static bool check_kind(const struct reader *r, const struct json_node *root)
 {
@@ -116,26 +91,57 @@ static bool check_kind(const struct reader *r, const struct json_node *root)
 	return false;
 }
 
-static void read_meta(const struct reader *outer, const struct json_node *meta, const char **ret_module)
+/* In a definition of kind entity the nearest name is all that is said. */
+static void check_members(const struct reader *r, const struct json_node *object, const struct field *fields)
 {
-	static const char *const known[] = {"module", NULL};
+	unsigned kind = kind_bit(r->kind);
+
+	fields_check(r, object, fields, kind, kind == ENTITY ? field_refuse : head_refuse);
+}
+
+static void read_meta(const struct reader *outer, const struct json_node *meta, struct head *head)
+{
 	struct reader r = *outer;
 
 	r.where = "meta";
 	if (!reader_object(outer, meta, "meta"))
 		return;
-	head_known(&r, meta, known);
-	(void)reader_name(&r, json_node_member(meta, "module"), "module", ret_module); /* reported there */
+	check_members(&r, meta, meta_fields);
+	fields_take(&r, meta, meta_fields, kind_bit(r.kind), head);
 }
 
-bool head_read(struct reader *r, const struct json_node *root, struct slice text, struct head *ret)
+/* False: it is of another kind. */
+static bool read_all(struct reader *r, const struct json_node *root, const struct field *fields, struct slice text,
+		     struct head *head)
 {
-	*ret = (struct head){.file = reader_keep(r, slice_str(r->place.file)), .text = arena_copy(r->arena, text)};
-	if (reader_name(r, reader_required(r, root, "workflow"), "workflow", &ret->name))
-		r->place.workflow = ret->name;
+	*head = (struct head){.file = reader_keep(r, slice_str(r->place.file)), .text = arena_copy(r->arena, text)};
+	if (reader_name(r, reader_required(r, root, "workflow"), "workflow", &head->name))
+		r->place.workflow = head->name;
 	if (!check_kind(r, root))
 		return false;
-	ret->module = ret->name;
-	read_meta(r, json_node_member(root, "meta"), &ret->module);
+	check_members(r, root, fields);
+	head->module = head->name;
+	read_meta(r, json_node_member(root, "meta"), head);
+	actions_parse(r, json_node_member(root, "actions"), &head->actions);
+	r->actions = &head->actions;
 	return true;
+}
+
+const void *head_read(const char *kind, const struct field *fields, const char *file, struct slice text,
+		      struct arena *arena, struct findings *findings, head_read_fn *read)
+{
+	struct reader r = {.findings = findings, .arena = arena, .place.file = file, .kind = kind};
+	struct finding **from = findings->last;
+	size_t errors = findings->errors;
+	const struct json_node *root;
+	const void *definition = NULL;
+	struct arena scratch;
+	struct head head;
+
+	arena_init(&scratch, DEFINITION_SCRATCH_BYTES_MAX);
+	root = definition_text_read(&r, text, &scratch);
+	if (root && read_all(&r, root, fields, text, &head))
+		definition = read(&r, root, &head, &scratch);
+	definition_text_done(&r, &scratch, from);
+	return findings->errors == errors ? definition : NULL;
 }

@@ -1,28 +1,46 @@
 /*
- * The head of a definition of kind run or batch: its name, its kind and its module; and the fields that it does not
- * have, because they belong to another kind. Whoever wrote such a field believed in something that does not happen.
+ * What definitions of all kinds have: the way from text to object, the name, kind, module and actions; and the refusal of
+ * fields that belong to another kind. Whoever wrote such a field believed in something that does not happen.
  */
 #ifndef HX_MODEL_HEAD_H
 #define HX_MODEL_HEAD_H
 
-#include "model/reader.h"
+#include "model/action_parse.h"
+#include "model/workflow.h"
 
 struct head {
 	const char *name;
 	const char *module; /* meta.module, default: the name */
 	const char *file;
-	struct slice text; /* the definition as written */
+	struct slice text;       /* the definition as written */
+	struct user_table table; /* of an entity: meta.table */
+	struct action_list actions;
 };
 
-/*
- * From the root, which is an object; what is wrong is reported, and further findings name the workflow. A definition
- * that says no kind is taken for one of r->kind, so that all its faults are seen. False: it is of another kind.
- */
-bool head_read(struct reader *r, const struct json_node *root, struct slice text, struct head *ret);
+/* The same members of a definition of any kind. */
+#define HEAD_OF(head)                                                                                                  \
+	.name = (head)->name, .module = (head)->module, .file = (head)->file, .text = (head)->text,                    \
+	.actions_n = (head)->actions.n, .actions = (head)->actions.items
 
-/* Reports every member that is not in the list, which ends with NULL. */
-void head_known(const struct reader *r, const struct json_node *object, const char *const *known);
-/* Reports a member that is not one of `known`, naming the kinds of definition that have it, or the nearest of them. */
-void head_refuse_field(const struct reader *r, const struct json_node *member, const char *const *known);
+/*
+ * The rest of a definition, from its root, an object. The reader has the actions, its arena is the definition's, and `scratch` is
+ * gone afterwards. NULL: the arena has failed.
+ */
+typedef const void *head_read_fn(const struct reader *r, const struct json_node *root, struct head *head,
+				 struct arena *scratch);
+/*
+ * Reads one definition of that kind, whose fields on top level these are. One that says no kind is taken for one of it, so that
+ * all its faults are seen. All findings are added, in the order of their lines; NULL: there is an error among them.
+ */
+const void *head_read(const char *kind, const struct field *fields, const char *file, struct slice text,
+		      struct arena *arena, struct findings *findings, head_read_fn *read);
+
+/* Refuses a member that has no field here, naming the kinds of definition that have it, or the nearest of those that are. */
+field_refuse_fn head_refuse;
+
+/* All fields that definitions of a kind have, but those of their actions. */
+extern const struct field entity_fields[], step_fields[];  /* workflow.c, step.c */
+extern const struct field run_fields[], run_step_fields[]; /* run_definition.c, run_step.c */
+extern const struct field batch_fields[];                  /* batch_definition.c */
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "model/reader.h"
+#include "model/fields.h"
 
 #define STATUS_DIGITS 3
 
@@ -101,14 +101,15 @@ static void read_one(const struct reader *r, const struct json_node *member, str
 	ranges[(*n)++] = range;
 }
 
-void outcomes_parse(const struct reader *outer, const struct json_node *node, struct outcomes *ret_outcomes)
+void outcomes_read(const struct reader *outer, const struct json_node *node, const struct field *field, void *ret)
 {
+	struct outcomes *outcomes = ret;
 	struct outcome_range *ranges;
 	struct reader r = *outer;
 	char where[160];
 	size_t n = 0;
 
-	if (!reader_object(outer, node, "outcomes"))
+	if (!reader_object(outer, node, field->name))
 		return;
 	snprintf(where, sizeof where, "%s: outcomes", outer->where ? outer->where : "");
 	r.where = where;
@@ -120,5 +121,5 @@ void outcomes_parse(const struct reader *outer, const struct json_node *node, st
 	if (!ranges)
 		return;
 	json_node_for_each(member, node) read_one(&r, member, ranges, &n);
-	*ret_outcomes = (struct outcomes){n, ranges};
+	*outcomes = (struct outcomes){n, ranges};
 }

@@ -43,11 +43,12 @@ struct outcomes {
 
 struct reader;
 struct json_node;
+struct field;
 
 const char *outcome_word_name(enum outcome_word word);
 /* What was written for this status. False: nothing. */
 bool outcomes_find(const struct outcomes *outcomes, long status, enum outcome_word *ret_word);
-/* node may be NULL. What is not right is reported. */
-void outcomes_parse(const struct reader *r, const struct json_node *node, struct outcomes *ret_outcomes);
+/* A field of an action (fields.h), into a struct outcomes. What is not right is reported. */
+void outcomes_read(const struct reader *r, const struct json_node *node, const struct field *field, void *ret);
 
 #endif

@@ -141,24 +141,6 @@ bool reader_array(const struct reader *r, const struct json_node *node, const ch
 	return false;
 }
 
-static bool is_known(struct slice name, const char *const *known)
-{
-	for (; *known; known++)
-		if (slice_is(name, *known))
-			return true;
-	return false;
-}
-
-void reader_known(const struct reader *r, const struct json_node *object, const char *const *known)
-{
-	json_node_for_each(member, object)
-	{
-		if (!is_known(member->name, known))
-			reader_report(r, member->name_at.line, "unknown field", "\"%s\"%s",
-				      excerpt_of(member->name).text, reader_suggest(r, member->name, known).text);
-	}
-}
-
 const struct json_node *reader_required(const struct reader *r, const struct json_node *object, const char *name)
 {
 	const struct json_node *member = json_node_member(object, name);

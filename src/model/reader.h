@@ -22,6 +22,8 @@ struct reader {
 	struct finding place; /* file, workflow, step and requester as far as they are known */
 	const char *kind;     /* of the definition that is read: "entity", "run", "batch"; NULL: it is none */
 	const char *where;    /* "meta.columns", "action CloseBilling": put in front of the text; NULL: nothing */
+	const struct action_list *actions; /* of the definition that is read */
+	const void *draft;                 /* of an entity: what of it is known so far (draft.h) */
 };
 
 /* 1 to 64 bytes of A-Z a-z 0-9 _ . - : names stand in URLs, in logs and, between bars, in the history's chain. */
@@ -48,8 +50,6 @@ bool reader_configuration(const struct reader *r, struct slice text,
 bool reader_object(const struct reader *r, const struct json_node *node, const char *what);
 /* The same for an array of min to max elements. */
 bool reader_array(const struct reader *r, const struct json_node *node, const char *what, size_t min, size_t max);
-/* Reports every member that is not in the list, which ends with NULL. */
-void reader_known(const struct reader *r, const struct json_node *object, const char *const *known);
 /* The member; reports it when there is none. */
 const struct json_node *reader_required(const struct reader *r, const struct json_node *object, const char *name);
 

@@ -4,7 +4,6 @@
  */
 #include "model/run_definition.h"
 
-#include "model/definition_text.h"
 #include "model/head.h"
 #include "model/run_draft.h"
 
@@ -27,19 +26,31 @@ const struct run_step *run_definition_step(const struct run_definition *definiti
 	return NULL;
 }
 
-const struct expression *run_draft_expression(const struct reader *r, const struct json_node *node, const char *what)
+void run_draft_expression(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	const struct expression *expression = NULL;
 	struct hx_error err;
 
-	if (!reader_string(r, node, what))
-		return NULL;
+	if (!reader_string(r, node, field->name))
+		return;
 	if (expression_parse(node->string, r->arena, &err, &expression) == HX_OK &&
 	    expression_check_roots(expression, &err) == HX_OK)
-		return expression;
-	reader_report(r, node->at.line, "expression", "%s: %s", what, err.detail);
-	return NULL;
+		*(const struct expression **)ret = expression;
+	else
+		reader_report(r, node->at.line, "expression", "%s: %s", field->name, err.detail);
 }
+
+/* clang-format off */
+const struct field run_fields[] = {
+	{"workflow", FIELD_KNOWN},
+	{"kind",     FIELD_KNOWN},
+	{"meta",     FIELD_KNOWN},
+	{"actions",  FIELD_KNOWN},
+	{"steps",    FIELD_KNOWN},
+	{"output",   FIELD_EXPRESSION(struct run_definition, output)},
+	{"lease",    FIELD_LEASE(struct run_definition, lease_ms)},
+	{0}};
+/* clang-format on */
 
 static bool read_steps(struct run_draft *d, const struct json_node *node)
 {
@@ -58,48 +69,23 @@ static bool read_steps(struct run_draft *d, const struct json_node *node)
 	return !d->scratch->failed && !d->r.arena->failed;
 }
 
-static void read_run(struct run_draft *d)
+static const void *read_run(const struct reader *r, const struct json_node *root, struct head *head,
+			    struct arena *scratch)
 {
-	static const char *const known[] = {"workflow", "kind", "meta", "actions", "steps", "output", "lease", NULL};
-	struct run_definition *definition = d->definition;
+	struct run_definition *definition = arena_alloc(r->arena, sizeof *definition);
+	struct run_draft d = {.r = *r, .scratch = scratch, .definition = definition, .root = root};
 
-	head_known(&d->r, d->root, known);
-	(void)reader_lease(&d->r, json_node_member(d->root, "lease"), "lease", &definition->lease_ms);
-	definition->output = run_draft_expression(&d->r, json_node_member(d->root, "output"), "output");
-	actions_parse(&d->r, json_node_member(d->root, "actions"), &d->actions);
-	definition->actions = d->actions.items;
-	definition->actions_n = d->actions.n;
-	if (read_steps(d, reader_required(&d->r, d->root, "steps")))
-		(void)run_draft_paths(d); /* a failed arena is seen at the end */
-}
-
-static void read_definition(struct run_draft *d, struct slice text)
-{
-	struct run_definition *definition;
-	struct head head;
-
-	d->root = definition_text_read(&d->r, text, d->scratch);
-	d->definition = definition = d->root ? arena_zalloc(d->r.arena, sizeof *d->definition) : NULL;
-	if (!definition || !head_read(&d->r, d->root, text, &head))
-		return;
-	definition->name = head.name;
-	definition->module = head.module;
-	definition->file = head.file;
-	definition->text = head.text;
-	read_run(d);
+	if (!definition)
+		return NULL;
+	*definition = (struct run_definition){HEAD_OF(head)};
+	fields_take(r, root, run_fields, FIELDS_HERE, definition);
+	if (read_steps(&d, reader_required(r, root, "steps")))
+		(void)run_draft_paths(&d); /* a failed arena is seen at the end */
+	return definition;
 }
 
 void run_definition_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
 			  const struct run_definition **ret)
 {
-	struct arena scratch;
-	struct run_draft d = {.r = {.findings = findings, .arena = arena, .place.file = file, .kind = "run"},
-			      .scratch = &scratch};
-	struct finding **from = findings->last;
-	size_t errors = findings->errors;
-
-	arena_init(&scratch, DEFINITION_SCRATCH_BYTES_MAX);
-	read_definition(&d, text);
-	definition_text_done(&d.r, &scratch, from);
-	*ret = findings->errors == errors ? d.definition : NULL;
+	*ret = head_read("run", run_fields, file, text, arena, findings, read_run);
 }

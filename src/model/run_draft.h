@@ -21,7 +21,6 @@ struct run_draft {
 	struct reader r; /* its arena is the definition's */
 	struct arena *scratch;
 	struct run_definition *definition;
-	struct action_list actions;
 	struct run_step *steps;       /* those of the definition */
 	struct run_source *sources;   /* one per step */
 	const struct json_node *root; /* an object */
@@ -29,8 +28,8 @@ struct run_draft {
 
 /* The reader whose findings name step i. */
 struct reader run_draft_reader(const struct run_draft *d, size_t i);
-/* NULL: there is none, or that is reported. */
-const struct expression *run_draft_expression(const struct reader *r, const struct json_node *node, const char *what);
+field_read_fn run_draft_expression;
+#define FIELD_EXPRESSION(S, member) FIELD_OWN_AT(S, member, const struct expression *, run_draft_expression)
 
 /* run_step.c: reads step i from the node; reports all but what is between steps. */
 void run_draft_step(struct run_draft *d, size_t i, const struct json_node *node);

@@ -1,5 +1,5 @@
 /*
- * The steps of a run definition. One table says which field belongs to which type of step; a field of another type is
+ * The steps of a run definition. One table has the fields, and which types of steps they belong to; a field of another type is
  * refused like an unknown one, because whoever wrote it believed in something that does not happen.
  */
 #include <stdio.h>
@@ -18,88 +18,6 @@ const char *run_step_type_name(enum run_step_type type)
 	return type_names[type];
 }
 
-typedef void read_fn(const struct run_draft *d, const struct reader *r, const struct json_node *node,
-		     struct run_step *step);
-
-static void read_action(const struct run_draft *d, const struct reader *r, const struct json_node *node,
-			struct run_step *step)
-{
-	step->action = action_reference(r, node, "action", &d->actions);
-}
-
-static void read_compensate(const struct run_draft *d, const struct reader *r, const struct json_node *node,
-			    struct run_step *step)
-{
-	step->compensate = action_reference(r, node, "compensate", &d->actions);
-}
-
-static void read_input(const struct run_draft *d, const struct reader *r, const struct json_node *node,
-		       struct run_step *step)
-{
-	(void)d;
-	step->input = run_draft_expression(r, node, "input");
-}
-
-static void read_retry(const struct run_draft *d, const struct reader *r, const struct json_node *node,
-		       struct run_step *step)
-{
-	(void)d;
-	attempt_read_retry(r, node, &step->retry);
-}
-
-static void read_lease(const struct run_draft *d, const struct reader *r, const struct json_node *node,
-		       struct run_step *step)
-{
-	(void)d;
-	(void)reader_lease(r, node, "lease", &step->lease_ms); /* reported there */
-}
-
-static void read_on_unknown(const struct run_draft *d, const struct reader *r, const struct json_node *node,
-			    struct run_step *step)
-{
-	(void)d;
-	attempt_read_on_unknown(r, node, "a step of a run", &step->on_unknown);
-}
-
-static void read_on_5xx(const struct run_draft *d, const struct reader *r, const struct json_node *node,
-			struct run_step *step)
-{
-	(void)d;
-	attempt_read_on_5xx(r, node, &step->unknown_on_5xx);
-}
-
-static void read_save_as(const struct run_draft *d, const struct reader *r, const struct json_node *node,
-			 struct run_step *step)
-{
-	(void)d;
-	(void)reader_name(r, node, "save_as", &step->save_as); /* reported there */
-}
-
-static void read_timeout(const struct run_draft *d, const struct reader *r, const struct json_node *node,
-			 struct run_step *step)
-{
-	(void)d;
-	(void)reader_duration(r, node, "timeout", &step->timeout_ms); /* reported there */
-}
-
-static void read_on_timeout(const struct run_draft *d, const struct reader *r, const struct json_node *node,
-			    struct run_step *step)
-{
-	static const char *const names[] = {"fail", "continue", NULL};
-	int choice;
-
-	(void)d;
-	if (reader_choice(r, node, "on_timeout", names, &choice))
-		step->goes_on_timed_out = choice == 1;
-}
-
-static void read_for(const struct run_draft *d, const struct reader *r, const struct json_node *node,
-		     struct run_step *step)
-{
-	(void)d;
-	(void)reader_duration(r, node, "for", &step->for_ms); /* reported there */
-}
-
 /* "2026-…": no expression begins so, since there is no arithmetic. */
 static bool begins_like_time(struct slice text)
 {
@@ -111,114 +29,64 @@ static bool begins_like_time(struct slice text)
 }
 
 /* A time as it stands is kept as the expression that gives it: its text with the quotes. */
-static void read_until(const struct run_draft *d, const struct reader *r, const struct json_node *node,
-		       struct run_step *step)
+static void read_until(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	struct wall_time time;
 	struct hx_error err;
 
-	(void)d;
 	if (node->type != JSON_STRING || !begins_like_time(node->string))
-		step->until = run_draft_expression(r, node, "until");
-	else if (wall_time_parse("until", node->string, &err, &time) != HX_OK ||
-		 expression_parse(node->value.raw, r->arena, &err, &step->until) != HX_OK)
+		run_draft_expression(r, node, field, ret);
+	else if (wall_time_parse(field->name, node->string, &err, &time) != HX_OK ||
+		 expression_parse(node->value.raw, r->arena, &err, ret) != HX_OK)
 		reader_report(r, node->at.line, "time", "%s", err.detail);
 }
 
-static void read_event(const struct run_draft *d, const struct reader *r, const struct json_node *node,
-		       struct run_step *step)
-{
-	(void)d;
-	(void)reader_name(r, node, "event", &step->event); /* reported there */
-}
-
-static void read_entry_lock(const struct run_draft *d, const struct reader *r, const struct json_node *node,
-			    struct run_step *step)
-{
-	(void)d;
-	(void)reader_duration(r, node, "entry_lock", &step->entry_lock_ms); /* reported there */
-}
-
-static void read_when(const struct run_draft *d, const struct reader *r, const struct json_node *node,
-		      struct run_step *step)
-{
-	(void)d;
-	step->when = run_draft_expression(r, node, "when");
-}
-
 #define TYPE(type) (1u << (type))
-#define ALL (~0u)
 #define WITH_OUTPUT (TYPE(RUN_TASK) | TYPE(RUN_EXTERNAL_EVENT) | TYPE(RUN_APPROVAL))
 #define WITH_TIMEOUT (WITH_OUTPUT | TYPE(RUN_WAIT))
 
+static const char *const on_timeout_names[] = {"fail", "continue", NULL};
+
 /* clang-format off */
-static const struct field {
-	const char *name;
-	unsigned types;
-	read_fn *read; /* NULL: read by itself */
-} fields[] = {
-	{"name",       ALL,                      NULL},
-	{"type",       ALL,                      NULL},
-	{"action",     TYPE(RUN_TASK),           read_action},
-	{"compensate", TYPE(RUN_TASK),           read_compensate},
-	{"input",      TYPE(RUN_TASK),           read_input},
-	{"retry",      TYPE(RUN_TASK),           read_retry},
-	{"lease",      TYPE(RUN_TASK),           read_lease},
-	{"on_unknown", TYPE(RUN_TASK),           read_on_unknown},
-	{"on_5xx",     TYPE(RUN_TASK),           read_on_5xx},
-	{"save_as",    WITH_OUTPUT,              read_save_as},
-	{"timeout",    WITH_TIMEOUT,             read_timeout},
-	{"on_timeout", WITH_TIMEOUT,             read_on_timeout},
-	{"for",        TYPE(RUN_WAIT),           read_for},
-	{"until",      TYPE(RUN_WAIT),           read_until},
-	{"event",      TYPE(RUN_EXTERNAL_EVENT), read_event},
-	{"entry_lock", TYPE(RUN_APPROVAL),       read_entry_lock},
-	{"when",       TYPE(RUN_CONDITION),      read_when},
-	{"then",       TYPE(RUN_CONDITION),      NULL},
-	{"else",       TYPE(RUN_CONDITION),      NULL},
-};
+const struct field run_step_fields[] = {
+	{"name",       FIELD_KNOWN},
+	{"type",       FIELD_KNOWN},
+	{"action",     .of = TYPE(RUN_TASK),           FIELD_ACTION(struct run_step, action), .required = true},
+	{"compensate", .of = TYPE(RUN_TASK),           FIELD_ACTION(struct run_step, compensate)},
+	{"input",      .of = TYPE(RUN_TASK),           FIELD_EXPRESSION(struct run_step, input)},
+	{"retry",      .of = TYPE(RUN_TASK),           FIELD_RETRY(struct run_step, retry)},
+	{"lease",      .of = TYPE(RUN_TASK),           FIELD_LEASE(struct run_step, lease_ms)},
+	{"on_unknown", .of = TYPE(RUN_TASK),           FIELD_ON_UNKNOWN(struct run_step, on_unknown)},
+	{"on_5xx",     .of = TYPE(RUN_TASK),           FIELD_ON_5XX(struct run_step, unknown_on_5xx)},
+	{"save_as",    .of = WITH_OUTPUT,              FIELD_NAME(struct run_step, save_as)},
+	{"timeout",    .of = WITH_TIMEOUT,             FIELD_DURATION(struct run_step, timeout_ms)},
+	{"on_timeout", .of = WITH_TIMEOUT,             FIELD_CHOICE(struct run_step, goes_on_timed_out, on_timeout_names)},
+	{"for",        .of = TYPE(RUN_WAIT),           FIELD_DURATION(struct run_step, for_ms)},
+	{"until",      .of = TYPE(RUN_WAIT),           FIELD_OWN_AT(struct run_step, until, const struct expression *, read_until)},
+	{"event",      .of = TYPE(RUN_EXTERNAL_EVENT), FIELD_NAME(struct run_step, event), .required = true},
+	{"entry_lock", .of = TYPE(RUN_APPROVAL),       FIELD_DURATION(struct run_step, entry_lock_ms)},
+	{"when",       .of = TYPE(RUN_CONDITION),      FIELD_EXPRESSION(struct run_step, when), .required = true},
+	{"then",       .of = TYPE(RUN_CONDITION),      FIELD_KNOWN}, /* of run_path.c, like: */
+	{"else",       .of = TYPE(RUN_CONDITION),      FIELD_KNOWN},
+	{0}};
 /* clang-format on */
 
-#define FIELDS (sizeof fields / sizeof fields[0])
-
-static const struct field *field_named(struct slice name)
-{
-	for (size_t i = 0; i < FIELDS; i++)
-		if (slice_is(name, fields[i].name))
-			return &fields[i];
-	return NULL;
-}
-
-static void report_misplaced(const struct reader *r, const struct json_node *member, const struct field *field,
-			     const char *type)
+static void refuse_field(const struct reader *r, const struct json_node *member, const struct field *misplaced,
+			 unsigned of, const char *const *fitting)
 {
 	char owners[128];
 	size_t n = 0;
 
+	if (!misplaced) {
+		head_refuse(r, member, misplaced, of, fitting);
+		return;
+	}
 	for (size_t t = 0; t < TYPES; t++)
-		if (field->types & TYPE(t))
+		if (misplaced->of & TYPE(t))
 			n += (size_t)snprintf(owners + n, sizeof owners - n, "%s%s", n ? ", " : "", type_names[t]);
 	reader_report(r, member->name_at.line, "unknown field",
-		      "\"%s\" does not belong to a step of type %s, only to %s", field->name, type, owners);
-}
-
-static void check_fields(const struct reader *r, const struct json_node *node, unsigned types, const char *type)
-{
-	const char *fitting[FIELDS + 1] = {NULL};
-	size_t n = 0;
-
-	for (size_t i = 0; i < FIELDS; i++)
-		if (fields[i].types & types)
-			fitting[n++] = fields[i].name;
-	json_node_for_each(member, node)
-	{
-		const struct field *field = field_named(member->name);
-
-		if (!field)
-			head_refuse_field(r, member, fitting);
-		else if (!(field->types & types))
-			report_misplaced(r, member, field, type);
-	}
+		      "\"%s\" does not belong to a step of type %s, only to %s", misplaced->name,
+		      type_names[__builtin_ctz(of)], owners);
 }
 
 /* ---- what must hold between the fields of one step ---- */
@@ -236,7 +104,6 @@ static void check_task_timeout(const struct reader *r, const struct json_node *n
 
 static void check_task(const struct reader *r, const struct json_node *node, struct run_step *step)
 {
-	(void)reader_required(r, node, "action");
 	if (!step->action)
 		return;
 	attempt_settle_on_unknown(r, json_node_member(node, "on_unknown"), step->action, &step->on_unknown);
@@ -278,14 +145,10 @@ static void check_step(const struct reader *r, const struct json_node *node, str
 		check_on_timeout(r, node);
 		return;
 	case RUN_EXTERNAL_EVENT:
-		(void)reader_required(r, node, "event");
-		check_on_timeout(r, node);
-		return;
 	case RUN_APPROVAL:
 		check_on_timeout(r, node);
 		return;
 	case RUN_CONDITION:
-		(void)reader_required(r, node, "when");
 		return;
 	}
 	ASSERT(!"a type has its rules");
@@ -313,17 +176,6 @@ static void read_name(const struct reader *r, const struct json_node *node, stru
 			      "\": in then and else that is the end of the run");
 }
 
-static void read_fields(const struct run_draft *d, const struct reader *r, const struct json_node *node, unsigned types,
-			struct run_step *step)
-{
-	for (size_t f = 0; f < FIELDS; f++) {
-		const struct json_node *value = json_node_member(node, fields[f].name);
-
-		if (value && fields[f].read && (fields[f].types & types))
-			fields[f].read(d, r, value, step);
-	}
-}
-
 void run_draft_step(struct run_draft *d, size_t i, const struct json_node *node)
 {
 	const struct json_node *name = json_node_member(node, "name");
@@ -345,13 +197,13 @@ void run_draft_step(struct run_draft *d, size_t i, const struct json_node *node)
 		return;
 	read_name(&r, node, step);
 	if (!reader_choice(&r, reader_required(&r, node, "type"), "type", type_names, &type)) {
-		check_fields(&r, node, ALL, "unknown");
-		read_fields(d, &r, node, ALL, step);
+		fields_check(&r, node, run_step_fields, FIELDS_ANYWHERE, refuse_field);
+		fields_take(&r, node, run_step_fields, FIELDS_ANYWHERE, step);
 		return;
 	}
 	d->sources[i].may_jump_away = false;
 	step->type = (enum run_step_type)type;
-	check_fields(&r, node, TYPE(type), type_names[type]);
-	read_fields(d, &r, node, TYPE(type), step);
+	fields_check(&r, node, run_step_fields, TYPE(type), refuse_field);
+	fields_take(&r, node, run_step_fields, TYPE(type), step);
 	check_step(&r, node, step);
 }

@@ -11,10 +11,8 @@
 #include "base/excerpt.h"
 #include "model/attempt.h"
 #include "model/draft.h"
+#include "model/head.h"
 #include "model/text.h"
-
-typedef void read_fn(const struct draft *d, const struct reader *r, const struct json_node *node,
-		     struct step_view *view);
 
 static struct suggestion suggest_status(const struct draft *d, const struct reader *r, struct slice name)
 {
@@ -25,13 +23,14 @@ static struct suggestion suggest_status(const struct draft *d, const struct read
 	return reader_suggest(r, name, names);
 }
 
-const char *draft_status(const struct draft *d, const struct reader *r, const struct json_node *node, const char *what)
+const char *draft_status(const struct reader *r, const struct json_node *node, const char *what)
 {
+	const struct draft *d = r->draft;
+	const struct status_entry *entry;
+
 	if (!reader_string(r, node, what))
 		return NULL;
-
-	const struct status_entry *entry = index_status(d->index, node->string);
-
+	entry = index_status(d->index, node->string);
 	if (entry)
 		return entry->text;
 	if (d->w->statuses_n > 0 && r->findings)
@@ -40,10 +39,9 @@ const char *draft_status(const struct draft *d, const struct reader *r, const st
 	return NULL;
 }
 
-static void read_successful_state(const struct draft *d, const struct reader *r, const struct json_node *node,
-				  struct step_view *view)
+static void read_status(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
-	view->successful_state = draft_status(d, r, node, "successful_state");
+	*(const char **)ret = draft_status(r, node, field->name);
 }
 
 static bool is_text(const struct json_node *node)
@@ -65,13 +63,14 @@ enum claim_form claim_form(const struct json_node *node, struct slice *ret_into,
 }
 
 /* Says nothing: what is wrong with a claim is what the rules are about. */
-static void read_claim(const struct draft *d, const struct reader *r, const struct json_node *node,
-		       struct step_view *view)
+static void read_claim(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
+	const struct draft *d = r->draft;
 	const struct status_entry *into, *revert;
 	struct slice into_name, revert_name;
+	struct step_view *view = ret;
 
-	(void)r;
+	(void)field;
 	if (claim_form(node, &into_name, &revert_name) != CLAIM_PAIR)
 		return;
 	into = index_status(d->index, into_name);
@@ -83,15 +82,9 @@ static void read_claim(const struct draft *d, const struct reader *r, const stru
 	view->claim_line = node->at.line;
 }
 
-static void read_action(const struct draft *d, const struct reader *r, const struct json_node *node,
-			struct step_view *view)
-{
-	view->action = action_reference(r, node, "action", &d->actions);
-}
-
 /* A sql action is part of the finish: too late to validate, too early to be an after-effect. */
-static bool refuse_sql(const struct reader *r, const struct json_node *node, const struct action *action,
-		       const char *what, const char *why)
+static bool refuse_sql(const struct reader *r, const struct json_node *node, const char *what, const char *why,
+		       const struct action *action)
 {
 	if (!action || action->kind != ACTION_SQL)
 		return false;
@@ -100,88 +93,56 @@ static bool refuse_sql(const struct reader *r, const struct json_node *node, con
 	return true;
 }
 
-static void read_validation(const struct draft *d, const struct reader *r, const struct json_node *node,
-			    struct step_view *view)
+static void read_validation(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
-	view->validation = action_reference(r, node, "validation", &d->actions);
-	(void)refuse_sql(r, node, view->validation, "validation", "a validation comes before the action");
+	struct step_view *view = ret;
+
+	view->validation = action_reference(r, node, field->name);
+	(void)refuse_sql(r, node, field->name, "a validation comes before the action", view->validation);
 }
 
-static void read_after_effects(const struct draft *d, const struct reader *r, const struct json_node *node,
-			       struct step_view *view)
+static bool refuse_sql_effect(const struct reader *r, const struct json_node *node, const char *what,
+			      const struct action *action)
 {
-	static const char what[] = "success_after_effect";
-
-	if (!reader_array(r, node, what, 0, STEP_AFTER_EFFECTS_MAX))
-		return;
-	json_node_for_each(element, node)
-	{
-		const struct action *action = action_reference(r, element, what, &d->actions);
-
-		if (action && !refuse_sql(r, element, action, what, "an after-effect comes behind the commit"))
-			action_add_once(r, element, what, action, view->after_effects, &view->after_effects_n);
-	}
+	return refuse_sql(r, node, what, "an after-effect comes behind the commit", action);
 }
 
-static void read_entry_lock(const struct draft *d, const struct reader *r, const struct json_node *node,
-			    struct step_view *view)
+static void read_after_effects(const struct reader *r, const struct json_node *node, const struct field *field,
+			       void *ret)
 {
-	(void)d;
-	(void)reader_duration(r, node, "entry_lock", &view->entry_lock_ms); /* reported there */
+	struct step_view *view = ret;
+
+	action_read_effects(r, node, field->name, refuse_sql_effect, view->after_effects, &view->after_effects_n);
 }
 
-static void read_lease(const struct draft *d, const struct reader *r, const struct json_node *node,
-		       struct step_view *view)
-{
-	(void)d;
-	(void)reader_lease(r, node, "lease", &view->lease_ms); /* reported there */
-}
-
-static void read_on_unknown(const struct draft *d, const struct reader *r, const struct json_node *node,
-			    struct step_view *view)
-{
-	static const char *const names[] = {"revert", "retry", "probe", "hold", NULL};
-	int choice;
-
-	(void)d;
-	if (reader_choice(r, node, "on_unknown", names, &choice))
-		view->on_unknown = (enum on_unknown)choice;
-}
-
-static void read_on_5xx(const struct draft *d, const struct reader *r, const struct json_node *node,
-			struct step_view *view)
-{
-	(void)d;
-	attempt_read_on_5xx(r, node, &view->unknown_on_5xx);
-}
-
-/* clang-format off */
-static const struct {
-	const char *name;
-	read_fn *read;
-} fields[STEP_FIELDS] = {
-	[STEP_SUCCESSFUL_STATE] = {"successful_state",     read_successful_state},
-	[STEP_CLAIM]            = {"claim_state",          read_claim},
-	[STEP_ACTION]           = {"action",               read_action},
-	[STEP_VALIDATION]       = {"validation",           read_validation},
-	[STEP_AFTER_EFFECT]     = {"success_after_effect", read_after_effects},
-	[STEP_ENTRY_LOCK]       = {"entry_lock",           read_entry_lock},
-	[STEP_LEASE]            = {"lease",                read_lease},
-	[STEP_ON_UNKNOWN]       = {"on_unknown",           read_on_unknown},
-	[STEP_ON_5XX]           = {"on_5xx",               read_on_5xx},
-};
-/* clang-format on */
+static const char *const on_unknown_names[] = {[UNKNOWN_REVERT] = "revert",
+					       [UNKNOWN_RETRY] = "retry",
+					       [UNKNOWN_PROBE] = "probe",
+					       [UNKNOWN_HOLD] = "hold",
+					       NULL};
 
 #define CLAIM_OTHER_NAME "successful_claim_state"
 
-static void check_known(const struct reader *r, const struct json_node *node)
-{
-	const char *known[STEP_FIELDS + 5] = {"step_id", "step_key", "status", CLAIM_OTHER_NAME};
+/* clang-format off */
+const struct field step_fields[] = {
+	[STEP_SUCCESSFUL_STATE] = {"successful_state", FIELD_OWN_AT(struct step_view, successful_state, const char *, read_status)},
+	[STEP_CLAIM]            = {"claim_state",      FIELD_OWN(read_claim)},
+	[STEP_ACTION]           = {"action",           FIELD_ACTION(struct step_view, action)},
+	[STEP_VALIDATION]       = {"validation",       FIELD_OWN(read_validation)},
+	[STEP_ON_UNKNOWN]       = {"on_unknown",       FIELD_CHOICE(struct step_view, on_unknown, on_unknown_names)},
+	{"success_after_effect", FIELD_OWN(read_after_effects)},
+	{"entry_lock",           FIELD_DURATION(struct step_view, entry_lock_ms)},
+	{"lease",                FIELD_LEASE(struct step_view, lease_ms)},
+	{"on_5xx",               FIELD_ON_5XX(struct step_view, unknown_on_5xx)},
+	/* From here on none is a map by requester (but the status, which is more than that): these are read by themselves. */
+	{"step_id",              FIELD_KNOWN},
+	{"step_key",             FIELD_KNOWN},
+	{"status",               FIELD_KNOWN},
+	{CLAIM_OTHER_NAME,       FIELD_KNOWN},
+	{0}};
+/* clang-format on */
 
-	for (size_t i = 0; i < STEP_FIELDS; i++)
-		known[4 + i] = fields[i].name;
-	reader_known(r, node, known);
-}
+_Static_assert(sizeof step_fields / sizeof step_fields[0] <= STEP_FIELDS_MAX, "a draft has room for all");
 
 /* One field under two names; both together would hide one of them. */
 static const struct json_node *claim_field(const struct reader *r, const struct json_node *node)
@@ -196,18 +157,18 @@ static const struct json_node *claim_field(const struct reader *r, const struct 
 }
 
 /* Every entry of the field as it is written, with the name that it is written for. */
-static void check_entries(const struct draft *d, const struct reader *r, const struct json_node *field, read_fn *read)
+static void check_entries(const struct reader *r, const struct json_node *node, const struct field *field)
 {
 	struct reader named = *r;
 
-	if (field->type != JSON_OBJECT) {
-		read(d, r, field, &(struct step_view){0});
+	if (node->type != JSON_OBJECT) {
+		field_read(r, node, field, &(struct step_view){0});
 		return;
 	}
-	json_node_for_each(entry, field)
+	json_node_for_each(entry, node)
 	{
 		named.place.requester = entry->name.p;
-		read(d, &named, entry, &(struct step_view){0});
+		field_read(&named, entry, field, &(struct step_view){0});
 	}
 }
 
@@ -273,7 +234,7 @@ static size_t read_statuses_of(struct draft *d, size_t i)
 	size_t n = 0;
 
 	if (!status || status->type != JSON_OBJECT) {
-		d->steps[i].status = status ? draft_status(d, &r, status, "status") : NULL;
+		d->steps[i].status = status ? draft_status(&r, status, "status") : NULL;
 		return 1;
 	}
 	requesters_add(&d->requesters, &r, status);
@@ -285,7 +246,7 @@ static size_t read_statuses_of(struct draft *d, size_t i)
 	{
 		r.place.requester = entry->name.p;
 
-		const char *text = draft_status(d, &r, entry, "status");
+		const char *text = draft_status(&r, entry, "status");
 
 		if (!text || has_status(d, i, n, text))
 			continue;
@@ -330,19 +291,20 @@ size_t draft_step_read(struct draft *d, size_t i, const struct json_node *node)
 		return 1;
 	read_identity(d, i, node);
 	r = draft_step_reader(d, i);
-	check_known(&r, node);
-	for (size_t f = 0; f < STEP_FIELDS; f++) {
-		source->fields[f] = f == STEP_CLAIM ? claim_field(&r, node) : json_node_member(node, fields[f].name);
+	fields_check(&r, node, step_fields, FIELDS_HERE, field_refuse);
+	for (size_t f = 0; step_fields[f].kind != FIELD_IS_KNOWN; f++) {
+		source->fields[f] = f == STEP_CLAIM ? claim_field(&r, node)
+						    : json_node_member(node, step_fields[f].name);
 		if (!source->fields[f])
 			continue;
 		requesters_add(&d->requesters, &r, source->fields[f]);
-		check_entries(d, &r, source->fields[f], fields[f].read);
+		check_entries(&r, source->fields[f], &step_fields[f]);
 	}
 	(void)reader_required(&r, node, "successful_state");
 	return read_statuses_of(d, i);
 }
 
-const struct json_node *draft_value(const struct draft *d, size_t i, enum step_field field, size_t view)
+const struct json_node *draft_value(const struct draft *d, size_t i, size_t field, size_t view)
 {
 	struct slice anyone_else = {NULL, 0};
 
@@ -393,12 +355,8 @@ bool draft_step_views(struct draft *d, size_t i)
 		return false;
 	silent.findings = NULL;
 	for (size_t v = 0; v < n; v++) {
-		for (size_t f = 0; f < STEP_FIELDS; f++) {
-			const struct json_node *value = draft_value(d, i, (enum step_field)f, v);
-
-			if (value)
-				fields[f].read(d, &silent, value, &views[v]);
-		}
+		for (size_t f = 0; step_fields[f].kind != FIELD_IS_KNOWN; f++)
+			field_read(&silent, draft_value(d, i, f, v), &step_fields[f], &views[v]);
 		views[v].start = start_of(d, i, v);
 		views[v].allowed = draft_value(d, i, STEP_SUCCESSFUL_STATE, v) && !lacks_action(d, i, v);
 		if (!draft_value(d, i, STEP_ON_UNKNOWN, v))

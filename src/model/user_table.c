@@ -29,69 +29,62 @@ static bool is_table(struct slice name)
 	return is_identifier(slice_of(name.p, schema_n)) && is_identifier(slice_of(dot + 1, name.n - schema_n - 1));
 }
 
-static void read_table(const struct reader *r, const struct json_node *node, struct user_table *ret)
+void user_table_read(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
-	if (!reader_string(r, node, "table"))
+	struct user_table *t = ret;
+
+	*t = (struct user_table){.id = "id", .status = "status", .version = "version", .updated_at = "updated_at"};
+	if (!reader_string(r, node, field->name))
 		return;
 	if (!is_table(node->string))
 		reader_report(r, node->at.line, "name",
 			      "table is \"%s\"; a table is letters, digits and '_', with its schema and a '.' in front "
 			      "if need be, each of at most %d bytes",
 			      excerpt_of(node->string).text, IDENTIFIER_BYTES_MAX);
-	ret->table = reader_keep(r, node->string);
+	t->table = reader_keep(r, node->string);
 }
 
-static void read_column(const struct reader *r, const struct json_node *columns, const char *what, const char **ret)
+static void read_column(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
-	const struct json_node *node = json_node_member(columns, what);
+	const char **column = ret;
 
-	if (!reader_string(r, node, what))
+	if (!reader_string(r, node, field->name))
 		return;
 	if (!is_identifier(node->string))
 		reader_report(r, node->at.line, "name", "%s is \"%s\"; a column is 1 to %d letters, digits and '_'",
-			      what, excerpt_of(node->string).text, IDENTIFIER_BYTES_MAX);
-	*ret = reader_keep(r, node->string);
+			      field->name, excerpt_of(node->string).text, IDENTIFIER_BYTES_MAX);
+	*column = reader_keep(r, node->string);
 }
 
-static void check_distinct(const struct reader *r, const struct json_node *columns, const struct user_table *t)
+static void check_distinct(const struct reader *outer, const struct json_node *columns, const struct user_table *t)
 {
 	const char *const names[] = {t->id, t->status, t->version, t->updated_at};
-
-	for (size_t i = 0; i < 4; i++)
-		for (size_t j = 0; j < i; j++)
-			if (names[i] && names[j] && strcasecmp(names[i], names[j]) == 0)
-				reader_report(r, columns->at.line, "duplicate", "column %s has two meanings", names[i]);
-}
-
-static void read_columns(const struct reader *outer, const struct json_node *columns, struct user_table *ret)
-{
-	static const char *const known[] = {"id", "status", "version", "updated_at", NULL};
 	struct reader r = *outer;
 
 	r.where = "meta.columns";
-	if (!reader_object(outer, columns, "columns"))
-		return;
-	reader_known(&r, columns, known);
-	read_column(&r, columns, "id", &ret->id);
-	read_column(&r, columns, "status", &ret->status);
-	read_column(&r, columns, "version", &ret->version);
-	read_column(&r, columns, "updated_at", &ret->updated_at);
-	check_distinct(&r, columns, ret);
+	for (size_t i = 0; i < 4; i++)
+		for (size_t j = 0; j < i; j++)
+			if (names[i] && names[j] && strcasecmp(names[i], names[j]) == 0)
+				reader_report(&r, columns->at.line, "duplicate", "column %s has two meanings",
+					      names[i]);
 }
 
-void user_table_read(const struct reader *r, const struct json_node *meta, struct user_table *ret)
-{
-	const struct json_node *table = json_node_member(meta, "table");
-	const struct json_node *columns = json_node_member(meta, "columns");
+#define FIELD_COLUMN(member) FIELD_OWN_AT(struct user_table, member, const char *, read_column)
 
-	if (columns && !table)
-		reader_report(r, columns->name_at.line, "missing field", "columns without a table");
-	*ret = (struct user_table){0};
-	if (!table)
-		return;
-	*ret = (struct user_table){.id = "id", .status = "status", .version = "version", .updated_at = "updated_at"};
-	read_table(r, table, ret);
-	read_columns(r, columns, ret);
+static const struct field column_fields[] = {{"id", FIELD_COLUMN(id)},
+					     {"status", FIELD_COLUMN(status)},
+					     {"version", FIELD_COLUMN(version)},
+					     {"updated_at", FIELD_COLUMN(updated_at)},
+					     {0}};
+
+void user_table_read_columns(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	const struct user_table *t = ret;
+
+	if (!t->id) /* user_table_read() was not called */
+		reader_report(r, node->name_at.line, "missing field", "columns without a table");
+	else if (fields_object(r, node, field->name, column_fields, ret))
+		check_distinct(r, node, t);
 }
 
 struct slice user_table_schema(const struct user_table *t)

@@ -2,14 +2,14 @@
 #ifndef HX_MODEL_USER_TABLE_H
 #define HX_MODEL_USER_TABLE_H
 
-#include "model/reader.h"
+#include "model/fields.h"
 #include "model/workflow.h"
 
 /* PostgreSQL cuts longer identifiers in silence. */
 #define IDENTIFIER_BYTES_MAX 63
 
-/* *ret names no table when meta has none. Whether table and columns exist is asked at boot, of the store. */
-void user_table_read(const struct reader *r, const struct json_node *meta, struct user_table *ret);
+/* `table`, then `columns`, into a struct user_table. Whether these exist is asked at boot, of the store. */
+field_read_fn user_table_read, user_table_read_columns;
 /* Of "app.invoices": the schema, empty where none was written, and the table's own name. */
 struct slice user_table_schema(const struct user_table *t);
 const char *user_table_name(const struct user_table *t);

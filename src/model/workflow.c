@@ -5,39 +5,8 @@
 #include "model/workflow.h"
 
 #include "base/excerpt.h"
-#include "model/definition_text.h"
 #include "model/draft.h"
-#include "model/user_table.h"
-
-/* A definition without a kind is read on as one of this kind, so that all its faults are seen. */
-static bool is_entity(const struct draft *d, const struct json_node *root)
-{
-	static const char *const kinds[] = {"entity", "run", "batch", NULL};
-	const struct json_node *node = reader_required(&d->r, root, "kind");
-	int kind = 0;
-
-	if (!node)
-		return true;
-	if (!reader_choice(&d->r, node, "kind", kinds, &kind))
-		return false;
-	if (kind != 0)
-		reader_report(&d->r, node->at.line, "kind", "this is a definition of kind %s, not entity", kinds[kind]);
-	return kind == 0;
-}
-
-static void read_meta(struct draft *d, const struct json_node *meta)
-{
-	static const char *const known[] = {"module", "table", "columns", NULL};
-	struct reader r = d->r;
-
-	r.where = "meta";
-	d->w->module = d->w->name;
-	if (!reader_object(&d->r, meta, "meta"))
-		return;
-	reader_known(&r, meta, known);
-	(void)reader_name(&r, json_node_member(meta, "module"), "module", &d->w->module); /* reported there */
-	user_table_read(&r, meta, &d->w->table);
-}
+#include "model/head.h"
 
 static void check_status_duplicates(const struct draft *d)
 {
@@ -130,20 +99,25 @@ static bool build_views(struct draft *d)
 	return true;
 }
 
-static void read_entity(struct draft *d, const struct json_node *root)
-{
-	static const char *const known[] = {"workflow",       "kind",    "meta",  "status_types",
-					    "initial_status", "actions", "steps", NULL};
+/* clang-format off */
+const struct field entity_fields[] = {
+	{"workflow",       FIELD_KNOWN},
+	{"kind",           FIELD_KNOWN},
+	{"meta",           FIELD_KNOWN},
+	{"status_types",   FIELD_KNOWN},
+	{"initial_status", FIELD_KNOWN},
+	{"actions",        FIELD_KNOWN},
+	{"steps",          FIELD_KNOWN},
+	{0}};
+/* clang-format on */
 
-	reader_known(&d->r, root, known);
-	read_meta(d, json_node_member(root, "meta"));
+/* One after the other: steps name statuses and actions, and what holds between steps needs all of them. */
+static void read_parts(struct draft *d, const struct json_node *root)
+{
 	d->status_types = reader_required(&d->r, root, "status_types");
 	if (!read_statuses(d))
 		return;
-	d->w->initial_status = draft_status(d, &d->r, reader_required(&d->r, root, "initial_status"), "initial_status");
-	actions_parse(&d->r, json_node_member(root, "actions"), &d->actions);
-	d->w->actions = d->actions.items;
-	d->w->actions_n = d->actions.n;
+	d->w->initial_status = draft_status(&d->r, reader_required(&d->r, root, "initial_status"), "initial_status");
 	if (!read_steps(d, reader_required(&d->r, root, "steps")) || !keep_requesters(d) || !build_views(d))
 		return;
 	draft_check_duplicates(d);
@@ -152,32 +126,21 @@ static void read_entity(struct draft *d, const struct json_node *root)
 	d->w->index = d->index;
 }
 
-static void read_definition(struct draft *d, const char *file, struct slice text)
+static const void *read_entity(const struct reader *r, const struct json_node *root, struct head *head,
+			       struct arena *scratch)
 {
-	const struct json_node *root = definition_text_read(&d->r, text, d->scratch);
+	struct draft d = {.r = *r, .scratch = scratch, .w = arena_alloc(r->arena, sizeof *d.w)};
 
-	d->w = root ? arena_zalloc(d->r.arena, sizeof *d->w) : NULL;
-	if (!d->w)
-		return;
-	d->w->file = reader_keep(&d->r, slice_str(file));
-	d->w->text = arena_copy(d->r.arena, text);
-	if (reader_name(&d->r, reader_required(&d->r, root, "workflow"), "workflow", &d->w->name))
-		d->r.place.workflow = d->w->name;
-	if (is_entity(d, root))
-		read_entity(d, root);
+	if (!d.w)
+		return NULL;
+	*d.w = (struct workflow){HEAD_OF(head), .table = head->table};
+	d.r.draft = &d;
+	read_parts(&d, root);
+	return d.w;
 }
 
 void workflow_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
 		    const struct workflow **ret)
 {
-	struct arena scratch;
-	struct draft d = {.r = {.findings = findings, .arena = arena, .place.file = file, .kind = "entity"},
-			  .scratch = &scratch};
-	struct finding **from = findings->last;
-	size_t errors = findings->errors;
-
-	arena_init(&scratch, DEFINITION_SCRATCH_BYTES_MAX);
-	read_definition(&d, file, text);
-	definition_text_done(&d.r, &scratch, from);
-	*ret = findings->errors == errors ? d.w : NULL;
+	*ret = head_read("entity", entity_fields, file, text, arena, findings, read_entity);
 }

@@ -110,8 +110,9 @@ static void an_unknown_one_is_refused_with_the_nearest(void **state)
 static const struct field *misplaced_field;
 
 static void note_misplaced(const struct reader *reader, const struct json_node *member, const struct field *misplaced,
-			   const char *const *fitting)
+			   unsigned of, const char *const *fitting)
 {
+	assert_int_equal(of, INDOOR);
 	(void)reader;
 	assert_string_equal(member->name.p, "address");
 	assert_string_equal(fitting[3], "on");
