@@ -6,9 +6,9 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "flow/answer.h"
-#include "flow/backoff.h"
 #include "flow/call_key.h"
 #include "flow/probe.h"
+#include "flow/what_next.h"
 #include "task/pulse.h"
 
 #define ERROR_BYTES_MAX 500
@@ -95,25 +95,6 @@ static void left_unknown(struct batch_hand *h, const struct answer *answer, bool
 		 &(struct item_end){.status = ITEM_UNKNOWN, .failure = failure, .doubt = DOUBT_NOW, .error = error});
 }
 
-/* It was not done this time. Whether it ever was is another question: what is in doubt stays charged. */
-static void failed(struct batch_hand *h, const struct answer *answer, bool for_good, struct slice error)
-{
-	const struct run_retry *retry = &definition_of(h)->retry;
-	struct item_end as = {.status = ITEM_PENDING, .failure = true, .doubt = doubt_of(h), .returns = !h->doubt};
-
-	as.error = error;
-	if (for_good || h->failures + 1 >= retry->max_attempts) {
-		if (h->doubt) {
-			left_unknown(h, answer, /* failure= */ true, error);
-			return;
-		}
-		as.status = ITEM_FAILED;
-	} else {
-		as.rest_ms = backoff_not_before(backoff_ms(retry, h->failures + 1, answer->id), answer->not_before_ms);
-	}
-	end_item(h, answer, &as);
-}
-
 /* The lease was over before the call could be begun: it is as it was, and this node begins nothing else. */
 static void not_begun(struct batch_hand *h, const struct answer *answer)
 {
@@ -151,43 +132,69 @@ static void begin_probe(struct batch_hand *h, const struct answer *answer)
 		not_begun(h, answer);
 }
 
-static void unknown(struct batch_hand *h, const struct answer *answer, struct slice error)
+/* Not tried again. What is in doubt stays charged: whether it ever was done is another question. */
+static void given_up(struct batch_hand *h, const struct answer *answer, struct slice error)
 {
-	h->doubt = h->doubted = true;
-	switch (definition_of(h)->on_unknown) {
-	case UNKNOWN_PROBE:
-		if (h->at == HAND_PROBING)
-			failed(h, answer, /* for_good= */ false, error);
-		else
-			begin_probe(h, answer);
-		break;
-	case UNKNOWN_RETRY:
-		failed(h, answer, /* for_good= */ false, error);
-		break;
-	default:
-		left_unknown(h, answer, /* failure= */ true, error);
-	}
+	end_item(h, answer,
+		 &(struct item_end){.status = ITEM_FAILED,
+				    .failure = true,
+				    .doubt = doubt_of(h),
+				    .returns = !h->doubt,
+				    .error = error});
 }
 
-/* The other side is at an earlier try under this key, and says nothing about it: it is asked again, and no attempt is used. */
-static void unsettled(struct batch_hand *h, const struct answer *answer, struct slice error)
+static void again(struct batch_hand *h, const struct answer *answer, const struct next *next, struct slice error)
 {
-	int64_t now = answer->now.ms, since = h->unsettled_since ? h->unsettled_since : now;
-	int64_t backoff = backoff_ms(&definition_of(h)->retry, h->failures + 1, answer->id);
-	int64_t next = backoff_unsettled(since, now, backoff, answer->not_before_ms);
+	end_item(h, answer,
+		 &(struct item_end){.status = ITEM_PENDING,
+				    .failure = next->what == NEXT_AGAIN,
+				    .doubt = doubt_of(h),
+				    .returns = !h->doubt,
+				    .error = error,
+				    .rest_ms = next->rest_ms,
+				    .unsettled_since = next->unsettled_since});
+}
 
-	h->doubt = h->doubted = true;
-	if (definition_of(h)->on_unknown == UNKNOWN_PROBE && !next)
+static struct next next_of(const struct batch_hand *h, const struct answer *answer, enum heard heard)
+{
+	return what_next(&(struct tried){
+		.heard = heard,
+		.doubt = h->doubt,
+		.policy = definition_of(h)->on_unknown,
+		.retry = &definition_of(h)->retry,
+		.attempt = h->failures + 1,
+		.drawn = answer->id,
+		.now_ms = answer->now.ms,
+		.not_before_ms = answer->not_before_ms,
+		.unsettled_since = h->unsettled_since,
+		.waits = true,
+	});
+}
+
+static void heard(struct batch_hand *h, const struct answer *answer, enum heard heard, struct slice error)
+{
+	struct next next = next_of(h, answer, heard);
+
+	h->doubt = next.doubt;
+	h->doubted |= next.doubt;
+	switch (next.what) {
+	case NEXT_DONE:
+		succeeded(h, answer, answer->output);
+		break;
+	case NEXT_AGAIN:
+	case NEXT_SAME_AGAIN:
+		again(h, answer, &next, error);
+		break;
+	case NEXT_PROBE:
 		begin_probe(h, answer);
-	else if (definition_of(h)->on_unknown == UNKNOWN_HOLD || !next)
-		left_unknown(h, answer, /* failure= */ false, error);
-	else
-		end_item(h, answer,
-			 &(struct item_end){.status = ITEM_PENDING,
-					    .doubt = DOUBT_NOW,
-					    .error = error,
-					    .rest_ms = next - now,
-					    .unsettled_since = since});
+		break;
+	case NEXT_HOLD:
+		left_unknown(h, answer, /* failure= */ heard != HEARD_UNSETTLED, error);
+		break;
+	case NEXT_FAIL:
+		given_up(h, answer, error);
+		break;
+	}
 }
 
 /* ---- answers ---- */
@@ -199,14 +206,25 @@ static void call(struct batch_hand *h, const struct answer *answer)
 	h->body = batch_call_body(&h->hold, "item", &(struct batch_call_item){.n = h->n, .input = h->input}, h->arena);
 	if (h->arena->failed) {
 		h->arena->failed = false;
-		failed(h, answer, /* for_good= */ true, slice_str("there was no room for its texts"));
+		heard(h, answer, HEARD_REFUSED, slice_str("there was no room for its texts"));
 		return;
 	}
 	h->at = HAND_ACTING;
 }
 
+/* A holder that was lost has used up no attempt: of those there is a bound of their own. */
+static enum next_what next_after_loss(const struct batch_hand *h)
+{
+	static const struct run_retry any_number = {.max_attempts = INT64_MAX};
+
+	return what_next(&(struct tried){
+				 .heard = HEARD_UNKNOWN, .policy = definition_of(h)->on_unknown, .retry = &any_number})
+		.what;
+}
+
 static void begin(struct batch_hand *h, const struct answer *answer, const struct db_rows *rows)
 {
+	enum next_what next = h->doubt ? next_after_loss(h) : NEXT_AGAIN;
 	struct lease lease = lease_of(h);
 	bool may = true;
 
@@ -217,9 +235,9 @@ static void begin(struct batch_hand *h, const struct answer *answer, const struc
 		left_unknown(h, answer, /* failure= */ false, slice_str("too many holders were lost over it"));
 	else if (h->unsettled_since) /* nobody was lost over it: it is only asked again */
 		call(h, answer);
-	else if (h->doubt && definition_of(h)->on_unknown == UNKNOWN_PROBE)
+	else if (next == NEXT_PROBE)
 		probe(h, answer);
-	else if (h->doubt && definition_of(h)->on_unknown == UNKNOWN_HOLD)
+	else if (next == NEXT_HOLD)
 		left_unknown(h, answer, /* failure= */ false, slice_str("its holder was lost"));
 	else
 		call(h, answer);
@@ -284,23 +302,7 @@ static void take_acted(struct batch_hand *h, const struct answer *answer)
 	h->overrun |= answer->overrun;
 	if (!answer->overrun)
 		h->hold.since = answer->lease_since;
-	switch (answer->outcome) {
-	case ACT_OK:
-		succeeded(h, answer, answer->output);
-		break;
-	case ACT_FAILED:
-		failed(h, answer, /* for_good= */ false, words(h, answer->output));
-		break;
-	case ACT_FAILED_FOR_GOOD:
-	case ACT_INVALID:
-		failed(h, answer, /* for_good= */ true, words(h, answer->output));
-		break;
-	case ACT_UNSETTLED:
-		unsettled(h, answer, words(h, answer->output));
-		break;
-	default:
-		unknown(h, answer, words(h, answer->output));
-	}
+	heard(h, answer, heard_of(answer->outcome), words(h, answer->output));
 }
 
 static void take_probed(struct batch_hand *h, const struct answer *answer)
@@ -320,10 +322,10 @@ static void take_probed(struct batch_hand *h, const struct answer *answer)
 		break;
 	case PROBE_NOT_DONE:
 		h->doubt = false;
-		failed(h, answer, /* for_good= */ false, slice_str("a probe says that it was not done"));
+		heard(h, answer, HEARD_NOT_DONE, slice_str("a probe says that it was not done"));
 		break;
 	case PROBE_UNKNOWN:
-		unknown(h, answer, words(h, answer->output));
+		heard(h, answer, HEARD_PROBE_UNKNOWN, words(h, answer->output));
 		break;
 	}
 }

@@ -8,10 +8,10 @@
  */
 #include "base/hash.h"
 #include "flow/answer.h"
-#include "flow/backoff.h"
 #include "flow/job_work.h"
 #include "flow/run.h"
 #include "flow/subject_change.h"
+#include "flow/what_next.h"
 
 /* clang-format off */
 
@@ -82,7 +82,7 @@ static void park(struct job_settle *s, struct slice words)
 	s->ending = (struct job_ending){.due_in_ms = -1, .error = words};
 }
 
-static void decide_failed(struct job_settle *s, const struct db_rows *rows, int64_t drawn)
+static struct next next_of(const struct db_rows *rows, enum heard heard, int64_t drawn)
 {
 	struct run_retry retry = {
 		.max_attempts = db_cell(rows, 0, ATTEMPTS_MAX)->i,
@@ -91,15 +91,25 @@ static void decide_failed(struct job_settle *s, const struct db_rows *rows, int6
 		.factor_thousandths = db_cell(rows, 0, FACTOR)->i,
 		.jitter = db_cell(rows, 0, JITTER)->i != 0,
 	};
-	int64_t attempt = db_cell(rows, 0, ATTEMPT)->i;
-	struct slice words = s->rq->output.p ? s->rq->output : slice_str("");
 
-	if (!s->rq->retryable || attempt >= retry.max_attempts) {
+	return what_next(&(struct tried){.heard = heard,
+					 .policy = policy_of_effect(db_cell(rows, 0, REPEATABLE)->i != 0),
+					 .retry = &retry,
+					 .attempt = db_cell(rows, 0, ATTEMPT)->i,
+					 .drawn = drawn});
+}
+
+static void decide_failed(struct job_settle *s, const struct db_rows *rows, int64_t drawn)
+{
+	struct slice words = s->rq->output.p ? s->rq->output : slice_str("");
+	struct next next = next_of(rows, s->rq->retryable ? HEARD_NOT_DONE : HEARD_REFUSED, drawn);
+
+	if (next.what != NEXT_AGAIN) {
 		park(s, words);
 		return;
 	}
 	s->to = JOB_RETRYING;
-	s->ending = (struct job_ending){.due_in_ms = backoff_ms(&retry, attempt, drawn), .error = words};
+	s->ending = (struct job_ending){.due_in_ms = next.rest_ms, .error = words};
 }
 
 static bool is_after_effect(const struct db_rows *rows)
@@ -110,14 +120,16 @@ static bool is_after_effect(const struct db_rows *rows)
 /* The worker may have done it, or not. An after-effect is left to whoever takes it next: see job.h. */
 static void decide_lapsed(struct job_settle *s, const struct db_rows *rows)
 {
-	bool own = is_after_effect(rows);
+	bool again = is_after_effect(rows) || next_of(rows, HEARD_UNKNOWN, /* drawn= */ 0).what == NEXT_AGAIN;
 
-	s->to = JOB_AVAILABLE;
-	s->ending = (struct job_ending){.due_in_ms = 0, .error = slice_str("its worker was lost")};
-	if (!own && !db_cell(rows, 0, REPEATABLE)->i)
-		park(s, slice_str("its worker was lost, and it may have been done"));
-	else if (!own && db_cell(rows, 0, ATTEMPT)->i >= db_cell(rows, 0, ATTEMPTS_MAX)->i)
+	if (again) {
+		s->to = JOB_AVAILABLE;
+		s->ending = (struct job_ending){.due_in_ms = 0, .error = slice_str("its worker was lost")};
+	} else if (db_cell(rows, 0, REPEATABLE)->i) {
 		park(s, slice_str("its workers were lost too often"));
+	} else {
+		park(s, slice_str("its worker was lost, and it may have been done"));
+	}
 }
 
 static void decide(struct job_settle *s, const struct db_rows *rows, const struct answer *answer)

@@ -12,8 +12,8 @@
  */
 #include "flow/run_plan.h"
 
-#include "flow/backoff.h"
 #include "flow/job.h"
+#include "flow/what_next.h"
 
 /* So often may nodes be lost over one step, beyond its own attempts, before a person has to look at it (poison). */
 #define TAKEOVERS_MAX 10
@@ -100,11 +100,6 @@ static void not_known(struct run_drive *d, const struct answer *answer, struct s
 	}
 }
 
-static int64_t backoff_of(const struct run_drive *d, const struct answer *answer)
-{
-	return backoff_ms(&drive_step(d)->retry, d->row.attempt, answer->id);
-}
-
 static void rest_until(struct run_drive *d, int64_t ms)
 {
 	d->move.wait_until = ms;
@@ -112,81 +107,53 @@ static void rest_until(struct run_drive *d, int64_t ms)
 }
 
 /* This try did nothing, or nobody knows (doubt): it rests, and is tried again. */
-static void rest_for_retry(struct run_drive *d, const struct answer *answer, struct slice message, bool doubt)
+static void rest_for_retry(struct run_drive *d, const struct answer *answer, const struct next *next)
 {
 	struct run_move *move = &d->move;
 
-	plan_rest_unchanged(d, doubt);
+	plan_rest_unchanged(d, next->doubt);
 	if (!move->started_at) /* of sql nothing is written before its end */
 		move->started_at = answer->now.ms;
 	move->awaits = slice_of(NULL, 0);
 	move->job = 0;
-	move->unsettled_since = 0;
-	rest_until(d, plan_later(answer->now.ms, backoff_not_before(backoff_of(d, answer), d->not_before_ms)));
-	move->error = run_make_error(d, doubt ? "OUTCOME_UNKNOWN" : "ACTION_FAILED", message, drive_step(d));
+	move->unsettled_since = next->unsettled_since;
+	rest_until(d, plan_later(answer->now.ms, next->rest_ms));
+	move->error = run_make_error(d, next->doubt ? "OUTCOME_UNKNOWN" : "ACTION_FAILED", d->output, drive_step(d));
 	move->to = plan_is_at(d, RUN_CANCELLING) || plan_is_at(d, RUN_PAUSED) ? d->row.status : RUN_WAITING;
 }
 
-static void try_again(struct run_drive *d, const struct answer *answer, struct slice message, bool doubt)
+/* A cancelled run begins nothing anew; it goes on with what is in doubt, if that could be undone, and with what undoes. */
+static void try_again(struct run_drive *d, const struct answer *answer, const struct next *next)
 {
-	bool left = d->row.attempt < drive_step(d)->retry.max_attempts;
-
-	if (doubt && is_pointless(d))
-		leave_unknown(d, answer, message);
-	else if (left && (doubt || d->row.undo >= 0 || !plan_is_at(d, RUN_CANCELLING)))
-		rest_for_retry(d, answer, message, doubt);
-	else if (doubt)
-		not_known(d, answer, message);
+	if (next->doubt && is_pointless(d))
+		leave_unknown(d, answer, d->output);
+	else if (!next->doubt && d->row.undo < 0 && plan_is_at(d, RUN_CANCELLING))
+		not_done(d, answer, "ACTION_FAILED", d->output);
 	else
-		not_done(d, answer, "ACTION_FAILED", message);
+		rest_for_retry(d, answer, next);
 }
 
 static enum on_unknown policy_of(const struct run_drive *d)
 {
 	if (d->row.undo < 0)
 		return drive_step(d)->on_unknown;
-	return drive_step(d)->compensate->effect == EFFECT_CLAIMED ? UNKNOWN_HOLD : UNKNOWN_RETRY;
+	return policy_of_effect(drive_step(d)->compensate->effect != EFFECT_CLAIMED);
 }
 
-static void unknown(struct run_drive *d, const struct answer *answer)
+static struct next next_of(const struct run_drive *d, const struct answer *answer, enum heard heard)
 {
-	switch (policy_of(d)) {
-	case UNKNOWN_RETRY:
-		try_again(d, answer, d->output, /* doubt= */ true);
-		break;
-	case UNKNOWN_PROBE:
-		if (!d->was_probing && !plan_is_at(d, RUN_PAUSED)) {
-			plan_begin_probe(d, answer, drive_step(d));
-			break;
-		}
-		d->row.attempt += d->was_probing;
-		try_again(d, answer, d->output, /* doubt= */ true);
-		break;
-	default:
-		not_known(d, answer, d->output);
-	}
-}
-
-/*
- * The other side is at an earlier try under this key, and says nothing about it: it is asked again, as the same attempt. Who wants
- * a person to look at whatever is unknown is not waited for.
- */
-static void unsettled(struct run_drive *d, const struct answer *answer)
-{
-	int64_t now = answer->now.ms, since = d->row.unsettled_since ? d->row.unsettled_since : now;
-	int64_t next = backoff_unsettled(since, now, backoff_of(d, answer), d->not_before_ms);
-
-	if (is_pointless(d)) {
-		leave_unknown(d, answer, d->output);
-	} else if (policy_of(d) == UNKNOWN_PROBE && !next) {
-		unknown(d, answer);
-	} else if (policy_of(d) == UNKNOWN_HOLD || !next) {
-		not_known(d, answer, d->output);
-	} else {
-		rest_for_retry(d, answer, d->output, /* doubt= */ true);
-		d->move.unsettled_since = since; /* mutant: unsettled-uses-attempts */
-		rest_until(d, next);
-	}
+	return what_next(&(struct tried){
+		.heard = heard,
+		.doubt = d->row.doubt,
+		.policy = policy_of(d),
+		.retry = &drive_step(d)->retry,
+		.attempt = d->row.attempt,
+		.drawn = answer->id,
+		.now_ms = answer->now.ms,
+		.not_before_ms = d->not_before_ms,
+		.unsettled_since = d->row.unsettled_since,
+		.waits = true,
+	});
 }
 
 static void done(struct run_drive *d, const struct answer *answer)
@@ -207,28 +174,42 @@ static void done(struct run_drive *d, const struct answer *answer)
 	continue_after(d, answer);
 }
 
+static struct next next_after(struct run_drive *d, const struct answer *answer)
+{
+	bool probe_unknown = d->was_probing && heard_of(d->outcome) == HEARD_UNKNOWN;
+	struct next next;
+
+	d->row.attempt += probe_unknown; /* it has used up one */
+	next = next_of(d, answer, probe_unknown ? HEARD_PROBE_UNKNOWN : heard_of(d->outcome));
+	if (next.what == NEXT_PROBE && plan_is_at(d, RUN_PAUSED)) /* whoever carries on asks it */
+		next = next_of(d, answer, HEARD_PROBE_UNKNOWN);
+	return next;
+}
+
 static void plan_outcome(struct run_drive *d, const struct answer *answer)
 {
-	switch (d->outcome) {
-	case ACT_OK:
+	struct next next = next_after(d, answer);
+
+	if (d->outcome == ACT_UNSETTLED && is_pointless(d)) {
+		leave_unknown(d, answer, d->output);
+		return;
+	}
+	switch (next.what) {
+	case NEXT_DONE:
 		done(d, answer);
 		break;
-	case ACT_FAILED:
-		try_again(d, answer, d->output, d->row.doubt);
+	case NEXT_AGAIN:
+	case NEXT_SAME_AGAIN:
+		try_again(d, answer, &next);
 		break;
-	case ACT_FAILED_FOR_GOOD: /* of this try; an earlier one may have been done all the same */
-	case ACT_INVALID:
-		if (d->row.doubt)
-			not_known(d, answer, d->output);
-		else
-			not_done(d, answer, d->outcome == ACT_INVALID ? "INVALID" : "ACTION_FAILED", d->output);
+	case NEXT_PROBE:
+		plan_begin_probe(d, answer, drive_step(d));
 		break;
-	case ACT_UNSETTLED:
-		unsettled(d, answer);
+	case NEXT_HOLD:
+		not_known(d, answer, d->output);
 		break;
-	case ACT_UNKNOWN:
-	case ACT_CLAIM_LOST:
-		unknown(d, answer);
+	case NEXT_FAIL:
+		not_done(d, answer, d->outcome == ACT_INVALID ? "INVALID" : "ACTION_FAILED", d->output);
 		break;
 	}
 }
@@ -240,10 +221,17 @@ static void plan_doubt(struct run_drive *d, const struct answer *answer)
 {
 	const struct run_step *step = drive_step(d);
 	const struct run_done *undone = d->row.undo >= 0 ? plan_to_undo(d) : NULL;
-	int64_t attempts_max = step->retry.max_attempts + (d->row.past ? TAKEOVERS_MAX : 0);
+	struct run_retry retry = step->retry;
 	bool same_attempt = d->row.unsettled_since &&
 			    !d->row.past; /* nobody was lost over it: it is only asked again */
+	enum next_what next;
 
+	retry.max_attempts += d->row.past ? TAKEOVERS_MAX : 0;
+	next = what_next(&(struct tried){.heard = HEARD_UNKNOWN,
+					 .policy = policy_of(d),
+					 .retry = &retry,
+					 .attempt = d->row.attempt})
+		       .what;
 	d->output = slice_str("the node that carried it out was lost");
 	if (plan_is_at(d, RUN_PAUSED))
 		plan_rest_unchanged(d, /* doubt= */ true);
@@ -253,9 +241,9 @@ static void plan_doubt(struct run_drive *d, const struct answer *answer)
 		plan_rest_on(d);
 	else if (same_attempt)
 		plan_begin(d, answer, step, undone, d->row.attempt, /* doubt= */ true);
-	else if (policy_of(d) == UNKNOWN_PROBE)
+	else if (next == NEXT_PROBE)
 		plan_begin_probe(d, answer, step);
-	else if (policy_of(d) == UNKNOWN_RETRY && d->row.attempt < attempts_max)
+	else if (next == NEXT_AGAIN)
 		plan_begin(d, answer, step, undone, d->row.attempt + 1, /* doubt= */ true);
 	else
 		not_known(d, answer, d->output);
@@ -270,7 +258,7 @@ static void job_timed_out(struct run_drive *d, const struct answer *answer)
 
 	d->move.withdraws = d->row.job;
 	d->row.doubt |= doubt;
-	if (doubt && step->on_unknown == UNKNOWN_RETRY && d->row.attempt < step->retry.max_attempts)
+	if (doubt && next_of(d, answer, HEARD_UNKNOWN).what == NEXT_AGAIN)
 		plan_begin(d, answer, step, /* undone= */ NULL, d->row.attempt + 1, /* doubt= */ true);
 	else if (doubt)
 		not_known(d, answer, slice_str("no worker has told the outcome in time"));
