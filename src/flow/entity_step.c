@@ -10,6 +10,7 @@
 #include "flow/call_key.h"
 #include "flow/probe.h"
 #include "flow/step_parts.h"
+#include "flow/what_next.h"
 #include "model/text.h"
 #include "task/pulse.h"
 
@@ -424,22 +425,35 @@ static void take_noted(struct entity_step *s, const struct answer *answer)
 	}
 }
 
+/* Whoever fires it waits, so there is no rest: it is tried again at once, or not here. */
+static struct next next_of(const struct entity_step *s, const struct answer *answer)
+{
+	static const struct run_retry at_once = {.max_attempts = 1 + STEP_UNKNOWN_RETRIES};
+
+	return what_next(&(struct tried){
+		.heard = s->outcome == ACT_UNSETTLED ? HEARD_UNSETTLED : HEARD_UNKNOWN,
+		.policy = s->view->on_unknown,
+		.retry = &at_once,
+		.attempt = s->unknowns,
+		.not_before_ms = answer->not_before_ms,
+	});
+}
+
 static void take_unknown(struct entity_step *s, const struct answer *answer)
 {
-	/* At once makes no sense where the other side is at it, or wants no further try for now: whoever fires it may wait. */
-	bool at_once = s->outcome != ACT_UNSETTLED && !answer->not_before_ms;
+	struct next next;
 
 	s->output = arena_copy(s->arena, answer->output);
 	s->unknowns++;
-	if (s->view->on_unknown == UNKNOWN_RETRY && s->unknowns <= STEP_UNKNOWN_RETRIES && at_once) {
+	next = next_of(s, answer);
+	if (next.what == NEXT_AGAIN && !next.rest_ms)
 		start_act(s, answer);
-	} else if (s->view->on_unknown == UNKNOWN_PROBE) {
+	else if (next.what == NEXT_PROBE)
 		start_asking(s, answer, STEP_PROBING);
-	} else if (s->view->on_unknown == UNKNOWN_HOLD && s->claimed) {
+	else if (s->view->on_unknown == UNKNOWN_HOLD && s->claimed)
 		go(s, STEP_HOLDING, answer);
-	} else {
+	else
 		end(s, HX_OUTCOME_UNKNOWN);
-	}
 }
 
 /*

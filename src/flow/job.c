@@ -7,7 +7,7 @@
 #include "base/trace.h"
 #include "base/utf8.h"
 #include "flow/answer.h"
-#include "flow/backoff.h"
+#include "flow/what_next.h"
 #include "task/pulse.h"
 
 /* clang-format off */
@@ -338,19 +338,43 @@ static void go_end(struct job_run *j, const struct answer *answer, const char *t
 	j->at = JOB_AT_ENDING;
 }
 
-static int64_t backoff_of(const struct job_run *j)
+static enum on_unknown policy_of(const struct job_run *j)
 {
-	int64_t ms = j->policy->first_ms;
-
-	for (int64_t i = 1; i < j->attempt && ms < j->policy->max_ms; i++)
-		ms *= 2;
-	return ms < j->policy->max_ms ? ms : j->policy->max_ms;
+	return policy_of_effect(j->action && j->action->effect != EFFECT_CLAIMED);
 }
 
-/* By the other side's key, or by its nature. */
-static bool is_repeatable(const struct action *action)
+static struct next next_of(const struct job_run *j, const struct answer *answer, enum heard heard)
 {
-	return action->effect != EFFECT_CLAIMED;
+	struct run_retry retry = {
+		.max_attempts = j->policy->attempts_max,
+		.initial_ms = j->policy->first_ms,
+		.max_ms = j->policy->max_ms,
+		.factor_thousandths = 2000,
+	};
+
+	return what_next(&(struct tried){
+		.heard = heard,
+		.doubt = j->doubt,
+		.policy = policy_of(j),
+		.retry = &retry,
+		.attempt = j->attempt,
+		.now_ms = answer->now.ms,
+		.not_before_ms = answer->not_before_ms,
+		.unsettled_since = j->unsettled_since,
+		.waits = true,
+	});
+}
+
+static void go_next(struct job_run *j, const struct answer *answer, const struct next *next, struct slice error)
+{
+	bool again = next->what == NEXT_AGAIN || next->what == NEXT_SAME_AGAIN;
+
+	j->doubt = next->doubt;
+	j->unsettled_since = next->unsettled_since;
+	if (next->what == NEXT_DONE)
+		go_end(j, answer, JOB_COMPLETED, 0, slice_of(NULL, 0));
+	else
+		go_end(j, answer, again ? JOB_RETRYING : JOB_PARKED, next->rest_ms, error);
 }
 
 static struct lease lease_of(const struct job_run *j)
@@ -376,12 +400,14 @@ static void take_claimed(struct job_run *j, const struct answer *answer)
 		return;
 	}
 	if (!j->action) { /* this node may simply not have the definition yet */
-		go_end(j, answer, j->attempt < j->policy->attempts_max ? JOB_RETRYING : JOB_PARKED, backoff_of(j),
-		       slice_str("its action is in no definition that this node knows"));
+		struct next next = next_of(j, answer, HEARD_NOT_DONE);
+
+		next.unsettled_since = j->unsettled_since; /* nobody was asked: that is as it was */
+		go_next(j, answer, &next, slice_str("its action is in no definition that this node knows"));
 		return;
 	}
 
-	if (j->doubt && !is_repeatable(j->action)) {
+	if (j->doubt && policy_of(j) == UNKNOWN_HOLD) {
 		go_end(j, answer, JOB_PARKED, 0, slice_str("its worker died, and it may have been delivered"));
 		return;
 	}
@@ -394,47 +420,16 @@ static void take_claimed(struct job_run *j, const struct answer *answer)
 		end(j, HX_STORE_UNAVAILABLE); /* the claim took longer than it lasts: the janitor gives the job back */
 }
 
-/* It is delivered again under the same key, as the same attempt, until the other side knows what became of the earlier one. */
-static void unsettled(struct job_run *j, const struct answer *answer, int64_t since)
-{
-	int64_t next = backoff_unsettled(since, answer->now.ms, backoff_of(j), answer->not_before_ms);
-
-	if (!next) {
-		go_end(j, answer, JOB_PARKED, 0, answer->output);
-		return;
-	}
-	go_end(j, answer, JOB_RETRYING, next - answer->now.ms, answer->output);
-	j->unsettled_since = since;
-}
-
 static void take_acted(struct job_run *j, const struct answer *answer)
 {
-	bool again = j->attempt < j->policy->attempts_max;
-	int64_t rest_ms = backoff_not_before(backoff_of(j), answer->not_before_ms), since = j->unsettled_since;
+	struct next next;
 
-	j->unsettled_since = 0;
-	j->doubt |= answer->outcome == ACT_UNKNOWN || answer->outcome == ACT_UNSETTLED;
-	switch (answer->outcome) {
-	case ACT_UNSETTLED:
-		unsettled(j, answer, since ? since : answer->now.ms);
-		break;
-	case ACT_OK:
-		go_end(j, answer, JOB_COMPLETED, 0, slice_of(NULL, 0));
-		break;
-	case ACT_CLAIM_LOST:
+	if (answer->outcome == ACT_CLAIM_LOST) {
 		end(j, HX_STALE_FENCE);
-		break;
-	case ACT_UNKNOWN: /* repeated with the same key, unless nobody promised that this is safe */
-		again &= is_repeatable(j->action);
-		/* fall through */
-	case ACT_FAILED:
-		go_end(j, answer, again ? JOB_RETRYING : JOB_PARKED, rest_ms, answer->output);
-		break;
-	case ACT_FAILED_FOR_GOOD:
-	case ACT_INVALID:
-		go_end(j, answer, JOB_PARKED, 0, answer->output);
-		break;
+		return;
 	}
+	next = next_of(j, answer, heard_of(answer->outcome));
+	go_next(j, answer, &next, answer->output);
 }
 
 static void take_ended(struct job_run *j, const struct answer *answer)
