@@ -4,6 +4,10 @@
  *   hapax:gate:HEX of the key ──▶ hash { token, print, caller, created, lease, hold, taken, text, endpoint, about, response }
  *   hapax:gate:held           ──▶ sorted set of those that are PROCESSING and hold, by the end of their lease
  *
+ * The set follows the records; a record is the truth. Whoever meets one that is held puts it in again (version 0.1 had no such set),
+ * and who counts takes out what is not held any more (somebody has deleted or evicted it, or an older gate has ended it), some of
+ * them at each count.
+ *
  * Each ask is a script on that one key (and the set, which says how many are held without a walk), so it is one atomic step, and the time in it is the server's. A record without a
  * response is PROCESSING. Its end is the key's expiry, which Redis itself keeps: there is nothing to sweep. A record
  * that holds has none until it is completed.
@@ -31,6 +35,7 @@
 #define KEY_HEX_BYTES (2 * HX_GATE_KEY_BYTES)
 #define KEY_BYTES (sizeof KEY_PREFIX - 1 + KEY_HEX_BYTES)
 #define HELD_KEY KEY_PREFIX "held"
+#define HELD_CHECKED "100" /* of the set, at each count */
 #define ARGS_MAX 11
 #define SPAN_MS_MAX (INT64_C(1) << 50) /* longer is as good as for ever, and adds up to what a double has exactly */
 
@@ -77,7 +82,10 @@ static const char *const scripts[] = {
 	"  if response then return {'completed', created, response} end\n"
 	"  if token ~= ARGV[1] then\n"
 	"    if tonumber(lease) > now then return {'in_flight', created, lease - now} end\n"
-	"    if hold == '1' then return {'held', created} end\n"
+	"    if hold == '1' then\n"
+	"      redis.pcall('ZADD', KEYS[2], lease, KEYS[1])\n" /* without room for it, it is held all the same */
+	"      return {'held', created}\n"
+	"    end\n"
 	"    taken = 1\n"
 	"  end\n"
 	"else\n"
@@ -90,6 +98,7 @@ static const char *const scripts[] = {
 	"  redis.call('ZADD', KEYS[2], now + ARGV[3], KEYS[1])\n"
 	"else\n"
 	"  redis.call('PEXPIREAT', KEYS[1], now + ARGV[3] + ARGV[4])\n"
+	"  if hold == '1' then redis.call('ZREM', KEYS[2], KEYS[1]) end\n"
 	"end\n"
 	"return {'acquired', created}\n",
 
@@ -117,7 +126,7 @@ static const char *const scripts[] = {
 	"end\n"
 	"return {'done'}\n",
 
-	/* ARGV: pattern of the keys, cursor, matches to skip, keys to look at, sights to return at most, key text or
+	/* KEYS: held. ARGV: pattern of the keys, cursor, matches to skip, keys to look at, sights to return at most, key text or
 	 * nothing: then those are looked for that nobody is at work on, or (1) that are held, or (2) all of them */
 	[GATE_LOOK] = LUA_NOW LUA_SIGHT
 	"local page = redis.call('SCAN', ARGV[2], 'MATCH', ARGV[1], 'COUNT', ARGV[4], 'TYPE', 'hash')\n"
@@ -125,6 +134,7 @@ static const char *const scripts[] = {
 	"for _, key in ipairs(page[2]) do\n"
 	"  local sight, text = see(key)\n"
 	"  local open = sight and sight[5] == 0 and sight[7] < 0\n"
+	"  if open and sight[6] == 1 then redis.pcall('ZADD', KEYS[1], now - sight[8], key) end\n"
 	"  if sight and (ARGV[6] ~= '' and text == ARGV[6] or ARGV[6] == '' and\n"
 	"     (ARGV[7] == '2' or open and (ARGV[7] == '0' or sight[6] == 1))) then\n"
 	"    met = met + 1\n"
@@ -166,12 +176,20 @@ static const char *const scripts[] = {
 	"end\n"
 	"return {'done'}\n",
 
-	/* KEYS: held. ARGV: sights to return at most. What is in the set without a record has gone by other hands. */
+	/* KEYS: held. ARGV: sights to return at most. Those that are checked are others with each second, until all have been. */
 	[GATE_TALLY] = LUA_NOW LUA_SIGHT
+	"local function is_held(key)\n"
+	"  local token, hold = unpack(redis.call('HMGET', key, 'token', 'hold'))\n"
+	"  if token and hold == '1' and redis.call('HEXISTS', key, 'response') == 0 then return true end\n"
+	"  redis.call('ZREM', KEYS[1], key)\n"
+	"  return false\n"
+	"end\n"
+	"local n, at = redis.call('ZCARD', KEYS[1]), 0\n"
+	"if n > " HELD_CHECKED " then at = math.floor(now / 1000) * " HELD_CHECKED " % n end\n"
+	"for _, key in ipairs(redis.call('ZRANGE', KEYS[1], at, at + " HELD_CHECKED " - 1)) do is_held(key) end\n"
 	"local sights = {}\n"
 	"for _, key in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[1], now, '-inf', 'LIMIT', 0, ARGV[1])) do\n"
-	"  local sight = see(key)\n"
-	"  if sight then sights[#sights + 1] = sight else redis.call('ZREM', KEYS[1], key) end\n"
+	"  if is_held(key) then sights[#sights + 1] = see(key) end\n"
 	"end\n"
 	"return {'done', redis.call('ZCOUNT', KEYS[1], '-inf', now), 0, sights}\n",
 };
@@ -240,6 +258,8 @@ static void spell_look(const struct gate_ask *ask, struct call *call)
 {
 	static const char *const sought[] = {[GATE_SEEK_OPEN] = "0", [GATE_SEEK_HELD] = "1", [GATE_SEEK_ALL] = "2"};
 
+	add_arg(call, slice_str(HELD_KEY));
+	call->keys_n = 1;
 	add_arg(call, slice_str(KEY_PREFIX "*"));
 	add_number(call, ask->after >> SCAN_SKIP_BITS);
 	add_number(call, ask->after & ((1 << SCAN_SKIP_BITS) - 1));

@@ -58,6 +58,14 @@ static redisReply *raw_reply(size_t n, const struct slice args[])
 	return reply;
 }
 
+#define RAW_NUMBER(...)                                                                                                \
+	({                                                                                                             \
+		redisReply *reply_ = RAW(__VA_ARGS__);                                                                 \
+		long long number_ = reply_->integer;                                                                   \
+		freeReplyObject(reply_);                                                                               \
+		number_;                                                                                               \
+	})
+
 static void raw_do(const char *a, const char *b, const char *c, const char *d)
 {
 	freeReplyObject(d ? RAW(slice_str(a), slice_str(b), slice_str(c), slice_str(d))
@@ -471,18 +479,20 @@ static void a_killed_server_keeps_what_it_acknowledged(void **state)
 	assert_int_equal(others_hear(&held), GATE_HELD);
 }
 
-static long long ttl_of(const struct hx_gate_claim *claim)
+/* Of the record of this claim, until it is asked for another. */
+static const char *key_of(const struct hx_gate_claim *claim)
 {
-	char hex[2 * SHA256_BYTES + 1], key[128];
-	redisReply *reply;
-	long long ms;
+	static char key[128];
+	char hex[2 * SHA256_BYTES + 1];
 
 	sha256_hex(claim->key, hex);
 	snprintf(key, sizeof key, "hapax:gate:%s", hex);
-	reply = RAW(slice_str("PTTL"), slice_str(key));
-	ms = reply->integer;
-	freeReplyObject(reply);
-	return ms;
+	return key;
+}
+
+static long long ttl_of(const struct hx_gate_claim *claim)
+{
+	return RAW_NUMBER(slice_str("PTTL"), slice_str(key_of(claim)));
 }
 
 /* Redis removes what has ended by itself, so each key must have its end, and one that holds none. */
@@ -502,6 +512,106 @@ static void every_key_has_its_end(void **state)
 	assert_int_equal(ttl_of(&held), -1);
 	assert_int_equal(hear_complete(store, &taker, slice_str("done")), GATE_DONE);
 	assert_in_range(ttl_of(&held), 1, LONG_MS);
+}
+
+/* ---- how many are held ---- */
+
+#define HELD_MAX 250
+
+static int64_t held_now(void)
+{
+	struct gate_ask tally = {.op = GATE_TALLY};
+
+	assert_int_equal(hear(store, &tally, &heard), GATE_DONE);
+	for (size_t i = 0; i < heard.reply.sights_n; i++)
+		assert_int_equal(heard.reply.sights[i].state, GATE_HELD);
+	return heard.reply.held;
+}
+
+/* They are held from now on. */
+static void hold(struct hx_gate_claim claims[], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		claims[i] = claim_of((unsigned)i, 0, 1, LONG_MS);
+		claims[i].hold = 1;
+		assert_int_equal(acquire(&claims[i]), GATE_ACQUIRED);
+	}
+	AWAIT(BACK_MS_MAX, held_now() == (int64_t)n);
+}
+
+/* Deleted, evicted, or ended by a gate that knows no set: wherever it stands in the order, it is not counted for long. */
+static void what_ends_by_other_hands_is_not_counted(void **state)
+{
+	static struct hx_gate_claim held[HELD_MAX];
+
+	(void)state;
+	hold(held, 10);
+	raw_do("DEL", key_of(&held[0]), NULL, NULL);
+	raw_do("HSET", key_of(&held[1]), "response", "an older gate's");
+	raw_do("DEL", key_of(&held[9]), NULL, NULL);
+	assert_int_equal(held_now(), 7);
+	raw_do("FLUSHALL", "SYNC", NULL, NULL);
+	hold(held, HELD_MAX);
+	for (size_t i = 0; i < HELD_MAX; i += 2)
+		raw_do("DEL", key_of(&held[i]), NULL, NULL);
+	AWAIT(BACK_MS_MAX, held_now() == HELD_MAX / 2); /* some at a time */
+}
+
+/* A record of version 0.1 is in no set; who meets it puts it in. */
+static void what_is_met_and_held_is_counted(void **state)
+{
+	struct hx_gate_claim held[2];
+	struct gate_ask list = {.op = GATE_LOOK, .sought = GATE_SEEK_HELD, .budget = 1000};
+
+	(void)state;
+	hold(held, 2);
+	raw_do("DEL", "hapax:gate:held", NULL, NULL);
+	assert_int_equal(held_now(), 0);
+	assert_int_equal(others_hear(&held[0]), GATE_HELD);
+	assert_int_equal(held_now(), 1);
+	for (int64_t next = 1; next; next = heard.reply.next) {
+		list.after = next == 1 ? 0 : next;
+		assert_int_equal(hear(store, &list, &heard), GATE_DONE);
+	}
+	assert_int_equal(held_now(), 2);
+	raw_do("CONFIG", "SET", "maxmemory", "1");
+	raw_do("DEL", "hapax:gate:held", NULL, NULL);
+	assert_int_equal(others_hear(&held[0]),
+			 GATE_HELD); /* there is no room in the set, and it is held all the same */
+	raw_do("CONFIG", "SET", "maxmemory", "0");
+}
+
+/* Its holder asks again, and does not want it held any more. */
+static void what_holds_no_longer_is_not_counted(void **state)
+{
+	struct hx_gate_claim claim;
+
+	(void)state;
+	hold(&claim, 1);
+	claim.hold = 0;
+	assert_int_equal(acquire(&claim), GATE_ACQUIRED);
+	assert_true(ttl_of(&claim) > 0);
+	assert_int_equal(RAW_NUMBER(slice_str("ZCARD"), slice_str("hapax:gate:held")), 0);
+}
+
+/* What was ended twice was counted once. */
+static void ends_that_are_repeated_change_nothing(void **state)
+{
+	struct hx_gate_claim held[4];
+
+	(void)state;
+	hold(held, 4);
+	for (int round = 0; round < 2; round++) {
+		struct gate_ask resolve = ask_of(GATE_RESOLVE, &held[0]), forget = ask_of(GATE_FORGET, &held[1]);
+
+		resolve.response = slice_str("done");
+		resolve.resolver[0] = 7;
+		assert_int_equal(hear(store, &resolve, &heard), GATE_DONE);
+		assert_int_equal(hear(store, &forget, &heard), round ? GATE_ABSENT : GATE_DONE);
+		assert_int_equal(hear_complete(store, &held[2], slice_str("late")), GATE_DONE);
+		assert_int_equal(held_now(), 1);
+	}
+	assert_int_equal(RAW_NUMBER(slice_str("ZCARD"), slice_str("hapax:gate:held")), 1);
 }
 
 /* ttls that no calendar knows: the script must not fail between its two writes. */
@@ -653,6 +763,10 @@ int main(void)
 		TEST(killed_connections_come_back),
 		TEST(a_killed_server_keeps_what_it_acknowledged),
 		TEST(every_key_has_its_end),
+		TEST(what_ends_by_other_hands_is_not_counted),
+		TEST(what_is_met_and_held_is_counted),
+		TEST(what_holds_no_longer_is_not_counted),
+		TEST(ends_that_are_repeated_change_nothing),
 		TEST(the_longest_times_are_no_overflow),
 		TEST(a_look_walks_through_a_crowded_database),
 		TEST(durable_is_what_syncs_and_never_evicts),
