@@ -5,9 +5,9 @@
  * together in the scratch arena. Nothing is converted, so numbers and strings stay as they were written.
  *
  *   1. Every value is one that json_check() accepts, and so at most JSON_DEPTH_MAX deep: what is constructed is
- *      checked (join), and every recursion over values is bounded by that.
+ *      checked (join), and every recursion over values is bounded by that (also that of expression_order.c).
  *   2. The environment as a whole is no text until somebody needs it: `.input.sku` copies nothing.
- *   3. Every loop over bytes of a value spends as much of `work` as it reads or writes (spend). The charge comes
+ *   3. Every loop over bytes of a value spends as much of `work` as it reads or writes. The charge comes
  *      after the loop where only then its length is known; one value is what the limit can be passed by.
  *
  * A function returns false after it has set e->code, and then nobody goes on.
@@ -18,33 +18,19 @@
 #include "base/json_number.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
-#include "base/name_list.h"
 #include "base/utf8.h"
-#include "model/expression_tree.h"
-
-#define NODE_WORK 16   /* of a node by itself */
-#define MEMBER_WORK 64 /* of a member in each round of sorting */
+#include "model/expression_eval.h"
 
 struct value {
 	bool is_env; /* `.` at the beginning; json is empty then */
 	struct json json;
 };
 
-struct evaluation {
-	const struct expression *expression;
-	const struct expression_env *env;
-	struct json env_text; /* once it was needed */
-	size_t work;
-	struct arena *scratch;
-	struct hx_error *err;
-	enum hx_code code;
-};
-
 static const char *const roots[] = EXPRESSION_ROOTS;
 
 /* ---- limits, errors ---- */
 
-static bool spend(struct evaluation *e, size_t work)
+bool evaluation_spend(struct evaluation *e, size_t work)
 {
 	if (work <= e->work) {
 		e->work -= work;
@@ -55,13 +41,21 @@ static bool spend(struct evaluation *e, size_t work)
 	return false;
 }
 
-static void *allocate(struct evaluation *e, size_t size)
+void *evaluation_alloc(struct evaluation *e, size_t size)
 {
 	void *memory = arena_alloc(e->scratch, size);
 
 	if (!memory)
 		e->code = arena_error(e->scratch, e->err);
 	return memory;
+}
+
+bool evaluation_string(struct evaluation *e, struct json string, struct slice *ret)
+{
+	*ret = json_string_view(string, e->scratch);
+	if (e->scratch->failed)
+		e->code = arena_error(e->scratch, e->err);
+	return e->code == HX_OK;
 }
 
 static size_t column_of(const struct evaluation *e, const struct expression_node *node)
@@ -118,7 +112,7 @@ static bool is_true(struct value v)
 static bool count_value(struct evaluation *e, size_t count, struct value *ret)
 {
 	const size_t room = 20; /* the digits of 2^64 */
-	char *digits = allocate(e, room);
+	char *digits = evaluation_alloc(e, room);
 	size_t at = room;
 
 	if (!digits)
@@ -153,9 +147,9 @@ static bool join(struct evaluation *e, const char *brackets, const struct part *
 
 	for (size_t i = 0; i < n; i++)
 		bytes += parts[i].key.raw.n + parts[i].value.raw.n + 2;
-	if (!spend(e, bytes))
+	if (!evaluation_spend(e, bytes))
 		return false;
-	p = text = allocate(e, bytes);
+	p = text = evaluation_alloc(e, bytes);
 	if (!text)
 		return false;
 	*p++ = brackets[0];
@@ -212,10 +206,7 @@ static bool eval_key(struct evaluation *e, const struct expression_node *key, st
 				    column_of(e, key), json_type_name(json_type(part->key)));
 		return false;
 	}
-	part->name = json_string_view(part->key, e->scratch);
-	if (e->scratch->failed)
-		e->code = arena_error(e->scratch, e->err);
-	return e->code == HX_OK && spend(e, part->key.raw.n);
+	return evaluation_string(e, part->key, &part->name) && evaluation_spend(e, part->key.raw.n);
 }
 
 /* Of two computed names that are the same the first has the place and the last the value, as in jq. */
@@ -226,7 +217,7 @@ static bool merge_part(struct evaluation *e, struct part *parts, size_t *n)
 	for (size_t i = 0; i < *n; i++) {
 		if (parts[i].name.n != added->name.n)
 			continue;
-		if (!spend(e, added->name.n))
+		if (!evaluation_spend(e, added->name.n))
 			return false;
 		if (slice_eq(parts[i].name, added->name)) {
 			parts[i].value = added->value;
@@ -239,7 +230,7 @@ static bool merge_part(struct evaluation *e, struct part *parts, size_t *n)
 
 static bool eval_container(struct evaluation *e, const struct expression_node *node, struct value in, struct value *ret)
 {
-	struct part *parts = allocate(e, node->count * sizeof *parts);
+	struct part *parts = evaluation_alloc(e, node->count * sizeof *parts);
 	struct json json;
 	size_t n = 0;
 
@@ -287,7 +278,7 @@ static bool find_member(struct evaluation *e, struct value object, struct slice 
 		return true;
 	}
 	*ret_found = json_find(json, name, ret);
-	return spend(e, *ret_found ? (size_t)(ret->raw.p + ret->raw.n - json.raw.p) : json.raw.n);
+	return evaluation_spend(e, *ret_found ? (size_t)(ret->raw.p + ret->raw.n - json.raw.p) : json.raw.n);
 }
 
 /* Of an array its elements, of an object its members. */
@@ -300,7 +291,7 @@ static bool count_children(struct evaluation *e, struct json container, size_t *
 	*ret_count = 0;
 	while (is_object ? json_iter_member(&it, &name, &value) : json_iter_element(&it, &value))
 		++*ret_count;
-	return spend(e, container.raw.n);
+	return evaluation_spend(e, container.raw.n);
 }
 
 static bool find_element(struct evaluation *e, struct json array, int64_t index, struct json *ret, bool *ret_found)
@@ -319,7 +310,7 @@ static bool find_element(struct evaluation *e, struct json array, int64_t index,
 		*ret_found = index == 0;
 	if (*ret_found)
 		*ret = element;
-	return spend(e, (size_t)(it.p - array.raw.p));
+	return evaluation_spend(e, (size_t)(it.p - array.raw.p));
 }
 
 static bool take_step(struct evaluation *e, const struct expression_node *path, const struct expression_step *step,
@@ -347,161 +338,13 @@ static bool eval_path(struct evaluation *e, const struct expression_node *path, 
 	if (path->first && !eval(e, path->first, in, &v))
 		return false;
 	for (const struct expression_step *step = path->steps; step; step = step->next)
-		if (!spend(e, NODE_WORK) || !take_step(e, path, step, &v))
+		if (!evaluation_spend(e, EVALUATION_NODE_WORK) || !take_step(e, path, step, &v))
 			return false;
 	*ret = v;
 	return true;
 }
 
-/* ---- the order of values ---- */
-
-struct member {
-	struct name_link link;
-	struct json value;
-};
-
-static struct member *member_next(const struct member *member)
-{
-	return (struct member *)member->link.next;
-}
-
-/* Of several members of one name only the first stays. */
-static void drop_doubles(struct name_link *sorted)
-{
-	struct name_link *twice;
-
-	for (; (twice = name_list_duplicate(sorted)); sorted = twice)
-		twice->next = twice->next->next;
-}
-
-/* The logarithm of the count, rounded down: a single member costs nothing. */
-static size_t sort_rounds(size_t count)
-{
-	size_t rounds = 0;
-
-	for (; count > 1; count /= 2)
-		rounds++;
-	return rounds;
-}
-
-/* The members by their names, in the scratch arena; NULL is the empty list. */
-static bool sorted_members(struct evaluation *e, struct json object, struct member **ret)
-{
-	struct json_iter it = json_iter_of(object);
-	struct name_link *first = NULL, **tail = &first;
-	struct json name, value;
-	size_t count = 0;
-
-	while (json_iter_member(&it, &name, &value)) {
-		struct member *member = allocate(e, sizeof *member);
-
-		if (!member)
-			return false;
-		member->value = value;
-		member->link = (struct name_link){.name = json_string_view(name, e->scratch)};
-		*tail = &member->link;
-		tail = &member->link.next;
-		count++;
-	}
-	if (e->scratch->failed) {
-		e->code = arena_error(e->scratch, e->err);
-		return false;
-	}
-	if (!spend(e, object.raw.n + count * MEMBER_WORK * sort_rounds(count)))
-		return false;
-	first = name_list_sort(first);
-	drop_doubles(first);
-	*ret = (struct member *)first;
-	return true;
-}
-
-static int rank(struct json value)
-{
-	enum json_type type = json_type(value);
-
-	/* null false true number … */
-	return type == JSON_NULL ? 0 : type == JSON_BOOL ? 1 + json_bool(value) : (int)type + 1;
-}
-
-static bool compare(struct evaluation *e, struct json a, struct json b, int *ret_order);
-
-static bool compare_strings(struct evaluation *e, struct json a, struct json b, int *ret_order)
-{
-	struct slice left = json_string_view(a, e->scratch);
-	struct slice right = json_string_view(b, e->scratch);
-
-	if (e->scratch->failed) {
-		e->code = arena_error(e->scratch, e->err);
-		return false;
-	}
-	*ret_order = slice_compare(left, right);
-	return true;
-}
-
-static bool compare_arrays(struct evaluation *e, struct json a, struct json b, int *ret_order)
-{
-	struct json_iter left = json_iter_of(a), right = json_iter_of(b);
-	struct json x, y;
-
-	for (*ret_order = 0; *ret_order == 0;) {
-		bool more = json_iter_element(&left, &x);
-		bool more_right = json_iter_element(&right, &y);
-
-		*ret_order = more - more_right;
-		if (!more || !more_right)
-			break;
-		if (!compare(e, x, y, ret_order))
-			return false;
-	}
-	return true;
-}
-
-static int compare_names(const struct member *a, const struct member *b)
-{
-	int order = 0;
-
-	for (; a && b && order == 0; a = member_next(a), b = member_next(b))
-		order = slice_compare(a->link.name, b->link.name);
-	return order ? order : (a != NULL) - (b != NULL);
-}
-
-static bool compare_objects(struct evaluation *e, struct json a, struct json b, int *ret_order)
-{
-	struct member *left, *right;
-
-	if (!sorted_members(e, a, &left) || !sorted_members(e, b, &right))
-		return false;
-	*ret_order = compare_names(left, right);
-	/* Equal names: both lists are of the same length. */
-	for (; left && *ret_order == 0; left = member_next(left), right = member_next(right))
-		if (!compare(e, left->value, right->value, ret_order))
-			return false;
-	return true;
-}
-
-static bool compare(struct evaluation *e, struct json a, struct json b, int *ret_order)
-{
-	enum json_type type = json_type(a);
-
-	*ret_order = rank(a) - rank(b);
-	if (*ret_order != 0 || type == JSON_NULL || type == JSON_BOOL)
-		return true;
-	if (!spend(e, NODE_WORK + a.raw.n + b.raw.n))
-		return false;
-	if (slice_eq(a.raw, b.raw))
-		return true;
-	if (type == JSON_STRING)
-		return compare_strings(e, a, b, ret_order);
-	if (type == JSON_ARRAY)
-		return compare_arrays(e, a, b, ret_order);
-	if (type == JSON_OBJECT)
-		return compare_objects(e, a, b, ret_order);
-
-	struct json_number left = json_number_of(a), right = json_number_of(b);
-
-	*ret_order = json_number_compare(&left, &right);
-	return true;
-}
+/* ---- comparisons ---- */
 
 static bool holds(enum expression_op op, int order)
 {
@@ -533,7 +376,7 @@ static bool eval_comparison(struct evaluation *e, const struct expression_node *
 		return false;
 	/* Nothing but the order comes out of it. */
 	mark = arena_mark(e->scratch);
-	if (!compare(e, left, right, &order))
+	if (!evaluation_compare(e, left, right, &order))
 		return false;
 	arena_rewind(e->scratch, mark);
 	*ret = bool_value(holds(node->op, order));
@@ -544,16 +387,14 @@ static bool eval_comparison(struct evaluation *e, const struct expression_node *
 
 static bool count_characters(struct evaluation *e, struct json string, size_t *ret_count)
 {
-	struct slice text = json_string_view(string, e->scratch);
+	struct slice text;
 
-	if (e->scratch->failed) {
-		e->code = arena_error(e->scratch, e->err);
+	if (!evaluation_string(e, string, &text))
 		return false;
-	}
 	*ret_count = 0;
 	for (size_t i = 0; i < text.n; i++)
 		*ret_count += !utf8_continues((unsigned char)text.p[i]);
-	return spend(e, string.raw.n);
+	return evaluation_spend(e, string.raw.n);
 }
 
 static bool eval_length(struct evaluation *e, const struct expression_node *node, struct value in, struct value *ret)
@@ -600,14 +441,10 @@ static bool has_element(struct evaluation *e, const struct expression_node *node
 
 static bool has_member(struct evaluation *e, struct value object, struct json key, bool *ret_has)
 {
-	struct slice name = json_string_view(key, e->scratch);
 	struct json ignored;
+	struct slice name;
 
-	if (e->scratch->failed) {
-		e->code = arena_error(e->scratch, e->err);
-		return false;
-	}
-	return find_member(e, object, name, &ignored, ret_has);
+	return evaluation_string(e, key, &name) && find_member(e, object, name, &ignored, ret_has);
 }
 
 static bool eval_has(struct evaluation *e, const struct expression_node *node, struct value in, struct value *ret)
@@ -676,7 +513,7 @@ static bool eval_pipe(struct evaluation *e, const struct expression_node *node, 
 
 static bool eval(struct evaluation *e, const struct expression_node *node, struct value in, struct value *ret)
 {
-	if (!spend(e, NODE_WORK))
+	if (!evaluation_spend(e, EVALUATION_NODE_WORK))
 		return false;
 	switch (node->op) {
 	case OP_DOT:

@@ -1,5 +1,5 @@
 /*
- * What expression.c makes and expression_eval.c walks.
+ * What expression.c makes, and expression_eval.c and expression_uses.c walk.
  *
  * Chains are lists and not nests: `a or b or c` is one node with three children, `.a.b[0]` one node with three
  * steps. So only brackets make the tree deeper, at most five nodes for each, and EXPRESSION_DEPTH_MAX bounds every
