@@ -1,10 +1,13 @@
 /* Building units: everything that could be wrong here is a programmer's mistake, so it is asserted. */
 #include "db/unit.h"
 
+#include "base/hash.h"
+
 void unit_init(struct unit *unit, int64_t op)
 {
 	unit->op = op;
 	unit->limit_ms = 0;
+	unit->tenant = 0;
 	unit->lines_n = 0;
 	unit->subjects_n = 0;
 	unit->wakes_n = 0;
@@ -68,6 +71,11 @@ void unit_limit(struct unit *unit, int64_t limit_ms)
 	ASSERT(limit_ms > 0);
 	if (unit->limit_ms < limit_ms)
 		unit->limit_ms = limit_ms;
+}
+
+void unit_for(struct unit *unit, struct slice workspace)
+{
+	unit->tenant = hash_bytes(1, workspace.p, workspace.n);
 }
 
 bool unit_is_plain(const struct unit *unit)

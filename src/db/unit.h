@@ -44,6 +44,7 @@ struct unit_line {
 struct unit {
 	int64_t op;       /* written into every row that the unit wins */
 	int64_t limit_ms; /* it works on what is the user's, and for no longer than this; 0: on what is ours alone */
+	uint64_t tenant;  /* whose it is, where places are shared out (task/shares.h); 0: nobody's in particular */
 	unsigned lines_n;
 	unsigned subjects_n;
 	unsigned wakes_n;
@@ -90,6 +91,8 @@ void unit_keep_apart(struct unit *unit, int64_t name);
 void unit_wake(struct unit *unit, int64_t topic);
 /* The unit works on what is the user's, and may take that long. Of several limits the longest counts. */
 void unit_limit(struct unit *unit, int64_t limit_ms);
+/* It is done for this workspace. */
+void unit_for(struct unit *unit, struct slice workspace);
 bool unit_is_plain(const struct unit *unit);
 /* Of the row form of SQLite. */
 bool unit_only_reads(const struct unit *unit);

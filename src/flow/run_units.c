@@ -231,6 +231,7 @@ void run_build_move(const struct run_drive *d, struct unit *unit)
 	if (move->sql) {
 		const struct sql_action *sql = &d->row.machine->sql[move->sql - drive_definition(d)->actions];
 
+		unit_for(unit, d->row.workspace);
 		sql_action_add(unit, sql, move->sql, move->sql_values, move->sql_timeout_ms);
 	}
 }

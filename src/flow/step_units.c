@@ -90,9 +90,11 @@ void step_build_finish(const struct entity_step *s, struct unit *unit)
 	else
 		subject_transition(unit, &s->stamp, &move, s->version);
 	add_after_effects(s, unit); /* mutant: effects-outside-unit */
-	if (step_is_sql(s))
+	if (step_is_sql(s)) {
+		unit_for(unit, s->rq->ref.workspace);
 		sql_action_add(unit, &s->rq->ref.machine->sql[s->view->action - step_workflow(s)->actions],
 			       s->view->action, s->sql_values, /* timeout_ms= */ 0);
+	}
 	if (s->rq->along)
 		s->rq->along->add(s->rq->along, s, move.to, unit);
 }

@@ -1,10 +1,11 @@
-/* The workers of aside.h. One mutex for the two lists; nothing is run, opened or answered under it. */
+/* The workers of aside.h. One mutex for what waits; nothing is run, opened or answered under it. */
 #include "task/aside.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "task/shares.h"
 #include "task/trouble.h"
 
 #define LOCK_MS 8000   /* of a unit without a limit of its own */
@@ -12,15 +13,12 @@
 #define ARENA_BYTES_MAX (256u << 20)
 #define LOOK_AGAIN_NS 100000000 /* for errands whose wait is over, and for a stop */
 
-struct errand_list {
-	struct errand *first, **last;
-};
-
 struct worker {
 	struct aside *aside;
 	pthread_t thread;
-	bool takes_long;
-	struct db *db; /* NULL: not opened yet. Set under the mutex */
+	enum place place;
+	struct share *share; /* whose errands these are */
+	struct db *db;       /* NULL: not opened yet. Set under the mutex */
 	struct arena arena;
 	struct trouble trouble;
 	struct batch_sink sink;
@@ -35,39 +33,13 @@ struct worker {
 struct aside {
 	struct aside_options options;
 	pthread_mutex_t mutex;
-	pthread_cond_t arrived;
-	struct errand_list fresh, slow; /* slow: LONG */
-	int64_t stop_ns;                /* 0: none */
+	pthread_cond_t arrived[PLACES];
+	struct shares shares;
+	int64_t stop_ns; /* 0: none */
 	bool ending;
 	size_t workers_n;
 	struct worker workers[ASIDE_WORKERS];
 };
-
-/* ---- lists ---- */
-
-static void list_init(struct errand_list *list)
-{
-	list->first = NULL;
-	list->last = &list->first;
-}
-
-static void list_push(struct errand_list *list, struct errand *errand)
-{
-	errand->next = NULL;
-	*list->last = errand;
-	list->last = &errand->next;
-}
-
-/* Takes out the errand that *at points to. */
-static struct errand *list_take(struct errand_list *list, struct errand **at)
-{
-	struct errand *errand = *at;
-
-	*at = errand->next;
-	if (!errand->next)
-		list->last = at;
-	return errand;
-}
 
 /* ---- answers ---- */
 
@@ -146,9 +118,9 @@ static void send_again(struct worker *w)
 	pthread_mutex_lock(&w->aside->mutex);
 	for (size_t i = 0; i < w->n; i++) {
 		w->errands[i]->go = go;
-		list_push(go == ERRAND_LONG ? &w->aside->slow : &w->aside->fresh, w->errands[i]);
+		shares_add(&w->aside->shares, w->errands[i]);
 	}
-	pthread_cond_broadcast(&w->aside->arrived);
+	pthread_cond_signal(&w->aside->arrived[go == ERRAND_LONG ? PLACE_LONG : PLACE_TRY]);
 	pthread_mutex_unlock(&w->aside->mutex);
 }
 
@@ -200,28 +172,29 @@ static void run_taken(struct worker *w)
 
 /* ---- taking ---- */
 
-static void take_one(struct worker *w, struct errand_list *list)
+static void take_one(struct worker *w, struct share *share)
 {
-	w->errands[0] = list_take(list, &list->first);
+	w->errands[0] = shares_cut(&w->aside->shares, share, w->place, &share->lines[w->place].first);
 	w->n = 1;
 }
 
 /* As many as may go together. Those that may not keep their places. */
-static void take_together(struct worker *w, struct errand_list *list)
+static void take_together(struct worker *w, struct share *share)
 {
+	struct errand_line *line = &share->lines[w->place];
 	struct unit *units[2 * ASIDE_TOGETHER];
 	struct errand *looked_at[2 * ASIDE_TOGETHER];
 	size_t picked[ASIDE_TOGETHER], n = 0, p = 0;
 
-	for (struct errand *e = list->first; e && n < 2 * ASIDE_TOGETHER; e = e->next)
+	for (struct errand *e = line->first; e && n < 2 * ASIDE_TOGETHER; e = e->next)
 		if (e->go == ERRAND_TOGETHER) {
 			looked_at[n] = e;
 			units[n++] = &e->unit;
 		}
 	w->n = batch_pick(units, n, /* one_unit_per_subject= */ true, ASIDE_TOGETHER, picked);
-	for (struct errand **at = &list->first; p < w->n;) {
+	for (struct errand **at = &line->first; p < w->n;) {
 		if (*at == looked_at[picked[p]])
-			w->errands[p++] = list_take(list, at);
+			w->errands[p++] = shares_cut(&w->aside->shares, share, w->place, at);
 		else
 			at = &(*at)->next;
 	}
@@ -231,53 +204,72 @@ static void take_together(struct worker *w, struct errand_list *list)
 static bool take(struct worker *w)
 {
 	struct aside *aside = w->aside;
+	struct share *share = shares_next(&aside->shares, w->place);
 
 	w->n = 0;
-	if (w->takes_long && aside->slow.first)
-		take_one(w, &aside->slow);
-	else if (aside->fresh.first && aside->fresh.first->go == ERRAND_ALONE)
-		take_one(w, &aside->fresh);
-	else if (aside->fresh.first)
-		take_together(w, &aside->fresh);
+	w->share = share;
+	if (!share)
+		return false;
+	shares_begin(&aside->shares, share, w->place);
+	if (share->lines[w->place].first->go == ERRAND_TOGETHER)
+		take_together(w, share);
+	else
+		take_one(w, share);
 	for (size_t i = 0; i < w->n; i++)
 		w->units[i] = &w->errands[i]->unit; /* copied on the way: it is not touched by anybody else */
-	return w->n > 0;
+	if (shares_next(&aside->shares,
+			w->place)) /* others may have been told of nothing while these were in the way */
+		pthread_cond_signal(&aside->arrived[w->place]);
+	return true;
 }
 
-/* Under the mutex: those that are not tried any more, for `why`. */
+/* Under the mutex: one that is not tried any more, for `why`. */
 static struct errand *take_given_up(struct aside *aside, struct mono_time now, struct hx_error *why)
 {
-	struct errand_list *list = aside->slow.first ? &aside->slow : &aside->fresh;
-	struct errand *given_up = list->first;
+	struct errand *given_up = NULL;
 
 	if (aside->stop_ns && now.ns >= aside->stop_ns) {
 		(void)error_set(why, HX_STOPPING, "the engine stops");
-		list_init(list);
+		for (int p = 0; p < PLACES && !given_up; p++)
+			given_up = shares_cut_older(&aside->shares, (enum place)p, now);
 		return given_up;
 	}
-	given_up = aside->slow.first;
-	if (!given_up || now.ns < mono_add_ms(given_up->came, ASIDE_WAIT_MS).ns)
-		return NULL;
-	(void)error_set(why, HX_BUSY, "too much SQL that takes long is under way: it has waited for %d s in vain",
-			ASIDE_WAIT_MS / 1000);
-	given_up = list_take(&aside->slow, &aside->slow.first);
-	given_up->next = NULL;
+	given_up = shares_cut_older(&aside->shares, PLACE_LONG, mono_add_ms(now, -ASIDE_WAIT_MS));
+	if (given_up)
+		(void)error_set(why, HX_BUSY,
+				"too much SQL that takes long is under way: it has waited for %d s in vain",
+				ASIDE_WAIT_MS / 1000);
 	return given_up;
 }
 
-static void wait_for_more(struct aside *aside)
+static void wait_for_more(struct worker *w)
 {
+	struct aside *aside = w->aside;
 	struct timespec until;
 
-	if (!aside->slow.first && !aside->stop_ns) {
-		pthread_cond_wait(&aside->arrived, &aside->mutex);
+	if (!aside->shares.waiting[PLACE_LONG] && !aside->stop_ns) {
+		pthread_cond_wait(&aside->arrived[w->place], &aside->mutex);
 		return;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += LOOK_AGAIN_NS;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
-	(void)pthread_cond_timedwait(&aside->arrived, &aside->mutex, &until);
+	(void)pthread_cond_timedwait(&aside->arrived[w->place], &aside->mutex, &until);
+}
+
+/* Under the mutex, which is let go meanwhile. */
+static void run_unlocked(struct worker *w, struct errand *given_up, const struct hx_error *why)
+{
+	pthread_mutex_unlock(&w->aside->mutex);
+	if (given_up)
+		refuse(given_up, why);
+	else
+		run_taken(w);
+	pthread_mutex_lock(&w->aside->mutex);
+	if (!given_up)
+		shares_end(&w->aside->shares, w->share, w->place);
+	w->published = w->stats;
 }
 
 static void *work(void *context)
@@ -289,23 +281,13 @@ static void *work(void *context)
 	pthread_mutex_lock(&aside->mutex);
 	for (;;) {
 		struct errand *given_up = take_given_up(aside, clock_mono(aside->options.db.clock), &why);
-		bool taken = !given_up && take(w);
 
-		if (!given_up && !taken && aside->ending)
+		if (given_up || take(w))
+			run_unlocked(w, given_up, &why);
+		else if (aside->ending)
 			break;
-		if (!given_up && !taken) {
-			wait_for_more(aside);
-			continue;
-		}
-		pthread_mutex_unlock(&aside->mutex);
-		for (struct errand *next; given_up; given_up = next) {
-			next = given_up->next;
-			refuse(given_up, &why);
-		}
-		if (taken)
-			run_taken(w);
-		pthread_mutex_lock(&aside->mutex);
-		w->published = w->stats;
+		else
+			wait_for_more(w);
 	}
 	pthread_mutex_unlock(&aside->mutex);
 	return NULL;
@@ -318,9 +300,15 @@ void aside_send(struct aside *aside, struct errand *errand)
 	errand->came = clock_mono(aside->options.db.clock);
 	arena_init(&errand->arena, ARENA_BYTES_MAX);
 	pthread_mutex_lock(&aside->mutex);
-	list_push(errand->go == ERRAND_LONG ? &aside->slow : &aside->fresh, errand);
-	pthread_cond_broadcast(&aside->arrived);
+	shares_add(&aside->shares, errand);
+	pthread_cond_signal(&aside->arrived[errand->go == ERRAND_LONG ? PLACE_LONG : PLACE_TRY]);
 	pthread_mutex_unlock(&aside->mutex);
+}
+
+static void tell_all(struct aside *aside)
+{
+	for (int p = 0; p < PLACES; p++)
+		pthread_cond_broadcast(&aside->arrived[p]);
 }
 
 void aside_stop_at(struct aside *aside, struct mono_time at)
@@ -332,7 +320,7 @@ void aside_stop_at(struct aside *aside, struct mono_time at)
 	for (size_t i = 0; i < aside->workers_n; i++)
 		if (aside->workers[i].db)
 			atomic_store(&aside->workers[i].db->stop_ns, at.ns);
-	pthread_cond_broadcast(&aside->arrived);
+	tell_all(aside);
 	pthread_mutex_unlock(&aside->mutex);
 }
 
@@ -349,7 +337,7 @@ static bool start_worker(struct aside *aside, size_t i)
 	struct worker *w = &aside->workers[i];
 
 	w->aside = aside;
-	w->takes_long = i < ASIDE_LONG;
+	w->place = i < ASIDE_TRIES ? PLACE_TRY : PLACE_LONG;
 	w->sink = (struct batch_sink){.answer = sink_answer, .wake = sink_wake};
 	w->trouble = (struct trouble){.log = aside->options.log, .who = "aside", .number = (int64_t)i + 1};
 	arena_init(&w->arena, ARENA_BYTES_MAX);
@@ -365,12 +353,12 @@ enum hx_code aside_new(const struct aside_options *options, struct aside **ret_a
 		return error_set(err, HX_NO_MEMORY, "workers for the user's SQL");
 	aside->options = *options;
 	aside->options.db.exclusive = false;
-	list_init(&aside->fresh);
-	list_init(&aside->slow);
+	shares_init(&aside->shares, ASIDE_TRIES, ASIDE_LONG);
 	pthread_mutex_init(&aside->mutex, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&aside->arrived, &attr);
+	for (int p = 0; p < PLACES; p++)
+		pthread_cond_init(&aside->arrived[p], &attr);
 	pthread_condattr_destroy(&attr);
 	while (aside->workers_n < ASIDE_WORKERS && start_worker(aside, aside->workers_n))
 		aside->workers_n++;
@@ -388,14 +376,15 @@ void aside_free(struct aside *aside)
 		return;
 	pthread_mutex_lock(&aside->mutex);
 	aside->ending = true;
-	pthread_cond_broadcast(&aside->arrived);
+	tell_all(aside);
 	pthread_mutex_unlock(&aside->mutex);
 	for (size_t i = 0; i < aside->workers_n; i++) {
 		pthread_join(aside->workers[i].thread, NULL);
 		db_close(aside->workers[i].db);
 		arena_release(&aside->workers[i].arena);
 	}
-	pthread_cond_destroy(&aside->arrived);
+	for (int p = 0; p < PLACES; p++)
+		pthread_cond_destroy(&aside->arrived[p]);
 	pthread_mutex_destroy(&aside->mutex);
 	free(aside);
 }

@@ -6,13 +6,13 @@
  * table of theirs, and units of ours that have met a row which somebody keeps locked. A few workers, each with a connection
  * of its own that it opens when it first has something to do, take them in three goes:
  *
- *   TOGETHER   up to ASIDE_TOGETHER of those that wait, in one transaction, within ASIDE_TRY_MS for all of it
+ *   TOGETHER   up to ASIDE_TOGETHER of those of one workspace, in one transaction, within ASIDE_TRY_MS for all of it
  *       └ failed, in whatever way ─▶ ALONE   each by itself, within ASIDE_TRY_MS
  *                                       └ out of time ─▶ LONG   by itself, within its own limit
  *
- * Only ASIDE_LONG of the workers take the LONG ones. So what sleeps or waits for a lock holds up others of its kind, and those
- * that are quick only for ASIDE_TRY_MS; the lanes, not at all. One that has waited for its turn for ASIDE_WAIT_MS is given up,
- * and certainly not done (HX_BUSY).
+ * ASIDE_TRIES workers do the first two, ASIDE_LONG others the last, and both are shared out between the workspaces (shares.h). So
+ * what sleeps or waits for a lock holds up what its own workspace has besides: the quick for ASIDE_TRY_MS; the lanes, not at
+ * all. One that has waited for its turn for ASIDE_WAIT_MS is given up, and certainly not done (HX_BUSY).
  *
  * Correctness is where it was: in the guards, and in the locks on the subjects, which are taken first here as there.
  */
@@ -22,8 +22,9 @@
 #include "base/log.h"
 #include "task/batch.h"
 
-#define ASIDE_WORKERS 4
-#define ASIDE_LONG 2
+#define ASIDE_TRIES 4
+#define ASIDE_LONG 3
+#define ASIDE_WORKERS (ASIDE_TRIES + ASIDE_LONG)
 #define ASIDE_TOGETHER 64
 #define ASIDE_TRY_MS 200
 #define ASIDE_WAIT_MS 30000

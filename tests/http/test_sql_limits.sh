@@ -20,12 +20,12 @@ def sql_action(sql, **more):
 	return {"kind": "sql", "statements": [{"name": "it", "sql": sql}], **more}
 
 
-def start(hapax, workflow, n=0, wait="60s"):
-	return hapax.json("POST", f"/api/v1/workflow-runs?wait={wait}", {"definitionId": workflow, "input": {"n": n}}, status=201)["run"]
+def start(hapax, workflow, n=0, wait="60s", head=()):
+	return hapax.json("POST", f"/api/v1/workflow-runs?wait={wait}", {"definitionId": workflow, "input": {"n": n}}, head, status=201)["run"]
 
 
-def started(hapax, workflow, n=0):
-	return hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": workflow, "input": {"n": n}}, status=201)["run"]["id"]
+def started(hapax, workflow, n=0, head=()):
+	return hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": workflow, "input": {"n": n}}, head, status=201)["run"]["id"]
 
 
 def shown(hapax, id):
@@ -36,11 +36,11 @@ def ended(hapax, id, seconds=60):
 	return until(lambda: (run := shown(hapax, id)) and run["status"] in ("COMPLETED", "FAILED") and run, f"the end of {id}", seconds)
 
 
-def times(hapax, n, workflow="plain"):
+def times(hapax, n, workflow="plain", head=()):
 	"""How long each of n runs took, by CALLERS callers at once. All must come to their end."""
 	def one(i):
 		began = time.monotonic()
-		run = start(hapax, workflow, i)
+		run = start(hapax, workflow, i, head=head)
 		assert run["status"] == "COMPLETED", run
 		return time.monotonic() - began
 
@@ -130,6 +130,27 @@ def test_a_statement_sleeps(dir):
 		until(lambda: sql(asleep) == "0", "nobody to sleep any more")
 		assert "hapax_units_timed_out_total 12\n" in hapax.call("GET", "/metrics")[2].decode()
 		assert "did not come to its end within 1000 ms" in hapax.text()
+		hapax.stop()
+
+
+def test_a_workspace_has_more_slow_sql_than_there_is_time_for(dir):
+	"""Two of them, even: the quick SQL of a third is served as if they were not there."""
+	sleeps = run_of("sleeps", {"sleep": sql_action("SELECT pg_sleep(3600)", timeout="30s")})
+	sells = run_of("sells", {"sell": sql_action("UPDATE stock SET units = units - 1", timeout="30s")})
+	with postgres(dir, [NOTES, sleeps, sells], TABLES) as (hapax, sql, schema), concurrent.futures.ThreadPoolExecutor(CALLERS) as pool:
+		def head(workspace):
+			made = subprocess.run([server.HAPAX, "key", "create", "--workspace", workspace, "--scope", "execute", "--json", "--db",
+				f"{PG}?options=-csearch_path%3D{schema}"], check=True, stdout=subprocess.PIPE).stdout
+			return [("Authorization", "Bearer " + json.loads(made)["key"])]
+
+		good, evil = head("good"), [head("evil"), head("worse")]
+		until(lambda: hapax.call("POST", "/api/v1/jobs/claim", {"queues": ["q"], "owner": "o"}, evil[1])[0] == 200, "the keys to be known")
+		times(hapax, 50, "notes", good)
+		quiet = times(hapax, 200, "notes", good)
+		with held(schema, "UPDATE stock SET units = 0"):
+			list(pool.map(lambda i: started(hapax, ("sleeps", "sells")[i % 2], i, evil[i // 2 % 2]), range(160)))
+			until(lambda: sql("SELECT count(*) > 2 FROM pg_stat_activity WHERE wait_event IN ('PgSleep', 'transactionid', 'tuple')") == "t", "them to be at it")
+			compare("slow sql of two others", quiet, times(hapax, 200, "notes", good))
 		hapax.stop()
 
 
