@@ -18,6 +18,7 @@ struct worker {
 	pthread_t thread;
 	enum place place;
 	struct share *share; /* whose errands these are */
+	bool alone;          /* one that is tried alone */
 	struct db *db;       /* NULL: not opened yet. Set under the mutex */
 	struct arena arena;
 	struct trouble trouble;
@@ -172,6 +173,16 @@ static void run_taken(struct worker *w)
 
 /* ---- taking ---- */
 
+/* While one of its own that has failed is tried alone, those that have not failed are not kept waiting for others like it. */
+static bool goes_together(const struct worker *w, const struct share *share)
+{
+	const struct errand *e = share->lines[w->place].first;
+
+	while (share->alone && e && e->go != ERRAND_TOGETHER)
+		e = e->next;
+	return e && e->go == ERRAND_TOGETHER;
+}
+
 static void take_one(struct worker *w, struct share *share)
 {
 	w->errands[0] = shares_cut(&w->aside->shares, share, w->place, &share->lines[w->place].first);
@@ -211,14 +222,16 @@ static bool take(struct worker *w)
 	if (!share)
 		return false;
 	shares_begin(&aside->shares, share, w->place);
-	if (share->lines[w->place].first->go == ERRAND_TOGETHER)
+	if (goes_together(w, share))
 		take_together(w, share);
 	else
 		take_one(w, share);
 	for (size_t i = 0; i < w->n; i++)
 		w->units[i] = &w->errands[i]->unit; /* copied on the way: it is not touched by anybody else */
-	if (shares_next(&aside->shares,
-			w->place)) /* others may have been told of nothing while these were in the way */
+	w->alone = w->errands[0]->go == ERRAND_ALONE;
+	share->alone += w->alone;
+	/* There may be more, and only one worker was told of it. */
+	if (shares_next(&aside->shares, w->place))
 		pthread_cond_signal(&aside->arrived[w->place]);
 	return true;
 }
@@ -267,8 +280,10 @@ static void run_unlocked(struct worker *w, struct errand *given_up, const struct
 	else
 		run_taken(w);
 	pthread_mutex_lock(&w->aside->mutex);
-	if (!given_up)
+	if (!given_up) {
+		w->share->alone -= w->alone;
 		shares_end(&w->aside->shares, w->share, w->place);
+	}
 	w->published = w->stats;
 }
 

@@ -11,7 +11,8 @@
  *                                       └ out of time ─▶ LONG   by itself, within its own limit
  *
  * ASIDE_TRIES workers do the first two, ASIDE_LONG others the last, and both are shared out between the workspaces (shares.h). So
- * what sleeps or waits for a lock holds up what its own workspace has besides: the quick for ASIDE_TRY_MS; the lanes, not at
+ * what sleeps or waits for a lock holds up what its own workspace has besides, and the quick of that for little more than
+ * ASIDE_TRY_MS, because while one is tried ALONE those that go TOGETHER do not wait for another one like it; the lanes, not at
  * all. One that has waited for its turn for ASIDE_WAIT_MS is given up, and certainly not done (HX_BUSY).
  *
  * Correctness is where it was: in the guards, and in the locks on the subjects, which are taken first here as there.

@@ -25,6 +25,7 @@ struct share {
 	uint64_t tenant;
 	struct errand_line lines[PLACES];
 	size_t held[PLACES];
+	size_t alone; /* of those held: for what is tried alone. Kept by whoever takes it */
 };
 
 struct shares {
