@@ -9,7 +9,7 @@
 
 #include "base/excerpt.h"
 #include "base/json_string.h"
-#include "cli/command.h"
+#include "cli/local.h"
 #include "cli/terminal.h"
 #include "engine/audit.h"
 
@@ -94,42 +94,22 @@ static void add_finding(const struct audit_finding *f, struct strbuf *out)
 	strbuf_add_char(out, '}');
 }
 
-static enum hx_code print_json(const struct auditor *a, int64_t ms, struct hx_error *err)
+static void add_result(const struct auditor *a, int64_t ms, struct strbuf *out)
 {
 	const struct audit_counts *c = &a->counts;
-	enum hx_code code = HX_OK;
-	struct strbuf out;
 
-	strbuf_init(&out, JSON_BYTES_MAX);
-	strbuf_addf(&out,
+	strbuf_addf(out,
 		    "{\"whole\":%s,\"subjects\":%lld,\"historyRows\":%lld,\"steps\":%lld,\"accounts\":%lld,"
 		    "\"ledgerEntries\":%lld,\"batches\":%lld,\"items\":%lld,\"ms\":%lld",
 		    a->finding.there ? "false" : "true", (long long)c->subjects, (long long)c->history_rows,
 		    (long long)c->steps, (long long)c->accounts, (long long)c->entries, (long long)c->batches,
 		    (long long)c->items, (long long)ms);
 	if (a->finding.there)
-		add_finding(&a->finding, &out);
-	strbuf_add_str(&out, "}\n");
-	if (out.failed)
-		code = strbuf_error(&out, err);
-	else
-		fputs(out.p, stdout);
-	strbuf_release(&out);
-	return code;
+		add_finding(&a->finding, out);
+	strbuf_add_char(out, '}');
 }
 
-static void print_text(const struct auditor *a, int64_t ms)
-{
-	const struct audit_counts *c = &a->counts;
-
-	printf("%s: subjects %lld, history rows %lld, steps %lld, accounts %lld, ledger entries %lld, batches %lld, items %lld;"
-	       " %lld.%03lld s\n",
-	       a->finding.there ? "not whole, as far as it was read" : "whole", (long long)c->subjects,
-	       (long long)c->history_rows, (long long)c->steps, (long long)c->accounts, (long long)c->entries,
-	       (long long)c->batches, (long long)c->items, (long long)ms / 1000, (long long)ms % 1000);
-}
-
-static enum hx_code audit_it(const char *url, bool json, struct auditor *auditor, struct hx_error *err)
+static enum hx_code audit_it(const char *url, struct auditor *auditor, struct strbuf *out, struct hx_error *err)
 {
 	struct mono_time began = clock_mono(clock_system());
 	struct watcher watcher = {.told = {began.ns - TOLD_EVERY_NS}}; /* the first slice is told of at once */
@@ -140,37 +120,24 @@ static enum hx_code audit_it(const char *url, bool json, struct auditor *auditor
 
 	if (watched)
 		terminal_tell("");
-	if (!code && json)
-		code = print_json(auditor, ms, err);
-	else if (!code)
-		print_text(auditor, ms);
+	if (!code)
+		add_result(auditor, ms, out);
 	return code || !auditor->finding.there ? code : broken(&auditor->finding, err);
 }
 
-static enum hx_code run(const struct command_args *args, struct hx_error *err)
+enum hx_code audit_make(const struct command_args *args, struct strbuf *out, struct hx_error *err)
 {
-	const char *url = command_value(args, &option_db);
+	const char *url = command_value(args, "db");
 	struct auditor *auditor;
-	enum hx_code code;
+	enum hx_code code = command_want_store(url, err);
 
-	if (command_store_is_missing(url))
-		return error_set(err, HX_NOT_FOUND, "%s: there is no store here", url + 7);
+	if (code)
+		return code;
 	auditor = malloc(sizeof *auditor);
 	if (!auditor)
 		return error_set(err, HX_NO_MEMORY, "the audit");
-	code = audit_it(url, command_value(args, &option_json) != NULL, auditor, err);
+	code = audit_it(url, auditor, out, err);
 	auditor_release(auditor);
 	free(auditor);
 	return code;
 }
-
-const struct command command_audit = {
-	.noun = "audit",
-	.summary = "re-derives the promises from the history, and names the first that was broken",
-	.options = {&option_db, &option_json},
-	.exits = {{HX_PROMISE_BROKEN, "a promise was broken: which, where, what was expected and found"},
-		  {HX_NOT_FOUND, "there is no store"},
-		  {HX_STORE_UNAVAILABLE, "the store cannot be opened, or was lost"},
-		  {HX_SCHEMA_MISMATCH, "the schema does not fit the program, or the URL is not valid"}},
-	.run = run,
-};

@@ -11,13 +11,12 @@
 
 #include "base/clock.h"
 #include "base/json_string.h"
-#include "cli/command.h"
+#include "cli/local.h"
 #include "cli/terminal.h"
 #include "db/backup.h"
 #include "db/migrate.h"
 
 #define TOLD_EVERY_NS 100000000
-#define JSON_BYTES_MAX 65536
 
 /* ---- who ends it ---- */
 
@@ -90,8 +89,10 @@ static enum hx_code look_for_store(const char *url, struct hx_error *err)
 	struct db_options options = {.url = url, .clock = clock_system(), .read_only = true};
 	struct migrate_status status;
 	struct db *db = NULL;
-	enum hx_code code = db_open(&options, &db, err);
+	enum hx_code code = command_want_store(url, err);
 
+	if (!code)
+		code = db_open(&options, &db, err);
 	if (!code)
 		code = migrate_read_status(db, &status, err);
 	if (!code && status.at == 0)
@@ -109,56 +110,21 @@ static enum hx_code check_url(const char *url, struct hx_error *err)
 			"pg_basebackup with an archive of its log; see \"Backup and restore\" in operations.md");
 	if (strcmp(url, "sqlite::memory:") == 0)
 		return error_set(err, HX_CONFIG_ERROR, "a store in memory cannot be backed up from outside");
-	if (command_store_is_missing(url))
-		return error_set(err, HX_NOT_FOUND, "%s: there is no store here", url + 7);
 	return look_for_store(url, err);
 }
 
-static enum hx_code print_json(const char *file, int64_t bytes, struct hx_error *err)
+enum hx_code backup_make(const struct command_args *args, struct strbuf *out, struct hx_error *err)
 {
-	enum hx_code code = HX_OK;
-	struct strbuf text;
-
-	strbuf_init(&text, JSON_BYTES_MAX);
-	strbuf_add_str(&text, "{\"file\":");
-	json_quote(slice_str(file), &text);
-	strbuf_addf(&text, ",\"bytes\":%lld}\n", (long long)bytes);
-	if (text.failed)
-		code = strbuf_error(&text, err);
-	else
-		fputs(text.p, stdout);
-	strbuf_release(&text);
-	return code;
-}
-
-static enum hx_code run(const struct command_args *args, struct hx_error *err)
-{
-	const char *url = command_value(args, &option_db);
+	const char *url = command_value(args, "db"), *file = args->operands[0];
 	int64_t bytes = 0;
-	enum hx_code code = command_want_operands(args, 1, 1, err);
+	enum hx_code code = check_url(url, err);
 
 	if (!code)
-		code = check_url(url, err);
-	if (!code)
-		code = take(url + strlen("sqlite:"), args->operands[0], &bytes, err);
+		code = take(url + strlen("sqlite:"), file, &bytes, err);
 	if (code)
 		return code;
-	if (command_value(args, &option_json))
-		return print_json(args->operands[0], bytes, err);
-	printf("%s: %lld bytes, of one moment, checked\n", args->operands[0], (long long)bytes);
+	strbuf_add_str(out, "{\"file\":");
+	json_quote(slice_str(file), out);
+	strbuf_addf(out, ",\"bytes\":%lld}", (long long)bytes);
 	return HX_OK;
 }
-
-const struct command command_db_backup = {
-	.noun = "db",
-	.verb = "backup",
-	.operands = "FILE",
-	.summary = "copies an SQLite store into a new file, also beside a running server (PostgreSQL: use pg_dump)",
-	.options = {&option_db, &option_json},
-	.exits = {{HX_NOT_FOUND, "there is no store"},
-		  {HX_ALREADY_EXISTS, "FILE is there already, and is left alone"},
-		  {HX_STORE_UNAVAILABLE, "the store cannot be read"},
-		  {HX_INTERNAL, "FILE cannot be written, or the copy is not whole: there is none then"},
-		  {HX_CONFIG_ERROR, "the store is not an SQLite file with a store in it, or the URL is not valid"}},
-	.run = run,
-};

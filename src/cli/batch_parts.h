@@ -1,35 +1,35 @@
-/* What the verbs of batches have in common; private to src/cli/batch*.c. */
+/* What the verbs of batches do besides what their rows in the table say; private to src/cli/batch*.c and the table. */
 #ifndef HX_CLI_BATCH_PARTS_H
 #define HX_CLI_BATCH_PARTS_H
 
 #include "cli/batch_items.h"
-#include "cli/client.h"
+#include "cli/view.h"
 #include "cli/wait.h"
 
 #define BATCH_PATH "/api/v1/batches"
+
+/* ---- batch.c ---- */
+
+enum hx_code batch_ask_start(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
+			     struct hx_error *err) HX_MUST_CHECK;
+enum hx_code batch_ask_add(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
+			   struct hx_error *err) HX_MUST_CHECK;
+/* With --items they are a member of the answer. */
+enum hx_code batch_ask_show(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
+			    struct hx_error *err) HX_MUST_CHECK;
+enum hx_code batch_ask_cancel(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
+			      struct hx_error *err) HX_MUST_CHECK;
 
 /* ---- batch_show.c ---- */
 
 /* A count or an amount of a batch; 0 where there is none. */
 int64_t batch_number(struct json batch, const char *name);
-/* "render batch_0ahqhgtdhmw01: COMPLETED, 100 items: 98 succeeded, 2 failed; paid 490", and `more` behind it */
-enum hx_code batch_print_line(struct client *client, struct json batch, const char *more,
-			      struct hx_error *err) HX_MUST_CHECK;
-/* What it is, how far it is, its counts and its money; what it waits for is asked of the server. */
+/* What it is, how far it is, its counts and its money, its items if they are there; what it waits for is asked of the server. */
 enum hx_code batch_print_picture(struct client *client, struct json batch, struct hx_error *err) HX_MUST_CHECK;
-enum hx_code batch_print_list(struct client *client, struct json answer, struct hx_error *err) HX_MUST_CHECK;
-enum hx_code batch_print_items(struct client *client, struct json answer, struct hx_error *err) HX_MUST_CHECK;
+extern const struct view batch_items_view;
 
 /* Waiting for it, with a bar where somebody watches. */
-struct batch_wait {
-	struct wait wait;
-	/* private */
-	unsigned looks_n;
-	struct batch_look {
-		int64_t done, waited_ms;
-	} old, older; /* for the rate */
-};
-void batch_wait_init(struct batch_wait *wait);
+extern const struct wait batch_wait;
 
 /* ---- batch_load.c ---- */
 

@@ -7,23 +7,11 @@
 #include <stdio.h>
 
 #include "cli/check_report.h"
-#include "cli/command.h"
+#include "cli/local.h"
 #include "cli/terminal.h"
 #include "model/load.h"
 
 #define ARENA_BYTES_MAX (1u << 30)
-
-static const struct command_option option_config = {
-	.name = "config",
-	.value = "FILE",
-	.env = "HAPAX_CONFIG",
-	.help = "check this configuration too, and that a janitor covers every claim [default: none, and coverage is not checked]",
-};
-
-static const struct command_option option_strict = {
-	.name = "strict",
-	.help = "warnings are errors",
-};
 
 /* With a configuration that has errors itself, coverage would blame definitions for what was not read. */
 static void check_set(const struct definition_set *set, const char *config_path, struct arena *arena,
@@ -37,41 +25,28 @@ static void check_set(const struct definition_set *set, const char *config_path,
 	definition_set_check(set->items, set->n, config_path && findings->errors == errors ? &config : NULL, findings);
 }
 
-static enum hx_code check(const struct command_args *args, struct hx_error *err)
+enum hx_code check_run(const struct command_args *args, struct hx_error *err)
 {
-	const char *config = command_value(args, &option_config);
+	const char *config = command_value(args, "config");
 	struct definition_set set = {0};
 	struct findings findings;
 	struct arena arena;
 	struct strbuf out;
 	enum hx_code code;
 
-	if (args->operands_n == 0)
-		return error_set(err, HX_VALIDATION_ERROR,
-				 "check needs the PATH of a definition or of a folder of them");
 	arena_init(&arena, ARENA_BYTES_MAX);
 	findings_init(&findings, &arena);
 	strbuf_init(&out, CHECK_REPORT_BYTES_MAX);
 	for (size_t i = 0; i < args->operands_n; i++)
 		definition_set_load(args->operands[i], &arena, &findings, &set);
 	check_set(&set, config, &arena, &findings);
-	if (command_value(args, &option_json))
+	if (command_value(args, "json"))
 		check_report_json(&findings, set.files_n, &out);
 	else
 		check_report_words(&findings, set.files_n, terminal_wants_colour(), &out);
 	fputs(out.p, stdout);
-	code = out.failed ? strbuf_error(&out, err)
-			  : check_verdict(&findings, command_value(args, &option_strict), err);
+	code = out.failed ? strbuf_error(&out, err) : check_verdict(&findings, command_value(args, "strict"), err);
 	strbuf_release(&out);
 	arena_release(&arena);
 	return code;
 }
-
-const struct command command_check = {
-	.noun = "check",
-	.operands = "PATH…",
-	.summary = "checks definitions: files, or the *.json of folders",
-	.options = {&option_config, &option_strict, &option_json},
-	.exits = {{HX_DEFINITION_INVALID, "there are errors; with --strict also: there are warnings"}},
-	.run = check,
-};

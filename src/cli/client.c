@@ -19,6 +19,8 @@
 #include "cli/question.h"
 #include "cli/table.h"
 #include "flow/api_key.h"
+#include "gate/policy.h"
+#include "http/address.h"
 #include "http/body.h"
 #include "http/charset.h"
 #include "model/text.h"
@@ -32,50 +34,6 @@
 #define FIELDS_MAX 100
 #define PIECE_BYTES (64u << 10)
 #define KEY_FILE_BYTES_MAX 4096
-
-const struct command_option option_server = {
-	.name = "server",
-	.value = "URL",
-	.env = "HAPAX_SERVER",
-	.fallback = "http://127.0.0.1:7411",
-	.help = "the server to ask, http:// or https://",
-};
-const struct command_option option_workspace = {
-	.name = "workspace",
-	.value = "NAME",
-	.env = "HAPAX_WORKSPACE",
-	.help = "the workspace that this is about [default: the key's, without a key default]",
-};
-const struct command_option option_requester = {
-	.name = "requester",
-	.value = "NAME",
-	.env = "HAPAX_REQUESTER",
-	.help = "on whose behalf [default: the key's, without a key default]",
-};
-/* Not the key itself: what stands on a command line can be read by everybody on the machine. */
-const struct command_option option_key_file = {
-	.name = "key-file",
-	.value = "FILE",
-	.help = "a file with an API key, - is standard input [default: the key in HAPAX_KEY]",
-};
-const struct command_option option_timeout = {
-	.name = "timeout",
-	.value = "DURATION",
-	.env = "HAPAX_TIMEOUT",
-	.fallback = "2m",
-	.help = "how long to wait for the answer",
-};
-const struct command_option option_limit = {
-	.name = "limit",
-	.value = "N",
-	.fallback = "50",
-	.help = "at most so many, up to 500",
-};
-const struct command_option option_cursor = {
-	.name = "cursor",
-	.value = "CURSOR",
-	.help = "go on where the last page ended [default: from the first on]",
-};
 
 /* ---- the options ---- */
 
@@ -125,12 +83,25 @@ static enum hx_code parse_server(struct client *c, struct hx_error *err)
 }
 
 /* What goes into a header field must not be able to begin another one. */
-static enum hx_code check_name(const struct command_option *option, const char *value, struct hx_error *err)
+static enum hx_code add_header(struct client *c, const struct command_option *option, const char *value,
+			       struct hx_error *err)
 {
-	if (!value || chars_are(slice_str(value), CHAR_VALUE))
-		return HX_OK;
-	return error_set(err, HX_VALIDATION_ERROR, "--%s: control characters are not part of a name: %s", option->name,
-			 excerpt_of(slice_str(value)).text);
+	if (!chars_are(slice_str(value), CHAR_VALUE))
+		return error_set(err, HX_VALIDATION_ERROR, "--%s: control characters are not part of a name: %s",
+				 option->name, excerpt_of(slice_str(value)).text);
+	strbuf_addf(&c->headers, "%s: %s\r\n", option->to.name, value);
+	return HX_OK;
+}
+
+static enum hx_code add_headers(struct client *c, const struct command_args *args, struct hx_error *err)
+{
+	const struct command_option *const *options = args->command->options;
+	enum hx_code code = HX_OK;
+
+	for (size_t i = 0; options[i] && !code; i++)
+		if (options[i]->to.kind == PLACE_HEADER && args->values[i])
+			code = add_header(c, options[i], args->values[i], err);
+	return code;
 }
 
 static enum hx_code check_utf8(const char *what, const char *text, struct hx_error *err)
@@ -183,58 +154,63 @@ static enum hx_code read_key(struct client *c, const char *path, struct hx_error
 	return code;
 }
 
-/* What both ways of asking have in common. */
-static enum hx_code prepare(struct client *c, const struct command_args *args, struct hx_error *err)
+/* A server of the engine; its key is told to nobody but it. */
+static enum hx_code init_server(struct client *c, const struct command_args *args, struct hx_error *err)
 {
-	c->json = command_value(args, &option_json);
-	arena_init(&c->arena, ARENA_BYTES_MAX);
-	strbuf_init(&c->path, PATH_BYTES_MAX);
-	strbuf_init(&c->body, REQUEST_BYTES_MAX);
-	strbuf_init(&c->answer, ANSWER_BYTES_MAX);
-	return duration_parse("--timeout", slice_str(command_value(args, &option_timeout)), err, &c->timeout_ms);
+	enum hx_code code;
+
+	c->server = command_value(args, c->flag = "server");
+	c->program = "hapax serve";
+	code = check_texts(args, err);
+	if (!code)
+		code = parse_server(c, err);
+	if (!code)
+		code = add_headers(c, args, err);
+	if (!code)
+		code = read_key(c, command_value(args, "key-file"), err);
+	return code;
+}
+
+/* The admin address of a gate. */
+static enum hx_code init_gate(struct client *c, const struct command_args *args, struct hx_error *err)
+{
+	const char *admin = command_value(args, c->flag = "admin");
+	struct address address;
+	struct hx_error wrong;
+	enum hx_code code;
+
+	c->server = text_printf(&c->arena, "http://%s", admin);
+	c->program = "hapax gate --admin";
+	c->key_env = "HAPAX_GATE_ADMIN_KEY";
+	c->api_key = getenv(c->key_env);
+	if (c->api_key && !gate_admin_key_is_good(slice_str(c->api_key)))
+		c->api_key = NULL; /* empty, or nothing that a gate can have */
+	code = c->server ? parse_server(c, err) : arena_error(&c->arena, err);
+	if (!code && address_parse(admin, &wrong, &address))
+		code = error_set(err, HX_VALIDATION_ERROR, "--admin: %s", wrong.detail);
+	return code;
 }
 
 enum hx_code client_init(struct client *c, const struct command_args *args, struct hx_error *err)
 {
 	enum hx_code code;
 
-	*c = (struct client){
-		.server = command_value(args, &option_server),
-		.flag = option_server.name,
-		.program = "hapax serve",
-		.workspace = command_value(args, &option_workspace),
-		.requester = command_value(args, &option_requester),
-	};
-	code = prepare(c, args, err);
-	if (!code)
-		code = check_texts(args, err);
-	if (!code)
-		code = parse_server(c, err);
-	if (!code)
-		code = check_name(&option_workspace, c->workspace, err);
-	if (!code)
-		code = check_name(&option_requester, c->requester, err);
-	if (!code)
-		code = read_key(c, command_value(args, &option_key_file), err);
-	return code;
-}
-
-enum hx_code client_init_at(struct client *c, const struct command_args *args, const char *flag, const char *address,
-			    const char *program, struct hx_error *err)
-{
-	enum hx_code code;
-
-	*c = (struct client){.server = "", .flag = flag, .program = program};
-	code = prepare(c, args, err);
+	*c = (struct client){.server = "", .json = command_value(args, "json")};
+	arena_init(&c->arena, ARENA_BYTES_MAX);
+	strbuf_init(&c->path, PATH_BYTES_MAX);
+	strbuf_init(&c->headers, HEAD_BYTES_MAX);
+	strbuf_init(&c->body, REQUEST_BYTES_MAX);
+	strbuf_init(&c->answer, ANSWER_BYTES_MAX);
+	code = duration_parse("--timeout", slice_str(command_value(args, "timeout")), err, &c->timeout_ms);
 	if (code)
 		return code;
-	c->server = text_printf(&c->arena, "http://%s", address);
-	return c->server ? parse_server(c, err) : arena_error(&c->arena, err);
+	return args->command->to_gate ? init_gate(c, args, err) : init_server(c, args, err);
 }
 
 void client_release(struct client *c)
 {
 	strbuf_release(&c->path);
+	strbuf_release(&c->headers);
 	strbuf_release(&c->body);
 	strbuf_release(&c->answer);
 	arena_release(&c->arena);
@@ -248,34 +224,25 @@ void client_path(struct client *c, const char *text)
 }
 
 /* Unreserved characters (RFC 3986) stay, every other byte is escaped. */
-static void add_encoded(struct strbuf *out, const char *text)
+void client_encoded(struct client *c, const char *text)
 {
 	for (; *text; text++)
 		if (char_is(*text, CHAR_HOST))
-			strbuf_add_char(out, *text);
+			strbuf_add_char(&c->path, *text);
 		else
-			strbuf_addf(out, "%%%02X", (unsigned char)*text);
+			strbuf_addf(&c->path, "%%%02X", (unsigned char)*text);
 }
 
 void client_segment(struct client *c, const char *text)
 {
 	strbuf_add_char(&c->path, '/');
-	add_encoded(&c->path, text);
+	client_encoded(c, text);
 }
 
 void client_query(struct client *c, const char *name, const char *value)
 {
 	strbuf_addf(&c->path, "%c%s=", memchr(c->path.p, '?', c->path.n) ? '&' : '?', name);
-	add_encoded(&c->path, value);
-}
-
-void client_page(struct client *c, const struct command_args *args)
-{
-	const char *cursor = command_value(args, &option_cursor);
-
-	client_query(c, "limit", command_value(args, &option_limit));
-	if (cursor)
-		client_query(c, "cursor", cursor);
+	client_encoded(c, value);
 }
 
 void client_next(struct client *c, const char *path)
@@ -295,10 +262,7 @@ static void add_request(const struct client *c, const char *method, struct strbu
 	strbuf_addf(out, "User-Agent: hapax/%s\r\nConnection: close\r\n", hx_version());
 	if (c->api_key)
 		strbuf_addf(out, "Authorization: Bearer %s\r\n", c->api_key);
-	if (c->workspace)
-		strbuf_addf(out, "Hapax-Workspace: %s\r\n", c->workspace);
-	if (c->requester)
-		strbuf_addf(out, "Hapax-Requester: %s\r\n", c->requester);
+	strbuf_add_slice(out, strbuf_slice(&c->headers));
 	if (c->key)
 		strbuf_addf(out, "Idempotency-Key: %s\r\n", c->key);
 	if (strcmp(method, "GET") != 0)
@@ -553,7 +517,7 @@ enum hx_code client_ask(struct client *c, const char *method, struct json *ret_a
 	strbuf_init(&reading.head, HEAD_BYTES_MAX + PIECE_BYTES);
 	strbuf_init(&request, REQUEST_BYTES_MAX + PATH_BYTES_MAX + HEAD_BYTES_MAX);
 	add_request(c, method, &request);
-	if (c->path.failed || c->body.failed || request.failed)
+	if (c->path.failed || c->headers.failed || c->body.failed || request.failed)
 		code = error_set(err, HX_TOO_LARGE, "the request would be too large");
 	else
 		code = open_link(c, &link, deadline, err);
@@ -564,19 +528,5 @@ enum hx_code client_ask(struct client *c, const char *method, struct json *ret_a
 	link_close(&link);
 	strbuf_release(&request);
 	strbuf_release(&reading.head);
-	return code;
-}
-
-enum hx_code client_run(struct client *c, enum hx_code so_far, const char *method,
-			enum hx_code (*print)(struct client *, struct json, struct hx_error *), struct hx_error *err)
-{
-	struct json answer;
-	enum hx_code code = so_far ? so_far : client_ask(c, method, &answer, err);
-
-	if (!code && c->json)
-		printf("%.*s\n", SLICE_ARGS(answer.raw));
-	else if (!code)
-		code = print(c, answer, err);
-	client_release(c);
 	return code;
 }

@@ -1,4 +1,4 @@
-/* Parsing and help for any command, out of its table; see command.h. */
+/* Parsing and help for any command, out of its row in a table; see command.h. */
 #include "cli/command.h"
 
 #include <errno.h>
@@ -10,33 +10,30 @@
 #include "model/nearest.h"
 
 #define HELP_OPTION "help"
-
-const struct command_option option_no_migrate = {
-	.name = "no-migrate",
-	.help = "refuse a store whose schema does not fit, instead of bringing it up to date",
-};
-const struct command_option option_db = {
-	.name = "db",
-	.value = "URL",
-	.env = "HAPAX_DB",
-	.fallback = "sqlite:hapax.db",
-	.help = "the store: sqlite:PATH or postgres://…",
-};
-
-const struct command_option option_json = {
-	.name = "json",
-	.help = "JSON instead of words",
-};
-
-const struct command_option option_json_errors = {
-	.name = "json",
-	.help = "errors as JSON; the result stays what it is",
-};
+#define ELLIPSIS "…"
 
 bool command_store_is_missing(const char *url)
 {
 	return strncmp(url, "sqlite:", 7) == 0 && strcmp(url, "sqlite::memory:") != 0 && url[7] &&
 	       access(url + 7, F_OK) != 0 && errno == ENOENT;
+}
+
+enum hx_code command_want_store(const char *url, struct hx_error *err)
+{
+	if (!command_store_is_missing(url))
+		return HX_OK;
+	return error_set(err, HX_NOT_FOUND, "%s: there is no store here (hapax db migrate makes one)", url + 7);
+}
+
+const struct command *command_at(size_t i)
+{
+	static const struct command *const tables[] = {verbs_serving, verbs_flow, verbs_store};
+
+	for (size_t table = 0; table < sizeof tables / sizeof *tables; table++)
+		for (const struct command *command = tables[table]; command->noun; command++)
+			if (i-- == 0)
+				return command;
+	return NULL;
 }
 
 const char *command_words(const struct command *command, char ret_text[COMMAND_WORDS_BYTES])
@@ -82,12 +79,12 @@ static enum hx_code check_word(const struct command_option *option, const char *
 }
 
 /* Is what follows the value of an option that may stand alone? */
-static bool stands_behind(int argc, char *const argv[], int at)
+static bool value_follows(int argc, char *const argv[], int at)
 {
 	return at + 1 < argc && argv[at + 1][0] >= '0' && argv[at + 1][0] <= '9';
 }
 
-/* What stands behind the dashes of "--output=x", and "output" for "-o"; NULL: this is no option. */
+/* What stands after the dashes of "--output=x", and "output" for "-o"; NULL: this is no option. */
 static const char *option_text(const struct command *command, const char *argument)
 {
 	if (strncmp(argument, "--", 2) == 0)
@@ -116,7 +113,7 @@ static enum hx_code take_option(const struct command *command, int argc, char *c
 		return unknown_option(command, name, err);
 	if (!option->value && equals)
 		return error_set(err, HX_VALIDATION_ERROR, "--%s takes no value", option->name);
-	if (!option->value || (!equals && option->alone && !stands_behind(argc, argv, *at))) {
+	if (!option->value || (!equals && option->alone && !value_follows(argc, argv, *at))) {
 		args->values[i] = "";
 		return HX_OK;
 	}
@@ -160,7 +157,7 @@ enum hx_code command_parse(const struct command *command, int argc, char *const 
 			   struct hx_error *err)
 {
 	struct command_args args = {.command = command};
-	bool only_operands = false; /* behind "--" */
+	bool only_operands = false; /* after "--" */
 	enum hx_code code = HX_OK;
 
 	for (int i = 0; i < argc && !code; i++) {
@@ -182,35 +179,106 @@ enum hx_code command_parse(const struct command *command, int argc, char *const 
 	return HX_OK;
 }
 
-enum hx_code command_want_operands(const struct command_args *args, size_t least, size_t most, struct hx_error *err)
-{
-	char words[COMMAND_WORDS_BYTES];
+/* ---- are they all there? ---- */
 
+static bool ends_with(struct slice text, const char *end)
+{
+	size_t n = strlen(end);
+
+	return text.n >= n && memcmp(text.p + text.n - n, end, n) == 0;
+}
+
+static struct slice next_word(const char **at)
+{
+	const char *start = *at + strspn(*at, " ");
+
+	*at = start + strcspn(start, " ");
+	return slice_of(start, (size_t)(*at - start));
+}
+
+bool command_next_operand(const char **at, struct operand *ret)
+{
+	struct slice word = next_word(at);
+
+	if (word.n == 0)
+		return false;
+	*ret = (struct operand){.optional = word.p[0] == '[', .many = ends_with(word, ELLIPSIS)};
+	if (ret->optional)
+		word = slice_of(word.p + 1, word.n - 2);
+	if (ret->many)
+		word.n -= strlen(ELLIPSIS);
+	ret->text = word;
+	if (strncmp(*at, " | ", 3) == 0) {
+		*at += 3;
+		(void)next_word(at); /* the other one */
+	}
+	return true;
+}
+
+static void count_operands(const struct command *command, size_t *ret_least, size_t *ret_most)
+{
+	const char *at = command->operands ? command->operands : "";
+	struct operand operand;
+
+	*ret_least = *ret_most = 0;
+	while (command_next_operand(&at, &operand)) {
+		*ret_least += !operand.optional;
+		*ret_most += operand.many ? COMMAND_OPERANDS_MAX : 1;
+	}
+	if (command->fewer)
+		*ret_least = 0;
+}
+
+static enum hx_code check_operands(const struct command_args *args, struct hx_error *err)
+{
+	const char *wanted = args->command->operands;
+	char words[COMMAND_WORDS_BYTES];
+	size_t least, most;
+
+	count_operands(args->command, &least, &most);
+	command_words(args->command, words);
 	if (args->operands_n < least)
-		return error_set(err, HX_VALIDATION_ERROR, "%s wants %s", command_words(args->command, words),
-				 args->command->operands);
+		return error_set(err, HX_VALIDATION_ERROR, "%s wants %s", words, wanted);
 	if (args->operands_n > most)
-		return error_set(err, HX_VALIDATION_ERROR, "%s wants %s, and \"%s\" is too many",
-				 command_words(args->command, words), args->command->operands,
+		return error_set(err, HX_VALIDATION_ERROR, "%s wants %s, and \"%s\" is too many", words, wanted,
 				 excerpt_of(slice_str(args->operands[most])).text);
 	for (size_t i = 0; i < args->operands_n; i++)
 		if (!*args->operands[i])
-			return error_set(err, HX_VALIDATION_ERROR, "%s wants %s, and one of these is empty",
-					 command_words(args->command, words), args->command->operands);
+			return error_set(err, HX_VALIDATION_ERROR, "%s wants %s, and one of these is empty", words,
+					 wanted);
 	return HX_OK;
 }
 
-const char *command_value(const struct command_args *args, const struct command_option *option)
+enum hx_code command_check(const struct command_args *args, struct hx_error *err)
 {
-	for (size_t i = 0; args->command->options[i]; i++)
-		if (args->command->options[i] == option)
-			return args->values[i];
-	ASSERT(!"the command has this option");
-	return NULL;
+	const struct command_option *const *options = args->command->options;
+	char words[COMMAND_WORDS_BYTES];
+	enum hx_code code = check_operands(args, err);
+
+	for (size_t i = 0; options[i] && !code; i++)
+		if (options[i]->needed && !args->values[i])
+			code = error_set(err, HX_VALIDATION_ERROR, "%s wants --%s %s, and --%s is missing: %s",
+					 command_words(args->command, words), options[i]->name, options[i]->value,
+					 options[i]->name, options[i]->help);
+	return code;
 }
 
-const char *command_value_or(const struct command_args *args, const struct command_option *option,
-			     const char *configured, const char *fallback)
+bool command_has(const struct command *command, const char *option)
+{
+	size_t i;
+
+	return find_option(command, slice_str(option), &i) != NULL;
+}
+
+const char *command_value(const struct command_args *args, const char *option)
+{
+	size_t i;
+
+	return find_option(args->command, slice_str(option), &i) ? args->values[i] : NULL;
+}
+
+const char *command_value_or(const struct command_args *args, const char *option, const char *configured,
+			     const char *fallback)
 {
 	const char *value = command_value(args, option);
 
@@ -219,7 +287,7 @@ const char *command_value_or(const struct command_args *args, const struct comma
 
 /* ---- help ---- */
 
-#define HELP_COLUMN 20 /* where explanations begin, behind two blanks */
+#define HELP_COLUMN 20 /* where explanations begin, after two blanks */
 #define USAGE_COLUMNS 100
 
 static void help_line(const char *what, const char *words, FILE *out)
@@ -230,10 +298,10 @@ static void help_line(const char *what, const char *words, FILE *out)
 /* "--db URL", "--wait [DURATION]" */
 static void flag_of(const struct command_option *option, char ret_flag[COMMAND_WORDS_BYTES])
 {
-	const char *before = option->alone ? " [" : option->value ? " " : "", *behind = option->alone ? "]" : "";
+	const char *before = option->alone ? " [" : option->value ? " " : "", *after = option->alone ? "]" : "";
 
 	snprintf(ret_flag, COMMAND_WORDS_BYTES, "--%s%s%s%s", option->name, before, option->value ? option->value : "",
-		 behind);
+		 after);
 }
 
 static void help_option(const struct command_option *option, FILE *out)

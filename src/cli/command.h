@@ -1,6 +1,15 @@
 /*
- * What a command of `hapax` is: its words, its options, what it does. Declared once, as a constant; parsing, help,
- * "did you mean", the list of exit codes and the completion in shells (completion.c) all come from that.
+ * What a command of `hapax` is: its words, its options, what it asks or does, and how its result is shown. Declared once, as a
+ * row of a table (verbs_flow.c, verbs_local.c); parsing, help, "did you mean", the list of exit codes and the completion in shells
+ * (completion.c) all come from that, and one driver (verb.c) carries it out:
+ *
+ *   command_parse ─▶ the question: method, path, places of operands and options (question.c) ─▶ client_ask ─┐
+ *                └▶ or what the verb makes itself, as JSON (`make`) ────────────────────────────────────────┤
+ *                                          --json: as it is   ◀── one JSON value ───────────────────────────┘
+ *                                          words: by its view (view.h) ◀─┘
+ *
+ * A verb has a function of its own only where it does something of its own: `ask` for one that asks more than one question (it
+ * waits, it looks something up first), `make` for one that needs no server, `run` for one whose result is no JSON value.
  *
  * A value is looked for in the flags, then in the environment, then there is the default (CONTRACT.md).
  */
@@ -8,25 +17,51 @@
 #define HX_CLI_COMMAND_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/slice.h"
 
 #define COMMAND_OPTIONS_MAX 16
 #define COMMAND_EXITS_MAX 16
 #define COMMAND_OPERANDS_MAX 1024
+#define COMMAND_MEMBERS_MAX 3
 #define COMMAND_WORDS_BYTES 40
 
+/* Where in the question an operand or the value of an option goes. */
+enum place_kind {
+	PLACE_NONE,   /* nowhere: the program reads it itself */
+	PLACE_QUERY,  /* a parameter of the query; of a switch "true" */
+	PLACE_HEADER, /* a header field of all questions of the command */
+	PLACE_TEXT,   /* a member of the body */
+	PLACE_JSON,   /* the same, JSON that is written here, in a file (@FILE) or comes over standard input (-) */
+	PLACE_NUMBER, /* the same, a whole number from min to max */
+	PLACE_MONEY,  /* the same, of the smallest unit, in digits alone */
+	PLACE_TIME,   /* the same, a time, or a duration from now on */
+	PLACE_WORD,   /* the same, done or not_done: what became of something unknown, in a person's word */
+};
+
+struct command_place {
+	enum place_kind kind;
+	const char *name;  /* of the parameter, field or member; NULL: as the option is called */
+	int64_t min, max;  /* of numbers */
+	const char *given; /* PLACE_TEXT of a switch: the text if it is given … */
+	const char *else_; /* … and if not. PLACE_QUERY: the parameter that is true then. NULL: none */
+};
+
 struct command_option {
-	const char *name;     /* without the dashes */
-	char letter;          /* behind one dash; 0: none. Its value is the next argument */
-	const char *value;    /* what stands for it in the help, "URL", and how it is completed; NULL: a switch */
-	const char *env;      /* NULL: none */
-	const char *fallback; /* the default; NULL: none */
-	const char *help;
+	const char *name;         /* without the dashes */
+	const char *value;        /* what stands for it in the help, "URL", and how it is completed; NULL: a switch */
+	const char *help;         /* with [default: …], unless there is a fallback */
+	struct command_place to;  /* where it goes */
+	const char *env;          /* NULL: none */
+	const char *fallback;     /* the default; NULL: none */
 	const char *const *words; /* the only values there are, ending with NULL; NULL: any */
+	const char *workflows;    /* it names a workflow of this kind: below an empty list the nearest is told */
+	char letter;              /* after one dash; 0: none. Its value is the next argument */
 	bool alone;               /* its value begins with a digit, and may be left out: then it is "" */
-	bool needed;              /* the command does nothing without it, and says so itself */
+	bool needed;              /* the command does nothing without it */
 };
 
 struct command_exit {
@@ -34,17 +69,34 @@ struct command_exit {
 	const char *when;
 };
 
+struct client;
 struct command_args;
+struct strbuf;
+struct verb_answer;
+struct view;
 
 struct command {
 	const char *noun;
-	const char *verb;     /* NULL: the noun says it all */
-	const char *operands; /* what may stand beside the options, "PATH…", "ID done|not_done"; NULL: nothing */
-	const char *summary;  /* one line, without a full stop */
-	bool dashed; /* an operand may begin with a dash, as a key of somebody else's may; with two it stands behind -- */
+	const char *verb; /* NULL: the noun says it all */
+	const char *
+		operands; /* what stands beside the options, "PATH…", "ID done|not_done", "WORKFLOW [ID]"; NULL: nothing */
+	const char *summary; /* one line, without a full stop */
+	/* What it asks a server. {OPERAND} in the path is that operand; of {RUN}, WORKFLOW/KEY is another way to say it. */
+	const char *method, *path;
+	const struct view *view; /* how the result is shown */
+	struct command_place
+		members[COMMAND_MEMBERS_MAX]; /* where those operands go that the path does not name, in their order */
+	bool to_gate;                         /* the admin address of a gate is asked, and no server */
+	bool dashed; /* an operand may begin with a dash, as a key of somebody else's may; with two it stands after -- */
+	bool fewer;  /* its function sees to it how many operands there are */
 	const struct command_option *options[COMMAND_OPTIONS_MAX]; /* ends with NULL */
 	struct command_exit exits[COMMAND_EXITS_MAX];              /* ends with HX_OK */
-	/* Writes its result to standard output; what went wrong is told by main, from the error. */
+	/* At most one of these three. Asks in a way of its own. */
+	enum hx_code (*ask)(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
+			    struct hx_error *err);
+	/* Does it here, and writes the result as JSON. With an error, what was written until then is a result too. */
+	enum hx_code (*make)(const struct command_args *args, struct strbuf *out, struct hx_error *err);
+	/* Does everything, and writes to standard output. */
 	enum hx_code (*run)(const struct command_args *args, struct hx_error *err);
 };
 
@@ -56,86 +108,46 @@ struct command_args {
 	bool help;
 };
 
-/* Options that several commands have. */
-extern const struct command_option option_db;
-extern const struct command_option option_no_migrate;
-extern const struct command_option option_json;
-extern const struct command_option option_json_errors; /* instead, where the result is a picture or a script */
+/* The tables, each ending with an entry without a noun. */
+extern const struct command verbs_serving[], verbs_flow[], verbs_store[];
+/* All of them in the order of the help, those of a noun together; NULL past the last. */
+const struct command *command_at(size_t i);
+
+/* An option in its place in the table. */
+#define OPTION(...) (&(const struct command_option){.name = __VA_ARGS__})
+/* Where it goes: TO(QUERY), TO(TEXT, "idempotencyKey"). */
+#define TO(...)                                                                                                        \
+	{                                                                                                              \
+		.kind = PLACE_##__VA_ARGS__                                                                            \
+	}
+
 /* Is the store an SQLite file that is not there? Opening it to read would fail, to write would make it. */
 bool command_store_is_missing(const char *url);
+/* HX_NOT_FOUND: it is. */
+enum hx_code command_want_store(const char *url, struct hx_error *err) HX_MUST_CHECK;
 
-/* Reads what stands behind the words of the command. HX_VALIDATION_ERROR names what is wrong and what is near. */
+/* Reads what stands after the words of the command. HX_VALIDATION_ERROR names what is wrong and what is near. */
 enum hx_code command_parse(const struct command *command, int argc, char *const argv[], struct command_args *ret_args,
 			   struct hx_error *err) HX_MUST_CHECK;
-/* That there are so many operands, none of them empty. HX_VALIDATION_ERROR says what the command wants. */
-enum hx_code command_want_operands(const struct command_args *args, size_t least, size_t most,
-				   struct hx_error *err) HX_MUST_CHECK;
-/* The value of an option that the command has. A switch that was given has the value "". */
-const char *command_value(const struct command_args *args, const struct command_option *option);
-/* The same for one without a fallback, behind which a configuration and then a default are asked. */
-const char *command_value_or(const struct command_args *args, const struct command_option *option,
-			     const char *configured, const char *fallback);
+/* That there are as many operands as the command wants, none of them empty, and the options that it needs. */
+enum hx_code command_check(const struct command_args *args, struct hx_error *err) HX_MUST_CHECK;
+
+/* One of "WORKFLOW [ID]", "PATH…". */
+struct operand {
+	struct slice text; /* "ID", "done|not_done" */
+	bool optional, many;
+};
+/* The next one; false: there is none. `*at` begins with command->operands. Of "WORKFLOW | ID" the first stands for both. */
+bool command_next_operand(const char **at, struct operand *ret);
+
+bool command_has(const struct command *command, const char *option);
+/* The value of an option, NULL if the command has none of this name. A switch that was given has the value "". */
+const char *command_value(const struct command_args *args, const char *option);
+/* The same for one without a fallback, after which a configuration and then a default are asked. */
+const char *command_value_or(const struct command_args *args, const char *option, const char *configured,
+			     const char *fallback);
 void command_help(const struct command *command, FILE *out);
 /* "db status", "check" */
 const char *command_words(const struct command *command, char ret_text[COMMAND_WORDS_BYTES]);
-
-/* All of them, in the order of the help; ends with NULL (main.c). */
-extern const struct command *const commands[];
-
-extern const struct command command_serve;
-extern const struct command command_dev;
-extern const struct command command_gate;
-extern const struct command command_gate_show;
-extern const struct command command_gate_forget;
-extern const struct command command_gate_list;
-extern const struct command command_gate_resolve;
-extern const struct command command_init;
-extern const struct command command_check;
-extern const struct command command_graph;
-extern const struct command command_entity_create;
-extern const struct command command_entity_show;
-extern const struct command command_entity_list;
-extern const struct command command_entity_fire;
-extern const struct command command_entity_resolve;
-extern const struct command command_entity_history;
-extern const struct command command_run_start;
-extern const struct command command_run_show;
-extern const struct command command_run_list;
-extern const struct command command_run_history;
-extern const struct command command_run_cancel;
-extern const struct command command_run_retry;
-extern const struct command command_run_pause;
-extern const struct command command_run_resume;
-extern const struct command command_run_signal;
-extern const struct command command_run_approve;
-extern const struct command command_run_resolve;
-extern const struct command command_batch_start;
-extern const struct command command_batch_add;
-extern const struct command command_batch_show;
-extern const struct command command_batch_list;
-extern const struct command command_batch_items;
-extern const struct command command_batch_cancel;
-extern const struct command command_batch_accept;
-extern const struct command command_batch_resolve;
-extern const struct command command_account_create;
-extern const struct command command_account_show;
-extern const struct command command_account_list;
-extern const struct command command_account_credit;
-extern const struct command command_account_ledger;
-extern const struct command command_job_push;
-extern const struct command command_job_show;
-extern const struct command command_job_list;
-extern const struct command command_job_redrive;
-extern const struct command command_why;
-extern const struct command command_attention;
-extern const struct command command_audit;
-extern const struct command command_key_create;
-extern const struct command command_key_list;
-extern const struct command command_key_revoke;
-extern const struct command command_db_status;
-extern const struct command command_db_migrate;
-extern const struct command command_db_backup;
-extern const struct command command_db_raise_fences;
-extern const struct command command_completion;
 
 #endif

@@ -11,59 +11,15 @@
 #include <string.h>
 
 #include "base/excerpt.h"
-#include "cli/command.h"
 #include "cli/completion_scripts.h"
+#include "cli/local.h"
 #include "model/nearest.h"
-
-#define ELLIPSIS "…"
-
-/* ---- operands ---- */
-
-struct operand {
-	struct slice text; /* "ID", "done|not_done" */
-	bool optional, many;
-};
-
-static bool ends_with(struct slice text, const char *end)
-{
-	size_t n = strlen(end);
-
-	return text.n >= n && memcmp(text.p + text.n - n, end, n) == 0;
-}
-
-static struct slice next_word(const char **at)
-{
-	const char *start = *at + strspn(*at, " ");
-
-	*at = start + strcspn(start, " ");
-	return slice_of(start, (size_t)(*at - start));
-}
-
-/* The next of "WORKFLOW [ID]", "PATH…"; false: there is none. Of "WORKFLOW | ID" the first stands for both. */
-static bool next_operand(const char **at, struct operand *ret)
-{
-	struct slice word = next_word(at);
-
-	if (word.n == 0)
-		return false;
-	*ret = (struct operand){.optional = word.p[0] == '[', .many = ends_with(word, ELLIPSIS)};
-	if (ret->optional)
-		word = slice_of(word.p + 1, word.n - 2);
-	if (ret->many)
-		word.n -= strlen(ELLIPSIS);
-	ret->text = word;
-	if (strncmp(*at, " | ", 3) == 0) {
-		*at += 3;
-		(void)next_word(at); /* the other one */
-	}
-	return true;
-}
 
 /* ---- what both scripts are made of ---- */
 
 static bool is_first_of_noun(size_t i)
 {
-	return i == 0 || strcmp(commands[i - 1]->noun, commands[i]->noun) != 0;
+	return i == 0 || strcmp(command_at(i - 1)->noun, command_at(i)->noun) != 0;
 }
 
 static void print_words(const char *const *words, char between)
@@ -78,19 +34,19 @@ static void print_words(const char *const *words, char between)
 /* Those that stand alone have none. */
 static void print_verbs_of(size_t first, const char *between)
 {
-	const char *noun = commands[first]->noun, *before = "";
+	const char *noun = command_at(first)->noun, *before = "";
 
-	for (size_t i = first; commands[i] && strcmp(commands[i]->noun, noun) == 0; i++)
-		if (commands[i]->verb) {
-			printf("%s%s", before, commands[i]->verb);
+	for (size_t i = first; command_at(i) && strcmp(command_at(i)->noun, noun) == 0; i++)
+		if (command_at(i)->verb) {
+			printf("%s%s", before, command_at(i)->verb);
 			before = between;
 		}
 }
 
 static bool has_verbs(size_t first)
 {
-	return commands[first]->verb ||
-	       (commands[first + 1] && strcmp(commands[first + 1]->noun, commands[first]->noun) == 0);
+	return command_at(first)->verb ||
+	       (command_at(first + 1) && strcmp(command_at(first + 1)->noun, command_at(first)->noun) == 0);
 }
 
 /* ---- bash ---- */
@@ -125,7 +81,7 @@ static void bash_command(const struct command *command)
 		printf("\t'%s %s') words=2 operands='", command->noun, command->verb);
 	else
 		printf("\t'%s '*) words=1 operands='", command->noun);
-	while (next_operand(&at, &operand)) {
+	while (command_next_operand(&at, &operand)) {
 		bool is_words = memchr(operand.text.p, '|', operand.text.n);
 
 		if (is_words)
@@ -144,23 +100,23 @@ static void bash_command(const struct command *command)
 static void print_bash(void)
 {
 	fputs(completion_bash_head, stdout);
-	for (size_t i = 0; commands[i]; i++)
-		if (commands[i]->verb)
-			bash_command(commands[i]);
-	for (size_t i = 0; commands[i]; i++)
-		if (!commands[i]->verb)
-			bash_command(commands[i]);
+	for (size_t i = 0; command_at(i); i++)
+		if (command_at(i)->verb)
+			bash_command(command_at(i));
+	for (size_t i = 0; command_at(i); i++)
+		if (!command_at(i)->verb)
+			bash_command(command_at(i));
 	printf("\t*) return 1 ;;\n\tesac\n}\n\n_hapax_verbs() { # noun\n\tverbs=\n\tcase $1 in\n");
-	for (size_t i = 0; commands[i]; i++)
+	for (size_t i = 0; command_at(i); i++)
 		if (is_first_of_noun(i) && has_verbs(i)) {
-			printf("\t%s) verbs='", commands[i]->noun);
+			printf("\t%s) verbs='", command_at(i)->noun);
 			print_verbs_of(i, " ");
 			printf("' ;;\n");
 		}
 	printf("\tesac\n}\n\n_hapax_nouns='");
-	for (size_t i = 0; commands[i]; i++)
+	for (size_t i = 0; command_at(i); i++)
 		if (is_first_of_noun(i))
-			printf("%s ", commands[i]->noun);
+			printf("%s ", command_at(i)->noun);
 	printf("--help --version'\n");
 	fputs(completion_bash_tail, stdout);
 }
@@ -244,7 +200,7 @@ static void zsh_command(const struct command *command)
 	printf("\t\tshift %d words\n\t\t(( CURRENT -= %d ))\n\t\t_arguments -S \\\n", words_n, words_n);
 	for (size_t i = 0; command->options[i]; i++)
 		more |= zsh_option(command->options[i]);
-	while (next_operand(&at, &operand))
+	while (command_next_operand(&at, &operand))
 		zsh_operand(&operand);
 	printf("%s\t\t\t'--help[this text]'\n\t\t;;\n", more ? "\t\t\t'*: :()' \\\n" : "");
 }
@@ -252,9 +208,9 @@ static void zsh_command(const struct command *command)
 /* 'serve:runs the engine', 'entity:create, show, list' */
 static void zsh_noun(size_t i)
 {
-	printf("\t\t'%s:", commands[i]->noun);
-	if (!commands[i]->verb)
-		zsh_text(commands[i]->summary);
+	printf("\t\t'%s:", command_at(i)->noun);
+	if (!command_at(i)->verb)
+		zsh_text(command_at(i)->summary);
 	else
 		print_verbs_of(i, ", ");
 	printf("'\n");
@@ -262,13 +218,13 @@ static void zsh_noun(size_t i)
 
 static void zsh_verbs(size_t first)
 {
-	const char *noun = commands[first]->noun;
+	const char *noun = command_at(first)->noun;
 
 	printf("\t%s)\n\t\tverbs=(\n", noun);
-	for (size_t i = first; commands[i] && strcmp(commands[i]->noun, noun) == 0; i++)
-		if (commands[i]->verb) {
-			printf("\t\t\t'%s:", commands[i]->verb);
-			zsh_text(commands[i]->summary);
+	for (size_t i = first; command_at(i) && strcmp(command_at(i)->noun, noun) == 0; i++)
+		if (command_at(i)->verb) {
+			printf("\t\t\t'%s:", command_at(i)->verb);
+			zsh_text(command_at(i)->summary);
 			printf("'\n");
 		}
 	printf("\t\t)\n\t\t;;\n");
@@ -277,18 +233,18 @@ static void zsh_verbs(size_t first)
 static void print_zsh(void)
 {
 	fputs(completion_zsh_head, stdout);
-	for (size_t i = 0; commands[i]; i++)
-		if (commands[i]->verb)
-			zsh_command(commands[i]);
-	for (size_t i = 0; commands[i]; i++)
-		if (!commands[i]->verb)
-			zsh_command(commands[i]);
+	for (size_t i = 0; command_at(i); i++)
+		if (command_at(i)->verb)
+			zsh_command(command_at(i));
+	for (size_t i = 0; command_at(i); i++)
+		if (!command_at(i)->verb)
+			zsh_command(command_at(i));
 	printf("\t*) return 1 ;;\n\tesac\n}\n\n_hapax_verbs() { # noun\n\tverbs=()\n\tcase $1 in\n");
-	for (size_t i = 0; commands[i]; i++)
+	for (size_t i = 0; command_at(i); i++)
 		if (is_first_of_noun(i) && has_verbs(i))
 			zsh_verbs(i);
 	printf("\tesac\n}\n\n_hapax_nouns() {\n\tnouns=(\n");
-	for (size_t i = 0; commands[i]; i++)
+	for (size_t i = 0; command_at(i); i++)
 		if (is_first_of_noun(i))
 			zsh_noun(i);
 	printf("\t\t'--help:this text'\n\t\t'--version:which one this is'\n\t)\n}\n");
@@ -297,13 +253,11 @@ static void print_zsh(void)
 
 /* ---- the verb ---- */
 
-static enum hx_code completion(const struct command_args *args, struct hx_error *err)
+enum hx_code completion_run(const struct command_args *args, struct hx_error *err)
 {
 	static const char *const shells[] = {"bash", "zsh", NULL};
-	enum hx_code code = command_want_operands(args, 1, 1, err);
+	enum hx_code code = HX_OK;
 
-	if (code)
-		return code;
 	if (strcmp(args->operands[0], "bash") == 0)
 		print_bash();
 	else if (strcmp(args->operands[0], "zsh") == 0)
@@ -314,11 +268,3 @@ static enum hx_code completion(const struct command_args *args, struct hx_error 
 				 nearest_words(slice_str(args->operands[0]), shells, "", "").text);
 	return code;
 }
-
-const struct command command_completion = {
-	.noun = "completion",
-	.operands = "bash|zsh",
-	.summary = "prints a script that completes commands, options and values in a shell",
-	.options = {&option_json_errors},
-	.run = completion,
-};

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/steady_clock.h"
-#include "cli/command.h"
+#include "cli/local.h"
 #include "cli/service.h"
 #include "gate/home.h"
 #include "http/gate_admin.h"
@@ -27,37 +27,6 @@
 #define ARENA_BYTES_MAX (64u << 20)
 #define STORE_DRAIN_MS 5000 /* behind the last answer of the upstream */
 #define ADMIN_DRAIN_MS 1000
-
-static const struct command_option option_upstream = {
-	.name = "upstream",
-	.value = "URL",
-	.env = "HAPAX_GATE_UPSTREAM",
-	.help = "the service that is guarded, http://HOST:PORT or https://HOST:PORT; needed, here or in FILE",
-};
-static const struct command_option option_listen = {
-	.name = "listen",
-	.value = "ADDR:PORT",
-	.env = "HAPAX_GATE_LISTEN",
-	.help = "where clients come in; port 0 is any free one [default: 127.0.0.1:7412]",
-};
-static const struct command_option option_admin = {
-	.name = "admin",
-	.value = "ADDR:PORT",
-	.env = "HAPAX_GATE_ADMIN",
-	.help = "health, metrics and `hapax gate show|list|forget|resolve`, on loopback; wants the key in HAPAX_GATE_ADMIN_KEY, if there is one [default: off]",
-};
-static const struct command_option option_store = {
-	.name = "store",
-	.value = "URL",
-	.env = "HAPAX_GATE_STORE",
-	.help = "the records: sqlite:PATH, postgres://…, redis://… or memory: [default: sqlite:gate.db]",
-};
-static const struct command_option option_config = {
-	.name = "config",
-	.value = "FILE",
-	.env = "HAPAX_GATE_CONFIG",
-	.help = "the configuration: routes and what is done with them, see docs/gate.md [default: none]",
-};
 
 /* A configuration that was read, with all that it is made of. */
 struct gate_reading {
@@ -84,7 +53,7 @@ struct gate {
 
 static enum hx_code read_config(struct gate *g, const struct command_args *args, struct hx_error *err)
 {
-	const char *path = command_value(args, &option_config);
+	const char *path = command_value(args, "config");
 
 	arena_init(&g->arena, ARENA_BYTES_MAX);
 	findings_init(&g->findings, &g->arena);
@@ -102,7 +71,7 @@ static enum hx_code read_config(struct gate *g, const struct command_args *args,
 
 static const char *store_url(const struct gate *g, const struct command_args *args)
 {
-	return command_value_or(args, &option_store, g->config.store, "sqlite:gate.db");
+	return command_value_or(args, "store", g->config.store, "sqlite:gate.db");
 }
 
 static enum hx_code open_store(struct gate *g, const struct command_args *args, struct hx_error *err)
@@ -113,7 +82,7 @@ static enum hx_code open_store(struct gate *g, const struct command_args *args, 
 		.store_timeout_ms = g->config.store_timeout_ms,
 		.recall = true,
 		.held = &g->held,
-		.no_migrate = command_value(args, &option_no_migrate) != NULL,
+		.no_migrate = command_value(args, "no-migrate") != NULL,
 		.clock = &g->clock.clock,
 		.log = &g->log,
 	};
@@ -134,7 +103,7 @@ static enum hx_code start_proxy(struct gate *g, const struct command_args *args,
 {
 	struct proxy_options options = {
 		.config = &g->config,
-		.upstream = command_value_or(args, &option_upstream, g->config.upstream, NULL),
+		.upstream = command_value_or(args, "upstream", g->config.upstream, NULL),
 		.store = gate_home_store(g->home),
 		.held = &g->held,
 		.clock = clock_system(),
@@ -150,7 +119,7 @@ static enum hx_code open_door(struct gate *g, const struct command_args *args, s
 	enum hx_code code;
 
 	proxy_fit_server(g->proxy, &options);
-	options.listen = command_value_or(args, &option_listen, g->config.listen, "127.0.0.1:7412");
+	options.listen = command_value_or(args, "listen", g->config.listen, "127.0.0.1:7412");
 	g->bodies_bytes_max = options.bodies_bytes_max;
 	code = http_server_new(&options, &g->server, err);
 	if (!code)
@@ -217,9 +186,9 @@ static enum hx_code check_addresses(const char *url, const char *listen, const c
 /* All that a person may have got wrong is looked at before anything is opened. */
 static enum hx_code check_options(struct gate *g, const struct command_args *args, struct hx_error *err)
 {
-	const char *listen = command_value_or(args, &option_listen, g->config.listen, "127.0.0.1:7412");
-	const char *admin = command_value_or(args, &option_admin, g->config.admin, NULL);
-	const char *url = command_value_or(args, &option_upstream, g->config.upstream, NULL);
+	const char *listen = command_value_or(args, "listen", g->config.listen, "127.0.0.1:7412");
+	const char *admin = command_value_or(args, "admin", g->config.admin, NULL);
+	const char *url = command_value_or(args, "upstream", g->config.upstream, NULL);
 	struct upstream *upstream = NULL;
 	struct address address;
 	enum hx_code code;
@@ -263,7 +232,7 @@ static enum hx_code start(struct gate *g, const struct command_args *args, struc
 		code = open_store(g, args, err);
 	if (!code)
 		code = start_proxy(g, args, err);
-	admin = command_value_or(args, &option_admin, g->config.admin, NULL);
+	admin = command_value_or(args, "admin", g->config.admin, NULL);
 	if (!code && admin)
 		code = open_admin(g, admin, err);
 	return code ? code : open_door(g, args, err);
@@ -321,10 +290,10 @@ static void note_settled(struct gate *g, const struct command_args *args, const 
 		const char *name;
 		bool changed;
 	} fields[] = {
-		{"upstream", !command_value(args, &option_upstream) && differ(then->upstream, now->upstream)},
-		{"store", !command_value(args, &option_store) && differ(then->store, now->store)},
-		{"listen", !command_value(args, &option_listen) && differ(then->listen, now->listen)},
-		{"admin", !command_value(args, &option_admin) && differ(then->admin, now->admin)},
+		{"upstream", !command_value(args, "upstream") && differ(then->upstream, now->upstream)},
+		{"store", !command_value(args, "store") && differ(then->store, now->store)},
+		{"listen", !command_value(args, "listen") && differ(then->listen, now->listen)},
+		{"admin", !command_value(args, "admin") && differ(then->admin, now->admin)},
 		{"admin_key", differ(then->admin_key, now->admin_key)},
 		{"name", differ(then->name, now->name)},
 		{"max_request_bytes", largest_body(now) > g->bodies_bytes_max},
@@ -341,7 +310,7 @@ static void note_settled(struct gate *g, const struct command_args *args, const 
 
 static void reload(struct gate *g, const struct command_args *args)
 {
-	const char *path = command_value(args, &option_config);
+	const char *path = command_value(args, "config");
 	struct gate_reading *reading;
 	struct hx_error err;
 
@@ -409,7 +378,7 @@ static void close_down(struct gate *g)
 	arena_release(&g->arena);
 }
 
-static enum hx_code gate(const struct command_args *args, struct hx_error *err)
+enum hx_code gate_run(const struct command_args *args, struct hx_error *err)
 {
 	struct gate *g = calloc(1, sizeof *g);
 	sigset_t signals;
@@ -435,13 +404,3 @@ static enum hx_code gate(const struct command_args *args, struct hx_error *err)
 	free(g);
 	return code;
 }
-
-const struct command command_gate = {
-	.noun = "gate",
-	.summary = "stands in front of an HTTP service: one request per Idempotency-Key",
-	.options = {&option_upstream, &option_listen, &option_admin, &option_store, &option_config, &option_no_migrate},
-	.exits = {{HX_STORE_UNAVAILABLE, "the store cannot be opened"},
-		  {HX_BUSY, "another gate or server has the store open, or the address"},
-		  {HX_CONFIG_ERROR, "the configuration or an address is not valid; or the schema does not fit"}},
-	.run = gate,
-};

@@ -10,19 +10,11 @@
 #include <strings.h>
 
 #include "cli/check_report.h"
-#include "cli/command.h"
+#include "cli/local.h"
 #include "model/graph_picture.h"
 #include "model/load.h"
 
 #define ARENA_BYTES_MAX (1u << 30)
-
-static const struct command_option option_output = {
-	.name = "output",
-	.letter = 'o',
-	.value = "FILE",
-	.fallback = "-",
-	.help = "where the picture goes, a .svg; -: standard output",
-};
 
 /* Warnings are told too, beside the picture. */
 static enum hx_code report(const struct findings *findings, bool json, struct hx_error *err)
@@ -93,35 +85,22 @@ static enum hx_code draw(const struct definition *definition, const char *path, 
 	return code;
 }
 
-static enum hx_code graph(const struct command_args *args, struct hx_error *err)
+enum hx_code graph_run(const struct command_args *args, struct hx_error *err)
 {
-	enum hx_code code = command_want_operands(args, 1, 1, err);
-	const char *path = command_value(args, &option_output);
+	const char *path = command_value(args, "output");
+	enum hx_code code = check_ending(path, err);
 	const struct definition *definition;
 	struct findings findings;
 	struct arena arena;
 
-	if (!code)
-		code = check_ending(path, err);
 	if (code)
 		return code;
 	arena_init(&arena, ARENA_BYTES_MAX);
 	findings_init(&findings, &arena);
 	definition = load(args->operands[0], &arena, &findings);
-	code = report(&findings, command_value(args, &option_json_errors), err);
+	code = report(&findings, command_value(args, "json"), err);
 	if (!code)
 		code = draw(definition, path, err);
 	arena_release(&arena);
 	return code;
 }
-
-const struct command command_graph = {
-	.noun = "graph",
-	.operands = "FILE",
-	.summary = "draws a definition as an SVG picture",
-	.options = {&option_output, &option_json_errors},
-	.exits = {{HX_DEFINITION_INVALID, "the definition has errors, and is not drawn"},
-		  {HX_TOO_LARGE, "the picture would be too large"},
-		  {HX_INTERNAL, "the picture cannot be written"}},
-	.run = graph,
-};

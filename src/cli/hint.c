@@ -28,7 +28,7 @@ static bool collect(struct client *client, struct json answer, const char *wante
 	return true;
 }
 
-static void hint(struct client *client, const char *workflow, const char *kind)
+static void tell_nearest(struct client *client, const char *workflow, const char *kind)
 {
 	const char *names[NAMES_MAX + 1] = {NULL};
 	struct hx_error ignored; /* a hint that cannot be given is none */
@@ -42,28 +42,22 @@ static void hint(struct client *client, const char *workflow, const char *kind)
 		nearest_words(slice_str(workflow), names, "\"", "\"").text);
 }
 
-static bool is_empty(struct json list)
+bool hint_is_empty(struct json answer)
 {
-	struct json_iter it = json_iter_of(text_items(list));
-	struct json item;
+	struct json items, item;
+	struct json_iter it;
 
+	if (!json_find(answer, slice_str("items"), &items))
+		return false;
+	it = json_iter_of(items);
 	return !json_iter_element(&it, &item);
 }
 
-enum hx_code hint_run(struct client *client, enum hx_code so_far, const char *workflow, const char *kind,
-		      enum hx_code (*print)(struct client *, struct json answer, struct hx_error *),
-		      struct hx_error *err)
+void hint_workflow(struct client *client, const struct command_args *args)
 {
-	struct json list;
-	enum hx_code code;
+	const struct command_option *const *options = args->command->options;
 
-	if (client->json || !workflow)
-		return client_run(client, so_far, "GET", print, err);
-	code = so_far ? so_far : client_ask(client, "GET", &list, err);
-	if (!code)
-		code = print(client, list, err);
-	if (!code && is_empty(list))
-		hint(client, workflow, kind);
-	client_release(client);
-	return code;
+	for (size_t i = 0; options[i]; i++)
+		if (options[i]->workflows && args->values[i])
+			tell_nearest(client, args->values[i], options[i]->workflows);
 }

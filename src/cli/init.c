@@ -22,8 +22,8 @@
 #include "base/excerpt.h"
 #include "base/json_string.h"
 #include "base/rename.h"
-#include "cli/command.h"
 #include "cli/init_files.h"
+#include "cli/local.h"
 #include "cli/table.h"
 
 #define TEMPORARY ".hapax-init.XXXXXX"
@@ -185,13 +185,11 @@ static enum hx_code print_words(const char *dir, struct hx_error *err)
 	return text_print_line(&text, err);
 }
 
-static enum hx_code init(const struct command_args *args, struct hx_error *err)
+enum hx_code init_run(const struct command_args *args, struct hx_error *err)
 {
 	struct project project = {.dir_fd = -1, .temporary_fd = -1};
-	enum hx_code code = command_want_operands(args, 1, 1, err);
+	enum hx_code code = read_dir(&project, args->operands[0], err);
 
-	if (!code)
-		code = read_dir(&project, args->operands[0], err);
 	if (!code)
 		code = check_free(&project, err);
 	if (!code)
@@ -203,15 +201,5 @@ static enum hx_code init(const struct command_args *args, struct hx_error *err)
 	clean_up(&project, /* take_back= */ code != HX_OK);
 	if (code)
 		return code;
-	return command_value(args, &option_json) ? print_json(project.dir, err) : print_words(project.dir, err);
+	return command_value(args, "json") ? print_json(project.dir, err) : print_words(project.dir, err);
 }
-
-const struct command command_init = {
-	.noun = "init",
-	.operands = "DIR",
-	.summary = "writes a small project to start from, with a README; DIR may be there, its files may not",
-	.options = {&option_json},
-	.exits = {{HX_ALREADY_EXISTS, "one of its files is there already; nothing was written"},
-		  {HX_INTERNAL, "a folder or a file cannot be made; nothing is left of it"}},
-	.run = init,
-};

@@ -14,47 +14,14 @@
 #include "base/duration.h"
 #include "base/excerpt.h"
 #include "base/json_string.h"
-#include "cli/command.h"
-#include "cli/table.h"
+#include "cli/local.h"
 #include "db/migrate.h"
 #include "engine/keyring.h"
 #include "flow/entity.h"
 
 #define PAGE 500
-#define ARENA_BYTES_MAX (64u << 20)
 #define PAGE_BYTES_MAX (4u << 20)
 #define TRIES_MAX 5 /* of a transaction that met another one */
-
-static const struct command_option option_key_workspace = {
-	.name = "workspace",
-	.value = "NAME",
-	.fallback = "default",
-	.help = "the workspace that it opens, and no other",
-};
-static const struct command_option option_key_requester = {
-	.name = "requester",
-	.value = "NAME",
-	.fallback = "default",
-	.help = "on whose behalf everything is done that is done with it",
-};
-static const char *const scopes[] = {"read", "execute", "admin", NULL};
-static const struct command_option option_scope = {
-	.name = "scope",
-	.value = "SCOPE",
-	.help = "read, execute (and read), or admin (all); needed",
-	.needed = true,
-	.words = scopes,
-};
-static const struct command_option option_expires = {
-	.name = "expires",
-	.value = "DURATION",
-	.help = "it is good for so long, such as 90d [default: until it is revoked]",
-};
-static const struct command_option option_name = {
-	.name = "name",
-	.value = "NAME",
-	.help = "a word or two for people, on what it is for [default: none]",
-};
 
 /* ---- the store ---- */
 
@@ -73,8 +40,9 @@ static enum hx_code store_open(struct key_store *store, const char *url, bool re
 	arena_init(&store->arena, PAGE_BYTES_MAX);
 	if (strcmp(url, "sqlite::memory:") == 0)
 		return error_set(err, HX_CONFIG_ERROR, "a store in memory is its server's alone: it has no keys");
-	if (command_store_is_missing(url))
-		return error_set(err, HX_NOT_FOUND, "%s: there is no store here (hapax db migrate makes one)", url + 7);
+	code = command_want_store(url, err);
+	if (code)
+		return code;
 	code = db_open(&options, &store->db, err);
 	return code ? code : migrate_check(store->db, err);
 }
@@ -100,40 +68,31 @@ static enum hx_code store_run(struct key_store *store, struct unit *unit, struct
 
 /* ---- create ---- */
 
-static enum hx_code check_name(const struct command_option *option, const char *value, struct hx_error *err)
+/* Of an option whose value is in `text`; none: nothing. */
+static enum hx_code read_name(const struct command_args *args, const char *option, struct slice *ret_text,
+			      struct hx_error *err)
 {
-	if (entity_name_is_good(slice_str(value)))
+	const char *value = command_value(args, option);
+
+	*ret_text = slice_str(value ? value : "");
+	if (!value || entity_name_is_good(*ret_text))
 		return HX_OK;
 	return error_set(err, HX_VALIDATION_ERROR,
-			 "--%s is 1 to %d bytes of UTF-8 without control characters, not \"%s\"", option->name,
-			 ENTITY_NAME_MAX, excerpt_of(slice_str(value)).text);
-}
-
-static enum hx_code read_scope(const struct command_args *args, struct api_key *key, struct hx_error *err)
-{
-	const char *scope = command_value(args, &option_scope);
-
-	if (!scope)
-		return error_set(err, HX_VALIDATION_ERROR, "--scope is missing: read, execute or admin");
-	ASSERT(api_key_scope_parse(slice_str(scope), &key->scope)); /* it is one of its words */
-	return HX_OK;
+			 "--%s is 1 to %d bytes of UTF-8 without control characters, not \"%s\"", option,
+			 ENTITY_NAME_MAX, excerpt_of(*ret_text).text);
 }
 
 static enum hx_code read_options(const struct command_args *args, struct api_key *key, int64_t *ret_lifetime_ms,
 				 struct hx_error *err)
 {
-	const char *name = command_value(args, &option_name), *expires = command_value(args, &option_expires);
-	enum hx_code code = read_scope(args, key, err);
+	const char *expires = command_value(args, "expires");
+	enum hx_code code = read_name(args, "workspace", &key->workspace, err);
 
-	key->workspace = slice_str(command_value(args, &option_key_workspace));
-	key->requester = slice_str(command_value(args, &option_key_requester));
-	key->name = slice_str(name ? name : "");
+	ASSERT(api_key_scope_parse(slice_str(command_value(args, "scope")), &key->scope)); /* it is one of its words */
 	if (!code)
-		code = check_name(&option_key_workspace, key->workspace.p, err);
+		code = read_name(args, "requester", &key->requester, err);
 	if (!code)
-		code = check_name(&option_key_requester, key->requester.p, err);
-	if (!code && name)
-		code = check_name(&option_name, name, err);
+		code = read_name(args, "name", &key->name, err);
 	if (!code && expires)
 		code = duration_parse("--expires", slice_str(expires), err, ret_lifetime_ms);
 	return code;
@@ -221,45 +180,20 @@ static void add_key(struct strbuf *out, const struct api_key *key, const char *t
 	strbuf_add_char(out, '}');
 }
 
-/*
- * The key alone is the result, so that a script can keep it; what it is stands beside. Whoever makes the first one hears now what
- * that changes, and not from those who stand outside.
- */
-static void print_made(const struct api_key *key, const char *text, bool first)
+/* What it is, beside it. Whoever makes the first one hears now what that changes, and not from those who stand outside. */
+static void tell_made(const struct api_key *key, bool first)
 {
 	char id[ID_TEXT_BYTES], until[WALL_TIME_TEXT_BYTES];
 
 	id_format(API_KEY_ID_PREFIX, key->id, id);
 	wall_time_format((struct wall_time){key->expires_at_ms}, until);
+	if (first)
+		fprintf(stderr,
+			"This is the first key of this store: within 2 s every request needs one, and servers that start from "
+			"now on call loopback addresses only if outbound.allow has them\n");
 	fprintf(stderr, "%s: %s in the workspace %s as %s, %s%s. It is shown this once:\n", id,
 		api_key_scope_name(key->scope), excerpt_of(key->workspace).text, excerpt_of(key->requester).text,
 		key->expires_at_ms ? "until " : "until it is revoked", key->expires_at_ms ? until : "");
-	printf("%s\n", text);
-	if (first)
-		fprintf(stderr,
-			"It is the first key of this store: within 2 s every request needs one, and servers that start from "
-			"now on call loopback addresses only if outbound.allow has them\n");
-}
-
-static enum hx_code print_line(struct strbuf *line, struct hx_error *err)
-{
-	strbuf_add_char(line, '\n');
-	if (line->failed)
-		return strbuf_error(line, err);
-	fputs(line->p, stdout);
-	return HX_OK;
-}
-
-static enum hx_code print_made_json(const struct api_key *key, const char *text, struct hx_error *err)
-{
-	struct strbuf line;
-	enum hx_code code;
-
-	strbuf_init(&line, PAGE_BYTES_MAX);
-	add_key(&line, key, text);
-	code = print_line(&line, err);
-	strbuf_release(&line);
-	return code;
 }
 
 /* Of all that there are and were. Where that cannot be asked, nothing is said: the key is made all the same. */
@@ -273,119 +207,68 @@ static bool is_first(struct key_store *store)
 	return store_run(store, &unit, &result, /* err= */ NULL) == HX_OK && result.rows[0].n == 1;
 }
 
-static enum hx_code create(const struct command_args *args, struct hx_error *err)
+enum hx_code key_create_make(const struct command_args *args, struct strbuf *out, struct hx_error *err)
 {
 	char text[API_KEY_TEXT_CHARS + 1];
 	struct key_store store;
 	struct api_key key = {0};
 	int64_t lifetime_ms = 0;
-	bool first;
 	enum hx_code code = read_options(args, &key, &lifetime_ms, err);
 
 	if (!code)
 		code = draw(&key, text, err);
 	if (code)
 		return code;
-	code = store_open(&store, command_value(args, &option_db), /* read_only= */ false, err);
+	code = store_open(&store, command_value(args, "db"), /* read_only= */ false, err);
 	if (!code)
 		code = insert(&store, &key, lifetime_ms, err);
-	first = !code && is_first(&store);
+	if (!code)
+		add_key(out, &key, text);
+	if (!code && !command_value(args, "json"))
+		tell_made(&key, is_first(&store));
 	store_close(&store);
-	if (!code && command_value(args, &option_json))
-		code = print_made_json(&key, text, err);
-	else if (!code)
-		print_made(&key, text, first);
 	explicit_bzero(text, sizeof text);
 	return code;
 }
 
 /* ---- list ---- */
 
-struct listing {
-	struct arena arena;
-	struct table table;
-	struct strbuf json;
-	size_t n;
-};
-
-static struct slice shown(struct listing *l, struct slice text)
+static enum hx_code list_page(struct key_store *store, int64_t *after, size_t *ret_got, struct strbuf *out,
+			      struct hx_error *err)
 {
-	struct strbuf out;
-	struct slice copy;
-
-	strbuf_init(&out, PAGE_BYTES_MAX);
-	text_add_shown(&out, text);
-	copy = arena_copy(&l->arena, strbuf_slice(&out));
-	strbuf_release(&out);
-	return copy;
-}
-
-static struct slice shown_time(struct listing *l, int64_t ms)
-{
-	char time[WALL_TIME_TEXT_BYTES];
-
-	wall_time_format((struct wall_time){ms}, time);
-	return ms ? arena_copy(&l->arena, slice_str(time)) : slice_str("");
-}
-
-static void list_key(struct listing *l, const struct api_key *key)
-{
-	char id[ID_TEXT_BYTES];
-
-	strbuf_add_str(&l->json, l->n++ ? "," : "");
-	add_key(&l->json, key, /* text= */ NULL);
-	id_format(API_KEY_ID_PREFIX, key->id, id);
-	TABLE_ADD(&l->table, arena_copy(&l->arena, slice_str(id)), slice_str(status_of(key)),
-		  slice_str(api_key_scope_name(key->scope)), shown(l, key->workspace), shown(l, key->requester),
-		  shown_time(l, key->created_at_ms), shown_time(l, key->expires_at_ms), shown(l, key->name));
-}
-
-static enum hx_code list_all(struct key_store *store, struct listing *l, struct hx_error *err)
-{
-	enum hx_code code = HX_OK;
 	struct unit_result result;
-	int64_t after = -1;
-	size_t got = PAGE;
+	struct unit unit;
+	enum hx_code code;
 
-	while (!code && got == PAGE) {
-		struct unit unit;
+	unit_init(&unit, /* op= */ 0);
+	api_key_list(&unit, *after, PAGE);
+	code = store_run(store, &unit, &result, err);
+	*ret_got = code ? 0 : result.rows[0].n;
+	for (size_t i = 0; i < *ret_got; i++) {
+		struct api_key key;
 
-		unit_init(&unit, /* op= */ 0);
-		api_key_list(&unit, after, PAGE);
-		code = store_run(store, &unit, &result, err);
-		got = code ? 0 : result.rows[0].n;
-		for (size_t i = 0; i < got; i++) {
-			struct api_key key;
-
-			api_key_of_row(&result.rows[0], i, &key);
-			list_key(l, &key);
-			after = key.id;
-		}
+		api_key_of_row(&result.rows[0], i, &key);
+		strbuf_add_str(out, *after >= 0 ? "," : "");
+		add_key(out, &key, /* text= */ NULL);
+		*after = key.id;
 	}
 	return code;
 }
 
-static enum hx_code list(const struct command_args *args, struct hx_error *err)
+enum hx_code key_list_make(const struct command_args *args, struct strbuf *out, struct hx_error *err)
 {
 	struct key_store store;
-	struct listing l = {0};
-	enum hx_code code = store_open(&store, command_value(args, &option_db), /* read_only= */ true, err);
+	int64_t after = -1;
+	size_t got = PAGE;
+	enum hx_code code = store_open(&store, command_value(args, "db"), /* read_only= */ true, err);
 
-	arena_init(&l.arena, ARENA_BYTES_MAX);
-	strbuf_init(&l.json, ARENA_BYTES_MAX);
-	table_init(&l.table, &l.arena, 8);
-	TABLE_ADD(&l.table, slice_str("ID"), slice_str("STATUS"), slice_str("SCOPE"), slice_str("WORKSPACE"),
-		  slice_str("REQUESTER"), slice_str("CREATED"), slice_str("EXPIRES"), slice_str("NAME"));
-	strbuf_add_str(&l.json, "{\"items\":[");
-	if (!code)
-		code = list_all(&store, &l, err);
+	strbuf_add_str(out, "{\"items\":[");
+	while (!code && got == PAGE)
+		code = list_page(&store, &after, &got, out, err);
+	strbuf_add_str(out, "]}");
 	store_close(&store);
-	strbuf_add_str(&l.json, "]}");
-	if (!code)
-		code = command_value(args, &option_json) ? print_line(&l.json, err)
-							 : table_print(&l.table, stdout, err);
-	strbuf_release(&l.json);
-	arena_release(&l.arena);
+	if (code)
+		strbuf_reset(out); /* half a list is none */
 	return code;
 }
 
@@ -425,70 +308,21 @@ static enum hx_code revoke_id(struct key_store *store, int64_t id, bool *ret_now
 	return code;
 }
 
-static enum hx_code revoke(const struct command_args *args, struct hx_error *err)
+enum hx_code key_revoke_make(const struct command_args *args, struct strbuf *out, struct hx_error *err)
 {
 	struct key_store store;
 	bool now = false;
 	int64_t id = 0;
-	enum hx_code code = command_want_operands(args, 1, 1, err);
+	enum hx_code code = read_id(args->operands[0], &id, err);
 
-	if (!code)
-		code = read_id(args->operands[0], &id, err);
 	if (code)
 		return code;
-	code = store_open(&store, command_value(args, &option_db), /* read_only= */ false, err);
+	code = store_open(&store, command_value(args, "db"), /* read_only= */ false, err);
 	if (!code)
 		code = revoke_id(&store, id, &now, err);
 	store_close(&store);
-	if (code)
-		return code;
-	if (command_value(args, &option_json))
-		printf("{\"id\":\"%s\",\"status\":\"revoked\",\"already\":%s}\n", args->operands[0],
-		       now ? "false" : "true");
-	else if (now)
-		printf("%s is revoked: every server refuses it within %d s\n", args->operands[0],
-		       KEYRING_AGE_MAX_MS / 1000);
-	else
-		printf("%s was revoked before\n", args->operands[0]);
-	return HX_OK;
+	if (!code)
+		strbuf_addf(out, "{\"id\":\"%s\",\"status\":\"revoked\",\"already\":%s}", args->operands[0],
+			    now ? "false" : "true");
+	return code;
 }
-
-/* ---- the verbs ---- */
-
-/* clang-format off */
-#define KEY_EXITS                                                                                                      \
-	{HX_NOT_FOUND, "there is no store, or no such key"},                                                           \
-	{HX_STORE_UNAVAILABLE, "the store cannot be opened, or was lost"},                                             \
-	{HX_SCHEMA_MISMATCH, "the schema does not fit the program, or the URL is not valid"}
-/* clang-format on */
-
-const struct command command_key_create = {
-	.noun = "key",
-	.verb = "create",
-	.summary = "makes an API key and shows it, once",
-	.options = {&option_scope, &option_key_workspace, &option_key_requester, &option_expires, &option_name,
-		    &option_db, &option_json},
-	.exits = {KEY_EXITS,
-		  {HX_TOO_LARGE, "there are too many keys"},
-		  {HX_OUTCOME_UNKNOWN, "it is not known whether it was made; nobody has it"}},
-	.run = create,
-};
-
-const struct command command_key_list = {
-	.noun = "key",
-	.verb = "list",
-	.summary = "lists the API keys there are and were; none of them can be shown again",
-	.options = {&option_db, &option_json},
-	.exits = {KEY_EXITS},
-	.run = list,
-};
-
-const struct command command_key_revoke = {
-	.noun = "key",
-	.verb = "revoke",
-	.operands = "ID",
-	.summary = "revokes an API key, for ever, on all servers of the store",
-	.options = {&option_db, &option_json},
-	.exits = {KEY_EXITS, {HX_OUTCOME_UNKNOWN, "it is not known whether it is revoked: do it again"}},
-	.run = revoke,
-};

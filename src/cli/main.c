@@ -9,74 +9,11 @@
 
 #include "base/excerpt.h"
 #include "base/json_string.h"
-#include "cli/command.h"
+#include "cli/verb.h"
 #include "model/nearest.h"
 
 #define WORDS_MAX 96
 #define ERROR_BYTES_MAX 4096
-
-/* clang-format off */
-const struct command *const commands[] = {
-	&command_serve,
-	&command_dev,
-	&command_gate,
-	&command_gate_list,
-	&command_gate_show,
-	&command_gate_resolve,
-	&command_gate_forget,
-	&command_init,
-	&command_check,
-	&command_graph,
-	&command_entity_create,
-	&command_entity_show,
-	&command_entity_list,
-	&command_entity_fire,
-	&command_entity_resolve,
-	&command_entity_history,
-	&command_run_start,
-	&command_run_show,
-	&command_run_list,
-	&command_run_history,
-	&command_run_cancel,
-	&command_run_retry,
-	&command_run_pause,
-	&command_run_resume,
-	&command_run_signal,
-	&command_run_approve,
-	&command_run_resolve,
-	&command_batch_start,
-	&command_batch_add,
-	&command_batch_show,
-	&command_batch_list,
-	&command_batch_items,
-	&command_batch_cancel,
-	&command_batch_accept,
-	&command_batch_resolve,
-	&command_account_create,
-	&command_account_show,
-	&command_account_list,
-	&command_account_credit,
-	&command_account_ledger,
-	&command_job_push,
-	&command_job_list,
-	&command_job_show,
-	&command_job_redrive,
-	&command_why,
-	&command_attention,
-	&command_audit,
-	&command_key_create,
-	&command_key_list,
-	&command_key_revoke,
-	&command_db_status,
-	&command_db_migrate,
-	&command_db_backup,
-	&command_db_raise_fences,
-	&command_completion,
-	NULL,
-};
-/* clang-format on */
-
-enum { COMMANDS_N = sizeof commands / sizeof *commands - 1 };
 
 /* ---- help ---- */
 
@@ -84,10 +21,10 @@ static void help(FILE *out)
 {
 	fprintf(out, "hapax: moves a business process forward step by step, each step's effect once\n\n"
 		     "usage: hapax COMMAND [OPTIONS]\n\n");
-	for (size_t i = 0; i < COMMANDS_N; i++) {
+	for (size_t i = 0; command_at(i); i++) {
 		char words[COMMAND_WORDS_BYTES];
 
-		fprintf(out, "  %-16s %s\n", command_words(commands[i], words), commands[i]->summary);
+		fprintf(out, "  %-16s %s\n", command_words(command_at(i), words), command_at(i)->summary);
 	}
 	fprintf(out, "\n  %-16s this text, or the options of a command\n  %-16s %s\n", "--help, help", "--version",
 		HX_VERSION);
@@ -97,16 +34,16 @@ static void help(FILE *out)
 
 static bool has_noun(const char *noun)
 {
-	for (size_t i = 0; i < COMMANDS_N; i++)
-		if (strcmp(commands[i]->noun, noun) == 0)
+	for (size_t i = 0; command_at(i); i++)
+		if (strcmp(command_at(i)->noun, noun) == 0)
 			return true;
 	return false;
 }
 
 static bool has_verbs(const char *noun)
 {
-	for (size_t i = 0; i < COMMANDS_N; i++)
-		if (strcmp(commands[i]->noun, noun) == 0 && commands[i]->verb)
+	for (size_t i = 0; command_at(i); i++)
+		if (strcmp(command_at(i)->noun, noun) == 0 && command_at(i)->verb)
 			return true;
 	return false;
 }
@@ -121,9 +58,9 @@ static bool has_words(const struct command *command, const char *noun, const cha
 
 static const struct command *find(const char *noun, const char *verb)
 {
-	for (size_t i = 0; i < COMMANDS_N; i++)
-		if (has_words(commands[i], noun, verb))
-			return commands[i];
+	for (size_t i = 0; command_at(i); i++)
+		if (has_words(command_at(i), noun, verb))
+			return command_at(i);
 	return NULL;
 }
 
@@ -139,14 +76,16 @@ static enum hx_code unknown_noun(const char *noun, struct hx_error *err)
 {
 	const char *known[WORDS_MAX + 1] = {NULL};
 	struct suggestion near;
+	size_t n = 0;
 
 	if (noun[0] == '-')
 		return misplaced_option(noun, err);
-	ASSERT(COMMANDS_N + 2 <= WORDS_MAX);
-	for (size_t i = 0; i < COMMANDS_N; i++)
-		known[i] = commands[i]->noun;
-	known[COMMANDS_N] = "--help";
-	known[COMMANDS_N + 1] = "--version";
+	while (n < WORDS_MAX - 2 && command_at(n)) {
+		known[n] = command_at(n)->noun;
+		n++;
+	}
+	known[n++] = "--help";
+	known[n] = "--version";
 	near = nearest_words(slice_str(noun), known, "\"", "\"");
 	return error_set(err, HX_VALIDATION_ERROR, "there is no command \"%s\"%s", excerpt_of(slice_str(noun)).text,
 			 *near.text ? near.text : ": `hapax --help` lists them");
@@ -161,9 +100,9 @@ static enum hx_code unknown_verb(const char *noun, const char *verb, struct hx_e
 	if (verb[0] == '-')
 		return misplaced_option(verb, err);
 	snprintf(before, sizeof before, "\"%s ", noun);
-	for (size_t i = 0; i < COMMANDS_N; i++)
-		if (strcmp(commands[i]->noun, noun) == 0 && commands[i]->verb)
-			known[n++] = commands[i]->verb;
+	for (size_t i = 0; command_at(i); i++)
+		if (strcmp(command_at(i)->noun, noun) == 0 && command_at(i)->verb)
+			known[n++] = command_at(i)->verb;
 	return error_set(err, HX_VALIDATION_ERROR, "there is no command \"%s %s\"%s", noun,
 			 excerpt_of(slice_str(verb)).text, nearest_words(slice_str(verb), known, before, "\"").text);
 }
@@ -172,10 +111,10 @@ static void help_noun(const char *noun, FILE *out)
 {
 	bool first = true;
 
-	for (size_t i = 0; i < COMMANDS_N; i++)
-		if (strcmp(commands[i]->noun, noun) == 0) {
+	for (size_t i = 0; command_at(i); i++)
+		if (strcmp(command_at(i)->noun, noun) == 0) {
 			fprintf(out, "%s", first ? "" : "\n");
-			command_help(commands[i], out);
+			command_help(command_at(i), out);
 			first = false;
 		}
 }
@@ -218,7 +157,7 @@ static enum hx_code run_command(const struct command *command, int argc, char *a
 	if (args.help)
 		command_help(command, stdout);
 	else
-		code = command->run(&args, err);
+		code = verb_run(&args, err);
 	return code ? code : flush(err);
 }
 

@@ -2,30 +2,26 @@
 #include "cli/question.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/duration.h"
 #include "base/excerpt.h"
 #include "base/json_string.h"
+#include "model/workflow.h"
 
 #define FILE_BYTES_MAX (16u << 20)
 #define PIECE_BYTES 65536
+#define DIGITS_MAX 18 /* of a number that cannot overflow */
 
-const struct command_option option_version = {
-	.name = "version",
-	.value = "N",
-	.help = "only if it still has this version [default: whatever it has]",
+/* One value, and what it is called where it is wrong. */
+struct given {
+	const char *text;
+	const char *name; /* of the member */
+	char told[COMMAND_WORDS_BYTES];
+	const struct command_place *to;
 };
-
-enum hx_code question_start(struct client *client, const struct command_args *args, const char *path, size_t segments_n,
-			    struct hx_error *err)
-{
-	enum hx_code code = client_init(client, args, err);
-
-	client_path(client, path);
-	for (size_t i = 0; i < segments_n; i++)
-		client_segment(client, args->operands[i]);
-	return code;
-}
 
 /* ---- the body ---- */
 
@@ -40,21 +36,12 @@ void question_text(struct client *client, const char *name, const char *text)
 	json_quote(slice_str(text), &client->body);
 }
 
-enum hx_code question_outcome(struct client *client, const char *text, struct hx_error *err)
-{
-	if (strcmp(text, "done") != 0 && strcmp(text, "not_done") != 0)
-		return error_set(err, HX_VALIDATION_ERROR, "the outcome is done or not_done, not %s",
-				 excerpt_of(slice_str(text)).text);
-	question_text(client, "outcome", text);
-	return HX_OK;
-}
-
 void question_end(struct client *client)
 {
 	strbuf_add_str(&client->body, client->body.n ? "}" : "{}");
 }
 
-/* ---- JSON out of an option ---- */
+/* ---- JSON ---- */
 
 static enum hx_code read_all(FILE *file, const char *name, struct strbuf *out, struct hx_error *err)
 {
@@ -95,38 +82,243 @@ static enum hx_code fetch(const char *value, struct strbuf *out, struct hx_error
 	return out->failed ? strbuf_error(out, err) : HX_OK;
 }
 
-enum hx_code question_json(struct client *client, const struct command_args *args, const struct command_option *option,
-			   struct hx_error *err)
+static enum hx_code add_json(struct client *client, const struct given *given, struct hx_error *err)
 {
-	const char *given = command_value(args, option);
 	struct strbuf text;
 	struct json value;
 	enum hx_code code;
 
-	if (!given)
-		return HX_OK;
 	strbuf_init(&text, FILE_BYTES_MAX);
-	code = fetch(given, &text, err);
+	code = fetch(given->text, &text, err);
 	if (!code && json_check(strbuf_slice(&text), err, &value))
-		code = error_set(err, HX_VALIDATION_ERROR, "--%s is not JSON: %s", option->name, err->detail);
+		code = error_set(err, HX_VALIDATION_ERROR, "%s is not JSON: %s", given->told, err->detail);
 	if (!code) {
-		question_member(client, option->name);
+		question_member(client, given->name);
 		strbuf_add_slice(&client->body, value.raw);
 	}
 	strbuf_release(&text);
 	return code;
 }
 
-enum hx_code question_version(struct client *client, const struct command_args *args, struct hx_error *err)
-{
-	const char *text = command_value(args, &option_version);
+/* ---- numbers, times, words ---- */
 
-	if (!text)
+static bool read_number(const char *text, bool negative_allowed, int64_t *ret)
+{
+	const char *digits = text + (negative_allowed && text[0] == '-');
+	size_t n = strspn(digits, "0123456789");
+
+	if (n == 0 || n > DIGITS_MAX || digits[n])
+		return false;
+	*ret = strtoll(text, NULL, 10);
+	return true;
+}
+
+/* In digits alone, so that nobody has to know what 1e3 or 5.0 would have meant. */
+static enum hx_code add_number(struct client *client, const struct given *given, struct hx_error *err)
+{
+	int64_t min = given->to->min, max = given->to->max ? given->to->max : INT64_MAX, n = 0;
+	const char *unit = given->to->kind == PLACE_MONEY ? " of the smallest unit," : "";
+	char range[80];
+
+	if (read_number(given->text, min < 0, &n) && n >= min && n <= max) {
+		question_member(client, given->name);
+		strbuf_addf(&client->body, "%lld", (long long)n);
 		return HX_OK;
-	if (text[strspn(text, "0123456789")] || text[0] == '0')
-		return error_set(err, HX_VALIDATION_ERROR, "--version is a whole number from 1 on, not %s",
-				 excerpt_of(slice_str(text)).text);
-	question_member(client, option_version.name);
-	strbuf_add_str(&client->body, text);
+	}
+	if (max == INT64_MAX)
+		snprintf(range, sizeof range, "from %lld on", (long long)min);
+	else
+		snprintf(range, sizeof range, "from %lld to %lld", (long long)min, (long long)max);
+	return error_set(err, HX_VALIDATION_ERROR, "%s is a whole number%s %s, not %s", given->told, unit, range,
+			 excerpt_of(slice_str(given->text)).text);
+}
+
+/* A duration is counted by the clock of this machine. */
+static enum hx_code add_time(struct client *client, const struct given *given, struct hx_error *err)
+{
+	char at[WALL_TIME_TEXT_BYTES];
+	struct wall_time time;
+	int64_t ms;
+
+	if (duration_parse("", slice_str(given->text), err, &ms) == HX_OK)
+		time = wall_add_ms(clock_wall(clock_system()), ms);
+	else if (wall_time_parse(given->told, slice_str(given->text), /* err= */ NULL, &time))
+		return error_set(err, HX_VALIDATION_ERROR,
+				 "%s is a time like 2026-11-15T05:39:00Z, or a duration like 5m, not \"%s\"",
+				 given->told, excerpt_of(slice_str(given->text)).text);
+	wall_time_format(time, at);
+	question_text(client, given->name, at);
 	return HX_OK;
+}
+
+static enum hx_code add_word(struct client *client, const struct given *given, struct hx_error *err)
+{
+	if (strcmp(given->text, "done") != 0 && strcmp(given->text, "not_done") != 0)
+		return error_set(err, HX_VALIDATION_ERROR, "the outcome is done or not_done, not %s",
+				 excerpt_of(slice_str(given->text)).text);
+	question_text(client, given->name, given->text);
+	return HX_OK;
+}
+
+static enum hx_code add_given(struct client *client, const struct given *given, struct hx_error *err)
+{
+	switch (given->to->kind) {
+	case PLACE_NONE:
+	case PLACE_HEADER: /* which the client has */
+		break;
+	case PLACE_QUERY:
+		client_query(client, given->name, given->text);
+		break;
+	case PLACE_TEXT:
+		question_text(client, given->name, given->text);
+		break;
+	case PLACE_JSON:
+		return add_json(client, given, err);
+	case PLACE_NUMBER:
+	case PLACE_MONEY:
+		return add_number(client, given, err);
+	case PLACE_TIME:
+		return add_time(client, given, err);
+	case PLACE_WORD:
+		return add_word(client, given, err);
+	}
+	return HX_OK;
+}
+
+/* ---- operands ---- */
+
+/* By its id, or WORKFLOW/KEY: names of workflows and ids have no slash, and keys may have any. */
+static enum hx_code add_run(struct client *client, const char *run, struct hx_error *err)
+{
+	const char *slash = strchr(run, '/');
+	char workflow[WORKFLOW_NAME_MAX + 1];
+
+	if (!slash) {
+		client_encoded(client, run);
+		return HX_OK;
+	}
+	if (slash == run || (size_t)(slash - run) > WORKFLOW_NAME_MAX || !slash[1])
+		return error_set(err, HX_VALIDATION_ERROR, "%s is neither the id of a run nor WORKFLOW/KEY",
+				 excerpt_of(slice_str(run)).text);
+	snprintf(workflow, sizeof workflow, "%.*s", (int)(slash - run), run);
+	client_path(client, "by-key");
+	client_segment(client, workflow);
+	client_segment(client, slash + 1);
+	return HX_OK;
+}
+
+/* The one of this name; NULL: it was left out, or the command has none. */
+static const char *operand_of(const struct command_args *args, struct slice name)
+{
+	const char *at = args->command->operands ? args->command->operands : "";
+	struct operand operand;
+
+	for (size_t i = 0; i < args->operands_n && command_next_operand(&at, &operand); i++)
+		if (slice_eq(operand.text, name))
+			return args->operands[i];
+	return NULL;
+}
+
+static enum hx_code add_path(struct client *client, const struct command_args *args, struct hx_error *err)
+{
+	enum hx_code code = HX_OK;
+
+	for (const char *at = args->command->path; *at && !code;) {
+		size_t n = strcspn(at, "{");
+		struct slice name;
+		const char *operand;
+
+		strbuf_add(&client->path, at, n);
+		at += n;
+		if (!*at)
+			break;
+		name = slice_of(at + 1, strcspn(at, "}") - 1);
+		operand = operand_of(args, name);
+		ASSERT(operand); /* one that the path names is not left out */
+		at += name.n + 2;
+		if (slice_is(name, "RUN"))
+			code = add_run(client, operand, err);
+		else
+			client_encoded(client, operand);
+	}
+	return code;
+}
+
+static bool path_names(const char *path, struct slice operand)
+{
+	char wanted[COMMAND_WORDS_BYTES];
+
+	snprintf(wanted, sizeof wanted, "{%.*s}", SLICE_ARGS(operand));
+	return strstr(path, wanted) != NULL;
+}
+
+/* Those that are not in the path. */
+static enum hx_code add_operands(struct client *client, const struct command_args *args, struct hx_error *err)
+{
+	const char *at = args->command->operands ? args->command->operands : "";
+	const struct command_place *to = args->command->members;
+	struct operand operand;
+	enum hx_code code = HX_OK;
+
+	for (size_t i = 0; i < args->operands_n && command_next_operand(&at, &operand) && !code; i++) {
+		struct given given = {.text = args->operands[i], .name = to->name, .to = to};
+
+		if (path_names(args->command->path, operand.text))
+			continue;
+		snprintf(given.told, sizeof given.told, "the %s", to->name);
+		code = add_given(client, &given, err);
+		to++;
+	}
+	return code;
+}
+
+/* ---- options ---- */
+
+static void add_switch(struct client *client, const struct command_option *option, bool is_given)
+{
+	const char *name = option->to.name ? option->to.name : option->name;
+	const char *text = is_given ? option->to.given : option->to.else_;
+
+	if (option->to.kind == PLACE_TEXT && text)
+		question_text(client, name, text);
+	else if (option->to.kind == PLACE_QUERY && is_given)
+		client_query(client, name, "true");
+	else if (option->to.kind == PLACE_QUERY && text)
+		client_query(client, text, "true");
+}
+
+static enum hx_code add_option(struct client *client, const struct command_option *option, const char *value,
+			       struct hx_error *err)
+{
+	struct given given = {
+		.text = value, .name = option->to.name ? option->to.name : option->name, .to = &option->to};
+
+	if (!option->value)
+		add_switch(client, option, value != NULL);
+	if (!option->value || !value)
+		return HX_OK;
+	snprintf(given.told, sizeof given.told, option->to.kind == PLACE_MONEY ? "the %s" : "--%s", option->name);
+	return add_given(client, &given, err);
+}
+
+enum hx_code question_build(struct client *client, const struct command_args *args, struct hx_error *err)
+{
+	const struct command *command = args->command;
+	enum hx_code code = add_path(client, args, err);
+
+	if (!code)
+		code = add_operands(client, args, err);
+	for (size_t i = 0; command->options[i] && !code; i++)
+		code = add_option(client, command->options[i], args->values[i], err);
+	if (strcmp(command->method, "GET") != 0)
+		question_end(client);
+	return code;
+}
+
+enum hx_code question_ask(struct client *client, const struct command_args *args, struct json *ret_answer,
+			  struct hx_error *err)
+{
+	enum hx_code code = question_build(client, args, err);
+
+	return code ? code : client_ask(client, args->command->method, ret_answer, err);
 }

@@ -1,15 +1,15 @@
-/* What the verbs of runs have in common; private to src/cli/run*.c. */
+/* What the verbs of runs do besides what their rows in the table say; private to src/cli/run*.c and the table. */
 #ifndef HX_CLI_RUN_PARTS_H
 #define HX_CLI_RUN_PARTS_H
 
-#include "cli/client.h"
+#include "cli/verb.h"
 #include "cli/wait.h"
 
-#define RUN_PATH "/api/v1/workflow-runs"
-
-/* "order run_0ahqhgtdhmw01: COMPLETED, version 7", and `more` behind it */
-enum hx_code run_print_line(struct client *client, struct json run, const char *more,
-			    struct hx_error *err) HX_MUST_CHECK;
+/* Both wait for the end, if they are to. */
+enum hx_code run_ask_start(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
+			   struct hx_error *err) HX_MUST_CHECK;
+enum hx_code run_ask_show(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
+			  struct hx_error *err) HX_MUST_CHECK;
 
 /* ---- run_show.c ---- */
 
@@ -17,6 +17,6 @@ enum hx_code run_print_line(struct client *client, struct json run, const char *
 enum hx_code run_print_picture(struct client *client, struct json run, struct hx_error *err) HX_MUST_CHECK;
 
 /* Waiting for it: the line on standard error says at which step it is. */
-extern struct wait run_wait;
+extern const struct wait run_wait;
 
 #endif

@@ -19,8 +19,8 @@
 #include "base/excerpt.h"
 #include "base/json_walk.h"
 #include "cli/run_parts.h"
-#include "cli/table.h"
 #include "cli/terminal.h"
+#include "cli/view.h"
 #include "cli/why.h"
 #include "model/text.h"
 
@@ -117,31 +117,9 @@ static bool is_null(struct json object, const char *name)
 }
 
 /* "no more stock (ACTION_FAILED)" */
-static struct slice error_words(struct client *client, struct json object)
-{
-	struct slice message, code;
-	const char *text;
-	struct json error;
-
-	if (!json_find(object, slice_str("error"), &error) || json_type(error) != JSON_OBJECT)
-		return member(client, object, "error");
-	message = member(client, error, "message");
-	code = member(client, error, "code");
-	text = text_printf(&client->arena, "%.*s (%.*s)", SLICE_ARGS(message), SLICE_ARGS(code));
-	return text ? slice_str(text) : message;
-}
-
-/* What the step gave back, as JSON: there a text and a number differ. Or what went wrong with it. */
-static struct slice outcome(struct client *client, struct json step)
-{
-	struct json output;
-
-	if (!is_null(step, "error"))
-		return error_words(client, step);
-	if (is_null(step, "output") || !json_find(step, slice_str("output"), &output))
-		return slice_of("", 0);
-	return output.raw;
-}
+#define ERROR_TEXT "[{error/message} ({error/code})|{error}]"
+/* What the step gave back, or what went wrong with it. */
+#define OUTCOME_TEXT "[{error/message} ({error/code})|{error}|{output:raw}]"
 
 static enum hx_code print_steps(struct client *client, struct json run, struct hx_error *err)
 {
@@ -165,7 +143,7 @@ static enum hx_code print_steps(struct client *client, struct json run, struct h
 
 		TABLE_ADD(&table, slice_str(mark->sign), member(client, step, "name"), status,
 			  slice_is(attempt, "0") ? slice_of("", 0) : attempt, started(client, step, created),
-			  took(client, step), outcome(client, step));
+			  took(client, step), view_text(OUTCOME_TEXT, step, &client->arena));
 		table_colour(&table, mark->colour);
 	}
 	return table_print(&table, stdout, err);
@@ -173,40 +151,26 @@ static enum hx_code print_steps(struct client *client, struct json run, struct h
 
 /* ---- the run ---- */
 
-static struct slice words2(struct client *client, struct json run, const char *name, const char *between,
-			   const char *other)
-{
-	struct slice a = member(client, run, name), b = member(client, run, other);
-	const char *text = text_printf(&client->arena, "%.*s%s%.*s", SLICE_ARGS(a), between, SLICE_ARGS(b));
-
-	return text ? slice_str(text) : slice_of("", 0);
-}
-
-static enum hx_code print_head(struct client *client, struct json run, struct hx_error *err)
-{
-	static const char *const rows[][2] = {
-		{"key", "idempotencyKey"}, {"created", "createdAt"}, {"started", "startedAt"},
-		{"ended", "completedAt"},  {"input", "input"},       {"output", "output"},
-	};
-	struct table table;
-
-	table_init(&table, &client->arena, 2);
-	table.line_max = terminal_columns();
-	TABLE_ADD(&table, slice_str("run"), member(client, run, "id"));
-	TABLE_ADD(&table, slice_str("workflow"),
-		  words2(client, run, "definitionId", ", definition ", "definitionVersion"));
-	TABLE_ADD(&table, slice_str("status"), words2(client, run, "status", ", version ", "version"));
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		table_add_named(&table, rows[i][0], member(client, run, rows[i][1]));
-	table_add_named(&table, "error", error_words(client, run));
-	return table_print(&table, stdout, err);
-}
+static const struct view *const head = &(const struct view){
+	VIEW_FIELDS,
+	.cut = true,
+	.cells = {{"run", "{id}"},
+		  {"workflow", "{definitionId}, definition {definitionVersion}"},
+		  {"status", "{status}, version {version}"},
+		  {"key", "{idempotencyKey}"},
+		  {"created", "{createdAt}"},
+		  {"started", "{startedAt}"},
+		  {"ended", "{completedAt}"},
+		  {"input", "{input}"},
+		  {"output", "{output}"},
+		  {"error", ERROR_TEXT}},
+};
 
 enum hx_code run_print_picture(struct client *client, struct json run, struct hx_error *err)
 {
 	bool asks_why = !wait_has_ended(client, run);
 	struct slice id = member(client, run, "id");
-	enum hx_code code = print_head(client, run, err);
+	enum hx_code code = view_print(head, client, &client->arena, run, err);
 
 	putchar('\n');
 	if (!code)
@@ -219,12 +183,11 @@ enum hx_code run_print_picture(struct client *client, struct json run, struct hx
 /* ---- how far it is ---- */
 
 /* "run_0ahqhgtdhmw01 RUNNING, step charge, 3s" */
-static void tell_progress(struct wait *wait, struct client *client, struct json run, int64_t waited_ms)
+static void tell_progress(struct client *client, struct json run, int64_t waited_ms)
 {
 	struct slice step = member(client, run, "currentStep");
 	char line[LINE_BYTES], waited[DURATION_TEXT_BYTES];
 
-	(void)wait;
 	duration_format(waited_ms < 1000 ? 1000 : waited_ms / 1000 * 1000, waited);
 	snprintf(line, sizeof line, "%s %s%s%s, %s", excerpt_of(member(client, run, "id")).text,
 		 excerpt_of(member(client, run, "status")).text, step.n ? ", step " : "", excerpt_of(step).text,
@@ -232,4 +195,5 @@ static void tell_progress(struct wait *wait, struct client *client, struct json 
 	terminal_tell(line);
 }
 
-struct wait run_wait = {.noun = "run", .path = RUN_PATH, .watched_ms = WATCHED_MS, .tell = tell_progress};
+const struct wait run_wait = {
+	.noun = "run", .path = "/api/v1/workflow-runs", .watched_ms = WATCHED_MS, .tell = tell_progress};

@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 #include "base/steady_clock.h"
-#include "cli/command.h"
 #include "cli/file_watch.h"
+#include "cli/local.h"
 #include "cli/serve_config.h"
 #include "cli/service.h"
 #include "db/store_name.h"
@@ -38,55 +38,6 @@
 #define DEV_CONFIG "hapax.json"
 #define DEV_WORKFLOWS "workflows"
 #define DEV_SETTLE_MS 100 /* an editor writes several times */
-
-static const struct command_option option_store = {
-	.name = "db",
-	.value = "URL",
-	.env = "HAPAX_DB",
-	.help = "the store: sqlite:PATH, sqlite::memory: or postgres://… [default: sqlite:hapax.db]",
-};
-static const struct command_option option_listen = {
-	.name = "listen",
-	.value = "ADDR:PORT",
-	.env = "HAPAX_LISTEN",
-	.help = "where to listen; port 0 is any free one [default: 127.0.0.1:7411]",
-};
-static const struct command_option option_workflows = {
-	.name = "workflows",
-	.value = "DIR",
-	.env = "HAPAX_WORKFLOWS",
-	.help = "a folder of definitions, *.json [default: those in the store]",
-};
-static const struct command_option option_config = {
-	.name = "config",
-	.value = "FILE",
-	.env = "HAPAX_CONFIG",
-	.help = "the configuration: modules and their janitors, entry locks, outbound addresses [default: none]",
-};
-/* As above, for `hapax dev`. */
-static const struct command_option option_workflows_dev = {
-	.name = "workflows",
-	.value = "DIR",
-	.env = "HAPAX_WORKFLOWS",
-	.help = "a folder of definitions, *.json, that is watched [default: workflows, if it is there]",
-};
-static const struct command_option option_config_dev = {
-	.name = "config",
-	.value = "FILE",
-	.env = "HAPAX_CONFIG",
-	.help = "the configuration, which is watched, too [default: hapax.json, if it is there]",
-};
-static const struct command_option option_node = {
-	.name = "node",
-	.value = "NAME",
-	.env = "HAPAX_NODE",
-	.help = "what this node is called in histories; made unique if one that is alive has it [default: the host's name]",
-};
-static const struct command_option option_tls_terminated = {
-	.name = "tls-terminated",
-	.env = "HAPAX_TLS_TERMINATED",
-	.help = "TLS ends in front of this server: keys are not sent in the clear. Needed beyond loopback",
-};
 
 struct serve {
 	bool dev;
@@ -107,8 +58,7 @@ static enum hx_code read_config(struct serve *s, const struct command_args *args
 {
 	const char *found = s->dev && access(DEV_CONFIG, R_OK) == 0 ? DEV_CONFIG : NULL;
 
-	s->config_path = command_value_or(args, s->dev ? &option_config_dev : &option_config, /* configured= */ NULL,
-					  found);
+	s->config_path = command_value_or(args, "config", /* configured= */ NULL, found);
 	arena_init(&s->arena, ARENA_BYTES_MAX);
 	findings_init(&s->findings, &s->arena);
 	s->configured = serve_config_load(s->config_path, &s->findings);
@@ -126,14 +76,14 @@ static const char *workflows_dir(const struct serve *s, const struct command_arg
 {
 	const char *found = s->dev && access(DEV_WORKFLOWS, R_OK) == 0 ? DEV_WORKFLOWS : NULL;
 
-	return command_value_or(args, s->dev ? &option_workflows_dev : &option_workflows, s->config.workflows, found);
+	return command_value_or(args, "workflows", s->config.workflows, found);
 }
 
 static const char *node_name(struct serve *s, const struct command_args *args)
 {
 	if (gethostname(s->node, sizeof s->node - 1) || !engine_node_is_good(s->node))
 		snprintf(s->node, sizeof s->node, "node");
-	return command_value_or(args, &option_node, s->config.node, s->node);
+	return command_value_or(args, "node", s->config.node, s->node);
 }
 
 /* What stands still on this node, or is left to a program that has its functions. */
@@ -161,7 +111,7 @@ static enum hx_code start_engine(struct serve *s, const struct command_args *arg
 		.lanes_n = lanes_wanted(),
 		.workflows_dir = workflows_dir(s, args),
 		.config = &s->configured->config,
-		.no_migrate = command_value(args, &option_no_migrate) != NULL,
+		.no_migrate = command_value(args, "no-migrate") != NULL,
 		.loopback_allowed = s->api.loopback,
 		.natives = &none, /* a definition that names a function is for the program that has it */
 		.clock = &s->clock.clock,
@@ -384,7 +334,7 @@ static enum hx_code check_listen(const char *listen, bool tls_terminated, bool *
 /* Said here, where it is known who named the folder. */
 static enum hx_code check_workflows(const struct serve *s, const struct command_args *args, struct hx_error *err)
 {
-	const char *given = command_value(args, s->dev ? &option_workflows_dev : &option_workflows);
+	const char *given = command_value(args, "workflows");
 	const char *path = given ? given : s->config.workflows;
 
 	if (!path || access(path, R_OK) == 0)
@@ -426,7 +376,7 @@ static enum hx_code rehearse(struct serve *s, const struct command_args *args, c
 
 static enum hx_code start(struct serve *s, const struct command_args *args, const char *listen, struct hx_error *err)
 {
-	const char *url = command_value_or(args, &option_store, s->config.db, "sqlite:hapax.db");
+	const char *url = command_value_or(args, "db", s->config.db, "sqlite:hapax.db");
 	enum hx_code code = command_store_is_missing(url) ? rehearse(s, args, listen, err) : HX_OK;
 
 	if (strcmp(url, "sqlite::memory:") == 0)
@@ -463,9 +413,9 @@ static enum hx_code run(const struct command_args *args, bool dev, struct hx_err
 	log_init(&s->log, STDERR_FILENO, LOG_LEVEL_INFO, clock_system());
 	steady_clock_init(&s->clock, clock_system(), &s->log);
 	code = read_config(s, args, err);
-	listen = command_value_or(args, &option_listen, s->config.listen, "127.0.0.1:7411");
+	listen = command_value_or(args, "listen", s->config.listen, "127.0.0.1:7411");
 	if (!code)
-		code = check_listen(listen, command_value(args, &option_tls_terminated), &s->api.loopback, err);
+		code = check_listen(listen, command_value(args, "tls-terminated"), &s->api.loopback, err);
 	if (!code)
 		code = check_workflows(s, args, err);
 	if (!code)
@@ -488,38 +438,12 @@ static enum hx_code run(const struct command_args *args, bool dev, struct hx_err
 	return code;
 }
 
-static enum hx_code serve(const struct command_args *args, struct hx_error *err)
+enum hx_code serve_run(const struct command_args *args, struct hx_error *err)
 {
 	return run(args, /* dev= */ false, err);
 }
 
-static enum hx_code dev(const struct command_args *args, struct hx_error *err)
+enum hx_code dev_run(const struct command_args *args, struct hx_error *err)
 {
 	return run(args, /* dev= */ true, err);
 }
-
-const struct command command_serve = {
-	.noun = "serve",
-	.summary = "runs the engine and its HTTP API",
-	.options = {&option_store, &option_listen, &option_workflows, &option_config, &option_node, &option_no_migrate,
-		    &option_tls_terminated},
-	.exits = {{HX_STORE_UNAVAILABLE, "the store cannot be opened"},
-		  {HX_BUSY, "another server has the store open, or the address"},
-		  {HX_CONFIG_ERROR,
-		   "the configuration, a definition or the coverage of a claim is not valid; the schema does not fit; "
-		   "or it would listen beyond loopback without keys or TLS"}},
-	.run = serve,
-};
-
-const struct command command_dev = {
-	.noun = "dev",
-	.summary = "serves a folder that you work in: whatever you save is in force at once, or told why not",
-	.options = {&option_store, &option_listen, &option_workflows_dev, &option_config_dev, &option_node,
-		    &option_no_migrate, &option_tls_terminated},
-	.exits = {{HX_STORE_UNAVAILABLE, "the store cannot be opened"},
-		  {HX_BUSY, "another server has the store open, or the address"},
-		  {HX_CONFIG_ERROR,
-		   "the configuration, a definition or the coverage of a claim is not valid; the schema does not fit; "
-		   "or it would listen beyond loopback without keys or TLS"}},
-	.run = dev,
-};

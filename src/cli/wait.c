@@ -8,22 +8,16 @@
 #include "base/duration.h"
 #include "base/excerpt.h"
 #include "base/json_walk.h"
+#include "cli/question.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 
 #define PIECE_MS 20000
 #define WORDS_BYTES_MAX (64u << 10)
 
-const struct command_option option_wait = {
-	.name = "wait",
-	.value = "DURATION",
-	.help = "wait for the end, at most so long [default: not at all; without a DURATION: as long as it takes]",
-	.alone = true,
-};
-
 enum hx_code wait_read(const struct command_args *args, int64_t *ret_ms, struct hx_error *err)
 {
-	const char *text = command_value(args, &option_wait);
+	const char *text = command_value(args, "wait");
 
 	*ret_ms = text ? INT64_MAX : 0;
 	return text && *text ? duration_parse("--wait", slice_str(text), err, ret_ms) : HX_OK;
@@ -83,8 +77,8 @@ static enum hx_code ask_piece(const struct wait *wait, struct client *client, co
 	return code;
 }
 
-enum hx_code wait_for_end(struct wait *wait, struct client *client, const char *id, int64_t wait_ms,
-			  struct json *ret_subject, struct hx_error *err)
+static enum hx_code ask_on(const struct wait *wait, struct client *client, const char *id, int64_t wait_ms,
+			   struct json *ret_subject, struct hx_error *err)
 {
 	bool watched = terminal_is_watched() && !client->json;
 	int64_t piece_max_ms = watched ? wait->watched_ms : PIECE_MS, waited_ms = 0;
@@ -102,7 +96,7 @@ enum hx_code wait_for_end(struct wait *wait, struct client *client, const char *
 		if (code || wait_has_ended(client, *ret_subject) || waited_ms >= wait_ms)
 			break;
 		if (watched)
-			wait->tell(wait, client, *ret_subject, waited_ms);
+			wait->tell(client, *ret_subject, waited_ms);
 		arena_rewind(&client->arena, mark);
 	}
 	sigaction(SIGINT, &before, NULL);
@@ -111,13 +105,42 @@ enum hx_code wait_for_end(struct wait *wait, struct client *client, const char *
 	return code;
 }
 
-enum hx_code wait_for_started(struct wait *wait, struct client *client, const char *id, int64_t wait_ms,
-			      struct json *ret_subject, struct hx_error *err)
+enum hx_code wait_keep(struct client *client, struct json answer, struct json *ret_kept, struct hx_error *err)
 {
-	if (wait_for_end(wait, client, id, wait_ms, ret_subject, err) == HX_OK)
+	struct slice copy = arena_copy(&client->arena, answer.raw);
+
+	*ret_kept = json_trust(copy);
+	return copy.p ? HX_OK : arena_error(&client->arena, err);
+}
+
+/* The id of it, which outlives the answer. */
+static const char *id_of(struct client *client, struct json subject)
+{
+	return arena_copy(&client->arena, member(client, subject, "id")).p;
+}
+
+enum hx_code wait_for_end(const struct wait *wait, struct client *client, int64_t wait_ms, struct json *subject,
+			  struct hx_error *err)
+{
+	const char *id;
+
+	if (wait_ms == 0 || wait_has_ended(client, *subject))
 		return HX_OK;
-	return error_set(err, HX_OUTCOME_UNKNOWN, "%s has been started, and how it ended is not known: %s", id,
-			 err->detail);
+	id = id_of(client, *subject);
+	if (!id || !*id)
+		return error_set(err, HX_BAD_GATEWAY, "%s: there is no %s in the answer", client->server, wait->noun);
+	return ask_on(wait, client, id, wait_ms, subject, err);
+}
+
+enum hx_code wait_for_started(const struct wait *wait, struct client *client, int64_t wait_ms, struct json *subject,
+			      struct hx_error *err)
+{
+	const char *id = id_of(client, *subject);
+
+	if (wait_for_end(wait, client, wait_ms, subject, err) == HX_OK)
+		return HX_OK;
+	return error_set(err, HX_OUTCOME_UNKNOWN, "%s has been started, and how it ended is not known: %s",
+			 id ? id : wait->noun, err->detail);
 }
 
 /* ---- how it ended ---- */
@@ -157,4 +180,19 @@ enum hx_code wait_verdict(const struct wait *wait, struct client *client, struct
 	duration_format(wait_ms, waited);
 	return error_set(err, HX_WRONG_STATUS, "the %s has not ended within %s, it is %s", wait->noun, waited,
 			 status.text);
+}
+
+enum hx_code wait_show(const struct wait *wait, struct client *client, const struct command_args *args,
+		       struct verb_answer *ret, struct hx_error *err)
+{
+	int64_t wait_ms;
+	enum hx_code code = wait_read(args, &wait_ms, err);
+
+	if (!code)
+		code = question_ask(client, args, &ret->json, err);
+	if (!code)
+		code = wait_for_end(wait, client, wait_ms, &ret->json, err);
+	if (!code && wait_ms > 0)
+		ret->verdict = wait_verdict(wait, client, ret->json, wait_ms, &ret->why);
+	return code;
 }

@@ -7,9 +7,7 @@
 #ifndef HX_CLI_WAIT_H
 #define HX_CLI_WAIT_H
 
-#include "cli/client.h"
-
-extern const struct command_option option_wait;
+#include "cli/verb.h"
 
 /* What is waited for. */
 struct wait {
@@ -17,28 +15,28 @@ struct wait {
 	const char *path;   /* where it is asked for, without its id */
 	int64_t watched_ms; /* how often a person sees how far it is */
 	/* Says that on standard error. */
-	void (*tell)(struct wait *wait, struct client *client, struct json subject, int64_t waited_ms);
+	void (*tell)(struct client *client, struct json subject, int64_t waited_ms);
 };
 
 /* How long --wait says: 0, not at all; INT64_MAX, until the end. */
 enum hx_code wait_read(const struct command_args *args, int64_t *ret_ms, struct hx_error *err) HX_MUST_CHECK;
 /* Has it come to its end: COMPLETED, FAILED or CANCELLED? */
 bool wait_has_ended(struct client *client, struct json subject);
-/* Asks until it has ended, or the time is over: *ret_subject is what it was then. */
-enum hx_code wait_for_end(struct wait *wait, struct client *client, const char *id, int64_t wait_ms,
-			  struct json *ret_subject, struct hx_error *err) HX_MUST_CHECK;
+/* A copy of an answer that outlives the questions after it. */
+enum hx_code wait_keep(struct client *client, struct json answer, struct json *ret_kept,
+		       struct hx_error *err) HX_MUST_CHECK;
+/* Asks until it has ended, or the time is over: *subject is what it was then. Not at all if it has ended, or wait_ms is 0. */
+enum hx_code wait_for_end(const struct wait *wait, struct client *client, int64_t wait_ms, struct json *subject,
+			  struct hx_error *err) HX_MUST_CHECK;
 /* The same for one that was started a moment ago: whatever goes wrong from here on, that is not undone, and the error says
  * so (HX_OUTCOME_UNKNOWN). */
-enum hx_code wait_for_started(struct wait *wait, struct client *client, const char *id, int64_t wait_ms,
-			      struct json *ret_subject, struct hx_error *err) HX_MUST_CHECK;
+enum hx_code wait_for_started(const struct wait *wait, struct client *client, int64_t wait_ms, struct json *subject,
+			      struct hx_error *err) HX_MUST_CHECK;
 /* HX_OK: it is COMPLETED. HX_ACTION_FAILED: FAILED or CANCELLED. HX_WRONG_STATUS: it has not ended yet. */
 enum hx_code wait_verdict(const struct wait *wait, struct client *client, struct json subject, int64_t wait_ms,
 			  struct hx_error *err) HX_MUST_CHECK;
-
-/* clang-format off */
-#define WAIT_EXITS                                                                                                     \
-	{HX_ACTION_FAILED, "with --wait: it failed, or was cancelled"},                                                \
-	{HX_WRONG_STATUS, "with --wait: it has not ended within that time, and goes on"}
-/* clang-format on */
+/* What a verb that shows something does: asks as its row says, and waits if --wait is given. */
+enum hx_code wait_show(const struct wait *wait, struct client *client, const struct command_args *args,
+		       struct verb_answer *ret_answer, struct hx_error *err) HX_MUST_CHECK;
 
 #endif

@@ -1,0 +1,33 @@
+/*
+ * What the verbs do that need no server, one function for each row of verbs_local.c: a `make` writes its result as JSON, a `run` does
+ * everything itself. The files are named as the verbs are.
+ */
+#ifndef HX_CLI_LOCAL_H
+#define HX_CLI_LOCAL_H
+
+#include "base/strbuf.h"
+#include "cli/command.h"
+
+/* clang-format off */
+#define LOCAL_RUN(name) enum hx_code name(const struct command_args *args, struct hx_error *err) HX_MUST_CHECK
+#define LOCAL_MAKE(name) \
+	enum hx_code name(const struct command_args *args, struct strbuf *out, struct hx_error *err) HX_MUST_CHECK
+/* clang-format on */
+
+LOCAL_RUN(serve_run);
+LOCAL_RUN(dev_run);
+LOCAL_RUN(gate_run);
+LOCAL_RUN(init_run);
+LOCAL_RUN(check_run);
+LOCAL_RUN(graph_run);
+LOCAL_RUN(completion_run);
+LOCAL_MAKE(audit_make);
+LOCAL_MAKE(backup_make);
+LOCAL_MAKE(db_status_make);
+LOCAL_MAKE(db_migrate_make);
+LOCAL_MAKE(db_raise_fences_make);
+LOCAL_MAKE(key_create_make);
+LOCAL_MAKE(key_list_make);
+LOCAL_MAKE(key_revoke_make);
+
+#endif

@@ -1,0 +1,285 @@
+/*
+ * The table of the verbs that ask a server: entities, runs, batches, accounts, jobs, and what is asked of all of them. See command.h
+ * for what a row says, view.h for how it says what is shown.
+ *
+ * Those with an `ask` of their own are the ones that wait (run.c, batch.c), send a file in pieces (batch.c), or ask for something
+ * else than their words say (`entity list --held`).
+ */
+#include "cli/batch_parts.h"
+#include "cli/entity.h"
+#include "cli/run_parts.h"
+#include "cli/verbs.h"
+#include "flow/account.h"
+#include "flow/attention.h"
+#include "flow/batch.h"
+#include "flow/batch_item.h"
+#include "flow/job.h"
+#include "flow/run.h"
+
+/* clang-format off */
+
+#define ENTITIES "/api/v1/entities/{WORKFLOW}"
+#define RUNS     "/api/v1/workflow-runs"
+#define RUN      RUNS "/{RUN}"
+#define BATCHES  "/api/v1/batches"
+#define ACCOUNTS "/api/v1/accounts"
+#define JOBS     "/api/v1/jobs"
+
+#define ENTITY_MOVED \
+	LINE("{entity/workflow} {entity/id}: {entity/status}, version {entity/version}[\noutput: {output:raw}]")
+#define RUN_TEXT "[{definitionId} ]{id}: {status}, version {version}"
+#define BATCH_TEXT \
+	"{workflow} {id}: {status}, {+total} item[{total=1}|s]" \
+	"[{?succeeded+failed+unknown}: [{+succeeded} succeeded][{?failed}[{?succeeded}, ]{failed} failed]" \
+	"[{?unknown}[{?succeeded+failed}, ]{unknown} unknown]]" \
+	"[{?accepted+cancelled+late}; [{+accepted} accepted][{?cancelled}[{?accepted}, ]{cancelled} cancelled]" \
+	"[{?late}[{?accepted+cancelled}, ]{late} late]]" \
+	"[{?charged}; {charged} charged, {+refunded} refunded, {charged-refunded} paid]" \
+	"[{!created}, started before with this key]"
+#define ITEM_TEXT "item {n}: {status}[, {decision}]"
+#define ACCOUNT_TEXT "{id}: balance {balance}[{?duplicate}, the credit was there already: nothing was done]"
+#define CLAIM_WORDS "{claim/step} by {claim/requester}"
+#define HISTORY \
+	LIST({"SEQ", "{seq}"}, {"FROM", "{from}"}, {"TO", "{to}"}, {"VERSION", "{version}"}, {"FENCE", "{fence}"}, \
+	     {"TIME", "{time}"}, {"NODE", "{node}"})
+
+#define OPTION_STATUS(all) \
+	OPTION("status", "STATUS", "only those in this status [default: any]", TO(QUERY), .words = all)
+#define OPTION_VERSION \
+	OPTION("version", "N", "only if it still has this version [default: whatever it has]", TO(NUMBER, .min = 1))
+#define OPTION_WAIT \
+	OPTION("wait", "DURATION", \
+	       "wait for the end, at most so long [default: not at all; without a DURATION: as long as it takes]", .alone = true)
+
+/* What firing and resolving may end with, besides what every verb may. */
+#define STEP_EXITS \
+	{HX_INVALID, "the action rejected its input"}, \
+	{HX_CLAIM_FAILED, "another operation is in progress, or the status or version is another one"}, \
+	{HX_ACTION_FAILED, "the action failed"}, \
+	{HX_REQUESTER_NOT_ALLOWED, "this requester may not do it"}
+#define WAIT_EXITS \
+	{HX_ACTION_FAILED, "with --wait: it failed, or was cancelled"}, \
+	{HX_WRONG_STATUS, "with --wait: it has not ended within that time, and goes on"}
+#define RUN_EXPIRED_EXIT {HX_RUN_EXPIRED, "the run has ended long ago, and only its key is kept"}
+#define RUN_STATUS_EXIT {HX_WRONG_STATUS, "the run is past it, or its version is another one"}
+#define BATCH_STATUS_EXIT {HX_WRONG_STATUS, "the batch, or the item, is past it"}
+
+const struct command verbs_flow[] = {
+	/* ---- entities ---- */
+	{"entity", "create", "WORKFLOW [ID]", "makes an entity in the first status of its workflow; without ID it gets one",
+	 "POST", ENTITIES, LINE("{workflow} {id}: {status}, version {version}"), {TO(TEXT, "id")},
+	 .options = {OPTION("data", "JSON", "what the entity carries along [default: {}]", TO(JSON)), CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, {HX_ALREADY_EXISTS, "an entity of this id exists already"}}},
+	{"entity", "show", "WORKFLOW ID", "shows where an entity stands, and who is working on it",
+	 "GET", ENTITIES "/{ID}",
+	 FIELDS({"workflow", "{workflow}"}, {"id", "{id}"}, {"status", "{status}"}, {"version", "{version}"},
+		{"updated", "{updatedAt}"}, {"data", "{data}"},
+		{"claim", "[" CLAIM_WORDS "[{?claim/held}, held for a person|, until {claim/until}], fence {claim/fence}|none]"}),
+	 .options = {CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS}},
+	{"entity", "list", "WORKFLOW", "lists the entities of a workflow, by id; with --held and no WORKFLOW, of all",
+	 "GET", ENTITIES,
+	 LIST({"ID", "{id}"}, {"STATUS", "{status}"}, {"VERSION", "{version}"}, {"UPDATED", "{updatedAt}"},
+	      {"CLAIM", "[" CLAIM_WORDS "[{?claim/held}, held for a person]]"}),
+	 .options = {OPTION_STATUS(NULL),
+		     OPTION("held", NULL, "only those whose claim is held for a person", TO(QUERY)),
+		     PAGE_OPTIONS, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS}, .fewer = true, .run = entity_run_list},
+	{"entity", "fire", "WORKFLOW ID STEP", "fires a step, and answers when it is done",
+	 "POST", ENTITIES "/{ID}/steps/{STEP}", ENTITY_MOVED,
+	 .options = {OPTION("input", "JSON", "the input of the action [default: null]", TO(JSON)), OPTION_VERSION, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, STEP_EXITS}},
+	{"entity", "resolve", "WORKFLOW ID STEP done|not_done", "says what became of a step whose claim is held for a person",
+	 "POST", ENTITIES "/{ID}/steps/{STEP}/resolve", ENTITY_MOVED, {TO(WORD, "outcome")},
+	 .options = {OPTION("output", "JSON", "with done: what the action would have given back [default: null]", TO(JSON)),
+		     CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, STEP_EXITS}},
+	{"entity", "history", "WORKFLOW ID", "tells every change of an entity's status",
+	 "GET", "/api/v1/history/entity%3A{WORKFLOW}%3A{ID}", HISTORY,
+	 .options = {PAGE_OPTIONS, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS}},
+
+	/* ---- runs. Without a key every start begins one; whoever may have to call again gives one ---- */
+	{"run", "start", "WORKFLOW", "starts a run, or finds the one that this key has started",
+	 "POST", RUNS,
+	 LINE("{run/definitionId} {run/id}: {run/status}, version {run/version}"
+	      "[{!created}, started before with this key[{?inputDiffers}, and with another input]][\noutput: {run/output:raw}]"),
+	 {TO(TEXT, "definitionId")},
+	 .options = {OPTION("input", "JSON", "the input of the run, an object; @FILE or - (standard input) has it [default: {}]", TO(JSON)),
+		     OPTION("key", "KEY", "one run for this key, however often it is started [default: none]", TO(TEXT, "idempotencyKey")),
+		     OPTION_WAIT, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, WAIT_EXITS, RUN_EXPIRED_EXIT}, .ask = run_ask_start},
+	{"run", "show", "RUN", "shows where a run stands, step by step",
+	 "GET", RUN, PRINTED_BY(run_print_picture),
+	 .options = {OPTION_WAIT, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, WAIT_EXITS, RUN_EXPIRED_EXIT}, .ask = run_ask_show},
+	{"run", "list", NULL, "lists runs, the newest first",
+	 "GET", RUNS,
+	 LIST({"ID", "{id}"}, {"WORKFLOW", "{definitionId}"}, {"STATUS", "{status}"}, {"VERSION", "{version}"},
+	      {"STEP", "{currentStep}"}, {"CREATED", "{createdAt}"}, {"KEY", "{idempotencyKey}"}),
+	 .options = {OPTION_STATUS(run_statuses),
+		     OPTION("workflow", "NAME", "only those of this workflow [default: any]", TO(QUERY, "definitionId"), .workflows = "run"),
+		     OPTION("unknown", NULL, "only those with a step whose outcome is unknown, held for a person", TO(QUERY)),
+		     PAGE_OPTIONS, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS}},
+	{"run", "history", "ID", "tells every change of a run's status",
+	 "GET", "/api/v1/history/{ID}", HISTORY,
+	 .options = {PAGE_OPTIONS, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS}},
+	{"run", "cancel", "RUN", "stops a run, and undoes in reverse order what its steps have done",
+	 "POST", RUN "/cancel", LINE(RUN_TEXT),
+	 .options = {OPTION_VERSION, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, {HX_ALREADY_COMPLETED, "it is completed, or its version is another one"}}},
+	{"run", "retry", "RUN", "goes on from the step that failed, with all its attempts",
+	 "POST", RUN "/retry", LINE(RUN_TEXT),
+	 .options = {OPTION_VERSION, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, RUN_STATUS_EXIT}},
+	{"run", "pause", "RUN", "lets the step under way end, and begins no other",
+	 "POST", RUN "/pause", LINE(RUN_TEXT),
+	 .options = {OPTION_VERSION, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, RUN_STATUS_EXIT}},
+	{"run", "resume", "RUN", "lets a paused run go on",
+	 "POST", RUN "/resume", LINE(RUN_TEXT),
+	 .options = {OPTION_VERSION, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, RUN_STATUS_EXIT}},
+	{"run", "signal", "RUN EVENT", "sends a run the event that a step of it waits for, or will wait for",
+	 "POST", RUN "/events/{EVENT}", LINE(RUN_TEXT "[{?duplicate}, the event was there already: nothing was done]"),
+	 .options = {OPTION("id", "ID", "of the event: the same one again changes nothing [default: a fresh one]", TO(TEXT)),
+		     OPTION("data", "JSON", "of the event; @FILE or - (standard input) has it [default: null]", TO(JSON)),
+		     CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, RUN_STATUS_EXIT}},
+	{"run", "approve", "RUN STEP", "decides the approval that a run waits for",
+	 "POST", RUN "/approvals/{STEP}", LINE(RUN_TEXT),
+	 .options = {OPTION("reject", NULL, "say no: the run fails", TO(TEXT, "decision", .given = "reject", .else_ = "approve")),
+		     OPTION("by", "NAME", "who decides [default: the requester]", TO(TEXT)),
+		     OPTION("comment", "TEXT", "why [default: none]", TO(TEXT)),
+		     OPTION_VERSION, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, RUN_STATUS_EXIT}},
+	{"run", "resolve", "RUN STEP done|not_done", "says what became of a step whose outcome is unknown",
+	 "POST", RUN "/steps/{STEP}/resolve", LINE(RUN_TEXT), {TO(WORD, "outcome")},
+	 .options = {OPTION("output", "JSON", "with done: what the step would have given back; @FILE or - has it [default: null]", TO(JSON)),
+		     CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, RUN_STATUS_EXIT}},
+
+	/* ---- batches ---- */
+	{"batch", "start", "WORKFLOW | ID", "starts a batch of items, or finds the one of this key; or starts one that is held",
+	 "POST", BATCHES, LINE(BATCH_TEXT),
+	 .options = {OPTION("account", "ACCOUNT", "who pays for the items; needed with a WORKFLOW"),
+		     OPTION("items", "FILE", "{\"input\": …, \"cost\": N}, one to a line or all in an array; - is standard input; needed"),
+		     OPTION("key", "KEY", "one batch for this key, however often it is started [default: none]"),
+		     OPTION("hold", NULL, "do not start it yet: hapax batch add adds to it, hapax batch start ID starts it"),
+		     OPTION_WAIT, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, WAIT_EXITS, {HX_ALREADY_EXISTS, "it cannot be started any more"}}, .ask = batch_ask_start},
+	{"batch", "add", "ID", "adds items to a batch that is held",
+	 "POST", BATCHES "/{ID}/items", LINE(BATCH_TEXT),
+	 .options = {OPTION("items", "FILE", "{\"input\": …, \"cost\": N}, one to a line or all in an array; - is standard input; needed",
+			    .needed = true),
+		     OPTION("key", "KEY", "adds them once, however often this is called within a day [default: none]"),
+		     CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, BATCH_STATUS_EXIT}, .ask = batch_ask_add},
+	{"batch", "show", "ID", "shows how far a batch is, and what it has cost",
+	 "GET", BATCHES "/{ID}", PRINTED_BY(batch_print_picture),
+	 .options = {OPTION("items", NULL, "below it its items, the first 50"), OPTION_WAIT, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, WAIT_EXITS}, .ask = batch_ask_show},
+	{"batch", "list", NULL, "lists batches, the newest first",
+	 "GET", BATCHES,
+	 LIST({"ID", "{id}"}, {"WORKFLOW", "{workflow}"}, {"ACCOUNT", "{account}"}, {"STATUS", "{status}"},
+	      {"DONE", "{succeeded+failed+unknown}/{+total}"}, {"PAID", "{charged-refunded}"}, {"CREATED", "{createdAt}"},
+	      {"KEY", "{idempotencyKey}"}),
+	 .options = {OPTION_STATUS(batch_statuses),
+		     OPTION("workflow", "NAME", "only those of this workflow [default: any]", TO(QUERY), .workflows = "batch"),
+		     PAGE_OPTIONS, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS}},
+	{"batch", "items", "ID", "lists the items of a batch",
+	 "GET", BATCHES "/{ID}/items", &batch_items_view,
+	 .options = {OPTION_STATUS(item_statuses),
+		     OPTION("decision", "DECISION", "only those of which this was decided [default: whatever was]", TO(QUERY),
+			    .words = item_decisions),
+		     PAGE_OPTIONS, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS}},
+	{"batch", "cancel", "ID", "stops a batch, deletes what its undecided items have made, and refunds what they were charged",
+	 "POST", BATCHES "/{ID}/cancel", /* of one that runs it is only noted: whoever works on it sees that at the next item */
+	 LINE("[{status=ACCEPTED}{id}: accepted, and torn down at the next item; hapax batch cancel {id} --wait waits for it"
+	      "|{status=CANCELLED}{id}: torn down, {+cancelled} of {+total} items cancelled, {+refunded} refunded|" BATCH_TEXT "]"),
+	 .options = {OPTION_WAIT, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, {HX_ALREADY_COMPLETED, "it is completed; with --wait: it is not CANCELLED within that time"}},
+	 .ask = batch_ask_cancel},
+	{"batch", "accept", "ID N", "accepts what an item has made: a cancel leaves it alone",
+	 "POST", BATCHES "/{ID}/items/{N}/accept", LINE(ITEM_TEXT),
+	 .options = {CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, BATCH_STATUS_EXIT}},
+	{"batch", "resolve", "ID N done|not_done", "says what became of an item whose outcome is unknown",
+	 "POST", BATCHES "/{ID}/items/{N}/resolve", LINE(ITEM_TEXT), {TO(WORD, "outcome")},
+	 .options = {OPTION("output", "JSON", "with done: what the item would have given back; @FILE or - has it [default: null]", TO(JSON)),
+		     CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, BATCH_STATUS_EXIT}},
+
+	/* ---- accounts ---- */
+	{"account", "create", "ID", "opens an account, with what it begins with",
+	 "POST", ACCOUNTS, LINE(ACCOUNT_TEXT), {TO(TEXT, "id")},
+	 .options = {OPTION("balance", "N", "what it begins with, a whole number of the smallest unit",
+			    TO(MONEY, .max = ACCOUNT_AMOUNT_MAX), .fallback = "0"),
+		     CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, {HX_ALREADY_EXISTS, "there is an account of this id"}}},
+	{"account", "show", "ID", "shows what an account has",
+	 "GET", ACCOUNTS "/{ID}", FIELDS({"account", "{id}"}, {"balance", "{balance}"}, {"created", "{createdAt}"}),
+	 .options = {CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS}},
+	{"account", "list", NULL, "lists accounts, by id",
+	 "GET", ACCOUNTS, LIST({"ID", "{id}"}, {"BALANCE", "{balance}"}, {"CREATED", "{createdAt}"}),
+	 .options = {PAGE_OPTIONS, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS}},
+	{"account", "credit", "ID AMOUNT", "puts money on an account, once for each key",
+	 "POST", ACCOUNTS "/{ID}/credit", LINE(ACCOUNT_TEXT), {TO(MONEY, "amount", 1, ACCOUNT_AMOUNT_MAX)},
+	 .options = {OPTION("key", "KEY", "names this credit: the same key and amount again has no effect; needed", TO(TEXT),
+			    .needed = true),
+		     CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, {HX_ALREADY_EXISTS, "this key has credited another amount"}}},
+	{"account", "ledger", "ID", "lists what made the balance of an account, the oldest first",
+	 "GET", ACCOUNTS "/{ID}/ledger", /* the key is last: it is the one that may be long */
+	 CUT_LIST({"SEQ", "{seq}"}, {"TIME", "{time}"}, {"REASON", "{reason}"}, {"AMOUNT", "{amount}"}, {"BALANCE", "{balance}"},
+		  {"KEY", "{key}"}),
+	 .options = {PAGE_OPTIONS, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS}},
+
+	/* ---- jobs: work that somebody pulls ---- */
+	{"job", "push", "QUEUE", "pushes a job for the workers of a queue, or finds the one that this key has pushed",
+	 "POST", JOBS, LINE("{jobs/0/id}[{!jobs/0/created}, pushed before with this key]"), {TO(TEXT, "queue")},
+	 .options = {OPTION("payload", "JSON", "what the worker gets; @FILE or - (standard input) has it [default: null]", TO(JSON)),
+		     OPTION("key", "KEY", "one job for this key in its queue, however often it is pushed [default: none]", TO(TEXT)),
+		     OPTION("run-at", "TIME", "not before: a time (RFC 3339), or a duration from now on [default: now]", TO(TIME, "runAt")),
+		     OPTION("priority", "N", "-1000 to 1000, the highest first [default: 0]", TO(NUMBER, .min = -1000, .max = 1000)),
+		     CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS}},
+	{"job", "list", NULL, "lists jobs, those of runs and after-effects among them, the oldest first",
+	 "GET", JOBS, /* what made it, and of one that was pushed its key */
+	 CUT_LIST({"ID", "{id}"}, {"STATUS", "{status}"}, {"QUEUE", "{queue}"}, {"ATTEMPT", "{attempt}"},
+		  {"ABOUT", "[{action} of {workflow} {payload/id}|{key}]"}, {"ERROR", "{error}"}),
+	 .options = {OPTION_STATUS(job_statuses),
+		     OPTION("queue", "QUEUE", "only those of this queue [default: any]", TO(QUERY)),
+		     PAGE_OPTIONS, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS}},
+	{"job", "show", "ID", "shows a job, and who is working on it",
+	 "GET", JOBS "/{ID}", WHOLE,
+	 .options = {CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS}},
+	{"job", "redrive", "ID", "gives a parked job another try, with the same key",
+	 "POST", JOBS "/{ID}/redrive", LINE("{id}: {status}"),
+	 .options = {CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS, {HX_WRONG_STATUS, "it is not parked, or it is a step of a run"}}},
+
+	/* ---- of all of them ---- */
+	{"why", NULL, "ID", "says what a run, a batch, a job or an entity (entity:WORKFLOW:ID) is waiting for",
+	 "GET", "/api/v1/why/{ID}", LINE("{id} is {status}: {why}"),
+	 .options = {CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS}},
+	{"attention", NULL, NULL, "lists all that waits for a person, the oldest first",
+	 "GET", "/api/v1/attention",
+	 LIST({"SINCE", "{since}"}, {"KIND", "{kind}"}, {"ID", "{id}"}, {"WORKFLOW", "{workflow}"}, {"STEP", "{step}"},
+	      {"DETAIL", "{detail}"}),
+	 .options = {OPTION("kind", "KIND", "only those of this kind, such as failed_run [default: any]", TO(QUERY),
+			    .words = attention_kinds),
+		     PAGE_OPTIONS, CLIENT_OPTIONS},
+	 .exits = {CLIENT_EXITS}},
+	{0},
+};
