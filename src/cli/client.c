@@ -95,12 +95,12 @@ static enum hx_code add_header(struct client *c, const struct command_option *op
 
 static enum hx_code add_headers(struct client *c, const struct command_args *args, struct hx_error *err)
 {
-	const struct command_option *const *options = args->command->options;
+	const struct command_option *option;
 	enum hx_code code = HX_OK;
 
-	for (size_t i = 0; options[i] && !code; i++)
-		if (options[i]->to.kind == PLACE_HEADER && args->values[i])
-			code = add_header(c, options[i], args->values[i], err);
+	for (size_t i = 0; (option = command_option(args->command, i)) && !code; i++)
+		if (option->to.kind == PLACE_HEADER && args->values[i])
+			code = add_header(c, option, args->values[i], err);
 	return code;
 }
 
@@ -114,15 +114,15 @@ static enum hx_code check_utf8(const char *what, const char *text, struct hx_err
 /* In JSON such bytes would become others, and two keys one. Only files may be called anything. */
 static enum hx_code check_texts(const struct command_args *args, struct hx_error *err)
 {
-	const struct command_option *const *options = args->command->options;
+	const struct command_option *option;
 	enum hx_code code = HX_OK;
 
 	for (size_t i = 0; i < args->operands_n && !code; i++)
 		code = check_utf8("what stands on the command line", args->operands[i], err);
-	for (size_t i = 0; options[i] && !code; i++)
-		if (args->values[i] && options[i]->value && strcmp(options[i]->value, "FILE") != 0 &&
-		    strcmp(options[i]->value, "JSON") != 0)
-			code = check_utf8(options[i]->name, args->values[i], err);
+	for (size_t i = 0; (option = command_option(args->command, i)) && !code; i++)
+		if (args->values[i] && option->value && strcmp(option->value, "FILE") != 0 &&
+		    strcmp(option->value, "JSON") != 0)
+			code = check_utf8(option->name, args->values[i], err);
 	return code;
 }
 

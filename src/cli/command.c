@@ -36,6 +36,26 @@ const struct command *command_at(size_t i)
 	return NULL;
 }
 
+const struct command_option *command_option(const struct command *command, size_t i)
+{
+	size_t own_n = 0;
+
+	while (command->options[own_n])
+		own_n++;
+	ASSERT(i < COMMAND_OPTIONS_MAX);
+	if (i < own_n || !command->method)
+		return command->options[i];
+	return (command->to_gate ? gate_options : server_options)[i - own_n];
+}
+
+const struct command_exit *command_exit(const struct command *command, size_t i)
+{
+	for (const struct command_exit *shared = asking_exits; command->method && shared->code; shared++)
+		if (i-- == 0)
+			return shared;
+	return command->exits[i].code ? &command->exits[i] : NULL;
+}
+
 const char *command_words(const struct command *command, char ret_text[COMMAND_WORDS_BYTES])
 {
 	snprintf(ret_text, COMMAND_WORDS_BYTES, "%s%s%s", command->noun, command->verb ? " " : "",
@@ -47,10 +67,10 @@ const char *command_words(const struct command *command, char ret_text[COMMAND_W
 
 static const struct command_option *find_option(const struct command *command, struct slice name, size_t *ret_i)
 {
-	for (size_t i = 0; command->options[i]; i++)
-		if (slice_is(name, command->options[i]->name)) {
+	for (size_t i = 0; command_option(command, i); i++)
+		if (slice_is(name, command_option(command, i)->name)) {
 			*ret_i = i;
-			return command->options[i];
+			return command_option(command, i);
 		}
 	return NULL;
 }
@@ -60,8 +80,8 @@ static enum hx_code unknown_option(const struct command *command, struct slice n
 	const char *known[COMMAND_OPTIONS_MAX + 1] = {HELP_OPTION};
 	char words[COMMAND_WORDS_BYTES];
 
-	for (size_t i = 0; command->options[i]; i++)
-		known[i + 1] = command->options[i]->name;
+	for (size_t i = 0; command_option(command, i); i++)
+		known[i + 1] = command_option(command, i)->name;
 	return error_set(err, HX_VALIDATION_ERROR, "%s has no option --%s%s", command_words(command, words),
 			 excerpt_of(name).text, nearest_words(name, known, "--", "").text);
 }
@@ -89,9 +109,9 @@ static const char *option_text(const struct command *command, const char *argume
 {
 	if (strncmp(argument, "--", 2) == 0)
 		return argument + 2;
-	for (size_t i = 0; argument[0] == '-' && argument[1] && !argument[2] && command->options[i]; i++)
-		if (command->options[i]->letter == argument[1])
-			return command->options[i]->name;
+	for (size_t i = 0; argument[0] == '-' && argument[1] && !argument[2] && command_option(command, i); i++)
+		if (command_option(command, i)->letter == argument[1])
+			return command_option(command, i)->name;
 	return NULL;
 }
 
@@ -144,8 +164,8 @@ static enum hx_code take_operand(const struct command *command, const char *text
 /* What no flag said: the environment (an empty variable says nothing), then the default. */
 static void fill_in(const struct command *command, struct command_args *args)
 {
-	for (size_t i = 0; command->options[i]; i++) {
-		const struct command_option *option = command->options[i];
+	for (size_t i = 0; command_option(command, i); i++) {
+		const struct command_option *option = command_option(command, i);
 		const char *env = option->env ? getenv(option->env) : NULL;
 
 		if (!args->values[i])
@@ -251,15 +271,15 @@ static enum hx_code check_operands(const struct command_args *args, struct hx_er
 
 enum hx_code command_check(const struct command_args *args, struct hx_error *err)
 {
-	const struct command_option *const *options = args->command->options;
+	const struct command_option *option;
 	char words[COMMAND_WORDS_BYTES];
 	enum hx_code code = check_operands(args, err);
 
-	for (size_t i = 0; options[i] && !code; i++)
-		if (options[i]->needed && !args->values[i])
+	for (size_t i = 0; (option = command_option(args->command, i)) && !code; i++)
+		if (option->needed && !args->values[i])
 			code = error_set(err, HX_VALIDATION_ERROR, "%s wants --%s %s, and --%s is missing: %s",
-					 command_words(args->command, words), options[i]->name, options[i]->value,
-					 options[i]->name, options[i]->help);
+					 command_words(args->command, words), option->name, option->value, option->name,
+					 option->help);
 	return code;
 }
 
@@ -331,11 +351,11 @@ static void help_usage(const struct command *command, FILE *out)
 	int column = fprintf(out, "usage: hapax %s%s%s", command_words(command, words), command->operands ? " " : "",
 			     command->operands ? command->operands : "");
 
-	for (size_t i = 0; command->options[i]; i++) {
-		flag_of(command->options[i], flag);
+	for (size_t i = 0; command_option(command, i); i++) {
+		flag_of(command_option(command, i), flag);
 		if (column + (int)strlen(flag) + 3 > USAGE_COLUMNS)
 			column = fprintf(out, "\n         ");
-		column += fprintf(out, command->options[i]->needed ? " %s" : " [%s]", flag);
+		column += fprintf(out, command_option(command, i)->needed ? " %s" : " [%s]", flag);
 	}
 	fprintf(out, "\n\n");
 }
@@ -367,8 +387,8 @@ static void help_exits(const struct command *command, FILE *out)
 
 		for (size_t i = 0; i < ALWAYS; i++)
 			help_exit(n, &always[i], &begun, out);
-		for (size_t i = 0; command->exits[i].code; i++)
-			help_exit(n, &command->exits[i], &begun, out);
+		for (size_t i = 0; command_exit(command, i); i++)
+			help_exit(n, command_exit(command, i), &begun, out);
 		if (begun)
 			fprintf(out, "\n");
 	}
@@ -380,8 +400,8 @@ void command_help(const struct command *command, FILE *out)
 
 	fprintf(out, "hapax %s: %s\n\n", command_words(command, words), command->summary);
 	help_usage(command, out);
-	for (size_t i = 0; command->options[i]; i++)
-		help_option(command->options[i], out);
+	for (size_t i = 0; command_option(command, i); i++)
+		help_option(command_option(command, i), out);
 	help_line("--" HELP_OPTION, "this text", out);
 	help_exits(command, out);
 }

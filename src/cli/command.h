@@ -1,15 +1,15 @@
 /*
- * What a command of `hapax` is: its words, its options, what it asks or does, and how its result is shown. Declared once, as a
- * row of a table (verbs_flow.c, verbs_local.c); parsing, help, "did you mean", the list of exit codes and the completion in shells
- * (completion.c) all come from that, and one driver (verb.c) carries it out:
+ * What a command of `hapax` is: its words, its options, what it asks or does, and how its result is shown. Declared once,
+ * as a row of a table (verbs_flow.c, verbs_local.c). Parsing, help, "did you mean", the list of exit codes, the completion
+ * in shells (completion.c) and the option lists of the manual come from that, and one driver (verb.c) carries it out:
  *
- *   command_parse ─▶ the question: method, path, places of operands and options (question.c) ─▶ client_ask ─┐
- *                └▶ or what the verb makes itself, as JSON (`make`) ────────────────────────────────────────┤
- *                                          --json: as it is   ◀── one JSON value ───────────────────────────┘
- *                                          words: by its view (view.h) ◀─┘
+ *   command_parse ─▶ a question: method, path, places of operands and options (question.c) ─▶ client_ask ─┐
+ *                 └▶ or what the verb makes itself, as JSON (`make`) ─────────────────────────────────────┤
+ *                                  --json: as it is            ◀── one JSON value ────────────────────────┘
+ *                                  words: by its view (view.h) ◀─┘
  *
- * A verb has a function of its own only where it does something of its own: `ask` for one that asks more than one question (it
- * waits, it looks something up first), `make` for one that needs no server, `run` for one whose result is no JSON value.
+ * A verb has a function of its own only where it does something of its own: `ask` for one that asks more than one question
+ * (it waits, it looks something up first), `make` for one that needs no server, `run` for one whose result is no JSON value.
  *
  * A value is looked for in the flags, then in the environment, then there is the default (CONTRACT.md).
  */
@@ -44,10 +44,10 @@ enum place_kind {
 
 struct command_place {
 	enum place_kind kind;
-	const char *name;  /* of the parameter, field or member; NULL: as the option is called */
-	int64_t min, max;  /* of numbers */
-	const char *given; /* PLACE_TEXT of a switch: the text if it is given … */
-	const char *else_; /* … and if not. PLACE_QUERY: the parameter that is true then. NULL: none */
+	const char *name;      /* of the parameter, field or member; NULL: as the option is called */
+	int64_t min, max;      /* of numbers */
+	const char *given;     /* PLACE_TEXT of a switch: the text if it is given … */
+	const char *otherwise; /* … and if not. PLACE_QUERY: the parameter that is true then. NULL: none */
 };
 
 struct command_option {
@@ -77,20 +77,19 @@ struct view;
 
 struct command {
 	const char *noun;
-	const char *verb; /* NULL: the noun says it all */
-	const char *
-		operands; /* what stands beside the options, "PATH…", "ID done|not_done", "WORKFLOW [ID]"; NULL: nothing */
-	const char *summary; /* one line, without a full stop */
-	/* What it asks a server. {OPERAND} in the path is that operand; of {RUN}, WORKFLOW/KEY is another way to say it. */
-	const char *method, *path;
+	const char *verb;        /* NULL: the noun says it all */
+	const char *operands;    /* beside the options: "PATH…", "ID done|not_done", "WORKFLOW [ID]"; NULL: none */
+	const char *summary;     /* one line, without a full stop */
+	const char *method;      /* of what it asks; NULL: it asks nobody */
+	const char *path;        /* {ID} is the operand ID. Of {RUN}, WORKFLOW/KEY is another way to say it */
 	const struct view *view; /* how the result is shown */
-	struct command_place
-		members[COMMAND_MEMBERS_MAX]; /* where those operands go that the path does not name, in their order */
-	bool to_gate;                         /* the admin address of a gate is asked, and no server */
+	struct command_place members[COMMAND_MEMBERS_MAX]; /* of the operands that the path does not name, in order */
+	bool to_gate;                                      /* the admin address of a gate is asked, and no server */
 	bool dashed; /* an operand may begin with a dash, as a key of somebody else's may; with two it stands after -- */
 	bool fewer;  /* its function sees to it how many operands there are */
-	const struct command_option *options[COMMAND_OPTIONS_MAX]; /* ends with NULL */
-	struct command_exit exits[COMMAND_EXITS_MAX];              /* ends with HX_OK */
+	/* Its own; what all that ask have in common is added to them. They end with NULL, and with HX_OK. */
+	const struct command_option *options[COMMAND_OPTIONS_MAX];
+	struct command_exit exits[COMMAND_EXITS_MAX];
 	/* At most one of these three. Asks in a way of its own. */
 	enum hx_code (*ask)(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
 			    struct hx_error *err);
@@ -102,7 +101,7 @@ struct command {
 
 struct command_args {
 	const struct command *command;
-	const char *values[COMMAND_OPTIONS_MAX]; /* in the order of command->options; NULL: not given */
+	const char *values[COMMAND_OPTIONS_MAX]; /* in the order of command_option(); NULL: not given */
 	size_t operands_n;
 	const char *operands[COMMAND_OPERANDS_MAX];
 	bool help;
@@ -112,6 +111,13 @@ struct command_args {
 extern const struct command verbs_serving[], verbs_flow[], verbs_store[];
 /* All of them in the order of the help, those of a noun together; NULL past the last. */
 const struct command *command_at(size_t i);
+
+/* What the commands that ask a server, or a gate, have besides their own; both end as those do. */
+extern const struct command_option *const server_options[], *const gate_options[];
+extern const struct command_exit asking_exits[];
+/* All options and exit codes of a command, its own and those; NULL past the last. */
+const struct command_option *command_option(const struct command *command, size_t i);
+const struct command_exit *command_exit(const struct command *command, size_t i);
 
 /* An option in its place in the table. */
 #define OPTION(...) (&(const struct command_option){.name = __VA_ARGS__})

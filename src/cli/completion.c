@@ -91,8 +91,8 @@ static void bash_command(const struct command *command)
 		printf("%s", operand.many ? "+" : "");
 	}
 	printf("' options='");
-	for (size_t i = 0; command->options[i]; i++)
-		bash_option(command->options[i]);
+	for (size_t i = 0; command_option(command, i); i++)
+		bash_option(command_option(command, i));
 	printf(" --help' ;;\n");
 }
 
@@ -198,8 +198,8 @@ static void zsh_command(const struct command *command)
 	else
 		printf("\t'%s '*)\n", command->noun);
 	printf("\t\tshift %d words\n\t\t(( CURRENT -= %d ))\n\t\t_arguments -S \\\n", words_n, words_n);
-	for (size_t i = 0; command->options[i]; i++)
-		more |= zsh_option(command->options[i]);
+	for (size_t i = 0; command_option(command, i); i++)
+		more |= zsh_option(command_option(command, i));
 	while (command_next_operand(&at, &operand))
 		zsh_operand(&operand);
 	printf("%s\t\t\t'--help[this text]'\n\t\t;;\n", more ? "\t\t\t'*: :()' \\\n" : "");

@@ -19,8 +19,8 @@ static enum hx_code list_held(const struct command_args *args, struct hx_error *
 {
 	struct command_args asked = {.command = attention()};
 
-	for (size_t i = 0; asked.command->options[i]; i++) {
-		const char *name = asked.command->options[i]->name;
+	for (size_t i = 0; command_option(asked.command, i); i++) {
+		const char *name = command_option(asked.command, i)->name;
 
 		asked.values[i] = strcmp(name, "kind") == 0 ? "held_claim" : command_value(args, name);
 	}

@@ -55,9 +55,9 @@ bool hint_is_empty(struct json answer)
 
 void hint_workflow(struct client *client, const struct command_args *args)
 {
-	const struct command_option *const *options = args->command->options;
+	const struct command_option *option;
 
-	for (size_t i = 0; options[i]; i++)
-		if (options[i]->workflows && args->values[i])
-			tell_nearest(client, args->values[i], options[i]->workflows);
+	for (size_t i = 0; (option = command_option(args->command, i)); i++)
+		if (option->workflows && args->values[i])
+			tell_nearest(client, args->values[i], option->workflows);
 }

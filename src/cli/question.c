@@ -277,7 +277,7 @@ static enum hx_code add_operands(struct client *client, const struct command_arg
 static void add_switch(struct client *client, const struct command_option *option, bool is_given)
 {
 	const char *name = option->to.name ? option->to.name : option->name;
-	const char *text = is_given ? option->to.given : option->to.else_;
+	const char *text = is_given ? option->to.given : option->to.otherwise;
 
 	if (option->to.kind == PLACE_TEXT && text)
 		question_text(client, name, text);
@@ -308,8 +308,8 @@ enum hx_code question_build(struct client *client, const struct command_args *ar
 
 	if (!code)
 		code = add_operands(client, args, err);
-	for (size_t i = 0; command->options[i] && !code; i++)
-		code = add_option(client, command->options[i], args->values[i], err);
+	for (size_t i = 0; command_option(command, i) && !code; i++)
+		code = add_option(client, command_option(command, i), args->values[i], err);
 	if (strcmp(command->method, "GET") != 0)
 		question_end(client);
 	return code;

@@ -1,6 +1,7 @@
 /*
- * The table of the verbs that need no server: those that serve, those that look at files, those that open a store. And the records of
- * a gate, which are asked for at its admin address. See command.h for what a row says, view.h for how it says what is shown.
+ * The table of the verbs that need no server: those that serve, those that look at files, those that open a store. And the
+ * records of a gate, which are asked for at its admin address. See command.h for what a row says, verbs_flow.c for the
+ * order in which it says it.
  */
 #include "cli/gate_record.h"
 #include "cli/local.h"
@@ -8,6 +9,9 @@
 #include "engine/keyring.h"
 
 _Static_assert(KEYRING_AGE_MAX_MS == 2000, "key revoke says so");
+
+/* As in verbs_flow.c. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 /* clang-format off */
 
@@ -19,8 +23,10 @@ _Static_assert(KEYRING_AGE_MAX_MS == 2000, "key revoke says so");
 
 /* Of a server, and of `hapax dev`, which has other defaults. */
 #define SERVE_STORE \
-	OPTION("db", "URL", "the store: sqlite:PATH, sqlite::memory: or postgres://… [default: sqlite:hapax.db]", .env = "HAPAX_DB"), \
-	OPTION("listen", "ADDR:PORT", "where to listen; port 0 is any free one [default: 127.0.0.1:7411]", .env = "HAPAX_LISTEN")
+	OPTION("db", "URL", "the store: sqlite:PATH, sqlite::memory: or postgres://… [default: sqlite:hapax.db]", \
+	       .env = "HAPAX_DB"), \
+	OPTION("listen", "ADDR:PORT", "where to listen; port 0 is any free one [default: 127.0.0.1:7411]", \
+	       .env = "HAPAX_LISTEN")
 #define SERVE_NODE \
 	OPTION("node", "NAME", \
 	       "what this node is called in histories; made unique if one that is alive has it [default: the host's name]", \
@@ -36,18 +42,21 @@ _Static_assert(KEYRING_AGE_MAX_MS == 2000, "key revoke says so");
 	 "the configuration, a definition or the coverage of a claim is not valid; the schema does not fit; " \
 	 "or it would listen beyond loopback without keys or TLS"}
 
-#define GATE_OPTIONS \
-	OPTION("admin", "ADDR:PORT", \
-	       "the admin address of the gate; its key, if it wants one, is taken from HAPAX_GATE_ADMIN_KEY", \
-	       .env = "HAPAX_GATE_ADMIN", .fallback = "127.0.0.1:7413"), \
-	OPTION_TIMEOUT, OPTION_JSON
 #define OPTION_RECORD \
 	OPTION("record", "ID", "which one, its id or how that begins; needed if the key has several")
+
+const struct command_option *const gate_options[] = {
+	OPTION("admin", "ADDR:PORT",
+	       "the admin address of the gate; its key, if it wants one, is taken from HAPAX_GATE_ADMIN_KEY",
+	       .env = "HAPAX_GATE_ADMIN", .fallback = "127.0.0.1:7413"),
+	OPTION_TIMEOUT, OPTION_JSON, NULL,
+};
 
 const struct command verbs_serving[] = {
 	{"serve", NULL, NULL, "runs the engine and its HTTP API",
 	 .options = {SERVE_STORE,
-		     OPTION("workflows", "DIR", "a folder of definitions, *.json [default: those in the store]", .env = "HAPAX_WORKFLOWS"),
+		     OPTION("workflows", "DIR", "a folder of definitions, *.json [default: those in the store]",
+			    .env = "HAPAX_WORKFLOWS"),
 		     OPTION("config", "FILE",
 			    "the configuration: modules and their janitors, entry locks, outbound addresses [default: none]",
 			    .env = "HAPAX_CONFIG"),
@@ -55,9 +64,11 @@ const struct command verbs_serving[] = {
 	 .exits = {SERVE_EXITS}, .run = serve_run},
 	{"dev", NULL, NULL, "serves a folder that you work in: whatever you save is in force at once, or told why not",
 	 .options = {SERVE_STORE,
-		     OPTION("workflows", "DIR", "a folder of definitions, *.json, that is watched [default: workflows, if it is there]",
+		     OPTION("workflows", "DIR",
+			    "a folder of definitions, *.json, that is watched [default: workflows, if it is there]",
 			    .env = "HAPAX_WORKFLOWS"),
-		     OPTION("config", "FILE", "the configuration, which is watched, too [default: hapax.json, if it is there]",
+		     OPTION("config", "FILE",
+			    "the configuration, which is watched, too [default: hapax.json, if it is there]",
 			    .env = "HAPAX_CONFIG"),
 		     SERVE_NODE},
 	 .exits = {SERVE_EXITS}, .run = dev_run},
@@ -67,7 +78,8 @@ const struct command verbs_serving[] = {
 	 .options = {OPTION("upstream", "URL",
 			    "the service that is guarded, http://HOST:PORT or https://HOST:PORT; needed, here or in FILE",
 			    .env = "HAPAX_GATE_UPSTREAM"),
-		     OPTION("listen", "ADDR:PORT", "where clients come in; port 0 is any free one [default: 127.0.0.1:7412]",
+		     OPTION("listen", "ADDR:PORT",
+			    "where clients come in; port 0 is any free one [default: 127.0.0.1:7412]",
 			    .env = "HAPAX_GATE_LISTEN"),
 		     OPTION("admin", "ADDR:PORT",
 			    "health, metrics and `hapax gate show|list|forget|resolve`, on loopback; wants the key in "
@@ -88,43 +100,45 @@ const struct command verbs_serving[] = {
 	 LIST({"KEY", "{key}"}, {"RECORD", "{record:short}"}, {"GATE", "{gate}"}, {"ENDPOINT", "{endpoint}"},
 	      {"TENANT", "{tenant}"}, {"STATUS", "{status}"}, {"CREATED", "{createdAt}"}),
 	 .to_gate = true,
-	 .options = {OPTION("held", NULL, "only those that wait for a person to say what became of them", TO(QUERY, .else_ = "all")),
-		     OPTION_CURSOR, GATE_OPTIONS},
-	 .exits = {CLIENT_EXITS}},
+	 .options = {OPTION("held", NULL, "only those that wait for a person to say what became of them",
+			    TO(QUERY, .otherwise = "all")),
+		     OPTION_CURSOR}},
 	{"gate", "show", "KEY", "shows the records of an idempotency key",
 	 "GET", "/gate/records", &gate_records_view, .to_gate = true, .dashed = true,
-	 .options = {GATE_OPTIONS},
-	 .exits = {CLIENT_EXITS}, .ask = gate_ask_show},
+	 .ask = gate_ask_show},
 	{"gate", "resolve", "KEY", "says what became of a request whose outcome nobody knew",
 	 "POST", "/gate/records/{KEY}/resolve", .to_gate = true, .dashed = true,
 	 .options = {OPTION("done", NULL, "it was done: retries get 409 RESPONSE_NOT_STORED, and nothing is executed"),
 		     OPTION("not-done", NULL, "it was not done: the next request with the key is executed"),
-		     OPTION_RECORD, GATE_OPTIONS},
-	 .exits = {CLIENT_EXITS,
-		   {HX_IN_FLIGHT, "its request may still be at work, it has been answered, or the key has just been used"}},
+		     OPTION_RECORD},
+	 .exits = {{HX_IN_FLIGHT,
+		    "its request may still be at work, it has been answered, or the key has just been used"}},
 	 .ask = gate_ask_resolve},
 	{"gate", "forget", "KEY", "forgets a record, so that the next request with its key is executed",
 	 "DELETE", "/gate/records/{KEY}", LINE("forgotten: the next request with this key is executed"),
 	 .to_gate = true, .dashed = true,
-	 .options = {OPTION_RECORD, GATE_OPTIONS},
-	 .exits = {CLIENT_EXITS, {HX_IN_FLIGHT, "its request may still be at work, or the key has just been used"}},
+	 .options = {OPTION_RECORD},
+	 .exits = {{HX_IN_FLIGHT, "its request may still be at work, or the key has just been used"}},
 	 .ask = gate_ask_forget},
 
 	/* ---- files ---- */
-	{"init", NULL, "DIR", "writes a small project to start from, with a README; DIR may be there, its files may not",
+	{"init", NULL, "DIR",
+	 "writes a small project to start from, with a README; DIR may be there, its files may not",
 	 .options = {OPTION_JSON},
 	 .exits = {{HX_ALREADY_EXISTS, "one of its files is there already; nothing was written"},
 		   {HX_INTERNAL, "a folder or a file cannot be made; nothing is left of it"}},
 	 .run = init_run},
 	{"check", NULL, "PATH…", "checks definitions: files, or the *.json of folders",
 	 .options = {OPTION("config", "FILE",
-			    "check this configuration too, and that a janitor covers every claim [default: none, and coverage is not checked]",
+			    "check this configuration too, and that a janitor covers every claim "
+			    "[default: none, and coverage is not checked]",
 			    .env = "HAPAX_CONFIG"),
 		     OPTION("strict", NULL, "warnings are errors"), OPTION_JSON},
 	 .exits = {{HX_DEFINITION_INVALID, "there are errors; with --strict also: there are warnings"}},
 	 .run = check_run},
 	{"graph", NULL, "FILE", "draws a definition as an SVG picture",
-	 .options = {OPTION("output", "FILE", "where the picture goes, a .svg; -: standard output", .letter = 'o', .fallback = "-"),
+	 .options = {OPTION("output", "FILE", "where the picture goes, a .svg; -: standard output", .letter = 'o',
+			    .fallback = "-"),
 		     OPTION_JSON_ERRORS},
 	 .exits = {{HX_DEFINITION_INVALID, "the definition has errors, and is not drawn"},
 		   {HX_TOO_LARGE, "the picture would be too large"},
@@ -145,18 +159,22 @@ static const char *const scopes[] = {"read", "execute", "admin", NULL};
 
 const struct command verbs_store[] = {
 	{"audit", NULL, NULL, "re-derives the promises from the history, and names the first that was broken",
-	 .view = LINE("[{?whole}whole|not whole, as far as it was read]: subjects {subjects}, history rows {historyRows}, steps {steps}, "
-		      "accounts {accounts}, ledger entries {ledgerEntries}, batches {batches}, items {items}; {ms:seconds} s"),
+	 .view = LINE("[{?whole}whole|not whole, as far as it was read]: "
+		      "subjects {subjects}, history rows {historyRows}, steps {steps}, accounts {accounts}, "
+		      "ledger entries {ledgerEntries}, batches {batches}, items {items}; {ms:seconds} s"),
 	 .options = {OPTION_DB, OPTION_JSON},
 	 .exits = {{HX_PROMISE_BROKEN, "a promise was broken: which, where, what was expected and found"},
 		   NO_STORE_EXIT, LOST_EXIT, SCHEMA_EXIT},
 	 .make = audit_make},
 	{"key", "create", NULL, "makes an API key and shows it, once",
 	 .view = LINE("{key}"), /* alone, so that a script can keep it; what it is stands beside */
-	 .options = {OPTION("scope", "SCOPE", "read, execute (and read), or admin (all); needed", .needed = true, .words = scopes),
+	 .options = {OPTION("scope", "SCOPE", "read, execute (and read), or admin (all); needed", .needed = true,
+			    .words = scopes),
 		     OPTION("workspace", "NAME", "the workspace that it opens, and no other", .fallback = "default"),
-		     OPTION("requester", "NAME", "on whose behalf everything is done that is done with it", .fallback = "default"),
-		     OPTION("expires", "DURATION", "it is good for so long, such as 90d [default: until it is revoked]"),
+		     OPTION("requester", "NAME", "on whose behalf everything is done that is done with it",
+			    .fallback = "default"),
+		     OPTION("expires", "DURATION",
+			    "it is good for so long, such as 90d [default: until it is revoked]"),
 		     OPTION("name", "NAME", "a word or two for people, on what it is for [default: none]"),
 		     OPTION_DB, OPTION_JSON},
 	 .exits = {KEY_EXITS, {HX_TOO_LARGE, "there are too many keys"},
@@ -164,7 +182,8 @@ const struct command verbs_store[] = {
 	 .make = key_create_make},
 	{"key", "list", NULL, "lists the API keys there are and were; none of them can be shown again",
 	 .view = LIST({"ID", "{id}"}, {"STATUS", "{status}"}, {"SCOPE", "{scope}"}, {"WORKSPACE", "{workspace}"},
-		      {"REQUESTER", "{requester}"}, {"CREATED", "{createdAt}"}, {"EXPIRES", "{expiresAt}"}, {"NAME", "{name}"}),
+		      {"REQUESTER", "{requester}"}, {"CREATED", "{createdAt}"}, {"EXPIRES", "{expiresAt}"}, {"NAME",
+													     "{name}"}),
 	 .options = {OPTION_DB, OPTION_JSON},
 	 .exits = {KEY_EXITS},
 	 .make = key_list_make},
@@ -181,11 +200,13 @@ const struct command verbs_store[] = {
 	 .make = db_status_make},
 	{"db", "migrate", NULL, "brings the store's schema up to date, and makes the store where there is none",
 	 .view = LINE("{store}: [{?schema-before}brought from schema {before} to {schema}|schema {schema}, nothing to do]"),
-	 .options = {OPTION_DB, OPTION("print", NULL, "only print the SQL that would be run, and change nothing"), OPTION_JSON},
+	 .options = {OPTION_DB, OPTION("print", NULL, "only print the SQL that would be run, and change nothing"),
+		     OPTION_JSON},
 	 .exits = {NOT_OPENED_EXIT, {HX_BUSY, "a server has the store open, and there is something to do"},
 		   {HX_SCHEMA_MISMATCH, "the schema is newer than the program, or the URL is not valid"}},
 	 .make = db_migrate_make},
-	{"db", "backup", "FILE", "copies an SQLite store into a new file, also beside a running server (PostgreSQL: use pg_dump)",
+	{"db", "backup", "FILE",
+	 "copies an SQLite store into a new file, also beside a running server (PostgreSQL: use pg_dump)",
 	 .view = LINE("{file}: {bytes} bytes, of one moment, checked"),
 	 .options = {OPTION_DB, OPTION_JSON},
 	 .exits = {NO_STORE_EXIT, {HX_ALREADY_EXISTS, "FILE is there already, and is left alone"},
@@ -197,7 +218,8 @@ const struct command verbs_store[] = {
 	 .view = LINE("{store}: from now on every fence is above {fencesAbove}"),
 	 .options = {OPTION_DB, OPTION_JSON},
 	 .exits = {NO_STORE_EXIT, NOT_OPENED_EXIT, {HX_BUSY, "a server uses the store: stop it first"},
-		   {HX_SCHEMA_MISMATCH, "the schema does not fit the program, the URL is not valid, or the clock is behind"}},
+		   {HX_SCHEMA_MISMATCH,
+		    "the schema does not fit the program, the URL is not valid, or the clock is behind"}},
 	 .make = db_raise_fences_make},
 	{"completion", NULL, "bash|zsh", "prints a script that completes commands, options and values in a shell",
 	 .options = {OPTION_JSON_ERRORS},
