@@ -45,7 +45,7 @@ static void add_effect(struct unit *unit, int64_t id)
 	};
 
 	unit_init(unit, id);
-	subject_create(unit, &stamp, id, /* kind= */ 1, workload_status[0]);
+	subject_insert(unit, &stamp, id, /* kind= */ 1, workload_status[0]);
 	job_insert(unit, &stamp, &spec);
 }
 

@@ -168,7 +168,7 @@ static void set_up(const struct db_options *options)
 			struct stamp stamp = {id, {workload_wall_ms()}, workload_node};
 
 			unit_init(&units[n], id);
-			subject_create(&units[n], &stamp, id, /* kind= */ 1, workload_status[0]);
+			subject_insert(&units[n], &stamp, id, /* kind= */ 1, workload_status[0]);
 			all[n] = &units[n];
 			versions[i + n] = 1;
 		}

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "flow/entity_step.h"
 #include "task/lane.h"
 
@@ -19,6 +18,12 @@ static const char definition[] =
 	"\"initial_status\":\"open\",\"actions\":{\"Charge\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1/charge\"}},"
 	"\"steps\":[{\"step_id\":1,\"step_key\":\"pay\",\"status\":\"open\",\"successful_state\":\"paid\","
 	"\"claim_state\":[\"charging\",\"open\"],\"action\":\"Charge\"}]}";
+static const struct db_stmt stmt_history = {
+	.name = "once_history",
+	.sql = "SELECT seq, from_status, to_status, version, fence, op, node, at, hash FROM hx_history WHERE subject = ?1 ORDER BY seq",
+	.in = "i",
+	.out = "ittiiitib",
+};
 static struct step_request pay = {.step_key = {"pay", 3}, .requester = {"demo", 4}, .lease_ms = 5000};
 static int effects, told[HX_CODE_COUNT], told_n;
 static struct ticket charging;
@@ -77,24 +82,20 @@ static bool show_history(const struct db_rows *rows)
 {
 	char at[WALL_TIME_TEXT_BYTES], hex[2 * SHA256_BYTES + 1];
 	uint8_t head[SHA256_BYTES];
-	struct strbuf text;
 	bool holds = true;
 
-	strbuf_init(&text, 4096);
 	printf("\n  seq  at                        from      to        version  fence  hash\n");
-	for (size_t i = 0; i < rows->n; i++, strbuf_reset(&text)) {
+	for (size_t i = 0; i < rows->n; i++) {
 		const struct db_value *c = db_cell(rows, i, 0);
 		struct history_row row = {INVOICE, c[0].i, c[1].s, c[2].s, c[3].i, c[4].i, c[5].i, c[7].i, c[6].s};
 
-		history_link_text(&row, &text);
-		sha256_pair(slice_of(head, i ? sizeof head : 0), strbuf_slice(&text), head);
+		history_link(&row, slice_of(head, i ? sizeof head : 0), head);
 		sha256_hex(head, hex);
 		wall_time_format((struct wall_time){row.at}, at);
 		printf("  %3d  %s  %-8.*s  %-8.*s  %7d  %5d  %.12s\n", (int)row.seq, at, SLICE_ARGS(row.from),
 		       SLICE_ARGS(row.to), (int)row.version, (int)row.fence, hex);
 		holds = holds && slice_eq(c[8].s, slice_of(head, sizeof head));
 	}
-	strbuf_release(&text);
 	return holds;
 }
 
@@ -126,7 +127,7 @@ int main(void)
 	printf("  %3d × OK            the card was charged\n  %3d × CLAIM_FAILED  %s\n\n  effects in the outside world: %d\n",
 	       told[HX_OK], told[HX_CLAIM_FAILED], hx_code_text(HX_CLAIM_FAILED), effects);
 	unit_init(&unit, 0);
-	subject_read_history(&unit, INVOICE, /* after= */ 0, /* limit= */ 100);
+	UNIT_ADD(&unit, UNIT_ANY, &stmt_history, db_int(INVOICE));
 	must(db_run_unit(db, &unit, &result, &arena, &error));
 	bool good = show_history(&result.rows[0]) && effects == 1 && told[HX_OK] == 1;
 

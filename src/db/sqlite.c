@@ -30,8 +30,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "base/hash.h"
 #include "db/driver.h"
+#include "db/link.h"
 #include "db/sqlite_file.h"
 #include "db/sqlite_guard.h"
 
@@ -120,15 +120,32 @@ static void sql_now_ms(sqlite3_context *context, int n, sqlite3_value **args)
 	sqlite3_result_int64(context, clock_wall(s->db.clock).ms);
 }
 
-static void sql_chain(sqlite3_context *context, int n, sqlite3_value **args)
+static struct slice text_of(sqlite3_value *value)
 {
-	uint8_t digest[SHA256_BYTES];
-	struct slice head = slice_of(sqlite3_value_blob(args[0]), (size_t)sqlite3_value_bytes(args[0]));
-	struct slice text = slice_of(sqlite3_value_text(args[1]), (size_t)sqlite3_value_bytes(args[1]));
+	const unsigned char *text = sqlite3_value_text(value); /* first: it may convert, which changes the length */
+
+	return slice_of(text, (size_t)sqlite3_value_bytes(value));
+}
+
+static void sql_link(sqlite3_context *context, int n, sqlite3_value **args)
+{
+	struct slice before = slice_of(sqlite3_value_blob(args[0]), (size_t)sqlite3_value_bytes(args[0]));
+	struct history_row row = {
+		.subject = sqlite3_value_int64(args[1]),
+		.seq = sqlite3_value_int64(args[2]),
+		.from = text_of(args[3]),
+		.to = text_of(args[4]),
+		.version = sqlite3_value_int64(args[5]),
+		.fence = sqlite3_value_int64(args[6]),
+		.op = sqlite3_value_int64(args[7]),
+		.at = sqlite3_value_int64(args[8]),
+		.node = text_of(args[9]),
+	};
+	uint8_t hash[SHA256_BYTES];
 
 	(void)n;
-	sha256_pair(head, text, digest);
-	sqlite3_result_blob(context, digest, sizeof digest, SQLITE_TRANSIENT);
+	history_link(&row, before, hash);
+	sqlite3_result_blob(context, hash, sizeof hash, SQLITE_TRANSIENT);
 }
 
 static int note_wal_pages(void *context, sqlite3 *handle, const char *name, int pages)
@@ -195,7 +212,7 @@ static enum hx_code set_up(struct sqlite_db *s, bool in_memory, struct hx_error 
 	/* "Deterministic" is within one execution of a statement: all of it then sees one moment, and asks for it once. */
 	rc = sqlite3_create_function(s->handle, "hx_now_ms", 0, pure, s, sql_now_ms, NULL, NULL);
 	if (!rc)
-		rc = sqlite3_create_function(s->handle, "hx_chain", 2, pure, s, sql_chain, NULL, NULL);
+		rc = sqlite3_create_function(s->handle, "hx_link", 10, pure, s, sql_link, NULL, NULL);
 	if (!rc)
 		rc = sqlite3_exec(s->handle, pragmas, NULL, NULL, NULL);
 	if (!rc)

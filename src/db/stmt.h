@@ -27,8 +27,7 @@
  * in memory, of the connection alone: what one line finds there, those behind it use. The last of them empties it.
  *
  * Functions that exist in both stores: hx_now_ms() (the store's clock: the injected one on SQLite,
- * clock_timestamp() on PostgreSQL) and hx_chain(head, text) (sha256 of head, which may be NULL, followed by
- * the text).
+ * clock_timestamp() on PostgreSQL) and hx_link(…), the hash of a history row (db/link.h).
  */
 #ifndef HX_DB_STMT_H
 #define HX_DB_STMT_H

@@ -32,7 +32,6 @@ static void begin(struct auditor *a, unsigned at)
 void auditor_init(struct auditor *a)
 {
 	*a = (struct auditor){0};
-	strbuf_init(&a->scratch, AUDIT_LINK_BYTES_MAX);
 	strbuf_init(&a->list, LIST_BYTES_MAX);
 	strbuf_init(&a->prefix, PREFIX_BYTES_MAX);
 	begin(a, 0);
@@ -40,7 +39,6 @@ void auditor_init(struct auditor *a)
 
 void auditor_release(struct auditor *a)
 {
-	strbuf_release(&a->scratch);
 	strbuf_release(&a->list);
 	strbuf_release(&a->prefix);
 }

@@ -65,7 +65,7 @@ struct auditor {
 	struct audit_entry entries[AUDIT_ENTRIES_SLICE];
 	int64_t batch, account, left, attempts, refunds; /* of the batch whose items are being read; batch 0: none */
 	bool refunds_known;
-	struct strbuf scratch, list, prefix;
+	struct strbuf list, prefix;
 };
 
 void auditor_init(struct auditor *a);

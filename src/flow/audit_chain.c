@@ -244,7 +244,7 @@ static void go_on(struct audit_chain *chain, const struct history_row *row, cons
 }
 
 bool audit_chain_add(struct audit_chain *chain, const struct audit_noun *noun, const struct history_row *row,
-		     struct slice hash, struct strbuf *scratch, struct audit_finding *finding)
+		     struct slice hash, struct audit_finding *finding)
 {
 	struct audit_place place = {row->subject, "history row", row->seq};
 	bool first = chain->last.seq == 0;
@@ -252,9 +252,7 @@ bool audit_chain_add(struct audit_chain *chain, const struct audit_noun *noun, c
 
 	if (!first && !audit_equal(finding, &place, "seq", audit_sum(chain->last.seq, 1), row->seq))
 		return false;
-	strbuf_reset(scratch);
-	history_link_text(row, scratch);
-	sha256_pair(slice_of(chain->head, first ? 0 : SHA256_BYTES), strbuf_slice(scratch), head);
+	history_link(row, slice_of(chain->head, first ? 0 : SHA256_BYTES), head);
 	if (!same_hash(finding, &place, "hash", head, hash))
 		return false;
 	if (first ? !is_creation(row, &place, finding) : !joins_up(chain, noun, row, &place, finding))

@@ -3,7 +3,7 @@
  * `hapax audit` (audit.h) and by the tests.
  *
  *  H1  The first row is the creation: seq 1, from no status, version 1, fence 0. Then seq has no gaps.
- *  H2  hash = sha256(hash of the row before || the text of this one), see history_link_text().
+ *  H2  hash is what links it to the row before (db/link.h).
  *  H3  A row starts in the status in which the one before it ended. (Not of an entity in a table of the user's: others may
  *      have moved that.)
  *  H4  The version rises, by one with each row; of a run, by the number of transitions that the row stands for. (Of an
@@ -20,7 +20,6 @@
 
 #define AUDIT_NAME_BYTES 400
 #define AUDIT_WORDS_BYTES 160
-#define AUDIT_LINK_BYTES_MAX (1u << 20)
 
 /* The first promise that was found broken. */
 struct audit_finding {
@@ -86,9 +85,9 @@ struct audit_subject {
 };
 
 void audit_chain_start(struct audit_chain *chain, int64_t subject);
-/* The next row, with its hash; `scratch` is any buffer. False: it breaks a promise, which is noted. H1 to H6. */
+/* The next row, with its hash. False: it breaks a promise, which is noted. H1 to H6. */
 bool audit_chain_add(struct audit_chain *chain, const struct audit_noun *noun, const struct history_row *row,
-		     struct slice hash, struct strbuf *scratch, struct audit_finding *finding);
+		     struct slice hash, struct audit_finding *finding);
 /* Behind the last row. H7. */
 bool audit_chain_end(const struct audit_chain *chain, const struct audit_subject *subject,
 		     struct audit_finding *finding);

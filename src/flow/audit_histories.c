@@ -257,8 +257,7 @@ static bool follow(struct auditor *a, struct slice_of_all *all, const struct aud
 		if (!audit_holds(&a->finding, &place, row.seq <= s->seq, "seq",
 				 "no row: its subject has not come so far",
 				 slice_str("a row of a unit that was not won")) ||
-		    !audit_chain_add(&a->chain, noun, &row, db_cell(all->history, all->h, 9)->s, &a->scratch,
-				     &a->finding))
+		    !audit_chain_add(&a->chain, noun, &row, db_cell(all->history, all->h, 9)->s, &a->finding))
 			return false;
 		all->h++;
 		a->counts.history_rows++;

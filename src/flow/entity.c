@@ -18,7 +18,7 @@
 static const struct db_stmt stmt_create = {
 	.name = "entity_create",
 	.sql = "INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (?1, ?2, ?3, ?4, ?5)"
-	       " ON CONFLICT (workspace, workflow, name) DO NOTHING",
+	       " ON CONFLICT (workspace, workflow, name) DO NOTHING", /* mutant: create-taken -> " ON CONFLICT (workspace, workflow, name) DO UPDATE SET data = excluded.data", */
 	.in = "itttt",
 	.out = "",
 };

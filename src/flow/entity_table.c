@@ -33,8 +33,7 @@ static const struct db_stmt stmt_columns_postgres = {
  */
 #define FOLLOW(fence)                                                                                                  \
 	"UPDATE hx_subject SET status = ?1, version = ?3 + 1, op = ?4, updated_at = ?5, seq = seq + 1,"                   \
-	" head = hx_chain(head, id || '|' || (seq + 1) || '|' || ?2 || '|' || ?1 || '|' || (?3 + 1) || '|' || "        \
-	"(" fence ") || '|' || ?4 || '|' || ?5 || '|' || ?6)"
+	" head = hx_link(head, id, seq + 1, ?2, ?1, ?3 + 1, " fence ", ?4, ?5, ?6)"
 
 static const struct db_stmt stmt_follow = {
 	.name = "shadow_follow",

@@ -66,8 +66,7 @@ static const struct db_stmt stmt_redrive = {
 static const struct db_stmt stmt_unpark = {
 	.name = "job_unpark",
 	.sql = "UPDATE hx_subject SET status = 'AVAILABLE', doubt = 0, version = version + 1, op = ?2, updated_at = ?3, seq = seq + 1,"
-	       " head = hx_chain(head, id || '|' || (seq + 1) || '|PARKED|AVAILABLE|' || (version + 1) || '|' || fence"
-	       " || '|' || ?2 || '|' || ?3 || '|' || ?4) WHERE id = ?1 AND status = 'PARKED' RETURNING version",
+	       " head = hx_link(head, id, seq + 1, 'PARKED', 'AVAILABLE', version + 1, fence, ?2, ?3, ?4) WHERE id = ?1 AND status = 'PARKED' RETURNING version",
 	.in = "iiit",
 	.out = "i",
 };

@@ -68,7 +68,7 @@
 #define OF_JOB(column) " (SELECT " column " FROM hx_job j WHERE j.subject = hx_ids.id)"
 #define TRACE_OF_RUN "(SELECT r.trace FROM hx_run r WHERE r.subject = j.run)"
 
-/* ?1 to ?5 as above   ?6 lease   ?7 op   ?8 owner   ?9 node. The links are those of flow/subject.c. */
+/* ?1 to ?5 as above   ?6 lease   ?7 op   ?8 owner   ?9 node. */
 static const struct db_stmt stmt_claim = {
 	.name = "job_claim",
 	.sql = SQLITE_CHOSEN
@@ -88,9 +88,8 @@ static const struct db_stmt stmt_claim = {
 		  " chosen AS MATERIALIZED (SELECT id, was, row_number() OVER () AS place,"
 		  " sum(bytes) OVER (ROWS UNBOUNDED PRECEDING) - bytes AS before FROM picked),"
 		  " won AS (UPDATE hx_subject s SET status = 'RUNNING', version = s.version + 1, op = ?7, updated_at = ?5,"
-		  " seq = s.seq + 1, fence = s.fence + 1, owner = ?8, until = hx_now_ms() + ?6, head = hx_chain(s.head,"
-		  " s.id || '|' || (s.seq + 1) || '|' || c.was || '|RUNNING|' || (s.version + 1) || '|' || (s.fence + 1)"
-		  " || '|' || ?7 || '|' || ?5 || '|' || ?9) FROM chosen c WHERE s.id = c.id AND c.before < ?4"
+		  " seq = s.seq + 1, fence = s.fence + 1, owner = ?8, until = hx_now_ms() + ?6,"
+		  " head = hx_link(s.head, s.id, s.seq + 1, c.was, 'RUNNING', s.version + 1, s.fence + 1, ?7, ?5, ?9) FROM chosen c WHERE s.id = c.id AND c.before < ?4"
 		  " RETURNING s.id, s.seq, c.was, s.status, s.version, s.fence, s.op, s.updated_at, s.head, s.until, c.place),"
 		  " told AS (" INTO_HISTORY
 		  " SELECT id, seq, was, status, version, fence, op, ?9, updated_at, head FROM won),"
@@ -105,8 +104,7 @@ static const struct db_stmt stmt_claim = {
 static const struct db_stmt stmt_tell = {
 	.name = "job_claim_tell",
 	.sql = INTO_HISTORY " SELECT s.id, s.seq + 1, s.status, 'RUNNING', s.version + 1, s.fence + 1, ?1, ?2, ?3,"
-	       " hx_chain(s.head, s.id || '|' || (s.seq + 1) || '|' || s.status || '|RUNNING|' || (s.version + 1)"
-	       " || '|' || (s.fence + 1) || '|' || ?1 || '|' || ?3 || '|' || ?2)"
+	       " hx_link(s.head, s.id, s.seq + 1, s.status, 'RUNNING', s.version + 1, s.fence + 1, ?1, ?3, ?2)"
 	       " FROM hx_ids c CROSS JOIN hx_subject s ON s.id = c.id",
 	.pg_sql = "",
 	.in = "iti",

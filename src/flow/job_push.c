@@ -41,10 +41,7 @@ static const struct db_stmt stmt_push = {
 	.out = "",
 };
 
-#define INTO_SUBJECT                                                                                                   \
-	"INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head) SELECT j.subject, ?2,"      \
-	" 'AVAILABLE', 1, ?3, 0, ?4, 1, hx_chain(NULL,"                                                                \
-	" j.subject || '|1||AVAILABLE|1|0|' || ?3 || '|' || ?4 || '|' || ?5)"
+#define INTO_SUBJECTS INTO_SUBJECT NEW_SUBJECT("j.subject", "?2", "'AVAILABLE'", "?3", "?4", "?5")
 
 /*
  * Only for those that were let in. An id that is there already is a data error, which nobody meets. PostgreSQL writes the
@@ -52,8 +49,8 @@ static const struct db_stmt stmt_push = {
  */
 static const struct db_stmt stmt_subjects = {
 	.name = "job_push_subjects",
-	.sql = INTO_SUBJECT " FROM json_each(?1) r CROSS JOIN hx_job j ON j.subject = json_extract(r.value, '$[0]')",
-	.pg_sql = "WITH made AS (" INTO_SUBJECT " FROM json_array_elements(?1::json) AS r CROSS JOIN LATERAL"
+	.sql = INTO_SUBJECTS " FROM json_each(?1) r CROSS JOIN hx_job j ON j.subject = json_extract(r.value, '$[0]')",
+	.pg_sql = "WITH made AS (" INTO_SUBJECTS " FROM json_array_elements(?1::json) AS r CROSS JOIN LATERAL"
 		  " (SELECT subject FROM hx_job WHERE subject = (r->>0)::bigint OFFSET 0) j"
 		  " RETURNING id, seq, status, version, fence, op, updated_at, head) " INTO_HISTORY
 		  " SELECT id, seq, '', status, version, fence, op, ?5, updated_at, head FROM made",

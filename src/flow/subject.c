@@ -18,27 +18,9 @@ const struct db_stmt subject_history = {
 /* A line is a guard. */
 /* clang-format off */
 
-static const struct db_stmt stmt_create = {
-	.name = "subject_create",
-	.sql = "INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head)"
-	       " VALUES (?1, ?2, ?3, 1, ?4, 0, ?5, 1,"
-	       " hx_chain(NULL, ?1 || '|1||' || ?3 || '|1|0|' || ?4 || '|' || ?5 || '|' || ?6))"
-	       " ON CONFLICT DO NOTHING" /* mutant: create-taken -> " ON CONFLICT (id) DO UPDATE SET fence = excluded.fence" */
-	       " RETURNING id",
-	.set_sql = "WITH made AS (INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head)"
-		   " SELECT p1, p2, p3, 1, p4, 0, p5, 1,"
-		   " hx_chain(NULL, p1 || '|1||' || p3 || '|1|0|' || p4 || '|' || p5 || '|' || p6)"
-		   " FROM {u} ORDER BY p1 ON CONFLICT DO NOTHING RETURNING id, op)"
-		   " SELECT u.ord, made.id FROM made JOIN {u} ON made.id = u.p1 AND made.op = u.p4",
-	.in = "iitiit",
-	.out = "i",
-};
-
 static const struct db_stmt stmt_insert = {
 	.name = "subject_insert",
-	.sql = "INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head)"
-	       " SELECT ?1, ?2, ?3, 1, ?4, 0, ?5, 1,"
-	       " hx_chain(NULL, ?1 || '|1||' || ?3 || '|1|0|' || ?4 || '|' || ?5 || '|' || ?6){from}",
+	.sql = INTO_SUBJECT NEW_SUBJECT("?1", "?2", "?3", "?4", "?5", "?6") "{from}",
 	.in = "iitiit",
 	.out = "",
 };
@@ -256,21 +238,6 @@ static const struct db_stmt stmt_advance_claims = {
 	.out = "",
 };
 
-static const struct db_stmt stmt_read_history = {
-	.name = "subject_read_history",
-	.sql = "SELECT seq, from_status, to_status, version, fence, op, node, at, hash FROM hx_history"
-	       " WHERE subject = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
-	.in = "iii",
-	.out = "ittiiitib",
-};
-
-static const struct db_stmt stmt_read_head = {
-	.name = "subject_read_head",
-	.sql = "SELECT {ord}seq, head FROM hx_subject{join} WHERE id = ?1",
-	.in = "i",
-	.out = "ib",
-};
-
 /* clang-format on */
 
 void subject_add_history(struct unit *unit, const struct stamp *stamp, int64_t subject, const char *from)
@@ -287,15 +254,6 @@ static void add_change(struct unit *unit, const struct db_stmt *stmt, const stru
 		 db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject));
 	subject_add_history(unit, stamp, move->subject, move->from); /* mutant: history-outside-unit */
 	unit_wake(unit, move->subject);                              /* mutant: change-wakes-nobody */
-}
-
-void subject_create(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t kind, const char *status)
-{
-	unit_touch(unit, subject);
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(subject), db_int(kind), db_str(status), db_int(stamp->op),
-		 db_int(stamp->at.ms), db_str(stamp->node));
-	subject_add_history(unit, stamp, subject, "");
-	unit_wake(unit, subject);
 }
 
 void subject_insert(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t kind, const char *status)
@@ -444,16 +402,6 @@ void subject_advance_claims(struct unit *unit, int64_t by_ms)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_advance_claims, db_int(by_ms));
 }
 
-void subject_read_history(struct unit *unit, int64_t subject, int64_t after, int64_t limit)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_read_history, db_int(subject), db_int(after), db_int(limit));
-}
-
-void subject_read_head(struct unit *unit, int64_t subject)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_read_head, db_int(subject));
-}
-
 int64_t subject_kind(const char *prefix, const char *name)
 {
 	uint8_t digest[SHA256_BYTES];
@@ -463,11 +411,4 @@ int64_t subject_kind(const char *prefix, const char *name)
 	for (int i = 0; i < 8; i++)
 		kind = kind << 8 | digest[i];
 	return (int64_t)(kind >> 1);
-}
-
-void history_link_text(const struct history_row *row, struct strbuf *out)
-{
-	strbuf_addf(out, "%lld|%lld|%.*s|%.*s|%lld|%lld|%lld|%lld|%.*s", (long long)row->subject, (long long)row->seq,
-		    SLICE_ARGS(row->from), SLICE_ARGS(row->to), (long long)row->version, (long long)row->fence,
-		    (long long)row->op, (long long)row->at, SLICE_ARGS(row->node));
 }

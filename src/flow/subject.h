@@ -28,13 +28,14 @@
  *      (subject, effort, step) names a logical effect: after an unknown outcome it is still the same one. A claim
  *      that ended by its time leaves a doubt; until that is settled, an answer that only says "this try did
  *      nothing" does not raise the effort either.
- *  S6  history.seq has no gaps, and head = sha256(previous head || the text of the row), so the last head
- *      vouches for all rows.
+ *  S6  history.seq has no gaps, and head is the hash that links its last row to the one before (db/link.h), so the last
+ *      head vouches for all rows.
  */
 #ifndef HX_FLOW_SUBJECT_H
 #define HX_FLOW_SUBJECT_H
 
 #include "base/clock.h"
+#include "db/link.h"
 #include "db/unit.h"
 
 /* Who writes, when, in which unit. */
@@ -51,9 +52,8 @@ struct move {
 	const char *to;
 };
 
-/* A new subject in its first status, version 1. LOST when the id exists already. */
-void subject_create(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t kind, const char *status);
-/* The same in a unit whose verdict stands elsewhere: an id that exists is a data error, which nobody meets. */
+/* A new subject in its first status, version 1, in a unit whose verdict stands elsewhere: an id that exists is a data error, which
+ * nobody meets. */
 void subject_insert(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t kind, const char *status);
 /* Not out of a claim: only its holder or the janitor end one. Row of line 0: version reached, fence. */
 void subject_transition(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version);
@@ -134,21 +134,7 @@ void subject_end_claims(struct unit *unit, int64_t kind);
 void subject_last_seen(struct unit *unit);
 /* The store's clock was set back by so much: claims that are not past their time end so much earlier. For the same node. */
 void subject_advance_claims(struct unit *unit, int64_t by_ms);
-/* History by seq from `after` on. Row: seq, from, to, version, fence, op, node, at, hash. */
-void subject_read_history(struct unit *unit, int64_t subject, int64_t after, int64_t limit);
-/* Row: seq, head. */
-void subject_read_head(struct unit *unit, int64_t subject);
-
 /* The number that stands in subject.kind for a name such as "entity:billing" or "job". */
 int64_t subject_kind(const char *prefix, const char *name);
-
-/* The text of a history row, as the chain hashes it. */
-struct history_row {
-	int64_t subject, seq;
-	struct slice from, to;
-	int64_t version, fence, op, at;
-	struct slice node;
-};
-void history_link_text(const struct history_row *row, struct strbuf *out);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * What every change of status writes. Parameters 1 to 7 are the same in all of them:
  *   ?1 to   ?2 from   ?3 version or fence   ?4 op   ?5 at   ?6 node   ?7 id
- * The link is history_link_text() in SQL. The fence is passed in because a claim raises it.
+ * The fence is passed in because a claim raises it. hx_link() is db/link.h.
  */
 #ifndef HX_FLOW_SUBJECT_CHANGE_H
 #define HX_FLOW_SUBJECT_CHANGE_H
@@ -14,12 +14,17 @@
 #define CHANGE_BY(transitions, fence)                                                                                  \
 	"UPDATE hx_subject SET status = ?1, version = version + " transitions                                          \
 	", op = ?4, updated_at = ?5, seq = seq + 1,"                                                                   \
-	" head = hx_chain(head, id || '|' || (seq + 1) || '|' || ?2 || '|' || ?1 || '|' || (version + " transitions    \
-	") || '|' || (" fence ") || '|' || ?4 || '|' || ?5 || '|' || ?6)"
+	" head = hx_link(head, id, seq + 1, ?2, ?1, version + " transitions ", " fence ", ?4, ?5, ?6)"
 #define CHANGE(fence) CHANGE_BY("1", fence)
 
 #define FREED ", owner = NULL, until = NULL"
 #define ANSWERED ", effort = effort + 1, doubt = 0" /* the next effect is another one, with a key of its own */
+
+/* A subject that is new, in its first status. */
+#define INTO_SUBJECT "INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head)"
+#define NEW_SUBJECT(id, kind, status, op, at, node)                                                                    \
+	" SELECT " id ", " kind ", " status ", 1, " op ", 0, " at ", 1,"                                               \
+	" hx_link(NULL, " id ", 1, '', " status ", 1, 0, " op ", " at ", " node ")"
 
 #define INTO_HISTORY "INSERT INTO hx_history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
 

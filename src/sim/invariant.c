@@ -37,6 +37,14 @@ static const struct db_stmt stmt_of_op = {
 	.out = "iit",
 };
 
+static const struct db_stmt stmt_history = {
+	.name = "sim_history",
+	.sql = "SELECT seq, from_status, to_status, version, fence, op, node, at, hash FROM hx_history"
+	       " WHERE subject = ?1 ORDER BY seq",
+	.in = "i",
+	.out = "ittiiitib",
+};
+
 static void fill_row(const struct db_rows *rows, size_t i, struct sim_row *row)
 {
 	struct slice status = db_cell(rows, i, 1)->s, head = db_cell(rows, i, 7)->s;
@@ -249,12 +257,8 @@ static void check_link(struct sim *sim, int64_t subject, const struct db_rows *r
 		.at = db_cell(rows, i, 7)->i,
 	};
 	struct slice hash = db_cell(rows, i, 8)->s;
-	struct strbuf text;
 
-	strbuf_init(&text, 4096);
-	history_link_text(&row, &text);
-	sha256_pair(slice_of(head, i ? SHA256_BYTES : 0), strbuf_slice(&text), head);
-	strbuf_release(&text);
+	history_link(&row, slice_of(head, i ? SHA256_BYTES : 0), head);
 	if (row.seq != (int64_t)i + 1)
 		sim_violate(sim, "I5: the history of subject %lld has a gap before seq %lld", (long long)subject,
 			    (long long)row.seq);
@@ -278,7 +282,7 @@ static void check_history(struct sim *sim, const struct sim_row *row)
 	uint8_t head[SHA256_BYTES] = {0};
 
 	unit_init(&unit, 0);
-	subject_read_history(&unit, row->id, /* after= */ 0, /* limit= */ 1000);
+	UNIT_ADD(&unit, UNIT_ANY, &stmt_history, db_int(row->id));
 
 	struct unit_result result = sim_run_unit(sim, &unit);
 	const struct db_rows *rows = &result.rows[0];

@@ -522,7 +522,7 @@ static void make_subjects(struct sim *sim)
 
 		stamp.op = ++sim->state.next_id;
 		unit_init(&unit, stamp.op);
-		subject_create(&unit, &stamp, i, sim->scenario->kind, sim->scenario->initial);
+		subject_insert(&unit, &stamp, i, sim->scenario->kind, sim->scenario->initial);
 		if (sim_run_unit(sim, &unit).verdict != UNIT_WON)
 			sim_violate(sim, "subject %u could not be made", i);
 	}

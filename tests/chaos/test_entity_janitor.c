@@ -12,10 +12,10 @@
 #include <cmocka.h>
 
 #include "flow/job.h"
-#include "flow/subject.h"
 #include "support/audit.h"
 #include "support/await.h"
 #include "support/store.h"
+#include "support/subjects.h"
 #include "task/batch.h"
 
 #define ROUNDS 1000

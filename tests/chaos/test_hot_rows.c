@@ -19,6 +19,7 @@
 #include "chaos/hot_rows.h"
 #include "support/audit.h"
 #include "support/store.h"
+#include "support/subjects.h"
 
 #define NODES 2
 #define SECONDS 10

@@ -25,6 +25,7 @@
 #include "db/migrate.h"
 #include "support/audit.h"
 #include "support/store.h"
+#include "support/subjects.h"
 
 #define KILLS 200
 #define KILLS_INSIDE_MIN 50

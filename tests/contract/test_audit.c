@@ -137,9 +137,8 @@ static int64_t last_seq(int64_t subject)
 static void recompute(int64_t subject, int64_t from)
 {
 	for (int64_t seq = from, last = last_seq(subject); seq <= last; seq++)
-		tamper("UPDATE hx_history SET hash = hx_chain((SELECT hash FROM hx_history p WHERE p.subject = %lld AND p.seq = %lld),"
-		       " subject || '|' || seq || '|' || from_status || '|' || to_status || '|' || version || '|' || fence"
-		       " || '|' || op || '|' || at || '|' || node) WHERE subject = %lld AND seq = %lld",
+		tamper("UPDATE hx_history SET hash = hx_link((SELECT hash FROM hx_history p WHERE p.subject = %lld AND p.seq = %lld),"
+		       " subject, seq, from_status, to_status, version, fence, op, at, node) WHERE subject = %lld AND seq = %lld",
 		       (long long)subject, (long long)seq - 1, (long long)subject, (long long)seq);
 }
 
@@ -337,7 +336,8 @@ static void test_a_history_row_of_a_lost_unit(void **state)
 static void test_a_tombstone_without_its_head(void **state)
 {
 	(void)state;
-	tamper("UPDATE hx_subject SET head = hx_chain(NULL, '') WHERE id = %lld", (long long)world.town.old_run);
+	tamper("UPDATE hx_subject SET head = hx_link(NULL, 1, 1, '', '', 1, 0, 1, 1, '') WHERE id = %lld",
+	       (long long)world.town.old_run);
 	assert_whole(); /* another one in its place: there is nothing left to compare it with */
 	tamper("UPDATE hx_subject SET head = CAST('' AS %s) WHERE id = %lld",
 	       world.db->driver == &db_postgres ? "bytea" : "BLOB", (long long)world.town.old_run);
@@ -440,8 +440,8 @@ static void test_what_is_rewritten_everywhere_is_not_found(void **state)
 static void add_entity(int64_t id, int64_t rows)
 {
 	tamper("INSERT INTO hx_history WITH RECURSIVE r(seq, was, hash) AS (SELECT CAST(1 AS bigint), '',"
-	       " hx_chain(NULL, '%lld|1||a|1|0|1|1|n') UNION ALL SELECT seq + 1, 'a', hx_chain(hash, '%lld|' || (seq + 1) ||"
-	       " '|a|a|' || (seq + 1) || '|0|1|1|n') FROM r WHERE seq < %lld)"
+	       " hx_link(NULL, %lld, 1, '', 'a', 1, 0, 1, 1, 'n') UNION ALL SELECT seq + 1, 'a',"
+	       " hx_link(hash, %lld, seq + 1, 'a', 'a', seq + 1, 0, 1, 1, 'n') FROM r WHERE seq < %lld)"
 	       " SELECT %lld, seq, was, 'a', seq, 0, 1, 'n', 1, hash FROM r",
 	       (long long)id, (long long)id, (long long)rows, (long long)id);
 	tamper("INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head) SELECT subject, %lld, 'a', seq,"

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "support/store.h"
+#include "support/subjects.h"
 #include "support/tally.h"
 
 #define BATCH 1

@@ -73,7 +73,7 @@ static const struct statement {
 	{LITE, "ATTACH 'other.db' AS other"},
 	{LITE, "DETACH main"},
 	{LITE, "SELECT load_extension('evil')"},
-	{LITE, "SELECT hx_chain(NULL, 'x')"},
+	{LITE, "SELECT hx_link(NULL, 1, 1, '', 'x', 1, 0, 1, 1, 'x')"},
 	{LITE, "VACUUM INTO 'copy.db'"},
 	{LITE, "ANALYZE"},
 	/* the transaction */

@@ -4,7 +4,6 @@
 #include "flow/audit_chain.h"
 
 #define ROWS_MAX 10000000
-#define LINK_BYTES_MAX 4096
 
 /* Not the engine's own reads: these take in all that a transition writes. */
 static const struct db_stmt stmt_subject = {
@@ -85,20 +84,17 @@ static bool is_whole(const struct audit *audit, int64_t id, const struct unit_re
 	const struct db_rows *rows = &result->rows[1];
 	struct audit_subject subject = subject_of(id, &result->rows[0]);
 	struct audit_chain chain;
-	struct strbuf scratch;
 	bool fine = true;
 
-	strbuf_init(&scratch, LINK_BYTES_MAX);
 	audit_chain_start(&chain, id);
 	for (size_t i = 0; i < rows->n && fine; i++) {
 		struct history_row row = row_of(id, rows, i);
 
 		fine = fence_fits(audit, &chain, &row, finding) &&
-		       audit_chain_add(&chain, &noun, &row, db_cell(rows, i, 8)->s, &scratch, finding);
+		       audit_chain_add(&chain, &noun, &row, db_cell(rows, i, 8)->s, finding);
 		if (fine && audit->see)
 			audit->see(audit->context, &row);
 	}
-	strbuf_release(&scratch);
 	return fine && audit_chain_end(&chain, &subject, finding) && owner_fits(audit, &subject, finding);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "flow/batch_item.h"
+#include "support/subjects.h"
 #include "support/unit_kinds.h"
 
 #define ARENA_BYTES_MAX (64u << 20)
@@ -199,18 +200,14 @@ static bool write_subject(int64_t id, size_t place, const struct unit_result *re
 	for (size_t row = 0; row < history->n; row++) {
 		const struct db_value *c = db_cell(history, row, 0);
 		struct history_row link = {id, c[0].i, c[1].s, c[2].s, c[3].i, c[4].i, c[5].i, c[7].i, c[6].s};
-		struct strbuf text;
 
 		strbuf_addf(out, "  history %zu:", place);
 		for (size_t i = 0; i < history->columns; i++)
 			if (with_hashes || i < 7)
 				write_cell(&c[i], out);
 		strbuf_add_char(out, '\n');
-		strbuf_init(&text, 4096);
-		history_link_text(&link, &text);
-		sha256_pair(slice_of(head, head_n), strbuf_slice(&text), head);
+		history_link(&link, slice_of(head, head_n), head);
 		head_n = sizeof head;
-		strbuf_release(&text);
 		if (link.seq != (int64_t)row + 1 || !slice_eq(c[8].s, slice_of(head, head_n))) {
 			strbuf_addf(out, "the chain of subject %zu breaks here\n", place);
 			return false;

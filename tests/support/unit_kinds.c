@@ -8,6 +8,7 @@
 #include "flow/entity.h"
 #include "flow/job_work.h"
 #include "support/batch_kinds.h"
+#include "support/subjects.h"
 
 #define KIND 1
 #define STEPS_MAX 14

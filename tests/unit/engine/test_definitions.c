@@ -784,8 +784,8 @@ static char *entity_with(const char *name, const char *statuses)
 		       statuses);
 }
 
-#define INSERT_ENTITY                                                                                                                        \
-	"INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head) VALUES (7, 1, 'c', 1, 1, 1, 1, hx_chain(NULL, 'x'));" \
+#define INSERT_ENTITY                                                                                                                                                  \
+	"INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head) VALUES (7, 1, 'c', 1, 1, 1, 1, hx_link(NULL, 7, 1, '', 'c', 1, 0, 1, 1, 'x'));" \
 	"INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (7, 'default', 'paper', 'p', '{}')"
 
 /* It was not there when they were counted. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "flow/batch_retention.h"
+#include "support/subjects.h"
 
 #define AGE_MS 1000
 #define BATCH 50

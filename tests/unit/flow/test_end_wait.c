@@ -2,6 +2,7 @@
 #include "unit/flow/world.h"
 
 #include "flow/end_wait.h"
+#include "support/subjects.h"
 
 #define SUBJECT 7
 #define TOPIC (-7)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "flow/run.h"
+#include "support/subjects.h"
 
 #define AGE_MS 1000
 #define RUN 50

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/strbuf.h"
+#include "support/subjects.h"
 
 static const struct move to_busy = {1, "open", "busy"};
 static const struct move to_done = {1, "busy", "done"};
@@ -599,9 +600,7 @@ static bool chain_holds(struct world *w)
 	size_t head_bytes = 0;
 	int64_t seq = 0;
 	bool holds = true;
-	struct strbuf text;
 
-	strbuf_init(&text, 4096);
 	for (;;) {
 		world_begin(w);
 		subject_read_history(&w->unit, 1, seq, /* limit= */ 7);
@@ -622,9 +621,7 @@ static bool chain_holds(struct world *w)
 				.at = world_int(w, i, 7),
 			};
 
-			strbuf_reset(&text);
-			history_link_text(&row, &text);
-			sha256_pair(slice_of(head, head_bytes), strbuf_slice(&text), head);
+			history_link(&row, slice_of(head, head_bytes), head);
 			head_bytes = sizeof head;
 			holds &= row.seq == ++seq;
 			holds &= slice_eq(db_cell(rows, i, 8)->s, slice_of(head, sizeof head));
@@ -632,7 +629,6 @@ static bool chain_holds(struct world *w)
 		if (rows->n < 7)
 			break;
 	}
-	strbuf_release(&text);
 	world_begin(w);
 	subject_read_head(&w->unit, 1);
 	assert_int_equal(world_run(w), UNIT_WON);
@@ -718,13 +714,20 @@ static void the_link_has_one_text(void **state)
 		.at = -6,
 		.node = slice_str("n1"),
 	};
-	struct strbuf text;
+	static const char text[] = "9223372036854775807|2|open|busy|3|4|5|-6|n1";
+	uint8_t linked[SHA256_BYTES], expected[SHA256_BYTES];
 
 	(void)state;
-	strbuf_init(&text, 1000);
-	history_link_text(&row, &text);
-	assert_string_equal(text.p, "9223372036854775807|2|open|busy|3|4|5|-6|n1");
-	strbuf_release(&text);
+	history_link(&row, slice_of(NULL, 0), linked);
+	sha256(text, strlen(text), expected);
+	assert_memory_equal(linked, expected, sizeof expected);
+	history_link(&row, slice_of(linked, sizeof linked), linked); /* over what was before */
+	sha256_pair(slice_of(expected, sizeof expected), slice_str(text), expected);
+	assert_memory_equal(linked, expected, sizeof expected);
+	row.op = INT64_MIN;
+	history_link(&row, slice_of(NULL, 0), linked);
+	sha256("9223372036854775807|2|open|busy|3|4|-9223372036854775808|-6|n1", 62, expected);
+	assert_memory_equal(linked, expected, sizeof expected);
 }
 
 static void large_numbers_and_foreign_letters_keep_the_chain(void **state)

@@ -1,5 +1,7 @@
-/* Every guard of subject.c that the simulator is not asked about: see guards.h. */
+/* Every guard of subject.c that the simulator is not asked about, and the one of a creation: see guards.h. */
 #include "unit/flow/guards.h"
+
+#include "flow/entity.h"
 
 #define VERSION 4
 #define FENCE 7
@@ -11,6 +13,9 @@
 #define FREE SUBJECT("open", "NULL", "NULL")
 #define CLAIMED SUBJECT("busy", "'here'", "1000500")
 #define LAPSED SUBJECT("busy", "'here'", "1000000")
+#define ENTITY                                                                                                         \
+	FREE "; INSERT INTO hx_entity (subject, workspace, workflow, name, data)"                                      \
+	     " VALUES (1, 'default', 'invoice', 'inv-1', '{}')"
 #define BUT(assignment) "UPDATE hx_subject SET " assignment
 
 static const struct move from_open = {1, "open", "next"};
@@ -19,7 +24,11 @@ static const struct stride keeps = {.transitions = 1, .lease_ms = LEASE_MS};
 
 static void create(struct unit *unit, const struct stamp *stamp)
 {
-	subject_create(unit, stamp, 1, KIND, "open");
+	static const struct workflow workflow = {.name = "invoice", .initial_status = "open"};
+	static const struct entity_machine machine = {.workflow = &workflow, .kind = KIND};
+	struct entity_ref ref = {slice_str("default"), &machine, slice_str("inv-1")};
+
+	entity_create(unit, stamp, &ref, /* subject= */ 9, slice_str("{}"));
 }
 
 static void transition(struct unit *unit, const struct stamp *stamp)
@@ -132,7 +141,7 @@ static void look_up(struct unit *unit, const struct stamp *stamp)
 
 /* clang-format off */
 static const struct guard guards[] = {
-	{"create-taken", "SELECT 1", FREE, create, NULL},
+	{"create-taken", "SELECT 1", ENTITY, create, NULL},
 	{"transition-status", FREE, BUT("status = 'paid'"), transition, NULL},
 	{"transition-owner", FREE, BUT("owner = 'there', until = 1000500"), transition, NULL},
 	{"claim-status", FREE, BUT("status = 'paid'"), claim, NULL},

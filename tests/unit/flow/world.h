@@ -16,7 +16,7 @@
 
 #include "db/driver.h"
 #include "db/migrate.h"
-#include "flow/subject.h"
+#include "support/subjects.h"
 #include "task/task.h"
 
 #define KIND 3

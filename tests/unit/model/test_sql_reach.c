@@ -35,7 +35,7 @@ static void names_of_the_engine(void **state)
 	refused("SELECT * FROM \"Hx_Job\"", "hx_job");
 	refused("SELECT * FROM public . hx_job", "hx_job");
 	refused("SELECT * FROM a,hx_job", "hx_job");
-	refused("SELECT hx_chain(a, b)", "hx_chain");
+	refused("SELECT hx_link(a, b)", "hx_link");
 	refused("SELECT hx_now_ms FROM t", "hx_now_ms"); /* a column of that name is one of ours */
 	refused("SELECT 1 FROM t WHERE a = 'x'AND hx_b = 1", "hx_b");
 	taken("SELECT hx_now_ms ()");

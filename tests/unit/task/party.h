@@ -21,9 +21,9 @@
 
 #include <cmocka.h>
 
-#include "flow/subject.h"
 #include "support/claim.h"
 #include "support/store.h"
+#include "support/subjects.h"
 #include "support/transition.h"
 #include "support/watch.h"
 #include "task/lanes.h"

@@ -2,6 +2,7 @@
 #include "unit/task/party.h"
 
 #include "support/must_hold.h"
+#include "support/subjects.h"
 
 #define STORE_TIMEOUT_MS 2000
 

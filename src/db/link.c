@@ -1,0 +1,56 @@
+/* See link.h. */
+#include "db/link.h"
+
+#include <string.h>
+
+#define NUMBERS_MAX 4
+#define NUMBER_BYTES 21 /* a sign, 19 digits, the bar */
+
+/* The digits of a number, in front of `end`. Every change of status pays for this, so it is not printf's. */
+static char *put_digits(int64_t number, char *end)
+{
+	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+
+	do
+		*--end = (char)('0' + rest % 10);
+	while (rest /= 10);
+	if (number < 0)
+		*--end = '-';
+	return end;
+}
+
+struct numbers {
+	char bytes[NUMBERS_MAX * NUMBER_BYTES + 1];
+	size_t n;
+};
+
+static void add_bar(struct numbers *text)
+{
+	text->bytes[text->n++] = '|';
+}
+
+static void add_number(struct numbers *text, int64_t number)
+{
+	char digits[NUMBER_BYTES], *first = put_digits(number, digits + sizeof digits);
+	size_t n = (size_t)(digits + sizeof digits - first);
+
+	memcpy(text->bytes + text->n, first, n);
+	text->n += n;
+	add_bar(text);
+}
+
+void history_link(const struct history_row *row, struct slice before, uint8_t ret_hash[SHA256_BYTES])
+{
+	struct numbers which = {.n = 0}, what = {.n = 0};
+
+	add_number(&which, row->subject);
+	add_number(&which, row->seq);
+	add_bar(&what);
+	add_number(&what, row->version);
+	add_number(&what, row->fence);
+	add_number(&what, row->op);
+	add_number(&what, row->at);
+	sha256_parts((struct slice[]){before, slice_of(which.bytes, which.n), row->from, slice_of("|", 1), row->to,
+				      slice_of(what.bytes, what.n), row->node},
+		     7, ret_hash);
+}

@@ -1,0 +1,1 @@
+-- The function hx_link() is the driver's here: src/db/link.h.
