@@ -158,7 +158,7 @@ static void decide(struct batch_lead *l, const struct answer *answer)
 		end(l, LEAD_WORK, HX_OK);
 	else if (!is_to_be_seized(l))
 		end(l, LEAD_OVER, l->row.owned ? HX_CLAIM_FAILED : HX_OK);
-	else if (!is(l, BATCH_LOADING) && is_left(l))
+	else if (!is(l, BATCH_LOADING) && is_left(l)) /* mutant: left-batch-taken -> else if (0) */
 		leave(l);
 	else
 		ask_with_new_op(l, answer, is(l, BATCH_LOADING) ? LEAD_RELEASING : LEAD_SEIZING);

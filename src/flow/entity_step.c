@@ -197,7 +197,9 @@ static void take_read_to_fire(struct entity_step *s, const struct answer *answer
 {
 	const char *words;
 
-	if (!choose_step(s, &answer->result->rows[0], status) || !can_be_called(s))
+	if (!choose_step(s, &answer->result->rows[0], status))
+		return;
+	if (!can_be_called(s)) /* mutant: left-step-fired -> if (0) */
 		return;
 	if (s->rq->version && s->rq->version != s->version) {
 		end_saying(s, HX_CONCURRENCY_ERROR, "the entity has another version by now");
@@ -248,7 +250,7 @@ static void take_read_of_claim(struct entity_step *s, const struct answer *answe
 		end_saying(s, HX_WRONG_STATUS, "the claim belongs to another step");
 		return;
 	}
-	if (s->rq->mode == STEP_RECOVER && !can_be_called(s))
+	if (s->rq->mode == STEP_RECOVER && !can_be_called(s)) /* mutant: left-claim-recovered -> if (0) */
 		return;
 	step_make_key(s);
 	s->acted = true;

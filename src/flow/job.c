@@ -316,8 +316,8 @@ static void take_read(struct job_run *j, const struct answer *answer)
 		end(j, HX_CLAIM_FAILED);
 	} else if (j->arena->failed) {
 		end(j, HX_TOO_LARGE);
-	} else if (j->action && j->action->absent) {
-		end(j, HX_CLAIM_FAILED); /* the scan leaves them out: this one was found a moment before */
+	} else if (j->action && j->action->absent) { /* mutant: left-job-taken -> } else if (0) { */
+		end(j, HX_CLAIM_FAILED);             /* the scan leaves them out: this one was found a moment before */
 	} else {
 		j->asked = answer->mono;
 		j->stamp = flow_stamp(answer);
@@ -394,7 +394,7 @@ static void take_claimed(struct job_run *j, const struct answer *answer)
 	j->version = db_cell(&answer->result->rows[0], 0, 0)->i;
 	j->fence = db_cell(&answer->result->rows[0], 0, 1)->i;
 	j->attempt = db_cell(&answer->result->rows[2], 0, 0)->i;
-	if (j->attempt > j->policy->attempts_max) {
+	if (j->attempt > j->policy->attempts_max) { /* mutant: attempts-without-end -> if (0) { */
 		go_end(j, answer, JOB_PARKED, 0, slice_str("its workers died, or were stopped, too often"));
 		return;
 	}
@@ -406,14 +406,14 @@ static void take_claimed(struct job_run *j, const struct answer *answer)
 		return;
 	}
 
-	if (j->doubt && policy_of(j) == UNKNOWN_HOLD) {
+	if (j->doubt && policy_of(j) == UNKNOWN_HOLD) { /* mutant: delivered-in-doubt -> if (0) { */
 		go_end(j, answer, JOB_PARKED, 0, slice_str("its worker died, and it may have been delivered"));
 		return;
 	}
 
 	struct lease lease = lease_of(j);
 
-	if (lease_is_trusted(&lease, answer->mono))
+	if (lease_is_trusted(&lease, answer->mono)) /* mutant: deliver-on-lapsed-lease -> if (1) */
 		j->at = JOB_AT_ACTING;
 	else
 		end(j, HX_STORE_UNAVAILABLE); /* the claim took longer than it lasts: the janitor gives the job back */
@@ -478,7 +478,7 @@ static void ask_end(const struct job_run *j, struct unit *unit)
 		subject_release(unit, &j->stamp, &move, j->fence, j->doubt ? RELEASED_IN_DOUBT : RELEASED_OPEN);
 	else
 		subject_finish(unit, &j->stamp, &move, j->fence);
-	job_end(unit, j->subject, &ending);
+	job_end(unit, j->subject, &ending); /* mutant: delivery-without-end */
 	if (retry)
 		unit_wake(unit, JOB_TOPIC); /* whoever waits for the next due job has to reckon with this one */
 }

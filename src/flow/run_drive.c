@@ -105,7 +105,7 @@ static const struct action *absent_action(const struct run_drive *d)
 	const struct action *absent = NULL;
 
 	for (size_t i = 0; i < definition->steps_n && !absent; i++) {
-		absent = action_absent(definition->steps[i].compensate);
+		absent = action_absent(definition->steps[i].compensate); /* mutant: left-run-undone */
 		if (!absent && !undoing)
 			absent = action_absent(definition->steps[i].action);
 	}
@@ -148,7 +148,7 @@ static void take_read(struct run_drive *d, const struct answer *answer)
 		end(d, HX_CLAIM_FAILED);
 	} else if (!d->holding && !d->row.owned && (!d->row.due_at || d->row.due_at > d->row.now)) {
 		end(d, HX_OK); /* somebody was first and has left it waiting: saying so once more would be a change */
-	} else if (!d->holding && is_left(d)) {
+	} else if (!d->holding && is_left(d)) { /* mutant: left-run-taken -> } else if (0) { */
 		return;
 	} else if (!d->holding && wants_event(d)) {
 		d->at = DRIVE_READING_EVENT;
@@ -361,7 +361,7 @@ static void take(struct task *task, const struct answer *answer)
 	case DRIVE_NEW:
 		if (!d->row.machine)
 			d->at = DRIVE_READING;
-		else if (!is_left(d))
+		else if (!is_left(d)) /* mutant: left-run-created -> else */
 			plan(d, answer);
 		break;
 	case DRIVE_READING:

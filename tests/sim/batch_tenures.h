@@ -17,6 +17,7 @@ struct tenure_task {
 	enum { TENURE_CANCELS, TENURE_TURNS, TENURE_ENDED } at;
 	enum batch_turn turn;
 	struct batch_tenure tenure;
+	const struct batch_policy *policy;
 	unsigned recorded; /* items whose success a hand has written down */
 	bool is_cancel, told_ok, told_accepted;
 	enum hx_code code;
@@ -53,7 +54,7 @@ static inline void begin_turn(struct tenure_task *t, const struct answer *answer
 		t->told_accepted |= t->is_cancel && !t->told_ok;
 		return;
 	case TURN_LEAD:
-		batch_lead_init(&t->lead, BATCH, &policy, t->tenure.holding ? &t->tenure.hold : NULL, &t->tenure.seen,
+		batch_lead_init(&t->lead, BATCH, t->policy, t->tenure.holding ? &t->tenure.hold : NULL, &t->tenure.seen,
 				t->texts);
 		break;
 	case TURN_HAND:
@@ -185,9 +186,9 @@ static inline void init_tenure(union sim_task *task, const void *plan, struct ar
 {
 	struct tenure_task *t = (struct tenure_task *)task;
 
-	(void)plan;
 	_Static_assert(sizeof *t <= SIM_TASK_BYTES, "a tenure fits");
 	memset(t, 0, sizeof *t);
+	t->policy = plan ? plan : &policy;
 	t->texts = texts;
 	batch_tenure_init(&t->tenure, BATCH, /* hold= */ NULL);
 	task_init(&t->task, &tenure_kind, /* topic= */ 0);
@@ -199,6 +200,7 @@ static inline void init_cancel(union sim_task *task, const void *plan, struct ar
 
 	(void)plan;
 	memset(t, 0, sizeof *t);
+	t->policy = &policy;
 	t->texts = texts;
 	t->is_cancel = true;
 	batch_cancel_init(&t->cancel, slice_str("default"), BATCH, &policy, texts);

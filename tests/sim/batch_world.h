@@ -20,6 +20,7 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "flow/batch.h"
+#include "sim/left.h"
 #include "sim/sim.h"
 
 #define BATCH 1
@@ -42,6 +43,7 @@ struct world_plan {
 static struct {
 	struct arena arena;
 	const struct batch_machine *machine;
+	const struct batch_machine *lacking; /* the same in a program without the function of `draw` */
 	struct world_plan plan;
 	struct batch_hold hold; /* RUNNING from the start */
 	struct sim *sim;        /* the world that is being walked through */
@@ -49,11 +51,12 @@ static struct {
 
 static inline const struct batch_machine *machine_of(const void *context, struct slice workflow, int64_t version)
 {
-	(void)context, (void)workflow, (void)version;
-	return fixture.machine;
+	(void)workflow, (void)version;
+	return context ? fixture.lacking : fixture.machine;
 }
 
 static const struct batch_policy policy = {.lease_ms = 60000, .machine_of = machine_of};
+static const struct batch_policy lacking_policy = {.lease_ms = 60000, .machine_of = machine_of, .context = &fixture};
 
 #define ACTION(name, more) "\"" name "\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/\"%s" more "}"
 #define KEYED ",\"effect\":\"keyed\""
@@ -62,7 +65,7 @@ static const struct batch_policy policy = {.lease_ms = 60000, .machine_of = mach
 #define ONCE ",\"retry\":{\"max_attempts\":1}"
 #define TWICE ",\"retry\":{\"max_attempts\":2,\"initial\":\"1s\",\"jitter\":false}"
 
-static inline void build_world(struct world_plan plan)
+static inline const struct batch_machine *machine_from(struct world_plan plan)
 {
 	static const char format[] =
 		"{\"workflow\":\"render\",\"kind\":\"batch\",\"actions\":{" ACTION("draw", "") "," ACTION("delete", ",\"effect\":\"idempotent\"") "," ACTION(
@@ -75,10 +78,6 @@ static inline void build_world(struct world_plan plan)
 	struct findings findings;
 	char text[4000];
 
-	arena_release(&fixture.arena);
-	memset(&fixture, 0, sizeof fixture);
-	fixture.plan = plan;
-	arena_init(&fixture.arena, 16u << 20);
 	findings_init(&findings, &fixture.arena);
 	snprintf(text, sizeof text, format, plan.draw, "", "", "", "",
 		 plan.no_cleanup ? "" : ",\"cleanup_action\":\"delete\"", plan.more ? plan.more : "");
@@ -89,7 +88,18 @@ static inline void build_world(struct world_plan plan)
 	assert_non_null(definition);
 	machine = arena_zalloc(&fixture.arena, sizeof *machine);
 	*machine = (struct batch_machine){definition, 1};
-	fixture.machine = machine;
+	return machine;
+}
+
+static inline void build_world(struct world_plan plan)
+{
+	arena_release(&fixture.arena);
+	memset(&fixture, 0, sizeof fixture);
+	fixture.plan = plan;
+	arena_init(&fixture.arena, 16u << 20);
+	fixture.machine = machine_from(plan);
+	fixture.lacking = machine_from(plan);
+	lack(fixture.lacking->definition->actions, fixture.lacking->definition->actions_n, "draw");
 }
 
 /* ---- the outside ---- */

@@ -513,6 +513,7 @@ static inline void check(struct sim *sim)
 	if (rows_changed)
 		check_rows(sim);
 	check_calls(sim);
+	check_left(sim);
 	check_artifacts(sim);
 	check_actors(sim);
 }

@@ -19,6 +19,7 @@
 #include "flow/run_verb.h"
 #include "sim/explore.h"
 #include "sim/invariant.h"
+#include "sim/left.h"
 #include "sim/world.h"
 
 #define STATES_MAX 20000000
@@ -36,7 +37,8 @@
 static struct {
 	struct arena arena;
 	const struct run_machine *machine;
-	bool may_wait; /* for an event or a decision that nobody sends */
+	const struct run_machine *lacking; /* the same in a program without one of its functions; NULL: there is none */
+	bool may_wait;                     /* for an event or a decision that nobody sends */
 	bool may_pause;
 	bool never_held;         /* whatever happens, no person is asked */
 	unsigned unsettled_left; /* so many of the bound on unsettled answers must never be given */
@@ -47,21 +49,19 @@ static struct {
 
 static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
 {
-	(void)context, (void)workflow, (void)version;
-	return fixture.machine;
+	(void)workflow, (void)version;
+	return context ? fixture.lacking : fixture.machine;
 }
 
 static const struct run_policy policy = {.lease_ms = 60000, .machine_of = machine_of};
+static const struct run_policy lacking_policy = {.lease_ms = 60000, .machine_of = machine_of, .context = &fixture};
 
-static inline void parse(const char *actions, const char *steps)
+static inline const struct run_machine *machine_from(const char *actions, const char *steps)
 {
 	const struct run_definition *definition;
 	struct findings findings;
 	char text[4000];
 
-	arena_release(&fixture.arena);
-	memset(&fixture, 0, sizeof fixture);
-	arena_init(&fixture.arena, 16u << 20);
 	findings_init(&findings, &fixture.arena);
 	snprintf(text, sizeof text, "{\"workflow\":\"order\",\"kind\":\"run\",\"actions\":{%s},\"steps\":[%s]}",
 		 actions, steps);
@@ -70,7 +70,46 @@ static inline void parse(const char *actions, const char *steps)
 	for (const struct finding *f = findings.first; f; f = f->next)
 		printf("%s: %s\n", f->rule, f->text);
 	assert_non_null(definition);
-	fixture.machine = run_machine_new(definition, 1, &fixture.arena);
+	return run_machine_new(definition, 1, &fixture.arena);
+}
+
+static inline void parse(const char *actions, const char *steps)
+{
+	arena_release(&fixture.arena);
+	memset(&fixture, 0, sizeof fixture);
+	arena_init(&fixture.arena, 16u << 20);
+	fixture.machine = machine_from(actions, steps);
+}
+
+static inline const struct action *lacked_of(const struct action *action, const struct action *lacked)
+{
+	return action && strcmp(action->name, lacked->name) == 0 ? lacked : action;
+}
+
+/* And a program that lacks the function of this action. All others are the same ones: what it calls is the same request (I8). */
+static inline void parse_lacking(const char *actions, const char *steps, const char *name)
+{
+	const struct run_definition *whole;
+	struct run_definition *definition;
+	struct run_step *copies;
+
+	parse(actions, steps);
+	whole = fixture.machine->definition;
+	definition = arena_zalloc(&fixture.arena, sizeof *definition);
+	copies = arena_alloc(&fixture.arena, whole->steps_n * sizeof *copies);
+	*definition = *whole;
+	definition->actions = machine_from(actions, steps)->definition->actions;
+	definition->steps = copies;
+	lack(definition->actions, definition->actions_n, name);
+	for (size_t i = 0; i < whole->steps_n; i++)
+		for (size_t a = 0; a < definition->actions_n; a++) {
+			copies[i] = a ? copies[i] : whole->steps[i];
+			if (!definition->actions[a].absent)
+				continue;
+			copies[i].action = lacked_of(copies[i].action, &definition->actions[a]);
+			copies[i].compensate = lacked_of(copies[i].compensate, &definition->actions[a]);
+		}
+	fixture.lacking = run_machine_new(definition, 1, &fixture.arena);
 }
 
 /* ---- the store, seen from here ---- */

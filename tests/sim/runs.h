@@ -211,6 +211,7 @@ static inline void check_unsettled(struct sim *sim)
 static inline void check(struct sim *sim)
 {
 	check_unsettled(sim);
+	check_left(sim);
 	if (rows_changed) {
 		rows_changed = false;
 		check_steps(sim);
@@ -344,8 +345,7 @@ static inline void quiet(struct sim *sim)
 
 static inline void init_driver(union sim_task *task, const void *plan, struct arena *texts)
 {
-	(void)plan;
-	run_drive_init((struct run_drive *)task, RUN, &policy, texts);
+	run_drive_init((struct run_drive *)task, RUN, plan ? plan : &policy, texts);
 }
 
 static inline void init_verb(union sim_task *task, const void *plan, struct arena *texts)
@@ -367,6 +367,12 @@ static const struct run_verb_request resume_it = VERB(RUN_RESUME);
 	{"driver-1", 0, true, init_driver, NULL, is_due},                                                              \
 	{                                                                                                              \
 		"driver-2", 1, true, init_driver, NULL, is_due                                                         \
+	}
+
+#define LACKING_DRIVERS                                                                                                \
+	{"driver", 0, true, init_driver, NULL, is_due},                                                                \
+	{                                                                                                              \
+		"driver-that-lacks", 1, true, init_driver, &lacking_policy, is_due                                     \
 	}
 
 static inline bool is_probe(const void *action)

@@ -93,6 +93,21 @@ static void exhaustive_two_workers(void **state)
 	});
 }
 
+/* One of the nodes has no function for the items. */
+static void exhaustive_left(void **state)
+{
+	(void)state;
+	build_world((struct world_plan){
+		.draw = KEYED, .more = ONCE, .initial = BATCH_QUEUED, .items_n = 1, .costs = {3}, .balance = 10});
+	explore((struct sim_scenario){
+		.name = "an item, a node without its function",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {WORKER("worker", 0), {"worker-that-lacks", 1, true, init_tenure, &lacking_policy, is_due}},
+		.bounds = {.lapses = 2, .crashes = 1},
+	});
+}
+
 static void exhaustive_two_items(void **state)
 {
 	(void)state;
@@ -214,7 +229,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exhaustive_failed_commits),      cmocka_unit_test(exhaustive_retries),
 		cmocka_unit_test(exhaustive_hold_plain),          cmocka_unit_test(exhaustive_probe_plain),
 		cmocka_unit_test(exhaustive_out_of_credit),       cmocka_unit_test(exhaustive_two_hands),
-		cmocka_unit_test(exhaustive_two_hands_overtaken),
+		cmocka_unit_test(exhaustive_two_hands_overtaken), cmocka_unit_test(exhaustive_left),
 	};
 
 	if (argc > 1)

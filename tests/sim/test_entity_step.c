@@ -26,6 +26,7 @@
 #include "sim/entities.h"
 #include "sim/explore.h"
 #include "sim/invariant.h"
+#include "sim/left.h"
 #include "sim/world.h"
 
 #define STATES_MAX 20000000
@@ -44,6 +45,8 @@ static const char definition[] =
 static struct {
 	struct arena arena;
 	const struct entity_machine *machine;
+	const struct entity_machine
+		*lacking; /* the second caller's and the janitor's program lacks a function; NULL: no */
 	struct step_request rq;
 	struct janitor_rule rule;
 	struct janitor_rules rules;
@@ -51,15 +54,12 @@ static struct {
 	bool differ; /* the callers' inputs */
 } fixture;
 
-static void parse(const char *effect, const char *probe, const char *step)
+static const struct entity_machine *machine_from(const char *effect, const char *probe, const char *step)
 {
 	struct findings findings;
 	const struct workflow *workflow;
 	char text[2000];
 
-	arena_release(&fixture.arena);
-	memset(&fixture, 0, sizeof fixture);
-	arena_init(&fixture.arena, 16u << 20);
 	findings_init(&findings, &fixture.arena);
 	snprintf(text, sizeof text, definition, effect, probe, step);
 	workflow_parse("billing.json", arena_copy(&fixture.arena, slice_str(text)), &fixture.arena, &findings,
@@ -67,7 +67,15 @@ static void parse(const char *effect, const char *probe, const char *step)
 	for (const struct finding *f = findings.first; f; f = f->next)
 		printf("%s: %s\n", f->rule, f->text);
 	assert_non_null(workflow);
-	fixture.machine = entity_machine_new(workflow, /* table= */ NULL, &fixture.arena);
+	return entity_machine_new(workflow, /* table= */ NULL, &fixture.arena);
+}
+
+static void parse(const char *effect, const char *probe, const char *step)
+{
+	arena_release(&fixture.arena);
+	memset(&fixture, 0, sizeof fixture);
+	arena_init(&fixture.arena, 16u << 20);
+	fixture.machine = machine_from(effect, probe, step);
 	fixture.rq = (struct step_request){
 		.mode = STEP_FIRE,
 		.ref = {slice_str("default"), fixture.machine, slice_str("e1")},
@@ -94,6 +102,16 @@ static void init_step(union sim_task *task, const void *plan, struct arena *text
 	entity_step_init((struct entity_step *)task, &fixture.rq, texts);
 }
 
+static void init_lacking(union sim_task *task, const void *plan, struct arena *texts)
+{
+	static struct step_request rq;
+
+	(void)plan;
+	rq = fixture.rq;
+	rq.ref.machine = fixture.lacking;
+	entity_step_init((struct entity_step *)task, &rq, texts);
+}
+
 /* The same with another input. */
 static void init_other(union sim_task *task, const void *plan, struct arena *texts)
 {
@@ -118,7 +136,11 @@ static void init_recovery(union sim_task *task, const void *plan, struct arena *
 
 	(void)plan;
 	rq = (struct step_request){
-		.mode = STEP_RECOVER, .ref = {.machine = fixture.machine}, .subject = 1, .lease_ms = 60000};
+		.mode = STEP_RECOVER,
+		.ref = {.machine = fixture.lacking ? fixture.lacking : fixture.machine},
+		.subject = 1,
+		.lease_ms = 60000,
+	};
 	entity_step_init((struct entity_step *)task, &rq, texts);
 }
 
@@ -155,6 +177,7 @@ static void check(struct sim *sim)
 			    (long long)db_cell(&result.rows[0], 0, 0)->i, (long long)db_cell(&result.rows[0], 0, 1)->i);
 	if (result.verdict == UNIT_WON && db_cell(&result.rows[0], 0, 2)->i)
 		sim_violate(sim, "J1: a job is due that cannot be claimed, or the reverse");
+	check_left(sim);
 	if (fixture.effects_max && world_effects(sim) > fixture.effects_max)
 		sim_violate(sim, "E2: the action took effect %u times", world_effects(sim));
 }
@@ -171,7 +194,11 @@ static void explore_with(const char *name, enum sim_world world, bool recovery, 
 		.nodes_n = third ? 4 : 3,
 		.cast_n = third ? 4 : 3,
 		.cast = {{"caller-1", 0, false, init_step, NULL},
-			 {"caller-2", 1, false, fixture.differ ? init_other : init_step, NULL},
+			 {"caller-2", 1, false,
+			  fixture.lacking  ? init_lacking
+			  : fixture.differ ? init_other
+					   : init_step,
+			  NULL},
 			 {recovery ? "recovery" : "janitor", 2, true, recovery ? init_recovery : init_janitor, NULL},
 			 {"caller-3", 3, false, init_step, NULL}},
 		.bounds = bounds,
@@ -288,6 +315,18 @@ static void exhaustive_inputs_no_claim(void **state)
 		     (struct sim_bounds){.crashes = 1, .lost_answers = 1});
 }
 
+/* The second caller's program has no function for the step, and no more has the janitor's, which finds a claim to recover. */
+static void exhaustive_left_probe(void **state)
+{
+	(void)state;
+	parse("claimed", ",\"probe\":\"Ask\"", CLAIM ",\"on_unknown\":\"probe\"");
+	fixture.lacking = machine_from("claimed", ",\"probe\":\"Ask\"", CLAIM ",\"on_unknown\":\"probe\"");
+	lack(fixture.lacking->workflow->actions, fixture.lacking->workflow->actions_n, "Close");
+	lack(fixture.lacking->workflow->actions, fixture.lacking->workflow->actions_n, "Ask");
+	explore("a caller and a janitor without the function", WORLD_PLAIN, true,
+		(struct sim_bounds){.lapses = 2, .crashes = 1, .lost_answers = 1});
+}
+
 /* Paused holders that go on after their time: effects cannot be counted there, the rows must still be right. */
 static void exhaustive_revert_paused(void **state)
 {
@@ -305,7 +344,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exhaustive_hold_plain),         cmocka_unit_test(exhaustive_revert_paused),
 		cmocka_unit_test(exhaustive_three_keyed),        cmocka_unit_test(exhaustive_unsettled_keyed),
 		cmocka_unit_test(exhaustive_unsettled_no_claim), cmocka_unit_test(exhaustive_inputs_claim),
-		cmocka_unit_test(exhaustive_inputs_no_claim),
+		cmocka_unit_test(exhaustive_inputs_no_claim),    cmocka_unit_test(exhaustive_left_probe),
 	};
 
 	if (argc > 1)

@@ -133,6 +133,37 @@ static void exhaustive_unsettled_probed(void **state)
 	});
 }
 
+/* One of the nodes has no function for the step: it leaves the run to the other, also when that one dies over it. */
+static void exhaustive_left(void **state)
+{
+	(void)state;
+	parse_lacking(ACTION("first", KEYED) "," ACTION("do", KEYED),
+		      "{\"name\":\"a\",\"type\":\"task\",\"action\":\"first\"" ONCE "}," TASK("b", ONCE), "do");
+	explore((struct sim_scenario){
+		.name = "two steps, a node without the function of the second",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {LACKING_DRIVERS},
+		.bounds = {.lapses = 2, .crashes = 1, .lost_answers = 1},
+		.world = WORLD_KEYED,
+	});
+}
+
+/* Of the compensation: a run that is cancelled is left, too. */
+static void exhaustive_left_undo(void **state)
+{
+	(void)state;
+	parse_lacking(ACTION("do", KEYED) "," ACTION("undo", KEYED), TASK("a", ONCE UNDO), "undo");
+	explore((struct sim_scenario){
+		.name = "a step and its compensation, a node without the function of that one, a canceller",
+		.nodes_n = 3,
+		.cast_n = 3,
+		.cast = {LACKING_DRIVERS, {"canceller", 2, false, init_verb, &cancel}},
+		.bounds = {.lapses = 1, .crashes = 1},
+		.world = WORLD_KEYED,
+	});
+}
+
 /* Paused holders that go on after their time: effects cannot be counted there, the rows must still be right. */
 static void exhaustive_paused_holders(void **state)
 {
@@ -245,13 +276,22 @@ static void exhaustive_approval(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exhaustive_two_steps_keyed), cmocka_unit_test(exhaustive_failed_commits),
-		cmocka_unit_test(exhaustive_hold_plain),      cmocka_unit_test(exhaustive_probe_plain),
-		cmocka_unit_test(exhaustive_retries_keyed),   cmocka_unit_test(exhaustive_unsettled),
-		cmocka_unit_test(exhaustive_unsettled_ends),  cmocka_unit_test(exhaustive_unsettled_probed),
-		cmocka_unit_test(exhaustive_paused_holders),  cmocka_unit_test(exhaustive_wait),
-		cmocka_unit_test(exhaustive_event),           cmocka_unit_test(exhaustive_event_lost),
-		cmocka_unit_test(exhaustive_event_timeout),   cmocka_unit_test(exhaustive_approval),
+		cmocka_unit_test(exhaustive_two_steps_keyed),
+		cmocka_unit_test(exhaustive_failed_commits),
+		cmocka_unit_test(exhaustive_left),
+		cmocka_unit_test(exhaustive_left_undo),
+		cmocka_unit_test(exhaustive_hold_plain),
+		cmocka_unit_test(exhaustive_probe_plain),
+		cmocka_unit_test(exhaustive_retries_keyed),
+		cmocka_unit_test(exhaustive_unsettled),
+		cmocka_unit_test(exhaustive_unsettled_ends),
+		cmocka_unit_test(exhaustive_unsettled_probed),
+		cmocka_unit_test(exhaustive_paused_holders),
+		cmocka_unit_test(exhaustive_wait),
+		cmocka_unit_test(exhaustive_event),
+		cmocka_unit_test(exhaustive_event_lost),
+		cmocka_unit_test(exhaustive_event_timeout),
+		cmocka_unit_test(exhaustive_approval),
 	};
 
 	if (argc > 1)

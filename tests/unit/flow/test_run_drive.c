@@ -4,6 +4,8 @@
  */
 #include "unit/flow/driven_run.h"
 
+#include "support/must_hold.h"
+
 static void test_tasks_in_a_row(void **state)
 {
 	struct world *w = *state;
@@ -471,7 +473,25 @@ static void test_outputs_are_bounded_together(void **state)
 	assert_int_equal(strlen(fixture.calls), strlen("do/s0/0 #1; ") * 10 + strlen("do/s10/0 #1; ") * 15);
 }
 
-int main(void)
+/* A run that was created here, on a program that lacks what it needs: its creator does not take it either. */
+static void test_a_new_run_is_left_to_a_program_that_has_its_function(void **state)
+{
+	struct world *w = *state;
+	struct run_row row = {.subject = RUN, .status = RUN_PENDING, .version = 1, .undo = -1};
+	struct run_drive d;
+	struct hand h;
+
+	define("'steps':[{'name':'a','type':'task','action':'do'}]");
+	((struct action *)fixture.machine->definition->steps[0].action)->absent = true;
+	row.machine = fixture.machine;
+	run_drive_init_created(&d, &row, &policy, &w->arena);
+	hand_init(&h, &d.task);
+	MUST_HOLD(hand_start(&h) == ASK_DONE, "who creates a run takes it, and cannot call what it needs");
+	hand_assert_done(&h, HX_CONFIG_ERROR);
+	assert_string_equal(d.missing_workflow.p, "order");
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_tasks_in_a_row),
@@ -490,6 +510,7 @@ int main(void)
 		TEST(test_cancel_undoes_in_reverse),
 		TEST(test_what_had_failed_outlives_its_cancel),
 		TEST(test_takeover_of_a_keyed_step),
+		TEST(test_a_new_run_is_left_to_a_program_that_has_its_function),
 		TEST(test_worker_steps_are_jobs),
 		TEST(test_cancel_does_not_forget_an_earlier_job),
 		TEST(test_cancel_takes_back_a_job_that_nobody_has),
@@ -499,5 +520,6 @@ int main(void)
 		TEST(test_a_job_is_given_back_while_its_run_is_looked_at),
 	};
 
+	ONLY_THE_NAMED(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, forget);
 }
