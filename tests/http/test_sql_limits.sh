@@ -182,9 +182,12 @@ def test_a_row_is_locked(dir):
 			compare("a locked row, others", quiet, times(hapax, 200))
 			assert start(hapax, "notes")["status"] == "COMPLETED" and fire("i30")[0] == 200  # a row that is free
 			# Whoever wants one of those that wait is not served at once, and holds nobody up either.
+			asked = time.monotonic()
 			cancels = [pool.submit(hapax.call, "POST", f"/api/v1/workflow-runs/{id}/cancel", {}) for id in runs[:4]]
 			compare("and cancels of those that wait", quiet, times(hapax, 200))
-		assert all(c.result()[0] in (200, 202, 409) for c in cancels), [c.result() for c in cancels]
+		# On a machine so slow that this took longer than store_timeout, they were told so in time.
+		answers = (200, 202, 409) if time.monotonic() - asked < 1.5 else (200, 202, 409, 503)
+		assert all(c.result()[0] in answers for c in cancels), [c.result() for c in cancels]
 		assert all(ended(hapax, id)["status"] == "COMPLETED" for id in runs[4:])
 		assert {f.result()[0] for f in fired} == {200}, [f.result() for f in fired if f.result()[0] != 200]
 		assert hapax.call("GET", "/readyz")[0] == 200
