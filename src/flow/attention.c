@@ -2,16 +2,17 @@
 #include "flow/attention.h"
 
 const char *const attention_kinds[] = {
-	"held_claim", "unknown_step",        "failed_compensation", "failed_run",     "approval",
+	"held_claim", "unknown_step",        "failed_compensation", "failed_run",     "approval", "paused_run",
 	"parked_job", "parked_after_effect", "unknown_items",       "stuck_teardown", NULL};
 
 /* clang-format off */
 
-/* The conditions repeat those of the indexes in 0019_attention, word by word, or they would not be used. */
+/* The conditions repeat those of the indexes in 0019_attention and 0027_paused, word by word, or they would not be used. A CROSS
+ * JOIN is one that SQLite begins with its first table: otherwise it would go through all entities of the workspace. */
 #define CLAIMS(where, most) \
 	"SELECT 'held_claim' AS kind, s.id AS subject, e.workflow AS workflow, e.name AS name, s.status AS status," \
 	" s.updated_at AS since, e.claim_step AS step, CAST(NULL AS text) AS detail" \
-	" FROM hx_subject s JOIN hx_entity e ON e.subject = s.id WHERE s.owner IS NOT NULL AND s.owner = 'held'" \
+	" FROM hx_subject s CROSS JOIN hx_entity e WHERE e.subject = s.id AND s.owner IS NOT NULL AND s.owner = 'held'" \
 	where("e", " OR e.workspace = ''") most
 #define RUNS(where, most) \
 	"SELECT CASE WHEN s.status = 'FAILED' THEN 'failed_run' WHEN r.awaits LIKE 'approval %' THEN 'approval'" \
@@ -21,6 +22,12 @@ const char *const attention_kinds[] = {
 	" FROM hx_run r JOIN hx_subject s ON s.id = r.subject" \
 	" WHERE r.expired = 0 AND (r.awaits = 'person' OR r.awaits LIKE 'approval %' OR (r.completed_at IS NOT NULL AND r.step_status = 'FAILED'))" \
 	" AND (r.completed_at IS NULL OR s.status = 'FAILED') AND (s.status <> 'PAUSED' OR r.awaits = 'person')" \
+	where("r", "") most
+#define PAUSED(where, most) \
+	"SELECT 'paused_run', s.id, r.workflow, '', s.status, s.updated_at, CAST(NULL AS text), CAST(NULL AS text)" \
+	" FROM hx_subject s CROSS JOIN hx_run r WHERE r.subject = s.id AND s.status = 'PAUSED' AND s.kind = " ATTENTION_RUNS \
+	" AND s.owner IS NULL AND coalesce(r.awaits, '') <> 'person'" \
+	" AND NOT EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = r.job)" \
 	where("r", "") most
 #define JOBS(where, most) \
 	"SELECT CASE WHEN j.queue = 'after-effects' THEN 'parked_after_effect' ELSE 'parked_job' END, j.subject, j.workflow, '', s.status," \
@@ -41,8 +48,8 @@ const char *const attention_kinds[] = {
 static const struct db_stmt stmt_list = {
 	.name = "attention_list",
 	.sql = "SELECT kind, subject, workflow, name, status, since, step, detail FROM ("
-	       CLAIMS(OF_WORKSPACE, "") " UNION ALL " RUNS(OF_WORKSPACE, "") " UNION ALL " JOBS(OF_WORKSPACE, "") " UNION ALL "
-	       BATCHES(OF_WORKSPACE, "") ") x WHERE (?2 = '' OR kind = ?2) AND (since > ?3 OR (since = ?3 AND subject > ?4))"
+	       CLAIMS(OF_WORKSPACE, "") " UNION ALL " RUNS(OF_WORKSPACE, "") " UNION ALL " PAUSED(OF_WORKSPACE, "") " UNION ALL "
+	       JOBS(OF_WORKSPACE, "") " UNION ALL " BATCHES(OF_WORKSPACE, "") ") x WHERE (?2 = '' OR kind = ?2) AND (since > ?3 OR (since = ?3 AND subject > ?4))"
 	       " ORDER BY since, subject LIMIT ?5",
 	.in = "ttiii",
 	.out = "titttitt",
@@ -52,7 +59,7 @@ static const struct db_stmt stmt_count = {
 	.name = "attention_count",
 	.sql = COUNT_BY_NAME("workflow", "min", "since", "", "SELECT * FROM ("
 	       CLAIMS(OF_ALL, " LIMIT ?1") ") c UNION ALL SELECT * FROM (" RUNS(OF_ALL, " LIMIT ?1") ") r UNION ALL SELECT * FROM ("
-	       JOBS(OF_ALL, " LIMIT ?1") ") j UNION ALL SELECT * FROM (" BATCHES(OF_ALL, " LIMIT ?1") ") b"),
+	       PAUSED(OF_ALL, " LIMIT ?1") ") p UNION ALL SELECT * FROM (" JOBS(OF_ALL, " LIMIT ?1") ") j UNION ALL SELECT * FROM (" BATCHES(OF_ALL, " LIMIT ?1") ") b"),
 	.in = "ii",
 	.out = "ttii",
 };

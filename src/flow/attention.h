@@ -8,12 +8,14 @@
  *   failed_compensation   a run that cannot be undone further: retry
  *   failed_run            a run that is FAILED: retry, or cancel
  *   approval              a run that waits for a decision: approve
+ *   paused_run            a run that somebody has paused, and in which nothing is under way: resume
  *   parked_job            a worker's job without attempts left: redrive
  *   parked_after_effect   an after-effect likewise: redrive
  *   unknown_items         a batch with items whose outcome is unknown: resolve
  *   stuck_teardown        a batch whose cleanup has been let go at least once: see what its service says
  *
- * Not among them: runs that somebody has paused, batches that wait for credit, and records of a gate, which has a list of its own.
+ * Not among them: batches that wait for credit, which resumes them by itself, wherever it comes from; and records of a gate, which
+ * has a list of its own.
  */
 #ifndef HX_FLOW_ATTENTION_H
 #define HX_FLOW_ATTENTION_H
@@ -46,7 +48,8 @@ void attention_list(struct unit *unit, const struct attention_filter *filter);
 void attention_count(struct unit *unit, int64_t most, int64_t limit);
 
 extern const char *const attention_kinds[]; /* ends with NULL */
-#define ATTENTION_KINDS 9
+#define ATTENTION_KINDS 10
+#define ATTENTION_RUNS "6223150775284038661" /* run_kind(), as it stands in the index 0027_paused */
 
 /*
  * The text of such a count: of `rows` with kind, `name` and a time, of which `oldest` makes one; ?2 is the limit, and `first`

@@ -52,10 +52,11 @@ static bool has_reason(struct scene *scene, const char *id, enum why_reason reas
 static void in_attention(struct scene *scene, const char *id, enum why_reason reason)
 {
 	static const char *const kinds[WHY_REASONS_N] = {
-		[WHY_ENTITY_HELD] = "held_claim",      [WHY_JOB_PARKED] = "parked_*",
-		[WHY_RUN_FAILED] = "failed_run",       [WHY_RUN_UNKNOWN] = "unknown_step",
-		[WHY_RUN_APPROVAL] = "approval",       [WHY_RUN_NOT_UNDONE] = "failed_compensation",
-		[WHY_BATCH_UNKNOWN] = "unknown_items", [WHY_BATCH_CLEANUP] = "stuck_teardown",
+		[WHY_ENTITY_HELD] = "held_claim",       [WHY_JOB_PARKED] = "parked_*",
+		[WHY_RUN_FAILED] = "failed_run",        [WHY_RUN_UNKNOWN] = "unknown_step",
+		[WHY_RUN_APPROVAL] = "approval",        [WHY_RUN_NOT_UNDONE] = "failed_compensation",
+		[WHY_RUN_PAUSED] = "paused_run",        [WHY_BATCH_UNKNOWN] = "unknown_items",
+		[WHY_BATCH_CLEANUP] = "stuck_teardown",
 	};
 	char pattern[400], at[200];
 
