@@ -39,8 +39,8 @@ find = $(if $(wildcard $(1)),$(sort $(shell find $(1) -name '$(2)')))
 
 # What needs a library that a slim build does without, and what stands in its place there.
 FULL_SRC := $(sort $(wildcard src/db/postgres*.c)) src/db/listen.c src/db/store_name.c src/base/sha256_openssl.c \
-	$(addprefix src/gate/,redis.c redis_tls.c redis_worker.c store_redis.c entry_redis.c) src/http/upstream_tls.c
-SLIM_SRC := src/db/without_postgres.c src/gate/without_redis.c src/http/without_tls.c src/base/sha256_own.c
+	$(addprefix src/gate/,redis.c redis_tls.c redis_worker.c store_redis.c entry_redis.c) src/wire/upstream_tls.c
+SLIM_SRC := src/db/without_postgres.c src/gate/without_redis.c src/wire/without_tls.c src/base/sha256_own.c
 SRC := $(filter-out $(if $(filter slim,$(FLAVOUR)),$(FULL_SRC),$(SLIM_SRC)),$(call find,src,*.c))
 CLI_SRC := $(filter src/cli/%,$(SRC))
 SIM_SRC := $(filter src/sim/%,$(SRC))
@@ -54,7 +54,7 @@ FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # What they try: whatever reads the texts of strangers, and what that stands on.
 FUZZED_SRC = $(filter src/base/% src/model/%,$(LIB_SRC)) src/db/stmt.c \
 	$(addprefix src/gate/,fingerprint.c key.c policy.c policy_sources.c redis_url.c replay.c scope.c source.c) \
-	$(addprefix src/http/,body.c charset.c chunk.c query.c target.c wire.c writer.c)
+	$(addprefix src/wire/,body.c charset.c chunk.c query.c target.c wire.c writer.c)
 BENCH_SRC := $(sort $(wildcard bench/*.c))
 EXAMPLE_SRC := $(sort $(wildcard examples/*/*.c))
 
@@ -278,7 +278,7 @@ $(BUILD)/gen/schema.c: $(SCHEMA) $(BUILD)/schema-files scripts/embed-schema.sh
 $(BUILD)/schema-files: FORCE
 	$(call remember,$(SCHEMA))
 # And so do the words of the API's description.
-$(BUILD)/gen/openapi.c: src/http/openapi.json scripts/embed-text.sh
+$(BUILD)/gen/openapi.c: src/api/openapi.json scripts/embed-text.sh
 	$(make_dir)
 	$(call say,EMBED)scripts/embed-text.sh openapi_words $< >$@
 $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags

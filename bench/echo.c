@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "http/server.h"
+#include "serve/server.h"
 
 static void answer(void *data, struct http_exchange *exchange)
 {

@@ -2,8 +2,8 @@
  * run_server URL WORKFLOWS NODE : what `hapax serve` serves, with the native actions of bench_engine.h, on a free port of
  * 127.0.0.1. Prints "ready http://ADDRESS"; SIGTERM ends it.
  */
+#include "api/api.h"
 #include "bench_engine.h"
-#include "http/api.h"
 
 static struct api api;
 

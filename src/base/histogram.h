@@ -1,7 +1,7 @@
 /*
  * How long things took, for metrics: how many fell into each of a few ranges, and all of it together. One set of ranges serves
  * all, from a tenth of a millisecond to ten seconds, so that they can be compared. Whoever counts has it alone, or under a
- * lock; the counters of http/server_loop.h are this in atomics.
+ * lock; the counters of serve/server_loop.h are this in atomics.
  */
 #ifndef HX_BASE_HISTOGRAM_H
 #define HX_BASE_HISTOGRAM_H

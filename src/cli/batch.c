@@ -9,8 +9,8 @@
 #include "base/json_walk.h"
 #include "cli/batch_parts.h"
 #include "cli/question.h"
-#include "http/charset.h"
 #include "model/text.h"
+#include "wire/charset.h"
 
 /* The object with one more member, whose value is JSON. */
 static enum hx_code with_member(struct client *client, struct json *object, const char *name, struct slice value,

@@ -20,11 +20,11 @@
 #include "cli/table.h"
 #include "flow/api_key.h"
 #include "gate/policy.h"
-#include "http/address.h"
-#include "http/body.h"
-#include "http/charset.h"
 #include "model/text.h"
 #include "model/url.h"
+#include "wire/address.h"
+#include "wire/body.h"
+#include "wire/charset.h"
 
 #define ANSWER_BYTES_MAX (64u << 20)
 #define REQUEST_BYTES_MAX (32u << 20)

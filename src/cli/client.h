@@ -3,7 +3,7 @@
  *
  *   client_init(args) ─▶ question_build() ─▶ client_ask() ─▶ the answer, or an error in the server's words
  *
- * Blocking, one connection to a question, plain HTTP/1.1 read by our own strict parser (http/wire.h). A question has
+ * Blocking, one connection to a question, plain HTTP/1.1 read by our own strict parser (wire/wire.h). A question has
  * one deadline, from the connect to the last byte; only resolving a name is out of its reach.
  *
  * A problem of the server's becomes an error with the server's own code, so that the exit code says what a local

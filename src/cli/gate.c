@@ -21,8 +21,8 @@
 #include "cli/local.h"
 #include "cli/service.h"
 #include "gate/home.h"
-#include "http/gate_admin.h"
-#include "http/upstream.h"
+#include "proxy/gate_admin.h"
+#include "wire/upstream.h"
 
 #define ARENA_BYTES_MAX (64u << 20)
 #define STORE_DRAIN_MS 5000 /* behind the last answer of the upstream */

@@ -23,6 +23,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "api/api.h"
 #include "base/steady_clock.h"
 #include "cli/file_watch.h"
 #include "cli/local.h"
@@ -30,7 +31,6 @@
 #include "cli/service.h"
 #include "db/store_name.h"
 #include "engine/keyring.h"
-#include "http/api.h"
 #include "model/load.h"
 
 #define ARENA_BYTES_MAX (1u << 30)

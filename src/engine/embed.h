@@ -45,7 +45,7 @@ struct hx_engine {
 	size_t inside; /* calls that have not returned */
 	bool closing;
 	bool opened; /* functions may run before */
-	/* The API without a socket, made by the first call (http/embed_call.c, which this folder does not know); NULL: not yet. */
+	/* The API without a socket, made by the first call (api/embed_call.c, which this folder does not know); NULL: not yet. */
 	struct embed_door *door;
 	void (*door_stop)(struct embed_door *door); /* nothing new comes in */
 	void (*door_free)(struct embed_door *door); /* behind the engine */

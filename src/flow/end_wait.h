@@ -10,7 +10,7 @@
  *
  * The unit that ends it wakes it, once durable; a wake between the look and the sleep is kept. Other nodes wake only
  * as a hint, hence the look now and then, which is also when it is noticed that nobody listens any more. Clients of the
- * API wait so (http/api_wait.h), and threads of an embedding program (engine/embed_runs.c).
+ * API wait so (api/api_wait.h), and threads of an embedding program (engine/embed_runs.c).
  */
 #ifndef HX_FLOW_END_WAIT_H
 #define HX_FLOW_END_WAIT_H

@@ -62,7 +62,7 @@ struct gate_ask {
 	struct slice endpoint;      /* ACQUIRE: "POST /payments", kept for people; cut at GATE_ENDPOINT_BYTES_MAX */
 	struct slice about; /* ACQUIRE: whose record it is, kept for people; at most GATE_ABOUT_BYTES_MAX of JSON */
 	struct slice
-		old_key; /* ACQUIRE: where version 0.1 kept it (http/api_gate.c), borrowed until done; {0}: nowhere */
+		old_key; /* ACQUIRE: where version 0.1 kept it (api/api_gate.c), borrowed until done; {0}: nowhere */
 	enum gate_sought sought;                     /* LOOK without a key */
 	unsigned char resolver[HX_GATE_TOKEN_BYTES]; /* RESOLVE: the token that it is COMPLETED under */
 	int64_t budget;                              /* SWEEP: records to remove. LOOK: records to look at */

@@ -1,6 +1,6 @@
 /*
  * Where in a request a value stands: what makes up a key, tells tenants and callers apart, or counts for a scope or a
- * fingerprint. Declared in the configuration as KIND:NAME; who reads requests (http/proxy_source.c) finds the value.
+ * fingerprint. Declared in the configuration as KIND:NAME; who reads requests (proxy/proxy_source.c) finds the value.
  *
  *   header:NAME    all fields of that name, joined as RFC 9110 (5.3) has it; in a key, one structured-field string
  *   cookie:NAME    the cookie of that name

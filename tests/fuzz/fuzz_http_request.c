@@ -5,11 +5,11 @@
  */
 #include <stdint.h>
 
-#include "http/charset.h"
-#include "http/query.h"
-#include "http/target.h"
-#include "http/writer.h"
-#include "unit/http/reader.h"
+#include "unit/wire/reader.h"
+#include "wire/charset.h"
+#include "wire/query.h"
+#include "wire/target.h"
+#include "wire/writer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
  */
 #include <stdint.h>
 
-#include "unit/http/reader.h"
+#include "unit/wire/reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

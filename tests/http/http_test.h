@@ -29,9 +29,9 @@
 
 #include <cmocka.h>
 
-#include "http/body.h"
-#include "http/problem.h"
-#include "http/server.h"
+#include "serve/problem.h"
+#include "serve/server.h"
+#include "wire/body.h"
 
 #define BIG_BYTES (1u << 20)
 #define HELD_MAX 256

@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
+#include "api/api.h"
 #include "base/strbuf.h"
 #include "engine/keyring.h"
-#include "http/api.h"
 
 #include "support/await.h"
 #include "support/scene.h"

@@ -44,7 +44,7 @@ def send(method, path, body=None, headers=None):
 
 
 document = json.loads(send("GET", "/api/v1/openapi.json")[2])
-with open(f"{root}/src/http/openapi.json", encoding="utf-8") as file:
+with open(f"{root}/src/api/openapi.json", encoding="utf-8") as file:
     words = json.load(file)
 components = document["components"]
 operations = {operation["operationId"]: (method.upper(), path, operation)

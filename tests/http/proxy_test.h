@@ -9,7 +9,7 @@
 #define HX_TESTS_HTTP_PROXY_TEST_H
 
 #include "http/http_test.h"
-#include "http/proxy.h"
+#include "proxy/proxy.h"
 
 /* How the upstream talks: plainly, unless who includes this has defined another way (test_proxy_tls.c). */
 #ifndef UPSTREAM_URL

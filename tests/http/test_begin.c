@@ -4,7 +4,7 @@
  */
 #include "http/http_test.h"
 
-#include "http/loop.h"
+#include "wire/loop.h"
 
 #define TOO_LONG_BYTES 100
 

@@ -1,6 +1,6 @@
 /* The gate's own address: probes, metrics, and what a person can see and forget. */
-#include "http/gate_admin.h"
 #include "http/proxy_test.h"
+#include "proxy/gate_admin.h"
 
 static struct gate_admin admin;
 static struct router *router;

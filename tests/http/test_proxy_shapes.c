@@ -4,7 +4,7 @@
  * test, in one table (shapes.h).
  */
 #include "http/proxy_test.h"
-#include "unit/http/shapes.h"
+#include "unit/wire/shapes.h"
 
 #define CANARY "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 

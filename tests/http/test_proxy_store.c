@@ -2,8 +2,8 @@
  * The gate's proxy when its store fails: a store in memory behind a switch that makes some asks fail, before or after they
  * were carried out, as a lost connection would.
  */
-#include "http/loop.h"
 #include "http/proxy_test.h"
+#include "wire/loop.h"
 
 #define BODILESS_BYTES GATE_RESPONSE_BYTES_MIN
 

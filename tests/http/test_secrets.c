@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
+#include "api/api.h"
 #include "base/strbuf.h"
-#include "http/api.h"
 
 #include "support/await.h"
 #include "support/run_scene.h"

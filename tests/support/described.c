@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/api.h"
-#include "http/openapi.h"
+#include "api/api.h"
+#include "api/openapi.h"
 
 /* By segments; {name} stands for any that is not empty. Returns how many are literal, -1: it does not fit. */
 static int literals_that_fit(const char *pattern, const char *path)
@@ -77,6 +77,6 @@ void described_check(const char *method, const char *path, int status, const cha
 	if (!route || route->scope == ROUTE_PUBLIC ||
 	    (*code ? can_fail_with(route, code) : succeeds_with(route, status)))
 		return;
-	fprintf(stderr, "%s %s: %d %s is not described (src/http/api_routes.c)\n", method, path, status, code);
+	fprintf(stderr, "%s %s: %d %s is not described (src/api/api_routes.c)\n", method, path, status, code);
 	abort();
 }

@@ -1,5 +1,5 @@
 /*
- * Every answer that a test's client gets from the API must be one that the table of routes declares for it (http/openapi.h): a
+ * Every answer that a test's client gets from the API must be one that the table of routes declares for it (api/openapi.h): a
  * status of success, or a code that this route can answer. So whatever test brings about an answer that is not described finds
  * out, and the description is as true as all tests together can tell.
  */

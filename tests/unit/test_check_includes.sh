@@ -28,7 +28,8 @@ check everyone_may_use_the_public_header pass src/base/error.h hapax.h
 check task_may_use_db pass src/task/lane.c db/unit.h
 check sim_may_use_flow pass src/sim/world.c flow/subject.h
 check model_may_use_base pass src/model/parse.c base/json.h
-check cli_may_use_http pass src/cli/serve.c http/server.h
+check cli_may_use_serve pass src/cli/serve.c serve/server.h
+check act_may_use_wire pass src/act/http.c wire/wire.h
 
 check base_may_not_use_db 'src/base/log.c:3: base may not use db' src/base/log.c db/driver.h
 check db_may_not_use_task 'src/db/unit.h:3: db may not use task' src/db/unit.h task/task.h
@@ -36,7 +37,10 @@ check task_may_not_use_flow 'src/task/lane.c:3: task may not use flow' src/task/
 check flow_may_not_use_act 'src/flow/run.c:3: flow may not use act' src/flow/run.c act/action.h
 check flow_may_not_use_sim 'src/flow/run.c:3: flow may not use sim' src/flow/run.c sim/sim.h
 check model_may_not_use_db 'src/model/parse.c:3: model may not use db' src/model/parse.c db/unit.h
-check http_may_not_use_cli 'src/http/router.c:3: http may not use cli' src/http/router.c cli/main.h
+check wire_may_not_use_serve 'src/wire/loop.c:3: wire may not use serve' src/wire/loop.c serve/server.h
+check serve_may_not_use_api 'src/serve/router.c:3: serve may not use api' src/serve/router.c api/api.h
+check api_may_not_use_proxy 'src/api/api.c:3: api may not use proxy' src/api/api.c proxy/proxy.h
+check api_may_not_use_cli 'src/api/api.c:3: api may not use cli' src/api/api.c cli/main.h
 check no_way_around_by_dots 'src/base/log.c:3: ' src/base/log.c ../db/driver.h
 check paths_start_at_src 'src/base/log.c:3: ' src/base/log.c arena.h
 check a_new_folder_is_placed_knowingly 'src/util/misc.c:1: ' src/util/misc.c base/arena.h

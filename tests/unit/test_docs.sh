@@ -14,16 +14,16 @@ bad=$(diff "$dir/codes" "$dir/table")
 result every_code_is_in_the_reference
 
 # The patterns of the table of routes. What else is said about them is made out of it (tests/http/test_openapi.sh).
-sed -n 's/^\t{"\([A-Z]*\)", "\([^"]*\)".*/\1 \2/p' src/http/api_routes.c | sort >"$dir/routes"
-[ "$(wc -l <"$dir/routes")" -gt 10 ] || note "no routes were found in src/http/api_routes.c"
+sed -n 's/^\t{"\([A-Z]*\)", "\([^"]*\)".*/\1 \2/p' src/api/api_routes.c | sort >"$dir/routes"
+[ "$(wc -l <"$dir/routes")" -gt 10 ] || note "no routes were found in src/api/api_routes.c"
 sed -n 's/^### `\([A-Z]* [^`]*\)`$/\1/p' docs/api-reference.md | sort >"$dir/told"
 bad=$bad$(diff "$dir/routes" "$dir/told")
 result every_route_is_in_the_reference
 
 # What only an admin may do is in the table of scopes, and nothing else is.
-grep -F 'ROUTE_ADMIN' src/http/api_routes.c | sed -n 's/^\t{"\([A-Z]*\)", "\([^"]*\)".*/\1 \2/p' | sort >"$dir/admin"
+grep -F 'ROUTE_ADMIN' src/api/api_routes.c | sed -n 's/^\t{"\([A-Z]*\)", "\([^"]*\)".*/\1 \2/p' | sort >"$dir/admin"
 grep '^| `admin` |' docs/api.md | grep -oE '`(GET|PUT|POST|DELETE) [^`]*`' | tr -d '`' | sort >"$dir/told"
-[ -s "$dir/admin" ] || note "no route of admin's was found in src/http/api_routes.c"
+[ -s "$dir/admin" ] || note "no route of admin's was found in src/api/api_routes.c"
 bad=$bad$(diff "$dir/admin" "$dir/told")
 result every_scope_is_in_the_reference
 

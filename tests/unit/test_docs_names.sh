@@ -26,7 +26,7 @@ done
 result guarantees_are_numbered
 
 # Also those that a histogram has.
-grep -rhoE '"hapax_[a-z_]+' src/http | tr -d '"' | sed 'p; s/_bucket$//; p; s/$/_sum/; p; s/_sum$/_count/' | sort -u >"$dir/metrics"
+grep -rhoE '"hapax_[a-z_]+' src/api src/serve src/proxy | tr -d '"' | sed 'p; s/_bucket$//; p; s/$/_sum/; p; s/_sum$/_count/' | sort -u >"$dir/metrics"
 grep -ohE '`hapax_[a-z_]+' "${pages[@]}" | tr -d '`' | sort -u >"$dir/told"
 [ "$(wc -l <"$dir/told")" -gt 20 ] || note "no metrics were found in the docs"
 while read -r name; do

@@ -1,0 +1,421 @@
+/* Who is let in, and what all handlers share. */
+#include "api/api.h"
+
+#include <stdio.h>
+
+#include "api/api_gate.h"
+#include "api/auth.h"
+#include "base/excerpt.h"
+#include "base/hash.h"
+#include "base/json_members.h"
+#include "base/json_number.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "base/trace.h"
+#include "engine/definitions.h"
+#include "model/nearest.h"
+#include "model/text.h"
+#include "serve/inner.h"
+#include "wire/charset.h"
+
+/* A misspelt filter that is ignored would list everything. */
+static bool query_known(struct http_call *call)
+{
+	const char *known[ROUTE_QUERIES_MAX + 1] = {0};
+
+	for (size_t i = 0; i < ROUTE_QUERIES_MAX && call->route->query[i].name; i++)
+		known[i] = call->route->query[i].name;
+	for (size_t i = 0; i < call->query.n; i++)
+		if (!api_word_checked(call, call->query.params[i].name, known, "query parameter", HX_VALIDATION_ERROR))
+			return false;
+	return true;
+}
+
+/* Read as if it were plain, a body that is not would be told to be broken JSON. */
+static bool encoding_known(struct http_call *call)
+{
+	struct wire_fields fields = call->request->wire.head.fields;
+	size_t n;
+	const struct wire_field *encoding = wire_find(fields, "Content-Encoding", &n);
+
+	if (!encoding || (n == 1 && slice_is_nocase(encoding->value, "identity")))
+		return true;
+	http_respond_problem(call->exchange,
+			     &(struct problem){
+				     .code = HX_UNSUPPORTED_ENCODING,
+				     .detail = slice_str("send the body as it is, without Content-Encoding"),
+				     .field = {slice_str("Accept-Encoding"), slice_str("identity")},
+			     });
+	return false;
+}
+
+/* Whoever asks has names that the store can hold, whatever is asked. */
+static bool admit_named(struct http_call *call)
+{
+	return api_name_checked(call, api_workspace(call), "the workspace") &&
+	       api_name_checked(call, api_requester(call), "the requester") && query_known(call) &&
+	       encoding_known(call);
+}
+
+static void go_on(struct http_call *call)
+{
+	if (admit_named(call))
+		call_admitted(call);
+}
+
+/* The program itself asks, and says on whose behalf. */
+static bool admit_inner(struct http_call *call, const struct http_inner *inner)
+{
+	call->scope = ROUTE_ADMIN;
+	call->workspace = arena_copy(call->arena, inner->workspace);
+	call->requester = arena_copy(call->arena, inner->requester);
+	return admit_named(call);
+}
+
+static bool admit(struct http_call *call)
+{
+	const struct http_inner *inner = http_exchange_inner(call->exchange);
+
+	if (inner && call->route->scope != ROUTE_PUBLIC)
+		return admit_inner(call, inner);
+	return call->route->scope == ROUTE_PUBLIC || (auth_admit(call, go_on) && admit_named(call));
+}
+
+static bool guard(struct http_call *call)
+{
+	return call->route->scope == ROUTE_PUBLIC || api_gate_admit(call);
+}
+
+struct router *api_router_new(struct api *api)
+{
+	size_t n;
+	const struct route *table = api_routes(&n);
+	struct router *router = router_new(table, n, admit, api);
+
+	if (router)
+		router_set_guard(router, guard);
+	return router;
+}
+
+struct api *api_of(const struct http_call *call)
+{
+	return call->context;
+}
+
+bool api_is_awaited(const struct http_call *call)
+{
+	return !http_exchange_gone(call->exchange) && atomic_load(&api_of(call)->ready);
+}
+
+struct slice api_workspace(const struct http_call *call)
+{
+	return call->workspace;
+}
+
+struct slice api_requester(const struct http_call *call)
+{
+	return call->requester;
+}
+
+/* Fields of one name are one list. Nothing when it is too long, or there is no memory. */
+static struct slice joined_fields(const struct http_call *call, const char *name)
+{
+	struct wire_fields fields = call->request->wire.head.fields;
+	struct slice joined;
+	struct strbuf text;
+
+	strbuf_init(&text, TRACE_STATE_BYTES_MAX + 1);
+	for (size_t i = 0; i < fields.n; i++)
+		if (slice_eq_nocase(fields.at[i].name, slice_str(name))) {
+			strbuf_add_str(&text, text.n ? "," : "");
+			strbuf_add_slice(&text, fields.at[i].value);
+		}
+	joined = text.failed ? slice_of(NULL, 0) : arena_copy(call->arena, strbuf_slice(&text));
+	strbuf_release(&text);
+	return joined;
+}
+
+struct slice api_traceparent(const struct http_call *call)
+{
+	size_t n;
+	const struct wire_field *parent = wire_find(call->request->wire.head.fields, "traceparent", &n);
+
+	struct slice trace = slice_of(NULL, 0);
+	char made[TRACE_PARENT_BYTES];
+
+	if (parent && n == 1)
+		trace = trace_of(parent->value, joined_fields(call, "tracestate"), call->arena);
+	return trace.n ? trace : arena_copy(call->arena, trace_new(made));
+}
+
+/* ---- what is not there ---- */
+
+struct names {
+	struct slice wanted;
+	const char *kind;       /* NULL: any */
+	const char *other_kind; /* of the workflow that has the very name; NULL: none has */
+	size_t n;
+	const char *known[DEFINITIONS_MAX + 1];
+};
+
+static void add_name(void *context, const struct machine *machine)
+{
+	const struct definition *definition = machine->definition;
+	struct names *names = context;
+
+	if ((!names->kind || strcmp(definition->kind, names->kind) == 0) && names->n < DEFINITIONS_MAX)
+		names->known[names->n++] = definition->name;
+	else if (slice_is(names->wanted, definition->name))
+		names->other_kind = definition->kind;
+}
+
+static const char *no_such(struct http_call *call, const char *what, struct slice name, const char *const known[])
+{
+	return text_printf(call->arena, "no %s \"%s\"%s", what, excerpt_of(name).text,
+			   nearest_words(name, known, "\"", "\"").text);
+}
+
+const char *api_no_workflow_words(struct http_call *call, struct slice name, const char *kind)
+{
+	struct names names = {.wanted = name, .kind = kind};
+
+	engine_each_machine(api_of(call)->engine, add_name, &names);
+	if (names.other_kind)
+		return text_printf(call->arena, "the workflow \"%s\" is of kind %s, and this is for those of kind %s",
+				   excerpt_of(name).text, names.other_kind, kind);
+	return no_such(call, "workflow", name, names.known);
+}
+
+void api_no_workflow(struct http_call *call, struct slice name, const char *kind)
+{
+	http_respond_code(call->exchange, HX_NOT_FOUND, api_no_workflow_words(call, name, kind));
+}
+
+bool api_word_checked(struct http_call *call, struct slice word, const char *const known[], const char *what,
+		      enum hx_code code)
+{
+	for (size_t i = 0; known[i]; i++)
+		if (slice_is(word, known[i]))
+			return true;
+	http_respond_code(call->exchange, code, no_such(call, what, word, known));
+	return false;
+}
+
+const struct entity_machine *api_machine_named(const struct http_call *call, struct slice name)
+{
+	const struct entity_machine *machine = engine_machine(api_of(call)->engine, name);
+
+	return machine && machine->table && !slice_is(api_workspace(call), "default") ? NULL : machine;
+}
+
+const struct entity_machine *api_machine(struct http_call *call)
+{
+	struct slice name = call_param(call, "workflow");
+	const struct entity_machine *machine = api_machine_named(call, name);
+
+	if (!machine)
+		api_no_workflow(call, name, "entity");
+	return machine;
+}
+
+/* ---- reading requests ---- */
+
+bool api_name_checked(struct http_call *call, struct slice name, const char *what)
+{
+	struct hx_error err;
+
+	if (entity_name_is_good(name))
+		return true;
+	error_set(&err, HX_VALIDATION_ERROR, "%s is 1 to %d bytes of UTF-8 without control characters, not \"%s\"",
+		  what, ENTITY_NAME_MAX, excerpt_of(name).text);
+	http_respond_error(call->exchange, &err);
+	return false;
+}
+
+static bool is_known(struct json name, const char *const known[])
+{
+	for (size_t i = 0; known[i]; i++)
+		if (json_string_is(name, slice_str(known[i])))
+			return true;
+	return false;
+}
+
+static void refuse_member(struct http_call *call, struct slice name, const char *const known[])
+{
+	struct strbuf detail;
+
+	strbuf_init(&detail, 1000);
+	strbuf_addf(&detail, "unknown member %s; known are", excerpt_of(name).text);
+	for (size_t i = 0; known[i]; i++)
+		strbuf_addf(&detail, "%s %s", i ? "," : "", known[i]);
+	strbuf_add_str(&detail, known[0] ? "" : " none");
+	http_respond_code(call->exchange, HX_VALIDATION_ERROR, detail.p);
+	strbuf_release(&detail);
+}
+
+bool api_members_known(struct http_call *call, struct json object, const char *const known[])
+{
+	struct json_iter it = json_iter_of(object);
+	struct json name, value;
+
+	while (json_iter_member(&it, &name, &value))
+		if (!is_known(name, known)) {
+			refuse_member(call, name.raw, known);
+			return false;
+		}
+	return true;
+}
+
+bool api_body(struct http_call *call, const char *const known[], struct json *ret_object)
+{
+	struct slice body = call->request->body.n ? call->request->body : slice_str("{}");
+	struct hx_error err;
+	enum hx_code code = json_check(body, &err, ret_object);
+
+	if (!code && json_type(*ret_object) != JSON_OBJECT)
+		code = error_set(&err, HX_VALIDATION_ERROR, "the body must be a JSON object");
+	if (!code)
+		code = json_check_unique(*ret_object, call->arena, &err);
+	if (code) {
+		err.code = code;
+		http_respond_error(call->exchange, &err);
+		return false;
+	}
+	return api_members_known(call, *ret_object, known);
+}
+
+bool api_is_counted(struct json value, int64_t min, int64_t max, int64_t *ret_number)
+{
+	for (size_t i = 0; i < value.raw.n; i++)
+		if (value.raw.p[i] < '0' || value.raw.p[i] > '9')
+			return false;
+	return json_type(value) == JSON_NUMBER && json_int64(value, /* err= */ NULL, ret_number) == HX_OK &&
+	       *ret_number >= min && *ret_number <= max;
+}
+
+bool api_version(struct http_call *call, struct json body, int64_t *ret_version)
+{
+	struct json value;
+	struct hx_error err;
+
+	*ret_version = 0;
+	if (!json_find(body, slice_str("version"), &value))
+		return true;
+	if (json_int64(value, &err, ret_version) == HX_OK && *ret_version >= 1)
+		return true;
+	http_respond_code(call->exchange, HX_VALIDATION_ERROR, "version is a whole number from 1 on");
+	return false;
+}
+
+bool api_either(struct http_call *call, struct json body, const char *member, const char *yes, const char *no,
+		bool *ret_yes)
+{
+	struct hx_error err;
+	struct json value;
+	bool is_text = json_find(body, slice_str(member), &value) && json_type(value) == JSON_STRING;
+
+	*ret_yes = is_text && json_string_is(value, slice_str(yes));
+	if (*ret_yes || (is_text && json_string_is(value, slice_str(no))))
+		return true;
+	error_set(&err, HX_VALIDATION_ERROR, "%s is \"%s\" or \"%s\"", member, yes, no);
+	http_respond_error(call->exchange, &err);
+	return false;
+}
+
+bool api_query_number(struct http_call *call, const char *name, int64_t otherwise, int64_t max, int64_t *ret_number)
+{
+	struct slice text = {NULL, 0};
+	struct hx_error err;
+	struct json number;
+	enum hx_code code = query_get(&call->query, name, &err, &text);
+
+	*ret_number = otherwise;
+	if (!code && !text.p)
+		return true;
+	if (!code)
+		code = json_check(text, &err, &number);
+	if (!code)
+		code = json_type(number) == JSON_NUMBER ? json_int64(number, &err, ret_number) : HX_VALIDATION_ERROR;
+	if (!code && *ret_number >= 1 && *ret_number <= max)
+		return true;
+	error_set(&err, HX_VALIDATION_ERROR, "%s is a whole number from 1 to %lld", name, (long long)max);
+	http_respond_error(call->exchange, &err);
+	return false;
+}
+
+/* ---- answering ---- */
+
+void api_json_init(struct api_json *json, int status, struct slice text, int64_t etag_version)
+{
+	json->fields[0] = (struct wire_field){slice_str("Content-Type"), slice_str("application/json")};
+	json->answer = (struct http_answer){.status = status, .fields = {json->fields, 1}, .body = text};
+	if (etag_version) {
+		snprintf(json->etag, sizeof json->etag, "\"%lld\"", (long long)etag_version);
+		json->fields[1] = (struct wire_field){slice_str("ETag"), slice_str(json->etag)};
+		json->answer.fields.n = 2;
+	}
+}
+
+void api_respond_json(struct http_call *call, int status, struct strbuf *text, int64_t etag_version)
+{
+	struct api_json json;
+
+	if (text->failed) {
+		/* Behind a key it is told for what it is: the work was done, and must not be let go. */
+		http_respond_code(call->exchange, call->gate ? HX_RESPONSE_NOT_STORED : HX_TOO_LARGE,
+				  "the answer would be too large");
+		return;
+	}
+	api_json_init(&json, status, strbuf_slice(text), etag_version);
+	http_respond(call->exchange, &json.answer);
+}
+
+void api_add_time(struct strbuf *text, const char *member, int64_t ms)
+{
+	char time[WALL_TIME_TEXT_BYTES];
+
+	wall_time_format((struct wall_time){ms}, time);
+	strbuf_addf(text, "\"%s\":\"%s\"", member, time);
+}
+
+void api_end_page(struct strbuf *text, const struct db_value *cursor)
+{
+	strbuf_add_str(text, "],\"cursor\":");
+	if (!cursor)
+		strbuf_add_str(text, "null");
+	else if (cursor->type == DB_INT)
+		strbuf_addf(text, "\"%lld\"", (long long)cursor->i);
+	else
+		json_quote(cursor->s, text);
+	strbuf_add_char(text, '}');
+}
+
+void api_more_json(struct strbuf *text, const char *member, struct slice json)
+{
+	strbuf_addf(text, ",\"%s\":", member);
+	strbuf_add_slice(text, json.p ? json : slice_str("null"));
+}
+
+void api_more_text(struct strbuf *text, const char *member, struct slice value)
+{
+	strbuf_addf(text, ",\"%s\":", member);
+	if (value.p)
+		json_quote(value, text);
+	else
+		strbuf_add_str(text, "null");
+}
+
+void api_more_time(struct strbuf *text, const char *member, int64_t ms)
+{
+	if (ms) {
+		strbuf_add_char(text, ',');
+		api_add_time(text, member, ms);
+	} else {
+		strbuf_addf(text, ",\"%s\":null", member);
+	}
+}
+
+void api_more_int(struct strbuf *text, const char *member, int64_t number)
+{
+	strbuf_addf(text, ",\"%s\":%lld", member, (long long)number);
+}

@@ -1,0 +1,210 @@
+/*
+ * The engine over HTTP: /api/v1, /metrics, /healthz, /readyz. Routes are declared in api.c; each noun has a file.
+ *
+ * A handler runs in an event loop and must not wait: it puts what it needs into the exchange's arena, hands a seat
+ * to a lane (or, for lists, to a reader) and answers from there. Whoever asks has been admitted by then (auth.h).
+ */
+#ifndef HX_API_API_H
+#define HX_API_API_H
+
+#include "base/id.h"
+#include "engine/engine.h"
+#include "flow/single.h"
+#include "serve/problem.h"
+#include "serve/router.h"
+
+#define API_PAGE_DEFAULT 50
+#define API_PAGE_MAX 500
+#define API_TEXT_BYTES_MAX (64u << 20)
+
+struct api {
+	struct engine *engine;
+	bool loopback; /* we listen on loopback alone: while there are no keys, none is needed */
+	_Atomic bool ready;
+	_Atomic int64_t waiting;  /* clients that wait for the end of a run or a batch */
+	_Atomic int64_t claiming; /* workers that wait for a job */
+};
+
+/* The context must outlive the router. NULL without memory. */
+struct router *api_router_new(struct api *api);
+/* The table, for what is generated from it. */
+const struct route *api_routes(size_t *ret_n);
+
+/* ---- for the handlers ---- */
+
+struct api *api_of(const struct http_call *call);
+/* From any thread: is it worth waiting for something? No longer when the client has gone, or the server stops. */
+bool api_is_awaited(const struct http_call *call);
+/* Of whoever asks: well-formed names, which live as long as the exchange. */
+struct slice api_workspace(const struct http_call *call);
+struct slice api_requester(const struct http_call *call);
+/* The trace that the request is part of, to be kept and continued (base/trace.h); where it has none, or one that is not
+ * well-formed, a new one. */
+struct slice api_traceparent(const struct http_call *call);
+/* 1 to ENTITY_NAME_MAX bytes of UTF-8 without control characters, or false after answering 400. */
+bool api_name_checked(struct http_call *call, struct slice name, const char *what);
+/*
+ * The workflow of this name that whoever asks may see, or NULL. Rows of the user's own table know no workspaces: they are in
+ * the one called `default`, and in no other.
+ */
+const struct entity_machine *api_machine_named(const struct http_call *call, struct slice name);
+/* The workflow named in the path, or NULL after answering 404 with the nearest name. */
+const struct entity_machine *api_machine(struct http_call *call);
+/* Answers 404 for a workflow of this kind ("entity", "run", "batch"; NULL: of any), with the nearest name. */
+void api_no_workflow(struct http_call *call, struct slice name, const char *kind);
+/* Those words. In the exchange's arena; NULL without memory. */
+const char *api_no_workflow_words(struct http_call *call, struct slice name, const char *kind);
+/* Is it one of these, which end with NULL? False after answering the code with the nearest. `what`: "status of runs" */
+bool api_word_checked(struct http_call *call, struct slice word, const char *const known[], const char *what,
+		      enum hx_code code);
+/* The body as a JSON object ({} when it is empty), or false after answering 400. Twice the same member is refused. */
+bool api_body(struct http_call *call, const char *const known[], struct json *ret_object);
+/* A key of the caller's: a string of 1 to 255 characters. False after answering 400. */
+bool api_key_checked(struct http_call *call, struct json value, const char *what, struct slice *ret_key);
+/* Things are counted, not measured: digits alone, also where 5.0 or 5e0 would be the same number. From min to max. */
+bool api_is_counted(struct json value, int64_t min, int64_t max, int64_t *ret_number);
+/* The member `version`; 0: absent. False after answering 400. */
+bool api_version(struct http_call *call, struct json body, int64_t *ret_version);
+/* A member that is one of two words. False after answering 400. */
+bool api_either(struct http_call *call, struct json body, const char *member, const char *yes, const char *no,
+		bool *ret_yes);
+/* The object has no member but these. False after answering 400. */
+bool api_members_known(struct http_call *call, struct json object, const char *const known[]);
+/* The name of a queue that is not the engine's own. False after answering 400. */
+bool api_queue_checked(struct http_call *call, struct json value, struct slice *ret_queue);
+/* The id of a run, of a batch, of a job in the path; false after answering 404. */
+bool api_run_id(struct http_call *call, int64_t *ret_subject);
+bool api_batch_id(struct http_call *call, int64_t *ret_subject);
+bool api_job_id(struct http_call *call, int64_t *ret_subject);
+/* A number of the query, from 1 to max; absent: otherwise. False after answering 400. */
+bool api_query_number(struct http_call *call, const char *name, int64_t otherwise, int64_t max, int64_t *ret_number);
+void api_respond_json(struct http_call *call, int status, struct strbuf *text, int64_t etag_version);
+
+/* An answer in JSON; its text stays the caller's. */
+struct api_json {
+	struct http_answer answer;
+	struct wire_field fields[2];
+	char etag[32];
+};
+/* etag_version 0: no ETag. */
+void api_json_init(struct api_json *json, int status, struct slice text, int64_t etag_version);
+
+/*
+ * A request that is one unit: built, answered into `text`, told.
+ *
+ * One that writes has a `render`, which makes the text out of what is known before the unit runs (the stamp, the fresh
+ * id): so the answer can be part of that very unit, as the record of an Idempotency-Key. Its `answered` then says no more
+ * than how it went, and does not look at rows.
+ */
+struct api_query {
+	struct seat seat;
+	struct single single;
+	struct http_call *call;
+	struct strbuf text;
+	int status;         /* of success; 200 unless set */
+	int64_t etag;       /* version for the ETag; 0: none */
+	const char *detail; /* of a problem; NULL: the code says it all */
+	void (*render)(struct api_query *query);
+	/* NULL, or who tells instead: at the end, in a lane's or a reader's thread. See api_query_tell(). */
+	void (*ended)(struct api_query *query, enum hx_code code);
+	/* private */
+	void (*build)(const struct single *single, struct unit *unit);
+	enum hx_code (*answered)(struct single *single, const struct unit_result *result);
+	uint64_t hash;
+	bool lost; /* to a record of the same key */
+	/* Whatever the functions need. */
+	const struct entity_machine *machine;
+	struct slice name, status_wanted, data, after;
+	int64_t subject, number, limit;
+	bool held;
+	char id[ID_TEXT_BYTES];
+};
+
+/* For one that is part of something larger, in zeroed memory that lives as long as the exchange. */
+void api_query_init(struct api_query *query, struct http_call *call,
+		    void (*build)(const struct single *, struct unit *),
+		    enum hx_code (*answered)(struct single *, const struct unit_result *));
+/* In the exchange's arena; NULL after answering 503. */
+struct api_query *api_query_new(struct http_call *call, void (*build)(const struct single *, struct unit *),
+				enum hx_code (*answered)(struct single *, const struct unit_result *));
+/* In the lane of this hash: writes, and reads of one row by its key. */
+void api_query_start(struct api_query *query, uint64_t hash);
+/* Beside the lanes: lists, whose length must not hold up anybody's commit. The unit only reads. */
+void api_query_read(struct api_query *query);
+/* Tells the caller of its end: the text, or the code. For `ended`; the exchange and the query may be gone afterwards. */
+void api_query_tell(struct api_query *query, enum hx_code code);
+
+/* The parts of entity:WORKFLOW:ID; false: it is something else. */
+bool api_entity_split(struct slice subject, struct slice *ret_workflow, struct slice *ret_name);
+void api_add_time(struct strbuf *text, const char *member, int64_t ms);
+/* Ends {"items":[… with the cursor: a text or number of the row behind which, or at which, the next page begins; NULL: no more. */
+void api_end_page(struct strbuf *text, const struct db_value *cursor);
+/* Further members, each behind a comma: JSON as it is, a text, a moment; .p NULL, 0: null. */
+void api_more_json(struct strbuf *text, const char *member, struct slice json);
+void api_more_text(struct strbuf *text, const char *member, struct slice value);
+void api_more_time(struct strbuf *text, const char *member, int64_t ms);
+void api_more_int(struct strbuf *text, const char *member, int64_t number);
+
+/* One row of entity_read. */
+void api_add_entity(struct strbuf *text, const char *workflow, const struct db_rows *rows, size_t row);
+
+/* ---- handlers, by noun ---- */
+
+void api_entity_create(struct http_call *call);
+void api_entity_show(struct http_call *call);
+void api_entity_list(struct http_call *call);
+void api_entity_fire(struct http_call *call);
+void api_entity_resolve(struct http_call *call);
+void api_history(struct http_call *call);
+void api_definition_list(struct http_call *call);
+void api_definition_show(struct http_call *call);
+void api_definition_put(struct http_call *call);
+void api_module_sweep(struct http_call *call);
+void api_run_create(struct http_call *call);
+void api_run_list(struct http_call *call);
+/*
+ * {workflow} and {key} name one run: it is looked for, and the call goes on as the one of the same name with its id. A key
+ * that has no run of this workflow is 404.
+ */
+#define RUN_BY_KEY "/api/v1/workflow-runs/by-key/{workflow}/{key}"
+#define RUN_BY_ID "/api/v1/workflow-runs/{id}"
+void api_run_by_key(struct http_call *call);
+void api_run_show(struct http_call *call);
+void api_run_cancel(struct http_call *call);
+void api_run_retry(struct http_call *call);
+void api_run_pause(struct http_call *call);
+void api_run_resume(struct http_call *call);
+void api_run_event(struct http_call *call);
+void api_run_approve(struct http_call *call);
+void api_run_resolve(struct http_call *call);
+void api_job_push(struct http_call *call);
+void api_job_list(struct http_call *call);
+void api_job_show(struct http_call *call);
+void api_job_claim(struct http_call *call);
+void api_job_heartbeat(struct http_call *call);
+void api_job_complete(struct http_call *call);
+void api_job_fail(struct http_call *call);
+void api_job_redrive(struct http_call *call);
+void api_account_create(struct http_call *call);
+void api_account_show(struct http_call *call);
+void api_account_list(struct http_call *call);
+void api_account_ledger(struct http_call *call);
+void api_account_credit(struct http_call *call);
+void api_batch_create(struct http_call *call);
+void api_batch_list(struct http_call *call);
+void api_batch_show(struct http_call *call);
+void api_batch_start(struct http_call *call);
+void api_batch_cancel(struct http_call *call);
+void api_batch_add_items(struct http_call *call);
+void api_batch_items(struct http_call *call);
+void api_batch_accept(struct http_call *call);
+void api_batch_resolve(struct http_call *call);
+void api_why(struct http_call *call);
+void api_attention(struct http_call *call);
+/* What probes and Prometheus read. */
+void api_respond_text(struct http_call *call, int status, const char *type, struct slice text);
+void api_healthz(struct http_call *call);
+void api_readyz(struct http_call *call);
+void api_metrics(struct http_call *call);
+
+#endif

@@ -1,0 +1,343 @@
+/*
+ * Accounts: create, show, list, credit, the ledger.
+ *
+ * Creating one is a single unit, which carries the record of its Idempotency-Key. A credit is not: the balance that it answers
+ * with is known only behind it. But its own key, which the ledger has for ever, makes it safe to repeat.
+ */
+#include "api/api.h"
+#include "base/excerpt.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "flow/account.h"
+
+static const char no_account[] = "there is no such account";
+
+/* Without the bracket at its end. */
+static void open_account(struct strbuf *text, struct slice name, int64_t balance, int64_t created_at)
+{
+	strbuf_add_str(text, "{\"id\":");
+	json_quote(name, text);
+	strbuf_addf(text, ",\"balance\":%lld,", (long long)balance);
+	api_add_time(text, "createdAt", created_at);
+}
+
+static void add_account(struct strbuf *text, struct slice name, int64_t balance, int64_t created_at)
+{
+	open_account(text, name, balance, created_at);
+	strbuf_add_char(text, '}');
+}
+
+/* By its name, so that it needs no look-up. */
+static uint64_t lane_of(const struct http_call *call, struct slice name)
+{
+	return entity_hash(api_workspace(call), "account", name);
+}
+
+/* ---- reading the request ---- */
+
+static bool refuse(struct http_call *call, const char *detail)
+{
+	http_respond_code(call->exchange, HX_VALIDATION_ERROR, detail);
+	return false;
+}
+
+static bool read_amount(struct http_call *call, struct json body, const char *member, int64_t min, int64_t *ret_amount)
+{
+	struct json value;
+	struct hx_error err;
+
+	if (!json_find(body, slice_str(member), &value))
+		error_set(&err, HX_VALIDATION_ERROR, "%s is missing", member);
+	else if (api_is_counted(value, min, ACCOUNT_AMOUNT_MAX, ret_amount))
+		return true;
+	else
+		error_set(&err, HX_VALIDATION_ERROR,
+			  "%s is a whole number of the smallest unit, from %lld to %lld, not %s", member,
+			  (long long)min, (long long)ACCOUNT_AMOUNT_MAX, excerpt_of(value.raw).text);
+	http_respond_error(call->exchange, &err);
+	return false;
+}
+
+static bool read_name(struct http_call *call, struct json body, struct slice *ret_name)
+{
+	struct json value;
+
+	if (!json_find(body, slice_str("id"), &value) || json_type(value) != JSON_STRING)
+		return refuse(call, "id must be a string");
+	*ret_name = json_string_decode(value, call->arena);
+	return api_name_checked(call, *ret_name, "id");
+}
+
+static bool read_key(struct http_call *call, struct json body, struct slice *ret_key)
+{
+	struct json value;
+	struct hx_error err;
+
+	if (!json_find(body, slice_str("key"), &value))
+		return refuse(call, "key is missing");
+	if (!api_key_checked(call, value, "key", ret_key))
+		return false;
+	if (ret_key->p[0] != ACCOUNT_OWN_KEY)
+		return true;
+	error_set(&err, HX_VALIDATION_ERROR, "key must not begin with \"%c\", as those of the engine do: %s",
+		  ACCOUNT_OWN_KEY, excerpt_of(*ret_key).text);
+	http_respond_error(call->exchange, &err);
+	return false;
+}
+
+/* ---- create ---- */
+
+static void build_create(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+
+	account_create(unit, &single->stamp, api_workspace(query->call), query->name, single->fresh_id, query->number);
+}
+
+static enum hx_code answered_create(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+
+	query->detail = "an account of this id exists already";
+	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
+}
+
+static void render_create(struct api_query *query)
+{
+	query->status = 201;
+	add_account(&query->text, query->name, query->number, query->single.stamp.at.ms);
+}
+
+void api_account_create(struct http_call *call)
+{
+	static const char *const known[] = {"id", "balance", NULL};
+	struct api_query *query;
+	struct slice name;
+	struct json body;
+	int64_t balance;
+
+	if (!api_body(call, known, &body) || !read_name(call, body, &name) ||
+	    !read_amount(call, body, "balance", /* min= */ 0, &balance))
+		return;
+	query = api_query_new(call, build_create, answered_create);
+	if (!query)
+		return;
+	query->render = render_create;
+	query->name = name;
+	query->number = balance;
+	api_query_start(query, lane_of(call, name));
+}
+
+/* ---- show and list ---- */
+
+static void build_show(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+
+	account_read(unit, api_workspace(query->call), query->name);
+}
+
+static enum hx_code answered_show(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	const struct db_rows *rows = &result->rows[0];
+
+	query->detail = no_account;
+	if (rows->n == 0)
+		return HX_NOT_FOUND;
+	add_account(&query->text, query->name, db_cell(rows, 0, 1)->i, db_cell(rows, 0, 3)->i);
+	return HX_OK;
+}
+
+void api_account_show(struct http_call *call)
+{
+	struct api_query *query = api_query_new(call, build_show, answered_show);
+
+	if (!query)
+		return;
+	query->name = call_param(call, "id");
+	api_query_start(query, lane_of(call, query->name));
+}
+
+enum { LIST_NAME, LIST_BALANCE, LIST_CREATED_AT };
+
+static void build_list(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+
+	account_list(unit, api_workspace(query->call), query->after, query->limit + 1);
+}
+
+/* A cursor is the last name of its page. */
+static enum hx_code answered_list(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	const struct db_rows *rows = &result->rows[0];
+	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
+
+	strbuf_add_str(&query->text, "{\"items\":[");
+	for (size_t i = 0; i < n; i++) {
+		strbuf_add_str(&query->text, i ? "," : "");
+		add_account(&query->text, db_cell(rows, i, LIST_NAME)->s, db_cell(rows, i, LIST_BALANCE)->i,
+			    db_cell(rows, i, LIST_CREATED_AT)->i);
+	}
+	api_end_page(&query->text, rows->n > n ? db_cell(rows, n - 1, LIST_NAME) : NULL);
+	return HX_OK;
+}
+
+void api_account_list(struct http_call *call)
+{
+	struct slice after = {NULL, 0};
+	struct api_query *query;
+	struct hx_error err;
+	int64_t limit;
+
+	if (!api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit))
+		return;
+	if (query_get(&call->query, "cursor", &err, &after)) {
+		http_respond_error(call->exchange, &err);
+		return;
+	}
+	query = api_query_new(call, build_list, answered_list);
+	if (!query)
+		return;
+	query->after = after;
+	query->limit = limit;
+	api_query_read(query);
+}
+
+/* ---- the ledger ---- */
+
+enum { SEQ, AMOUNT, KEY, REASON, BALANCE, AT };
+
+static void build_ledger(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+	struct slice workspace = api_workspace(query->call);
+
+	account_read(unit, workspace, query->name);
+	account_read_ledger(unit, workspace, query->name, query->number, query->limit + 1);
+}
+
+static void add_entry(struct strbuf *text, const struct db_rows *rows, size_t i)
+{
+	strbuf_addf(text, "%s{\"seq\":%lld,\"amount\":%lld,\"key\":", i ? "," : "", (long long)db_cell(rows, i, SEQ)->i,
+		    (long long)db_cell(rows, i, AMOUNT)->i);
+	json_quote(db_cell(rows, i, KEY)->s, text);
+	strbuf_add_str(text, ",\"reason\":");
+	json_quote(db_cell(rows, i, REASON)->s, text);
+	strbuf_addf(text, ",\"balance\":%lld,", (long long)db_cell(rows, i, BALANCE)->i);
+	api_add_time(text, "time", db_cell(rows, i, AT)->i);
+	strbuf_add_char(text, '}');
+}
+
+static enum hx_code answered_ledger(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	const struct db_rows *rows = &result->rows[1];
+	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
+
+	query->detail = no_account;
+	if (result->rows[0].n == 0)
+		return HX_NOT_FOUND;
+	strbuf_add_str(&query->text, "{\"items\":[");
+	for (size_t i = 0; i < n; i++)
+		add_entry(&query->text, rows, i);
+	api_end_page(&query->text, rows->n > n ? db_cell(rows, n - 1, SEQ) : NULL);
+	return HX_OK;
+}
+
+void api_account_ledger(struct http_call *call)
+{
+	struct api_query *query;
+	int64_t limit, after;
+
+	if (!api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit) ||
+	    !api_query_number(call, "cursor", 0, INT64_MAX, &after))
+		return;
+	query = api_query_new(call, build_ledger, answered_ledger);
+	if (!query)
+		return;
+	query->name = call_param(call, "id");
+	query->number = after;
+	query->limit = limit;
+	api_query_read(query);
+}
+
+/* ---- credit ---- */
+
+struct credit_call {
+	struct seat seat;
+	struct account_credit credit;
+	struct account_credit_request rq;
+	struct http_call *call;
+};
+
+static void respond_credited(const struct credit_call *cc)
+{
+	struct strbuf text;
+
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	open_account(&text, cc->rq.name, cc->credit.balance, cc->credit.created_at);
+	strbuf_addf(&text, ",\"duplicate\":%s}", cc->credit.was_there ? "true" : "false");
+	api_respond_json(cc->call, 200, &text, /* etag_version= */ 0);
+	strbuf_release(&text);
+}
+
+static void respond_not_credited(const struct credit_call *cc, enum hx_code code)
+{
+	char detail[200];
+
+	switch (code) {
+	case HX_NOT_FOUND:
+		http_respond_code(cc->call->exchange, code, no_account);
+		break;
+	case HX_ALREADY_EXISTS:
+		snprintf(detail, sizeof detail, "this key has credited another amount before: %lld, not %lld",
+			 (long long)cc->credit.amount_there, (long long)cc->rq.amount);
+		http_respond_code(cc->call->exchange, code, detail);
+		break;
+	case HX_VALIDATION_ERROR:
+		snprintf(detail, sizeof detail, "amount %lld would take the balance beyond its limit, %lld",
+			 (long long)cc->rq.amount, (long long)ACCOUNT_BALANCE_MAX);
+		http_respond_code(cc->call->exchange, code, detail);
+		break;
+	default:
+		http_respond_code(cc->call->exchange, code, NULL);
+	}
+}
+
+static void credit_done(struct seat *seat, enum hx_code code)
+{
+	const struct credit_call *cc = (struct credit_call *)seat;
+
+	if (code == HX_OK)
+		respond_credited(cc);
+	else
+		respond_not_credited(cc, code);
+}
+
+void api_account_credit(struct http_call *call)
+{
+	static const char *const known[] = {"amount", "key", NULL};
+	struct account_credit_request rq = {.workspace = api_workspace(call), .name = call_param(call, "id")};
+	struct credit_call *cc;
+	enum hx_code code;
+	struct json body;
+
+	if (!api_body(call, known, &body) || !read_amount(call, body, "amount", /* min= */ 1, &rq.amount) ||
+	    !read_key(call, body, &rq.key))
+		return;
+	cc = arena_zalloc(call->arena, sizeof *cc);
+	if (!cc) {
+		http_respond_code(call->exchange, HX_BUSY, NULL);
+		return;
+	}
+	cc->call = call;
+	cc->rq = rq;
+	account_credit_init(&cc->credit, &cc->rq);
+	cc->seat = (struct seat){.task = &cc->credit.task, .done = credit_done};
+	code = engine_submit(api_of(call)->engine, lane_of(call, rq.name), &cc->seat);
+	if (code)
+		credit_done(&cc->seat, code);
+}

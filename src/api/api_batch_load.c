@@ -1,0 +1,261 @@
+/*
+ * Loading batches: create one with its items, or add items to one that is held.
+ *
+ * All items of a request are checked before anything is written. Then a task loads them (flow/batch_load.h), and the last of its
+ * units, with which they begin to exist, carries the record of the request's Idempotency-Key: a crash leaves both or neither.
+ */
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "api/api_gate.h"
+#include "api/api_wait.h"
+#include "api/batch_wait.h"
+#include "base/excerpt.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "engine/batches.h"
+#include "flow/batch_load.h"
+#include "wire/loop.h"
+
+#define LOAD_BYTES_MAX (512u << 20)
+
+static bool refuse(struct http_call *call, enum hx_code code, const char *detail)
+{
+	http_respond_code(call->exchange, code, detail);
+	return false;
+}
+
+/* ---- items of a request ---- */
+
+static bool refuse_item(struct http_call *call, enum hx_code code, int64_t n, const char *what, struct slice value)
+{
+	struct hx_error err;
+
+	error_set(&err, code, "items[%lld]%s%s", (long long)n, what, value.p ? excerpt_of(value).text : "");
+	http_respond_error(call->exchange, &err);
+	return false;
+}
+
+static bool check_item(struct http_call *call, struct json item, int64_t n)
+{
+	struct json_iter it = json_iter_of(item);
+	struct json name, value;
+	int64_t cost = -1;
+
+	if (json_type(item) != JSON_OBJECT)
+		return refuse_item(call, HX_VALIDATION_ERROR, n,
+				   " must be an object like {\"input\": {}, \"cost\": 5}, not ", item.raw);
+	while (json_iter_member(&it, &name, &value)) {
+		if (json_string_is(name, slice_str("cost"))) {
+			if (!api_is_counted(value, 0, BATCH_COST_MAX, &cost))
+				return refuse_item(
+					call, HX_VALIDATION_ERROR, n,
+					".cost is a whole number of the smallest unit, from 0 to 1000000000, not ",
+					value.raw);
+		} else if (!json_string_is(name, slice_str("input"))) {
+			return refuse_item(call, HX_VALIDATION_ERROR, n, " has an unknown member ", name.raw);
+		} else if (value.raw.n > BATCH_INPUT_BYTES_MAX) {
+			return refuse_item(call, HX_TOO_LARGE, n, ".input is at most 1 MiB", slice_of(NULL, 0));
+		}
+	}
+	return cost >= 0 || refuse_item(call, HX_VALIDATION_ERROR, n, ".cost is missing", slice_of(NULL, 0));
+}
+
+/* Every one of them, before anything is written. */
+static bool read_items(struct http_call *call, struct json body, int64_t min, struct batch_load_request *rq)
+{
+	struct json_iter it;
+	struct json item;
+
+	if (!json_find(body, slice_str("items"), &rq->items) || json_type(rq->items) != JSON_ARRAY)
+		return refuse(call, HX_VALIDATION_ERROR, "items must be an array");
+	it = json_iter_of(rq->items);
+	for (rq->items_n = 0; json_iter_element(&it, &item); rq->items_n++) {
+		if (rq->items_n == BATCH_ITEMS_MAX)
+			return refuse(call, HX_TOO_LARGE, "a batch has at most 1,000,000 items");
+		if (!check_item(call, item, rq->items_n))
+			return false;
+	}
+	return rq->items_n >= min || refuse(call, HX_VALIDATION_ERROR,
+					    "items is empty: only a batch with \"hold\": true is created without any");
+}
+
+/* ---- loading ---- */
+
+struct load_call {
+	struct seat seat;
+	struct batch_load load;
+	struct batch_load_request rq;
+	struct batch_along along; /* the record of its Idempotency-Key */
+	struct http_call *call;
+	struct arena arena;
+	int64_t wait_ms;
+};
+
+static bool is_new(const struct load_call *lc)
+{
+	return lc->rq.machine != NULL;
+}
+
+static void add_record(struct batch_along *along, struct unit *unit)
+{
+	struct load_call *lc = CONTAINER_OF(along, struct load_call, along);
+	struct api_json json;
+	struct strbuf text;
+
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	batch_json_add(&lc->load.row, is_new(lc) ? BATCH_IS_NEW : BATCH_AS_IS, &text);
+	api_json_init(&json, is_new(lc) ? 201 : 200, strbuf_slice(&text), /* etag_version= */ 0);
+	api_gate_carry(lc->call->gate, &json.answer, text.failed, unit);
+	strbuf_release(&text);
+}
+
+static void record_written(struct batch_along *along, const struct unit_result *result)
+{
+	api_gate_carried(CONTAINER_OF(along, struct load_call, along)->call->gate, result);
+}
+
+static void respond_loaded(const struct load_call *lc)
+{
+	enum batch_wrap wrap = !is_new(lc) ? BATCH_AS_IS : lc->load.changed ? BATCH_IS_NEW : BATCH_WAS_THERE;
+	struct strbuf text;
+
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	batch_json_add(&lc->load.row, wrap, &text);
+	api_respond_json(lc->call, wrap == BATCH_IS_NEW ? 201 : 200, &text, /* etag_version= */ 0);
+	strbuf_release(&text);
+}
+
+/* Its texts are those of the request. */
+static void wait_for_new(const struct load_call *lc)
+{
+	struct batch_row *created = arena_alloc(lc->call->arena, sizeof *created);
+
+	if (!created) {
+		respond_loaded(lc);
+		return;
+	}
+	*created = lc->load.row;
+	if (lc->call->gate)
+		api_gate_tell_more(lc->call->gate);
+	batch_wait_start(lc->call, created->subject, lc->wait_ms, BATCH_IS_NEW, created);
+}
+
+static void load_done(struct seat *seat, enum hx_code code)
+{
+	struct load_call *lc = (struct load_call *)seat;
+
+	if (lc->call->gate && !lc->load.changed)
+		api_gate_not_carried(lc->call->gate);
+	if (code)
+		http_respond_code(lc->call->exchange, code, lc->load.detail);
+	else if (lc->wait_ms && lc->load.changed)
+		wait_for_new(lc);
+	else if (lc->wait_ms)
+		batch_wait_start(lc->call, lc->load.row.subject, lc->wait_ms, BATCH_WAS_THERE, /* created= */ NULL);
+	else
+		respond_loaded(lc);
+	arena_release(&lc->arena);
+	free(lc);
+}
+
+static void load_start(struct http_call *call, const struct batch_load_request *rq, int64_t wait_ms, uint64_t hash)
+{
+	struct load_call *lc = calloc(1, sizeof *lc);
+	enum hx_code code;
+
+	if (!lc) {
+		http_respond_code(call->exchange, HX_BUSY, NULL);
+		return;
+	}
+	lc->call = call;
+	lc->wait_ms = wait_ms;
+	lc->rq = *rq;
+	lc->rq.workspace = api_workspace(call);
+	lc->rq.policy = batches_policy(engine_batches(api_of(call)->engine));
+	if (call->gate) {
+		lc->along = (struct batch_along){.add = add_record, .won = record_written};
+		lc->rq.along = &lc->along;
+		lc->rq.until = api_gate_work_until(call->gate);
+	}
+	arena_init(&lc->arena, LOAD_BYTES_MAX);
+	batch_load_init(&lc->load, &lc->rq, &lc->arena);
+	lc->seat = (struct seat){.task = &lc->load.task, .done = load_done};
+	code = engine_submit(api_of(call)->engine, hash, &lc->seat);
+	if (code)
+		load_done(&lc->seat, code);
+}
+
+/* ---- create ---- */
+
+static bool read_name(struct http_call *call, struct json body, const char *member, const char *what,
+		      struct slice *ret_name)
+{
+	struct json value;
+
+	if (!json_find(body, slice_str(member), &value) || json_type(value) != JSON_STRING)
+		return refuse(call, HX_VALIDATION_ERROR, what);
+	*ret_name = json_string_decode(value, call->arena);
+	return api_name_checked(call, *ret_name, member);
+}
+
+static bool read_machine(struct http_call *call, struct json body, struct batch_load_request *rq)
+{
+	struct slice name;
+
+	if (!read_name(call, body, "workflow", "workflow must be a string: the name of a workflow of kind batch",
+		       &name))
+		return false;
+	rq->machine = engine_batch(api_of(call)->engine, name);
+	if (!rq->machine)
+		api_no_workflow(call, name, "batch");
+	return rq->machine;
+}
+
+static bool read_hold(struct http_call *call, struct json body, struct batch_load_request *rq)
+{
+	struct json value;
+
+	if (!json_find(body, slice_str("hold"), &value))
+		return true;
+	if (json_type(value) != JSON_BOOL)
+		return refuse(call, HX_VALIDATION_ERROR, "hold is true or false");
+	rq->held = json_bool(value);
+	return true;
+}
+
+static bool read_batch(struct http_call *call, struct json body, struct batch_load_request *rq)
+{
+	struct json value;
+
+	if (json_find(body, slice_str("idempotencyKey"), &value) &&
+	    !api_key_checked(call, value, "idempotencyKey", &rq->key))
+		return false;
+	return read_hold(call, body, rq) &&
+	       read_name(call, body, "account", "account must be a string: the id of an account", &rq->account) &&
+	       read_items(call, body, /* min= */ rq->held ? 0 : 1, rq) && read_machine(call, body, rq);
+}
+
+void api_batch_create(struct http_call *call)
+{
+	static const char *const known[] = {"workflow", "account", "items", "hold", "idempotencyKey", NULL};
+	struct batch_load_request rq = {.requester = api_requester(call), .trace = api_traceparent(call)};
+	struct json body;
+	int64_t wait_ms;
+
+	if (!api_wait_parse(call, &wait_ms) || !api_body(call, known, &body) || !read_batch(call, body, &rq))
+		return;
+	load_start(call, &rq, wait_ms, entity_hash(api_workspace(call), "account", rq.account));
+}
+
+void api_batch_add_items(struct http_call *call)
+{
+	static const char *const known[] = {"items", NULL};
+	struct batch_load_request rq = {0};
+	struct json body;
+
+	if (!api_batch_id(call, &rq.subject) || !api_body(call, known, &body) ||
+	    !read_items(call, body, /* min= */ 1, &rq))
+		return;
+	load_start(call, &rq, /* wait_ms= */ 0, (uint64_t)rq.subject);
+}

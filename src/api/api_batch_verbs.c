@@ -1,0 +1,244 @@
+/*
+ * What callers do to a batch: start it, cancel it, accept an item, say what became of one that is UNKNOWN.
+ *
+ * The unit that writes carries the record of the request's Idempotency-Key. That of a cancel does not: it may be asked for again
+ * and again, and is done once.
+ *
+ *   cancel ─▶ batch_cancel ─┬ seized: this node tears it down ─▶ 200 when that is done within BATCH_TEARDOWN_WAIT_MS, else 202
+ *                           ├ accepted: its holder does, or whoever seizes it ─▶ 202
+ *                           └ was over ─▶ 200
+ */
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "api/api_gate.h"
+#include "api/batch_wait.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "engine/batches.h"
+#include "flow/batch_cancel.h"
+#include "wire/loop.h"
+
+#define VERB_BYTES_MAX (64u << 20)
+
+/* ---- start, accept, resolve ---- */
+
+struct verb_call {
+	struct seat seat;
+	struct batch_verb verb;
+	struct batch_verb_request rq;
+	struct batch_along along; /* the record of its Idempotency-Key */
+	struct http_call *call;
+	struct arena arena;
+};
+
+static void write_answer(const struct batch_verb *v, struct strbuf *text)
+{
+	if (v->rq->kind == BATCH_START)
+		batch_json_add(&v->row, BATCH_AS_IS, text);
+	else
+		batch_json_add_item(&v->item, text);
+}
+
+static void add_record(struct batch_along *along, struct unit *unit)
+{
+	struct verb_call *vc = CONTAINER_OF(along, struct verb_call, along);
+	struct api_json json;
+	struct strbuf text;
+
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	write_answer(&vc->verb, &text);
+	api_json_init(&json, 200, strbuf_slice(&text), /* etag_version= */ 0);
+	api_gate_carry(vc->call->gate, &json.answer, text.failed, unit);
+	strbuf_release(&text);
+}
+
+static void record_written(struct batch_along *along, const struct unit_result *result)
+{
+	api_gate_carried(CONTAINER_OF(along, struct verb_call, along)->call->gate, result);
+}
+
+static void respond_done(const struct verb_call *vc)
+{
+	struct strbuf text;
+
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	write_answer(&vc->verb, &text);
+	api_respond_json(vc->call, 200, &text, /* etag_version= */ 0);
+	strbuf_release(&text);
+}
+
+static void verb_done(struct seat *seat, enum hx_code code)
+{
+	struct verb_call *vc = (struct verb_call *)seat;
+
+	/* A unit that was lost may have carried the record before it turned out that nothing is to be done. */
+	if (vc->call->gate && !vc->verb.changed)
+		api_gate_not_carried(vc->call->gate);
+	if (code)
+		http_respond_code(vc->call->exchange, code, vc->verb.detail);
+	else
+		respond_done(vc);
+	arena_release(&vc->arena);
+	free(vc);
+}
+
+static void verb_start(struct http_call *call, const struct batch_verb_request *rq)
+{
+	struct verb_call *vc = calloc(1, sizeof *vc);
+	enum hx_code code;
+
+	if (!vc) {
+		http_respond_code(call->exchange, HX_BUSY, NULL);
+		return;
+	}
+	vc->call = call;
+	vc->rq = *rq;
+	vc->rq.workspace = api_workspace(call);
+	vc->rq.policy = batches_policy(engine_batches(api_of(call)->engine));
+	vc->along = (struct batch_along){.add = add_record, .won = record_written};
+	vc->rq.along = call->gate ? &vc->along : NULL;
+	arena_init(&vc->arena, VERB_BYTES_MAX);
+	batch_verb_init(&vc->verb, &vc->rq, &vc->arena);
+	vc->seat = (struct seat){.task = &vc->verb.task, .done = verb_done};
+	code = engine_submit(api_of(call)->engine, (uint64_t)vc->rq.subject, &vc->seat);
+	if (code)
+		verb_done(&vc->seat, code);
+}
+
+static const char *const nothing[] = {NULL};
+
+/* The item in the path; false after answering 404. */
+static bool read_item(struct http_call *call, struct batch_verb_request *rq)
+{
+	struct json n;
+
+	if (!api_batch_id(call, &rq->subject))
+		return false;
+	if (!json_check(call_param(call, "n"), /* err= */ NULL, &n) && api_is_counted(n, 0, BATCH_ITEMS_MAX, &rq->n))
+		return true;
+	http_respond_code(call->exchange, HX_NOT_FOUND, "the batch has no such item");
+	return false;
+}
+
+void api_batch_start(struct http_call *call)
+{
+	struct batch_verb_request rq = {.kind = BATCH_START};
+	struct json body;
+
+	if (api_batch_id(call, &rq.subject) && api_body(call, nothing, &body))
+		verb_start(call, &rq);
+}
+
+void api_batch_accept(struct http_call *call)
+{
+	struct batch_verb_request rq = {.kind = BATCH_ACCEPT};
+	struct json body;
+
+	if (read_item(call, &rq) && api_body(call, nothing, &body))
+		verb_start(call, &rq);
+}
+
+void api_batch_resolve(struct http_call *call)
+{
+	static const char *const known[] = {"outcome", "output", NULL};
+	struct batch_verb_request rq = {.kind = BATCH_RESOLVE, .output = slice_str("null")};
+	struct json body, output;
+
+	if (!read_item(call, &rq) || !api_body(call, known, &body) ||
+	    !api_either(call, body, "outcome", "done", "not_done", &rq.done))
+		return;
+	if (json_find(body, slice_str("output"), &output))
+		rq.output = output.raw;
+	if (rq.output.n > BATCH_OUTPUT_BYTES_MAX)
+		http_respond_code(call->exchange, HX_TOO_LARGE, "what an item puts out is at most 1 MiB");
+	else
+		verb_start(call, &rq);
+}
+
+/* ---- cancel ---- */
+
+struct cancel_call {
+	struct seat seat;
+	struct batch_cancel cancel;
+	struct http_call *call;
+	struct arena arena;
+};
+
+static void respond_cancelled(const struct cancel_call *cc)
+{
+	const struct batch_row *row = &cc->cancel.row;
+	struct strbuf text;
+
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	batch_json_add(row, BATCH_AS_IS, &text);
+	api_respond_json(cc->call, 200, &text, /* etag_version= */ 0);
+	strbuf_release(&text);
+}
+
+/* Without room for it here the claim lapses, and whoever finds it goes on. */
+static void tear_down(const struct cancel_call *cc)
+{
+	struct batches *batches = engine_batches(api_of(cc->call)->engine);
+
+	if (batches_tear_down(batches, &cc->cancel.hold, /* done= */ NULL, NULL))
+		batch_wait_teardown(cc->call, cc->cancel.subject);
+	else
+		batch_respond_accepted(cc->call, cc->cancel.subject);
+}
+
+static const char *cancel_detail(enum hx_code code)
+{
+	switch (code) {
+	case HX_WRONG_STATUS:
+		return "items are being loaded into this batch at this moment";
+	case HX_ALREADY_COMPLETED:
+		return "the batch has ended: nothing is left to be cancelled";
+	case HX_CONFIG_ERROR:
+		return "this node does not know the definition of this batch yet";
+	default:
+		return batch_detail(code);
+	}
+}
+
+static void cancel_done(struct seat *seat, enum hx_code code)
+{
+	struct cancel_call *cc = (struct cancel_call *)seat;
+
+	if ((!code || code == HX_ALREADY_COMPLETED) && cc->cancel.row.expired)
+		code = HX_RUN_EXPIRED;
+	if (code)
+		http_respond_code(cc->call->exchange, code == HX_CONFIG_ERROR ? HX_BUSY : code, cancel_detail(code));
+	else if (cc->cancel.seized)
+		tear_down(cc);
+	else if (cc->cancel.was_over)
+		respond_cancelled(cc);
+	else
+		batch_respond_accepted(cc->call, cc->cancel.subject);
+	arena_release(&cc->arena);
+	free(cc);
+}
+
+void api_batch_cancel(struct http_call *call)
+{
+	struct cancel_call *cc;
+	struct json body;
+	int64_t subject;
+	enum hx_code code;
+
+	if (!api_batch_id(call, &subject) || !api_body(call, nothing, &body))
+		return;
+	cc = calloc(1, sizeof *cc);
+	if (!cc) {
+		http_respond_code(call->exchange, HX_BUSY, NULL);
+		return;
+	}
+	cc->call = call;
+	arena_init(&cc->arena, VERB_BYTES_MAX);
+	batch_cancel_init(&cc->cancel, api_workspace(call), subject,
+			  batches_policy(engine_batches(api_of(call)->engine)), &cc->arena);
+	cc->seat = (struct seat){.task = &cc->cancel.task, .done = cancel_done};
+	code = engine_submit(api_of(call)->engine, (uint64_t)subject, &cc->seat);
+	if (code)
+		cancel_done(&cc->seat, code);
+}

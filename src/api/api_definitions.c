@@ -1,0 +1,233 @@
+/*
+ * Definitions: the list, one in any of its versions, and a new version. Putting one waits for the store, so the engine does it in a
+ * thread.
+ */
+#include "api/api.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "engine/definitions.h"
+
+#define FINDINGS_BYTES_MAX (64u << 20)
+
+struct listing {
+	struct strbuf text;
+	bool whole; /* for admins: the texts, too */
+};
+
+/* A text names services, programs and, against all advice, keys in the clear: see the scope of api_definition_show. */
+static void add_whole(const struct definition *d, struct strbuf *text)
+{
+	strbuf_add_str(text, ",\"module\":");
+	json_quote(slice_str(d->module), text);
+	strbuf_addf(text, ",\"steps\":%zu,\"definition\":", d->steps_n);
+	strbuf_add_slice(text, d->text);
+}
+
+static void add_definition(void *context, const struct machine *machine)
+{
+	struct listing *listing = context;
+	struct strbuf *text = &listing->text;
+	const struct definition *d = machine->definition;
+
+	strbuf_add_str(text, text->p[text->n - 1] == '[' ? "" : ",");
+	strbuf_add_str(text, "{\"name\":");
+	json_quote(slice_str(d->name), text);
+	strbuf_addf(text, ",\"kind\":\"%s\",\"version\":%lld", d->kind, (long long)machine->version);
+	if (listing->whole)
+		add_whole(d, text);
+	strbuf_add_char(text, '}');
+}
+
+void api_definition_list(struct http_call *call)
+{
+	struct listing listing = {.whole = call->scope == ROUTE_ADMIN};
+
+	strbuf_init(&listing.text, API_TEXT_BYTES_MAX);
+	strbuf_add_str(&listing.text, "{\"items\":[");
+	engine_each_machine(api_of(call)->engine, add_definition, &listing);
+	strbuf_add_str(&listing.text, "],\"cursor\":null}");
+	api_respond_json(call, 200, &listing.text, 0);
+	strbuf_release(&listing.text);
+}
+
+/* ---- show ---- */
+
+/* clang-format off */
+static const struct db_stmt stmt_version = {
+	.name = "definition_version",
+	.sql = "SELECT text, at FROM hx_definition WHERE name = ?1 AND version = ?2",
+	.in = "ti",
+	.out = "ti",
+};
+enum { TEXT, AT };
+/* clang-format on */
+
+struct sought {
+	struct slice name;
+	int64_t version; /* 0: nothing is in force under this name */
+};
+
+static void note_version(void *context, const struct machine *machine)
+{
+	struct sought *sought = context;
+
+	if (slice_is(sought->name, machine->definition->name))
+		sought->version = machine->version;
+}
+
+static int64_t version_in_force(struct http_call *call, struct slice name)
+{
+	struct sought sought = {.name = name};
+
+	engine_each_machine(api_of(call)->engine, note_version, &sought);
+	return sought.version;
+}
+
+static void build_show(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+
+	UNIT_ADD(unit, UNIT_ANY, &stmt_version, db_text(query->name), db_int(query->number));
+}
+
+static const char *nothing_words(const struct api_query *query)
+{
+	if (version_in_force(query->call, query->name))
+		return "the workflow has no such version";
+	return api_no_workflow_words(query->call, query->name, /* kind= */ NULL);
+}
+
+static enum hx_code answered_show(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	const struct db_rows *rows = &result->rows[0];
+	struct json definition, kind;
+
+	if (rows->n == 0) {
+		query->detail = nothing_words(query);
+		return HX_NOT_FOUND;
+	}
+	/* It was checked when it was put; that nobody has changed it since is what the store says. */
+	if (json_check(db_cell(rows, 0, TEXT)->s, /* err= */ NULL, &definition) ||
+	    !json_find(definition, slice_str("kind"), &kind))
+		return HX_DATA_ERROR;
+	query->etag = query->number;
+	strbuf_add_str(&query->text, "{\"name\":");
+	json_quote(query->name, &query->text);
+	strbuf_addf(&query->text, ",\"kind\":%.*s,\"version\":%lld,", SLICE_ARGS(kind.raw), (long long)query->number);
+	api_add_time(&query->text, "createdAt", db_cell(rows, 0, AT)->i);
+	api_more_json(&query->text, "definition", definition.raw);
+	strbuf_add_char(&query->text, '}');
+	return HX_OK;
+}
+
+void api_definition_show(struct http_call *call)
+{
+	struct slice name = call_param(call, "name");
+	struct api_query *query;
+	int64_t version;
+
+	if (!api_query_number(call, "version", /* otherwise= */ 0, INT64_MAX, &version))
+		return;
+	if (version == 0)
+		version = version_in_force(call, name);
+	if (version == 0) {
+		api_no_workflow(call, name, /* kind= */ NULL);
+		return;
+	}
+	query = api_query_new(call, build_show, answered_show);
+	if (!query)
+		return;
+	query->name = name;
+	query->number = version;
+	api_query_read(query);
+}
+
+/* ---- put ---- */
+
+static void add_findings(const struct findings *findings, struct strbuf *text)
+{
+	strbuf_add_str(text, "\"findings\":[");
+	for (const struct finding *f = findings->first; f; f = f->next) {
+		struct strbuf line;
+
+		strbuf_init(&line, 4096);
+		finding_print(f, &line);
+		strbuf_addf(text, "%s{\"severity\":\"%s\",\"line\":%zu,\"rule\":", f == findings->first ? "" : ",",
+			    f->severity == FINDING_ERROR ? "error" : "warning", f->line);
+		json_quote(slice_str(f->rule ? f->rule : ""), text);
+		strbuf_add_str(text, ",\"text\":");
+		json_quote(strbuf_slice(&line), text);
+		strbuf_add_char(text, '}');
+		strbuf_release(&line);
+	}
+	strbuf_add_char(text, ']');
+}
+
+static void respond_put(struct http_call *call, enum hx_code code, const struct findings *findings, int64_t version,
+			const struct hx_error *err)
+{
+	struct strbuf text, members;
+
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	strbuf_init(&members, API_TEXT_BYTES_MAX);
+	add_findings(findings, &members);
+	if (code == HX_OK) {
+		strbuf_add_str(&text, "{\"name\":");
+		json_quote(call_param(call, "name"), &text);
+		strbuf_addf(&text, ",\"version\":%lld,%s}", (long long)version, members.p);
+		api_respond_json(call, 200, &text, version);
+	} else {
+		/* To the caller it is the definition that is wrong, not our configuration. */
+		struct problem problem = {
+			.code = code == HX_CONFIG_ERROR ? HX_DEFINITION_INVALID : code,
+			.detail = slice_str(err->detail),
+			.members = strbuf_slice(&members),
+		};
+
+		http_respond_problem(call->exchange, &problem);
+	}
+	strbuf_release(&members);
+	strbuf_release(&text);
+}
+
+/* In the exchange's arena. The findings have one of their own, because the exchange's may be in use elsewhere. */
+struct put_call {
+	struct definition_put put;
+	struct http_call *call;
+	struct findings findings;
+	struct arena arena;
+};
+
+static void put_done(struct definition_put *definition, enum hx_code code)
+{
+	struct put_call *put = (struct put_call *)definition;
+	struct arena arena = put->arena;
+
+	respond_put(put->call, code, &put->findings, definition->version, &definition->err);
+	arena_release(&arena); /* our copy: the exchange has gone with the answer */
+}
+
+void api_definition_put(struct http_call *call)
+{
+	struct put_call *put = arena_zalloc(call->arena, sizeof *put);
+	enum hx_code code;
+
+	if (!put) {
+		http_respond_code(call->exchange, HX_BUSY, NULL);
+		return;
+	}
+	put->call = call;
+	arena_init(&put->arena, FINDINGS_BYTES_MAX);
+	findings_init(&put->findings, &put->arena);
+	put->put = (struct definition_put){
+		.name = call_param(call, "name"),
+		.text = call->request->body,
+		.findings = &put->findings,
+		.done = put_done,
+	};
+	code = engine_put_definition(api_of(call)->engine, &put->put);
+	if (code)
+		http_respond_code(call->exchange, code,
+				  code == HX_BUSY ? "another definition is being put: try again" : NULL);
+}

@@ -1,0 +1,419 @@
+/* Entities: create, show, list, fire a step, resolve a held claim. */
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "api/api_gate.h"
+#include "base/id.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "engine/entity_fire.h"
+#include "wire/loop.h"
+
+/* ---- one entity as JSON ---- */
+
+static void add_claim(struct strbuf *text, const struct db_rows *rows, size_t row)
+{
+	const struct db_value *owner = db_cell(rows, row, ENTITY_OWNER);
+	bool held = owner->type != DB_NULL && slice_is(owner->s, SUBJECT_HELD);
+
+	if (owner->type == DB_NULL) {
+		strbuf_add_str(text, "null");
+		return;
+	}
+	strbuf_add_str(text, "{\"step\":");
+	json_quote(db_cell(rows, row, ENTITY_CLAIM_STEP)->s, text);
+	strbuf_add_str(text, ",\"requester\":");
+	json_quote(db_cell(rows, row, ENTITY_CLAIM_REQUESTER)->s, text);
+	strbuf_add_str(text, ",\"owner\":");
+	json_quote(owner->s, text);
+	strbuf_addf(text, ",\"fence\":%lld,\"held\":%s,", (long long)db_cell(rows, row, ENTITY_FENCE)->i,
+		    held ? "true" : "false");
+	if (held)
+		strbuf_add_str(text, "\"until\":null");
+	else
+		api_add_time(text, "until", db_cell(rows, row, ENTITY_UNTIL)->i);
+	strbuf_add_char(text, '}');
+}
+
+static void add_head(struct strbuf *text, const char *workflow, struct slice id, struct slice status, int64_t version,
+		     struct slice data)
+{
+	strbuf_add_str(text, "{\"workflow\":");
+	json_quote(slice_str(workflow), text);
+	strbuf_add_str(text, ",\"id\":");
+	json_quote(id, text);
+	strbuf_add_str(text, ",\"status\":");
+	json_quote(status, text);
+	strbuf_addf(text, ",\"version\":%lld,\"data\":", (long long)version);
+	strbuf_add_slice(text, data);
+	strbuf_add_str(text, ",\"claim\":");
+}
+
+void api_add_entity(struct strbuf *text, const char *workflow, const struct db_rows *rows, size_t row)
+{
+	add_head(text, workflow, db_cell(rows, row, ENTITY_NAME)->s, db_cell(rows, row, ENTITY_STATUS)->s,
+		 db_cell(rows, row, ENTITY_VERSION)->i, db_cell(rows, row, ENTITY_DATA)->s);
+	add_claim(text, rows, row);
+	strbuf_add_char(text, ',');
+	if (db_cell(rows, row, ENTITY_UPDATED_AT)->i)
+		api_add_time(text, "updatedAt", db_cell(rows, row, ENTITY_UPDATED_AT)->i);
+	else
+		strbuf_add_str(text, "\"updatedAt\":null"); /* a row of the user's that no step has moved yet */
+	strbuf_add_char(text, '}');
+}
+
+static struct entity_ref ref_of(const struct api_query *query)
+{
+	return (struct entity_ref){api_workspace(query->call), query->machine, query->name};
+}
+
+/* ---- create ---- */
+
+/* The name that was given, else the subject's own id. */
+static struct slice name_to_create(struct api_query *query)
+{
+	if (query->name.n)
+		return query->name;
+	id_format("ent", query->single.fresh_id, query->id);
+	return slice_str(query->id);
+}
+
+static void build_create(const struct single *single, struct unit *unit)
+{
+	struct api_query *query = single->context;
+	struct entity_ref ref = {api_workspace(query->call), query->machine, name_to_create(query)};
+
+	entity_create(unit, &single->stamp, &ref, single->fresh_id, query->data);
+}
+
+static enum hx_code answered_create(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+
+	query->detail = "an entity of this id exists already";
+	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
+}
+
+static void render_create(struct api_query *query)
+{
+	const struct workflow *workflow = query->machine->workflow;
+
+	query->status = 201;
+	query->etag = 1;
+	add_head(&query->text, workflow->name, name_to_create(query), slice_str(workflow->initial_status), 1,
+		 query->data);
+	strbuf_add_str(&query->text, "null,");
+	api_add_time(&query->text, "updatedAt", query->single.stamp.at.ms);
+	strbuf_add_char(&query->text, '}');
+}
+
+void api_entity_create(struct http_call *call)
+{
+	static const char *const known[] = {"id", "data", NULL};
+	const struct entity_machine *machine = api_machine(call);
+	struct slice name = {NULL, 0}, data = slice_str("{}");
+	struct json body, value;
+	struct api_query *query;
+
+	if (!machine || !api_body(call, known, &body))
+		return;
+	if (json_find(body, slice_str("id"), &value)) {
+		name = json_type(value) == JSON_STRING ? json_string_decode(value, call->arena) : value.raw;
+		if (json_type(value) != JSON_STRING) {
+			http_respond_code(call->exchange, HX_VALIDATION_ERROR, "id must be a string");
+			return;
+		}
+		if (!api_name_checked(call, name, "id"))
+			return;
+	}
+	if (json_find(body, slice_str("data"), &value))
+		data = value.raw;
+	if (data.n > ENTITY_DATA_MAX) {
+		http_respond_code(call->exchange, HX_TOO_LARGE, "data is at most 1 MiB");
+		return;
+	}
+	if (machine->workflow->table.table) {
+		http_respond_code(call->exchange, HX_METHOD_NOT_ALLOWED,
+				  "entities of this workflow live in a table of yours");
+		return;
+	}
+	query = api_query_new(call, build_create, answered_create);
+	if (!query)
+		return;
+	query->render = render_create;
+	query->machine = machine;
+	query->name = name;
+	query->data = data;
+	api_query_start(query, entity_hash(api_workspace(call), machine->workflow->name, name));
+}
+
+/* ---- show and list ---- */
+
+static void build_show(const struct single *single, struct unit *unit)
+{
+	struct entity_ref ref = ref_of(single->context);
+
+	entity_read(unit, &ref);
+}
+
+static enum hx_code answered_show(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+
+	if (result->rows[0].n == 0) {
+		query->detail = "there is no such entity";
+		return HX_NOT_FOUND;
+	}
+	query->etag = db_cell(&result->rows[0], 0, ENTITY_VERSION)->i;
+	api_add_entity(&query->text, query->machine->workflow->name, &result->rows[0], 0);
+	return HX_OK;
+}
+
+void api_entity_show(struct http_call *call)
+{
+	const struct entity_machine *machine = api_machine(call);
+	struct api_query *query = machine ? api_query_new(call, build_show, answered_show) : NULL;
+
+	if (!query)
+		return;
+	query->machine = machine;
+	query->name = call_param(call, "id");
+	api_query_start(query, entity_hash(api_workspace(call), machine->workflow->name, query->name));
+}
+
+static void build_list(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+
+	struct entity_ref ref = ref_of(query);
+
+	entity_list(unit, &ref, query->status_wanted, query->held, query->after, query->limit + 1);
+}
+
+static enum hx_code answered_list(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	const struct db_rows *rows = &result->rows[0];
+	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
+
+	strbuf_add_str(&query->text, "{\"items\":[");
+	for (size_t i = 0; i < n; i++) {
+		strbuf_add_str(&query->text, i ? "," : "");
+		api_add_entity(&query->text, query->machine->workflow->name, rows, i);
+	}
+	api_end_page(&query->text, rows->n > n ? db_cell(rows, n - 1, ENTITY_NAME) : NULL);
+	return HX_OK;
+}
+
+/* So many names, and the NULL behind them; NULL after answering 503. */
+static const char **names_new(struct http_call *call, size_t n)
+{
+	const char **names = arena_zalloc(call->arena, (n + 1) * sizeof *names);
+
+	if (!names)
+		http_respond_code(call->exchange, HX_BUSY, NULL);
+	return names;
+}
+
+/* False after answering 400. */
+static bool has_status(struct http_call *call, const struct workflow *w, struct slice status)
+{
+	const char **known;
+
+	if (workflow_has_status(w, status))
+		return true;
+	known = names_new(call, w->statuses_n);
+	for (size_t i = 0; known && i < w->statuses_n; i++)
+		known[i] = w->statuses[i];
+	return known && api_word_checked(call, status, known, "status", HX_VALIDATION_ERROR);
+}
+
+void api_entity_list(struct http_call *call)
+{
+	const struct entity_machine *machine = api_machine(call);
+	struct slice status = {NULL, 0}, after = {NULL, 0}, held = {NULL, 0};
+	struct hx_error err;
+	struct api_query *query;
+	int64_t limit;
+
+	if (!machine || !api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit))
+		return;
+	if (query_get(&call->query, "status", &err, &status) || query_get(&call->query, "cursor", &err, &after) ||
+	    query_get(&call->query, "held", &err, &held)) {
+		http_respond_error(call->exchange, &err);
+		return;
+	}
+	if (status.n && !has_status(call, machine->workflow, status))
+		return;
+	if (held.n && !slice_is(held, "true") && !slice_is(held, "false")) {
+		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "held is true or false");
+		return;
+	}
+	query = api_query_new(call, build_list, answered_list);
+	if (!query)
+		return;
+	query->machine = machine;
+	query->status_wanted = status;
+	query->after = after;
+	query->held = slice_is(held, "true");
+	query->limit = limit;
+	api_query_read(query);
+}
+
+/* ---- fire and resolve ---- */
+
+struct fire {
+	struct entity_fire fire;
+	struct step_along along; /* the record of its Idempotency-Key */
+	struct http_call *call;
+};
+
+/* The step as it is told when it is done, or before, in the unit that gets it done. */
+static void write_fired(const struct entity_step *s, const char *status, int64_t version, struct wall_time at,
+			struct strbuf *text)
+{
+	strbuf_add_str(text, "{\"entity\":");
+	add_head(text, s->rq->ref.machine->workflow->name, s->name, slice_str(status), version, s->data);
+	strbuf_add_str(text, "null,");
+	api_add_time(text, "updatedAt", at.ms);
+	strbuf_add_str(text, "},\"output\":");
+	strbuf_add_slice(text, s->output.n ? s->output : slice_str("null"));
+	strbuf_add_char(text, '}');
+}
+
+static void respond_fired(struct fire *fire)
+{
+	const struct entity_step *s = &fire->fire.step;
+	struct strbuf text;
+
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	write_fired(s, s->status, s->version, s->updated_at, &text);
+	api_respond_json(fire->call, 200, &text, s->version);
+	strbuf_release(&text);
+}
+
+static void add_record(struct step_along *along, const struct entity_step *s, const char *status, struct unit *unit)
+{
+	struct fire *fire = CONTAINER_OF(along, struct fire, along);
+	struct api_json json;
+	struct strbuf text;
+
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	write_fired(s, status, s->version + 1, s->stamp.at, &text);
+	api_json_init(&json, 200, strbuf_slice(&text), s->version + 1);
+	api_gate_carry(fire->call->gate, &json.answer, text.failed, unit);
+	strbuf_release(&text);
+}
+
+static void record_written(struct step_along *along, const struct unit_result *result)
+{
+	api_gate_carried(CONTAINER_OF(along, struct fire, along)->call->gate, result);
+}
+
+/* The caller sees what the action itself said: words as the detail, a rejection as it came. */
+static void respond_refused(struct fire *fire, enum hx_code code)
+{
+	struct slice output = fire->fire.step.output;
+	struct strbuf members;
+	struct problem problem = {.code = code, .detail = output};
+
+	if (code == HX_ACTION_FAILED ||
+	    code == HX_OUTCOME_UNKNOWN) /* what its service asks for, the caller is asked for */
+		problem.retry_after_s = (unsigned)((fire->fire.step.not_before_ms + 999) / 1000);
+	strbuf_init(&members, API_TEXT_BYTES_MAX);
+	if (code == HX_INVALID && output.n) {
+		strbuf_add_str(&members, "\"output\":");
+		strbuf_add_slice(&members, output);
+		problem.detail = slice_str("the action rejected its input");
+		problem.members = strbuf_slice(&members);
+	}
+	http_respond_problem(fire->call->exchange, &problem);
+	strbuf_release(&members);
+}
+
+static void fire_done(struct entity_fire *entity_fire, enum hx_code code)
+{
+	struct fire *fire = (struct fire *)entity_fire;
+
+	if (code == HX_OK)
+		respond_fired(fire);
+	else
+		respond_refused(fire, code);
+	entity_fire_release(&fire->fire);
+	free(fire);
+}
+
+/* False after answering 404. */
+static bool has_step(struct http_call *call, const struct workflow *w)
+{
+	struct slice step_key = call_param(call, "step");
+	const char **known;
+
+	if (workflow_has_step(w, step_key))
+		return true;
+	known = names_new(call, w->steps_n);
+	for (size_t i = 0; known && i < w->steps_n; i++)
+		known[i] = w->steps[i].step_key;
+	return known && api_word_checked(call, step_key, known, "step", HX_NOT_FOUND);
+}
+
+static struct fire *fire_new(struct http_call *call, const struct entity_machine *machine, enum step_mode mode)
+{
+	struct fire *fire = calloc(1, sizeof *fire);
+
+	if (!fire) {
+		http_respond_code(call->exchange, HX_BUSY, NULL);
+		return NULL;
+	}
+	fire->call = call;
+	fire->fire.rq = (struct step_request){
+		.mode = mode,
+		.ref = {api_workspace(call), machine, call_param(call, "id")},
+		.step_key = call_param(call, "step"),
+		.requester = api_requester(call),
+		.traceparent = api_traceparent(call),
+		.along = call->gate ? &fire->along : NULL,
+	};
+	fire->fire.done = fire_done;
+	fire->along = (struct step_along){.add = add_record, .won = record_written};
+	return fire;
+}
+
+void api_entity_fire(struct http_call *call)
+{
+	static const char *const known[] = {"input", "version", NULL};
+	const struct entity_machine *machine = api_machine(call);
+	struct json body, input = json_trust(slice_str("null"));
+	struct fire *fire;
+	int64_t version;
+
+	if (!machine || !has_step(call, machine->workflow) || !api_body(call, known, &body) ||
+	    !api_version(call, body, &version))
+		return;
+	(void)json_find(body, slice_str("input"), &input); /* absent: null */
+	fire = fire_new(call, machine, STEP_FIRE);
+	if (!fire)
+		return;
+	fire->fire.rq.input = input;
+	fire->fire.rq.version = version;
+	entity_fire_start(&fire->fire, api_of(call)->engine);
+}
+
+void api_entity_resolve(struct http_call *call)
+{
+	static const char *const known[] = {"outcome", "output", NULL};
+	const struct entity_machine *machine = api_machine(call);
+	struct json body, output = json_trust(slice_str("null"));
+	struct fire *fire;
+	bool done;
+
+	if (!machine || !has_step(call, machine->workflow) || !api_body(call, known, &body) ||
+	    !api_either(call, body, "outcome", "done", "not_done", &done))
+		return;
+	(void)json_find(body, slice_str("output"), &output); /* absent: null */
+	fire = fire_new(call, machine, done ? STEP_RESOLVE_DONE : STEP_RESOLVE_NOT_DONE);
+	if (!fire)
+		return;
+	fire->fire.rq.input = output;
+	entity_fire_start(&fire->fire, api_of(call)->engine);
+}

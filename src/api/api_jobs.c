@@ -1,0 +1,357 @@
+/* Jobs: push, show, list, give a parked one another try. What workers do with them is api_job_work.c. */
+#include "api/api.h"
+#include "base/id.h"
+#include "base/json_members.h"
+#include "base/json_number.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "flow/job_work.h"
+
+bool api_job_id(struct http_call *call, int64_t *ret_subject)
+{
+	if (id_parse("job", call_param(call, "id"), ret_subject))
+		return true;
+	http_respond_code(call->exchange, HX_NOT_FOUND, "there is no such job");
+	return false;
+}
+
+/* ---- one job as JSON ---- */
+
+static void add_text(struct strbuf *text, const char *member, const struct db_value *value)
+{
+	strbuf_addf(text, ",\"%s\":", member);
+	if (value->type == DB_NULL)
+		strbuf_add_str(text, "null");
+	else
+		json_quote(value->s, text);
+}
+
+static void add_json(struct strbuf *text, const char *member, const struct db_value *value)
+{
+	strbuf_addf(text, ",\"%s\":", member);
+	strbuf_add_slice(text, value->type == DB_NULL ? slice_str("null") : value->s);
+}
+
+static void add_time(struct strbuf *text, const char *member, const struct db_value *value)
+{
+	strbuf_add_char(text, ',');
+	if (value->type == DB_NULL)
+		strbuf_addf(text, "\"%s\":null", member);
+	else
+		api_add_time(text, member, value->i);
+}
+
+static void add_job(struct strbuf *text, const struct db_rows *rows, size_t i)
+{
+	const struct db_value *run = db_cell(rows, i, JOB_RUN);
+	char id[ID_TEXT_BYTES];
+
+	id_format("job", db_cell(rows, i, JOB_SUBJECT)->i, id);
+	strbuf_addf(text, "{\"id\":\"%s\"", id);
+	add_text(text, "queue", db_cell(rows, i, JOB_QUEUE));
+	add_text(text, "status", db_cell(rows, i, JOB_STATUS));
+	strbuf_addf(text, ",\"attempt\":%lld,\"priority\":%lld", (long long)db_cell(rows, i, JOB_ATTEMPT)->i,
+		    (long long)db_cell(rows, i, JOB_PRIORITY)->i);
+	add_text(text, "workflow", db_cell(rows, i, JOB_WORKFLOW));
+	add_text(text, "action", db_cell(rows, i, JOB_ACTION));
+	if (run->type != DB_NULL) {
+		id_format("run", run->i, id);
+		strbuf_addf(text, ",\"run\":\"%s\"", id);
+	}
+	add_text(text, "key", db_cell(rows, i, JOB_USER_KEY));
+	add_text(text, "idempotencyKey", db_cell(rows, i, JOB_KEY));
+	add_json(text, "payload", db_cell(rows, i, JOB_PAYLOAD));
+	add_json(text, "output", db_cell(rows, i, JOB_OUTPUT));
+	add_text(text, "error", db_cell(rows, i, JOB_ERROR));
+	add_text(text, "owner", db_cell(rows, i, JOB_OWNER));
+	add_time(text, "leaseUntil", db_cell(rows, i, JOB_UNTIL));
+	add_time(text, "runAt", db_cell(rows, i, JOB_DUE_AT));
+	add_time(text, "updatedAt", db_cell(rows, i, JOB_UPDATED_AT));
+	strbuf_add_char(text, '}');
+}
+
+/* ---- push ---- */
+
+struct push_call {
+	struct seat seat;
+	struct job_push push;
+	struct http_call *call;
+};
+
+static bool refuse(struct http_call *call, enum hx_code code, const char *detail)
+{
+	http_respond_code(call->exchange, code, detail);
+	return false;
+}
+
+static bool read_time(struct http_call *call, struct json value, int64_t *ret_ms)
+{
+	struct hx_error err;
+	struct wall_time time = {0};
+	enum hx_code code = HX_VALIDATION_ERROR;
+
+	if (json_type(value) == JSON_STRING)
+		code = wall_time_parse("runAt", json_string_view(value, call->arena), &err, &time);
+	else
+		error_set(&err, code, "runAt must be a time of RFC 3339, as a string");
+	if (code)
+		http_respond_error(call->exchange, &err);
+	*ret_ms = time.ms > 0 ? time.ms : 1; /* 0 would mean that there is none; the past is the past */
+	return !code;
+}
+
+static bool read_item(struct http_call *call, struct json object, struct job_push_item *item)
+{
+	static const char *const known[] = {"queue", "payload", "key", "runAt", "priority", NULL};
+	struct json value;
+	struct hx_error err;
+
+	if (json_type(object) != JSON_OBJECT)
+		return refuse(call, HX_VALIDATION_ERROR, "a job must be a JSON object");
+	if (!api_members_known(call, object, known))
+		return false;
+	if (!json_find(object, slice_str("queue"), &value))
+		return refuse(call, HX_VALIDATION_ERROR, "queue is missing");
+	if (!api_queue_checked(call, value, &item->queue))
+		return false;
+	item->payload = slice_str("null");
+	if (json_find(object, slice_str("payload"), &value))
+		item->payload = value.raw;
+	if (item->payload.n > JOB_PAYLOAD_BYTES_MAX)
+		return refuse(call, HX_TOO_LARGE, "payload is at most 1 MiB");
+	if (json_find(object, slice_str("key"), &value) && !api_key_checked(call, value, "key", &item->key))
+		return false;
+	if (json_find(object, slice_str("runAt"), &value) && !read_time(call, value, &item->due_at_ms))
+		return false;
+	if (json_find(object, slice_str("priority"), &value) &&
+	    (json_int64(value, &err, &item->priority) || item->priority > JOB_PRIORITY_MAX ||
+	     item->priority < -JOB_PRIORITY_MAX))
+		return refuse(call, HX_VALIDATION_ERROR, "priority is a whole number from -1000 to 1000");
+	return true;
+}
+
+static size_t count(struct json array)
+{
+	struct json_iter it = json_iter_of(array);
+	struct json element;
+	size_t n = 0;
+
+	while (json_iter_element(&it, &element))
+		n++;
+	return n;
+}
+
+/* An object is an array of one. */
+static struct job_push_item *read_items(struct http_call *call, struct json body, size_t *ret_n)
+{
+	bool many = json_type(body) == JSON_ARRAY;
+	struct json_iter it = json_iter_of(body);
+	struct job_push_item *items;
+	struct json object = body;
+
+	*ret_n = many ? count(body) : 1;
+	if (*ret_n < 1 || *ret_n > JOB_PUSH_MAX) {
+		refuse(call, HX_VALIDATION_ERROR, "1 to 1000 jobs may be pushed at once");
+		return NULL;
+	}
+	items = arena_zalloc(call->arena, *ret_n * sizeof *items);
+	if (!items) {
+		refuse(call, HX_BUSY, NULL);
+		return NULL;
+	}
+	for (size_t i = 0; i < *ret_n; i++)
+		if ((many && !json_iter_element(&it, &object)) || !read_item(call, object, &items[i]))
+			return NULL;
+	return items;
+}
+
+static void respond_pushed(const struct push_call *pc)
+{
+	char id[ID_TEXT_BYTES];
+	struct strbuf text;
+
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	strbuf_add_str(&text, "{\"jobs\":[");
+	for (size_t i = 0; i < pc->push.n; i++) {
+		id_format("job", pc->push.items[i].subject, id);
+		strbuf_addf(&text, "%s{\"id\":\"%s\",\"created\":%s}", i ? "," : "", id,
+			    pc->push.items[i].created ? "true" : "false");
+	}
+	strbuf_add_str(&text, "]}");
+	api_respond_json(pc->call, 201, &text, 0);
+	strbuf_release(&text);
+}
+
+static void push_done(struct seat *seat, enum hx_code code)
+{
+	struct push_call *pc = (struct push_call *)seat;
+
+	if (code == HX_OK)
+		respond_pushed(pc);
+	else
+		http_respond_code(pc->call->exchange, code, NULL);
+}
+
+void api_job_push(struct http_call *call)
+{
+	struct push_call *pc = arena_zalloc(call->arena, sizeof *pc);
+	struct job_push_item *items;
+	struct hx_error err;
+	enum hx_code code;
+	struct json body;
+	size_t n;
+
+	code = json_check(call->request->body, &err, &body);
+	if (!code)
+		code = json_check_unique(body, call->arena, &err);
+	if (code) {
+		http_respond_error(call->exchange, &err);
+		return;
+	}
+	items = read_items(call, body, &n);
+	if (!items)
+		return;
+	if (!pc) {
+		http_respond_code(call->exchange, HX_BUSY, NULL);
+		return;
+	}
+	pc->call = call;
+	job_push_init(&pc->push, api_workspace(call), items, n, call->arena);
+	pc->seat = (struct seat){.task = &pc->push.task, .done = push_done};
+	code = engine_submit(api_of(call)->engine, (uint64_t)(uintptr_t)pc >> 4, &pc->seat);
+	if (code)
+		push_done(&pc->seat, code);
+}
+
+/* ---- show and list ---- */
+
+static void build_show(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+
+	job_read_in(unit, api_workspace(query->call), query->subject);
+}
+
+static enum hx_code answered_show(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+
+	query->detail = "there is no such job";
+	if (result->rows[0].n == 0)
+		return HX_NOT_FOUND;
+	query->etag = db_cell(&result->rows[0], 0, JOB_VERSION)->i;
+	add_job(&query->text, &result->rows[0], 0);
+	return HX_OK;
+}
+
+void api_job_show(struct http_call *call)
+{
+	struct api_query *query;
+	int64_t subject;
+
+	if (!api_job_id(call, &subject))
+		return;
+	query = api_query_new(call, build_show, answered_show);
+	if (!query)
+		return;
+	query->subject = subject;
+	api_query_start(query, (uint64_t)subject);
+}
+
+static void build_list(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+
+	job_list(unit, api_workspace(query->call), query->status_wanted, query->name, query->subject, query->limit + 1);
+}
+
+static enum hx_code answered_list(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	const struct db_rows *rows = &result->rows[0];
+	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
+	char cursor[ID_TEXT_BYTES];
+
+	strbuf_add_str(&query->text, "{\"items\":[");
+	for (size_t i = 0; i < n; i++) {
+		strbuf_add_str(&query->text, i ? "," : "");
+		add_job(&query->text, rows, i);
+	}
+	if (rows->n > n) {
+		id_format("job", db_cell(rows, n - 1, JOB_SUBJECT)->i, cursor);
+		strbuf_addf(&query->text, "],\"cursor\":\"%s\"}", cursor);
+	} else {
+		strbuf_add_str(&query->text, "],\"cursor\":null}");
+	}
+	return HX_OK;
+}
+
+void api_job_list(struct http_call *call)
+{
+	struct slice status = {NULL, 0}, queue = {NULL, 0}, cursor = {NULL, 0};
+	struct hx_error err;
+	struct api_query *query;
+	int64_t limit, after = 0;
+
+	if (!api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit))
+		return;
+	if (query_get(&call->query, "status", &err, &status) || query_get(&call->query, "queue", &err, &queue) ||
+	    query_get(&call->query, "cursor", &err, &cursor)) {
+		http_respond_error(call->exchange, &err);
+		return;
+	}
+	if (status.n && !api_word_checked(call, status, job_statuses, "status of jobs", HX_VALIDATION_ERROR))
+		return;
+	if (cursor.n && !id_parse("job", cursor, &after)) {
+		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "this is no cursor of this list");
+		return;
+	}
+	query = api_query_new(call, build_list, answered_list);
+	if (!query)
+		return;
+	query->status_wanted = status;
+	query->name = queue;
+	query->subject = after;
+	query->limit = limit;
+	api_query_read(query);
+}
+
+/* ---- redrive ---- */
+
+static void build_redrive(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+
+	job_redrive(unit, &single->stamp, api_workspace(query->call), query->subject);
+}
+
+static enum hx_code answered_redrive(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+
+	enum hx_code code = job_redriven(result);
+
+	query->detail = job_redrive_detail(code);
+	return code;
+}
+
+static void render_redrive(struct api_query *query)
+{
+	id_format("job", query->subject, query->id);
+	strbuf_addf(&query->text, "{\"id\":\"%s\",\"status\":\"%s\"}", query->id, JOB_AVAILABLE);
+}
+
+void api_job_redrive(struct http_call *call)
+{
+	struct api_query *query;
+	int64_t subject;
+
+	if (!api_job_id(call, &subject))
+		return;
+	query = api_query_new(call, build_redrive, answered_redrive);
+	if (!query)
+		return;
+	query->render = render_redrive;
+	query->subject = subject;
+	api_query_start(query, (uint64_t)subject);
+}

@@ -1,0 +1,408 @@
+/*
+ * What callers do to a run: cancel, retry, pause, resume, send an event, decide an approval, say what became of a step that
+ * is UNKNOWN. All of them are one task (flow/run_verb.h), and differ in what they read from the request.
+ *
+ *   request ─▶ (approval: read the run for its entry_lock ─▶ take it) ─▶ the verb, in the run's lane ─▶ (release) ─▶ answer
+ */
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "api/api_gate.h"
+#include "api/run_wait.h"
+#include "base/id.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "engine/runs.h"
+#include "flow/run_verb.h"
+#include "wire/loop.h"
+
+#define VERB_BYTES_MAX (512u << 20)
+#define PERSON_BYTES_MAX 255
+#define COMMENT_BYTES_MAX 4096
+
+struct verb_call {
+	struct seat seat;
+	struct run_verb verb;
+	struct run_verb_request rq;
+	struct run_along along; /* the record of its Idempotency-Key */
+	struct entry_ticket ticket;
+	int64_t lock_ms;
+	struct http_call *call;
+	struct arena arena;
+	enum hx_code code;
+	const char *detail;
+	bool locked;
+};
+
+/* ---- the answer ---- */
+
+static int status_of(const struct run_verb *v)
+{
+	bool later = v->rq->kind == RUN_CANCEL  ? strcmp(v->status, RUN_CANCELLED) != 0
+		     : v->rq->kind == RUN_EVENT ? !v->duplicate
+						: false;
+
+	return later ? 202 : 200;
+}
+
+/* The verb as it is told when it is done, or before, in the unit that gets it done. */
+static void write_answer(const struct run_verb *v, struct strbuf *text)
+{
+	char id[ID_TEXT_BYTES];
+
+	id_format("run", v->rq->subject, id);
+	strbuf_addf(text, "{\"id\":\"%s\",\"status\":\"%s\",\"version\":%lld", id, v->status, (long long)v->version);
+	if (v->rq->kind == RUN_EVENT)
+		strbuf_addf(text, ",\"duplicate\":%s", v->duplicate ? "true" : "false");
+	strbuf_add_char(text, '}');
+}
+
+static void add_record(struct run_along *along, const struct run_verb *v, struct unit *unit)
+{
+	struct verb_call *vc = CONTAINER_OF(along, struct verb_call, along);
+	struct api_json json;
+	struct strbuf text;
+
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	write_answer(v, &text);
+	api_json_init(&json, status_of(v), strbuf_slice(&text), v->version);
+	api_gate_carry(vc->call->gate, &json.answer, text.failed, unit);
+	strbuf_release(&text);
+}
+
+static void record_written(struct run_along *along, const struct unit_result *result)
+{
+	api_gate_carried(CONTAINER_OF(along, struct verb_call, along)->call->gate, result);
+}
+
+static void respond_done(struct verb_call *vc)
+{
+	struct strbuf text;
+
+	/* A unit that was lost may have carried the record before it turned out that nothing is to be done. */
+	if (vc->call->gate && !vc->verb.changed)
+		api_gate_not_carried(vc->call->gate);
+	/* One that nobody had begun is cancelled here and now; all others end where they are driven. */
+	if (vc->verb.changed && vc->verb.row.machine)
+		tally_add(&engine_metrics(api_of(vc->call)->engine)->runs_ended, vc->verb.row.machine->definition->name,
+			  vc->verb.status);
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	write_answer(&vc->verb, &text);
+	api_respond_json(vc->call, status_of(&vc->verb), &text, vc->verb.version);
+	strbuf_release(&text);
+}
+
+static void respond_and_free(struct verb_call *vc)
+{
+	enum hx_code code = vc->code == HX_CONFIG_ERROR ? HX_BUSY : vc->code;
+
+	if (code == HX_OK)
+		respond_done(vc);
+	else
+		http_respond_code(vc->call->exchange, code, vc->detail ? vc->detail : runs_detail(code));
+	arena_release(&vc->arena);
+	free(vc);
+}
+
+static void lock_released(struct entry_ticket *ticket)
+{
+	respond_and_free(CONTAINER_OF(ticket, struct verb_call, ticket));
+}
+
+/* The lock is given back before the caller hears, so that its next call is not refused because of its last. */
+static void verb_end(struct verb_call *vc, enum hx_code code, const char *detail)
+{
+	vc->code = code;
+	vc->detail = detail;
+	if (vc->locked)
+		entry_lock_release(&vc->ticket);
+	else
+		respond_and_free(vc);
+}
+
+static void verb_done(struct seat *seat, enum hx_code code)
+{
+	struct verb_call *vc = (struct verb_call *)seat;
+
+	verb_end(vc, code, vc->verb.detail);
+}
+
+/* ---- the start ---- */
+
+static void verb_submit(struct verb_call *vc)
+{
+	enum hx_code code;
+
+	run_verb_init(&vc->verb, &vc->rq, &vc->arena);
+	code = engine_submit(api_of(vc->call)->engine, (uint64_t)vc->rq.subject, &vc->seat);
+	if (code)
+		verb_end(vc, code, NULL);
+}
+
+/* Without its store the outer door stands open; the inner ones decide. */
+static void lock_taken(struct entry_ticket *ticket, enum hx_code code)
+{
+	struct verb_call *vc = CONTAINER_OF(ticket, struct verb_call, ticket);
+	struct engine_metrics *metrics = engine_metrics(api_of(vc->call)->engine);
+
+	vc->locked = true; /* a ticket that was taken, even in vain, is released once */
+	if (code == HX_ENTRY_LOCKED) {
+		atomic_fetch_add(&metrics->entry_locked, 1);
+		verb_end(vc, HX_ENTRY_LOCKED, NULL);
+		return;
+	}
+	atomic_fetch_add(&metrics->entry_lock_unavailable, code != HX_OK);
+	verb_submit(vc);
+}
+
+/* NULL after answering. */
+static struct verb_call *verb_new(struct http_call *call, enum run_verb_kind kind)
+{
+	struct verb_call *vc;
+	int64_t subject;
+
+	if (!api_run_id(call, &subject))
+		return NULL;
+	vc = calloc(1, sizeof *vc);
+	if (!vc) {
+		http_respond_code(call->exchange, HX_BUSY, NULL);
+		return NULL;
+	}
+	vc->call = call;
+	vc->rq = (struct run_verb_request){
+		.kind = kind,
+		.workspace = api_workspace(call),
+		.subject = subject,
+		.policy = runs_policy(engine_runs(api_of(call)->engine)),
+		.along = call->gate ? &vc->along : NULL,
+	};
+	vc->along = (struct run_along){.add = add_record, .won = record_written};
+	arena_init(&vc->arena, VERB_BYTES_MAX);
+	vc->seat = (struct seat){.task = &vc->verb.task, .done = verb_done};
+	vc->ticket.taken = lock_taken;
+	vc->ticket.released = lock_released;
+	return vc;
+}
+
+/* ---- cancel, retry, pause, resume ---- */
+
+static void start_plain(struct http_call *call, enum run_verb_kind kind)
+{
+	static const char *const known[] = {"version", NULL};
+	struct verb_call *vc;
+	struct json body;
+	int64_t version;
+
+	if (!api_body(call, known, &body) || !api_version(call, body, &version))
+		return;
+	vc = verb_new(call, kind);
+	if (!vc)
+		return;
+	vc->rq.version = version;
+	verb_submit(vc);
+}
+
+void api_run_cancel(struct http_call *call)
+{
+	start_plain(call, RUN_CANCEL);
+}
+
+void api_run_retry(struct http_call *call)
+{
+	start_plain(call, RUN_RETRY);
+}
+
+void api_run_pause(struct http_call *call)
+{
+	start_plain(call, RUN_PAUSE);
+}
+
+void api_run_resume(struct http_call *call)
+{
+	start_plain(call, RUN_RESUME);
+}
+
+/* ---- events ---- */
+
+/* What the run will keep: null when it is absent. */
+static bool read_output(struct http_call *call, struct json body, const char *member, struct slice *ret_json)
+{
+	struct json value;
+
+	*ret_json = slice_str("null");
+	if (json_find(body, slice_str(member), &value))
+		*ret_json = value.raw;
+	if (ret_json->n <= RUN_OUTPUT_BYTES_MAX)
+		return true;
+	http_respond_code(call->exchange, HX_TOO_LARGE, "what a step puts out is at most 1 MiB");
+	return false;
+}
+
+void api_run_event(struct http_call *call)
+{
+	static const char *const known[] = {"id", "data", NULL};
+	struct slice id = {NULL, 0}, data;
+	struct verb_call *vc;
+	struct json body, value;
+
+	if (!api_name_checked(call, call_param(call, "event"), "the event") || !api_body(call, known, &body) ||
+	    !read_output(call, body, "data", &data))
+		return;
+	if (json_find(body, slice_str("id"), &value) && !api_key_checked(call, value, "id", &id))
+		return;
+	vc = verb_new(call, RUN_EVENT);
+	if (!vc)
+		return;
+	vc->rq.name = call_param(call, "event");
+	vc->rq.event_id = id;
+	vc->rq.data = data;
+	verb_submit(vc);
+}
+
+/* ---- approvals ---- */
+
+/* A text of the body, or what it is otherwise; false after answering 400. */
+static bool read_text(struct http_call *call, struct json body, const char *member, size_t bytes_max,
+		      struct slice *text)
+{
+	struct hx_error err;
+	struct json value;
+
+	if (!json_find(body, slice_str(member), &value) || json_type(value) == JSON_NULL)
+		return true;
+	*text = json_type(value) == JSON_STRING ? json_string_decode(value, call->arena) : slice_of(NULL, 0);
+	if (text->p && text->n >= 1 && text->n <= bytes_max)
+		return true;
+	error_set(&err, HX_VALIDATION_ERROR, "%s is a string of 1 to %zu bytes", member, bytes_max);
+	http_respond_error(call->exchange, &err);
+	return false;
+}
+
+/* {"decision", "by", "comment"}, which is the output of the step. In the exchange's arena; false after answering. */
+static bool read_decision(struct http_call *call, struct json body, struct slice *ret_data)
+{
+	struct slice by = api_requester(call), comment = {NULL, 0};
+	struct strbuf text;
+	bool approves;
+
+	if (!api_either(call, body, "decision", "approve", "reject", &approves) ||
+	    !read_text(call, body, "by", PERSON_BYTES_MAX, &by) ||
+	    !read_text(call, body, "comment", COMMENT_BYTES_MAX, &comment))
+		return false;
+	strbuf_init(&text, RUN_OUTPUT_BYTES_MAX);
+	strbuf_addf(&text, "{\"decision\":\"%s\",\"by\":", approves ? "approve" : "reject");
+	json_quote(by, &text);
+	strbuf_add_str(&text, ",\"comment\":");
+	if (comment.p)
+		json_quote(comment, &text);
+	else
+		strbuf_add_str(&text, "null");
+	strbuf_add_char(&text, '}');
+	*ret_data = text.failed ? slice_of(NULL, 0) : arena_copy(call->arena, strbuf_slice(&text));
+	strbuf_release(&text);
+	if (!ret_data->p)
+		http_respond_code(call->exchange, HX_BUSY, NULL);
+	return ret_data->p;
+}
+
+/* Before the verb: which definition is it, and does the step have an entry lock? */
+struct lock_query {
+	struct api_query query;
+	struct verb_call *vc;
+	const char *workflow;
+};
+
+static void build_lock_query(const struct single *single, struct unit *unit)
+{
+	const struct verb_call *vc = ((const struct lock_query *)single->context)->vc;
+
+	run_read(unit, vc->rq.workspace, vc->rq.subject);
+}
+
+static enum hx_code answered_lock_query(struct single *single, const struct unit_result *result)
+{
+	struct lock_query *lq = single->context;
+	struct verb_call *vc = lq->vc;
+	const struct run_policy *policy = vc->rq.policy;
+	const struct run_step *step = NULL;
+	struct run_row row;
+	enum hx_code code = run_row_take(result, policy->machine_of, policy->context, &vc->arena, &row);
+
+	if (!code && !row.expired) {
+		lq->workflow = row.machine->definition->name;
+		step = run_definition_step(row.machine->definition, vc->rq.name);
+	}
+	vc->lock_ms = step ? step->entry_lock_ms : 0;
+	arena_reset(&vc->arena);
+	return HX_OK; /* whatever is wrong with the run, the verb says so */
+}
+
+static void lock_known(struct api_query *query, enum hx_code code)
+{
+	struct lock_query *lq = (struct lock_query *)query;
+	struct verb_call *vc = lq->vc;
+	struct entry_key key = {
+		.workspace = vc->rq.workspace, .entity = call_param(vc->call, "id"), .step = vc->rq.name};
+
+	if (code || !vc->lock_ms) {
+		verb_submit(vc);
+		return;
+	}
+	key.workflow = slice_str(lq->workflow);
+	entry_lock_take(engine_entry_locks(api_of(vc->call)->engine), &vc->ticket, &key, vc->lock_ms);
+}
+
+static void start_approval(struct verb_call *vc)
+{
+	struct lock_query *lq = arena_zalloc(vc->call->arena, sizeof *lq);
+
+	if (!lq) {
+		verb_end(vc, HX_BUSY, NULL);
+		return;
+	}
+	api_query_init(&lq->query, vc->call, build_lock_query, answered_lock_query);
+	lq->query.ended = lock_known;
+	lq->vc = vc;
+	api_query_start(&lq->query, (uint64_t)vc->rq.subject);
+}
+
+void api_run_approve(struct http_call *call)
+{
+	static const char *const known[] = {"decision", "by", "comment", "version", NULL};
+	struct verb_call *vc;
+	struct slice data;
+	struct json body;
+	int64_t version;
+
+	if (!api_body(call, known, &body) || !api_version(call, body, &version) || !read_decision(call, body, &data))
+		return;
+	vc = verb_new(call, RUN_APPROVE);
+	if (!vc)
+		return;
+	vc->rq.name = call_param(call, "step");
+	vc->rq.data = data;
+	vc->rq.version = version;
+	start_approval(vc);
+}
+
+/* ---- a step that is UNKNOWN ---- */
+
+void api_run_resolve(struct http_call *call)
+{
+	static const char *const known[] = {"outcome", "output", NULL};
+	struct verb_call *vc;
+	struct slice output;
+	struct json body;
+	bool done;
+
+	if (!api_body(call, known, &body) || !api_either(call, body, "outcome", "done", "not_done", &done) ||
+	    !read_output(call, body, "output", &output))
+		return;
+	vc = verb_new(call, RUN_RESOLVE);
+	if (!vc)
+		return;
+	vc->rq.name = call_param(call, "step");
+	vc->rq.data = output;
+	vc->rq.done = done;
+	verb_submit(vc);
+}

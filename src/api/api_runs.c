@@ -1,0 +1,347 @@
+/*
+ * Runs: create, show, list.
+ *
+ * Creating one is a single unit: the run, which its key lets in once, and in front of it the record of the request's
+ * Idempotency-Key. Who loses to the run's own key reads the run that is there (insert and see, never look and insert):
+ *
+ *   unit ─┬ won ───────────────▶ the engine drives it at once ─▶ 201, or wait
+ *         ├ lost to the run ───▶ (with an Idempotency-Key: acquire) ─▶ read by its key ─▶ 200, or wait
+ *         └ lost to the record ▶ the gate replays, refuses, or lets it try again
+ */
+#include "api/api.h"
+#include "api/api_gate.h"
+#include "api/api_wait.h"
+#include "api/run_json.h"
+#include "api/run_wait.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "engine/runs.h"
+#include "wire/loop.h"
+
+/* ---- reading the request ---- */
+
+static bool refuse(struct http_call *call, enum hx_code code, const char *detail)
+{
+	http_respond_code(call->exchange, code, detail);
+	return false;
+}
+
+static bool read_definition(struct http_call *call, struct json body, struct run_spec *spec)
+{
+	struct json value;
+	struct slice name;
+
+	if (!json_find(body, slice_str("definitionId"), &value) || json_type(value) != JSON_STRING)
+		return refuse(call, HX_VALIDATION_ERROR, "definitionId must be a string: the name of a workflow");
+	name = json_string_view(value, call->arena);
+	if (!name.p)
+		return refuse(call, HX_BUSY, NULL);
+	spec->machine = engine_run(api_of(call)->engine, name);
+	if (!spec->machine)
+		api_no_workflow(call, name, "run");
+	return spec->machine;
+}
+
+bool api_key_checked(struct http_call *call, struct json value, const char *what, struct slice *ret_key)
+{
+	struct slice key = {NULL, 0};
+	struct hx_error err;
+
+	if (json_type(value) == JSON_STRING)
+		key = json_string_decode(value, call->arena);
+	if (run_key_is_good(key)) {
+		*ret_key = key;
+		return true;
+	}
+	error_set(&err, HX_VALIDATION_ERROR, "%s is a string of 1 to %d characters, without U+0000", what,
+		  RUN_KEY_CHARACTERS_MAX);
+	http_respond_error(call->exchange, &err);
+	return false;
+}
+
+static bool read_input(struct http_call *call, struct json body, struct run_spec *spec)
+{
+	struct json value;
+
+	spec->input = slice_str("{}");
+	if (!json_find(body, slice_str("input"), &value))
+		return true;
+	if (json_type(value) != JSON_OBJECT)
+		return refuse(call, HX_VALIDATION_ERROR, "input must be an object");
+	if (value.raw.n > RUN_INPUT_BYTES_MAX)
+		return refuse(call, HX_TOO_LARGE, "input is at most 1 MiB");
+	spec->input = value.raw;
+	spec->input_given = true;
+	return true;
+}
+
+static bool read_spec(struct http_call *call, struct run_spec *spec)
+{
+	static const char *const known[] = {"definitionId", "input", "idempotencyKey", NULL};
+	struct json body, value;
+
+	*spec = (struct run_spec){.workspace = api_workspace(call),
+				  .requester = api_requester(call),
+				  .traceparent = api_traceparent(call)};
+	if (!api_body(call, known, &body) || !read_definition(call, body, spec) || !read_input(call, body, spec))
+		return false;
+	return !json_find(body, slice_str("idempotencyKey"), &value) ||
+	       api_key_checked(call, value, "idempotencyKey", &spec->key);
+}
+
+/* ---- create ---- */
+
+struct creation {
+	struct api_query query;  /* the unit that creates */
+	struct api_query by_key; /* the one that reads what is there already */
+	struct run_spec spec;
+	struct run_row row;
+	int64_t wait_ms;
+	enum run_wait_wrap wrap; /* of what is there already */
+};
+
+static void build_create(const struct single *single, struct unit *unit)
+{
+	struct creation *c = single->context;
+
+	c->spec.subject = single->fresh_id;
+	run_create(unit, &single->stamp, &c->spec);
+}
+
+static enum hx_code answered_create(struct single *single, const struct unit_result *result)
+{
+	(void)single;
+	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
+}
+
+static void render_create(struct api_query *query)
+{
+	struct creation *c = (struct creation *)query;
+
+	c->query.status = 201;
+	c->query.etag = 1;
+	c->spec.subject = query->single.fresh_id;
+	run_row_created(&c->spec, &query->single.stamp, &c->row);
+	run_wait_wrap(&c->row, RUN_CREATED, &query->text);
+}
+
+static void build_by_key(const struct single *single, struct unit *unit)
+{
+	const struct creation *c = CONTAINER_OF(single->context, struct creation, by_key);
+
+	run_read_key(unit, c->spec.workspace, c->spec.key);
+}
+
+static enum hx_code answered_by_key(struct single *single, const struct unit_result *result)
+{
+	struct creation *c = CONTAINER_OF(single->context, struct creation, by_key);
+	enum hx_code code = run_wait_show_started(c->query.call, &c->spec, result, &c->wrap, &c->by_key.text, &c->row);
+
+	/* It was there a moment ago, and its row stays for ever: only a store that was put back in time says so. */
+	if (code == HX_NOT_FOUND)
+		code = HX_CONCURRENCY_ERROR;
+	c->by_key.detail = runs_detail(code);
+	c->by_key.etag = code ? 0 : c->row.version;
+	return code;
+}
+
+static void found_by_key(struct api_query *query, enum hx_code code)
+{
+	struct creation *c = CONTAINER_OF(query, struct creation, by_key);
+
+	if (!code && c->wait_ms && !run_is_terminal(c->row.status))
+		run_wait_start(query->call, c->row.subject, c->wait_ms, c->wrap, /* created= */ NULL,
+			       /* ahead= */ false);
+	else
+		api_query_tell(query, code);
+}
+
+static void read_by_key(void *data)
+{
+	struct creation *c = data;
+
+	api_query_init(&c->by_key, c->query.call, build_by_key, answered_by_key);
+	c->by_key.ended = found_by_key;
+	api_query_start(&c->by_key, runs_hash(&c->spec));
+}
+
+static void created(struct api_query *query, enum hx_code code)
+{
+	struct creation *c = (struct creation *)query;
+	struct api_gate *gate = query->call->gate;
+	struct drive *drive = NULL;
+
+	if (code == HX_ALREADY_EXISTS && c->spec.key.p) {
+		if (gate)
+			api_gate_acquire(gate, read_by_key, c);
+		else
+			read_by_key(c);
+		return;
+	}
+	if (!code)
+		drive = runs_created(engine_runs(api_of(query->call)->engine), &c->spec, &c->row);
+	if (!code && c->wait_ms) {
+		if (gate)
+			api_gate_tell_more(gate);
+		/* First who waits, in the same lane: a run that has ended by then would be waited for until the next look. */
+		run_wait_start(query->call, c->spec.subject, c->wait_ms, RUN_CREATED, &c->row,
+			       /* ahead= */ drive != NULL);
+	} else {
+		api_query_tell(query, code);
+	}
+	runs_drive(drive); /* the exchange may be gone by now */
+}
+
+void api_run_create(struct http_call *call)
+{
+	struct engine *engine = api_of(call)->engine;
+	struct creation *c;
+	struct run_spec spec;
+	int64_t wait_ms;
+
+	if (!api_wait_parse(call, &wait_ms) || !read_spec(call, &spec))
+		return;
+	c = arena_zalloc(call->arena, sizeof *c);
+	if (!c) {
+		http_respond_code(call->exchange, HX_BUSY, NULL);
+		return;
+	}
+	api_query_init(&c->query, call, build_create, answered_create);
+	c->query.render = render_create;
+	c->query.ended = created;
+	c->spec = spec;
+	/* This node drives it at once, and the others leave it alone for as long as that takes to begin. */
+	c->spec.due_in_ms = runs_head_start_ms(engine_runs(engine));
+	c->wait_ms = wait_ms;
+	api_query_start(&c->query, runs_hash(&c->spec));
+}
+
+/* ---- show ---- */
+
+bool api_run_id(struct http_call *call, int64_t *ret_subject)
+{
+	if (id_parse("run", call_param(call, "id"), ret_subject))
+		return true;
+	http_respond_code(call->exchange, HX_NOT_FOUND, runs_detail(HX_NOT_FOUND));
+	return false;
+}
+
+static void build_show(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+
+	run_read(unit, api_workspace(query->call), query->subject);
+}
+
+static enum hx_code answered_show(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	struct run_row row;
+	enum hx_code code = run_wait_show(query->call, result, RUN_BARE, &query->text, &row);
+
+	query->detail = runs_detail(code);
+	query->etag = code ? 0 : row.version;
+	return code;
+}
+
+void api_run_show(struct http_call *call)
+{
+	struct api_query *query;
+	int64_t subject, wait_ms;
+
+	if (!api_wait_parse(call, &wait_ms) || !api_run_id(call, &subject))
+		return;
+	if (wait_ms) {
+		run_wait_start(call, subject, wait_ms, RUN_BARE, /* created= */ NULL, /* ahead= */ false);
+		return;
+	}
+	query = api_query_new(call, build_show, answered_show);
+	if (!query)
+		return;
+	query->subject = subject;
+	api_query_start(query, (uint64_t)subject);
+}
+
+/* ---- list ---- */
+
+static void build_list(const struct single *single, struct unit *unit)
+{
+	const struct api_query *query = single->context;
+	struct run_filter filter = {
+		.workspace = api_workspace(query->call),
+		.status = query->status_wanted,
+		.workflow = query->name,
+		.unknown = query->held,
+		.before = query->subject,
+		.limit = query->limit + 1,
+	};
+
+	run_list(unit, &filter);
+}
+
+static void add_listed(struct api_query *query, const struct db_rows *rows, size_t i)
+{
+	const struct run_policy *policy = runs_policy(engine_runs(api_of(query->call)->engine));
+
+	run_json_add_listed(rows, i,
+			    policy->machine_of(policy->context, db_cell(rows, i, RUN_WORKFLOW)->s,
+					       db_cell(rows, i, RUN_DEFINITION_VERSION)->i),
+			    &query->text);
+}
+
+static enum hx_code answered_list(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	const struct db_rows *rows = &result->rows[0];
+	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
+	char cursor[ID_TEXT_BYTES];
+
+	strbuf_add_str(&query->text, "{\"items\":[");
+	for (size_t i = 0; i < n; i++) {
+		strbuf_add_str(&query->text, i ? "," : "");
+		add_listed(query, rows, i);
+	}
+	if (rows->n > n) {
+		id_format("run", db_cell(rows, n - 1, RUN_SUBJECT)->i, cursor);
+		strbuf_addf(&query->text, "],\"cursor\":\"%s\"}", cursor);
+	} else {
+		strbuf_add_str(&query->text, "],\"cursor\":null}");
+	}
+	return HX_OK;
+}
+
+void api_run_list(struct http_call *call)
+{
+	struct slice status = {NULL, 0}, workflow = {NULL, 0}, unknown = {NULL, 0}, cursor = {NULL, 0};
+	int64_t limit, before = INT64_MAX;
+	struct api_query *query;
+	struct hx_error err;
+
+	if (!api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit))
+		return;
+	if (query_get(&call->query, "status", &err, &status) ||
+	    query_get(&call->query, "definitionId", &err, &workflow) ||
+	    query_get(&call->query, "unknown", &err, &unknown) || query_get(&call->query, "cursor", &err, &cursor)) {
+		http_respond_error(call->exchange, &err);
+		return;
+	}
+	if (status.n && !api_word_checked(call, status, run_statuses, "status of runs", HX_VALIDATION_ERROR))
+		return;
+	if (unknown.n && !slice_is(unknown, "true") && !slice_is(unknown, "false")) {
+		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "unknown is true or false");
+		return;
+	}
+	if (cursor.n && !id_parse("run", cursor, &before)) {
+		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "this is no cursor of this list");
+		return;
+	}
+	query = api_query_new(call, build_list, answered_list);
+	if (!query)
+		return;
+	query->status_wanted = status;
+	query->name = workflow;
+	query->held = slice_is(unknown, "true");
+	query->subject = before;
+	query->limit = limit;
+	api_query_read(query);
+}

@@ -1,0 +1,51 @@
+/*
+ * Waiting for a run or a batch to end (flow/end_wait.h), for a client that asked with `wait`. It takes a seat in a lane, and no
+ * thread; that the client has gone, or that the server stops, is noticed when it looks.
+ */
+#ifndef HX_API_API_WAIT_H
+#define HX_API_API_WAIT_H
+
+#include "api/api.h"
+#include "flow/end_wait.h"
+
+#define API_WAIT_MS_MAX 300000
+
+struct api_wait;
+
+/* What is waited for. */
+struct api_wait_kind {
+	void (*read)(const struct api_wait *wait, struct unit *unit);
+	/* What was read, into text, status, version and over. */
+	enum hx_code (*show)(struct api_wait *wait, const struct unit_result *result);
+	/* By its status alone; NULL: only a read can tell. */
+	bool (*has_ended)(struct slice status);
+	/* The same without a read: of one with `known`, when the waiting itself has failed. */
+	void (*show_known)(struct api_wait *wait);
+	/* What a problem with this code says; NULL: the code says it all. */
+	const char *(*detail)(enum hx_code code);
+};
+
+/* What stands before `text` is whoever's waits. */
+struct api_wait {
+	struct seat seat;
+	struct end_wait wait;
+	const struct api_wait_kind *kind;
+	struct http_call *call;
+	int64_t subject, topic;
+	int64_t wait_ms;
+	int wrap;          /* how it is told: the kind's own words */
+	const void *known; /* NULL, or what is told if the waiting fails. Lives as long as the exchange */
+	bool begun;        /* it was created just now: nothing is to be found out by reading it */
+	/* What is told. */
+	struct strbuf text;
+	int status;
+	int64_t version; /* 0: no ETag */
+	bool over;       /* its end has come */
+};
+
+/* `wait` of the query; 0: there is none. False after answering 400. */
+bool api_wait_parse(struct http_call *call, int64_t *ret_ms);
+/* Answers the call, at the latest after wait_ms. What is asked for is copied. */
+void api_wait_start(const struct api_wait *asked);
+
+#endif

@@ -1,0 +1,163 @@
+/* See auth.h. Keys are known to the keyring (engine/keyring.h); most questions it answers at once. */
+#include "api/auth.h"
+
+#include <stdio.h>
+
+#include "api/api.h"
+#include "engine/keyring.h"
+#include "serve/bearer.h"
+#include "serve/local.h"
+#include "wire/loop.h"
+
+_Static_assert((int)ROUTE_READ == API_KEY_READ && (int)ROUTE_EXECUTE == API_KEY_EXECUTE &&
+		       (int)ROUTE_ADMIN == API_KEY_ADMIN,
+	       "a route's scope is compared with a key's");
+
+struct auth {
+	struct keyring_question question;
+	struct http_call *call;
+	void (*go_on)(struct http_call *call);
+};
+
+/* ---- what was sent ---- */
+
+/* More than one field of the name is as good as none that can be believed. */
+static struct slice field_value(const struct http_call *call, const char *name, size_t *ret_n)
+{
+	const struct wire_field *field = wire_find(call->request->wire.head.fields, name, ret_n);
+
+	return field ? field->value : slice_of(NULL, 0);
+}
+
+/* ---- refusing ---- */
+
+static bool refuse(struct http_call *call, enum hx_code code, struct slice detail, struct wire_field field)
+{
+	atomic_fetch_add(&engine_metrics(api_of(call)->engine)->keys_refused, 1);
+	http_respond_problem(call->exchange, &(struct problem){.code = code, .detail = detail, .field = field});
+	return false;
+}
+
+static bool refuse_key(struct http_call *call, bool given)
+{
+	struct wire_field challenge = {
+		slice_str("WWW-Authenticate"),
+		slice_str(given ? "Bearer realm=\"hapax\", error=\"invalid_token\"" : "Bearer realm=\"hapax\""),
+	};
+
+	return refuse(call, HX_UNAUTHENTICATED,
+		      slice_str(given ? "this API key is not known, was revoked, or has expired"
+				      : "send an API key: Authorization: Bearer hx_…"),
+		      challenge);
+}
+
+static bool refuse_scope(struct http_call *call, enum api_key_scope scope)
+{
+	char detail[120];
+
+	snprintf(detail, sizeof detail, "this key's scope is %s, and this call needs %s", api_key_scope_name(scope),
+		 api_key_scope_name((enum api_key_scope)call->route->scope));
+	return refuse(call, HX_FORBIDDEN, slice_str(detail), (struct wire_field){0});
+}
+
+/* ---- who it is ---- */
+
+static struct slice or_default(struct slice value)
+{
+	return value.n ? value : slice_str("default");
+}
+
+/* A header may repeat what the key says. Another name is a mistake that must not act on the key's instead. */
+static bool claims_only(struct http_call *call, const char *name, struct slice own)
+{
+	size_t n;
+	struct slice claimed = field_value(call, name, &n);
+	char detail[120];
+
+	if (!claimed.n || slice_eq(claimed, own))
+		return true;
+	snprintf(detail, sizeof detail, "%s is another than this key's: leave it out", name);
+	return refuse(call, HX_FORBIDDEN, slice_str(detail), (struct wire_field){0});
+}
+
+static bool admit_key(struct http_call *call, const struct keyring_question *question)
+{
+	if ((int)question->scope < (int)call->route->scope)
+		return refuse_scope(call, question->scope);
+	call->scope = (enum route_scope)question->scope;
+	call->workspace = question->workspace;
+	call->requester = question->requester;
+	return claims_only(call, "Hapax-Workspace", call->workspace) &&
+	       claims_only(call, "Hapax-Requester", call->requester);
+}
+
+static bool admit_anybody(struct http_call *call)
+{
+	const char *foreign = local_refusal(&call->request->wire);
+	size_t n;
+
+	if (!api_of(call)->loopback)
+		return refuse_key(call, /* given= */ false);
+	if (foreign)
+		return refuse(call, HX_FORBIDDEN, slice_str(foreign), (struct wire_field){0});
+	call->scope = ROUTE_ADMIN;
+	call->workspace = or_default(field_value(call, "Hapax-Workspace", &n));
+	call->requester = or_default(field_value(call, "Hapax-Requester", &n));
+	return true;
+}
+
+static bool decide(struct auth *auth)
+{
+	const struct keyring_question *question = &auth->question;
+
+	switch (question->code) {
+	case HX_OK:
+		return question->open ? admit_anybody(auth->call) : admit_key(auth->call, question);
+	case HX_UNAUTHENTICATED:
+		return refuse_key(auth->call, question->key.n > 0);
+	default:
+		http_respond_code(auth->call->exchange, question->code, /* detail= */ NULL);
+		return false;
+	}
+}
+
+/* ---- asking ---- */
+
+static void resumed(struct http_exchange *exchange, void *data)
+{
+	struct auth *auth = data;
+
+	(void)exchange;
+	if (decide(auth))
+		auth->go_on(auth->call);
+}
+
+/* In the keyring's thread. */
+static void answered(struct keyring_question *question)
+{
+	struct auth *auth = CONTAINER_OF(question, struct auth, question);
+
+	if (!http_resume(auth->call->exchange, resumed, auth))
+		http_respond_code(auth->call->exchange, HX_STOPPING, /* detail= */ NULL);
+}
+
+bool auth_admit(struct http_call *call, void (*go_on)(struct http_call *call))
+{
+	struct auth *auth = arena_zalloc(call->arena, sizeof *auth);
+	struct slice key;
+
+	if (!auth) {
+		http_respond_code(call->exchange, HX_BUSY, /* detail= */ NULL);
+		return false;
+	}
+	if (!bearer_key(call->request->wire.head.fields, &key))
+		return refuse_key(call, /* given= */ true);
+	auth->call = call;
+	auth->go_on = go_on;
+	auth->question.key = key;
+	auth->question.arena = call->arena;
+	auth->question.last_known_will_do = call->route->handle == api_metrics; /* wanted most when the store is gone */
+	auth->question.store_lost = !engine_has_store(api_of(call)->engine);
+	auth->question.answered = answered;
+	return keyring_ask(engine_keyring(api_of(call)->engine), &auth->question) && decide(auth);
+}

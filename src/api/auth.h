@@ -1,0 +1,29 @@
+/*
+ * Who asks? The answer decides in which workspace a request is, on whose behalf, and whether it may be made at all.
+ *
+ *   a key (`Authorization: Bearer hx_…` or `X-API-Key: hx_…`)
+ *     ├ fits ─┬ its scope covers the route ─▶ workspace and requester are the key's; headers that claim others: 403
+ *     │       └ it does not ────────────────▶ 403 FORBIDDEN
+ *     └ does not, or two that differ ───────▶ 401 UNAUTHENTICATED
+ *   none
+ *     ├ the store has never had a key, and we listen on loopback ─▶ Hapax-Workspace and Hapax-Requester choose, admin's scope;
+ *     │                                                             but a browser's request for a page of elsewhere (local.h): 403
+ *     └ all else ───────────────────────────────────────────────▶ 401
+ *
+ * Whatever is wrong about a key is told with the same words. What a key is stands in no answer, log or metric.
+ *
+ * A request is judged when it comes; one that then waits (for the end of a run, for a job) is not thrown out when its key is
+ * revoked meanwhile. Routes that are public ask nobody.
+ */
+#ifndef HX_API_AUTH_H
+#define HX_API_AUTH_H
+
+#include "serve/router.h"
+
+/*
+ * In the loop's thread. True: call->workspace and call->requester are set. False: it is answered, or go_on(call) is called later,
+ * in the loop's thread too, when they are.
+ */
+bool auth_admit(struct http_call *call, void (*go_on)(struct http_call *call));
+
+#endif

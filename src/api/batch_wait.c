@@ -1,0 +1,153 @@
+/* See batch_wait.h. */
+#include "api/batch_wait.h"
+
+#include "api/api_wait.h"
+#include "base/id.h"
+
+#define ROW_BYTES_MAX (1u << 20)
+
+const char *batch_detail(enum hx_code code)
+{
+	if (code == HX_NOT_FOUND)
+		return "there is no such batch";
+	return code == HX_RUN_EXPIRED ? "the batch has ended long ago, and only its key is kept" : NULL;
+}
+
+static void read_batch(const struct api_wait *wait, struct unit *unit)
+{
+	batch_read(unit, api_workspace(wait->call), wait->subject);
+}
+
+enum hx_code batch_wait_take(const struct unit_result *result, struct arena *arena, struct batch_row *ret_row)
+{
+	if (result->rows[0].n == 0)
+		return HX_NOT_FOUND;
+	batch_row_take(&result->rows[0], 0, /* policy= */ NULL, arena, ret_row);
+	if (arena->failed)
+		return HX_TOO_LARGE;
+	return ret_row->expired ? HX_RUN_EXPIRED : HX_OK;
+}
+
+/* ---- the end of the batch ---- */
+
+static enum hx_code show(struct api_wait *wait, const struct unit_result *result)
+{
+	struct batch_row row;
+	struct arena arena;
+	enum hx_code code;
+
+	arena_init(&arena, ROW_BYTES_MAX);
+	code = batch_wait_take(result, &arena, &row);
+	if (!code) {
+		batch_json_add(&row, (enum batch_wrap)wait->wrap, &wait->text);
+		wait->over = batch_is_terminal(row.status);
+	}
+	arena_release(&arena);
+	return code;
+}
+
+static void show_created(struct api_wait *wait)
+{
+	const struct batch_row *created = wait->known;
+
+	batch_json_add(created, (enum batch_wrap)wait->wrap, &wait->text);
+}
+
+static bool has_ended(struct slice status)
+{
+	const char *known = batch_status_of(status);
+
+	return !known || batch_is_terminal(known);
+}
+
+void batch_wait_start(struct http_call *call, int64_t subject, int64_t wait_ms, enum batch_wrap wrap,
+		      const struct batch_row *created)
+{
+	static const struct api_wait_kind kind = {
+		.read = read_batch,
+		.show = show,
+		.has_ended = has_ended,
+		.show_known = show_created,
+		.detail = batch_detail,
+	};
+	struct api_wait wait = {
+		.kind = &kind,
+		.call = call,
+		.subject = subject,
+		.topic = batch_end_topic(subject),
+		.wait_ms = wait_ms,
+		.wrap = wrap,
+		.known = created,
+		.status = wrap == BATCH_IS_NEW ? 201 : 200,
+	};
+
+	api_wait_start(&wait);
+}
+
+/* ---- the end of its teardown ---- */
+
+static void add_accepted(int64_t subject, struct strbuf *text)
+{
+	char id[ID_TEXT_BYTES];
+
+	id_format("batch", subject, id);
+	strbuf_addf(text, "{\"status\":\"ACCEPTED\",\"id\":\"%s\"}", id);
+}
+
+void batch_respond_accepted(struct http_call *call, int64_t subject)
+{
+	struct strbuf text;
+
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	add_accepted(subject, &text);
+	api_respond_json(call, 202, &text, /* etag_version= */ 0);
+	strbuf_release(&text);
+}
+
+/* The request stands, whatever becomes of the waiting. */
+static void show_accepted(struct api_wait *wait)
+{
+	add_accepted(wait->subject, &wait->text);
+	wait->status = 202;
+}
+
+/* Nobody holds it: what was in the way has to pass, and then any node goes on. */
+static enum hx_code show_torn_down(struct api_wait *wait, const struct unit_result *result)
+{
+	struct batch_row row;
+	struct arena arena;
+	enum hx_code code;
+
+	arena_init(&arena, ROW_BYTES_MAX);
+	code = batch_wait_take(result, &arena, &row);
+	if (!code && strcmp(row.status, BATCH_CANCELLED) == 0) {
+		batch_json_add(&row, BATCH_AS_IS, &wait->text);
+		wait->status = 200;
+		wait->over = true;
+	} else if (!code) {
+		show_accepted(wait);
+		wait->over = !row.owned || row.past;
+	}
+	arena_release(&arena);
+	return code;
+}
+
+void batch_wait_teardown(struct http_call *call, int64_t subject)
+{
+	static const struct api_wait_kind kind = {
+		.read = read_batch,
+		.show = show_torn_down,
+		.show_known = show_accepted,
+		.detail = batch_detail,
+	};
+	struct api_wait wait = {
+		.kind = &kind,
+		.call = call,
+		.subject = subject,
+		.topic = subject, /* also when it is let go */
+		.wait_ms = BATCH_TEARDOWN_WAIT_MS,
+		.known = call,
+	};
+
+	api_wait_start(&wait);
+}

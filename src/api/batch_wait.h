@@ -1,0 +1,29 @@
+/*
+ * Waiting for a batch (api_wait.h): for its end, or, by who has cancelled it and tears it down here, for the end of that.
+ */
+#ifndef HX_API_BATCH_WAIT_H
+#define HX_API_BATCH_WAIT_H
+
+#include "api/api.h"
+#include "api/batch_json.h"
+
+#define BATCH_TEARDOWN_WAIT_MS 30000
+
+/*
+ * Answers the call with the batch, at the latest after wait_ms; 0: as it is now. created: with BATCH_IS_NEW, what is told when
+ * the waiting itself fails. Its texts live as long as the exchange.
+ */
+void batch_wait_start(struct http_call *call, int64_t subject, int64_t wait_ms, enum batch_wrap wrap,
+		      const struct batch_row *created);
+/* Answers 200 with the batch when it is CANCELLED, and 202 when that is left to others, or takes too long. */
+void batch_wait_teardown(struct http_call *call, int64_t subject);
+
+/* The row of a batch_read(). HX_NOT_FOUND, HX_RUN_EXPIRED, HX_TOO_LARGE. */
+enum hx_code batch_wait_take(const struct unit_result *result, struct arena *arena,
+			     struct batch_row *ret_row) HX_MUST_CHECK;
+/* 202 {"status":"ACCEPTED","id"}. */
+void batch_respond_accepted(struct http_call *call, int64_t subject);
+/* What a problem with this code says about a batch; NULL: the code says it all. */
+const char *batch_detail(enum hx_code code);
+
+#endif

@@ -1,0 +1,193 @@
+/* See run_json.h. */
+#include "api/run_json.h"
+
+#include "api/api.h"
+#include "base/id.h"
+#include "base/json_string.h"
+
+static void add_head(struct strbuf *text, int64_t subject, struct slice status, int64_t version, struct slice workflow,
+		     int64_t definition_version)
+{
+	char id[ID_TEXT_BYTES];
+
+	id_format("run", subject, id);
+	strbuf_addf(text, "{\"id\":\"%s\"", id);
+	api_more_text(text, "status", status);
+	api_more_int(text, "version", version);
+	api_more_text(text, "definitionId", workflow);
+	api_more_int(text, "definitionVersion", definition_version);
+}
+
+static struct slice step_name(const struct run_definition *definition, size_t position)
+{
+	return position < definition->steps_n ? slice_str(definition->steps[position].name) : slice_of(NULL, 0);
+}
+
+/* ---- where it stands ---- */
+
+static bool is_waiting(const struct run_row *row)
+{
+	return row->awaits.p ? !slice_is(row->awaits, RUN_AWAITS_JOB) : row->wait_until != 0;
+}
+
+const char *run_json_step_status(const struct run_row *row)
+{
+	bool under_way = row->owned || slice_is(row->awaits, RUN_AWAITS_JOB);
+	struct slice left = row->stood.set ? row->stood.status : row->step_status;
+
+	if (left.p)
+		return slice_is(left, RUN_STEP_UNKNOWN) ? RUN_STEP_UNKNOWN : RUN_STEP_FAILED;
+	if (row->stood.set)
+		return RUN_PENDING;
+	if (strcmp(row->status, RUN_RUNNING) == 0)
+		return RUN_RUNNING;
+	if (strcmp(row->status, RUN_WAITING) == 0)
+		return RUN_WAITING;
+	if (strcmp(row->status, RUN_FAILED) == 0)
+		return RUN_STEP_FAILED;
+	if (strcmp(row->status, RUN_PAUSED) == 0 || strcmp(row->status, RUN_CANCELLING) == 0)
+		return under_way ? RUN_RUNNING : is_waiting(row) ? RUN_WAITING : RUN_PENDING;
+	return RUN_PENDING;
+}
+
+/* ---- steps ---- */
+
+static void open_step(struct strbuf *text, const struct run_step *step, const char *status, int64_t attempt)
+{
+	strbuf_add_str(text, step->position ? ",{\"name\":" : "{\"name\":");
+	json_quote(slice_str(step->name), text);
+	strbuf_addf(text, ",\"status\":\"%s\",\"attempt\":%lld", status, (long long)attempt);
+}
+
+/* If it is one of this step. */
+static void add_error(struct strbuf *text, const struct run_step *step, struct slice error)
+{
+	api_more_json(text, "error", run_error_is_of(error, slice_str(step->name)) ? error : slice_of(NULL, 0));
+}
+
+/* Its own error is over; that of its compensation is told where it is tried. */
+static void add_done(struct strbuf *text, const struct run_row *row, const struct run_done *done)
+{
+	bool undoing = row->undo == (int64_t)done->step->position;
+
+	open_step(text, done->step, done->status, done->attempt);
+	api_more_json(text, "output", done->output);
+	add_error(text, done->step, undoing ? row->error : slice_of(NULL, 0));
+	api_more_time(text, "startedAt", done->started_at);
+	api_more_time(text, "completedAt", done->completed_at);
+	if (done->undone_at)
+		api_more_time(text, "compensatedAt", done->undone_at);
+	strbuf_add_char(text, '}');
+}
+
+static void add_current(struct strbuf *text, const struct run_row *row, const struct run_step *step)
+{
+	const struct run_stood *stood = &row->stood;
+
+	open_step(text, step, run_json_step_status(row), stood->set ? stood->attempt : row->attempt);
+	strbuf_add_str(text, ",\"output\":null");
+	add_error(text, step, stood->set ? stood->error : run_row_error(row));
+	api_more_time(text, "startedAt", stood->set ? stood->started_at : row->step_started_at);
+	strbuf_add_str(text, ",\"completedAt\":null}");
+}
+
+static void add_untouched(struct strbuf *text, const struct run_step *step, const char *status)
+{
+	open_step(text, step, status, /* attempt= */ 0);
+	strbuf_add_str(text, ",\"output\":null,\"error\":null,\"startedAt\":null,\"completedAt\":null}");
+}
+
+static void add_step(struct strbuf *text, const struct run_row *row, const struct run_step *step,
+		     const struct run_done *done)
+{
+	if (done)
+		add_done(text, row, done);
+	else if (step->position == row->position)
+		add_current(text, row, step);
+	else
+		add_untouched(text, step, step->position < row->position ? RUN_STEP_SKIPPED : RUN_PENDING);
+}
+
+static void add_steps(struct strbuf *text, const struct run_row *row)
+{
+	const struct run_definition *definition = row->machine->definition;
+	const struct run_done *done_at[WORKFLOW_STEPS_MAX] = {0};
+
+	for (const struct run_done *done = row->done; done; done = done->before)
+		done_at[done->step->position] = done;
+	strbuf_add_str(text, ",\"steps\":[");
+	for (size_t i = 0; i < definition->steps_n; i++)
+		add_step(text, row, &definition->steps[i], done_at[i]);
+	strbuf_add_char(text, ']');
+}
+
+/* ---- runs ---- */
+
+void run_json_add(const struct run_row *row, struct strbuf *text)
+{
+	const struct run_definition *definition = row->machine->definition;
+
+	add_head(text, row->subject, slice_str(row->status), row->version, slice_str(definition->name),
+		 row->machine->version);
+	api_more_text(text, "currentStep", step_name(definition, row->position));
+	api_more_json(text, "input", row->input);
+	strbuf_add_str(text, ",\"state\":");
+	run_write_state(row->done, text);
+	api_more_json(text, "output", row->output);
+	api_more_json(text, "error", run_row_error(row));
+	api_more_text(text, "idempotencyKey", row->key);
+	api_more_time(text, "createdAt", row->created_at);
+	api_more_time(text, "startedAt", row->started_at);
+	api_more_time(text, "completedAt", row->completed_at);
+	api_more_time(text, "updatedAt", row->updated_at);
+	add_steps(text, row);
+	strbuf_add_char(text, '}');
+}
+
+static struct slice text_of(const struct db_rows *rows, size_t i, size_t column)
+{
+	const struct db_value *value = db_cell(rows, i, column);
+
+	return value->type == DB_NULL ? slice_of(NULL, 0) : value->s;
+}
+
+static int64_t int_of(const struct db_rows *rows, size_t i, size_t column)
+{
+	const struct db_value *value = db_cell(rows, i, column);
+
+	return value->type == DB_NULL ? 0 : value->i;
+}
+
+static struct slice listed_step(const struct db_rows *rows, size_t i, const struct run_machine *machine)
+{
+	size_t position = 0;
+
+	if (!machine)
+		return slice_of(NULL, 0);
+	if (db_cell(rows, i, RUN_LAST_POSITION)->type != DB_NULL)
+		position = run_next_position(machine->definition, (size_t)int_of(rows, i, RUN_LAST_POSITION),
+					     text_of(rows, i, RUN_LAST_OUTPUT));
+	return step_name(machine->definition, position);
+}
+
+void run_json_add_listed(const struct db_rows *rows, size_t i, const struct run_machine *machine, struct strbuf *text)
+{
+	struct slice status = text_of(rows, i, RUN_STATUS), error = text_of(rows, i, RUN_ERROR);
+	struct slice step = listed_step(rows, i, machine);
+
+	if (!slice_is(status, RUN_FAILED) && !slice_is(status, RUN_CANCELLED) && !slice_is(status, RUN_CANCELLING) &&
+	    !run_error_is_of(error, step))
+		error = slice_of(NULL, 0);
+	add_head(text, int_of(rows, i, RUN_SUBJECT), status, int_of(rows, i, RUN_VERSION),
+		 text_of(rows, i, RUN_WORKFLOW), int_of(rows, i, RUN_DEFINITION_VERSION));
+	api_more_text(text, "currentStep", step);
+	api_more_json(text, "input", text_of(rows, i, RUN_INPUT));
+	api_more_json(text, "output", text_of(rows, i, RUN_OUTPUT));
+	api_more_json(text, "error", error);
+	api_more_text(text, "idempotencyKey", text_of(rows, i, RUN_KEY));
+	api_more_time(text, "createdAt", int_of(rows, i, RUN_CREATED_AT));
+	api_more_time(text, "startedAt", int_of(rows, i, RUN_STARTED_AT));
+	api_more_time(text, "completedAt", int_of(rows, i, RUN_COMPLETED_AT));
+	api_more_time(text, "updatedAt", int_of(rows, i, RUN_UPDATED_AT));
+	strbuf_add_char(text, '}');
+}

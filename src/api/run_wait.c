@@ -1,0 +1,109 @@
+/* See run_wait.h. */
+#include "api/run_wait.h"
+
+#include "api/api_wait.h"
+#include "api/run_json.h"
+#include "engine/runs.h"
+
+#define ROW_BYTES_MAX (512u << 20)
+
+/* ---- a run as text ---- */
+
+void run_wait_wrap(const struct run_row *row, enum run_wait_wrap wrap, struct strbuf *text)
+{
+	strbuf_add_str(text, wrap == RUN_BARE ? "" : "{\"run\":");
+	run_json_add(row, text);
+	if (wrap != RUN_BARE)
+		strbuf_addf(text, ",\"created\":%s%s}", wrap == RUN_CREATED ? "true" : "false",
+			    wrap == RUN_WAS_THERE_WITH_OTHER_INPUT ? ",\"inputDiffers\":true" : "");
+}
+
+enum hx_code run_wait_show_started(struct http_call *call, const struct run_spec *spec,
+				   const struct unit_result *result, enum run_wait_wrap *ret_wrap, struct strbuf *text,
+				   struct run_row *ret_row)
+{
+	struct arena arena;
+	bool differs;
+	enum hx_code code;
+
+	arena_init(&arena, ROW_BYTES_MAX);
+	code = runs_take_started(engine_runs(api_of(call)->engine), spec, result, &arena, ret_row, &differs);
+	*ret_wrap = differs ? RUN_WAS_THERE_WITH_OTHER_INPUT : RUN_WAS_THERE;
+	if (!code)
+		run_wait_wrap(ret_row, *ret_wrap, text);
+	arena_release(&arena);
+	return code;
+}
+
+/* The row's own texts are gone afterwards; its numbers and its status are not. */
+enum hx_code run_wait_show(struct http_call *call, const struct unit_result *result, enum run_wait_wrap wrap,
+			   struct strbuf *text, struct run_row *ret_row)
+{
+	struct arena arena;
+	enum hx_code code;
+
+	arena_init(&arena, ROW_BYTES_MAX);
+	code = runs_take(engine_runs(api_of(call)->engine), result, &arena, ret_row);
+	if (!code)
+		run_wait_wrap(ret_row, wrap, text);
+	arena_release(&arena);
+	return code;
+}
+
+/* ---- waiting for it ---- */
+
+static void read_run(const struct api_wait *wait, struct unit *unit)
+{
+	run_read(unit, api_workspace(wait->call), wait->subject);
+}
+
+static bool has_ended(struct slice status)
+{
+	const char *known = run_status_of(status);
+
+	return !known || run_is_terminal(known);
+}
+
+static enum hx_code show(struct api_wait *wait, const struct unit_result *result)
+{
+	struct run_row row = {0};
+	enum hx_code code = run_wait_show(wait->call, result, (enum run_wait_wrap)wait->wrap, &wait->text, &row);
+
+	wait->version = row.version;
+	wait->over = code || run_is_terminal(row.status);
+	return code;
+}
+
+static void show_created(struct api_wait *wait)
+{
+	const struct run_row *created = wait->known;
+
+	run_wait_wrap(created, (enum run_wait_wrap)wait->wrap, &wait->text);
+	wait->version = created->version;
+}
+
+static const struct api_wait_kind kind = {
+	.read = read_run,
+	.show = show,
+	.has_ended = has_ended,
+	.show_known = show_created,
+	.detail = runs_detail,
+};
+
+void run_wait_start(struct http_call *call, int64_t subject, int64_t wait_ms, enum run_wait_wrap wrap,
+		    const struct run_row *created, bool ahead)
+{
+	struct api_wait wait = {
+		.kind = &kind,
+		.call = call,
+		.subject = subject,
+		.topic = run_end_topic(subject),
+		.wait_ms = wait_ms,
+		.wrap = wrap,
+		.known = created,
+		.begun = ahead,
+		.status = wrap == RUN_CREATED ? 201 : 200,
+	};
+
+	api_wait_start(&wait);
+}

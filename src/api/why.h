@@ -1,0 +1,134 @@
+/*
+ * Why does it not go on? The sentence that says which lease, timer, event, worker, limit, money or person something is
+ * waiting for; one for every reason that there is. Also what waits for nothing gets one.
+ *
+ * Pure: from rows, and what this node's own action port says of a claim, to words. They are without a full stop, and go on
+ * from "X is STATUS: ".
+ */
+#ifndef HX_API_WHY_H
+#define HX_API_WHY_H
+
+#include "act/port.h"
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "flow/batch.h"
+#include "flow/run.h"
+#include "model/workflow.h"
+
+/* clang-format off */
+
+/*
+ * All reasons, by what it is about; tests/http/test_why.c brings a real server to each of them. The name is a part of the
+ * API. A run whose step is carried out by a worker has the reason of its job.
+ *
+ *        name                    it waits for
+ */
+#define WHY_REASONS(X)                                                                                                 \
+	X(ENTITY_STEP)          /* somebody who fires a step */                                                        \
+	X(ENTITY_END)           /* nothing: no step leads out */                                                       \
+	X(ENTITY_EFFECTS)       /* nothing itself: its after-effects are still to be delivered */                      \
+	X(ENTITY_PARKED)        /* nothing itself: a person is to redrive an after-effect */                           \
+	X(ENTITY_ORPHAN)        /* a definition that has its status */                                                 \
+	X(ENTITY_CLAIMED)       /* the lease of a step under way */                                                    \
+	X(ENTITY_LIMIT)         /* a place among the calls that run at once */                                         \
+	X(ENTITY_LAPSED)        /* the janitor: that lease is over */                                                  \
+	X(ENTITY_HELD)          /* a person, to say what has happened */                                               \
+	X(JOB_COMPLETED)        /* nothing */                                                                          \
+	X(JOB_PARKED)           /* a person, to redrive it */                                                          \
+	X(JOB_PARKED_OF_RUN)    /* nothing: its run has taken note */                                                  \
+	X(JOB_CLAIMED)          /* the lease of who is at it */                                                        \
+	X(JOB_LAPSED)           /* the janitor: that lease is over */                                                  \
+	X(JOB_TIMER)            /* the time at which it is to run */                                                   \
+	X(JOB_RETRY)            /* the time of its next try */                                                         \
+	X(JOB_NODE)             /* a node to deliver it */                                                             \
+	X(JOB_LIMIT)            /* a place among those that run at once */                                             \
+	X(JOB_WORKER)           /* a worker to claim it */                                                             \
+	X(RUN_COMPLETED)        /* nothing */                                                                          \
+	X(RUN_CANCELLED)        /* nothing */                                                                          \
+	X(RUN_FAILED)           /* a person, to retry or cancel it */                                                  \
+	X(RUN_CLAIMED)          /* the lease of the node that carries a step out */                                    \
+	X(RUN_LIMIT)            /* a place among the calls that run at once */                                         \
+	X(RUN_LAPSED)           /* another node: that lease is over */                                                 \
+	X(RUN_UNKNOWN)          /* a person, to say what has happened */                                               \
+	X(RUN_NOT_UNDONE)       /* a person, to retry a compensation */                                                \
+	X(RUN_PAUSED)           /* a person, to resume it */                                                           \
+	X(RUN_EVENT)            /* an event */                                                                         \
+	X(RUN_APPROVAL)         /* a person, to decide */                                                              \
+	X(RUN_RETRY)            /* the time of the next try */                                                         \
+	X(RUN_TIMER)            /* the time that a step waits for */                                                   \
+	X(RUN_NODE)             /* a node to take it */                                                                \
+	X(RUN_VERSION)          /* a node that knows its definition */                                                 \
+	X(BATCH_COMPLETED)      /* nothing */                                                                          \
+	X(BATCH_CANCELLED)      /* nothing */                                                                          \
+	X(BATCH_FAILED)         /* nothing */                                                                          \
+	X(BATCH_UNKNOWN)        /* a person, to say what has happened */                                               \
+	X(BATCH_LOADING)        /* the lease of who loads it */                                                        \
+	X(BATCH_CLAIMED)        /* the lease of the node that works on it */                                           \
+	X(BATCH_LIMIT)          /* places among the calls that run at once */                                          \
+	X(BATCH_TORN_DOWN)      /* the lease of the node that tears it down */                                         \
+	X(BATCH_LAPSED)         /* another node: that lease is over */                                                 \
+	X(BATCH_HELD)           /* somebody who starts it */                                                           \
+	X(BATCH_CREDIT)         /* money */                                                                            \
+	X(BATCH_CLEANUP)        /* the time of the next try to tear it down */                                         \
+	X(BATCH_RETRY)          /* the time of the next try of an item */                                              \
+	X(BATCH_TIMER)          /* the next look: at the last one nobody could work on it */                            \
+	X(BATCH_NODE)           /* a node to take it */                                                                \
+	X(BATCH_VERSION)        /* a node that knows its definition */
+
+/* clang-format on */
+
+enum why_reason {
+#define WHY_ENUM(name) WHY_##name,
+	WHY_REASONS(WHY_ENUM)
+#undef WHY_ENUM
+		WHY_REASONS_N
+};
+/* "RUN_EVENT" */
+const char *why_reason_name(enum why_reason reason);
+
+struct why {
+	enum why_reason reason;
+	struct strbuf words;
+	const char *node;
+};
+
+/* node: the name of this one, whose port gives the sight below. It is not copied. */
+void why_init(struct why *why, const char *node);
+void why_release(struct why *why);
+
+/* Columns of a row about a job. */
+enum {
+	WHY_CELL_SUBJECT,
+	WHY_CELL_STATUS,
+	WHY_CELL_OWNER,
+	WHY_CELL_UNTIL,
+	WHY_CELL_QUEUE,
+	WHY_CELL_ATTEMPT,
+	WHY_CELL_DUE_AT,
+	WHY_CELL_ERROR,
+	WHY_CELL_LIMIT,     /* 0: none */
+	WHY_CELL_IN_FLIGHT, /* of its queue, counted against the limit */
+	WHY_CELL_RUN,       /* NULL: it is no step's */
+	WHY_CELL_FENCE,
+	WHY_CELL_NOW,
+	WHY_CELL_COLUMNS
+};
+
+/* sight, in all of these: the calls of the claim that the row shows, as this node's port sees them. */
+void why_job(struct why *why, const struct db_rows *rows, const struct port_sight *sight);
+/* job: the row of the job that its step is, if any. The arena is for texts in between. */
+void why_run(struct why *why, const struct run_row *row, const struct db_rows *job, const struct port_sight *sight,
+	     struct arena *arena);
+/* This node does not know the definition of the run. */
+void why_run_version(struct why *why, int64_t version);
+/* Taken with a policy: a machine that is NULL is one that this node does not know. */
+void why_batch(struct why *why, const struct batch_row *row, const struct port_sight *sight);
+
+/* Columns of a row about an after-effect that is not delivered. */
+enum { WHY_EFFECT_JOB, WHY_EFFECT_STATUS, WHY_EFFECT_ACTION, WHY_EFFECT_COLUMNS };
+#define WHY_EFFECTS_MAX 10 /* are named; one row more says that there are more */
+/* A row of entity_read(). */
+void why_entity(struct why *why, const struct workflow *workflow, const struct db_rows *rows,
+		const struct db_rows *effects, const struct port_sight *sight, int64_t now_ms);
+
+#endif

@@ -1,0 +1,486 @@
+/*
+ * See gate_admin.h. A look goes through the store slice by slice, each one an ask, so that no store is kept busy for long:
+ *
+ *   look ─▶ gate_ask ─▶ done (any thread) ─▶ http_resume ─▶ the loop ─┬─ there is more: the next slice
+ *                                                                    └─ answer
+ */
+#include "proxy/gate_admin.h"
+
+#include <stdio.h>
+
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "base/strbuf.h"
+#include "gate/replay.h"
+#include "gate/token.h"
+#include "serve/bearer.h"
+#include "serve/local.h"
+#include "serve/metrics.h"
+#include "serve/problem.h"
+#include "wire/charset.h"
+#include "wire/loop.h"
+
+#define LOOK_BUDGET 1000 /* records in one slice */
+#define READY_BYTES 200
+#define ITEMS_MAX 100 /* of a page, and a few more: what came in one slice is not parted */
+#define TEXT_BYTES_MAX (1u << 20)
+/* A record is named by its key and the token that was seen: what somebody has taken over meanwhile is another one. */
+#define NAME_BYTES (HX_GATE_KEY_BYTES + HX_GATE_TOKEN_BYTES)
+
+/* One question of a person, in the exchange's arena. */
+struct inquiry {
+	struct gate_admin *admin;
+	struct http_exchange *exchange;
+	struct gate_ticket ticket;
+	struct sentinel_question question;
+	const char *why;          /* the store is away */
+	struct gate_sight *items; /* ITEMS_MAX + GATE_SIGHTS_MAX, of a look */
+	size_t items_n;
+	int64_t next; /* where the next page begins; 0: that was all */
+	void (*resumed)(struct http_exchange *exchange, void *data);
+};
+
+static void respond_text(struct http_exchange *exchange, int status, const char *type, struct slice text)
+{
+	struct wire_field fields[] = {{slice_str("Content-Type"), slice_str(type)}};
+
+	http_respond(exchange, &(struct http_answer){.status = status, .fields = {fields, 1}, .body = text});
+}
+
+#define TEXT_TYPE "text/plain; charset=utf-8"
+
+static void healthz(struct http_call *call)
+{
+	respond_text(call->exchange, 200, TEXT_TYPE, slice_str("ok\n"));
+}
+
+static void metrics(struct http_call *call)
+{
+	const struct gate_admin *admin = call->context;
+	struct http_server *door = admin->door;
+	struct http_stats http = {0};
+	struct strbuf text;
+
+	strbuf_init(&text, TEXT_BYTES_MAX);
+	proxy_write_metrics(admin->proxy, &text);
+	if (door)
+		http_server_read_stats(door, &http);
+
+	const struct metric of_door[] = {METRIC_CROWDED_OUT(&http)};
+
+	METRICS_ADD_ALL(&text, of_door);
+	respond_text(call->exchange, 200, METRICS_CONTENT_TYPE, strbuf_slice(&text));
+	strbuf_release(&text);
+}
+
+/* ---- asking ---- */
+
+static void answered(struct gate_ticket *ticket)
+{
+	struct inquiry *inquiry = CONTAINER_OF(ticket, struct inquiry, ticket);
+
+	if (!http_resume(inquiry->exchange, inquiry->resumed, inquiry))
+		http_respond_code(inquiry->exchange, HX_STOPPING, NULL);
+}
+
+/* NULL: there was no memory, and that is answered. */
+static struct inquiry *inquire(struct http_call *call, void (*resumed)(struct http_exchange *exchange, void *data))
+{
+	struct inquiry *inquiry = arena_zalloc(call->arena, sizeof *inquiry);
+
+	if (!inquiry) {
+		http_respond_code(call->exchange, HX_NO_MEMORY, NULL);
+		return NULL;
+	}
+	inquiry->admin = call->context;
+	inquiry->exchange = call->exchange;
+	inquiry->resumed = resumed;
+	inquiry->ticket.done = answered;
+	return inquiry;
+}
+
+/* ---- ready? ---- */
+
+static void heard(struct http_exchange *exchange, void *data)
+{
+	const struct inquiry *inquiry = data;
+	bool there = inquiry->ticket.reply.verdict != GATE_UNAVAILABLE;
+	bool doubted = clock_doubted_ms(inquiry->admin->store->clock) != 0;
+
+	char words[READY_BYTES] = "ready\n";
+
+	if (!there)
+		snprintf(words, sizeof words, "not ready: %s\n", inquiry->why ? inquiry->why : "the store is lost");
+	else if (doubted)
+		snprintf(words, sizeof words, "ready; this machine's clock has jumped: expiry waits\n");
+	respond_text(exchange, there ? 200 : 503, TEXT_TYPE, slice_str(words));
+}
+
+static void store_known(struct sentinel_question *question, const char *why)
+{
+	struct inquiry *inquiry = CONTAINER_OF(question, struct inquiry, question);
+
+	inquiry->ticket.reply.verdict = why ? GATE_UNAVAILABLE : GATE_DONE;
+	inquiry->why = why;
+	answered(&inquiry->ticket);
+}
+
+/* Whoever asks makes us ask the store, for next to nothing: so what is said is true, also of a gate that nobody else uses. */
+static void readyz(struct http_call *call)
+{
+	struct gate_admin *admin = call->context;
+	struct inquiry *inquiry;
+
+	if (!atomic_load(&admin->ready)) {
+		respond_text(call->exchange, 503, TEXT_TYPE, slice_str("not ready\n"));
+		return;
+	}
+	inquiry = inquire(call, heard);
+	if (!inquiry)
+		return;
+	inquiry->ticket.ask = (struct gate_ask){.op = GATE_LOOK, .budget = 1};
+	inquiry->question.answered = store_known;
+	if (admin->sentinel)
+		sentinel_ask(admin->sentinel, &inquiry->question);
+	else
+		gate_ask(admin->store, &inquiry->ticket);
+}
+
+/* ---- looking ---- */
+
+static const char *status_name(const struct gate_sight *sight)
+{
+	if (sight->state == GATE_COMPLETED)
+		return "completed";
+	if (sight->state == GATE_HELD)
+		return "held";
+	return sight->lease_left_ms > 0 ? "in_flight" : "lost";
+}
+
+static void add_hex(struct strbuf *text, const unsigned char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		strbuf_addf(text, "%02x", bytes[i]);
+}
+
+/* What the store has of it is JSON of ours, or has been damaged. */
+static void add_about(struct strbuf *text, struct slice about)
+{
+	static const char *const names[] = {"gate", "route", "tenant", "scope"};
+	struct json document, value;
+	bool ours = json_check(about, /* err= */ NULL, &document) == HX_OK && json_type(document) == JSON_OBJECT;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		bool there = ours && json_find(document, slice_str(names[i]), &value);
+
+		strbuf_addf(text, ",\"%s\":", names[i]);
+		strbuf_add_slice(text, there ? value.raw : slice_str("null"));
+	}
+}
+
+static void add_item(struct strbuf *text, const struct gate_sight *sight)
+{
+	char created[WALL_TIME_TEXT_BYTES];
+
+	wall_time_format((struct wall_time){sight->created_ms}, created);
+	strbuf_add_str(text, "{\"record\":\"");
+	add_hex(text, sight->key, sizeof sight->key);
+	add_hex(text, sight->token, sizeof sight->token);
+	strbuf_add_str(text, "\",\"key\":");
+	json_quote(slice_str(sight->key_text), text);
+	strbuf_addf(text, ",\"status\":\"%s\",\"endpoint\":", status_name(sight));
+	json_quote(slice_str(sight->endpoint), text);
+	add_about(text, slice_str(sight->about));
+	strbuf_addf(text, ",\"createdAt\":\"%s\",\"leaseLeftMs\":%lld,\"openMs\":%lld,\"responseBytes\":%lld}", created,
+		    (long long)sight->lease_left_ms, (long long)sight->over_ms, (long long)sight->response_bytes);
+}
+
+static void show(struct inquiry *inquiry)
+{
+	struct strbuf text;
+
+	strbuf_init(&text, TEXT_BYTES_MAX);
+	strbuf_add_str(&text, "{\"items\":[");
+	for (size_t i = 0; i < inquiry->items_n; i++) {
+		strbuf_add_str(&text, i ? "," : "");
+		add_item(&text, &inquiry->items[i]);
+	}
+	strbuf_addf(&text, "],\"more\":%s,\"cursor\":", inquiry->next ? "true" : "false");
+	if (inquiry->next)
+		strbuf_addf(&text, "\"%lld\"}\n", (long long)inquiry->next);
+	else
+		strbuf_add_str(&text, "null}\n");
+	respond_text(inquiry->exchange, 200, "application/json", strbuf_slice(&text));
+	strbuf_release(&text);
+}
+
+static void looked(struct http_exchange *exchange, void *data)
+{
+	struct inquiry *inquiry = data;
+	const struct gate_reply *reply = &inquiry->ticket.reply;
+
+	if (reply->verdict == GATE_UNAVAILABLE) {
+		http_respond_code(exchange, HX_STORE_UNAVAILABLE, NULL);
+		return;
+	}
+	for (size_t i = 0; i < reply->sights_n; i++)
+		inquiry->items[inquiry->items_n++] = reply->sights[i];
+	if (reply->next == 0 || inquiry->items_n >= ITEMS_MAX) {
+		inquiry->next = reply->next;
+		show(inquiry);
+		return;
+	}
+	inquiry->ticket.ask.after = reply->next;
+	inquiry->ticket.by = (struct mono_time){0};
+	gate_ask(inquiry->admin->store, &inquiry->ticket);
+}
+
+/* False: it is not as it should be, and that is answered. */
+static bool read_number(struct http_call *call, const char *name, int64_t *ret_number)
+{
+	struct hx_error err;
+	struct slice text;
+	int64_t number = 0;
+
+	if (query_get(&call->query, name, &err, &text) != HX_OK) {
+		http_respond_error(call->exchange, &err);
+		return false;
+	}
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] < '0' || text.p[i] > '9' || number > INT64_MAX / 10 - 1) {
+			http_respond_code(call->exchange, HX_VALIDATION_ERROR,
+					  "a cursor is as the page before told it");
+			return false;
+		}
+		number = number * 10 + (text.p[i] - '0');
+	}
+	*ret_number = number;
+	return true;
+}
+
+static bool is_asked(struct http_call *call, const char *name)
+{
+	struct slice value = {0};
+
+	return query_find(&call->query, name, &value) == 1 && slice_is(value, "true");
+}
+
+static bool read_look(struct http_call *call, struct gate_ask *ask)
+{
+	struct hx_error err;
+
+	if (query_get(&call->query, "key", &err, &ask->key_text) != HX_OK) {
+		http_respond_error(call->exchange, &err);
+		return false;
+	}
+	if (ask->key_text.p && ask->key_text.n == 0) {
+		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "no client can have sent an empty key");
+		return false;
+	}
+	if (is_asked(call, "all"))
+		ask->sought = GATE_SEEK_ALL;
+	if (is_asked(call, "held"))
+		ask->sought = GATE_SEEK_HELD;
+	return read_number(call, "cursor", &ask->after);
+}
+
+static void look(struct http_call *call)
+{
+	struct gate_ask ask = {.op = GATE_LOOK, .budget = LOOK_BUDGET};
+	struct inquiry *inquiry;
+
+	if (!read_look(call, &ask))
+		return;
+	inquiry = inquire(call, looked);
+	if (!inquiry)
+		return;
+	inquiry->items = arena_alloc(call->arena, (ITEMS_MAX + GATE_SIGHTS_MAX) * sizeof *inquiry->items);
+	if (!inquiry->items) {
+		http_respond_code(call->exchange, HX_NO_MEMORY, NULL);
+		return;
+	}
+	inquiry->ticket.ask = ask;
+	gate_ask(inquiry->admin->store, &inquiry->ticket);
+}
+
+/* ---- deciding: forgetting, and saying what became of one ---- */
+
+static void decided(struct http_exchange *exchange, void *data)
+{
+	struct inquiry *inquiry = data;
+	const struct gate_ask *ask = &inquiry->ticket.ask;
+	bool forgets = ask->op == GATE_FORGET;
+	const char *outcome = forgets ? "forgotten" : ask->response.n ? "done" : "not_done";
+	char record[2 * SHA256_BYTES + 1];
+
+	switch (inquiry->ticket.reply.verdict) {
+	case GATE_DONE:
+		sha256_hex(ask->claim.key, record);
+		log_info(inquiry->admin->log,
+			 forgets ? "a record was forgotten by request" : "a record was resolved by request",
+			 log_text("outcome", outcome), log_text("record", record));
+		respond_text(exchange, 200, "application/json",
+			     slice_str(forgets ? "{\"forgotten\":true}\n" : "{\"resolved\":true}\n"));
+		break;
+	case GATE_ABSENT:
+		http_respond_code(exchange, HX_NOT_FOUND, "there is no such record");
+		break;
+	case GATE_IN_FLIGHT:
+		http_respond_code(exchange, HX_IN_FLIGHT, "its lease lasts: the first request may be at work");
+		break;
+	case GATE_COMPLETED:
+		http_respond_code(exchange, HX_ALREADY_COMPLETED, "it has been answered: there is nothing to resolve");
+		break;
+	case GATE_STALE:
+		http_respond_code(exchange, HX_CONCURRENCY_ERROR, "somebody has used the key since it was looked at");
+		break;
+	default:
+		http_respond_code(exchange, HX_STORE_UNAVAILABLE, NULL);
+		break;
+	}
+}
+
+static bool parse_record(struct slice text, unsigned char ret_name[NAME_BYTES])
+{
+	if (text.n != (size_t)2 * NAME_BYTES || !chars_are(text, CHAR_HEX))
+		return false;
+	for (size_t i = 0; i < NAME_BYTES; i++)
+		ret_name[i] = (unsigned char)(hex_value(text.p[2 * i]) << 4 | hex_value(text.p[2 * i + 1]));
+	return true;
+}
+
+/* NULL: it cannot be asked, and that is answered. */
+static struct inquiry *decide(struct http_call *call, enum gate_op op)
+{
+	unsigned char name[NAME_BYTES];
+	struct inquiry *inquiry;
+	struct gate_ask *ask;
+
+	if (!parse_record(call_param(call, "record"), name)) {
+		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "a record is 96 hex digits, as it was shown");
+		return NULL;
+	}
+	inquiry = inquire(call, decided);
+	if (!inquiry)
+		return NULL;
+	ask = &inquiry->ticket.ask;
+	ask->op = op;
+	memcpy(ask->claim.key, name, sizeof ask->claim.key);
+	memcpy(ask->claim.token, name + sizeof ask->claim.key, sizeof ask->claim.token);
+	return inquiry;
+}
+
+static void forget(struct http_call *call)
+{
+	struct inquiry *inquiry = decide(call, GATE_FORGET);
+
+	if (inquiry)
+		gate_ask(inquiry->admin->store, &inquiry->ticket);
+}
+
+/* {"outcome": "done" | "not_done"} and nothing else. */
+static bool read_outcome(struct slice body, bool *ret_done)
+{
+	struct json document, outcome;
+
+	if (json_check(body, /* err= */ NULL, &document) != HX_OK || json_type(document) != JSON_OBJECT ||
+	    !json_find(document, slice_str("outcome"), &outcome))
+		return false;
+	*ret_done = slice_is(outcome.raw, "\"done\"");
+	return *ret_done || slice_is(outcome.raw, "\"not_done\"");
+}
+
+/* There is no answer to be given again: that it was done is what is kept, as for one that was too large. */
+static bool make_done(struct inquiry *inquiry, struct arena *arena)
+{
+	struct gate_ask *ask = &inquiry->ticket.ask;
+	char *room = arena_alloc(arena, GATE_RESPONSE_BYTES_MIN + 1);
+	struct strbuf stored = {
+		.p = room, .capacity = GATE_RESPONSE_BYTES_MIN + 1, .max_bytes = GATE_RESPONSE_BYTES_MIN};
+
+	if (!room || gate_token_draw(ask->resolver, /* err= */ NULL))
+		return false;
+	gate_response_encode(&(struct gate_response){.status = 200, .body_missing = true}, &stored);
+	ASSERT(!stored.failed);
+	ask->response = strbuf_slice(&stored);
+	ask->claim.ttl_ms = proxy_ttl_ms(inquiry->admin->proxy);
+	return true;
+}
+
+static void resolve(struct http_call *call)
+{
+	struct inquiry *inquiry;
+	bool done = false;
+
+	if (!read_outcome(call->request->body, &done)) {
+		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "outcome is \"done\" or \"not_done\"");
+		return;
+	}
+	inquiry = decide(call, GATE_RESOLVE);
+	if (!inquiry)
+		return;
+	if (done && !make_done(inquiry, call->arena))
+		http_respond_code(call->exchange, HX_NO_MEMORY, NULL);
+	else
+		gate_ask(inquiry->admin->store, &inquiry->ticket);
+}
+
+/* ---- who may ask ---- */
+
+void gate_admin_set_key(struct gate_admin *admin, const char *key)
+{
+	admin->has_key = key != NULL;
+	if (key)
+		sha256(key, strlen(key), admin->key_digest);
+}
+
+/* Digests are compared: how long that takes says nothing of the key. */
+static bool has_the_key(const struct gate_admin *admin, const struct http_call *call)
+{
+	uint8_t digest[SHA256_BYTES];
+	struct slice key;
+
+	if (!bearer_key(call->request->wire.head.fields, &key) || key.n == 0)
+		return false;
+	sha256(key.p, key.n, digest);
+	return memcmp(digest, admin->key_digest, sizeof digest) == 0;
+}
+
+static bool admit(struct http_call *call)
+{
+	const struct gate_admin *admin = call->context;
+	const char *foreign = local_refusal(&call->request->wire);
+
+	if (call->route->scope == ROUTE_PUBLIC || (admin->has_key && has_the_key(admin, call)))
+		return true;
+	if (admin->has_key)
+		http_respond_problem(
+			call->exchange,
+			&(struct problem){
+				.code = HX_UNAUTHENTICATED,
+				.detail = slice_str("send the gate's admin key: Authorization: Bearer …"),
+				.field = {slice_str("WWW-Authenticate"), slice_str("Bearer realm=\"hapax gate\"")},
+			});
+	else if (foreign)
+		http_respond_code(call->exchange, HX_FORBIDDEN, foreign);
+	return !admin->has_key && !foreign;
+}
+
+/* ---- the table ---- */
+
+static const struct route routes[] = {
+	{"GET", "/healthz", healthz, ROUTE_PUBLIC, .summary = "Says that the process runs."},
+	{"GET", "/readyz", readyz, ROUTE_PUBLIC, .summary = "Says whether it takes requests, and its store is there."},
+	{"GET", "/metrics", metrics, ROUTE_READ, .summary = "Counters in Prometheus' text form."},
+	{"GET", "/gate/records", look, ROUTE_READ,
+	 .summary = "Shows the records of an idempotency key, or those whose outcome nobody knows."},
+	{"POST", "/gate/records/{record}/resolve", resolve, ROUTE_ADMIN,
+	 .summary = "Says what became of a request whose lease is over and whose outcome nobody knew."},
+	{"DELETE", "/gate/records/{record}", forget, ROUTE_ADMIN,
+	 .summary = "Forgets one record, unless its lease lasts."},
+};
+
+struct router *gate_admin_router_new(struct gate_admin *admin)
+{
+	return router_new(routes, sizeof routes / sizeof *routes, admit, admin);
+}

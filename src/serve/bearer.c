@@ -1,0 +1,33 @@
+/* See bearer.h. */
+#include "serve/bearer.h"
+
+#include "wire/charset.h"
+
+static struct slice value_of(struct wire_fields fields, const char *name, size_t *ret_n)
+{
+	const struct wire_field *field = wire_find(fields, name, ret_n);
+
+	return field ? field->value : slice_of(NULL, 0);
+}
+
+static struct slice behind_scheme(struct slice value)
+{
+	static const char scheme[] = "Bearer ";
+	size_t n = sizeof scheme - 1;
+
+	if (value.n < n || !slice_is_nocase(slice_of(value.p, n), scheme))
+		return slice_of(NULL, 0);
+	while (n < value.n && value.p[n] == ' ')
+		n++;
+	return slice_of(value.p + n, value.n - n);
+}
+
+bool bearer_key(struct wire_fields fields, struct slice *ret_key)
+{
+	size_t bearers_n, others_n;
+	struct slice by_bearer = behind_scheme(value_of(fields, "Authorization", &bearers_n));
+	struct slice by_field = value_of(fields, "X-API-Key", &others_n);
+
+	*ret_key = by_bearer.n ? by_bearer : by_field;
+	return bearers_n <= 1 && others_n <= 1 && (!by_bearer.n || !by_field.n || slice_eq(by_bearer, by_field));
+}

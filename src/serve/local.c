@@ -1,0 +1,57 @@
+/* See local.h. */
+#include "serve/local.h"
+
+#include <stdio.h>
+
+#include "wire/address.h"
+#include "wire/charset.h"
+
+static bool is_loopback_with(struct slice host, const char *port)
+{
+	char text[ADDRESS_TEXT_BYTES];
+	struct hx_error unused;
+	struct address address;
+	int n = snprintf(text, sizeof text, "%.*s%s", SLICE_ARGS(host), port);
+
+	return n < (int)sizeof text && !address_parse(text, &unused, &address) && address_is_loopback(&address);
+}
+
+/* With its port or without, the name in any case. */
+static bool is_loopback(struct slice host)
+{
+	static const char name[] = "localhost";
+	size_t n = sizeof name - 1;
+
+	if (host.n >= n && slice_is_nocase(slice_of(host.p, n), name) && (host.n == n || host.p[n] == ':'))
+		return true; /* whatever the port is, the name is ours */
+	return is_loopback_with(host, "") || is_loopback_with(host, ":80");
+}
+
+/* Whose page it is that a browser asks for. */
+static bool is_origin_elsewhere(struct wire_fields fields)
+{
+	static const char http[] = "http://", https[] = "https://";
+	size_t n, scheme = sizeof http - 1;
+	const struct wire_field *field = wire_find(fields, "Origin", &n);
+	struct slice origin;
+
+	if (!field)
+		return false;
+	origin = field->value;
+	if (origin.n >= sizeof https - 1 && slice_is(slice_of(origin.p, sizeof https - 1), https))
+		scheme = sizeof https - 1;
+	else if (origin.n < scheme || !slice_is(slice_of(origin.p, scheme), http))
+		return true;
+	return n > 1 || !is_loopback(slice_of(origin.p + scheme, origin.n - scheme));
+}
+
+const char *local_refusal(const struct wire_request *request)
+{
+	struct wire_fields fields = request->head.fields;
+
+	if (request->host.n && !is_loopback(request->host))
+		return "Host is not this machine: without a key only localhost, 127.0.0.1 and [::1] are served";
+	if (is_origin_elsewhere(fields) || wire_has_token(fields, "Sec-Fetch-Site", "cross-site"))
+		return "a web page of elsewhere asks (Origin, Sec-Fetch-Site): without a key only this machine is served";
+	return NULL;
+}

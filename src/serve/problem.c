@@ -1,0 +1,94 @@
+/* See problem.h. */
+#include "serve/problem.h"
+
+#include <stdio.h>
+
+#include "base/json_string.h"
+
+#define FIELDS_MAX 3
+
+static void write_member(struct strbuf *sb, const char *name, struct slice text)
+{
+	strbuf_addf(sb, "\"%s\":", name);
+	json_quote(text, sb);
+	strbuf_add_char(sb, ',');
+}
+
+static void write_body(const struct problem *problem, struct strbuf *sb)
+{
+	const char *name = hx_code_name(problem->code);
+	struct slice title = slice_str(hx_code_text(problem->code));
+
+	strbuf_addf(sb, "{\"type\":\"urn:hapax:problem:%s\",", name);
+	write_member(sb, "title", title);
+	strbuf_addf(sb, "\"status\":%d,", hx_code_http_status(problem->code));
+	write_member(sb, "detail", problem->detail.n > 0 ? problem->detail : title);
+	strbuf_addf(sb, "\"code\":\"%s\"", name);
+	if (problem->members.n > 0) {
+		strbuf_add_char(sb, ',');
+		strbuf_add_slice(sb, problem->members);
+	}
+	strbuf_add_char(sb, '}');
+}
+
+static struct slice number_text(unsigned number, struct arena *arena)
+{
+	char text[16];
+	int n = snprintf(text, sizeof text, "%u", number);
+
+	return arena_copy(arena, slice_of(text, (size_t)n));
+}
+
+static void write_fields(const struct problem *problem, struct arena *arena, struct http_answer *answer)
+{
+	struct wire_field *fields = arena_alloc(arena, FIELDS_MAX * sizeof *fields);
+	unsigned after_s = problem->retry_after_s;
+	size_t n = 0;
+
+	if (!fields)
+		return;
+	fields[n++] = (struct wire_field){slice_str("Content-Type"), slice_str("application/problem+json")};
+	if (after_s == 0 && (answer->status == 409 || answer->status == 503))
+		after_s = problem->code == HX_RESPONSE_NOT_STORED ? PROBLEM_RETRY_LATE_S : PROBLEM_RETRY_AFTER_S;
+	if (after_s > 0)
+		fields[n++] = (struct wire_field){slice_str("Retry-After"), number_text(after_s, arena)};
+	if (problem->field.name.n > 0)
+		fields[n++] = problem->field;
+	answer->fields = (struct wire_fields){fields, n};
+}
+
+void problem_answer(const struct problem *problem, struct arena *arena, struct http_answer *ret_answer)
+{
+	struct http_answer answer = {.status = hx_code_http_status(problem->code), .code = problem->code};
+	struct strbuf sb;
+
+	ASSERT(problem->code != HX_OK);
+	strbuf_init(&sb, arena->max_bytes);
+	write_body(problem, &sb);
+	if (!sb.failed) {
+		write_fields(problem, arena, &answer);
+		answer.body = arena_copy(arena, strbuf_slice(&sb));
+	}
+	if (sb.failed || arena->failed)
+		answer = (struct http_answer){.status = answer.status, .code = problem->code};
+	strbuf_release(&sb);
+	*ret_answer = answer;
+}
+
+void http_respond_problem(struct http_exchange *exchange, const struct problem *problem)
+{
+	struct http_answer answer;
+
+	problem_answer(problem, http_exchange_arena(exchange), &answer);
+	http_respond(exchange, &answer);
+}
+
+void http_respond_code(struct http_exchange *exchange, enum hx_code code, const char *detail)
+{
+	http_respond_problem(exchange, &(struct problem){.code = code, .detail = slice_str(detail)});
+}
+
+void http_respond_error(struct http_exchange *exchange, const struct hx_error *err)
+{
+	http_respond_code(exchange, err->code, err->detail);
+}

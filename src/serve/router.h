@@ -1,0 +1,100 @@
+/*
+ * Routes: a table, declared once, from which requests are dispatched (and from which the reference is generated, see
+ * openapi.h).
+ *
+ *	static const struct route routes[] = {
+ *		{"GET", "/api/v1/entities/{workflow}/{id}", entity_show, ROUTE_READ, "Shows an entity.",
+ *		 .id = "getEntity", .answers = {{200, "Entity"}}},
+ *		…
+ *	};
+ *
+ * A pattern is "/" and segments: literal, or {name} for one segment that is not empty. Literal segments match byte by
+ * byte, as they were sent; parameters are then percent-decoded (see query.h): `%2F` is a slash inside of one, and
+ * `..` is a name like any other. Of several patterns that match, the one with the earlier literal wins, so the
+ * order of the table means nothing. HEAD is served by the GET route.
+ *
+ * What it answers by itself: 404 NOT_FOUND, 405 METHOD_NOT_ALLOWED with Allow, 501 for methods that HTTP does not
+ * define, 400 VALIDATION_ERROR for escapes that cannot be decoded, in the path or the query.
+ */
+#ifndef HX_SERVE_ROUTER_H
+#define HX_SERVE_ROUTER_H
+
+#include "serve/server.h"
+#include "wire/query.h"
+
+#define ROUTE_SEGMENTS_MAX 16
+#define ROUTE_PARAMS_MAX 4
+#define ROUTE_QUERIES_MAX 5
+#define ROUTE_ANSWERS_MAX 2
+#define ROUTE_ERRORS_MAX 10
+
+enum route_scope { ROUTE_PUBLIC, ROUTE_READ, ROUTE_EXECUTE, ROUTE_ADMIN };
+
+struct http_call;
+struct api_gate;
+
+/* Each with the name of its schema, in openapi.json. */
+struct route_query {
+	const char *name, *schema;
+};
+struct route_answer {
+	int status;
+	const char *schema;
+};
+
+struct route {
+	const char *method; /* GET stands for HEAD, too */
+	const char *pattern;
+	/* In the loop's thread; answers call->exchange, now or later. */
+	void (*handle)(struct http_call *call);
+	enum route_scope scope; /* what a key must be allowed to do */
+	const char *summary;    /* one sentence for the reference */
+	/* ---- for the reference alone, but for the query; all may be absent, and lists end with zeros ---- */
+	const char *id;                                 /* operationId */
+	struct route_query query[ROUTE_QUERIES_MAX];    /* those that it knows; the API refuses all others */
+	const char *body;                               /* the schema of what is sent; NULL: nothing is */
+	struct route_answer answers[ROUTE_ANSWERS_MAX]; /* of success */
+	bool etag;                                      /* they carry one */
+	enum hx_code errors[ROUTE_ERRORS_MAX];          /* its own; what any route may answer is known to openapi.c */
+};
+
+/* One request on its way to its handler. It lives in the exchange's arena. */
+struct http_call {
+	struct http_exchange *exchange;
+	const struct http_request *request;
+	struct arena *arena;
+	const struct route *route;
+	void *context;                         /* the router's */
+	struct slice params[ROUTE_PARAMS_MAX]; /* decoded, in the order of the pattern */
+	struct query query;
+	struct slice workspace, requester; /* of who asks; set where the request is admitted (auth.h) */
+	enum route_scope scope;            /* what he may do; likewise */
+	struct api_gate *gate;             /* the API's own: what guards this request; NULL: nothing does */
+	/* private: the router's */
+	struct router *router;
+	bool early; /* only the head is there */
+};
+
+struct router;
+
+/*
+ * The table and the context must outlive the router. `admit` is asked before each handler and may be NULL; it may be asked when only
+ * the head is there, since who may not ask must not make us read. Where it returns false it has answered, or calls
+ * call_admitted() later, in the loop's thread. A pattern that is malformed, or twice there for a method, is a programmer's
+ * mistake. NULL without memory.
+ */
+struct router *router_new(const struct route routes[], size_t n, bool (*admit)(struct http_call *call), void *context);
+/* Takes NULL. No request may be on its way through it. */
+void router_free(struct router *router);
+/* Asked behind the body and before the handler; where it returns false it has the call. Before the first request. */
+void router_set_guard(struct router *router, bool (*guard)(struct http_call *call));
+/* For http_options: `handle` is router_handle, `data` the router; and `begin` router_head, or NULL. */
+void router_handle(void *router, struct http_exchange *exchange);
+void router_head(void *router, struct http_exchange *exchange);
+/* What admit did not say at once. */
+void call_admitted(struct http_call *call);
+
+/* The parameter of this name, which the pattern must have. */
+struct slice call_param(const struct http_call *call, const char *name);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * One connection to the upstream, for the two files that it is made of: upstream_connection.c (its states, its socket, the request) and
+ * upstream_answer.c (what is made of the bytes that come back). Everybody else uses upstream.h.
+ */
+#ifndef HX_WIRE_UPSTREAM_CONNECTION_H
+#define HX_WIRE_UPSTREAM_CONNECTION_H
+
+#include "wire/upstream_pool.h"
+
+/* Of the head of an answer. */
+extern const struct wire_limits upstream_answer_limits;
+
+enum upstream_state { UPSTREAM_CONNECTING, UPSTREAM_BUSY, UPSTREAM_IDLE, UPSTREAM_CLOSED };
+
+struct upstream_connection {
+	struct watch watch;
+	struct letter letter;   /* go on; be freed */
+	struct deadline closes; /* IDLE */
+	struct upstream_pool *pool;
+	struct upstream_connection *previous, *next;
+	struct upstream_call *call; /* CONNECTING, BUSY */
+	int fd;
+	struct tls_link *tls; /* https, since the socket is connected */
+	uint8_t state;
+	bool can_read, can_write, peer_closed;
+	bool reused;     /* it was idle before */
+	bool write_dead; /* sending has failed */
+	bool paused;     /* until upstream_call_resume() */
+	bool in_body, body_done;
+	bool begun;     /* a byte of the answer has come */
+	bool leftover;  /* and bytes behind its end */
+	size_t address; /* which one is being tried */
+	unsigned interim_n;
+	struct strbuf out; /* the head of the request; the body is the call's */
+	size_t sent;       /* of both */
+	struct wire_scan scan;
+	struct wire_body body;
+	struct strbuf pending, spill;
+	size_t spill_at;
+};
+
+/* ---- upstream_connection.c ---- */
+
+/* The struct lives until the end of the round. The call, if there is one, is not told. */
+void upstream_close(struct upstream_connection *c);
+/* The call ends UNKNOWN, and its connection. */
+void upstream_unknown(struct upstream_connection *c, enum hx_code code, const char *reason);
+/* The upstream has closed, or reset, before the answer was complete. */
+void upstream_broken(struct upstream_connection *c, const char *reason);
+/* The answer is complete and all of it was taken. */
+void upstream_finish(struct upstream_connection *c, bool leftover);
+
+/* ---- upstream_answer.c ---- */
+
+/* Feeds what is pending with the new bytes behind it, and keeps the rest. The call may be over then. */
+void upstream_consume(struct upstream_connection *c, struct slice fresh);
+/* Hands data out, and says how much was taken; with less than all it is paused. The call may be over then. */
+size_t upstream_hand_out(struct upstream_connection *c, struct slice data);
+/* No more bytes will come. */
+void upstream_no_more(struct upstream_connection *c);
+
+#endif

@@ -1,0 +1,62 @@
+/* Instead of TLS to an upstream and to a server, in a build without OpenSSL (make SLIM=1): https is refused. */
+#include "wire/upstream_tls.h"
+
+#include <errno.h>
+
+enum hx_code tls_client_new(const char *authority, const char *ca_variable, struct tls_client **ret_client,
+			    struct hx_error *err)
+{
+	(void)authority;
+	(void)ca_variable;
+	(void)ret_client;
+	return error_set(err, HX_CONFIG_ERROR, "this program was built without TLS (SLIM): write http://");
+}
+
+/* The rest is never asked: there is no client. */
+
+void tls_client_free(struct tls_client *client)
+{
+	(void)client;
+}
+
+struct tls_link *tls_link_new(const struct tls_client *client, const struct address *to, int fd)
+{
+	(void)client;
+	(void)to;
+	(void)fd;
+	return NULL;
+}
+
+void tls_link_free(struct tls_link *link)
+{
+	(void)link;
+}
+
+enum tls_verdict tls_link_greet(struct tls_link *link)
+{
+	(void)link;
+	return TLS_FAILED;
+}
+
+const char *tls_link_reason(const struct tls_link *link)
+{
+	(void)link;
+	return "this program was built without TLS";
+}
+
+ssize_t tls_link_send(struct tls_link *link, struct slice bytes)
+{
+	(void)link;
+	(void)bytes;
+	errno = ECONNRESET;
+	return -1;
+}
+
+ssize_t tls_link_receive(struct tls_link *link, char *buffer, size_t n)
+{
+	(void)link;
+	(void)buffer;
+	(void)n;
+	errno = ECONNRESET;
+	return -1;
+}
