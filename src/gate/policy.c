@@ -84,9 +84,9 @@ static void read_replay_headers(const struct reader *r, const struct json_node *
 			*replay = (struct gate_replay_rule){.kind = safe ? REPLAY_SAFE : REPLAY_NONE};
 		return;
 	}
-	if (!reader_array(r, node, field->name, 0, GATE_LIST_MAX))
+	names = reader_list(r, node, field->name, 0, GATE_LIST_MAX, sizeof *names);
+	if (!names)
 		return;
-	names = arena_alloc(r->arena, node->count * sizeof *names);
 	json_node_for_each(element, node)
 	{
 		struct slice name;
@@ -96,7 +96,7 @@ static void read_replay_headers(const struct reader *r, const struct json_node *
 			continue;
 		}
 		name = gate_keep_lower(r->arena, element->string);
-		if (!names || !name.p)
+		if (!name.p)
 			return;
 		if (!is_replayable(name))
 			reader_report(
@@ -132,9 +132,9 @@ static void read_cache_errors(const struct reader *r, const struct json_node *no
 			p->cache_errors = word;
 		return;
 	}
-	if (!reader_array(r, node, field->name, 0, GATE_LIST_MAX))
+	list = reader_list(r, node, field->name, 0, GATE_LIST_MAX, sizeof *list);
+	if (!list)
 		return;
-	list = arena_alloc(r->arena, node->count * sizeof *list);
 	json_node_for_each(element, node)
 	{
 		int64_t status = 0;
@@ -144,7 +144,7 @@ static void read_cache_errors(const struct reader *r, const struct json_node *no
 		if (is_never_stored(status))
 			reader_report(r, element->at.line, "value",
 				      "cache_errors: %d is never stored: it asks the client to try again", (int)status);
-		else if (list)
+		else
 			list[n++] = (int)status;
 	}
 	p->cache_errors = GATE_CACHE_LIST;
@@ -397,12 +397,9 @@ static void refuse_repeated(const struct reader *r, const struct gate_route rout
 
 static void read_routes(const struct reader *r, const struct json_node *node, struct gate_config *config)
 {
-	struct gate_route *routes;
+	struct gate_route *routes = reader_list(r, node, "routes", 0, GATE_ROUTES_MAX, sizeof *routes);
 	size_t n = 0;
 
-	if (!reader_array(r, node, "routes", 0, GATE_ROUTES_MAX))
-		return;
-	routes = arena_zalloc(r->arena, node->count * sizeof *routes);
 	if (!routes)
 		return;
 	json_node_for_each(element, node)

@@ -11,6 +11,7 @@
 #include "model/action_parse.h"
 #include "model/head.h"
 #include "model/header.h"
+#include "model/lookup.h"
 #include "model/sql_text.h"
 #include "model/url.h"
 #include "model/workflow.h"
@@ -108,16 +109,8 @@ static void read_header(const struct reader *r, const struct json_node *node, st
 static void read_headers(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	struct action *action = ret;
-	struct action_header *headers;
+	struct action_header *headers = reader_map(r, node, field->name, HEADERS_MAX, sizeof *headers);
 
-	if (!reader_object(r, node, field->name))
-		return;
-	if (node->count > HEADERS_MAX) {
-		reader_report(r, node->at.line, "limit", "headers has %zu entries; at most %d", node->count,
-			      HEADERS_MAX);
-		return;
-	}
-	headers = arena_alloc(r->arena, node->count * sizeof *headers);
 	if (!headers)
 		return;
 	json_node_for_each(member, node) read_header(r, member, headers, &action->headers_n);
@@ -127,12 +120,8 @@ static void read_headers(const struct reader *r, const struct json_node *node, c
 static void read_argv(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	struct action *action = ret;
+	const char **argv = reader_list(r, node, field->name, 1, ARGV_MAX, sizeof *argv);
 	size_t n = 0;
-
-	if (!reader_array(r, node, field->name, 1, ARGV_MAX))
-		return;
-
-	const char **argv = arena_zalloc(r->arena, (node->count + 1) * sizeof *argv);
 
 	if (!argv)
 		return;
@@ -174,9 +163,7 @@ static void read_statements(const struct reader *r, const struct json_node *node
 	struct action_statement *statements;
 	size_t n = 0;
 
-	if (!reader_array(r, node, field->name, 1, ACTION_STATEMENTS_MAX))
-		return;
-	statements = arena_zalloc(r->arena, node->count * sizeof *statements);
+	statements = reader_list(r, node, field->name, 1, ACTION_STATEMENTS_MAX, sizeof *statements);
 	if (!statements)
 		return;
 	json_node_for_each(element, node)
@@ -339,22 +326,14 @@ void actions_parse(const struct reader *outer, const struct json_node *node, str
 		link_others(&r, node->sorted[i], &actions[i]);
 }
 
+static int compare_name(const void *name, const void *action)
+{
+	return slice_compare(*(const struct slice *)name, slice_str(((const struct action *)action)->name));
+}
+
 const struct action *action_named(const struct action_list *list, struct slice name)
 {
-	size_t low = 0, high = list->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = slice_compare(name, slice_str(list->items[middle].name));
-
-		if (order == 0)
-			return &list->items[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	return lookup(&name, list->items, list->n, sizeof *list->items, compare_name);
 }
 
 struct suggestion action_suggest(const struct reader *r, const struct action_list *list, struct slice name)

@@ -129,15 +129,15 @@ static void check_cleanup(const struct batch_draft *d)
 
 /* ---- the whole ---- */
 
-static const void *read_batch(const struct reader *r, const struct json_node *root, struct head *head,
-			      struct arena *scratch)
+static void read_batch(const struct reader *r, const struct json_node *root, const struct head *head,
+		       struct arena *scratch, const void **ret_definition)
 {
 	struct batch_definition *definition = arena_alloc(r->arena, sizeof *definition);
 	const struct batch_draft d = {r, definition, head->actions.items, root};
 
 	(void)scratch;
 	if (!definition)
-		return NULL;
+		return;
 	*definition = (struct batch_definition){HEAD_OF(head), .concurrency = BATCH_CONCURRENCY_DEFAULT,
 						.cancel_check_every = 1, .retry = run_retry_default};
 	fields_take(r, root, batch_fields, FIELDS_HERE, definition);
@@ -146,7 +146,7 @@ static const void *read_batch(const struct reader *r, const struct json_node *ro
 		check_item(&d);
 		check_voids(&d);
 	}
-	return definition;
+	*ret_definition = definition;
 }
 
 void batch_definition_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,

@@ -100,17 +100,9 @@ static void read_module(const struct reader *outer, const struct json_node *node
 static void read_modules(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	struct config *config = ret;
-	struct module_config *modules;
+	struct module_config *modules = reader_map(r, node, field->name, CONFIG_MODULES_MAX, sizeof *modules);
 	size_t n = 0;
 
-	if (!reader_object(r, node, field->name))
-		return;
-	if (node->count > CONFIG_MODULES_MAX) {
-		reader_report(r, node->at.line, "limit", "modules has %zu entries; at most %d", node->count,
-			      CONFIG_MODULES_MAX);
-		return;
-	}
-	modules = arena_alloc(r->arena, node->count * sizeof *modules);
 	if (!modules)
 		return;
 	json_node_for_each(member, node) read_module(r, member, &modules[n++]);
@@ -134,11 +126,8 @@ const struct module_config *config_module(const struct config *config, struct sl
 static const char **read_list(const struct reader *r, const struct json_node *node, size_t most,
 			      bool (*is_good)(const char *), const char *form, size_t *ret_n)
 {
-	const char **list;
+	const char **list = reader_list(r, node, "allow", 0, most, sizeof *list);
 
-	if (!reader_array(r, node, "allow", 0, most))
-		return NULL;
-	list = arena_alloc(r->arena, (node->count + 1) * sizeof *list);
 	if (!list)
 		return NULL;
 	json_node_for_each(element, node)

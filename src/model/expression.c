@@ -21,13 +21,13 @@
 
 #define INDEX_MOST INT32_MAX /* an int is what jq has */
 
-typedef struct expression_node *parse_fn(struct scan *s);
+typedef struct expression_node *parse_fn(struct expression_scan *s);
 
 static parse_fn parse_pipe, parse_alternative, parse_term;
 
 /* ---- nodes ---- */
 
-static struct expression_node *node_new(struct scan *s, enum expression_op op, size_t start)
+static struct expression_node *node_new(struct expression_scan *s, enum expression_op op, size_t start)
 {
 	struct expression_node *node = scan_alloc(s, sizeof *node);
 
@@ -49,7 +49,8 @@ static void append(struct expression_node *parent, struct expression_node *child
 }
 
 /* next { token next }, which is one node only where there is a token. */
-static struct expression_node *parse_chain(struct scan *s, enum expression_op op, const char *token, parse_fn *next)
+static struct expression_node *parse_chain(struct expression_scan *s, enum expression_op op, const char *token,
+					   parse_fn *next)
 {
 	struct expression_node *chain = NULL;
 
@@ -70,7 +71,7 @@ static struct expression_node *parse_chain(struct scan *s, enum expression_op op
 	return chain && child ? chain : child;
 }
 
-static struct expression_node *literal_new(struct scan *s, size_t start, struct json value)
+static struct expression_node *literal_new(struct expression_scan *s, size_t start, struct json value)
 {
 	struct expression_node *node = node_new(s, OP_LITERAL, start);
 
@@ -82,7 +83,7 @@ static struct expression_node *literal_new(struct scan *s, size_t start, struct 
 /* ---- literals ---- */
 
 /* What json_check() says, without its "LINE:COLUMN: ". */
-static bool check_literal(struct scan *s, size_t start, const char *what, struct json *ret_value)
+static bool check_literal(struct expression_scan *s, size_t start, const char *what, struct json *ret_value)
 {
 	struct hx_error err = {0};
 
@@ -95,7 +96,7 @@ static bool check_literal(struct scan *s, size_t start, const char *what, struct
 	return false;
 }
 
-static struct expression_node *parse_string(struct scan *s)
+static struct expression_node *parse_string(struct expression_scan *s)
 {
 	size_t start = s->at;
 	struct json value;
@@ -115,7 +116,7 @@ static struct expression_node *parse_string(struct scan *s)
 	return node;
 }
 
-static bool take_number(struct scan *s, struct json *ret_value)
+static bool take_number(struct expression_scan *s, struct json *ret_value)
 {
 	size_t start = s->at;
 
@@ -131,7 +132,7 @@ static bool take_number(struct scan *s, struct json *ret_value)
 	return check_literal(s, start, "number", ret_value);
 }
 
-static struct expression_node *parse_number(struct scan *s)
+static struct expression_node *parse_number(struct expression_scan *s)
 {
 	size_t start = s->at;
 	struct json value;
@@ -142,7 +143,7 @@ static struct expression_node *parse_number(struct scan *s)
 /* ---- paths ---- */
 
 /* Behind a dot: a name right at it, or a string. */
-static bool take_step_name(struct scan *s, struct slice *ret_name)
+static bool take_step_name(struct expression_scan *s, struct slice *ret_name)
 {
 	if (scan_starts_name(scan_peek(s, 0))) {
 		*ret_name = scan_name(s);
@@ -161,7 +162,7 @@ static bool take_step_name(struct scan *s, struct slice *ret_name)
 	return false;
 }
 
-static bool take_index(struct scan *s, int64_t *ret_index)
+static bool take_index(struct expression_scan *s, int64_t *ret_index)
 {
 	size_t start = s->at;
 	struct json number;
@@ -175,7 +176,7 @@ static bool take_index(struct scan *s, int64_t *ret_index)
 }
 
 /* The opening bracket is behind us. */
-static bool take_bracket_step(struct scan *s, struct expression_step *step)
+static bool take_bracket_step(struct expression_scan *s, struct expression_step *step)
 {
 	char c = scan_space(s);
 
@@ -199,7 +200,7 @@ static bool take_bracket_step(struct scan *s, struct expression_step *step)
 	return false;
 }
 
-static struct expression_step *parse_step(struct scan *s)
+static struct expression_step *parse_step(struct expression_scan *s)
 {
 	struct expression_step *step = scan_alloc(s, sizeof *step);
 
@@ -213,7 +214,7 @@ static struct expression_step *parse_step(struct scan *s)
 }
 
 /* All steps that follow; base is NULL for `.`. Without any, the base itself. */
-static struct expression_node *parse_steps(struct scan *s, struct expression_node *base, size_t start)
+static struct expression_node *parse_steps(struct expression_scan *s, struct expression_node *base, size_t start)
 {
 	const struct expression_step **tail;
 	struct expression_node *path;
@@ -237,7 +238,7 @@ static struct expression_node *parse_steps(struct scan *s, struct expression_nod
 }
 
 /* At the dot. It is the whole of `.`, or belongs to the first step: .a ."a" */
-static struct expression_node *parse_dot(struct scan *s)
+static struct expression_node *parse_dot(struct expression_scan *s)
 {
 	size_t start = s->at++;
 
@@ -252,7 +253,7 @@ static struct expression_node *parse_dot(struct scan *s)
 
 /* ---- brackets ---- */
 
-static struct expression_node *parse_parentheses(struct scan *s)
+static struct expression_node *parse_parentheses(struct expression_scan *s)
 {
 	struct expression_node *inside;
 
@@ -263,7 +264,7 @@ static struct expression_node *parse_parentheses(struct scan *s)
 	return inside && scan_expect(s, ")") ? inside : NULL;
 }
 
-static struct expression_node *parse_array(struct scan *s)
+static struct expression_node *parse_array(struct expression_scan *s)
 {
 	struct expression_node *array = node_new(s, OP_ARRAY, s->at++);
 	const struct expression_node *pipe = NULL;
@@ -303,7 +304,7 @@ static bool is_keyword(struct slice name)
 	return false;
 }
 
-static struct expression_node *parse_name_key(struct scan *s)
+static struct expression_node *parse_name_key(struct expression_scan *s)
 {
 	size_t start = s->at;
 	struct slice name = scan_name(s);
@@ -320,7 +321,7 @@ static struct expression_node *parse_name_key(struct scan *s)
 	return key;
 }
 
-static struct expression_node *parse_key(struct scan *s)
+static struct expression_node *parse_key(struct expression_scan *s)
 {
 	char c = scan_space(s);
 	size_t start = s->at;
@@ -344,7 +345,7 @@ static bool is_written(const struct expression_node *key)
 }
 
 /* {sku} is {sku: .sku} */
-static struct expression_node *shorthand(struct scan *s, const struct expression_node *key)
+static struct expression_node *shorthand(struct expression_scan *s, const struct expression_node *key)
 {
 	struct expression_node *path;
 	struct expression_step *step;
@@ -364,7 +365,7 @@ static struct expression_node *shorthand(struct scan *s, const struct expression
 	return path;
 }
 
-static struct expression_node *parse_member_value(struct scan *s)
+static struct expression_node *parse_member_value(struct expression_scan *s)
 {
 	struct expression_node *value = parse_chain(s, OP_PIPE, "|", parse_term);
 	char c = scan_space(s);
@@ -377,7 +378,7 @@ static struct expression_node *parse_member_value(struct scan *s)
 	return scan_unexpected(s);
 }
 
-static bool take_member(struct scan *s, struct expression_node *object)
+static bool take_member(struct expression_scan *s, struct expression_node *object)
 {
 	bool in_parentheses = scan_space(s) == '(';
 	struct expression_node *key = parse_key(s);
@@ -403,7 +404,7 @@ static bool take_member(struct scan *s, struct expression_node *object)
 	return true;
 }
 
-static struct expression_node *parse_object(struct scan *s)
+static struct expression_node *parse_object(struct expression_scan *s)
 {
 	struct expression_node *object = node_new(s, OP_OBJECT, s->at++);
 
@@ -421,7 +422,7 @@ static struct expression_node *parse_object(struct scan *s)
 
 /* ---- the rest of the grammar ---- */
 
-static struct expression_node *parse_has(struct scan *s, size_t start)
+static struct expression_node *parse_has(struct expression_scan *s, size_t start)
 {
 	struct expression_node *has = node_new(s, OP_HAS, start);
 	struct expression_node *name = has ? parse_parentheses(s) : NULL;
@@ -432,7 +433,7 @@ static struct expression_node *parse_has(struct scan *s, size_t start)
 	return has;
 }
 
-static struct expression_node *parse_word(struct scan *s)
+static struct expression_node *parse_word(struct expression_scan *s)
 {
 	static const char *const words[] = {"true", "false", "null", "not", "length", "has", "and", "or", NULL};
 	size_t start = s->at;
@@ -454,7 +455,7 @@ static struct expression_node *parse_word(struct scan *s)
 			   nearest ? nearest : "", nearest ? ", or " : "", excerpt_of(word).text);
 }
 
-static struct expression_node *parse_base(struct scan *s)
+static struct expression_node *parse_base(struct expression_scan *s)
 {
 	char c = scan_peek(s, 0);
 
@@ -474,7 +475,7 @@ static struct expression_node *parse_base(struct scan *s)
 	}
 }
 
-static struct expression_node *parse_term(struct scan *s)
+static struct expression_node *parse_term(struct expression_scan *s)
 {
 	char c = scan_space(s);
 	size_t start = s->at;
@@ -487,7 +488,7 @@ static struct expression_node *parse_term(struct scan *s)
 }
 
 /* OP_DOT where there is none. */
-static enum expression_op take_comparison(struct scan *s)
+static enum expression_op take_comparison(struct expression_scan *s)
 {
 	static const struct {
 		const char *token;
@@ -500,7 +501,7 @@ static enum expression_op take_comparison(struct scan *s)
 	return OP_DOT;
 }
 
-static struct expression_node *parse_comparison(struct scan *s)
+static struct expression_node *parse_comparison(struct expression_scan *s)
 {
 	struct expression_node *left = parse_term(s);
 	enum expression_op op = left ? take_comparison(s) : OP_DOT;
@@ -523,27 +524,27 @@ static struct expression_node *parse_comparison(struct scan *s)
 	return comparison;
 }
 
-static struct expression_node *parse_and(struct scan *s)
+static struct expression_node *parse_and(struct expression_scan *s)
 {
 	return parse_chain(s, OP_AND, "and", parse_comparison);
 }
 
-static struct expression_node *parse_or(struct scan *s)
+static struct expression_node *parse_or(struct expression_scan *s)
 {
 	return parse_chain(s, OP_OR, "or", parse_and);
 }
 
-static struct expression_node *parse_alternative(struct scan *s)
+static struct expression_node *parse_alternative(struct expression_scan *s)
 {
 	return parse_chain(s, OP_ALTERNATIVE, "//", parse_or);
 }
 
-static struct expression_node *parse_pipe(struct scan *s)
+static struct expression_node *parse_pipe(struct expression_scan *s)
 {
 	return parse_chain(s, OP_PIPE, "|", parse_alternative);
 }
 
-static const struct expression_node *parse_all(struct scan *s)
+static const struct expression_node *parse_all(struct expression_scan *s)
 {
 	const struct expression_node *root = parse_pipe(s);
 
@@ -558,7 +559,7 @@ enum hx_code expression_parse(struct slice text, struct arena *a, struct hx_erro
 {
 	size_t valid = utf8_valid_bytes(text);
 	struct expression *expression;
-	struct scan s = {.arena = a, .err = err, .code = HX_OK};
+	struct expression_scan s = {.arena = a, .err = err, .code = HX_OK};
 
 	if (text.n > EXPRESSION_BYTES_MAX)
 		return error_set(err, HX_TOO_LARGE, "it has %zu bytes; an expression has at most %d", text.n,

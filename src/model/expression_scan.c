@@ -16,7 +16,7 @@ size_t expression_column(struct slice text, size_t at)
 	return column;
 }
 
-void *scan_refuse(struct scan *s, size_t at, const char *format, ...)
+void *scan_refuse(struct expression_scan *s, size_t at, const char *format, ...)
 {
 	char what[sizeof s->err->detail];
 	va_list args;
@@ -29,7 +29,7 @@ void *scan_refuse(struct scan *s, size_t at, const char *format, ...)
 	return NULL;
 }
 
-void *scan_alloc(struct scan *s, size_t size)
+void *scan_alloc(struct expression_scan *s, size_t size)
 {
 	void *memory = arena_zalloc(s->arena, size);
 
@@ -38,14 +38,14 @@ void *scan_alloc(struct scan *s, size_t size)
 	return memory;
 }
 
-char scan_space(struct scan *s)
+char scan_space(struct expression_scan *s)
 {
 	while (scan_peek(s, 0) == ' ' || scan_peek(s, 0) == '\t' || scan_peek(s, 0) == '\n')
 		s->at++;
 	return scan_peek(s, 0);
 }
 
-struct slice scan_name(struct scan *s)
+struct slice scan_name(struct expression_scan *s)
 {
 	size_t start = s->at;
 
@@ -54,7 +54,7 @@ struct slice scan_name(struct scan *s)
 	return scan_since(s, start);
 }
 
-bool scan_take(struct scan *s, const char *operator)
+bool scan_take(struct expression_scan *s, const char *operator)
 {
 	size_t n = strlen(operator);
 
@@ -67,7 +67,7 @@ bool scan_take(struct scan *s, const char *operator)
 	return true;
 }
 
-void *scan_unexpected(struct scan *s)
+void *scan_unexpected(struct expression_scan *s)
 {
 	static const struct {
 		const char *begin, *hint;
@@ -91,14 +91,14 @@ void *scan_unexpected(struct scan *s)
 	return scan_refuse(s, s->at, "this is not expected here: %s", excerpt_of(rest).text);
 }
 
-bool scan_expect(struct scan *s, const char *operator)
+bool scan_expect(struct expression_scan *s, const char *operator)
 {
 	if (!scan_take(s, operator))
 		(void)scan_unexpected(s);
 	return s->code == HX_OK;
 }
 
-bool scan_enter(struct scan *s)
+bool scan_enter(struct expression_scan *s)
 {
 	if (++s->depth > EXPRESSION_DEPTH_MAX)
 		(void)scan_refuse(s, s->at, "more than %d brackets are open", EXPRESSION_DEPTH_MAX);

@@ -7,7 +7,7 @@
 
 #include "model/expression_tree.h"
 
-struct scan {
+struct expression_scan {
 	struct slice text;
 	size_t at;
 	unsigned depth; /* of brackets that are open */
@@ -17,29 +17,29 @@ struct scan {
 };
 
 /* Always NULL, so that `return scan_refuse(...)` reads as one step. */
-void *scan_refuse(struct scan *s, size_t at, const char *format, ...) HX_PRINTF(3, 4);
+void *scan_refuse(struct expression_scan *s, size_t at, const char *format, ...) HX_PRINTF(3, 4);
 /* What stands here cannot stand here; often it is jq that we do not have. Always NULL, too. */
-void *scan_unexpected(struct scan *s);
+void *scan_unexpected(struct expression_scan *s);
 /* Of zeros. NULL: the arena has failed, which is said. */
-void *scan_alloc(struct scan *s, size_t size);
+void *scan_alloc(struct expression_scan *s, size_t size);
 
 /* What comes after the space. */
-char scan_space(struct scan *s);
-struct slice scan_name(struct scan *s);
+char scan_space(struct expression_scan *s);
+struct slice scan_name(struct expression_scan *s);
 /* Steps over the operator if it is next. A word ends where the name does. */
-bool scan_take(struct scan *s, const char *operator);
+bool scan_take(struct expression_scan *s, const char *operator);
 /* The same, and refuses what is there instead. */
-bool scan_expect(struct scan *s, const char *operator);
+bool scan_expect(struct expression_scan *s, const char *operator);
 /* One bracket deeper. False: that is too deep, and refused. */
-bool scan_enter(struct scan *s);
+bool scan_enter(struct expression_scan *s);
 
 /* NUL is behind the end, and is nothing that an expression could have outside of it. */
-static inline char scan_peek(const struct scan *s, size_t ahead)
+static inline char scan_peek(const struct expression_scan *s, size_t ahead)
 {
 	return s->text.n - s->at > ahead ? s->text.p[s->at + ahead] : '\0';
 }
 
-static inline struct slice scan_since(const struct scan *s, size_t start)
+static inline struct slice scan_since(const struct expression_scan *s, size_t start)
 {
 	return slice_of(s->text.p + start, s->at - start);
 }

@@ -141,7 +141,7 @@ const void *head_read(const char *kind, const struct field *fields, const char *
 	arena_init(&scratch, DEFINITION_SCRATCH_BYTES_MAX);
 	root = definition_text_read(&r, text, &scratch);
 	if (root && read_all(&r, root, fields, text, &head))
-		definition = read(&r, root, &head, &scratch);
+		read(&r, root, &head, &scratch, &definition);
 	definition_text_done(&r, &scratch, from);
 	return findings->errors == errors ? definition : NULL;
 }

@@ -24,10 +24,10 @@ struct head {
 
 /*
  * The rest of a definition, from its root, an object. The reader has the actions, its arena is the definition's, and `scratch` is
- * gone afterwards. NULL: the arena has failed.
+ * gone afterwards. *ret stays NULL where the arena has failed.
  */
-typedef const void *head_read_fn(const struct reader *r, const struct json_node *root, struct head *head,
-				 struct arena *scratch);
+typedef void head_read_fn(const struct reader *r, const struct json_node *root, const struct head *head,
+			  struct arena *scratch, const void **ret_definition);
 /*
  * Reads one definition of that kind, whose fields on top level these are. One that says no kind is taken for one of it, so that
  * all its faults are seen. All findings are added, in the order of their lines; NULL: there is an error among them.

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "base/excerpt.h"
+#include "model/text.h"
 
 /* Ours, or the transport's. One of these set twice is read differently by different servers. */
 static const char *const reserved[] = {
@@ -36,21 +37,10 @@ bool header_name_is_reserved(struct slice name)
 	return false;
 }
 
-static bool is_variable_name(struct slice name)
-{
-	for (size_t i = 0; i < name.n; i++) {
-		char c = name.p[i];
-
-		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || (i && c >= '0' && c <= '9')))
-			return false;
-	}
-	return name.n > 0;
-}
-
 static bool is_placeholder(struct slice inside)
 {
 	if (inside.n > 4 && memcmp(inside.p, "env:", 4) == 0)
-		return is_variable_name(slice_of(inside.p + 4, inside.n - 4));
+		return text_is_identifier(slice_of(inside.p + 4, inside.n - 4));
 	return inside.n > 5 && memcmp(inside.p, "file:", 5) == 0;
 }
 

@@ -3,6 +3,11 @@
 
 #include <stdlib.h>
 
+void *lookup(const void *key, const void *sorted, size_t n, size_t size, int (*compare)(const void *, const void *))
+{
+	return n ? bsearch(key, sorted, n, size, compare) : NULL;
+}
+
 static int compare_statuses(const void *a, const void *b)
 {
 	return slice_compare(((const struct status_entry *)a)->name, ((const struct status_entry *)b)->name);
@@ -26,20 +31,9 @@ struct workflow_index *index_new(struct arena *a, const struct slice *statuses, 
 
 struct status_entry *index_status(const struct workflow_index *index, struct slice name)
 {
-	size_t low = 0, high = index->statuses_n;
+	const struct status_entry wanted = {.name = name};
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = slice_compare(name, index->statuses[middle].name);
-
-		if (order == 0)
-			return &index->statuses[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	return lookup(&wanted, index->statuses, index->statuses_n, sizeof wanted, compare_statuses);
 }
 
 int step_compare(const struct step *a, const struct step *b)
@@ -116,22 +110,16 @@ bool workflow_has_step(const struct workflow *w, struct slice step_key)
 	return at < w->index->steps_n && slice_is(step_key, w->index->steps[at]->step_key);
 }
 
+static int compare_name(const void *name, const void *requester)
+{
+	return slice_compare(*(const struct slice *)name, slice_str(*(const char *const *)requester));
+}
+
 const struct step_view *workflow_view(const struct workflow *w, const struct step *step, struct slice requester)
 {
-	size_t low = 0, high = w->requesters_n;
+	const char *const *found = lookup(&requester, w->requesters, w->requesters_n, sizeof *found, compare_name);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = slice_compare(requester, slice_str(w->requesters[middle]));
-
-		if (order == 0)
-			return &step->views[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return &step->views[w->requesters_n];
+	return &step->views[found ? (size_t)(found - w->requesters) : w->requesters_n];
 }
 
 const char *workflow_view_name(const struct workflow *w, size_t view)

@@ -25,6 +25,8 @@ struct workflow_index {
 	const struct step **steps; /* by step_key, then status, then line; only those that have both */
 };
 
+/* bsearch(), also over nothing at NULL. */
+void *lookup(const void *key, const void *sorted, size_t n, size_t size, int (*compare)(const void *, const void *));
 /* Names may stand twice; the parser reports that. NULL: the arena has failed. */
 struct workflow_index *index_new(struct arena *a, const struct slice *statuses, size_t n);
 /* NULL: there is no such status. */

@@ -141,6 +141,28 @@ bool reader_array(const struct reader *r, const struct json_node *node, const ch
 	return false;
 }
 
+/* One more than there are, so that a list can have an end. */
+static void *room_for(const struct reader *r, const struct json_node *node, size_t size)
+{
+	return arena_zalloc(r->arena, (node->count + 1) * size);
+}
+
+void *reader_list(const struct reader *r, const struct json_node *node, const char *what, size_t min, size_t max,
+		  size_t size)
+{
+	return reader_array(r, node, what, min, max) ? room_for(r, node, size) : NULL;
+}
+
+void *reader_map(const struct reader *r, const struct json_node *node, const char *what, size_t max, size_t size)
+{
+	if (!reader_object(r, node, what))
+		return NULL;
+	if (node->count <= max)
+		return room_for(r, node, size);
+	reader_report(r, node->at.line, "limit", "%s has %zu entries; at most %zu", what, node->count, max);
+	return NULL;
+}
+
 const struct json_node *reader_required(const struct reader *r, const struct json_node *object, const char *name)
 {
 	const struct json_node *member = json_node_member(object, name);
@@ -162,6 +184,15 @@ const char *reader_keep(const struct reader *r, struct slice text)
 	return arena_copy(r->arena, text).p;
 }
 
+static bool keep_into(const struct reader *r, struct slice text, const char **ret)
+{
+	const char *copy = reader_keep(r, text);
+
+	if (copy)
+		*ret = copy;
+	return copy;
+}
+
 bool reader_text(const struct reader *r, const struct json_node *node, const char *what, size_t max_bytes,
 		 const char **ret)
 {
@@ -180,11 +211,7 @@ bool reader_text(const struct reader *r, const struct json_node *node, const cha
 		return false;
 	}
 
-	const char *copy = reader_keep(r, text);
-
-	if (copy)
-		*ret = copy;
-	return copy;
+	return keep_into(r, text, ret);
 }
 
 bool reader_name(const struct reader *r, const struct json_node *node, const char *what, const char **ret)
@@ -198,11 +225,7 @@ bool reader_name(const struct reader *r, const struct json_node *node, const cha
 		return false;
 	}
 
-	const char *copy = reader_keep(r, node->string);
-
-	if (copy)
-		*ret = copy;
-	return copy;
+	return keep_into(r, node->string, ret);
 }
 
 bool reader_duration(const struct reader *r, const struct json_node *node, const char *what, int64_t *ret_ms)
@@ -318,4 +341,10 @@ bool reader_address(const struct reader *r, const struct json_node *node, const 
 	reader_report(r, node->at.line, "value", "%s is \"%s\"; write it as ADDRESS:PORT", what,
 		      excerpt_of(slice_str(text)).text);
 	return false;
+}
+
+const char *reader_label(const struct json_node *name, size_t i, struct arena *scratch)
+{
+	return name && name->type == JSON_STRING && name_is_valid(name->string) ? name->string.p
+										: text_printf(scratch, "#%zu", i + 1);
 }

@@ -50,6 +50,11 @@ bool reader_configuration(const struct reader *r, struct slice text,
 bool reader_object(const struct reader *r, const struct json_node *node, const char *what);
 /* The same for an array of min to max elements. */
 bool reader_array(const struct reader *r, const struct json_node *node, const char *what, size_t min, size_t max);
+/* The same, with room for a value of that size for each of them and for one more, all zero. NULL also where there is none. */
+void *reader_list(const struct reader *r, const struct json_node *node, const char *what, size_t min, size_t max,
+		  size_t size);
+/* Likewise for an object whose members have names of their own choice. */
+void *reader_map(const struct reader *r, const struct json_node *node, const char *what, size_t max, size_t size);
 /* The member; reports it when there is none. */
 const struct json_node *reader_required(const struct reader *r, const struct json_node *object, const char *name);
 
@@ -75,6 +80,8 @@ bool reader_store(const struct reader *r, const struct json_node *node, const ch
 /* ADDRESS:PORT, for its form. */
 bool reader_address(const struct reader *r, const struct json_node *node, const char *what, const char **ret);
 
+/* What findings call a step: its name, or "#3" where that is not usable. */
+const char *reader_label(const struct json_node *name, size_t i, struct arena *scratch);
 /* The copy with a terminator; NULL when the arena has failed. */
 const char *reader_keep(const struct reader *r, struct slice text);
 

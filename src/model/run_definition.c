@@ -5,25 +5,20 @@
 #include "model/run_definition.h"
 
 #include "model/head.h"
+#include "model/lookup.h"
 #include "model/run_draft.h"
+
+static int compare_name(const void *name, const void *step)
+{
+	return slice_compare(*(const struct slice *)name, slice_str((*(const struct run_step *const *)step)->name));
+}
 
 const struct run_step *run_definition_step(const struct run_definition *definition, struct slice name)
 {
-	size_t low = 0, high = definition->steps_n;
+	const struct run_step *const *found = lookup(&name, definition->steps_by_name, definition->steps_n,
+						     sizeof *found, compare_name);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct run_step *step = definition->steps_by_name[middle];
-		int order = slice_compare(name, slice_str(step->name));
-
-		if (order == 0)
-			return step;
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	return found ? *found : NULL;
 }
 
 void run_draft_expression(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
@@ -69,19 +64,19 @@ static bool read_steps(struct run_draft *d, const struct json_node *node)
 	return !d->scratch->failed && !d->r.arena->failed;
 }
 
-static const void *read_run(const struct reader *r, const struct json_node *root, struct head *head,
-			    struct arena *scratch)
+static void read_run(const struct reader *r, const struct json_node *root, const struct head *head,
+		     struct arena *scratch, const void **ret_definition)
 {
 	struct run_definition *definition = arena_alloc(r->arena, sizeof *definition);
 	struct run_draft d = {.r = *r, .scratch = scratch, .definition = definition, .root = root};
 
 	if (!definition)
-		return NULL;
+		return;
 	*definition = (struct run_definition){HEAD_OF(head)};
 	fields_take(r, root, run_fields, FIELDS_HERE, definition);
 	if (read_steps(&d, reader_required(r, root, "steps")))
 		(void)run_draft_paths(&d); /* a failed arena is seen at the end */
-	return definition;
+	*ret_definition = definition;
 }
 
 void run_definition_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,

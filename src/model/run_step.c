@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "model/head.h"
 #include "model/run_draft.h"
-#include "model/text.h"
 
 static const char *const type_names[] = {"task", "wait", "external_event", "approval", "condition", NULL};
 
@@ -178,14 +177,11 @@ static void read_name(const struct reader *r, const struct json_node *node, stru
 
 void run_draft_step(struct run_draft *d, size_t i, const struct json_node *node)
 {
-	const struct json_node *name = json_node_member(node, "name");
 	struct run_step *step = &d->steps[i];
 	int type = 0;
 
 	d->sources[i].node = node;
-	d->sources[i].label = name && name->type == JSON_STRING && name_is_valid(name->string)
-				      ? name->string.p
-				      : text_printf(d->scratch, "#%zu", i + 1);
+	d->sources[i].label = reader_label(json_node_member(node, "name"), i, d->scratch);
 	step->position = i;
 	step->line = node->at.line;
 	step->retry = run_retry_default;

@@ -12,7 +12,6 @@
 #include "model/attempt.h"
 #include "model/draft.h"
 #include "model/head.h"
-#include "model/text.h"
 
 static struct suggestion suggest_status(const struct draft *d, const struct reader *r, struct slice name)
 {
@@ -184,12 +183,6 @@ static void read_identity(struct draft *d, size_t i, const struct json_node *nod
 {
 	struct draft_step *source = &d->sources[i];
 	struct step *step = &d->steps[i];
-	const struct json_node *key = json_node_member(node, "step_key");
-
-	source->label = key && key->type == JSON_STRING && name_is_valid(key->string)
-				? key->string.p
-				: text_printf(d->scratch, "#%zu", i + 1);
-
 	struct reader r = draft_step_reader(d, i);
 
 	(void)reader_int(&r, reader_required(&r, node, "step_id"), "step_id", INT64_MIN, INT64_MAX, &step->step_id);
@@ -282,7 +275,7 @@ size_t draft_step_read(struct draft *d, size_t i, const struct json_node *node)
 	struct draft_step *source = &d->sources[i];
 
 	source->node = node;
-	source->label = text_printf(d->scratch, "#%zu", i + 1);
+	source->label = reader_label(json_node_member(node, "step_key"), i, d->scratch);
 	d->steps[i].line = node->at.line;
 
 	struct reader r = draft_step_reader(d, i);
@@ -290,7 +283,6 @@ size_t draft_step_read(struct draft *d, size_t i, const struct json_node *node)
 	if (!reader_object(&r, node, "a step"))
 		return 1;
 	read_identity(d, i, node);
-	r = draft_step_reader(d, i);
 	fields_check(&r, node, step_fields, FIELDS_HERE, field_refuse);
 	for (size_t f = 0; step_fields[f].kind != FIELD_IS_KNOWN; f++) {
 		source->fields[f] = f == STEP_CLAIM ? claim_field(&r, node)

@@ -42,3 +42,14 @@ bool text_is_number_up_to(const char *text, unsigned max)
 		value = value * 10 + (unsigned)(text[n] - '0');
 	return n > 0 && text[n] == '\0' && value <= max;
 }
+
+bool text_is_identifier(struct slice text)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		char c = text.p[i];
+
+		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || (i && c >= '0' && c <= '9')))
+			return false;
+	}
+	return text.n > 0;
+}

@@ -7,16 +7,11 @@
 #include <strings.h>
 
 #include "base/excerpt.h"
+#include "model/text.h"
 
 static bool is_identifier(struct slice name)
 {
-	for (size_t i = 0; i < name.n; i++) {
-		char c = name.p[i];
-
-		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || (i && c >= '0' && c <= '9')))
-			return false;
-	}
-	return name.n > 0 && name.n <= IDENTIFIER_BYTES_MAX;
+	return text_is_identifier(name) && name.n <= IDENTIFIER_BYTES_MAX;
 }
 
 static bool is_table(struct slice name)

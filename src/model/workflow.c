@@ -126,17 +126,17 @@ static void read_parts(struct draft *d, const struct json_node *root)
 	d->w->index = d->index;
 }
 
-static const void *read_entity(const struct reader *r, const struct json_node *root, struct head *head,
-			       struct arena *scratch)
+static void read_entity(const struct reader *r, const struct json_node *root, const struct head *head,
+			struct arena *scratch, const void **ret_definition)
 {
 	struct draft d = {.r = *r, .scratch = scratch, .w = arena_alloc(r->arena, sizeof *d.w)};
 
 	if (!d.w)
-		return NULL;
+		return;
 	*d.w = (struct workflow){HEAD_OF(head), .table = head->table};
 	d.r.draft = &d;
 	read_parts(&d, root);
-	return d.w;
+	*ret_definition = d.w;
 }
 
 void workflow_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
