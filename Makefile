@@ -243,7 +243,7 @@ make_dir = @mkdir -p $(@D)
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIB_OBJ := $(call objects,$(LIB_SRC)) $(BUILD)/obj/gen/schema.o $(BUILD)/obj/gen/openapi.o
 SIM_OBJ := $(call objects,$(SIM_SRC))
-CLI_OBJ := $(call objects,$(CLI_SRC))
+CLI_OBJ := $(call objects,$(CLI_SRC)) $(BUILD)/obj/gen/text.o
 SUPPORT_OBJ := $(call objects,$(SUPPORT_SRC))
 
 built_tests := $(filter %.c,$(if $(filter asan tsan,$(FLAVOUR)),$(SANITIZED_TESTS),$(TESTS) $(HELPER_SRC)))
@@ -281,6 +281,11 @@ $(BUILD)/schema-files: FORCE
 $(BUILD)/gen/openapi.c: src/api/openapi.json scripts/embed-text.sh
 	$(make_dir)
 	$(call say,EMBED)scripts/embed-text.sh openapi_words $< >$@
+# And the scripts and the first project of the program.
+CLI_TEXT := $(sort $(wildcard src/cli/text/*))
+$(BUILD)/gen/text.c: $(CLI_TEXT) scripts/embed-text.sh
+	$(make_dir)
+	$(call say,EMBED)for f in $(CLI_TEXT); do scripts/embed-text.sh "text_$$(basename "$$f" | tr . _)" "$$f"; done >$@
 $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
 	$(make_dir)
 	$(call say,CC)$(compile) $(includes)

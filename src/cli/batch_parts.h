@@ -10,15 +10,11 @@
 
 /* ---- batch.c ---- */
 
-enum hx_code batch_ask_start(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
-			     struct hx_error *err) HX_MUST_CHECK;
-enum hx_code batch_ask_add(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
-			   struct hx_error *err) HX_MUST_CHECK;
+VERB_ASKS(batch_ask_start);
+VERB_ASKS(batch_ask_add);
 /* With --items they are a member of the answer. */
-enum hx_code batch_ask_show(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
-			    struct hx_error *err) HX_MUST_CHECK;
-enum hx_code batch_ask_cancel(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
-			      struct hx_error *err) HX_MUST_CHECK;
+VERB_ASKS(batch_ask_show);
+VERB_ASKS(batch_ask_cancel);
 
 /* ---- batch_show.c ---- */
 

@@ -1,18 +1,28 @@
 /*
- * hapax completion bash | zsh: a script that completes nouns, verbs, options and their values, made from the table of commands.
+ * hapax completion bash | zsh: a script that completes nouns, verbs, options and their values. What of it does not depend on the
+ * commands stands in text/completion.bash and text/completion.zsh; where these say @COMMANDS@, @VERBS@ and @NOUNS@, the tables
+ * of verbs are put in.
  *
- * Both scripts know what the table knows and ask nobody: no server, no store, no other package. What can follow an option or
+ * Both scripts know what the tables know and ask nobody: no server, no store, no other package. What can follow an option or
  * stand as an operand is told by the word that stands for it in the help:
  *
- *   FILE, PATH   files         DIR    folders        JSON   files, behind an @
+ *   FILE, PATH   files         DIR    folders        JSON   files, after an @
  *   a|b          these words   and so are the `words` of an option; everything else is the user's own
+ *
+ * For bash a command is `words` (how many it has), `options` and `operands`, lists of words:
+ *
+ *   --json   a switch         --input=KIND   with a value        --wait=?   its value begins with a digit, and may be missing
+ *   KIND     file, dir, json, any, or the words themselves, a|b; of operands one for each place, the last with a + again and again
+ *
+ * bash hands over words that it has cut at = and : too, and replaces only the last piece: the pieces are put together again to
+ * be understood, and what bash will not replace is taken off the answers.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/excerpt.h"
-#include "cli/completion_scripts.h"
 #include "cli/local.h"
+#include "cli/text.h"
 #include "model/nearest.h"
 
 /* ---- what both scripts are made of ---- */
@@ -51,7 +61,7 @@ static bool has_verbs(size_t first)
 
 /* ---- bash ---- */
 
-/* The script's name for it, see completion_scripts.h. */
+/* The script's name for it. */
 static const char *bash_kind(struct slice value)
 {
 	if (slice_is(value, "FILE") || slice_is(value, "PATH"))
@@ -96,29 +106,16 @@ static void bash_command(const struct command *command)
 	printf(" --help' ;;\n");
 }
 
-/* A command without a verb stands behind those of its noun that have one, since its pattern fits them too. */
-static void print_bash(void)
+static void bash_verbs(size_t first)
 {
-	fputs(completion_bash_head, stdout);
-	for (size_t i = 0; command_at(i); i++)
-		if (command_at(i)->verb)
-			bash_command(command_at(i));
-	for (size_t i = 0; command_at(i); i++)
-		if (!command_at(i)->verb)
-			bash_command(command_at(i));
-	printf("\t*) return 1 ;;\n\tesac\n}\n\n_hapax_verbs() { # noun\n\tverbs=\n\tcase $1 in\n");
-	for (size_t i = 0; command_at(i); i++)
-		if (is_first_of_noun(i) && has_verbs(i)) {
-			printf("\t%s) verbs='", command_at(i)->noun);
-			print_verbs_of(i, " ");
-			printf("' ;;\n");
-		}
-	printf("\tesac\n}\n\n_hapax_nouns='");
-	for (size_t i = 0; command_at(i); i++)
-		if (is_first_of_noun(i))
-			printf("%s ", command_at(i)->noun);
-	printf("--help --version'\n");
-	fputs(completion_bash_tail, stdout);
+	printf("\t%s) verbs='", command_at(first)->noun);
+	print_verbs_of(first, " ");
+	printf("' ;;\n");
+}
+
+static void bash_noun(size_t first)
+{
+	printf("%s ", command_at(first)->noun);
 }
 
 /* ---- zsh ---- */
@@ -230,41 +227,70 @@ static void zsh_verbs(size_t first)
 	printf("\t\t)\n\t\t;;\n");
 }
 
-static void print_zsh(void)
+/* ---- the script ---- */
+
+static const struct shell {
+	const char *name, *script;
+	void (*command)(const struct command *command);
+	void (*verbs)(size_t first), (*noun)(size_t first); /* by the first command of the noun */
+} shells[] = {
+	{"bash", text_completion_bash, bash_command, bash_verbs, bash_noun},
+	{"zsh", text_completion_zsh, zsh_command, zsh_verbs, zsh_noun},
+};
+
+/* A command without a verb stands after those of its noun that have one, since its pattern fits them too. */
+static void print_commands(const struct shell *shell)
 {
-	fputs(completion_zsh_head, stdout);
-	for (size_t i = 0; command_at(i); i++)
-		if (command_at(i)->verb)
-			zsh_command(command_at(i));
-	for (size_t i = 0; command_at(i); i++)
-		if (!command_at(i)->verb)
-			zsh_command(command_at(i));
-	printf("\t*) return 1 ;;\n\tesac\n}\n\n_hapax_verbs() { # noun\n\tverbs=()\n\tcase $1 in\n");
-	for (size_t i = 0; command_at(i); i++)
-		if (is_first_of_noun(i) && has_verbs(i))
-			zsh_verbs(i);
-	printf("\tesac\n}\n\n_hapax_nouns() {\n\tnouns=(\n");
-	for (size_t i = 0; command_at(i); i++)
-		if (is_first_of_noun(i))
-			zsh_noun(i);
-	printf("\t\t'--help:this text'\n\t\t'--version:which one this is'\n\t)\n}\n");
-	fputs(completion_zsh_tail, stdout);
+	for (int alone = 0; alone <= 1; alone++)
+		for (size_t i = 0; command_at(i); i++)
+			if ((command_at(i)->verb == NULL) == alone)
+				shell->command(command_at(i));
 }
 
-/* ---- the verb ---- */
+static void print_verbs(const struct shell *shell)
+{
+	for (size_t i = 0; command_at(i); i++)
+		if (is_first_of_noun(i) && has_verbs(i))
+			shell->verbs(i);
+}
+
+static void print_nouns(const struct shell *shell)
+{
+	for (size_t i = 0; command_at(i); i++)
+		if (is_first_of_noun(i))
+			shell->noun(i);
+}
+
+static void print_script(const struct shell *shell)
+{
+	static const struct {
+		const char *mark;
+		void (*print)(const struct shell *shell);
+	} parts[] = {{"@COMMANDS@", print_commands}, {"@VERBS@", print_verbs}, {"@NOUNS@", print_nouns}};
+	const char *at = shell->script;
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		const char *mark = strstr(at, parts[i].mark);
+
+		ASSERT(mark);
+		fwrite(at, 1, (size_t)(mark - at), stdout);
+		parts[i].print(shell);
+		at = mark + strlen(parts[i].mark);
+		at += *at == '\n'; /* those who have lines have ended the last one */
+	}
+	fputs(at, stdout);
+}
 
 enum hx_code completion_run(const struct command_args *args, struct hx_error *err)
 {
-	static const char *const shells[] = {"bash", "zsh", NULL};
-	enum hx_code code = HX_OK;
+	const char *names[] = {shells[0].name, shells[1].name, NULL};
+	struct slice wanted = slice_str(args->operands[0]);
 
-	if (strcmp(args->operands[0], "bash") == 0)
-		print_bash();
-	else if (strcmp(args->operands[0], "zsh") == 0)
-		print_zsh();
-	else
-		code = error_set(err, HX_VALIDATION_ERROR, "no completion for \"%s\"%s",
-				 excerpt_of(slice_str(args->operands[0])).text,
-				 nearest_words(slice_str(args->operands[0]), shells, "", "").text);
-	return code;
+	for (size_t i = 0; names[i]; i++)
+		if (slice_is(wanted, names[i])) {
+			print_script(&shells[i]);
+			return HX_OK;
+		}
+	return error_set(err, HX_VALIDATION_ERROR, "no completion for \"%s\"%s", excerpt_of(wanted).text,
+			 nearest_words(wanted, names, "", "").text);
 }

@@ -308,8 +308,15 @@ static void note_settled(struct gate *g, const struct command_args *args, const 
 				 log_text("field", fields[i].name));
 }
 
-static void reload(struct gate *g, const struct command_args *args)
+struct gate_reload {
+	struct gate *gate;
+	const struct command_args *args;
+};
+
+static void reload(void *context)
 {
+	struct gate *g = ((struct gate_reload *)context)->gate;
+	const struct command_args *args = ((struct gate_reload *)context)->args;
 	const char *path = command_value(args, "config");
 	struct gate_reading *reading;
 	struct hx_error err;
@@ -335,29 +342,18 @@ static void reload(struct gate *g, const struct command_args *args)
 	service_tell("READY=1");
 }
 
-static void wait_for_end(struct gate *g, const struct command_args *args, const sigset_t *signals)
+static void serve_until_end(struct gate *g, const struct command_args *args, const sigset_t *signals)
 {
+	struct gate_reload again = {g, args};
 	char address[ADDRESS_TEXT_BYTES];
-	int signal = SIGHUP;
 
 	atomic_store(&g->admin.ready, true);
 	address_format(http_server_address(g->server), address);
-	printf("ready http://%s\n", address);
-	fflush(stdout);
-	service_tell("READY=1");
-	for (;;) {
-		if (sigwait(signals, &signal))
-			continue;
-		if (signal != SIGHUP)
-			break;
-		reload(g, args);
-	}
+	service_ready(address);
+	service_wait_for_end(signals, reload, &again);
 	service_tell("STOPPING=1");
 	atomic_store(&g->admin.ready, false);
-	if (g->config.drain_notice_ms)
-		log_info(&g->log, "a stop is announced: /readyz says so, connections are still taken",
-			 log_int("ms", g->config.drain_notice_ms));
-	service_wait(signals, g->config.drain_notice_ms);
+	service_give_notice(signals, g->config.drain_notice_ms, &g->log);
 	log_info(&g->log, "stopping: what is in flight is finished");
 	pthread_sigmask(SIG_UNBLOCK, signals, NULL);
 }
@@ -386,20 +382,11 @@ enum hx_code gate_run(const struct command_args *args, struct hx_error *err)
 
 	if (!g)
 		return error_set(err, HX_NO_MEMORY, "gate");
-	/* Before the first thread, so that all of them inherit it: signals are waited for, never handled. */
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &signals, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	service_raise_descriptors();
-	log_init(&g->log, STDERR_FILENO, LOG_LEVEL_INFO, clock_system());
-	steady_clock_init(&g->clock, clock_system(), &g->log);
+	service_begin(&signals, &g->log, &g->clock);
 	gate_held_init(&g->held, &g->log);
 	code = start(g, args, err);
 	if (!code)
-		wait_for_end(g, args, &signals);
+		serve_until_end(g, args, &signals);
 	close_down(g);
 	free(g);
 	return code;

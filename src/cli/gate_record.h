@@ -5,12 +5,9 @@
 #include "cli/verb.h"
 #include "cli/view.h"
 
-enum hx_code gate_ask_show(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
-			   struct hx_error *err) HX_MUST_CHECK;
-enum hx_code gate_ask_resolve(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
-			      struct hx_error *err) HX_MUST_CHECK;
-enum hx_code gate_ask_forget(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
-			     struct hx_error *err) HX_MUST_CHECK;
+VERB_ASKS(gate_ask_show);
+VERB_ASKS(gate_ask_resolve);
+VERB_ASKS(gate_ask_forget);
 
 /* The records of one key: whose they are. */
 extern const struct view gate_records_view;

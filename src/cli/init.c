@@ -1,5 +1,5 @@
 /*
- * hapax init DIR: a small project to start from. What is in it stands in init_files.c.
+ * hapax init DIR: a small project to start from. What is in it stands in src/cli/text/.
  *
  * Nothing that is there is ever overwritten, and no half of a project is left: it is written into a folder beside its place,
  * .hapax-init.XXXXXX, and moved from there when it is whole.
@@ -22,12 +22,33 @@
 #include "base/excerpt.h"
 #include "base/json_string.h"
 #include "base/rename.h"
-#include "cli/init_files.h"
 #include "cli/local.h"
 #include "cli/table.h"
+#include "cli/text.h"
 
 #define TEMPORARY ".hapax-init.XXXXXX"
 #define TEXT_BYTES_MAX (64u << 10)
+#define INIT_FOLDER "workflows"
+
+static const struct init_file {
+	const char *path; /* in the project, or in its INIT_FOLDER */
+	const char *text;
+} init_files[] = {
+	{"README.md", text_README_md},
+	{"hapax.json", text_hapax_json},
+	{INIT_FOLDER "/order.json", text_order_json},
+	{INIT_FOLDER "/welcome.json", text_welcome_json},
+};
+enum { INIT_FILES_N = sizeof init_files / sizeof *init_files };
+
+/* What there is in the project itself; ends with NULL. The last is there when all is. */
+static const char *const init_entries[] = {INIT_FOLDER, "hapax.json", "README.md", NULL};
+
+/* What the README begins with, as it is printed. */
+#define INIT_COMMANDS                                                                                                  \
+	"  hapax check --strict workflows --config hapax.json\n"                                                       \
+	"  hapax serve --config hapax.json\n"                                                                          \
+	"  hapax entity create order o-1 && hapax entity fire order o-1 pay && hapax entity fire order o-1 ship"
 
 struct project {
 	char dir[PATH_MAX];                          /* without slashes at its end */
@@ -142,7 +163,7 @@ static void clean_up(struct project *p, bool take_back)
 		(void)renameat(p->dir_fd, entry, p->temporary_fd, entry);
 	}
 	if (p->temporary[0] && p->temporary_fd >= 0) {
-		for (size_t i = 0; i < init_files_n; i++)
+		for (size_t i = 0; i < INIT_FILES_N; i++)
 			(void)unlinkat(p->temporary_fd, init_files[i].path, 0);
 		(void)unlinkat(p->temporary_fd, INIT_FOLDER, AT_REMOVEDIR);
 	}
@@ -164,7 +185,7 @@ static enum hx_code print_json(const char *dir, struct hx_error *err)
 	strbuf_add_str(&text, "{\"folder\":");
 	json_quote(slice_str(dir), &text);
 	strbuf_add_str(&text, ",\"files\":[");
-	for (size_t i = 0; i < init_files_n; i++)
+	for (size_t i = 0; i < INIT_FILES_N; i++)
 		strbuf_addf(&text, "%s\"%s\"", i ? "," : "", init_files[i].path);
 	strbuf_add_str(&text, "]}");
 	return text_print_line(&text, err);
@@ -175,7 +196,7 @@ static enum hx_code print_words(const char *dir, struct hx_error *err)
 	struct strbuf text;
 
 	strbuf_init(&text, TEXT_BYTES_MAX);
-	for (size_t i = 0; i < init_files_n; i++) {
+	for (size_t i = 0; i < INIT_FILES_N; i++) {
 		text_add_shown(&text, slice_str(dir));
 		strbuf_addf(&text, "/%s\n", init_files[i].path);
 	}
@@ -194,7 +215,7 @@ enum hx_code init_run(const struct command_args *args, struct hx_error *err)
 		code = check_free(&project, err);
 	if (!code)
 		code = make_temporary(&project, err);
-	for (size_t i = 0; !code && i < init_files_n; i++)
+	for (size_t i = 0; !code && i < INIT_FILES_N; i++)
 		code = write_file(&project, &init_files[i], err);
 	if (!code)
 		code = put_in_place(&project, err);

@@ -6,10 +6,8 @@
 #include "cli/wait.h"
 
 /* Both wait for the end, if they are to. */
-enum hx_code run_ask_start(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
-			   struct hx_error *err) HX_MUST_CHECK;
-enum hx_code run_ask_show(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
-			  struct hx_error *err) HX_MUST_CHECK;
+VERB_ASKS(run_ask_start);
+VERB_ASKS(run_ask_show);
 
 /* ---- run_show.c ---- */
 

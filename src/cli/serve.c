@@ -192,8 +192,9 @@ static enum hx_code take_changes(struct serve *s, struct arena *arena, struct hx
 	return HX_OK;
 }
 
-static void reload(struct serve *s)
+static void reload(void *context)
 {
+	struct serve *s = context;
 	struct hx_error err;
 	struct arena arena;
 	enum hx_code code;
@@ -231,19 +232,6 @@ static void log_start(struct serve *s, const char *address)
 	log_info(&s->log, "serving", log_text("version", HX_VERSION),
 		 log_text("store", store_name(options->db_url, name)), log_text("node", options->node),
 		 log_int("definitions", definitions), log_text("address", address));
-}
-
-static void wait_for_end(struct serve *s, const sigset_t *signals)
-{
-	int signal = 0;
-
-	for (;;) {
-		if (sigwait(signals, &signal))
-			continue;
-		if (signal != SIGHUP)
-			return;
-		reload(s);
-	}
 }
 
 /* Until a file has been left alone for a moment. */
@@ -288,17 +276,22 @@ static bool watch_until_end(struct serve *s, const sigset_t *signals)
 	return true;
 }
 
-/* Whoever deals out connections hears of it by /readyz, and still sends some until then: they are served. */
-static void give_notice(struct serve *s, const sigset_t *signals)
+/* Whoever deals out connections hears of the end by /readyz, and still sends some until then: they are served. */
+static void serve_until_end(struct serve *s, const sigset_t *signals)
 {
-	int64_t ms = s->config.drain_notice_ms;
+	char address[ADDRESS_TEXT_BYTES];
 
+	atomic_store(&s->api.ready, true);
+	address_format(http_server_address(s->server), address);
+	log_start(s, address);
+	service_ready(address);
+	if (!s->dev || !watch_until_end(s, signals))
+		service_wait_for_end(signals, reload, s);
+	service_tell("STOPPING=1");
 	atomic_store(&s->api.ready, false);
 	engine_begin_no_more(s->api.engine);
-	if (ms)
-		log_info(&s->log, "a stop is announced: /readyz says so, connections are still taken",
-			 log_int("ms", ms));
-	service_wait(signals, ms);
+	service_give_notice(signals, s->config.drain_notice_ms, &s->log);
+	log_info(&s->log, "stopping");
 }
 
 static void close_down(struct serve *s)
@@ -394,7 +387,6 @@ static enum hx_code start(struct serve *s, const struct command_args *args, cons
 static enum hx_code run(const struct command_args *args, bool dev, struct hx_error *err)
 {
 	struct serve *s = calloc(1, sizeof *s);
-	char address[ADDRESS_TEXT_BYTES];
 	const char *listen;
 	sigset_t signals;
 	enum hx_code code;
@@ -402,16 +394,7 @@ static enum hx_code run(const struct command_args *args, bool dev, struct hx_err
 	if (!s)
 		return error_set(err, HX_NO_MEMORY, "serve");
 	s->dev = dev;
-	/* Before the first thread, so that all of them inherit it: signals are waited for, never handled. */
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &signals, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	service_raise_descriptors();
-	log_init(&s->log, STDERR_FILENO, LOG_LEVEL_INFO, clock_system());
-	steady_clock_init(&s->clock, clock_system(), &s->log);
+	service_begin(&signals, &s->log, &s->clock);
 	code = read_config(s, args, err);
 	listen = command_value_or(args, "listen", s->config.listen, "127.0.0.1:7411");
 	if (!code)
@@ -420,19 +403,8 @@ static enum hx_code run(const struct command_args *args, bool dev, struct hx_err
 		code = check_workflows(s, args, err);
 	if (!code)
 		code = start(s, args, listen, err);
-	if (!code) {
-		atomic_store(&s->api.ready, true);
-		address_format(http_server_address(s->server), address);
-		log_start(s, address);
-		printf("ready http://%s\n", address);
-		fflush(stdout);
-		service_tell("READY=1");
-		if (!dev || !watch_until_end(s, &signals))
-			wait_for_end(s, &signals);
-		service_tell("STOPPING=1");
-		give_notice(s, &signals);
-		log_info(&s->log, "stopping");
-	}
+	if (!code)
+		serve_until_end(s, &signals);
 	close_down(s);
 	free(s);
 	return code;

@@ -2,6 +2,7 @@
 #include "cli/service.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,21 +53,9 @@ void service_tell_reloading(struct clock *clock)
 	service_tell(state);
 }
 
-void service_wait(const sigset_t *signals, int64_t ms)
-{
-	struct mono_time until = mono_add_ms(clock_mono(clock_system()), ms);
-	int64_t left;
-	int signal;
+/* ---- its life ---- */
 
-	while ((left = until.ns - clock_mono(clock_system()).ns) > 0) {
-		signal = sigtimedwait(signals, NULL,
-				      &(struct timespec){.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000});
-		if (signal > 0 && signal != SIGHUP)
-			return;
-	}
-}
-
-void service_raise_descriptors(void)
+static void raise_descriptors(void)
 {
 	struct rlimit limit;
 
@@ -74,4 +63,53 @@ void service_raise_descriptors(void)
 		return;
 	limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
 	(void)setrlimit(RLIMIT_NOFILE, &limit); /* what there is has to do then */
+}
+
+void service_begin(sigset_t *signals, struct log *log, struct steady_clock *clock)
+{
+	sigemptyset(signals);
+	sigaddset(signals, SIGTERM);
+	sigaddset(signals, SIGINT);
+	sigaddset(signals, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	raise_descriptors();
+	log_init(log, STDERR_FILENO, LOG_LEVEL_INFO, clock_system());
+	steady_clock_init(clock, clock_system(), log);
+}
+
+void service_ready(const char *address)
+{
+	printf("ready http://%s\n", address);
+	fflush(stdout);
+	service_tell("READY=1");
+}
+
+void service_wait_for_end(const sigset_t *signals, void (*reload)(void *context), void *context)
+{
+	int signal = SIGHUP;
+
+	for (;;) {
+		if (sigwait(signals, &signal))
+			continue;
+		if (signal != SIGHUP)
+			return;
+		reload(context);
+	}
+}
+
+void service_give_notice(const sigset_t *signals, int64_t ms, struct log *log)
+{
+	struct mono_time until = mono_add_ms(clock_mono(clock_system()), ms);
+	int64_t left;
+	int signal;
+
+	if (ms)
+		log_info(log, "a stop is announced: /readyz says so, connections are still taken", log_int("ms", ms));
+	while ((left = until.ns - clock_mono(clock_system()).ns) > 0) {
+		signal = sigtimedwait(signals, NULL,
+				      &(struct timespec){.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000});
+		if (signal > 0 && signal != SIGHUP)
+			return;
+	}
 }

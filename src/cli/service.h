@@ -9,18 +9,25 @@
 
 #include <signal.h>
 
-#include "base/clock.h"
+#include "base/log.h"
+#include "base/steady_clock.h"
+
+/*
+ * How both begin, before their first thread: the signals that end them and SIGHUP are blocked in all threads, to be waited for and
+ * never handled; the log goes to standard error; and there are as many descriptors as all clients and all actions together may
+ * need, if the system lets us: a login shell has 1024, by which the limit on connections would never be reached, but requests fail.
+ */
+void service_begin(sigset_t *ret_signals, struct log *log, struct steady_clock *clock);
+/* Who waits for it hears that it is ready, and where. */
+void service_ready(const char *address);
+/* Waits for a signal that ends it; with each SIGHUP before it calls `reload`. */
+void service_wait_for_end(const sigset_t *signals, void (*reload)(void *context), void *context);
+/* Connections are still taken for so many ms, or until a second signal but SIGHUP comes. */
+void service_give_notice(const sigset_t *signals, int64_t ms, struct log *log);
 
 /* Does not wait. Whether it was heard is not ours to know: a service does its work either way. */
 void service_tell(const char *state);
 /* RELOADING=1, with the moment, by which systemd tells it from the one before. READY=1 ends it. */
 void service_tell_reloading(struct clock *clock);
-/* So many ms, or until one of these signals (which are blocked) but SIGHUP comes. */
-void service_wait(const sigset_t *signals, int64_t ms);
-/*
- * As many descriptors as all clients and all actions together may need, if the system lets us: a login shell has 1024, by which
- * the limit on connections would never be reached, but requests fail.
- */
-void service_raise_descriptors(void);
 
 #endif

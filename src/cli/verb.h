@@ -15,6 +15,11 @@ struct verb_answer {
 	struct hx_error why;
 };
 
+/* Declares an `ask` of a row (command.h). */
+#define VERB_ASKS(name)                                                                                                \
+	enum hx_code name(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,      \
+			  struct hx_error *err) HX_MUST_CHECK
+
 /* Any command, once its arguments are read. */
 enum hx_code verb_run(const struct command_args *args, struct hx_error *err) HX_MUST_CHECK;
 /* One that asks a server, as its row says. */
