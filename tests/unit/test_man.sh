@@ -77,4 +77,50 @@ awk -v dir="$dir" '
 [ "$(ls "$dir/flows" | wc -l)" -eq 3 ] || note "hapax(5) has no example for each kind"
 "$hapax" check --strict "$dir/flows" --config "$dir/config.json" >"$dir/out" 2>&1 || note "$(cat "$dir/out")"
 result the_examples_are_valid
+
+# ---- the tables of verbs: what a page says of a command is what its row says ----
+
+# The synopsis as text, a line for each command.
+synopsis() { # page
+	sed -n '/^\.SH SYNOPSIS/,/^\.SH DESCRIPTION/p' "$1" | sed 's/\\-/-/g; s/\\&//g' | awk '
+	function flush() { if (line != "") print line; line = "" }
+	/^\.(br|PP|SH)/ { flush(); next }
+	{ text = $0
+	  glued = text ~ /^\.[BRI][BRI] /
+	  sub(/^\.[BRI]+ /, "", text)
+	  gsub(/"/, "", text)
+	  if (glued)
+		  gsub(/ /, "", text)
+	  line = line (line == "" ? "" : " ") text }
+	END { flush() }' | grep '^hapax '
+}
+client='\[--server URL\] \[--key-file FILE\] \[--workspace NAME\] \[--requester NAME\] \[--timeout DURATION\] \[--json\]'
+usages() { # noun
+	"$hapax" "$1" --help | awk '/^usage: / { line = $0; on = 1; next }
+		on && /^ / { sub(/^ +/, ""); line = line " " $0; next }
+		on { print line; on = 0 }' | sed "s/^usage: //; s/$client/[CLIENT]/"
+}
+# These say more than a usage can: two ways to call it, one of two options, a field of a file instead.
+says_more='^hapax (batch start|gate|gate resolve|graph) (WORKFLOW|ID|KEY|FILE|\[?--upstream)'
+for page in man/hapax-*.1; do
+	noun=${page#man/hapax-} noun=${noun%.1}
+	synopsis "$page" | grep -vE "$says_more" | sort >"$dir/page"
+	usages "$noun" | grep -vE "$says_more" | sort >"$dir/usage"
+	[ "$noun" = graph ] || [ -s "$dir/usage" ] || note "hapax $noun --help has no usage"
+	comm -23 "$dir/usage" "$dir/page" >"$dir/out"
+	[ ! -s "$dir/out" ] || note "not in $page: $(cat "$dir/out")"
+	comm -13 "$dir/usage" "$dir/page" | grep "^hapax $noun " >"$dir/out" && note "only in $page: $(cat "$dir/out")"
+done
+result every_synopsis_is_the_usage
+
+# And no page calls a value by another name than its commands do, or has an option that no command has.
+"$hapax" completion bash | grep -oE -- '--[a-z]+[a-z-]*' | sort -u >"$dir/all"
+for page in man/hapax-*.1; do
+	noun=${page#man/hapax-} noun=${noun%.1}
+	"$hapax" "$noun" --help | sed -nE 's/^  (--[a-z-]+) \[?([A-Z:]+).*/\1 \2/p' | sort -u >"$dir/options"
+	tr -d '\\' <"$page" | sed -nE 's/^\.BI (--[a-z-]+) " \[?([A-Z:]+).*/\1 \2/p' | sort -u | comm -23 - "$dir/options" >"$dir/out"
+	tr -d '\\' <"$page" | grep -oE -- '--[a-z]+[a-z-]*' | sort -u | comm -23 - "$dir/all" >>"$dir/out"
+	[ ! -s "$dir/out" ] || note "$page has what hapax $noun does not have: $(cat "$dir/out")"
+done
+result no_page_has_an_option_that_is_gone
 exit 0
