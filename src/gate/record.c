@@ -374,9 +374,11 @@ static bool read_found(const struct gate_write *w, const struct unit_result *res
  */
 static bool old_is_in_the_way(const struct db_rows *found, const struct gate_reply *reply)
 {
-	bool lives = db_cell(found, 0, 5)->i > 0;
+	bool in_the_way = reply->verdict != GATE_IN_FLIGHT; /* mutant: gate-old-ended -> bool in_the_way = false; */
 
-	return lives && !(reply->verdict == GATE_IN_FLIGHT && reply->lease_left_ms == 0);
+	in_the_way |= reply->lease_left_ms > 0;    /* mutant: gate-old-lease */
+	in_the_way &= db_cell(found, 0, 5)->i > 0; /* mutant: gate-old-expired */
+	return in_the_way;
 }
 
 /* What the store said, WON or LOST. False: it has to be asked again. */

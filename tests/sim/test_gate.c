@@ -14,6 +14,8 @@
  *  G12 Whoever is told REPLAYED, and whoever executes, is the caller of the record.
  *  G13 What a person decides about is PROCESSING, under the token that was seen, and its lease is over; so what is held is
  *      executed again only after somebody has said that it was not done, and never after "done".
+ *  G14 Where version 0.1 has left a record of the same request under another key, nothing is executed while that one is completed
+ *      or its lease lasts, and who is told REPLAYED got its bytes, or those of the record after it.
  *
  * tests/mutants/run builds this program once more for every guard it removes.
  */
@@ -42,6 +44,7 @@ struct plan {
 	unsigned char number; /* of the cast, from 1: its token; and what the service answers */
 	unsigned char key, fingerprint, caller;
 	bool hold;
+	bool old;   /* version 0.1 may have left a record of it under OLD_KEY */
 	bool early; /* it has arrived when the walk begins; else it comes whenever the walk lets it */
 };
 
@@ -54,7 +57,7 @@ struct request {
 	/* Of the gate_write that is under way. The whole of it would be a large thing to copy around. */
 	int64_t op;
 	unsigned repeats;
-	bool reading;
+	bool old, reading;
 	int write_at;
 };
 
@@ -77,6 +80,7 @@ static void resume(const struct request *r, struct writing *writing)
 	writing->write.answered = note_response;
 	writing->write.op = r->op;
 	writing->write.repeats = r->repeats;
+	writing->write.old = r->old;
 	writing->write.reading = r->reading;
 	writing->write.at = r->write_at;
 }
@@ -85,6 +89,7 @@ static void suspend(struct request *r, const struct writing *writing)
 {
 	r->op = writing->write.op;
 	r->repeats = writing->write.repeats;
+	r->old = writing->write.old;
 	r->reading = writing->write.reading;
 	r->write_at = (int)writing->write.at;
 }
@@ -211,7 +216,7 @@ static uint64_t request_fingerprint(const struct task *task, uint64_t hash)
 	if (r->guard.at == GUARD_ACQUIRING)
 		hash = hash_mix(hash, (uint64_t)r->guard.asked.ns);
 	hash = hash_mix(hash, r->replayed);
-	hash = hash_mix(hash, (uint64_t)r->repeats * 2 + r->reading);
+	hash = hash_mix(hash, (uint64_t)r->repeats * 4 + (unsigned)r->old * 2 + r->reading);
 	return hash_mix(hash, (uint64_t)r->write_at);
 }
 
@@ -223,6 +228,11 @@ static const struct task_kind request_kind = {
 	.where = request_where,
 	.fingerprint = request_fingerprint,
 };
+
+/* What version 0.1 has left, and nobody writes any more: its key, and whose answer it is. */
+#define OLD_KEY 2
+#define OLD_ANSWER 9
+static const unsigned char old_key[HX_GATE_KEY_BYTES] = {OLD_KEY};
 
 static void init_request(union sim_task *task, const void *plan, struct arena *texts)
 {
@@ -237,6 +247,8 @@ static void init_request(union sim_task *task, const void *plan, struct arena *t
 	claim.caller[0] = r->plan->caller;
 	claim.hold = r->plan->hold;
 	guard_init(&r->guard, &claim);
+	if (r->plan->old)
+		r->guard.ask.old_key = slice_of(old_key, sizeof old_key);
 	task_init(&r->task, &request_kind, /* topic= */ 0);
 }
 
@@ -589,6 +601,28 @@ static void check_start(struct sim *sim, unsigned i, const struct request *r, co
 	notes->request[i].until = row->until;
 }
 
+/* G14. What was lost there is taken over, as it would have been under its own key. */
+static void check_old(struct sim *sim, unsigned i, const struct row *old)
+{
+	if (is_live(old, sim->state.now.ms) && (old->status == 2 || old->until > sim->state.now.ms))
+		sim_violate(sim, "G14: %s executes what version 0.1 has answered, or is at",
+			    sim->scenario->cast[i].name);
+}
+
+/* True: it was given the answer of version 0.1. */
+static bool check_old_told(struct sim *sim, unsigned i, const struct request *r, const struct row *old)
+{
+	if (r->guard.unknown || r->guard.outcome != HX_GATE_REPLAYED || r->replayed != OLD_ANSWER)
+		return false;
+	if (has_executed(sim, r->plan->number))
+		sim_violate(sim, "G14: %s executed and was given the answer of version 0.1",
+			    sim->scenario->cast[i].name);
+	if (old->expires_at * 1000000 <= r->guard.asked.ns)
+		sim_violate(sim, "G14: %s was given an answer that had expired before it came",
+			    sim->scenario->cast[i].name);
+	return true;
+}
+
 static void check_told(struct sim *sim, unsigned i, const struct request *r, const struct row *row)
 {
 	struct life *life = &notes_of(sim)->life[r->plan->key - 1];
@@ -642,10 +676,14 @@ static void check(struct sim *sim)
 
 		if (!r)
 			continue;
-		if (is_executing(sim, i) && !notes->request[i].life)
+		if (is_executing(sim, i) && !notes->request[i].life) {
 			check_start(sim, i, r, &rows[r->plan->key - 1]);
+			if (r->plan->old)
+				check_old(sim, i, &rows[OLD_KEY - 1]);
+		}
 		if (sim->state.actors[i].state == SIM_DONE && !notes->request[i].told) {
-			check_told(sim, i, r, &rows[r->plan->key - 1]);
+			if (!r->plan->old || !check_old_told(sim, i, r, &rows[OLD_KEY - 1]))
+				check_told(sim, i, r, &rows[r->plan->key - 1]);
 			notes->request[i].told = true;
 		}
 	}
@@ -851,6 +889,59 @@ static const struct sim_scenario swept = {
 	GATE_SCENARIO,
 };
 
+/* A store that version 0.1 has left a moment ago. */
+static const struct plan first_after = {.number = 1, .key = 1, .fingerprint = 1, .old = true, .early = true};
+static const struct plan second_after = {.number = 2, .key = 1, .fingerprint = 1, .old = true};
+
+static const struct db_stmt stmt_old = {
+	.name = "sim_gate_old",
+	.sql = "INSERT INTO hx_gate_record (key, token, fingerprint, status, held, created_at, until, expires_at, sweep_at, response)"
+	       " VALUES (?1, ?2, ?3, ?4, 0, hx_now_ms(), hx_now_ms() + ?5, hx_now_ms() + ?6, hx_now_ms() + ?6, ?7)",
+	.in = "bbbiiib",
+	.out = "",
+};
+
+static void leave(struct sim *sim, int64_t status, int64_t expires_ms, struct db_value response)
+{
+	static const unsigned char token[HX_GATE_TOKEN_BYTES] = {OLD_ANSWER}, print[HX_GATE_KEY_BYTES] = {1};
+	struct unit unit;
+
+	unit_init(&unit, 0);
+	UNIT_ADD(&unit, UNIT_ANY, &stmt_old, db_blob(slice_of(old_key, sizeof old_key)),
+		 db_blob(slice_of(token, sizeof token)), db_blob(slice_of(print, sizeof print)), db_int(status),
+		 db_int(LEASE_MS), db_int(expires_ms), response);
+	(void)sim_run_unit(sim, &unit);
+}
+
+static void leave_completed(struct sim *sim)
+{
+	static const unsigned char answer = OLD_ANSWER;
+
+	leave(sim, 2, TTL_MS, db_blob(slice_of(&answer, 1)));
+}
+
+static void leave_open(struct sim *sim)
+{
+	leave(sim, 1, LEASE_MS + TTL_MS, db_null());
+}
+
+#define AFTER_UPGRADE                                                                                                  \
+	.nodes_n = 2, .cast_n = 2,                                                                                     \
+	.cast = {{"first", 0, false, init_request, &first_after}, {"second", 1, false, init_request, &second_after}},  \
+	.bounds = {.lapses = 2, .crashes = 1, .lost_answers = 1, .failures = 1}, GATE_SCENARIO
+
+static const struct sim_scenario old_completed = {
+	.name = "a request and its retry, which version 0.1 has answered",
+	.setup = leave_completed,
+	AFTER_UPGRADE,
+};
+
+static const struct sim_scenario old_open = {
+	.name = "a request and its retry, which version 0.1 was at",
+	.setup = leave_open,
+	AFTER_UPGRADE,
+};
+
 /* Larger than can be walked through: for the random walks. */
 static const struct plan sixth = {.number = 6, .key = 2, .fingerprint = 1, .hold = true};
 static const struct plan seventh = {.number = 7, .key = 2, .fingerprint = 1, .hold = true};
@@ -914,6 +1005,8 @@ EXHAUSTIVE(swept)
 EXHAUSTIVE(callers)
 EXHAUSTIVE(resolved_not_done)
 EXHAUSTIVE(resolved_done)
+EXHAUSTIVE(old_completed)
+EXHAUSTIVE(old_open)
 
 static void random_crowd(void **state)
 {
@@ -941,7 +1034,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exhaustive_mixed),         cmocka_unit_test(exhaustive_together),
 		cmocka_unit_test(exhaustive_held),          cmocka_unit_test(exhaustive_swept),
 		cmocka_unit_test(exhaustive_callers),       cmocka_unit_test(exhaustive_resolved_not_done),
-		cmocka_unit_test(exhaustive_resolved_done), cmocka_unit_test(random_crowd),
+		cmocka_unit_test(exhaustive_resolved_done), cmocka_unit_test(exhaustive_old_completed),
+		cmocka_unit_test(exhaustive_old_open),      cmocka_unit_test(random_crowd),
 	};
 
 	if (argc > 1)
