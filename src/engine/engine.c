@@ -1,15 +1,14 @@
 /* Wiring, in the order of engine.h, and tearing down in the reverse order. */
 #include "engine/engine.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/utf8.h"
 #include "db/migrate.h"
 #include "engine/alone.h"
 #include "engine/backlog.h"
 #include "engine/batches.h"
+#include "engine/changers.h"
 #include "engine/definitions.h"
 #include "engine/dispatcher.h"
 #include "engine/fences.h"
@@ -25,27 +24,10 @@
 #define SEATS_MAX 20000
 #define RESOLVE_MS 5000
 #define GATE_SWEEP_EVERY_MS 60000
-#define FOLLOW_EVERY_MS 1000
-#define FOLLOW_BYTES_MAX (64u << 20)
-#define STORE_LOOK_MS 1000     /* on an idle node nobody else would notice that the store is lost */
-#define FOLLOW_FINDINGS_MAX 20 /* logged; the rest is counted */
-
-/* The thread that follows what other nodes put and brings what runs and batches want, and the one that puts here. */
-struct changers {
-	pthread_mutex_t mutex; /* over all of it */
-	pthread_cond_t stop;
-	bool stopping;
-	bool wanted;      /* a version that a run or a batch has and we do not */
-	bool following;   /* the thread `follower` is to be joined */
-	bool put_started; /* the thread `putter` is to be joined */
-	bool putting;     /* and has not come to its end */
-	pthread_t follower, putter;
-};
+#define STORE_LOOK_MS 1000 /* on an idle node nobody else would notice that the store is lost */
 
 struct engine {
 	struct engine_options options;
-	_Atomic(const struct config *) config; /* in force: engine_reload() changes it */
-	pthread_mutex_t configuring; /* definitions are checked against the configuration that is in force then */
 	struct definitions definitions;
 	struct outbound outbound;
 	struct secret_rules secret_rules; /* as at the start */
@@ -64,7 +46,7 @@ struct engine {
 	struct runs *runs;
 	struct batches *batches;
 	struct retention *retention;
-	struct changers changers;
+	struct changers changers; /* and the configuration in force */
 	struct backlog backlog;
 	struct sentinel *sentinel;
 	struct engine_metrics metrics;
@@ -74,206 +56,7 @@ struct engine {
 
 static bool on_postgres(const struct engine *e)
 {
-	return strncmp(e->options.db_url, "sqlite:", 7) != 0;
-}
-
-static void runner_init(struct lane_runner *runner, struct engine *e)
-{
-	lane_runner_init(runner, e->lanes.lanes[0], on_postgres(e));
-}
-
-/* ---- following what other nodes put ---- */
-
-/* Errors only: of warnings the node that has put it was told. */
-static void log_findings(struct engine *e, const struct findings *findings, const char *what)
-{
-	size_t n = 0;
-
-	for (const struct finding *f = findings->first; f && n < FOLLOW_FINDINGS_MAX; f = f->next) {
-		struct strbuf line;
-
-		if (f->severity != FINDING_ERROR)
-			continue;
-		n++;
-		strbuf_init(&line, LOG_LINE_BYTES_MAX);
-		finding_print(f, &line);
-		log_error(e->options.log, what, log_slice("finding", strbuf_slice(&line)));
-		strbuf_release(&line);
-	}
-}
-
-static void follow_once(struct engine *e, int64_t *seen)
-{
-	struct lane_runner runner;
-	struct findings findings;
-	struct arena arena;
-	struct hx_error err = {0};
-	size_t changes_n = 0;
-	enum hx_code code;
-
-	runner_init(&runner, e);
-	arena_init(&arena, FOLLOW_BYTES_MAX);
-	findings_init(&findings, &arena);
-	pthread_mutex_lock(&e->configuring);
-	code = definitions_follow(&e->definitions, seen, &runner.runner, e->options.clock, e->config, &findings,
-				  &changes_n, &err);
-	pthread_mutex_unlock(&e->configuring);
-	if (!code && changes_n)
-		log_info(e->options.log, "definitions that another node has put are in force",
-			 log_int("definitions", (int64_t)changes_n));
-	if (code == HX_CONFIG_ERROR) {
-		log_findings(e, &findings, "a definition of another node is not valid here");
-		log_error(e->options.log,
-			  "another node has put definitions that cannot be in force here: the old ones are kept",
-			  log_text("detail", err.detail), log_int("errors", (int64_t)findings.errors));
-	}
-	/* Anything else is the store's trouble, and the next round asks again; or it was not asked at all. */
-	arena_release(&arena);
-}
-
-/* Versions that have been asked for in vain: another node has put and used them, a moment ago. */
-static void bring_wanted(struct engine *e)
-{
-	static const int64_t topics[] = {RUN_TOPIC, BATCH_TOPIC};
-	struct lane_runner runner;
-	struct findings findings;
-	struct arena arena;
-	struct hx_error err = {0};
-	size_t loaded_n = 0;
-
-	runner_init(&runner, e);
-	arena_init(&arena, FOLLOW_BYTES_MAX);
-	findings_init(&findings, &arena);
-	if (definitions_load_wanted(&e->definitions, &runner.runner, &findings, &loaded_n, &err))
-		log_info(e->options.log, "a definition that runs or batches have is not here yet",
-			 log_text("detail", err.detail));
-	log_findings(e, &findings, "a definition that runs or batches have cannot serve here");
-	arena_release(&arena);
-	for (size_t i = 0; loaded_n && i < e->lanes.n; i++)
-		lane_wake(e->lanes.lanes[i], topics, sizeof topics / sizeof *topics);
-}
-
-/* From any thread. */
-static void tell_wanted(void *context)
-{
-	struct changers *changers = &((struct engine *)context)->changers;
-
-	pthread_mutex_lock(&changers->mutex);
-	changers->wanted = true;
-	pthread_cond_broadcast(&changers->stop);
-	pthread_mutex_unlock(&changers->mutex);
-}
-
-/* Until then, or until something is wanted. False: the engine is stopping. */
-static bool rest(struct changers *changers, int64_t ms)
-{
-	struct timespec until;
-	bool stopping;
-	int rc = 0;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	pthread_mutex_lock(&changers->mutex);
-	while (!changers->stopping && !changers->wanted && rc != ETIMEDOUT)
-		rc = pthread_cond_timedwait(&changers->stop, &changers->mutex, &until);
-	stopping = changers->stopping;
-	changers->wanted = false;
-	pthread_mutex_unlock(&changers->mutex);
-	return !stopping;
-}
-
-static void *follow(void *context)
-{
-	struct engine *e = context;
-	int64_t seen = -1;
-
-	while (rest(&e->changers, FOLLOW_EVERY_MS)) {
-		if (on_postgres(e)) /* SQLite has one process: nobody else can put anything */
-			follow_once(e, &seen);
-		bring_wanted(e);
-	}
-	return NULL;
-}
-
-/* ---- putting ---- */
-
-static void *put(void *context)
-{
-	struct definition_put *put = context;
-	struct engine *e = put->engine;
-	struct lane_runner runner;
-	enum hx_code code;
-
-	runner_init(&runner, e);
-	pthread_mutex_lock(&e->configuring);
-	code = definitions_put(&e->definitions, put->name, put->text, &runner.runner, e->options.clock, e->config,
-			       put->findings, &put->version, &put->err);
-	pthread_mutex_unlock(&e->configuring);
-	/* Before the answer, so that whoever got it can put the next. */
-	pthread_mutex_lock(&e->changers.mutex);
-	e->changers.putting = false;
-	pthread_mutex_unlock(&e->changers.mutex);
-	put->done(put, code);
-	return NULL;
-}
-
-enum hx_code engine_put_definition(struct engine *engine, struct definition_put *definition)
-{
-	struct changers *changers = &engine->changers;
-	enum hx_code code = HX_OK;
-
-	definition->engine = engine;
-	pthread_mutex_lock(&changers->mutex);
-	if (changers->stopping) {
-		code = HX_STOPPING;
-	} else if (changers->putting) {
-		code = HX_BUSY;
-	} else {
-		/* The one before is past its work, and at most giving its answer. */
-		if (changers->put_started)
-			pthread_join(changers->putter, NULL);
-		changers->put_started = pthread_create(&changers->putter, NULL, put, definition) == 0;
-		changers->putting = changers->put_started;
-		code = changers->putting ? HX_OK : HX_BUSY;
-	}
-	pthread_mutex_unlock(&changers->mutex);
-	return code;
-}
-
-static void changers_init(struct changers *changers)
-{
-	pthread_condattr_t attr;
-
-	pthread_mutex_init(&changers->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&changers->stop, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
-static void changers_release(struct changers *changers)
-{
-	pthread_cond_destroy(&changers->stop);
-	pthread_mutex_destroy(&changers->mutex);
-}
-
-/* Before the lanes stop: nothing new begins. */
-static void changers_stop(struct changers *changers)
-{
-	pthread_mutex_lock(&changers->mutex);
-	changers->stopping = true;
-	pthread_cond_broadcast(&changers->stop);
-	pthread_mutex_unlock(&changers->mutex);
-}
-
-/* After the lanes have stopped, which ends whatever a changer waits for. `stopping` keeps the threads as they are. */
-static void changers_join(struct changers *changers)
-{
-	if (changers->following)
-		pthread_join(changers->follower, NULL);
-	if (changers->put_started)
-		pthread_join(changers->putter, NULL);
-	changers->following = changers->put_started = false;
+	return e->changers.on_postgres;
 }
 
 /* ---- starting ---- */
@@ -481,11 +264,8 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 		code = error_set(err, HX_INTERNAL, "the janitors cannot be started");
 	if (!code)
 		code = start_sentinel(e, err);
-	if (!code) {
-		e->changers.following = pthread_create(&e->changers.follower, NULL, follow, e) == 0;
-		if (!e->changers.following)
-			code = error_set(err, HX_INTERNAL, "the definitions of other nodes cannot be followed");
-	}
+	if (!code)
+		code = changers_start(&e->changers, err);
 	return code;
 }
 
@@ -555,10 +335,8 @@ enum hx_code engine_new(const struct engine_options *options, struct findings *f
 	if (!e)
 		return error_set(err, HX_NO_MEMORY, "an engine");
 	e->options = *options;
-	e->config = options->config;
-	pthread_mutex_init(&e->configuring, NULL);
-	changers_init(&e->changers);
-	definitions_init(&e->definitions, options->natives, tell_wanted, e);
+	changers_init(&e->changers, &e->options, &e->definitions, &e->lanes);
+	definitions_init(&e->definitions, options->natives, changers_tell_wanted, &e->changers);
 	e->definitions.natives_all = options->natives_all;
 	code = start(e, findings, err);
 	if (code)
@@ -626,7 +404,6 @@ void engine_free(struct engine *engine)
 	notify_free(engine->notify);
 	definitions_release(&engine->definitions);
 	changers_release(&engine->changers);
-	pthread_mutex_destroy(&engine->configuring);
 	free(engine);
 }
 
@@ -637,7 +414,7 @@ const struct entity_machine *engine_machine(struct engine *engine, struct slice 
 	return definitions_find(&engine->definitions, workflow);
 }
 
-/* Under `configuring`. */
+/* Under `changers.configuring`. */
 static enum hx_code reload(struct engine *e, const struct config *config, struct findings *findings,
 			   struct hx_error *err)
 {
@@ -647,14 +424,14 @@ static enum hx_code reload(struct engine *e, const struct config *config, struct
 
 	if (code)
 		return error_set(err, code, "the janitors of the configuration");
-	runner_init(&runner, e);
+	changers_runner(&e->changers, &runner);
 	code = definitions_load(&e->definitions, e->options.workflows_dir, &runner.runner, e->options.clock, config,
 				findings, err);
 	if (code) {
 		janitors_forget_plan(fresh);
 		return code;
 	}
-	atomic_store(&e->config, config);
+	atomic_store(&e->changers.config, config);
 	janitors_adopt(&e->janitors, config, fresh);
 	if (retention_configure(e->retention, config))
 		log_error(e->options.log,
@@ -667,15 +444,15 @@ enum hx_code engine_reload(struct engine *engine, const struct config *config, s
 {
 	enum hx_code code;
 
-	pthread_mutex_lock(&engine->configuring);
-	code = reload(engine, config ? config : engine->config, findings, err);
-	pthread_mutex_unlock(&engine->configuring);
+	pthread_mutex_lock(&engine->changers.configuring);
+	code = reload(engine, config ? config : engine->changers.config, findings, err);
+	pthread_mutex_unlock(&engine->changers.configuring);
 	return code;
 }
 
 const struct config *engine_config(struct engine *engine)
 {
-	return engine->config;
+	return engine->changers.config;
 }
 
 void engine_each_machine(struct engine *engine, void (*fn)(void *, const struct machine *), void *context)
@@ -701,6 +478,11 @@ const struct run_machine *engine_run(struct engine *engine, struct slice workflo
 const struct batch_machine *engine_batch(struct engine *engine, struct slice workflow)
 {
 	return definitions_batch(&engine->definitions, workflow);
+}
+
+enum hx_code engine_put_definition(struct engine *engine, struct definition_put *definition)
+{
+	return changers_put(&engine->changers, definition);
 }
 
 struct keyring *engine_keyring(struct engine *engine)
@@ -735,7 +517,7 @@ int64_t engine_fence_floor(const struct engine *engine)
 
 int64_t engine_lease_ms(struct engine *engine, const struct entity_machine *machine)
 {
-	const struct config *config = engine->config;
+	const struct config *config = engine->changers.config;
 	const struct module_config *module = config_module(config, slice_str(machine->workflow->module));
 
 	return module && module->janitor.declared ? module->janitor.stuck_after_ms : config->lease_ms;

@@ -121,7 +121,7 @@ struct definition_put {
 	void (*done)(struct definition_put *put, enum hx_code code);
 	int64_t version;
 	struct hx_error err;
-	struct engine *engine; /* the engine's own */
+	struct changers *changers; /* the engine's own */
 };
 
 /*
