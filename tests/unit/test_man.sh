@@ -63,6 +63,13 @@ grep -oE '`[^`]*`' docs/gate.md | grep -oE '[a-z_0-9]+' | sort -u >"$dir/page"
 bad=$bad$(comm -23 "$dir/policy" "$dir/page" | sed 's/^/not in docs\/gate.md: /')
 result every_field_of_the_gate_is_in_its_page
 
+# A fuzzer that does not know a field reads nothing of it.
+bad=$(for of in definition:fields gate_policy:policy; do
+	grep -oE '"\\"[a-z_0-9]+\\""' "tests/fuzz/${of%:*}.dict" | tr -d '"\\' | sort -u | comm -23 "$dir/${of#*:}" - |
+		sed "s/^/not in tests\/fuzz\/${of%:*}.dict: /"
+done)
+result every_field_is_in_the_dictionaries_of_the_fuzzers
+
 # ---- the examples ----
 
 if [ ! -x "$hapax" ]; then
