@@ -13,14 +13,9 @@
 #include "cli/terminal.h"
 #include "engine/audit.h"
 
-#define TOLD_EVERY_NS 100000000
 #define JSON_BYTES_MAX 8192
 
 /* ---- how far it has come ---- */
-
-struct watcher {
-	struct mono_time told;
-};
 
 static int64_t rows_of(const struct audit_counts *c)
 {
@@ -29,14 +24,12 @@ static int64_t rows_of(const struct audit_counts *c)
 
 static void tell(void *context, const struct auditor *auditor)
 {
-	struct watcher *watcher = context;
-	struct mono_time now = clock_mono(clock_system());
+	struct mono_time *told = context;
 	const struct audit_counts *c = &auditor->counts;
 	char line[200], percent[16] = "";
 
-	if (now.ns - watcher->told.ns < TOLD_EVERY_NS || !auditor->pass)
+	if (!auditor->pass || !terminal_is_due(told))
 		return;
-	watcher->told = now;
 	if (auditor->percent >= 0)
 		snprintf(percent, sizeof percent, " %d %%", auditor->percent);
 	snprintf(line, sizeof line, "audit: %s%s, subjects %lld, rows %lld", auditor->pass, percent,
@@ -112,9 +105,9 @@ static void add_result(const struct auditor *a, int64_t ms, struct strbuf *out)
 static enum hx_code audit_it(const char *url, struct auditor *auditor, struct strbuf *out, struct hx_error *err)
 {
 	struct mono_time began = clock_mono(clock_system());
-	struct watcher watcher = {.told = {began.ns - TOLD_EVERY_NS}}; /* the first slice is told of at once */
+	struct mono_time told = {0};
 	bool watched = terminal_is_watched();
-	struct audit_options options = {.url = url, .told = watched ? tell : NULL, .context = &watcher};
+	struct audit_options options = {.url = url, .told = watched ? tell : NULL, .context = &told};
 	enum hx_code code = audit_store(&options, auditor, err);
 	int64_t ms = (clock_mono(clock_system()).ns - began.ns) / 1000000;
 

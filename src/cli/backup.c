@@ -16,8 +16,6 @@
 #include "db/backup.h"
 #include "db/migrate.h"
 
-#define TOLD_EVERY_NS 100000000
-
 /* ---- who ends it ---- */
 
 static const int endings[] = {SIGINT, SIGTERM, SIGHUP};
@@ -53,11 +51,9 @@ struct watcher {
 static bool tell(void *context, int percent)
 {
 	struct watcher *watcher = context;
-	struct mono_time now = clock_mono(clock_system());
 	char line[64];
 
-	if (watcher->watched && now.ns - watcher->told.ns >= TOLD_EVERY_NS) {
-		watcher->told = now;
+	if (watcher->watched && terminal_is_due(&watcher->told)) {
 		snprintf(line, sizeof line, "backup: %d %%", percent);
 		terminal_tell(percent < 0 ? "backup: checking the copy" : line);
 	}

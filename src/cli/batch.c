@@ -143,7 +143,7 @@ enum hx_code batch_ask_show(struct client *client, const struct command_args *ar
 /* What was wanted is CANCELLED. */
 static enum hx_code cancel_verdict(struct client *client, struct json batch, int64_t wait_ms, struct hx_error *err)
 {
-	struct slice status = text_of_member(batch, "status", &client->arena);
+	struct slice status = client_member(client, batch, "status");
 
 	if (slice_is(status, "CANCELLED"))
 		return HX_OK;

@@ -239,10 +239,10 @@ enum hx_code batch_send(struct client *client, const struct batch_order *order, 
 	if (code)
 		return code;
 	*ret_created = text_member_is_true(*ret_batch, "created");
-	load.id = arena_copy(&client->arena, text_of_member(*ret_batch, "id", &client->arena)).p;
+	load.id = arena_copy(&client->arena, client_member(client, *ret_batch, "id")).p;
 	if (!load.id || !*load.id)
 		return error_set(err, HX_BAD_GATEWAY, "%s: there is no batch in the answer", client->server);
-	if (sent == items->n || !slice_is(text_of_member(*ret_batch, "status", &client->arena), "PENDING"))
+	if (sent == items->n || !slice_is(client_member(client, *ret_batch, "status"), "PENDING"))
 		return HX_OK;
 	return load_on(&load, order, ret_batch, err);
 }

@@ -37,11 +37,6 @@
 #define BAR_COLUMNS 40
 #define RATE_MS 5000
 
-static struct slice member(struct client *client, struct json object, const char *name)
-{
-	return text_of_member(object, name, &client->arena);
-}
-
 /* ---- counts and money ---- */
 
 int64_t batch_number(struct json batch, const char *name)
@@ -77,7 +72,7 @@ static int percent(int64_t done, int64_t total)
 static void add_bar_words(struct strbuf *out, struct client *client, struct json batch)
 {
 	int64_t done = items_done(batch), total = batch_number(batch, "total");
-	struct slice status = member(client, batch, "status");
+	struct slice status = client_member(client, batch, "status");
 
 	if (slice_is(status, "CANCELLED"))
 		strbuf_addf(out, "  cancelled, with %lld of %lld done", (long long)done, (long long)total);
@@ -151,7 +146,7 @@ static enum hx_code print_below(const struct view *view, struct client *client, 
 enum hx_code batch_print_picture(struct client *client, struct json batch, struct hx_error *err)
 {
 	bool asks_why = !wait_has_ended(client, batch);
-	struct slice id = arena_copy(&client->arena, member(client, batch, "id"));
+	struct slice id = arena_copy(&client->arena, client_member(client, batch, "id"));
 	struct json items;
 	bool has_items = json_find(batch, slice_str("items"), &items); /* then it is in the arena */
 	enum hx_code code = view_print(head, client, &client->arena, batch, err);
@@ -174,7 +169,7 @@ enum hx_code batch_print_picture(struct client *client, struct json batch, struc
 /* What a person has to know before anything else. */
 static void add_status(struct strbuf *line, struct client *client, struct json batch)
 {
-	struct slice status = member(client, batch, "status");
+	struct slice status = client_member(client, batch, "status");
 
 	if (slice_is(status, "OUT_OF_CREDIT") && !text_member_is_true(batch, "cancelRequested"))
 		strbuf_addf(line, "out of credit (the next item costs %lld)", (long long)batch_number(batch, "needs"));

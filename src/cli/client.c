@@ -254,6 +254,11 @@ void client_next(struct client *c, const char *path)
 	strbuf_add_str(&c->path, path);
 }
 
+struct slice client_member(struct client *c, struct json object, const char *name)
+{
+	return text_of_member(object, name, &c->arena);
+}
+
 /* ---- the question ---- */
 
 static void add_request(const struct client *c, const char *method, struct strbuf *out)

@@ -52,6 +52,9 @@ void client_query(struct client *client, const char *name, const char *value);
 /* Forgets path, body, key and answer, for another question on `path`. What was put into the arena stays. */
 void client_next(struct client *client, const char *path);
 
+/* The member of an answer as one would read it, see text_of_member(). */
+struct slice client_member(struct client *client, struct json object, const char *name);
+
 /* One question; the answer lives until the release, or the next one. */
 enum hx_code client_ask(struct client *client, const char *method, struct json *ret_answer,
 			struct hx_error *err) HX_MUST_CHECK;

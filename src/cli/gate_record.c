@@ -55,9 +55,9 @@ enum hx_code gate_ask_show(struct client *client, const struct command_args *arg
 /* Does the id begin like that, and can it be decided about? */
 static bool is_meant(struct client *client, struct json record, const char *wanted, bool open)
 {
-	struct slice id = text_of_member(record, "record", &client->arena);
+	struct slice id = client_member(client, record, "record");
 
-	if (open && !wanted && slice_is(text_of_member(record, "status", &client->arena), "completed"))
+	if (open && !wanted && slice_is(client_member(client, record, "status"), "completed"))
 		return false;
 	return !wanted || (id.n >= strlen(wanted) && memcmp(id.p, wanted, strlen(wanted)) == 0);
 }
@@ -76,7 +76,7 @@ static enum hx_code find(struct client *client, const struct command_args *args,
 
 	while (!code && json_iter_element(&it, &record))
 		if (is_meant(client, record, wanted, open)) {
-			found = arena_copy(&client->arena, text_of_member(record, "record", &client->arena)).p;
+			found = arena_copy(&client->arena, client_member(client, record, "record")).p;
 			n++;
 		}
 	if (code)

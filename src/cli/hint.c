@@ -16,9 +16,9 @@ static bool collect(struct client *client, struct json answer, const char *wante
 	size_t n = 0;
 
 	while (n < NAMES_MAX && json_iter_element(&it, &workflow)) {
-		struct slice name = text_of_member(workflow, "name", &client->arena);
+		struct slice name = client_member(client, workflow, "name");
 
-		if (!slice_is(text_of_member(workflow, "kind", &client->arena), kind))
+		if (!slice_is(client_member(client, workflow, "kind"), kind))
 			continue;
 		if (slice_is(name, wanted))
 			return false;

@@ -32,35 +32,19 @@ static void help(FILE *out)
 
 /* ---- finding the command ---- */
 
-static bool has_noun(const char *noun)
-{
-	for (size_t i = 0; command_at(i); i++)
-		if (strcmp(command_at(i)->noun, noun) == 0)
-			return true;
-	return false;
-}
+static const char any_verb[] = "";
 
-static bool has_verbs(const char *noun)
-{
-	for (size_t i = 0; command_at(i); i++)
-		if (strcmp(command_at(i)->noun, noun) == 0 && command_at(i)->verb)
-			return true;
-	return false;
-}
-
-/* A verb of NULL is the command that needs none. */
-static bool has_words(const struct command *command, const char *noun, const char *verb)
-{
-	if (strcmp(command->noun, noun) != 0 || !command->verb != !verb)
-		return false;
-	return !verb || strcmp(command->verb, verb) == 0;
-}
-
+/* The command of this noun and verb. A verb of NULL: the first of the noun; any_verb: the first that has one. */
 static const struct command *find(const char *noun, const char *verb)
 {
-	for (size_t i = 0; command_at(i); i++)
-		if (has_words(command_at(i), noun, verb))
-			return command_at(i);
+	for (size_t i = 0; command_at(i); i++) {
+		const struct command *command = command_at(i);
+
+		if (strcmp(command->noun, noun) != 0)
+			continue;
+		if (!verb || (command->verb && (verb == any_verb || strcmp(command->verb, verb) == 0)))
+			return command;
+	}
 	return NULL;
 }
 
@@ -168,7 +152,7 @@ static enum hx_code help_about(int argc, char *argv[], struct hx_error *err)
 
 	if (argc == 2)
 		help(stdout);
-	else if (!has_noun(argv[2]))
+	else if (!find(argv[2], /* verb= */ NULL))
 		return unknown_noun(argv[2], err);
 	else if (argc == 3)
 		help_noun(argv[2], stdout);
@@ -197,7 +181,7 @@ static enum hx_code run(int argc, char *argv[], struct hx_error *err)
 		printf("hapax %s\n", hx_version());
 		return flush(err);
 	}
-	if (!has_noun(argv[1]))
+	if (!find(argv[1], /* verb= */ NULL))
 		return unknown_noun(argv[1], err);
 	if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {
 		help_noun(argv[1], stdout);
@@ -206,8 +190,8 @@ static enum hx_code run(int argc, char *argv[], struct hx_error *err)
 	command = argc > 2 ? find(argv[1], argv[2]) : NULL;
 	if (command)
 		return run_command(command, argc - 3, argv + 3, err);
-	command = find(argv[1], NULL);
-	if (command && !(has_verbs(argv[1]) && argc > 2 && argv[2][0] != '-'))
+	command = find(argv[1], /* verb= */ NULL);
+	if (!command->verb && !(find(argv[1], any_verb) && argc > 2 && argv[2][0] != '-'))
 		return run_command(command, argc - 2, argv + 2, err);
 	if (argc < 3)
 		return error_set(err, HX_VALIDATION_ERROR, "\"%s\" alone does nothing: see hapax %s --help", argv[1],

@@ -29,17 +29,12 @@
 #define DAY_CHARACTERS 10  /* of "2026-11-15T07:24:39.911Z" */
 #define TIME_CHARACTERS 12 /* behind the T */
 
-static struct slice member(struct client *client, struct json object, const char *name)
-{
-	return text_of_member(object, name, &client->arena);
-}
-
 /* ---- times ---- */
 
 /* False: there is no such member, or it is null. */
 static bool time_of(struct client *client, struct json object, const char *name, struct wall_time *ret)
 {
-	struct slice text = member(client, object, name);
+	struct slice text = client_member(client, object, name);
 
 	return text.n > 0 && wall_time_parse(name, text, &(struct hx_error){0}, ret) == HX_OK;
 }
@@ -78,7 +73,7 @@ static struct slice took(struct client *client, struct json object)
 /* The time of day; on another day than the one that the run was created on, the day and the minute. */
 static struct slice started(struct client *client, struct json step, struct slice created)
 {
-	struct slice text = member(client, step, "startedAt");
+	struct slice text = client_member(client, step, "startedAt");
 	const char *words;
 
 	if (text.n < DAY_CHARACTERS + 1 + TIME_CHARACTERS || created.n < DAY_CHARACTERS)
@@ -123,7 +118,7 @@ static bool is_null(struct json object, const char *name)
 
 static enum hx_code print_steps(struct client *client, struct json run, struct hx_error *err)
 {
-	struct slice created = member(client, run, "createdAt");
+	struct slice created = client_member(client, run, "createdAt");
 	struct json steps = json_trust(slice_str("[]")), step;
 	struct json_iter it;
 	struct table table;
@@ -137,11 +132,11 @@ static enum hx_code print_steps(struct client *client, struct json run, struct h
 		  slice_str("STARTED"), slice_str("TOOK"), slice_str("OUTPUT"));
 	while (json_iter_element(&it, &step)) {
 		bool undone = !is_null(step, "compensatedAt");
-		struct slice status = undone ? slice_str("UNDONE") : member(client, step, "status");
-		struct slice attempt = member(client, step, "attempt");
+		struct slice status = undone ? slice_str("UNDONE") : client_member(client, step, "status");
+		struct slice attempt = client_member(client, step, "attempt");
 		const struct mark *mark = mark_of(status);
 
-		TABLE_ADD(&table, slice_str(mark->sign), member(client, step, "name"), status,
+		TABLE_ADD(&table, slice_str(mark->sign), client_member(client, step, "name"), status,
 			  slice_is(attempt, "0") ? slice_of("", 0) : attempt, started(client, step, created),
 			  took(client, step), view_text(OUTCOME_TEXT, step, &client->arena));
 		table_colour(&table, mark->colour);
@@ -169,7 +164,7 @@ static const struct view *const head = &(const struct view){
 enum hx_code run_print_picture(struct client *client, struct json run, struct hx_error *err)
 {
 	bool asks_why = !wait_has_ended(client, run);
-	struct slice id = member(client, run, "id");
+	struct slice id = client_member(client, run, "id");
 	enum hx_code code = view_print(head, client, &client->arena, run, err);
 
 	putchar('\n');
@@ -185,12 +180,12 @@ enum hx_code run_print_picture(struct client *client, struct json run, struct hx
 /* "run_0ahqhgtdhmw01 RUNNING, step charge, 3s" */
 static void tell_progress(struct client *client, struct json run, int64_t waited_ms)
 {
-	struct slice step = member(client, run, "currentStep");
+	struct slice step = client_member(client, run, "currentStep");
 	char line[LINE_BYTES], waited[DURATION_TEXT_BYTES];
 
 	duration_format(waited_ms < 1000 ? 1000 : waited_ms / 1000 * 1000, waited);
-	snprintf(line, sizeof line, "%s %s%s%s, %s", excerpt_of(member(client, run, "id")).text,
-		 excerpt_of(member(client, run, "status")).text, step.n ? ", step " : "", excerpt_of(step).text,
+	snprintf(line, sizeof line, "%s %s%s%s, %s", excerpt_of(client_member(client, run, "id")).text,
+		 excerpt_of(client_member(client, run, "status")).text, step.n ? ", step " : "", excerpt_of(step).text,
 		 waited);
 	terminal_tell(line);
 }

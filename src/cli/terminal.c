@@ -13,6 +13,7 @@
 #define COLUMNS_DEFAULT 120
 #define COLUMNS_MIN 40
 #define COLUMNS_MAX 10000
+#define TOLD_EVERY_NS 100000000
 
 static bool is_dumb(void)
 {
@@ -66,4 +67,14 @@ void terminal_tell(const char *line)
 		while (utf8_continues((unsigned char)line[n]));
 	fprintf(stderr, "\r\033[K%.*s", (int)n, line);
 	fflush(stderr);
+}
+
+bool terminal_is_due(struct mono_time *told)
+{
+	struct mono_time now = clock_mono(clock_system());
+
+	if (told->ns && now.ns - told->ns < TOLD_EVERY_NS)
+		return false;
+	*told = now;
+	return true;
 }

@@ -107,7 +107,7 @@ const struct command verbs_serving[] = {
 	 "GET", "/gate/records", &gate_records_view, .to_gate = true, .dashed = true,
 	 .ask = gate_ask_show},
 	{"gate", "resolve", "KEY", "says what became of a request whose outcome nobody knew",
-	 "POST", "/gate/records/{KEY}/resolve", .to_gate = true, .dashed = true,
+	 "POST", "/gate/records/{KEY}/resolve", /* of its record, which is looked up first */ .to_gate = true, .dashed = true,
 	 .options = {OPTION("done", NULL, "it was done: retries get 409 RESPONSE_NOT_STORED, and nothing is executed"),
 		     OPTION("not-done", NULL, "it was not done: the next request with the key is executed"),
 		     OPTION_RECORD},

@@ -23,14 +23,9 @@ enum hx_code wait_read(const struct command_args *args, int64_t *ret_ms, struct 
 	return text && *text ? duration_parse("--wait", slice_str(text), err, ret_ms) : HX_OK;
 }
 
-static struct slice member(struct client *client, struct json subject, const char *name)
-{
-	return text_of_member(subject, name, &client->arena);
-}
-
 bool wait_has_ended(struct client *client, struct json subject)
 {
-	struct slice status = member(client, subject, "status");
+	struct slice status = client_member(client, subject, "status");
 
 	return slice_is(status, "COMPLETED") || slice_is(status, "FAILED") || slice_is(status, "CANCELLED");
 }
@@ -116,7 +111,7 @@ enum hx_code wait_keep(struct client *client, struct json answer, struct json *r
 /* The id of it, which outlives the answer. */
 static const char *id_of(struct client *client, struct json subject)
 {
-	return arena_copy(&client->arena, member(client, subject, "id")).p;
+	return arena_copy(&client->arena, client_member(client, subject, "id")).p;
 }
 
 enum hx_code wait_for_end(const struct wait *wait, struct client *client, int64_t wait_ms, struct json *subject,
@@ -149,13 +144,13 @@ enum hx_code wait_for_started(const struct wait *wait, struct client *client, in
 static enum hx_code tell_failure(const struct wait *wait, struct client *client, struct json subject,
 				 const char *status, struct hx_error *err)
 {
-	struct slice step = {"", 0}, message = member(client, subject, "error");
+	struct slice step = {"", 0}, message = client_member(client, subject, "error");
 	struct strbuf words;
 	struct json error;
 
 	if (json_find(subject, slice_str("error"), &error) && json_type(error) == JSON_OBJECT) {
-		step = member(client, error, "step");
-		message = member(client, error, "message");
+		step = client_member(client, error, "step");
+		message = client_member(client, error, "message");
 	}
 	strbuf_init(&words, WORDS_BYTES_MAX);
 	strbuf_addf(&words, "the %s is %s%s", wait->noun, status, step.n ? " at step " : "");
@@ -170,7 +165,7 @@ static enum hx_code tell_failure(const struct wait *wait, struct client *client,
 enum hx_code wait_verdict(const struct wait *wait, struct client *client, struct json subject, int64_t wait_ms,
 			  struct hx_error *err)
 {
-	struct excerpt status = excerpt_of(member(client, subject, "status"));
+	struct excerpt status = excerpt_of(client_member(client, subject, "status"));
 	char waited[DURATION_TEXT_BYTES];
 
 	if (slice_is(slice_str(status.text), "COMPLETED"))
