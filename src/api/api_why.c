@@ -5,6 +5,8 @@
  * Whether a call has begun is in no row. If the claim is this node's, its own port knows, and is asked by the fence; of another
  * node's only the lease is told.
  */
+#include <string.h>
+
 #include "api/api.h"
 #include "api/batch_wait.h"
 #include "api/run_wait.h"
@@ -13,6 +15,8 @@
 #include "base/json_string.h"
 #include "engine/batches.h"
 #include "engine/runs.h"
+#include "flow/batch_lead.h"
+#include "flow/run_drive.h"
 
 #define ROW_BYTES_MAX (512u << 20)
 
@@ -22,9 +26,9 @@
 #define WHY_JOB                                                                                                        \
 	"SELECT j.subject, s.status, s.owner, s.until, j.queue, j.attempt, j.due_at, j.error, j.in_flight_max,"         \
 	" (SELECT count(*) FROM hx_job k WHERE k.workspace = j.workspace AND k.queue = j.queue"                           \
-	" AND k.in_flight_max > 0 AND k.due_at IS NULL AND k.ended_at IS NULL), j.run, s.fence, hx_now_ms()"   \
+	" AND k.in_flight_max > 0 AND k.due_at IS NULL AND k.ended_at IS NULL), j.run, s.fence, hx_now_ms(), j.workflow, j.action"   \
 	" FROM hx_job j JOIN hx_subject s ON s.id = j.subject WHERE "
-#define WHY_JOB_OUT "ittitiitiiiii"
+#define WHY_JOB_OUT "ittitiitiiiiitt"
 
 static const struct db_stmt stmt_job = {
 	.name = "why_job",
@@ -114,6 +118,8 @@ static enum hx_code answered_job(struct single *single, const struct unit_result
 		return HX_NOT_FOUND;
 	sight = look(query, query->subject, db_cell(rows, 0, WHY_CELL_FENCE)->i);
 	why_init(&why, node_of(query));
+	why.lacks = action_absent(engine_action(api_of(query->call)->engine, db_cell(rows, 0, WHY_CELL_WORKFLOW)->s,
+						db_cell(rows, 0, WHY_CELL_ACTION)->s));
 	why_job(&why, rows, &sight);
 	answer(query, db_cell(rows, 0, WHY_CELL_STATUS)->s, &why);
 	why_release(&why);
@@ -149,6 +155,7 @@ static enum hx_code answered_run(struct single *single, const struct unit_result
 		code = HX_RUN_EXPIRED;
 	if (!code) {
 		sight = look(query, row.subject, row.fence);
+		why.lacks = run_row_absent(&row);
 		why_run(&why, &row, &result->rows[LINE_JOB_OF_RUN], &sight, &arena);
 	}
 	if (code == HX_CONFIG_ERROR) /* nothing else can be what it waits for */
@@ -188,6 +195,7 @@ static enum hx_code answered_batch(struct single *single, const struct unit_resu
 	if (!code) {
 		row.machine = policy->machine_of(policy->context, row.workflow, row.definition_version);
 		sight = look(query, row.subject, row.fence);
+		why.lacks = strcmp(row.status, BATCH_LOADING) == 0 ? NULL : batch_row_absent(&row);
 		why_batch(&why, &row, &sight);
 		answer(query, slice_str(row.status), &why);
 	}

@@ -31,6 +31,7 @@ void why_init(struct why *why, const char *node)
 {
 	why->reason = WHY_REASONS_N;
 	why->node = node;
+	why->lacks = NULL;
 	strbuf_init(&why->words, WORDS_BYTES_MAX);
 }
 
@@ -107,6 +108,27 @@ static void add_hold(struct why *why, const struct port_sight *sight, bool past,
 		strbuf_add_str(&why->words, next);
 }
 
+#define PROGRAM "a program that has the function \"%s\", which this node does not have"
+
+/* It is due, and nobody takes it here. True: that is so. */
+static bool add_function(struct why *why, enum why_reason reason)
+{
+	if (why->lacks)
+		because(why, reason, "is due, and waits for " PROGRAM, why->lacks->function);
+	return why->lacks != NULL;
+}
+
+#define NEXT_BYTES 300
+
+/* Who takes a claim over that is past its time. */
+static const char *next_holder(const struct why *why, char text[NEXT_BYTES])
+{
+	if (!why->lacks)
+		return "another node to take it over";
+	snprintf(text, NEXT_BYTES, PROGRAM ", to take it over", why->lacks->function);
+	return text;
+}
+
 /*
  * Of a claim of its own a node sees every call: the last one may have ended without anybody knowing how. Another process may have
  * the same name, so only of the one that answers is spoken.
@@ -124,6 +146,8 @@ static void add_job_due(struct why *why, const struct db_rows *rows)
 	struct slice queue = db_cell(rows, 0, WHY_CELL_QUEUE)->s;
 	int64_t limit = db_cell(rows, 0, WHY_CELL_LIMIT)->i;
 
+	if (slice_is(queue, JOB_QUEUE_AFTER_EFFECTS) && add_function(why, WHY_JOB_FUNCTION))
+		return;
 	if (slice_is(queue, JOB_QUEUE_AFTER_EFFECTS))
 		because(why, WHY_JOB_NODE, "is due, and waits for a node to deliver it");
 	else if (limit > 0 && db_cell(rows, 0, WHY_CELL_IN_FLIGHT)->i >= limit)
@@ -240,7 +264,7 @@ static void add_timer(struct why *why, const struct run_row *row, struct arena *
 	} else if (row->wait_until > row->now) {
 		because(why, WHY_RUN_TIMER, "the step \"%s\" waits for its time, ", step_of(row));
 		add_moment(why, "", row->wait_until);
-	} else {
+	} else if (!add_function(why, WHY_RUN_FUNCTION)) {
 		because(why, WHY_RUN_NODE, "is due, and waits for a node to take it");
 	}
 }
@@ -249,16 +273,18 @@ static void add_timer(struct why *why, const struct run_row *row, struct arena *
 static void add_under_way(struct why *why, const struct run_row *row, const struct db_rows *job,
 			  const struct port_sight *sight)
 {
-	char id[ID_TEXT_BYTES];
+	bool lacks = row->past && why->lacks;
+	char id[ID_TEXT_BYTES], next[NEXT_BYTES];
 
 	if (row->owned) {
 		because(why,
-			row->past        ? WHY_RUN_LAPSED
+			lacks            ? WHY_RUN_FUNCTION
+			: row->past      ? WHY_RUN_LAPSED
 			: sight->waiting ? WHY_RUN_LIMIT
 					 : WHY_RUN_CLAIMED,
 			"attempt %lld of %s \"%s\" is with the node \"%.*s\"", (long long)row->attempt, deed_of(row),
 			step_of(row), SLICE_ARGS(row->owner));
-		add_hold(why, sight, row->past, row->until, "another node to take it over");
+		add_hold(why, sight, row->past, row->until, next_holder(why, next));
 		add_idle(why, row->owner, row->past, sight);
 	} else {
 		id_format("job", db_cell(job, 0, WHY_CELL_SUBJECT)->i, id);
@@ -333,9 +359,12 @@ static void add_batch_holder(struct why *why, const struct batch_row *row, const
 {
 	static const struct port_sight whole; /* some of its calls may wait, never the batch as a whole */
 	bool loading = batch_is_at(row, BATCH_LOADING), torn_down = batch_is_at(row, BATCH_CANCELLING);
+	bool lacks = row->past && why->lacks;
+	char next[NEXT_BYTES];
 
 	because(why,
-		row->past        ? WHY_BATCH_LAPSED
+		lacks            ? WHY_BATCH_FUNCTION
+		: row->past      ? WHY_BATCH_LAPSED
 		: sight->waiting ? WHY_BATCH_LIMIT
 		: loading        ? WHY_BATCH_LOADING
 		: torn_down      ? WHY_BATCH_TORN_DOWN
@@ -345,7 +374,7 @@ static void add_batch_holder(struct why *why, const struct batch_row *row, const
 		: torn_down ? "it is being torn down by"
 			    : "it is with",
 		SLICE_ARGS(row->owner));
-	add_hold(why, &whole, row->past, row->until, "another node to take it over");
+	add_hold(why, &whole, row->past, row->until, next_holder(why, next));
 	if (!row->past && batch_is_at(row, BATCH_RUNNING))
 		strbuf_addf(&why->words, "; %lld of %lld items are under way, %lld wait for their turn%s",
 			    (long long)row->running, (long long)row->total, (long long)batch_pending(row),
@@ -385,7 +414,7 @@ static void add_batch_rest(struct why *why, const struct batch_row *row)
 	} else if (row->due_at > row->now) {
 		because(why, WHY_BATCH_TIMER, "could not be worked on, and waits for a node to look again at ");
 		add_moment(why, "", row->due_at);
-	} else {
+	} else if (!add_function(why, WHY_BATCH_FUNCTION)) {
 		because(why, WHY_BATCH_NODE, "is due, and waits for a node to take it");
 	}
 	if (row->cancel_requested && !batch_is_at(row, BATCH_CANCELLING))

@@ -43,6 +43,7 @@
 	X(JOB_NODE)             /* a node to deliver it */                                                             \
 	X(JOB_LIMIT)            /* a place among those that run at once */                                             \
 	X(JOB_WORKER)           /* a worker to claim it */                                                             \
+	X(JOB_FUNCTION)         /* a program that has a function which this one lacks */                               \
 	X(RUN_COMPLETED)        /* nothing */                                                                          \
 	X(RUN_CANCELLED)        /* nothing */                                                                          \
 	X(RUN_FAILED)           /* a person, to retry or cancel it */                                                  \
@@ -58,6 +59,7 @@
 	X(RUN_TIMER)            /* the time that a step waits for */                                                   \
 	X(RUN_NODE)             /* a node to take it */                                                                \
 	X(RUN_VERSION)          /* a node that knows its definition */                                                 \
+	X(RUN_FUNCTION)         /* a program that has a function which this one lacks */                               \
 	X(BATCH_COMPLETED)      /* nothing */                                                                          \
 	X(BATCH_CANCELLED)      /* nothing */                                                                          \
 	X(BATCH_FAILED)         /* nothing */                                                                          \
@@ -73,7 +75,8 @@
 	X(BATCH_RETRY)          /* the time of the next try of an item */                                              \
 	X(BATCH_TIMER)          /* the next look: at the last one nobody could work on it */                            \
 	X(BATCH_NODE)           /* a node to take it */                                                                \
-	X(BATCH_VERSION)        /* a node that knows its definition */
+	X(BATCH_VERSION)        /* a node that knows its definition */                                                 \
+	X(BATCH_FUNCTION)       /* a program that has a function which this one lacks */
 
 /* clang-format on */
 
@@ -90,6 +93,8 @@ struct why {
 	enum why_reason reason;
 	struct strbuf words;
 	const char *node;
+	const struct action *
+		lacks; /* whoever asks sets it: what its subject needs and this program has no function for; NULL: nothing */
 };
 
 /* node: the name of this one, whose port gives the sight below. It is not copied. */
@@ -111,6 +116,8 @@ enum {
 	WHY_CELL_RUN,       /* NULL: it is no step's */
 	WHY_CELL_FENCE,
 	WHY_CELL_NOW,
+	WHY_CELL_WORKFLOW,
+	WHY_CELL_ACTION,
 	WHY_CELL_COLUMNS
 };
 

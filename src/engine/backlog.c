@@ -8,17 +8,28 @@
 /* clang-format off */
 
 #define UP_TO(kind, queue, rows) \
-	"SELECT * FROM (SELECT '" kind "' AS kind, " queue " AS queue, due_at FROM " rows \
+	"SELECT * FROM (SELECT " kind " AS kind, " queue " AS queue, due_at FROM " rows \
 	" AND due_at <= (SELECT hx_now_ms()) LIMIT ?1) x"
 
+/* What this node leaves to a program that has the function for it is a kind of its own: see definition_natives.c. */
+#define LEFT_JOBS(names) "CASE WHEN workflow || '/' || action IN (SELECT value FROM " names ") THEN 'left_after_effects' ELSE 'after_effects' END"
+#define LEFT_RUNS(names) \
+	"CASE WHEN workflow || '@' || definition_version IN (SELECT value FROM " names ") AND NOT EXISTS" \
+	" (SELECT 1 FROM hx_subject s WHERE s.id = hx_run.subject AND s.status = 'CANCELLING') THEN 'left_runs' ELSE 'runs' END"
+
+#define COUNT_DUE(jobs, runs) \
+	COUNT_BY_NAME("queue", "max", "hx_now_ms() - due_at", "CASE WHEN kind = 'jobs' THEN 1 ELSE 0 END, ", \
+	UP_TO(LEFT_JOBS(jobs), "queue", "hx_job WHERE queue = 'after-effects'") " UNION ALL " \
+	UP_TO("'jobs'", "queue", "hx_job WHERE queue <> 'after-effects' AND due_at IS NOT NULL") " UNION ALL " \
+	UP_TO(LEFT_RUNS(runs), "''", "hx_run WHERE due_at IS NOT NULL") " UNION ALL " \
+	UP_TO("'batches'", "''", "hx_batch WHERE due_at IS NOT NULL"))
+
+/* ?3, ?4: definitions_left_jobs(), definitions_left_runs() */
 static const struct db_stmt stmt_due = {
 	.name = "backlog_due",
-	.sql = COUNT_BY_NAME("queue", "max", "hx_now_ms() - due_at", "CASE WHEN kind = 'jobs' THEN 1 ELSE 0 END, ",
-	       UP_TO("after_effects", "queue", "hx_job WHERE queue = 'after-effects'") " UNION ALL "
-	       UP_TO("jobs", "queue", "hx_job WHERE queue <> 'after-effects' AND due_at IS NOT NULL") " UNION ALL "
-	       UP_TO("runs", "''", "hx_run WHERE due_at IS NOT NULL") " UNION ALL "
-	       UP_TO("batches", "''", "hx_batch WHERE due_at IS NOT NULL")),
-	.in = "ii",
+	.sql = COUNT_DUE("json_each(?3)", "json_each(?4)"),
+	.pg_sql = COUNT_DUE("json_array_elements_text(?3::json) AS q(value)", "json_array_elements_text(?4::json) AS q(value)"),
+	.in = "iitt",
 	.out = "ttii",
 };
 
@@ -30,13 +41,16 @@ enum { KIND, NAME, COUNT, SINCE };
 
 /* clang-format on */
 
-#define DUE_KINDS 4
-static const char *const due_kinds[DUE_KINDS + 1] = {"after_effects", BACKLOG_JOBS, "runs", "batches", NULL};
+#define DUE_KINDS 6
+static const char *const due_kinds[DUE_KINDS + 1] = {"after_effects",      BACKLOG_JOBS, "runs", "batches",
+						     "left_after_effects", "left_runs",  NULL};
 
 static void build(const struct single *single, struct unit *unit)
 {
-	(void)single;
-	UNIT_ADD(unit, UNIT_ANY, &stmt_due, db_int(BACKLOG_MAX), db_int(BACKLOG_LABELS_MAX));
+	const struct backlog *b = single->context;
+
+	UNIT_ADD(unit, UNIT_ANY, &stmt_due, db_int(BACKLOG_MAX), db_int(BACKLOG_LABELS_MAX),
+		 db_text(definitions_left_jobs(b->definitions)), db_text(definitions_left_runs(b->definitions)));
 	attention_count(unit, BACKLOG_MAX, BACKLOG_LABELS_MAX);
 	unit_add(unit, UNIT_ANY, &stmt_now, 0, NULL);
 }
@@ -109,8 +123,10 @@ static void done(struct seat *seat, enum hx_code code)
 	atomic_flag_clear(&b->counting);
 }
 
-void backlog_init(struct backlog *b, struct readers *readers, struct clock *clock)
+void backlog_init(struct backlog *b, struct readers *readers, const struct definitions *definitions,
+		  struct clock *clock)
 {
+	b->definitions = definitions;
 	b->readers = readers;
 	b->clock = clock;
 	pthread_mutex_init(&b->mutex, NULL);

@@ -1,6 +1,6 @@
 /*
- * The backlog: how much is due and has not been taken, by queue, and what waits for a person, by workflow; each with the age of the
- * oldest. For metrics alone: nobody decides anything by it.
+ * The backlog: how much is due and has not been taken, by queue (what this node leaves to a program that has the function for it
+ * apart), and what waits for a person, by workflow; each with the age of the oldest. For metrics alone: nobody decides anything by it.
  *
  *   ask ─▶ the last count, at once ─┬ it is young ───▶ that is all
  *                                   └ it is old ─────▶ a reader counts again, for whoever asks next
@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "engine/definitions.h"
 #include "engine/readers.h"
 #include "flow/attention.h"
 #include "flow/single.h"
@@ -24,7 +25,7 @@
 #define BACKLOG_EVERY_MS 5000
 #define BACKLOG_LABELS_MAX 50
 #define BACKLOG_NAME_BYTES 256
-#define BACKLOG_DUE_MAX (BACKLOG_LABELS_MAX + 8) /* one for others, and for what nothing is due of */
+#define BACKLOG_DUE_MAX (BACKLOG_LABELS_MAX + 16) /* one for others, and for what nothing is due of */
 #define BACKLOG_ATTENTION_MAX (BACKLOG_LABELS_MAX + ATTENTION_KINDS)
 #define BACKLOG_JOBS "jobs" /* the kind whose queues have names of the users' own */
 
@@ -44,6 +45,7 @@ struct backlog_counts {
 
 struct backlog {
 	struct readers *readers;
+	const struct definitions *definitions;
 	struct clock *clock;
 	pthread_mutex_t mutex; /* over the counts */
 	struct backlog_counts counts;
@@ -55,7 +57,8 @@ struct backlog {
 };
 
 /* In zeroed memory, which stays where it is until the readers have stopped. */
-void backlog_init(struct backlog *backlog, struct readers *readers, struct clock *clock);
+void backlog_init(struct backlog *backlog, struct readers *readers, const struct definitions *definitions,
+		  struct clock *clock);
 /* From any thread: a copy of the last count. */
 void backlog_read(struct backlog *backlog, struct backlog_counts *ret_counts);
 /* For those who may not know what queues there are: all jobs together. */

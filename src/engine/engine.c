@@ -175,7 +175,7 @@ static enum hx_code start_readers(struct engine *e, struct hx_error *err)
 	enum hx_code code = readers_new(&options, &e->readers, err);
 
 	if (!code)
-		backlog_init(&e->backlog, e->readers, e->options.clock);
+		backlog_init(&e->backlog, e->readers, &e->definitions, e->options.clock);
 	return code;
 }
 
@@ -408,6 +408,11 @@ void engine_free(struct engine *engine)
 }
 
 /* ---- what others ask of it ---- */
+
+const struct action *engine_action(struct engine *engine, struct slice workflow, struct slice action)
+{
+	return definitions_action(&engine->definitions, workflow, action);
+}
 
 const struct entity_machine *engine_machine(struct engine *engine, struct slice workflow)
 {

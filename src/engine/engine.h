@@ -107,6 +107,8 @@ void engine_free(struct engine *engine);
 
 /* The current version of a workflow of kind entity, valid for as long as the program runs; NULL: there is none. */
 const struct entity_machine *engine_machine(struct engine *engine, struct slice workflow);
+/* Of a definition in force; NULL: there is none. */
+const struct action *engine_action(struct engine *engine, struct slice workflow, struct slice action);
 /* The same of kind run, and of kind batch. */
 const struct run_machine *engine_run(struct engine *engine, struct slice workflow);
 const struct batch_machine *engine_batch(struct engine *engine, struct slice workflow);

@@ -140,12 +140,18 @@ static void leave(struct batch_lead *l)
 	end(l, LEAD_OVER, HX_CONFIG_ERROR);
 }
 
+const struct action *batch_row_absent(const struct batch_row *row)
+{
+	const struct batch_definition *definition = row->machine ? row->machine->definition : NULL;
+	const struct action *absent = definition ? action_absent(definition->item_action) : NULL;
+
+	return definition && !absent ? action_absent(definition->cleanup_action) : absent;
+}
+
 /* It needs a function that this program does not have, and is left to one that has it. */
 static bool is_left(const struct batch_lead *l)
 {
-	const struct batch_definition *definition = l->row.machine ? l->row.machine->definition : NULL;
-
-	return definition && (action_absent(definition->item_action) || action_absent(definition->cleanup_action));
+	return batch_row_absent(&l->row) != NULL;
 }
 
 static void decide(struct batch_lead *l, const struct answer *answer)

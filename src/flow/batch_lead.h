@@ -90,6 +90,9 @@ struct batch_lead {
 	enum hx_code code;
 };
 
+/* What this program has no function for, of all that the batch may come to; NULL: nothing. */
+const struct action *batch_row_absent(const struct batch_row *row);
+
 /* hold NULL: it is not ours yet. seen NULL: nothing. */
 void batch_lead_init(struct batch_lead *lead, int64_t subject, const struct batch_policy *policy,
 		     const struct batch_hold *hold, const struct batch_seen *seen, struct arena *arena);

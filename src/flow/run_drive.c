@@ -97,11 +97,10 @@ static void missing(struct run_drive *d, const struct answer *answer)
 	end(d, HX_CONFIG_ERROR);
 }
 
-/* What this program cannot call, of all that the run may come to from here on; NULL: nothing. */
-static const struct action *absent_action(const struct run_drive *d)
+const struct action *run_row_absent(const struct run_row *row)
 {
-	const struct run_definition *definition = drive_definition(d);
-	bool undoing = strcmp(d->row.status, RUN_CANCELLING) == 0;
+	const struct run_definition *definition = row->machine->definition;
+	bool undoing = strcmp(row->status, RUN_CANCELLING) == 0;
 	const struct action *absent = NULL;
 
 	for (size_t i = 0; i < definition->steps_n && !absent; i++) {
@@ -115,7 +114,7 @@ static const struct action *absent_action(const struct run_drive *d)
 /* It is left to a program that can, as it is: nothing was claimed. */
 static bool is_left(struct run_drive *d)
 {
-	const struct action *absent = absent_action(d);
+	const struct action *absent = run_row_absent(&d->row);
 
 	if (!absent)
 		return false;

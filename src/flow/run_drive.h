@@ -144,6 +144,9 @@ struct run_drive {
 	struct mono_time asked;
 };
 
+/* What this program has no function for, of all that the run may come to from here on; NULL: nothing. */
+const struct action *run_row_absent(const struct run_row *row);
+
 void run_drive_init(struct run_drive *d, int64_t subject, const struct run_policy *policy, struct arena *arena);
 /* The same for a run that this node has just created: `row` is what it would read. Its texts must live as long. */
 void run_drive_init_created(struct run_drive *d, const struct run_row *row, const struct run_policy *policy,

@@ -16,6 +16,7 @@
 
 #include "hapax.h"
 #include "support/await.h"
+#include "support/must_hold.h"
 #include "support/serve.h"
 #include "support/store.h"
 
@@ -36,7 +37,7 @@ static const char order[] =
 	" \"pay\": {\"kind\": \"native\", \"function\": \"pay\", \"effect\": \"keyed\"}},"
 	" \"steps\": [{\"name\": \"reserve\", \"type\": \"task\", \"action\": \"nothing\", \"compensate\": \"nothing\"},"
 	"  {\"name\": \"pay\", \"type\": \"task\", \"action\": \"pay\","
-	"   \"retry\": {\"max_attempts\": 100, \"initial\": \"100ms\", \"max\": \"100ms\"}}]}";
+	"   \"retry\": {\"max_attempts\": 100, \"initial\": \"1s\", \"max\": \"1s\"}}]}";
 static const char plain[] =
 	"{\"workflow\": \"plain\", \"kind\": \"run\", \"actions\": {\"nothing\": {\"kind\": \"noop\"}},"
 	" \"steps\": [{\"name\": \"s\", \"type\": \"task\", \"action\": \"nothing\"}]}";
@@ -176,6 +177,26 @@ static bool is_at(const char *what, const char *status)
 	return hapax(what) == 0 && strstr(said, words);
 }
 
+/* As the metrics say; -1: they do not. The first question starts a count, which a later one shows. */
+static int due(const char *kind, const char *queue)
+{
+	char command[300], *at;
+	FILE *out;
+	size_t n;
+
+	snprintf(command, sizeof command, "curl -sS http://127.0.0.1:%d/metrics", serve->port);
+	out = popen(command, "r");
+	assert_non_null(out);
+	n = fread(said, 1, sizeof said - 1, out);
+	said[n] = '\0';
+	pclose(out);
+	snprintf(command, sizeof command, "\nhapax_due{kind=\"%s\",queue=\"%s\"} ", kind, queue);
+	at = strstr(said, command);
+	return at ? atoi(at + strlen(command)) : -1;
+}
+
+static const char left_words[] = "waits for a program that has the function \"pay\", which this node does not have";
+
 static void everything_but_acting(void **state)
 {
 	char line[200], *before;
@@ -209,6 +230,12 @@ static void everything_but_acting(void **state)
 	ok(line, "\"id\"");
 	assert_string_equal(said, before);
 	free(before);
+	snprintf(line, sizeof line, "why %s", ids[0]);
+	AWAIT(DEADLINE_MS,
+	      hapax(line) == 0 && strstr(said, left_words)); /* after its last retry is due, or its lease over */
+	/* But for those that the program still had when it ended: they are not due, their leases are over one day. */
+	AWAIT(DEADLINE_MS, due("left_runs", "") > RUNS / 2);
+	assert_int_equal(due("runs", ""), 0);
 	snprintf(line, sizeof line, "run cancel %s", ids[1]);
 	ok(line, "");
 	snprintf(line, sizeof line, "run show %s --json", ids[1]);
@@ -232,6 +259,7 @@ static void everything_but_acting(void **state)
 static void an_after_effect_waits_for_its_program(void **state)
 {
 	struct hx_result *made;
+	char line[200];
 
 	(void)state;
 	make_entity("due");
@@ -243,6 +271,10 @@ static void an_after_effect_waits_for_its_program(void **state)
 	ok("run start plain --wait 60s --json", "COMPLETED");
 	ok("job list --json", "\"attempt\":0");
 	assert_non_null(strstr(said, "AVAILABLE"));
+	snprintf(line, sizeof line, "why %.*s", (int)strcspn(strstr(said, "\"job_") + 1, "\""),
+		 strstr(said, "\"job_") + 1);
+	ok(line, left_words);
+	AWAIT(DEADLINE_MS, due("left_after_effects", "after-effects") == 1);
 	serve_stop(serve);
 	says = HX_NATIVE_DONE;
 	open_program();
@@ -287,7 +319,7 @@ static enum store_kind sqlite = STORE_SQLITE_FILE, postgres = STORE_POSTGRES;
 #define TEST(name) ON(name, sqlite), ON(name, postgres)
 /* clang-format on */
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(everything_but_acting),
@@ -295,5 +327,6 @@ int main(void)
 		TEST(a_program_resolves_by_itself),
 	};
 
+	ONLY_THE_NAMED(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

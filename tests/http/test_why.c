@@ -21,6 +21,7 @@
 #include "base/id.h"
 
 #include "support/await.h"
+#include "support/must_hold.h"
 #include "support/run_scene.h"
 
 #define STRING_OF_TEXT(text) #text
@@ -745,6 +746,57 @@ static void test_places_of_a_kind(void **state)
 	scene_stop(scene, 0);
 }
 
+/* ---- functions that another program has ---- */
+
+#define PROGRAM "waits for a program that has the function \"pay\", which this node does not have"
+
+/* As a program that embeds the library has left it: by the API it would be refused. */
+static void leave_definition(struct scene *scene, const char *name, const char *text)
+{
+	char sql[1000];
+
+	snprintf(sql, sizeof sql, "INSERT INTO hx_definition (name, version, text, at) VALUES ('%s', 1, '%s', 1)", name,
+		 text);
+	for (char *p = sql; *p; p++)
+		*p = *p == '`' ? '"' : *p;
+	scene_sql(scene, sql, NULL, 0);
+}
+
+static void test_functions(void **state)
+{
+	struct scene *scene = *state;
+	char id[64];
+
+	scene_start(scene, 0);
+	scene_stop(scene, 0);
+	leave_definition(scene, "errand",
+			 "{`workflow`:`errand`,`kind`:`run`,`actions`:{`pay`:{`kind`:`native`,`function`:`pay`}},"
+			 "`steps`:[{`name`:`a`,`type`:`task`,`action`:`pay`}]}");
+	leave_definition(scene, "many",
+			 "{`workflow`:`many`,`kind`:`batch`,`actions`:{`pay`:{`kind`:`native`,`function`:`pay`}},"
+			 "`item_action`:`pay`}");
+	leave_definition(scene, "bill",
+			 "{`workflow`:`bill`,`kind`:`entity`,`status_types`:[`open`,`paid`],`initial_status`:`open`,"
+			 "`actions`:{`pay`:{`kind`:`native`,`function`:`pay`}},`steps`:[{`step_id`:1,`step_key`:`pay`,"
+			 "`status`:`open`,`successful_state`:`paid`,`success_after_effect`:[`pay`]}]}");
+	scene_start(scene, 0);
+	run_create_id(scene, "{'definitionId':'errand'}", id);
+	because(scene, id, WHY_RUN_FUNCTION, "is due, and " PROGRAM);
+	scene_sql(scene, "UPDATE hx_subject SET owner = 'gone', until = 1 WHERE status = 'PENDING'", NULL, 0);
+	because(scene, id, WHY_RUN_FUNCTION, "*: it " PROGRAM ", to take it over");
+	scene_must(scene, 0, "POST", "/api/v1/accounts", "{'id':'alice','balance':100}", 201, NULL);
+	scene_must(scene, 0, "POST", "/api/v1/batches", "{'workflow':'many','account':'alice','items':[{'cost':7}]}",
+		   201, NULL);
+	snprintf(id, sizeof id, "%s", reply_text(&scene->last, "id"));
+	because(scene, id, WHY_BATCH_FUNCTION, "is due, and " PROGRAM);
+	scene_must(scene, 0, "POST", "/api/v1/entities/bill", "{'id':'a'}", 201, NULL);
+	scene_must(scene, 0, "POST", "/api/v1/entities/bill/a/steps/pay", "{}", 200, NULL);
+	scene_must(scene, 0, "GET", JOBS, NULL, 200, "");
+	snprintf(id, sizeof id, "%s", reply_text(&scene->last, "items.0.id"));
+	because(scene, id, WHY_JOB_FUNCTION, "is due, and " PROGRAM);
+	scene_stop(scene, 0);
+}
+
 /* ---- all of them ---- */
 
 static void assert_all_seen(bool postgres)
@@ -770,7 +822,7 @@ static void test_every_reason_was_seen_on_postgres(void **state)
 	cmocka_unit_test_setup_teardown(test, scene_set_up_sqlite, scene_tear_down),                                   \
 		cmocka_unit_test_setup_teardown(test, scene_set_up_postgres, scene_tear_down)
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(test_entities),
@@ -784,10 +836,12 @@ int main(void)
 		BOTH(test_batches_that_wait),
 		BOTH(test_batches_at_work),
 		BOTH(test_places),
+		BOTH(test_functions),
 		cmocka_unit_test_setup_teardown(test_places_of_a_kind, scene_set_up_sqlite, scene_tear_down),
 		cmocka_unit_test(test_every_reason_was_seen_on_sqlite),
 		cmocka_unit_test(test_every_reason_was_seen_on_postgres),
 	};
 
+	ONLY_THE_NAMED(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
