@@ -206,7 +206,10 @@ static bool sink_elsewhere(struct batch_sink *sink, size_t i)
 {
 	struct lane *lane = (struct lane *)((char *)sink - offsetof(struct lane, sink));
 
-	return lane_go_aside(lane, lane->batch_seats[i], lane->batch_units[i], ERRAND_ALONE);
+	if (!lane_go_aside(lane, lane->batch_seats[i], lane->batch_units[i], ERRAND_ALONE))
+		return false;
+	lane->batch_units[i] = NULL; /* no result of this batch is its */
+	return true;
 }
 
 /* Seats left over from an earlier round have lost their unit with that round's pool: they are asked again. */

@@ -84,6 +84,8 @@ void trouble_note(struct trouble *t, struct unit *const units[], const struct un
 	size_t last = 0;
 
 	for (size_t i = 0; i < n; i++) {
+		if (!units[i])
+			continue;
 		if (failed(&results[i]) && is_of_unit(results[i].error.code))
 			tell_unit(t, units[i], &results[i].error, now);
 		if (is_of_store(&results[i])) {

@@ -38,7 +38,10 @@ struct trouble {
 	uint64_t units_unsaid;
 };
 
-/* After a batch of which a unit has failed, and after every one while it is in trouble: the units and what became of them. */
+/*
+ * After a batch of which a unit has failed, and after every one while it is in trouble: the units and what became of them.
+ * NULL: a unit that left for another connection; what stands in its place is nobody's result.
+ */
 void trouble_note(struct trouble *t, struct unit *const units[], const struct unit_result results[], size_t n,
 		  struct mono_time now);
 

@@ -113,6 +113,23 @@ static void test_only_what_failed_can_show_that_it_works(void **state)
 	assert_false(trouble_is_on(&trouble));
 }
 
+/* A unit that went elsewhere leaves an old result in its place. */
+static void test_what_has_left_says_nothing(void **state)
+{
+	struct unit_result failed = {.verdict = UNIT_FAILED}, won = {.verdict = UNIT_WON};
+	struct unit *gone = NULL;
+
+	(void)state;
+	(void)error_set(&failed.error, HX_STORE_UNAVAILABLE, "of another batch");
+	trouble_note(&trouble, &gone, &failed, 1, clock_mono(&fake.clock));
+	assert_silence();
+	assert_false(trouble_is_on(&trouble));
+	note(&writes, 1, HX_STORE_UNAVAILABLE, "disk full");
+	assert_said("the store fails");
+	trouble_note(&trouble, &gone, &won, 1, clock_mono(&fake.clock));
+	assert_true(trouble_is_on(&trouble));
+}
+
 static void test_other_words_and_a_long_silence_are_told(void **state)
 {
 	(void)state;
@@ -158,6 +175,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_once_while_it_lasts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_only_what_failed_can_show_that_it_works, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_has_left_says_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_other_words_and_a_long_silence_are_told, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_the_data_of_a_unit_is_its_own, set_up, tear_down),
 	};
