@@ -6,7 +6,7 @@ runner=$PWD/tests/run
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 export TMPDIR=$dir/tmp
-unset V HAPAX_BUILD HAPAX_TEST_FAILURES
+unset V HAPAX_BUILD HAPAX_TEST_FAILURES HAPAX_TEST_QUEUE HAPAX_TEST_NICE
 mkdir "$TMPDIR"
 
 program() { # name, body from standard input
@@ -106,6 +106,19 @@ if [ -n "$OUTER_PG" ]; then
 		echo "not ok what_failed_is_named_at_the_end"
 		sed 's/^/| /' "$dir/output"
 	fi
+	# A side that is through with its own helps with the queue: here each of the two needs the other.
+	program meets <<-'END'
+		mkdir "$MEETING/$$"
+		for _ in {1..600}; do
+			[ "$(find "$MEETING" -mindepth 1 -maxdepth 1 | wc -l)" -lt 2 ] || { echo "ok met" && exit; }
+			sleep 0.05
+		done
+		echo "not ok met"
+	END
+	cp "$dir/meets" "$dir/meets_too"
+	export MEETING=$dir/meeting
+	mkdir "$MEETING"
+	expect a_side_that_is_through_helps 0 "4 passed, 0 failed" sim/good meets meets_too
 	expect alone_apart_from_nobody 1 "0 passed, 1 failed" chaos/apart
 fi
 expect a_process_left_behind_is_a_failure 1 "1 passed, 1 failed" leaves_a_process
