@@ -29,6 +29,13 @@ const struct view gate_records_view = {
 		  {"BYTES", "{responseBytes}"}},
 };
 
+/* Not in a function: a view that is made there does not outlive it. */
+static const struct view *const was_done = LINE(
+	"resolved: it was done; requests with this key get 409 RESPONSE_NOT_STORED, "
+	"and nothing is executed");
+static const struct view *const was_not_done = LINE(
+	"resolved: it was not done; the next request with this key is executed");
+
 static enum hx_code no_record(const struct command_args *args, struct hx_error *err)
 {
 	return error_set(err, HX_NOT_FOUND, "the gate has no such record of the key %s",
@@ -115,9 +122,6 @@ enum hx_code gate_ask_resolve(struct client *client, const struct command_args *
 	client_path(client, "/resolve");
 	question_text(client, "outcome", done ? "done" : "not_done");
 	question_end(client);
-	ret->view =
-		done ? LINE("resolved: it was done; requests with this key get 409 RESPONSE_NOT_STORED, and nothing is "
-			    "executed")
-		     : LINE("resolved: it was not done; the next request with this key is executed");
+	ret->view = done ? was_done : was_not_done;
 	return client_ask(client, "POST", &ret->json, err);
 }

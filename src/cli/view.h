@@ -49,6 +49,7 @@ struct view {
 	enum hx_code (*print)(struct client *client, struct json answer, struct hx_error *err);
 };
 
+/* For tables and other constants of a file: one that is written in a function is gone when its block is. */
 /* clang-format off */
 #define LINE(text)      (&(const struct view){VIEW_LINE, .cells = {{"", text}}})
 #define FIELDS(...)     (&(const struct view){VIEW_FIELDS, .cells = {__VA_ARGS__}})
