@@ -60,7 +60,8 @@ static void read_definition(struct arena *arena)
 	if (!workflow)
 		errx(1, "%s", findings.first->text);
 	pay.input = json_trust(slice_str("{}"));
-	pay.ref = (struct entity_ref){slice_str("default"), entity_machine_new(workflow, /* table= */ NULL, arena),
+	pay.ref = (struct entity_ref){slice_str("default"),
+				      entity_machine_new(workflow, /* version= */ 1, /* table= */ NULL, arena),
 				      slice_str("inv-1")};
 }
 

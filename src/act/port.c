@@ -193,7 +193,7 @@ static struct job *job_new(struct port *port, const struct act_call *call, struc
 {
 	char made[TRACE_PARENT_BYTES];
 	struct slice of = call->traceparent.n ? call->traceparent : trace_of_key(call->key, made);
-	size_t texts = call->input.n + call->key.n + call->address.n + of.n + 4;
+	size_t texts = call->input.n + call->key.n + of.n + 3;
 	struct job *job = malloc(sizeof *job + texts);
 	char *at, *trace;
 
@@ -204,7 +204,6 @@ static struct job *job_new(struct port *port, const struct act_call *call, struc
 	job->fence = call->lease.fence;
 	job->call.input = copy_text(&at, call->input);
 	job->call.key = copy_text(&at, call->key);
-	job->call.address = copy_text(&at, call->address);
 	trace = at;
 	job->call.traceparent = copy_text(&at, of);
 	trace_continue(trace, of.n, call->key, act_fence(call), call->attempt);

@@ -146,8 +146,8 @@ static bool set_request(struct transfer *t)
 	const struct job *job = t->job;
 	long timeout = job_timeout_ms(job) < INT_MAX ? (long)job_timeout_ms(job) : INT_MAX;
 
-	return SET(t, CURLOPT_URL, job->call.address.n ? job->call.address.p : job->action->url) &&
-	       SET(t, CURLOPT_POST, 1L) && SET(t, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)job->call.input.n) &&
+	return SET(t, CURLOPT_URL, job->action->url) && SET(t, CURLOPT_POST, 1L) &&
+	       SET(t, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)job->call.input.n) &&
 	       SET(t, CURLOPT_READFUNCTION, read_body) && SET(t, CURLOPT_READDATA, t) &&
 	       SET(t, CURLOPT_SEEKFUNCTION, seek_body) && SET(t, CURLOPT_SEEKDATA, t) &&
 	       SET(t, CURLOPT_PREREQFUNCTION, before_request) && SET(t, CURLOPT_PREREQDATA, t) &&

@@ -298,7 +298,8 @@ void change_keep(struct definitions *defs, const struct machine *machine)
 		statements_share(&defs->statements, sql, machine->definition->actions_n);
 	natives_leave_run(defs, machine);
 	defs->versions_n++;
-	defs->tables_n += table_statements(machine->definition);
+	if (machine->entity)
+		defs->tables_n += table_statements(machine->definition);
 }
 
 /* The same text as another version (put, replaced, put again) is another machine: a run or a batch tells which one it has. */
@@ -348,19 +349,18 @@ static enum hx_code ask_store(struct change *c, struct hx_error *err)
 	return code ? code : refuse_errors(c, err);
 }
 
-static const struct entity_machine *make_entity(struct change *c, const struct workflow *entity,
+static const struct entity_machine *make_entity(struct change *c, const struct workflow *entity, int64_t version,
 						const struct db_rows *columns, struct findings *said)
 {
 	struct arena *arena = &c->defs->arena;
 	const struct entity_table *table = NULL;
 
 	if (entity->table.table) {
-		if (columns)
-			table = entity_table_new(entity, columns, c->runner->postgres, arena, said);
+		table = entity_table_new(entity, columns, c->runner->postgres, arena, said);
 		if (!table)
 			return NULL;
 	}
-	return entity_machine_new(entity, table, arena);
+	return entity_machine_new(entity, version, table, arena);
 }
 
 static const struct batch_machine *make_batch(struct change *c, const struct batch_definition *batch, int64_t version)
@@ -393,8 +393,10 @@ struct machine *change_machine(struct change *c, struct slice file, struct slice
 		machine->run = run_machine_new(definition->run, version, arena);
 	else if (definition->batch)
 		machine->batch = make_batch(c, definition->batch, version);
+	else if (columns)
+		machine->entity = make_entity(c, definition->entity, version, columns, said);
 	else
-		machine->entity = make_entity(c, definition->entity, columns, said);
+		return machine; /* entities are moved by what is in force */
 	return machine->run || machine->batch || machine->entity ? machine : NULL;
 }
 
@@ -419,7 +421,7 @@ static enum hx_code make_machines(struct change *c, struct hx_error *err)
 	return HX_OK;
 }
 
-/* Runs and batches find their version before anybody can create one of it. */
+/* Runs and batches, and calls, find their version before anybody can begin one by it. */
 static void publish(struct change *c)
 {
 	struct definitions *defs = c->defs;
@@ -428,8 +430,7 @@ static void publish(struct change *c)
 		if (c->set[i].made)
 			change_keep(defs, c->set[i].machine);
 	for (size_t i = 0; i < c->n; i++)
-		if (!c->set[i].machine->entity)
-			versions_add(&defs->versions, c->set[i].machine);
+		versions_add(&defs->versions, c->set[i].machine);
 	pthread_rwlock_wrlock(&defs->lock);
 	for (size_t i = 0; i < c->n; i++)
 		defs->current[i] = c->set[i].machine;

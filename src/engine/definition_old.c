@@ -1,6 +1,6 @@
 /*
- * Versions of definitions that are not in force any more and that runs or batches still have. They were checked when they
- * were put, so here they are only read. See definition_change.h.
+ * Versions of definitions that are not in force any more and that runs, batches or calls in doubt still have. They were checked when
+ * they were put, so here they are only read. See definition_change.h.
  */
 #include "engine/definition_change.h"
 
@@ -62,6 +62,22 @@ static const char *first_error(const struct findings *said)
 	return "out of memory";
 }
 
+/* An entity's is only called by, and brings none. */
+static bool has_room_for_statements(const struct definitions *defs, const struct machine *machine)
+{
+	return machine->definition->entity ||
+	       defs->tables_n + defs->statements.n + change_statements(defs, machine->definition) <= OLD_STATEMENTS_MAX;
+}
+
+/* Nobody can put such a one (definition_change.c). */
+static bool has_changed_kind(const struct definitions *defs, const struct definition *definition)
+{
+	for (size_t i = 0; i < defs->n; i++)
+		if (strcmp(defs->current[i]->definition->name, definition->name) == 0)
+			return strcmp(defs->current[i]->definition->kind, definition->kind) != 0;
+	return false;
+}
+
 /* The version that a run or a batch has may serve it, whatever is in force now: it was checked when it was put. */
 static struct machine *old_machine(struct change *c, struct slice name, struct slice text, int64_t version,
 				   struct hx_error *err)
@@ -78,11 +94,10 @@ static struct machine *old_machine(struct change *c, struct slice name, struct s
 				     c->defs->natives_all ? &said : c->findings);
 	if (!machine || said.errors)
 		error_set(err, HX_CONFIG_ERROR, "%s", first_error(&said));
-	else if (machine->entity)
-		error_set(err, HX_CONFIG_ERROR, "it is of kind entity");
-	else if (c->defs->versions_n >= OLD_VERSIONS_MAX ||
-		 c->defs->tables_n + c->defs->statements.n + change_statements(c->defs, machine->definition) >
-			 OLD_STATEMENTS_MAX)
+	else if (has_changed_kind(c->defs, machine->definition))
+		error_set(err, HX_CONFIG_ERROR, "it is of kind %s, and what is in force is not",
+			  machine->definition->kind);
+	else if (c->defs->versions_n >= OLD_VERSIONS_MAX || !has_room_for_statements(c->defs, machine))
 		error_set(err, HX_CONFIG_ERROR, "too many versions are in use");
 	else
 		return machine;
@@ -126,11 +141,12 @@ void change_tell_unreadable(struct findings *findings, struct slice name, int64_
 	char workflow[WORKFLOW_NAME_MAX + 1];
 
 	snprintf(workflow, sizeof workflow, "%.*s", SLICE_ARGS(name));
-	findings_add(findings,
-		     (struct finding){
-			     .severity = FINDING_WARNING, .file = "stored", .workflow = workflow, .rule = "version"},
-		     "version %lld, which runs or batches still have, cannot serve here, and they stand still: %s",
-		     (long long)version, why);
+	findings_add(
+		findings,
+		(struct finding){
+			.severity = FINDING_WARNING, .file = "stored", .workflow = workflow, .rule = "version"},
+		"version %lld, which runs, batches or calls in doubt still have, cannot serve here, and they stand still: %s",
+		(long long)version, why);
 }
 
 enum hx_code change_load_used(struct change *c, struct hx_error *err)

@@ -1,6 +1,6 @@
 /*
  * The versions of definitions that this process knows, old ones too, because runs and batches keep the one that they
- * started with.
+ * started with, and what is in doubt is called again by the one that called it.
  *
  *   find    from any thread, without a lock, while others add: a slot is filled once and never changes again
  *   want    a version that is not here is noted, and whoever loads is told; it is there a moment later, or hopeless
@@ -24,7 +24,10 @@
 #define VERSIONS_SLOTS 16384 /* a power of two, well above VERSIONS_MAX */
 #define VERSIONS_WANTED_MAX 256
 
-/* A version of a definition made ready for the store: of the last three, one is not NULL. Immutable. */
+/*
+ * A version of a definition made ready for the store: of the last three, one is not NULL; none, where it is an entity's and not in
+ * force: then it is only called by. Immutable.
+ */
 struct machine {
 	const struct definition *definition;
 	int64_t version; /* in the store */

@@ -252,10 +252,20 @@ const struct batch_machine *definitions_batch_version(struct definitions *defs, 
 	return machine ? machine->batch : NULL;
 }
 
-const struct action *definitions_action(struct definitions *defs, struct slice workflow, struct slice action)
+const struct workflow *definitions_entity_version(const void *context, struct slice workflow, int64_t version)
 {
-	const struct machine *machine = find(defs, workflow);
+	const struct machine *machine = find_version((struct definitions *)context, workflow, version);
 
+	return machine ? machine->definition->entity : NULL;
+}
+
+const struct action *definitions_action(struct definitions *defs, struct slice workflow, struct slice action,
+					int64_t *version)
+{
+	const struct machine *machine = *version ? find_version(defs, workflow, *version) : find(defs, workflow);
+
+	if (machine)
+		*version = machine->version;
 	for (size_t i = 0; machine && i < machine->definition->actions_n; i++)
 		if (slice_is(action, machine->definition->actions[i].name))
 			return &machine->definition->actions[i];

@@ -7,7 +7,8 @@
  * actions are checked by the store itself (EXPLAIN). Machines are never freed: tasks, prepared statements and
  * jobs point into them. That is bounded by DEFINITION_VERSIONS_MAX in one life of the process.
  *
- * An entity is moved by the version that is in force. Runs and batches keep the one that they started with: at the start
+ * An entity is moved by the version that is in force; a call of it that is in doubt, and an after-effect's, is made again by the
+ * version that made it, which is loaded when it is asked for. Runs and batches keep the one that they started with: at the start
  * those that they refer to are loaded, first of all those of runs and batches that have not ended, and one that is not there (another
  * node has put and used it since, or there was no room for what has ended) when it is asked for.
  */
@@ -90,8 +91,11 @@ const struct batch_machine *definitions_batch_version(struct definitions *defs, 
 /* What the feeders of runs and of after-effects leave to other programs, as run_scan_due() and job_scan_due() take it. */
 struct slice definitions_left_runs(const struct definitions *defs);
 struct slice definitions_left_jobs(const struct definitions *defs);
-/* Of what is in force. */
-const struct action *definitions_action(struct definitions *defs, struct slice workflow, struct slice action);
+/* For a call of an entity that is in doubt, likewise. A step_workflow_fn: the context is the definitions. */
+const struct workflow *definitions_entity_version(const void *context, struct slice workflow, int64_t version);
+/* Of this version, likewise; 0: of what is in force, and the version is told. NULL: there is no such action. */
+const struct action *definitions_action(struct definitions *defs, struct slice workflow, struct slice action,
+					int64_t *version);
 /* All that is in force, under the registry's lock. */
 void definitions_each(struct definitions *defs, void (*fn)(void *context, const struct machine *machine),
 		      void *context);

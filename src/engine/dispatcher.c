@@ -9,6 +9,7 @@
 #define JOB_BYTES_MAX (96u << 20)
 #define JOB_POLL_MS 2000 /* for those that other nodes have made, should their notification be lost */
 #define JOBS_SLICE 512
+#define UNKNOWN_REST_MS 1000 /* a definition that this node does not have yet is being fetched */
 
 struct delivery {
 	struct seat seat;
@@ -39,11 +40,11 @@ static const struct due_source due_jobs = {
 	.next = next_due,
 };
 
-static const struct action *action_of(const void *context, struct slice workflow, struct slice action)
+static const struct action *action_of(const void *context, struct slice workflow, struct slice action, int64_t *version)
 {
 	const struct dispatcher *d = context;
 
-	return definitions_action(d->definitions, workflow, action);
+	return definitions_action(d->definitions, workflow, action, version);
 }
 
 static void tell(const struct delivery *delivery, enum hx_code code)
@@ -55,7 +56,8 @@ static void tell(const struct delivery *delivery, enum hx_code code)
 		atomic_fetch_add(&d->metrics->jobs_delivered, 1);
 		return;
 	}
-	if (code == HX_CLAIM_FAILED || code == HX_STOPPING)
+	/* CONFIG_ERROR: its definition is being brought; whoever cannot bring it says so, once. */
+	if (code == HX_CLAIM_FAILED || code == HX_STOPPING || code == HX_CONFIG_ERROR)
 		return;
 	atomic_fetch_add(&d->metrics->jobs_failed, 1);
 	id_format("job", delivery->run.subject, id);
@@ -72,7 +74,7 @@ static void delivered(struct seat *seat, enum hx_code code)
 	tell(delivery, code);
 	arena_release(&delivery->arena);
 	free(delivery);
-	feeder_ended(&d->feeder, subject, /* rest_ms= */ 0);
+	feeder_ended(&d->feeder, subject, code == HX_CONFIG_ERROR ? UNKNOWN_REST_MS : 0);
 }
 
 static bool deliver(void *context, int64_t subject)

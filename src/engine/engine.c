@@ -411,7 +411,9 @@ void engine_free(struct engine *engine)
 
 const struct action *engine_action(struct engine *engine, struct slice workflow, struct slice action)
 {
-	return definitions_action(&engine->definitions, workflow, action);
+	int64_t in_force = 0;
+
+	return definitions_action(&engine->definitions, workflow, action, &in_force);
 }
 
 const struct entity_machine *engine_machine(struct engine *engine, struct slice workflow)
@@ -518,6 +520,11 @@ struct gate_store *engine_gate_store(struct engine *engine)
 int64_t engine_fence_floor(const struct engine *engine)
 {
 	return atomic_load(&engine->fence_floor);
+}
+
+struct definitions *engine_definitions(struct engine *engine)
+{
+	return &engine->definitions;
 }
 
 int64_t engine_lease_ms(struct engine *engine, const struct entity_machine *machine)

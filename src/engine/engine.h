@@ -146,6 +146,7 @@ void engine_each_machine(struct engine *engine, void (*fn)(void *context, const 
 enum hx_code engine_submit(struct engine *engine, uint64_t hash, struct seat *seat) HX_MUST_CHECK;
 /* Hands a seat whose task only reads to the readers: it sees all that was committed before. HX_BUSY: too many wait. */
 enum hx_code engine_read(struct engine *engine, struct seat *seat) HX_MUST_CHECK;
+struct definitions *engine_definitions(struct engine *engine);
 struct keyring *engine_keyring(struct engine *engine);
 struct runs *engine_runs(struct engine *engine);
 struct batches *engine_batches(struct engine *engine);

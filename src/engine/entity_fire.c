@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "engine/definitions.h"
+
 #define STEP_BYTES_MAX (160u << 20)
 
 static struct entity_fire *of_ticket(struct entry_ticket *ticket)
@@ -110,6 +112,8 @@ void entity_fire_start(struct entity_fire *fire, struct engine *engine)
 
 	fire->engine = engine;
 	fire->rq.lease_ms = engine_lease_ms(engine, ref->machine);
+	fire->rq.workflow_of = definitions_entity_version;
+	fire->rq.context = engine_definitions(engine);
 	fire->seat = (struct seat){.task = &fire->step.task, .done = step_done};
 	fire->ticket.taken = taken;
 	fire->ticket.released = released;

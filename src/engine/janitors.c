@@ -107,6 +107,8 @@ static void recover(struct janitors *all, int64_t subject, const struct entity_m
 		.ref = {.machine = machine},
 		.subject = subject,
 		.lease_ms = module ? module->janitor.stuck_after_ms : all->config->lease_ms,
+		.workflow_of = definitions_entity_version,
+		.context = all->definitions,
 	};
 	arena_init(&r->arena, RECOVER_BYTES_MAX);
 	entity_step_init(&r->step, &r->rq, &r->arena);

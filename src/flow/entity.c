@@ -7,11 +7,11 @@
 #define ENTITY_SELECT                                                                                                  \
 	"SELECT e.subject, s.status, s.version, s.fence, s.effort, s.owner, s.until, s.updated_at, e.data,"            \
 	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.name, e.workspace, s.doubt,"                 \
-	" e.claim_effort, e.claim_address, e.claim_open"                                                               \
+	" e.claim_effort, e.claim_address, e.claim_open, e.claim_version"                                              \
 	" FROM hx_entity e JOIN hx_subject s ON s.id = e.subject"
 #define ENTITY_OUT                                                                                                     \
 	"itiiitiittttttti"                                                                                             \
-	"iti"
+	"itii"
 
 /* clang-format off */
 
@@ -48,9 +48,9 @@ static const struct db_stmt stmt_list = {
 static const struct db_stmt stmt_note_claim = {
 	.name = "entity_note_claim",
 	.sql = "UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4, claim_effort = ?6,"
-	       " claim_address = ?7, claim_open = CASE WHEN claim_step = ?2 AND claim_effort = ?6 THEN claim_open END{from}"
-	       " WHERE subject = ?1",
-	.in = "ittttit",
+	       " claim_address = ?7, claim_version = ?8,"
+	       " claim_open = CASE WHEN claim_step = ?2 AND claim_effort = ?6 THEN claim_open END{from} WHERE subject = ?1",
+	.in = "ittttiti",
 	.out = "",
 };
 
@@ -58,12 +58,21 @@ static const struct db_stmt stmt_note_claim = {
 static const struct db_stmt stmt_note_call = {
 	.name = "entity_note_call",
 	.sql = "UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4, claim_effort = ?6,"
-	       " claim_address = ?7, claim_open = 1 + CASE WHEN claim_step = ?2 AND claim_effort = ?6 THEN coalesce(claim_open, 0)"
-	       " ELSE 0 END{from} WHERE subject = ?1"
+	       " claim_address = ?7, claim_version = ?8, claim_op = ?9,"
+	       " claim_open = 1 + CASE WHEN claim_step = ?2 AND claim_effort = ?6 THEN coalesce(claim_open, 0) ELSE 0 END{from}"
+	       " WHERE subject = ?1"
 	       " AND (claim_input = ?4 OR claim_effort <> ?6 OR claim_step <> ?2 OR coalesce(claim_open, 0) = 0)" /* mutant: note-over-another */
+	       " AND (coalesce(claim_version, ?8) = ?8 OR claim_effort <> ?6 OR claim_step <> ?2 OR coalesce(claim_open, 0) = 0)" /* mutant: note-over-version */
 	       " AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.effort = ?6)"
 	       " RETURNING {ord}subject",
-	.in = "ittttit",
+	.in = "ittttitii",
+	.out = "i",
+};
+
+static const struct db_stmt stmt_look_up_note = {
+	.name = "entity_look_up_note",
+	.sql = "SELECT {ord}subject FROM hx_entity{join} WHERE subject = ?1 AND claim_op = ?2",
+	.in = "ii",
 	.out = "i",
 };
 
@@ -96,15 +105,15 @@ uint64_t entity_hash(struct slice workspace, const char *workflow, struct slice 
 
 /* ---- the machine ---- */
 
-const struct entity_machine *entity_machine_new(const struct workflow *workflow, const struct entity_table *table,
-						struct arena *arena)
+const struct entity_machine *entity_machine_new(const struct workflow *workflow, int64_t version,
+						const struct entity_table *table, struct arena *arena)
 {
 	struct entity_machine *machine = arena_zalloc(arena, sizeof *machine);
 	struct sql_action *sql = sql_actions_new(workflow->actions, workflow->actions_n, arena);
 
 	if (!machine || !sql)
 		return NULL;
-	*machine = (struct entity_machine){workflow, subject_kind("entity:", workflow->name), sql, table};
+	*machine = (struct entity_machine){workflow, version, subject_kind("entity:", workflow->name), sql, table};
 	return machine;
 }
 
@@ -166,14 +175,22 @@ void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice s
 void entity_note_claim(struct unit *unit, int64_t subject, const struct entity_sent *call)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_note_claim, db_int(subject), db_text(call->step), db_text(call->requester),
-		 db_text(call->input), db_str(call->from), db_int(call->effort), db_text(call->address));
+		 db_text(call->input), db_str(call->from), db_int(call->effort), db_text(call->address),
+		 db_int(call->version));
 }
 
-void entity_note_call(struct unit *unit, int64_t subject, const struct entity_sent *call)
+void entity_note_call(struct unit *unit, int64_t op, int64_t subject, const struct entity_sent *call)
 {
 	unit_touch(unit, subject);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_note_call, db_int(subject), db_text(call->step), db_text(call->requester),
-		 db_text(call->input), db_str(call->from), db_int(call->effort), db_text(call->address));
+		 db_text(call->input), db_str(call->from), db_int(call->effort), db_text(call->address),
+		 db_int(call->version), db_int(op));
+}
+
+void entity_look_up_note(struct unit *unit, int64_t op, int64_t subject)
+{
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_look_up_note, db_int(subject), db_int(op));
 }
 
 void entity_failed_alone(struct unit *unit, int64_t subject, int64_t effort)

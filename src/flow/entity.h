@@ -22,14 +22,15 @@ bool entity_name_is_good(struct slice name);
 
 struct entity_machine {
 	const struct workflow *workflow;
+	int64_t version; /* of the definition, in the store */
 	int64_t kind;
 	struct sql_action *sql;           /* one per action of the workflow, empty for those that are not sql */
 	const struct entity_table *table; /* the user's own; NULL: the engine keeps the entity */
 };
 
 /* NULL when the arena is full. The workflow and the arena must live as long as the program. */
-const struct entity_machine *entity_machine_new(const struct workflow *workflow, const struct entity_table *table,
-						struct arena *arena);
+const struct entity_machine *entity_machine_new(const struct workflow *workflow, int64_t version,
+						const struct entity_table *table, struct arena *arena);
 
 /* Which entity. Texts are borrowed. */
 struct entity_ref {
@@ -71,7 +72,8 @@ enum {
 	ENTITY_DOUBT,
 	ENTITY_CLAIM_EFFORT, /* NULL: noted before there was such a column */
 	ENTITY_CLAIM_ADDRESS,
-	ENTITY_CLAIM_OPEN, /* calls without a claim that were begun with this step, effort and input; NULL: none */
+	ENTITY_CLAIM_OPEN,    /* calls without a claim that were begun with this step, effort and input; NULL: none */
+	ENTITY_CLAIM_VERSION, /* of the definition that the call is made by; NULL: noted before there was such a column */
 	ENTITY_COLUMNS
 };
 void entity_read(struct unit *unit, const struct entity_ref *ref);
@@ -81,18 +83,23 @@ void entity_read_subject(struct unit *unit, int64_t subject);
 void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice status, bool held, struct slice after,
 		 int64_t limit);
 
-/* A call that is about to be begun: of which step, from which status, for whom, with which input, under which key, to where. */
+/*
+ * A call that is about to be begun: of which step, from which status, for whom, with which input, under which key, by which version
+ * of the definition. That says all else: where to, with which headers, what its answers mean.
+ */
 struct entity_sent {
 	struct slice step;
 	const char *from;
 	struct slice requester, input;
-	int64_t effort;
-	struct slice address; /* empty: it has none */
+	int64_t effort, version;
+	struct slice address; /* in that version; empty: it has none */
 };
 /* Behind a claim in its unit. */
 void entity_note_claim(struct unit *unit, int64_t subject, const struct entity_sent *call);
 /* Without a claim. LOST: another one is open under the same key, or the key is another by now. */
-void entity_note_call(struct unit *unit, int64_t subject, const struct entity_sent *call);
+void entity_note_call(struct unit *unit, int64_t op, int64_t subject, const struct entity_sent *call);
+/* Was that the last one noted? As subject_look_up(), it holds the subject still. Row: the subject. */
+void entity_look_up_note(struct unit *unit, int64_t op, int64_t subject);
 /* Such a call certainly did nothing: the next effect is another one, unless a second call was begun under this key. */
 void entity_failed_alone(struct unit *unit, int64_t subject, int64_t effort);
 

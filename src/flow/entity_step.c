@@ -1,52 +1,21 @@
-/* See entity_step.h for the states. */
+/* See entity_step.h for the states; what is read is judged in step_read.c. */
 #include "flow/entity_step.h"
 
 #include <stdio.h>
 
-#include "base/excerpt.h"
-#include "base/json_string.h"
-#include "base/json_walk.h"
-#include "flow/answer.h"
 #include "flow/call_key.h"
 #include "flow/probe.h"
 #include "flow/step_parts.h"
 #include "flow/what_next.h"
-#include "model/text.h"
 #include "task/pulse.h"
 
 #define ADOPTIONS_MAX 3
-
-static void end(struct entity_step *s, enum hx_code code)
-{
-	s->code = code;
-	s->at = STEP_DONE;
-}
-
-static void end_saying(struct entity_step *s, enum hx_code code, const char *words)
-{
-	s->output = slice_str(words);
-	end(s, code);
-}
-
-/* The next unit gets a fresh op, so that looking it up cannot find an earlier one. */
-static void go(struct entity_step *s, enum step_at at, const struct answer *answer)
-{
-	s->stamp = flow_stamp(answer);
-	wall_time_format(s->stamp.at, s->stamp_text);
-	s->at = at;
-}
-
-/* Work for the action port; sql runs in the finish's unit, a noop is done already. */
-static bool acts_outside(const struct action *action)
-{
-	return action && action->kind != ACTION_SQL && action->kind != ACTION_NOOP;
-}
 
 /* ---- going on ---- */
 
 static void fail(struct entity_step *s, const struct answer *answer, enum hx_code code, struct slice output);
 
-static void start_finish(struct entity_step *s, const struct answer *answer)
+void step_start_finish(struct entity_step *s, const struct answer *answer)
 {
 	memcpy(s->effect_ids, answer->more_ids, sizeof s->effect_ids);
 	if (s->view->after_effects_n)
@@ -55,9 +24,9 @@ static void start_finish(struct entity_step *s, const struct answer *answer)
 	if (step_is_sql(s))
 		step_look_up_sql_values(s, answer);
 	if (!s->arena->failed)
-		go(s, STEP_FINISHING, answer);
+		step_go(s, STEP_FINISHING, answer);
 	else if (s->acted)
-		end_saying(s, HX_OUTCOME_UNKNOWN, "the answer of the action is too large to be written");
+		step_end_saying(s, HX_OUTCOME_UNKNOWN, "the answer of the action is too large to be written");
 	else
 		fail(s, answer, HX_TOO_LARGE, slice_str("the step's texts are too large"));
 }
@@ -72,23 +41,23 @@ static bool may_act(struct entity_step *s, const struct answer *answer)
 	if (may)
 		return true;
 	if (s->acted)
-		end_saying(s, HX_OUTCOME_UNKNOWN, "the lease of the claim was over before the outcome was known");
+		step_end_saying(s, HX_OUTCOME_UNKNOWN, "the lease of the claim was over before the outcome was known");
 	else
-		end(s, HX_STORE_UNAVAILABLE);
+		step_end(s, HX_STORE_UNAVAILABLE);
 	return false;
 }
 
 static void start_act(struct entity_step *s, const struct answer *answer)
 {
-	if (!acts_outside(s->view->action)) {
+	if (!step_acts_outside(s->call->action)) {
 		s->output = slice_str("null");
-		start_finish(s, answer);
+		step_start_finish(s, answer);
 		return;
 	}
 	if (!may_act(s, answer))
 		return;
 	if (!s->claimed && !s->noted) {
-		go(s, STEP_NOTING, answer); /* mutant: unnoted-call -> s->noted = true, start_act(s, answer); */
+		step_go(s, STEP_NOTING, answer); /* mutant: unnoted-call -> s->noted = true, start_act(s, answer); */
 		return;
 	}
 	s->attempt++;
@@ -106,9 +75,9 @@ static void start_asking(struct entity_step *s, const struct answer *answer, enu
 }
 
 /* The claim is ours, or none is wanted. */
-static void start_work(struct entity_step *s, const struct answer *answer)
+void step_start_work(struct entity_step *s, const struct answer *answer)
 {
-	if (acts_outside(s->view->validation))
+	if (step_acts_outside(s->view->validation))
 		start_asking(s, answer, STEP_VALIDATING);
 	else
 		start_act(s, answer);
@@ -120,197 +89,14 @@ static void fail(struct entity_step *s, const struct answer *answer, enum hx_cod
 	s->output = arena_copy(s->arena, output);
 	s->code = code;
 	if (s->claimed)
-		go(s, STEP_RELEASING, answer);
+		step_go(s, STEP_RELEASING, answer);
 	else if (s->answered)
-		go(s, STEP_ANSWERING, answer);
+		step_go(s, STEP_ANSWERING, answer);
 	else
 		s->at = STEP_DONE;
 }
 
 /* ---- answers ---- */
-
-static bool is_held(const struct db_rows *rows)
-{
-	return slice_is(db_cell(rows, 0, ENTITY_OWNER)->s, SUBJECT_HELD);
-}
-
-/* Somebody has the claim, which ends by itself; or it is for a person, and does not. */
-static void end_claimed(struct entity_step *s, const struct db_rows *rows)
-{
-	const char *words = "another operation is already in progress";
-
-	if (is_held(rows))
-		words = text_printf(s->arena,
-				    "the outcome of the step \"%s\" is unknown, and a person has to resolve it: see "
-				    "`hapax why`, `hapax entity resolve`",
-				    excerpt_of(db_cell(rows, 0, ENTITY_CLAIM_STEP)->s).text);
-	end_saying(s, HX_CLAIM_FAILED, words ? words : "the outcome of the step before is unknown");
-}
-
-/* Which step this is, seen from the row; false: ended. */
-static bool choose_step(struct entity_step *s, const struct db_rows *rows, struct slice status)
-{
-	const struct workflow *w = step_workflow(s);
-
-	s->step = workflow_step(w, s->rq->step_key, status, s->rq->requester);
-	if (s->step) {
-		s->view = workflow_view(w, s->step, s->rq->requester);
-		if (s->view->allowed)
-			return true;
-		end_saying(s, HX_REQUESTER_NOT_ALLOWED, "this requester may not fire this step");
-	} else if (!workflow_has_step(w, s->rq->step_key)) {
-		end_saying(s, HX_NOT_FOUND, "the workflow has no step of this name");
-	} else if (workflow_is_claim_status(w, status)) {
-		end_claimed(s, rows);
-	} else if (!workflow_has_status(w, status)) {
-		end_saying(s, HX_WRONG_STATUS, "the entity is in a status that the definition in force does not have");
-	} else {
-		const char *words = text_printf(s->arena,
-						"the step does not start from \"%s\", the status that the entity is in",
-						excerpt_of(status).text);
-
-		end_saying(s, HX_WRONG_STATUS, words ? words : "the step does not start from this status");
-	}
-	return false;
-}
-
-/* What the step would need and this program cannot call; it is refused before anything is claimed. False: ended. */
-static bool can_be_called(struct entity_step *s)
-{
-	const struct action *absent = action_absent(s->view->action);
-	const char *words;
-
-	if (!absent)
-		absent = action_absent(s->view->validation);
-	if (!absent)
-		return true;
-	words = text_printf(
-		s->arena,
-		"the step needs the function \"%s\", which this program does not have: it is for the one that "
-		"has registered it",
-		excerpt_of(slice_str(absent->function)).text);
-	end_saying(s, HX_NOT_IMPLEMENTED, words ? words : "the step needs a function that this program does not have");
-	return false;
-}
-
-static void take_read_to_fire(struct entity_step *s, const struct answer *answer, struct slice status)
-{
-	const char *words;
-
-	if (!choose_step(s, &answer->result->rows[0], status))
-		return;
-	if (!can_be_called(s)) /* mutant: left-step-fired -> if (0) */
-		return;
-	if (s->rq->version && s->rq->version != s->version) {
-		end_saying(s, HX_CONCURRENCY_ERROR, "the entity has another version by now");
-		return;
-	}
-	if (acts_outside(s->view->action) && (words = step_take_kept(s, &answer->result->rows[0]))) {
-		end_saying(s, HX_IN_DOUBT, words);
-		return;
-	}
-	step_make_key(s);
-	if (s->view->claim_into) {
-		s->asked = answer->mono;
-		go(s, STEP_CLAIMING, answer);
-	} else {
-		start_work(s, answer);
-	}
-}
-
-/* The step that holds the claim, out of what it noted when it claimed. */
-static bool find_claimed_step(struct entity_step *s, const struct db_rows *rows, struct slice status)
-{
-	const struct workflow *w = step_workflow(s);
-	struct slice key = db_cell(rows, 0, ENTITY_CLAIM_STEP)->s,
-		     requester = db_cell(rows, 0, ENTITY_CLAIM_REQUESTER)->s;
-
-	s->step = workflow_step(w, key, db_cell(rows, 0, ENTITY_CLAIM_FROM)->s, requester);
-	s->view = s->step ? workflow_view(w, s->step, requester) : NULL;
-	s->requester = s->sender = arena_copy(s->arena, requester);
-	s->input = arena_copy(s->arena, db_cell(rows, 0, ENTITY_CLAIM_INPUT)->s);
-	s->claimed = true;
-	return s->view && s->view->claim_into && slice_is(status, s->view->claim_into);
-}
-
-static void take_read_of_claim(struct entity_step *s, const struct answer *answer, struct slice status)
-{
-	const struct db_rows *rows = &answer->result->rows[0];
-
-	if (db_cell(rows, 0, ENTITY_OWNER)->type == DB_NULL || is_held(rows) != (s->rq->mode != STEP_RECOVER)) {
-		end_saying(s, HX_WRONG_STATUS, "no claim of this entity is held for a person");
-		return;
-	}
-	if (!find_claimed_step(s, rows, status)) {
-		end_saying(s, HX_WRONG_STATUS,
-			   "the definition in force does not have the step that claimed the entity");
-		return;
-	}
-	if (s->rq->mode != STEP_RECOVER && !slice_is(s->rq->step_key, s->step->step_key)) {
-		end_saying(s, HX_WRONG_STATUS, "the claim belongs to another step");
-		return;
-	}
-	if (s->rq->mode == STEP_RECOVER && !can_be_called(s)) /* mutant: left-claim-recovered -> if (0) */
-		return;
-	step_make_key(s);
-	s->acted = true;
-	if (s->rq->mode == STEP_RECOVER) {
-		s->asked = answer->mono;
-		go(s, STEP_RECOVERING, answer);
-	} else if (s->rq->mode == STEP_RESOLVE_DONE) {
-		s->output = s->rq->input.raw;
-		start_finish(s, answer);
-	} else {
-		s->code = HX_OK; /* the person asked for it */
-		s->answered = true;
-		go(s, STEP_RELEASING, answer);
-	}
-}
-
-/* An id that the column's type does not take is the id of nothing. */
-static bool is_no_id(const struct entity_step *s, const struct unit_result *result)
-{
-	return s->rq->ref.machine->table && result->verdict == UNIT_FAILED && result->error.code == HX_DATA_ERROR;
-}
-
-static void take_read(struct entity_step *s, const struct answer *answer)
-{
-	const struct db_rows *rows = &answer->result->rows[0];
-	struct slice status;
-
-	if (answer->result->verdict != UNIT_WON && !is_no_id(s, answer->result)) {
-		end(s, HX_STORE_UNAVAILABLE);
-		return;
-	}
-	if (rows->n == 0) {
-		end_saying(s, HX_NOT_FOUND, "there is no such entity");
-		return;
-	}
-	status = db_cell(rows, 0, ENTITY_STATUS)->s;
-	s->status = arena_copy(s->arena, status).p;
-	s->name = arena_copy(s->arena, db_cell(rows, 0, ENTITY_NAME)->s);
-	if (db_cell(rows, 0, ENTITY_SUBJECT)->type == DB_NULL) {
-		s->subject = answer->more_ids[0];
-		go(s, STEP_ADOPTING, answer);
-		if (s->arena->failed || s->adopted++ == ADOPTIONS_MAX)
-			end_saying(s, HX_INTERNAL, "the row of your table and its shadow do not find each other");
-		return;
-	}
-	s->subject = db_cell(rows, 0, ENTITY_SUBJECT)->i;
-	s->version = db_cell(rows, 0, ENTITY_VERSION)->i;
-	s->fence = db_cell(rows, 0, ENTITY_FENCE)->i;
-	s->effort = db_cell(rows, 0, ENTITY_EFFORT)->i;
-	s->doubt = db_cell(rows, 0, ENTITY_DOUBT)->i != 0;
-	if (s->rq->mode == STEP_RECOVER)
-		s->workspace = arena_copy(s->arena, db_cell(rows, 0, ENTITY_WORKSPACE)->s);
-	s->data = arena_copy(s->arena, db_cell(rows, 0, ENTITY_DATA)->s);
-	if (s->rq->mode == STEP_FIRE)
-		take_read_to_fire(s, answer, status);
-	else
-		take_read_of_claim(s, answer, status);
-	if (s->arena->failed)
-		end(s, HX_TOO_LARGE); /* nothing was written yet */
-}
 
 /* Somebody else may have adopted it first, which is as good. */
 static void take_adopted(struct entity_step *s, const struct answer *answer)
@@ -318,7 +104,7 @@ static void take_adopted(struct entity_step *s, const struct answer *answer)
 	if (answer->result->verdict == UNIT_WON || answer->result->verdict == UNIT_LOST)
 		s->at = STEP_READING;
 	else
-		end(s, HX_STORE_UNAVAILABLE);
+		step_end(s, HX_STORE_UNAVAILABLE);
 }
 
 /* Where a claim or a transition tells the version reached: in the user's table the verdict stands before it. */
@@ -340,7 +126,7 @@ static void hold_claim(struct entity_step *s, const struct answer *answer, const
 	s->fence = db_cell(rows, 0, 1)->i;
 	s->status = s->view->claim_into;
 	s->claimed = true;
-	start_work(s, answer);
+	step_start_work(s, answer);
 }
 
 static void take_claimed(struct entity_step *s, const struct answer *answer)
@@ -351,10 +137,10 @@ static void take_claimed(struct entity_step *s, const struct answer *answer)
 		break;
 	case UNIT_LOST:
 	case UNIT_REFUSED:
-		end_saying(s, HX_CLAIM_FAILED, "another operation is already in progress");
+		step_end_saying(s, HX_CLAIM_FAILED, "another operation is already in progress");
 		break;
 	case UNIT_FAILED:
-		end(s, flow_failure(answer->result));
+		step_end(s, flow_failure(answer->result));
 		break;
 	case UNIT_UNKNOWN:
 		s->at = STEP_LOOKING_UP_CLAIM;
@@ -366,7 +152,7 @@ static void take_claim_looked_up(struct entity_step *s, const struct answer *ans
 {
 	/* Not there, or nobody to ask: no action has run. If the claim did land, the janitor ends it. */
 	if (answer->result->verdict != UNIT_WON || answer->result->rows[0].n == 0)
-		end(s, HX_STORE_UNAVAILABLE);
+		step_end(s, HX_STORE_UNAVAILABLE);
 	else
 		hold_claim(s, answer, &answer->result->rows[0]);
 }
@@ -374,13 +160,17 @@ static void take_claim_looked_up(struct entity_step *s, const struct answer *ans
 static void take_recovered(struct entity_step *s, const struct answer *answer)
 {
 	if (answer->result->verdict != UNIT_WON) {
-		end(s, HX_CLAIM_FAILED); /* somebody was first, or nobody knows: the next sweep sees what is left */
+		step_end(s,
+			 HX_CLAIM_FAILED); /* somebody was first, or nobody knows: the next sweep sees what is left */
 		return;
 	}
 	s->version = db_cell(&answer->result->rows[0], 0, 0)->i;
 	s->fence = db_cell(&answer->result->rows[0], 0, 1)->i;
 	s->attempt++;
-	start_asking(s, answer, STEP_PROBING);
+	if (s->call->action && s->call->action->probe)
+		start_asking(s, answer, STEP_PROBING);
+	else
+		step_go(s, STEP_HOLDING, answer); /* the definition that made the call had nobody to ask */
 }
 
 /* Whoever fired it may do so again, unless the answer was for good. */
@@ -404,11 +194,20 @@ static void take_validated(struct entity_step *s, const struct answer *answer)
 		fail(s, answer, HX_INVALID, answer->output);
 		break;
 	case ACT_CLAIM_LOST:
-		end(s, HX_STORE_UNAVAILABLE); /* nothing was done yet; the claim is gone, or will be */
+		step_end(s, HX_STORE_UNAVAILABLE); /* nothing was done yet; the claim is gone, or will be */
 		break;
 	default: /* a validation has no effect, so not knowing its outcome is the same as not having it */
 		fail(s, answer, HX_ACTION_FAILED, answer->output);
 	}
+}
+
+/* Written down, but not known to be: nothing is called, and yet whoever comes next has to take it for a call in doubt. */
+static void end_half_noted(struct entity_step *s)
+{
+	step_end_saying(
+		s, HX_OUTCOME_UNKNOWN,
+		"nothing was called, but the store was lost while the call was written down: fire it again with the "
+		"same input");
 }
 
 static void take_noted(struct entity_step *s, const struct answer *answer)
@@ -416,15 +215,30 @@ static void take_noted(struct entity_step *s, const struct answer *answer)
 	if (answer->result->verdict == UNIT_WON) {
 		s->noted = true;
 		start_act(s, answer);
+	} else if (answer->result->verdict == UNIT_UNKNOWN) {
+		s->half_noted = true;
+		s->at = STEP_LOOKING_UP_NOTE; /* mutant: note-unanswered -> step_end(s, HX_STORE_UNAVAILABLE); */
+	} else if (answer->result->verdict != UNIT_LOST && s->half_noted) {
+		end_half_noted(s);
 	} else if (answer->result->verdict != UNIT_LOST) {
-		end(s, HX_STORE_UNAVAILABLE); /* no action has run */
+		step_end(s, HX_STORE_UNAVAILABLE); /* no action has run */
 	} else if (s->notes++ == ADOPTIONS_MAX) {
-		end_saying(s, HX_CONCURRENCY_ERROR, "others are firing this step at the same time");
+		step_end_saying(s, HX_CONCURRENCY_ERROR, "others are firing this step at the same time");
 	} else {
 		s->input = s->rq->input.raw;
 		s->sender = s->requester;
 		s->at = STEP_READING;
 	}
+}
+
+static void take_note_looked_up(struct entity_step *s, const struct answer *answer)
+{
+	if (answer->result->verdict != UNIT_WON) {
+		end_half_noted(s);
+		return;
+	}
+	s->noted = answer->result->rows[0].n > 0;
+	start_act(s, answer); /* or, where it did not land or others came after it, it is written down once more */
 }
 
 /* Whoever fires it waits, so there is no rest: it is tried again at once, or not here. */
@@ -434,7 +248,7 @@ static struct next next_of(const struct entity_step *s, const struct answer *ans
 
 	return what_next(&(struct tried){
 		.heard = s->outcome == ACT_UNSETTLED ? HEARD_UNSETTLED : HEARD_UNKNOWN,
-		.policy = s->view->on_unknown,
+		.policy = s->call->on_unknown,
 		.retry = &at_once,
 		.attempt = s->unknowns,
 		.not_before_ms = answer->not_before_ms,
@@ -452,10 +266,10 @@ static void take_unknown(struct entity_step *s, const struct answer *answer)
 		start_act(s, answer);
 	else if (next.what == NEXT_PROBE)
 		start_asking(s, answer, STEP_PROBING);
-	else if (s->view->on_unknown == UNKNOWN_HOLD && s->claimed)
-		go(s, STEP_HOLDING, answer);
+	else if (s->call->on_unknown == UNKNOWN_HOLD && s->claimed)
+		step_go(s, STEP_HOLDING, answer);
 	else
-		end(s, HX_OUTCOME_UNKNOWN);
+		step_end(s, HX_OUTCOME_UNKNOWN);
 }
 
 /*
@@ -491,7 +305,7 @@ static void take_acted(struct entity_step *s, const struct answer *answer)
 	switch (answer->outcome) {
 	case ACT_OK:
 		s->output = arena_copy(s->arena, answer->output);
-		start_finish(s, answer);
+		step_start_finish(s, answer);
 		break;
 	case ACT_FAILED:
 	case ACT_FAILED_FOR_GOOD:
@@ -507,7 +321,7 @@ static void take_acted(struct entity_step *s, const struct answer *answer)
 		take_unknown(s, answer);
 		break;
 	case ACT_CLAIM_LOST:
-		end_saying(s, HX_OUTCOME_UNKNOWN, "the claim could not be kept while the action ran");
+		step_end_saying(s, HX_OUTCOME_UNKNOWN, "the claim could not be kept while the action ran");
 		break;
 	}
 }
@@ -520,16 +334,16 @@ static void take_probed(struct entity_step *s, const struct answer *answer)
 	switch (probe_read(answer, &output)) {
 	case PROBE_DONE:
 		s->output = arena_copy(s->arena, output);
-		start_finish(s, answer);
+		step_start_finish(s, answer);
 		break;
 	case PROBE_NOT_DONE:
 		s->answered = true;
 		fail(s, answer, HX_ACTION_FAILED, slice_str("the probe says that it was not done"));
 		break;
 	case PROBE_UNKNOWN:
-		end_saying(s, HX_OUTCOME_UNKNOWN, "the probe does not know either");
+		step_end_saying(s, HX_OUTCOME_UNKNOWN, "the probe does not know either");
 		if (s->claimed && s->not_before_ms > step_lease_ms(s))
-			go(s, STEP_PUTTING_OFF, answer);
+			step_go(s, STEP_PUTTING_OFF, answer);
 		break;
 	}
 }
@@ -547,7 +361,7 @@ static void finished(struct entity_step *s, const struct db_rows *rows)
 	s->version = db_cell(rows, 0, 0)->i;
 	s->status = s->view->successful_state;
 	s->updated_at = s->stamp.at;
-	end(s, HX_OK);
+	step_end(s, HX_OK);
 }
 
 /* A statement of the step's sql that must meet a row met none. Which one, the unit itself tells. */
@@ -570,7 +384,7 @@ static void unwritable(struct entity_step *s, const char *why)
 
 	snprintf(words, sizeof words, "the action was done and the store refused to write that: %s", why);
 	s->output = arena_copy(s->arena, slice_str(words));
-	end(s, HX_OUTCOME_UNKNOWN);
+	step_end(s, HX_OUTCOME_UNKNOWN);
 }
 
 static void take_finished(struct entity_step *s, const struct answer *answer)
@@ -585,27 +399,27 @@ static void take_finished(struct entity_step *s, const struct answer *answer)
 		break;
 	case UNIT_LOST:
 		if (s->claimed)
-			end_saying(s, HX_OUTCOME_UNKNOWN,
-				   "the claim had passed to somebody else before the step was finished");
+			step_end_saying(s, HX_OUTCOME_UNKNOWN,
+					"the claim had passed to somebody else before the step was finished");
 		else
-			end_saying(s, HX_CONCURRENCY_ERROR, "somebody else has changed the entity in between");
+			step_end_saying(s, HX_CONCURRENCY_ERROR, "somebody else has changed the entity in between");
 		break;
 	case UNIT_REFUSED:
 		refused(s, answer);
 		break;
 	case UNIT_FAILED:
 		if (result->error.code == HX_DATA_ERROR && s->acted && !s->rewritten++)
-			start_finish(s, answer); /* once more: the ids of its rows may have been somebody else's */
+			step_start_finish(s, answer); /* once more: the ids of its rows may have been somebody else's */
 		else if (result->error.code == HX_DATA_ERROR && s->acted)
 			unwritable(s, result->error.detail);
 		else if (result->error.code == HX_DATA_ERROR ||
 			 (result->error.code == HX_ACTION_FAILED && !s->acted && step_is_sql(s)))
 			fail(s, answer, HX_ACTION_FAILED, slice_str(result->error.detail));
 		else if (s->acted)
-			end_saying(s, HX_OUTCOME_UNKNOWN,
-				   "the action was done and the store was lost before that was written");
+			step_end_saying(s, HX_OUTCOME_UNKNOWN,
+					"the action was done and the store was lost before that was written");
 		else
-			end(s, HX_STORE_UNAVAILABLE);
+			step_end(s, HX_STORE_UNAVAILABLE);
 		break;
 	case UNIT_UNKNOWN:
 		s->at = STEP_LOOKING_UP_FINISH;
@@ -616,9 +430,9 @@ static void take_finished(struct entity_step *s, const struct answer *answer)
 static void take_finish_looked_up(struct entity_step *s, const struct answer *answer)
 {
 	if (answer->result->verdict != UNIT_WON)
-		end_saying(s, HX_OUTCOME_UNKNOWN, "the store was lost while the step was being finished");
+		step_end_saying(s, HX_OUTCOME_UNKNOWN, "the store was lost while the step was being finished");
 	else if (answer->result->rows[0].n == 0)
-		start_finish(s, answer); /* it did not land and cannot any more: still ours to finish */
+		step_start_finish(s, answer); /* it did not land and cannot any more: still ours to finish */
 	else
 		finished(s, &answer->result->rows[0]);
 }
@@ -647,7 +461,10 @@ static void take(struct task *task, const struct answer *answer)
 		s->at = STEP_READING;
 		break;
 	case STEP_READING:
-		take_read(s, answer);
+		step_take_read(s, answer);
+		break;
+	case STEP_AWAITING:
+		s->at = STEP_READING;
 		break;
 	case STEP_ADOPTING:
 		take_adopted(s, answer);
@@ -667,6 +484,9 @@ static void take(struct task *task, const struct answer *answer)
 	case STEP_NOTING:
 		take_noted(s, answer);
 		break;
+	case STEP_LOOKING_UP_NOTE:
+		take_note_looked_up(s, answer);
+		break;
 	case STEP_ACTING:
 		take_acted(s, answer);
 		break;
@@ -684,7 +504,7 @@ static void take(struct task *task, const struct answer *answer)
 		break;
 	case STEP_HOLDING:
 	case STEP_PUTTING_OFF:
-		end(s, HX_OUTCOME_UNKNOWN); /* if it was lost, the claim ends by its time, which is safe too */
+		step_end(s, HX_OUTCOME_UNKNOWN); /* if it was lost, the claim ends by its time, which is safe too */
 		break;
 	case STEP_ANSWERING: /* best effort: at worst the next try carries the same key */
 		s->at = STEP_DONE;

@@ -25,9 +25,11 @@
  *      finding out about one, may take longer than the lease.
  *  E4  A claim whose outcome is unknown is never released by us; only the janitor, a probe or a person end it.
  *  E5  All calls under the key of the effect are one request: the first is written down before it is sent, and whoever comes
- *      after it sends that, or nothing (HX_IN_DOUBT).
+ *      after it sends that, by the same version of the definition, or nothing (HX_IN_DOUBT).
  *  E6  Finish and release carry the fence of the claim; a holder that was replaced changes nothing by them.
  *  E7  The caller always learns what the action itself said: a release that is lost or fails does not hide it.
+ *  E8  A caller who hears HX_STORE_UNAVAILABLE has left no call written down that was never made, for others to take for one in
+ *      doubt: where that cannot be known, it is HX_OUTCOME_UNKNOWN. (A claim's is left to its time.)
  */
 #ifndef HX_FLOW_ENTITY_STEP_H
 #define HX_FLOW_ENTITY_STEP_H
@@ -61,6 +63,9 @@ struct step_along {
 	void (*won)(struct step_along *along, const struct unit_result *result);
 };
 
+/* NULL: this version is not known here (yet). */
+typedef const struct workflow *(*step_workflow_fn)(const void *context, struct slice workflow, int64_t version);
+
 /* Immutable while the task lives; texts are the caller's. */
 struct step_request {
 	enum step_mode mode;
@@ -73,17 +78,22 @@ struct step_request {
 	int64_t lease_ms;  /* for views without one of their own */
 	struct slice traceparent;
 	struct step_along *along; /* NULL: nothing */
+	/* Finds another version of the machine's definition: a call in doubt is made again by the one that made it. Pure. */
+	step_workflow_fn workflow_of;
+	const void *context;
 };
 
 enum step_at {
 	STEP_NEW,
 	STEP_READING,
+	STEP_AWAITING, /* the definition by which a call in doubt was made is being brought: then it is read again */
 	STEP_ADOPTING, /* the user's own table: the row gets its shadow, then it is read again */
 	STEP_CLAIMING,
 	STEP_LOOKING_UP_CLAIM,
 	STEP_RECOVERING,
 	STEP_VALIDATING,
 	STEP_NOTING, /* no claim: the call is written down before it is begun */
+	STEP_LOOKING_UP_NOTE,
 	STEP_ACTING,
 	STEP_PROBING,
 	STEP_FINISHING,
@@ -111,6 +121,9 @@ struct entity_step {
 	/* private */
 	const struct step *step;
 	const struct step_view *view;
+	const struct step_view
+		*call; /* by which the action is called: another version's, where that call is in doubt */
+	int64_t call_version;
 	int64_t subject, fence, effort, attempt, unknowns;
 	enum act_outcome outcome;
 	bool claimed;
@@ -122,7 +135,9 @@ struct entity_step {
 	struct slice workspace, name, requester, input;
 	struct slice sender, address; /* of the call: those of the first try under its key (step_kept.c) */
 	bool noted;
+	bool half_noted;             /* a note of ours may stand, and its commit was not answered */
 	unsigned notes;              /* how often that was lost */
+	unsigned waits;              /* for a definition */
 	struct slice key;            /* of the step's own effect */
 	struct slice call_key, body; /* of the call that is under way */
 	struct slice effect_payload;

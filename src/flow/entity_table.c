@@ -240,12 +240,12 @@ static void make(struct db_stmt *stmt, const char *name, const char *in, const c
 #define SELECT                                                                                                                    \
 	"SELECT e.subject, u.%S, CAST(u.%V AS BIGINT), s.fence, s.effort, s.owner, s.until,"                                      \
 	" coalesce(s.updated_at, 0), '{}', e.claim_step, e.claim_from, e.claim_requester, e.claim_input, CAST(u.%I AS TEXT), ''," \
-	" coalesce(s.doubt, 0), e.claim_effort, e.claim_address, e.claim_open"                                                    \
+	" coalesce(s.doubt, 0), e.claim_effort, e.claim_address, e.claim_open, e.claim_version"                                   \
 	" FROM %T u LEFT JOIN hx_entity e ON e.workspace = '' AND e.workflow = ?1 AND e.name = CAST(u.%I AS TEXT)"                \
 	" LEFT JOIN hx_subject s ON s.id = e.subject"
 #define OUT                                                                                                            \
 	"itiiitiittttttti"                                                                                             \
-	"iti"
+	"itii"
 
 /* ?1 to ?2 from ?3 version ?4 time ?5 id: in the types that the columns have. */
 #define UPDATE(time)                                                                                                   \

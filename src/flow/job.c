@@ -15,8 +15,8 @@
 #define JOB_SELECT                                                                                                     \
 	"SELECT j.subject, s.status, s.version, j.queue, j.workflow, j.action, j.effect_key, j.payload, j.attempt,"    \
 	" j.due_at, j.error, s.updated_at, s.doubt, j.priority, j.job_key, j.output, s.owner, s.until, s.fence, j.run,"  \
-	" j.in_flight_max, j.ended_at, j.unsettled_since FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
-#define JOB_OUT "ititttttiitiiitttiiiiii"
+	" j.in_flight_max, j.ended_at, j.unsettled_since, j.sent_version FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
+#define JOB_OUT "ititttttiitiiitttiiiiiii"
 
 static const struct db_stmt stmt_insert = {
 	.name = "job_insert",
@@ -26,11 +26,12 @@ static const struct db_stmt stmt_insert = {
 	.out = "",
 };
 
-/* In the unit of the claim: out of the index, one more attempt. */
+/* In the unit of the claim: out of the index, one more attempt, and by which version it is sent. */
 static const struct db_stmt stmt_start = {
 	.name = "job_start",
-	.sql = "UPDATE hx_job SET due_at = NULL, attempt = attempt + 1{from} WHERE subject = ?1 RETURNING {ord}attempt",
-	.in = "i",
+	.sql = "UPDATE hx_job SET due_at = NULL, attempt = attempt + 1, sent_version = ?2{from} WHERE subject = ?1"
+	       " RETURNING {ord}attempt",
+	.in = "ii",
 	.out = "i",
 };
 
@@ -38,9 +39,9 @@ static const struct db_stmt stmt_start = {
 static const struct db_stmt stmt_end = {
 	.name = "job_end",
 	.sql = "UPDATE hx_job SET due_at = hx_now_ms() + ?2, ended_at = CASE WHEN ?2 IS NULL THEN hx_now_ms() END,"
-	       " error = ?3, output = ?4, unsettled_since = ?5,"
+	       " error = ?3, output = ?4, unsettled_since = ?5, sent_version = CASE WHEN ?6 = 0 THEN sent_version END,"
 	       " attempt = attempt - CASE WHEN ?5 IS NOT NULL THEN 1 ELSE 0 END{from} WHERE subject = ?1",
-	.in = "iitti",
+	.in = "iittii",
 	.out = "",
 };
 
@@ -54,7 +55,8 @@ static const struct db_stmt stmt_is_there = {
 /* Out of PARKED nobody claims, so this and the transition behind it see the same row. */
 static const struct db_stmt stmt_redrive = {
 	.name = "job_redrive",
-	.sql = "UPDATE hx_job SET due_at = hx_now_ms(), ended_at = NULL, attempt = 0, error = NULL, unsettled_since = NULL WHERE subject = ?1"
+	.sql = "UPDATE hx_job SET due_at = hx_now_ms(), ended_at = NULL, attempt = 0, error = NULL, unsettled_since = NULL,"
+	       " sent_version = CASE WHEN repeatable = 1 THEN sent_version END WHERE subject = ?1"
 	       " AND due_at IS NULL"
 	       " AND run IS NULL"
 	       " AND EXISTS (SELECT 1 FROM hx_subject WHERE id = ?1 AND status = 'PARKED')"
@@ -207,7 +209,7 @@ void job_end(struct unit *unit, int64_t subject, const struct job_ending *ending
 	UNIT_ADD(unit, UNIT_ANY, &stmt_end, db_int(subject),
 		 ending->due_in_ms < 0 ? db_null() : db_int(ending->due_in_ms), error.p ? db_text(error) : db_null(),
 		 ending->output.p ? db_text(ending->output) : db_null(),
-		 ending->unsettled_since ? db_int(ending->unsettled_since) : db_null());
+		 ending->unsettled_since ? db_int(ending->unsettled_since) : db_null(), db_int(ending->answered));
 }
 
 void job_redrive(struct unit *unit, const struct stamp *stamp, struct slice workspace, int64_t subject)
@@ -289,6 +291,11 @@ static void end(struct job_run *j, enum hx_code code)
 	j->at = JOB_AT_DONE;
 }
 
+static int64_t int_or_none(const struct db_value *cell)
+{
+	return cell->type == DB_INT ? cell->i : 0;
+}
+
 /* Reads the row as it is, and goes on only when it can be claimed. */
 static void take_read(struct job_run *j, const struct answer *answer)
 {
@@ -303,12 +310,13 @@ static void take_read(struct job_run *j, const struct answer *answer)
 	j->from = slice_is(status, JOB_AVAILABLE)  ? JOB_AVAILABLE
 		  : slice_is(status, JOB_RETRYING) ? JOB_RETRYING
 						   : NULL;
-	j->action = j->action_of(j->context, db_cell(rows, 0, JOB_WORKFLOW)->s, db_cell(rows, 0, JOB_ACTION)->s);
+	j->sent_version = int_or_none(db_cell(rows, 0, JOB_SENT_VERSION)); /* mutant: sent-elsewhere */
+	j->kept = j->sent_version != 0;
+	j->action = j->action_of(j->context, db_cell(rows, 0, JOB_WORKFLOW)->s, db_cell(rows, 0, JOB_ACTION)->s,
+				 &j->sent_version);
 	j->version = db_cell(rows, 0, JOB_VERSION)->i;
 	j->doubt = db_cell(rows, 0, JOB_DOUBT)->i != 0;
-	j->unsettled_since = db_cell(rows, 0, JOB_UNSETTLED_SINCE)->type == DB_NULL
-				     ? 0
-				     : db_cell(rows, 0, JOB_UNSETTLED_SINCE)->i;
+	j->unsettled_since = int_or_none(db_cell(rows, 0, JOB_UNSETTLED_SINCE));
 	j->key = arena_copy(j->arena, db_cell(rows, 0, JOB_KEY)->s);
 	j->payload = arena_copy(j->arena, db_cell(rows, 0, JOB_PAYLOAD)->s);
 	j->trace = trace_of_members(json_trust(j->payload), j->arena);
@@ -316,6 +324,8 @@ static void take_read(struct job_run *j, const struct answer *answer)
 		end(j, HX_CLAIM_FAILED);
 	} else if (j->arena->failed) {
 		end(j, HX_TOO_LARGE);
+	} else if (j->kept && (!j->action || j->action->absent)) {
+		end(j, HX_CONFIG_ERROR); /* no other version may send it, and no attempt is used by waiting */
 	} else if (j->action && j->action->absent) { /* mutant: left-job-taken -> } else if (0) { */
 		end(j, HX_CLAIM_FAILED);             /* the scan leaves them out: this one was found a moment before */
 	} else {
@@ -470,7 +480,11 @@ static void ask_end(const struct job_run *j, struct unit *unit)
 {
 	struct move move = {j->subject, JOB_RUNNING, j->to};
 	bool retry = strcmp(j->to, JOB_RETRYING) == 0, done = strcmp(j->to, JOB_COMPLETED) == 0;
-	struct job_ending ending = {.due_in_ms = retry ? j->due_in_ms : -1, .unsettled_since = j->unsettled_since};
+	struct job_ending ending = {
+		.due_in_ms = retry ? j->due_in_ms : -1,
+		.unsettled_since = j->unsettled_since,
+		.answered = done || !j->doubt, /* mutant: sent-forgotten -> .answered = true, */
+	};
 
 	if (!done)
 		ending.error = j->error.p ? j->error : slice_str("");
@@ -501,7 +515,7 @@ static void ask(const struct task *task, struct ask *ask)
 			.key = j->key,
 			.attempt = j->attempt,
 			.traceparent = j->trace,
-			.in_doubt = j->doubt,
+			.in_doubt = j->doubt || j->kept,
 			.lease = lease_of(j),
 		};
 		return;
@@ -512,7 +526,8 @@ static void ask(const struct task *task, struct ask *ask)
 		job_read(ask->unit, j->subject);
 	} else if (j->at == JOB_AT_CLAIMING) {
 		subject_claim(ask->unit, &j->stamp, &claim, j->version, j->policy->lease_ms);
-		UNIT_ADD(ask->unit, UNIT_ANY, &stmt_start, db_int(j->subject));
+		UNIT_ADD(ask->unit, UNIT_ANY, &stmt_start, db_int(j->subject),
+			 j->sent_version ? db_int(j->sent_version) : db_null());
 	} else {
 		ask_end(j, ask->unit);
 	}
@@ -533,6 +548,7 @@ static uint64_t fingerprint(const struct task *task, uint64_t hash)
 	hash = hash_mix(hash, (uint64_t)j->version);
 	hash = hash_mix(hash, (uint64_t)j->fence);
 	hash = hash_mix(hash, (uint64_t)j->attempt);
+	hash = hash_mix(hash, (uint64_t)j->sent_version * 2u + j->kept);
 	hash = hash_mix(hash, j->to ? (uint64_t)j->to[0] : 0);
 	hash = hash_mix(hash, j->doubt * 2u + (j->unsettled_since != 0));
 	hash = hash_mix(hash, (uint64_t)j->asked.ns);

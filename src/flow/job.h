@@ -14,6 +14,9 @@
  *  J1  due_at is set exactly while the job is AVAILABLE or RETRYING, ended_at while it is COMPLETED or PARKED.
  *  J2  The effect_key never changes: a delivery that is repeated, for whatever reason, carries the same one.
  *  J3  The attempt is counted in the unit of the claim, so work that kills its worker is parked in the end.
+ *  J4  What may have been done is sent again by the version of the definition that it was sent by: to the same address. That
+ *      version stands in the row before anything is sent, and until an answer settles it; a person's redrive does not, unless
+ *      the action is `claimed`: then he has looked, and the definition in force counts.
  */
 #ifndef HX_FLOW_JOB_H
 #define HX_FLOW_JOB_H
@@ -69,6 +72,7 @@ struct job_ending {
 	int64_t due_in_ms;
 	struct slice error, output;
 	int64_t unsettled_since; /* 0: it is not; otherwise the attempt of this claim is given back */
+	bool answered;           /* whatever was sent is known to be done or not: J4 */
 };
 void job_end(struct unit *unit, int64_t subject, const struct job_ending *ending);
 
@@ -106,6 +110,7 @@ enum {
 	JOB_IN_FLIGHT_MAX,
 	JOB_ENDED_AT,
 	JOB_UNSETTLED_SINCE, /* NULL: the other side is not at an earlier try, or has not said so */
+	JOB_SENT_VERSION, /* of the definition that something was sent by, which may have been done; NULL: nothing was */
 	JOB_COLUMNS
 };
 void job_read(struct unit *unit, int64_t subject);
@@ -136,8 +141,12 @@ struct job_policy {
 	int64_t lease_ms;
 };
 
-/* Finds the action of a job among the definitions; NULL: it is gone. Pure. */
-typedef const struct action *(*job_action_fn)(const void *context, struct slice workflow, struct slice action);
+/*
+ * Finds the action of a job among the definitions, in this version; 0: in the one in force, which is told. NULL: it is gone, or not
+ * known here (yet). Pure.
+ */
+typedef const struct action *(*job_action_fn)(const void *context, struct slice workflow, struct slice action,
+					      int64_t *version);
 
 enum job_at { JOB_AT_NEW, JOB_AT_READING, JOB_AT_CLAIMING, JOB_AT_ACTING, JOB_AT_ENDING, JOB_AT_DONE };
 
@@ -154,6 +163,8 @@ struct job_run {
 	const char *to;   /* where it ends */
 	const struct action *action;
 	int64_t version, fence, attempt, due_in_ms;
+	int64_t sent_version;    /* J4; 0: there is no definition to send it by */
+	bool kept;               /* it stood in the row: something was sent by it, and may have been done */
 	int64_t unsettled_since; /* as read, then as it is to be written */
 	bool doubt; /* an earlier worker died over it, or its delivery may have been done, or be under way */
 	struct slice key, payload, error, trace;
@@ -162,7 +173,10 @@ struct job_run {
 	enum hx_code code;
 };
 
-/* DONE with HX_OK when it was delivered, HX_CLAIM_FAILED when somebody else has it, else what went wrong. */
+/*
+ * DONE with HX_OK when it was delivered, HX_CLAIM_FAILED when somebody else has it, HX_CONFIG_ERROR when the version that it was sent
+ * by is not known here (yet), else what went wrong.
+ */
 void job_run_init(struct job_run *run, int64_t subject, const struct job_policy *policy, job_action_fn action_of,
 		  const void *context, struct arena *arena);
 

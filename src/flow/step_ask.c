@@ -12,7 +12,7 @@ static void ask_act(const struct entity_step *s, const struct action *action, st
 		.attempt = s->attempt ? s->attempt : 1,
 		.traceparent = s->rq->traceparent,
 		.fence = s->fence,
-		.unknown_on_5xx = s->view->unknown_on_5xx,
+		.unknown_on_5xx = s->call->unknown_on_5xx,
 		.in_doubt = s->doubt || s->unknowns || !s->claimed,
 	};
 	if (s->claimed)
@@ -32,11 +32,14 @@ void step_ask(const struct task *task, struct ask *ask)
 		ask_act(s, s->view->validation, ask);
 		break;
 	case STEP_ACTING:
-		ask_act(s, s->view->action, ask);
-		ask->act.address = s->address;
+		ask_act(s, s->call->action, ask);
 		break;
 	case STEP_PROBING:
-		ask_act(s, s->view->action->probe, ask);
+		ask_act(s, s->call->action->probe, ask);
+		break;
+	case STEP_AWAITING:
+		ask->kind = ASK_SLEEP;
+		ask->until = s->asked;
 		break;
 	default:
 		ask->kind = ASK_COMMIT;
@@ -49,12 +52,14 @@ const char *step_where(const struct task *task)
 	static const char *const names[] = {
 		"new",
 		"reading",
+		"awaiting a definition",
 		"adopting the row",
 		"claiming",
 		"looking up its claim",
 		"taking over",
 		"validating",
 		"writing its call down",
+		"looking up whether it is written",
 		"acting",
 		"probing",
 		"finishing",
@@ -80,6 +85,7 @@ uint64_t step_fingerprint(const struct task *task, uint64_t hash)
 	hash = hash_mix(hash, (uint64_t)(s->attempt * 8 + s->unknowns));
 	hash = hash_mix(hash, s->outcome * 16u + s->claimed * 8u + s->acted * 4u + s->doubt * 2u + s->answered);
 	hash = hash_mix(hash, (uint64_t)s->asked.ns);
-	hash = hash_mix(hash, s->notes * 2u + s->noted);
+	hash = hash_mix(hash, (uint64_t)s->call_version);
+	hash = hash_mix(hash, s->waits * 256u + s->notes * 4u + s->half_noted * 2u + s->noted);
 	return hash_mix(hash, s->code);
 }

@@ -1,10 +1,11 @@
 /*
- * The parts of the entity step (entity_step.c has its states): the texts it makes (step_text.c) and the units it asks
- * for (step_units.c), and what it asks for (step_ask.c). Functions of the task alone.
+ * The parts of the entity step (entity_step.c has its states): what the row that it reads means for it (step_read.c), the texts it
+ * makes (step_text.c), the units it asks for (step_units.c), and what it asks for (step_ask.c). Functions of the task alone.
  */
 #ifndef HX_FLOW_STEP_PARTS_H
 #define HX_FLOW_STEP_PARTS_H
 
+#include "flow/answer.h"
 #include "flow/entity_step.h"
 
 static inline const struct workflow *step_workflow(const struct entity_step *s)
@@ -22,9 +23,15 @@ static inline struct lease step_lease(const struct entity_step *s)
 	return (struct lease){s->subject, s->fence, step_lease_ms(s), s->asked};
 }
 
+/* Work for the action port; sql runs in the finish's unit, a noop is done already. */
+static inline bool step_acts_outside(const struct action *action)
+{
+	return action && action->kind != ACTION_SQL && action->kind != ACTION_NOOP;
+}
+
 static inline bool step_is_sql(const struct entity_step *s)
 {
-	return s->view->action && s->view->action->kind == ACTION_SQL;
+	return s->call->action && s->call->action->kind == ACTION_SQL;
 }
 
 /* What the finish leads from and to: the claim status or the step's own, and the successful state. */
@@ -32,6 +39,34 @@ static inline struct move step_finish_move(const struct entity_step *s)
 {
 	return (struct move){s->subject, s->claimed ? s->view->claim_into : s->step->status, s->view->successful_state};
 }
+
+/* ---- going on ---- */
+
+static void step_end(struct entity_step *s, enum hx_code code)
+{
+	s->code = code;
+	s->at = STEP_DONE;
+}
+
+static inline void step_end_saying(struct entity_step *s, enum hx_code code, const char *words)
+{
+	s->output = slice_str(words);
+	step_end(s, code);
+}
+
+/* The next unit gets a fresh op, so that looking it up cannot find an earlier one. */
+static inline void step_go(struct entity_step *s, enum step_at at, const struct answer *answer)
+{
+	s->stamp = flow_stamp(answer);
+	wall_time_format(s->stamp.at, s->stamp_text);
+	s->at = at;
+}
+
+/* entity_step.c: the claim is ours, or none is wanted; and what is to be done is done, or a person says that it was. */
+void step_start_work(struct entity_step *s, const struct answer *answer);
+void step_start_finish(struct entity_step *s, const struct answer *answer);
+/* step_read.c: the row is here, and says what is to be done about it, or that nothing can be. */
+void step_take_read(struct entity_step *s, const struct answer *answer);
 
 /* ---- texts, in the task's arena, which remembers whether there was room ---- */
 
@@ -56,10 +91,12 @@ uint64_t step_fingerprint(const struct task *task, uint64_t hash);
 
 /* ---- step_kept.c ---- */
 
-/* Where an action is called; empty: it has no address. */
-struct slice step_address(const struct action *action);
-/* What was begun before under the step's key, if anything, is what is sent. Words: it cannot be (HX_IN_DOUBT). */
-const char *step_take_kept(struct entity_step *s, const struct db_rows *rows);
+/* The call is made by this view, of this version of the definition. */
+void step_call_by(struct entity_step *s, const struct step_view *view, int64_t version);
+/* By the view that the call was written down by. HX_BUSY: that version is not here (yet); HX_IN_DOUBT: it has no such step. */
+enum hx_code step_find_call(struct entity_step *s, const struct db_rows *rows);
+/* What was begun before under the step's key, if anything, is what is sent. As above; HX_IN_DOUBT: it cannot be, as the words say. */
+enum hx_code step_take_kept(struct entity_step *s, const struct db_rows *rows, const char **ret_words);
 
 /* ---- units ---- */
 

@@ -46,6 +46,7 @@ static struct entity_sent call_of(const struct entity_step *s)
 		.requester = s->sender,
 		.input = s->input,
 		.effort = s->effort,
+		.version = s->call_version,
 		.address = s->address,
 	};
 }
@@ -133,9 +134,12 @@ void step_build_unit(const struct entity_step *s, struct unit *unit)
 	case STEP_NOTING: {
 		struct entity_sent call = call_of(s);
 
-		entity_note_call(unit, s->subject, &call);
+		entity_note_call(unit, s->stamp.op, s->subject, &call);
 		break;
 	}
+	case STEP_LOOKING_UP_NOTE:
+		entity_look_up_note(unit, s->stamp.op, s->subject);
+		break;
 	case STEP_ANSWERING:
 		if (s->outcome == ACT_FAILED)
 			entity_failed_alone(unit, s->subject, s->effort);

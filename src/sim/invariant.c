@@ -207,10 +207,7 @@ void invariant_request(struct sim *sim, const struct act_call *call)
 
 	if (!call->key.n || !call->input.p || is_question(call->key)) /* without a text: a scenario's network */
 		return;
-	if (call->address.n)
-		text = hash_bytes(text, call->address.p, call->address.n);
-	else
-		text = hash_mix(text, (uint64_t)(uintptr_t)call->action);
+	text = hash_mix(text, (uint64_t)(uintptr_t)call->action); /* each version of a definition has its own */
 	for (unsigned i = 0; i < state->requests_n; i++)
 		if (state->requests[i].key == key) {
 			if (state->requests[i].text != text)

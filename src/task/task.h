@@ -64,7 +64,6 @@ struct lease {
 struct act_call {
 	const void *action;       /* what the port knows it by: a struct action of the model, in tests a name */
 	struct slice input;       /* JSON */
-	struct slice address;     /* where the first try under this key went; empty: where the action says */
 	struct slice key;         /* of the logical effect: the same in every repetition */
 	int64_t attempt;          /* from 1 */
 	struct slice traceparent; /* with its tracestate (base/trace.h), to be continued by the call; empty: none */

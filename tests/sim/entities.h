@@ -2,6 +2,8 @@
 #ifndef HX_TESTS_SIM_ENTITIES_H
 #define HX_TESTS_SIM_ENTITIES_H
 
+#include "base/hash.h"
+#include "flow/entity_step.h"
 #include "sim/invariant.h"
 #include "sim/sim.h"
 
@@ -26,13 +28,43 @@ static void make_entities(struct sim *sim, const char *workflow)
 /* The calls that are written down decide what may be sent. */
 static const struct db_stmt stmt_calls = {
 	.name = "sim_calls",
-	.sql = "SELECT claim_step, claim_input, claim_effort, claim_open FROM hx_entity",
+	.sql = "SELECT claim_step, claim_input, claim_effort, claim_open, claim_version FROM hx_entity",
 	.in = "",
-	.out = "ttii",
+	.out = "ttiii",
 };
 
+static const struct db_stmt stmt_note = {
+	.name = "sim_note",
+	.sql = "SELECT coalesce(claim_op, 0) FROM hx_entity WHERE subject = ?1",
+	.in = "i",
+	.out = "i",
+};
+
+/* NULL: it is something else. */
+static const struct entity_step *step_of(const struct sim *sim, unsigned actor)
+{
+	const struct task *task = &sim->state.actors[actor].task.task;
+
+	return task->kind && strcmp(task->kind->name, "step") == 0 ? (const struct entity_step *)task : NULL;
+}
+
+/* Ops are no part of a state; whether the one that somebody looks for stands there is. */
 static uint64_t hash_calls(struct sim *sim, uint64_t hash)
 {
+	struct unit unit;
+
+	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
+		const struct entity_step *s = step_of(sim, i);
+
+		if (!s || s->at != STEP_LOOKING_UP_NOTE)
+			continue;
+		unit_init(&unit, 0);
+		UNIT_ADD(&unit, UNIT_ANY, &stmt_note, db_int(s->subject));
+
+		struct unit_result result = sim_run_unit(sim, &unit);
+
+		hash = hash_mix(hash, i * 2u + (db_cell(&result.rows[0], 0, 0)->i == s->stamp.op));
+	}
 	return sim_hash_answer(sim, &stmt_calls, hash);
 }
 

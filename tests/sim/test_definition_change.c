@@ -83,7 +83,7 @@ static const struct entity_machine *parse(const char *text)
 	for (const struct finding *f = findings.first; f; f = f->next)
 		printf("%s: %s\n", f->rule, f->text);
 	assert_non_null(workflow);
-	return entity_machine_new(workflow, /* table= */ NULL, &fixture.arena);
+	return entity_machine_new(workflow, /* version= */ 1, /* table= */ NULL, &fixture.arena);
 }
 
 /* As the engine's janitors make them. */

@@ -6,7 +6,8 @@
  *   keyed      keyed service    one effect, under one key, in so many attempts as it has
  *   claimed    plain service    one effect: what may have been delivered is parked
  *
- * And with a node that lacks the function of the action: it leaves the job to the other one.
+ * And with a node that lacks the function of the action: it leaves the job to the other one. With nodes that have two versions of
+ * the definition in force: whoever delivers it after a doubt does so by the version that was called by first (I8, invariant.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +32,9 @@ static const struct job_policy policy = {.attempts_max = 2, .first_ms = 1000, .m
 
 static struct {
 	struct action action, lacking;
-	bool person; /* one who redrives is about */
+	struct action other; /* of the second version */
+	bool person;         /* one who redrives is about */
+	bool never_fails;
 	struct sim *sim;
 } fixture;
 
@@ -68,9 +71,9 @@ static const struct db_stmt stmt_moment = {
 
 static const struct db_stmt stmt_hash = {
 	.name = "sim_job_hash",
-	.sql = "SELECT attempt, due_at, ended_at IS NULL, error IS NULL, unsettled_since FROM hx_job",
+	.sql = "SELECT attempt, due_at, ended_at IS NULL, error IS NULL, unsettled_since, sent_version FROM hx_job",
 	.in = "",
-	.out = "iiiii",
+	.out = "iiiiii",
 };
 
 static const struct db_stmt stmt_check = {
@@ -145,10 +148,15 @@ static bool is_past(struct sim *sim)
 	return ask_store(sim, &stmt_past).rows[0].n > 0;
 }
 
-static const struct action *action_of(const void *context, struct slice workflow, struct slice action)
+/* The context is what the node has in force. */
+static const struct action *action_of(const void *context, struct slice workflow, struct slice action, int64_t *version)
 {
 	(void)workflow, (void)action;
-	return context;
+	if (!*version)
+		*version = context == &fixture.other ? 2 : 1;
+	if (*version == 2)
+		return &fixture.other;
+	return context == &fixture.lacking ? &fixture.lacking : &fixture.action;
 }
 
 static void init_delivery(union sim_task *task, const void *plan, struct arena *texts)
@@ -245,6 +253,7 @@ static void explore(const char *name, enum sim_world world, const struct action 
 			 {"person", 2, true, init_person, NULL, is_parked_undelivered}},
 		.bounds = bounds,
 		.world = world,
+		.never_fails = fixture.never_fails,
 		.setup = setup,
 		.check = check,
 		.rows = &rows_of_jobs,
@@ -268,7 +277,8 @@ static void explore(const char *name, enum sim_world world, const struct action 
 
 static void act_with(enum action_effect effect)
 {
-	fixture.person = false;
+	fixture.person = fixture.never_fails = false;
+	fixture.other = (struct action){.name = "mail", .kind = ACTION_HTTP, .effect = effect};
 	fixture.action = (struct action){.name = "mail", .kind = ACTION_HTTP, .effect = effect};
 	fixture.lacking = (struct action){.name = "mail", .kind = ACTION_NATIVE, .effect = effect, .absent = true};
 }
@@ -309,6 +319,16 @@ static void exhaustive_claimed(void **state)
 		(struct sim_bounds){.lapses = 1, .crashes = 1});
 }
 
+/* Each node has another version in force. After a definite failure the one in force is right, so there is none here. */
+static void exhaustive_versions(void **state)
+{
+	(void)state;
+	act_with(EFFECT_KEYED);
+	fixture.never_fails = true;
+	explore("an after-effect, two versions of its definition", WORLD_KEYED, &fixture.other,
+		(struct sim_bounds){.lapses = 1, .crashes = 1, .lost_answers = 1, .unsettled = 1});
+}
+
 static void exhaustive_left(void **state)
 {
 	(void)state;
@@ -321,7 +341,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exhaustive_keyed),  cmocka_unit_test(exhaustive_unsettled),
 		cmocka_unit_test(exhaustive_lapses), cmocka_unit_test(exhaustive_claimed),
-		cmocka_unit_test(exhaustive_left),
+		cmocka_unit_test(exhaustive_left),   cmocka_unit_test(exhaustive_versions),
 	};
 
 	if (argc > 1)

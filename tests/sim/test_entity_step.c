@@ -9,7 +9,8 @@
  *   hold         plain service      one effect: what is not known stays parked
  *   (no claim)   keyed service      one effect, although nobody serialises the callers
  *
- * Callers with different inputs (claim or not): one request to a key (I8), and one effect.
+ * Callers with different inputs, or by different versions of the definition (claim or not): one request to a key (I8), by one
+ * version, and one effect.
  *
  * And in all of them: after-effects exist exactly when their transition does.
  */
@@ -44,7 +45,7 @@ static const char definition[] =
 /* One world per test: definitions live as long as the program. */
 static struct {
 	struct arena arena;
-	const struct entity_machine *machine;
+	const struct entity_machine *machine, *second; /* the second version; NULL: there is none */
 	const struct entity_machine
 		*lacking; /* the second caller's and the janitor's program lacks a function; NULL: no */
 	struct step_request rq;
@@ -54,20 +55,27 @@ static struct {
 	bool differ; /* the callers' inputs */
 } fixture;
 
-static const struct entity_machine *machine_from(const char *effect, const char *probe, const char *step)
+static const struct entity_machine *machine_of(const char *effect, const char *more, const char *step, int64_t version)
 {
 	struct findings findings;
 	const struct workflow *workflow;
 	char text[2000];
 
 	findings_init(&findings, &fixture.arena);
-	snprintf(text, sizeof text, definition, effect, probe, step);
+	snprintf(text, sizeof text, definition, effect, more, step);
 	workflow_parse("billing.json", arena_copy(&fixture.arena, slice_str(text)), &fixture.arena, &findings,
 		       &workflow);
 	for (const struct finding *f = findings.first; f; f = f->next)
 		printf("%s: %s\n", f->rule, f->text);
 	assert_non_null(workflow);
-	return entity_machine_new(workflow, /* table= */ NULL, &fixture.arena);
+	return entity_machine_new(workflow, version, /* table= */ NULL, &fixture.arena);
+}
+
+static const struct workflow *workflow_of(const void *context, struct slice workflow, int64_t version)
+{
+	(void)context, (void)workflow;
+	assert_true(version == 1 || (version == 2 && fixture.second));
+	return version == 1 ? fixture.machine->workflow : fixture.second->workflow;
 }
 
 static void parse(const char *effect, const char *probe, const char *step)
@@ -75,7 +83,7 @@ static void parse(const char *effect, const char *probe, const char *step)
 	arena_release(&fixture.arena);
 	memset(&fixture, 0, sizeof fixture);
 	arena_init(&fixture.arena, 16u << 20);
-	fixture.machine = machine_from(effect, probe, step);
+	fixture.machine = machine_of(effect, probe, step, /* version= */ 1);
 	fixture.rq = (struct step_request){
 		.mode = STEP_FIRE,
 		.ref = {slice_str("default"), fixture.machine, slice_str("e1")},
@@ -83,6 +91,7 @@ static void parse(const char *effect, const char *probe, const char *step)
 		.requester = slice_str("default"),
 		.input = json_trust(slice_str("null")),
 		.lease_ms = 60000,
+		.workflow_of = workflow_of,
 	};
 	fixture.rule = (struct janitor_rule){
 		.kind = fixture.machine->kind,
@@ -112,14 +121,17 @@ static void init_lacking(union sim_task *task, const void *plan, struct arena *t
 	entity_step_init((struct entity_step *)task, &rq, texts);
 }
 
-/* The same with another input. */
+/* The same with another input, or by another version. */
 static void init_other(union sim_task *task, const void *plan, struct arena *texts)
 {
 	static struct step_request rq;
 
 	(void)plan;
 	rq = fixture.rq;
-	rq.input = json_trust(slice_str("{\"other\":1}"));
+	if (fixture.second)
+		rq.ref.machine = fixture.second;
+	else
+		rq.input = json_trust(slice_str("{\"other\":1}"));
 	entity_step_init((struct entity_step *)task, &rq, texts);
 }
 
@@ -163,6 +175,27 @@ static void setup(struct sim *sim)
 	make_entities(sim, "billing");
 }
 
+/*
+ * E8: nothing was ever called, everybody who may have written a call down heard that the store was away, and yet somebody is told
+ * that a call is in doubt.
+ */
+static bool is_refused_for_nothing(const struct sim *sim)
+{
+	unsigned refused = 0;
+
+	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
+		const struct sim_actor *actor = &sim->state.actors[i];
+		bool read_only = actor->state == SIM_ASKING &&
+				 (!step_of(sim, i) || step_of(sim, i)->at <= STEP_READING);
+
+		refused += actor->state == SIM_DONE && actor->code == HX_IN_DOUBT;
+		if (!read_only &&
+		    !(actor->state == SIM_DONE && (actor->code == HX_IN_DOUBT || actor->code == HX_STORE_UNAVAILABLE)))
+			return false;
+	}
+	return refused && !sim->state.requests_n;
+}
+
 static void check(struct sim *sim)
 {
 	struct unit unit;
@@ -178,6 +211,8 @@ static void check(struct sim *sim)
 	if (result.verdict == UNIT_WON && db_cell(&result.rows[0], 0, 2)->i)
 		sim_violate(sim, "J1: a job is due that cannot be claimed, or the reverse");
 	check_left(sim);
+	if (is_refused_for_nothing(sim))
+		sim_violate(sim, "E8: a call is taken for one in doubt that was never made, and whose maker knew it");
 	if (fixture.effects_max && world_effects(sim) > fixture.effects_max)
 		sim_violate(sim, "E2: the action took effect %u times", world_effects(sim));
 }
@@ -195,9 +230,9 @@ static void explore_with(const char *name, enum sim_world world, bool recovery, 
 		.cast_n = third ? 4 : 3,
 		.cast = {{"caller-1", 0, false, init_step, NULL},
 			 {"caller-2", 1, false,
-			  fixture.lacking  ? init_lacking
-			  : fixture.differ ? init_other
-					   : init_step,
+			  fixture.lacking                    ? init_lacking
+			  : fixture.differ || fixture.second ? init_other
+							     : init_step,
 			  NULL},
 			 {recovery ? "recovery" : "janitor", 2, true, recovery ? init_recovery : init_janitor, NULL},
 			 {"caller-3", 3, false, init_step, NULL}},
@@ -320,11 +355,42 @@ static void exhaustive_left_probe(void **state)
 {
 	(void)state;
 	parse("claimed", ",\"probe\":\"Ask\"", CLAIM ",\"on_unknown\":\"probe\"");
-	fixture.lacking = machine_from("claimed", ",\"probe\":\"Ask\"", CLAIM ",\"on_unknown\":\"probe\"");
+	fixture.lacking = machine_of("claimed", ",\"probe\":\"Ask\"", CLAIM ",\"on_unknown\":\"probe\"",
+				     /* version= */ 1);
 	lack(fixture.lacking->workflow->actions, fixture.lacking->workflow->actions_n, "Close");
 	lack(fixture.lacking->workflow->actions, fixture.lacking->workflow->actions_n, "Ask");
 	explore("a caller and a janitor without the function", WORLD_PLAIN, true,
 		(struct sim_bounds){.lapses = 2, .crashes = 1, .lost_answers = 1});
+}
+
+/* The commit of what a caller writes down is not answered, or fails, or both: he says what he knows. */
+static void exhaustive_note_unanswered(void **state)
+{
+	(void)state;
+	parse("keyed", "", ",\"on_unknown\":\"hold\"");
+	fixture.differ = true;
+	explore_with("other inputs, no claim, a store that is lost twice", WORLD_KEYED, false,
+		     /* third= */ false, (struct sim_bounds){.lost_answers = 1, .failures = 1});
+}
+
+/* The second version has other headers: they are for nobody whom the first one has called. */
+#define SECOND ",\"headers\":{\"X-Secret\":\"${env:NEW}\"}"
+
+static void exhaustive_versions_claim(void **state)
+{
+	(void)state;
+	parse("keyed", "", CLAIM);
+	fixture.second = machine_of("keyed", SECOND, CLAIM, /* version= */ 2);
+	explore("two versions, a claim", WORLD_KEYED, false,
+		(struct sim_bounds){.lapses = 1, .crashes = 1, .lost_answers = 1});
+}
+
+static void exhaustive_versions_no_claim(void **state)
+{
+	(void)state;
+	parse("keyed", "", "");
+	fixture.second = machine_of("keyed", SECOND, "", /* version= */ 2);
+	explore("two versions, no claim", WORLD_KEYED, false, (struct sim_bounds){.crashes = 1, .lost_answers = 1});
 }
 
 /* Paused holders that go on after their time: effects cannot be counted there, the rows must still be right. */
@@ -345,6 +411,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exhaustive_three_keyed),        cmocka_unit_test(exhaustive_unsettled_keyed),
 		cmocka_unit_test(exhaustive_unsettled_no_claim), cmocka_unit_test(exhaustive_inputs_claim),
 		cmocka_unit_test(exhaustive_inputs_no_claim),    cmocka_unit_test(exhaustive_left_probe),
+		cmocka_unit_test(exhaustive_note_unanswered),    cmocka_unit_test(exhaustive_versions_claim),
+		cmocka_unit_test(exhaustive_versions_no_claim),
 	};
 
 	if (argc > 1)

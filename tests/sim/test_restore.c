@@ -424,7 +424,7 @@ static void prepare(bool raises)
 	findings_init(&findings, &fixture.arena);
 	workflow_parse("paper.json", slice_str(text), &fixture.arena, &findings, &workflow);
 	assert_non_null(workflow);
-	fixture.machine = entity_machine_new(workflow, /* table= */ NULL, &fixture.arena);
+	fixture.machine = entity_machine_new(workflow, /* version= */ 1, /* table= */ NULL, &fixture.arena);
 	fixture.raises = raises;
 	given_out = restores_max = 0;
 }

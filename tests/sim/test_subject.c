@@ -54,7 +54,7 @@ static int make_door(void **state)
 	workflow_parse("door.json", slice_str(definition), &arena, &findings, &workflow);
 	for (const struct finding *f = findings.first; f; f = f->next)
 		printf("%s: %s\n", f->rule, f->text);
-	machine = workflow ? entity_machine_new(workflow, /* table= */ NULL, &arena) : NULL;
+	machine = workflow ? entity_machine_new(workflow, /* version= */ 1, /* table= */ NULL, &arena) : NULL;
 	if (!machine)
 		return -1;
 	for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {

@@ -90,7 +90,7 @@ static void claim_noted(struct unit *unit, const struct kind_args *args)
 	claim(unit, args);
 	entity_note_claim(unit, args->subject,
 			  &(struct entity_sent){slice_str("close"), "open", slice_str("admin"), slice_str("null"),
-						args->effort, slice_str("")});
+						args->effort, /* version= */ 1, slice_str("")});
 }
 
 static void revert(struct unit *unit, const struct kind_args *args)

@@ -138,6 +138,15 @@ static char *entity_text(const char *name)
 		       name);
 }
 
+/* The address tells the versions apart. */
+static char *call_text(const char *name, const char *url)
+{
+	return text_of("{'workflow':'%s','kind':'entity','status_types':['a','b'],'initial_status':'a',"
+		       "'meta':{'table':'invoices'},'actions':{'y':{'kind':'http','url':'%s','effect':'keyed'}},"
+		       "'steps':[{'step_id':1,'step_key':'go','status':'a','successful_state':'b','action':'y'}]}",
+		       name, url);
+}
+
 static void print_findings(void)
 {
 	struct strbuf line;
@@ -250,6 +259,19 @@ static const char *item_of(int i, const char *name, int64_t version)
 	return machine ? machine->definition->item_action->name : "none";
 }
 
+static const struct action *action_of(int i, const char *name, const char *action, int64_t version)
+{
+	return definitions_action(&nodes[i].defs, slice_str(name), slice_str(action), &version);
+}
+
+/* The action of its first step. */
+static const struct action *called_by(int i, const char *name, int64_t version)
+{
+	const struct workflow *w = definitions_entity_version(&nodes[i].defs, slice_str(name), version);
+
+	return w ? w->steps[0].views[0].action : NULL;
+}
+
 static void script(const char *sql)
 {
 	if (nodes[0].db->driver->script(nodes[0].db, sql, &err))
@@ -329,11 +351,11 @@ static void test_a_folder_of_all(void **state)
 	assert_null(definitions_batch(defs, slice_str("order")));
 	assert_null(definitions_batch(defs, slice_str("billing")));
 	assert_null(definitions_batch(defs, slice_str("nobody")));
-	assert_string_equal(definitions_action(defs, slice_str("billing"), slice_str("y"))->workflow, "billing");
-	assert_string_equal(definitions_action(defs, slice_str("order"), slice_str("x"))->workflow, "order");
-	assert_string_equal(definitions_action(defs, slice_str("render"), slice_str("draw"))->workflow, "render");
-	assert_null(definitions_action(defs, slice_str("order"), slice_str("y")));
-	assert_null(definitions_action(defs, slice_str("render"), slice_str("x")));
+	assert_string_equal(action_of(0, "billing", "y", 0)->workflow, "billing");
+	assert_string_equal(action_of(0, "order", "x", 0)->workflow, "order");
+	assert_string_equal(action_of(0, "render", "draw", 0)->workflow, "render");
+	assert_null(action_of(0, "order", "y", 0));
+	assert_null(action_of(0, "render", "x", 0));
 	definitions_each(defs, list, &listed);
 	assert_string_equal(listed.text, "entity billing 1; run order 1; batch render 1; ");
 	must_load(0, dir); /* a reload changes nothing */
@@ -436,6 +458,34 @@ static void test_batches_keep_their_version(void **state)
 	assert_int_equal(definitions_batch(&nodes[1].defs, slice_str("render"))->version, 4);
 }
 
+/* What is in doubt is called again by the version that called it, also of an entity in a table of the user's. */
+static void test_calls_in_doubt_find_their_version(void **state)
+{
+	int64_t in_force = 0;
+
+	(void)state;
+	script("CREATE TABLE invoices (id text, status text, version bigint, updated_at bigint)");
+	must_put(0, "billing", call_text("billing", "http://127.0.0.1:1/one"), 1);
+	must_put(0, "billing", call_text("billing", "http://127.0.0.1:1/two"), 2);
+	assert_string_equal(called_by(0, "billing", 1)->url, "http://127.0.0.1:1/one");
+	assert_string_equal(definitions_action(&nodes[0].defs, slice_str("billing"), slice_str("y"), &in_force)->url,
+			    "http://127.0.0.1:1/two");
+	assert_int_equal(in_force, 2);
+	node_open(1, /* natives= */ NULL);
+	must_load(1, NULL);
+	assert_string_equal(called_by(1, "billing", 2)->url, "http://127.0.0.1:1/two");
+	assert_int_equal(nodes[1].told, 0);
+	assert_null(called_by(1, "billing", 1));
+	assert_null(action_of(1, "billing", "y", 1));
+	assert_int_equal(nodes[1].told, 1);
+	size_t tables_n = nodes[1].defs.tables_n;
+	assert_int_equal(must_bring_wanted(1), 1);
+	assert_string_equal(called_by(1, "billing", 1)->url, "http://127.0.0.1:1/one");
+	assert_string_equal(action_of(1, "billing", "y", 1)->url, "http://127.0.0.1:1/one");
+	assert_int_equal(nodes[1].defs.tables_n, tables_n); /* it moves nothing, and prepares nothing */
+	assert_int_equal(definitions_find(&nodes[1].defs, slice_str("billing"))->version, 2);
+}
+
 static void test_a_batch_that_cannot_be_read(void **state)
 {
 	(void)state;
@@ -446,7 +496,8 @@ static void test_a_batch_that_cannot_be_read(void **state)
 	node_open(1, /* natives= */ NULL);
 	must_load(1, NULL);
 	assert_int_equal(findings.errors, 0);
-	assert_said("workflow render: version: version 1, which runs or batches still have, cannot serve here");
+	assert_said(
+		"workflow render: version: version 1, which runs, batches or calls in doubt still have, cannot serve here");
 	assert_string_equal(item_of(1, "render", 2), "two");
 	assert_string_equal(item_of(1, "render", 1), "none");
 	assert_int_equal(must_bring_wanted(1), 0);
@@ -505,7 +556,8 @@ static void test_what_cannot_be_read(void **state)
 	must_load(1, NULL);
 	assert_int_equal(findings.errors, 0);
 	assert_int_equal(findings.warnings, 1);
-	assert_said("workflow order: version: version 1, which runs or batches still have, cannot serve here");
+	assert_said(
+		"workflow order: version: version 1, which runs, batches or calls in doubt still have, cannot serve here");
 	assert_string_equal(current_step(1, "order"), "two");
 	assert_string_equal(step_of(1, "order", 1), "none");
 	assert_int_equal(must_bring_wanted(1), 0);
@@ -558,7 +610,7 @@ static void test_natives_are_compared(void **state)
 	node_open(1, &natives);
 	nodes[1].defs.natives_all = true;
 	must_load(1, NULL);
-	assert_said("version 1, which runs or batches still have, cannot serve here");
+	assert_said("version 1, which runs, batches or calls in doubt still have, cannot serve here");
 	assert_said("no function \"anything\" is registered");
 	assert_int_equal(findings.errors, 0);
 	assert_string_equal(step_of(1, "order", 2), "s");
@@ -871,6 +923,7 @@ int main(void)
 		ON_BOTH(test_a_restart_loads_what_runs_have),
 		ON_BOTH(test_batches_keep_their_version),
 		ON_BOTH(test_a_batch_that_cannot_be_read),
+		ON_BOTH(test_calls_in_doubt_find_their_version),
 		ON_BOTH(test_what_another_node_put_is_brought),
 		ON_BOTH(test_the_same_text_is_another_version),
 		ON_BOTH(test_what_cannot_be_read),

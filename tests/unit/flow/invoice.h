@@ -31,7 +31,8 @@ static inline int make_workflow(void **state)
 	if (!workflow)
 		return -1;
 	charge = (struct step_request){
-		.ref = {slice_str("default"), entity_machine_new(workflow, /* table= */ NULL, &arena), slice_str("e7")},
+		.ref = {slice_str("default"), entity_machine_new(workflow, /* version= */ 1, /* table= */ NULL, &arena),
+			slice_str("e7")},
 		.step_key = slice_str("charge"),
 		.requester = slice_str("default"),
 		.input = json_trust(slice_str("{}")),

@@ -267,7 +267,7 @@ static const struct entity_machine *letters(struct arena *arena)
 	findings_init(&findings, arena);
 	workflow_parse("letter.json", slice_str(text), arena, &findings, &workflow);
 	assert_non_null(workflow);
-	return entity_machine_new(workflow, /* table= */ NULL, arena);
+	return entity_machine_new(workflow, /* version= */ 1, /* table= */ NULL, arena);
 }
 
 /* A claim in "busy" of this step: what becomes of it? */

@@ -7,9 +7,10 @@
 static const struct job_policy policy = {.attempts_max = 2, .first_ms = 1000, .max_ms = 1000, .lease_ms = 60000};
 static const struct action mail = {.name = "mail", .kind = ACTION_HTTP, .effect = EFFECT_CLAIMED};
 
-static const struct action *action_of(const void *context, struct slice workflow, struct slice action)
+static const struct action *action_of(const void *context, struct slice workflow, struct slice action, int64_t *version)
 {
 	(void)context, (void)workflow, (void)action;
+	*version = 1;
 	return &mail;
 }
 

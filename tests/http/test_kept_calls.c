@@ -1,0 +1,250 @@
+/*
+ * A call that is in doubt while its definition is replaced: by a PUT in the middle of the call, and then the node is killed (-9).
+ * The new definition leads to another service, with another password. Whoever makes the call again, for an entity's step, its probe
+ * or an after-effect, makes it where it was made, with the headers that were meant for there, until an answer settles it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/await.h"
+#include "support/scene.h"
+
+#define ARRIVE_MS 60000
+#define DEFINITION_BYTES 4000
+#define OLD "Bearer old"
+#define NEW "Bearer new"
+
+/* In 'bare' there is no claim; 'ask' has a probe. The after-effect has attempts left, and rests a second between them. */
+static const char definition[] =
+	"{'workflow':'billing','kind':'entity','status_types':['approved','closing','asking','closed'],"
+	"'initial_status':'approved','actions':{"
+	"'Close':{'kind':'http','url':'%1$s/close','effect':'keyed','headers':{'Authorization':'%2$s'}},"
+	"'Shut':{'kind':'http','url':'%1$s/shut','effect':'claimed','probe':'Ask','headers':{'Authorization':'%2$s'}},"
+	"'Ask':{'kind':'http','url':'%1$s/ask','effect':'idempotent','headers':{'Authorization':'%2$s'}},"
+	"'Mail':{'kind':'http','url':'%1$s/mail','effect':'keyed','headers':{'Authorization':'%2$s'}}},"
+	"'steps':[{'step_id':1,'step_key':'close','status':'approved','successful_state':'closed','action':'Close',"
+	"'claim_state':['closing','approved'],'on_unknown':'revert','success_after_effect':['Mail']},"
+	"{'step_id':2,'step_key':'bare','status':'approved','successful_state':'closed','action':'Close','on_unknown':'hold'},"
+	"{'step_id':3,'step_key':'ask','status':'approved','successful_state':'closed','action':'Shut',"
+	"'claim_state':['asking','approved'],'on_unknown':'probe'}]}";
+
+static struct service *other; /* where the second definition leads */
+
+static void write_definition(char text[DEFINITION_BYTES], struct service *service, const char *password)
+{
+	char url[100];
+
+	snprintf(url, sizeof url, "http://127.0.0.1:%d", service_port(service));
+	assert_true(snprintf(text, DEFINITION_BYTES, definition, url, password) < DEFINITION_BYTES);
+}
+
+static void begin(struct scene *scene)
+{
+	char text[DEFINITION_BYTES];
+
+	other = service_new();
+	write_definition(text, scene->service, OLD);
+	scene_define(scene, "billing", text);
+	scene_configure(scene, "{'modules':{'billing':{'janitor':{'every':'100ms','stuck_after':'1s'}}},'lease':'1s'}");
+	scene_start(scene, 0);
+}
+
+static void end(struct scene *scene)
+{
+	scene_stop(scene, 0);
+	service_free(other);
+}
+
+/* By the API, and in the folder, as a deployment does. */
+static void replace(struct scene *scene)
+{
+	char text[DEFINITION_BYTES];
+
+	write_definition(text, other, NEW);
+	scene_must(scene, 0, "PUT", "/api/v1/definitions/billing", text, 200, NULL);
+	scene_define(scene, "billing", text);
+}
+
+static void hold(struct scene *scene, const char *path)
+{
+	service_play(scene->service, path, &(struct play){.hold = true});
+}
+
+/* The definition is replaced while the one call of this path is under way, and its node is killed. Then it is there again. */
+static void kill_in_the_middle(struct scene *scene, const char *path)
+{
+	service_await(scene->service, path, 1, ARRIVE_MS);
+	replace(scene);
+	scene_kill(scene, 0);
+	service_play(scene->service, path, &(struct play){0});
+	service_release(scene->service);
+	scene_start(scene, 0);
+}
+
+/* The call of this path was made n times at the first service, the same one, and never at the second. */
+static void assert_kept(struct scene *scene, const char *path, size_t n)
+{
+	struct service_call first = service_call(scene->service, path, 0);
+
+	assert_int_equal(service_count(scene->service, path, NULL), n);
+	assert_int_equal(service_count(other, path, NULL), 0);
+	for (size_t i = 0; i < n; i++) {
+		struct service_call call = service_call(scene->service, path, i);
+
+		assert_string_equal(call.key, first.key);
+		assert_string_equal(call.body, first.body);
+		assert_string_equal(call.authorization, OLD);
+	}
+}
+
+/* And what is not in doubt goes by the definition in force. */
+static void assert_new_ones_go_elsewhere(struct scene *scene, const char *step, const char *path)
+{
+	size_t before = service_count(scene->service, path, NULL), there = service_count(other, path, NULL);
+
+	scene_create(scene, "new");
+	scene_fire(scene, 0, "new", step, 200, NULL);
+	AWAIT(ARRIVE_MS, service_count(other, path, NULL) == there + 1);
+	assert_string_equal(service_call(other, path, there).authorization, NEW);
+	assert_int_equal(service_count(scene->service, path, NULL), before);
+}
+
+static void step_in_doubt(struct scene *scene, const char *step)
+{
+	struct firing *firing;
+
+	begin(scene);
+	hold(scene, "/close");
+	scene_create(scene, "a");
+	firing = firing_start(scene, 0, "a", step);
+	kill_in_the_middle(scene, "/close");
+	firing_join(firing, 0, NULL);
+	firing_free(firing);
+	scene_await_status(scene, 0, "a", "approved", ARRIVE_MS);
+	scene_fire(scene, 0, "a", step, 200, NULL);
+	assert_kept(scene, "/close", 2);
+	assert_new_ones_go_elsewhere(scene, step, "/close");
+	end(scene);
+}
+
+static void test_a_step_under_a_claim(void **state)
+{
+	step_in_doubt(*state, "close");
+}
+
+static void test_a_step_without_a_claim(void **state)
+{
+	step_in_doubt(*state, "bare");
+}
+
+/* The service that was called is the one that knows. */
+static void test_a_probe(void **state)
+{
+	struct scene *scene = *state;
+	struct firing *firing;
+
+	begin(scene);
+	hold(scene, "/shut");
+	service_play(scene->service, "/ask", &(struct play){.body = "{\"outcome\":\"done\",\"output\":1}"});
+	service_play(other, "/ask", &(struct play){.body = "{\"outcome\":\"not_done\"}"});
+	scene_create(scene, "a");
+	firing = firing_start(scene, 0, "a", "ask");
+	kill_in_the_middle(scene, "/shut");
+	firing_join(firing, 0, NULL);
+	firing_free(firing);
+	scene_await_status(scene, 0, "a", "closed", ARRIVE_MS);
+	assert_kept(scene, "/shut", 1);
+	assert_kept(scene, "/ask", 1);
+	end(scene);
+}
+
+static void test_an_after_effect(void **state)
+{
+	struct scene *scene = *state;
+
+	begin(scene);
+	hold(scene, "/mail");
+	scene_create(scene, "a");
+	scene_fire(scene, 0, "a", "close", 200, NULL);
+	kill_in_the_middle(scene, "/mail");
+	service_await(scene->service, "/mail", 2, ARRIVE_MS);
+	assert_new_ones_go_elsewhere(scene, "close", "/mail");
+	assert_int_equal(service_count(other, "/mail", "a"), 0);
+	assert_string_equal(service_call(scene->service, "/mail", 0).key, service_call(scene->service, "/mail", 1).key);
+	assert_string_equal(service_call(scene->service, "/mail", 0).body,
+			    service_call(scene->service, "/mail", 1).body);
+	assert_string_equal(service_call(scene->service, "/mail", 1).authorization, OLD);
+	end(scene);
+}
+
+/* It is certain that nothing was done: the next try goes where the definition in force says. */
+static void test_an_after_effect_without_doubt(void **state)
+{
+	struct scene *scene = *state;
+
+	begin(scene);
+	service_play(scene->service, "/mail", &(struct play){.status = 500});
+	scene_create(scene, "a");
+	scene_fire(scene, 0, "a", "close", 200, NULL);
+	service_await(scene->service, "/mail", 1, ARRIVE_MS);
+	replace(scene);
+	AWAIT(ARRIVE_MS, service_count(other, "/mail", "a") == 1);
+	assert_string_equal(service_call(other, "/mail", 0).authorization, NEW);
+	end(scene);
+}
+
+/* A person lets one that is parked in doubt try again: where it may have been done, under the same key. */
+static void test_a_redrive_in_doubt(void **state)
+{
+	struct scene *scene = *state;
+	char id[100], path[200];
+
+	begin(scene);
+	service_play(scene->service, "/mail", &(struct play){.how = PLAY_DROP});
+	scene_create(scene, "a");
+	scene_fire(scene, 0, "a", "close", 200, NULL);
+	service_await(scene->service, "/mail", 1, ARRIVE_MS);
+	scene_must(scene, 0, "GET", "/api/v1/jobs", NULL, 200, NULL);
+	snprintf(id, sizeof id, "%s", reply_text(&scene->last, "items.0.id"));
+	replace(scene);
+	/* Seven attempts later; nobody wants to wait for their backoff. */
+	scene_stop(scene, 0);
+	scene_sql(scene, "UPDATE hx_job SET attempt = 7, due_at = 0 WHERE due_at IS NOT NULL", NULL, 0);
+	scene_start(scene, 0);
+	snprintf(path, sizeof path, "/api/v1/jobs/%s", id);
+	AWAIT(ARRIVE_MS,
+	      strcmp(reply_text(scene_must(scene, 0, "GET", path, NULL, 200, NULL), "status"), "PARKED") == 0);
+	size_t before = service_count(scene->service, "/mail", NULL);
+	snprintf(path, sizeof path, "/api/v1/jobs/%s/redrive", id);
+	service_play(scene->service, "/mail", &(struct play){0});
+	scene_call(scene, 0, "POST", path, "{}");
+	snprintf(path, sizeof path, "/api/v1/jobs/%s", id);
+	AWAIT(ARRIVE_MS,
+	      strcmp(reply_text(scene_must(scene, 0, "GET", path, NULL, 200, NULL), "status"), "COMPLETED") == 0);
+	assert_kept(scene, "/mail", before + 1);
+	end(scene);
+}
+
+#define ON_BOTH(test)                                                                                                  \
+	cmocka_unit_test_setup_teardown(test, scene_set_up_sqlite, scene_tear_down),                                   \
+	{                                                                                                              \
+#test " on PostgreSQL", test, scene_set_up_postgres, scene_tear_down, NULL                             \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(test_a_step_under_a_claim),
+		ON_BOTH(test_a_step_without_a_claim),
+		ON_BOTH(test_a_probe),
+		ON_BOTH(test_an_after_effect),
+		ON_BOTH(test_a_redrive_in_doubt),
+		ON_BOTH(test_an_after_effect_without_doubt),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
