@@ -5,6 +5,7 @@
 #   make test         every test, on SQLite, a private PostgreSQL and a private Redis; ends with "N passed, N failed"
 #   make T=json test  only the tests whose path contains "json"
 #   make SLIM=1       into build/slim/: SQLite alone, without libpq, hiredis and OpenSSL (docs/embedding.md says what is missing)
+#   make DEBUG=1 …    with the asserts of debug builds (DEBUG_ASSERT); the builds with sanitizers always have them
 #   make root-test    `make run` and `make test` in a fresh clone inside a fresh minimal Debian; T=json as above
 #
 # It works in two passes, because a fresh machine has no pkg-config to ask. The outer pass installs the packages
@@ -27,6 +28,7 @@ PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
+DEBUG ?=
 V ?=
 T ?=
 
@@ -231,6 +233,9 @@ c_flags = -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -fPIC -fno-semantic-inter
 	$(pkg_cflags) $(SANITIZE) $(CPPFLAGS) $(CFLAGS)
 ifeq ($(FLAVOUR),slim)
 c_flags += -DHX_SLIM
+endif
+ifneq ($(DEBUG)$(filter asan tsan fuzz,$(FLAVOUR)),)
+c_flags += -DHX_DEBUG
 endif
 includes = -Isrc -Iinclude
 compile = $(CC) $(c_flags) -MMD -MP -c -o $@ $<

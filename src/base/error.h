@@ -16,6 +16,13 @@ enum hx_code error_set(struct hx_error *err, enum hx_code code, const char *form
 
 /* For what only a programmer can break, in release builds too: prints the place and aborts. */
 #define ASSERT(cond) ((cond) ? (void)0 : assert_failed(#cond, __FILE__, __LINE__))
+/* The same where it would cost too much, or where being wrong about it would do more harm than what it guards: in the builds with
+ * sanitizers, and with `make DEBUG=1`. */
+#ifdef HX_DEBUG
+#define DEBUG_ASSERT(cond) ASSERT(cond)
+#else
+#define DEBUG_ASSERT(cond) ((void)sizeof(cond))
+#endif
 _Noreturn void assert_failed(const char *cond, const char *file, int line);
 
 #endif

@@ -10,90 +10,18 @@
 #include "flow/job.h"
 #include "flow/run.h"
 
-/* ---- what may follow what: the diagrams of job.h, run.h, batch.h and account.h ---- */
-
-/* clang-format off */
-static const struct audit_way job_ways[] = {
-	{JOB_AVAILABLE, {JOB_RUNNING, JOB_PARKED}},
-	{JOB_RETRYING,  {JOB_RUNNING, JOB_PARKED}},
-	{JOB_RUNNING,   {JOB_COMPLETED, JOB_RETRYING, JOB_AVAILABLE, JOB_PARKED}},
-	{JOB_PARKED,    {JOB_AVAILABLE}},
-	{JOB_COMPLETED, {NULL}},
-	{NULL, {NULL}},
-};
-
-static const struct audit_way run_ways[] = {
-	{RUN_COMPLETED, {NULL}},
-	{RUN_FAILED,    {RUN_PENDING, RUN_CANCELLING, RUN_CANCELLED}},
-	{RUN_CANCELLED, {NULL}},
-	{NULL, {NULL}},
-};
-
-static const struct audit_way batch_ways[] = {
-	{BATCH_LOADING,       {BATCH_LOADING, BATCH_PENDING, BATCH_QUEUED, BATCH_FAILED}},
-	{BATCH_PENDING,       {BATCH_LOADING, BATCH_QUEUED, BATCH_CANCELLING}},
-	{BATCH_QUEUED,        {BATCH_RUNNING, BATCH_CANCELLING}},
-	{BATCH_RUNNING,       {BATCH_RUNNING, BATCH_OUT_OF_CREDIT, BATCH_CANCELLING, BATCH_COMPLETED}},
-	{BATCH_OUT_OF_CREDIT, {BATCH_RUNNING, BATCH_CANCELLING}},
-	{BATCH_CANCELLING,    {BATCH_CANCELLING, BATCH_CANCELLED}},
-	{BATCH_COMPLETED,     {NULL}},
-	{BATCH_CANCELLED,     {NULL}},
-	{BATCH_FAILED,        {NULL}},
-	{NULL, {NULL}},
-};
-
-static const struct audit_way account_ways[] = {{"OPEN", {NULL}}, {NULL, {NULL}}};
-/* clang-format on */
-
-static const char *account_status_of(struct slice text)
-{
-	return slice_is(text, "OPEN") ? "OPEN" : NULL;
-}
+/* ---- nouns ---- */
 
 const struct audit_noun audit_entity = {.name = "entity"};
 const struct audit_noun audit_table_entity = {.name = "entity", .follows_user = true};
-const struct audit_noun audit_job = {.name = "job",
-				     .prefix = "job",
-				     .status_of = job_status_of,
-				     .ways = job_ways,
-				     .terminal = {JOB_COMPLETED, JOB_PARKED}};
-const struct audit_noun audit_run = {.name = "run",
-				     .prefix = "run",
-				     .strides = true,
-				     .status_of = run_status_of,
-				     .ways = run_ways,
-				     .terminal = {RUN_COMPLETED, RUN_FAILED, RUN_CANCELLED}};
-const struct audit_noun audit_batch = {.name = "batch",
-				       .prefix = "batch",
-				       .status_of = batch_status_of,
-				       .ways = batch_ways,
-				       .terminal = {BATCH_COMPLETED, BATCH_FAILED, BATCH_CANCELLED}};
-const struct audit_noun audit_account = {.name = "account", .status_of = account_status_of, .ways = account_ways};
+const struct audit_noun audit_job = {.name = "job", .prefix = "job", .ways = &job_ways};
+const struct audit_noun audit_run = {.name = "run", .prefix = "run", .strides = true, .ways = &run_ways};
+const struct audit_noun audit_batch = {.name = "batch", .prefix = "batch", .ways = &batch_ways};
+const struct audit_noun audit_account = {.name = "account", .ways = &account_ways};
 
 bool audit_is_terminal(const struct audit_noun *noun, struct slice status)
 {
-	for (size_t i = 0; noun->terminal[i]; i++)
-		if (slice_is(status, noun->terminal[i]))
-			return true;
-	return false;
-}
-
-/* NULL: it may lead anywhere. */
-static const struct audit_way *way_from(const struct audit_noun *noun, struct slice from)
-{
-	const struct audit_way *way = noun->ways;
-
-	while (way && way->from && !slice_is(from, way->from))
-		way++;
-	return way && way->from ? way : NULL;
-}
-
-static bool leads_to(const struct audit_way *way, struct slice to)
-{
-	for (size_t i = 0; way->to[i]; i++)
-		if (slice_is(to, way->to[i]))
-			return true;
-	return false;
+	return noun->ways && ways_is_terminal(noun->ways, status);
 }
 
 /* ---- noting ---- */
@@ -213,13 +141,18 @@ static bool fence_is_kept(const struct audit_chain *chain, const struct history_
 static bool is_led_to(const struct audit_noun *noun, const struct history_row *row, const struct audit_place *place,
 		      struct audit_finding *finding)
 {
-	const struct audit_way *way = way_from(noun, row->from);
+	const char *from = excerpt_of(row->from).text;
 	char words[AUDIT_WORDS_BYTES];
 
-	if (!way || leads_to(way, row->to))
+	if (!noun->ways || ways_lead(noun->ways, /* by= */ NULL, row->from, row->to))
 		return true;
-	snprintf(words, sizeof words, way->to[0] ? "a status that can follow %s" : "no row behind %s, which is the end",
-		 way->from);
+	if (!row->from.n)
+		snprintf(words, sizeof words, "a status that a %s begins in", noun->name);
+	else
+		snprintf(words, sizeof words,
+			 ways_go_on(noun->ways, row->from) ? "a status that can follow %s"
+							   : "no row behind %s, which is the end",
+			 from);
 	return audit_holds(finding, place, /* holds= */ false, "status", words, row->to);
 }
 
@@ -229,8 +162,7 @@ static bool joins_up(const struct audit_chain *chain, const struct audit_noun *n
 	if (!noun->follows_user && !is_last_status(chain, row->from))
 		return audit_holds(finding, place, /* holds= */ false, "from", excerpt_of(last_status(chain)).text,
 				   row->from);
-	return version_rises(chain, noun, row, place, finding) && fence_is_kept(chain, row, place, finding) &&
-	       is_led_to(noun, row, place, finding);
+	return version_rises(chain, noun, row, place, finding) && fence_is_kept(chain, row, place, finding);
 }
 
 static void go_on(struct audit_chain *chain, const struct history_row *row, const uint8_t hash[SHA256_BYTES])
@@ -257,8 +189,9 @@ bool audit_chain_add(struct audit_chain *chain, const struct audit_noun *noun, c
 		return false;
 	if (first ? !is_creation(row, &place, finding) : !joins_up(chain, noun, row, &place, finding))
 		return false;
-	if (!audit_holds(finding, &place, !noun->status_of || noun->status_of(row->to), "status",
-			 "one that it can have", row->to))
+	if (!audit_holds(finding, &place, !noun->ways || ways_status(noun->ways, row->to), "status",
+			 "one that it can have", row->to) ||
+	    !is_led_to(noun, row, &place, finding))
 		return false;
 	go_on(chain, row, head);
 	return true;

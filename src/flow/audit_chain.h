@@ -9,7 +9,7 @@
  *  H4  The version rises, by one with each row; of a run, by the number of transitions that the row stands for. (Of an
  *      entity in a table of the user's it is what that table says.)
  *  H5  The fence never falls, and rises by one at most.
- *  H6  The status is one that such a subject can have, and one that leads there: nothing leads out of a terminal one.
+ *  H6  The status is one that such a subject can have, and one that leads there (ways.h).
  *  H7  The subject is what its last row says: seq, status, version, fence, op, time, head.
  */
 #ifndef HX_FLOW_AUDIT_CHAIN_H
@@ -17,6 +17,7 @@
 
 #include "base/hash.h"
 #include "flow/subject.h"
+#include "flow/ways.h"
 
 #define AUDIT_NAME_BYTES 400
 #define AUDIT_WORDS_BYTES 160
@@ -51,19 +52,12 @@ bool audit_equal(struct audit_finding *finding, const struct audit_place *place,
 bool audit_holds(struct audit_finding *finding, const struct audit_place *place, bool holds, const char *what,
 		 const char *expected, struct slice found);
 
-/* What may follow what, for one kind of subject. */
-struct audit_way {
-	const char *from;
-	const char *to[6]; /* ends with NULL */
-};
 struct audit_noun {
 	const char *name;
-	const char *prefix;                       /* of its id; NULL: it is named otherwise */
-	bool follows_user;                        /* status and version are those of a table of the user's */
-	bool strides;                             /* a row may stand for several transitions */
-	const char *(*status_of)(struct slice s); /* NULL: any status */
-	const struct audit_way *ways;             /* ends with from NULL; a status without an entry may lead anywhere */
-	const char *terminal[4]; /* ends with NULL: nobody holds it there, and its row says when it got there */
+	const char *prefix;      /* of its id; NULL: it is named otherwise */
+	bool follows_user;       /* status and version are those of a table of the user's */
+	bool strides;            /* a row may stand for several transitions */
+	const struct ways *ways; /* NULL: any status may follow any */
 };
 extern const struct audit_noun audit_entity, audit_table_entity, audit_job, audit_run, audit_batch, audit_account;
 

@@ -95,24 +95,6 @@ void batch_next_due(struct unit *unit)
 
 /* ---- a batch as it was read ---- */
 
-const char *const batch_statuses[] = {
-	BATCH_LOADING,    BATCH_PENDING,   BATCH_QUEUED,    BATCH_RUNNING, BATCH_OUT_OF_CREDIT,
-	BATCH_CANCELLING, BATCH_COMPLETED, BATCH_CANCELLED, BATCH_FAILED,  NULL};
-
-const char *batch_status_of(struct slice text)
-{
-	for (const char *const *status = batch_statuses; *status; status++)
-		if (slice_is(text, *status))
-			return *status;
-	return NULL;
-}
-
-bool batch_is_terminal(const char *status)
-{
-	return strcmp(status, BATCH_COMPLETED) == 0 || strcmp(status, BATCH_CANCELLED) == 0 ||
-	       strcmp(status, BATCH_FAILED) == 0;
-}
-
 int64_t batch_pending(const struct batch_row *row)
 {
 	return row->total - row->succeeded - row->failed - row->unknown - row->running;

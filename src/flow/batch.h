@@ -48,6 +48,7 @@
 
 #include "base/arena.h"
 #include "flow/account.h"
+#include "flow/ways.h"
 #include "model/batch_definition.h"
 
 #define BATCH_LOADING "LOADING"
@@ -187,10 +188,16 @@ void batch_row_take(const struct db_rows *rows, size_t i, const struct batch_pol
 /* What the row says of a hold, for whoever seizes it, or writes about it without holding it. Texts in the arena. */
 void batch_hold_of(const struct batch_row *row, const struct batch_policy *policy, struct arena *arena,
 		   struct batch_hold *ret_hold);
-bool batch_is_terminal(const char *status);
+static inline bool batch_is_terminal(const char *status)
+{
+	return ways_is_terminal(&batch_ways, slice_str(status));
+}
 extern const char *const batch_statuses[]; /* all there are; ends with NULL */
 /* The constant that has this text; NULL: none. */
-const char *batch_status_of(struct slice text);
+static inline const char *batch_status_of(struct slice text)
+{
+	return ways_status(&batch_ways, text);
+}
 /* Items that were never begun, or rest: what is left of `total`. */
 int64_t batch_pending(const struct batch_row *row);
 

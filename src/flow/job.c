@@ -169,16 +169,6 @@ static const struct db_stmt stmt_expire_subject = {
 
 /* clang-format on */
 
-const char *const job_statuses[] = {JOB_AVAILABLE, JOB_RUNNING, JOB_RETRYING, JOB_COMPLETED, JOB_PARKED, NULL};
-
-const char *job_status_of(struct slice text)
-{
-	for (const char *const *status = job_statuses; *status; status++)
-		if (slice_is(text, *status))
-			return *status;
-	return NULL;
-}
-
 /* Below 0, where no subject and no other topic is. */
 int64_t job_topic(struct slice workspace)
 {

@@ -23,6 +23,7 @@
 
 #include "base/arena.h"
 #include "flow/subject.h"
+#include "flow/ways.h"
 #include "model/action.h"
 #include "task/task.h"
 
@@ -46,7 +47,10 @@ int64_t job_topic(struct slice workspace);
 int64_t job_kind(void);
 extern const char *const job_statuses[]; /* all there are; ends with NULL */
 /* The constant that has this text; NULL: none. */
-const char *job_status_of(struct slice text);
+static inline const char *job_status_of(struct slice text)
+{
+	return ways_status(&job_ways, text);
+}
 
 /* What a new job is. Texts are borrowed until the unit is answered. */
 struct job_spec {

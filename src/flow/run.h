@@ -49,6 +49,7 @@
 #include "base/json.h"
 #include "flow/sql_action.h"
 #include "flow/subject.h"
+#include "flow/ways.h"
 #include "model/run_definition.h"
 
 #define RUN_PENDING "PENDING"
@@ -270,13 +271,19 @@ size_t run_next_position(const struct run_definition *definition, size_t positio
  * step with that save_as; steps.NAME is {"status", "output"}. */
 void run_write_state(const struct run_done *done, struct strbuf *out);
 void run_write_steps(const struct run_done *done, struct strbuf *out);
-bool run_is_terminal(const char *status);
+static inline bool run_is_terminal(const char *status)
+{
+	return ways_is_terminal(&run_ways, slice_str(status));
+}
 /* The error that still holds, as JSON: a step that failed once and was done later has none. .p NULL: none. Needs row->machine. */
 struct slice run_row_error(const struct run_row *row);
 /* Is this error, as JSON, one of this step? */
 bool run_error_is_of(struct slice error, struct slice step);
 extern const char *const run_statuses[]; /* all there are; ends with NULL */
 /* The constant that has this text; NULL: none. */
-const char *run_status_of(struct slice text);
+static inline const char *run_status_of(struct slice text)
+{
+	return ways_status(&run_ways, text);
+}
 
 #endif

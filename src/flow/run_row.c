@@ -10,17 +10,6 @@
 enum { STEP_POSITION, STEP_STATUS, STEP_ATTEMPT, STEP_OUTPUT, STEP_STARTED_AT, STEP_COMPLETED_AT, STEP_UNDONE_AT };
 enum { OUT_JOB_STATUS, OUT_JOB_VERSION, OUT_JOB_DOUBT, OUT_JOB_ATTEMPT, OUT_JOB_OUTPUT, OUT_JOB_ERROR };
 
-const char *const run_statuses[] = {RUN_PENDING, RUN_RUNNING,    RUN_WAITING,   RUN_PAUSED, RUN_COMPLETED,
-				    RUN_FAILED,  RUN_CANCELLING, RUN_CANCELLED, NULL};
-
-const char *run_status_of(struct slice text)
-{
-	for (const char *const *status = run_statuses; *status; status++)
-		if (slice_is(text, *status))
-			return *status;
-	return NULL;
-}
-
 bool run_key_is_good(struct slice key)
 {
 	size_t characters = 0;
@@ -50,12 +39,6 @@ struct slice run_row_error(const struct run_row *row)
 	if (!row->error.p)
 		return row->stood.error;
 	return ended_badly || run_error_is_of(row->error, slice_str(step)) ? row->error : slice_of(NULL, 0);
-}
-
-bool run_is_terminal(const char *status)
-{
-	return strcmp(status, RUN_COMPLETED) == 0 || strcmp(status, RUN_FAILED) == 0 ||
-	       strcmp(status, RUN_CANCELLED) == 0;
 }
 
 size_t run_next_position(const struct run_definition *definition, size_t position, struct slice output)

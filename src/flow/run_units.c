@@ -113,6 +113,7 @@ static void add_guard(const struct run_drive *d, struct unit *unit)
 	struct move move = {d->row.subject, d->row.status, d->move.to};
 	struct stride stride = {.transitions = d->move.transitions, .doubt = d->move.doubt};
 
+	DEBUG_ASSERT(ways_lead(&run_ways, "a node", slice_str(move.from), slice_str(move.to)));
 	if (d->move.keeps)
 		stride.lease_ms = run_lease_ms(d, begun_step(d));
 	if (d->holding)

@@ -26,8 +26,20 @@ static void end_unchanged(struct run_verb *v)
 	end(v, HX_OK, NULL);
 }
 
+/* Does this verb lead there from where the run stands? */
+static bool leads(const struct run_verb *v, const char *to)
+{
+	static const char *const names[] = {
+		[RUN_CANCEL] = "cancel", [RUN_PAUSE] = "pause",     [RUN_RESUME] = "resume",   [RUN_RETRY] = "retry",
+		[RUN_EVENT] = "event",   [RUN_APPROVE] = "approve", [RUN_RESOLVE] = "resolve",
+	};
+
+	return ways_lead(&run_ways, names[v->rq->kind], slice_str(v->row.status), slice_str(to));
+}
+
 static void write_to(struct run_verb *v, const struct answer *answer, const char *to)
 {
+	DEBUG_ASSERT(leads(v, to));
 	v->to = to;
 	v->changed = true;
 	v->status = to;
@@ -98,7 +110,7 @@ static void decide_pause(struct run_verb *v, const struct answer *answer)
 	v->due = false;
 	if (is_in(v, RUN_PAUSED))
 		end_unchanged(v);
-	else if (is_in(v, RUN_PENDING) || is_in(v, RUN_WAITING) || is_in(v, RUN_RUNNING))
+	else if (leads(v, RUN_PAUSED))
 		write_to(v, answer, RUN_PAUSED);
 	else
 		end(v, HX_WRONG_STATUS, "only a run that goes on can be paused");
@@ -113,7 +125,7 @@ static void decide_resume(struct run_verb *v, const struct answer *answer)
 	bool under_way = v->row.owned || v->row.job, held = verb_is_held(&v->row);
 
 	v->due = !v->row.owned && !held;
-	if (!is_in(v, RUN_PAUSED))
+	if (!leads(v, RUN_PENDING))
 		end(v, HX_WRONG_STATUS, "the run is not paused");
 	else
 		write_to(v, answer, under_way ? RUN_RUNNING : held ? RUN_WAITING : RUN_PENDING);
@@ -126,9 +138,9 @@ static void decide_retry(struct run_verb *v, const struct answer *answer)
 			   slice_is(v->row.awaits, RUN_AWAITS_PERSON);
 
 	v->due = true;
-	if (is_in(v, RUN_FAILED))
+	if (leads(v, RUN_PENDING))
 		write_to(v, answer, RUN_PENDING);
-	else if (is_in(v, RUN_CANCELLING) && undo_failed)
+	else if (leads(v, RUN_CANCELLING) && undo_failed)
 		write_to(v, answer, RUN_CANCELLING);
 	else
 		end(v, HX_WRONG_STATUS, "neither the run nor a compensation of it has failed");
@@ -202,14 +214,13 @@ static void write_event(struct run_verb *v, const struct answer *answer)
 static void decide_event(struct run_verb *v, const struct answer *answer)
 {
 	const struct run_step *step = find_event(v);
-	bool goes_on = is_in(v, RUN_PENDING) || is_in(v, RUN_RUNNING) || is_in(v, RUN_WAITING) || is_in(v, RUN_PAUSED);
 
 	if (answer->result->rows[VERB_LINE_SEEN].n) {
 		v->duplicate = true;
 		end_unchanged(v);
 	} else if (!step) {
 		end_unnamed(v, "no step of the run waits for an event of this name");
-	} else if (!goes_on || v->row.position > step->position) {
+	} else if (!leads(v, v->row.status) || v->row.position > step->position) {
 		end(v, HX_WRONG_STATUS, "the run is past the step that this event is for");
 	} else if (db_cell(&answer->result->rows[VERB_LINE_COUNT], 0, 0)->i >= RUN_EVENTS_MAX) {
 		end(v, HX_TOO_LARGE, "the run has had too many events");
@@ -222,7 +233,6 @@ static void decide_event(struct run_verb *v, const struct answer *answer)
 static void decide_approve(struct run_verb *v, const struct answer *answer)
 {
 	const struct run_step *step = run_definition_step(v->row.machine->definition, v->rq->name);
-	bool waits = is_in(v, RUN_PENDING) || is_in(v, RUN_WAITING) || is_in(v, RUN_PAUSED);
 	char redo[24];
 
 	v->awaits = join(v, RUN_AWAITS_APPROVAL, v->rq->name, "");
@@ -230,7 +240,8 @@ static void decide_approve(struct run_verb *v, const struct answer *answer)
 		end_unnamed(v, "the run's definition has no approval of this name");
 	} else if (answer->result->rows[VERB_LINE_SEEN].n) {
 		end(v, HX_WRONG_STATUS, "it has been decided already");
-	} else if (!waits || v->row.position != step->position || !slice_eq(v->row.awaits, v->awaits)) {
+	} else if (!leads(v, v->row.status) || v->row.position != step->position ||
+		   !slice_eq(v->row.awaits, v->awaits)) {
 		end(v, HX_WRONG_STATUS, "the run does not stand at this step");
 	} else {
 		snprintf(redo, sizeof redo, "%lld", (long long)v->row.redo);

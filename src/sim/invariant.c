@@ -7,6 +7,7 @@
 #include "flow/end_wait.h"
 #include "flow/janitor.h"
 #include "flow/subject.h"
+#include "flow/ways.h"
 #include "sim/world.h"
 
 static const struct db_stmt stmt_rows = {
@@ -18,9 +19,9 @@ static const struct db_stmt stmt_rows = {
 
 static const struct db_stmt stmt_row = {
 	.name = "sim_row",
-	.sql = "SELECT id, status, version, fence, owner, until, seq, head, effort, doubt FROM hx_subject WHERE id = ?1",
+	.sql = "SELECT id, status, version, fence, owner, until, seq, head, effort, doubt, kind FROM hx_subject WHERE id = ?1",
 	.in = "i",
-	.out = "itiitiibii",
+	.out = "itiitiibiii",
 };
 
 static const struct db_stmt stmt_history_count = {
@@ -59,6 +60,7 @@ static void fill_row(const struct db_rows *rows, size_t i, struct sim_row *row)
 		.seq = db_cell(rows, i, 6)->i,
 		.effort = db_cell(rows, i, 8)->i,
 		.doubt = db_cell(rows, i, 9)->i,
+		.kind = db_cell(rows, i, 10)->i,
 	};
 	snprintf(row->status, sizeof row->status, "%.*s", SLICE_ARGS(status));
 	ASSERT(head.n == sizeof row->head);
@@ -239,7 +241,7 @@ void invariant_act_started(struct sim *sim, unsigned actor, const struct lease *
 }
 
 /* One history row against its predecessor: gaps, version, chain. */
-static void check_link(struct sim *sim, int64_t subject, const struct db_rows *rows, size_t i,
+static void check_link(struct sim *sim, int64_t subject, const struct ways *ways, const struct db_rows *rows, size_t i,
 		       uint8_t head[SHA256_BYTES])
 {
 	struct history_row row = {
@@ -268,6 +270,8 @@ static void check_link(struct sim *sim, int64_t subject, const struct db_rows *r
 		  (!sim->scenario->driven && row.version != db_cell(rows, i - 1, 3)->i + 1)))
 		sim_violate(sim, "I5: the version of subject %lld did not rise%s", (long long)subject,
 			    sim->scenario->driven ? "" : " by one");
+	if (ways && !ways_lead(ways, /* by= */ NULL, row.from, row.to))
+		sim_violate(sim, "I9: no way leads from %.*s to %.*s", SLICE_ARGS(row.from), SLICE_ARGS(row.to));
 	if (i && !slice_eq(row.from, db_cell(rows, i - 1, 2)->s))
 		sim_violate(sim, "I5: the history of subject %lld does not join up at seq %lld", (long long)subject,
 			    (long long)row.seq);
@@ -283,9 +287,10 @@ static void check_history(struct sim *sim, const struct sim_row *row)
 
 	struct unit_result result = sim_run_unit(sim, &unit);
 	const struct db_rows *rows = &result.rows[0];
+	const struct ways *ways = ways_of(row->kind);
 
 	for (size_t i = 0; i < rows->n; i++)
-		check_link(sim, row->id, rows, i, head);
+		check_link(sim, row->id, ways, rows, i, head);
 	if ((int64_t)rows->n != row->seq || memcmp(head, row->head, sizeof head) != 0)
 		sim_violate(sim, "I5: subject %lld has %zu history rows and is at seq %lld, or its head is another",
 			    (long long)row->id, rows->n, (long long)row->seq);

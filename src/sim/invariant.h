@@ -14,6 +14,7 @@
  *  I7  The store never refuses the data of one of our own units.
  *  I8  One key, one request: whatever is sent under a key, by whichever node and however often, is the same text to the same
  *      action.
+ *  I9  A run, a batch and a job go only where a way leads (flow/ways.h).
  */
 #ifndef HX_SIM_INVARIANT_H
 #define HX_SIM_INVARIANT_H
@@ -22,7 +23,7 @@
 
 /* A subject as the store has it. */
 struct sim_row {
-	int64_t id, version, fence, until, seq, effort, doubt;
+	int64_t id, kind, version, fence, until, seq, effort, doubt;
 	bool claimed; /* owner is set */
 	bool has_until;
 	char status[32];
