@@ -122,6 +122,7 @@ static void take_subject(const struct db_rows *rows, size_t i, struct arena *are
 	row->owned = CELL(BATCH_OWNER)->type != DB_NULL;
 	row->until = number(CELL(BATCH_UNTIL));
 	row->past = CELL(BATCH_PAST)->i != 0;
+	subject_assert_valid(row->version, row->fence, CELL(BATCH_OWNER), CELL(BATCH_UNTIL));
 	row->now = CELL(BATCH_NOW)->i;
 	ASSERT(row->status);
 }

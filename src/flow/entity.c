@@ -149,6 +149,13 @@ void entity_read(struct unit *unit, const struct entity_ref *ref)
 		 db_text(ref->name));
 }
 
+void entity_assert_valid(const struct entity_machine *machine, const struct db_rows *rows)
+{
+	if (!machine->table) /* where the version is the user's own */
+		subject_assert_valid(db_cell(rows, 0, ENTITY_VERSION)->i, db_cell(rows, 0, ENTITY_FENCE)->i,
+				     db_cell(rows, 0, ENTITY_OWNER), db_cell(rows, 0, ENTITY_UNTIL));
+}
+
 void entity_read_subject(struct unit *unit, int64_t subject)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read_subject, db_int(subject));

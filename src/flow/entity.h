@@ -77,6 +77,8 @@ enum {
 	ENTITY_COLUMNS
 };
 void entity_read(struct unit *unit, const struct entity_ref *ref);
+/* What was read, in debug builds. */
+void entity_assert_valid(const struct entity_machine *machine, const struct db_rows *rows);
 /* By its subject, for janitors. */
 void entity_read_subject(struct unit *unit, int64_t subject);
 /* By name behind `after` (the user's table: by id); status empty: any; held: only those parked for a person. */

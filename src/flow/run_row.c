@@ -73,6 +73,7 @@ static void take_subject(const struct db_rows *rows, struct arena *arena, struct
 	row->owned = CELL(RUN_OWNER)->type != DB_NULL;
 	row->until = number(CELL(RUN_UNTIL));
 	row->past = CELL(RUN_PAST)->i != 0;
+	subject_assert_valid(row->version, row->fence, CELL(RUN_OWNER), CELL(RUN_UNTIL));
 	row->doubt = CELL(RUN_DOUBT)->i != 0;
 	row->updated_at = CELL(RUN_UPDATED_AT)->i;
 	row->now = CELL(RUN_NOW)->i;

@@ -207,6 +207,7 @@ void step_take_read(struct entity_step *s, const struct answer *answer)
 	s->version = db_cell(rows, 0, ENTITY_VERSION)->i;
 	s->fence = db_cell(rows, 0, ENTITY_FENCE)->i;
 	s->effort = db_cell(rows, 0, ENTITY_EFFORT)->i;
+	entity_assert_valid(s->rq->ref.machine, rows);
 	s->doubt = db_cell(rows, 0, ENTITY_DOUBT)->i != 0;
 	if (s->rq->mode == STEP_RECOVER)
 		s->workspace = arena_copy(s->arena, db_cell(rows, 0, ENTITY_WORKSPACE)->s);

@@ -240,6 +240,24 @@ static const struct db_stmt stmt_advance_claims = {
 
 /* clang-format on */
 
+void subject_assert_valid(int64_t version, int64_t fence, const struct db_value *owner, const struct db_value *until)
+{
+	DEBUG_ASSERT(version >= 1);
+	DEBUG_ASSERT(fence >= 0);
+	DEBUG_ASSERT((owner->type == DB_NULL) == (until->type == DB_NULL));
+	DEBUG_ASSERT(owner->type == DB_NULL || fence >= 1); /* the claim gave it */
+	(void)version, (void)fence, (void)owner, (void)until;
+}
+
+/* Before a change is written: who makes it, of what, from where to where. */
+static void assert_change(const struct stamp *stamp, const struct move *move)
+{
+	DEBUG_ASSERT(move->subject != 0);
+	DEBUG_ASSERT(move->from && move->from[0] && move->to && move->to[0]);
+	DEBUG_ASSERT(stamp->node != NULL);
+	(void)stamp, (void)move;
+}
+
 void subject_add_history(struct unit *unit, const struct stamp *stamp, int64_t subject, const char *from)
 {
 	UNIT_ADD(unit, UNIT_ANY, &subject_history, db_int(subject), db_str(from), db_str(stamp->node));
@@ -249,6 +267,7 @@ void subject_add_history(struct unit *unit, const struct stamp *stamp, int64_t s
 static void add_change(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp,
 		       const struct move *move, int64_t guard)
 {
+	assert_change(stamp, move);
 	unit_touch(unit, move->subject);
 	UNIT_ADD(unit, UNIT_VERDICT, stmt, db_str(move->to), db_str(move->from), db_int(guard), db_int(stamp->op),
 		 db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject));
@@ -273,6 +292,7 @@ void subject_transition(struct unit *unit, const struct stamp *stamp, const stru
 static void add_claim(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp, const struct move *move,
 		      int64_t guard, int64_t lease_ms)
 {
+	assert_change(stamp, move);
 	unit_touch(unit, move->subject);
 	UNIT_ADD(unit, UNIT_VERDICT, stmt, db_str(move->to), db_str(move->from), db_int(guard), db_int(stamp->op),
 		 db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(lease_ms));
@@ -297,6 +317,7 @@ void subject_take_over(struct unit *unit, const struct stamp *stamp, int64_t sub
 static void add_stride(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp,
 		       const struct move *move, int64_t guard, const struct stride *stride)
 {
+	assert_change(stamp, move);
 	unit_touch(unit, move->subject);
 	UNIT_ADD(unit, UNIT_VERDICT, stmt, db_str(move->to), db_str(move->from), db_int(guard), db_int(stamp->op),
 		 db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(stride->transitions),
@@ -319,6 +340,7 @@ void subject_advance(struct unit *unit, const struct stamp *stamp, const struct 
 
 void subject_shift(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version, bool settles)
 {
+	assert_change(stamp, move);
 	unit_touch(unit, move->subject);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_shift, db_str(move->to), db_str(move->from), db_int(version),
 		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(settles));
@@ -352,6 +374,7 @@ void subject_finish(struct unit *unit, const struct stamp *stamp, const struct m
 void subject_release(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence,
 		     enum released released)
 {
+	assert_change(stamp, move);
 	unit_touch(unit, move->subject);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_release, db_str(move->to), db_str(move->from), db_int(fence),
 		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(released));

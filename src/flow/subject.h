@@ -134,6 +134,9 @@ void subject_end_claims(struct unit *unit, int64_t kind);
 void subject_last_seen(struct unit *unit);
 /* The store's clock was set back by so much: claims that are not past their time end so much earlier. For the same node. */
 void subject_advance_claims(struct unit *unit, int64_t by_ms);
+/* A row as it was read: what S2 and S4 say of it. In debug builds (base/error.h). */
+void subject_assert_valid(int64_t version, int64_t fence, const struct db_value *owner, const struct db_value *until);
+
 /* The number that stands in subject.kind for a name such as "entity:billing" or "job". */
 int64_t subject_kind(const char *prefix, const char *name);
 

@@ -65,15 +65,6 @@ const struct ways account_ways = {statuses_of_accounts, {NULL}, of_accounts};
 
 /* clang-format on */
 
-const struct ways *ways_of(int64_t subject_kind)
-{
-	return subject_kind == run_kind()       ? &run_ways
-	       : subject_kind == batch_kind()   ? &batch_ways
-	       : subject_kind == job_kind()     ? &job_ways
-	       : subject_kind == account_kind() ? &account_ways
-						: NULL;
-}
-
 static bool has(const char *const *list, struct slice text)
 {
 	while (*list && !slice_is(text, *list))

@@ -12,7 +12,6 @@
 #define HX_FLOW_WAYS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/slice.h"
 
@@ -31,8 +30,6 @@ struct ways {
 };
 extern const struct ways run_ways, batch_ways, job_ways, account_ways;
 
-/* Of subjects of this kind; NULL: of those any status may follow any, as their definition says. */
-const struct ways *ways_of(int64_t subject_kind);
 /* by NULL: by whatever. */
 bool ways_lead(const struct ways *ways, const char *by, struct slice from, struct slice to);
 /* Does anything lead on from there? */

@@ -78,14 +78,27 @@ static struct deadline_queue *queue_of(struct server_loop *home, enum connection
 	return NULL;
 }
 
+/* There is an exchange from the end of the head to the end of the answer. */
+static bool has_exchange(enum connection_state state)
+{
+	return state == CONNECTION_BODY || state == CONNECTION_HANDLING || state == CONNECTION_ANSWERING;
+}
+
+/* Between any two steps. */
+static void assert_valid(const struct connection *c)
+{
+	DEBUG_ASSERT((c->exchange != NULL) == has_exchange(c->state));
+	DEBUG_ASSERT(c->fd >= 0);
+	DEBUG_ASSERT(c->interim_sent <= c->interim.n);
+	(void)c;
+}
+
 void connection_enter(struct connection *c, enum connection_state state)
 {
 	struct deadline_queue *queue = queue_of(c->home, state);
 
 	ASSERT(transitions[c->state] & 1u << state);
-	/* There is an exchange from the end of the head to the end of the answer. */
-	ASSERT((c->exchange != NULL) ==
-	       (state == CONNECTION_BODY || state == CONNECTION_HANDLING || state == CONNECTION_ANSWERING));
+	ASSERT((c->exchange != NULL) == has_exchange(state));
 	c->state = (uint8_t)state;
 	c->progress_bytes = 0;
 	if (queue)
@@ -341,6 +354,7 @@ static bool step(struct connection *c)
 static void proceed(struct connection *c)
 {
 	for (unsigned i = 0; i < STEPS_PER_TURN; i++) {
+		assert_valid(c);
 		if (step(c))
 			continue;
 		if (c->state == CONNECTION_IDLE && c->home->draining)

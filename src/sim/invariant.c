@@ -4,8 +4,12 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "flow/account.h"
+#include "flow/batch.h"
 #include "flow/end_wait.h"
 #include "flow/janitor.h"
+#include "flow/job.h"
+#include "flow/run.h"
 #include "flow/subject.h"
 #include "flow/ways.h"
 #include "sim/world.h"
@@ -275,6 +279,16 @@ static void check_link(struct sim *sim, int64_t subject, const struct ways *ways
 	if (i && !slice_eq(row.from, db_cell(rows, i - 1, 2)->s))
 		sim_violate(sim, "I5: the history of subject %lld does not join up at seq %lld", (long long)subject,
 			    (long long)row.seq);
+}
+
+/* Of subjects of this kind; NULL: of those any status may follow any, as their definition says. */
+static const struct ways *ways_of(int64_t subject_kind)
+{
+	return subject_kind == run_kind()       ? &run_ways
+	       : subject_kind == batch_kind()   ? &batch_ways
+	       : subject_kind == job_kind()     ? &job_ways
+	       : subject_kind == account_kind() ? &account_ways
+						: NULL;
 }
 
 static void check_history(struct sim *sim, const struct sim_row *row)

@@ -497,6 +497,7 @@ static void *run(void *context)
 	while (!stopped(lane)) {
 		int64_t ns = wait_ns(lane, tended);
 
+		lane_assert_valid(lane);
 		if (!inbox_take(&lane->inbox, ns, &lane->stats, &lane->delivery) && ns == IDLE_NS) {
 			lane->db->driver->tend(lane->db, /* idle= */ true);
 			tended = true;

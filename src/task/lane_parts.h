@@ -70,6 +70,17 @@ static inline size_t lane_bucket(uint64_t key)
 	return key * 0x9e3779b97f4a7c15u >> 54;
 }
 
+/* ---- lane_valid.c ---- */
+
+#ifdef HX_DEBUG
+void lane_assert_valid(const struct lane *lane);
+#else
+static inline void lane_assert_valid(const struct lane *lane)
+{
+	(void)lane;
+}
+#endif
+
 /* ---- lane.c ---- */
 
 /* The seat has its answer, and is ready. */

@@ -5,6 +5,14 @@
 #define AGAIN_PER_LEASE 12
 #define MARGIN_PER_LEASE 10
 
+void lease_assert_valid(const struct lease *lease)
+{
+	DEBUG_ASSERT(lease->subject != 0);
+	DEBUG_ASSERT(lease->fence > 0);
+	DEBUG_ASSERT(lease->lease_ms > 0);
+	(void)lease;
+}
+
 struct mono_time lease_trusted_until(const struct lease *lease)
 {
 	return mono_add_ms(lease->since, lease->lease_ms - lease->lease_ms / MARGIN_PER_LEASE);
@@ -12,6 +20,7 @@ struct mono_time lease_trusted_until(const struct lease *lease)
 
 bool lease_is_trusted(const struct lease *lease, struct mono_time now)
 {
+	lease_assert_valid(lease);
 	return now.ns < lease_trusted_until(lease).ns;
 }
 
@@ -91,6 +100,7 @@ static const struct task_kind beat_kind = {
 void beat_init(struct beat *beat, const struct lease *lease,
 	       void (*renew)(struct unit *, int64_t subject, int64_t fence, int64_t lease_ms))
 {
+	lease_assert_valid(lease);
 	*beat = (struct beat){.lease = *lease, .renew = renew};
 	task_init(&beat->task, &beat_kind, /* topic= */ 0);
 }

@@ -32,6 +32,8 @@ struct beat {
 void beat_init(struct beat *beat, const struct lease *lease,
 	       void (*renew)(struct unit *, int64_t subject, int64_t fence, int64_t lease_ms));
 
+/* There is one: of a subject, given by a claim, for some time. In debug builds (base/error.h). */
+void lease_assert_valid(const struct lease *lease);
 /* When the holder must stop believing, and when the next renewal is due. */
 struct mono_time lease_trusted_until(const struct lease *lease);
 /* Before anything is done under a lease: a commit, or finding out about one, may have taken longer than it lasts. */

@@ -176,16 +176,6 @@ static void what_must_never_happen_is_no_way(void **state)
 	assert_false(leads(&job_ways, "claim", JOB_PARKED, JOB_RUNNING));
 }
 
-static void kinds_have_their_tables(void **state)
-{
-	(void)state;
-	assert_ptr_equal(ways_of(run_kind()), &run_ways);
-	assert_ptr_equal(ways_of(batch_kind()), &batch_ways);
-	assert_ptr_equal(ways_of(job_kind()), &job_ways);
-	assert_ptr_equal(ways_of(account_kind()), &account_ways);
-	assert_null(ways_of(subject_kind("entity:", "billing")));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,7 +183,6 @@ int main(void)
 		cmocka_unit_test(drawings_have_every_status),
 		cmocka_unit_test(every_status_is_reached_and_left),
 		cmocka_unit_test(what_must_never_happen_is_no_way),
-		cmocka_unit_test(kinds_have_their_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
