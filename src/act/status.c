@@ -58,17 +58,3 @@ struct status_meaning status_meaning_of(long status, const struct status_facts *
 	}
 	return (struct status_meaning){rule->word, rule};
 }
-
-const char *status_when_words(enum status_when when)
-{
-	static const char *const words[] = {
-		[WHEN_ALWAYS] = "",
-		[WHEN_CLEANUP] = "of a cleanup action",
-		[WHEN_INVALID] = "with `\"is_invalid\": true` in the body",
-		[WHEN_KEYED_OPEN] = "of a `keyed` action, with `Retry-After` or after a try that is in doubt",
-		[WHEN_RETRY_AFTER] = "with `Retry-After`",
-		[WHEN_ON_5XX] = "where `on_5xx` is `unknown`",
-	};
-
-	return words[when];
-}

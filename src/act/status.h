@@ -40,7 +40,5 @@ struct status_meaning {
 };
 
 struct status_meaning status_meaning_of(long status, const struct status_facts *facts);
-/* "the action is keyed, and …", for people; "": always. */
-const char *status_when_words(enum status_when when);
 
 #endif

@@ -130,27 +130,6 @@ struct slice json_string_view(struct json string, struct arena *a)
 	return has_escapes(body) ? json_string_decode(string, a) : body;
 }
 
-void json_string_append(struct json string, struct strbuf *sb)
-{
-	struct slice body = inside(string);
-
-	/* Without escapes the length is known; with them, reserving the raw length could hit the ceiling wrongly. */
-	if (!has_escapes(body)) {
-		strbuf_add_slice(sb, body);
-		return;
-	}
-	for (const char *p = body.p, *end = body.p + body.n; p < end;) {
-		const char *escape = memchr(p, '\\', (size_t)(end - p));
-		size_t run = (size_t)((escape ? escape : end) - p);
-		char bytes[4];
-
-		strbuf_add(sb, p, run);
-		p += run;
-		if (escape)
-			strbuf_add(sb, bytes, take_escape(&p, end, bytes));
-	}
-}
-
 bool json_string_is(struct json string, struct slice text)
 {
 	struct slice body = inside(string);

@@ -15,8 +15,6 @@
 struct slice json_string_decode(struct json string, struct arena *a);
 /* The same without a copy where the string has no escapes: then it points into the JSON, with no NUL behind it. */
 struct slice json_string_view(struct json string, struct arena *a);
-/* Appends the text of the string. */
-void json_string_append(struct json string, struct strbuf *sb);
 /* Does the string mean exactly this text? Needs no memory. */
 bool json_string_is(struct json string, struct slice text);
 

@@ -35,17 +35,6 @@ const char *log_level_name(enum log_level level)
 	return level_names[level];
 }
 
-bool log_level_parse(struct slice name, enum log_level *ret_level)
-{
-	for (enum log_level level = LOG_LEVEL_DEBUG; level <= LOG_LEVEL_ERROR; level++) {
-		if (slice_is(name, level_names[level])) {
-			*ret_level = level;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* All of the bytes or, at the end of the room, none. */
 static bool put(struct line *line, const void *bytes, size_t n)
 {

@@ -50,8 +50,6 @@ void log_init(struct log *log, int fd, enum log_level level_min, struct clock *c
 
 /* "debug", "info", "warn", "error". */
 const char *log_level_name(enum log_level level);
-/* False if there is no level of that name. */
-bool log_level_parse(struct slice name, enum log_level *ret_level);
 
 /* A key is a name from our own source, in snake_case, and not `time`, `level`, `message` or `cut`. NULL ends a list. */
 struct log_field {

@@ -97,8 +97,4 @@ void expression_each_use(const struct expression *expression, expression_use_fn 
 enum hx_code expression_eval(const struct expression *expression, const struct expression_env *env,
 			     struct arena *scratch, struct hx_error *err, struct strbuf *ret_text) HX_MUST_CHECK;
 
-/* The truth of the value, for `when`. Otherwise the same. */
-enum hx_code expression_test(const struct expression *expression, const struct expression_env *env,
-			     struct arena *scratch, struct hx_error *err, bool *ret_true) HX_MUST_CHECK;
-
 #endif

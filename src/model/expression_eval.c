@@ -573,16 +573,3 @@ enum hx_code expression_eval(const struct expression *expression, const struct e
 	arena_rewind(scratch, mark);
 	return e.code;
 }
-
-enum hx_code expression_test(const struct expression *expression, const struct expression_env *env,
-			     struct arena *scratch, struct hx_error *err, bool *ret_true)
-{
-	struct evaluation e = evaluation_of(expression, env, scratch, err);
-	struct arena_mark mark = arena_mark(scratch);
-	struct value v;
-
-	if (eval(&e, expression->root, (struct value){.is_env = true}, &v))
-		*ret_true = is_true(v);
-	arena_rewind(scratch, mark);
-	return e.code;
-}

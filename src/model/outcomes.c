@@ -9,11 +9,6 @@
 
 static const char *const words[] = {"done", "failed", "rejected", "retry", "unknown", NULL};
 
-const char *outcome_word_name(enum outcome_word word)
-{
-	return word == OUTCOME_UNSETTLED ? "unsettled" : words[word];
-}
-
 static bool is_single(const struct outcome_range *range)
 {
 	return range->from == range->to;

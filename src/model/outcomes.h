@@ -45,7 +45,6 @@ struct reader;
 struct json_node;
 struct field;
 
-const char *outcome_word_name(enum outcome_word word);
 /* What was written for this status. False: nothing. */
 bool outcomes_find(const struct outcomes *outcomes, long status, enum outcome_word *ret_word);
 /* A field of an action (fields.h), into a struct outcomes. What is not right is reported. */

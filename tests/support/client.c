@@ -259,15 +259,14 @@ const char *reply_text(const struct reply *reply, const char *path)
 	static _Thread_local unsigned turn;
 	char *text = texts[turn++ % TEXTS];
 	struct json value = at_path(reply, path);
-	struct strbuf decoded;
+	struct slice decoded = value.raw;
+	struct arena arena;
 
-	strbuf_init(&decoded, 64u << 20);
+	arena_init(&arena, 64u << 20);
 	if (json_type(value) == JSON_STRING)
-		json_string_append(value, &decoded);
-	else
-		strbuf_add_slice(&decoded, value.raw);
-	snprintf(text, TEXT_BYTES, "%s", decoded.p);
-	strbuf_release(&decoded);
+		decoded = json_string_decode(value, &arena);
+	snprintf(text, TEXT_BYTES, "%.*s", SLICE_ARGS(decoded));
+	arena_release(&arena);
 	return text;
 }
 

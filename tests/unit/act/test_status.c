@@ -28,9 +28,24 @@ static const char *meaning(enum outcome_word word)
 	return words[word];
 }
 
+/* As the page says it; "": always. */
+static const char *when_words(enum status_when when)
+{
+	static const char *const words[] = {
+		[WHEN_ALWAYS] = "",
+		[WHEN_CLEANUP] = "of a cleanup action",
+		[WHEN_INVALID] = "with `\"is_invalid\": true` in the body",
+		[WHEN_KEYED_OPEN] = "of a `keyed` action, with `Retry-After` or after a try that is in doubt",
+		[WHEN_RETRY_AFTER] = "with `Retry-After`",
+		[WHEN_ON_5XX] = "where `on_5xx` is `unknown`",
+	};
+
+	return words[when];
+}
+
 static void write_rule(const struct status_rule *rule, struct strbuf *out)
 {
-	const char *when = status_when_words(rule->when);
+	const char *when = when_words(rule->when);
 
 	if (rule->from == 0)
 		strbuf_add_str(out, "| any other number");

@@ -163,21 +163,6 @@ static void levels_filter(void **state)
 	log_write(NULL, LOG_LEVEL_ERROR, "nobody listens", LOG_FIELDS());
 }
 
-static void level_names(void **state)
-{
-	enum log_level level = LOG_LEVEL_ERROR;
-
-	(void)state;
-	assert_true(log_level_parse(slice_str("debug"), &level));
-	assert_int_equal(level, LOG_LEVEL_DEBUG);
-	assert_true(log_level_parse(slice_str("warn"), &level));
-	assert_int_equal(level, LOG_LEVEL_WARN);
-	assert_false(log_level_parse(slice_str("WARN"), &level));
-	assert_false(log_level_parse(slice_str("warning"), &level));
-	assert_false(log_level_parse(slice_of(NULL, 0), &level));
-	assert_int_equal(level, LOG_LEVEL_WARN);
-}
-
 static void hostile_text_stays_one_line(void **state)
 {
 	char all[256];
@@ -349,7 +334,6 @@ int main(void)
 		TEST(a_descriptor_that_is_no_terminal_gets_json),
 		TEST(a_terminal_gets_lines_for_people),
 		TEST(levels_filter),
-		TEST(level_names),
 		TEST(hostile_text_stays_one_line),
 		TEST(a_line_at_the_limit_and_past_it),
 		TEST(the_longest_line_that_is_not_cut),

@@ -337,6 +337,20 @@ static void of_a_double_name_the_first_counts(void **state)
 	gives(".input", "{'a':1,'b':0,'\\u0061':2}");
 }
 
+/* As a condition takes it (flow/run_steps.c). */
+static enum hx_code test_truth(const char *text, struct arena *scratch, bool *ret_true)
+{
+	struct strbuf value;
+	enum hx_code code;
+
+	strbuf_init(&value, 1000);
+	code = expression_eval(parsed(text), &env, scratch, &err, &value);
+	if (!code)
+		*ret_true = !slice_is(strbuf_slice(&value), "null") && !slice_is(strbuf_slice(&value), "false");
+	strbuf_release(&value);
+	return code;
+}
+
 static void the_truth(void **state)
 {
 	static const struct {
@@ -358,11 +372,11 @@ static void the_truth(void **state)
 	arena_init(&scratch, 1u << 20);
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		truth = !cases[i].expected;
-		assert_int_equal(expression_test(parsed(cases[i].text), &env, &scratch, &err, &truth), HX_OK);
+		assert_int_equal(test_truth(cases[i].text, &scratch, &truth), HX_OK);
 		assert_int_equal(truth, cases[i].expected);
 		assert_int_equal(scratch.used_bytes, 0);
 	}
-	assert_int_equal(expression_test(parsed(".input.n.x"), &env, &scratch, &err, &truth), HX_VALIDATION_ERROR);
+	assert_int_equal(test_truth(".input.n.x", &scratch, &truth), HX_VALIDATION_ERROR);
 	arena_release(&scratch);
 }
 
