@@ -35,6 +35,8 @@ static void readiness_known(struct sentinel_question *question, const char *why)
 		words = text_printf(call->arena, "not ready: %s\n", why);
 	else if (clock_doubted_ms(engine_clock(api_of(call)->engine)))
 		words = "ready; this machine's clock has jumped: expiry waits\n";
+	else if (clock_doubted_ms(engine_store_clock(api_of(call)->engine)))
+		words = "ready; the clock of the store's machine has jumped: retention waits\n";
 	say(call, why ? 503 : 200, words ? words : "not ready\n");
 }
 

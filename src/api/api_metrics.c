@@ -161,6 +161,19 @@ static void add_batch_units(const struct batch_stats *stats, struct strbuf *text
 
 static const char counter[] = "counter", gauge[] = "gauge";
 
+static void add_store_clock(const struct clock *store_clock, struct strbuf *text)
+{
+	const struct metric metrics[] = {
+		{"hapax_store_clock_jumps_total", counter, "Jumps of the clock of PostgreSQL's machine.",
+		 clock_jumps(store_clock)},
+		{"hapax_store_clock_doubted", gauge,
+		 "1: the clock of PostgreSQL's machine has jumped and is not believed yet, and retention waits.",
+		 clock_doubted_ms(store_clock) != 0},
+	};
+
+	METRICS_ADD_ALL(text, metrics);
+}
+
 /* What was promised: transitions, claims, steps, jobs. */
 static void add_steps(struct engine_metrics *m, const struct lane_stats *lanes, struct strbuf *text)
 {
@@ -316,6 +329,7 @@ void api_metrics(struct http_call *call)
 	add_backlog(api->engine, call->scope == ROUTE_ADMIN, &text);
 	add_gate_outcomes(engine_metrics(api->engine), &text);
 	metrics_add_clock(&text, engine_clock(api->engine));
+	add_store_clock(engine_store_clock(api->engine), &text);
 	metrics_add_process(&text);
 	if (text.failed)
 		http_respond_code(call->exchange, HX_NO_MEMORY, "there is no memory for the numbers");

@@ -37,9 +37,25 @@ static bool is_step(int64_t ms)
 
 enum edge { EDGE_NONE, EDGE_DOUBTED, EDGE_BACK, EDGE_BELIEVED };
 
-static void tell(struct steady_clock *s, enum edge edge, int64_t by_ms)
+/* Statements carry the store's own time, so what can wait for it to be believed is less: see steady_clock_hear(). */
+static void tell_of_store(struct steady_clock *s, enum edge edge, int64_t by_ms)
 {
 	if (edge == EDGE_DOUBTED)
+		log_error(s->log,
+			  "the clock of the store's machine has jumped: it is not believed yet, and retention waits",
+			  log_int("by_ms", by_ms), log_int("believed_in_ms", STEADY_CONFIRM_MS));
+	else if (edge == EDGE_BACK)
+		log_info(s->log, "the clock of the store's machine is back where it was");
+	else if (edge == EDGE_BELIEVED)
+		log_warn(s->log, "the clock of the store's machine has kept its new time, and is believed from now on",
+			 log_int("by_ms", by_ms));
+}
+
+static void tell(struct steady_clock *s, enum edge edge, int64_t by_ms)
+{
+	if (!s->source)
+		tell_of_store(s, edge, by_ms);
+	else if (edge == EDGE_DOUBTED)
 		log_error(s->log,
 			  "the clock of this machine has jumped: it is not believed yet, and nothing expires by it",
 			  log_int("by_ms", by_ms), log_int("believed_in_ms", STEADY_CONFIRM_MS));
@@ -80,13 +96,28 @@ static enum edge step(struct steady_clock *s, const struct sample *sample)
 	return EDGE_BELIEVED;
 }
 
+/* By somebody who doubts, or has a reason to. Returns what is believed. */
+static int64_t judge(struct steady_clock *s, const struct sample *sample, int64_t by_ms)
+{
+	enum edge edge;
+	int64_t offset_ms;
+
+	pthread_mutex_lock(&s->mutex);
+	edge = step(s, sample);
+	by_ms = edge == EDGE_BELIEVED || edge == EDGE_DOUBTED ? by_ms : 0;
+	offset_ms = atomic_load(&s->offset_ms);
+	pthread_mutex_unlock(&s->mutex);
+	if (edge != EDGE_NONE && s->log)
+		tell(s, edge, by_ms);
+	return sample->mono_ms + offset_ms;
+}
+
 static struct wall_time steady_wall(struct clock *clock)
 {
 	struct steady_clock *s = (struct steady_clock *)clock;
 	int64_t offset_ms = atomic_load(&s->offset_ms);
 	struct sample sample = look(s->source);
 	int64_t by_ms = sample.wall_ms - sample.mono_ms - offset_ms;
-	enum edge edge = EDGE_NONE;
 
 	if (!sample.good)
 		return (struct wall_time){sample.mono_ms + offset_ms};
@@ -96,14 +127,23 @@ static struct wall_time steady_wall(struct clock *clock)
 			(void)atomic_compare_exchange_strong(&s->offset_ms, &offset_ms, offset_ms + by_ms);
 		return (struct wall_time){sample.wall_ms};
 	}
-	pthread_mutex_lock(&s->mutex);
-	edge = step(s, &sample);
-	by_ms = edge == EDGE_BELIEVED || edge == EDGE_DOUBTED ? by_ms : 0;
-	offset_ms = atomic_load(&s->offset_ms);
-	pthread_mutex_unlock(&s->mutex);
-	if (edge != EDGE_NONE && s->log)
-		tell(s, edge, by_ms);
-	return (struct wall_time){sample.mono_ms + offset_ms};
+	return (struct wall_time){judge(s, &sample, by_ms)};
+}
+
+void steady_clock_hear(struct steady_clock *s, int64_t wall_ms, struct mono_time asked, struct mono_time answered)
+{
+	struct sample sample = {.wall_ms = wall_ms, .mono = answered, .mono_ms = answered.ns / 1000000, .good = true};
+	int64_t by_ms = sample.wall_ms - sample.mono_ms - atomic_load(&s->offset_ms);
+
+	if (answered.ns - asked.ns > STEADY_HEARD_MS_MAX * INT64_C(1000000)) /* mutant: silence-is-a-jump -> if (0) */
+		return;
+	if (!s->heard)
+		atomic_store(&s->offset_ms, sample.wall_ms - sample.mono_ms);
+	else if (is_step(by_ms) || atomic_load(&s->doubting))
+		(void)judge(s, &sample, by_ms);
+	else
+		atomic_fetch_add(&s->offset_ms, by_ms);
+	s->heard = true;
 }
 
 static struct mono_time steady_mono(struct clock *clock)
@@ -113,7 +153,7 @@ static struct mono_time steady_mono(struct clock *clock)
 
 void steady_clock_init(struct steady_clock *steady, struct clock *source, struct log *log)
 {
-	struct sample sample = look(source);
+	struct sample sample = source ? look(source) : (struct sample){0};
 
 	*steady = (struct steady_clock){.clock = {.wall = steady_wall, .mono = steady_mono, .doubt = &steady->doubt},
 					.source = source,

@@ -34,6 +34,7 @@ struct log;
 
 #define STEADY_STEP_MS 1500 /* less than that is followed at once: a leap second, a small correction */
 #define STEADY_CONFIRM_MS 300000
+#define STEADY_HEARD_MS_MAX 1000
 
 struct steady_clock {
 	struct clock clock; /* first. Thread-safe, as its source has to be */
@@ -44,10 +45,17 @@ struct steady_clock {
 	struct clock_doubt doubt;
 	pthread_mutex_t mutex; /* over what follows, and over leaving the course */
 	int64_t doubted_ms;    /* by how much the source differs */
+	bool heard;            /* of the store's clock, at least once; for the one who hears */
 	struct mono_time since;
 };
 
+/* source NULL: it is the clock of the store's machine, of which is heard (steady_clock_hear); nobody reads the time from it then. */
 void steady_clock_init(struct steady_clock *steady, struct clock *source, struct log *log);
+/*
+ * One reading of the store's clock, asked for and answered at these times of ours: whether it goes with our monotonic clock is judged
+ * as above. One that has taken longer than STEADY_HEARD_MS_MAX says nothing: less than that is less than a step. By one thread.
+ */
+void steady_clock_hear(struct steady_clock *steady, int64_t wall_ms, struct mono_time asked, struct mono_time answered);
 void steady_clock_release(struct steady_clock *steady);
 
 #endif

@@ -258,7 +258,8 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 	if (!code)
 		code = start_batches(e, err);
 	if (!code)
-		code = retention_start(&e->lanes, e->options.config, &e->metrics, e->options.clock, &e->retention, err);
+		code = retention_start(&e->lanes, e->options.config, &e->metrics, e->options.clock,
+				       &e->nodes.store_clock.clock, &e->retention, err);
 	if (!code && janitors_start(&e->janitors, &e->lanes, &e->definitions, e->runs, e->batches, e->options.config,
 				    &e->metrics, e->options.log, e->options.clock))
 		code = error_set(err, HX_INTERNAL, "the janitors cannot be started");
@@ -579,6 +580,11 @@ void engine_ask_store(struct engine *engine, struct sentinel_question *question)
 struct log *engine_log(struct engine *engine)
 {
 	return engine->options.log;
+}
+
+const struct clock *engine_store_clock(const struct engine *engine)
+{
+	return &engine->nodes.store_clock.clock;
 }
 
 struct clock *engine_clock(struct engine *engine)

@@ -176,6 +176,8 @@ bool engine_has_store(struct engine *engine);
 void engine_ask_store(struct engine *engine, struct sentinel_question *question);
 struct log *engine_log(struct engine *engine);
 struct clock *engine_clock(struct engine *engine);
+/* Not to be read, but to be asked whether it is doubted: the clock of PostgreSQL's machine, as this node judges it. */
+const struct clock *engine_store_clock(const struct engine *engine);
 const struct engine_options *engine_options_of(struct engine *engine);
 
 #endif

@@ -100,6 +100,7 @@ enum hx_code nodes_join(struct nodes *nodes, struct db *db, const char *name, st
 	int64_t number = 0;
 
 	*nodes = (struct nodes){.name = name, .clock = clock, .token = (int64_t)random_number()};
+	steady_clock_init(&nodes->store_clock, /* source= */ NULL, /* log= */ NULL);
 	arena_init(&arena, JOIN_BYTES_MAX);
 	for (int i = 0; i < JOIN_TRIES_MAX && code == HX_BUSY && number >= 0; i++) {
 		arena_reset(&arena);
@@ -158,6 +159,9 @@ static void tell_twin(struct nodes *nodes)
 static void renewed(struct nodes *nodes)
 {
 	tell_twin(nodes);
+	if (nodes->lease.store_ms)
+		steady_clock_hear(&nodes->store_clock, nodes->lease.store_ms, nodes->lease.asked,
+				  nodes->lease.answered);
 	nodes->renewed = clock_mono(nodes->clock);
 	hear_floor(nodes);
 	atomic_store(&nodes->metrics->nodes_live, (uint64_t)nodes->lease.live);
@@ -206,6 +210,7 @@ enum hx_code nodes_start(struct nodes *nodes, const struct lanes *lanes, _Atomic
 	nodes->fence_floor = fence_floor;
 	nodes->metrics = metrics;
 	nodes->log = log;
+	nodes->store_clock.log = log;
 	nodes->seat = (struct seat){.task = &nodes->lease.task, .done = ended};
 	return submit(nodes, nodes->lease.number, /* in_ms= */ 0);
 }

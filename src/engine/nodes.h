@@ -18,6 +18,10 @@
  * is over (NODE_LEASE_MS); one that has been stopped does not. Two that come to have one name later, because one was out of
  * sight for longer than its lease when the other was started, are told of in the log.
  *
+ * With each renewal it hears what time it is in the store, and judges that by its own monotonic clock (base/steady_clock.h). The
+ * statements themselves go by the store's clock, whatever it says: a jump of it is told, and retention waits, but claims and keys
+ * end by it.
+ *
  * A node that cannot renew says so and goes on: its claims are guarded by their own leases, and its number is safe as long
  * as there are others to give away first. What an id that was made twice would cost is one insert that fails.
  */
@@ -26,6 +30,7 @@
 
 #include "base/id.h"
 #include "base/log.h"
+#include "base/steady_clock.h"
 #include "flow/node_lease.h"
 #include "task/lanes.h"
 
@@ -49,7 +54,8 @@ struct nodes {
 	struct node_lease lease;
 	_Atomic int64_t *fence_floor; /* the engine's */
 	struct mono_time renewed;
-	bool late, twin; /* it has been told */
+	bool late, twin;                 /* it has been told */
+	struct steady_clock store_clock; /* what is thought of the clock of the store's machine, on PostgreSQL */
 };
 
 /* Leases a number on a connection that nobody else uses. HX_BUSY: all are taken. */

@@ -24,6 +24,7 @@ struct keeper {
 	_Atomic int64_t age_ms;                                             /* NEVER: kept for ever */
 	_Atomic uint64_t *expired;
 	struct lanes *lanes;
+	const struct clock *store_clock;
 	struct feeder feeder;
 };
 
@@ -31,6 +32,7 @@ struct retention {
 	struct lanes *lanes;
 	struct engine_metrics *metrics;
 	struct clock *clock;
+	const struct clock *store_clock;
 	struct keeper runs, batches, jobs;
 };
 
@@ -48,6 +50,9 @@ static void scan(const struct due_source *source, struct unit *unit, int64_t lim
 {
 	const struct keeper *keeper = (const struct keeper *)source;
 
+	/* Nothing is deleted by a clock that is not believed. (SQLite's is ours, which stands for what is believed itself.) */
+	if (clock_doubted_ms(keeper->store_clock))
+		limit = 0;
 	keeper->scan(unit, keeper->age_ms, limit);
 }
 
@@ -143,6 +148,7 @@ static enum hx_code keep(struct retention *r, struct keeper *keeper, struct keep
 	*keeper = as;
 	keeper->age_ms = age_ms;
 	keeper->lanes = r->lanes;
+	keeper->store_clock = r->store_clock;
 	return start(keeper, r->clock);
 }
 
@@ -166,13 +172,14 @@ enum hx_code retention_configure(struct retention *r, const struct config *confi
 }
 
 enum hx_code retention_start(struct lanes *lanes, const struct config *config, struct engine_metrics *metrics,
-			     struct clock *clock, struct retention **ret_retention, struct hx_error *err)
+			     struct clock *clock, const struct clock *store_clock, struct retention **ret_retention,
+			     struct hx_error *err)
 {
 	struct retention *r = calloc(1, sizeof *r);
 	enum hx_code code = HX_NO_MEMORY;
 
 	if (r) {
-		*r = (struct retention){.lanes = lanes, .metrics = metrics, .clock = clock};
+		*r = (struct retention){.lanes = lanes, .metrics = metrics, .clock = clock, .store_clock = store_clock};
 		code = retention_configure(r, config);
 	}
 	*ret_retention = r; /* also when it is half started: what runs must outlive the lanes */

@@ -28,9 +28,9 @@ static const struct db_stmt stmt_renew = {
 	.name = "node_renew",
 	.sql = "UPDATE hx_node SET until = hx_now_ms() + ?3, name = ?4 WHERE number = ?1"
 	       " AND token = ?2" /* mutant: node-renew-token */
-	       " RETURNING number",
+	       " RETURNING number, until - ?3",
 	.in = "iiit",
-	.out = "i",
+	.out = "ii",
 };
 
 static const struct db_stmt stmt_leave = {
@@ -178,6 +178,8 @@ static void take_written(struct node_lease *l, const struct answer *answer)
 		if (answer->result->rows[LINE_FLOOR].n)
 			l->floor = db_cell(&answer->result->rows[LINE_FLOOR], 0, 0)->i;
 		l->namesakes = db_cell(&answer->result->rows[LINE_NAMESAKES], 0, 0)->i;
+		l->store_ms = l->at == NODE_RENEWING ? db_cell(&answer->result->rows[0], 0, 1)->i : 0;
+		l->answered = answer->mono;
 		end(l, HX_OK);
 		break;
 	case UNIT_LOST:
@@ -204,6 +206,7 @@ static void take(struct task *task, const struct answer *answer)
 	case NODE_NEW:
 	case NODE_SLEEPING:
 		l->draw = (uint64_t)answer->id * 0x9e3779b97f4a7c15u >> 32;
+		l->asked = answer->mono;
 		l->at = answer->mono.ns < l->start_at.ns ? NODE_SLEEPING : l->number < 0 ? NODE_READING : NODE_RENEWING;
 		break;
 	case NODE_READING:

@@ -32,6 +32,8 @@ struct node_lease {
 	int64_t live;      /* nodes that are alive, this one too; afterwards */
 	int64_t floor;     /* of fences; afterwards */
 	int64_t namesakes; /* other nodes that are alive and have this one's name; afterwards */
+	int64_t store_ms;  /* the store's clock, at some time between these two; 0: it was not read; afterwards */
+	struct mono_time asked, answered;
 	/* private */
 	enum { NODE_NEW, NODE_SLEEPING, NODE_READING, NODE_TAKING, NODE_RENEWING, NODE_DONE } at;
 	int64_t now_ms;

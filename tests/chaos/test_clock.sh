@@ -98,6 +98,41 @@ def test_set_back_on_postgres(dir):
 		assert "could not renew its lease" not in stays.text()
 
 
+# The clock of the server itself, by the one function through which every statement reads it. Retention looks four times a second.
+def test_the_servers_own_clock_on_postgres(dir):
+	store = postgres(dir)
+	write(dir / "workflows/errand.json", {"workflow": "errand", "kind": "run", "actions": {"Nothing": {"kind": "noop"}},
+		"steps": [{"name": "a", "type": "task", "action": "Nothing"}]})
+	write(dir / "hapax.json", {"retention": {"jobs": "1h"}})
+
+	def sql(text):
+		return subprocess.run(["psql", "-qAtX", store, "-c", text], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+	def ahead(seconds):
+		sql("CREATE OR REPLACE FUNCTION hx_now_ms() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE"
+			f" AS $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint + {seconds * 1000} $$")
+
+	with Server(dir, "serve", "--db", store, "--workflows", "workflows", "--config", "hapax.json") as hapax:
+		until(lambda: metric(hapax, "hapax_nodes_live") == 1, "the first heartbeat", SOON)
+		run = hapax.json("POST", "/api/v1/workflow-runs?wait=20s", {"definitionId": "errand"})["run"]["id"]
+		assert metric(hapax, "hapax_store_clock_doubted") == 0
+		ahead(DAY)
+		until(lambda: metric(hapax, "hapax_store_clock_doubted") == 1, "the jump to be seen", SOON)
+		assert "the clock of the store's machine has jumped" in hapax.text()
+		assert b"the store's machine has jumped" in hapax.call("GET", "/readyz")[2]
+		# From now on what is kept for a second would be gone at the next look; a heartbeat comes after ten of them.
+		write(dir / "hapax.json", {"retention": {"runs": "1s"}})
+		hapax.process.send_signal(signal.SIGHUP)
+		until(lambda: "the configuration was read again" in hapax.text(), "the reload", SOON)
+		beats = set()
+		until(lambda: beats.add(sql("SELECT until FROM hx_node")) or len(beats) > 3, "three heartbeats", SOON)
+		assert hapax.json("GET", f"/api/v1/workflow-runs/{run}", status=200)["status"] == "COMPLETED"
+		ahead(0)
+		until(lambda: metric(hapax, "hapax_store_clock_doubted") == 0, "it to be back", SOON)
+		assert "the clock of the store's machine is back where it was" in hapax.text()
+		until(lambda: metric(hapax, "hapax_runs_expired_total") == 1, "retention to go on", SOON)
+
+
 def test_set_back_on_sqlite(dir):
 	clock, janitor = Clock(dir), {"every": "300ms", "stuck_after": "2s"}
 	with Service() as service:

@@ -233,6 +233,57 @@ static void all_threads_believe_the_same(void **state)
 	steady_clock_release(&shared);
 }
 
+/* ---- the store's clock, of which is heard ---- */
+
+static void hear(struct steady_clock *judged, int64_t ahead_ms, int64_t took_ms)
+{
+	struct mono_time asked = machine.mono;
+
+	fake_clock_advance_ms(&machine, took_ms);
+	steady_clock_hear(judged, machine.wall.ms + ahead_ms - took_ms, asked, machine.mono);
+}
+
+static void a_jump_of_the_stores_clock_is_told(void **state)
+{
+	struct steady_clock judged;
+
+	(void)state;
+	steady_clock_init(&judged, /* source= */ NULL, &log_);
+	hear(&judged, -5000, 0); /* its difference to ours is its own business */
+	for (int i = 0; i < 100; i++) {
+		fake_clock_advance_ms(&machine, 2500);
+		hear(&judged, -5000 + i, i % 2 ? 0 : STEADY_HEARD_MS_MAX); /* answers that are slow are no jump */
+	}
+	assert_int_equal(clock_jumps(&judged.clock), 0);
+	assert_string_equal(logged(), "");
+	hear(&judged, 25 * DAY_MS / 24, 0);
+	MUST_HOLD(clock_doubted_ms(&judged.clock) != 0, "a jump of the store's clock is not noticed");
+	assert_non_null(strstr(logged(), "the store's machine has jumped"));
+	fake_clock_advance_ms(&machine, 2500);
+	hear(&judged, -4900, 0);
+	assert_int_equal(clock_doubted_ms(&judged.clock), 0);
+	assert_non_null(strstr(logged(), "the store's machine is back where it was"));
+	steady_clock_release(&judged);
+}
+
+/* It may be the store's silence: what took so long says nothing. */
+static void what_took_long_says_nothing_of_the_stores_clock(void **state)
+{
+	struct steady_clock judged;
+
+	(void)state;
+	steady_clock_init(&judged, /* source= */ NULL, &log_);
+	hear(&judged, 0, 0);
+	hear(&judged, 0, 20000);
+	MUST_HOLD(clock_jumps(&judged.clock) == 0, "a store that was silent is taken for one whose clock jumped");
+	hear(&judged, DAY_MS, 0);
+	fake_clock_advance_ms(&machine, STEADY_CONFIRM_MS);
+	hear(&judged, DAY_MS, 0);
+	assert_int_equal(clock_doubted_ms(&judged.clock), 0);
+	assert_non_null(strstr(logged(), "is believed from now on"));
+	steady_clock_release(&judged);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +294,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(another_jump_has_to_last_by_itself, begin, end),
 		cmocka_unit_test_setup_teardown(being_held_up_is_no_jump, begin, end),
 		cmocka_unit_test_setup_teardown(all_threads_believe_the_same, begin, end),
+		cmocka_unit_test_setup_teardown(a_jump_of_the_stores_clock_is_told, begin, end),
+		cmocka_unit_test_setup_teardown(what_took_long_says_nothing_of_the_stores_clock, begin, end),
 	};
 
 	ONLY_THE_NAMED(argc, argv);
