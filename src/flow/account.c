@@ -6,9 +6,9 @@
  */
 #include "flow/account.h"
 
-#include "base/hash.h"
 #include "flow/answer.h"
 #include "flow/batch.h"
+#include "flow/shapes.h"
 
 #define OPEN "OPEN"
 
@@ -262,13 +262,11 @@ static const char *where(const struct task *task)
 	return names[((const struct account_credit *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct account_credit *c = (const struct account_credit *)task;
-
-	hash = hash_mix(hash_mix(hash, c->at), (uint64_t)c->subject);
-	return hash_mix(hash_mix(hash_mix(hash, c->in_doubt), c->code), c->was_there);
-}
+/* clang-format off */
+static const struct task_shape shape = SHAPE(struct account_credit, NULL,
+	PART_WITH(INNER, struct account_credit, stamp, &stamp_noted_shape),
+	PART(OP, struct account_credit, op_in_doubt));
+/* clang-format on */
 
 static const struct task_kind kind = {
 	.name = "account_credit",
@@ -276,7 +274,7 @@ static const struct task_kind kind = {
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
+	.shape = &shape,
 };
 
 void account_credit_init(struct account_credit *credit, const struct account_credit_request *rq)

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/hash.h"
 #include "flow/answer.h"
+#include "flow/shapes.h"
 
 #define LOSSES_MAX 20
 
@@ -198,17 +198,26 @@ static const char *where(const struct task *task)
 	return names[((const struct batch_cancel *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
+/* Before it reads, nothing counts of what it has read before; when it asked, only for the lease of what it seizes. */
+static void forget(void *copy)
 {
-	const struct batch_cancel *c = (const struct batch_cancel *)task;
-	bool seizes = c->at == CANCEL_SEIZING || c->at == CANCEL_LOOKING_UP;
+	struct batch_cancel *c = copy;
 
-	hash = hash_mix(hash_mix(hash, c->at), c->losses * 2u + c->in_doubt);
-	hash = hash_mix(hash, c->seized * 4u + c->accepted * 2u + c->was_over);
-	hash = hash_mix(hash, seizes ? (uint64_t)c->row.version * 64 + (uint64_t)c->row.status[0] : 0);
-	hash = hash_mix(hash, seizes ? (uint64_t)c->asked.ns : 0);
-	return hash_mix(hash, c->code);
+	if (c->at == CANCEL_NEW || c->at == CANCEL_READING) {
+		c->row = (struct batch_row){0};
+		c->stamp = (struct stamp){0};
+	}
+	if (c->at != CANCEL_SEIZING && c->at != CANCEL_LOOKING_UP)
+		c->asked.ns = 0;
 }
+
+/* clang-format off */
+static const struct task_shape shape = SHAPE(struct batch_cancel, forget,
+	PART(SLICE, struct batch_cancel, workspace),
+	PART_WITH(INNER, struct batch_cancel, hold, &batch_hold_shape),
+	PART_WITH(INNER, struct batch_cancel, row, &batch_row_shape),
+	PART_WITH(INNER, struct batch_cancel, stamp, &stamp_noted_shape));
+/* clang-format on */
 
 static const struct task_kind kind = {
 	.name = "batch cancel",
@@ -216,7 +225,7 @@ static const struct task_kind kind = {
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
+	.shape = &shape,
 };
 
 void batch_cancel_init(struct batch_cancel *cancel, struct slice workspace, int64_t subject,

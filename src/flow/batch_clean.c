@@ -1,9 +1,9 @@
 /* See batch_clean.h for the states. */
 #include "flow/batch_clean.h"
 
-#include "base/hash.h"
 #include "flow/answer.h"
 #include "flow/backoff.h"
+#include "flow/shapes.h"
 #include "task/pulse.h"
 
 static void end(struct batch_clean *c, enum hx_code code)
@@ -133,17 +133,21 @@ static const char *where(const struct task *task)
 	return names[((const struct batch_clean *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
+/* The items that it has dealt with. */
+static void forget(void *copy)
 {
-	const struct batch_clean *c = (const struct batch_clean *)task;
+	struct batch_clean *c = copy;
 
-	hash = hash_mix(hash_mix(hash, c->at), (uint64_t)c->hold.fence);
-	hash = hash_mix(hash_mix(hash, (uint64_t)c->from), c->next * 64 + c->items_n);
-	for (size_t i = c->next; i < c->items_n; i++)
-		hash = hash_mix(hash, (uint64_t)c->items[i].n);
-	hash = hash_mix(hash, (uint64_t)c->hold.since.ns);
-	return hash_mix(hash, c->failed * 64u + c->code);
+	memset(c->items, 0, c->next * sizeof *c->items);
 }
+
+/* clang-format off */
+static const struct task_shape shape = SHAPE(struct batch_clean, forget,
+	PART_WITH(INNER, struct batch_clean, hold, &batch_hold_shape),
+	PART(SLICE, struct batch_clean, why),
+	PART_WITH(INNER, struct batch_clean, items, &batch_call_item_shape),
+	PART(KEY, struct batch_clean, key), PART(SLICE, struct batch_clean, body));
+/* clang-format on */
 
 static const struct task_kind kind = {
 	.name = "batch cleanup",
@@ -151,7 +155,7 @@ static const struct task_kind kind = {
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
+	.shape = &shape,
 };
 
 void batch_clean_init(struct batch_clean *clean, const struct batch_hold *hold, int64_t from, struct arena *arena)

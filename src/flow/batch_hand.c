@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/utf8.h"
 #include "flow/answer.h"
 #include "flow/call_key.h"
 #include "flow/probe.h"
+#include "flow/shapes.h"
 #include "flow/what_next.h"
 #include "task/pulse.h"
 
@@ -503,21 +503,31 @@ static const char *where(const struct task *task)
 	return names[((const struct batch_hand *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
+/* When it asked counts for the lease that a start renews, and until when it rests while it does. */
+static void forget(void *copy)
 {
-	const struct batch_hand *h = (const struct batch_hand *)task;
-	bool starts = h->at == HAND_STARTING || h->at == HAND_LOOKING_UP || h->rests_from == HAND_LOOKING_UP;
+	struct batch_hand *h = copy;
 
-	hash = hash_mix(hash_mix(hash, h->at * 16u + h->rests_from), (uint64_t)h->hold.fence);
-	hash = hash_mix(hash, (uint64_t)h->n * 1024 + (uint64_t)h->attempt * 32 + (uint64_t)h->failures);
-	hash = hash_mix(hash, doubt_of(h) * 4u + h->overrun * 2u + (h->gives_up_at.ns != 0));
-	hash = hash_mix(hash, (h->unsettled_since != 0) * 2u + (h->end.unsettled_since != 0));
-	if (h->end.status)
-		hash = hash_mix(hash, (uint64_t)h->end.status[0] * 16 + h->end.doubt * 4u + h->end.returns * 2u +
-					      h->end.failure);
-	hash = hash_mix(hash, (uint64_t)h->hold.since.ns);
-	return hash_mix(hash_mix(hash, starts ? (uint64_t)h->asked.ns : 0), h->came_to * 64u + h->code);
+	if (h->at != HAND_STARTING && h->at != HAND_LOOKING_UP && h->rests_from != HAND_LOOKING_UP)
+		h->asked.ns = 0;
+	if (h->at != HAND_RESTING)
+		h->rests_until.ns = 0;
+	h->end.rest_ms = shape_rest(h->end.rest_ms);
 }
+
+/* clang-format off */
+static const struct task_shape end_shape = SHAPE(struct item_end, NULL,
+	PART(TEXT, struct item_end, status),
+	PART(SLICE, struct item_end, output, error));
+
+static const struct task_shape shape = SHAPE(struct batch_hand, forget,
+	PART_WITH(INNER, struct batch_hand, hold, &batch_hold_shape),
+	PART(SLICE, struct batch_hand, input), PART(KEY, struct batch_hand, key), PART(SLICE, struct batch_hand, body),
+	PART_WITH(INNER, struct batch_hand, end, &end_shape),
+	PART(FRESH, struct batch_hand, job_id),
+	PART(SLICE, struct batch_hand, job_key, payload),
+	PART_WITH(INNER, struct batch_hand, stamp, &stamp_noted_shape));
+/* clang-format on */
 
 static const struct task_kind kind = {
 	.name = "batch item",
@@ -525,7 +535,7 @@ static const struct task_kind kind = {
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
+	.shape = &shape,
 };
 
 void batch_hand_init(struct batch_hand *hand, const struct batch_hold *hold, struct arena *arena)

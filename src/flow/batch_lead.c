@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/utf8.h"
 #include "flow/answer.h"
 #include "flow/backoff.h"
+#include "flow/shapes.h"
 #include "task/pulse.h"
 
 #define ERROR_BYTES_MAX 500
@@ -493,45 +493,37 @@ static const char *where(const struct task *task)
 	return names[((const struct batch_lead *)task)->at];
 }
 
-static uint64_t fingerprint_row(const struct batch_row *row, uint64_t hash)
+/* Before it reads, nothing counts of what it has read and decided before. What is dealt with is over. */
+static void forget(void *copy)
 {
-	hash = hash_mix(hash, (uint64_t)row->version * 64 + (uint64_t)row->fence);
-	hash = hash_mix(hash, (uint64_t)row->status[0] * 256 + (uint64_t)row->status[3]);
-	hash = hash_mix(hash, (uint64_t)row->succeeded * 4096 + (uint64_t)row->failed * 64 + (uint64_t)row->unknown);
-	hash = hash_mix(hash, (uint64_t)row->accepted * 4096 + (uint64_t)row->cancelled * 64 + (uint64_t)row->late);
-	hash = hash_mix(hash, (uint64_t)row->charged * 4096 + (uint64_t)row->refunded);
-	hash = hash_mix(hash, (uint64_t)row->flipped_to * 64 + (uint64_t)row->cleanups);
-	return hash_mix(hash, row->owned * 4u + row->past * 2u + row->cancel_requested);
+	struct batch_lead *l = copy;
+	bool voids = l->at == LEAD_READING_DOUBTFUL || l->at == LEAD_VOIDING;
+
+	l->rest_ms = shape_rest(l->rest_ms);
+	memset(l->doubtful, 0, l->doubtful_next * sizeof *l->doubtful);
+	if (l->at == LEAD_NEW || l->at == LEAD_READING) {
+		l->row = (struct batch_row){0};
+		memset(&l->flip_to, 0, offsetof(struct batch_lead, losses) - offsetof(struct batch_lead, flip_to));
+		l->stamp = (struct stamp){0};
+	}
+	if (l->at == LEAD_NEW || l->at == LEAD_READING || voids)
+		l->asked.ns = 0;
 }
 
-static uint64_t fingerprint_voiding(const struct batch_lead *l, uint64_t hash)
-{
-	hash = hash_mix(hash, (uint64_t)l->flip_to);
-	for (size_t i = l->doubtful_next; i < l->doubtful_n; i++)
-		hash = hash_mix(hash, (uint64_t)l->doubtful[i].n);
-	return hash;
-}
-
-/* While it reads, nothing of what was read before counts any more. */
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct batch_lead *l = (const struct batch_lead *)task;
-	bool acts = l->at == LEAD_READING_DOUBTFUL || l->at == LEAD_VOIDING;
-
-	hash = hash_mix(hash, l->at * 16u + l->looks_up);
-	hash = hash_mix(hash, l->holding ? (uint64_t)l->hold.since.ns + (uint64_t)l->hold.fence : 0);
-	hash = hash_mix(hash, l->seen.short_of_credit * 16u + l->seen.hands_failed * 8u + l->seen.worked * 4u +
-				      l->seen.cleaned * 2u + l->seen.clean_failed);
-	hash = hash_mix(hash, (uint64_t)l->seen.late * 64 + l->losses);
-	hash = hash_mix(hash, l->next * 64u + l->code);
-	if (l->at == LEAD_NEW || l->at == LEAD_READING)
-		return hash;
-	hash = l->row.status ? fingerprint_row(&l->row, hash) : hash;
-	hash = hash_mix(hash, l->failed_cleanup * 2u + (l->rest_ms > 0));
-	hash = hash_mix(hash, l->end_as ? (uint64_t)l->end_as[1] : 0);
-	hash = fingerprint_voiding(l, hash);
-	return acts ? hash : hash_mix(hash, (uint64_t)l->asked.ns);
-}
+/* clang-format off */
+static const struct task_shape shape = SHAPE(struct batch_lead, forget,
+	PART_WITH(INNER, struct batch_lead, seen, &batch_seen_shape),
+	PART_WITH(INNER, struct batch_lead, hold, &batch_hold_shape),
+	PART_WITH(INNER, struct batch_lead, row, &batch_row_shape),
+	PART(SLICE, struct batch_lead, missing_workflow),
+	PART_WITH(INNER, struct batch_lead, doubtful, &batch_call_item_shape),
+	PART(KEY, struct batch_lead, key),
+	PART(SLICE, struct batch_lead, body, why),
+	PART(TEXT, struct batch_lead, end_as),
+	PART(SLICE, struct batch_lead, payload, job_keys),
+	PART(FRESH, struct batch_lead, job_ids),
+	PART_WITH(INNER, struct batch_lead, stamp, &stamp_noted_shape));
+/* clang-format on */
 
 static const struct task_kind kind = {
 	.name = "batch",
@@ -539,7 +531,7 @@ static const struct task_kind kind = {
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
+	.shape = &shape,
 };
 
 void batch_lead_init(struct batch_lead *lead, int64_t subject, const struct batch_policy *policy,

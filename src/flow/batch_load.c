@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/json_string.h"
 #include "flow/answer.h"
 
@@ -421,23 +420,12 @@ static const char *where(const struct task *task)
 	return names[((const struct batch_load *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct batch_load *l = (const struct batch_load *)task;
-
-	hash = hash_mix(hash_mix(hash, l->at), (uint64_t)l->was.version);
-	hash = hash_mix(hash_mix(hash, (uint64_t)l->from), (uint64_t)l->to);
-	hash = hash_mix(hash_mix(hash, (uint64_t)l->hold.fence), l->losses * 4u + l->first * 2u + l->changed);
-	return hash_mix(hash, l->code);
-}
-
 static const struct task_kind kind = {
 	.name = "batch_load",
 	.size = sizeof(struct batch_load),
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
 };
 
 void batch_load_init(struct batch_load *load, const struct batch_load_request *rq, struct arena *arena)

@@ -1,7 +1,6 @@
 /* See batch_retention.h. */
 #include "flow/batch_retention.h"
 
-#include "base/hash.h"
 #include "flow/answer.h"
 #include "flow/batch_parts.h"
 
@@ -146,20 +145,12 @@ static const char *where(const struct task *task)
 	return names[((const struct batch_expiry *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct batch_expiry *e = (const struct batch_expiry *)task;
-
-	return hash_mix(hash_mix(hash, e->at), e->code);
-}
-
 static const struct task_kind kind = {
 	.name = "batch expiry",
 	.size = sizeof(struct batch_expiry),
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
 };
 
 void batch_expiry_init(struct batch_expiry *expiry, int64_t subject, int64_t age_ms)

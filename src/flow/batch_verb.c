@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/hash.h"
 #include "flow/answer.h"
+#include "flow/shapes.h"
 
 #define LOSSES_MAX 10
 
@@ -255,14 +255,34 @@ static const char *where(const struct task *task)
 	return v->at == BATCH_VERB_WRITING ? verbs[v->rq->kind] : names[v->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
+/* Before it reads, nothing counts of what it has read before. What it tells at its end is for its caller. */
+static void forget(void *copy)
 {
-	const struct batch_verb *v = (const struct batch_verb *)task;
+	struct batch_verb *v = copy;
 
-	hash = hash_mix(hash_mix(hash, v->at), (uint64_t)v->was.version);
-	hash = hash_mix(hash, v->losses * 4u + v->in_doubt * 2u + v->changed);
-	return hash_mix(hash, v->code);
+	if (v->at == BATCH_VERB_WRITING)
+		return;
+	v->row = (struct batch_row){0};
+	v->was = (struct batch_row){.subject = v->was.subject,
+				    .account = v->was.account}; /* what a look in doubt locks */
+	v->item = (struct batch_item_row){0};
+	v->hold = (struct batch_hold){0};
+	v->stamp = (struct stamp){0};
 }
+
+/* clang-format off */
+static const struct task_shape item_shape = SHAPE(struct batch_item_row, NULL,
+	PART(TEXT, struct batch_item_row, status),
+	PART(SLICE, struct batch_item_row, decision, input, output, late, error));
+
+static const struct task_shape shape = SHAPE(struct batch_verb, forget,
+	PART_WITH(INNER, struct batch_verb, row, &batch_row_shape),
+	PART_WITH(INNER, struct batch_verb, item, &item_shape),
+	PART(TEXT, struct batch_verb, detail),
+	PART_WITH(INNER, struct batch_verb, was, &batch_row_shape),
+	PART_WITH(INNER, struct batch_verb, hold, &batch_hold_shape),
+	PART_WITH(INNER, struct batch_verb, stamp, &stamp_noted_shape));
+/* clang-format on */
 
 static const struct task_kind kind = {
 	.name = "batch_verb",
@@ -270,7 +290,7 @@ static const struct task_kind kind = {
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
+	.shape = &shape,
 };
 
 void batch_verb_init(struct batch_verb *verb, const struct batch_verb_request *rq, struct arena *arena)

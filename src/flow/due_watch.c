@@ -1,8 +1,6 @@
 /* See due_watch.h. */
 #include "flow/due_watch.h"
 
-#include "base/hash.h"
-
 /* The store's clock decides what is due, ours when to look: one that runs ahead must not look again and again. */
 #define LOOK_AGAIN_MS 2
 #define STORE_AWAY_MS 500 /* it is asked again soon, so that work goes on soon after its return */
@@ -99,20 +97,12 @@ static const char *where(const struct task *task)
 	return names[((const struct due_watch *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct due_watch *w = (const struct due_watch *)task;
-
-	return hash_mix(hash_mix(hash, w->at), w->found_n);
-}
-
 static const struct task_kind kind = {
 	.name = "due watch",
 	.size = sizeof(struct due_watch),
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
 };
 
 void due_watch_init(struct due_watch *w, const struct due_source *source, int64_t limit, int64_t pause_ms)

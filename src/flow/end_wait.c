@@ -1,8 +1,6 @@
 /* See end_wait.h. */
 #include "flow/end_wait.h"
 
-#include "base/hash.h"
-
 static void end(struct end_wait *w, enum hx_code code)
 {
 	w->code = code;
@@ -129,23 +127,12 @@ static const char *where(const struct task *task)
 	return names[((const struct end_wait *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct end_wait *w = (const struct end_wait *)task;
-
-	hash = hash_mix(hash, w->at * 2u + w->over);
-	hash = hash_mix(hash, (uint64_t)w->deadline.ns);
-	hash = hash_mix(hash, (uint64_t)w->look_at.ns);
-	return hash_mix(hash, w->code);
-}
-
 static const struct task_kind kind = {
 	.name = END_WAIT_NAME,
 	.size = sizeof(struct end_wait),
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
 };
 
 void end_wait_init(struct end_wait *w, const struct end_wait_kind *wait_kind, int64_t subject, int64_t topic,

@@ -520,7 +520,7 @@ static const struct task_kind kind = {
 	.take = take,
 	.ask = step_ask,
 	.where = step_where,
-	.fingerprint = step_fingerprint,
+	.shape = &step_shape,
 };
 
 void entity_step_init(struct entity_step *s, const struct step_request *rq, struct arena *arena)

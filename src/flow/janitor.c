@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
-#include "base/hash.h"
 #include "flow/answer.h"
 #include "flow/entity.h"
+#include "flow/shapes.h"
 
 static int64_t page_size(const struct janitor *j)
 {
@@ -205,22 +205,25 @@ static const char *where(const struct task *task)
 	return names[((const struct janitor *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
+/* What it has looked up is of the claim that it ends, and what it has dealt with is gone from the page. */
+static void forget(void *copy)
 {
-	const struct janitor *j = (const struct janitor *)task;
+	struct janitor *j = copy;
 
-	hash = hash_mix(hash, j->at);
-	hash = hash_mix(hash, (uint64_t)j->budget);
-	hash = hash_mix(hash, (uint64_t)j->cursor);
-	hash = hash_mix(hash, j->more);
-	hash = hash_mix(hash, j->code);
-	hash = hash_mix(hash, j->handed_n);
-	for (size_t i = j->page_at; i < j->page_n; i++) {
-		hash = hash_mix(hash, (uint64_t)j->page[i].subject);
-		hash = hash_mix(hash, (uint64_t)j->page[i].fence);
+	if (j->at != JANITOR_REVERTING && j->at != JANITOR_HOLDING) {
+		j->stamp = (struct stamp){0};
+		memset(j->name, 0, sizeof j->name);
+		j->version = 0;
 	}
-	return hash;
+	j->page_n -= j->page_at;
+	memmove(j->page, j->page + j->page_at, j->page_n * sizeof *j->page);
+	memset(j->page + j->page_n, 0, (JANITOR_PAGE - j->page_n) * sizeof *j->page);
+	j->page_at = 0;
 }
+
+static const struct task_shape shape = SHAPE(struct janitor, forget,
+					     PART_WITH(INNER, struct janitor, stamp, &stamp_noted_shape),
+					     PART(IGNORED, struct janitor, stamp_text)); /* the time of the stamp */
 
 static const struct task_kind kind = {
 	.name = "janitor",
@@ -228,7 +231,7 @@ static const struct task_kind kind = {
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
+	.shape = &shape,
 };
 
 void janitor_init(struct janitor *j, const struct janitor_rules *rules, int64_t budget, struct mono_time start_at)

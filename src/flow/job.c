@@ -7,6 +7,7 @@
 #include "base/trace.h"
 #include "base/utf8.h"
 #include "flow/answer.h"
+#include "flow/shapes.h"
 #include "flow/what_next.h"
 #include "task/pulse.h"
 
@@ -530,20 +531,20 @@ static const char *where(const struct task *task)
 	return names[((const struct job_run *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
+/* A rest before the next try is spread by a fresh id. */
+static void forget(void *copy)
 {
-	const struct job_run *j = (const struct job_run *)task;
+	struct job_run *j = copy;
 
-	hash = hash_mix(hash, j->at);
-	hash = hash_mix(hash, (uint64_t)j->version);
-	hash = hash_mix(hash, (uint64_t)j->fence);
-	hash = hash_mix(hash, (uint64_t)j->attempt);
-	hash = hash_mix(hash, (uint64_t)j->sent_version * 2u + j->kept);
-	hash = hash_mix(hash, j->to ? (uint64_t)j->to[0] : 0);
-	hash = hash_mix(hash, j->doubt * 2u + (j->unsettled_since != 0));
-	hash = hash_mix(hash, (uint64_t)j->asked.ns);
-	return hash_mix(hash, j->code);
+	j->due_in_ms = j->due_in_ms > 0 ? shape_rest(j->due_in_ms) : j->due_in_ms;
 }
+
+/* clang-format off */
+static const struct task_shape shape = SHAPE(struct job_run, forget,
+	PART(TEXT, struct job_run, from, to),
+	PART(SLICE, struct job_run, key, payload, error, trace),
+	PART_WITH(INNER, struct job_run, stamp, &stamp_noted_shape));
+/* clang-format on */
 
 static const struct task_kind kind = {
 	.name = "job",
@@ -551,7 +552,7 @@ static const struct task_kind kind = {
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
+	.shape = &shape,
 };
 
 void job_run_init(struct job_run *run, int64_t subject, const struct job_policy *policy, job_action_fn action_of,

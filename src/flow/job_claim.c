@@ -18,10 +18,10 @@
  * SQLite has one writer. There the first line chooses and remembers (hx_ids), and those behind it write the history, move the
  * subjects and start the jobs.
  */
-#include "base/hash.h"
 #include "base/json_string.h"
 #include "flow/answer.h"
 #include "flow/job_work.h"
+#include "flow/shapes.h"
 #include "flow/subject_change.h"
 
 #define QUEUES_BYTES_MAX 65536
@@ -312,17 +312,27 @@ static const char *where(const struct task *task)
 	return names[((const struct job_claim *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct job_claim *c = (const struct job_claim *)task;
+/* clang-format off */
+static const struct task_shape claimed_shape = SHAPE(struct job_claimed, NULL,
+	PART(JOB, struct job_claimed, subject),
+	PART(SLICE, struct job_claimed, queue, payload, key, trace));
+/* clang-format on */
 
-	hash = hash_mix(hash_mix(hash, c->at), c->code);
-	for (size_t i = 0; i < c->n; i++) {
-		hash = hash_mix(hash, (uint64_t)c->jobs[i].subject);
-		hash = hash_mix(hash, (uint64_t)c->jobs[i].fence);
-	}
-	return hash;
+/* Of several only the first would count: a worker of the simulator takes one. */
+static void forget(void *copy)
+{
+	struct job_claim *c = copy;
+
+	ASSERT(c->n <= 1);
+	c->jobs = c->n ? c->jobs : NULL;
 }
+
+/* clang-format off */
+static const struct task_shape shape = SHAPE(struct job_claim, forget,
+	PART_WITH(OBJECT, struct job_claim, jobs, &claimed_shape),
+	PART_WITH(INNER, struct job_claim, stamp, &stamp_shape),
+	PART(SLICE, struct job_claim, queues));
+/* clang-format on */
 
 static const struct task_kind kind = {
 	.name = "job claim",
@@ -330,7 +340,7 @@ static const struct task_kind kind = {
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
+	.shape = &shape,
 };
 
 void job_claim_init(struct job_claim *claim, const struct job_claim_request *rq, struct arena *arena)

@@ -11,7 +11,6 @@
  * A key is insert-and-see: the unique index lets one of them in, the last line finds whose it is, also where the same key
  * comes twice in one request. The ids are ours alone, so an item was created exactly when the job that is there has its id.
  */
-#include "base/hash.h"
 #include "base/id.h"
 #include "base/json_string.h"
 #include "flow/answer.h"
@@ -240,20 +239,12 @@ static const char *where(const struct task *task)
 	return names[((const struct job_push *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct job_push *p = (const struct job_push *)task;
-
-	return hash_mix(hash_mix(hash, p->at), p->code);
-}
-
 static const struct task_kind kind = {
 	.name = "job push",
 	.size = sizeof(struct job_push),
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
 };
 
 void job_push_init(struct job_push *push, struct slice workspace, struct job_push_item *items, size_t n,

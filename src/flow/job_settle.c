@@ -6,10 +6,10 @@
  * (attempts left, whose step it is). What was read may be old by the time of the write, but every write is guarded by the
  * fence, and a fence was given to one owner only; all else that was read never changes while that claim lasts.
  */
-#include "base/hash.h"
 #include "flow/answer.h"
 #include "flow/job_work.h"
 #include "flow/run.h"
+#include "flow/shapes.h"
 #include "flow/subject_change.h"
 #include "flow/what_next.h"
 
@@ -330,17 +330,21 @@ static const char *where(const struct task *task)
 	return names[((const struct job_settle *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct job_settle *s = (const struct job_settle *)task;
+/* clang-format off */
+static const struct task_shape request_shape = SHAPE(struct job_settle_request, NULL,
+	PART(SLICE, struct job_settle_request, workspace),
+	PART(JOB, struct job_settle_request, subject),
+	PART(SLICE, struct job_settle_request, owner, output));
 
-	hash = hash_mix(hash, s->at);
-	hash = hash_mix(hash, s->rq->kind);
-	hash = hash_mix(hash, (uint64_t)s->rq->fence);
-	hash = hash_mix(hash, s->to ? (uint64_t)s->to[0] : 0);
-	hash = hash_mix(hash, (uint64_t)s->run);
-	return hash_mix(hash, s->code);
-}
+static const struct task_shape ending_shape = SHAPE(struct job_ending, NULL,
+	PART(SLICE, struct job_ending, error, output));
+
+static const struct task_shape shape = SHAPE(struct job_settle, NULL,
+	PART_WITH(OBJECT, struct job_settle, rq, &request_shape),
+	PART(TEXT, struct job_settle, status, to),
+	PART_WITH(INNER, struct job_settle, ending, &ending_shape),
+	PART_WITH(INNER, struct job_settle, stamp, &stamp_shape));
+/* clang-format on */
 
 static const struct task_kind kind = {
 	.name = "job settle",
@@ -348,7 +352,7 @@ static const struct task_kind kind = {
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
+	.shape = &shape,
 };
 
 void job_settle_init(struct job_settle *settle, const struct job_settle_request *rq, struct arena *arena)

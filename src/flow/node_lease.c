@@ -1,8 +1,6 @@
 /* See node_lease.h. */
 #include "flow/node_lease.h"
 
-#include "base/hash.h"
-
 /* A line is a guard. */
 /* clang-format off */
 
@@ -253,20 +251,12 @@ static const char *where(const struct task *task)
 	return names[((const struct node_lease *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct node_lease *l = (const struct node_lease *)task;
-
-	return hash_mix(hash_mix(hash_mix(hash, l->at), (uint64_t)l->number), l->code);
-}
-
 static const struct task_kind kind = {
 	.name = "node lease",
 	.size = sizeof(struct node_lease),
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
 };
 
 void node_lease_init(struct node_lease *lease, const char *name, int64_t token, int64_t number,

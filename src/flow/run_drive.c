@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "flow/answer.h"
 #include "flow/probe.h"
 #include "flow/run_parts.h"
+#include "flow/shapes.h"
 #include "task/pulse.h"
 
 #define LOSSES_MAX 20 /* a caller who cancels, pauses and resumes in a loop */
@@ -459,31 +459,31 @@ static const char *where(const struct task *task)
 	return names[((const struct run_drive *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct run_drive *d = (const struct run_drive *)task;
-	const struct run_row *row = &d->row;
-	const struct run_move *m = &d->move;
+/* clang-format off */
+static const struct task_shape ended_shape = SHAPE(struct run_ended, NULL,
+	PART(TEXT, struct run_ended, status), PART(SLICE, struct run_ended, output));
 
-	hash = hash_mix(hash, d->at * 16u + d->rests_from);
-	hash = hash_mix(hash, (uint64_t)row->version);
-	hash = hash_mix(hash, (uint64_t)row->fence);
-	hash = hash_mix(hash, row->position * 64 + (uint64_t)row->attempt);
-	hash = hash_mix(hash, (uint64_t)(row->undo + 1) * 64 + (uint64_t)row->redo);
-	hash = hash_mix(hash, row->status ? (uint64_t)row->status[0] * 256 + (uint64_t)row->status[3] : 0);
-	hash = hash_mix(hash, row->doubt * 16u + row->past * 8u + d->holding * 4u + d->knows * 2u + d->event_found);
-	hash = hash_mix(hash, d->outcome * 8u + d->probing * 4u + d->was_probing * 2u + d->settled);
-	hash = hash_mix(hash, m->to ? (uint64_t)m->to[0] * 256 + (uint64_t)m->to[3] : 0);
-	hash = hash_mix(hash, (uint64_t)m->transitions * 64 + m->rows_n * 8 + m->keeps * 4u + m->doubt * 2u);
-	hash = hash_mix(hash, m->next * 64 + (uint64_t)m->attempt);
-	hash = hash_mix(hash, (row->unsettled_since != 0) * 2u + (m->unsettled_since != 0));
-	hash = hash_mix(hash, (uint64_t)(m->undone + 1) * 64 + (uint64_t)(m->undo + 1));
-	hash = hash_mix(hash, (d->action != NULL) * 2u + (m->payload.p != NULL));
-	hash = hash_mix(hash, d->undone_from);
-	hash = hash_mix(hash, d->losses);
-	hash = hash_mix(hash, (uint64_t)d->asked.ns);
-	return hash_mix(hash, d->code);
-}
+static const struct task_shape move_shape = SHAPE(struct run_move, NULL,
+	PART(TEXT, struct run_move, to),
+	PART_WITH(INNER, struct run_move, rows, &ended_shape),
+	PART(SLICE, struct run_move, event_id),
+	PART(JOB, struct run_move, withdraws),
+	PART(TEXT, struct run_move, step_status),
+	PART_WITH(INNER, struct run_move, stood, &run_stood_shape),
+	PART(SLICE, struct run_move, awaits, output, error),
+	PART(JOB, struct run_move, job),
+	PART(SLICE, struct run_move, payload));
+
+static const struct task_shape shape = SHAPE(struct run_drive, NULL,
+	PART(SLICE, struct run_drive, missing_workflow),
+	PART(TEXT, struct run_drive, missing_function),
+	PART_WITH(INNER, struct run_drive, row, &run_row_shape),
+	PART_WITH(INNER, struct run_drive, move, &move_shape),
+	PART_WITH(OBJECT, struct run_drive, done, &run_done_shape),
+	PART(SLICE, struct run_drive, output),
+	PART(KEY, struct run_drive, key), PART(SLICE, struct run_drive, body, event_id, event_data),
+	PART_WITH(INNER, struct run_drive, stamp, &stamp_shape));
+/* clang-format on */
 
 static const struct task_kind kind = {
 	.name = "run",
@@ -491,7 +491,7 @@ static const struct task_kind kind = {
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
+	.shape = &shape,
 };
 
 void run_drive_init(struct run_drive *d, int64_t subject, const struct run_policy *policy, struct arena *arena)

@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
-#include "base/hash.h"
 #include "flow/answer.h"
 #include "flow/run_verb_parts.h"
+#include "flow/shapes.h"
 #include "model/nearest.h"
 #include "model/text.h"
 
@@ -395,17 +395,14 @@ static const char *where(const struct task *task)
 	return v->at == VERB_WRITING ? verbs[v->rq->kind] : names[v->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct run_verb *v = (const struct run_verb *)task;
-
-	hash = hash_mix(hash, v->at);
-	hash = hash_mix(hash, (uint64_t)v->row.version);
-	hash = hash_mix(hash, (uint64_t)v->row.redo);
-	hash = hash_mix(hash, v->to ? hash_bytes(1, v->to, strlen(v->to)) : 0);
-	hash = hash_mix(hash, v->tries * 8u + v->due * 4u + v->changed * 2u + v->duplicate);
-	return hash_mix(hash, v->code);
-}
+/* clang-format off */
+static const struct task_shape shape = SHAPE(struct run_verb, NULL,
+	PART(TEXT, struct run_verb, detail, status),
+	PART_WITH(INNER, struct run_verb, row, &run_row_shape),
+	PART(TEXT, struct run_verb, to),
+	PART(SLICE, struct run_verb, event_id, awaits),
+	PART_WITH(INNER, struct run_verb, stamp, &stamp_shape));
+/* clang-format on */
 
 static const struct task_kind kind = {
 	.name = "verb",
@@ -413,7 +410,7 @@ static const struct task_kind kind = {
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
+	.shape = &shape,
 };
 
 void run_verb_init(struct run_verb *v, const struct run_verb_request *rq, struct arena *arena)

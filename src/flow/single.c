@@ -1,8 +1,8 @@
 /* See single.h. */
 #include "flow/single.h"
 
-#include "base/hash.h"
 #include "flow/answer.h"
+#include "flow/shapes.h"
 
 static void take(struct task *task, const struct answer *answer)
 {
@@ -45,12 +45,8 @@ static const char *where(const struct task *task)
 	return names[((const struct single *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct single *s = (const struct single *)task;
-
-	return hash_mix(hash_mix(hash, s->at), s->code);
-}
+static const struct task_shape shape = SHAPE(struct single, NULL, PART_WITH(INNER, struct single, stamp, &stamp_shape),
+					     PART(FRESH, struct single, fresh_id));
 
 static const struct task_kind kind = {
 	.name = "single",
@@ -58,7 +54,7 @@ static const struct task_kind kind = {
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
+	.shape = &shape,
 };
 
 void single_init(struct single *single, void *context, void (*build)(const struct single *, struct unit *),

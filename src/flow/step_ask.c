@@ -1,5 +1,5 @@
 /* What an entity step asks for in each of its states, and how it is told apart. Functions of the task alone. See step_parts.h. */
-#include "base/hash.h"
+#include "flow/shapes.h"
 #include "flow/step_parts.h"
 
 static void ask_act(const struct entity_step *s, const struct action *action, struct ask *ask)
@@ -74,18 +74,17 @@ const char *step_where(const struct task *task)
 	return names[((const struct entity_step *)task)->at];
 }
 
-uint64_t step_fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct entity_step *s = (const struct entity_step *)task;
-
-	hash = hash_mix(hash, s->at);
-	hash = hash_mix(hash, (uint64_t)s->version);
-	hash = hash_mix(hash, (uint64_t)s->fence);
-	hash = hash_mix(hash, (uint64_t)s->effort);
-	hash = hash_mix(hash, (uint64_t)(s->attempt * 8 + s->unknowns));
-	hash = hash_mix(hash, s->outcome * 16u + s->claimed * 8u + s->acted * 4u + s->doubt * 2u + s->answered);
-	hash = hash_mix(hash, (uint64_t)s->asked.ns);
-	hash = hash_mix(hash, (uint64_t)s->call_version);
-	hash = hash_mix(hash, s->waits * 256u + s->notes * 4u + s->half_noted * 2u + s->noted);
-	return hash_mix(hash, s->code);
-}
+/* clang-format off */
+const struct task_shape step_shape = SHAPE(struct entity_step, NULL,
+	PART(TEXT, struct entity_step, status),
+	PART(SLICE, struct entity_step, data, output),
+	PART(IGNORED, struct entity_step, updated_at), /* of the stamp, for who asked */
+	PART(SLICE, struct entity_step, workspace, name, requester, input, sender, address),
+	PART(SLICE, struct entity_step, key),
+	PART(KEY, struct entity_step, call_key),
+	PART(SLICE, struct entity_step, body, effect_payload),
+	PART(FRESH, struct entity_step, effect_ids),
+	PART(SLICE, struct entity_step, effect_keys),
+	PART_WITH(INNER, struct entity_step, stamp, &stamp_noted_shape),
+	PART(IGNORED, struct entity_step, stamp_text)); /* the time of the stamp */
+/* clang-format on */

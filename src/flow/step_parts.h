@@ -87,7 +87,7 @@ void step_look_up_sql_values(struct entity_step *s, const struct answer *answer)
 
 void step_ask(const struct task *task, struct ask *ask);
 const char *step_where(const struct task *task);
-uint64_t step_fingerprint(const struct task *task, uint64_t hash);
+extern const struct task_shape step_shape;
 
 /* ---- step_kept.c ---- */
 

@@ -127,24 +127,12 @@ static const char *where(const struct task *task)
 	return names[((const struct entry_write *)task)->at];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct entry_write *w = (const struct entry_write *)task;
-
-	hash = hash_mix(hash, w->at);
-	hash = hash_mix(hash, w->kind);
-	hash = hash_bytes(hash, w->lock.name, sizeof w->lock.name);
-	hash = hash_bytes(hash, w->lock.token, sizeof w->lock.token);
-	return hash_mix(hash, w->code);
-}
-
 static const struct task_kind kind = {
 	.name = "entry_write",
 	.size = sizeof(struct entry_write),
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
 };
 
 void entry_write_init(struct entry_write *write, const struct entry_lock *lock, enum entry_write_kind write_kind)

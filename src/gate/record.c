@@ -14,6 +14,7 @@
 
 #include "base/hash.h"
 #include "gate/record_look.h"
+#include "task/shape.h"
 
 /* A line is a guard. */
 /* clang-format off */
@@ -496,20 +497,9 @@ static const char *where(const struct task *task)
 	return w->at == GATE_WRITE_DONE ? "done" : names[w->ask->op];
 }
 
-static uint64_t fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct gate_write *w = (const struct gate_write *)task;
-
-	hash = hash_mix(hash, w->at);
-	hash = hash_mix(hash, w->ask->op);
-	hash = hash_mix(hash, w->repeats);
-	hash = hash_mix(hash, w->doubt);
-	hash = hash_mix(hash, w->old);
-	hash = hash_mix(hash, w->reading);
-	hash = hash_bytes(hash, w->ask->claim.key, sizeof w->ask->claim.key);
-	hash = hash_bytes(hash, w->ask->claim.token, sizeof w->ask->claim.token);
-	return hash_mix(hash, w->reply.verdict);
-}
+/* A response is there only while the answer is taken. */
+static const struct task_shape shape = SHAPE(struct gate_write, NULL, PART(IGNORED, struct gate_write, reply.response),
+					     PART(OP, struct gate_write, op));
 
 static const struct task_kind kind = {
 	.name = "gate_write",
@@ -517,7 +507,7 @@ static const struct task_kind kind = {
 	.take = take,
 	.ask = ask,
 	.where = where,
-	.fingerprint = fingerprint,
+	.shape = &shape,
 };
 
 void gate_write_init(struct gate_write *write, const struct gate_ask *gate_ask)

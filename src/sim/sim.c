@@ -300,9 +300,12 @@ static void land(struct sim_sink *sink, const struct sim_batch *batch)
 	sink->sim->clock.wall = batch->executed;
 	run_units(sink);
 	sim_set_now(sink->sim, sink->sim->state.now);
-	for (size_t i = 0; i < sink->n; i++)
+	for (size_t i = 0; i < sink->n; i++) {
 		if (sink->results[i].verdict != batch->verdicts[sink->actors[i]])
 			sim_violate(sink->sim, "a batch met other rows at its commit than when it was executed");
+		if (sink->results[i].verdict == UNIT_WON)
+			fingerprint_landed(&sink->sim->state.ops, sink->units[i]->op);
+	}
 }
 
 static void crash(struct sim *sim, unsigned node, bool done)

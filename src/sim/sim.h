@@ -30,6 +30,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "sim/fingerprint.h"
 #include "sim/reads.h"
 #include "task/batch.h"
 #include "task/task.h"
@@ -158,6 +159,7 @@ struct sim_state {
 	struct arena_mark texts; /* of sim->texts, as of the last edge */
 	int64_t next_id;
 	struct sim_bounds left;
+	struct fingerprint_ops ops;
 	unsigned acts_n;
 	struct {
 		int64_t subject, fence;

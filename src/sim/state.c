@@ -3,18 +3,39 @@
 #include "sim/invariant.h"
 #include "sim/sim_parts.h"
 
-static uint64_t hash_batch(const struct sim_batch *batch, struct wall_time now, uint64_t hash)
+static const struct db_stmt stmt_place_of_job = {
+	.name = "sim_place_of_job",
+	.sql = "SELECT count(*) FROM hx_job WHERE subject < ?1",
+	.in = "i",
+	.out = "i",
+};
+
+static int64_t place_of_job(struct sim *sim, int64_t job)
 {
+	struct unit unit;
+
+	unit_init(&unit, 0);
+	UNIT_ADD(&unit, UNIT_ANY, &stmt_place_of_job, db_int(job));
+
+	struct unit_result result = sim_run_unit(sim, &unit);
+
+	return result.verdict == UNIT_WON ? db_cell(&result.rows[0], 0, 0)->i : -1;
+}
+
+static uint64_t hash_batch(struct sim *sim, const struct sim_batch *batch, uint64_t hash)
+{
+	struct fingerprint_world world = {&sim->state.ops, place_of_job, sim};
+
 	hash = hash_mix(hash, batch->phase);
 	if (batch->phase == BATCH_BUILT)
 		return hash;
 	hash = hash_mix(hash, batch->actors);
 	hash = hash_mix(hash, batch->answered * 2u + batch->waked);
-	hash = hash_mix(hash, (uint64_t)(now.ms - batch->executed.ms));
+	hash = hash_mix(hash, (uint64_t)(sim->state.now.ms - batch->executed.ms));
 	for (unsigned i = 0; i < SIM_ACTORS_MAX; i++)
 		if (batch->actors & 1u << i) {
 			hash = hash_mix(hash, batch->verdicts[i]);
-			hash = batch->asked[i].task.kind->fingerprint(&batch->asked[i].task, hash);
+			hash = fingerprint_task(&batch->asked[i].task, &world, hash);
 		}
 	return hash;
 }
@@ -39,6 +60,7 @@ static uint64_t hash_rows(struct sim *sim, uint64_t hash)
 uint64_t sim_hash(struct sim *sim)
 {
 	const struct sim_state *state = &sim->state;
+	struct fingerprint_world world = {&state->ops, place_of_job, sim};
 	uint64_t hash = hash_mix(7, (uint64_t)(state->now.ms - SIM_START_MS)), started = 0;
 
 	sim_begin(sim);
@@ -48,15 +70,14 @@ uint64_t sim_hash(struct sim *sim)
 		hash = hash_mix(hash, actor->state * 8u + actor->ask);
 		if (actor->state == SIM_DEAD || (actor->state == SIM_DONE && sim->scenario->cast[i].recurring))
 			continue;
-		hash = hash_mix(hash, actor->task.task.woken);
 		if (sim_is_acting(actor))
 			hash = hash_mix(hash, (uint64_t)(state->now.ms - actor->lease_since.ns / 1000000) * 2 +
 						      actor->overrun);
-		hash = actor->task.task.kind->fingerprint(&actor->task.task, hash);
+		hash = fingerprint_task(&actor->task.task, &world, hash);
 	}
 	for (unsigned node = 0; node < sim->scenario->nodes_n; node++)
-		hash = hash_batch(&state->open[node], state->now, hash);
-	hash = hash_batch(&state->doubt, state->now, hash);
+		hash = hash_batch(sim, &state->open[node], hash);
+	hash = hash_batch(sim, &state->doubt, hash);
 	hash = hash_mix(hash, state->left.lapses);
 	hash = hash_mix(hash, state->left.crashes);
 	hash = hash_mix(hash, state->left.lost_answers);

@@ -80,21 +80,12 @@ static const char *beat_where(const struct task *task)
 	return names[((const struct beat *)task)->at];
 }
 
-static uint64_t beat_fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct beat *beat = (const struct beat *)task;
-
-	hash = hash * 31 + beat->at;
-	return (hash ^ (uint64_t)beat->lease.subject) * 31 + (uint64_t)beat->lease.fence;
-}
-
 static const struct task_kind beat_kind = {
 	.name = "beat",
 	.size = sizeof(struct beat),
 	.take = beat_take,
 	.ask = beat_ask,
 	.where = beat_where,
-	.fingerprint = beat_fingerprint,
 };
 
 void beat_init(struct beat *beat, const struct lease *lease,

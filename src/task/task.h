@@ -34,6 +34,7 @@
 #include "db/unit.h"
 
 struct task_kind;
+struct task_shape;
 struct id_source;
 
 struct task {
@@ -126,8 +127,8 @@ struct task_kind {
 	void (*ask)(const struct task *task, struct ask *ask);
 	/* For the simulator: where it stands, in a few words of the domain. */
 	const char *(*where)(const struct task *task);
-	/* For the simulator: everything that decides what it will do, without ops and absolute times. */
-	uint64_t (*fingerprint)(const struct task *task, uint64_t hash);
+	/* For the simulator: what of it does not count by its bytes (task/shape.h). NULL: all of it does. */
+	const struct task_shape *shape;
 };
 
 static inline void task_init(struct task *task, const struct task_kind *kind, int64_t topic)

@@ -7,6 +7,7 @@
 
 #include "flow/batch_cancel.h"
 #include "flow/batch_tenure.h"
+#include "flow/shapes.h"
 #include "sim/batch_world.h"
 
 /* ---- a node's tenure, as a task: its turns one after the other. Or a caller's cancel, and the tenure that follows ---- */
@@ -146,32 +147,26 @@ static const char *tenure_where(const struct task *task)
 	return words;
 }
 
-static inline uint64_t hash_hold(const struct batch_hold *hold, uint64_t hash)
+/* When it has ended, only what it has told and recorded. */
+static void tenure_forget(void *copy)
 {
-	hash = hash_mix(hash, (uint64_t)hold->fence);
-	return hash_mix(hash, (uint64_t)(hold->since.ns / 1000000 - fixture.sim->state.now.ms));
+	struct tenure_task *t = copy;
+
+	if (t->at != TENURE_ENDED)
+		return;
+	t->tenure = (struct batch_tenure){0};
+	t->inner.kind = NULL;
 }
 
-static inline uint64_t tenure_fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct tenure_task *t = (const struct tenure_task *)task;
-	const struct batch_seen *seen = &t->tenure.seen;
+/* clang-format off */
+static const struct task_shape tenure_shape = SHAPE(struct batch_tenure, NULL,
+	PART_WITH(INNER, struct batch_tenure, hold, &batch_hold_shape),
+	PART_WITH(INNER, struct batch_tenure, seen, &batch_seen_shape));
 
-	hash = hash_mix(hash_mix(hash, t->at), t->code);
-	hash = hash_mix(hash, t->told_ok * 2u + t->told_accepted);
-	if (t->at == TENURE_ENDED)
-		return hash;
-	if (t->at == TENURE_TURNS) {
-		hash = hash_mix(hash_mix(hash, t->turn), t->tenure.phase);
-		hash = hash_mix(hash, t->tenure.drained * 2u + t->tenure.holding);
-		hash = hash_mix(hash, (uint64_t)t->tenure.clean_from);
-		hash = hash_mix(hash, seen->short_of_credit * 16u + seen->hands_failed * 8u + seen->worked * 4u +
-					      seen->cleaned * 2u + seen->clean_failed);
-		hash = hash_mix(hash, (uint64_t)seen->late);
-		hash = t->tenure.holding ? hash_hold(&t->tenure.hold, hash) : hash;
-	}
-	return t->inner.kind->fingerprint(&t->inner, hash);
-}
+static const struct task_shape tenure_task_shape = SHAPE(struct tenure_task, tenure_forget,
+	PART_WITH(INNER, struct tenure_task, tenure, &tenure_shape),
+	PART_LAST(TASK, struct tenure_task, inner));
+/* clang-format on */
 
 static const struct task_kind tenure_kind = {
 	.name = "tenure",
@@ -179,7 +174,7 @@ static const struct task_kind tenure_kind = {
 	.take = tenure_take,
 	.ask = tenure_ask,
 	.where = tenure_where,
-	.fingerprint = tenure_fingerprint,
+	.shape = &tenure_task_shape,
 };
 
 static inline void init_tenure(union sim_task *task, const void *plan, struct arena *texts)
@@ -249,12 +244,7 @@ static const char *hands_where(const struct task *task)
 	return t->hand.task.kind->where(&t->hand.task);
 }
 
-static inline uint64_t hands_fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct hands_task *t = (const struct hands_task *)task;
-
-	return t->hand.task.kind->fingerprint(&t->hand.task, hash);
-}
+static const struct task_shape hands_shape = SHAPE(struct hands_task, NULL, PART(TASK, struct hands_task, hand));
 
 static const struct task_kind hands_kind = {
 	.name = "hands",
@@ -262,7 +252,7 @@ static const struct task_kind hands_kind = {
 	.take = hands_take,
 	.ask = hands_ask,
 	.where = hands_where,
-	.fingerprint = hands_fingerprint,
+	.shape = &hands_shape,
 };
 
 static inline void init_hands(union sim_task *task, const void *plan, struct arena *texts)

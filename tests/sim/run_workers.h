@@ -2,6 +2,7 @@
 #ifndef HX_TESTS_SIM_RUN_WORKERS_H
 #define HX_TESTS_SIM_RUN_WORKERS_H
 
+#include "flow/shapes.h"
 #include "sim/run_world.h"
 
 static const struct db_stmt stmt_job_due = {
@@ -148,21 +149,12 @@ static const char *worker_where(const struct task *task)
 	return names[((const struct worker *)task)->at];
 }
 
-/* Without the ids of jobs: they are other numbers in every schedule. */
-static inline uint64_t worker_fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct worker *w = (const struct worker *)task;
-
-	hash = hash_mix(hash, w->at);
-	hash = hash_mix(hash, (uint64_t)w->fence);
-	hash = hash_mix(hash, w->outcome);
-	hash = hash_bytes(hash, w->key.p, w->key.n);
-	if (w->at == CLAIMS)
-		return hash_mix(hash, w->claim.at);
-	if (w->at == WORKS || w->at == ENDED)
-		return hash;
-	return hash_mix(hash_mix(hash, w->settle.at), w->settle.code);
-}
+/* clang-format off */
+static const struct task_shape worker_shape = SHAPE(struct worker, NULL,
+	PART(JOB, struct worker, job),
+	PART(SLICE, struct worker, key),
+	PART_LAST(TASK, struct worker, inner));
+/* clang-format on */
 
 static const struct task_kind worker_kind = {
 	.name = "worker",
@@ -170,7 +162,7 @@ static const struct task_kind worker_kind = {
 	.take = worker_take,
 	.ask = worker_ask,
 	.where = worker_where,
-	.fingerprint = worker_fingerprint,
+	.shape = &worker_shape,
 };
 
 static inline void init_worker(union sim_task *task, const void *plan, struct arena *texts)

@@ -187,20 +187,12 @@ static const char *change_where(const struct task *task)
 	return names[((const struct change *)task)->at];
 }
 
-static uint64_t change_fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct change *c = (const struct change *)task;
-
-	return hash_mix(hash_mix(hash, c->at), c->code);
-}
-
 static const struct task_kind change_kind = {
 	.name = "change",
 	.size = sizeof(struct change),
 	.take = change_take,
 	.ask = change_ask,
 	.where = change_where,
-	.fingerprint = change_fingerprint,
 };
 
 /* ---- the cast ---- */

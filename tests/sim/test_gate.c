@@ -31,6 +31,7 @@
 #include "gate/guard.h"
 #include "sim/explore.h"
 #include "sim/world.h"
+#include "task/shape.h"
 
 #define STATES_MAX 20000000
 #define WORDS_MAX (4u << 20)
@@ -204,21 +205,7 @@ static const char *request_where(const struct task *task)
 	return names[r->guard.at];
 }
 
-static uint64_t request_fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct request *r = (const struct request *)task;
-
-	hash = hash_mix(hash, r->plan->number);
-	hash = hash_mix(hash, (uint64_t)r->guard.at * 2 + r->arrived);
-	hash = hash_mix(hash, r->guard.unknown ? 100 : r->guard.outcome);
-	if (r->guard.at == GUARD_REMOVING)
-		hash = hash_mix(hash, r->guard.after_removal);
-	if (r->guard.at == GUARD_ACQUIRING)
-		hash = hash_mix(hash, (uint64_t)r->guard.asked.ns);
-	hash = hash_mix(hash, r->replayed);
-	hash = hash_mix(hash, (uint64_t)r->repeats * 4 + (unsigned)r->old * 2 + r->reading);
-	return hash_mix(hash, (uint64_t)r->write_at);
-}
+static const struct task_shape request_shape = SHAPE(struct request, NULL, PART(OP, struct request, op));
 
 static const struct task_kind request_kind = {
 	.name = "request",
@@ -226,7 +213,7 @@ static const struct task_kind request_kind = {
 	.take = request_take,
 	.ask = request_ask,
 	.where = request_where,
-	.fingerprint = request_fingerprint,
+	.shape = &request_shape,
 };
 
 /* What version 0.1 has left, and nobody writes any more: its key, and whose answer it is. */

@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "flow/janitor.h"
+#include "flow/shapes.h"
 #include "flow/subject.h"
 #include "sim/explore.h"
 #include "sim/invariant.h"
@@ -80,12 +81,8 @@ static const char *maker_where(const struct task *task)
 	return names[((const struct maker *)task)->at];
 }
 
-static uint64_t maker_fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct maker *m = (const struct maker *)task;
-
-	return hash_mix(hash_mix(hash, m->at * 2u + m->acted), m->outcome * 2u + m->overrun);
-}
+static const struct task_shape maker_shape = SHAPE(struct maker, NULL,
+						   PART_WITH(INNER, struct maker, stamp, &stamp_shape));
 
 static const struct task_kind maker_kind = {
 	.name = "maker",
@@ -93,7 +90,7 @@ static const struct task_kind maker_kind = {
 	.take = maker_take,
 	.ask = maker_ask,
 	.where = maker_where,
-	.fingerprint = maker_fingerprint,
+	.shape = &maker_shape,
 };
 
 static void init_maker(union sim_task *task, const void *plan, struct arena *texts)

@@ -22,6 +22,7 @@
 #include "engine/fences.h"
 #include "flow/answer.h"
 #include "flow/entity.h"
+#include "flow/shapes.h"
 #include "sim/explore.h"
 #include "sim/invariant.h"
 
@@ -142,13 +143,8 @@ static const char *server_where(const struct task *task)
 	return words[((const struct server *)task)->at];
 }
 
-static uint64_t server_fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct server *s = (const struct server *)task;
-
-	hash = hash_mix(hash_mix(hash, s->at), (uint64_t)s->floor);
-	return hash_mix(hash_mix(hash, (uint64_t)s->version), (uint64_t)s->fence);
-}
+static const struct task_shape server_shape = SHAPE(
+	struct server, NULL, PART_WITH(INNER, struct server, stamp, &stamp_shape), PART(FRESH, struct server, subject));
 
 static const struct task_kind server_kind = {
 	.name = "server",
@@ -156,7 +152,7 @@ static const struct task_kind server_kind = {
 	.take = server_take,
 	.ask = server_ask,
 	.where = server_where,
-	.fingerprint = server_fingerprint,
+	.shape = &server_shape,
 };
 
 static void init_server(union sim_task *task, const void *plan, struct arena *texts)
@@ -232,20 +228,12 @@ static const char *operator_where(const struct task *task)
 	return words[((const struct operator*)task)->at];
 }
 
-static uint64_t operator_fingerprint(const struct task *task, uint64_t hash)
-{
-	const struct operator* o =(const struct operator*) task;
-
-	return hash_mix(hash_mix(hash, o->at), (uint64_t)o->until.ns);
-}
-
 static const struct task_kind operator_kind = {
 	.name = "operator",
 	.size = sizeof(struct operator),
 	.take = operator_take,
 	.ask = operator_ask,
 	.where = operator_where,
-	.fingerprint = operator_fingerprint,
 };
 
 static void init_operator(union sim_task *task, const void *plan, struct arena *texts)

@@ -1,0 +1,48 @@
+/* See shapes.h. */
+#include "flow/shapes.h"
+
+#include "flow/batch.h"
+#include "flow/batch_lead.h"
+#include "flow/run.h"
+
+const struct task_shape stamp_shape = SHAPE(struct stamp, NULL, PART(OP, struct stamp, op));
+const struct task_shape stamp_noted_shape = SHAPE(struct stamp, NULL, PART(OP, struct stamp, op),
+						  PART(IGNORED, struct stamp, at));
+
+/* ---- runs ---- */
+
+const struct task_shape run_done_shape = SHAPE(
+	struct run_done, NULL, PART_WITH(OBJECT, struct run_done, before, &run_done_shape),
+	PART(TEXT, struct run_done, status), PART(SLICE, struct run_done, output));
+
+const struct task_shape run_stood_shape = SHAPE(struct run_stood, NULL, PART(SLICE, struct run_stood, status, error));
+
+/* clang-format off */
+const struct task_shape run_row_shape = SHAPE(struct run_row, NULL,
+	PART(TEXT, struct run_row, status),
+	PART(SLICE, struct run_row, owner, workspace, requester, key, trace, input, output, error),
+	PART(SLICE, struct run_row, awaits, step_status),
+	PART_WITH(OBJECT, struct run_row, done, &run_done_shape),
+	PART_WITH(INNER, struct run_row, stood, &run_stood_shape),
+	PART(JOB, struct run_row, job),
+	PART(TEXT, struct run_row, job_status),
+	PART(SLICE, struct run_row, job_output, job_error));
+
+/* ---- batches ---- */
+
+const struct task_shape batch_hold_shape = SHAPE(struct batch_hold, NULL,
+	PART(SLICE, struct batch_hold, workspace, requester, trace, ledger_prefix));
+
+/* Backoffs are spread by fresh ids. The other times are for people, and for retention. */
+const struct task_shape batch_row_shape = SHAPE(struct batch_row, NULL,
+	PART(TEXT, struct batch_row, status),
+	PART(FRESH, struct batch_row, retry_at, due_at),
+	PART(IGNORED, struct batch_row, created_at, started_at, completed_at),
+	PART(IGNORED, struct batch_row, now), /* compared with the others when it is read, and never later */
+	PART(SLICE, struct batch_row, workspace, workflow, requester, trace, key, account_name, owner, error));
+
+const struct task_shape batch_call_item_shape = SHAPE(struct batch_call_item, NULL,
+	PART(SLICE, struct batch_call_item, input, output, about));
+
+const struct task_shape batch_seen_shape = SHAPE(struct batch_seen, NULL, PART(SLICE, struct batch_seen, why));
+/* clang-format on */

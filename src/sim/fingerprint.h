@@ -1,0 +1,36 @@
+/*
+ * What a task is told apart by: all its bytes, but for what its kind names (task/shape.h).
+ *
+ * Fresh ids are other numbers in every schedule. So it counts whether there is one; of one that a unit goes by, also whether that
+ * unit has landed, which is what a look-up finds; of one that a job has, its place among the jobs.
+ */
+#ifndef HX_SIM_FINGERPRINT_H
+#define HX_SIM_FINGERPRINT_H
+
+#include "task/task.h"
+
+#define FINGERPRINT_OPS_MAX 16384
+
+/* The units that have landed, by their op: a set, part of the state of the world. */
+struct fingerprint_ops {
+	unsigned char landed[FINGERPRINT_OPS_MAX / 8];
+};
+
+struct sim;
+
+/* What ids are looked up in. */
+struct fingerprint_world {
+	const struct fingerprint_ops *ops;
+	/* How many jobs have a smaller id. NULL: ids of jobs count as the numbers that they are. */
+	int64_t (*place_of_job)(struct sim *sim, int64_t job);
+	struct sim *sim;
+};
+
+void fingerprint_landed(struct fingerprint_ops *ops, int64_t op);
+/* The task without its turn, which rises with every answer. */
+uint64_t fingerprint_task(const struct task *task, const struct fingerprint_world *world, uint64_t hash);
+/* A struct, by its shape. */
+uint64_t fingerprint_struct(const void *of, const struct task_shape *shape, const struct fingerprint_world *world,
+			    uint64_t hash);
+
+#endif
