@@ -13,6 +13,8 @@
 struct read_answer {
 	uint64_t key;
 	struct read_answer *next; /* of those that were replaced */
+	enum unit_verdict verdict;
+	int line;
 	unsigned lines_n;
 	struct db_rows rows[];
 };
@@ -55,7 +57,7 @@ uint64_t reads_key(const struct unit *unit, uint64_t store, int64_t now_ms)
 	for (unsigned i = 0; i < unit->lines_n; i++) {
 		const struct unit_line *line = &unit->lines[i];
 
-		key = hash_mix(key, (uintptr_t)line->stmt);
+		key = hash_mix(hash_mix(key, (uintptr_t)line->stmt), line->rule);
 		for (unsigned p = 0; p < line->params_n; p++)
 			key = mix_value(key, &line->params[p]);
 	}
@@ -74,8 +76,8 @@ bool reads_find(struct reads *reads, uint64_t key, struct unit_result *ret_resul
 	if (!answer || answer->key != key)
 		return false;
 	reads->found_n++;
-	ret_result->verdict = UNIT_WON;
-	ret_result->line = -1;
+	ret_result->verdict = answer->verdict;
+	ret_result->line = answer->line;
 	memcpy(ret_result->rows, answer->rows, answer->lines_n * sizeof *answer->rows);
 	return true;
 }
@@ -158,6 +160,8 @@ void reads_keep(struct reads *reads, uint64_t key, const struct unit *unit, cons
 
 	ASSERT(answer);
 	answer->key = key;
+	answer->verdict = result->verdict;
+	answer->line = result->line;
 	answer->lines_n = unit->lines_n;
 	fill(answer, result);
 	if (*slot) {

@@ -1,5 +1,5 @@
 /*
- * What the store has answered to reads, remembered for as long as nothing is written.
+ * What the store has answered to reads, and to what was tried and rolled back, remembered for as long as nothing is written.
  *
  * The walk comes back to the same store again and again: most edges write nothing, and those that do are taken back. So
  * each content of the store has a number (sim_state.store), given when something is written and taken back with the
@@ -22,7 +22,7 @@ struct reads {
 
 void reads_init(struct reads *reads);
 void reads_release(struct reads *reads);
-/* Does it only read? Others are not remembered. */
+/* Does it only read? Of others it is remembered what they met, in a batch that is rolled back (sim.c). */
 bool reads_only(const struct unit *unit);
 /* Which read this is, in a store of this content at this time. */
 uint64_t reads_key(const struct unit *unit, uint64_t store, int64_t now_ms);
