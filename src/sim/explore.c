@@ -278,7 +278,9 @@ static void tell_short(struct walk *walk, const struct sim_scenario *scenario, s
 	uint64_t edges = walk->report.edges;
 
 	memcpy(path, walk->path, n * sizeof *path);
-	if (find_shortest(walk, scenario, edges < SHORTEST_EDGES_MIN ? SHORTEST_EDGES_MIN : edges))
+	if (getenv("HAPAX_SIM_ANY"))
+		tell(scenario, path, n, words);
+	else if (find_shortest(walk, scenario, edges < SHORTEST_EDGES_MIN ? SHORTEST_EDGES_MIN : edges))
 		tell(scenario, walk->path, walk->path_n, words);
 	else
 		tell(scenario, path, shrink(scenario, path, n), words);

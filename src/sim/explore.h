@@ -3,7 +3,8 @@
  *
  * Exhaustive: depth first, taking back by savepoint, merging states by hash. When an invariant breaks, the walk is
  * repeated with a growing limit on its length, so the schedule that is printed is a shortest one; as long as that is not
- * much more work than finding it was.
+ * much more work than finding it was. With HAPAX_SIM_ANY in the environment the first one is told as it was found: enough for
+ * who only wants to know that there is one (tests/mutants).
  * Random: a seed decides every choice. When an invariant breaks, here or where a shortest is too much work, steps are left
  * out as long as it still breaks.
  */
