@@ -249,7 +249,8 @@ static enum side_state await(struct side *side, PGconn *watcher, bool until_done
 		pthread_mutex_unlock(&side->mutex);
 		if (!posted)
 			return state;
-		raw_run(watcher, sql, blocked, sizeof blocked);
+		if (!until_done)
+			raw_run(watcher, sql, blocked, sizeof blocked);
 		if (!until_done && strcmp(blocked, "1") == 0)
 			break;
 		if (clock_mono(clock_system()).ns >= deadline.ns)
