@@ -62,14 +62,6 @@ struct port_stats {
 	struct histogram answered[PORT_KINDS]; /* from a call's turn to its answer; aborted ones had none */
 };
 
-/* What the calls of one claim are doing here. */
-struct port_sight {
-	size_t running, waiting;
-	const struct action *action; /* of one that waits; it lives as long as its definition. NULL: none waits */
-	size_t limit;                /* so many calls may run at once, and do: that is why it waits */
-	bool of_kind;                /* all calls of its kind; else those of the action alone, by its max_in_flight */
-};
-
 struct port;
 
 /* Starts the threads. */

@@ -402,13 +402,6 @@ static bool mutates(const struct http_call *call)
 	return false;
 }
 
-/* Handlers that are one api_query with a `render`: they need no acquisition before. */
-static bool is_one_unit(const struct http_call *call)
-{
-	return call->route->handle == api_entity_create || call->route->handle == api_run_create ||
-	       call->route->handle == api_job_redrive || call->route->handle == api_account_create;
-}
-
 static enum hx_code read_key(struct http_call *call, struct hx_error *err, struct slice *ret_key)
 {
 	struct wire_fields fields = call->request->wire.head.fields;
@@ -528,7 +521,7 @@ bool api_gate_admit(struct http_call *call)
 		http_respond_code(call->exchange, code, err.detail);
 		return false;
 	}
-	if (is_one_unit(call) && !call->gate->guard.ask.old_key.n &&
+	if (call->route->one_unit && !call->gate->guard.ask.old_key.n &&
 	    !gate_is_recalled(engine_gate_store(engine_of(call->gate)), &call->gate->guard.ask.claim)) {
 		http_capture(call->exchange, captured, call->gate);
 		return true;

@@ -2,6 +2,7 @@
  * The table of routes: what there is, who may, and what it takes and answers. Requests are dispatched by it, keys are
  * measured by it, query parameters that it does not name are refused, and openapi.c describes the API by it.
  *
+ * `one_unit`: the handler is one api_query with a `render`, so that its Idempotency-Key needs no acquisition before.
  * Schemas are those of openapi.json. `errors` are a route's own; those that any may answer are added there.
  */
 #include "api/api.h"
@@ -13,7 +14,7 @@
 
 static const struct route routes[] = {
 	{"POST", "/api/v1/entities/{workflow}", api_entity_create, ROUTE_EXECUTE, "Creates an entity.",
-	 .id = "createEntity", .body = "EntityCreate", .answers = {{201, "Entity"}}, .etag = true,
+	 .one_unit = true, .id = "createEntity", .body = "EntityCreate", .answers = {{201, "Entity"}}, .etag = true,
 	 .errors = {HX_METHOD_NOT_ALLOWED, HX_ALREADY_EXISTS}},
 	{"GET", "/api/v1/entities/{workflow}", api_entity_list, ROUTE_READ, "Lists entities, by status.",
 	 .id = "listEntities", .query = {{"status", "EntityStatus"}, {"held", "Held"}, PAGE},
@@ -49,7 +50,7 @@ static const struct route routes[] = {
 	 .id = "sweepModule", .answers = {{200, "Swept"}}},
 
 	{"POST", "/api/v1/workflow-runs", api_run_create, ROUTE_EXECUTE, "Starts a run, once for each key.",
-	 .id = "startRun", .query = {{"wait", "Wait"}}, .body = "RunCreate",
+	 .one_unit = true, .id = "startRun", .query = {{"wait", "Wait"}}, .body = "RunCreate",
 	 .answers = {{201, "RunCreated"}, {200, "RunCreated"}}, .etag = true,
 	 .errors = {HX_NOT_FOUND, HX_RUN_EXPIRED, HX_CONCURRENCY_ERROR, HX_KEY_REUSED}},
 	{"GET", "/api/v1/workflow-runs", api_run_list, ROUTE_READ, "Lists runs, the newest first.",
@@ -126,7 +127,7 @@ static const struct route routes[] = {
 	{"POST", "/api/v1/jobs/{id}/fail", api_job_fail, ROUTE_EXECUTE, "Says that a job was not done.",
 	 .id = "failJob", .body = "JobFail", .answers = {{200, "JobSettled"}}, .errors = {HX_STALE_FENCE}},
 	{"POST", "/api/v1/jobs/{id}/redrive", api_job_redrive, ROUTE_EXECUTE, "Gives a parked job another try.",
-	 .id = "redriveJob", .answers = {{200, "JobSettled"}}, .errors = {HX_WRONG_STATUS}},
+	 .one_unit = true, .id = "redriveJob", .answers = {{200, "JobSettled"}}, .errors = {HX_WRONG_STATUS}},
 
 	{"POST", "/api/v1/batches", api_batch_create, ROUTE_EXECUTE, "Creates a batch with its items.",
 	 .id = "createBatch", .query = {{"wait", "Wait"}}, .body = "BatchCreate",
@@ -158,7 +159,7 @@ static const struct route routes[] = {
 	 .answers = {{200, "Item"}}, .errors = {HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_RUN_EXPIRED}},
 
 	{"POST", "/api/v1/accounts", api_account_create, ROUTE_ADMIN, "Opens an account.",
-	 .id = "createAccount",
+	 .one_unit = true, .id = "createAccount",
 	 .body = "AccountCreate", .answers = {{201, "Account"}}, .errors = {HX_ALREADY_EXISTS}},
 	{"GET", "/api/v1/accounts", api_account_list, ROUTE_READ, "Lists accounts, by id.",
 	 .id = "listAccounts", .query = {PAGE}, .answers = {{200, "AccountPage"}}},

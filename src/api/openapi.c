@@ -15,7 +15,6 @@
 #include <stdio.h>
 
 #include "api/api.h"
-#include "api/why.h"
 #include "base/hash.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
@@ -23,6 +22,7 @@
 #include "flow/batch_item.h"
 #include "flow/job.h"
 #include "flow/run.h"
+#include "flow/why.h"
 
 #define SCHEMA(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
 #define HEADER(name) "\"" name "\":{\"$ref\":\"#/components/headers/" name "\"}"

@@ -49,6 +49,7 @@ struct route {
 	void (*handle)(struct http_call *call);
 	enum route_scope scope; /* what a key must be allowed to do */
 	const char *summary;    /* one sentence for the reference */
+	bool one_unit; /* its work is one unit, which carries the record of its Idempotency-Key (api/api_gate.h) */
 	/* ---- for the reference alone, but for the query; all may be absent, and lists end with zeros ---- */
 	const char *id;                                 /* operationId */
 	struct route_query query[ROUTE_QUERIES_MAX];    /* those that it knows; the API refuses all others */

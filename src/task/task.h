@@ -76,6 +76,14 @@ struct act_call {
 	struct lease lease;
 };
 
+/* What the calls of one claim are doing in a port, for a person who asks why (flow/why.h). */
+struct port_sight {
+	size_t running, waiting;
+	const struct action *action; /* of one that waits; it lives as long as its definition. NULL: none waits */
+	size_t limit;                /* so many calls may run at once, and do: that is why it waits */
+	bool of_kind;                /* all calls of its kind; else those of the action alone, by its max_in_flight */
+};
+
 /* What the other side is told: its holders count from 1. */
 static inline int64_t act_fence(const struct act_call *call)
 {

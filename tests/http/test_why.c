@@ -1,5 +1,5 @@
 /*
- * GET /why/{id}, for every reason that there is (api/why.h): a real server is brought into each state, on both stores, and
+ * GET /why/{id}, for every reason that there is (flow/why.h): a real server is brought into each state, on both stores, and
  * the whole sentence is compared, as a pattern. The last test of a store fails for a reason that none has seen.
  *
  * Most states are reached as a user reaches them. Those that last for a moment only (nobody has taken it yet, a lease has just
@@ -17,8 +17,9 @@
 
 #include <cmocka.h>
 
-#include "api/why.h"
+#include "act/port.h"
 #include "base/id.h"
+#include "flow/why.h"
 
 #include "support/await.h"
 #include "support/must_hold.h"

@@ -1,5 +1,5 @@
 /* See why.h. Every sentence begins with because(), which is where it gets its reason. */
-#include "api/why.h"
+#include "flow/why.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +9,6 @@
 #include "base/id.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
-#include "flow/entity.h"
 #include "flow/job.h"
 #include "model/action.h"
 

@@ -2,18 +2,19 @@
  * Why does it not go on? The sentence that says which lease, timer, event, worker, limit, money or person something is
  * waiting for; one for every reason that there is. Also what waits for nothing gets one.
  *
- * Pure: from rows, and what this node's own action port says of a claim, to words. They are without a full stop, and go on
- * from "X is STATUS: ".
+ * Pure: from rows (why_read.c asks for them), and what this node's own action port says of a claim, to words. They are
+ * without a full stop, and go on from "X is STATUS: ".
  */
-#ifndef HX_API_WHY_H
-#define HX_API_WHY_H
+#ifndef HX_FLOW_WHY_H
+#define HX_FLOW_WHY_H
 
-#include "act/port.h"
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "flow/batch.h"
+#include "flow/entity.h"
 #include "flow/run.h"
 #include "model/workflow.h"
+#include "task/task.h"
 
 /* clang-format off */
 
@@ -120,6 +121,14 @@ enum {
 	WHY_CELL_ACTION,
 	WHY_CELL_COLUMNS
 };
+
+/* In a unit of their own: the job; the run with the job that its step is; the entity with its after-effects. */
+void why_read_job(struct unit *unit, struct slice workspace, int64_t subject);
+void why_read_run(struct unit *unit, struct slice workspace, int64_t subject);
+void why_read_entity(struct unit *unit, const struct entity_ref *ref);
+/* Where the rows are that the last two add to those of run_read() and entity_read(). */
+#define WHY_LINE_JOB_OF_RUN 3
+#define WHY_LINE_EFFECTS 1
 
 /* sight, in all of these: the calls of the claim that the row shows, as this node's port sees them. */
 void why_job(struct why *why, const struct db_rows *rows, const struct port_sight *sight);
