@@ -107,6 +107,12 @@ bool api_is_awaited(const struct http_call *call)
 	return !http_exchange_gone(call->exchange) && atomic_load(&api_of(call)->ready);
 }
 
+bool api_refuse(struct http_call *call, enum hx_code code, const char *detail)
+{
+	http_respond_code(call->exchange, code, detail);
+	return false;
+}
+
 struct slice api_workspace(const struct http_call *call)
 {
 	return call->workspace;
@@ -368,54 +374,4 @@ void api_respond_json(struct http_call *call, int status, struct strbuf *text, i
 	}
 	api_json_init(&json, status, strbuf_slice(text), etag_version);
 	http_respond(call->exchange, &json.answer);
-}
-
-void api_add_time(struct strbuf *text, const char *member, int64_t ms)
-{
-	char time[WALL_TIME_TEXT_BYTES];
-
-	wall_time_format((struct wall_time){ms}, time);
-	strbuf_addf(text, "\"%s\":\"%s\"", member, time);
-}
-
-void api_end_page(struct strbuf *text, const struct db_value *cursor)
-{
-	strbuf_add_str(text, "],\"cursor\":");
-	if (!cursor)
-		strbuf_add_str(text, "null");
-	else if (cursor->type == DB_INT)
-		strbuf_addf(text, "\"%lld\"", (long long)cursor->i);
-	else
-		json_quote(cursor->s, text);
-	strbuf_add_char(text, '}');
-}
-
-void api_more_json(struct strbuf *text, const char *member, struct slice json)
-{
-	strbuf_addf(text, ",\"%s\":", member);
-	strbuf_add_slice(text, json.p ? json : slice_str("null"));
-}
-
-void api_more_text(struct strbuf *text, const char *member, struct slice value)
-{
-	strbuf_addf(text, ",\"%s\":", member);
-	if (value.p)
-		json_quote(value, text);
-	else
-		strbuf_add_str(text, "null");
-}
-
-void api_more_time(struct strbuf *text, const char *member, int64_t ms)
-{
-	if (ms) {
-		strbuf_add_char(text, ',');
-		api_add_time(text, member, ms);
-	} else {
-		strbuf_addf(text, ",\"%s\":null", member);
-	}
-}
-
-void api_more_int(struct strbuf *text, const char *member, int64_t number)
-{
-	strbuf_addf(text, ",\"%s\":%lld", member, (long long)number);
 }

@@ -35,6 +35,8 @@ const struct route *api_routes(size_t *ret_n);
 struct api *api_of(const struct http_call *call);
 /* From any thread: is it worth waiting for something? No longer when the client has gone, or the server stops. */
 bool api_is_awaited(const struct http_call *call);
+/* Answers this code with these words, NULL: its own. Always false. */
+bool api_refuse(struct http_call *call, enum hx_code code, const char *detail);
 /* Of whoever asks: well-formed names, which live as long as the exchange. */
 struct slice api_workspace(const struct http_call *call);
 struct slice api_requester(const struct http_call *call);
@@ -113,7 +115,9 @@ struct api_query {
 	uint64_t hash;
 	bool lost; /* to a record of the same key */
 	/* Whatever the functions need. */
+	const struct api_list *list; /* of a page */
 	const struct entity_machine *machine;
+	const void *of; /* the file's own */
 	struct slice name, status_wanted, data, after;
 	int64_t subject, number, limit;
 	bool held;
@@ -136,17 +140,6 @@ void api_query_tell(struct api_query *query, enum hx_code code);
 
 /* The parts of entity:WORKFLOW:ID; false: it is something else. */
 bool api_entity_split(struct slice subject, struct slice *ret_workflow, struct slice *ret_name);
-void api_add_time(struct strbuf *text, const char *member, int64_t ms);
-/* Ends {"items":[… with the cursor: a text or number of the row behind which, or at which, the next page begins; NULL: no more. */
-void api_end_page(struct strbuf *text, const struct db_value *cursor);
-/* Further members, each behind a comma: JSON as it is, a text, a moment; .p NULL, 0: null. */
-void api_more_json(struct strbuf *text, const char *member, struct slice json);
-void api_more_text(struct strbuf *text, const char *member, struct slice value);
-void api_more_time(struct strbuf *text, const char *member, int64_t ms);
-void api_more_int(struct strbuf *text, const char *member, int64_t number);
-
-/* One row of entity_read. */
-void api_add_entity(struct strbuf *text, const char *workflow, const struct db_rows *rows, size_t row);
 
 /* ---- handlers, by noun ---- */
 

@@ -4,7 +4,7 @@
  * Creating one is a single unit, which carries the record of its Idempotency-Key. A credit is not: the balance that it answers
  * with is known only behind it. But its own key, which the ledger has for ever, makes it safe to repeat.
  */
-#include "api/api.h"
+#include "api/api_list.h"
 #include "base/excerpt.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
@@ -15,10 +15,10 @@ static const char no_account[] = "there is no such account";
 /* Without the bracket at its end. */
 static void open_account(struct strbuf *text, struct slice name, int64_t balance, int64_t created_at)
 {
-	strbuf_add_str(text, "{\"id\":");
-	json_quote(name, text);
-	strbuf_addf(text, ",\"balance\":%lld,", (long long)balance);
-	api_add_time(text, "createdAt", created_at);
+	strbuf_add_char(text, '{');
+	json_more_text(text, "id", name);
+	json_more_int(text, "balance", balance);
+	json_more_time(text, "createdAt", created_at);
 }
 
 static void add_account(struct strbuf *text, struct slice name, int64_t balance, int64_t created_at)
@@ -34,12 +34,6 @@ static uint64_t lane_of(const struct http_call *call, struct slice name)
 }
 
 /* ---- reading the request ---- */
-
-static bool refuse(struct http_call *call, const char *detail)
-{
-	http_respond_code(call->exchange, HX_VALIDATION_ERROR, detail);
-	return false;
-}
 
 static bool read_amount(struct http_call *call, struct json body, const char *member, int64_t min, int64_t *ret_amount)
 {
@@ -63,7 +57,7 @@ static bool read_name(struct http_call *call, struct json body, struct slice *re
 	struct json value;
 
 	if (!json_find(body, slice_str("id"), &value) || json_type(value) != JSON_STRING)
-		return refuse(call, "id must be a string");
+		return api_refuse(call, HX_VALIDATION_ERROR, "id must be a string");
 	*ret_name = json_string_decode(value, call->arena);
 	return api_name_checked(call, *ret_name, "id");
 }
@@ -74,7 +68,7 @@ static bool read_key(struct http_call *call, struct json body, struct slice *ret
 	struct hx_error err;
 
 	if (!json_find(body, slice_str("key"), &value))
-		return refuse(call, "key is missing");
+		return api_refuse(call, HX_VALIDATION_ERROR, "key is missing");
 	if (!api_key_checked(call, value, "key", ret_key))
 		return false;
 	if (ret_key->p[0] != ACCOUNT_OWN_KEY)
@@ -161,6 +155,13 @@ void api_account_show(struct http_call *call)
 
 enum { LIST_NAME, LIST_BALANCE, LIST_CREATED_AT };
 
+static const struct row_member account_members[] = {
+	{"id", ROW_TEXT, .at = LIST_NAME},
+	{"balance", ROW_INT, .at = LIST_BALANCE},
+	{"createdAt", ROW_TIME, .at = LIST_CREATED_AT},
+	{.name = NULL},
+};
+
 static void build_list(const struct single *single, struct unit *unit)
 {
 	const struct api_query *query = single->context;
@@ -168,47 +169,31 @@ static void build_list(const struct single *single, struct unit *unit)
 	account_list(unit, api_workspace(query->call), query->after, query->limit + 1);
 }
 
-/* A cursor is the last name of its page. */
-static enum hx_code answered_list(struct single *single, const struct unit_result *result)
-{
-	struct api_query *query = single->context;
-	const struct db_rows *rows = &result->rows[0];
-	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
-
-	strbuf_add_str(&query->text, "{\"items\":[");
-	for (size_t i = 0; i < n; i++) {
-		strbuf_add_str(&query->text, i ? "," : "");
-		add_account(&query->text, db_cell(rows, i, LIST_NAME)->s, db_cell(rows, i, LIST_BALANCE)->i,
-			    db_cell(rows, i, LIST_CREATED_AT)->i);
-	}
-	api_end_page(&query->text, rows->n > n ? db_cell(rows, n - 1, LIST_NAME) : NULL);
-	return HX_OK;
-}
-
 void api_account_list(struct http_call *call)
 {
-	struct slice after = {NULL, 0};
-	struct api_query *query;
-	struct hx_error err;
-	int64_t limit;
+	static const struct api_list list = {
+		.build = build_list,
+		.cursor = CURSOR_TEXT,
+		.column = LIST_NAME,
+		.members = account_members,
+	};
 
-	if (!api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit))
-		return;
-	if (query_get(&call->query, "cursor", &err, &after)) {
-		http_respond_error(call->exchange, &err);
-		return;
-	}
-	query = api_query_new(call, build_list, answered_list);
-	if (!query)
-		return;
-	query->after = after;
-	query->limit = limit;
-	api_query_read(query);
+	api_list_start(call, &list);
 }
 
 /* ---- the ledger ---- */
 
 enum { SEQ, AMOUNT, KEY, REASON, BALANCE, AT };
+
+static const struct row_member entry_members[] = {
+	{"seq", ROW_INT, .at = SEQ},
+	{"amount", ROW_INT, .at = AMOUNT},
+	{"key", ROW_TEXT, .at = KEY},
+	{"reason", ROW_TEXT, .at = REASON},
+	{"balance", ROW_INT, .at = BALANCE},
+	{"time", ROW_TIME, .at = AT},
+	{.name = NULL},
+};
 
 static void build_ledger(const struct single *single, struct unit *unit)
 {
@@ -219,48 +204,27 @@ static void build_ledger(const struct single *single, struct unit *unit)
 	account_read_ledger(unit, workspace, query->name, query->number, query->limit + 1);
 }
 
-static void add_entry(struct strbuf *text, const struct db_rows *rows, size_t i)
+static enum hx_code check_account(struct api_query *query, const struct unit_result *result)
 {
-	strbuf_addf(text, "%s{\"seq\":%lld,\"amount\":%lld,\"key\":", i ? "," : "", (long long)db_cell(rows, i, SEQ)->i,
-		    (long long)db_cell(rows, i, AMOUNT)->i);
-	json_quote(db_cell(rows, i, KEY)->s, text);
-	strbuf_add_str(text, ",\"reason\":");
-	json_quote(db_cell(rows, i, REASON)->s, text);
-	strbuf_addf(text, ",\"balance\":%lld,", (long long)db_cell(rows, i, BALANCE)->i);
-	api_add_time(text, "time", db_cell(rows, i, AT)->i);
-	strbuf_add_char(text, '}');
-}
-
-static enum hx_code answered_ledger(struct single *single, const struct unit_result *result)
-{
-	struct api_query *query = single->context;
-	const struct db_rows *rows = &result->rows[1];
-	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
-
 	query->detail = no_account;
-	if (result->rows[0].n == 0)
-		return HX_NOT_FOUND;
-	strbuf_add_str(&query->text, "{\"items\":[");
-	for (size_t i = 0; i < n; i++)
-		add_entry(&query->text, rows, i);
-	api_end_page(&query->text, rows->n > n ? db_cell(rows, n - 1, SEQ) : NULL);
-	return HX_OK;
+	return result->rows[0].n ? HX_OK : HX_NOT_FOUND;
 }
 
 void api_account_ledger(struct http_call *call)
 {
-	struct api_query *query;
-	int64_t limit, after;
+	static const struct api_list list = {
+		.build = build_ledger,
+		.line = 1,
+		.cursor = CURSOR_NUMBER,
+		.column = SEQ,
+		.check = check_account,
+		.members = entry_members,
+	};
+	struct api_query *query = api_list_new(call, &list);
 
-	if (!api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit) ||
-	    !api_query_number(call, "cursor", 0, INT64_MAX, &after))
-		return;
-	query = api_query_new(call, build_ledger, answered_ledger);
 	if (!query)
 		return;
 	query->name = call_param(call, "id");
-	query->number = after;
-	query->limit = limit;
 	api_query_read(query);
 }
 
@@ -279,7 +243,8 @@ static void respond_credited(const struct credit_call *cc)
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
 	open_account(&text, cc->rq.name, cc->credit.balance, cc->credit.created_at);
-	strbuf_addf(&text, ",\"duplicate\":%s}", cc->credit.was_there ? "true" : "false");
+	json_more_bool(&text, "duplicate", cc->credit.was_there);
+	strbuf_add_char(&text, '}');
 	api_respond_json(cc->call, 200, &text, /* etag_version= */ 0);
 	strbuf_release(&text);
 }

@@ -19,12 +19,6 @@
 
 #define LOAD_BYTES_MAX (512u << 20)
 
-static bool refuse(struct http_call *call, enum hx_code code, const char *detail)
-{
-	http_respond_code(call->exchange, code, detail);
-	return false;
-}
-
 /* ---- items of a request ---- */
 
 static bool refuse_item(struct http_call *call, enum hx_code code, int64_t n, const char *what, struct slice value)
@@ -68,16 +62,17 @@ static bool read_items(struct http_call *call, struct json body, int64_t min, st
 	struct json item;
 
 	if (!json_find(body, slice_str("items"), &rq->items) || json_type(rq->items) != JSON_ARRAY)
-		return refuse(call, HX_VALIDATION_ERROR, "items must be an array");
+		return api_refuse(call, HX_VALIDATION_ERROR, "items must be an array");
 	it = json_iter_of(rq->items);
 	for (rq->items_n = 0; json_iter_element(&it, &item); rq->items_n++) {
 		if (rq->items_n == BATCH_ITEMS_MAX)
-			return refuse(call, HX_TOO_LARGE, "a batch has at most 1,000,000 items");
+			return api_refuse(call, HX_TOO_LARGE, "a batch has at most 1,000,000 items");
 		if (!check_item(call, item, rq->items_n))
 			return false;
 	}
-	return rq->items_n >= min || refuse(call, HX_VALIDATION_ERROR,
-					    "items is empty: only a batch with \"hold\": true is created without any");
+	return rq->items_n >= min ||
+	       api_refuse(call, HX_VALIDATION_ERROR,
+			  "items is empty: only a batch with \"hold\": true is created without any");
 }
 
 /* ---- loading ---- */
@@ -194,7 +189,7 @@ static bool read_name(struct http_call *call, struct json body, const char *memb
 	struct json value;
 
 	if (!json_find(body, slice_str(member), &value) || json_type(value) != JSON_STRING)
-		return refuse(call, HX_VALIDATION_ERROR, what);
+		return api_refuse(call, HX_VALIDATION_ERROR, what);
 	*ret_name = json_string_decode(value, call->arena);
 	return api_name_checked(call, *ret_name, member);
 }
@@ -219,7 +214,7 @@ static bool read_hold(struct http_call *call, struct json body, struct batch_loa
 	if (!json_find(body, slice_str("hold"), &value))
 		return true;
 	if (json_type(value) != JSON_BOOL)
-		return refuse(call, HX_VALIDATION_ERROR, "hold is true or false");
+		return api_refuse(call, HX_VALIDATION_ERROR, "hold is true or false");
 	rq->held = json_bool(value);
 	return true;
 }

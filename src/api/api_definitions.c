@@ -3,6 +3,7 @@
  * thread.
  */
 #include "api/api.h"
+#include "api/row_json.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "engine/definitions.h"
@@ -17,10 +18,9 @@ struct listing {
 /* A text names services, programs and, against all advice, keys in the clear: see the scope of api_definition_show. */
 static void add_whole(const struct definition *d, struct strbuf *text)
 {
-	strbuf_add_str(text, ",\"module\":");
-	json_quote(slice_str(d->module), text);
-	strbuf_addf(text, ",\"steps\":%zu,\"definition\":", d->steps_n);
-	strbuf_add_slice(text, d->text);
+	json_more_text(text, "module", slice_str(d->module));
+	json_more_int(text, "steps", (int64_t)d->steps_n);
+	json_more_json(text, "definition", d->text);
 }
 
 static void add_definition(void *context, const struct machine *machine)
@@ -30,9 +30,10 @@ static void add_definition(void *context, const struct machine *machine)
 	const struct definition *d = machine->definition;
 
 	strbuf_add_str(text, text->p[text->n - 1] == '[' ? "" : ",");
-	strbuf_add_str(text, "{\"name\":");
-	json_quote(slice_str(d->name), text);
-	strbuf_addf(text, ",\"kind\":\"%s\",\"version\":%lld", d->kind, (long long)machine->version);
+	strbuf_add_char(text, '{');
+	json_more_text(text, "name", slice_str(d->name));
+	json_more_text(text, "kind", slice_str(d->kind));
+	json_more_int(text, "version", machine->version);
 	if (listing->whole)
 		add_whole(d, text);
 	strbuf_add_char(text, '}');
@@ -112,11 +113,12 @@ static enum hx_code answered_show(struct single *single, const struct unit_resul
 	    !json_find(definition, slice_str("kind"), &kind))
 		return HX_DATA_ERROR;
 	query->etag = query->number;
-	strbuf_add_str(&query->text, "{\"name\":");
-	json_quote(query->name, &query->text);
-	strbuf_addf(&query->text, ",\"kind\":%.*s,\"version\":%lld,", SLICE_ARGS(kind.raw), (long long)query->number);
-	api_add_time(&query->text, "createdAt", db_cell(rows, 0, AT)->i);
-	api_more_json(&query->text, "definition", definition.raw);
+	strbuf_add_char(&query->text, '{');
+	json_more_text(&query->text, "name", query->name);
+	json_more_json(&query->text, "kind", kind.raw);
+	json_more_int(&query->text, "version", query->number);
+	json_more_time(&query->text, "createdAt", db_cell(rows, 0, AT)->i);
+	json_more_json(&query->text, "definition", definition.raw);
 	strbuf_add_char(&query->text, '}');
 	return HX_OK;
 }

@@ -1,8 +1,8 @@
 /* Entities: create, show, list, fire a step, resolve a held claim. */
 #include <stdlib.h>
 
-#include "api/api.h"
 #include "api/api_gate.h"
+#include "api/api_list.h"
 #include "base/id.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
@@ -13,6 +13,13 @@
 
 static void add_claim(struct strbuf *text, const struct db_rows *rows, size_t row)
 {
+	static const struct row_member members[] = {
+		{"step", ROW_TEXT, .at = ENTITY_CLAIM_STEP},
+		{"requester", ROW_TEXT, .at = ENTITY_CLAIM_REQUESTER},
+		{"owner", ROW_TEXT, .at = ENTITY_OWNER},
+		{"fence", ROW_INT, .at = ENTITY_FENCE},
+		{.name = NULL},
+	};
 	const struct db_value *owner = db_cell(rows, row, ENTITY_OWNER);
 	bool held = owner->type != DB_NULL && slice_is(owner->s, SUBJECT_HELD);
 
@@ -20,45 +27,45 @@ static void add_claim(struct strbuf *text, const struct db_rows *rows, size_t ro
 		strbuf_add_str(text, "null");
 		return;
 	}
-	strbuf_add_str(text, "{\"step\":");
-	json_quote(db_cell(rows, row, ENTITY_CLAIM_STEP)->s, text);
-	strbuf_add_str(text, ",\"requester\":");
-	json_quote(db_cell(rows, row, ENTITY_CLAIM_REQUESTER)->s, text);
-	strbuf_add_str(text, ",\"owner\":");
-	json_quote(owner->s, text);
-	strbuf_addf(text, ",\"fence\":%lld,\"held\":%s,", (long long)db_cell(rows, row, ENTITY_FENCE)->i,
-		    held ? "true" : "false");
-	if (held)
-		strbuf_add_str(text, "\"until\":null");
-	else
-		api_add_time(text, "until", db_cell(rows, row, ENTITY_UNTIL)->i);
+	strbuf_add_char(text, '{');
+	row_json_cells(text, members, rows, row);
+	json_more_bool(text, "held", held);
+	json_more_time(text, "until", held ? 0 : db_cell(rows, row, ENTITY_UNTIL)->i);
 	strbuf_add_char(text, '}');
 }
 
 static void add_head(struct strbuf *text, const char *workflow, struct slice id, struct slice status, int64_t version,
 		     struct slice data)
 {
-	strbuf_add_str(text, "{\"workflow\":");
-	json_quote(slice_str(workflow), text);
-	strbuf_add_str(text, ",\"id\":");
-	json_quote(id, text);
-	strbuf_add_str(text, ",\"status\":");
-	json_quote(status, text);
-	strbuf_addf(text, ",\"version\":%lld,\"data\":", (long long)version);
-	strbuf_add_slice(text, data);
-	strbuf_add_str(text, ",\"claim\":");
+	strbuf_add_char(text, '{');
+	json_more_text(text, "workflow", slice_str(workflow));
+	json_more_text(text, "id", id);
+	json_more_text(text, "status", status);
+	json_more_int(text, "version", version);
+	json_more_json(text, "data", data);
 }
 
-void api_add_entity(struct strbuf *text, const char *workflow, const struct db_rows *rows, size_t row)
+/* One that nobody has claimed. */
+static void add_free(struct strbuf *text, const char *workflow, struct slice id, struct slice status, int64_t version,
+		     struct slice data, struct wall_time at)
 {
-	add_head(text, workflow, db_cell(rows, row, ENTITY_NAME)->s, db_cell(rows, row, ENTITY_STATUS)->s,
-		 db_cell(rows, row, ENTITY_VERSION)->i, db_cell(rows, row, ENTITY_DATA)->s);
-	add_claim(text, rows, row);
-	strbuf_add_char(text, ',');
-	if (db_cell(rows, row, ENTITY_UPDATED_AT)->i)
-		api_add_time(text, "updatedAt", db_cell(rows, row, ENTITY_UPDATED_AT)->i);
-	else
-		strbuf_add_str(text, "\"updatedAt\":null"); /* a row of the user's that no step has moved yet */
+	add_head(text, workflow, id, status, version, data);
+	json_more_json(text, "claim", slice_of(NULL, 0));
+	json_more_time(text, "updatedAt", at.ms);
+	strbuf_add_char(text, '}');
+}
+
+/* One row of entity_read. A row of the user's that no step has moved yet has no time. */
+static void add_entity(struct api_query *query, const struct db_rows *rows, size_t i)
+{
+	struct strbuf *text = &query->text;
+
+	add_head(text, query->machine->workflow->name, db_cell(rows, i, ENTITY_NAME)->s,
+		 db_cell(rows, i, ENTITY_STATUS)->s, db_cell(rows, i, ENTITY_VERSION)->i,
+		 db_cell(rows, i, ENTITY_DATA)->s);
+	json_more(text, "claim");
+	add_claim(text, rows, i);
+	json_more_time(text, "updatedAt", db_cell(rows, i, ENTITY_UPDATED_AT)->i);
 	strbuf_add_char(text, '}');
 }
 
@@ -100,11 +107,8 @@ static void render_create(struct api_query *query)
 
 	query->status = 201;
 	query->etag = 1;
-	add_head(&query->text, workflow->name, name_to_create(query), slice_str(workflow->initial_status), 1,
-		 query->data);
-	strbuf_add_str(&query->text, "null,");
-	api_add_time(&query->text, "updatedAt", query->single.stamp.at.ms);
-	strbuf_add_char(&query->text, '}');
+	add_free(&query->text, workflow->name, name_to_create(query), slice_str(workflow->initial_status), 1,
+		 query->data, query->single.stamp.at);
 }
 
 void api_entity_create(struct http_call *call)
@@ -165,7 +169,7 @@ static enum hx_code answered_show(struct single *single, const struct unit_resul
 		return HX_NOT_FOUND;
 	}
 	query->etag = db_cell(&result->rows[0], 0, ENTITY_VERSION)->i;
-	api_add_entity(&query->text, query->machine->workflow->name, &result->rows[0], 0);
+	add_entity(query, &result->rows[0], 0);
 	return HX_OK;
 }
 
@@ -188,21 +192,6 @@ static void build_list(const struct single *single, struct unit *unit)
 	struct entity_ref ref = ref_of(query);
 
 	entity_list(unit, &ref, query->status_wanted, query->held, query->after, query->limit + 1);
-}
-
-static enum hx_code answered_list(struct single *single, const struct unit_result *result)
-{
-	struct api_query *query = single->context;
-	const struct db_rows *rows = &result->rows[0];
-	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
-
-	strbuf_add_str(&query->text, "{\"items\":[");
-	for (size_t i = 0; i < n; i++) {
-		strbuf_add_str(&query->text, i ? "," : "");
-		api_add_entity(&query->text, query->machine->workflow->name, rows, i);
-	}
-	api_end_page(&query->text, rows->n > n ? db_cell(rows, n - 1, ENTITY_NAME) : NULL);
-	return HX_OK;
 }
 
 /* So many names, and the NULL behind them; NULL after answering 503. */
@@ -230,33 +219,20 @@ static bool has_status(struct http_call *call, const struct workflow *w, struct 
 
 void api_entity_list(struct http_call *call)
 {
+	static const struct api_list list = {
+		.build = build_list,
+		.filters = {{"status", .at = offsetof(struct api_query, status_wanted)},
+			    {"held", .at = offsetof(struct api_query, held), .flag = true}},
+		.cursor = CURSOR_TEXT,
+		.column = ENTITY_NAME,
+		.add = add_entity,
+	};
 	const struct entity_machine *machine = api_machine(call);
-	struct slice status = {NULL, 0}, after = {NULL, 0}, held = {NULL, 0};
-	struct hx_error err;
-	struct api_query *query;
-	int64_t limit;
+	struct api_query *query = machine ? api_list_new(call, &list) : NULL;
 
-	if (!machine || !api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit))
-		return;
-	if (query_get(&call->query, "status", &err, &status) || query_get(&call->query, "cursor", &err, &after) ||
-	    query_get(&call->query, "held", &err, &held)) {
-		http_respond_error(call->exchange, &err);
-		return;
-	}
-	if (status.n && !has_status(call, machine->workflow, status))
-		return;
-	if (held.n && !slice_is(held, "true") && !slice_is(held, "false")) {
-		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "held is true or false");
-		return;
-	}
-	query = api_query_new(call, build_list, answered_list);
-	if (!query)
+	if (!query || (query->status_wanted.n && !has_status(call, machine->workflow, query->status_wanted)))
 		return;
 	query->machine = machine;
-	query->status_wanted = status;
-	query->after = after;
-	query->held = slice_is(held, "true");
-	query->limit = limit;
 	api_query_read(query);
 }
 
@@ -273,11 +249,8 @@ static void write_fired(const struct entity_step *s, const char *status, int64_t
 			struct strbuf *text)
 {
 	strbuf_add_str(text, "{\"entity\":");
-	add_head(text, s->rq->ref.machine->workflow->name, s->name, slice_str(status), version, s->data);
-	strbuf_add_str(text, "null,");
-	api_add_time(text, "updatedAt", at.ms);
-	strbuf_add_str(text, "},\"output\":");
-	strbuf_add_slice(text, s->output.n ? s->output : slice_str("null"));
+	add_free(text, s->rq->ref.machine->workflow->name, s->name, slice_str(status), version, s->data, at);
+	json_more_json(text, "output", s->output.n ? s->output : slice_of(NULL, 0));
 	strbuf_add_char(text, '}');
 }
 

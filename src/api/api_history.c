@@ -1,8 +1,6 @@
 /* History of a subject: entity:WORKFLOW:ID, or the id of a run, a batch or a job. */
-#include "api/api.h"
-#include "base/hash.h"
+#include "api/api_list.h"
 #include "base/id.h"
-#include "base/json_string.h"
 #include "flow/entity.h"
 
 enum { SEQ, FROM, TO, VERSION, FENCE, OP, NODE, AT, HASH };
@@ -35,34 +33,28 @@ static const struct db_stmt stmt_expired = {
 static const struct db_stmt stmt_expired_batch = {
 	.name = "history_expired_batch", .sql = EXPIRED("hx_batch"), .in = "ti", .out = "i"};
 
-static void add_lines(const struct api_query *query, const struct db_stmt *of, const struct db_stmt *expired,
-		      struct unit *unit)
+/* What has an id. */
+static const struct kind {
+	const char *prefix;
+	const struct db_stmt *stmt, *expired; /* the latter NULL: it does not expire */
+} kinds[] = {
+	{"run", &stmt_of_run, &stmt_expired},
+	{"batch", &stmt_of_batch, &stmt_expired_batch},
+	{"job", &stmt_of_job, NULL},
+};
+
+static void build_by_id(const struct api_query *query, struct unit *unit)
 {
 	struct db_value workspace = db_text(api_workspace(query->call)), subject = db_int(query->subject);
+	const struct kind *kind = query->of;
 
-	UNIT_ADD(unit, UNIT_ANY, of, workspace, subject, db_int(query->number), db_int(query->limit + 1));
-	if (expired)
-		UNIT_ADD(unit, UNIT_ANY, expired, workspace, subject);
+	UNIT_ADD(unit, UNIT_ANY, kind->stmt, workspace, subject, db_int(query->number), db_int(query->limit + 1));
+	if (kind->expired)
+		UNIT_ADD(unit, UNIT_ANY, kind->expired, workspace, subject);
 }
 
-static void build_job(const struct single *single, struct unit *unit)
+static void build_of_entity(const struct api_query *query, struct unit *unit)
 {
-	add_lines(single->context, &stmt_of_job, /* expired= */ NULL, unit);
-}
-
-static void build_run(const struct single *single, struct unit *unit)
-{
-	add_lines(single->context, &stmt_of_run, &stmt_expired, unit);
-}
-
-static void build_batch(const struct single *single, struct unit *unit)
-{
-	add_lines(single->context, &stmt_of_batch, &stmt_expired_batch, unit);
-}
-
-static void build_entity(const struct single *single, struct unit *unit)
-{
-	const struct api_query *query = single->context;
 	const struct entity_machine *machine = api_machine_named(query->call, query->status_wanted);
 	struct slice workspace = api_workspace(query->call);
 
@@ -72,50 +64,42 @@ static void build_entity(const struct single *single, struct unit *unit)
 		 db_text(query->name), db_int(query->number), db_int(query->limit + 1));
 }
 
-static void add_row(struct strbuf *text, const struct db_rows *rows, size_t i)
+static void build(const struct single *single, struct unit *unit)
 {
-	char op[ID_TEXT_BYTES], hash[2 * SHA256_BYTES + 1];
+	const struct api_query *query = single->context;
 
-	id_format("op", db_cell(rows, i, OP)->i, op);
-	sha256_hex((const uint8_t *)db_cell(rows, i, HASH)->s.p, hash);
-	strbuf_addf(text, "%s{\"seq\":%lld,\"from\":", i ? "," : "", (long long)db_cell(rows, i, SEQ)->i);
-	json_quote(db_cell(rows, i, FROM)->s, text);
-	strbuf_add_str(text, ",\"to\":");
-	json_quote(db_cell(rows, i, TO)->s, text);
-	strbuf_addf(text,
-		    ",\"version\":%lld,\"fence\":%lld,\"op\":\"%s\",\"node\":", (long long)db_cell(rows, i, VERSION)->i,
-		    (long long)db_cell(rows, i, FENCE)->i, op);
-	json_quote(db_cell(rows, i, NODE)->s, text);
-	strbuf_add_char(text, ',');
-	api_add_time(text, "time", db_cell(rows, i, AT)->i);
-	strbuf_addf(text, ",\"hash\":\"%s\"}", hash);
+	if (query->of)
+		build_by_id(query, unit);
+	else
+		build_of_entity(query, unit);
 }
+
+static const struct row_member members[] = {
+	{"seq", ROW_INT, .at = SEQ},      {"from", ROW_TEXT, .at = FROM},
+	{"to", ROW_TEXT, .at = TO},       {"version", ROW_INT, .at = VERSION},
+	{"fence", ROW_INT, .at = FENCE},  {"op", ROW_ID, .at = OP, .prefix = "op"},
+	{"node", ROW_TEXT, .at = NODE},   {"time", ROW_TIME, .at = AT},
+	{"hash", ROW_SHA256, .at = HASH}, {.name = NULL},
+};
 
 /* A workflow may have gone and left its histories: its name is looked at when there is none. */
 static const char *nothing_words(struct api_query *query)
 {
-	if (query->build == build_entity && !api_machine_named(query->call, query->status_wanted))
+	if (!query->of && !api_machine_named(query->call, query->status_wanted))
 		return api_no_workflow_words(query->call, query->status_wanted, "entity");
 	return "there is no such subject";
 }
 
-static enum hx_code answered(struct single *single, const struct unit_result *result)
+static enum hx_code check(struct api_query *query, const struct unit_result *result)
 {
-	struct api_query *query = single->context;
-	const struct db_rows *rows = &result->rows[0];
-	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
+	const struct kind *kind = query->of;
 
-	if ((query->build == build_run || query->build == build_batch) && result->rows[1].n)
+	if (kind && kind->expired && result->rows[1].n)
 		return HX_RUN_EXPIRED;
-	if (rows->n == 0 && query->number == 0) {
-		query->detail = nothing_words(query);
-		return HX_NOT_FOUND;
-	}
-	strbuf_add_str(&query->text, "{\"items\":[");
-	for (size_t i = 0; i < n; i++)
-		add_row(&query->text, rows, i);
-	api_end_page(&query->text, rows->n > n ? db_cell(rows, n - 1, SEQ) : NULL);
-	return HX_OK;
+	if (result->rows[0].n || query->number)
+		return HX_OK;
+	query->detail = nothing_words(query);
+	return HX_NOT_FOUND;
 }
 
 /* entity:WORKFLOW:ID; the id may hold colons itself. */
@@ -135,33 +119,31 @@ bool api_entity_split(struct slice subject, struct slice *ret_workflow, struct s
 	return true;
 }
 
+static const struct kind *kind_of(struct slice id, int64_t *ret_subject)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (id_parse(kinds[i].prefix, id, ret_subject))
+			return &kinds[i];
+	return NULL;
+}
+
 void api_history(struct http_call *call)
 {
-	struct slice text = call_param(call, "subject"), workflow = {NULL, 0}, name = {NULL, 0};
-	void (*build)(const struct single *, struct unit *);
-	int64_t limit, after, subject = 0;
-	struct api_query *query;
+	static const struct api_list list = {
+		.build = build,
+		.cursor = CURSOR_NUMBER,
+		.column = SEQ,
+		.check = check,
+		.members = members,
+	};
+	struct slice text = call_param(call, "subject");
+	struct api_query *query = api_list_new(call, &list);
 
-	if (!api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit) ||
-	    !api_query_number(call, "cursor", 0, INT64_MAX, &after))
-		return;
-	build = id_parse("run", text, &subject)            ? build_run
-		: id_parse("batch", text, &subject)        ? build_batch
-		: id_parse("job", text, &subject)          ? build_job
-		: api_entity_split(text, &workflow, &name) ? build_entity
-							   : NULL;
-	if (!build) {
-		http_respond_code(call->exchange, HX_NOT_FOUND,
-				  "a subject is entity:WORKFLOW:ID or the id of a run, a batch or a job");
-		return;
-	}
-	query = api_query_new(call, build, answered);
 	if (!query)
 		return;
-	query->limit = limit;
-	query->number = after;
-	query->subject = subject;
-	query->status_wanted = workflow;
-	query->name = name;
-	api_query_read(query);
+	query->of = kind_of(text, &query->subject);
+	if (query->of || api_entity_split(text, &query->status_wanted, &query->name))
+		api_query_read(query);
+	else
+		api_refuse(call, HX_NOT_FOUND, "a subject is entity:WORKFLOW:ID or the id of a run, a batch or a job");
 }

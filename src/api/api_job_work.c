@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "api/api.h"
+#include "api/row_json.h"
 #include "base/id.h"
 #include "base/json_number.h"
 #include "base/json_string.h"
@@ -120,19 +121,16 @@ static void add_trace(struct strbuf *text, const struct job_claimed *job)
 
 static void add_claimed(struct strbuf *text, const struct job_claimed *job, int64_t fence_floor)
 {
-	char id[ID_TEXT_BYTES];
-
-	id_format("job", job->subject, id);
-	strbuf_addf(text, "{\"id\":\"%s\",\"queue\":", id);
-	json_quote(job->queue, text);
-	strbuf_add_str(text, ",\"payload\":");
-	strbuf_add_slice(text, job->payload);
-	strbuf_addf(text, ",\"attempt\":%lld,\"fence\":%lld,\"idempotencyKey\":", (long long)job->attempt,
-		    (long long)(fence_floor + job->fence));
-	json_quote(job->key, text);
+	strbuf_add_char(text, '{');
+	json_more_id(text, "id", "job", job->subject);
+	json_more_text(text, "queue", job->queue);
+	json_more_json(text, "payload", job->payload);
+	json_more_int(text, "attempt", job->attempt);
+	json_more_int(text, "fence", fence_floor + job->fence);
+	json_more_text(text, "idempotencyKey", job->key);
 	strbuf_add_char(text, ',');
 	add_trace(text, job);
-	api_add_time(text, "leaseUntil", job->until_ms);
+	json_more_time(text, "leaseUntil", job->until_ms);
 	strbuf_add_char(text, '}');
 }
 
@@ -219,16 +217,14 @@ struct settle_call {
 
 static void respond_settled(const struct settle_call *sc)
 {
-	char id[ID_TEXT_BYTES];
 	struct strbuf text;
 
-	id_format("job", sc->rq.subject, id);
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	strbuf_addf(&text, "{\"id\":\"%s\",\"status\":\"%s\"", id, sc->settle.status);
-	if (sc->rq.kind == JOB_HEARTBEAT) {
-		strbuf_add_char(&text, ',');
-		api_add_time(&text, "leaseUntil", sc->settle.until_ms);
-	}
+	strbuf_add_char(&text, '{');
+	json_more_id(&text, "id", "job", sc->rq.subject);
+	json_more_text(&text, "status", slice_str(sc->settle.status));
+	if (sc->rq.kind == JOB_HEARTBEAT)
+		json_more_time(&text, "leaseUntil", sc->settle.until_ms);
 	strbuf_add_char(&text, '}');
 	api_respond_json(sc->call, 200, &text, 0);
 	strbuf_release(&text);

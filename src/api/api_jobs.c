@@ -1,5 +1,5 @@
 /* Jobs: push, show, list, give a parked one another try. What workers do with them is api_job_work.c. */
-#include "api/api.h"
+#include "api/api_list.h"
 #include "base/id.h"
 #include "base/json_members.h"
 #include "base/json_number.h"
@@ -17,58 +17,26 @@ bool api_job_id(struct http_call *call, int64_t *ret_subject)
 
 /* ---- one job as JSON ---- */
 
-static void add_text(struct strbuf *text, const char *member, const struct db_value *value)
-{
-	strbuf_addf(text, ",\"%s\":", member);
-	if (value->type == DB_NULL)
-		strbuf_add_str(text, "null");
-	else
-		json_quote(value->s, text);
-}
-
-static void add_json(struct strbuf *text, const char *member, const struct db_value *value)
-{
-	strbuf_addf(text, ",\"%s\":", member);
-	strbuf_add_slice(text, value->type == DB_NULL ? slice_str("null") : value->s);
-}
-
-static void add_time(struct strbuf *text, const char *member, const struct db_value *value)
-{
-	strbuf_add_char(text, ',');
-	if (value->type == DB_NULL)
-		strbuf_addf(text, "\"%s\":null", member);
-	else
-		api_add_time(text, member, value->i);
-}
-
-static void add_job(struct strbuf *text, const struct db_rows *rows, size_t i)
-{
-	const struct db_value *run = db_cell(rows, i, JOB_RUN);
-	char id[ID_TEXT_BYTES];
-
-	id_format("job", db_cell(rows, i, JOB_SUBJECT)->i, id);
-	strbuf_addf(text, "{\"id\":\"%s\"", id);
-	add_text(text, "queue", db_cell(rows, i, JOB_QUEUE));
-	add_text(text, "status", db_cell(rows, i, JOB_STATUS));
-	strbuf_addf(text, ",\"attempt\":%lld,\"priority\":%lld", (long long)db_cell(rows, i, JOB_ATTEMPT)->i,
-		    (long long)db_cell(rows, i, JOB_PRIORITY)->i);
-	add_text(text, "workflow", db_cell(rows, i, JOB_WORKFLOW));
-	add_text(text, "action", db_cell(rows, i, JOB_ACTION));
-	if (run->type != DB_NULL) {
-		id_format("run", run->i, id);
-		strbuf_addf(text, ",\"run\":\"%s\"", id);
-	}
-	add_text(text, "key", db_cell(rows, i, JOB_USER_KEY));
-	add_text(text, "idempotencyKey", db_cell(rows, i, JOB_KEY));
-	add_json(text, "payload", db_cell(rows, i, JOB_PAYLOAD));
-	add_json(text, "output", db_cell(rows, i, JOB_OUTPUT));
-	add_text(text, "error", db_cell(rows, i, JOB_ERROR));
-	add_text(text, "owner", db_cell(rows, i, JOB_OWNER));
-	add_time(text, "leaseUntil", db_cell(rows, i, JOB_UNTIL));
-	add_time(text, "runAt", db_cell(rows, i, JOB_DUE_AT));
-	add_time(text, "updatedAt", db_cell(rows, i, JOB_UPDATED_AT));
-	strbuf_add_char(text, '}');
-}
+static const struct row_member job_members[] = {
+	{"id", ROW_ID, .at = JOB_SUBJECT, .prefix = "job"},
+	{"queue", ROW_TEXT, .at = JOB_QUEUE},
+	{"status", ROW_TEXT, .at = JOB_STATUS},
+	{"attempt", ROW_INT, .at = JOB_ATTEMPT},
+	{"priority", ROW_INT, .at = JOB_PRIORITY},
+	{"workflow", ROW_TEXT, .at = JOB_WORKFLOW},
+	{"action", ROW_TEXT, .at = JOB_ACTION},
+	{"run", ROW_ID, .at = JOB_RUN, .prefix = "run"},
+	{"key", ROW_TEXT, .at = JOB_USER_KEY},
+	{"idempotencyKey", ROW_TEXT, .at = JOB_KEY},
+	{"payload", ROW_JSON, .at = JOB_PAYLOAD},
+	{"output", ROW_JSON, .at = JOB_OUTPUT},
+	{"error", ROW_TEXT, .at = JOB_ERROR},
+	{"owner", ROW_TEXT, .at = JOB_OWNER},
+	{"leaseUntil", ROW_TIME, .at = JOB_UNTIL},
+	{"runAt", ROW_TIME, .at = JOB_DUE_AT},
+	{"updatedAt", ROW_TIME, .at = JOB_UPDATED_AT},
+	{.name = NULL},
+};
 
 /* ---- push ---- */
 
@@ -77,12 +45,6 @@ struct push_call {
 	struct job_push push;
 	struct http_call *call;
 };
-
-static bool refuse(struct http_call *call, enum hx_code code, const char *detail)
-{
-	http_respond_code(call->exchange, code, detail);
-	return false;
-}
 
 static bool read_time(struct http_call *call, struct json value, int64_t *ret_ms)
 {
@@ -107,18 +69,18 @@ static bool read_item(struct http_call *call, struct json object, struct job_pus
 	struct hx_error err;
 
 	if (json_type(object) != JSON_OBJECT)
-		return refuse(call, HX_VALIDATION_ERROR, "a job must be a JSON object");
+		return api_refuse(call, HX_VALIDATION_ERROR, "a job must be a JSON object");
 	if (!api_members_known(call, object, known))
 		return false;
 	if (!json_find(object, slice_str("queue"), &value))
-		return refuse(call, HX_VALIDATION_ERROR, "queue is missing");
+		return api_refuse(call, HX_VALIDATION_ERROR, "queue is missing");
 	if (!api_queue_checked(call, value, &item->queue))
 		return false;
 	item->payload = slice_str("null");
 	if (json_find(object, slice_str("payload"), &value))
 		item->payload = value.raw;
 	if (item->payload.n > JOB_PAYLOAD_BYTES_MAX)
-		return refuse(call, HX_TOO_LARGE, "payload is at most 1 MiB");
+		return api_refuse(call, HX_TOO_LARGE, "payload is at most 1 MiB");
 	if (json_find(object, slice_str("key"), &value) && !api_key_checked(call, value, "key", &item->key))
 		return false;
 	if (json_find(object, slice_str("runAt"), &value) && !read_time(call, value, &item->due_at_ms))
@@ -126,7 +88,7 @@ static bool read_item(struct http_call *call, struct json object, struct job_pus
 	if (json_find(object, slice_str("priority"), &value) &&
 	    (json_int64(value, &err, &item->priority) || item->priority > JOB_PRIORITY_MAX ||
 	     item->priority < -JOB_PRIORITY_MAX))
-		return refuse(call, HX_VALIDATION_ERROR, "priority is a whole number from -1000 to 1000");
+		return api_refuse(call, HX_VALIDATION_ERROR, "priority is a whole number from -1000 to 1000");
 	return true;
 }
 
@@ -151,12 +113,12 @@ static struct job_push_item *read_items(struct http_call *call, struct json body
 
 	*ret_n = many ? count(body) : 1;
 	if (*ret_n < 1 || *ret_n > JOB_PUSH_MAX) {
-		refuse(call, HX_VALIDATION_ERROR, "1 to 1000 jobs may be pushed at once");
+		api_refuse(call, HX_VALIDATION_ERROR, "1 to 1000 jobs may be pushed at once");
 		return NULL;
 	}
 	items = arena_zalloc(call->arena, *ret_n * sizeof *items);
 	if (!items) {
-		refuse(call, HX_BUSY, NULL);
+		api_refuse(call, HX_BUSY, NULL);
 		return NULL;
 	}
 	for (size_t i = 0; i < *ret_n; i++)
@@ -240,7 +202,9 @@ static enum hx_code answered_show(struct single *single, const struct unit_resul
 	if (result->rows[0].n == 0)
 		return HX_NOT_FOUND;
 	query->etag = db_cell(&result->rows[0], 0, JOB_VERSION)->i;
-	add_job(&query->text, &result->rows[0], 0);
+	strbuf_add_char(&query->text, '{');
+	row_json_cells(&query->text, job_members, &result->rows[0], 0);
+	strbuf_add_char(&query->text, '}');
 	return HX_OK;
 }
 
@@ -265,55 +229,20 @@ static void build_list(const struct single *single, struct unit *unit)
 	job_list(unit, api_workspace(query->call), query->status_wanted, query->name, query->subject, query->limit + 1);
 }
 
-static enum hx_code answered_list(struct single *single, const struct unit_result *result)
-{
-	struct api_query *query = single->context;
-	const struct db_rows *rows = &result->rows[0];
-	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
-	char cursor[ID_TEXT_BYTES];
-
-	strbuf_add_str(&query->text, "{\"items\":[");
-	for (size_t i = 0; i < n; i++) {
-		strbuf_add_str(&query->text, i ? "," : "");
-		add_job(&query->text, rows, i);
-	}
-	if (rows->n > n) {
-		id_format("job", db_cell(rows, n - 1, JOB_SUBJECT)->i, cursor);
-		strbuf_addf(&query->text, "],\"cursor\":\"%s\"}", cursor);
-	} else {
-		strbuf_add_str(&query->text, "],\"cursor\":null}");
-	}
-	return HX_OK;
-}
-
 void api_job_list(struct http_call *call)
 {
-	struct slice status = {NULL, 0}, queue = {NULL, 0}, cursor = {NULL, 0};
-	struct hx_error err;
-	struct api_query *query;
-	int64_t limit, after = 0;
+	static const struct api_list list = {
+		.build = build_list,
+		.filters = {{"status", .at = offsetof(struct api_query, status_wanted), .words = job_statuses,
+			     .what = "status of jobs"},
+			    {"queue", .at = offsetof(struct api_query, name)}},
+		.cursor = CURSOR_ID,
+		.prefix = "job",
+		.column = JOB_SUBJECT,
+		.members = job_members,
+	};
 
-	if (!api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit))
-		return;
-	if (query_get(&call->query, "status", &err, &status) || query_get(&call->query, "queue", &err, &queue) ||
-	    query_get(&call->query, "cursor", &err, &cursor)) {
-		http_respond_error(call->exchange, &err);
-		return;
-	}
-	if (status.n && !api_word_checked(call, status, job_statuses, "status of jobs", HX_VALIDATION_ERROR))
-		return;
-	if (cursor.n && !id_parse("job", cursor, &after)) {
-		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "this is no cursor of this list");
-		return;
-	}
-	query = api_query_new(call, build_list, answered_list);
-	if (!query)
-		return;
-	query->status_wanted = status;
-	query->name = queue;
-	query->subject = after;
-	query->limit = limit;
-	api_query_read(query);
+	api_list_start(call, &list);
 }
 
 /* ---- redrive ---- */

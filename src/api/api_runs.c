@@ -8,8 +8,8 @@
  *         ├ lost to the run ───▶ (with an Idempotency-Key: acquire) ─▶ read by its key ─▶ 200, or wait
  *         └ lost to the record ▶ the gate replays, refuses, or lets it try again
  */
-#include "api/api.h"
 #include "api/api_gate.h"
+#include "api/api_list.h"
 #include "api/api_wait.h"
 #include "api/run_json.h"
 #include "api/run_wait.h"
@@ -20,22 +20,16 @@
 
 /* ---- reading the request ---- */
 
-static bool refuse(struct http_call *call, enum hx_code code, const char *detail)
-{
-	http_respond_code(call->exchange, code, detail);
-	return false;
-}
-
 static bool read_definition(struct http_call *call, struct json body, struct run_spec *spec)
 {
 	struct json value;
 	struct slice name;
 
 	if (!json_find(body, slice_str("definitionId"), &value) || json_type(value) != JSON_STRING)
-		return refuse(call, HX_VALIDATION_ERROR, "definitionId must be a string: the name of a workflow");
+		return api_refuse(call, HX_VALIDATION_ERROR, "definitionId must be a string: the name of a workflow");
 	name = json_string_view(value, call->arena);
 	if (!name.p)
-		return refuse(call, HX_BUSY, NULL);
+		return api_refuse(call, HX_BUSY, NULL);
 	spec->machine = engine_run(api_of(call)->engine, name);
 	if (!spec->machine)
 		api_no_workflow(call, name, "run");
@@ -67,9 +61,9 @@ static bool read_input(struct http_call *call, struct json body, struct run_spec
 	if (!json_find(body, slice_str("input"), &value))
 		return true;
 	if (json_type(value) != JSON_OBJECT)
-		return refuse(call, HX_VALIDATION_ERROR, "input must be an object");
+		return api_refuse(call, HX_VALIDATION_ERROR, "input must be an object");
 	if (value.raw.n > RUN_INPUT_BYTES_MAX)
-		return refuse(call, HX_TOO_LARGE, "input is at most 1 MiB");
+		return api_refuse(call, HX_TOO_LARGE, "input is at most 1 MiB");
 	spec->input = value.raw;
 	spec->input_given = true;
 	return true;
@@ -289,59 +283,20 @@ static void add_listed(struct api_query *query, const struct db_rows *rows, size
 			    &query->text);
 }
 
-static enum hx_code answered_list(struct single *single, const struct unit_result *result)
-{
-	struct api_query *query = single->context;
-	const struct db_rows *rows = &result->rows[0];
-	size_t n = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n;
-	char cursor[ID_TEXT_BYTES];
-
-	strbuf_add_str(&query->text, "{\"items\":[");
-	for (size_t i = 0; i < n; i++) {
-		strbuf_add_str(&query->text, i ? "," : "");
-		add_listed(query, rows, i);
-	}
-	if (rows->n > n) {
-		id_format("run", db_cell(rows, n - 1, RUN_SUBJECT)->i, cursor);
-		strbuf_addf(&query->text, "],\"cursor\":\"%s\"}", cursor);
-	} else {
-		strbuf_add_str(&query->text, "],\"cursor\":null}");
-	}
-	return HX_OK;
-}
-
 void api_run_list(struct http_call *call)
 {
-	struct slice status = {NULL, 0}, workflow = {NULL, 0}, unknown = {NULL, 0}, cursor = {NULL, 0};
-	int64_t limit, before = INT64_MAX;
-	struct api_query *query;
-	struct hx_error err;
+	static const struct api_list list = {
+		.build = build_list,
+		.filters = {{"status", .at = offsetof(struct api_query, status_wanted), .words = run_statuses,
+			     .what = "status of runs"},
+			    {"definitionId", .at = offsetof(struct api_query, name)},
+			    {"unknown", .at = offsetof(struct api_query, held), .flag = true}},
+		.cursor = CURSOR_ID,
+		.prefix = "run",
+		.column = RUN_SUBJECT,
+		.start = INT64_MAX,
+		.add = add_listed,
+	};
 
-	if (!api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &limit))
-		return;
-	if (query_get(&call->query, "status", &err, &status) ||
-	    query_get(&call->query, "definitionId", &err, &workflow) ||
-	    query_get(&call->query, "unknown", &err, &unknown) || query_get(&call->query, "cursor", &err, &cursor)) {
-		http_respond_error(call->exchange, &err);
-		return;
-	}
-	if (status.n && !api_word_checked(call, status, run_statuses, "status of runs", HX_VALIDATION_ERROR))
-		return;
-	if (unknown.n && !slice_is(unknown, "true") && !slice_is(unknown, "false")) {
-		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "unknown is true or false");
-		return;
-	}
-	if (cursor.n && !id_parse("run", cursor, &before)) {
-		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "this is no cursor of this list");
-		return;
-	}
-	query = api_query_new(call, build_list, answered_list);
-	if (!query)
-		return;
-	query->status_wanted = status;
-	query->name = workflow;
-	query->held = slice_is(unknown, "true");
-	query->subject = before;
-	query->limit = limit;
-	api_query_read(query);
+	api_list_start(call, &list);
 }

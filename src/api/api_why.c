@@ -9,6 +9,7 @@
 
 #include "api/api.h"
 #include "api/batch_wait.h"
+#include "api/row_json.h"
 #include "api/run_wait.h"
 #include "base/id.h"
 #include "base/json_string.h"
@@ -25,9 +26,9 @@ static void answer(struct api_query *query, struct slice status, const struct wh
 {
 	strbuf_add_str(&query->text, "{\"id\":");
 	json_quote(call_param(query->call, "id"), &query->text);
-	api_more_text(&query->text, "status", status);
-	api_more_text(&query->text, "why", strbuf_slice(&why->words));
-	api_more_text(&query->text, "reason", slice_str(why_reason_name(why->reason)));
+	json_more_text(&query->text, "status", status);
+	json_more_text(&query->text, "why", strbuf_slice(&why->words));
+	json_more_text(&query->text, "reason", slice_str(why_reason_name(why->reason)));
 	strbuf_add_char(&query->text, '}');
 }
 

@@ -1,63 +1,72 @@
 /* See batch_json.h. */
 #include "api/batch_json.h"
 
-#include "api/api.h"
+#include "api/row_json.h"
 #include "base/id.h"
 
-static void add_counts(const struct batch_row *row, struct strbuf *text)
+#define AT(field) .at = offsetof(struct batch_row, field)
+#define ITEM_AT(field) .at = offsetof(struct batch_item_row, field)
+
+static void add_pending(struct strbuf *text, const void *row)
 {
-	api_more_int(text, "total", row->total);
-	api_more_int(text, "pending", batch_pending(row));
-	api_more_int(text, "running", row->running);
-	api_more_int(text, "succeeded", row->succeeded);
-	api_more_int(text, "failed", row->failed);
-	api_more_int(text, "unknown", row->unknown);
-	api_more_int(text, "accepted", row->accepted);
-	api_more_int(text, "cancelled", row->cancelled);
-	api_more_int(text, "charged", row->charged);
-	api_more_int(text, "refunded", row->refunded);
-	api_more_int(text, "late", row->late);
+	json_more_int(text, "pending", batch_pending(row));
 }
+
+static const struct row_member batch_members[] = {
+	{"id", ROW_ID, AT(subject), .prefix = "batch"},
+	{"workflow", ROW_TEXT, AT(workflow)},
+	{"definitionVersion", ROW_INT, AT(definition_version)},
+	{"account", ROW_TEXT, AT(account_name)},
+	{"status", ROW_WORD, AT(status)},
+	{"version", ROW_INT, AT(version)},
+	{"cancelRequested", ROW_BOOL, AT(cancel_requested)},
+	{"total", ROW_INT, AT(total)},
+	{"pending", ROW_OWN, .add = add_pending},
+	{"running", ROW_INT, AT(running)},
+	{"succeeded", ROW_INT, AT(succeeded)},
+	{"failed", ROW_INT, AT(failed)},
+	{"unknown", ROW_INT, AT(unknown)},
+	{"accepted", ROW_INT, AT(accepted)},
+	{"cancelled", ROW_INT, AT(cancelled)},
+	{"charged", ROW_INT, AT(charged)},
+	{"refunded", ROW_INT, AT(refunded)},
+	{"late", ROW_INT, AT(late)},
+	{"needs", ROW_COUNT, AT(needs)},
+	{"error", ROW_TEXT, AT(error)},
+	{"idempotencyKey", ROW_TEXT, AT(key)},
+	{"createdAt", ROW_TIME, AT(created_at)},
+	{"startedAt", ROW_TIME, AT(started_at)},
+	{"completedAt", ROW_TIME, AT(completed_at)},
+	{"dueAt", ROW_TIME, AT(due_at)},
+	{.name = NULL},
+};
+
+static const struct row_member item_members[] = {
+	{"n", ROW_INT, ITEM_AT(n)},
+	{"status", ROW_WORD, ITEM_AT(status)},
+	{"decision", ROW_TEXT, ITEM_AT(decision)},
+	{"cost", ROW_INT, ITEM_AT(cost)},
+	{"charged", ROW_INT, ITEM_AT(charged)},
+	{"attempt", ROW_INT, ITEM_AT(attempt)},
+	{"input", ROW_JSON, ITEM_AT(input)},
+	{"output", ROW_JSON, ITEM_AT(output)},
+	{"late", ROW_JSON, ITEM_AT(late)},
+	{"error", ROW_TEXT, ITEM_AT(error)},
+	{.name = NULL},
+};
 
 void batch_json_add(const struct batch_row *row, enum batch_wrap wrap, struct strbuf *text)
 {
-	char id[ID_TEXT_BYTES];
-
-	id_format("batch", row->subject, id);
-	strbuf_addf(text, "{\"id\":\"%s\"", id);
-	api_more_text(text, "workflow", row->workflow);
-	api_more_int(text, "definitionVersion", row->definition_version);
-	api_more_text(text, "account", row->account_name);
-	api_more_text(text, "status", slice_str(row->status));
-	api_more_int(text, "version", row->version);
-	api_more_json(text, "cancelRequested", slice_str(row->cancel_requested ? "true" : "false"));
-	add_counts(row, text);
-	if (row->needs >= 0)
-		api_more_int(text, "needs", row->needs);
-	else
-		api_more_json(text, "needs", slice_of(NULL, 0));
-	api_more_text(text, "error", row->error);
-	api_more_text(text, "idempotencyKey", row->key);
-	api_more_time(text, "createdAt", row->created_at);
-	api_more_time(text, "startedAt", row->started_at);
-	api_more_time(text, "completedAt", row->completed_at);
-	api_more_time(text, "dueAt", row->due_at);
+	strbuf_add_char(text, '{');
+	row_json_struct(text, batch_members, row);
 	if (wrap != BATCH_AS_IS)
-		api_more_json(text, "created", slice_str(wrap == BATCH_IS_NEW ? "true" : "false"));
+		json_more_bool(text, "created", wrap == BATCH_IS_NEW);
 	strbuf_add_char(text, '}');
 }
 
 void batch_json_add_item(const struct batch_item_row *item, struct strbuf *text)
 {
-	strbuf_addf(text, "{\"n\":%lld", (long long)item->n);
-	api_more_text(text, "status", slice_str(item->status));
-	api_more_text(text, "decision", item->decision);
-	api_more_int(text, "cost", item->cost);
-	api_more_int(text, "charged", item->charged);
-	api_more_int(text, "attempt", item->attempt);
-	api_more_json(text, "input", item->input);
-	api_more_json(text, "output", item->output);
-	api_more_json(text, "late", item->late);
-	api_more_text(text, "error", item->error);
+	strbuf_add_char(text, '{');
+	row_json_struct(text, item_members, item);
 	strbuf_add_char(text, '}');
 }

@@ -1,22 +1,48 @@
 /* See run_json.h. */
 #include "api/run_json.h"
 
-#include "api/api.h"
+#include "api/row_json.h"
 #include "base/id.h"
 #include "base/json_string.h"
 
-static void add_head(struct strbuf *text, int64_t subject, struct slice status, int64_t version, struct slice workflow,
-		     int64_t definition_version)
-{
-	char id[ID_TEXT_BYTES];
+/* What a run shows of itself, whether it was read whole or is one of a list. */
+struct run_shown {
+	const struct run_row *row; /* NULL: of a list, which shows neither state nor steps */
+	int64_t subject, version, definition_version;
+	struct slice status, workflow, step, input, output, error, key;
+	int64_t created_at, started_at, completed_at, updated_at;
+};
 
-	id_format("run", subject, id);
-	strbuf_addf(text, "{\"id\":\"%s\"", id);
-	api_more_text(text, "status", status);
-	api_more_int(text, "version", version);
-	api_more_text(text, "definitionId", workflow);
-	api_more_int(text, "definitionVersion", definition_version);
+static void add_state(struct strbuf *text, const void *shown)
+{
+	const struct run_row *row = ((const struct run_shown *)shown)->row;
+
+	if (!row)
+		return;
+	json_more(text, "state");
+	run_write_state(row->done, text);
 }
+
+#define AT(field) .at = offsetof(struct run_shown, field)
+
+static const struct row_member members[] = {
+	{"id", ROW_ID, AT(subject), .prefix = "run"},
+	{"status", ROW_TEXT, AT(status)},
+	{"version", ROW_INT, AT(version)},
+	{"definitionId", ROW_TEXT, AT(workflow)},
+	{"definitionVersion", ROW_INT, AT(definition_version)},
+	{"currentStep", ROW_TEXT, AT(step)},
+	{"input", ROW_JSON, AT(input)},
+	{"state", ROW_OWN, .add = add_state},
+	{"output", ROW_JSON, AT(output)},
+	{"error", ROW_JSON, AT(error)},
+	{"idempotencyKey", ROW_TEXT, AT(key)},
+	{"createdAt", ROW_TIME, AT(created_at)},
+	{"startedAt", ROW_TIME, AT(started_at)},
+	{"completedAt", ROW_TIME, AT(completed_at)},
+	{"updatedAt", ROW_TIME, AT(updated_at)},
+	{.name = NULL},
+};
 
 static struct slice step_name(const struct run_definition *definition, size_t position)
 {
@@ -62,7 +88,7 @@ static void open_step(struct strbuf *text, const struct run_step *step, const ch
 /* If it is one of this step. */
 static void add_error(struct strbuf *text, const struct run_step *step, struct slice error)
 {
-	api_more_json(text, "error", run_error_is_of(error, slice_str(step->name)) ? error : slice_of(NULL, 0));
+	json_more_json(text, "error", run_error_is_of(error, slice_str(step->name)) ? error : slice_of(NULL, 0));
 }
 
 /* Its own error is over; that of its compensation is told where it is tried. */
@@ -71,12 +97,12 @@ static void add_done(struct strbuf *text, const struct run_row *row, const struc
 	bool undoing = row->undo == (int64_t)done->step->position;
 
 	open_step(text, done->step, done->status, done->attempt);
-	api_more_json(text, "output", done->output);
+	json_more_json(text, "output", done->output);
 	add_error(text, done->step, undoing ? row->error : slice_of(NULL, 0));
-	api_more_time(text, "startedAt", done->started_at);
-	api_more_time(text, "completedAt", done->completed_at);
+	json_more_time(text, "startedAt", done->started_at);
+	json_more_time(text, "completedAt", done->completed_at);
 	if (done->undone_at)
-		api_more_time(text, "compensatedAt", done->undone_at);
+		json_more_time(text, "compensatedAt", done->undone_at);
 	strbuf_add_char(text, '}');
 }
 
@@ -87,7 +113,7 @@ static void add_current(struct strbuf *text, const struct run_row *row, const st
 	open_step(text, step, run_json_step_status(row), stood->set ? stood->attempt : row->attempt);
 	strbuf_add_str(text, ",\"output\":null");
 	add_error(text, step, stood->set ? stood->error : run_row_error(row));
-	api_more_time(text, "startedAt", stood->set ? stood->started_at : row->step_started_at);
+	json_more_time(text, "startedAt", stood->set ? stood->started_at : row->step_started_at);
 	strbuf_add_str(text, ",\"completedAt\":null}");
 }
 
@@ -126,20 +152,26 @@ static void add_steps(struct strbuf *text, const struct run_row *row)
 void run_json_add(const struct run_row *row, struct strbuf *text)
 {
 	const struct run_definition *definition = row->machine->definition;
+	struct run_shown shown = {
+		.row = row,
+		.subject = row->subject,
+		.version = row->version,
+		.definition_version = row->machine->version,
+		.status = slice_str(row->status),
+		.workflow = slice_str(definition->name),
+		.step = step_name(definition, row->position),
+		.input = row->input,
+		.output = row->output,
+		.error = run_row_error(row),
+		.key = row->key,
+		.created_at = row->created_at,
+		.started_at = row->started_at,
+		.completed_at = row->completed_at,
+		.updated_at = row->updated_at,
+	};
 
-	add_head(text, row->subject, slice_str(row->status), row->version, slice_str(definition->name),
-		 row->machine->version);
-	api_more_text(text, "currentStep", step_name(definition, row->position));
-	api_more_json(text, "input", row->input);
-	strbuf_add_str(text, ",\"state\":");
-	run_write_state(row->done, text);
-	api_more_json(text, "output", row->output);
-	api_more_json(text, "error", run_row_error(row));
-	api_more_text(text, "idempotencyKey", row->key);
-	api_more_time(text, "createdAt", row->created_at);
-	api_more_time(text, "startedAt", row->started_at);
-	api_more_time(text, "completedAt", row->completed_at);
-	api_more_time(text, "updatedAt", row->updated_at);
+	strbuf_add_char(text, '{');
+	row_json_struct(text, members, &shown);
 	add_steps(text, row);
 	strbuf_add_char(text, '}');
 }
@@ -172,22 +204,27 @@ static struct slice listed_step(const struct db_rows *rows, size_t i, const stru
 
 void run_json_add_listed(const struct db_rows *rows, size_t i, const struct run_machine *machine, struct strbuf *text)
 {
-	struct slice status = text_of(rows, i, RUN_STATUS), error = text_of(rows, i, RUN_ERROR);
-	struct slice step = listed_step(rows, i, machine);
+	struct run_shown shown = {
+		.subject = int_of(rows, i, RUN_SUBJECT),
+		.version = int_of(rows, i, RUN_VERSION),
+		.definition_version = int_of(rows, i, RUN_DEFINITION_VERSION),
+		.status = text_of(rows, i, RUN_STATUS),
+		.workflow = text_of(rows, i, RUN_WORKFLOW),
+		.step = listed_step(rows, i, machine),
+		.input = text_of(rows, i, RUN_INPUT),
+		.output = text_of(rows, i, RUN_OUTPUT),
+		.error = text_of(rows, i, RUN_ERROR),
+		.key = text_of(rows, i, RUN_KEY),
+		.created_at = int_of(rows, i, RUN_CREATED_AT),
+		.started_at = int_of(rows, i, RUN_STARTED_AT),
+		.completed_at = int_of(rows, i, RUN_COMPLETED_AT),
+		.updated_at = int_of(rows, i, RUN_UPDATED_AT),
+	};
 
-	if (!slice_is(status, RUN_FAILED) && !slice_is(status, RUN_CANCELLED) && !slice_is(status, RUN_CANCELLING) &&
-	    !run_error_is_of(error, step))
-		error = slice_of(NULL, 0);
-	add_head(text, int_of(rows, i, RUN_SUBJECT), status, int_of(rows, i, RUN_VERSION),
-		 text_of(rows, i, RUN_WORKFLOW), int_of(rows, i, RUN_DEFINITION_VERSION));
-	api_more_text(text, "currentStep", step);
-	api_more_json(text, "input", text_of(rows, i, RUN_INPUT));
-	api_more_json(text, "output", text_of(rows, i, RUN_OUTPUT));
-	api_more_json(text, "error", error);
-	api_more_text(text, "idempotencyKey", text_of(rows, i, RUN_KEY));
-	api_more_time(text, "createdAt", int_of(rows, i, RUN_CREATED_AT));
-	api_more_time(text, "startedAt", int_of(rows, i, RUN_STARTED_AT));
-	api_more_time(text, "completedAt", int_of(rows, i, RUN_COMPLETED_AT));
-	api_more_time(text, "updatedAt", int_of(rows, i, RUN_UPDATED_AT));
+	if (!slice_is(shown.status, RUN_FAILED) && !slice_is(shown.status, RUN_CANCELLED) &&
+	    !slice_is(shown.status, RUN_CANCELLING) && !run_error_is_of(shown.error, shown.step))
+		shown.error = slice_of(NULL, 0);
+	strbuf_add_char(text, '{');
+	row_json_struct(text, members, &shown);
 	strbuf_add_char(text, '}');
 }

@@ -1,0 +1,160 @@
+/* See api_list.h. */
+#include "api/api_list.h"
+
+#include <stdio.h>
+
+#include "base/id.h"
+#include "base/json_string.h"
+
+#define PLACE_BYTES 48
+
+/* ---- the query ---- */
+
+static bool refuse_cursor(struct http_call *call)
+{
+	return api_refuse(call, HX_VALIDATION_ERROR, "this is no cursor of this list");
+}
+
+static bool read_place(struct slice text, struct api_query *query)
+{
+	long long number, subject;
+	char copy[PLACE_BYTES];
+	int end = 0;
+
+	if (text.n >= sizeof copy)
+		return false;
+	snprintf(copy, sizeof copy, "%.*s", SLICE_ARGS(text));
+	if (sscanf(copy, "%lld.%lld%n", &number, &subject, &end) != 2 || copy[end])
+		return false;
+	query->number = number;
+	query->subject = subject;
+	return true;
+}
+
+static bool read_cursor(struct http_call *call, const struct api_list *list, struct api_query *query)
+{
+	struct slice text = {NULL, 0};
+	struct hx_error err;
+
+	query->number = query->subject = list->start;
+	if (list->cursor == CURSOR_NUMBER)
+		return api_query_number(call, "cursor", list->start, INT64_MAX, &query->number);
+	if (query_get(&call->query, "cursor", &err, &text)) {
+		http_respond_error(call->exchange, &err);
+		return false;
+	}
+	if (!text.n)
+		return true;
+	query->after = text;
+	return list->cursor == CURSOR_TEXT ||
+	       (list->cursor == CURSOR_ID ? id_parse(list->prefix, text, &query->subject) : read_place(text, query)) ||
+	       refuse_cursor(call);
+}
+
+static bool read_flag(struct http_call *call, const struct api_filter *filter, struct slice text, bool *ret_flag)
+{
+	struct hx_error err;
+
+	*ret_flag = slice_is(text, "true");
+	if (!text.n || *ret_flag || slice_is(text, "false"))
+		return true;
+	error_set(&err, HX_VALIDATION_ERROR, "%s is true or false", filter->name);
+	http_respond_error(call->exchange, &err);
+	return false;
+}
+
+static bool read_filter(struct http_call *call, const struct api_filter *filter, struct api_query *query)
+{
+	char *at = (char *)query + filter->at;
+	struct slice text = {NULL, 0};
+	struct hx_error err;
+
+	if (query_get(&call->query, filter->name, &err, &text)) {
+		http_respond_error(call->exchange, &err);
+		return false;
+	}
+	if (filter->flag)
+		return read_flag(call, filter, text, (bool *)at);
+	*(struct slice *)at = text;
+	return !text.n || !filter->words ||
+	       api_word_checked(call, text, filter->words, filter->what, HX_VALIDATION_ERROR);
+}
+
+/* ---- the page ---- */
+
+static void add_cursor(struct strbuf *text, const struct api_list *list, const struct db_rows *rows, size_t i)
+{
+	const struct db_value *value = db_cell(rows, i, list->column);
+
+	json_more(text, "cursor");
+	if (list->cursor == CURSOR_TEXT) {
+		json_quote(value->s, text);
+		return;
+	}
+	if (list->cursor == CURSOR_ID) {
+		char id[ID_TEXT_BYTES];
+
+		id_format(list->prefix, value->i, id);
+		strbuf_addf(text, "\"%s\"", id);
+		return;
+	}
+	strbuf_addf(text, "\"%lld", (long long)value->i);
+	if (list->cursor == CURSOR_PLACE)
+		strbuf_addf(text, ".%lld", (long long)db_cell(rows, i, list->column_subject)->i);
+	strbuf_add_char(text, '"');
+}
+
+static void add_row(struct api_query *query, const struct db_rows *rows, size_t i)
+{
+	strbuf_add_str(&query->text, i ? "," : "");
+	if (query->list->members) {
+		strbuf_add_char(&query->text, '{');
+		row_json_cells(&query->text, query->list->members, rows, i);
+		strbuf_add_char(&query->text, '}');
+	} else {
+		query->list->add(query, rows, i);
+	}
+}
+
+static enum hx_code answered(struct single *single, const struct unit_result *result)
+{
+	struct api_query *query = single->context;
+	const struct api_list *list = query->list;
+	const struct db_rows *rows = &result->rows[list->line];
+	size_t most = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n, n = 0;
+	enum hx_code code = list->check ? list->check(query, result) : HX_OK;
+
+	if (code)
+		return code;
+	strbuf_add_str(&query->text, "{\"items\":[");
+	while (n < most && (!list->bytes_max || query->text.n < list->bytes_max))
+		add_row(query, rows, n++);
+	strbuf_add_char(&query->text, ']');
+	if (rows->n > n)
+		add_cursor(&query->text, list, rows, list->at_next ? n : n - 1);
+	else
+		json_more_json(&query->text, "cursor", slice_of(NULL, 0));
+	strbuf_add_char(&query->text, '}');
+	return HX_OK;
+}
+
+struct api_query *api_list_new(struct http_call *call, const struct api_list *list)
+{
+	struct api_query *query = api_query_new(call, list->build, answered);
+
+	if (!query || !api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &query->limit))
+		return NULL;
+	query->list = list;
+	for (const struct api_filter *filter = list->filters; filter->name; filter++)
+		if (!read_filter(call, filter, query))
+			return NULL;
+	return read_cursor(call, list, query) ? query : NULL;
+}
+
+void api_list_start(struct http_call *call, const struct api_list *list)
+{
+	struct api_query *query = api_list_new(call, list);
+
+	if (query)
+		api_query_read(query);
+}

@@ -1,0 +1,56 @@
+/*
+ * One page of a list, read beside the lanes:
+ *
+ *   GET …?FILTERS&limit=&cursor= ─▶ {"items": [one object for each row], "cursor": where the next page begins, or null}
+ *
+ * A list is what its filters are, the unit that reads one row more than are shown, and what a row shows. The cursor is that of
+ * the last row of its page.
+ */
+#ifndef HX_API_API_LIST_H
+#define HX_API_API_LIST_H
+
+#include "api/api.h"
+#include "api/row_json.h"
+
+#define API_LIST_FILTERS_MAX 3
+
+/* A parameter of the query, and where in the api_query it goes. */
+struct api_filter {
+	const char *name;
+	size_t at;                /* of a struct slice; with `flag`, of a bool */
+	bool flag;                /* true or false */
+	const char *const *words; /* it is one of these, which end with NULL; NULL: any text */
+	const char *what;         /* "status of runs" */
+};
+
+/* What a cursor is, and where in the api_query it goes. */
+enum api_cursor {
+	CURSOR_TEXT,   /* after */
+	CURSOR_NUMBER, /* number; from 1 on */
+	CURSOR_ID,     /* subject, with a prefix */
+	CURSOR_PLACE,  /* number and subject: two columns, for an order that one does not tell */
+};
+
+struct api_list {
+	void (*build)(const struct single *single, struct unit *unit);
+	struct api_filter filters[API_LIST_FILTERS_MAX + 1];
+	size_t line; /* of the unit, where the rows are */
+	enum api_cursor cursor;
+	size_t column, column_subject; /* of the cursor; the latter of CURSOR_PLACE alone */
+	const char *prefix;            /* of CURSOR_ID */
+	int64_t start;                 /* where a list without a cursor begins, in numbers */
+	bool at_next;                  /* the cursor is that of the row with which the next page begins */
+	size_t bytes_max;              /* the page ends with the row that passes it; 0: none does */
+	/* NULL, or what is wrong with the unit's answer. It sets the detail. */
+	enum hx_code (*check)(struct api_query *query, const struct unit_result *result);
+	/* What a row shows: its members, or, with NULL, the object that is written here. */
+	const struct row_member *members;
+	void (*add)(struct api_query *query, const struct db_rows *rows, size_t i);
+};
+
+/* Reads the query of the call. NULL after answering; else what more the unit needs is set, and api_query_read() follows. */
+struct api_query *api_list_new(struct http_call *call, const struct api_list *list);
+/* Without more. */
+void api_list_start(struct http_call *call, const struct api_list *list);
+
+#endif

@@ -1,0 +1,154 @@
+/* See row_json.h. */
+#include "api/row_json.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/id.h"
+#include "base/json_string.h"
+
+/* ---- one member ---- */
+
+void json_more(struct strbuf *text, const char *member)
+{
+	char last = text->n ? text->p[text->n - 1] : '{';
+
+	strbuf_addf(text, "%s\"%s\":", last == '{' || last == ',' ? "" : ",", member);
+}
+
+void json_more_json(struct strbuf *text, const char *member, struct slice json)
+{
+	json_more(text, member);
+	strbuf_add_slice(text, json.p ? json : slice_str("null"));
+}
+
+void json_more_text(struct strbuf *text, const char *member, struct slice value)
+{
+	json_more(text, member);
+	if (value.p)
+		json_quote(value, text);
+	else
+		strbuf_add_str(text, "null");
+}
+
+void json_more_time(struct strbuf *text, const char *member, int64_t ms)
+{
+	char time[WALL_TIME_TEXT_BYTES];
+
+	json_more(text, member);
+	if (!ms) {
+		strbuf_add_str(text, "null");
+		return;
+	}
+	wall_time_format((struct wall_time){ms}, time);
+	strbuf_addf(text, "\"%s\"", time);
+}
+
+void json_more_int(struct strbuf *text, const char *member, int64_t number)
+{
+	json_more(text, member);
+	strbuf_addf(text, "%lld", (long long)number);
+}
+
+void json_more_bool(struct strbuf *text, const char *member, bool value)
+{
+	json_more(text, member);
+	strbuf_add_str(text, value ? "true" : "false");
+}
+
+void json_more_id(struct strbuf *text, const char *member, const char *prefix, int64_t subject)
+{
+	char id[ID_TEXT_BYTES];
+
+	id_format(prefix, subject, id);
+	json_more(text, member);
+	strbuf_addf(text, "\"%s\"", id);
+}
+
+/* ---- all of a row ---- */
+
+static void add_sha256(struct strbuf *text, const char *member, struct slice digest)
+{
+	char hex[2 * SHA256_BYTES + 1];
+
+	sha256_hex((const uint8_t *)digest.p, hex);
+	json_more_text(text, member, slice_str(hex));
+}
+
+static void add_value(struct strbuf *text, const struct row_member *m, const struct db_value *value)
+{
+	if (value->type == DB_NULL) {
+		if (m->kind != ROW_ID)
+			json_more_json(text, m->name, slice_of(NULL, 0));
+		return;
+	}
+	switch (m->kind) {
+	case ROW_TEXT:
+	case ROW_WORD:
+		json_more_text(text, m->name, value->s);
+		break;
+	case ROW_NAME:
+		json_more_text(text, m->name, value->s.n ? value->s : slice_of(NULL, 0));
+		break;
+	case ROW_JSON:
+		json_more_json(text, m->name, value->s);
+		break;
+	case ROW_SHA256:
+		add_sha256(text, m->name, value->s);
+		break;
+	case ROW_COUNT:
+	case ROW_INT:
+		json_more_int(text, m->name, value->i);
+		break;
+	case ROW_TIME:
+		json_more_time(text, m->name, value->i);
+		break;
+	case ROW_BOOL:
+		json_more_bool(text, m->name, value->i != 0);
+		break;
+	case ROW_ID:
+		json_more_id(text, m->name, m->prefix, value->i);
+		break;
+	case ROW_OWN:
+		ASSERT(!"a column has no words of its own");
+	}
+}
+
+void row_json_cells(struct strbuf *text, const struct row_member members[], const struct db_rows *rows, size_t i)
+{
+	for (const struct row_member *m = members; m->name; m++)
+		add_value(text, m, db_cell(rows, i, m->at));
+}
+
+static struct db_value field_of(const void *row, const struct row_member *m)
+{
+	const void *field = (const char *)row + m->at;
+
+	switch (m->kind) {
+	case ROW_INT:
+	case ROW_TIME:
+	case ROW_ID:
+		return db_int(*(const int64_t *)field);
+	case ROW_COUNT:
+		return *(const int64_t *)field < 0 ? db_null() : db_int(*(const int64_t *)field);
+	case ROW_BOOL:
+		return db_int(*(const bool *)field);
+	case ROW_WORD:
+		return *(const char *const *)field ? db_str(*(const char *const *)field) : db_null();
+	default:
+		return ((const struct slice *)field)->p ? db_text(*(const struct slice *)field) : db_null();
+	}
+}
+
+void row_json_struct(struct strbuf *text, const struct row_member members[], const void *row)
+{
+	for (const struct row_member *m = members; m->name; m++) {
+		struct db_value value;
+
+		if (m->kind == ROW_OWN) {
+			m->add(text, row);
+			continue;
+		}
+		value = field_of(row, m);
+		add_value(text, m, &value);
+	}
+}
