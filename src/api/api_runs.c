@@ -15,26 +15,10 @@
 #include "api/run_wait.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
-#include "engine/runs.h"
+#include "engine/run_start.h"
 #include "wire/loop.h"
 
 /* ---- reading the request ---- */
-
-static bool read_definition(struct http_call *call, struct json body, struct run_spec *spec)
-{
-	struct json value;
-	struct slice name;
-
-	if (!json_find(body, slice_str("definitionId"), &value) || json_type(value) != JSON_STRING)
-		return api_refuse(call, HX_VALIDATION_ERROR, "definitionId must be a string: the name of a workflow");
-	name = json_string_view(value, call->arena);
-	if (!name.p)
-		return api_refuse(call, HX_BUSY, NULL);
-	spec->machine = engine_run(api_of(call)->engine, name);
-	if (!spec->machine)
-		api_no_workflow(call, name, "run");
-	return spec->machine;
-}
 
 bool api_key_checked(struct http_call *call, struct json value, const char *what, struct slice *ret_key)
 {
@@ -53,34 +37,42 @@ bool api_key_checked(struct http_call *call, struct json value, const char *what
 	return false;
 }
 
-static bool read_input(struct http_call *call, struct json body, struct run_spec *spec)
+static bool read_workflow(struct http_call *call, struct json body, struct slice *ret_name)
 {
 	struct json value;
 
-	spec->input = slice_str("{}");
-	if (!json_find(body, slice_str("input"), &value))
-		return true;
-	if (json_type(value) != JSON_OBJECT)
-		return api_refuse(call, HX_VALIDATION_ERROR, "input must be an object");
-	if (value.raw.n > RUN_INPUT_BYTES_MAX)
-		return api_refuse(call, HX_TOO_LARGE, "input is at most 1 MiB");
-	spec->input = value.raw;
-	spec->input_given = true;
-	return true;
+	if (!json_find(body, slice_str("definitionId"), &value) || json_type(value) != JSON_STRING)
+		return api_refuse(call, HX_VALIDATION_ERROR, "definitionId must be a string: the name of a workflow");
+	*ret_name = json_string_view(value, call->arena);
+	return ret_name->p || api_refuse(call, HX_BUSY, NULL);
 }
 
-static bool read_spec(struct http_call *call, struct run_spec *spec)
+/* False after answering. */
+static bool read_start(struct http_call *call, struct run_start *start)
 {
 	static const char *const known[] = {"definitionId", "input", "idempotencyKey", NULL};
-	struct json body, value;
+	struct run_wanted wanted = {
+		.workspace = api_workspace(call),
+		.requester = api_requester(call),
+		.traceparent = api_traceparent(call),
+	};
+	struct json body, value, input;
+	struct hx_error err;
+	enum hx_code code;
 
-	*spec = (struct run_spec){.workspace = api_workspace(call),
-				  .requester = api_requester(call),
-				  .traceparent = api_traceparent(call)};
-	if (!api_body(call, known, &body) || !read_definition(call, body, spec) || !read_input(call, body, spec))
+	if (!api_body(call, known, &body) || !read_workflow(call, body, &wanted.workflow))
 		return false;
-	return !json_find(body, slice_str("idempotencyKey"), &value) ||
-	       api_key_checked(call, value, "idempotencyKey", &spec->key);
+	if (json_find(body, slice_str("input"), &input))
+		wanted.input = &input;
+	if (json_find(body, slice_str("idempotencyKey"), &value) &&
+	    !api_key_checked(call, value, "idempotencyKey", &wanted.key))
+		return false;
+	code = run_start_init(start, api_of(call)->engine, &wanted, &err);
+	if (code == HX_NOT_FOUND)
+		api_no_workflow(call, wanted.workflow, "run");
+	else if (code)
+		http_respond_error(call->exchange, &err);
+	return !code;
 }
 
 /* ---- create ---- */
@@ -88,8 +80,7 @@ static bool read_spec(struct http_call *call, struct run_spec *spec)
 struct creation {
 	struct api_query query;  /* the unit that creates */
 	struct api_query by_key; /* the one that reads what is there already */
-	struct run_spec spec;
-	struct run_row row;
+	struct run_start start;
 	int64_t wait_ms;
 	enum run_wait_wrap wrap; /* of what is there already */
 };
@@ -98,14 +89,13 @@ static void build_create(const struct single *single, struct unit *unit)
 {
 	struct creation *c = single->context;
 
-	c->spec.subject = single->fresh_id;
-	run_create(unit, &single->stamp, &c->spec);
+	run_start_build(&c->start, single, unit);
 }
 
 static enum hx_code answered_create(struct single *single, const struct unit_result *result)
 {
 	(void)single;
-	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
+	return run_start_answered(result);
 }
 
 static void render_create(struct api_query *query)
@@ -114,28 +104,24 @@ static void render_create(struct api_query *query)
 
 	c->query.status = 201;
 	c->query.etag = 1;
-	c->spec.subject = query->single.fresh_id;
-	run_row_created(&c->spec, &query->single.stamp, &c->row);
-	run_wait_wrap(&c->row, RUN_CREATED, &query->text);
+	run_start_take_created(&c->start, &query->single);
+	run_wait_wrap(&c->start.row, RUN_CREATED, &query->text);
 }
 
 static void build_by_key(const struct single *single, struct unit *unit)
 {
 	const struct creation *c = CONTAINER_OF(single->context, struct creation, by_key);
 
-	run_read_key(unit, c->spec.workspace, c->spec.key);
+	run_start_build_find(&c->start, unit);
 }
 
 static enum hx_code answered_by_key(struct single *single, const struct unit_result *result)
 {
 	struct creation *c = CONTAINER_OF(single->context, struct creation, by_key);
-	enum hx_code code = run_wait_show_started(c->query.call, &c->spec, result, &c->wrap, &c->by_key.text, &c->row);
+	enum hx_code code = run_wait_show_started(&c->start, result, &c->wrap, &c->by_key.text);
 
-	/* It was there a moment ago, and its row stays for ever: only a store that was put back in time says so. */
-	if (code == HX_NOT_FOUND)
-		code = HX_CONCURRENCY_ERROR;
-	c->by_key.detail = runs_detail(code);
-	c->by_key.etag = code ? 0 : c->row.version;
+	c->by_key.detail = c->start.detail;
+	c->by_key.etag = code ? 0 : c->start.row.version;
 	return code;
 }
 
@@ -143,8 +129,8 @@ static void found_by_key(struct api_query *query, enum hx_code code)
 {
 	struct creation *c = CONTAINER_OF(query, struct creation, by_key);
 
-	if (!code && c->wait_ms && !run_is_terminal(c->row.status))
-		run_wait_start(query->call, c->row.subject, c->wait_ms, c->wrap, /* created= */ NULL,
+	if (!code && c->wait_ms && !run_is_terminal(c->start.row.status))
+		run_wait_start(query->call, c->start.row.subject, c->wait_ms, c->wrap, /* created= */ NULL,
 			       /* ahead= */ false);
 	else
 		api_query_tell(query, code);
@@ -156,7 +142,7 @@ static void read_by_key(void *data)
 
 	api_query_init(&c->by_key, c->query.call, build_by_key, answered_by_key);
 	c->by_key.ended = found_by_key;
-	api_query_start(&c->by_key, runs_hash(&c->spec));
+	api_query_start(&c->by_key, run_start_lane(&c->start));
 }
 
 static void created(struct api_query *query, enum hx_code code)
@@ -165,7 +151,7 @@ static void created(struct api_query *query, enum hx_code code)
 	struct api_gate *gate = query->call->gate;
 	struct drive *drive = NULL;
 
-	if (code == HX_ALREADY_EXISTS && c->spec.key.p) {
+	if (code == HX_ALREADY_EXISTS && c->start.spec.key.p) {
 		if (gate)
 			api_gate_acquire(gate, read_by_key, c);
 		else
@@ -173,12 +159,12 @@ static void created(struct api_query *query, enum hx_code code)
 		return;
 	}
 	if (!code)
-		drive = runs_created(engine_runs(api_of(query->call)->engine), &c->spec, &c->row);
+		drive = runs_created(engine_runs(api_of(query->call)->engine), &c->start.spec, &c->start.row);
 	if (!code && c->wait_ms) {
 		if (gate)
 			api_gate_tell_more(gate);
 		/* First who waits, in the same lane: a run that has ended by then would be waited for until the next look. */
-		run_wait_start(query->call, c->spec.subject, c->wait_ms, RUN_CREATED, &c->row,
+		run_wait_start(query->call, c->start.spec.subject, c->wait_ms, RUN_CREATED, &c->start.row,
 			       /* ahead= */ drive != NULL);
 	} else {
 		api_query_tell(query, code);
@@ -188,26 +174,18 @@ static void created(struct api_query *query, enum hx_code code)
 
 void api_run_create(struct http_call *call)
 {
-	struct engine *engine = api_of(call)->engine;
-	struct creation *c;
-	struct run_spec spec;
-	int64_t wait_ms;
+	struct creation *c = arena_zalloc(call->arena, sizeof *c);
 
-	if (!api_wait_parse(call, &wait_ms) || !read_spec(call, &spec))
-		return;
-	c = arena_zalloc(call->arena, sizeof *c);
 	if (!c) {
 		http_respond_code(call->exchange, HX_BUSY, NULL);
 		return;
 	}
+	if (!api_wait_parse(call, &c->wait_ms) || !read_start(call, &c->start))
+		return;
 	api_query_init(&c->query, call, build_create, answered_create);
 	c->query.render = render_create;
 	c->query.ended = created;
-	c->spec = spec;
-	/* This node drives it at once, and the others leave it alone for as long as that takes to begin. */
-	c->spec.due_in_ms = runs_head_start_ms(engine_runs(engine));
-	c->wait_ms = wait_ms;
-	api_query_start(&c->query, runs_hash(&c->spec));
+	api_query_start(&c->query, run_start_lane(&c->start));
 }
 
 /* ---- show ---- */

@@ -3,7 +3,6 @@
 
 #include "api/api_wait.h"
 #include "api/run_json.h"
-#include "engine/runs.h"
 
 #define ROW_BYTES_MAX (512u << 20)
 
@@ -18,19 +17,17 @@ void run_wait_wrap(const struct run_row *row, enum run_wait_wrap wrap, struct st
 			    wrap == RUN_WAS_THERE_WITH_OTHER_INPUT ? ",\"inputDiffers\":true" : "");
 }
 
-enum hx_code run_wait_show_started(struct http_call *call, const struct run_spec *spec,
-				   const struct unit_result *result, enum run_wait_wrap *ret_wrap, struct strbuf *text,
-				   struct run_row *ret_row)
+enum hx_code run_wait_show_started(struct run_start *start, const struct unit_result *result,
+				   enum run_wait_wrap *ret_wrap, struct strbuf *text)
 {
 	struct arena arena;
-	bool differs;
 	enum hx_code code;
 
 	arena_init(&arena, ROW_BYTES_MAX);
-	code = runs_take_started(engine_runs(api_of(call)->engine), spec, result, &arena, ret_row, &differs);
-	*ret_wrap = differs ? RUN_WAS_THERE_WITH_OTHER_INPUT : RUN_WAS_THERE;
+	code = run_start_found(start, result, &arena);
+	*ret_wrap = start->differs ? RUN_WAS_THERE_WITH_OTHER_INPUT : RUN_WAS_THERE;
 	if (!code)
-		run_wait_wrap(ret_row, *ret_wrap, text);
+		run_wait_wrap(&start->row, *ret_wrap, text);
 	arena_release(&arena);
 	return code;
 }

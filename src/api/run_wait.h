@@ -5,7 +5,7 @@
 #define HX_API_RUN_WAIT_H
 
 #include "api/api.h"
-#include "flow/run.h"
+#include "engine/run_start.h"
 
 enum run_wait_wrap {
 	RUN_BARE,                       /* the run itself */
@@ -22,12 +22,9 @@ enum run_wait_wrap {
 void run_wait_start(struct http_call *call, int64_t subject, int64_t wait_ms, enum run_wait_wrap wrap,
 		    const struct run_row *created, bool ahead);
 
-/*
- * The run that the key of a start has, as text, wrapped in what fits. The codes are those of runs_take_started().
- */
-enum hx_code run_wait_show_started(struct http_call *call, const struct run_spec *spec,
-				   const struct unit_result *result, enum run_wait_wrap *ret_wrap, struct strbuf *text,
-				   struct run_row *ret_row) HX_MUST_CHECK;
+/* The run that the key of a start has, as text, wrapped in what fits. The codes are those of run_start_found(). */
+enum hx_code run_wait_show_started(struct run_start *start, const struct unit_result *result,
+				   enum run_wait_wrap *ret_wrap, struct strbuf *text) HX_MUST_CHECK;
 /* The run that was read, as text. The codes are those of runs_take(). */
 enum hx_code run_wait_show(struct http_call *call, const struct unit_result *result, enum run_wait_wrap wrap,
 			   struct strbuf *text, struct run_row *ret_row) HX_MUST_CHECK;

@@ -1,11 +1,4 @@
-/*
- * Runs for an embedding program: start, wait, tell. See embed.h; the contract is in hapax.h.
- *
- *   start   unit that creates ─┬ won ──▶ the engine drives it at once ─▶ created
- *                              └ lost ─▶ read by its key ──────────────▶ the run that is there
- *
- * Insert and see, never look and insert: two that start with one key at the same moment get one run.
- */
+/* Runs for an embedding program: start (run_start.h), wait, tell. See embed.h; the contract is in hapax.h. */
 #include "base/duration.h"
 #include "base/excerpt.h"
 #include "base/id.h"
@@ -13,7 +6,7 @@
 #include "base/sized.h"
 #include "base/trace.h"
 #include "engine/embed.h"
-#include "engine/runs.h"
+#include "engine/run_start.h"
 #include "flow/end_wait.h"
 #include "flow/run_verb.h"
 #include "flow/single.h"
@@ -57,72 +50,60 @@ static void take_row(struct embed_reply *r, const struct run_row *row)
 struct start {
 	struct single single;
 	struct hx_engine *e;
-	struct run_spec spec;
+	struct run_start start;
 	char trace[TRACE_PARENT_BYTES];
 	struct embed_reply *result;
-	const char *detail; /* of a refusal; NULL: the code says it all */
 };
 
 static void build_create(const struct single *single, struct unit *unit)
 {
 	struct start *s = single->context;
 
-	s->spec.subject = single->fresh_id;
-	run_create(unit, &single->stamp, &s->spec);
+	run_start_build(&s->start, single, unit);
 }
 
 static enum hx_code answered_create(struct single *single, const struct unit_result *result)
 {
 	(void)single;
-	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
+	return run_start_answered(result);
 }
 
 static void build_by_key(const struct single *single, struct unit *unit)
 {
-	const struct start *s = single->context;
-
-	run_read_key(unit, s->spec.workspace, s->spec.key);
+	run_start_build_find(&((const struct start *)single->context)->start, unit);
 }
 
 static enum hx_code answered_by_key(struct single *single, const struct unit_result *result)
 {
 	struct start *s = single->context;
-	struct run_row row;
-	bool differs;
-	enum hx_code code = runs_take_started(engine_runs(s->e->engine), &s->spec, result, &s->result->arena, &row,
-					      &differs);
+	enum hx_code code = run_start_found(&s->start, result, &s->result->arena);
 
 	if (!code)
-		take_row(s->result, &row);
-	s->detail = runs_detail(code);
-	/* It was there a moment ago, and its row stays for ever: only a store that was put back in time says so. */
-	return code == HX_NOT_FOUND ? HX_CONCURRENCY_ERROR : code;
+		take_row(s->result, &s->start.row);
+	return code;
 }
 
 static enum hx_code carry_out(struct start *s, void (*build)(const struct single *, struct unit *),
 			      enum hx_code (*answered)(struct single *, const struct unit_result *))
 {
 	single_init(&s->single, s, build, answered);
-	return embed_carry_out(s->e, runs_hash(&s->spec), &s->single.task);
+	return embed_carry_out(s->e, run_start_lane(&s->start), &s->single.task);
 }
 
 static enum hx_code create(struct start *s, struct hx_error *err)
 {
 	struct runs *runs = engine_runs(s->e->engine);
-	struct run_row row;
-	enum hx_code code;
+	enum hx_code code = carry_out(s, build_create, answered_create);
 
-	s->spec.due_in_ms = runs_head_start_ms(runs);
-	code = carry_out(s, build_create, answered_create);
 	if (!code) {
-		run_row_created(&s->spec, &s->single.stamp, &row);
-		take_row(s->result, &row);
+		run_start_take_created(&s->start, &s->single);
+		take_row(s->result, &s->start.row);
 		s->result->result.created = 1;
-		runs_drive(runs_created(runs, &s->spec, &row));
-	} else if (code == HX_ALREADY_EXISTS && s->spec.key.p) {
+		runs_drive(runs_created(runs, &s->start.spec, &s->start.row));
+	} else if (code == HX_ALREADY_EXISTS && s->start.spec.key.p) {
 		code = carry_out(s, build_by_key, answered_by_key);
 	}
-	return code ? embed_refuse(err, code, s->detail) : HX_OK;
+	return code ? embed_refuse(err, code, s->start.detail) : HX_OK;
 }
 
 static enum hx_code read_request(struct start *s, const struct hx_caller *caller, const struct hx_run_request *request,
@@ -133,26 +114,22 @@ static enum hx_code read_request(struct start *s, const struct hx_caller *caller
 	enum hx_code code = embed_who(caller, &who, err);
 
 	if (!code)
-		code = embed_json(request->input, "{}", "input", RUN_INPUT_BYTES_MAX, &input, err);
+		code = embed_json(request->input, "{}", "input", SIZE_MAX, &input, err);
 	if (code)
 		return code;
-	s->spec = (struct run_spec){
-		.workspace = who.workspace,
-		.requester = who.requester,
-		.key = slice_str(request->key),
-		.machine = engine_run(s->e->engine, slice_str(request->workflow)),
-		.input = input.raw,
-		.traceparent = trace_new(s->trace),
-	};
-	if (json_type(input) != JSON_OBJECT)
-		return error_set(err, HX_VALIDATION_ERROR, "input must be an object");
-	if (request->key && !run_key_is_good(s->spec.key))
-		return error_set(err, HX_VALIDATION_ERROR, "a key is 1 to %d characters of UTF-8",
-				 RUN_KEY_CHARACTERS_MAX);
-	if (!s->spec.machine)
-		return error_set(err, HX_NOT_FOUND, "no workflow \"%s\" of kind run",
-				 excerpt_of(slice_str(request->workflow)).text);
-	return HX_OK;
+	code = run_start_init(&s->start, s->e->engine,
+			      &(struct run_wanted){
+				      .workspace = who.workspace,
+				      .requester = who.requester,
+				      .traceparent = trace_new(s->trace),
+				      .workflow = slice_str(request->workflow),
+				      .key = slice_str(request->key),
+				      .input = request->input ? &input : NULL,
+			      },
+			      err);
+	if (code != HX_NOT_FOUND)
+		return code;
+	return error_set(err, code, "no workflow \"%s\" of kind run", excerpt_of(slice_str(request->workflow)).text);
 }
 
 enum hx_code hx_run_start(struct hx_engine *engine, const struct hx_caller *caller,

@@ -5,7 +5,6 @@
 
 #include "base/hash.h"
 #include "base/id.h"
-#include "base/json_canonical.h"
 #include "engine/engine.h"
 #include "engine/feeder.h"
 
@@ -296,41 +295,6 @@ enum hx_code runs_take(const struct runs *runs, const struct unit_result *result
 	if (code != HX_NOT_FOUND && code != HX_TOO_LARGE && ret_row->expired)
 		return HX_RUN_EXPIRED;
 	return code == HX_CONFIG_ERROR ? HX_BUSY : code;
-}
-
-/* By what they say, not by their bytes. What cannot be told apart for want of memory is told as the same. */
-static bool inputs_differ(struct slice a, struct slice b, struct arena *arena)
-{
-	struct strbuf forms[2];
-	struct slice texts[2] = {a, b};
-	bool known = true, differ;
-
-	for (int i = 0; i < 2; i++) {
-		struct json value;
-
-		strbuf_init(&forms[i], 2 * texts[i].n + 24);
-		known = known && !json_check(texts[i], /* err= */ NULL, &value) &&
-			!json_canonical(value, arena, /* err= */ NULL, &forms[i]);
-	}
-	differ = known && !slice_eq(strbuf_slice(&forms[0]), strbuf_slice(&forms[1]));
-	strbuf_release(&forms[0]);
-	strbuf_release(&forms[1]);
-	return differ;
-}
-
-enum hx_code runs_take_started(const struct runs *runs, const struct run_spec *spec, const struct unit_result *result,
-			       struct arena *arena, struct run_row *ret_row, bool *ret_differs)
-{
-	const struct db_rows *rows = &result->rows[0];
-	enum hx_code code;
-
-	*ret_differs = false;
-	if (rows->n && !slice_is(db_cell(rows, 0, RUN_WORKFLOW)->s, spec->machine->definition->name))
-		return HX_KEY_REUSED;
-	code = runs_take(runs, result, arena, ret_row);
-	if (!code && spec->input_given)
-		*ret_differs = inputs_differ(spec->input, ret_row->input, arena);
-	return code;
 }
 
 const char *runs_detail(enum hx_code code)

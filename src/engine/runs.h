@@ -58,12 +58,6 @@ void runs_drive(struct drive *drive);
  */
 enum hx_code runs_take(const struct runs *runs, const struct unit_result *result, struct arena *arena,
 		       struct run_row *ret_row) HX_MUST_CHECK;
-/*
- * The same for run_read_key(), after the key of a start was found to have a run: HX_KEY_REUSED, it is one of another workflow.
- * *ret_differs: the run has another input than the one that the start names.
- */
-enum hx_code runs_take_started(const struct runs *runs, const struct run_spec *spec, const struct unit_result *result,
-			       struct arena *arena, struct run_row *ret_row, bool *ret_differs) HX_MUST_CHECK;
 /* What such a code says about a run; NULL: the code says it all. */
 const char *runs_detail(enum hx_code code);
 

@@ -1,0 +1,113 @@
+/* See run_start.h. */
+#include "engine/run_start.h"
+
+#include "base/json_canonical.h"
+
+static enum hx_code check_input(const struct json *input, struct hx_error *err)
+{
+	if (input && json_type(*input) != JSON_OBJECT)
+		return error_set(err, HX_VALIDATION_ERROR, "input must be an object");
+	if (input && input->raw.n > RUN_INPUT_BYTES_MAX)
+		return error_set(err, HX_TOO_LARGE, "input is at most 1 MiB");
+	return HX_OK;
+}
+
+enum hx_code run_start_init(struct run_start *start, struct engine *engine, const struct run_wanted *wanted,
+			    struct hx_error *err)
+{
+	enum hx_code code = check_input(wanted->input, err);
+
+	*start = (struct run_start){
+		.engine = engine,
+		.spec = {.workspace = wanted->workspace,
+			 .requester = wanted->requester,
+			 .traceparent = wanted->traceparent,
+			 .key = wanted->key,
+			 .machine = engine_run(engine, wanted->workflow),
+			 .input = wanted->input ? wanted->input->raw : slice_str("{}"),
+			 .input_given = wanted->input != NULL,
+			 /* This node drives it at once, and the others leave it alone for as long as that takes to begin. */
+			 .due_in_ms = runs_head_start_ms(engine_runs(engine))},
+	};
+	if (!code && wanted->key.p && !run_key_is_good(wanted->key))
+		code = error_set(err, HX_VALIDATION_ERROR, "a key is 1 to %d characters of UTF-8, without U+0000",
+				 RUN_KEY_CHARACTERS_MAX);
+	return code ? code : start->spec.machine ? HX_OK : HX_NOT_FOUND;
+}
+
+uint64_t run_start_lane(const struct run_start *start)
+{
+	return runs_hash(&start->spec);
+}
+
+/* ---- the unit that creates ---- */
+
+void run_start_build(struct run_start *start, const struct single *single, struct unit *unit)
+{
+	start->spec.subject = single->fresh_id;
+	run_create(unit, &single->stamp, &start->spec);
+}
+
+enum hx_code run_start_answered(const struct unit_result *result)
+{
+	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
+}
+
+void run_start_take_created(struct run_start *start, const struct single *single)
+{
+	start->spec.subject = single->fresh_id;
+	run_row_created(&start->spec, &single->stamp, &start->row);
+}
+
+/* ---- the unit that finds ---- */
+
+void run_start_build_find(const struct run_start *start, struct unit *unit)
+{
+	run_read_key(unit, start->spec.workspace, start->spec.key);
+}
+
+/* By what they say, not by their bytes. What cannot be told apart for want of memory is told as the same. */
+static bool inputs_differ(struct slice a, struct slice b, struct arena *arena)
+{
+	struct strbuf forms[2];
+	struct slice texts[2] = {a, b};
+	bool known = true, differ;
+
+	for (int i = 0; i < 2; i++) {
+		struct json value;
+
+		strbuf_init(&forms[i], 2 * texts[i].n + 24);
+		known = known && !json_check(texts[i], /* err= */ NULL, &value) &&
+			!json_canonical(value, arena, /* err= */ NULL, &forms[i]);
+	}
+	differ = known && !slice_eq(strbuf_slice(&forms[0]), strbuf_slice(&forms[1]));
+	strbuf_release(&forms[0]);
+	strbuf_release(&forms[1]);
+	return differ;
+}
+
+static enum hx_code take_found(struct run_start *start, const struct unit_result *result, struct arena *arena)
+{
+	const struct run_spec *spec = &start->spec;
+	const struct db_rows *rows = &result->rows[0];
+	enum hx_code code;
+
+	start->differs = false;
+	if (rows->n && !slice_is(db_cell(rows, 0, RUN_WORKFLOW)->s, spec->machine->definition->name))
+		return HX_KEY_REUSED;
+	code = runs_take(engine_runs(start->engine), result, arena, &start->row);
+	if (!code && spec->input_given)
+		start->differs = inputs_differ(spec->input, start->row.input, arena);
+	return code;
+}
+
+enum hx_code run_start_found(struct run_start *start, const struct unit_result *result, struct arena *arena)
+{
+	enum hx_code code = take_found(start, result, arena);
+
+	/* It was there a moment ago, and its row stays for ever: only a store that was put back in time says so. */
+	if (code == HX_NOT_FOUND)
+		code = HX_CONCURRENCY_ERROR;
+	start->detail = runs_detail(code);
+	return code;
+}

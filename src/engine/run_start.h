@@ -1,0 +1,51 @@
+/*
+ * The start of a run, for whoever asks for it over HTTP or from an embedding program.
+ *
+ *   wanted ─▶ unit that creates ─┬ won ──▶ the engine drives it at once (runs_created(), runs_drive())
+ *                                └ lost ─▶ unit that reads by its key ─▶ the run that is there
+ *
+ * Insert and see, never look and insert: two that start with one key at the same moment get one run. The caller carries the
+ * units out, because what goes between them is its own: a record of an Idempotency-Key, or nothing.
+ */
+#ifndef HX_ENGINE_RUN_START_H
+#define HX_ENGINE_RUN_START_H
+
+#include "base/json.h"
+#include "engine/engine.h"
+#include "engine/runs.h"
+#include "flow/single.h"
+
+/* What is wanted, as it was given. Texts live as long as the start. */
+struct run_wanted {
+	struct slice workspace, requester, traceparent;
+	struct slice workflow;
+	struct slice key;         /* .p NULL: none */
+	const struct json *input; /* NULL: {} */
+};
+
+struct run_start {
+	struct engine *engine;
+	struct run_spec spec;
+	struct run_row row; /* of the run that was created, or found */
+	bool differs;       /* one that was found has another input than the one that is wanted */
+	const char *detail; /* of a refusal; NULL: the code says it all */
+};
+
+/* HX_NOT_FOUND, without words in err: there is no such workflow of kind run. HX_VALIDATION_ERROR, HX_TOO_LARGE. */
+enum hx_code run_start_init(struct run_start *start, struct engine *engine, const struct run_wanted *wanted,
+			    struct hx_error *err) HX_MUST_CHECK;
+/* Of both units. */
+uint64_t run_start_lane(const struct run_start *start);
+
+void run_start_build(struct run_start *start, const struct single *single, struct unit *unit);
+/* HX_ALREADY_EXISTS: its key has a run. */
+enum hx_code run_start_answered(const struct unit_result *result);
+/* The row, from what is known before that unit runs. */
+void run_start_take_created(struct run_start *start, const struct single *single);
+
+void run_start_build_find(const struct run_start *start, struct unit *unit);
+/* The codes are those of runs_take(), and HX_KEY_REUSED: it is a run of another workflow. Its texts are in the arena. */
+enum hx_code run_start_found(struct run_start *start, const struct unit_result *result,
+			     struct arena *arena) HX_MUST_CHECK;
+
+#endif
