@@ -2,6 +2,7 @@
 #include "api/api.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "api/api_gate.h"
 #include "api/auth.h"
@@ -362,7 +363,7 @@ void api_json_init(struct api_json *json, int status, struct slice text, int64_t
 	}
 }
 
-void api_respond_json(struct http_call *call, int status, struct strbuf *text, int64_t etag_version)
+void api_respond_json(struct http_call *call, int status, const struct strbuf *text, int64_t etag_version)
 {
 	struct api_json json;
 
@@ -374,4 +375,43 @@ void api_respond_json(struct http_call *call, int status, struct strbuf *text, i
 	}
 	api_json_init(&json, status, strbuf_slice(text), etag_version);
 	http_respond(call->exchange, &json.answer);
+}
+
+void api_answer(struct http_call *call, int status, struct strbuf *text, int64_t etag_version)
+{
+	api_respond_json(call, status, text, etag_version);
+	strbuf_release(text);
+}
+
+/* ---- tasks ---- */
+
+void *api_task_new(struct http_call *call, size_t bytes, size_t arena_bytes_max,
+		   void (*done)(struct seat *seat, enum hx_code code))
+{
+	struct api_task *t = calloc(1, bytes);
+
+	if (!t) {
+		http_respond_code(call->exchange, HX_BUSY, NULL);
+		return NULL;
+	}
+	t->call = call;
+	t->seat.done = done;
+	arena_init(&t->arena, arena_bytes_max);
+	return t;
+}
+
+void api_task_start(struct api_task *t, struct task *task, uint64_t hash)
+{
+	enum hx_code code;
+
+	t->seat.task = task;
+	code = engine_submit(api_of(t->call)->engine, hash, &t->seat);
+	if (code)
+		t->seat.done(&t->seat, code);
+}
+
+void api_task_free(struct api_task *t)
+{
+	arena_release(&t->arena);
+	free(t);
 }

@@ -80,7 +80,10 @@ bool api_batch_id(struct http_call *call, int64_t *ret_subject);
 bool api_job_id(struct http_call *call, int64_t *ret_subject);
 /* A number of the query, from 1 to max; absent: otherwise. False after answering 400. */
 bool api_query_number(struct http_call *call, const char *name, int64_t otherwise, int64_t max, int64_t *ret_number);
-void api_respond_json(struct http_call *call, int status, struct strbuf *text, int64_t etag_version);
+/* etag_version 0: no ETag. The text stays the caller's. */
+void api_respond_json(struct http_call *call, int status, const struct strbuf *text, int64_t etag_version);
+/* The same, and the text is released: it must not be in the exchange's arena, which may be gone by then. */
+void api_answer(struct http_call *call, int status, struct strbuf *text, int64_t etag_version);
 
 /* An answer in JSON; its text stays the caller's. */
 struct api_json {
@@ -90,6 +93,19 @@ struct api_json {
 };
 /* etag_version 0: no ETag. */
 void api_json_init(struct api_json *json, int status, struct slice text, int64_t etag_version);
+
+/* A request that is a task in a lane. What is asked for stands after it, in the same memory, with the task itself. */
+struct api_task {
+	struct seat seat;
+	struct http_call *call;
+	struct arena arena; /* of the task: what it reads may be larger than a request may be */
+};
+/* `bytes` that begin with an api_task, zeroed; `done` ends with api_task_free(). NULL after answering 503. */
+void *api_task_new(struct http_call *call, size_t bytes, size_t arena_bytes_max,
+		   void (*done)(struct seat *seat, enum hx_code code));
+/* In the lane of this hash. done() may have been called, and the task be gone, when this returns. */
+void api_task_start(struct api_task *t, struct task *task, uint64_t hash);
+void api_task_free(struct api_task *t);
 
 /*
  * A request that is one unit: built, answered into `text`, told.

@@ -231,10 +231,9 @@ void api_account_ledger(struct http_call *call)
 /* ---- credit ---- */
 
 struct credit_call {
-	struct seat seat;
+	struct api_task task;
 	struct account_credit credit;
 	struct account_credit_request rq;
-	struct http_call *call;
 };
 
 static void respond_credited(const struct credit_call *cc)
@@ -245,8 +244,7 @@ static void respond_credited(const struct credit_call *cc)
 	open_account(&text, cc->rq.name, cc->credit.balance, cc->credit.created_at);
 	json_more_bool(&text, "duplicate", cc->credit.was_there);
 	strbuf_add_char(&text, '}');
-	api_respond_json(cc->call, 200, &text, /* etag_version= */ 0);
-	strbuf_release(&text);
+	api_answer(cc->task.call, 200, &text, /* etag_version= */ 0);
 }
 
 static void respond_not_credited(const struct credit_call *cc, enum hx_code code)
@@ -255,31 +253,32 @@ static void respond_not_credited(const struct credit_call *cc, enum hx_code code
 
 	switch (code) {
 	case HX_NOT_FOUND:
-		http_respond_code(cc->call->exchange, code, no_account);
+		http_respond_code(cc->task.call->exchange, code, no_account);
 		break;
 	case HX_ALREADY_EXISTS:
 		snprintf(detail, sizeof detail, "this key has credited another amount before: %lld, not %lld",
 			 (long long)cc->credit.amount_there, (long long)cc->rq.amount);
-		http_respond_code(cc->call->exchange, code, detail);
+		http_respond_code(cc->task.call->exchange, code, detail);
 		break;
 	case HX_VALIDATION_ERROR:
 		snprintf(detail, sizeof detail, "amount %lld would take the balance beyond its limit, %lld",
 			 (long long)cc->rq.amount, (long long)ACCOUNT_BALANCE_MAX);
-		http_respond_code(cc->call->exchange, code, detail);
+		http_respond_code(cc->task.call->exchange, code, detail);
 		break;
 	default:
-		http_respond_code(cc->call->exchange, code, NULL);
+		http_respond_code(cc->task.call->exchange, code, NULL);
 	}
 }
 
 static void credit_done(struct seat *seat, enum hx_code code)
 {
-	const struct credit_call *cc = (struct credit_call *)seat;
+	struct credit_call *cc = (struct credit_call *)seat;
 
 	if (code == HX_OK)
 		respond_credited(cc);
 	else
 		respond_not_credited(cc, code);
+	api_task_free(&cc->task);
 }
 
 void api_account_credit(struct http_call *call)
@@ -287,22 +286,15 @@ void api_account_credit(struct http_call *call)
 	static const char *const known[] = {"amount", "key", NULL};
 	struct account_credit_request rq = {.workspace = api_workspace(call), .name = call_param(call, "id")};
 	struct credit_call *cc;
-	enum hx_code code;
 	struct json body;
 
 	if (!api_body(call, known, &body) || !read_amount(call, body, "amount", /* min= */ 1, &rq.amount) ||
 	    !read_key(call, body, &rq.key))
 		return;
-	cc = arena_zalloc(call->arena, sizeof *cc);
-	if (!cc) {
-		http_respond_code(call->exchange, HX_BUSY, NULL);
+	cc = api_task_new(call, sizeof *cc, /* arena_bytes_max= */ 0, credit_done);
+	if (!cc)
 		return;
-	}
-	cc->call = call;
 	cc->rq = rq;
 	account_credit_init(&cc->credit, &cc->rq);
-	cc->seat = (struct seat){.task = &cc->credit.task, .done = credit_done};
-	code = engine_submit(api_of(call)->engine, lane_of(call, rq.name), &cc->seat);
-	if (code)
-		credit_done(&cc->seat, code);
+	api_task_start(&cc->task, &cc->credit.task, lane_of(call, rq.name));
 }

@@ -4,8 +4,6 @@
  * All items of a request are checked before anything is written. Then a task loads them (flow/batch_load.h), and the last of its
  * units, with which they begin to exist, carries the record of the request's Idempotency-Key: a crash leaves both or neither.
  */
-#include <stdlib.h>
-
 #include "api/api.h"
 #include "api/api_gate.h"
 #include "api/api_wait.h"
@@ -78,12 +76,10 @@ static bool read_items(struct http_call *call, struct json body, int64_t min, st
 /* ---- loading ---- */
 
 struct load_call {
-	struct seat seat;
+	struct api_task task;
 	struct batch_load load;
 	struct batch_load_request rq;
 	struct batch_along along; /* the record of its Idempotency-Key */
-	struct http_call *call;
-	struct arena arena;
 	int64_t wait_ms;
 };
 
@@ -95,19 +91,16 @@ static bool is_new(const struct load_call *lc)
 static void add_record(struct batch_along *along, struct unit *unit)
 {
 	struct load_call *lc = CONTAINER_OF(along, struct load_call, along);
-	struct api_json json;
 	struct strbuf text;
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
 	batch_json_add(&lc->load.row, is_new(lc) ? BATCH_IS_NEW : BATCH_AS_IS, &text);
-	api_json_init(&json, is_new(lc) ? 201 : 200, strbuf_slice(&text), /* etag_version= */ 0);
-	api_gate_carry(lc->call->gate, &json.answer, text.failed, unit);
-	strbuf_release(&text);
+	api_gate_carry(lc->task.call->gate, is_new(lc) ? 201 : 200, &text, /* etag_version= */ 0, unit);
 }
 
 static void record_written(struct batch_along *along, const struct unit_result *result)
 {
-	api_gate_carried(CONTAINER_OF(along, struct load_call, along)->call->gate, result);
+	api_gate_carried(CONTAINER_OF(along, struct load_call, along)->task.call->gate, result);
 }
 
 static void respond_loaded(const struct load_call *lc)
@@ -117,53 +110,48 @@ static void respond_loaded(const struct load_call *lc)
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
 	batch_json_add(&lc->load.row, wrap, &text);
-	api_respond_json(lc->call, wrap == BATCH_IS_NEW ? 201 : 200, &text, /* etag_version= */ 0);
-	strbuf_release(&text);
+	api_answer(lc->task.call, wrap == BATCH_IS_NEW ? 201 : 200, &text, /* etag_version= */ 0);
 }
 
 /* Its texts are those of the request. */
 static void wait_for_new(const struct load_call *lc)
 {
-	struct batch_row *created = arena_alloc(lc->call->arena, sizeof *created);
+	struct batch_row *created = arena_alloc(lc->task.call->arena, sizeof *created);
 
 	if (!created) {
 		respond_loaded(lc);
 		return;
 	}
 	*created = lc->load.row;
-	if (lc->call->gate)
-		api_gate_tell_more(lc->call->gate);
-	batch_wait_start(lc->call, created->subject, lc->wait_ms, BATCH_IS_NEW, created);
+	if (lc->task.call->gate)
+		api_gate_tell_more(lc->task.call->gate);
+	batch_wait_start(lc->task.call, created->subject, lc->wait_ms, BATCH_IS_NEW, created);
 }
 
 static void load_done(struct seat *seat, enum hx_code code)
 {
 	struct load_call *lc = (struct load_call *)seat;
 
-	if (lc->call->gate && !lc->load.changed)
-		api_gate_not_carried(lc->call->gate);
+	if (lc->task.call->gate && !lc->load.changed)
+		api_gate_not_carried(lc->task.call->gate);
 	if (code)
-		http_respond_code(lc->call->exchange, code, lc->load.detail);
+		http_respond_code(lc->task.call->exchange, code, lc->load.detail);
 	else if (lc->wait_ms && lc->load.changed)
 		wait_for_new(lc);
 	else if (lc->wait_ms)
-		batch_wait_start(lc->call, lc->load.row.subject, lc->wait_ms, BATCH_WAS_THERE, /* created= */ NULL);
+		batch_wait_start(lc->task.call, lc->load.row.subject, lc->wait_ms, BATCH_WAS_THERE,
+				 /* created= */ NULL);
 	else
 		respond_loaded(lc);
-	arena_release(&lc->arena);
-	free(lc);
+	api_task_free(&lc->task);
 }
 
 static void load_start(struct http_call *call, const struct batch_load_request *rq, int64_t wait_ms, uint64_t hash)
 {
-	struct load_call *lc = calloc(1, sizeof *lc);
-	enum hx_code code;
+	struct load_call *lc = api_task_new(call, sizeof *lc, LOAD_BYTES_MAX, load_done);
 
-	if (!lc) {
-		http_respond_code(call->exchange, HX_BUSY, NULL);
+	if (!lc)
 		return;
-	}
-	lc->call = call;
 	lc->wait_ms = wait_ms;
 	lc->rq = *rq;
 	lc->rq.workspace = api_workspace(call);
@@ -173,12 +161,8 @@ static void load_start(struct http_call *call, const struct batch_load_request *
 		lc->rq.along = &lc->along;
 		lc->rq.until = api_gate_work_until(call->gate);
 	}
-	arena_init(&lc->arena, LOAD_BYTES_MAX);
-	batch_load_init(&lc->load, &lc->rq, &lc->arena);
-	lc->seat = (struct seat){.task = &lc->load.task, .done = load_done};
-	code = engine_submit(api_of(call)->engine, hash, &lc->seat);
-	if (code)
-		load_done(&lc->seat, code);
+	batch_load_init(&lc->load, &lc->rq, &lc->task.arena);
+	api_task_start(&lc->task, &lc->load.task, hash);
 }
 
 /* ---- create ---- */

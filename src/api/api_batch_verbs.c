@@ -8,8 +8,6 @@
  *                           ├ accepted: its holder does, or whoever seizes it ─▶ 202
  *                           └ was over ─▶ 200
  */
-#include <stdlib.h>
-
 #include "api/api.h"
 #include "api/api_gate.h"
 #include "api/batch_wait.h"
@@ -24,12 +22,10 @@
 /* ---- start, accept, resolve ---- */
 
 struct verb_call {
-	struct seat seat;
+	struct api_task task;
 	struct batch_verb verb;
 	struct batch_verb_request rq;
 	struct batch_along along; /* the record of its Idempotency-Key */
-	struct http_call *call;
-	struct arena arena;
 };
 
 static void write_answer(const struct batch_verb *v, struct strbuf *text)
@@ -43,19 +39,16 @@ static void write_answer(const struct batch_verb *v, struct strbuf *text)
 static void add_record(struct batch_along *along, struct unit *unit)
 {
 	struct verb_call *vc = CONTAINER_OF(along, struct verb_call, along);
-	struct api_json json;
 	struct strbuf text;
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
 	write_answer(&vc->verb, &text);
-	api_json_init(&json, 200, strbuf_slice(&text), /* etag_version= */ 0);
-	api_gate_carry(vc->call->gate, &json.answer, text.failed, unit);
-	strbuf_release(&text);
+	api_gate_carry(vc->task.call->gate, 200, &text, /* etag_version= */ 0, unit);
 }
 
 static void record_written(struct batch_along *along, const struct unit_result *result)
 {
-	api_gate_carried(CONTAINER_OF(along, struct verb_call, along)->call->gate, result);
+	api_gate_carried(CONTAINER_OF(along, struct verb_call, along)->task.call->gate, result);
 }
 
 static void respond_done(const struct verb_call *vc)
@@ -64,8 +57,7 @@ static void respond_done(const struct verb_call *vc)
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
 	write_answer(&vc->verb, &text);
-	api_respond_json(vc->call, 200, &text, /* etag_version= */ 0);
-	strbuf_release(&text);
+	api_answer(vc->task.call, 200, &text, /* etag_version= */ 0);
 }
 
 static void verb_done(struct seat *seat, enum hx_code code)
@@ -73,37 +65,28 @@ static void verb_done(struct seat *seat, enum hx_code code)
 	struct verb_call *vc = (struct verb_call *)seat;
 
 	/* A unit that was lost may have carried the record before it turned out that nothing is to be done. */
-	if (vc->call->gate && !vc->verb.changed)
-		api_gate_not_carried(vc->call->gate);
+	if (vc->task.call->gate && !vc->verb.changed)
+		api_gate_not_carried(vc->task.call->gate);
 	if (code)
-		http_respond_code(vc->call->exchange, code, vc->verb.detail);
+		http_respond_code(vc->task.call->exchange, code, vc->verb.detail);
 	else
 		respond_done(vc);
-	arena_release(&vc->arena);
-	free(vc);
+	api_task_free(&vc->task);
 }
 
 static void verb_start(struct http_call *call, const struct batch_verb_request *rq)
 {
-	struct verb_call *vc = calloc(1, sizeof *vc);
-	enum hx_code code;
+	struct verb_call *vc = api_task_new(call, sizeof *vc, VERB_BYTES_MAX, verb_done);
 
-	if (!vc) {
-		http_respond_code(call->exchange, HX_BUSY, NULL);
+	if (!vc)
 		return;
-	}
-	vc->call = call;
 	vc->rq = *rq;
 	vc->rq.workspace = api_workspace(call);
 	vc->rq.policy = batches_policy(engine_batches(api_of(call)->engine));
 	vc->along = (struct batch_along){.add = add_record, .won = record_written};
 	vc->rq.along = call->gate ? &vc->along : NULL;
-	arena_init(&vc->arena, VERB_BYTES_MAX);
-	batch_verb_init(&vc->verb, &vc->rq, &vc->arena);
-	vc->seat = (struct seat){.task = &vc->verb.task, .done = verb_done};
-	code = engine_submit(api_of(call)->engine, (uint64_t)vc->rq.subject, &vc->seat);
-	if (code)
-		verb_done(&vc->seat, code);
+	batch_verb_init(&vc->verb, &vc->rq, &vc->task.arena);
+	api_task_start(&vc->task, &vc->verb.task, (uint64_t)vc->rq.subject);
 }
 
 static const char *const nothing[] = {NULL};
@@ -159,10 +142,8 @@ void api_batch_resolve(struct http_call *call)
 /* ---- cancel ---- */
 
 struct cancel_call {
-	struct seat seat;
+	struct api_task task;
 	struct batch_cancel cancel;
-	struct http_call *call;
-	struct arena arena;
 };
 
 static void respond_cancelled(const struct cancel_call *cc)
@@ -172,19 +153,18 @@ static void respond_cancelled(const struct cancel_call *cc)
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
 	batch_json_add(row, BATCH_AS_IS, &text);
-	api_respond_json(cc->call, 200, &text, /* etag_version= */ 0);
-	strbuf_release(&text);
+	api_answer(cc->task.call, 200, &text, /* etag_version= */ 0);
 }
 
 /* Without room for it here the claim lapses, and whoever finds it goes on. */
 static void tear_down(const struct cancel_call *cc)
 {
-	struct batches *batches = engine_batches(api_of(cc->call)->engine);
+	struct batches *batches = engine_batches(api_of(cc->task.call)->engine);
 
 	if (batches_tear_down(batches, &cc->cancel.hold, /* done= */ NULL, NULL))
-		batch_wait_teardown(cc->call, cc->cancel.subject);
+		batch_wait_teardown(cc->task.call, cc->cancel.subject);
 	else
-		batch_respond_accepted(cc->call, cc->cancel.subject);
+		batch_respond_accepted(cc->task.call, cc->cancel.subject);
 }
 
 static const char *cancel_detail(enum hx_code code)
@@ -208,15 +188,15 @@ static void cancel_done(struct seat *seat, enum hx_code code)
 	if ((!code || code == HX_ALREADY_COMPLETED) && cc->cancel.row.expired)
 		code = HX_RUN_EXPIRED;
 	if (code)
-		http_respond_code(cc->call->exchange, code == HX_CONFIG_ERROR ? HX_BUSY : code, cancel_detail(code));
+		http_respond_code(cc->task.call->exchange, code == HX_CONFIG_ERROR ? HX_BUSY : code,
+				  cancel_detail(code));
 	else if (cc->cancel.seized)
 		tear_down(cc);
 	else if (cc->cancel.was_over)
 		respond_cancelled(cc);
 	else
-		batch_respond_accepted(cc->call, cc->cancel.subject);
-	arena_release(&cc->arena);
-	free(cc);
+		batch_respond_accepted(cc->task.call, cc->cancel.subject);
+	api_task_free(&cc->task);
 }
 
 void api_batch_cancel(struct http_call *call)
@@ -224,21 +204,13 @@ void api_batch_cancel(struct http_call *call)
 	struct cancel_call *cc;
 	struct json body;
 	int64_t subject;
-	enum hx_code code;
 
 	if (!api_batch_id(call, &subject) || !api_body(call, nothing, &body))
 		return;
-	cc = calloc(1, sizeof *cc);
-	if (!cc) {
-		http_respond_code(call->exchange, HX_BUSY, NULL);
+	cc = api_task_new(call, sizeof *cc, VERB_BYTES_MAX, cancel_done);
+	if (!cc)
 		return;
-	}
-	cc->call = call;
-	arena_init(&cc->arena, VERB_BYTES_MAX);
 	batch_cancel_init(&cc->cancel, api_workspace(call), subject,
-			  batches_policy(engine_batches(api_of(call)->engine)), &cc->arena);
-	cc->seat = (struct seat){.task = &cc->cancel.task, .done = cancel_done};
-	code = engine_submit(api_of(call)->engine, (uint64_t)subject, &cc->seat);
-	if (code)
-		cancel_done(&cc->seat, code);
+			  batches_policy(engine_batches(api_of(call)->engine)), &cc->task.arena);
+	api_task_start(&cc->task, &cc->cancel.task, (uint64_t)subject);
 }

@@ -47,8 +47,7 @@ void api_definition_list(struct http_call *call)
 	strbuf_add_str(&listing.text, "{\"items\":[");
 	engine_each_machine(api_of(call)->engine, add_definition, &listing);
 	strbuf_add_str(&listing.text, "],\"cursor\":null}");
-	api_respond_json(call, 200, &listing.text, 0);
-	strbuf_release(&listing.text);
+	api_answer(call, 200, &listing.text, 0);
 }
 
 /* ---- show ---- */

@@ -261,21 +261,17 @@ static void respond_fired(struct fire *fire)
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
 	write_fired(s, s->status, s->version, s->updated_at, &text);
-	api_respond_json(fire->call, 200, &text, s->version);
-	strbuf_release(&text);
+	api_answer(fire->call, 200, &text, s->version);
 }
 
 static void add_record(struct step_along *along, const struct entity_step *s, const char *status, struct unit *unit)
 {
 	struct fire *fire = CONTAINER_OF(along, struct fire, along);
-	struct api_json json;
 	struct strbuf text;
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
 	write_fired(s, status, s->version + 1, s->stamp.at, &text);
-	api_json_init(&json, 200, strbuf_slice(&text), s->version + 1);
-	api_gate_carry(fire->call->gate, &json.answer, text.failed, unit);
-	strbuf_release(&text);
+	api_gate_carry(fire->call->gate, 200, &text, s->version + 1, unit);
 }
 
 static void record_written(struct step_along *along, const struct unit_result *result)

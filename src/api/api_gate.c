@@ -377,10 +377,14 @@ struct mono_time api_gate_work_until(const struct api_gate *gate)
 	return guard_work_until(&gate->guard);
 }
 
-void api_gate_carry(struct api_gate *gate, const struct http_answer *answer, bool failed, struct unit *unit)
+void api_gate_carry(struct api_gate *gate, int status, struct strbuf *text, int64_t etag_version, struct unit *unit)
 {
+	struct api_json json;
+
 	ASSERT(gate->guard.at == GUARD_EXECUTING);
-	keep_for_unit(gate, answer, failed);
+	api_json_init(&json, status, strbuf_slice(text), etag_version);
+	keep_for_unit(gate, &json.answer, text->failed);
+	strbuf_release(text);
 	gate->line = unit->lines_n;
 	gate_add_completion(unit, &gate->guard.ask);
 }

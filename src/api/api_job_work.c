@@ -4,8 +4,6 @@
  * A claim waits in its lane for jobs to come, and takes no thread. If its client goes away meanwhile nothing more is claimed
  * for it; what was claimed and could not be told comes back when its lease is over.
  */
-#include <stdlib.h>
-
 #include "api/api.h"
 #include "api/row_json.h"
 #include "base/id.h"
@@ -99,11 +97,9 @@ static bool read_queues(struct http_call *call, struct json body, struct job_cla
 /* ---- claim ---- */
 
 struct claim_call {
-	struct seat seat;
+	struct api_task task;
 	struct job_claim claim;
 	struct job_claim_request rq;
-	struct http_call *call;
-	struct arena arena; /* of the task: payloads may be larger than a request may be */
 };
 
 /* As an action's call would have it: the work on a job is a span of its own. */
@@ -142,24 +138,22 @@ static void respond_claimed(const struct claim_call *cc)
 	strbuf_add_str(&text, "{\"jobs\":[");
 	for (size_t i = 0; i < cc->claim.n; i++) {
 		strbuf_add_str(&text, i ? "," : "");
-		add_claimed(&text, &cc->claim.jobs[i], engine_fence_floor(api_of(cc->call)->engine));
+		add_claimed(&text, &cc->claim.jobs[i], engine_fence_floor(api_of(cc->task.call)->engine));
 	}
 	strbuf_add_str(&text, "]}");
-	api_respond_json(cc->call, 200, &text, 0);
-	strbuf_release(&text);
+	api_answer(cc->task.call, 200, &text, 0);
 }
 
 static void claim_done(struct seat *seat, enum hx_code code)
 {
 	struct claim_call *cc = (struct claim_call *)seat;
 
-	atomic_fetch_sub(&api_of(cc->call)->claiming, 1);
+	atomic_fetch_sub(&api_of(cc->task.call)->claiming, 1);
 	if (code == HX_OK)
 		respond_claimed(cc);
 	else
-		http_respond_code(cc->call->exchange, code, NULL);
-	arena_release(&cc->arena);
-	free(cc);
+		http_respond_code(cc->task.call->exchange, code, NULL);
+	api_task_free(&cc->task);
 }
 
 static bool gave_up(const void *context)
@@ -169,27 +163,19 @@ static bool gave_up(const void *context)
 
 static void start_claim(struct http_call *call, const struct job_claim_request *rq)
 {
-	struct claim_call *cc = calloc(1, sizeof *cc);
-	enum hx_code code;
+	struct claim_call *cc = api_task_new(call, sizeof *cc, CLAIM_BYTES_MAX, claim_done);
 
-	if (!cc) {
-		http_respond_code(call->exchange, HX_BUSY, NULL);
+	if (!cc)
 		return;
-	}
-	cc->call = call;
 	cc->rq = *rq;
 	cc->rq.gave_up = gave_up;
 	cc->rq.gave_up_context = call;
-	arena_init(&cc->arena, CLAIM_BYTES_MAX);
-	job_claim_init(&cc->claim, &cc->rq, &cc->arena);
-	cc->seat = (struct seat){.task = &cc->claim.task, .done = claim_done};
+	job_claim_init(&cc->claim, &cc->rq, &cc->task.arena);
 	atomic_fetch_add(&api_of(call)->claiming, 1);
 	if (rq->wait_ms > 0)
 		http_exchange_do_not_time(call->exchange);
 	/* Any lane may claim any job: workers spread over them. */
-	code = engine_submit(api_of(call)->engine, (uint64_t)(uintptr_t)cc >> 4, &cc->seat);
-	if (code)
-		claim_done(&cc->seat, code);
+	api_task_start(&cc->task, &cc->claim.task, (uint64_t)(uintptr_t)cc >> 4);
 }
 
 void api_job_claim(struct http_call *call)
@@ -207,12 +193,10 @@ void api_job_claim(struct http_call *call)
 
 /* ---- heartbeat, complete, fail ---- */
 
-/* In the exchange's arena: a settle is small. */
 struct settle_call {
-	struct seat seat;
+	struct api_task task;
 	struct job_settle settle;
 	struct job_settle_request rq;
-	struct http_call *call;
 };
 
 static void respond_settled(const struct settle_call *sc)
@@ -226,37 +210,30 @@ static void respond_settled(const struct settle_call *sc)
 	if (sc->rq.kind == JOB_HEARTBEAT)
 		json_more_time(&text, "leaseUntil", sc->settle.until_ms);
 	strbuf_add_char(&text, '}');
-	api_respond_json(sc->call, 200, &text, 0);
-	strbuf_release(&text);
+	api_answer(sc->task.call, 200, &text, 0);
 }
 
 static void settle_done(struct seat *seat, enum hx_code code)
 {
 	struct settle_call *sc = (struct settle_call *)seat;
 
-	atomic_fetch_add(&engine_metrics(api_of(sc->call)->engine)->jobs_stale, code == HX_STALE_FENCE);
+	atomic_fetch_add(&engine_metrics(api_of(sc->task.call)->engine)->jobs_stale, code == HX_STALE_FENCE);
 	if (code == HX_OK)
 		respond_settled(sc);
 	else
-		http_respond_code(sc->call->exchange, code, code == HX_NOT_FOUND ? "there is no such job" : NULL);
+		http_respond_code(sc->task.call->exchange, code, code == HX_NOT_FOUND ? "there is no such job" : NULL);
+	api_task_free(&sc->task);
 }
 
 static void start_settle(struct http_call *call, const struct job_settle_request *rq)
 {
-	struct settle_call *sc = arena_zalloc(call->arena, sizeof *sc);
-	enum hx_code code;
+	struct settle_call *sc = api_task_new(call, sizeof *sc, /* arena_bytes_max= */ 0, settle_done);
 
-	if (!sc) {
-		http_respond_code(call->exchange, HX_BUSY, NULL);
+	if (!sc)
 		return;
-	}
-	sc->call = call;
 	sc->rq = *rq;
 	job_settle_init(&sc->settle, &sc->rq, call->arena);
-	sc->seat = (struct seat){.task = &sc->settle.task, .done = settle_done};
-	code = engine_submit(api_of(call)->engine, (uint64_t)rq->subject, &sc->seat);
-	if (code)
-		settle_done(&sc->seat, code);
+	api_task_start(&sc->task, &sc->settle.task, (uint64_t)rq->subject);
 }
 
 /* What all three have. */

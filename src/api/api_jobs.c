@@ -41,9 +41,8 @@ static const struct row_member job_members[] = {
 /* ---- push ---- */
 
 struct push_call {
-	struct seat seat;
+	struct api_task task;
 	struct job_push push;
-	struct http_call *call;
 };
 
 static bool read_time(struct http_call *call, struct json value, int64_t *ret_ms)
@@ -140,8 +139,7 @@ static void respond_pushed(const struct push_call *pc)
 			    pc->push.items[i].created ? "true" : "false");
 	}
 	strbuf_add_str(&text, "]}");
-	api_respond_json(pc->call, 201, &text, 0);
-	strbuf_release(&text);
+	api_answer(pc->task.call, 201, &text, 0);
 }
 
 static void push_done(struct seat *seat, enum hx_code code)
@@ -151,13 +149,14 @@ static void push_done(struct seat *seat, enum hx_code code)
 	if (code == HX_OK)
 		respond_pushed(pc);
 	else
-		http_respond_code(pc->call->exchange, code, NULL);
+		http_respond_code(pc->task.call->exchange, code, NULL);
+	api_task_free(&pc->task);
 }
 
 void api_job_push(struct http_call *call)
 {
-	struct push_call *pc = arena_zalloc(call->arena, sizeof *pc);
 	struct job_push_item *items;
+	struct push_call *pc;
 	struct hx_error err;
 	enum hx_code code;
 	struct json body;
@@ -171,18 +170,11 @@ void api_job_push(struct http_call *call)
 		return;
 	}
 	items = read_items(call, body, &n);
-	if (!items)
+	pc = items ? api_task_new(call, sizeof *pc, /* arena_bytes_max= */ 0, push_done) : NULL;
+	if (!pc)
 		return;
-	if (!pc) {
-		http_respond_code(call->exchange, HX_BUSY, NULL);
-		return;
-	}
-	pc->call = call;
 	job_push_init(&pc->push, api_workspace(call), items, n, call->arena);
-	pc->seat = (struct seat){.task = &pc->push.task, .done = push_done};
-	code = engine_submit(api_of(call)->engine, (uint64_t)(uintptr_t)pc >> 4, &pc->seat);
-	if (code)
-		push_done(&pc->seat, code);
+	api_task_start(&pc->task, &pc->push.task, (uint64_t)(uintptr_t)pc >> 4);
 }
 
 /* ---- show and list ---- */

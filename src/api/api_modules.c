@@ -12,8 +12,7 @@ static void swept(void *context, enum hx_code code, int64_t reverted, int64_t he
 	}
 	strbuf_init(&text, 200);
 	strbuf_addf(&text, "{\"reverted\":%lld,\"held\":%lld}", (long long)reverted, (long long)held);
-	api_respond_json(call, 200, &text, 0);
-	strbuf_release(&text);
+	api_answer(call, 200, &text, 0);
 }
 
 void api_module_sweep(struct http_call *call)

@@ -4,10 +4,9 @@
  *
  *   request ─▶ (approval: read the run for its entry_lock ─▶ take it) ─▶ the verb, in the run's lane ─▶ (release) ─▶ answer
  */
-#include <stdlib.h>
-
 #include "api/api.h"
 #include "api/api_gate.h"
+#include "api/row_json.h"
 #include "api/run_wait.h"
 #include "base/id.h"
 #include "base/json_string.h"
@@ -21,14 +20,12 @@
 #define COMMENT_BYTES_MAX 4096
 
 struct verb_call {
-	struct seat seat;
+	struct api_task task;
 	struct run_verb verb;
 	struct run_verb_request rq;
 	struct run_along along; /* the record of its Idempotency-Key */
 	struct entry_ticket ticket;
 	int64_t lock_ms;
-	struct http_call *call;
-	struct arena arena;
 	enum hx_code code;
 	const char *detail;
 	bool locked;
@@ -48,31 +45,28 @@ static int status_of(const struct run_verb *v)
 /* The verb as it is told when it is done, or before, in the unit that gets it done. */
 static void write_answer(const struct run_verb *v, struct strbuf *text)
 {
-	char id[ID_TEXT_BYTES];
-
-	id_format("run", v->rq->subject, id);
-	strbuf_addf(text, "{\"id\":\"%s\",\"status\":\"%s\",\"version\":%lld", id, v->status, (long long)v->version);
+	strbuf_add_char(text, '{');
+	json_more_id(text, "id", "run", v->rq->subject);
+	json_more_text(text, "status", slice_str(v->status));
+	json_more_int(text, "version", v->version);
 	if (v->rq->kind == RUN_EVENT)
-		strbuf_addf(text, ",\"duplicate\":%s", v->duplicate ? "true" : "false");
+		json_more_bool(text, "duplicate", v->duplicate);
 	strbuf_add_char(text, '}');
 }
 
 static void add_record(struct run_along *along, const struct run_verb *v, struct unit *unit)
 {
 	struct verb_call *vc = CONTAINER_OF(along, struct verb_call, along);
-	struct api_json json;
 	struct strbuf text;
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
 	write_answer(v, &text);
-	api_json_init(&json, status_of(v), strbuf_slice(&text), v->version);
-	api_gate_carry(vc->call->gate, &json.answer, text.failed, unit);
-	strbuf_release(&text);
+	api_gate_carry(vc->task.call->gate, status_of(v), &text, v->version, unit);
 }
 
 static void record_written(struct run_along *along, const struct unit_result *result)
 {
-	api_gate_carried(CONTAINER_OF(along, struct verb_call, along)->call->gate, result);
+	api_gate_carried(CONTAINER_OF(along, struct verb_call, along)->task.call->gate, result);
 }
 
 static void respond_done(struct verb_call *vc)
@@ -80,16 +74,15 @@ static void respond_done(struct verb_call *vc)
 	struct strbuf text;
 
 	/* A unit that was lost may have carried the record before it turned out that nothing is to be done. */
-	if (vc->call->gate && !vc->verb.changed)
-		api_gate_not_carried(vc->call->gate);
+	if (vc->task.call->gate && !vc->verb.changed)
+		api_gate_not_carried(vc->task.call->gate);
 	/* One that nobody had begun is cancelled here and now; all others end where they are driven. */
 	if (vc->verb.changed && vc->verb.row.machine)
-		tally_add(&engine_metrics(api_of(vc->call)->engine)->runs_ended, vc->verb.row.machine->definition->name,
-			  vc->verb.status);
+		tally_add(&engine_metrics(api_of(vc->task.call)->engine)->runs_ended,
+			  vc->verb.row.machine->definition->name, vc->verb.status);
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
 	write_answer(&vc->verb, &text);
-	api_respond_json(vc->call, status_of(&vc->verb), &text, vc->verb.version);
-	strbuf_release(&text);
+	api_answer(vc->task.call, status_of(&vc->verb), &text, vc->verb.version);
 }
 
 static void respond_and_free(struct verb_call *vc)
@@ -99,9 +92,8 @@ static void respond_and_free(struct verb_call *vc)
 	if (code == HX_OK)
 		respond_done(vc);
 	else
-		http_respond_code(vc->call->exchange, code, vc->detail ? vc->detail : runs_detail(code));
-	arena_release(&vc->arena);
-	free(vc);
+		http_respond_code(vc->task.call->exchange, code, vc->detail ? vc->detail : runs_detail(code));
+	api_task_free(&vc->task);
 }
 
 static void lock_released(struct entry_ticket *ticket)
@@ -131,19 +123,15 @@ static void verb_done(struct seat *seat, enum hx_code code)
 
 static void verb_submit(struct verb_call *vc)
 {
-	enum hx_code code;
-
-	run_verb_init(&vc->verb, &vc->rq, &vc->arena);
-	code = engine_submit(api_of(vc->call)->engine, (uint64_t)vc->rq.subject, &vc->seat);
-	if (code)
-		verb_end(vc, code, NULL);
+	run_verb_init(&vc->verb, &vc->rq, &vc->task.arena);
+	api_task_start(&vc->task, &vc->verb.task, (uint64_t)vc->rq.subject);
 }
 
 /* Without its store the outer door stands open; the inner ones decide. */
 static void lock_taken(struct entry_ticket *ticket, enum hx_code code)
 {
 	struct verb_call *vc = CONTAINER_OF(ticket, struct verb_call, ticket);
-	struct engine_metrics *metrics = engine_metrics(api_of(vc->call)->engine);
+	struct engine_metrics *metrics = engine_metrics(api_of(vc->task.call)->engine);
 
 	vc->locked = true; /* a ticket that was taken, even in vain, is released once */
 	if (code == HX_ENTRY_LOCKED) {
@@ -163,12 +151,9 @@ static struct verb_call *verb_new(struct http_call *call, enum run_verb_kind kin
 
 	if (!api_run_id(call, &subject))
 		return NULL;
-	vc = calloc(1, sizeof *vc);
-	if (!vc) {
-		http_respond_code(call->exchange, HX_BUSY, NULL);
+	vc = api_task_new(call, sizeof *vc, VERB_BYTES_MAX, verb_done);
+	if (!vc)
 		return NULL;
-	}
-	vc->call = call;
 	vc->rq = (struct run_verb_request){
 		.kind = kind,
 		.workspace = api_workspace(call),
@@ -177,8 +162,6 @@ static struct verb_call *verb_new(struct http_call *call, enum run_verb_kind kin
 		.along = call->gate ? &vc->along : NULL,
 	};
 	vc->along = (struct run_along){.add = add_record, .won = record_written};
-	arena_init(&vc->arena, VERB_BYTES_MAX);
-	vc->seat = (struct seat){.task = &vc->verb.task, .done = verb_done};
 	vc->ticket.taken = lock_taken;
 	vc->ticket.released = lock_released;
 	return vc;
@@ -290,13 +273,10 @@ static bool read_decision(struct http_call *call, struct json body, struct slice
 	    !read_text(call, body, "comment", COMMENT_BYTES_MAX, &comment))
 		return false;
 	strbuf_init(&text, RUN_OUTPUT_BYTES_MAX);
-	strbuf_addf(&text, "{\"decision\":\"%s\",\"by\":", approves ? "approve" : "reject");
-	json_quote(by, &text);
-	strbuf_add_str(&text, ",\"comment\":");
-	if (comment.p)
-		json_quote(comment, &text);
-	else
-		strbuf_add_str(&text, "null");
+	strbuf_add_char(&text, '{');
+	json_more_text(&text, "decision", slice_str(approves ? "approve" : "reject"));
+	json_more_text(&text, "by", by);
+	json_more_text(&text, "comment", comment);
 	strbuf_add_char(&text, '}');
 	*ret_data = text.failed ? slice_of(NULL, 0) : arena_copy(call->arena, strbuf_slice(&text));
 	strbuf_release(&text);
@@ -326,14 +306,14 @@ static enum hx_code answered_lock_query(struct single *single, const struct unit
 	const struct run_policy *policy = vc->rq.policy;
 	const struct run_step *step = NULL;
 	struct run_row row;
-	enum hx_code code = run_row_take(result, policy->machine_of, policy->context, &vc->arena, &row);
+	enum hx_code code = run_row_take(result, policy->machine_of, policy->context, &vc->task.arena, &row);
 
 	if (!code && !row.expired) {
 		lq->workflow = row.machine->definition->name;
 		step = run_definition_step(row.machine->definition, vc->rq.name);
 	}
 	vc->lock_ms = step ? step->entry_lock_ms : 0;
-	arena_reset(&vc->arena);
+	arena_reset(&vc->task.arena);
 	return HX_OK; /* whatever is wrong with the run, the verb says so */
 }
 
@@ -342,25 +322,25 @@ static void lock_known(struct api_query *query, enum hx_code code)
 	struct lock_query *lq = (struct lock_query *)query;
 	struct verb_call *vc = lq->vc;
 	struct entry_key key = {
-		.workspace = vc->rq.workspace, .entity = call_param(vc->call, "id"), .step = vc->rq.name};
+		.workspace = vc->rq.workspace, .entity = call_param(vc->task.call, "id"), .step = vc->rq.name};
 
 	if (code || !vc->lock_ms) {
 		verb_submit(vc);
 		return;
 	}
 	key.workflow = slice_str(lq->workflow);
-	entry_lock_take(engine_entry_locks(api_of(vc->call)->engine), &vc->ticket, &key, vc->lock_ms);
+	entry_lock_take(engine_entry_locks(api_of(vc->task.call)->engine), &vc->ticket, &key, vc->lock_ms);
 }
 
 static void start_approval(struct verb_call *vc)
 {
-	struct lock_query *lq = arena_zalloc(vc->call->arena, sizeof *lq);
+	struct lock_query *lq = arena_zalloc(vc->task.call->arena, sizeof *lq);
 
 	if (!lq) {
 		verb_end(vc, HX_BUSY, NULL);
 		return;
 	}
-	api_query_init(&lq->query, vc->call, build_lock_query, answered_lock_query);
+	api_query_init(&lq->query, vc->task.call, build_lock_query, answered_lock_query);
 	lq->query.ended = lock_known;
 	lq->vc = vc;
 	api_query_start(&lq->query, (uint64_t)vc->rq.subject);

@@ -100,8 +100,7 @@ void batch_respond_accepted(struct http_call *call, int64_t subject)
 
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
 	add_accepted(subject, &text);
-	api_respond_json(call, 202, &text, /* etag_version= */ 0);
-	strbuf_release(&text);
+	api_answer(call, 202, &text, /* etag_version= */ 0);
 }
 
 /* The request stands, whatever becomes of the waiting. */
