@@ -361,13 +361,23 @@ enum hx_code embed_json(const char *text, const char *otherwise, const char *wha
 
 /* ---- results ---- */
 
-struct embed_reply *embed_reply_new(void)
+enum hx_code embed_begin(struct embed_call *call, struct hx_engine *e, const struct hx_caller *caller,
+			 struct hx_error *err)
 {
-	struct embed_reply *r = calloc(1, sizeof *r);
+	enum hx_code code = embed_enter(e, err);
 
-	if (r)
-		arena_init(&r->arena, RESULT_BYTES_MAX);
-	return r;
+	if (code)
+		return code;
+	call->e = e;
+	code = embed_who(caller, &call->who, err);
+	call->reply = code ? NULL : calloc(1, sizeof *call->reply);
+	if (!code && !call->reply)
+		code = error_set(err, HX_NO_MEMORY, "a result");
+	if (code)
+		embed_leave(e);
+	else
+		arena_init(&call->reply->arena, RESULT_BYTES_MAX);
+	return code;
 }
 
 const char *embed_text(struct embed_reply *r, struct slice text)
@@ -385,9 +395,10 @@ void hx_result_free(struct hx_result *result)
 	free(r);
 }
 
-enum hx_code embed_reply_give(struct embed_reply *r, enum hx_code code, enum hx_code also,
-			      struct hx_result **ret_result, struct hx_error *err)
+enum hx_code embed_end(struct embed_call *call, enum hx_code code, enum hx_code also, struct hx_result **ret_result,
+		       struct hx_error *err)
 {
+	struct embed_reply *r = call->reply;
 	bool told = code == HX_OK || code == also;
 
 	if (told && r->arena.failed) {
@@ -398,5 +409,6 @@ enum hx_code embed_reply_give(struct embed_reply *r, enum hx_code code, enum hx_
 		*ret_result = &r->result;
 	else
 		hx_result_free(&r->result);
+	embed_leave(call->e);
 	return code;
 }

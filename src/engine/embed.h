@@ -55,7 +55,7 @@ struct hx_engine {
 enum hx_code embed_natives_add(struct hx_engine *e, const struct hx_native *natives, size_t n,
 			       struct hx_error *err) HX_MUST_CHECK;
 
-/* Every call is between these two. HX_STOPPING: the engine is being closed. */
+/* Every call is between these two, or embed_begin() and embed_end(). HX_STOPPING: the engine is being closed. */
 enum hx_code embed_enter(struct hx_engine *e, struct hx_error *err) HX_MUST_CHECK;
 void embed_leave(struct hx_engine *e);
 /* Carries the task out in the lane of this hash and waits for its end. */
@@ -77,15 +77,23 @@ struct embed_reply {
 	struct hx_result result;
 	struct arena arena;
 };
-/* NULL without memory. */
-struct embed_reply *embed_reply_new(void);
 /* A copy for the result; NULL: there is none. */
 const char *embed_text(struct embed_reply *r, struct slice text);
+
+/* One call that ends with a result: who asks, and where it goes. */
+struct embed_call {
+	struct hx_engine *e;
+	struct embed_who who;
+	struct embed_reply *reply;
+};
+/* Enters the engine; with HX_OK it is left by embed_end(). */
+enum hx_code embed_begin(struct embed_call *call, struct hx_engine *e, const struct hx_caller *caller,
+			 struct hx_error *err) HX_MUST_CHECK;
 /*
- * Hands it to the caller when the code is HX_OK (or `also`), and frees it otherwise, or when it is not wanted. Says so when
- * its texts found no memory.
+ * Hands the reply to the caller when the code is HX_OK (or `also`), and frees it otherwise, or when it is not wanted. Says so
+ * when its texts found no memory.
  */
-enum hx_code embed_reply_give(struct embed_reply *r, enum hx_code code, enum hx_code also,
-			      struct hx_result **ret_result, struct hx_error *err) HX_MUST_CHECK;
+enum hx_code embed_end(struct embed_call *call, enum hx_code code, enum hx_code also, struct hx_result **ret_result,
+		       struct hx_error *err) HX_MUST_CHECK;
 
 #endif

@@ -11,59 +11,39 @@
 
 #define INPUT_BYTES_MAX (16u << 20) /* as a request's body */
 
-/* Which entity is meant, and where the answer goes. */
+/* Which entity is meant. */
 struct entity_call {
-	struct hx_engine *e;
-	struct embed_who who;
+	struct embed_call call;
 	struct entity_ref ref;
-	struct embed_reply *result;
 };
 
 /* Rows of the user's own table know no workspaces: they are in the one called `default`, and in no other. */
 static enum hx_code find_machine(struct entity_call *call, const char *workflow, struct hx_error *err)
 {
-	const struct entity_machine *machine = engine_machine(call->e->engine, slice_str(workflow));
+	const struct entity_machine *machine = engine_machine(call->call.e->engine, slice_str(workflow));
 
-	if (!machine || (machine->table && !slice_is(call->who.workspace, "default")))
+	if (!machine || (machine->table && !slice_is(call->call.who.workspace, "default")))
 		return error_set(err, HX_NOT_FOUND, "no workflow \"%s\" of kind entity",
 				 excerpt_of(slice_str(workflow)).text);
 	call->ref.machine = machine;
 	return HX_OK;
 }
 
-/* Every call begins so, or with call_find(), and ends with call_end(). */
-static enum hx_code call_begin(struct entity_call *call, const struct hx_caller *caller, const char *workflow,
-			       const char *id, struct hx_error *err)
+/* Behind embed_begin(). */
+static enum hx_code find(struct entity_call *call, const char *workflow, const char *id, struct hx_error *err)
 {
-	enum hx_code code = embed_who(caller, &call->who, err);
-
-	if (!code)
-		code = find_machine(call, workflow, err);
-	call->ref.workspace = call->who.workspace;
+	call->ref.workspace = call->call.who.workspace;
 	call->ref.name = slice_str(id);
-	call->result = code ? NULL : embed_reply_new();
-	if (!code && !call->result)
-		code = error_set(err, HX_NO_MEMORY, "a result");
-	return code;
+	return find_machine(call, workflow, err);
 }
 
 /* Of one that has to be there: what is no name is the name of nothing, and PostgreSQL would refuse the question. */
-static enum hx_code call_find(struct entity_call *call, const struct hx_caller *caller, const char *workflow,
-			      const char *id, struct hx_error *err)
+static enum hx_code find_there(struct entity_call *call, const char *workflow, const char *id, struct hx_error *err)
 {
-	enum hx_code code = call_begin(call, caller, workflow, id, err);
+	enum hx_code code = find(call, workflow, id, err);
 
 	if (!code && utf8_valid_bytes(call->ref.name) != call->ref.name.n)
 		code = error_set(err, HX_NOT_FOUND, "there is no such entity");
-	return code;
-}
-
-static enum hx_code call_end(struct entity_call *call, enum hx_code code, struct hx_result **ret_result,
-			     struct hx_error *err)
-{
-	if (call->result)
-		code = embed_reply_give(call->result, code, /* also= */ HX_INVALID, ret_result, err);
-	embed_leave(call->e);
 	return code;
 }
 
@@ -107,11 +87,11 @@ static enum hx_code answered_create(struct single *single, const struct unit_res
 
 static enum hx_code create(struct creation *c, struct hx_error *err)
 {
-	struct embed_reply *r = c->call.result;
+	struct embed_reply *r = c->call.call.reply;
 	enum hx_code code;
 
 	single_init(&c->single, c, build_create, answered_create);
-	code = embed_carry_out(c->call.e, lane_of(&c->call), &c->single.task);
+	code = embed_carry_out(c->call.call.e, lane_of(&c->call), &c->single.task);
 	if (code)
 		return embed_refuse(err, code,
 				    code == HX_ALREADY_EXISTS ? "an entity of this id exists already" : NULL);
@@ -145,17 +125,17 @@ static enum hx_code check_create(struct creation *c, const char *id, const char 
 enum hx_code hx_entity_create(struct hx_engine *engine, const struct hx_caller *caller, const char *workflow,
 			      const char *id, const char *data, struct hx_result **ret_result, struct hx_error *err)
 {
-	struct creation c = {.call = {.e = engine}};
-	enum hx_code code = embed_enter(engine, err);
+	struct creation c = {0};
+	enum hx_code code = embed_begin(&c.call.call, engine, caller, err);
 
 	if (code)
 		return code;
-	code = call_begin(&c.call, caller, workflow, id, err);
+	code = find(&c.call, workflow, id, err);
 	if (!code)
 		code = check_create(&c, id, data, err);
 	if (!code)
 		code = create(&c, err);
-	return call_end(&c.call, code, ret_result, err);
+	return embed_end(&c.call.call, code, /* also= */ HX_OK, ret_result, err);
 }
 
 /* ---- read ---- */
@@ -172,7 +152,7 @@ static void build_read(const struct single *single, struct unit *unit)
 
 static enum hx_code answered_read(struct single *single, const struct unit_result *result)
 {
-	struct embed_reply *r = ((struct reading *)single->context)->call.result;
+	struct embed_reply *r = ((struct reading *)single->context)->call.call.reply;
 	const struct db_rows *rows = &result->rows[0];
 
 	if (rows->n == 0)
@@ -189,12 +169,12 @@ static enum hx_code answered_read(struct single *single, const struct unit_resul
 enum hx_code hx_entity_read(struct hx_engine *engine, const struct hx_caller *caller, const char *workflow,
 			    const char *id, struct hx_result **ret_result, struct hx_error *err)
 {
-	struct reading reading = {.call = {.e = engine}};
-	enum hx_code code = embed_enter(engine, err);
+	struct reading reading = {0};
+	enum hx_code code = embed_begin(&reading.call.call, engine, caller, err);
 
 	if (code)
 		return code;
-	code = call_find(&reading.call, caller, workflow, id, err);
+	code = find_there(&reading.call, workflow, id, err);
 	if (!code) {
 		single_init(&reading.single, &reading, build_read, answered_read);
 		code = embed_carry_out(engine, lane_of(&reading.call), &reading.single.task);
@@ -206,7 +186,7 @@ enum hx_code hx_entity_read(struct hx_engine *engine, const struct hx_caller *ca
 		if (code)
 			(void)embed_refuse(err, code, code == HX_NOT_FOUND ? "there is no such entity" : NULL);
 	}
-	return call_end(&reading.call, code, ret_result, err);
+	return embed_end(&reading.call.call, code, /* also= */ HX_OK, ret_result, err);
 }
 
 /* ---- fire ---- */
@@ -254,12 +234,12 @@ static enum hx_code fire(struct entity_call *call, const struct step_request *rq
 	if (code)
 		return code;
 	f.fire.rq.ref = call->ref;
-	f.fire.rq.requester = call->who.requester;
+	f.fire.rq.requester = call->call.who.requester;
 	f.fire.rq.traceparent = trace_new(trace);
 	latch_init(&f.latch);
-	entity_fire_start(&f.fire, call->e->engine);
+	entity_fire_start(&f.fire, call->call.e->engine);
 	latch_wait(&f.latch);
-	code = take_fired(call->result, &f.fire.step, f.code, err);
+	code = take_fired(call->call.reply, &f.fire.step, f.code, err);
 	entity_fire_release(&f.fire);
 	latch_release(&f.latch);
 	return code;
@@ -268,22 +248,22 @@ static enum hx_code fire(struct entity_call *call, const struct step_request *rq
 enum hx_code hx_entity_fire(struct hx_engine *engine, const struct hx_caller *caller,
 			    const struct hx_fire_request *request, struct hx_result **ret_result, struct hx_error *err)
 {
-	struct entity_call call = {.e = engine};
+	struct entity_call call = {0};
 	struct step_request rq = {.mode = STEP_FIRE};
 	struct hx_fire_request own;
-	enum hx_code code = embed_enter(engine, err);
+	enum hx_code code = embed_begin(&call.call, engine, caller, err);
 
 	if (code)
 		return code;
 	code = SIZED_READ(request, &own, "hx_fire_request", err);
 	if (!code)
-		code = call_find(&call, caller, own.workflow, own.id, err);
+		code = find_there(&call, own.workflow, own.id, err);
 	if (!code) {
 		rq.step_key = slice_str(own.step);
 		rq.version = own.version;
 		code = fire(&call, &rq, own.input, "input", err);
 	}
-	return call_end(&call, code, ret_result, err);
+	return embed_end(&call.call, code, /* also= */ HX_INVALID, ret_result, err);
 }
 
 /* ---- resolve ---- */
@@ -292,20 +272,20 @@ enum hx_code hx_entity_resolve(struct hx_engine *engine, const struct hx_caller 
 			       const struct hx_resolve_request *request, struct hx_result **ret_result,
 			       struct hx_error *err)
 {
-	struct entity_call call = {.e = engine};
+	struct entity_call call = {0};
 	struct step_request rq = {0};
 	struct hx_resolve_request own;
-	enum hx_code code = embed_enter(engine, err);
+	enum hx_code code = embed_begin(&call.call, engine, caller, err);
 
 	if (code)
 		return code;
 	code = SIZED_READ(request, &own, "hx_resolve_request", err);
 	if (!code)
-		code = call_find(&call, caller, own.workflow, own.id, err);
+		code = find_there(&call, own.workflow, own.id, err);
 	if (!code) {
 		rq.mode = own.done ? STEP_RESOLVE_DONE : STEP_RESOLVE_NOT_DONE;
 		rq.step_key = slice_str(own.step);
 		code = fire(&call, &rq, own.output, "output", err);
 	}
-	return call_end(&call, code, ret_result, err);
+	return embed_end(&call.call, code, /* also= */ HX_INVALID, ret_result, err);
 }

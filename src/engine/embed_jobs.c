@@ -5,8 +5,8 @@
 #include "flow/single.h"
 
 struct redrive {
+	struct embed_call call;
 	struct single single;
-	struct embed_who who;
 	int64_t subject;
 };
 
@@ -14,7 +14,7 @@ static void build_redrive(const struct single *single, struct unit *unit)
 {
 	const struct redrive *r = single->context;
 
-	job_redrive(unit, &single->stamp, r->who.workspace, r->subject);
+	job_redrive(unit, &single->stamp, r->call.who.workspace, r->subject);
 }
 
 static enum hx_code answered_redrive(struct single *single, const struct unit_result *result)
@@ -23,13 +23,14 @@ static enum hx_code answered_redrive(struct single *single, const struct unit_re
 	return job_redriven(result);
 }
 
-static enum hx_code redrive(struct hx_engine *e, struct redrive *r, struct embed_reply *reply, struct hx_error *err)
+static enum hx_code redrive(struct redrive *r, struct hx_error *err)
 {
+	struct embed_reply *reply = r->call.reply;
 	char id[ID_TEXT_BYTES];
 	enum hx_code code;
 
 	single_init(&r->single, r, build_redrive, answered_redrive);
-	code = embed_carry_out(e, (uint64_t)r->subject, &r->single.task);
+	code = embed_carry_out(r->call.e, (uint64_t)r->subject, &r->single.task);
 	if (code)
 		return embed_refuse(err, code, job_redrive_detail(code));
 	id_format("job", r->subject, id);
@@ -45,20 +46,13 @@ enum hx_code hx_job_redrive(struct hx_engine *engine, const struct hx_caller *ca
 			    struct hx_result **ret_result, struct hx_error *err)
 {
 	struct redrive r = {0};
-	struct embed_reply *reply = NULL;
-	enum hx_code code = embed_enter(engine, err);
+	enum hx_code code = embed_begin(&r.call, engine, caller, err);
 
 	if (code)
 		return code;
-	code = embed_who(caller, &r.who, err);
-	if (!code && !id_parse("job", slice_str(id), &r.subject))
+	if (id_parse("job", slice_str(id), &r.subject))
+		code = redrive(&r, err);
+	else
 		code = embed_refuse(err, HX_NOT_FOUND, job_redrive_detail(HX_NOT_FOUND));
-	if (!code) {
-		reply = embed_reply_new();
-		code = reply ? redrive(engine, &r, reply, err) : error_set(err, HX_NO_MEMORY, "a result");
-	}
-	if (reply)
-		code = embed_reply_give(reply, code, /* also= */ HX_OK, ret_result, err);
-	embed_leave(engine);
-	return code;
+	return embed_end(&r.call, code, /* also= */ HX_OK, ret_result, err);
 }

@@ -48,11 +48,10 @@ static void take_row(struct embed_reply *r, const struct run_row *row)
 /* ---- start ---- */
 
 struct start {
+	struct embed_call call;
 	struct single single;
-	struct hx_engine *e;
 	struct run_start start;
 	char trace[TRACE_PARENT_BYTES];
-	struct embed_reply *result;
 };
 
 static void build_create(const struct single *single, struct unit *unit)
@@ -76,10 +75,10 @@ static void build_by_key(const struct single *single, struct unit *unit)
 static enum hx_code answered_by_key(struct single *single, const struct unit_result *result)
 {
 	struct start *s = single->context;
-	enum hx_code code = run_start_found(&s->start, result, &s->result->arena);
+	enum hx_code code = run_start_found(&s->start, result, &s->call.reply->arena);
 
 	if (!code)
-		take_row(s->result, &s->start.row);
+		take_row(s->call.reply, &s->start.row);
 	return code;
 }
 
@@ -87,18 +86,18 @@ static enum hx_code carry_out(struct start *s, void (*build)(const struct single
 			      enum hx_code (*answered)(struct single *, const struct unit_result *))
 {
 	single_init(&s->single, s, build, answered);
-	return embed_carry_out(s->e, run_start_lane(&s->start), &s->single.task);
+	return embed_carry_out(s->call.e, run_start_lane(&s->start), &s->single.task);
 }
 
 static enum hx_code create(struct start *s, struct hx_error *err)
 {
-	struct runs *runs = engine_runs(s->e->engine);
+	struct runs *runs = engine_runs(s->call.e->engine);
 	enum hx_code code = carry_out(s, build_create, answered_create);
 
 	if (!code) {
 		run_start_take_created(&s->start, &s->single);
-		take_row(s->result, &s->start.row);
-		s->result->result.created = 1;
+		take_row(s->call.reply, &s->start.row);
+		s->call.reply->result.created = 1;
 		runs_drive(runs_created(runs, &s->start.spec, &s->start.row));
 	} else if (code == HX_ALREADY_EXISTS && s->start.spec.key.p) {
 		code = carry_out(s, build_by_key, answered_by_key);
@@ -106,21 +105,18 @@ static enum hx_code create(struct start *s, struct hx_error *err)
 	return code ? embed_refuse(err, code, s->start.detail) : HX_OK;
 }
 
-static enum hx_code read_request(struct start *s, const struct hx_caller *caller, const struct hx_run_request *request,
-				 struct hx_error *err)
+static enum hx_code read_request(struct start *s, const struct hx_run_request *request, struct hx_error *err)
 {
-	struct embed_who who;
+	const struct embed_who *who = &s->call.who;
 	struct json input;
-	enum hx_code code = embed_who(caller, &who, err);
+	enum hx_code code = embed_json(request->input, "{}", "input", SIZE_MAX, &input, err);
 
-	if (!code)
-		code = embed_json(request->input, "{}", "input", SIZE_MAX, &input, err);
 	if (code)
 		return code;
-	code = run_start_init(&s->start, s->e->engine,
+	code = run_start_init(&s->start, s->call.e->engine,
 			      &(struct run_wanted){
-				      .workspace = who.workspace,
-				      .requester = who.requester,
+				      .workspace = who->workspace,
+				      .requester = who->requester,
 				      .traceparent = trace_new(s->trace),
 				      .workflow = slice_str(request->workflow),
 				      .key = slice_str(request->key),
@@ -135,50 +131,41 @@ static enum hx_code read_request(struct start *s, const struct hx_caller *caller
 enum hx_code hx_run_start(struct hx_engine *engine, const struct hx_caller *caller,
 			  const struct hx_run_request *request, struct hx_result **ret_result, struct hx_error *err)
 {
-	struct start s = {.e = engine};
+	struct start s = {0};
 	struct hx_run_request own;
-	enum hx_code code = embed_enter(engine, err);
+	enum hx_code code = embed_begin(&s.call, engine, caller, err);
 
 	if (code)
 		return code;
-	s.result = embed_reply_new();
-	if (!s.result)
-		code = error_set(err, HX_NO_MEMORY, "a result");
+	code = SIZED_READ(request, &own, "hx_run_request", err);
 	if (!code)
-		code = SIZED_READ(request, &own, "hx_run_request", err);
-	if (!code)
-		code = read_request(&s, caller, &own, err);
+		code = read_request(&s, &own, err);
 	if (!code)
 		code = create(&s, err);
-	if (s.result)
-		code = embed_reply_give(s.result, code, /* also= */ HX_OK, ret_result, err);
-	embed_leave(engine);
-	return code;
+	return embed_end(&s.call, code, /* also= */ HX_OK, ret_result, err);
 }
 
 /* ---- wait ---- */
 
 struct run_waiting {
 	struct end_wait wait;
-	struct hx_engine *e;
-	struct slice workspace;
-	struct embed_reply *result;
+	struct embed_call call;
 	const char *detail; /* of a refusal; NULL: the code says it all */
 };
 
 static void read_run(const struct end_wait *wait, struct unit *unit)
 {
-	run_read(unit, ((const struct run_waiting *)wait)->workspace, wait->subject);
+	run_read(unit, ((const struct run_waiting *)wait)->call.who.workspace, wait->subject);
 }
 
 static enum hx_code show(struct end_wait *wait, const struct unit_result *result)
 {
 	struct run_waiting *w = (struct run_waiting *)wait;
 	struct run_row row;
-	enum hx_code code = runs_take(engine_runs(w->e->engine), result, &w->result->arena, &row);
+	enum hx_code code = runs_take(engine_runs(w->call.e->engine), result, &w->call.reply->arena, &row);
 
 	if (!code) {
-		take_row(w->result, &row);
+		take_row(w->call.reply, &row);
 		wait->over = run_is_terminal(row.status);
 	}
 	w->detail = runs_detail(code);
@@ -187,7 +174,7 @@ static enum hx_code show(struct end_wait *wait, const struct unit_result *result
 
 static void forget(struct end_wait *wait)
 {
-	arena_reset(&((struct run_waiting *)wait)->result->arena);
+	arena_reset(&((struct run_waiting *)wait)->call.reply->arena);
 }
 
 static bool has_ended(struct slice status)
@@ -197,50 +184,37 @@ static bool has_ended(struct slice status)
 	return !known || run_is_terminal(known);
 }
 
-static enum hx_code wait_for(struct hx_engine *e, struct slice workspace, int64_t subject, int64_t wait_ms,
-			     struct hx_result **ret_result, struct hx_error *err)
+static enum hx_code wait_for(struct run_waiting *w, int64_t subject, int64_t wait_ms, struct hx_error *err)
 {
 	static const struct end_wait_kind kind = {.read = read_run, .show = show, .forget = forget};
-	struct run_waiting w = {.e = e, .workspace = workspace, .result = embed_reply_new()};
 	enum hx_code code;
 
-	if (!w.result)
-		return error_set(err, HX_NO_MEMORY, "a result");
-	end_wait_init(&w.wait, &kind, subject, run_end_topic(subject), wait_ms);
-	w.wait.has_ended = has_ended;
-	code = embed_carry_out(e, (uint64_t)subject, &w.wait.task);
-	if (code)
-		(void)embed_refuse(err, code, w.detail);
-	return embed_reply_give(w.result, code, /* also= */ HX_OK, ret_result, err);
+	end_wait_init(&w->wait, &kind, subject, run_end_topic(subject), wait_ms);
+	w->wait.has_ended = has_ended;
+	code = embed_carry_out(w->call.e, (uint64_t)subject, &w->wait.task);
+	return code ? embed_refuse(err, code, w->detail) : HX_OK;
 }
 
-/* Who asks, and for which run. */
-static enum hx_code find(const struct hx_caller *caller, const char *id, struct embed_who *ret_who,
-			 int64_t *ret_subject, struct hx_error *err)
+static enum hx_code find(const char *id, int64_t *ret_subject, struct hx_error *err)
 {
-	enum hx_code code = embed_who(caller, ret_who, err);
-
-	if (code || id_parse("run", slice_str(id), ret_subject))
-		return code;
-	return embed_refuse(err, HX_NOT_FOUND, runs_detail(HX_NOT_FOUND));
+	return id_parse("run", slice_str(id), ret_subject) ? HX_OK
+							   : embed_refuse(err, HX_NOT_FOUND, runs_detail(HX_NOT_FOUND));
 }
 
 enum hx_code hx_run_wait(struct hx_engine *engine, const struct hx_caller *caller, const char *id, int64_t timeout_ms,
 			 struct hx_result **ret_result, struct hx_error *err)
 {
 	bool for_ever = timeout_ms < 0 || timeout_ms > DURATION_MS_MAX;
-	struct embed_who who;
+	struct run_waiting w = {0};
 	int64_t subject;
-	enum hx_code code = embed_enter(engine, err);
+	enum hx_code code = embed_begin(&w.call, engine, caller, err);
 
 	if (code)
 		return code;
-	code = find(caller, id, &who, &subject, err);
+	code = find(id, &subject, err);
 	if (!code)
-		code = wait_for(engine, who.workspace, subject, for_ever ? DURATION_MS_MAX : timeout_ms, ret_result,
-				err);
-	embed_leave(engine);
-	return code;
+		code = wait_for(&w, subject, for_ever ? DURATION_MS_MAX : timeout_ms, err);
+	return embed_end(&w.call, code, /* also= */ HX_OK, ret_result, err);
 }
 
 /* ---- tell ---- */
@@ -310,16 +284,16 @@ static void take_verb(struct embed_reply *r, const struct run_verb *v)
 	};
 }
 
-static enum hx_code tell(struct hx_engine *e, const struct embed_who *who, int64_t subject,
-			 const struct hx_message *message, struct embed_reply *r, struct hx_error *err)
+static enum hx_code tell(struct embed_call *call, int64_t subject, const struct hx_message *message,
+			 struct hx_error *err)
 {
 	struct run_verb_request rq = {
-		.workspace = who->workspace,
+		.workspace = call->who.workspace,
 		.subject = subject,
 		.version = message->version,
 		.name = slice_str(message->name),
 		.event_id = slice_str(message->event_id),
-		.policy = runs_policy(engine_runs(e->engine)),
+		.policy = runs_policy(engine_runs(call->e->engine)),
 	};
 	struct run_verb verb = {0};
 	struct arena arena;
@@ -331,16 +305,17 @@ static enum hx_code tell(struct hx_engine *e, const struct embed_who *who, int64
 	arena_init(&arena, VERB_BYTES_MAX);
 	rq.kind = verbs[message->verb].kind;
 	rq.done = verbs[message->verb].done;
-	rq.data = verbs[message->verb].decision ? make_decision(verbs[message->verb].decision, who->requester, &arena)
-						: data.raw;
+	rq.data = verbs[message->verb].decision
+			  ? make_decision(verbs[message->verb].decision, call->who.requester, &arena)
+			  : data.raw;
 	run_verb_init(&verb, &rq, &arena);
-	code = arena.failed ? HX_NO_MEMORY : embed_carry_out(e, (uint64_t)subject, &verb.task);
+	code = arena.failed ? HX_NO_MEMORY : embed_carry_out(call->e, (uint64_t)subject, &verb.task);
 	if (code == HX_CONFIG_ERROR)
 		code = embed_refuse(err, HX_BUSY, runs_detail(HX_BUSY));
 	else if (code)
 		(void)embed_refuse(err, code, verb.detail || code == HX_BUSY ? verb.detail : runs_detail(code));
 	else
-		take_verb(r, &verb);
+		take_verb(call->reply, &verb);
 	arena_release(&arena);
 	return code;
 }
@@ -348,23 +323,17 @@ static enum hx_code tell(struct hx_engine *e, const struct embed_who *who, int64
 enum hx_code hx_run_tell(struct hx_engine *engine, const struct hx_caller *caller, const char *id,
 			 const struct hx_message *message, struct hx_result **ret_result, struct hx_error *err)
 {
-	struct embed_reply *r = NULL;
+	struct embed_call call;
 	struct hx_message own;
-	struct embed_who who;
 	int64_t subject;
-	enum hx_code code = embed_enter(engine, err);
+	enum hx_code code = embed_begin(&call, engine, caller, err);
 
 	if (code)
 		return code;
 	code = SIZED_READ(message, &own, "hx_message", err);
 	if (!code)
-		code = find(caller, id, &who, &subject, err);
-	if (!code) {
-		r = embed_reply_new();
-		code = r ? tell(engine, &who, subject, &own, r, err) : error_set(err, HX_NO_MEMORY, "a result");
-	}
-	if (r)
-		code = embed_reply_give(r, code, /* also= */ HX_OK, ret_result, err);
-	embed_leave(engine);
-	return code;
+		code = find(id, &subject, err);
+	if (!code)
+		code = tell(&call, subject, &own, err);
+	return embed_end(&call, code, /* also= */ HX_OK, ret_result, err);
 }
