@@ -126,8 +126,8 @@ struct api_query {
 	/* NULL, or who tells instead: at the end, in a lane's or a reader's thread. See api_query_tell(). */
 	void (*ended)(struct api_query *query, enum hx_code code);
 	/* private */
-	void (*build)(const struct single *single, struct unit *unit);
-	enum hx_code (*answered)(struct single *single, const struct unit_result *result);
+	void (*build)(struct api_query *query, struct unit *unit);
+	enum hx_code (*answered)(struct api_query *query, const struct unit_result *result);
 	uint64_t hash;
 	bool lost; /* to a record of the same key */
 	/* Whatever the functions need. */
@@ -141,12 +141,11 @@ struct api_query {
 };
 
 /* For one that is part of something larger, in zeroed memory that lives as long as the exchange. */
-void api_query_init(struct api_query *query, struct http_call *call,
-		    void (*build)(const struct single *, struct unit *),
-		    enum hx_code (*answered)(struct single *, const struct unit_result *));
+void api_query_init(struct api_query *query, struct http_call *call, void (*build)(struct api_query *, struct unit *),
+		    enum hx_code (*answered)(struct api_query *, const struct unit_result *));
 /* In the exchange's arena; NULL after answering 503. */
-struct api_query *api_query_new(struct http_call *call, void (*build)(const struct single *, struct unit *),
-				enum hx_code (*answered)(struct single *, const struct unit_result *));
+struct api_query *api_query_new(struct http_call *call, void (*build)(struct api_query *, struct unit *),
+				enum hx_code (*answered)(struct api_query *, const struct unit_result *));
 /* In the lane of this hash: writes, and reads of one row by its key. */
 void api_query_start(struct api_query *query, uint64_t hash);
 /* Beside the lanes: lists, whose length must not hold up anybody's commit. The unit only reads. */

@@ -81,17 +81,14 @@ static bool read_key(struct http_call *call, struct json body, struct slice *ret
 
 /* ---- create ---- */
 
-static void build_create(const struct single *single, struct unit *unit)
+static void build_create(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-
-	account_create(unit, &single->stamp, api_workspace(query->call), query->name, single->fresh_id, query->number);
+	account_create(unit, &query->single.stamp, api_workspace(query->call), query->name, query->single.fresh_id,
+		       query->number);
 }
 
-static enum hx_code answered_create(struct single *single, const struct unit_result *result)
+static enum hx_code answered_create(struct api_query *query, const struct unit_result *result)
 {
-	struct api_query *query = single->context;
-
 	query->detail = "an account of this id exists already";
 	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
 }
@@ -124,16 +121,13 @@ void api_account_create(struct http_call *call)
 
 /* ---- show and list ---- */
 
-static void build_show(const struct single *single, struct unit *unit)
+static void build_show(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-
 	account_read(unit, api_workspace(query->call), query->name);
 }
 
-static enum hx_code answered_show(struct single *single, const struct unit_result *result)
+static enum hx_code answered_show(struct api_query *query, const struct unit_result *result)
 {
-	struct api_query *query = single->context;
 	const struct db_rows *rows = &result->rows[0];
 
 	query->detail = no_account;
@@ -162,10 +156,8 @@ static const struct row_member account_members[] = {
 	{.name = NULL},
 };
 
-static void build_list(const struct single *single, struct unit *unit)
+static void build_list(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-
 	account_list(unit, api_workspace(query->call), query->after, query->limit + 1);
 }
 
@@ -195,9 +187,8 @@ static const struct row_member entry_members[] = {
 	{.name = NULL},
 };
 
-static void build_ledger(const struct single *single, struct unit *unit)
+static void build_ledger(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
 	struct slice workspace = api_workspace(query->call);
 
 	account_read(unit, workspace, query->name);

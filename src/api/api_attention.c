@@ -5,9 +5,8 @@
 #include "base/json_walk.h"
 #include "flow/attention.h"
 
-static void build_list(const struct single *single, struct unit *unit)
+static void build_list(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
 	struct attention_filter filter = {
 		.workspace = api_workspace(query->call),
 		.kind = query->name,

@@ -26,9 +26,8 @@ void api_batch_show(struct http_call *call)
 
 /* ---- lists ---- */
 
-static void build_list(const struct single *single, struct unit *unit)
+static void build_list(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
 	struct batch_filter filter = {
 		.workspace = api_workspace(query->call),
 		.status = query->status_wanted,
@@ -70,10 +69,8 @@ void api_batch_list(struct http_call *call)
 
 enum { LINE_BATCH, LINE_ITEMS };
 
-static void build_items(const struct single *single, struct unit *unit)
+static void build_items(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-
 	batch_read(unit, api_workspace(query->call), query->subject);
 	item_list(unit, query->subject, query->status_wanted, query->name, query->number - 1, query->limit + 1);
 }

@@ -83,10 +83,8 @@ static int64_t version_in_force(struct http_call *call, struct slice name)
 	return sought.version;
 }
 
-static void build_show(const struct single *single, struct unit *unit)
+static void build_show(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-
 	UNIT_ADD(unit, UNIT_ANY, &stmt_version, db_text(query->name), db_int(query->number));
 }
 
@@ -97,9 +95,8 @@ static const char *nothing_words(const struct api_query *query)
 	return api_no_workflow_words(query->call, query->name, /* kind= */ NULL);
 }
 
-static enum hx_code answered_show(struct single *single, const struct unit_result *result)
+static enum hx_code answered_show(struct api_query *query, const struct unit_result *result)
 {
-	struct api_query *query = single->context;
 	const struct db_rows *rows = &result->rows[0];
 	struct json definition, kind;
 

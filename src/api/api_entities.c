@@ -85,18 +85,15 @@ static struct slice name_to_create(struct api_query *query)
 	return slice_str(query->id);
 }
 
-static void build_create(const struct single *single, struct unit *unit)
+static void build_create(struct api_query *query, struct unit *unit)
 {
-	struct api_query *query = single->context;
 	struct entity_ref ref = {api_workspace(query->call), query->machine, name_to_create(query)};
 
-	entity_create(unit, &single->stamp, &ref, single->fresh_id, query->data);
+	entity_create(unit, &query->single.stamp, &ref, query->single.fresh_id, query->data);
 }
 
-static enum hx_code answered_create(struct single *single, const struct unit_result *result)
+static enum hx_code answered_create(struct api_query *query, const struct unit_result *result)
 {
-	struct api_query *query = single->context;
-
 	query->detail = "an entity of this id exists already";
 	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
 }
@@ -153,17 +150,15 @@ void api_entity_create(struct http_call *call)
 
 /* ---- show and list ---- */
 
-static void build_show(const struct single *single, struct unit *unit)
+static void build_show(struct api_query *query, struct unit *unit)
 {
-	struct entity_ref ref = ref_of(single->context);
+	struct entity_ref ref = ref_of(query);
 
 	entity_read(unit, &ref);
 }
 
-static enum hx_code answered_show(struct single *single, const struct unit_result *result)
+static enum hx_code answered_show(struct api_query *query, const struct unit_result *result)
 {
-	struct api_query *query = single->context;
-
 	if (result->rows[0].n == 0) {
 		query->detail = "there is no such entity";
 		return HX_NOT_FOUND;
@@ -185,10 +180,8 @@ void api_entity_show(struct http_call *call)
 	api_query_start(query, entity_hash(api_workspace(call), machine->workflow->name, query->name));
 }
 
-static void build_list(const struct single *single, struct unit *unit)
+static void build_list(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-
 	struct entity_ref ref = ref_of(query);
 
 	entity_list(unit, &ref, query->status_wanted, query->held, query->after, query->limit + 1);

@@ -64,10 +64,8 @@ static void build_of_entity(const struct api_query *query, struct unit *unit)
 		 db_text(query->name), db_int(query->number), db_int(query->limit + 1));
 }
 
-static void build(const struct single *single, struct unit *unit)
+static void build(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-
 	if (query->of)
 		build_by_id(query, unit);
 	else

@@ -179,17 +179,13 @@ void api_job_push(struct http_call *call)
 
 /* ---- show and list ---- */
 
-static void build_show(const struct single *single, struct unit *unit)
+static void build_show(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-
 	job_read_in(unit, api_workspace(query->call), query->subject);
 }
 
-static enum hx_code answered_show(struct single *single, const struct unit_result *result)
+static enum hx_code answered_show(struct api_query *query, const struct unit_result *result)
 {
-	struct api_query *query = single->context;
-
 	query->detail = "there is no such job";
 	if (result->rows[0].n == 0)
 		return HX_NOT_FOUND;
@@ -214,10 +210,8 @@ void api_job_show(struct http_call *call)
 	api_query_start(query, (uint64_t)subject);
 }
 
-static void build_list(const struct single *single, struct unit *unit)
+static void build_list(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-
 	job_list(unit, api_workspace(query->call), query->status_wanted, query->name, query->subject, query->limit + 1);
 }
 
@@ -239,17 +233,13 @@ void api_job_list(struct http_call *call)
 
 /* ---- redrive ---- */
 
-static void build_redrive(const struct single *single, struct unit *unit)
+static void build_redrive(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-
-	job_redrive(unit, &single->stamp, api_workspace(query->call), query->subject);
+	job_redrive(unit, &query->single.stamp, api_workspace(query->call), query->subject);
 }
 
-static enum hx_code answered_redrive(struct single *single, const struct unit_result *result)
+static enum hx_code answered_redrive(struct api_query *query, const struct unit_result *result)
 {
-	struct api_query *query = single->context;
-
 	enum hx_code code = job_redriven(result);
 
 	query->detail = job_redrive_detail(code);

@@ -116,9 +116,8 @@ static void add_row(struct api_query *query, const struct db_rows *rows, size_t 
 	}
 }
 
-static enum hx_code answered(struct single *single, const struct unit_result *result)
+static enum hx_code answered(struct api_query *query, const struct unit_result *result)
 {
-	struct api_query *query = single->context;
 	const struct api_list *list = query->list;
 	const struct db_rows *rows = &result->rows[list->line];
 	size_t most = rows->n > (size_t)query->limit ? (size_t)query->limit : rows->n, n = 0;

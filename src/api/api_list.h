@@ -32,7 +32,7 @@ enum api_cursor {
 };
 
 struct api_list {
-	void (*build)(const struct single *single, struct unit *unit);
+	void (*build)(struct api_query *query, struct unit *unit);
 	struct api_filter filters[API_LIST_FILTERS_MAX + 1];
 	size_t line; /* of the unit, where the rows are */
 	enum api_cursor cursor;

@@ -24,7 +24,7 @@ static void build(const struct single *single, struct unit *unit)
 		api_json_init(&json, query->status, strbuf_slice(&query->text), query->etag);
 		api_gate_open_unit(gate, &json.answer, query->text.failed, unit);
 	}
-	query->build(single, unit);
+	query->build(query, unit);
 }
 
 static enum hx_code answered(struct single *single, const struct unit_result *result)
@@ -36,7 +36,7 @@ static enum hx_code answered(struct single *single, const struct unit_result *re
 	query->lost = gate && api_gate_lost(result);
 	if (query->lost)
 		return HX_IN_FLIGHT; /* or done: the gate finds out */
-	code = query->answered(single, result);
+	code = query->answered(query, result);
 	if (!code && query->render && !gate)
 		render(query);
 	return code;
@@ -92,8 +92,8 @@ static void query_end(struct seat *seat, enum hx_code code)
 }
 
 void api_query_init(struct api_query *query, struct http_call *call,
-		    void (*build_unit)(const struct single *, struct unit *),
-		    enum hx_code (*unit_answered)(struct single *, const struct unit_result *))
+		    void (*build_unit)(struct api_query *, struct unit *),
+		    enum hx_code (*unit_answered)(struct api_query *, const struct unit_result *))
 {
 	query->call = call;
 	query->status = 200;
@@ -104,8 +104,8 @@ void api_query_init(struct api_query *query, struct http_call *call,
 	query->seat = (struct seat){.task = &query->single.task, .done = query_end};
 }
 
-struct api_query *api_query_new(struct http_call *call, void (*build_unit)(const struct single *, struct unit *),
-				enum hx_code (*unit_answered)(struct single *, const struct unit_result *))
+struct api_query *api_query_new(struct http_call *call, void (*build_unit)(struct api_query *, struct unit *),
+				enum hx_code (*unit_answered)(struct api_query *, const struct unit_result *))
 {
 	struct api_query *query = arena_zalloc(call->arena, sizeof *query);
 

@@ -26,17 +26,13 @@ static const struct route *route_by_id(const struct route *by_key)
 	return NULL;
 }
 
-static void build_find(const struct single *single, struct unit *unit)
+static void build_find(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-
 	run_find_key(unit, api_workspace(query->call), query->name, query->data);
 }
 
-static enum hx_code answered_find(struct single *single, const struct unit_result *result)
+static enum hx_code answered_find(struct api_query *query, const struct unit_result *result)
 {
-	struct api_query *query = single->context;
-
 	if (result->rows[0].n == 0) {
 		query->detail = "this key has no run of this workflow";
 		return HX_NOT_FOUND;

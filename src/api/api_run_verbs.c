@@ -292,16 +292,16 @@ struct lock_query {
 	const char *workflow;
 };
 
-static void build_lock_query(const struct single *single, struct unit *unit)
+static void build_lock_query(struct api_query *query, struct unit *unit)
 {
-	const struct verb_call *vc = ((const struct lock_query *)single->context)->vc;
+	const struct verb_call *vc = ((const struct lock_query *)query)->vc;
 
 	run_read(unit, vc->rq.workspace, vc->rq.subject);
 }
 
-static enum hx_code answered_lock_query(struct single *single, const struct unit_result *result)
+static enum hx_code answered_lock_query(struct api_query *query, const struct unit_result *result)
 {
-	struct lock_query *lq = single->context;
+	struct lock_query *lq = (struct lock_query *)query;
 	struct verb_call *vc = lq->vc;
 	const struct run_policy *policy = vc->rq.policy;
 	const struct run_step *step = NULL;

@@ -85,16 +85,16 @@ struct creation {
 	enum run_wait_wrap wrap; /* of what is there already */
 };
 
-static void build_create(const struct single *single, struct unit *unit)
+static void build_create(struct api_query *query, struct unit *unit)
 {
-	struct creation *c = single->context;
+	struct creation *c = (struct creation *)query;
 
-	run_start_build(&c->start, single, unit);
+	run_start_build(&c->start, &query->single, unit);
 }
 
-static enum hx_code answered_create(struct single *single, const struct unit_result *result)
+static enum hx_code answered_create(struct api_query *query, const struct unit_result *result)
 {
-	(void)single;
+	(void)query;
 	return run_start_answered(result);
 }
 
@@ -108,16 +108,16 @@ static void render_create(struct api_query *query)
 	run_wait_wrap(&c->start.row, RUN_CREATED, &query->text);
 }
 
-static void build_by_key(const struct single *single, struct unit *unit)
+static void build_by_key(struct api_query *query, struct unit *unit)
 {
-	const struct creation *c = CONTAINER_OF(single->context, struct creation, by_key);
+	const struct creation *c = CONTAINER_OF(query, struct creation, by_key);
 
 	run_start_build_find(&c->start, unit);
 }
 
-static enum hx_code answered_by_key(struct single *single, const struct unit_result *result)
+static enum hx_code answered_by_key(struct api_query *query, const struct unit_result *result)
 {
-	struct creation *c = CONTAINER_OF(single->context, struct creation, by_key);
+	struct creation *c = CONTAINER_OF(query, struct creation, by_key);
 	enum hx_code code = run_wait_show_started(&c->start, result, &c->wrap, &c->by_key.text);
 
 	c->by_key.detail = c->start.detail;
@@ -198,16 +198,13 @@ bool api_run_id(struct http_call *call, int64_t *ret_subject)
 	return false;
 }
 
-static void build_show(const struct single *single, struct unit *unit)
+static void build_show(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-
 	run_read(unit, api_workspace(query->call), query->subject);
 }
 
-static enum hx_code answered_show(struct single *single, const struct unit_result *result)
+static enum hx_code answered_show(struct api_query *query, const struct unit_result *result)
 {
-	struct api_query *query = single->context;
 	struct run_row row;
 	enum hx_code code = run_wait_show(query->call, result, RUN_BARE, &query->text, &row);
 
@@ -236,9 +233,8 @@ void api_run_show(struct http_call *call)
 
 /* ---- list ---- */
 
-static void build_list(const struct single *single, struct unit *unit)
+static void build_list(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
 	struct run_filter filter = {
 		.workspace = api_workspace(query->call),
 		.status = query->status_wanted,

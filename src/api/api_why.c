@@ -48,16 +48,13 @@ static const char *node_of(const struct api_query *query)
 
 /* ---- jobs ---- */
 
-static void build_job(const struct single *single, struct unit *unit)
+static void build_job(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-
 	why_read_job(unit, api_workspace(query->call), query->subject);
 }
 
-static enum hx_code answered_job(struct single *single, const struct unit_result *result)
+static enum hx_code answered_job(struct api_query *query, const struct unit_result *result)
 {
-	struct api_query *query = single->context;
 	const struct db_rows *rows = &result->rows[0];
 	struct port_sight sight;
 	struct why why;
@@ -77,16 +74,13 @@ static enum hx_code answered_job(struct single *single, const struct unit_result
 
 /* ---- runs ---- */
 
-static void build_run(const struct single *single, struct unit *unit)
+static void build_run(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-
 	why_read_run(unit, api_workspace(query->call), query->subject);
 }
 
-static enum hx_code answered_run(struct single *single, const struct unit_result *result)
+static enum hx_code answered_run(struct api_query *query, const struct unit_result *result)
 {
-	struct api_query *query = single->context;
 	const struct run_policy *policy = runs_policy(engine_runs(api_of(query->call)->engine));
 	struct port_sight sight;
 	struct arena arena;
@@ -118,16 +112,13 @@ static enum hx_code answered_run(struct single *single, const struct unit_result
 
 /* ---- batches ---- */
 
-static void build_batch(const struct single *single, struct unit *unit)
+static void build_batch(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
-
 	batch_read(unit, api_workspace(query->call), query->subject);
 }
 
-static enum hx_code answered_batch(struct single *single, const struct unit_result *result)
+static enum hx_code answered_batch(struct api_query *query, const struct unit_result *result)
 {
-	struct api_query *query = single->context;
 	const struct batch_policy *policy = batches_policy(engine_batches(api_of(query->call)->engine));
 	struct port_sight sight;
 	struct batch_row row;
@@ -153,17 +144,15 @@ static enum hx_code answered_batch(struct single *single, const struct unit_resu
 
 /* ---- entities ---- */
 
-static void build_entity(const struct single *single, struct unit *unit)
+static void build_entity(struct api_query *query, struct unit *unit)
 {
-	const struct api_query *query = single->context;
 	struct entity_ref ref = {api_workspace(query->call), query->machine, query->name};
 
 	why_read_entity(unit, &ref);
 }
 
-static enum hx_code answered_entity(struct single *single, const struct unit_result *result)
+static enum hx_code answered_entity(struct api_query *query, const struct unit_result *result)
 {
-	struct api_query *query = single->context;
 	const struct db_rows *rows = &result->rows[0];
 	struct port_sight sight;
 	struct why why;
@@ -182,8 +171,8 @@ static enum hx_code answered_entity(struct single *single, const struct unit_res
 
 /* ---- the question ---- */
 
-static void ask_by_id(struct http_call *call, int64_t subject, void (*build)(const struct single *, struct unit *),
-		      enum hx_code (*answered)(struct single *, const struct unit_result *))
+static void ask_by_id(struct http_call *call, int64_t subject, void (*build)(struct api_query *, struct unit *),
+		      enum hx_code (*answered)(struct api_query *, const struct unit_result *))
 {
 	struct api_query *query = api_query_new(call, build, answered);
 
