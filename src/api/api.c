@@ -239,6 +239,11 @@ bool api_name_checked(struct http_call *call, struct slice name, const char *wha
 	return false;
 }
 
+bool api_id(struct http_call *call, const char *prefix, const char *detail, int64_t *ret_subject)
+{
+	return id_parse(prefix, call_param(call, "id"), ret_subject) || api_refuse(call, HX_NOT_FOUND, detail);
+}
+
 static bool is_known(struct json name, const char *const known[])
 {
 	for (size_t i = 0; known[i]; i++)

@@ -74,6 +74,8 @@ bool api_either(struct http_call *call, struct json body, const char *member, co
 bool api_members_known(struct http_call *call, struct json object, const char *const known[]);
 /* The name of a queue that is not the engine's own. False after answering 400. */
 bool api_queue_checked(struct http_call *call, struct json value, struct slice *ret_queue);
+/* The {id} in the path, which begins with `prefix`; false after answering 404 with these words. */
+bool api_id(struct http_call *call, const char *prefix, const char *detail, int64_t *ret_subject);
 /* The id of a run, of a batch, of a job in the path; false after answering 404. */
 bool api_run_id(struct http_call *call, int64_t *ret_subject);
 bool api_batch_id(struct http_call *call, int64_t *ret_subject);
@@ -153,7 +155,8 @@ void api_query_read(struct api_query *query);
 /* Tells the caller of its end: the text, or the code. For `ended`; the exchange and the query may be gone afterwards. */
 void api_query_tell(struct api_query *query, enum hx_code code);
 
-/* The parts of entity:WORKFLOW:ID; false: it is something else. */
+/* The parts of entity:WORKFLOW:ID; false: it is something else, and these are the words for what is no subject at all. */
+extern const char api_no_subject[];
 bool api_entity_split(struct slice subject, struct slice *ret_workflow, struct slice *ret_name);
 
 /* ---- handlers, by noun ---- */

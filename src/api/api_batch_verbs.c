@@ -100,8 +100,7 @@ static bool read_item(struct http_call *call, struct batch_verb_request *rq)
 		return false;
 	if (!json_check(call_param(call, "n"), /* err= */ NULL, &n) && api_is_counted(n, 0, BATCH_ITEMS_MAX, &rq->n))
 		return true;
-	http_respond_code(call->exchange, HX_NOT_FOUND, "the batch has no such item");
-	return false;
+	return api_refuse(call, HX_NOT_FOUND, "the batch has no such item");
 }
 
 void api_batch_start(struct http_call *call)

@@ -10,8 +10,7 @@
 
 bool api_batch_id(struct http_call *call, int64_t *ret_subject)
 {
-	return id_parse("batch", call_param(call, "id"), ret_subject) ||
-	       api_refuse(call, HX_NOT_FOUND, batch_detail(HX_NOT_FOUND));
+	return api_id(call, "batch", batch_detail(HX_NOT_FOUND), ret_subject);
 }
 
 /* ---- show ---- */

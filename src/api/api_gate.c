@@ -521,10 +521,8 @@ bool api_gate_admit(struct http_call *call)
 		return true; /* a key is the caller's choice */
 	if (!code)
 		code = gate_new(call, key, &err, &call->gate);
-	if (code) {
-		http_respond_code(call->exchange, code, err.detail);
-		return false;
-	}
+	if (code)
+		return api_refuse(call, code, err.detail);
 	if (call->route->one_unit && !call->gate->guard.ask.old_key.n &&
 	    !gate_is_recalled(engine_gate_store(engine_of(call->gate)), &call->gate->guard.ask.claim)) {
 		http_capture(call->exchange, captured, call->gate);

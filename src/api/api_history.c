@@ -5,29 +5,29 @@
 
 enum { SEQ, FROM, TO, VERSION, FENCE, OP, NODE, AT, HASH };
 
+#define COLUMNS "SELECT h.seq, h.from_status, h.to_status, h.version, h.fence, h.op, h.node, h.at, h.hash FROM "
+#define OUT "ittiiitib"
+
 static const struct db_stmt stmt_of_entity = {
 	.name = "history_of_entity",
-	.sql = "SELECT h.seq, h.from_status, h.to_status, h.version, h.fence, h.op, h.node, h.at, h.hash"
-	       " FROM hx_entity e JOIN hx_history h ON h.subject = e.subject"
-	       " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3 AND h.seq > ?4 ORDER BY h.seq LIMIT ?5",
+	.sql = COLUMNS "hx_entity e JOIN hx_history h ON h.subject = e.subject"
+		       " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3 AND h.seq > ?4"
+		       " ORDER BY h.seq LIMIT ?5",
 	.in = "tttii",
-	.out = "ittiiitib",
+	.out = OUT,
 };
 
 #define OF(table)                                                                                                      \
-	"SELECT h.seq, h.from_status, h.to_status, h.version, h.fence, h.op, h.node, h.at, h.hash"                     \
-	" FROM " table " t JOIN hx_history h ON h.subject = t.subject"                                                 \
-	" WHERE t.workspace = ?1 AND t.subject = ?2 AND h.seq > ?3 ORDER BY h.seq LIMIT ?4"
+	COLUMNS table " t JOIN hx_history h ON h.subject = t.subject"                                                  \
+		      " WHERE t.workspace = ?1 AND t.subject = ?2 AND h.seq > ?3 ORDER BY h.seq LIMIT ?4"
 
 /* Retention has taken the history of what is expired, but for its head. */
 #define EXPIRED(table) "SELECT subject FROM " table " WHERE workspace = ?1 AND subject = ?2 AND expired <> 0"
 
-static const struct db_stmt stmt_of_job = {
-	.name = "history_of_job", .sql = OF("hx_job"), .in = "tiii", .out = "ittiiitib"};
-static const struct db_stmt stmt_of_run = {
-	.name = "history_of_run", .sql = OF("hx_run"), .in = "tiii", .out = "ittiiitib"};
+static const struct db_stmt stmt_of_job = {.name = "history_of_job", .sql = OF("hx_job"), .in = "tiii", .out = OUT};
+static const struct db_stmt stmt_of_run = {.name = "history_of_run", .sql = OF("hx_run"), .in = "tiii", .out = OUT};
 static const struct db_stmt stmt_of_batch = {
-	.name = "history_of_batch", .sql = OF("hx_batch"), .in = "tiii", .out = "ittiiitib"};
+	.name = "history_of_batch", .sql = OF("hx_batch"), .in = "tiii", .out = OUT};
 static const struct db_stmt stmt_expired = {
 	.name = "history_expired", .sql = EXPIRED("hx_run"), .in = "ti", .out = "i"};
 static const struct db_stmt stmt_expired_batch = {
@@ -100,6 +100,8 @@ static enum hx_code check(struct api_query *query, const struct unit_result *res
 	return HX_NOT_FOUND;
 }
 
+const char api_no_subject[] = "a subject is entity:WORKFLOW:ID or the id of a run, a batch or a job";
+
 /* entity:WORKFLOW:ID; the id may hold colons itself. */
 bool api_entity_split(struct slice subject, struct slice *ret_workflow, struct slice *ret_name)
 {
@@ -143,5 +145,5 @@ void api_history(struct http_call *call)
 	if (query->of || api_entity_split(text, &query->status_wanted, &query->name))
 		api_query_read(query);
 	else
-		api_refuse(call, HX_NOT_FOUND, "a subject is entity:WORKFLOW:ID or the id of a run, a batch or a job");
+		api_refuse(call, HX_NOT_FOUND, api_no_subject);
 }

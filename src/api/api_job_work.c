@@ -65,10 +65,8 @@ bool api_queue_checked(struct http_call *call, struct json value, struct slice *
 		queue = json_string_decode(value, call->arena);
 	if (!api_name_checked(call, queue, "a queue"))
 		return false;
-	if (slice_is(queue, JOB_QUEUE_AFTER_EFFECTS)) {
-		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "this queue is the engine's own");
-		return false;
-	}
+	if (slice_is(queue, JOB_QUEUE_AFTER_EFFECTS))
+		return api_refuse(call, HX_VALIDATION_ERROR, "this queue is the engine's own");
 	*ret_queue = queue;
 	return true;
 }
@@ -244,10 +242,8 @@ static bool read_claim(struct http_call *call, struct json body, struct job_sett
 	rq->workspace = api_workspace(call);
 	if (!api_job_id(call, &rq->subject) || !read_owner(call, body, &rq->owner))
 		return false;
-	if (!json_find(body, slice_str("fence"), &fence)) {
-		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "fence is missing: it came with the claim");
-		return false;
-	}
+	if (!json_find(body, slice_str("fence"), &fence))
+		return api_refuse(call, HX_VALIDATION_ERROR, "fence is missing: it came with the claim");
 	if (!read_number(call, body, "fence", 1, INT64_MAX, 0, &rq->fence))
 		return false;
 	rq->fence -= engine_fence_floor(api_of(call)->engine); /* from before a restore: below 1, and stale */

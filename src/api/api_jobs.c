@@ -9,10 +9,7 @@
 
 bool api_job_id(struct http_call *call, int64_t *ret_subject)
 {
-	if (id_parse("job", call_param(call, "id"), ret_subject))
-		return true;
-	http_respond_code(call->exchange, HX_NOT_FOUND, "there is no such job");
-	return false;
+	return api_id(call, "job", "there is no such job", ret_subject);
 }
 
 /* ---- one job as JSON ---- */

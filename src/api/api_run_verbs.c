@@ -217,8 +217,7 @@ static bool read_output(struct http_call *call, struct json body, const char *me
 		*ret_json = value.raw;
 	if (ret_json->n <= RUN_OUTPUT_BYTES_MAX)
 		return true;
-	http_respond_code(call->exchange, HX_TOO_LARGE, "what a step puts out is at most 1 MiB");
-	return false;
+	return api_refuse(call, HX_TOO_LARGE, "what a step puts out is at most 1 MiB");
 }
 
 void api_run_event(struct http_call *call)

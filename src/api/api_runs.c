@@ -192,10 +192,7 @@ void api_run_create(struct http_call *call)
 
 bool api_run_id(struct http_call *call, int64_t *ret_subject)
 {
-	if (id_parse("run", call_param(call, "id"), ret_subject))
-		return true;
-	http_respond_code(call->exchange, HX_NOT_FOUND, runs_detail(HX_NOT_FOUND));
-	return false;
+	return api_id(call, "run", runs_detail(HX_NOT_FOUND), ret_subject);
 }
 
 static void build_show(struct api_query *query, struct unit *unit)

@@ -12,7 +12,6 @@
 #include "api/row_json.h"
 #include "api/run_wait.h"
 #include "base/id.h"
-#include "base/json_string.h"
 #include "engine/batches.h"
 #include "engine/runs.h"
 #include "flow/batch_lead.h"
@@ -20,17 +19,6 @@
 #include "flow/why.h"
 
 #define ROW_BYTES_MAX (512u << 20)
-
-/* {"id", "status", "why", "reason"} */
-static void answer(struct api_query *query, struct slice status, const struct why *why)
-{
-	strbuf_add_str(&query->text, "{\"id\":");
-	json_quote(call_param(query->call, "id"), &query->text);
-	json_more_text(&query->text, "status", status);
-	json_more_text(&query->text, "why", strbuf_slice(&why->words));
-	json_more_text(&query->text, "reason", slice_str(why_reason_name(why->reason)));
-	strbuf_add_char(&query->text, '}');
-}
 
 /* Behind the read: what has begun meanwhile is under way, as the row says. */
 static struct port_sight look(struct api_query *query, int64_t subject, int64_t fence)
@@ -41,11 +29,6 @@ static struct port_sight look(struct api_query *query, int64_t subject, int64_t 
 	return sight;
 }
 
-static const char *node_of(const struct api_query *query)
-{
-	return engine_options_of(api_of(query->call)->engine)->node;
-}
-
 /* ---- jobs ---- */
 
 static void build_job(struct api_query *query, struct unit *unit)
@@ -53,22 +36,21 @@ static void build_job(struct api_query *query, struct unit *unit)
 	why_read_job(unit, api_workspace(query->call), query->subject);
 }
 
-static enum hx_code answered_job(struct api_query *query, const struct unit_result *result)
+static enum hx_code explain_job(struct api_query *query, const struct unit_result *result, struct why *why,
+				struct arena *arena, struct slice *ret_status)
 {
 	const struct db_rows *rows = &result->rows[0];
 	struct port_sight sight;
-	struct why why;
 
+	(void)arena;
 	query->detail = "there is no such job";
 	if (rows->n == 0)
 		return HX_NOT_FOUND;
 	sight = look(query, query->subject, db_cell(rows, 0, WHY_CELL_FENCE)->i);
-	why_init(&why, node_of(query));
-	why.lacks = action_absent(engine_action(api_of(query->call)->engine, db_cell(rows, 0, WHY_CELL_WORKFLOW)->s,
-						db_cell(rows, 0, WHY_CELL_ACTION)->s));
-	why_job(&why, rows, &sight);
-	answer(query, db_cell(rows, 0, WHY_CELL_STATUS)->s, &why);
-	why_release(&why);
+	why->lacks = action_absent(engine_action(api_of(query->call)->engine, db_cell(rows, 0, WHY_CELL_WORKFLOW)->s,
+						 db_cell(rows, 0, WHY_CELL_ACTION)->s));
+	why_job(why, rows, &sight);
+	*ret_status = db_cell(rows, 0, WHY_CELL_STATUS)->s;
 	return HX_OK;
 }
 
@@ -79,34 +61,28 @@ static void build_run(struct api_query *query, struct unit *unit)
 	why_read_run(unit, api_workspace(query->call), query->subject);
 }
 
-static enum hx_code answered_run(struct api_query *query, const struct unit_result *result)
+static enum hx_code explain_run(struct api_query *query, const struct unit_result *result, struct why *why,
+				struct arena *arena, struct slice *ret_status)
 {
 	const struct run_policy *policy = runs_policy(engine_runs(api_of(query->call)->engine));
 	struct port_sight sight;
-	struct arena arena;
 	struct run_row row;
-	struct why why;
-	enum hx_code code;
+	enum hx_code code = run_row_take(result, policy->machine_of, policy->context, arena, &row);
 
-	arena_init(&arena, ROW_BYTES_MAX);
-	why_init(&why, node_of(query));
-	code = run_row_take(result, policy->machine_of, policy->context, &arena, &row);
 	if ((!code || code == HX_CONFIG_ERROR) && row.expired)
 		code = HX_RUN_EXPIRED;
 	if (!code) {
 		sight = look(query, row.subject, row.fence);
-		why.lacks = run_row_absent(&row);
-		why_run(&why, &row, &result->rows[WHY_LINE_JOB_OF_RUN], &sight, &arena);
+		why->lacks = run_row_absent(&row);
+		why_run(why, &row, &result->rows[WHY_LINE_JOB_OF_RUN], &sight, arena);
 	}
-	if (code == HX_CONFIG_ERROR) /* nothing else can be what it waits for */
-		why_run_version(&why, db_cell(&result->rows[0], 0, RUN_DEFINITION_VERSION)->i);
-	if (!code || code == HX_CONFIG_ERROR) {
-		answer(query, slice_str(row.status), &why);
+	if (code == HX_CONFIG_ERROR) { /* nothing else can be what it waits for */
+		why_run_version(why, db_cell(&result->rows[0], 0, RUN_DEFINITION_VERSION)->i);
 		code = HX_OK;
 	}
+	if (!code)
+		*ret_status = slice_str(row.status);
 	query->detail = runs_detail(code);
-	why_release(&why);
-	arena_release(&arena);
 	return code;
 }
 
@@ -117,102 +93,115 @@ static void build_batch(struct api_query *query, struct unit *unit)
 	batch_read(unit, api_workspace(query->call), query->subject);
 }
 
-static enum hx_code answered_batch(struct api_query *query, const struct unit_result *result)
+static enum hx_code explain_batch(struct api_query *query, const struct unit_result *result, struct why *why,
+				  struct arena *arena, struct slice *ret_status)
 {
 	const struct batch_policy *policy = batches_policy(engine_batches(api_of(query->call)->engine));
 	struct port_sight sight;
 	struct batch_row row;
-	struct arena arena;
-	struct why why;
-	enum hx_code code;
+	enum hx_code code = batch_wait_take(result, arena, &row);
 
-	arena_init(&arena, ROW_BYTES_MAX);
-	why_init(&why, node_of(query));
-	code = batch_wait_take(result, &arena, &row);
-	if (!code) {
-		row.machine = policy->machine_of(policy->context, row.workflow, row.definition_version);
-		sight = look(query, row.subject, row.fence);
-		why.lacks = strcmp(row.status, BATCH_LOADING) == 0 ? NULL : batch_row_absent(&row);
-		why_batch(&why, &row, &sight);
-		answer(query, slice_str(row.status), &why);
-	}
 	query->detail = batch_detail(code);
-	why_release(&why);
-	arena_release(&arena);
-	return code;
+	if (code)
+		return code;
+	row.machine = policy->machine_of(policy->context, row.workflow, row.definition_version);
+	sight = look(query, row.subject, row.fence);
+	why->lacks = strcmp(row.status, BATCH_LOADING) == 0 ? NULL : batch_row_absent(&row);
+	why_batch(why, &row, &sight);
+	*ret_status = slice_str(row.status);
+	return HX_OK;
 }
 
 /* ---- entities ---- */
 
 static void build_entity(struct api_query *query, struct unit *unit)
 {
-	struct entity_ref ref = {api_workspace(query->call), query->machine, query->name};
-
-	why_read_entity(unit, &ref);
+	why_read_entity(unit, &(struct entity_ref){api_workspace(query->call), query->machine, query->name});
 }
 
-static enum hx_code answered_entity(struct api_query *query, const struct unit_result *result)
+static enum hx_code explain_entity(struct api_query *query, const struct unit_result *result, struct why *why,
+				   struct arena *arena, struct slice *ret_status)
 {
 	const struct db_rows *rows = &result->rows[0];
 	struct port_sight sight;
-	struct why why;
 
+	(void)arena;
 	query->detail = "there is no such entity";
 	if (rows->n == 0)
 		return HX_NOT_FOUND;
 	sight = look(query, db_cell(rows, 0, ENTITY_SUBJECT)->i, db_cell(rows, 0, ENTITY_FENCE)->i);
-	why_init(&why, node_of(query));
-	why_entity(&why, query->machine->workflow, rows, &result->rows[WHY_LINE_EFFECTS], &sight,
+	why_entity(why, query->machine->workflow, rows, &result->rows[WHY_LINE_EFFECTS], &sight,
 		   clock_wall(engine_clock(api_of(query->call)->engine)).ms);
-	answer(query, db_cell(rows, 0, ENTITY_STATUS)->s, &why);
-	why_release(&why);
+	*ret_status = db_cell(rows, 0, ENTITY_STATUS)->s;
 	return HX_OK;
 }
 
 /* ---- the question ---- */
 
-static void ask_by_id(struct http_call *call, int64_t subject, void (*build)(struct api_query *, struct unit *),
-		      enum hx_code (*answered)(struct api_query *, const struct unit_result *))
+static const struct kind {
+	const char *prefix; /* NULL: it has a name */
+	void (*build)(struct api_query *query, struct unit *unit);
+	/* Sets the detail of a problem; the texts of the status may be in the rows or the arena. */
+	enum hx_code (*explain)(struct api_query *query, const struct unit_result *result, struct why *why,
+				struct arena *arena, struct slice *ret_status);
+} kinds[] = {
+	{"run", build_run, explain_run},
+	{"batch", build_batch, explain_batch},
+	{"job", build_job, explain_job},
+	{NULL, build_entity, explain_entity},
+};
+
+/* {"id", "status", "why", "reason"} */
+static enum hx_code answered(struct api_query *query, const struct unit_result *result)
 {
-	struct api_query *query = api_query_new(call, build, answered);
+	const struct kind *kind = query->of;
+	struct slice status = {NULL, 0};
+	struct arena arena;
+	struct why why;
+	enum hx_code code;
 
-	if (!query)
-		return;
-	query->subject = subject;
-	api_query_read(query);
-}
-
-static void ask_entity(struct http_call *call, struct slice workflow, struct slice name)
-{
-	const struct entity_machine *machine = api_machine_named(call, workflow);
-	struct api_query *query;
-
-	if (!machine) {
-		api_no_workflow(call, workflow, "entity");
-		return;
+	arena_init(&arena, ROW_BYTES_MAX);
+	why_init(&why, engine_options_of(api_of(query->call)->engine)->node);
+	code = kind->explain(query, result, &why, &arena, &status);
+	if (!code) {
+		strbuf_add_char(&query->text, '{');
+		json_more_text(&query->text, "id", call_param(query->call, "id"));
+		json_more_text(&query->text, "status", status);
+		json_more_text(&query->text, "why", strbuf_slice(&why.words));
+		json_more_text(&query->text, "reason", slice_str(why_reason_name(why.reason)));
+		strbuf_add_char(&query->text, '}');
 	}
-	query = api_query_new(call, build_entity, answered_entity);
-	if (!query)
-		return;
-	query->machine = machine;
-	query->name = name;
-	api_query_read(query);
+	why_release(&why);
+	arena_release(&arena);
+	return code;
 }
 
 void api_why(struct http_call *call)
 {
-	struct slice id = call_param(call, "id"), workflow, name;
-	int64_t subject;
+	struct slice id = call_param(call, "id"), workflow = {NULL, 0}, name = {NULL, 0};
+	const struct entity_machine *machine = NULL;
+	const struct kind *kind = kinds;
+	struct api_query *query;
+	int64_t subject = 0;
 
-	if (id_parse("run", id, &subject))
-		ask_by_id(call, subject, build_run, answered_run);
-	else if (id_parse("batch", id, &subject))
-		ask_by_id(call, subject, build_batch, answered_batch);
-	else if (id_parse("job", id, &subject))
-		ask_by_id(call, subject, build_job, answered_job);
-	else if (api_entity_split(id, &workflow, &name))
-		ask_entity(call, workflow, name);
-	else
-		http_respond_code(call->exchange, HX_NOT_FOUND,
-				  "a subject is entity:WORKFLOW:ID or the id of a run, a batch or a job");
+	while (kind->prefix && !id_parse(kind->prefix, id, &subject))
+		kind++;
+	if (!kind->prefix && !api_entity_split(id, &workflow, &name)) {
+		api_refuse(call, HX_NOT_FOUND, api_no_subject);
+		return;
+	}
+	if (!kind->prefix)
+		machine = api_machine_named(call, workflow);
+	if (!kind->prefix && !machine) {
+		api_no_workflow(call, workflow, "entity");
+		return;
+	}
+	query = api_query_new(call, kind->build, answered);
+	if (!query)
+		return;
+	query->of = kind;
+	query->subject = subject;
+	query->machine = machine;
+	query->name = name;
+	api_query_read(query);
 }

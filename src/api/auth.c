@@ -146,10 +146,8 @@ bool auth_admit(struct http_call *call, void (*go_on)(struct http_call *call))
 	struct auth *auth = arena_zalloc(call->arena, sizeof *auth);
 	struct slice key;
 
-	if (!auth) {
-		http_respond_code(call->exchange, HX_BUSY, /* detail= */ NULL);
-		return false;
-	}
+	if (!auth)
+		return api_refuse(call, HX_BUSY, /* detail= */ NULL);
 	if (!bearer_key(call->request->wire.head.fields, &key))
 		return refuse_key(call, /* given= */ true);
 	auth->call = call;
