@@ -1,6 +1,7 @@
 /* Who is let in, and what all handlers share. */
 #include "api/api.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -112,6 +113,19 @@ bool api_refuse(struct http_call *call, enum hx_code code, const char *detail)
 {
 	http_respond_code(call->exchange, code, detail);
 	return false;
+}
+
+bool api_invalid(struct http_call *call, const char *format, ...)
+{
+	struct hx_error err;
+	char words[2 * sizeof err.detail];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(words, sizeof words, format, args);
+	va_end(args);
+	error_set(&err, HX_VALIDATION_ERROR, "%s", words); /* which cuts between characters */
+	return api_refuse(call, HX_VALIDATION_ERROR, err.detail);
 }
 
 struct slice api_workspace(const struct http_call *call)
@@ -229,14 +243,10 @@ const struct entity_machine *api_machine(struct http_call *call)
 
 bool api_name_checked(struct http_call *call, struct slice name, const char *what)
 {
-	struct hx_error err;
-
 	if (entity_name_is_good(name))
 		return true;
-	error_set(&err, HX_VALIDATION_ERROR, "%s is 1 to %d bytes of UTF-8 without control characters, not \"%s\"",
-		  what, ENTITY_NAME_MAX, excerpt_of(name).text);
-	http_respond_error(call->exchange, &err);
-	return false;
+	return api_invalid(call, "%s is 1 to %d bytes of UTF-8 without control characters, not \"%s\"", what,
+			   ENTITY_NAME_MAX, excerpt_of(name).text);
 }
 
 bool api_id(struct http_call *call, const char *prefix, const char *detail, int64_t *ret_subject)
@@ -322,16 +332,45 @@ bool api_version(struct http_call *call, struct json body, int64_t *ret_version)
 bool api_either(struct http_call *call, struct json body, const char *member, const char *yes, const char *no,
 		bool *ret_yes)
 {
-	struct hx_error err;
 	struct json value;
 	bool is_text = json_find(body, slice_str(member), &value) && json_type(value) == JSON_STRING;
 
 	*ret_yes = is_text && json_string_is(value, slice_str(yes));
 	if (*ret_yes || (is_text && json_string_is(value, slice_str(no))))
 		return true;
-	error_set(&err, HX_VALIDATION_ERROR, "%s is \"%s\" or \"%s\"", member, yes, no);
-	http_respond_error(call->exchange, &err);
-	return false;
+	return api_invalid(call, "%s is \"%s\" or \"%s\"", member, yes, no);
+}
+
+bool api_bool(struct http_call *call, struct json body, const char *member, bool *value)
+{
+	struct json given;
+
+	if (!json_find(body, slice_str(member), &given))
+		return true;
+	if (json_type(given) != JSON_BOOL)
+		return api_invalid(call, "%s is true or false", member);
+	*value = json_bool(given);
+	return true;
+}
+
+bool api_member(struct http_call *call, struct json body, const char *member, size_t bytes_max, const char *too_large,
+		struct slice *ret_json)
+{
+	struct json value;
+
+	*ret_json = json_find(body, slice_str(member), &value) ? value.raw : slice_str("null");
+	return ret_json->n <= bytes_max || api_refuse(call, HX_TOO_LARGE, too_large);
+}
+
+bool api_name_member(struct http_call *call, struct json body, const char *member, const char *words,
+		     struct slice *ret_name)
+{
+	struct json value;
+
+	if (!json_find(body, slice_str(member), &value) || json_type(value) != JSON_STRING)
+		return api_refuse(call, HX_VALIDATION_ERROR, words);
+	*ret_name = json_string_decode(value, call->arena);
+	return api_name_checked(call, *ret_name, member);
 }
 
 bool api_query_number(struct http_call *call, const char *name, int64_t otherwise, int64_t max, int64_t *ret_number)
@@ -350,9 +389,7 @@ bool api_query_number(struct http_call *call, const char *name, int64_t otherwis
 		code = json_type(number) == JSON_NUMBER ? json_int64(number, &err, ret_number) : HX_VALIDATION_ERROR;
 	if (!code && *ret_number >= 1 && *ret_number <= max)
 		return true;
-	error_set(&err, HX_VALIDATION_ERROR, "%s is a whole number from 1 to %lld", name, (long long)max);
-	http_respond_error(call->exchange, &err);
-	return false;
+	return api_invalid(call, "%s is a whole number from 1 to %lld", name, (long long)max);
 }
 
 /* ---- answering ---- */

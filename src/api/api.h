@@ -37,6 +37,8 @@ struct api *api_of(const struct http_call *call);
 bool api_is_awaited(const struct http_call *call);
 /* Answers this code with these words, NULL: its own. Always false. */
 bool api_refuse(struct http_call *call, enum hx_code code, const char *detail);
+/* The same with HX_VALIDATION_ERROR and words that are made here. */
+bool api_invalid(struct http_call *call, const char *format, ...) HX_PRINTF(2, 3);
 /* Of whoever asks: well-formed names, which live as long as the exchange. */
 struct slice api_workspace(const struct http_call *call);
 struct slice api_requester(const struct http_call *call);
@@ -70,6 +72,14 @@ bool api_version(struct http_call *call, struct json body, int64_t *ret_version)
 /* A member that is one of two words. False after answering 400. */
 bool api_either(struct http_call *call, struct json body, const char *member, const char *yes, const char *no,
 		bool *ret_yes);
+/* A member that is true or false; absent: as it was. False after answering 400. */
+bool api_bool(struct http_call *call, struct json body, const char *member, bool *value);
+/* A member of any kind, as JSON; absent: null. False after answering 413 with these words. */
+bool api_member(struct http_call *call, struct json body, const char *member, size_t bytes_max, const char *too_large,
+		struct slice *ret_json);
+/* A member that is a name, as api_name_checked() has it; words: for one that is no string. */
+bool api_name_member(struct http_call *call, struct json body, const char *member, const char *words,
+		     struct slice *ret_name);
 /* The object has no member but these. False after answering 400. */
 bool api_members_known(struct http_call *call, struct json object, const char *const known[]);
 /* The name of a queue that is not the engine's own. False after answering 400. */

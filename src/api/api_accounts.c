@@ -38,34 +38,17 @@ static uint64_t lane_of(const struct http_call *call, struct slice name)
 static bool read_amount(struct http_call *call, struct json body, const char *member, int64_t min, int64_t *ret_amount)
 {
 	struct json value;
-	struct hx_error err;
 
 	if (!json_find(body, slice_str(member), &value))
-		error_set(&err, HX_VALIDATION_ERROR, "%s is missing", member);
-	else if (api_is_counted(value, min, ACCOUNT_AMOUNT_MAX, ret_amount))
-		return true;
-	else
-		error_set(&err, HX_VALIDATION_ERROR,
-			  "%s is a whole number of the smallest unit, from %lld to %lld, not %s", member,
-			  (long long)min, (long long)ACCOUNT_AMOUNT_MAX, excerpt_of(value.raw).text);
-	http_respond_error(call->exchange, &err);
-	return false;
-}
-
-static bool read_name(struct http_call *call, struct json body, struct slice *ret_name)
-{
-	struct json value;
-
-	if (!json_find(body, slice_str("id"), &value) || json_type(value) != JSON_STRING)
-		return api_refuse(call, HX_VALIDATION_ERROR, "id must be a string");
-	*ret_name = json_string_decode(value, call->arena);
-	return api_name_checked(call, *ret_name, "id");
+		return api_invalid(call, "%s is missing", member);
+	return api_is_counted(value, min, ACCOUNT_AMOUNT_MAX, ret_amount) ||
+	       api_invalid(call, "%s is a whole number of the smallest unit, from %lld to %lld, not %s", member,
+			   (long long)min, (long long)ACCOUNT_AMOUNT_MAX, excerpt_of(value.raw).text);
 }
 
 static bool read_key(struct http_call *call, struct json body, struct slice *ret_key)
 {
 	struct json value;
-	struct hx_error err;
 
 	if (!json_find(body, slice_str("key"), &value))
 		return api_refuse(call, HX_VALIDATION_ERROR, "key is missing");
@@ -73,10 +56,8 @@ static bool read_key(struct http_call *call, struct json body, struct slice *ret
 		return false;
 	if (ret_key->p[0] != ACCOUNT_OWN_KEY)
 		return true;
-	error_set(&err, HX_VALIDATION_ERROR, "key must not begin with \"%c\", as those of the engine do: %s",
-		  ACCOUNT_OWN_KEY, excerpt_of(*ret_key).text);
-	http_respond_error(call->exchange, &err);
-	return false;
+	return api_invalid(call, "key must not begin with \"%c\", as those of the engine do: %s", ACCOUNT_OWN_KEY,
+			   excerpt_of(*ret_key).text);
 }
 
 /* ---- create ---- */
@@ -107,7 +88,7 @@ void api_account_create(struct http_call *call)
 	struct json body;
 	int64_t balance;
 
-	if (!api_body(call, known, &body) || !read_name(call, body, &name) ||
+	if (!api_body(call, known, &body) || !api_name_member(call, body, "id", "id must be a string", &name) ||
 	    !read_amount(call, body, "balance", /* min= */ 0, &balance))
 		return;
 	query = api_query_new(call, build_create, answered_create);

@@ -88,8 +88,7 @@ void api_attention(struct http_call *call)
 {
 	static const struct api_list list = {
 		.build = build_list,
-		.filters = {{"kind", .at = offsetof(struct api_query, name), .words = attention_kinds,
-			     .what = "kind of what waits"}},
+		.filters = {FILTER_WORD("kind", name, attention_kinds, "kind of what waits")},
 		.cursor = CURSOR_PLACE,
 		.column = ATTENTION_SINCE,
 		.column_subject = ATTENTION_SUBJECT,

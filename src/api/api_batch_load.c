@@ -24,8 +24,7 @@ static bool refuse_item(struct http_call *call, enum hx_code code, int64_t n, co
 	struct hx_error err;
 
 	error_set(&err, code, "items[%lld]%s%s", (long long)n, what, value.p ? excerpt_of(value).text : "");
-	http_respond_error(call->exchange, &err);
-	return false;
+	return api_refuse(call, code, err.detail);
 }
 
 static bool check_item(struct http_call *call, struct json item, int64_t n)
@@ -167,40 +166,17 @@ static void load_start(struct http_call *call, const struct batch_load_request *
 
 /* ---- create ---- */
 
-static bool read_name(struct http_call *call, struct json body, const char *member, const char *what,
-		      struct slice *ret_name)
-{
-	struct json value;
-
-	if (!json_find(body, slice_str(member), &value) || json_type(value) != JSON_STRING)
-		return api_refuse(call, HX_VALIDATION_ERROR, what);
-	*ret_name = json_string_decode(value, call->arena);
-	return api_name_checked(call, *ret_name, member);
-}
-
 static bool read_machine(struct http_call *call, struct json body, struct batch_load_request *rq)
 {
 	struct slice name;
 
-	if (!read_name(call, body, "workflow", "workflow must be a string: the name of a workflow of kind batch",
-		       &name))
+	if (!api_name_member(call, body, "workflow", "workflow must be a string: the name of a workflow of kind batch",
+			     &name))
 		return false;
 	rq->machine = engine_batch(api_of(call)->engine, name);
 	if (!rq->machine)
 		api_no_workflow(call, name, "batch");
 	return rq->machine;
-}
-
-static bool read_hold(struct http_call *call, struct json body, struct batch_load_request *rq)
-{
-	struct json value;
-
-	if (!json_find(body, slice_str("hold"), &value))
-		return true;
-	if (json_type(value) != JSON_BOOL)
-		return api_refuse(call, HX_VALIDATION_ERROR, "hold is true or false");
-	rq->held = json_bool(value);
-	return true;
 }
 
 static bool read_batch(struct http_call *call, struct json body, struct batch_load_request *rq)
@@ -210,8 +186,8 @@ static bool read_batch(struct http_call *call, struct json body, struct batch_lo
 	if (json_find(body, slice_str("idempotencyKey"), &value) &&
 	    !api_key_checked(call, value, "idempotencyKey", &rq->key))
 		return false;
-	return read_hold(call, body, rq) &&
-	       read_name(call, body, "account", "account must be a string: the id of an account", &rq->account) &&
+	return api_bool(call, body, "hold", &rq->held) &&
+	       api_name_member(call, body, "account", "account must be a string: the id of an account", &rq->account) &&
 	       read_items(call, body, /* min= */ rq->held ? 0 : 1, rq) && read_machine(call, body, rq);
 }
 

@@ -124,17 +124,13 @@ void api_batch_accept(struct http_call *call)
 void api_batch_resolve(struct http_call *call)
 {
 	static const char *const known[] = {"outcome", "output", NULL};
-	struct batch_verb_request rq = {.kind = BATCH_RESOLVE, .output = slice_str("null")};
-	struct json body, output;
+	struct batch_verb_request rq = {.kind = BATCH_RESOLVE};
+	struct json body;
 
-	if (!read_item(call, &rq) || !api_body(call, known, &body) ||
-	    !api_either(call, body, "outcome", "done", "not_done", &rq.done))
-		return;
-	if (json_find(body, slice_str("output"), &output))
-		rq.output = output.raw;
-	if (rq.output.n > BATCH_OUTPUT_BYTES_MAX)
-		http_respond_code(call->exchange, HX_TOO_LARGE, "what an item puts out is at most 1 MiB");
-	else
+	if (read_item(call, &rq) && api_body(call, known, &body) &&
+	    api_either(call, body, "outcome", "done", "not_done", &rq.done) &&
+	    api_member(call, body, "output", BATCH_OUTPUT_BYTES_MAX, "what an item puts out is at most 1 MiB",
+		       &rq.output))
 		verb_start(call, &rq);
 }
 

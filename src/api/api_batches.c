@@ -53,9 +53,8 @@ void api_batch_list(struct http_call *call)
 {
 	static const struct api_list list = {
 		.build = build_list,
-		.filters = {{"status", .at = offsetof(struct api_query, status_wanted), .words = batch_statuses,
-			     .what = "status of batches"},
-			    {"workflow", .at = offsetof(struct api_query, name)}},
+		.filters = {FILTER_WORD("status", status_wanted, batch_statuses, "status of batches"),
+			    FILTER_TEXT("workflow", name)},
 		.cursor = CURSOR_ID,
 		.prefix = "batch",
 		.column = BATCH_SUBJECT,
@@ -99,10 +98,8 @@ void api_batch_items(struct http_call *call)
 {
 	static const struct api_list list = {
 		.build = build_items,
-		.filters = {{"status", .at = offsetof(struct api_query, status_wanted), .words = item_statuses,
-			     .what = "status of items"},
-			    {"decision", .at = offsetof(struct api_query, name), .words = item_decisions,
-			     .what = "decision"}},
+		.filters = {FILTER_WORD("status", status_wanted, item_statuses, "status of items"),
+			    FILTER_WORD("decision", name, item_decisions, "decision")},
 		.line = LINE_ITEMS,
 		.cursor = CURSOR_NUMBER,
 		.column = ITEM_N,

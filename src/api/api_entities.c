@@ -214,8 +214,7 @@ void api_entity_list(struct http_call *call)
 {
 	static const struct api_list list = {
 		.build = build_list,
-		.filters = {{"status", .at = offsetof(struct api_query, status_wanted)},
-			    {"held", .at = offsetof(struct api_query, held), .flag = true}},
+		.filters = {FILTER_TEXT("status", status_wanted), FILTER_FLAG("held", held)},
 		.cursor = CURSOR_TEXT,
 		.column = ENTITY_NAME,
 		.add = add_entity,

@@ -29,10 +29,7 @@ static bool read_number(struct http_call *call, struct json body, const char *me
 		return true;
 	if (json_int64(value, &err, ret_number) == HX_OK && *ret_number >= min && *ret_number <= max)
 		return true;
-	error_set(&err, HX_VALIDATION_ERROR, "%s is a whole number from %lld to %lld", member, (long long)min,
-		  (long long)max);
-	http_respond_error(call->exchange, &err);
-	return false;
+	return api_invalid(call, "%s is a whole number from %lld to %lld", member, (long long)min, (long long)max);
 }
 
 static bool read_lease(struct http_call *call, struct json body, int64_t *ret_ms)
@@ -44,17 +41,13 @@ static bool read_lease(struct http_call *call, struct json body, int64_t *ret_ms
 static bool read_owner(struct http_call *call, struct json body, struct slice *ret_owner)
 {
 	struct json value;
-	struct hx_error err;
 
 	*ret_owner = slice_of(NULL, 0);
 	if (json_find(body, slice_str("owner"), &value) && json_type(value) == JSON_STRING)
 		*ret_owner = json_string_decode(value, call->arena);
 	if (ret_owner->n >= 1 && ret_owner->n <= JOB_OWNER_BYTES_MAX && !memchr(ret_owner->p, '\0', ret_owner->n))
 		return true;
-	error_set(&err, HX_VALIDATION_ERROR, "owner is a string of 1 to %d bytes: the worker's own name",
-		  JOB_OWNER_BYTES_MAX);
-	http_respond_error(call->exchange, &err);
-	return false;
+	return api_invalid(call, "owner is a string of 1 to %d bytes: the worker's own name", JOB_OWNER_BYTES_MAX);
 }
 
 bool api_queue_checked(struct http_call *call, struct json value, struct slice *ret_queue)
@@ -75,7 +68,6 @@ static bool read_queues(struct http_call *call, struct json body, struct job_cla
 {
 	struct json queues, queue;
 	struct json_iter it;
-	struct hx_error err;
 	size_t n = 0;
 
 	if (json_find(body, slice_str("queues"), &queues) && json_type(queues) == JSON_ARRAY) {
@@ -87,9 +79,7 @@ static bool read_queues(struct http_call *call, struct json body, struct job_cla
 	rq->queues_n = n;
 	if (n >= 1 && n <= JOB_QUEUES_MAX)
 		return true;
-	error_set(&err, HX_VALIDATION_ERROR, "queues is an array of 1 to %d names", JOB_QUEUES_MAX);
-	http_respond_error(call->exchange, &err);
-	return false;
+	return api_invalid(call, "queues is an array of 1 to %d names", JOB_QUEUES_MAX);
 }
 
 /* ---- claim ---- */
@@ -264,24 +254,18 @@ void api_job_complete(struct http_call *call)
 {
 	static const char *const known[] = {"owner", "fence", "output", NULL};
 	struct job_settle_request rq = {.kind = JOB_COMPLETE};
-	struct json body, output = json_trust(slice_str("null"));
+	struct json body;
 
-	if (!api_body(call, known, &body) || !read_claim(call, body, &rq))
-		return;
-	(void)json_find(body, slice_str("output"), &output); /* absent: null */
-	if (output.raw.n > JOB_PAYLOAD_BYTES_MAX) {
-		http_respond_code(call->exchange, HX_TOO_LARGE, "output is at most 1 MiB");
-		return;
-	}
-	rq.output = output.raw;
-	start_settle(call, &rq);
+	if (api_body(call, known, &body) && read_claim(call, body, &rq) &&
+	    api_member(call, body, "output", JOB_PAYLOAD_BYTES_MAX, "output is at most 1 MiB", &rq.output))
+		start_settle(call, &rq);
 }
 
 void api_job_fail(struct http_call *call)
 {
 	static const char *const known[] = {"owner", "fence", "error", "retryable", NULL};
 	struct job_settle_request rq = {.kind = JOB_FAIL, .retryable = true};
-	struct json body, error, retryable;
+	struct json body, error;
 
 	if (!api_body(call, known, &body) || !read_claim(call, body, &rq))
 		return;
@@ -292,12 +276,6 @@ void api_job_fail(struct http_call *call)
 				  "error must be a string, without U+0000: what went wrong");
 		return;
 	}
-	if (json_find(body, slice_str("retryable"), &retryable)) {
-		if (json_type(retryable) != JSON_BOOL) {
-			http_respond_code(call->exchange, HX_VALIDATION_ERROR, "retryable is true or false");
-			return;
-		}
-		rq.retryable = json_bool(retryable);
-	}
-	start_settle(call, &rq);
+	if (api_bool(call, body, "retryable", &rq.retryable))
+		start_settle(call, &rq);
 }

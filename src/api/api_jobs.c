@@ -72,11 +72,8 @@ static bool read_item(struct http_call *call, struct json object, struct job_pus
 		return api_refuse(call, HX_VALIDATION_ERROR, "queue is missing");
 	if (!api_queue_checked(call, value, &item->queue))
 		return false;
-	item->payload = slice_str("null");
-	if (json_find(object, slice_str("payload"), &value))
-		item->payload = value.raw;
-	if (item->payload.n > JOB_PAYLOAD_BYTES_MAX)
-		return api_refuse(call, HX_TOO_LARGE, "payload is at most 1 MiB");
+	if (!api_member(call, object, "payload", JOB_PAYLOAD_BYTES_MAX, "payload is at most 1 MiB", &item->payload))
+		return false;
 	if (json_find(object, slice_str("key"), &value) && !api_key_checked(call, value, "key", &item->key))
 		return false;
 	if (json_find(object, slice_str("runAt"), &value) && !read_time(call, value, &item->due_at_ms))
@@ -216,9 +213,8 @@ void api_job_list(struct http_call *call)
 {
 	static const struct api_list list = {
 		.build = build_list,
-		.filters = {{"status", .at = offsetof(struct api_query, status_wanted), .words = job_statuses,
-			     .what = "status of jobs"},
-			    {"queue", .at = offsetof(struct api_query, name)}},
+		.filters = {FILTER_WORD("status", status_wanted, job_statuses, "status of jobs"),
+			    FILTER_TEXT("queue", name)},
 		.cursor = CURSOR_ID,
 		.prefix = "job",
 		.column = JOB_SUBJECT,

@@ -53,14 +53,10 @@ static bool read_cursor(struct http_call *call, const struct api_list *list, str
 
 static bool read_flag(struct http_call *call, const struct api_filter *filter, struct slice text, bool *ret_flag)
 {
-	struct hx_error err;
-
 	*ret_flag = slice_is(text, "true");
 	if (!text.n || *ret_flag || slice_is(text, "false"))
 		return true;
-	error_set(&err, HX_VALIDATION_ERROR, "%s is true or false", filter->name);
-	http_respond_error(call->exchange, &err);
-	return false;
+	return api_invalid(call, "%s is true or false", filter->name);
 }
 
 static bool read_filter(struct http_call *call, const struct api_filter *filter, struct api_query *query)

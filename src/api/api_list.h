@@ -23,6 +23,19 @@ struct api_filter {
 	const char *what;         /* "status of runs" */
 };
 
+#define FILTER_TEXT(query_name, member)                                                                                \
+	{                                                                                                              \
+		query_name, .at = offsetof(struct api_query, member)                                                   \
+	}
+#define FILTER_FLAG(query_name, member)                                                                                \
+	{                                                                                                              \
+		query_name, .at = offsetof(struct api_query, member), .flag = true                                     \
+	}
+#define FILTER_WORD(query_name, member, known, known_as)                                                               \
+	{                                                                                                              \
+		query_name, .at = offsetof(struct api_query, member), .words = known, .what = known_as                 \
+	}
+
 /* What a cursor is, and where in the api_query it goes. */
 enum api_cursor {
 	CURSOR_TEXT,   /* after */

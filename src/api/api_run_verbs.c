@@ -210,14 +210,7 @@ void api_run_resume(struct http_call *call)
 /* What the run will keep: null when it is absent. */
 static bool read_output(struct http_call *call, struct json body, const char *member, struct slice *ret_json)
 {
-	struct json value;
-
-	*ret_json = slice_str("null");
-	if (json_find(body, slice_str(member), &value))
-		*ret_json = value.raw;
-	if (ret_json->n <= RUN_OUTPUT_BYTES_MAX)
-		return true;
-	return api_refuse(call, HX_TOO_LARGE, "what a step puts out is at most 1 MiB");
+	return api_member(call, body, member, RUN_OUTPUT_BYTES_MAX, "what a step puts out is at most 1 MiB", ret_json);
 }
 
 void api_run_event(struct http_call *call)
@@ -247,7 +240,6 @@ void api_run_event(struct http_call *call)
 static bool read_text(struct http_call *call, struct json body, const char *member, size_t bytes_max,
 		      struct slice *text)
 {
-	struct hx_error err;
 	struct json value;
 
 	if (!json_find(body, slice_str(member), &value) || json_type(value) == JSON_NULL)
@@ -255,9 +247,7 @@ static bool read_text(struct http_call *call, struct json body, const char *memb
 	*text = json_type(value) == JSON_STRING ? json_string_decode(value, call->arena) : slice_of(NULL, 0);
 	if (text->p && text->n >= 1 && text->n <= bytes_max)
 		return true;
-	error_set(&err, HX_VALIDATION_ERROR, "%s is a string of 1 to %zu bytes", member, bytes_max);
-	http_respond_error(call->exchange, &err);
-	return false;
+	return api_invalid(call, "%s is a string of 1 to %zu bytes", member, bytes_max);
 }
 
 /* {"decision", "by", "comment"}, which is the output of the step. In the exchange's arena; false after answering. */

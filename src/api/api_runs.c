@@ -23,7 +23,6 @@
 bool api_key_checked(struct http_call *call, struct json value, const char *what, struct slice *ret_key)
 {
 	struct slice key = {NULL, 0};
-	struct hx_error err;
 
 	if (json_type(value) == JSON_STRING)
 		key = json_string_decode(value, call->arena);
@@ -31,10 +30,7 @@ bool api_key_checked(struct http_call *call, struct json value, const char *what
 		*ret_key = key;
 		return true;
 	}
-	error_set(&err, HX_VALIDATION_ERROR, "%s is a string of 1 to %d characters, without U+0000", what,
-		  RUN_KEY_CHARACTERS_MAX);
-	http_respond_error(call->exchange, &err);
-	return false;
+	return api_invalid(call, "%s is a string of 1 to %d characters, without U+0000", what, RUN_KEY_CHARACTERS_MAX);
 }
 
 static bool read_workflow(struct http_call *call, struct json body, struct slice *ret_name)
@@ -258,10 +254,8 @@ void api_run_list(struct http_call *call)
 {
 	static const struct api_list list = {
 		.build = build_list,
-		.filters = {{"status", .at = offsetof(struct api_query, status_wanted), .words = run_statuses,
-			     .what = "status of runs"},
-			    {"definitionId", .at = offsetof(struct api_query, name)},
-			    {"unknown", .at = offsetof(struct api_query, held), .flag = true}},
+		.filters = {FILTER_WORD("status", status_wanted, run_statuses, "status of runs"),
+			    FILTER_TEXT("definitionId", name), FILTER_FLAG("unknown", held)},
 		.cursor = CURSOR_ID,
 		.prefix = "run",
 		.column = RUN_SUBJECT,
