@@ -110,7 +110,7 @@ static void decide_pause(struct run_verb *v, const struct answer *answer)
 	v->due = false;
 	if (is_in(v, RUN_PAUSED))
 		end_unchanged(v);
-	else if (leads(v, RUN_PAUSED))
+	else if (leads(v, RUN_PAUSED)) /* mutant: pause-anywhere -> else if (1) */
 		write_to(v, answer, RUN_PAUSED);
 	else
 		end(v, HX_WRONG_STATUS, "only a run that goes on can be paused");

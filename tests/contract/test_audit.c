@@ -395,6 +395,25 @@ static void test_a_second_terminal_of_others(void **state)
 	assert_found(world.town.account, HISTORY, 2, "status");
 }
 
+/* Neither is terminal: only the table of ways knows that the one does not lead to the other, or that nothing begins there. */
+static void test_a_way_that_does_not_lead(void **state)
+{
+	int64_t run = world.town.undone_run, job = world.town.job, last = last_seq(run);
+
+	(void)state;
+	tamper("UPDATE hx_history SET to_status = 'PENDING' WHERE subject = %lld AND seq = %lld", (long long)run,
+	       (long long)last);
+	recompute(run, last);
+	follow(run);
+	assert_found(run, HISTORY, last, "status");
+	script("ROLLBACK; BEGIN");
+	tamper("UPDATE hx_history SET to_status = 'PARKED' WHERE subject = %lld AND seq = 1", (long long)job);
+	tamper("UPDATE hx_history SET from_status = 'PARKED' WHERE subject = %lld AND seq = 2", (long long)job);
+	recompute(job, 1);
+	follow(job);
+	assert_found(job, HISTORY, 1, "status");
+}
+
 static void test_a_status_that_was_set_by_hand(void **state)
 {
 	(void)state;
@@ -688,6 +707,7 @@ static void test_an_item_that_was_decided_by_hand(void **state)
 	T(test_a_run_that_does_not_know_its_job),                                                                      \
 	T(test_a_fence_that_fell_in_a_recomputed_history),                                                             \
 	T(test_a_second_terminal_of_others),                                                                           \
+	T(test_a_way_that_does_not_lead),                                                                              \
 	T(test_a_status_that_was_set_by_hand),                                                                         \
 	T(test_a_version_that_does_not_rise),                                                                          \
 	T(test_what_is_rewritten_everywhere_is_not_found),                                                             \
