@@ -26,10 +26,12 @@ result() { # name; judges the last command
 }
 says() { grep -qE -- "$1" "$dir/out"; }
 
-HAPAX_NO_INSTALL=1 make SLIM=1 INNER=1 FLAVOUR=slim -j2 build/slim/hapax build/slim/libhapax.so >"$dir/out" 2>&1
+# Not optimised and in a folder of its own: what is left out and what stands in its place is the same, for a third of the time.
+folder=build/slim-test
+HAPAX_NO_INSTALL=1 make SLIM=1 INNER=1 FLAVOUR=slim CFLAGS=-O0 BUILD="$folder" -j2 "$folder/hapax" "$folder/libhapax.so" >"$dir/out" 2>&1
 result it_builds
-slim=$PWD/build/slim/hapax
-for file in "$slim" build/slim/libhapax.so; do readelf -d "$file" | grep NEEDED; done >"$dir/out"
+slim=$PWD/$folder/hapax
+for file in "$slim" "$folder/libhapax.so"; do readelf -d "$file" | grep NEEDED; done >"$dir/out"
 ! says 'libpq|libhiredis|libssl|libcrypto' && says 'libsqlite3' && says 'libcurl'
 result it_needs_no_other_library
 ldd "$slim" >"$dir/out"
