@@ -43,6 +43,7 @@ static bool fits(enum status_when when, const struct status_facts *facts)
 		return facts->unknown_on_5xx;
 	}
 	ASSERT(!"every condition is looked at");
+	return false;
 }
 
 struct status_meaning status_meaning_of(long status, const struct status_facts *facts)

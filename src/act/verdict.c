@@ -198,6 +198,7 @@ static struct verdict of_complete_reply(const struct reply *reply, struct strbuf
 				  words);
 	}
 	ASSERT(!"every word has its outcome");
+	return (struct verdict){0};
 }
 
 /* Whether another try may follow, the caller decides: cleanup is called again even after a failure for good. */
