@@ -1,119 +1,8 @@
 /*
  * Batches over the API of real servers: what creates one and what does not, what is told about it, the money it moves, what
- * callers do to it in each status, and what keys add.
+ * callers decide, and what keys add. What ends one before its time: test_batches_end.c.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/strbuf.h"
-
-#include "support/await.h"
-#include "support/run_scene.h"
-
-#define BATCHES "/api/v1/batches"
-#define ACCOUNTS "/api/v1/accounts"
-#define HEAD "{'workflow':'render','account':'alice',"
-
-/* Items say what becomes of them: see act(). */
-static const char render[] =
-	"{'workflow':'render','kind':'batch','actions':{"
-	"'draw':{'kind':'http','url':'@/draw','effect':'keyed'},"
-	"'erase':{'kind':'http','url':'@/erase','effect':'idempotent'},"
-	"'tell':{'kind':'http','url':'@/tell','effect':'keyed'}},"
-	"'item_action':'draw','cleanup_action':'erase','done_after_effect':['tell'],'concurrency':2,"
-	"'retry':{'max_attempts':2,'initial':'50ms','factor':1,'max':'50ms','jitter':false}}";
-
-/* One at a time, and what nobody knows is left for a person. */
-static const char once[] = "{'workflow':'once','kind':'batch','actions':{"
-			   "'draw':{'kind':'http','url':'@/draw','effect':'claimed'},"
-			   "'erase':{'kind':'http','url':'@/erase','effect':'idempotent'}},"
-			   "'item_action':'draw','cleanup_action':'erase','concurrency':1}";
-
-static int act(void *context, const struct service_call *call, char *body, size_t bytes)
-{
-	(void)context;
-	if (strstr(call->body, "\"do\":\"drop\""))
-		return 0;
-	snprintf(body, bytes, "{\"art\":\"%s\"}", call->key);
-	if (strstr(call->body, "\"do\":\"refuse\""))
-		return 400;
-	return strstr(call->body, "\"do\":\"stumble\"") && call->attempt == 1 ? 503 : 200;
-}
-
-static void begin(struct scene *scene)
-{
-	service_play(scene->service, "/draw", &(struct play){.respond = act});
-	scene_define(scene, "render", render);
-	scene_define(scene, "once", once);
-	scene_start(scene, 0);
-	scene_must(scene, 0, "POST", ACCOUNTS, "{'id':'alice','balance':1000}", 201, "");
-}
-
-static void create_id(struct scene *scene, const char *body, char ret_id[64])
-{
-	scene_must(scene, 0, "POST", BATCHES, body, 201, "");
-	assert_string_equal(reply_text(&scene->last, "created"), "true");
-	snprintf(ret_id, 64, "%s", reply_text(&scene->last, "id"));
-}
-
-/* "" or "/items" or "/cancel" of a batch. */
-static struct reply *at(struct scene *scene, const char *method, const char *id, const char *rest, const char *body,
-			int status, const char *code)
-{
-	char path[300];
-
-	snprintf(path, sizeof path, BATCHES "/%s%s", id, rest);
-	return scene_must(scene, 0, method, path, body, status, code);
-}
-
-static void await_status(struct scene *scene, const char *id, const char *status)
-{
-	AWAIT(RUN_ARRIVE_MS, strcmp(reply_text(at(scene, "GET", id, "", NULL, 200, ""), "status"), status) == 0);
-}
-
-static void assert_balance(struct scene *scene, int64_t balance)
-{
-	scene_must(scene, 0, "GET", ACCOUNTS "/alice", NULL, 200, "");
-	assert_int_equal(reply_int(&scene->last, "balance"), balance);
-}
-
-/* What the last reply says of a batch. */
-static void assert_counts(struct scene *scene, const char *status, int64_t succeeded, int64_t failed, int64_t cancelled,
-			  int64_t charged, int64_t refunded)
-{
-	const struct reply *r = &scene->last;
-
-	assert_string_equal(reply_text(r, "status"), status);
-	assert_int_equal(reply_int(r, "succeeded"), succeeded);
-	assert_int_equal(reply_int(r, "failed"), failed);
-	assert_int_equal(reply_int(r, "cancelled"), cancelled);
-	assert_int_equal(reply_int(r, "charged"), charged);
-	assert_int_equal(reply_int(r, "refunded"), refunded);
-}
-
-static int64_t count(struct scene *scene, const char *sql)
-{
-	char cell[64];
-
-	scene_sql(scene, sql, cell, sizeof cell);
-	return strtoll(cell, NULL, 10);
-}
-
-/* Items that cost 1 each, as a body. */
-static void many(const char *head, int n, struct strbuf *ret_body)
-{
-	strbuf_init(ret_body, 64u << 20);
-	strbuf_addf(ret_body, "%s'items':[", head);
-	for (int i = 0; i < n; i++)
-		strbuf_addf(ret_body, "%s{'cost':1,'input':{'n':%d}}", i ? "," : "", i);
-	strbuf_add_str(ret_body, "]}");
-	assert_false(ret_body->failed);
-}
+#include "batch_scene.h"
 
 /* ---- from end to end ---- */
 
@@ -398,177 +287,6 @@ static void test_a_person_resolves_what_is_unknown(void **state)
 	scene_stop(scene, 0);
 }
 
-/* ---- cancel ---- */
-
-static void test_cancel_of_what_is_held_is_done_when_it_answers(void **state)
-{
-	struct scene *scene = *state;
-	const struct reply *r = &scene->last;
-	char id[64];
-
-	begin(scene);
-	create_id(scene, HEAD "'items':[{'cost':1},{'cost':2}],'hold':true}", id);
-	at(scene, "POST", id, "/cancel", "{}", 200, "");
-	assert_counts(scene, "CANCELLED", 0, 0, 2, 0, 0);
-	assert_string_equal(reply_text(r, "cancelRequested"), "true");
-	at(scene, "POST", id, "/cancel", NULL, 200, "");
-	assert_string_equal(reply_text(r, "status"), "CANCELLED");
-	at(scene, "POST", id, "/start", NULL, 409, "WRONG_STATUS");
-	at(scene, "POST", id, "/items", "{'items':[{'cost':3}]}", 409, "WRONG_STATUS");
-	at(scene, "POST", id, "/items/0/accept", NULL, 409, "WRONG_STATUS");
-	at(scene, "POST", id, "/cancel", "{'why':1}", 400, "VALIDATION_ERROR");
-	assert_int_equal(service_count(scene->service, "/draw", NULL), 0);
-	assert_int_equal(service_count(scene->service, "/erase", NULL), 0); /* nothing was ever begun */
-	assert_balance(scene, 1000);
-	scene_stop(scene, 0);
-}
-
-static void test_cancel_of_what_runs_is_accepted(void **state)
-{
-	struct scene *scene = *state;
-	const struct reply *r = &scene->last;
-	char id[64];
-
-	service_play(scene->service, "/erase", &(struct play){.hold = true});
-	begin(scene);
-	service_play(scene->service, "/draw", &(struct play){.hold = true});
-	create_id(scene, "{'workflow':'once','account':'alice','items':[{'cost':5},{'cost':7},{'cost':9},{'cost':11}]}",
-		  id);
-	service_await(scene->service, "/draw", 1, RUN_ARRIVE_MS);
-	service_release(scene->service);
-	service_await(scene->service, "/draw", 2, RUN_ARRIVE_MS);
-	at(scene, "POST", id, "/items/0/accept", NULL, 200, "");
-	service_release(scene->service);
-	service_await(scene->service, "/draw", 3, RUN_ARRIVE_MS);
-	run_why(scene, id, "it is with the node \"node-a\", whose lease lasts until");
-	at(scene, "POST", id, "/cancel", NULL, 202, "");
-	assert_string_equal(reply_text(r, "status"), "ACCEPTED");
-	assert_string_equal(reply_text(r, "id"), id);
-	at(scene, "POST", id, "/cancel", NULL, 202, "");
-	run_why(scene, id, "its cancel is requested");
-	at(scene, "GET", id, "", NULL, 200, "");
-	assert_string_equal(reply_text(r, "status"), "RUNNING");
-	assert_string_equal(reply_text(r, "cancelRequested"), "true");
-	at(scene, "POST", id, "/items/1/accept", NULL, 409, "WRONG_STATUS");
-	service_release(scene->service); /* the third is done; the fourth is never begun */
-	service_await(scene->service, "/erase", 1, RUN_ARRIVE_MS);
-	run_why(scene, id, "it is being torn down by the node \"node-a\"");
-	at(scene, "POST", id, "/cancel", NULL, 202, "");
-	/* The money is back before the artifacts are gone, and the end comes behind both. */
-	at(scene, "GET", id, "", NULL, 200, "");
-	assert_counts(scene, "CANCELLING", 3, 0, 3, 21, 16);
-	assert_balance(scene, 1000 - 5);
-	service_play(scene->service, "/erase", &(struct play){.status = 404}); /* gone is as good as deleted */
-	service_release(scene->service);
-	at(scene, "GET", id, "?wait=30s", NULL, 200, "");
-	assert_counts(scene, "CANCELLED", 3, 0, 3, 21, 16);
-	assert_int_equal(reply_int(r, "accepted"), 1);
-	at(scene, "POST", id, "/cancel", NULL, 200, "");
-	assert_balance(scene, 1000 - 5);
-	assert_int_equal(service_count(scene->service, "/draw", NULL), 3);
-	assert_int_equal(service_count(scene->service, "/erase", NULL),
-			 2); /* neither the accepted one nor the unbegun */
-	scene_stop(scene, 0);
-}
-
-/* A cleanup that fails keeps it CANCELLING, and says why. */
-static void test_a_teardown_that_does_not_succeed(void **state)
-{
-	struct scene *scene = *state;
-	char id[64], path[200];
-
-	service_play(scene->service, "/erase", &(struct play){.status = 503, .body = "{\"error\":\"disk\"}"});
-	begin(scene);
-	service_play(scene->service, "/draw", &(struct play){.hold = true});
-	create_id(scene, "{'workflow':'once','account':'alice','items':[{'cost':5},{'cost':7}]}", id);
-	service_await(scene->service, "/draw", 1, RUN_ARRIVE_MS);
-	at(scene, "POST", id, "/cancel", NULL, 202, "");
-	service_release(scene->service);
-	AWAIT(RUN_ARRIVE_MS, strcmp(reply_text(at(scene, "GET", id, "", NULL, 200, ""), "error"), "null") != 0);
-	assert_string_equal(reply_text(&scene->last, "status"), "CANCELLING");
-	assert_balance(scene, 1000);
-	snprintf(path, sizeof path, "/api/v1/why/%s", id);
-	AWAIT(RUN_ARRIVE_MS, strstr(reply_text(scene_call(scene, 0, "GET", path, NULL), "why"),
-				    "its teardown has not succeeded yet, and waits for the next try at"));
-	service_play(scene->service, "/erase", &(struct play){.status = 200});
-	at(scene, "GET", id, "?wait=1m", NULL, 200, "");
-	assert_counts(scene, "CANCELLED", 1, 0, 2, 5, 5);
-	scene_stop(scene, 0);
-}
-
-/* The row as a crash, or a node that is slow to come, would leave it. */
-static void set_status(struct scene *scene, const char *status, const char *more)
-{
-	char sql[300];
-
-	snprintf(sql, sizeof sql,
-		 "UPDATE hx_subject SET status = '%s'%s WHERE id = (SELECT max(subject) FROM hx_batch) RETURNING id",
-		 status, more);
-	scene_sql(scene, sql, NULL, 0);
-}
-
-static void test_cancel_of_what_nobody_has_begun(void **state)
-{
-	struct scene *scene = *state;
-	char id[64];
-
-	begin(scene);
-	create_id(scene, HEAD "'items':[{'cost':1},{'cost':2}],'hold':true}", id);
-	set_status(scene, "LOADING", ", owner = 'elsewhere', fence = fence + 1, until = 9000000000000");
-	at(scene, "POST", id, "/cancel", NULL, 409, "WRONG_STATUS");
-	at(scene, "POST", id, "/start", NULL, 409, "WRONG_STATUS");
-	at(scene, "POST", id, "/items", "{'items':[{'cost':3}]}", 409, "CLAIM_FAILED");
-	run_why(scene, id, "its items are being loaded by the node \"elsewhere\", whose lease lasts until");
-	set_status(scene, "QUEUED", ", owner = NULL, until = NULL");
-	run_why(scene, id, "is due, and waits for a node to take it");
-	at(scene, "POST", id, "/cancel", NULL, 200, "");
-	assert_counts(scene, "CANCELLED", 0, 0, 2, 0, 0);
-	run_why(scene, id, "waits for nothing: it is cancelled");
-	scene_stop(scene, 0);
-}
-
-static void test_cancel_of_what_is_over(void **state)
-{
-	struct scene *scene = *state;
-	char id[64];
-
-	begin(scene);
-	create_id(scene, HEAD "'items':[{'cost':1}]}", id);
-	await_status(scene, id, "COMPLETED");
-	at(scene, "POST", id, "/cancel", NULL, 409, "ALREADY_COMPLETED");
-	assert_balance(scene, 999);
-	scene_stop(scene, 0);
-}
-
-/* Retention leaves the key: what was paid for is not begun again in silence. */
-static void test_an_expired_batch_is_gone_and_its_key_is_not_free(void **state)
-{
-	static const char *const verbs[] = {"/start", "/cancel", "/items/0/accept"};
-	static const char body[] = HEAD "'items':[{'cost':1}],'idempotencyKey':'k'}";
-	struct scene *scene = *state;
-	char id[64], path[200];
-
-	scene_configure(scene, "{'retention':{'batches':'1s'}}");
-	begin(scene);
-	create_id(scene, body, id);
-	snprintf(path, sizeof path, BATCHES "/%s", id);
-	AWAIT(RUN_ARRIVE_MS, scene_call(scene, 0, "GET", path, NULL)->status == 410);
-	assert_string_equal(scene->last.code, "RUN_EXPIRED");
-	scene_must(scene, 0, "POST", BATCHES, body, 410, "RUN_EXPIRED");
-	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-		at(scene, "POST", id, verbs[i], NULL, 410, "RUN_EXPIRED");
-	at(scene, "GET", id, "?wait=1m", NULL, 410, "RUN_EXPIRED");
-	at(scene, "GET", id, "/items", NULL, 410, "RUN_EXPIRED");
-	snprintf(path, sizeof path, "/api/v1/history/%s", id);
-	scene_must(scene, 0, "GET", path, NULL, 410, "RUN_EXPIRED");
-	snprintf(path, sizeof path, "/api/v1/why/%s", id);
-	scene_must(scene, 0, "GET", path, NULL, 410, "RUN_EXPIRED");
-	scene_must(scene, 0, "GET", BATCHES, NULL, 200, "");
-	assert_int_equal(reply_count(&scene->last, "items"), 0);
-	assert_balance(scene, 999);
-	scene_stop(scene, 0);
-}
-
 /* ---- money ---- */
 
 static void test_out_of_credit_until_there_is_some(void **state)
@@ -727,75 +445,6 @@ static void test_a_key_creates_one_batch_on_two_nodes(void **state)
 	scene_stop(scene, 1);
 }
 
-/* ---- several nodes, and one that dies ---- */
-
-static void test_a_batch_of_one_node_is_cancelled_on_another(void **state)
-{
-	struct scene *scene = *state;
-	char id[64], path[200];
-
-	begin(scene);
-	service_play(scene->service, "/draw", &(struct play){.hold = true});
-	create_id(scene, "{'workflow':'once','account':'alice','items':[{'cost':5},{'cost':7}]}", id);
-	service_await(scene->service, "/draw", 1, RUN_ARRIVE_MS);
-	scene_start(scene, 1);
-	snprintf(path, sizeof path, BATCHES "/%s/cancel", id);
-	scene_must(scene, 1, "POST", path, NULL, 202, "");
-	service_release(scene->service);
-	snprintf(path, sizeof path, BATCHES "/%s?wait=1m", id);
-	scene_must(scene, 1, "GET", path, NULL, 200, "");
-	assert_counts(scene, "CANCELLED", 1, 0, 2, 5, 5);
-	assert_true(scene->last.took_ms < 30000); /* and not after the minute */
-	assert_balance(scene, 1000);
-	scene_stop(scene, 0);
-	scene_stop(scene, 1);
-}
-
-/* What was not acknowledged has never been: it costs nothing, its key is free, and a held batch is as it was. */
-static void test_a_loader_is_killed(void **state)
-{
-	struct scene *scene = *state;
-	const struct reply *r = &scene->last;
-	struct run_call *loading;
-	struct strbuf large;
-	char id[64], path[200];
-
-	scene_configure(scene, "{'lease':'1s'}");
-	begin(scene);
-	create_id(scene, HEAD "'items':[{'cost':1},{'cost':2}],'hold':true}", id);
-	many(HEAD "'idempotencyKey':'k',", 100000, &large);
-	loading = run_call_start(scene, "POST", BATCHES, "", large.p);
-	AWAIT(RUN_ARRIVE_MS, count(scene, "SELECT count(*) FROM hx_batch_item") > 2);
-	scene_kill(scene, 0);
-	run_call_join(loading, 0);
-	run_call_free(loading);
-	strbuf_release(&large);
-	scene_start(scene, 0);
-	AWAIT(RUN_ARRIVE_MS,
-	      scene_call(scene, 0, "POST", BATCHES, HEAD "'idempotencyKey':'k','items':[{'cost':1}]}")->status == 201);
-	assert_int_equal(count(scene, "SELECT count(*) FROM hx_batch b JOIN hx_subject s ON s.id = b.subject"
-				      " WHERE s.status = 'FAILED' AND batch_key IS NULL AND total = 0"),
-			 1);
-
-	many("{", 100000, &large);
-	snprintf(path, sizeof path, BATCHES "/%s/items", id);
-	loading = run_call_start(scene, "POST", path, "", large.p);
-	AWAIT(RUN_ARRIVE_MS, count(scene, "SELECT count(*) FROM hx_subject WHERE status = 'LOADING'") == 1);
-	scene_kill(scene, 0);
-	run_call_join(loading, 0);
-	run_call_free(loading);
-	strbuf_release(&large);
-	scene_start(scene, 0);
-	await_status(scene, id, "PENDING"); /* whoever looks for claims past their time has found it */
-	assert_int_equal(reply_int(r, "total"), 2);
-	at(scene, "POST", id, "/items", "{'items':[{'cost':3}]}", 200, "");
-	at(scene, "POST", id, "/start", NULL, 200, "");
-	at(scene, "GET", id, "?wait=30s", NULL, 200, "");
-	assert_counts(scene, "COMPLETED", 3, 0, 0, 6, 0);
-	AWAIT(RUN_ARRIVE_MS, count(scene, "SELECT balance FROM hx_account") == 1000 - 6 - 1);
-	scene_stop(scene, 0);
-}
-
 /* ---- size ---- */
 
 static void test_a_thousand_items_and_one(void **state)
@@ -858,12 +507,6 @@ static void test_an_input_is_at_most_a_mebibyte(void **state)
 	scene_stop(scene, 0);
 }
 
-#define ON_SQLITE(test) cmocka_unit_test_setup_teardown(test, scene_set_up_sqlite, scene_tear_down)
-#define ON_POSTGRES(test)                                                                                              \
-	{                                                                                                              \
-#test " on PostgreSQL", test, scene_set_up_postgres, scene_tear_down, NULL                             \
-	}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -874,14 +517,7 @@ int main(void)
 		ON_SQLITE(test_lists_come_in_pages),
 		ON_SQLITE(test_items_are_accepted),
 		ON_SQLITE(test_a_person_resolves_what_is_unknown),
-		ON_SQLITE(test_cancel_of_what_is_held_is_done_when_it_answers),
-		ON_SQLITE(test_cancel_of_what_runs_is_accepted),
-		ON_SQLITE(test_a_teardown_that_does_not_succeed),
-		ON_SQLITE(test_cancel_of_what_nobody_has_begun),
-		ON_SQLITE(test_cancel_of_what_is_over),
-		ON_SQLITE(test_an_expired_batch_is_gone_and_its_key_is_not_free),
 		ON_SQLITE(test_a_key_creates_one_batch),
-		ON_SQLITE(test_a_loader_is_killed),
 		ON_SQLITE(test_out_of_credit_until_there_is_some),
 		ON_SQLITE(test_the_header_replays_the_bytes),
 		ON_SQLITE(test_a_thousand_items_and_one),
@@ -892,14 +528,7 @@ int main(void)
 		ON_POSTGRES(test_lists_come_in_pages),
 		ON_POSTGRES(test_items_are_accepted),
 		ON_POSTGRES(test_a_person_resolves_what_is_unknown),
-		ON_POSTGRES(test_cancel_of_what_is_held_is_done_when_it_answers),
-		ON_POSTGRES(test_cancel_of_what_runs_is_accepted),
-		ON_POSTGRES(test_a_teardown_that_does_not_succeed),
-		ON_POSTGRES(test_cancel_of_what_nobody_has_begun),
-		ON_POSTGRES(test_an_expired_batch_is_gone_and_its_key_is_not_free),
 		ON_POSTGRES(test_a_key_creates_one_batch_on_two_nodes),
-		ON_POSTGRES(test_a_batch_of_one_node_is_cancelled_on_another),
-		ON_POSTGRES(test_a_loader_is_killed),
 		ON_POSTGRES(test_out_of_credit_until_there_is_some),
 		ON_POSTGRES(test_the_header_replays_the_bytes),
 		ON_POSTGRES(test_a_thousand_items_and_one),
