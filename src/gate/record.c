@@ -215,8 +215,9 @@ struct slice gate_claim_caller(const struct hx_gate_claim *claim)
 {
 	static const unsigned char nobody[sizeof claim->caller];
 
-	return memcmp(claim->caller, nobody, sizeof nobody) == 0 ? (struct slice){0}
-								 : slice_of(claim->caller, sizeof claim->caller);
+	if (memcmp(claim->caller, nobody, sizeof nobody) == 0)
+		return (struct slice){0};
+	return slice_of(claim->caller, sizeof claim->caller);
 }
 
 static struct db_value caller_of(const struct hx_gate_claim *claim)
