@@ -66,6 +66,7 @@ suite = $(call pick,$(call find,tests/$(1),test_*.c) $(call find,tests/$(1),test
 SUITES := unit contract sim chaos http
 TESTS := $(foreach s,$(SUITES),$(call suite,$(s)))
 SANITIZED_TESTS := $(foreach s,unit contract sim http,$(call suite,$(s)))
+QUICK_TESTS := $(foreach s,unit contract,$(call suite,$(s)))
 SOAK := $(sort $(wildcard tests/soak/*))
 
 # Where the program of a test is, in build folder $(1); a script is run where it stands.
@@ -75,7 +76,7 @@ ifndef INNER
 # === the outer pass =============================================================================================
 
 .NOTPARALLEL:
-.PHONY: all run test bench asan tsan fuzz soak format lint reference install uninstall deb package-test root-test clean check tests \
+.PHONY: all run test bench asan asan-quick tsan fuzz soak format lint reference install uninstall deb package-test root-test clean check tests \
 	packages-build packages-demo packages-test packages-lint packages-deb packages-root
 
 JOBS := $(shell nproc 2>/dev/null || echo 2)
@@ -107,6 +108,11 @@ asan tsan: packages-test check
 	$(inner) FLAVOUR=$@ all tests
 	@TEST_TIMEOUT=3600 $(call run_tests,build/$@) $(call programs,build/$@,$(SANITIZED_TESTS))
 
+# What the build server has the time for.
+asan-quick: packages-test check
+	$(inner) FLAVOUR=asan all $(call programs,build/asan,$(filter %.c,$(QUICK_TESTS)))
+	@TEST_TIMEOUT=$${TEST_TIMEOUT:-1200} $(call run_tests,build/asan) $(call programs,build/asan,$(QUICK_TESTS))
+
 fuzz: packages-test check
 	$(inner) FLAVOUR=fuzz fuzzers
 	@HAPAX_FUZZ_BUILD=$(abspath build/fuzz) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run
@@ -130,7 +136,7 @@ format: packages-lint
 
 lint: packages-lint check
 	@clang-format --dry-run -Werror $(C_FILES)
-	@cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 \
+	@cppcheck --quiet -j$(JOBS) --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 \
 		--suppress=missingIncludeSystem --suppress=unknownMacro --suppress=identicalInnerCondition \
 		--suppress=uninitStructMember \
 		-D__linux__ -D_GNU_SOURCE -D__cppcheck__ -Isrc -Iinclude $(SRC)
