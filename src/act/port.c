@@ -36,7 +36,8 @@ struct port_queue {
 struct port {
 	struct act_port act;
 	struct port_options options;
-	struct kind *kinds[PORT_KINDS]; /* constant; NULL: no kind carries it out. After a stop admit() is the guard */
+	/* Constant; NULL: nobody carries out this kind. After a stop admit() is the guard. */
+	struct kind *kinds[ACTION_KINDS_N];
 	pthread_mutex_t mutex;
 	pthread_cond_t quiet; /* nothing runs any more */
 	bool stopping, stopped;
@@ -241,20 +242,73 @@ static const char *admit(struct port *port, struct kind *kind, struct job *job)
 	return "too many calls are waiting already";
 }
 
+/* ---- the kinds ---- */
+
+static size_t slots(size_t wanted, size_t otherwise)
+{
+	return wanted ? wanted : otherwise;
+}
+
+static enum hx_code make_http(const struct port_options *options, struct kind **ret_kind, struct hx_error *err)
+{
+	struct http_options http = {
+		.outbound = options->outbound, .secret_rules = options->secret_rules, .ca_file = options->ca_file};
+
+	return http_kind_new(&http, slots(options->http_slots, PORT_HTTP_SLOTS), ret_kind, err);
+}
+
+static enum hx_code make_exec(const struct port_options *options, struct kind **ret_kind, struct hx_error *err)
+{
+	if (!options->exec_enabled)
+		return HX_OK;
+	return exec_kind_new(slots(options->exec_slots, PORT_EXEC_SLOTS), ret_kind, err);
+}
+
+static enum hx_code make_native(const struct port_options *options, struct kind **ret_kind, struct hx_error *err)
+{
+	if (!options->natives || !options->natives->n)
+		return HX_OK;
+	return native_kind_new(options->natives, slots(options->native_slots, PORT_NATIVE_SLOTS), ret_kind, err);
+}
+
+/* Who carries out the calls of a kind, and what is said of one that nobody carries out. */
+static const struct {
+	enum hx_code (*make)(const struct port_options *options, struct kind **ret_kind, struct hx_error *err);
+	const char *without;
+} kinds[ACTION_KINDS_N] = {
+	[ACTION_HTTP] = {make_http, NULL},
+	[ACTION_EXEC] = {make_exec, "exec actions are off: the configuration has to say \"exec\": {\"enabled\": true}"},
+	[ACTION_SQL] = {NULL, "a sql action runs in the unit of its transition, not by a call"},
+	[ACTION_NATIVE] = {make_native, "no native actions are registered"},
+	[ACTION_WORKER] = {NULL, "a worker action is pulled over the jobs API, not called"},
+};
+
+static enum hx_code make_kinds(struct port *port, struct hx_error *err)
+{
+	for (size_t i = 0; i < ACTION_KINDS_N; i++) {
+		enum hx_code code = kinds[i].make ? kinds[i].make(&port->options, &port->kinds[i], err) : HX_OK;
+
+		if (code)
+			return code;
+		if (port->kinds[i])
+			port->kinds[i]->ready_last = &port->kinds[i]->ready_first;
+	}
+	return HX_OK;
+}
+
 static void answer_without_kind(struct port *port, const struct action *action, struct ticket ticket)
 {
-	static const char *const words[PORT_KINDS] = {
-		[ACTION_EXEC] = "exec actions are off: the configuration has to say \"exec\": {\"enabled\": true}",
-		[ACTION_SQL] = "a sql action runs in the unit of its transition, not by a call",
-		[ACTION_NATIVE] = "no native actions are registered",
-		[ACTION_WORKER] = "a worker action is pulled over the jobs API, not called",
-	};
+	const char *words = kinds[action->kind].without;
 
-	if (action->kind == ACTION_NOOP)
+	if (action_kind_by(action->kind) == BY_NOBODY)
 		answer(port, ticket, (struct verdict){ACT_OK, slice_str("null"), 0});
 	else
-		answer(port, ticket, (struct verdict){ACT_FAILED_FOR_GOOD, slice_str(words[action->kind]), 0});
+		answer(port, ticket,
+		       (struct verdict){ACT_FAILED_FOR_GOOD,
+					slice_str(words ? words : "actions of this kind are not called from here"), 0});
 }
+
+/* ---- calls ---- */
 
 static void start(struct act_port *act, const struct act_call *call, struct ticket ticket)
 {
@@ -429,30 +483,6 @@ static void init(struct port *port, const struct port_options *options)
 	pthread_condattr_destroy(&attr);
 }
 
-static size_t slots(size_t wanted, size_t otherwise)
-{
-	return wanted ? wanted : otherwise;
-}
-
-static enum hx_code make_kinds(struct port *port, struct hx_error *err)
-{
-	const struct port_options *options = &port->options;
-	struct http_options http = {
-		.outbound = options->outbound, .secret_rules = options->secret_rules, .ca_file = options->ca_file};
-	enum hx_code code = http_kind_new(&http, slots(options->http_slots, PORT_HTTP_SLOTS), &port->kinds[ACTION_HTTP],
-					  err);
-
-	if (!code && options->exec_enabled)
-		code = exec_kind_new(slots(options->exec_slots, PORT_EXEC_SLOTS), &port->kinds[ACTION_EXEC], err);
-	if (!code && options->natives && options->natives->n)
-		code = native_kind_new(options->natives, slots(options->native_slots, PORT_NATIVE_SLOTS),
-				       &port->kinds[ACTION_NATIVE], err);
-	for (size_t i = 0; i < PORT_KINDS; i++)
-		if (port->kinds[i])
-			port->kinds[i]->ready_last = &port->kinds[i]->ready_first;
-	return code;
-}
-
 enum hx_code port_new(const struct port_options *options, struct port **ret_port, struct hx_error *err)
 {
 	struct port *port = calloc(1, sizeof *port);
@@ -517,7 +547,7 @@ void port_stop(struct port *port, int64_t grace_ms)
 	refuse_waiting(port);
 	wait_until_quiet(port, grace_ms);
 	pthread_mutex_unlock(&port->mutex);
-	for (size_t i = 0; i < PORT_KINDS; i++)
+	for (size_t i = 0; i < ACTION_KINDS_N; i++)
 		if (port->kinds[i])
 			port->kinds[i]->free(port->kinds[i]);
 	port->stopped = true;

@@ -36,7 +36,6 @@
 #define PORT_EXEC_SLOTS 16
 #define PORT_NATIVE_SLOTS 4
 #define PORT_WAITING_MAX 10000
-#define PORT_KINDS (ACTION_NOOP + 1) /* of actions, whether they are called from here or not */
 
 /* 0 and NULL mean the defaults. */
 struct port_options {
@@ -58,8 +57,8 @@ struct port_stats {
 	size_t running, waiting;
 	uint64_t refused; /* too many were waiting */
 	uint64_t aborted;
-	uint64_t answers[ACT_CLAIM_LOST];      /* by outcome */
-	struct histogram answered[PORT_KINDS]; /* from a call's turn to its answer; aborted ones had none */
+	uint64_t answers[ACT_CLAIM_LOST];          /* by outcome */
+	struct histogram answered[ACTION_KINDS_N]; /* from a call's turn to its answer; aborted ones had none */
 };
 
 struct port;

@@ -131,16 +131,17 @@ static void add_request_seconds(const struct http_stats *http, struct strbuf *te
 /* The kinds that are called from here. */
 static void add_action_seconds(const struct port_stats *act, struct strbuf *text)
 {
-	static const enum action_kind kinds[] = {ACTION_HTTP, ACTION_EXEC, ACTION_NATIVE};
 	const char *name = "hapax_action_seconds";
 	char label[32];
 
 	metrics_add_head(
 		text, name, "histogram",
 		"How long calls of actions took, from the start to the answer; waiting for a turn is not in it.");
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		snprintf(label, sizeof label, "kind=\"%s\"", action_kind_name(kinds[i]));
-		metrics_add_histogram(text, name, label, &act->answered[kinds[i]]);
+	for (enum action_kind kind = 0; kind < ACTION_KINDS_N; kind++) {
+		if (action_kind_by(kind) != BY_PORT)
+			continue;
+		snprintf(label, sizeof label, "kind=\"%s\"", action_kind_name(kind));
+		metrics_add_histogram(text, name, label, &act->answered[kind]);
 	}
 }
 

@@ -172,7 +172,6 @@ void plan_begin(struct run_drive *d, const struct answer *answer, const struct r
 		const struct run_done *undone, int64_t attempt, bool doubt)
 {
 	const struct action *action = undone ? step->compensate : step->action;
-	bool by_worker = action->kind == ACTION_WORKER;
 	struct run_move *move = &d->move;
 	struct hx_error err;
 	struct slice body;
@@ -196,7 +195,7 @@ void plan_begin(struct run_drive *d, const struct answer *answer, const struct r
 	}
 	d->key = run_make_key(d, step, move->redo, undone != NULL);
 	d->body = body;
-	if (by_worker)
+	if (action_is_for_workers(action))
 		begin_job(d, answer, step, action, body);
 	else
 		begin_act(d, action);

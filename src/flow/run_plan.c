@@ -329,7 +329,7 @@ static bool is_in_doubt(const struct run_drive *d)
 	if (d->row.attempt == 0)
 		return false;
 	action = d->row.undo < 0 ? drive_step(d)->action : drive_step(d)->compensate;
-	return action->kind != ACTION_SQL && action->kind != ACTION_NOOP;
+	return action_is_outside(action);
 }
 
 bool run_plan(struct run_drive *d, const struct answer *answer)

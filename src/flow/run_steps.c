@@ -157,20 +157,15 @@ static bool pass_task(struct run_drive *d, const struct answer *answer, const st
 		plan_rest_on(d);
 		return false;
 	}
-	if (step->action->kind == ACTION_NOOP) {
-		d->move.transitions++;
-		plan_ended(d, answer, step, RUN_STEP_COMPLETED, attempt, slice_str("null"), answer->now.ms);
-		return true;
-	}
-	if (step->action->kind != ACTION_SQL) {
+	if (action_is_outside(step->action)) {
 		plan_begin(d, answer, step, /* undone= */ NULL, attempt, /* doubt= */ false);
 		return false;
 	}
-	if (d->move.rows_n) {
+	if (action_is_inside(step->action) && d->move.rows_n) {
 		plan_go_on(d); /* alone: if its statements are refused, nothing else is */
 		return false;
 	}
-	if (!plan_sql(d, answer, step, step->action, /* undone= */ NULL)) {
+	if (action_is_inside(step->action) && !plan_sql(d, answer, step, step->action, /* undone= */ NULL)) {
 		d->move.attempt = attempt;
 		d->move.started_at = plan_started_at(d, answer, step->position);
 		return false;
@@ -199,7 +194,7 @@ static bool pass(struct run_drive *d, const struct answer *answer, const struct 
 /* Can the step end within this move? Only these need room for a row. */
 static bool may_end_now(const struct run_step *step)
 {
-	return step->type != RUN_TASK || step->action->kind == ACTION_NOOP || step->action->kind == ACTION_SQL;
+	return step->type != RUN_TASK || !action_is_outside(step->action);
 }
 
 void plan_steps(struct run_drive *d, const struct answer *answer)

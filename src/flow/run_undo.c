@@ -49,7 +49,7 @@ static bool undo_inside(struct run_drive *d, const struct answer *answer, const 
 		plan_go_on(d);
 		return false;
 	}
-	if (action->kind == ACTION_SQL && !plan_sql(d, answer, done->step, action, done))
+	if (action_is_inside(action) && !plan_sql(d, answer, done->step, action, done))
 		return false;
 	d->move.undone = (int64_t)done->step->position;
 	d->move.transitions++;
@@ -63,14 +63,13 @@ void plan_undo(struct run_drive *d, const struct answer *answer)
 	if (!d->move.stood.set)
 		d->move.stood = stood_of(d);
 	while ((done = plan_to_undo(d))) {
-		enum action_kind kind = done->step->compensate->kind;
 		bool same = d->row.undo == (int64_t)done->step->position && d->move.undone < 0;
 
 		if (same && !d->knows && d->row.wait_until > plan_now_ms(d, answer)) {
 			plan_rest_on(d);
 			return;
 		}
-		if (kind != ACTION_SQL && kind != ACTION_NOOP) {
+		if (action_is_outside(done->step->compensate)) {
 			plan_begin(d, answer, done->step, done, same ? d->row.attempt + 1 : 1,
 				   /* doubt= */ same && d->row.doubt);
 			return;

@@ -21,7 +21,7 @@ static const char *inferred_params(size_t n, struct arena *arena)
 
 static void make(const struct action *action, struct arena *arena, struct sql_action *sql)
 {
-	sql->n = action->kind == ACTION_SQL ? action->statements_n : 0;
+	sql->n = action_is_inside(action) ? action->statements_n : 0;
 	for (size_t i = 0; i < sql->n; i++) {
 		struct db_stmt *stmt = arena_alloc(arena, sizeof *stmt);
 

@@ -57,7 +57,7 @@ static bool same_input(struct slice a, struct slice b)
 /* Where an action is called; empty: it has no address. */
 static struct slice address_of(const struct action *action)
 {
-	return action && action->kind == ACTION_HTTP ? slice_str(action->url) : slice_str("");
+	return action && action->url ? slice_str(action->url) : slice_str("");
 }
 
 void step_call_by(struct entity_step *s, const struct step_view *view, int64_t version)

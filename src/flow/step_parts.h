@@ -26,12 +26,12 @@ static inline struct lease step_lease(const struct entity_step *s)
 /* Work for the action port; sql runs in the finish's unit, a noop is done already. */
 static inline bool step_acts_outside(const struct action *action)
 {
-	return action && action->kind != ACTION_SQL && action->kind != ACTION_NOOP;
+	return action && action_is_outside(action);
 }
 
 static inline bool step_is_sql(const struct entity_step *s)
 {
-	return s->call->action && s->call->action->kind == ACTION_SQL;
+	return s->call->action && action_is_inside(s->call->action);
 }
 
 /* What the finish leads from and to: the claim status or the step's own, and the successful state. */

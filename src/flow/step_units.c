@@ -19,7 +19,7 @@ static void add_after_effects(const struct entity_step *s, struct unit *unit)
 		struct job_spec spec = {
 			.subject = s->effect_ids[i],
 			.workspace = s->workspace,
-			.queue = action->kind == ACTION_WORKER ? action->queue : JOB_QUEUE_AFTER_EFFECTS,
+			.queue = action_is_for_workers(action) ? action->queue : JOB_QUEUE_AFTER_EFFECTS,
 			.repeatable = action->effect != EFFECT_CLAIMED,
 			.workflow = step_workflow(s)->name,
 			.action = action->name,

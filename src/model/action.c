@@ -22,12 +22,46 @@
 #define IN_FLIGHT_MAX 10000
 #define WHERE_BYTES 80
 
-static const char *const kind_names[] = {"http", "exec", "sql", "native", "worker", "noop", NULL};
+#define NAME_OF(kind, name, ...) name,
+static const char *const kind_names[] = {ACTION_KINDS(NAME_OF) NULL};
+
+#define DEFAULTS_OF(kind, name, by, effect, timeout_ms) {by, effect, timeout_ms},
+static const struct {
+	enum action_by by;
+	enum action_effect effect;
+	int64_t timeout_ms;
+} kinds[] = {ACTION_KINDS(DEFAULTS_OF)};
+
 static const char *const effect_names[] = {"idempotent", "keyed", "transactional", "claimed", NULL};
 
 const char *action_kind_name(enum action_kind kind)
 {
 	return kind_names[kind];
+}
+
+enum action_by action_kind_by(enum action_kind kind)
+{
+	return kinds[kind].by;
+}
+
+bool action_is_inside(const struct action *action)
+{
+	return kinds[action->kind].by == BY_UNIT;
+}
+
+bool action_is_outside(const struct action *action)
+{
+	return kinds[action->kind].by == BY_PORT || action_is_for_workers(action);
+}
+
+bool action_is_for_workers(const struct action *action)
+{
+	return kinds[action->kind].by == BY_WORKER;
+}
+
+bool action_has_timeout(const struct action *action)
+{
+	return kinds[action->kind].by != BY_NOBODY;
 }
 
 const char *action_effect_name(enum action_effect effect)
@@ -46,11 +80,6 @@ const struct action *action_absent(const struct action *action)
 	return action->void_action && action->void_action->absent ? action->void_action : NULL;
 }
 
-static enum action_effect default_effect(enum action_kind kind)
-{
-	return kind == ACTION_SQL ? EFFECT_TRANSACTIONAL : kind == ACTION_NOOP ? EFFECT_IDEMPOTENT : EFFECT_CLAIMED;
-}
-
 static void read_effect(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	struct action *action = ret;
@@ -58,7 +87,7 @@ static void read_effect(const struct reader *r, const struct json_node *node, co
 
 	(void)reader_choice(r, node, field->name, effect_names, &effect); /* reported there */
 	/* Never so for a default. */
-	if ((effect == EFFECT_TRANSACTIONAL) != (action->kind == ACTION_SQL))
+	if ((effect == EFFECT_TRANSACTIONAL) != action_is_inside(action))
 		reader_report(r, node->at.line, "effect",
 			      "effect %s does not go with kind %s: sql actions, and only they, are transactional",
 			      effect_names[effect], action_kind_name(action->kind));
@@ -183,27 +212,33 @@ static void read_statements(const struct reader *r, const struct json_node *node
 /* ---- an action ---- */
 
 #define KIND(kind) (1u << (kind))
-#define CALLS (KIND(ACTION_HTTP) | KIND(ACTION_EXEC) | KIND(ACTION_NATIVE) | KIND(ACTION_WORKER))
-#define VOIDABLE (KIND(ACTION_HTTP) | KIND(ACTION_EXEC) | KIND(ACTION_NATIVE))
+/* The kinds that these carry out. */
+#define OF_PORT(kind, name, by, ...) | ((by) == BY_PORT ? KIND(ACTION_##kind) : 0)
+#define OF_WORKER(kind, name, by, ...) | ((by) == BY_WORKER ? KIND(ACTION_##kind) : 0)
+#define OF_UNIT(kind, name, by, ...) | ((by) == BY_UNIT ? KIND(ACTION_##kind) : 0)
+#define CALLED (0u ACTION_KINDS(OF_PORT))
+#define OUTSIDE (CALLED ACTION_KINDS(OF_WORKER))
+#define TIMED (OUTSIDE ACTION_KINDS(OF_UNIT))
 /* The same kinds in a batch, for what belongs to its actions alone. */
 #define IN_BATCH(kinds) ((kinds) << 8)
 #define OUT_OF_BATCH 0xffu
+_Static_assert(ACTION_KINDS_N <= 8, "the kinds in a batch have bits of their own");
 
 /* clang-format off */
 static const struct field action_fields[] = {
 	{"kind",          FIELD_KNOWN},
 	{"effect",        FIELD_OWN(read_effect)},
-	{"timeout",       .of = CALLS | KIND(ACTION_SQL),  FIELD_DURATION(struct action, timeout_ms)},
-	{"probe",         .of = CALLS,                     FIELD_KNOWN},
-	{"void",          .of = IN_BATCH(VOIDABLE),        FIELD_KNOWN},
-	{"max_in_flight", .of = CALLS,                     FIELD_INT(struct action, max_in_flight, 1, IN_FLIGHT_MAX)},
-	{"url",           .of = KIND(ACTION_HTTP),         FIELD_OWN(read_url), .required = true},
-	{"headers",       .of = KIND(ACTION_HTTP),         FIELD_OWN(read_headers)},
-	{"outcomes",      .of = KIND(ACTION_HTTP),         FIELD_OWN_AT(struct action, outcomes, struct outcomes, outcomes_read)},
-	{"argv",          .of = KIND(ACTION_EXEC),         FIELD_OWN(read_argv), .required = true},
-	{"statements",    .of = KIND(ACTION_SQL),          FIELD_OWN(read_statements), .required = true},
-	{"function",      .of = KIND(ACTION_NATIVE),       FIELD_NAME(struct action, function), .required = true},
-	{"queue",         .of = KIND(ACTION_WORKER),       FIELD_NAME(struct action, queue), .required = true},
+	{"timeout",       .of = TIMED,                   FIELD_DURATION(struct action, timeout_ms)},
+	{"probe",         .of = OUTSIDE,                 FIELD_KNOWN},
+	{"void",          .of = IN_BATCH(CALLED),        FIELD_KNOWN},
+	{"max_in_flight", .of = OUTSIDE,                 FIELD_INT(struct action, max_in_flight, 1, IN_FLIGHT_MAX)},
+	{"url",           .of = KIND(ACTION_HTTP),       FIELD_OWN(read_url), .required = true},
+	{"headers",       .of = KIND(ACTION_HTTP),       FIELD_OWN(read_headers)},
+	{"outcomes",      .of = KIND(ACTION_HTTP),       FIELD_OWN_AT(struct action, outcomes, struct outcomes, outcomes_read)},
+	{"argv",          .of = KIND(ACTION_EXEC),       FIELD_OWN(read_argv), .required = true},
+	{"statements",    .of = KIND(ACTION_SQL),        FIELD_OWN(read_statements), .required = true},
+	{"function",      .of = KIND(ACTION_NATIVE),     FIELD_NAME(struct action, function), .required = true},
+	{"queue",         .of = KIND(ACTION_WORKER),     FIELD_NAME(struct action, queue), .required = true},
 	{0}};
 /* clang-format on */
 
@@ -253,8 +288,8 @@ static void read_action(const struct reader *outer, const struct json_node *node
 		return;
 	}
 	action->kind = (enum action_kind)kind;
-	action->effect = default_effect(action->kind);
-	action->timeout_ms = kind == ACTION_SQL ? ACTION_SQL_TIMEOUT_MS_DEFAULT : ACTION_TIMEOUT_MS_DEFAULT;
+	action->effect = kinds[kind].effect;
+	action->timeout_ms = kinds[kind].timeout_ms;
 	of = KIND(kind) | (is_batch(&r) ? IN_BATCH(KIND(kind)) : 0);
 	fields_check(&r, node, action_fields, of, refuse_field);
 	fields_take(&r, node, action_fields, of, action);
@@ -279,7 +314,7 @@ static void link_probe(const struct reader *r, const struct json_node *node, str
 	const struct action *probe = other_action(r, node, action, "asks");
 
 	/* Nor a worker's: whoever asks waits for the answer then and there. */
-	if (probe && (!(KIND(probe->kind) & CALLS) || probe->kind == ACTION_WORKER))
+	if (probe && !(KIND(probe->kind) & CALLED))
 		reader_report(r, node->at.line, "value", "probe: %s is of kind %s, which answers no question",
 			      probe->name, action_kind_name(probe->kind));
 	action->probe = probe;
@@ -299,9 +334,9 @@ static void link_others(const struct reader *outer, const struct json_node *node
 	char where[WHERE_BYTES];
 
 	r.where = where_of(where, node->name);
-	if (KIND(action->kind) & CALLS)
+	if (KIND(action->kind) & OUTSIDE)
 		link_probe(&r, json_node_member(node, "probe"), action);
-	if ((KIND(action->kind) & VOIDABLE) && is_batch(&r)) /* elsewhere it is refused */
+	if ((KIND(action->kind) & CALLED) && is_batch(&r)) /* elsewhere it is refused */
 		link_void(&r, json_node_member(node, "void"), action);
 }
 
@@ -393,7 +428,7 @@ void action_read_effects(const struct reader *r, const struct json_node *node, c
 bool action_refuse_uncalled(const struct reader *r, const struct json_node *node, const char *what,
 			    const struct action *action)
 {
-	if (action->kind != ACTION_SQL && action->kind != ACTION_WORKER)
+	if (!action_is_inside(action) && !action_is_for_workers(action))
 		return false;
 	reader_report(r, node->at.line, "value",
 		      "%s: %s is of kind %s; in this version it is carried out by the engine itself, "

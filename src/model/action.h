@@ -22,7 +22,26 @@
 #define ACTION_TIMEOUT_MS_DEFAULT 30000
 #define ACTION_SQL_TIMEOUT_MS_DEFAULT 5000 /* the store works for nobody else meanwhile, if it is SQLite */
 
-enum action_kind { ACTION_HTTP, ACTION_EXEC, ACTION_SQL, ACTION_NATIVE, ACTION_WORKER, ACTION_NOOP };
+/* Who carries an action out. Everything that is asked of a kind outside of its own files is asked by this. */
+enum action_by {
+	BY_NOBODY, /* there is nothing to do */
+	BY_UNIT,   /* the store, with its statements in the unit of the transition */
+	BY_PORT,   /* this node, by a call (act/port.h) */
+	BY_WORKER, /* whoever claims it as a job */
+};
+
+/* A row for each kind: its name, who carries it out, its effect and its time unless an action says otherwise. */
+#define ACTION_KINDS(X)                                                                                                \
+	X(HTTP, "http", BY_PORT, EFFECT_CLAIMED, ACTION_TIMEOUT_MS_DEFAULT)                                            \
+	X(EXEC, "exec", BY_PORT, EFFECT_CLAIMED, ACTION_TIMEOUT_MS_DEFAULT)                                            \
+	X(SQL, "sql", BY_UNIT, EFFECT_TRANSACTIONAL, ACTION_SQL_TIMEOUT_MS_DEFAULT)                                    \
+	X(NATIVE, "native", BY_PORT, EFFECT_CLAIMED, ACTION_TIMEOUT_MS_DEFAULT)                                        \
+	X(WORKER, "worker", BY_WORKER, EFFECT_CLAIMED, ACTION_TIMEOUT_MS_DEFAULT)                                      \
+	X(NOOP, "noop", BY_NOBODY, EFFECT_IDEMPOTENT, ACTION_TIMEOUT_MS_DEFAULT)
+
+#define ACTION_KIND_ENUM(kind, ...) ACTION_##kind,
+enum action_kind { ACTION_KINDS(ACTION_KIND_ENUM) ACTION_KINDS_N };
+#undef ACTION_KIND_ENUM
 enum action_effect { EFFECT_IDEMPOTENT, EFFECT_KEYED, EFFECT_TRANSACTIONAL, EFFECT_CLAIMED };
 
 struct action_header {
@@ -65,7 +84,15 @@ struct action {
 };
 
 const char *action_kind_name(enum action_kind kind);
+enum action_by action_kind_by(enum action_kind kind);
 const char *action_effect_name(enum action_effect effect);
+/* Its statements are part of the unit that moves its subject. */
+bool action_is_inside(const struct action *action);
+/* Something happens in the outside world, by a call or by a worker, of which nobody may hear how it went. */
+bool action_is_outside(const struct action *action);
+bool action_is_for_workers(const struct action *action);
+/* What there is nothing of to do takes no time. */
+bool action_has_timeout(const struct action *action);
 /* Neither it nor its probe and void may be absent. NULL: none is (or there is no action at all), else one that is. */
 const struct action *action_absent(const struct action *action);
 

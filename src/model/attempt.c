@@ -95,7 +95,7 @@ void attempt_settle_on_unknown(const struct reader *r, const struct json_node *w
 /* Not an error: it is as safe without one. But it says something that will not happen. */
 void attempt_check_timeout(const struct reader *r, const struct json_node *timeout, const struct action *action)
 {
-	if (timeout && action->kind == ACTION_NOOP)
+	if (timeout && !action_has_timeout(action))
 		reader_warn(r, timeout->at.line, "timeout", "action %s is of kind %s, which has no timeout",
 			    excerpt_of(slice_str(action->name)).text, action_kind_name(action->kind));
 }

@@ -42,7 +42,7 @@ static void say_call(const struct drawing *d, struct figure_lines *lines)
 
 	duration_format(d->d->timeout_ms ? d->d->timeout_ms : d->d->item_action->timeout_ms, timeout);
 	sketch_say_action(d->s, lines, d->d->item_action);
-	if (d->d->item_action->kind != ACTION_NOOP)
+	if (action_has_timeout(d->d->item_action))
 		sketch_say(d->s, lines, SVG_NOTE, "within %s", timeout);
 }
 

@@ -90,7 +90,7 @@ void sketch_say_unknown(struct sketch *s, struct figure_lines *lines, const stru
 					    [UNKNOWN_PROBE] = "ask",
 					    [UNKNOWN_HOLD] = "hold for a person"};
 
-	if (action->kind == ACTION_SQL || action->kind == ACTION_NOOP)
+	if (!action_is_outside(action))
 		return;
 	sketch_say(s, lines, SVG_NOTE, "if unknown: %s", names[on_unknown]);
 	if (on_unknown == UNKNOWN_PROBE)

@@ -85,7 +85,7 @@ static void read_claim(const struct reader *r, const struct json_node *node, con
 static bool refuse_sql(const struct reader *r, const struct json_node *node, const char *what, const char *why,
 		       const struct action *action)
 {
-	if (!action || action->kind != ACTION_SQL)
+	if (!action || !action_is_inside(action))
 		return false;
 	reader_report(r, node->at.line, "value", "%s: %s is a sql action, which runs in the unit of the finish; %s",
 		      what, action->name, why);

@@ -135,6 +135,33 @@ static void default_effects(void **state)
 	assert_string_equal(action_kind_name(ACTION_NOOP), "noop");
 }
 
+/* A kind is asked by who carries it out, never by its name: each has one answer, and nothing is left to a default. */
+static void carried_out_by_somebody(void **state)
+{
+	static const struct {
+		const char *name;
+		enum action_by by;
+		bool inside, outside, for_workers, has_timeout;
+	} kinds[] = {
+		{"http", BY_PORT, false, true, false, true},    {"exec", BY_PORT, false, true, false, true},
+		{"sql", BY_UNIT, true, false, false, true},     {"native", BY_PORT, false, true, false, true},
+		{"worker", BY_WORKER, false, true, true, true}, {"noop", BY_NOBODY, false, false, false, false},
+	};
+
+	(void)state;
+	assert_int_equal(sizeof kinds / sizeof *kinds, ACTION_KINDS_N);
+	for (size_t i = 0; i < ACTION_KINDS_N; i++) {
+		const struct action a = {.kind = (enum action_kind)i};
+
+		assert_string_equal(action_kind_name(a.kind), kinds[i].name);
+		assert_int_equal(action_kind_by(a.kind), kinds[i].by);
+		assert_int_equal(action_is_inside(&a), kinds[i].inside);
+		assert_int_equal(action_is_outside(&a), kinds[i].outside);
+		assert_int_equal(action_is_for_workers(&a), kinds[i].for_workers);
+		assert_int_equal(action_has_timeout(&a), kinds[i].has_timeout);
+	}
+}
+
 static void transactional_is_sql(void **state)
 {
 	(void)state;
@@ -239,6 +266,7 @@ int main(void)
 		model_test(statements_at_the_limit),
 		model_test(native_worker_noop),
 		model_test(default_effects),
+		model_test(carried_out_by_somebody),
 		model_test(transactional_is_sql),
 		model_test(fields_of_another_kind),
 		model_test(values_are_checked),
