@@ -84,6 +84,13 @@ static const struct batch_machine *machine_of(const void *context, struct slice 
 	return definitions_batch_version(batches->options.definitions, workflow, version);
 }
 
+static int64_t fence_floor(const void *context)
+{
+	const struct batches *batches = context;
+
+	return batches->options.fence_floor ? atomic_load(batches->options.fence_floor) : 0;
+}
+
 /* ---- what came of a turn ---- */
 
 /* Such a batch is tried again and again: what is worth a line is that there are any. */
@@ -458,7 +465,7 @@ enum hx_code batches_start(const struct batches_options *options, struct batches
 	if (!batches)
 		return error_set(err, HX_NO_MEMORY, "the batches");
 	batches->options = *options;
-	batches->policy = (struct batch_policy){options->lease_ms, machine_of, batches, options->fence_floor};
+	batches->policy = (struct batch_policy){options->lease_ms, machine_of, batches, fence_floor};
 	if (feeder_start(&batches->feeder, &feed)) {
 		free(batches);
 		return error_set(err, HX_NO_MEMORY, "the batches");

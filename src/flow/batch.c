@@ -190,7 +190,7 @@ void batch_hold_of(const struct batch_row *row, const struct batch_policy *polic
 		.account = row->account,
 		.fence = row->fence,
 		.lease_ms = policy->lease_ms,
-		.fence_floor = policy->fence_floor ? atomic_load(policy->fence_floor) : 0,
+		.fence_floor = policy->fence_floor ? policy->fence_floor(policy->context) : 0,
 		.machine = row->machine,
 		.workspace = row->workspace,
 		.requester = row->requester,

@@ -92,7 +92,7 @@ struct batch_policy {
 	batch_machine_fn machine_of;
 	const void *context;
 	/* engine/fences.h: in keys that have a fence, so that a restored store makes others. NULL: none */
-	const _Atomic int64_t *fence_floor;
+	int64_t (*fence_floor)(const void *context);
 };
 
 /* What a node has while it holds a batch. Flat; texts live as long as the tenure. */

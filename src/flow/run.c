@@ -206,9 +206,9 @@ void run_read_key(struct unit *unit, struct slice workspace, struct slice key)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read_key_job, db_text(workspace), db_text(key));
 }
 
-void run_read_event(struct unit *unit, int64_t subject, const char *prefix, const char *name)
+void run_read_event(struct unit *unit, int64_t subject, struct run_awaited awaited)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_read_event, db_int(subject), db_str(prefix), db_str(name));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_event, db_int(subject), db_str(awaited.prefix), db_str(awaited.name));
 }
 
 void run_list(struct unit *unit, const struct run_filter *filter)

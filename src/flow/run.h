@@ -172,8 +172,12 @@ void run_read(struct unit *unit, struct slice workspace, int64_t subject);
 void run_read_key(struct unit *unit, struct slice workspace, struct slice key);
 
 /* run_event.name is what the run would await for it: "event NAME", "approval STEP". */
-/* The first of this name (prefix and name: RUN_AWAITS_EVENT "payment") that nobody has taken. Row: id, data. */
-void run_read_event(struct unit *unit, int64_t subject, const char *prefix, const char *name);
+struct run_awaited {
+	const char *prefix, *name; /* RUN_AWAITS_EVENT "payment"; NULL: nothing from outside */
+};
+struct run_awaited run_step_awaits(const struct run_step *step);
+/* The first of this name that nobody has taken. Row: id, data. */
+void run_read_event(struct unit *unit, int64_t subject, struct run_awaited awaited);
 
 struct run_filter {
 	struct slice workspace;

@@ -84,8 +84,7 @@ static bool wants_event(const struct run_drive *d)
 	if (d->row.position == definition->steps_n || run_is_terminal(d->row.status) ||
 	    strcmp(d->row.status, RUN_CANCELLING) == 0 || strcmp(d->row.status, RUN_PAUSED) == 0)
 		return false;
-	return definition->steps[d->row.position].type == RUN_EXTERNAL_EVENT ||
-	       definition->steps[d->row.position].type == RUN_APPROVAL;
+	return run_step_awaits(&definition->steps[d->row.position]).prefix != NULL;
 }
 
 static void missing(struct run_drive *d, const struct answer *answer)
@@ -391,22 +390,13 @@ static void take(struct task *task, const struct answer *answer)
 
 /* ---- asks ---- */
 
-static void ask_event(const struct run_drive *d, struct unit *unit)
-{
-	const struct run_step *step = &drive_definition(d)->steps[d->row.position];
-	bool approval = step->type == RUN_APPROVAL;
-
-	run_read_event(unit, d->row.subject, approval ? RUN_AWAITS_APPROVAL : RUN_AWAITS_EVENT,
-		       approval ? step->name : step->event);
-}
-
 static void ask_unit(const struct run_drive *d, struct unit *unit)
 {
 	unit_init(unit, d->stamp.op);
 	if (d->at == DRIVE_READING)
 		run_read(unit, /* workspace= */ slice_of(NULL, 0), d->subject);
 	else if (d->at == DRIVE_READING_EVENT)
-		ask_event(d, unit);
+		run_read_event(unit, d->row.subject, run_step_awaits(&drive_definition(d)->steps[d->row.position]));
 	else if (d->at == DRIVE_MOVING)
 		run_build_move(d, unit);
 	else

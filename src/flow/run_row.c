@@ -50,6 +50,21 @@ size_t run_next_position(const struct run_definition *definition, size_t positio
 	return slice_is(output, "true") ? step->then_position : step->else_position;
 }
 
+struct run_awaited run_step_awaits(const struct run_step *step)
+{
+	switch (step->type) {
+	case RUN_EXTERNAL_EVENT:
+		return (struct run_awaited){RUN_AWAITS_EVENT, step->event};
+	case RUN_APPROVAL:
+		return (struct run_awaited){RUN_AWAITS_APPROVAL, step->name};
+	case RUN_TASK:
+	case RUN_WAIT:
+	case RUN_CONDITION:
+		break;
+	}
+	return (struct run_awaited){NULL, NULL};
+}
+
 /* ---- reading ---- */
 
 static int64_t number(const struct db_value *value)

@@ -30,15 +30,15 @@ bool plan_timed_out(struct run_drive *d, const struct answer *answer, const stru
 	return true;
 }
 
-static void rest_at(struct run_drive *d, const struct run_step *step, const char *prefix, const char *name,
-		    int64_t started, int64_t until)
+static void rest_at(struct run_drive *d, const struct run_step *step, int64_t started, int64_t until)
 {
+	struct run_awaited awaited = run_step_awaits(step);
 	struct run_move *move = &d->move;
 	struct strbuf awaits;
 
-	if (prefix) {
+	if (awaited.prefix) {
 		strbuf_init(&awaits, 1024);
-		strbuf_addf(&awaits, "%s%s", prefix, name);
+		strbuf_addf(&awaits, "%s%s", awaited.prefix, awaited.name);
 		move->awaits = arena_copy(d->arena, strbuf_slice(&awaits));
 		strbuf_release(&awaits);
 	}
@@ -116,7 +116,7 @@ static bool pass_wait(struct run_drive *d, const struct answer *answer, const st
 	}
 	if (now >= deadline)
 		return plan_timed_out(d, answer, step, started);
-	rest_at(d, step, /* prefix= */ NULL, NULL, started, until < deadline ? until : deadline);
+	rest_at(d, step, started, until < deadline ? until : deadline);
 	return false;
 }
 
@@ -125,13 +125,13 @@ static bool pass_event(struct run_drive *d, const struct answer *answer, const s
 {
 	int64_t started = plan_started_at(d, answer, step->position), now = plan_now_ms(d, answer);
 	int64_t deadline = step->timeout_ms ? plan_later(started, step->timeout_ms) : INT64_MAX;
-	bool approval = step->type == RUN_APPROVAL;
 	struct json decision;
 
 	if (plan_is_standing(d, step->position) && d->event_found) {
 		d->move.event_id = d->event_id;
 		d->move.event_step = step;
-		if (approval && json_find(json_trust(d->event_data), slice_str("decision"), &decision) &&
+		if (step->type == RUN_APPROVAL &&
+		    json_find(json_trust(d->event_data), slice_str("decision"), &decision) &&
 		    json_type(decision) == JSON_STRING && json_string_is(decision, slice_str("reject"))) {
 			d->move.redo = d->row.redo;
 			fails_at_once(d, started);
@@ -143,8 +143,7 @@ static bool pass_event(struct run_drive *d, const struct answer *answer, const s
 	}
 	if (now >= deadline)
 		return plan_timed_out(d, answer, step, started);
-	rest_at(d, step, approval ? RUN_AWAITS_APPROVAL : RUN_AWAITS_EVENT, approval ? step->name : step->event,
-		started, deadline);
+	rest_at(d, step, started, deadline);
 	return false;
 }
 

@@ -204,12 +204,13 @@ static void add_marker(const struct run_drive *d, struct unit *unit)
 static void add_taken(const struct run_drive *d, struct unit *unit)
 {
 	const struct run_step *step = d->move.event_step;
-	bool approval = step && step->type == RUN_APPROVAL;
+	struct run_awaited awaited;
 
-	if (step)
-		UNIT_ADD(unit, UNIT_ANY, &stmt_take_event, db_int(d->row.subject), db_text(d->move.event_id),
-			 db_int((int64_t)step->position), db_str(approval ? RUN_AWAITS_APPROVAL : RUN_AWAITS_EVENT),
-			 db_str(approval ? step->name : step->event));
+	if (!step)
+		return;
+	awaited = run_step_awaits(step);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_take_event, db_int(d->row.subject), db_text(d->move.event_id),
+		 db_int((int64_t)step->position), db_str(awaited.prefix), db_str(awaited.name));
 }
 
 void run_build_move(const struct run_drive *d, struct unit *unit)

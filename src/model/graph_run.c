@@ -132,13 +132,11 @@ static void find_reached(const struct drawing *d)
 	}
 }
 
+#define LOOK_OF(type, name, look) look,
+
 static void add_step(const struct drawing *d, const struct run_step *step)
 {
-	static const enum figure_look looks[] = {[RUN_TASK] = LOOK_TASK,
-						 [RUN_WAIT] = LOOK_WAIT,
-						 [RUN_EXTERNAL_EVENT] = LOOK_EVENT,
-						 [RUN_APPROVAL] = LOOK_APPROVAL,
-						 [RUN_CONDITION] = LOOK_CONDITION};
+	static const enum figure_look looks[] = {RUN_STEP_TYPES(LOOK_OF)};
 	size_t figure = sketch_add(d->s, FIGURE_CARD, looks[step->type], step->name);
 
 	d->s->figures[figure].note = run_step_type_name(step->type);

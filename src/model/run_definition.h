@@ -36,7 +36,17 @@
 
 #define RUN_END_NAME "end" /* of `then` and `else`; no step is called so */
 
-enum run_step_type { RUN_TASK, RUN_WAIT, RUN_EXTERNAL_EVENT, RUN_APPROVAL, RUN_CONDITION };
+/* A row for each type: its name, and how it looks in a picture. What else it has, the compiler asks for (switch). */
+#define RUN_STEP_TYPES(X)                                                                                              \
+	X(TASK, "task", LOOK_TASK)                                                                                     \
+	X(WAIT, "wait", LOOK_WAIT)                                                                                     \
+	X(EXTERNAL_EVENT, "external_event", LOOK_EVENT)                                                                \
+	X(APPROVAL, "approval", LOOK_APPROVAL)                                                                         \
+	X(CONDITION, "condition", LOOK_CONDITION)
+
+#define RUN_STEP_ENUM(type, ...) RUN_##type,
+enum run_step_type { RUN_STEP_TYPES(RUN_STEP_ENUM) };
+#undef RUN_STEP_ENUM
 
 struct run_step {
 	const char *name;

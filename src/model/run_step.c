@@ -8,7 +8,8 @@
 #include "model/head.h"
 #include "model/run_draft.h"
 
-static const char *const type_names[] = {"task", "wait", "external_event", "approval", "condition", NULL};
+#define NAME_OF(type, name, ...) name,
+static const char *const type_names[] = {RUN_STEP_TYPES(NAME_OF) NULL};
 
 #define TYPES (sizeof type_names / sizeof type_names[0] - 1)
 
