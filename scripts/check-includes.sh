@@ -1,7 +1,7 @@
 #!/bin/sh
 # check-includes.sh [ROOT] : dependencies in src/ point one way, and this says where they do not.
 #
-#     base <- db <- task <- { sim, flow, gate, act } <- engine <- api <- cli         model and wire use only base
+#     base <- db <- task <- { flow, gate, act } <- engine <- api <- cli         model and wire use only base
 #     base <- wire <- { act, serve } <- { api, proxy } <- cli
 #
 # "uses" below lists, for each folder, every folder that its files may name in #include "folder/…". hapax.h is open
@@ -42,7 +42,7 @@ BEGIN {
 	allow("engine", "base db task model flow gate act")
 	allow("api",   "base db task model flow gate act engine wire serve")
 	allow("proxy", "base db task model gate wire serve")
-	allow("cli",   "base db task model flow gate act engine wire serve api proxy sim")
+	allow("cli",   "base db task model flow gate act engine wire serve api proxy")
 }
 FNR == 1 {
 	split(FILENAME, part, "/")

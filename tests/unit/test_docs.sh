@@ -41,5 +41,23 @@ for page in README.md CONTRIBUTING.md docs/*.md examples/*/*.md; do
 		[ -e "$file" ] || note "$page: no such file: $file"
 	done < <(grep -oE '`(src|tests|scripts|examples|docs|include|packaging)/[A-Za-z0-9_/.]+`' "$page" | tr -d '`' | grep -v 'NNNN\|_NOUN\|NOUN\|NAME\|/x/\|/build/')
 done
+while read -r file; do
+	[ -e "src/$file" ] || note "docs/ARCHITECTURE.md: no such file: src/$file"
+done < <(grep -oE '`(base|db|task|model|flow|gate|act|engine|wire|serve|api|proxy|cli|sim)/[a-z_/]+\.[ch]`' docs/ARCHITECTURE.md | tr -d '`')
 result every_file_that_is_named_exists
+
+# A walk has at most 20 stations (of the API: with those that all begin with), numbered, and never comes to a file again.
+sed -n '/^<!-- walks/,/^<!-- end of the walks/p' docs/ARCHITECTURE.md | awk '
+	/^\*\*/ { noun = $0; sub(/^\*\*/, "", noun); sub(/\*\*.*/, "", noun); n = common; walks++
+		all = noun ~ /^Every call/; delete seen; split("", seen)
+		if (noun == "Gate") n = 2
+		for (file in shared) if (noun != "Gate") seen[file] = 1; own = 0 }
+	/^[0-9]+\. `/ { file = $2; gsub(/[`:,]/, "", file); own++
+		if ($1 != own ".") print noun ": station " $1 " is the " own "th"
+		if (file in seen) print noun ": comes back to " file
+		if (++n > 20) print noun ": more than 20 stations"
+		seen[file] = 1; if (all) { shared[file] = 1; common++ } }
+	END { if (walks < 7) print "only " walks + 0 " walks were found" }' >"$dir/walks"
+bad=$bad$(cat "$dir/walks")
+result walks_are_short_and_never_come_back
 exit 0
