@@ -1,4 +1,4 @@
-/* An entity whose steps are driven by hand: "charge" is claimed and calls outside, "pay" is a plain transition. */
+/* An entity whose steps are driven by hand: "charge" is claimed and calls outside, "ping" calls unclaimed, "pay" is a plain transition. */
 #ifndef HX_TESTS_UNIT_FLOW_INVOICE_H
 #define HX_TESTS_UNIT_FLOW_INVOICE_H
 
@@ -9,10 +9,13 @@
 static const char definition[] =
 	"{\"workflow\":\"invoice\",\"kind\":\"entity\",\"status_types\":[\"open\",\"busy\",\"done\",\"paid\"],"
 	"\"initial_status\":\"open\",\"actions\":{"
-	"\"Charge\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/charge\",\"effect\":\"claimed\"}},\"steps\":["
+	"\"Charge\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/charge\",\"effect\":\"claimed\"},"
+	"\"Ping\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/ping\",\"effect\":\"keyed\"}},\"steps\":["
 	"{\"step_id\":1,\"step_key\":\"charge\",\"status\":\"open\",\"successful_state\":\"done\",\"action\":\"Charge\","
 	"\"claim_state\":[\"busy\",\"open\"],\"on_unknown\":\"revert\"},"
-	"{\"step_id\":2,\"step_key\":\"pay\",\"status\":\"open\",\"successful_state\":\"paid\"}]}";
+	"{\"step_id\":2,\"step_key\":\"pay\",\"status\":\"open\",\"successful_state\":\"paid\"},"
+	"{\"step_id\":3,\"step_key\":\"ping\",\"status\":\"open\",\"successful_state\":\"paid\",\"action\":\"Ping\","
+	"\"on_unknown\":\"hold\"}]}";
 
 #define CHARGE_KEY "ent_0000000000007-6-charge"
 

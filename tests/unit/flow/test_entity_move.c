@@ -173,6 +173,73 @@ static void over_a_store_each_version_is_reached_once(void **state)
 	world_tear_down(state);
 }
 
+/* ---- a call is written down before it is made ---- */
+
+static void begin_noting(struct hand *h, struct entity_step *t)
+{
+	static struct step_request rq;
+
+	rq = pay;
+	rq.step_key = slice_str("ping");
+	begin_with(h, t, &rq);
+	assert_int_equal(hand_entity(h, "open", 4, 0), ASK_COMMIT);
+	assert_string_equal(hand_where(h), "writing its call down");
+	assert_string_equal(hand_stmt(h), "entity_note_call");
+}
+
+static void begin_looking_for_the_note(struct hand *h, struct entity_step *t)
+{
+	int64_t op;
+
+	begin_noting(h, t);
+	op = h->unit.op;
+	hand_verdict(h, UNIT_UNKNOWN);
+	assert_string_equal(hand_stmt(h), "entity_look_up_note");
+	assert_int_equal(h->unit.lines[0].params[1].i, op);
+}
+
+static void a_note_that_is_not_written_leaves_nothing(void **state)
+{
+	struct entity_step t;
+	struct hand h;
+
+	(void)state;
+	begin_noting(&h, &t);
+	hand_failed(&h, HX_STORE_UNAVAILABLE);
+	hand_assert_done(&h, HX_STORE_UNAVAILABLE);
+}
+
+static void a_note_whose_commit_was_lost_is_looked_up(void **state)
+{
+	struct db_value there = db_int(7);
+	struct entity_step t;
+	struct hand h;
+
+	(void)state;
+	begin_looking_for_the_note(&h, &t);
+	assert_int_equal(hand_rows(&h, 1, 1, &there), ASK_ACT);
+	begin_looking_for_the_note(&h, &t);
+	assert_int_equal(hand_no_rows(&h, 1), ASK_COMMIT); /* it did not land */
+	assert_string_equal(hand_stmt(&h), "entity_note_call");
+}
+
+/* Nothing was called; and yet whoever comes next with another input is refused, so 503 would not be the truth. */
+static void a_note_that_nobody_can_be_asked_about(void **state)
+{
+	struct entity_step t;
+	struct hand h;
+
+	(void)state;
+	begin_looking_for_the_note(&h, &t);
+	hand_failed(&h, HX_STORE_UNAVAILABLE);
+	hand_assert_done(&h, HX_OUTCOME_UNKNOWN);
+	assert_non_null(memmem(t.output.p, t.output.n, "nothing was called", 18));
+	begin_looking_for_the_note(&h, &t);
+	hand_no_rows(&h, 1);
+	hand_failed(&h, HX_STORE_UNAVAILABLE); /* others may have written over the first one since */
+	hand_assert_done(&h, HX_OUTCOME_UNKNOWN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +250,9 @@ int main(void)
 		cmocka_unit_test(an_unknown_commit_is_looked_up),
 		cmocka_unit_test(a_late_answer_is_recognised),
 		cmocka_unit_test(over_a_store_each_version_is_reached_once),
+		cmocka_unit_test(a_note_that_is_not_written_leaves_nothing),
+		cmocka_unit_test(a_note_whose_commit_was_lost_is_looked_up),
+		cmocka_unit_test(a_note_that_nobody_can_be_asked_about),
 	};
 
 	return cmocka_run_group_tests(tests, make_workflow, drop_workflow);
