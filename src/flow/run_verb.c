@@ -395,8 +395,19 @@ static const char *where(const struct task *task)
 	return v->at == VERB_WRITING ? verbs[v->rq->kind] : names[v->at];
 }
 
+/* Before it reads, nothing counts of what it has read before, and at its end it has told what it had to. */
+static void forget(void *copy)
+{
+	struct run_verb *v = copy;
+
+	if (v->at == VERB_WRITING || v->at == VERB_LOOKING_UP)
+		return;
+	v->row = (struct run_row){0};
+	v->stamp = (struct stamp){0};
+}
+
 /* clang-format off */
-static const struct task_shape shape = SHAPE(struct run_verb, NULL,
+static const struct task_shape shape = SHAPE(struct run_verb, forget,
 	PART(TEXT, struct run_verb, detail, status),
 	PART_WITH(INNER, struct run_verb, row, &run_row_shape),
 	PART(TEXT, struct run_verb, to),

@@ -24,6 +24,7 @@ const struct task_shape run_row_shape = SHAPE(struct run_row, NULL,
 	PART(SLICE, struct run_row, awaits, step_status),
 	PART_WITH(OBJECT, struct run_row, done, &run_done_shape),
 	PART_WITH(INNER, struct run_row, stood, &run_stood_shape),
+	PART(IGNORED, struct run_row, updated_at, until), /* for people; whether its time is over says `past` */
 	PART(JOB, struct run_row, job),
 	PART(TEXT, struct run_row, job_status),
 	PART(SLICE, struct run_row, job_output, job_error));

@@ -149,8 +149,17 @@ static const char *worker_where(const struct task *task)
 	return names[((const struct worker *)task)->at];
 }
 
+/* While it works, and when it has ended, nothing is asked of the store. */
+static void worker_forget(void *copy)
+{
+	struct worker *w = copy;
+
+	if (w->at == WORKS || w->at == ENDED)
+		w->inner.kind = NULL;
+}
+
 /* clang-format off */
-static const struct task_shape worker_shape = SHAPE(struct worker, NULL,
+static const struct task_shape worker_shape = SHAPE(struct worker, worker_forget,
 	PART(JOB, struct worker, job),
 	PART(SLICE, struct worker, key),
 	PART_LAST(TASK, struct worker, inner));
