@@ -257,7 +257,7 @@ static void keep_texts(struct tenure *t)
 
 	if (!t->turns.holding)
 		return;
-	if (t->hold.fence == 0) {
+	if (t->hold.subject == 0) { /* the fence would not do: with one of 0 every turn would start a keeper */
 		t->hold = *hold;
 		t->hold.workspace = copy(&t->arena, hold->workspace);
 		t->hold.requester = copy(&t->arena, hold->requester);
