@@ -215,17 +215,17 @@ static inline void answer_call(struct world *w, struct answer *answer)
 		{"done", ACT_OK, "{\"outcome\":\"done\",\"output\":7}"},
 		{"not", ACT_OK, "{\"outcome\":\"not_done\"}"},
 	};
-	size_t n = fixture.script ? strcspn(fixture.script, " ") : 0, i = 0;
-
-	fixture.crashed = n == 5 && strncmp(fixture.script, "crash", n) == 0;
-
 	void (*meanwhile)(struct world * w) = fixture.meanwhile;
+	size_t n, i = 0;
 
 	if (meanwhile) {
 		fixture.meanwhile = NULL;
 		meanwhile(w);
 		answer->overrun = fixture.overrun;
 	}
+	/* Only now: what happens meanwhile has calls of its own, which come first in the script. */
+	n = fixture.script ? strcspn(fixture.script, " ") : 0;
+	fixture.crashed = n == 5 && strncmp(fixture.script, "crash", n) == 0;
 	for (size_t k = 0; n && k < sizeof words / sizeof *words; k++)
 		if (strlen(words[k].word) == n && strncmp(fixture.script, words[k].word, n) == 0)
 			i = k;
