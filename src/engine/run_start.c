@@ -15,7 +15,7 @@ static enum hx_code check_input(const struct json *input, struct hx_error *err)
 enum hx_code run_start_init(struct run_start *start, struct engine *engine, const struct run_wanted *wanted,
 			    struct hx_error *err)
 {
-	enum hx_code code = check_input(wanted->input, err);
+	enum hx_code code;
 
 	*start = (struct run_start){
 		.engine = engine,
@@ -29,10 +29,13 @@ enum hx_code run_start_init(struct run_start *start, struct engine *engine, cons
 			 /* This node drives it at once, and the others leave it alone for as long as that takes to begin. */
 			 .due_in_ms = runs_head_start_ms(engine_runs(engine))},
 	};
+	if (!start->spec.machine)
+		return HX_NOT_FOUND;
+	code = check_input(wanted->input, err);
 	if (!code && wanted->key.p && !run_key_is_good(wanted->key))
 		code = error_set(err, HX_VALIDATION_ERROR, "a key is 1 to %d characters of UTF-8, without U+0000",
 				 RUN_KEY_CHARACTERS_MAX);
-	return code ? code : start->spec.machine ? HX_OK : HX_NOT_FOUND;
+	return code;
 }
 
 uint64_t run_start_lane(const struct run_start *start)

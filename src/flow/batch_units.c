@@ -268,7 +268,6 @@ void batch_seize(struct unit *unit, const struct stamp *stamp, const struct batc
 	struct move move = {row->subject, row->status, to};
 	struct stride stride = {.transitions = 1, .lease_ms = lease_ms};
 
-	ASSERT(ways_lead(&batch_ways, /* by= */ NULL, slice_str(row->status), slice_str(to)));
 	batch_touch(unit, row->subject, row->account);
 	subject_seize(unit, stamp, &move, row->version, &stride);
 	if (strcmp(to, BATCH_RUNNING) == 0)
