@@ -123,10 +123,9 @@ static void tell_over(struct seat *seat)
 
 static void tell_held(const struct run_drive *run, struct log *log, const char *id)
 {
-	const char *words = !is_held_unknown(run)
-				    ? "a compensation has failed: it waits for a person to retry or resolve it"
-			    : run->row.undo >= 0 ? "a compensation's outcome is unknown: it is held for a person"
-						 : "a step's outcome is unknown: it is held for a person";
+	const char *words = !is_held_unknown(run) ? "a compensation has failed: it waits for a person to retry it"
+			    : run->row.undo >= 0  ? "a compensation's outcome is unknown: it is held for a person"
+						  : "a step's outcome is unknown: it is held for a person";
 
 	log_warn(log, words, log_text("id", id), log_text("step", step_name(run)), log_slice("error", run->row.error));
 }

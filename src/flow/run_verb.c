@@ -133,7 +133,9 @@ static void decide_resume(struct run_verb *v, const struct answer *answer)
 
 static void decide_retry(struct run_verb *v, const struct answer *answer)
 {
-	bool undo_failed = !v->row.owned && verb_undo_has_failed(&v->row);
+	/* Not the word of the step that failed before all this, which goes along while the run is undone. */
+	bool undo_failed = v->row.undo >= 0 && !v->row.owned && slice_is(v->row.step_status, RUN_STEP_FAILED) &&
+			   slice_is(v->row.awaits, RUN_AWAITS_PERSON);
 
 	v->due = true;
 	if (leads(v, RUN_PENDING))
@@ -177,14 +179,12 @@ static void decide_resolve(struct run_verb *v, const struct answer *answer)
 	const struct run_definition *definition = v->row.machine->definition;
 	const struct run_step *step = run_definition_step(definition, v->rq->name);
 	size_t position = v->row.undo >= 0 ? (size_t)v->row.undo : v->row.position;
-	bool held = verb_is_held(&v->row) || verb_undo_has_failed(&v->row);
 
 	v->due = !is_in(v, RUN_PAUSED);
 	if (!step)
 		end_unnamed(v, "the run's definition has no step of this name");
-	else if (!held || v->row.owned || step->position != position)
-		end(v, HX_WRONG_STATUS,
-		    "the outcome of this step is not unknown, and no compensation of it has failed");
+	else if (!verb_is_held(&v->row) || v->row.owned || step->position != position)
+		end(v, HX_WRONG_STATUS, "the outcome of this step is not unknown");
 	else
 		write_to(v, answer, is_in(v, RUN_WAITING) ? RUN_PENDING : v->row.status);
 }

@@ -16,16 +16,6 @@ static inline bool verb_is_held(const struct run_row *row)
 	return slice_is(row->step_status, RUN_STEP_UNKNOWN) && slice_is(row->awaits, RUN_AWAITS_PERSON);
 }
 
-/*
- * Has a compensation failed for certain, and waits for a person? Not the word of the step that failed before all this, which goes along
- * while the run is undone.
- */
-static inline bool verb_undo_has_failed(const struct run_row *row)
-{
-	return row->undo >= 0 && slice_is(row->step_status, RUN_STEP_FAILED) &&
-	       slice_is(row->awaits, RUN_AWAITS_PERSON);
-}
-
 void verb_build_unit(const struct run_verb *v, struct unit *unit);
 
 #endif

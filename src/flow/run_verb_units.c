@@ -138,10 +138,7 @@ static void build_retry(const struct run_verb *v, struct unit *unit)
 		build_anew(v, unit, v->row.redo + !v->row.doubt, /* undo= */ -1);
 }
 
-/*
- * A person's word settles the doubt, or says that what could not be undone has been undone by other means. What was not done is begun
- * anew under the same key: it may still come through.
- */
+/* A person's word settles the doubt. What was not done is begun anew under the same key: it may still come through. */
 static void build_resolve(const struct run_verb *v, struct unit *unit)
 {
 	bool undo = v->row.undo >= 0, done = v->rq->done;

@@ -312,7 +312,7 @@ static bool add_person(struct why *why, const struct run_row *row, struct arena 
 			"the outcome of the step \"%s\" is unknown: it waits for a person to resolve it", step_of(row));
 	else if (held)
 		because(why, WHY_RUN_NOT_UNDONE,
-			"the compensation of the step \"%s\" has failed: it waits for a person to retry or resolve it",
+			"the compensation of the step \"%s\" has failed: it waits for a person to retry it",
 			step_of(row));
 	else
 		return false;

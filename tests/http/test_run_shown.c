@@ -79,7 +79,7 @@ static void cancel_in_vain(struct scene *scene, const char *id)
 {
 	service_play(scene->service, "/release", &(struct play){.status = 400, .body = "\"never\""});
 	run_do(scene, id, "cancel", "{}", 202, "");
-	serve_await_log(scene->nodes[0], "a compensation has failed: it waits for a person to retry or resolve it", 1,
+	serve_await_log(scene->nodes[0], "a compensation has failed: it waits for a person to retry it", 1,
 			RUN_ARRIVE_MS);
 	run_show(scene, id);
 	assert_string_equal(reply_text(&scene->last, "status"), "CANCELLING");
@@ -95,33 +95,6 @@ static void undo_after_all(struct scene *scene, const char *id)
 	run_await(scene, id, "CANCELLED");
 	assert_string_equal(of_step(scene, RESERVE, "error"), "null");
 	assert_string_not_equal(of_step(scene, RESERVE, "compensatedAt"), "null");
-}
-
-/* What could not be undone by a call was undone by a person, who says so; who says that it was not has it tried again. */
-static void test_a_compensation_that_a_person_has_made(void **state)
-{
-	struct scene *scene = *state;
-	char id[64];
-	size_t calls;
-
-	begin(scene, "http", id);
-	run_await(scene, id, "WAITING");
-	run_do(scene, id, "steps/reserve/resolve", "{'outcome':'done'}", 409, "WRONG_STATUS");
-	cancel_in_vain(scene, id);
-	calls = service_count(scene->service, "/release", NULL);
-	run_do(scene, id, "steps/paid/resolve", "{'outcome':'done'}", 409, "WRONG_STATUS");
-	run_do(scene, id, "steps/reserve/resolve", "{'outcome':'not_done'}", 200, "");
-	service_await(scene->service, "/release", calls + 1, RUN_ARRIVE_MS);
-	assert_string_equal(service_call(scene->service, "/release", 0).key,
-			    service_call(scene->service, "/release", calls).key);
-	serve_await_log(scene->nodes[0], "a compensation has failed: it waits for a person", 2, RUN_ARRIVE_MS);
-	run_do(scene, id, "steps/reserve/resolve", "{'outcome':'done'}", 200, "");
-	run_await(scene, id, "CANCELLED");
-	assert_string_equal(of_step(scene, RESERVE, "error"), "null");
-	assert_string_not_equal(of_step(scene, RESERVE, "compensatedAt"), "null");
-	assert_int_equal(service_count(scene->service, "/release", NULL), calls + 1);
-	run_do(scene, id, "steps/reserve/resolve", "{'outcome':'done'}", 409, "WRONG_STATUS");
-	scene_stop(scene, 0);
 }
 
 static void test_a_step_that_waited_has_not_failed(void **state)
@@ -288,7 +261,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(test_a_step_that_waited_has_not_failed),
-		ON_BOTH(test_a_compensation_that_a_person_has_made),
 		ON(sqlite, test_the_log_names_what_is_undone),
 		ON_BOTH(test_a_failed_step_keeps_its_attempt_and_start),
 		ON_BOTH(test_a_first_attempt_that_failed),

@@ -487,7 +487,7 @@ static void test_runs_that_fail(void **state)
 	because(scene, id, WHY_RUN_FAILED, "*");
 	run_do(scene, id, "cancel", "{}", 202, "");
 	because(scene, id, WHY_RUN_NOT_UNDONE,
-		"the compensation of the step \"book\" has failed: it waits for a person to retry or resolve it: HTTP 400: \"never\"");
+		"the compensation of the step \"book\" has failed: it waits for a person to retry it: HTTP 400: \"never\"");
 	scene_stop(scene, 0);
 }
 

@@ -197,28 +197,6 @@ static void exhaustive_resolve(void **state)
 	});
 }
 
-static bool has_undo_failed(struct sim *sim)
-{
-	return has_failed(sim) && ((struct notes *)sim->state.notes)->rows[0] != 0;
-}
-
-/* A compensation that has failed for certain: a person looks, and has it tried again; it is done once. */
-static void exhaustive_resolve_failed(void **state)
-{
-	(void)state;
-	parse(ACTION("do", PLAIN) "," ACTION("undo", PLAIN), TASK("a", ONCE UNDO));
-	explore((struct sim_scenario){
-		.name = "a compensation that has failed is resolved by a person, plain service",
-		.nodes_n = 3,
-		.cast_n = 3,
-		.cast = {{"driver", 0, true, init_driver, NULL, is_due},
-			 {"person", 1, true, init_resolver, NULL, has_undo_failed},
-			 {"canceller", 2, false, init_verb, &cancel, NULL}},
-		.bounds = {.crashes = 1, .lost_answers = 1},
-		.world = WORLD_PLAIN,
-	});
-}
-
 static void exhaustive_retry_failed(void **state)
 {
 	static const struct run_verb_request retry = VERB(RUN_RETRY);
@@ -240,12 +218,11 @@ static void exhaustive_retry_failed(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exhaustive_cancel),         cmocka_unit_test(exhaustive_two_cancel),
-		cmocka_unit_test(exhaustive_cancel_plain),   cmocka_unit_test(exhaustive_cancel_doubt),
-		cmocka_unit_test(exhaustive_pause),          cmocka_unit_test(exhaustive_pause_crash),
-		cmocka_unit_test(exhaustive_pause_event),    cmocka_unit_test(exhaustive_pause_cancel),
-		cmocka_unit_test(exhaustive_resolve),        cmocka_unit_test(exhaustive_retry_failed),
-		cmocka_unit_test(exhaustive_resolve_failed),
+		cmocka_unit_test(exhaustive_cancel),       cmocka_unit_test(exhaustive_two_cancel),
+		cmocka_unit_test(exhaustive_cancel_plain), cmocka_unit_test(exhaustive_cancel_doubt),
+		cmocka_unit_test(exhaustive_pause),        cmocka_unit_test(exhaustive_pause_crash),
+		cmocka_unit_test(exhaustive_pause_event),  cmocka_unit_test(exhaustive_pause_cancel),
+		cmocka_unit_test(exhaustive_resolve),      cmocka_unit_test(exhaustive_retry_failed),
 	};
 
 	if (argc > 1)

@@ -500,7 +500,6 @@ static void approve(void **state)
 
 static void resolve(void **state)
 {
-#define FAILED_UNDO ", attempt = 2, redo = 1, step_started_at = 3, step_status = 'FAILED', error = '{}', undo = 0"
 #define HELD ", attempt = 2, redo = 1, step_started_at = 3, step_status = 'UNKNOWN', awaits = 'person', error = '{}'"
 	static const struct {
 		const char *status, *run, *more, *name;
@@ -521,12 +520,6 @@ static void resolve(void **state)
 		{"CANCELLING", HELD ", undo = 0", STEP_A, "a", false, HX_OK,
 		 "CANCELLING v6, step 1 attempt 0 redo 1 undo 0 due", "0 COMPLETED 1"},
 		{"CANCELLING", HELD ", undo = 0", STEP_A, "paid", true, HX_WRONG_STATUS, NULL, "0 COMPLETED 1"},
-		/* one that has failed for certain; and one that will be tried again, of a run whose step had failed */
-		{"CANCELLING", FAILED_UNDO ", awaits = 'person'", STEP_A, "a", true, HX_OK,
-		 "CANCELLING v6, step 1 attempt 0 redo 1 due", "0 COMPLETED 1 undone"},
-		{"CANCELLING", FAILED_UNDO ", awaits = 'person'", STEP_A, "a", false, HX_OK,
-		 "CANCELLING v6, step 1 attempt 0 redo 1 undo 0 due", "0 COMPLETED 1"},
-		{"CANCELLING", FAILED_UNDO, STEP_A, "a", true, HX_WRONG_STATUS, NULL, "0 COMPLETED 1"},
 		{"WAITING", HELD, "", "b", true, HX_WRONG_STATUS, NULL, ""},
 		{"WAITING", HELD, "", "zz", true, HX_NOT_FOUND, NULL, ""},
 		{"WAITING", ", attempt = 2, due_at = 9000000", "", "a", true, HX_WRONG_STATUS, NULL, ""},
