@@ -452,66 +452,52 @@ static void take_released(struct entity_step *s, const struct answer *answer)
 	s->at = STEP_DONE;
 }
 
+static void read_it(struct entity_step *s, const struct answer *answer)
+{
+	(void)answer;
+	s->at = STEP_READING;
+}
+
+/* If it was lost, the claim ends by its time, which is safe too. */
+static void left_unknown(struct entity_step *s, const struct answer *answer)
+{
+	(void)answer;
+	step_end(s, HX_OUTCOME_UNKNOWN);
+}
+
+/* Best effort: at worst the next try carries the same key. */
+static void take_answered(struct entity_step *s, const struct answer *answer)
+{
+	(void)answer;
+	s->at = STEP_DONE;
+}
+
 static void take(struct task *task, const struct answer *answer)
 {
+	static void (*const takes[STEP_DONE])(struct entity_step *, const struct answer *) = {
+		[STEP_NEW] = read_it,
+		[STEP_READING] = step_take_read,
+		[STEP_AWAITING] = read_it,
+		[STEP_ADOPTING] = take_adopted,
+		[STEP_CLAIMING] = take_claimed,
+		[STEP_LOOKING_UP_CLAIM] = take_claim_looked_up,
+		[STEP_RECOVERING] = take_recovered,
+		[STEP_VALIDATING] = take_validated,
+		[STEP_NOTING] = take_noted,
+		[STEP_LOOKING_UP_NOTE] = take_note_looked_up,
+		[STEP_ACTING] = take_acted,
+		[STEP_PROBING] = take_probed,
+		[STEP_FINISHING] = take_finished,
+		[STEP_LOOKING_UP_FINISH] = take_finish_looked_up,
+		[STEP_RELEASING] = take_released,
+		[STEP_HOLDING] = left_unknown,
+		[STEP_PUTTING_OFF] = left_unknown,
+		[STEP_ANSWERING] = take_answered,
+	};
 	struct entity_step *s = (struct entity_step *)task;
 
-	switch (s->at) {
-	case STEP_NEW:
-		s->at = STEP_READING;
-		break;
-	case STEP_READING:
-		step_take_read(s, answer);
-		break;
-	case STEP_AWAITING:
-		s->at = STEP_READING;
-		break;
-	case STEP_ADOPTING:
-		take_adopted(s, answer);
-		break;
-	case STEP_CLAIMING:
-		take_claimed(s, answer);
-		break;
-	case STEP_LOOKING_UP_CLAIM:
-		take_claim_looked_up(s, answer);
-		break;
-	case STEP_RECOVERING:
-		take_recovered(s, answer);
-		break;
-	case STEP_VALIDATING:
-		take_validated(s, answer);
-		break;
-	case STEP_NOTING:
-		take_noted(s, answer);
-		break;
-	case STEP_LOOKING_UP_NOTE:
-		take_note_looked_up(s, answer);
-		break;
-	case STEP_ACTING:
-		take_acted(s, answer);
-		break;
-	case STEP_PROBING:
-		take_probed(s, answer);
-		break;
-	case STEP_FINISHING:
-		take_finished(s, answer);
-		break;
-	case STEP_LOOKING_UP_FINISH:
-		take_finish_looked_up(s, answer);
-		break;
-	case STEP_RELEASING:
-		take_released(s, answer);
-		break;
-	case STEP_HOLDING:
-	case STEP_PUTTING_OFF:
-		step_end(s, HX_OUTCOME_UNKNOWN); /* if it was lost, the claim ends by its time, which is safe too */
-		break;
-	case STEP_ANSWERING: /* best effort: at worst the next try carries the same key */
-		s->at = STEP_DONE;
-		break;
-	case STEP_DONE:
-		ASSERT(!"a task that is done takes no answer");
-	}
+	ASSERT(s->at < STEP_DONE && takes[s->at]); /* a task that is done takes no answer */
+	takes[s->at](s, answer);
 }
 
 static const struct task_kind kind = {

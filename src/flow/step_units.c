@@ -100,6 +100,13 @@ void step_build_finish(const struct entity_step *s, struct unit *unit)
 		s->rq->along->add(s->rq->along, s, move.to, unit);
 }
 
+static void ask_note(const struct entity_step *s, struct unit *unit)
+{
+	struct entity_sent call = call_of(s);
+
+	entity_note_call(unit, s->stamp.op, s->subject, &call);
+}
+
 void step_build_unit(const struct entity_step *s, struct unit *unit)
 {
 	unit_init(unit, s->stamp.op);
@@ -131,12 +138,9 @@ void step_build_unit(const struct entity_step *s, struct unit *unit)
 	case STEP_PUTTING_OFF:
 		subject_heartbeat(unit, s->subject, s->fence, s->not_before_ms);
 		break;
-	case STEP_NOTING: {
-		struct entity_sent call = call_of(s);
-
-		entity_note_call(unit, s->stamp.op, s->subject, &call);
+	case STEP_NOTING:
+		ask_note(s, unit);
 		break;
-	}
 	case STEP_LOOKING_UP_NOTE:
 		entity_look_up_note(unit, s->stamp.op, s->subject);
 		break;
