@@ -23,7 +23,6 @@
 #include "sim/world.h"
 
 #define STATES_MAX 20000000
-#define WORDS_MAX (4u << 20)
 #define RUN 1
 #define STEPS_MAX 4
 #define REDO_MAX 3

@@ -10,6 +10,7 @@
 #define HX_TESTS_SIM_RUNS_H
 
 #include "sim/run_workers.h"
+#include "sim/walks.h"
 
 /* ---- what must hold ---- */
 
@@ -416,48 +417,18 @@ static inline void complete(struct sim_scenario *scenario)
 	scenario->rows = &rows_of_runs;
 }
 
-static inline void fail_with(struct strbuf *words)
-{
-	fprintf(stderr, "%s", words->p);
-	strbuf_release(words);
-	fail();
-}
-
 static inline void explore(struct sim_scenario scenario)
 {
-	struct explore_report r;
-	struct strbuf words;
-
 	complete(&scenario);
-	strbuf_init(&words, WORDS_MAX);
-	if (!explore_all(&scenario, STATES_MAX, &r, &words))
-		fail_with(&words);
-	printf("# %s; at most %u lapses, %u crashes, %u lost answers, %u failed commits: "
-	       "%llu states, %llu edges, %llu crash points, at least %.3g schedules of up to %u steps, all invariants hold\n",
-	       scenario.name, scenario.bounds.lapses, scenario.bounds.crashes, scenario.bounds.lost_answers,
-	       scenario.bounds.failures, (unsigned long long)r.states, (unsigned long long)r.edges,
-	       (unsigned long long)r.crash_points, r.schedules, r.longest);
-	assert_true(r.states > 100 && (r.crash_points > 100 || !scenario.bounds.crashes) && r.quiet > 0);
-	strbuf_release(&words);
+	walk_all(&scenario, STATES_MAX);
 }
 
 static inline void explore_at_random(struct sim_scenario scenario)
 {
-	const char *given = getenv("HAPAX_SEED");
-	uint64_t seed = given ? strtoull(given, NULL, 10) : 20261115;
 	unsigned walks = getenv("HAPAX_SOAK") ? 100000 : 1000;
-	struct explore_report r;
-	struct strbuf words;
 
 	complete(&scenario);
-	strbuf_init(&words, WORDS_MAX);
-	if (!explore_random(&scenario, seed, walks, /* steps= */ 390, &r, /* trace= */ NULL, &words))
-		fail_with(&words);
-	printf("# random walks, seed %llu, %s: %u walks, %llu edges, %llu crashes, all invariants hold\n",
-	       (unsigned long long)seed, scenario.name, walks, (unsigned long long)r.edges,
-	       (unsigned long long)r.crash_points);
-	assert_true(r.crash_points > walks / 2);
-	strbuf_release(&words);
+	assert_true(walk_at_random(&scenario, walks, 390) > walks / 2);
 }
 
 /* ---- definitions ---- */

@@ -28,10 +28,10 @@
 #include "sim/explore.h"
 #include "sim/invariant.h"
 #include "sim/left.h"
+#include "sim/walks.h"
 #include "sim/world.h"
 
 #define STATES_MAX 20000000
-#define WORDS_MAX (4u << 20)
 
 static const char definition[] =
 	"{\"workflow\":\"billing\",\"kind\":\"entity\",\"status_types\":[\"approved\",\"closing\",\"closed\"],"
@@ -243,21 +243,8 @@ static void explore_with(const char *name, enum sim_world world, bool recovery, 
 		.is_probe = is_probe,
 		.rows = &rows_of_entities,
 	};
-	struct explore_report r;
-	struct strbuf words;
 
-	strbuf_init(&words, WORDS_MAX);
-	if (!explore_all(&scenario, STATES_MAX, &r, &words)) {
-		fprintf(stderr, "%s", words.p);
-		strbuf_release(&words);
-		fail();
-	}
-	printf("# %s; at most %u lapses, %u crash anywhere, %u lost answers, %u failed commit: "
-	       "%llu states, %llu edges, %llu crash points, at least %.3g schedules of up to %u steps, all invariants hold\n",
-	       name, bounds.lapses, bounds.crashes, bounds.lost_answers, bounds.failures, (unsigned long long)r.states,
-	       (unsigned long long)r.edges, (unsigned long long)r.crash_points, r.schedules, r.longest);
-	assert_true(r.states > 100 && (r.crash_points > 100 || !bounds.crashes) && r.quiet > 0);
-	strbuf_release(&words);
+	walk_all(&scenario, STATES_MAX);
 }
 
 static void explore(const char *name, enum sim_world world, bool recovery, struct sim_bounds bounds)

@@ -30,11 +30,11 @@
 #include "base/hash.h"
 #include "gate/guard.h"
 #include "sim/explore.h"
+#include "sim/walks.h"
 #include "sim/world.h"
 #include "task/shape.h"
 
 #define STATES_MAX 20000000
-#define WORDS_MAX (4u << 20)
 #define LEASE_MS 60000
 #define TTL_MS 100000
 #define KEYS_MAX 2
@@ -950,30 +950,9 @@ static const struct sim_scenario crowd = {
 	GATE_SCENARIO,
 };
 
-/* cmocka would cut a long message. */
-static void fail_with(struct strbuf *words)
-{
-	fprintf(stderr, "%s", words->p);
-	strbuf_release(words);
-	fail();
-}
-
 static void explore(const struct sim_scenario *scenario)
 {
-	struct explore_report r;
-	struct strbuf words;
-
-	strbuf_init(&words, WORDS_MAX);
-	if (!explore_all(scenario, STATES_MAX, &r, &words))
-		fail_with(&words);
-	printf("# %s; at most %u lapses, %u crash anywhere, %u lost answer, %u failed commit: "
-	       "%llu states, %llu edges, %llu crash points, at least %.3g schedules of up to %u steps, all invariants hold\n",
-	       scenario->name, scenario->bounds.lapses, scenario->bounds.crashes, scenario->bounds.lost_answers,
-	       scenario->bounds.failures, (unsigned long long)r.states, (unsigned long long)r.edges,
-	       (unsigned long long)r.crash_points, r.schedules, r.longest);
-	assert_true(r.states > 100 && r.quiet > 0);
-	assert_true(r.crash_points > 100 || scenario->bounds.crashes == 0);
-	strbuf_release(&words);
+	walk_all(scenario, STATES_MAX);
 }
 
 #define EXHAUSTIVE(scenario)                                                                                           \
@@ -998,20 +977,10 @@ EXHAUSTIVE(old_open)
 static void random_crowd(void **state)
 {
 	bool soak = getenv("HAPAX_SOAK") != NULL;
-	const char *given = getenv("HAPAX_SEED");
-	uint64_t seed = given ? strtoull(given, NULL, 10) : 20261115;
 	unsigned runs = soak ? 200000 : 2000;
-	struct explore_report r;
-	struct strbuf words;
 
 	(void)state;
-	strbuf_init(&words, WORDS_MAX);
-	if (!explore_random(&crowd, seed, runs, /* steps= */ 120, &r, /* trace= */ NULL, &words))
-		fail_with(&words);
-	printf("# random walks, seed %llu, %s: %u runs, %llu edges, %llu crashes, all invariants hold\n",
-	       (unsigned long long)seed, crowd.name, runs, (unsigned long long)r.edges,
-	       (unsigned long long)r.crash_points);
-	strbuf_release(&words);
+	(void)walk_at_random(&crowd, runs, 120);
 }
 
 int main(int argc, char **argv)

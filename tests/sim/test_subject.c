@@ -17,6 +17,7 @@
 #include "flow/janitor.h"
 #include "sim/entities.h"
 #include "sim/explore.h"
+#include "sim/walks.h"
 
 #define STATES_MAX 20000000
 #define WORDS_MAX (4u << 20)
@@ -198,30 +199,10 @@ static struct sim_scenario crowd = {
 	.bounds = {.lapses = 6, .crashes = 3, .lost_answers = 4, .failures = 3},
 };
 
-/* cmocka would cut a long message. */
-static void fail_with(struct strbuf *words)
-{
-	fprintf(stderr, "%s", words->p);
-	strbuf_release(words);
-	fail();
-}
-
 static void explore(struct sim_scenario *scenario)
 {
-	struct explore_report r;
-	struct strbuf words;
-
 	scenario->kind = kind_of_door;
-	strbuf_init(&words, WORDS_MAX);
-	if (!explore_all(scenario, STATES_MAX, &r, &words))
-		fail_with(&words);
-	printf("# %s; at most %u lapses, %u crash anywhere, %u lost answer, %u failed commit: "
-	       "%llu states, %llu edges, %llu crash points, at least %.3g schedules of up to %u steps, all invariants hold\n",
-	       scenario->name, scenario->bounds.lapses, scenario->bounds.crashes, scenario->bounds.lost_answers,
-	       scenario->bounds.failures, (unsigned long long)r.states, (unsigned long long)r.edges,
-	       (unsigned long long)r.crash_points, r.schedules, r.longest);
-	assert_true(r.states > 100 && r.crash_points > 100 && r.quiet > 0);
-	strbuf_release(&words);
+	walk_all(scenario, STATES_MAX);
 }
 
 static void exhaustive_transitions(void **state)
@@ -245,21 +226,11 @@ static void exhaustive_claim_together(void **state)
 static void random_crowd(void **state)
 {
 	bool soak = getenv("HAPAX_SOAK") != NULL;
-	const char *given = getenv("HAPAX_SEED");
-	uint64_t seed = given ? strtoull(given, NULL, 10) : 20261115;
 	unsigned runs = soak ? 200000 : 1500;
-	struct explore_report r;
-	struct strbuf words;
 
 	(void)state;
 	crowd.kind = kind_of_door;
-	strbuf_init(&words, WORDS_MAX);
-	if (!explore_random(&crowd, seed, runs, /* steps= */ 300, &r, /* trace= */ NULL, &words))
-		fail_with(&words);
-	printf("# random walks, seed %llu, %s: %u runs, %llu edges, %llu crashes, all invariants hold\n",
-	       (unsigned long long)seed, crowd.name, runs, (unsigned long long)r.edges,
-	       (unsigned long long)r.crash_points);
-	strbuf_release(&words);
+	(void)walk_at_random(&crowd, runs, 300);
 }
 
 static void same_seed_same_trace(void **state)
