@@ -1,6 +1,6 @@
 /*
  * What the status of a whole http answer means. One table, from the top: the first line that fits decides. docs/actions.md shows
- * it, and tests/http/test_outcomes.c runs a real service through every line of it.
+ * it, and tests/http/test_outcomes.sh runs a real service through every line of it.
  *
  * What the action's own `outcomes` say comes before all of it.
  */

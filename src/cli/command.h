@@ -11,7 +11,7 @@
  * A verb has a function of its own only where it does something of its own: `ask` for one that asks more than one question
  * (it waits, it looks something up first), `make` for one that needs no server, `run` for one whose result is no JSON value.
  *
- * A value is looked for in the flags, then in the environment, then there is the default (CONTRACT.md).
+ * A value is looked for in the flags, then in the environment, then there is the default.
  */
 #ifndef HX_CLI_COMMAND_H
 #define HX_CLI_COMMAND_H

@@ -30,7 +30,7 @@ struct proxy;
 
 struct proxy_options {
 	const struct gate_config *config; /* at the start; outlives the proxy, as does all that follows */
-	const char *upstream;             /* the url; see upstream.h */
+	const char *upstream;             /* the url; see wire/upstream.h */
 	struct gate_store *store;
 	const struct gate_held *held; /* for the metrics; NULL: nobody counts what is held */
 	struct clock *clock;

@@ -22,7 +22,7 @@
  * Bytes are read into the loop's buffer; a connection has one of its own (`pending`) only for a part of a head, or for
  * pipelined requests behind the one being handled, so an idle one owns this struct and nothing else.
  *
- * The struct is freed by its own letter, after all events of the round in which it closed (see loop.h).
+ * The struct is freed by its own letter, after all events of the round in which it closed (see wire/loop.h).
  */
 #include "serve/connection.h"
 

@@ -9,7 +9,7 @@
  *	};
  *
  * A pattern is "/" and segments: literal, or {name} for one segment that is not empty. Literal segments match byte by
- * byte, as they were sent; parameters are then percent-decoded (see query.h): `%2F` is a slash inside of one, and
+ * byte, as they were sent; parameters are then percent-decoded (see wire/query.h): `%2F` is a slash inside of one, and
  * `..` is a name like any other. Of several patterns that match, the one with the earlier literal wins, so the
  * order of the table means nothing. HEAD is served by the GET route.
  *

@@ -15,7 +15,7 @@
  * to take 64 KiB of an answer, the time to do nothing, and how many clients there are. Small bodies have room of their own,
  * and where there is none left the one goes whose body has been on its way for longest (HTTP_BODY_PATIENCE_MS at least): so those
  * who send half of a body and then nothing hold up nobody. What is not HTTP is
- * answered with problem+json, and the connection closed (see wire.h for how strict that is).
+ * answered with problem+json, and the connection closed (see wire/wire.h for how strict that is).
  *
  *	struct http_options options = http_options_default();
  *
@@ -44,7 +44,7 @@ struct http_exchange;
 struct loop;
 
 struct http_options {
-	const char *listen; /* see address.h; NULL: nowhere, and all requests come from within (inner.h) */
+	const char *listen; /* see wire/address.h; NULL: nowhere, and all requests come from within (inner.h) */
 	/* In a loop's thread, for each complete request. The exchange is the handler's until it has answered. */
 	void (*handle)(void *data, struct http_exchange *exchange);
 	/*
