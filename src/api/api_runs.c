@@ -60,15 +60,15 @@ static bool read_start(struct http_call *call, struct run_start *start)
 		return false;
 	if (json_find(body, slice_str("input"), &input))
 		wanted.input = &input;
-	if (json_find(body, slice_str("idempotencyKey"), &value) &&
-	    !api_key_checked(call, value, "idempotencyKey", &wanted.key))
-		return false;
 	code = run_start_init(start, api_of(call)->engine, &wanted, &err);
 	if (code == HX_NOT_FOUND)
 		api_no_workflow(call, wanted.workflow, "run");
 	else if (code)
 		http_respond_error(call->exchange, &err);
-	return !code;
+	if (code)
+		return false;
+	return !json_find(body, slice_str("idempotencyKey"), &value) ||
+	       api_key_checked(call, value, "idempotencyKey", &start->spec.key);
 }
 
 /* ---- create ---- */
