@@ -51,10 +51,10 @@ static void add_effect(struct unit *unit, int64_t id)
 
 static void insert_effects(const char *url, size_t jobs)
 {
-	static struct unit units[BATCH_UNITS_MAX];
-	static struct unit_result results[BATCH_UNITS_MAX];
+	static struct unit units[GROUP_UNITS_MAX];
+	static struct unit_result results[GROUP_UNITS_MAX];
 	struct db_options options = {.url = url, .clock = clock_system(), .exclusive = true};
-	struct unit *all[BATCH_UNITS_MAX];
+	struct unit *all[GROUP_UNITS_MAX];
 	struct migrate_status before;
 	struct hx_error err;
 	struct arena arena;
@@ -64,7 +64,7 @@ static void insert_effects(const char *url, size_t jobs)
 	if (db_open(&options, &db, &err) || migrate_run(db, &before, &err))
 		bench_die("set up", &err);
 	for (size_t i = 0, n; i < jobs; i += n) {
-		for (n = 0; n < BATCH_UNITS_MAX && i + n < jobs; n++) {
+		for (n = 0; n < GROUP_UNITS_MAX && i + n < jobs; n++) {
 			add_effect(&units[n], FIRST_SUBJECT + 2 * (int64_t)(i + n));
 			all[n] = &units[n];
 		}

@@ -145,15 +145,15 @@ static void measure(const struct lanes *lanes, size_t callers_n, uint64_t moves)
 		seconds = workload_seconds() - begin;
 	}
 	lanes_read_stats(lanes, &stats);
-	workload_print(done, stats.batch.batches, seconds);
+	workload_print(done, stats.group.groups, seconds);
 }
 
 /* The schema, and all subjects in their first status. */
 static void set_up(const struct db_options *options)
 {
-	static struct unit units[BATCH_UNITS_MAX];
-	static struct unit_result results[BATCH_UNITS_MAX];
-	struct unit *all[BATCH_UNITS_MAX];
+	static struct unit units[GROUP_UNITS_MAX];
+	static struct unit_result results[GROUP_UNITS_MAX];
+	struct unit *all[GROUP_UNITS_MAX];
 	struct migrate_status before;
 	struct hx_error err;
 	struct arena arena;
@@ -163,7 +163,7 @@ static void set_up(const struct db_options *options)
 	if (db_open(options, &db, &err) || migrate_run(db, &before, &err))
 		die("set up", &err);
 	for (size_t i = 0, n; i < SUBJECTS; i += n) {
-		for (n = 0; n < BATCH_UNITS_MAX && i + n < SUBJECTS; n++) {
+		for (n = 0; n < GROUP_UNITS_MAX && i + n < SUBJECTS; n++) {
 			int64_t id = FIRST_SUBJECT + (int64_t)(i + n);
 			struct stamp stamp = {id, {workload_wall_ms()}, workload_node};
 

@@ -182,7 +182,7 @@ static void send_prepared(struct connection *c, const char *name, int params)
 		die(c->conn, name);
 }
 
-/* Reads the answer of one statement, and the NULL behind it; how many rows it returned. */
+/* Reads the answer of one statement, and the NULL after it; how many rows it returned. */
 static int take(struct connection *c, ExecStatusType wanted)
 {
 	PGresult *res = PQgetResult(c->conn);

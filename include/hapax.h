@@ -384,7 +384,7 @@ void hx_gate_entry_free(struct hx_gate_entry *entry);
  * Beside what is named at a function, each may return HX_BUSY (too much is waiting), HX_TOO_LARGE, HX_DATA_ERROR and
  * HX_NO_MEMORY; nothing was done then.
  *
- * Texts are UTF-8 with a NUL behind them. What goes in stays the caller's and is not needed after the call. What comes
+ * Texts are UTF-8 with a NUL after them. What goes in stays the caller's and is not needed after the call. What comes
  * out is one struct hx_result, which the caller frees; it is written with HX_OK alone, unless said otherwise, and where it
  * is not wanted the pointer to it may be NULL. So may err, always.
  */
@@ -502,7 +502,7 @@ struct hx_result {
 	int64_t version;
 	int created;        /* not 0: by this call. 0: it was there already (the key's run, the event …) */
 	int ended;          /* of a run: not 0: COMPLETED, FAILED or CANCELLED */
-	const char *step;   /* of a run: where it stands; NULL: behind its last step */
+	const char *step;   /* of a run: where it stands; NULL: after its last step */
 	const char *data;   /* JSON: of a run what its steps have saved so far, of an entity its data */
 	const char *output; /* JSON: of a run that has ended; of a step that was fired, what its action put out */
 	const char *error;  /* JSON {"code", "message", "step"}: of a run, what has gone wrong and still holds */
@@ -652,7 +652,7 @@ struct hx_call_request {
 
 struct hx_answer {
 	int status;       /* of HTTP */
-	const char *body; /* JSON, a problem, or text; with a NUL behind it */
+	const char *body; /* JSON, a problem, or text; with a NUL after it */
 	size_t body_bytes;
 };
 /* Takes NULL. */

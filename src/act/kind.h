@@ -22,7 +22,7 @@ struct port_queue;
 
 struct job {
 	const struct action *action;
-	struct act_call call; /* its texts are copies behind this struct, each with a NUL behind it */
+	struct act_call call; /* its texts are copies after this struct, each with a NUL after it */
 	int64_t fence;        /* as the store has it: the call's has the floor of fences in it */
 	struct ticket ticket;
 	atomic_bool cancelled; /* set before the kind's cancel(); a kind may look at it at any time */

@@ -40,7 +40,7 @@ const struct native *natives_find(const struct natives *natives, const char *nam
 	return NULL;
 }
 
-/* What a function says is believed, but its output is looked at: everything behind it relies on JSON. */
+/* What a function says is believed, but its output is looked at: everything after it relies on JSON. */
 static struct verdict judge(enum act_outcome outcome, const struct strbuf *output, struct strbuf *words)
 {
 	if (output->failed && outcome == ACT_OK)

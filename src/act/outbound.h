@@ -38,7 +38,7 @@ struct ip_address {
 };
 
 struct cidr {
-	struct ip_address base; /* the bits behind the prefix are zero */
+	struct ip_address base; /* the bits after the prefix are zero */
 	unsigned prefix_bits;
 };
 
@@ -51,7 +51,7 @@ struct outbound {
 /* Nothing listed: public addresses only, and loopback if it says so. */
 void outbound_init(struct outbound *outbound, bool loopback);
 /*
- * Adds "10.0.0.0/8", "fd00::/8" or a single address. HX_CONFIG_ERROR for what is none, for bits set behind the
+ * Adds "10.0.0.0/8", "fd00::/8" or a single address. HX_CONFIG_ERROR for what is none, for bits set after the
  * prefix (10.0.0.1/8 is a mistake of some kind), and for more than OUTBOUND_ENTRIES_MAX entries.
  */
 enum hx_code outbound_allow(struct outbound *outbound, struct slice cidr, struct hx_error *err) HX_MUST_CHECK;

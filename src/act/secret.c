@@ -25,7 +25,7 @@ void secrets_release(struct secrets *secrets)
 	strbuf_release(&secrets->values);
 }
 
-/* Notes a value and appends it. A copy that is kept for masking is kept whole: it begins behind the last NUL. */
+/* Notes a value and appends it. A copy that is kept for masking is kept whole: it begins after the last NUL. */
 static enum hx_code use(struct secrets *secrets, struct slice value, struct strbuf *out, struct hx_error *err)
 {
 	strbuf_add_slice(&secrets->values, value);

@@ -22,7 +22,7 @@
 
 /* The values that were filled in during one call. Not thread-safe. */
 struct secrets {
-	struct strbuf values;             /* each with a NUL behind it */
+	struct strbuf values;             /* each with a NUL after it */
 	const struct secret_rules *rules; /* what may be filled in; NULL: anything */
 };
 
@@ -31,7 +31,7 @@ void secrets_init(struct secrets *secrets);
 void secrets_release(struct secrets *secrets);
 
 /*
- * Appends the text to *out with its references filled in; one line end behind the content of a file is left out.
+ * Appends the text to *out with its references filled in; one line end after the content of a file is left out.
  * HX_CONFIG_ERROR, the detail naming the reference: the variable is not set, the file cannot be read, is longer than
  * SECRET_BYTES_MAX or not a regular file, the reference is of no known kind or never ends, or the rules do not allow it. HX_NO_MEMORY.
  */

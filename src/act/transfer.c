@@ -1,4 +1,4 @@
-/* See transfer.h, and http.h for the hazard behind requests, seeking and fresh connections. */
+/* See transfer.h, and http.h for the hazard of requests, seeking and fresh connections. */
 #include "act/transfer.h"
 
 #include <arpa/inet.h>

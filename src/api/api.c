@@ -410,7 +410,7 @@ void api_respond_json(struct http_call *call, int status, const struct strbuf *t
 	struct api_json json;
 
 	if (text->failed) {
-		/* Behind a key it is told for what it is: the work was done, and must not be let go. */
+		/* After a key it is told for what it is: the work was done, and must not be let go. */
 		http_respond_code(call->exchange, call->gate ? HX_RESPONSE_NOT_STORED : HX_TOO_LARGE,
 				  "the answer would be too large");
 		return;

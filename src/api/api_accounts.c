@@ -2,7 +2,7 @@
  * Accounts: create, show, list, credit, the ledger.
  *
  * Creating one is a single unit, which carries the record of its Idempotency-Key. A credit is not: the balance that it answers
- * with is known only behind it. But its own key, which the ledger has for ever, makes it safe to repeat.
+ * with is known only after it. But its own key, which the ledger has for ever, makes it safe to repeat.
  */
 #include "api/api_list.h"
 #include "base/excerpt.h"

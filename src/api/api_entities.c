@@ -187,7 +187,7 @@ static void build_list(struct api_query *query, struct unit *unit)
 	entity_list(unit, &ref, query->status_wanted, query->held, query->after, query->limit + 1);
 }
 
-/* So many names, and the NULL behind them; NULL after answering 503. */
+/* So many names, and the NULL after them; NULL after answering 503. */
 static const char **names_new(struct http_call *call, size_t n)
 {
 	const char **names = arena_zalloc(call->arena, (n + 1) * sizeof *names);

@@ -52,9 +52,9 @@ void api_gate_acquire(struct api_gate *gate, void (*again)(void *data), void *da
  * that, who sends it again what was kept. */
 void api_gate_tell_more(struct api_gate *gate);
 
-/* For work of several units: until when one may be begun. Behind that somebody else may be let in under the key. */
+/* For work of several units: until when one may be begun. After that somebody else may be let in under the key. */
 struct mono_time api_gate_work_until(const struct api_gate *gate);
-/* In the one that brings it to its end, behind all other lines: the answer as api_answer() would give it. */
+/* In the one that brings it to its end, after all other lines: the answer as api_answer() would give it. */
 void api_gate_carry(struct api_gate *gate, int status, struct strbuf *text, int64_t etag_version, struct unit *unit);
 /* That unit is durable. */
 void api_gate_carried(struct api_gate *gate, const struct unit_result *result);

@@ -100,7 +100,7 @@ static void add_backlog(struct engine *engine, bool with_queues, struct strbuf *
 	free(c);
 }
 
-static void add_commit_seconds(const struct batch_stats *stats, struct strbuf *text)
+static void add_commit_seconds(const struct group_stats *stats, struct strbuf *text)
 {
 	const char *name = "hapax_commit_seconds";
 
@@ -145,13 +145,13 @@ static void add_action_seconds(const struct port_stats *act, struct strbuf *text
 	}
 }
 
-static void add_batch_units(const struct batch_stats *stats, struct strbuf *text)
+static void add_batch_units(const struct group_stats *stats, struct strbuf *text)
 {
 	uint64_t sum = 0;
 
 	metrics_add_head(text, "hapax_batch_units", "histogram",
 			 "Units of work in one transaction of the lanes, also of one that failed.");
-	for (size_t i = 0; i < BATCH_SIZES; i++) {
+	for (size_t i = 0; i < GROUP_SIZES; i++) {
 		sum += stats->sizes[i];
 		strbuf_addf(text, "hapax_batch_units_bucket{le=\"%d\"} %llu\n", 1 << i, (unsigned long long)sum);
 	}
@@ -179,10 +179,10 @@ static void add_store_clock(const struct clock *store_clock, struct strbuf *text
 static void add_steps(struct engine_metrics *m, const struct lane_stats *lanes, struct strbuf *text)
 {
 	const struct metric metrics[] = {
-		{"hapax_transitions_total", counter, "Guarded writes that won.", lanes->batch.transitions},
-		{"hapax_verdicts_lost_total", counter, "Guarded writes that lost.", lanes->batch.lost},
+		{"hapax_transitions_total", counter, "Guarded writes that won.", lanes->group.transitions},
+		{"hapax_verdicts_lost_total", counter, "Guarded writes that lost.", lanes->group.lost},
 		{"hapax_fenced_writes_total", counter, "Writes of stale holders that changed nothing.",
-		 lanes->batch.fenced},
+		 lanes->group.fenced},
 		{"hapax_gate_damaged_total", counter, "Stored answers that are damaged, and were not given again.",
 		 atomic_load(&m->gate_damaged)},
 		{"hapax_claim_overruns_total", counter, "Actions whose lease could not be kept: aborted, or heard out.",
@@ -262,16 +262,16 @@ static void add_node(struct engine *engine, const struct lane_stats *lanes, stru
 		{"hapax_entry_lock_unavailable_total", counter, "Calls let through because the lock's store was down.",
 		 atomic_load(&m->entry_lock_unavailable)},
 		{"hapax_transactions_retried_total", counter,
-		 "Transactions run again after a deadlock or a lost connection.", lanes->batch.retried},
+		 "Transactions run again after a deadlock or a lost connection.", lanes->group.retried},
 		{"hapax_units_aside_total", counter,
 		 "Units that left their transaction because a row was locked, and went on by themselves.",
-		 lanes->batch.aside},
+		 lanes->group.aside},
 		{"hapax_units_timed_out_total", counter,
 		 "Units with SQL of a definition, or on a table of yours, that were ended by their timeout.",
-		 lanes->batch.timed_out},
+		 lanes->group.timed_out},
 		{"hapax_units_given_up_total", counter,
 		 "Units that the store was not to be had for in time; they were not sent.", lanes->refused},
-		{"hapax_commits_in_doubt_total", counter, "Commits whose answer was lost.", lanes->batch.in_doubt},
+		{"hapax_commits_in_doubt_total", counter, "Commits whose answer was lost.", lanes->group.in_doubt},
 	};
 
 	METRICS_ADD_ALL(text, metrics);
@@ -324,8 +324,8 @@ void api_metrics(struct http_call *call)
 	add_responses(&http, &text);
 	add_request_seconds(&http, &text);
 	add_action_seconds(&act, &text);
-	add_commit_seconds(&lanes.batch, &text);
-	add_batch_units(&lanes.batch, &text);
+	add_commit_seconds(&lanes.group, &text);
+	add_batch_units(&lanes.group, &text);
 	add_runs_ended(engine_metrics(api->engine), &text);
 	add_backlog(api->engine, call->scope == ROUTE_ADMIN, &text);
 	add_gate_outcomes(engine_metrics(api->engine), &text);

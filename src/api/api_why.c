@@ -20,7 +20,7 @@
 
 #define ROW_BYTES_MAX (512u << 20)
 
-/* Behind the read: what has begun meanwhile is under way, as the row says. */
+/* After the read: what has begun meanwhile is under way, as the row says. */
 static struct port_sight look(struct api_query *query, int64_t subject, int64_t fence)
 {
 	struct port_sight sight;

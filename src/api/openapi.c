@@ -249,7 +249,7 @@ static void add_body(struct strbuf *text, const struct route *route, struct json
 
 /* ---- operations ---- */
 
-/* The noun behind /api/v1/; what has none is about the server. */
+/* The noun after /api/v1/; what has none is about the server. */
 static struct slice tag_of(const struct route *route)
 {
 	static const char front[] = "/api/v1/";

@@ -9,7 +9,7 @@
  *   before that place, a row       its own COMPLETED or SKIPPED
  *   before that place, no row      SKIPPED: a condition jumped over it
  *   at that place                  run_json_step_status()
- *   behind it                      PENDING
+ *   after it                      PENDING
  */
 #ifndef HX_API_RUN_JSON_H
 #define HX_API_RUN_JSON_H

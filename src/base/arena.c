@@ -28,7 +28,7 @@ static struct arena_block *block_new(size_t size)
 	return b;
 }
 
-/* The next block with room for size: one kept from before the reset, or a new one behind the current. */
+/* The next block with room for size: one kept from before the reset, or a new one after the current. */
 static struct arena_block *block_with_room(struct arena *a, size_t size)
 {
 	struct arena_block **at = a->current ? &a->current->next : &a->first;

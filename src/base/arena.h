@@ -33,7 +33,7 @@ void arena_init(struct arena *a, size_t max_bytes);
 /* Zeroed? No. Aligned for any type. size 0 is allowed. */
 void *arena_alloc(struct arena *a, size_t size);
 void *arena_zalloc(struct arena *a, size_t size);
-/* Copies with a terminating NUL behind the slice (not counted in n). On failure p is NULL. */
+/* Copies with a terminating NUL after the slice (not counted in n). On failure p is NULL. */
 struct slice arena_copy(struct arena *a, struct slice s);
 /* Forgets everything that was allocated. */
 void arena_reset(struct arena *a);

@@ -89,7 +89,7 @@ static bool is_at(struct slice text, size_t at, char c)
 	return text.n > at && text.p[at] == c;
 }
 
-/* ".5" is 500; *at moves behind it. -1: there is a point and not 1 to 9 digits behind it. */
+/* ".5" is 500; *at moves after it. -1: there is a point and not 1 to 9 digits after it. */
 static int parse_fraction(struct slice text, size_t *at)
 {
 	int ms = 0;

@@ -1,5 +1,5 @@
 /*
- * Time as two distinct types behind an interface that tests and the simulator replace.
+ * Time as two distinct types with an interface that tests and the simulator replace.
  *
  * Wall time is what people read and what rows store; it may jump. Monotonic time measures; it means nothing
  * outside of the process; whoever waits, waits by it. Mixing them is a compile error. Engine logic never calls these: it is handed `now`.

@@ -35,7 +35,7 @@ uint32_t id_random_node(void)
 
 int64_t id_next(struct id_source *source, struct wall_time now)
 {
-	/* A clock behind 2093 has no room for its milliseconds: stopping beats ids that sort backwards. */
+	/* A clock after 2093 has no room for its milliseconds: stopping beats ids that sort backwards. */
 	ASSERT(now.ms < EPOCH_MS + MS_COUNT);
 
 	int64_t at = now.ms > EPOCH_MS ? (now.ms - EPOCH_MS) << COUNTER_BITS : 0;

@@ -23,7 +23,7 @@
 
 #define ID_NODE_MAX 1023u
 #define ID_PREFIX_MAX 8
-/* Behind an id its source gives the next number, unless the counter is full: then it goes on in the next millisecond. The sum
+/* After an id its source gives the next number, unless the counter is full: then it goes on in the next millisecond. The sum
  * alone would be an id of the next node's. */
 #define ID_COUNTER_N 4096
 #define ID_CARRY ((1 << 22) - ID_COUNTER_N)

@@ -1,5 +1,5 @@
 /*
- * The scanner. Each scan_*() takes the place to begin at and returns the place behind what it has accepted, or
+ * The scanner. Each scan_*() takes the place to begin at and returns the place after what it has accepted, or
  * NULL after noting what is wrong and where. Nothing looks at *p before it has compared p with the end: the
  * text has no terminator.
  *
@@ -71,7 +71,7 @@ static int hex4(const char *p, const char *end)
 	return value;
 }
 
-/* p is behind "\u". A high surrogate is only half of a character: the escape of the low one must follow. */
+/* p is after "\u". A high surrogate is only half of a character: the escape of the low one must follow. */
 static const char *scan_unicode_escape(struct scan *s, const char *p)
 {
 	const char *escape = p - 2;
@@ -152,7 +152,7 @@ static const char *scan_utf8(struct scan *s, const char *p)
 	return p;
 }
 
-/* p is behind the opening quote. */
+/* p is after the opening quote. */
 static inline const char *scan_string(struct scan *s, const char *p)
 {
 	for (;;) {
@@ -271,7 +271,7 @@ static inline char closing_bracket(const struct nesting *open)
 }
 
 /*
- * Behind a value: closes the brackets that end here. Stops where the next value begins, behind a comma (and a
+ * After a value: closes the brackets that end here. Stops where the next value begins, after a comma (and a
  * name), or with nothing open any more, which is the end of the document's value.
  */
 static inline const char *scan_behind_value(struct scan *s, const char *p, struct nesting *open)

@@ -1,8 +1,8 @@
 /*
  * See json_canonical.h. The text is indexed once (json_members.h) and written once. While writing, a cursor
- * walks the index beside the text: at an object, it stands on the record of its first member; behind the object
+ * walks the index beside the text: at an object, it stands on the record of its first member; after the object
  * it jumps to `object_after`. The members themselves are visited in sorted order, each with a cursor of its own
- * that begins right behind its record. So no level is read twice, however deep the nesting.
+ * that begins right after its record. So no level is read twice, however deep the nesting.
  */
 #include "base/json_canonical.h"
 
@@ -36,7 +36,7 @@ static const char *write_object(const struct writer *w, const char *p, struct js
 
 		json_quote(m->link.name, w->out);
 		strbuf_add_char(w->out, ':');
-		(void)write_value(w, json_member_value(m, w->end), &inside); /* the next one is not behind it */
+		(void)write_value(w, json_member_value(m, w->end), &inside); /* the next one is not after it */
 		strbuf_add_char(w->out, json_member_next(m) ? ',' : '}');
 	}
 	return p;

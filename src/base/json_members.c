@@ -1,6 +1,6 @@
 /*
  * See json_members.h. Two passes over the text: one counts the members, so that the records are one array and
- * "the record behind" is an address; the other fills them in. The second descends by recursion, which the
+ * "the record after" is an address; the other fills them in. The second descends by recursion, which the
  * scanner has bounded to JSON_DEPTH_MAX.
  */
 #include "base/json_members.h"
@@ -38,7 +38,7 @@ static size_t count_members(struct json document)
 
 static const char *index_value(struct indexer *ix, const char *p, unsigned depth);
 
-/* p is at the value of an object's next member, or at whatever stands behind it; returns the next name or the }. */
+/* p is at the value of an object's next member, or at whatever stands after it; returns the next name or the }. */
 static const char *behind_value(const struct indexer *ix, const char *p)
 {
 	p = json_space_end(p, ix->end);

@@ -6,12 +6,12 @@
  * linear in the text plus n log n in the names, on any input: 100,000 members in one object, 64 nested ones, or
  * names that share long beginnings. There is no hash to attack and no level is read twice.
  *
- * The records stand in the order of the text, so what is inside of a member's value comes right behind it:
+ * The records stand in the order of the text, so what is inside of a member's value comes right after it:
  *
  *   {"a": {"x": 1, "y": 2}, "b": [{"z": 3}]}       a  x  y  b  z
  *                                                  ^  ^     next of a is b, next of x is y;
- *                                                  |  first of its object: behind it (object_after) comes b
- *                                                  first of its object: behind it comes the end
+ *                                                  |  first of its object: after it (object_after) comes b
+ *                                                  first of its object: after it comes the end
  */
 #ifndef HX_BASE_JSON_MEMBERS_H
 #define HX_BASE_JSON_MEMBERS_H
@@ -24,8 +24,8 @@ struct json_member {
 	struct name_link link; /* the decoded name; next is the next member of the same object */
 	const char *at;        /* the quote of its name in the text */
 	/* Only in the first member of an object (in the order of the text), else NULL: */
-	const char *object_end;           /* the place behind the object's } */
-	struct json_member *object_after; /* the record behind the last one that is inside of the object */
+	const char *object_end;           /* the place after the object's } */
+	struct json_member *object_after; /* the record after the last one that is inside of the object */
 };
 
 struct json_members {

@@ -17,7 +17,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* The sign and digits behind the 'e', if there is one at p. */
+/* The sign and digits after the 'e', if there is one at p. */
 static void take_exponent(const char *p, const char *end, struct json_number *number)
 {
 	if (p < end)
@@ -129,7 +129,7 @@ int json_number_compare(const struct json_number *a, const struct json_number *b
 	return a->negative ? -order : order;
 }
 
-/* Adds or takes away by from the decimal number of n digits at p. Returns the carry behind the highest digit. */
+/* Adds or takes away by from the decimal number of n digits at p. Returns the carry after the highest digit. */
 static uint64_t decimal_adjust(char *p, size_t n, uint64_t by, bool subtract)
 {
 	while (n-- > 0 && by > 0) {

@@ -23,7 +23,7 @@ struct json_number {
 	size_t digit_count;     /* without that point; 0 for zero */
 	bool exponent_negative; /* means nothing while the exponent is empty */
 	struct slice exponent;  /* its digits without leading zeros; empty for 0 */
-	int64_t shift;          /* how far the point is behind the last of the digits */
+	int64_t shift;          /* how far the point is after the last of the digits */
 };
 
 /* Needs a checked number. Borrows its text. */
@@ -33,7 +33,7 @@ struct json_number json_number_of(struct json number);
 int json_number_compare(const struct json_number *a, const struct json_number *b);
 
 /*
- * The one spelling that all ways of writing this value share, itself JSON: "0", or the digits, and behind them
+ * The one spelling that all ways of writing this value share, itself JSON: "0", or the digits, and after them
  * the exponent unless it is 0. 1, 1.0 and 10e-1 give "1", 100 gives "1e2", -0.5 gives "-5e-1". It is shorter
  * than the original plus 24 bytes.
  */

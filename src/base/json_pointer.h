@@ -7,7 +7,7 @@
  *   "/a~1b/m~0n"    the member m~n of the member a/b
  *
  * Names are compared decoded, on both sides, and byte for byte. An index has no sign and no leading zero; `-`, the
- * element behind the last one, is never there.
+ * element after the last one, is never there.
  *
  * Where an object on the way has the name twice, readers differ in which one they take, so none is selected: the
  * caller is told. Each level on the way is read once, to its end, and nothing is allocated.

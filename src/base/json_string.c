@@ -48,7 +48,7 @@ static uint32_t take_unicode_escape(const char **p, const char *end)
 	return low >= 0xdc00 && low <= 0xdfff ? 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00) : 0xfffd;
 }
 
-/* What the letter behind a backslash means; the others (quote, backslash, slash) mean themselves. */
+/* What the letter after a backslash means; the others (quote, backslash, slash) mean themselves. */
 static char short_escape(char c)
 {
 	switch (c) {

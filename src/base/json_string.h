@@ -11,9 +11,9 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
-/* The text of the string, copied into the arena with a NUL behind it. On failure p is NULL and a->failed is set. */
+/* The text of the string, copied into the arena with a NUL after it. On failure p is NULL and a->failed is set. */
 struct slice json_string_decode(struct json string, struct arena *a);
-/* The same without a copy where the string has no escapes: then it points into the JSON, with no NUL behind it. */
+/* The same without a copy where the string has no escapes: then it points into the JSON, with no NUL after it. */
 struct slice json_string_view(struct json string, struct arena *a);
 /* Does the string mean exactly this text? Needs no memory. */
 bool json_string_is(struct json string, struct slice text);

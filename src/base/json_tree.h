@@ -19,8 +19,8 @@ struct json_node {
 	enum json_type type;
 	struct json value;               /* the text of the node as it was written */
 	struct json_position at;         /* where that begins */
-	struct slice string;             /* of a string: decoded, with a NUL behind it */
-	struct slice name;               /* of a member: decoded, with a NUL behind it; otherwise p is NULL */
+	struct slice string;             /* of a string: decoded, with a NUL after it */
+	struct slice name;               /* of a member: decoded, with a NUL after it; otherwise p is NULL */
 	struct json_position name_at;    /* of a member: where its name begins */
 	size_t count;                    /* of an array or object: the number of children */
 	const struct json_node *first;   /* of an array or object: its first child in the order of the text */

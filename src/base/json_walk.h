@@ -42,7 +42,7 @@ bool json_bool(struct json value);
 
 /*
  * Steps over well-formed text, for the walkers of this folder. Each takes a place and the end, p <= end, and
- * returns a place behind it, at most the end.
+ * returns a place after it, at most the end.
  */
 
 static inline const char *json_space_end(const char *p, const char *end)
@@ -52,7 +52,7 @@ static inline const char *json_space_end(const char *p, const char *end)
 	return p;
 }
 
-/* p is at the opening quote; the result is behind the closing one. */
+/* p is at the opening quote; the result is after the closing one. */
 const char *json_string_end(const char *p, const char *end);
 /* p is at the first byte of any value. */
 const char *json_value_end(const char *p, const char *end);

@@ -15,7 +15,7 @@ struct name_link {
 
 /* Sorts by slice_compare(); equal names keep their order. Returns the new head. NULL is the empty list. */
 struct name_link *name_list_sort(struct name_link *list);
-/* In a sorted list: the first link that has the same name as the one behind it, or NULL. */
+/* In a sorted list: the first link that has the same name as the one after it, or NULL. */
 struct name_link *name_list_duplicate(struct name_link *sorted);
 
 #endif

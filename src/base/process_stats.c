@@ -64,7 +64,7 @@ static int64_t start_ms(long long ticks)
 	return atomic_compare_exchange_strong(&first, &known, ms) ? ms : known;
 }
 
-/* The name of the program stands in it, in brackets, and may have spaces and brackets itself: fields are counted behind it. */
+/* The name of the program stands in it, in brackets, and may have spaces and brackets itself: fields are counted after it. */
 static bool read_stat(long long *ret_start_ticks, long long *ret_resident_pages)
 {
 	FILE *file = fopen("/proc/self/stat", "re");

@@ -33,7 +33,7 @@ void strbuf_add_str(struct strbuf *sb, const char *s);
 void strbuf_add_char(struct strbuf *sb, char c);
 void strbuf_addf(struct strbuf *sb, const char *format, ...) HX_PRINTF(2, 3);
 /* Makes room for n more bytes (and a NUL) and returns where they go, or NULL; the caller then writes at most
- * n bytes and the NUL behind them, and adds to sb->n. */
+ * n bytes and the NUL after them, and adds to sb->n. */
 char *strbuf_reserve(struct strbuf *sb, size_t n);
 /* Why the buffer has failed: HX_TOO_LARGE at the ceiling, HX_NO_MEMORY when the system had none. */
 enum hx_code strbuf_error(const struct strbuf *sb, struct hx_error *err);

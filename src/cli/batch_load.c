@@ -128,7 +128,7 @@ struct load {
 	struct client *client;
 	const struct batch_items *items;
 	const char *id;
-	const char *key_stem; /* of the keys; that of a piece has its first item behind it */
+	const char *key_stem; /* of the keys; that of a piece has its first item after it */
 	int64_t sent;
 };
 

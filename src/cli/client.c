@@ -280,7 +280,7 @@ static void add_request(const struct client *c, const char *method, struct strbu
 
 struct reading {
 	struct strbuf head;
-	size_t start; /* of the head that counts: behind those of 1xx */
+	size_t start; /* of the head that counts: after those of 1xx */
 	struct wire_scan scan;
 	bool in_body;
 	struct wire_body body;
@@ -402,7 +402,7 @@ static void add_detail(struct client *c, enum hx_code code, struct json problem,
 	}
 }
 
-/* Behind the words stands the code, for those who look it up; long words are cut, not the code. */
+/* After the words stands the code, for those who look it up; long words are cut, not the code. */
 static enum hx_code tell_problem(struct client *c, int status, struct json problem, struct json name,
 				 struct hx_error *err)
 {

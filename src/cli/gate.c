@@ -25,7 +25,7 @@
 #include "wire/upstream.h"
 
 #define ARENA_BYTES_MAX (64u << 20)
-#define STORE_DRAIN_MS 5000 /* behind the last answer of the upstream */
+#define STORE_DRAIN_MS 5000 /* after the last answer of the upstream */
 #define ADMIN_DRAIN_MS 1000
 
 /* A configuration that was read, with all that it is made of. */

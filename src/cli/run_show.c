@@ -27,7 +27,7 @@
 #define LINE_BYTES 400
 #define WATCHED_MS 500
 #define DAY_CHARACTERS 10  /* of "2026-11-15T07:24:39.911Z" */
-#define TIME_CHARACTERS 12 /* behind the T */
+#define TIME_CHARACTERS 12 /* after the T */
 
 /* ---- times ---- */
 

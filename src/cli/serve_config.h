@@ -25,7 +25,7 @@ struct serve_config {
 struct serve_config *serve_config_load(const char *path, struct findings *findings);
 /* With all that were before it. Takes NULL. */
 void serve_config_free(struct serve_config *config);
-/* Makes the next one fit to be taken into force behind `now`, and tells of fields that it wants otherwise in vain. */
+/* Makes the next one fit to be taken into force after `now`, and tells of fields that it wants otherwise in vain. */
 void serve_config_settle(struct serve_config *next, const struct serve_config *now, struct log *log);
 
 #endif

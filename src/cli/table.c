@@ -196,7 +196,7 @@ static void print_cell(struct slice text, size_t room, const char *colour, FILE 
 		fputs("\033[0m", out);
 }
 
-/* Nothing is padded behind the last cell that says something. */
+/* Nothing is padded after the last cell that says something. */
 static void print_row(const struct table *table, const struct table_cells *row, FILE *out)
 {
 	size_t n = table->columns_n, column = 0;

@@ -9,7 +9,7 @@
  *                       ▼
  *                 rolled back already: nothing happened, and no verdict of it counts
  *
- * Units of one batch see each other's writes on SQLite (they run one after the other); on PostgreSQL a batch
+ * Units of one group see each other's writes on SQLite (they run one after the other); on PostgreSQL a group
  * may hold at most one unit of a subject (`one_unit_per_subject`), so there is nothing to see.
  */
 #ifndef HX_DB_DRIVER_H
@@ -27,7 +27,7 @@
 struct db_options {
 	const char *url;         /* sqlite:PATH, sqlite::memory:, postgres://… */
 	struct clock *clock;     /* hx_now_ms() on SQLite, and how long to wait; never NULL */
-	int64_t lock_timeout_ms; /* PostgreSQL: how long a batch waits for rows of other nodes; 0: 2000 */
+	int64_t lock_timeout_ms; /* PostgreSQL: how long a group waits for rows of other nodes; 0: 2000 */
 	bool read_only;          /* for lists, and verbs beside a running server: never writes, never checkpoints */
 	bool exclusive;          /* SQLite: hold the file's locks, so that a second server is refused */
 	const char *sql_role; /* PostgreSQL: the role that statements of the user's run as; NULL: the session's own */
@@ -82,7 +82,7 @@ struct db_driver {
 	 * Runs the units and fills results[0..n), with rows in the arena. WON, LOST and REFUSED are verdicts, to
 	 * be believed once commit says so. Otherwise the transaction is gone and the code says what to do:
 	 *   HX_DATA_ERROR         some unit's data was refused (err has the store's words): bisect
-	 *   HX_CONCURRENCY_ERROR  deadlock, lock timeout or serialisation: run the same batch again
+	 *   HX_CONCURRENCY_ERROR  deadlock, lock timeout or serialisation: run the same group again
 	 *   HX_ACTION_FAILED      the limit has passed
 	 *   HX_STOPPING           it was ended because the program ends
 	 *   HX_STORE_UNAVAILABLE  the connection is lost
@@ -108,7 +108,7 @@ struct db_driver {
 	enum hx_code (*script)(struct db *db, const char *sql, struct hx_error *err);
 	/* The schema of its own that the URL asks for (store_schema.h); NULL: none. The entry is NULL where there are no schemas. */
 	const char *(*schema)(const struct db *db);
-	/* Between batches: SQLite checkpoints when `idle` or when its log has grown large. */
+	/* Between groups: SQLite checkpoints when `idle` or when its log has grown large. */
 	void (*tend)(struct db *db, bool idle);
 };
 

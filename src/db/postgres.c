@@ -11,7 +11,7 @@
  * The state is libpq's own (PQtransactionStatus) and `conn`, which is NULL when LOST; so a transaction that a
  * script opened is seen too.
  *
- * In doubt. The batch has noted its transaction id. resolve() connects again and asks the server what became of
+ * In doubt. The group has noted its transaction id. resolve() connects again and asks the server what became of
  * it, as long as it is still running. The number alone is not enough: a server that crashed before it had
  * written anything of our transaction to its log hands the same number out again, and then "committed" is said of
  * somebody else's work; a promoted standby has numbers of its own. So a number belongs to a *history*: the
@@ -78,7 +78,7 @@ static void ignore_notice(void *context, const PGresult *res)
 }
 
 /*
- * Settings of the session. Transactions that write must be READ COMMITTED: what stands behind the locks has to see what
+ * Settings of the session. Transactions that write must be READ COMMITTED: what stands after the locks has to see what
  * their former holders committed. One that only reads takes no locks, and all of it sees one moment. synchronous_commit is pinned to what was found (and judged), so that a later
  * reload cannot weaken it.
  *
@@ -229,7 +229,7 @@ static void pg_close(struct db *db)
 	free(pg);
 }
 
-/* A password with a bare @, / or : runs into the parts behind it, and libpq would repeat them. */
+/* A password with a bare @, / or : runs into the parts after it, and libpq would repeat them. */
 static bool looks_like_password(const PQconninfoOption *part)
 {
 	if (strcmp(part->keyword, "port") == 0)

@@ -3,8 +3,8 @@
  *
  *   postgres.c        a connection's life: set up, begin, commit, roll back, resolve
  *   postgres_connect.c  reaching the server, in a thread beside
- *   postgres_batch.c  units of work → trips: locks, phases, set form, savepoints
- *   postgres_blocked.c  who of a batch waits for somebody's lock
+ *   postgres_group.c  units of work → trips: locks, phases, set form, savepoints
+ *   postgres_blocked.c  who of a group waits for somebody's lock
  *   postgres_trip.c   one round trip: pipeline, prepared statements, waits with a deadline, SQLSTATE → hx_code
  *   postgres_guard.c  what statements of the user's may not reach
  *   postgres_value.c  values ↔ bytes of the wire: parameters, arrays, cells
@@ -147,7 +147,7 @@ bool pg_connect(struct pg *pg);
 /* What is under way is not wanted any more. */
 void pg_connect_abandon(struct pg *pg);
 
-/* ---- postgres_batch.c ---- */
+/* ---- postgres_group.c ---- */
 
 enum hx_code pg_execute(struct db *db, struct unit *const units[], size_t n, struct unit_result results[],
 			struct arena *arena, struct hx_error *err);

@@ -1,5 +1,5 @@
 /*
- * Who of a batch waits for somebody's lock: the subjects that are there and cannot be locked at once. Whoever is known need not be
+ * Who of a group waits for somebody's lock: the subjects that are there and cannot be locked at once. Whoever is known need not be
  * looked for by halves, each of which would wait anew.
  */
 #include "db/postgres.h"

@@ -29,7 +29,7 @@ struct pg_connecting {
 	bool read_only;
 };
 
-/* What stands before dbname may be overruled by the url, what stands behind it may not. */
+/* What stands before dbname may be overruled by the url, what stands after it may not. */
 static PGconn *connect_now(const char *url, bool read_only)
 {
 	const char *const keys[] = {"connect_timeout",

@@ -284,7 +284,7 @@ static struct pg_sent *sent_new(struct pg_trip *trip, struct pg_slot *slot)
 	if (sent)
 		sent->slot = slot;
 	else
-		trip_failed(trip, HX_TOO_LARGE, "the batch is too large for its memory");
+		trip_failed(trip, HX_TOO_LARGE, "the group is too large for its memory");
 	return sent;
 }
 
@@ -345,7 +345,7 @@ void pg_trip_set(struct pg_trip *trip, const struct db_stmt *stmt, pg_take *take
 
 	for (int i = 0; stmt->in[i]; i++) {
 		if (pg->arrays[i].failed)
-			trip_failed(trip, HX_TOO_LARGE, "the values of a batch are too large");
+			trip_failed(trip, HX_TOO_LARGE, "the values of a group are too large");
 		values[i] = pg->arrays[i].p;
 		lengths[i] = (int)pg->arrays[i].n;
 		formats[i] = 1;

@@ -58,7 +58,7 @@ static enum hx_code set_inferred(struct pg_params *p, unsigned i, const struct d
 	if (value->s.n && memchr(value->s.p, '\0', value->s.n))
 		return error_set(err, HX_DATA_ERROR, "postgres: a text holds a NUL");
 	p->values[i] = arena_copy(arena, value->s).p;
-	return p->values[i] ? HX_OK : error_set(err, HX_TOO_LARGE, "postgres: the batch is too large for its memory");
+	return p->values[i] ? HX_OK : error_set(err, HX_TOO_LARGE, "postgres: the group is too large for its memory");
 }
 
 enum hx_code pg_params_set(struct pg_params *p, unsigned i, char letter, const struct db_value *value,

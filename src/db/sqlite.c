@@ -2,7 +2,7 @@
  * The embedded store.
  *
  * One connection writes and checkpoints; it belongs to the lane. The log (WAL) is synced at every commit
- * (synchronous=FULL) and copied back only by us, between batches, when the lane is idle or the log has grown
+ * (synchronous=FULL) and copied back only by us, between groups, when the lane is idle or the log has grown
  * past WAL_PAGES_MAX; a start copies all of it back before anything is served. Debian's SQLite has a bug in
  * which two connections that checkpoint and write at once can lose frames, so nobody else ever checkpoints.
  *

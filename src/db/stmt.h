@@ -16,7 +16,7 @@
  * set form cannot be derived (an INSERT cannot return the ordinal) it is given in `set_sql`, with u.pN and {u}. A
  * statement without markers and without set_sql has only its row form.
  *
- * A statement whose set form also does the work of the line behind it names that line's statement in `carries`
+ * A statement whose set form also does the work of the line after it names that line's statement in `carries`
  * (PostgreSQL: WITH won AS (UPDATE …), told AS (INSERT … FROM won) SELECT …): one execution and one trip less. In a
  * plain unit that has this line, such a statement always runs in its set form, and the line is passed over; in all
  * other units it runs in its row form.
@@ -24,7 +24,7 @@
  * A few statements need different words in the two stores: `pg_sql` then has those of PostgreSQL, and `sql` is SQLite's
  * alone; either need not use all parameters. An empty text means that there is nothing to do in that store (the other lines of the unit have done it): a
  * line of such a statement, whose rule is ANY, is passed over there and has no rows. On SQLite hx_ids (place, id) is a table
- * in memory, of the connection alone: what one line finds there, those behind it use. The last of them empties it.
+ * in memory, of the connection alone: what one line finds there, those after it use. The last of them empties it.
  *
  * Functions that exist in both stores: hx_now_ms() (the store's clock: the injected one on SQLite,
  * clock_timestamp() on PostgreSQL) and hx_link(…), the hash of a history row (db/link.h).

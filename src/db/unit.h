@@ -3,20 +3,20 @@
  *
  * Each line has a rule, which says what zero rows mean:
  *
- *   VERDICT   somebody else was first: the unit is LOST, the lines behind it are skipped
+ *   VERDICT   somebody else was first: the unit is LOST, the lines after it are skipped
  *   MUST      a condition does not hold: the unit is REFUSED, the answer names the line
  *   ANY       nothing
  *
  * A unit that is not WON leaves no row behind, also where its losing line is not its first. A unit is *plain*
- * when no VERDICT or MUST stands behind its first line and no line is foreign: losing then needs no undo, and PostgreSQL
+ * when no VERDICT or MUST stands after its first line and no line is foreign: losing then needs no undo, and PostgreSQL
  * may run it in set form; the others run under a savepoint of their own.
  *
  * A unit names the subjects it writes or needs to hold still (PostgreSQL locks these rows, in one order for
- * the whole batch, before the first line runs), its op, and the topics it wakes once it is durable.
+ * the whole group, before the first line runs), its op, and the topics it wakes once it is durable.
  * Parameters are borrowed: what they point to must live until the unit is answered.
  *
  * A unit that has statements of the user's, or works on a table of theirs, is *limited*: nobody knows how long these take,
- * or who holds a lock there. Such units never share a transaction with others (task/batch.h), and have their time.
+ * or who holds a lock there. Such units never share a transaction with others (task/group.h), and have their time.
  */
 #ifndef HX_DB_UNIT_H
 #define HX_DB_UNIT_H
@@ -49,7 +49,7 @@ struct unit {
 	unsigned subjects_n;
 	unsigned wakes_n;
 	int64_t subjects[UNIT_SUBJECTS_MAX];
-	unsigned apart; /* bit i: subjects[i] is no row of hx_subject, only a name that no two units of a batch share */
+	unsigned apart; /* bit i: subjects[i] is no row of hx_subject, only a name that no two units of a group share */
 	int64_t wakes[UNIT_WAKES_MAX];
 	struct unit_line lines[UNIT_LINES_MAX];
 };
@@ -73,7 +73,7 @@ struct unit_result {
 	enum unit_verdict verdict;
 	int line;                            /* the line that decided against the unit, or -1 */
 	struct hx_error error;               /* FAILED */
-	struct db_rows rows[UNIT_LINES_MAX]; /* of the unit's lines; those behind them are not set */
+	struct db_rows rows[UNIT_LINES_MAX]; /* of the unit's lines; those after them are not set */
 };
 
 /* Starts an empty unit in memory that need not be zeroed. */

@@ -11,7 +11,7 @@
 
 struct audit_options {
 	const char *url;
-	/* Called behind each slice, in the same thread; NULL: nobody watches. */
+	/* Called after each slice, in the same thread; NULL: nobody watches. */
 	void (*told)(void *context, const struct auditor *auditor);
 	void *context;
 };

@@ -48,7 +48,7 @@ struct hx_engine {
 	/* The API without a socket, made by the first call (api/embed_call.c, which this folder does not know); NULL: not yet. */
 	struct embed_door *door;
 	void (*door_stop)(struct embed_door *door); /* nothing new comes in */
-	void (*door_free)(struct embed_door *door); /* behind the engine */
+	void (*door_free)(struct embed_door *door); /* after the engine */
 };
 
 /* Registers the functions. */

@@ -29,7 +29,7 @@ static enum hx_code find_machine(struct entity_call *call, const char *workflow,
 	return HX_OK;
 }
 
-/* Behind embed_begin(). */
+/* After embed_begin(). */
 static enum hx_code find(struct entity_call *call, const char *workflow, const char *id, struct hx_error *err)
 {
 	call->ref.workspace = call->call.who.workspace;

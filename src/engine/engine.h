@@ -1,5 +1,5 @@
 /*
- * The engine: everything that runs behind the API, wired together. `hapax serve` has one, an embedding program one for each of
+ * The engine: everything that the API stands in front of, wired together. `hapax serve` has one, an embedding program one for each of
  * its stores (embed.h).
  *
  *   definitions   what workflows there are, in memory and in the store        (definitions.c)

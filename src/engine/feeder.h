@@ -12,7 +12,7 @@
  * While it finds nothing new, it looks less and less often, down to every PAUSE_MAX_MS: claims take a moment, and what
  * nobody can begin (rests) stays due. A wake on the source's topic ends the pause.
  *
- * Known limit: more than DUE_WATCH_MAX − slice things that are under way and stay due hide those that fell due behind them.
+ * Known limit: more than DUE_WATCH_MAX − slice things that are under way and stay due hide those that fell due after them.
  * At most FEEDER_RESTING_MAX do so for long.
  */
 #ifndef HX_ENGINE_FEEDER_H

@@ -71,7 +71,7 @@ enum hx_code fences_read_floor(struct db *db, int64_t *ret_floor, struct hx_erro
 	return code;
 }
 
-/* The nodes are looked for behind the lock of the row: one that has read it before has joined before. */
+/* The nodes are looked for after the lock of the row: one that has read it before has joined before. */
 void fences_ask_raise(struct unit *unit)
 {
 	unit_add(unit, UNIT_VERDICT, &stmt_raise, 0, NULL);

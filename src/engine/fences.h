@@ -9,7 +9,7 @@
  *
  * The floor is the time at which it was raised: seconds since 1970, and six zeros. So a backup that is restored twice has another
  * one each time, without anybody remembering the first. It stays right as long as a subject had fewer than a million holders in
- * each second that was lost, and as the clock is not behind that of the last raise. Below 2^53, so that workers may take
+ * each second that was lost, and as the clock does not lag that of the last raise. Below 2^53, so that workers may take
  * it for a JavaScript number.
  *
  *  F1  Raised only while no server uses the store: one that runs has read the floor at its start. One that was out of sight
@@ -21,15 +21,15 @@
 
 #include "db/driver.h"
 
-/* The units. Row: floor, also of the raise. REFUSED: there are nodes; LOST: the clock is behind. */
+/* The units. Row: floor, also of the raise. REFUSED: there are nodes; LOST: the clock lags. */
 void fences_ask_floor(struct unit *unit);
 void fences_ask_raise(struct unit *unit);
 
-/* For a server that starts, behind nodes_join(): whoever raises meanwhile sees the node, or is waited for. */
+/* For a server that starts, after nodes_join(): whoever raises meanwhile sees the node, or is waited for. */
 enum hx_code fences_read_floor(struct db *db, int64_t *ret_floor, struct hx_error *err) HX_MUST_CHECK;
 
 /*
- * On a store of this program's schema. HX_BUSY: a server uses it. HX_CONFIG_ERROR: the clock is behind an earlier raise. A
+ * On a store of this program's schema. HX_BUSY: a server uses it. HX_CONFIG_ERROR: the clock lags an earlier raise. A
  * second time within a second changes nothing.
  */
 enum hx_code fences_raise(const char *url, int64_t *ret_floor, struct hx_error *err) HX_MUST_CHECK;

@@ -205,7 +205,7 @@ static void swept(struct seat *seat, enum hx_code code)
 		return;
 	}
 	/*
-	 * A sweep that ran out of its budget goes on at once behind the claims it has looked at, which may be nobody's
+	 * A sweep that ran out of its budget goes on at once after the claims it has looked at, which may be nobody's
 	 * business here (another module's, a status that no definition knows any more). The last one waits its time.
 	 */
 	more = m->janitor.more && code == HX_OK;

@@ -173,7 +173,7 @@ static void renewed(struct nodes *nodes)
 static enum hx_code submit(struct nodes *nodes, int64_t number, int64_t in_ms)
 {
 	struct mono_time at = mono_add_ms(clock_mono(nodes->clock), in_ms);
-	/* Not behind the batches of a lane, where there is a choice. */
+	/* Not in line with the groups of a lane, where there is a choice. */
 	struct lane *lane = nodes->lanes->pulse ? nodes->lanes->pulse : nodes->lanes->lanes[0];
 
 	node_lease_init(&nodes->lease, nodes->name, nodes->token, number, at);

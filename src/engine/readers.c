@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "task/batch.h"
+#include "task/group.h"
 #include "task/trouble.h"
 
 #define READ_BYTES_MAX (256u << 20) /* rows of one unit, as in a lane */
@@ -19,8 +19,8 @@ struct reader {
 	struct arena arena;
 	struct unit unit;
 	struct unit_result result;
-	struct batch_sink sink;
-	struct batch_stats stats;
+	struct group_sink sink;
+	struct group_stats stats;
 	struct trouble trouble;
 	struct task *task;   /* that is being driven */
 	struct mono_time by; /* when its asks are given up; ns 0: never */
@@ -48,7 +48,7 @@ static void give(struct reader *r, struct answer *answer)
 	(void)task_take(r->task, r->task->turn, answer); /* always its own turn: nobody else answers it */
 }
 
-static void sink_answer(struct batch_sink *sink, size_t i, const struct unit_result *result)
+static void sink_answer(struct group_sink *sink, size_t i, const struct unit_result *result)
 {
 	struct reader *r = (struct reader *)((char *)sink - offsetof(struct reader, sink));
 
@@ -56,21 +56,21 @@ static void sink_answer(struct batch_sink *sink, size_t i, const struct unit_res
 	give(r, &(struct answer){.kind = ANSWER_COMMIT, .result = result});
 }
 
-static void sink_wake(struct batch_sink *sink, int64_t topic)
+static void sink_wake(struct group_sink *sink, int64_t topic)
 {
 	(void)sink, (void)topic;
 	ASSERT(!"what only reads wakes nobody");
 }
 
-/* A batch of one: what a lane knows about lost connections holds here too. */
+/* A group of one: what a lane knows about lost connections holds here too. */
 static void run_unit(struct reader *r)
 {
 	struct unit *units[] = {&r->unit};
-	struct batch batch;
+	struct group group;
 
-	batch_init(&batch, units, &r->result, 1);
-	batch.by = r->by;
-	(void)batch_run(&batch, r->db, &r->arena, /* resolve_ms= */ 0, &r->sink, &r->stats); /* always begun */
+	group_init(&group, units, &r->result, 1);
+	group.by = r->by;
+	(void)group_run(&group, r->db, &r->arena, /* resolve_ms= */ 0, &r->sink, &r->stats); /* always begun */
 	if (r->result.verdict >= UNIT_FAILED || trouble_is_on(&r->trouble))
 		trouble_note(&r->trouble, units, &r->result, 1, clock_mono(r->all->options.clock));
 	arena_reset(&r->arena);
@@ -167,7 +167,7 @@ static enum hx_code reader_start(struct readers *all, struct reader *r, struct h
 	enum hx_code code = db_open(&db, &r->db, err);
 
 	r->all = all;
-	r->sink = (struct batch_sink){.answer = sink_answer, .wake = sink_wake};
+	r->sink = (struct group_sink){.answer = sink_answer, .wake = sink_wake};
 	r->trouble = (struct trouble){.log = all->options.log, .who = "reader", .number = r - all->readers};
 	arena_init(&r->arena, READ_BYTES_MAX);
 	if (!code && pthread_create(&r->thread, NULL, run, r))

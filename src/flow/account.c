@@ -1,5 +1,5 @@
 /*
- * The statements behind account.h, and the credit as a task.
+ * The statements of account.h, and the credit as a task.
  *
  * An entry takes its seq and its balance from the account's row, and then that row moves on: both lines stand in one unit
  * that holds the account's subject, so nothing comes between them. Each guard stands on a line of its own.
@@ -24,7 +24,7 @@ static const struct db_stmt stmt_create = {
 
 #define INTO_LEDGER "INSERT INTO hx_ledger (account, seq, amount, key, reason, balance, op, at)"
 
-/* Behind the creation in its unit. Also of 0: a ledger is never empty. */
+/* After the creation in its unit. Also of 0: a ledger is never empty. */
 static const struct db_stmt stmt_opening = {
 	.name = "account_opening",
 	.sql = INTO_LEDGER " SELECT subject, seq, balance, '/opening', 'opening', balance, ?2, created_at FROM hx_account"
@@ -42,7 +42,7 @@ static const struct db_stmt stmt_entry = {
 	.out = "",
 };
 
-/* Behind its entry. */
+/* After its entry. */
 static const struct db_stmt stmt_raise = {
 	.name = "account_raise",
 	.sql = "UPDATE hx_account SET balance = balance + ?3, seq = seq + 1"

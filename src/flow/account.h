@@ -31,15 +31,15 @@ void account_create(struct unit *unit, const struct stamp *stamp, struct slice w
 		    int64_t subject, int64_t balance);
 /* Row: subject, balance, seq, created_at. */
 void account_read(struct unit *unit, struct slice workspace, struct slice name);
-/* By name behind `after`. Row: name, balance, created_at. */
+/* By name after `after`. Row: name, balance, created_at. */
 void account_list(struct unit *unit, struct slice workspace, struct slice after, int64_t limit);
-/* By seq behind `after`. Row: seq, amount, key, reason, balance, at. */
+/* By seq after `after`. Row: seq, amount, key, reason, balance, at. */
 void account_read_ledger(struct unit *unit, struct slice workspace, struct slice name, int64_t after, int64_t limit);
 /* Row: subject, balance, created_at, amount and op of the key's entry (NULL: the key is free). No row: no such account. */
 void account_read_entry(struct unit *unit, struct slice workspace, struct slice name, struct slice key);
 /*
  * A person's credit, of 1 to ACCOUNT_AMOUNT_MAX. LOST: the key has an entry already. REFUSED: the balance would pass
- * ACCOUNT_BALANCE_MAX. Row of line 1: the balance behind it. Wakes whoever waits for money.
+ * ACCOUNT_BALANCE_MAX. Row of line 1: the balance after it. Wakes whoever waits for money.
  */
 void account_add_credit(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t amount,
 			struct slice key);

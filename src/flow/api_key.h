@@ -73,7 +73,7 @@ void api_key_create(struct unit *unit, const struct api_key *key, int64_t lifeti
 void api_key_revoke(struct unit *unit, int64_t id);
 /* Is there one? No row, or one of api_key_of_row(). */
 void api_key_read(struct unit *unit, int64_t id);
-/* Behind `after`, by id: all there ever were, or those that are live. */
+/* After `after`, by id: all there ever were, or those that are live. */
 void api_key_list(struct unit *unit, int64_t after, int64_t limit);
 void api_key_list_live(struct unit *unit, int64_t after, int64_t limit);
 void api_key_of_row(const struct db_rows *rows, size_t row, struct api_key *ret_key);

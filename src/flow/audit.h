@@ -60,7 +60,7 @@ struct auditor {
 	struct audit_chain chain; /* of a subject whose history goes on in the next slice */
 	int64_t balance;          /* of the ledger that goes on */
 	bool looks_up;            /* ledgers: the markers of `entries` are next */
-	bool more;                /* ledgers: and there are entries behind them */
+	bool more;                /* ledgers: and there are entries after them */
 	size_t entries_n;
 	struct audit_entry entries[AUDIT_ENTRIES_SLICE];
 	int64_t batch, account, left, attempts, refunds; /* of the batch whose items are being read; batch 0: none */

@@ -82,7 +82,7 @@ void audit_chain_start(struct audit_chain *chain, int64_t subject);
 /* The next row, with its hash. False: it breaks a promise, which is noted. H1 to H6. */
 bool audit_chain_add(struct audit_chain *chain, const struct audit_noun *noun, const struct history_row *row,
 		     struct slice hash, struct audit_finding *finding);
-/* Behind the last row. H7. */
+/* After the last row. H7. */
 bool audit_chain_end(const struct audit_chain *chain, const struct audit_subject *subject,
 		     struct audit_finding *finding);
 

@@ -216,7 +216,7 @@ static bool tombstone_fits(struct audit_finding *f, const struct audit_noun *nou
 struct slice_of_all {
 	const struct db_rows *subjects, *history;
 	size_t h; /* the next row of history */
-	bool cut; /* there may be more history behind its last row */
+	bool cut; /* there may be more history after its last row */
 };
 
 static struct history_row row_at(const struct db_rows *rows, size_t i)

@@ -1,7 +1,7 @@
 /*
  * The pass over all accounts and their ledgers, as the one over histories: two streams side by side, as far as both were read.
  *
- * An entry that the engine made for a batch is named by its key: /batch_ID/N/charge/ATTEMPT, or return, or refund. Behind each
+ * An entry that the engine made for a batch is named by its key: /batch_ID/N/charge/ATTEMPT, or return, or refund. After each
  * slice a second unit looks their markers up (a refund's key has the first of the items that it flipped, and the most attempts
  * that one of them had). That is another moment, but a later one: items are never taken away (but by
  * retention, which the batch then says), their price never changes, and attempts only rise.
@@ -221,7 +221,7 @@ static bool walk(struct auditor *a, struct slice_of_all *all, size_t i, bool *re
 	return fine;
 }
 
-/* Returns whether there is more behind this slice. */
+/* Returns whether there is more after this slice. */
 static bool walk_all(struct auditor *a, struct slice_of_all *all)
 {
 	bool whole = true;

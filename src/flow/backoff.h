@@ -5,7 +5,7 @@
 #include "model/run_definition.h"
 
 /*
- * Behind attempt n (from 1): initial × factor^(n−1), at most max; with jitter between half of that and all of it, chosen by
+ * After attempt n (from 1): initial × factor^(n−1), at most max; with jitter between half of that and all of it, chosen by
  * `drawn` (a fresh id). Pure; nothing overflows.
  */
 int64_t backoff_ms(const struct run_retry *retry, int64_t attempt, int64_t drawn);

@@ -264,7 +264,7 @@ void batch_end(struct unit *unit, const struct stamp *stamp, const struct batch_
 /* The flag, of a batch that is RUNNING or OUT_OF_CREDIT; due at once if nobody holds it. LOST: it is set, or another status. */
 void batch_request_cancel(struct unit *unit, const struct stamp *stamp, const struct batch_row *row);
 
-/* Behind a line that has raised a balance: batches that wait for no more than that are due. */
+/* After a line that has raised a balance: batches that wait for no more than that are due. */
 void batch_wake_waiting(struct unit *unit, int64_t account);
 
 /* ---- texts, into the arena ---- */

@@ -121,7 +121,7 @@ static void probe(struct batch_hand *h, const struct answer *answer)
 	h->at = HAND_PROBING;
 }
 
-/* Behind a call that was heard out nothing else is begun: whoever takes over asks. */
+/* After a call that was heard out nothing else is begun: whoever takes over asks. */
 static void begin_probe(struct batch_hand *h, const struct answer *answer)
 {
 	struct lease lease = lease_of(h);

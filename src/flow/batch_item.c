@@ -1,4 +1,4 @@
-/* The statements behind batch_item.h. Each guard stands on a line of its own. */
+/* The statements of batch_item.h. Each guard stands on a line of its own. */
 #include "flow/batch_item.h"
 
 #include "flow/batch_parts.h"
@@ -127,7 +127,7 @@ static const struct db_stmt stmt_late_count = {
 	"UPDATE hx_account SET seq = seq + CASE WHEN x.money <> 0 THEN 1 ELSE 0 END," RAISED " FROM " MOVED(rows)      \
 	" WHERE subject = ?1 AND balance + x.money >= 0"
 
-/* Behind the balance. A key that exists is a data error, and the whole unit is nothing: an item moves money once a turn. */
+/* After the balance. A key that exists is a data error, and the whole unit is nothing: an item moves money once a turn. */
 #define ENTRY(rows, prefix, reason, at)                                                                                \
 	"INSERT INTO hx_ledger (account, seq, amount, key, reason, balance, op, at) SELECT a.subject, a.seq, x.money, "  \
 	prefix " || x.n || '/' || " reason " || '/' || x.attempt, " reason ", a.balance, ?3, " at                        \

@@ -2,7 +2,7 @@
  * The items of a batch: the units that begin them, end them, decide them, and move the money that this costs or gives back.
  *
  * Money moves in one way: the line that changes an item writes into its `moved` what the account gains (a charge is
- * negative), and two lines behind it add the sum of that, over the rows that carry the unit's op, to the balance and to the
+ * negative), and two lines after it add the sum of that, over the rows that carry the unit's op, to the balance and to the
  * ledger. Nobody reads a balance to write it, and nobody tells the store an amount.
  *
  *   unit         guard (LOST)                                      moves
@@ -49,7 +49,7 @@ enum {
 	ITEM_COLUMNS
 };
 void item_read(struct unit *unit, int64_t batch, int64_t n);
-/* By n behind `after` (-1: from the first on), of those below the batch's total. Empty status, decision: any. */
+/* By n after `after` (-1: from the first on), of those below the batch's total. Empty status, decision: any. */
 void item_list(struct unit *unit, int64_t batch, struct slice status, struct slice decision, int64_t after,
 	       int64_t limit);
 extern const char *const item_statuses[]; /* all there are; ends with NULL */

@@ -110,7 +110,7 @@ static void tear_down(struct batch_lead *l, const struct answer *answer)
 	}
 }
 
-/* Ours and RUNNING, behind the hands. */
+/* Ours and RUNNING, after the hands. */
 static void close(struct batch_lead *l, const struct answer *answer)
 {
 	bool all_begun = l->row.next_n == l->row.total;
@@ -300,7 +300,7 @@ static void void_next(struct batch_lead *l, const struct answer *answer)
 }
 
 /*
- * A page of those that are in doubt is voided, then everything up to its last one is flipped: what comes behind has a turn of
+ * A page of those that are in doubt is voided, then everything up to its last one is flipped: what comes after has a turn of
  * its own, with memory of its own. Nothing becomes doubtful meanwhile: no item is begun while CANCELLING.
  */
 static void take_doubtful(struct batch_lead *l, const struct answer *answer)

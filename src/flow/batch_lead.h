@@ -3,7 +3,7 @@
  *
  *   START ─▶ READING ─┬ not ours: SEIZING ─┬ RUNNING ──────────▶ DONE, LEAD_WORK: hands do items
  *      ▲              │                    └ CANCELLING ─▶ (teardown)
- *      │              ├ ours, RUNNING, behind the hands ─┬ the flag is set ─▶ TURNING to CANCELLING ─▶ (teardown)
+ *      │              ├ ours, RUNNING, after the hands ─┬ the flag is set ─▶ TURNING to CANCELLING ─▶ (teardown)
  *      │              │                                  ├ nothing left ────▶ ENDING as COMPLETED ─▶ DONE, LEAD_OVER
  *      │              │                                  ├ short of credit ─▶ STOPPING_SHORT ──────▶ DONE, LEAD_OVER
  *      │              │                                  └ else: items rest, or hands have failed ─▶ LETTING_GO ─▶ LEAD_OVER

@@ -69,7 +69,7 @@ static void cut_slice(struct batch_load *l)
 	strbuf_release(&rows);
 }
 
-/* ---- the batch behind it, for whoever tells of it in the very unit ---- */
+/* ---- the batch after it, for whoever tells of it in the very unit ---- */
 
 static void foresee_new(struct batch_load *l)
 {

@@ -33,8 +33,8 @@ struct batch_load_request {
 	struct slice account;          /* its name */
 	struct slice requester, trace; /* trace empty: none */
 	struct slice key;              /* .p NULL: none */
-	bool held;                     /* PENDING behind it; else QUEUED */
-	struct mono_time until;        /* no slice is begun behind it; .ns 0: any time will do */
+	bool held;                     /* PENDING after it; else QUEUED */
+	struct mono_time until;        /* no slice is begun after it; .ns 0: any time will do */
 	const struct batch_policy *policy;
 	struct batch_along *along; /* in the last unit; NULL: nothing */
 };
@@ -43,7 +43,7 @@ struct batch_load {
 	struct task task;
 	const struct batch_load_request *rq;
 	struct arena *arena; /* takes about twice the bytes of the items */
-	/* With HX_OK: as it is behind it, or as it was found. */
+	/* With HX_OK: as it is after it, or as it was found. */
 	struct batch_row row;
 	bool changed;       /* it was created, or got its items, now */
 	const char *detail; /* of a refusal; NULL: the code says it all */
@@ -51,7 +51,7 @@ struct batch_load {
 	enum { LOAD_NEW, LOAD_READING, LOAD_CLEARING, LOAD_LOADING, LOAD_LOOKING_UP, LOAD_DONE } at;
 	struct batch_row was; /* CLEARING, and more items: as it was found */
 	struct batch_hold hold;
-	struct json_iter rest; /* items behind this slice */
+	struct json_iter rest; /* items after this slice */
 	struct slice rows;     /* this slice, as batch_load_slice() takes it; .p NULL: no item in it */
 	int64_t from, to;      /* its items */
 	int64_t total;         /* when all of them are there */

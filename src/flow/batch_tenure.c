@@ -80,7 +80,7 @@ void batch_tenure_led(struct batch_tenure *tenure, const struct batch_lead *lead
 	case LEAD_CLEAN:
 		tenure->phase = TENURE_CLEAN;
 		tenure->clean_from = 0;
-		tenure->clean_to = lead->row.next_n; /* behind it nothing was ever begun */
+		tenure->clean_to = lead->row.next_n; /* after it nothing was ever begun */
 		break;
 	}
 	tenure->hold = lead->hold;

@@ -39,7 +39,7 @@ struct slice batch_done_key(int64_t subject, const char *action, struct arena *a
 	return keep(&key, arena);
 }
 
-/* Behind the opening brace. */
+/* After the opening brace. */
 static void add_head(const struct batch_hold *hold, const char *step, struct strbuf *body)
 {
 	char id[ID_TEXT_BYTES];

@@ -100,7 +100,7 @@ static const struct db_stmt stmt_let_go = {
 };
 
 /*
- * Items that rest and can be paid are due all the same. One that is due by now and yet to be paid is not: it stands behind the
+ * Items that rest and can be paid are due all the same. One that is due by now and yet to be paid is not: it stands after the
  * one that cannot; one that was paid for is chosen before that, and is only not if it fell due in this very moment.
  */
 static const struct db_stmt stmt_stop_short = {

@@ -19,7 +19,7 @@
 
 /* Something that goes into the very unit that gets it done (the record of an Idempotency-Key). */
 struct batch_along {
-	/* Adds lines that decide nothing (ANY), behind all others; may be called again for the same unit. */
+	/* Adds lines that decide nothing (ANY), after all others; may be called again for the same unit. */
 	void (*add)(struct batch_along *along, struct unit *unit);
 	void (*won)(struct batch_along *along, const struct unit_result *result);
 };
@@ -50,7 +50,7 @@ struct batch_verb {
 	struct task task;
 	const struct batch_verb_request *rq;
 	struct arena *arena;
-	/* With HX_OK: as they are behind it. */
+	/* With HX_OK: as they are after it. */
 	struct batch_row row;
 	struct batch_item_row item; /* accept, resolve */
 	bool changed;               /* something was written now */

@@ -81,7 +81,7 @@ void entity_read(struct unit *unit, const struct entity_ref *ref);
 void entity_assert_valid(const struct entity_machine *machine, const struct db_rows *rows);
 /* By its subject, for janitors. */
 void entity_read_subject(struct unit *unit, int64_t subject);
-/* By name behind `after` (the user's table: by id); status empty: any; held: only those parked for a person. */
+/* By name after `after` (the user's table: by id); status empty: any; held: only those parked for a person. */
 void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice status, bool held, struct slice after,
 		 int64_t limit);
 
@@ -96,7 +96,7 @@ struct entity_sent {
 	int64_t effort, version;
 	struct slice address; /* in that version; empty: it has none */
 };
-/* Behind a claim in its unit. */
+/* After a claim in its unit. */
 void entity_note_claim(struct unit *unit, int64_t subject, const struct entity_sent *call);
 /* Without a claim. LOST: another one is open under the same key, or the key is another by now. */
 void entity_note_call(struct unit *unit, int64_t op, int64_t subject, const struct entity_sent *call);

@@ -18,7 +18,7 @@
  * In a table of the user's only rows are counted that stand in a status that is lost: what else it holds is the user's business.
  * The claims on its rows are the engine's: when another version leaves the table, all of them are lost.
  *
- * The lists are pure. The units count who is there, and write a version behind a guard that counts nobody: between the two anybody
+ * The lists are pure. The units count who is there, and write a version after a guard that counts nobody: between the two anybody
  * may have come.
  */
 #ifndef HX_FLOW_ENTITY_ORPHANS_H

@@ -113,7 +113,7 @@ static const struct db_rows *reached(const struct entity_step *s, const struct u
 	return &result->rows[s->rq->ref.machine->table ? 1 : 0];
 }
 
-/* Where a finish or release tells it: there the user's row comes behind the shadow and its history. */
+/* Where a finish or release tells it: there the user's row comes after the shadow and its history. */
 static const struct db_rows *left(const struct entity_step *s, const struct unit_result *result)
 {
 	return &result->rows[s->rq->ref.machine->table ? 2 : 0];

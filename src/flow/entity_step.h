@@ -54,7 +54,7 @@ struct entity_step;
  */
 struct step_along {
 	/*
-	 * Adds lines that decide nothing (ANY), behind all others. Whatever the step will tell its caller is known:
+	 * Adds lines that decide nothing (ANY), after all others. Whatever the step will tell its caller is known:
 	 * it leads to `status`, the version is the step's own + 1, the time its stamp's. As an ask it may be called
 	 * again for the same unit, and its texts must live until the step has ended.
 	 */

@@ -154,7 +154,7 @@ static void take(struct task *task, const struct answer *answer)
 static void ask_unit(const struct janitor *j, struct unit *unit)
 {
 	unit_init(unit, j->stamp.op);
-	if (j->at == JANITOR_SCANNING) { /* page_at stands behind the page */
+	if (j->at == JANITOR_SCANNING) { /* page_at stands after the page */
 		subject_scan_stuck(unit, j->cursor, page_size(j));
 		return;
 	}

@@ -53,7 +53,7 @@ static const struct db_stmt stmt_is_there = {
 	.out = "i",
 };
 
-/* Out of PARKED nobody claims, so this and the transition behind it see the same row. */
+/* Out of PARKED nobody claims, so this and the transition after it see the same row. */
 static const struct db_stmt stmt_redrive = {
 	.name = "job_redrive",
 	.sql = "UPDATE hx_job SET due_at = hx_now_ms(), ended_at = NULL, attempt = 0, error = NULL, unsettled_since = NULL,"

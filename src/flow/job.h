@@ -69,7 +69,7 @@ struct job_spec {
 void job_insert(struct unit *unit, const struct stamp *stamp, const struct job_spec *spec);
 
 /*
- * In the unit that ends a claim, behind its verdict: the row as the end leaves it. due_in_ms -1: it is never due again
+ * In the unit that ends a claim, after its verdict: the row as the end leaves it. due_in_ms -1: it is never due again
  * by itself, it has ended. error, output: .p NULL, none; the error's words are cut.
  */
 struct job_ending {

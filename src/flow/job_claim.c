@@ -15,7 +15,7 @@
  * which is why the guard stands on the locked rows themselves: status and owner of the subject, due_at of the job. The
  * room of a bounded queue is hx_job_room(), which knows what all nodes have claimed there up to now.
  *
- * SQLite has one writer. There the first line chooses and remembers (hx_ids), and those behind it write the history, move the
+ * SQLite has one writer. There the first line chooses and remembers (hx_ids), and those after it write the history, move the
  * subjects and start the jobs.
  */
 #include "base/json_string.h"

@@ -5,7 +5,7 @@
 
 /* clang-format off */
 
-/* Behind job_insert(), in the same unit: nobody sees the job before it is whose it is. */
+/* After job_insert(), in the same unit: nobody sees the job before it is whose it is. */
 static const struct db_stmt stmt_of_run = {
 	.name = "job_of_run",
 	.sql = "UPDATE hx_job SET run = ?2, repeatable = ?3, attempts_max = ?4, retry_initial_ms = ?5, retry_max_ms = ?6,"

@@ -156,7 +156,7 @@ struct job_settle {
 	const char *to;
 	struct job_ending ending;
 	int64_t run;   /* 0: none */
-	bool bounded;  /* its queue has room for another one behind it */
+	bool bounded;  /* its queue has room for another one after it */
 	int64_t topic; /* of who waits for jobs like this one */
 	struct stamp stamp;
 };

@@ -53,7 +53,7 @@ void node_take(struct unit *unit, int64_t number, const char *name, int64_t toke
 void node_renew(struct unit *unit, int64_t number, int64_t token, const char *name);
 /* It ends, and others need not wait for its time. */
 void node_leave(struct unit *unit, int64_t number, int64_t token);
-/* Row: how far the store's clock stands behind the last heartbeat of any node. */
+/* Row: how far the store's clock lags the last heartbeat of any node. */
 void node_last_seen(struct unit *unit);
 /* Whoever was there is gone. For a node that knows that it is alone, before it begins. */
 void node_end_all(struct unit *unit);

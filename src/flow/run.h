@@ -67,7 +67,7 @@
 #define RUN_STEP_FAILED "FAILED"
 #define RUN_STEP_UNKNOWN "UNKNOWN"
 
-/* run.awaits. An event's name stands behind its prefix. */
+/* run.awaits. An event's name stands after its prefix. */
 #define RUN_AWAITS_EVENT "event "
 #define RUN_AWAITS_APPROVAL "approval "
 #define RUN_AWAITS_JOB "job"
@@ -186,7 +186,7 @@ struct run_filter {
 	int64_t before;                /* newest first; INT64_MAX: from the newest on */
 	int64_t limit;
 };
-/* Rows of the run's columns, without those of expired runs; behind them two more: position (NULL: none) and output of its
+/* Rows of the run's columns, without those of expired runs; after them two more: position (NULL: none) and output of its
  * last row of run_step, from which run_next_position() tells where it stands. */
 #define RUN_LAST_POSITION RUN_COLUMNS
 #define RUN_LAST_OUTPUT (RUN_COLUMNS + 1)
@@ -269,7 +269,7 @@ enum hx_code run_row_take(const struct unit_result *result, run_machine_fn machi
 /* The row of a run that run_create() has just made; borrows the texts of the spec. */
 void run_row_created(const struct run_spec *spec, const struct stamp *stamp, struct run_row *ret_row);
 
-/* The position behind a step that is done; `output` is looked at for conditions alone. */
+/* The position after a step that is done; `output` is looked at for conditions alone. */
 size_t run_next_position(const struct run_definition *definition, size_t position, struct slice output);
 /* As JSON: what expressions see as state and as steps, up to and with this one. state.NAME is the output of the last
  * step with that save_as; steps.NAME is {"status", "output"}. */

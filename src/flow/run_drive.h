@@ -81,7 +81,7 @@ enum run_write {
 struct run_move {
 	const char *to;
 	int64_t transitions; /* how much the version rises */
-	bool keeps;          /* the run is ours behind it */
+	bool keeps;          /* the run is ours after it */
 	bool doubt;
 	size_t rows_n;
 	struct run_ended rows[RUN_STEP_ROWS_MAX];
@@ -90,10 +90,10 @@ struct run_move {
 	struct slice event_id;
 	int64_t withdraws; /* a job that it takes back */
 	enum run_write write;
-	size_t next; /* where it stands behind it */
+	size_t next; /* where it stands after it */
 	int64_t attempt, redo, undo /* -1 */, wait_until, due_at, started_at, unsettled_since;
 	const char *step_status;
-	struct run_stood stood; /* behind it; written by the move that begins to compensate */
+	struct run_stood stood; /* after it; written by the move that begins to compensate */
 	struct slice awaits, output, error;
 	int64_t job;          /* that it inserts, or goes on waiting for */
 	struct slice payload; /* of the one that it inserts; .p NULL: none */
@@ -124,12 +124,12 @@ struct run_drive {
 	struct run_row row;
 	bool holding; /* row.fence is ours */
 	struct run_move move;
-	const struct run_done *done; /* behind the move */
+	const struct run_done *done; /* after the move */
 	bool knows;                  /* an outcome that is not yet written: a lost move must not forget it */
 	enum act_outcome outcome;
 	struct slice output;         /* of that outcome */
 	int64_t not_before_ms;       /* the same */
-	const struct action *action; /* begun behind the move, or under way */
+	const struct action *action; /* begun after the move, or under way */
 	bool probing;                /* it is the probe of the step's action */
 	bool was_probing;            /* the outcome that is known is the probe's */
 	bool settled;                /* which has said for certain that it was not done */

@@ -154,7 +154,7 @@ static void begin_job(struct run_drive *d, const struct answer *answer, const st
 	plan_rest(d, RUN_RUNNING);
 }
 
-/* An action in the outside world: carried out behind the move, under the lease that it gives. */
+/* An action in the outside world: carried out after the move, under the lease that it gives. */
 static void begin_act(struct run_drive *d, const struct action *action)
 {
 	struct run_move *move = &d->move;

@@ -34,7 +34,7 @@ static inline int64_t run_lease_ms(const struct run_drive *d, const struct run_s
 /* ---- run_plan.c ---- */
 
 /*
- * Decides what comes next, from the row and, where d->knows, from the outcome: fills d->move, d->done and what is begun behind
+ * Decides what comes next, from the row and, where d->knows, from the outcome: fills d->move, d->done and what is begun after
  * it. False: there is nothing to do. A full arena is told by d->arena->failed.
  */
 bool run_plan(struct run_drive *d, const struct answer *answer);

@@ -20,7 +20,7 @@
 
 /* ---- outcomes ---- */
 
-/* Whoever carries on finds nothing begun behind what this move records. */
+/* Whoever carries on finds nothing begun after what this move records. */
 static void rest_paused(struct run_drive *d)
 {
 	d->move.doubt = false;

@@ -112,7 +112,7 @@ static void take_run(const struct db_rows *rows, struct arena *arena, struct run
 	row->expired = CELL(RUN_EXPIRED)->i != 0;
 }
 
-/* Steps come by position, each behind the one before: the rows are the way that the run has taken. */
+/* Steps come by position, each after the one before: the rows are the way that the run has taken. */
 static void take_steps(const struct db_rows *rows, struct arena *arena, struct run_row *row)
 {
 	const struct run_definition *definition = row->machine->definition;

@@ -98,7 +98,7 @@ static struct db_value undo_of(const struct run_move *move)
 	return move->undo < 0 ? db_null() : db_int(move->undo);
 }
 
-/* Whose lease holds behind the move: drive_step() once it is won. */
+/* Whose lease holds after the move: drive_step() once it is won. */
 static const struct run_step *begun_step(const struct run_drive *d)
 {
 	const struct run_definition *definition = drive_definition(d);

@@ -25,7 +25,7 @@
  *   resolve   at a step that is UNKNOWN                   PENDING, or the same    done: the row of the step, or its marker;
  *             (WAITING, PAUSED, CANCELLING)                                       not_done: begun anew, with the same key; a PAUSED one stays so
  *
- * The write of the run's row stands behind the shift, as a verdict too, with "expired = 0": retention changes no version.
+ * The write of the run's row stands after the shift, as a verdict too, with "expired = 0": retention changes no version.
  * Without a version asked for, cancel and pause of a run that is owned shift it whatever its version is (version 0 of
  * subject_shift): their decision depends on nothing but status and owner, and a fast run would otherwise outrun them.
  * An event that was seen before is told so before anything is refused, also when the run has ended.
@@ -55,7 +55,7 @@ enum run_verb_kind {
 struct run_verb;
 
 struct run_along {
-	/* Adds lines that decide nothing (ANY), behind all others; may be called again for the same unit. */
+	/* Adds lines that decide nothing (ANY), after all others; may be called again for the same unit. */
 	void (*add)(struct run_along *along, const struct run_verb *verb, struct unit *unit);
 	void (*won)(struct run_along *along, const struct unit_result *result);
 };
@@ -90,7 +90,7 @@ struct run_verb {
 	bool duplicate; /* an event that was seen before */
 	/* private: run_verb.c */
 	struct run_row row;
-	const char *to;        /* the status behind it */
+	const char *to;        /* the status after it */
 	bool due;              /* the write makes the run due at once */
 	struct slice event_id; /* of its row; while reading, for a decision, without the redo */
 	struct slice awaits;   /* of a run that waits for it: its name */

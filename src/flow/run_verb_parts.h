@@ -4,7 +4,7 @@
 
 #include "flow/run_verb.h"
 
-/* Lines of the reading unit behind those of run_read(). */
+/* Lines of the reading unit after those of run_read(). */
 enum {
 	VERB_LINE_SEEN = 3, /* event: the row of this id; approve: the decision there is */
 	VERB_LINE_COUNT,    /* event: how many there are */

@@ -1,11 +1,11 @@
 /*
- * The statements behind subject.h. Each guard stands on a line of its own: tests/mutants removes them one by
+ * The statements of subject.h. Each guard stands on a line of its own: tests/mutants removes them one by
  * one (the lines marked "mutant:") and the simulator must notice.
  */
 #include "base/hash.h"
 #include "flow/subject_change.h"
 
-/* Behind a change of status in the same unit: the row as it has just become. */
+/* After a change of status in the same unit: the row as it has just become. */
 const struct db_stmt subject_history = {
 	.name = "subject_history",
 	.sql = INTO_HISTORY

@@ -90,7 +90,7 @@ void subject_answered(struct unit *unit, int64_t subject, int64_t effort);
  */
 struct stride {
 	int64_t transitions;
-	int64_t lease_ms; /* the writer holds the subject behind it, for so long from then on; 0: nobody does */
+	int64_t lease_ms; /* the writer holds the subject after it, for so long from then on; 0: nobody does */
 	bool doubt;       /* what was begun under the claim may have been done, and it is not known */
 };
 /* LOST: the version is another by now, or somebody holds it. */
@@ -130,7 +130,7 @@ void subject_scan_stuck(struct unit *unit, int64_t after, int64_t limit);
  * held them is dead. Fences stay, so a claim is taken over as any other that has lapsed.
  */
 void subject_end_claims(struct unit *unit, int64_t kind);
-/* Row: how far the store's clock stands behind the last change of a subject that is claimed; NULL: none is. */
+/* Row: how far the store's clock lags the last change of a subject that is claimed; NULL: none is. */
 void subject_last_seen(struct unit *unit);
 /* The store's clock was set back by so much: claims that are not past their time end so much earlier. For the same node. */
 void subject_advance_claims(struct unit *unit, int64_t by_ms);

@@ -92,7 +92,7 @@ static void add_place(struct why *why, const struct port_sight *sight)
 		    sight->of_kind ? "the limit of a node" : "its limit");
 }
 
-/* Behind "… is with X": what it waits for there, for how long X has it, or who comes next. */
+/* After "… is with X": what it waits for there, for how long X has it, or who comes next. */
 static void add_hold(struct why *why, const struct port_sight *sight, bool past, int64_t until, const char *next)
 {
 	if (!past && sight->waiting) {
@@ -268,7 +268,7 @@ static void add_timer(struct why *why, const struct run_row *row, struct arena *
 	}
 }
 
-/* Somebody is at it; what comes behind that is said too. */
+/* Somebody is at it; what comes after that is said too. */
 static void add_under_way(struct why *why, const struct run_row *row, const struct db_rows *job,
 			  const struct port_sight *sight)
 {

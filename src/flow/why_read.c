@@ -27,7 +27,7 @@ static const struct db_stmt stmt_job_of_run = {
 };
 
 /*
- * The ids of after-effects are those that came right behind the op of their transition (STEP_AFTER_EFFECTS_MAX, base/id.h). By
+ * The ids of after-effects are those that came right after the op of their transition (STEP_AFTER_EFFECTS_MAX, base/id.h). By
  * them they are found without an index of their own, for the last HISTORY_MAX changes of the entity. Any other number near them
  * is an id of another lane: another entity's, perhaps in another workspace.
  */

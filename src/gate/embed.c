@@ -280,7 +280,7 @@ static enum hx_code entry_new(struct hx_gate *gate, const struct hx_gate_request
 	return code;
 }
 
-/* Texts in the stored form have no NUL behind them. */
+/* Texts in the stored form have no NUL after them. */
 static enum hx_code read_replay(struct hx_gate_entry *entry, struct slice bytes, struct hx_error *err)
 {
 	struct gate_response response;

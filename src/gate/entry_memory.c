@@ -1,7 +1,7 @@
 /*
- * Entry locks in this process: a table of fixed size behind one mutex.
+ * Entry locks in this process: a table of fixed size with one mutex.
  *
- * A slot is in a chain of its bucket or in the list of free ones, or lies behind `used_n` and was never used: a table
+ * A slot is in a chain of its bucket or in the list of free ones, or lies after `used_n` and was never used: a table
  * that is not needed takes no memory but its addresses. An expired lock stays where it is until its name
  * is taken again or room is needed; then one walk over all slots frees every expired one. `earliest` is a lower
  * bound of all ends, so that a full table is walked only when the walk can have changed something: a crowd at the

@@ -1,5 +1,5 @@
 /*
- * Where entry locks live: three stores behind one table. Included by entry_lock.c, the stores and their tests only.
+ * Where entry locks live: three stores with one table. Included by entry_lock.c, the stores and their tests only.
  */
 #ifndef HX_GATE_ENTRY_STORE_H
 #define HX_GATE_ENTRY_STORE_H

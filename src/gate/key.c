@@ -1,7 +1,7 @@
 /*
  * See key.h. The header's form is RFC 8941's string, or the same text bare. The first byte tells them apart:
  *
- *   "a\"b \\c"   a"b \c     anything behind the closing quote, also ;name=value, makes it invalid
+ *   "a\"b \\c"   a"b \c     anything after the closing quote, also ;name=value, makes it invalid
  *   abc;1        abc;1      no space, quote or comma: a comma is how a proxy joins two lines. All else is opaque
  *
  * A body's key is spelled so that a number is never a string: "42" is 42, 42 is #42, and "#42" is ##42.

@@ -219,7 +219,7 @@ static void read_match(const struct reader *r, const struct json_node *node, con
 
 /* ---- the file ---- */
 
-/* http://HOST:PORT or https://HOST:PORT: a request's own path is what stands behind it. */
+/* http://HOST:PORT or https://HOST:PORT: a request's own path is what stands after it. */
 static bool has_path(struct slice url)
 {
 	const char *host = (const char *)memchr(url.p, '/', url.n) + 2;

@@ -1,5 +1,5 @@
 /*
- * The statements and the task behind record.h. Each guard stands on a line of its own: tests/mutants removes them one
+ * The statements and the task of record.h. Each guard stands on a line of its own: tests/mutants removes them one
  * by one (the lines marked "mutant:") and the simulator must notice.
  *
  * Invariants (tests/sim/test_gate.c checks each of them on every edge):
@@ -37,7 +37,7 @@
 /*
  * Takes the row of a key. ?1 to ?4 are key, token, fingerprint and caller in both uses. The condition in front spares those who
  * find a record that they cannot take a write: INSERT … ON CONFLICT locks the row that it meets, which on PostgreSQL
- * is a write, with a sync, and may wait for another node. The one behind decides, and its now is that of the row that
+ * is a write, with a sync, and may wait for another node. The one after decides, and its now is that of the row that
  * was to be inserted: older than the truth if it had to wait, never younger.
  *
  * In set form the rows are met in the order of their keys, the same on every node; no two units of a batch have the same

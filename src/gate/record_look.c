@@ -57,7 +57,7 @@ static const struct db_stmt stmt_unresolved = {
 	.out = "i",
 };
 
-/* A slice: ?2 rows behind ?1. It is found by id alone, so that no response is read. */
+/* A slice: ?2 rows after ?1. It is found by id alone, so that no response is read. */
 #define SLICE "(SELECT id FROM hx_gate_record WHERE id > ?1 ORDER BY id LIMIT ?2) AS slice"
 
 static const struct db_stmt stmt_slice = {

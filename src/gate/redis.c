@@ -453,7 +453,7 @@ static enum hx_code reach_server(struct redis *r, struct hx_error *err)
 	return code ? code : reach(r, &primary, r->timeout_ms, err);
 }
 
-/* A Sentinel may be behind: what it calls the primary may have become a replica. */
+/* A Sentinel may lag: what it calls the primary may have become a replica. */
 static enum hx_code take_role(struct redis *r, struct hx_error *err)
 {
 	redisReply *reply = NULL;

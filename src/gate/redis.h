@@ -61,7 +61,7 @@ enum redis_kind { REDIS_TCP, REDIS_UNIX, REDIS_SENTINEL };
  *   redis+sentinel://[[user]:password@]host[:port][,host[:port]…]/name[/db][?sentinel_password=…]
  *   rediss://…, rediss+sentinel://…   with TLS: ?ca=FILE, and for servers that want to know who asks &cert=FILE&key=FILE
  *
- * user, password and all values behind the ? with %XX; port 6379 (of Sentinels 26379) and db 0 where they are absent.
+ * user, password and all values after the ? with %XX; port 6379 (of Sentinels 26379) and db 0 where they are absent.
  */
 struct redis_url {
 	enum redis_kind kind;

@@ -103,7 +103,7 @@ static enum hx_code parse_db(struct slice text, struct redis_url *url, struct hx
 	return HX_OK;
 }
 
-/* Cuts at the first of this character: what is in front of it, and what is behind (p NULL: it is not there). */
+/* Cuts at the first of this character: what is in front of it, and what is after (p NULL: it is not there). */
 static struct slice cut(struct slice *rest, char at)
 {
 	const char *found = rest->n ? memchr(rest->p, at, rest->n) : NULL;
@@ -130,7 +130,7 @@ static bool parse_name(struct slice text, struct redis_place *place)
 	return text.n > 0 && text.n < sizeof place->host;
 }
 
-/* "[::1]", and what is behind the bracket. */
+/* "[::1]", and what is after the bracket. */
 static bool parse_ipv6(struct slice text, struct redis_place *place, struct slice *ret_rest)
 {
 	const char *end = memchr(text.p, ']', text.n);
@@ -194,7 +194,7 @@ static enum hx_code parse_sentinels(struct slice place, struct redis_url *url, s
 	return code;
 }
 
-/* ---- what stands behind the ? ---- */
+/* ---- what stands after the ? ---- */
 
 static enum hx_code parse_option(struct slice option, struct redis_url *url, struct hx_error *err)
 {

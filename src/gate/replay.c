@@ -6,7 +6,7 @@
 #define FLAG_BODY_MISSING 1
 #define VERSION_BYTES 2
 #define SUM_BYTES 8   /* of version 2 */
-#define HEAD_BYTES 13 /* behind the version and the sum, before the first field */
+#define HEAD_BYTES 13 /* after the version and the sum, before the first field */
 #define FIELD_BYTES 6 /* before its name */
 
 _Static_assert(VERSION_BYTES + SUM_BYTES + HEAD_BYTES == GATE_RESPONSE_BYTES_MIN, "nothing else is always there");

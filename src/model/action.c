@@ -327,7 +327,7 @@ static void link_void(const struct reader *r, const struct json_node *node, stru
 		action_warn_claimed(r, node, "void", action->void_action);
 }
 
-/* Once all are read, because the other one may stand behind the action that it belongs to. */
+/* Once all are read, because the other one may stand after the action that it belongs to. */
 static void link_others(const struct reader *outer, const struct json_node *node, struct action *action)
 {
 	struct reader r = *outer;

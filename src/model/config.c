@@ -29,7 +29,7 @@ void config_init(struct config *config)
 
 /* ---- values with a form ---- */
 
-/* As act/outbound.h takes it: nothing is set behind the prefix. */
+/* As act/outbound.h takes it: nothing is set after the prefix. */
 static bool is_network(const char *text)
 {
 	const char *slash = strchr(text, '/');

@@ -1,5 +1,5 @@
 /*
- * A definition while it is being read: the workflow so far, and the text behind it. Lives for one workflow_parse().
+ * A definition while it is being read: the workflow so far, and the text that it comes from. Lives for one workflow_parse().
  *
  *   workflow.c   top level, statuses, names      ─▶ requesters of all maps
  *   step.c       the fields of each step         ─▶ one view per requester and one for anyone else

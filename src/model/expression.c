@@ -142,7 +142,7 @@ static struct expression_node *parse_number(struct expression_scan *s)
 
 /* ---- paths ---- */
 
-/* Behind a dot: a name right at it, or a string. */
+/* After a dot: a name right at it, or a string. */
 static bool take_step_name(struct expression_scan *s, struct slice *ret_name)
 {
 	if (scan_starts_name(scan_peek(s, 0))) {
@@ -175,7 +175,7 @@ static bool take_index(struct expression_scan *s, int64_t *ret_index)
 	return false;
 }
 
-/* The opening bracket is behind us. */
+/* The opening bracket is read. */
 static bool take_bracket_step(struct expression_scan *s, struct expression_step *step)
 {
 	char c = scan_space(s);
@@ -280,7 +280,7 @@ static struct expression_node *parse_array(struct expression_scan *s)
 
 			if (!element)
 				return NULL;
-			/* One in parentheses begins behind them. */
+			/* One in parentheses begins after them. */
 			if (element->op == OP_PIPE && element->start == start)
 				pipe = element;
 			append(array, element);

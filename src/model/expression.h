@@ -83,7 +83,7 @@ enum hx_code expression_check_roots(const struct expression *expression, struct 
 
 /*
  * For the load: what an expression looks at. Called for each `.ROOT.NAME` that begins at the environment (`.state.a`
- * also of `.state.a.b`), with the column of the path. `.state` as a whole, and what is behind a pipe, names nothing.
+ * also of `.state.a.b`), with the column of the path. `.state` as a whole, and what is after a pipe, names nothing.
  */
 typedef void expression_use_fn(void *context, struct slice root, struct slice name, size_t column);
 void expression_each_use(const struct expression *expression, expression_use_fn *use, void *context);

@@ -33,7 +33,7 @@ bool scan_expect(struct expression_scan *s, const char *operator);
 /* One bracket deeper. False: that is too deep, and refused. */
 bool scan_enter(struct expression_scan *s);
 
-/* NUL is behind the end, and is nothing that an expression could have outside of it. */
+/* NUL is after the end, and is nothing that an expression could have outside of it. */
 static inline char scan_peek(const struct expression_scan *s, size_t ahead)
 {
 	return s->text.n - s->at > ahead ? s->text.p[s->at + ahead] : '\0';

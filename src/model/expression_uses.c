@@ -25,7 +25,7 @@ static enum hx_code visit_children(const struct visitor *v, const struct express
 			code = visit_node(v, child->key, at_root);
 		if (code == HX_OK)
 			code = visit_node(v, child, at_root);
-		/* What comes behind a pipe sees the value in front of it. */
+		/* What comes after a pipe sees the value in front of it. */
 		at_root = at_root && (parent->op != OP_PIPE || child->op == OP_DOT);
 	}
 	return code;

@@ -53,7 +53,7 @@ struct layout_edge {
 
 /* A piece of an edge, in one gap: from (upper_x, rank_bottom[rank]) to (lower_x, rank_top[rank + 1]). */
 struct layout_segment {
-	size_t upper, lower; /* cells: nodes, and lanes behind them */
+	size_t upper, lower; /* cells: nodes, and lanes after them */
 	int upper_dx, lower_dx;
 	bool upper_free, lower_free; /* where it touches is for the layout to choose */
 	int upper_x, lower_x;

@@ -69,7 +69,7 @@ static uint64_t tree_sum_below(const uint64_t *tree, size_t at)
 	return sum;
 }
 
-/* Between a rank and the next one: of each way, how many that began before it end behind it. */
+/* Between a rank and the next one: of each way, how many that began before it end after it. */
 static uint64_t crossings_below(struct ordering *o, size_t rank)
 {
 	const struct layout_cells *c = o->l->cells;

@@ -188,7 +188,7 @@ static size_t lane_of(const struct layout *l, const struct layout_edge *e, size_
 	return l->segments[e->first + (e->way == LAYOUT_UP ? e->n - 2 - k : k)].lower;
 }
 
-/* How many lanes behind `from` can be straight with it, and where. */
+/* How many lanes after `from` can be straight with it, and where. */
 static size_t find_run(const struct layout *l, const struct layout_edge *e, size_t from, int *ret_least, int *ret_most)
 {
 	size_t to = from;

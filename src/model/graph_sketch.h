@@ -9,7 +9,7 @@
  *            │ admin
  *         ┌┄┄▼┄┄┄┄┄┐      its claim, if it has one; the way back runs to the left of the way there
  *         └┄┄┬┄┄┄┄┄┘
- *            │ Close      what happens behind it
+ *            │ Close      what happens after it
  *            ├▸(Mail)     tags: what hangs off
  *            ▼            The way of an arrow that goes up is the same from below; a loop turns back to where it came from.
  *   card     ┌──────────┐

@@ -302,7 +302,7 @@ static bool has_prefix(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* What is said behind it is read by who opens it (gate/redis.h). */
+/* What is said after it is read by who opens it (gate/redis.h). */
 static bool is_redis(const char *url)
 {
 	return has_prefix(url, "redis://") || has_prefix(url, "rediss://") || has_prefix(url, "redis+unix://") ||

@@ -3,7 +3,7 @@
  * goes forwards only; so one pass from the first step to the last knows which steps are reached, and a step can see
  * what stands before it and is reached.
  *
- * Where a jump could not be read, it may lead anywhere behind it: one fault is not the reason of warnings.
+ * Where a jump could not be read, it may lead anywhere after it: one fault is not the reason of warnings.
  */
 #include <stdlib.h>
 
@@ -185,7 +185,7 @@ static void check_reached(const struct paths *p)
 struct sight {
 	const struct paths *paths;
 	struct reader r;
-	size_t position; /* of the step that looks; for the output, behind the last */
+	size_t position; /* of the step that looks; for the output, after the last */
 	size_t line;
 	const char *field;
 };

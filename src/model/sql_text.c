@@ -62,7 +62,7 @@ static bool continues_identifier(char c)
 	return starts_identifier(c) || is_digit(c) || c == '$';
 }
 
-/* The character that is `ahead` of the current one; a blank behind the end, which nothing here looks for. */
+/* The character that is `ahead` of the current one; a blank after the end, which nothing here looks for. */
 static char peek(const struct scanner *s, size_t ahead)
 {
 	return (size_t)(s->end - s->p) > ahead ? s->p[ahead] : ' ';
@@ -289,7 +289,7 @@ static bool is_space(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Behind the semicolon only blanks and comments may stand; it is dropped. */
+/* After the semicolon only blanks and comments may stand; it is dropped. */
 static void end_statement(struct scanner *s)
 {
 	const char *at = s->p++;

@@ -4,7 +4,7 @@
  * requester's view.
  *
  * Where the status is such a map, the step becomes one for each status in it, each with the views of the requesters who start
- * there. Nobody behind this file has to know.
+ * there. Nobody beyond this file has to know.
  */
 #include <stdio.h>
 

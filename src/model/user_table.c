@@ -1,5 +1,5 @@
 /*
- * See user_table.h. Identifiers are plain: letters, digits and '_', a table with one '.' behind its schema. They are
+ * See user_table.h. Identifiers are plain: letters, digits and '_', a table with one '.' after its schema. They are
  * quoted wherever they are used; that they need no quoting keeps one spelling of a table from becoming two.
  */
 #include "model/user_table.h"

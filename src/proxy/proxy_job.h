@@ -114,7 +114,7 @@ void job_retry(struct deadline *deadline);
 bool proxy_request_fields(const struct proxy_job *job, struct arena *arena, struct wire_fields *ret_fields);
 /* /path?query: what the upstream is asked for. {NULL, 0}: no memory. */
 struct slice proxy_request_target(const struct wire_request *request, struct arena *arena);
-/* The fields of the upstream's answer as the client gets them, with room for `more` behind them. NULL: no memory. */
+/* The fields of the upstream's answer as the client gets them, with room for `more` after them. NULL: no memory. */
 struct wire_field *proxy_answer_fields(const struct wire_response *response, struct arena *arena, size_t more,
 				       size_t *ret_n);
 /* The fields of the upstream's answer that are stored with it. NULL: no memory. */

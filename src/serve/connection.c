@@ -20,7 +20,7 @@
  * Events are edge-triggered and merely noted (can_read, can_write, peer_closed); proceed() then does what the state
  * allows until it has to wait. So a state that does not read costs no call, and what was left unread is remembered.
  * Bytes are read into the loop's buffer; a connection has one of its own (`pending`) only for a part of a head, or for
- * pipelined requests behind the one being handled, so an idle one owns this struct and nothing else.
+ * pipelined requests after the one being handled, so an idle one owns this struct and nothing else.
  *
  * The struct is freed by its own letter, after all events of the round in which it closed (see wire/loop.h).
  */

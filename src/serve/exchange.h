@@ -34,7 +34,7 @@ struct http_exchange {
 	_Atomic int references;
 	_Atomic int phase;
 	_Atomic bool gone;  /* the client has closed its side, or all of it */
-	_Atomic bool hasty; /* the server wants the connection closed behind the answer */
+	_Atomic bool hasty; /* the server wants the connection closed after the answer */
 	struct letter letter;
 	struct server_loop *home;
 	struct connection *connection; /* NULL when it has closed, or has done with us */
@@ -90,7 +90,7 @@ void exchange_forget_body(struct http_exchange *exchange);
 void exchange_hand_over(struct http_exchange *exchange);
 /* Why it is HX_TOO_LARGE, in words that live as long as the exchange. */
 const char *exchange_too_large(struct http_exchange *exchange);
-/* The server's own answer, before any hand-over; the connection closes behind it. */
+/* The server's own answer, before any hand-over; the connection closes after it. */
 void exchange_refuse(struct http_exchange *exchange, enum hx_code code, const char *reason);
 /* The client has closed its side: tells a handler that has not answered, once. */
 void exchange_tell_gone(struct http_exchange *exchange);

@@ -2,7 +2,7 @@
  * Bytes of a connection become requests: head, then body, then the hand-over to the handler.
  *
  * Bytes are read into the loop's buffer and looked at there. Only what cannot be used yet is copied to the connection:
- * the beginning of a head, or what was sent behind a request that is still being handled. The complete head and
+ * the beginning of a head, or what was sent after a request that is still being handled. The complete head and
  * the body go into the exchange, which may outlive the connection.
  */
 #include <sys/socket.h>
@@ -125,7 +125,7 @@ static bool is_all_there(const struct wire_head *head, size_t rest)
 	return head->framing == WIRE_NO_BODY || (head->framing == WIRE_LENGTH && head->length <= rest);
 }
 
-/* A head is complete, with `rest` bytes behind it in the buffer. False: it was refused. */
+/* A head is complete, with `rest` bytes after it in the buffer. False: it was refused. */
 static bool take_head(struct connection *c, struct slice head, size_t rest)
 {
 	const char *reason;
@@ -182,7 +182,7 @@ static size_t feed(struct connection *c, struct slice data)
 	return c->state == CONNECTION_BODY ? head + feed_body(c, slice_of(data.p + head, data.n - head)) : head;
 }
 
-/* Keeps the bytes that are not used yet, behind `used` of them. False without memory. */
+/* Keeps the bytes that are not used yet, after `used` of them. False without memory. */
 static bool keep_rest(struct connection *c, struct slice data, size_t used)
 {
 	struct strbuf *pending = &c->pending;

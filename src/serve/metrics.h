@@ -20,7 +20,7 @@ struct metric {
 void metrics_add_head(struct strbuf *text, const char *name, const char *type, const char *help);
 void metrics_add_all(struct strbuf *text, const struct metric metrics[], size_t n);
 #define METRICS_ADD_ALL(text, metrics) metrics_add_all(text, metrics, sizeof(metrics) / sizeof *(metrics))
-/* The samples of one, behind the head of their family. `label` is "" or `name="value"`, as it is written. */
+/* The samples of one, after the head of their family. `label` is "" or `name="value"`, as it is written. */
 void metrics_add_histogram(struct strbuf *text, const char *name, const char *label, const struct histogram *histogram);
 /* What is thought of the machine's clock (base/steady_clock.h). */
 void metrics_add_clock(struct strbuf *text, const struct clock *clock);

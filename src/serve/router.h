@@ -87,7 +87,7 @@ struct router;
 struct router *router_new(const struct route routes[], size_t n, bool (*admit)(struct http_call *call), void *context);
 /* Takes NULL. No request may be on its way through it. */
 void router_free(struct router *router);
-/* Asked behind the body and before the handler; where it returns false it has the call. Before the first request. */
+/* Asked after the body and before the handler; where it returns false it has the call. Before the first request. */
 void router_set_guard(struct router *router, bool (*guard)(struct http_call *call));
 /* For http_options: `handle` is router_handle, `data` the router; and `begin` router_head, or NULL. */
 void router_handle(void *router, struct http_exchange *exchange);

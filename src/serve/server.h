@@ -168,7 +168,7 @@ bool http_resume(struct http_exchange *exchange, void (*fn)(struct http_exchange
 void http_send_interim(struct http_exchange *exchange, const struct http_answer *head);
 /*
  * In the loop's thread, instead of an answer: the socket itself, which does not block, for another protocol. -1: the client has gone.
- * *ret_unsent is what is still to be sent to the client, *ret_unread what it has sent behind its request; both, and the socket, are the
+ * *ret_unsent is what is still to be sent to the client, *ret_unread what it has sent after its request; both, and the socket, are the
  * caller's. The exchange is no longer.
  */
 int http_take_socket(struct http_exchange *exchange, struct strbuf *ret_unsent, struct strbuf *ret_unread);

@@ -11,17 +11,17 @@ static unsigned cuts(const struct sim *sim)
 
 /* ---- locks ---- */
 
-static bool batch_locks(const struct sim_batch *batch, const struct unit *unit)
+static bool group_locks(const struct sim_group *group, const struct unit *unit)
 {
-	if (batch->phase == BATCH_BUILT)
+	if (group->phase == GROUP_BUILT)
 		return false;
 	for (unsigned i = 0; i < SIM_ACTORS_MAX; i++) {
 		struct unit memory;
 		struct ask ask;
 
-		if (!(batch->actors & 1u << i))
+		if (!(group->actors & 1u << i))
 			continue;
-		sim_ask(&batch->asked[i].task, &ask, &memory);
+		sim_ask(&group->asked[i].task, &ask, &memory);
 		if (unit_touches_same(&memory, unit))
 			return true;
 	}
@@ -31,9 +31,9 @@ static bool batch_locks(const struct sim_batch *batch, const struct unit *unit)
 static bool locked(const struct sim *sim, const struct unit *unit)
 {
 	for (unsigned node = 0; node < sim->scenario->nodes_n; node++)
-		if (batch_locks(&sim->state.open[node], unit))
+		if (group_locks(&sim->state.open[node], unit))
 			return true;
-	return batch_locks(&sim->state.doubt, unit);
+	return group_locks(&sim->state.doubt, unit);
 }
 
 /* ---- which edges there are ---- */
@@ -50,7 +50,7 @@ static void add_edge(struct edge_list *list, enum sim_edge_kind kind, unsigned w
 						   (unsigned char)mask};
 }
 
-/* Edges of one actor. Returns true when its unit may join a batch of its node. */
+/* Edges of one actor. Returns true when its unit may join a group of its node. */
 static bool add_actor_edges(struct sim *sim, unsigned i, struct edge_list *list)
 {
 	const struct sim_actor *actor = &sim->state.actors[i];
@@ -85,7 +85,7 @@ static void add_node_edges(struct sim *sim, unsigned node, unsigned candidates, 
 {
 	const struct sim_bounds *left = &sim->state.left;
 
-	if (sim->state.open[node].phase == BATCH_BUILT) {
+	if (sim->state.open[node].phase == GROUP_BUILT) {
 		for (unsigned mask = candidates; mask; mask = (mask - 1) & candidates)
 			add_edge(list, EDGE_EXECUTE, node, 0, mask);
 		return;
@@ -96,7 +96,7 @@ static void add_node_edges(struct sim *sim, unsigned node, unsigned candidates, 
 	if (left->lost_answers) {
 		add_edge(list, EDGE_COMMIT, node, COMMIT_LANDED, 0);
 		add_edge(list, EDGE_COMMIT, node, COMMIT_VANISHED, 0);
-		if (sim->state.doubt.phase == BATCH_BUILT)
+		if (sim->state.doubt.phase == GROUP_BUILT)
 			add_edge(list, EDGE_COMMIT, node, COMMIT_OPEN, 0);
 	}
 	if (left->crashes)
@@ -146,7 +146,7 @@ size_t sim_edges(struct sim *sim, struct sim_edge edges[SIM_EDGES_MAX])
 			candidates[sim->scenario->cast[i].node] |= 1u << i;
 	for (unsigned node = 0; node < sim->scenario->nodes_n; node++)
 		add_node_edges(sim, node, candidates[node], &list);
-	if (sim->state.doubt.phase != BATCH_BUILT) {
+	if (sim->state.doubt.phase != GROUP_BUILT) {
 		add_edge(&list, EDGE_RESOLVE, 0, /* lands= */ 1, 0);
 		add_edge(&list, EDGE_RESOLVE, 0, /* lands= */ 0, 0);
 	}

@@ -130,7 +130,7 @@ static size_t size_of(const struct unit *unit, const struct unit_result *result)
 	return size;
 }
 
-/* Copies the cells of all lines, and behind them their bytes, each with a NUL as the driver has it. */
+/* Copies the cells of all lines, and after them their bytes, each with a NUL as the driver has it. */
 static void fill(struct read_answer *answer, const struct unit_result *result)
 {
 	struct db_value *cell = (struct db_value *)(void *)(answer->rows + answer->lines_n);

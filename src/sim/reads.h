@@ -22,7 +22,7 @@ struct reads {
 
 void reads_init(struct reads *reads);
 void reads_release(struct reads *reads);
-/* Does it only read? Of others it is remembered what they met, in a batch that is rolled back (sim.c). */
+/* Does it only read? Of others it is remembered what they met, in a group that is rolled back (sim.c). */
 bool reads_only(const struct unit *unit);
 /* Which read this is, in a store of this content at this time. */
 uint64_t reads_key(const struct unit *unit, uint64_t store, int64_t now_ms);

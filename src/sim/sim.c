@@ -15,9 +15,9 @@
 #define EDGE_BYTES_MAX (4u << 20)
 #define TEXTS_BYTES_MAX (64u << 20)
 
-/* Answers and wakes of one batch, to the actors behind it. */
+/* Answers and wakes of one group, to the actors that it is for. */
 struct sim_sink {
-	struct batch_sink base;
+	struct group_sink base;
 	struct sim *sim;
 	unsigned node;
 	unsigned actors[SIM_ACTORS_MAX];
@@ -107,7 +107,7 @@ struct unit_result sim_run_unit(struct sim *sim, struct unit *unit)
 
 static bool alive(const struct sim_actor *actor)
 {
-	return actor->state == SIM_ASKING || actor->state == SIM_IN_BATCH;
+	return actor->state == SIM_ASKING || actor->state == SIM_IN_GROUP;
 }
 
 static void settle_ask(struct sim *sim, unsigned i);
@@ -190,9 +190,9 @@ struct act_call sim_call_of(const struct sim_actor *actor)
 	return ask.act;
 }
 
-/* ---- batches ---- */
+/* ---- groups ---- */
 
-static void sink_answer(struct batch_sink *base, size_t i, const struct unit_result *result)
+static void sink_answer(struct group_sink *base, size_t i, const struct unit_result *result)
 {
 	struct sim_sink *sink = (struct sim_sink *)base;
 	struct sim_actor *actor = &sink->sim->state.actors[sink->actors[i]];
@@ -205,7 +205,7 @@ static void sink_answer(struct batch_sink *base, size_t i, const struct unit_res
 }
 
 /* Wakes stay on their node: across nodes there are only hints. */
-static void sink_wake(struct batch_sink *base, int64_t topic)
+static void sink_wake(struct group_sink *base, int64_t topic)
 {
 	struct sim_sink *sink = (struct sim_sink *)base;
 	struct sim *sim = sink->sim;
@@ -221,19 +221,19 @@ static void sink_wake(struct batch_sink *base, int64_t topic)
 	}
 }
 
-static void sink_init(struct sim_sink *sink, struct sim *sim, unsigned node, const struct sim_batch *batch)
+static void sink_init(struct sim_sink *sink, struct sim *sim, unsigned node, const struct sim_group *group)
 {
-	sink->base = (struct batch_sink){.answer = sink_answer, .wake = sink_wake};
+	sink->base = (struct group_sink){.answer = sink_answer, .wake = sink_wake};
 	sink->sim = sim;
 	sink->node = node;
 	sink->n = 0;
-	sink->sent.ns = batch->executed.ms * 1000000;
+	sink->sent.ns = group->executed.ms * 1000000;
 	for (unsigned i = 0; i < SIM_ACTORS_MAX; i++) {
 		struct ask ask;
 
-		if (!(batch->actors & 1u << i))
+		if (!(group->actors & 1u << i))
 			continue;
-		sim_ask(&batch->asked[i].task, &ask, &sink->unit_memory[sink->n]);
+		sim_ask(&group->asked[i].task, &ask, &sink->unit_memory[sink->n]);
 		sink->actors[sink->n] = i;
 		sink->units[sink->n] = &sink->unit_memory[sink->n];
 		sink->results[sink->n] = (struct unit_result){.verdict = UNIT_FAILED};
@@ -253,25 +253,25 @@ static void run_units(struct sim_sink *sink)
 	}
 }
 
-/* Hands the batch to the engine's own batch_settle in the given phase. */
-static void settle(struct sim_sink *sink, struct sim_batch *sb, enum batch_phase phase)
+/* Hands the group to the engine's own group_settle in the given phase. */
+static void settle(struct sim_sink *sink, struct sim_group *sb, enum group_phase phase)
 {
-	struct batch batch;
+	struct group group;
 	struct hx_error lost = {.code = HX_STORE_UNAVAILABLE};
 
-	batch_init(&batch, sink->units, sink->results, sink->n);
-	batch.phase = phase;
-	batch.answered = sb->answered;
-	batch.waked = sb->waked;
-	if (phase == BATCH_UNDONE || phase == BATCH_IN_DOUBT)
-		batch_overrule(&batch, phase, &lost);
-	batch_settle(&batch, &sink->base);
-	sb->answered = batch.answered;
-	sb->waked = batch.waked;
+	group_init(&group, sink->units, sink->results, sink->n);
+	group.phase = phase;
+	group.answered = sb->answered;
+	group.waked = sb->waked;
+	if (phase == GROUP_FAILED || phase == GROUP_IN_DOUBT)
+		group_overrule(&group, phase, &lost);
+	group_settle(&group, &sink->base);
+	sb->answered = group.answered;
+	sb->waked = group.waked;
 }
 
-/* What batch this is, in the store as it stands. */
-static uint64_t batch_key(const struct sim_sink *sink)
+/* What group this is, in the store as it stands. */
+static uint64_t group_key(const struct sim_sink *sink)
 {
 	uint64_t key = 2;
 
@@ -280,7 +280,7 @@ static uint64_t batch_key(const struct sim_sink *sink)
 	return key;
 }
 
-static bool remembers_batch(struct sim_sink *sink, uint64_t key)
+static bool remembers_group(struct sim_sink *sink, uint64_t key)
 {
 	for (size_t i = 0; i < sink->n; i++)
 		if (!reads_find(&sink->sim->reads, hash_mix(key, i), &sink->results[i]))
@@ -289,14 +289,14 @@ static bool remembers_batch(struct sim_sink *sink, uint64_t key)
 }
 
 /*
- * Runs the units and rolls them back. The walk comes to the same batch in the same store again and again, with others further
+ * Runs the units and rolls them back. The walk comes to the same group in the same store again and again, with others further
  * on than before: what it met is remembered, as reads are (reads.h), and its checks have held.
  */
 static void try_units(struct sim_sink *sink)
 {
 	struct sim *sim = sink->sim;
-	uint64_t key = batch_key(sink), store = sim->state.store;
-	bool known = remembers_batch(sink, key);
+	uint64_t key = group_key(sink), store = sim->state.store;
+	bool known = remembers_group(sink, key);
 	enum unit_verdict was[SIM_ACTORS_MAX];
 
 	if (known && !reads_is_due(&sim->reads))
@@ -309,7 +309,7 @@ static void try_units(struct sim_sink *sink)
 	sim->state.store = store;
 	for (size_t i = 0; i < sink->n; i++) {
 		if (known && was[i] != sink->results[i].verdict)
-			sim_violate(sim, "the simulator remembers of a batch what is not so");
+			sim_violate(sim, "the simulator remembers of a group what is not so");
 		if (sink->results[i].verdict != UNIT_FAILED)
 			reads_keep(&sim->reads, hash_mix(key, i), sink->units[i], &sink->results[i]);
 	}
@@ -317,34 +317,34 @@ static void try_units(struct sim_sink *sink)
 
 static void execute(struct sim *sim, unsigned node, unsigned mask)
 {
-	struct sim_batch *batch = &sim->state.open[node];
+	struct sim_group *group = &sim->state.open[node];
 	struct sim_sink sink;
 
-	memset(batch, 0, sizeof *batch);
-	batch->phase = BATCH_EXECUTED;
-	batch->actors = mask;
-	batch->executed = sim->state.now;
+	memset(group, 0, sizeof *group);
+	group->phase = GROUP_EXECUTED;
+	group->actors = mask;
+	group->executed = sim->state.now;
 	for (unsigned i = 0; i < SIM_ACTORS_MAX; i++)
 		if (mask & 1u << i) {
-			batch->asked[i] = sim->state.actors[i].task;
-			sim->state.actors[i].state = SIM_IN_BATCH;
+			group->asked[i] = sim->state.actors[i].task;
+			sim->state.actors[i].state = SIM_IN_GROUP;
 		}
-	sink_init(&sink, sim, node, batch);
+	sink_init(&sink, sim, node, group);
 	try_units(&sink);
 	for (size_t i = 0; i < sink.n; i++)
-		batch->verdicts[sink.actors[i]] = sink.results[i].verdict;
-	settle(&sink, batch, BATCH_EXECUTED);
+		group->verdicts[sink.actors[i]] = sink.results[i].verdict;
+	settle(&sink, group, GROUP_EXECUTED);
 }
 
-/* Runs an executed batch for good, at the time at which it was executed. It must meet what it met then. */
-static void land(struct sim_sink *sink, const struct sim_batch *batch)
+/* Runs an executed group for good, at the time at which it was executed. It must meet what it met then. */
+static void land(struct sim_sink *sink, const struct sim_group *group)
 {
-	sink->sim->clock.wall = batch->executed;
+	sink->sim->clock.wall = group->executed;
 	run_units(sink);
 	sim_set_now(sink->sim, sink->sim->state.now);
 	for (size_t i = 0; i < sink->n; i++) {
-		if (sink->results[i].verdict != batch->verdicts[sink->actors[i]])
-			sim_violate(sink->sim, "a batch met other rows at its commit than when it was executed");
+		if (sink->results[i].verdict != group->verdicts[sink->actors[i]])
+			sim_violate(sink->sim, "a group met other rows at its commit than when it was executed");
 		if (sink->results[i].verdict == UNIT_WON)
 			fingerprint_landed(&sink->sim->state.ops, sink->units[i]->op);
 	}
@@ -376,62 +376,62 @@ static void crash(struct sim *sim, unsigned node, bool done)
 
 static void commit(struct sim *sim, unsigned node, enum sim_commit how)
 {
-	struct sim_batch batch = sim->state.open[node];
+	struct sim_group group = sim->state.open[node];
 	struct sim_sink sink;
 
-	sink_init(&sink, sim, node, &batch);
+	sink_init(&sink, sim, node, &group);
 	memset(&sim->state.open[node], 0, sizeof sim->state.open[node]);
 	switch (how) {
 	case COMMIT_DURABLE:
-		land(&sink, &batch);
-		settle(&sink, &batch, BATCH_DURABLE);
+		land(&sink, &group);
+		settle(&sink, &group, GROUP_DURABLE);
 		break;
 	case COMMIT_THEN_CRASH:
-		land(&sink, &batch);
+		land(&sink, &group);
 		crash(sim, node, /* done= */ false);
 		break;
 	case COMMIT_FAILED:
 		sim->state.left.failures--;
-		settle(&sink, &batch, BATCH_UNDONE);
+		settle(&sink, &group, GROUP_FAILED);
 		break;
 	case COMMIT_LANDED:
-		land(&sink, &batch);
+		land(&sink, &group);
 		/* fall through */
 	case COMMIT_VANISHED:
 		sim->state.left.lost_answers--;
-		settle(&sink, &batch, BATCH_IN_DOUBT);
+		settle(&sink, &group, GROUP_IN_DOUBT);
 		break;
 	case COMMIT_OPEN:
 		sim->state.left.lost_answers--;
-		sim->state.doubt = batch;
-		settle(&sink, &sim->state.doubt, BATCH_IN_DOUBT);
+		sim->state.doubt = group;
+		settle(&sink, &sim->state.doubt, GROUP_IN_DOUBT);
 		break;
 	}
 }
 
 static void resolve(struct sim *sim, bool lands)
 {
-	struct sim_batch batch = sim->state.doubt;
+	struct sim_group group = sim->state.doubt;
 	struct sim_sink sink;
 
 	memset(&sim->state.doubt, 0, sizeof sim->state.doubt);
-	sink_init(&sink, sim, /* node= */ 0, &batch);
+	sink_init(&sink, sim, /* node= */ 0, &group);
 	if (lands)
-		land(&sink, &batch);
+		land(&sink, &group);
 }
 
 /* ---- the other edges ---- */
 
-/* A unit that only reads is a batch of its own whose commit cannot fail. */
+/* A unit that only reads is a group of its own whose commit cannot fail. */
 static void read_now(struct sim *sim, unsigned i)
 {
-	struct sim_batch batch = {.actors = 1u << i};
+	struct sim_group group = {.actors = 1u << i};
 	struct sim_sink sink;
 
-	batch.asked[i] = sim->state.actors[i].task;
-	sink_init(&sink, sim, sim->scenario->cast[i].node, &batch);
+	group.asked[i] = sim->state.actors[i].task;
+	sink_init(&sink, sim, sim->scenario->cast[i].node, &group);
 	sink.results[0] = sim_run_unit(sim, sink.units[0]);
-	settle(&sink, &batch, BATCH_DURABLE);
+	settle(&sink, &group, GROUP_DURABLE);
 }
 
 static void end_act(struct sim *sim, unsigned i, enum sim_act how)

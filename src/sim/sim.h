@@ -1,13 +1,13 @@
 /*
- * The simulator: the engine's own tasks and batches over SQLite in memory, with everything that the real world
- * decides taken into our hands. It chooses who goes next and where batches end, kills nodes between any two
+ * The simulator: the engine's own tasks and groups over SQLite in memory, with everything that the real world
+ * decides taken into our hands. It chooses who goes next and where groups end, kills nodes between any two
  * asks, loses the answers of commits and actions, lets a commit land late, lets leases lapse.
  *
  * The state of a world is the store plus `struct sim_state`, which is flat: the explorer takes it back with a
  * savepoint, where the store was written, and a copy. Every choice is an edge:
  *
  *   READ(actor)            a unit that only reads: runs and answers
- *   EXECUTE(node, actors)  their units run as one batch, uncommitted: its subjects are locked for all others
+ *   EXECUTE(node, actors)  their units run as one group, uncommitted: its subjects are locked for all others
  *   COMMIT(node, how)      durable · failed · answer lost (landed, vanished or still open) · durable, then crash
  *   RESOLVE(doubt, how)    a commit that was left open lands or vanishes
  *   ACT(actor, how)        the action under way ends: ok · failed · unknown, done or not (see world.h)
@@ -17,7 +17,7 @@
  *   TIME                   the clock moves to the next moment at which something is due
  *   CRASH(node)            all tasks of the node are gone; the recurring ones start anew
  *
- * An executed batch is kept as data: it is run, its verdicts are noted, and it is rolled back until its COMMIT
+ * An executed group is kept as data: it is run, its verdicts are noted, and it is rolled back until its COMMIT
  * runs it again. Since its subjects are locked, it then meets the same rows; the simulator checks that.
  *
  * After every edge the invariants of invariant.h are checked. Same seed, same scenario: same trace, byte for byte.
@@ -32,7 +32,7 @@
 #include "base/strbuf.h"
 #include "sim/fingerprint.h"
 #include "sim/reads.h"
-#include "task/batch.h"
+#include "task/group.h"
 #include "task/task.h"
 
 #define SIM_ACTORS_MAX 8
@@ -131,7 +131,7 @@ struct sim_rows {
 	void (*tell)(struct sim *sim, struct strbuf *words);
 };
 
-enum sim_actor_state { SIM_ASKING, SIM_IN_BATCH, SIM_DONE, SIM_DEAD };
+enum sim_actor_state { SIM_ASKING, SIM_IN_GROUP, SIM_DONE, SIM_DEAD };
 
 struct sim_actor {
 	enum sim_actor_state state;
@@ -143,8 +143,8 @@ struct sim_actor {
 };
 
 /* Units that were executed and not yet committed, as copies of the tasks that asked for them. */
-struct sim_batch {
-	enum batch_phase phase; /* BUILT: there is none */
+struct sim_group {
+	enum group_phase phase; /* BUILT: there is none */
 	unsigned actors;        /* mask */
 	bool answered, waked;
 	struct wall_time executed; /* its statements saw this clock, whenever it commits */
@@ -173,8 +173,8 @@ struct sim_state {
 	} requests[SIM_REQUESTS_MAX];                     /* what was sent under which key, hashed */
 	alignas(max_align_t) char notes[SIM_NOTES_BYTES]; /* what a scenario's check remembers; zero at first */
 	struct sim_actor actors[SIM_ACTORS_MAX];
-	struct sim_batch open[SIM_NODES_MAX];
-	struct sim_batch doubt; /* a commit that may still land; one at a time */
+	struct sim_group open[SIM_NODES_MAX];
+	struct sim_group doubt; /* a commit that may still land; one at a time */
 };
 
 enum sim_edge_kind {
@@ -195,7 +195,7 @@ struct sim_edge {
 	unsigned char who; /* actor or node */
 	unsigned char
 		how; /* enum sim_commit, enum sim_act, or 1: lands (or: what is under way outside is done), 0: not */
-	unsigned char mask; /* actors of a batch */
+	unsigned char mask; /* actors of a group */
 };
 
 struct sim {
@@ -224,7 +224,7 @@ uint64_t sim_hash(struct sim *sim);
 void sim_describe(struct sim *sim, struct sim_edge edge, char words[SIM_WORDS_BYTES]);
 /* Does this edge go on with the work, as opposed to time, crashes and renewals? */
 bool sim_edge_is_progress(struct sim_edge edge);
-/* Is the store another one behind it? */
+/* Is the store another one after it? */
 bool sim_edge_writes(struct sim_edge edge);
 
 /* Copies the state, which need not be zeroed: of what is not in use, nothing. */

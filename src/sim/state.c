@@ -22,20 +22,20 @@ static int64_t place_of_job(struct sim *sim, int64_t job)
 	return result.verdict == UNIT_WON ? db_cell(&result.rows[0], 0, 0)->i : -1;
 }
 
-static uint64_t hash_batch(struct sim *sim, const struct sim_batch *batch, uint64_t hash)
+static uint64_t hash_group(struct sim *sim, const struct sim_group *group, uint64_t hash)
 {
 	struct fingerprint_world world = {&sim->state.ops, place_of_job, sim};
 
-	hash = hash_mix(hash, batch->phase);
-	if (batch->phase == BATCH_BUILT)
+	hash = hash_mix(hash, group->phase);
+	if (group->phase == GROUP_BUILT)
 		return hash;
-	hash = hash_mix(hash, batch->actors);
-	hash = hash_mix(hash, batch->answered * 2u + batch->waked);
-	hash = hash_mix(hash, (uint64_t)(sim->state.now.ms - batch->executed.ms));
+	hash = hash_mix(hash, group->actors);
+	hash = hash_mix(hash, group->answered * 2u + group->waked);
+	hash = hash_mix(hash, (uint64_t)(sim->state.now.ms - group->executed.ms));
 	for (unsigned i = 0; i < SIM_ACTORS_MAX; i++)
-		if (batch->actors & 1u << i) {
-			hash = hash_mix(hash, batch->verdicts[i]);
-			hash = fingerprint_task(&batch->asked[i].task, &world, hash);
+		if (group->actors & 1u << i) {
+			hash = hash_mix(hash, group->verdicts[i]);
+			hash = fingerprint_task(&group->asked[i].task, &world, hash);
 		}
 	return hash;
 }
@@ -76,8 +76,8 @@ uint64_t sim_hash(struct sim *sim)
 		hash = fingerprint_task(&actor->task.task, &world, hash);
 	}
 	for (unsigned node = 0; node < sim->scenario->nodes_n; node++)
-		hash = hash_batch(sim, &state->open[node], hash);
-	hash = hash_batch(sim, &state->doubt, hash);
+		hash = hash_group(sim, &state->open[node], hash);
+	hash = hash_group(sim, &state->doubt, hash);
 	hash = hash_mix(hash, state->left.lapses);
 	hash = hash_mix(hash, state->left.crashes);
 	hash = hash_mix(hash, state->left.lost_answers);
@@ -100,11 +100,11 @@ void sim_set_now(struct sim *sim, struct wall_time now)
 	sim->clock.mono.ns = now.ms * 1000000;
 }
 
-/* Of a batch only who is in it, of none nothing. */
-static void copy_batch(struct sim_batch *to, const struct sim_batch *from)
+/* Of a group only who is in it, of none nothing. */
+static void copy_group(struct sim_group *to, const struct sim_group *from)
 {
-	memcpy(to, from, offsetof(struct sim_batch, asked));
-	for (unsigned i = 0; i < SIM_ACTORS_MAX && from->phase != BATCH_BUILT; i++)
+	memcpy(to, from, offsetof(struct sim_group, asked));
+	for (unsigned i = 0; i < SIM_ACTORS_MAX && from->phase != GROUP_BUILT; i++)
 		if (from->actors & 1u << i)
 			to->asked[i] = from->asked[i];
 }
@@ -114,8 +114,8 @@ static void copy_state(const struct sim_scenario *scenario, struct sim_state *to
 	memcpy(to, from, offsetof(struct sim_state, actors));
 	memcpy(to->actors, from->actors, scenario->cast_n * sizeof *from->actors);
 	for (unsigned node = 0; node < scenario->nodes_n; node++)
-		copy_batch(&to->open[node], &from->open[node]);
-	copy_batch(&to->doubt, &from->doubt);
+		copy_group(&to->open[node], &from->open[node]);
+	copy_group(&to->doubt, &from->doubt);
 }
 
 void sim_save(const struct sim *sim, struct sim_state *ret_state)

@@ -4,12 +4,12 @@
 #include "sim/sim.h"
 #include "sim/world.h"
 
-static void describe_batch(struct sim *sim, const struct sim_batch *batch, unsigned mask, char *words, size_t size)
+static void describe_group(struct sim *sim, const struct sim_group *group, unsigned mask, char *words, size_t size)
 {
 	size_t n = 0;
 
 	for (unsigned i = 0; i < SIM_ACTORS_MAX && n < size; i++) {
-		const struct task *task = batch ? &batch->asked[i].task : &sim->state.actors[i].task.task;
+		const struct task *task = group ? &group->asked[i].task : &sim->state.actors[i].task.task;
 
 		if (mask & 1u << i)
 			n += (size_t)snprintf(words + n, size - n, "%s%s: %s", n ? ", " : "",
@@ -43,24 +43,24 @@ void sim_describe(struct sim *sim, struct sim_edge edge, char words[SIM_WORDS_BY
 {
 	const char *name = edge.who < sim->scenario->cast_n ? sim->scenario->cast[edge.who].name : "";
 	const struct sim_actor *actor = &sim->state.actors[edge.who < SIM_ACTORS_MAX ? edge.who : 0];
-	char batch[SIM_WORDS_BYTES / 2] = "";
+	char group[SIM_WORDS_BYTES / 2] = "";
 
 	switch ((enum sim_edge_kind)edge.kind) {
 	case EDGE_READ:
 		snprintf(words, SIM_WORDS_BYTES, "%s is %s", name, actor->task.task.kind->where(&actor->task.task));
 		break;
 	case EDGE_EXECUTE:
-		describe_batch(sim, NULL, edge.mask, batch, sizeof batch);
-		snprintf(words, SIM_WORDS_BYTES, "%s executes {%s}, not committed yet", sim_node_name(edge.who), batch);
+		describe_group(sim, NULL, edge.mask, group, sizeof group);
+		snprintf(words, SIM_WORDS_BYTES, "%s executes {%s}, not committed yet", sim_node_name(edge.who), group);
 		break;
 	case EDGE_COMMIT:
-		describe_batch(sim, &sim->state.open[edge.who], sim->state.open[edge.who].actors, batch, sizeof batch);
-		snprintf(words, SIM_WORDS_BYTES, "%s %s {%s}", sim_node_name(edge.who), commit_words(edge.how), batch);
+		describe_group(sim, &sim->state.open[edge.who], sim->state.open[edge.who].actors, group, sizeof group);
+		snprintf(words, SIM_WORDS_BYTES, "%s %s {%s}", sim_node_name(edge.who), commit_words(edge.how), group);
 		break;
 	case EDGE_RESOLVE:
-		describe_batch(sim, &sim->state.doubt, sim->state.doubt.actors, batch, sizeof batch);
+		describe_group(sim, &sim->state.doubt, sim->state.doubt.actors, group, sizeof group);
 		snprintf(words, SIM_WORDS_BYTES, "the commit that was under way %s {%s}",
-			 edge.how ? "lands after all:" : "is rolled back:", batch);
+			 edge.how ? "lands after all:" : "is rolled back:", group);
 		break;
 	case EDGE_ACT:
 		snprintf(words, SIM_WORDS_BYTES, "the action of %s (fence %lld%s) ends: %s", name,

@@ -22,8 +22,8 @@ struct worker {
 	struct db *db;       /* NULL: not opened yet. Set under the mutex */
 	struct arena arena;
 	struct trouble trouble;
-	struct batch_sink sink;
-	struct batch_stats stats, published; /* published: under the mutex */
+	struct group_sink sink;
+	struct group_stats stats, published; /* published: under the mutex */
 	struct mono_time sent;
 	size_t n;
 	struct errand *errands[ASIDE_TOGETHER];
@@ -71,7 +71,7 @@ static void copy_result(const struct unit *unit, const struct unit_result *from,
 	}
 }
 
-static void sink_answer(struct batch_sink *sink, size_t i, const struct unit_result *result)
+static void sink_answer(struct group_sink *sink, size_t i, const struct unit_result *result)
 {
 	struct worker *w = (struct worker *)((char *)sink - offsetof(struct worker, sink));
 	struct errand *errand = w->errands[i];
@@ -81,7 +81,7 @@ static void sink_answer(struct batch_sink *sink, size_t i, const struct unit_res
 }
 
 /* The lane that sent it wakes whoever is to be woken. */
-static void sink_wake(struct batch_sink *sink, int64_t topic)
+static void sink_wake(struct group_sink *sink, int64_t topic)
 {
 	(void)sink, (void)topic;
 }
@@ -145,14 +145,14 @@ static struct mono_time give_up_at(const struct worker *w)
 static bool run_go(struct worker *w)
 {
 	int64_t resolve_ms = w->aside->options.resolve_ms;
-	struct batch batch;
+	struct group group;
 
 	w->sent = clock_mono(w->db->clock);
-	batch_init(&batch, w->units, w->results, w->n);
-	batch.by = give_up_at(w);
+	group_init(&group, w->units, w->results, w->n);
+	group.by = give_up_at(w);
 	if (w->errands[0]->go != ERRAND_LONG)
-		return batch_try(&batch, ASIDE_TRY_MS, w->db, &w->arena, resolve_ms, &w->sink, &w->stats);
-	(void)batch_run(&batch, w->db, &w->arena, resolve_ms, &w->sink, &w->stats); /* it has no begin_by */
+		return group_try(&group, ASIDE_TRY_MS, w->db, &w->arena, resolve_ms, &w->sink, &w->stats);
+	(void)group_run(&group, w->db, &w->arena, resolve_ms, &w->sink, &w->stats); /* it has no begin_by */
 	return true;
 }
 
@@ -202,7 +202,7 @@ static void take_together(struct worker *w, struct share *share)
 			looked_at[n] = e;
 			units[n++] = &e->unit;
 		}
-	w->n = batch_pick(units, n, /* one_unit_per_subject= */ true, ASIDE_TOGETHER, picked);
+	w->n = group_pick(units, n, /* one_unit_per_subject= */ true, ASIDE_TOGETHER, picked);
 	for (struct errand **at = &line->first; p < w->n;) {
 		if (*at == looked_at[picked[p]]) /* cppcheck-suppress uninitvar */
 			w->errands[p++] = shares_cut(&w->aside->shares, share, w->place, at);
@@ -339,11 +339,11 @@ void aside_stop_at(struct aside *aside, struct mono_time at)
 	pthread_mutex_unlock(&aside->mutex);
 }
 
-void aside_read_stats(struct aside *aside, struct batch_stats *sum)
+void aside_read_stats(struct aside *aside, struct group_stats *sum)
 {
 	pthread_mutex_lock(&aside->mutex);
 	for (size_t i = 0; i < aside->workers_n; i++)
-		batch_stats_add(sum, &aside->workers[i].published);
+		group_stats_add(sum, &aside->workers[i].published);
 	pthread_mutex_unlock(&aside->mutex);
 }
 
@@ -353,7 +353,7 @@ static bool start_worker(struct aside *aside, size_t i)
 
 	w->aside = aside;
 	w->place = i < ASIDE_TRIES ? PLACE_TRY : PLACE_LONG;
-	w->sink = (struct batch_sink){.answer = sink_answer, .wake = sink_wake};
+	w->sink = (struct group_sink){.answer = sink_answer, .wake = sink_wake};
 	w->trouble = (struct trouble){.log = aside->options.log, .who = "aside", .number = (int64_t)i + 1};
 	arena_init(&w->arena, ARENA_BYTES_MAX);
 	return pthread_create(&w->thread, NULL, work, w) == 0;

@@ -21,7 +21,7 @@
 #define HX_TASK_ASIDE_H
 
 #include "base/log.h"
-#include "task/batch.h"
+#include "task/group.h"
 
 #define ASIDE_TRIES 4
 #define ASIDE_LONG 3
@@ -63,6 +63,6 @@ void aside_send(struct aside *aside, struct errand *errand);
 void aside_stop_at(struct aside *aside, struct mono_time at);
 /* Nothing may be on its way any more. Takes NULL. */
 void aside_free(struct aside *aside);
-void aside_read_stats(struct aside *aside, struct batch_stats *sum);
+void aside_read_stats(struct aside *aside, struct group_stats *sum);
 
 #endif

@@ -11,12 +11,12 @@
 #include "db/migrate.h"
 #include "task/lane_parts.h"
 
-#define PENDING_LOOKED_AT (2 * BATCH_UNITS_MAX) /* how far batch_pick sees */
-#define BATCH_BYTES_MAX (256u << 20)
-#define BATCH_LEAST_MS 500         /* of one that is begun, however little time is left to those in it */
+#define PENDING_LOOKED_AT (2 * GROUP_UNITS_MAX) /* how far group_pick sees */
+#define GROUP_BYTES_MAX (256u << 20)
+#define GROUP_LEAST_MS 500         /* of one that is begun, however little time is left to those in it */
 #define LOCK_SLICE_MS 100          /* how long SQLite's write lock is waited for before others are looked after */
 #define COMMIT_GRACE_NS 2000000000 /* after the drain: tasks that do nothing but commit soon come to their end */
-#define LANE_LOCK_MS 100           /* how long a batch waits for a row that somebody has locked, if there is an aside */
+#define LANE_LOCK_MS 100           /* how long a group waits for a row that somebody has locked, if there is an aside */
 #define HELD_LOOK_NS 50000000      /* who waits for a unit that is aside may have no more time */
 #define IDLE_NS 200000000          /* quiet for so long: time for the store's housekeeping */
 
@@ -185,15 +185,15 @@ static void resume(struct lane *lane, struct seat *seat)
 	lane_carry_out(lane, seat, &ask, pooled ? ask.unit : NULL);
 }
 
-static void sink_answer(struct batch_sink *sink, size_t i, const struct unit_result *result)
+static void sink_answer(struct group_sink *sink, size_t i, const struct unit_result *result)
 {
 	struct lane *lane = (struct lane *)((char *)sink - offsetof(struct lane, sink));
 
-	lane_give(lane, lane->batch_seats[i],
+	lane_give(lane, lane->group_seats[i],
 		  &(struct answer){.kind = ANSWER_COMMIT, .result = result, .sent = lane->sent});
 }
 
-static void sink_wake(struct batch_sink *sink, int64_t topic)
+static void sink_wake(struct group_sink *sink, int64_t topic)
 {
 	struct lane *lane = (struct lane *)((char *)sink - offsetof(struct lane, sink));
 
@@ -202,13 +202,13 @@ static void sink_wake(struct batch_sink *sink, int64_t topic)
 		lane->woken[lane->woken_n++] = topic;
 }
 
-static bool sink_elsewhere(struct batch_sink *sink, size_t i)
+static bool sink_elsewhere(struct group_sink *sink, size_t i)
 {
 	struct lane *lane = (struct lane *)((char *)sink - offsetof(struct lane, sink));
 
-	if (!lane_go_aside(lane, lane->batch_seats[i], lane->batch_units[i], ERRAND_ALONE))
+	if (!lane_go_aside(lane, lane->group_seats[i], lane->group_units[i], ERRAND_ALONE))
 		return false;
-	lane->batch_units[i] = NULL; /* no result of this batch is its */
+	lane->group_units[i] = NULL; /* no result of this group is its */
 	return true;
 }
 
@@ -226,23 +226,23 @@ static void ask_pending_again(struct lane *lane)
 	}
 }
 
-/* Moves the next batch out of the pending list. */
+/* Moves the next group out of the pending list. */
 static size_t gather(struct lane *lane)
 {
 	static _Thread_local struct unit *looked_at[PENDING_LOOKED_AT];
-	static _Thread_local size_t picked[BATCH_UNITS_MAX];
+	static _Thread_local size_t picked[GROUP_UNITS_MAX];
 	struct seat **at = &lane->pending.first;
 	size_t n = 0, i = 0, picked_n;
 
 	for (struct seat *seat = *at; seat && seat->unit && n < PENDING_LOOKED_AT; seat = seat->next)
 		looked_at[n++] = seat->unit;
-	picked_n = batch_pick(looked_at, n, lane->db->driver->one_unit_per_subject, BATCH_UNITS_MAX, picked);
+	picked_n = group_pick(looked_at, n, lane->db->driver->one_unit_per_subject, GROUP_UNITS_MAX, picked);
 	for (size_t p = 0; p < picked_n; i++) {
 		struct seat *seat = *at;
 
 		if (i == picked[p]) {
-			lane->batch_seats[p] = seat;
-			lane->batch_units[p++] = seat->unit;
+			lane->group_seats[p] = seat;
+			lane->group_units[p++] = seat->unit;
 			*at = seat->next;
 		} else {
 			at = &seat->next;
@@ -264,16 +264,16 @@ void lane_tell_peers(struct lane *lane)
 	lane->woken_n = 0;
 }
 
-/* The latest moment that somebody in the batch can wait for; ns 0: nobody waits. */
-static struct mono_time batch_deadline(const struct lane *lane, size_t n)
+/* The latest moment that somebody in the group can wait for; ns 0: nobody waits. */
+static struct mono_time group_deadline(const struct lane *lane, size_t n)
 {
 	int64_t budget_ms = lane->options.store_timeout_ms;
 	struct mono_time latest = {0}, most = mono_add_ms(lane->sent, budget_ms),
-			 least = mono_add_ms(lane->sent, budget_ms < BATCH_LEAST_MS ? budget_ms : BATCH_LEAST_MS);
+			 least = mono_add_ms(lane->sent, budget_ms < GROUP_LEAST_MS ? budget_ms : GROUP_LEAST_MS);
 	bool bounded = false;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct seat *seat = lane->batch_seats[i];
+		const struct seat *seat = lane->group_seats[i];
 
 		bounded |= seat->bounded;
 		if (seat->bounded && seat->by.ns > latest.ns)
@@ -285,52 +285,52 @@ static struct mono_time batch_deadline(const struct lane *lane, size_t n)
 	return !bounded || latest.ns > least.ns ? latest : least;
 }
 
-void lane_batch_deadlines(const struct lane *lane, struct batch *batch, size_t n)
+void lane_group_deadlines(const struct lane *lane, struct group *group, size_t n)
 {
-	batch->by = batch_deadline(lane, n);
+	group->by = group_deadline(lane, n);
 	if (lane->db->driver->one_writer && lane->options.store_timeout_ms)
-		batch->begin_by = mono_add_ms(lane->sent, LOCK_SLICE_MS);
+		group->begin_by = mono_add_ms(lane->sent, LOCK_SLICE_MS);
 }
 
-static bool batch_only_reads(const struct lane *lane, size_t n)
+static bool group_only_reads(const struct lane *lane, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (!unit_only_reads(lane->batch_units[i]))
+		if (!unit_only_reads(lane->group_units[i]))
 			return false;
 	return true;
 }
 
 /* False: another program has the write lock, and nothing was done. */
-static bool run_batch(struct lane *lane, size_t n)
+static bool run_group(struct lane *lane, size_t n)
 {
-	uint64_t failed_before = lane->stats.batch.failed;
-	struct batch batch;
+	uint64_t failed_before = lane->stats.group.failed;
+	struct group group;
 
 	lane->sent = clock_mono(lane->options.clock);
-	lane->db->patience.reads = batch_only_reads(lane, n);
-	batch_init(&batch, lane->batch_units, lane->results, n);
-	lane_batch_deadlines(lane, &batch, n);
-	if (!batch_run(&batch, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink, &lane->stats.batch))
+	lane->db->patience.reads = group_only_reads(lane, n);
+	group_init(&group, lane->group_units, lane->results, n);
+	lane_group_deadlines(lane, &group, n);
+	if (!group_run(&group, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink, &lane->stats.group))
 		return false;
-	if (lane->stats.batch.failed != failed_before || trouble_is_on(&lane->trouble))
-		trouble_note(&lane->trouble, lane->batch_units, lane->results, n, clock_mono(lane->options.clock));
+	if (lane->stats.group.failed != failed_before || trouble_is_on(&lane->trouble))
+		trouble_note(&lane->trouble, lane->group_units, lane->results, n, clock_mono(lane->options.clock));
 	return true;
 }
 
-/* Back to where it came from, in its order: all of the batch, or but what only reads. Returns how much stays. */
+/* Back to where it came from, in its order: all of the group, or but what only reads. Returns how much stays. */
 static size_t put_back(struct lane *lane, size_t n, bool reads_too)
 {
 	struct seat *back = NULL, **end = &back;
 	size_t stays_n = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!reads_too && unit_only_reads(lane->batch_units[i])) {
-			lane->batch_units[stays_n] = lane->batch_units[i];
-			lane->batch_seats[stays_n++] = lane->batch_seats[i];
+		if (!reads_too && unit_only_reads(lane->group_units[i])) {
+			lane->group_units[stays_n] = lane->group_units[i];
+			lane->group_seats[stays_n++] = lane->group_seats[i];
 			continue;
 		}
-		*end = lane->batch_seats[i];
-		end = &lane->batch_seats[i]->next;
+		*end = lane->group_seats[i];
+		end = &lane->group_seats[i]->next;
 	}
 	if (stays_n == n)
 		return n;
@@ -343,18 +343,18 @@ static size_t put_back(struct lane *lane, size_t n, bool reads_too)
 }
 
 /* While another program writes, reads are served, and writers wait in the lane, where their time can end. */
-static void run_batch_or_its_reads(struct lane *lane, size_t n)
+static void run_group_or_its_reads(struct lane *lane, size_t n)
 {
 	size_t reads_n;
 
-	if (run_batch(lane, n)) {
+	if (run_group(lane, n)) {
 		if (!lane->db->patience.reads)
 			lane_note_unlocked(lane);
 		return;
 	}
 	lane_note_locked(lane);
 	reads_n = put_back(lane, n, /* reads_too= */ false);
-	if (reads_n && !run_batch(lane, reads_n))
+	if (reads_n && !run_group(lane, reads_n))
 		(void)put_back(lane, reads_n, /* reads_too= */ true);
 }
 
@@ -363,7 +363,7 @@ static void commit_round(struct lane *lane)
 	size_t n = gather(lane);
 
 	if (n)
-		run_batch_or_its_reads(lane, n);
+		run_group_or_its_reads(lane, n);
 	lane_tell_peers(lane);
 	arena_reset(&lane->arena);
 	for (struct seat *seat = lane->pending.first; seat; seat = seat->next)
@@ -477,8 +477,8 @@ static void resume_ready(struct lane *lane)
 }
 
 /*
- * Whoever has just been answered often comes back at once. Giving way before a batch begins lets such callers in, so
- * that all travel together; otherwise they form two batches of half the size that take turns for ever. There is no
+ * Whoever has just been answered often comes back at once. Giving way before a group begins lets such callers in, so
+ * that all travel together; otherwise they form two groups of half the size that take turns for ever. There is no
  * timer in this: whoever is not there when the lane runs again is not waited for.
  */
 static void give_way(struct lane *lane)
@@ -612,13 +612,13 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 	if (!lane)
 		return error_set(err, HX_NO_MEMORY, "a lane");
 	lane->options = *options;
-	lane->sink = (struct batch_sink){sink_answer, sink_wake, options->aside ? sink_elsewhere : NULL};
+	lane->sink = (struct group_sink){sink_answer, sink_wake, options->aside ? sink_elsewhere : NULL};
 	lane->trouble = (struct trouble){.log = options->log, .who = "lane", .number = options->number};
 	lane_list_init(&lane->ready);
 	lane_list_init(&lane->pending);
 	lane_list_init(&lane->limited);
 	lane_list_init(&lane->held);
-	arena_init(&lane->arena, BATCH_BYTES_MAX);
+	arena_init(&lane->arena, GROUP_BYTES_MAX);
 	inbox_init(&lane->inbox, options->seats_max, options->clock, options->store_timeout_ms);
 	id_source_init(&lane->ids, options->node_number);
 	lane->node_number = options->node_number;

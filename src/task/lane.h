@@ -8,8 +8,8 @@
  *                 │              │      └─▶ DONE: seat->done()                                         │
  *                 │              └─────────────────────────────────────────────────────────────────────┘
  *
- * Group commit without a timer: what arrives while a transaction is being synced is the next batch, so the
- * busier the lane, the bigger its batches. No locks but the inbox's.
+ * Group commit without a timer: what arrives while a transaction is being synced is the next group, so the
+ * busier the lane, the bigger its groups. No locks but the inbox's.
  *
  * A store that is silent, or whose lock another program has, holds up the lane and nobody else: who waits for an answer is told
  * within store_timeout_ms that there is none (lane_wait.c), and what only reads does not wait for SQLite's write lock.
@@ -27,7 +27,7 @@
 #include "base/log.h"
 #include "db/driver.h"
 #include "task/aside.h"
-#include "task/batch.h"
+#include "task/group.h"
 #include "task/task.h"
 #include "task/timer.h"
 #include "task/warden.h"
@@ -83,7 +83,7 @@ struct act_port {
 struct lane_options {
 	struct db_options db;
 	struct db *opened; /* NULL, or a connection that the lane takes over when it starts */
-	bool migrate;      /* bring the schema up to date first, behind the store's lock; the only way in memory */
+	bool migrate;      /* bring the schema up to date first, under the store's lock; the only way in memory */
 	struct clock *clock;
 	struct log *log; /* for what the store fails of; may be NULL */
 	int64_t number;  /* in that log; the pulse is 0 */
@@ -107,7 +107,7 @@ struct lane_options {
 };
 
 struct lane_stats {
-	struct batch_stats batch;
+	struct group_stats group;
 	uint64_t rounds;
 	uint64_t claims_lost; /* actions whose lease could not be kept: aborted, or heard out */
 	uint64_t answers_dropped;

@@ -1,10 +1,10 @@
 /*
- * Units with a limit (db/unit.h), and units that wait for somebody's lock: apart from the lane's batches, so that nobody has to
+ * Units with a limit (db/unit.h), and units that wait for somebody's lock: apart from the lane's groups, so that nobody has to
  * wait for them.
  *
  * With an aside (PostgreSQL) they are copied, sent there, and come back as mail. The seat waits meanwhile, in no list. While a
  * unit is aside it may hold its subjects for as long as its limit; others that touch one of them are `held` until
- * it is back, or they would wait in the middle of a batch. Units of other lanes and nodes may meet it there
+ * it is back, or they would wait in the middle of a group. Units of other lanes and nodes may meet it there
  * all the same: they have little patience (LANE_LOCK_MS), and then go aside, too.
  *
  * Without (SQLite has one connection that writes) they are run here, a transaction of theirs after each of the others', in the
@@ -137,23 +137,23 @@ static struct unit *ask_again(struct lane *lane, struct seat *seat)
 /* The first, and with it, if it may go with others, the next that may. Those that do not fit go to the end. */
 static size_t gather(struct lane *lane)
 {
-	static _Thread_local size_t picked[BATCH_UNITS_MAX];
+	static _Thread_local size_t picked[GROUP_UNITS_MAX];
 	bool together = lane->limited.first->go == ERRAND_TOGETHER;
 	size_t n = 0, picked_n, p = 0;
 
-	while (lane->limited.first && n < (together ? BATCH_UNITS_MAX : 1) &&
+	while (lane->limited.first && n < (together ? GROUP_UNITS_MAX : 1) &&
 	       (lane->limited.first->go == ERRAND_TOGETHER) == together) {
-		lane->batch_seats[n] = lane_list_pop(&lane->limited);
-		lane->batch_units[n] = ask_again(lane, lane->batch_seats[n]);
+		lane->group_seats[n] = lane_list_pop(&lane->limited);
+		lane->group_units[n] = ask_again(lane, lane->group_seats[n]);
 		n++;
 	}
-	picked_n = batch_pick(lane->batch_units, n, lane->db->driver->one_unit_per_subject, n, picked);
+	picked_n = group_pick(lane->group_units, n, lane->db->driver->one_unit_per_subject, n, picked);
 	for (size_t i = 0; i < n; i++) {
 		if (p < picked_n && picked[p] == i) {
-			lane->batch_seats[p] = lane->batch_seats[i];
-			lane->batch_units[p++] = lane->batch_units[i];
+			lane->group_seats[p] = lane->group_seats[i];
+			lane->group_units[p++] = lane->group_units[i];
 		} else {
-			lane_list_push(&lane->limited, lane->batch_seats[i]);
+			lane_list_push(&lane->limited, lane->group_seats[i]);
 		}
 	}
 	return picked_n;
@@ -161,16 +161,16 @@ static size_t gather(struct lane *lane)
 
 static bool run_go(struct lane *lane, size_t n)
 {
-	struct batch batch;
+	struct group group;
 
 	lane->sent = clock_mono(lane->options.clock);
 	lane->db->patience.reads = false;
-	batch_init(&batch, lane->batch_units, lane->results, n);
-	lane_batch_deadlines(lane, &batch, n);
-	if (lane->batch_seats[0]->go != ERRAND_LONG)
-		return batch_try(&batch, ASIDE_TRY_MS, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink,
-				 &lane->stats.batch);
-	if (batch_run(&batch, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink, &lane->stats.batch)) {
+	group_init(&group, lane->group_units, lane->results, n);
+	lane_group_deadlines(lane, &group, n);
+	if (lane->group_seats[0]->go != ERRAND_LONG)
+		return group_try(&group, ASIDE_TRY_MS, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink,
+				 &lane->stats.group);
+	if (group_run(&group, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink, &lane->stats.group)) {
 		lane_note_unlocked(lane);
 		return true;
 	}
@@ -181,18 +181,18 @@ static bool run_go(struct lane *lane, size_t n)
 void lane_limited_round(struct lane *lane)
 {
 	size_t n = gather(lane);
-	uint64_t failed_before = lane->stats.batch.failed;
+	uint64_t failed_before = lane->stats.group.failed;
 	enum errand_go next = n > 1 ? ERRAND_ALONE : ERRAND_LONG;
 
 	if (run_go(lane, n)) {
-		if (lane->stats.batch.failed != failed_before || trouble_is_on(&lane->trouble))
-			trouble_note(&lane->trouble, lane->batch_units, lane->results, n,
+		if (lane->stats.group.failed != failed_before || trouble_is_on(&lane->trouble))
+			trouble_note(&lane->trouble, lane->group_units, lane->results, n,
 				     clock_mono(lane->options.clock));
 		lane_tell_peers(lane);
 	} else {
 		for (size_t i = 0; i < n; i++) {
-			lane->batch_seats[i]->go = next;
-			lane_list_push(&lane->limited, lane->batch_seats[i]);
+			lane->group_seats[i]->go = next;
+			lane_list_push(&lane->limited, lane->group_seats[i]);
 		}
 	}
 	arena_reset(&lane->arena);

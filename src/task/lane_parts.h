@@ -42,17 +42,17 @@ struct lane {
 	size_t pending_n;
 	bool stopping;
 	struct mono_time stop_by;
-	struct mono_time sent; /* before the batch under way was begun */
+	struct mono_time sent; /* before the group under way was begun */
 	int64_t drain_ms;
 
 	struct arena arena;
 	struct unit *units; /* a pool of PENDING_LOOKED_AT, used afresh in each round */
 	size_t units_n;
-	struct unit *batch_units[BATCH_UNITS_MAX];
-	struct seat *batch_seats[BATCH_UNITS_MAX];
-	struct unit_result results[BATCH_UNITS_MAX];
-	struct batch_sink sink;
-	int64_t woken[BATCH_UNITS_MAX * UNIT_WAKES_MAX]; /* by this round, for the peers */
+	struct unit *group_units[GROUP_UNITS_MAX];
+	struct seat *group_seats[GROUP_UNITS_MAX];
+	struct unit_result results[GROUP_UNITS_MAX];
+	struct group_sink sink;
+	int64_t woken[GROUP_UNITS_MAX * UNIT_WAKES_MAX]; /* by this round, for the peers */
 	size_t woken_n;
 	struct lane *peers[LANE_PEERS_MAX];
 	size_t peers_n;
@@ -102,12 +102,12 @@ void lane_wake_topic(struct lane *lane, int64_t topic);
 /* After a commit: what it has woken is told to the other lanes and nodes. */
 void lane_tell_peers(struct lane *lane);
 
-/* How long the n seats of a batch can wait for it. */
-void lane_batch_deadlines(const struct lane *lane, struct batch *batch, size_t n);
+/* How long the n seats of a group can wait for it. */
+void lane_group_deadlines(const struct lane *lane, struct group *group, size_t n);
 
 /* ---- lane_limited.c ---- */
 
-/* Takes the seat over that wants to commit this unit, which stays the caller's. False: it is one for the next batch. */
+/* Takes the seat over that wants to commit this unit, which stays the caller's. False: it is one for the next group. */
 bool lane_limited_take(struct lane *lane, struct seat *seat, const struct unit *unit);
 /* The next of those that are run here, if there are any. */
 void lane_limited_round(struct lane *lane);

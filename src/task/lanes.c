@@ -15,7 +15,7 @@ size_t lanes_wanted(void)
 	return processors < WANTED_MIN ? WANTED_MIN : processors > WANTED_MAX ? WANTED_MAX : (size_t)processors;
 }
 
-/* The pulse has the first number, the lanes those behind it. */
+/* The pulse has the first number, the lanes those after it. */
 static uint32_t number_of(uint32_t first, size_t i)
 {
 	return (first + (uint32_t)i) & ID_NODE_MAX;
@@ -120,7 +120,7 @@ static void add_stats(struct lane *lane, struct lane_stats *sum)
 	struct lane_stats one;
 
 	lane_read_stats(lane, &one);
-	batch_stats_add(&sum->batch, &one.batch);
+	group_stats_add(&sum->group, &one.group);
 	sum->rounds += one.rounds;
 	sum->claims_lost += one.claims_lost;
 	sum->answers_dropped += one.answers_dropped;
@@ -137,5 +137,5 @@ void lanes_read_stats(const struct lanes *lanes, struct lane_stats *ret_stats)
 	if (lanes->pulse) /* on SQLite the one lane has renewed its own leases, too */
 		add_stats(lanes->pulse, ret_stats);
 	if (lanes->aside)
-		aside_read_stats(lanes->aside, &ret_stats->batch);
+		aside_read_stats(lanes->aside, &ret_stats->group);
 }

@@ -1,6 +1,6 @@
 /*
  * The lanes of a node. SQLite has one, which also renews its own leases; PostgreSQL has several, and one more
- * with a connection of its own for the pulse, so that a renewal never waits behind a long batch; and what is the user's is
+ * with a connection of its own for the pulse, so that a renewal never waits behind a long group; and what is the user's is
  * done aside (aside.h).
  *
  * A subject always hashes to the same lane of a node, so two tasks of one node never fight over a row in the
@@ -23,11 +23,11 @@ struct lanes {
 	bool stopping;
 };
 
-/* How many there should be on PostgreSQL: more lanes than processors only make the batches smaller. */
+/* How many there should be on PostgreSQL: more lanes than processors only make the groups smaller. */
 size_t lanes_wanted(void);
 /*
  * n is how many lanes PostgreSQL gets. options->opened, if any, is taken over in any case: by the first lane, or it
- * is closed. The node numbers used are options->node_number and those behind it, one for each lane and for the pulse.
+ * is closed. The node numbers used are options->node_number and those after it, one for each lane and for the pulse.
  */
 enum hx_code lanes_open(struct lanes *lanes, const struct lane_options *options, size_t n,
 			struct hx_error *err) HX_MUST_CHECK;

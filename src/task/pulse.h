@@ -11,7 +11,7 @@
  * A call that is to be heard out (task.h) is not aborted in these two cases: there are no more beats, a renewal that still
  * comes through changes nothing, and its answer is passed on as overrun. Only if it has not begun it is taken back.
  *
- * A beat is a task of one unit, so all beats that are due together travel in one batch (one statement, in set
+ * A beat is a task of one unit, so all beats that are due together travel in one group (one statement, in set
  * form). The margin covers the time between a decision and its effect, and clocks that run at different speeds.
  * The wall clock does not appear: it may jump, and safety is the fence's business anyway.
  */

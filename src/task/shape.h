@@ -14,7 +14,7 @@
  *   KEY       struct slice, the key of a call: the same, without the fresh id at the end of a question's (flow/call_key.h)
  *   INNER     a struct, or an array of them, with a shape of its own
  *   OBJECT    a pointer to a struct with a shape of its own; NULL is none
- *   TASK      a task, which counts as its kind says; what stands behind its end in the same memory is an earlier one's
+ *   TASK      a task, which counts as its kind says; what stands after its end in the same memory is an earlier one's
  *
  * A pointer that is not named counts as an address. That is right for whatever is there for the whole walk.
  */

@@ -10,7 +10,7 @@ static bool failed(const struct unit_result *result)
 	return result->verdict == UNIT_FAILED || result->verdict == UNIT_UNKNOWN;
 }
 
-/* Others of the same batch may have been well served. */
+/* Others of the same group may have been well served. */
 static bool is_of_unit(enum hx_code code)
 {
 	return code == HX_DATA_ERROR || code == HX_CONCURRENCY_ERROR || code == HX_ACTION_FAILED || code == HX_BUSY;

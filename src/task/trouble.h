@@ -1,5 +1,5 @@
 /*
- * What one connection's batches fail of, for the log. Callers get a code and a general sentence; the store's own words
+ * What one connection's groups fail of, for the log. Callers get a code and a general sentence; the store's own words
  * are for whoever runs the server, and stand here.
  *
  *             a unit failed: told                  the statement that failed last has worked: told
@@ -39,7 +39,7 @@ struct trouble {
 };
 
 /*
- * After a batch of which a unit has failed, and after every one while it is in trouble: the units and what became of them.
+ * After a group of which a unit has failed, and after every one while it is in trouble: the units and what became of them.
  * NULL: a unit that left for another connection; what stands in its place is nobody's result.
  */
 void trouble_note(struct trouble *t, struct unit *const units[], const struct unit_result results[], size_t n,

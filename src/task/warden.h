@@ -1,7 +1,7 @@
 /*
  * The warden: ends actions whose lease cannot be trusted any more while their lane is held up.
  *
- * A lane watches the leases of its actions itself (pulse.h), between two batches. On PostgreSQL a batch may wait for a server
+ * A lane watches the leases of its actions itself (pulse.h), between two groups. On PostgreSQL a group may wait for a server
  * that has fallen silent, for longer than a lease lasts; by then another node has taken over what is being done here. The
  * warden has a thread of its own that waits for nobody. All it does is to abort the action in the outside world, and to keep
  * one from beginning that still waits for its turn; the lane is told, for when it has time again.
@@ -38,7 +38,7 @@ void warden_free(struct warden *warden);
 void warden_watch(struct warden *warden, struct warded *warded, struct mono_time until,
 		  void (*abort)(struct warded *warded));
 void warden_move(struct warden *warden, struct warded *warded, struct mono_time until);
-/* Behind it abort() is not called any more. One that is not watched is left alone. */
+/* After it abort() is not called any more. One that is not watched is left alone. */
 void warden_forget(struct warden *warden, struct warded *warded);
 
 #endif

@@ -49,7 +49,7 @@ bool host_valid(struct slice host)
 	return host.p[name] == ':' && port_valid(slice_of(host.p + name + 1, host.n - name - 1));
 }
 
-/* Returns the place behind the path, or NULL if there is a "%" without its two digits. */
+/* Returns the place after the path, or NULL if there is a "%" without its two digits. */
 static const char *path_end(const char *p, const char *end)
 {
 	for (; p < end && char_is(*p, CHAR_PATH); p++) {

@@ -1,5 +1,5 @@
 /*
- * The service behind the gate: requests that go there, and what comes back.
+ * The service that the gate guards: requests that go there, and what comes back.
  *
  *   upstream ─── one for the program: the url, its addresses, the kind
  *      └── upstream_pool ─── one for each loop: connections, idle and in use; all in that loop's thread
@@ -39,7 +39,7 @@ struct tls_link;
 struct upstream;
 struct upstream_pool;
 
-/* http(s)://host[:port] and nothing behind it but "/". HX_CONFIG_ERROR says what is wrong with it, or that the name cannot
+/* http(s)://host[:port] and nothing after it but "/". HX_CONFIG_ERROR says what is wrong with it, or that the name cannot
  * be resolved. The clock must outlive it. */
 enum hx_code upstream_new(const char *url, struct clock *clock, struct upstream **ret_upstream,
 			  struct hx_error *err) HX_MUST_CHECK;
@@ -76,7 +76,7 @@ struct upstream_call {
 	/* `response` is one of 1xx, and lives until this returns. May be NULL. */
 	void (*interim)(struct upstream_call *call);
 	/* With `upgrade`, instead of ended(): the protocol was switched. The socket, its TLS (NULL: none) are the caller's; `rest` is
-	 * what came behind the head, until this returns. */
+	 * what came after the head, until this returns. */
 	void (*switched)(struct upstream_call *call, int fd, struct tls_link *tls, struct slice rest);
 	/* Says how many bytes it took. With fewer than all, nothing more comes (and no time runs) until the resume. */
 	size_t (*data)(struct upstream_call *call, struct slice bytes);

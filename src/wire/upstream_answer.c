@@ -45,7 +45,7 @@ static void switch_over(struct upstream_connection *c, struct slice rest)
 	call->switched(call, fd, tls, rest);
 }
 
-/* An answer of 1xx; `rest` came behind it. False: the call has ended. */
+/* An answer of 1xx; `rest` came after it. False: the call has ended. */
 static bool take_interim(struct upstream_connection *c, struct slice rest)
 {
 	struct upstream_call *call = c->call;
@@ -67,7 +67,7 @@ static bool take_interim(struct upstream_connection *c, struct slice rest)
 	return true;
 }
 
-/* A head is complete, and `rest` behind it. False: the call has ended. */
+/* A head is complete, and `rest` after it. False: the call has ended. */
 static bool take_head(struct upstream_connection *c, struct slice head, struct slice rest)
 {
 	struct upstream_call *call = c->call;

@@ -229,7 +229,7 @@ static struct upstream_connection *take_idle(struct upstream_pool *pool)
 		struct upstream_connection *c = CONTAINER_OF(pool->idle.ends.previous, struct upstream_connection,
 							     closes);
 
-		/* The queue may be behind: a loop that was busy has not looked at it for a while. */
+		/* The queue may lag: a loop that was busy has not looked at it for a while. */
 		if (c->closes.at.ns <= clock_mono(pool->loop->clock).ns || !is_silent(c)) {
 			upstream_close(c);
 			continue;

@@ -28,7 +28,7 @@ struct upstream_connection {
 	bool paused;     /* until upstream_call_resume() */
 	bool in_body, body_done;
 	bool begun;     /* a byte of the answer has come */
-	bool leftover;  /* and bytes behind its end */
+	bool leftover;  /* and bytes after its end */
 	size_t address; /* which one is being tried */
 	unsigned interim_n;
 	struct strbuf out; /* the head of the request; the body is the call's */
@@ -52,7 +52,7 @@ void upstream_finish(struct upstream_connection *c, bool leftover);
 
 /* ---- upstream_answer.c ---- */
 
-/* Feeds what is pending with the new bytes behind it, and keeps the rest. The call may be over then. */
+/* Feeds what is pending with the new bytes after it, and keeps the rest. The call may be over then. */
 void upstream_consume(struct upstream_connection *c, struct slice fresh);
 /* Hands data out, and says how much was taken; with less than all it is paused. The call may be over then. */
 size_t upstream_hand_out(struct upstream_connection *c, struct slice data);

@@ -262,7 +262,7 @@ static void take_fact(struct facts *facts, const struct wire_field *field)
 	}
 }
 
-/* Cuts the lines behind the first one, which it returns, and gathers what they say. */
+/* Cuts the lines after the first one, which it returns, and gathers what they say. */
 static struct slice cut_head(struct slice head, struct wire_field fields[], struct wire_head *ret, struct facts *facts)
 {
 	const char *p = head.p, *end = head.p + head.n;

@@ -63,7 +63,7 @@ struct wire_fields {
 
 /* Zero it before the first byte of a head. */
 struct wire_scan {
-	size_t start; /* where the head begins: behind the empty line that was skipped, if one was */
+	size_t start; /* where the head begins: after the empty line that was skipped, if one was */
 	size_t line;  /* where the line begins that is not complete yet */
 	size_t at;    /* the next byte to look at; when DONE: where the head ends */
 	size_t lines; /* complete ones: the first line and the fields */
@@ -112,7 +112,7 @@ struct wire_request {
 	struct slice target; /* as it was sent */
 	enum wire_form form;
 	struct slice path;  /* not decoded; "/" for http://host, "*" in asterisk-form */
-	struct slice query; /* behind the first "?", not decoded */
+	struct slice query; /* after the first "?", not decoded */
 	bool has_query;
 	struct slice host; /* with its port; empty in HTTP/1.0 without one */
 	bool expect_continue;
@@ -120,7 +120,7 @@ struct wire_request {
 
 struct wire_response {
 	struct wire_head head;
-	int status; /* 100 to 599. Below 200 another head follows, but behind 101: from there on it is another protocol */
+	int status; /* 100 to 599. Below 200 another head follows, but after 101: from there on it is another protocol */
 	struct slice reason;
 };
 

@@ -109,8 +109,8 @@ int main(int argc, char **argv)
 	lanes_stop(&lanes, DRAIN_MS);
 	lanes_read_stats(&lanes, &stats);
 	printf("%llu %llu %llu %llu %llu\n", (unsigned long long)lost, (unsigned long long)unknown,
-	       (unsigned long long)failed, (unsigned long long)stats.batch.batches,
-	       (unsigned long long)stats.batch.retried);
+	       (unsigned long long)failed, (unsigned long long)stats.group.groups,
+	       (unsigned long long)stats.group.retried);
 	for (int i = 0; i < HOT_SUBJECTS; i++)
 		printf("%llu\n", (unsigned long long)acked[i]);
 	lanes_close(&lanes);

@@ -5,7 +5,7 @@
  *   QUIET ── the first row of a batch is written ──▶ WROTE ── COMMIT ──▶ COMMITTING ── COMMIT has returned ──▶ QUIET
  *
  * Whoever dies in WROTE or COMMITTING dies between a unit's first write and its acknowledgement. (So does whoever
- * dies behind the COMMIT and before the last acknowledgement of the batch; that is not told apart from QUIET.)
+ * dies after the COMMIT and before the last acknowledgement of the batch; that is not told apart from QUIET.)
  */
 #ifndef HX_TESTS_CHAOS_KILL_PAGE_H
 #define HX_TESTS_CHAOS_KILL_PAGE_H

@@ -6,7 +6,7 @@
  * the engine reports as done is acknowledged by a line "subject version op" at the end of the file ACKS, written
  * before anything else happens; what stands there must never be lost.
  *
- * PAGE is the file behind struct kill_page. Its phases come from SQLite's own hooks (a row was written, a commit
+ * PAGE is the file of struct kill_page. Its phases come from SQLite's own hooks (a row was written, a commit
  * begins, a statement ended), which are set on whatever connection is opened: the engine does not know of them.
  */
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /*
  * hapax db backup beside a server that is busy: every copy is whole, keeps all promises, and a server goes on from it; one that
- * is killed in the middle leaves none. And what a restore means for fences: behind hapax db raise-fences nobody ever sees one
+ * is killed in the middle leaves none. And what a restore means for fences: after hapax db raise-fences nobody ever sees one
  * that is not higher than all before, of no subject, neither of one that is made anew under its old name.
  */
 #include <dirent.h>

@@ -16,7 +16,7 @@
 #include "support/await.h"
 #include "support/store.h"
 #include "support/subjects.h"
-#include "task/batch.h"
+#include "task/group.h"
 
 #define ROUNDS 1000
 #define WINS_MIN 50
@@ -76,15 +76,15 @@ static void build_claim(struct unit *unit, int64_t subject, bool create)
 /* All of them created, or claimed, in as few transactions as there can be. */
 static void prepare(struct db *db, bool create)
 {
-	static struct unit units[BATCH_UNITS_MAX];
-	static struct unit_result results[BATCH_UNITS_MAX];
-	struct unit *pointers[BATCH_UNITS_MAX];
+	static struct unit units[GROUP_UNITS_MAX];
+	static struct unit_result results[GROUP_UNITS_MAX];
+	struct unit *pointers[GROUP_UNITS_MAX];
 	struct hx_error err = {0};
 	struct arena arena;
 
 	arena_init(&arena, 64u << 20);
-	for (int64_t from = 0; from < ROUNDS; from += BATCH_UNITS_MAX) {
-		size_t n = ROUNDS - from < BATCH_UNITS_MAX ? (size_t)(ROUNDS - from) : BATCH_UNITS_MAX;
+	for (int64_t from = 0; from < ROUNDS; from += GROUP_UNITS_MAX) {
+		size_t n = ROUNDS - from < GROUP_UNITS_MAX ? (size_t)(ROUNDS - from) : GROUP_UNITS_MAX;
 
 		for (size_t i = 0; i < n; i++) {
 			build_claim(&units[i], FIRST_SUBJECT + from + (int64_t)i, create);

@@ -44,7 +44,7 @@ struct chaos {
 	struct store *store;
 	char acks_path[300], page_path[300];
 	struct kill_page *page;
-	FILE *acks; /* read behind the writer, to the last whole line */
+	FILE *acks; /* read after the writer, to the last whole line */
 	struct acked acked[KILL_SUBJECTS];
 	struct acked *audited;
 	int64_t rows; /* of all histories, as of the last audit */
@@ -239,7 +239,7 @@ static void await(const struct chaos *c, pid_t writer, bool (*holds)(const struc
 	}
 }
 
-/* Three of four kills are aimed into a batch: behind its first row, or into its commit. True: it died there. */
+/* Three of four kills are aimed into a batch: after its first row, or into its commit. True: it died there. */
 static bool live_and_die(struct chaos *c, int life)
 {
 	pid_t writer;

@@ -61,7 +61,7 @@ static void expect_back(struct scene *scene)
 	assert_string_equal(reply_text(&scene->last, "run.status"), "COMPLETED");
 }
 
-/* What is due is counted by the first look, and told by those behind it; also while the store is lost. */
+/* What is due is counted by the first look, and told by those after it; also while the store is lost. */
 static void expect_due(struct scene *scene)
 {
 	AWAIT(NOTICE_MS, strstr(scene_call(scene, 0, "GET", "/metrics", NULL)->body,

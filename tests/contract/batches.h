@@ -475,7 +475,7 @@ static inline const char *counts(int64_t batch)
 	return text;
 }
 
-/* The entries of the account behind its opening: amount, and the key without the batch's id. */
+/* The entries of the account after its opening: amount, and the key without the batch's id. */
 static inline const char *entries(int64_t batch)
 {
 	static char text[4000];

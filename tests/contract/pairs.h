@@ -429,7 +429,7 @@ static inline bool writes_alone(enum fixture fixture, const struct unit_kind *ki
 	run_serial(&alone, 0, &after);
 	alone.player[0].commits = false;
 	run_serial(&alone, 0, &before);
-	/* Behind the outcomes stand the tables. */
+	/* After the outcomes stand the tables. */
 	changed = strcmp(strstr(after.p, "subject 0"), strstr(before.p, "subject 0")) != 0;
 	strbuf_release(&before);
 	strbuf_release(&after);
@@ -483,7 +483,7 @@ static inline bool is_asked(const struct player *player, enum fixture fixture)
 }
 
 /*
- * The version and the fence of a run or a batch only rise: a belief that is behind, and has no effect alone, has none beside
+ * The version and the fence of a run or a batch only rise: a belief that lags, and has no effect alone, has none beside
  * anybody, and it is left out.
  */
 static inline bool can_disturb(enum fixture fixture, size_t a, bool a_stale, size_t b, bool b_stale)

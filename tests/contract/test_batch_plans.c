@@ -95,7 +95,7 @@ static int tear_down(void **state)
 
 /* ---- asking for a plan ---- */
 
-/* The statement behind the words that ask; lives as long as the connection. */
+/* The statement for the words that ask; lives as long as the connection. */
 static const struct db_stmt *explained(const struct db_stmt *stmt, bool postgres)
 {
 	static int counter;

@@ -421,7 +421,7 @@ static void a_full_batch_with_mixed_verdicts_and_reads(void **state)
 		struct unit *unit = session_unit(s);
 
 		switch (i % 4) {
-		case 0: /* wins, and writes behind it */
+		case 0: /* wins, and writes after it */
 			add_move(unit, UNIT_VERDICT, i, i + 1000, i);
 			add_put(unit, UNIT_ANY, 10000 + i, i);
 			break;

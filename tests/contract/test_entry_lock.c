@@ -110,8 +110,8 @@ static void assert_smooth(const struct place *p)
 		struct lane_stats stats;
 
 		lanes_read_stats(&p->lanes[i], &stats);
-		assert_int_equal(stats.batch.retried, 0);
-		assert_int_equal(stats.batch.bisected, 0);
+		assert_int_equal(stats.group.retried, 0);
+		assert_int_equal(stats.group.bisected, 0);
 	}
 }
 

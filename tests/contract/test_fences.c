@@ -50,7 +50,7 @@ static void start_all(const char *floor)
 	start_unit(SERVER, &cast.join);
 }
 
-/* Behind its first unit comes the second. */
+/* After its first unit comes the second. */
 static bool is_ready(int side)
 {
 	if (side == SERVER && !cast.joined && side_state(world.side[SERVER]) == SIDE_ENDED) {

@@ -99,7 +99,7 @@ static int64_t believed(int64_t truth)
 	return draw(5) ? truth : truth - 1 + 2 * (int64_t)draw(2);
 }
 
-/* Those of other tables come behind a verdict, and two of one batch may never both get there. */
+/* Those of other tables come after a verdict, and two of one batch may never both get there. */
 static bool comes_in_numbers(const struct db_stmt *stmt)
 {
 	return strncmp(stmt->name, "gate_", 5) == 0 ||

@@ -10,7 +10,7 @@
 
 #include "support/await.h"
 #include "support/item.h"
-#include "task/batch.h"
+#include "task/group.h"
 
 #define UNITS 32
 #define LIMIT_MS 300
@@ -29,13 +29,13 @@ static const struct db_stmt endless = {
 static const struct db_stmt nap = {.name = "nap", .sql = "SELECT pg_sleep(0.25)", .in = "", .out = "", .foreign = true};
 
 struct told {
-	struct batch_sink base;
+	struct group_sink base;
 	size_t n[UNIT_UNKNOWN + 1];
 	size_t last[UNIT_UNKNOWN + 1]; /* which one was told so last */
 	struct hx_error error;         /* of the last that failed */
 };
 
-static void take_answer(struct batch_sink *sink, size_t i, const struct unit_result *result)
+static void take_answer(struct group_sink *sink, size_t i, const struct unit_result *result)
 {
 	struct told *told = (struct told *)sink;
 
@@ -45,7 +45,7 @@ static void take_answer(struct batch_sink *sink, size_t i, const struct unit_res
 		told->error = result->error;
 }
 
-static void take_wake(struct batch_sink *sink, int64_t topic)
+static void take_wake(struct group_sink *sink, int64_t topic)
 {
 	(void)sink, (void)topic;
 }
@@ -53,11 +53,11 @@ static void take_wake(struct batch_sink *sink, int64_t topic)
 static struct told run(struct session *s)
 {
 	struct told told = {.base = {.answer = take_answer, .wake = take_wake}};
-	struct batch_stats stats = {0};
-	struct batch batch;
+	struct group_stats stats = {0};
+	struct group batch;
 
-	batch_init(&batch, s->units, s->result, s->n);
-	batch_run(&batch, s->db, &s->arena, /* resolve_ms= */ 1000, &told.base, &stats);
+	group_init(&batch, s->units, s->result, s->n);
+	group_run(&batch, s->db, &s->arena, /* resolve_ms= */ 1000, &told.base, &stats);
 	return told;
 }
 

@@ -1,5 +1,5 @@
 /*
- * The configuration of the gate, out of any bytes: up to a NUL the text, behind it a path to match.
+ * The configuration of the gate, out of any bytes: up to a NUL the text, after it a path to match.
  *
  *   - findings are printable, and there is an error whenever something was refused;
  *   - every policy that comes out is within its limits;

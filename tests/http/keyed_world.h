@@ -138,7 +138,7 @@ static const char *key_of(int workspace, enum api_key_scope scope)
 	return world.keys[workspace][scope].text;
 }
 
-/* The secret of one key behind the id of another. */
+/* The secret of one key with the id of another. */
 static inline void forge(const struct key *of, const struct key *with, struct key *ret_key)
 {
 	*ret_key = *of;

@@ -77,7 +77,7 @@ static inline bool upstream_read(int fd, struct strbuf *ret_request)
 
 	strbuf_init(ret_request, 8u << 20);
 	while (ret_request->n < want) {
-		/* Byte by byte as long as the length is not known, so that nothing behind the request is taken. */
+		/* Byte by byte as long as the length is not known, so that nothing after the request is taken. */
 		size_t most = want == SIZE_MAX                      ? 1
 			      : want - ret_request->n < sizeof byte ? want - ret_request->n
 								    : sizeof byte;

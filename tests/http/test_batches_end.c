@@ -57,7 +57,7 @@ static void test_cancel_of_what_runs_is_accepted(void **state)
 	service_await(scene->service, "/erase", 1, RUN_ARRIVE_MS);
 	run_why(scene, id, "it is being torn down by the node \"node-a\"");
 	at(scene, "POST", id, "/cancel", NULL, 202, "");
-	/* The money is back before the artifacts are gone, and the end comes behind both. */
+	/* The money is back before the artifacts are gone, and the end comes after both. */
 	at(scene, "GET", id, "", NULL, 200, "");
 	assert_counts(scene, "CANCELLING", 3, 0, 3, 21, 16);
 	assert_balance(scene, 1000 - 5);

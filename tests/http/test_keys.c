@@ -112,7 +112,7 @@ static void test_the_first_key_closes_the_door(void **state)
 	scene_stop(scene, 0);
 }
 
-/* Beyond loopback only with keys, and only behind TLS. */
+/* Beyond loopback only with keys, and only with TLS. */
 static void test_beyond_loopback(void **state)
 {
 	struct scene *scene = *state;

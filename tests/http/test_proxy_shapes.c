@@ -41,7 +41,7 @@ static void refused_requests_are_answered_closed_and_not_forwarded(void **state)
 		if (shape->status <= 0)
 			continue;
 		fd = client_open();
-		/* Behind it stands what a smuggler wants to get through; it may find the door closed already. */
+		/* After it stands what a smuggler wants to get through; it may find the door closed already. */
 		if (client_send(fd, slice_of(shape->bytes, shape->n)))
 			(void)client_send(fd, slice_str(CANARY));
 		reply = read_reply(fd, false);

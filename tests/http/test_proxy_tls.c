@@ -474,7 +474,7 @@ static void large_bodies_go_both_ways(void **state)
 	free(text);
 }
 
-/* The tickets that TLS 1.3 sends behind its greeting are no reason to give a connection up. */
+/* The tickets that TLS 1.3 sends after its greeting are no reason to give a connection up. */
 static void a_connection_is_used_again(void **state)
 {
 	int fd = client_open();

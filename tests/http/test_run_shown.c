@@ -1,6 +1,6 @@
 /*
  * What a run shows of its steps, and the log of the runs, when something has gone wrong: attempt and start stay as they were, also
- * behind a cancel; a compensation that has failed is told of the step that it is for, and of no other; a takeover is told when
+ * after a cancel; a compensation that has failed is told of the step that it is for, and of no other; a takeover is told when
  * it happens.
  */
 #include <setjmp.h>

@@ -306,7 +306,7 @@ static void test_approve(void **state)
 	scene_stop(scene, 0);
 }
 
-/* Of many who decide at once, one has decided; a click too many is told so, by the entry lock or behind it. */
+/* Of many who decide at once, one has decided; a click too many is told so, by the entry lock or after it. */
 static void test_of_two_decisions_one_counts(void **state)
 {
 	struct scene *scene = *state;

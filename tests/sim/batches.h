@@ -139,7 +139,7 @@ static const struct db_stmt stmt_check_history = {
 	.out = "i",
 };
 
-/* Behind the unit that ends it: the totals that are told are those of the batch. */
+/* After the unit that ends it: the totals that are told are those of the batch. */
 static const struct db_stmt stmt_told_totals = {
 	.name = "sim_batch_told_totals",
 	.sql = "SELECT count(*) FROM hx_batch b, hx_subject s, hx_job j WHERE s.id = 1 AND j.action = 'tell'"

@@ -194,7 +194,7 @@ static const struct db_stmt stmt_check = {
 	       "     AND NOT EXISTS (SELECT 1 FROM hx_run_event e WHERE e.name = r.awaits AND e.taken_by IS NULL))"
 	       "   AND NOT (r.awaits IS 'job' AND EXISTS (SELECT 1 FROM hx_subject j WHERE j.id = r.job"
 	       "     AND j.status NOT IN ('COMPLETED', 'PARKED')))),"
-	       /* R7, and nothing is due or owned behind the end */
+	       /* R7, and nothing is due or owned after the end */
 	       " (SELECT count(*) FROM hx_run r JOIN hx_subject s ON s.id = r.subject WHERE r.subject = 1 AND"
 	       "   ((r.due_at IS NOT NULL AND s.owner IS NOT NULL AND s.until > hx_now_ms())"
 	       "    OR (s.status IN " TERMINAL " AND (r.due_at IS NOT NULL OR s.owner IS NOT NULL)))),"

@@ -6,13 +6,13 @@
  *   two workers                         the same due row is read by both: one of them works
  *   a worker, two cancellers            one refund, whoever of them tears down
  *   hold, probe                         a service that dedupes nothing draws an item once
- *   two hands of one fence              beside each other, and a lead behind them
+ *   two hands of one fence              beside each other, and a lead after them
  */
 #include "sim/batches.h"
 
 /* ---- two hands of one fence, beside each other ---- */
 
-/* Behind them: with what they have held, unless their node has died. */
+/* After them: with what they have held, unless their node has died. */
 static bool hands_are_back(const struct sim *sim)
 {
 	return sim->state.actors[0].state == SIM_DONE && sim->state.actors[1].state == SIM_DONE &&

@@ -8,11 +8,11 @@
  *                                            └ its holder is gone ─▶ held, by whichever janitor comes: so its step says
  *
  * The lists, the counts and the unit that writes are the engine's own (flow/entity_orphans.h); what is of this test is that the one
- * is asked for behind the other, which the engine does without a task. A store on SQLite has one writer, so the write is given the
+ * is asked for after the other, which the engine does without a task. A store on SQLite has one writer, so the write is given the
  * entity's lock here. On PostgreSQL a claim may be under way uncommitted while the guard looks: it counts as one that comes later.
  *
  * Both callers keep the first version to their end, as one who was under way, or whose node has not heard of the second. So there
- * are claims that come behind the write, which no guard can see; and a janitor that knows only the second version meets them, beside
+ * are claims that come after the write, which no guard can see; and a janitor that knows only the second version meets them, beside
  * one that still has the first.
  *
  *  O1  When the version is written, nobody is under a claim whose step it does not have.

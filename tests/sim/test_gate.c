@@ -1,6 +1,6 @@
 /*
  * The gate, explored: requests with one key, each the guard of gate/guard.h over the units of gate/record.h, with a fake
- * service behind it whose effects are counted. Nothing renews their leases, and a call may last longer than its lease:
+ * service for it whose effects are counted. Nothing renews their leases, and a call may last longer than its lease:
  * the slow holder and the one who took over from it are both at work then.
  *
  * Besides the invariants G1 to G5 of record.c, which are checked around every unit:

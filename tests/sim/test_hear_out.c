@@ -1,5 +1,5 @@
 /*
- * The simulator's own ways with calls: those that are heard out end in every way behind their lease, a scenario may have an
+ * The simulator's own ways with calls: those that are heard out end in every way after their lease, a scenario may have an
  * outside of its own, and tasks of one node may share a claim. What is looked for is that the schedules are there.
  */
 #include <setjmp.h>

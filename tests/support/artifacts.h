@@ -10,7 +10,7 @@
  *   /tell     the final totals of a batch. It never misbehaves: jobs are tested elsewhere.
  *
  * How it misbehaves is a matter of chance (artifacts_behave). Its effect is there at the beginning of a call or at its end,
- * behind the hold of service_play().
+ * after the hold of service_play().
  *
  * All functions may be called from any thread, and none fails the test, except where they say so.
  */

@@ -15,7 +15,7 @@
 
 #include "support/run_kinds.h"
 
-/* For fixtures. poor: behind items 0 to 2 there is too little for the last. */
+/* For fixtures. poor: after items 0 to 2 there is too little for the last. */
 kind_build batch_open, batch_open_poor, batch_make_held, batch_make_queued, batch_make_loading, batch_lapse,
 	batch_succeed_1, batch_succeed_2, batch_unknown_2, batch_fail_3, batch_make_beside, batch_stop_beside;
 

@@ -163,7 +163,7 @@ static void take(struct task *task, const struct answer *answer)
 	case CLAIM_LOOKING_UP_FINISH:
 		take_finish_looked_up(c, answer);
 		break;
-	case CLAIM_RELEASING: /* won, lost or failed: the janitor is behind us, and the caller hears the action */
+	case CLAIM_RELEASING: /* won, lost or failed: the janitor comes after us, and the caller hears the action */
 		end(c, c->outcome == ACT_INVALID ? HX_INVALID : HX_ACTION_FAILED);
 		break;
 	case CLAIM_DONE:

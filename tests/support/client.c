@@ -95,7 +95,7 @@ static bool send_all(int fd, const char *text, size_t n)
 	return true;
 }
 
-/* The head into reply->head; what was read of the body behind it goes to the body. */
+/* The head into reply->head; what was read of the body after it goes to the body. */
 static bool read_head(int fd, struct reply *reply, size_t *ret_left)
 {
 	char *end = NULL, *length;

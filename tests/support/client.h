@@ -31,7 +31,7 @@ void client_free(struct client *client);
 /* False: there was no answer, or not all of it. The reply is reply_release()d in any case. */
 bool client_call(struct client *client, const char *method, const char *path, const char *body, size_t n,
 		 struct reply *ret_reply);
-/* The same with more fields in its head: lines, each with \r\n behind it. */
+/* The same with more fields in its head: lines, each with \r\n after it. */
 bool client_call_with(struct client *client, const char *method, const char *path, const char *fields, const char *body,
 		      size_t n, struct reply *ret_reply);
 /* Bytes as they are, on a connection of their own, and the answer to them. */

@@ -1,6 +1,6 @@
 /*
  * The nodes of a scene while some of them die, fall silent and come back; and callers that go from one node to the next
- * until one answers, as they would behind a load balancer.
+ * until one answers, as they would with a load balancer.
  *
  * A fleet is driven by the test's own thread, and its functions fail the test. A caller is used by one thread at a time,
  * and fails nothing.

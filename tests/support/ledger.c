@@ -42,7 +42,7 @@ static const struct db_stmt stmt_jobs = {
 	.out = "itiiiitttt",
 };
 
-/* An account of this number, called as jobs are, and behind it its entries. */
+/* An account of this number, called as jobs are, and after it its entries. */
 #define ACCOUNT_OF_NUMBER "{join} WHERE a.workspace = 'default' AND a.name = 'a' || ?1"
 
 static const struct db_stmt stmt_account = {
@@ -61,7 +61,7 @@ static const struct db_stmt stmt_entries = {
 	.out = "iittii",
 };
 
-/* A run of this number, called as jobs are, those that were made beside it, and behind them what they are made of. */
+/* A run of this number, called as jobs are, those that were made beside it, and after them what they are made of. */
 #define RUNS_OF_NUMBER(id)                                                                                             \
 	"{join} WHERE (" id " = ?1 OR (" id " >= 1000000000000000 + ?1 * 100000 AND " id                               \
 	" < 1000000000000000 + (?1 + 1) * 100000))"
@@ -102,7 +102,7 @@ static const struct db_stmt stmt_run_jobs = {
 	.out = "itiiiitttt",
 };
 
-/* The batch of this number, called as runs are, those beside it, and behind them what they are made of and paid from. */
+/* The batch of this number, called as runs are, those beside it, and after them what they are made of and paid from. */
 #define BATCHES_OF_NUMBER(id)                                                                                          \
 	" WHERE (" id " = ?1 OR (" id " >= 1000000000000000 + ?1 * 100000 AND " id                                     \
 	" < 1000000000000000 + (?1 + 1) * 100000))"
@@ -138,7 +138,7 @@ static const struct db_stmt stmt_batch_account = {
 	.out = "ii",
 };
 
-/* Of the keys that the engine makes, what stands behind the id of the batch. */
+/* Of the keys that the engine makes, what stands after the id of the batch. */
 static const struct db_stmt stmt_batch_entries = {
 	.name = "ledger_batch_entries",
 	.sql = "SELECT l.seq, l.amount, CASE WHEN l.key LIKE '/batch%' THEN substr(l.key, 22) ELSE l.key END, l.reason, l.balance,"
@@ -239,7 +239,7 @@ static bool is_expired(const struct db_rows *runs)
 	return runs->n && db_cell(runs, 0, 0)->i == 0 && db_cell(runs, 0, 1)->i > 0;
 }
 
-/* Of each part the statement, and what its rows are called. Behind the subject's own two lines. */
+/* Of each part the statement, and what its rows are called. After the subject's own two lines. */
 struct part {
 	const struct db_stmt *stmt;
 	const char *name;

@@ -130,7 +130,7 @@ static void look_up(struct unit *unit, const struct kind_args *args)
 	subject_look_up(unit, args->subject, args->rival_op);
 }
 
-/* Two subjects in one unit: the second verdict stands behind the first line, so it can be lost late. */
+/* Two subjects in one unit: the second verdict stands after the first line, so it can be lost late. */
 static void transition_two(struct unit *unit, const struct kind_args *args)
 {
 	struct move second = {args->other, open_status, done};

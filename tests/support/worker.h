@@ -31,7 +31,7 @@ void worker_release(struct worker *worker);
 size_t worker_claim(struct worker *worker, size_t max, int64_t wait_ms);
 /*
  * Says something on a job, "complete", "fail" or "heartbeat", under the worker's name and the fence of the claim; with more
- * members behind them, such as ,"output":1 (or empty). Returns the status, and the problem's code (40 bytes, may be NULL).
+ * members after them, such as ,"output":1 (or empty). Returns the status, and the problem's code (40 bytes, may be NULL).
  */
 int worker_say(struct worker *worker, const struct worker_job *job, const char *verb, const char *more, char *ret_code);
 void worker_note_wrong(struct worker *worker, const char *what, const struct reply *reply);

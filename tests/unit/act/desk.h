@@ -108,7 +108,7 @@ static inline struct ticket desk_ticket(struct desk *desk, uint64_t number)
 	return (struct ticket){(struct lane *)(void *)desk, number};
 }
 
-/* The texts are wiped right behind the start: the port must have copied them. */
+/* The texts are wiped right after the start: the port must have copied them. */
 static inline uint64_t desk_start(struct desk *desk, const struct action *action, struct act_call call)
 {
 	char *input = malloc(call.input.n + 1);

@@ -166,7 +166,7 @@ static void test_descriptors_signals_limits(void **state)
 	desk_expect(desk_call(&desk, &action, "{}"), ACT_OK, "\"0 1 2 3 \"");
 	action = sh_action(argv, "sed -n 's/^SigBlk:.*\\(.\\{16\\}\\)$/\"\\1\"/p' /proc/self/status");
 	desk_expect(desk_call(&desk, &action, "{}"), ACT_OK, "\"0000000000000000\"");
-	/* Set just behind the start, so the program waits for it. */
+	/* Set just after the start, so the program waits for it. */
 	action = sh_action(argv, "until [ $(ulimit -n) -le 1024 ] && [ $(ulimit -t) != unlimited ]; do :; done; "
 				 "echo \"[$(ulimit -c), $(ulimit -n)]\"");
 	desk_expect(desk_call(&desk, &action, "{}"), ACT_OK, "[0, ");
@@ -175,7 +175,7 @@ static void test_descriptors_signals_limits(void **state)
 	close(high);
 }
 
-/* The limits at work. They are set just behind the start, the one of time last, so the program waits for that. */
+/* The limits at work. They are set just after the start, the one of time last, so the program waits for that. */
 static void test_limits_from_inside(void **state)
 {
 	static const char wait[] = "until [ $(ulimit -t) != unlimited ]; do :; done";

@@ -78,7 +78,7 @@ static uint64_t mono_us(void)
 	return (uint64_t)clock_mono(clock_system()).ns / 1000;
 }
 
-/* Two that run one behind the other take no more than the time that passed: waiting for a turn is not in it. */
+/* Two that run one after the other take no more than the time that passed: waiting for a turn is not in it. */
 static void test_calls_are_timed_from_their_turn(void **state)
 {
 	uint64_t began = mono_us(), took_us;
@@ -182,7 +182,7 @@ static void test_actions_take_turns(void **state)
 	desk_wait_stats(&desk, 2, 19);
 	assert_int_equal(upstream_count(&u, hanging_most),
 			 2); /* later, who was aborted may still be counted beside the next */
-	/* Two places become free, and whoever else takes one hangs: behind them it would never have its turn. */
+	/* Two places become free, and whoever else takes one hangs: after them it would never have its turn. */
 	desk_abort(&desk, 1);
 	desk_abort(&desk, 2);
 	desk_expect(desk_wait(&desk, quick_one), ACT_OK, "{\"a\":1}");

@@ -225,7 +225,7 @@ static const struct spelling {
 	{"*", "127．0．0．1", HERE}, {"*", "127｡0｡0｡1", HERE}, {"*", "ｌｏｃａｌｈｏｓｔ", HERE},
 	{"*", "ⓛⓞⓒⓐⓛⓗⓞⓢⓣ", HERE}, {"*", "0ｘ7f000001", HERE},
 	{"*", "%31%32%37.0.0.1", HERE}, {"*", "127%2e0%2e0%2e1", HERE}, {"*", "%6cocalhost", HERE},
-	/* behind somebody else's name */
+	/* after somebody else's name */
 	{"*", "example.com@127.0.0.1", HERE}, {"*", "example.com:80@127.0.0.1", HERE},
 	{"*", "8.8.8.8%40@127.0.0.1", HERE}, {"*", "user:pass@localhost", HERE},
 	/* names */

@@ -85,7 +85,7 @@ static void test_page_shows_the_table(void **state)
 	free(page);
 }
 
-/* Each line is there for some answer: none stands behind another that takes all of its. */
+/* Each line is there for some answer: none stands after another that takes all of its. */
 static void test_every_line_is_reached(void **state)
 {
 	(void)state;

@@ -52,7 +52,7 @@ struct upstream {
 	bool stopping, listening;
 	int clients[UPSTREAM_CLIENTS_MAX];
 	size_t live, connections, heads, applied, hanging, hanging_most, gone, twice;
-	char *order; /* the first byte of each body behind a quote, as applied */
+	char *order; /* the first byte of each body after a quote, as applied */
 	char *last;  /* the last request, whole */
 	char url[64];
 };

@@ -1,6 +1,6 @@
 /*
  * The scanner against RFC 8259: a corpus of what is JSON and what is not, each text in a heap block of its exact
- * size, so that the address sanitizer sees every byte that is read behind its end.
+ * size, so that the address sanitizer sees every byte that is read after its end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -198,7 +198,7 @@ static void depth_at_the_limit_and_one_past(void **state)
 	assert_int_equal(JSON_DEPTH_MAX, 64);
 }
 
-/* The stack must come back as it was: 64 deep, many times, with every kind of bracket behind every other. */
+/* The stack must come back as it was: 64 deep, many times, with every kind of bracket after every other. */
 static void depth_is_given_back(void **state)
 {
 	static char text[64 * 1024];

@@ -172,7 +172,7 @@ static void strings_end_at_their_quote(void **state)
 			}
 			exact[1 + at] = '"';
 			assert_ptr_equal(json_string_end(exact, exact + n + 2), exact + at + 2);
-			exact[1 + at] = '\\'; /* behind the last x it hides the closing quote */
+			exact[1 + at] = '\\'; /* after the last x it hides the closing quote */
 			assert_ptr_equal(json_string_end(exact, exact + n + 2), exact + n + 2);
 			if (at > 0) {
 				exact[at] = '\\';

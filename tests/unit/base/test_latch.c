@@ -35,7 +35,7 @@ static void opened_before(void **state)
 	latch_release(&errand.latch);
 }
 
-/* Many times, so that the wait comes before the opening as well as behind it. */
+/* Many times, so that the wait comes before the opening as well as after it. */
 static void opened_by_another_thread(void **state)
 {
 	(void)state;

@@ -211,7 +211,7 @@ static void a_line_at_the_limit_and_past_it(void **state)
 
 			bool is_cut = json_find(line, slice_str("cut"), &cut);
 
-			/* The field behind is there exactly if nothing was cut. */
+			/* The field after is there exactly if nothing was cut. */
 			assert_true(is_cut == !json_find(line, slice_str("n"), &cut));
 			was_cut = is_cut;
 			out.form = LOG_FORM_HUMAN;

@@ -160,8 +160,7 @@ static void a_migration_that_fails_leaves_nothing_behind(void **state)
 	struct hx_error err;
 	char *dump, *after;
 
-	script(db,
-	       "CREATE TABLE hx_history (of, somebody, elses)"); /* in the way of ours, which comes behind subject */
+	script(db, "CREATE TABLE hx_history (of, somebody, elses)"); /* in the way of ours, which comes after subject */
 	dump = text_of(db, &stmt_dump);
 	assert_int_not_equal(migrate_run(db, &status, &err), HX_OK);
 	assert_non_null(strstr(err.detail, "history"));

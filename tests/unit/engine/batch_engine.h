@@ -438,7 +438,7 @@ static inline struct batch_cancel cancel(int64_t subject)
 	return cancel;
 }
 
-/* What holds of money behind the end of the only batch. */
+/* What holds of money after the end of the only batch. */
 static inline void assert_books(int64_t subject, int64_t opening)
 {
 	struct batch_row row = look(subject);

@@ -60,7 +60,7 @@ static void a_cancel_in_the_middle_gives_all_back(void **state)
 	open_gate(SIZE_MAX);
 	AWAIT(DEADLINE_MS, is_in(batch, BATCH_CANCELLED));
 	row = look(batch);
-	assert_int_equal(service.calls, 10 + CONCURRENCY); /* nothing was begun behind the flag */
+	assert_int_equal(service.calls, 10 + CONCURRENCY); /* nothing was begun after the flag */
 	assert_int_equal(row.cancelled, 50);
 	assert_int_equal(row.refunded, cost_of(10 + CONCURRENCY));
 	assert_int_equal(row.charged, row.refunded);
@@ -198,7 +198,7 @@ static void a_caller_tears_down_what_it_has_seized(void **state)
 	assert_int_equal(service.calls, 0);
 }
 
-/* Its canceller was lost behind the seize: the claim lapses, and the janitor finds it. */
+/* Its canceller was lost after the seize: the claim lapses, and the janitor finds it. */
 static void what_a_lost_canceller_has_seized_is_torn_down(void **state)
 {
 	int64_t batch;

@@ -1,6 +1,6 @@
 /*
  * A batch over a real store, one node alone: its tenures turn by turn, what is called with which key, what the rows and the
- * books say behind each of them. Races and crashes are explored in tests/sim/test_batch.c, the units one by one in
+ * books say after each of them. Races and crashes are explored in tests/sim/test_batch.c, the units one by one in
  * tests/contract/test_batch_units.c.
  */
 #include "batch_turns.h"

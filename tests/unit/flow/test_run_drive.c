@@ -1,5 +1,5 @@
 /*
- * Driving a run over a real store, one node alone: what is called with which key and attempt, what the rows say behind
+ * Driving a run over a real store, one node alone: what is called with which key and attempt, what the rows say after
  * each drive, how the version rises. Races and crashes are explored in tests/sim/test_run.c.
  */
 #include "unit/flow/driven_run.h"
@@ -282,7 +282,7 @@ static bool stood(struct world *w)
 	return db_cell(&w->result.rows[0], 0, 0)->type != DB_NULL;
 }
 
-/* A compensation needs the row of the run for itself: what the step was that had failed is there again behind it. */
+/* A compensation needs the row of the run for itself: what the step was that had failed is there again after it. */
 static void test_what_had_failed_outlives_its_cancel(void **state)
 {
 	static const struct script fails[] = {{ACT_OK, "1"}, {ACT_FAILED_FOR_GOOD, "no"}, {0}},

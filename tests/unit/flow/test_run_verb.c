@@ -156,7 +156,7 @@ static struct run_verb_request request(enum run_verb_kind kind)
 	};
 }
 
-/* What the world does in the middle: a script behind the n-th commit, or its answer lost. */
+/* What the world does in the middle: a script after the n-th commit, or its answer lost. */
 struct trouble {
 	unsigned at;
 	const char *script;

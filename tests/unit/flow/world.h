@@ -174,7 +174,7 @@ static inline int64_t hand_wakes_ms(const struct hand *h)
 	return h->answer.now.ms + (h->ask.until.ns - h->answer.mono.ns) / 1000000;
 }
 
-/* Until it wakes; the next answer comes behind that. */
+/* Until it wakes; the next answer comes after that. */
 static inline void hand_sleep_out(struct hand *h)
 {
 	h->answer.now.ms = hand_wakes_ms(h);

@@ -102,7 +102,7 @@ static void what_is_no_key(void **state)
 		"a,",
 		",a",
 		",",
-		/* parameters, and whatever else stands behind the quote */
+		/* parameters, and whatever else stands after the quote */
 		"\"k\";a=1",
 		"\"k\";a",
 		"\"k\";",

@@ -366,7 +366,7 @@ static void a_look_goes_through_in_slices(void **state)
 	}
 	assert_int_equal(found, 5);
 	reply = look("odd", 0, 100);
-	assert_int_equal(reply.sights_n, GATE_SIGHTS_MAX); /* it stops there, and goes on behind the last of them */
+	assert_int_equal(reply.sights_n, GATE_SIGHTS_MAX); /* it stops there, and goes on after the last of them */
 	reply = look("odd", reply.next, 100);
 	assert_int_equal(reply.sights_n, 2);
 	assert_int_equal(reply.next, 0);

@@ -173,7 +173,7 @@ static void refused_is_not_done(void **state)
 	assert_false(errands[1].maybe_done);
 }
 
-/* QUIT is answered and ends the connection: what comes behind it in its pipeline is lost. */
+/* QUIT is answered and ends the connection: what comes after it in its pipeline is lost. */
 static void lost_is_perhaps_done_and_not_repeated(void **state)
 {
 	struct errand ping = {.verb = "PING"};

@@ -4,7 +4,7 @@
  *   ```json definition          a whole one; the first of each kind is also the frame for the others
  *   ```json step                one or more steps, in place of those of the frame
  *   ```json run-step            the same for a run
- *   ```json batch               the fields of a batch, in place of those of the frame behind its actions
+ *   ```json batch               the fields of a batch, in place of those of the frame after its actions
  *   ```json actions             one or more actions, beside those of the frame
  *   ```json config              a configuration
  *   ```json step bad rule 4     refused, by rule 4 and nothing else
@@ -16,7 +16,7 @@
 #define DOCUMENT "docs/definitions.md"
 
 struct example {
-	char kind[32]; /* the word behind "json" */
+	char kind[32]; /* the word after "json" */
 	char rule[32]; /* empty: it is a good one */
 	const char *text;
 	size_t line;

@@ -167,7 +167,7 @@ static void numbers_are_exact(void **state)
 	gives(".input.total > 1000", "true");
 }
 
-/* Each is less than all behind it; the members of a group are equal. */
+/* Each is less than all after it; the members of a group are equal. */
 static void one_order(void **state)
 {
 	static const char *const ranked[] = {"null",

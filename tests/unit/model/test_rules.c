@@ -278,7 +278,7 @@ static void rule_7_only_for_those_who_may_fire(void **state)
 	parse_clean(close_step(
 		"'claim_state': {'admin': ['closing', 'approved']}, 'successful_state': {'admin': 'closed'}, "
 		"'action': 'Close'"));
-	/* After-effects run behind the commit, under the lease of their job. */
+	/* After-effects run after the commit, under the lease of their job. */
 	parse(close_step("'successful_state': 'closed', 'success_after_effect': ['Close']"));
 	assert_int_equal(findings.errors, 0);
 	parse(close_step("'successful_state': 'closed', 'action': 'Mail'"));

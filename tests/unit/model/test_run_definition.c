@@ -72,7 +72,7 @@ static const char *with_steps(const char *steps)
 		steps);
 }
 
-/* A step of these fields, called s, and one behind it, so that a condition has something to decide. */
+/* A step of these fields, called s, and one after it, so that a condition has something to decide. */
 static const char *with_step(const char *fields)
 {
 	return with_steps(text_printf(&arena, "{ 'name': 's', %s },\n{ 'name': 'z', 'type': 'approval' }", fields));
@@ -542,7 +542,7 @@ static void what_nothing_reaches(void **state)
 	(void)parsed(with_steps(CONDITION("c", ", 'then': 'b', 'else': 'd'") APPROVAL("a") APPROVAL("b") LAST("d")));
 	assert_int_equal(findings.warnings, 1);
 	assert_said("r.json:7: warning: workflow w, step a: unreached: nothing reaches this step", NULL);
-	/* Behind what is not reached: only by a jump from there. */
+	/* After what is not reached: only by a jump from there. */
 	(void)parsed(with_steps(CONDITION("c", ", 'then': 'e', 'else': 'f'") CONDITION("d", ", 'then': 'e'")
 					APPROVAL("x") APPROVAL("e") LAST("f")));
 	assert_int_equal(findings.warnings, 2);

@@ -1,5 +1,5 @@
 /*
- * A server without sockets: hands requests to a handler and shows the bytes of its answer. For what stands behind the
+ * A server without sockets: hands requests to a handler and shows the bytes of its answer. For what stands after the
  * connection: routers, problems, exchanges.
  */
 #ifndef HX_TESTS_UNIT_SERVE_DESK_H

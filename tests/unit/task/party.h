@@ -254,7 +254,7 @@ static inline void caller_done(struct seat *seat, enum hx_code code)
 	pthread_mutex_unlock(&meeting);
 }
 
-/* Behind the init of its task. */
+/* After the init of its task. */
 static inline void caller_sit(struct caller *c, struct task *task)
 {
 	c->done = false;

@@ -124,12 +124,12 @@ static void it_is_heard_after_a_lost_beat_and_there_are_no_more_beats(void **sta
 	assert_int_equal(ask_lane(party.lane, build_release, 1, /* fence= */ 1).verdict, UNIT_WON);
 	party_pass_ms(LEASE_MS / 3);
 	AWAIT(party_stats().claims_lost == 1);
-	lost = party_stats().batch.lost;
+	lost = party_stats().group.lost;
 	for (int i = 0; i < 10; i++) {
 		party_pass_ms(LEASE_MS / 3);
 		(void)until_of(party.lane);
 	}
-	assert_int_equal(party_stats().batch.lost, lost);
+	assert_int_equal(party_stats().group.lost, lost);
 	answer_late(ACT_OK);
 }
 

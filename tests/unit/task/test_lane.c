@@ -53,9 +53,9 @@ static void every_transition_of_every_thread_is_answered(void **state)
 		assert_int_equal(version_of(subject), 21);
 	lane_stop(party.lane, 0);
 	stats = party_stats(); /* of the last round too */
-	assert_int_equal(stats.batch.units, 64 + 64 * (10 + 20) + 64);
-	assert_int_equal(stats.batch.won, stats.batch.units);
-	assert_int_equal(stats.rounds, stats.batch.batches);
+	assert_int_equal(stats.group.units, 64 + 64 * (10 + 20) + 64);
+	assert_int_equal(stats.group.won, stats.group.units);
+	assert_int_equal(stats.rounds, stats.group.groups);
 }
 
 static void of_many_who_saw_the_same_version_one_wins(void **state)
@@ -94,15 +94,15 @@ static void what_waits_together_is_committed_together(void **state)
 		struct lane_stats before;
 
 		hold_lane(party.lane, &holder);
-		before = party_stats(); /* the holder's own batch is behind us */
+		before = party_stats(); /* the holder's own batch is done */
 		for (size_t i = 0; i < loads[load].n; i++) {
 			caller_move(&callers[i], 1, /* version= */ 1 + (int64_t)load);
 			submit(party.lane, &callers[i]);
 		}
 		let_lane_go();
 		AWAIT(count_done(callers, loads[load].n) == loads[load].n);
-		AWAIT(party_stats().batch.units - before.batch.units == loads[load].n);
-		assert_int_equal(party_stats().batch.batches - before.batch.batches, loads[load].batches);
+		AWAIT(party_stats().group.units - before.group.units == loads[load].n);
+		assert_int_equal(party_stats().group.groups - before.group.groups, loads[load].batches);
 		assert_int_equal(callers[0].code, HX_OK); /* in order: the first one wins */
 		for (size_t i = 1; i < loads[load].n; i++)
 			assert_int_equal(callers[i].code, HX_CONCURRENCY_ERROR);
@@ -125,7 +125,7 @@ static void under_load_batches_grow_by_themselves(void **state)
 		pthread_join(walkers[i].thread, NULL);
 	lane_stop(party.lane, 0);
 	after = party_stats();
-	assert_true(after.batch.units - before.batch.units > after.batch.batches - before.batch.batches);
+	assert_true(after.group.units - before.group.units > after.group.groups - before.group.groups);
 }
 
 static void build_odd_one(struct unit *unit, const struct probe *p)
@@ -155,7 +155,7 @@ static void one_whose_data_is_refused_fails_alone(void **state)
 	for (size_t i = 0; i < 100; i++)
 		assert_int_equal(callers[i].probe.verdict, i == 37 ? UNIT_FAILED : UNIT_WON);
 	assert_int_equal(callers[37].probe.error, HX_DATA_ERROR);
-	assert_true(party_stats().batch.bisected > 0);
+	assert_true(party_stats().group.bisected > 0);
 }
 
 /* ---- back-pressure ---- */

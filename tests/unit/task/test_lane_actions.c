@@ -364,7 +364,7 @@ static void what_is_woken_here_is_woken_in_every_lane_of_the_node(void **state)
 	lane_set_peers(party.lane, lanes, 2);
 	lane_set_peers(other, lanes, 2);
 	for (int round = 0; round < 2; round++) { /* few wakes, then more than fit */
-		size_t n = round ? BATCH_UNITS_MAX : 3;
+		size_t n = round ? GROUP_UNITS_MAX : 3;
 
 		caller_sleep(&sleepers[0], START_MS + FAR_AWAY_MS, /* topic= */ UNIT_WAKES_MAX);
 		caller_sleep(&sleepers[1], START_MS + FAR_AWAY_MS, /* topic= */ (int64_t)n * UNIT_WAKES_MAX - 1);

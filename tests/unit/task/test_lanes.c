@@ -15,7 +15,7 @@ static struct lane_options options_for(const char *url)
 		.migrate = true,
 		.clock = &clock_by_hand.clock,
 		.node = "here",
-		.node_number = ID_NODE_MAX, /* the numbers behind it begin at 0 again */
+		.node_number = ID_NODE_MAX, /* the numbers after it begin at 0 again */
 		.seats_max = 100,
 		.resolve_ms = 1000,
 	};
@@ -105,9 +105,9 @@ static void stats_are_the_sum(void **state)
 	assert_int_equal(ask_lane(lanes_of(&lanes, 1), build_create, 1, 0).verdict, UNIT_LOST);
 	lanes_stop(&lanes, 0);
 	lanes_read_stats(&lanes, &stats);
-	assert_int_equal(stats.batch.units, 6);
-	assert_int_equal(stats.batch.won, 5);
-	assert_int_equal(stats.batch.lost, 1);
+	assert_int_equal(stats.group.units, 6);
+	assert_int_equal(stats.group.won, 5);
+	assert_int_equal(stats.group.lost, 1);
 	lanes_close(&lanes);
 }
 
@@ -151,7 +151,7 @@ static void postgres_has_several_lanes_and_a_pulse(void **state)
 	lanes_stop(&lanes, 0);
 	for (size_t i = 0; i < N; i++) {
 		lane_read_stats(lanes.lanes[i], &one);
-		used += one.batch.won > 0;
+		used += one.group.won > 0;
 	}
 	assert_int_equal(used, N);
 	lanes_close(&lanes);

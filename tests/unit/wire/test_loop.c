@@ -121,7 +121,7 @@ static void deadlines_expire_in_their_order(void **state)
 	loop_round(&loop, clock.mono);
 	assert_int_equal(expired_n, 1);
 	assert_int_equal(expired[0], 0);
-	deadline_set(&queue, &items[0], loop.now); /* again, behind the other */
+	deadline_set(&queue, &items[0], loop.now); /* again, after the other */
 	fake_clock_advance_ms(&clock, 100);
 	loop_round(&loop, clock.mono);
 	assert_int_equal(expired_n, 3);

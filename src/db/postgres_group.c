@@ -1,5 +1,5 @@
 /*
- * A batch of units on PostgreSQL: as few trips as the verdicts allow.
+ * A group of units on PostgreSQL: as few trips as the verdicts allow.
  *
  *   trip 1   BEGIN · lock the subjects, sorted, and note the xid · first lines of all plain units
  *            ── the verdicts are read ──
@@ -14,9 +14,9 @@
  * fence instead of waiting for the verdicts would be wrong: a loser computes the same numbers.)
  *
  * The locks are a statement of their own and not a CTE of the first line. READ COMMITTED takes one snapshot
- * per statement, so whatever runs behind the locks sees all that their former holders committed; inside one
+ * per statement, so whatever runs after the locks sees all that their former holders committed; inside one
  * statement the snapshot would be older than the lock, and a line that reads (look_up, history) would see the
- * past. They are taken in the order of the ids, the same on every node; groups go in the order of their
+ * past. They are taken in the order of the ids, the same on every node; peers go in the order of their
  * statements' names, so that rows without a subject are met in one order too.
  *
  * In a transaction with a limit (driver.h) every trip begins with what is left of it, for statements and for locks, and has one
@@ -24,7 +24,7 @@
  * under the same limit. The COMMIT has none: a server that is told to leave off while it waits for its standby says that
  * all is well.
  *
- * Invariant: at most one unit of a subject per batch. In set form a row that is hit twice is changed once, and
+ * Invariant: at most one unit of a subject per group. In set form a row that is hit twice is changed once, and
  * the second unit would be told that it lost to nobody.
  */
 #include <stdio.h>
@@ -33,7 +33,7 @@
 #include "db/postgres.h"
 #include "db/postgres_guard.h"
 
-#define SET_BYTES_MAX (8u << 20) /* one set execution; a larger group goes in several */
+#define SET_BYTES_MAX (8u << 20) /* one set execution; more goes in several */
 
 static const struct db_stmt stmt_begin = {.name = "begin", .sql = "BEGIN", .in = "", .out = ""};
 /* The spelling that PostgreSQL 12 knows too; from 13 on it is pg_current_xact_id(). */
@@ -60,7 +60,7 @@ static const struct db_stmt stmt_savepoint = {.name = "savepoint", .sql = "SAVEP
 static const struct db_stmt stmt_undo = {.name = "undo", .sql = "ROLLBACK TO hx_unit", .in = "", .out = ""};
 static const struct db_stmt stmt_keep = {.name = "keep", .sql = "RELEASE hx_unit", .in = "", .out = ""};
 
-struct batch {
+struct group {
 	struct pg *pg;
 	struct unit *const *units;
 	size_t n;
@@ -71,14 +71,14 @@ struct batch {
 
 /* The units whose line runs in one execution: `unit` holds their indices; the ordinal is the place in it + 1. */
 struct share {
-	struct batch *batch;
+	struct group *group;
 	unsigned line;
 	size_t n;
 	const size_t *unit;
 };
 
-/* Units of one phase with the same statement, all of which have the line behind it that it carries, or none. */
-struct group {
+/* Units of one phase with the same statement, all of which have the line after it that it carries, or none. */
+struct peers {
 	const struct db_stmt *stmt;
 	bool carrying;
 	bool counts; /* some line of it decides: its rows must be told apart */
@@ -88,12 +88,12 @@ struct group {
 
 static enum hx_code too_large(struct hx_error *err)
 {
-	return error_set(err, HX_TOO_LARGE, "postgres: the batch is too large for its memory");
+	return error_set(err, HX_TOO_LARGE, "postgres: the group is too large for its memory");
 }
 
 /* ---- answers ---- */
 
-static void judge(struct batch *b, size_t unit, unsigned line, size_t rows_n)
+static void judge(struct group *b, size_t unit, unsigned line, size_t rows_n)
 {
 	enum unit_rule rule = b->units[unit]->lines[line].rule;
 
@@ -113,7 +113,7 @@ static void fill_row(const PGresult *res, int row, int skip, const struct db_stm
 static enum hx_code take_row(void *context, const struct db_stmt *stmt, const PGresult *res, struct hx_error *err)
 {
 	const struct share *share = context;
-	struct batch *b = share->batch;
+	struct group *b = share->group;
 	size_t n = (size_t)PQntuples(res), columns = strlen(stmt->out);
 	struct db_value *cells = n && columns ? arena_alloc(b->arena, n * columns * sizeof *cells) : NULL;
 	enum hx_code code = columns ? pg_check_columns(res, stmt, /* skip= */ 0, err) : HX_OK;
@@ -151,7 +151,7 @@ static enum hx_code count_rows(const struct share *share, const struct db_stmt *
 static enum hx_code take_set(void *context, const struct db_stmt *stmt, const PGresult *res, struct hx_error *err)
 {
 	const struct share *share = context;
-	struct batch *b = share->batch;
+	struct group *b = share->group;
 	size_t n = (size_t)PQntuples(res), columns = strlen(stmt->out);
 	enum hx_code code = pg_check_columns(res, stmt, /* skip= */ 1, err);
 
@@ -191,7 +191,7 @@ static enum hx_code take_xid(void *context, const struct db_stmt *stmt, const PG
 	return HX_OK;
 }
 
-/* ---- the head of a batch ---- */
+/* ---- the head of a group ---- */
 
 static int by_id(const void *a, const void *b)
 {
@@ -200,7 +200,7 @@ static int by_id(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void send_locks(struct batch *b, struct pg_trip *trip, size_t n)
+static void send_locks(struct group *b, struct pg_trip *trip, size_t n)
 {
 	int64_t *ids = arena_alloc(b->arena, n * sizeof *ids);
 
@@ -218,7 +218,7 @@ static void send_locks(struct batch *b, struct pg_trip *trip, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct db_value id = db_int(ids[i]);
 
-		ASSERT(i == 0 || ids[i] != ids[i - 1]); /* one unit of a subject per batch */
+		ASSERT(i == 0 || ids[i] != ids[i - 1]); /* one unit of a subject per group */
 		pg_array_add(&b->pg->arrays[0], &id);
 	}
 	pg_array_end(&b->pg->arrays[0], n);
@@ -226,7 +226,7 @@ static void send_locks(struct batch *b, struct pg_trip *trip, size_t n)
 }
 
 /* Locks alone leave nothing behind to be in doubt about. */
-static bool writes(const struct batch *b)
+static bool writes(const struct group *b)
 {
 	for (size_t i = 0; i < b->n; i++)
 		for (unsigned line = 0; line < b->units[i]->lines_n; line++)
@@ -236,7 +236,7 @@ static bool writes(const struct batch *b)
 }
 
 /* Local to the transaction, and gone with a savepoint that is undone: so it is said in every trip. */
-static void send_limit(struct batch *b, struct pg_trip *trip)
+static void send_limit(struct group *b, struct pg_trip *trip)
 {
 	char left[24];
 	struct db_value param;
@@ -248,7 +248,7 @@ static void send_limit(struct batch *b, struct pg_trip *trip)
 	pg_trip_row(trip, &stmt_limit, &param, /* take= */ NULL, NULL);
 }
 
-static void send_head(struct batch *b, struct pg_trip *trip)
+static void send_head(struct group *b, struct pg_trip *trip)
 {
 	size_t locks_n = 0;
 
@@ -270,7 +270,7 @@ static void send_head(struct batch *b, struct pg_trip *trip)
 
 /* ---- phases ---- */
 
-static struct share *share_new(struct batch *b, unsigned line, const size_t *unit, size_t n)
+static struct share *share_new(struct group *b, unsigned line, const size_t *unit, size_t n)
 {
 	struct share *share = arena_alloc(b->arena, sizeof *share);
 
@@ -279,7 +279,7 @@ static struct share *share_new(struct batch *b, unsigned line, const size_t *uni
 	return share;
 }
 
-static void send_line(struct batch *b, struct pg_trip *trip, unsigned line, const size_t *unit)
+static void send_line(struct group *b, struct pg_trip *trip, unsigned line, const size_t *unit)
 {
 	struct share *share = share_new(b, line, unit, 1);
 	const struct unit_line *l = &b->units[*unit]->lines[line];
@@ -299,7 +299,7 @@ static size_t bytes_of(const struct unit_line *line)
 	return bytes;
 }
 
-static void send_set(struct batch *b, struct pg_trip *trip, unsigned line, const size_t *unit, size_t n)
+static void send_set(struct group *b, struct pg_trip *trip, unsigned line, const size_t *unit, size_t n)
 {
 	const struct db_stmt *stmt = b->units[*unit]->lines[line].stmt;
 	struct share *share = share_new(b, line, unit, n);
@@ -317,30 +317,30 @@ static void send_set(struct batch *b, struct pg_trip *trip, unsigned line, const
 }
 
 /* In slices of at most SET_BYTES_MAX, of at least one unit each. */
-static void send_group(struct batch *b, struct pg_trip *trip, const struct group *group, unsigned line)
+static void send_peers(struct group *b, struct pg_trip *trip, const struct peers *peers, unsigned line)
 {
-	bool has_set = stmt_has_set_form(group->stmt) &&
-		       (group->stmt->out[0] || group->stmt->counted || !group->counts) &&
-		       group->carrying == (group->stmt->carries != NULL);
+	bool has_set = stmt_has_set_form(peers->stmt) &&
+		       (peers->stmt->out[0] || peers->stmt->counted || !peers->counts) &&
+		       peers->carrying == (peers->stmt->carries != NULL);
 
-	for (size_t from = 0, to; from < group->n && !trip->code; from = to) {
-		size_t bytes = bytes_of(&b->units[group->unit[from]]->lines[line]);
+	for (size_t from = 0, to; from < peers->n && !trip->code; from = to) {
+		size_t bytes = bytes_of(&b->units[peers->unit[from]]->lines[line]);
 
-		for (to = from + 1; to < group->n && has_set; to++) {
-			bytes += bytes_of(&b->units[group->unit[to]]->lines[line]);
+		for (to = from + 1; to < peers->n && has_set; to++) {
+			bytes += bytes_of(&b->units[peers->unit[to]]->lines[line]);
 			if (bytes > SET_BYTES_MAX)
 				break;
 		}
-		if (to - from > 1 || group->carrying)
-			send_set(b, trip, line, group->unit + from, to - from);
+		if (to - from > 1 || peers->carrying)
+			send_set(b, trip, line, peers->unit + from, to - from);
 		else
-			send_line(b, trip, line, group->unit + from);
+			send_line(b, trip, line, peers->unit + from);
 	}
 }
 
 static int by_name(const void *a, const void *b)
 {
-	const struct group *x = a, *y = b;
+	const struct peers *x = a, *y = b;
 	int order = strcmp(x->stmt->name, y->stmt->name);
 
 	return order ? order : (int)x->carrying - (int)y->carrying;
@@ -352,19 +352,19 @@ static bool carries(const struct unit *unit, unsigned line)
 	       unit->lines[line].stmt->carries == unit->lines[line + 1].stmt;
 }
 
-static struct group *group_of(struct group groups[], size_t *n, const struct unit *unit, unsigned line)
+static struct peers *peers_of(struct peers lots[], size_t *n, const struct unit *unit, unsigned line)
 {
 	const struct db_stmt *stmt = unit->lines[line].stmt;
 	bool carrying = carries(unit, line);
 
 	for (size_t g = 0; g < *n; g++)
-		if (groups[g].stmt == stmt && groups[g].carrying == carrying)
-			return &groups[g];
-	groups[*n] = (struct group){.stmt = stmt, .carrying = carrying};
-	return &groups[(*n)++];
+		if (lots[g].stmt == stmt && lots[g].carrying == carrying)
+			return &lots[g];
+	lots[*n] = (struct peers){.stmt = stmt, .carrying = carrying};
+	return &lots[(*n)++];
 }
 
-static bool takes_part(const struct batch *b, size_t i, unsigned line)
+static bool takes_part(const struct group *b, size_t i, unsigned line)
 {
 	return line < b->units[i]->lines_n && b->results[i].verdict == UNIT_WON && unit_is_plain(b->units[i]) &&
 	       !stmt_is_empty(b->units[i]->lines[line].stmt, STMT_POSTGRES_ROW) &&
@@ -372,7 +372,7 @@ static bool takes_part(const struct batch *b, size_t i, unsigned line)
 }
 
 /* The first line from `line` on that some unit still has to run, or UNIT_LINES_MAX. */
-static unsigned next_phase(const struct batch *b, unsigned line)
+static unsigned next_phase(const struct group *b, unsigned line)
 {
 	for (; line < UNIT_LINES_MAX; line++)
 		for (size_t i = 0; i < b->n; i++)
@@ -382,42 +382,42 @@ static unsigned next_phase(const struct batch *b, unsigned line)
 }
 
 /* Sends the line of all plain units that are still in. */
-static void send_phase(struct batch *b, struct pg_trip *trip, unsigned line)
+static void send_phase(struct group *b, struct pg_trip *trip, unsigned line)
 {
-	struct group *groups = arena_alloc(b->arena, b->n * sizeof *groups);
+	struct peers *lots = arena_alloc(b->arena, b->n * sizeof *lots);
 	size_t *members = arena_alloc(b->arena, b->n * sizeof *members);
-	size_t groups_n = 0;
+	size_t lots_n = 0;
 
-	if (!groups || !members) {
+	if (!lots || !members) {
 		trip->code = too_large(b->err);
 		return;
 	}
 	for (size_t i = 0; i < b->n; i++) {
 		if (takes_part(b, i, line)) {
-			struct group *group = group_of(groups, &groups_n, b->units[i], line);
+			struct peers *peers = peers_of(lots, &lots_n, b->units[i], line);
 
-			group->n++;
-			group->counts |= b->units[i]->lines[line].rule != UNIT_ANY;
+			peers->n++;
+			peers->counts |= b->units[i]->lines[line].rule != UNIT_ANY;
 		}
 	}
-	qsort(groups, groups_n, sizeof *groups, by_name);
-	for (size_t g = 0; g < groups_n; g++) {
-		groups[g].unit = members;
-		members += groups[g].n;
-		groups[g].n = 0;
+	qsort(lots, lots_n, sizeof *lots, by_name);
+	for (size_t g = 0; g < lots_n; g++) {
+		lots[g].unit = members;
+		members += lots[g].n;
+		lots[g].n = 0;
 	}
 	for (size_t i = 0; i < b->n; i++) {
 		if (takes_part(b, i, line)) {
-			struct group *group = group_of(groups, &groups_n, b->units[i], line);
+			struct peers *peers = peers_of(lots, &lots_n, b->units[i], line);
 
-			group->unit[group->n++] = i;
+			peers->unit[peers->n++] = i;
 		}
 	}
-	for (size_t g = 0; g < groups_n; g++)
-		send_group(b, trip, &groups[g], line);
+	for (size_t g = 0; g < lots_n; g++)
+		send_peers(b, trip, &lots[g], line);
 }
 
-static enum hx_code run_plain(struct batch *b)
+static enum hx_code run_plain(struct group *b)
 {
 	struct pg_trip trip;
 	enum hx_code code;
@@ -438,9 +438,9 @@ static enum hx_code run_plain(struct batch *b)
 	return pg_trip_finish(&trip);
 }
 
-/* ---- units that can lose behind their first line ---- */
+/* ---- units that can lose after their first line ---- */
 
-static void send_guarded(struct batch *b, struct pg_trip *trip, unsigned line, const size_t *unit)
+static void send_guarded(struct group *b, struct pg_trip *trip, unsigned line, const size_t *unit)
 {
 	bool foreign = b->units[*unit]->lines[line].stmt->foreign;
 
@@ -452,7 +452,7 @@ static void send_guarded(struct batch *b, struct pg_trip *trip, unsigned line, c
 }
 
 /* *open says whether a savepoint of an earlier unit still has to be released; it is taken along. */
-static enum hx_code run_under_savepoint(struct batch *b, size_t i, bool *open)
+static enum hx_code run_under_savepoint(struct group *b, size_t i, bool *open)
 {
 	const struct unit *unit = b->units[i];
 	size_t *self = arena_alloc(b->arena, sizeof *self);
@@ -506,7 +506,7 @@ static int by_subject(const void *a, const void *b)
  * In the order of their subjects, the same on every node: what they insert under a key of the user's is not locked by
  * then, and two nodes that meet the same keys in different orders would wait for each other.
  */
-static enum hx_code run_others(struct batch *b)
+static enum hx_code run_others(struct group *b)
 {
 	struct turn *turns = arena_alloc(b->arena, b->n * sizeof *turns);
 	enum hx_code code = turns ? HX_OK : too_large(b->err);
@@ -531,7 +531,7 @@ static enum hx_code run_others(struct batch *b)
 	return code;
 }
 
-static enum hx_code check_deferred(struct batch *b)
+static enum hx_code check_deferred(struct group *b)
 {
 	struct pg_trip trip;
 
@@ -547,7 +547,7 @@ static enum hx_code check_deferred(struct batch *b)
 enum hx_code pg_execute(struct db *db, struct unit *const units[], size_t n, struct unit_result results[],
 			struct arena *arena, struct hx_error *err)
 {
-	struct batch b = {(struct pg *)db, units, n, results, arena, err};
+	struct group b = {(struct pg *)db, units, n, results, arena, err};
 	enum hx_code code;
 
 	for (size_t i = 0; i < n; i++) {

@@ -1,5 +1,5 @@
 /*
- * Units to batch, and a batch through its phases, over a driver that does what the test says.
+ * Units to group, and a group through its phases, over a driver that does what the test says.
  *
  * The fake driver keeps a diary in letters, the sink writes into the same one, and a test compares it with what
  * must have happened, in order:
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "task/batch.h"
+#include "task/group.h"
 
 #define CALLS_MAX 64
 
@@ -136,19 +136,19 @@ static const struct db_driver fake_driver = {
 
 static const struct db_stmt stmt = {.name = "test_guarded", .sql = "", .in = "", .out = "i", .fenced = true};
 static struct fake fake;
-static struct unit units[BATCH_UNITS_MAX];
-static struct unit *unit_pointers[BATCH_UNITS_MAX];
-static struct unit_result results[BATCH_UNITS_MAX];
+static struct unit units[GROUP_UNITS_MAX];
+static struct unit *unit_pointers[GROUP_UNITS_MAX];
+static struct unit_result results[GROUP_UNITS_MAX];
 static struct arena arena;
-static struct batch_stats stats;
-static unsigned answers[BATCH_UNITS_MAX];
-static enum unit_verdict verdicts[BATCH_UNITS_MAX];
-static struct hx_error errors[BATCH_UNITS_MAX];
+static struct group_stats stats;
+static unsigned answers[GROUP_UNITS_MAX];
+static enum unit_verdict verdicts[GROUP_UNITS_MAX];
+static struct hx_error errors[GROUP_UNITS_MAX];
 
-static void take_answer(struct batch_sink *sink, size_t i, const struct unit_result *result)
+static void take_answer(struct group_sink *sink, size_t i, const struct unit_result *result)
 {
 	(void)sink;
-	assert_true(i < BATCH_UNITS_MAX);
+	assert_true(i < GROUP_UNITS_MAX);
 	assert_false(fake.begun); /* B1: never while the transaction is open */
 	answers[i]++;
 	verdicts[i] = result->verdict;
@@ -163,25 +163,25 @@ static void take_answer(struct batch_sink *sink, size_t i, const struct unit_res
 	note(&fake, "wlrfu"[result->verdict]);
 }
 
-static void take_wake(struct batch_sink *sink, int64_t topic)
+static void take_wake(struct group_sink *sink, int64_t topic)
 {
 	(void)sink, (void)topic;
 	assert_false(fake.begun);
 	note(&fake, '!');
 }
 
-static struct batch_sink sink = {.answer = take_answer, .wake = take_wake};
+static struct group_sink sink = {.answer = take_answer, .wake = take_wake};
 
 static int set_up(void **state)
 {
 	(void)state;
 	fake = (struct fake){.db = {.driver = &fake_driver, .clock = &fake.clock.clock}};
 	fake_clock_init(&fake.clock, (struct wall_time){0});
-	stats = (struct batch_stats){0};
+	stats = (struct group_stats){0};
 	memset(answers, 0, sizeof answers);
 	arena_release(&arena);
 	arena_init(&arena, 1u << 20);
-	for (size_t i = 0; i < BATCH_UNITS_MAX; i++) {
+	for (size_t i = 0; i < GROUP_UNITS_MAX; i++) {
 		unit_init(&units[i], (int64_t)i + 1); /* odd ops win: the first one does */
 		unit_add(&units[i], UNIT_VERDICT, &stmt, 0, NULL);
 		unit_touch(&units[i], (int64_t)i + 1);
@@ -200,10 +200,10 @@ static int tear_down(void **state)
 
 static void run(size_t n)
 {
-	struct batch batch;
+	struct group group;
 
-	batch_init(&batch, unit_pointers, results, n);
-	batch_run(&batch, &fake.db, &arena, /* resolve_ms= */ 1234, &sink, &stats);
+	group_init(&group, unit_pointers, results, n);
+	group_run(&group, &fake.db, &arena, /* resolve_ms= */ 1234, &sink, &stats);
 }
 
 /* ---- running ---- */
@@ -213,7 +213,7 @@ static void answers_and_wakes_come_after_the_commit(void **state)
 	(void)state;
 	run(4);
 	assert_string_equal(fake.diary, "bxcwlwl!!"); /* two have won: two wakes */
-	assert_int_equal(stats.batches, 1);
+	assert_int_equal(stats.groups, 1);
 	assert_int_equal(stats.units, 4);
 	assert_int_equal(stats.won, 2);
 	assert_int_equal(stats.lost, 2);
@@ -227,7 +227,7 @@ static void transactions_are_measured(void **state)
 {
 	static const struct {
 		size_t n, bucket;
-	} sizes[] = {{1, 0}, {2, 1}, {3, 2}, {4, 2}, {5, 3}, {256, 8}, {257, 9}, {BATCH_UNITS_MAX, 9}};
+	} sizes[] = {{1, 0}, {2, 1}, {3, 2}, {4, 2}, {5, 3}, {256, 8}, {257, 9}, {GROUP_UNITS_MAX, 9}};
 	static const struct {
 		int64_t ms;
 		size_t bucket;
@@ -255,37 +255,37 @@ static void transactions_are_measured(void **state)
 
 	uint64_t sizes_n = 0, durations_n = 0;
 
-	for (size_t i = 0; i < BATCH_SIZES; i++)
+	for (size_t i = 0; i < GROUP_SIZES; i++)
 		sizes_n += stats.sizes[i];
 	for (size_t i = 0; i < HISTOGRAM_RANGES; i++)
 		durations_n += stats.durable.counts[i];
-	assert_int_equal(sizes_n, stats.batches);
-	assert_int_equal(durations_n, stats.batches - 1);
+	assert_int_equal(sizes_n, stats.groups);
+	assert_int_equal(durations_n, stats.groups - 1);
 }
 
 static void the_phases_open_the_doors_one_by_one(void **state)
 {
 	static const struct {
-		enum batch_phase phase;
+		enum group_phase phase;
 		const char *diary;
 	} phases[] = {
-		{BATCH_BUILT, ""},    {BATCH_EXECUTED, ""},    {BATCH_DURABLE, "wl!"},
-		{BATCH_UNDONE, "wl"}, {BATCH_IN_DOUBT, "wl!"},
+		{GROUP_BUILT, ""},    {GROUP_EXECUTED, ""},    {GROUP_DURABLE, "wl!"},
+		{GROUP_FAILED, "wl"}, {GROUP_IN_DOUBT, "wl!"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
-		struct batch batch;
+		struct group group;
 
 		fake.diary_n = 0;
 		fake.diary[0] = '\0';
-		batch_init(&batch, unit_pointers, results, 2);
+		group_init(&group, unit_pointers, results, 2);
 		fake_verdict(&units[0], &results[0], &arena);
 		fake_verdict(&units[1], &results[1], &arena);
-		batch.phase = phases[i].phase;
-		batch_settle(&batch, &sink);
+		group.phase = phases[i].phase;
+		group_settle(&group, &sink);
 		assert_string_equal(fake.diary, phases[i].diary);
-		batch_settle(&batch, &sink); /* nobody is told twice */
+		group_settle(&group, &sink); /* nobody is told twice */
 		assert_string_equal(fake.diary, phases[i].diary);
 	}
 }
@@ -352,23 +352,23 @@ static void a_connection_lost_twice_fails(void **state)
 	assert_string_equal(fake.diary, "bxbff");
 	assert_int_equal(errors[1].code, HX_STORE_UNAVAILABLE);
 	assert_int_equal(stats.won + stats.lost, 0);
-	assert_int_equal(stats.batches, 1);
+	assert_int_equal(stats.groups, 1);
 }
 
 static void one_bad_unit_of_512_is_found_and_the_others_get_their_verdict(void **state)
 {
 	(void)state;
-	for (size_t bad = 0; bad < BATCH_UNITS_MAX; bad += 73) {
+	for (size_t bad = 0; bad < GROUP_UNITS_MAX; bad += 73) {
 		set_up(NULL);
 		fake.poison = (int64_t)bad + 1;
-		run(BATCH_UNITS_MAX);
-		for (size_t i = 0; i < BATCH_UNITS_MAX; i++) {
+		run(GROUP_UNITS_MAX);
+		for (size_t i = 0; i < GROUP_UNITS_MAX; i++) {
 			assert_int_equal(answers[i], 1);
 			assert_int_equal(verdicts[i], i == bad ? UNIT_FAILED : i % 2 ? UNIT_LOST : UNIT_WON);
 		}
 		assert_int_equal(errors[bad].code, HX_DATA_ERROR);
 		assert_int_equal(stats.bisected, 9); /* 512 = 2^9 */
-		assert_int_equal(stats.units, BATCH_UNITS_MAX);
+		assert_int_equal(stats.units, GROUP_UNITS_MAX);
 	}
 }
 
@@ -386,7 +386,7 @@ static void halves_keep_the_order(void **state)
 	assert_int_equal(stats.bisected, 2);
 }
 
-static void a_batch_whose_rows_do_not_fit_is_cut_too(void **state)
+static void a_group_whose_rows_do_not_fit_is_cut_too(void **state)
 {
 	(void)state;
 	fake.rows_fit_n = 2;
@@ -404,9 +404,9 @@ static void the_arena_is_emptied_between_halves(void **state)
 {
 	(void)state;
 	arena_release(&arena);
-	arena_init(&arena, BATCH_UNITS_MAX * sizeof(struct db_value) + 4096);
+	arena_init(&arena, GROUP_UNITS_MAX * sizeof(struct db_value) + 4096);
 	fake.poison = 300;
-	run(BATCH_UNITS_MAX); /* fake_verdict would fail the test */
+	run(GROUP_UNITS_MAX); /* fake_verdict would fail the test */
 	assert_int_equal(stats.bisected, 9);
 }
 
@@ -443,7 +443,7 @@ static void what_only_the_commit_finds_is_told_to_one(void **state)
 
 /* ---- locks and limits ---- */
 
-static bool take_over(struct batch_sink *s, size_t i)
+static bool take_over(struct group_sink *s, size_t i)
 {
 	(void)s, (void)i;
 	note(&fake, '>');
@@ -464,7 +464,7 @@ static void who_waits_for_a_lock_goes_elsewhere(void **state)
 	assert_int_equal(answers[1], 0);
 }
 
-static bool is_blocked[BATCH_UNITS_MAX];
+static bool is_blocked[GROUP_UNITS_MAX];
 
 static void fake_find_blocked(struct db *db, struct unit *const all[], size_t n, bool ret_blocked[], struct arena *room)
 {
@@ -536,10 +536,10 @@ static void a_unit_that_is_alone_has_its_limit(void **state)
 
 static bool try_all(size_t n)
 {
-	struct batch batch;
+	struct group group;
 
-	batch_init(&batch, unit_pointers, results, n);
-	return batch_try(&batch, /* limit_ms= */ 200, &fake.db, &arena, /* resolve_ms= */ 1234, &sink, &stats);
+	group_init(&group, unit_pointers, results, n);
+	return group_try(&group, /* limit_ms= */ 200, &fake.db, &arena, /* resolve_ms= */ 1234, &sink, &stats);
 }
 
 /* Once, and no longer than that: whatever goes wrong, each is to be tried by itself. */
@@ -616,14 +616,14 @@ static void halves_end_by_themselves(void **state)
 
 /* ---- picking ---- */
 
-static struct unit many[3 * BATCH_UNITS_MAX];
-static struct unit *pending[3 * BATCH_UNITS_MAX];
-static size_t picked[BATCH_UNITS_MAX];
+static struct unit many[3 * GROUP_UNITS_MAX];
+static struct unit *pending[3 * GROUP_UNITS_MAX];
+static size_t picked[GROUP_UNITS_MAX];
 
 /* Unit i touches these subjects, "ab" for the subjects 'a' and 'b'. Returns the picked indices as letters. */
 static const char *pick(const char *const subjects[], size_t n, bool one_per_subject, size_t max)
 {
-	static char text[BATCH_UNITS_MAX + 1];
+	static char text[GROUP_UNITS_MAX + 1];
 	size_t picked_n;
 
 	for (size_t i = 0; i < n; i++) {
@@ -632,7 +632,7 @@ static const char *pick(const char *const subjects[], size_t n, bool one_per_sub
 			unit_touch(&many[i], *s);
 		pending[i] = &many[i];
 	}
-	picked_n = batch_pick(pending, n, one_per_subject, max, picked);
+	picked_n = group_pick(pending, n, one_per_subject, max, picked);
 	for (size_t i = 0; i < picked_n; i++)
 		text[i] = (char)('0' + picked[i]);
 	text[picked_n] = '\0';
@@ -653,7 +653,7 @@ static void one_unit_of_a_subject(void **state)
 	assert_string_equal(PICK(true, 512, "ab", "b", "c", "ca"), "02");
 }
 
-/* 1 waits for a; 2 must not overtake it on b, nor 3 on c, although neither a nor b nor c is in the batch twice. */
+/* 1 waits for a; 2 must not overtake it on b, nor 3 on c, although neither a nor b nor c is in the group twice. */
 static void who_waits_blocks_those_behind(void **state)
 {
 	(void)state;
@@ -678,7 +678,7 @@ static void a_subject_of_zero_or_below_is_one_like_any_other(void **state)
 		unit_touch(&many[i], subjects[i]);
 		pending[i] = &many[i];
 	}
-	assert_int_equal(batch_pick(pending, 7, true, 512, picked), 4);
+	assert_int_equal(group_pick(pending, 7, true, 512, picked), 4);
 	assert_int_equal(picked[0], 0);
 	assert_int_equal(picked[1], 1);
 	assert_int_equal(picked[2], 3);
@@ -690,7 +690,7 @@ static size_t pick_naively(size_t n, size_t max, size_t naive[])
 {
 	size_t naive_n = 0;
 
-	for (size_t i = 0; i < n && i < 2 * BATCH_UNITS_MAX && naive_n < max; i++) {
+	for (size_t i = 0; i < n && i < 2 * GROUP_UNITS_MAX && naive_n < max; i++) {
 		bool waits = false;
 
 		for (size_t j = 0; j < i; j++)
@@ -701,10 +701,10 @@ static size_t pick_naively(size_t n, size_t max, size_t naive[])
 	return naive_n;
 }
 
-static void far_more_pending_than_a_batch_holds(void **state)
+static void far_more_pending_than_a_group_holds(void **state)
 {
-	static size_t naive[BATCH_UNITS_MAX];
-	const size_t n = 3 * BATCH_UNITS_MAX;
+	static size_t naive[GROUP_UNITS_MAX];
+	const size_t n = 3 * GROUP_UNITS_MAX;
 	uint64_t seed = 42;
 
 	(void)state;
@@ -717,12 +717,12 @@ static void far_more_pending_than_a_batch_holds(void **state)
 			}
 			pending[i] = &many[i];
 		}
-		size_t picked_n = batch_pick(pending, n, true, BATCH_UNITS_MAX, picked);
+		size_t picked_n = group_pick(pending, n, true, GROUP_UNITS_MAX, picked);
 
-		assert_int_equal(picked_n, pick_naively(n, BATCH_UNITS_MAX, naive));
+		assert_int_equal(picked_n, pick_naively(n, GROUP_UNITS_MAX, naive));
 		assert_memory_equal(picked, naive, picked_n * sizeof *picked);
-		assert_int_equal(batch_pick(pending, n, false, BATCH_UNITS_MAX, picked), BATCH_UNITS_MAX);
-		assert_int_equal(picked[BATCH_UNITS_MAX - 1], BATCH_UNITS_MAX - 1);
+		assert_int_equal(group_pick(pending, n, false, GROUP_UNITS_MAX, picked), GROUP_UNITS_MAX);
+		assert_int_equal(picked[GROUP_UNITS_MAX - 1], GROUP_UNITS_MAX - 1);
 	}
 }
 
@@ -734,40 +734,40 @@ static void rounds_do_not_see_each_other(void **state)
 		assert_string_equal(PICK(true, 512, "a", "b", "a"), "01");
 }
 
-#define BATCH_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define GROUP_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BATCH_TEST(answers_and_wakes_come_after_the_commit),
-		BATCH_TEST(transactions_are_measured),
-		BATCH_TEST(the_phases_open_the_doors_one_by_one),
-		BATCH_TEST(a_deadlock_is_run_again),
-		BATCH_TEST(a_lock_that_is_not_given_holds_up_only_who_needs_it),
-		BATCH_TEST(deadlocks_without_end_fail),
-		BATCH_TEST(a_store_that_cannot_be_begun_with_once_is_asked_again),
-		BATCH_TEST(a_connection_lost_once_is_made_again),
-		BATCH_TEST(a_connection_lost_twice_fails),
-		BATCH_TEST(one_bad_unit_of_512_is_found_and_the_others_get_their_verdict),
-		BATCH_TEST(halves_keep_the_order),
-		BATCH_TEST(a_batch_whose_rows_do_not_fit_is_cut_too),
-		BATCH_TEST(the_arena_is_emptied_between_halves),
-		BATCH_TEST(a_commit_that_certainly_failed),
-		BATCH_TEST(what_only_the_commit_finds_is_told_to_one),
-		BATCH_TEST(who_waits_for_a_lock_goes_elsewhere),
-		BATCH_TEST(who_is_known_to_wait_leaves_at_once),
-		BATCH_TEST(nothing_hurries_a_commit),
-		BATCH_TEST(a_unit_that_is_alone_has_its_limit),
-		BATCH_TEST(a_try_is_one),
-		BATCH_TEST(an_unknown_commit_that_had_landed),
-		BATCH_TEST(an_unknown_commit_that_had_not_landed),
-		BATCH_TEST(an_unknown_commit_that_stays_unknown),
-		BATCH_TEST(halves_end_by_themselves),
+		GROUP_TEST(answers_and_wakes_come_after_the_commit),
+		GROUP_TEST(transactions_are_measured),
+		GROUP_TEST(the_phases_open_the_doors_one_by_one),
+		GROUP_TEST(a_deadlock_is_run_again),
+		GROUP_TEST(a_lock_that_is_not_given_holds_up_only_who_needs_it),
+		GROUP_TEST(deadlocks_without_end_fail),
+		GROUP_TEST(a_store_that_cannot_be_begun_with_once_is_asked_again),
+		GROUP_TEST(a_connection_lost_once_is_made_again),
+		GROUP_TEST(a_connection_lost_twice_fails),
+		GROUP_TEST(one_bad_unit_of_512_is_found_and_the_others_get_their_verdict),
+		GROUP_TEST(halves_keep_the_order),
+		GROUP_TEST(a_group_whose_rows_do_not_fit_is_cut_too),
+		GROUP_TEST(the_arena_is_emptied_between_halves),
+		GROUP_TEST(a_commit_that_certainly_failed),
+		GROUP_TEST(what_only_the_commit_finds_is_told_to_one),
+		GROUP_TEST(who_waits_for_a_lock_goes_elsewhere),
+		GROUP_TEST(who_is_known_to_wait_leaves_at_once),
+		GROUP_TEST(nothing_hurries_a_commit),
+		GROUP_TEST(a_unit_that_is_alone_has_its_limit),
+		GROUP_TEST(a_try_is_one),
+		GROUP_TEST(an_unknown_commit_that_had_landed),
+		GROUP_TEST(an_unknown_commit_that_had_not_landed),
+		GROUP_TEST(an_unknown_commit_that_stays_unknown),
+		GROUP_TEST(halves_end_by_themselves),
 		cmocka_unit_test(one_unit_of_a_subject),
 		cmocka_unit_test(who_waits_blocks_those_behind),
 		cmocka_unit_test(at_most_max),
 		cmocka_unit_test(a_subject_of_zero_or_below_is_one_like_any_other),
-		cmocka_unit_test(far_more_pending_than_a_batch_holds),
+		cmocka_unit_test(far_more_pending_than_a_group_holds),
 		cmocka_unit_test(rounds_do_not_see_each_other),
 	};
 
