@@ -228,25 +228,28 @@ static void part(struct crowd *crowd, struct member members[CALLERS])
 
 /* ---- backups ---- */
 
-/* A signal in the middle of the copy: what came in time leaves no copy, what came too late a whole one. */
+/*
+ * A signal in the middle of the copy: what came in time leaves no copy, what came too late a whole one. Each has a name of its own,
+ * because looking into a whole one leaves its log beside it.
+ */
 static size_t interrupt(struct scene *scene, int number)
 {
 	char beginning[40], url[420];
 	const char *file = url + strlen("sqlite:");
 	size_t hits = 0;
 
-	snprintf(beginning, sizeof beginning, "cut-%d.db", number);
-	snprintf(url, sizeof url, "sqlite:%s/%s", scene->dir, beginning);
 	for (int i = 0; i < KILLS_MAX && hits < 3; i++) {
-		pid_t pid = start("backup", file, scene->store->url);
+		pid_t pid;
 		int how;
 
+		snprintf(beginning, sizeof beginning, "cut-%d-%d.db", number, i);
+		snprintf(url, sizeof url, "sqlite:%s/%s", scene->dir, beginning);
+		pid = start("backup", file, scene->store->url);
 		AWAIT(60000, files(scene, beginning) > 0);
 		kill(pid, number);
 		how = ended(pid);
 		if (is_there(file)) {
 			assert_whole(url);
-			unlink(file);
 			continue;
 		}
 		assert_int_equal(how, -number);
