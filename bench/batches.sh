@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # batches.sh : what one item of a batch costs, in batches of 1,000, 10,000 and 100,000: it must not grow with the batch. `make
-# bench` runs it behind runs.sh, through tests/with-postgres.
+# bench` runs it after runs.sh, through tests/with-postgres.
 #
 #   load       the request with all items, until it is acknowledged
 #   work       items of a native action, 16 at a time: a start with its debit and an end each, so 2 units and 1 ledger entry

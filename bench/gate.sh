@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# gate.sh : what a key costs, as ratios. `make bench` runs it behind run.sh.
+# gate.sh : what a key costs, as ratios. `make bench` runs it after run.sh.
 #
 # Ceilings, in which there is nothing of the engine (raw_http.c): bytes that look like HTTP, through another thread and
 # back; the same with a group commit of a gate record; with the three rows of an entity beside it. Our own: the HTTP server

@@ -9,7 +9,7 @@ static struct api api;
 
 static struct http_server *open_door(struct router *router)
 {
-	struct http_options options = http_options_default();
+	struct server_options options = server_options_default();
 	struct http_server *server;
 	struct hx_error err;
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# runs.sh : runs, jobs and workers, next to the raw lane of the same round. `make bench` runs it behind gate.sh, through
+# runs.sh : runs, jobs and workers, next to the raw lane of the same round. `make bench` runs it after gate.sh, through
 # tests/with-postgres.
 #
 #   lane      guarded transitions through one lane (SQLite) or as many as the server has (PostgreSQL), 256 callers: what

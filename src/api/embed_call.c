@@ -172,7 +172,7 @@ static void door_free(struct embed_door *door)
 
 static enum hx_code door_new(struct hx_engine *e, struct embed_door **ret_door, struct hx_error *err)
 {
-	struct http_options options = http_options_default();
+	struct server_options options = server_options_default();
 	struct embed_door *door = calloc(1, sizeof *door);
 	enum hx_code code = HX_OK;
 

@@ -115,7 +115,7 @@ static enum hx_code start_proxy(struct gate *g, const struct command_args *args,
 
 static enum hx_code open_door(struct gate *g, const struct command_args *args, struct hx_error *err)
 {
-	struct http_options options = http_options_default();
+	struct server_options options = server_options_default();
 	enum hx_code code;
 
 	proxy_fit_server(g->proxy, &options);
@@ -144,7 +144,7 @@ static enum hx_code take_admin_key(struct gate *g, struct hx_error *err)
 
 static enum hx_code open_admin(struct gate *g, const char *listen, struct hx_error *err)
 {
-	struct http_options options = http_options_default();
+	struct server_options options = server_options_default();
 	char address[ADDRESS_TEXT_BYTES];
 	enum hx_code code;
 

@@ -128,7 +128,7 @@ static enum hx_code start_engine(struct serve *s, const struct command_args *arg
 
 static enum hx_code open_door(struct serve *s, const char *listen, struct hx_error *err)
 {
-	struct http_options options = http_options_default();
+	struct server_options options = server_options_default();
 
 	s->router = api_router_new(&s->api);
 	if (!s->router)

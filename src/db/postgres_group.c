@@ -492,14 +492,14 @@ static enum hx_code run_under_savepoint(struct group *b, size_t i, bool *open)
 	return pg_trip_finish(&trip);
 }
 
-struct turn {
+struct place {
 	int64_t subject; /* the least of the unit's */
 	size_t unit;
 };
 
 static int by_subject(const void *a, const void *b)
 {
-	return by_id(&((const struct turn *)a)->subject, &((const struct turn *)b)->subject);
+	return by_id(&((const struct place *)a)->subject, &((const struct place *)b)->subject);
 }
 
 /*
@@ -508,8 +508,8 @@ static int by_subject(const void *a, const void *b)
  */
 static enum hx_code run_others(struct group *b)
 {
-	struct turn *turns = arena_alloc(b->arena, b->n * sizeof *turns);
-	enum hx_code code = turns ? HX_OK : too_large(b->err);
+	struct place *places = arena_alloc(b->arena, b->n * sizeof *places);
+	enum hx_code code = places ? HX_OK : too_large(b->err);
 	bool open = false;
 	size_t n = 0;
 
@@ -518,16 +518,16 @@ static enum hx_code run_others(struct group *b)
 
 		if (unit_is_plain(unit))
 			continue;
-		turns[n] = (struct turn){INT64_MAX, i};
+		places[n] = (struct place){INT64_MAX, i};
 		for (unsigned s = 0; s < unit->subjects_n; s++)
-			if (unit->subjects[s] < turns[n].subject)
-				turns[n].subject = unit->subjects[s];
+			if (unit->subjects[s] < places[n].subject)
+				places[n].subject = unit->subjects[s];
 		n++;
 	}
 	if (n)
-		qsort(turns, n, sizeof *turns, by_subject);
+		qsort(places, n, sizeof *places, by_subject);
 	for (size_t i = 0; i < n && !code; i++)
-		code = run_under_savepoint(b, turns[i].unit, &open);
+		code = run_under_savepoint(b, places[i].unit, &open);
 	return code;
 }
 

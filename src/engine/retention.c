@@ -17,7 +17,7 @@
 #define NEVER (INT64_MAX / 4)
 
 /* What there is to be let go. */
-struct keeper {
+struct kept {
 	struct due_source source; /* first: scan() gets it */
 	void (*scan)(struct unit *unit, int64_t age_ms, int64_t limit);
 	void (*expire)(struct unit *unit, int64_t subject, int64_t age_ms); /* NULL: a batch, which takes a task */
@@ -33,7 +33,7 @@ struct retention {
 	struct engine_metrics *metrics;
 	struct clock *clock;
 	const struct clock *store_clock;
-	struct keeper runs, batches, jobs;
+	struct kept runs, batches, jobs;
 };
 
 struct expiry {
@@ -43,24 +43,24 @@ struct expiry {
 		struct batch_expiry batch;
 	};
 	int64_t subject;
-	struct keeper *keeper;
+	struct kept *kept;
 };
 
 static void scan(const struct due_source *source, struct unit *unit, int64_t limit)
 {
-	const struct keeper *keeper = (const struct keeper *)source;
+	const struct kept *kept = (const struct kept *)source;
 
 	/* Nothing is deleted by a clock that is not believed. (SQLite's is ours, which stands for what is believed itself.) */
-	if (clock_doubted_ms(keeper->store_clock))
+	if (clock_doubted_ms(kept->store_clock))
 		limit = 0;
-	keeper->scan(unit, keeper->age_ms, limit);
+	kept->scan(unit, kept->age_ms, limit);
 }
 
 static void build(const struct single *single, struct unit *unit)
 {
 	const struct expiry *expiry = single->context;
 
-	expiry->keeper->expire(unit, expiry->subject, expiry->keeper->age_ms);
+	expiry->kept->expire(unit, expiry->subject, expiry->kept->age_ms);
 }
 
 /* Lost: another node was first, or it was retried a moment ago. */
@@ -68,7 +68,7 @@ static enum hx_code answered(struct single *single, const struct unit_result *re
 {
 	const struct expiry *expiry = single->context;
 
-	atomic_fetch_add(expiry->keeper->expired, result->verdict == UNIT_WON);
+	atomic_fetch_add(expiry->kept->expired, result->verdict == UNIT_WON);
 	return HX_OK;
 }
 
@@ -76,37 +76,37 @@ static enum hx_code answered(struct single *single, const struct unit_result *re
 static void expired(struct seat *seat, enum hx_code code)
 {
 	struct expiry *expiry = (struct expiry *)seat;
-	struct keeper *keeper = expiry->keeper;
+	struct kept *kept = expiry->kept;
 	int64_t subject = expiry->subject;
 
 	(void)code;
-	if (!keeper->expire)
-		atomic_fetch_add(keeper->expired, expiry->batch.gone);
+	if (!kept->expire)
+		atomic_fetch_add(kept->expired, expiry->batch.gone);
 	free(expiry);
-	feeder_ended(&keeper->feeder, subject, /* rest_ms= */ 0);
+	feeder_ended(&kept->feeder, subject, /* rest_ms= */ 0);
 }
 
 static struct task *expiry_task(struct expiry *expiry)
 {
-	if (expiry->keeper->expire) {
+	if (expiry->kept->expire) {
 		single_init(&expiry->single, expiry, build, answered);
 		return &expiry->single.task;
 	}
-	batch_expiry_init(&expiry->batch, expiry->subject, expiry->keeper->age_ms);
+	batch_expiry_init(&expiry->batch, expiry->subject, expiry->kept->age_ms);
 	return &expiry->batch.task;
 }
 
 static bool begin(void *context, int64_t subject)
 {
-	struct keeper *keeper = context;
+	struct kept *kept = context;
 	struct expiry *expiry = calloc(1, sizeof *expiry);
 
 	if (!expiry)
 		return false;
-	expiry->keeper = keeper;
+	expiry->kept = kept;
 	expiry->subject = subject;
 	expiry->seat = (struct seat){.task = expiry_task(expiry), .done = expired};
-	if (lane_submit_own(lanes_of(keeper->lanes, subject), &expiry->seat)) {
+	if (lane_submit_own(lanes_of(kept->lanes, subject), &expiry->seat)) {
 		free(expiry);
 		return false;
 	}
@@ -120,54 +120,52 @@ static int64_t every_ms(int64_t age_ms)
 	return quarter_ms < EVERY_MS_MIN ? EVERY_MS_MIN : quarter_ms < EVERY_MS_MAX ? quarter_ms : EVERY_MS_MAX;
 }
 
-static enum hx_code start(struct keeper *keeper, struct clock *clock)
+static enum hx_code start(struct kept *kept, struct clock *clock)
 {
 	struct feeder_options options = {
-		.lanes = keeper->lanes,
+		.lanes = kept->lanes,
 		.clock = clock,
-		.source = &keeper->source,
+		.source = &kept->source,
 		.under_way_max = UNDER_WAY_MAX,
 		.slice = SLICE,
 		.begin = begin,
-		.context = keeper,
+		.context = kept,
 	};
 
-	keeper->source = (struct due_source){.name = "retention", .poll_ms = every_ms(keeper->age_ms), .scan = scan};
-	return feeder_start(&keeper->feeder, &options);
+	kept->source = (struct due_source){.name = "retention", .poll_ms = every_ms(kept->age_ms), .scan = scan};
+	return feeder_start(&kept->feeder, &options);
 }
 
-/* 0: kept for ever. A keeper that was started goes on looking, and finds nothing then. */
-static enum hx_code keep(struct retention *r, struct keeper *keeper, struct keeper as, int64_t age_ms)
+/* 0: kept for ever. What was started goes on looking, and finds nothing then. */
+static enum hx_code keep(struct retention *r, struct kept *kept, struct kept as, int64_t age_ms)
 {
-	if (keeper->lanes) {
-		atomic_store(&keeper->age_ms, age_ms ? age_ms : NEVER);
+	if (kept->lanes) {
+		atomic_store(&kept->age_ms, age_ms ? age_ms : NEVER);
 		return HX_OK;
 	}
 	if (!age_ms)
 		return HX_OK;
-	*keeper = as;
-	keeper->age_ms = age_ms;
-	keeper->lanes = r->lanes;
-	keeper->store_clock = r->store_clock;
-	return start(keeper, r->clock);
+	*kept = as;
+	kept->age_ms = age_ms;
+	kept->lanes = r->lanes;
+	kept->store_clock = r->store_clock;
+	return start(kept, r->clock);
 }
 
 enum hx_code retention_configure(struct retention *r, const struct config *config)
 {
 	struct engine_metrics *m = r->metrics;
 	enum hx_code code = keep(
-		r, &r->runs,
-		(struct keeper){.scan = run_scan_expired, .expire = run_expire, .expired = &m->runs_expired},
+		r, &r->runs, (struct kept){.scan = run_scan_expired, .expire = run_expire, .expired = &m->runs_expired},
 		config->retain_runs_ms);
 
 	if (!code)
-		code = keep(r, &r->batches, (struct keeper){.scan = batch_scan_expired, .expired = &m->batches_expired},
+		code = keep(r, &r->batches, (struct kept){.scan = batch_scan_expired, .expired = &m->batches_expired},
 			    config->retain_batches_ms);
 	if (!code)
-		code = keep(
-			r, &r->jobs,
-			(struct keeper){.scan = job_scan_expired, .expire = job_expire, .expired = &m->jobs_expired},
-			config->retain_jobs_ms);
+		code = keep(r, &r->jobs,
+			    (struct kept){.scan = job_scan_expired, .expire = job_expire, .expired = &m->jobs_expired},
+			    config->retain_jobs_ms);
 	return code;
 }
 

@@ -100,8 +100,9 @@ static const struct db_stmt stmt_let_go = {
 };
 
 /*
- * Items that rest and can be paid are due all the same. One that is due by now and yet to be paid is not: it stands after the
- * one that cannot; one that was paid for is chosen before that, and is only not if it fell due in this very moment.
+ * The next item cannot be paid, so the batch stops. It is due again when a resting item can go on that the balance covers: one that
+ * falls due later, or one that is paid for and in doubt. One that is due now and not paid for does not count: its turn comes after
+ * the item that cannot be paid.
  */
 static const struct db_stmt stmt_stop_short = {
 	.name = "batch_stop_short",

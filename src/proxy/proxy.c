@@ -251,7 +251,7 @@ void proxy_free(struct proxy *proxy)
 	free(proxy);
 }
 
-static void fit_policy(const struct gate_policy *policy, struct http_options *options)
+static void fit_policy(const struct gate_policy *policy, struct server_options *options)
 {
 	if (policy->max_request_bytes > options->bodies_bytes_max)
 		options->bodies_bytes_max = policy->max_request_bytes;
@@ -259,7 +259,7 @@ static void fit_policy(const struct gate_policy *policy, struct http_options *op
 		options->read_ms = policy->read_timeout_ms;
 }
 
-void proxy_fit_server(struct proxy *proxy, struct http_options *options)
+void proxy_fit_server(struct proxy *proxy, struct server_options *options)
 {
 	const struct gate_config *config = proxy->options.config;
 

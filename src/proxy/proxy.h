@@ -58,12 +58,12 @@ enum hx_code proxy_set_config(struct proxy *proxy, const struct gate_config *con
  * the server has before it knows the route: body_bytes_max (any route's; its own counts from the head on) and read_ms (the
  * longest of all routes, up to the end of the head). `listen` stays the caller's.
  */
-void proxy_fit_server(struct proxy *proxy, struct http_options *options);
+void proxy_fit_server(struct proxy *proxy, struct server_options *options);
 
 /* The longest ttl of all routes: how long a record stays that a person has completed, whose route is not known. */
 int64_t proxy_ttl_ms(struct proxy *proxy);
 
-/* For http_options: `handle` and `begin` are these, `data` the proxy. What the head alone decides is answered before the body. */
+/* For server_options: `handle` and `begin` are these, `data` the proxy. What the head alone decides is answered before the body. */
 void proxy_handle(void *proxy, struct http_exchange *exchange);
 void proxy_head(void *proxy, struct http_exchange *exchange);
 

@@ -7,7 +7,7 @@
  *             │                                                └───────────────────     ▼
  *             └── any state but NEW ──▶ CLOSED ◀─────────────────────────────────── LINGERING
  *
- * Where the server asks first (http_options.begin), a head whose body is still to come makes HEAD ─▶ HANDLING, and HANDLING ─▶ BODY
+ * Where the server asks first (server_options.begin), a head whose body is still to come makes HEAD ─▶ HANDLING, and HANDLING ─▶ BODY
  * when the body is wanted; meanwhile no byte of it is read.
  *
  *   state       waits for                            queue (timeout)          after it
@@ -519,7 +519,7 @@ bool connection_crowd_out(struct connection *c, bool large)
 
 void connections_init(struct server_loop *home)
 {
-	const struct http_options *options = &home->server->options;
+	const struct server_options *options = &home->server->options;
 
 	deadline_queue_init(&home->idle, options->idle_ms, close_late);
 	deadline_queue_init(&home->reading, options->read_ms, refuse_late);

@@ -222,7 +222,7 @@ void exchange_forget_body(struct http_exchange *ex)
 /* The exchange is the handler's. */
 static void handle(struct http_exchange *ex)
 {
-	const struct http_options *options = &ex->home->server->options;
+	const struct server_options *options = &ex->home->server->options;
 
 	stats_count(&ex->home->server->stats.requests);
 	ex->handled = true;
@@ -233,7 +233,7 @@ static void handle(struct http_exchange *ex)
 
 void exchange_hand_over(struct http_exchange *ex)
 {
-	const struct http_options *options = &ex->home->server->options;
+	const struct server_options *options = &ex->home->server->options;
 
 	ASSERT(ex->phase == EXCHANGE_EMPTY);
 	ex->timed = true;
@@ -250,7 +250,7 @@ void exchange_hand_over(struct http_exchange *ex)
 
 void http_read_body(struct http_exchange *ex, size_t bytes_max, int64_t read_ms)
 {
-	const struct http_options *options = &ex->home->server->options;
+	const struct server_options *options = &ex->home->server->options;
 
 	ASSERT(ex->phase == EXCHANGE_OPEN && ex->asked);
 	if (bytes_max && bytes_max < ex->body_bytes_max)

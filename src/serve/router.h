@@ -89,7 +89,7 @@ struct router *router_new(const struct route routes[], size_t n, bool (*admit)(s
 void router_free(struct router *router);
 /* Asked after the body and before the handler; where it returns false it has the call. Before the first request. */
 void router_set_guard(struct router *router, bool (*guard)(struct http_call *call));
-/* For http_options: `handle` is router_handle, `data` the router; and `begin` router_head, or NULL. */
+/* For server_options: `handle` is router_handle, `data` the router; and `begin` router_head, or NULL. */
 void router_handle(void *router, struct http_exchange *exchange);
 void router_head(void *router, struct http_exchange *exchange);
 /* What admit did not say at once. */

@@ -5,9 +5,9 @@
 
 #include "serve/server_loop.h"
 
-struct http_options http_options_default(void)
+struct server_options server_options_default(void)
 {
-	return (struct http_options){
+	return (struct server_options){
 		.listen = "127.0.0.1:7411",
 		.loops = 2,
 		.connections_max = 10000,
@@ -44,7 +44,7 @@ void server_drop(struct http_server *server)
 	free(server);
 }
 
-static struct http_server *allocate(const struct http_options *options)
+static struct http_server *allocate(const struct server_options *options)
 {
 	struct http_server *server = calloc(1, sizeof *server + options->loops * sizeof server->loops[0]);
 
@@ -72,7 +72,8 @@ static enum hx_code start(struct http_server *server, struct hx_error *err)
 	return code;
 }
 
-enum hx_code http_server_new(const struct http_options *options, struct http_server **ret_server, struct hx_error *err)
+enum hx_code http_server_new(const struct server_options *options, struct http_server **ret_server,
+			     struct hx_error *err)
 {
 	struct http_server *server;
 	enum hx_code code;

@@ -17,7 +17,7 @@
  * who send half of a body and then nothing hold up nobody. What is not HTTP is
  * answered with problem+json, and the connection closed (see wire/wire.h for how strict that is).
  *
- *	struct http_options options = http_options_default();
+ *	struct server_options options = server_options_default();
  *
  *	options.listen = "127.0.0.1:0";
  *	options.handle = on_request;
@@ -43,7 +43,7 @@ struct http_answer;
 struct http_exchange;
 struct loop;
 
-struct http_options {
+struct server_options {
 	const char *listen; /* see wire/address.h; NULL: nowhere, and all requests come from within (inner.h) */
 	/* In a loop's thread, for each complete request. The exchange is the handler's until it has answered. */
 	void (*handle)(void *data, struct http_exchange *exchange);
@@ -73,10 +73,10 @@ struct http_options {
 };
 
 /* All limits set; listen, handle and data are the caller's. */
-struct http_options http_options_default(void);
+struct server_options server_options_default(void);
 
 /* Binds, listens and starts the threads: when it returns, clients can connect. */
-enum hx_code http_server_new(const struct http_options *options, struct http_server **ret_server,
+enum hx_code http_server_new(const struct server_options *options, struct http_server **ret_server,
 			     struct hx_error *err) HX_MUST_CHECK;
 /*
  * Could a server listen there now? For who is about to make something that lasts; another may still be first. HX_BUSY: the

@@ -42,7 +42,7 @@ struct server_loop {
 
 struct http_server {
 	_Atomic int references;
-	struct http_options options;
+	struct server_options options;
 	struct listener listener;
 	_Atomic int64_t drain_ms;
 	bool stopped;

@@ -203,7 +203,7 @@ void inbox_leave(struct inbox *inbox)
 	atomic_fetch_sub(&inbox->seats_n, 1);
 }
 
-bool inbox_take(struct inbox *inbox, int64_t wait_ns, const struct lane_stats *stats, struct delivery *ret_delivery)
+bool inbox_take(struct inbox *inbox, int64_t wait_ns, const struct lane_stats *stats, struct mailbag *ret_bag)
 {
 	bool something;
 
@@ -212,12 +212,12 @@ bool inbox_take(struct inbox *inbox, int64_t wait_ns, const struct lane_stats *s
 	if (wait_ns > 0 && !has_something(inbox))
 		wait_until_something(inbox, wait_ns);
 	something = has_something(inbox);
-	ret_delivery->seats = inbox->first_seat;
-	ret_delivery->mail = inbox->first_mail;
-	ret_delivery->wakes_n = inbox->wakes_n;
-	ret_delivery->wake_everybody = inbox->wake_everybody;
-	ret_delivery->stopping = inbox->stopping;
-	memcpy(ret_delivery->wakes, inbox->wakes, inbox->wakes_n * sizeof *inbox->wakes);
+	ret_bag->seats = inbox->first_seat;
+	ret_bag->mail = inbox->first_mail;
+	ret_bag->wakes_n = inbox->wakes_n;
+	ret_bag->wake_everybody = inbox->wake_everybody;
+	ret_bag->stopping = inbox->stopping;
+	memcpy(ret_bag->wakes, inbox->wakes, inbox->wakes_n * sizeof *inbox->wakes);
 	inbox->first_seat = NULL;
 	inbox->last_seat = &inbox->first_seat;
 	inbox->first_mail = NULL;

@@ -30,7 +30,7 @@ struct mail {
 };
 
 /* One taking out: lists in order of arrival. */
-struct delivery {
+struct mailbag {
 	struct seat *seats;
 	struct mail *mail;
 	size_t wakes_n;
@@ -75,7 +75,7 @@ void inbox_stop(struct inbox *inbox);
  * Takes everything out. With wait_ns > 0 and nothing there, waits that long at most (INT64_MAX: for ever).
  * False: the time passed and nothing came.
  */
-bool inbox_take(struct inbox *inbox, int64_t wait_ns, const struct lane_stats *stats, struct delivery *ret_delivery);
+bool inbox_take(struct inbox *inbox, int64_t wait_ns, const struct lane_stats *stats, struct mailbag *ret_bag);
 /* Those whose time is over before they were taken out, in order of arrival. */
 struct seat *inbox_take_late(struct inbox *inbox, struct mono_time now);
 bool inbox_is_stopping(struct inbox *inbox);

@@ -418,7 +418,7 @@ static void begin_stop(struct lane *lane)
 	}
 }
 
-static void open_delivery(struct lane *lane, struct delivery *d)
+static void open_mailbag(struct lane *lane, struct mailbag *d)
 {
 	for (struct seat *seat = d->seats, *next; seat; seat = next) {
 		next = seat->next;
@@ -484,8 +484,8 @@ static void resume_ready(struct lane *lane)
 static void give_way(struct lane *lane)
 {
 	sched_yield();
-	(void)inbox_take(&lane->inbox, /* wait_ns= */ 0, &lane->stats, &lane->delivery); /* an empty one is fine */
-	open_delivery(lane, &lane->delivery);
+	(void)inbox_take(&lane->inbox, /* wait_ns= */ 0, &lane->stats, &lane->bag); /* an empty one is fine */
+	open_mailbag(lane, &lane->bag);
 	resume_ready(lane);
 }
 
@@ -498,11 +498,11 @@ static void *run(void *context)
 		int64_t ns = wait_ns(lane, tended);
 
 		lane_assert_valid(lane);
-		if (!inbox_take(&lane->inbox, ns, &lane->stats, &lane->delivery) && ns == IDLE_NS) {
+		if (!inbox_take(&lane->inbox, ns, &lane->stats, &lane->bag) && ns == IDLE_NS) {
 			lane->db->driver->tend(lane->db, /* idle= */ true);
 			tended = true;
 		}
-		open_delivery(lane, &lane->delivery);
+		open_mailbag(lane, &lane->bag);
 		fire_timers(lane);
 		lane_refuse_late(lane);
 		ask_pending_again(lane);

@@ -58,7 +58,7 @@ struct lane {
 	size_t peers_n;
 	struct lane_stats stats;
 	struct trouble trouble;
-	struct delivery delivery;
+	struct mailbag bag;
 	struct unit_result refusal; /* what a unit is told that was never sent */
 	struct mono_time tick_next, hurry_by;
 	struct mono_time locked_since; /* another program has the write lock; ns 0: it has not */

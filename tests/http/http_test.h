@@ -198,9 +198,9 @@ static inline void handler_stop(void)
 
 static struct http_server *server;
 
-static inline struct http_options test_options(void)
+static inline struct server_options test_options(void)
 {
-	struct http_options options = http_options_default();
+	struct server_options options = server_options_default();
 
 	options.listen = "127.0.0.1:0";
 	options.handle = handle;
@@ -208,7 +208,7 @@ static inline struct http_options test_options(void)
 	return options;
 }
 
-static inline void server_up(const struct http_options *options)
+static inline void server_up(const struct server_options *options)
 {
 	struct hx_error err = {0};
 

@@ -6,7 +6,7 @@ The document itself   is OpenAPI 3.1 by a strict schema of the parts that we use
 The walk              every operation, with every success that it declares. Each answer, also each error, must have a status,
                       a media type, headers and a body that the document declares, and a body of ours has no member more.
                       What is sent must be what the document asks for, unless it is to be refused.
-Behind each operation the request that succeeded is sent again, broken in every way that its schema forbids: each member, each
+After each operation the request that succeeded is sent again, broken in every way that its schema forbids: each member, each
                       query parameter and each name in the path. All of that must be refused.
 """
 import http.client

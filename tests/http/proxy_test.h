@@ -317,9 +317,9 @@ static struct {
 } gate;
 
 /* The configuration file, or "{}". `fit` may change the server's options, and may be NULL. */
-static inline void gate_up_with(const char *file, void (*fit)(struct http_options *options))
+static inline void gate_up_with(const char *file, void (*fit)(struct server_options *options))
 {
-	struct http_options options = http_options_default();
+	struct server_options options = server_options_default();
 	struct proxy_options proxy = {.config = &gate.config, .clock = clock_system()};
 	struct findings findings;
 	struct hx_error err = {0};

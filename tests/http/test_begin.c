@@ -55,7 +55,7 @@ static void handle_thought(void *data, struct http_exchange *exchange)
 
 static int up(void **state)
 {
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 
 	(void)state;
 	thinking = NULL;

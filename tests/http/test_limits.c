@@ -28,7 +28,7 @@ static void a_slow_request_is_cut_off(void **state)
 		"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf",
 		"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab",
 	};
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 
 	(void)state;
 	options.read_ms = 50;
@@ -51,7 +51,7 @@ static void a_slow_request_is_cut_off(void **state)
 static void a_trickle_is_cut_off(void **state)
 {
 	static const char text[] = "GET /echo HTTP/1.1\r\nHost: a\r\nX: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 	struct timespec pace = {.tv_nsec = 10000000};
 	int64_t start;
 	size_t sent = 0;
@@ -74,7 +74,7 @@ static void a_trickle_is_cut_off(void **state)
 
 static void an_idle_connection_is_closed(void **state)
 {
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 	int fresh, used;
 
 	(void)state;
@@ -90,7 +90,7 @@ static void an_idle_connection_is_closed(void **state)
 
 static void a_client_that_does_not_read_is_cut_off(void **state)
 {
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 	int little = 4096;
 	int fd;
 
@@ -114,7 +114,7 @@ static void a_client_that_does_not_read_is_cut_off(void **state)
 
 static void long_heads_are_refused(void **state)
 {
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 	struct strbuf sb;
 
 	(void)state;
@@ -138,7 +138,7 @@ static void long_heads_are_refused(void **state)
 
 static void all_bodies_together_have_a_limit(void **state)
 {
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 	int first, second;
 
 	(void)state;
@@ -168,7 +168,7 @@ static void all_bodies_together_have_a_limit(void **state)
 /* What waits for a slow reader counts, too: then it is new requests that are refused, with a body or without. */
 static void answers_that_wait_count(void **state)
 {
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 	size_t n = 16u << 20; /* more than the kernel takes */
 	char *large = malloc(n);
 	int slow, other;
@@ -201,7 +201,7 @@ static void answers_that_wait_count(void **state)
 
 static void the_longest_idle_makes_room(void **state)
 {
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 	int fds[4];
 
 	(void)state;
@@ -227,7 +227,7 @@ static void the_longest_idle_makes_room(void **state)
 static void one_too_many_waits_in_the_backlog(void **state)
 {
 	struct linger at_once = {.l_onoff = 1, .l_linger = 0};
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 	int fds[4];
 
 	(void)state;
@@ -290,7 +290,7 @@ static void thousands_of_idle_connections_cost_little(void **state)
 {
 	size_t n = affordable(5000), before, after;
 	int *fds = malloc(n * sizeof *fds);
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 	int64_t ms;
 
 	(void)state;
@@ -322,7 +322,7 @@ static void thousands_of_idle_connections_cost_little(void **state)
 static void slow_connections_are_bounded(void **state)
 {
 	enum { SLOW = 300 };
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 	static char filler[30000];
 	size_t before, after;
 	int fds[SLOW];

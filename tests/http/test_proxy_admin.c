@@ -8,7 +8,7 @@ static struct http_server *admin_server;
 
 static int up(void **state)
 {
-	struct http_options options = http_options_default();
+	struct server_options options = server_options_default();
 	struct hx_error err;
 
 	(void)state;

@@ -8,7 +8,7 @@
 
 #define CANARY "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 
-static void small_heads(struct http_options *options)
+static void small_heads(struct server_options *options)
 {
 	options->head = shape_limits;
 }

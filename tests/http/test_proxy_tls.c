@@ -245,7 +245,7 @@ static void a_greeting_without_an_answer_sends_nothing(void **state)
 	expect_released_and_created("k", 1);
 }
 
-static void one_loop(struct http_options *options)
+static void one_loop(struct server_options *options)
 {
 	options->loops = 1;
 }

@@ -462,7 +462,7 @@ static void time_is_counted_per_piece_where_an_answer_is_streamed(void **state)
 
 #define FLOOD_BYTES (64u << 20)
 
-static void stall(struct http_options *options)
+static void stall(struct server_options *options)
 {
 	options->write_ms = 1000;
 	options->loops = 1;

@@ -7,7 +7,7 @@
 
 static int up(void **state)
 {
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 
 	(void)state;
 	options.body_bytes_max = 1000;
@@ -476,7 +476,7 @@ static void a_stop_does_not_wait_for_ever(void **state)
 	server = NULL;
 	respond_text(exchange, 200, slice_str("too late"));
 
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 	struct hx_error err;
 
 	assert_int_equal(http_server_new(&options, &server, &err), HX_OK); /* for the tear-down */
@@ -485,7 +485,7 @@ static void a_stop_does_not_wait_for_ever(void **state)
 static void it_listens_on_ipv6_and_says_where(void **state)
 {
 	struct http_server *before = server, *twice = NULL;
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 	char text[ADDRESS_TEXT_BYTES];
 	struct hx_error err;
 

@@ -97,7 +97,7 @@ static void check_pattern(const struct strbuf *body, uint64_t n)
 
 static int up(void **state)
 {
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 
 	(void)state;
 	options.stream_bytes_max = 16384;
@@ -339,7 +339,7 @@ static void a_pause_of_the_writer_is_no_timeout(void **state)
 
 	(void)state;
 	server_down();
-	struct http_options options = test_options();
+	struct server_options options = test_options();
 
 	options.write_ms = options.idle_ms = options.read_ms = 300;
 	server_up(&options);

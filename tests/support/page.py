@@ -4,7 +4,7 @@
     page.py split PAGE        writes each command as NNN.sh, or NNN.terminal if it runs on, with NNN.text, its answer
     page.py root PAGE         the same for what is root's
     page.py fits TEXT OUT     is OUT what TEXT says?
-    page.py list PAGE…        every command, as PAGE:LINE: COMMAND; behind those that no walk runs "# not run: " and why
+    page.py list PAGE…        every command, as PAGE:LINE: COMMAND; after those that no walk runs "# not run: " and why
     page.py stray PAGE…       lines that look like commands, and stand in a block of another kind
 
 Commands stand in these blocks, and in no others:
@@ -13,11 +13,11 @@ Commands stand in these blocks, and in no others:
     ```sh         commands; "sh again" where the answer may take some time to come
     ```text       the answer to the block before (none: nothing is printed)
     ```           a transcript, if its first line begins with "$ " or "# ": each such line is a command, what follows its
-                  answer. Servers in it run on, as in a terminal. Behind "# " is what root does on a machine of its own
+                  answer. Servers in it run on, as in a terminal. After "# " is what root does on a machine of its own
 
 In an answer … stands for anything, alone on a line for any number of lines, and any number of blanks is one. Ids, times
 and the like are never the same twice and stand for anything, too; so do the words of a comment that readers do not see,
-<!-- varies: 55 60 -->, in the block behind it. JSON may be broken into lines that begin with a blank.
+<!-- varies: 55 60 -->, in the block after it. JSON may be broken into lines that begin with a blank.
 """
 import re, sys
 
@@ -39,7 +39,7 @@ ANYTHING = re.compile(
 
 
 def blocks(page):
-    """(line, words behind the fence, lines, words that vary) of every block; in lists they may be indented."""
+    """(line, words after the fence, lines, words that vary) of every block; in lists they may be indented."""
     begun, varies = None, []
     for number, line in enumerate(open(page, encoding="utf-8"), 1):
         line = line.rstrip("\n")

@@ -21,7 +21,7 @@ static inline void desk_open(struct desk *desk, void (*handle)(void *, struct ht
 
 	ASSERT(server);
 	server->references = 1;
-	server->options = http_options_default();
+	server->options = server_options_default();
 	server->options.handle = handle;
 	server->options.data = data;
 	server->loops_n = 1;

@@ -16,7 +16,7 @@
 
 static const struct lane_stats no_stats;
 static struct inbox inbox;
-static struct delivery delivery;
+static struct mailbag bag;
 
 static int set_up(void **state)
 {
@@ -34,7 +34,7 @@ static int tear_down(void **state)
 
 static bool take(int64_t wait_ns)
 {
-	return inbox_take(&inbox, wait_ns, &no_stats, &delivery);
+	return inbox_take(&inbox, wait_ns, &no_stats, &bag);
 }
 
 static void put_mail(uint64_t number)
@@ -59,7 +59,7 @@ static void seats_up_to_the_limit_and_not_one_more(void **state)
 	assert_int_equal(inbox_put_seat(&inbox, &seats[SEATS_MAX]), HX_OK);
 	assert_int_equal(inbox_put_seat(&inbox, &seats[0]), HX_BUSY);
 	assert_true(take(0));
-	assert_ptr_equal(delivery.seats, &seats[SEATS_MAX]);
+	assert_ptr_equal(bag.seats, &seats[SEATS_MAX]);
 }
 
 static void what_arrives_leaves_in_order_and_once(void **state)
@@ -76,8 +76,8 @@ static void what_arrives_leaves_in_order_and_once(void **state)
 		}
 		assert_true(take(FOR_EVER));
 
-		struct seat *seat = delivery.seats;
-		struct mail *mail = delivery.mail;
+		struct seat *seat = bag.seats;
+		struct mail *mail = bag.mail;
 
 		for (int i = 0; i < 3; i++) {
 			struct mail *next = mail->next;
@@ -91,14 +91,14 @@ static void what_arrives_leaves_in_order_and_once(void **state)
 		}
 		assert_null(seat);
 		assert_null(mail);
-		assert_int_equal(delivery.wakes_n, 6);
-		assert_int_equal(delivery.wakes[5], 21);
-		assert_false(delivery.wake_everybody);
-		assert_false(delivery.stopping);
+		assert_int_equal(bag.wakes_n, 6);
+		assert_int_equal(bag.wakes[5], 21);
+		assert_false(bag.wake_everybody);
+		assert_false(bag.stopping);
 		assert_false(take(0));
-		assert_null(delivery.seats);
-		assert_null(delivery.mail);
-		assert_int_equal(delivery.wakes_n, 0);
+		assert_null(bag.seats);
+		assert_null(bag.mail);
+		assert_int_equal(bag.wakes_n, 0);
 	}
 }
 
@@ -111,23 +111,23 @@ static void wakes_up_to_the_limit_and_then_everybody(void **state)
 		topics[i] = (int64_t)i;
 	inbox_put_wakes(&inbox, topics, WAKES_MAX);
 	assert_true(take(0));
-	assert_int_equal(delivery.wakes_n, WAKES_MAX);
-	assert_int_equal(delivery.wakes[WAKES_MAX - 1], WAKES_MAX - 1);
-	assert_false(delivery.wake_everybody);
+	assert_int_equal(bag.wakes_n, WAKES_MAX);
+	assert_int_equal(bag.wakes[WAKES_MAX - 1], WAKES_MAX - 1);
+	assert_false(bag.wake_everybody);
 
 	inbox_put_wakes(&inbox, topics, WAKES_MAX);
 	inbox_put_wakes(&inbox, topics, 1);
 	assert_true(take(0));
-	assert_true(delivery.wake_everybody);
+	assert_true(bag.wake_everybody);
 
 	inbox_put_wakes(&inbox, topics, WAKES_MAX + 1); /* more at once than there is room for at all */
 	assert_true(take(0));
-	assert_true(delivery.wake_everybody);
+	assert_true(bag.wake_everybody);
 
 	inbox_put_wakes(&inbox, topics, 1); /* and it is not for ever */
 	assert_true(take(0));
-	assert_false(delivery.wake_everybody);
-	assert_int_equal(delivery.wakes_n, 1);
+	assert_false(bag.wake_everybody);
+	assert_int_equal(bag.wakes_n, 1);
 }
 
 static void after_a_stop_only_beats_and_answers_are_taken(void **state)
@@ -141,12 +141,12 @@ static void after_a_stop_only_beats_and_answers_are_taken(void **state)
 	inbox_put_beat(&inbox, &beat);
 	put_mail(5);
 	assert_true(take(FOR_EVER));
-	assert_true(delivery.stopping);
-	assert_ptr_equal(delivery.seats, &early);
+	assert_true(bag.stopping);
+	assert_ptr_equal(bag.seats, &early);
 	assert_ptr_equal(early.next, &beat);
 	assert_null(beat.next);
-	assert_int_equal(delivery.mail->number, 5);
-	free(delivery.mail);
+	assert_int_equal(bag.mail->number, 5);
+	free(bag.mail);
 	assert_int_equal(inbox_put_seat(&inbox, &late), HX_STOPPING);
 }
 
@@ -175,7 +175,7 @@ static void the_nodes_own_are_taken_by_a_full_lane_and_not_by_one_that_ends(void
 	assert_true(take(0));
 	assert_int_equal(inbox_put_own(&inbox, &own), HX_OK);
 	assert_true(take(0));
-	assert_ptr_equal(delivery.seats, &own);
+	assert_ptr_equal(bag.seats, &own);
 	inbox_stop(&inbox);
 	assert_int_equal(inbox_put_own(&inbox, &late), HX_STOPPING);
 }
@@ -260,7 +260,7 @@ static void whatever_comes_ends_the_waiting(void **state)
 		assert_int_equal(pthread_create(&thread, NULL, visit, &v), 0);
 		assert_true(take(FOR_EVER));
 		pthread_join(thread, NULL);
-		free(delivery.mail);
+		free(bag.mail);
 	}
 }
 
@@ -294,7 +294,7 @@ static void a_refusal_does_not_deafen_the_lane(void **state)
 	assert_true(take(0));
 	assert_int_equal(pthread_create(&thread, NULL, knock_in_vain_then_come, NULL), 0);
 	assert_true(take(FOR_EVER));
-	assert_null(delivery.seats);
+	assert_null(bag.seats);
 	pthread_join(thread, NULL);
 }
 
