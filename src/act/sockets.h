@@ -19,13 +19,16 @@
 
 struct sockets {
 	size_t n;
-	int fds[SOCKETS_MAX];
+	struct {
+		int fd;
+		int local_port; /* 0: not asked for yet. It is asked once: one question for each socket and call is a square */
+	} at[SOCKETS_MAX];
 };
 
 void sockets_opened(struct sockets *sockets, int fd);
 /* Closes it. */
 void sockets_close(struct sockets *sockets, int fd);
 /* Every socket with that local port is open and has nothing to read; there is one at least. */
-bool sockets_are_clean(const struct sockets *sockets, int local_port);
+bool sockets_are_clean(struct sockets *sockets, int local_port);
 
 #endif
