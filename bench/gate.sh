@@ -15,7 +15,6 @@ REQUESTS=${GATE_REQUESTS:-40000}
 KEYS=1000 # of replays
 
 bin=${HAPAX_BUILD:?run this by make bench}
-schema=src/db/schema
 . bench/common.sh
 
 cat >"$work/bench.json" <<'JSON'
@@ -44,7 +43,8 @@ measure_ceilings() { # connections
 	measure echo "$1" 0 /echo '{"n":#}'
 	stop_all
 	for rows in record entity; do
-		start "$bin/bench/raw_http" 127.0.0.1:0 "$rows" "$work/raw.db" "$schema"/*.sqlite.sql
+		"$bin/hapax" db migrate --db "sqlite:$work/raw.db" --print >"$work/schema.sql"
+		start "$bin/bench/raw_http" 127.0.0.1:0 "$rows" "$work/raw.db" "$work/schema.sql"
 		measure "ceiling.$rows" "$1" -1 /record '{"n":#}'
 		stop_all
 	done

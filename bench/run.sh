@@ -21,8 +21,8 @@ PG_MOVES=${PG_MOVES:-100000}
 GOAL=0.60
 
 bin=${HAPAX_BUILD:?run this by make bench}/bench
+hapax=$HAPAX_BUILD/hapax
 : "${HAPAX_TEST_PG:?run this by make bench}"
-schema=src/db/schema
 connections=4 # CONNECTIONS in workload.h
 . bench/common.sh
 lane_counts=$lanes
@@ -32,7 +32,8 @@ lane_counts=$lanes
 
 raw_sqlite() { # batch
 	rm -f "$work"/store*
-	"$bin/raw_sqlite" "$schema/0001_subjects.sqlite.sql" "$work/store" "$1" "$SQLITE_MOVES"
+	"$hapax" db migrate --db "sqlite:$work/store" --print >"$work/schema.sql"
+	"$bin/raw_sqlite" "$work/schema.sql" "$work/store" "$1" "$SQLITE_MOVES"
 }
 
 lane_sqlite() { # callers
@@ -41,7 +42,11 @@ lane_sqlite() { # callers
 }
 
 raw_postgres() { # batch
-	"$bin/raw_postgres" "$schema/0001_subjects.postgres.sql" "$(fresh_database)" "$1" "$PG_MOVES"
+	local store
+
+	store=$(fresh_database)
+	"$hapax" db migrate --db "$store" --print >"$work/schema.sql"
+	"$bin/raw_postgres" "$work/schema.sql" "$store" "$1" "$PG_MOVES"
 }
 
 lane_postgres() { # callers lanes

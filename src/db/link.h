@@ -5,7 +5,7 @@
  *                          subject|seq|from|to|version|fence|op|at|node)
  *
  * Whoever writes a row does so in SQL, by the function hx_link(hash before, subject, seq, from, to, version, fence, op, at, node):
- * on SQLite it is this one, registered by the driver; on PostgreSQL schema/0025_link.postgres.sql, whose text can change as
+ * on SQLite it is this one, registered by the driver; on PostgreSQL schema/0025_link.sql, whose text can change as
  * little as the rows that are there. tests/contract/test_link.c compares the two. Whoever follows a chain calls this.
  */
 #ifndef HX_DB_LINK_H

@@ -1,12 +1,13 @@
 /*
- * Numbered migrations, embedded in the program at build time from schema/NNNN_name[.gate][.base].{sqlite,postgres}.sql.
+ * Numbered migrations, embedded in the program at build time from schema/NNNN_name[.gate].sql; scripts/embed-schema.sh says
+ * how one text becomes that of each store.
  *
  * All pending ones run in one transaction under the driver's migration lock, so two starting nodes do not
  * race: the second waits, then finds nothing to do. A store with a higher number than the program knows is
  * refused, untouched.
  *
  *   .gate   a store that holds records of `hapax gate` alone needs these and no others; the engine needs all
- *   .base   what a new store runs under this number. The file without .base is for a store that an older program has
+ *   base    what a new store runs under the numbers 9 and 10. Their own text is for a store that an older program has
  *           made: numbers 1 to 8 gave their tables plain names, which a new store never has, because the user may have
  *           a table `job` of his own
  */

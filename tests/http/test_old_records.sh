@@ -28,11 +28,11 @@ DAY = 86400000
 
 def old_schema(driver):
 	"""What version 0.1 has made, with its numbers."""
-	files = sorted((ROOT / "src/db/schema").glob(f"000[1-8]_*.{driver}.sql"))
+	files = sorted((ROOT / "src/db/schema").glob("000[1-8]_*.sql"))
 	assert len(files) == 8, files
 	text = "CREATE TABLE schema_version (number INTEGER PRIMARY KEY, name TEXT NOT NULL);\n"
 	for number, file in enumerate(files, 1):
-		text += file.read_text() + f"\nINSERT INTO schema_version VALUES ({number}, 'x');\n"
+		text += subprocess.check_output(["scripts/embed-schema.sh", "--old", driver, file], cwd=ROOT, text=True) + f"\nINSERT INTO schema_version VALUES ({number}, 'x');\n"
 	return text
 
 

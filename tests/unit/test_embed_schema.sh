@@ -42,6 +42,56 @@ cp "$dir/0008_eighth.sqlite.sql" "$dir/0008_again.sqlite.sql"
 result a_number_used_twice_is_refused
 ! "$script" "$dir/0001_first.mysql.sql" >/dev/null 2>&1
 result an_unknown_store_is_refused
+
+# One file for both stores, old and new.
+mkdir "$dir/both"
+cat >"$dir/both/0001_plain.sql" <<'END'
+CREATE TABLE {hx_}t (
+  id   INTEGER IDENTITY PRIMARY KEY,
+  name TEXT    NOT NULL,
+  body BLOB
+) STRICT, WITHOUT ROWID, FILLFACTOR 80;
+--@ only postgres new
+SELECT 'postgres, new';
+--@ only old
+SELECT 'old';
+--@ for all
+SELECT 'all';
+END
+printf '%s\n' '--@ a new store runs 0001 in place of this' 'ALTER TABLE t RENAME TO hx_t;' >"$dir/both/0002_named.gate.sql"
+cat >"$dir/both.c" <<'END'
+#include "both/schema.c"
+#include <stdio.h>
+#include <string.h>
+static int is(const char *text, const char *wanted)
+{
+	if (strcmp(text, wanted))
+		printf("got:\n%s\nwanted:\n%s\n", text, wanted);
+	return !strcmp(text, wanted);
+}
+int main(void)
+{
+	return !(is(db_schema_sqlite[0].text,
+		    "CREATE TABLE t (\n  id   INTEGER PRIMARY KEY,\n  name TEXT    NOT NULL,\n  body BLOB\n"
+		    ") STRICT, WITHOUT ROWID;\nSELECT 'old';\nSELECT 'all';\n") &&
+		 is(db_schema_postgres[0].text,
+		    "CREATE TABLE t (\n  id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,\n"
+		    "  name text    NOT NULL,\n  body bytea\n) WITH (fillfactor = 80);\nSELECT 'old';\nSELECT 'all';\n") &&
+		 is(db_schema_postgres[1].base,
+		    "CREATE TABLE hx_t (\n  id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,\n"
+		    "  name text    NOT NULL,\n  body bytea\n) WITH (fillfactor = 80);\n"
+		    "SELECT 'postgres, new';\nSELECT 'all';\n") &&
+		 is(db_schema_sqlite[1].text, "ALTER TABLE t RENAME TO hx_t;\n") && db_schema_sqlite[1].gate &&
+		 !db_schema_sqlite[0].base && is(db_schema_sqlite[1].name, "named"));
+}
+END
+"$script" "$dir"/both/0*.sql >"$dir/both/schema.c" &&
+	gcc -std=c17 -Wall -Werror -Isrc -Iinclude -o "$dir/both/main" "$dir/both.c" && "$dir/both/main"
+result one_text_becomes_that_of_each_store
+echo '--@ only mysql' >"$dir/both/0003_bad.sql"
+! "$script" "$dir"/both/0*.sql >/dev/null 2>&1
+result an_unknown_word_stops_the_build
+
 "$script" >"$dir/schema.c" && grep -q 'db_schema_sqlite_count = 0' "$dir/schema.c"
 result no_migration_at_all_is_fine
 exit 0

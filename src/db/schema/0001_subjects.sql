@@ -1,6 +1,6 @@
 -- A subject is a row that is changed only by guarded transitions (see src/flow/subject.c).
--- The row is narrow because it is hot; payloads live in tables of their own.
-CREATE TABLE subject (
+-- The row is narrow because it is hot; payloads live in tables of their own. The fill factor leaves room for heap-only updates.
+CREATE TABLE {hx_}subject (
   id         INTEGER PRIMARY KEY,
   kind       INTEGER NOT NULL,
   status     TEXT    NOT NULL,
@@ -14,12 +14,12 @@ CREATE TABLE subject (
   updated_at INTEGER NOT NULL,
   seq        INTEGER NOT NULL,
   head       BLOB    NOT NULL
-) STRICT;
+) STRICT, FILLFACTOR 80;
 
 -- What a janitor looks through. The key is the id alone: nothing that heartbeats move is indexed.
-CREATE INDEX subject_claimed ON subject (id) WHERE owner IS NOT NULL;
+CREATE INDEX {hx_}subject_claimed ON {hx_}subject (id) WHERE owner IS NOT NULL;
 
-CREATE TABLE history (
+CREATE TABLE {hx_}history (
   subject     INTEGER NOT NULL,
   seq         INTEGER NOT NULL,
   from_status TEXT    NOT NULL,
@@ -32,3 +32,12 @@ CREATE TABLE history (
   hash        BLOB    NOT NULL,
   PRIMARY KEY (subject, seq)
 ) STRICT, WITHOUT ROWID;
+
+--@ only postgres old
+-- The moment itself, not the transaction's start: after a lock that one may be seconds old.
+CREATE FUNCTION hx_now_ms() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
+  AS $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+
+--@ only postgres
+CREATE FUNCTION hx_chain(head bytea, link text) RETURNS bytea LANGUAGE sql STABLE PARALLEL SAFE
+  AS $$ SELECT sha256(coalesce(head, ''::bytea) || convert_to(link, 'UTF8')) $$;

@@ -1,6 +1,6 @@
 -- What an entity is beside its subject row. `name` is the id that users see.
 -- The claim_* columns tell which step claimed it last; they mean something only while the subject is claimed.
-CREATE TABLE entity (
+CREATE TABLE {hx_}entity (
   subject         INTEGER PRIMARY KEY,
   workspace       TEXT NOT NULL,
   workflow        TEXT NOT NULL,
@@ -10,13 +10,13 @@ CREATE TABLE entity (
   claim_from      TEXT,
   claim_requester TEXT,
   claim_input     TEXT
-) STRICT;
+) STRICT, FILLFACTOR 80;
 
-CREATE UNIQUE INDEX entity_name ON entity (workspace, workflow, name);
+CREATE UNIQUE INDEX {hx_}entity_name ON {hx_}entity (workspace, workflow, name);
 
 -- Work that is done after a commit. due_at is set exactly while the job may be claimed, so a claim takes it out of
 -- the index and heartbeats move nothing that is indexed.
-CREATE TABLE job (
+CREATE TABLE {hx_}job (
   subject    INTEGER PRIMARY KEY,
   workspace  TEXT    NOT NULL,
   queue      TEXT    NOT NULL,
@@ -27,11 +27,13 @@ CREATE TABLE job (
   attempt    INTEGER NOT NULL DEFAULT 0,
   due_at     INTEGER,
   error      TEXT
-) STRICT;
+) STRICT, FILLFACTOR 80;
 
-CREATE INDEX job_due ON job (due_at) WHERE due_at IS NOT NULL;
+--@ only old
+CREATE INDEX {hx_}job_due ON {hx_}job (due_at) WHERE due_at IS NOT NULL;
+--@ for all
 
-CREATE TABLE definition (
+CREATE TABLE {hx_}definition (
   name    TEXT    NOT NULL,
   version INTEGER NOT NULL,
   text    TEXT    NOT NULL,
@@ -39,7 +41,7 @@ CREATE TABLE definition (
   PRIMARY KEY (name, version)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE entry_lock (
+CREATE TABLE {hx_}entry_lock (
   name  TEXT    PRIMARY KEY,
   token TEXT    NOT NULL,
   until INTEGER NOT NULL

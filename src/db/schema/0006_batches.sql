@@ -30,7 +30,7 @@ CREATE TABLE hx_batch (
   started_at         INTEGER,
   completed_at       INTEGER,
   expired            INTEGER NOT NULL DEFAULT 0 -- by retention: 1: its items are being deleted, 2: they are gone
-) STRICT;
+) STRICT, FILLFACTOR 80;
 
 CREATE UNIQUE INDEX hx_batch_key ON hx_batch (workspace, batch_key) WHERE batch_key IS NOT NULL;
 CREATE INDEX hx_batch_due ON hx_batch (due_at) WHERE due_at IS NOT NULL;
@@ -60,7 +60,7 @@ CREATE TABLE hx_batch_item (
   late     TEXT,    -- a success that came after it was cancelled: shown, never charged
   error    TEXT,
   PRIMARY KEY (batch, n)
-) STRICT;
+) STRICT, FILLFACTOR 80;
 
 -- Begun and not ended: a few.
 CREATE INDEX hx_batch_item_open ON hx_batch_item (batch, status, due_at)

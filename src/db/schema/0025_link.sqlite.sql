@@ -1,1 +1,0 @@
--- The function hx_link() is the driver's here: src/db/link.h.
