@@ -24,8 +24,7 @@ struct http {
 	struct kind kind;
 	struct http_options options;
 	CURLM *multi;
-	pthread_t thread;
-	bool started;
+	struct thread thread;
 	pthread_mutex_t mutex;
 	struct job *first, **last; /* under the mutex: started by the port, not yet begun */
 	bool ending;               /* under the mutex */
@@ -193,12 +192,12 @@ static void free_kind(struct kind *kind)
 {
 	struct http *http = (struct http *)kind;
 
-	if (http->started) {
+	if (http->thread.started) {
 		pthread_mutex_lock(&http->mutex);
 		http->ending = true;
 		pthread_mutex_unlock(&http->mutex);
 		(void)curl_multi_wakeup(http->multi);
-		pthread_join(http->thread, NULL);
+		thread_join(&http->thread);
 	}
 	ASSERT(!http->transfers);
 	(void)curl_multi_cleanup(http->multi); /* takes NULL */
@@ -229,8 +228,7 @@ enum hx_code http_kind_new(const struct http_options *options, size_t slots, str
 	http->last = &http->first;
 	pthread_mutex_init(&http->mutex, NULL);
 	strbuf_init(&http->words, VERDICT_WORDS_MAX);
-	http->started = set_up(http) && pool_thread(&http->thread, run, http) == 0;
-	if (!http->started) {
+	if (!set_up(http) || thread_start(&http->thread, run, http, "the thread of http actions", err)) {
 		free_kind(&http->kind);
 		return error_set(err, HX_INTERNAL, "libcurl or its thread cannot be started");
 	}

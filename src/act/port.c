@@ -12,11 +12,11 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "act/exec.h"
 #include "act/http.h"
 #include "act/kind.h"
+#include "base/thread.h"
 #include "base/trace.h"
 
 #define BUCKETS 1024
@@ -468,8 +468,6 @@ void port_look(struct port *port, int64_t subject, int64_t fence, struct port_si
 
 static void init(struct port *port, const struct port_options *options)
 {
-	pthread_condattr_t attr;
-
 	port->act = (struct act_port){.start = start, .abort = abort_job, .withdraw = withdraw};
 	port->options = *options;
 	if (!options->answer)
@@ -477,10 +475,7 @@ static void init(struct port *port, const struct port_options *options)
 	if (!options->waiting_max)
 		port->options.waiting_max = PORT_WAITING_MAX;
 	pthread_mutex_init(&port->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&port->quiet, &attr);
-	pthread_condattr_destroy(&attr);
+	condition_init(&port->quiet);
 }
 
 enum hx_code port_new(const struct port_options *options, struct port **ret_port, struct hx_error *err)
@@ -526,10 +521,9 @@ static void refuse_waiting(struct port *port)
 
 static void wait_until_quiet(struct port *port, int64_t grace_ms)
 {
-	struct mono_time until = mono_add_ms(clock_mono(clock_system()), grace_ms);
-	struct timespec ts = {.tv_sec = until.ns / 1000000000, .tv_nsec = until.ns % 1000000000};
+	struct mono_time until = time_in_ms(grace_ms);
 
-	while (port->stats.running && pthread_cond_timedwait(&port->quiet, &port->mutex, &ts) == 0)
+	while (port->stats.running && condition_wait_until(&port->quiet, &port->mutex, until))
 		;
 	for (size_t i = 0; port->stats.running && i < BUCKETS; i++)
 		for (struct job *job = port->jobs[i]; job; job = job->table_next)

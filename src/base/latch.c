@@ -3,29 +3,24 @@
 
 void latch_init(struct latch *latch)
 {
-	pthread_mutex_init(&latch->mutex, NULL);
-	pthread_cond_init(&latch->opened, NULL);
+	monitor_init(&latch->monitor);
 	latch->is_open = false;
 }
 
 void latch_open(struct latch *latch)
 {
-	pthread_mutex_lock(&latch->mutex);
-	latch->is_open = true;
-	pthread_cond_signal(&latch->opened);
-	pthread_mutex_unlock(&latch->mutex);
+	monitor_raise(&latch->monitor, &latch->is_open);
 }
 
 void latch_wait(struct latch *latch)
 {
-	pthread_mutex_lock(&latch->mutex);
+	monitor_lock(&latch->monitor);
 	while (!latch->is_open)
-		pthread_cond_wait(&latch->opened, &latch->mutex);
-	pthread_mutex_unlock(&latch->mutex);
+		monitor_wait(&latch->monitor);
+	monitor_unlock(&latch->monitor);
 }
 
 void latch_release(struct latch *latch)
 {
-	pthread_cond_destroy(&latch->opened);
-	pthread_mutex_destroy(&latch->mutex);
+	monitor_release(&latch->monitor);
 }

@@ -5,12 +5,10 @@
 #ifndef HX_BASE_LATCH_H
 #define HX_BASE_LATCH_H
 
-#include <pthread.h>
-#include <stdbool.h>
+#include "base/thread.h"
 
 struct latch {
-	pthread_mutex_t mutex;
-	pthread_cond_t opened;
+	struct monitor monitor;
 	bool is_open;
 };
 

@@ -9,19 +9,15 @@
  *   NONE ── pg_connect ──▶ UNDER WAY ──────── done ───▶ taken by pg_connect ──▶ NONE
  *                              └─ pg_connect_abandon ─▶ its thread puts everything away at its end
  */
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/thread.h"
 #include "db/postgres.h"
 
-#define STEP_NS 20000000
+#define STEP_MS 20
 
 struct pg_connecting {
-	pthread_mutex_t mutex; /* over what follows */
-	pthread_cond_t changed;
+	struct monitor monitor; /* over what follows */
 	bool done, abandoned;
 	PGconn *conn;
 	/* constant */
@@ -52,8 +48,7 @@ static PGconn *connect_now(const char *url, bool read_only)
 static void put_away(struct pg_connecting *c)
 {
 	PQfinish(c->conn);
-	pthread_cond_destroy(&c->changed);
-	pthread_mutex_destroy(&c->mutex);
+	monitor_release(&c->monitor);
 	free(c->url);
 	free(c);
 }
@@ -64,58 +59,47 @@ static void *run(void *context)
 	PGconn *conn = connect_now(c->url, c->read_only);
 	bool abandoned;
 
-	pthread_mutex_lock(&c->mutex);
+	monitor_lock(&c->monitor);
 	c->conn = conn;
 	c->done = true;
 	abandoned = c->abandoned;
-	pthread_cond_signal(&c->changed);
-	pthread_mutex_unlock(&c->mutex);
+	monitor_wake_one(&c->monitor);
+	monitor_unlock(&c->monitor);
 	if (abandoned)
 		put_away(c);
 	return NULL;
 }
 
-/* Its thread takes no signals: they are for the program's own. NULL: no memory, or no thread. */
+/* NULL: no memory, or no thread. */
 static struct pg_connecting *start(const struct pg *pg)
 {
 	struct pg_connecting *c = calloc(1, sizeof *c);
-	sigset_t all, before;
-	pthread_t thread;
-	int rc;
+	struct thread thread;
+	struct hx_error err;
 
 	if (!c)
 		return NULL;
-	pthread_mutex_init(&c->mutex, NULL);
-	pthread_cond_init(&c->changed, NULL);
+	monitor_init(&c->monitor);
 	c->read_only = pg->read_only;
 	c->url = strdup(pg->url);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = c->url ? pthread_create(&thread, NULL, run, c) : ENOMEM;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc) {
+	if (!c->url || thread_start(&thread, run, c, "the thread of a connection", &err)) {
 		put_away(c);
 		return NULL;
 	}
-	pthread_detach(thread);
+	pthread_detach(thread.id);
 	return c;
 }
 
 /* For a moment, or until it is done. */
 static bool is_done(struct pg_connecting *c)
 {
-	struct timespec until;
 	bool done;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += STEP_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	pthread_mutex_lock(&c->mutex);
+	monitor_lock(&c->monitor);
 	if (!c->done)
-		(void)pthread_cond_timedwait(&c->changed, &c->mutex, &until); /* the caller looks again */
+		(void)monitor_wait_until(&c->monitor, time_in_ms(STEP_MS)); /* the caller looks again */
 	done = c->done;
-	pthread_mutex_unlock(&c->mutex);
+	monitor_unlock(&c->monitor);
 	return done;
 }
 
@@ -126,9 +110,9 @@ static void forget_old_failure(struct pg *pg)
 
 	if (!pg->connecting)
 		return;
-	pthread_mutex_lock(&pg->connecting->mutex);
+	monitor_lock(&pg->connecting->monitor);
 	failed = pg->connecting->done && PQstatus(pg->connecting->conn) != CONNECTION_OK;
-	pthread_mutex_unlock(&pg->connecting->mutex);
+	monitor_unlock(&pg->connecting->monitor);
 	if (failed)
 		pg_connect_abandon(pg);
 }
@@ -164,10 +148,10 @@ void pg_connect_abandon(struct pg *pg)
 	if (!c)
 		return;
 	pg->connecting = NULL;
-	pthread_mutex_lock(&c->mutex);
+	monitor_lock(&c->monitor);
 	c->abandoned = true;
 	done = c->done;
-	pthread_mutex_unlock(&c->mutex);
+	monitor_unlock(&c->monitor);
 	if (done)
 		put_away(c);
 }

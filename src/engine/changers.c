@@ -92,27 +92,21 @@ void changers_tell_wanted(void *context)
 {
 	struct changers *c = context;
 
-	pthread_mutex_lock(&c->mutex);
-	c->wanted = true;
-	pthread_cond_broadcast(&c->stop);
-	pthread_mutex_unlock(&c->mutex);
+	monitor_raise(&c->monitor, &c->wanted);
 }
 
 /* Until then, or until something is wanted. False: the engine is stopping. */
 static bool rest(struct changers *c, int64_t ms)
 {
-	struct timespec until;
+	struct mono_time until = time_in_ms(ms);
 	bool stopping;
-	int rc = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	pthread_mutex_lock(&c->mutex);
-	while (!c->stopping && !c->wanted && rc != ETIMEDOUT)
-		rc = pthread_cond_timedwait(&c->stop, &c->mutex, &until);
+	monitor_lock(&c->monitor);
+	while (!c->stopping && !c->wanted && monitor_wait_until(&c->monitor, until))
+		;
 	stopping = c->stopping;
 	c->wanted = false;
-	pthread_mutex_unlock(&c->mutex);
+	monitor_unlock(&c->monitor);
 	return !stopping;
 }
 
@@ -144,9 +138,9 @@ static void *put(void *context)
 			       put->findings, &put->version, &put->err);
 	pthread_mutex_unlock(&c->configuring);
 	/* Before the answer, so that whoever got it can put the next. */
-	pthread_mutex_lock(&c->mutex);
+	monitor_lock(&c->monitor);
 	c->putting = false;
-	pthread_mutex_unlock(&c->mutex);
+	monitor_unlock(&c->monitor);
 	put->done(put, code);
 	return NULL;
 }
@@ -154,30 +148,27 @@ static void *put(void *context)
 enum hx_code changers_put(struct changers *c, struct definition_put *definition)
 {
 	enum hx_code code = HX_OK;
+	struct hx_error err;
 
 	definition->changers = c;
-	pthread_mutex_lock(&c->mutex);
+	monitor_lock(&c->monitor);
 	if (c->stopping) {
 		code = HX_STOPPING;
 	} else if (c->putting) {
 		code = HX_BUSY;
 	} else {
 		/* The one before is past its work, and at most giving its answer. */
-		if (c->put_started)
-			pthread_join(c->putter, NULL);
-		c->put_started = pthread_create(&c->putter, NULL, put, definition) == 0;
-		c->putting = c->put_started;
+		thread_join(&c->putter);
+		c->putting = thread_start(&c->putter, put, definition, "the thread of a definition", &err) == HX_OK;
 		code = c->putting ? HX_OK : HX_BUSY;
 	}
-	pthread_mutex_unlock(&c->mutex);
+	monitor_unlock(&c->monitor);
 	return code;
 }
 
 void changers_init(struct changers *c, const struct engine_options *options, struct definitions *definitions,
 		   struct lanes *lanes)
 {
-	pthread_condattr_t attr;
-
 	*c = (struct changers){
 		.options = options,
 		.definitions = definitions,
@@ -186,40 +177,28 @@ void changers_init(struct changers *c, const struct engine_options *options, str
 		.on_postgres = strncmp(options->db_url, "sqlite:", 7) != 0,
 	};
 	pthread_mutex_init(&c->configuring, NULL);
-	pthread_mutex_init(&c->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&c->stop, &attr);
-	pthread_condattr_destroy(&attr);
+	monitor_init(&c->monitor);
 }
 
 void changers_release(struct changers *c)
 {
-	pthread_cond_destroy(&c->stop);
-	pthread_mutex_destroy(&c->mutex);
+	monitor_release(&c->monitor);
 	pthread_mutex_destroy(&c->configuring);
 }
 
 enum hx_code changers_start(struct changers *c, struct hx_error *err)
 {
-	c->following = pthread_create(&c->follower, NULL, follow, c) == 0;
-	return c->following ? HX_OK : error_set(err, HX_INTERNAL, "the definitions of other nodes cannot be followed");
+	return thread_start(&c->follower, follow, c, "the thread that follows other nodes' definitions", err);
 }
 
 void changers_stop(struct changers *c)
 {
-	pthread_mutex_lock(&c->mutex);
-	c->stopping = true;
-	pthread_cond_broadcast(&c->stop);
-	pthread_mutex_unlock(&c->mutex);
+	monitor_raise(&c->monitor, &c->stopping);
 }
 
 /* `stopping` keeps the threads as they are. */
 void changers_join(struct changers *c)
 {
-	if (c->following)
-		pthread_join(c->follower, NULL);
-	if (c->put_started)
-		pthread_join(c->putter, NULL);
-	c->following = c->put_started = false;
+	thread_join(&c->follower);
+	thread_join(&c->putter);
 }

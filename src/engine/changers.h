@@ -5,7 +5,7 @@
 #ifndef HX_ENGINE_CHANGERS_H
 #define HX_ENGINE_CHANGERS_H
 
-#include <pthread.h>
+#include "base/thread.h"
 
 #include "engine/definitions.h"
 #include "engine/engine.h"
@@ -18,14 +18,11 @@ struct changers {
 	bool on_postgres;                      /* SQLite has one process: nobody else can put anything */
 	_Atomic(const struct config *) config; /* in force: engine_reload() changes it */
 	pthread_mutex_t configuring; /* definitions are checked against the configuration that is in force then */
-	pthread_mutex_t mutex;       /* over all that follows */
-	pthread_cond_t stop;
+	struct monitor monitor;      /* over all that follows */
 	bool stopping;
-	bool wanted;      /* a version that a run or a batch has and we do not */
-	bool following;   /* the thread `follower` is to be joined */
-	bool put_started; /* the thread `putter` is to be joined */
-	bool putting;     /* and has not come to its end */
-	pthread_t follower, putter;
+	bool wanted;  /* a version that a run or a batch has and we do not */
+	bool putting; /* the putter has not come to its end */
+	struct thread follower, putter;
 };
 
 /* All are borrowed, and may be filled in later: they are used from changers_start() on. */

@@ -7,7 +7,6 @@
 #include "base/duration.h"
 #include "base/excerpt.h"
 #include "base/latch.h"
-#include "base/signals.h"
 #include "base/sized.h"
 #include "base/utf8.h"
 
@@ -91,14 +90,11 @@ static enum hx_code start(struct hx_engine *e, const struct engine_options *opti
 {
 	struct findings findings;
 	struct arena arena;
-	sigset_t before;
 	enum hx_code code;
 
 	arena_init(&arena, FINDINGS_BYTES_MAX);
 	findings_init(&findings, &arena);
-	signals_block(&before);
 	code = engine_new(options, &findings, &e->engine, err);
-	signals_restore(&before);
 	tell_findings(e, &findings, code, err);
 	arena_release(&arena);
 	return code;
@@ -241,13 +237,10 @@ static void put_done(struct definition_put *put, enum hx_code code)
 
 static enum hx_code put_and_wait(struct hx_engine *e, struct defining *d, struct hx_error *err)
 {
-	sigset_t before;
 	enum hx_code code;
 
 	latch_init(&d->latch);
-	signals_block(&before);
 	code = engine_put_definition(e->engine, &d->put);
-	signals_restore(&before);
 	if (code) {
 		latch_release(&d->latch);
 		return embed_refuse(err, code, NULL);

@@ -1,11 +1,9 @@
 /* See keyring.h. */
 #include "engine/keyring.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/thread.h"
 #include "db/driver.h"
 
 #define READ_MS 2000 /* a store that is silent for longer is lost: who asks is told so */
@@ -25,15 +23,13 @@ struct keys {
 
 struct keyring {
 	struct keyring_options options;
-	pthread_t thread;
-	bool running;
+	struct thread thread;
 	bool in_memory; /* constant: there can be no keys */
 	/* The thread's own. */
 	struct db *db;
 	struct arena page;
 	/* Under the mutex. */
-	pthread_mutex_t mutex;
-	pthread_cond_t asked;
+	struct monitor monitor;
 	bool stopping;
 	bool stale; /* what is known was asked for, and is past KEYRING_RENEW_MS */
 	bool lost;  /* the last reading failed, and that was told */
@@ -112,7 +108,7 @@ static void keep_waiting(struct keyring *k, struct keyring_question *q)
 	q->next = k->waiting;
 	k->waiting = q;
 	k->waiting_n++;
-	pthread_cond_signal(&k->asked);
+	monitor_wake_one(&k->monitor);
 }
 
 static bool ask_locked(struct keyring *k, struct keyring_question *q)
@@ -124,7 +120,7 @@ static bool ask_locked(struct keyring *k, struct keyring_question *q)
 		return true;
 	if (now.ns - k->read_at.ns > (int64_t)KEYRING_RENEW_MS * NS_PER_MS && !k->stale) {
 		k->stale = true;
-		pthread_cond_signal(&k->asked);
+		monitor_wake_one(&k->monitor);
 	}
 	if (is_final(k, q, now))
 		return true;
@@ -144,9 +140,9 @@ bool keyring_ask(struct keyring *k, struct keyring_question *q)
 		q->well_formed = api_key_parse(q->key, &q->id);
 		api_key_digest(q->key, q->digest);
 	}
-	pthread_mutex_lock(&k->mutex);
+	monitor_lock(&k->monitor);
 	answered = ask_locked(k, q);
-	pthread_mutex_unlock(&k->mutex);
+	monitor_unlock(&k->monitor);
 	return answered;
 }
 
@@ -154,9 +150,9 @@ bool keyring_has_keys(struct keyring *k)
 {
 	bool has;
 
-	pthread_mutex_lock(&k->mutex);
+	monitor_lock(&k->monitor);
 	has = k->keys->version > 0;
-	pthread_mutex_unlock(&k->mutex);
+	monitor_unlock(&k->monitor);
 	return has;
 }
 
@@ -231,7 +227,7 @@ static void publish(struct keyring *k, struct keys *keys, struct mono_time began
 {
 	struct keys *old = NULL;
 
-	pthread_mutex_lock(&k->mutex);
+	monitor_lock(&k->monitor);
 	if (keys) {
 		old = k->keys;
 		k->keys = keys;
@@ -239,7 +235,7 @@ static void publish(struct keyring *k, struct keys *keys, struct mono_time began
 	k->read_at = began;
 	k->store_ms = store_ms;
 	k->stale = false;
-	pthread_mutex_unlock(&k->mutex);
+	monitor_unlock(&k->monitor);
 	keys_free(old);
 }
 
@@ -279,31 +275,26 @@ static struct keyring_question *rest(struct keyring *k, bool *ret_stopping)
 {
 	struct keyring_question *waiting;
 
-	pthread_mutex_lock(&k->mutex);
+	monitor_lock(&k->monitor);
 	while (!k->waiting && !k->stale && !k->stopping)
-		pthread_cond_wait(&k->asked, &k->mutex);
+		monitor_wait(&k->monitor);
 	waiting = k->waiting;
 	k->waiting = NULL;
 	k->waiting_n = 0;
 	*ret_stopping = k->stopping;
-	pthread_mutex_unlock(&k->mutex);
+	monitor_unlock(&k->monitor);
 	return waiting;
 }
 
 /* Whoever tries keys in a loop makes no more than a reading every GAP_MS out of it. */
 static void keep_gap(struct keyring *k)
 {
-	struct timespec until;
-	int rc = 0;
+	struct mono_time until = time_in_ms(GAP_MS);
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += GAP_MS * NS_PER_MS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	pthread_mutex_lock(&k->mutex);
-	while (!k->stopping && rc != ETIMEDOUT)
-		rc = pthread_cond_timedwait(&k->asked, &k->mutex, &until);
-	pthread_mutex_unlock(&k->mutex);
+	monitor_lock(&k->monitor);
+	while (!k->stopping && monitor_wait_until(&k->monitor, until))
+		;
+	monitor_unlock(&k->monitor);
 }
 
 static void answer_all(struct keyring *k, struct keyring_question *waiting, enum hx_code code)
@@ -314,9 +305,9 @@ static void answer_all(struct keyring *k, struct keyring_question *waiting, enum
 		waiting = q->next; /* it may be gone when it is answered */
 		q->code = code;
 		if (!code || (code == HX_STORE_UNAVAILABLE && q->last_known_will_do)) {
-			pthread_mutex_lock(&k->mutex);
+			monitor_lock(&k->monitor);
 			judge(k, q, clock_mono(k->options.clock));
-			pthread_mutex_unlock(&k->mutex);
+			monitor_unlock(&k->monitor);
 		}
 		q->answered(q);
 	}
@@ -326,10 +317,10 @@ static void tell(struct keyring *k, enum hx_code code, const struct hx_error *er
 {
 	bool was_lost;
 
-	pthread_mutex_lock(&k->mutex);
+	monitor_lock(&k->monitor);
 	was_lost = k->lost;
 	k->lost = code != HX_OK;
-	pthread_mutex_unlock(&k->mutex);
+	monitor_unlock(&k->monitor);
 	if (code && !was_lost)
 		log_error(k->options.log, "the API keys cannot be read: nobody is admitted",
 			  log_text("detail", err->detail));
@@ -359,15 +350,9 @@ static void *run(void *context)
 
 static void init(struct keyring *k, const struct keyring_options *options)
 {
-	pthread_condattr_t attr;
-
 	k->options = *options;
 	k->in_memory = strcmp(options->url, "sqlite::memory:") == 0;
-	pthread_mutex_init(&k->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&k->asked, &attr);
-	pthread_condattr_destroy(&attr);
+	monitor_init(&k->monitor);
 	arena_init(&k->page, PAGE_BYTES_MAX);
 }
 
@@ -383,10 +368,7 @@ static enum hx_code start(struct keyring *k, struct hx_error *err)
 
 	if (!code)
 		code = read_now(k, err);
-	if (!code && pthread_create(&k->thread, NULL, run, k))
-		code = error_set(err, HX_INTERNAL, "the keyring's thread cannot be started");
-	k->running = !code;
-	return code;
+	return code ? code : thread_start(&k->thread, run, k, "the keyring's thread", err);
 }
 
 enum hx_code keyring_new(const struct keyring_options *options, struct keyring **ret, struct hx_error *err)
@@ -412,13 +394,8 @@ void keyring_stop(struct keyring *k)
 {
 	if (!k)
 		return;
-	pthread_mutex_lock(&k->mutex);
-	k->stopping = true;
-	pthread_cond_broadcast(&k->asked);
-	pthread_mutex_unlock(&k->mutex);
-	if (k->running)
-		pthread_join(k->thread, NULL);
-	k->running = false;
+	monitor_raise(&k->monitor, &k->stopping);
+	thread_join(&k->thread);
 }
 
 void keyring_free(struct keyring *k)
@@ -429,7 +406,6 @@ void keyring_free(struct keyring *k)
 	db_close(k->db);
 	keys_free(k->keys);
 	arena_release(&k->page);
-	pthread_cond_destroy(&k->asked);
-	pthread_mutex_destroy(&k->mutex);
+	monitor_release(&k->monitor);
 	free(k);
 }

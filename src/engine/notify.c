@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/id_set.h"
+#include "base/thread.h"
 #include "db/listen.h"
 #include "engine/engine.h"
 
@@ -26,8 +27,7 @@ struct notify {
 	struct notify_options options;
 	const struct lanes *lanes;
 	struct listen *listen;
-	pthread_t thread;
-	bool started;
+	struct thread thread;
 	int bell; /* an eventfd: something was noted, or it is to stop */
 	/* The thread's own. */
 	bool lost;
@@ -262,20 +262,18 @@ enum hx_code notify_new(const struct notify_options *options, struct notify **re
 enum hx_code notify_start(struct notify *notify, const struct lanes *lanes, struct hx_error *err)
 {
 	notify->lanes = lanes;
-	notify->started = pthread_create(&notify->thread, NULL, run, notify) == 0;
-	return notify->started ? HX_OK : error_set(err, HX_INTERNAL, "notifications cannot be started");
+	return thread_start(&notify->thread, run, notify, "the thread of notifications", err);
 }
 
 void notify_stop(struct notify *notify)
 {
-	if (!notify || !notify->started)
+	if (!notify || !notify->thread.started)
 		return;
 	pthread_mutex_lock(&notify->mutex);
 	notify->stopping = true;
 	pthread_mutex_unlock(&notify->mutex);
 	ring(notify);
-	pthread_join(notify->thread, NULL);
-	notify->started = false;
+	thread_join(&notify->thread);
 }
 
 void notify_free(struct notify *notify)

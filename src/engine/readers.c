@@ -1,10 +1,10 @@
 /* See readers.h. */
 #include "engine/readers.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "task/group.h"
 #include "task/trouble.h"
 
@@ -14,8 +14,7 @@
 struct reader {
 	struct readers *all;
 	struct db *db;
-	pthread_t thread;
-	bool running;
+	struct thread thread;
 	struct arena arena;
 	struct unit unit;
 	struct unit_result result;
@@ -29,8 +28,7 @@ struct reader {
 struct readers {
 	struct readers_options options;
 	char url[URL_BYTES_MAX];
-	pthread_mutex_t mutex; /* over what follows */
-	pthread_cond_t arrived;
+	struct monitor monitor; /* over what follows */
 	bool stopping;
 	size_t waiting_n;
 	struct seat *first, **last;
@@ -113,9 +111,9 @@ static struct seat *take(struct readers *all, bool *ret_stopping)
 {
 	struct seat *seat;
 
-	pthread_mutex_lock(&all->mutex);
+	monitor_lock(&all->monitor);
 	while (!all->first && !all->stopping)
-		pthread_cond_wait(&all->arrived, &all->mutex);
+		monitor_wait(&all->monitor);
 	seat = all->first;
 	if (seat) {
 		all->first = seat->next;
@@ -124,7 +122,7 @@ static struct seat *take(struct readers *all, bool *ret_stopping)
 		all->waiting_n--;
 	}
 	*ret_stopping = all->stopping;
-	pthread_mutex_unlock(&all->mutex);
+	monitor_unlock(&all->monitor);
 	return seat;
 }
 
@@ -170,10 +168,7 @@ static enum hx_code reader_start(struct readers *all, struct reader *r, struct h
 	r->sink = (struct group_sink){.answer = sink_answer, .wake = sink_wake};
 	r->trouble = (struct trouble){.log = all->options.log, .who = "reader", .number = r - all->readers};
 	arena_init(&r->arena, READ_BYTES_MAX);
-	if (!code && pthread_create(&r->thread, NULL, run, r))
-		code = error_set(err, HX_INTERNAL, "a reader's thread cannot be started");
-	r->running = !code;
-	return code;
+	return code ? code : thread_start(&r->thread, run, r, "a reader's thread", err);
 }
 
 enum hx_code readers_new(const struct readers_options *options, struct readers **ret, struct hx_error *err)
@@ -186,8 +181,7 @@ enum hx_code readers_new(const struct readers_options *options, struct readers *
 	all->options = *options;
 	all->last = &all->first;
 	all->by_lane = strcmp(options->url, "sqlite::memory:") == 0;
-	pthread_mutex_init(&all->mutex, NULL);
-	pthread_cond_init(&all->arrived, NULL);
+	monitor_init(&all->monitor);
 	code = set_url(all, err);
 	for (size_t i = 0; i < READERS_N && !code && !all->by_lane; i++)
 		code = reader_start(all, &all->readers[i], err);
@@ -202,7 +196,7 @@ enum hx_code readers_submit(struct readers *readers, struct seat *seat)
 {
 	enum hx_code code = HX_OK;
 
-	pthread_mutex_lock(&readers->mutex);
+	monitor_lock(&readers->monitor);
 	if (readers->stopping) {
 		code = HX_STOPPING;
 	} else if (readers->by_lane) {
@@ -217,9 +211,9 @@ enum hx_code readers_submit(struct readers *readers, struct seat *seat)
 		*readers->last = seat;
 		readers->last = &seat->next;
 		readers->waiting_n++;
-		pthread_cond_signal(&readers->arrived);
+		monitor_wake_one(&readers->monitor);
 	}
-	pthread_mutex_unlock(&readers->mutex);
+	monitor_unlock(&readers->monitor);
 	return code;
 }
 
@@ -227,15 +221,9 @@ void readers_stop(struct readers *readers)
 {
 	if (!readers)
 		return;
-	pthread_mutex_lock(&readers->mutex);
-	readers->stopping = true;
-	pthread_cond_broadcast(&readers->arrived);
-	pthread_mutex_unlock(&readers->mutex);
-	for (size_t i = 0; i < READERS_N; i++) {
-		if (readers->readers[i].running)
-			pthread_join(readers->readers[i].thread, NULL);
-		readers->readers[i].running = false;
-	}
+	monitor_raise(&readers->monitor, &readers->stopping);
+	for (size_t i = 0; i < READERS_N; i++)
+		thread_join(&readers->readers[i].thread);
 }
 
 void readers_free(struct readers *readers)
@@ -247,7 +235,6 @@ void readers_free(struct readers *readers)
 		db_close(readers->readers[i].db);
 		arena_release(&readers->readers[i].arena);
 	}
-	pthread_cond_destroy(&readers->arrived);
-	pthread_mutex_destroy(&readers->mutex);
+	monitor_release(&readers->monitor);
 	free(readers);
 }

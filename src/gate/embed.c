@@ -17,7 +17,6 @@
 #include <stdlib.h>
 
 #include "base/latch.h"
-#include "base/signals.h"
 #include "base/sized.h"
 #include "base/steady_clock.h"
 #include "gate/embed_unit.h"
@@ -113,7 +112,6 @@ enum hx_code hx_gate_open(const struct hx_gate_options *options, struct hx_gate 
 	struct hx_gate_store store;
 	enum hx_code code = read_options(options, &own, &store, err);
 	struct hx_gate *gate = code ? NULL : calloc(1, sizeof *gate);
-	sigset_t before;
 
 	if (code)
 		return code;
@@ -127,9 +125,7 @@ enum hx_code hx_gate_open(const struct hx_gate_options *options, struct hx_gate 
 	gate->options.lease_ms = options->lease_ms ? options->lease_ms : LEASE_MS_DEFAULT;
 	gate->url = strdup(options->store_url ? options->store_url : "");
 	gate->space = strdup(options->space ? options->space : "embedded");
-	signals_block(&before);
 	code = gate->url && gate->space ? open_store(gate, err) : error_set(err, HX_NO_MEMORY, "a gate");
-	signals_restore(&before);
 	if (code)
 		hx_gate_close(gate);
 	else

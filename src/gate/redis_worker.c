@@ -2,7 +2,6 @@
 #include "gate/redis_worker.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <time.h>
 
 #include "gate/redis.h"
@@ -88,9 +87,9 @@ static struct redis_errand *refuse(struct redis_worker *w, struct redis_errand *
 /* What the worker has found out about the server. */
 static void note_server(struct redis_worker *w, bool up)
 {
-	pthread_mutex_lock(&w->mutex);
+	monitor_lock(&w->monitor);
 	w->up = up;
-	pthread_mutex_unlock(&w->mutex);
+	monitor_unlock(&w->monitor);
 }
 
 static void serve(struct redis_worker *w, struct redis_errand *list)
@@ -141,13 +140,12 @@ static void wait_for_work(struct redis_worker *w)
 {
 	while (!w->stopping && !w->first) {
 		if (w->up) {
-			pthread_cond_wait(&w->changed, &w->mutex);
+			monitor_wait(&w->monitor);
 		} else {
 			int64_t ns = redis_connect_after(w->redis).ns - clock_mono(w->clock).ns;
 			int64_t until = clock_mono(clock_system()).ns + (ns > 0 ? ns : 0);
-			struct timespec ts = {until / 1000000000, until % 1000000000};
 
-			if (pthread_cond_timedwait(&w->changed, &w->mutex, &ts) == ETIMEDOUT)
+			if (!monitor_wait_until(&w->monitor, (struct mono_time){until}))
 				return;
 		}
 	}
@@ -161,13 +159,13 @@ static void *work(void *context)
 	do {
 		struct redis_errand *list;
 
-		pthread_mutex_lock(&w->mutex);
+		monitor_lock(&w->monitor);
 		wait_for_work(w);
 		list = pop_some(w);
 		more = w->first;
 		stopping = w->stopping;
 		up = w->up;
-		pthread_mutex_unlock(&w->mutex);
+		monitor_unlock(&w->monitor);
 		list = refuse(w, list, /* all= */ !up, stopping);
 		if (list || !stopping)
 			serve(w, list);
@@ -181,39 +179,33 @@ bool redis_worker_push(struct redis_worker *w, struct redis_errand *errand, size
 {
 	bool room;
 
-	pthread_mutex_lock(&w->mutex);
+	monitor_lock(&w->monitor);
 	room = w->up && !w->stopping && w->n < queue_max;
 	if (room) {
 		errand->next = NULL;
 		*w->last = errand;
 		w->last = &errand->next;
 		w->n++;
-		pthread_cond_signal(&w->changed);
+		monitor_wake_one(&w->monitor);
 	}
-	pthread_mutex_unlock(&w->mutex);
+	monitor_unlock(&w->monitor);
 	return room;
 }
 
 static void destroy(struct redis_worker *w)
 {
 	redis_free(w->redis);
-	pthread_cond_destroy(&w->changed);
-	pthread_mutex_destroy(&w->mutex);
+	monitor_release(&w->monitor);
 }
 
 enum hx_code redis_worker_init(struct redis_worker *w, const struct redis_worker_kind *kind,
 			       const struct redis_options *options, bool needed, struct hx_error *err)
 {
 	struct hx_error why = {0};
-	pthread_condattr_t monotonic;
 	enum hx_code code;
 
 	*w = (struct redis_worker){.kind = kind, .clock = options->clock, .last = &w->first};
-	pthread_mutex_init(&w->mutex, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	monitor_init(&w->monitor);
 
 	code = redis_new(options, &w->redis, err);
 	if (!code && redis_connect(w->redis, &why) && (needed || why.code == HX_CONFIG_ERROR))
@@ -223,29 +215,20 @@ enum hx_code redis_worker_init(struct redis_worker *w, const struct redis_worker
 	return code;
 }
 
-/* The thread takes no signals: they are for the program's own threads. */
 enum hx_code redis_worker_start(struct redis_worker *w, struct hx_error *err)
 {
-	sigset_t all, before;
-	int rc;
+	enum hx_code code;
 
 	w->up = redis_is_connected(w->redis);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&w->thread, NULL, work, w);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc == 0)
-		return HX_OK;
-	destroy(w);
-	return error_set(err, HX_NO_MEMORY, "redis: no thread can be started");
+	code = thread_start(&w->thread, work, w, "redis: a thread", err);
+	if (code)
+		destroy(w);
+	return code;
 }
 
 void redis_worker_release(struct redis_worker *w)
 {
-	pthread_mutex_lock(&w->mutex);
-	w->stopping = true;
-	pthread_cond_signal(&w->changed);
-	pthread_mutex_unlock(&w->mutex);
-	pthread_join(w->thread, NULL);
+	monitor_raise(&w->monitor, &w->stopping);
+	thread_join(&w->thread);
 	destroy(w);
 }

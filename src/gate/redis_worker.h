@@ -25,11 +25,9 @@
 #ifndef HX_GATE_REDIS_WORKER_H
 #define HX_GATE_REDIS_WORKER_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
-#include "base/clock.h"
-#include "base/error.h"
+#include "base/thread.h"
 
 struct redis;
 struct redisReply;
@@ -61,10 +59,9 @@ struct redis_worker {
 	const struct redis_worker_kind *kind;
 	struct clock *clock;
 	struct redis *redis; /* from the start on the thread's */
-	pthread_t thread;
+	struct thread thread;
 
-	pthread_mutex_t mutex; /* guards all below */
-	pthread_cond_t changed;
+	struct monitor monitor; /* guards all below */
 	struct redis_errand *first, **last;
 	size_t n;
 	bool up; /* as far as is known: what is queued has a chance */

@@ -1,19 +1,17 @@
 /* See sweeper.h. One thread, one ticket, one mutex over both; what it waits for is an answer, its time, or the end. */
 #include "gate/sweeper.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "base/thread.h"
 
 struct gate_sweeper {
 	struct gate_store *store;
 	int64_t every_ms;
 	struct gate_held *held; /* may be NULL */
 	struct gate_ticket ticket;
-	pthread_t thread;
-	pthread_mutex_t mutex;
-	pthread_cond_t changed;
+	struct thread thread;
+	struct monitor monitor;
 	bool answered, stopping; /* under the mutex */
 };
 
@@ -21,10 +19,7 @@ static void on_done(struct gate_ticket *ticket)
 {
 	struct gate_sweeper *sweeper = (struct gate_sweeper *)((char *)ticket - offsetof(struct gate_sweeper, ticket));
 
-	pthread_mutex_lock(&sweeper->mutex);
-	sweeper->answered = true;
-	pthread_cond_broadcast(&sweeper->changed);
-	pthread_mutex_unlock(&sweeper->mutex);
+	monitor_raise(&sweeper->monitor, &sweeper->answered);
 }
 
 static void ask(struct gate_sweeper *sweeper, struct gate_ask what)
@@ -32,10 +27,10 @@ static void ask(struct gate_sweeper *sweeper, struct gate_ask what)
 	sweeper->ticket = (struct gate_ticket){.ask = what, .done = on_done};
 	sweeper->answered = false;
 	gate_ask(sweeper->store, &sweeper->ticket);
-	pthread_mutex_lock(&sweeper->mutex);
+	monitor_lock(&sweeper->monitor);
 	while (!sweeper->answered)
-		pthread_cond_wait(&sweeper->changed, &sweeper->mutex);
-	pthread_mutex_unlock(&sweeper->mutex);
+		monitor_wait(&sweeper->monitor);
+	monitor_unlock(&sweeper->monitor);
 }
 
 /* How many were removed. A store that cannot be reached now is asked again in the next round. */
@@ -56,22 +51,14 @@ static void count_held(struct gate_sweeper *sweeper)
 /* False: it is to end. */
 static bool rest(struct gate_sweeper *sweeper, int64_t ms)
 {
-	struct timespec until;
+	struct mono_time until = time_in_ms(ms);
 	bool stopping;
-	int rc = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += ms % 1000 * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
-	pthread_mutex_lock(&sweeper->mutex);
-	while (!sweeper->stopping && rc != ETIMEDOUT)
-		rc = pthread_cond_timedwait(&sweeper->changed, &sweeper->mutex, &until);
+	monitor_lock(&sweeper->monitor);
+	while (!sweeper->stopping && monitor_wait_until(&sweeper->monitor, until))
+		;
 	stopping = sweeper->stopping;
-	pthread_mutex_unlock(&sweeper->mutex);
+	monitor_unlock(&sweeper->monitor);
 	return !stopping;
 }
 
@@ -110,8 +97,7 @@ static void *run(void *context)
 
 static void destroy(struct gate_sweeper *sweeper)
 {
-	pthread_cond_destroy(&sweeper->changed);
-	pthread_mutex_destroy(&sweeper->mutex);
+	monitor_release(&sweeper->monitor);
 	free(sweeper);
 }
 
@@ -119,7 +105,7 @@ enum hx_code gate_sweeper_new(struct gate_store *store, int64_t every_ms, struct
 			      struct gate_sweeper **ret_sweeper, struct hx_error *err)
 {
 	struct gate_sweeper *sweeper = calloc(1, sizeof *sweeper);
-	pthread_condattr_t attr;
+	enum hx_code code;
 
 	ASSERT(every_ms > 0 || held);
 	if (!sweeper)
@@ -127,27 +113,20 @@ enum hx_code gate_sweeper_new(struct gate_store *store, int64_t every_ms, struct
 	sweeper->store = store;
 	sweeper->every_ms = every_ms;
 	sweeper->held = held;
-	pthread_mutex_init(&sweeper->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&sweeper->changed, &attr);
-	pthread_condattr_destroy(&attr);
-	if (pthread_create(&sweeper->thread, NULL, run, sweeper)) {
+	monitor_init(&sweeper->monitor);
+	code = thread_start(&sweeper->thread, run, sweeper, "the thread of the sweep", err);
+	if (code)
 		destroy(sweeper);
-		return error_set(err, HX_NO_MEMORY, "the thread of the sweep");
-	}
-	*ret_sweeper = sweeper;
-	return HX_OK;
+	else
+		*ret_sweeper = sweeper;
+	return code;
 }
 
 void gate_sweeper_free(struct gate_sweeper *sweeper)
 {
 	if (!sweeper)
 		return;
-	pthread_mutex_lock(&sweeper->mutex);
-	sweeper->stopping = true;
-	pthread_cond_broadcast(&sweeper->changed);
-	pthread_mutex_unlock(&sweeper->mutex);
-	pthread_join(sweeper->thread, NULL);
+	monitor_raise(&sweeper->monitor, &sweeper->stopping);
+	thread_join(&sweeper->thread);
 	destroy(sweeper);
 }

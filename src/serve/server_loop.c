@@ -1,9 +1,6 @@
 /* The thread of one loop, from its start to its end. See server_loop.h. */
 #include "serve/server_loop.h"
 
-#include <signal.h>
-#include <string.h>
-
 #include "serve/connection.h"
 #include "serve/exchange.h"
 
@@ -83,30 +80,22 @@ void server_loop_release(struct server_loop *sl)
 
 enum hx_code server_loop_start(struct server_loop *sl, struct hx_error *err)
 {
-	sigset_t all, before;
-	int rc;
+	enum hx_code code;
 
-	/* Signals are for the program's own threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	sl->running = sl->started = true;
-	rc = pthread_create(&sl->thread, NULL, run, sl);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc == 0)
-		return HX_OK;
-	sl->running = sl->started = false;
-	return error_set(err, HX_INTERNAL, "no thread can be started: %s", strerror(rc));
+	sl->running = true;
+	code = thread_start(&sl->thread, run, sl, "a thread of the server", err);
+	if (code)
+		sl->running = false;
+	return code;
 }
 
 void server_loop_ask_to_stop(struct server_loop *sl)
 {
-	if (sl->started)
+	if (sl->thread.started)
 		(void)mailbox_post(sl->loop.mailbox, &sl->stop); /* once: it cannot have ended */
 }
 
 void server_loop_join(struct server_loop *sl)
 {
-	if (sl->started)
-		pthread_join(sl->thread, NULL);
-	sl->started = false;
+	thread_join(&sl->thread);
 }

@@ -11,8 +11,7 @@
 #ifndef HX_SERVE_SERVER_LOOP_H
 #define HX_SERVE_SERVER_LOOP_H
 
-#include <pthread.h>
-
+#include "base/thread.h"
 #include "serve/listener.h"
 #include "serve/server.h"
 #include "wire/loop.h"
@@ -22,8 +21,7 @@
 struct server_loop {
 	struct loop loop;
 	struct http_server *server;
-	pthread_t thread;
-	bool started; /* there is a thread to join */
+	struct thread thread;
 	bool running; /* that thread's own: it has not begun to wind up */
 	/* Every connection is in the queue of what it waits for; see connection.c. */
 	struct deadline_queue idle, reading, handling, writing, lingering;

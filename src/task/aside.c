@@ -1,21 +1,20 @@
 /* The workers of aside.h. One mutex for what waits; nothing is run, opened or answered under it. */
 #include "task/aside.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/thread.h"
 #include "task/shares.h"
 #include "task/trouble.h"
 
 #define LOCK_MS 8000   /* of a unit without a limit of its own */
 #define SILENT_MS 2000 /* of a server */
 #define ARENA_BYTES_MAX (256u << 20)
-#define LOOK_AGAIN_NS 100000000 /* for errands whose wait is over, and for a stop */
+#define LOOK_AGAIN_MS 100 /* for errands whose wait is over, and for a stop */
 
 struct worker {
 	struct aside *aside;
-	pthread_t thread;
+	struct thread thread;
 	enum place place;
 	struct share *share; /* whose errands these are */
 	bool alone;          /* one that is tried alone */
@@ -258,17 +257,12 @@ static struct errand *take_given_up(struct aside *aside, struct mono_time now, s
 static void wait_for_more(struct worker *w)
 {
 	struct aside *aside = w->aside;
-	struct timespec until;
 
 	if (!aside->shares.waiting[PLACE_LONG] && !aside->stop_ns) {
 		pthread_cond_wait(&aside->arrived[w->place], &aside->mutex);
 		return;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += LOOK_AGAIN_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	(void)pthread_cond_timedwait(&aside->arrived[w->place], &aside->mutex, &until);
+	(void)condition_wait_until(&aside->arrived[w->place], &aside->mutex, time_in_ms(LOOK_AGAIN_MS));
 }
 
 /* Under the mutex, which is let go meanwhile. */
@@ -347,7 +341,7 @@ void aside_read_stats(struct aside *aside, struct group_stats *sum)
 	pthread_mutex_unlock(&aside->mutex);
 }
 
-static bool start_worker(struct aside *aside, size_t i)
+static enum hx_code start_worker(struct aside *aside, size_t i, struct hx_error *err)
 {
 	struct worker *w = &aside->workers[i];
 
@@ -356,13 +350,13 @@ static bool start_worker(struct aside *aside, size_t i)
 	w->sink = (struct group_sink){.answer = sink_answer, .wake = sink_wake};
 	w->trouble = (struct trouble){.log = aside->options.log, .who = "aside", .number = (int64_t)i + 1};
 	arena_init(&w->arena, ARENA_BYTES_MAX);
-	return pthread_create(&w->thread, NULL, work, w) == 0;
+	return thread_start(&w->thread, work, w, "a thread for the user's SQL", err);
 }
 
 enum hx_code aside_new(const struct aside_options *options, struct aside **ret_aside, struct hx_error *err)
 {
 	struct aside *aside = calloc(1, sizeof *aside);
-	pthread_condattr_t attr;
+	enum hx_code code = HX_OK;
 
 	if (!aside)
 		return error_set(err, HX_NO_MEMORY, "workers for the user's SQL");
@@ -370,19 +364,15 @@ enum hx_code aside_new(const struct aside_options *options, struct aside **ret_a
 	aside->options.db.exclusive = false;
 	shares_init(&aside->shares, ASIDE_TRIES, ASIDE_LONG);
 	pthread_mutex_init(&aside->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	for (int p = 0; p < PLACES; p++)
-		pthread_cond_init(&aside->arrived[p], &attr);
-	pthread_condattr_destroy(&attr);
-	while (aside->workers_n < ASIDE_WORKERS && start_worker(aside, aside->workers_n))
-		aside->workers_n++;
-	if (aside->workers_n < ASIDE_WORKERS) {
+		condition_init(&aside->arrived[p]);
+	for (; !code && aside->workers_n < ASIDE_WORKERS; aside->workers_n++)
+		code = start_worker(aside, aside->workers_n, err);
+	if (code)
 		aside_free(aside);
-		return error_set(err, HX_INTERNAL, "a thread for the user's SQL cannot be started");
-	}
-	*ret_aside = aside;
-	return HX_OK;
+	else
+		*ret_aside = aside;
+	return code;
 }
 
 void aside_free(struct aside *aside)
@@ -394,7 +384,7 @@ void aside_free(struct aside *aside)
 	tell_all(aside);
 	pthread_mutex_unlock(&aside->mutex);
 	for (size_t i = 0; i < aside->workers_n; i++) {
-		pthread_join(aside->workers[i].thread, NULL);
+		thread_join(&aside->workers[i].thread);
 		db_close(aside->workers[i].db);
 		arena_release(&aside->workers[i].arena);
 	}

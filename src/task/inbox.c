@@ -2,20 +2,18 @@
 #include "task/inbox.h"
 
 #include <stdlib.h>
-#include <time.h>
+
+#include "base/thread.h"
+
+#define WAIT_NS_MAX ((int64_t)86400 * 1000000000)
 
 void inbox_init(struct inbox *inbox, size_t seats_max, struct clock *clock, int64_t budget_ms)
 {
-	pthread_condattr_t attr;
-
 	*inbox = (struct inbox){.seats_max = seats_max, .clock = clock, .budget_ms = budget_ms};
 	inbox->last_seat = &inbox->first_seat;
 	inbox->last_mail = &inbox->first_mail;
 	pthread_mutex_init(&inbox->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&inbox->arrived, &attr);
-	pthread_condattr_destroy(&attr);
+	condition_init(&inbox->arrived);
 }
 
 void inbox_release(struct inbox *inbox)
@@ -147,21 +145,13 @@ static bool has_something(const struct inbox *inbox)
 
 static void wait_until_something(struct inbox *inbox, int64_t wait_ns)
 {
-	struct timespec deadline;
-	int rc = 0;
+	struct mono_time until = clock_mono(clock_system());
+	bool in_time = true;
 
-	clock_gettime(CLOCK_MONOTONIC, &deadline);
-	if (wait_ns > (int64_t)86400 * 1000000000)
-		wait_ns = (int64_t)86400 * 1000000000;
-	deadline.tv_sec += wait_ns / 1000000000;
-	deadline.tv_nsec += wait_ns % 1000000000;
-	if (deadline.tv_nsec >= 1000000000) {
-		deadline.tv_nsec -= 1000000000;
-		deadline.tv_sec++;
-	}
-	while (!has_something(inbox) && rc == 0) {
+	until.ns += wait_ns < WAIT_NS_MAX ? wait_ns : WAIT_NS_MAX;
+	while (in_time && !has_something(inbox)) {
 		inbox->waiting = true;
-		rc = pthread_cond_timedwait(&inbox->arrived, &inbox->mutex, &deadline);
+		in_time = condition_wait_until(&inbox->arrived, &inbox->mutex, until);
 	}
 	inbox->waiting = false;
 }

@@ -634,8 +634,8 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 		lane->db->lock_wait_ms = LANE_LOCK_MS;
 	if (!code)
 		lane_wait_init(lane);
-	if (!code && pthread_create(&lane->thread, NULL, run, lane))
-		code = error_set(err, HX_INTERNAL, "a lane's thread cannot be started");
+	if (!code)
+		code = thread_start(&lane->thread, run, lane, "a lane's thread", err);
 	if (code && options->opened)
 		lane->db = NULL; /* still the caller's */
 	if (code)
@@ -655,12 +655,11 @@ void lane_ask_to_stop(struct lane *lane, int64_t drain_ms)
 
 void lane_stop(struct lane *lane, int64_t drain_ms)
 {
-	if (!lane || lane->joined)
+	if (!lane || !lane->thread.started)
 		return;
 	if (!inbox_is_stopping(&lane->inbox))
 		lane_ask_to_stop(lane, drain_ms);
-	pthread_join(lane->thread, NULL);
-	lane->joined = true;
+	thread_join(&lane->thread);
 }
 
 void lane_free(struct lane *lane)

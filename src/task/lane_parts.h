@@ -6,6 +6,7 @@
 #define HX_TASK_LANE_PARTS_H
 
 #include "base/id.h"
+#include "base/thread.h"
 #include "task/aside.h"
 #include "task/inbox.h"
 #include "task/lane.h"
@@ -24,8 +25,7 @@ struct lane {
 	struct id_source ids;
 	_Atomic uint32_t node_number;
 	struct inbox inbox;
-	pthread_t thread;
-	bool joined;
+	struct thread thread;
 
 	struct seat_list ready;
 	struct seat_list pending;

@@ -1,11 +1,9 @@
 /* See sentinel.h. */
 #include "task/sentinel.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "base/thread.h"
 
 #define AWAY_MS 250
 #define PROBES_MAX (LANES_MAX + 1) /* the pulse, too */
@@ -25,10 +23,9 @@ struct sentinel {
 	struct sentinel_options options;
 	struct probe probes[PROBES_MAX];
 	size_t probes_n;
-	pthread_t thread;
-	pthread_mutex_t mutex; /* over what follows */
-	pthread_cond_t changed;
-	bool stopping, joined;
+	struct thread thread;
+	struct monitor monitor; /* over what follows */
+	bool stopping;
 	const char *why; /* NULL: the store is there */
 	struct sentinel_question *waiting;
 };
@@ -75,11 +72,11 @@ static void probe_done(struct seat *seat, enum hx_code code)
 {
 	struct probe *p = (struct probe *)((char *)seat - offsetof(struct probe, seat));
 
-	pthread_mutex_lock(&p->sentinel->mutex);
+	monitor_lock(&p->sentinel->monitor);
 	p->ok &= code == HX_OK;
 	p->out = false;
-	pthread_cond_broadcast(&p->sentinel->changed);
-	pthread_mutex_unlock(&p->sentinel->mutex);
+	monitor_wake_all(&p->sentinel->monitor);
+	monitor_unlock(&p->sentinel->monitor);
 }
 
 /* Three quarters of the time: who has asked is answered within all of it. */
@@ -95,18 +92,13 @@ static void send_probe(struct sentinel *s, struct probe *p, struct mono_time by)
 	task_init(&p->task, &probe_kind, /* topic= */ 0);
 	p->seat = (struct seat){.task = &p->task, .done = probe_done, .deadline = by};
 	p->out = true;
-	pthread_mutex_unlock(&s->mutex); /* a lane may answer at once */
+	monitor_unlock(&s->monitor); /* a lane may answer at once */
 	if (lane_submit_own(p->lane, &p->seat) != HX_OK)
 		probe_done(&p->seat, HX_STOPPING);
-	pthread_mutex_lock(&s->mutex);
+	monitor_lock(&s->monitor);
 }
 
 /* ---- rounds, under the mutex ---- */
-
-static struct timespec timespec_of(struct mono_time t)
-{
-	return (struct timespec){.tv_sec = t.ns / 1000000000, .tv_nsec = t.ns % 1000000000};
-}
 
 static size_t probes_out(const struct sentinel *s)
 {
@@ -131,14 +123,13 @@ static const char *verdict(const struct sentinel *s)
 static void look(struct sentinel *s)
 {
 	struct mono_time now = clock_mono(clock_system()), by = mono_add_ms(now, probe_ms(s));
-	struct timespec until = timespec_of(mono_add_ms(by, s->options.timeout_ms / 8));
-	int rc = 0;
+	struct mono_time until = mono_add_ms(by, s->options.timeout_ms / 8);
 
 	for (size_t i = 0; i < s->probes_n; i++)
 		if (!s->probes[i].out)
 			send_probe(s, &s->probes[i], by);
-	while (probes_out(s) && !s->stopping && rc != ETIMEDOUT)
-		rc = pthread_cond_timedwait(&s->changed, &s->mutex, &until);
+	while (probes_out(s) && !s->stopping && monitor_wait_until(&s->monitor, until))
+		;
 }
 
 static void note(struct sentinel *s, const char *why)
@@ -155,31 +146,29 @@ static void answer_all(struct sentinel *s, const char *why)
 	struct sentinel_question *question = s->waiting;
 
 	s->waiting = NULL;
-	pthread_mutex_unlock(&s->mutex);
+	monitor_unlock(&s->monitor);
 	for (struct sentinel_question *next; question; question = next) {
 		next = question->next;
 		question->answered(question, why);
 	}
-	pthread_mutex_lock(&s->mutex);
+	monitor_lock(&s->monitor);
 }
 
 /* Until somebody asks, or it is time to look again. */
 static void rest(struct sentinel *s)
 {
 	int64_t ms = s->why ? AWAY_MS : s->options.every_ms;
-	struct timespec until = timespec_of(mono_add_ms(clock_mono(clock_system()), ms));
-	int rc = 0;
+	struct mono_time until = ms ? time_in_ms(ms) : (struct mono_time){INT64_MAX};
 
-	while (!s->stopping && !s->waiting && rc != ETIMEDOUT)
-		rc = ms ? pthread_cond_timedwait(&s->changed, &s->mutex, &until)
-			: pthread_cond_wait(&s->changed, &s->mutex);
+	while (!s->stopping && !s->waiting && monitor_wait_until(&s->monitor, until))
+		;
 }
 
 static void *run(void *context)
 {
 	struct sentinel *s = context;
 
-	pthread_mutex_lock(&s->mutex);
+	monitor_lock(&s->monitor);
 	while (!s->stopping) {
 		rest(s);
 		if (s->stopping)
@@ -191,7 +180,7 @@ static void *run(void *context)
 		answer_all(s, s->why);
 	}
 	answer_all(s, "it is stopping");
-	pthread_mutex_unlock(&s->mutex);
+	monitor_unlock(&s->monitor);
 	return NULL;
 }
 
@@ -199,8 +188,7 @@ static void *run(void *context)
 
 static void destroy(struct sentinel *s)
 {
-	pthread_cond_destroy(&s->changed);
-	pthread_mutex_destroy(&s->mutex);
+	monitor_release(&s->monitor);
 	free(s);
 }
 
@@ -208,9 +196,7 @@ enum hx_code sentinel_new(const struct sentinel_options *options, struct sentine
 {
 	struct sentinel *s = calloc(1, sizeof *s);
 	const struct lanes *lanes = options->lanes;
-	pthread_condattr_t attr;
-	sigset_t all, before;
-	int rc;
+	enum hx_code code;
 
 	if (!s)
 		return error_set(err, HX_NO_MEMORY, "the sentinel");
@@ -222,36 +208,27 @@ enum hx_code sentinel_new(const struct sentinel_options *options, struct sentine
 		s->probes[s->probes_n++].lane = lanes->pulse;
 	for (size_t i = 0; i < s->probes_n; i++)
 		s->probes[i].sentinel = s;
-	pthread_mutex_init(&s->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->changed, &attr);
-	pthread_condattr_destroy(&attr);
-	/* Signals are for the program's own threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&s->thread, NULL, run, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc) {
+	monitor_init(&s->monitor);
+	code = thread_start(&s->thread, run, s, "the sentinel's thread", err);
+	if (code)
 		destroy(s);
-		return error_set(err, HX_NO_MEMORY, "the sentinel's thread");
-	}
-	*ret_sentinel = s;
-	return HX_OK;
+	else
+		*ret_sentinel = s;
+	return code;
 }
 
 void sentinel_ask(struct sentinel *s, struct sentinel_question *question)
 {
 	const char *why;
 
-	pthread_mutex_lock(&s->mutex);
+	monitor_lock(&s->monitor);
 	why = s->stopping ? "it is stopping" : s->why;
 	if (!why) {
 		question->next = s->waiting;
 		s->waiting = question;
-		pthread_cond_broadcast(&s->changed);
+		monitor_wake_all(&s->monitor);
 	}
-	pthread_mutex_unlock(&s->mutex);
+	monitor_unlock(&s->monitor);
 	if (why)
 		question->answered(question, why);
 }
@@ -260,22 +237,18 @@ bool sentinel_sees_store(struct sentinel *s)
 {
 	bool there;
 
-	pthread_mutex_lock(&s->mutex);
+	monitor_lock(&s->monitor);
 	there = !s->why;
-	pthread_mutex_unlock(&s->mutex);
+	monitor_unlock(&s->monitor);
 	return there;
 }
 
 void sentinel_stop(struct sentinel *s)
 {
-	if (!s || s->joined)
+	if (!s || !s->thread.started)
 		return;
-	pthread_mutex_lock(&s->mutex);
-	s->stopping = true;
-	pthread_cond_broadcast(&s->changed);
-	pthread_mutex_unlock(&s->mutex);
-	pthread_join(s->thread, NULL);
-	s->joined = true;
+	monitor_raise(&s->monitor, &s->stopping);
+	thread_join(&s->thread);
 }
 
 void sentinel_free(struct sentinel *s)

@@ -55,9 +55,9 @@ static bool is_stopping(void)
 {
 	bool stopping;
 
-	pthread_mutex_lock(&worker.mutex);
+	monitor_lock(&worker.monitor);
 	stopping = worker.stopping;
-	pthread_mutex_unlock(&worker.mutex);
+	monitor_unlock(&worker.monitor);
 	return stopping;
 }
 
