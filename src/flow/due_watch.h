@@ -32,7 +32,6 @@ struct due_watch {
 	size_t found_n;
 	int64_t found[DUE_WATCH_MAX];
 	/* private */
-	enum { DUE_NEW, DUE_SCANNING, DUE_READING, DUE_SLEEPING, DUE_DONE } at;
 	struct mono_time until;
 	int64_t pause_ms;
 };

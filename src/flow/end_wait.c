@@ -1,11 +1,9 @@
 /* See end_wait.h. */
 #include "flow/end_wait.h"
 
-static void end(struct end_wait *w, enum hx_code code)
-{
-	w->code = code;
-	w->at = WAIT_DONE;
-}
+#include "task/states.h"
+
+enum { WAIT_NEW, WAIT_READING, WAIT_LOOKING, WAIT_SLEEPING, WAIT_DONE };
 
 static bool is_too_late(const struct end_wait *w, const struct answer *answer)
 {
@@ -17,7 +15,7 @@ static void go_sleep(struct end_wait *w, const struct answer *answer)
 	w->look_at = mono_add_ms(answer->mono, END_WAIT_LOOK_MS);
 	if (w->look_at.ns > w->deadline.ns)
 		w->look_at = w->deadline;
-	w->at = WAIT_SLEEPING;
+	task_go(&w->task, WAIT_SLEEPING);
 }
 
 static void take_start(struct end_wait *w, const struct answer *answer)
@@ -26,14 +24,14 @@ static void take_start(struct end_wait *w, const struct answer *answer)
 	if (w->begun)
 		go_sleep(w, answer);
 	else
-		w->at = WAIT_READING;
+		task_go(&w->task, WAIT_READING);
 }
 
 /* The store may come back while there is time. */
 static void take_failed(struct end_wait *w, const struct answer *answer)
 {
 	if (is_too_late(w, answer))
-		end(w, HX_STORE_UNAVAILABLE);
+		task_end(&w->task, HX_STORE_UNAVAILABLE);
 	else
 		go_sleep(w, answer);
 }
@@ -45,7 +43,7 @@ static void take_looked(struct end_wait *w, const struct answer *answer)
 	if (answer->result->verdict != UNIT_WON)
 		take_failed(w, answer);
 	else if (rows->n == 0 || w->has_ended(db_cell(rows, 0, 0)->s) || is_too_late(w, answer))
-		w->at = WAIT_READING;
+		task_go(&w->task, WAIT_READING);
 	else
 		go_sleep(w, answer);
 }
@@ -60,7 +58,7 @@ static void take_read(struct end_wait *w, const struct answer *answer)
 	}
 	code = w->kind->show(w, answer->result);
 	if (code || w->over || is_too_late(w, answer)) {
-		end(w, code);
+		task_end(&w->task, code);
 		return;
 	}
 	w->kind->forget(w); /* it may be large, and the sleep long */
@@ -72,72 +70,32 @@ static void take_woke(struct end_wait *w, const struct answer *answer)
 {
 	bool woken = answer->mono.ns < w->look_at.ns;
 
-	w->at = woken || !w->has_ended ? WAIT_READING : WAIT_LOOKING;
+	task_go(&w->task, woken || !w->has_ended ? WAIT_READING : WAIT_LOOKING);
 }
 
-static void take(struct task *task, const struct answer *answer)
+static void build_read(const struct end_wait *w, struct unit *unit)
 {
-	struct end_wait *w = (struct end_wait *)task;
-
-	switch (w->at) {
-	case WAIT_NEW:
-		take_start(w, answer);
-		break;
-	case WAIT_READING:
-		take_read(w, answer);
-		break;
-	case WAIT_LOOKING:
-		take_looked(w, answer);
-		break;
-	case WAIT_SLEEPING:
-		take_woke(w, answer);
-		break;
-	case WAIT_DONE:
-		ASSERT(!"a task that is done takes no answer");
-	}
+	w->kind->read(w, unit);
 }
 
-static void ask(const struct task *task, struct ask *ask)
+static void build_look(const struct end_wait *w, struct unit *unit)
 {
-	const struct end_wait *w = (const struct end_wait *)task;
-
-	switch (w->at) {
-	case WAIT_DONE:
-		ask->kind = ASK_DONE;
-		ask->code = w->code;
-		break;
-	case WAIT_SLEEPING:
-		ask->kind = ASK_SLEEP;
-		ask->until = w->look_at;
-		break;
-	default:
-		ask->kind = ASK_COMMIT;
-		unit_init(ask->unit, /* op= */ 0);
-		if (w->at == WAIT_LOOKING)
-			subject_read(ask->unit, w->subject);
-		else
-			w->kind->read(w, ask->unit);
-	}
+	subject_read(unit, w->subject);
 }
 
-static const char *where(const struct task *task)
-{
-	static const char *const names[] = {"new", "reading", "looking", "sleeping", "done"};
-
-	return names[((const struct end_wait *)task)->at];
-}
-
-static const struct task_kind kind = {
-	.name = END_WAIT_NAME,
-	.size = sizeof(struct end_wait),
-	.take = take,
-	.ask = ask,
-	.where = where,
+static const TASK_STATES(struct end_wait) wait_states[] = {
+	[WAIT_NEW] = {"new", take_start},
+	[WAIT_READING] = {"reading", take_read, build_read},
+	[WAIT_LOOKING] = {"looking", take_looked, build_look},
+	[WAIT_SLEEPING] = {"sleeping", take_woke, .until = offsetof(struct end_wait, look_at)},
+	[WAIT_DONE] = {"done"},
 };
 
-void end_wait_init(struct end_wait *w, const struct end_wait_kind *wait_kind, int64_t subject, int64_t topic,
+TASK_KIND(wait_kind, END_WAIT_NAME, struct end_wait, wait_states);
+
+void end_wait_init(struct end_wait *w, const struct end_wait_kind *kind, int64_t subject, int64_t topic,
 		   int64_t wait_ms)
 {
-	*w = (struct end_wait){.kind = wait_kind, .subject = subject, .wait_ms = wait_ms};
-	task_init(&w->task, &kind, topic);
+	*w = (struct end_wait){.kind = kind, .subject = subject, .wait_ms = wait_ms};
+	task_init(&w->task, &wait_kind, topic);
 }

@@ -44,9 +44,7 @@ struct end_wait {
 	bool begun; /* it was created just now: nothing is to be found out by reading it */
 	bool over;  /* its end has come */
 	/* private */
-	enum { WAIT_NEW, WAIT_READING, WAIT_LOOKING, WAIT_SLEEPING, WAIT_DONE } at;
 	struct mono_time deadline, look_at;
-	enum hx_code code;
 };
 
 /* `topic` is woken by its end. What is not named here is zero, and may be set before the start. */

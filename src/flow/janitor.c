@@ -6,6 +6,17 @@
 #include "flow/answer.h"
 #include "flow/entity.h"
 #include "flow/shapes.h"
+#include "task/states.h"
+
+enum {
+	JANITOR_NEW,
+	JANITOR_SLEEPING,
+	JANITOR_SCANNING,
+	JANITOR_LOOKING,
+	JANITOR_REVERTING,
+	JANITOR_HOLDING,
+	JANITOR_DONE,
+};
 
 static int64_t page_size(const struct janitor *j)
 {
@@ -20,22 +31,16 @@ static const struct janitor_rule *rule_of(const struct janitor_rules *rules, int
 	return NULL;
 }
 
-static void end(struct janitor *j, enum hx_code code)
-{
-	j->code = code;
-	j->at = JANITOR_DONE;
-}
-
 /* The next claim of the page, or the next page, or the end. */
 static void go_on(struct janitor *j, const struct answer *answer)
 {
 	if (j->page_at < j->page_n) {
 		j->stamp = flow_stamp(answer);
-		j->at = j->page[j->page_at].rule->machine ? JANITOR_LOOKING : JANITOR_REVERTING;
+		task_go(&j->task, j->page[j->page_at].rule->machine ? JANITOR_LOOKING : JANITOR_REVERTING);
 	} else if (!j->more || j->budget == 0 || j->handed_n) {
-		end(j, HX_OK);
+		task_end(&j->task, HX_OK);
 	} else {
-		j->at = JANITOR_SCANNING;
+		task_go(&j->task, JANITOR_SCANNING);
 	}
 }
 
@@ -44,7 +49,7 @@ static void take_page(struct janitor *j, const struct answer *answer)
 	const struct db_rows *rows = &answer->result->rows[0];
 
 	if (answer->result->verdict != UNIT_WON) {
-		end(j, HX_STORE_UNAVAILABLE);
+		task_end(&j->task, HX_STORE_UNAVAILABLE);
 		return;
 	}
 	j->more = (int64_t)rows->n == page_size(j);
@@ -92,7 +97,7 @@ static void take_looked(struct janitor *j, const struct answer *answer)
 	enum on_unknown wish;
 
 	if (answer->result->verdict != UNIT_WON) {
-		end(j, HX_STORE_UNAVAILABLE);
+		task_end(&j->task, HX_STORE_UNAVAILABLE);
 		return;
 	}
 	wish = rows->n ? wish_of(rule, rows) : UNKNOWN_REVERT;
@@ -107,7 +112,7 @@ static void take_looked(struct janitor *j, const struct answer *answer)
 		j->handed[j->handed_n++] = j->page[j->page_at++];
 		go_on(j, answer);
 	} else {
-		j->at = wish == UNKNOWN_HOLD ? JANITOR_HOLDING : JANITOR_REVERTING;
+		task_go(&j->task, wish == UNKNOWN_HOLD ? JANITOR_HOLDING : JANITOR_REVERTING);
 	}
 }
 
@@ -122,95 +127,71 @@ static void note_ended(struct janitor *j)
 	memcpy(ended->name, j->name, sizeof j->name);
 }
 
-static void take(struct task *task, const struct answer *answer)
+static void take_start(struct janitor *j, const struct answer *answer)
 {
-	struct janitor *j = (struct janitor *)task;
-
-	switch (j->at) {
-	case JANITOR_NEW:
-	case JANITOR_SLEEPING:
-		j->at = answer->mono.ns < j->start_at.ns ? JANITOR_SLEEPING : JANITOR_SCANNING;
-		break;
-	case JANITOR_SCANNING:
-		take_page(j, answer);
-		break;
-	case JANITOR_LOOKING:
-		take_looked(j, answer);
-		break;
-	case JANITOR_REVERTING: /* lost: somebody was first. Failed or unknown: the next sweep sees what is left */
-	case JANITOR_HOLDING:
-		j->reverted += j->at == JANITOR_REVERTING && answer->result->verdict == UNIT_WON;
-		j->held += j->at == JANITOR_HOLDING && answer->result->verdict == UNIT_WON;
-		if (answer->result->verdict == UNIT_WON)
-			note_ended(j);
-		j->page_at++;
-		go_on(j, answer);
-		break;
-	case JANITOR_DONE:
-		ASSERT(!"a task that is done takes no answer");
-	}
+	task_go(&j->task, answer->mono.ns < j->start_at.ns ? JANITOR_SLEEPING : JANITOR_SCANNING);
 }
 
-static void ask_unit(const struct janitor *j, struct unit *unit)
+/* Lost: somebody was first. Failed or unknown: the next sweep sees what is left. */
+static void take_ended(struct janitor *j, const struct answer *answer)
 {
-	unit_init(unit, j->stamp.op);
-	if (j->at == JANITOR_SCANNING) { /* page_at stands after the page */
-		subject_scan_stuck(unit, j->cursor, page_size(j));
-		return;
+	if (answer->result->verdict == UNIT_WON) {
+		j->reverted += j->task.at == JANITOR_REVERTING;
+		j->held += j->task.at == JANITOR_HOLDING;
+		note_ended(j);
 	}
-
-	const struct janitor_rule *rule = j->page[j->page_at].rule;
-	int64_t subject = j->page[j->page_at].subject, fence = j->page[j->page_at].fence;
-
-	if (j->at == JANITOR_LOOKING) {
-		entity_read_subject(unit, subject);
-	} else if (j->at == JANITOR_HOLDING) {
-		subject_hold(unit, subject, fence, /* if_past= */ true);
-	} else {
-		struct move move = {subject, rule->claim_into, rule->revert_to};
-		struct table_row row = {rule->machine ? rule->machine->table : NULL, slice_str(j->name), j->version,
-					slice_str(j->stamp_text)};
-
-		if (row.table)
-			entity_table_revert(unit, &j->stamp, &row, &move, fence);
-		else
-			subject_revert(unit, &j->stamp, &move, fence);
-	}
+	j->page_at++;
+	go_on(j, answer);
 }
 
-static void ask(const struct task *task, struct ask *ask)
+/* page_at stands after the page. */
+static void build_scan(const struct janitor *j, struct unit *unit)
 {
-	const struct janitor *j = (const struct janitor *)task;
-
-	switch (j->at) {
-	case JANITOR_DONE:
-		ask->kind = ASK_DONE;
-		ask->code = j->code;
-		break;
-	case JANITOR_SLEEPING:
-		ask->kind = ASK_SLEEP;
-		ask->until = j->start_at;
-		break;
-	default:
-		ask->kind = ASK_COMMIT;
-		ask_unit(j, ask->unit);
-	}
+	subject_scan_stuck(unit, j->cursor, page_size(j));
 }
 
-static const char *where(const struct task *task)
+static void build_look(const struct janitor *j, struct unit *unit)
 {
-	static const char *const names[] = {"new",       "sleeping", "scanning", "looking who claimed",
-					    "reverting", "holding",  "done"};
-
-	return names[((const struct janitor *)task)->at];
+	entity_read_subject(unit, j->page[j->page_at].subject);
 }
+
+static void build_hold(const struct janitor *j, struct unit *unit)
+{
+	const struct janitor_claim *claim = &j->page[j->page_at];
+
+	subject_hold(unit, claim->subject, claim->fence, /* if_past= */ true);
+}
+
+static void build_revert(const struct janitor *j, struct unit *unit)
+{
+	const struct janitor_claim *claim = &j->page[j->page_at];
+	const struct janitor_rule *rule = claim->rule;
+	struct move move = {claim->subject, rule->claim_into, rule->revert_to};
+	struct table_row row = {rule->machine ? rule->machine->table : NULL, slice_str(j->name), j->version,
+				slice_str(j->stamp_text)};
+
+	if (row.table)
+		entity_table_revert(unit, &j->stamp, &row, &move, claim->fence);
+	else
+		subject_revert(unit, &j->stamp, &move, claim->fence);
+}
+
+static const TASK_STATES(struct janitor) janitor_states[] = {
+	[JANITOR_NEW] = {"new", take_start},
+	[JANITOR_SLEEPING] = {"sleeping", take_start, .until = offsetof(struct janitor, start_at)},
+	[JANITOR_SCANNING] = {"scanning", take_page, build_scan},
+	[JANITOR_LOOKING] = {"looking who claimed", take_looked, build_look},
+	[JANITOR_REVERTING] = {"reverting", take_ended, build_revert},
+	[JANITOR_HOLDING] = {"holding", take_ended, build_hold},
+	[JANITOR_DONE] = {"done"},
+};
 
 /* What it has looked up is of the claim that it ends, and what it has dealt with is gone from the page. */
 static void forget(void *copy)
 {
 	struct janitor *j = copy;
 
-	if (j->at != JANITOR_REVERTING && j->at != JANITOR_HOLDING) {
+	if (j->task.at != JANITOR_REVERTING && j->task.at != JANITOR_HOLDING) {
 		j->stamp = (struct stamp){0};
 		memset(j->name, 0, sizeof j->name);
 		j->version = 0;
@@ -221,22 +202,16 @@ static void forget(void *copy)
 	j->page_at = 0;
 }
 
-static const struct task_shape shape = SHAPE(struct janitor, forget,
-					     PART_WITH(INNER, struct janitor, stamp, &stamp_noted_shape),
-					     PART(IGNORED, struct janitor, stamp_text)); /* the time of the stamp */
+static const struct task_shape janitor_shape = SHAPE(
+	struct janitor, forget, PART_WITH(INNER, struct janitor, stamp, &stamp_noted_shape),
+	PART(IGNORED, struct janitor, stamp_text)); /* the time of the stamp */
 
-static const struct task_kind kind = {
-	.name = "janitor",
-	.size = sizeof(struct janitor),
-	.take = take,
-	.ask = ask,
-	.where = where,
-	.shape = &shape,
-};
+TASK_KIND(janitor_kind, "janitor", struct janitor, janitor_states, .op = offsetof(struct janitor, stamp.op),
+	  .shape = &janitor_shape);
 
 void janitor_init(struct janitor *j, const struct janitor_rules *rules, int64_t budget, struct mono_time start_at)
 {
 	ASSERT(budget > 0);
 	*j = (struct janitor){.rules = rules, .budget = budget, .start_at = start_at};
-	task_init(&j->task, &kind, /* topic= */ 0);
+	task_init(&j->task, &janitor_kind, /* topic= */ 0);
 }

@@ -70,16 +70,6 @@ struct janitor {
 	struct janitor_ended *ended;
 	size_t ended_n;
 	/* private */
-	enum {
-		JANITOR_NEW,
-		JANITOR_SLEEPING,
-		JANITOR_SCANNING,
-		JANITOR_LOOKING,
-		JANITOR_REVERTING,
-		JANITOR_HOLDING,
-		JANITOR_DONE
-	} at;
-	enum hx_code code;
 	struct stamp stamp;
 	char stamp_text[WALL_TIME_TEXT_BYTES];
 	char name[JANITOR_NAME_BYTES]; /* looked up: of the entity; empty: there is none */

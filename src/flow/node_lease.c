@@ -1,6 +1,8 @@
 /* See node_lease.h. */
 #include "flow/node_lease.h"
 
+#include "task/states.h"
+
 /* A line is a guard. */
 /* clang-format off */
 
@@ -148,24 +150,29 @@ int64_t node_choose(const struct db_rows *rows, uint64_t draw)
 
 /* ---- the task ---- */
 
-static void end(struct node_lease *l, enum hx_code code)
+enum { NODE_NEW, NODE_SLEEPING, NODE_READING, NODE_TAKING, NODE_RENEWING, NODE_DONE };
+
+static void take_start(struct node_lease *l, const struct answer *answer)
 {
-	l->code = code;
-	l->at = NODE_DONE;
+	l->draw = (uint64_t)answer->id * 0x9e3779b97f4a7c15u >> 32;
+	l->asked = answer->mono;
+	task_go(&l->task, answer->mono.ns < l->start_at.ns ? NODE_SLEEPING
+			  : l->number < 0                  ? NODE_READING
+							   : NODE_RENEWING);
 }
 
 static void take_numbers(struct node_lease *l, const struct answer *answer)
 {
 	if (answer->result->verdict != UNIT_WON) {
-		end(l, HX_STORE_UNAVAILABLE);
+		task_end(&l->task, HX_STORE_UNAVAILABLE);
 		return;
 	}
 	l->number = node_choose(&answer->result->rows[0], l->draw);
 	l->now_ms = answer->now.ms;
 	if (l->number < 0)
-		end(l, HX_BUSY);
+		task_end(&l->task, HX_BUSY);
 	else
-		l->at = NODE_TAKING;
+		task_go(&l->task, NODE_TAKING);
 }
 
 static void take_written(struct node_lease *l, const struct answer *answer)
@@ -176,92 +183,56 @@ static void take_written(struct node_lease *l, const struct answer *answer)
 		if (answer->result->rows[LINE_FLOOR].n)
 			l->floor = db_cell(&answer->result->rows[LINE_FLOOR], 0, 0)->i;
 		l->namesakes = db_cell(&answer->result->rows[LINE_NAMESAKES], 0, 0)->i;
-		l->store_ms = l->at == NODE_RENEWING ? db_cell(&answer->result->rows[0], 0, 1)->i : 0;
+		l->store_ms = l->task.at == NODE_RENEWING ? db_cell(&answer->result->rows[0], 0, 1)->i : 0;
 		l->answered = answer->mono;
-		end(l, HX_OK);
+		task_end(&l->task, HX_OK);
 		break;
 	case UNIT_LOST:
 	case UNIT_REFUSED:
-		if (l->at == NODE_TAKING)
-			l->at = NODE_READING;
+		if (l->task.at == NODE_TAKING)
+			task_go(&l->task, NODE_READING);
 		else
-			end(l, HX_STALE_FENCE);
+			task_end(&l->task, HX_STALE_FENCE);
 		break;
 	case UNIT_FAILED:
 	case UNIT_UNKNOWN: /* a renewal may be sent twice */
-		if (l->at == NODE_TAKING)
+		if (l->task.at == NODE_TAKING)
 			l->number = -1;
-		end(l, HX_STORE_UNAVAILABLE);
+		task_end(&l->task, HX_STORE_UNAVAILABLE);
 		break;
 	}
 }
 
-static void take(struct task *task, const struct answer *answer)
+static void build_scan(const struct node_lease *l, struct unit *unit)
 {
-	struct node_lease *l = (struct node_lease *)task;
-
-	switch (l->at) {
-	case NODE_NEW:
-	case NODE_SLEEPING:
-		l->draw = (uint64_t)answer->id * 0x9e3779b97f4a7c15u >> 32;
-		l->asked = answer->mono;
-		l->at = answer->mono.ns < l->start_at.ns ? NODE_SLEEPING : l->number < 0 ? NODE_READING : NODE_RENEWING;
-		break;
-	case NODE_READING:
-		take_numbers(l, answer);
-		break;
-	case NODE_TAKING:
-	case NODE_RENEWING:
-		take_written(l, answer);
-		break;
-	case NODE_DONE:
-		ASSERT(!"a task that is done takes no answer");
-	}
+	(void)l;
+	node_scan(unit);
 }
 
-static void ask(const struct task *task, struct ask *ask)
+static void build_take(const struct node_lease *l, struct unit *unit)
 {
-	const struct node_lease *l = (const struct node_lease *)task;
-
-	switch (l->at) {
-	case NODE_DONE:
-		ask->kind = ASK_DONE;
-		ask->code = l->code;
-		break;
-	case NODE_SLEEPING:
-		ask->kind = ASK_SLEEP;
-		ask->until = l->start_at;
-		break;
-	default:
-		ask->kind = ASK_COMMIT;
-		unit_init(ask->unit, /* op= */ 0);
-		if (l->at == NODE_READING)
-			node_scan(ask->unit);
-		else if (l->at == NODE_TAKING)
-			node_take(ask->unit, l->number, l->name, l->token, l->now_ms);
-		else
-			node_renew(ask->unit, l->number, l->token, l->name);
-	}
+	node_take(unit, l->number, l->name, l->token, l->now_ms);
 }
 
-static const char *where(const struct task *task)
+static void build_renew(const struct node_lease *l, struct unit *unit)
 {
-	static const char *const names[] = {"new", "sleeping", "reading", "taking", "renewing", "done"};
-
-	return names[((const struct node_lease *)task)->at];
+	node_renew(unit, l->number, l->token, l->name);
 }
 
-static const struct task_kind kind = {
-	.name = "node lease",
-	.size = sizeof(struct node_lease),
-	.take = take,
-	.ask = ask,
-	.where = where,
+static const TASK_STATES(struct node_lease) node_states[] = {
+	[NODE_NEW] = {"new", take_start},
+	[NODE_SLEEPING] = {"sleeping", take_start, .until = offsetof(struct node_lease, start_at)},
+	[NODE_READING] = {"reading", take_numbers, build_scan},
+	[NODE_TAKING] = {"taking", take_written, build_take},
+	[NODE_RENEWING] = {"renewing", take_written, build_renew},
+	[NODE_DONE] = {"done"},
 };
+
+TASK_KIND(node_kind, "node lease", struct node_lease, node_states);
 
 void node_lease_init(struct node_lease *lease, const char *name, int64_t token, int64_t number,
 		     struct mono_time start_at)
 {
 	*lease = (struct node_lease){.name = name, .token = token, .number = number, .start_at = start_at};
-	task_init(&lease->task, &kind, /* topic= */ 0);
+	task_init(&lease->task, &node_kind, /* topic= */ 0);
 }

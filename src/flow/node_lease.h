@@ -35,13 +35,11 @@ struct node_lease {
 	int64_t store_ms;  /* the store's clock, at some time between these two; 0: it was not read; afterwards */
 	struct mono_time asked, answered;
 	/* private */
-	enum { NODE_NEW, NODE_SLEEPING, NODE_READING, NODE_TAKING, NODE_RENEWING, NODE_DONE } at;
 	int64_t now_ms;
 	uint64_t draw;
-	enum hx_code code; /* HX_BUSY: all numbers are taken */
 };
 
-/* start_at {0}: at once. */
+/* start_at {0}: at once. It ends as HX_BUSY when all numbers are taken. */
 void node_lease_init(struct node_lease *lease, const char *name, int64_t token, int64_t number,
 		     struct mono_time start_at);
 

@@ -17,8 +17,6 @@ struct single {
 	void *context;
 	struct stamp stamp;
 	int64_t fresh_id; /* for a row that it makes */
-	enum { SINGLE_NEW, SINGLE_ASKED, SINGLE_DONE } at;
-	enum hx_code code;
 };
 
 void single_init(struct single *single, void *context, void (*build)(const struct single *, struct unit *),

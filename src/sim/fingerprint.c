@@ -181,6 +181,8 @@ uint64_t fingerprint_task(const struct task *task, const struct fingerprint_worl
 	memset(copy, 0, sizeof *head);
 	head->kind = kind;
 	head->topic = task->topic;
+	head->at = task->at;
+	head->code = task->code;
 	head->woken = task->woken;
 	return kind->shape ? fingerprint_struct(copy, kind->shape, world, hash) : hash_bytes(hash, copy, kind->size);
 }

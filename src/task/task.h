@@ -2,11 +2,11 @@
  * Tasks: pure logic that asks.
  *
  * A task is a small state machine in a flat struct (embed `struct task` first). It does no I/O, reads no clock,
- * draws no random number and knows no threads. Two functions make it:
+ * draws no random number and knows no threads. It is a table of states (task/states.h). For each it is said
  *
- *   take(task, answer)  takes in an answer and moves on: the only function that changes the task
- *   ask(task, ask)      says what it wants now: a function of the task alone, so it may be asked again, and
- *                       a unit that has to be run twice (deadlock, crash of the simulator) is the same unit
+ *   what it makes of an answer   takes it in and moves on (task_go, task_end): nothing else changes the task
+ *   what it wants there          a function of the task alone, so it may be asked again, and a unit that has to be
+ *                                run twice (deadlock, crash of the simulator) is the same unit
  *
  *            ┌────────────── COMMIT(unit) ──▶ won | lost | refused | failed | unknown ──┐
  *   START ──▶ task ───────── ACT(call) ─────▶ ok | failed | invalid | unknown | claim_lost ──▶ task … ──▶ DONE(code)
@@ -39,9 +39,11 @@ struct id_source;
 
 struct task {
 	const struct task_kind *kind;
-	int64_t topic; /* what wakes it; 0: nothing but time. Set before the start, then constant */
-	uint32_t turn; /* rises with each answer taken: an answer to an earlier ask is recognised and dropped */
-	bool woken;    /* a wake came since the last SLEEP ended */
+	int64_t topic;     /* what wakes it; 0: nothing but time. Set before the start, then constant */
+	uint32_t turn;     /* rises with each answer taken: an answer to an earlier ask is recognised and dropped */
+	int at;            /* its state, of those of its kind; 0: new */
+	enum hx_code code; /* how it has ended, once it has */
+	bool woken;        /* a wake came since the last SLEEP ended */
 };
 
 enum act_outcome {
@@ -128,9 +130,12 @@ struct answer {
 	bool overrun;
 };
 
+/* Defined by TASK_KIND() (task/states.h), out of a table of states. */
 struct task_kind {
 	const char *name;
 	size_t size;
+	int done;  /* its last state */
+	size_t op; /* where in it the op of its units stands, an int64_t; 0: they have none */
 	void (*take)(struct task *task, const struct answer *answer);
 	void (*ask)(const struct task *task, struct ask *ask);
 	/* For the simulator: where it stands, in a few words of the domain. */
@@ -142,6 +147,22 @@ struct task_kind {
 static inline void task_init(struct task *task, const struct task_kind *kind, int64_t topic)
 {
 	*task = (struct task){.kind = kind, .topic = topic};
+}
+
+static inline void task_go(struct task *task, int at)
+{
+	task->at = at;
+}
+
+static inline void task_end(struct task *task, enum hx_code code)
+{
+	task->code = code;
+	task->at = task->kind->done;
+}
+
+static inline bool task_is_done(const struct task *task)
+{
+	return task->at == task->kind->done;
 }
 
 /* Gives an answer to the ask of the given turn. A late or doubled answer changes nothing: false. */

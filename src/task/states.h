@@ -1,0 +1,82 @@
+/*
+ * The states of a task, as a table. Each kind has one, in the order of its enum:
+ *
+ *	static const TASK_STATES(struct errand) errand_states[] = {
+ *		[ERRAND_NEW] = {"new", .then = ERRAND_READING},
+ *		[ERRAND_READING] = {"reading", take_read, read_errand},
+ *		[ERRAND_ACTING] = {"acting", take_acted, .act = call_of},
+ *		[ERRAND_RESTING] = {"resting", take_rested, .until = offsetof(struct errand, rests_until)},
+ *		[ERRAND_WRITING] = {"writing", take_written, write_errand},
+ *		[ERRAND_DONE] = {"done"},
+ *	};
+ *	TASK_KIND(errand_kind, "errand", struct errand, errand_states, .op = offsetof(struct errand, stamp.op));
+ *
+ * The first state is that of a task which waits for its START, the last its end: both want nothing, and the last takes no
+ * answer. In between a state wants one thing:
+ *
+ *   commit   a unit, by the function that adds its lines. It has the kind's op by then
+ *   act      a call
+ *   until    a sleep, to a moment that stands in the task
+ *
+ * A function has the task as its own type; the three that TASK_KIND() makes of a table turn a struct task into it.
+ */
+#ifndef HX_TASK_STATES_H
+#define HX_TASK_STATES_H
+
+#include <stddef.h>
+
+#include "task/task.h"
+
+#define TASK_STATES(type)                                                                                              \
+	struct {                                                                                                       \
+		const char *where; /* for whoever reads a trace */                                                     \
+		void (*take)(type *, const struct answer *);                                                           \
+		void (*commit)(const type *, struct unit *);                                                           \
+		struct act_call (*act)(const type *);                                                                  \
+		size_t until;                                                                                          \
+		int then;                           /* instead of `take`: whatever the answer, it goes there */        \
+		const char *(*words)(const type *); /* instead of `where`: where that is not all */                    \
+	}
+
+/* The rest are members of struct task_kind. `struct task` is the first member of the type. */
+#define TASK_KIND(kind_, name_, type, states, ...)                                                                     \
+	static void kind_##_take(struct task *task, const struct answer *answer)                                       \
+	{                                                                                                              \
+		if (states[task->at].take)                                                                             \
+			states[task->at].take((type *)task, answer);                                                   \
+		else                                                                                                   \
+			task_pass(task, states[task->at].then);                                                        \
+	}                                                                                                              \
+	static void kind_##_ask(const struct task *task, struct ask *ask)                                              \
+	{                                                                                                              \
+		if (states[task->at].commit) {                                                                         \
+			task_ask_unit(task, ask);                                                                      \
+			states[task->at].commit((const type *)task, ask->unit);                                        \
+		} else if (states[task->at].act) {                                                                     \
+			ask->kind = ASK_ACT;                                                                           \
+			ask->act = states[task->at].act((const type *)task);                                           \
+		} else {                                                                                               \
+			task_ask_rest(task, states[task->at].until, ask);                                              \
+		}                                                                                                      \
+	}                                                                                                              \
+	static const char *kind_##_where(const struct task *task)                                                      \
+	{                                                                                                              \
+		return states[task->at].words ? states[task->at].words((const type *)task) : states[task->at].where;   \
+	}                                                                                                              \
+	static const struct task_kind kind_ = {.name = name_,                                                          \
+					       .size = sizeof(type),                                                   \
+					       .done = sizeof states / sizeof *states - 1,                             \
+					       .take = kind_##_take,                                                   \
+					       .ask = kind_##_ask,                                                     \
+					       .where = kind_##_where,                                                 \
+					       __VA_ARGS__}
+
+/* ---- of these three ---- */
+
+void task_pass(struct task *task, int then);
+/* The unit is the kind's to fill. */
+void task_ask_unit(const struct task *task, struct ask *ask);
+/* A sleep, or the end. */
+void task_ask_rest(const struct task *task, size_t until, struct ask *ask);
+
+#endif
