@@ -12,41 +12,24 @@ static const char version_table[] = "CREATE TABLE IF NOT EXISTS hx_schema_versio
 static const char rename_version_table[] = "ALTER TABLE schema_version RENAME TO hx_schema_version";
 static const char rename_version_index[] = "ALTER INDEX schema_version_pkey RENAME TO hx_schema_version_pkey";
 
-static const struct db_stmt stmt_read_versions = {
-	.name = "schema_read_versions",
-	.sql = "SELECT CAST(number AS BIGINT) FROM hx_schema_version",
-	.in = "",
-	.out = "i",
-};
+DB_STMT(stmt_read_versions, "schema_read_versions", "", "i", "SELECT CAST(number AS BIGINT) FROM hx_schema_version");
 
-static const struct db_stmt stmt_read_plain_versions = {
-	.name = "schema_read_plain_versions",
-	.sql = "SELECT CAST(number AS BIGINT) FROM schema_version",
-	.in = "",
-	.out = "i",
-};
+DB_STMT(stmt_read_plain_versions, "schema_read_plain_versions", "", "i",
+	"SELECT CAST(number AS BIGINT) FROM schema_version");
 
 /* 2: there are numbers; 1: those of an older program, under a plain name; 0: none. Other programs have a table
  * schema_version, too, so a plain one is ours only beside tables that we made. */
-static const struct db_stmt stmt_table_exists_sqlite = {
-	.name = "schema_table_exists",
-	.sql = "SELECT CASE WHEN EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'hx_schema_version')"
-	       " THEN 2 ELSE (SELECT count(*) = 3 FROM sqlite_schema WHERE type = 'table'"
-	       " AND name IN ('schema_version', 'subject', 'history')) END",
-	.in = "",
-	.out = "i",
-};
+DB_STMT(stmt_table_exists_sqlite, "schema_table_exists", "", "i",
+	"SELECT CASE WHEN EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'hx_schema_version')"
+	" THEN 2 ELSE (SELECT count(*) = 3 FROM sqlite_schema WHERE type = 'table'"
+	" AND name IN ('schema_version', 'subject', 'history')) END");
 
 /* In the schema of its own, where it has one: what is found further along the search path is another store. */
-static const struct db_stmt stmt_table_exists_postgres = {
-	.name = "schema_table_exists",
-	.sql = "SELECT CASE WHEN to_regclass(home || 'hx_schema_version') IS NOT NULL THEN 2 ELSE"
-	       " (to_regclass(home || 'schema_version') IS NOT NULL AND to_regclass(home || 'subject') IS NOT NULL"
-	       " AND to_regclass(home || 'history') IS NOT NULL)::int END::bigint FROM (SELECT"
-	       " coalesce(quote_ident(nullif(current_setting('hapax.schema', true), '')) || '.', '') AS home) AS x",
-	.in = "",
-	.out = "i",
-};
+DB_STMT(stmt_table_exists_postgres, "schema_table_exists", "", "i",
+	"SELECT CASE WHEN to_regclass(home || 'hx_schema_version') IS NOT NULL THEN 2 ELSE"
+	" (to_regclass(home || 'schema_version') IS NOT NULL AND to_regclass(home || 'subject') IS NOT NULL"
+	" AND to_regclass(home || 'history') IS NOT NULL)::int END::bigint FROM (SELECT"
+	" coalesce(quote_ident(nullif(current_setting('hapax.schema', true), '')) || '.', '') AS home) AS x");
 
 enum { NO_NUMBERS, PLAIN_NUMBERS, NUMBERS };
 

@@ -4,21 +4,10 @@
  */
 #include "db/postgres.h"
 
-static const struct db_stmt stmt_begin = {.name = "begin_blocked", .sql = "BEGIN", .in = "", .out = ""};
-static const struct db_stmt stmt_there = {
-	.name = "subjects_there",
-	.sql = "",
-	.set_sql = "SELECT id FROM hx_subject WHERE id = ANY($1)",
-	.in = "i",
-	.out = "i",
-};
-static const struct db_stmt stmt_free = {
-	.name = "subjects_free",
-	.sql = "",
-	.set_sql = "SELECT id FROM hx_subject WHERE id = ANY($1) ORDER BY id FOR UPDATE SKIP LOCKED",
-	.in = "i",
-	.out = "i",
-};
+DB_STMT(stmt_begin, "begin_blocked", "", "", "BEGIN");
+DB_STMT(stmt_there, "subjects_there", "i", "i", "", .set_sql = "SELECT id FROM hx_subject WHERE id = ANY($1)");
+DB_STMT(stmt_free, "subjects_free", "i", "i", "",
+	.set_sql = "SELECT id FROM hx_subject WHERE id = ANY($1) ORDER BY id FOR UPDATE SKIP LOCKED");
 
 /* How many subjects of each unit are there and not free. */
 struct blocked {

@@ -35,30 +35,19 @@
 
 #define SET_BYTES_MAX (8u << 20) /* one set execution; more goes in several */
 
-static const struct db_stmt stmt_begin = {.name = "begin", .sql = "BEGIN", .in = "", .out = ""};
+DB_STMT(stmt_begin, "begin", "", "", "BEGIN");
 /* The spelling that PostgreSQL 12 knows too; from 13 on it is pg_current_xact_id(). */
-static const struct db_stmt stmt_xid = {.name = "xid", .sql = "SELECT txid_current()", .in = "", .out = "i"};
-static const struct db_stmt stmt_lock = {
-	.name = "lock_subjects",
-	.sql = "",
+DB_STMT(stmt_xid, "xid", "", "i", "SELECT txid_current()");
+DB_STMT(stmt_lock, "lock_subjects", "i", "i", "",
 	.set_sql = "SELECT txid_current() FROM (SELECT count(*) FROM"
-		   " (SELECT FROM hx_subject WHERE id = ANY($1) ORDER BY id FOR UPDATE) AS held) AS counted",
-	.in = "i",
-	.out = "i",
-};
-static const struct db_stmt stmt_limit = {
-	.name = "limit",
-	.sql = "SELECT set_config('statement_timeout', ?1, true), set_config('lock_timeout', ?1, true)",
-	.in = "t",
-	.out = "",
-};
-static const struct db_stmt stmt_check = {
-	.name = "check_deferred", .sql = "SET CONSTRAINTS ALL IMMEDIATE", .in = "", .out = ""};
-static const struct db_stmt stmt_no_limit = {
-	.name = "no_limit", .sql = "SET LOCAL statement_timeout = 0", .in = "", .out = ""};
-static const struct db_stmt stmt_savepoint = {.name = "savepoint", .sql = "SAVEPOINT hx_unit", .in = "", .out = ""};
-static const struct db_stmt stmt_undo = {.name = "undo", .sql = "ROLLBACK TO hx_unit", .in = "", .out = ""};
-static const struct db_stmt stmt_keep = {.name = "keep", .sql = "RELEASE hx_unit", .in = "", .out = ""};
+		   " (SELECT FROM hx_subject WHERE id = ANY($1) ORDER BY id FOR UPDATE) AS held) AS counted");
+DB_STMT(stmt_limit, "limit", "t", "",
+	"SELECT set_config('statement_timeout', ?1, true), set_config('lock_timeout', ?1, true)");
+DB_STMT(stmt_check, "check_deferred", "", "", "SET CONSTRAINTS ALL IMMEDIATE");
+DB_STMT(stmt_no_limit, "no_limit", "", "", "SET LOCAL statement_timeout = 0");
+DB_STMT(stmt_savepoint, "savepoint", "", "", "SAVEPOINT hx_unit");
+DB_STMT(stmt_undo, "undo", "", "", "ROLLBACK TO hx_unit");
+DB_STMT(stmt_keep, "keep", "", "", "RELEASE hx_unit");
 
 struct group {
 	struct pg *pg;

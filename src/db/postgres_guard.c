@@ -20,23 +20,17 @@
 
 const char pg_guard_settings[] = "SELECT " SETTINGS;
 
-static const struct db_stmt stmt_settings = {.name = "guard_settings", .sql = "SELECT " SETTINGS, .in = "", .out = "t"};
+DB_STMT(stmt_settings, "guard_settings", "", "t", "SELECT " SETTINGS);
 
 /* A store of the gate has no other table that is certain. */
-static const struct db_stmt stmt_look = {
-	.name = "guard_look",
-	.sql = "SELECT " SETTINGS
-	       ", coalesce(sum(pg_stat_get_xact_blocks_fetched(c.oid)), 0)::bigint FROM pg_catalog.pg_class c"
-	       " WHERE c.relname >= 'hx_' AND c.relname < 'hx`'"
-	       " AND c.relnamespace = (SELECT h.relnamespace FROM pg_catalog.pg_class h WHERE h.oid = to_regclass('hx_schema_version'))",
-	.in = "",
-	.out = "ti",
-};
+DB_STMT(stmt_look, "guard_look", "", "ti",
+	"SELECT " SETTINGS
+	", coalesce(sum(pg_stat_get_xact_blocks_fetched(c.oid)), 0)::bigint FROM pg_catalog.pg_class c"
+	" WHERE c.relname >= 'hx_' AND c.relname < 'hx`'"
+	" AND c.relnamespace = (SELECT h.relnamespace FROM pg_catalog.pg_class h WHERE h.oid = to_regclass('hx_schema_version'))");
 
-static const struct db_stmt stmt_role = {
-	.name = "guard_role", .sql = "SELECT set_config('role', ?1, true)", .in = "t", .out = "t"};
-static const struct db_stmt stmt_which_role = {
-	.name = "guard_which_role", .sql = "SELECT current_setting('role')", .in = "", .out = "t"};
+DB_STMT(stmt_role, "guard_role", "t", "t", "SELECT set_config('role', ?1, true)");
+DB_STMT(stmt_which_role, "guard_which_role", "", "t", "SELECT current_setting('role')");
 
 static bool cell_is(const PGresult *res, const char *wanted)
 {

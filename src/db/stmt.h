@@ -79,13 +79,13 @@ static inline struct db_value db_null(void)
 /* Statements are static constants; a connection prepares each one once and finds it again by its address. */
 struct db_stmt {
 	const char *name; /* unique in the program, at most 40 characters of [a-z0-9_] */
-	const char *sql;
-	const char *pg_sql;  /* NULL: the same as sql */
-	const char *set_sql; /* NULL: derived where the text has {from} or {join} */
-	const char *in;      /* a letter per parameter: i (int8), t (text), b (bytea); in row forms also s: a whole
+	const char *in;   /* a letter per parameter: i (int8), t (text), b (bytea); in row forms also s: a whole
 				number or text, of the type that the store infers from its place */
+	const char *out;  /* a letter per result column, without the ordinal; "" for none */
+	const char *sql;
+	const char *pg_sql;            /* NULL: the same as sql */
+	const char *set_sql;           /* NULL: derived where the text has {from} or {join} */
 	const struct db_stmt *carries; /* NULL, or the next line's statement: its work is part of the set form */
-	const char *out;               /* a letter per result column, without the ordinal; "" for none */
 	bool counted; /* out is "", and yet the rows of each unit are counted in set form: what is derived then
 				returns the ordinals, and set_sql must. SQLite and row forms have their count for
 				nothing, where RETURNING would cost as much as half an UPDATE */
@@ -93,6 +93,10 @@ struct db_stmt {
 				is the engine's, by itself or by a view, a trigger or a function */
 	bool fenced; /* guarded by a fence: when it loses, a stale holder was kept out (a metric) */
 };
+
+/* A statement of this file: its variable, name, in and out; then its text, and whatever else it has, by member. */
+#define DB_STMT(variable, name_, in_, out_, ...)                                                                       \
+	static const struct db_stmt variable = {.name = name_, .in = in_, .out = out_, __VA_ARGS__}
 
 enum stmt_form { STMT_SQLITE, STMT_POSTGRES_ROW, STMT_POSTGRES_SET };
 

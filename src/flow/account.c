@@ -14,75 +14,43 @@
 
 /* clang-format off */
 
-static const struct db_stmt stmt_create = {
-	.name = "account_create",
-	.sql = "INSERT INTO hx_account (subject, workspace, name, balance, seq, created_at) VALUES (?1, ?2, ?3, ?4, 1, ?5)"
-	       " ON CONFLICT (workspace, name) DO NOTHING",
-	.in = "ittii",
-	.out = "",
-};
+DB_STMT(stmt_create, "account_create", "ittii", "",
+	"INSERT INTO hx_account (subject, workspace, name, balance, seq, created_at) VALUES (?1, ?2, ?3, ?4, 1, ?5)"
+	" ON CONFLICT (workspace, name) DO NOTHING");
 
 #define INTO_LEDGER "INSERT INTO hx_ledger (account, seq, amount, key, reason, balance, op, at)"
 
 /* After the creation in its unit. Also of 0: a ledger is never empty. */
-static const struct db_stmt stmt_opening = {
-	.name = "account_opening",
-	.sql = INTO_LEDGER " SELECT subject, seq, balance, '/opening', 'opening', balance, ?2, created_at FROM hx_account"
-	       " WHERE subject = ?1",
-	.in = "ii",
-	.out = "",
-};
+DB_STMT(stmt_opening, "account_opening", "ii", "",
+	INTO_LEDGER " SELECT subject, seq, balance, '/opening', 'opening', balance, ?2, created_at FROM hx_account"
+	" WHERE subject = ?1");
 
-static const struct db_stmt stmt_entry = {
-	.name = "account_entry",
-	.sql = INTO_LEDGER " SELECT subject, seq + 1, ?2, ?3, ?4, balance + ?2, ?5, ?6 FROM hx_account"
-	       " WHERE subject = ?1"
-	       " ON CONFLICT (account, key) DO NOTHING",
-	.in = "iittii",
-	.out = "",
-};
+DB_STMT(stmt_entry, "account_entry", "iittii", "",
+	INTO_LEDGER " SELECT subject, seq + 1, ?2, ?3, ?4, balance + ?2, ?5, ?6 FROM hx_account"
+	" WHERE subject = ?1"
+	" ON CONFLICT (account, key) DO NOTHING");
 
 /* After its entry. */
-static const struct db_stmt stmt_raise = {
-	.name = "account_raise",
-	.sql = "UPDATE hx_account SET balance = balance + ?3, seq = seq + 1"
-	       " WHERE subject = ?1"
-	       " AND balance <= ?2 - ?3" /* mutant: credit-limit */
-	       " RETURNING balance",
-	.in = "iii",
-	.out = "i",
-};
+DB_STMT(stmt_raise, "account_raise", "iii", "i",
+	"UPDATE hx_account SET balance = balance + ?3, seq = seq + 1"
+	" WHERE subject = ?1"
+	" AND balance <= ?2 - ?3" /* mutant: credit-limit */
+	" RETURNING balance");
 
-static const struct db_stmt stmt_read = {
-	.name = "account_read",
-	.sql = "SELECT subject, balance, seq, created_at FROM hx_account WHERE workspace = ?1 AND name = ?2",
-	.in = "tt",
-	.out = "iiii",
-};
+DB_STMT(stmt_read, "account_read", "tt", "iiii",
+	"SELECT subject, balance, seq, created_at FROM hx_account WHERE workspace = ?1 AND name = ?2");
 
-static const struct db_stmt stmt_list = {
-	.name = "account_list",
-	.sql = "SELECT name, balance, created_at FROM hx_account WHERE workspace = ?1 AND name > ?2 ORDER BY name LIMIT ?3",
-	.in = "tti",
-	.out = "tii",
-};
+DB_STMT(stmt_list, "account_list", "tti", "tii",
+	"SELECT name, balance, created_at FROM hx_account WHERE workspace = ?1 AND name > ?2 ORDER BY name LIMIT ?3");
 
-static const struct db_stmt stmt_read_ledger = {
-	.name = "account_read_ledger",
-	.sql = "SELECT l.seq, l.amount, l.key, l.reason, l.balance, l.at FROM hx_account a JOIN hx_ledger l ON l.account = a.subject"
-	       " WHERE a.workspace = ?1 AND a.name = ?2 AND l.seq > ?3 ORDER BY l.seq LIMIT ?4",
-	.in = "ttii",
-	.out = "iittii",
-};
+DB_STMT(stmt_read_ledger, "account_read_ledger", "ttii", "iittii",
+	"SELECT l.seq, l.amount, l.key, l.reason, l.balance, l.at FROM hx_account a JOIN hx_ledger l ON l.account = a.subject"
+	" WHERE a.workspace = ?1 AND a.name = ?2 AND l.seq > ?3 ORDER BY l.seq LIMIT ?4");
 
-static const struct db_stmt stmt_read_entry = {
-	.name = "account_read_entry",
-	.sql = "SELECT a.subject, a.balance, a.created_at, l.amount, l.op"
-	       " FROM hx_account a LEFT JOIN hx_ledger l ON l.account = a.subject AND l.key = ?3"
-	       " WHERE a.workspace = ?1 AND a.name = ?2",
-	.in = "ttt",
-	.out = "iiiii",
-};
+DB_STMT(stmt_read_entry, "account_read_entry", "ttt", "iiiii",
+	"SELECT a.subject, a.balance, a.created_at, l.amount, l.op"
+	" FROM hx_account a LEFT JOIN hx_ledger l ON l.account = a.subject AND l.key = ?3"
+	" WHERE a.workspace = ?1 AND a.name = ?2");
 enum { ENTRY_SUBJECT, ENTRY_BALANCE, ENTRY_CREATED_AT, ENTRY_AMOUNT, ENTRY_OP };
 
 /* clang-format on */

@@ -8,62 +8,34 @@ static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz"; /* that of id
 /* clang-format off */
 
 /* First in every unit that changes a key: on PostgreSQL it also makes them wait for each other. */
-static const struct db_stmt stmt_raise = {
-	.name = "keyring_raise",
-	.sql = "UPDATE hx_keyring SET version = version + 1 WHERE id = 1",
-	.in = "",
-	.out = "",
-};
+DB_STMT(stmt_raise, "keyring_raise", "", "",
+	"UPDATE hx_keyring SET version = version + 1 WHERE id = 1");
 
-static const struct db_stmt stmt_look = {
-	.name = "keyring_look",
-	.sql = "SELECT version, hx_now_ms() FROM hx_keyring WHERE id = 1",
-	.in = "",
-	.out = "ii",
-};
+DB_STMT(stmt_look, "keyring_look", "", "ii",
+	"SELECT version, hx_now_ms() FROM hx_keyring WHERE id = 1");
 
 #define IS_LIVE "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > hx_now_ms())"
 
-static const struct db_stmt stmt_create = {
-	.name = "api_key_create",
-	.sql = "INSERT INTO hx_key (id, workspace, requester, name, scope, digest, created_at, expires_at)"
-	       " SELECT ?1, ?2, ?3, ?4, ?5, ?6, hx_now_ms(), hx_now_ms() + ?7"
-	       " WHERE (SELECT count(*) FROM hx_key WHERE " IS_LIVE ") < ?8"
-	       " RETURNING created_at, expires_at",
-	.in = "ittttbii",
-	.out = "ii",
-};
+DB_STMT(stmt_create, "api_key_create", "ittttbii", "ii",
+	"INSERT INTO hx_key (id, workspace, requester, name, scope, digest, created_at, expires_at)"
+	" SELECT ?1, ?2, ?3, ?4, ?5, ?6, hx_now_ms(), hx_now_ms() + ?7"
+	" WHERE (SELECT count(*) FROM hx_key WHERE " IS_LIVE ") < ?8"
+	" RETURNING created_at, expires_at");
 
-static const struct db_stmt stmt_revoke = {
-	.name = "api_key_revoke",
-	.sql = "UPDATE hx_key SET revoked_at = hx_now_ms() WHERE id = ?1 AND revoked_at IS NULL",
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_revoke, "api_key_revoke", "i", "",
+	"UPDATE hx_key SET revoked_at = hx_now_ms() WHERE id = ?1 AND revoked_at IS NULL");
 
 #define COLUMNS "id, workspace, requester, name, scope, digest, created_at, expires_at, revoked_at"
 enum { KEY_ID, KEY_WORKSPACE, KEY_REQUESTER, KEY_NAME, KEY_SCOPE, KEY_DIGEST, KEY_CREATED_AT, KEY_EXPIRES_AT, KEY_REVOKED_AT };
 
-static const struct db_stmt stmt_read = {
-	.name = "api_key_read",
-	.sql = "SELECT " COLUMNS " FROM hx_key WHERE id = ?1",
-	.in = "i",
-	.out = "ittttbiii",
-};
+DB_STMT(stmt_read, "api_key_read", "i", "ittttbiii",
+	"SELECT " COLUMNS " FROM hx_key WHERE id = ?1");
 
-static const struct db_stmt stmt_list = {
-	.name = "api_key_list",
-	.sql = "SELECT " COLUMNS " FROM hx_key WHERE id > ?1 ORDER BY id LIMIT ?2",
-	.in = "ii",
-	.out = "ittttbiii",
-};
+DB_STMT(stmt_list, "api_key_list", "ii", "ittttbiii",
+	"SELECT " COLUMNS " FROM hx_key WHERE id > ?1 ORDER BY id LIMIT ?2");
 
-static const struct db_stmt stmt_list_live = {
-	.name = "api_key_list_live",
-	.sql = "SELECT " COLUMNS " FROM hx_key WHERE id > ?1 AND " IS_LIVE " ORDER BY id LIMIT ?2",
-	.in = "ii",
-	.out = "ittttbiii",
-};
+DB_STMT(stmt_list_live, "api_key_list_live", "ii", "ittttbiii",
+	"SELECT " COLUMNS " FROM hx_key WHERE id > ?1 AND " IS_LIVE " ORDER BY id LIMIT ?2");
 
 /* clang-format on */
 

@@ -45,24 +45,16 @@ const char *const attention_kinds[] = {
 #define OF_WORKSPACE(table, more) " AND (" table ".workspace = ?1" more ")"
 #define OF_ALL(table, more) ""
 
-static const struct db_stmt stmt_list = {
-	.name = "attention_list",
-	.sql = "SELECT kind, subject, workflow, name, status, since, step, detail FROM ("
-	       CLAIMS(OF_WORKSPACE, "") " UNION ALL " RUNS(OF_WORKSPACE, "") " UNION ALL " PAUSED(OF_WORKSPACE, "") " UNION ALL "
-	       JOBS(OF_WORKSPACE, "") " UNION ALL " BATCHES(OF_WORKSPACE, "") ") x WHERE (?2 = '' OR kind = ?2) AND (since > ?3 OR (since = ?3 AND subject > ?4))"
-	       " ORDER BY since, subject LIMIT ?5",
-	.in = "ttiii",
-	.out = "titttitt",
-};
+DB_STMT(stmt_list, "attention_list", "ttiii", "titttitt",
+	"SELECT kind, subject, workflow, name, status, since, step, detail FROM ("
+	CLAIMS(OF_WORKSPACE, "") " UNION ALL " RUNS(OF_WORKSPACE, "") " UNION ALL " PAUSED(OF_WORKSPACE, "") " UNION ALL "
+	JOBS(OF_WORKSPACE, "") " UNION ALL " BATCHES(OF_WORKSPACE, "") ") x WHERE (?2 = '' OR kind = ?2) AND (since > ?3 OR (since = ?3 AND subject > ?4))"
+	" ORDER BY since, subject LIMIT ?5");
 
-static const struct db_stmt stmt_count = {
-	.name = "attention_count",
-	.sql = COUNT_BY_NAME("workflow", "min", "since", "", "SELECT * FROM ("
-	       CLAIMS(OF_ALL, " LIMIT ?1") ") c UNION ALL SELECT * FROM (" RUNS(OF_ALL, " LIMIT ?1") ") r UNION ALL SELECT * FROM ("
-	       PAUSED(OF_ALL, " LIMIT ?1") ") p UNION ALL SELECT * FROM (" JOBS(OF_ALL, " LIMIT ?1") ") j UNION ALL SELECT * FROM (" BATCHES(OF_ALL, " LIMIT ?1") ") b"),
-	.in = "ii",
-	.out = "ttii",
-};
+DB_STMT(stmt_count, "attention_count", "ii", "ttii",
+	COUNT_BY_NAME("workflow", "min", "since", "", "SELECT * FROM ("
+	CLAIMS(OF_ALL, " LIMIT ?1") ") c UNION ALL SELECT * FROM (" RUNS(OF_ALL, " LIMIT ?1") ") r UNION ALL SELECT * FROM ("
+	PAUSED(OF_ALL, " LIMIT ?1") ") p UNION ALL SELECT * FROM (" JOBS(OF_ALL, " LIMIT ?1") ") j UNION ALL SELECT * FROM (" BATCHES(OF_ALL, " LIMIT ?1") ") b"));
 
 /* clang-format on */
 

@@ -12,15 +12,11 @@
 
 /* clang-format off */
 
-static const struct db_stmt stmt_batch = {
-	.name = "audit_batch",
-	.sql = "SELECT b.subject, b.account, s.status, b.cancel_requested, b.total, b.succeeded, b.failed, b.unknown, b.accepted,"
-	       " b.cancelled, b.charged, b.refunded, b.late, b.expired, a.subject"
-	       " FROM (SELECT * FROM hx_batch WHERE subject > ?1 ORDER BY subject LIMIT 1) b"
-	       " LEFT JOIN hx_subject s ON s.id = b.subject LEFT JOIN hx_account a ON a.subject = b.account",
-	.in = "i",
-	.out = "iitiiiiiiiiiiii",
-};
+DB_STMT(stmt_batch, "audit_batch", "i", "iitiiiiiiiiiiii",
+	"SELECT b.subject, b.account, s.status, b.cancel_requested, b.total, b.succeeded, b.failed, b.unknown, b.accepted,"
+	" b.cancelled, b.charged, b.refunded, b.late, b.expired, a.subject"
+	" FROM (SELECT * FROM hx_batch WHERE subject > ?1 ORDER BY subject LIMIT 1) b"
+	" LEFT JOIN hx_subject s ON s.id = b.subject LEFT JOIN hx_account a ON a.subject = b.account");
 enum {
 	BATCH, ACCOUNT, STATUS, FLAG, TOTAL, SUCCEEDED, FAILED, UNKNOWN, ACCEPTED,
 	CANCELLED, CHARGED, REFUNDED, LATE, EXPIRED, ACCOUNT_THERE
@@ -28,49 +24,37 @@ enum {
 
 #define COUNT(condition) "CAST(coalesce(sum(CASE WHEN " condition " THEN 1 ELSE 0 END), 0) AS bigint)"
 #define SUM(what) "CAST(coalesce(sum(" what "), 0) AS bigint)"
-static const struct db_stmt stmt_sums = {
-	.name = "audit_batch_sums",
-	.sql = "SELECT count(*)," COUNT("i.status = 'SUCCEEDED'") "," COUNT("i.status = 'FAILED'") ","
-	       COUNT("i.status = 'UNKNOWN'") "," COUNT("i.decision = 'accepted'") "," COUNT("i.decision = 'cancelled'") ","
-	       SUM("i.charged") "," SUM("CASE WHEN i.decision = 'cancelled' THEN i.charged ELSE 0 END") ","
-	       COUNT("i.late IS NOT NULL") "," COUNT("i.decision IS NULL AND i.status IN ('PENDING', 'RUNNING')") ","
-	       " CAST(coalesce(max(i.attempt), 0) AS bigint)"
-	       " FROM hx_batch b JOIN hx_batch_item i ON i.batch = b.subject AND i.n < b.total"
-	       " WHERE b.subject = (SELECT min(subject) FROM hx_batch WHERE subject > ?1)",
-	.in = "i",
-	.out = "iiiiiiiiiii",
-};
+DB_STMT(stmt_sums, "audit_batch_sums", "i", "iiiiiiiiiii",
+	"SELECT count(*)," COUNT("i.status = 'SUCCEEDED'") "," COUNT("i.status = 'FAILED'") ","
+	COUNT("i.status = 'UNKNOWN'") "," COUNT("i.decision = 'accepted'") "," COUNT("i.decision = 'cancelled'") ","
+	SUM("i.charged") "," SUM("CASE WHEN i.decision = 'cancelled' THEN i.charged ELSE 0 END") ","
+	COUNT("i.late IS NOT NULL") "," COUNT("i.decision IS NULL AND i.status IN ('PENDING', 'RUNNING')") ","
+	" CAST(coalesce(max(i.attempt), 0) AS bigint)"
+	" FROM hx_batch b JOIN hx_batch_item i ON i.batch = b.subject AND i.n < b.total"
+	" WHERE b.subject = (SELECT min(subject) FROM hx_batch WHERE subject > ?1)");
 enum {
 	SUM_ITEMS, SUM_SUCCEEDED, SUM_FAILED, SUM_UNKNOWN, SUM_ACCEPTED, SUM_CANCELLED, SUM_CHARGED, SUM_REFUNDED, SUM_LATE,
 	SUM_OPEN, SUM_ATTEMPTS
 };
 
 /* The next batch that has items at all. */
-static const struct db_stmt stmt_next_items = {
-	.name = "audit_next_items",
-	.sql = "SELECT min(batch) FROM hx_batch_item WHERE batch > ?1",
-	.in = "i",
-	.out = "i",
-};
+DB_STMT(stmt_next_items, "audit_next_items", "i", "i",
+	"SELECT min(batch) FROM hx_batch_item WHERE batch > ?1");
 
 /* ?1 batch   ?2 from   ?3 to   ?4 account   ?5 prefix of its keys   ?6 the most attempts, where refunds are added up; else 0 */
 #define ENTRIES(reason)                                                                                                \
 	"(SELECT " SUM("l.amount") " FROM tries t JOIN hx_ledger l ON l.account = ?4 AND l.key = ?5 || p.n || '/" reason \
 	"/' || t.a"
-static const struct db_stmt stmt_items = {
-	.name = "audit_items",
-	.sql = "WITH RECURSIVE part AS (SELECT i.n, i.status, i.decision, i.cost, i.charged, i.attempt, i.doubt, i.fence"
-	       " FROM hx_batch b JOIN hx_batch_item i ON i.batch = b.subject AND i.n < b.total"
-	       " WHERE b.subject = ?1 AND b.expired = 0 AND i.n >= ?2 AND i.n < ?3),"
-	       " tries(a) AS (SELECT CAST(1 AS bigint) UNION ALL SELECT a + 1 FROM tries WHERE a < ?6"
-	       " OR a < (SELECT max(attempt) FROM part))"
-	       " SELECT p.n, p.status, p.decision, p.cost, p.charged, p.attempt, p.doubt, p.fence,"
-	       " (SELECT fence FROM hx_subject WHERE id = ?1), "
-	       ENTRIES("charge") " WHERE t.a <= p.attempt) + " ENTRIES("return") " WHERE t.a <= p.attempt),"
-	       " CASE WHEN ?6 > 0 AND p.decision = 'cancelled' THEN " ENTRIES("refund") ") ELSE 0 END FROM part p ORDER BY p.n",
-	.in = "iiiiti",
-	.out = "ittiiiiiiii",
-};
+DB_STMT(stmt_items, "audit_items", "iiiiti", "ittiiiiiiii",
+	"WITH RECURSIVE part AS (SELECT i.n, i.status, i.decision, i.cost, i.charged, i.attempt, i.doubt, i.fence"
+	" FROM hx_batch b JOIN hx_batch_item i ON i.batch = b.subject AND i.n < b.total"
+	" WHERE b.subject = ?1 AND b.expired = 0 AND i.n >= ?2 AND i.n < ?3),"
+	" tries(a) AS (SELECT CAST(1 AS bigint) UNION ALL SELECT a + 1 FROM tries WHERE a < ?6"
+	" OR a < (SELECT max(attempt) FROM part))"
+	" SELECT p.n, p.status, p.decision, p.cost, p.charged, p.attempt, p.doubt, p.fence,"
+	" (SELECT fence FROM hx_subject WHERE id = ?1), "
+	ENTRIES("charge") " WHERE t.a <= p.attempt) + " ENTRIES("return") " WHERE t.a <= p.attempt),"
+	" CASE WHEN ?6 > 0 AND p.decision = 'cancelled' THEN " ENTRIES("refund") ") ELSE 0 END FROM part p ORDER BY p.n");
 enum {
 	N, ITEM_IS, DECISION, COST, ITEM_WAS_CHARGED, ATTEMPT, DOUBT, ITEM_HELD, BATCH_HELD, MOVED, REFUND
 };

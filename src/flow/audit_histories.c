@@ -14,12 +14,8 @@
 
 /* clang-format off */
 
-static const struct db_stmt stmt_range = {
-	.name = "audit_range",
-	.sql = "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM hx_subject",
-	.in = "",
-	.out = "ii",
-};
+DB_STMT(stmt_range, "audit_range", "", "ii",
+	"SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM hx_subject");
 
 /* The unit that made a job of a run is in the history of that run, as long as that is there. */
 #define MADE_BY_RUN                                                                                                    \
@@ -27,18 +23,14 @@ static const struct db_stmt stmt_range = {
 	" (SELECT 1 FROM hx_history h WHERE h.subject = j.run AND h.op ="                                                 \
 	" (SELECT f.op FROM hx_history f WHERE f.subject = s.id AND f.seq = 1)) THEN 2 ELSE 0 END AS bigint)"
 
-static const struct db_stmt stmt_subjects = {
-	.name = "audit_subjects",
-	.sql = "SELECT s.id, s.kind, s.status, s.version, s.op, s.fence, s.owner, s.until, s.updated_at, s.seq, s.head,"
-	       " e.subject, e.workspace, e.workflow, e.name, j.subject, j.due_at, j.ended_at, j.attempt, " MADE_BY_RUN ","
-	       " r.subject, r.completed_at, r.expired, b.subject, b.completed_at, b.expired, a.subject, a.name"
-	       " FROM (SELECT * FROM hx_subject WHERE id >= ?1 ORDER BY id LIMIT ?2) s"
-	       " LEFT JOIN hx_entity e ON e.subject = s.id LEFT JOIN hx_job j ON j.subject = s.id"
-	       " LEFT JOIN hx_run r ON r.subject = s.id LEFT JOIN hx_batch b ON b.subject = s.id"
-	       " LEFT JOIN hx_account a ON a.subject = s.id LEFT JOIN hx_run o ON o.subject = j.run ORDER BY s.id",
-	.in = "ii",
-	.out = "iitiiitiiib" "ittt" "iiiii" "iii" "iii" "it",
-};
+DB_STMT(stmt_subjects, "audit_subjects", "ii", "iitiiitiiib" "ittt" "iiiii" "iii" "iii" "it",
+	"SELECT s.id, s.kind, s.status, s.version, s.op, s.fence, s.owner, s.until, s.updated_at, s.seq, s.head,"
+	" e.subject, e.workspace, e.workflow, e.name, j.subject, j.due_at, j.ended_at, j.attempt, " MADE_BY_RUN ","
+	" r.subject, r.completed_at, r.expired, b.subject, b.completed_at, b.expired, a.subject, a.name"
+	" FROM (SELECT * FROM hx_subject WHERE id >= ?1 ORDER BY id LIMIT ?2) s"
+	" LEFT JOIN hx_entity e ON e.subject = s.id LEFT JOIN hx_job j ON j.subject = s.id"
+	" LEFT JOIN hx_run r ON r.subject = s.id LEFT JOIN hx_batch b ON b.subject = s.id"
+	" LEFT JOIN hx_account a ON a.subject = s.id LEFT JOIN hx_run o ON o.subject = j.run ORDER BY s.id");
 enum {
 	ID, KIND, STATUS, VERSION, OP, FENCE, OWNER, UNTIL, UPDATED_AT, SEQ, HEAD,
 	ENTITY, ENTITY_OF, ENTITY_WORKFLOW, ENTITY_NAMED,
@@ -49,14 +41,10 @@ enum {
 };
 
 /* Up to the last subject that the line above has read, or to the end of all. */
-static const struct db_stmt stmt_history = {
-	.name = "audit_history",
-	.sql = "SELECT subject, seq, from_status, to_status, version, fence, op, node, at, hash FROM hx_history"
-	       " WHERE (subject, seq) > (?1, ?3) AND subject <= coalesce((SELECT id FROM hx_subject WHERE id >= ?1"
-	       " ORDER BY id LIMIT 1 OFFSET ?2 - 1), 9223372036854775807) ORDER BY subject, seq LIMIT ?4",
-	.in = "iiii",
-	.out = "iittiiitib",
-};
+DB_STMT(stmt_history, "audit_history", "iiii", "iittiiitib",
+	"SELECT subject, seq, from_status, to_status, version, fence, op, node, at, hash FROM hx_history"
+	" WHERE (subject, seq) > (?1, ?3) AND subject <= coalesce((SELECT id FROM hx_subject WHERE id >= ?1"
+	" ORDER BY id LIMIT 1 OFFSET ?2 - 1), 9223372036854775807) ORDER BY subject, seq LIMIT ?4");
 
 /* clang-format on */
 

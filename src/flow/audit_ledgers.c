@@ -15,40 +15,28 @@
 
 /* clang-format off */
 
-static const struct db_stmt stmt_accounts = {
-	.name = "audit_accounts_read",
-	.sql = "SELECT subject, name, balance, seq FROM hx_account WHERE subject >= ?1 ORDER BY subject LIMIT ?2",
-	.in = "ii",
-	.out = "itii",
-};
+DB_STMT(stmt_accounts, "audit_accounts_read", "ii", "itii",
+	"SELECT subject, name, balance, seq FROM hx_account WHERE subject >= ?1 ORDER BY subject LIMIT ?2");
 enum { ACCOUNT, NAME, BALANCE, SEQ };
 
-static const struct db_stmt stmt_entries = {
-	.name = "audit_entries",
-	.sql = "SELECT account, seq, amount, key, reason, balance FROM hx_ledger"
-	       " WHERE (account, seq) > (?1, ?3) AND account <= coalesce((SELECT subject FROM hx_account WHERE subject >= ?1"
-	       " ORDER BY subject LIMIT 1 OFFSET ?2 - 1), 9223372036854775807) ORDER BY account, seq LIMIT ?4",
-	.in = "iiii",
-	.out = "iiitti",
-};
+DB_STMT(stmt_entries, "audit_entries", "iiii", "iiitti",
+	"SELECT account, seq, amount, key, reason, balance FROM hx_ledger"
+	" WHERE (account, seq) > (?1, ?3) AND account <= coalesce((SELECT subject FROM hx_account WHERE subject >= ?1"
+	" ORDER BY subject LIMIT 1 OFFSET ?2 - 1), 9223372036854775807) ORDER BY account, seq LIMIT ?4");
 enum { ENTRY_ACCOUNT, ENTRY_SEQ, ENTRY_AMOUNT, ENTRY_KEY, ENTRY_REASON, ENTRY_BALANCE };
 
 /* ?1: [[batch, n, account, items from n on that it may be about], …]. A row for each, in their order. */
 #define MARKERS(n, width)                                                                                              \
 	"b.account, b.total, b.expired, b.cancel_requested, i.cost, (SELECT max(m.attempt) FROM hx_batch_item m"       \
 	" WHERE m.batch = b.subject AND m.n >= " n " AND m.n < " n " + " width "), a.name"
-static const struct db_stmt stmt_markers = {
-	.name = "audit_markers",
-	.sql = "SELECT " MARKERS("json_extract(x.value, '$[1]')", "json_extract(x.value, '$[3]')") " FROM json_each(?1) x LEFT JOIN hx_batch b ON b.subject = json_extract(x.value, '$[0]')"
-	       " LEFT JOIN hx_batch_item i ON i.batch = b.subject AND i.n = json_extract(x.value, '$[1]')"
-	       " LEFT JOIN hx_account a ON a.subject = json_extract(x.value, '$[2]') ORDER BY x.key",
+DB_STMT(stmt_markers, "audit_markers", "t", "iiiiiit",
+	"SELECT " MARKERS("json_extract(x.value, '$[1]')", "json_extract(x.value, '$[3]')") " FROM json_each(?1) x LEFT JOIN hx_batch b ON b.subject = json_extract(x.value, '$[0]')"
+	" LEFT JOIN hx_batch_item i ON i.batch = b.subject AND i.n = json_extract(x.value, '$[1]')"
+	" LEFT JOIN hx_account a ON a.subject = json_extract(x.value, '$[2]') ORDER BY x.key",
 	.pg_sql = "SELECT " MARKERS("(x.r->>1)::bigint", "(x.r->>3)::bigint") " FROM json_array_elements(?1::json) WITH ORDINALITY AS x(r, place)"
 		  " LEFT JOIN hx_batch b ON b.subject = (x.r->>0)::bigint"
 		  " LEFT JOIN hx_batch_item i ON i.batch = b.subject AND i.n = (x.r->>1)::bigint"
-		  " LEFT JOIN hx_account a ON a.subject = (x.r->>2)::bigint ORDER BY x.place",
-	.in = "t",
-	.out = "iiiiiit",
-};
+		  " LEFT JOIN hx_account a ON a.subject = (x.r->>2)::bigint ORDER BY x.place");
 enum { OF_ACCOUNT, OF_TOTAL, OF_EXPIRED, OF_FLAG, OF_COST, OF_ATTEMPT, OF_NAME };
 
 /* clang-format on */

@@ -60,16 +60,12 @@ const struct audit_pass audit_nouns = {.name = "subjects", .ask = ask_nouns, .ta
 /* A unit writes one time into all of its rows. */
 #define IN_HISTORY(at) "EXISTS (SELECT 1 FROM hx_history h WHERE h.subject = t.run AND h.at = t." at ")"
 
-static const struct db_stmt stmt_steps = {
-	.name = "audit_steps",
-	.sql = "SELECT t.run, t.position, t.status, t.undone_at, r.expired,"
-	       " CAST(CASE WHEN " IN_HISTORY("completed_at") " THEN 1 ELSE 0 END AS bigint),"
-	       " CAST(CASE WHEN t.undone_at IS NULL OR " IN_HISTORY("undone_at") " THEN 1 ELSE 0 END AS bigint)"
-	       " FROM (SELECT * FROM hx_run_step WHERE (run, position) > (?1, ?2) ORDER BY run, position LIMIT ?3) t"
-	       " LEFT JOIN hx_run r ON r.subject = t.run ORDER BY t.run, t.position",
-	.in = "iii",
-	.out = "iitiiii",
-};
+DB_STMT(stmt_steps, "audit_steps", "iii", "iitiiii",
+	"SELECT t.run, t.position, t.status, t.undone_at, r.expired,"
+	" CAST(CASE WHEN " IN_HISTORY("completed_at") " THEN 1 ELSE 0 END AS bigint),"
+	" CAST(CASE WHEN t.undone_at IS NULL OR " IN_HISTORY("undone_at") " THEN 1 ELSE 0 END AS bigint)"
+	" FROM (SELECT * FROM hx_run_step WHERE (run, position) > (?1, ?2) ORDER BY run, position LIMIT ?3) t"
+	" LEFT JOIN hx_run r ON r.subject = t.run ORDER BY t.run, t.position");
 enum { RUN, POSITION, STATUS, UNDONE_AT, EXPIRED, ENDED_IN_HISTORY, UNDONE_IN_HISTORY };
 
 /* clang-format on */

@@ -22,43 +22,23 @@
 #define OUT "itiitiittittt" "itiiiiiiiiii" "iiiiitiiiiii" "iii"
 #define FROM " FROM hx_batch b JOIN hx_subject s ON s.id = b.subject JOIN hx_account a ON a.subject = b.account"
 
-static const struct db_stmt stmt_read = {
-	.name = "batch_read",
-	.sql = "SELECT " COLUMNS_SQL FROM " WHERE b.subject = ?1 AND (?2 = '' OR b.workspace = ?2)",
-	.in = "it",
-	.out = OUT,
-};
+DB_STMT(stmt_read, "batch_read", "it", OUT,
+	"SELECT " COLUMNS_SQL FROM " WHERE b.subject = ?1 AND (?2 = '' OR b.workspace = ?2)");
 
-static const struct db_stmt stmt_read_key = {
-	.name = "batch_read_key",
-	.sql = "SELECT " COLUMNS_SQL FROM " WHERE b.workspace = ?1 AND b.batch_key = ?2",
-	.in = "tt",
-	.out = OUT,
-};
+DB_STMT(stmt_read_key, "batch_read_key", "tt", OUT,
+	"SELECT " COLUMNS_SQL FROM " WHERE b.workspace = ?1 AND b.batch_key = ?2");
 
-static const struct db_stmt stmt_list = {
-	.name = "batch_list",
-	.sql = "SELECT " COLUMNS_SQL FROM
-	       " WHERE b.workspace = ?1 AND b.expired = 0 AND (?2 = '' OR s.status = ?2) AND (?3 = '' OR b.workflow = ?3)"
-	       " AND b.subject < ?4 ORDER BY b.subject DESC LIMIT ?5",
-	.in = "tttii",
-	.out = OUT,
-};
+DB_STMT(stmt_list, "batch_list", "tttii", OUT,
+	"SELECT " COLUMNS_SQL FROM
+	" WHERE b.workspace = ?1 AND b.expired = 0 AND (?2 = '' OR s.status = ?2) AND (?3 = '' OR b.workflow = ?3)"
+	" AND b.subject < ?4 ORDER BY b.subject DESC LIMIT ?5");
 
-static const struct db_stmt stmt_scan_due = {
-	.name = "batch_scan_due",
+DB_STMT(stmt_scan_due, "batch_scan_due", "i", "i",
 	/* The function is volatile on PostgreSQL: bare, it would be a filter over all that will ever be due. */
-	.sql = "SELECT subject FROM hx_batch WHERE due_at <= (SELECT hx_now_ms()) ORDER BY due_at LIMIT ?1",
-	.in = "i",
-	.out = "i",
-};
+	.sql = "SELECT subject FROM hx_batch WHERE due_at <= (SELECT hx_now_ms()) ORDER BY due_at LIMIT ?1");
 
-static const struct db_stmt stmt_next_due = {
-	.name = "batch_next_due",
-	.sql = "SELECT min(due_at) FROM hx_batch WHERE due_at IS NOT NULL",
-	.in = "",
-	.out = "i",
-};
+DB_STMT(stmt_next_due, "batch_next_due", "", "i",
+	"SELECT min(due_at) FROM hx_batch WHERE due_at IS NOT NULL");
 
 /* clang-format on */
 

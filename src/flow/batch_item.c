@@ -10,108 +10,69 @@
 	"n, status, decision, cost, charged, attempt, failures, doubt, fence, due_at, input, output, late, error"
 #define OUT "ittiiiiiiitttt"
 
-static const struct db_stmt stmt_read = {
-	.name = "item_read",
-	.sql = "SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n = ?2"
-	       " AND n < (SELECT total FROM hx_batch WHERE subject = ?1)",
-	.in = "ii",
-	.out = OUT,
-};
+DB_STMT(stmt_read, "item_read", "ii", OUT,
+	"SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n = ?2"
+	" AND n < (SELECT total FROM hx_batch WHERE subject = ?1)");
 
-static const struct db_stmt stmt_list = {
-	.name = "item_list",
-	.sql = "SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n > ?2"
-	       " AND n < (SELECT total FROM hx_batch WHERE subject = ?1)"
-	       " AND (?3 = '' OR status = ?3) AND (?4 = '' OR decision = ?4) ORDER BY n LIMIT ?5",
-	.in = "iitti",
-	.out = OUT,
-};
+DB_STMT(stmt_list, "item_list", "iitti", OUT,
+	"SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n > ?2"
+	" AND n < (SELECT total FROM hx_batch WHERE subject = ?1)"
+	" AND (?3 = '' OR status = ?3) AND (?4 = '' OR decision = ?4) ORDER BY n LIMIT ?5");
 
 /* ---- start and end ---- */
 
 /* Of one whose holder was lost nobody knows whether it was done; it was paid for, and is not paid for again. */
-static const struct db_stmt stmt_start = {
-	.name = "item_start",
-	.sql = "UPDATE hx_batch_item SET status = 'RUNNING', attempt = attempt + 1,"
-	       " losses = losses + CASE WHEN status = 'RUNNING' THEN 1 ELSE 0 END,"
-	       " doubt = CASE WHEN status = 'RUNNING' THEN 1 ELSE doubt END, moved = charged - cost, charged = cost,"
-	       " unsettled_since = CASE WHEN status = 'RUNNING' THEN NULL ELSE unsettled_since END,"
-	       " fence = ?2, op = ?3, due_at = NULL WHERE batch = ?1 AND n = " ITEM_CHOICE
-	       " AND EXISTS (SELECT 1 FROM hx_batch WHERE subject = ?1 AND cancel_requested = 0)" /* mutant: start-flagged */
-	       " RETURNING n, input, attempt, failures, doubt, losses, unsettled_since",
-	.in = "iii",
-	.out = "itiiiii",
-};
+DB_STMT(stmt_start, "item_start", "iii", "itiiiii",
+	"UPDATE hx_batch_item SET status = 'RUNNING', attempt = attempt + 1,"
+	" losses = losses + CASE WHEN status = 'RUNNING' THEN 1 ELSE 0 END,"
+	" doubt = CASE WHEN status = 'RUNNING' THEN 1 ELSE doubt END, moved = charged - cost, charged = cost,"
+	" unsettled_since = CASE WHEN status = 'RUNNING' THEN NULL ELSE unsettled_since END,"
+	" fence = ?2, op = ?3, due_at = NULL WHERE batch = ?1 AND n = " ITEM_CHOICE
+	" AND EXISTS (SELECT 1 FROM hx_batch WHERE subject = ?1 AND cancel_requested = 0)" /* mutant: start-flagged */
+	" RETURNING n, input, attempt, failures, doubt, losses, unsettled_since");
 
 #define STARTED "batch = ?1 AND " ITEM_IS_OPEN " AND status = 'RUNNING' AND fence = ?2 AND op = ?3"
 
-static const struct db_stmt stmt_look_up_start = {
-	.name = "item_look_up_start",
-	.sql = "SELECT n, input, attempt, failures, doubt, losses, unsettled_since FROM hx_batch_item WHERE " STARTED,
-	.in = "iii",
-	.out = "itiiiii",
-};
+DB_STMT(stmt_look_up_start, "item_look_up_start", "iii", "itiiiii",
+	"SELECT n, input, attempt, failures, doubt, losses, unsettled_since FROM hx_batch_item WHERE " STARTED);
 
-static const struct db_stmt stmt_end = {
-	.name = "item_end",
-	.fenced = true,
-	.sql = "UPDATE hx_batch_item SET status = ?6, failures = failures + ?7, doubt = ?8,"
-	       " moved = CASE WHEN ?9 = 1 THEN charged ELSE 0 END, charged = CASE WHEN ?9 = 1 THEN 0 ELSE charged END,"
-	       " op = ?5, due_at = CASE WHEN ?6 = 'PENDING' THEN hx_now_ms() + ?10 END, output = ?11, error = ?12,"
-	       " unsettled_since = ?13"
-	       " WHERE batch = ?1 AND n = ?2 AND status = 'RUNNING'"
-	       " AND fence = ?3 AND attempt = ?4" /* mutant: item-end-fence */
-	       " AND decision IS NULL",
-	.in = "iiiiitiiiitti",
-	.out = "",
-};
+DB_STMT(stmt_end, "item_end", "iiiiitiiiitti", "",
+	"UPDATE hx_batch_item SET status = ?6, failures = failures + ?7, doubt = ?8,"
+	" moved = CASE WHEN ?9 = 1 THEN charged ELSE 0 END, charged = CASE WHEN ?9 = 1 THEN 0 ELSE charged END,"
+	" op = ?5, due_at = CASE WHEN ?6 = 'PENDING' THEN hx_now_ms() + ?10 END, output = ?11, error = ?12,"
+	" unsettled_since = ?13"
+	" WHERE batch = ?1 AND n = ?2 AND status = 'RUNNING'"
+	" AND fence = ?3 AND attempt = ?4" /* mutant: item-end-fence */
+	" AND decision IS NULL",
+	.fenced = true);
 
 /* ?2 n   ?3 attempt */
 #define DONE_AFTER_ALL                                                                                                 \
 	"batch = ?1 AND n = ?2 AND attempt >= ?3 AND decision IS NULL AND charged = cost"                              \
 	" AND status IN ('RUNNING', 'PENDING', 'UNKNOWN')"
 
-static const struct db_stmt stmt_settle_count = {
-	.name = "item_settle_count",
-	.sql = "UPDATE hx_batch SET succeeded = succeeded + 1, unknown = unknown - x.n FROM"
-	       " (SELECT CASE WHEN status = 'UNKNOWN' THEN 1 ELSE 0 END AS n FROM hx_batch_item WHERE " DONE_AFTER_ALL ") x"
-	       " WHERE subject = ?1",
-	.in = "iii",
-	.out = "",
-};
+DB_STMT(stmt_settle_count, "item_settle_count", "iii", "",
+	"UPDATE hx_batch SET succeeded = succeeded + 1, unknown = unknown - x.n FROM"
+	" (SELECT CASE WHEN status = 'UNKNOWN' THEN 1 ELSE 0 END AS n FROM hx_batch_item WHERE " DONE_AFTER_ALL ") x"
+	" WHERE subject = ?1");
 
-static const struct db_stmt stmt_settle = {
-	.name = "item_settle",
-	.sql = "UPDATE hx_batch_item SET status = 'SUCCEEDED', output = ?4, error = NULL, due_at = NULL, doubt = 1, moved = 0,"
-	       " op = ?5 WHERE " DONE_AFTER_ALL,
-	.in = "iiiti",
-	.out = "",
-};
+DB_STMT(stmt_settle, "item_settle", "iiiti", "",
+	"UPDATE hx_batch_item SET status = 'SUCCEEDED', output = ?4, error = NULL, due_at = NULL, doubt = 1, moved = 0,"
+	" op = ?5 WHERE " DONE_AFTER_ALL);
 
-static const struct db_stmt stmt_late = {
-	.name = "item_late",
-	.sql = "UPDATE hx_batch_item SET late = ?3, moved = 0, op = ?4 WHERE batch = ?1 AND n = ?2"
-	       " AND late IS NULL" /* mutant: late-twice */
-	       " AND (decision = 'cancelled' OR status = 'FAILED')"
-	       " AND NOT (status = 'SUCCEEDED' AND attempt = ?5)", /* this very end was not lost */
-	.in = "iitii",
-	.out = "",
-};
+DB_STMT(stmt_late, "item_late", "iitii", "",
+	"UPDATE hx_batch_item SET late = ?3, moved = 0, op = ?4 WHERE batch = ?1 AND n = ?2"
+	" AND late IS NULL" /* mutant: late-twice */
+	" AND (decision = 'cancelled' OR status = 'FAILED')"
+	" AND NOT (status = 'SUCCEEDED' AND attempt = ?5)" /* this very end was not lost */
+);
 
-static const struct db_stmt stmt_doubt = {
-	.name = "item_doubt",
-	.sql = "UPDATE hx_batch_item SET doubt = 1, moved = 0, op = ?4 WHERE batch = ?1 AND n = ?2 AND attempt >= ?3"
-	       " AND status = 'PENDING' AND decision IS NULL",
-	.in = "iiii",
-	.out = "",
-};
+DB_STMT(stmt_doubt, "item_doubt", "iiii", "",
+	"UPDATE hx_batch_item SET doubt = 1, moved = 0, op = ?4 WHERE batch = ?1 AND n = ?2 AND attempt >= ?3"
+	" AND status = 'PENDING' AND decision IS NULL");
 
-static const struct db_stmt stmt_late_count = {
-	.name = "item_late_count",
-	.sql = "UPDATE hx_batch SET late = late + 1 WHERE subject = ?1",
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_late_count, "item_late_count", "i", "",
+	"UPDATE hx_batch SET late = late + 1 WHERE subject = ?1");
 
 /* ---- money ---- */
 
@@ -133,129 +94,73 @@ static const struct db_stmt stmt_late_count = {
 	prefix " || x.n || '/' || " reason " || '/' || x.attempt, " reason ", a.balance, ?3, " at                        \
 	" FROM hx_account a, " MOVED(rows) " WHERE a.subject = ?1 AND x.money <> 0"
 
-static const struct db_stmt stmt_charge = {
-	.name = "item_charge",
-	.sql = BALANCE(OF_START),
-	.in = "iii",
-	.out = "",
-};
+DB_STMT(stmt_charge, "item_charge", "iii", "", BALANCE(OF_START));
 
-static const struct db_stmt stmt_charge_entry = {
-	.name = "item_charge_entry",
-	.sql = ENTRY(OF_START, "?4", "'charge'", "?5"),
-	.in = "iiiti",
-	.out = "",
-};
+DB_STMT(stmt_charge_entry, "item_charge_entry", "iiiti", "",
+	ENTRY(OF_START, "?4", "'charge'", "?5"));
 
-static const struct db_stmt stmt_charge_count = {
-	.name = "item_charge_count",
-	.sql = "UPDATE hx_batch SET charged = charged - x.money, next_n = CASE WHEN x.n < next_n THEN next_n ELSE x.n + 1 END"
-	       " FROM " MOVED(OF_START) " WHERE subject = ?2 AND account = ?1",
-	.in = "iii",
-	.out = "",
-};
+DB_STMT(stmt_charge_count, "item_charge_count", "iii", "",
+	"UPDATE hx_batch SET charged = charged - x.money, next_n = CASE WHEN x.n < next_n THEN next_n ELSE x.n + 1 END"
+	" FROM " MOVED(OF_START) " WHERE subject = ?2 AND account = ?1");
 
-static const struct db_stmt stmt_give = {
-	.name = "item_give",
-	.sql = BALANCE(OF_RANGE),
-	.in = "iiiii",
-	.out = "",
-};
+DB_STMT(stmt_give, "item_give", "iiiii", "", BALANCE(OF_RANGE));
 
-static const struct db_stmt stmt_give_entry = {
-	.name = "item_give_entry",
-	.sql = ENTRY(OF_RANGE, "?6", "?7", "?8"),
-	.in = "iiiiitti",
-	.out = "",
-};
+DB_STMT(stmt_give_entry, "item_give_entry", "iiiiitti", "",
+	ENTRY(OF_RANGE, "?6", "?7", "?8"));
 
-static const struct db_stmt stmt_end_count = {
-	.name = "item_end_count",
-	.sql = "UPDATE hx_batch SET charged = charged - x.money, succeeded = succeeded + ?6, failed = failed + ?7,"
-	       " unknown = unknown + ?8 FROM " MOVED(OF_RANGE) " WHERE subject = ?2 AND account = ?1",
-	.in = "iiiiiiii",
-	.out = "",
-};
+DB_STMT(stmt_end_count, "item_end_count", "iiiiiiii", "",
+	"UPDATE hx_batch SET charged = charged - x.money, succeeded = succeeded + ?6, failed = failed + ?7,"
+	" unknown = unknown + ?8 FROM " MOVED(OF_RANGE) " WHERE subject = ?2 AND account = ?1");
 
 /* ---- decisions ---- */
 
 #define NOT_FLAGGED " AND EXISTS (SELECT 1 FROM hx_batch WHERE subject = ?1 AND cancel_requested = 0)"
 
-static const struct db_stmt stmt_accept = {
-	.name = "item_accept",
-	.sql = "UPDATE hx_batch_item SET decision = 'accepted', moved = 0, op = ?3 WHERE batch = ?1 AND n = ?2"
-	       " AND status = 'SUCCEEDED' AND decision IS NULL"
-	       NOT_FLAGGED, /* mutant: accept-flagged -> , */
-	.in = "iii",
-	.out = "",
-};
+DB_STMT(stmt_accept, "item_accept", "iii", "",
+	"UPDATE hx_batch_item SET decision = 'accepted', moved = 0, op = ?3 WHERE batch = ?1 AND n = ?2"
+	" AND status = 'SUCCEEDED' AND decision IS NULL"
+	NOT_FLAGGED /* mutant: accept-flagged */
+);
 
-static const struct db_stmt stmt_accept_count = {
-	.name = "item_accept_count",
-	.sql = "UPDATE hx_batch SET accepted = accepted + 1 WHERE subject = ?1",
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_accept_count, "item_accept_count", "i", "",
+	"UPDATE hx_batch SET accepted = accepted + 1 WHERE subject = ?1");
 
-static const struct db_stmt stmt_resolve = {
-	.name = "item_resolve",
-	.sql = "UPDATE hx_batch_item SET status = CASE WHEN ?4 = 1 THEN 'SUCCEEDED' ELSE 'FAILED' END, output = ?5,"
-	       " moved = CASE WHEN ?4 = 1 THEN 0 ELSE charged END, charged = CASE WHEN ?4 = 1 THEN charged ELSE 0 END, op = ?3"
-	       " WHERE batch = ?1 AND n = ?2 AND status = 'UNKNOWN' AND decision IS NULL" NOT_FLAGGED,
-	.in = "iiiit",
-	.out = "",
-};
+DB_STMT(stmt_resolve, "item_resolve", "iiiit", "",
+	"UPDATE hx_batch_item SET status = CASE WHEN ?4 = 1 THEN 'SUCCEEDED' ELSE 'FAILED' END, output = ?5,"
+	" moved = CASE WHEN ?4 = 1 THEN 0 ELSE charged END, charged = CASE WHEN ?4 = 1 THEN charged ELSE 0 END, op = ?3"
+	" WHERE batch = ?1 AND n = ?2 AND status = 'UNKNOWN' AND decision IS NULL" NOT_FLAGGED);
 
 /* ---- teardown ---- */
 
-static const struct db_stmt stmt_read_doubtful = {
-	.name = "item_read_doubtful",
-	.sql = "SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n >= ?2 AND n < ?3 AND decision IS NULL"
-	       " AND (status IN ('RUNNING', 'UNKNOWN')"
-	       " OR doubt > 0" /* mutant: void-of-open-ones */
-	       ") ORDER BY n LIMIT ?4",
-	.in = "iiii",
-	.out = OUT,
-};
+DB_STMT(stmt_read_doubtful, "item_read_doubtful", "iiii", OUT,
+	"SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n >= ?2 AND n < ?3 AND decision IS NULL"
+	" AND (status IN ('RUNNING', 'UNKNOWN')"
+	" OR doubt > 0" /* mutant: void-of-open-ones */
+	") ORDER BY n LIMIT ?4");
 
 /* Nobody of ours is at those that are RUNNING; what became of them is not known. */
-static const struct db_stmt stmt_flip_cursor = {
-	.name = "item_flip_cursor",
-	.sql = "UPDATE hx_batch SET flipped_to = ?3, unknown = unknown + (SELECT count(*) FROM hx_batch_item"
-	       " WHERE batch = ?1 AND " ITEM_IS_OPEN " AND status = 'RUNNING' AND n >= ?2 AND n < ?3) WHERE subject = ?1"
-	       " AND flipped_to = ?2"
-	       " AND total >= ?3",
-	.in = "iii",
-	.out = "",
-};
+DB_STMT(stmt_flip_cursor, "item_flip_cursor", "iii", "",
+	"UPDATE hx_batch SET flipped_to = ?3, unknown = unknown + (SELECT count(*) FROM hx_batch_item"
+	" WHERE batch = ?1 AND " ITEM_IS_OPEN " AND status = 'RUNNING' AND n >= ?2 AND n < ?3) WHERE subject = ?1"
+	" AND flipped_to = ?2"
+	" AND total >= ?3");
 
-static const struct db_stmt stmt_flip = {
-	.name = "item_flip",
-	.sql = "UPDATE hx_batch_item SET decision = 'cancelled', op = ?4,"
-	       " moved = charged," /* mutant: refund-of-cost -> " moved = cost," */
-	       " status = CASE WHEN status = 'RUNNING' THEN 'UNKNOWN' ELSE status END"
-	       " WHERE batch = ?1 AND n >= ?2 AND n < ?3"
-	       " AND decision IS NULL", /* mutant: flip-decided -> , */
-	.in = "iiii",
-	.out = "",
-};
+DB_STMT(stmt_flip, "item_flip", "iiii", "",
+	"UPDATE hx_batch_item SET decision = 'cancelled', op = ?4,"
+	" moved = charged," /* mutant: refund-of-cost -> " moved = cost," */
+	" status = CASE WHEN status = 'RUNNING' THEN 'UNKNOWN' ELSE status END"
+	" WHERE batch = ?1 AND n >= ?2 AND n < ?3"
+	" AND decision IS NULL" /* mutant: flip-decided */
+);
 
-static const struct db_stmt stmt_flip_count = {
-	.name = "item_flip_count",
-	.sql = "UPDATE hx_batch SET refunded = refunded + x.money, cancelled = cancelled + x.items FROM " MOVED(OF_RANGE)
-	       " WHERE subject = ?2 AND account = ?1",
-	.in = "iiiii",
-	.out = "",
-};
+DB_STMT(stmt_flip_count, "item_flip_count", "iiiii", "",
+	"UPDATE hx_batch SET refunded = refunded + x.money, cancelled = cancelled + x.items FROM " MOVED(OF_RANGE)
+	" WHERE subject = ?2 AND account = ?1");
 
-static const struct db_stmt stmt_read_left = {
-	.name = "item_read_left",
-	.sql = "SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n >= ?2 AND n < ?3 AND attempt > 0"
-	       " AND decision = 'cancelled'" /* mutant: cleanup-of-undecided -> " AND decision IS NULL" */
-	       " ORDER BY n",
-	.in = "iii",
-	.out = OUT,
-};
+DB_STMT(stmt_read_left, "item_read_left", "iii", OUT,
+	"SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n >= ?2 AND n < ?3 AND attempt > 0"
+	" AND decision = 'cancelled'" /* mutant: cleanup-of-undecided -> " AND decision IS NULL" */
+	" ORDER BY n");
 
 /* clang-format on */
 

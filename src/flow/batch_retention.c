@@ -7,64 +7,36 @@
 /* A line is a guard. */
 /* clang-format off */
 
-static const struct db_stmt stmt_scan_expired = {
-	.name = "batch_scan_expired",
+DB_STMT(stmt_scan_expired, "batch_scan_expired", "ii", "i",
 	/* The function is volatile on PostgreSQL: bare, it would be a filter over all batches that have ended. */
 	.sql = "SELECT subject FROM hx_batch WHERE completed_at <= (SELECT hx_now_ms()) - ?1 AND expired < 2"
-	       " ORDER BY completed_at LIMIT ?2",
-	.in = "ii",
-	.out = "i",
-};
+	       " ORDER BY completed_at LIMIT ?2");
 
-static const struct db_stmt stmt_read_account = {
-	.name = "batch_expire_account",
-	.sql = "SELECT account FROM hx_batch WHERE subject = ?1",
-	.in = "i",
-	.out = "i",
-};
+DB_STMT(stmt_read_account, "batch_expire_account", "i", "i",
+	"SELECT account FROM hx_batch WHERE subject = ?1");
 
-static const struct db_stmt stmt_expire = {
-	.name = "batch_expire",
-	.sql = "UPDATE hx_batch SET expired = 1, error = NULL, trace = NULL, requester = '' WHERE subject = ?1"
-	       " AND expired < 2"
-	       " AND completed_at <= hx_now_ms() - ?2"
-	       " AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))",
-	.in = "ii",
-	.out = "",
-};
+DB_STMT(stmt_expire, "batch_expire", "ii", "",
+	"UPDATE hx_batch SET expired = 1, error = NULL, trace = NULL, requester = '' WHERE subject = ?1"
+	" AND expired < 2"
+	" AND completed_at <= hx_now_ms() - ?2"
+	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))");
 
 /* Also those that a lost loader has left behind the total. */
-static const struct db_stmt stmt_drop_items = {
-	.name = "batch_expire_items",
-	.sql = "DELETE FROM hx_batch_item WHERE batch = ?1"
-	       " AND n IN (SELECT n FROM hx_batch_item WHERE batch = ?1 ORDER BY n LIMIT ?2)",
-	.in = "ii",
-	.out = "",
-};
+DB_STMT(stmt_drop_items, "batch_expire_items", "ii", "",
+	"DELETE FROM hx_batch_item WHERE batch = ?1"
+	" AND n IN (SELECT n FROM hx_batch_item WHERE batch = ?1 ORDER BY n LIMIT ?2)");
 
-static const struct db_stmt stmt_gone = {
-	.name = "batch_expire_gone",
-	.sql = "UPDATE hx_batch SET expired = 2 WHERE subject = ?1"
-	       " AND NOT EXISTS (SELECT 1 FROM hx_batch_item WHERE batch = ?1)"
-	       " RETURNING subject",
-	.in = "i",
-	.out = "i",
-};
+DB_STMT(stmt_gone, "batch_expire_gone", "i", "i",
+	"UPDATE hx_batch SET expired = 2 WHERE subject = ?1"
+	" AND NOT EXISTS (SELECT 1 FROM hx_batch_item WHERE batch = ?1)"
+	" RETURNING subject");
 
 /* Whoever decided on what it had read before loses. */
-static const struct db_stmt stmt_outdate = {
-	.name = "batch_expire_outdate",
-	.sql = "UPDATE hx_subject SET version = version + 1 WHERE id = ?1",
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_outdate, "batch_expire_outdate", "i", "",
+	"UPDATE hx_subject SET version = version + 1 WHERE id = ?1");
 
-static const struct db_stmt stmt_drop_history = {
-	.name = "batch_expire_history",
-	.sql = "DELETE FROM hx_history WHERE subject = ?1",
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_drop_history, "batch_expire_history", "i", "",
+	"DELETE FROM hx_history WHERE subject = ?1");
 
 /* clang-format on */
 

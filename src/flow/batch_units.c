@@ -11,157 +11,104 @@
 
 /* clang-format off */
 
-static const struct db_stmt stmt_create = {
-	.name = "batch_create",
-	.sql = "INSERT INTO hx_batch (subject, workspace, workflow, definition_version, batch_key, requester, trace, account,"
-	       " created_at, total, loaded_at, due_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
-	       " CASE WHEN ?12 = 1 THEN hx_now_ms() END)"
-	       " ON CONFLICT (workspace, batch_key) WHERE batch_key IS NOT NULL DO NOTHING",
-	.in = "ittitttiiiii",
-	.out = "",
-};
+DB_STMT(stmt_create, "batch_create", "ittitttiiiii", "",
+	"INSERT INTO hx_batch (subject, workspace, workflow, definition_version, batch_key, requester, trace, account,"
+	" created_at, total, loaded_at, due_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
+	" CASE WHEN ?12 = 1 THEN hx_now_ms() END)"
+	" ON CONFLICT (workspace, batch_key) WHERE batch_key IS NOT NULL DO NOTHING");
 
-static const struct db_stmt stmt_keep = {
-	.name = "batch_keep",
-	.fenced = true,
-	.sql = "UPDATE hx_subject SET until = hx_now_ms() + ?4 WHERE id = ?1"
-	       " AND fence = ?2" /* mutant: batch-keep-fence */
-	       " AND owner IS NOT NULL"
-	       " AND status = ?3",
-	.in = "iiti",
-	.out = "",
-};
+DB_STMT(stmt_keep, "batch_keep", "iiti", "",
+	"UPDATE hx_subject SET until = hx_now_ms() + ?4 WHERE id = ?1"
+	" AND fence = ?2" /* mutant: batch-keep-fence */
+	" AND owner IS NOT NULL"
+	" AND status = ?3",
+	.fenced = true);
 
 #define INTO_ITEM "INSERT INTO hx_batch_item (batch, n, input, cost)"
 /* What a lost loader has left behind its total was never begun: input and cost are all that it has. */
 #define REPLACED " ON CONFLICT (batch, n) DO UPDATE SET input = excluded.input, cost = excluded.cost"
 
-static const struct db_stmt stmt_load = {
-	.name = "batch_load",
-	.sql = INTO_ITEM " SELECT ?1, ?2 + key, json_extract(value, '$[1]'), json_extract(value, '$[0]') FROM json_each(?3)"
-	       " WHERE true" REPLACED,
+DB_STMT(stmt_load, "batch_load", "iit", "",
+	INTO_ITEM " SELECT ?1, ?2 + key, json_extract(value, '$[1]'), json_extract(value, '$[0]') FROM json_each(?3)"
+	" WHERE true" REPLACED,
 	.pg_sql = INTO_ITEM " SELECT ?1, ?2 + ord - 1, r->>1, (r->>0)::bigint"
-		  " FROM json_array_elements(?3::json) WITH ORDINALITY AS t(r, ord)" REPLACED,
-	.in = "iit",
-	.out = "",
-};
+		  " FROM json_array_elements(?3::json) WITH ORDINALITY AS t(r, ord)" REPLACED);
 
-static const struct db_stmt stmt_load_end = {
-	.name = "batch_load_end",
-	.sql = "UPDATE hx_batch SET total = ?2, loaded_at = coalesce(loaded_at, ?3),"
-	       " due_at = CASE WHEN ?4 = 1 THEN hx_now_ms() END WHERE subject = ?1",
-	.in = "iiii",
-	.out = "",
-};
+DB_STMT(stmt_load_end, "batch_load_end", "iiii", "",
+	"UPDATE hx_batch SET total = ?2, loaded_at = coalesce(loaded_at, ?3),"
+	" due_at = CASE WHEN ?4 = 1 THEN hx_now_ms() END WHERE subject = ?1");
 
-static const struct db_stmt stmt_load_failed = {
-	.name = "batch_load_failed",
-	.sql = "UPDATE hx_batch SET batch_key = NULL, completed_at = ?2, error = 'whoever loaded it was lost: it was never'"
-	       " || ' acknowledged, and its key is free' WHERE subject = ?1"
-	       " AND loaded_at IS NULL",
-	.in = "ii",
-	.out = "",
-};
+DB_STMT(stmt_load_failed, "batch_load_failed", "ii", "",
+	"UPDATE hx_batch SET batch_key = NULL, completed_at = ?2, error = 'whoever loaded it was lost: it was never'"
+	" || ' acknowledged, and its key is free' WHERE subject = ?1"
+	" AND loaded_at IS NULL");
 
-static const struct db_stmt stmt_due = {
-	.name = "batch_due",
-	.sql = "UPDATE hx_batch SET due_at = hx_now_ms() WHERE subject = ?1",
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_due, "batch_due", "i", "",
+	"UPDATE hx_batch SET due_at = hx_now_ms() WHERE subject = ?1");
 
-static const struct db_stmt stmt_seized = {
-	.name = "batch_seized",
-	.sql = "UPDATE hx_batch SET due_at = NULL, needs = NULL, started_at = coalesce(started_at, ?2) WHERE subject = ?1"
-	       " AND cancel_requested = 0", /* mutant: unconditional-claim -> , */
-	.in = "ii",
-	.out = "",
-};
+DB_STMT(stmt_seized, "batch_seized", "ii", "",
+	"UPDATE hx_batch SET due_at = NULL, needs = NULL, started_at = coalesce(started_at, ?2) WHERE subject = ?1"
+	" AND cancel_requested = 0" /* mutant: unconditional-claim */
+);
 
-static const struct db_stmt stmt_seized_down = {
-	.name = "batch_seized_down",
-	.sql = "UPDATE hx_batch SET due_at = NULL, needs = NULL, cancel_requested = 1 WHERE subject = ?1",
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_seized_down, "batch_seized_down", "i", "",
+	"UPDATE hx_batch SET due_at = NULL, needs = NULL, cancel_requested = 1 WHERE subject = ?1");
 
 #define RESTING "FROM hx_batch_item WHERE batch = ?1 AND " ITEM_IS_OPEN " AND status = 'PENDING'"
 
 /* ?2 the status is RUNNING   ?3 rest   ?4 cleanups   ?5 error */
-static const struct db_stmt stmt_let_go = {
-	.name = "batch_let_go",
-	.sql = "UPDATE hx_batch SET cleanups = cleanups + ?4, error = ?5, due_at = CASE"
-	       " WHEN ?2 = 1 AND cancel_requested = 1 THEN hx_now_ms()" /* mutant: flag-not-due */
-	       " WHEN ?3 > 0 THEN hx_now_ms() + ?3"
-	       " ELSE coalesce((SELECT min(due_at) " RESTING "), hx_now_ms() + 1000) END"
-	       " WHERE subject = ?1",
-	.in = "iiiit",
-	.out = "",
-};
+DB_STMT(stmt_let_go, "batch_let_go", "iiiit", "",
+	"UPDATE hx_batch SET cleanups = cleanups + ?4, error = ?5, due_at = CASE"
+	" WHEN ?2 = 1 AND cancel_requested = 1 THEN hx_now_ms()" /* mutant: flag-not-due */
+	" WHEN ?3 > 0 THEN hx_now_ms() + ?3"
+	" ELSE coalesce((SELECT min(due_at) " RESTING "), hx_now_ms() + 1000) END"
+	" WHERE subject = ?1");
 
 /*
  * The next item cannot be paid, so the batch stops. It is due again when a resting item can go on that the balance covers: one that
  * falls due later, or one that is paid for and in doubt. One that is due now and not paid for does not count: its turn comes after
  * the item that cannot be paid.
  */
-static const struct db_stmt stmt_stop_short = {
-	.name = "batch_stop_short",
-	.sql = "UPDATE hx_batch SET needs = x.needs, due_at = (SELECT min(due_at) " RESTING
-	       " AND cost - charged <= a.balance AND (doubt = 1 AND charged = cost OR due_at > hx_now_ms()))"
-	       " FROM (SELECT cost - charged AS needs FROM hx_batch_item WHERE batch = ?1 AND n = " ITEM_CHOICE ") x, hx_account a"
-	       " WHERE hx_batch.subject = ?1 AND a.subject = hx_batch.account"
-	       " AND cancel_requested = 0" /* mutant: short-of-credit-flagged */
-	       " AND x.needs > a.balance" /* mutant: short-of-credit-enough */
-	       " AND NOT EXISTS (SELECT 1 FROM hx_batch_item WHERE batch = ?1 AND " ITEM_IS_OPEN " AND status = 'RUNNING')",
-	.in = "ii",
-	.out = "",
-};
+DB_STMT(stmt_stop_short, "batch_stop_short", "ii", "",
+	"UPDATE hx_batch SET needs = x.needs, due_at = (SELECT min(due_at) " RESTING
+	" AND cost - charged <= a.balance AND (doubt = 1 AND charged = cost OR due_at > hx_now_ms()))"
+	" FROM (SELECT cost - charged AS needs FROM hx_batch_item WHERE batch = ?1 AND n = " ITEM_CHOICE ") x, hx_account a"
+	" WHERE hx_batch.subject = ?1 AND a.subject = hx_batch.account"
+	" AND cancel_requested = 0" /* mutant: short-of-credit-flagged */
+	" AND x.needs > a.balance" /* mutant: short-of-credit-enough */
+	" AND NOT EXISTS (SELECT 1 FROM hx_batch_item WHERE batch = ?1 AND " ITEM_IS_OPEN " AND status = 'RUNNING')");
 
 #define TOTALS_ARE                                                                                                     \
 	" AND succeeded = ?3 AND failed = ?4 AND unknown = ?5 AND accepted = ?6 AND cancelled = ?7 AND charged = ?8"   \
 	" AND refunded = ?9"
 
-static const struct db_stmt stmt_completed = {
-	.name = "batch_completed",
-	.sql = "UPDATE hx_batch SET completed_at = ?2, due_at = NULL, error = NULL WHERE subject = ?1"
-	       " AND cancel_requested = 0" /* mutant: unconditional-completion */
-	       " AND next_n = total"
-	       " AND NOT EXISTS (SELECT 1 FROM hx_batch_item WHERE batch = ?1 AND " ITEM_IS_OPEN ")"
-	       TOTALS_ARE, /* mutant: stale-totals -> " AND ?3 + ?4 + ?5 + ?6 + ?7 + ?8 + ?9 >= 0", */
-	.in = "iiiiiiiii",
-	.out = "",
-};
+DB_STMT(stmt_completed, "batch_completed", "iiiiiiiii", "",
+	"UPDATE hx_batch SET completed_at = ?2, due_at = NULL, error = NULL WHERE subject = ?1"
+	" AND cancel_requested = 0" /* mutant: unconditional-completion */
+	" AND next_n = total"
+	" AND NOT EXISTS (SELECT 1 FROM hx_batch_item WHERE batch = ?1 AND " ITEM_IS_OPEN ")"
+	TOTALS_ARE /* mutant: stale-totals -> " AND ?3 + ?4 + ?5 + ?6 + ?7 + ?8 + ?9 >= 0" */
+);
 
-static const struct db_stmt stmt_cancelled = {
-	.name = "batch_cancelled",
-	.sql = "UPDATE hx_batch SET completed_at = ?2, due_at = NULL, error = NULL WHERE subject = ?1"
-	       " AND flipped_to = total AND cancelled + accepted = total"
-	       " AND late = ?10" /* mutant: late-after-pass -> " AND late >= ?10 - ?10" */
-	       TOTALS_ARE,
-	.in = "iiiiiiiiii",
-	.out = "",
-};
+DB_STMT(stmt_cancelled, "batch_cancelled", "iiiiiiiiii", "",
+	"UPDATE hx_batch SET completed_at = ?2, due_at = NULL, error = NULL WHERE subject = ?1"
+	" AND flipped_to = total AND cancelled + accepted = total"
+	" AND late = ?10" /* mutant: late-after-pass -> " AND late >= ?10 - ?10" */
+	TOTALS_ARE);
 
-static const struct db_stmt stmt_request_cancel = {
-	.name = "batch_request_cancel",
-	.sql = "UPDATE hx_batch SET cancel_requested = 1,"
-	       " due_at = CASE"
-	       " WHEN EXISTS (SELECT 1 FROM hx_subject WHERE id = ?1 AND owner IS NULL) THEN hx_now_ms()" /* mutant: flag-wakes-nobody -> " WHEN 1 = 0 THEN 0" */
-	       " ELSE due_at END WHERE subject = ?1"
-	       " AND cancel_requested = 0"
-	       " AND EXISTS (SELECT 1 FROM hx_subject WHERE id = ?1 AND status IN ('RUNNING', 'OUT_OF_CREDIT'))",
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_request_cancel, "batch_request_cancel", "i", "",
+	"UPDATE hx_batch SET cancel_requested = 1,"
+	" due_at = CASE"
+	" WHEN EXISTS (SELECT 1 FROM hx_subject WHERE id = ?1 AND owner IS NULL) THEN hx_now_ms()" /* mutant: flag-wakes-nobody -> " WHEN 1 = 0 THEN 0" */
+	" ELSE due_at END WHERE subject = ?1"
+	" AND cancel_requested = 0"
+	" AND EXISTS (SELECT 1 FROM hx_subject WHERE id = ?1 AND status IN ('RUNNING', 'OUT_OF_CREDIT'))");
 
-static const struct db_stmt stmt_wake_waiting = {
-	.name = "batch_wake_waiting",
-	.sql = "UPDATE hx_batch SET due_at = hx_now_ms() WHERE account = ?1 AND needs IS NOT NULL"
-	       " AND needs <= (SELECT balance FROM hx_account WHERE subject = ?1)"
-	       " AND (due_at IS NULL OR due_at > hx_now_ms())", /* those that are due keep their place */
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_wake_waiting, "batch_wake_waiting", "i", "",
+	"UPDATE hx_batch SET due_at = hx_now_ms() WHERE account = ?1 AND needs IS NOT NULL"
+	" AND needs <= (SELECT balance FROM hx_account WHERE subject = ?1)"
+	" AND (due_at IS NULL OR due_at > hx_now_ms())" /* those that are due keep their place */
+);
 
 /* clang-format on */
 

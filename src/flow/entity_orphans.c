@@ -14,22 +14,14 @@
 
 #define COUNTED(list)                                                                                                  \
 	"SELECT x.status, count(*) FROM (SELECT s.status" OF_THESE(list) " LIMIT ?3) x GROUP BY x.status ORDER BY x.status"
-static const struct db_stmt stmt_count = {
-	.name = "orphans_count",
-	.sql = COUNTED(SQLITE_LIST),
-	.pg_sql = COUNTED(PG_LIST),
-	.in = "tti",
-	.out = "ti",
-};
+DB_STMT(stmt_count, "orphans_count", "tti", "ti",
+	COUNTED(SQLITE_LIST),
+	.pg_sql = COUNTED(PG_LIST));
 
 #define NONE(list) "SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1" OF_THESE(list) ")"
-static const struct db_stmt stmt_none = {
-	.name = "orphans_none",
-	.sql = NONE(SQLITE_LIST),
-	.pg_sql = NONE(PG_LIST),
-	.in = "tt",
-	.out = "i",
-};
+DB_STMT(stmt_none, "orphans_none", "tt", "i",
+	NONE(SQLITE_LIST),
+	.pg_sql = NONE(PG_LIST));
 
 /*
  * By the index of what is claimed, which is little. CROSS keeps SQLite from walking the entities instead.
@@ -44,30 +36,18 @@ static const struct db_stmt stmt_none = {
 	"SELECT x.status, x.step, x.came, count(*) FROM"                                                               \
 	" (SELECT s.status, e.claim_step AS step, e.claim_from AS came" OF_THESE_CLAIMS(list) " LIMIT ?3) x"           \
 	" GROUP BY x.status, x.step, x.came ORDER BY x.status, x.step, x.came"
-static const struct db_stmt stmt_count_claims = {
-	.name = "orphans_count_claims",
-	.sql = CLAIMS_COUNTED(SQLITE_LIST),
-	.pg_sql = CLAIMS_COUNTED(PG_LIST),
-	.in = "tti",
-	.out = "ttti",
-};
+DB_STMT(stmt_count_claims, "orphans_count_claims", "tti", "ttti",
+	CLAIMS_COUNTED(SQLITE_LIST),
+	.pg_sql = CLAIMS_COUNTED(PG_LIST));
 
 #define NO_CLAIMS(list) "SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1" OF_THESE_CLAIMS(list) ")"
-static const struct db_stmt stmt_no_claims = {
-	.name = "orphans_no_claims",
-	.sql = NO_CLAIMS(SQLITE_LIST),
-	.pg_sql = NO_CLAIMS(PG_LIST),
-	.in = "tt",
-	.out = "i",
-};
+DB_STMT(stmt_no_claims, "orphans_no_claims", "tt", "i",
+	NO_CLAIMS(SQLITE_LIST),
+	.pg_sql = NO_CLAIMS(PG_LIST));
 
-static const struct db_stmt stmt_add = {
-	.name = "definition_add",
-	.sql = "INSERT INTO hx_definition (name, version, text, at) VALUES (?1, ?2, ?3, ?4)"
-	       " ON CONFLICT DO NOTHING RETURNING version",
-	.in = "titi",
-	.out = "i",
-};
+DB_STMT(stmt_add, "definition_add", "titi", "i",
+	"INSERT INTO hx_definition (name, version, text, at) VALUES (?1, ?2, ?3, ?4)"
+	" ON CONFLICT DO NOTHING RETURNING version");
 
 /* clang-format on */
 

@@ -11,21 +11,13 @@
 
 /* clang-format off */
 
-static const struct db_stmt stmt_columns_sqlite = {
-	.name = "table_columns",
-	.sql = "SELECT name, type FROM pragma_table_info(substr(?1, instr(?1, '.') + 1), 'main')",
-	.in = "t",
-	.out = "tt",
-};
+DB_STMT(stmt_columns_sqlite, "table_columns", "t", "tt",
+	"SELECT name, type FROM pragma_table_info(substr(?1, instr(?1, '.') + 1), 'main')");
 
-static const struct db_stmt stmt_columns_postgres = {
-	.name = "table_columns",
-	.sql = "SELECT a.attname::text, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a"
-	       " WHERE a.attrelid = to_regclass((SELECT string_agg(quote_ident(part), '.' ORDER BY n)"
-	       " FROM unnest(string_to_array(?1, '.')) WITH ORDINALITY AS x(part, n))) AND a.attnum > 0 AND NOT a.attisdropped",
-	.in = "t",
-	.out = "tt",
-};
+DB_STMT(stmt_columns_postgres, "table_columns", "t", "tt",
+	"SELECT a.attname::text, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a"
+	" WHERE a.attrelid = to_regclass((SELECT string_agg(quote_ident(part), '.' ORDER BY n)"
+	" FROM unnest(string_to_array(?1, '.')) WITH ORDINALITY AS x(part, n))) AND a.attnum > 0 AND NOT a.attisdropped");
 
 /*
  * The shadow follows the user's row, whose update in the same unit was the verdict.
@@ -35,20 +27,12 @@ static const struct db_stmt stmt_columns_postgres = {
 	"UPDATE hx_subject SET status = ?1, version = ?3 + 1, op = ?4, updated_at = ?5, seq = seq + 1,"                   \
 	" head = hx_link(head, id, seq + 1, ?2, ?1, ?3 + 1, " fence ", ?4, ?5, ?6)"
 
-static const struct db_stmt stmt_follow = {
-	.name = "shadow_follow",
-	.sql = FOLLOW("fence") ", owner = NULL, until = NULL, effort = effort + 1, doubt = 0{from} WHERE id = ?7 RETURNING {ord}version, fence, effort",
-	.in = "ttiiiti",
-	.out = "iii",
-};
+DB_STMT(stmt_follow, "shadow_follow", "ttiiiti", "iii",
+	FOLLOW("fence") ", owner = NULL, until = NULL, effort = effort + 1, doubt = 0{from} WHERE id = ?7 RETURNING {ord}version, fence, effort");
 
-static const struct db_stmt stmt_follow_claim = {
-	.name = "shadow_claim",
-	.sql = FOLLOW("fence + 1") ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8{from} WHERE id = ?7"
-	       " RETURNING {ord}version, fence, effort",
-	.in = "ttiiitii",
-	.out = "iii",
-};
+DB_STMT(stmt_follow_claim, "shadow_claim", "ttiiitii", "iii",
+	FOLLOW("fence + 1") ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8{from} WHERE id = ?7"
+	" RETURNING {ord}version, fence, effort");
 
 /* clang-format on */
 

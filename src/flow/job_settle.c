@@ -15,14 +15,10 @@
 
 /* clang-format off */
 
-static const struct db_stmt stmt_read = {
-	.name = "job_settle_read",
-	.sql = "SELECT {ord}s.status, s.fence, s.owner, j.workspace, j.queue, j.attempt, j.run, j.repeatable,"
-	       " j.attempts_max, j.retry_initial_ms, j.retry_max_ms, j.retry_factor, j.jitter, j.in_flight_max"
-	       " FROM hx_subject s JOIN hx_job j ON j.subject = s.id{join} WHERE s.id = ?1",
-	.in = "i",
-	.out = "titttiiiiiiiii",
-};
+DB_STMT(stmt_read, "job_settle_read", "i", "titttiiiiiiiii",
+	"SELECT {ord}s.status, s.fence, s.owner, j.workspace, j.queue, j.attempt, j.run, j.repeatable,"
+	" j.attempts_max, j.retry_initial_ms, j.retry_max_ms, j.retry_factor, j.jitter, j.in_flight_max"
+	" FROM hx_subject s JOIN hx_job j ON j.subject = s.id{join} WHERE s.id = ?1");
 enum {
 	STATUS, FENCE, OWNER, WORKSPACE, QUEUE, ATTEMPT, RUN, REPEATABLE,
 	ATTEMPTS_MAX, INITIAL_MS, MAX_MS, FACTOR, JITTER, IN_FLIGHT_MAX
@@ -34,30 +30,23 @@ enum {
 	" AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = id AND j.queue <> 'after-effects'"                         \
 	" AND (" workspace " = '' OR j.workspace = " workspace ")"
 
-static const struct db_stmt stmt_heartbeat = {
-	.name = "job_heartbeat",
-	.fenced = true,
-	.sql = "UPDATE hx_subject SET until = hx_now_ms() + ?3"
-	       "{from} WHERE id = ?1"
-	       " AND status = 'RUNNING'"
-	       " AND fence = ?2"
-	       OWNED_BY("?4", "?5") ")"
-	       " RETURNING {ord}until",
-	.in = "iiitt",
-	.out = "i",
-};
+DB_STMT(stmt_heartbeat, "job_heartbeat", "iiitt", "i",
+	"UPDATE hx_subject SET until = hx_now_ms() + ?3"
+	"{from} WHERE id = ?1"
+	" AND status = 'RUNNING'"
+	" AND fence = ?2"
+	OWNED_BY("?4", "?5") ")"
+	" RETURNING {ord}until",
+	.fenced = true);
 
-static const struct db_stmt stmt_complete = {
-	.name = "job_complete", /* not `fenced`: it also loses where the job is not that simple */
+/* Not `fenced`: it also loses where the job is not that simple. */
+DB_STMT(stmt_complete, "job_complete", "ttiiititt", "ii",
 	CHANGE_FORMS(CHANGE("fence") FREED ANSWERED
 		     "{from} WHERE id = ?7"
 		     " AND fence = ?3"
 		     " AND status = ?2"
 		     OWNED_BY("?8", "?9") " AND j.run IS NULL AND j.in_flight_max = 0)",
-		     "version, fence"),
-	.in = "ttiiititt",
-	.out = "ii",
-};
+		     "version, fence"));
 
 /* clang-format on */
 

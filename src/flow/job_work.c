@@ -6,13 +6,9 @@
 /* clang-format off */
 
 /* After job_insert(), in the same unit: nobody sees the job before it is whose it is. */
-static const struct db_stmt stmt_of_run = {
-	.name = "job_of_run",
-	.sql = "UPDATE hx_job SET run = ?2, repeatable = ?3, attempts_max = ?4, retry_initial_ms = ?5, retry_max_ms = ?6,"
-	       " retry_factor = ?7, jitter = ?8, in_flight_max = ?9{from} WHERE subject = ?1",
-	.in = "iiiiiiiii",
-	.out = "",
-};
+DB_STMT(stmt_of_run, "job_of_run", "iiiiiiiii", "",
+	"UPDATE hx_job SET run = ?2, repeatable = ?3, attempts_max = ?4, retry_initial_ms = ?5, retry_max_ms = ?6,"
+	" retry_factor = ?7, jitter = ?8, in_flight_max = ?9{from} WHERE subject = ?1");
 
 /* clang-format on */
 

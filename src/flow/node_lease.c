@@ -6,76 +6,40 @@
 /* A line is a guard. */
 /* clang-format off */
 
-static const struct db_stmt stmt_scan = {
-	.name = "node_scan",
-	.sql = "SELECT number, CAST(CASE WHEN until > hx_now_ms() THEN 1 ELSE 0 END AS bigint) FROM hx_node",
-	.in = "",
-	.out = "ii",
-};
+DB_STMT(stmt_scan, "node_scan", "", "ii",
+	"SELECT number, CAST(CASE WHEN until > hx_now_ms() THEN 1 ELSE 0 END AS bigint) FROM hx_node");
 
-static const struct db_stmt stmt_take = {
-	.name = "node_take",
-	.sql = "INSERT INTO hx_node (number, name, token, started_at, until)"
-	       " VALUES (?1, ?2, ?3, ?4, hx_now_ms() + ?5) ON CONFLICT (number) DO UPDATE"
-	       " SET name = excluded.name, token = excluded.token, started_at = excluded.started_at, until = excluded.until"
-	       " WHERE hx_node.until <= hx_now_ms()" /* mutant: node-take-until */
-	       " RETURNING number",
-	.in = "itiii",
-	.out = "i",
-};
+DB_STMT(stmt_take, "node_take", "itiii", "i",
+	"INSERT INTO hx_node (number, name, token, started_at, until)"
+	" VALUES (?1, ?2, ?3, ?4, hx_now_ms() + ?5) ON CONFLICT (number) DO UPDATE"
+	" SET name = excluded.name, token = excluded.token, started_at = excluded.started_at, until = excluded.until"
+	" WHERE hx_node.until <= hx_now_ms()" /* mutant: node-take-until */
+	" RETURNING number");
 
-static const struct db_stmt stmt_renew = {
-	.name = "node_renew",
-	.sql = "UPDATE hx_node SET until = hx_now_ms() + ?3, name = ?4 WHERE number = ?1"
-	       " AND token = ?2" /* mutant: node-renew-token */
-	       " RETURNING number, until - ?3",
-	.in = "iiit",
-	.out = "ii",
-};
+DB_STMT(stmt_renew, "node_renew", "iiit", "ii",
+	"UPDATE hx_node SET until = hx_now_ms() + ?3, name = ?4 WHERE number = ?1"
+	" AND token = ?2" /* mutant: node-renew-token */
+	" RETURNING number, until - ?3");
 
-static const struct db_stmt stmt_leave = {
-	.name = "node_leave",
-	.sql = "UPDATE hx_node SET until = hx_now_ms() WHERE number = ?1 AND until > hx_now_ms()"
-	       " AND token = ?2", /* mutant: node-leave-token -> " AND ?2 > 0", */
-	.in = "ii",
-	.out = "",
-};
+DB_STMT(stmt_leave, "node_leave", "ii", "",
+	"UPDATE hx_node SET until = hx_now_ms() WHERE number = ?1 AND until > hx_now_ms()"
+	" AND token = ?2" /* mutant: node-leave-token -> " AND ?2 > 0" */
+);
 
-static const struct db_stmt stmt_namesakes = {
-	.name = "node_namesakes",
-	.sql = "SELECT count(*) FROM hx_node WHERE name = ?1 AND number <> ?2 AND until > hx_now_ms()",
-	.in = "ti",
-	.out = "i",
-};
+DB_STMT(stmt_namesakes, "node_namesakes", "ti", "i",
+	"SELECT count(*) FROM hx_node WHERE name = ?1 AND number <> ?2 AND until > hx_now_ms()");
 
-static const struct db_stmt stmt_last_seen = {
-	.name = "node_last_seen",
-	.sql = "SELECT coalesce(max(until) - ?1, 0) - hx_now_ms() FROM hx_node",
-	.in = "i",
-	.out = "i",
-};
+DB_STMT(stmt_last_seen, "node_last_seen", "i", "i",
+	"SELECT coalesce(max(until) - ?1, 0) - hx_now_ms() FROM hx_node");
 
-static const struct db_stmt stmt_end_all = {
-	.name = "node_end_all",
-	.sql = "UPDATE hx_node SET until = hx_now_ms() WHERE until > hx_now_ms()",
-	.in = "",
-	.out = "",
-};
+DB_STMT(stmt_end_all, "node_end_all", "", "",
+	"UPDATE hx_node SET until = hx_now_ms() WHERE until > hx_now_ms()");
 
 /* engine/fences.h */
-static const struct db_stmt stmt_floor = {
-	.name = "node_floor",
-	.sql = "SELECT floor FROM hx_fences WHERE id = 1",
-	.in = "",
-	.out = "i",
-};
+DB_STMT(stmt_floor, "node_floor", "", "i", "SELECT floor FROM hx_fences WHERE id = 1");
 
-static const struct db_stmt stmt_live = {
-	.name = "node_live",
-	.sql = "SELECT count(*) FROM hx_node WHERE until > hx_now_ms()",
-	.in = "",
-	.out = "i",
-};
+DB_STMT(stmt_live, "node_live", "", "i",
+	"SELECT count(*) FROM hx_node WHERE until > hx_now_ms()");
 
 /* clang-format on */
 

@@ -22,94 +22,54 @@
 #define JOB_COLUMNS_SQL "s.status, s.version, s.doubt, j.attempt, j.output, j.error"
 #define JOB_OUT "tiiitt"
 
-static const struct db_stmt stmt_create = {
-	.name = "run_create",
-	.sql = "INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester, trace, input, due_at,"
-	       " created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
-	       " ON CONFLICT (workspace, run_key) WHERE run_key IS NOT NULL DO NOTHING",
+DB_STMT(stmt_create, "run_create", "ittittttii", "",
+	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester, trace, input, due_at,"
+	" created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+	" ON CONFLICT (workspace, run_key) WHERE run_key IS NOT NULL DO NOTHING",
 	/* In the order of the keys: two nodes that create the same ones wait for each other in one direction alone. */
 	.set_sql = "WITH made AS (INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester,"
-		   " trace, input, due_at, created_at)"
-		   " SELECT p1, p2, p3, p4, p5, p6, p7, p8, p9, p10 FROM {u} ORDER BY p2, p5"
-		   " ON CONFLICT (workspace, run_key) WHERE run_key IS NOT NULL DO NOTHING RETURNING subject)"
-		   " SELECT u.ord FROM made JOIN {u} ON made.subject = u.p1",
-	.in = "ittittttii",
-	.out = "",
-	.counted = true,
-};
+	           " trace, input, due_at, created_at)"
+	           " SELECT p1, p2, p3, p4, p5, p6, p7, p8, p9, p10 FROM {u} ORDER BY p2, p5"
+	           " ON CONFLICT (workspace, run_key) WHERE run_key IS NOT NULL DO NOTHING RETURNING subject)"
+	           " SELECT u.ord FROM made JOIN {u} ON made.subject = u.p1",
+	.counted = true);
 
-static const struct db_stmt stmt_read = {
-	.name = "run_read",
-	.sql = "SELECT {ord}" RUN_COLUMNS_SQL RUN_FROM "{join} WHERE r.subject = ?1 AND (?2 = '' OR r.workspace = ?2)",
-	.in = "it",
-	.out = RUN_OUT,
-};
+DB_STMT(stmt_read, "run_read", "it", RUN_OUT,
+	"SELECT {ord}" RUN_COLUMNS_SQL RUN_FROM "{join} WHERE r.subject = ?1 AND (?2 = '' OR r.workspace = ?2)");
 
-static const struct db_stmt stmt_read_steps = {
-	.name = "run_read_steps",
-	.sql = "SELECT {ord}" STEP_COLUMNS_SQL " FROM hx_run_step t{join} WHERE t.run = ?1 ORDER BY {ord}t.position",
-	.in = "i",
-	.out = STEP_OUT,
-};
+DB_STMT(stmt_read_steps, "run_read_steps", "i", STEP_OUT,
+	"SELECT {ord}" STEP_COLUMNS_SQL " FROM hx_run_step t{join} WHERE t.run = ?1 ORDER BY {ord}t.position");
 
-static const struct db_stmt stmt_read_job = {
-	.name = "run_read_job",
-	.sql = "SELECT {ord}" JOB_COLUMNS_SQL " FROM hx_run r JOIN hx_job j ON j.subject = r.job JOIN hx_subject s ON s.id = r.job"
-	       "{join} WHERE r.subject = ?1",
-	.in = "i",
-	.out = JOB_OUT,
-};
+DB_STMT(stmt_read_job, "run_read_job", "i", JOB_OUT,
+	"SELECT {ord}" JOB_COLUMNS_SQL " FROM hx_run r JOIN hx_job j ON j.subject = r.job JOIN hx_subject s ON s.id = r.job"
+	"{join} WHERE r.subject = ?1");
 
 #define OF_KEY "(SELECT k.subject FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2)"
 
-static const struct db_stmt stmt_read_key = {
-	.name = "run_read_key",
-	.sql = "SELECT " RUN_COLUMNS_SQL RUN_FROM " WHERE r.workspace = ?1 AND r.run_key = ?2",
-	.in = "tt",
-	.out = RUN_OUT,
-};
+DB_STMT(stmt_read_key, "run_read_key", "tt", RUN_OUT,
+	"SELECT " RUN_COLUMNS_SQL RUN_FROM " WHERE r.workspace = ?1 AND r.run_key = ?2");
 
-static const struct db_stmt stmt_read_key_steps = {
-	.name = "run_read_key_steps",
-	.sql = "SELECT " STEP_COLUMNS_SQL " FROM hx_run_step t WHERE t.run = " OF_KEY " ORDER BY t.position",
-	.in = "tt",
-	.out = STEP_OUT,
-};
+DB_STMT(stmt_read_key_steps, "run_read_key_steps", "tt", STEP_OUT,
+	"SELECT " STEP_COLUMNS_SQL " FROM hx_run_step t WHERE t.run = " OF_KEY " ORDER BY t.position");
 
-static const struct db_stmt stmt_read_key_job = {
-	.name = "run_read_key_job",
-	.sql = "SELECT " JOB_COLUMNS_SQL " FROM hx_run r JOIN hx_job j ON j.subject = r.job JOIN hx_subject s ON s.id = r.job"
-	       " WHERE r.subject = " OF_KEY,
-	.in = "tt",
-	.out = JOB_OUT,
-};
+DB_STMT(stmt_read_key_job, "run_read_key_job", "tt", JOB_OUT,
+	"SELECT " JOB_COLUMNS_SQL " FROM hx_run r JOIN hx_job j ON j.subject = r.job JOIN hx_subject s ON s.id = r.job"
+	" WHERE r.subject = " OF_KEY);
 
-static const struct db_stmt stmt_find_key = {
-	.name = "run_find_key",
-	.sql = "SELECT subject FROM hx_run WHERE workspace = ?1 AND run_key = ?3 AND workflow = ?2",
-	.in = "ttt",
-	.out = "i",
-};
+DB_STMT(stmt_find_key, "run_find_key", "ttt", "i",
+	"SELECT subject FROM hx_run WHERE workspace = ?1 AND run_key = ?3 AND workflow = ?2");
 
-static const struct db_stmt stmt_read_event = {
-	.name = "run_read_event",
-	.sql = "SELECT {ord}e.id, e.data FROM hx_run_event e{join}"
-	       " WHERE e.run = ?1 AND e.name = ?2 || ?3 AND e.id = (SELECT o.id FROM hx_run_event o WHERE o.run = ?1"
-	       " AND o.name = ?2 || ?3 AND o.taken_by IS NULL ORDER BY o.at, o.id LIMIT 1)",
-	.in = "itt",
-	.out = "tt",
-};
+DB_STMT(stmt_read_event, "run_read_event", "itt", "tt",
+	"SELECT {ord}e.id, e.data FROM hx_run_event e{join}"
+	" WHERE e.run = ?1 AND e.name = ?2 || ?3 AND e.id = (SELECT o.id FROM hx_run_event o WHERE o.run = ?1"
+	" AND o.name = ?2 || ?3 AND o.taken_by IS NULL ORDER BY o.at, o.id LIMIT 1)");
 
-static const struct db_stmt stmt_list = {
-	.name = "run_list",
-	.sql = "SELECT " RUN_COLUMNS_SQL ","
-	       " (SELECT max(t.position) FROM hx_run_step t WHERE t.run = r.subject),"
-	       " (SELECT t.output FROM hx_run_step t WHERE t.run = r.subject ORDER BY t.position DESC LIMIT 1)" RUN_FROM
-	       " WHERE r.workspace = ?1 AND r.expired = 0 AND (?2 = '' OR s.status = ?2) AND (?3 = '' OR r.workflow = ?3)"
-	       " AND (?4 = 0 OR r.awaits = 'person') AND r.subject < ?5 ORDER BY r.subject DESC LIMIT ?6",
-	.in = "tttiii",
-	.out = RUN_OUT "it",
-};
+DB_STMT(stmt_list, "run_list", "tttiii", RUN_OUT "it",
+	"SELECT " RUN_COLUMNS_SQL ","
+	" (SELECT max(t.position) FROM hx_run_step t WHERE t.run = r.subject),"
+	" (SELECT t.output FROM hx_run_step t WHERE t.run = r.subject ORDER BY t.position DESC LIMIT 1)" RUN_FROM
+	" WHERE r.workspace = ?1 AND r.expired = 0 AND (?2 = '' OR s.status = ?2) AND (?3 = '' OR r.workflow = ?3)"
+	" AND (?4 = 0 OR r.awaits = 'person') AND r.subject < ?5 ORDER BY r.subject DESC LIMIT ?6");
 
 /* Versions that need a function which this node does not have: their runs wait for a node that has it, but for being cancelled. */
 #define NOT_LEFT(names)                                                                                                \
@@ -121,37 +81,21 @@ static const struct db_stmt stmt_list = {
 /* The function is volatile on PostgreSQL: bare, it would be a filter over all runs that will ever be due. */
 #define SCAN_DUE(names)                                                                                                \
 	"SELECT subject FROM hx_run r WHERE due_at <= (SELECT hx_now_ms())" NOT_LEFT(names) " ORDER BY due_at LIMIT ?1"
-static const struct db_stmt stmt_scan_due = {
-	.name = "run_scan_due",
-	.sql = SCAN_DUE(SQLITE_LEFT("2")),
-	.pg_sql = SCAN_DUE(PG_LEFT("2")),
-	.in = "it",
-	.out = "i",
-};
+DB_STMT(stmt_scan_due, "run_scan_due", "it", "i",
+	SCAN_DUE(SQLITE_LEFT("2")),
+	.pg_sql = SCAN_DUE(PG_LEFT("2")));
 
 #define NEXT_DUE(names) "SELECT min(due_at) FROM hx_run r WHERE due_at IS NOT NULL" NOT_LEFT(names)
-static const struct db_stmt stmt_next_due = {
-	.name = "run_next_due",
-	.sql = NEXT_DUE(SQLITE_LEFT("1")),
-	.pg_sql = NEXT_DUE(PG_LEFT("1")),
-	.in = "t",
-	.out = "i",
-};
+DB_STMT(stmt_next_due, "run_next_due", "t", "i",
+	NEXT_DUE(SQLITE_LEFT("1")),
+	.pg_sql = NEXT_DUE(PG_LEFT("1")));
 
-static const struct db_stmt stmt_job_ended = {
-	.name = "run_job_ended",
-	.sql = "UPDATE hx_run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2",
-	.in = "ii",
-	.out = "",
-};
+DB_STMT(stmt_job_ended, "run_job_ended", "ii", "",
+	"UPDATE hx_run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2");
 
-static const struct db_stmt stmt_job_back = {
-	.name = "run_job_back",
-	.sql = "UPDATE hx_run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2"
-	       " AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status = 'CANCELLING')",
-	.in = "ii",
-	.out = "",
-};
+DB_STMT(stmt_job_back, "run_job_back", "ii", "",
+	"UPDATE hx_run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2"
+	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status = 'CANCELLING')");
 
 /* clang-format on */
 

@@ -14,57 +14,33 @@
 /* A line is a guard. */
 /* clang-format off */
 
-static const struct db_stmt stmt_scan_expired = {
-	.name = "run_scan_expired",
+DB_STMT(stmt_scan_expired, "run_scan_expired", "ii", "i",
 	/* The function is volatile on PostgreSQL: bare, it would be a filter over all runs that have ended. */
 	.sql = "SELECT subject FROM hx_run WHERE completed_at <= (SELECT hx_now_ms()) - ?1 AND expired = 0"
-	       " ORDER BY completed_at LIMIT ?2",
-	.in = "ii",
-	.out = "i",
-};
+	       " ORDER BY completed_at LIMIT ?2");
 
-static const struct db_stmt stmt_expire = {
-	.name = "run_expire",
-	.sql = "UPDATE hx_run SET expired = 1, input = '{}', output = NULL, error = NULL, trace = NULL, requester = ''{from}"
-	       " WHERE subject = ?1"
-	       " AND expired = 0"
-	       " AND completed_at <= hx_now_ms() - ?2"
-	       " AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))"
-	       " RETURNING {ord}subject",
-	.in = "ii",
-	.out = "i",
-};
+DB_STMT(stmt_expire, "run_expire", "ii", "i",
+	"UPDATE hx_run SET expired = 1, input = '{}', output = NULL, error = NULL, trace = NULL, requester = ''{from}"
+	" WHERE subject = ?1"
+	" AND expired = 0"
+	" AND completed_at <= hx_now_ms() - ?2"
+	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))"
+	" RETURNING {ord}subject");
 
-static const struct db_stmt stmt_outdate = {
-	.name = "run_expire_outdate",
-	.sql = "UPDATE hx_subject SET version = version + 1{from} WHERE id = ?1",
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_outdate, "run_expire_outdate", "i", "",
+	"UPDATE hx_subject SET version = version + 1{from} WHERE id = ?1");
 
-static const struct db_stmt stmt_drop_steps = {
-	.name = "run_expire_steps",
-	.sql = "DELETE FROM hx_run_step WHERE run = ?1",
-	.set_sql = "DELETE FROM hx_run_step t USING {u} WHERE t.run = u.p1",
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_drop_steps, "run_expire_steps", "i", "",
+	"DELETE FROM hx_run_step WHERE run = ?1",
+	.set_sql = "DELETE FROM hx_run_step t USING {u} WHERE t.run = u.p1");
 
-static const struct db_stmt stmt_drop_events = {
-	.name = "run_expire_events",
-	.sql = "DELETE FROM hx_run_event WHERE run = ?1",
-	.set_sql = "DELETE FROM hx_run_event t USING {u} WHERE t.run = u.p1",
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_drop_events, "run_expire_events", "i", "",
+	"DELETE FROM hx_run_event WHERE run = ?1",
+	.set_sql = "DELETE FROM hx_run_event t USING {u} WHERE t.run = u.p1");
 
-static const struct db_stmt stmt_drop_history = {
-	.name = "run_expire_history",
-	.sql = "DELETE FROM hx_history WHERE subject = ?1",
-	.set_sql = "DELETE FROM hx_history t USING {u} WHERE t.subject = u.p1",
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_drop_history, "run_expire_history", "i", "",
+	"DELETE FROM hx_history WHERE subject = ?1",
+	.set_sql = "DELETE FROM hx_history t USING {u} WHERE t.subject = u.p1");
 
 /* clang-format on */
 

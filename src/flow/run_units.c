@@ -5,76 +5,48 @@
 
 /* clang-format off */
 
-static const struct db_stmt stmt_begun = {
-	.name = "run_begun",
-	.sql = "UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
-	       " error = ?8, awaits = NULL, job = NULL, wait_until = NULL, due_at = NULL, unsettled_since = ?9,"
-	       " started_at = coalesce(started_at, ?6){from} WHERE subject = ?1",
-	.in = "iiiiiitti",
-	.out = "",
-};
+DB_STMT(stmt_begun, "run_begun", "iiiiiitti", "",
+	"UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
+	" error = ?8, awaits = NULL, job = NULL, wait_until = NULL, due_at = NULL, unsettled_since = ?9,"
+	" started_at = coalesce(started_at, ?6){from} WHERE subject = ?1");
 
 /*
  * An event that came before its wait makes the wait due, and so does the end of a job that came before this: looked for
  * here, where the subject's row is locked, as whoever writes either of them has to. (Nothing takes an event while the run
  * is paused: due then, it would be looked at for ever. resume makes it due.)
  */
-static const struct db_stmt stmt_rest = {
-	.name = "run_rest",
-	.sql = "UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
-	       " awaits = ?8, job = ?9, wait_until = ?10, error = ?12, unsettled_since = ?13,"
-	       " started_at = coalesce(started_at, ?6),"
-	       " due_at = CASE WHEN ?8 IS NULL THEN ?11"
-	       " WHEN EXISTS (SELECT 1 FROM hx_run_event e JOIN hx_subject s ON s.id = e.run AND s.status <> 'PAUSED' WHERE e.run = ?1 AND e.name = ?8 AND e.taken_by IS NULL) THEN hx_now_ms()" /* mutant: early-event-not-due */
-	       " WHEN ?8 = 'job' AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = ?9 AND j.ended_at IS NOT NULL) THEN hx_now_ms()" /* mutant: ended-job-not-due */
-	       " WHEN ?8 = 'job' AND ?5 IS NULL AND EXISTS (SELECT 1 FROM hx_job j JOIN hx_subject s ON s.id = j.subject AND s.doubt = 0"
-	       " JOIN hx_subject r ON r.id = ?1 AND r.doubt = 0 AND r.status = 'CANCELLING'"
-	       " WHERE j.subject = ?9 AND j.due_at IS NOT NULL) THEN hx_now_ms()"
-	       " ELSE ?11 END{from} WHERE subject = ?1",
-	.in = "iiiiiittiiiti",
-	.out = "",
-};
+DB_STMT(stmt_rest, "run_rest", "iiiiiittiiiti", "",
+	"UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
+	" awaits = ?8, job = ?9, wait_until = ?10, error = ?12, unsettled_since = ?13,"
+	" started_at = coalesce(started_at, ?6),"
+	" due_at = CASE WHEN ?8 IS NULL THEN ?11"
+	" WHEN EXISTS (SELECT 1 FROM hx_run_event e JOIN hx_subject s ON s.id = e.run AND s.status <> 'PAUSED' WHERE e.run = ?1 AND e.name = ?8 AND e.taken_by IS NULL) THEN hx_now_ms()" /* mutant: early-event-not-due */
+	" WHEN ?8 = 'job' AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = ?9 AND j.ended_at IS NOT NULL) THEN hx_now_ms()" /* mutant: ended-job-not-due */
+	" WHEN ?8 = 'job' AND ?5 IS NULL AND EXISTS (SELECT 1 FROM hx_job j JOIN hx_subject s ON s.id = j.subject AND s.doubt = 0"
+	" JOIN hx_subject r ON r.id = ?1 AND r.doubt = 0 AND r.status = 'CANCELLING'"
+	" WHERE j.subject = ?9 AND j.due_at IS NOT NULL) THEN hx_now_ms()"
+	" ELSE ?11 END{from} WHERE subject = ?1");
 
-static const struct db_stmt stmt_end = {
-	.name = "run_end",
-	.sql = "UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, step_status = ?5, output = ?6, error = ?7,"
-	       " step_started_at = ?9, stood_attempt = NULL, stood_started_at = NULL, stood_status = NULL, stood_error = NULL,"
-	       " completed_at = ?8, started_at = coalesce(started_at, ?8), undo = NULL, awaits = NULL, job = NULL,"
-	       " wait_until = NULL, due_at = NULL, unsettled_since = NULL{from} WHERE subject = ?1",
-	.in = "iiiitttii",
-	.out = "",
-};
+DB_STMT(stmt_end, "run_end", "iiiitttii", "",
+	"UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, step_status = ?5, output = ?6, error = ?7,"
+	" step_started_at = ?9, stood_attempt = NULL, stood_started_at = NULL, stood_status = NULL, stood_error = NULL,"
+	" completed_at = ?8, started_at = coalesce(started_at, ?8), undo = NULL, awaits = NULL, job = NULL,"
+	" wait_until = NULL, due_at = NULL, unsettled_since = NULL{from} WHERE subject = ?1");
 
 /* Once, by the move that begins to compensate. */
-static const struct db_stmt stmt_stood = {
-	.name = "run_stood",
-	.sql = "UPDATE hx_run SET stood_attempt = ?2, stood_started_at = ?3, stood_status = ?4, stood_error = ?5{from}"
-	       " WHERE subject = ?1",
-	.in = "iiitt",
-	.out = "",
-};
+DB_STMT(stmt_stood, "run_stood", "iiitt", "",
+	"UPDATE hx_run SET stood_attempt = ?2, stood_started_at = ?3, stood_status = ?4, stood_error = ?5{from}"
+	" WHERE subject = ?1");
 
-static const struct db_stmt stmt_step = {
-	.name = "run_step_ended",
-	.sql = "INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at)"
-	       " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7{from}",
-	.in = "iititii",
-	.out = "",
-};
+DB_STMT(stmt_step, "run_step_ended", "iititii", "",
+	"INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at)"
+	" SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7{from}");
 
-static const struct db_stmt stmt_undone = {
-	.name = "run_step_undone",
-	.sql = "UPDATE hx_run_step SET undone_at = ?3{from} WHERE run = ?1 AND position = ?2 AND undone_at IS NULL",
-	.in = "iii",
-	.out = "",
-};
+DB_STMT(stmt_undone, "run_step_undone", "iii", "",
+	"UPDATE hx_run_step SET undone_at = ?3{from} WHERE run = ?1 AND position = ?2 AND undone_at IS NULL");
 
-static const struct db_stmt stmt_take_event = {
-	.name = "run_take_event",
-	.sql = "UPDATE hx_run_event SET taken_by = ?3{from} WHERE run = ?1 AND id = ?2 AND name = ?4 || ?5",
-	.in = "ititt",
-	.out = "",
-};
+DB_STMT(stmt_take_event, "run_take_event", "ititt", "",
+	"UPDATE hx_run_event SET taken_by = ?3{from} WHERE run = ?1 AND id = ?2 AND name = ?4 || ?5");
 
 /* clang-format on */
 

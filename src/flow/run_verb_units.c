@@ -5,78 +5,43 @@
 /* clang-format off */
 
 /* ?2: due at once. */
-static const struct db_stmt stmt_due = {
-	.name = "run_verb_due",
-	.sql = "UPDATE hx_run SET due_at = CASE WHEN ?2 = 1 THEN hx_now_ms() END WHERE subject = ?1",
-	.in = "ii",
-	.out = "",
-};
+DB_STMT(stmt_due, "run_verb_due", "ii", "",
+	"UPDATE hx_run SET due_at = CASE WHEN ?2 = 1 THEN hx_now_ms() END WHERE subject = ?1");
 
 /* ?3: when it ended, NULL: not yet. ?4: it stays with a worker, or held for a person. */
-static const struct db_stmt stmt_cancel = {
-	.name = "run_verb_cancel",
-	.sql = "UPDATE hx_run SET due_at = CASE WHEN ?2 = 1 THEN hx_now_ms() END, completed_at = ?3, wait_until = NULL,"
-	       " awaits = CASE WHEN ?4 = 1 THEN awaits END WHERE subject = ?1"
-	       " AND expired = 0", /* retention takes what has failed, and changes no version */
-	.in = "iiii",
-	.out = "",
-};
+DB_STMT(stmt_cancel, "run_verb_cancel", "iiii", "",
+	"UPDATE hx_run SET due_at = CASE WHEN ?2 = 1 THEN hx_now_ms() END, completed_at = ?3, wait_until = NULL,"
+	" awaits = CASE WHEN ?4 = 1 THEN awaits END WHERE subject = ?1"
+	" AND expired = 0" /* retention takes what has failed, and changes no version */
+);
 
 /* The step at ?2 with the key that ?3 makes has all its attempts before it. ?4: what is being compensated, or NULL. */
-static const struct db_stmt stmt_anew = {
-	.name = "run_verb_anew",
-	.sql = "UPDATE hx_run SET at_step = ?2, redo = ?3, undo = ?4, due_at = CASE WHEN ?5 = 1 THEN hx_now_ms() END,"
-	       " attempt = 0, step_status = NULL, step_started_at = NULL, awaits = NULL, job = NULL, wait_until = NULL,"
-	       " unsettled_since = NULL, error = NULL, completed_at = NULL WHERE subject = ?1"
-	       " AND expired = 0",
-	.in = "iiiii",
-	.out = "",
-};
+DB_STMT(stmt_anew, "run_verb_anew", "iiiii", "",
+	"UPDATE hx_run SET at_step = ?2, redo = ?3, undo = ?4, due_at = CASE WHEN ?5 = 1 THEN hx_now_ms() END,"
+	" attempt = 0, step_status = NULL, step_started_at = NULL, awaits = NULL, job = NULL, wait_until = NULL,"
+	" unsettled_since = NULL, error = NULL, completed_at = NULL WHERE subject = ?1"
+	" AND expired = 0");
 
-static const struct db_stmt stmt_step_done = {
-	.name = "run_verb_step_done",
-	.sql = "INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at)"
-	       " VALUES (?1, ?2, 'COMPLETED', ?3, ?4, ?5, ?6)",
-	.in = "iiitii",
-	.out = "",
-};
+DB_STMT(stmt_step_done, "run_verb_step_done", "iiitii", "",
+	"INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at)"
+	" VALUES (?1, ?2, 'COMPLETED', ?3, ?4, ?5, ?6)");
 
-static const struct db_stmt stmt_undone = {
-	.name = "run_verb_undone",
-	.sql = "UPDATE hx_run_step SET undone_at = ?3 WHERE run = ?1 AND position = ?2 AND undone_at IS NULL",
-	.in = "iii",
-	.out = "",
-};
+DB_STMT(stmt_undone, "run_verb_undone", "iii", "",
+	"UPDATE hx_run_step SET undone_at = ?3 WHERE run = ?1 AND position = ?2 AND undone_at IS NULL");
 
 /* The shift before it has won by the version, so its id is not there yet. */
-static const struct db_stmt stmt_event = {
-	.name = "run_verb_event",
-	.sql = "INSERT INTO hx_run_event (run, id, name, data, at) VALUES (?1, ?2, ?3, ?4, ?5)",
-	.in = "ittti",
-	.out = "",
-};
+DB_STMT(stmt_event, "run_verb_event", "ittti", "",
+	"INSERT INTO hx_run_event (run, id, name, data, at) VALUES (?1, ?2, ?3, ?4, ?5)");
 
-static const struct db_stmt stmt_seen = {
-	.name = "run_verb_seen",
-	.sql = "SELECT id FROM hx_run_event WHERE run = ?1 AND name = ?3 || ?4 AND id = ?2",
-	.in = "ittt",
-	.out = "t",
-};
+DB_STMT(stmt_seen, "run_verb_seen", "ittt", "t",
+	"SELECT id FROM hx_run_event WHERE run = ?1 AND name = ?3 || ?4 AND id = ?2");
 
 /* ?2: the id but for the redo that the run is in. */
-static const struct db_stmt stmt_decision_seen = {
-	.name = "run_verb_decision_seen",
-	.sql = "SELECT e.id FROM hx_run r JOIN hx_run_event e ON e.run = r.subject AND e.id = ?2 || r.redo WHERE r.subject = ?1",
-	.in = "it",
-	.out = "t",
-};
+DB_STMT(stmt_decision_seen, "run_verb_decision_seen", "it", "t",
+	"SELECT e.id FROM hx_run r JOIN hx_run_event e ON e.run = r.subject AND e.id = ?2 || r.redo WHERE r.subject = ?1");
 
-static const struct db_stmt stmt_count = {
-	.name = "run_verb_event_count",
-	.sql = "SELECT count(*) FROM hx_run_event WHERE run = ?1",
-	.in = "i",
-	.out = "i",
-};
+DB_STMT(stmt_count, "run_verb_event_count", "i", "i",
+	"SELECT count(*) FROM hx_run_event WHERE run = ?1");
 
 /* clang-format on */
 

@@ -18,51 +18,34 @@ const struct db_stmt subject_history = {
 /* A line is a guard. */
 /* clang-format off */
 
-static const struct db_stmt stmt_insert = {
-	.name = "subject_insert",
-	.sql = INTO_SUBJECT NEW_SUBJECT("?1", "?2", "?3", "?4", "?5", "?6") "{from}",
-	.in = "iitiit",
-	.out = "",
-};
+DB_STMT(stmt_insert, "subject_insert", "iitiit", "",
+	INTO_SUBJECT NEW_SUBJECT("?1", "?2", "?3", "?4", "?5", "?6") "{from}");
 
-static const struct db_stmt stmt_transition = {
-	.name = "subject_transition",
+DB_STMT(stmt_transition, "subject_transition", "ttiiiti", "ii",
 	CHANGE_FORMS(CHANGE("fence") ANSWERED
 		     "{from} WHERE id = ?7"
 		     " AND status = ?2" /* mutant: transition-status */
 		     " AND version = ?3" /* mutant: transition-version */
 		     " AND owner IS NULL", /* mutant: transition-owner -> , */
-		     "version, fence"),
-	.in = "ttiiiti",
-	.out = "ii",
-};
+		     "version, fence"));
 
-static const struct db_stmt stmt_claim = {
-	.name = "subject_claim",
+DB_STMT(stmt_claim, "subject_claim", "ttiiitii", "iii",
 	CHANGE_FORMS(CHANGE("fence + 1")
 		     ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8"
 		     "{from} WHERE id = ?7"
 		     " AND status = ?2" /* mutant: claim-status */
 		     " AND version = ?3", /* mutant: claim-version -> , */
-		     "version, fence, effort"),
-	.in = "ttiiitii",
-	.out = "iii",
-};
+		     "version, fence, effort"));
 
-static const struct db_stmt stmt_finish = {
-	.name = "subject_finish",
+DB_STMT(stmt_finish, "subject_finish", "ttiiiti", "ii",
 	.fenced = true,
 	CHANGE_FORMS(CHANGE("fence") FREED ANSWERED
 		     "{from} WHERE id = ?7"
 		     " AND fence = ?3" /* mutant: finish-fence */
 		     " AND status = ?2", /* mutant: finish-status -> , */
-		     "version, fence"),
-	.in = "ttiiiti",
-	.out = "ii",
-};
+		     "version, fence"));
 
-static const struct db_stmt stmt_release = {
-	.name = "subject_release",
+DB_STMT(stmt_release, "subject_release", "ttiiitii", "ii",
 	.fenced = true,
 	CHANGE_FORMS(CHANGE("fence") FREED
 		     ", effort = effort + CASE WHEN ?8 = 1 THEN 1 ELSE 0 END" /* mutant: release-effort -> ", effort = effort + 1" */
@@ -70,13 +53,9 @@ static const struct db_stmt stmt_release = {
 		     "{from} WHERE id = ?7"
 		     " AND fence = ?3" /* mutant: release-fence */
 		     " AND status = ?2", /* mutant: release-status -> , */
-		     "version, fence"),
-	.in = "ttiiitii",
-	.out = "ii",
-};
+		     "version, fence"));
 
-static const struct db_stmt stmt_revert = {
-	.name = "subject_revert",
+DB_STMT(stmt_revert, "subject_revert", "ttiiiti", "ii",
 	.fenced = true,
 	CHANGE_FORMS(CHANGE("fence") FREED
 		     ", doubt = 1" /* mutant: doubt-after-revert */
@@ -84,13 +63,9 @@ static const struct db_stmt stmt_revert = {
 		     " AND until <= hx_now_ms()" /* mutant: revert-until */
 		     " AND fence = ?3" /* mutant: revert-fence */
 		     " AND status = ?2", /* mutant: revert-status -> , */
-		     "version, fence"),
-	.in = "ttiiiti",
-	.out = "ii",
-};
+		     "version, fence"));
 
-static const struct db_stmt stmt_take_over = {
-	.name = "subject_take_over",
+DB_STMT(stmt_take_over, "subject_take_over", "ttiiitii", "ii",
 	.fenced = true,
 	CHANGE_FORMS(CHANGE("fence + 1")
 		     ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8"
@@ -98,145 +73,94 @@ static const struct db_stmt stmt_take_over = {
 		     " AND until <= hx_now_ms()" /* mutant: take-over-until */
 		     " AND fence = ?3" /* mutant: take-over-fence */
 		     " AND status = ?2", /* mutant: take-over-status -> , */
-		     "version, fence"),
-	.in = "ttiiitii",
-	.out = "ii",
-};
+		     "version, fence"));
 
 /* ?8 transitions, ?9 lease, ?10 doubt. */
 #define HELD_FOR                                                                                                       \
 	", owner = CASE WHEN ?9 > 0 THEN ?6 END, until = CASE WHEN ?9 > 0 THEN hx_now_ms() + ?9 END, doubt = ?10"
 
-static const struct db_stmt stmt_seize = {
-	.name = "subject_seize",
+DB_STMT(stmt_seize, "subject_seize", "ttiiitiiii", "ii",
 	CHANGE_FORMS(CHANGE_BY("?8", "fence + 1") HELD_FOR
 		     ", fence = fence + 1"
 		     "{from} WHERE id = ?7"
 		     " AND (owner IS NULL OR until <= hx_now_ms())" /* mutant: seize-until */
 		     " AND version = ?3" /* mutant: seize-version */
 		     " AND status = ?2", /* mutant: seize-status -> , */
-		     "version, fence"),
-	.in = "ttiiitiiii",
-	.out = "ii",
-};
+		     "version, fence"));
 
-static const struct db_stmt stmt_advance = {
-	.name = "subject_advance",
+DB_STMT(stmt_advance, "subject_advance", "ttiiitiiii", "ii",
 	.fenced = true,
 	CHANGE_FORMS(CHANGE_BY("?8", "fence") HELD_FOR
 		     "{from} WHERE id = ?7"
 		     " AND fence = ?3" /* mutant: advance-fence */
 		     " AND status = ?2" /* mutant: advance-status */
 		     " AND owner IS NOT NULL", /* mutant: advance-owner -> , */
-		     "version, fence"),
-	.in = "ttiiitiiii",
-	.out = "ii",
-};
+		     "version, fence"));
 
-static const struct db_stmt stmt_shift = {
-	.name = "subject_shift",
+DB_STMT(stmt_shift, "subject_shift", "ttiiitii", "ii",
 	CHANGE_FORMS(CHANGE("fence")
 		     ", doubt = CASE WHEN ?8 = 1 THEN 0 ELSE doubt END" /* mutant: shift-settles -> ", doubt = 0 * ?8" */
 		     "{from} WHERE id = ?7"
 		     " AND (version = ?3" /* mutant: shift-version -> " AND (?3 >= 0" */
 		     " OR (?3 = 0 AND owner IS NOT NULL))" /* mutant: shift-owner -> " OR ?3 = 0)" */
 		     " AND status = ?2", /* mutant: shift-status -> , */
-		     "version, fence"),
-	.in = "ttiiitii",
-	.out = "ii",
-};
+		     "version, fence"));
 
-static const struct db_stmt stmt_withdraw = {
-	.name = "subject_withdraw",
+DB_STMT(stmt_withdraw, "subject_withdraw", "ttiiiti", "ii",
 	CHANGE_FORMS(CHANGE("fence") FREED
 		     ", doubt = CASE WHEN owner IS NULL THEN doubt ELSE 1 END" /* mutant: withdraw-doubt */
 		     "{from} WHERE id = ?7"
 		     " AND version = ?3" /* mutant: withdraw-version */
 		     " AND status = ?2", /* mutant: withdraw-status -> , */
-		     "version, fence"),
-	.in = "ttiiiti",
-	.out = "ii",
-};
+		     "version, fence"));
 
-static const struct db_stmt stmt_hold = {
-	.name = "subject_hold",
-	.fenced = true,
-	.sql = "UPDATE hx_subject SET until = 9223372036854775807, owner = 'held'"
-	       "{from} WHERE id = ?2"
-	       " AND owner IS NOT NULL" /* mutant: hold-owner */
-	       " AND (?3 = 0 OR until <= hx_now_ms())" /* mutant: hold-past -> " AND ?3 >= 0" */
-	       " AND fence = ?1" /* mutant: hold-fence */
-	       " RETURNING {ord}fence",
-	.in = "iii",
-	.out = "i",
-};
+DB_STMT(stmt_hold, "subject_hold", "iii", "i",
+	"UPDATE hx_subject SET until = 9223372036854775807, owner = 'held'"
+	"{from} WHERE id = ?2"
+	" AND owner IS NOT NULL" /* mutant: hold-owner */
+	" AND (?3 = 0 OR until <= hx_now_ms())" /* mutant: hold-past -> " AND ?3 >= 0" */
+	" AND fence = ?1" /* mutant: hold-fence */
+	" RETURNING {ord}fence",
+	.fenced = true);
 
-static const struct db_stmt stmt_answered = {
-	.name = "subject_answered",
-	.sql = "UPDATE hx_subject SET effort = effort + 1, doubt = 0{from} WHERE id = ?1"
-	       " AND effort = ?2", /* mutant: answered-effort -> " AND ?2 >= 0", */
-	.in = "ii",
-	.out = "",
-};
+DB_STMT(stmt_answered, "subject_answered", "ii", "",
+	"UPDATE hx_subject SET effort = effort + 1, doubt = 0{from} WHERE id = ?1"
+	" AND effort = ?2" /* mutant: answered-effort -> " AND ?2 >= 0" */
+);
 
 /* Neither held nor nobody's (NULL): a beat that comes late must not give a held claim an end again. */
-static const struct db_stmt stmt_heartbeat = {
-	.name = "subject_heartbeat",
-	.fenced = true,
-	.sql = "UPDATE hx_subject SET until = hx_now_ms() + ?2"
-	       "{from} WHERE id = ?3"
-	       " AND owner <> 'held'" /* mutant: heartbeat-held */
-	       " AND fence = ?1" /* mutant: heartbeat-fence */
-	       " RETURNING {ord}fence",
-	.in = "iii",
-	.out = "i",
-};
+DB_STMT(stmt_heartbeat, "subject_heartbeat", "iii", "i",
+	"UPDATE hx_subject SET until = hx_now_ms() + ?2"
+	"{from} WHERE id = ?3"
+	" AND owner <> 'held'" /* mutant: heartbeat-held */
+	" AND fence = ?1" /* mutant: heartbeat-fence */
+	" RETURNING {ord}fence",
+	.fenced = true);
 
-static const struct db_stmt stmt_read = {
-	.name = "subject_read",
-	.sql = "SELECT {ord}status, version, fence, until, effort, doubt FROM hx_subject{join} WHERE id = ?1",
-	.in = "i",
-	.out = "tiiiii",
-};
+DB_STMT(stmt_read, "subject_read", "i", "tiiiii",
+	"SELECT {ord}status, version, fence, until, effort, doubt FROM hx_subject{join} WHERE id = ?1");
 
-static const struct db_stmt stmt_look_up = {
-	.name = "subject_look_up",
-	.sql = "SELECT {ord}version, fence FROM hx_history{join} WHERE subject = ?1"
-	       " AND op = ?2", /* mutant: look-up-op -> " AND ?2 > 0", */
-	.in = "ii",
-	.out = "ii",
-};
+DB_STMT(stmt_look_up, "subject_look_up", "ii", "ii",
+	"SELECT {ord}version, fence FROM hx_history{join} WHERE subject = ?1"
+	" AND op = ?2" /* mutant: look-up-op -> " AND ?2 > 0" */
+);
 
-static const struct db_stmt stmt_scan_stuck = {
-	.name = "subject_scan_stuck",
-	.sql = "SELECT id, kind, status, fence FROM hx_subject"
-	       " WHERE owner IS NOT NULL AND until <= hx_now_ms() AND id > ?1 ORDER BY id LIMIT ?2",
-	.in = "ii",
-	.out = "iiti",
-};
+DB_STMT(stmt_scan_stuck, "subject_scan_stuck", "ii", "iiti",
+	"SELECT id, kind, status, fence FROM hx_subject"
+	" WHERE owner IS NOT NULL AND until <= hx_now_ms() AND id > ?1 ORDER BY id LIMIT ?2");
 
-static const struct db_stmt stmt_end_claims = {
-	.name = "subject_end_claims",
-	.sql = "UPDATE hx_subject SET until = hx_now_ms() WHERE owner IS NOT NULL AND until > hx_now_ms()"
-	       " AND kind = ?1", /* mutant: end-claims-kind -> " AND ?1 > 0", */
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_end_claims, "subject_end_claims", "i", "",
+	"UPDATE hx_subject SET until = hx_now_ms() WHERE owner IS NOT NULL AND until > hx_now_ms()"
+	" AND kind = ?1" /* mutant: end-claims-kind -> " AND ?1 > 0" */
+);
 
-static const struct db_stmt stmt_last_seen = {
-	.name = "subject_last_seen",
-	.sql = "SELECT max(updated_at) - hx_now_ms() FROM hx_subject WHERE owner IS NOT NULL AND owner <> 'held'",
-	.in = "",
-	.out = "i",
-};
+DB_STMT(stmt_last_seen, "subject_last_seen", "", "i",
+	"SELECT max(updated_at) - hx_now_ms() FROM hx_subject WHERE owner IS NOT NULL AND owner <> 'held'");
 
-static const struct db_stmt stmt_advance_claims = {
-	.name = "subject_advance_claims",
-	.sql = "UPDATE hx_subject SET until = until - ?1 WHERE owner IS NOT NULL AND until > hx_now_ms()"
-	       " AND owner <> 'held'", /* mutant: advance-claims-held -> , */
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_advance_claims, "subject_advance_claims", "i", "",
+	"UPDATE hx_subject SET until = until - ?1 WHERE owner IS NOT NULL AND until > hx_now_ms()"
+	" AND owner <> 'held'" /* mutant: advance-claims-held */
+);
 
 /* clang-format on */
 

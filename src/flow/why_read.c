@@ -12,19 +12,11 @@
 	" FROM hx_job j JOIN hx_subject s ON s.id = j.subject WHERE "
 #define WHY_JOB_OUT "ittitiitiiiiitt"
 
-static const struct db_stmt stmt_job = {
-	.name = "why_job",
-	.sql = WHY_JOB "j.workspace = ?1 AND j.subject = ?2",
-	.in = "ti",
-	.out = WHY_JOB_OUT,
-};
+DB_STMT(stmt_job, "why_job", "ti", WHY_JOB_OUT,
+	WHY_JOB "j.workspace = ?1 AND j.subject = ?2");
 
-static const struct db_stmt stmt_job_of_run = {
-	.name = "why_job_of_run",
-	.sql = WHY_JOB "j.subject = (SELECT r.job FROM hx_run r WHERE r.workspace = ?1 AND r.subject = ?2)",
-	.in = "ti",
-	.out = WHY_JOB_OUT,
-};
+DB_STMT(stmt_job_of_run, "why_job_of_run", "ti", WHY_JOB_OUT,
+	WHY_JOB "j.subject = (SELECT r.job FROM hx_run r WHERE r.workspace = ?1 AND r.subject = ?2)");
 
 /*
  * The ids of after-effects are those that came right after the op of their transition (STEP_AFTER_EFFECTS_MAX, base/id.h). By
@@ -34,16 +26,12 @@ static const struct db_stmt stmt_job_of_run = {
 #define HISTORY_MAX "100"
 #define BEHIND(n) "t.op + " n " + (t.op % ?4 + " n ") / ?4 * ?5"
 
-static const struct db_stmt stmt_effects = {
-	.name = "why_effects",
-	.sql = "SELECT j.subject, s.status, j.action FROM (SELECT h.op FROM hx_entity e JOIN hx_history h ON h.subject = e.subject"
-	       " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3 ORDER BY h.seq DESC LIMIT " HISTORY_MAX ") t"
-	       " JOIN hx_job j ON j.subject IN (" BEHIND("1") ", " BEHIND("2") ", " BEHIND("3") ", " BEHIND("4") ")"
-	       " AND j.workspace = ?6 AND j.workflow = ?2"
-	       " JOIN hx_subject s ON s.id = j.subject WHERE s.status <> 'COMPLETED' ORDER BY j.subject LIMIT ?7",
-	.in = "tttiiti",
-	.out = "itt",
-};
+DB_STMT(stmt_effects, "why_effects", "tttiiti", "itt",
+	"SELECT j.subject, s.status, j.action FROM (SELECT h.op FROM hx_entity e JOIN hx_history h ON h.subject = e.subject"
+	" WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3 ORDER BY h.seq DESC LIMIT " HISTORY_MAX ") t"
+	" JOIN hx_job j ON j.subject IN (" BEHIND("1") ", " BEHIND("2") ", " BEHIND("3") ", " BEHIND("4") ")"
+	" AND j.workspace = ?6 AND j.workflow = ?2"
+	" JOIN hx_subject s ON s.id = j.subject WHERE s.status <> 'COMPLETED' ORDER BY j.subject LIMIT ?7");
 
 /* clang-format on */
 

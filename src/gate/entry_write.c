@@ -12,13 +12,12 @@
  * order of their names, the same on every node; no two units of a batch have the same name (unit_keep_apart), as a row
  * cannot be met twice by one statement.
  */
-static const struct db_stmt stmt_take = {
-	.name = "entry_lock_take",
-	.sql = "INSERT INTO hx_entry_lock (name, token, until) SELECT ?1, ?2, hx_now_ms() + ?3"
-	       " WHERE NOT EXISTS (SELECT 1 FROM hx_entry_lock WHERE name = ?1 AND until > hx_now_ms())"
-	       " ON CONFLICT (name) DO UPDATE SET token = excluded.token, until = excluded.until"
-	       " WHERE hx_entry_lock.until <= hx_now_ms()"
-	       " RETURNING token",
+DB_STMT(stmt_take, "entry_lock_take", "tti", "t",
+	"INSERT INTO hx_entry_lock (name, token, until) SELECT ?1, ?2, hx_now_ms() + ?3"
+	" WHERE NOT EXISTS (SELECT 1 FROM hx_entry_lock WHERE name = ?1 AND until > hx_now_ms())"
+	" ON CONFLICT (name) DO UPDATE SET token = excluded.token, until = excluded.until"
+	" WHERE hx_entry_lock.until <= hx_now_ms()"
+	" RETURNING token",
 	.set_sql = "WITH won AS (INSERT INTO hx_entry_lock (name, token, until)"
 		   " SELECT u.p1, u.p2, hx_now_ms() + u.p3 FROM {u}"
 		   " WHERE NOT EXISTS (SELECT 1 FROM hx_entry_lock l WHERE l.name = u.p1 AND l.until > hx_now_ms())"
@@ -26,34 +25,23 @@ static const struct db_stmt stmt_take = {
 		   " ON CONFLICT (name) DO UPDATE SET token = excluded.token, until = excluded.until"
 		   " WHERE hx_entry_lock.until <= hx_now_ms()"
 		   " RETURNING token)"
-		   " SELECT u.ord, won.token FROM won JOIN {u} ON u.p2 = won.token",
-	.in = "tti",
-	.out = "t",
-};
+		   " SELECT u.ord, won.token FROM won JOIN {u} ON u.p2 = won.token");
 
-static const struct db_stmt stmt_release = {
-	.name = "entry_lock_release",
-	.sql = "DELETE FROM hx_entry_lock WHERE name = ?1"
-	       " AND token = ?2",
-	.set_sql = "DELETE FROM hx_entry_lock USING {u} WHERE name = u.p1 AND token = u.p2",
-	.in = "tt",
-	.out = "",
-};
+DB_STMT(stmt_release, "entry_lock_release", "tt", "",
+	"DELETE FROM hx_entry_lock WHERE name = ?1"
+	" AND token = ?2",
+	.set_sql = "DELETE FROM hx_entry_lock USING {u} WHERE name = u.p1 AND token = u.p2");
 
 /*
  * Names are hashes, so the neighbours of one that was just released are a random sample, and a table that is small
  * is seen whole. On PostgreSQL this may wait for another node's sweep, or even close a circle with two locks that
  * are taken over at the same moment; the server breaks that up and the batch is run again.
  */
-static const struct db_stmt stmt_sweep = {
-	.name = "entry_lock_sweep",
-	.sql = "DELETE FROM hx_entry_lock WHERE until <= hx_now_ms() - " SWEEP_GRACE_MS " AND name IN"
-	       " (SELECT name FROM (SELECT name FROM hx_entry_lock WHERE name > ?1 ORDER BY name LIMIT ?2) AS above"
-	       " UNION ALL"
-	       " SELECT name FROM (SELECT name FROM hx_entry_lock WHERE name < ?1 ORDER BY name DESC LIMIT ?2) AS below)",
-	.in = "ti",
-	.out = "",
-};
+DB_STMT(stmt_sweep, "entry_lock_sweep", "ti", "",
+	"DELETE FROM hx_entry_lock WHERE until <= hx_now_ms() - " SWEEP_GRACE_MS " AND name IN"
+	" (SELECT name FROM (SELECT name FROM hx_entry_lock WHERE name > ?1 ORDER BY name LIMIT ?2) AS above"
+	" UNION ALL"
+	" SELECT name FROM (SELECT name FROM hx_entry_lock WHERE name < ?1 ORDER BY name DESC LIMIT ?2) AS below)");
 
 /* clang-format on */
 

@@ -68,48 +68,32 @@
 	.counted = true
 
 /* ?5 lease   ?6 ttl, NULL: it is held and has no end   ?7 held   ?8 key_text   ?9 endpoint   ?10 about */
-static const struct db_stmt stmt_acquire = {
-	.name = "gate_acquire",
+DB_STMT(stmt_acquire, "gate_acquire", "bbbbiiibbb", "",
 	TAKE_FORMS("status, until, expires_at, sweep_at, held, key_text, endpoint, about",
-		   "1, hx_now_ms() + ?5, coalesce(hx_now_ms() + ?5 + ?6, 9223372036854775807),"
-		   " hx_now_ms() + ?5 + ?6, ?7, ?8, ?9, ?10"),
-	.in = "bbbbiiibbb",
-	.out = "",
-};
+	"1, hx_now_ms() + ?5, coalesce(hx_now_ms() + ?5 + ?6, 9223372036854775807),"
+	" hx_now_ms() + ?5 + ?6, ?7, ?8, ?9, ?10"));
 
 /* ?5 ttl   ?6 response */
-static const struct db_stmt stmt_completed = {
-	.name = "gate_completed",
+DB_STMT(stmt_completed, "gate_completed", "bbbbib", "",
 	TAKE_FORMS("status, until, expires_at, sweep_at, held, response",
-		   "2, hx_now_ms(), hx_now_ms() + ?5, hx_now_ms() + ?5, 0, ?6"),
-	.in = "bbbbib",
-	.out = "",
-};
+	"2, hx_now_ms(), hx_now_ms() + ?5, hx_now_ms() + ?5, 0, ?6"));
 
 /* For those who could not take it. A record that expires between the two was there when they came. */
-static const struct db_stmt stmt_read = {
-	.name = "gate_read",
-	.sql = "SELECT {ord}status, fingerprint, held, created_at, until - hx_now_ms(), expires_at - hx_now_ms(),"
-	       " response, caller FROM hx_gate_record{join} WHERE key = ?1",
-	.in = "b",
-	.out = "ibiiiibb",
-};
+DB_STMT(stmt_read, "gate_read", "b", "ibiiiibb",
+	"SELECT {ord}status, fingerprint, held, created_at, until - hx_now_ms(), expires_at - hx_now_ms(),"
+	" response, caller FROM hx_gate_record{join} WHERE key = ?1");
 
 /* What the same holder has completed already stays as it is. */
-static const struct db_stmt stmt_complete = {
-	.name = "gate_complete",
+DB_STMT(stmt_complete, "gate_complete", "bbbi", "",
+	"UPDATE hx_gate_record SET status = 2,"
+	" response = CASE WHEN status = 1 THEN ?3 ELSE response END,"
+	" expires_at = CASE WHEN status = 1 THEN hx_now_ms() + ?4 ELSE expires_at END,"
+	" sweep_at = coalesce(sweep_at, hx_now_ms() + ?4)"
+	"{from} WHERE key = ?1"
+	" AND token = ?2" /* mutant: gate-complete-token */
+	" AND expires_at > hx_now_ms()",
 	.fenced = true,
-	.sql = "UPDATE hx_gate_record SET status = 2,"
-	       " response = CASE WHEN status = 1 THEN ?3 ELSE response END,"
-	       " expires_at = CASE WHEN status = 1 THEN hx_now_ms() + ?4 ELSE expires_at END,"
-	       " sweep_at = coalesce(sweep_at, hx_now_ms() + ?4)"
-	       "{from} WHERE key = ?1"
-	       " AND token = ?2" /* mutant: gate-complete-token */
-	       " AND expires_at > hx_now_ms()",
-	.in = "bbbi",
-	.out = "",
-	.counted = true,
-};
+	.counted = true);
 
 /*
  * The completion that goes along with the work itself in one unit: that unit's verdict proves who did the work, so the
@@ -126,58 +110,33 @@ static const struct db_stmt stmt_complete = {
 	" AND expires_at > hx_now_ms()"                                                                                \
 	" RETURNING {ord}created_at"
 
-static const struct db_stmt stmt_complete_along = {
-	.name = "gate_complete_along",
-	.sql = COMPLETE_ALONG(""),
-	.in = "bbbbib",
-	.out = "i",
-};
+DB_STMT(stmt_complete_along, "gate_complete_along", "bbbbib", "i", COMPLETE_ALONG(""));
 
 /* Once more, after a unit that may have been committed: a record that has been begun anew since is not this one. */
-static const struct db_stmt stmt_complete_along_again = {
-	.name = "gate_complete_along_again",
-	.sql = COMPLETE_ALONG(" AND token = ?2"),
-	.in = "bbbbib",
-	.out = "i",
-};
+DB_STMT(stmt_complete_along_again, "gate_complete_along_again", "bbbbib", "i",
+	COMPLETE_ALONG(" AND token = ?2"));
 
 /* A record of one holder only: nobody else has executed anything under it. */
-static const struct db_stmt stmt_remove = {
-	.name = "gate_remove",
+DB_STMT(stmt_remove, "gate_remove", "bb", "",
+	"DELETE FROM hx_gate_record WHERE status = 1 AND"
+	" token = ?1 AND"    /* mutant: gate-remove-token */
+	" takeovers = 0 AND" /* mutant: gate-remove-taken-over */
+	" key = ?2",
 	.fenced = true,
-	.sql = "DELETE FROM hx_gate_record WHERE status = 1 AND"
-	       " token = ?1 AND"    /* mutant: gate-remove-token */
-	       " takeovers = 0 AND" /* mutant: gate-remove-taken-over */
-	       " key = ?2",
-	.set_sql = "DELETE FROM hx_gate_record USING {u} WHERE status = 1 AND token = ?1 AND takeovers = 0 AND key = ?2",
-	.in = "bb",
-	.out = "",
-};
+	.set_sql = "DELETE FROM hx_gate_record USING {u} WHERE status = 1 AND token = ?1 AND takeovers = 0 AND key = ?2");
 
 /* Its last holder has executed nothing, but one before may have: the next one may come at once, and is the next one. */
-static const struct db_stmt stmt_end_lease = {
-	.name = "gate_end_lease",
-	.fenced = true,
-	.sql = "UPDATE hx_gate_record SET until = hx_now_ms()"
-	       "{from} WHERE key = ?1 AND token = ?2 AND status = 1 AND takeovers > 0 AND until > hx_now_ms()",
-	.in = "bb",
-	.out = "",
-};
+DB_STMT(stmt_end_lease, "gate_end_lease", "bb", "",
+	"UPDATE hx_gate_record SET until = hx_now_ms()"
+	"{from} WHERE key = ?1 AND token = ?2 AND status = 1 AND takeovers > 0 AND until > hx_now_ms()",
+	.fenced = true);
 
-static const struct db_stmt stmt_others = {
-	.name = "gate_others",
-	.sql = "SELECT {ord}created_at FROM hx_gate_record{join}"
-	       " WHERE key = ?1 AND (token <> ?2 OR status = 2) AND expires_at > hx_now_ms()",
-	.in = "bb",
-	.out = "i",
-};
+DB_STMT(stmt_others, "gate_others", "bb", "i",
+	"SELECT {ord}created_at FROM hx_gate_record{join}"
+	" WHERE key = ?1 AND (token <> ?2 OR status = 2) AND expires_at > hx_now_ms()");
 
-static const struct db_stmt stmt_turn = {
-	.name = "gate_turn",
-	.sql = "UPDATE hx_gate_turn SET until = hx_now_ms() + ?1 WHERE until <= hx_now_ms() RETURNING until",
-	.in = "i",
-	.out = "i",
-};
+DB_STMT(stmt_turn, "gate_turn", "i", "i",
+	"UPDATE hx_gate_turn SET until = hx_now_ms() + ?1 WHERE until <= hx_now_ms() RETURNING until");
 
 /*
  * What the sweep has to look at: most of it has expired, the rest was completed late and is put off. On PostgreSQL it
@@ -187,19 +146,11 @@ static const struct db_stmt stmt_turn = {
  */
 #define DUE "id IN (SELECT id FROM hx_gate_record WHERE sweep_at <= (SELECT hx_now_ms()) ORDER BY sweep_at LIMIT ?1)"
 
-static const struct db_stmt stmt_put_off = {
-	.name = "gate_put_off",
-	.sql = "UPDATE hx_gate_record SET sweep_at = expires_at WHERE " DUE " AND expires_at > hx_now_ms()",
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_put_off, "gate_put_off", "i", "",
+	"UPDATE hx_gate_record SET sweep_at = expires_at WHERE " DUE " AND expires_at > hx_now_ms()");
 
-static const struct db_stmt stmt_sweep = {
-	.name = "gate_sweep",
-	.sql = "DELETE FROM hx_gate_record WHERE " DUE " AND expires_at <= hx_now_ms() RETURNING id",
-	.in = "i",
-	.out = "i",
-};
+DB_STMT(stmt_sweep, "gate_sweep", "i", "i",
+	"DELETE FROM hx_gate_record WHERE " DUE " AND expires_at <= hx_now_ms() RETURNING id");
 
 /* clang-format on */
 

@@ -5,67 +5,42 @@
 
 /* clang-format off */
 
-static const struct db_stmt stmt_forget = {
-	.name = "gate_forget",
-	.sql = "DELETE FROM hx_gate_record WHERE key = ?1 AND token = ?2"
-	       " AND (status = 2 OR until <= hx_now_ms()) AND expires_at > hx_now_ms() RETURNING created_at",
-	.in = "bb",
-	.out = "i",
-};
+DB_STMT(stmt_forget, "gate_forget", "bb", "i",
+	"DELETE FROM hx_gate_record WHERE key = ?1 AND token = ?2"
+	" AND (status = 2 OR until <= hx_now_ms()) AND expires_at > hx_now_ms() RETURNING created_at");
 
 /* Why it was not forgotten: what is left of its lease, or NULL if it is another's. */
-static const struct db_stmt stmt_kept = {
-	.name = "gate_kept",
-	.sql = "SELECT CASE WHEN token <> ?2 THEN NULL WHEN status = 1 THEN until - hx_now_ms() ELSE 0 END"
-	       " FROM hx_gate_record WHERE key = ?1 AND expires_at > hx_now_ms()",
-	.in = "bb",
-	.out = "i",
-};
+DB_STMT(stmt_kept, "gate_kept", "bb", "i",
+	"SELECT CASE WHEN token <> ?2 THEN NULL WHEN status = 1 THEN until - hx_now_ms() ELSE 0 END"
+	" FROM hx_gate_record WHERE key = ?1 AND expires_at > hx_now_ms()");
 
 /*
  * What a person has found out about a record that nobody is at work on. The first is repeated with the same ?3 when its
  * answer was lost.
  */
-static const struct db_stmt stmt_resolve_done = {
-	.name = "gate_resolve_done",
-	.sql = "UPDATE hx_gate_record SET status = 2, token = ?3, response = ?4, expires_at = hx_now_ms() + ?5,"
-	       " sweep_at = coalesce(sweep_at, hx_now_ms() + ?5) WHERE key = ?1"
-	       " AND (token = ?3 AND status = 2 OR status = 1"
-	       " AND token = ?2" /* mutant: gate-resolve-done-token */
-	       " AND until <= hx_now_ms()" /* mutant: gate-resolve-done-lease */
-	       ") AND expires_at > hx_now_ms() RETURNING created_at",
-	.in = "bbbbi",
-	.out = "i",
-};
+DB_STMT(stmt_resolve_done, "gate_resolve_done", "bbbbi", "i",
+	"UPDATE hx_gate_record SET status = 2, token = ?3, response = ?4, expires_at = hx_now_ms() + ?5,"
+	" sweep_at = coalesce(sweep_at, hx_now_ms() + ?5) WHERE key = ?1"
+	" AND (token = ?3 AND status = 2 OR status = 1"
+	" AND token = ?2" /* mutant: gate-resolve-done-token */
+	" AND until <= hx_now_ms()" /* mutant: gate-resolve-done-lease */
+	") AND expires_at > hx_now_ms() RETURNING created_at");
 
-static const struct db_stmt stmt_resolve_not_done = {
-	.name = "gate_resolve_not_done",
-	.sql = "DELETE FROM hx_gate_record WHERE key = ?1 AND status = 1"
-	       " AND token = ?2" /* mutant: gate-resolve-token -> " AND ?2 IS NOT NULL" */
-	       " AND until <= hx_now_ms()" /* mutant: gate-resolve-lease */
-	       " AND expires_at > hx_now_ms() RETURNING created_at",
-	.in = "bb",
-	.out = "i",
-};
+DB_STMT(stmt_resolve_not_done, "gate_resolve_not_done", "bb", "i",
+	"DELETE FROM hx_gate_record WHERE key = ?1 AND status = 1"
+	" AND token = ?2" /* mutant: gate-resolve-token -> " AND ?2 IS NOT NULL" */
+	" AND until <= hx_now_ms()" /* mutant: gate-resolve-lease */
+	" AND expires_at > hx_now_ms() RETURNING created_at");
 
 /* Why it was not resolved: what is left of its lease, -1 if it is COMPLETED, or NULL if it is another's. */
-static const struct db_stmt stmt_unresolved = {
-	.name = "gate_unresolved",
-	.sql = "SELECT CASE WHEN token <> ?2 THEN NULL WHEN status = 2 THEN -1 ELSE until - hx_now_ms() END"
-	       " FROM hx_gate_record WHERE key = ?1 AND expires_at > hx_now_ms()",
-	.in = "bb",
-	.out = "i",
-};
+DB_STMT(stmt_unresolved, "gate_unresolved", "bb", "i",
+	"SELECT CASE WHEN token <> ?2 THEN NULL WHEN status = 2 THEN -1 ELSE until - hx_now_ms() END"
+	" FROM hx_gate_record WHERE key = ?1 AND expires_at > hx_now_ms()");
 
 /* A slice: ?2 rows after ?1. It is found by id alone, so that no response is read. */
 #define SLICE "(SELECT id FROM hx_gate_record WHERE id > ?1 ORDER BY id LIMIT ?2) AS slice"
 
-static const struct db_stmt stmt_slice = {
-	.name = "gate_slice",
-	.sql = "SELECT max(id), count(*) FROM " SLICE,
-	.in = "ii",
-	.out = "ii",
-};
+DB_STMT(stmt_slice, "gate_slice", "ii", "ii", "SELECT max(id), count(*) FROM " SLICE);
 
 #define SIGHT                                                                                                          \
 	"SELECT id, key, status, held, endpoint, created_at, until - hx_now_ms(), token,"                              \
@@ -73,38 +48,22 @@ static const struct db_stmt stmt_slice = {
 #define SIGHT_OUT "ibiibiibibb"
 
 /* ?3 the key, or NULL: ?5 0 those that nobody is at work on, 1 all. */
-static const struct db_stmt stmt_look = {
-	.name = "gate_look",
-	.sql = SIGHT " WHERE id > ?1 AND id <= (SELECT max(id) FROM " SLICE ")"
-	       " AND (key_text = ?3 OR (?3 IS NULL AND (?5 = 1 OR status = 1 AND until <= hx_now_ms())))"
-	       " AND expires_at > hx_now_ms() ORDER BY id LIMIT ?4",
-	.in = "iibii",
-	.out = SIGHT_OUT,
-};
+DB_STMT(stmt_look, "gate_look", "iibii", SIGHT_OUT,
+	SIGHT " WHERE id > ?1 AND id <= (SELECT max(id) FROM " SLICE ")"
+	" AND (key_text = ?3 OR (?3 IS NULL AND (?5 = 1 OR status = 1 AND until <= hx_now_ms())))"
+	" AND expires_at > hx_now_ms() ORDER BY id LIMIT ?4");
 
 /* There is an index of these alone; the now is one value, as for the sweep. */
 #define HELD "held = 1 AND status = 1 AND until <= (SELECT hx_now_ms())"
 
-static const struct db_stmt stmt_look_held = {
-	.name = "gate_look_held",
-	.sql = SIGHT " WHERE " HELD " AND id > ?1 ORDER BY id LIMIT ?2",
-	.in = "ii",
-	.out = SIGHT_OUT,
-};
+DB_STMT(stmt_look_held, "gate_look_held", "ii", SIGHT_OUT,
+	SIGHT " WHERE " HELD " AND id > ?1 ORDER BY id LIMIT ?2");
 
-static const struct db_stmt stmt_tally = {
-	.name = "gate_tally",
-	.sql = "SELECT count(*) FROM hx_gate_record WHERE " HELD,
-	.in = "",
-	.out = "i",
-};
+DB_STMT(stmt_tally, "gate_tally", "", "i",
+	"SELECT count(*) FROM hx_gate_record WHERE " HELD);
 
-static const struct db_stmt stmt_held_last = {
-	.name = "gate_held_last",
-	.sql = SIGHT " WHERE " HELD " ORDER BY until DESC LIMIT ?1",
-	.in = "i",
-	.out = SIGHT_OUT,
-};
+DB_STMT(stmt_held_last, "gate_held_last", "i", SIGHT_OUT,
+	SIGHT " WHERE " HELD " ORDER BY until DESC LIMIT ?1");
 
 /* clang-format on */
 

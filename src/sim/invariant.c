@@ -14,41 +14,20 @@
 #include "flow/ways.h"
 #include "sim/world.h"
 
-static const struct db_stmt stmt_rows = {
-	.name = "sim_rows",
-	.sql = "SELECT id, status, version, fence, owner, until, seq, head, effort, doubt FROM hx_subject ORDER BY id",
-	.in = "",
-	.out = "itiitiibii",
-};
+DB_STMT(stmt_rows, "sim_rows", "", "itiitiibii",
+	"SELECT id, status, version, fence, owner, until, seq, head, effort, doubt FROM hx_subject ORDER BY id");
 
-static const struct db_stmt stmt_row = {
-	.name = "sim_row",
-	.sql = "SELECT id, status, version, fence, owner, until, seq, head, effort, doubt, kind FROM hx_subject WHERE id = ?1",
-	.in = "i",
-	.out = "itiitiibiii",
-};
+DB_STMT(stmt_row, "sim_row", "i", "itiitiibiii",
+	"SELECT id, status, version, fence, owner, until, seq, head, effort, doubt, kind FROM hx_subject WHERE id = ?1");
 
-static const struct db_stmt stmt_history_count = {
-	.name = "sim_history_count",
-	.sql = "SELECT count(*) FROM hx_history",
-	.in = "",
-	.out = "i",
-};
+DB_STMT(stmt_history_count, "sim_history_count", "", "i", "SELECT count(*) FROM hx_history");
 
-static const struct db_stmt stmt_of_op = {
-	.name = "sim_history_of_op",
-	.sql = "SELECT version, fence, to_status FROM hx_history WHERE subject = ?1 AND op = ?2",
-	.in = "ii",
-	.out = "iit",
-};
+DB_STMT(stmt_of_op, "sim_history_of_op", "ii", "iit",
+	"SELECT version, fence, to_status FROM hx_history WHERE subject = ?1 AND op = ?2");
 
-static const struct db_stmt stmt_history = {
-	.name = "sim_history",
-	.sql = "SELECT seq, from_status, to_status, version, fence, op, node, at, hash FROM hx_history"
-	       " WHERE subject = ?1 ORDER BY seq",
-	.in = "i",
-	.out = "ittiiitib",
-};
+DB_STMT(stmt_history, "sim_history", "i", "ittiiitib",
+	"SELECT seq, from_status, to_status, version, fence, op, node, at, hash FROM hx_history"
+	" WHERE subject = ?1 ORDER BY seq");
 
 static void fill_row(const struct db_rows *rows, size_t i, struct sim_row *row)
 {

@@ -3,12 +3,7 @@
 #include "sim/invariant.h"
 #include "sim/sim_parts.h"
 
-static const struct db_stmt stmt_place_of_job = {
-	.name = "sim_place_of_job",
-	.sql = "SELECT count(*) FROM hx_job WHERE subject < ?1",
-	.in = "i",
-	.out = "i",
-};
+DB_STMT(stmt_place_of_job, "sim_place_of_job", "i", "i", "SELECT count(*) FROM hx_job WHERE subject < ?1");
 
 static int64_t place_of_job(struct sim *sim, int64_t job)
 {

@@ -33,13 +33,7 @@ struct sentinel {
 /* ---- a probe ---- */
 
 /* The temporary table is each connection's own. What is deleted is nothing; that it could be, needs the lock. */
-static const struct db_stmt stmt_probe = {
-	.name = "probe",
-	.sql = "DELETE FROM hx_ids WHERE place < 0",
-	.pg_sql = "SELECT 1",
-	.in = "",
-	.out = "",
-};
+DB_STMT(stmt_probe, "probe", "", "", "DELETE FROM hx_ids WHERE place < 0", .pg_sql = "SELECT 1");
 
 static void probe_take(struct task *task, const struct answer *answer)
 {
