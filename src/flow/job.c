@@ -57,7 +57,9 @@ static const struct db_stmt stmt_is_there = {
 static const struct db_stmt stmt_redrive = {
 	.name = "job_redrive",
 	.sql = "UPDATE hx_job SET due_at = hx_now_ms(), ended_at = NULL, attempt = 0, error = NULL, unsettled_since = NULL,"
-	       " sent_version = CASE WHEN repeatable = 1 THEN sent_version END WHERE subject = ?1"
+	       " sent_version ="
+	       " CASE WHEN repeatable = 1 THEN sent_version END" /* mutant: sent-forgotten-by-redrive -> " NULL" */
+	       " WHERE subject = ?1"
 	       " AND due_at IS NULL"
 	       " AND run IS NULL"
 	       " AND EXISTS (SELECT 1 FROM hx_subject WHERE id = ?1 AND status = 'PARKED')"
@@ -467,6 +469,15 @@ static void take(struct task *task, const struct answer *answer)
 	}
 }
 
+/*
+ * May something that was sent under this key have been done? A redrive gives all attempts again, so the doubt is gone; what was sent
+ * before it still stands in the row, and what is certain about a later try says nothing about that.
+ */
+static bool is_open(const struct job_run *j)
+{
+	return j->doubt || j->kept; /* mutant: sent-forgotten-later -> return j->doubt; */
+}
+
 static void ask_end(const struct job_run *j, struct unit *unit)
 {
 	struct move move = {j->subject, JOB_RUNNING, j->to};
@@ -474,7 +485,7 @@ static void ask_end(const struct job_run *j, struct unit *unit)
 	struct job_ending ending = {
 		.due_in_ms = retry ? j->due_in_ms : -1,
 		.unsettled_since = j->unsettled_since,
-		.answered = done || !j->doubt, /* mutant: sent-forgotten -> .answered = true, */
+		.answered = done || !is_open(j), /* mutant: sent-forgotten -> .answered = true, */
 	};
 
 	if (!done)
@@ -506,7 +517,7 @@ static void ask(const struct task *task, struct ask *ask)
 			.key = j->key,
 			.attempt = j->attempt,
 			.traceparent = j->trace,
-			.in_doubt = j->doubt || j->kept,
+			.in_doubt = is_open(j),
 			.lease = lease_of(j),
 		};
 		return;

@@ -107,6 +107,7 @@ struct sim_scenario {
 	enum sim_world world;
 	const struct sim_outside *outside; /* NULL: the world is one of those */
 	bool never_fails;                  /* calls: each is done, or its answer lost, or the other side still at it */
+	bool fails_late;                   /* calls: the same, until the other side was still at one: it may be done */
 	bool shared;                       /* several tasks of a node act under one claim */
 	/* More than subjects before the start; more to check after every change, and where nothing goes on but time. All
 	 * may be NULL. */

@@ -44,6 +44,13 @@ bool world_is_watched(const struct sim *sim)
 	return sim->scenario->world != WORLD_UNWATCHED || sim->scenario->outside;
 }
 
+static bool may_fail(const struct sim *sim)
+{
+	if (sim->scenario->fails_late)
+		return sim->state.left.unsettled < sim->scenario->bounds.unsettled;
+	return !sim->scenario->never_fails;
+}
+
 bool world_allows(const struct sim *sim, const struct act_call *call, enum sim_act how)
 {
 	bool lost = how == SIM_ACT_UNKNOWN_DONE || how == SIM_ACT_UNKNOWN_NOT;
@@ -53,7 +60,7 @@ bool world_allows(const struct sim *sim, const struct act_call *call, enum sim_a
 	if (how == SIM_ACT_UNSETTLED)
 		return sim->state.left.unsettled && sim->scenario->world == WORLD_KEYED && !sim->scenario->outside &&
 		       !is_probe(sim, call);
-	if (how == SIM_ACT_FAILED && sim->scenario->never_fails)
+	if (how == SIM_ACT_FAILED && !may_fail(sim))
 		return false;
 	if (sim->scenario->outside)
 		return sim->scenario->outside->allows(sim, call, how);

@@ -7,7 +7,8 @@
  *   claimed    plain service    one effect: what may have been delivered is parked
  *
  * And with a node that lacks the function of the action: it leaves the job to the other one. With nodes that have two versions of
- * the definition in force: whoever delivers it after a doubt does so by the version that was called by first (I8, invariant.h).
+ * the definition in force: whoever delivers it after a doubt does so by the version that was called by first (I8, invariant.h), also
+ * after a person has given it all its attempts again, and after it was refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +35,7 @@ static struct {
 	struct action action, lacking;
 	struct action other; /* of the second version */
 	bool person;         /* one who redrives is about */
-	bool never_fails;
+	bool never_fails, fails_late;
 	struct sim *sim;
 } fixture;
 
@@ -177,11 +178,12 @@ static void init_lapser(union sim_task *task, const void *plan, struct arena *te
 	job_settle_init((struct job_settle *)task, rq, texts);
 }
 
-static bool is_parked_undelivered(struct sim *sim)
+static bool may_redrive(struct sim *sim)
 {
 	struct unit_result result = ask_store(sim, &stmt_check);
 
-	return slice_is(db_cell(&result.rows[0], 0, 0)->s, JOB_PARKED) && world_effects(sim) == 0 &&
+	return slice_is(db_cell(&result.rows[0], 0, 0)->s, JOB_PARKED) &&
+	       (sim->scenario->world == WORLD_KEYED || world_effects(sim) == 0) &&
 	       ask_store(sim, &stmt_redriven).rows[0].n == 0; /* once, or there would be no end of it */
 }
 
@@ -196,7 +198,7 @@ static enum hx_code answered_redrive(struct single *single, const struct unit_re
 	return job_redriven(result);
 }
 
-/* Who knows the truth, and redrives what was certainly not delivered. */
+/* Redrives what was certainly not delivered, since he knows the truth; where the service dedupes he need not know. */
 static void init_person(union sim_task *task, const void *plan, struct arena *texts)
 {
 	(void)plan, (void)texts;
@@ -250,10 +252,11 @@ static void explore(const char *name, enum sim_world world, const struct action 
 		.cast = {{"node-1", 0, true, init_delivery, &fixture.action, is_due},
 			 {"node-2", 1, true, init_delivery, second, is_due},
 			 {"janitor", 2, true, init_lapser, NULL, is_past},
-			 {"person", 2, true, init_person, NULL, is_parked_undelivered}},
+			 {"person", 2, true, init_person, NULL, may_redrive}},
 		.bounds = bounds,
 		.world = world,
 		.never_fails = fixture.never_fails,
+		.fails_late = fixture.fails_late,
 		.setup = setup,
 		.check = check,
 		.rows = &rows_of_jobs,
@@ -264,7 +267,7 @@ static void explore(const char *name, enum sim_world world, const struct action 
 
 static void act_with(enum action_effect effect)
 {
-	fixture.person = fixture.never_fails = false;
+	fixture.person = fixture.never_fails = fixture.fails_late = false;
 	fixture.other = (struct action){.name = "mail", .kind = ACTION_HTTP, .effect = effect};
 	fixture.action = (struct action){.name = "mail", .kind = ACTION_HTTP, .effect = effect};
 	fixture.lacking = (struct action){.name = "mail", .kind = ACTION_NATIVE, .effect = effect, .absent = true};
@@ -316,6 +319,16 @@ static void exhaustive_versions(void **state)
 		(struct sim_bounds){.lapses = 1, .crashes = 1, .lost_answers = 1, .unsettled = 1});
 }
 
+/* What the service was still at is refused, redriven, and refused again: of the first call nobody has heard. */
+static void exhaustive_redriven(void **state)
+{
+	(void)state;
+	act_with(EFFECT_KEYED);
+	fixture.person = fixture.fails_late = true;
+	explore("an after-effect, two versions of its definition and a person", WORLD_KEYED, &fixture.other,
+		(struct sim_bounds){.lapses = 1, .lost_answers = 1, .unsettled = 1});
+}
+
 static void exhaustive_left(void **state)
 {
 	(void)state;
@@ -326,9 +339,10 @@ static void exhaustive_left(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exhaustive_keyed),  cmocka_unit_test(exhaustive_unsettled),
-		cmocka_unit_test(exhaustive_lapses), cmocka_unit_test(exhaustive_claimed),
-		cmocka_unit_test(exhaustive_left),   cmocka_unit_test(exhaustive_versions),
+		cmocka_unit_test(exhaustive_keyed),    cmocka_unit_test(exhaustive_unsettled),
+		cmocka_unit_test(exhaustive_lapses),   cmocka_unit_test(exhaustive_claimed),
+		cmocka_unit_test(exhaustive_left),     cmocka_unit_test(exhaustive_versions),
+		cmocka_unit_test(exhaustive_redriven),
 	};
 
 	if (argc > 1)
