@@ -15,8 +15,9 @@
  *  J2  The effect_key never changes: a delivery that is repeated, for whatever reason, carries the same one.
  *  J3  The attempt is counted in the unit of the claim, so work that kills its worker is parked in the end.
  *  J4  What may have been done is sent again by the version of the definition that it was sent by: to the same address. That
- *      version stands in the row before anything is sent, and until an answer settles it; a person's redrive does not, unless
- *      the action is `claimed`: then he has looked, and the definition in force counts.
+ *      version stands in the row before anything is sent, and until an answer settles it: of a first try any certain one, later
+ *      only "done". A person's redrive does not settle it, unless the action is `claimed`: then he has looked, and the definition
+ *      in force counts.
  */
 #ifndef HX_FLOW_JOB_H
 #define HX_FLOW_JOB_H

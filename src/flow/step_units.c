@@ -14,6 +14,8 @@ static struct move release_move(const struct entity_step *s)
 
 static void add_after_effects(const struct entity_step *s, struct unit *unit)
 {
+	bool for_engine = false, for_workers = false;
+
 	for (size_t i = 0; i < s->view->after_effects_n; i++) {
 		const struct action *action = s->view->after_effects[i];
 		struct job_spec spec = {
@@ -28,9 +30,12 @@ static void add_after_effects(const struct entity_step *s, struct unit *unit)
 		};
 
 		job_insert(unit, &s->stamp, &spec);
+		*(action_is_for_workers(action) ? &for_workers : &for_engine) = true;
 	}
-	if (s->view->after_effects_n)
+	if (for_engine)
 		unit_wake(unit, JOB_TOPIC);
+	if (for_workers)
+		unit_wake(unit, job_topic(s->workspace));
 }
 
 static struct table_row row_of(const struct entity_step *s)

@@ -197,7 +197,7 @@ static void test_an_after_effect_without_doubt(void **state)
 	end(scene);
 }
 
-/* A person lets one that is parked in doubt try again: where it may have been done, under the same key. */
+/* A person lets one that is parked in doubt try again: where it may have been done, under the same key, also after a refusal. */
 static void test_a_redrive_in_doubt(void **state)
 {
 	struct scene *scene = *state;
@@ -220,12 +220,14 @@ static void test_a_redrive_in_doubt(void **state)
 	      strcmp(reply_text(scene_must(scene, 0, "GET", path, NULL, 200, NULL), "status"), "PARKED") == 0);
 	size_t before = service_count(scene->service, "/mail", NULL);
 	snprintf(path, sizeof path, "/api/v1/jobs/%s/redrive", id);
-	service_play(scene->service, "/mail", &(struct play){0});
+	service_play(scene->service, "/mail", &(struct play){.status = 500});
 	scene_call(scene, 0, "POST", path, "{}");
+	service_await(scene->service, "/mail", before + 1, ARRIVE_MS);
+	service_play(scene->service, "/mail", &(struct play){0});
 	snprintf(path, sizeof path, "/api/v1/jobs/%s", id);
 	AWAIT(ARRIVE_MS,
 	      strcmp(reply_text(scene_must(scene, 0, "GET", path, NULL, 200, NULL), "status"), "COMPLETED") == 0);
-	assert_kept(scene, "/mail", before + 1);
+	assert_kept(scene, "/mail", before + 2);
 	end(scene);
 }
 
