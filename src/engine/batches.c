@@ -133,7 +133,7 @@ static void tell_led(struct batches *batches, const struct batch_lead *lead, con
 /* What has become of the item, as far as this node knows: of an end that was lost, another one has the truth. */
 static void count_item(struct engine_metrics *metrics, const struct batch_hand *hand)
 {
-	const char *status = hand->at == HAND_DONE && hand->end.status ? hand->end.status : "";
+	const char *status = task_is_done(&hand->task) && hand->end.status ? hand->end.status : "";
 
 	atomic_fetch_add(&metrics->batch_items_succeeded, !hand->late && strcmp(status, ITEM_SUCCEEDED) == 0);
 	atomic_fetch_add(&metrics->batch_items_failed, strcmp(status, ITEM_FAILED) == 0);
@@ -328,25 +328,13 @@ static bool begin_turn(struct tenure *t, enum batch_turn kind)
 	return false;
 }
 
-/* Did the task come to its end by itself? One that the lane has dropped knows nothing: what it was at is as good as refused. */
-static bool has_ended(const struct turn *turn)
-{
-	switch (turn->kind) {
-	case TURN_LEAD:
-		return turn->lead.at == LEAD_DONE;
-	case TURN_HAND:
-		return turn->hand.at == HAND_DONE;
-	default:
-		return turn->clean.at == CLEAN_DONE;
-	}
-}
-
 /* Under the mutex. */
 static void take_in(struct tenure *t, const struct turn *turn, enum hx_code code)
 {
 	if (turn->kind == TURN_LEAD)
 		t->code = code;
-	if (!has_ended(turn))
+	/* One that the lane has dropped knows nothing: what it was at is as good as refused. */
+	if (!task_is_done(&turn->task))
 		batch_tenure_refused(&t->turns, turn->kind);
 	else if (turn->kind == TURN_LEAD)
 		batch_tenure_led(&t->turns, &turn->lead);

@@ -9,6 +9,7 @@
 #include "flow/answer.h"
 #include "flow/batch.h"
 #include "flow/shapes.h"
+#include "task/states.h"
 
 #define OPEN "OPEN"
 
@@ -104,22 +105,18 @@ void account_add_credit(struct unit *unit, const struct stamp *stamp, int64_t su
 
 /* ---- the credit as a task ---- */
 
-static void end(struct account_credit *c, enum hx_code code)
-{
-	c->code = code;
-	c->at = CREDIT_DONE;
-}
+enum { CREDIT_NEW, CREDIT_READING, CREDIT_CREDITING, CREDIT_LOOKING, CREDIT_DONE };
 
 /* The store cannot say; nothing has happened, unless something has before. */
 static void fail(struct account_credit *c, enum hx_code code)
 {
-	end(c, c->in_doubt ? HX_OUTCOME_UNKNOWN : code);
+	task_end(&c->task, c->in_doubt ? HX_OUTCOME_UNKNOWN : code);
 }
 
 static void start_crediting(struct account_credit *c, const struct answer *answer)
 {
 	c->stamp = flow_stamp(answer);
-	c->at = CREDIT_CREDITING;
+	task_go(&c->task, CREDIT_CREDITING);
 }
 
 /* The entry may be its own: one whose answer was lost. */
@@ -130,7 +127,7 @@ static void take_entry(struct account_credit *c, const struct db_rows *rows)
 	c->was_there = op != c->stamp.op && op != c->op_in_doubt;
 	c->balance = db_cell(rows, 0, ENTRY_BALANCE)->i;
 	c->amount_there = db_cell(rows, 0, ENTRY_AMOUNT)->i;
-	end(c, c->amount_there == c->rq->amount ? HX_OK : HX_ALREADY_EXISTS);
+	task_end(&c->task, c->amount_there == c->rq->amount ? HX_OK : HX_ALREADY_EXISTS);
 }
 
 static void take_read(struct account_credit *c, const struct answer *answer)
@@ -142,18 +139,18 @@ static void take_read(struct account_credit *c, const struct answer *answer)
 		return;
 	}
 	if (rows->n == 0) {
-		end(c, HX_NOT_FOUND);
+		task_end(&c->task, HX_NOT_FOUND);
 		return;
 	}
 	c->subject = db_cell(rows, 0, ENTRY_SUBJECT)->i;
 	c->created_at = db_cell(rows, 0, ENTRY_CREATED_AT)->i;
 	if (db_cell(rows, 0, ENTRY_AMOUNT)->type != DB_NULL)
 		take_entry(c, rows);
-	else if (c->at == CREDIT_READING)
+	else if (c->task.at == CREDIT_READING)
 		start_crediting(c, answer);
 	else
-		end(c,
-		    HX_CONCURRENCY_ERROR); /* entries stay for ever: only a store that was put back in time says so */
+		task_end(&c->task,
+			 HX_CONCURRENCY_ERROR); /* entries stay: only a store that was put back in time says so */
 }
 
 static void take_credited(struct account_credit *c, const struct answer *answer)
@@ -163,20 +160,20 @@ static void take_credited(struct account_credit *c, const struct answer *answer)
 	switch (result->verdict) {
 	case UNIT_WON:
 		c->balance = db_cell(&result->rows[1], 0, 0)->i;
-		end(c, HX_OK);
+		task_end(&c->task, HX_OK);
 		break;
 	case UNIT_LOST:
-		c->at = CREDIT_LOOKING;
+		task_go(&c->task, CREDIT_LOOKING);
 		break;
 	case UNIT_REFUSED:
-		end(c, HX_VALIDATION_ERROR);
+		task_end(&c->task, HX_VALIDATION_ERROR);
 		break;
 	case UNIT_FAILED:
 		fail(c, flow_failure(result));
 		break;
 	case UNIT_UNKNOWN:
 		if (c->in_doubt) {
-			end(c, HX_OUTCOME_UNKNOWN);
+			task_end(&c->task, HX_OUTCOME_UNKNOWN);
 		} else {
 			c->in_doubt = true;           /* mutant: credit-in-doubt */
 			c->op_in_doubt = c->stamp.op; /* mutant: credit-not-mine */
@@ -186,67 +183,35 @@ static void take_credited(struct account_credit *c, const struct answer *answer)
 	}
 }
 
-static void take(struct task *task, const struct answer *answer)
+static void build_read(const struct account_credit *c, struct unit *unit)
 {
-	struct account_credit *c = (struct account_credit *)task;
-
-	switch (c->at) {
-	case CREDIT_NEW:
-		c->at = CREDIT_READING;
-		break;
-	case CREDIT_READING:
-	case CREDIT_LOOKING:
-		take_read(c, answer);
-		break;
-	case CREDIT_CREDITING:
-		take_credited(c, answer);
-		break;
-	case CREDIT_DONE:
-		ASSERT(!"a task that is done takes no answer");
-	}
+	account_read_entry(unit, c->rq->workspace, c->rq->name, c->rq->key);
 }
 
-static void ask(const struct task *task, struct ask *ask)
+static void build_credit(const struct account_credit *c, struct unit *unit)
 {
-	const struct account_credit *c = (const struct account_credit *)task;
-
-	if (c->at == CREDIT_DONE) {
-		ask->kind = ASK_DONE;
-		ask->code = c->code;
-		return;
-	}
-	ask->kind = ASK_COMMIT;
-	unit_init(ask->unit, c->stamp.op);
-	if (c->at == CREDIT_CREDITING)
-		account_add_credit(ask->unit, &c->stamp, c->subject, c->rq->amount, c->rq->key);
-	else
-		account_read_entry(ask->unit, c->rq->workspace, c->rq->name, c->rq->key);
+	account_add_credit(unit, &c->stamp, c->subject, c->rq->amount, c->rq->key);
 }
 
-static const char *where(const struct task *task)
-{
-	static const char *const names[] = {"new", "reading", "crediting", "looking at the entry", "done"};
-
-	return names[((const struct account_credit *)task)->at];
-}
+static const TASK_STATES(struct account_credit) credit_states[] = {
+	[CREDIT_NEW] = {"new", .then = CREDIT_READING},
+	[CREDIT_READING] = {"reading", take_read, build_read},
+	[CREDIT_CREDITING] = {"crediting", take_credited, build_credit},
+	[CREDIT_LOOKING] = {"looking at the entry", take_read, build_read},
+	[CREDIT_DONE] = {"done"},
+};
 
 /* clang-format off */
-static const struct task_shape shape = SHAPE(struct account_credit, NULL,
+static const struct task_shape credit_shape = SHAPE(struct account_credit, NULL,
 	PART_WITH(INNER, struct account_credit, stamp, &stamp_noted_shape),
 	PART(OP, struct account_credit, op_in_doubt));
 /* clang-format on */
 
-static const struct task_kind kind = {
-	.name = "account_credit",
-	.size = sizeof(struct account_credit),
-	.take = take,
-	.ask = ask,
-	.where = where,
-	.shape = &shape,
-};
+TASK_KIND(credit_kind, "account_credit", struct account_credit, credit_states,
+	  .op = offsetof(struct account_credit, stamp.op), .shape = &credit_shape);
 
 void account_credit_init(struct account_credit *credit, const struct account_credit_request *rq)
 {
 	*credit = (struct account_credit){.rq = rq};
-	task_init(&credit->task, &kind, /* topic= */ 0);
+	task_init(&credit->task, &credit_kind, /* topic= */ 0);
 }

@@ -74,8 +74,6 @@ struct account_credit {
 	int64_t subject;
 	bool in_doubt;       /* a commit of it may have landed */
 	int64_t op_in_doubt; /* that commit's */
-	enum hx_code code;
-	enum { CREDIT_NEW, CREDIT_READING, CREDIT_CREDITING, CREDIT_LOOKING, CREDIT_DONE } at;
 };
 
 /* The request is borrowed until the end. */

@@ -105,6 +105,11 @@ struct batch_hold {
 	struct slice ledger_prefix; /* of the keys of its entries: "/batch_ID/" */
 };
 
+static inline struct lease batch_lease(const struct batch_hold *hold)
+{
+	return (struct lease){hold->subject, hold->fence, hold->lease_ms, hold->since};
+}
+
 /* ---- reading ---- */
 
 /* Columns of batch_read, batch_read_key and batch_list. */

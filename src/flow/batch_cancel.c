@@ -5,50 +5,55 @@
 
 #include "flow/answer.h"
 #include "flow/shapes.h"
+#include "task/states.h"
 
 #define LOSSES_MAX 20
+
+enum {
+	CANCEL_NEW,
+	CANCEL_READING,
+	CANCEL_SEIZING,
+	CANCEL_LOOKING_UP,
+	CANCEL_FLAGGING,
+	CANCEL_RELEASING,
+	CANCEL_DONE,
+};
 
 static bool is(const struct batch_cancel *c, const char *status)
 {
 	return strcmp(c->row.status, status) == 0;
 }
 
-static void end(struct batch_cancel *c, enum hx_code code)
-{
-	c->code = code;
-	c->at = CANCEL_DONE;
-}
-
 static void ask_with_new_op(struct batch_cancel *c, const struct answer *answer, int at)
 {
 	c->stamp = flow_stamp(answer);
 	c->asked = answer->mono;
-	c->at = at;
+	task_go(&c->task, at);
 }
 
 static void accept(struct batch_cancel *c)
 {
 	c->accepted = true;
-	end(c, HX_OK);
+	task_end(&c->task, HX_OK);
 }
 
 static void decide(struct batch_cancel *c, const struct answer *answer)
 {
 	if (is(c, BATCH_CANCELLED)) {
 		c->was_over = true;
-		end(c, HX_OK);
+		task_end(&c->task, HX_OK);
 	} else if (batch_is_terminal(c->row.status)) {
-		end(c, HX_ALREADY_COMPLETED);
+		task_end(&c->task, HX_ALREADY_COMPLETED);
 	} else if (c->row.cancel_requested) {
 		accept(c);
 	} else if (is(c, BATCH_LOADING) && c->row.past) {
 		ask_with_new_op(c, answer, CANCEL_RELEASING);
 	} else if (is(c, BATCH_LOADING)) {
-		end(c, HX_WRONG_STATUS);
+		task_end(&c->task, HX_WRONG_STATUS);
 	} else if (is(c, BATCH_RUNNING) || is(c, BATCH_OUT_OF_CREDIT)) {
 		ask_with_new_op(c, answer, CANCEL_FLAGGING);
 	} else if (!c->row.machine) {
-		end(c, HX_CONFIG_ERROR);
+		task_end(&c->task, HX_CONFIG_ERROR);
 	} else {
 		ask_with_new_op(c, answer, CANCEL_SEIZING);
 	}
@@ -59,17 +64,17 @@ static void take_read(struct batch_cancel *c, const struct answer *answer)
 	const struct db_rows *rows = &answer->result->rows[0];
 
 	if (answer->result->verdict != UNIT_WON) {
-		end(c, c->in_doubt ? HX_OUTCOME_UNKNOWN : HX_STORE_UNAVAILABLE);
+		task_end(&c->task, c->in_doubt ? HX_OUTCOME_UNKNOWN : HX_STORE_UNAVAILABLE);
 		return;
 	}
 	if (rows->n == 0) {
-		end(c, HX_NOT_FOUND);
+		task_end(&c->task, HX_NOT_FOUND);
 		return;
 	}
 	batch_row_take(rows, 0, c->policy, c->arena, &c->row);
 	batch_hold_of(&c->row, c->policy, c->arena, &c->hold);
 	if (c->arena->failed)
-		end(c, HX_TOO_LARGE);
+		task_end(&c->task, HX_TOO_LARGE);
 	else
 		decide(c, answer);
 }
@@ -80,16 +85,16 @@ static void seized(struct batch_cancel *c, const struct db_rows *rows)
 	c->seized = true;
 	c->hold.fence = db_cell(rows, 0, 1)->i;
 	c->hold.since = c->asked;
-	end(c, HX_OK);
+	task_end(&c->task, HX_OK);
 }
 
 /* Somebody was first; what it is now is read again. */
 static void lost(struct batch_cancel *c)
 {
 	if (c->losses++ < LOSSES_MAX)
-		c->at = CANCEL_READING;
+		task_go(&c->task, CANCEL_READING);
 	else
-		end(c, HX_CONCURRENCY_ERROR);
+		task_end(&c->task, HX_CONCURRENCY_ERROR);
 }
 
 static void take_written(struct batch_cancel *c, const struct answer *answer)
@@ -98,7 +103,7 @@ static void take_written(struct batch_cancel *c, const struct answer *answer)
 
 	switch (result->verdict) {
 	case UNIT_WON:
-		if (c->at == CANCEL_SEIZING)
+		if (c->task.at == CANCEL_SEIZING)
 			seized(c, &result->rows[0]);
 		else
 			accept(c);
@@ -108,129 +113,95 @@ static void take_written(struct batch_cancel *c, const struct answer *answer)
 		break;
 	case UNIT_UNKNOWN:
 		c->in_doubt = true;
-		c->at = c->at == CANCEL_SEIZING ? CANCEL_LOOKING_UP : CANCEL_READING;
+		task_go(&c->task, c->task.at == CANCEL_SEIZING ? CANCEL_LOOKING_UP : CANCEL_READING);
 		break;
 	default:
-		end(c, c->in_doubt ? HX_OUTCOME_UNKNOWN : flow_failure(result));
+		task_end(&c->task, c->in_doubt ? HX_OUTCOME_UNKNOWN : flow_failure(result));
 	}
 }
 
 static void take_looked_up(struct batch_cancel *c, const struct answer *answer)
 {
 	if (answer->result->verdict != UNIT_WON)
-		end(c, HX_OUTCOME_UNKNOWN);
+		task_end(&c->task, HX_OUTCOME_UNKNOWN);
 	else if (answer->result->rows[0].n)
 		seized(c, &answer->result->rows[0]);
 	else
 		lost(c);
 }
 
-static void take(struct task *task, const struct answer *answer)
+/* Whatever came of it: somebody has ended the load. */
+static void take_released(struct batch_cancel *c, const struct answer *answer)
 {
-	struct batch_cancel *c = (struct batch_cancel *)task;
-
-	switch (c->at) {
-	case CANCEL_NEW:
-		c->at = CANCEL_READING;
-		break;
-	case CANCEL_READING:
-		take_read(c, answer);
-		break;
-	case CANCEL_SEIZING:
-	case CANCEL_FLAGGING:
-		take_written(c, answer);
-		break;
-	case CANCEL_LOOKING_UP:
-		take_looked_up(c, answer);
-		break;
-	case CANCEL_RELEASING: /* whatever came of it: somebody has ended the load */
-		lost(c);
-		break;
-	case CANCEL_DONE:
-		ASSERT(!"a task that is done takes no answer");
-	}
+	(void)answer;
+	lost(c);
 }
 
-static void ask(const struct task *task, struct ask *ask)
+static void build_read(const struct batch_cancel *c, struct unit *unit)
 {
-	const struct batch_cancel *c = (const struct batch_cancel *)task;
-
-	ask->kind = ASK_COMMIT;
-	switch (c->at) {
-	case CANCEL_DONE:
-		ask->kind = ASK_DONE;
-		ask->code = c->code;
-		return;
-	case CANCEL_SEIZING:
-		unit_init(ask->unit, c->stamp.op);
-		batch_seize(ask->unit, &c->stamp, &c->row, BATCH_CANCELLING, c->hold.lease_ms);
-		break;
-	case CANCEL_FLAGGING:
-		unit_init(ask->unit, c->stamp.op);
-		batch_request_cancel(ask->unit, &c->stamp, &c->row);
-		break;
-	case CANCEL_RELEASING:
-		unit_init(ask->unit, c->stamp.op);
-		batch_load_lost(ask->unit, &c->stamp, &c->row);
-		break;
-	case CANCEL_LOOKING_UP:
-		unit_init(ask->unit, c->stamp.op);
-		subject_look_up(ask->unit, c->subject, c->stamp.op);
-		break;
-	default:
-		unit_init(ask->unit, /* op= */ 0);
-		if (c->in_doubt) /* a flag whose answer was lost has landed by the time that this is answered, or never will */
-			unit_touch(ask->unit, c->subject);
-		batch_read(ask->unit, c->workspace, c->subject);
-	}
+	unit->op = 0;    /* that of a flag tells of the flag alone */
+	if (c->in_doubt) /* one whose answer was lost has landed by the time that this is answered, or never will */
+		unit_touch(unit, c->subject);
+	batch_read(unit, c->workspace, c->subject);
 }
 
-static const char *where(const struct task *task)
+static void build_seize(const struct batch_cancel *c, struct unit *unit)
 {
-	static const char *const names[] = {"new",
-					    "reading the batch",
-					    "seizing it",
-					    "looking up its move",
-					    "setting the flag",
-					    "ending a lost load",
-					    "done"};
-
-	return names[((const struct batch_cancel *)task)->at];
+	batch_seize(unit, &c->stamp, &c->row, BATCH_CANCELLING, c->hold.lease_ms);
 }
+
+static void build_look_up(const struct batch_cancel *c, struct unit *unit)
+{
+	subject_look_up(unit, c->subject, c->stamp.op);
+}
+
+static void build_flag(const struct batch_cancel *c, struct unit *unit)
+{
+	batch_request_cancel(unit, &c->stamp, &c->row);
+}
+
+static void build_release(const struct batch_cancel *c, struct unit *unit)
+{
+	batch_load_lost(unit, &c->stamp, &c->row);
+}
+
+static const TASK_STATES(struct batch_cancel) cancel_states[] = {
+	[CANCEL_NEW] = {"new", .then = CANCEL_READING},
+	[CANCEL_READING] = {"reading the batch", take_read, build_read},
+	[CANCEL_SEIZING] = {"seizing it", take_written, build_seize},
+	[CANCEL_LOOKING_UP] = {"looking up its move", take_looked_up, build_look_up},
+	[CANCEL_FLAGGING] = {"setting the flag", take_written, build_flag},
+	[CANCEL_RELEASING] = {"ending a lost load", take_released, build_release},
+	[CANCEL_DONE] = {"done"},
+};
 
 /* Before it reads, nothing counts of what it has read before; when it asked, only for the lease of what it seizes. */
 static void forget(void *copy)
 {
 	struct batch_cancel *c = copy;
 
-	if (c->at == CANCEL_NEW || c->at == CANCEL_READING) {
+	if (c->task.at == CANCEL_NEW || c->task.at == CANCEL_READING) {
 		c->row = (struct batch_row){0};
 		c->stamp = (struct stamp){0};
 	}
-	if (c->at != CANCEL_SEIZING && c->at != CANCEL_LOOKING_UP)
+	if (c->task.at != CANCEL_SEIZING && c->task.at != CANCEL_LOOKING_UP)
 		c->asked.ns = 0;
 }
 
 /* clang-format off */
-static const struct task_shape shape = SHAPE(struct batch_cancel, forget,
+static const struct task_shape cancel_shape = SHAPE(struct batch_cancel, forget,
 	PART(SLICE, struct batch_cancel, workspace),
 	PART_WITH(INNER, struct batch_cancel, hold, &batch_hold_shape),
 	PART_WITH(INNER, struct batch_cancel, row, &batch_row_shape),
 	PART_WITH(INNER, struct batch_cancel, stamp, &stamp_noted_shape));
 /* clang-format on */
 
-static const struct task_kind kind = {
-	.name = "batch cancel",
-	.size = sizeof(struct batch_cancel),
-	.take = take,
-	.ask = ask,
-	.where = where,
-	.shape = &shape,
-};
+TASK_KIND(cancel_kind, "batch cancel", struct batch_cancel, cancel_states,
+	  .op = offsetof(struct batch_cancel, stamp.op), .shape = &cancel_shape);
 
 void batch_cancel_init(struct batch_cancel *cancel, struct slice workspace, int64_t subject,
 		       const struct batch_policy *policy, struct arena *arena)
 {
 	*cancel = (struct batch_cancel){.workspace = workspace, .subject = subject, .policy = policy, .arena = arena};
-	task_init(&cancel->task, &kind, /* topic= */ 0);
+	task_init(&cancel->task, &cancel_kind, /* topic= */ 0);
 }

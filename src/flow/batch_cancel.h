@@ -27,20 +27,10 @@ struct batch_cancel {
 	struct batch_hold hold; /* seized */
 	struct batch_row row;   /* as it was read last */
 	/* private */
-	enum {
-		CANCEL_NEW,
-		CANCEL_READING,
-		CANCEL_SEIZING,
-		CANCEL_LOOKING_UP,
-		CANCEL_FLAGGING,
-		CANCEL_RELEASING,
-		CANCEL_DONE
-	} at;
 	unsigned losses;
 	bool in_doubt; /* a unit of it may have landed */
 	struct stamp stamp;
 	struct mono_time asked;
-	enum hx_code code;
 };
 
 /* HX_CONFIG_ERROR: this node does not know the definition (yet). */

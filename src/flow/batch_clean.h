@@ -25,11 +25,9 @@ struct batch_clean {
 	struct slice why;      /* of the last that failed; .p NULL: the store, or the lease */
 	int64_t not_before_ms; /* the longest time for which one of those that failed does not want to be asked */
 	/* private */
-	enum { CLEAN_NEW, CLEAN_READING, CLEAN_ACTING, CLEAN_DONE } at;
 	size_t items_n, next;
 	struct batch_call_item items[CLEAN_SLICE];
 	struct slice key, body;
-	enum hx_code code;
 };
 
 /* The definition has a cleanup_action. */

@@ -10,6 +10,7 @@
 #include "flow/shapes.h"
 #include "flow/what_next.h"
 #include "task/pulse.h"
+#include "task/states.h"
 
 #define ERROR_BYTES_MAX 500
 
@@ -18,32 +19,31 @@ static const struct batch_definition *definition_of(const struct batch_hand *h)
 	return h->hold.machine->definition;
 }
 
-static void end(struct batch_hand *h, enum hand_came_to came_to, enum hx_code code)
+static void end_hand(struct batch_hand *h, enum hand_came_to came_to, enum hx_code code)
 {
 	h->came_to = came_to;
-	h->code = code;
-	h->at = HAND_DONE;
+	task_end(&h->task, code);
 }
 
 static void ask_with_new_op(struct batch_hand *h, const struct answer *answer, enum batch_hand_at at)
 {
 	h->stamp = flow_stamp(answer);
 	h->asked = answer->mono;
-	h->at = at;
+	task_go(&h->task, at);
 }
 
 /* The store cannot be asked now. What is known is not given up for that: the guards make every later try safe. */
 static void rest_a_moment(struct batch_hand *h, const struct answer *answer)
 {
 	if (h->gives_up_at.ns && answer->mono.ns >= h->gives_up_at.ns) {
-		end(h, HAND_FAILED, HX_STORE_UNAVAILABLE);
+		end_hand(h, HAND_FAILED, HX_STORE_UNAVAILABLE);
 		return;
 	}
 	if (!h->gives_up_at.ns)
 		h->gives_up_at = mono_add_ms(answer->mono, HAND_PATIENCE_MS);
 	h->rests_until = mono_add_ms(answer->mono, HAND_REST_MS);
-	h->rests_from = h->at;
-	h->at = HAND_RESTING;
+	h->rests_from = h->task.at;
+	task_go(&h->task, HAND_RESTING);
 }
 
 /* ---- how an item ends ---- */
@@ -106,11 +106,6 @@ static void not_begun(struct batch_hand *h, const struct answer *answer)
 				    .error = slice_str("its holder lost the batch before it could be begun")});
 }
 
-static struct lease lease_of(const struct batch_hand *h)
-{
-	return (struct lease){h->hold.subject, h->hold.fence, h->hold.lease_ms, h->hold.since};
-}
-
 static void probe(struct batch_hand *h, const struct answer *answer)
 {
 	struct slice key = batch_item_key(h->hold.subject, h->n, /* suffix= */ NULL, 0, h->arena);
@@ -118,13 +113,13 @@ static void probe(struct batch_hand *h, const struct answer *answer)
 	h->key = call_key_to_ask(key, CALL_PROBE, answer->id, h->arena);
 	h->body = batch_call_body(&h->hold, "probe",
 				  &(struct batch_call_item){.n = h->n, .input = h->input, .about = key}, h->arena);
-	h->at = HAND_PROBING;
+	task_go(&h->task, HAND_PROBING);
 }
 
 /* After a call that was heard out nothing else is begun: whoever takes over asks. */
 static void begin_probe(struct batch_hand *h, const struct answer *answer)
 {
-	struct lease lease = lease_of(h);
+	struct lease lease = batch_lease(&h->hold);
 
 	if (lease_is_trusted(&lease, answer->mono))
 		probe(h, answer);
@@ -209,7 +204,7 @@ static void call(struct batch_hand *h, const struct answer *answer)
 		heard(h, answer, HEARD_REFUSED, slice_str("there was no room for its texts"));
 		return;
 	}
-	h->at = HAND_ACTING;
+	task_go(&h->task, HAND_ACTING);
 }
 
 /* A holder that was lost has used up no attempt: of those there is a bound of their own. */
@@ -225,7 +220,7 @@ static enum next_what next_after_loss(const struct batch_hand *h)
 static void begin(struct batch_hand *h, const struct answer *answer, const struct db_rows *rows)
 {
 	enum next_what next = h->doubt ? next_after_loss(h) : NEXT_AGAIN;
-	struct lease lease = lease_of(h);
+	struct lease lease = batch_lease(&h->hold);
 	bool may = true;
 
 	may &= lease_is_trusted(&lease, answer->mono); /* mutant: hand-on-lapsed-lease */
@@ -259,6 +254,11 @@ static void take_item(struct batch_hand *h, const struct answer *answer, const s
 	begin(h, answer, rows);
 }
 
+static void take_first(struct batch_hand *h, const struct answer *answer)
+{
+	ask_with_new_op(h, answer, HAND_STARTING);
+}
+
 static void take_started(struct batch_hand *h, const struct answer *answer)
 {
 	const struct unit_result *result = answer->result;
@@ -269,16 +269,16 @@ static void take_started(struct batch_hand *h, const struct answer *answer)
 		take_item(h, answer, &result->rows[1]);
 		break;
 	case UNIT_LOST:
-		end(h, result->line == 0 ? HAND_FAILED : HAND_NO_MORE, result->line == 0 ? HX_STALE_FENCE : HX_OK);
+		end_hand(h, result->line == 0 ? HAND_FAILED : HAND_NO_MORE, result->line == 0 ? HX_STALE_FENCE : HX_OK);
 		break;
 	case UNIT_REFUSED:
-		end(h, HAND_SHORT, HX_OK);
+		end_hand(h, HAND_SHORT, HX_OK);
 		break;
 	case UNIT_FAILED:
-		end(h, HAND_FAILED, flow_failure(result));
+		end_hand(h, HAND_FAILED, flow_failure(result));
 		break;
 	case UNIT_UNKNOWN:
-		h->at = HAND_LOOKING_UP;
+		task_go(&h->task, HAND_LOOKING_UP);
 		break;
 	}
 }
@@ -332,7 +332,7 @@ static void take_probed(struct batch_hand *h, const struct answer *answer)
 
 static void go_on(struct batch_hand *h)
 {
-	end(h, h->overrun ? HAND_FAILED : HAND_GO_ON, h->overrun ? HX_STALE_FENCE : HX_OK);
+	end_hand(h, h->overrun ? HAND_FAILED : HAND_GO_ON, h->overrun ? HX_STALE_FENCE : HX_OK);
 }
 
 /* It was cancelled, or given back, before we could say that it was done. */
@@ -351,11 +351,11 @@ static void take_lost(struct batch_hand *h, const struct answer *answer)
 {
 	if (strcmp(h->end.status, ITEM_SUCCEEDED) != 0)
 		go_on(h);
-	else if (h->at == HAND_ENDING)
+	else if (h->task.at == HAND_ENDING)
 		ask_with_new_op(h, answer, HAND_SETTLING); /* mutant: known-success-forgotten -> go_on(h); */
-	else if (h->at == HAND_SETTLING)
+	else if (h->task.at == HAND_SETTLING)
 		record_late(h, answer); /* mutant: late-success-forgotten -> go_on(h); */
-	else if (h->at == HAND_RECORDING)
+	else if (h->task.at == HAND_RECORDING)
 		ask_with_new_op(h, answer, HAND_DOUBTING);
 	else
 		go_on(h);
@@ -365,7 +365,7 @@ static void take_ended(struct batch_hand *h, const struct answer *answer)
 {
 	switch (answer->result->verdict) {
 	case UNIT_WON:
-		h->late = h->at == HAND_RECORDING;
+		h->late = h->task.at == HAND_RECORDING;
 		go_on(h);
 		break;
 	case UNIT_LOST:
@@ -381,70 +381,48 @@ static void take_ended(struct batch_hand *h, const struct answer *answer)
 	}
 }
 
-static void take(struct task *task, const struct answer *answer)
+static void take_rested(struct batch_hand *h, const struct answer *answer)
 {
-	struct batch_hand *h = (struct batch_hand *)task;
-
-	switch (h->at) {
-	case HAND_NEW:
-		ask_with_new_op(h, answer, HAND_STARTING);
-		break;
-	case HAND_STARTING:
-		take_started(h, answer);
-		break;
-	case HAND_LOOKING_UP:
-		take_looked_up(h, answer);
-		break;
-	case HAND_ACTING:
-		take_acted(h, answer);
-		break;
-	case HAND_PROBING:
-		take_probed(h, answer);
-		break;
-	case HAND_ENDING:
-	case HAND_SETTLING:
-	case HAND_RECORDING:
-	case HAND_DOUBTING:
-		take_ended(h, answer);
-		break;
-	case HAND_RESTING:
-		h->at = h->rests_from;
-		break;
-	case HAND_DONE:
-		ASSERT(!"a task that is done takes no answer");
-	}
+	(void)answer;
+	task_go(&h->task, h->rests_from);
 }
 
 /* ---- asking ---- */
 
-static void ask_unit(const struct batch_hand *h, struct unit *unit)
+static void build_start(const struct batch_hand *h, struct unit *unit)
 {
-	unit_init(unit, h->stamp.op);
-	switch (h->at) {
-	case HAND_STARTING:
-		item_start(unit, &h->stamp, &h->hold);
-		break;
-	case HAND_LOOKING_UP:
-		item_look_up_start(unit, &h->hold, h->stamp.op);
-		break;
-	case HAND_ENDING:
-		item_end(unit, &h->stamp, &h->hold, &h->end);
-		break;
-	case HAND_SETTLING:
-		item_settle(unit, &h->stamp, &h->hold, h->n, h->attempt, h->end.output);
-		break;
-	case HAND_DOUBTING:
-		item_doubt(unit, &h->stamp, &h->hold, &h->end);
-		break;
-	default:
-		item_late(unit, &h->stamp, &h->hold, &h->end, h->job_id, h->job_key, h->payload);
-	}
+	item_start(unit, &h->stamp, &h->hold);
+}
+
+static void build_look_up(const struct batch_hand *h, struct unit *unit)
+{
+	item_look_up_start(unit, &h->hold, h->stamp.op);
+}
+
+static void build_end(const struct batch_hand *h, struct unit *unit)
+{
+	item_end(unit, &h->stamp, &h->hold, &h->end);
+}
+
+static void build_settle(const struct batch_hand *h, struct unit *unit)
+{
+	item_settle(unit, &h->stamp, &h->hold, h->n, h->attempt, h->end.output);
+}
+
+static void build_record(const struct batch_hand *h, struct unit *unit)
+{
+	item_late(unit, &h->stamp, &h->hold, &h->end, h->job_id, h->job_key, h->payload);
+}
+
+static void build_doubt(const struct batch_hand *h, struct unit *unit)
+{
+	item_doubt(unit, &h->stamp, &h->hold, &h->end);
 }
 
 static struct act_call call_of(const struct batch_hand *h)
 {
 	const struct batch_definition *definition = definition_of(h);
-	bool probing = h->at == HAND_PROBING;
+	bool probing = h->task.at == HAND_PROBING;
 
 	return (struct act_call){
 		.action = probing ? definition->item_action->probe : definition->item_action,
@@ -455,62 +433,33 @@ static struct act_call call_of(const struct batch_hand *h)
 		.unknown_on_5xx = definition->unknown_on_5xx,
 		.in_doubt = h->doubt,
 		.timeout_ms = probing ? 0 : definition->timeout_ms,
-		.lease = lease_of(h),
+		.lease = batch_lease(&h->hold),
 		.hear_out = !probing,
 	};
 }
 
-static void ask(const struct task *task, struct ask *ask)
-{
-	const struct batch_hand *h = (const struct batch_hand *)task;
-
-	switch (h->at) {
-	case HAND_DONE:
-		ask->kind = ASK_DONE;
-		ask->code = h->code;
-		break;
-	case HAND_RESTING:
-		ask->kind = ASK_SLEEP;
-		ask->until = h->rests_until;
-		break;
-	case HAND_ACTING:
-	case HAND_PROBING:
-		ask->kind = ASK_ACT;
-		ask->act = call_of(h);
-		break;
-	default:
-		ask->kind = ASK_COMMIT;
-		ask_unit(h, ask->unit);
-	}
-}
-
-static const char *where(const struct task *task)
-{
-	static const char *const names[] = {
-		"new",
-		"starting an item",
-		"looking up its start",
-		"at an item",
-		"probing",
-		"ending an item",
-		"settling an item",
-		"recording a late success",
-		"telling the next to ask first",
-		"resting",
-		"done",
-	};
-
-	return names[((const struct batch_hand *)task)->at];
-}
+static const TASK_STATES(struct batch_hand) hand_states[] = {
+	[HAND_NEW] = {"new", take_first},
+	[HAND_STARTING] = {"starting an item", take_started, build_start},
+	[HAND_LOOKING_UP] = {"looking up its start", take_looked_up, build_look_up},
+	[HAND_ACTING] = {"at an item", take_acted, .act = call_of},
+	[HAND_PROBING] = {"probing", take_probed, .act = call_of},
+	[HAND_ENDING] = {"ending an item", take_ended, build_end},
+	[HAND_SETTLING] = {"settling an item", take_ended, build_settle},
+	[HAND_RECORDING] = {"recording a late success", take_ended, build_record},
+	[HAND_DOUBTING] = {"telling the next to ask first", take_ended, build_doubt},
+	[HAND_RESTING] = {"resting", take_rested, .until = offsetof(struct batch_hand, rests_until)},
+	[HAND_DONE] = {"done"},
+};
 
 /* When it asked counts for the lease that a start renews, and until when it rests while it does. */
 static void forget(void *copy)
 {
 	struct batch_hand *h = copy;
 
-	if (h->at != HAND_STARTING && h->at != HAND_LOOKING_UP && h->rests_from != HAND_LOOKING_UP)
+	if (h->task.at != HAND_STARTING && h->task.at != HAND_LOOKING_UP && h->rests_from != HAND_LOOKING_UP)
 		h->asked.ns = 0;
-	if (h->at != HAND_RESTING)
+	if (h->task.at != HAND_RESTING)
 		h->rests_until.ns = 0;
 	h->end.rest_ms = shape_rest(h->end.rest_ms);
 }
@@ -520,7 +469,7 @@ static const struct task_shape end_shape = SHAPE(struct item_end, NULL,
 	PART(TEXT, struct item_end, status),
 	PART(SLICE, struct item_end, output, error));
 
-static const struct task_shape shape = SHAPE(struct batch_hand, forget,
+static const struct task_shape hand_shape = SHAPE(struct batch_hand, forget,
 	PART_WITH(INNER, struct batch_hand, hold, &batch_hold_shape),
 	PART(SLICE, struct batch_hand, input), PART(KEY, struct batch_hand, key), PART(SLICE, struct batch_hand, body),
 	PART_WITH(INNER, struct batch_hand, end, &end_shape),
@@ -529,17 +478,11 @@ static const struct task_shape shape = SHAPE(struct batch_hand, forget,
 	PART_WITH(INNER, struct batch_hand, stamp, &stamp_noted_shape));
 /* clang-format on */
 
-static const struct task_kind kind = {
-	.name = "batch item",
-	.size = sizeof(struct batch_hand),
-	.take = take,
-	.ask = ask,
-	.where = where,
-	.shape = &shape,
-};
+TASK_KIND(hand_kind, "batch item", struct batch_hand, hand_states, .op = offsetof(struct batch_hand, stamp.op),
+	  .shape = &hand_shape);
 
 void batch_hand_init(struct batch_hand *hand, const struct batch_hold *hold, struct arena *arena)
 {
 	*hand = (struct batch_hand){.hold = *hold, .arena = arena};
-	task_init(&hand->task, &kind, /* topic= */ 0);
+	task_init(&hand->task, &hand_kind, /* topic= */ 0);
 }

@@ -62,7 +62,7 @@ struct batch_hand {
 	bool late;    /* a success came after its item was cancelled */
 	bool unknown; /* an item was left for a person */
 	/* private */
-	enum batch_hand_at at, rests_from;
+	enum batch_hand_at rests_from;
 	int64_t n, attempt, failures, unsettled_since;
 	bool doubt, doubted, overrun; /* doubted: it was in doubt once, whatever a probe said then */
 	struct slice input, key, body;
@@ -72,7 +72,6 @@ struct batch_hand {
 	struct mono_time gives_up_at, rests_until;
 	struct stamp stamp;
 	struct mono_time asked;
-	enum hx_code code;
 };
 
 void batch_hand_init(struct batch_hand *hand, const struct batch_hold *hold, struct arena *arena);

@@ -8,6 +8,7 @@
 #include "flow/backoff.h"
 #include "flow/shapes.h"
 #include "task/pulse.h"
+#include "task/states.h"
 
 #define ERROR_BYTES_MAX 500
 
@@ -22,18 +23,17 @@ static bool is(const struct batch_lead *l, const char *status)
 	return strcmp(l->row.status, status) == 0;
 }
 
-static void end(struct batch_lead *l, enum lead_next next, enum hx_code code)
+static void end_lead(struct batch_lead *l, enum lead_next next, enum hx_code code)
 {
 	l->next = next;
-	l->code = code;
-	l->at = LEAD_DONE;
+	task_end(&l->task, code);
 }
 
 static void ask_with_new_op(struct batch_lead *l, const struct answer *answer, enum batch_lead_at at)
 {
 	l->stamp = flow_stamp(answer);
 	l->asked = answer->mono;
-	l->at = at;
+	task_go(&l->task, at);
 }
 
 /* ---- deciding ---- */
@@ -66,7 +66,7 @@ static void write_end(struct batch_lead *l, const struct answer *answer, const c
 		l->job_ids[i] = answer->more_ids[i];
 	}
 	if (l->arena->failed)
-		end(l, LEAD_OVER, HX_TOO_LARGE);
+		end_lead(l, LEAD_OVER, HX_TOO_LARGE);
 	else
 		ask_with_new_op(l, answer, LEAD_ENDING);
 }
@@ -74,7 +74,7 @@ static void write_end(struct batch_lead *l, const struct answer *answer, const c
 static void read_doubtful(struct batch_lead *l)
 {
 	l->doubtful_n = l->doubtful_next = 0;
-	l->at = LEAD_READING_DOUBTFUL;
+	task_go(&l->task, LEAD_READING_DOUBTFUL);
 }
 
 static void flip_next_slice(struct batch_lead *l, const struct answer *answer)
@@ -101,7 +101,7 @@ static void tear_down(struct batch_lead *l, const struct answer *answer)
 		let_go(l, answer, BATCH_REST_MS, /* why= */ slice_of(NULL, 0));
 	} else if (has_cleanup && !l->seen.cleaned) { /* mutant: terminal-first -> } else if (false) { */
 		l->seen.late = l->row.late;
-		end(l, LEAD_CLEAN, HX_OK);
+		end_lead(l, LEAD_CLEAN, HX_OK);
 	} else if (has_cleanup && l->seen.late != l->row.late) {
 		let_go(l, answer, /* rest_ms= */ 1,
 		       /* why= */ slice_of(NULL, 0)); /* another pass, with keys of its own */
@@ -137,7 +137,7 @@ static bool is_to_be_seized(const struct batch_lead *l)
 static void leave(struct batch_lead *l)
 {
 	l->missing_workflow = l->row.workflow;
-	end(l, LEAD_OVER, HX_CONFIG_ERROR);
+	end_lead(l, LEAD_OVER, HX_CONFIG_ERROR);
 }
 
 const struct action *batch_row_absent(const struct batch_row *row)
@@ -161,9 +161,9 @@ static void decide(struct batch_lead *l, const struct answer *answer)
 	else if (l->holding && l->seen.worked)
 		close(l, answer);
 	else if (l->holding)
-		end(l, LEAD_WORK, HX_OK);
+		end_lead(l, LEAD_WORK, HX_OK);
 	else if (!is_to_be_seized(l))
-		end(l, LEAD_OVER, l->row.owned ? HX_CLAIM_FAILED : HX_OK);
+		end_lead(l, LEAD_OVER, l->row.owned ? HX_CLAIM_FAILED : HX_OK);
 	else if (!is(l, BATCH_LOADING) && is_left(l)) /* mutant: left-batch-taken -> else if (0) */
 		leave(l);
 	else
@@ -178,19 +178,19 @@ static void take_read(struct batch_lead *l, const struct answer *answer)
 	int64_t fence = l->hold.fence;
 
 	if (answer->result->verdict != UNIT_WON) {
-		end(l, LEAD_OVER, HX_STORE_UNAVAILABLE); /* the claim ends by its time, if it is ours */
+		end_lead(l, LEAD_OVER, HX_STORE_UNAVAILABLE); /* the claim ends by its time, if it is ours */
 		return;
 	}
 	if (rows->n == 0) {
-		end(l, LEAD_OVER, HX_NOT_FOUND);
+		end_lead(l, LEAD_OVER, HX_NOT_FOUND);
 		return;
 	}
 	batch_row_take(rows, 0, l->policy, l->arena, &l->row);
 	if (l->arena->failed) {
-		end(l, LEAD_OVER, HX_TOO_LARGE);
+		end_lead(l, LEAD_OVER, HX_TOO_LARGE);
 	} else if (l->holding && (!l->row.owned || l->row.fence != fence)) {
 		l->fenced = true;
-		end(l, LEAD_OVER, HX_STALE_FENCE);
+		end_lead(l, LEAD_OVER, HX_STALE_FENCE);
 	} else if (!l->row.machine && !is(l, BATCH_LOADING)) {
 		leave(l);
 	} else {
@@ -231,10 +231,10 @@ static void won(struct batch_lead *l, const struct answer *answer, enum batch_le
 		break;
 	case LEAD_ENDING:
 		l->row.status = l->end_as;
-		end(l, LEAD_OVER, HX_OK);
+		end_lead(l, LEAD_OVER, HX_OK);
 		break;
 	default:
-		end(l, LEAD_OVER, HX_OK);
+		end_lead(l, LEAD_OVER, HX_OK);
 	}
 }
 
@@ -242,9 +242,9 @@ static void won(struct batch_lead *l, const struct answer *answer, enum batch_le
 static void lost(struct batch_lead *l)
 {
 	if (l->losses++ < LEAD_LOSSES_MAX)
-		l->at = LEAD_READING;
+		task_go(&l->task, LEAD_READING);
 	else
-		end(l, LEAD_OVER, HX_CLAIM_FAILED);
+		end_lead(l, LEAD_OVER, HX_CLAIM_FAILED);
 }
 
 static void take_moved(struct batch_lead *l, const struct answer *answer)
@@ -252,51 +252,46 @@ static void take_moved(struct batch_lead *l, const struct answer *answer)
 	switch (answer->result->verdict) {
 	case UNIT_WON:
 		l->asked = answer->sent;
-		won(l, answer, l->at, &answer->result->rows[0]);
+		won(l, answer, l->task.at, &answer->result->rows[0]);
 		break;
 	case UNIT_LOST:
 		lost(l);
 		break;
 	case UNIT_UNKNOWN:
-		l->looks_up = l->at;
-		l->at = LEAD_LOOKING_UP;
+		l->looks_up = l->task.at;
+		task_go(&l->task, LEAD_LOOKING_UP);
 		break;
 	default:
-		end(l, LEAD_OVER, flow_failure(answer->result));
+		end_lead(l, LEAD_OVER, flow_failure(answer->result));
 	}
 }
 
 static void take_looked_up(struct batch_lead *l, const struct answer *answer)
 {
 	if (answer->result->verdict != UNIT_WON)
-		end(l, LEAD_OVER, HX_STORE_UNAVAILABLE);
+		end_lead(l, LEAD_OVER, HX_STORE_UNAVAILABLE);
 	else if (answer->result->rows[0].n)
 		won(l, answer, l->looks_up, &answer->result->rows[0]);
 	else
 		lost(l);
 }
 
-static struct lease lease_of(const struct batch_lead *l)
-{
-	return (struct lease){l->hold.subject, l->hold.fence, l->hold.lease_ms, l->hold.since};
-}
-
 static void void_next(struct batch_lead *l, const struct answer *answer)
 {
-	struct lease lease = lease_of(l);
+	struct lease lease = batch_lease(&l->hold);
 	struct batch_call_item *item = &l->doubtful[l->doubtful_next];
 
 	if (!lease_is_trusted(&lease, answer->mono)) {
-		end(l, LEAD_OVER, HX_STORE_UNAVAILABLE);
+		end_lead(l, LEAD_OVER, HX_STORE_UNAVAILABLE);
 		return;
 	}
 	item->about = batch_item_key(l->hold.subject, item->n, /* suffix= */ NULL, 0, l->arena);
 	l->key = batch_item_key(l->hold.subject, item->n, "void", l->hold.fence_floor + l->hold.fence, l->arena);
 	l->body = batch_call_body(&l->hold, "void", item, l->arena);
 	if (l->arena->failed)
-		end(l, LEAD_OVER, HX_TOO_LARGE);
+		end_lead(l, LEAD_OVER, HX_TOO_LARGE);
 	else
-		l->at = LEAD_VOIDING;
+		task_go(&l->task, LEAD_VOIDING);
 }
 
 /*
@@ -308,7 +303,7 @@ static void take_doubtful(struct batch_lead *l, const struct answer *answer)
 	const struct db_rows *rows = &answer->result->rows[0];
 
 	if (answer->result->verdict != UNIT_WON) {
-		end(l, LEAD_OVER, HX_STORE_UNAVAILABLE);
+		end_lead(l, LEAD_OVER, HX_STORE_UNAVAILABLE);
 		return;
 	}
 	if (rows->n == 0) {
@@ -334,7 +329,7 @@ static void take_doubtful(struct batch_lead *l, const struct answer *answer)
 static void take_voided(struct batch_lead *l, const struct answer *answer)
 {
 	if (answer->outcome == ACT_CLAIM_LOST) {
-		end(l, LEAD_OVER, HX_STALE_FENCE);
+		end_lead(l, LEAD_OVER, HX_STALE_FENCE);
 		return;
 	}
 	l->hold.since = answer->lease_since;
@@ -355,9 +350,9 @@ static void take_flipped(struct batch_lead *l, const struct answer *answer)
 		l->row.flipped_to = l->flip_to;
 		l->hold.since = answer->sent;
 		if (l->doubtful_n)
-			end(l, LEAD_AGAIN, HX_OK);
+			end_lead(l, LEAD_AGAIN, HX_OK);
 		else if (l->row.flipped_to == l->row.total)
-			l->at = LEAD_READING; /* the totals, as they are now */
+			task_go(&l->task, LEAD_READING); /* the totals, as they are now */
 		else
 			tear_down(l, answer);
 		break;
@@ -366,152 +361,111 @@ static void take_flipped(struct batch_lead *l, const struct answer *answer)
 		lost(l);
 		break;
 	default:
-		end(l, LEAD_OVER, flow_failure(answer->result));
-	}
-}
-
-static void take(struct task *task, const struct answer *answer)
-{
-	struct batch_lead *l = (struct batch_lead *)task;
-
-	switch (l->at) {
-	case LEAD_NEW:
-		l->at = LEAD_READING;
-		break;
-	case LEAD_READING:
-		take_read(l, answer);
-		break;
-	case LEAD_READING_DOUBTFUL:
-		take_doubtful(l, answer);
-		break;
-	case LEAD_VOIDING:
-		take_voided(l, answer);
-		break;
-	case LEAD_FLIPPING:
-		take_flipped(l, answer);
-		break;
-	case LEAD_LOOKING_UP:
-		take_looked_up(l, answer);
-		break;
-	case LEAD_SEIZING:
-	case LEAD_RELEASING:
-	case LEAD_TURNING:
-	case LEAD_STOPPING_SHORT:
-	case LEAD_LETTING_GO:
-	case LEAD_ENDING:
-		take_moved(l, answer);
-		break;
-	case LEAD_DONE:
-		ASSERT(!"a task that is done takes no answer");
+		end_lead(l, LEAD_OVER, flow_failure(answer->result));
 	}
 }
 
 /* ---- asking ---- */
 
-static void ask_unit(const struct batch_lead *l, struct unit *unit)
+static void build_read(const struct batch_lead *l, struct unit *unit)
 {
-	unit_init(unit, l->stamp.op);
-	switch (l->at) {
-	case LEAD_READING:
-		if (l->holding) /* a flip whose answer was lost has ended before this is answered */
-			unit_touch(unit, l->subject);
-		batch_read(unit, /* workspace= */ slice_str(""), l->subject);
-		break;
-	case LEAD_SEIZING:
-		batch_seize(unit, &l->stamp, &l->row, seized_into(l), l->hold.lease_ms);
-		break;
-	case LEAD_RELEASING:
-		batch_load_lost(unit, &l->stamp, &l->row);
-		break;
-	case LEAD_TURNING:
-		batch_begin_teardown(unit, &l->stamp, &l->hold);
-		break;
-	case LEAD_READING_DOUBTFUL:
-		item_read_doubtful(unit, l->subject, l->row.flipped_to, l->flip_to, LEAD_DOUBTFUL_MAX);
-		break;
-	case LEAD_FLIPPING:
-		item_flip(unit, &l->stamp, &l->hold, l->row.flipped_to, l->flip_to);
-		break;
-	case LEAD_STOPPING_SHORT:
-		batch_stop_short(unit, &l->stamp, &l->hold);
-		break;
-	case LEAD_LETTING_GO:
-		batch_let_go(unit, &l->stamp, &l->hold, l->row.status, l->rest_ms, l->failed_cleanup, l->why);
-		break;
-	case LEAD_ENDING:
-		batch_end(unit, &l->stamp, &l->hold, l->end_as, &l->row, l->job_ids, l->job_keys, l->payload);
-		break;
-	default:
-		subject_look_up(unit, l->subject, l->stamp.op);
-	}
+	if (l->holding) /* a flip whose answer was lost has ended before this is answered */
+		unit_touch(unit, l->subject);
+	batch_read(unit, /* workspace= */ slice_str(""), l->subject);
 }
 
-static void ask(const struct task *task, struct ask *ask)
+static void build_seize(const struct batch_lead *l, struct unit *unit)
 {
-	const struct batch_lead *l = (const struct batch_lead *)task;
-
-	switch (l->at) {
-	case LEAD_DONE:
-		ask->kind = ASK_DONE;
-		ask->code = l->code;
-		break;
-	case LEAD_VOIDING:
-		ask->kind = ASK_ACT;
-		ask->act = (struct act_call){
-			.action = l->hold.machine->definition->item_action->void_action,
-			.input = l->body,
-			.key = l->key,
-			.attempt = l->doubtful[l->doubtful_next].attempt,
-			.traceparent = l->hold.trace,
-			.lease = lease_of(l),
-		};
-		break;
-	default:
-		ask->kind = ASK_COMMIT;
-		ask_unit(l, ask->unit);
-	}
+	batch_seize(unit, &l->stamp, &l->row, seized_into(l), l->hold.lease_ms);
 }
 
-static const char *where(const struct task *task)
+static void build_release(const struct batch_lead *l, struct unit *unit)
 {
-	static const char *const names[] = {
-		"new",
-		"reading the batch",
-		"seizing it",
-		"ending a lost load",
-		"turning to the teardown",
-		"reading what is in doubt",
-		"voiding a key",
-		"refunding a slice",
-		"stopping for want of credit",
-		"letting it go",
-		"ending it",
-		"looking up its move",
-		"done",
+	batch_load_lost(unit, &l->stamp, &l->row);
+}
+
+static void build_turn(const struct batch_lead *l, struct unit *unit)
+{
+	batch_begin_teardown(unit, &l->stamp, &l->hold);
+}
+
+static void build_read_doubtful(const struct batch_lead *l, struct unit *unit)
+{
+	item_read_doubtful(unit, l->subject, l->row.flipped_to, l->flip_to, LEAD_DOUBTFUL_MAX);
+}
+
+static struct act_call call_to_void(const struct batch_lead *l)
+{
+	return (struct act_call){
+		.action = l->hold.machine->definition->item_action->void_action,
+		.input = l->body,
+		.key = l->key,
+		.attempt = l->doubtful[l->doubtful_next].attempt,
+		.traceparent = l->hold.trace,
+		.lease = batch_lease(&l->hold),
 	};
-
-	return names[((const struct batch_lead *)task)->at];
 }
+
+static void build_flip(const struct batch_lead *l, struct unit *unit)
+{
+	item_flip(unit, &l->stamp, &l->hold, l->row.flipped_to, l->flip_to);
+}
+
+static void build_stop_short(const struct batch_lead *l, struct unit *unit)
+{
+	batch_stop_short(unit, &l->stamp, &l->hold);
+}
+
+static void build_let_go(const struct batch_lead *l, struct unit *unit)
+{
+	batch_let_go(unit, &l->stamp, &l->hold, l->row.status, l->rest_ms, l->failed_cleanup, l->why);
+}
+
+static void build_end(const struct batch_lead *l, struct unit *unit)
+{
+	batch_end(unit, &l->stamp, &l->hold, l->end_as, &l->row, l->job_ids, l->job_keys, l->payload);
+}
+
+static void build_look_up(const struct batch_lead *l, struct unit *unit)
+{
+	subject_look_up(unit, l->subject, l->stamp.op);
+}
+
+static const TASK_STATES(struct batch_lead) lead_states[] = {
+	[LEAD_NEW] = {"new", .then = LEAD_READING},
+	[LEAD_READING] = {"reading the batch", take_read, build_read},
+	[LEAD_SEIZING] = {"seizing it", take_moved, build_seize},
+	[LEAD_RELEASING] = {"ending a lost load", take_moved, build_release},
+	[LEAD_TURNING] = {"turning to the teardown", take_moved, build_turn},
+	[LEAD_READING_DOUBTFUL] = {"reading what is in doubt", take_doubtful, build_read_doubtful},
+	[LEAD_VOIDING] = {"voiding a key", take_voided, .act = call_to_void},
+	[LEAD_FLIPPING] = {"refunding a slice", take_flipped, build_flip},
+	[LEAD_STOPPING_SHORT] = {"stopping for want of credit", take_moved, build_stop_short},
+	[LEAD_LETTING_GO] = {"letting it go", take_moved, build_let_go},
+	[LEAD_ENDING] = {"ending it", take_moved, build_end},
+	[LEAD_LOOKING_UP] = {"looking up its move", take_looked_up, build_look_up},
+	[LEAD_DONE] = {"done"},
+};
 
 /* Before it reads, nothing counts of what it has read and decided before. What is dealt with is over. */
 static void forget(void *copy)
 {
 	struct batch_lead *l = copy;
-	bool voids = l->at == LEAD_READING_DOUBTFUL || l->at == LEAD_VOIDING;
+	bool voids = l->task.at == LEAD_READING_DOUBTFUL || l->task.at == LEAD_VOIDING;
 
 	l->rest_ms = shape_rest(l->rest_ms);
 	memset(l->doubtful, 0, l->doubtful_next * sizeof *l->doubtful);
-	if (l->at == LEAD_NEW || l->at == LEAD_READING) {
+	if (l->task.at == LEAD_NEW || l->task.at == LEAD_READING) {
 		l->row = (struct batch_row){0};
 		memset(&l->flip_to, 0, offsetof(struct batch_lead, losses) - offsetof(struct batch_lead, flip_to));
 		l->stamp = (struct stamp){0};
 	}
-	if (l->at == LEAD_NEW || l->at == LEAD_READING || voids)
+	if (l->task.at == LEAD_NEW || l->task.at == LEAD_READING || voids)
 		l->asked.ns = 0;
 }
 
 /* clang-format off */
-static const struct task_shape shape = SHAPE(struct batch_lead, forget,
+static const struct task_shape lead_shape = SHAPE(struct batch_lead, forget,
 	PART_WITH(INNER, struct batch_lead, seen, &batch_seen_shape),
 	PART_WITH(INNER, struct batch_lead, hold, &batch_hold_shape),
 	PART_WITH(INNER, struct batch_lead, row, &batch_row_shape),
@@ -525,14 +479,8 @@ static const struct task_shape shape = SHAPE(struct batch_lead, forget,
 	PART_WITH(INNER, struct batch_lead, stamp, &stamp_noted_shape));
 /* clang-format on */
 
-static const struct task_kind kind = {
-	.name = "batch",
-	.size = sizeof(struct batch_lead),
-	.take = take,
-	.ask = ask,
-	.where = where,
-	.shape = &shape,
-};
+TASK_KIND(lead_kind, "batch", struct batch_lead, lead_states, .op = offsetof(struct batch_lead, stamp.op),
+	  .shape = &lead_shape);
 
 void batch_lead_init(struct batch_lead *lead, int64_t subject, const struct batch_policy *policy,
 		     const struct batch_hold *hold, const struct batch_seen *seen, struct arena *arena)
@@ -544,5 +492,5 @@ void batch_lead_init(struct batch_lead *lead, int64_t subject, const struct batc
 	}
 	if (seen)
 		lead->seen = *seen;
-	task_init(&lead->task, &kind, /* topic= */ 0);
+	task_init(&lead->task, &lead_kind, /* topic= */ 0);
 }

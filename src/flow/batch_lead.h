@@ -72,7 +72,7 @@ struct batch_lead {
 	bool fenced;                   /* it was another's by then */
 	struct slice missing_workflow; /* with HX_CONFIG_ERROR: the version is row.definition_version */
 	/* private */
-	enum batch_lead_at at, looks_up;
+	enum batch_lead_at looks_up;
 	bool holding;
 	int64_t flip_to; /* of the slice */
 	size_t doubtful_n, doubtful_next;
@@ -87,7 +87,6 @@ struct batch_lead {
 	unsigned losses;
 	struct stamp stamp;
 	struct mono_time asked;
-	enum hx_code code;
 };
 
 /* What this program has no function for, of all that the batch may come to; NULL: nothing. */

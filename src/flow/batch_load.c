@@ -5,16 +5,17 @@
 
 #include "base/json_string.h"
 #include "flow/answer.h"
+#include "task/states.h"
 
 #define LOSSES_MAX 10
 
+enum { LOAD_NEW, LOAD_READING, LOAD_CLEARING, LOAD_LOADING, LOAD_LOOKING_UP, LOAD_DONE };
 enum { LINE_ACCOUNT, LINE_KEY }; /* of READING, for a new one */
 
-static void end(struct batch_load *l, enum hx_code code, const char *detail)
+static void end_load(struct batch_load *l, enum hx_code code, const char *detail)
 {
-	l->code = code;
 	l->detail = detail;
-	l->at = LOAD_DONE;
+	task_end(&l->task, code);
 }
 
 static bool is_new(const struct batch_load *l)
@@ -65,7 +66,7 @@ static void cut_slice(struct batch_load *l)
 	strbuf_add_char(&rows, ']');
 	l->rows = arena_copy(l->arena, strbuf_slice(&rows));
 	if (rows.failed || l->arena->failed)
-		end(l, HX_TOO_LARGE, "there is no memory for so many items at once");
+		end_load(l, HX_TOO_LARGE, "there is no memory for so many items at once");
 	strbuf_release(&rows);
 }
 
@@ -107,7 +108,7 @@ static void foresee_more(struct batch_load *l)
 static void start_slice(struct batch_load *l, const struct answer *answer)
 {
 	l->stamp = flow_stamp(answer);
-	l->at = LOAD_LOADING;
+	task_go(&l->task, LOAD_LOADING);
 	cut_slice(l);
 	if (is_last(l) && is_new(l))
 		foresee_new(l);
@@ -153,7 +154,7 @@ static void start_more(struct batch_load *l, const struct answer *answer)
 	};
 
 	if (l->was.total + l->rq->items_n > BATCH_ITEMS_MAX)
-		end(l, HX_TOO_LARGE, "a batch has at most 1,000,000 items");
+		end_load(l, HX_TOO_LARGE, "a batch has at most 1,000,000 items");
 	else
 		start_loading(l, answer, &hold, l->was.total);
 }
@@ -161,14 +162,14 @@ static void start_more(struct batch_load *l, const struct answer *answer)
 static void start_clearing(struct batch_load *l, const struct answer *answer)
 {
 	l->stamp = flow_stamp(answer);
-	l->at = LOAD_CLEARING;
+	task_go(&l->task, LOAD_CLEARING);
 }
 
 static void read_again(struct batch_load *l, enum hx_code code)
 {
-	l->at = LOAD_READING;
+	task_go(&l->task, LOAD_READING);
 	if (l->losses++ == LOSSES_MAX)
-		end(l, code, NULL);
+		end_load(l, code, NULL);
 }
 
 /* ---- what was read ---- */
@@ -184,9 +185,9 @@ static void meet_loader(struct batch_load *l, const struct answer *answer)
 	if (l->was.past)
 		start_clearing(l, answer);
 	else if (is_new(l))
-		end(l, HX_IN_FLIGHT, "a batch with this key is being loaded at this moment");
+		end_load(l, HX_IN_FLIGHT, "a batch with this key is being loaded at this moment");
 	else
-		end(l, HX_CLAIM_FAILED, "items are being added to this batch at this moment");
+		end_load(l, HX_CLAIM_FAILED, "items are being added to this batch at this moment");
 }
 
 static void take_found(struct batch_load *l, const struct answer *answer)
@@ -195,12 +196,12 @@ static void take_found(struct batch_load *l, const struct answer *answer)
 		meet_loader(l, answer);
 	} else if (is_new(l)) {
 		l->row = l->was;
-		end(l, l->was.expired ? HX_RUN_EXPIRED : HX_OK,
-		    "the batch has ended long ago, and only its key is kept");
+		end_load(l, l->was.expired ? HX_RUN_EXPIRED : HX_OK,
+			 "the batch has ended long ago, and only its key is kept");
 	} else if (is_at(&l->was, BATCH_PENDING)) {
 		start_more(l, answer);
 	} else {
-		end(l, HX_WRONG_STATUS, "items are added while a batch is held, before it is started");
+		end_load(l, HX_WRONG_STATUS, "items are added while a batch is held, before it is started");
 	}
 }
 
@@ -211,20 +212,20 @@ static void take_read(struct batch_load *l, const struct answer *answer)
 	bool found;
 
 	if (answer->result->verdict != UNIT_WON) {
-		end(l, HX_STORE_UNAVAILABLE, NULL);
+		end_load(l, HX_STORE_UNAVAILABLE, NULL);
 		return;
 	}
 	found = (!is_new(l) || l->rq->key.p) && rows[line].n > 0;
 	if (found)
 		batch_row_take(&rows[line], 0, /* policy= */ NULL, l->arena, &l->was);
 	if (l->arena->failed)
-		end(l, HX_TOO_LARGE, NULL);
+		end_load(l, HX_TOO_LARGE, NULL);
 	else if (found)
 		take_found(l, answer);
 	else if (!is_new(l))
-		end(l, HX_NOT_FOUND, "there is no such batch");
+		end_load(l, HX_NOT_FOUND, "there is no such batch");
 	else if (rows[LINE_ACCOUNT].n == 0)
-		end(l, HX_NOT_FOUND, "there is no such account");
+		end_load(l, HX_NOT_FOUND, "there is no such account");
 	else
 		start_new(l, answer, db_cell(&rows[LINE_ACCOUNT], 0, 0)->i);
 }
@@ -235,9 +236,9 @@ static void take_won(struct batch_load *l, const struct answer *answer)
 {
 	if (is_last(l)) {
 		l->changed = true;
-		end(l, HX_OK, NULL);
+		end_load(l, HX_OK, NULL);
 	} else if (l->rq->until.ns && answer->mono.ns >= l->rq->until.ns) {
-		end(l, HX_STORE_UNAVAILABLE, "the store took longer than a request may; nothing was loaded");
+		end_load(l, HX_STORE_UNAVAILABLE, "the store took longer than a request may; nothing was loaded");
 	} else {
 		l->first = false;
 		l->from = l->to;
@@ -251,16 +252,16 @@ static void take_lost(struct batch_load *l)
 	if (l->first)
 		read_again(l, HX_CONCURRENCY_ERROR);
 	else
-		end(l, HX_STALE_FENCE, "loading took longer than its lease; nothing was loaded");
+		end_load(l, HX_STALE_FENCE, "loading took longer than its lease; nothing was loaded");
 }
 
 /* Items are replaced by themselves. Only what takes the batch, or lets it go, must not be done twice. */
 static void take_unknown(struct batch_load *l)
 {
 	if (l->first || is_last(l))
-		l->at = LOAD_LOOKING_UP;
+		task_go(&l->task, LOAD_LOOKING_UP);
 	else if (l->losses++ == LOSSES_MAX)
-		end(l, HX_STORE_UNAVAILABLE, NULL);
+		end_load(l, HX_STORE_UNAVAILABLE, NULL);
 }
 
 static void take_written(struct batch_load *l, const struct answer *answer)
@@ -276,7 +277,7 @@ static void take_written(struct batch_load *l, const struct answer *answer)
 		take_lost(l);
 		break;
 	case UNIT_FAILED:
-		end(l, flow_failure(answer->result), NULL);
+		end_load(l, flow_failure(answer->result), NULL);
 		break;
 	case UNIT_UNKNOWN:
 		take_unknown(l);
@@ -287,16 +288,16 @@ static void take_written(struct batch_load *l, const struct answer *answer)
 static void take_looked_up(struct batch_load *l, const struct answer *answer)
 {
 	if (answer->result->verdict != UNIT_WON) {
-		end(l, is_last(l) ? HX_OUTCOME_UNKNOWN : HX_STORE_UNAVAILABLE, NULL);
+		end_load(l, is_last(l) ? HX_OUTCOME_UNKNOWN : HX_STORE_UNAVAILABLE, NULL);
 	} else if (answer->result->rows[0].n > 0) {
 		take_won(l, answer);
 	} else if (l->first) {
 		read_again(l, HX_STORE_UNAVAILABLE);
 	} else {
 		l->stamp = flow_stamp(answer);
-		l->at = LOAD_LOADING;
+		task_go(&l->task, LOAD_LOADING);
 		if (l->losses++ == LOSSES_MAX)
-			end(l, HX_STORE_UNAVAILABLE, NULL);
+			end_load(l, HX_STORE_UNAVAILABLE, NULL);
 	}
 }
 
@@ -304,34 +305,9 @@ static void take_looked_up(struct batch_load *l, const struct answer *answer)
 static void take_cleared(struct batch_load *l, const struct answer *answer)
 {
 	if (answer->result->verdict == UNIT_FAILED)
-		end(l, flow_failure(answer->result), NULL);
+		end_load(l, flow_failure(answer->result), NULL);
 	else
 		read_again(l, HX_STORE_UNAVAILABLE);
-}
-
-static void take(struct task *task, const struct answer *answer)
-{
-	struct batch_load *l = (struct batch_load *)task;
-
-	switch (l->at) {
-	case LOAD_NEW:
-		l->at = LOAD_READING;
-		break;
-	case LOAD_READING:
-		take_read(l, answer);
-		break;
-	case LOAD_CLEARING:
-		take_cleared(l, answer);
-		break;
-	case LOAD_LOADING:
-		take_written(l, answer);
-		break;
-	case LOAD_LOOKING_UP:
-		take_looked_up(l, answer);
-		break;
-	case LOAD_DONE:
-		ASSERT(!"a task that is done takes no answer");
-	}
 }
 
 /* ---- units ---- */
@@ -389,47 +365,30 @@ static void build_loading(const struct batch_load *l, struct unit *unit)
 		l->rq->along->add(l->rq->along, unit);
 }
 
-static void ask(const struct task *task, struct ask *ask)
+static void build_clear(const struct batch_load *l, struct unit *unit)
 {
-	const struct batch_load *l = (const struct batch_load *)task;
-
-	if (l->at == LOAD_DONE) {
-		ask->kind = ASK_DONE;
-		ask->code = l->code;
-		return;
-	}
-	ask->kind = ASK_COMMIT;
-	unit_init(ask->unit, l->stamp.op);
-	if (l->at == LOAD_READING)
-		build_read(l, ask->unit);
-	else if (l->at == LOAD_CLEARING)
-		batch_load_lost(ask->unit, &l->stamp, &l->was);
-	else if (l->at == LOAD_LOADING)
-		build_loading(l, ask->unit);
-	else {
-		unit_touch(ask->unit, l->hold.account); /* of a batch that is not there, nothing else can be held */
-		subject_look_up(ask->unit, l->hold.subject, l->stamp.op);
-	}
+	batch_load_lost(unit, &l->stamp, &l->was);
 }
 
-static const char *where(const struct task *task)
+static void build_look_up(const struct batch_load *l, struct unit *unit)
 {
-	static const char *const names[] = {"new",     "reading",           "ending another's loading",
-					    "loading", "looking up its op", "done"};
-
-	return names[((const struct batch_load *)task)->at];
+	unit_touch(unit, l->hold.account); /* of a batch that is not there, nothing else can be held */
+	subject_look_up(unit, l->hold.subject, l->stamp.op);
 }
 
-static const struct task_kind kind = {
-	.name = "batch_load",
-	.size = sizeof(struct batch_load),
-	.take = take,
-	.ask = ask,
-	.where = where,
+static const TASK_STATES(struct batch_load) load_states[] = {
+	[LOAD_NEW] = {"new", .then = LOAD_READING},
+	[LOAD_READING] = {"reading", take_read, build_read},
+	[LOAD_CLEARING] = {"ending another's loading", take_cleared, build_clear},
+	[LOAD_LOADING] = {"loading", take_written, build_loading},
+	[LOAD_LOOKING_UP] = {"looking up its op", take_looked_up, build_look_up},
+	[LOAD_DONE] = {"done"},
 };
+
+TASK_KIND(load_kind, "batch_load", struct batch_load, load_states, .op = offsetof(struct batch_load, stamp.op));
 
 void batch_load_init(struct batch_load *load, const struct batch_load_request *rq, struct arena *arena)
 {
 	*load = (struct batch_load){.rq = rq, .arena = arena};
-	task_init(&load->task, &kind, /* topic= */ 0);
+	task_init(&load->task, &load_kind, /* topic= */ 0);
 }

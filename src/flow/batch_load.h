@@ -48,7 +48,6 @@ struct batch_load {
 	bool changed;       /* it was created, or got its items, now */
 	const char *detail; /* of a refusal; NULL: the code says it all */
 	/* private */
-	enum { LOAD_NEW, LOAD_READING, LOAD_CLEARING, LOAD_LOADING, LOAD_LOOKING_UP, LOAD_DONE } at;
 	struct batch_row was; /* CLEARING, and more items: as it was found */
 	struct batch_hold hold;
 	struct json_iter rest; /* items after this slice */
@@ -59,7 +58,6 @@ struct batch_load {
 	bool first; /* the batch is not ours yet */
 	unsigned losses;
 	struct stamp stamp;
-	enum hx_code code;
 };
 
 void batch_load_init(struct batch_load *load, const struct batch_load_request *rq, struct arena *arena);

@@ -3,6 +3,7 @@
 
 #include "flow/answer.h"
 #include "flow/batch_parts.h"
+#include "task/states.h"
 
 /* A line is a guard. */
 /* clang-format off */
@@ -57,76 +58,70 @@ void batch_expire(struct unit *unit, int64_t subject, int64_t account, int64_t a
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_history, db_int(subject));
 }
 
-static void finish(struct batch_expiry *e, enum hx_code code)
-{
-	e->code = code;
-	e->at = EXPIRY_DONE;
-}
+/* ---- the task ---- */
 
-static void take_account(struct batch_expiry *e, const struct unit_result *result)
-{
-	if (result->rows[0].n == 0) {
-		finish(e, HX_NOT_FOUND);
-		return;
-	}
-	e->account = db_cell(&result->rows[0], 0, 0)->i;
-	e->at = EXPIRY_DELETING;
-}
+enum { EXPIRY_NEW, EXPIRY_READING, EXPIRY_DELETING, EXPIRY_DONE };
 
-static void take(struct task *task, const struct answer *answer)
+static void take_start(struct batch_expiry *e, const struct answer *answer)
 {
-	struct batch_expiry *e = (struct batch_expiry *)task;
-
 	e->op = answer->id;
-	if (e->at == EXPIRY_NEW) {
-		e->at = EXPIRY_READING;
-	} else if (answer->result->verdict == UNIT_FAILED) {
-		finish(e, flow_failure(answer->result));
-	} else if (answer->result->verdict != UNIT_WON) {
-		/* Lost: another node was first. Unknown: it is found again if need be. */
-		finish(e, answer->result->verdict == UNIT_LOST ? HX_OK : HX_OUTCOME_UNKNOWN);
-	} else if (e->at == EXPIRY_READING) {
-		take_account(e, answer->result);
-	} else if (answer->result->rows[GONE_LINE].n) {
-		e->gone = true;
-		finish(e, HX_OK);
-	}
+	task_go(&e->task, EXPIRY_READING);
 }
 
-static void ask(const struct task *task, struct ask *ask)
+/* Lost: another node was first. Unknown: it is found again if need be. */
+static bool has_won(struct batch_expiry *e, const struct answer *answer)
 {
-	const struct batch_expiry *e = (const struct batch_expiry *)task;
+	e->op = answer->id;
+	if (answer->result->verdict == UNIT_FAILED)
+		task_end(&e->task, flow_failure(answer->result));
+	else if (answer->result->verdict != UNIT_WON)
+		task_end(&e->task, answer->result->verdict == UNIT_LOST ? HX_OK : HX_OUTCOME_UNKNOWN);
+	return answer->result->verdict == UNIT_WON;
+}
 
-	if (e->at == EXPIRY_DONE) {
-		ask->kind = ASK_DONE;
-		ask->code = e->code;
+static void take_account(struct batch_expiry *e, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+
+	if (!has_won(e, answer))
+		return;
+	if (rows->n == 0) {
+		task_end(&e->task, HX_NOT_FOUND);
 		return;
 	}
-	ask->kind = ASK_COMMIT;
-	unit_init(ask->unit, e->op);
-	if (e->at == EXPIRY_READING)
-		UNIT_ADD(ask->unit, UNIT_ANY, &stmt_read_account, db_int(e->subject));
-	else
-		batch_expire(ask->unit, e->subject, e->account, e->age_ms);
+	e->account = db_cell(rows, 0, 0)->i;
+	task_go(&e->task, EXPIRY_DELETING);
 }
 
-static const char *where(const struct task *task)
+static void take_deleted(struct batch_expiry *e, const struct answer *answer)
 {
-	static const char *const names[] = {"new", "reading", "deleting", "done"};
-
-	return names[((const struct batch_expiry *)task)->at];
+	if (!has_won(e, answer) || answer->result->rows[GONE_LINE].n == 0)
+		return;
+	e->gone = true;
+	task_end(&e->task, HX_OK);
 }
 
-static const struct task_kind kind = {
-	.name = "batch expiry",
-	.size = sizeof(struct batch_expiry),
-	.take = take,
-	.ask = ask,
-	.where = where,
+static void build_read(const struct batch_expiry *e, struct unit *unit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_account, db_int(e->subject));
+}
+
+static void build_delete(const struct batch_expiry *e, struct unit *unit)
+{
+	batch_expire(unit, e->subject, e->account, e->age_ms);
+}
+
+static const TASK_STATES(struct batch_expiry) expiry_states[] = {
+	[EXPIRY_NEW] = {"new", take_start},
+	[EXPIRY_READING] = {"reading", take_account, build_read},
+	[EXPIRY_DELETING] = {"deleting", take_deleted, build_delete},
+	[EXPIRY_DONE] = {"done"},
 };
+
+TASK_KIND(expiry_kind, "batch expiry", struct batch_expiry, expiry_states, .op = offsetof(struct batch_expiry, op));
 
 void batch_expiry_init(struct batch_expiry *expiry, int64_t subject, int64_t age_ms)
 {
 	*expiry = (struct batch_expiry){.subject = subject, .age_ms = age_ms};
-	task_init(&expiry->task, &kind, /* topic= */ 0);
+	task_init(&expiry->task, &expiry_kind, /* topic= */ 0);
 }

@@ -31,9 +31,7 @@ struct batch_expiry {
 	bool gone; /* by us */
 	/* private */
 	int64_t account;
-	enum { EXPIRY_NEW, EXPIRY_READING, EXPIRY_DELETING, EXPIRY_DONE } at;
 	int64_t op;
-	enum hx_code code;
 };
 
 void batch_expiry_init(struct batch_expiry *expiry, int64_t subject, int64_t age_ms);

@@ -5,9 +5,11 @@
 
 #include "flow/answer.h"
 #include "flow/shapes.h"
+#include "task/states.h"
 
 #define LOSSES_MAX 10
 
+enum { BATCH_VERB_NEW, BATCH_VERB_READING, BATCH_VERB_WRITING, BATCH_VERB_DONE };
 enum { LINE_BATCH, LINE_ITEM };
 
 /* ---- an item as it was read ---- */
@@ -39,11 +41,10 @@ void batch_item_row_take(const struct db_rows *rows, size_t i, struct arena *are
 
 /* ---- deciding ---- */
 
-static void end(struct batch_verb *v, enum hx_code code, const char *detail)
+static void end_batch_verb(struct batch_verb *v, enum hx_code code, const char *detail)
 {
-	v->code = code;
 	v->detail = detail;
-	v->at = BATCH_VERB_DONE;
+	task_end(&v->task, code);
 }
 
 static bool is_any_of(const char *status, const char *const any[])
@@ -57,7 +58,7 @@ static bool is_any_of(const char *status, const char *const any[])
 static void write(struct batch_verb *v, const struct answer *answer)
 {
 	v->stamp = flow_stamp(answer);
-	v->at = BATCH_VERB_WRITING;
+	task_go(&v->task, BATCH_VERB_WRITING);
 }
 
 static void decide_start(struct batch_verb *v, const struct answer *answer)
@@ -65,9 +66,9 @@ static void decide_start(struct batch_verb *v, const struct answer *answer)
 	static const char *const started[] = {BATCH_QUEUED, BATCH_RUNNING, BATCH_OUT_OF_CREDIT, BATCH_COMPLETED, NULL};
 
 	if (is_any_of(v->row.status, started)) {
-		end(v, HX_OK, NULL);
+		end_batch_verb(v, HX_OK, NULL);
 	} else if (strcmp(v->row.status, BATCH_PENDING) != 0) {
-		end(v, HX_WRONG_STATUS, "a batch is started while it is held, with all its items loaded");
+		end_batch_verb(v, HX_WRONG_STATUS, "a batch is started while it is held, with all its items loaded");
 	} else {
 		v->row.status = BATCH_QUEUED;
 		v->row.version++;
@@ -79,11 +80,11 @@ static void decide_start(struct batch_verb *v, const struct answer *answer)
 static void decide_accept(struct batch_verb *v, const struct answer *answer)
 {
 	if (slice_is(v->item.decision, ITEM_ACCEPTED)) {
-		end(v, HX_OK, NULL);
+		end_batch_verb(v, HX_OK, NULL);
 	} else if (v->row.cancel_requested || v->item.decision.p) {
-		end(v, HX_WRONG_STATUS, "the batch is cancelled, and its items with it");
+		end_batch_verb(v, HX_WRONG_STATUS, "the batch is cancelled, and its items with it");
 	} else if (strcmp(v->item.status, ITEM_SUCCEEDED) != 0) {
-		end(v, HX_WRONG_STATUS, "only an item that has SUCCEEDED can be accepted");
+		end_batch_verb(v, HX_WRONG_STATUS, "only an item that has SUCCEEDED can be accepted");
 	} else {
 		v->item.decision = slice_str(ITEM_ACCEPTED);
 		write(v, answer);
@@ -95,11 +96,11 @@ static void decide_resolve(struct batch_verb *v, const struct answer *answer)
 	const char *outcome = v->rq->done ? ITEM_SUCCEEDED : ITEM_FAILED;
 
 	if (!v->item.decision.p && strcmp(v->item.status, outcome) == 0) { /* asked before: nothing happens again */
-		end(v, HX_OK, NULL);
+		end_batch_verb(v, HX_OK, NULL);
 	} else if (v->row.cancel_requested || v->item.decision.p) {
-		end(v, HX_WRONG_STATUS, "the batch is cancelled, and its items with it");
+		end_batch_verb(v, HX_WRONG_STATUS, "the batch is cancelled, and its items with it");
 	} else if (strcmp(v->item.status, ITEM_UNKNOWN) != 0) {
-		end(v, HX_WRONG_STATUS, "only an item that is UNKNOWN waits for a person");
+		end_batch_verb(v, HX_WRONG_STATUS, "only an item that is UNKNOWN waits for a person");
 	} else {
 		v->item.status = outcome;
 		v->item.output = v->rq->done ? v->rq->output : slice_of(NULL, 0);
@@ -115,7 +116,7 @@ static void take_item(struct batch_verb *v, const struct answer *answer)
 	const struct db_rows *rows = &answer->result->rows[LINE_ITEM];
 
 	if (rows->n == 0) {
-		end(v, HX_NOT_FOUND, "the batch has no such item");
+		end_batch_verb(v, HX_NOT_FOUND, "the batch has no such item");
 		return;
 	}
 	batch_item_row_take(rows, 0, v->arena, &v->item);
@@ -130,31 +131,31 @@ static void take_read(struct batch_verb *v, const struct answer *answer)
 	const struct db_rows *rows = &answer->result->rows[LINE_BATCH];
 
 	if (answer->result->verdict != UNIT_WON) {
-		end(v, v->in_doubt ? HX_OUTCOME_UNKNOWN : HX_STORE_UNAVAILABLE, NULL);
+		end_batch_verb(v, v->in_doubt ? HX_OUTCOME_UNKNOWN : HX_STORE_UNAVAILABLE, NULL);
 		return;
 	}
 	if (rows->n == 0) {
-		end(v, HX_NOT_FOUND, "there is no such batch");
+		end_batch_verb(v, HX_NOT_FOUND, "there is no such batch");
 		return;
 	}
 	batch_row_take(rows, 0, v->rq->policy, v->arena, &v->row);
 	batch_hold_of(&v->row, v->rq->policy, v->arena, &v->hold);
 	v->was = v->row;
 	if (v->row.expired)
-		end(v, HX_RUN_EXPIRED, "the batch has ended long ago, and only its key is kept");
+		end_batch_verb(v, HX_RUN_EXPIRED, "the batch has ended long ago, and only its key is kept");
 	else if (v->rq->kind == BATCH_START)
 		decide_start(v, answer);
 	else
 		take_item(v, answer);
 	if (v->arena->failed)
-		end(v, HX_TOO_LARGE, NULL); /* what was written by then is not of this read */
+		end_batch_verb(v, HX_TOO_LARGE, NULL); /* what was written by then is not of this read */
 }
 
 static void read_again(struct batch_verb *v)
 {
-	v->at = BATCH_VERB_READING;
+	task_go(&v->task, BATCH_VERB_READING);
 	if (v->losses++ == LOSSES_MAX)
-		end(v, v->in_doubt ? HX_OUTCOME_UNKNOWN : HX_CONCURRENCY_ERROR, NULL);
+		end_batch_verb(v, v->in_doubt ? HX_OUTCOME_UNKNOWN : HX_CONCURRENCY_ERROR, NULL);
 }
 
 static void take_written(struct batch_verb *v, const struct answer *answer)
@@ -164,38 +165,19 @@ static void take_written(struct batch_verb *v, const struct answer *answer)
 		if (v->rq->along)
 			v->rq->along->won(v->rq->along, answer->result);
 		v->changed = true;
-		end(v, HX_OK, NULL);
+		end_batch_verb(v, HX_OK, NULL);
 		break;
 	case UNIT_LOST:
 	case UNIT_REFUSED:
 		read_again(v);
 		break;
 	case UNIT_FAILED:
-		end(v, v->in_doubt ? HX_OUTCOME_UNKNOWN : flow_failure(answer->result), NULL);
+		end_batch_verb(v, v->in_doubt ? HX_OUTCOME_UNKNOWN : flow_failure(answer->result), NULL);
 		break;
 	case UNIT_UNKNOWN:
 		v->in_doubt = true;
 		read_again(v);
 		break;
-	}
-}
-
-static void take(struct task *task, const struct answer *answer)
-{
-	struct batch_verb *v = (struct batch_verb *)task;
-
-	switch (v->at) {
-	case BATCH_VERB_NEW:
-		v->at = BATCH_VERB_READING;
-		break;
-	case BATCH_VERB_READING:
-		take_read(v, answer);
-		break;
-	case BATCH_VERB_WRITING:
-		take_written(v, answer);
-		break;
-	case BATCH_VERB_DONE:
-		ASSERT(!"a task that is done takes no answer");
 	}
 }
 
@@ -229,38 +211,26 @@ static void build_write(const struct batch_verb *v, struct unit *unit)
 		v->rq->along->add(v->rq->along, unit);
 }
 
-static void ask(const struct task *task, struct ask *ask)
-{
-	const struct batch_verb *v = (const struct batch_verb *)task;
-
-	if (v->at == BATCH_VERB_DONE) {
-		ask->kind = ASK_DONE;
-		ask->code = v->code;
-		return;
-	}
-	ask->kind = ASK_COMMIT;
-	unit_init(ask->unit, v->stamp.op);
-	if (v->at == BATCH_VERB_READING)
-		build_read(v, ask->unit);
-	else
-		build_write(v, ask->unit);
-}
-
-static const char *where(const struct task *task)
+static const char *words(const struct batch_verb *v)
 {
 	static const char *const verbs[] = {"starting", "accepting", "resolving"};
-	static const char *const names[] = {"new", "reading", NULL, "done"};
-	const struct batch_verb *v = (const struct batch_verb *)task;
 
-	return v->at == BATCH_VERB_WRITING ? verbs[v->rq->kind] : names[v->at];
+	return verbs[v->rq->kind];
 }
+
+static const TASK_STATES(struct batch_verb) batch_verb_states[] = {
+	[BATCH_VERB_NEW] = {"new", .then = BATCH_VERB_READING},
+	[BATCH_VERB_READING] = {"reading", take_read, build_read},
+	[BATCH_VERB_WRITING] = {.words = words, .take = take_written, .commit = build_write},
+	[BATCH_VERB_DONE] = {"done"},
+};
 
 /* Before it reads, nothing counts of what it has read before. What it tells at its end is for its caller. */
 static void forget(void *copy)
 {
 	struct batch_verb *v = copy;
 
-	if (v->at == BATCH_VERB_WRITING)
+	if (v->task.at == BATCH_VERB_WRITING)
 		return;
 	v->row = (struct batch_row){0};
 	v->was = (struct batch_row){.subject = v->was.subject,
@@ -275,7 +245,7 @@ static const struct task_shape item_shape = SHAPE(struct batch_item_row, NULL,
 	PART(TEXT, struct batch_item_row, status),
 	PART(SLICE, struct batch_item_row, decision, input, output, late, error));
 
-static const struct task_shape shape = SHAPE(struct batch_verb, forget,
+static const struct task_shape batch_verb_shape = SHAPE(struct batch_verb, forget,
 	PART_WITH(INNER, struct batch_verb, row, &batch_row_shape),
 	PART_WITH(INNER, struct batch_verb, item, &item_shape),
 	PART(TEXT, struct batch_verb, detail),
@@ -284,17 +254,11 @@ static const struct task_shape shape = SHAPE(struct batch_verb, forget,
 	PART_WITH(INNER, struct batch_verb, stamp, &stamp_noted_shape));
 /* clang-format on */
 
-static const struct task_kind kind = {
-	.name = "batch_verb",
-	.size = sizeof(struct batch_verb),
-	.take = take,
-	.ask = ask,
-	.where = where,
-	.shape = &shape,
-};
+TASK_KIND(batch_verb_kind, "batch_verb", struct batch_verb, batch_verb_states,
+	  .op = offsetof(struct batch_verb, stamp.op), .shape = &batch_verb_shape);
 
 void batch_verb_init(struct batch_verb *verb, const struct batch_verb_request *rq, struct arena *arena)
 {
 	*verb = (struct batch_verb){.rq = rq, .arena = arena};
-	task_init(&verb->task, &kind, /* topic= */ 0);
+	task_init(&verb->task, &batch_verb_kind, /* topic= */ 0);
 }

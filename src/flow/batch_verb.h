@@ -58,11 +58,9 @@ struct batch_verb {
 	/* private */
 	struct batch_row was;
 	struct batch_hold hold; /* of one who does not hold it */
-	enum { BATCH_VERB_NEW, BATCH_VERB_READING, BATCH_VERB_WRITING, BATCH_VERB_DONE } at;
 	unsigned losses;
 	bool in_doubt; /* a write of it may have landed */
 	struct stamp stamp;
-	enum hx_code code;
 };
 
 void batch_verb_init(struct batch_verb *verb, const struct batch_verb_request *rq, struct arena *arena);

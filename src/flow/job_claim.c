@@ -23,6 +23,7 @@
 #include "flow/job_work.h"
 #include "flow/shapes.h"
 #include "flow/subject_change.h"
+#include "task/states.h"
 
 #define QUEUES_BYTES_MAX 65536
 
@@ -153,11 +154,7 @@ static const struct db_stmt stmt_next = {
 
 enum { SUBJECT, QUEUE, PAYLOAD, EFFECT_KEY, ATTEMPT, FENCE, UNTIL, TRACE };
 
-static void end(struct job_claim *c, enum hx_code code)
-{
-	c->code = code;
-	c->at = CLAIM_JOBS_DONE;
-}
+enum { CLAIM_JOBS_NEW, CLAIM_JOBS_CLAIMING, CLAIM_JOBS_READING, CLAIM_JOBS_SLEEPING, CLAIM_JOBS_DONE };
 
 static struct slice queues_text(const struct job_claim_request *rq, struct arena *arena)
 {
@@ -179,9 +176,9 @@ static struct slice queues_text(const struct job_claim_request *rq, struct arena
 static void go_claim(struct job_claim *c, const struct answer *answer)
 {
 	c->stamp = flow_stamp(answer);
-	c->at = CLAIM_JOBS_CLAIMING;
+	task_go(&c->task, CLAIM_JOBS_CLAIMING);
 	if (c->rq->gave_up && c->rq->gave_up(c->rq->gave_up_context))
-		end(c, HX_OK);
+		task_end(&c->task, HX_OK);
 }
 
 static void take_start(struct job_claim *c, const struct answer *answer)
@@ -191,7 +188,7 @@ static void take_start(struct job_claim *c, const struct answer *answer)
 	if (c->queues.p)
 		go_claim(c, answer);
 	else
-		end(c, HX_TOO_LARGE);
+		task_end(&c->task, HX_TOO_LARGE);
 }
 
 static struct slice text_or_none(const struct db_value *cell)
@@ -214,7 +211,7 @@ static void take_jobs(struct job_claim *c, const struct db_rows *rows)
 			.trace = arena_copy(c->arena, text_or_none(db_cell(rows, i, TRACE))),
 		};
 	c->n = c->arena->failed ? 0 : rows->n;
-	end(c, c->arena->failed ? HX_TOO_LARGE : HX_OK);
+	task_end(&c->task, c->arena->failed ? HX_TOO_LARGE : HX_OK);
 }
 
 static void take_claimed(struct job_claim *c, const struct answer *answer)
@@ -222,11 +219,11 @@ static void take_claimed(struct job_claim *c, const struct answer *answer)
 	if (answer->result->verdict == UNIT_WON)
 		take_jobs(c, &answer->result->rows[0]);
 	else if (answer->result->verdict != UNIT_LOST)
-		end(c, HX_STORE_UNAVAILABLE);
+		task_end(&c->task, HX_STORE_UNAVAILABLE);
 	else if (answer->mono.ns >= c->deadline.ns)
-		end(c, HX_OK);
+		task_end(&c->task, HX_OK);
 	else
-		c->at = CLAIM_JOBS_READING;
+		task_go(&c->task, CLAIM_JOBS_READING);
 }
 
 /* Woken by whatever makes a job due here; by time for those that are due later; by the poll for all else. */
@@ -241,32 +238,10 @@ static void take_next(struct job_claim *c, const struct answer *answer)
 	c->until = mono_add_ms(answer->mono, in_ms < JOB_WORK_POLL_MS ? in_ms : JOB_WORK_POLL_MS);
 	if (c->deadline.ns < c->until.ns)
 		c->until = c->deadline;
-	c->at = CLAIM_JOBS_SLEEPING;
+	task_go(&c->task, CLAIM_JOBS_SLEEPING);
 }
 
-static void take(struct task *task, const struct answer *answer)
-{
-	struct job_claim *c = (struct job_claim *)task;
-
-	switch (c->at) {
-	case CLAIM_JOBS_NEW:
-		take_start(c, answer);
-		break;
-	case CLAIM_JOBS_CLAIMING:
-		take_claimed(c, answer);
-		break;
-	case CLAIM_JOBS_READING:
-		take_next(c, answer);
-		break;
-	case CLAIM_JOBS_SLEEPING:
-		go_claim(c, answer);
-		break;
-	case CLAIM_JOBS_DONE:
-		ASSERT(!"a task that is done takes no answer");
-	}
-}
-
-static void ask_claim(const struct job_claim *c, struct unit *unit)
+static void build_claim(const struct job_claim *c, struct unit *unit)
 {
 	const struct job_claim_request *rq = c->rq;
 	struct db_value at = db_int(c->stamp.at.ms), op = db_int(c->stamp.op), node = db_str(c->stamp.node);
@@ -280,37 +255,19 @@ static void ask_claim(const struct job_claim *c, struct unit *unit)
 	unit_add(unit, UNIT_ANY, &stmt_forget, 0, NULL);
 }
 
-static void ask(const struct task *task, struct ask *ask)
+static void build_next(const struct job_claim *c, struct unit *unit)
 {
-	const struct job_claim *c = (const struct job_claim *)task;
-
-	switch (c->at) {
-	case CLAIM_JOBS_DONE:
-		ask->kind = ASK_DONE;
-		ask->code = c->code;
-		break;
-	case CLAIM_JOBS_SLEEPING:
-		ask->kind = ASK_SLEEP;
-		ask->until = c->until;
-		break;
-	case CLAIM_JOBS_READING:
-		ask->kind = ASK_COMMIT;
-		unit_init(ask->unit, /* op= */ 0);
-		UNIT_ADD(ask->unit, UNIT_ANY, &stmt_next, db_text(c->rq->workspace), db_text(c->queues));
-		break;
-	default:
-		ask->kind = ASK_COMMIT;
-		unit_init(ask->unit, c->stamp.op);
-		ask_claim(c, ask->unit);
-	}
+	unit->op = 0; /* that of the claim tells of the claim alone */
+	UNIT_ADD(unit, UNIT_ANY, &stmt_next, db_text(c->rq->workspace), db_text(c->queues));
 }
 
-static const char *where(const struct task *task)
-{
-	static const char *const names[] = {"new", "claiming", "reading when the next is due", "sleeping", "done"};
-
-	return names[((const struct job_claim *)task)->at];
-}
+static const TASK_STATES(struct job_claim) claim_states[] = {
+	[CLAIM_JOBS_NEW] = {"new", take_start},
+	[CLAIM_JOBS_CLAIMING] = {"claiming", take_claimed, build_claim},
+	[CLAIM_JOBS_READING] = {"reading when the next is due", take_next, build_next},
+	[CLAIM_JOBS_SLEEPING] = {"sleeping", go_claim, .until = offsetof(struct job_claim, until)},
+	[CLAIM_JOBS_DONE] = {"done"},
+};
 
 /* clang-format off */
 static const struct task_shape claimed_shape = SHAPE(struct job_claimed, NULL,
@@ -328,24 +285,18 @@ static void forget(void *copy)
 }
 
 /* clang-format off */
-static const struct task_shape shape = SHAPE(struct job_claim, forget,
+static const struct task_shape claim_shape = SHAPE(struct job_claim, forget,
 	PART_WITH(OBJECT, struct job_claim, jobs, &claimed_shape),
 	PART_WITH(INNER, struct job_claim, stamp, &stamp_shape),
 	PART(SLICE, struct job_claim, queues));
 /* clang-format on */
 
-static const struct task_kind kind = {
-	.name = "job claim",
-	.size = sizeof(struct job_claim),
-	.take = take,
-	.ask = ask,
-	.where = where,
-	.shape = &shape,
-};
+TASK_KIND(claim_kind, "job claim", struct job_claim, claim_states, .op = offsetof(struct job_claim, stamp.op),
+	  .shape = &claim_shape);
 
 void job_claim_init(struct job_claim *claim, const struct job_claim_request *rq, struct arena *arena)
 {
 	ASSERT(rq->queues_n >= 1 && rq->queues_n <= JOB_QUEUES_MAX && rq->max >= 1 && rq->max <= JOB_CLAIM_MAX);
 	*claim = (struct job_claim){.rq = rq, .arena = arena};
-	task_init(&claim->task, &kind, job_topic(rq->workspace));
+	task_init(&claim->task, &claim_kind, job_topic(rq->workspace));
 }

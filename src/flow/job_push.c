@@ -16,6 +16,7 @@
 #include "flow/answer.h"
 #include "flow/job_work.h"
 #include "flow/subject_change.h"
+#include "task/states.h"
 
 #define ROWS_BYTES_MAX (60u << 20)
 
@@ -66,11 +67,7 @@ DB_STMT(stmt_seen, "job_push_seen", "tt", "i",
 
 /* clang-format on */
 
-static void end(struct job_push *p, enum hx_code code)
-{
-	p->code = code;
-	p->at = PUSH_DONE;
-}
+enum { PUSH_NEW, PUSH_PUSHING, PUSH_LOOKING, PUSH_DONE };
 
 static void add_text(struct strbuf *text, struct slice s)
 {
@@ -130,16 +127,16 @@ static void take_start(struct job_push *p, const struct answer *answer)
 	for (size_t i = 0; i < p->n; i++) {
 		p->items[i].subject = id_next(answer->ids, answer->now);
 		if (slice_is(p->items[i].queue, JOB_QUEUE_AFTER_EFFECTS)) {
-			end(p, HX_VALIDATION_ERROR);
+			task_end(&p->task, HX_VALIDATION_ERROR);
 			return;
 		}
 	}
 	p->rows = make_text(p, add_row);
 	p->names = make_text(p, add_name);
 	p->stamp = flow_stamp(answer);
-	p->at = PUSH_PUSHING;
+	task_go(&p->task, PUSH_PUSHING);
 	if (!p->rows.p || !p->names.p)
-		end(p, HX_TOO_LARGE);
+		task_end(&p->task, HX_TOO_LARGE);
 }
 
 /* What the last line found. False: not all of them are there. */
@@ -157,84 +154,55 @@ static bool take_seen(struct job_push *p, const struct db_rows *rows)
 	return true;
 }
 
-static void take_pushed(struct job_push *p, const struct unit_result *result)
+static void take_pushed(struct job_push *p, const struct answer *answer)
 {
+	const struct unit_result *result = answer->result;
+
 	if (result->verdict == UNIT_UNKNOWN)
-		p->at = PUSH_LOOKING;
+		task_go(&p->task, PUSH_LOOKING);
 	else if (result->verdict != UNIT_WON)
-		end(p, flow_failure(result));
+		task_end(&p->task, flow_failure(result));
 	else
-		end(p, take_seen(p, &result->rows[3]) ? HX_OK : HX_INTERNAL);
+		task_end(&p->task, take_seen(p, &result->rows[3]) ? HX_OK : HX_INTERNAL);
 }
 
 /* All or none: one that has an id of ours tells of all. Where every key was there already nothing had to be pushed. */
-static void take_looked(struct job_push *p, const struct unit_result *result)
+static void take_looked(struct job_push *p, const struct answer *answer)
 {
+	const struct unit_result *result = answer->result;
 	bool there = result->verdict == UNIT_WON && take_seen(p, &result->rows[0]);
 
-	end(p, there ? HX_OK : HX_OUTCOME_UNKNOWN);
+	task_end(&p->task, there ? HX_OK : HX_OUTCOME_UNKNOWN);
 }
 
-static void take(struct task *task, const struct answer *answer)
+static void build_look(const struct job_push *p, struct unit *unit)
 {
-	struct job_push *p = (struct job_push *)task;
-
-	switch (p->at) {
-	case PUSH_NEW:
-		take_start(p, answer);
-		break;
-	case PUSH_PUSHING:
-		take_pushed(p, answer->result);
-		break;
-	case PUSH_LOOKING:
-		take_looked(p, answer->result);
-		break;
-	case PUSH_DONE:
-		ASSERT(!"a task that is done takes no answer");
-	}
-}
-
-static void ask(const struct task *task, struct ask *ask)
-{
-	const struct job_push *p = (const struct job_push *)task;
-	struct unit *unit = ask->unit;
-
-	if (p->at == PUSH_DONE) {
-		ask->kind = ASK_DONE;
-		ask->code = p->code;
-		return;
-	}
-	ask->kind = ASK_COMMIT;
-	unit_init(unit, p->stamp.op);
-	if (p->at == PUSH_PUSHING) {
-		UNIT_ADD(unit, UNIT_ANY, &stmt_push, db_text(p->rows), db_text(p->workspace), db_int(p->stamp.at.ms));
-		UNIT_ADD(unit, UNIT_ANY, &stmt_subjects, db_text(p->names), db_int(job_kind()), db_int(p->stamp.op),
-			 db_int(p->stamp.at.ms), db_str(p->stamp.node));
-		UNIT_ADD(unit, UNIT_ANY, &stmt_history, db_text(p->names), db_int(p->stamp.op), db_str(p->stamp.node));
-	}
 	UNIT_ADD(unit, UNIT_ANY, &stmt_seen, db_text(p->names), db_text(p->workspace));
 	unit_wake(unit, job_topic(p->workspace));
 }
 
-static const char *where(const struct task *task)
+static void build_push(const struct job_push *p, struct unit *unit)
 {
-	static const char *const names[] = {"new", "pushing", "looking for what was pushed", "done"};
-
-	return names[((const struct job_push *)task)->at];
+	UNIT_ADD(unit, UNIT_ANY, &stmt_push, db_text(p->rows), db_text(p->workspace), db_int(p->stamp.at.ms));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_subjects, db_text(p->names), db_int(job_kind()), db_int(p->stamp.op),
+		 db_int(p->stamp.at.ms), db_str(p->stamp.node));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_history, db_text(p->names), db_int(p->stamp.op), db_str(p->stamp.node));
+	build_look(p, unit);
 }
 
-static const struct task_kind kind = {
-	.name = "job push",
-	.size = sizeof(struct job_push),
-	.take = take,
-	.ask = ask,
-	.where = where,
+static const TASK_STATES(struct job_push) push_states[] = {
+	[PUSH_NEW] = {"new", take_start},
+	[PUSH_PUSHING] = {"pushing", take_pushed, build_push},
+	[PUSH_LOOKING] = {"looking for what was pushed", take_looked, build_look},
+	[PUSH_DONE] = {"done"},
 };
+
+TASK_KIND(push_kind, "job push", struct job_push, push_states, .op = offsetof(struct job_push, stamp.op));
 
 void job_push_init(struct job_push *push, struct slice workspace, struct job_push_item *items, size_t n,
 		   struct arena *arena)
 {
 	ASSERT(n >= 1 && n <= JOB_PUSH_MAX);
 	*push = (struct job_push){.workspace = workspace, .n = n, .items = items, .arena = arena};
-	task_init(&push->task, &kind, /* topic= */ 0);
+	task_init(&push->task, &push_kind, /* topic= */ 0);
 }

@@ -12,6 +12,7 @@
 #include "flow/shapes.h"
 #include "flow/subject_change.h"
 #include "flow/what_next.h"
+#include "task/states.h"
 
 /* clang-format off */
 
@@ -49,12 +50,6 @@ DB_STMT(stmt_complete, "job_complete", "ttiiititt", "ii",
 		     "version, fence"));
 
 /* clang-format on */
-
-static void end(struct job_settle *s, enum hx_code code)
-{
-	s->code = code;
-	s->at = SETTLE_DONE;
-}
 
 /* Is it the claim that the caller means? The engine's own jobs are no worker's to settle. */
 static bool is_this_claim(const struct job_settle_request *rq, const struct db_rows *rows)
@@ -144,7 +139,7 @@ static void decide(struct job_settle *s, const struct db_rows *rows, const struc
 		break;
 	}
 	s->stamp = flow_stamp(answer);
-	s->at = SETTLE_SETTLING;
+	task_go(&s->task, SETTLE_SETTLING);
 }
 
 static void take_start(struct job_settle *s, const struct answer *answer)
@@ -154,7 +149,7 @@ static void take_start(struct job_settle *s, const struct answer *answer)
 	s->stamp = flow_stamp(answer);
 	s->to = s->rq->kind == JOB_HEARTBEAT ? JOB_RUNNING : JOB_COMPLETED;
 	s->ending = (struct job_ending){.due_in_ms = -1, .output = s->rq->output};
-	s->at = simple ? SETTLE_TRYING : SETTLE_READING;
+	task_go(&s->task, simple ? SETTLE_TRYING : SETTLE_READING);
 }
 
 static void take_read(struct job_settle *s, const struct answer *answer)
@@ -162,11 +157,11 @@ static void take_read(struct job_settle *s, const struct answer *answer)
 	const struct db_rows *rows = &answer->result->rows[0];
 
 	if (answer->result->verdict != UNIT_WON)
-		end(s, HX_STORE_UNAVAILABLE);
+		task_end(&s->task, HX_STORE_UNAVAILABLE);
 	else if (!rows->n || (s->rq->workspace.p && !slice_eq(db_cell(rows, 0, WORKSPACE)->s, s->rq->workspace)))
-		end(s, HX_NOT_FOUND);
+		task_end(&s->task, HX_NOT_FOUND);
 	else if (!is_this_claim(s->rq, rows))
-		end(s, HX_STALE_FENCE);
+		task_end(&s->task, HX_STALE_FENCE);
 	else
 		decide(s, rows, answer);
 }
@@ -174,11 +169,13 @@ static void take_read(struct job_settle *s, const struct answer *answer)
 static void settled(struct job_settle *s)
 {
 	s->status = s->to;
-	end(s, HX_OK);
+	task_end(&s->task, HX_OK);
 }
 
-static void take_settled(struct job_settle *s, const struct unit_result *result)
+static void take_settled(struct job_settle *s, const struct answer *answer)
 {
+	const struct unit_result *result = answer->result;
+
 	switch (result->verdict) {
 	case UNIT_WON:
 		if (s->rq->kind == JOB_HEARTBEAT)
@@ -187,54 +184,33 @@ static void take_settled(struct job_settle *s, const struct unit_result *result)
 		break;
 	case UNIT_LOST:
 	case UNIT_REFUSED:
-		if (s->at == SETTLE_TRYING)
-			s->at = SETTLE_READING; /* stale, or not that simple */
+		if (s->task.at == SETTLE_TRYING)
+			task_go(&s->task, SETTLE_READING); /* stale, or not that simple */
 		else
-			end(s, HX_STALE_FENCE);
+			task_end(&s->task, HX_STALE_FENCE);
 		break;
 	case UNIT_FAILED:
-		end(s, flow_failure(result));
+		task_end(&s->task, flow_failure(result));
 		break;
 	case UNIT_UNKNOWN:
 		if (s->rq->kind == JOB_HEARTBEAT)
-			end(s, HX_STORE_UNAVAILABLE); /* beating once more does no harm */
+			task_end(&s->task, HX_STORE_UNAVAILABLE); /* beating once more does no harm */
 		else
-			s->at = SETTLE_LOOKING_UP;
+			task_go(&s->task, SETTLE_LOOKING_UP);
 		break;
 	}
 }
 
-static void take_looked_up(struct job_settle *s, const struct unit_result *result)
+static void take_looked_up(struct job_settle *s, const struct answer *answer)
 {
+	const struct unit_result *result = answer->result;
+
 	if (result->verdict != UNIT_WON)
-		end(s, HX_OUTCOME_UNKNOWN);
+		task_end(&s->task, HX_OUTCOME_UNKNOWN);
 	else if (result->rows[0].n == 0)
-		end(s, HX_STORE_UNAVAILABLE);
+		task_end(&s->task, HX_STORE_UNAVAILABLE);
 	else
 		settled(s);
-}
-
-static void take(struct task *task, const struct answer *answer)
-{
-	struct job_settle *s = (struct job_settle *)task;
-
-	switch (s->at) {
-	case SETTLE_NEW:
-		take_start(s, answer);
-		break;
-	case SETTLE_READING:
-		take_read(s, answer);
-		break;
-	case SETTLE_TRYING:
-	case SETTLE_SETTLING:
-		take_settled(s, answer->result);
-		break;
-	case SETTLE_LOOKING_UP:
-		take_looked_up(s, answer->result);
-		break;
-	case SETTLE_DONE:
-		ASSERT(!"a task that is done takes no answer");
-	}
 }
 
 static void add_heartbeat(const struct job_settle *s, struct unit *unit)
@@ -266,7 +242,7 @@ static void add_verdict(const struct job_settle *s, struct unit *unit)
 {
 	struct move move = {s->rq->subject, JOB_RUNNING, s->to};
 
-	if (s->at == SETTLE_TRYING)
+	if (s->task.at == SETTLE_TRYING)
 		add_complete(s, unit);
 	else if (s->rq->kind == JOB_COMPLETE)
 		subject_finish(unit, &s->stamp, &move, s->rq->fence);
@@ -276,7 +252,7 @@ static void add_verdict(const struct job_settle *s, struct unit *unit)
 		subject_revert(unit, &s->stamp, &move, s->rq->fence);
 }
 
-static void ask_settle(const struct job_settle *s, struct unit *unit)
+static void build_settle(const struct job_settle *s, struct unit *unit)
 {
 	if (s->rq->kind == JOB_HEARTBEAT) {
 		add_heartbeat(s, unit);
@@ -292,32 +268,24 @@ static void ask_settle(const struct job_settle *s, struct unit *unit)
 		unit_wake(unit, s->topic);
 }
 
-static void ask(const struct task *task, struct ask *ask)
+static void build_read(const struct job_settle *s, struct unit *unit)
 {
-	const struct job_settle *s = (const struct job_settle *)task;
-
-	if (s->at == SETTLE_DONE) {
-		ask->kind = ASK_DONE;
-		ask->code = s->code;
-		return;
-	}
-	ask->kind = ASK_COMMIT;
-	unit_init(ask->unit, s->stamp.op);
-	if (s->at == SETTLE_READING)
-		UNIT_ADD(ask->unit, UNIT_ANY, &stmt_read, db_int(s->rq->subject));
-	else if (s->at == SETTLE_TRYING || s->at == SETTLE_SETTLING)
-		ask_settle(s, ask->unit);
-	else
-		subject_look_up(ask->unit, s->rq->subject, s->stamp.op);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_int(s->rq->subject));
 }
 
-static const char *where(const struct task *task)
+static void build_look_up(const struct job_settle *s, struct unit *unit)
 {
-	static const char *const names[] = {"new", "trying", "reading", "settling", "looking up whether it was settled",
-					    "done"};
-
-	return names[((const struct job_settle *)task)->at];
+	subject_look_up(unit, s->rq->subject, s->stamp.op);
 }
+
+static const TASK_STATES(struct job_settle) settle_states[] = {
+	[SETTLE_NEW] = {"new", take_start},
+	[SETTLE_TRYING] = {"trying", take_settled, build_settle},
+	[SETTLE_READING] = {"reading", take_read, build_read},
+	[SETTLE_SETTLING] = {"settling", take_settled, build_settle},
+	[SETTLE_LOOKING_UP] = {"looking up whether it was settled", take_looked_up, build_look_up},
+	[SETTLE_DONE] = {"done"},
+};
 
 /* clang-format off */
 static const struct task_shape request_shape = SHAPE(struct job_settle_request, NULL,
@@ -328,24 +296,18 @@ static const struct task_shape request_shape = SHAPE(struct job_settle_request, 
 static const struct task_shape ending_shape = SHAPE(struct job_ending, NULL,
 	PART(SLICE, struct job_ending, error, output));
 
-static const struct task_shape shape = SHAPE(struct job_settle, NULL,
+static const struct task_shape settle_shape = SHAPE(struct job_settle, NULL,
 	PART_WITH(OBJECT, struct job_settle, rq, &request_shape),
 	PART(TEXT, struct job_settle, status, to),
 	PART_WITH(INNER, struct job_settle, ending, &ending_shape),
 	PART_WITH(INNER, struct job_settle, stamp, &stamp_shape));
 /* clang-format on */
 
-static const struct task_kind kind = {
-	.name = "job settle",
-	.size = sizeof(struct job_settle),
-	.take = take,
-	.ask = ask,
-	.where = where,
-	.shape = &shape,
-};
+TASK_KIND(settle_kind, "job settle", struct job_settle, settle_states, .op = offsetof(struct job_settle, stamp.op),
+	  .shape = &settle_shape);
 
 void job_settle_init(struct job_settle *settle, const struct job_settle_request *rq, struct arena *arena)
 {
 	*settle = (struct job_settle){.rq = rq, .arena = arena};
-	task_init(&settle->task, &kind, /* topic= */ 0);
+	task_init(&settle->task, &settle_kind, /* topic= */ 0);
 }

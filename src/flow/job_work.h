@@ -63,9 +63,7 @@ struct job_push {
 	size_t n;
 	struct job_push_item *items; /* the caller's, as long as the task */
 	struct arena *arena;
-	enum hx_code code;
 	/* private: job_push.c */
-	enum { PUSH_NEW, PUSH_PUSHING, PUSH_LOOKING, PUSH_DONE } at;
 	struct stamp stamp;
 	struct slice rows, names; /* as the statements read them, in the arena */
 };
@@ -103,11 +101,9 @@ struct job_claim {
 	struct task task;
 	const struct job_claim_request *rq;
 	struct arena *arena;
-	enum hx_code code;
 	size_t n;
 	struct job_claimed *jobs; /* in the arena */
 	/* private: job_claim.c */
-	enum { CLAIM_JOBS_NEW, CLAIM_JOBS_CLAIMING, CLAIM_JOBS_READING, CLAIM_JOBS_SLEEPING, CLAIM_JOBS_DONE } at;
 	struct stamp stamp;
 	struct slice queues; /* as the statements read them, in the arena */
 	struct mono_time deadline, until;
@@ -144,15 +140,15 @@ struct job_settle_request {
 	bool retryable;      /* fail */
 };
 
+enum { SETTLE_NEW, SETTLE_TRYING, SETTLE_READING, SETTLE_SETTLING, SETTLE_LOOKING_UP, SETTLE_DONE };
+
 struct job_settle {
 	struct task task;
 	const struct job_settle_request *rq;
 	struct arena *arena;
-	enum hx_code code;  /* HX_NOT_FOUND, HX_STALE_FENCE, … */
 	const char *status; /* reached */
 	int64_t until_ms;   /* heartbeat */
 	/* private: job_settle.c */
-	enum { SETTLE_NEW, SETTLE_TRYING, SETTLE_READING, SETTLE_SETTLING, SETTLE_LOOKING_UP, SETTLE_DONE } at;
 	const char *to;
 	struct job_ending ending;
 	int64_t run;   /* 0: none */

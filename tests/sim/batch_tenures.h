@@ -219,7 +219,7 @@ static inline void hands_take(struct task *task, const struct answer *answer)
 	struct batch_hold hold;
 
 	t->hand.task.kind->take(&t->hand.task, answer);
-	if (t->hand.at != HAND_DONE)
+	if (!task_is_done(&t->hand.task))
 		return;
 	note_recorded(&t->recorded, &t->hand);
 	if (t->hand.came_to != HAND_GO_ON)

@@ -480,14 +480,14 @@ static inline void check_verb(struct sim *sim, const char *name, const struct ba
 {
 	const struct seen_item *item = &notes_of(sim)->seen[v->rq->n];
 
-	if (v->code == HX_OK && v->rq->kind == BATCH_ACCEPT && item->decision != 'a')
+	if (v->task.code == HX_OK && v->rq->kind == BATCH_ACCEPT && item->decision != 'a')
 		sim_violate(sim, "%s was told that item %lld is accepted, and it is not", name, (long long)v->rq->n);
-	if (v->code && v->code != HX_OUTCOME_UNKNOWN && v->rq->kind == BATCH_ACCEPT && item->decision == 'a')
-		sim_violate(sim, "%s was told %s, and item %lld is accepted", name, hx_code_name(v->code),
+	if (v->task.code && v->task.code != HX_OUTCOME_UNKNOWN && v->rq->kind == BATCH_ACCEPT && item->decision == 'a')
+		sim_violate(sim, "%s was told %s, and item %lld is accepted", name, hx_code_name(v->task.code),
 			    (long long)v->rq->n);
-	if (v->code == HX_OK && v->rq->kind == BATCH_RESOLVE && item->status != (v->rq->done ? 'S' : 'F'))
+	if (v->task.code == HX_OK && v->rq->kind == BATCH_RESOLVE && item->status != (v->rq->done ? 'S' : 'F'))
 		sim_violate(sim, "%s was told that item %lld is resolved, and it is not", name, (long long)v->rq->n);
-	if (v->code == HX_OK && v->rq->kind == BATCH_START && strcmp(notes_of(sim)->status, BATCH_PENDING) == 0)
+	if (v->task.code == HX_OK && v->rq->kind == BATCH_START && strcmp(notes_of(sim)->status, BATCH_PENDING) == 0)
 		sim_violate(sim, "%s was told that the batch is started, and it is not", name);
 }
 

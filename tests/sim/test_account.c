@@ -131,12 +131,12 @@ static void check_told(struct sim *sim, const struct books *books, const char *n
 		mine |= db_cell(&books->ledger, i, OP)->i == c->stamp.op;
 	}
 	mine |= same && is_only(sim, c);
-	if (c->code == HX_OK && !same)
+	if (c->task.code == HX_OK && !same)
 		sim_violate(sim, "A3: %s was told that it is there, and it is not", name);
-	if (c->code == HX_ALREADY_EXISTS && !other)
+	if (c->task.code == HX_ALREADY_EXISTS && !other)
 		sim_violate(sim, "A3: %s was told of another amount, and there is none", name);
-	if (c->code != HX_OK && c->code != HX_OUTCOME_UNKNOWN && mine)
-		sim_violate(sim, "A3: %s was told %s, and its entry is there", name, hx_code_name(c->code));
+	if (c->task.code != HX_OK && c->task.code != HX_OUTCOME_UNKNOWN && mine)
+		sim_violate(sim, "A3: %s was told %s, and its entry is there", name, hx_code_name(c->task.code));
 }
 
 static void check_makers(struct sim *sim, const struct account_credit_request *rq)
@@ -145,7 +145,7 @@ static void check_makers(struct sim *sim, const struct account_credit_request *r
 
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
 		const struct account_credit *c = credit_of(sim, i);
-		bool ok = sim->state.actors[i].state == SIM_DONE && c->code == HX_OK;
+		bool ok = sim->state.actors[i].state == SIM_DONE && c->task.code == HX_OK;
 
 		if (sim->scenario->cast[i].plan != rq)
 			continue;

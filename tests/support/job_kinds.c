@@ -138,7 +138,7 @@ static void settle(struct unit *unit, const struct kind_args *args, enum job_set
 	struct ask asked = {.unit = unit};
 
 	try_settle(unit, args, kind, retryable, &s);
-	if (s.at == SETTLE_TRYING)
+	if (s.task.at == SETTLE_TRYING)
 		take_result(&s.task, args, &lost);
 
 	const struct db_value row[] = {db_str(JOB_RUNNING),

@@ -503,9 +503,9 @@ static void settle(struct unit *unit, const struct kind_args *args, enum job_set
 						  .retryable = retryable};
 	job_settle_init(&s, &ask->settle, &ask->arena);
 	s.task.kind->take(&s.task, &start);
-	while (s.at == SETTLE_TRYING || s.at == SETTLE_READING)
+	while (s.task.at == SETTLE_TRYING || s.task.at == SETTLE_READING)
 		read_for(&s.task, args, &ask->arena); /* the try loses: it is not for jobs of runs */
-	if (s.at == SETTLE_SETTLING)
+	if (s.task.at == SETTLE_SETTLING)
 		s.task.kind->ask(&s.task, &asked);
 }
 

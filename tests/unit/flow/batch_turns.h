@@ -292,7 +292,7 @@ static inline enum hx_code hold_of(struct world *w, const struct batch_hold *hol
 			batch_lead_init(&turn.lead, BATCH, &policy, tenure.holding ? &tenure.hold : NULL, &tenure.seen,
 					&arena);
 			run_turn(w, &turn.lead.task);
-			code = turn.lead.code;
+			code = turn.lead.task.code;
 			batch_tenure_led(&tenure, &turn.lead);
 			break;
 		case TURN_HAND:
@@ -331,7 +331,7 @@ static inline void cancel(struct world *w, enum hx_code code, bool seized, bool 
 	arena_init(&arena, 1u << 20);
 	batch_cancel_init(&c, slice_str("default"), BATCH, &policy, &arena);
 	run_turn(w, &c.task);
-	assert_string_equal(hx_code_name(c.code), hx_code_name(code));
+	assert_string_equal(hx_code_name(c.task.code), hx_code_name(code));
 	assert_int_equal(c.seized, seized);
 	assert_int_equal(c.accepted, accepted);
 	if (c.seized)

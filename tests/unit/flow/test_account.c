@@ -295,7 +295,7 @@ static void whoever_loses_looks_at_what_is_there(void **state)
 		assert_string_equal(hand_stmt(&h), "account_read_entry");
 		give_entry(&h, cases[i].amount ? db_int(cases[i].amount) : db_null());
 		hand_assert_done(&h, cases[i].code);
-		assert_true(c.code != HX_OK || c.was_there);
+		assert_true(c.task.code != HX_OK || c.was_there);
 	}
 	begin_crediting(&h, &c);
 	hand_verdict(&h, UNIT_LOST);

@@ -103,7 +103,7 @@ static bool step(struct world *w, struct loader *l)
 {
 	enum fault fault;
 
-	if (l->load.at == LOAD_NEW)
+	if (!l->load.task.turn)
 		give(w, l, ANSWER_START);
 	if (l->ask.kind == ASK_DONE)
 		return false;

@@ -111,7 +111,7 @@ static bool step(struct world *w, struct caller *c)
 {
 	enum fault fault;
 
-	if (c->verb.at == BATCH_VERB_NEW)
+	if (!c->verb.task.turn)
 		give(w, c, ANSWER_START);
 	if (c->ask.kind == ASK_DONE)
 		return false;

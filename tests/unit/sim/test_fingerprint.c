@@ -344,7 +344,7 @@ static void cancelling_is_not_cancelled(void **state)
 	any.drive.move.to = RUN_CANCELLED;
 	assert_int_not_equal(of_task(&any), hash);
 	batch_lead_init(&any.lead, 1, NULL, NULL, NULL, NULL);
-	any.lead.at = LEAD_SEIZING;
+	any.lead.task.at = LEAD_SEIZING;
 	any.lead.row.status = BATCH_CANCELLING;
 	hash = of_task(&any);
 	any.lead.row.status = BATCH_CANCELLED;
