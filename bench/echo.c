@@ -20,7 +20,7 @@ static void answer(void *data, struct http_exchange *exchange)
 
 int main(int argc, char **argv)
 {
-	struct http_options options = http_options_default();
+	struct server_options options = server_options_default();
 	char address[ADDRESS_TEXT_BYTES];
 	struct http_server *server;
 	struct hx_error err;
