@@ -95,7 +95,7 @@ run: packages-demo all
 
 # Builds the test programs and does not run them.
 tests: packages-test check
-	$(inner) all tests
+	$(inner) all tests benches
 
 test: tests
 	$(if $(FUZZ_SRC),$(inner) FLAVOUR=fuzz fuzzers)
@@ -123,11 +123,7 @@ soak: tests
 
 bench: packages-test all
 	$(inner) benches
-	@HAPAX_BUILD=$(abspath $(BUILD)) tests/with-postgres bench/run.sh
-	@HAPAX_BUILD=$(abspath $(BUILD)) bench/gate.sh
-	@HAPAX_BUILD=$(abspath $(BUILD)) tests/with-postgres bench/runs.sh
-	@HAPAX_BUILD=$(abspath $(BUILD)) tests/with-postgres bench/batches.sh
-	@HAPAX_BUILD=$(abspath $(BUILD)) bench/start.sh
+	@HAPAX_BUILD=$(abspath $(BUILD)) tests/with-postgres bench/bench.py
 
 C_FILES = $(foreach d,include src tests bench examples,$(call find,$(d),*.[ch]))
 

@@ -50,8 +50,8 @@ await() { # id status
 
 # Appends microseconds per item to the results under a name.
 note() { # name microseconds items
-	awk -v us="$2" -v n="$3" 'BEGIN { printf "%.2f\n", us / n }' >>"$work/$1"
-	printf '  %-28s %s\n' "$1" "$(tail -1 "$work/$1")" >&2
+	awk -v us="$2" -v n="$3" 'BEGIN { printf "%.2f\n", us / n }' >>"$results/$1"
+	printf '  %-28s %s\n' "$1" "$(tail -1 "$results/$1")" >&2
 }
 
 rss_kb() { # VmHWM or VmRSS
@@ -98,7 +98,7 @@ for round in $(seq "$ROUNDS"); do
 	for store in $STORES; do
 		url=sqlite:$work/lane.db
 		[ "$store" = sqlite ] || url=$(fresh_database)
-		"$bin/lane" "$url" 256 "$LANE_MOVES" "$lanes" | awk '{ print 1000000 / $1 }' >>"$work/$store.lane"
+		"$bin/lane" "$url" 256 "$LANE_MOVES" "$lanes" | awk '{ print 1000000 / $1 }' >>"$results/$store.lane"
 		rm -f "$work"/lane.db*
 		for size in $SIZES; do
 			measure_size "$store" "$size"
@@ -109,7 +109,7 @@ done
 row() { # title name
 	printf '%-52s' "$1"
 	for store in $STORES; do
-		printf ' %12s' "$(median <"$work/$store.$2")"
+		printf ' %12s' "$(median <"$results/$store.$2")"
 	done
 	echo
 }
@@ -131,9 +131,7 @@ echo
 first=${SIZES%% *} last=${SIZES##* }
 for store in $STORES; do
 	for what in load work teardown; do
-		awk -v ratio="$(ratio "$store.$what.$last" "$store.$what.$first")" -v what="$what" -v store="$store" \
-			-v last="$last" -v first="$first" 'BEGIN {
-			printf "%s on %s: an item of %d costs %.2f of what one of %d does (bar 1.30)%s\n", what, store, last,
-				ratio, first, (ratio <= 1.3 ? "" : " MISSED") }'
+		verdict "$what on $store, an item of $last over one of $first" \
+			"$(ratio "$store.$what.$last" "$store.$what.$first")" %.2f most 1.30
 	done
 done

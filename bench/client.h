@@ -78,7 +78,7 @@ static inline struct client *clients_connect(const char *where, size_t n)
 static inline void client_post(struct client *c, const char *target, const char *fields, const char *body)
 {
 	int n = snprintf(c->request, sizeof c->request,
-			 "POST %s HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n%s"
+			 "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%s"
 			 "Content-Length: %zu\r\n\r\n%s",
 			 target, fields, strlen(body), body);
 

@@ -31,7 +31,7 @@ measure() { # name connections keys target body
 	local rate
 
 	read -r rate _ < <("$bin/bench/load" "$address" "$2" "$REQUESTS" "$3" "$4" "$5")
-	echo "$rate" >>"$work/$1.$2"
+	echo "$rate" >>"$results/$1.$2"
 	printf '  %-18s %4d connections %8d per second\n' "$1" "$2" "$rate" >&2
 }
 
@@ -43,8 +43,8 @@ measure_ceilings() { # connections
 	measure echo "$1" 0 /echo '{"n":#}'
 	stop_all
 	for rows in record entity; do
-		"$bin/hapax" db migrate --db "sqlite:$work/raw.db" --print >"$work/schema.sql"
-		start "$bin/bench/raw_http" 127.0.0.1:0 "$rows" "$work/raw.db" "$work/schema.sql"
+		migrate "sqlite:$work/raw.db"
+		start "$bin/bench/raw_http" 127.0.0.1:0 "$rows" "$work/raw.db"
 		measure "ceiling.$rows" "$1" -1 /record '{"n":#}'
 		stop_all
 	done
@@ -70,12 +70,9 @@ measure_proxy() { # connections
 
 # ---- telling ----
 
-verdict() { # words name reference goal
+share() { # words name reference bar
 	for connections in 64 256; do
-		awk -v words="$1" -v n="$connections" -v goal="$4" -v ratio="$(ratio "$2.$connections" "$3.$connections")" \
-			'BEGIN { printf "%s, %d connections: %.2f", words, n, ratio
-				 if (goal != "") printf " (goal %.2f)%s", goal, (ratio >= goal ? "" : " MISSED")
-				 print "" }'
+		verdict "$1, $connections connections" "$(ratio "$2.$connections" "$3.$connections")" %.2f least "$4"
 	done
 }
 
@@ -91,7 +88,7 @@ done
 echo
 printf '%-52s %12s %12s\n' 'requests per second' '64' '256'
 while IFS='|' read -r name title; do
-	printf '%-52s %12d %12d\n' "$title" "$(median <"$work/$name.64")" "$(median <"$work/$name.256")"
+	printf '%-52s %12d %12d\n' "$title" "$(median <"$results/$name.64")" "$(median <"$results/$name.256")"
 done <<'ROWS'
 ceiling.echo|raw echo, hardly reading what it gets
 echo|our HTTP server, plain echo
@@ -106,9 +103,9 @@ proxy.replayed|hapax gate, replayed
 ROWS
 echo "(median of $ROUNDS)"
 echo
-verdict 'API created / the same rows' api.created ceiling.entity 0.70
-verdict 'API created / a gate record alone' api.created ceiling.record ''
-verdict 'API replayed / plain HTTP echo, same server' api.replayed echo 0.80
-verdict 'API replayed / raw echo' api.replayed ceiling.echo ''
-verdict 'gate created / bare pass-through' proxy.created proxy.bare 0.40
-verdict 'gate replayed / bare pass-through' proxy.replayed proxy.bare 1.00
+share 'API created / the same rows' api.created ceiling.entity 0.70
+share 'API created / a gate record alone' api.created ceiling.record ''
+share 'API replayed / plain HTTP echo, same server' api.replayed echo 0.80
+share 'API replayed / raw echo' api.replayed ceiling.echo ''
+share 'gate created / bare pass-through' proxy.created proxy.bare 0.40
+share 'gate replayed / bare pass-through' proxy.replayed proxy.bare 1.00

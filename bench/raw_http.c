@@ -1,10 +1,11 @@
 /*
- * raw_http ADDRESS:PORT echo                     HTTP, through another thread, and back: the ceiling of a replay
- * raw_http ADDRESS:PORT record|entity FILE SQL…  HTTP, group commit, reply: the ceiling of a guarded request
+ * raw_http ADDRESS:PORT echo                HTTP, through another thread, and back: the ceiling of a replay
+ * raw_http ADDRESS:PORT record|entity FILE  HTTP, group commit, reply: the ceiling of a guarded request
  *
  * Nothing of the engine is in here. One thread speaks HTTP on epoll, one carries the requests out: it takes all that
  * have come, writes a gate record for each in one transaction (with `entity` also the three rows that make an entity),
- * syncs, and hands them back; what came meanwhile is the next batch. The SQL files are the engine's own schema.
+ * syncs, and hands them back; what came meanwhile is the next batch. FILE is a
+ * store that `hapax db migrate` has made.
  *
  * Prints "ready" and the port when it listens; ends with SIGTERM.
  *
@@ -93,7 +94,7 @@ static void run(sqlite3_stmt *stmt)
 	sqlite3_reset(stmt);
 }
 
-static void open_store(const char *file, char **schema)
+static void open_store(const char *file)
 {
 	if (sqlite3_open(file, &db) ||
 	    sqlite3_exec(db,
@@ -101,13 +102,6 @@ static void open_store(const char *file, char **schema)
 			 "PRAGMA cache_size=-262144; PRAGMA locking_mode=NORMAL",
 			 NULL, NULL, NULL))
 		die(file, sqlite3_errmsg(db));
-	for (; *schema; schema++) {
-		char *text = workload_read_file(*schema);
-
-		if (sqlite3_exec(db, text, NULL, NULL, NULL))
-			die(*schema, sqlite3_errmsg(db));
-		free(text);
-	}
 	prepare("BEGIN IMMEDIATE", &stmt_begin);
 	prepare("COMMIT", &stmt_commit);
 	prepare("INSERT INTO hx_gate_record (key, status, token, fingerprint, held, created_at, until, expires_at, sweep_at,"
@@ -280,15 +274,15 @@ int main(int argc, char **argv)
 {
 	pthread_t worker;
 
-	if (argc < 3) {
-		fprintf(stderr, "usage: raw_http ADDRESS:PORT echo|record|entity [FILE SQL…]\n");
+	if (argc < 3 || (strcmp(argv[2], "echo") != 0 && argc != 4)) {
+		fprintf(stderr, "usage: raw_http ADDRESS:PORT echo|record|entity [FILE]\n");
 		return 2;
 	}
 	arrived_event = eventfd(0, EFD_CLOEXEC);
 	finished_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	with_entity = strcmp(argv[2], "entity") == 0;
 	if (strcmp(argv[2], "echo") != 0)
-		open_store(argv[3], argv + 4);
+		open_store(argv[3]);
 	if (pthread_create(&worker, NULL, work, NULL))
 		return 1;
 	serve(listen_at(argv[1]));

@@ -1,5 +1,5 @@
 /*
- * raw_postgres SCHEMA CONNINFO BATCH MOVES : the ceiling on PostgreSQL. Nothing of the engine is in here.
+ * raw_postgres CONNINFO BATCH MOVES : the ceiling on PostgreSQL. Nothing of the engine is in here.
  *
  * CONNECTIONS connections, each on a thread of its own with the subjects that hash to it. A transaction moves
  * BATCH of them in set form, in two trips because the row count must be known before the history is written:
@@ -91,16 +91,16 @@ static PGconn *connect_to(const char *conninfo)
 	return conn;
 }
 
-static void set_up(const char *conninfo, const char *schema)
+static void set_up(const char *conninfo)
 {
 	PGconn *conn = connect_to(conninfo);
 	char fill[1024];
 
-	run_text(conn, schema);
 	snprintf(fill, sizeof fill,
 		 "INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head)"
 		 " SELECT %lld + i, 1, '%s', 1, %lld, %lld, 1, sha256('') FROM generate_series(0, %d) AS i;"
-		 " INSERT INTO hx_history SELECT id, seq, '', status, version, fence, op, '%s', updated_at, head"
+		 " INSERT INTO hx_history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
+		 " SELECT id, seq, '', status, version, fence, op, '%s', updated_at, head"
 		 " FROM hx_subject",
 		 (long long)FIRST_SUBJECT, workload_status[0], (long long)FIRST_SUBJECT, (long long)workload_wall_ms(),
 		 SUBJECTS - 1, workload_node);
@@ -280,20 +280,17 @@ static void measure(void)
 int main(int argc, char **argv)
 {
 	uint32_t order[SUBJECTS];
-	char *schema;
 
-	if (argc != 5) {
-		fprintf(stderr, "usage: raw_postgres SCHEMA CONNINFO BATCH MOVES\n");
+	if (argc != 4) {
+		fprintf(stderr, "usage: raw_postgres CONNINFO BATCH MOVES\n");
 		return 2;
 	}
-	batch = workload_number(argv[3], 1, BATCH_MAX);
-	moves_left = workload_number(argv[4], 1, 100000000);
-	schema = workload_read_file(argv[1]);
-	set_up(argv[2], schema);
-	free(schema);
+	batch = workload_number(argv[2], 1, BATCH_MAX);
+	moves_left = workload_number(argv[3], 1, 100000000);
+	set_up(argv[1]);
 	workload_order(order);
 	for (int i = 0; i < CONNECTIONS; i++)
-		open_connection(&connections[i], argv[2], order);
+		open_connection(&connections[i], argv[1], order);
 	measure();
 	for (int i = 0; i < CONNECTIONS; i++)
 		PQfinish(connections[i].conn);

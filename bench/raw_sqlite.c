@@ -1,7 +1,7 @@
 /*
- * raw_sqlite SCHEMA STORE BATCH MOVES : the ceiling on SQLite. Nothing of the engine is in here.
+ * raw_sqlite STORE BATCH MOVES : the ceiling on SQLite. Nothing of the engine is in here.
  *
- * One connection, the engine's schema, pragmas and syncs, BATCH moves to a transaction: a guarded UPDATE whose
+ * STORE is one that `hapax db migrate` has made. One connection, the engine's schema, pragmas and syncs, BATCH moves to a transaction: a guarded UPDATE whose
  * row count is checked, and a history row of the engine's width. What the engine does besides is left out: it
  * keeps no chain (the hash is 32 bytes out of memory), reads nothing back, builds no texts, has no threads.
  */
@@ -50,20 +50,20 @@ static int note_wal_pages(void *context, sqlite3 *handle, const char *name, int 
 	return SQLITE_OK;
 }
 
-static void set_up(const char *path, const char *schema)
+static void set_up(const char *path)
 {
 	char fill[1024];
 
-	check(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL), path);
+	check(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL), path);
 	script("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -262144;"
 	       "PRAGMA temp_store = MEMORY;");
 	sqlite3_wal_hook(db, note_wal_pages, NULL); /* in the place of the automatic checkpoint */
-	script(schema);
 	snprintf(fill, sizeof fill,
 		 "BEGIN; WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
 		 " INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head)"
 		 " SELECT %lld + i, 1, '%s', 1, %lld, %lld, 1, zeroblob(32) FROM n;"
-		 " INSERT INTO hx_history SELECT id, seq, '', status, version, fence, op, '%s', updated_at, head"
+		 " INSERT INTO hx_history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
+		 " SELECT id, seq, '', status, version, fence, op, '%s', updated_at, head"
 		 " FROM hx_subject; COMMIT",
 		 SUBJECTS - 1, (long long)FIRST_SUBJECT, workload_status[0], (long long)FIRST_SUBJECT,
 		 (long long)workload_wall_ms(), workload_node);
@@ -138,16 +138,12 @@ static void measure(unsigned long batch, unsigned long moves)
 
 int main(int argc, char **argv)
 {
-	char *schema;
-
-	if (argc != 5) {
-		fprintf(stderr, "usage: raw_sqlite SCHEMA STORE BATCH MOVES\n");
+	if (argc != 4) {
+		fprintf(stderr, "usage: raw_sqlite STORE BATCH MOVES\n");
 		return 2;
 	}
-	schema = workload_read_file(argv[1]);
-	set_up(argv[2], schema);
-	measure(workload_number(argv[3], 1, SUBJECTS), workload_number(argv[4], 1, 100000000));
-	free(schema);
+	set_up(argv[1]);
+	measure(workload_number(argv[2], 1, SUBJECTS), workload_number(argv[3], 1, 100000000));
 	sqlite3_stmt *all[] = {begin, commit, update, insert};
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)

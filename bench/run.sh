@@ -21,7 +21,6 @@ PG_MOVES=${PG_MOVES:-100000}
 GOAL=0.60
 
 bin=${HAPAX_BUILD:?run this by make bench}/bench
-hapax=$HAPAX_BUILD/hapax
 : "${HAPAX_TEST_PG:?run this by make bench}"
 connections=4 # CONNECTIONS in workload.h
 . bench/common.sh
@@ -32,8 +31,8 @@ lane_counts=$lanes
 
 raw_sqlite() { # batch
 	rm -f "$work"/store*
-	"$hapax" db migrate --db "sqlite:$work/store" --print >"$work/schema.sql"
-	"$bin/raw_sqlite" "$work/schema.sql" "$work/store" "$1" "$SQLITE_MOVES"
+	migrate "sqlite:$work/store"
+	"$bin/raw_sqlite" "$work/store" "$1" "$SQLITE_MOVES"
 }
 
 lane_sqlite() { # callers
@@ -42,11 +41,11 @@ lane_sqlite() { # callers
 }
 
 raw_postgres() { # batch
-	local store
+	local url
 
-	store=$(fresh_database)
-	"$hapax" db migrate --db "$store" --print >"$work/schema.sql"
-	"$bin/raw_postgres" "$work/schema.sql" "$store" "$1" "$PG_MOVES"
+	url=$(fresh_database)
+	migrate "$url"
+	"$bin/raw_postgres" "$url" "$1" "$PG_MOVES"
 }
 
 lane_postgres() { # callers lanes
@@ -58,7 +57,7 @@ measure() { # name command…
 	local name=$1 result
 	shift
 	result=$("$@")
-	echo "$result" >>"$work/$name"
+	echo "$result" >>"$results/$name"
 	printf '  %-20s %8d per second in batches of %s\n' "$name" "${result% *}" "${result#* }" >&2
 }
 
@@ -66,7 +65,7 @@ measure_sqlite() { # callers
 	local own
 	measure "sqlite.$1.raw" raw_sqlite "$1"
 	measure "sqlite.$1.lane" lane_sqlite "$1"
-	own=$(tail -n 1 "$work/sqlite.$1.lane" | awk '{ printf "%.0f", $2 }')
+	own=$(tail -n 1 "$results/sqlite.$1.lane" | awk '{ printf "%.0f", $2 }')
 	measure "sqlite.$1.own" raw_sqlite "$own"
 }
 
@@ -79,23 +78,13 @@ measure_postgres() { # callers
 
 # ---- telling ----
 
-column() { # name column
-	awk -v c="$2" '{ print $c }' "$work/$1" | median
-}
-
 row() { # title callers name reference
 	printf '%-34s %7d  %9d (%5.1f)' "$1" "$2" "$(column "$3" 1)" "$(column "$3" 2)"
 	[ $# -lt 4 ] || printf '   %.2f' "$(ratio "$3" "$4")"
 	echo
 }
 
-verdict() { # words name reference
-	awk -v words="$1" -v goal="$GOAL" -v ratio="$(ratio "$2" "$3")" \
-		'BEGIN { printf "%s: %.2f (goal %.2f)%s\n", words, ratio, goal, (ratio >= goal ? "" : " MISSED") }'
-}
-
-syncs=$("$bin/disk_sync" "$work/sync" 3)
-rm -f "$work/sync"
+measure_disk
 for round in $(seq "$ROUNDS"); do
 	echo "round $round of $ROUNDS" >&2
 	for callers in 64 512; do
@@ -122,8 +111,9 @@ done
 echo "(median of $ROUNDS; in brackets: transitions in a transaction)"
 echo
 for callers in 64 512; do
-	verdict "lane/raw SQLite $callers" "sqlite.$callers.lane" "sqlite.$callers.raw"
+	verdict "a lane, of bare SQLite, $callers callers" "$(ratio "sqlite.$callers.lane" "sqlite.$callers.raw")" %.2f least "$GOAL"
 done
 for callers in 64 512; do
-	verdict "lanes/raw PostgreSQL $callers" "postgres.$callers.lane$lanes" "postgres.$callers.raw"
+	verdict "$lanes lanes, of bare PostgreSQL, $callers callers" \
+		"$(ratio "postgres.$callers.lane$lanes" "postgres.$callers.raw")" %.2f least "$GOAL"
 done

@@ -16,6 +16,7 @@ to_ready() { # store
 	local begin=$EPOCHREALTIME line
 	exec 3< <(exec "$program" serve --listen 127.0.0.1:0 --db "sqlite:$1" 2>"$work/log")
 	server=$!
+	pids=("$server")
 	if ! read -r -u 3 line || [ "${line% *}" != ready ]; then
 		echo "the server did not start" >&2
 		cat "$work/log" >&2
@@ -27,32 +28,30 @@ stop() {
 	kill "$server"
 	cat <&3 >/dev/null # until it has gone
 	exec 3<&-
+	pids=()
 }
 
 for round in $(seq "$ROUNDS"); do
 	rm -f "$work"/store*
 	to_ready "$work/store"
-	echo "$ms" >>"$work/empty"
-	[ "$round" -lt "$ROUNDS" ] || sleep 3 # idle: what the start needed is given back, the first rounds of the janitors are over
-	awk '/^VmRSS/ { print $2 / 1024 }' "/proc/$server/status" >"$work/resident"
-	awk '/^Pss:/ { print $2 / 1024 }' "/proc/$server/smaps_rollup" >"$work/share"
+	echo "$ms" >>"$results/empty"
+	# What the start needed is given back then, and the first rounds of the janitors are over.
+	[ "$round" -lt "$ROUNDS" ] || read -r -t "${IDLE_SECONDS:-3}" -u 3 line || true
+	awk '/^VmRSS/ { print $2 / 1024 }' "/proc/$server/status" >"$results/resident"
+	awk '/^Pss:/ { print $2 / 1024 }' "/proc/$server/smaps_rollup" >"$results/share"
 	stop
 	to_ready "$work/store"
-	echo "$ms" >>"$work/again"
+	echo "$ms" >>"$results/again"
 	stop
 done
 strip -o "$work/stripped" "$program"
-stat -c %s "$work/stripped" | awk '{ print $1 / 1048576 }' >"$work/size"
+stat -c %s "$work/stripped" | awk '{ print $1 / 1048576 }' >"$results/size"
 
-row() { # words name unit goal
-	awk -v words="$1" -v v="$(median <"$work/$2")" -v unit="$3" -v goal="$4" 'BEGIN {
-		printf "%-46s %7.1f %s", words, v, unit
-		if (goal)
-			printf "   (goal: under %d)%s", goal, v < goal ? "" : " MISSED"
-		print "" }'
+tell() { # words name most
+	verdict "$1" "$(median <"$results/$2")" %.1f most "$3"
 }
-row "start to ready, empty store" empty ms 100
-row "start to ready, a store that is there" again ms ""
-row "resident memory, idle" resident MiB 20
-row "its own share of it" share MiB ""
-row "stripped program" size MiB 2
+tell 'start to ready on an empty store, ms' empty 50
+tell 'start to ready on a store that is there, ms' again 50
+tell 'resident memory when idle, MiB' resident 20
+tell 'its own share of that, MiB' share ''
+tell 'stripped program, MiB' size 1.5

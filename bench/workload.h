@@ -101,18 +101,4 @@ static inline unsigned long workload_number(const char *text, unsigned long min,
 	return n;
 }
 
-/* The text of a file, terminated. */
-static inline char *workload_read_file(const char *path)
-{
-	FILE *file = fopen(path, "rb");
-	char *text = calloc(1, 1 << 20);
-
-	if (!file || !text || fread(text, 1, (1 << 20) - 1, file) == 0) {
-		perror(path);
-		exit(1);
-	}
-	fclose(file);
-	return text;
-}
-
 #endif
