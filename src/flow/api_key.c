@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "db/columns.h"
+
 static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz"; /* that of ids */
 
 /* clang-format off */
@@ -150,11 +152,6 @@ void api_keyring_look(struct unit *unit)
 	unit_add(unit, UNIT_ANY, &stmt_look, 0, NULL);
 }
 
-static int64_t time_of(const struct db_value *cell)
-{
-	return cell->type == DB_NULL ? 0 : cell->i;
-}
-
 void api_key_of_row(const struct db_rows *rows, size_t row, struct api_key *ret_key)
 {
 	struct slice digest = db_cell(rows, row, KEY_DIGEST)->s;
@@ -164,9 +161,9 @@ void api_key_of_row(const struct db_rows *rows, size_t row, struct api_key *ret_
 		.workspace = db_cell(rows, row, KEY_WORKSPACE)->s,
 		.requester = db_cell(rows, row, KEY_REQUESTER)->s,
 		.name = db_cell(rows, row, KEY_NAME)->s,
-		.created_at_ms = time_of(db_cell(rows, row, KEY_CREATED_AT)),
-		.expires_at_ms = time_of(db_cell(rows, row, KEY_EXPIRES_AT)),
-		.revoked_at_ms = time_of(db_cell(rows, row, KEY_REVOKED_AT)),
+		.created_at_ms = cell_int(db_cell(rows, row, KEY_CREATED_AT)),
+		.expires_at_ms = cell_int(db_cell(rows, row, KEY_EXPIRES_AT)),
+		.revoked_at_ms = cell_int(db_cell(rows, row, KEY_REVOKED_AT)),
 	};
 	/* The CHECKs of its table say so. */
 	ASSERT(api_key_scope_parse(db_cell(rows, row, KEY_SCOPE)->s, &ret_key->scope) && digest.n == SHA256_BYTES);

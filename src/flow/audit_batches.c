@@ -148,7 +148,7 @@ static bool take_batch(struct auditor *a, const struct unit_result *result)
 	const struct db_rows *batches = &result->rows[0];
 	const struct db_value *row = batches->n ? db_cell(batches, 0, 0) : NULL;
 	const struct db_value *sums = db_cell(&result->rows[1], 0, 0), *next = db_cell(&result->rows[2], 0, 0);
-	struct audit_place place = {.id = audit_number(next)};
+	struct audit_place place = {.id = cell_int(next)};
 	bool fine;
 
 	fine = audit_holds(&a->finding, &place, next->type == DB_NULL || (row && next->i >= row[BATCH].i), "batch",

@@ -130,7 +130,7 @@ static struct audit_subject subject_of(const struct db_value *row)
 
 static bool is_stripped(const struct db_value *row)
 {
-	return audit_number(&row[RUN_STRIPPED]) != 0 || audit_number(&row[BATCH_STRIPPED]) != 0;
+	return cell_int(&row[RUN_STRIPPED]) != 0 || cell_int(&row[BATCH_STRIPPED]) != 0;
 }
 
 /* ---- the subject and its noun ---- */

@@ -232,7 +232,7 @@ static const char *const reasons[] = {[ENTRY_CHARGE] = "charge", [ENTRY_RETURN] 
 static bool marker_fits(struct audit_finding *f, const struct audit_entry *entry, const struct db_value *row)
 {
 	struct audit_place place = {entry->account, "ledger entry", entry->seq};
-	bool stripped = audit_number(&row[OF_EXPIRED]) != 0, there = row[OF_COST].type != DB_NULL;
+	bool stripped = cell_int(&row[OF_EXPIRED]) != 0, there = row[OF_COST].type != DB_NULL;
 	char id[ID_TEXT_BYTES], text[EXCERPT_BYTES_MAX + 1];
 	struct slice key;
 

@@ -2,6 +2,7 @@
 #ifndef HX_FLOW_AUDIT_PARTS_H
 #define HX_FLOW_AUDIT_PARTS_H
 
+#include "db/columns.h"
 #include "flow/audit.h"
 
 struct audit_pass {
@@ -10,12 +11,6 @@ struct audit_pass {
 	bool (*take)(struct auditor *a, const struct unit_result *result); /* true: there is more of it */
 };
 extern const struct audit_pass audit_histories, audit_nouns, audit_steps, audit_ledgers, audit_batches;
-
-/* What a table is without NULL: 0. */
-static inline int64_t audit_number(const struct db_value *value)
-{
-	return value->type == DB_NULL ? 0 : value->i;
-}
 
 /* "batch_…" and the like into the finding, if there is one, of a subject with this prefix. */
 void audit_name(struct auditor *a, const char *prefix);

@@ -36,7 +36,7 @@ static void ask_nouns(struct auditor *a, struct unit *unit)
 static bool take_nouns(struct auditor *a, const struct unit_result *result)
 {
 	const struct db_value *row = db_cell(&result->rows[0], 0, 0);
-	struct audit_place place = {.id = audit_number(&row[2])};
+	struct audit_place place = {.id = cell_int(&row[2])};
 
 	if (!audit_holds(&a->finding, &place, row[2].type == DB_NULL, "subject", nouns[a->table].words,
 			 slice_str("there is none"))) {

@@ -9,17 +9,10 @@
 
 /* clang-format off */
 
-#define COLUMNS_SQL                                                                                                    \
-	"b.subject, s.status, s.version, s.fence, s.owner, s.until,"                                                   \
-	" CAST(CASE WHEN s.owner IS NOT NULL AND s.until <= hx_now_ms() THEN 1 ELSE 0 END AS bigint), b.workspace,"    \
-	" b.workflow, b.definition_version, b.batch_key, b.requester, b.trace, b.account, a.name, a.balance,"          \
-	" b.cancel_requested, b.needs, b.total, b.next_n, b.succeeded, b.failed, b.unknown, b.accepted, b.cancelled,"  \
-	" b.charged, b.refunded, b.late, b.flipped_to, b.cleanups, b.error, b.due_at, b.created_at, b.loaded_at,"      \
-	" b.started_at, b.completed_at, b.expired,"                                                                    \
-	" (SELECT count(*) FROM hx_batch_item WHERE batch = b.subject AND " ITEM_IS_OPEN " AND status = 'RUNNING'),"   \
-	" (SELECT min(due_at) FROM hx_batch_item WHERE batch = b.subject AND " ITEM_IS_OPEN " AND status = 'PENDING')," \
-	" hx_now_ms()"
-#define OUT "itiitiittittt" "itiiiiiiiiii" "iiiiitiiiiii" "iii"
+#define OPEN_ITEMS(what, status_)                                                                                      \
+	"(SELECT " what " FROM hx_batch_item WHERE batch = b.subject AND " ITEM_IS_OPEN " AND status = '" status_ "')"
+#define COLUMNS_SQL BATCH_FIELDS(COLUMN_SQL) "hx_now_ms()"
+#define OUT BATCH_FIELDS(COLUMN_OUT) "i"
 #define FROM " FROM hx_batch b JOIN hx_subject s ON s.id = b.subject JOIN hx_account a ON a.subject = b.account"
 
 DB_STMT(stmt_read, "batch_read", "it", OUT,
@@ -80,82 +73,20 @@ int64_t batch_pending(const struct batch_row *row)
 	return row->total - row->succeeded - row->failed - row->unknown - row->running;
 }
 
-static int64_t number(const struct db_value *value)
-{
-	return value->type == DB_NULL ? 0 : value->i;
-}
-
-static struct slice text(const struct db_value *value, struct arena *arena)
-{
-	return value->type == DB_NULL ? slice_of(NULL, 0) : arena_copy(arena, value->s);
-}
-
-#define CELL(column) db_cell(rows, i, column)
-
-static void take_subject(const struct db_rows *rows, size_t i, struct arena *arena, struct batch_row *row)
-{
-	row->subject = CELL(BATCH_SUBJECT)->i;
-	row->status = batch_status_of(CELL(BATCH_STATUS)->s);
-	row->version = CELL(BATCH_VERSION)->i;
-	row->fence = CELL(BATCH_FENCE)->i;
-	row->owner = text(CELL(BATCH_OWNER), arena);
-	row->owned = CELL(BATCH_OWNER)->type != DB_NULL;
-	row->until = number(CELL(BATCH_UNTIL));
-	row->past = CELL(BATCH_PAST)->i != 0;
-	subject_assert_valid(row->version, row->fence, CELL(BATCH_OWNER), CELL(BATCH_UNTIL));
-	row->now = CELL(BATCH_NOW)->i;
-	ASSERT(row->status);
-}
-
-static void take_texts(const struct db_rows *rows, size_t i, struct arena *arena, struct batch_row *row)
-{
-	row->workspace = text(CELL(BATCH_WORKSPACE), arena);
-	row->workflow = text(CELL(BATCH_WORKFLOW), arena);
-	row->key = text(CELL(BATCH_KEY), arena);
-	row->requester = text(CELL(BATCH_REQUESTER), arena);
-	row->trace = text(CELL(BATCH_TRACE), arena);
-	row->account_name = text(CELL(BATCH_ACCOUNT_NAME), arena);
-	row->error = text(CELL(BATCH_ERROR), arena);
-}
-
-static void take_counts(const struct db_rows *rows, size_t i, struct batch_row *row)
-{
-	row->total = CELL(BATCH_TOTAL)->i;
-	row->next_n = CELL(BATCH_NEXT_N)->i;
-	row->succeeded = CELL(BATCH_SUCCEEDED)->i;
-	row->failed = CELL(BATCH_FAILED_N)->i;
-	row->unknown = CELL(BATCH_UNKNOWN)->i;
-	row->accepted = CELL(BATCH_ACCEPTED)->i;
-	row->cancelled = CELL(BATCH_CANCELLED_N)->i;
-	row->charged = CELL(BATCH_CHARGED)->i;
-	row->refunded = CELL(BATCH_REFUNDED)->i;
-	row->late = CELL(BATCH_LATE)->i;
-	row->flipped_to = CELL(BATCH_FLIPPED_TO)->i;
-	row->cleanups = CELL(BATCH_CLEANUPS)->i;
-	row->running = CELL(BATCH_RUNNING_N)->i;
-}
-
 void batch_row_take(const struct db_rows *rows, size_t i, const struct batch_policy *policy, struct arena *arena,
 		    struct batch_row *row)
 {
+	const struct db_value *cells = db_cell(rows, i, 0);
+
 	*row = (struct batch_row){0};
-	take_subject(rows, i, arena, row);
-	take_texts(rows, i, arena, row);
-	take_counts(rows, i, row);
-	row->account = CELL(BATCH_ACCOUNT)->i;
-	row->balance = CELL(BATCH_BALANCE)->i;
-	row->cancel_requested = CELL(BATCH_CANCEL_REQUESTED)->i != 0;
-	row->needs = CELL(BATCH_NEEDS)->type == DB_NULL ? -1 : CELL(BATCH_NEEDS)->i;
-	row->loaded = CELL(BATCH_LOADED_AT)->type != DB_NULL;
-	row->expired = CELL(BATCH_EXPIRED)->i != 0;
-	row->definition_version = CELL(BATCH_DEFINITION_VERSION)->i;
-	row->retry_at = number(CELL(BATCH_RETRY_AT));
-	row->due_at = number(CELL(BATCH_DUE_AT));
-	row->created_at = CELL(BATCH_CREATED_AT)->i;
-	row->started_at = number(CELL(BATCH_STARTED_AT));
-	row->completed_at = number(CELL(BATCH_COMPLETED_AT));
+	BATCH_FIELDS(COLUMN_TAKE);
+	row->now = cells[BATCH_NOW].i;
+	row->status = batch_status_of(cells[BATCH_STATUS].s);
+	row->owned = cells[BATCH_OWNER].type != DB_NULL;
+	subject_assert_valid(row->version, row->fence, &cells[BATCH_OWNER], &cells[BATCH_UNTIL]);
+	ASSERT(row->status);
 	if (policy)
-		row->machine = policy->machine_of(policy->context, CELL(BATCH_WORKFLOW)->s, row->definition_version);
+		row->machine = policy->machine_of(policy->context, cells[BATCH_WORKFLOW].s, row->definition_version);
 }
 
 void batch_hold_of(const struct batch_row *row, const struct batch_policy *policy, struct arena *arena,

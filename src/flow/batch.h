@@ -46,7 +46,7 @@
 #ifndef HX_FLOW_BATCH_H
 #define HX_FLOW_BATCH_H
 
-#include "base/arena.h"
+#include "db/columns.h"
 #include "flow/account.h"
 #include "flow/ways.h"
 #include "model/batch_definition.h"
@@ -112,50 +112,48 @@ static inline struct lease batch_lease(const struct batch_hold *hold)
 
 /* ---- reading ---- */
 
-/* Columns of batch_read, batch_read_key and batch_list. */
-enum {
-	BATCH_SUBJECT,
-	BATCH_STATUS,
-	BATCH_VERSION,
-	BATCH_FENCE,
-	BATCH_OWNER,
-	BATCH_UNTIL,
-	BATCH_PAST, /* 1: owned, and its time is over, by the store's clock */
-	BATCH_WORKSPACE,
-	BATCH_WORKFLOW,
-	BATCH_DEFINITION_VERSION,
-	BATCH_KEY,
-	BATCH_REQUESTER,
-	BATCH_TRACE,
-	BATCH_ACCOUNT,
-	BATCH_ACCOUNT_NAME,
-	BATCH_BALANCE,
-	BATCH_CANCEL_REQUESTED,
-	BATCH_NEEDS,
-	BATCH_TOTAL,
-	BATCH_NEXT_N,
-	BATCH_SUCCEEDED,
-	BATCH_FAILED_N,
-	BATCH_UNKNOWN,
-	BATCH_ACCEPTED,
-	BATCH_CANCELLED_N,
-	BATCH_CHARGED,
-	BATCH_REFUNDED,
-	BATCH_LATE,
-	BATCH_FLIPPED_TO,
-	BATCH_CLEANUPS,
-	BATCH_ERROR,
-	BATCH_DUE_AT,
-	BATCH_CREATED_AT,
-	BATCH_LOADED_AT,
-	BATCH_STARTED_AT,
-	BATCH_COMPLETED_AT,
-	BATCH_EXPIRED,
-	BATCH_RUNNING_N, /* items RUNNING and undecided */
-	BATCH_RETRY_AT,  /* the earliest due_at of items that rest; NULL: none */
-	BATCH_NOW,       /* the store's clock when it was read */
-	BATCH_COLUMNS
-};
+/* Columns of batch_read, batch_read_key and batch_list: see columns.h. */
+#define BATCH_FIELDS(X)                                                                                                \
+	X(BATCH_SUBJECT, INT, subject, "b.subject")                                                                    \
+	X(BATCH_STATUS, OTHER_TEXT, _, "s.status")                                                                     \
+	X(BATCH_VERSION, INT, version, "s.version")                                                                    \
+	X(BATCH_FENCE, INT, fence, "s.fence")                                                                          \
+	X(BATCH_OWNER, TEXT, owner, "s.owner")                                                                         \
+	X(BATCH_UNTIL, INT, until, "s.until")                                                                          \
+	X(BATCH_PAST, FLAG, past, SUBJECT_IS_PAST)                                                                     \
+	X(BATCH_WORKSPACE, TEXT, workspace, "b.workspace")                                                             \
+	X(BATCH_WORKFLOW, TEXT, workflow, "b.workflow")                                                                \
+	X(BATCH_DEFINITION_VERSION, INT, definition_version, "b.definition_version")                                   \
+	X(BATCH_KEY, TEXT, key, "b.batch_key")                                                                         \
+	X(BATCH_REQUESTER, TEXT, requester, "b.requester")                                                             \
+	X(BATCH_TRACE, TEXT, trace, "b.trace")                                                                         \
+	X(BATCH_ACCOUNT, INT, account, "b.account")                                                                    \
+	X(BATCH_ACCOUNT_NAME, TEXT, account_name, "a.name")                                                            \
+	X(BATCH_BALANCE, INT, balance, "a.balance")                                                                    \
+	X(BATCH_CANCEL_REQUESTED, FLAG, cancel_requested, "b.cancel_requested")                                        \
+	X(BATCH_NEEDS, INDEX, needs, "b.needs")                                                                        \
+	X(BATCH_TOTAL, INT, total, "b.total")                                                                          \
+	X(BATCH_NEXT_N, INT, next_n, "b.next_n")                                                                       \
+	X(BATCH_SUCCEEDED, INT, succeeded, "b.succeeded")                                                              \
+	X(BATCH_FAILED_N, INT, failed, "b.failed")                                                                     \
+	X(BATCH_UNKNOWN, INT, unknown, "b.unknown")                                                                    \
+	X(BATCH_ACCEPTED, INT, accepted, "b.accepted")                                                                 \
+	X(BATCH_CANCELLED_N, INT, cancelled, "b.cancelled")                                                            \
+	X(BATCH_CHARGED, INT, charged, "b.charged")                                                                    \
+	X(BATCH_REFUNDED, INT, refunded, "b.refunded")                                                                 \
+	X(BATCH_LATE, INT, late, "b.late")                                                                             \
+	X(BATCH_FLIPPED_TO, INT, flipped_to, "b.flipped_to")                                                           \
+	X(BATCH_CLEANUPS, INT, cleanups, "b.cleanups")                                                                 \
+	X(BATCH_ERROR, TEXT, error, "b.error")                                                                         \
+	X(BATCH_DUE_AT, INT, due_at, "b.due_at")                                                                       \
+	X(BATCH_CREATED_AT, INT, created_at, "b.created_at")                                                           \
+	X(BATCH_LOADED_AT, THERE, loaded, "b.loaded_at")                                                               \
+	X(BATCH_STARTED_AT, INT, started_at, "b.started_at")                                                           \
+	X(BATCH_COMPLETED_AT, INT, completed_at, "b.completed_at")                                                     \
+	X(BATCH_EXPIRED, FLAG, expired, "b.expired")                                                                   \
+	X(BATCH_RUNNING_N, INT, running, OPEN_ITEMS("count(*)", "RUNNING"))    /* and undecided */                     \
+	X(BATCH_RETRY_AT, INT, retry_at, OPEN_ITEMS("min(due_at)", "PENDING")) /* the earliest of those that rest */
+enum { BATCH_FIELDS(COLUMN_NAME) BATCH_NOW /* the store's clock when it was read */, BATCH_COLUMNS };
 /* One line. An empty workspace: any. */
 void batch_read(struct unit *unit, struct slice workspace, int64_t subject);
 void batch_read_key(struct unit *unit, struct slice workspace, struct slice key);

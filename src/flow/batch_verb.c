@@ -14,11 +14,6 @@ enum { LINE_BATCH, LINE_ITEM };
 
 /* ---- an item as it was read ---- */
 
-static struct slice text(const struct db_value *value, struct arena *arena)
-{
-	return value->type == DB_NULL ? slice_of(NULL, 0) : arena_copy(arena, value->s);
-}
-
 void batch_item_row_take(const struct db_rows *rows, size_t i, struct arena *arena, struct batch_item_row *ret_item)
 {
 	const struct db_value *due = db_cell(rows, i, ITEM_DUE_AT);
@@ -30,11 +25,11 @@ void batch_item_row_take(const struct db_rows *rows, size_t i, struct arena *are
 		.charged = db_cell(rows, i, ITEM_CHARGED)->i,
 		.attempt = db_cell(rows, i, ITEM_ATTEMPT)->i,
 		.due_at = due->type == DB_NULL ? 0 : due->i,
-		.decision = text(db_cell(rows, i, ITEM_DECISION), arena),
-		.input = text(db_cell(rows, i, ITEM_INPUT), arena),
-		.output = text(db_cell(rows, i, ITEM_OUTPUT), arena),
-		.late = text(db_cell(rows, i, ITEM_LATE), arena),
-		.error = text(db_cell(rows, i, ITEM_ERROR), arena),
+		.decision = cell_text(db_cell(rows, i, ITEM_DECISION), arena),
+		.input = cell_text(db_cell(rows, i, ITEM_INPUT), arena),
+		.output = cell_text(db_cell(rows, i, ITEM_OUTPUT), arena),
+		.late = cell_text(db_cell(rows, i, ITEM_LATE), arena),
+		.error = cell_text(db_cell(rows, i, ITEM_ERROR), arena),
 	};
 	ASSERT(ret_item->status);
 }

@@ -6,14 +6,8 @@
 
 /* clang-format off */
 
-#define RUN_COLUMNS_SQL                                                                                                \
-	"r.subject, s.status, s.version, s.fence, s.owner, s.until,"                                                   \
-	" CAST(CASE WHEN s.owner IS NOT NULL AND s.until <= hx_now_ms() THEN 1 ELSE 0 END AS bigint), s.doubt,"        \
-	" s.updated_at, r.workflow, r.definition_version, r.run_key, r.requester, r.trace, r.input, r.output, r.error,"\
-	" r.at_step, r.attempt, r.redo, r.step_status, r.step_started_at, r.awaits, r.job, r.undo, r.wait_until,"      \
-	" r.due_at, r.created_at, r.started_at, r.completed_at, r.expired, r.workspace, r.unsettled_since,"     \
-	" r.stood_attempt, r.stood_started_at, r.stood_status, r.stood_error, hx_now_ms()"
-#define RUN_OUT "itiitiiiititttttt" "iiititiiiiiiiiti" "iitti"
+#define RUN_COLUMNS_SQL RUN_FIELDS(COLUMN_SQL) "hx_now_ms()"
+#define RUN_OUT RUN_FIELDS(COLUMN_OUT) "i"
 #define RUN_FROM " FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
 
 #define STEP_COLUMNS_SQL "t.position, t.status, t.attempt, t.output, t.started_at, t.completed_at, t.undone_at"

@@ -45,8 +45,8 @@
 #ifndef HX_FLOW_RUN_H
 #define HX_FLOW_RUN_H
 
-#include "base/arena.h"
 #include "base/json.h"
+#include "db/columns.h"
 #include "flow/sql_action.h"
 #include "flow/subject.h"
 #include "flow/ways.h"
@@ -125,48 +125,46 @@ void run_create(struct unit *unit, const struct stamp *stamp, const struct run_s
 /* Which run has this key; no row: none of this workflow. Reads alone. */
 void run_find_key(struct unit *unit, struct slice workspace, struct slice workflow, struct slice key);
 
-/* Columns of run_read, run_read_key and run_list. */
-enum {
-	RUN_SUBJECT,
-	RUN_STATUS,
-	RUN_VERSION,
-	RUN_FENCE,
-	RUN_OWNER,
-	RUN_UNTIL,
-	RUN_PAST, /* 1: owned, and its time is over, by the store's clock */
-	RUN_DOUBT,
-	RUN_UPDATED_AT,
-	RUN_WORKFLOW,
-	RUN_DEFINITION_VERSION,
-	RUN_KEY,
-	RUN_REQUESTER,
-	RUN_TRACE,
-	RUN_INPUT,
-	RUN_OUTPUT,
-	RUN_ERROR,
-	RUN_AT_STEP,
-	RUN_ATTEMPT,
-	RUN_REDO,
-	RUN_STEP_STATUS,
-	RUN_STEP_STARTED_AT,
-	RUN_AWAITS,
-	RUN_JOB,
-	RUN_UNDO,
-	RUN_WAIT_UNTIL,
-	RUN_DUE_AT,
-	RUN_CREATED_AT,
-	RUN_STARTED_AT,
-	RUN_COMPLETED_AT,
-	RUN_EXPIRED,
-	RUN_WORKSPACE,
-	RUN_UNSETTLED_SINCE,
-	RUN_STOOD_ATTEMPT,
-	RUN_STOOD_STARTED_AT,
-	RUN_STOOD_STATUS,
-	RUN_STOOD_ERROR,
-	RUN_NOW, /* the store's clock when it was read */
-	RUN_COLUMNS
-};
+/* Columns of run_read, run_read_key and run_list: see columns.h. */
+#define RUN_FIELDS(X)                                                                                                  \
+	X(RUN_SUBJECT, INT, subject, "r.subject")                                                                      \
+	X(RUN_STATUS, OTHER_TEXT, _, "s.status")                                                                       \
+	X(RUN_VERSION, INT, version, "s.version")                                                                      \
+	X(RUN_FENCE, INT, fence, "s.fence")                                                                            \
+	X(RUN_OWNER, TEXT, owner, "s.owner")                                                                           \
+	X(RUN_UNTIL, INT, until, "s.until")                                                                            \
+	X(RUN_PAST, FLAG, past, SUBJECT_IS_PAST)                                                                       \
+	X(RUN_DOUBT, FLAG, doubt, "s.doubt")                                                                           \
+	X(RUN_UPDATED_AT, INT, updated_at, "s.updated_at")                                                             \
+	X(RUN_WORKFLOW, OTHER_TEXT, _, "r.workflow")                                                                   \
+	X(RUN_DEFINITION_VERSION, OTHER_INT, _, "r.definition_version")                                                \
+	X(RUN_KEY, TEXT, key, "r.run_key")                                                                             \
+	X(RUN_REQUESTER, TEXT, requester, "r.requester")                                                               \
+	X(RUN_TRACE, TEXT, trace, "r.trace")                                                                           \
+	X(RUN_INPUT, TEXT, input, "r.input")                                                                           \
+	X(RUN_OUTPUT, TEXT, output, "r.output")                                                                        \
+	X(RUN_ERROR, TEXT, error, "r.error")                                                                           \
+	X(RUN_AT_STEP, OTHER_INT, _, "r.at_step")                                                                      \
+	X(RUN_ATTEMPT, INT, attempt, "r.attempt")                                                                      \
+	X(RUN_REDO, INT, redo, "r.redo")                                                                               \
+	X(RUN_STEP_STATUS, TEXT, step_status, "r.step_status")                                                         \
+	X(RUN_STEP_STARTED_AT, INT, step_started_at, "r.step_started_at")                                              \
+	X(RUN_AWAITS, TEXT, awaits, "r.awaits")                                                                        \
+	X(RUN_JOB, INT, job, "r.job")                                                                                  \
+	X(RUN_UNDO, INDEX, undo, "r.undo")                                                                             \
+	X(RUN_WAIT_UNTIL, INT, wait_until, "r.wait_until")                                                             \
+	X(RUN_DUE_AT, INT, due_at, "r.due_at")                                                                         \
+	X(RUN_CREATED_AT, INT, created_at, "r.created_at")                                                             \
+	X(RUN_STARTED_AT, INT, started_at, "r.started_at")                                                             \
+	X(RUN_COMPLETED_AT, INT, completed_at, "r.completed_at")                                                       \
+	X(RUN_EXPIRED, FLAG, expired, "r.expired")                                                                     \
+	X(RUN_WORKSPACE, TEXT, workspace, "r.workspace")                                                               \
+	X(RUN_UNSETTLED_SINCE, INT, unsettled_since, "r.unsettled_since")                                              \
+	X(RUN_STOOD_ATTEMPT, INT, stood.attempt, "r.stood_attempt")                                                    \
+	X(RUN_STOOD_STARTED_AT, INT, stood.started_at, "r.stood_started_at")                                           \
+	X(RUN_STOOD_STATUS, TEXT, stood.status, "r.stood_status")                                                      \
+	X(RUN_STOOD_ERROR, TEXT, stood.error, "r.stood_error")
+enum { RUN_FIELDS(COLUMN_NAME) RUN_NOW /* the store's clock when it was read */, RUN_COLUMNS };
 /* Three lines, for run_row_take(): the run, its steps by position, the job of its step. An empty workspace: any. */
 void run_read(struct unit *unit, struct slice workspace, int64_t subject);
 void run_read_key(struct unit *unit, struct slice workspace, struct slice key);

@@ -67,49 +67,15 @@ struct run_awaited run_step_awaits(const struct run_step *step)
 
 /* ---- reading ---- */
 
-static int64_t number(const struct db_value *value)
+static void take_run(const struct db_value *cells, struct arena *arena, struct run_row *row)
 {
-	return value->type == DB_NULL ? 0 : value->i;
-}
-
-static struct slice text(const struct db_value *value, struct arena *arena)
-{
-	return value->type == DB_NULL ? slice_of(NULL, 0) : arena_copy(arena, value->s);
-}
-
-static void take_subject(const struct db_rows *rows, struct arena *arena, struct run_row *row)
-{
-#define CELL(column) db_cell(rows, 0, column)
-	row->subject = CELL(RUN_SUBJECT)->i;
-	row->status = run_status_of(CELL(RUN_STATUS)->s);
-	row->version = CELL(RUN_VERSION)->i;
-	row->fence = CELL(RUN_FENCE)->i;
-	row->owner = text(CELL(RUN_OWNER), arena);
-	row->owned = CELL(RUN_OWNER)->type != DB_NULL;
-	row->until = number(CELL(RUN_UNTIL));
-	row->past = CELL(RUN_PAST)->i != 0;
-	subject_assert_valid(row->version, row->fence, CELL(RUN_OWNER), CELL(RUN_UNTIL));
-	row->doubt = CELL(RUN_DOUBT)->i != 0;
-	row->updated_at = CELL(RUN_UPDATED_AT)->i;
-	row->now = CELL(RUN_NOW)->i;
+	RUN_FIELDS(COLUMN_TAKE);
+	row->now = cells[RUN_NOW].i;
+	row->status = run_status_of(cells[RUN_STATUS].s);
+	row->owned = cells[RUN_OWNER].type != DB_NULL;
+	row->stood.set = cells[RUN_STOOD_ATTEMPT].type != DB_NULL;
+	subject_assert_valid(row->version, row->fence, &cells[RUN_OWNER], &cells[RUN_UNTIL]);
 	ASSERT(row->status);
-}
-
-static void take_run(const struct db_rows *rows, struct arena *arena, struct run_row *row)
-{
-	row->workspace = text(CELL(RUN_WORKSPACE), arena);
-	row->requester = text(CELL(RUN_REQUESTER), arena);
-	row->key = text(CELL(RUN_KEY), arena);
-	row->trace = text(CELL(RUN_TRACE), arena);
-	row->input = text(CELL(RUN_INPUT), arena);
-	row->output = text(CELL(RUN_OUTPUT), arena);
-	row->error = text(CELL(RUN_ERROR), arena);
-	row->undo = CELL(RUN_UNDO)->type == DB_NULL ? -1 : CELL(RUN_UNDO)->i;
-	row->due_at = number(CELL(RUN_DUE_AT));
-	row->created_at = CELL(RUN_CREATED_AT)->i;
-	row->started_at = number(CELL(RUN_STARTED_AT));
-	row->completed_at = number(CELL(RUN_COMPLETED_AT));
-	row->expired = CELL(RUN_EXPIRED)->i != 0;
 }
 
 /* Steps come by position, each after the one before: the rows are the way that the run has taken. */
@@ -130,10 +96,10 @@ static void take_steps(const struct db_rows *rows, struct arena *arena, struct r
 			.status = slice_is(db_cell(rows, i, STEP_STATUS)->s, RUN_STEP_COMPLETED) ? RUN_STEP_COMPLETED
 												 : RUN_STEP_SKIPPED,
 			.attempt = db_cell(rows, i, STEP_ATTEMPT)->i,
-			.output = text(db_cell(rows, i, STEP_OUTPUT), arena),
+			.output = cell_text(db_cell(rows, i, STEP_OUTPUT), arena),
 			.started_at = db_cell(rows, i, STEP_STARTED_AT)->i,
 			.completed_at = db_cell(rows, i, STEP_COMPLETED_AT)->i,
-			.undone_at = number(db_cell(rows, i, STEP_UNDONE_AT)),
+			.undone_at = cell_int(db_cell(rows, i, STEP_UNDONE_AT)),
 		};
 		done->outputs_bytes = done->output.n + (row->done ? row->done->outputs_bytes : 0);
 		row->done = done;
@@ -141,42 +107,25 @@ static void take_steps(const struct db_rows *rows, struct arena *arena, struct r
 	}
 }
 
+/* What the run's row says of the step where it is counts for nothing. */
+static void drop_step(struct run_row *row)
+{
+	row->attempt = row->redo = row->step_started_at = row->wait_until = row->unsettled_since = row->job = 0;
+	row->step_status = row->awaits = slice_of(NULL, 0);
+}
+
 /*
- * What stands in the run's row about the step where it is; void when the run has come further since that was written.
- * Then a run that is owned has begun that step, for the first time, together with the end of the one before.
+ * It does so when the run has come further since that was written. Then a run that is owned has begun that step, for the first
+ * time, together with the end of the one before.
  */
-static void take_at_step(const struct db_rows *rows, struct arena *arena, struct run_row *row)
+static void check_step(const struct db_value *at_step, struct run_row *row)
 {
-	bool valid = CELL(RUN_AT_STEP)->i == (int64_t)row->position || row->undo >= 0;
-
-	if (!valid) {
-		row->attempt = row->owned;
-		row->step_started_at = row->done && row->owned ? row->done->completed_at : 0;
+	if (at_step->i == (int64_t)row->position || row->undo >= 0)
 		return;
-	}
-	row->attempt = CELL(RUN_ATTEMPT)->i;
-	row->redo = CELL(RUN_REDO)->i;
-	row->step_status = text(CELL(RUN_STEP_STATUS), arena);
-	row->step_started_at = number(CELL(RUN_STEP_STARTED_AT));
-	row->awaits = text(CELL(RUN_AWAITS), arena);
-	row->wait_until = number(CELL(RUN_WAIT_UNTIL));
-	row->unsettled_since = number(CELL(RUN_UNSETTLED_SINCE));
-	row->job = number(CELL(RUN_JOB));
+	drop_step(row);
+	row->attempt = row->owned;
+	row->step_started_at = row->done && row->owned ? row->done->completed_at : 0;
 }
-
-static void take_stood(const struct db_rows *rows, struct arena *arena, struct run_row *row)
-{
-	if (CELL(RUN_STOOD_ATTEMPT)->type == DB_NULL)
-		return;
-	row->stood = (struct run_stood){
-		.set = true,
-		.attempt = CELL(RUN_STOOD_ATTEMPT)->i,
-		.started_at = number(CELL(RUN_STOOD_STARTED_AT)),
-		.status = text(CELL(RUN_STOOD_STATUS), arena),
-		.error = text(CELL(RUN_STOOD_ERROR), arena),
-	};
-}
-#undef CELL
 
 static void take_job(const struct db_rows *rows, struct arena *arena, struct run_row *row)
 {
@@ -192,8 +141,8 @@ static void take_job(const struct db_rows *rows, struct arena *arena, struct run
 	row->job_version = db_cell(rows, 0, OUT_JOB_VERSION)->i;
 	row->job_doubt = db_cell(rows, 0, OUT_JOB_DOUBT)->i != 0;
 	row->job_attempt = db_cell(rows, 0, OUT_JOB_ATTEMPT)->i;
-	row->job_output = text(db_cell(rows, 0, OUT_JOB_OUTPUT), arena);
-	row->job_error = text(db_cell(rows, 0, OUT_JOB_ERROR), arena);
+	row->job_output = cell_text(db_cell(rows, 0, OUT_JOB_OUTPUT), arena);
+	row->job_error = cell_text(db_cell(rows, 0, OUT_JOB_ERROR), arena);
 }
 
 enum hx_code run_row_take(const struct unit_result *result, run_machine_fn machine_of, const void *context,
@@ -204,15 +153,15 @@ enum hx_code run_row_take(const struct unit_result *result, run_machine_fn machi
 	*ret_row = (struct run_row){.undo = -1};
 	if (rows->n == 0)
 		return HX_NOT_FOUND;
-	take_subject(rows, arena, ret_row);
-	take_run(rows, arena, ret_row);
-	ret_row->machine = machine_of(context, db_cell(rows, 0, RUN_WORKFLOW)->s,
-				      db_cell(rows, 0, RUN_DEFINITION_VERSION)->i);
-	if (!ret_row->machine)
+	take_run(rows->cells, arena, ret_row);
+	ret_row->machine = machine_of(context, rows->cells[RUN_WORKFLOW].s, rows->cells[RUN_DEFINITION_VERSION].i);
+	if (!ret_row->machine) {
+		drop_step(ret_row);
+		ret_row->stood = (struct run_stood){0};
 		return HX_CONFIG_ERROR;
+	}
 	take_steps(&result->rows[1], arena, ret_row);
-	take_at_step(rows, arena, ret_row);
-	take_stood(rows, arena, ret_row);
+	check_step(&rows->cells[RUN_AT_STEP], ret_row);
 	take_job(&result->rows[2], arena, ret_row);
 	return arena->failed ? HX_TOO_LARGE : HX_OK;
 }

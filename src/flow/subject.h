@@ -38,6 +38,9 @@
 #include "db/link.h"
 #include "db/unit.h"
 
+/* A column where s is hx_subject; 1: owned, and its time is over, by the store's clock. */
+#define SUBJECT_IS_PAST "CAST(CASE WHEN s.owner IS NOT NULL AND s.until <= hx_now_ms() THEN 1 ELSE 0 END AS bigint)"
+
 /* Who writes, when, in which unit. */
 struct stamp {
 	int64_t op;

@@ -142,23 +142,7 @@ enum gate_verdict gate_state_of(bool completed, bool held, int64_t left_ms)
 	return held && left_ms <= 0 ? GATE_HELD : GATE_IN_FLIGHT;
 }
 
-/* False: its lease has ended just now. */
-static bool read_forgotten(const struct unit_result *result, struct gate_reply *reply)
-{
-	const struct db_rows *forgotten = &result->rows[0], *kept = &result->rows[1];
-
-	reply->verdict = forgotten->n ? GATE_DONE : GATE_ABSENT;
-	if (forgotten->n || !kept->n)
-		return true;
-
-	const struct db_value *left = db_cell(kept, 0, 0);
-
-	reply->verdict = left->type == DB_NULL ? GATE_STALE : GATE_IN_FLIGHT;
-	reply->lease_left_ms = left->type == DB_NULL ? 0 : left->i;
-	return left->type == DB_NULL || left->i > 0;
-}
-
-/* False: its lease has ended just now. */
+/* Of GATE_FORGET, too. False: its lease has ended just now. */
 static bool read_resolved(const struct unit_result *result, struct gate_reply *reply)
 {
 	const struct db_rows *resolved = &result->rows[0], *kept = &result->rows[1];
@@ -233,7 +217,6 @@ bool gate_read_look(const struct gate_ask *ask, const struct unit_result *result
 {
 	switch (ask->op) {
 	case GATE_FORGET:
-		return read_forgotten(result, reply);
 	case GATE_RESOLVE:
 		return read_resolved(result, reply);
 	case GATE_TALLY:
