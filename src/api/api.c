@@ -425,6 +425,15 @@ void api_answer(struct http_call *call, int status, struct strbuf *text, int64_t
 	strbuf_release(text);
 }
 
+void api_tell(struct http_call *call, const struct api_told *told)
+{
+	struct strbuf text;
+
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	told->write(told->of, &text);
+	api_answer(call, told->status, &text, told->etag_version);
+}
+
 /* ---- tasks ---- */
 
 void *api_task_new(struct http_call *call, size_t bytes, size_t arena_bytes_max,
@@ -456,4 +465,13 @@ void api_task_free(struct api_task *t)
 {
 	arena_release(&t->arena);
 	free(t);
+}
+
+void api_task_end(struct api_task *t, enum hx_code code, const char *detail, const struct api_told *told)
+{
+	if (code)
+		http_respond_code(t->call->exchange, code, detail);
+	else
+		api_tell(t->call, told);
+	api_task_free(t);
 }

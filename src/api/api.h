@@ -97,6 +97,15 @@ void api_respond_json(struct http_call *call, int status, const struct strbuf *t
 /* The same, and the text is released: it must not be in the exchange's arena, which may be gone by then. */
 void api_answer(struct http_call *call, int status, struct strbuf *text, int64_t etag_version);
 
+/* What is told of something: when it is done, or before, as a record of the unit that gets it done (api_gate.h). */
+struct api_told {
+	int status;
+	int64_t etag_version; /* 0: no ETag */
+	void (*write)(const void *of, struct strbuf *text);
+	const void *of;
+};
+void api_tell(struct http_call *call, const struct api_told *told);
+
 /* An answer in JSON; its text stays the caller's. */
 struct api_json {
 	struct http_answer answer;
@@ -118,6 +127,8 @@ void *api_task_new(struct http_call *call, size_t bytes, size_t arena_bytes_max,
 /* In the lane of this hash. done() may have been called, and the task be gone, when this returns. */
 void api_task_start(struct api_task *t, struct task *task, uint64_t hash);
 void api_task_free(struct api_task *t);
+/* Answers what is told, or the code with these words, NULL: its own; and frees the task. */
+void api_task_end(struct api_task *t, enum hx_code code, const char *detail, const struct api_told *told);
 
 /*
  * A request that is one unit: built, answered into `text`, told.
@@ -137,9 +148,9 @@ struct api_query {
 	void (*render)(struct api_query *query);
 	/* NULL, or who tells instead: at the end, in a lane's or a reader's thread. See api_query_tell(). */
 	void (*ended)(struct api_query *query, enum hx_code code);
-	/* private */
 	void (*build)(struct api_query *query, struct unit *unit);
 	enum hx_code (*answered)(struct api_query *query, const struct unit_result *result);
+	/* private */
 	uint64_t hash;
 	bool lost; /* to a record of the same key */
 	/* Whatever the functions need. */
@@ -152,12 +163,12 @@ struct api_query {
 	char id[ID_TEXT_BYTES];
 };
 
-/* For one that is part of something larger, in zeroed memory that lives as long as the exchange. */
-void api_query_init(struct api_query *query, struct http_call *call, void (*build)(struct api_query *, struct unit *),
-		    enum hx_code (*answered)(struct api_query *, const struct unit_result *));
-/* In the exchange's arena; NULL after answering 503. */
-struct api_query *api_query_new(struct http_call *call, void (*build)(struct api_query *, struct unit *),
-				enum hx_code (*answered)(struct api_query *, const struct unit_result *));
+/* What is asked has its call, `build` and `answered`, and whatever these need; it is copied, and the call is answered. */
+void api_query_ask(const struct api_query *asked, uint64_t hash);
+/* The copy, in the exchange's arena; NULL after answering 503. */
+struct api_query *api_query_new(const struct api_query *asked);
+/* For one that is part of something larger, in memory that lives as long as the exchange. */
+void api_query_init(struct api_query *query);
 /* In the lane of this hash: writes, and reads of one row by its key. */
 void api_query_start(struct api_query *query, uint64_t hash);
 /* Beside the lanes: lists, whose length must not hold up anybody's commit. The unit only reads. */

@@ -83,21 +83,13 @@ static void render_create(struct api_query *query)
 void api_account_create(struct http_call *call)
 {
 	static const char *const known[] = {"id", "balance", NULL};
-	struct api_query *query;
-	struct slice name;
+	struct api_query query = {
+		.call = call, .build = build_create, .answered = answered_create, .render = render_create};
 	struct json body;
-	int64_t balance;
 
-	if (!api_body(call, known, &body) || !api_name_member(call, body, "id", "id must be a string", &name) ||
-	    !read_amount(call, body, "balance", /* min= */ 0, &balance))
-		return;
-	query = api_query_new(call, build_create, answered_create);
-	if (!query)
-		return;
-	query->render = render_create;
-	query->name = name;
-	query->number = balance;
-	api_query_start(query, lane_of(call, name));
+	if (api_body(call, known, &body) && api_name_member(call, body, "id", "id must be a string", &query.name) &&
+	    read_amount(call, body, "balance", /* min= */ 0, &query.number))
+		api_query_ask(&query, lane_of(call, query.name));
 }
 
 /* ---- show and list ---- */
@@ -120,12 +112,10 @@ static enum hx_code answered_show(struct api_query *query, const struct unit_res
 
 void api_account_show(struct http_call *call)
 {
-	struct api_query *query = api_query_new(call, build_show, answered_show);
+	struct api_query query = {
+		.call = call, .build = build_show, .answered = answered_show, .name = call_param(call, "id")};
 
-	if (!query)
-		return;
-	query->name = call_param(call, "id");
-	api_query_start(query, lane_of(call, query->name));
+	api_query_ask(&query, lane_of(call, query.name));
 }
 
 enum { LIST_NAME, LIST_BALANCE, LIST_CREATED_AT };
@@ -208,49 +198,37 @@ struct credit_call {
 	struct account_credit_request rq;
 };
 
-static void respond_credited(const struct credit_call *cc)
+static void write_credited(const void *of, struct strbuf *text)
 {
-	struct strbuf text;
+	const struct credit_call *cc = of;
 
-	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	open_account(&text, cc->rq.name, cc->credit.balance, cc->credit.created_at);
-	json_more_bool(&text, "duplicate", cc->credit.was_there);
-	strbuf_add_char(&text, '}');
-	api_answer(cc->task.call, 200, &text, /* etag_version= */ 0);
+	open_account(text, cc->rq.name, cc->credit.balance, cc->credit.created_at);
+	json_more_bool(text, "duplicate", cc->credit.was_there);
+	strbuf_add_char(text, '}');
 }
 
-static void respond_not_credited(const struct credit_call *cc, enum hx_code code)
+static const char *credit_detail(const struct credit_call *cc, enum hx_code code, char *room, size_t bytes)
 {
-	char detail[200];
-
-	switch (code) {
-	case HX_NOT_FOUND:
-		http_respond_code(cc->task.call->exchange, code, no_account);
-		break;
-	case HX_ALREADY_EXISTS:
-		snprintf(detail, sizeof detail, "this key has credited another amount before: %lld, not %lld",
+	if (code == HX_NOT_FOUND)
+		return no_account;
+	if (code == HX_ALREADY_EXISTS)
+		snprintf(room, bytes, "this key has credited another amount before: %lld, not %lld",
 			 (long long)cc->credit.amount_there, (long long)cc->rq.amount);
-		http_respond_code(cc->task.call->exchange, code, detail);
-		break;
-	case HX_VALIDATION_ERROR:
-		snprintf(detail, sizeof detail, "amount %lld would take the balance beyond its limit, %lld",
+	else if (code == HX_VALIDATION_ERROR)
+		snprintf(room, bytes, "amount %lld would take the balance beyond its limit, %lld",
 			 (long long)cc->rq.amount, (long long)ACCOUNT_BALANCE_MAX);
-		http_respond_code(cc->task.call->exchange, code, detail);
-		break;
-	default:
-		http_respond_code(cc->task.call->exchange, code, NULL);
-	}
+	else
+		return NULL;
+	return room;
 }
 
 static void credit_done(struct seat *seat, enum hx_code code)
 {
 	struct credit_call *cc = (struct credit_call *)seat;
+	char room[200];
 
-	if (code == HX_OK)
-		respond_credited(cc);
-	else
-		respond_not_credited(cc, code);
-	api_task_free(&cc->task);
+	api_task_end(&cc->task, code, credit_detail(cc, code, room, sizeof room),
+		     &(struct api_told){200, .write = write_credited, .of = cc});
 }
 
 void api_account_credit(struct http_call *call)

@@ -87,14 +87,34 @@ static bool is_new(const struct load_call *lc)
 	return lc->rq.machine != NULL;
 }
 
+static void write_row(const void *row, struct strbuf *text)
+{
+	batch_json_add(row, BATCH_AS_IS, text);
+}
+
+static void write_new(const void *row, struct strbuf *text)
+{
+	batch_json_add(row, BATCH_IS_NEW, text);
+}
+
+static void write_there(const void *row, struct strbuf *text)
+{
+	batch_json_add(row, BATCH_WAS_THERE, text);
+}
+
+/* Of a batch that was created, or the items that were added. */
+static struct api_told told_loaded(const struct load_call *lc)
+{
+	return (struct api_told){is_new(lc) ? 201 : 200, .write = is_new(lc) ? write_new : write_row,
+				 .of = &lc->load.row};
+}
+
 static void add_record(struct batch_along *along, struct unit *unit)
 {
 	struct load_call *lc = CONTAINER_OF(along, struct load_call, along);
-	struct strbuf text;
+	struct api_told told = told_loaded(lc);
 
-	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	batch_json_add(&lc->load.row, is_new(lc) ? BATCH_IS_NEW : BATCH_AS_IS, &text);
-	api_gate_carry(lc->task.call->gate, is_new(lc) ? 201 : 200, &text, /* etag_version= */ 0, unit);
+	api_gate_carry(lc->task.call->gate, &told, unit);
 }
 
 static void record_written(struct batch_along *along, const struct unit_result *result)
@@ -104,12 +124,11 @@ static void record_written(struct batch_along *along, const struct unit_result *
 
 static void respond_loaded(const struct load_call *lc)
 {
-	enum batch_wrap wrap = !is_new(lc) ? BATCH_AS_IS : lc->load.changed ? BATCH_IS_NEW : BATCH_WAS_THERE;
-	struct strbuf text;
+	struct api_told told = told_loaded(lc);
 
-	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	batch_json_add(&lc->load.row, wrap, &text);
-	api_answer(lc->task.call, wrap == BATCH_IS_NEW ? 201 : 200, &text, /* etag_version= */ 0);
+	if (is_new(lc) && !lc->load.changed)
+		told = (struct api_told){200, .write = write_there, .of = &lc->load.row};
+	api_tell(lc->task.call, &told);
 }
 
 /* Its texts are those of the request. */

@@ -28,36 +28,28 @@ struct verb_call {
 	struct batch_along along; /* the record of its Idempotency-Key */
 };
 
-static void write_answer(const struct batch_verb *v, struct strbuf *text)
+static void write_answer(const void *of, struct strbuf *text)
 {
+	const struct batch_verb *v = of;
+
 	if (v->rq->kind == BATCH_START)
 		batch_json_add(&v->row, BATCH_AS_IS, text);
 	else
 		batch_json_add_item(&v->item, text);
 }
 
+#define TOLD(vc) ((struct api_told){200, .write = write_answer, .of = &(vc)->verb})
+
 static void add_record(struct batch_along *along, struct unit *unit)
 {
 	struct verb_call *vc = CONTAINER_OF(along, struct verb_call, along);
-	struct strbuf text;
 
-	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	write_answer(&vc->verb, &text);
-	api_gate_carry(vc->task.call->gate, 200, &text, /* etag_version= */ 0, unit);
+	api_gate_carry(vc->task.call->gate, &TOLD(vc), unit);
 }
 
 static void record_written(struct batch_along *along, const struct unit_result *result)
 {
 	api_gate_carried(CONTAINER_OF(along, struct verb_call, along)->task.call->gate, result);
-}
-
-static void respond_done(const struct verb_call *vc)
-{
-	struct strbuf text;
-
-	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	write_answer(&vc->verb, &text);
-	api_answer(vc->task.call, 200, &text, /* etag_version= */ 0);
 }
 
 static void verb_done(struct seat *seat, enum hx_code code)
@@ -67,11 +59,7 @@ static void verb_done(struct seat *seat, enum hx_code code)
 	/* A unit that was lost may have carried the record before it turned out that nothing is to be done. */
 	if (vc->task.call->gate && !vc->verb.changed)
 		api_gate_not_carried(vc->task.call->gate);
-	if (code)
-		http_respond_code(vc->task.call->exchange, code, vc->verb.detail);
-	else
-		respond_done(vc);
-	api_task_free(&vc->task);
+	api_task_end(&vc->task, code, vc->verb.detail, &TOLD(vc));
 }
 
 static void verb_start(struct http_call *call, const struct batch_verb_request *rq)
@@ -141,14 +129,9 @@ struct cancel_call {
 	struct batch_cancel cancel;
 };
 
-static void respond_cancelled(const struct cancel_call *cc)
+static void write_cancelled(const void *row, struct strbuf *text)
 {
-	const struct batch_row *row = &cc->cancel.row;
-	struct strbuf text;
-
-	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	batch_json_add(row, BATCH_AS_IS, &text);
-	api_answer(cc->task.call, 200, &text, /* etag_version= */ 0);
+	batch_json_add(row, BATCH_AS_IS, text);
 }
 
 /* Without room for it here the claim lapses, and whoever finds it goes on. */
@@ -188,7 +171,7 @@ static void cancel_done(struct seat *seat, enum hx_code code)
 	else if (cc->cancel.seized)
 		tear_down(cc);
 	else if (cc->cancel.was_over)
-		respond_cancelled(cc);
+		api_tell(cc->task.call, &(struct api_told){200, .write = write_cancelled, .of = &cc->cancel.row});
 	else
 		batch_respond_accepted(cc->task.call, cc->cancel.subject);
 	api_task_free(&cc->task);

@@ -133,12 +133,10 @@ void api_definition_show(struct http_call *call)
 		api_no_workflow(call, name, /* kind= */ NULL);
 		return;
 	}
-	query = api_query_new(call, build_show, answered_show);
-	if (!query)
-		return;
-	query->name = name;
-	query->number = version;
-	api_query_read(query);
+	query = api_query_new(&(struct api_query){
+		.call = call, .build = build_show, .answered = answered_show, .name = name, .number = version});
+	if (query)
+		api_query_read(query);
 }
 
 /* ---- put ---- */

@@ -74,6 +74,11 @@ static struct entity_ref ref_of(const struct api_query *query)
 	return (struct entity_ref){api_workspace(query->call), query->machine, query->name};
 }
 
+static uint64_t lane_of(const struct api_query *query)
+{
+	return entity_hash(api_workspace(query->call), query->machine->workflow->name, query->name);
+}
+
 /* ---- create ---- */
 
 /* The name that was given, else the subject's own id. */
@@ -111,41 +116,29 @@ static void render_create(struct api_query *query)
 void api_entity_create(struct http_call *call)
 {
 	static const char *const known[] = {"id", "data", NULL};
-	const struct entity_machine *machine = api_machine(call);
-	struct slice name = {NULL, 0}, data = slice_str("{}");
+	struct api_query query = {
+		.call = call,
+		.build = build_create,
+		.answered = answered_create,
+		.render = render_create,
+		.machine = api_machine(call),
+		.data = slice_str("{}"),
+	};
 	struct json body, value;
-	struct api_query *query;
 
-	if (!machine || !api_body(call, known, &body))
+	if (!query.machine || !api_body(call, known, &body))
 		return;
-	if (json_find(body, slice_str("id"), &value)) {
-		name = json_type(value) == JSON_STRING ? json_string_decode(value, call->arena) : value.raw;
-		if (json_type(value) != JSON_STRING) {
-			http_respond_code(call->exchange, HX_VALIDATION_ERROR, "id must be a string");
-			return;
-		}
-		if (!api_name_checked(call, name, "id"))
-			return;
-	}
+	if (json_find(body, slice_str("id"), &value) &&
+	    !api_name_member(call, body, "id", "id must be a string", &query.name))
+		return;
 	if (json_find(body, slice_str("data"), &value))
-		data = value.raw;
-	if (data.n > ENTITY_DATA_MAX) {
-		http_respond_code(call->exchange, HX_TOO_LARGE, "data is at most 1 MiB");
-		return;
-	}
-	if (machine->workflow->table.table) {
-		http_respond_code(call->exchange, HX_METHOD_NOT_ALLOWED,
-				  "entities of this workflow live in a table of yours");
-		return;
-	}
-	query = api_query_new(call, build_create, answered_create);
-	if (!query)
-		return;
-	query->render = render_create;
-	query->machine = machine;
-	query->name = name;
-	query->data = data;
-	api_query_start(query, entity_hash(api_workspace(call), machine->workflow->name, name));
+		query.data = value.raw;
+	if (query.data.n > ENTITY_DATA_MAX)
+		api_refuse(call, HX_TOO_LARGE, "data is at most 1 MiB");
+	else if (query.machine->workflow->table.table)
+		api_refuse(call, HX_METHOD_NOT_ALLOWED, "entities of this workflow live in a table of yours");
+	else
+		api_query_ask(&query, lane_of(&query));
 }
 
 /* ---- show and list ---- */
@@ -170,14 +163,16 @@ static enum hx_code answered_show(struct api_query *query, const struct unit_res
 
 void api_entity_show(struct http_call *call)
 {
-	const struct entity_machine *machine = api_machine(call);
-	struct api_query *query = machine ? api_query_new(call, build_show, answered_show) : NULL;
+	struct api_query query = {
+		.call = call,
+		.build = build_show,
+		.answered = answered_show,
+		.machine = api_machine(call),
+		.name = call_param(call, "id"),
+	};
 
-	if (!query)
-		return;
-	query->machine = machine;
-	query->name = call_param(call, "id");
-	api_query_start(query, entity_hash(api_workspace(call), machine->workflow->name, query->name));
+	if (query.machine)
+		api_query_ask(&query, lane_of(&query));
 }
 
 static void build_list(struct api_query *query, struct unit *unit)
@@ -237,11 +232,21 @@ struct fire {
 };
 
 /* The step as it is told when it is done, or before, in the unit that gets it done. */
-static void write_fired(const struct entity_step *s, const char *status, int64_t version, struct wall_time at,
-			struct strbuf *text)
+struct fired {
+	const struct entity_step *step;
+	const char *status;
+	int64_t version;
+	struct wall_time at;
+};
+
+static void write_fired(const void *of, struct strbuf *text)
 {
+	const struct fired *fired = of;
+	const struct entity_step *s = fired->step;
+
 	strbuf_add_str(text, "{\"entity\":");
-	add_free(text, s->rq->ref.machine->workflow->name, s->name, slice_str(status), version, s->data, at);
+	add_free(text, s->rq->ref.machine->workflow->name, s->name, slice_str(fired->status), fired->version, s->data,
+		 fired->at);
 	json_more_json(text, "output", s->output.n ? s->output : slice_of(NULL, 0));
 	strbuf_add_char(text, '}');
 }
@@ -249,21 +254,17 @@ static void write_fired(const struct entity_step *s, const char *status, int64_t
 static void respond_fired(struct fire *fire)
 {
 	const struct entity_step *s = &fire->fire.step;
-	struct strbuf text;
+	struct fired fired = {s, s->status, s->version, s->updated_at};
 
-	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	write_fired(s, s->status, s->version, s->updated_at, &text);
-	api_answer(fire->call, 200, &text, s->version);
+	api_tell(fire->call, &(struct api_told){200, s->version, write_fired, &fired});
 }
 
 static void add_record(struct step_along *along, const struct entity_step *s, const char *status, struct unit *unit)
 {
 	struct fire *fire = CONTAINER_OF(along, struct fire, along);
-	struct strbuf text;
+	struct fired fired = {s, status, s->version + 1, s->stamp.at};
 
-	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	write_fired(s, status, s->version + 1, s->stamp.at, &text);
-	api_gate_carry(fire->call->gate, 200, &text, s->version + 1, unit);
+	api_gate_carry(fire->call->gate, &(struct api_told){200, fired.version, write_fired, &fired}, unit);
 }
 
 static void record_written(struct step_along *along, const struct unit_result *result)
@@ -318,63 +319,51 @@ static bool has_step(struct http_call *call, const struct workflow *w)
 	return known && api_word_checked(call, step_key, known, "step", HX_NOT_FOUND);
 }
 
-static struct fire *fire_new(struct http_call *call, const struct entity_machine *machine, enum step_mode mode)
+/* What the step is fired with, or what a person says that it put out; absent: null. */
+static void fire_start(struct http_call *call, const struct step_request *rq, struct json body, const char *member)
 {
 	struct fire *fire = calloc(1, sizeof *fire);
 
 	if (!fire) {
 		http_respond_code(call->exchange, HX_BUSY, NULL);
-		return NULL;
+		return;
 	}
 	fire->call = call;
-	fire->fire.rq = (struct step_request){
-		.mode = mode,
-		.ref = {api_workspace(call), machine, call_param(call, "id")},
-		.step_key = call_param(call, "step"),
-		.requester = api_requester(call),
-		.traceparent = api_traceparent(call),
-		.along = call->gate ? &fire->along : NULL,
-	};
+	fire->fire.rq = *rq;
+	fire->fire.rq.ref.workspace = api_workspace(call);
+	fire->fire.rq.ref.name = call_param(call, "id");
+	fire->fire.rq.step_key = call_param(call, "step");
+	fire->fire.rq.requester = api_requester(call);
+	fire->fire.rq.traceparent = api_traceparent(call);
+	fire->fire.rq.along = call->gate ? &fire->along : NULL;
+	fire->fire.rq.input = json_trust(slice_str("null"));
+	(void)json_find(body, slice_str(member), &fire->fire.rq.input);
 	fire->fire.done = fire_done;
 	fire->along = (struct step_along){.add = add_record, .won = record_written};
-	return fire;
+	entity_fire_start(&fire->fire, api_of(call)->engine);
 }
 
 void api_entity_fire(struct http_call *call)
 {
 	static const char *const known[] = {"input", "version", NULL};
-	const struct entity_machine *machine = api_machine(call);
-	struct json body, input = json_trust(slice_str("null"));
-	struct fire *fire;
-	int64_t version;
+	struct step_request rq = {.mode = STEP_FIRE, .ref.machine = api_machine(call)};
+	struct json body;
 
-	if (!machine || !has_step(call, machine->workflow) || !api_body(call, known, &body) ||
-	    !api_version(call, body, &version))
-		return;
-	(void)json_find(body, slice_str("input"), &input); /* absent: null */
-	fire = fire_new(call, machine, STEP_FIRE);
-	if (!fire)
-		return;
-	fire->fire.rq.input = input;
-	fire->fire.rq.version = version;
-	entity_fire_start(&fire->fire, api_of(call)->engine);
+	if (rq.ref.machine && has_step(call, rq.ref.machine->workflow) && api_body(call, known, &body) &&
+	    api_version(call, body, &rq.version))
+		fire_start(call, &rq, body, "input");
 }
 
 void api_entity_resolve(struct http_call *call)
 {
 	static const char *const known[] = {"outcome", "output", NULL};
-	const struct entity_machine *machine = api_machine(call);
-	struct json body, output = json_trust(slice_str("null"));
-	struct fire *fire;
+	struct step_request rq = {.ref.machine = api_machine(call)};
+	struct json body;
 	bool done;
 
-	if (!machine || !has_step(call, machine->workflow) || !api_body(call, known, &body) ||
+	if (!rq.ref.machine || !has_step(call, rq.ref.machine->workflow) || !api_body(call, known, &body) ||
 	    !api_either(call, body, "outcome", "done", "not_done", &done))
 		return;
-	(void)json_find(body, slice_str("output"), &output); /* absent: null */
-	fire = fire_new(call, machine, done ? STEP_RESOLVE_DONE : STEP_RESOLVE_NOT_DONE);
-	if (!fire)
-		return;
-	fire->fire.rq.input = output;
-	entity_fire_start(&fire->fire, api_of(call)->engine);
+	rq.mode = done ? STEP_RESOLVE_DONE : STEP_RESOLVE_NOT_DONE;
+	fire_start(call, &rq, body, "output");
 }

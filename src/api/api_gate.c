@@ -377,14 +377,17 @@ struct mono_time api_gate_work_until(const struct api_gate *gate)
 	return guard_work_until(&gate->guard);
 }
 
-void api_gate_carry(struct api_gate *gate, int status, struct strbuf *text, int64_t etag_version, struct unit *unit)
+void api_gate_carry(struct api_gate *gate, const struct api_told *told, struct unit *unit)
 {
 	struct api_json json;
+	struct strbuf text;
 
 	ASSERT(gate->guard.at == GUARD_EXECUTING);
-	api_json_init(&json, status, strbuf_slice(text), etag_version);
-	keep_for_unit(gate, &json.answer, text->failed);
-	strbuf_release(text);
+	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	told->write(told->of, &text);
+	api_json_init(&json, told->status, strbuf_slice(&text), told->etag_version);
+	keep_for_unit(gate, &json.answer, text.failed);
+	strbuf_release(&text);
 	gate->line = unit->lines_n;
 	gate_add_completion(unit, &gate->guard.ask);
 }

@@ -29,6 +29,7 @@
 #define API_GATE_LEASE_MS 60000
 
 struct api_gate;
+struct api_told;
 
 /* In the loop's thread, before the handler. False: the gate has the request, and calls the handler if it comes to that. */
 bool api_gate_admit(struct http_call *call);
@@ -54,8 +55,8 @@ void api_gate_tell_more(struct api_gate *gate);
 
 /* For work of several units: until when one may be begun. After that somebody else may be let in under the key. */
 struct mono_time api_gate_work_until(const struct api_gate *gate);
-/* In the one that brings it to its end, after all other lines: the answer as api_answer() would give it. */
-void api_gate_carry(struct api_gate *gate, int status, struct strbuf *text, int64_t etag_version, struct unit *unit);
+/* In the one that brings it to its end, after all other lines: the answer as api_tell() would give it. */
+void api_gate_carry(struct api_gate *gate, const struct api_told *told, struct unit *unit);
 /* That unit is durable. */
 void api_gate_carried(struct api_gate *gate, const struct unit_result *result);
 /* It was lost after all, and there was nothing left to do: the answer is kept as that of every other request. */

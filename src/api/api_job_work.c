@@ -187,18 +187,16 @@ struct settle_call {
 	struct job_settle_request rq;
 };
 
-static void respond_settled(const struct settle_call *sc)
+static void write_settled(const void *of, struct strbuf *text)
 {
-	struct strbuf text;
+	const struct settle_call *sc = of;
 
-	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	strbuf_add_char(&text, '{');
-	json_more_id(&text, "id", "job", sc->rq.subject);
-	json_more_text(&text, "status", slice_str(sc->settle.status));
+	strbuf_add_char(text, '{');
+	json_more_id(text, "id", "job", sc->rq.subject);
+	json_more_text(text, "status", slice_str(sc->settle.status));
 	if (sc->rq.kind == JOB_HEARTBEAT)
-		json_more_time(&text, "leaseUntil", sc->settle.until_ms);
-	strbuf_add_char(&text, '}');
-	api_answer(sc->task.call, 200, &text, 0);
+		json_more_time(text, "leaseUntil", sc->settle.until_ms);
+	strbuf_add_char(text, '}');
 }
 
 static void settle_done(struct seat *seat, enum hx_code code)
@@ -206,11 +204,8 @@ static void settle_done(struct seat *seat, enum hx_code code)
 	struct settle_call *sc = (struct settle_call *)seat;
 
 	atomic_fetch_add(&engine_metrics(api_of(sc->task.call)->engine)->jobs_stale, code == HX_STALE_FENCE);
-	if (code == HX_OK)
-		respond_settled(sc);
-	else
-		http_respond_code(sc->task.call->exchange, code, code == HX_NOT_FOUND ? "there is no such job" : NULL);
-	api_task_free(&sc->task);
+	api_task_end(&sc->task, code, code == HX_NOT_FOUND ? "there is no such job" : NULL,
+		     &(struct api_told){200, .write = write_settled, .of = sc});
 }
 
 static void start_settle(struct http_call *call, const struct job_settle_request *rq)

@@ -120,31 +120,26 @@ static struct job_push_item *read_items(struct http_call *call, struct json body
 	return items;
 }
 
-static void respond_pushed(const struct push_call *pc)
+static void write_pushed(const void *of, struct strbuf *text)
 {
+	const struct job_push *push = of;
 	char id[ID_TEXT_BYTES];
-	struct strbuf text;
 
-	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	strbuf_add_str(&text, "{\"jobs\":[");
-	for (size_t i = 0; i < pc->push.n; i++) {
-		id_format("job", pc->push.items[i].subject, id);
-		strbuf_addf(&text, "%s{\"id\":\"%s\",\"created\":%s}", i ? "," : "", id,
-			    pc->push.items[i].created ? "true" : "false");
+	strbuf_add_str(text, "{\"jobs\":[");
+	for (size_t i = 0; i < push->n; i++) {
+		id_format("job", push->items[i].subject, id);
+		strbuf_addf(text, "%s{\"id\":\"%s\",\"created\":%s}", i ? "," : "", id,
+			    push->items[i].created ? "true" : "false");
 	}
-	strbuf_add_str(&text, "]}");
-	api_answer(pc->task.call, 201, &text, 0);
+	strbuf_add_str(text, "]}");
 }
 
 static void push_done(struct seat *seat, enum hx_code code)
 {
 	struct push_call *pc = (struct push_call *)seat;
 
-	if (code == HX_OK)
-		respond_pushed(pc);
-	else
-		http_respond_code(pc->task.call->exchange, code, NULL);
-	api_task_free(&pc->task);
+	api_task_end(&pc->task, code, /* detail= */ NULL,
+		     &(struct api_told){201, .write = write_pushed, .of = &pc->push});
 }
 
 void api_job_push(struct http_call *call)
@@ -192,16 +187,10 @@ static enum hx_code answered_show(struct api_query *query, const struct unit_res
 
 void api_job_show(struct http_call *call)
 {
-	struct api_query *query;
-	int64_t subject;
+	struct api_query query = {.call = call, .build = build_show, .answered = answered_show};
 
-	if (!api_job_id(call, &subject))
-		return;
-	query = api_query_new(call, build_show, answered_show);
-	if (!query)
-		return;
-	query->subject = subject;
-	api_query_start(query, (uint64_t)subject);
+	if (api_job_id(call, &query.subject))
+		api_query_ask(&query, (uint64_t)query.subject);
 }
 
 static void build_list(struct api_query *query, struct unit *unit)
@@ -247,15 +236,9 @@ static void render_redrive(struct api_query *query)
 
 void api_job_redrive(struct http_call *call)
 {
-	struct api_query *query;
-	int64_t subject;
+	struct api_query query = {
+		.call = call, .build = build_redrive, .answered = answered_redrive, .render = render_redrive};
 
-	if (!api_job_id(call, &subject))
-		return;
-	query = api_query_new(call, build_redrive, answered_redrive);
-	if (!query)
-		return;
-	query->render = render_redrive;
-	query->subject = subject;
-	api_query_start(query, (uint64_t)subject);
+	if (api_job_id(call, &query.subject))
+		api_query_ask(&query, (uint64_t)query.subject);
 }

@@ -135,11 +135,11 @@ static enum hx_code answered(struct api_query *query, const struct unit_result *
 
 struct api_query *api_list_new(struct http_call *call, const struct api_list *list)
 {
-	struct api_query *query = api_query_new(call, list->build, answered);
+	struct api_query *query = api_query_new(
+		&(struct api_query){.call = call, .build = list->build, .answered = answered, .list = list});
 
 	if (!query || !api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &query->limit))
 		return NULL;
-	query->list = list;
 	for (const struct api_filter *filter = list->filters; filter->name; filter++)
 		if (!read_filter(call, filter, query))
 			return NULL;

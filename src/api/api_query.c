@@ -91,29 +91,33 @@ static void query_end(struct seat *seat, enum hx_code code)
 	strbuf_release(&text);
 }
 
-void api_query_init(struct api_query *query, struct http_call *call,
-		    void (*build_unit)(struct api_query *, struct unit *),
-		    enum hx_code (*unit_answered)(struct api_query *, const struct unit_result *))
+void api_query_init(struct api_query *query)
 {
-	query->call = call;
 	query->status = 200;
-	query->build = build_unit;
-	query->answered = unit_answered;
 	strbuf_init(&query->text, API_TEXT_BYTES_MAX);
 	single_init(&query->single, query, build, answered);
 	query->seat = (struct seat){.task = &query->single.task, .done = query_end};
 }
 
-struct api_query *api_query_new(struct http_call *call, void (*build_unit)(struct api_query *, struct unit *),
-				enum hx_code (*unit_answered)(struct api_query *, const struct unit_result *))
+struct api_query *api_query_new(const struct api_query *asked)
 {
-	struct api_query *query = arena_zalloc(call->arena, sizeof *query);
+	struct api_query *query = arena_alloc(asked->call->arena, sizeof *query);
+
+	if (!query) {
+		http_respond_code(asked->call->exchange, HX_BUSY, NULL);
+		return NULL;
+	}
+	*query = *asked;
+	api_query_init(query);
+	return query;
+}
+
+void api_query_ask(const struct api_query *asked, uint64_t hash)
+{
+	struct api_query *query = api_query_new(asked);
 
 	if (query)
-		api_query_init(query, call, build_unit, unit_answered);
-	else
-		http_respond_code(call->exchange, HX_BUSY, NULL);
-	return query;
+		api_query_start(query, hash);
 }
 
 void api_query_start(struct api_query *query, uint64_t hash)

@@ -57,12 +57,14 @@ static void found(struct api_query *query, enum hx_code code)
 
 void api_run_by_key(struct http_call *call)
 {
-	struct api_query *query = api_query_new(call, build_find, answered_find);
+	struct api_query query = {
+		.call = call,
+		.build = build_find,
+		.answered = answered_find,
+		.ended = found,
+		.name = call_param(call, "workflow"),
+		.data = call_param(call, "key"),
+	};
 
-	if (!query)
-		return;
-	query->name = call_param(call, "workflow");
-	query->data = call_param(call, "key");
-	query->ended = found;
-	api_query_start(query, runs_hash(&(struct run_spec){.workspace = api_workspace(call), .key = query->data}));
+	api_query_ask(&query, runs_hash(&(struct run_spec){.workspace = api_workspace(call), .key = query.data}));
 }

@@ -43,8 +43,10 @@ static int status_of(const struct run_verb *v)
 }
 
 /* The verb as it is told when it is done, or before, in the unit that gets it done. */
-static void write_answer(const struct run_verb *v, struct strbuf *text)
+static void write_answer(const void *of, struct strbuf *text)
 {
+	const struct run_verb *v = of;
+
 	strbuf_add_char(text, '{');
 	json_more_id(text, "id", "run", v->rq->subject);
 	json_more_text(text, "status", slice_str(v->status));
@@ -54,14 +56,16 @@ static void write_answer(const struct run_verb *v, struct strbuf *text)
 	strbuf_add_char(text, '}');
 }
 
+static struct api_told told_of(const struct run_verb *v)
+{
+	return (struct api_told){status_of(v), v->version, write_answer, v};
+}
+
 static void add_record(struct run_along *along, const struct run_verb *v, struct unit *unit)
 {
-	struct verb_call *vc = CONTAINER_OF(along, struct verb_call, along);
-	struct strbuf text;
+	struct api_told told = told_of(v);
 
-	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	write_answer(v, &text);
-	api_gate_carry(vc->task.call->gate, status_of(v), &text, v->version, unit);
+	api_gate_carry(CONTAINER_OF(along, struct verb_call, along)->task.call->gate, &told, unit);
 }
 
 static void record_written(struct run_along *along, const struct unit_result *result)
@@ -69,10 +73,8 @@ static void record_written(struct run_along *along, const struct unit_result *re
 	api_gate_carried(CONTAINER_OF(along, struct verb_call, along)->task.call->gate, result);
 }
 
-static void respond_done(struct verb_call *vc)
+static void note_done(struct verb_call *vc)
 {
-	struct strbuf text;
-
 	/* A unit that was lost may have carried the record before it turned out that nothing is to be done. */
 	if (vc->task.call->gate && !vc->verb.changed)
 		api_gate_not_carried(vc->task.call->gate);
@@ -80,20 +82,18 @@ static void respond_done(struct verb_call *vc)
 	if (vc->verb.changed && vc->verb.row.machine)
 		tally_add(&engine_metrics(api_of(vc->task.call)->engine)->runs_ended,
 			  vc->verb.row.machine->definition->name, vc->verb.status);
-	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	write_answer(&vc->verb, &text);
-	api_answer(vc->task.call, status_of(&vc->verb), &text, vc->verb.version);
 }
 
 static void respond_and_free(struct verb_call *vc)
 {
 	enum hx_code code = vc->code == HX_CONFIG_ERROR ? HX_BUSY : vc->code;
+	struct api_told told = {0};
 
-	if (code == HX_OK)
-		respond_done(vc);
-	else
-		http_respond_code(vc->task.call->exchange, code, vc->detail ? vc->detail : runs_detail(code));
-	api_task_free(&vc->task);
+	if (code == HX_OK) {
+		note_done(vc);
+		told = told_of(&vc->verb);
+	}
+	api_task_end(&vc->task, code, vc->detail ? vc->detail : runs_detail(code), &told);
 }
 
 static void lock_released(struct entry_ticket *ticket)
@@ -144,7 +144,7 @@ static void lock_taken(struct entry_ticket *ticket, enum hx_code code)
 }
 
 /* NULL after answering. */
-static struct verb_call *verb_new(struct http_call *call, enum run_verb_kind kind)
+static struct verb_call *verb_new(struct http_call *call, const struct run_verb_request *rq)
 {
 	struct verb_call *vc;
 	int64_t subject;
@@ -154,17 +154,23 @@ static struct verb_call *verb_new(struct http_call *call, enum run_verb_kind kin
 	vc = api_task_new(call, sizeof *vc, VERB_BYTES_MAX, verb_done);
 	if (!vc)
 		return NULL;
-	vc->rq = (struct run_verb_request){
-		.kind = kind,
-		.workspace = api_workspace(call),
-		.subject = subject,
-		.policy = runs_policy(engine_runs(api_of(call)->engine)),
-		.along = call->gate ? &vc->along : NULL,
-	};
+	vc->rq = *rq;
+	vc->rq.workspace = api_workspace(call);
+	vc->rq.subject = subject;
+	vc->rq.policy = runs_policy(engine_runs(api_of(call)->engine));
+	vc->rq.along = call->gate ? &vc->along : NULL;
 	vc->along = (struct run_along){.add = add_record, .won = record_written};
 	vc->ticket.taken = lock_taken;
 	vc->ticket.released = lock_released;
 	return vc;
+}
+
+static void verb_start(struct http_call *call, const struct run_verb_request *rq)
+{
+	struct verb_call *vc = verb_new(call, rq);
+
+	if (vc)
+		verb_submit(vc);
 }
 
 /* ---- cancel, retry, pause, resume ---- */
@@ -172,17 +178,11 @@ static struct verb_call *verb_new(struct http_call *call, enum run_verb_kind kin
 static void start_plain(struct http_call *call, enum run_verb_kind kind)
 {
 	static const char *const known[] = {"version", NULL};
-	struct verb_call *vc;
+	struct run_verb_request rq = {.kind = kind};
 	struct json body;
-	int64_t version;
 
-	if (!api_body(call, known, &body) || !api_version(call, body, &version))
-		return;
-	vc = verb_new(call, kind);
-	if (!vc)
-		return;
-	vc->rq.version = version;
-	verb_submit(vc);
+	if (api_body(call, known, &body) && api_version(call, body, &rq.version))
+		verb_start(call, &rq);
 }
 
 void api_run_cancel(struct http_call *call)
@@ -216,22 +216,14 @@ static bool read_output(struct http_call *call, struct json body, const char *me
 void api_run_event(struct http_call *call)
 {
 	static const char *const known[] = {"id", "data", NULL};
-	struct slice id = {NULL, 0}, data;
-	struct verb_call *vc;
+	struct run_verb_request rq = {.kind = RUN_EVENT, .name = call_param(call, "event")};
 	struct json body, value;
 
-	if (!api_name_checked(call, call_param(call, "event"), "the event") || !api_body(call, known, &body) ||
-	    !read_output(call, body, "data", &data))
+	if (!api_name_checked(call, rq.name, "the event") || !api_body(call, known, &body) ||
+	    !read_output(call, body, "data", &rq.data))
 		return;
-	if (json_find(body, slice_str("id"), &value) && !api_key_checked(call, value, "id", &id))
-		return;
-	vc = verb_new(call, RUN_EVENT);
-	if (!vc)
-		return;
-	vc->rq.name = call_param(call, "event");
-	vc->rq.event_id = id;
-	vc->rq.data = data;
-	verb_submit(vc);
+	if (!json_find(body, slice_str("id"), &value) || api_key_checked(call, value, "id", &rq.event_id))
+		verb_start(call, &rq);
 }
 
 /* ---- approvals ---- */
@@ -329,8 +321,13 @@ static void start_approval(struct verb_call *vc)
 		verb_end(vc, HX_BUSY, NULL);
 		return;
 	}
-	api_query_init(&lq->query, vc->task.call, build_lock_query, answered_lock_query);
-	lq->query.ended = lock_known;
+	lq->query = (struct api_query){
+		.call = vc->task.call,
+		.build = build_lock_query,
+		.answered = answered_lock_query,
+		.ended = lock_known,
+	};
+	api_query_init(&lq->query);
 	lq->vc = vc;
 	api_query_start(&lq->query, (uint64_t)vc->rq.subject);
 }
@@ -338,20 +335,16 @@ static void start_approval(struct verb_call *vc)
 void api_run_approve(struct http_call *call)
 {
 	static const char *const known[] = {"decision", "by", "comment", "version", NULL};
+	struct run_verb_request rq = {.kind = RUN_APPROVE, .name = call_param(call, "step")};
 	struct verb_call *vc;
-	struct slice data;
 	struct json body;
-	int64_t version;
 
-	if (!api_body(call, known, &body) || !api_version(call, body, &version) || !read_decision(call, body, &data))
+	if (!api_body(call, known, &body) || !api_version(call, body, &rq.version) ||
+	    !read_decision(call, body, &rq.data))
 		return;
-	vc = verb_new(call, RUN_APPROVE);
-	if (!vc)
-		return;
-	vc->rq.name = call_param(call, "step");
-	vc->rq.data = data;
-	vc->rq.version = version;
-	start_approval(vc);
+	vc = verb_new(call, &rq);
+	if (vc)
+		start_approval(vc);
 }
 
 /* ---- a step that is UNKNOWN ---- */
@@ -359,19 +352,10 @@ void api_run_approve(struct http_call *call)
 void api_run_resolve(struct http_call *call)
 {
 	static const char *const known[] = {"outcome", "output", NULL};
-	struct verb_call *vc;
-	struct slice output;
+	struct run_verb_request rq = {.kind = RUN_RESOLVE, .name = call_param(call, "step")};
 	struct json body;
-	bool done;
 
-	if (!api_body(call, known, &body) || !api_either(call, body, "outcome", "done", "not_done", &done) ||
-	    !read_output(call, body, "output", &output))
-		return;
-	vc = verb_new(call, RUN_RESOLVE);
-	if (!vc)
-		return;
-	vc->rq.name = call_param(call, "step");
-	vc->rq.data = output;
-	vc->rq.done = done;
-	verb_submit(vc);
+	if (api_body(call, known, &body) && api_either(call, body, "outcome", "done", "not_done", &rq.done) &&
+	    read_output(call, body, "output", &rq.data))
+		verb_start(call, &rq);
 }

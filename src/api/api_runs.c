@@ -136,8 +136,9 @@ static void read_by_key(void *data)
 {
 	struct creation *c = data;
 
-	api_query_init(&c->by_key, c->query.call, build_by_key, answered_by_key);
-	c->by_key.ended = found_by_key;
+	c->by_key = (struct api_query){
+		.call = c->query.call, .build = build_by_key, .answered = answered_by_key, .ended = found_by_key};
+	api_query_init(&c->by_key);
 	api_query_start(&c->by_key, run_start_lane(&c->start));
 }
 
@@ -178,9 +179,14 @@ void api_run_create(struct http_call *call)
 	}
 	if (!api_wait_parse(call, &c->wait_ms) || !read_start(call, &c->start))
 		return;
-	api_query_init(&c->query, call, build_create, answered_create);
-	c->query.render = render_create;
-	c->query.ended = created;
+	c->query = (struct api_query){
+		.call = call,
+		.build = build_create,
+		.answered = answered_create,
+		.render = render_create,
+		.ended = created,
+	};
+	api_query_init(&c->query);
 	api_query_start(&c->query, run_start_lane(&c->start));
 }
 
@@ -208,20 +214,15 @@ static enum hx_code answered_show(struct api_query *query, const struct unit_res
 
 void api_run_show(struct http_call *call)
 {
-	struct api_query *query;
-	int64_t subject, wait_ms;
+	struct api_query query = {.call = call, .build = build_show, .answered = answered_show};
+	int64_t wait_ms;
 
-	if (!api_wait_parse(call, &wait_ms) || !api_run_id(call, &subject))
+	if (!api_wait_parse(call, &wait_ms) || !api_run_id(call, &query.subject))
 		return;
-	if (wait_ms) {
-		run_wait_start(call, subject, wait_ms, RUN_BARE, /* created= */ NULL, /* ahead= */ false);
-		return;
-	}
-	query = api_query_new(call, build_show, answered_show);
-	if (!query)
-		return;
-	query->subject = subject;
-	api_query_start(query, (uint64_t)subject);
+	if (wait_ms)
+		run_wait_start(call, query.subject, wait_ms, RUN_BARE, /* created= */ NULL, /* ahead= */ false);
+	else
+		api_query_ask(&query, (uint64_t)query.subject);
 }
 
 /* ---- list ---- */

@@ -196,12 +196,15 @@ void api_why(struct http_call *call)
 		api_no_workflow(call, workflow, "entity");
 		return;
 	}
-	query = api_query_new(call, kind->build, answered);
-	if (!query)
-		return;
-	query->of = kind;
-	query->subject = subject;
-	query->machine = machine;
-	query->name = name;
-	api_query_read(query);
+	query = api_query_new(&(struct api_query){
+		.call = call,
+		.build = kind->build,
+		.answered = answered,
+		.of = kind,
+		.subject = subject,
+		.machine = machine,
+		.name = name,
+	});
+	if (query)
+		api_query_read(query);
 }

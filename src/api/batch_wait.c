@@ -86,27 +86,23 @@ void batch_wait_start(struct http_call *call, int64_t subject, int64_t wait_ms, 
 
 /* ---- the end of its teardown ---- */
 
-static void add_accepted(int64_t subject, struct strbuf *text)
+static void write_accepted(const void *subject, struct strbuf *text)
 {
 	char id[ID_TEXT_BYTES];
 
-	id_format("batch", subject, id);
+	id_format("batch", *(const int64_t *)subject, id);
 	strbuf_addf(text, "{\"status\":\"ACCEPTED\",\"id\":\"%s\"}", id);
 }
 
 void batch_respond_accepted(struct http_call *call, int64_t subject)
 {
-	struct strbuf text;
-
-	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	add_accepted(subject, &text);
-	api_answer(call, 202, &text, /* etag_version= */ 0);
+	api_tell(call, &(struct api_told){202, .write = write_accepted, .of = &subject});
 }
 
 /* The request stands, whatever becomes of the waiting. */
 static void show_accepted(struct api_wait *wait)
 {
-	add_accepted(wait->subject, &wait->text);
+	write_accepted(&wait->subject, &wait->text);
 	wait->status = 202;
 }
 
