@@ -8,7 +8,6 @@
 #include "api/api_gate.h"
 #include "api/auth.h"
 #include "base/excerpt.h"
-#include "base/hash.h"
 #include "base/json_members.h"
 #include "base/json_number.h"
 #include "base/json_string.h"

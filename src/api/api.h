@@ -234,7 +234,6 @@ void api_batch_resolve(struct http_call *call);
 void api_why(struct http_call *call);
 void api_attention(struct http_call *call);
 /* What probes and Prometheus read. */
-void api_respond_text(struct http_call *call, int status, const char *type, struct slice text);
 void api_healthz(struct http_call *call);
 void api_readyz(struct http_call *call);
 void api_metrics(struct http_call *call);

@@ -6,7 +6,6 @@
  */
 #include "api/api_list.h"
 #include "base/excerpt.h"
-#include "base/json_string.h"
 #include "base/json_walk.h"
 #include "flow/account.h"
 

@@ -1,21 +1,12 @@
 /* GET /attention: what waits for a person, of every kind, the oldest first (flow/attention.h). */
 #include "api/api_list.h"
-#include "base/id.h"
-#include "base/json_string.h"
 #include "base/json_walk.h"
 #include "flow/attention.h"
 
 static void build_list(struct api_query *query, struct unit *unit)
 {
-	struct attention_filter filter = {
-		.workspace = api_workspace(query->call),
-		.kind = query->name,
-		.since = query->number,
-		.subject = query->subject,
-		.limit = query->limit + 1,
-	};
-
-	attention_list(unit, &filter);
+	attention_list(unit, &(struct attention_filter){api_workspace(query->call), query->name, query->number,
+							query->subject, query->limit + 1});
 }
 
 /* How ids of such subjects begin; NULL: an entity, which has a name. */

@@ -131,19 +131,28 @@ static void respond_loaded(const struct load_call *lc)
 	api_tell(lc->task.call, &told);
 }
 
-/* Its texts are those of the request. */
-static void wait_for_new(const struct load_call *lc)
+/* The texts of a new one are those of the request. */
+static void wait_for(const struct load_call *lc)
 {
-	struct batch_row *created = arena_alloc(lc->task.call->arena, sizeof *created);
+	struct api_wait wait = {
+		.kind = &batch_waits,
+		.call = lc->task.call,
+		.subject = lc->load.row.subject,
+		.wait_ms = lc->wait_ms,
+		.wrap = lc->load.changed ? BATCH_IS_NEW : BATCH_WAS_THERE,
+	};
+	struct batch_row *created = lc->load.changed ? arena_alloc(wait.call->arena, sizeof *created) : NULL;
 
-	if (!created) {
+	if (lc->load.changed && !created) {
 		respond_loaded(lc);
 		return;
 	}
-	*created = lc->load.row;
-	if (lc->task.call->gate)
-		api_gate_tell_more(lc->task.call->gate);
-	batch_wait_start(lc->task.call, created->subject, lc->wait_ms, BATCH_IS_NEW, created);
+	if (created)
+		*created = lc->load.row;
+	wait.known = created;
+	if (created && wait.call->gate)
+		api_gate_tell_more(wait.call->gate);
+	api_wait_start(&wait);
 }
 
 static void load_done(struct seat *seat, enum hx_code code)
@@ -154,11 +163,8 @@ static void load_done(struct seat *seat, enum hx_code code)
 		api_gate_not_carried(lc->task.call->gate);
 	if (code)
 		http_respond_code(lc->task.call->exchange, code, lc->load.detail);
-	else if (lc->wait_ms && lc->load.changed)
-		wait_for_new(lc);
 	else if (lc->wait_ms)
-		batch_wait_start(lc->task.call, lc->load.row.subject, lc->wait_ms, BATCH_WAS_THERE,
-				 /* created= */ NULL);
+		wait_for(lc);
 	else
 		respond_loaded(lc);
 	api_task_free(&lc->task);

@@ -11,8 +11,6 @@
 #include "api/api.h"
 #include "api/api_gate.h"
 #include "api/batch_wait.h"
-#include "base/json_string.h"
-#include "base/json_walk.h"
 #include "engine/batches.h"
 #include "flow/batch_cancel.h"
 #include "wire/loop.h"

@@ -2,7 +2,6 @@
 #include "api/api_list.h"
 #include "api/api_wait.h"
 #include "api/batch_wait.h"
-#include "base/id.h"
 
 #define ROW_BYTES_MAX (1u << 20)
 #define PAGE_BYTES_MAX (16u << 20) /* a page of items ends with the one that passes it */
@@ -17,25 +16,18 @@ bool api_batch_id(struct http_call *call, int64_t *ret_subject)
 
 void api_batch_show(struct http_call *call)
 {
-	int64_t subject, wait_ms;
+	struct api_wait wait = {.kind = &batch_waits, .call = call, .wrap = BATCH_AS_IS};
 
-	if (api_wait_parse(call, &wait_ms) && api_batch_id(call, &subject))
-		batch_wait_start(call, subject, wait_ms, BATCH_AS_IS, /* created= */ NULL);
+	if (api_wait_parse(call, &wait.wait_ms) && api_batch_id(call, &wait.subject))
+		api_wait_start(&wait);
 }
 
 /* ---- lists ---- */
 
 static void build_list(struct api_query *query, struct unit *unit)
 {
-	struct batch_filter filter = {
-		.workspace = api_workspace(query->call),
-		.status = query->status_wanted,
-		.workflow = query->name,
-		.before = query->subject,
-		.limit = query->limit + 1,
-	};
-
-	batch_list(unit, &filter);
+	batch_list(unit, &(struct batch_filter){api_workspace(query->call), query->status_wanted, query->name,
+						query->subject, query->limit + 1});
 }
 
 static void add_batch(struct api_query *query, const struct db_rows *rows, size_t i)

@@ -3,9 +3,8 @@
  * thread.
  */
 #include "api/api.h"
-#include "api/row_json.h"
-#include "base/json_string.h"
 #include "base/json_walk.h"
+#include "base/json_write.h"
 #include "engine/definitions.h"
 
 #define FINDINGS_BYTES_MAX (64u << 20)
@@ -149,11 +148,11 @@ static void add_findings(const struct findings *findings, struct strbuf *text)
 
 		strbuf_init(&line, 4096);
 		finding_print(f, &line);
-		strbuf_addf(text, "%s{\"severity\":\"%s\",\"line\":%zu,\"rule\":", f == findings->first ? "" : ",",
-			    f->severity == FINDING_ERROR ? "error" : "warning", f->line);
-		json_quote(slice_str(f->rule ? f->rule : ""), text);
-		strbuf_add_str(text, ",\"text\":");
-		json_quote(strbuf_slice(&line), text);
+		strbuf_add_str(text, f == findings->first ? "{" : ",{");
+		json_more_word(text, "severity", finding_severity_name(f->severity));
+		json_more_int(text, "line", (int64_t)f->line);
+		json_more_word(text, "rule", f->rule ? f->rule : "");
+		json_more_text(text, "text", strbuf_slice(&line));
 		strbuf_add_char(text, '}');
 		strbuf_release(&line);
 	}
@@ -169,9 +168,10 @@ static void respond_put(struct http_call *call, enum hx_code code, const struct 
 	strbuf_init(&members, API_TEXT_BYTES_MAX);
 	add_findings(findings, &members);
 	if (code == HX_OK) {
-		strbuf_add_str(&text, "{\"name\":");
-		json_quote(call_param(call, "name"), &text);
-		strbuf_addf(&text, ",\"version\":%lld,%s}", (long long)version, members.p);
+		strbuf_add_char(&text, '{');
+		json_more_text(&text, "name", call_param(call, "name"));
+		json_more_int(&text, "version", version);
+		strbuf_addf(&text, ",%s}", members.p);
 		api_respond_json(call, 200, &text, version);
 	} else {
 		/* To the caller it is the definition that is wrong, not our configuration. */

@@ -4,7 +4,6 @@
 #include "api/api_gate.h"
 #include "api/api_list.h"
 #include "base/id.h"
-#include "base/json_string.h"
 #include "base/json_walk.h"
 #include "engine/entity_fire.h"
 #include "wire/loop.h"

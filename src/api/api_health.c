@@ -2,22 +2,9 @@
 #include "api/api.h"
 #include "model/text.h"
 
-void api_respond_text(struct http_call *call, int status, const char *type, struct slice text)
-{
-	struct wire_field fields[] = {{slice_str("Content-Type"), slice_str(type)}};
-	struct http_answer answer = {.status = status, .fields = {fields, 1}, .body = text};
-
-	http_respond(call->exchange, &answer);
-}
-
-static void say(struct http_call *call, int status, const char *words)
-{
-	api_respond_text(call, status, "text/plain; charset=utf-8", slice_str(words));
-}
-
 void api_healthz(struct http_call *call)
 {
-	say(call, 200, "ok\n");
+	http_respond_text(call->exchange, 200, HTTP_PLAIN_TEXT, slice_str("ok\n"));
 }
 
 /* In the exchange's arena. */
@@ -37,7 +24,7 @@ static void readiness_known(struct sentinel_question *question, const char *why)
 		words = "ready; this machine's clock has jumped: expiry waits\n";
 	else if (clock_doubted_ms(engine_store_clock(api_of(call)->engine)))
 		words = "ready; the clock of the store's machine has jumped: retention waits\n";
-	say(call, why ? 503 : 200, words ? words : "not ready\n");
+	http_respond_text(call->exchange, why ? 503 : 200, HTTP_PLAIN_TEXT, slice_str(words ? words : "not ready\n"));
 }
 
 /* Whoever asks makes us ask the store, for next to nothing: so what is said is true of this moment, also on an idle node. */
@@ -46,7 +33,7 @@ void api_readyz(struct http_call *call)
 	struct readiness *readiness = arena_zalloc(call->arena, sizeof *readiness);
 
 	if (!readiness || !atomic_load(&api_of(call)->ready)) {
-		say(call, 503, "not ready\n");
+		http_respond_text(call->exchange, 503, HTTP_PLAIN_TEXT, slice_str("not ready\n"));
 		return;
 	}
 	readiness->question.answered = readiness_known;

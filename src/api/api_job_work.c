@@ -5,11 +5,10 @@
  * for it; what was claimed and could not be told comes back when its lease is over.
  */
 #include "api/api.h"
-#include "api/row_json.h"
-#include "base/id.h"
 #include "base/json_number.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "base/json_write.h"
 #include "base/trace.h"
 #include "flow/job_work.h"
 

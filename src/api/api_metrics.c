@@ -175,92 +175,35 @@ static void add_store_clock(const struct clock *store_clock, struct strbuf *text
 	METRICS_ADD_ALL(text, metrics);
 }
 
-/* What was promised: transitions, claims, steps, jobs. */
-static void add_steps(struct engine_metrics *m, const struct lane_stats *lanes, struct strbuf *text)
+static void add_counters(struct engine_metrics *m, struct strbuf *text)
 {
+	const struct metric metrics[] = {
+#define X(name, help) {"hapax_" #name "_total", counter, help, atomic_load(&m->name)},
+		ENGINE_COUNTERS(X)
+#undef X
+	};
+
+	METRICS_ADD_ALL(text, metrics);
+}
+
+/* What was promised, the store and the nodes on it. */
+static void add_node(struct engine *engine, const struct lane_stats *lanes, struct strbuf *text)
+{
+	struct engine_metrics *m = engine_metrics(engine);
 	const struct metric metrics[] = {
 		{"hapax_transitions_total", counter, "Guarded writes that won.", lanes->group.transitions},
 		{"hapax_verdicts_lost_total", counter, "Guarded writes that lost.", lanes->group.lost},
 		{"hapax_fenced_writes_total", counter, "Writes of stale holders that changed nothing.",
 		 lanes->group.fenced},
-		{"hapax_gate_damaged_total", counter, "Stored answers that are damaged, and were not given again.",
-		 atomic_load(&m->gate_damaged)},
 		{"hapax_claim_overruns_total", counter, "Actions whose lease could not be kept: aborted, or heard out.",
 		 lanes->claims_lost},
-		{"hapax_janitor_reverts_total", counter, "Stuck claims that a janitor has ended.",
-		 atomic_load(&m->janitor_reverts)},
-		{"hapax_janitor_holds_total", counter, "Stuck claims parked for a person.",
-		 atomic_load(&m->janitor_holds)},
 		{"hapax_unknown_outcomes_total", counter, "Steps whose outcome is unknown.",
 		 atomic_load(&m->unknown_outcomes) + atomic_load(&m->runs_unknown)},
-		{"hapax_steps_fired_total", counter, "Steps that were asked for.", atomic_load(&m->steps_fired)},
-		{"hapax_steps_ok_total", counter, "Steps that were done.", atomic_load(&m->steps_ok)},
-		{"hapax_jobs_stale_total", counter,
-		 "Calls of workers whose claim was another's by then; they changed nothing.",
-		 atomic_load(&m->jobs_stale)},
-		{"hapax_jobs_delivered_total", counter, "Jobs that were delivered.", atomic_load(&m->jobs_delivered)},
-		{"hapax_jobs_failed_total", counter, "Deliveries that did not succeed.", atomic_load(&m->jobs_failed)},
-		{"hapax_jobs_expired_total", counter, "Jobs that retention has deleted.",
-		 atomic_load(&m->jobs_expired)},
-	};
-
-	METRICS_ADD_ALL(text, metrics);
-}
-
-static void add_runs_and_batches(struct engine_metrics *m, struct strbuf *text)
-{
-	const struct metric metrics[] = {
-		{"hapax_runs_created_total", counter, "Runs that were created here.", atomic_load(&m->runs_created)},
-		{"hapax_runs_driven_total", counter, "Runs driven to a wait, or to their end.",
-		 atomic_load(&m->runs_driven)},
-		{"hapax_runs_taken_over_total", counter, "Runs seized past another holder's time.",
-		 atomic_load(&m->runs_taken_over)},
-		{"hapax_runs_fenced_total", counter, "Runs that were another's by the time this node came to write.",
-		 atomic_load(&m->runs_fenced)},
-		{"hapax_runs_held_total", counter, "Steps of runs held for a person.", atomic_load(&m->runs_held)},
-		{"hapax_runs_expired_total", counter, "Runs that retention has reduced to their key.",
-		 atomic_load(&m->runs_expired)},
-		{"hapax_batches_driven_total", counter, "Batches worked on, and let go or brought to their end.",
-		 atomic_load(&m->batches_driven)},
-		{"hapax_batches_taken_over_total", counter, "Batches seized past another holder's time.",
-		 atomic_load(&m->batches_taken_over)},
-		{"hapax_batches_fenced_total", counter,
-		 "Batches that were another's by the time this node came to write.", atomic_load(&m->batches_fenced)},
-		{"hapax_batches_expired_total", counter, "Batches that retention has reduced to their key.",
-		 atomic_load(&m->batches_expired)},
-		{"hapax_batch_items_succeeded_total", counter, "Items that were done.",
-		 atomic_load(&m->batch_items_succeeded)},
-		{"hapax_batch_items_failed_total", counter, "Items that were given up.",
-		 atomic_load(&m->batch_items_failed)},
-		{"hapax_batch_items_unknown_total", counter, "Items left for a person.",
-		 atomic_load(&m->batch_items_unknown)},
-		{"hapax_batch_items_late_total", counter, "Items done after they were cancelled or given up.",
-		 atomic_load(&m->batch_items_late)},
 		{"hapax_batch_turns", gauge, "Items and cleanups of batches under way here.",
 		 atomic_load(&m->batch_turns)},
-	};
-
-	METRICS_ADD_ALL(text, metrics);
-}
-
-/* The store and the doors. */
-static void add_node(struct engine *engine, const struct lane_stats *lanes, struct strbuf *text)
-{
-	struct engine_metrics *m = engine_metrics(engine);
-	const struct metric metrics[] = {
-		{"hapax_notifications_sent_total", counter, "Wakes told to other nodes.",
-		 atomic_load(&m->notifications_sent)},
-		{"hapax_notifications_heard_total", counter, "Wakes that other nodes have told.",
-		 atomic_load(&m->notifications_heard)},
 		{"hapax_nodes_live", gauge, "Nodes on this store.", atomic_load(&m->nodes_live)},
 		{"hapax_store_up", gauge, "1: the store answers; 0: it is lost, and /readyz says so.",
 		 engine_has_store(engine)},
-		{"hapax_keys_refused_total", counter,
-		 "Requests without an API key that fits and may do what was asked.", atomic_load(&m->keys_refused)},
-		{"hapax_entry_locked_total", counter, "Calls refused by the entry lock.",
-		 atomic_load(&m->entry_locked)},
-		{"hapax_entry_lock_unavailable_total", counter, "Calls let through because the lock's store was down.",
-		 atomic_load(&m->entry_lock_unavailable)},
 		{"hapax_transactions_retried_total", counter,
 		 "Transactions run again after a deadlock or a lost connection.", lanes->group.retried},
 		{"hapax_units_aside_total", counter,
@@ -317,8 +260,7 @@ void api_metrics(struct http_call *call)
 	engine_lane_stats(api->engine, &lanes);
 	engine_act_stats(api->engine, &act);
 	http_exchange_read_stats(call->exchange, &http);
-	add_steps(engine_metrics(api->engine), &lanes, &text);
-	add_runs_and_batches(engine_metrics(api->engine), &text);
+	add_counters(engine_metrics(api->engine), &text);
 	add_node(api->engine, &lanes, &text);
 	add_load(api, &lanes, &act, &http, &text);
 	add_responses(&http, &text);
@@ -335,6 +277,6 @@ void api_metrics(struct http_call *call)
 	if (text.failed)
 		http_respond_code(call->exchange, HX_NO_MEMORY, "there is no memory for the numbers");
 	else
-		api_respond_text(call, 200, METRICS_CONTENT_TYPE, strbuf_slice(&text));
+		http_respond_text(call->exchange, 200, METRICS_CONTENT_TYPE, strbuf_slice(&text));
 	strbuf_release(&text);
 }

@@ -6,11 +6,9 @@
  */
 #include "api/api.h"
 #include "api/api_gate.h"
-#include "api/row_json.h"
-#include "api/run_wait.h"
-#include "base/id.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "base/json_write.h"
 #include "engine/runs.h"
 #include "flow/run_verb.h"
 #include "wire/loop.h"

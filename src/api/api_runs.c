@@ -126,8 +126,11 @@ static void found_by_key(struct api_query *query, enum hx_code code)
 	struct creation *c = CONTAINER_OF(query, struct creation, by_key);
 
 	if (!code && c->wait_ms && !run_is_terminal(c->start.row.status))
-		run_wait_start(query->call, c->start.row.subject, c->wait_ms, c->wrap, /* created= */ NULL,
-			       /* ahead= */ false);
+		api_wait_start(&(struct api_wait){.kind = &run_waits,
+						  .call = query->call,
+						  .subject = c->start.row.subject,
+						  .wait_ms = c->wait_ms,
+						  .wrap = c->wrap});
 	else
 		api_query_tell(query, code);
 }
@@ -161,8 +164,15 @@ static void created(struct api_query *query, enum hx_code code)
 		if (gate)
 			api_gate_tell_more(gate);
 		/* First who waits, in the same lane: a run that has ended by then would be waited for until the next look. */
-		run_wait_start(query->call, c->start.spec.subject, c->wait_ms, RUN_CREATED, &c->start.row,
-			       /* ahead= */ drive != NULL);
+		api_wait_start(&(struct api_wait){
+			.kind = &run_waits,
+			.call = query->call,
+			.subject = c->start.spec.subject,
+			.wait_ms = c->wait_ms,
+			.wrap = RUN_CREATED,
+			.known = &c->start.row,
+			.begun = drive != NULL,
+		});
 	} else {
 		api_query_tell(query, code);
 	}
@@ -215,12 +225,13 @@ static enum hx_code answered_show(struct api_query *query, const struct unit_res
 void api_run_show(struct http_call *call)
 {
 	struct api_query query = {.call = call, .build = build_show, .answered = answered_show};
-	int64_t wait_ms;
+	struct api_wait wait = {.kind = &run_waits, .call = call, .wrap = RUN_BARE};
 
-	if (!api_wait_parse(call, &wait_ms) || !api_run_id(call, &query.subject))
+	if (!api_wait_parse(call, &wait.wait_ms) || !api_run_id(call, &wait.subject))
 		return;
-	if (wait_ms)
-		run_wait_start(call, query.subject, wait_ms, RUN_BARE, /* created= */ NULL, /* ahead= */ false);
+	query.subject = wait.subject;
+	if (wait.wait_ms)
+		api_wait_start(&wait);
 	else
 		api_query_ask(&query, (uint64_t)query.subject);
 }
@@ -229,16 +240,8 @@ void api_run_show(struct http_call *call)
 
 static void build_list(struct api_query *query, struct unit *unit)
 {
-	struct run_filter filter = {
-		.workspace = api_workspace(query->call),
-		.status = query->status_wanted,
-		.workflow = query->name,
-		.unknown = query->held,
-		.before = query->subject,
-		.limit = query->limit + 1,
-	};
-
-	run_list(unit, &filter);
+	run_list(unit, &(struct run_filter){api_workspace(query->call), query->status_wanted, query->name, query->held,
+					    query->subject, query->limit + 1});
 }
 
 static void add_listed(struct api_query *query, const struct db_rows *rows, size_t i)

@@ -70,6 +70,7 @@ void api_wait_start(const struct api_wait *asked)
 	enum hx_code code = HX_BUSY;
 
 	atomic_fetch_add(&api_of(call)->waiting, 1);
+	none.status = asked->wrap == API_WAIT_NEW ? 201 : 200;
 	strbuf_init(&none.text, API_TEXT_BYTES_MAX);
 	if (!w) {
 		wait_end(&none.seat, code);
@@ -77,7 +78,7 @@ void api_wait_start(const struct api_wait *asked)
 	}
 	*w = none;
 	w->seat = (struct seat){.task = &w->wait.task, .done = wait_end};
-	end_wait_init(&w->wait, &waiting, w->subject, w->topic, w->wait_ms);
+	end_wait_init(&w->wait, &waiting, w->subject, w->kind->topic(w->subject), w->wait_ms);
 	w->wait.has_ended = w->kind->has_ended;
 	w->wait.begun = w->begun;
 	code = engine_submit(api_of(call)->engine, (uint64_t)w->subject, &w->seat);

@@ -10,6 +10,8 @@
 
 #define API_WAIT_MS_MAX 300000
 
+#define API_WAIT_NEW 1
+
 struct api_wait;
 
 /* What is waited for. */
@@ -19,6 +21,7 @@ struct api_wait_kind {
 	enum hx_code (*show)(struct api_wait *wait, const struct unit_result *result);
 	/* By its status alone; NULL: only a read can tell. */
 	bool (*has_ended)(struct slice status);
+	int64_t (*topic)(int64_t subject);
 	/* The same without a read: of one with `known`, when the waiting itself has failed. */
 	void (*show_known)(struct api_wait *wait);
 	/* What a problem with this code says; NULL: the code says it all. */
@@ -31,9 +34,9 @@ struct api_wait {
 	struct end_wait wait;
 	const struct api_wait_kind *kind;
 	struct http_call *call;
-	int64_t subject, topic;
+	int64_t subject;
 	int64_t wait_ms;
-	int wrap;          /* how it is told: the kind's own words */
+	int wrap;          /* how it is told: the kind's own words, of which API_WAIT_NEW says that it was created */
 	const void *known; /* NULL, or what is told if the waiting fails. Lives as long as the exchange */
 	bool begun;        /* it was created just now: nothing is to be found out by reading it */
 	/* What is told. */
@@ -45,7 +48,10 @@ struct api_wait {
 
 /* `wait` of the query; 0: there is none. False after answering 400. */
 bool api_wait_parse(struct http_call *call, int64_t *ret_ms);
-/* Answers the call, at the latest after wait_ms. What is asked for is copied. */
+/*
+ * Answers the call, at the latest after wait_ms; 0: as it is now. What is asked for is the call, the kind, the subject and what
+ * follows it in the struct; it is copied.
+ */
 void api_wait_start(const struct api_wait *asked);
 
 #endif

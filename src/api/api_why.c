@@ -9,9 +9,8 @@
 
 #include "api/api.h"
 #include "api/batch_wait.h"
-#include "api/row_json.h"
-#include "api/run_wait.h"
 #include "base/id.h"
+#include "base/json_write.h"
 #include "engine/batches.h"
 #include "engine/runs.h"
 #include "flow/batch_lead.h"

@@ -2,7 +2,6 @@
 #include "api/batch_json.h"
 
 #include "api/row_json.h"
-#include "base/id.h"
 
 #define AT(field) .at = offsetof(struct batch_row, field)
 #define ITEM_AT(field) .at = offsetof(struct batch_item_row, field)

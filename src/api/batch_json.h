@@ -13,7 +13,7 @@
 
 enum batch_wrap {
 	BATCH_AS_IS,
-	BATCH_IS_NEW,    /* with "created": true */
+	BATCH_IS_NEW,    /* with "created": true; API_WAIT_NEW */
 	BATCH_WAS_THERE, /* the same with false */
 };
 

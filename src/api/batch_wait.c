@@ -1,7 +1,6 @@
 /* See batch_wait.h. */
 #include "api/batch_wait.h"
 
-#include "api/api_wait.h"
 #include "base/id.h"
 
 #define ROW_BYTES_MAX (1u << 20)
@@ -60,29 +59,16 @@ static bool has_ended(struct slice status)
 	return !known || batch_is_terminal(known);
 }
 
-void batch_wait_start(struct http_call *call, int64_t subject, int64_t wait_ms, enum batch_wrap wrap,
-		      const struct batch_row *created)
-{
-	static const struct api_wait_kind kind = {
-		.read = read_batch,
-		.show = show,
-		.has_ended = has_ended,
-		.show_known = show_created,
-		.detail = batch_detail,
-	};
-	struct api_wait wait = {
-		.kind = &kind,
-		.call = call,
-		.subject = subject,
-		.topic = batch_end_topic(subject),
-		.wait_ms = wait_ms,
-		.wrap = wrap,
-		.known = created,
-		.status = wrap == BATCH_IS_NEW ? 201 : 200,
-	};
+_Static_assert(BATCH_IS_NEW == API_WAIT_NEW, "a batch that was created is told with 201");
 
-	api_wait_start(&wait);
-}
+const struct api_wait_kind batch_waits = {
+	.read = read_batch,
+	.show = show,
+	.has_ended = has_ended,
+	.topic = batch_end_topic,
+	.show_known = show_created,
+	.detail = batch_detail,
+};
 
 /* ---- the end of its teardown ---- */
 
@@ -127,22 +113,22 @@ static enum hx_code show_torn_down(struct api_wait *wait, const struct unit_resu
 	return code;
 }
 
+/* Its own topic: also when it is let go. */
+static int64_t its_own(int64_t subject)
+{
+	return subject;
+}
+
 void batch_wait_teardown(struct http_call *call, int64_t subject)
 {
 	static const struct api_wait_kind kind = {
 		.read = read_batch,
 		.show = show_torn_down,
+		.topic = its_own,
 		.show_known = show_accepted,
 		.detail = batch_detail,
 	};
-	struct api_wait wait = {
-		.kind = &kind,
-		.call = call,
-		.subject = subject,
-		.topic = subject, /* also when it is let go */
-		.wait_ms = BATCH_TEARDOWN_WAIT_MS,
-		.known = call,
-	};
 
-	api_wait_start(&wait);
+	api_wait_start(&(struct api_wait){
+		.kind = &kind, .call = call, .subject = subject, .wait_ms = BATCH_TEARDOWN_WAIT_MS, .known = call});
 }

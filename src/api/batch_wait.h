@@ -4,17 +4,13 @@
 #ifndef HX_API_BATCH_WAIT_H
 #define HX_API_BATCH_WAIT_H
 
-#include "api/api.h"
+#include "api/api_wait.h"
 #include "api/batch_json.h"
 
 #define BATCH_TEARDOWN_WAIT_MS 30000
 
-/*
- * Answers the call with the batch, at the latest after wait_ms; 0: as it is now. created: with BATCH_IS_NEW, what is told when
- * the waiting itself fails. Its texts live as long as the exchange.
- */
-void batch_wait_start(struct http_call *call, int64_t subject, int64_t wait_ms, enum batch_wrap wrap,
-		      const struct batch_row *created);
+/* Tells the batch, in an enum batch_wrap. known: with BATCH_IS_NEW, the struct batch_row that is told when the waiting itself fails. */
+extern const struct api_wait_kind batch_waits;
 /* Answers 200 with the batch when it is CANCELLED, and 202 when that is left to others, or takes too long. */
 void batch_wait_teardown(struct http_call *call, int64_t subject);
 

@@ -16,7 +16,6 @@
 
 #include "api/api.h"
 #include "base/hash.h"
-#include "base/json_string.h"
 #include "base/json_walk.h"
 #include "flow/api_key.h"
 #include "flow/batch_item.h"

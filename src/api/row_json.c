@@ -1,70 +1,7 @@
 /* See row_json.h. */
 #include "api/row_json.h"
 
-#include "base/clock.h"
 #include "base/hash.h"
-#include "base/id.h"
-#include "base/json_string.h"
-
-/* ---- one member ---- */
-
-void json_more(struct strbuf *text, const char *member)
-{
-	char last = text->n ? text->p[text->n - 1] : '{';
-
-	strbuf_addf(text, "%s\"%s\":", last == '{' || last == ',' ? "" : ",", member);
-}
-
-void json_more_json(struct strbuf *text, const char *member, struct slice json)
-{
-	json_more(text, member);
-	strbuf_add_slice(text, json.p ? json : slice_str("null"));
-}
-
-void json_more_text(struct strbuf *text, const char *member, struct slice value)
-{
-	json_more(text, member);
-	if (value.p)
-		json_quote(value, text);
-	else
-		strbuf_add_str(text, "null");
-}
-
-void json_more_time(struct strbuf *text, const char *member, int64_t ms)
-{
-	char time[WALL_TIME_TEXT_BYTES];
-
-	json_more(text, member);
-	if (!ms) {
-		strbuf_add_str(text, "null");
-		return;
-	}
-	wall_time_format((struct wall_time){ms}, time);
-	strbuf_addf(text, "\"%s\"", time);
-}
-
-void json_more_int(struct strbuf *text, const char *member, int64_t number)
-{
-	json_more(text, member);
-	strbuf_addf(text, "%lld", (long long)number);
-}
-
-void json_more_bool(struct strbuf *text, const char *member, bool value)
-{
-	json_more(text, member);
-	strbuf_add_str(text, value ? "true" : "false");
-}
-
-void json_more_id(struct strbuf *text, const char *member, const char *prefix, int64_t subject)
-{
-	char id[ID_TEXT_BYTES];
-
-	id_format(prefix, subject, id);
-	json_more(text, member);
-	strbuf_addf(text, "\"%s\"", id);
-}
-
-/* ---- all of a row ---- */
 
 static void add_sha256(struct strbuf *text, const char *member, struct slice digest)
 {

@@ -11,7 +11,7 @@
 #ifndef HX_API_ROW_JSON_H
 #define HX_API_ROW_JSON_H
 
-#include "base/strbuf.h"
+#include "base/json_write.h"
 #include "db/unit.h"
 
 enum row_kind {
@@ -40,14 +40,5 @@ struct row_member {
 /* Members of an object that the caller opens before and closes after. */
 void row_json_cells(struct strbuf *text, const struct row_member members[], const struct db_rows *rows, size_t i);
 void row_json_struct(struct strbuf *text, const struct row_member members[], const void *row);
-
-/* One member, with the comma that it needs. .p NULL, NULL, 0 ms: null. */
-void json_more(struct strbuf *text, const char *member);
-void json_more_json(struct strbuf *text, const char *member, struct slice json);
-void json_more_text(struct strbuf *text, const char *member, struct slice value);
-void json_more_time(struct strbuf *text, const char *member, int64_t ms);
-void json_more_int(struct strbuf *text, const char *member, int64_t number);
-void json_more_bool(struct strbuf *text, const char *member, bool value);
-void json_more_id(struct strbuf *text, const char *member, const char *prefix, int64_t subject);
 
 #endif

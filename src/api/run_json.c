@@ -2,8 +2,6 @@
 #include "api/run_json.h"
 
 #include "api/row_json.h"
-#include "base/id.h"
-#include "base/json_string.h"
 
 /* What a run shows of itself, whether it was read whole or is one of a list. */
 struct run_shown {
@@ -80,9 +78,10 @@ const char *run_json_step_status(const struct run_row *row)
 
 static void open_step(struct strbuf *text, const struct run_step *step, const char *status, int64_t attempt)
 {
-	strbuf_add_str(text, step->position ? ",{\"name\":" : "{\"name\":");
-	json_quote(slice_str(step->name), text);
-	strbuf_addf(text, ",\"status\":\"%s\",\"attempt\":%lld", status, (long long)attempt);
+	strbuf_add_str(text, step->position ? ",{" : "{");
+	json_more_word(text, "name", step->name);
+	json_more_word(text, "status", status);
+	json_more_int(text, "attempt", attempt);
 }
 
 /* If it is one of this step. */

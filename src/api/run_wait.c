@@ -1,7 +1,6 @@
 /* See run_wait.h. */
 #include "api/run_wait.h"
 
-#include "api/api_wait.h"
 #include "api/run_json.h"
 
 #define ROW_BYTES_MAX (512u << 20)
@@ -79,28 +78,13 @@ static void show_created(struct api_wait *wait)
 	wait->version = created->version;
 }
 
-static const struct api_wait_kind kind = {
+_Static_assert(RUN_CREATED == API_WAIT_NEW, "a run that was created is told with 201");
+
+const struct api_wait_kind run_waits = {
 	.read = read_run,
 	.show = show,
 	.has_ended = has_ended,
+	.topic = run_end_topic,
 	.show_known = show_created,
 	.detail = runs_detail,
 };
-
-void run_wait_start(struct http_call *call, int64_t subject, int64_t wait_ms, enum run_wait_wrap wrap,
-		    const struct run_row *created, bool ahead)
-{
-	struct api_wait wait = {
-		.kind = &kind,
-		.call = call,
-		.subject = subject,
-		.topic = run_end_topic(subject),
-		.wait_ms = wait_ms,
-		.wrap = wrap,
-		.known = created,
-		.begun = ahead,
-		.status = wrap == RUN_CREATED ? 201 : 200,
-	};
-
-	api_wait_start(&wait);
-}

@@ -10,13 +10,15 @@
 struct latch {
 	struct monitor monitor;
 	bool is_open;
+	enum hx_code code;
 };
 
 void latch_init(struct latch *latch);
-/* From any thread, once. */
+/* From any thread, one of them, once. */
 void latch_open(struct latch *latch);
-/* Returns when it is open, at once if it is. Nobody else may wait for it. */
-void latch_wait(struct latch *latch);
+void latch_open_with(struct latch *latch, enum hx_code code);
+/* Returns when it is open, at once if it is: the code that it was opened with. Nobody else may wait for it. */
+enum hx_code latch_wait(struct latch *latch);
 /* Not before it is open, or before anybody could open it. */
 void latch_release(struct latch *latch);
 

@@ -41,6 +41,16 @@ static inline int slice_compare(struct slice a, struct slice b)
 	return order ? order : (a.n > b.n) - (a.n < b.n);
 }
 
+/* Without blanks and tabs around it. */
+static inline struct slice slice_trim(struct slice s)
+{
+	while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
+		s = slice_of(s.p + 1, s.n - 1);
+	while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+		s.n--;
+	return s;
+}
+
 /* For printf's "%.*s". A negative precision would mean "up to the NUL", hence the bound. */
 #define SLICE_ARGS(s) (int)((s).n < INT_MAX ? (s).n : INT_MAX), (s).p ? (s).p : ""
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/excerpt.h"
-#include "base/json_string.h"
+#include "base/json_write.h"
 #include "cli/local.h"
 #include "cli/terminal.h"
 #include "engine/audit.h"
@@ -63,27 +63,22 @@ static enum hx_code broken(const struct audit_finding *f, struct hx_error *err)
 	return code;
 }
 
-static void add_text(struct strbuf *out, const char *name, const char *text)
-{
-	strbuf_addf(out, ",\"%s\":", name);
-	json_quote(slice_str(text), out);
-}
-
 static void add_finding(const struct audit_finding *f, struct strbuf *out)
 {
 	char id[24];
 
 	snprintf(id, sizeof id, "%lld", (long long)f->id);
-	strbuf_add_str(out, ",\"violation\":{\"subject\":");
-	json_quote(slice_str(f->subject[0] ? f->subject : id), out);
-	strbuf_addf(out, ",\"id\":%s", id);
+	json_more(out, "violation");
+	strbuf_add_char(out, '{');
+	json_more_word(out, "subject", f->subject[0] ? f->subject : id);
+	json_more_int(out, "id", f->id);
 	if (f->row) {
-		add_text(out, "row", f->row);
-		strbuf_addf(out, ",\"seq\":%lld", (long long)f->seq);
+		json_more_word(out, "row", f->row);
+		json_more_int(out, "seq", f->seq);
 	}
-	add_text(out, "what", f->what);
-	add_text(out, "expected", f->expected);
-	add_text(out, "found", f->found);
+	json_more_word(out, "what", f->what);
+	json_more_word(out, "expected", f->expected);
+	json_more_word(out, "found", f->found);
 	strbuf_add_char(out, '}');
 }
 
@@ -91,12 +86,16 @@ static void add_result(const struct auditor *a, int64_t ms, struct strbuf *out)
 {
 	const struct audit_counts *c = &a->counts;
 
-	strbuf_addf(out,
-		    "{\"whole\":%s,\"subjects\":%lld,\"historyRows\":%lld,\"steps\":%lld,\"accounts\":%lld,"
-		    "\"ledgerEntries\":%lld,\"batches\":%lld,\"items\":%lld,\"ms\":%lld",
-		    a->finding.there ? "false" : "true", (long long)c->subjects, (long long)c->history_rows,
-		    (long long)c->steps, (long long)c->accounts, (long long)c->entries, (long long)c->batches,
-		    (long long)c->items, (long long)ms);
+	strbuf_add_char(out, '{');
+	json_more_bool(out, "whole", !a->finding.there);
+	json_more_int(out, "subjects", c->subjects);
+	json_more_int(out, "historyRows", c->history_rows);
+	json_more_int(out, "steps", c->steps);
+	json_more_int(out, "accounts", c->accounts);
+	json_more_int(out, "ledgerEntries", c->entries);
+	json_more_int(out, "batches", c->batches);
+	json_more_int(out, "items", c->items);
+	json_more_int(out, "ms", ms);
 	if (a->finding.there)
 		add_finding(&a->finding, out);
 	strbuf_add_char(out, '}');

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json_string.h"
+#include "base/json_write.h"
 #include "cli/local.h"
 #include "cli/terminal.h"
 #include "db/backup.h"
@@ -119,8 +119,9 @@ enum hx_code backup_make(const struct command_args *args, struct strbuf *out, st
 		code = take(url + strlen("sqlite:"), file, &bytes, err);
 	if (code)
 		return code;
-	strbuf_add_str(out, "{\"file\":");
-	json_quote(slice_str(file), out);
-	strbuf_addf(out, ",\"bytes\":%lld}", (long long)bytes);
+	strbuf_add_char(out, '{');
+	json_more_word(out, "file", file);
+	json_more_int(out, "bytes", bytes);
+	strbuf_add_char(out, '}');
 	return HX_OK;
 }

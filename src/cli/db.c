@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json_string.h"
+#include "base/json_write.h"
 #include "cli/local.h"
 #include "db/migrate.h"
 #include "db/store_name.h"
@@ -37,8 +37,8 @@ static void begin_result(const char *url, struct strbuf *out)
 {
 	char name[STORE_NAME_BYTES];
 
-	strbuf_add_str(out, "{\"store\":");
-	json_quote(slice_str(store_name(url, name)), out);
+	strbuf_add_char(out, '{');
+	json_more_word(out, "store", store_name(url, name));
 }
 
 /* ---- status ---- */
@@ -85,8 +85,8 @@ static enum hx_code print_sql(const struct db_driver *driver, const struct migra
 	if (sql.failed) {
 		code = strbuf_error(&sql, err);
 	} else if (json) {
-		strbuf_addf(out, "{\"schema\":%d,\"sql\":", at->at);
-		json_quote(strbuf_slice(&sql), out);
+		strbuf_addf(out, "{\"schema\":%d", at->at);
+		json_more_text(out, "sql", strbuf_slice(&sql));
 		strbuf_add_char(out, '}');
 	} else {
 		fputs(sql.p, stdout);

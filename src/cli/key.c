@@ -8,15 +8,14 @@
  * A key is shown once, on standard output and alone there, after it is durable. Nothing else ever prints it.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/random.h>
 
 #include "base/duration.h"
 #include "base/excerpt.h"
-#include "base/json_string.h"
+#include "base/json_write.h"
 #include "cli/local.h"
 #include "db/migrate.h"
-#include "engine/keyring.h"
+#include "flow/api_key.h"
 #include "flow/entity.h"
 
 #define PAGE 500
@@ -145,38 +144,20 @@ static const char *status_of(const struct api_key *key)
 	return key->revoked_at_ms ? "revoked" : over ? "expired" : "live";
 }
 
-static void add_text(struct strbuf *out, const char *member, struct slice text)
-{
-	strbuf_addf(out, ",\"%s\":", member);
-	json_quote(text, out);
-}
-
-static void add_time(struct strbuf *out, const char *member, int64_t ms)
-{
-	char time[WALL_TIME_TEXT_BYTES];
-
-	wall_time_format((struct wall_time){ms}, time);
-	if (ms)
-		strbuf_addf(out, ",\"%s\":\"%s\"", member, time);
-	else
-		strbuf_addf(out, ",\"%s\":null", member);
-}
-
 static void add_key(struct strbuf *out, const struct api_key *key, const char *text)
 {
-	char id[ID_TEXT_BYTES];
-
-	id_format(API_KEY_ID_PREFIX, key->id, id);
-	strbuf_addf(out, "{\"id\":\"%s\"", id);
+	strbuf_add_char(out, '{');
+	json_more_id(out, "id", API_KEY_ID_PREFIX, key->id);
 	if (text)
-		strbuf_addf(out, ",\"key\":\"%s\"", text);
-	add_text(out, "name", key->name);
-	add_text(out, "workspace", key->workspace);
-	add_text(out, "requester", key->requester);
-	strbuf_addf(out, ",\"scope\":\"%s\",\"status\":\"%s\"", api_key_scope_name(key->scope), status_of(key));
-	add_time(out, "createdAt", key->created_at_ms);
-	add_time(out, "expiresAt", key->expires_at_ms);
-	add_time(out, "revokedAt", key->revoked_at_ms);
+		json_more_word(out, "key", text);
+	json_more_text(out, "name", key->name);
+	json_more_text(out, "workspace", key->workspace);
+	json_more_text(out, "requester", key->requester);
+	json_more_word(out, "scope", api_key_scope_name(key->scope));
+	json_more_word(out, "status", status_of(key));
+	json_more_time(out, "createdAt", key->created_at_ms);
+	json_more_time(out, "expiresAt", key->expires_at_ms);
+	json_more_time(out, "revokedAt", key->revoked_at_ms);
 	strbuf_add_char(out, '}');
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/excerpt.h"
-#include "base/json_string.h"
+#include "base/json_write.h"
 #include "cli/verb.h"
 #include "model/nearest.h"
 
@@ -123,9 +123,8 @@ static void tell(const struct hx_error *err, bool json)
 		return;
 	}
 	strbuf_init(&text, ERROR_BYTES_MAX);
-	strbuf_addf(&text, "{\"code\":\"%s\",\"title\":\"%s\",\"detail\":", hx_code_name(err->code),
-		    hx_code_text(err->code));
-	json_quote(slice_str(err->detail), &text);
+	strbuf_addf(&text, "{\"code\":\"%s\",\"title\":\"%s\"", hx_code_name(err->code), hx_code_text(err->code));
+	json_more_word(&text, "detail", err->detail);
 	strbuf_add_str(&text, "}\n");
 	fputs(text.p, stderr);
 	strbuf_release(&text);

@@ -15,7 +15,6 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +30,6 @@
 #include "cli/service.h"
 #include "db/store_name.h"
 #include "engine/keyring.h"
-#include "model/load.h"
 
 #define ARENA_BYTES_MAX (1u << 30)
 #define DRAIN_MS 10000

@@ -1,9 +1,7 @@
 /* See changers.h. */
 #include "engine/changers.h"
 
-#include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "flow/batch.h"
 #include "flow/run.h"

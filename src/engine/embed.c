@@ -224,15 +224,11 @@ void embed_leave(struct hx_engine *e)
 struct defining {
 	struct definition_put put;
 	struct latch latch;
-	enum hx_code code;
 };
 
 static void put_done(struct definition_put *put, enum hx_code code)
 {
-	struct defining *d = (struct defining *)put;
-
-	d->code = code;
-	latch_open(&d->latch);
+	latch_open_with(&((struct defining *)put)->latch, code);
 }
 
 static enum hx_code put_and_wait(struct hx_engine *e, struct defining *d, struct hx_error *err)
@@ -245,11 +241,11 @@ static enum hx_code put_and_wait(struct hx_engine *e, struct defining *d, struct
 		latch_release(&d->latch);
 		return embed_refuse(err, code, NULL);
 	}
-	latch_wait(&d->latch);
+	code = latch_wait(&d->latch);
 	latch_release(&d->latch);
-	if (d->code == HX_CONFIG_ERROR) /* to the caller it is the definition that is wrong */
-		d->code = HX_DEFINITION_INVALID;
-	return d->code ? error_set(err, d->code, "%s", d->put.err.detail) : HX_OK;
+	if (code == HX_CONFIG_ERROR) /* to the caller it is the definition that is wrong */
+		code = HX_DEFINITION_INVALID;
+	return code ? error_set(err, code, "%s", d->put.err.detail) : HX_OK;
 }
 
 static enum hx_code define(struct hx_engine *e, const char *name, const char *json, struct hx_error *err)
@@ -287,15 +283,11 @@ enum hx_code hx_engine_define(struct hx_engine *engine, const char *name, const 
 struct sitting {
 	struct seat seat;
 	struct latch latch;
-	enum hx_code code;
 };
 
 static void task_done(struct seat *seat, enum hx_code code)
 {
-	struct sitting *s = (struct sitting *)seat;
-
-	s->code = code;
-	latch_open(&s->latch);
+	latch_open_with(&((struct sitting *)seat)->latch, code);
 }
 
 enum hx_code embed_carry_out(struct hx_engine *e, uint64_t hash, struct task *task)
@@ -305,10 +297,8 @@ enum hx_code embed_carry_out(struct hx_engine *e, uint64_t hash, struct task *ta
 
 	latch_init(&s.latch);
 	code = engine_submit(e->engine, hash, &s.seat);
-	if (!code) {
-		latch_wait(&s.latch);
-		code = s.code;
-	}
+	if (!code)
+		code = latch_wait(&s.latch);
 	latch_release(&s.latch);
 	return code;
 }

@@ -194,15 +194,11 @@ enum hx_code hx_entity_read(struct hx_engine *engine, const struct hx_caller *ca
 struct firing {
 	struct entity_fire fire;
 	struct latch latch;
-	enum hx_code code;
 };
 
 static void fire_done(struct entity_fire *fire, enum hx_code code)
 {
-	struct firing *f = (struct firing *)fire;
-
-	f->code = code;
-	latch_open(&f->latch);
+	latch_open_with(&((struct firing *)fire)->latch, code);
 }
 
 /* The caller sees what the action itself said: words as the detail, a rejection as the output. */
@@ -223,14 +219,21 @@ static enum hx_code take_fired(struct embed_reply *r, const struct entity_step *
 	return code ? embed_refuse(err, code, NULL) : HX_OK;
 }
 
-/* `given`: what the step is fired with, or what a person says that it put out. */
-static enum hx_code fire(struct entity_call *call, const struct step_request *rq, const char *given, const char *what,
-			 struct hx_error *err)
-{
-	struct firing f = {.fire = {.rq = *rq, .done = fire_done}};
-	char trace[TRACE_PARENT_BYTES];
-	enum hx_code code = embed_json(given, "null", what, INPUT_BYTES_MAX, &f.fire.rq.input, err);
+/* What is asked for, whether a step is to be fired or its outcome told. */
+struct wanted {
+	const char *workflow, *id;
+	struct step_request rq;
+	const char *given, *given_as; /* JSON: what the step is fired with, or what a person says that it put out */
+};
 
+static enum hx_code fire(struct entity_call *call, const struct wanted *wanted, struct hx_error *err)
+{
+	struct firing f = {.fire = {.rq = wanted->rq, .done = fire_done}};
+	char trace[TRACE_PARENT_BYTES];
+	enum hx_code code = find_there(call, wanted->workflow, wanted->id, err);
+
+	if (!code)
+		code = embed_json(wanted->given, "null", wanted->given_as, INPUT_BYTES_MAX, &f.fire.rq.input, err);
 	if (code)
 		return code;
 	f.fire.rq.ref = call->ref;
@@ -238,32 +241,38 @@ static enum hx_code fire(struct entity_call *call, const struct step_request *rq
 	f.fire.rq.traceparent = trace_new(trace);
 	latch_init(&f.latch);
 	entity_fire_start(&f.fire, call->call.e->engine);
-	latch_wait(&f.latch);
-	code = take_fired(call->call.reply, &f.fire.step, f.code, err);
+	code = take_fired(call->call.reply, &f.fire.step, latch_wait(&f.latch), err);
 	entity_fire_release(&f.fire);
 	latch_release(&f.latch);
 	return code;
 }
 
+/* code: of reading the request. */
+static enum hx_code fire_call(struct hx_engine *engine, const struct hx_caller *caller, enum hx_code code,
+			      const struct wanted *wanted, struct hx_result **ret_result, struct hx_error *err)
+{
+	struct entity_call call = {0};
+	enum hx_code begun = embed_begin(&call.call, engine, caller, err);
+
+	if (begun)
+		return begun;
+	return embed_end(&call.call, code ? code : fire(&call, wanted, err), /* also= */ HX_INVALID, ret_result, err);
+}
+
 enum hx_code hx_entity_fire(struct hx_engine *engine, const struct hx_caller *caller,
 			    const struct hx_fire_request *request, struct hx_result **ret_result, struct hx_error *err)
 {
-	struct entity_call call = {0};
-	struct step_request rq = {.mode = STEP_FIRE};
-	struct hx_fire_request own;
-	enum hx_code code = embed_begin(&call.call, engine, caller, err);
+	struct hx_fire_request own = {0};
+	enum hx_code code = SIZED_READ(request, &own, "hx_fire_request", err);
+	struct wanted wanted = {
+		.workflow = own.workflow,
+		.id = own.id,
+		.rq = {.mode = STEP_FIRE, .step_key = slice_str(own.step), .version = own.version},
+		.given = own.input,
+		.given_as = "input",
+	};
 
-	if (code)
-		return code;
-	code = SIZED_READ(request, &own, "hx_fire_request", err);
-	if (!code)
-		code = find_there(&call, own.workflow, own.id, err);
-	if (!code) {
-		rq.step_key = slice_str(own.step);
-		rq.version = own.version;
-		code = fire(&call, &rq, own.input, "input", err);
-	}
-	return embed_end(&call.call, code, /* also= */ HX_INVALID, ret_result, err);
+	return fire_call(engine, caller, code, &wanted, ret_result, err);
 }
 
 /* ---- resolve ---- */
@@ -272,20 +281,15 @@ enum hx_code hx_entity_resolve(struct hx_engine *engine, const struct hx_caller 
 			       const struct hx_resolve_request *request, struct hx_result **ret_result,
 			       struct hx_error *err)
 {
-	struct entity_call call = {0};
-	struct step_request rq = {0};
-	struct hx_resolve_request own;
-	enum hx_code code = embed_begin(&call.call, engine, caller, err);
+	struct hx_resolve_request own = {0};
+	enum hx_code code = SIZED_READ(request, &own, "hx_resolve_request", err);
+	struct wanted wanted = {
+		.workflow = own.workflow,
+		.id = own.id,
+		.rq = {.mode = own.done ? STEP_RESOLVE_DONE : STEP_RESOLVE_NOT_DONE, .step_key = slice_str(own.step)},
+		.given = own.output,
+		.given_as = "output",
+	};
 
-	if (code)
-		return code;
-	code = SIZED_READ(request, &own, "hx_resolve_request", err);
-	if (!code)
-		code = find_there(&call, own.workflow, own.id, err);
-	if (!code) {
-		rq.mode = own.done ? STEP_RESOLVE_DONE : STEP_RESOLVE_NOT_DONE;
-		rq.step_key = slice_str(own.step);
-		code = fire(&call, &rq, own.output, "output", err);
-	}
-	return embed_end(&call.call, code, /* also= */ HX_INVALID, ret_result, err);
+	return fire_call(engine, caller, code, &wanted, ret_result, err);
 }

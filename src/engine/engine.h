@@ -66,33 +66,49 @@ struct engine_options {
 	struct log *log;
 };
 
+/* Counters, each of which is a metric, hapax_NAME_total, and what that says. */
+/* clang-format off */
+#define ENGINE_COUNTERS(X) \
+	X(gate_damaged, "Stored answers that are damaged, and were not given again.") \
+	X(janitor_reverts, "Stuck claims that a janitor has ended.") \
+	X(janitor_holds, "Stuck claims parked for a person.") \
+	X(steps_fired, "Steps that were asked for.") \
+	X(steps_ok, "Steps that were done.") \
+	X(jobs_stale, "Calls of workers whose claim was another's by then; they changed nothing.") \
+	X(jobs_delivered, "Jobs that were delivered.") \
+	X(jobs_failed, "Deliveries that did not succeed.") \
+	X(jobs_expired, "Jobs that retention has deleted.") \
+	X(runs_created, "Runs that were created here.") \
+	X(runs_driven, "Runs driven to a wait, or to their end.") \
+	X(runs_taken_over, "Runs seized past another holder's time.") \
+	X(runs_fenced, "Runs that were another's by the time this node came to write.") \
+	X(runs_held, "Steps of runs held for a person.") \
+	X(runs_expired, "Runs that retention has reduced to their key.") \
+	X(batches_driven, "Batches worked on, and let go or brought to their end.") \
+	X(batches_taken_over, "Batches seized past another holder's time.") \
+	X(batches_fenced, "Batches that were another's by the time this node came to write.") \
+	X(batches_expired, "Batches that retention has reduced to their key.") \
+	X(batch_items_succeeded, "Items that were done.") \
+	X(batch_items_failed, "Items that were given up.") \
+	X(batch_items_unknown, "Items left for a person.") \
+	X(batch_items_late, "Items done after they were cancelled or given up.") \
+	X(notifications_sent, "Wakes told to other nodes.") \
+	X(notifications_heard, "Wakes that other nodes have told.") \
+	X(keys_refused, "Requests without an API key that fits and may do what was asked.") \
+	X(entry_locked, "Calls refused by the entry lock.") \
+	X(entry_lock_unavailable, "Calls let through because the lock's store was down.")
+
 struct engine_metrics {
-	_Atomic uint64_t steps_fired, steps_ok;
-	_Atomic uint64_t janitor_reverts, janitor_holds;
-	_Atomic uint64_t unknown_outcomes;
-	_Atomic uint64_t jobs_delivered, jobs_failed, jobs_stale;
-	_Atomic uint64_t entry_lock_unavailable, entry_locked;
+#define X(name, help) _Atomic uint64_t name;
+	ENGINE_COUNTERS(X)
+#undef X
+	_Atomic uint64_t unknown_outcomes;        /* of steps of entities … */
+	_Atomic uint64_t runs_unknown;            /* … and those among runs_held whose outcome nobody knows: one metric */
+	_Atomic uint64_t batch_turns, nodes_live; /* not counts: how many there are now */
 	_Atomic uint64_t gate_outcomes[HX_GATE_OUTCOMES];
-	_Atomic uint64_t gate_damaged; /* stored answers that were not given again */
-	_Atomic uint64_t runs_created;
-	_Atomic uint64_t runs_driven;        /* moves of this node that ended in a wait, or at the end */
-	_Atomic uint64_t runs_taken_over;    /* seized past another holder's time */
-	_Atomic uint64_t runs_fenced;        /* this node came too late: the run was another's by then */
-	_Atomic uint64_t runs_held;          /* steps held for a person */
-	_Atomic uint64_t runs_unknown;       /* those among them whose outcome nobody knows */
-	_Atomic uint64_t batches_driven;     /* tenures that have ended as they should: let go, or at the end */
-	_Atomic uint64_t batches_taken_over; /* seized past another holder's time */
-	_Atomic uint64_t batches_fenced;     /* this node came too late: the batch was another's by then */
-	_Atomic uint64_t batch_items_succeeded, batch_items_failed;
-	_Atomic uint64_t batch_items_unknown; /* left for a person */
-	_Atomic uint64_t batch_items_late;    /* done after they were cancelled, or given up */
-	_Atomic uint64_t batch_turns;         /* not a count: how many are under way */
-	_Atomic uint64_t runs_expired, batches_expired, jobs_expired;
-	_Atomic uint64_t keys_refused; /* requests without an API key that fits, or whose key may not do that */
-	_Atomic uint64_t notifications_sent, notifications_heard;
-	_Atomic uint64_t nodes_live; /* not a count: how many there are */
 	struct tally runs_ended;
 };
+/* clang-format on */
 
 /* What a node may be called: 1 to 64 bytes without |, and not as the owner of held claims is. */
 bool engine_node_is_good(const char *node);

@@ -27,7 +27,6 @@ struct asked {
 	struct arena *arena;
 	struct hx_error error;
 	struct latch latch;
-	enum hx_code code;
 };
 
 static struct asked *asked_of(const struct task *task)
@@ -92,10 +91,7 @@ static const struct task_kind asked_kind = {
 
 static void asked_done(struct seat *seat, enum hx_code code)
 {
-	struct asked *a = (struct asked *)seat;
-
-	a->code = code;
-	latch_open(&a->latch);
+	latch_open_with(&((struct asked *)seat)->latch, code);
 }
 
 static enum hx_code ask_lane(struct runner *runner, struct unit *unit, struct unit_result *ret_result,
@@ -108,10 +104,8 @@ static enum hx_code ask_lane(struct runner *runner, struct unit *unit, struct un
 	a.seat = (struct seat){.task = &a.task, .done = asked_done};
 	latch_init(&a.latch);
 	code = lane_submit(((struct lane_runner *)runner)->lane, &a.seat);
-	if (!code) {
-		latch_wait(&a.latch);
-		code = a.code;
-	}
+	if (!code)
+		code = latch_wait(&a.latch);
 	latch_release(&a.latch);
 	if (!code)
 		return HX_OK;

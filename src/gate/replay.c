@@ -68,15 +68,6 @@ static bool is_never_kept(struct slice name)
 	return IS_ONE_OF(name, names) || gate_is_marker(name);
 }
 
-static struct slice trim(struct slice text)
-{
-	while (text.n > 0 && (text.p[0] == ' ' || text.p[0] == '\t'))
-		text = slice_of(text.p + 1, text.n - 1);
-	while (text.n > 0 && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t'))
-		text.n--;
-	return text;
-}
-
 /* Is the name one of the items of a comma-separated list? */
 static bool lists_name(struct slice list, struct slice name)
 {
@@ -84,7 +75,7 @@ static bool lists_name(struct slice list, struct slice name)
 		const char *comma = memchr(list.p, ',', list.n);
 		size_t n = comma ? (size_t)(comma - list.p) : list.n;
 
-		if (same_name(trim(slice_of(list.p, n)), name))
+		if (same_name(slice_trim(slice_of(list.p, n)), name))
 			return true;
 		n += comma != NULL;
 		list = slice_of(list.p + n, list.n - n);

@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
-#include "base/json_string.h"
 #include "base/json_walk.h"
+#include "base/json_write.h"
 #include "base/strbuf.h"
 #include "gate/replay.h"
 #include "gate/token.h"
@@ -40,18 +40,9 @@ struct inquiry {
 	void (*resumed)(struct http_exchange *exchange, void *data);
 };
 
-static void respond_text(struct http_exchange *exchange, int status, const char *type, struct slice text)
-{
-	struct wire_field fields[] = {{slice_str("Content-Type"), slice_str(type)}};
-
-	http_respond(exchange, &(struct http_answer){.status = status, .fields = {fields, 1}, .body = text});
-}
-
-#define TEXT_TYPE "text/plain; charset=utf-8"
-
 static void healthz(struct http_call *call)
 {
-	respond_text(call->exchange, 200, TEXT_TYPE, slice_str("ok\n"));
+	http_respond_text(call->exchange, 200, HTTP_PLAIN_TEXT, slice_str("ok\n"));
 }
 
 static void metrics(struct http_call *call)
@@ -69,7 +60,7 @@ static void metrics(struct http_call *call)
 	const struct metric of_door[] = {METRIC_CROWDED_OUT(&http)};
 
 	METRICS_ADD_ALL(&text, of_door);
-	respond_text(call->exchange, 200, METRICS_CONTENT_TYPE, strbuf_slice(&text));
+	http_respond_text(call->exchange, 200, METRICS_CONTENT_TYPE, strbuf_slice(&text));
 	strbuf_release(&text);
 }
 
@@ -113,7 +104,7 @@ static void heard(struct http_exchange *exchange, void *data)
 		snprintf(words, sizeof words, "not ready: %s\n", inquiry->why ? inquiry->why : "the store is lost");
 	else if (doubted)
 		snprintf(words, sizeof words, "ready; this machine's clock has jumped: expiry waits\n");
-	respond_text(exchange, there ? 200 : 503, TEXT_TYPE, slice_str(words));
+	http_respond_text(exchange, there ? 200 : 503, HTTP_PLAIN_TEXT, slice_str(words));
 }
 
 static void store_known(struct sentinel_question *question, const char *why)
@@ -132,7 +123,7 @@ static void readyz(struct http_call *call)
 	struct inquiry *inquiry;
 
 	if (!atomic_load(&admin->ready)) {
-		respond_text(call->exchange, 503, TEXT_TYPE, slice_str("not ready\n"));
+		http_respond_text(call->exchange, 503, HTTP_PLAIN_TEXT, slice_str("not ready\n"));
 		return;
 	}
 	inquiry = inquire(call, heard);
@@ -173,26 +164,25 @@ static void add_about(struct strbuf *text, struct slice about)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		bool there = ours && json_find(document, slice_str(names[i]), &value);
 
-		strbuf_addf(text, ",\"%s\":", names[i]);
-		strbuf_add_slice(text, there ? value.raw : slice_str("null"));
+		json_more_json(text, names[i], there ? value.raw : slice_of(NULL, 0));
 	}
 }
 
 static void add_item(struct strbuf *text, const struct gate_sight *sight)
 {
-	char created[WALL_TIME_TEXT_BYTES];
-
-	wall_time_format((struct wall_time){sight->created_ms}, created);
 	strbuf_add_str(text, "{\"record\":\"");
 	add_hex(text, sight->key, sizeof sight->key);
 	add_hex(text, sight->token, sizeof sight->token);
-	strbuf_add_str(text, "\",\"key\":");
-	json_quote(slice_str(sight->key_text), text);
-	strbuf_addf(text, ",\"status\":\"%s\",\"endpoint\":", status_name(sight));
-	json_quote(slice_str(sight->endpoint), text);
+	strbuf_add_char(text, '"');
+	json_more_word(text, "key", sight->key_text);
+	json_more_word(text, "status", status_name(sight));
+	json_more_word(text, "endpoint", sight->endpoint);
 	add_about(text, slice_str(sight->about));
-	strbuf_addf(text, ",\"createdAt\":\"%s\",\"leaseLeftMs\":%lld,\"openMs\":%lld,\"responseBytes\":%lld}", created,
-		    (long long)sight->lease_left_ms, (long long)sight->over_ms, (long long)sight->response_bytes);
+	json_more_time(text, "createdAt", sight->created_ms);
+	json_more_int(text, "leaseLeftMs", sight->lease_left_ms);
+	json_more_int(text, "openMs", sight->over_ms);
+	json_more_int(text, "responseBytes", sight->response_bytes);
+	strbuf_add_char(text, '}');
 }
 
 static void show(struct inquiry *inquiry)
@@ -210,7 +200,7 @@ static void show(struct inquiry *inquiry)
 		strbuf_addf(&text, "\"%lld\"}\n", (long long)inquiry->next);
 	else
 		strbuf_add_str(&text, "null}\n");
-	respond_text(inquiry->exchange, 200, "application/json", strbuf_slice(&text));
+	http_respond_text(inquiry->exchange, 200, "application/json", strbuf_slice(&text));
 	strbuf_release(&text);
 }
 
@@ -319,8 +309,8 @@ static void decided(struct http_exchange *exchange, void *data)
 		log_info(inquiry->admin->log,
 			 forgets ? "a record was forgotten by request" : "a record was resolved by request",
 			 log_text("outcome", outcome), log_text("record", record));
-		respond_text(exchange, 200, "application/json",
-			     slice_str(forgets ? "{\"forgotten\":true}\n" : "{\"resolved\":true}\n"));
+		http_respond_text(exchange, 200, "application/json",
+				  slice_str(forgets ? "{\"forgotten\":true}\n" : "{\"resolved\":true}\n"));
 		break;
 	case GATE_ABSENT:
 		http_respond_code(exchange, HX_NOT_FOUND, "there is no such record");

@@ -2,7 +2,6 @@
  * Max-Forwards (RFC 9110, 7.6.2): how many more a TRACE or an OPTIONS may pass through. Each takes one off; whoever gets a 0 answers
  * in the place of the service. Other methods' fields go on as they came.
  */
-#include <stdio.h>
 
 #include "proxy/proxy_job.h"
 #include "serve/problem.h"

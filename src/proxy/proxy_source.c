@@ -58,15 +58,6 @@ struct slice proxy_field_joined(struct wire_fields fields, struct slice name, st
 
 /* ---- cookies ---- */
 
-static struct slice trim(struct slice text)
-{
-	while (text.n > 0 && (text.p[0] == ' ' || text.p[0] == '\t'))
-		text = slice_of(text.p + 1, text.n - 1);
-	while (text.n > 0 && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t'))
-		text.n--;
-	return text;
-}
-
 /* How many cookies of this name one field has; the last of them is told. */
 static size_t find_cookie(struct slice field, struct slice name, struct slice *ret_value)
 {
@@ -74,7 +65,7 @@ static size_t find_cookie(struct slice field, struct slice name, struct slice *r
 
 	while (field.n > 0) {
 		const char *end = memchr(field.p, ';', field.n);
-		struct slice pair = trim(slice_of(field.p, end ? (size_t)(end - field.p) : field.n));
+		struct slice pair = slice_trim(slice_of(field.p, end ? (size_t)(end - field.p) : field.n));
 		const char *equals = pair.n ? memchr(pair.p, '=', pair.n) : NULL;
 		size_t n = equals ? (size_t)(equals - pair.p) : 0;
 
@@ -211,7 +202,7 @@ static struct slice claims_of(struct slice authorization, struct arena *arena)
 
 	if (authorization.n < sizeof scheme || !slice_eq_nocase(slice_of(authorization.p, 7), slice_str(scheme)))
 		return (struct slice){0};
-	token = trim(slice_of(authorization.p + 7, authorization.n - 7));
+	token = slice_trim(slice_of(authorization.p + 7, authorization.n - 7));
 	first = token.n ? memchr(token.p, '.', token.n) : NULL;
 	second = first ? memchr(first + 1, '.', token.n - (size_t)(first + 1 - token.p)) : NULL;
 	return second ? base64url_decode(slice_of(first + 1, (size_t)(second - first - 1)), arena) : (struct slice){0};

@@ -527,3 +527,10 @@ void exchange_refuse(struct http_exchange *ex, enum hx_code code, const char *re
 	problem_answer(&(struct problem){.code = code, .detail = slice_str(reason)}, &ex->arena, &answer);
 	compose(ex, &answer);
 }
+
+void http_respond_text(struct http_exchange *exchange, int status, const char *type, struct slice text)
+{
+	struct wire_field fields[] = {{slice_str("Content-Type"), slice_str(type)}};
+
+	http_respond(exchange, &(struct http_answer){.status = status, .fields = {fields, 1}, .body = text});
+}

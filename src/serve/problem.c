@@ -3,27 +3,20 @@
 
 #include <stdio.h>
 
-#include "base/json_string.h"
+#include "base/json_write.h"
 
 #define FIELDS_MAX 3
-
-static void write_member(struct strbuf *sb, const char *name, struct slice text)
-{
-	strbuf_addf(sb, "\"%s\":", name);
-	json_quote(text, sb);
-	strbuf_add_char(sb, ',');
-}
 
 static void write_body(const struct problem *problem, struct strbuf *sb)
 {
 	const char *name = hx_code_name(problem->code);
 	struct slice title = slice_str(hx_code_text(problem->code));
 
-	strbuf_addf(sb, "{\"type\":\"urn:hapax:problem:%s\",", name);
-	write_member(sb, "title", title);
-	strbuf_addf(sb, "\"status\":%d,", hx_code_http_status(problem->code));
-	write_member(sb, "detail", problem->detail.n > 0 ? problem->detail : title);
-	strbuf_addf(sb, "\"code\":\"%s\"", name);
+	strbuf_addf(sb, "{\"type\":\"urn:hapax:problem:%s\"", name);
+	json_more_text(sb, "title", title);
+	json_more_int(sb, "status", hx_code_http_status(problem->code));
+	json_more_text(sb, "detail", problem->detail.n > 0 ? problem->detail : title);
+	json_more_word(sb, "code", name);
 	if (problem->members.n > 0) {
 		strbuf_add_char(sb, ',');
 		strbuf_add_slice(sb, problem->members);

@@ -96,6 +96,10 @@ void http_server_stop(struct http_server *server, int64_t drain_ms);
  */
 void http_server_free(struct http_server *server);
 
+/* An answer of this type without any other field. */
+void http_respond_text(struct http_exchange *exchange, int status, const char *type, struct slice text);
+#define HTTP_PLAIN_TEXT "text/plain; charset=utf-8"
+
 struct http_stats {
 	uint64_t connections_open, connections_total, connections_evicted;
 	uint64_t requests;    /* handed to the handler, or answered by begin() */

@@ -24,15 +24,6 @@ static enum wire_verdict bad_request(struct wire_error *err, const char *reason)
 
 /* ---- one line ---- */
 
-static struct slice trim(struct slice s)
-{
-	while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
-		s = slice_of(s.p + 1, s.n - 1);
-	while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-		s.n--;
-	return s;
-}
-
 /* The bytes of the line are CHAR_VALUE, by the scan. NULL, or what is wrong. */
 static const char *split_field(struct slice line, struct wire_field *ret_field)
 {
@@ -52,7 +43,7 @@ static const char *split_field(struct slice line, struct wire_field *ret_field)
 	if (n == 0)
 		return "a header line begins with a colon";
 	ret_field->name = slice_of(line.p, n);
-	ret_field->value = trim(slice_of(line.p + n + 1, line.n - n - 1));
+	ret_field->value = slice_trim(slice_of(line.p + n + 1, line.n - n - 1));
 	return NULL;
 }
 
@@ -460,7 +451,7 @@ bool wire_list_next(struct slice *rest, struct slice *ret_item)
 	while (rest->n > 0) {
 		const char *comma = memchr(rest->p, ',', rest->n);
 		size_t n = comma ? (size_t)(comma - rest->p) : rest->n;
-		struct slice item = trim(slice_of(rest->p, n));
+		struct slice item = slice_trim(slice_of(rest->p, n));
 
 		*rest = comma ? slice_of(comma + 1, rest->n - n - 1) : slice_of(NULL, 0);
 		if (item.n > 0) {
