@@ -4,20 +4,18 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "task/states.h"
+
 struct batch_keeper {
-	struct seat seat;
 	struct task task;
+	struct seat seat;
 	int64_t subject, fence, lease_ms;
 	_Atomic bool stopped;
 	_Atomic int users; /* the lane and the tenure; the last one frees it */
-	enum { KEEPER_NEW, KEEPER_SLEEPING, KEEPER_BEATING, KEEPER_OVER } at;
 	struct mono_time until;
 };
 
-static struct batch_keeper *keeper_of(const struct task *task)
-{
-	return (struct batch_keeper *)((char *)task - offsetof(struct batch_keeper, task));
-}
+enum { KEEPER_NEW, KEEPER_SLEEPING, KEEPER_BEATING, KEEPER_OVER };
 
 static void drop(struct batch_keeper *k)
 {
@@ -25,48 +23,44 @@ static void drop(struct batch_keeper *k)
 		free(k);
 }
 
-static void take(struct task *task, const struct answer *answer)
+static void take_beaten(struct batch_keeper *k, const struct answer *answer)
 {
-	struct batch_keeper *k = keeper_of(task);
-	bool lost = k->at == KEEPER_BEATING && answer->result->verdict == UNIT_LOST;
+	bool lost = k->task.at == KEEPER_BEATING && answer->result->verdict == UNIT_LOST;
 
-	if (lost || atomic_load(&k->stopped)) {
-		k->at = KEEPER_OVER;
-	} else if (k->at == KEEPER_SLEEPING) {
-		k->at = KEEPER_BEATING;
-	} else {
-		k->until = mono_add_ms(answer->mono, k->lease_ms / 3 + 1);
-		k->at = KEEPER_SLEEPING;
-	}
+	k->until = mono_add_ms(answer->mono, k->lease_ms / 3 + 1);
+	if (lost || atomic_load(&k->stopped))
+		task_end(&k->task, HX_OK);
+	else
+		task_go(&k->task, KEEPER_SLEEPING);
 }
 
-static void ask(const struct task *task, struct ask *ask)
+static void take_woke(struct batch_keeper *k, const struct answer *answer)
 {
-	const struct batch_keeper *k = keeper_of(task);
-
-	switch (k->at) {
-	case KEEPER_BEATING:
-		ask->kind = ASK_COMMIT;
-		unit_init(ask->unit, /* op= */ 0);
-		subject_heartbeat(ask->unit, k->subject, k->fence, k->lease_ms);
-		break;
-	case KEEPER_SLEEPING:
-		ask->kind = ASK_SLEEP;
-		ask->until = k->until;
-		break;
-	default:
-		ask->kind = ASK_DONE;
-		ask->code = HX_OK;
-	}
+	(void)answer;
+	if (atomic_load(&k->stopped))
+		task_end(&k->task, HX_OK);
+	else
+		task_go(&k->task, KEEPER_BEATING);
 }
 
-/* It is never in the simulator: where and fingerprint are not asked for. */
-static const struct task_kind kind = {.name = "batch keeper", .size = sizeof(struct task), .take = take, .ask = ask};
+static void build_beat(const struct batch_keeper *k, struct unit *unit)
+{
+	subject_heartbeat(unit, k->subject, k->fence, k->lease_ms);
+}
+
+static const TASK_STATES(struct batch_keeper) keeper_states[] = {
+	[KEEPER_NEW] = {"new", take_beaten},
+	[KEEPER_SLEEPING] = {"sleeping", take_woke, .until = offsetof(struct batch_keeper, until)},
+	[KEEPER_BEATING] = {"beating", take_beaten, build_beat},
+	[KEEPER_OVER] = {"over"},
+};
+
+TASK_KIND(keeper_kind, "batch keeper", struct batch_keeper, keeper_states);
 
 static void over(struct seat *seat, enum hx_code code)
 {
 	(void)code;
-	drop((struct batch_keeper *)seat);
+	drop((struct batch_keeper *)((char *)seat - offsetof(struct batch_keeper, seat)));
 }
 
 struct batch_keeper *batch_keeper_start(const struct lanes *lanes, const struct batch_hold *hold)
@@ -80,7 +74,7 @@ struct batch_keeper *batch_keeper_start(const struct lanes *lanes, const struct 
 	k->lease_ms = hold->lease_ms;
 	k->users = 2;
 	k->seat = (struct seat){.task = &k->task, .done = over};
-	task_init(&k->task, &kind, /* topic= */ 0);
+	task_init(&k->task, &keeper_kind, /* topic= */ 0);
 	if (lane_submit_own(lanes->pulse ? lanes->pulse : lanes_of(lanes, hold->subject), &k->seat) == HX_OK)
 		return k;
 	free(k);

@@ -2,6 +2,7 @@
 #include "engine/runner.h"
 
 #include "base/latch.h"
+#include "task/states.h"
 
 static enum hx_code run_direct(struct runner *runner, struct unit *unit, struct unit_result *ret_result,
 			       struct arena *arena, struct hx_error *err)
@@ -19,9 +20,8 @@ void direct_runner_init(struct direct_runner *runner, struct db *db)
  * (definitions.c) are about them. The task asks for its unit, and is done with whatever the answer is.
  */
 struct asked {
-	struct seat seat;
 	struct task task;
-	enum { ASKED_NEW, ASKED_SENT, ASKED_DONE } at;
+	struct seat seat;
 	const struct unit *unit;
 	struct unit_result *result;
 	struct arena *arena;
@@ -29,10 +29,7 @@ struct asked {
 	struct latch latch;
 };
 
-static struct asked *asked_of(const struct task *task)
-{
-	return (struct asked *)((char *)task - offsetof(struct asked, task));
-}
+enum { ASKED_NEW, ASKED_SENT, ASKED_DONE };
 
 /* Rows belong to the lane's batch: they are copied before it is forgotten. */
 static void copy_rows(struct db_rows *rows, struct arena *arena)
@@ -48,15 +45,8 @@ static void copy_rows(struct db_rows *rows, struct arena *arena)
 	rows->cells = cells;
 }
 
-static void asked_take(struct task *task, const struct answer *answer)
+static void take_asked(struct asked *a, const struct answer *answer)
 {
-	struct asked *a = asked_of(task);
-
-	if (a->at == ASKED_NEW) {
-		a->at = ASKED_SENT;
-		return;
-	}
-	a->at = ASKED_DONE;
 	if (answer->result->verdict == UNIT_UNKNOWN) {
 		(void)error_set(&a->error, HX_OUTCOME_UNKNOWN, "%s", hx_code_text(HX_OUTCOME_UNKNOWN));
 	} else if (answer->result->verdict == UNIT_FAILED) {
@@ -68,30 +58,27 @@ static void asked_take(struct task *task, const struct answer *answer)
 		if (a->arena->failed)
 			(void)arena_error(a->arena, &a->error);
 	}
+	task_end(&a->task, a->error.code);
 }
 
-static void asked_ask(const struct task *task, struct ask *ask)
+static void build_asked(const struct asked *a, struct unit *unit)
 {
-	const struct asked *a = asked_of(task);
-
-	ask->kind = a->at == ASKED_DONE ? ASK_DONE : ASK_COMMIT;
-	if (ask->kind == ASK_DONE)
-		ask->code = a->error.code;
-	else
-		*ask->unit = *a->unit;
+	*unit = *a->unit;
 }
 
-/* It is never in the simulator: where and fingerprint are not asked for. */
-static const struct task_kind asked_kind = {
-	.name = "asked",
-	.size = sizeof(struct task),
-	.take = asked_take,
-	.ask = asked_ask,
+static const TASK_STATES(struct asked) asked_states[] = {
+	[ASKED_NEW] = {"new", .then = ASKED_SENT},
+	[ASKED_SENT] = {"sent", take_asked, build_asked},
+	[ASKED_DONE] = {"done"},
 };
+
+TASK_KIND(asked_kind, "asked", struct asked, asked_states);
 
 static void asked_done(struct seat *seat, enum hx_code code)
 {
-	latch_open_with(&((struct asked *)seat)->latch, code);
+	struct asked *a = (struct asked *)((char *)seat - offsetof(struct asked, seat));
+
+	latch_open_with(&a->latch, code);
 }
 
 static enum hx_code ask_lane(struct runner *runner, struct unit *unit, struct unit_result *ret_result,

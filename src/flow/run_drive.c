@@ -10,14 +10,9 @@
 #include "flow/run_parts.h"
 #include "flow/shapes.h"
 #include "task/pulse.h"
+#include "task/states.h"
 
 #define LOSSES_MAX 20 /* a caller who cancels, pauses and resumes in a loop */
-
-static void end(struct run_drive *d, enum hx_code code)
-{
-	d->code = code;
-	d->at = DRIVE_DONE;
-}
 
 static struct lease lease_of(const struct run_drive *d)
 {
@@ -31,13 +26,13 @@ static void move(struct run_drive *d, const struct answer *answer)
 {
 	d->stamp = flow_stamp(answer);
 	d->asked = answer->mono;
-	d->at = DRIVE_MOVING;
+	task_go(&d->task, DRIVE_MOVING);
 }
 
 static void plan(struct run_drive *d, const struct answer *answer)
 {
 	if (!run_plan(d, answer)) {
-		end(d, HX_OK);
+		task_end(&d->task, HX_OK);
 		return;
 	}
 	if (d->arena->failed) {
@@ -51,14 +46,14 @@ static void plan(struct run_drive *d, const struct answer *answer)
 static void rest_a_moment(struct run_drive *d, const struct answer *answer)
 {
 	if (!d->holding || (d->gives_up_at.ns && answer->mono.ns >= d->gives_up_at.ns)) {
-		end(d, HX_STORE_UNAVAILABLE);
+		task_end(&d->task, HX_STORE_UNAVAILABLE);
 		return;
 	}
 	if (!d->gives_up_at.ns)
 		d->gives_up_at = mono_add_ms(answer->mono, RUN_PATIENCE_MS);
 	d->rests_until = mono_add_ms(answer->mono, RUN_REST_MS);
-	d->rests_from = d->at;
-	d->at = DRIVE_RESTING;
+	d->rests_from = d->task.at;
+	task_go(&d->task, DRIVE_RESTING);
 }
 
 /* An attempt is begun: the move that says so is durable. */
@@ -69,9 +64,11 @@ static void act(struct run_drive *d, const struct answer *answer)
 
 	may &= lease_is_trusted(&lease, answer->mono); /* mutant: drive-on-lapsed-lease */
 	if (may)
-		d->at = d->probing ? DRIVE_PROBING : DRIVE_ACTING;
+		task_go(&d->task, d->probing ? DRIVE_PROBING : DRIVE_ACTING);
 	else
-		end(d, HX_STORE_UNAVAILABLE); /* the claim ends by its time, and whoever takes over finds it in doubt */
+		task_end(
+			&d->task,
+			HX_STORE_UNAVAILABLE); /* the claim ends by its time, and whoever takes over finds it in doubt */
 }
 
 /* ---- answers ---- */
@@ -93,7 +90,7 @@ static void missing(struct run_drive *d, const struct answer *answer)
 
 	d->missing_workflow = arena_copy(d->arena, db_cell(rows, 0, RUN_WORKFLOW)->s);
 	d->missing_version = db_cell(rows, 0, RUN_DEFINITION_VERSION)->i;
-	end(d, HX_CONFIG_ERROR);
+	task_end(&d->task, HX_CONFIG_ERROR);
 }
 
 const struct action *run_row_absent(const struct run_row *row)
@@ -120,8 +117,16 @@ static bool is_left(struct run_drive *d)
 	d->missing_workflow = slice_str(drive_definition(d)->name);
 	d->missing_version = d->row.machine->version;
 	d->missing_function = absent->function;
-	end(d, HX_CONFIG_ERROR);
+	task_end(&d->task, HX_CONFIG_ERROR);
 	return true;
+}
+
+static void take_start(struct run_drive *d, const struct answer *answer)
+{
+	if (!d->row.machine)
+		task_go(&d->task, DRIVE_READING);
+	else if (!is_left(d)) /* mutant: left-run-created -> else */
+		plan(d, answer);
 }
 
 static void take_read(struct run_drive *d, const struct answer *answer)
@@ -138,18 +143,19 @@ static void take_read(struct run_drive *d, const struct answer *answer)
 	if (code == HX_CONFIG_ERROR) {
 		missing(d, answer);
 	} else if (code) {
-		end(d, code);
+		task_end(&d->task, code);
 	} else if (d->holding && (!d->row.owned || d->row.fence != fence)) {
 		d->fenced = true;
-		end(d, HX_STALE_FENCE);
+		task_end(&d->task, HX_STALE_FENCE);
 	} else if (!d->holding && d->row.owned && !d->row.past) {
-		end(d, HX_CLAIM_FAILED);
+		task_end(&d->task, HX_CLAIM_FAILED);
 	} else if (!d->holding && !d->row.owned && (!d->row.due_at || d->row.due_at > d->row.now)) {
-		end(d, HX_OK); /* somebody was first and has left it waiting: saying so once more would be a change */
+		task_end(&d->task,
+			 HX_OK); /* somebody was first and has left it waiting: saying so once more would be a change */
 	} else if (!d->holding && is_left(d)) { /* mutant: left-run-taken -> } else if (0) { */
 		return;
 	} else if (!d->holding && wants_event(d)) {
-		d->at = DRIVE_READING_EVENT;
+		task_go(&d->task, DRIVE_READING_EVENT);
 	} else {
 		d->row.doubt = (d->row.doubt || (d->holding && doubt)) && !d->settled;
 		plan(d, answer);
@@ -214,7 +220,7 @@ static void moved(struct run_drive *d, const struct answer *answer, const struct
 	d->gives_up_at.ns = 0;
 	d->losses = 0;
 	if (!d->move.keeps)
-		end(d, HX_OK);
+		task_end(&d->task, HX_OK);
 	else if (d->action)
 		act(d, answer);
 	else
@@ -225,9 +231,9 @@ static void moved(struct run_drive *d, const struct answer *answer, const struct
 static void lost(struct run_drive *d)
 {
 	if (d->holding && d->losses++ < LOSSES_MAX)
-		d->at = DRIVE_READING;
+		task_go(&d->task, DRIVE_READING);
 	else
-		end(d, d->holding ? HX_STALE_FENCE : HX_CLAIM_FAILED);
+		task_end(&d->task, d->holding ? HX_STALE_FENCE : HX_CLAIM_FAILED);
 }
 
 /* The statements of a sql action were refused, and the unit with them: the step was certainly not done. */
@@ -256,7 +262,7 @@ static void sql_refused(struct run_drive *d, const struct answer *answer)
 static void data_refused(struct run_drive *d, const struct answer *answer)
 {
 	if (d->losses++) {
-		end(d, HX_DATA_ERROR);
+		task_end(&d->task, HX_DATA_ERROR);
 		return;
 	}
 	run_plan_give_up(d);
@@ -291,7 +297,7 @@ static void take_moved(struct run_drive *d, const struct answer *answer)
 			rest_a_moment(d, answer);
 		break;
 	case UNIT_UNKNOWN:
-		d->at = DRIVE_LOOKING_UP;
+		task_go(&d->task, DRIVE_LOOKING_UP);
 		break;
 	}
 }
@@ -309,11 +315,11 @@ static void take_looked_up(struct run_drive *d, const struct answer *answer)
 static void take_acted(struct run_drive *d, const struct answer *answer)
 {
 	if (answer->outcome == ACT_CLAIM_LOST) {
-		end(d, HX_STALE_FENCE);
+		task_end(&d->task, HX_STALE_FENCE);
 		return;
 	}
 	d->asked = answer->lease_since;
-	d->was_probing = d->at == DRIVE_PROBING;
+	d->was_probing = d->task.at == DRIVE_PROBING;
 	d->knows = true;
 	d->not_before_ms = answer->not_before_ms;
 	d->outcome = answer->outcome;
@@ -346,108 +352,56 @@ static void take_probed(struct run_drive *d, const struct answer *answer)
 
 static void take_rested(struct run_drive *d, const struct answer *answer)
 {
-	d->at = d->rests_from;
-	if (d->at == DRIVE_MOVING)
+	task_go(&d->task, d->rests_from);
+	if (d->task.at == DRIVE_MOVING)
 		move(d, answer);
-}
-
-static void take(struct task *task, const struct answer *answer)
-{
-	struct run_drive *d = (struct run_drive *)task;
-
-	switch (d->at) {
-	case DRIVE_NEW:
-		if (!d->row.machine)
-			d->at = DRIVE_READING;
-		else if (!is_left(d)) /* mutant: left-run-created -> else */
-			plan(d, answer);
-		break;
-	case DRIVE_READING:
-		take_read(d, answer);
-		break;
-	case DRIVE_READING_EVENT:
-		take_event(d, answer);
-		break;
-	case DRIVE_MOVING:
-		take_moved(d, answer);
-		break;
-	case DRIVE_LOOKING_UP:
-		take_looked_up(d, answer);
-		break;
-	case DRIVE_RESTING:
-		take_rested(d, answer);
-		break;
-	case DRIVE_ACTING:
-		take_acted(d, answer);
-		break;
-	case DRIVE_PROBING:
-		take_probed(d, answer);
-		break;
-	case DRIVE_DONE:
-		ASSERT(!"a task that is done takes no answer");
-	}
 }
 
 /* ---- asks ---- */
 
-static void ask_unit(const struct run_drive *d, struct unit *unit)
+static void build_read(const struct run_drive *d, struct unit *unit)
 {
-	unit_init(unit, d->stamp.op);
-	if (d->at == DRIVE_READING)
-		run_read(unit, /* workspace= */ slice_of(NULL, 0), d->subject);
-	else if (d->at == DRIVE_READING_EVENT)
-		run_read_event(unit, d->row.subject, run_step_awaits(&drive_definition(d)->steps[d->row.position]));
-	else if (d->at == DRIVE_MOVING)
-		run_build_move(d, unit);
-	else
-		subject_look_up(unit, d->subject, d->stamp.op);
+	run_read(unit, /* workspace= */ slice_of(NULL, 0), d->subject);
 }
 
-static void ask(const struct task *task, struct ask *ask)
+static void build_read_event(const struct run_drive *d, struct unit *unit)
 {
-	const struct run_drive *d = (const struct run_drive *)task;
-	const struct run_step *step;
-
-	switch (d->at) {
-	case DRIVE_DONE:
-		ask->kind = ASK_DONE;
-		ask->code = d->code;
-		break;
-	case DRIVE_RESTING:
-		ask->kind = ASK_SLEEP;
-		ask->until = d->rests_until;
-		break;
-	case DRIVE_ACTING:
-	case DRIVE_PROBING:
-		step = drive_step(d);
-		ask->kind = ASK_ACT;
-		ask->act = (struct act_call){
-			.action = d->action,
-			.input = d->body,
-			.key = d->key,
-			.attempt = d->row.attempt,
-			.traceparent = d->row.trace,
-			.unknown_on_5xx = step->unknown_on_5xx,
-			.in_doubt = d->row.doubt,
-			.timeout_ms = d->row.undo < 0 ? step->timeout_ms : 0,
-			.lease = lease_of(d),
-		};
-		break;
-	default:
-		ask->kind = ASK_COMMIT;
-		ask_unit(d, ask->unit);
-	}
+	run_read_event(unit, d->row.subject, run_step_awaits(&drive_definition(d)->steps[d->row.position]));
 }
 
-static const char *where(const struct task *task)
+static void build_look_up(const struct run_drive *d, struct unit *unit)
 {
-	static const char *const names[] = {
-		"new",     "reading the run", "reading events", "moving", "looking up its move",
-		"resting", "acting",          "probing",        "done",
+	subject_look_up(unit, d->subject, d->stamp.op);
+}
+
+static struct act_call call_of(const struct run_drive *d)
+{
+	const struct run_step *step = drive_step(d);
+
+	return (struct act_call){
+		.action = d->action,
+		.input = d->body,
+		.key = d->key,
+		.attempt = d->row.attempt,
+		.traceparent = d->row.trace,
+		.unknown_on_5xx = step->unknown_on_5xx,
+		.in_doubt = d->row.doubt,
+		.timeout_ms = d->row.undo < 0 ? step->timeout_ms : 0,
+		.lease = lease_of(d),
 	};
-
-	return names[((const struct run_drive *)task)->at];
 }
+
+static const TASK_STATES(struct run_drive) drive_states[] = {
+	[DRIVE_NEW] = {"new", take_start},
+	[DRIVE_READING] = {"reading the run", take_read, build_read},
+	[DRIVE_READING_EVENT] = {"reading events", take_event, build_read_event},
+	[DRIVE_MOVING] = {"moving", take_moved, run_build_move},
+	[DRIVE_LOOKING_UP] = {"looking up its move", take_looked_up, build_look_up},
+	[DRIVE_RESTING] = {"resting", take_rested, .until = offsetof(struct run_drive, rests_until)},
+	[DRIVE_ACTING] = {"acting", take_acted, .act = call_of},
+	[DRIVE_PROBING] = {"probing", take_probed, .act = call_of},
+	[DRIVE_DONE] = {"done"},
+};
 
 /* clang-format off */
 static const struct task_shape ended_shape = SHAPE(struct run_ended, NULL,
@@ -464,7 +418,7 @@ static const struct task_shape move_shape = SHAPE(struct run_move, NULL,
 	PART(JOB, struct run_move, job),
 	PART(SLICE, struct run_move, payload));
 
-static const struct task_shape shape = SHAPE(struct run_drive, NULL,
+static const struct task_shape drive_shape = SHAPE(struct run_drive, NULL,
 	PART(SLICE, struct run_drive, missing_workflow),
 	PART(TEXT, struct run_drive, missing_function),
 	PART_WITH(INNER, struct run_drive, row, &run_row_shape),
@@ -475,19 +429,13 @@ static const struct task_shape shape = SHAPE(struct run_drive, NULL,
 	PART_WITH(INNER, struct run_drive, stamp, &stamp_shape));
 /* clang-format on */
 
-static const struct task_kind kind = {
-	.name = "run",
-	.size = sizeof(struct run_drive),
-	.take = take,
-	.ask = ask,
-	.where = where,
-	.shape = &shape,
-};
+TASK_KIND(drive_kind, "run", struct run_drive, drive_states, .op = offsetof(struct run_drive, stamp.op),
+	  .shape = &drive_shape);
 
 void run_drive_init(struct run_drive *d, int64_t subject, const struct run_policy *policy, struct arena *arena)
 {
 	*d = (struct run_drive){.subject = subject, .policy = policy, .arena = arena, .undone_from = SIZE_MAX};
-	task_init(&d->task, &kind, /* topic= */ 0);
+	task_init(&d->task, &drive_kind, /* topic= */ 0);
 }
 
 void run_drive_init_created(struct run_drive *d, const struct run_row *row, const struct run_policy *policy,

@@ -108,8 +108,6 @@ struct run_drive {
 	int64_t subject;
 	const struct run_policy *policy;
 	struct arena *arena;
-	enum run_drive_at at;
-	enum hx_code code;
 	/* For whoever tells: */
 	bool brought_to_end;           /* its last move was the last of the run */
 	bool took_over;                /* it was another's, past its time, and the move that took it is durable */

@@ -8,33 +8,33 @@
 #include "flow/shapes.h"
 #include "model/nearest.h"
 #include "model/text.h"
+#include "task/states.h"
 
 #define TRIES_MAX 16 /* of a write that others were faster than */
 #define TEXT_BYTES_MAX 4096
 
-static void end(struct run_verb *v, enum hx_code code, const char *detail)
+static void end_run_verb(struct run_verb *v, enum hx_code code, const char *detail)
 {
-	v->code = code;
 	v->detail = detail;
-	v->at = VERB_DONE;
+	task_end(&v->task, code);
 }
 
 /* Nothing has to be written: what was wanted is so already. */
 static void end_unchanged(struct run_verb *v)
 {
 	v->changed = false;
-	end(v, HX_OK, NULL);
+	end_run_verb(v, HX_OK, NULL);
 }
+
+static const char *const verb_names[] = {
+	[RUN_CANCEL] = "cancel", [RUN_PAUSE] = "pause",     [RUN_RESUME] = "resume",   [RUN_RETRY] = "retry",
+	[RUN_EVENT] = "event",   [RUN_APPROVE] = "approve", [RUN_RESOLVE] = "resolve",
+};
 
 /* Does this verb lead there from where the run stands? */
 static bool leads(const struct run_verb *v, const char *to)
 {
-	static const char *const names[] = {
-		[RUN_CANCEL] = "cancel", [RUN_PAUSE] = "pause",     [RUN_RESUME] = "resume",   [RUN_RETRY] = "retry",
-		[RUN_EVENT] = "event",   [RUN_APPROVE] = "approve", [RUN_RESOLVE] = "resolve",
-	};
-
-	return ways_lead(&run_ways, names[v->rq->kind], slice_str(v->row.status), slice_str(to));
+	return ways_lead(&run_ways, verb_names[v->rq->kind], slice_str(v->row.status), slice_str(to));
 }
 
 static void write_to(struct run_verb *v, const struct answer *answer, const char *to)
@@ -45,7 +45,7 @@ static void write_to(struct run_verb *v, const struct answer *answer, const char
 	v->status = to;
 	v->version = v->row.version + 1;
 	v->stamp = flow_stamp(answer);
-	v->at = VERB_WRITING;
+	task_go(&v->task, VERB_WRITING);
 }
 
 static bool is_in(const struct run_verb *v, const char *status)
@@ -93,7 +93,7 @@ static bool is_settled(const struct run_row *row)
 static void decide_cancel(struct run_verb *v, const struct answer *answer)
 {
 	if (is_in(v, RUN_COMPLETED)) {
-		end(v, HX_ALREADY_COMPLETED, NULL);
+		end_run_verb(v, HX_ALREADY_COMPLETED, NULL);
 	} else if (is_in(v, RUN_CANCELLING) || is_in(v, RUN_CANCELLED)) {
 		end_unchanged(v);
 	} else if (is_settled(&v->row)) {
@@ -113,7 +113,7 @@ static void decide_pause(struct run_verb *v, const struct answer *answer)
 	else if (leads(v, RUN_PAUSED)) /* mutant: pause-anywhere -> else if (1) */
 		write_to(v, answer, RUN_PAUSED);
 	else
-		end(v, HX_WRONG_STATUS, "only a run that goes on can be paused");
+		end_run_verb(v, HX_WRONG_STATUS, "only a run that goes on can be paused");
 }
 
 /*
@@ -126,7 +126,7 @@ static void decide_resume(struct run_verb *v, const struct answer *answer)
 
 	v->due = !v->row.owned && !held;
 	if (!leads(v, RUN_PENDING))
-		end(v, HX_WRONG_STATUS, "the run is not paused");
+		end_run_verb(v, HX_WRONG_STATUS, "the run is not paused");
 	else
 		write_to(v, answer, under_way ? RUN_RUNNING : held ? RUN_WAITING : RUN_PENDING);
 }
@@ -143,7 +143,7 @@ static void decide_retry(struct run_verb *v, const struct answer *answer)
 	else if (leads(v, RUN_CANCELLING) && undo_failed)
 		write_to(v, answer, RUN_CANCELLING);
 	else
-		end(v, HX_WRONG_STATUS, "neither the run nor a compensation of it has failed");
+		end_run_verb(v, HX_WRONG_STATUS, "neither the run nor a compensation of it has failed");
 }
 
 /* What the verb could have meant by a step; NULL: nothing. */
@@ -171,7 +171,7 @@ static void end_unnamed(struct run_verb *v, const char *words)
 	}
 	if (known)
 		detail = text_printf(v->arena, "%s%s", words, nearest_words(v->rq->name, known, "\"", "\"").text);
-	end(v, HX_NOT_FOUND, detail ? detail : words);
+	end_run_verb(v, HX_NOT_FOUND, detail ? detail : words);
 }
 
 static void decide_resolve(struct run_verb *v, const struct answer *answer)
@@ -184,7 +184,7 @@ static void decide_resolve(struct run_verb *v, const struct answer *answer)
 	if (!step)
 		end_unnamed(v, "the run's definition has no step of this name");
 	else if (!verb_is_held(&v->row) || v->row.owned || step->position != position)
-		end(v, HX_WRONG_STATUS, "the outcome of this step is not unknown");
+		end_run_verb(v, HX_WRONG_STATUS, "the outcome of this step is not unknown");
 	else
 		write_to(v, answer, is_in(v, RUN_WAITING) ? RUN_PENDING : v->row.status);
 }
@@ -221,9 +221,9 @@ static void decide_event(struct run_verb *v, const struct answer *answer)
 	} else if (!step) {
 		end_unnamed(v, "no step of the run waits for an event of this name");
 	} else if (!leads(v, v->row.status) || v->row.position > step->position) {
-		end(v, HX_WRONG_STATUS, "the run is past the step that this event is for");
+		end_run_verb(v, HX_WRONG_STATUS, "the run is past the step that this event is for");
 	} else if (db_cell(&answer->result->rows[VERB_LINE_COUNT], 0, 0)->i >= RUN_EVENTS_MAX) {
-		end(v, HX_TOO_LARGE, "the run has had too many events");
+		end_run_verb(v, HX_TOO_LARGE, "the run has had too many events");
 	} else {
 		v->awaits = join(v, RUN_AWAITS_EVENT, v->rq->name, "");
 		write_event(v, answer);
@@ -239,10 +239,10 @@ static void decide_approve(struct run_verb *v, const struct answer *answer)
 	if (!step || step->type != RUN_APPROVAL) {
 		end_unnamed(v, "the run's definition has no approval of this name");
 	} else if (answer->result->rows[VERB_LINE_SEEN].n) {
-		end(v, HX_WRONG_STATUS, "it has been decided already");
+		end_run_verb(v, HX_WRONG_STATUS, "it has been decided already");
 	} else if (!leads(v, v->row.status) || v->row.position != step->position ||
 		   !slice_eq(v->row.awaits, v->awaits)) {
-		end(v, HX_WRONG_STATUS, "the run does not stand at this step");
+		end_run_verb(v, HX_WRONG_STATUS, "the run does not stand at this step");
 	} else {
 		snprintf(redo, sizeof redo, "%lld", (long long)v->row.redo);
 		v->event_id = join(v, v->event_id.p, slice_str(redo), "");
@@ -259,8 +259,8 @@ static void decide(struct run_verb *v, const struct answer *answer)
 	};
 
 	decisions[v->rq->kind](v, answer);
-	if (v->at == VERB_WRITING && v->arena->failed)
-		end(v, HX_TOO_LARGE, NULL); /* nothing was written yet */
+	if (v->task.at == VERB_WRITING && v->arena->failed)
+		end_run_verb(v, HX_TOO_LARGE, NULL); /* nothing was written yet */
 }
 
 /* ---- answers ---- */
@@ -277,9 +277,9 @@ static void start_reading(struct run_verb *v, const struct answer *answer)
 		v->event_id = join(v, "event/", v->rq->event_id, "");
 	else if (v->rq->kind == RUN_EVENT && !v->event_id.n)
 		v->event_id = join(v, "fresh/", slice_str(fresh), "");
-	v->at = VERB_READING;
+	task_go(&v->task, VERB_READING);
 	if (v->arena->failed)
-		end(v, HX_TOO_LARGE, NULL);
+		end_run_verb(v, HX_TOO_LARGE, NULL);
 }
 
 static void take_read(struct run_verb *v, const struct answer *answer)
@@ -288,20 +288,21 @@ static void take_read(struct run_verb *v, const struct answer *answer)
 	enum hx_code code;
 
 	if (answer->result->verdict != UNIT_WON) {
-		end(v, HX_STORE_UNAVAILABLE, NULL);
+		end_run_verb(v, HX_STORE_UNAVAILABLE, NULL);
 		return;
 	}
 	code = run_row_take(answer->result, policy->machine_of, policy->context, v->arena, &v->row);
 	if (code == HX_OK && v->row.expired)
 		code = HX_RUN_EXPIRED;
 	if (code) {
-		end(v, code, code == HX_CONFIG_ERROR ? "this node does not know the run's definition (yet)" : NULL);
+		end_run_verb(v, code,
+			     code == HX_CONFIG_ERROR ? "this node does not know the run's definition (yet)" : NULL);
 		return;
 	}
 	v->status = v->row.status;
 	v->version = v->row.version;
 	if (v->rq->version && v->rq->version != v->row.version)
-		end(v, HX_CONCURRENCY_ERROR, "the run has another version by now");
+		end_run_verb(v, HX_CONCURRENCY_ERROR, "the run has another version by now");
 	else
 		decide(v, answer);
 }
@@ -310,7 +311,7 @@ static void take_read(struct run_verb *v, const struct answer *answer)
 static void take_lost(struct run_verb *v, const struct answer *answer)
 {
 	if (v->tries++ == TRIES_MAX || v->rq->version)
-		end(v, HX_CONCURRENCY_ERROR, "the run was changed by somebody else in between");
+		end_run_verb(v, HX_CONCURRENCY_ERROR, "the run was changed by somebody else in between");
 	else
 		start_reading(v, answer);
 }
@@ -322,17 +323,17 @@ static void take_written(struct run_verb *v, const struct answer *answer)
 		v->version = db_cell(&answer->result->rows[0], 0, 0)->i;
 		if (v->rq->along)
 			v->rq->along->won(v->rq->along, answer->result);
-		end(v, HX_OK, NULL);
+		end_run_verb(v, HX_OK, NULL);
 		break;
 	case UNIT_LOST:
 	case UNIT_REFUSED:
 		take_lost(v, answer);
 		break;
 	case UNIT_FAILED:
-		end(v, flow_failure(answer->result), NULL);
+		end_run_verb(v, flow_failure(answer->result), NULL);
 		break;
 	case UNIT_UNKNOWN:
-		v->at = VERB_LOOKING_UP;
+		task_go(&v->task, VERB_LOOKING_UP);
 		break;
 	}
 }
@@ -342,72 +343,46 @@ static void take_looked_up(struct run_verb *v, const struct answer *answer)
 	const struct db_rows *rows = &answer->result->rows[0];
 
 	if (answer->result->verdict != UNIT_WON)
-		end(v, HX_OUTCOME_UNKNOWN, NULL);
+		end_run_verb(v, HX_OUTCOME_UNKNOWN, NULL);
 	else if (rows->n == 0)
-		end(v, HX_STORE_UNAVAILABLE, NULL);
+		end_run_verb(v, HX_STORE_UNAVAILABLE, NULL);
 	else
-		end(v, HX_OK, NULL);
-	if (v->code == HX_OK)
+		end_run_verb(v, HX_OK, NULL);
+	if (v->task.code == HX_OK)
 		v->version = db_cell(rows, 0, 0)->i;
 }
 
-static void take(struct task *task, const struct answer *answer)
+static void build_look_up(const struct run_verb *v, struct unit *unit)
 {
-	struct run_verb *v = (struct run_verb *)task;
-
-	switch (v->at) {
-	case VERB_NEW:
-		start_reading(v, answer);
-		break;
-	case VERB_READING:
-		take_read(v, answer);
-		break;
-	case VERB_WRITING:
-		take_written(v, answer);
-		break;
-	case VERB_LOOKING_UP:
-		take_looked_up(v, answer);
-		break;
-	case VERB_DONE:
-		ASSERT(!"a task that is done takes no answer");
-	}
+	subject_look_up(unit, v->rq->subject, v->stamp.op);
 }
 
-static void ask(const struct task *task, struct ask *ask)
+static const char *words(const struct run_verb *v)
 {
-	const struct run_verb *v = (const struct run_verb *)task;
-
-	if (v->at == VERB_DONE) {
-		ask->kind = ASK_DONE;
-		ask->code = v->code;
-		return;
-	}
-	ask->kind = ASK_COMMIT;
-	verb_build_unit(v, ask->unit);
+	return verb_names[v->rq->kind];
 }
 
-static const char *where(const struct task *task)
-{
-	static const char *const verbs[] = {"cancel", "pause", "resume", "retry", "event", "approve", "resolve"};
-	static const char *const names[] = {"new", "reading", NULL, "looking up its op", "done"};
-	const struct run_verb *v = (const struct run_verb *)task;
-
-	return v->at == VERB_WRITING ? verbs[v->rq->kind] : names[v->at];
-}
+static const TASK_STATES(struct run_verb) run_verb_states[] = {
+	[VERB_NEW] = {"new", start_reading},
+	[VERB_READING] = {"reading", take_read, verb_build_read},
+	[VERB_WRITING] = {.words = words, .take = take_written, .commit = verb_build_write},
+	[VERB_LOOKING_UP] = {"looking up its op", take_looked_up, build_look_up},
+	[VERB_DONE] = {"done"},
+};
 
 /* Before it reads, nothing counts of what it has read before, and at its end it has told what it had to. */
 static void forget(void *copy)
 {
 	struct run_verb *v = copy;
 
-	if (v->at == VERB_WRITING || v->at == VERB_LOOKING_UP)
+	if (v->task.at == VERB_WRITING || v->task.at == VERB_LOOKING_UP)
 		return;
 	v->row = (struct run_row){0};
 	v->stamp = (struct stamp){0};
 }
 
 /* clang-format off */
-static const struct task_shape shape = SHAPE(struct run_verb, forget,
+static const struct task_shape run_verb_shape = SHAPE(struct run_verb, forget,
 	PART(TEXT, struct run_verb, detail, status),
 	PART_WITH(INNER, struct run_verb, row, &run_row_shape),
 	PART(TEXT, struct run_verb, to),
@@ -415,17 +390,11 @@ static const struct task_shape shape = SHAPE(struct run_verb, forget,
 	PART_WITH(INNER, struct run_verb, stamp, &stamp_shape));
 /* clang-format on */
 
-static const struct task_kind kind = {
-	.name = "verb",
-	.size = sizeof(struct run_verb),
-	.take = take,
-	.ask = ask,
-	.where = where,
-	.shape = &shape,
-};
+TASK_KIND(run_verb_kind, "verb", struct run_verb, run_verb_states, .op = offsetof(struct run_verb, stamp.op),
+	  .shape = &run_verb_shape);
 
 void run_verb_init(struct run_verb *v, const struct run_verb_request *rq, struct arena *arena)
 {
 	*v = (struct run_verb){.rq = rq, .arena = arena};
-	task_init(&v->task, &kind, /* topic= */ 0);
+	task_init(&v->task, &run_verb_kind, /* topic= */ 0);
 }

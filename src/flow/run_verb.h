@@ -74,14 +74,12 @@ struct run_verb_request {
 	struct run_along *along; /* NULL: nothing */
 };
 
-enum run_verb_at { VERB_NEW, VERB_READING, VERB_WRITING, VERB_LOOKING_UP, VERB_DONE };
+enum { VERB_NEW, VERB_READING, VERB_WRITING, VERB_LOOKING_UP, VERB_DONE };
 
 struct run_verb {
 	struct task task;
 	const struct run_verb_request *rq;
 	struct arena *arena;
-	enum run_verb_at at;
-	enum hx_code code;
 	/* What the caller may tell afterwards. */
 	const char *detail; /* of a refusal; NULL: the code says it all */
 	const char *status; /* the run's, reached or found */

@@ -45,7 +45,7 @@ DB_STMT(stmt_count, "run_verb_event_count", "i", "i",
 
 /* clang-format on */
 
-static void build_read(const struct run_verb *v, struct unit *unit)
+void verb_build_read(const struct run_verb *v, struct unit *unit)
 {
 	run_read(unit, v->rq->workspace, v->rq->subject);
 	if (v->rq->kind == RUN_EVENT) {
@@ -129,7 +129,7 @@ static void build_event(const struct run_verb *v, struct unit *unit)
 		build_due(v, unit);
 }
 
-static void build_write(const struct run_verb *v, struct unit *unit)
+void verb_build_write(const struct run_verb *v, struct unit *unit)
 {
 	switch (v->rq->kind) {
 	case RUN_CANCEL:
@@ -159,15 +159,4 @@ static void build_write(const struct run_verb *v, struct unit *unit)
 		unit_wake(unit, RUN_TOPIC);
 	if (v->rq->along)
 		v->rq->along->add(v->rq->along, v, unit);
-}
-
-void verb_build_unit(const struct run_verb *v, struct unit *unit)
-{
-	unit_init(unit, v->stamp.op);
-	if (v->at == VERB_READING)
-		build_read(v, unit);
-	else if (v->at == VERB_WRITING)
-		build_write(v, unit);
-	else
-		subject_look_up(unit, v->rq->subject, v->stamp.op);
 }

@@ -5,6 +5,7 @@
 
 #include "base/latch.h"
 #include "model/sql_text.h"
+#include "task/states.h"
 
 #define TEXTS_BYTES_MAX (HX_GATE_SQL_TEXTS_MAX * (4 * HX_GATE_SQL_BYTES_MAX + 1024u))
 
@@ -168,54 +169,48 @@ enum hx_code embed_unit_build(struct embed_texts *texts, const struct gate_ask *
 /* ---- running it ---- */
 
 struct running {
-	struct seat seat;
 	struct task task;
-	enum { RUNNING_NEW, RUNNING_SENT, RUNNING_DONE } at;
+	struct seat seat;
 	const struct unit *unit;
 	int64_t op;
 	struct embed_result *result;
 	struct latch latch;
 };
 
-static struct running *running_of(const struct task *task)
+enum { RUNNING_NEW, RUNNING_SENT, RUNNING_DONE };
+
+static void take_start(struct running *r, const struct answer *answer)
 {
-	return (struct running *)((char *)task - offsetof(struct running, task));
+	r->op = answer->id;
+	task_go(&r->task, RUNNING_SENT);
 }
 
-static void take(struct task *task, const struct answer *answer)
+static void take_sent(struct running *r, const struct answer *answer)
 {
-	struct running *r = running_of(task);
-
-	if (r->at == RUNNING_NEW) {
-		r->op = answer->id;
-		r->at = RUNNING_SENT;
-		return;
-	}
-	r->at = RUNNING_DONE;
 	r->result->verdict = answer->result->verdict;
 	r->result->line = answer->result->line;
 	if (answer->result->verdict == UNIT_FAILED)
 		r->result->error = answer->result->error;
+	task_end(&r->task, HX_OK);
 }
 
-static void ask(const struct task *task, struct ask *ask)
+static void build_sent(const struct running *r, struct unit *unit)
 {
-	const struct running *r = running_of(task);
-
-	ask->kind = r->at == RUNNING_DONE ? ASK_DONE : ASK_COMMIT;
-	ask->code = HX_OK;
-	if (ask->kind == ASK_COMMIT) {
-		*ask->unit = *r->unit;
-		ask->unit->op = r->op;
-	}
+	*unit = *r->unit;
+	unit->op = r->op;
 }
 
-/* It is never in the simulator: where and fingerprint are not asked for. */
-static const struct task_kind kind = {.name = "embedded", .size = sizeof(struct task), .take = take, .ask = ask};
+static const TASK_STATES(struct running) running_states[] = {
+	[RUNNING_NEW] = {"new", take_start},
+	[RUNNING_SENT] = {"sent", take_sent, build_sent},
+	[RUNNING_DONE] = {"done"},
+};
+
+TASK_KIND(running_kind, "embedded", struct running, running_states);
 
 static void done(struct seat *seat, enum hx_code code)
 {
-	struct running *r = (struct running *)seat;
+	struct running *r = (struct running *)((char *)seat - offsetof(struct running, seat));
 
 	(void)code; /* a task that was cut short by a stop has not answered: UNIT_UNKNOWN */
 	latch_open(&r->latch);
@@ -228,7 +223,7 @@ void embed_unit_run(const struct lanes *lanes, const struct gate_ask *complete, 
 	enum hx_code code;
 
 	*ret_result = (struct embed_result){.verdict = UNIT_UNKNOWN, .line = -1};
-	task_init(&r.task, &kind, /* topic= */ 0);
+	task_init(&r.task, &running_kind, /* topic= */ 0);
 	r.seat = (struct seat){.task = &r.task, .done = done};
 	latch_init(&r.latch);
 	/* What ends something that has begun is not refused because others wait to begin. */

@@ -1,6 +1,8 @@
 /* See entry_write.h. */
 #include "gate/entry_write.h"
 
+#include "task/states.h"
+
 #define SWEEP_ROWS 128         /* looked at on either side of the released name */
 #define SWEEP_GRACE_MS "60000" /* long after its end, nobody is about to release a lock any more */
 
@@ -69,62 +71,42 @@ static enum hx_code code_of(const struct entry_write *w, const struct unit_resul
 	return HX_INTERNAL;
 }
 
-static void take(struct task *task, const struct answer *answer)
-{
-	struct entry_write *w = (struct entry_write *)task;
+enum { ENTRY_WRITE_NEW, ENTRY_WRITE_COMMITTING, ENTRY_WRITE_DONE };
 
-	switch (w->at) {
-	case ENTRY_WRITE_NEW:
-		w->op = answer->id;
-		w->at = ENTRY_WRITE_COMMITTING;
-		break;
-	case ENTRY_WRITE_COMMITTING:
-		w->code = code_of(w, answer->result);
-		w->at = ENTRY_WRITE_DONE;
-		break;
-	case ENTRY_WRITE_DONE:
-		ASSERT(!"a task that is done takes no answer");
-	}
+static void take_start(struct entry_write *w, const struct answer *answer)
+{
+	w->op = answer->id;
+	task_go(&w->task, ENTRY_WRITE_COMMITTING);
 }
 
-static void ask(const struct task *task, struct ask *ask)
+static void take_committed(struct entry_write *w, const struct answer *answer)
 {
-	const struct entry_write *w = (const struct entry_write *)task;
+	task_end(&w->task, code_of(w, answer->result));
+}
+
+static void build_write(const struct entry_write *w, struct unit *unit)
+{
 	struct db_value name = db_str(w->lock.name), token = db_str(w->lock.token);
 
-	if (w->at == ENTRY_WRITE_DONE) {
-		ask->kind = ASK_DONE;
-		ask->code = w->code;
-		return;
-	}
-	ask->kind = ASK_COMMIT;
-	unit_init(ask->unit, w->op);
-	unit_keep_apart(ask->unit, entry_write_subject(&w->lock));
+	unit_keep_apart(unit, entry_write_subject(&w->lock));
 	if (w->kind == ENTRY_TAKE)
-		UNIT_ADD(ask->unit, UNIT_VERDICT, &stmt_take, name, token, db_int(w->lock.ttl_ms));
+		UNIT_ADD(unit, UNIT_VERDICT, &stmt_take, name, token, db_int(w->lock.ttl_ms));
 	else
-		UNIT_ADD(ask->unit, UNIT_ANY, &stmt_release, name, token);
+		UNIT_ADD(unit, UNIT_ANY, &stmt_release, name, token);
 	if (w->kind == ENTRY_RELEASE_AND_SWEEP)
-		UNIT_ADD(ask->unit, UNIT_ANY, &stmt_sweep, name, db_int(SWEEP_ROWS));
+		UNIT_ADD(unit, UNIT_ANY, &stmt_sweep, name, db_int(SWEEP_ROWS));
 }
 
-static const char *where(const struct task *task)
-{
-	static const char *const names[] = {"new", "committing", "done"};
-
-	return names[((const struct entry_write *)task)->at];
-}
-
-static const struct task_kind kind = {
-	.name = "entry_write",
-	.size = sizeof(struct entry_write),
-	.take = take,
-	.ask = ask,
-	.where = where,
+static const TASK_STATES(struct entry_write) entry_states[] = {
+	[ENTRY_WRITE_NEW] = {"new", take_start},
+	[ENTRY_WRITE_COMMITTING] = {"committing", take_committed, build_write},
+	[ENTRY_WRITE_DONE] = {"done"},
 };
+
+TASK_KIND(entry_task_kind, "entry_write", struct entry_write, entry_states, .op = offsetof(struct entry_write, op));
 
 void entry_write_init(struct entry_write *write, const struct entry_lock *lock, enum entry_write_kind write_kind)
 {
 	*write = (struct entry_write){.lock = *lock, .kind = write_kind};
-	task_init(&write->task, &kind, /* topic= */ 0);
+	task_init(&write->task, &entry_task_kind, /* topic= */ 0);
 }

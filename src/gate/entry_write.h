@@ -32,8 +32,6 @@ struct entry_write {
 	/* private */
 	enum entry_write_kind kind;
 	int64_t op;
-	enum hx_code code;
-	enum { ENTRY_WRITE_NEW, ENTRY_WRITE_COMMITTING, ENTRY_WRITE_DONE } at;
 };
 
 void entry_write_init(struct entry_write *write, const struct entry_lock *lock, enum entry_write_kind kind);

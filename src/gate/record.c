@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "gate/record_look.h"
 #include "task/shape.h"
+#include "task/states.h"
 
 /* A line is a guard. */
 /* clang-format off */
@@ -369,6 +370,8 @@ static bool read_reply(const struct gate_write *w, const struct unit_result *res
 
 /* ---- the task ---- */
 
+enum { GATE_WRITE_NEW, GATE_WRITE_COMMITTING, GATE_WRITE_DONE };
+
 /* Not taken: what is there has to be read, in a unit of its own, so that those who take it pay for one statement. */
 static bool has_to_read(const struct gate_write *w, const struct unit_result *result)
 {
@@ -380,91 +383,75 @@ static bool is_answered(struct gate_write *w, const struct unit_result *result)
 	return result->verdict != UNIT_FAILED && result->verdict != UNIT_UNKNOWN && read_reply(w, result, &w->reply);
 }
 
-static void send(struct gate_write *w, const struct answer *answer)
+static void send_write(struct gate_write *w, const struct answer *answer)
 {
 	w->op = answer->id;
-	w->at = GATE_WRITE_COMMITTING;
+	task_go(&w->task, GATE_WRITE_COMMITTING);
 }
 
-static void take(struct task *task, const struct answer *answer)
+static void take_written(struct gate_write *w, const struct answer *answer)
 {
-	struct gate_write *w = (struct gate_write *)task;
-
-	if (w->at == GATE_WRITE_NEW) {
-		send(w, answer);
-		return;
-	}
-	ASSERT(w->at == GATE_WRITE_COMMITTING && answer->kind == ANSWER_COMMIT);
+	ASSERT(answer->kind == ANSWER_COMMIT);
 	if (has_to_read(w, answer->result)) {
 		w->reading = true;
-		send(w, answer);
+		send_write(w, answer);
 		return;
 	}
 	w->doubt |= answer->result->verdict == UNIT_UNKNOWN;
 	if (!is_answered(w, answer->result)) {
 		if (w->old && answer->result->verdict == UNIT_WON) {
 			w->old = false;
-			send(w, answer);
+			send_write(w, answer);
 			return;
 		}
 		if (w->repeats < GATE_REPEATS_MAX) {
 			w->repeats++;
 			w->reading = false;
-			send(w, answer);
+			send_write(w, answer);
 			return;
 		}
 		w->reply = (struct gate_reply){.verdict = GATE_UNAVAILABLE, .certain = !w->doubt};
 	}
-	w->at = GATE_WRITE_DONE;
+	task_end(&w->task, HX_OK);
 	if (w->answered)
 		w->answered(w);
 	w->reply.response = (struct slice){0};
 }
 
-static void ask(const struct task *task, struct ask *ask)
+static void build_write(const struct gate_write *w, struct unit *unit)
 {
-	const struct gate_write *w = (const struct gate_write *)task;
-
-	if (w->at == GATE_WRITE_DONE) {
-		ask->kind = ASK_DONE;
-		ask->code = HX_OK;
-		return;
-	}
-	ask->kind = ASK_COMMIT;
-	unit_init(ask->unit, w->op);
 	if (w->old)
-		add_read(ask->unit, w->ask->old_key);
+		add_read(unit, w->ask->old_key);
 	else if (w->reading)
-		add_read(ask->unit, slice_of(w->ask->claim.key, sizeof w->ask->claim.key));
+		add_read(unit, slice_of(w->ask->claim.key, sizeof w->ask->claim.key));
 	else
-		build(ask->unit, w->ask);
+		build(unit, w->ask);
 }
 
-static const char *where(const struct task *task)
+static const char *words(const struct gate_write *w)
 {
-	const struct gate_write *w = (const struct gate_write *)task;
 	static const char *const names[] = {"acquiring",  "completing", "removing", "looking",
 					    "forgetting", "resolving",  "tallying", "sweeping"};
 
-	return w->at == GATE_WRITE_DONE ? "done" : names[w->ask->op];
+	return names[w->ask->op];
 }
 
-/* A response is there only while the answer is taken. */
-static const struct task_shape shape = SHAPE(struct gate_write, NULL, PART(IGNORED, struct gate_write, reply.response),
-					     PART(OP, struct gate_write, op));
-
-static const struct task_kind kind = {
-	.name = "gate_write",
-	.size = sizeof(struct gate_write),
-	.take = take,
-	.ask = ask,
-	.where = where,
-	.shape = &shape,
+static const TASK_STATES(struct gate_write) gate_write_states[] = {
+	[GATE_WRITE_NEW] = {.words = words, .take = send_write},
+	[GATE_WRITE_COMMITTING] = {.words = words, .take = take_written, .commit = build_write},
+	[GATE_WRITE_DONE] = {"done"},
 };
+
+/* A response is there only while the answer is taken. */
+static const struct task_shape gate_write_shape = SHAPE(
+	struct gate_write, NULL, PART(IGNORED, struct gate_write, reply.response), PART(OP, struct gate_write, op));
+
+TASK_KIND(gate_write_kind, "gate_write", struct gate_write, gate_write_states, .op = offsetof(struct gate_write, op),
+	  .shape = &gate_write_shape);
 
 void gate_write_init(struct gate_write *write, const struct gate_ask *gate_ask)
 {
 	ASSERT((gate_ask->op != GATE_LOOK && gate_ask->op != GATE_SWEEP) || gate_ask->budget > 0);
 	*write = (struct gate_write){.ask = gate_ask, .old = gate_ask->op == GATE_ACQUIRE && gate_ask->old_key.n};
-	task_init(&write->task, &kind, /* topic= */ 0);
+	task_init(&write->task, &gate_write_kind, /* topic= */ 0);
 }

@@ -114,7 +114,7 @@ struct gate_reply {
 struct gate_write {
 	struct task task;
 	const struct gate_ask *ask;
-	struct gate_reply reply; /* its response is valid only while the answer is taken: see `take` */
+	struct gate_reply reply; /* its response is valid only while the answer is taken: see `answered` */
 	/* Called while the rows are there, at the end, if not NULL. */
 	void (*answered)(struct gate_write *write);
 	/* private */
@@ -123,7 +123,6 @@ struct gate_write {
 	bool doubt;   /* some try of it may have been carried out */
 	bool old;     /* ACQUIRE: a record of version 0.1 is looked for */
 	bool reading; /* ACQUIRE: it was not to be had */
-	enum { GATE_WRITE_NEW, GATE_WRITE_COMMITTING, GATE_WRITE_DONE } at;
 };
 
 /* Copies texts that a store has, cut to what a sight shows; not in the middle of a character. */

@@ -1,6 +1,8 @@
 /* Renewing a lease; the rules are in pulse.h. */
 #include "task/pulse.h"
 
+#include "task/states.h"
+
 #define BEATS_PER_LEASE 3
 #define AGAIN_PER_LEASE 12
 #define MARGIN_PER_LEASE 10
@@ -34,59 +36,44 @@ struct mono_time lease_beat_again(const struct lease *lease, struct mono_time no
 	return mono_add_ms(now, lease->lease_ms / AGAIN_PER_LEASE + 1);
 }
 
-static void beat_take(struct task *task, const struct answer *answer)
-{
-	struct beat *beat = (struct beat *)task;
+enum { BEAT_NEW, BEAT_SENT, BEAT_DONE };
 
-	if (beat->at == BEAT_NEW) {
-		beat->sent = answer->mono;
-		beat->at = BEAT_SENT;
-		return;
-	}
-	ASSERT(beat->at == BEAT_SENT && answer->kind == ANSWER_COMMIT);
+static void take_start(struct beat *beat, const struct answer *answer)
+{
+	beat->sent = answer->mono;
+	task_go(&beat->task, BEAT_SENT);
+}
+
+static void take_renewed(struct beat *beat, const struct answer *answer)
+{
+	ASSERT(answer->kind == ANSWER_COMMIT);
 	switch (answer->result->verdict) {
 	case UNIT_WON:
-		beat->at = BEAT_RENEWED;
+		task_end(&beat->task, HX_OK);
 		break;
 	case UNIT_LOST:
 	case UNIT_REFUSED:
-		beat->at = BEAT_LOST;
+		task_end(&beat->task, HX_STALE_FENCE);
 		break;
 	case UNIT_FAILED:
 	case UNIT_UNKNOWN: /* a renewal may be sent twice */
-		beat->at = BEAT_FAILED;
+		task_end(&beat->task, HX_STORE_UNAVAILABLE);
 		break;
 	}
 }
 
-static void beat_ask(const struct task *task, struct ask *ask)
+static void build_renew(const struct beat *beat, struct unit *unit)
 {
-	const struct beat *beat = (const struct beat *)task;
-
-	if (beat->at == BEAT_SENT) {
-		ask->kind = ASK_COMMIT;
-		unit_init(ask->unit, /* op= */ 0);
-		beat->renew(ask->unit, beat->lease.subject, beat->lease.fence, beat->lease.lease_ms);
-		return;
-	}
-	ask->kind = ASK_DONE;
-	ask->code = beat->at == BEAT_RENEWED ? HX_OK : beat->at == BEAT_LOST ? HX_STALE_FENCE : HX_STORE_UNAVAILABLE;
+	beat->renew(unit, beat->lease.subject, beat->lease.fence, beat->lease.lease_ms);
 }
 
-static const char *beat_where(const struct task *task)
-{
-	static const char *const names[] = {"new", "renewing", "renewed", "lost", "failed"};
-
-	return names[((const struct beat *)task)->at];
-}
-
-static const struct task_kind beat_kind = {
-	.name = "beat",
-	.size = sizeof(struct beat),
-	.take = beat_take,
-	.ask = beat_ask,
-	.where = beat_where,
+static const TASK_STATES(struct beat) beat_states[] = {
+	[BEAT_NEW] = {"new", take_start},
+	[BEAT_SENT] = {"renewing", take_renewed, build_renew},
+	[BEAT_DONE] = {"done"},
 };
+
+TASK_KIND(beat_kind, "beat", struct beat, beat_states);
 
 void beat_init(struct beat *beat, const struct lease *lease,
 	       void (*renew)(struct unit *, int64_t subject, int64_t fence, int64_t lease_ms))

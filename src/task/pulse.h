@@ -25,7 +25,6 @@ struct beat {
 	struct lease lease;
 	struct mono_time sent; /* before the renewal was asked for */
 	void (*renew)(struct unit *unit, int64_t subject, int64_t fence, int64_t lease_ms);
-	enum { BEAT_NEW, BEAT_SENT, BEAT_RENEWED, BEAT_LOST, BEAT_FAILED } at;
 };
 
 /* DONE with HX_OK (renewed), HX_STALE_FENCE (lost) or HX_STORE_UNAVAILABLE (not known: try again). */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/thread.h"
+#include "task/states.h"
 
 #define AWAY_MS 250
 #define PROBES_MAX (LANES_MAX + 1) /* the pulse, too */
@@ -13,7 +14,6 @@ struct probe {
 	struct seat seat;
 	struct sentinel *sentinel;
 	struct lane *lane;
-	enum { PROBE_NEW, PROBE_ASKED, PROBE_BACK } at;
 	bool ok;
 	/* under the mutex */
 	bool out;
@@ -35,32 +35,27 @@ struct sentinel {
 /* The temporary table is each connection's own. What is deleted is nothing; that it could be, needs the lock. */
 DB_STMT(stmt_probe, "probe", "", "", "DELETE FROM hx_ids WHERE place < 0", .pg_sql = "SELECT 1");
 
-static void probe_take(struct task *task, const struct answer *answer)
-{
-	struct probe *p = (struct probe *)task;
+enum { PROBE_NEW, PROBE_ASKED, PROBE_BACK };
 
-	p->at = p->at == PROBE_NEW ? PROBE_ASKED : PROBE_BACK;
-	p->ok = answer->kind == ANSWER_COMMIT && answer->result->verdict == UNIT_WON;
+static void take_probed(struct probe *p, const struct answer *answer)
+{
+	p->ok = answer->result->verdict == UNIT_WON;
+	task_end(&p->task, HX_OK);
 }
 
-static void probe_ask(const struct task *task, struct ask *ask)
+static void build_probe(const struct probe *p, struct unit *unit)
 {
-	if (((const struct probe *)task)->at == PROBE_BACK) {
-		ask->kind = ASK_DONE;
-		ask->code = HX_OK;
-		return;
-	}
-	ask->kind = ASK_COMMIT;
-	unit_init(ask->unit, /* op= */ 0);
-	unit_add(ask->unit, UNIT_ANY, &stmt_probe, 0, NULL);
+	(void)p;
+	unit_add(unit, UNIT_ANY, &stmt_probe, 0, NULL);
 }
 
-static const struct task_kind probe_kind = {
-	.name = "probe",
-	.size = sizeof(struct probe),
-	.take = probe_take,
-	.ask = probe_ask,
+static const TASK_STATES(struct probe) probe_states[] = {
+	[PROBE_NEW] = {"new", .then = PROBE_ASKED},
+	[PROBE_ASKED] = {"asked", take_probed, build_probe},
+	[PROBE_BACK] = {"back"},
 };
+
+TASK_KIND(probe_kind, "probe", struct probe, probe_states);
 
 static void probe_done(struct seat *seat, enum hx_code code)
 {
@@ -81,7 +76,6 @@ static int64_t probe_ms(const struct sentinel *s)
 
 static void send_probe(struct sentinel *s, struct probe *p, struct mono_time by)
 {
-	p->at = PROBE_NEW;
 	p->ok = false;
 	task_init(&p->task, &probe_kind, /* topic= */ 0);
 	p->seat = (struct seat){.task = &p->task, .done = probe_done, .deadline = by};

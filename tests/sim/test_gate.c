@@ -83,7 +83,7 @@ static void resume(const struct request *r, struct writing *writing)
 	writing->write.repeats = r->repeats;
 	writing->write.old = r->old;
 	writing->write.reading = r->reading;
-	writing->write.at = r->write_at;
+	writing->write.task.at = r->write_at;
 }
 
 static void suspend(struct request *r, const struct writing *writing)
@@ -92,7 +92,7 @@ static void suspend(struct request *r, const struct writing *writing)
 	r->repeats = writing->write.repeats;
 	r->old = writing->write.old;
 	r->reading = writing->write.reading;
-	r->write_at = (int)writing->write.at;
+	r->write_at = writing->write.task.at;
 }
 
 static bool asks_store(const struct request *r)
@@ -120,7 +120,7 @@ static void take_written(struct request *r, const struct answer *answer)
 	resume(r, &writing);
 	writing.write.task.kind->take(&writing.write.task, answer);
 	suspend(r, &writing);
-	if (writing.write.at != GATE_WRITE_DONE)
+	if (!task_is_done(&writing.write.task))
 		return;
 	r->replayed = writing.replayed;
 	guard_take_reply(&r->guard, &writing.write.reply);

@@ -242,7 +242,7 @@ static void build_move(struct unit *unit, const struct run_drive *d)
 {
 	struct ask ask = {.unit = unit};
 
-	if (d->at == DRIVE_MOVING)
+	if (d->task.at == DRIVE_MOVING)
 		d->task.kind->ask(&d->task, &ask);
 }
 
@@ -254,7 +254,7 @@ void run_seize(struct unit *unit, const struct kind_args *args)
 
 	run_drive_init(&d, args->subject, &policy, &ask->arena);
 	d.task.kind->take(&d.task, &start);
-	while (d.at == DRIVE_READING || d.at == DRIVE_READING_EVENT)
+	while (d.task.at == DRIVE_READING || d.task.at == DRIVE_READING_EVENT)
 		read_for(&d.task, args, &ask->arena);
 	build_move(unit, &d);
 }
@@ -269,7 +269,7 @@ static void hold_and_hear(struct unit *unit, const struct kind_args *args, enum 
 	if (!read_row(args, &ask->arena, &row) || !row.owned)
 		return;
 	run_drive_init(&d, args->subject, &policy, &ask->arena);
-	d.at = DRIVE_READING; /* as after a move that was lost: what it knows it has kept */
+	d.task.at = DRIVE_READING; /* as after a move that was lost: what it knows it has kept */
 	d.holding = true;
 	d.row.fence = row.fence - args->stale;
 	d.knows = true;
@@ -332,7 +332,7 @@ static void build_verb(struct unit *unit, const struct kind_args *args, struct r
 	run_verb_init(&v, &ask->verb, &ask->arena);
 	v.task.kind->take(&v.task, &start);
 	read_for(&v.task, args, &ask->arena);
-	if (v.at == VERB_WRITING)
+	if (v.task.at == VERB_WRITING)
 		v.task.kind->ask(&v.task, &asked);
 }
 

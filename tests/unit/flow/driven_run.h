@@ -143,7 +143,7 @@ static inline enum hx_code drive(struct world *w, const struct script *script)
 			continue;
 		}
 		assert_int_equal(ask.kind, ASK_COMMIT);
-		if (fixture.meanwhile && d.at == DRIVE_MOVING) {
+		if (fixture.meanwhile && d.task.at == DRIVE_MOVING) {
 			sql(w, fixture.meanwhile);
 			fixture.meanwhile = NULL;
 		}
