@@ -121,7 +121,7 @@ enum hx_code audit_make(const struct command_args *args, struct strbuf *out, str
 {
 	const char *url = command_value(args, "db");
 	struct auditor *auditor;
-	enum hx_code code = command_want_store(url, err);
+	enum hx_code code = command_want_store(url, STORE_HINT, err);
 
 	if (code)
 		return code;

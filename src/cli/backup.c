@@ -85,7 +85,7 @@ static enum hx_code look_for_store(const char *url, struct hx_error *err)
 	struct db_options options = {.url = url, .clock = clock_system(), .read_only = true};
 	struct migrate_status status;
 	struct db *db = NULL;
-	enum hx_code code = command_want_store(url, err);
+	enum hx_code code = command_want_store(url, STORE_HINT, err);
 
 	if (!code)
 		code = db_open(&options, &db, err);

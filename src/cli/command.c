@@ -18,11 +18,11 @@ bool command_store_is_missing(const char *url)
 	       access(url + 7, F_OK) != 0 && errno == ENOENT;
 }
 
-enum hx_code command_want_store(const char *url, struct hx_error *err)
+enum hx_code command_want_store(const char *url, const char *hint, struct hx_error *err)
 {
 	if (!command_store_is_missing(url))
 		return HX_OK;
-	return error_set(err, HX_NOT_FOUND, "%s: there is no store here (hapax db migrate makes one)", url + 7);
+	return error_set(err, HX_NOT_FOUND, "%s: there is no store here (%s)", url + 7, hint);
 }
 
 const struct command *command_at(size_t i)
@@ -310,9 +310,14 @@ const char *command_value_or(const struct command_args *args, const char *option
 #define HELP_COLUMN 20 /* where explanations begin, after two blanks */
 #define USAGE_COLUMNS 100
 
-static void help_line(const char *what, const char *words, FILE *out)
+const char *command_help_more(const struct command_option *option)
 {
-	fprintf(out, "  %-*s %s\n", HELP_COLUMN, what, words);
+	return option->needed ? "; needed" : "";
+}
+
+static void help_line(const char *what, const char *words, const char *more, FILE *out)
+{
+	fprintf(out, "  %-*s %s%s\n", HELP_COLUMN, what, words, more);
 }
 
 /* "--db URL", "--wait [DURATION]" */
@@ -329,7 +334,7 @@ static void help_option(const struct command_option *option, FILE *out)
 	char flag[COMMAND_WORDS_BYTES];
 
 	flag_of(option, flag);
-	help_line(flag, option->help, out);
+	help_line(flag, option->help, command_help_more(option), out);
 	if (option->words) {
 		fprintf(out, "  %-*s one of:", HELP_COLUMN, "");
 		for (const char *const *word = option->words; *word; word++)
@@ -402,6 +407,6 @@ void command_help(const struct command *command, FILE *out)
 	help_usage(command, out);
 	for (size_t i = 0; command_option(command, i); i++)
 		help_option(command_option(command, i), out);
-	help_line("--" HELP_OPTION, "this text", out);
+	help_line("--" HELP_OPTION, "this text", "", out);
 	help_exits(command, out);
 }

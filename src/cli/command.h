@@ -9,7 +9,8 @@
  *                                  words: by its view (view.h) ◀─┘
  *
  * A verb has a function of its own only where it does something of its own: `ask` for one that asks more than one question
- * (it waits, it looks something up first), `make` for one that needs no server, `run` for one whose result is no JSON value.
+ * (it waits, it looks something up first) or another one than its row says, `make` for one that needs no server, `run` for one
+ * whose result is no JSON value.
  *
  * A value is looked for in the flags, then in the environment, then there is the default.
  */
@@ -51,9 +52,9 @@ struct command_place {
 };
 
 struct command_option {
-	const char *name;         /* without the dashes */
-	const char *value;        /* what stands for it in the help, "URL", and how it is completed; NULL: a switch */
-	const char *help;         /* with [default: …], unless there is a fallback */
+	const char *name;  /* without the dashes */
+	const char *value; /* what stands for it in the help, "URL", and how it is completed; NULL: a switch */
+	const char *help;  /* with [default: …], unless there is a fallback, or it is needed: then that is added */
 	struct command_place to;  /* where it goes */
 	const char *env;          /* NULL: none */
 	const char *fallback;     /* the default; NULL: none */
@@ -129,8 +130,10 @@ const struct command_exit *command_exit(const struct command *command, size_t i)
 
 /* Is the store an SQLite file that is not there? Opening it to read would fail, to write would make it. */
 bool command_store_is_missing(const char *url);
-/* HX_NOT_FOUND: it is. */
-enum hx_code command_want_store(const char *url, struct hx_error *err) HX_MUST_CHECK;
+/* HX_NOT_FOUND: it is. hint: what then helps who has called this verb. */
+enum hx_code command_want_store(const char *url, const char *hint, struct hx_error *err) HX_MUST_CHECK;
+#define STORE_HINT "--db says where it is"
+#define STORE_HINT_MAKE STORE_HINT "; hapax db migrate makes one" /* where a new one would do */
 
 /* Reads what stands after the words of the command. HX_VALIDATION_ERROR names what is wrong and what is near. */
 enum hx_code command_parse(const struct command *command, int argc, char *const argv[], struct command_args *ret_args,
@@ -146,6 +149,8 @@ struct operand {
 /* The next one; false: there is none. `*at` begins with command->operands. Of "WORKFLOW | ID" the first stands for both. */
 bool command_next_operand(const char **at, struct operand *ret);
 
+/* What is said about an option wherever all of them are listed: its help, and after it this. */
+const char *command_help_more(const struct command_option *option);
 bool command_has(const struct command *command, const char *option);
 /* The value of an option, NULL if the command has none of this name. A switch that was given has the value "". */
 const char *command_value(const struct command_args *args, const char *option);

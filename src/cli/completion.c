@@ -160,6 +160,7 @@ static bool zsh_option(const struct command_option *option)
 	else
 		printf("\t\t\t'--%s%s[", option->name, equals);
 	zsh_text(option->help);
+	zsh_text(command_help_more(option));
 	putchar(']');
 	if (has_value)
 		zsh_value(slice_str(option->value), option->words, /* is_operand= */ false);

@@ -48,7 +48,7 @@ enum hx_code db_status_make(const struct command_args *args, struct strbuf *out,
 	const char *url = command_value(args, "db");
 	const struct db_driver *driver;
 	struct migrate_status at;
-	enum hx_code code = command_want_store(url, err);
+	enum hx_code code = command_want_store(url, STORE_HINT_MAKE, err);
 
 	if (!code)
 		code = read_status(url, &at, &driver, err);
@@ -136,7 +136,7 @@ enum hx_code db_raise_fences_make(const struct command_args *args, struct strbuf
 {
 	const char *url = command_value(args, "db");
 	int64_t floor = 0;
-	enum hx_code code = command_want_store(url, err);
+	enum hx_code code = command_want_store(url, STORE_HINT "; put the copy back first", err);
 
 	if (!code)
 		code = fences_raise(url, &floor, err);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "cli/verb.h"
+#include "cli/question.h"
 
 static const struct command *attention(void)
 {
@@ -14,8 +14,9 @@ static const struct command *attention(void)
 	return NULL;
 }
 
-/* The same page of the same server. */
-static enum hx_code list_held(const struct command_args *args, struct hx_error *err)
+/* The same page of the same server, shown as it is there. */
+static enum hx_code ask_held(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
+			     struct hx_error *err)
 {
 	struct command_args asked = {.command = attention()};
 
@@ -24,14 +25,16 @@ static enum hx_code list_held(const struct command_args *args, struct hx_error *
 
 		asked.values[i] = strcmp(name, "kind") == 0 ? "held_claim" : command_value(args, name);
 	}
-	return verb_ask(&asked, err);
+	ret_answer->view = asked.command->view;
+	return question_ask(client, &asked, &ret_answer->json, err);
 }
 
-enum hx_code entity_run_list(const struct command_args *args, struct hx_error *err)
+enum hx_code entity_ask_list(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
+			     struct hx_error *err)
 {
 	if (args->operands_n > 0)
-		return verb_ask(args, err);
+		return question_ask(client, args, &ret_answer->json, err);
 	if (command_value(args, "held") && !command_value(args, "status"))
-		return list_held(args, err);
+		return ask_held(client, args, ret_answer, err);
 	return error_set(err, HX_VALIDATION_ERROR, "entity list wants %s", args->command->operands);
 }

@@ -2,9 +2,9 @@
 #ifndef HX_CLI_ENTITY_H
 #define HX_CLI_ENTITY_H
 
-#include "cli/command.h"
+#include "cli/verb.h"
 
 /* `entity list`, and with --held and no WORKFLOW what `attention` lists of held claims. */
-enum hx_code entity_run_list(const struct command_args *args, struct hx_error *err) HX_MUST_CHECK;
+VERB_ASKS(entity_ask_list);
 
 #endif

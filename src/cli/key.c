@@ -39,7 +39,7 @@ static enum hx_code store_open(struct key_store *store, const char *url, bool re
 	arena_init(&store->arena, PAGE_BYTES_MAX);
 	if (strcmp(url, "sqlite::memory:") == 0)
 		return error_set(err, HX_CONFIG_ERROR, "a store in memory is its server's alone: it has no keys");
-	code = command_want_store(url, err);
+	code = command_want_store(url, STORE_HINT_MAKE, err);
 	if (code)
 		return code;
 	code = db_open(&options, &store->db, err);
@@ -168,6 +168,7 @@ static void tell_made(const struct api_key *key, bool first)
 
 	id_format(API_KEY_ID_PREFIX, key->id, id);
 	wall_time_format((struct wall_time){key->expires_at_ms}, until);
+	_Static_assert(KEYRING_AGE_MAX_MS == 2000, "the words below");
 	if (first)
 		fprintf(stderr,
 			"This is the first key of this store: within 2 s every request needs one, and servers that start from "

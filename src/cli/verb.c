@@ -32,7 +32,7 @@ static enum hx_code print_answer(const struct command_args *args, struct client 
 	return code;
 }
 
-enum hx_code verb_ask(const struct command_args *args, struct hx_error *err)
+static enum hx_code run_asking(const struct command_args *args, struct hx_error *err)
 {
 	struct verb_answer answer = {0};
 	struct client client;
@@ -78,5 +78,5 @@ enum hx_code verb_run(const struct command_args *args, struct hx_error *err)
 		return code;
 	if (args->command->run)
 		return args->command->run(args, err);
-	return args->command->make ? run_making(args, err) : verb_ask(args, err);
+	return args->command->make ? run_making(args, err) : run_asking(args, err);
 }

@@ -22,7 +22,5 @@ struct verb_answer {
 
 /* Any command, once its arguments are read. */
 enum hx_code verb_run(const struct command_args *args, struct hx_error *err) HX_MUST_CHECK;
-/* One that asks a server, as its row says. */
-enum hx_code verb_ask(const struct command_args *args, struct hx_error *err) HX_MUST_CHECK;
 
 #endif

@@ -51,9 +51,9 @@
 
 #define OPTION_STATUS(all) \
 	OPTION("status", "STATUS", "only those in this status [default: any]", TO(QUERY), .words = all)
-#define OPTION_ITEMS(...) \
+#define OPTION_ITEMS(more, ...) \
 	OPTION("items", "FILE", \
-	       "{\"input\": …, \"cost\": N}, one to a line or all in an array; - is standard input; needed", __VA_ARGS__)
+	       "{\"input\": …, \"cost\": N}, one to a line or all in an array; - is standard input" more, __VA_ARGS__)
 #define OPTION_VERSION \
 	OPTION("version", "N", "only if it still has this version [default: whatever it has]", TO(NUMBER, .min = 1))
 #define OPTION_WAIT \
@@ -117,7 +117,7 @@ const struct command verbs_flow[] = {
 	 .options = {OPTION_STATUS(NULL),
 		     OPTION("held", NULL, "only those whose claim is held for a person", TO(QUERY)),
 		     PAGE_OPTIONS},
-	 .fewer = true, .run = entity_run_list},
+	 .fewer = true, .ask = entity_ask_list},
 	{"entity", "fire", "WORKFLOW ID STEP", "fires a step, and answers when it is done",
 	 "POST", ENTITIES "/{ID}/steps/{STEP}", ENTITY_MOVED,
 	 .options = {OPTION("input", "JSON", "the input of the action [default: null]", TO(JSON)), OPTION_VERSION},
@@ -206,7 +206,7 @@ const struct command verbs_flow[] = {
 	 "starts a batch of items, or finds the one of this key; or starts one that is held",
 	 "POST", BATCHES, LINE(BATCH_TEXT),
 	 .options = {OPTION("account", "ACCOUNT", "who pays for the items; needed with a WORKFLOW"),
-		     OPTION_ITEMS(.needed = false),
+		     OPTION_ITEMS("; needed with a WORKFLOW", .needed = false),
 		     OPTION("key", "KEY", "one batch for this key, however often it is started [default: none]"),
 		     OPTION("hold", NULL,
 			    "do not start it yet: hapax batch add adds to it, hapax batch start ID starts it"),
@@ -214,7 +214,7 @@ const struct command verbs_flow[] = {
 	 .exits = {WAIT_EXITS, {HX_ALREADY_EXISTS, "it cannot be started any more"}}, .ask = batch_ask_start},
 	{"batch", "add", "ID", "adds items to a batch that is held",
 	 "POST", BATCHES "/{ID}/items", LINE(BATCH_TEXT),
-	 .options = {OPTION_ITEMS(.needed = true),
+	 .options = {OPTION_ITEMS("", .needed = true),
 		     OPTION("key", "KEY", "adds them once, however often this is called within a day [default: none]")},
 	 .exits = {BATCH_STATUS_EXIT}, .ask = batch_ask_add},
 	{"batch", "show", "ID", "shows how far a batch is, and what it has cost",
@@ -270,7 +270,7 @@ const struct command verbs_flow[] = {
 	 .options = {PAGE_OPTIONS}},
 	{"account", "credit", "ID AMOUNT", "puts money on an account, once for each key",
 	 "POST", ACCOUNTS "/{ID}/credit", LINE(ACCOUNT_TEXT), {TO(MONEY, "amount", 1, ACCOUNT_AMOUNT_MAX)},
-	 .options = {OPTION("key", "KEY", "names this credit: the same key and amount again has no effect; needed",
+	 .options = {OPTION("key", "KEY", "names this credit: the same key and amount again has no effect",
 			    TO(TEXT), .needed = true)},
 	 .exits = {{HX_ALREADY_EXISTS, "this key has credited another amount"}}},
 	{"account", "ledger", "ID", "lists what made the balance of an account, the oldest first",

@@ -168,7 +168,7 @@ const struct command verbs_store[] = {
 	 .make = audit_make},
 	{"key", "create", NULL, "makes an API key and shows it, once",
 	 .view = LINE("{key}"), /* alone, so that a script can keep it; what it is stands beside */
-	 .options = {OPTION("scope", "SCOPE", "read, execute (and read), or admin (all); needed", .needed = true,
+	 .options = {OPTION("scope", "SCOPE", "read, execute (and read), or admin (all)", .needed = true,
 			    .words = scopes),
 		     OPTION("workspace", "NAME", "the workspace that it opens, and no other", .fallback = "default"),
 		     OPTION("requester", "NAME", "on whose behalf everything is done that is done with it",

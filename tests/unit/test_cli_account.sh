@@ -34,7 +34,7 @@ exits 0 account credit alice 20 --key pay-1 --json && says_like '^\{"id":"alice"
 result json_tells_which_it_was
 exits 5 account credit alice 21 --key pay-1 && silent out && complains "this key has credited another amount before: 20, not 21 (409 ALREADY_EXISTS)" && balance alice 26
 result another_amount_under_the_key
-exits 2 account credit alice 5 && complains "account credit wants --key KEY" && exits 2 account credit alice 5 --key /mine && complains "must not begin with" &&
+exits 2 account credit alice 5 && complains "account credit wants --key KEY" && ! complains needed && exits 0 account credit --help && says "has no effect; needed" && exits 2 account credit alice 5 --key /mine && complains "must not begin with" &&
 	exits 2 account credit alice 5 --key "" && exits 4 account credit nobody 5 --key k && complains "there is no such account" && balance alice 26
 result a_credit_wants_a_key_and_an_account
 exits 2 account credit bob 1000000000000000 --keey k && complains "did you mean --key?" && exits 2 account crdit alice 1 --key k && complains 'did you mean "account credit"?'

@@ -53,7 +53,7 @@ result one_item_too_many
 rm many.jsonl
 exits 2 batch start render --account ann --items nowhere && complains "nowhere cannot be read: No such file" &&
 	exits 2 batch start render --account ann --items . && complains "cannot be read" && exits 2 batch add batch_0000000000001 &&
-	complains "batch add wants --items" && "$hapax" batch start render --account ann --items - <bad.json >out 2>err; [ $? -eq 2 ] && complains "standard input:1: "
+	complains "batch add wants --items" && ! complains needed && exits 0 batch add --help && says "standard input; needed" && ! says "needed with" && "$hapax" batch start render --account ann --items - <bad.json >out 2>err; [ $? -eq 2 ] && complains "standard input:1: "
 result files_that_are_not_there
 exits 2 batch start && exits 2 batch start render && complains "wants --account and --items" && exits 2 batch start render --items ten.jsonl &&
 	exits 2 batch start batch_0000000000001 --hold && complains "--key and --hold are for a new batch" &&

@@ -84,7 +84,7 @@ result a_command_that_nothing_is_near
 
 # --- a store that is not there
 
-exits 4 db status && complains "hapax.db: there is no store here" && silent out && [ -z "$(ls hapax* 2>/dev/null)" ]
+exits 4 db status && complains "hapax.db: there is no store here" && complains "hapax db migrate makes one" && silent out && [ -z "$(ls hapax* 2>/dev/null)" ]
 result status_of_a_missing_store_makes_none
 exits 0 db migrate --print && says "CREATE TABLE hx_subject" && [ -z "$(ls hapax* 2>/dev/null)" ]
 result print_for_a_missing_store_makes_none
@@ -173,7 +173,7 @@ result backup_overwrites_nothing
 exits 70 db backup no/folder/copy.db --db sqlite:served.db && complains "no/folder/copy.db cannot be written" &&
 	exits 2 db backup --db sqlite:served.db && exits 2 db backup a b --db sqlite:served.db
 result backup_to_where_it_cannot_be_written
-exits 4 db backup copy.db --db sqlite:missing.db && exits 78 db backup copy.db --db sqlite::memory: &&
+exits 4 db backup copy.db --db sqlite:missing.db && complains "(--db says where it is)" && exits 78 db backup copy.db --db sqlite::memory: &&
 	exits 69 db backup copy.db --db sqlite:letter.db && exits 78 db backup copy.db --db postgres://u:secret@host/db &&
 	complains pg_dump && ! complains secret && : >empty.db && exits 78 db backup copy.db --db sqlite:empty.db &&
 	[ -z "$(ls copy.db* missing.db* 2>/dev/null)" ]
@@ -191,7 +191,7 @@ result raise_fences_beside_a_server
 echo "UPDATE hx_fences SET floor = 9000000000000000" | "$dir/sql" served.db
 exits 78 db raise-fences --db sqlite:served.db && complains "the clock is behind"
 result raise_fences_with_a_clock_that_is_behind
-exits 4 db raise-fences --db sqlite:missing.db && exits 78 db raise-fences --db sqlite:before.db && complains schema &&
+exits 4 db raise-fences --db sqlite:missing.db && complains "put the copy back first" && ! complains migrate && exits 78 db raise-fences --db sqlite:before.db && complains schema &&
 	[ ! -e missing.db ]
 result raise_fences_of_what_is_no_store
 
