@@ -48,21 +48,20 @@ static const struct db_stmt stmt_end = {
 
 static const struct db_stmt stmt_is_there = {
 	.name = "job_is_there",
-	.sql = "SELECT subject FROM hx_job WHERE subject = ?1 AND workspace = ?2",
+	.sql = "SELECT subject FROM hx_job WHERE subject = ?1"
+	       " AND workspace = ?2", /* mutant: redrive-workspace -> " AND ?2 IS NOT NULL", */
 	.in = "it",
 	.out = "i",
 };
 
-/* Out of PARKED nobody claims, so this and the transition after it see the same row. */
+/* That it is PARKED, and so not due and nobody's, is the guard of the transition after it. */
 static const struct db_stmt stmt_redrive = {
 	.name = "job_redrive",
 	.sql = "UPDATE hx_job SET due_at = hx_now_ms(), ended_at = NULL, attempt = 0, error = NULL, unsettled_since = NULL,"
 	       " sent_version ="
 	       " CASE WHEN repeatable = 1 THEN sent_version END" /* mutant: sent-forgotten-by-redrive -> " NULL" */
 	       " WHERE subject = ?1"
-	       " AND due_at IS NULL"
-	       " AND run IS NULL"
-	       " AND EXISTS (SELECT 1 FROM hx_subject WHERE id = ?1 AND status = 'PARKED')"
+	       " AND run IS NULL" /* mutant: redrive-of-run */
 	       " RETURNING subject",
 	.in = "i",
 	.out = "i",
@@ -71,7 +70,9 @@ static const struct db_stmt stmt_redrive = {
 static const struct db_stmt stmt_unpark = {
 	.name = "job_unpark",
 	.sql = "UPDATE hx_subject SET status = 'AVAILABLE', doubt = 0, version = version + 1, op = ?2, updated_at = ?3, seq = seq + 1,"
-	       " head = hx_link(head, id, seq + 1, 'PARKED', 'AVAILABLE', version + 1, fence, ?2, ?3, ?4) WHERE id = ?1 AND status = 'PARKED' RETURNING version",
+	       " head = hx_link(head, id, seq + 1, 'PARKED', 'AVAILABLE', version + 1, fence, ?2, ?3, ?4) WHERE id = ?1"
+	       " AND status = 'PARKED'" /* mutant: redrive-parked */
+	       " RETURNING version",
 	.in = "iiit",
 	.out = "i",
 };
@@ -138,9 +139,11 @@ static const struct db_stmt stmt_next_due = {
  * needs to hear of its step's job has not ended.
  */
 #define EXPIRED                                                                                                        \
-	" ended_at <= (SELECT hx_now_ms()) - ?1 AND ended_at IS NOT NULL AND (error IS NULL OR run IS NOT NULL)"       \
-	" AND NOT EXISTS (SELECT 1 FROM hx_run WHERE hx_run.subject = hx_job.run AND hx_run.job = hx_job.subject"                     \
-	" AND hx_run.completed_at IS NULL)"
+	" ended_at IS NOT NULL"                                                                                        \
+	" AND ended_at <= (SELECT hx_now_ms()) - ?1"    /* mutant: expire-age */                                       \
+	" AND (error IS NULL OR run IS NOT NULL)"       /* mutant: expire-parked */                                    \
+	" AND NOT EXISTS (SELECT 1 FROM hx_run WHERE hx_run.subject = hx_job.run AND hx_run.job = hx_job.subject"      \
+	" AND hx_run.completed_at IS NULL)"             /* mutant: expire-needed -> " AND 1 = 0)" */
 
 static const struct db_stmt stmt_scan_expired = {
 	.name = "job_scan_expired",

@@ -31,8 +31,10 @@
 
 /* Jobs of a queue that wait, whether due or not. ?1 is the workspace. */
 #define WAITING(queue)                                                                                                 \
-	" FROM hx_job j WHERE j.workspace = ?1 AND j.queue = " queue                                                      \
-	" AND j.due_at IS NOT NULL AND j.queue <> 'after-effects'"
+	" FROM hx_job j WHERE j.queue = " queue                                                                        \
+	" AND j.workspace = ?1"      /* mutant: claim-workspace */                                                     \
+	" AND j.due_at IS NOT NULL"  /* mutant: claim-waiting */                                                       \
+	" AND j.queue <> 'after-effects'" /* mutant: claim-after-effect -> " AND 1 = 1" */
 
 /* ?2 are the queues; a name that comes twice counts once. */
 #define HEADS(names)                                                                                                   \
@@ -47,7 +49,7 @@
 
 #define IN_FLIGHT                                                                                                      \
 	"(SELECT count(*) FROM hx_job j WHERE j.workspace = ?1 AND j.queue = h.queue AND j.in_flight_max > 0"             \
-	" AND j.due_at IS NULL AND j.ended_at IS NULL)"
+	" AND j.due_at IS NULL AND j.ended_at IS NULL)" /* mutant: claim-in-flight -> " AND 1 = 0)" */
 
 /* ?3 is how many are wanted. */
 #define BEST(room, now)                                                                                                \
@@ -61,8 +63,12 @@
 	"WITH RECURSIVE" HEADS(SQLITE_NAMES) "," BEST("h.bound - " IN_FLIGHT, "?5") ","                                \
 	" picked AS (SELECT c.value AS id, row_number() OVER (ORDER BY b.level, b.head_at, b.queue, c.key) AS place"   \
 	" FROM best b, json_each((SELECT json_group_array(d.subject) FROM (SELECT j.subject" WAITING("b.queue")        \
-	" AND j.grade = b.grade AND j.due_at <= ?5 ORDER BY j.due_at, j.subject LIMIT ?3) d)) c"                       \
-	" WHERE (b.bound = 0 OR b.nth = 1) AND c.key < b.room ORDER BY place LIMIT ?3),"                               \
+	" AND j.grade = b.grade"                                                                                       \
+	" AND j.due_at <= ?5" /* mutant: claim-due */                                                                  \
+	" ORDER BY j.due_at, j.subject LIMIT ?3) d)) c"                                                                \
+	" WHERE (b.bound = 0 OR b.nth = 1)" /* mutant: claim-one-grade -> " WHERE 1 = 1" */                            \
+	" AND c.key < b.room" /* mutant: claim-room */                                                                 \
+	" ORDER BY place LIMIT ?3),"                                                                                   \
 	" chosen AS (SELECT id, place FROM (SELECT p.id, p.place, sum(length(j.payload)) OVER (ORDER BY p.place)"      \
 	" - length(j.payload) AS before FROM picked p CROSS JOIN hx_job j ON j.subject = p.id) WHERE before < ?4)"
 
@@ -82,9 +88,9 @@ static const struct db_stmt stmt_claim = {
 		  " (SELECT * FROM best WHERE bound = 0 OR nth = 1 ORDER BY level, head_at, queue) b CROSS JOIN LATERAL"
 		  " (SELECT s.id, s.status AS was, octet_length(j.payload) AS bytes FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
 		  " WHERE j.workspace = ?1 AND j.queue = b.queue AND j.grade = b.grade AND j.queue <> 'after-effects'"
-		  " AND j.due_at <= (SELECT ms FROM moment)"
-		  " AND s.status IN ('AVAILABLE', 'RETRYING')"
-		  " AND s.owner IS NULL"
+		  " AND j.due_at <= (SELECT ms FROM moment)" /* mutant: claim-locked-due */
+		  " AND s.status IN ('AVAILABLE', 'RETRYING')" /* mutant: claim-locked-status */
+		  " AND s.owner IS NULL" /* mutant: claim-locked-owner */
 		  " ORDER BY j.due_at LIMIT b.room FOR UPDATE OF s, j SKIP LOCKED) c LIMIT ?3),"
 		  " chosen AS MATERIALIZED (SELECT id, was, row_number() OVER () AS place,"
 		  " sum(bytes) OVER (ROWS UNBOUNDED PRECEDING) - bytes AS before FROM picked),"

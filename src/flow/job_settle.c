@@ -27,15 +27,16 @@ enum {
 
 /* The claim of that owner, on a worker's job; workspace '': any. Whose job it is never changes. */
 #define OWNED_BY(owner, workspace)                                                                                     \
-	" AND owner = " owner                                                                                          \
-	" AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = id AND j.queue <> 'after-effects'"                         \
-	" AND (" workspace " = '' OR j.workspace = " workspace ")"
+	" AND owner = " owner /* mutant: settle-owner */                                                               \
+	" AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = id"                                                     \
+	" AND j.queue <> 'after-effects'" /* mutant: settle-after-effect */                                            \
+	" AND (" workspace " = '' OR j.workspace = " workspace ")" /* mutant: settle-workspace -> " AND " workspace " = " workspace */
 
 DB_STMT(stmt_heartbeat, "job_heartbeat", "iiitt", "i",
 	"UPDATE hx_subject SET until = hx_now_ms() + ?3"
 	"{from} WHERE id = ?1"
-	" AND status = 'RUNNING'"
-	" AND fence = ?2"
+	" AND status = 'RUNNING'" /* mutant: beat-status */
+	" AND fence = ?2" /* mutant: beat-fence */
 	OWNED_BY("?4", "?5") ")"
 	" RETURNING {ord}until",
 	.fenced = true);
@@ -44,20 +45,39 @@ DB_STMT(stmt_heartbeat, "job_heartbeat", "iiitt", "i",
 DB_STMT(stmt_complete, "job_complete", "ttiiititt", "ii",
 	CHANGE_FORMS(CHANGE("fence") FREED ANSWERED
 		     "{from} WHERE id = ?7"
-		     " AND fence = ?3"
-		     " AND status = ?2"
-		     OWNED_BY("?8", "?9") " AND j.run IS NULL AND j.in_flight_max = 0)",
+		     " AND fence = ?3" /* mutant: complete-fence */
+		     " AND status = ?2" /* mutant: complete-status */
+		     OWNED_BY("?8", "?9")
+		     " AND j.run IS NULL" /* mutant: complete-of-run */
+		     " AND j.in_flight_max = 0" /* mutant: complete-bounded */
+		     ")",
 		     "version, fence"));
 
 /* clang-format on */
 
-/* Is it the claim that the caller means? The engine's own jobs are no worker's to settle. */
+static bool is_after_effect(const struct db_rows *rows)
+{
+	return slice_is(db_cell(rows, 0, QUEUE)->s, JOB_QUEUE_AFTER_EFFECTS);
+}
+
+static bool is_foreign(const struct job_settle_request *rq, const struct db_rows *rows)
+{
+	return rq->workspace.p && !slice_eq(db_cell(rows, 0, WORKSPACE)->s, rq->workspace);
+}
+
+/*
+ * Is it the claim that the caller means? Status and fence guard what is written after this, too. The rest is asked here alone: the
+ * engine's own jobs are no worker's to settle.
+ */
 static bool is_this_claim(const struct job_settle_request *rq, const struct db_rows *rows)
 {
-	if (!slice_is(db_cell(rows, 0, STATUS)->s, JOB_RUNNING) || db_cell(rows, 0, FENCE)->i != rq->fence)
-		return false;
-	return rq->kind == JOB_LAPSE || (slice_eq(db_cell(rows, 0, OWNER)->s, rq->owner) &&
-					 !slice_is(db_cell(rows, 0, QUEUE)->s, JOB_QUEUE_AFTER_EFFECTS));
+	bool is = slice_is(db_cell(rows, 0, STATUS)->s, JOB_RUNNING) && db_cell(rows, 0, FENCE)->i == rq->fence;
+
+	if (rq->kind == JOB_LAPSE)
+		return is;
+	is &= slice_eq(db_cell(rows, 0, OWNER)->s, rq->owner); /* mutant: fail-owner */
+	is &= !is_after_effect(rows);                          /* mutant: fail-after-effect */
+	return is;
 }
 
 static void park(struct job_settle *s, struct slice words)
@@ -94,11 +114,6 @@ static void decide_failed(struct job_settle *s, const struct db_rows *rows, int6
 	}
 	s->to = JOB_RETRYING;
 	s->ending = (struct job_ending){.due_in_ms = next.rest_ms, .error = words};
-}
-
-static bool is_after_effect(const struct db_rows *rows)
-{
-	return slice_is(db_cell(rows, 0, QUEUE)->s, JOB_QUEUE_AFTER_EFFECTS);
 }
 
 /* The worker may have done it, or not. An after-effect is left to whoever takes it next: see job.h. */
@@ -158,7 +173,7 @@ static void take_read(struct job_settle *s, const struct answer *answer)
 
 	if (answer->result->verdict != UNIT_WON)
 		task_end(&s->task, HX_STORE_UNAVAILABLE);
-	else if (!rows->n || (s->rq->workspace.p && !slice_eq(db_cell(rows, 0, WORKSPACE)->s, s->rq->workspace)))
+	else if (!rows->n || is_foreign(s->rq, rows)) /* mutant: fail-workspace -> else if (!rows->n) */
 		task_end(&s->task, HX_NOT_FOUND);
 	else if (!is_this_claim(s->rq, rows))
 		task_end(&s->task, HX_STALE_FENCE);

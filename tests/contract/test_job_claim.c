@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "support/desk.h"
+#include "support/must_hold.h"
 #include "support/store.h"
 
 #define LEASE_MS 60000
@@ -91,9 +92,28 @@ static void what_is_due_later_is_not_claimed(void **state)
 	(void)desk_push(a, "q", 1000, now_ms() + 3600000);
 	due = desk_push(a, "q", 0, 0);
 	(void)desk_push(a, "q", 0, now_ms() + 3600000);
-	assert_int_equal(desk_claim(a, "q", 10, LEASE_MS), 1);
+	MUST_HOLD(desk_claim(a, "q", 10, LEASE_MS) == 1, "what is due later is claimed now");
 	assert_int_equal(a->jobs[0].subject, due);
 	assert_int_equal(desk_claim(a, "q", 10, LEASE_MS), 0);
+}
+
+/*
+ * The rows that a claim has locked may be others than those that it found. A job that is due has such a subject in no schedule, so
+ * this guard is the second one there.
+ */
+static void a_claim_looks_at_the_subject_itself(void **state)
+{
+	static const char *const others[] = {"UPDATE hx_subject SET status = 'PARKED'",
+					     "UPDATE hx_subject SET status = 'AVAILABLE', owner = 'b', until = 1"};
+	struct desk *a = &world.a;
+	struct hx_error err;
+
+	(void)state;
+	(void)desk_push(a, "q", 0, 0);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(a->db->driver->script(a->db, others[i], &err), HX_OK);
+		MUST_HOLD(desk_claim(a, "q", 1, LEASE_MS) == 0, "a job is claimed whose subject is not free");
+	}
 }
 
 static void a_claim_says_what_it_gave(void **state)
@@ -687,6 +707,7 @@ int main(int argc, char **argv)
 		BOTH(a_job_goes_by_its_own_bound),
 		BOTH(a_claim_sleeps_until_something_may_be_there),
 		BOTH(retention_lets_completed_jobs_go),
+		POSTGRES(a_claim_looks_at_the_subject_itself),
 		POSTGRES(nobody_waits_for_another_claim),
 		POSTGRES(what_was_rolled_back_is_there_again),
 		POSTGRES(a_claim_that_met_another_looks_again_soon),

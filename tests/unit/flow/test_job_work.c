@@ -1,6 +1,8 @@
 /* Jobs of workers over SQLite: push, claim, settle, lapse. On all stores: test_job_claim. */
 #include "job_desk.h"
 
+#include "support/must_hold.h"
+
 /* ---- push ---- */
 
 static void a_payload_keeps_its_bytes(void **state)
@@ -379,13 +381,13 @@ static void others_do_not_settle_it(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		rq.kind = kinds[i];
 		w.name = "thief";
-		assert_int_equal(desk_settle(&w, kinds[i], id, 1), HX_STALE_FENCE);
+		MUST_HOLD(desk_settle(&w, kinds[i], id, 1) == HX_STALE_FENCE, "another worker settles the job");
 		w.name = "me";
 		assert_int_equal(desk_settle(&w, kinds[i], id, 2), HX_STALE_FENCE);
 		assert_int_equal(desk_settle(&w, kinds[i], id, 0), HX_STALE_FENCE);
 		assert_int_equal(desk_settle(&w, kinds[i], id + 1, 1), HX_NOT_FOUND);
 		job_settle_init(&settle, &rq, &w.arena);
-		assert_int_equal(desk_drive(&w, &settle.task), HX_NOT_FOUND);
+		MUST_HOLD(desk_drive(&w, &settle.task) == HX_NOT_FOUND, "another workspace settles the job");
 	}
 	assert_string_equal(desk_see(&w, id), "RUNNING attempt 1");
 	desk_audit(&w, id);
@@ -488,7 +490,7 @@ static void what_must_not_be_repeated_is_parked_when_its_worker_is_lost(void **s
 			    "PARKED attempt 1, doubt: its worker was lost, and it may have been done");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_payload_keeps_its_bytes),
@@ -514,5 +516,6 @@ int main(void)
 		TEST(what_must_not_be_repeated_is_parked_when_its_worker_is_lost),
 	};
 
+	ONLY_THE_NAMED(argc, argv);
 	return cmocka_run_group_tests_name("job work", tests, NULL, NULL);
 }
