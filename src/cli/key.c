@@ -15,6 +15,7 @@
 #include "base/json_write.h"
 #include "cli/local.h"
 #include "db/migrate.h"
+#include "engine/keyring.h"
 #include "flow/api_key.h"
 #include "flow/entity.h"
 
