@@ -41,8 +41,8 @@ find = $(if $(wildcard $(1)),$(sort $(shell find $(1) -name '$(2)')))
 
 # What needs a library that a slim build does without, and what stands in its place there.
 FULL_SRC := $(sort $(wildcard src/db/postgres*.c)) src/db/listen.c src/db/store_name.c src/base/sha256_openssl.c \
-	$(addprefix src/gate/,redis.c redis_tls.c redis_worker.c store_redis.c entry_redis.c) src/wire/upstream_tls.c
-SLIM_SRC := src/db/without_postgres.c src/gate/without_redis.c src/wire/without_tls.c src/base/sha256_own.c
+	$(addprefix src/gate/,redis.c redis_worker.c store_redis.c entry_redis.c) src/base/tls.c
+SLIM_SRC := src/db/without_postgres.c src/gate/without_redis.c src/base/without_tls.c src/base/sha256_own.c
 SRC := $(filter-out $(if $(filter slim,$(FLAVOUR)),$(FULL_SRC),$(SLIM_SRC)),$(call find,src,*.c))
 CLI_SRC := $(filter src/cli/%,$(SRC))
 SIM_SRC := $(filter src/sim/%,$(SRC))
@@ -193,7 +193,7 @@ else
 
 .PHONY: all tests fuzzers benches FORCE
 
-PACKAGES := sqlite3 libcurl $(if $(filter slim,$(FLAVOUR)),,libpq libcrypto libssl hiredis)
+PACKAGES := sqlite3 $(if $(filter slim,$(FLAVOUR)),,libpq libcrypto libssl hiredis)
 TEST_PACKAGES := cmocka
 
 pkg_cflags := $(shell pkg-config --cflags $(PACKAGES))

@@ -16,7 +16,6 @@ build pkg-config        finds libraries
 build libsqlite3-dev    SQLite, the embedded store
 build libpq-dev         PostgreSQL client library
 build libssl-dev        OpenSSL, hashing and TLS
-build libcurl4-openssl-dev libcurl, actions over HTTP
 build libhiredis-dev    hiredis, Redis for entry locks and the gate
 demo  python3           runs the outside world of the demo: services and a worker
 demo  curl              asks the API where there is no verb

@@ -9,10 +9,13 @@
 #include "base/trace.h"
 #include "model/header.h"
 
+#define OWN_FIELDS_MAX 10
+
 struct builder {
-	struct curl_slist *list;
-	struct strbuf line;
-	struct strbuf value;
+	struct wire_field *fields;
+	size_t n;
+	struct arena *arena;
+	struct strbuf value; /* the one that is being filled in */
 	struct hx_error *err;
 	enum hx_code code; /* of the first failure */
 };
@@ -28,10 +31,9 @@ static bool has_control(struct slice value)
 	return false;
 }
 
-/* libcurl reads "Name:" as "leave this header out"; an empty value is written "Name;". */
 static void add(struct builder *b, const char *name, struct slice value)
 {
-	struct curl_slist *longer;
+	struct slice field = slice_str(name);
 
 	if (b->code)
 		return;
@@ -39,18 +41,11 @@ static void add(struct builder *b, const char *name, struct slice value)
 		b->code = error_set(b->err, HX_CONFIG_ERROR, "header %s: its value holds a control character", name);
 		return;
 	}
-	strbuf_reset(&b->line);
-	strbuf_addf(&b->line, "%s%s", name, value.n ? ": " : ";");
-	strbuf_add_slice(&b->line, value);
-	if (b->line.failed) {
+	if (field.n + value.n > HEADER_LINE_BYTES_MAX) {
 		b->code = error_set(b->err, HX_CONFIG_ERROR, "header %s is too long", name);
 		return;
 	}
-	longer = curl_slist_append(b->list, b->line.p);
-	if (longer)
-		b->list = longer;
-	else
-		b->code = error_set(b->err, HX_NO_MEMORY, "out of memory");
+	b->fields[b->n++] = (struct wire_field){field, value};
 }
 
 static void add_int(struct builder *b, const char *name, int64_t value)
@@ -58,7 +53,7 @@ static void add_int(struct builder *b, const char *name, int64_t value)
 	char text[24];
 
 	snprintf(text, sizeof text, "%" PRId64, value);
-	add(b, name, slice_str(text));
+	add(b, name, arena_copy(b->arena, slice_str(text)));
 }
 
 static void add_own(struct builder *b, const struct job *job)
@@ -75,11 +70,29 @@ static void add_own(struct builder *b, const struct job *job)
 		add(b, "tracestate", trace_state(call->traceparent));
 }
 
+static bool has_reference(const struct action_header *header)
+{
+	return strstr(header->value, "${") != NULL;
+}
+
+/* Its value, with what it refers to. */
+static struct slice fill(struct builder *b, const struct action_header *header, struct secrets *secrets)
+{
+	struct hx_error why;
+
+	if (!has_reference(header))
+		return slice_str(header->value);
+	strbuf_reset(&b->value);
+	b->code = secrets_fill(secrets, header->value, &b->value, &why);
+	if (b->code)
+		error_set(b->err, b->code, "header %s: %s", excerpt_of(slice_str(header->name)).text, why.detail);
+	return arena_copy(b->arena, strbuf_slice(&b->value));
+}
+
 static void add_declared(struct builder *b, const struct action_header *header, struct secrets *secrets)
 {
 	struct slice name = slice_str(header->name);
 	bool token = header_name_is_token(name);
-	struct hx_error why;
 
 	if (b->code)
 		return;
@@ -88,11 +101,7 @@ static void add_declared(struct builder *b, const struct action_header *header, 
 				    token ? "it is written by the engine" : "that is no name");
 		return;
 	}
-	strbuf_reset(&b->value);
-	b->code = secrets_fill(secrets, header->value, &b->value, &why);
-	if (b->code)
-		error_set(b->err, b->code, "header %s: %s", excerpt_of(name).text, why.detail);
-	add(b, header->name, strbuf_slice(&b->value));
+	add(b, header->name, fill(b, header, secrets));
 }
 
 static bool declares(const struct action *action, const char *name)
@@ -103,23 +112,22 @@ static bool declares(const struct action *action, const char *name)
 	return false;
 }
 
-/* With "Expect: 100-continue" libcurl would wait a second for large bodies, and send again after a 417. */
-static void forbid_expect(struct builder *b)
-{
-	b->list = curl_slist_append(NULL, "Expect:");
-	if (!b->list)
-		b->code = error_set(b->err, HX_NO_MEMORY, "out of memory");
-}
-
 /* What an action may say in its own words. */
-static void add_defaults(struct builder *b, const struct action *action)
+static void add_defaults(struct builder *b, const struct action *action, struct slice host)
 {
-	static const char json[] = "application/json";
+	const struct {
+		const char *name;
+		struct slice value;
+	} defaults[] = {
+		{"Host", host},
+		{"User-Agent", slice_str("hapax/" HX_VERSION)},
+		{"Content-Type", slice_str("application/json")},
+		{"Accept", slice_str("application/json")},
+	};
 
-	if (!declares(action, "Content-Type"))
-		add(b, "Content-Type", slice_str(json));
-	if (!declares(action, "Accept"))
-		add(b, "Accept", slice_str(json));
+	for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+		if (!declares(action, defaults[i].name))
+			add(b, defaults[i].name, defaults[i].value);
 }
 
 static void wipe(struct strbuf *sb)
@@ -129,30 +137,35 @@ static void wipe(struct strbuf *sb)
 	strbuf_release(sb);
 }
 
-enum hx_code headers_build(const struct job *job, struct secrets *secrets, struct curl_slist **ret_headers,
-			   struct hx_error *err)
+enum hx_code headers_build(const struct job *job, struct slice host, struct secrets *secrets, struct arena *arena,
+			   struct wire_fields *ret_fields, struct hx_error *err)
 {
-	struct builder b = {.err = err};
+	const struct action *action = job->action;
+	struct builder b = {.arena = arena, .err = err};
 
-	strbuf_init(&b.line, HEADER_LINE_BYTES_MAX);
+	b.fields = arena_alloc(arena, (action->headers_n + OWN_FIELDS_MAX) * sizeof *b.fields);
+	if (!b.fields)
+		return error_set(err, HX_NO_MEMORY, "out of memory");
 	strbuf_init(&b.value, HEADER_LINE_BYTES_MAX);
-	forbid_expect(&b);
-	add_defaults(&b, job->action);
+	add_defaults(&b, action, host);
 	add_own(&b, job);
-	for (size_t i = 0; i < job->action->headers_n; i++)
-		add_declared(&b, &job->action->headers[i], secrets);
-	if (b.code)
-		headers_free(b.list);
-	else
-		*ret_headers = b.list;
-	wipe(&b.line);
+	for (size_t i = 0; i < action->headers_n; i++)
+		add_declared(&b, &action->headers[i], secrets);
+	add_int(&b, "Content-Length", (int64_t)job->call.input.n);
 	wipe(&b.value);
+	if (!b.code && arena->failed)
+		b.code = error_set(err, HX_NO_MEMORY, "out of memory");
+	*ret_fields = (struct wire_fields){b.fields, b.n};
+	if (b.code)
+		headers_wipe(action, *ret_fields);
 	return b.code;
 }
 
-void headers_free(struct curl_slist *headers)
+/* Looked for by name and not by place: a call that was refused has only some of them. */
+void headers_wipe(const struct action *action, struct wire_fields fields)
 {
-	for (struct curl_slist *h = headers; h; h = h->next)
-		explicit_bzero(h->data, strlen(h->data));
-	curl_slist_free_all(headers);
+	for (size_t i = 0; i < action->headers_n; i++)
+		for (size_t j = 0; has_reference(&action->headers[i]) && j < fields.n; j++)
+			if (fields.at[j].name.p == action->headers[i].name)
+				explicit_bzero((char *)(uintptr_t)fields.at[j].value.p, fields.at[j].value.n);
 }

@@ -1,11 +1,13 @@
 /*
- * The headers of an http call: the engine's own, then the action's with their secrets filled in.
+ * The header fields of an http call: the engine's own, then the action's with their secrets filled in.
  *
- *   Content-Type: application/json      an action may say otherwise
+ *   Host: …, User-Agent: hapax/V        an action may say otherwise
+ *   Content-Type: application/json      likewise, and Accept
  *   Idempotency-Key: KEY                unless the call has none
  *   Hapax-Fence: N                      without a lease the last holder's
  *   Hapax-Attempt: N
  *   traceparent: …, tracestate: …       unless the call has none
+ *   Content-Length: N
  *
  * Those that frame the message or carry the promise are not for an action to write: such a call is refused, and so
  * is a value with a CR, LF, NUL or another control character, which would write headers of its own.
@@ -13,17 +15,17 @@
 #ifndef HX_ACT_HEADERS_H
 #define HX_ACT_HEADERS_H
 
-#include <curl/curl.h>
-
 #include "act/kind.h"
 #include "act/secret.h"
+#include "base/arena.h"
+#include "wire/wire.h"
 
 #define HEADER_LINE_BYTES_MAX 16384
 
-/* HX_CONFIG_ERROR names the header and what is wrong, never a value; HX_NO_MEMORY. */
-enum hx_code headers_build(const struct job *job, struct secrets *secrets, struct curl_slist **ret_headers,
-			   struct hx_error *err) HX_MUST_CHECK;
-/* Overwrites them first: they hold secrets. Takes NULL. */
-void headers_free(struct curl_slist *headers);
+/* In the arena, in the job and in its action. HX_CONFIG_ERROR names the header and what is wrong, never a value; HX_NO_MEMORY. */
+enum hx_code headers_build(const struct job *job, struct slice host, struct secrets *secrets, struct arena *arena,
+			   struct wire_fields *ret_fields, struct hx_error *err) HX_MUST_CHECK;
+/* Overwrites the values that hold secrets. Before the arena is let go. */
+void headers_wipe(const struct action *action, struct wire_fields fields);
 
 #endif

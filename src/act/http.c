@@ -1,57 +1,60 @@
 /*
- * The thread that drives libcurl's multi handle. See http.h for what it must not do, transfer.c for one call.
+ * The loops that http calls are made on. See http.h for what is promised, transfer.c for one call, origins.c for whom they reach.
  *
- *   start ──▶ inbox ─┐                        ┌─▶ done: judged, answered
- *   cancel ─▶ flag ──┴─▶ perform … poll … ────┴─▶ cancelled: taken out, its connection closed
- *        (both wake the poll)
+ *   start ──▶ inbox ─┐                       ┌─▶ ended: judged, answered
+ *   cancel ─▶ flag ──┴─▶ look ─▶ at work ────┴─▶ cancelled: its connection is closed; the same
+ *        (both post the loop's letter)
  *
- * Only this thread touches the multi handle (curl_multi_wakeup() aside), the transfers and their jobs.
+ * A call goes to the loop that has the fewest, so one after the other they share their connections. From then on only that loop's
+ * thread touches it, and its job.
  */
 #include "act/http.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "act/pool.h"
+#include "act/origins.h"
 #include "act/transfer.h"
+#include "base/thread.h"
+#include "base/tls.h"
+#include "wire/resolver.h"
 
-#define IDLE_CONNECTIONS_MAX 256
-#define POLL_MS 60000 /* libcurl shortens it to its own next timeout; everybody else wakes it */
-#define STUMBLE_NS 10000000
+struct http;
+
+struct http_loop {
+	struct http *http;
+	struct loop loop;
+	struct thread thread;
+	struct letter look;
+	pthread_mutex_t mutex;
+	struct job *first, **last; /* under the mutex: started by the port, not yet begun */
+	bool ending;               /* likewise */
+	atomic_size_t under_way;
+	atomic_bool cancels; /* some job has its flag set */
+	struct origins origins;
+	struct transfer *transfers;
+	struct strbuf words;
+};
 
 struct http {
 	struct kind kind;
 	struct http_options options;
-	CURLM *multi;
-	struct thread thread;
+	struct resolver *resolver;
 	pthread_mutex_t mutex;
-	struct job *first, **last; /* under the mutex: started by the port, not yet begun */
-	bool ending;               /* under the mutex */
-	atomic_bool cancels;       /* some job has its flag set */
-	struct transfer *transfers;
-	struct sockets sockets;
-	struct strbuf words;
+	struct tls_client *tls; /* under the mutex; made with the first call that needs it */
+	size_t loops_n;
+	struct http_loop loops[];
 };
-
-static pthread_once_t global_once = PTHREAD_ONCE_INIT;
-static CURLcode global_code;
-
-/* Once per process, and never undone: other users of libcurl in an embedding program may live longer than we do. */
-static void init_libcurl(void)
-{
-	global_code = curl_global_init(CURL_GLOBAL_DEFAULT);
-}
 
 /* ---- the list of transfers ---- */
 
-static void enter(struct http *http, struct transfer *t)
+static void enter(struct http_loop *hl, struct transfer *t)
 {
-	t->next = http->transfers;
-	t->slot = &http->transfers;
+	t->next = hl->transfers;
+	t->slot = &hl->transfers;
 	if (t->next)
 		t->next->slot = &t->next;
-	http->transfers = t;
+	hl->transfers = t;
 }
 
 static void leave(struct transfer *t)
@@ -63,120 +66,143 @@ static void leave(struct transfer *t)
 
 /* ---- the life of a call ---- */
 
-static void begin(struct http *http, struct job *job)
+static void ended(struct upstream_call *call, enum upstream_end end)
 {
+	struct transfer *t = (struct transfer *)call;
+	struct http_loop *hl = t->home;
+	struct job *job = t->job;
+	struct verdict verdict = transfer_judge(t, end, &hl->words);
+
+	leave(t);
+	atomic_fetch_sub(&hl->under_way, 1);
+	transfer_wipe(t);
+	port_job_done(job, verdict); /* copies the output, which may lie in the transfer */
+	transfer_free(t);
+	strbuf_reset(&hl->words);
+}
+
+/* NULL: *err says why. */
+static struct tls_client *tls_of(struct http *http, struct hx_error *err)
+{
+	struct tls_options options = {.name = "actions", .ca_file = http->options.ca_file, .is_http = true};
+	struct tls_client *tls;
+
+	pthread_mutex_lock(&http->mutex);
+	if (!http->tls && tls_client_new(&options, &http->tls, err))
+		http->tls = NULL;
+	tls = http->tls;
+	pthread_mutex_unlock(&http->mutex);
+	return tls;
+}
+
+static enum hx_code find_pool(struct http_loop *hl, const struct transfer *t, struct upstream_pool **ret_pool,
+			      struct hx_error *err)
+{
+	struct tls_client *tls = t->secure ? tls_of(hl->http, err) : NULL;
+
+	if (t->secure && !tls)
+		return err->code;
+	return origins_find(&hl->origins, t->origin, tls, ret_pool, err);
+}
+
+static void begin(struct http_loop *hl, struct job *job)
+{
+	struct upstream_pool *pool = NULL;
 	struct transfer *t = NULL;
 	struct hx_error err;
-	enum hx_code code = transfer_new(job, &http->options, &http->sockets, &t, &err);
+	enum hx_code code = transfer_new(job, &hl->http->options, &t, &err);
 
-	if (!code && curl_multi_add_handle(http->multi, t->easy) != CURLM_OK) {
-		transfer_free(t);
-		code = error_set(&err, HX_NO_MEMORY, "libcurl does not take the call");
-	}
+	if (!code)
+		code = find_pool(hl, t, &pool, &err);
 	if (code) {
 		enum act_outcome outcome = code == HX_CONFIG_ERROR ? ACT_FAILED_FOR_GOOD : ACT_FAILED;
 
-		port_job_done(job, verdict_say(outcome, &http->words, "nothing was sent: %s", err.detail));
-	} else {
-		enter(http, t);
-	}
-}
-
-static void end(struct http *http, struct transfer *t, struct verdict verdict)
-{
-	struct job *job = t->job;
-
-	leave(t);
-	port_job_done(job, verdict); /* copies the output, which may lie in the transfer */
-	transfer_free(t);
-	strbuf_reset(&http->words);
-}
-
-static void finish(struct http *http, CURL *easy, CURLcode code)
-{
-	struct transfer *t = NULL;
-
-	(void)curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t); /* set by transfer_new() */
-	ASSERT(t);
-	(void)curl_multi_remove_handle(http->multi, easy); /* it is in there */
-	if (transfer_try_fresh(t) && curl_multi_add_handle(http->multi, easy) == CURLM_OK)
+		if (t)
+			transfer_wipe(t);
+		transfer_free(t);
+		atomic_fetch_sub(&hl->under_way, 1);
+		port_job_done(job, verdict_say(outcome, &hl->words, "nothing was sent: %s", err.detail));
 		return;
-	end(http, t, transfer_judge(t, code, &http->words));
+	}
+	t->home = hl;
+	t->call.ended = ended;
+	enter(hl, t);
+	upstream_call_begin(pool, &t->call);
 }
 
-static void end_cancelled(struct http *http)
+static void end_cancelled(struct http_loop *hl)
 {
-	for (struct transfer *t = http->transfers, *next; t; t = next) {
+	for (struct transfer *t = hl->transfers, *next; t; t = next) {
 		next = t->next;
-		if (!atomic_load(&t->job->cancelled))
-			continue;
-		(void)curl_multi_remove_handle(http->multi, t->easy); /* closes its connection, which is in use */
-		end(http, t, transfer_judge_cancelled(t, &http->words));
+		if (atomic_load(&t->job->cancelled))
+			upstream_call_cancel(&t->call);
 	}
 }
 
 /* ---- the thread ---- */
 
-static bool take_new(struct http *http)
+static void look(struct letter *letter)
 {
+	struct http_loop *hl = CONTAINER_OF(letter, struct http_loop, look);
 	struct job *job, *next;
-	bool ending;
 
-	pthread_mutex_lock(&http->mutex);
-	job = http->first;
-	http->first = NULL;
-	http->last = &http->first;
-	ending = http->ending;
-	pthread_mutex_unlock(&http->mutex);
+	pthread_mutex_lock(&hl->mutex);
+	job = hl->first;
+	hl->first = NULL;
+	hl->last = &hl->first;
+	pthread_mutex_unlock(&hl->mutex);
 	for (; job; job = next) {
 		next = job->next;
-		begin(http, job);
+		begin(hl, job);
 	}
-	return !ending;
+	if (atomic_exchange(&hl->cancels, false))
+		end_cancelled(hl);
 }
 
-static void take_finished(struct http *http)
+static bool is_ending(struct http_loop *hl)
 {
-	struct CURLMsg *message;
-	int left;
+	bool ending;
 
-	while ((message = curl_multi_info_read(http->multi, &left)))
-		if (message->msg == CURLMSG_DONE)
-			finish(http, message->easy_handle, message->data.result);
+	pthread_mutex_lock(&hl->mutex);
+	ending = hl->ending;
+	pthread_mutex_unlock(&hl->mutex);
+	return ending;
 }
 
+/* The mailbox is closed when it is empty: what was closed in the last round is freed by its letter. */
 static void *run(void *context)
 {
-	struct http *http = context;
-	int running;
+	struct http_loop *hl = context;
 
-	while (take_new(http)) {
-		CURLMcode code;
-
-		if (atomic_exchange(&http->cancels, false))
-			end_cancelled(http);
-		code = curl_multi_perform(http->multi, &running);
-		take_finished(http);
-		if (code == CURLM_OK)
-			code = curl_multi_poll(http->multi, NULL, 0, POLL_MS, NULL);
-		if (code != CURLM_OK) /* no memory: not in a busy loop */
-			nanosleep(&(struct timespec){.tv_nsec = STUMBLE_NS}, NULL);
-	}
+	do
+		loop_round(&hl->loop, (struct mono_time){INT64_MAX});
+	while (!is_ending(hl) || !mailbox_close(hl->loop.mailbox));
 	return NULL;
 }
 
 /* ---- from the port ---- */
 
+static struct http_loop *least_busy(struct http *http)
+{
+	struct http_loop *best = &http->loops[0];
+
+	for (size_t i = 1; i < http->loops_n; i++)
+		if (atomic_load(&http->loops[i].under_way) < atomic_load(&best->under_way))
+			best = &http->loops[i];
+	return best;
+}
+
 static void start(struct kind *kind, struct job *job)
 {
-	struct http *http = (struct http *)kind;
+	struct http_loop *hl = least_busy((struct http *)kind);
 
 	job->next = NULL;
-	pthread_mutex_lock(&http->mutex);
-	*http->last = job;
-	http->last = &job->next;
-	pthread_mutex_unlock(&http->mutex);
-	(void)curl_multi_wakeup(http->multi); /* fails only when the pipe is full of wake-ups */
+	atomic_fetch_add(&hl->under_way, 1);
+	pthread_mutex_lock(&hl->mutex);
+	*hl->last = job;
+	hl->last = &job->next;
+	pthread_mutex_unlock(&hl->mutex);
+	(void)mailbox_post(hl->loop.mailbox, &hl->look); /* open as long as there are jobs */
 }
 
 static void cancel(struct kind *kind, struct job *job)
@@ -184,54 +210,88 @@ static void cancel(struct kind *kind, struct job *job)
 	struct http *http = (struct http *)kind;
 
 	(void)job; /* found by its flag */
-	atomic_store(&http->cancels, true);
-	(void)curl_multi_wakeup(http->multi);
+	for (size_t i = 0; i < http->loops_n; i++) {
+		atomic_store(&http->loops[i].cancels, true);
+		(void)mailbox_post(http->loops[i].loop.mailbox, &http->loops[i].look); /* likewise */
+	}
+}
+
+/* ---- life ---- */
+
+static void release_loop(struct http_loop *hl)
+{
+	if (hl->thread.started) {
+		pthread_mutex_lock(&hl->mutex);
+		hl->ending = true;
+		pthread_mutex_unlock(&hl->mutex);
+		(void)mailbox_post(hl->loop.mailbox, &hl->look); /* the loop ends after this */
+		thread_join(&hl->thread);
+	}
+	ASSERT(!hl->transfers);
+	origins_release(&hl->origins);
+	loop_release(&hl->loop);
+	strbuf_release(&hl->words);
+	pthread_mutex_destroy(&hl->mutex);
 }
 
 static void free_kind(struct kind *kind)
 {
 	struct http *http = (struct http *)kind;
 
-	if (http->thread.started) {
-		pthread_mutex_lock(&http->mutex);
-		http->ending = true;
-		pthread_mutex_unlock(&http->mutex);
-		(void)curl_multi_wakeup(http->multi);
-		thread_join(&http->thread);
-	}
-	ASSERT(!http->transfers);
-	(void)curl_multi_cleanup(http->multi); /* takes NULL */
-	strbuf_release(&http->words);
+	for (size_t i = 0; i < http->loops_n; i++)
+		release_loop(&http->loops[i]);
+	resolver_free(http->resolver);
+	tls_client_free(http->tls);
 	pthread_mutex_destroy(&http->mutex);
 	free(http);
 }
 
-static bool set_up(struct http *http)
+static const char *refusal(const void *context, const struct sockaddr *to)
 {
-	pthread_once(&global_once, init_libcurl);
-	if (global_code != CURLE_OK)
-		return false;
-	http->multi = curl_multi_init();
-	return http->multi && curl_multi_setopt(http->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING) == CURLM_OK &&
-	       curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)IDLE_CONNECTIONS_MAX) == CURLM_OK;
+	static const struct outbound public_only;
+
+	return outbound_refusal(context ? context : &public_only, to);
+}
+
+static enum hx_code start_loop(struct http *http, struct http_loop *hl, struct hx_error *err)
+{
+	struct upstream_ways ways = {.clock = clock_system(),
+				     .resolver = http->resolver,
+				     .refusal = refusal,
+				     .refusal_context = http->options.outbound};
+	enum hx_code code = loop_init(&hl->loop, clock_system(), err);
+
+	hl->http = http;
+	hl->look.deliver = look;
+	hl->last = &hl->first;
+	pthread_mutex_init(&hl->mutex, NULL);
+	strbuf_init(&hl->words, VERDICT_WORDS_MAX);
+	if (code)
+		return code;
+	if (!origins_init(&hl->origins, &hl->loop, &ways))
+		return error_set(err, HX_NO_MEMORY, "http actions");
+	return thread_start(&hl->thread, run, hl, "a thread for http actions", err);
 }
 
 enum hx_code http_kind_new(const struct http_options *options, size_t slots, struct kind **ret_kind,
 			   struct hx_error *err)
 {
-	struct http *http = calloc(1, sizeof *http);
+	struct http *http = calloc(1, sizeof *http + options->loops * sizeof http->loops[0]);
+	enum hx_code code = HX_OK;
 
 	if (!http)
 		return error_set(err, HX_NO_MEMORY, "http actions");
 	http->kind = (struct kind){.start = start, .cancel = cancel, .free = free_kind, .slots = slots};
 	http->options = *options;
-	http->last = &http->first;
 	pthread_mutex_init(&http->mutex, NULL);
-	strbuf_init(&http->words, VERDICT_WORDS_MAX);
-	if (!set_up(http) || thread_start(&http->thread, run, http, "the thread of http actions", err)) {
+	http->resolver = resolver_new();
+	if (!http->resolver)
+		code = error_set(err, HX_NO_MEMORY, "http actions");
+	for (; !code && http->loops_n < options->loops; http->loops_n++)
+		code = start_loop(http, &http->loops[http->loops_n], err);
+	if (code)
 		free_kind(&http->kind);
-		return error_set(err, HX_INTERNAL, "libcurl or its thread cannot be started");
-	}
-	*ret_kind = &http->kind;
-	return HX_OK;
+	else
+		*ret_kind = &http->kind;
+	return code;
 }

@@ -1,19 +1,16 @@
 /*
- * The http kind: POST through libcurl, all calls on one thread.
+ * The http kind: POST by the same client that the gate has (wire/upstream.h), on a few loops with a thread each.
  *
- * The hazard that shapes it: libcurl takes a reused connection that dies without an answer for a stale one and
- * silently sends the request again, which is two effects and a clean return code. And when nobody listens any more
- * the second attempt ends in "could not connect", as if nothing had ever been sent. So
+ * What it promises of a call is that client's promise: a call is sent once. From the moment its first byte has left until a whole
+ * answer is there, whatever happens is *unknown*; before that moment nothing was sent, and that is certain. An action that is
+ * `idempotent` is sent a second time if a connection that was idle dies without an answer, which is what its word means.
  *
- *   - whether something was sent is not read off the return code but seen: libcurl's pre-request callback comes after
- *     the connection (with TLS) is there and before the first byte of the request. Not called: nothing was sent;
- *   - a call that is not idempotent is sent once. The pre-request callback refuses the second time, the seek callback
- *     refuses to rewind the body, and a call without a body, which needs no rewinding, gets a connection of its own;
- *   - a connection that has been idle for longer than many servers keep one is not used again;
- *   - nor is an idle one on which bytes are waiting: they would be taken for the reply (sockets.h).
+ *   connection   before the first byte               after it, without a whole answer
+ *   idle         found closed: another one           UNKNOWN; idempotent: once more, on a new one
+ *   new          FAILED, nothing was sent            UNKNOWN
  *
- * All else is switched off: redirects, proxies of the environment, other protocols, HTTP/2 (it has resends of its
- * own), Expect, cookies, signals. TLS is verified. Each connection is judged by outbound.h when its socket is made.
+ * Each address is judged by outbound.h when it is connected to. TLS is verified. There are no redirects, proxies of the environment, other
+ * protocols, cookies or credentials of its own.
  */
 #ifndef HX_ACT_HTTP_H
 #define HX_ACT_HTTP_H
@@ -24,7 +21,8 @@
 struct http_options {
 	const struct outbound *outbound;         /* NULL: public addresses only. Must outlive the kind */
 	const struct secret_rules *secret_rules; /* NULL: any may be named. Likewise */
-	const char *ca_file;                     /* NULL: the system's */
+	const char *ca_file;                     /* certificates that are trusted besides the system's; NULL: none */
+	size_t loops;
 };
 
 enum hx_code http_kind_new(const struct http_options *options, size_t slots, struct kind **ret_kind,

@@ -252,7 +252,11 @@ static size_t slots(size_t wanted, size_t otherwise)
 static enum hx_code make_http(const struct port_options *options, struct kind **ret_kind, struct hx_error *err)
 {
 	struct http_options http = {
-		.outbound = options->outbound, .secret_rules = options->secret_rules, .ca_file = options->ca_file};
+		.outbound = options->outbound,
+		.secret_rules = options->secret_rules,
+		.ca_file = options->ca_file,
+		.loops = slots(options->http_loops, PORT_HTTP_LOOPS),
+	};
 
 	return http_kind_new(&http, slots(options->http_slots, PORT_HTTP_SLOTS), ret_kind, err);
 }

@@ -3,7 +3,7 @@
  *
  * A call is dispatched by the kind of its action:
  *
- *   http     libcurl, one thread for all calls                                                     act/http.c
+ *   http     POST, on a few loops with a thread each                                               act/http.c
  *   exec     a process of its own; off unless enabled                                              act/exec.c
  *   native   a C function, on a few threads                                                        act/native.c
  *   noop     done at once, output null
@@ -33,6 +33,7 @@
 #include "task/lane.h"
 
 #define PORT_HTTP_SLOTS 256
+#define PORT_HTTP_LOOPS 2 /* as many as the server has (serve/server.c) */
 #define PORT_EXEC_SLOTS 16
 #define PORT_NATIVE_SLOTS 4
 #define PORT_WAITING_MAX 10000
@@ -40,6 +41,7 @@
 /* 0 and NULL mean the defaults. */
 struct port_options {
 	size_t http_slots;
+	size_t http_loops;
 	size_t exec_slots;
 	size_t native_slots;
 	size_t waiting_max;
@@ -48,7 +50,7 @@ struct port_options {
 	const struct secret_rules *secret_rules; /* NULL: any may be named. Likewise */
 	const struct natives *natives;           /* NULL: none. Must outlive the port, and is not changed any more */
 	const _Atomic int64_t *fence_floor; /* what is added to the fences of calls (engine/fences.h); NULL: nothing */
-	const char *ca_file;                /* certificates that TLS trusts; NULL: the system's */
+	const char *ca_file;                /* certificates that TLS trusts besides the system's; NULL: none */
 	/* NULL: lane_answer_not_before() */
 	void (*answer)(struct ticket ticket, enum act_outcome outcome, struct slice output, int64_t not_before_ms);
 };

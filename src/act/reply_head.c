@@ -1,63 +1,89 @@
-/* See reply_head.h. */
+/* See reply_head.h. The values come without white space around them (wire/wire.h). */
 #include "act/reply_head.h"
 
-#include <curl/curl.h>
-#include <string.h>
+#include <stdio.h>
 #include <strings.h>
+#include <time.h>
 
-static size_t length_of_type(const char *type)
+static bool is_type(struct slice type, const char *name)
 {
-	size_t n = strcspn(type, ";");
-
-	while (n && (type[n - 1] == ' ' || type[n - 1] == '\t'))
-		n--;
-	return n;
+	return type.n == strlen(name) && strncasecmp(type.p, name, type.n) == 0;
 }
 
-bool reply_declares_json(const char *content_type)
+bool reply_declares_json(struct slice content_type)
 {
-	static const char *const types[] = {"application/json", "text/json"};
-	size_t n;
+	const char *semicolon = content_type.n ? memchr(content_type.p, ';', content_type.n) : NULL;
+	struct slice type = content_type;
 
-	if (!content_type)
-		return false;
-	content_type += strspn(content_type, " \t");
-	n = length_of_type(content_type);
-	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-		if (n == strlen(types[i]) && strncasecmp(content_type, types[i], n) == 0)
-			return true;
-	return n > 5 && strncasecmp(content_type + n - 5, "+json", 5) == 0;
+	if (semicolon)
+		type.n = (size_t)(semicolon - type.p);
+	while (type.n && (type.p[type.n - 1] == ' ' || type.p[type.n - 1] == '\t'))
+		type.n--;
+	return is_type(type, "application/json") || is_type(type, "text/json") ||
+	       (type.n > 5 && strncasecmp(type.p + type.n - 5, "+json", 5) == 0);
 }
 
 /* Digits and nothing else. What is too large for the type is too large for the ceiling, too. */
-static bool read_seconds(const char *value, int64_t *ret_s)
+static bool read_seconds(struct slice value, int64_t *ret_s)
 {
 	int64_t s = 0;
 
-	if (!*value)
-		return false;
-	for (; *value >= '0' && *value <= '9'; value++)
-		s = s > RETRY_AFTER_MS_MAX ? s : s * 10 + (*value - '0');
+	for (size_t i = 0; i < value.n; i++) {
+		if (value.p[i] < '0' || value.p[i] > '9')
+			return false;
+		s = s > RETRY_AFTER_MS_MAX ? s : s * 10 + (value.p[i] - '0');
+	}
 	*ret_s = s;
-	return value[strspn(value, " \t")] == '\0';
+	return value.n > 0;
 }
 
-/* libcurl reads all three forms of RFC 9110, and a few more. A number alone would be a date to it. */
-static bool read_date(const char *value, int64_t *ret_s)
+static int month_of(const char *name)
 {
-	time_t at = value && strchr(value, ':') ? curl_getdate(value, NULL) : -1;
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
-	*ret_s = at;
-	return at != -1;
+	for (int i = 0; i < 12; i++)
+		if (strncasecmp(months + 3 * i, name, 3) == 0)
+			return i;
+	return -1;
 }
 
-bool reply_retry_after(const char *value, const char *date, int64_t now_s, int64_t *ret_ms)
+/* Two digits of a year are the one that is nearest: RFC 9110 has it so, and what is 50 years off is in no Retry-After. */
+static int year_of(int year)
+{
+	return year >= 100 ? year : year + (year < 70 ? 2000 : 1900);
+}
+
+/*
+ * The three forms of RFC 9110:
+ *   Sun, 06 Nov 1994 08:49:37 GMT      Sunday, 06-Nov-94 08:49:37 GMT      Sun Nov  6 08:49:37 1994
+ */
+static bool read_date(struct slice value, int64_t *ret_s)
+{
+	struct tm tm = {0};
+	char text[48] = "", month[4] = "", zone[4] = "GMT";
+
+	if (value.n == 0 || value.n >= sizeof text)
+		return false;
+	memcpy(text, value.p, value.n);
+	if (sscanf(text, "%*[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d %3s", &tm.tm_mday, month, &tm.tm_year, &tm.tm_hour,
+		   &tm.tm_min, &tm.tm_sec, zone) != 7 &&
+	    sscanf(text, "%*[A-Za-z], %2d-%3[A-Za-z]-%4d %2d:%2d:%2d %3s", &tm.tm_mday, month, &tm.tm_year, &tm.tm_hour,
+		   &tm.tm_min, &tm.tm_sec, zone) != 7 &&
+	    sscanf(text, "%*3[A-Za-z] %3[A-Za-z] %2d %2d:%2d:%2d %4d", month, &tm.tm_mday, &tm.tm_hour, &tm.tm_min,
+		   &tm.tm_sec, &tm.tm_year) != 6)
+		return false;
+	tm.tm_mon = month_of(month);
+	tm.tm_year = year_of(tm.tm_year) - 1900;
+	if (tm.tm_mon < 0 || strcasecmp(zone, "GMT") != 0)
+		return false;
+	*ret_s = timegm(&tm);
+	return true;
+}
+
+bool reply_retry_after(struct slice value, struct slice date, int64_t now_s, int64_t *ret_ms)
 {
 	int64_t s, from;
 
-	if (!value)
-		return false;
-	value += strspn(value, " \t");
 	if (!read_seconds(value, &s)) {
 		if (!read_date(value, &s))
 			return false;

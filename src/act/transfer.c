@@ -1,202 +1,92 @@
-/* See transfer.h, and http.h for the hazard of requests, seeking and fresh connections. */
+/* See transfer.h. */
 #include "act/transfer.h"
 
-#include <arpa/inet.h>
-#include <limits.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "act/headers.h"
 #include "act/reply_head.h"
+#include "model/url.h"
 
-static bool is_idempotent(const struct transfer *t)
+#define FAULT_BYTES_MAX 500
+#define ARENA_BYTES_MAX (1u << 20) /* headers of the call, and the head of the reply */
+
+/* ---- the reply ---- */
+
+static void take_head(struct upstream_call *call)
 {
-	return t->job->action->effect == EFFECT_IDEMPOTENT;
+	struct transfer *t = (struct transfer *)call;
+
+	t->keeps_whole = verdict_reads_body(&t->job->action->outcomes, call->response.status);
 }
 
-/* ---- what libcurl calls ---- */
-
-static const char *refusal_of(const struct transfer *t, const struct sockaddr *to)
+/* A success is kept whole or the call ends; of a failure the beginning will do, and the rest is read past. */
+static size_t take_reply(struct upstream_call *call, struct slice bytes)
 {
-	static const struct outbound public_only;
+	struct transfer *t = (struct transfer *)call;
+	size_t n = bytes.n;
 
-	return outbound_refusal(t->options->outbound ? t->options->outbound : &public_only, to);
-}
-
-/* The address is the one that is connected to next: no resolver comes in between. */
-static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *to)
-{
-	struct transfer *t = context;
-	const char *refusal = refusal_of(t, &to->addr);
-	int fd;
-
-	(void)purpose;
-	if (refusal) {
-		const void *address = to->family == AF_INET6
-					      ? (const void *)&((struct sockaddr_in6 *)(void *)&to->addr)->sin6_addr
-					      : (const void *)&((struct sockaddr_in *)(void *)&to->addr)->sin_addr;
-
-		t->refusal = refusal;
-		if (!inet_ntop(to->family, address, t->refused_address, sizeof t->refused_address))
-			t->refused_address[0] = '\0';
-		return CURL_SOCKET_BAD;
-	}
-	t->sockets++;
-	fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
-	sockets_opened(t->open, fd);
-	return fd;
-}
-
-/* The connection may have outlived the transfer that opened it. */
-static int close_socket(void *context, curl_socket_t fd)
-{
-	sockets_close(context, fd);
-	return 0;
-}
-
-/* The connection is there, nothing of this request has been sent on it. */
-static int before_request(void *context, char *primary_ip, char *local_ip, int primary_port, int local_port)
-{
-	struct transfer *t = context;
-
-	(void)primary_ip;
-	(void)local_ip;
-	(void)primary_port;
-	t->unclean = t->sockets == 0 && !sockets_are_clean(t->open, local_port);
-	if (t->unclean)
-		return CURL_PREREQFUNC_ABORT;
-	t->requests++;
-	return t->requests > 1 && !is_idempotent(t) ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
-}
-
-static size_t read_body(char *buffer, size_t size, size_t count, void *context)
-{
-	struct transfer *t = context;
-	struct slice body = t->job->call.input;
-	size_t n = body.n - t->body_read;
-
-	if (n > size * count)
-		n = size * count;
-	if (n)
-		memcpy(buffer, body.p + t->body_read, n);
-	t->body_read += n;
-	return n;
-}
-
-static int seek_body(void *context, curl_off_t offset, int origin)
-{
-	struct transfer *t = context;
-
-	if (!is_idempotent(t) || origin != SEEK_SET || offset < 0 || (size_t)offset > t->job->call.input.n)
-		return CURL_SEEKFUNC_FAIL;
-	t->body_read = (size_t)offset;
-	return CURL_SEEKFUNC_OK;
-}
-
-static long status_of(const struct transfer *t)
-{
-	long status = 0;
-
-	(void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status); /* 0 stays: no reply */
-	return status;
-}
-
-/* Line by line. A head that was cut off looks like success to libcurl: it has a status, and no length to miss. */
-static size_t take_head_line(char *bytes, size_t size, size_t count, void *context)
-{
-	struct transfer *t = context;
-	struct slice line = slice_of(bytes, size * count);
-
-	t->head_bytes += line.n;
-	if (t->head_bytes > TRANSFER_HEAD_BYTES_MAX)
-		return 0;
-	if (line.n >= 5 && memcmp(line.p, "HTTP/", 5) == 0)
-		t->head_complete = false; /* of the next reply, after a 100 */
-	else if (slice_is(line, "\r\n") || slice_is(line, "\n"))
-		t->head_complete = true;
-	return line.n;
-}
-
-/* A success is kept whole or the transfer ends; of a failure the beginning will do, and the rest is read past. */
-static size_t take_reply(char *bytes, size_t size, size_t count, void *context)
-{
-	struct transfer *t = context;
-	size_t n = size * count;
-	bool whole = verdict_reads_body(&t->job->action->outcomes, status_of(t));
-
-	if (whole && n > VERDICT_OUTPUT_BYTES_MAX - t->reply.n) {
+	if (t->keeps_whole && n > VERDICT_OUTPUT_BYTES_MAX - t->reply.n)
 		t->reply_too_long = true;
-		return 0;
+	else if (!t->keeps_whole && n > TRANSFER_ERROR_BODY_MAX - t->reply.n)
+		n = TRANSFER_ERROR_BODY_MAX - t->reply.n;
+	if (!t->reply_too_long)
+		strbuf_add(&t->reply, bytes.p, n);
+	call->unwanted = t->reply_too_long || t->reply.failed;
+	return bytes.n;
+}
+
+/* ---- the request ---- */
+
+/* The address was looked at when its definition was loaded; here it is looked at again, by the same eyes. */
+static enum hx_code cut_url(struct transfer *t, struct slice *ret_host, struct hx_error *err)
+{
+	struct slice url = slice_str(t->job->action->url ? t->job->action->url : "");
+	struct slice target;
+	size_t scheme, end;
+
+	if (url_check(url, err))
+		return HX_CONFIG_ERROR;
+	t->secure = url.p[4] == 's' || url.p[4] == 'S';
+	scheme = t->secure ? 8 : 7;
+	end = scheme + strcspn(url.p + scheme, "/?");
+	t->origin = slice_of(url.p, end);
+	*ret_host = slice_of(url.p + scheme, end - scheme);
+	target = slice_of(url.p + end, url.n - end);
+	if (target.n == 0 || target.p[0] != '/') {
+		char *with_path = arena_alloc(&t->arena, target.n + 1);
+
+		if (!with_path)
+			return error_set(err, HX_NO_MEMORY, "out of memory");
+		with_path[0] = '/';
+		memcpy(with_path + 1, target.p, target.n);
+		target = slice_of(with_path, target.n + 1);
 	}
-	if (!whole && n > TRANSFER_ERROR_BODY_MAX - t->reply.n) {
-		strbuf_add(&t->reply, bytes, TRANSFER_ERROR_BODY_MAX - t->reply.n);
-		return n;
-	}
-	strbuf_add(&t->reply, bytes, n);
-	return t->reply.failed ? 0 : n;
-}
-
-/* ---- setting it up ---- */
-
-/* Every option must be understood: one that is missing from this libcurl would be a silent hole. */
-#define SET(t, option, value) (curl_easy_setopt((t)->easy, (option), (value)) == CURLE_OK)
-
-static bool set_request(struct transfer *t)
-{
-	const struct job *job = t->job;
-	long timeout = job_timeout_ms(job) < INT_MAX ? (long)job_timeout_ms(job) : INT_MAX;
-
-	return SET(t, CURLOPT_URL, job->action->url) && SET(t, CURLOPT_POST, 1L) &&
-	       SET(t, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)job->call.input.n) &&
-	       SET(t, CURLOPT_READFUNCTION, read_body) && SET(t, CURLOPT_READDATA, t) &&
-	       SET(t, CURLOPT_SEEKFUNCTION, seek_body) && SET(t, CURLOPT_SEEKDATA, t) &&
-	       SET(t, CURLOPT_PREREQFUNCTION, before_request) && SET(t, CURLOPT_PREREQDATA, t) &&
-	       SET(t, CURLOPT_FRESH_CONNECT, job->call.input.n == 0 && !is_idempotent(t) ? 1L : 0L) &&
-	       SET(t, CURLOPT_HTTPHEADER, t->headers) && SET(t, CURLOPT_USERAGENT, "hapax/" HX_VERSION) &&
-	       SET(t, CURLOPT_TIMEOUT_MS, timeout) && SET(t, CURLOPT_CONNECTTIMEOUT_MS, timeout);
-}
-
-static bool set_reply(struct transfer *t)
-{
-	return SET(t, CURLOPT_HEADERFUNCTION, take_head_line) && SET(t, CURLOPT_HEADERDATA, t) &&
-	       SET(t, CURLOPT_WRITEFUNCTION, take_reply) && SET(t, CURLOPT_WRITEDATA, t) &&
-	       SET(t, CURLOPT_FOLLOWLOCATION, 0L) && SET(t, CURLOPT_HTTP09_ALLOWED, 0L) &&
-	       SET(t, CURLOPT_ERRORBUFFER, t->error);
-}
-
-/* QUICK_EXIT: giving up during a slow name look-up must not hold up the thread, and with it all other calls. */
-static bool set_safety(struct transfer *t)
-{
-	const char *ca_file = t->options->ca_file;
-
-	return SET(t, CURLOPT_PROTOCOLS_STR, "http,https") && SET(t, CURLOPT_PROXY, "") &&
-	       SET(t, CURLOPT_NOPROXY, "*") && SET(t, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
-	       SET(t, CURLOPT_OPENSOCKETFUNCTION, open_socket) && SET(t, CURLOPT_OPENSOCKETDATA, t) &&
-	       SET(t, CURLOPT_CLOSESOCKETFUNCTION, close_socket) && SET(t, CURLOPT_CLOSESOCKETDATA, t->open) &&
-	       SET(t, CURLOPT_SSL_VERIFYPEER, 1L) && SET(t, CURLOPT_SSL_VERIFYHOST, 2L) &&
-	       SET(t, CURLOPT_MAXAGE_CONN, (long)TRANSFER_IDLE_SECONDS) && SET(t, CURLOPT_QUICK_EXIT, 1L) &&
-	       SET(t, CURLOPT_NOSIGNAL, 1L) && SET(t, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED) &&
-	       SET(t, CURLOPT_PRIVATE, t) && (!ca_file || SET(t, CURLOPT_CAINFO, ca_file));
+	t->call.target = target;
+	return HX_OK;
 }
 
 static enum hx_code set_up(struct transfer *t, struct hx_error *err)
 {
-	enum hx_code code = headers_build(t->job, &t->secrets, &t->headers, err);
+	struct slice host;
+	enum hx_code code = cut_url(t, &host, err);
 
 	if (code)
 		return code;
-	t->easy = curl_easy_init();
-	if (!t->easy)
-		return error_set(err, HX_NO_MEMORY, "out of memory");
-	if (!t->job->action->url)
-		return error_set(err, HX_CONFIG_ERROR, "the action has no url");
-	if (!set_request(t) || !set_reply(t) || !set_safety(t))
-		return error_set(err, HX_NO_MEMORY, "libcurl does not take its options");
-	return HX_OK;
+	t->call.method = slice_str("POST");
+	t->call.body = t->job->call.input;
+	t->call.arena = &t->arena;
+	t->call.timeout_ms = job_timeout_ms(t->job);
+	t->call.repeatable = t->job->action->effect == EFFECT_IDEMPOTENT;
+	t->call.head = take_head;
+	t->call.data = take_reply;
+	return headers_build(t->job, host, &t->secrets, &t->arena, &t->call.fields, err);
 }
 
-enum hx_code transfer_new(struct job *job, const struct http_options *options, struct sockets *open,
-			  struct transfer **ret_transfer, struct hx_error *err)
+enum hx_code transfer_new(struct job *job, const struct http_options *options, struct transfer **ret_transfer,
+			  struct hx_error *err)
 {
 	struct transfer *t = calloc(1, sizeof *t);
 	enum hx_code code;
@@ -204,39 +94,37 @@ enum hx_code transfer_new(struct job *job, const struct http_options *options, s
 	if (!t)
 		return error_set(err, HX_NO_MEMORY, "out of memory");
 	t->job = job;
-	t->options = options;
-	t->open = open;
 	secrets_init(&t->secrets);
-	t->secrets.rules = t->options->secret_rules;
+	t->secrets.rules = options->secret_rules;
+	arena_init(&t->arena, ARENA_BYTES_MAX);
 	strbuf_init(&t->reply, VERDICT_OUTPUT_BYTES_MAX);
 	strbuf_init(&t->made, VERDICT_OUTPUT_BYTES_MAX);
 	code = set_up(t, err);
-	if (code)
+	if (code) {
+		t->call.fields.n = 0; /* headers_build() has wiped them */
 		transfer_free(t);
-	else
+	} else {
 		*ret_transfer = t;
+	}
 	return code;
+}
+
+void transfer_wipe(struct transfer *t)
+{
+	headers_wipe(t->job->action, t->call.fields);
+	t->call.fields.n = 0;
 }
 
 void transfer_free(struct transfer *t)
 {
 	if (!t)
 		return;
-	curl_easy_cleanup(t->easy); /* takes NULL */
-	headers_free(t->headers);
+	ASSERT(t->call.fields.n == 0);
 	secrets_release(&t->secrets);
 	strbuf_release(&t->reply);
 	strbuf_release(&t->made);
+	arena_release(&t->arena);
 	free(t);
-}
-
-bool transfer_try_fresh(struct transfer *t)
-{
-	if (!t->unclean || t->requests || !SET(t, CURLOPT_FRESH_CONNECT, 1L))
-		return false;
-	t->unclean = false;
-	t->error[0] = '\0';
-	return true;
 }
 
 /* ---- judging it ---- */
@@ -264,29 +152,44 @@ static struct verdict judge(struct transfer *t, const struct reply *reply, struc
 	return verdict;
 }
 
-/* All that was tried was refused by outbound.allow. Where another address was tried too, it may work another day. */
-static bool was_refused(const struct transfer *t)
+/* All addresses were refused by outbound.allow. Where another one was tried, too, it may work another day. */
+static struct verdict refused(const struct upstream_call *call, struct strbuf *words)
 {
-	return t->refusal && t->sockets == 0 && t->requests == 0;
+	char address[ADDRESS_TEXT_BYTES], *end;
+
+	address_format(&call->refused, address);
+	end = strrchr(address, ':'); /* the port has nothing to do with it */
+	*end = '\0';
+	if (address[0] == '[')
+		end[-1] = '\0';
+	return verdict_say(ACT_FAILED_FOR_GOOD, words,
+			   "nothing was sent: address not allowed: %s (%s), see outbound.allow",
+			   address + (address[0] == '['), call->refusal);
 }
 
-static const char *fault_of(const struct transfer *t, CURLcode code)
+static const char *fault_of(const struct transfer *t, char ret_words[FAULT_BYTES_MAX])
 {
+	const struct upstream_call *call = &t->call;
+	struct slice host = slice_of(t->origin.p + 7 + t->secure, t->origin.n - 7 - t->secure);
+
 	if (t->reply_too_long)
 		return "the reply is longer than 16 MiB";
-	if (t->head_bytes > TRANSFER_HEAD_BYTES_MAX)
-		return "the head of the reply is longer than 64 KiB";
-	if (code == CURLE_OK)
-		return "the head of the reply is cut off";
-	return t->error[0] ? t->error : curl_easy_strerror(code);
+	if (call->sent || call->obstacle == UPSTREAM_OTHER)
+		return call->reason;
+	errno = call->obstacle_error;
+	if (call->obstacle == UPSTREAM_NO_ADDRESS)
+		snprintf(ret_words, FAULT_BYTES_MAX, "Could not resolve host: %.*s (%s)", SLICE_ARGS(host),
+			 gai_strerror(call->obstacle_error));
+	else
+		snprintf(ret_words, FAULT_BYTES_MAX, "Failed to connect to %.*s: %m", SLICE_ARGS(host));
+	return ret_words;
 }
 
-/* Of the last head, after all interim ones. NULL: it is not there. */
-static const char *field_of(const struct transfer *t, const char *name)
+static struct slice field_of(const struct transfer *t, const char *name)
 {
-	struct curl_header *field;
+	const struct wire_field *field = wire_find(t->call.response.head.fields, name, NULL);
 
-	return curl_easy_header(t->easy, name, 0, CURLH_HEADER, -1, &field) == CURLHE_OK ? field->value : NULL;
+	return field ? field->value : slice_of(NULL, 0);
 }
 
 static void read_head(const struct transfer *t, struct reply *reply)
@@ -298,32 +201,26 @@ static void read_head(const struct transfer *t, struct reply *reply)
 					      &reply->not_before_ms);
 }
 
-struct verdict transfer_judge(struct transfer *t, CURLcode code, struct strbuf *words)
+struct verdict transfer_judge(struct transfer *t, enum upstream_end end, struct strbuf *words)
 {
+	char fault[FAULT_BYTES_MAX];
 	struct reply reply = {
-		.sent = t->requests > 0,
-		.hopeless = code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL,
-		.complete = code == CURLE_OK && t->head_complete,
+		.sent = end != UPSTREAM_NOT_SENT,
+		.complete = end == UPSTREAM_ANSWERED,
 		.unknown_on_5xx = t->job->call.unknown_on_5xx,
 		.gone_is_done = t->job->action->gone_is_done,
 		.keyed = t->job->action->effect == EFFECT_KEYED,
 		.in_doubt = t->job->call.in_doubt,
 		.outcomes = &t->job->action->outcomes,
-		.fault = fault_of(t, code),
-		.status = status_of(t),
+		.fault = end == UPSTREAM_ANSWERED ? "" : fault_of(t, fault),
+		.status = t->call.response.status,
 		.body = strbuf_slice(&t->reply),
 		.made = &t->made,
 	};
 
-	if (was_refused(t))
-		return verdict_say(ACT_FAILED_FOR_GOOD, words,
-				   "nothing was sent: address not allowed: %s (%s), see outbound.allow",
-				   t->refused_address, t->refusal);
-	read_head(t, &reply);
+	if (end == UPSTREAM_NOT_SENT && t->call.refusal && t->call.tried == 0)
+		return refused(&t->call, words);
+	if (reply.complete)
+		read_head(t, &reply);
 	return judge(t, &reply, words);
-}
-
-struct verdict transfer_judge_cancelled(struct transfer *t, struct strbuf *words)
-{
-	return judge(t, &(struct reply){.sent = t->requests > 0, .fault = "the call was cancelled"}, words);
 }

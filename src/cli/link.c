@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <netdb.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -57,18 +58,12 @@ static int connect_one(const struct addrinfo *at, struct mono_time deadline)
 }
 
 /* The socket, or -1 with errno. */
-static int connect_any(const struct addrinfo *all, struct mono_time deadline, struct address *ret_address)
+static int connect_any(const struct addrinfo *all, struct mono_time deadline)
 {
 	int fd = -1;
 
-	for (const struct addrinfo *at = all; at && fd < 0; at = at->ai_next) {
-		struct sockaddr_storage to = {0};
-
+	for (const struct addrinfo *at = all; at && fd < 0; at = at->ai_next)
 		fd = connect_one(at, deadline);
-		memcpy(&to, at->ai_addr, at->ai_addrlen);
-		if (fd >= 0 && !address_from_sockaddr(&to, ret_address))
-			*ret_address = (struct address){0};
-	}
 	return fd;
 }
 
@@ -83,15 +78,16 @@ static const char *greet(struct link *link, struct mono_time deadline)
 	return verdict == TLS_DONE ? NULL : tls_link_reason(link->tls);
 }
 
-static enum hx_code secure(struct link *link, const struct link_target *to, const struct address *address,
-			   struct mono_time deadline, struct hx_error *err)
+static enum hx_code secure(struct link *link, const struct link_target *to, struct mono_time deadline,
+			   struct hx_error *err)
 {
-	enum hx_code code = tls_client_new(to->authority, "HAPAX_CA_FILE", &link->client, err);
+	struct tls_options options = {.name = "HAPAX_CA_FILE", .ca_file = getenv("HAPAX_CA_FILE"), .is_http = true};
+	enum hx_code code = tls_client_new(&options, &link->client, err);
 	const char *why;
 
 	if (code)
 		return code;
-	link->tls = tls_link_new(link->client, address, link->fd);
+	link->tls = tls_link_new(link->client, to->host, link->fd);
 	why = link->tls ? greet(link, deadline) : "there is no memory";
 	return why ? error_set(err, HX_SERVER_UNAVAILABLE, "no server at %s: TLS: %s", to->url, why) : HX_OK;
 }
@@ -99,18 +95,17 @@ static enum hx_code secure(struct link *link, const struct link_target *to, cons
 enum hx_code link_open(struct link *link, const struct link_target *to, struct mono_time deadline, struct hx_error *err)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *all = NULL;
-	struct address address;
 	int code = getaddrinfo(to->host, to->port, &hints, &all);
 
 	*link = (struct link){.fd = -1};
 	if (code)
 		return error_set(err, HX_SERVER_UNAVAILABLE, "no server at %s: %s", to->url, gai_strerror(code));
-	link->fd = connect_any(all, deadline, &address);
+	link->fd = connect_any(all, deadline);
 	freeaddrinfo(all);
 	if (link->fd < 0)
 		return error_set(err, HX_SERVER_UNAVAILABLE, "no server at %s (%s): is `%s` running?", to->url,
 				 strerror(errno), to->program);
-	return to->secure ? secure(link, to, &address, deadline, err) : HX_OK;
+	return to->secure ? secure(link, to, deadline, err) : HX_OK;
 }
 
 void link_close(struct link *link)

@@ -1,12 +1,12 @@
 /*
- * The command line's connection to a server: plain, or with TLS (wire/upstream_tls.h), until a deadline. Trusted are the
+ * The command line's connection to a server: plain, or with TLS (base/tls.h), until a deadline. Trusted are the
  * certificates of the system, and those in the file that HAPAX_CA_FILE names.
  */
 #ifndef HX_CLI_LINK_H
 #define HX_CLI_LINK_H
 
 #include "base/clock.h"
-#include "wire/upstream_tls.h"
+#include "base/tls.h"
 
 struct link_target {
 	const char *url;  /* for messages */

@@ -13,7 +13,7 @@
 
 #include "base/excerpt.h"
 #include "base/strbuf.h"
-#include "gate/redis_tls.h"
+#include "base/tls.h"
 
 #define READ_BYTES 16384
 #define SHA_BYTES 41
@@ -22,10 +22,10 @@ struct redis {
 	struct redis_url url;
 	struct clock *clock;
 	int64_t timeout_ms;
-	int fd;                      /* -1: lost */
-	struct redis_tls *tls;       /* NULL: in the clear */
-	struct redis_tls_link *link; /* of this connection */
-	size_t sentinel;             /* the one that answered last */
+	int fd;                 /* -1: lost */
+	struct tls_client *tls; /* NULL: in the clear */
+	struct tls_link *link;  /* of this connection */
+	size_t sentinel;        /* the one that answered last */
 	redisReader *reader;
 	struct strbuf out; /* commands that are not yet written */
 	size_t written;    /* of out */
@@ -45,7 +45,7 @@ struct redis {
 
 static void lose(struct redis *r)
 {
-	redis_tls_close(r->link);
+	tls_link_free(r->link);
 	r->link = NULL;
 	if (r->fd >= 0)
 		close(r->fd);
@@ -97,7 +97,7 @@ static bool write_some(struct redis *r)
 {
 	const char *p = r->out.p + r->written;
 	size_t left = r->out.n - r->written;
-	ssize_t n = r->link ? redis_tls_send(r->link, p, left) : send(r->fd, p, left, MSG_NOSIGNAL);
+	ssize_t n = r->link ? tls_link_send(r->link, slice_of(p, left)) : send(r->fd, p, left, MSG_NOSIGNAL);
 
 	if (n > 0)
 		r->written += (size_t)n;
@@ -112,7 +112,7 @@ enum reading { READ_SOME, READ_WAIT, READ_LOST };
 
 static ssize_t receive(struct redis *r, char *buffer, size_t n)
 {
-	return r->link ? redis_tls_receive(r->link, buffer, n) : recv(r->fd, buffer, n, 0);
+	return r->link ? tls_link_receive(r->link, buffer, n) : recv(r->fd, buffer, n, 0);
 }
 
 static enum reading read_some(struct redis *r)
@@ -143,7 +143,7 @@ static enum hx_code next_reply(struct redis *r, redisReply **ret_reply, struct h
 		if (reading == READ_LOST)
 			return lost(r, "the connection was lost", err);
 		if (reading == READ_WAIT &&
-		    !await(r, (short)(POLLIN | (r->out.n ? POLLOUT : 0) | (r->link ? redis_tls_events(r->link) : 0))))
+		    !await(r, (short)(POLLIN | (r->out.n ? POLLOUT : 0) | (r->link ? tls_link_events(r->link) : 0))))
 			return lost(r, "no answer in time", err);
 	}
 	r->pending--;
@@ -317,17 +317,22 @@ static enum hx_code connect_unix(struct redis *r, struct hx_error *err)
 /* Within the deadline of the socket. */
 static enum hx_code greet(struct redis *r, const char *host, struct hx_error *err)
 {
-	enum hx_code code;
+	enum tls_verdict verdict;
+	const char *distrust;
 
-	r->link = redis_tls_open(r->tls, r->fd, host);
+	r->link = tls_link_new(r->tls, host, r->fd);
 	if (!r->link)
-		return lost(r, "no memory", err);
-	while ((code = redis_tls_greet(r->link, err)) == HX_BUSY)
-		if (!await(r, redis_tls_events(r->link)))
+		return lost(r, "no memory for TLS, or no certificates to trust", err);
+	while ((verdict = tls_link_greet(r->link)) == TLS_MORE)
+		if (!await(r, tls_link_events(r->link)))
 			return lost(r, "the server did not answer TLS in time", err);
-	if (code)
-		lose(r);
-	return code;
+	if (verdict == TLS_DONE)
+		return HX_OK;
+	distrust = tls_link_distrust(r->link);
+	lose(r);
+	if (distrust)
+		return error_set(err, HX_CONFIG_ERROR, "redis: the server's certificate is not trusted: %s", distrust);
+	return error_set(err, HX_STORE_UNAVAILABLE, "redis: TLS could not be agreed on with the server");
 }
 
 /* A connection on which nothing was said yet, but the greeting of TLS. */
@@ -504,7 +509,7 @@ static bool still_there(const struct redis *r)
 
 	if (r->reader->pos != r->reader->len)
 		return false;
-	n = r->link ? redis_tls_receive(r->link, &byte, 1) : recv(r->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	n = r->link ? tls_link_receive(r->link, &byte, 1) : recv(r->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 	return n < 0 && would_block();
 }
 
@@ -543,6 +548,17 @@ struct mono_time redis_connect_after(const struct redis *r)
 
 /* ---- life ---- */
 
+static enum hx_code make_tls(struct redis *r, struct hx_error *err)
+{
+	struct tls_options options = {.name = "redis",
+				      .ca_file = r->url.ca,
+				      .ca_only = true,
+				      .cert_file = r->url.cert,
+				      .key_file = r->url.key};
+
+	return tls_client_new(&options, &r->tls, err);
+}
+
 enum hx_code redis_new(const struct redis_options *options, struct redis **ret_redis, struct hx_error *err)
 {
 	struct redis *r = calloc(1, sizeof *r);
@@ -562,7 +578,7 @@ enum hx_code redis_new(const struct redis_options *options, struct redis **ret_r
 		r->scripts[i].text = options->scripts[i];
 	strbuf_init(&r->out, REDIS_SEND_BYTES_MAX);
 	if (r->url.tls)
-		code = redis_tls_new(r->url.ca, r->url.cert, r->url.key, &r->tls, err);
+		code = make_tls(r, err);
 	if (code)
 		redis_free(r);
 	else
@@ -575,7 +591,7 @@ void redis_free(struct redis *r)
 	if (!r)
 		return;
 	lose(r);
-	redis_tls_free(r->tls);
+	tls_client_free(r->tls);
 	strbuf_release(&r->out);
 	explicit_bzero(&r->url, sizeof r->url);
 	free(r);

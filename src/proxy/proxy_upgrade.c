@@ -8,9 +8,9 @@
  */
 #include <unistd.h>
 
+#include "base/tls.h"
 #include "proxy/proxy_job.h"
 #include "wire/charset.h"
-#include "wire/upstream_tls.h"
 #include "wire/writer.h"
 
 static bool begins_with(struct slice text, const char *prefix)

@@ -16,8 +16,8 @@
 #define HX_WIRE_TUNNEL_H
 
 #include "base/strbuf.h"
+#include "base/tls.h"
 #include "wire/loop.h"
-#include "wire/upstream_tls.h"
 
 #define TUNNEL_BYTES 65536
 #define TUNNEL_QUIET_MS 1000

@@ -29,27 +29,15 @@ static void split_authority(struct slice authority, const char *usual_port, char
 
 static enum hx_code resolve(struct upstream *upstream, struct hx_error *err)
 {
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found = NULL;
-	char host[256], port[6];
-	int rc;
+	int error = resolve_now(upstream->host, upstream->port, &upstream->addresses);
 
-	split_authority(slice_str(upstream->authority), upstream->tls ? "443" : "80", host, port);
-	rc = getaddrinfo(host, port, &hints, &found);
-	for (struct addrinfo *at = found; at && upstream->addresses_n < UPSTREAM_ADDRESSES_MAX; at = at->ai_next) {
-		struct sockaddr_storage sockaddr = {0};
-
-		memcpy(&sockaddr, at->ai_addr, at->ai_addrlen);
-		upstream->addresses_n += address_from_sockaddr(&sockaddr, &upstream->addresses[upstream->addresses_n]);
-	}
-	if (found)
-		freeaddrinfo(found);
-	if (upstream->addresses_n > 0)
+	if (!error)
 		return HX_OK;
 	return error_set(err, HX_CONFIG_ERROR, "the upstream's host \"%s\" cannot be resolved: %s",
-			 excerpt_of(slice_str(host)).text, rc ? gai_strerror(rc) : "it has no address");
+			 excerpt_of(slice_str(upstream->host)).text, gai_strerror(error));
 }
 
-static enum hx_code parse_url(const char *url, struct upstream *upstream, struct hx_error *err)
+static enum hx_code parse_url(const char *url, struct upstream *upstream, bool *ret_secure, struct hx_error *err)
 {
 	struct slice rest = slice_str(url);
 	bool secure = rest.n > 8 && slice_is_nocase(slice_of(rest.p, 8), "https://");
@@ -66,27 +54,65 @@ static enum hx_code parse_url(const char *url, struct upstream *upstream, struct
 			"the upstream is http:// or https://, a host and perhaps a port, with nothing behind it: not \"%s\"",
 			excerpt_of(slice_str(url)).text);
 	snprintf(upstream->authority, sizeof upstream->authority, "%.*s", SLICE_ARGS(rest));
-	return secure ? tls_client_new(upstream->authority, "HAPAX_GATE_CA_FILE", &upstream->tls, err) : HX_OK;
+	split_authority(rest, secure ? "443" : "80", upstream->host, upstream->port);
+	*ret_secure = secure;
+	return HX_OK;
 }
 
 /* ---- life ---- */
 
-enum hx_code upstream_new(const char *url, struct clock *clock, struct upstream **ret_upstream, struct hx_error *err)
+static struct upstream *make(const struct upstream_ways *ways)
 {
 	struct upstream *upstream = calloc(1, sizeof *upstream);
+
+	if (!upstream)
+		return NULL;
+	upstream->ways = *ways;
+	pthread_mutex_init(&upstream->mutex, NULL);
+	return upstream;
+}
+
+enum hx_code upstream_new(const char *url, struct clock *clock, struct upstream **ret_upstream, struct hx_error *err)
+{
+	static const char ca[] = "HAPAX_GATE_CA_FILE";
+	struct tls_options tls = {.name = ca, .ca_file = getenv(ca), .is_http = true};
+	struct upstream *upstream = make(&(struct upstream_ways){.clock = clock});
 	enum hx_code code;
+	bool secure;
 
 	if (!upstream)
 		return error_set(err, HX_NO_MEMORY, "no memory for the upstream");
-	upstream->clock = clock;
-	pthread_mutex_init(&upstream->mutex, NULL);
-	code = parse_url(url, upstream, err);
+	code = parse_url(url, upstream, &secure, err);
+	if (code == HX_OK && secure)
+		code = tls_client_new(&tls, &upstream->own_tls, err);
+	upstream->ways.tls = upstream->own_tls;
 	if (code == HX_OK)
 		code = resolve(upstream, err);
 	if (code != HX_OK) {
 		upstream_free(upstream);
 		return code;
 	}
+	*ret_upstream = upstream;
+	return HX_OK;
+}
+
+enum hx_code upstream_new_by(const char *url, const struct upstream_ways *ways, struct upstream **ret_upstream,
+			     struct hx_error *err)
+{
+	struct upstream *upstream = make(ways);
+	enum hx_code code;
+	bool secure;
+
+	if (!upstream)
+		return error_set(err, HX_NO_MEMORY, "no memory for a service");
+	code = parse_url(url, upstream, &secure, err);
+	if (code != HX_OK) {
+		upstream_free(upstream);
+		return code;
+	}
+	ASSERT(!secure == !ways->tls);
+	if (!resolve_without_asking(upstream->host, upstream->port, &upstream->addresses))
+		upstream->addresses.n = 0;
 	*ret_upstream = upstream;
 	return HX_OK;
 }
@@ -100,9 +126,11 @@ void upstream_free(struct upstream *upstream)
 
 		upstream->pools = pool->next;
 		upstream_connections_free(pool);
+		if (pool->owns_hub)
+			upstream_hub_free(pool->hub);
 		free(pool);
 	}
-	tls_client_free(upstream->tls);
+	tls_client_free(upstream->own_tls);
 	pthread_mutex_destroy(&upstream->mutex);
 	free(upstream);
 }
@@ -122,18 +150,64 @@ void upstream_read_stats(const struct upstream *upstream, struct upstream_stats 
 	};
 }
 
-struct upstream_pool *upstream_join(struct upstream *upstream, struct loop *loop)
+static struct upstream_hub *make_hub(struct loop *loop, size_t idle_max)
+{
+	struct upstream_hub *hub = calloc(1, sizeof *hub);
+
+	if (hub) {
+		hub->loop = loop;
+		hub->idle_max = idle_max;
+	}
+	return hub;
+}
+
+struct upstream_hub *upstream_hub_new(struct loop *loop, int64_t idle_ms, size_t idle_max)
+{
+	struct upstream_hub *hub = make_hub(loop, idle_max);
+
+	if (hub)
+		upstream_hub_init(hub, idle_ms);
+	return hub;
+}
+
+void upstream_hub_free(struct upstream_hub *hub)
+{
+	free(hub);
+}
+
+struct upstream_pool *upstream_join_hub(struct upstream *upstream, struct upstream_hub *hub)
 {
 	struct upstream_pool *pool = calloc(1, sizeof *pool);
 
 	if (!pool)
 		return NULL;
 	pool->upstream = upstream;
-	pool->loop = loop;
-	upstream_connections_init(pool);
+	pool->hub = hub;
+	pool->addresses = upstream->addresses;
+	pool->believed_until.ns = INT64_MAX;
 	pthread_mutex_lock(&upstream->mutex);
 	pool->next = upstream->pools;
 	upstream->pools = pool;
 	pthread_mutex_unlock(&upstream->mutex);
 	return pool;
+}
+
+/* The loop hears of the queues last: it never forgets them. */
+struct upstream_pool *upstream_join(struct upstream *upstream, struct loop *loop)
+{
+	struct upstream_hub *hub = make_hub(loop, UPSTREAM_IDLE_MAX);
+	struct upstream_pool *pool = hub ? upstream_join_hub(upstream, hub) : NULL;
+
+	if (!pool) {
+		upstream_hub_free(hub);
+		return NULL;
+	}
+	pool->owns_hub = true;
+	upstream_hub_init(hub, UPSTREAM_IDLE_MS);
+	return pool;
+}
+
+bool upstream_pool_is_unused(const struct upstream_pool *pool)
+{
+	return !pool->connections && !pool->lookup;
 }

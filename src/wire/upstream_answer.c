@@ -36,7 +36,7 @@ static void switch_over(struct upstream_connection *c, struct slice rest)
 	struct tls_link *tls = c->tls;
 	int fd = c->fd;
 
-	loop_unwatch(c->pool->loop, fd);
+	loop_unwatch(c->pool->hub->loop, fd);
 	c->tls = NULL;
 	c->fd = -1;
 	upstream_close(c);
@@ -97,6 +97,12 @@ static bool take_head(struct upstream_connection *c, struct slice head, struct s
 	return true;
 }
 
+/* Where the scan of a head stopped that is wrong: at the limit, or where CRLF would pass it. */
+static bool is_too_long(size_t stopped_at)
+{
+	return stopped_at + 1 >= upstream_answer_limits.head_bytes;
+}
+
 /* Reads the head at the beginning of data. Returns how much of it is used, 0 if it is not complete. */
 static size_t feed_head(struct upstream_connection *c, struct slice data)
 {
@@ -105,7 +111,8 @@ static size_t feed_head(struct upstream_connection *c, struct slice data)
 	size_t used = c->scan.at;
 
 	if (verdict == WIRE_BAD)
-		upstream_unknown(c, err.code, err.reason);
+		upstream_unknown(c, err.code,
+				 is_too_long(used) ? "the head of the reply is longer than 64 KiB" : err.reason);
 	if (verdict != WIRE_DONE)
 		return 0;
 	return take_head(c, wire_scan_head(&c->scan, data.p), slice_of(data.p + used, data.n - used)) ? used : 0;

@@ -1,14 +1,15 @@
 /*
- * One connection to the upstream, from its socket to the end of an answer.
+ * One connection to the upstream, from its name and its socket to the end of an answer.
  *
- *   start ─▶ CONNECTING ─connected─▶ BUSY ─answer complete, both sides willing─▶ IDLE ─the next call─▶ BUSY
- *                │ refused: the next address                                       │
- *                └──────────────▶ CLOSED ◀────────────── anything else ◀───────────┘
+ *   start ─▶ RESOLVING ─addresses─▶ CONNECTING ─connected─▶ BUSY ─answer complete, both sides willing─▶ IDLE ─the next call─▶ BUSY
+ *                │  (known: at once)    │ refused: the next address                                      │
+ *                └──────────────────────┴──────▶ CLOSED ◀──────────── anything else ◀────────────────────┘
  *
  *   state       waits for                                      how long
- *   CONNECTING  the upstream to accept, with https to greet    the call's time: then NOT_SENT
- *   BUSY        it to take the request and to answer           the call's time: then UNKNOWN
- *   IDLE        the next call                                  UPSTREAM_IDLE_MS; closed when the upstream says anything
+ *   RESOLVING   what the name means                            the call's time: then NOT_SENT
+ *   CONNECTING  the upstream to accept, with https to greet    the call's time: then NOT_SENT; UPSTREAM_TRY_MS if there is another address
+ *   BUSY        it to take the request and to answer           the call's time: then UNKNOWN, or NOT_SENT if not a byte has left
+ *   IDLE        the next call                                  the hub's idle time; closed when the upstream says anything
  *
  * Sending and receiving go on side by side: an answer may come before the request is sent (413), and is then as good
  * as any, but the connection is not used again. A send that fails is not the end for the same reason: the answer that
@@ -24,8 +25,6 @@
  * As in connection.c events are edge-triggered and merely noted, and the struct is freed by its own letter.
  */
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/uio.h>
@@ -53,37 +52,53 @@ static void unlink_connection(struct upstream_connection *c)
 		c->next->previous = c->previous;
 }
 
-static void close_socket(struct upstream_connection *c)
+void upstream_close_socket(struct upstream_connection *c)
 {
 	tls_link_free(c->tls);
 	c->tls = NULL;
 	if (c->fd >= 0) {
-		loop_unwatch(c->pool->loop, c->fd);
+		loop_unwatch(c->pool->hub->loop, c->fd);
 		close(c->fd);
 	}
 	c->fd = -1;
 }
 
+/* A head may hold secrets. */
+static void wipe_head(struct upstream_connection *c)
+{
+	explicit_bzero(c->out.p, c->out.n);
+	strbuf_reset(&c->out);
+}
+
 static void free_connection(struct upstream_connection *c)
 {
+	wipe_head(c);
 	strbuf_release(&c->out);
 	strbuf_release(&c->pending);
 	strbuf_release(&c->spill);
 	free(c);
 }
 
+static void leave_idle(struct upstream_connection *c)
+{
+	*(c->idle_previous ? &c->idle_previous->idle_next : &c->pool->idle) = c->idle_next;
+	if (c->idle_next)
+		c->idle_next->idle_previous = c->idle_previous;
+	c->pool->hub->idle_n--;
+}
+
 void upstream_close(struct upstream_connection *c)
 {
 	ASSERT(c->state != UPSTREAM_CLOSED);
 	if (c->state == UPSTREAM_IDLE)
-		c->pool->idle_n--;
+		leave_idle(c);
 	c->state = UPSTREAM_CLOSED;
 	c->call = NULL;
 	deadline_clear(&c->closes);
 	unlink_connection(c);
-	close_socket(c);
+	upstream_close_socket(c);
 	atomic_fetch_sub_explicit(&c->pool->upstream->stats.open, 1, memory_order_relaxed);
-	ASSERT(mailbox_post(c->pool->loop->mailbox, &c->letter) != MAILBOX_CLOSED);
+	ASSERT(mailbox_post(c->pool->hub->loop->mailbox, &c->letter) != MAILBOX_CLOSED);
 }
 
 static void end_call(struct upstream_call *call, enum upstream_end end, enum hx_code code, const char *reason)
@@ -95,12 +110,16 @@ static void end_call(struct upstream_call *call, enum upstream_end end, enum hx_
 	call->ended(call, end);
 }
 
-static void not_sent(struct upstream_connection *c, const char *reason)
+/* Not on this connection. A call that is repeated was sent on another one. */
+void upstream_not_sent(struct upstream_connection *c, const char *reason)
 {
+	enum upstream_end end = UPSTREAM_NOT_SENT;
 	struct upstream_call *call = c->call;
 
 	upstream_close(c);
-	end_call(call, UPSTREAM_NOT_SENT, HX_UPSTREAM_UNREACHABLE, reason);
+	if (call->sent) /* mutant: call-denied -> if (0) */
+		end = UPSTREAM_UNKNOWN;
+	end_call(call, end, HX_UPSTREAM_UNREACHABLE, reason);
 }
 
 void upstream_unknown(struct upstream_connection *c, enum hx_code code, const char *reason)
@@ -111,83 +130,7 @@ void upstream_unknown(struct upstream_connection *c, enum hx_code code, const ch
 	end_call(call, UPSTREAM_UNKNOWN, code, reason);
 }
 
-/* ---- connecting ---- */
-
-static void tune(int fd)
-{
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-}
-
-/* Begins to connect to the first address from c->address on that lets us. False: there is none left. */
-static bool connect_on(struct upstream_connection *c)
-{
-	const struct upstream *upstream = c->pool->upstream;
-	const uint32_t events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-
-	for (; c->address < upstream->addresses_n; c->address++) {
-		struct sockaddr_storage to;
-		socklen_t n = address_to_sockaddr(&upstream->addresses[c->address], &to);
-
-		c->fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-		if (c->fd < 0)
-			continue;
-		tune(c->fd);
-		if ((connect(c->fd, (struct sockaddr *)&to, n) == 0 || errno == EINPROGRESS) &&
-		    loop_watch(c->pool->loop, c->fd, events, &c->watch))
-			return true;
-		close(c->fd);
-		c->fd = -1;
-	}
-	return false;
-}
-
-/* True when both sides have greeted each other. */
-static bool greeted(struct upstream_connection *c)
-{
-	const struct upstream *upstream = c->pool->upstream;
-
-	if (!c->tls)
-		c->tls = tls_link_new(upstream->tls, &upstream->addresses[c->address], c->fd);
-	if (!c->tls) {
-		not_sent(c, "no memory for a connection");
-		return false;
-	}
-	switch (tls_link_greet(c->tls)) {
-	case TLS_DONE:
-		c->state = UPSTREAM_BUSY;
-		return true;
-	case TLS_FAILED:
-		not_sent(c, tls_link_reason(c->tls));
-		break;
-	case TLS_MORE:
-		break;
-	}
-	return false;
-}
-
-/* True when it is connected. */
-static bool connected(struct upstream_connection *c)
-{
-	socklen_t n = sizeof(int);
-	int error = 0;
-
-	if (!c->can_write)
-		return false;
-	if (c->tls)
-		return greeted(c);
-	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error == 0) {
-		if (c->pool->upstream->tls)
-			return greeted(c);
-		c->state = UPSTREAM_BUSY;
-		return true;
-	}
-	close_socket(c);
-	c->address++;
-	c->can_read = c->can_write = c->peer_closed = false;
-	if (!connect_on(c))
-		not_sent(c, "no connection to the upstream could be made");
-	return false;
-}
+/* ---- its beginning ---- */
 
 static struct upstream_connection *new_connection(struct upstream_pool *pool)
 {
@@ -197,7 +140,7 @@ static struct upstream_connection *new_connection(struct upstream_pool *pool)
 		return NULL;
 	c->pool = pool;
 	c->fd = -1;
-	c->state = UPSTREAM_CONNECTING;
+	c->state = UPSTREAM_RESOLVING;
 	c->watch.ready = ready;
 	c->letter.deliver = go_on;
 	strbuf_init(&c->out, HEAD_OUT_BYTES_MAX);
@@ -225,17 +168,16 @@ static bool is_silent(const struct upstream_connection *c)
 /* The one that was used last. NULL: none that can be trusted. */
 static struct upstream_connection *take_idle(struct upstream_pool *pool)
 {
-	while (pool->idle_n > 0) {
-		struct upstream_connection *c = CONTAINER_OF(pool->idle.ends.previous, struct upstream_connection,
-							     closes);
+	struct upstream_connection *c;
 
+	while ((c = pool->idle)) {
 		/* The queue may lag: a loop that was busy has not looked at it for a while. */
-		if (c->closes.at.ns <= clock_mono(pool->loop->clock).ns || !is_silent(c)) {
+		if (c->closes.at.ns <= clock_mono(pool->hub->loop->clock).ns || !is_silent(c)) {
 			upstream_close(c);
 			continue;
 		}
 		deadline_clear(&c->closes);
-		pool->idle_n--;
+		leave_idle(c);
 		c->state = UPSTREAM_BUSY;
 		c->reused = true;
 		atomic_fetch_add_explicit(&pool->upstream->stats.reused, 1, memory_order_relaxed);
@@ -253,20 +195,26 @@ static void close_idle(struct deadline *deadline)
 static void become_idle(struct upstream_connection *c)
 {
 	struct upstream_pool *pool = c->pool;
+	struct upstream_hub *hub = pool->hub;
 
 	c->call = NULL;
 	c->begun = c->in_body = c->body_done = false;
 	c->interim_n = 0;
 	c->sent = 0;
 	c->scan = (struct wire_scan){0};
-	strbuf_reset(&c->out);
+	wipe_head(c);
 	strbuf_release(&c->pending);
 	strbuf_release(&c->spill);
 	c->state = UPSTREAM_IDLE;
-	pool->idle_n++;
-	deadline_set(&pool->idle, &c->closes, pool->loop->now);
-	if (pool->idle_n > UPSTREAM_IDLE_MAX)
-		close_idle(deadline_first(&pool->idle));
+	c->idle_previous = NULL;
+	c->idle_next = pool->idle;
+	if (c->idle_next)
+		c->idle_next->idle_previous = c;
+	pool->idle = c;
+	hub->idle_n++;
+	deadline_set(&hub->idle, &c->closes, hub->loop->now);
+	if (hub->idle_n > hub->idle_max)
+		close_idle(deadline_first(&hub->idle));
 }
 
 /* ---- the beginning of a call ---- */
@@ -295,7 +243,7 @@ static void attach(struct upstream_pool *pool, struct upstream_connection *c, st
 	c->call = call;
 	call->connection = c;
 	if (!write_head(call, &c->out)) {
-		not_sent(c, "the request cannot be written");
+		upstream_not_sent(c, "the request cannot be written");
 		return;
 	}
 	if (!fresh) {
@@ -303,8 +251,7 @@ static void attach(struct upstream_pool *pool, struct upstream_connection *c, st
 		return;
 	}
 	atomic_fetch_add_explicit(&pool->upstream->stats.total, 1, memory_order_relaxed);
-	if (!connect_on(c))
-		not_sent(c, "no connection to the upstream could be made");
+	upstream_connect(c);
 }
 
 /* The connection is dead, but the call may have another one. */
@@ -318,7 +265,7 @@ static void move_call(struct upstream_connection *c)
 
 /* ---- sending ---- */
 
-static ssize_t send_rest(const struct upstream_connection *c)
+static ssize_t send_rest(struct upstream_connection *c)
 {
 	struct slice body = c->call->body;
 	size_t head = c->sent < c->out.n ? c->out.n - c->sent : 0, skip = c->sent - (c->out.n - head);
@@ -326,23 +273,32 @@ static ssize_t send_rest(const struct upstream_connection *c)
 				{(char *)(uintptr_t)(body.p + skip), body.n - skip}};
 	struct msghdr message = {.msg_iov = head ? parts : parts + 1, .msg_iovlen = head && body.n ? 2 : 1};
 
-	if (c->tls)
-		return tls_link_send(c->tls, slice_of(message.msg_iov->iov_base, message.msg_iov->iov_len));
-	return sendmsg(c->fd, &message, MSG_NOSIGNAL);
+	ssize_t n;
+
+	if (c->tls) {
+		uint64_t before = tls_link_written(c->tls);
+
+		n = tls_link_send(c->tls, slice_of(message.msg_iov->iov_base, message.msg_iov->iov_len));
+		c->call->sent |= tls_link_written(c->tls) != before;
+	} else {
+		n = sendmsg(c->fd, &message, MSG_NOSIGNAL);
+	}
+	c->call->sent |= n > 0; /* mutant: sent-unseen */
+	return n;
 }
 
 static bool is_too_late(const struct upstream_connection *c)
 {
 	int64_t by_ns = c->call->begin_by.ns;
 
-	return c->sent == 0 && by_ns != 0 && clock_mono(c->pool->loop->clock).ns >= by_ns;
+	return c->sent == 0 && by_ns != 0 && clock_mono(c->pool->hub->loop->clock).ns >= by_ns;
 }
 
 /* False: the call has moved away from here, or is over. */
 static bool send_on(struct upstream_connection *c)
 {
 	if (is_too_late(c)) {
-		not_sent(c, "there was no time left to send the request");
+		upstream_not_sent(c, "there was no time left to send the request");
 		return false;
 	}
 	while (c->can_write && !c->write_dead && c->sent < c->out.n + c->call->body.n) {
@@ -354,8 +310,11 @@ static bool send_on(struct upstream_connection *c)
 			c->can_write = false;
 		} else if (errno == EINTR) {
 			continue;
-		} else if (c->sent == 0 && c->reused && !c->tls) {
-			move_call(c); /* not a byte has left, so this is no second time (TLS does not say that) */
+		} else if (!c->call->sent && c->reused) {
+			move_call(c); /* not a byte has left, so this is no second time */
+			return false;
+		} else if (!c->call->sent) {
+			upstream_not_sent(c, "the connection was closed before the request was sent");
 			return false;
 		} else {
 			c->write_dead = c->can_read = true;
@@ -368,7 +327,10 @@ static bool send_on(struct upstream_connection *c)
 
 void upstream_broken(struct upstream_connection *c, const char *reason)
 {
-	if (!c->reused || c->begun || !c->call->repeatable) {
+	bool again = c->reused && !c->begun;
+
+	again &= c->call->repeatable; /* mutant: call-repeated */
+	if (!again) {
 		upstream_unknown(c, HX_BAD_GATEWAY, reason);
 		return;
 	}
@@ -396,26 +358,26 @@ static bool is_at_work(const struct upstream_connection *c)
 
 static ssize_t receive_some(struct upstream_connection *c)
 {
-	struct upstream_pool *pool = c->pool;
+	struct upstream_hub *hub = c->pool->hub;
 
-	return c->tls ? tls_link_receive(c->tls, pool->input, sizeof pool->input)
-		      : recv(c->fd, pool->input, sizeof pool->input, 0);
+	return c->tls ? tls_link_receive(c->tls, hub->input, sizeof hub->input)
+		      : recv(c->fd, hub->input, sizeof hub->input, 0);
 }
 
 /* Reads once. False: it has to wait, or it is over. */
 static bool receive(struct upstream_connection *c)
 {
-	struct upstream_pool *pool = c->pool;
+	struct upstream_hub *hub = c->pool->hub;
 	struct upstream_call *call = c->call;
 	ssize_t n = receive_some(c);
 
 	if (n > 0) {
-		c->begun = true;
-		if (n < (ssize_t)sizeof pool->input && !c->peer_closed && !c->tls)
+		c->begun = true; /* mutant: answer-forgotten */
+		if (n < (ssize_t)sizeof hub->input && !c->peer_closed && !c->tls)
 			c->can_read = false;
 		if (call->patient)
-			deadline_set_at(&pool->busy, &call->deadline, mono_add_ms(pool->loop->now, call->timeout_ms));
-		upstream_consume(c, slice_of(pool->input, (size_t)n));
+			deadline_set_at(&hub->busy, &call->deadline, mono_add_ms(hub->loop->now, call->timeout_ms));
+		upstream_consume(c, slice_of(hub->input, (size_t)n));
 		return is_at_work(c);
 	}
 	if (n < 0 && errno == EINTR)
@@ -430,13 +392,13 @@ static bool receive(struct upstream_connection *c)
 
 static void proceed(struct upstream_connection *c)
 {
-	if (c->state == UPSTREAM_CONNECTING && !connected(c))
+	if (c->state == UPSTREAM_CONNECTING && !upstream_connected(c))
 		return;
 	if (!send_on(c) || c->paused)
 		return;
 	for (unsigned i = 0; c->can_read; i++) {
 		if (i == STEPS_PER_TURN) {
-			(void)mailbox_post(c->pool->loop->mailbox, &c->letter); /* open as long as we are */
+			(void)mailbox_post(c->pool->hub->loop->mailbox, &c->letter); /* open as long as we are */
 			return;
 		}
 		if (!receive(c))
@@ -475,24 +437,34 @@ static void go_on(struct letter *letter)
 		proceed(c);
 }
 
+static void break_off(struct upstream_call *call, enum hx_code code, const char *if_not_sent, const char *if_sent)
+{
+	struct upstream_connection *c = call->connection;
+
+	if (call->sent)
+		upstream_unknown(c, code, if_sent);
+	else
+		upstream_not_sent(c, if_not_sent);
+}
+
 /* The time of a call is over. */
 static void expire(struct deadline *deadline)
 {
-	struct upstream_call *call = CONTAINER_OF(deadline, struct upstream_call, deadline);
-	struct upstream_connection *c = call->connection;
+	break_off(CONTAINER_OF(deadline, struct upstream_call, deadline), HX_UPSTREAM_TIMEOUT,
+		  "no connection to the upstream could be made in time",
+		  "the upstream did not answer in time; it is not known what it did");
+}
 
-	if (c->state == UPSTREAM_CONNECTING)
-		not_sent(c, "no connection to the upstream could be made in time");
-	else
-		upstream_unknown(c, HX_UPSTREAM_TIMEOUT,
-				 "the upstream did not answer in time; it is not known what it did");
+void upstream_call_cancel(struct upstream_call *call)
+{
+	break_off(call, HX_BAD_GATEWAY, "the call was cancelled", "the call was cancelled");
 }
 
 static void set_time(struct upstream_call *call)
 {
-	struct upstream_pool *pool = call->pool;
+	struct upstream_hub *hub = call->pool->hub;
 
-	deadline_set_at(&pool->busy, &call->deadline, mono_add_ms(pool->loop->now, call->timeout_ms));
+	deadline_set_at(&hub->busy, &call->deadline, mono_add_ms(hub->loop->now, call->timeout_ms));
 }
 
 /* The call goes on where it was paused. */
@@ -514,51 +486,73 @@ static void resume(struct upstream_connection *c)
 		proceed(c);
 }
 
-static void deliver_call(struct letter *letter)
+static void begin_call(struct upstream_call *call)
 {
-	struct upstream_call *call = CONTAINER_OF(letter, struct upstream_call, letter);
-
-	if (call->connection) {
-		resume(call->connection);
-		return;
-	}
 	set_time(call);
 	attach(call->pool, call->fresh ? NULL : take_idle(call->pool), call);
 }
 
-void upstream_call_start(struct upstream_pool *pool, struct upstream_call *call)
+static void deliver_call(struct letter *letter)
+{
+	struct upstream_call *call = CONTAINER_OF(letter, struct upstream_call, letter);
+
+	if (call->connection)
+		resume(call->connection);
+	else
+		begin_call(call);
+}
+
+static void prepare(struct upstream_pool *pool, struct upstream_call *call)
 {
 	call->pool = pool;
 	call->connection = NULL;
 	call->letter.deliver = deliver_call;
 	call->response = (struct wire_response){0};
+	call->sent = false;
+	call->tried = 0;
+	call->refusal = NULL;
+	upstream_note_obstacle(call, UPSTREAM_OTHER, 0);
+}
+
+void upstream_call_start(struct upstream_pool *pool, struct upstream_call *call)
+{
+	prepare(pool, call);
 	/* Refused only when the loop has ended; the caller, too, is then let go by its owner. */
-	(void)mailbox_post(pool->loop->mailbox, &call->letter);
+	(void)mailbox_post(pool->hub->loop->mailbox, &call->letter);
+}
+
+void upstream_call_begin(struct upstream_pool *pool, struct upstream_call *call)
+{
+	prepare(pool, call);
+	begin_call(call);
 }
 
 void upstream_call_resume(struct upstream_call *call)
 {
 	ASSERT(call->connection && call->connection->paused);
-	(void)mailbox_post(call->pool->loop->mailbox, &call->letter);
+	(void)mailbox_post(call->pool->hub->loop->mailbox, &call->letter);
 }
 
 /* ---- the pool's part ---- */
 
-void upstream_connections_init(struct upstream_pool *pool)
+void upstream_hub_init(struct upstream_hub *hub, int64_t idle_ms)
 {
-	deadline_queue_init(&pool->idle, UPSTREAM_IDLE_MS, close_idle);
-	deadline_queue_init(&pool->busy, 1, expire);
-	loop_add_queue(pool->loop, &pool->idle);
-	loop_add_queue(pool->loop, &pool->busy);
+	deadline_queue_init(&hub->idle, idle_ms, close_idle);
+	deadline_queue_init(&hub->busy, 1, expire);
+	deadline_queue_init(&hub->trying, UPSTREAM_TRY_MS, upstream_give_up_address);
+	loop_add_queue(hub->loop, &hub->idle);
+	loop_add_queue(hub->loop, &hub->busy);
+	loop_add_queue(hub->loop, &hub->trying);
 }
 
 void upstream_connections_free(struct upstream_pool *pool)
 {
+	lookup_drop(pool->lookup);
 	while (pool->connections) {
 		struct upstream_connection *c = pool->connections;
 
 		unlink_connection(c);
-		close_socket(c);
+		upstream_close_socket(c);
 		free_connection(c);
 	}
 }

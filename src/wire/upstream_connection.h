@@ -1,6 +1,7 @@
 /*
- * One connection to the upstream, for the two files that it is made of: upstream_connection.c (its states, its socket, the request) and
- * upstream_answer.c (what is made of the bytes that come back). Everybody else uses upstream.h.
+ * One connection to the upstream, for the three files that it is made of: upstream_connect.c (its name, its addresses, its greeting),
+ * upstream_connection.c (its states, its socket, the request) and upstream_answer.c (what is made of the bytes that come back).
+ * Everybody else uses upstream.h.
  */
 #ifndef HX_WIRE_UPSTREAM_CONNECTION_H
 #define HX_WIRE_UPSTREAM_CONNECTION_H
@@ -10,15 +11,16 @@
 /* Of the head of an answer. */
 extern const struct wire_limits upstream_answer_limits;
 
-enum upstream_state { UPSTREAM_CONNECTING, UPSTREAM_BUSY, UPSTREAM_IDLE, UPSTREAM_CLOSED };
+enum upstream_state { UPSTREAM_RESOLVING, UPSTREAM_CONNECTING, UPSTREAM_BUSY, UPSTREAM_IDLE, UPSTREAM_CLOSED };
 
 struct upstream_connection {
 	struct watch watch;
 	struct letter letter;   /* go on; be freed */
-	struct deadline closes; /* IDLE */
+	struct deadline closes; /* IDLE; CONNECTING: the next address is tried then */
 	struct upstream_pool *pool;
-	struct upstream_connection *previous, *next;
-	struct upstream_call *call; /* CONNECTING, BUSY */
+	struct upstream_connection *previous, *next;           /* of the pool */
+	struct upstream_connection *idle_previous, *idle_next; /* IDLE: of those of the pool, the last one first */
+	struct upstream_call *call;                            /* RESOLVING, CONNECTING, BUSY */
 	int fd;
 	struct tls_link *tls; /* https, since the socket is connected */
 	uint8_t state;
@@ -27,9 +29,10 @@ struct upstream_connection {
 	bool write_dead; /* sending has failed */
 	bool paused;     /* until upstream_call_resume() */
 	bool in_body, body_done;
-	bool begun;     /* a byte of the answer has come */
-	bool leftover;  /* and bytes after its end */
-	size_t address; /* which one is being tried */
+	bool begun;                 /* a byte of the answer has come */
+	bool leftover;              /* and bytes after its end */
+	struct addresses addresses; /* a copy: what the name means may change meanwhile */
+	size_t address;             /* which one is being tried */
 	unsigned interim_n;
 	struct strbuf out; /* the head of the request; the body is the call's */
 	size_t sent;       /* of both */
@@ -39,8 +42,21 @@ struct upstream_connection {
 	size_t spill_at;
 };
 
+/* ---- upstream_connect.c ---- */
+
+/* Begins to connect, once it is known where to. The call may be over then. */
+void upstream_connect(struct upstream_connection *c);
+/* CONNECTING, and its socket is ready for something. True: it is BUSY now. If not, the call may be over. */
+bool upstream_connected(struct upstream_connection *c);
+/* An address has had its time, and there is another one to try. */
+void upstream_give_up_address(struct deadline *deadline);
+void upstream_note_obstacle(struct upstream_call *call, enum upstream_obstacle obstacle, int error);
+
 /* ---- upstream_connection.c ---- */
 
+/* Not on this connection: the call ends, NOT_SENT unless it was sent on another one. */
+void upstream_not_sent(struct upstream_connection *c, const char *reason);
+void upstream_close_socket(struct upstream_connection *c);
 /* The struct lives until the end of the round. The call, if there is one, is not told. */
 void upstream_close(struct upstream_connection *c);
 /* The call ends UNKNOWN, and its connection. */

@@ -88,7 +88,7 @@ bool head_write_field(struct slice name, struct slice value, struct strbuf *sb)
 	if (!is_token(name) || !chars_are(value, CHAR_VALUE))
 		return false;
 	strbuf_add_slice(sb, name);
-	strbuf_add(sb, ": ", 2);
+	strbuf_add(sb, ": ", value.n > 0 ? 2 : 1);
 	strbuf_add_slice(sb, value);
 	strbuf_add(sb, "\r\n", 2);
 	return true;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* What a resolver makes of a spelling, as libcurl would ask it. */
+/* What a resolver makes of a spelling, as the client asks it. */
 static const char *refusal(const struct outbound *outbound, const char *spelling)
 {
 	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM}, *found;

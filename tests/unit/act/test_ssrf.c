@@ -1,6 +1,6 @@
 /*
  * Where an http action can be made to connect to, tried for real: every spelling of a forbidden address goes through the
- * action port and libcurl, while a canary listens on loopback that must not get a connection. The control: allowed, the
+ * action port and its client, while a canary listens on loopback that must not get a connection. The control: allowed, the
  * same spellings reach it.
  *
  * Names are answered by this program, whose getaddrinfo() stands before the C library's: so an answer can change between any
@@ -67,12 +67,17 @@ static int answer_with(const char *addresses, const char *service, const struct 
 	return *ret ? 0 : EAI_NONAME;
 }
 
+/* For as long as a test wants it to. */
+static atomic_bool hangs;
+
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **ret)
 {
 	const char *addresses = NULL;
 
 	if (ask_library(node, service, hints, ret) == 0)
 		return 0;
+	while (node && strcmp(node, "hangs.test") == 0 && hangs)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	for (size_t i = 0; node && i < COUNT(hosts); i++)
 		if (strcasecmp(node, hosts[i].name) == 0)
 			addresses = hosts[i].address;
@@ -209,7 +214,7 @@ enum what {
 	NONE,      /* no address, and no name that anybody has heard of: nothing is connected to */
 };
 
-/* "*": refused at load already, as the address of an action; all others are addresses as good as any until they are judged. */
+/* "*": refused at load, as the address of an action, and by the client as well; all others are addresses as good as any until they are judged. */
 static const struct spelling {
 	const char *load, *host;
 	enum what what;
@@ -299,11 +304,9 @@ static void test_no_spelling_gets_through(void **state)
 	desk_open(&desk, &(struct port_options){.outbound = &outbound});
 	for (size_t i = 0; i < COUNT(spellings); i++) {
 		const struct desk_answer *answer = call(&desk, spellings[i].host, canary.port);
-		bool is_v6 = spellings[i].host[0] == '[' || spellings[i].what == HERE6;
-		/* libcurl does not get as far as an address of a kind that the machine has not. */
-		bool no_address = spellings[i].what == NONE || (is_v6 && canary.fds[AT_LOOPBACK_V6] < 0);
+		bool no_url = spellings[i].load[0] == '*', no_address = no_url || spellings[i].what == NONE;
 
-		if ((answer->outcome != ACT_FAILED_FOR_GOOD && !no_address) ||
+		if ((answer->outcome != ACT_FAILED_FOR_GOOD && (no_url || !no_address)) ||
 		    !strstr(answer->output, no_address ? "nothing was sent" : "address not allowed"))
 			fail_msg("%s: %s: %s", spellings[i].host, act_outcome_name(answer->outcome), answer->output);
 		if (came_to_loopback(&canary))
@@ -331,12 +334,13 @@ static void test_allowed_they_reach_the_canary(void **state)
 	desk_open(&desk, &(struct port_options){.outbound = &outbound});
 	for (size_t i = 0; i < COUNT(spellings); i++) {
 		const struct desk_answer *answer;
+		bool reaches = spellings[i].what <= HERE6 && spellings[i].load[0] != '*';
 
 		if (spellings[i].what == CARRIED || (spellings[i].what == HERE6 && canary.fds[AT_LOOPBACK_V6] < 0))
 			continue; /* a packet that would leave the machine; an address that it has not */
 		answer = call(&desk, spellings[i].host, canary.port);
-		reached += spellings[i].what <= HERE6;
-		if ((answer->outcome == ACT_OK) != (spellings[i].what <= HERE6) || came_to_loopback(&canary) != reached)
+		reached += reaches;
+		if ((answer->outcome == ACT_OK) != reaches || came_to_loopback(&canary) != reached)
 			fail_msg("%s: %s: %s", spellings[i].host, act_outcome_name(answer->outcome), answer->output);
 	}
 	desk_close(&desk);
@@ -373,7 +377,7 @@ static void allow_second_only(struct outbound *outbound)
 
 /*
  * Every second answer is forbidden. The name is asked once for a call, and what is judged is what is connected to: a
- * judgement on one answer and a connection by the next is what this would show. libcurl keeps answers by name and port, so
+ * judgement on one answer and a connection by the next is what this would show. Answers are kept by name and port, so
  * each call has a port of its own.
  */
 static void test_a_name_that_changes_its_answer(void **state)
@@ -441,6 +445,52 @@ static void test_a_name_with_two_addresses(void **state)
 	desk_close(&open);
 }
 
+/* A service that has moved: its name is asked for again when nobody lets us in any more where it was, and not before. */
+static void test_a_name_that_moves(void **state)
+{
+	struct outbound outbound;
+	struct canary canary;
+	struct desk desk;
+
+	(void)state;
+	outbound_init(&outbound, /* loopback= */ true);
+	desk_open(&desk, &(struct port_options){.outbound = &outbound});
+	zone_set("moves.test", "127.0.0.3", places[AT_SECOND]); /* where nobody listens, and where it is now */
+	canary_open(&canary, /* loopback= */ false, /* second= */ true);
+	desk_expect(call(&desk, "moves.test", canary.port), ACT_FAILED,
+		    "nothing was sent: Failed to connect to moves.test");
+	desk_expect(call(&desk, "moves.test", canary.port), ACT_OK, "{}");
+	desk_expect(call(&desk, "moves.test", canary.port), ACT_OK, "{}");
+	assert_int_equal(zone.questions, 2);
+	assert_int_equal(canary.came[AT_SECOND], 2);
+	canary_close(&canary);
+	desk_close(&desk);
+}
+
+/* Whoever answers for that name does not: the call has its time, others go on, and the end waits for nobody. */
+static void test_a_name_that_hangs(void **state)
+{
+	char url[] = "http://hangs.test/x";
+	struct action action = {.name = "h", .kind = ACTION_HTTP, .timeout_ms = 300, .url = url};
+	struct canary canary;
+	struct desk desk;
+	uint64_t first, second;
+
+	(void)state;
+	hangs = true;
+	canary_open(&canary, /* loopback= */ true, /* second= */ false);
+	desk_open(&desk, &(struct port_options){0});
+	first = desk_start(&desk, &action, (struct act_call){.input = slice_str("{}")});
+	desk_expect(call(&desk, "127.0.0.1", canary.port), ACT_OK, "{}");
+	desk_expect(desk_wait(&desk, first), ACT_FAILED, "nothing was sent");
+	action.timeout_ms = 3600000;
+	second = desk_start(&desk, &action, (struct act_call){.input = slice_str("{}")});
+	desk_close(&desk); /* it is ended as cancelled */
+	assert_int_equal(desk.answers[second].outcome, ACT_FAILED);
+	canary_close(&canary);
+	hangs = false;
+}
+
 /* ---- what the environment could send elsewhere ---- */
 
 static void test_no_proxy_and_no_netrc(void **state)
@@ -499,8 +549,9 @@ int main(void)
 		cmocka_unit_test(test_no_spelling_gets_through),  cmocka_unit_test(test_allowed_they_reach_the_canary),
 		cmocka_unit_test(test_what_is_refused_at_load),   cmocka_unit_test(test_a_name_that_changes_its_answer),
 		cmocka_unit_test(test_a_name_with_two_addresses), cmocka_unit_test(test_no_proxy_and_no_netrc),
+		cmocka_unit_test(test_a_name_that_moves),         cmocka_unit_test(test_a_name_that_hangs),
 	};
 
-	(void)setlocale(LC_ALL, "C.UTF-8"); /* as an embedding program may: libcurl then maps names by IDNA */
+	(void)setlocale(LC_ALL, "C.UTF-8"); /* as an embedding program may: nothing may then map names by IDNA */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,7 @@ enum page_how {
 	PAGE_RESET,       /* RST instead of a reply */
 	PAGE_HANG,        /* until released or the client goes away; then reply */
 	PAGE_DIE,         /* no reply, and nobody listens any more */
+	PAGE_REPLY_DIE,   /* the same after a reply */
 	PAGE_TWICE,       /* reply, and once more when released */
 	PAGE_CUT,         /* close when the head was read; not applied */
 };
@@ -186,6 +187,9 @@ static inline bool upstream_serve(struct upstream *u, int fd, const struct page 
 	case PAGE_RESET:
 		setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
 		return false;
+	case PAGE_REPLY_DIE:
+		upstream_send(fd, page->reply);
+		/* fall through */
 	case PAGE_DIE:
 		/* The kernel stops listening at once, and the thread that accepts closes the socket. */
 		shutdown(u->listen_fd, SHUT_RDWR);

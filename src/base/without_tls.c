@@ -1,13 +1,11 @@
-/* Instead of TLS to an upstream and to a server, in a build without OpenSSL (make SLIM=1): https is refused. */
-#include "wire/upstream_tls.h"
+/* Instead of TLS, in a build without OpenSSL (make SLIM=1): https is refused. */
+#include "base/tls.h"
 
 #include <errno.h>
 
-enum hx_code tls_client_new(const char *authority, const char *ca_variable, struct tls_client **ret_client,
-			    struct hx_error *err)
+enum hx_code tls_client_new(const struct tls_options *options, struct tls_client **ret_client, struct hx_error *err)
 {
-	(void)authority;
-	(void)ca_variable;
+	(void)options;
 	(void)ret_client;
 	return error_set(err, HX_CONFIG_ERROR, "this program was built without TLS (SLIM): write http://");
 }
@@ -19,10 +17,10 @@ void tls_client_free(struct tls_client *client)
 	(void)client;
 }
 
-struct tls_link *tls_link_new(const struct tls_client *client, const struct address *to, int fd)
+struct tls_link *tls_link_new(struct tls_client *client, const char *host, int fd)
 {
 	(void)client;
-	(void)to;
+	(void)host;
 	(void)fd;
 	return NULL;
 }
@@ -44,6 +42,18 @@ const char *tls_link_reason(const struct tls_link *link)
 	return "this program was built without TLS";
 }
 
+const char *tls_link_distrust(const struct tls_link *link)
+{
+	(void)link;
+	return NULL;
+}
+
+short tls_link_events(const struct tls_link *link)
+{
+	(void)link;
+	return 0;
+}
+
 ssize_t tls_link_send(struct tls_link *link, struct slice bytes)
 {
 	(void)link;
@@ -59,4 +69,10 @@ ssize_t tls_link_receive(struct tls_link *link, char *buffer, size_t n)
 	(void)n;
 	errno = ECONNRESET;
 	return -1;
+}
+
+uint64_t tls_link_written(const struct tls_link *link)
+{
+	(void)link;
+	return 0;
 }
