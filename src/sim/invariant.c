@@ -364,7 +364,7 @@ void invariant_quiet(struct sim *sim)
 	if (!scenario->claim_status)
 		return;
 	sim_save(sim, &saved);
-	sim_script(sim, "SAVEPOINT quiet");
+	sim_savepoint(sim);
 	sim_set_now(sim, (struct wall_time){sim->state.now.ms + 1000000000});
 	sweep(sim, &(struct janitor_rules){1, &rule});
 	for (unsigned i = 1; i <= scenario->subjects_n; i++) {
@@ -375,6 +375,6 @@ void invariant_quiet(struct sim *sim)
 			sim_violate(sim, "I3: subject %u stays %s after its time has passed and a janitor ran", i,
 				    row.status);
 	}
-	sim_script(sim, "ROLLBACK TO quiet; RELEASE quiet");
+	sim_roll_back(sim);
 	sim_restore(sim, &saved);
 }

@@ -1,11 +1,7 @@
 /*
- * What the store has answered to reads, and to what was tried and rolled back, remembered for as long as nothing is written.
- *
- * The walk comes back to the same store again and again: most edges write nothing, and those that do are taken back. So
- * each content of the store has a number (sim_state.store), given when something is written and taken back with the
- * state; an answer belongs to the read, to that number and to the clock. A number too many costs a read, never a wrong
- * answer; and now and then what is remembered is asked for again, and compared. The table is of fixed size: an answer goes
- * when another takes its slot.
+ * What units met in the store, remembered: an answer belongs to the unit, to the content of the store, which has a number, and to
+ * the clock (store.h says how that is used). A number too many costs a question, never a wrong answer; and now and then what is
+ * remembered is asked for again, and compared. The table is of fixed size: an answer goes when another takes its slot.
  */
 #ifndef HX_SIM_READS_H
 #define HX_SIM_READS_H
@@ -22,9 +18,9 @@ struct reads {
 
 void reads_init(struct reads *reads);
 void reads_release(struct reads *reads);
-/* Does it only read? Of others it is remembered what they met, in a group that is rolled back (sim.c). */
+/* Does it only read? */
 bool reads_only(const struct unit *unit);
-/* Which read this is, in a store of this content at this time. */
+/* Which question this is, in a store of this content at this time; and the number of the content that it leaves, if it writes. */
 uint64_t reads_key(const struct unit *unit, uint64_t store, int64_t now_ms);
 /* True: it was asked before, and *ret_result is the answer, which lives until reads_let_go(). */
 bool reads_find(struct reads *reads, uint64_t key, struct unit_result *ret_result);

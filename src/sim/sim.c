@@ -35,8 +35,6 @@ const char *sim_node_name(unsigned node)
 	return names[node];
 }
 
-/* ---- the store ---- */
-
 void sim_violate(struct sim *sim, const char *format, ...)
 {
 	va_list args;
@@ -46,61 +44,6 @@ void sim_violate(struct sim *sim, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(sim->violation, sizeof sim->violation, format, args);
 	va_end(args);
-}
-
-static void written(struct sim *sim)
-{
-	sim->state.store = ++sim->stores_n;
-}
-
-void sim_script(struct sim *sim, const char *sql)
-{
-	struct hx_error err;
-
-	written(sim);
-	if (sim->db->driver->script(sim->db, sql, &err))
-		sim_violate(sim, "I7: %s: %s", sql, err.detail);
-}
-
-static struct unit_result ask_store(struct sim *sim, struct unit *unit)
-{
-	struct unit_result result = {.verdict = UNIT_FAILED};
-	struct hx_error err;
-
-	if (sim->db->driver->execute(sim->db, &unit, 1, &result, &sim->arena, &err)) {
-		sim_violate(sim, "I7: the store refused a unit: %s", err.detail);
-		result = (struct unit_result){.verdict = UNIT_FAILED, .error = err};
-	}
-	return result;
-}
-
-static void ask_again(struct sim *sim, struct unit *unit, const struct unit_result *remembered)
-{
-	struct unit_result result = ask_store(sim, unit);
-
-	if (!reads_same(unit, remembered, &result))
-		sim_violate(sim, "the simulator remembers of the store what is not so");
-}
-
-struct unit_result sim_run_unit(struct sim *sim, struct unit *unit)
-{
-	struct unit_result result;
-	uint64_t key;
-
-	if (!reads_only(unit)) {
-		written(sim);
-		return ask_store(sim, unit);
-	}
-	key = reads_key(unit, sim->state.store, sim->clock.wall.ms);
-	if (reads_find(&sim->reads, key, &result)) {
-		if (reads_is_due(&sim->reads))
-			ask_again(sim, unit, &result);
-		return result;
-	}
-	result = ask_store(sim, unit);
-	if (result.verdict == UNIT_WON)
-		reads_keep(&sim->reads, key, unit, &result);
-	return result;
 }
 
 /* ---- actors ---- */
@@ -303,9 +246,9 @@ static void try_units(struct sim_sink *sink)
 		return;
 	for (size_t i = 0; i < sink->n; i++)
 		was[i] = sink->results[i].verdict;
-	sim_script(sim, "SAVEPOINT executed");
+	sim_savepoint(sim);
 	run_units(sink);
-	sim_script(sim, "ROLLBACK TO executed; RELEASE executed");
+	sim_roll_back(sim);
 	sim->state.store = store;
 	for (size_t i = 0; i < sink->n; i++) {
 		if (known && was[i] != sink->results[i].verdict)
@@ -585,6 +528,7 @@ enum hx_code sim_open(struct sim *sim, const struct sim_scenario *scenario, stru
 	arena_init(&sim->arena, EDGE_BYTES_MAX);
 	arena_init(&sim->texts, TEXTS_BYTES_MAX);
 	reads_init(&sim->reads);
+	sim_store_init(&sim->store);
 	code = db_open(&options, &sim->db, err);
 	if (!code)
 		code = migrate_run(sim->db, &before, err);
@@ -609,5 +553,6 @@ void sim_close(struct sim *sim)
 	arena_release(&sim->arena);
 	arena_release(&sim->texts);
 	reads_release(&sim->reads);
+	sim_store_release(&sim->store);
 	sim->db = NULL;
 }

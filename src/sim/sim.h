@@ -32,6 +32,7 @@
 #include "base/strbuf.h"
 #include "sim/fingerprint.h"
 #include "sim/reads.h"
+#include "sim/store.h"
 #include "task/group.h"
 #include "task/task.h"
 
@@ -206,7 +207,7 @@ struct sim {
 	struct arena arena; /* of one edge */
 	struct arena texts; /* what tasks keep; taken back with the state */
 	struct reads reads;
-	uint64_t stores_n; /* numbers of contents given so far */
+	struct sim_store store;
 	struct sim_state state;
 	char violation[512]; /* empty: none */
 	uint64_t crash_points;
@@ -244,8 +245,5 @@ int64_t sim_next_moment(struct sim *sim);
 
 /* For invariant.c: the first violation is kept. */
 void sim_violate(struct sim *sim, const char *format, ...) HX_PRINTF(2, 3);
-/* Runs a unit in the store as it stands; a refusal of its data is a violation (I7). Rows live until the next edge. */
-struct unit_result sim_run_unit(struct sim *sim, struct unit *unit);
-void sim_script(struct sim *sim, const char *sql);
 
 #endif

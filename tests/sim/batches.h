@@ -632,11 +632,11 @@ static inline void quiet(struct sim *sim)
 
 	assert_non_null(saved);
 	sim_save(sim, saved);
-	sim_script(sim, "SAVEPOINT quiet_batch");
+	sim_savepoint(sim);
 	settle(sim);
 	check(sim);
 	check_settled(sim);
-	sim_script(sim, "ROLLBACK TO quiet_batch; RELEASE quiet_batch");
+	sim_roll_back(sim);
 	sim_restore(sim, saved);
 	free(saved);
 }

@@ -332,12 +332,12 @@ static inline void quiet(struct sim *sim)
 
 	assert_non_null(saved);
 	sim_save(sim, saved);
-	sim_script(sim, "SAVEPOINT quiet_run");
+	sim_savepoint(sim);
 	settle(sim);
 	rows_changed = true;
 	check(sim);
 	check_settled(sim);
-	sim_script(sim, "ROLLBACK TO quiet_run; RELEASE quiet_run");
+	sim_roll_back(sim);
 	sim_restore(sim, saved);
 	free(saved);
 }
