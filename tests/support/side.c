@@ -21,6 +21,7 @@ struct side {
 	pthread_t thread;
 	struct db *db;
 	char name[32];
+	char is_blocked[80]; /* what the watcher asks; empty until it has */
 	struct arena arena;
 	struct strbuf outcome;
 
@@ -220,16 +221,29 @@ void side_start(struct side *side, const struct side_plan *plan)
 	pthread_mutex_unlock(&side->mutex);
 }
 
+/*
+ * Does its connection wait for a lock? Asked by its number, which stays: to look through pg_stat_activity each time took longer
+ * than most of the steps.
+ */
+static bool is_blocked(struct side *side, PGconn *watcher)
+{
+	char sql[120], cell[32];
+
+	if (!side->is_blocked[0]) {
+		snprintf(sql, sizeof sql, "SELECT pid FROM pg_stat_activity WHERE application_name = '%s'", side->name);
+		raw_run(watcher, sql, cell, sizeof cell);
+		snprintf(side->is_blocked, sizeof side->is_blocked, "SELECT cardinality(pg_blocking_pids(%s)) > 0",
+			 cell);
+	}
+	raw_run(watcher, side->is_blocked, cell, sizeof cell);
+	return cell[0] == 't';
+}
+
 /* Waits for the step on its way, until it is done or `is blocked` can be said. */
 static enum side_state await(struct side *side, PGconn *watcher, bool until_done)
 {
 	struct mono_time deadline = mono_add_ms(clock_mono(clock_system()), DEADLINE_MS);
-	char sql[200], blocked[8];
 
-	snprintf(sql, sizeof sql,
-		 "SELECT count(*) FROM pg_stat_activity WHERE application_name = '%s' AND wait_event_type = 'Lock'"
-		 " AND cardinality(pg_blocking_pids(pid)) > 0",
-		 side->name);
 	for (;;) {
 		struct timespec until;
 		enum side_state state;
@@ -249,9 +263,7 @@ static enum side_state await(struct side *side, PGconn *watcher, bool until_done
 		pthread_mutex_unlock(&side->mutex);
 		if (!posted)
 			return state;
-		if (!until_done)
-			raw_run(watcher, sql, blocked, sizeof blocked);
-		if (!until_done && strcmp(blocked, "1") == 0)
+		if (!until_done && is_blocked(side, watcher))
 			break;
 		if (clock_mono(clock_system()).ns >= deadline.ns)
 			fail_msg("%s: its step neither ends nor waits for a lock", side->name);
