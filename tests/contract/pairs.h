@@ -498,6 +498,15 @@ static inline bool can_disturb(enum fixture fixture, size_t a, bool a_stale, siz
 	return writes[0] || writes[1];
 }
 
+/*
+ * How far a kind's partners go. With HAPAX_BRIEF it meets itself and the next one alone: enough to run the code of all of them under a
+ * sanitizer, which has nothing to say about serial orders.
+ */
+static inline size_t partners_end(size_t kind)
+{
+	return getenv("HAPAX_BRIEF") && kind + 2 < unit_kinds_n ? kind + 2 : unit_kinds_n;
+}
+
 static inline void check_fixture(enum fixture fixture, bool whole)
 {
 	static const bool stale[][2] = {{false, false}, {false, true}, {true, false}};
@@ -511,7 +520,7 @@ static inline void check_fixture(enum fixture fixture, bool whole)
 			world.writes[k][s] = world.asked[k][s] && writes_alone(fixture, &unit_kinds[k], s);
 		}
 	for (size_t a = 0; a < unit_kinds_n; a++) {
-		for (size_t b = a; b < unit_kinds_n; b++) {
+		for (size_t b = a; b < partners_end(a); b++) {
 			for (int s = 0; s < 3; s++) {
 				struct pair pair = {.fixture = fixture,
 						    .player = {{&unit_kinds[a], stale[s][0], true},

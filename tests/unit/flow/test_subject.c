@@ -225,7 +225,9 @@ static void a_transition_needs_its_status_and_version(void **state)
 		int64_t version;
 	} wrong[] = {
 		{"another status", {1, "paid", "open"}, 1},
+#ifndef HX_DEBUG /* there it is asserted that nobody believes that */
 		{"an empty status", {1, "", "paid"}, 1},
+#endif
 		{"a status that begins alike", {1, "ope", "paid"}, 1},
 		{"an older version", {1, "open", "paid"}, 0},
 		{"a newer version", {1, "open", "paid"}, 2},
