@@ -14,6 +14,11 @@
 #include "base/clock.h"
 
 #define AWAIT_POLL_NS 2000000
+#ifdef HX_DEBUG
+#define AWAIT_PATIENCE 4 /* with sanitizers all takes longer */
+#else
+#define AWAIT_PATIENCE 1
+#endif
 
 static inline int64_t await_now_ms(void)
 {
@@ -27,7 +32,7 @@ static inline void await_pause(void)
 
 #define AWAIT(deadline_ms, condition)                                                                                  \
 	do {                                                                                                           \
-		int64_t await_until_ms = await_now_ms() + (deadline_ms);                                               \
+		int64_t await_until_ms = await_now_ms() + AWAIT_PATIENCE * (int64_t)(deadline_ms);                     \
                                                                                                                        \
 		while (!(condition)) {                                                                                 \
 			if (await_now_ms() > await_until_ms)                                                           \

@@ -17,7 +17,7 @@
 #include "support/worker.h"
 
 #define BATCHES "/api/v1/batches"
-#define SOME_MS 30000
+#define SOME_MS 120000
 #define ITEMS 1100 /* three slices */
 
 /* clang-format off */
