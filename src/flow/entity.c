@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "flow/subject_change.h"
 
 #define ENTITY_SELECT                                                                                                  \
 	"SELECT e.subject, s.status, s.version, s.fence, s.effort, s.owner, s.until, s.updated_at, e.data,"            \
@@ -45,6 +46,21 @@ static const struct db_stmt stmt_list = {
 	.out = ENTITY_OUT,
 };
 
+/* As subject_claim(), for a call. */
+static const struct db_stmt stmt_claim = {
+	.name = "subject_claim_for_call",
+	CHANGE_FORMS(CHANGE("fence + 1")
+		     ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8"
+		     "{from} WHERE id = ?7"
+		     " AND status = ?2" /* mutant: entity-claim-status */
+		     " AND version = ?3" /* mutant: entity-claim-version */
+		     ENTITY_SAME_EFFORT /* mutant: entity-claim-effort -> " AND ?9 >= 0" */
+		     ENTITY_NO_OTHER_CALL, /* mutant: claim-over-call -> " AND ?10 || ?11 || ?12 <> '' AND ?13 >= 0", */
+		     "version, fence, effort"),
+	.in = "ttiiitiiittti",
+	.out = "iii",
+};
+
 static const struct db_stmt stmt_note_claim = {
 	.name = "entity_note_claim",
 	.sql = "UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4, claim_effort = ?6,"
@@ -54,18 +70,23 @@ static const struct db_stmt stmt_note_claim = {
 	.out = "",
 };
 
-/* Not over another call that is open under the same key. */
+/* Not over another call that is open under the same key, nor over one that was begun under a claim since the row was read. */
+#define OR_NONE_IS_OPEN " OR claim_effort <> ?6 OR claim_step <> ?2 OR coalesce(claim_open, 0) = 0)"
+
 static const struct db_stmt stmt_note_call = {
 	.name = "entity_note_call",
 	.sql = "UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4, claim_effort = ?6,"
 	       " claim_address = ?7, claim_version = ?8, claim_op = ?9,"
 	       " claim_open = 1 + CASE WHEN claim_step = ?2 AND claim_effort = ?6 THEN coalesce(claim_open, 0) ELSE 0 END{from}"
 	       " WHERE subject = ?1"
-	       " AND (claim_input = ?4 OR claim_effort <> ?6 OR claim_step <> ?2 OR coalesce(claim_open, 0) = 0)" /* mutant: note-over-another */
-	       " AND (coalesce(claim_version, ?8) = ?8 OR claim_effort <> ?6 OR claim_step <> ?2 OR coalesce(claim_open, 0) = 0)" /* mutant: note-over-version */
-	       " AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.effort = ?6)"
+	       " AND (claim_input = ?4" OR_NONE_IS_OPEN /* mutant: note-over-another */
+	       " AND (coalesce(claim_version, ?8) = ?8" OR_NONE_IS_OPEN /* mutant: note-over-version */
+	       " AND (claim_requester = ?3" OR_NONE_IS_OPEN /* mutant: note-over-requester */
+	       " AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1"
+	       " AND s.effort = ?6" /* mutant: note-effort */
+	       " AND s.fence = ?10)" /* mutant: note-over-claim -> " AND ?10 >= 0)" */
 	       " RETURNING {ord}subject",
-	.in = "ittttitii",
+	.in = "ittttitiii",
 	.out = "i",
 };
 
@@ -76,12 +97,17 @@ static const struct db_stmt stmt_look_up_note = {
 	.out = "i",
 };
 
-/* Nobody else was at it under the same key, so what failed was all there was. */
+/* Nobody else was at it under the same key, nor at another step of the same effort, so what failed was all there was. */
 static const struct db_stmt stmt_failed_alone = {
 	.name = "entity_failed_alone",
-	.sql = "UPDATE hx_subject SET effort = effort + 1{from} WHERE id = ?1 AND effort = ?2 AND doubt = 0"
-	       " AND EXISTS (SELECT 1 FROM hx_entity e WHERE e.subject = ?1 AND e.claim_open = 1)", /* mutant: failed-alone -> "", */
-	.in = "ii",
+	.sql = "UPDATE hx_subject SET effort = effort + 1{from} WHERE id = ?1"
+	       " AND effort = ?2" /* mutant: failed-effort -> " AND ?2 >= 0" */
+	       " AND doubt = 0" /* mutant: failed-in-doubt */
+	       " AND owner IS NULL" /* mutant: failed-beside-claim */
+	       " AND EXISTS (SELECT 1 FROM hx_entity e WHERE e.subject = ?1"
+	       " AND e.claim_step = ?3" /* mutant: failed-beside-step -> " AND ?3 <> ''" */
+	       " AND coalesce(e.claim_open, 0) = 1)", /* mutant: failed-alone -> ")", */
+	.in = "iit",
 	.out = "",
 };
 
@@ -179,6 +205,17 @@ void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice s
 			 db_int(held), db_int(limit));
 }
 
+void entity_claim(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
+		  int64_t lease_ms, const struct entity_sent *call)
+{
+	unit_touch(unit, move->subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_claim, db_str(move->to), db_str(move->from), db_int(version),
+		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(lease_ms),
+		 ENTITY_CALL_VALUES(call));
+	subject_add_history(unit, stamp, move->subject, move->from);
+	unit_wake(unit, move->subject);
+}
+
 void entity_note_claim(struct unit *unit, int64_t subject, const struct entity_sent *call)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_note_claim, db_int(subject), db_text(call->step), db_text(call->requester),
@@ -191,7 +228,7 @@ void entity_note_call(struct unit *unit, int64_t op, int64_t subject, const stru
 	unit_touch(unit, subject);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_note_call, db_int(subject), db_text(call->step), db_text(call->requester),
 		 db_text(call->input), db_str(call->from), db_int(call->effort), db_text(call->address),
-		 db_int(call->version), db_int(op));
+		 db_int(call->version), db_int(op), db_int(call->fence));
 }
 
 void entity_look_up_note(struct unit *unit, int64_t op, int64_t subject)
@@ -200,8 +237,8 @@ void entity_look_up_note(struct unit *unit, int64_t op, int64_t subject)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_look_up_note, db_int(subject), db_int(op));
 }
 
-void entity_failed_alone(struct unit *unit, int64_t subject, int64_t effort)
+void entity_failed_alone(struct unit *unit, int64_t subject, int64_t effort, struct slice step)
 {
 	unit_touch(unit, subject);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_failed_alone, db_int(subject), db_int(effort));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_failed_alone, db_int(subject), db_int(effort), db_text(step));
 }

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "flow/entity_call.h"
 #include "flow/entity_table.h"
 #include "flow/sql_action.h"
 #include "flow/subject.h"
@@ -86,23 +87,18 @@ void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice s
 		 int64_t limit);
 
 /*
- * A call that is about to be begun: of which step, from which status, for whom, with which input, under which key, by which version
- * of the definition. That says all else: where to, with which headers, what its answers mean.
+ * A claim for this call, of an entity that the engine keeps. LOST: the entity is not as it was read any more; or, although it is,
+ * another call was written down under the same key since, or one was answered. Row of line 0: version reached, fence, effort.
  */
-struct entity_sent {
-	struct slice step;
-	const char *from;
-	struct slice requester, input;
-	int64_t effort, version;
-	struct slice address; /* in that version; empty: it has none */
-};
+void entity_claim(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
+		  int64_t lease_ms, const struct entity_sent *call);
 /* After a claim in its unit. */
 void entity_note_claim(struct unit *unit, int64_t subject, const struct entity_sent *call);
-/* Without a claim. LOST: another one is open under the same key, or the key is another by now. */
+/* Without a claim. LOST: another one is open under the same key, or the key is another by now, or somebody has claimed since. */
 void entity_note_call(struct unit *unit, int64_t op, int64_t subject, const struct entity_sent *call);
 /* Was that the last one noted? As subject_look_up(), it holds the subject still. Row: the subject. */
 void entity_look_up_note(struct unit *unit, int64_t op, int64_t subject);
-/* Such a call certainly did nothing: the next effect is another one, unless a second call was begun under this key. */
-void entity_failed_alone(struct unit *unit, int64_t subject, int64_t effort);
+/* Such a call certainly did nothing: the next effect is another one, unless a second call was begun under this key or effort. */
+void entity_failed_alone(struct unit *unit, int64_t subject, int64_t effort, struct slice step);
 
 #endif

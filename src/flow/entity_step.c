@@ -129,6 +129,24 @@ static void hold_claim(struct entity_step *s, const struct answer *answer, const
 	step_start_work(s, answer);
 }
 
+/* Something was written down or answered since it was read: that decides what may be sent now. */
+static void read_again(struct entity_step *s)
+{
+	s->input = s->rq->input.raw;
+	s->sender = s->requester;
+	s->at = STEP_READING;
+}
+
+/* To somebody who has moved it; or, if it is still what it was, to a call without a claim, which changes no version. */
+static void take_claim_lost(struct entity_step *s)
+{
+	s->lost_version = s->version;
+	if (s->notes++ == ADOPTIONS_MAX)
+		step_end_saying(s, HX_CLAIM_FAILED, "another operation is already in progress");
+	else
+		read_again(s);
+}
+
 static void take_claimed(struct entity_step *s, const struct answer *answer)
 {
 	switch (answer->result->verdict) {
@@ -136,6 +154,8 @@ static void take_claimed(struct entity_step *s, const struct answer *answer)
 		hold_claim(s, answer, reached(s, answer->result));
 		break;
 	case UNIT_LOST:
+		take_claim_lost(s);
+		break;
 	case UNIT_REFUSED:
 		step_end_saying(s, HX_CLAIM_FAILED, "another operation is already in progress");
 		break;
@@ -225,9 +245,7 @@ static void take_noted(struct entity_step *s, const struct answer *answer)
 	} else if (s->notes++ == ADOPTIONS_MAX) {
 		step_end_saying(s, HX_CONCURRENCY_ERROR, "others are firing this step at the same time");
 	} else {
-		s->input = s->rq->input.raw;
-		s->sender = s->requester;
-		s->at = STEP_READING;
+		read_again(s);
 	}
 }
 

@@ -6,7 +6,7 @@
  *            │      │           │           │ │         ├ lost, with a claim:    HX_OUTCOME_UNKNOWN
  *            │      │ lost      │ rejected  │ │         ├ lost, without one:     HX_CONCURRENCY_ERROR
  *            │      ▼           │ failed    │ │         └ its sql was refused ─▶ RELEASING
- *            │  CLAIM_FAILED    ▼           ▼ │
+ *            │   READING *      ▼           ▼ │
  *            │              RELEASING ◀───────┤ unknown ─▶ on_unknown: revert  leave it to the janitor
  *            │                  │             │                        retry   ACTING, same key, a few times
  *            │                  ▼             │                        probe   PROBING ─▶ FINISHING, RELEASING, or leave it
@@ -16,6 +16,8 @@
  *            └▶ FINISHING or RELEASING (a person resolves a held claim)
  *
  * A unit whose commit is unknown is followed by LOOKING_UP its op.
+ * (*) Another version by now: CLAIM_FAILED. The same: it was lost to a call without a claim, which is in doubt or was answered; what is
+ * kept decides, as if it had been read at first.
  *
  * Invariants:
  *  E1  After-effects are written in the unit that finishes, and nowhere else.
@@ -25,7 +27,8 @@
  *      finding out about one, may take longer than the lease.
  *  E4  A claim whose outcome is unknown is never released by us; only the janitor, a probe or a person end it.
  *  E5  All calls under the key of the effect are one request: the first is written down before it is sent, and whoever comes
- *      after it sends that, by the same version of the definition, or nothing (HX_IN_DOUBT).
+ *      after it sends that, for the same requester, by the same version of the definition, or nothing (HX_IN_DOUBT). While
+ *      there is a claim, what is written down is its own call.
  *  E6  Finish and release carry the fence of the claim; a holder that was replaced changes nothing by them.
  *  E7  The caller always learns what the action itself said: a release that is lost or fails does not hide it.
  *  E8  A caller who hears HX_STORE_UNAVAILABLE has left no call written down that was never made, for others to take for one in
@@ -136,7 +139,8 @@ struct entity_step {
 	struct slice sender, address; /* of the call: those of the first try under its key (step_kept.c) */
 	bool noted;
 	bool half_noted;             /* a note of ours may stand, and its commit was not answered */
-	unsigned notes;              /* how often that was lost */
+	unsigned notes;              /* how often that was lost, or the claim */
+	int64_t lost_version;        /* over which the claim was; 0: it was not */
 	unsigned waits;              /* for a definition */
 	struct slice key;            /* of the step's own effect */
 	struct slice call_key, body; /* of the call that is under way */

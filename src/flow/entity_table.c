@@ -30,8 +30,10 @@ DB_STMT(stmt_columns_postgres, "table_columns", "t", "tt",
 DB_STMT(stmt_follow, "shadow_follow", "ttiiiti", "iii",
 	FOLLOW("fence") ", owner = NULL, until = NULL, effort = effort + 1, doubt = 0{from} WHERE id = ?7 RETURNING {ord}version, fence, effort");
 
-DB_STMT(stmt_follow_claim, "shadow_claim", "ttiiitii", "iii",
+DB_STMT(stmt_follow_claim, "shadow_claim", "ttiiitiiittti", "iii",
 	FOLLOW("fence + 1") ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8{from} WHERE id = ?7"
+	ENTITY_SAME_EFFORT /* mutant: table-claim-effort -> " AND ?9 >= 0" */
+	ENTITY_NO_OTHER_CALL /* mutant: table-claim-over-call -> " AND ?10 || ?11 || ?12 <> '' AND ?13 >= 0" */
 	" RETURNING {ord}version, fence, effort");
 
 /* clang-format on */
@@ -308,12 +310,13 @@ void entity_table_transition(struct unit *unit, const struct stamp *stamp, const
 }
 
 void entity_table_claim(struct unit *unit, const struct stamp *stamp, const struct table_row *row,
-			const struct move *move, int64_t lease_ms)
+			const struct move *move, int64_t lease_ms, const struct entity_sent *call)
 {
 	unit_touch(unit, move->subject);
 	add_update(unit, UNIT_VERDICT, &row->table->transition, stamp, row, move);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_follow_claim, db_str(move->to), db_str(move->from), db_int(row->version),
-		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(lease_ms));
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_follow_claim, db_str(move->to), db_str(move->from), db_int(row->version),
+		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(lease_ms),
+		 ENTITY_CALL_VALUES(call));
 	subject_add_history(unit, stamp, move->subject, move->from);
 	unit_wake(unit, move->subject);
 }

@@ -6,7 +6,7 @@
  * must raise the version too. The truth about the claim is the shadow. A unit changes both or neither:
  *
  *   transition   VERDICT user's row (status, version)          then the shadow, which follows
- *   claim        VERDICT user's row (status, version)          then the shadow: owner, fence+1, until
+ *   claim        VERDICT user's row (status, version)   VERDICT shadow (effort, no other call): owner, fence+1, until
  *   finish       VERDICT shadow (fence)   VERDICT user's row (claim status; its version may have been raised meanwhile)
  *   release      the same, back to revert_to
  *   revert       VERDICT shadow (fence, until past)   then the user's row, unless somebody has changed it meanwhile
@@ -16,6 +16,7 @@
 #ifndef HX_FLOW_ENTITY_TABLE_H
 #define HX_FLOW_ENTITY_TABLE_H
 
+#include "flow/entity_call.h"
 #include "flow/subject.h"
 #include "model/workflow.h"
 
@@ -56,9 +57,9 @@ struct table_row {
 /* Row of line 1: version reached, fence, effort. */
 void entity_table_transition(struct unit *unit, const struct stamp *stamp, const struct table_row *row,
 			     const struct move *move);
-/* Row of line 1: version reached, fence, effort. */
+/* Row of line 1: version reached, fence, effort. LOST: as entity_claim() (entity.h). */
 void entity_table_claim(struct unit *unit, const struct stamp *stamp, const struct table_row *row,
-			const struct move *move, int64_t lease_ms);
+			const struct move *move, int64_t lease_ms, const struct entity_sent *call);
 /* Row of line 0: the shadow; of line 2: the version that the user's row reached. */
 void entity_table_finish(struct unit *unit, const struct stamp *stamp, const struct table_row *row,
 			 const struct move *move, int64_t fence);

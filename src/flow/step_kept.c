@@ -13,6 +13,9 @@
  * values no store ever sees), for how long, and what an answer means. What a new definition says of secrets goes to no old address.
  * The step itself (claim, where it leads, after-effects) is of the definition in force.
  *
+ * Who has read that nothing was begun may be late. So a call without a claim is written down only if nobody has claimed since, and
+ * a claim is taken only if no other call was written down under its key since; whoever is late reads again.
+ *
  * Of an entity the last call is kept. A limit that is known: where two of its steps are in doubt at the same time, the one that
  * was begun first has only its key.
  */

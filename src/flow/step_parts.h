@@ -29,9 +29,12 @@ static inline bool step_acts_outside(const struct action *action)
 	return action && action_is_outside(action);
 }
 
+/* The statements are those of the definition in force; not if what it stands for was called outside, by whichever version. */
 static inline bool step_is_sql(const struct entity_step *s)
 {
-	return s->call->action && action_is_inside(s->call->action);
+	const struct action *action = s->view->action;
+
+	return action && action_is_inside(action) && !step_acts_outside(s->call->action);
 }
 
 /* What the finish leads from and to: the claim status or the step's own, and the successful state. */

@@ -89,11 +89,24 @@ static void await_definition(struct entity_step *s, const struct answer *answer)
 			"made it is not known here (yet)");
 }
 
+/* The claim was, to somebody who has moved the entity since it was read; asked once. */
+static bool lost_for_good(struct entity_step *s)
+{
+	bool lost = s->lost_version && s->lost_version != s->version;
+
+	s->lost_version = 0;
+	return lost;
+}
+
 static void take_read_to_fire(struct entity_step *s, const struct answer *answer, struct slice status)
 {
 	const char *words = NULL;
 	enum hx_code code;
 
+	if (lost_for_good(s)) {
+		end_claimed(s, &answer->result->rows[0]);
+		return;
+	}
 	if (!choose_step(s, &answer->result->rows[0], status))
 		return;
 	if (s->rq->version && s->rq->version != s->version) {
@@ -157,6 +170,9 @@ static void take_read_of_claim(struct entity_step *s, const struct answer *answe
 		await_definition(s, answer);
 		return;
 	}
+	/* What was to be done in the store was not done: the definition in force says what there is to do. */
+	if (!step_acts_outside(s->call->action)) /* mutant: left-in-store -> if (0) */
+		step_call_by(s, s->view, s->rq->ref.machine->version);
 	if (s->rq->mode == STEP_RECOVER && !can_be_called(s)) /* mutant: left-claim-recovered -> if (0) */
 		return;
 	step_make_key(s);

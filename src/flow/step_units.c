@@ -53,6 +53,7 @@ static struct entity_sent call_of(const struct entity_step *s)
 		.effort = s->effort,
 		.version = s->call_version,
 		.address = s->address,
+		.fence = s->fence,
 	};
 }
 
@@ -63,9 +64,9 @@ static void ask_claim(const struct entity_step *s, struct unit *unit)
 	struct table_row row = row_of(s);
 
 	if (row.table)
-		entity_table_claim(unit, &s->stamp, &row, &move, step_lease_ms(s));
+		entity_table_claim(unit, &s->stamp, &row, &move, step_lease_ms(s), &call);
 	else
-		subject_claim(unit, &s->stamp, &move, s->version, step_lease_ms(s));
+		entity_claim(unit, &s->stamp, &move, s->version, step_lease_ms(s), &call);
 	entity_note_claim(unit, s->subject, &call);
 }
 
@@ -151,7 +152,7 @@ void step_build_unit(const struct entity_step *s, struct unit *unit)
 		break;
 	case STEP_ANSWERING:
 		if (s->outcome == ACT_FAILED)
-			entity_failed_alone(unit, s->subject, s->effort);
+			entity_failed_alone(unit, s->subject, s->effort, s->rq->step_key);
 		else
 			subject_answered(unit, s->subject, s->effort);
 		break;

@@ -125,6 +125,7 @@ DB_STMT(stmt_hold, "subject_hold", "iii", "i",
 
 DB_STMT(stmt_answered, "subject_answered", "ii", "",
 	"UPDATE hx_subject SET effort = effort + 1, doubt = 0{from} WHERE id = ?1"
+	" AND owner IS NULL" /* mutant: answered-owner */
 	" AND effort = ?2" /* mutant: answered-effort -> " AND ?2 >= 0" */
 );
 

@@ -85,7 +85,10 @@ void subject_take_over(struct unit *unit, const struct stamp *stamp, int64_t sub
  */
 #define SUBJECT_HELD "held"
 void subject_hold(struct unit *unit, int64_t subject, int64_t fence, bool if_past);
-/* An action without a claim gave a definite answer and nothing else is written: the next effect is another one. */
+/*
+ * An action without a claim gave a definite answer and nothing else is written: the next effect is another one. Not while somebody has
+ * claimed it meanwhile: what is done under that claim keeps its key until it is known.
+ */
 void subject_answered(struct unit *unit, int64_t subject, int64_t effort);
 /*
  * A move that stands for several transitions at once: one history row covers them, the version rises by their number.

@@ -111,8 +111,8 @@ static bool is(const struct unit *unit, const char *name)
 static void check_belief(struct sim *sim, const struct unit *unit, const struct sim_row *row)
 {
 	const struct db_value *params = unit->lines[0].params;
-	bool by_version = is(unit, "subject_transition") || is(unit, "subject_claim") || is(unit, "subject_seize") ||
-			  is(unit, "subject_shift");
+	bool by_version = is(unit, "subject_transition") || is(unit, "subject_claim") ||
+			  is(unit, "subject_claim_for_call") || is(unit, "subject_seize") || is(unit, "subject_shift");
 	bool past = is(unit, "subject_revert") || is(unit, "subject_take_over");
 	bool by_fence = past || is(unit, "subject_finish") || is(unit, "subject_release") ||
 			is(unit, "subject_advance");

@@ -28,9 +28,9 @@ static void make_entities(struct sim *sim, const char *workflow)
 /* The calls that are written down decide what may be sent. */
 static const struct db_stmt stmt_calls = {
 	.name = "sim_calls",
-	.sql = "SELECT claim_step, claim_input, claim_effort, claim_open, claim_version FROM hx_entity",
+	.sql = "SELECT claim_step, claim_input, claim_effort, claim_open, claim_version, claim_requester FROM hx_entity",
 	.in = "",
-	.out = "ttiii",
+	.out = "ttiiit",
 };
 
 static const struct db_stmt stmt_note = {

@@ -10,7 +10,8 @@
  *   (no claim)   keyed service      one effect, although nobody serialises the callers
  *
  * Callers with different inputs, or by different versions of the definition (claim or not): one request to a key (I8), by one
- * version, and one effect.
+ * version, and one effect. So too if one of them claims and the other does not: two requesters, two versions, two steps from one
+ * status; and while it is claimed, what is written down is the call of the step that holds the claim.
  *
  * And in all of them: after-effects exist exactly when their transition does.
  */
@@ -22,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "base/id.h"
 #include "flow/entity_step.h"
 #include "flow/janitor.h"
 #include "sim/entities.h"
@@ -52,7 +54,8 @@ static struct {
 	struct janitor_rule rule;
 	struct janitor_rules rules;
 	unsigned effects_max;
-	bool differ; /* the callers' inputs */
+	bool differ;                              /* the callers' inputs */
+	const char *other_requester, *other_step; /* the second caller's; NULL: as the first one's */
 } fixture;
 
 static const struct entity_machine *machine_of(const char *effect, const char *more, const char *step, int64_t version)
@@ -121,7 +124,12 @@ static void init_lacking(union sim_task *task, const void *plan, struct arena *t
 	entity_step_init((struct entity_step *)task, &rq, texts);
 }
 
-/* The same with another input, or by another version. */
+static bool others_differ(void)
+{
+	return fixture.differ || fixture.second || fixture.other_requester || fixture.other_step;
+}
+
+/* The same with another input, or by another version, or for another requester; or another step. */
 static void init_other(union sim_task *task, const void *plan, struct arena *texts)
 {
 	static struct step_request rq;
@@ -130,7 +138,11 @@ static void init_other(union sim_task *task, const void *plan, struct arena *tex
 	rq = fixture.rq;
 	if (fixture.second)
 		rq.ref.machine = fixture.second;
-	else
+	if (fixture.other_requester)
+		rq.requester = slice_str(fixture.other_requester);
+	if (fixture.other_step)
+		rq.step_key = slice_str(fixture.other_step);
+	if (fixture.differ)
 		rq.input = json_trust(slice_str("{\"other\":1}"));
 	entity_step_init((struct entity_step *)task, &rq, texts);
 }
@@ -165,9 +177,11 @@ static const struct db_stmt stmt_count = {
 	.name = "sim_after_effects",
 	.sql = "SELECT (SELECT count(*) FROM hx_job), (SELECT count(*) FROM hx_history WHERE to_status = 'closed'),"
 	       " (SELECT count(*) FROM hx_job WHERE (due_at IS NULL) <> ((SELECT status FROM hx_subject WHERE id = hx_job.subject)"
-	       " NOT IN ('AVAILABLE', 'RETRYING'))), (SELECT max(fence) FROM hx_subject WHERE id = 1)",
+	       " NOT IN ('AVAILABLE', 'RETRYING'))), (SELECT max(fence) FROM hx_subject WHERE id = 1),"
+	       " (SELECT count(*) FROM hx_subject s JOIN hx_entity e ON e.subject = s.id"
+	       " WHERE s.owner IS NOT NULL AND (e.claim_step <> 'close' OR e.claim_effort <> s.effort))",
 	.in = "",
-	.out = "iiii",
+	.out = "iiiii",
 };
 
 static void setup(struct sim *sim)
@@ -196,6 +210,29 @@ static bool is_refused_for_nothing(const struct sim *sim)
 	return refused && !sim->state.requests_n;
 }
 
+/* Under all its keys together. */
+static unsigned effects_of(const struct sim *sim, const char *step)
+{
+	char id[ID_TEXT_BYTES], key[ID_TEXT_BYTES + 40];
+	unsigned n = 0, at;
+
+	id_format("ent", /* subject= */ 1, id);
+	for (int effort = 0; effort < SIM_EFFECTS_MAX; effort++) {
+		snprintf(key, sizeof key, "%s-%d-%s", id, effort, step);
+		n += world_did(sim, world_key(slice_str(key)), &at);
+	}
+	return n;
+}
+
+static void check_effects(struct sim *sim)
+{
+	if (fixture.effects_max && world_effects(sim) > fixture.effects_max)
+		sim_violate(sim, "E2: the action took effect %u times", world_effects(sim));
+	if (fixture.other_step && (effects_of(sim, "close") > 1 || effects_of(sim, fixture.other_step) > 1))
+		sim_violate(sim, "E2: the actions took effect %u and %u times", effects_of(sim, "close"),
+			    effects_of(sim, fixture.other_step));
+}
+
 static void check(struct sim *sim)
 {
 	struct unit unit;
@@ -213,8 +250,9 @@ static void check(struct sim *sim)
 	check_left(sim);
 	if (result.verdict == UNIT_WON && db_cell(&result.rows[0], 0, 3)->i == 0 && is_refused_for_nothing(sim))
 		sim_violate(sim, "E8: a call is taken for one in doubt that was never made, and whose maker knew it");
-	if (fixture.effects_max && world_effects(sim) > fixture.effects_max)
-		sim_violate(sim, "E2: the action took effect %u times", world_effects(sim));
+	if (result.verdict == UNIT_WON && db_cell(&result.rows[0], 0, 4)->i)
+		sim_violate(sim, "E5: the call that is written down is not that of the claim");
+	check_effects(sim);
 }
 
 static void explore_with(const char *name, enum sim_world world, bool recovery, bool third, struct sim_bounds bounds)
@@ -230,9 +268,9 @@ static void explore_with(const char *name, enum sim_world world, bool recovery, 
 		.cast_n = third ? 4 : 3,
 		.cast = {{"caller-1", 0, false, init_step, NULL},
 			 {"caller-2", 1, false,
-			  fixture.lacking                    ? init_lacking
-			  : fixture.differ || fixture.second ? init_other
-							     : init_step,
+			  fixture.lacking   ? init_lacking
+			  : others_differ() ? init_other
+					    : init_step,
 			  NULL},
 			 {recovery ? "recovery" : "janitor", 2, true, recovery ? init_recovery : init_janitor, NULL},
 			 {"caller-3", 3, false, init_step, NULL}},
@@ -380,6 +418,89 @@ static void exhaustive_versions_no_claim(void **state)
 	explore("two versions, no claim", WORLD_KEYED, false, (struct sim_bounds){.crashes = 1, .lost_answers = 1});
 }
 
+/* Of two callers, with a crash and an answer that is lost; of three without. The janitor is of the second version, if there is one. */
+static void explore_one_claims(const char *name, bool third)
+{
+	if (fixture.second)
+		fixture.rule.machine = fixture.second;
+	explore_with(name, WORLD_KEYED, false, third,
+		     (struct sim_bounds){.lapses = 1, .crashes = !third, .lost_answers = !third});
+}
+
+/* The second version claims and the first does not: a claim and a call without one, under one key. */
+static void explore_versions(const char *name, bool third)
+{
+	parse("keyed", "", "");
+	fixture.second = machine_of("keyed", SECOND, CLAIM, /* version= */ 2);
+	explore_one_claims(name, third);
+}
+
+static void exhaustive_one_claims_versions(void **state)
+{
+	(void)state;
+	explore_versions("two versions, one claims", /* third= */ false);
+}
+
+static void exhaustive_one_claims_versions_three(void **state)
+{
+	(void)state;
+	explore_versions("two versions, one claims, three callers", /* third= */ true);
+}
+
+/* The same in one version: for cron there is a claim, and for others none. */
+#define CRON_CLAIMS ",\"claim_state\":{\"cron\":[\"closing\",\"approved\"],\"default\":null}"
+
+static void exhaustive_one_claims_requesters(void **state)
+{
+	(void)state;
+	parse("keyed", "", CRON_CLAIMS);
+	fixture.other_requester = "cron";
+	explore_one_claims("two requesters, one claims", /* third= */ false);
+}
+
+static void exhaustive_requesters_no_claim(void **state)
+{
+	(void)state;
+	parse("keyed", "", "");
+	fixture.other_requester = "cron";
+	explore("two requesters, no claim", WORLD_KEYED, false, (struct sim_bounds){.crashes = 1, .lost_answers = 1});
+}
+
+/* Two steps from one status, of which one claims. */
+#define PING "},\"Ping\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/ping\",\"effect\":\"keyed\""
+#define PING_STEP                                                                                                      \
+	"},{\"step_id\":30,\"step_key\":\"ping\",\"status\":\"approved\",\"successful_state\":\"closed\","             \
+	"\"action\":\"Ping\",\"success_after_effect\":[\"Mail\"]"
+
+static void explore_steps(const char *name, bool third)
+{
+	parse("keyed", PING, CLAIM PING_STEP);
+	fixture.other_step = "ping";
+	fixture.effects_max = 2;
+	explore_one_claims(name, third);
+}
+
+static void exhaustive_one_claims_steps(void **state)
+{
+	(void)state;
+	explore_steps("two steps, one claims", /* third= */ false);
+}
+
+static void exhaustive_one_claims_steps_three(void **state)
+{
+	(void)state;
+	explore_steps("two steps, one claims, three callers", /* third= */ true);
+}
+
+static void exhaustive_one_claims_steps_hold(void **state)
+{
+	(void)state;
+	parse("claimed", PING, CLAIM ",\"on_unknown\":\"hold\"" PING_STEP);
+	fixture.other_step = "ping";
+	fixture.effects_max = 2;
+	explore_one_claims("two steps, one claims, for a person", /* third= */ false);
+}
+
 /* Paused holders that go on after their time: effects cannot be counted there, the rows must still be right. */
 static void exhaustive_revert_paused(void **state)
 {
@@ -392,14 +513,28 @@ static void exhaustive_revert_paused(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exhaustive_no_claim_keyed),     cmocka_unit_test(exhaustive_revert_keyed),
-		cmocka_unit_test(exhaustive_retry_keyed),        cmocka_unit_test(exhaustive_probe_plain),
-		cmocka_unit_test(exhaustive_hold_plain),         cmocka_unit_test(exhaustive_revert_paused),
-		cmocka_unit_test(exhaustive_three_keyed),        cmocka_unit_test(exhaustive_unsettled_keyed),
-		cmocka_unit_test(exhaustive_unsettled_no_claim), cmocka_unit_test(exhaustive_inputs_claim),
-		cmocka_unit_test(exhaustive_inputs_no_claim),    cmocka_unit_test(exhaustive_left_probe),
-		cmocka_unit_test(exhaustive_note_unanswered),    cmocka_unit_test(exhaustive_versions_claim),
+		cmocka_unit_test(exhaustive_no_claim_keyed),
+		cmocka_unit_test(exhaustive_revert_keyed),
+		cmocka_unit_test(exhaustive_retry_keyed),
+		cmocka_unit_test(exhaustive_probe_plain),
+		cmocka_unit_test(exhaustive_hold_plain),
+		cmocka_unit_test(exhaustive_revert_paused),
+		cmocka_unit_test(exhaustive_three_keyed),
+		cmocka_unit_test(exhaustive_unsettled_keyed),
+		cmocka_unit_test(exhaustive_unsettled_no_claim),
+		cmocka_unit_test(exhaustive_inputs_claim),
+		cmocka_unit_test(exhaustive_inputs_no_claim),
+		cmocka_unit_test(exhaustive_left_probe),
+		cmocka_unit_test(exhaustive_note_unanswered),
+		cmocka_unit_test(exhaustive_versions_claim),
 		cmocka_unit_test(exhaustive_versions_no_claim),
+		cmocka_unit_test(exhaustive_one_claims_versions),
+		cmocka_unit_test(exhaustive_one_claims_versions_three),
+		cmocka_unit_test(exhaustive_one_claims_requesters),
+		cmocka_unit_test(exhaustive_requesters_no_claim),
+		cmocka_unit_test(exhaustive_one_claims_steps),
+		cmocka_unit_test(exhaustive_one_claims_steps_three),
+		cmocka_unit_test(exhaustive_one_claims_steps_hold),
 	};
 
 	if (argc > 1)

@@ -31,6 +31,14 @@ static const struct db_stmt stmt_gate = {
 	.out = "ibbiibtttt",
 };
 
+static const struct db_stmt stmt_notes = {
+	.name = "ledger_notes",
+	.sql = "SELECT {ord}claim_step, claim_input, claim_effort, claim_open, claim_op FROM hx_entity{join}"
+	       " WHERE subject = ?1",
+	.in = "i",
+	.out = "ttiii",
+};
+
 /* All jobs of its queue: itself is 0, those that were pushed are called by their op. */
 static const struct db_stmt stmt_jobs = {
 	.name = "ledger_jobs",
@@ -246,8 +254,8 @@ struct part {
 };
 
 #define FIRST_PART 2
-static const struct part parts[] = {
-	{&stmt_gate, "record"}, {&stmt_jobs, "job"}, {&stmt_account, "account"}, {&stmt_entries, "entry"}, {0}};
+static const struct part parts[] = {{&stmt_notes, "note"},      {&stmt_gate, "record"},   {&stmt_jobs, "job"},
+				    {&stmt_account, "account"}, {&stmt_entries, "entry"}, {0}};
 static const struct part run_parts[] = {
 	{&stmt_runs, "run"}, {&stmt_steps, "step"}, {&stmt_events, "event"}, {&stmt_run_jobs, "run's job"}, {0}};
 static const struct part batch_parts[] = {

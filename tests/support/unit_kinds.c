@@ -22,9 +22,19 @@ static struct move move(const struct kind_args *args, const char *from, const ch
 	return (struct move){args->subject, from, to};
 }
 
+/* They are entities, too: what calls and claims write down of themselves stands there. */
+static const struct db_stmt stmt_entity = {
+	.name = "kinds_entity",
+	.sql = "INSERT INTO hx_entity (subject, workspace, workflow, name, data)"
+	       " SELECT ?1, 'default', 'kinds', CAST(?1 AS TEXT), '{}'{from}",
+	.in = "i",
+	.out = "",
+};
+
 static void create(struct unit *unit, const struct kind_args *args)
 {
 	subject_create(unit, &args->stamp, args->subject, KIND, open_status);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_entity, db_int(args->subject));
 }
 
 static void transition(struct unit *unit, const struct kind_args *args)
@@ -85,12 +95,40 @@ static void finish_effect(struct unit *unit, const struct kind_args *args)
 }
 
 /* What a step of an entity does when it claims. */
+static struct entity_sent call_of(const struct kind_args *args)
+{
+	return (struct entity_sent){slice_str("close"), "open",           slice_str("admin"), slice_str("null"),
+				    args->effort,       /* version= */ 1, slice_str(""),      args->fence};
+}
+
 static void claim_noted(struct unit *unit, const struct kind_args *args)
 {
-	claim(unit, args);
-	entity_note_claim(unit, args->subject,
-			  &(struct entity_sent){slice_str("close"), "open", slice_str("admin"), slice_str("null"),
-						args->effort, /* version= */ 1, slice_str("")});
+	struct move m = move(args, open_status, claimed);
+	struct entity_sent call = call_of(args);
+
+	entity_claim(unit, &args->stamp, &m, args->version, args->lease_ms, &call);
+	entity_note_claim(unit, args->subject, &call);
+}
+
+/* And when it calls without one. */
+static void note_call(struct unit *unit, const struct kind_args *args)
+{
+	struct entity_sent call = call_of(args);
+
+	entity_note_call(unit, args->stamp.op, args->subject, &call);
+}
+
+static void note_other_call(struct unit *unit, const struct kind_args *args)
+{
+	struct entity_sent call = call_of(args);
+
+	call.input = slice_str("{}");
+	entity_note_call(unit, args->stamp.op, args->subject, &call);
+}
+
+static void failed_alone(struct unit *unit, const struct kind_args *args)
+{
+	entity_failed_alone(unit, args->subject, args->effort, call_of(args).step);
 }
 
 static void revert(struct unit *unit, const struct kind_args *args)
@@ -311,6 +349,9 @@ const struct unit_kind unit_kinds[] = {
 	{.name = "finish", .build = finish},
 	{.name = "finish_effect", .build = finish_effect},
 	{.name = "claim_noted", .build = claim_noted},
+	{.name = "note_call", .build = note_call},
+	{.name = "note_other_call", .build = note_other_call},
+	{.name = "failed_alone", .build = failed_alone},
 	{.name = "revert", .build = revert},
 	{.name = "take_over", .build = take_over},
 	{.name = "hold", .build = hold},

@@ -53,8 +53,9 @@ static inline int drop_workflow(void **state)
 	return 0;
 }
 
-/* What entity_read answers with. */
-static inline enum ask_kind hand_entity(struct hand *h, const char *status, int64_t version, int64_t fence)
+/* What entity_read answers with; while a call of this step that had this input is open under its key. NULL: none is. */
+static inline enum ask_kind hand_entity_called(struct hand *h, const char *status, int64_t version, int64_t fence,
+					       const char *step, const char *input)
 {
 	struct db_value cells[ENTITY_COLUMNS] = {
 		[ENTITY_SUBJECT] = db_int(7),       [ENTITY_STATUS] = db_str(status),
@@ -64,7 +65,21 @@ static inline enum ask_kind hand_entity(struct hand *h, const char *status, int6
 		[ENTITY_DOUBT] = db_int(0),
 	};
 
+	if (step) {
+		cells[ENTITY_CLAIM_STEP] = db_str(step);
+		cells[ENTITY_CLAIM_FROM] = db_str(status);
+		cells[ENTITY_CLAIM_REQUESTER] = db_str("cron");
+		cells[ENTITY_CLAIM_INPUT] = db_str(input);
+		cells[ENTITY_CLAIM_EFFORT] = db_int(EFFORT);
+		cells[ENTITY_CLAIM_ADDRESS] = db_str("http://127.0.0.1:1/charge");
+		cells[ENTITY_CLAIM_OPEN] = db_int(1);
+	}
 	return hand_rows(h, 1, ENTITY_COLUMNS, cells);
+}
+
+static inline enum ask_kind hand_entity(struct hand *h, const char *status, int64_t version, int64_t fence)
+{
+	return hand_entity_called(h, status, version, fence, /* step= */ NULL, /* input= */ NULL);
 }
 
 static inline void begin_with(struct hand *h, struct entity_step *s, const struct step_request *rq)

@@ -14,7 +14,7 @@ static void begin_claiming(struct hand *h, struct entity_step *s)
 	begin(h, s);
 	assert_int_equal(hand_entity(h, "open", 4, 1), ASK_COMMIT);
 	assert_string_equal(hand_where(h), "claiming");
-	assert_string_equal(hand_stmt(h), "subject_claim");
+	assert_string_equal(hand_stmt(h), "subject_claim_for_call");
 }
 
 static void begin_acting(struct hand *h, struct entity_step *s)
@@ -96,15 +96,80 @@ static void a_read_that_finds_no_way(void **state)
 	hand_assert_done(&h, HX_STORE_UNAVAILABLE);
 }
 
-static void a_claim_that_is_lost_or_fails_never_acts(void **state)
+static void lose_claim(struct hand *h)
+{
+	assert_int_equal(hand_verdict(h, UNIT_LOST), ASK_COMMIT);
+	assert_string_equal(hand_where(h), "reading");
+}
+
+/* Whatever became of it since: somebody else has it, has ended it, has given it back, has parked it. */
+static void a_claim_that_is_lost_to_another_never_acts(void **state)
+{
+	static const char *const statuses[] = {"busy", "done", "open", "gone"};
+	struct entity_step s;
+	struct hand h;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+		begin_claiming(&h, &s);
+		lose_claim(&h);
+		hand_entity(&h, statuses[i], /* version= */ 5, 2);
+		hand_assert_done(&h, HX_CLAIM_FAILED);
+		assert_true(slice_is(s.output, "another operation is already in progress"));
+	}
+	begin_claiming(&h, &s);
+	lose_claim(&h);
+	hand_failed(&h, HX_STORE_UNAVAILABLE);
+	hand_assert_done(&h, HX_STORE_UNAVAILABLE);
+}
+
+/* The version is what it was: a call without a claim was written down or answered, and what is kept now decides. */
+static void a_claim_that_is_lost_to_a_call_without_one(void **state)
 {
 	struct entity_step s;
 	struct hand h;
 
 	(void)state;
 	begin_claiming(&h, &s);
+	lose_claim(&h);
+	hand_entity_called(&h, "open", 4, 1, "charge", "{\"other\":1}");
+	hand_assert_done(&h, HX_IN_DOUBT);
+	begin_claiming(&h, &s);
+	lose_claim(&h);
+	assert_int_equal(hand_entity_called(&h, "open", 4, 1, "charge", "{ }"), ASK_COMMIT);
+	assert_string_equal(hand_stmt(&h), "subject_claim_for_call");
+	assert_true(slice_is(h.unit.lines[0].params[10].s, "{ }")); /* as it was sent, and for whom */
+	assert_true(slice_is(h.unit.lines[0].params[11].s, "cron"));
+	begin_claiming(&h, &s);
+	lose_claim(&h);
+	hand_entity_called(&h, "open", 4, 1, "charge", "{ }");
+	lose_claim(&h); /* it was answered meanwhile */
+	assert_int_equal(hand_entity(&h, "open", 4, 1), ASK_COMMIT);
+	assert_true(slice_is(h.unit.lines[0].params[10].s, "{}"));
+	assert_true(slice_is(h.unit.lines[0].params[11].s, "default"));
+}
+
+static void a_claim_is_not_lost_for_ever(void **state)
+{
+	struct entity_step s;
+	struct hand h;
+
+	(void)state;
+	begin_claiming(&h, &s);
+	for (int i = 0; i < 3; i++) {
+		lose_claim(&h);
+		assert_int_equal(hand_entity(&h, "open", 4, 1), ASK_COMMIT);
+	}
 	hand_verdict(&h, UNIT_LOST);
 	hand_assert_done(&h, HX_CLAIM_FAILED);
+}
+
+static void a_claim_that_is_refused_or_fails_never_acts(void **state)
+{
+	struct entity_step s;
+	struct hand h;
+
+	(void)state;
 	begin_claiming(&h, &s);
 	hand_verdict(&h, UNIT_REFUSED);
 	hand_assert_done(&h, HX_CLAIM_FAILED);
@@ -279,7 +344,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_goes_well),
 		cmocka_unit_test(a_read_that_finds_no_way),
-		cmocka_unit_test(a_claim_that_is_lost_or_fails_never_acts),
+		cmocka_unit_test(a_claim_that_is_lost_to_another_never_acts),
+		cmocka_unit_test(a_claim_that_is_lost_to_a_call_without_one),
+		cmocka_unit_test(a_claim_is_not_lost_for_ever),
+		cmocka_unit_test(a_claim_that_is_refused_or_fails_never_acts),
 		cmocka_unit_test(an_unknown_claim_is_looked_up_before_anything_is_done),
 		cmocka_unit_test(a_claim_that_was_learnt_of_too_late_never_acts),
 		cmocka_unit_test(a_failed_action_is_released_and_the_caller_hears_of_the_action),

@@ -165,6 +165,7 @@ static const struct guard guards[] = {
 	{"hold-owner", CLAIMED, BUT("owner = NULL, until = NULL"), hold, NULL},
 	{"hold-past", LAPSED, BUT("until = 1000001"), hold_past, NULL},
 	{"answered-effort", FREE, BUT("effort = 9"), answered, "SELECT 1 FROM hx_subject WHERE effort <> 9"},
+	{"answered-owner", FREE, BUT("owner = 'there', until = 1000500"), answered, "SELECT 1 FROM hx_subject WHERE effort <> 6"},
 	{"heartbeat-held", CLAIMED, HELD, heartbeat, NULL},
 	{"look-up-op", FREE "; " OP(5), "UPDATE hx_history SET op = 6", look_up, GUARD_FINDS},
 	{"end-claims-kind", CLAIMED, BUT("kind = 4"), end_claims, "SELECT 1 FROM hx_subject WHERE until <> 1000500"},

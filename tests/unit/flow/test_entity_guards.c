@@ -1,0 +1,95 @@
+/* Every guard of entity.c, and of a claim on a row of the user's: see guards.h. The call is noted by "admin", version 3 of the definition. */
+#include "unit/flow/guards.h"
+
+#include "flow/entity.h"
+
+#define VERSION 4
+
+#define SUBJECT                                                                                                        \
+	"INSERT INTO hx_subject (id, kind, status, version, op, fence, effort, updated_at, seq, head)"                 \
+	" VALUES (1, 3, 'open', 4, 0, 7, 6, 1000000, 3, x'00')"
+#define NOTED(open)                                                                                                    \
+	SUBJECT "; INSERT INTO hx_entity (subject, workspace, workflow, name, data, claim_step, claim_from,"           \
+		" claim_requester, claim_input, claim_effort, claim_address, claim_version, claim_open)"               \
+		" VALUES (1, 'default', 'invoice', 'inv-1', '{}', 'ping', 'open', 'admin', '{}', 6, '', 3, " open ")"
+#define OPEN NOTED("1")
+/* In a table of the user's, which is what its row looks like to the engine. */
+#define ROW                                                                                                            \
+	OPEN "; CREATE TABLE orders (id TEXT, status TEXT, version INTEGER, updated_at INTEGER);"                      \
+	     "INSERT INTO orders VALUES ('inv-1', 'open', 4, 0)"
+#define BUT(assignment) "UPDATE hx_subject SET " assignment
+#define BUT_NOTED(assignment) "UPDATE hx_entity SET " assignment
+
+static const struct move from_open = {1, "open", "next"};
+static const struct entity_sent call = {
+	.step = {"ping", 4},
+	.from = "open",
+	.requester = {"admin", 5},
+	.input = {"{}", 2},
+	.effort = 6,
+	.version = 3,
+	.address = {"", 0},
+	.fence = 7,
+};
+
+static void claim(struct unit *unit, const struct stamp *stamp)
+{
+	entity_claim(unit, stamp, &from_open, VERSION, LEASE_MS, &call);
+	entity_note_claim(unit, 1, &call);
+}
+
+static void table_claim(struct unit *unit, const struct stamp *stamp)
+{
+	static const struct entity_table table = {
+		.transition = {.name = "table_transition",
+			       .sql = "UPDATE orders SET status = ?1, version = version + 1, updated_at = ?4"
+				      " WHERE id = ?5 AND status = ?2 AND version = ?3 RETURNING version",
+			       .in = "ttiss",
+			       .out = "i"},
+	};
+	static const struct table_row row = {&table, {"inv-1", 5}, VERSION, {"", 0}};
+
+	entity_table_claim(unit, stamp, &row, &from_open, LEASE_MS, &call);
+	entity_note_claim(unit, 1, &call);
+}
+
+static void note(struct unit *unit, const struct stamp *stamp)
+{
+	entity_note_call(unit, stamp->op, 1, &call);
+}
+
+static void failed_alone(struct unit *unit, const struct stamp *stamp)
+{
+	(void)stamp;
+	entity_failed_alone(unit, 1, call.effort, call.step);
+}
+
+#define RAISED "SELECT 1 FROM hx_subject WHERE effort > 6"
+
+/* clang-format off */
+static const struct guard guards[] = {
+	{"entity-claim-status", OPEN, BUT("status = 'paid'"), claim, NULL},
+	{"entity-claim-version", OPEN, BUT("version = 5"), claim, NULL},
+	{"entity-claim-effort", OPEN, BUT("effort = 7"), claim, NULL},
+	{"claim-over-call", OPEN, BUT_NOTED("claim_input = '{\"other\":1}'"), claim, NULL},
+	{"claim-over-requester", OPEN, BUT_NOTED("claim_requester = 'cron'"), claim, NULL},
+	{"claim-over-version", OPEN, BUT_NOTED("claim_version = 2"), claim, NULL},
+	{"table-claim-effort", ROW, BUT("effort = 7"), table_claim, NULL},
+	{"table-claim-over-call", ROW, BUT_NOTED("claim_input = '{\"other\":1}'"), table_claim, NULL},
+	{"note-over-another", OPEN, BUT_NOTED("claim_input = '{\"other\":1}'"), note, NULL},
+	{"note-over-version", OPEN, BUT_NOTED("claim_version = 2"), note, NULL},
+	{"note-over-requester", OPEN, BUT_NOTED("claim_requester = 'cron'"), note, NULL},
+	{"note-effort", OPEN, BUT("effort = 7"), note, NULL},
+	{"note-over-claim", OPEN, BUT("fence = 8"), note, NULL},
+	{"failed-beside-claim", OPEN, BUT("owner = 'there', until = 1000500"), failed_alone, RAISED},
+	{"failed-beside-step", OPEN, BUT_NOTED("claim_step = 'pong'"), failed_alone, RAISED},
+	{"failed-beside-call", OPEN, BUT_NOTED("claim_open = 2"), failed_alone, RAISED},
+	{"failed-in-doubt", OPEN, BUT("doubt = 1"), failed_alone, RAISED},
+	{"failed-effort", OPEN, BUT("effort = 4"), failed_alone, "SELECT 1 FROM hx_subject WHERE effort <> 4"},
+};
+/* clang-format on */
+
+int main(int argc, char **argv)
+{
+	return guards_main(guards, sizeof guards / sizeof *guards, argc, argv);
+}
