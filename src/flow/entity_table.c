@@ -235,7 +235,9 @@ static void make(struct db_stmt *stmt, const char *name, const char *in, const c
 
 /* ?1 to ?2 from ?3 version ?4 time ?5 id: in the types that the columns have. */
 #define UPDATE(time)                                                                                                   \
-	"UPDATE %T SET %S = ?1, %V = %V + 1, %U = " time " WHERE %I = ?5 AND %S = ?2 AND %V = ?3"                      \
+	"UPDATE %T SET %S = ?1, %V = %V + 1, %U = " time " WHERE %I = ?5"                                              \
+	" AND %S = ?2" /* mutant: table-status */                                                                      \
+	" AND %V = ?3" /* mutant: table-version */                                                                     \
 	" RETURNING CAST(%V AS BIGINT)"
 
 /*
@@ -243,7 +245,9 @@ static void make(struct db_stmt *stmt, const char *name, const char *in, const c
  * writer must, and the step still has to end. ?3 is not looked at.
  */
 #define LEAVE(time)                                                                                                    \
-	"UPDATE %T SET %S = ?1, %V = %V + 1, %U = " time " WHERE %I = ?5 AND %S = ?2 RETURNING CAST(%V AS BIGINT)"
+	"UPDATE %T SET %S = ?1, %V = %V + 1, %U = " time " WHERE %I = ?5"                                              \
+	" AND %S = ?2" /* mutant: table-leave-status */                                                                \
+	" RETURNING CAST(%V AS BIGINT)"
 
 #define AS_TIMESTAMP "to_timestamp(CAST(?4 AS double precision) / 1000)"
 

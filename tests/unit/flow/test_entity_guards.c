@@ -1,4 +1,4 @@
-/* Every guard of entity.c, and of a claim on a row of the user's: see guards.h. The call is noted by "admin", version 3 of the definition. */
+/* Every guard of entity.c and entity_table.c: see guards.h. The call is noted by "admin", version 3 of the definition. */
 #include "unit/flow/guards.h"
 
 #include "flow/entity.h"
@@ -17,10 +17,15 @@
 #define ROW                                                                                                            \
 	OPEN "; CREATE TABLE orders (id TEXT, status TEXT, version INTEGER, updated_at INTEGER);"                      \
 	     "INSERT INTO orders VALUES ('inv-1', 'open', 4, 0)"
+#define ROW_CLAIMED                                                                                                    \
+	ROW "; UPDATE orders SET status = 'busy';"                                                                     \
+	    "UPDATE hx_subject SET status = 'busy', owner = 'here', until = 1000000"
+#define BUT_ROW(assignment) "UPDATE orders SET " assignment
 #define BUT(assignment) "UPDATE hx_subject SET " assignment
 #define BUT_NOTED(assignment) "UPDATE hx_entity SET " assignment
 
 static const struct move from_open = {1, "open", "next"};
+static const struct move from_busy = {1, "busy", "next"};
 static const struct entity_sent call = {
 	.step = {"ping", 4},
 	.from = "open",
@@ -38,19 +43,64 @@ static void claim(struct unit *unit, const struct stamp *stamp)
 	entity_note_claim(unit, 1, &call);
 }
 
+/* As the engine makes it for a table of these columns. It lives as long as the program. */
+static const struct entity_table *orders(void)
+{
+	static const char definition[] =
+		"{\"workflow\":\"invoice\",\"kind\":\"entity\",\"meta\":{\"table\":\"orders\"},\"status_types\":[\"open\","
+		"\"next\"],\"initial_status\":\"open\",\"steps\":[{\"step_id\":1,\"step_key\":\"ping\",\"status\":\"open\","
+		"\"successful_state\":\"next\"}]}";
+	static const struct entity_table *table;
+	static struct arena arena;
+	const struct db_value columns[] = {db_str("id"),         db_str("TEXT"),    db_str("status"),
+					   db_str("TEXT"),       db_str("version"), db_str("INTEGER"),
+					   db_str("updated_at"), db_str("INTEGER")};
+	const struct workflow *workflow;
+	struct findings findings;
+
+	if (table)
+		return table;
+	arena_init(&arena, 1u << 20);
+	findings_init(&findings, &arena);
+	workflow_parse("invoice.json", slice_str(definition), &arena, &findings, &workflow);
+	assert_non_null(workflow);
+	table = entity_table_new(workflow, &(struct db_rows){4, 2, columns}, /* postgres= */ false, &arena, &findings);
+	assert_non_null(table);
+	return table;
+}
+
+static struct table_row row(void)
+{
+	return (struct table_row){orders(), {"inv-1", 5}, VERSION, {"", 0}};
+}
+
+static void table_transition(struct unit *unit, const struct stamp *stamp)
+{
+	struct table_row r = row();
+
+	entity_table_transition(unit, stamp, &r, &from_open);
+}
+
 static void table_claim(struct unit *unit, const struct stamp *stamp)
 {
-	static const struct entity_table table = {
-		.transition = {.name = "table_transition",
-			       .sql = "UPDATE orders SET status = ?1, version = version + 1, updated_at = ?4"
-				      " WHERE id = ?5 AND status = ?2 AND version = ?3 RETURNING version",
-			       .in = "ttiss",
-			       .out = "i"},
-	};
-	static const struct table_row row = {&table, {"inv-1", 5}, VERSION, {"", 0}};
+	struct table_row r = row();
 
-	entity_table_claim(unit, stamp, &row, &from_open, LEASE_MS, &call);
+	entity_table_claim(unit, stamp, &r, &from_open, LEASE_MS, &call);
 	entity_note_claim(unit, 1, &call);
+}
+
+static void table_finish(struct unit *unit, const struct stamp *stamp)
+{
+	struct table_row r = row();
+
+	entity_table_finish(unit, stamp, &r, &from_busy, call.fence);
+}
+
+static void table_revert(struct unit *unit, const struct stamp *stamp)
+{
+	struct table_row r = row();
+
+	entity_table_revert(unit, stamp, &r, &from_busy, call.fence);
 }
 
 static void note(struct unit *unit, const struct stamp *stamp)
@@ -76,6 +126,12 @@ static const struct guard guards[] = {
 	{"claim-over-version", OPEN, BUT_NOTED("claim_version = 2"), claim, NULL},
 	{"table-claim-effort", ROW, BUT("effort = 7"), table_claim, NULL},
 	{"table-claim-over-call", ROW, BUT_NOTED("claim_input = '{\"other\":1}'"), table_claim, NULL},
+	{"table-status", ROW, BUT_ROW("status = 'paid'"), table_transition, NULL},
+	{"table-version", ROW, BUT_ROW("version = 5"), table_transition, NULL},
+	{"table-claim-status", ROW, BUT_ROW("status = 'paid'"), table_claim, NULL},
+	{"table-claim-version", ROW, BUT_ROW("version = 5"), table_claim, NULL},
+	{"table-leave-status", ROW_CLAIMED, BUT_ROW("status = 'paid'"), table_finish, NULL},
+	{"table-revert-status", ROW_CLAIMED, BUT_ROW("status = 'paid'"), table_revert, "SELECT 1 FROM orders WHERE status <> 'paid'"},
 	{"note-over-another", OPEN, BUT_NOTED("claim_input = '{\"other\":1}'"), note, NULL},
 	{"note-over-version", OPEN, BUT_NOTED("claim_version = 2"), note, NULL},
 	{"note-over-requester", OPEN, BUT_NOTED("claim_requester = 'cron'"), note, NULL},
