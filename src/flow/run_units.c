@@ -20,11 +20,22 @@ DB_STMT(stmt_rest, "run_rest", "iiiiiittiiiti", "",
 	" awaits = ?8, job = ?9, wait_until = ?10, error = ?12, unsettled_since = ?13,"
 	" started_at = coalesce(started_at, ?6),"
 	" due_at = CASE WHEN ?8 IS NULL THEN ?11"
-	" WHEN EXISTS (SELECT 1 FROM hx_run_event e JOIN hx_subject s ON s.id = e.run AND s.status <> 'PAUSED' WHERE e.run = ?1 AND e.name = ?8 AND e.taken_by IS NULL) THEN hx_now_ms()" /* mutant: early-event-not-due */
+	" WHEN EXISTS (SELECT 1 FROM hx_run_event e JOIN hx_subject s ON s.id = e.run"
+	" AND s.status <> 'PAUSED'" /* mutant: rest-paused */
+	" WHERE e.run = ?1 AND e.name = ?8" /* mutant: early-event-not-due -> " WHERE e.run = ?1 AND e.name = ?8 AND 1 = 0" */
+	" AND e.taken_by IS NULL" /* mutant: rest-taken */
+	") THEN hx_now_ms()"
 	" WHEN ?8 = 'job' AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = ?9 AND j.ended_at IS NOT NULL) THEN hx_now_ms()" /* mutant: ended-job-not-due */
-	" WHEN ?8 = 'job' AND ?5 IS NULL AND EXISTS (SELECT 1 FROM hx_job j JOIN hx_subject s ON s.id = j.subject AND s.doubt = 0"
-	" JOIN hx_subject r ON r.id = ?1 AND r.doubt = 0 AND r.status = 'CANCELLING'"
-	" WHERE j.subject = ?9 AND j.due_at IS NOT NULL) THEN hx_now_ms()"
+	" WHEN ?8 = 'job'"
+	" AND ?5 IS NULL" /* mutant: rest-undoing */
+	" AND EXISTS (SELECT 1 FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
+	" AND s.doubt = 0" /* mutant: rest-job-in-doubt */
+	" JOIN hx_subject r ON r.id = ?1"
+	" AND r.doubt = 0" /* mutant: rest-in-doubt */
+	" AND r.status = 'CANCELLING'" /* mutant: rest-not-cancelled */
+	" WHERE j.subject = ?9" /* mutant: free-job-not-due -> " WHERE j.subject = ?9 AND 1 = 0" */
+	" AND j.due_at IS NOT NULL" /* mutant: rest-at-worker */
+	") THEN hx_now_ms()"
 	" ELSE ?11 END{from} WHERE subject = ?1");
 
 DB_STMT(stmt_end, "run_end", "iiiitttii", "",
@@ -43,10 +54,14 @@ DB_STMT(stmt_step, "run_step_ended", "iititii", "",
 	" SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7{from}");
 
 DB_STMT(stmt_undone, "run_step_undone", "iii", "",
-	"UPDATE hx_run_step SET undone_at = ?3{from} WHERE run = ?1 AND position = ?2 AND undone_at IS NULL");
+	"UPDATE hx_run_step SET undone_at = ?3{from} WHERE run = ?1 AND position = ?2"
+	" AND undone_at IS NULL" /* mutant: undone-twice */
+);
 
 DB_STMT(stmt_take_event, "run_take_event", "ititt", "",
-	"UPDATE hx_run_event SET taken_by = ?3{from} WHERE run = ?1 AND id = ?2 AND name = ?4 || ?5");
+	"UPDATE hx_run_event SET taken_by = ?3{from} WHERE run = ?1 AND id = ?2"
+	" AND name = ?4 || ?5" /* mutant: taken-by-id -> " AND ?4 || ?5 <> ''" */
+);
 
 /* clang-format on */
 

@@ -12,7 +12,8 @@ DB_STMT(stmt_due, "run_verb_due", "ii", "",
 DB_STMT(stmt_cancel, "run_verb_cancel", "iiii", "",
 	"UPDATE hx_run SET due_at = CASE WHEN ?2 = 1 THEN hx_now_ms() END, completed_at = ?3, wait_until = NULL,"
 	" awaits = CASE WHEN ?4 = 1 THEN awaits END WHERE subject = ?1"
-	" AND expired = 0" /* retention takes what has failed, and changes no version */
+	/* retention takes what has failed, and changes no version */
+	" AND expired = 0" /* mutant: cancel-expired */
 );
 
 /* The step at ?2 with the key that ?3 makes has all its attempts before it. ?4: what is being compensated, or NULL. */
@@ -20,25 +21,33 @@ DB_STMT(stmt_anew, "run_verb_anew", "iiiii", "",
 	"UPDATE hx_run SET at_step = ?2, redo = ?3, undo = ?4, due_at = CASE WHEN ?5 = 1 THEN hx_now_ms() END,"
 	" attempt = 0, step_status = NULL, step_started_at = NULL, awaits = NULL, job = NULL, wait_until = NULL,"
 	" unsettled_since = NULL, error = NULL, completed_at = NULL WHERE subject = ?1"
-	" AND expired = 0");
+	" AND expired = 0" /* mutant: anew-expired */
+);
 
 DB_STMT(stmt_step_done, "run_verb_step_done", "iiitii", "",
 	"INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at)"
 	" VALUES (?1, ?2, 'COMPLETED', ?3, ?4, ?5, ?6)");
 
 DB_STMT(stmt_undone, "run_verb_undone", "iii", "",
-	"UPDATE hx_run_step SET undone_at = ?3 WHERE run = ?1 AND position = ?2 AND undone_at IS NULL");
+	"UPDATE hx_run_step SET undone_at = ?3 WHERE run = ?1 AND position = ?2"
+	" AND undone_at IS NULL" /* mutant: resolved-undone-twice */
+);
 
 /* The shift before it has won by the version, so its id is not there yet. */
 DB_STMT(stmt_event, "run_verb_event", "ittti", "",
 	"INSERT INTO hx_run_event (run, id, name, data, at) VALUES (?1, ?2, ?3, ?4, ?5)");
 
 DB_STMT(stmt_seen, "run_verb_seen", "ittt", "t",
-	"SELECT id FROM hx_run_event WHERE run = ?1 AND name = ?3 || ?4 AND id = ?2");
+	"SELECT id FROM hx_run_event WHERE run = ?1"
+	" AND name = ?3 || ?4" /* mutant: seen-of-another-name -> " AND ?3 || ?4 <> ''" */
+	" AND id = ?2" /* mutant: seen-of-another-id -> " AND ?2 <> ''" */
+);
 
 /* ?2: the id but for the redo that the run is in. */
 DB_STMT(stmt_decision_seen, "run_verb_decision_seen", "it", "t",
-	"SELECT e.id FROM hx_run r JOIN hx_run_event e ON e.run = r.subject AND e.id = ?2 || r.redo WHERE r.subject = ?1");
+	"SELECT e.id FROM hx_run r JOIN hx_run_event e ON e.run = r.subject"
+	" AND e.id = ?2 || r.redo" /* mutant: decided-before -> " AND e.id >= ?2" */
+	" WHERE r.subject = ?1");
 
 DB_STMT(stmt_count, "run_verb_event_count", "i", "i",
 	"SELECT count(*) FROM hx_run_event WHERE run = ?1");
