@@ -106,6 +106,15 @@ struct slice arena_copy(struct arena *a, struct slice s)
 	return slice_of(p, s.n);
 }
 
+struct slice arena_keep(struct arena *a, struct strbuf *text)
+{
+	struct slice kept = arena_copy(a, strbuf_slice(text));
+
+	a->failed |= text->failed;
+	strbuf_release(text);
+	return kept;
+}
+
 void arena_reset(struct arena *a)
 {
 	size_t kept = 0;

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "base/slice.h"
+#include "base/strbuf.h"
 
 #define ARENA_KEEP_BYTES (1u << 20)
 
@@ -35,6 +35,8 @@ void *arena_alloc(struct arena *a, size_t size);
 void *arena_zalloc(struct arena *a, size_t size);
 /* Copies with a terminating NUL after the slice (not counted in n). On failure p is NULL. */
 struct slice arena_copy(struct arena *a, struct slice s);
+/* The same of a text that was built, which is released. If it has failed, so has the arena. */
+struct slice arena_keep(struct arena *a, struct strbuf *text);
 /* Forgets everything that was allocated. */
 void arena_reset(struct arena *a);
 /* Where it stands; going back there forgets all that was allocated since. Marks made since are void then. */

@@ -38,32 +38,28 @@ static bool is_step(int64_t ms)
 enum edge { EDGE_NONE, EDGE_DOUBTED, EDGE_BACK, EDGE_BELIEVED };
 
 /* Statements carry the store's own time, so what can wait for it to be believed is less: see steady_clock_hear(). */
-static void tell_of_store(struct steady_clock *s, enum edge edge, int64_t by_ms)
-{
-	if (edge == EDGE_DOUBTED)
-		log_error(s->log,
-			  "the clock of the store's machine has jumped: it is not believed yet, and retention waits",
-			  log_int("by_ms", by_ms), log_int("believed_in_ms", STEADY_CONFIRM_MS));
-	else if (edge == EDGE_BACK)
-		log_info(s->log, "the clock of the store's machine is back where it was");
-	else if (edge == EDGE_BELIEVED)
-		log_warn(s->log, "the clock of the store's machine has kept its new time, and is believed from now on",
-			 log_int("by_ms", by_ms));
-}
+static const struct {
+	const char *doubted, *back, *believed;
+} words[] = {
+	{"the clock of the store's machine has jumped: it is not believed yet, and retention waits",
+	 "the clock of the store's machine is back where it was",
+	 "the clock of the store's machine has kept its new time, and is believed from now on"},
+	{"the clock of this machine has jumped: it is not believed yet, and nothing expires by it",
+	 "the clock of this machine is back where it was",
+	 "the clock of this machine has kept its new time, and is believed from now on"},
+};
 
 static void tell(struct steady_clock *s, enum edge edge, int64_t by_ms)
 {
-	if (!s->source)
-		tell_of_store(s, edge, by_ms);
-	else if (edge == EDGE_DOUBTED)
-		log_error(s->log,
-			  "the clock of this machine has jumped: it is not believed yet, and nothing expires by it",
-			  log_int("by_ms", by_ms), log_int("believed_in_ms", STEADY_CONFIRM_MS));
+	bool own = s->source != NULL;
+
+	if (edge == EDGE_DOUBTED)
+		log_error(s->log, words[own].doubted, log_int("by_ms", by_ms),
+			  log_int("believed_in_ms", STEADY_CONFIRM_MS));
 	else if (edge == EDGE_BACK)
-		log_info(s->log, "the clock of this machine is back where it was");
+		log_info(s->log, words[own].back);
 	else if (edge == EDGE_BELIEVED)
-		log_warn(s->log, "the clock of this machine has kept its new time, and is believed from now on",
-			 log_int("by_ms", by_ms));
+		log_warn(s->log, words[own].believed, log_int("by_ms", by_ms));
 }
 
 static void set_doubt(struct steady_clock *s, bool doubting, int64_t by_ms, struct mono_time since)

@@ -57,10 +57,29 @@ static void add_unnest(const struct db_stmt *stmt, struct strbuf *out)
 	strbuf_add_str(out, "ord)");
 }
 
-static void add_marker(const struct db_stmt *stmt, struct slice name, bool set, struct strbuf *out)
+/* What stands before the number of a parameter. */
+static const char *parameter(enum stmt_form form)
 {
+	return form == STMT_POSTGRES_SET ? "u.p" : form == STMT_SQLITE ? "?" : "$";
+}
+
+static bool add_list(struct slice name, enum stmt_form form, struct strbuf *out)
+{
+	if (name.n != 5 || memcmp(name.p, "list", 4) != 0)
+		return false;
+	strbuf_addf(out,
+		    form == STMT_SQLITE ? "json_each(%s%c) AS q" : "json_array_elements_text(%s%c::json) AS q(value)",
+		    parameter(form), name.p[4]);
+	return true;
+}
+
+static void add_marker(const struct db_stmt *stmt, struct slice name, enum stmt_form form, struct strbuf *out)
+{
+	bool set = form == STMT_POSTGRES_SET;
 	bool from = slice_is(name, "from"), join = slice_is(name, "join"), u = slice_is(name, "u");
 
+	if (add_list(name, form, out))
+		return;
 	ASSERT(from || join || slice_is(name, "ord") || (u && set));
 	if (!set)
 		return;
@@ -95,10 +114,10 @@ void stmt_expand(const struct db_stmt *stmt, enum stmt_form form, struct strbuf 
 			const char *end = strchr(p, '}');
 
 			ASSERT(end);
-			add_marker(stmt, slice_of(p + 1, (size_t)(end - p - 1)), set, out);
+			add_marker(stmt, slice_of(p + 1, (size_t)(end - p - 1)), form, out);
 			p = end + 1;
 		} else if (*p == '?' && isdigit((unsigned char)p[1])) {
-			strbuf_add_str(out, set ? "u.p" : form == STMT_SQLITE ? "?" : "$");
+			strbuf_add_str(out, parameter(form));
 			p++;
 		} else {
 			strbuf_add_char(out, *p++);

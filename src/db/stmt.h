@@ -10,6 +10,7 @@
  *   {join}    nothing                         ", unnest(…) … AS u(…)"
  *   {u}       (set_sql only)                  "unnest(…) … AS u(…)"
  *   {ord}     nothing                         "u.ord, "
+ *   {listN}   a table whose column "value" has the elements of the JSON array ?N
  *   ?N        ?N (SQLite), $N (PostgreSQL)    u.pN
  *
  * Quoted texts are left alone. So `UPDATE t SET a = ?1{from} WHERE id = ?2 RETURNING {ord}b` is both. Where the

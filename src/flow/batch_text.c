@@ -6,15 +6,6 @@
 
 #define TEXT_BYTES_MAX (16u << 20)
 
-static struct slice keep(struct strbuf *text, struct arena *arena)
-{
-	struct slice kept = arena_copy(arena, strbuf_slice(text));
-
-	arena->failed |= text->failed;
-	strbuf_release(text);
-	return kept;
-}
-
 struct slice batch_item_key(int64_t subject, int64_t n, const char *suffix, int64_t number, struct arena *arena)
 {
 	char id[ID_TEXT_BYTES];
@@ -25,7 +16,7 @@ struct slice batch_item_key(int64_t subject, int64_t n, const char *suffix, int6
 	strbuf_addf(&key, "%s/%lld", id, (long long)n);
 	if (suffix)
 		strbuf_addf(&key, "/%s/%lld", suffix, (long long)number);
-	return keep(&key, arena);
+	return arena_keep(arena, &key);
 }
 
 struct slice batch_done_key(int64_t subject, const char *action, struct arena *arena)
@@ -36,7 +27,7 @@ struct slice batch_done_key(int64_t subject, const char *action, struct arena *a
 	id_format("batch", subject, id);
 	strbuf_init(&key, TEXT_BYTES_MAX);
 	strbuf_addf(&key, "%s/done/%s", id, action);
-	return keep(&key, arena);
+	return arena_keep(arena, &key);
 }
 
 /* After the opening brace. */
@@ -72,7 +63,7 @@ struct slice batch_call_body(const struct batch_hold *hold, const char *step, co
 		json_quote(item->about, &body);
 	}
 	strbuf_add_char(&body, '}');
-	return keep(&body, arena);
+	return arena_keep(arena, &body);
 }
 
 struct slice batch_totals(const struct batch_hold *hold, const struct batch_row *row, const char *to, int64_t version,
@@ -91,5 +82,5 @@ struct slice batch_totals(const struct batch_hold *hold, const struct batch_row 
 	strbuf_addf(&body, ",\"accepted\":%lld,\"cancelled\":%lld", (long long)row->accepted,
 		    (long long)row->cancelled);
 	strbuf_addf(&body, ",\"charged\":%lld,\"refunded\":%lld}}", (long long)row->charged, (long long)row->refunded);
-	return keep(&body, arena);
+	return arena_keep(arena, &body);
 }

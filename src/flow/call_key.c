@@ -6,15 +6,6 @@
 
 #define TEXT_BYTES_MAX (48u << 20)
 
-static struct slice keep(struct strbuf *text, struct arena *arena)
-{
-	struct slice kept = arena_copy(arena, strbuf_slice(text));
-
-	arena->failed |= text->failed;
-	strbuf_release(text);
-	return kept;
-}
-
 struct slice call_key_to_ask(struct slice key, const char *what, int64_t ask, struct arena *arena)
 {
 	char id[ID_TEXT_BYTES];
@@ -23,7 +14,7 @@ struct slice call_key_to_ask(struct slice key, const char *what, int64_t ask, st
 	id_format("ask", ask, id);
 	strbuf_init(&text, TEXT_BYTES_MAX);
 	strbuf_addf(&text, "%.*s/%s/%s", SLICE_ARGS(key), what, id);
-	return keep(&text, arena);
+	return arena_keep(arena, &text);
 }
 
 struct slice call_body_about(struct slice body, struct slice key, struct arena *arena)
@@ -36,5 +27,5 @@ struct slice call_body_about(struct slice body, struct slice key, struct arena *
 	strbuf_add_str(&text, ",\"key\":");
 	json_quote(key, &text);
 	strbuf_add_char(&text, '}');
-	return keep(&text, arena);
+	return arena_keep(arena, &text);
 }

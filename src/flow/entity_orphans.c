@@ -6,44 +6,32 @@
 /* clang-format off */
 
 /* ?1 workflow   ?2 statuses */
-#define OF_THESE(list)                                                                                                 \
-	" FROM hx_entity e JOIN hx_subject s ON s.id = e.subject"                                                            \
-	" WHERE e.workflow = ?1 AND e.workspace <> '' AND s.status IN (SELECT value FROM " list ")"
-#define SQLITE_LIST "json_each(?2)"
-#define PG_LIST "json_array_elements_text(?2::json) AS q(value)"
+#define OF_THESE                                                                                                       \
+	" FROM hx_entity e JOIN hx_subject s ON s.id = e.subject"                                                      \
+	" WHERE e.workflow = ?1 AND e.workspace <> '' AND s.status IN (SELECT value FROM {list2})"
 
-#define COUNTED(list)                                                                                                  \
-	"SELECT x.status, count(*) FROM (SELECT s.status" OF_THESE(list) " LIMIT ?3) x GROUP BY x.status ORDER BY x.status"
 DB_STMT(stmt_count, "orphans_count", "tti", "ti",
-	COUNTED(SQLITE_LIST),
-	.pg_sql = COUNTED(PG_LIST));
+	"SELECT x.status, count(*) FROM (SELECT s.status" OF_THESE " LIMIT ?3) x GROUP BY x.status ORDER BY x.status");
 
-#define NONE(list) "SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1" OF_THESE(list) ")"
 DB_STMT(stmt_none, "orphans_none", "tt", "i",
-	NONE(SQLITE_LIST),
-	.pg_sql = NONE(PG_LIST));
+	"SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1" OF_THESE ")");
 
 /*
  * By the index of what is claimed, which is little. CROSS keeps SQLite from walking the entities instead.
  *   ?1 workflow   ?2 claims
  */
-#define OF_THESE_CLAIMS(list)                                                                                          \
-	" FROM hx_subject s CROSS JOIN hx_entity e"                                                                          \
+#define OF_THESE_CLAIMS                                                                                                \
+	" FROM hx_subject s CROSS JOIN hx_entity e"                                                                    \
 	" WHERE s.owner IS NOT NULL AND e.subject = s.id AND e.workflow = ?1"                                          \
-	" AND (e.claim_step || ':' || e.claim_from || ':' || s.status) IN (SELECT value FROM " list ")"
+	" AND (e.claim_step || ':' || e.claim_from || ':' || s.status) IN (SELECT value FROM {list2})"
 
-#define CLAIMS_COUNTED(list)                                                                                           \
-	"SELECT x.status, x.step, x.came, count(*) FROM"                                                               \
-	" (SELECT s.status, e.claim_step AS step, e.claim_from AS came" OF_THESE_CLAIMS(list) " LIMIT ?3) x"           \
-	" GROUP BY x.status, x.step, x.came ORDER BY x.status, x.step, x.came"
 DB_STMT(stmt_count_claims, "orphans_count_claims", "tti", "ttti",
-	CLAIMS_COUNTED(SQLITE_LIST),
-	.pg_sql = CLAIMS_COUNTED(PG_LIST));
+	"SELECT x.status, x.step, x.came, count(*) FROM"
+	" (SELECT s.status, e.claim_step AS step, e.claim_from AS came" OF_THESE_CLAIMS " LIMIT ?3) x"
+	" GROUP BY x.status, x.step, x.came ORDER BY x.status, x.step, x.came");
 
-#define NO_CLAIMS(list) "SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1" OF_THESE_CLAIMS(list) ")"
 DB_STMT(stmt_no_claims, "orphans_no_claims", "tt", "i",
-	NO_CLAIMS(SQLITE_LIST),
-	.pg_sql = NO_CLAIMS(PG_LIST));
+	"SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1" OF_THESE_CLAIMS ")");
 
 DB_STMT(stmt_add, "definition_add", "titi", "i",
 	"INSERT INTO hx_definition (name, version, text, at) VALUES (?1, ?2, ?3, ?4)"

@@ -218,9 +218,7 @@ static void make(struct db_stmt *stmt, const char *name, const char *in, const c
 
 	strbuf_init(&sb, SQL_BYTES_MAX);
 	add_pattern(&sb, t, pattern);
-	arena->failed |= sb.failed;
-	*stmt = (struct db_stmt){.name = name, .sql = arena_copy(arena, strbuf_slice(&sb)).p, .in = in, .out = out};
-	strbuf_release(&sb);
+	*stmt = (struct db_stmt){.name = name, .sql = arena_keep(arena, &sb).p, .in = in, .out = out};
 }
 
 #define SELECT                                                                                                                    \

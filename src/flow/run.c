@@ -69,20 +69,13 @@ DB_STMT(stmt_list, "run_list", "tttiii", RUN_OUT "it",
 #define NOT_LEFT(names)                                                                                                \
 	" AND (r.workflow || '@' || r.definition_version NOT IN (SELECT value FROM " names ")"                        \
 	" OR EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = r.subject AND s.status = 'CANCELLING'))"
-#define SQLITE_LEFT(n) "json_each(?" n ")"
-#define PG_LEFT(n) "json_array_elements_text(?" n "::json) AS q(value)"
 
 /* The function is volatile on PostgreSQL: bare, it would be a filter over all runs that will ever be due. */
-#define SCAN_DUE(names)                                                                                                \
-	"SELECT subject FROM hx_run r WHERE due_at <= (SELECT hx_now_ms())" NOT_LEFT(names) " ORDER BY due_at LIMIT ?1"
 DB_STMT(stmt_scan_due, "run_scan_due", "it", "i",
-	SCAN_DUE(SQLITE_LEFT("2")),
-	.pg_sql = SCAN_DUE(PG_LEFT("2")));
+	"SELECT subject FROM hx_run r WHERE due_at <= (SELECT hx_now_ms())" NOT_LEFT("{list2}") " ORDER BY due_at LIMIT ?1");
 
-#define NEXT_DUE(names) "SELECT min(due_at) FROM hx_run r WHERE due_at IS NOT NULL" NOT_LEFT(names)
 DB_STMT(stmt_next_due, "run_next_due", "t", "i",
-	NEXT_DUE(SQLITE_LEFT("1")),
-	.pg_sql = NEXT_DUE(PG_LEFT("1")));
+	"SELECT min(due_at) FROM hx_run r WHERE due_at IS NOT NULL" NOT_LEFT("{list1}"));
 
 DB_STMT(stmt_job_ended, "run_job_ended", "ii", "",
 	"UPDATE hx_run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2");

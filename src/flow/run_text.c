@@ -7,15 +7,6 @@
 #define TEXT_BYTES_MAX (48u << 20)
 #define MESSAGE_BYTES_MAX 500
 
-static struct slice keep(const struct run_drive *d, struct strbuf *text)
-{
-	struct slice kept = arena_copy(d->arena, strbuf_slice(text));
-
-	d->arena->failed |= text->failed;
-	strbuf_release(text);
-	return kept;
-}
-
 struct slice run_make_key(const struct run_drive *d, const struct run_step *step, int64_t redo, bool undo)
 {
 	char id[ID_TEXT_BYTES];
@@ -28,7 +19,7 @@ struct slice run_make_key(const struct run_drive *d, const struct run_step *step
 		strbuf_add_str(&key, "undo");
 	else
 		strbuf_addf(&key, "%lld", (long long)redo);
-	return keep(d, &key);
+	return arena_keep(d->arena, &key);
 }
 
 enum hx_code run_evaluate(const struct run_drive *d, const struct run_done *done, const struct expression *expression,
@@ -89,7 +80,7 @@ enum hx_code run_make_body(const struct run_drive *d, const struct run_done *don
 		strbuf_add_slice(&body, undone->output);
 	}
 	strbuf_add_char(&body, '}');
-	*ret_body = keep(d, &body);
+	*ret_body = arena_keep(d->arena, &body);
 	return HX_OK;
 }
 
@@ -109,5 +100,5 @@ struct slice run_make_error(const struct run_drive *d, const char *code, struct 
 	else
 		strbuf_add_str(&error, "null");
 	strbuf_add_char(&error, '}');
-	return keep(d, &error);
+	return arena_keep(d->arena, &error);
 }

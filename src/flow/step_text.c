@@ -42,9 +42,7 @@ void step_make_call(struct entity_step *s)
 	add_common(s, &sb);
 	strbuf_add_char(&sb, '}');
 	s->call_key = s->key;
-	s->body = arena_copy(s->arena, strbuf_slice(&sb));
-	s->arena->failed |= sb.failed;
-	strbuf_release(&sb);
+	s->body = arena_keep(s->arena, &sb);
 }
 
 void step_make_question(struct entity_step *s, const char *what, int64_t ask)
@@ -69,9 +67,7 @@ void step_make_effect_payload(struct entity_step *s)
 	strbuf_addf(&sb, ",\"version\":%lld", (long long)s->version + 1);
 	add_raw(&sb, "output", s->output.n ? s->output : slice_str("null"));
 	strbuf_add_char(&sb, '}');
-	s->effect_payload = arena_copy(s->arena, strbuf_slice(&sb));
-	s->arena->failed |= sb.failed;
-	strbuf_release(&sb);
+	s->effect_payload = arena_keep(s->arena, &sb);
 }
 
 /* Another effect than the step's own, so another key; as stable as that one. */

@@ -188,14 +188,23 @@ void subject_add_history(struct unit *unit, const struct stamp *stamp, int64_t s
 	UNIT_ADD(unit, UNIT_ANY, &subject_history, db_int(subject), db_str(from), db_str(stamp->node));
 }
 
+/* What a change has beside the seven that all have, in the order of its statement's parameters. */
+struct extras {
+	int64_t first, second, third;
+};
+
 /* The guarded write, its history row in the same unit, and a wake for whoever watches the subject. */
 static void add_change(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp,
-		       const struct move *move, int64_t guard)
+		       const struct move *move, int64_t guard, struct extras extras)
 {
+	const struct db_value params[] = {db_str(move->to),      db_str(move->from),   db_int(guard),
+					  db_int(stamp->op),     db_int(stamp->at.ms), db_str(stamp->node),
+					  db_int(move->subject), db_int(extras.first), db_int(extras.second),
+					  db_int(extras.third)};
+
 	assert_change(stamp, move);
 	unit_touch(unit, move->subject);
-	UNIT_ADD(unit, UNIT_VERDICT, stmt, db_str(move->to), db_str(move->from), db_int(guard), db_int(stamp->op),
-		 db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject));
+	unit_add(unit, UNIT_VERDICT, stmt, (unsigned)strlen(stmt->in), params);
 	subject_add_history(unit, stamp, move->subject, move->from); /* mutant: history-outside-unit */
 	unit_wake(unit, move->subject);                              /* mutant: change-wakes-nobody */
 }
@@ -210,25 +219,13 @@ void subject_insert(struct unit *unit, const struct stamp *stamp, int64_t subjec
 
 void subject_transition(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version)
 {
-	add_change(unit, &stmt_transition, stamp, move, version);
-}
-
-/* A change that makes the writer the holder. */
-static void add_claim(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp, const struct move *move,
-		      int64_t guard, int64_t lease_ms)
-{
-	assert_change(stamp, move);
-	unit_touch(unit, move->subject);
-	UNIT_ADD(unit, UNIT_VERDICT, stmt, db_str(move->to), db_str(move->from), db_int(guard), db_int(stamp->op),
-		 db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(lease_ms));
-	subject_add_history(unit, stamp, move->subject, move->from);
-	unit_wake(unit, move->subject);
+	add_change(unit, &stmt_transition, stamp, move, version, (struct extras){0});
 }
 
 void subject_claim(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
 		   int64_t lease_ms)
 {
-	add_claim(unit, &stmt_claim, stamp, move, version, lease_ms);
+	add_change(unit, &stmt_claim, stamp, move, version, (struct extras){.first = lease_ms});
 }
 
 void subject_take_over(struct unit *unit, const struct stamp *stamp, int64_t subject, const char *status, int64_t fence,
@@ -236,46 +233,34 @@ void subject_take_over(struct unit *unit, const struct stamp *stamp, int64_t sub
 {
 	struct move stay = {subject, status, status};
 
-	add_claim(unit, &stmt_take_over, stamp, &stay, fence, lease_ms);
+	add_change(unit, &stmt_take_over, stamp, &stay, fence, (struct extras){.first = lease_ms});
 }
 
-static void add_stride(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp,
-		       const struct move *move, int64_t guard, const struct stride *stride)
+static struct extras extras_of(const struct stride *stride)
 {
-	assert_change(stamp, move);
-	unit_touch(unit, move->subject);
-	UNIT_ADD(unit, UNIT_VERDICT, stmt, db_str(move->to), db_str(move->from), db_int(guard), db_int(stamp->op),
-		 db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(stride->transitions),
-		 db_int(stride->lease_ms), db_int(stride->doubt));
-	subject_add_history(unit, stamp, move->subject, move->from);
-	unit_wake(unit, move->subject);
+	return (struct extras){stride->transitions, stride->lease_ms, stride->doubt};
 }
 
 void subject_seize(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
 		   const struct stride *stride)
 {
-	add_stride(unit, &stmt_seize, stamp, move, version, stride);
+	add_change(unit, &stmt_seize, stamp, move, version, extras_of(stride));
 }
 
 void subject_advance(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence,
 		     const struct stride *stride)
 {
-	add_stride(unit, &stmt_advance, stamp, move, fence, stride);
+	add_change(unit, &stmt_advance, stamp, move, fence, extras_of(stride));
 }
 
 void subject_shift(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version, bool settles)
 {
-	assert_change(stamp, move);
-	unit_touch(unit, move->subject);
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_shift, db_str(move->to), db_str(move->from), db_int(version),
-		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(settles));
-	subject_add_history(unit, stamp, move->subject, move->from);
-	unit_wake(unit, move->subject);
+	add_change(unit, &stmt_shift, stamp, move, version, (struct extras){.first = settles});
 }
 
 void subject_withdraw(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version)
 {
-	add_change(unit, &stmt_withdraw, stamp, move, version);
+	add_change(unit, &stmt_withdraw, stamp, move, version, (struct extras){0});
 }
 
 void subject_hold(struct unit *unit, int64_t subject, int64_t fence, bool if_past)
@@ -293,23 +278,18 @@ void subject_answered(struct unit *unit, int64_t subject, int64_t effort)
 
 void subject_finish(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence)
 {
-	add_change(unit, &stmt_finish, stamp, move, fence);
+	add_change(unit, &stmt_finish, stamp, move, fence, (struct extras){0});
 }
 
 void subject_release(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence,
 		     enum released released)
 {
-	assert_change(stamp, move);
-	unit_touch(unit, move->subject);
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_release, db_str(move->to), db_str(move->from), db_int(fence),
-		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(move->subject), db_int(released));
-	subject_add_history(unit, stamp, move->subject, move->from);
-	unit_wake(unit, move->subject);
+	add_change(unit, &stmt_release, stamp, move, fence, (struct extras){.first = released});
 }
 
 void subject_revert(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence)
 {
-	add_change(unit, &stmt_revert, stamp, move, fence);
+	add_change(unit, &stmt_revert, stamp, move, fence, (struct extras){0});
 }
 
 void subject_heartbeat(struct unit *unit, int64_t subject, int64_t fence, int64_t lease_ms)

@@ -53,6 +53,21 @@ static void a_count_needs_no_columns(void **state)
 		    " RETURNING u.ord");
 }
 
+static void a_list_is_a_table_in_both(void **state)
+{
+	static const struct db_stmt stmt = {.name = "l",
+					    .sql = "SELECT a FROM t WHERE b = ?1 AND c IN (SELECT value FROM {list2})",
+					    .in = "it",
+					    .out = "i"};
+
+	(void)state;
+	assert_false(stmt_has_set_form(&stmt));
+	assert_form(&stmt, STMT_SQLITE, "SELECT a FROM t WHERE b = ?1 AND c IN (SELECT value FROM json_each(?2) AS q)");
+	assert_form(
+		&stmt, STMT_POSTGRES_ROW,
+		"SELECT a FROM t WHERE b = $1 AND c IN (SELECT value FROM json_array_elements_text($2::json) AS q(value))");
+}
+
 static void a_select_joins(void **state)
 {
 	static const struct db_stmt stmt = {
@@ -188,15 +203,11 @@ static void values_know_their_types(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_update_has_all_three),
-		cmocka_unit_test(a_count_needs_no_columns),
-		cmocka_unit_test(a_select_joins),
-		cmocka_unit_test(a_set_form_may_be_given),
-		cmocka_unit_test(a_bare_text_has_only_its_row_form),
-		cmocka_unit_test(numbers_of_two_digits),
-		cmocka_unit_test(a_ceiling_shows),
-		cmocka_unit_test(mistakes_in_a_text_are_asserted),
-		cmocka_unit_test(values_know_their_types),
+		cmocka_unit_test(an_update_has_all_three),         cmocka_unit_test(a_count_needs_no_columns),
+		cmocka_unit_test(a_list_is_a_table_in_both),       cmocka_unit_test(a_select_joins),
+		cmocka_unit_test(a_set_form_may_be_given),         cmocka_unit_test(a_bare_text_has_only_its_row_form),
+		cmocka_unit_test(numbers_of_two_digits),           cmocka_unit_test(a_ceiling_shows),
+		cmocka_unit_test(mistakes_in_a_text_are_asserted), cmocka_unit_test(values_know_their_types),
 	};
 
 	return cmocka_run_group_tests_name("stmt", tests, NULL, NULL);
