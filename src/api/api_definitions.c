@@ -52,12 +52,8 @@ void api_definition_list(struct http_call *call)
 /* ---- show ---- */
 
 /* clang-format off */
-static const struct db_stmt stmt_version = {
-	.name = "definition_version",
-	.sql = "SELECT text, at FROM hx_definition WHERE name = ?1 AND version = ?2",
-	.in = "ti",
-	.out = "ti",
-};
+DB_STMT(stmt_version, "definition_version", "ti", "ti",
+	.sql = "SELECT text, at FROM hx_definition WHERE name = ?1 AND version = ?2");
 enum { TEXT, AT };
 /* clang-format on */
 

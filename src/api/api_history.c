@@ -8,14 +8,10 @@ enum { SEQ, FROM, TO, VERSION, FENCE, OP, NODE, AT, HASH };
 #define COLUMNS "SELECT h.seq, h.from_status, h.to_status, h.version, h.fence, h.op, h.node, h.at, h.hash FROM "
 #define OUT "ittiiitib"
 
-static const struct db_stmt stmt_of_entity = {
-	.name = "history_of_entity",
+DB_STMT(stmt_of_entity, "history_of_entity", "tttii", OUT,
 	.sql = COLUMNS "hx_entity e JOIN hx_history h ON h.subject = e.subject"
 		       " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3 AND h.seq > ?4"
-		       " ORDER BY h.seq LIMIT ?5",
-	.in = "tttii",
-	.out = OUT,
-};
+		       " ORDER BY h.seq LIMIT ?5");
 
 #define OF(table)                                                                                                      \
 	COLUMNS table " t JOIN hx_history h ON h.subject = t.subject"                                                  \
@@ -24,14 +20,11 @@ static const struct db_stmt stmt_of_entity = {
 /* Retention has taken the history of what is expired, but for its head. */
 #define EXPIRED(table) "SELECT subject FROM " table " WHERE workspace = ?1 AND subject = ?2 AND expired <> 0"
 
-static const struct db_stmt stmt_of_job = {.name = "history_of_job", .sql = OF("hx_job"), .in = "tiii", .out = OUT};
-static const struct db_stmt stmt_of_run = {.name = "history_of_run", .sql = OF("hx_run"), .in = "tiii", .out = OUT};
-static const struct db_stmt stmt_of_batch = {
-	.name = "history_of_batch", .sql = OF("hx_batch"), .in = "tiii", .out = OUT};
-static const struct db_stmt stmt_expired = {
-	.name = "history_expired", .sql = EXPIRED("hx_run"), .in = "ti", .out = "i"};
-static const struct db_stmt stmt_expired_batch = {
-	.name = "history_expired_batch", .sql = EXPIRED("hx_batch"), .in = "ti", .out = "i"};
+DB_STMT(stmt_of_job, "history_of_job", "tiii", OUT, .sql = OF("hx_job"));
+DB_STMT(stmt_of_run, "history_of_run", "tiii", OUT, .sql = OF("hx_run"));
+DB_STMT(stmt_of_batch, "history_of_batch", "tiii", OUT, .sql = OF("hx_batch"));
+DB_STMT(stmt_expired, "history_expired", "ti", "i", .sql = EXPIRED("hx_run"));
+DB_STMT(stmt_expired_batch, "history_expired_batch", "ti", "i", .sql = EXPIRED("hx_batch"));
 
 /* What has an id. */
 static const struct kind {

@@ -25,16 +25,12 @@
 	UP_TO("'batches'", "''", "hx_batch WHERE due_at IS NOT NULL"))
 
 /* ?3, ?4: definitions_left_jobs(), definitions_left_runs() */
-static const struct db_stmt stmt_due = {
-	.name = "backlog_due",
+DB_STMT(stmt_due, "backlog_due", "iitt", "ttii",
 	.sql = COUNT_DUE("json_each(?3)", "json_each(?4)"),
-	.pg_sql = COUNT_DUE("json_array_elements_text(?3::json) AS q(value)", "json_array_elements_text(?4::json) AS q(value)"),
-	.in = "iitt",
-	.out = "ttii",
-};
+	.pg_sql = COUNT_DUE("json_array_elements_text(?3::json) AS q(value)", "json_array_elements_text(?4::json) AS q(value)"));
 
 /* The ages come from the store's clock, as all times in it. */
-static const struct db_stmt stmt_now = {.name = "backlog_now", .sql = "SELECT hx_now_ms()", .in = "", .out = "i"};
+DB_STMT(stmt_now, "backlog_now", "", "i", .sql = "SELECT hx_now_ms()");
 
 enum { DUE, ATTENTION, NOW };
 enum { KIND, NAME, COUNT, SINCE };

@@ -16,13 +16,9 @@
 
 /* clang-format off */
 
-static const struct db_stmt stmt_latest = {
-	.name = "definition_latest",
+DB_STMT(stmt_latest, "definition_latest", "", "tit",
 	.sql = "SELECT d.name, d.version, d.text FROM hx_definition d"
-	       " WHERE d.version = (SELECT max(version) FROM hx_definition WHERE name = d.name) ORDER BY d.name",
-	.in = "",
-	.out = "tit",
-};
+	       " WHERE d.version = (SELECT max(version) FROM hx_definition WHERE name = d.name) ORDER BY d.name");
 
 /* clang-format on */
 

@@ -20,20 +20,12 @@
 	"EXISTS (SELECT 1 FROM " table " s WHERE s.workflow = d.name AND s.definition_version = d.version" more ")"
 #define USED(more) HAS("hx_run", more) " OR " HAS("hx_batch", more)
 
-static const struct db_stmt stmt_used = {
-	.name = "definition_used",
+DB_STMT(stmt_used, "definition_used", "", "ti",
 	.sql = "SELECT d.name, d.version FROM hx_definition d WHERE " USED("")
-	       " ORDER BY CASE WHEN " USED(" AND s.completed_at IS NULL") " THEN 0 ELSE 1 END, d.version DESC, d.name",
-	.in = "",
-	.out = "ti",
-};
+	       " ORDER BY CASE WHEN " USED(" AND s.completed_at IS NULL") " THEN 0 ELSE 1 END, d.version DESC, d.name");
 
-static const struct db_stmt stmt_text = {
-	.name = "definition_text",
-	.sql = "SELECT text FROM hx_definition WHERE name = ?1 AND version = ?2",
-	.in = "ti",
-	.out = "t",
-};
+DB_STMT(stmt_text, "definition_text", "ti", "t",
+	.sql = "SELECT text FROM hx_definition WHERE name = ?1 AND version = ?2");
 
 /* clang-format on */
 

@@ -12,12 +12,8 @@ _Static_assert(DEFINITION_VERSIONS_MAX <= VERSIONS_MAX, "all of them may be of r
 /* clang-format off */
 
 /* Every new version raises it; no definition is ever taken away. */
-static const struct db_stmt stmt_stamp = {
-	.name = "definition_stamp",
-	.sql = "SELECT CAST(coalesce(sum(version), 0) AS bigint) FROM hx_definition",
-	.in = "",
-	.out = "i",
-};
+DB_STMT(stmt_stamp, "definition_stamp", "", "i",
+	.sql = "SELECT CAST(coalesce(sum(version), 0) AS bigint) FROM hx_definition");
 
 /* clang-format on */
 

@@ -9,32 +9,20 @@
 /* clang-format off */
 
 /* The lock of a start waits for a raise that is under way, and the other way round: see fences_raise(). */
-static const struct db_stmt stmt_floor = {
-	.name = "fences_floor",
-	.sql = "SELECT floor FROM hx_fences WHERE id = 1",
+DB_STMT(stmt_floor, "fences_floor", "", "i",
 	.pg_sql = "SELECT floor FROM hx_fences WHERE id = 1 FOR SHARE", /* mutant: floor-not-waited-for */
-	.in = "",
-	.out = "i",
-};
+	.sql = "SELECT floor FROM hx_fences WHERE id = 1");
 
 #define NOW "hx_now_ms() / 1000 * 1000000" /* mutant: floor-by-count -> #define NOW "(floor + 1000000)" */
-static const struct db_stmt stmt_raise = {
-	.name = "fences_raise",
+DB_STMT(stmt_raise, "fences_raise", "", "i",
 	.sql = "UPDATE hx_fences SET floor = " NOW " WHERE id = 1"
 	       " AND floor <= " NOW /* mutant: floor-lowered */
-	       " RETURNING floor",
-	.in = "",
-	.out = "i",
-};
+	       " RETURNING floor");
 
 /* On SQLite the lock of the file says whether there is a server; a row here may be of one that is dead. */
-static const struct db_stmt stmt_alone = {
-	.name = "fences_alone",
+DB_STMT(stmt_alone, "fences_alone", "", "i",
 	.sql = "SELECT 1",
-	.pg_sql = "SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1 FROM hx_node WHERE until > hx_now_ms())",
-	.in = "",
-	.out = "i",
-};
+	.pg_sql = "SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1 FROM hx_node WHERE until > hx_now_ms())");
 
 /* clang-format on */
 
