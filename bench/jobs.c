@@ -84,8 +84,8 @@ static double deliver(const char *url, const char *workflows, size_t jobs, struc
 	insert_effects(url, jobs);
 	begin = workload_seconds();
 	*ret_engine = bench_engine_new(url, workflows, workload_node);
-	while (atomic_load(&engine_metrics(*ret_engine)->jobs_delivered) < jobs) {
-		if (atomic_load(&engine_metrics(*ret_engine)->jobs_failed))
+	while (atomic_load(&engine_parts(*ret_engine)->metrics->jobs_delivered) < jobs) {
+		if (atomic_load(&engine_parts(*ret_engine)->metrics->jobs_failed))
 			bench_die("deliver", &(struct hx_error){.detail = "a job failed"});
 		rest_1ms();
 	}

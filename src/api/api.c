@@ -103,6 +103,11 @@ struct api *api_of(const struct http_call *call)
 	return call->context;
 }
 
+const struct engine_parts *api_parts(const struct http_call *call)
+{
+	return engine_parts(api_of(call)->engine);
+}
+
 bool api_is_awaited(const struct http_call *call)
 {
 	return !http_exchange_gone(call->exchange) && atomic_load(&api_of(call)->ready);
@@ -199,7 +204,7 @@ const char *api_no_workflow_words(struct http_call *call, struct slice name, con
 {
 	struct names names = {.wanted = name, .kind = kind};
 
-	engine_each_machine(api_of(call)->engine, add_name, &names);
+	definitions_each(api_parts(call)->definitions, add_name, &names);
 	if (names.other_kind)
 		return text_printf(call->arena, "the workflow \"%s\" is of kind %s, and this is for those of kind %s",
 				   excerpt_of(name).text, names.other_kind, kind);
@@ -223,7 +228,7 @@ bool api_word_checked(struct http_call *call, struct slice word, const char *con
 
 const struct entity_machine *api_machine_named(const struct http_call *call, struct slice name)
 {
-	const struct entity_machine *machine = engine_machine(api_of(call)->engine, name);
+	const struct entity_machine *machine = definitions_find(api_parts(call)->definitions, name);
 
 	return machine && machine->table && !slice_is(api_workspace(call), "default") ? NULL : machine;
 }

@@ -33,6 +33,7 @@ const struct route *api_routes(size_t *ret_n);
 /* ---- for the handlers ---- */
 
 struct api *api_of(const struct http_call *call);
+const struct engine_parts *api_parts(const struct http_call *call);
 /* From any thread: is it worth waiting for something? No longer when the client has gone, or the server stops. */
 bool api_is_awaited(const struct http_call *call);
 /* Answers this code with these words, NULL: its own. Always false. */

@@ -179,7 +179,7 @@ static void load_start(struct http_call *call, const struct batch_load_request *
 	lc->wait_ms = wait_ms;
 	lc->rq = *rq;
 	lc->rq.workspace = api_workspace(call);
-	lc->rq.policy = batches_policy(engine_batches(api_of(call)->engine));
+	lc->rq.policy = batches_policy(api_parts(call)->batches);
 	if (call->gate) {
 		lc->along = (struct batch_along){.add = add_record, .won = record_written};
 		lc->rq.along = &lc->along;
@@ -198,7 +198,7 @@ static bool read_machine(struct http_call *call, struct json body, struct batch_
 	if (!api_name_member(call, body, "workflow", "workflow must be a string: the name of a workflow of kind batch",
 			     &name))
 		return false;
-	rq->machine = engine_batch(api_of(call)->engine, name);
+	rq->machine = definitions_batch(api_parts(call)->definitions, name);
 	if (!rq->machine)
 		api_no_workflow(call, name, "batch");
 	return rq->machine;

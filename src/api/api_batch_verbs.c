@@ -68,7 +68,7 @@ static void verb_start(struct http_call *call, const struct batch_verb_request *
 		return;
 	vc->rq = *rq;
 	vc->rq.workspace = api_workspace(call);
-	vc->rq.policy = batches_policy(engine_batches(api_of(call)->engine));
+	vc->rq.policy = batches_policy(api_parts(call)->batches);
 	vc->along = (struct batch_along){.add = add_record, .won = record_written};
 	vc->rq.along = call->gate ? &vc->along : NULL;
 	batch_verb_init(&vc->verb, &vc->rq, &vc->task.arena);
@@ -135,7 +135,7 @@ static void write_cancelled(const void *row, struct strbuf *text)
 /* Without room for it here the claim lapses, and whoever finds it goes on. */
 static void tear_down(const struct cancel_call *cc)
 {
-	struct batches *batches = engine_batches(api_of(cc->task.call)->engine);
+	struct batches *batches = api_parts(cc->task.call)->batches;
 
 	if (batches_tear_down(batches, &cc->cancel.hold, /* done= */ NULL, NULL))
 		batch_wait_teardown(cc->task.call, cc->cancel.subject);
@@ -186,7 +186,7 @@ void api_batch_cancel(struct http_call *call)
 	cc = api_task_new(call, sizeof *cc, VERB_BYTES_MAX, cancel_done);
 	if (!cc)
 		return;
-	batch_cancel_init(&cc->cancel, api_workspace(call), subject,
-			  batches_policy(engine_batches(api_of(call)->engine)), &cc->task.arena);
+	batch_cancel_init(&cc->cancel, api_workspace(call), subject, batches_policy(api_parts(call)->batches),
+			  &cc->task.arena);
 	api_task_start(&cc->task, &cc->cancel.task, (uint64_t)subject);
 }

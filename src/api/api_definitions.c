@@ -44,7 +44,7 @@ void api_definition_list(struct http_call *call)
 
 	strbuf_init(&listing.text, API_TEXT_BYTES_MAX);
 	strbuf_add_str(&listing.text, "{\"items\":[");
-	engine_each_machine(api_of(call)->engine, add_definition, &listing);
+	definitions_each(api_parts(call)->definitions, add_definition, &listing);
 	strbuf_add_str(&listing.text, "],\"cursor\":null}");
 	api_answer(call, 200, &listing.text, 0);
 }
@@ -74,7 +74,7 @@ static int64_t version_in_force(struct http_call *call, struct slice name)
 {
 	struct sought sought = {.name = name};
 
-	engine_each_machine(api_of(call)->engine, note_version, &sought);
+	definitions_each(api_parts(call)->definitions, note_version, &sought);
 	return sought.version;
 }
 

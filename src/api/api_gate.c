@@ -104,8 +104,8 @@ static void tell_damaged(const struct api_gate *gate)
 {
 	const struct gate_ask *ask = &gate->guard.ask;
 
-	atomic_fetch_add(&engine_metrics(engine_of(gate))->gate_damaged, 1);
-	log_error(engine_log(engine_of(gate)), "a stored answer is damaged: it is not given again",
+	atomic_fetch_add(&engine_parts(engine_of(gate))->metrics->gate_damaged, 1);
+	log_error(engine_parts(engine_of(gate))->log, "a stored answer is damaged: it is not given again",
 		  log_slice("key", ask->key_text), log_slice("endpoint", ask->endpoint));
 }
 
@@ -141,10 +141,10 @@ static void send_stored(struct api_gate *gate, struct slice bytes, const char *s
 
 static void tell(const struct api_gate *gate, enum hx_gate_outcome outcome)
 {
-	struct log *log = engine_log(engine_of(gate));
+	struct log *log = engine_parts(engine_of(gate))->log;
 	const struct gate_ask *ask = &gate->guard.ask;
 
-	atomic_fetch_add(&engine_metrics(engine_of(gate))->gate_outcomes[outcome], 1);
+	atomic_fetch_add(&engine_parts(engine_of(gate))->metrics->gate_outcomes[outcome], 1);
 	if (outcome == HX_GATE_STALE || outcome == HX_GATE_UNSTORED || outcome == HX_GATE_STORE_ERROR)
 		log_warn(log, "an idempotency key could not be kept to",
 			 log_text("outcome", hx_gate_outcome_name(outcome)), log_slice("key", ask->key_text),
@@ -227,7 +227,7 @@ static void captured(struct http_exchange *exchange, const struct http_answer *a
 		gate->guard.outcome = gate->stale ? HX_GATE_STALE : HX_GATE_CREATED;
 		gate->guard.at = GUARD_ENDED;
 		if (!gate->stale)
-			gate_note_completed(engine_gate_store(engine_of(gate)), &gate->guard.ask.claim,
+			gate_note_completed(engine_parts(engine_of(gate))->gate_store, &gate->guard.ask.claim,
 					    strbuf_slice(&gate->kept));
 		if (gate->bodyless || gate->tells_more) {
 			tell(gate, gate->guard.outcome);
@@ -261,7 +261,7 @@ static void run(struct http_exchange *exchange, void *data)
 static void execute(struct api_gate *gate)
 {
 	struct http_exchange *exchange = gate->call->exchange;
-	struct mono_time now = clock_mono(engine_clock(engine_of(gate)));
+	struct mono_time now = clock_mono(engine_parts(engine_of(gate))->clock);
 
 	http_capture(exchange, captured, gate);
 	if (now.ns >= guard_work_until(&gate->guard).ns)
@@ -297,14 +297,14 @@ static void go_on(struct api_gate *gate)
 			gate->ticket.by = (struct mono_time){0};
 		gate->ticket.ask = gate->guard.ask;
 		gate->ticket.done = answered;
-		gate_ask(engine_gate_store(engine_of(gate)), &gate->ticket);
+		gate_ask(engine_parts(engine_of(gate))->gate_store, &gate->ticket);
 		break;
 	}
 }
 
 static void acquire(struct api_gate *gate)
 {
-	guard_note_asked(&gate->guard, clock_mono(engine_clock(engine_of(gate))));
+	guard_note_asked(&gate->guard, clock_mono(engine_parts(engine_of(gate))->clock));
 	go_on(gate);
 }
 
@@ -462,7 +462,7 @@ static enum hx_code make_claim(struct http_call *call, struct slice key, struct 
 	*ret_claim = (struct hx_gate_claim){.lease_ms = API_GATE_LEASE_MS, .ttl_ms = API_GATE_TTL_MS};
 	gate_record_key(&scope, key, ret_claim->key);
 	gate_hash_caller(ret_claim->key, scope.space, api_requester(call), ret_claim->caller);
-	if (gate_store_has_old(engine_gate_store(api_of(call)->engine)))
+	if (gate_store_has_old(api_parts(call)->gate_store))
 		code = make_old_key(call, &scope, key, err, ret_old);
 	if (!code)
 		code = gate_token_draw(ret_claim->token, err);
@@ -527,7 +527,7 @@ bool api_gate_admit(struct http_call *call)
 	if (code)
 		return api_refuse(call, code, err.detail);
 	if (call->route->one_unit && !call->gate->guard.ask.old_key.n &&
-	    !gate_is_recalled(engine_gate_store(engine_of(call->gate)), &call->gate->guard.ask.claim)) {
+	    !gate_is_recalled(engine_parts(engine_of(call->gate))->gate_store, &call->gate->guard.ask.claim)) {
 		http_capture(call->exchange, captured, call->gate);
 		return true;
 	}

@@ -20,9 +20,9 @@ static void readiness_known(struct sentinel_question *question, const char *why)
 
 	if (why)
 		words = text_printf(call->arena, "not ready: %s\n", why);
-	else if (clock_doubted_ms(engine_clock(api_of(call)->engine)))
+	else if (clock_doubted_ms(api_parts(call)->clock))
 		words = "ready; this machine's clock has jumped: expiry waits\n";
-	else if (clock_doubted_ms(engine_store_clock(api_of(call)->engine)))
+	else if (clock_doubted_ms(api_parts(call)->store_clock))
 		words = "ready; the clock of the store's machine has jumped: retention waits\n";
 	http_respond_text(call->exchange, why ? 503 : 200, HTTP_PLAIN_TEXT, slice_str(words ? words : "not ready\n"));
 }
@@ -38,5 +38,5 @@ void api_readyz(struct http_call *call)
 	}
 	readiness->question.answered = readiness_known;
 	readiness->call = call;
-	engine_ask_store(api_of(call)->engine, &readiness->question);
+	sentinel_ask(api_parts(call)->sentinel, &readiness->question);
 }

@@ -202,7 +202,7 @@ static void settle_done(struct seat *seat, enum hx_code code)
 {
 	struct settle_call *sc = (struct settle_call *)seat;
 
-	atomic_fetch_add(&engine_metrics(api_of(sc->task.call)->engine)->jobs_stale, code == HX_STALE_FENCE);
+	atomic_fetch_add(&api_parts(sc->task.call)->metrics->jobs_stale, code == HX_STALE_FENCE);
 	api_task_end(&sc->task, code, code == HX_NOT_FOUND ? "there is no such job" : NULL,
 		     &(struct api_told){200, .write = write_settled, .of = sc});
 }

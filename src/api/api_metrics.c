@@ -80,7 +80,7 @@ static void add_backlog(struct engine *engine, bool with_queues, struct strbuf *
 
 	if (!c)
 		return;
-	backlog_read(engine_backlog(engine), c);
+	backlog_read(engine_parts(engine)->backlog, c);
 	if (!with_queues)
 		backlog_hide_queues(c);
 	metrics_add_head(
@@ -189,7 +189,7 @@ static void add_counters(struct engine_metrics *m, struct strbuf *text)
 /* What was promised, the store and the nodes on it. */
 static void add_node(struct engine *engine, const struct lane_stats *lanes, struct strbuf *text)
 {
-	struct engine_metrics *m = engine_metrics(engine);
+	struct engine_metrics *m = engine_parts(engine)->metrics;
 	const struct metric metrics[] = {
 		{"hapax_transitions_total", counter, "Guarded writes that won.", lanes->group.transitions},
 		{"hapax_verdicts_lost_total", counter, "Guarded writes that lost.", lanes->group.lost},
@@ -203,7 +203,7 @@ static void add_node(struct engine *engine, const struct lane_stats *lanes, stru
 		 atomic_load(&m->batch_turns)},
 		{"hapax_nodes_live", gauge, "Nodes on this store.", atomic_load(&m->nodes_live)},
 		{"hapax_store_up", gauge, "1: the store answers; 0: it is lost, and /readyz says so.",
-		 engine_has_store(engine)},
+		 sentinel_sees_store(engine_parts(engine)->sentinel)},
 		{"hapax_transactions_retried_total", counter,
 		 "Transactions run again after a deadlock or a lost connection.", lanes->group.retried},
 		{"hapax_units_aside_total", counter,
@@ -257,10 +257,10 @@ void api_metrics(struct http_call *call)
 	struct strbuf text;
 
 	strbuf_init(&text, TEXT_BYTES_MAX);
-	engine_lane_stats(api->engine, &lanes);
-	engine_act_stats(api->engine, &act);
+	lanes_read_stats(engine_parts(api->engine)->lanes, &lanes);
+	port_read_stats(engine_parts(api->engine)->port, &act);
 	http_exchange_read_stats(call->exchange, &http);
-	add_counters(engine_metrics(api->engine), &text);
+	add_counters(engine_parts(api->engine)->metrics, &text);
 	add_node(api->engine, &lanes, &text);
 	add_load(api, &lanes, &act, &http, &text);
 	add_responses(&http, &text);
@@ -268,11 +268,11 @@ void api_metrics(struct http_call *call)
 	add_action_seconds(&act, &text);
 	add_commit_seconds(&lanes.group, &text);
 	add_batch_units(&lanes.group, &text);
-	add_runs_ended(engine_metrics(api->engine), &text);
+	add_runs_ended(engine_parts(api->engine)->metrics, &text);
 	add_backlog(api->engine, call->scope == ROUTE_ADMIN, &text);
-	add_gate_outcomes(engine_metrics(api->engine), &text);
-	metrics_add_clock(&text, engine_clock(api->engine));
-	add_store_clock(engine_store_clock(api->engine), &text);
+	add_gate_outcomes(engine_parts(api->engine)->metrics, &text);
+	metrics_add_clock(&text, engine_parts(api->engine)->clock);
+	add_store_clock(engine_parts(api->engine)->store_clock, &text);
 	metrics_add_process(&text);
 	if (text.failed)
 		http_respond_code(call->exchange, HX_NO_MEMORY, "there is no memory for the numbers");

@@ -1,6 +1,7 @@
 /* A request that is one unit: its way through a lane or a reader, and its record, if it has an Idempotency-Key. */
 #include "api/api.h"
 #include "api/api_gate.h"
+#include "engine/readers.h"
 
 static struct api_gate *gate_of(const struct api_query *query)
 {
@@ -132,7 +133,7 @@ void api_query_start(struct api_query *query, uint64_t hash)
 
 void api_query_read(struct api_query *query)
 {
-	enum hx_code code = engine_read(api_of(query->call)->engine, &query->seat);
+	enum hx_code code = readers_submit(api_parts(query->call)->readers, &query->seat);
 
 	if (code)
 		query_end(&query->seat, code);

@@ -78,8 +78,8 @@ static void note_done(struct verb_call *vc)
 		api_gate_not_carried(vc->task.call->gate);
 	/* One that nobody had begun is cancelled here and now; all others end where they are driven. */
 	if (vc->verb.changed && vc->verb.row.machine)
-		tally_add(&engine_metrics(api_of(vc->task.call)->engine)->runs_ended,
-			  vc->verb.row.machine->definition->name, vc->verb.status);
+		tally_add(&api_parts(vc->task.call)->metrics->runs_ended, vc->verb.row.machine->definition->name,
+			  vc->verb.status);
 }
 
 static void respond_and_free(struct verb_call *vc)
@@ -129,7 +129,7 @@ static void verb_submit(struct verb_call *vc)
 static void lock_taken(struct entry_ticket *ticket, enum hx_code code)
 {
 	struct verb_call *vc = CONTAINER_OF(ticket, struct verb_call, ticket);
-	struct engine_metrics *metrics = engine_metrics(api_of(vc->task.call)->engine);
+	struct engine_metrics *metrics = api_parts(vc->task.call)->metrics;
 
 	vc->locked = true; /* a ticket that was taken, even in vain, is released once */
 	if (code == HX_ENTRY_LOCKED) {
@@ -155,7 +155,7 @@ static struct verb_call *verb_new(struct http_call *call, const struct run_verb_
 	vc->rq = *rq;
 	vc->rq.workspace = api_workspace(call);
 	vc->rq.subject = subject;
-	vc->rq.policy = runs_policy(engine_runs(api_of(call)->engine));
+	vc->rq.policy = runs_policy(api_parts(call)->runs);
 	vc->rq.along = call->gate ? &vc->along : NULL;
 	vc->along = (struct run_along){.add = add_record, .won = record_written};
 	vc->ticket.taken = lock_taken;
@@ -308,7 +308,7 @@ static void lock_known(struct api_query *query, enum hx_code code)
 		return;
 	}
 	key.workflow = slice_str(lq->workflow);
-	entry_lock_take(engine_entry_locks(api_of(vc->task.call)->engine), &vc->ticket, &key, vc->lock_ms);
+	entry_lock_take(api_parts(vc->task.call)->entry_locks, &vc->ticket, &key, vc->lock_ms);
 }
 
 static void start_approval(struct verb_call *vc)

@@ -159,7 +159,7 @@ static void created(struct api_query *query, enum hx_code code)
 		return;
 	}
 	if (!code)
-		drive = runs_created(engine_runs(api_of(query->call)->engine), &c->start.spec, &c->start.row);
+		drive = runs_created(api_parts(query->call)->runs, &c->start.spec, &c->start.row);
 	if (!code && c->wait_ms) {
 		if (gate)
 			api_gate_tell_more(gate);
@@ -246,7 +246,7 @@ static void build_list(struct api_query *query, struct unit *unit)
 
 static void add_listed(struct api_query *query, const struct db_rows *rows, size_t i)
 {
-	const struct run_policy *policy = runs_policy(engine_runs(api_of(query->call)->engine));
+	const struct run_policy *policy = runs_policy(api_parts(query->call)->runs);
 
 	run_json_add_listed(rows, i,
 			    policy->machine_of(policy->context, db_cell(rows, i, RUN_WORKFLOW)->s,

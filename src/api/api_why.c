@@ -24,7 +24,7 @@ static struct port_sight look(struct api_query *query, int64_t subject, int64_t 
 {
 	struct port_sight sight;
 
-	engine_act_look(api_of(query->call)->engine, subject, fence, &sight);
+	port_look(api_parts(query->call)->port, subject, fence, &sight);
 	return sight;
 }
 
@@ -40,14 +40,16 @@ static enum hx_code explain_job(struct api_query *query, const struct unit_resul
 {
 	const struct db_rows *rows = &result->rows[0];
 	struct port_sight sight;
+	int64_t in_force = 0;
 
 	(void)arena;
 	query->detail = "there is no such job";
 	if (rows->n == 0)
 		return HX_NOT_FOUND;
 	sight = look(query, query->subject, db_cell(rows, 0, WHY_CELL_FENCE)->i);
-	why->lacks = action_absent(engine_action(api_of(query->call)->engine, db_cell(rows, 0, WHY_CELL_WORKFLOW)->s,
-						 db_cell(rows, 0, WHY_CELL_ACTION)->s));
+	why->lacks = action_absent(definitions_action(api_parts(query->call)->definitions,
+						      db_cell(rows, 0, WHY_CELL_WORKFLOW)->s,
+						      db_cell(rows, 0, WHY_CELL_ACTION)->s, &in_force));
 	why_job(why, rows, &sight);
 	*ret_status = db_cell(rows, 0, WHY_CELL_STATUS)->s;
 	return HX_OK;
@@ -63,7 +65,7 @@ static void build_run(struct api_query *query, struct unit *unit)
 static enum hx_code explain_run(struct api_query *query, const struct unit_result *result, struct why *why,
 				struct arena *arena, struct slice *ret_status)
 {
-	const struct run_policy *policy = runs_policy(engine_runs(api_of(query->call)->engine));
+	const struct run_policy *policy = runs_policy(api_parts(query->call)->runs);
 	struct port_sight sight;
 	struct run_row row;
 	enum hx_code code = run_row_take(result, policy->machine_of, policy->context, arena, &row);
@@ -95,7 +97,7 @@ static void build_batch(struct api_query *query, struct unit *unit)
 static enum hx_code explain_batch(struct api_query *query, const struct unit_result *result, struct why *why,
 				  struct arena *arena, struct slice *ret_status)
 {
-	const struct batch_policy *policy = batches_policy(engine_batches(api_of(query->call)->engine));
+	const struct batch_policy *policy = batches_policy(api_parts(query->call)->batches);
 	struct port_sight sight;
 	struct batch_row row;
 	enum hx_code code = batch_wait_take(result, arena, &row);
@@ -130,7 +132,7 @@ static enum hx_code explain_entity(struct api_query *query, const struct unit_re
 		return HX_NOT_FOUND;
 	sight = look(query, db_cell(rows, 0, ENTITY_SUBJECT)->i, db_cell(rows, 0, ENTITY_FENCE)->i);
 	why_entity(why, query->machine->workflow, rows, &result->rows[WHY_LINE_EFFECTS], &sight,
-		   clock_wall(engine_clock(api_of(query->call)->engine)).ms);
+		   clock_wall(api_parts(query->call)->clock).ms);
 	*ret_status = db_cell(rows, 0, ENTITY_STATUS)->s;
 	return HX_OK;
 }

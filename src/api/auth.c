@@ -33,7 +33,7 @@ static struct slice field_value(const struct http_call *call, const char *name, 
 
 static bool refuse(struct http_call *call, enum hx_code code, struct slice detail, struct wire_field field)
 {
-	atomic_fetch_add(&engine_metrics(api_of(call)->engine)->keys_refused, 1);
+	atomic_fetch_add(&api_parts(call)->metrics->keys_refused, 1);
 	http_respond_problem(call->exchange, &(struct problem){.code = code, .detail = detail, .field = field});
 	return false;
 }
@@ -155,7 +155,7 @@ bool auth_admit(struct http_call *call, void (*go_on)(struct http_call *call))
 	auth->question.key = key;
 	auth->question.arena = call->arena;
 	auth->question.last_known_will_do = call->route->handle == api_metrics; /* wanted most when the store is gone */
-	auth->question.store_lost = !engine_has_store(api_of(call)->engine);
+	auth->question.store_lost = !sentinel_sees_store(api_parts(call)->sentinel);
 	auth->question.answered = answered;
-	return keyring_ask(engine_keyring(api_of(call)->engine), &auth->question) && decide(auth);
+	return keyring_ask(api_parts(call)->keyring, &auth->question) && decide(auth);
 }

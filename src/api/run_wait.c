@@ -39,7 +39,7 @@ enum hx_code run_wait_show(struct http_call *call, const struct unit_result *res
 	enum hx_code code;
 
 	arena_init(&arena, ROW_BYTES_MAX);
-	code = runs_take(engine_runs(api_of(call)->engine), result, &arena, ret_row);
+	code = runs_take(api_parts(call)->runs, result, &arena, ret_row);
 	if (!code)
 		run_wait_wrap(ret_row, wrap, text);
 	arena_release(&arena);

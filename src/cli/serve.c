@@ -29,6 +29,7 @@
 #include "cli/serve_config.h"
 #include "cli/service.h"
 #include "db/store_name.h"
+#include "engine/definitions.h"
 #include "engine/keyring.h"
 
 #define ARENA_BYTES_MAX (1u << 30)
@@ -226,7 +227,7 @@ static void log_start(struct serve *s, const char *address)
 	char name[STORE_NAME_BYTES];
 	int64_t definitions = 0;
 
-	engine_each_machine(s->api.engine, count, &definitions);
+	definitions_each(engine_parts(s->api.engine)->definitions, count, &definitions);
 	log_info(&s->log, "serving", log_text("version", HX_VERSION),
 		 log_text("store", store_name(options->db_url, name)), log_text("node", options->node),
 		 log_int("definitions", definitions), log_text("address", address));
@@ -338,7 +339,7 @@ static enum hx_code check_workflows(const struct serve *s, const struct command_
 /* The other half: whoever can reach us must be somebody. */
 static enum hx_code check_keys(struct serve *s, const char *listen, struct hx_error *err)
 {
-	if (s->api.loopback || keyring_has_keys(engine_keyring(s->api.engine)))
+	if (s->api.loopback || keyring_has_keys(engine_parts(s->api.engine)->keyring))
 		return HX_OK;
 	return error_set(err, HX_CONFIG_ERROR,
 			 "--listen %s: without API keys only loopback is safe: make one with `hapax key create`",

@@ -20,7 +20,7 @@
 #define UNKNOWN_TELL_MS 10000 /* one line for all definitions that are not known here */
 
 struct batches {
-	struct batches_options options;
+	const struct engine_parts *parts;
 	struct batch_policy policy;
 	struct feeder feeder;
 	_Atomic size_t tenures_n;
@@ -81,14 +81,14 @@ static const struct batch_machine *machine_of(const void *context, struct slice 
 {
 	const struct batches *batches = context;
 
-	return definitions_batch_version(batches->options.definitions, workflow, version);
+	return definitions_batch_version(batches->parts->definitions, workflow, version);
 }
 
 static int64_t fence_floor(const void *context)
 {
 	const struct batches *batches = context;
 
-	return batches->options.fence_floor ? atomic_load(batches->options.fence_floor) : 0;
+	return atomic_load(batches->parts->fence_floor);
 }
 
 /* ---- what came of a turn ---- */
@@ -96,12 +96,12 @@ static int64_t fence_floor(const void *context)
 /* Such a batch is tried again and again: what is worth a line is that there are any. */
 static void tell_unknown(struct batches *batches, const struct batch_lead *lead, const char *id)
 {
-	int64_t now_ns = clock_mono(batches->options.clock).ns, told_ns = atomic_load(&batches->told_unknown_ns);
+	int64_t now_ns = clock_mono(batches->parts->clock).ns, told_ns = atomic_load(&batches->told_unknown_ns);
 
 	if (told_ns && now_ns - told_ns < UNKNOWN_TELL_MS * INT64_C(1000000))
 		return;
 	if (atomic_compare_exchange_strong(&batches->told_unknown_ns, &told_ns, now_ns))
-		log_warn(batches->options.log,
+		log_warn(batches->parts->log,
 			 lead->row.machine ? "a batch is left to a program that has its functions"
 					   : "a batch's definition is not known here: it is looked for",
 			 log_text("id", id), log_slice("workflow", lead->missing_workflow),
@@ -111,8 +111,8 @@ static void tell_unknown(struct batches *batches, const struct batch_lead *lead,
 /* Losing a race for a batch, and being stopped, is not worth a line. */
 static void tell_led(struct batches *batches, const struct batch_lead *lead, const char *id, enum hx_code code)
 {
-	struct engine_metrics *metrics = batches->options.metrics;
-	struct log *log = batches->options.log;
+	struct engine_metrics *metrics = batches->parts->metrics;
+	struct log *log = batches->parts->log;
 	bool fenced = lead->fenced || code == HX_STALE_FENCE;
 
 	atomic_fetch_add(&metrics->batches_driven, code == HX_OK && lead->holding && lead->next == LEAD_OVER);
@@ -144,9 +144,9 @@ static void count_item(struct engine_metrics *metrics, const struct batch_hand *
 /* That the batch is another's by now is for the lead to tell. */
 static void tell_worked(struct batches *batches, const struct batch_hand *hand, const char *id, enum hx_code code)
 {
-	struct log *log = batches->options.log;
+	struct log *log = batches->parts->log;
 
-	count_item(batches->options.metrics, hand);
+	count_item(batches->parts->metrics, hand);
 	if (hand->late)
 		log_warn(log, "an item was done after it had been cancelled or given up: it is not charged",
 			 log_text("id", id), log_int("item", hand->n));
@@ -161,7 +161,7 @@ static void tell_worked(struct batches *batches, const struct batch_hand *hand, 
 static void tell_cleaned(struct batches *batches, const struct batch_clean *clean, const char *id, enum hx_code code)
 {
 	if (clean->failed && code != HX_STOPPING)
-		log_warn(batches->options.log,
+		log_warn(batches->parts->log,
 			 "what cancelled items have left behind was not deleted: it is tried again", log_text("id", id),
 			 log_int("from", clean->from), log_slice("why", clean->why),
 			 log_text("code", hx_code_name(code ? code : HX_ACTION_FAILED)));
@@ -263,7 +263,7 @@ static void keep_texts(struct tenure *t)
 		t->hold.requester = copy(&t->arena, hold->requester);
 		t->hold.trace = copy(&t->arena, hold->trace);
 		t->hold.ledger_prefix = copy(&t->arena, hold->ledger_prefix);
-		t->keeper = batch_keeper_start(t->batches->options.lanes, hold);
+		t->keeper = batch_keeper_start(t->batches->parts->lanes, hold);
 	}
 	t->hold.since = hold->since;
 	*hold = t->hold;
@@ -302,13 +302,13 @@ static struct turn *turn_new(struct tenure *t, enum batch_turn kind)
 		batch_hand_init(&turn->hand, hold, &turn->arena);
 	else
 		batch_clean_init(&turn->clean, hold, batch_tenure_slice(&t->turns), &turn->arena);
-	atomic_fetch_add(&t->batches->options.metrics->batch_turns, 1);
+	atomic_fetch_add(&t->batches->parts->metrics->batch_turns, 1);
 	return turn;
 }
 
 static void turn_free(struct turn *turn)
 {
-	atomic_fetch_sub(&turn->tenure->batches->options.metrics->batch_turns, 1);
+	atomic_fetch_sub(&turn->tenure->batches->parts->metrics->batch_turns, 1);
 	arena_release(&turn->arena);
 	free(turn);
 }
@@ -322,7 +322,7 @@ static bool begin_turn(struct tenure *t, enum batch_turn kind)
 
 	if (!turn)
 		return false;
-	if (lane_submit_own(lanes_of(t->batches->options.lanes, home), &turn->seat) == HX_OK)
+	if (lane_submit_own(lanes_of(t->batches->parts->lanes, home), &turn->seat) == HX_OK)
 		return true;
 	turn_free(turn);
 	return false;
@@ -425,10 +425,10 @@ bool batches_tear_down(struct batches *batches, const struct batch_hold *hold, v
 
 void batches_drain(struct batches *batches, int64_t wait_ms)
 {
-	struct mono_time until = mono_add_ms(clock_mono(batches->options.clock), wait_ms);
+	struct mono_time until = mono_add_ms(clock_mono(batches->parts->clock), wait_ms);
 
 	atomic_store(&batches->draining, true);
-	while (atomic_load(&batches->tenures_n) && clock_mono(batches->options.clock).ns < until.ns)
+	while (atomic_load(&batches->tenures_n) && clock_mono(batches->parts->clock).ns < until.ns)
 		nanosleep(&(struct timespec){.tv_nsec = DRAIN_LOOK_MS * 1000000}, NULL);
 }
 
@@ -437,12 +437,12 @@ const struct batch_policy *batches_policy(const struct batches *batches)
 	return &batches->policy;
 }
 
-enum hx_code batches_start(const struct batches_options *options, struct batches **ret_batches, struct hx_error *err)
+enum hx_code batches_start(const struct engine_parts *parts, struct batches **ret_batches, struct hx_error *err)
 {
 	struct batches *batches = calloc(1, sizeof *batches);
 	struct feeder_options feed = {
-		.lanes = options->lanes,
-		.clock = options->clock,
+		.lanes = parts->lanes,
+		.clock = parts->clock,
 		.source = &due_batches,
 		.under_way_max = BATCHES_MAX + FEEDER_RESTING_MAX,
 		.slice = BATCHES_SLICE,
@@ -452,8 +452,8 @@ enum hx_code batches_start(const struct batches_options *options, struct batches
 
 	if (!batches)
 		return error_set(err, HX_NO_MEMORY, "the batches");
-	batches->options = *options;
-	batches->policy = (struct batch_policy){options->lease_ms, machine_of, batches, fence_floor};
+	batches->parts = parts;
+	batches->policy = (struct batch_policy){parts->config->lease_ms, machine_of, batches, fence_floor};
 	if (feeder_start(&batches->feeder, &feed)) {
 		free(batches);
 		return error_set(err, HX_NO_MEMORY, "the batches");

@@ -21,6 +21,7 @@
 
 #include "base/log.h"
 #include "engine/definitions.h"
+#include "engine/parts.h"
 #include "flow/batch_tenure.h"
 #include "task/lanes.h"
 
@@ -29,17 +30,7 @@ struct batches;
 
 #define BATCHES_MAX 64
 
-struct batches_options {
-	struct lanes *lanes;
-	struct definitions *definitions;
-	int64_t lease_ms; /* of definitions without one */
-	const _Atomic int64_t *fence_floor;
-	struct clock *clock;
-	struct log *log;
-	struct engine_metrics *metrics;
-};
-
-enum hx_code batches_start(const struct batches_options *options, struct batches **ret_batches,
+enum hx_code batches_start(const struct engine_parts *parts, struct batches **ret_batches,
 			   struct hx_error *err) HX_MUST_CHECK;
 /*
  * Before the lanes are stopped: no item is begun any more, and each batch is let go as soon as its calls have ended, so that others

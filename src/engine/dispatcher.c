@@ -22,14 +22,14 @@ static void scan_due(const struct due_source *source, struct unit *unit, int64_t
 {
 	const struct dispatcher *d = source->context;
 
-	job_scan_due(unit, limit, definitions_left_jobs(d->definitions));
+	job_scan_due(unit, limit, definitions_left_jobs(d->parts->definitions));
 }
 
 static void next_due(const struct due_source *source, struct unit *unit)
 {
 	const struct dispatcher *d = source->context;
 
-	job_next_due(unit, definitions_left_jobs(d->definitions));
+	job_next_due(unit, definitions_left_jobs(d->parts->definitions));
 }
 
 static const struct due_source due_jobs = {
@@ -44,7 +44,7 @@ static const struct action *action_of(const void *context, struct slice workflow
 {
 	const struct dispatcher *d = context;
 
-	return definitions_action(d->definitions, workflow, action, version);
+	return definitions_action(d->parts->definitions, workflow, action, version);
 }
 
 static void tell(const struct delivery *delivery, enum hx_code code)
@@ -53,15 +53,15 @@ static void tell(const struct delivery *delivery, enum hx_code code)
 	char id[ID_TEXT_BYTES];
 
 	if (code == HX_OK) {
-		atomic_fetch_add(&d->metrics->jobs_delivered, 1);
+		atomic_fetch_add(&d->parts->metrics->jobs_delivered, 1);
 		return;
 	}
 	/* CONFIG_ERROR: its definition is being brought; whoever cannot bring it says so, once. */
 	if (code == HX_CLAIM_FAILED || code == HX_STOPPING || code == HX_CONFIG_ERROR)
 		return;
-	atomic_fetch_add(&d->metrics->jobs_failed, 1);
+	atomic_fetch_add(&d->parts->metrics->jobs_failed, 1);
 	id_format("job", delivery->run.subject, id);
-	log_warn(d->log, "a job was not delivered", log_text("id", id), log_text("code", hx_code_name(code)),
+	log_warn(d->parts->log, "a job was not delivered", log_text("id", id), log_text("code", hx_code_name(code)),
 		 log_int("attempt", delivery->run.attempt), log_slice("error", delivery->run.error));
 }
 
@@ -88,19 +88,18 @@ static bool deliver(void *context, int64_t subject)
 	arena_init(&delivery->arena, JOB_BYTES_MAX);
 	job_run_init(&delivery->run, subject, &d->policy, action_of, d, &delivery->arena);
 	delivery->seat = (struct seat){.task = &delivery->run.task, .done = delivered};
-	if (lane_submit_own(lanes_of(d->lanes, subject), &delivery->seat)) {
+	if (lane_submit_own(lanes_of(d->parts->lanes, subject), &delivery->seat)) {
 		free(delivery);
 		return false;
 	}
 	return true;
 }
 
-enum hx_code dispatcher_start(struct dispatcher *d, struct lanes *lanes, struct definitions *definitions,
-			      struct engine_metrics *metrics, struct log *log, struct clock *clock, int64_t lease_ms)
+enum hx_code dispatcher_start(struct dispatcher *d, const struct engine_parts *parts)
 {
 	struct feeder_options options = {
-		.lanes = lanes,
-		.clock = clock,
+		.lanes = parts->lanes,
+		.clock = parts->clock,
 		.source = &d->source,
 		.under_way_max = DISPATCHER_JOBS_MAX,
 		.slice = JOBS_SLICE,
@@ -109,12 +108,9 @@ enum hx_code dispatcher_start(struct dispatcher *d, struct lanes *lanes, struct 
 	};
 
 	*d = (struct dispatcher){
-		.lanes = lanes,
-		.definitions = definitions,
-		.metrics = metrics,
-		.log = log,
+		.parts = parts,
 		.source = due_jobs,
-		.policy = {.attempts_max = 8, .first_ms = 1000, .max_ms = 300000, .lease_ms = lease_ms},
+		.policy = {.attempts_max = 8, .first_ms = 1000, .max_ms = 300000, .lease_ms = parts->config->lease_ms},
 	};
 	d->source.context = d;
 	return feeder_start(&d->feeder, &options);

@@ -8,25 +8,19 @@
 #include "base/log.h"
 #include "engine/definitions.h"
 #include "engine/feeder.h"
+#include "engine/parts.h"
 #include "flow/job.h"
-
-struct engine_metrics;
 
 #define DISPATCHER_JOBS_MAX 2048
 
 struct dispatcher {
-	struct lanes *lanes;
-	struct definitions *definitions;
-	struct engine_metrics *metrics;
-	struct log *log;
+	const struct engine_parts *parts;
 	struct job_policy policy;
 	struct due_source source;
 	struct feeder feeder;
 };
 
-enum hx_code dispatcher_start(struct dispatcher *d, struct lanes *lanes, struct definitions *definitions,
-			      struct engine_metrics *metrics, struct log *log, struct clock *clock,
-			      int64_t lease_ms) HX_MUST_CHECK;
+enum hx_code dispatcher_start(struct dispatcher *d, const struct engine_parts *parts) HX_MUST_CHECK;
 /* From now on none is begun that is not under way. Safe on a zeroed struct. */
 void dispatcher_close(struct dispatcher *dispatcher);
 /* After the lanes have stopped. Safe on a zeroed struct. */

@@ -5,6 +5,7 @@
 #include "base/sized.h"
 #include "base/trace.h"
 #include "base/utf8.h"
+#include "engine/definitions.h"
 #include "engine/embed.h"
 #include "engine/entity_fire.h"
 #include "flow/single.h"
@@ -20,7 +21,8 @@ struct entity_call {
 /* Rows of the user's own table know no workspaces: they are in the one called `default`, and in no other. */
 static enum hx_code find_machine(struct entity_call *call, const char *workflow, struct hx_error *err)
 {
-	const struct entity_machine *machine = engine_machine(call->call.e->engine, slice_str(workflow));
+	const struct entity_machine *machine = definitions_find(engine_parts(call->call.e->engine)->definitions,
+								slice_str(workflow));
 
 	if (!machine || (machine->table && !slice_is(call->call.who.workspace, "default")))
 		return error_set(err, HX_NOT_FOUND, "no workflow \"%s\" of kind entity",

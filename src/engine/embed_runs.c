@@ -91,7 +91,7 @@ static enum hx_code carry_out(struct start *s, void (*build)(const struct single
 
 static enum hx_code create(struct start *s, struct hx_error *err)
 {
-	struct runs *runs = engine_runs(s->call.e->engine);
+	struct runs *runs = engine_parts(s->call.e->engine)->runs;
 	enum hx_code code = carry_out(s, build_create, answered_create);
 
 	if (!code) {
@@ -162,7 +162,7 @@ static enum hx_code show(struct end_wait *wait, const struct unit_result *result
 {
 	struct run_waiting *w = (struct run_waiting *)wait;
 	struct run_row row;
-	enum hx_code code = runs_take(engine_runs(w->call.e->engine), result, &w->call.reply->arena, &row);
+	enum hx_code code = runs_take(engine_parts(w->call.e->engine)->runs, result, &w->call.reply->arena, &row);
 
 	if (!code) {
 		take_row(w->call.reply, &row);
@@ -293,7 +293,7 @@ static enum hx_code tell(struct embed_call *call, int64_t subject, const struct 
 		.version = message->version,
 		.name = slice_str(message->name),
 		.event_id = slice_str(message->event_id),
-		.policy = runs_policy(engine_runs(call->e->engine)),
+		.policy = runs_policy(engine_parts(call->e->engine)->runs),
 	};
 	struct run_verb verb = {0};
 	struct arena arena;

@@ -31,24 +31,17 @@ struct engine {
 	struct definitions definitions;
 	struct outbound outbound;
 	struct secret_rules secret_rules; /* as at the start */
-	struct port *port;
+	struct engine_parts parts;
 	struct lanes lanes;
-	struct readers *readers;
-	struct keyring *keyring;
-	struct entry_locks *entry_locks;
-	struct gate_store *gate_store;
 	struct gate_sweeper *gate_sweeper;
 	struct nodes nodes;
 	_Atomic int64_t fence_floor; /* fences.h */
 	struct notify *notify;       /* NULL on SQLite: there is no other node */
 	struct janitors janitors;
 	struct dispatcher dispatcher;
-	struct runs *runs;
-	struct batches *batches;
 	struct retention *retention;
 	struct changers changers; /* and the configuration in force */
 	struct backlog backlog;
-	struct sentinel *sentinel;
 	struct engine_metrics metrics;
 	bool joined, stopped;
 	bool store_is_old; /* made by version 0.1, as a store */
@@ -103,7 +96,7 @@ static enum hx_code start_keyring(struct engine *e, struct hx_error *err)
 		.log = e->options.log,
 	};
 
-	return keyring_new(&options, &e->keyring, err);
+	return keyring_new(&options, &e->parts.keyring, err);
 }
 
 static enum hx_code start_actions(struct engine *e, struct hx_error *err)
@@ -120,10 +113,10 @@ static enum hx_code start_actions(struct engine *e, struct hx_error *err)
 	enum hx_code code = HX_OK;
 
 	e->secret_rules = config->secrets;
-	outbound_init(&e->outbound, e->options.loopback_allowed && !keyring_has_keys(e->keyring));
+	outbound_init(&e->outbound, e->options.loopback_allowed && !keyring_has_keys(e->parts.keyring));
 	for (size_t i = 0; i < config->outbound_n && !code; i++)
 		code = outbound_allow(&e->outbound, slice_str(config->outbound_allow[i]), err);
-	return code ? code : port_new(&options, &e->port, err);
+	return code ? code : port_new(&options, &e->parts.port, err);
 }
 
 static enum hx_code start_notify(struct engine *e, struct hx_error *err)
@@ -152,7 +145,7 @@ static enum hx_code start_lanes(struct engine *e, struct db *db, struct hx_error
 		.seats_max = SEATS_MAX,
 		.resolve_ms = RESOLVE_MS,
 		.store_timeout_ms = e->options.config->store_timeout_ms,
-		.act = port_act(e->port),
+		.act = port_act(e->parts.port),
 		.renew = subject_heartbeat,
 		.woke = e->notify ? notify_woke : NULL,
 		.woke_context = e->notify,
@@ -172,10 +165,10 @@ static enum hx_code start_readers(struct engine *e, struct hx_error *err)
 		.store_timeout_ms = e->options.config->store_timeout_ms,
 		.lane = e->lanes.lanes[0],
 	};
-	enum hx_code code = readers_new(&options, &e->readers, err);
+	enum hx_code code = readers_new(&options, &e->parts.readers, err);
 
 	if (!code)
-		backlog_init(&e->backlog, e->readers, &e->definitions, e->options.clock);
+		backlog_init(&e->backlog, e->parts.readers, &e->definitions, e->options.clock);
 	return code;
 }
 
@@ -185,34 +178,6 @@ static const char *entry_lock_url(const char *configured)
 	bool sql = strncmp(configured, "sqlite:", 7) == 0 || strncmp(configured, "postgres", 8) == 0;
 
 	return sql ? "sql:" : configured;
-}
-
-static enum hx_code start_runs(struct engine *e, struct hx_error *err)
-{
-	struct runs_options options = {
-		.lanes = &e->lanes,
-		.definitions = &e->definitions,
-		.config = e->options.config,
-		.metrics = &e->metrics,
-		.log = e->options.log,
-		.clock = e->options.clock,
-	};
-	return runs_start(&options, &e->runs, err);
-}
-
-static enum hx_code start_batches(struct engine *e, struct hx_error *err)
-{
-	struct batches_options options = {
-		.lanes = &e->lanes,
-		.definitions = &e->definitions,
-		.lease_ms = e->options.config->lease_ms,
-		.fence_floor = &e->fence_floor,
-		.clock = e->options.clock,
-		.log = e->options.log,
-		.metrics = &e->metrics,
-	};
-
-	return batches_start(&options, &e->batches, err);
 }
 
 /* SQLite has one process, and an idle disk is left in peace: there it looks when it is asked. */
@@ -225,24 +190,25 @@ static enum hx_code start_sentinel(struct engine *e, struct hx_error *err)
 		.log = e->options.log,
 	};
 
-	return sentinel_new(&options, &e->sentinel, err);
+	return sentinel_new(&options, &e->parts.sentinel, err);
 }
 
 static enum hx_code start_services(struct engine *e, struct hx_error *err)
 {
 	enum hx_code code = entry_locks_new(entry_lock_url(e->options.config->entry_lock_store), &e->lanes,
-					    e->options.clock, &e->entry_locks, err);
+					    e->options.clock, &e->parts.entry_locks, err);
 
 	if (!code)
-		code = gate_sql_new(&e->lanes, e->options.clock, &e->gate_store, err);
+		code = gate_sql_new(&e->lanes, e->options.clock, &e->parts.gate_store, err);
 	if (!code) {
-		e->gate_store->timeout_ms = e->options.config->store_timeout_ms;
-		gate_store_recall(e->gate_store);
+		e->parts.gate_store->timeout_ms = e->options.config->store_timeout_ms;
+		gate_store_recall(e->parts.gate_store);
 		if (e->store_is_old)
-			gate_store_note_old(e->gate_store);
+			gate_store_note_old(e->parts.gate_store);
 	}
 	if (!code)
-		code = gate_sweeper_new(e->gate_store, GATE_SWEEP_EVERY_MS, /* held= */ NULL, &e->gate_sweeper, err);
+		code = gate_sweeper_new(e->parts.gate_store, GATE_SWEEP_EVERY_MS, /* held= */ NULL, &e->gate_sweeper,
+					err);
 	tally_init(&e->metrics.runs_ended);
 	atomic_store(&e->metrics.nodes_live, 1);
 	/* SQLite has one process: nobody else looks whether it lives, and an idle disk is left in peace. */
@@ -250,18 +216,15 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 		code = error_set(err, HX_INTERNAL, "the node's heartbeat cannot be started");
 	if (!code && e->notify)
 		code = notify_start(e->notify, &e->lanes, err);
-	if (!code && dispatcher_start(&e->dispatcher, &e->lanes, &e->definitions, &e->metrics, e->options.log,
-				      e->options.clock, e->options.config->lease_ms))
+	if (!code && dispatcher_start(&e->dispatcher, &e->parts))
 		code = error_set(err, HX_INTERNAL, "the dispatcher cannot be started");
 	if (!code)
-		code = start_runs(e, err);
+		code = runs_start(&e->parts, &e->parts.runs, err);
 	if (!code)
-		code = start_batches(e, err);
+		code = batches_start(&e->parts, &e->parts.batches, err);
 	if (!code)
-		code = retention_start(&e->lanes, e->options.config, &e->metrics, e->options.clock,
-				       &e->nodes.store_clock.clock, &e->retention, err);
-	if (!code && janitors_start(&e->janitors, &e->lanes, &e->definitions, e->runs, e->batches, e->options.config,
-				    &e->metrics, e->options.log, e->options.clock))
+		code = retention_start(&e->parts, &e->retention, err);
+	if (!code && janitors_start(&e->janitors, &e->parts))
 		code = error_set(err, HX_INTERNAL, "the janitors cannot be started");
 	if (!code)
 		code = start_sentinel(e, err);
@@ -336,6 +299,17 @@ enum hx_code engine_new(const struct engine_options *options, struct findings *f
 	if (!e)
 		return error_set(err, HX_NO_MEMORY, "an engine");
 	e->options = *options;
+	e->parts = (struct engine_parts){
+		.config = options->config,
+		.log = options->log,
+		.clock = options->clock,
+		.store_clock = &e->nodes.store_clock.clock,
+		.metrics = &e->metrics,
+		.definitions = &e->definitions,
+		.lanes = &e->lanes,
+		.backlog = &e->backlog,
+		.fence_floor = &e->fence_floor,
+	};
 	changers_init(&e->changers, &e->options, &e->definitions, &e->lanes);
 	definitions_init(&e->definitions, options->natives, changers_tell_wanted, &e->changers);
 	e->definitions.natives_all = options->natives_all;
@@ -353,17 +327,17 @@ static int64_t drain_batches(struct engine *engine, int64_t drain_ms)
 	struct mono_time began = clock_mono(engine->options.clock);
 	int64_t took_ms;
 
-	if (!engine->batches)
+	if (!engine->parts.batches)
 		return drain_ms;
-	batches_drain(engine->batches, drain_ms / 2);
+	batches_drain(engine->parts.batches, drain_ms / 2);
 	took_ms = (clock_mono(engine->options.clock).ns - began.ns) / 1000000;
 	return took_ms < drain_ms ? drain_ms - took_ms : 0;
 }
 
 void engine_begin_no_more(struct engine *engine)
 {
-	runs_close(engine->runs);
-	batches_close(engine->batches);
+	runs_close(engine->parts.runs);
+	batches_close(engine->parts.batches);
 	dispatcher_close(&engine->dispatcher);
 }
 
@@ -372,16 +346,17 @@ void engine_stop(struct engine *engine, int64_t drain_ms)
 	if (engine->stopped)
 		return;
 	engine->stopped = true;
-	sentinel_stop(engine->sentinel);
+	sentinel_stop(engine->parts.sentinel);
 	changers_stop(&engine->changers);
 	drain_ms = drain_batches(engine, drain_ms);
-	readers_stop(engine->readers);
+	readers_stop(engine->parts.readers);
 	lanes_stop(&engine->lanes, drain_ms);
 	changers_join(&engine->changers);
-	if (engine->joined && on_postgres(engine) && engine_has_store(engine))
+	if (engine->joined && on_postgres(engine) && engine->parts.sentinel &&
+	    sentinel_sees_store(engine->parts.sentinel))
 		nodes_leave(&engine->nodes, engine->options.db_url);
 	notify_stop(engine->notify);
-	port_stop(engine->port, /* grace_ms= */ 0);
+	port_stop(engine->parts.port, /* grace_ms= */ 0);
 }
 
 void engine_free(struct engine *engine)
@@ -389,18 +364,18 @@ void engine_free(struct engine *engine)
 	if (!engine)
 		return;
 	engine_stop(engine, /* drain_ms= */ 0);
-	sentinel_free(engine->sentinel);
-	entry_locks_free(engine->entry_locks); /* may answer requests, which then ask the gate */
+	sentinel_free(engine->parts.sentinel);
+	entry_locks_free(engine->parts.entry_locks); /* may answer requests, which then ask the gate */
 	gate_sweeper_free(engine->gate_sweeper);
-	gate_store_free(engine->gate_store);
+	gate_store_free(engine->parts.gate_store);
 	retention_free(engine->retention);
-	batches_free(engine->batches);
-	runs_free(engine->runs);
+	batches_free(engine->parts.batches);
+	runs_free(engine->parts.runs);
 	dispatcher_release(&engine->dispatcher);
 	janitors_release(&engine->janitors);
-	port_free(engine->port);
-	readers_free(engine->readers);
-	keyring_free(engine->keyring);
+	port_free(engine->parts.port);
+	readers_free(engine->parts.readers);
+	keyring_free(engine->parts.keyring);
 	lanes_close(&engine->lanes);
 	notify_free(engine->notify);
 	definitions_release(&engine->definitions);
@@ -410,16 +385,9 @@ void engine_free(struct engine *engine)
 
 /* ---- what others ask of it ---- */
 
-const struct action *engine_action(struct engine *engine, struct slice workflow, struct slice action)
+const struct engine_parts *engine_parts(const struct engine *engine)
 {
-	int64_t in_force = 0;
-
-	return definitions_action(&engine->definitions, workflow, action, &in_force);
-}
-
-const struct entity_machine *engine_machine(struct engine *engine, struct slice workflow)
-{
-	return definitions_find(&engine->definitions, workflow);
+	return &engine->parts;
 }
 
 /* Under `changers.configuring`. */
@@ -463,29 +431,9 @@ const struct config *engine_config(struct engine *engine)
 	return engine->changers.config;
 }
 
-void engine_each_machine(struct engine *engine, void (*fn)(void *, const struct machine *), void *context)
-{
-	definitions_each(&engine->definitions, fn, context);
-}
-
 enum hx_code engine_submit(struct engine *engine, uint64_t hash, struct seat *seat)
 {
 	return lane_submit(lanes_of(&engine->lanes, (int64_t)hash), seat);
-}
-
-enum hx_code engine_read(struct engine *engine, struct seat *seat)
-{
-	return readers_submit(engine->readers, seat);
-}
-
-const struct run_machine *engine_run(struct engine *engine, struct slice workflow)
-{
-	return definitions_run(&engine->definitions, workflow);
-}
-
-const struct batch_machine *engine_batch(struct engine *engine, struct slice workflow)
-{
-	return definitions_batch(&engine->definitions, workflow);
 }
 
 enum hx_code engine_put_definition(struct engine *engine, struct definition_put *definition)
@@ -493,39 +441,9 @@ enum hx_code engine_put_definition(struct engine *engine, struct definition_put 
 	return changers_put(&engine->changers, definition);
 }
 
-struct keyring *engine_keyring(struct engine *engine)
-{
-	return engine->keyring;
-}
-
-struct runs *engine_runs(struct engine *engine)
-{
-	return engine->runs;
-}
-
-struct batches *engine_batches(struct engine *engine)
-{
-	return engine->batches;
-}
-
-struct entry_locks *engine_entry_locks(struct engine *engine)
-{
-	return engine->entry_locks;
-}
-
-struct gate_store *engine_gate_store(struct engine *engine)
-{
-	return engine->gate_store;
-}
-
 int64_t engine_fence_floor(const struct engine *engine)
 {
 	return atomic_load(&engine->fence_floor);
-}
-
-struct definitions *engine_definitions(struct engine *engine)
-{
-	return &engine->definitions;
 }
 
 int64_t engine_lease_ms(struct engine *engine, const struct entity_machine *machine)
@@ -540,56 +458,6 @@ enum hx_code engine_sweep(struct engine *engine, struct slice module,
 			  void (*done)(void *context, enum hx_code code, int64_t reverted, int64_t held), void *context)
 {
 	return janitors_sweep(&engine->janitors, module, done, context);
-}
-
-struct engine_metrics *engine_metrics(struct engine *engine)
-{
-	return &engine->metrics;
-}
-
-void engine_lane_stats(struct engine *engine, struct lane_stats *ret_stats)
-{
-	lanes_read_stats(&engine->lanes, ret_stats);
-}
-
-void engine_act_stats(struct engine *engine, struct port_stats *ret_stats)
-{
-	port_read_stats(engine->port, ret_stats);
-}
-
-void engine_act_look(struct engine *engine, int64_t subject, int64_t fence, struct port_sight *ret_sight)
-{
-	port_look(engine->port, subject, fence, ret_sight);
-}
-
-struct backlog *engine_backlog(struct engine *engine)
-{
-	return &engine->backlog;
-}
-
-bool engine_has_store(struct engine *engine)
-{
-	return sentinel_sees_store(engine->sentinel);
-}
-
-void engine_ask_store(struct engine *engine, struct sentinel_question *question)
-{
-	sentinel_ask(engine->sentinel, question);
-}
-
-struct log *engine_log(struct engine *engine)
-{
-	return engine->options.log;
-}
-
-const struct clock *engine_store_clock(const struct engine *engine)
-{
-	return &engine->nodes.store_clock.clock;
-}
-
-struct clock *engine_clock(struct engine *engine)
-{
-	return engine->options.clock;
 }
 
 const struct engine_options *engine_options_of(struct engine *engine)

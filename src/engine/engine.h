@@ -34,6 +34,7 @@
 
 #include "act/port.h"
 #include "base/log.h"
+#include "engine/parts.h"
 #include "engine/tally.h"
 #include "flow/entity.h"
 #include "gate/entry_lock.h"
@@ -42,13 +43,6 @@
 #include "task/sentinel.h"
 
 struct engine;
-struct backlog;
-struct batch_machine;
-struct batches;
-struct keyring;
-struct machine;
-struct run_machine;
-struct runs;
 struct natives;
 
 struct engine_options {
@@ -121,13 +115,8 @@ void engine_begin_no_more(struct engine *engine);
 void engine_stop(struct engine *engine, int64_t drain_ms);
 void engine_free(struct engine *engine);
 
-/* The current version of a workflow of kind entity, valid for as long as the program runs; NULL: there is none. */
-const struct entity_machine *engine_machine(struct engine *engine, struct slice workflow);
-/* Of a definition in force; NULL: there is none. */
-const struct action *engine_action(struct engine *engine, struct slice workflow, struct slice action);
-/* The same of kind run, and of kind batch. */
-const struct run_machine *engine_run(struct engine *engine, struct slice workflow);
-const struct batch_machine *engine_batch(struct engine *engine, struct slice workflow);
+/* What it is made of, from engine_new() on. */
+const struct engine_parts *engine_parts(const struct engine *engine);
 /* A new version of a definition that somebody puts. All of it stays the caller's, who leaves it alone until done. */
 struct definition_put {
 	struct slice name, text;
@@ -154,21 +143,8 @@ enum hx_code engine_put_definition(struct engine *engine, struct definition_put 
 enum hx_code engine_reload(struct engine *engine, const struct config *config, struct findings *findings,
 			   struct hx_error *err) HX_MUST_CHECK;
 const struct config *engine_config(struct engine *engine);
-/* Calls fn for every definition in force, of whatever kind, under the registry's lock. (definitions.h) */
-void engine_each_machine(struct engine *engine, void (*fn)(void *context, const struct machine *machine),
-			 void *context);
-
 /* Hands a seat to the lane of this hash. */
 enum hx_code engine_submit(struct engine *engine, uint64_t hash, struct seat *seat) HX_MUST_CHECK;
-/* Hands a seat whose task only reads to the readers: it sees all that was committed before. HX_BUSY: too many wait. */
-enum hx_code engine_read(struct engine *engine, struct seat *seat) HX_MUST_CHECK;
-struct definitions *engine_definitions(struct engine *engine);
-struct keyring *engine_keyring(struct engine *engine);
-struct runs *engine_runs(struct engine *engine);
-struct batches *engine_batches(struct engine *engine);
-struct entry_locks *engine_entry_locks(struct engine *engine);
-/* Records of idempotency keys: in the engine's store, so that a unit of work can carry one. */
-struct gate_store *engine_gate_store(struct engine *engine);
 /* What is added to every fence that goes out, and taken off from one that comes in (fences.h). */
 int64_t engine_fence_floor(const struct engine *engine);
 /* The lease of a step that names none: its module's stuck_after. */
@@ -177,23 +153,6 @@ int64_t engine_lease_ms(struct engine *engine, const struct entity_machine *mach
 enum hx_code engine_sweep(struct engine *engine, struct slice module,
 			  void (*done)(void *context, enum hx_code code, int64_t reverted, int64_t held),
 			  void *context);
-struct engine_metrics *engine_metrics(struct engine *engine);
-void engine_lane_stats(struct engine *engine, struct lane_stats *ret_stats);
-void engine_act_stats(struct engine *engine, struct port_stats *ret_stats);
-/* The calls of a claim that is this node's, see port_look(); none if it is another's. */
-void engine_act_look(struct engine *engine, int64_t subject, int64_t fence, struct port_sight *ret_sight);
-struct backlog *engine_backlog(struct engine *engine);
-/*
- * Was the store there, for all lanes, when somebody last looked? On PostgreSQL that is every second, so this is known within
- * seconds, also of an idle node, and whether connections are refused or nothing is answered.
- */
-bool engine_has_store(struct engine *engine);
-/* Is it now? Answered within store_timeout. (task/sentinel.h) */
-void engine_ask_store(struct engine *engine, struct sentinel_question *question);
-struct log *engine_log(struct engine *engine);
-struct clock *engine_clock(struct engine *engine);
-/* Not to be read, but to be asked whether it is doubted: the clock of PostgreSQL's machine, as this node judges it. */
-const struct clock *engine_store_clock(const struct engine *engine);
 const struct engine_options *engine_options_of(struct engine *engine);
 
 #endif

@@ -22,14 +22,14 @@ static struct entity_fire *of_seat(struct seat *seat)
 /* What an operator has to know of, whatever the caller is told. */
 static void tell(const struct entity_fire *fire, const char *message)
 {
-	log_warn(engine_log(fire->engine), message, log_text("workflow", fire->rq.ref.machine->workflow->name),
+	log_warn(engine_parts(fire->engine)->log, message, log_text("workflow", fire->rq.ref.machine->workflow->name),
 		 log_slice("id", fire->step.name), log_slice("step", fire->rq.step_key),
 		 log_int("fence", fire->step.fence), log_slice("detail", fire->step.output));
 }
 
 static void done(struct entity_fire *fire)
 {
-	struct engine_metrics *metrics = engine_metrics(fire->engine);
+	struct engine_metrics *metrics = engine_parts(fire->engine)->metrics;
 
 	atomic_fetch_add(&metrics->steps_ok, fire->code == HX_OK);
 	if (fire->step.overrun)
@@ -75,7 +75,7 @@ static void submit(struct entity_fire *fire)
 static void taken(struct entry_ticket *ticket, enum hx_code code)
 {
 	struct entity_fire *fire = of_ticket(ticket);
-	struct engine_metrics *metrics = engine_metrics(fire->engine);
+	struct engine_metrics *metrics = engine_parts(fire->engine)->metrics;
 
 	fire->locked = true; /* a ticket that was taken, even in vain, is released once */
 	if (code == HX_ENTRY_LOCKED) {
@@ -113,15 +113,15 @@ void entity_fire_start(struct entity_fire *fire, struct engine *engine)
 	fire->engine = engine;
 	fire->rq.lease_ms = engine_lease_ms(engine, ref->machine);
 	fire->rq.workflow_of = definitions_entity_version;
-	fire->rq.context = engine_definitions(engine);
+	fire->rq.context = engine_parts(engine)->definitions;
 	fire->seat = (struct seat){.task = &fire->step.task, .done = step_done};
 	fire->ticket.taken = taken;
 	fire->ticket.released = released;
 	arena_init(&fire->arena, STEP_BYTES_MAX);
 	entity_step_init(&fire->step, &fire->rq, &fire->arena);
-	atomic_fetch_add(&engine_metrics(engine)->steps_fired, 1);
+	atomic_fetch_add(&engine_parts(engine)->metrics->steps_fired, 1);
 	if (lock_ms)
-		entry_lock_take(engine_entry_locks(engine), &fire->ticket, &key, lock_ms);
+		entry_lock_take(engine_parts(engine)->entry_locks, &fire->ticket, &key, lock_ms);
 	else
 		submit(fire);
 }

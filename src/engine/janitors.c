@@ -67,7 +67,7 @@ static void make_rules(struct module_janitor *m)
 
 	m->rules = (struct janitor_rules){0, m->memory};
 	if (m->module) {
-		definitions_each(m->all->definitions, add_rules, m);
+		definitions_each(m->all->parts->definitions, add_rules, m);
 	} else {
 		memcpy(m->memory, own, sizeof own);
 		m->rules.n = sizeof own / sizeof *own;
@@ -87,8 +87,9 @@ struct recovery {
 static void recovered(struct seat *seat, enum hx_code code)
 {
 	struct recovery *r = (struct recovery *)seat;
-	log_info(r->all->log, "a stuck claim was probed", log_text("workflow", r->rq.ref.machine->workflow->name),
-		 log_slice("id", r->step.name), log_text("code", hx_code_name(code)));
+	log_info(r->all->parts->log, "a stuck claim was probed",
+		 log_text("workflow", r->rq.ref.machine->workflow->name), log_slice("id", r->step.name),
+		 log_text("code", hx_code_name(code)));
 	atomic_fetch_sub(&r->all->recoveries_n, 1);
 	arena_release(&r->arena);
 	free(r);
@@ -108,13 +109,13 @@ static void recover(struct janitors *all, int64_t subject, const struct entity_m
 		.subject = subject,
 		.lease_ms = module ? module->janitor.stuck_after_ms : all->config->lease_ms,
 		.workflow_of = definitions_entity_version,
-		.context = all->definitions,
+		.context = all->parts->definitions,
 	};
 	arena_init(&r->arena, RECOVER_BYTES_MAX);
 	entity_step_init(&r->step, &r->rq, &r->arena);
 	r->seat = (struct seat){.task = &r->step.task, .done = recovered};
 	atomic_fetch_add(&all->recoveries_n, 1);
-	if (lane_submit_own(lanes_of(all->lanes, subject), &r->seat)) {
+	if (lane_submit_own(lanes_of(all->parts->lanes, subject), &r->seat)) {
 		atomic_fetch_sub(&all->recoveries_n, 1);
 		arena_release(&r->arena);
 		free(r);
@@ -130,7 +131,7 @@ static void tell_ended(const struct module_janitor *m, const struct janitor_ende
 	char subject[ID_TEXT_BYTES];
 
 	id_format("ent", claim->subject, subject);
-	log_warn(m->all->log, "a stuck claim was ended: its holder's time was over",
+	log_warn(m->all->parts->log, "a stuck claim was ended: its holder's time was over",
 		 log_text("workflow", claim->rule->machine->workflow->name), log_text("id", ended->name),
 		 log_text("subject", subject), log_text("module", m->module), log_int("fence", claim->fence),
 		 log_text("status", claim->rule->claim_into));
@@ -140,16 +141,16 @@ static void tell(const struct module_janitor *m)
 {
 	const struct janitor *j = &m->janitor;
 
-	atomic_fetch_add(&m->all->metrics->janitor_reverts, (uint64_t)j->reverted);
-	atomic_fetch_add(&m->all->metrics->janitor_holds, (uint64_t)j->held);
+	atomic_fetch_add(&m->all->parts->metrics->janitor_reverts, (uint64_t)j->reverted);
+	atomic_fetch_add(&m->all->parts->metrics->janitor_holds, (uint64_t)j->held);
 	if (j->unruled)
-		log_debug(m->all->log, "stuck claims that this janitor has no rule for",
+		log_debug(m->all->parts->log, "stuck claims that this janitor has no rule for",
 			  log_text("module", m->module ? m->module : "the engine's own"),
 			  log_int("claims", j->unruled));
 	for (size_t i = 0; i < j->ended_n; i++)
 		tell_ended(m, &j->ended[i]);
 	if (j->reverted || j->held)
-		log_warn(m->all->log, "stuck claims were ended",
+		log_warn(m->all->parts->log, "stuck claims were ended",
 			 log_text("module", m->module ? m->module : "the engine's own"),
 			 log_int("reverted", j->reverted), log_int("held", j->held));
 }
@@ -178,7 +179,7 @@ static void leave(struct module_janitor *m)
 static void swept(struct seat *seat, enum hx_code code)
 {
 	struct module_janitor *m = (struct module_janitor *)seat;
-	struct mono_time next = clock_mono(m->all->clock);
+	struct mono_time next = clock_mono(m->all->parts->clock);
 	int64_t cursor;
 	bool more;
 
@@ -187,9 +188,9 @@ static void swept(struct seat *seat, enum hx_code code)
 		const struct janitor_claim *claim = &m->janitor.handed[i];
 
 		if (claim->rule->kind == run_kind())
-			runs_take_over(m->all->runs, claim->subject);
+			runs_take_over(m->all->parts->runs, claim->subject);
 		else if (claim->rule->kind == batch_kind())
-			batches_take(m->all->batches, claim->subject);
+			batches_take(m->all->parts->batches, claim->subject);
 		else if (claim->rule->hand_over)
 			lapse_start(&m->all->lapses, claim->subject, claim->fence);
 		else
@@ -212,7 +213,7 @@ static void swept(struct seat *seat, enum hx_code code)
 	cursor = more ? m->janitor.cursor : 0;
 	start(m, mono_add_ms(next, more ? 1 : m->every_ms));
 	m->janitor.cursor = cursor;
-	code = lane_submit_own(m->all->lanes->lanes[0], &m->seat);
+	code = lane_submit_own(m->all->parts->lanes->lanes[0], &m->seat);
 	ASSERT(code == HX_OK || code == HX_STOPPING); /* it ends with its lane, and not before */
 }
 
@@ -236,7 +237,7 @@ static enum hx_code enter(struct janitors *all, struct module_janitor *m)
 	all->first = m;
 	pthread_mutex_unlock(&all->mutex);
 	start(m, (struct mono_time){0});
-	return lane_submit_own(all->lanes->lanes[0], &m->seat);
+	return lane_submit_own(all->parts->lanes->lanes[0], &m->seat);
 }
 
 static enum hx_code add(struct janitors *all, const char *module, int64_t every_ms)
@@ -328,21 +329,12 @@ static int64_t own_every_ms(int64_t lease_ms)
 						       : quarter_ms;
 }
 
-enum hx_code janitors_start(struct janitors *janitors, struct lanes *lanes, struct definitions *definitions,
-			    struct runs *runs, struct batches *batches, const struct config *config,
-			    struct engine_metrics *metrics, struct log *log, struct clock *clock)
+enum hx_code janitors_start(struct janitors *janitors, const struct engine_parts *parts)
 {
+	const struct config *config = parts->config;
 	enum hx_code code;
 
-	*janitors = (struct janitors){.lanes = lanes,
-				      .definitions = definitions,
-				      .runs = runs,
-				      .batches = batches,
-				      .config = config,
-				      .metrics = metrics,
-				      .log = log,
-				      .clock = clock,
-				      .lapses = {.lanes = lanes, .metrics = metrics, .log = log}};
+	*janitors = (struct janitors){.parts = parts, .config = config, .lapses = {.parts = parts}};
 	pthread_mutex_init(&janitors->mutex, NULL);
 	code = add(janitors, /* module= */ NULL, own_every_ms(config->lease_ms));
 	for (size_t i = 0; i < config->modules_n && !code; i++) {
@@ -362,7 +354,7 @@ void janitors_release(struct janitors *janitors)
 		janitors->first = m->next;
 		free(m);
 	}
-	if (janitors->lanes)
+	if (janitors->parts)
 		pthread_mutex_destroy(&janitors->mutex);
 }
 
@@ -383,7 +375,7 @@ enum hx_code janitors_sweep(struct janitors *janitors, struct slice module,
 	m->context = context;
 	start(m, (struct mono_time){0});
 	/* A caller's sweep takes a caller's seat: there is no other bound on how many ask. */
-	code = lane_submit(janitors->lanes->lanes[0], &m->seat);
+	code = lane_submit(janitors->parts->lanes->lanes[0], &m->seat);
 	if (code)
 		free(m);
 	return code;

@@ -16,10 +16,7 @@
 #include "flow/janitor.h"
 #include "task/lanes.h"
 
-struct batches;
-struct engine_metrics;
 struct module_janitor;
-struct runs;
 
 #define JANITOR_BUDGET 1000
 /* The engine's own sweeps four times in a lease, within these bounds: a takeover comes soon after the lease lapses. */
@@ -27,24 +24,16 @@ struct runs;
 #define JANITOR_OWN_EVERY_MS_MAX 1000 /* workers choose leases of their own, and those may be short */
 
 struct janitors {
-	struct lanes *lanes;
-	struct definitions *definitions;
-	struct runs *runs; /* who drives those that are found stuck */
-	struct batches *batches;
+	const struct engine_parts *parts;
 	_Atomic(const struct config *) config; /* the last one that was taken into force */
-	struct engine_metrics *metrics;
-	struct log *log;
-	struct clock *clock;
-	pthread_mutex_t mutex; /* over the list: those that are gone leave it in a lane's thread */
+	pthread_mutex_t mutex;                 /* over the list: those that are gone leave it in a lane's thread */
 	struct module_janitor *first;
 	_Atomic size_t recoveries_n; /* probes of stuck claims under way */
 	struct lapses lapses;
 };
 
 /* Starts them all. */
-enum hx_code janitors_start(struct janitors *janitors, struct lanes *lanes, struct definitions *definitions,
-			    struct runs *runs, struct batches *batches, const struct config *config,
-			    struct engine_metrics *metrics, struct log *log, struct clock *clock) HX_MUST_CHECK;
+enum hx_code janitors_start(struct janitors *janitors, const struct engine_parts *parts) HX_MUST_CHECK;
 /*
  * Another configuration, in two steps, between which it may turn out that it cannot be: all that needs memory, and nothing that can
  * fail. A janitor that is to sweep at another pace is another janitor; the one before ends with its next sweep, which harms

@@ -33,10 +33,11 @@ static void settled(struct seat *seat, enum hx_code code)
 	char id[ID_TEXT_BYTES];
 
 	if (code == HX_OK) {
-		atomic_fetch_add(&lapse->all->metrics->janitor_reverts, 1);
+		atomic_fetch_add(&lapse->all->parts->metrics->janitor_reverts, 1);
 		id_format("job", lapse->rq.subject, id);
-		log_warn(lapse->all->log, "a stuck claim was ended: its holder's time was over", log_text("id", id),
-			 log_int("fence", lapse->rq.fence), log_text("status", lapse->settle.status));
+		log_warn(lapse->all->parts->log, "a stuck claim was ended: its holder's time was over",
+			 log_text("id", id), log_int("fence", lapse->rq.fence),
+			 log_text("status", lapse->settle.status));
 	}
 	lapse_free(lapse);
 }
@@ -53,6 +54,6 @@ void lapse_start(struct lapses *lapses, int64_t subject, int64_t fence)
 	job_settle_init(&lapse->settle, &lapse->rq, &lapse->arena);
 	lapse->seat = (struct seat){.task = &lapse->settle.task, .done = settled};
 	atomic_fetch_add(&lapses->n, 1);
-	if (lane_submit_own(lanes_of(lapses->lanes, subject), &lapse->seat))
+	if (lane_submit_own(lanes_of(lapses->parts->lanes, subject), &lapse->seat))
 		lapse_free(lapse);
 }

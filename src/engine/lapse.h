@@ -8,17 +8,14 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "engine/parts.h"
 #include "flow/janitor.h"
 #include "task/lanes.h"
-
-struct engine_metrics;
 
 #define LAPSES_MAX 1000 /* under way; those beyond are found again by a later sweep */
 
 struct lapses {
-	struct lanes *lanes;
-	struct engine_metrics *metrics;
-	struct log *log;
+	const struct engine_parts *parts;
 	_Atomic size_t n; /* under way */
 };
 

@@ -23,16 +23,12 @@ struct kept {
 	void (*expire)(struct unit *unit, int64_t subject, int64_t age_ms); /* NULL: a batch, which takes a task */
 	_Atomic int64_t age_ms;                                             /* NEVER: kept for ever */
 	_Atomic uint64_t *expired;
-	struct lanes *lanes;
-	const struct clock *store_clock;
+	const struct engine_parts *parts; /* NULL: not started */
 	struct feeder feeder;
 };
 
 struct retention {
-	struct lanes *lanes;
-	struct engine_metrics *metrics;
-	struct clock *clock;
-	const struct clock *store_clock;
+	const struct engine_parts *parts;
 	struct kept runs, batches, jobs;
 };
 
@@ -51,7 +47,7 @@ static void scan(const struct due_source *source, struct unit *unit, int64_t lim
 	const struct kept *kept = (const struct kept *)source;
 
 	/* Nothing is deleted by a clock that is not believed. (SQLite's is ours, which stands for what is believed itself.) */
-	if (clock_doubted_ms(kept->store_clock))
+	if (clock_doubted_ms(kept->parts->store_clock))
 		limit = 0;
 	kept->scan(unit, kept->age_ms, limit);
 }
@@ -106,7 +102,7 @@ static bool begin(void *context, int64_t subject)
 	expiry->kept = kept;
 	expiry->subject = subject;
 	expiry->seat = (struct seat){.task = expiry_task(expiry), .done = expired};
-	if (lane_submit_own(lanes_of(kept->lanes, subject), &expiry->seat)) {
+	if (lane_submit_own(lanes_of(kept->parts->lanes, subject), &expiry->seat)) {
 		free(expiry);
 		return false;
 	}
@@ -120,11 +116,11 @@ static int64_t every_ms(int64_t age_ms)
 	return quarter_ms < EVERY_MS_MIN ? EVERY_MS_MIN : quarter_ms < EVERY_MS_MAX ? quarter_ms : EVERY_MS_MAX;
 }
 
-static enum hx_code start(struct kept *kept, struct clock *clock)
+static enum hx_code start(struct kept *kept)
 {
 	struct feeder_options options = {
-		.lanes = kept->lanes,
-		.clock = clock,
+		.lanes = kept->parts->lanes,
+		.clock = kept->parts->clock,
 		.source = &kept->source,
 		.under_way_max = UNDER_WAY_MAX,
 		.slice = SLICE,
@@ -139,7 +135,7 @@ static enum hx_code start(struct kept *kept, struct clock *clock)
 /* 0: kept for ever. What was started goes on looking, and finds nothing then. */
 static enum hx_code keep(struct retention *r, struct kept *kept, struct kept as, int64_t age_ms)
 {
-	if (kept->lanes) {
+	if (kept->parts) {
 		atomic_store(&kept->age_ms, age_ms ? age_ms : NEVER);
 		return HX_OK;
 	}
@@ -147,14 +143,13 @@ static enum hx_code keep(struct retention *r, struct kept *kept, struct kept as,
 		return HX_OK;
 	*kept = as;
 	kept->age_ms = age_ms;
-	kept->lanes = r->lanes;
-	kept->store_clock = r->store_clock;
-	return start(kept, r->clock);
+	kept->parts = r->parts;
+	return start(kept);
 }
 
 enum hx_code retention_configure(struct retention *r, const struct config *config)
 {
-	struct engine_metrics *m = r->metrics;
+	struct engine_metrics *m = r->parts->metrics;
 	enum hx_code code = keep(
 		r, &r->runs, (struct kept){.scan = run_scan_expired, .expire = run_expire, .expired = &m->runs_expired},
 		config->retain_runs_ms);
@@ -169,16 +164,14 @@ enum hx_code retention_configure(struct retention *r, const struct config *confi
 	return code;
 }
 
-enum hx_code retention_start(struct lanes *lanes, const struct config *config, struct engine_metrics *metrics,
-			     struct clock *clock, const struct clock *store_clock, struct retention **ret_retention,
-			     struct hx_error *err)
+enum hx_code retention_start(const struct engine_parts *parts, struct retention **ret_retention, struct hx_error *err)
 {
 	struct retention *r = calloc(1, sizeof *r);
 	enum hx_code code = HX_NO_MEMORY;
 
 	if (r) {
-		*r = (struct retention){.lanes = lanes, .metrics = metrics, .clock = clock, .store_clock = store_clock};
-		code = retention_configure(r, config);
+		r->parts = parts;
+		code = retention_configure(r, parts->config);
 	}
 	*ret_retention = r; /* also when it is half started: what runs must outlive the lanes */
 	return code ? error_set(err, code, "retention cannot be started") : HX_OK;

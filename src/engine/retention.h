@@ -6,15 +6,14 @@
 #ifndef HX_ENGINE_RETENTION_H
 #define HX_ENGINE_RETENTION_H
 
+#include "engine/parts.h"
 #include "model/config.h"
 #include "task/lanes.h"
 
-struct engine_metrics;
 struct retention;
 
 /* Nothing that the configuration keeps for ever is looked at; and nothing at all while store_clock is not believed. */
-enum hx_code retention_start(struct lanes *lanes, const struct config *config, struct engine_metrics *metrics,
-			     struct clock *clock, const struct clock *store_clock, struct retention **ret_retention,
+enum hx_code retention_start(const struct engine_parts *parts, struct retention **ret_retention,
 			     struct hx_error *err) HX_MUST_CHECK;
 /* Other times from now on. HX_NO_MEMORY: some of it may go on as before. */
 enum hx_code retention_configure(struct retention *retention, const struct config *config) HX_MUST_CHECK;

@@ -23,11 +23,11 @@ enum hx_code run_start_init(struct run_start *start, struct engine *engine, cons
 			 .requester = wanted->requester,
 			 .traceparent = wanted->traceparent,
 			 .key = wanted->key,
-			 .machine = engine_run(engine, wanted->workflow),
+			 .machine = definitions_run(engine_parts(engine)->definitions, wanted->workflow),
 			 .input = wanted->input ? wanted->input->raw : slice_str("{}"),
 			 .input_given = wanted->input != NULL,
 			 /* This node drives it at once, and the others leave it alone for as long as that takes to begin. */
-			 .due_in_ms = runs_head_start_ms(engine_runs(engine))},
+			 .due_in_ms = runs_head_start_ms(engine_parts(engine)->runs)},
 	};
 	if (!start->spec.machine)
 		return HX_NOT_FOUND;
@@ -98,7 +98,7 @@ static enum hx_code take_found(struct run_start *start, const struct unit_result
 	start->differs = false;
 	if (rows->n && !slice_is(db_cell(rows, 0, RUN_WORKFLOW)->s, spec->machine->definition->name))
 		return HX_KEY_REUSED;
-	code = runs_take(engine_runs(start->engine), result, arena, &start->row);
+	code = runs_take(engine_parts(start->engine)->runs, result, arena, &start->row);
 	if (!code && spec->input_given)
 		start->differs = inputs_differ(spec->input, start->row.input, arena);
 	return code;

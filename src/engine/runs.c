@@ -15,7 +15,7 @@
 #define UNKNOWN_TELL_MS 10000 /* one line for all of them */
 
 struct runs {
-	struct runs_options options;
+	const struct engine_parts *parts;
 	struct run_policy policy;
 	struct due_source source;
 	struct feeder feeder;
@@ -34,14 +34,14 @@ static void scan_due(const struct due_source *source, struct unit *unit, int64_t
 {
 	const struct runs *runs = source->context;
 
-	run_scan_due(unit, limit, definitions_left_runs(runs->options.definitions));
+	run_scan_due(unit, limit, definitions_left_runs(runs->parts->definitions));
 }
 
 static void next_due(const struct due_source *source, struct unit *unit)
 {
 	const struct runs *runs = source->context;
 
-	run_next_due(unit, definitions_left_runs(runs->options.definitions));
+	run_next_due(unit, definitions_left_runs(runs->parts->definitions));
 }
 
 static const struct due_source due_runs = {
@@ -56,7 +56,7 @@ static const struct run_machine *machine_of(const void *context, struct slice wo
 {
 	const struct runs *runs = context;
 
-	return definitions_run_version(runs->options.definitions, workflow, version);
+	return definitions_run_version(runs->parts->definitions, workflow, version);
 }
 
 /* ---- what came of it ---- */
@@ -89,19 +89,19 @@ static void count(struct engine_metrics *metrics, const struct run_drive *run, e
 static void tell_unknown(const struct drive *drive, const char *id)
 {
 	struct runs *runs = drive->runs;
-	int64_t now_ns = clock_mono(runs->options.clock).ns, told_ns = atomic_load(&runs->told_unknown_ns);
+	int64_t now_ns = clock_mono(runs->parts->clock).ns, told_ns = atomic_load(&runs->told_unknown_ns);
 
 	if (told_ns && now_ns - told_ns < UNKNOWN_TELL_MS * INT64_C(1000000))
 		return;
 	if (!atomic_compare_exchange_strong(&runs->told_unknown_ns, &told_ns, now_ns))
 		return;
 	if (drive->run.missing_function)
-		log_warn(runs->options.log, "a run is left to a program that has its function", log_text("id", id),
+		log_warn(runs->parts->log, "a run is left to a program that has its function", log_text("id", id),
 			 log_slice("workflow", drive->run.missing_workflow),
 			 log_text("function", drive->run.missing_function));
 	else
-		log_warn(runs->options.log, "a run's definition is not known here: it is looked for",
-			 log_text("id", id), log_slice("workflow", drive->run.missing_workflow),
+		log_warn(runs->parts->log, "a run's definition is not known here: it is looked for", log_text("id", id),
+			 log_slice("workflow", drive->run.missing_workflow),
 			 log_int("version", drive->run.missing_version));
 }
 
@@ -115,9 +115,9 @@ static void tell_over(struct seat *seat)
 	if (!run->took_over || drive->told_over)
 		return;
 	drive->told_over = true;
-	atomic_fetch_add(&drive->runs->options.metrics->runs_taken_over, 1);
+	atomic_fetch_add(&drive->runs->parts->metrics->runs_taken_over, 1);
 	id_format("run", run->subject, id);
-	log_warn(drive->runs->options.log, "a run was taken over: its holder's time was over", log_text("id", id),
+	log_warn(drive->runs->parts->log, "a run was taken over: its holder's time was over", log_text("id", id),
 		 log_text("step", run->over ? run->over->name : ""));
 }
 
@@ -134,10 +134,10 @@ static void tell_held(const struct run_drive *run, struct log *log, const char *
 static void tell(const struct drive *drive, enum hx_code code)
 {
 	const struct run_drive *run = &drive->run;
-	struct log *log = drive->runs->options.log;
+	struct log *log = drive->runs->parts->log;
 	char id[ID_TEXT_BYTES];
 
-	count(drive->runs->options.metrics, run, code);
+	count(drive->runs->parts->metrics, run, code);
 	id_format("run", run->subject, id);
 	if (run->brought_to_end && strcmp(run->row.status, RUN_FAILED) == 0)
 		log_warn(log, "a run has failed: it waits for a person to retry or cancel it", log_text("id", id),
@@ -194,7 +194,7 @@ static struct drive *drive_new(struct runs *runs)
 
 static bool submit(struct drive *drive)
 {
-	if (lane_submit_own(lanes_of(drive->runs->options.lanes, drive->run.subject), &drive->seat) == HX_OK)
+	if (lane_submit_own(lanes_of(drive->runs->parts->lanes, drive->run.subject), &drive->seat) == HX_OK)
 		return true;
 	drive_free(drive);
 	return false;
@@ -253,7 +253,7 @@ static struct drive *drive_created(struct runs *runs, const struct run_row *row)
 
 struct drive *runs_created(struct runs *runs, const struct run_spec *spec, const struct run_row *row)
 {
-	atomic_fetch_add(&runs->options.metrics->runs_created, 1);
+	atomic_fetch_add(&runs->parts->metrics->runs_created, 1);
 	return spec->due_in_ms ? drive_created(runs, row) : NULL;
 }
 
@@ -308,12 +308,12 @@ const struct run_policy *runs_policy(const struct runs *runs)
 	return &runs->policy;
 }
 
-enum hx_code runs_start(const struct runs_options *options, struct runs **ret_runs, struct hx_error *err)
+enum hx_code runs_start(const struct engine_parts *parts, struct runs **ret_runs, struct hx_error *err)
 {
 	struct runs *runs = calloc(1, sizeof *runs);
 	struct feeder_options feed = {
-		.lanes = options->lanes,
-		.clock = options->clock,
+		.lanes = parts->lanes,
+		.clock = parts->clock,
 		.under_way_max = RUNS_DRIVEN_MAX,
 		.slice = RUNS_SLICE,
 		.begin = begin,
@@ -322,11 +322,11 @@ enum hx_code runs_start(const struct runs_options *options, struct runs **ret_ru
 
 	if (!runs)
 		return error_set(err, HX_NO_MEMORY, "the runs");
-	runs->options = *options;
+	runs->parts = parts;
 	runs->source = due_runs;
 	runs->source.context = runs;
 	feed.source = &runs->source;
-	runs->policy = (struct run_policy){options->config->lease_ms, machine_of, runs};
+	runs->policy = (struct run_policy){parts->config->lease_ms, machine_of, runs};
 	if (feeder_start(&runs->feeder, &feed)) {
 		free(runs);
 		return error_set(err, HX_NO_MEMORY, "the runs");

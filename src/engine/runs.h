@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "engine/definitions.h"
+#include "engine/parts.h"
 #include "flow/run_drive.h"
 #include "task/lanes.h"
 
@@ -23,16 +24,7 @@ struct drive; /* of a run that is to be driven here */
 #define RUNS_DRIVEN_MAX 2048
 #define RUNS_HEAD_START_MS 2000
 
-struct runs_options {
-	struct lanes *lanes;
-	struct definitions *definitions;
-	const struct config *config;
-	struct engine_metrics *metrics;
-	struct log *log;
-	struct clock *clock;
-};
-
-enum hx_code runs_start(const struct runs_options *options, struct runs **ret_runs, struct hx_error *err) HX_MUST_CHECK;
+enum hx_code runs_start(const struct engine_parts *parts, struct runs **ret_runs, struct hx_error *err) HX_MUST_CHECK;
 /* From now on none is begun that is not under way. Takes NULL. */
 void runs_close(struct runs *runs);
 /* After the lanes have stopped. Takes NULL. */

@@ -92,7 +92,7 @@ static inline bool wait_at_gate(const struct native_call *call)
 
 static inline enum act_outcome work(void *context, const struct native_call *call, struct strbuf *output)
 {
-	size_t n, turns = engine ? (size_t)atomic_load(&engine_metrics(engine)->batch_turns) : 0;
+	size_t n, turns = engine ? (size_t)atomic_load(&engine_parts(engine)->metrics->batch_turns) : 0;
 	enum act_outcome outcome = ACT_OK;
 
 	(void)context;
@@ -373,7 +373,7 @@ static inline enum hx_code take_look(struct single *single, const struct unit_re
 {
 	struct look *look = single->context;
 
-	batch_row_take(&result->rows[0], 0, batches_policy(engine_batches(engine)), &arena, &look->row);
+	batch_row_take(&result->rows[0], 0, batches_policy(engine_parts(engine)->batches), &arena, &look->row);
 	return HX_OK;
 }
 
@@ -399,11 +399,11 @@ static inline int64_t load(size_t items_n, bool held)
 	struct batch_load_request rq = {
 		.workspace = WORKSPACE,
 		.items_n = (int64_t)items_n,
-		.machine = engine_batch(engine, slice_str("render")),
+		.machine = definitions_batch(engine_parts(engine)->definitions, slice_str("render")),
 		.account = slice_str("alice"),
 		.requester = slice_str("ann"),
 		.held = held,
-		.policy = batches_policy(engine_batches(engine)),
+		.policy = batches_policy(engine_parts(engine)->batches),
 	};
 	struct batch_load load;
 
@@ -433,7 +433,7 @@ static inline struct batch_cancel cancel(int64_t subject)
 {
 	struct batch_cancel cancel;
 
-	batch_cancel_init(&cancel, WORKSPACE, subject, batches_policy(engine_batches(engine)), &arena);
+	batch_cancel_init(&cancel, WORKSPACE, subject, batches_policy(engine_parts(engine)->batches), &arena);
 	assert_int_equal(run(&cancel.task, subject), HX_OK);
 	return cancel;
 }

@@ -23,9 +23,9 @@ static void all_items_are_done_once_and_some_at_a_time(void **state)
 	assert_false(service.garbled);
 	for (size_t i = 0; i < 50; i++)
 		assert_int_equal(service.called[i], 1);
-	AWAIT(DEADLINE_MS, atomic_load(&engine_metrics(engine)->batches_driven) == 1);
-	assert_int_equal(atomic_load(&engine_metrics(engine)->batch_items_succeeded), 50);
-	assert_int_equal(atomic_load(&engine_metrics(engine)->batch_turns), 0);
+	AWAIT(DEADLINE_MS, atomic_load(&engine_parts(engine)->metrics->batches_driven) == 1);
+	assert_int_equal(atomic_load(&engine_parts(engine)->metrics->batch_items_succeeded), 50);
+	assert_int_equal(atomic_load(&engine_parts(engine)->metrics->batch_turns), 0);
 	assert_int_equal(told("batch"), 0);
 }
 
@@ -43,7 +43,7 @@ static void failed_items_are_tried_again_and_returned(void **state)
 	assert_int_equal(row.succeeded + row.failed, 30);
 	assert_int_equal((size_t)row.succeeded, artifacts());
 	assert_books(batch, OPENING);
-	assert_int_equal((int64_t)atomic_load(&engine_metrics(engine)->batch_items_failed), row.failed);
+	assert_int_equal((int64_t)atomic_load(&engine_parts(engine)->metrics->batch_items_failed), row.failed);
 }
 
 static void a_cancel_in_the_middle_gives_all_back(void **state)
@@ -93,7 +93,7 @@ static void what_a_stop_has_left_is_taken_over(void **state)
 	assert_int_equal(artifacts(), 50);
 	/* Those that were at the gate were called again, under the same key, and nothing else was. */
 	assert_int_equal(service.calls, 50 + CONCURRENCY);
-	assert_int_equal(atomic_load(&engine_metrics(engine)->batches_taken_over), 1);
+	assert_int_equal(atomic_load(&engine_parts(engine)->metrics->batches_taken_over), 1);
 	assert_int_equal(told("was taken over"), 1);
 }
 
@@ -190,7 +190,7 @@ static void a_caller_tears_down_what_it_has_seized(void **state)
 	c = cancel(batch);
 	assert_true(c.seized);
 	assert_true(is_in(batch, BATCH_CANCELLING));
-	assert_true(batches_tear_down(engine_batches(engine), &c.hold, count_done, &done));
+	assert_true(batches_tear_down(engine_parts(engine)->batches, &c.hold, count_done, &done));
 	AWAIT(DEADLINE_MS, atomic_load(&done) == 1);
 	assert_true(is_in(batch, BATCH_CANCELLED));
 	assert_int_equal(look(batch).cancelled, 700);
@@ -209,7 +209,7 @@ static void what_a_lost_canceller_has_seized_is_torn_down(void **state)
 	batch = load(5, /* held= */ true);
 	assert_true(cancel(batch).seized);
 	AWAIT(DEADLINE_MS, is_in(batch, BATCH_CANCELLED));
-	assert_true(atomic_load(&engine_metrics(engine)->batches_taken_over) >= 1);
+	assert_true(atomic_load(&engine_parts(engine)->metrics->batches_taken_over) >= 1);
 }
 
 /* Of two tenures of one batch in one process the later fence has it, and the other one ends. */
@@ -226,10 +226,10 @@ static void an_overtaken_tenure_ends(void **state)
 	c = cancel(batch);
 	stale = c.hold;
 	stale.fence--;
-	assert_true(batches_tear_down(engine_batches(engine), &stale, count_done, &done));
+	assert_true(batches_tear_down(engine_parts(engine)->batches, &stale, count_done, &done));
 	AWAIT(DEADLINE_MS, atomic_load(&done) == 1);
 	assert_true(is_in(batch, BATCH_CANCELLING));
-	assert_true(batches_tear_down(engine_batches(engine), &c.hold, count_done, &done));
+	assert_true(batches_tear_down(engine_parts(engine)->batches, &c.hold, count_done, &done));
 	AWAIT(DEADLINE_MS, atomic_load(&done) == 2);
 	assert_true(is_in(batch, BATCH_CANCELLED));
 }
@@ -237,7 +237,7 @@ static void an_overtaken_tenure_ends(void **state)
 /* A held one is started and cancelled in the same moment. */
 static struct batch_cancel cancel_while_it_starts(int64_t batch)
 {
-	const struct batch_policy *policy = batches_policy(engine_batches(engine));
+	const struct batch_policy *policy = batches_policy(engine_parts(engine)->batches);
 	struct batch_verb_request rq = {
 		.kind = BATCH_START, .workspace = WORKSPACE, .subject = batch, .policy = policy};
 	struct batch_verb verb;
@@ -272,7 +272,7 @@ static void a_cancel_meets_the_first_claim(void **state)
 		c = i % 2 ? cancel(batch) : cancel_while_it_starts(batch);
 		open_gate(SIZE_MAX);
 		if (c.seized) {
-			assert_true(batches_tear_down(engine_batches(engine), &c.hold, count_done, &done));
+			assert_true(batches_tear_down(engine_parts(engine)->batches, &c.hold, count_done, &done));
 			AWAIT(DEADLINE_MS, atomic_load(&done) == 1);
 			assert_true(is_in(batch, BATCH_CANCELLED));
 		} else {
@@ -297,7 +297,7 @@ static void tearing_down_is_refused_by_a_stopped_engine(void **state)
 	batch = load(5, /* held= */ true);
 	c = cancel(batch);
 	engine_stop(engine, /* drain_ms= */ 0);
-	assert_false(batches_tear_down(engine_batches(engine), &c.hold, count_done, &done));
+	assert_false(batches_tear_down(engine_parts(engine)->batches, &c.hold, count_done, &done));
 	assert_int_equal(atomic_load(&done), 0);
 }
 
@@ -313,7 +313,7 @@ static void a_stop_tells_whoever_waits(void **state)
 	make_account(OPENING);
 	batch = load(3000, /* held= */ true);
 	c = cancel(batch);
-	assert_true(batches_tear_down(engine_batches(engine), &c.hold, count_done, &done));
+	assert_true(batches_tear_down(engine_parts(engine)->batches, &c.hold, count_done, &done));
 	engine_end();
 	assert_int_equal(atomic_load(&done), 1);
 	engine_begin();
@@ -333,13 +333,13 @@ static void many_items_take_no_more_memory(void **state)
 	assert_books(batch, OPENING);
 	assert_int_equal(service.calls, 2000);
 	assert_true(service.turns_max <= CONCURRENCY);
-	AWAIT(DEADLINE_MS, atomic_load(&engine_metrics(engine)->batch_turns) == 0);
+	AWAIT(DEADLINE_MS, atomic_load(&engine_parts(engine)->metrics->batch_turns) == 0);
 }
 
 /* More batches than tenures: the rest waits for room, and none is forgotten; money that is to be given back has room. */
 static void more_batches_than_there_is_room_for(void **state)
 {
-	const struct engine_metrics *metrics = engine_metrics(engine);
+	const struct engine_metrics *metrics = engine_parts(engine)->metrics;
 	int64_t batches[BATCHES_MAX + 10], cancelled;
 	const size_t n = sizeof batches / sizeof *batches;
 	struct batch_cancel c;
@@ -353,7 +353,7 @@ static void more_batches_than_there_is_room_for(void **state)
 	AWAIT(DEADLINE_MS, atomic_load(&metrics->batch_turns) == (uint64_t)BATCHES_MAX * CONCURRENCY);
 	cancelled = load(3, /* held= */ true);
 	c = cancel(cancelled);
-	assert_true(batches_tear_down(engine_batches(engine), &c.hold, count_done, &done));
+	assert_true(batches_tear_down(engine_parts(engine)->batches, &c.hold, count_done, &done));
 	AWAIT(DEADLINE_MS, atomic_load(&done) == 1);
 	assert_true(is_in(cancelled, BATCH_CANCELLED));
 	open_gate(SIZE_MAX);
@@ -381,11 +381,12 @@ static void build_loading(const struct single *single, struct unit *unit)
 static void what_a_lost_loader_has_left_fails(void **state)
 {
 	struct single single;
-	struct made made = {.spec = {
-				    .workspace = WORKSPACE,
-				    .requester = slice_str("ann"),
-				    .machine = engine_batch(engine, slice_str("render")),
-			    }};
+	struct made made = {
+		.spec = {
+			.workspace = WORKSPACE,
+			.requester = slice_str("ann"),
+			.machine = definitions_batch(engine_parts(engine)->definitions, slice_str("render")),
+		}};
 
 	(void)state;
 	make_account(OPENING);
@@ -419,7 +420,7 @@ static void an_unknown_definition_is_waited_for(void **state)
 	engine_begin();
 	AWAIT(DEADLINE_MS, told("is not known here") == 1);
 	assert_true(is_in(batch, BATCH_QUEUED));
-	driven = (int64_t)atomic_load(&engine_metrics(engine)->batches_driven);
+	driven = (int64_t)atomic_load(&engine_parts(engine)->metrics->batches_driven);
 	assert_int_equal(driven, 0);
 	assert_int_equal(told("is not known here"), 1);
 }
@@ -458,7 +459,8 @@ static void two_nodes_share_the_work(void **state)
 	AWAIT(DEADLINE_MS, is_in(last, BATCH_COMPLETED));
 	assert_int_equal(calls(), 6 * n + 30 + CONCURRENCY);
 	assert_int_equal(balance(), OPENING - (int64_t)n * cost_of(6) - cost_of(30));
-	assert_true(atomic_load(&engine_metrics(engine)->batches_taken_over) >= 1); /* more where a lease was short */
+	assert_true(atomic_load(&engine_parts(engine)->metrics->batches_taken_over) >=
+		    1); /* more where a lease was short */
 }
 
 static void what_ended_long_ago_expires(void **state)
@@ -474,8 +476,8 @@ static void what_ended_long_ago_expires(void **state)
 	make_account(OPENING);
 	batch = load(700, /* held= */ true);
 	c = cancel(batch);
-	assert_true(batches_tear_down(engine_batches(engine), &c.hold, /* done= */ NULL, NULL));
-	AWAIT(DEADLINE_MS, atomic_load(&engine_metrics(engine)->batches_expired) == 1);
+	assert_true(batches_tear_down(engine_parts(engine)->batches, &c.hold, /* done= */ NULL, NULL));
+	AWAIT(DEADLINE_MS, atomic_load(&engine_parts(engine)->metrics->batches_expired) == 1);
 	row = look(batch);
 	assert_true(row.expired);
 	assert_string_equal(row.status, BATCH_CANCELLED);
