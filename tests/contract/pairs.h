@@ -478,7 +478,7 @@ static inline bool is_asked(const struct player *player, enum fixture fixture)
 
 	if (!meets(player, fixture))
 		return false;
-	build(&pair, 0, fresh(fixture), /* other= */ 0, &unit);
+	build(&pair, 0, fresh(fixture), /* other= */ FIRST_ID - 1, &unit); /* it is not run */
 	return unit.lines_n > 0;
 }
 

@@ -19,6 +19,7 @@
 #include "support/tally.h"
 
 #define GENERATIONS 80
+#define GENERATIONS_BRIEF 20 /* with HAPAX_BRIEF: enough to run the code, under a sanitizer */
 #define STEPS 60
 #define ACCOUNTS 2
 #define BATCHES 2 /* of an account */
@@ -620,10 +621,11 @@ static void run_step(void)
 
 static void random_units_are_equal_on_both_stores(void **state)
 {
+	bool brief = getenv("HAPAX_BRIEF") != NULL;
 	long tried = 0, won = 0;
 
 	(void)state;
-	for (int g = 0; g < GENERATIONS; g++) {
+	for (int g = 0; g < (brief ? GENERATIONS_BRIEF : GENERATIONS); g++) {
 		arena_reset(&world.arena);
 		for (int a = 0; a < ACCOUNTS; a++)
 			make_account(a);
@@ -637,7 +639,7 @@ static void random_units_are_equal_on_both_stores(void **state)
 		won += moves[m].won;
 		if (getenv("HAPAX_TEST_MOVES"))
 			printf("%s: %ld of %ld won\n", moves[m].name, moves[m].won, moves[m].tried);
-		if (!moves[m].won)
+		if (!moves[m].won && !brief)
 			fail_msg("%s: tried %ld times and never won", moves[m].name, moves[m].tried);
 	}
 	printf("# batch random: %ld units equal on both stores (%ld won), the books balance after each\n", tried, won);

@@ -103,14 +103,19 @@ static void a_key_may_be_long(void **state)
 
 /* ---- crowds ---- */
 
-/* On PostgreSQL: no deadlock was broken up and no batch was cut in two, as the units' order and subjects promise. */
+/*
+ * On PostgreSQL: no deadlock was broken up and no batch was cut in two, as the units' order and subjects promise. With a sanitizer a
+ * lock may be waited for so long that its group is run again, too.
+ */
 static void assert_smooth(const struct place *p)
 {
 	for (size_t i = 0; i < p->nodes_n && p->store; i++) {
 		struct lane_stats stats;
 
 		lanes_read_stats(&p->lanes[i], &stats);
+#ifndef HX_DEBUG
 		assert_int_equal(stats.group.retried, 0);
+#endif
 		assert_int_equal(stats.group.bisected, 0);
 	}
 }
