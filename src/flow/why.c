@@ -157,6 +157,19 @@ static void add_job_due(struct why *why, const struct db_rows *rows)
 		because(why, WHY_JOB_WORKER, "waits for a worker to claim from the queue \"%.*s\"", SLICE_ARGS(queue));
 }
 
+/* Who has put a right address in the meantime wonders why it is not asked. */
+static void add_job_sent(struct why *why, const struct db_rows *rows)
+{
+	const struct db_value *version = db_cell(rows, 0, WHY_CELL_SENT_VERSION);
+
+	if (version->type != DB_NULL)
+		strbuf_addf(
+			&why->words,
+			"; version %lld of its definition has sent it, and it may have been done: it is sent by that "
+			"one again",
+			(long long)version->i);
+}
+
 /* Nobody has it. */
 static void add_job_waits(struct why *why, const struct db_rows *rows)
 {
@@ -171,6 +184,7 @@ static void add_job_waits(struct why *why, const struct db_rows *rows)
 	}
 	if (attempt)
 		strbuf_addf(&why->words, "; attempt %lld did not succeed", (long long)attempt);
+	add_job_sent(why, rows);
 	if (error->type != DB_NULL)
 		add_message(why, error->s);
 }
@@ -187,6 +201,7 @@ static void add_job_parked(struct why *why, const struct db_rows *rows)
 		because(why, WHY_JOB_PARKED_OF_RUN,
 			"waits for nothing: it is given up, and its run %s is what may be retried", id);
 	}
+	add_job_sent(why, rows);
 	if (error->type != DB_NULL)
 		add_message(why, error->s);
 }

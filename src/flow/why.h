@@ -119,6 +119,7 @@ enum {
 	WHY_CELL_NOW,
 	WHY_CELL_WORKFLOW,
 	WHY_CELL_ACTION,
+	WHY_CELL_SENT_VERSION, /* J4, see job.h; NULL: the next try is made by the definition in force */
 	WHY_CELL_COLUMNS
 };
 

@@ -218,6 +218,9 @@ static void test_a_redrive_in_doubt(void **state)
 	snprintf(path, sizeof path, "/api/v1/jobs/%s", id);
 	AWAIT(ARRIVE_MS,
 	      strcmp(reply_text(scene_must(scene, 0, "GET", path, NULL, 200, NULL), "status"), "PARKED") == 0);
+	snprintf(path, sizeof path, "/api/v1/why/%s", id);
+	assert_non_null(strstr(reply_text(scene_must(scene, 0, "GET", path, NULL, 200, NULL), "why"),
+			       "version 1 of its definition has sent it, and it may have been done"));
 	size_t before = service_count(scene->service, "/mail", NULL);
 	snprintf(path, sizeof path, "/api/v1/jobs/%s/redrive", id);
 	service_play(scene->service, "/mail", &(struct play){.status = 500});
