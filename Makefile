@@ -76,8 +76,8 @@ ifndef INNER
 # === the outer pass =============================================================================================
 
 .NOTPARALLEL:
-.PHONY: all run test bench asan asan-quick tsan fuzz soak format lint reference install uninstall deb package-test root-test clean check tests \
-	packages-build packages-demo packages-test packages-lint packages-deb packages-root
+.PHONY: all run test bench race asan asan-quick tsan fuzz soak format lint reference install uninstall deb package-test root-test clean check tests \
+	packages-build packages-demo packages-test packages-race packages-lint packages-deb packages-root
 
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 inner = +@$(MAKE) --no-print-directory $(if $(SLIM),FLAVOUR=slim) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) INNER=1
@@ -124,6 +124,12 @@ soak: tests
 bench: packages-test all
 	$(inner) benches
 	@HAPAX_BUILD=$(abspath $(BUILD)) tests/with-postgres bench/bench.py
+
+# Beside Restate, DBOS and others, from npm; all on loopback. PostgreSQL and Redis lie on the same disk as the rest.
+race: packages-race all
+	$(inner) benches
+	@mkdir -p $(BUILD)/race/tmp
+	@HAPAX_BUILD=$(abspath $(BUILD)) TMPDIR=$(abspath $(BUILD))/race/tmp tests/with-postgres tests/with-redis bench/race/race.py
 
 C_FILES = $(foreach d,include src tests bench examples,$(call find,$(d),*.[ch]))
 
@@ -172,6 +178,9 @@ packages-demo:
 
 packages-test:
 	@scripts/install-packages.sh build demo test
+
+packages-race:
+	@scripts/install-packages.sh build demo test race
 
 packages-lint:
 	@scripts/install-packages.sh lint

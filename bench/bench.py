@@ -22,10 +22,10 @@ sys.path.insert(0, os.path.dirname(__file__))
 import machine  # noqa: E402
 import page  # noqa: E402
 
-PARTS = ("run", "gate", "runs", "batches", "start")
+PARTS = ("run", "gate", "calls", "runs", "batches", "start")
 # What the scripts take from the environment, at SIZE 1, and what is the least that still measures something.
 SIZES = {"SQLITE_MOVES": (150000, 4000), "PG_MOVES": (100000, 4000), "GATE_REQUESTS": (40000, 1000), "RUNS": (30000, 640),
-         "JOBS": (50000, 2000), "PICKUPS": (200, 10), "LANE_MOVES": (150000, 4000)}
+         "JOBS": (50000, 2000), "CALLS": (40000, 1000), "PICKUPS": (200, 10), "LANE_MOVES": (150000, 4000)}
 BATCHES = (1000, 10000, 100000)
 
 
@@ -148,6 +148,16 @@ def runs_lines(raw):
         "runs under way", f"runs per second, against {'SQLite' if series[0][1][0] else 'PostgreSQL'} with one under way")
 
 
+def call_lines(raw):
+    numbers = Numbers(raw, "calls")
+    under_way = sorted(int(n.rsplit(".", 1)[1]) for n in numbers.results if n.startswith("calls."))
+    values = [numbers.get(f"calls.{n}") for n in under_way]
+    if not values:
+        return ""
+    series = {"label": "an http call", "values": [v / values[0] for v in values], "ours": True, "text": page.times(values[-1] / values[0])}
+    return page.line_plot(under_way, [series], "calls under way", f"CPU of one call, against one with {under_way[0]} under way")
+
+
 def batch_lines(raw):
     numbers = Numbers(raw, "batches")
     sizes_found = sorted({int(n.rsplit(".", 1)[1]) for n in numbers.results if ".work." in n})
@@ -189,6 +199,8 @@ def make_page(raw):
     out = page.Page("Hapax, measured", machine.lead(raw["machine"], raw["seconds"]))
     if raw["failed"]:
         out.words("These parts failed and are not here, or not whole: " + ", ".join(raw["failed"]) + ".", "bad")
+    for warning in machine.warnings(raw["machine"]):
+        out.words(warning, "bad")
     if raw["size"] < 1:
         out.words(f"A small run, {raw['size']:g} of the usual size: it tries the scripts out, its numbers say little.", "bad")
     out.tiles(tiles(raw))
@@ -202,6 +214,7 @@ def make_page(raw):
              runs_lines(raw))
     rows = jobs_rows(raw)
     out.plot("Jobs", "Jobs in a second, as a share of the transitions that a lane of that store does.", page.bar_rows(rows) if rows else "")
+    out.plot("Calls to services", "A flat line: a call costs the same however many are under way.", call_lines(raw))
     out.plot("Batches", "A flat line: an item costs the same however large its batch is.", batch_lines(raw))
     out.table("All numbers, medians of this machine", ("part", "name", "median", "rounds"),
               [(part, name, f"{page.median([r[0] for r in rounds]):,.5g}", " · ".join(" ".join(f"{n:g}" for n in r) for r in rounds))

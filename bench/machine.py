@@ -61,6 +61,12 @@ def lead(machine, seconds):
             f"{machine['disk_syncs_per_second']:,} times a second · load before it {machine['load_at_start']} · took {spell(seconds)}")
 
 
+def warnings(machine):
+    """What makes the numbers worth less."""
+    if machine["load_at_start"] > machine["cores"] / 4:
+        yield f"The machine was not idle: its load was {machine['load_at_start']} before anything was measured."
+
+
 def spell(seconds):
     minutes, rest = divmod(int(seconds + 0.5), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"

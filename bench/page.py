@@ -26,7 +26,7 @@ p { margin: 0 0 12px; } .soft { color: var(--soft); } .small { font-size: 13.5px
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(225px, 1fr)); gap: 14px; margin: 22px 0; }
 .tile, section { background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: 16px 18px; }
 .tile b { display: block; font-size: 38px; line-height: 1.1; color: var(--ours); letter-spacing: -0.02em; }
-.tile span { display: block; } .tile small { color: var(--soft); } .tile.none b { color: var(--soft); }
+.tile span { display: block; } .tile small { color: var(--soft); } .tile.none b { color: var(--soft); } .tile.less b { color: var(--bad); }
 section { margin: 16px 0; padding: 20px 22px; } svg { display: block; width: 100%; height: auto; margin-top: 10px; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(440px, 1fr)); gap: 16px; } .pair section { margin: 0; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; } .wide { overflow-x: auto; }
@@ -54,7 +54,7 @@ def escape(text):
 
 def bar_rows(rows):
     """Rows of dicts: label, value, low, high, text, ours; a row without a value is a heading. Values share one scale."""
-    width, left, room = 1000, 330, 500
+    width, left, room = 1000, 372, 470
     top = max([row.get("high", row["value"]) for row in rows if "value" in row] or [1]) or 1
     out, y = [], 4
     for row in rows:
@@ -183,11 +183,11 @@ class Page:
         self.title = title
         self.parts = [f"<h1>{escape(title)}</h1>", f'<p class="soft">{escape(lead)}</p>']
 
-    def tiles(self, tiles):
+    def tiles(self, tiles, red_below=0.0):
         """Tiles are (ratio or None, words, small words)."""
         self.parts.append('<div class="tiles">')
         for ratio, words, small in tiles:
-            big, kind = (times(ratio), "tile") if ratio else ("–", "tile none")
+            big, kind = (times(ratio), "tile less" if ratio < red_below else "tile") if ratio else ("–", "tile none")
             self.parts.append(f'<div class="{kind}"><b>{escape(big)}</b><span>{escape(words)}</span><small>{escape(small)}</small></div>')
         self.parts.append("</div>")
 

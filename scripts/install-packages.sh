@@ -1,7 +1,7 @@
 #!/bin/sh
 # install-packages.sh SET… : installs what this project needs from Debian, and says nothing when all is there.
 #
-# Sets are build, demo, test, lint, deb and root. Only what is missing is installed, one line for each package, by
+# Sets are build, demo, test, race, lint, deb and root. Only what is missing is installed, one line for each package, by
 # apt-get (with sudo where not root). Installing PostgreSQL and Redis leaves no server running, now or after a boot, and
 # creates no cluster: the tests make their own.
 # HAPAX_NO_INSTALL=1 turns this off for machines that are furnished in another way.
@@ -31,6 +31,7 @@ test  groff-base        formats the manual
 test  python3-jsonschema checks answers of the API against its own description
 test  clang             compiler for the fuzzers
 test  libclang-rt-14-dev libFuzzer and sanitizer runtimes
+race  npm               installs the peers of the race
 lint  clang-format      C formatter
 lint  cppcheck          static checker
 deb   dpkg-dev          flags and dependencies of Debian packages
@@ -55,6 +56,7 @@ installed $1
 	case $1 in
 	pkg-config) command -v pkg-config >/dev/null ;;
 	python3) command -v python3 >/dev/null ;;
+	npm) command -v npm >/dev/null ;;
 	postgresql) ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ;;
 	redis-server) command -v redis-server >/dev/null ;;
 	jq) command -v jq >/dev/null ;;

@@ -2,6 +2,7 @@
 // done, by which race.py checks that everybody did the same work. Run by itself it is the service whose three steps an engine
 // calls over HTTP, and which stands after the gate: it answers every POST.
 import http from "node:http";
+import { fileURLToPath } from "node:url";
 
 export const done = { steps: 0, jobs: 0 };
 
@@ -50,7 +51,7 @@ export function stopWith(end) {
     });
 }
 
-if (process.argv[1] === import.meta.filename) {
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
   serve((request, response, text) => answer(response, 200, step(request.url, JSON.parse(text || "{}").input)));
   stopWith(() => {});
 }

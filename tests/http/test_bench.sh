@@ -6,18 +6,14 @@ if [ ! -x "$build/bench/load" ] || grep -qE "__(asan|tsan)_init" "$build/hapax";
 	echo "ok no_benchmark_in_this_build"
 	exit 0
 fi
-export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support:bench
+export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=bench:tests/support
 exec python3 - <<'END'
-import json, os, pathlib, shutil, signal, subprocess, tempfile, time
-import bench, report
+import json, os, pathlib, shutil, signal, subprocess
+import bench, bench_folder, report
 
-HANDFUL = {"ROUNDS": "1", "SQLITE_MOVES": "1024", "PG_MOVES": "1024", "GATE_REQUESTS": "256", "RUNS": "80", "JOBS": "200", "PICKUPS": "3",
+HANDFUL = {"ROUNDS": "1", "SQLITE_MOVES": "1024", "PG_MOVES": "1024", "GATE_REQUESTS": "256", "RUNS": "80", "JOBS": "200", "PICKUPS": "3", "CALLS": "200", "WAYS": "8 32",
 	"LANE_MOVES": "1024", "SIZES": "20 40", "DISK_SECONDS": "1", "IDLE_SECONDS": "0.1", "SIZE": "0.01"}
-build = pathlib.Path(os.environ["HAPAX_BUILD"])
-folder = pathlib.Path(tempfile.mkdtemp())
-(folder / "bench").mkdir()
-for program in ("hapax", *(p.relative_to(build) for p in (build / "bench").iterdir() if p.is_file() and os.access(p, os.X_OK))):
-	os.symlink(build / program, folder / program)
+folder = bench_folder.make()
 
 
 def run(**env):
@@ -35,7 +31,7 @@ def the_whole_benchmark_runs_and_its_page_is_written():
 	for part, body in raw["parts"].items():
 		assert body["verdicts"] and all(n > 0 for rounds in body["results"].values() for r in rounds for n in r[:1]), part
 	page = report.read((folder / "bench" / "report.html").read_text())
-	assert page.drawings == 6 and len(page.tiles) == 4 and "–" not in page.tiles, (page.drawings, page.tiles)
+	assert page.drawings == 7 and len(page.tiles) == 4 and "–" not in page.tiles, (page.drawings, page.tiles)
 	assert all(v["words"] in page.words for b in raw["parts"].values() for v in b["verdicts"] if v["bar"] is not None)
 
 
@@ -50,31 +46,14 @@ def a_part_that_fails_is_said_and_does_not_stop_it():
 
 def nothing_is_left_running_after_ctrl_c():
 	command = run(PARTS="start", IDLE_SECONDS="600", ROUNDS="1")
-	deadline = time.monotonic() + 60
-	while not (servers := started_by(command.pid)) and time.monotonic() < deadline:
-		time.sleep(0.02)
+	servers = bench_folder.until(lambda: bench_folder.servers_of(command.pid))
 	assert servers, "no server was started"
 	command.send_signal(signal.SIGTERM)
 	assert command.wait(timeout=60) == 130
-	while (left := [p for p in servers if pathlib.Path(f"/proc/{p}").exists()]) and time.monotonic() < deadline:
-		time.sleep(0.02)
-	assert not left, f"left running: {left}"
+	assert bench_folder.until(lambda: not any(pathlib.Path(f"/proc/{p}").exists() for p in servers)), f"left running: {servers}"
 
 
-def started_by(pid):
-	"""The servers of the program among all that this process has started."""
-	found, parents = [], [str(pid)]
-	while parents:
-		parents = [c for p in parents if os.path.exists(f"/proc/{p}/task/{p}/children") for c in open(f"/proc/{p}/task/{p}/children").read().split()]
-		found += [p for p in parents if b"serve" in pathlib.Path(f"/proc/{p}/cmdline").read_bytes().split(b"\0")]
-	return found
-
-
-for test in (the_whole_benchmark_runs_and_its_page_is_written, a_part_that_fails_is_said_and_does_not_stop_it, nothing_is_left_running_after_ctrl_c):
-	try:
-		test()
-		print(f"ok {test.__name__}", flush=True)
-	except Exception as error:
-		print(f"not ok {test.__name__}: {type(error).__name__}: {error}", flush=True)
+bench_folder.run_tests(the_whole_benchmark_runs_and_its_page_is_written, a_part_that_fails_is_said_and_does_not_stop_it,
+	nothing_is_left_running_after_ctrl_c)
 shutil.rmtree(folder)
 END
