@@ -25,8 +25,11 @@ for letter in A G; do
 done
 result guarantees_are_numbered
 
-# Also those that a histogram has.
-grep -rhoE '"hapax_[a-z_]+' src/api src/serve src/proxy | tr -d '"' | sed 'p; s/_bucket$//; p; s/$/_sum/; p; s/_sum$/_count/' | sort -u >"$dir/metrics"
+# Also those that a histogram has; and the engine's counters, whose names are made of its list of them.
+{
+	sed -nE 's/^\tX\(([a-z_]+), ".*/hapax_\1_total/p' src/engine/engine.h
+	grep -rhoE '"hapax_[a-z_]+' src/api src/serve src/proxy | tr -d '"' | sed 'p; s/_bucket$//; p; s/$/_sum/; p; s/_sum$/_count/'
+} | sort -u >"$dir/metrics"
 grep -ohE '`hapax_[a-z_]+' "${pages[@]}" | tr -d '`' | sort -u >"$dir/told"
 [ "$(wc -l <"$dir/told")" -gt 20 ] || note "no metrics were found in the docs"
 while read -r name; do
