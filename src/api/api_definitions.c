@@ -53,7 +53,7 @@ void api_definition_list(struct http_call *call)
 
 /* clang-format off */
 DB_STMT(stmt_version, "definition_version", "ti", "ti",
-	.sql = "SELECT text, at FROM hx_definition WHERE name = ?1 AND version = ?2");
+	"SELECT text, at FROM hx_definition WHERE name = ?1 AND version = ?2");
 enum { TEXT, AT };
 /* clang-format on */
 

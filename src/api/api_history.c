@@ -9,9 +9,9 @@ enum { SEQ, FROM, TO, VERSION, FENCE, OP, NODE, AT, HASH };
 #define OUT "ittiiitib"
 
 DB_STMT(stmt_of_entity, "history_of_entity", "tttii", OUT,
-	.sql = COLUMNS "hx_entity e JOIN hx_history h ON h.subject = e.subject"
-		       " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3 AND h.seq > ?4"
-		       " ORDER BY h.seq LIMIT ?5");
+	COLUMNS "hx_entity e JOIN hx_history h ON h.subject = e.subject"
+		" WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3 AND h.seq > ?4"
+		" ORDER BY h.seq LIMIT ?5");
 
 #define OF(table)                                                                                                      \
 	COLUMNS table " t JOIN hx_history h ON h.subject = t.subject"                                                  \
@@ -20,11 +20,11 @@ DB_STMT(stmt_of_entity, "history_of_entity", "tttii", OUT,
 /* Retention has taken the history of what is expired, but for its head. */
 #define EXPIRED(table) "SELECT subject FROM " table " WHERE workspace = ?1 AND subject = ?2 AND expired <> 0"
 
-DB_STMT(stmt_of_job, "history_of_job", "tiii", OUT, .sql = OF("hx_job"));
-DB_STMT(stmt_of_run, "history_of_run", "tiii", OUT, .sql = OF("hx_run"));
-DB_STMT(stmt_of_batch, "history_of_batch", "tiii", OUT, .sql = OF("hx_batch"));
-DB_STMT(stmt_expired, "history_expired", "ti", "i", .sql = EXPIRED("hx_run"));
-DB_STMT(stmt_expired_batch, "history_expired_batch", "ti", "i", .sql = EXPIRED("hx_batch"));
+DB_STMT(stmt_of_job, "history_of_job", "tiii", OUT, OF("hx_job"));
+DB_STMT(stmt_of_run, "history_of_run", "tiii", OUT, OF("hx_run"));
+DB_STMT(stmt_of_batch, "history_of_batch", "tiii", OUT, OF("hx_batch"));
+DB_STMT(stmt_expired, "history_expired", "ti", "i", EXPIRED("hx_run"));
+DB_STMT(stmt_expired_batch, "history_expired_batch", "ti", "i", EXPIRED("hx_batch"));
 
 /* What has an id. */
 static const struct kind {

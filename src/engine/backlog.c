@@ -12,25 +12,21 @@
 	" AND due_at <= (SELECT hx_now_ms()) LIMIT ?1) x"
 
 /* What this node leaves to a program that has the function for it is a kind of its own: see definition_natives.c. */
-#define LEFT_JOBS(names) "CASE WHEN workflow || '/' || action IN (SELECT value FROM " names ") THEN 'left_after_effects' ELSE 'after_effects' END"
-#define LEFT_RUNS(names) \
-	"CASE WHEN workflow || '@' || definition_version IN (SELECT value FROM " names ") AND NOT EXISTS" \
+#define LEFT_JOBS "CASE WHEN workflow || '/' || action IN (SELECT value FROM {list3}) THEN 'left_after_effects' ELSE 'after_effects' END"
+#define LEFT_RUNS \
+	"CASE WHEN workflow || '@' || definition_version IN (SELECT value FROM {list4}) AND NOT EXISTS" \
 	" (SELECT 1 FROM hx_subject s WHERE s.id = hx_run.subject AND s.status = 'CANCELLING') THEN 'left_runs' ELSE 'runs' END"
-
-#define COUNT_DUE(jobs, runs) \
-	COUNT_BY_NAME("queue", "max", "hx_now_ms() - due_at", "CASE WHEN kind = 'jobs' THEN 1 ELSE 0 END, ", \
-	UP_TO(LEFT_JOBS(jobs), "queue", "hx_job WHERE queue = 'after-effects'") " UNION ALL " \
-	UP_TO("'jobs'", "queue", "hx_job WHERE queue <> 'after-effects' AND due_at IS NOT NULL") " UNION ALL " \
-	UP_TO(LEFT_RUNS(runs), "''", "hx_run WHERE due_at IS NOT NULL") " UNION ALL " \
-	UP_TO("'batches'", "''", "hx_batch WHERE due_at IS NOT NULL"))
 
 /* ?3, ?4: definitions_left_jobs(), definitions_left_runs() */
 DB_STMT(stmt_due, "backlog_due", "iitt", "ttii",
-	.sql = COUNT_DUE("json_each(?3)", "json_each(?4)"),
-	.pg_sql = COUNT_DUE("json_array_elements_text(?3::json) AS q(value)", "json_array_elements_text(?4::json) AS q(value)"));
+	COUNT_BY_NAME("queue", "max", "hx_now_ms() - due_at", "CASE WHEN kind = 'jobs' THEN 1 ELSE 0 END, ",
+	UP_TO(LEFT_JOBS, "queue", "hx_job WHERE queue = 'after-effects'") " UNION ALL "
+	UP_TO("'jobs'", "queue", "hx_job WHERE queue <> 'after-effects' AND due_at IS NOT NULL") " UNION ALL "
+	UP_TO(LEFT_RUNS, "''", "hx_run WHERE due_at IS NOT NULL") " UNION ALL "
+	UP_TO("'batches'", "''", "hx_batch WHERE due_at IS NOT NULL")));
 
 /* The ages come from the store's clock, as all times in it. */
-DB_STMT(stmt_now, "backlog_now", "", "i", .sql = "SELECT hx_now_ms()");
+DB_STMT(stmt_now, "backlog_now", "", "i", "SELECT hx_now_ms()");
 
 enum { DUE, ATTENTION, NOW };
 enum { KIND, NAME, COUNT, SINCE };

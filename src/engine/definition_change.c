@@ -17,8 +17,8 @@
 /* clang-format off */
 
 DB_STMT(stmt_latest, "definition_latest", "", "tit",
-	.sql = "SELECT d.name, d.version, d.text FROM hx_definition d"
-	       " WHERE d.version = (SELECT max(version) FROM hx_definition WHERE name = d.name) ORDER BY d.name");
+	"SELECT d.name, d.version, d.text FROM hx_definition d"
+	" WHERE d.version = (SELECT max(version) FROM hx_definition WHERE name = d.name) ORDER BY d.name");
 
 /* clang-format on */
 

@@ -21,11 +21,11 @@
 #define USED(more) HAS("hx_run", more) " OR " HAS("hx_batch", more)
 
 DB_STMT(stmt_used, "definition_used", "", "ti",
-	.sql = "SELECT d.name, d.version FROM hx_definition d WHERE " USED("")
-	       " ORDER BY CASE WHEN " USED(" AND s.completed_at IS NULL") " THEN 0 ELSE 1 END, d.version DESC, d.name");
+	"SELECT d.name, d.version FROM hx_definition d WHERE " USED("")
+	" ORDER BY CASE WHEN " USED(" AND s.completed_at IS NULL") " THEN 0 ELSE 1 END, d.version DESC, d.name");
 
 DB_STMT(stmt_text, "definition_text", "ti", "t",
-	.sql = "SELECT text FROM hx_definition WHERE name = ?1 AND version = ?2");
+	"SELECT text FROM hx_definition WHERE name = ?1 AND version = ?2");
 
 /* clang-format on */
 

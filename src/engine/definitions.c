@@ -13,7 +13,7 @@ _Static_assert(DEFINITION_VERSIONS_MAX <= VERSIONS_MAX, "all of them may be of r
 
 /* Every new version raises it; no definition is ever taken away. */
 DB_STMT(stmt_stamp, "definition_stamp", "", "i",
-	.sql = "SELECT CAST(coalesce(sum(version), 0) AS bigint) FROM hx_definition");
+	"SELECT CAST(coalesce(sum(version), 0) AS bigint) FROM hx_definition");
 
 /* clang-format on */
 

@@ -10,18 +10,19 @@
 
 /* The lock of a start waits for a raise that is under way, and the other way round: see fences_raise(). */
 DB_STMT(stmt_floor, "fences_floor", "", "i",
-	.pg_sql = "SELECT floor FROM hx_fences WHERE id = 1 FOR SHARE", /* mutant: floor-not-waited-for */
-	.sql = "SELECT floor FROM hx_fences WHERE id = 1");
+	"SELECT floor FROM hx_fences WHERE id = 1",
+	.pg_sql = "SELECT floor FROM hx_fences WHERE id = 1 FOR SHARE" /* mutant: floor-not-waited-for */
+);
 
 #define NOW "hx_now_ms() / 1000 * 1000000" /* mutant: floor-by-count -> #define NOW "(floor + 1000000)" */
 DB_STMT(stmt_raise, "fences_raise", "", "i",
-	.sql = "UPDATE hx_fences SET floor = " NOW " WHERE id = 1"
-	       " AND floor <= " NOW /* mutant: floor-lowered */
-	       " RETURNING floor");
+	"UPDATE hx_fences SET floor = " NOW " WHERE id = 1"
+	" AND floor <= " NOW /* mutant: floor-lowered */
+	" RETURNING floor");
 
 /* On SQLite the lock of the file says whether there is a server; a row here may be of one that is dead. */
 DB_STMT(stmt_alone, "fences_alone", "", "i",
-	.sql = "SELECT 1",
+	"SELECT 1",
 	.pg_sql = "SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1 FROM hx_node WHERE until > hx_now_ms())");
 
 /* clang-format on */

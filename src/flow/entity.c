@@ -16,39 +16,23 @@
 
 /* clang-format off */
 
-static const struct db_stmt stmt_create = {
-	.name = "entity_create",
-	.sql = "INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (?1, ?2, ?3, ?4, ?5)"
-	       " ON CONFLICT (workspace, workflow, name) DO NOTHING", /* mutant: create-taken -> " ON CONFLICT (workspace, workflow, name) DO UPDATE SET data = excluded.data", */
-	.in = "itttt",
-	.out = "",
-};
+DB_STMT(stmt_create, "entity_create", "itttt", "",
+	"INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (?1, ?2, ?3, ?4, ?5)"
+	" ON CONFLICT (workspace, workflow, name) DO NOTHING" /* mutant: create-taken -> " ON CONFLICT (workspace, workflow, name) DO UPDATE SET data = excluded.data" */
+);
 
-static const struct db_stmt stmt_read = {
-	.name = "entity_read",
-	.sql = ENTITY_SELECT " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3",
-	.in = "ttt",
-	.out = ENTITY_OUT,
-};
+DB_STMT(stmt_read, "entity_read", "ttt", ENTITY_OUT,
+	ENTITY_SELECT " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3");
 
-static const struct db_stmt stmt_read_subject = {
-	.name = "entity_read_subject",
-	.sql = ENTITY_SELECT " WHERE e.subject = ?1",
-	.in = "i",
-	.out = ENTITY_OUT,
-};
+DB_STMT(stmt_read_subject, "entity_read_subject", "i", ENTITY_OUT,
+	ENTITY_SELECT " WHERE e.subject = ?1");
 
-static const struct db_stmt stmt_list = {
-	.name = "entity_list",
-	.sql = ENTITY_SELECT " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name > ?3"
-	       " AND (?4 = '' OR s.status = ?4) AND (?5 = 0 OR s.owner = 'held') ORDER BY e.name LIMIT ?6",
-	.in = "ttttii",
-	.out = ENTITY_OUT,
-};
+DB_STMT(stmt_list, "entity_list", "ttttii", ENTITY_OUT,
+	ENTITY_SELECT " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name > ?3"
+	" AND (?4 = '' OR s.status = ?4) AND (?5 = 0 OR s.owner = 'held') ORDER BY e.name LIMIT ?6");
 
 /* As subject_claim(), for a call. */
-static const struct db_stmt stmt_claim = {
-	.name = "subject_claim_for_call",
+DB_STMT(stmt_claim, "subject_claim_for_call", "ttiiitiiittti", "iii",
 	CHANGE_FORMS(CHANGE("fence + 1")
 		     ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8"
 		     "{from} WHERE id = ?7"
@@ -56,60 +40,42 @@ static const struct db_stmt stmt_claim = {
 		     " AND version = ?3" /* mutant: entity-claim-version */
 		     ENTITY_SAME_EFFORT /* mutant: entity-claim-effort -> " AND ?9 >= 0" */
 		     ENTITY_NO_OTHER_CALL, /* mutant: claim-over-call -> " AND ?10 || ?11 || ?12 <> '' AND ?13 >= 0", */
-		     "version, fence, effort"),
-	.in = "ttiiitiiittti",
-	.out = "iii",
-};
+		     "version, fence, effort"));
 
-static const struct db_stmt stmt_note_claim = {
-	.name = "entity_note_claim",
-	.sql = "UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4, claim_effort = ?6,"
-	       " claim_address = ?7, claim_version = ?8,"
-	       " claim_open = CASE WHEN claim_step = ?2 AND claim_effort = ?6 THEN claim_open END{from} WHERE subject = ?1",
-	.in = "ittttiti",
-	.out = "",
-};
+DB_STMT(stmt_note_claim, "entity_note_claim", "ittttiti", "",
+	"UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4, claim_effort = ?6,"
+	" claim_address = ?7, claim_version = ?8,"
+	" claim_open = CASE WHEN claim_step = ?2 AND claim_effort = ?6 THEN claim_open END{from} WHERE subject = ?1");
 
 /* Not over another call that is open under the same key, nor over one that was begun under a claim since the row was read. */
 #define OR_NONE_IS_OPEN " OR claim_effort <> ?6 OR claim_step <> ?2 OR coalesce(claim_open, 0) = 0)"
 
-static const struct db_stmt stmt_note_call = {
-	.name = "entity_note_call",
-	.sql = "UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4, claim_effort = ?6,"
-	       " claim_address = ?7, claim_version = ?8, claim_op = ?9,"
-	       " claim_open = 1 + CASE WHEN claim_step = ?2 AND claim_effort = ?6 THEN coalesce(claim_open, 0) ELSE 0 END{from}"
-	       " WHERE subject = ?1"
-	       " AND (claim_input = ?4" OR_NONE_IS_OPEN /* mutant: note-over-another */
-	       " AND (coalesce(claim_version, ?8) = ?8" OR_NONE_IS_OPEN /* mutant: note-over-version */
-	       " AND (claim_requester = ?3" OR_NONE_IS_OPEN /* mutant: note-over-requester */
-	       " AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1"
-	       " AND s.effort = ?6" /* mutant: note-effort */
-	       " AND s.fence = ?10)" /* mutant: note-over-claim -> " AND ?10 >= 0)" */
-	       " RETURNING {ord}subject",
-	.in = "ittttitiii",
-	.out = "i",
-};
+DB_STMT(stmt_note_call, "entity_note_call", "ittttitiii", "i",
+	"UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4, claim_effort = ?6,"
+	" claim_address = ?7, claim_version = ?8, claim_op = ?9,"
+	" claim_open = 1 + CASE WHEN claim_step = ?2 AND claim_effort = ?6 THEN coalesce(claim_open, 0) ELSE 0 END{from}"
+	" WHERE subject = ?1"
+	" AND (claim_input = ?4" OR_NONE_IS_OPEN /* mutant: note-over-another */
+	" AND (coalesce(claim_version, ?8) = ?8" OR_NONE_IS_OPEN /* mutant: note-over-version */
+	" AND (claim_requester = ?3" OR_NONE_IS_OPEN /* mutant: note-over-requester */
+	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1"
+	" AND s.effort = ?6" /* mutant: note-effort */
+	" AND s.fence = ?10)" /* mutant: note-over-claim -> " AND ?10 >= 0)" */
+	" RETURNING {ord}subject");
 
-static const struct db_stmt stmt_look_up_note = {
-	.name = "entity_look_up_note",
-	.sql = "SELECT {ord}subject FROM hx_entity{join} WHERE subject = ?1 AND claim_op = ?2",
-	.in = "ii",
-	.out = "i",
-};
+DB_STMT(stmt_look_up_note, "entity_look_up_note", "ii", "i",
+	"SELECT {ord}subject FROM hx_entity{join} WHERE subject = ?1 AND claim_op = ?2");
 
 /* Nobody else was at it under the same key, nor at another step of the same effort, so what failed was all there was. */
-static const struct db_stmt stmt_failed_alone = {
-	.name = "entity_failed_alone",
-	.sql = "UPDATE hx_subject SET effort = effort + 1{from} WHERE id = ?1"
-	       " AND effort = ?2" /* mutant: failed-effort -> " AND ?2 >= 0" */
-	       " AND doubt = 0" /* mutant: failed-in-doubt */
-	       " AND owner IS NULL" /* mutant: failed-beside-claim */
-	       " AND EXISTS (SELECT 1 FROM hx_entity e WHERE e.subject = ?1"
-	       " AND e.claim_step = ?3" /* mutant: failed-beside-step -> " AND ?3 <> ''" */
-	       " AND coalesce(e.claim_open, 0) = 1)", /* mutant: failed-alone -> ")", */
-	.in = "iit",
-	.out = "",
-};
+DB_STMT(stmt_failed_alone, "entity_failed_alone", "iit", "",
+	"UPDATE hx_subject SET effort = effort + 1{from} WHERE id = ?1"
+	" AND effort = ?2" /* mutant: failed-effort -> " AND ?2 >= 0" */
+	" AND doubt = 0" /* mutant: failed-in-doubt */
+	" AND owner IS NULL" /* mutant: failed-beside-claim */
+	" AND EXISTS (SELECT 1 FROM hx_entity e WHERE e.subject = ?1"
+	" AND e.claim_step = ?3" /* mutant: failed-beside-step -> " AND ?3 <> ''" */
+	" AND coalesce(e.claim_open, 0) = 1)" /* mutant: failed-alone -> ")" */
+);
 
 /* clang-format on */
 

@@ -19,120 +19,65 @@
 	" j.in_flight_max, j.ended_at, j.unsettled_since, j.sent_version FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
 #define JOB_OUT "ititttttiitiiitttiiiiiii"
 
-static const struct db_stmt stmt_insert = {
-	.name = "job_insert",
-	.sql = "INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, repeatable)"
-	       " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9{from}",
-	.in = "ittttttii",
-	.out = "",
-};
+DB_STMT(stmt_insert, "job_insert", "ittttttii", "",
+	"INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, repeatable)"
+	" SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9{from}");
 
 /* In the unit of the claim: out of the index, one more attempt, and by which version it is sent. */
-static const struct db_stmt stmt_start = {
-	.name = "job_start",
-	.sql = "UPDATE hx_job SET due_at = NULL, attempt = attempt + 1, sent_version = ?2{from} WHERE subject = ?1"
-	       " RETURNING {ord}attempt",
-	.in = "ii",
-	.out = "i",
-};
+DB_STMT(stmt_start, "job_start", "ii", "i",
+	"UPDATE hx_job SET due_at = NULL, attempt = attempt + 1, sent_version = ?2{from} WHERE subject = ?1"
+	" RETURNING {ord}attempt");
 
 /* In the unit that ends the claim. ?2 NULL: never due again by itself. */
-static const struct db_stmt stmt_end = {
-	.name = "job_end",
-	.sql = "UPDATE hx_job SET due_at = hx_now_ms() + ?2, ended_at = CASE WHEN ?2 IS NULL THEN hx_now_ms() END,"
-	       " error = ?3, output = ?4, unsettled_since = ?5, sent_version = CASE WHEN ?6 = 0 THEN sent_version END,"
-	       " attempt = attempt - CASE WHEN ?5 IS NOT NULL THEN 1 ELSE 0 END{from} WHERE subject = ?1",
-	.in = "iittii",
-	.out = "",
-};
+DB_STMT(stmt_end, "job_end", "iittii", "",
+	"UPDATE hx_job SET due_at = hx_now_ms() + ?2, ended_at = CASE WHEN ?2 IS NULL THEN hx_now_ms() END,"
+	" error = ?3, output = ?4, unsettled_since = ?5, sent_version = CASE WHEN ?6 = 0 THEN sent_version END,"
+	" attempt = attempt - CASE WHEN ?5 IS NOT NULL THEN 1 ELSE 0 END{from} WHERE subject = ?1");
 
-static const struct db_stmt stmt_is_there = {
-	.name = "job_is_there",
-	.sql = "SELECT subject FROM hx_job WHERE subject = ?1"
-	       " AND workspace = ?2", /* mutant: redrive-workspace -> " AND ?2 IS NOT NULL", */
-	.in = "it",
-	.out = "i",
-};
+DB_STMT(stmt_is_there, "job_is_there", "it", "i",
+	"SELECT subject FROM hx_job WHERE subject = ?1"
+	" AND workspace = ?2" /* mutant: redrive-workspace -> " AND ?2 IS NOT NULL" */
+);
 
 /* That it is PARKED, and so not due and nobody's, is the guard of the transition after it. */
-static const struct db_stmt stmt_redrive = {
-	.name = "job_redrive",
-	.sql = "UPDATE hx_job SET due_at = hx_now_ms(), ended_at = NULL, attempt = 0, error = NULL, unsettled_since = NULL,"
-	       " sent_version ="
-	       " CASE WHEN repeatable = 1 THEN sent_version END" /* mutant: sent-forgotten-by-redrive -> " NULL" */
-	       " WHERE subject = ?1"
-	       " AND run IS NULL" /* mutant: redrive-of-run */
-	       " RETURNING subject",
-	.in = "i",
-	.out = "i",
-};
+DB_STMT(stmt_redrive, "job_redrive", "i", "i",
+	"UPDATE hx_job SET due_at = hx_now_ms(), ended_at = NULL, attempt = 0, error = NULL, unsettled_since = NULL,"
+	" sent_version ="
+	" CASE WHEN repeatable = 1 THEN sent_version END" /* mutant: sent-forgotten-by-redrive -> " NULL" */
+	" WHERE subject = ?1"
+	" AND run IS NULL" /* mutant: redrive-of-run */
+	" RETURNING subject");
 
-static const struct db_stmt stmt_unpark = {
-	.name = "job_unpark",
-	.sql = "UPDATE hx_subject SET status = 'AVAILABLE', doubt = 0, version = version + 1, op = ?2, updated_at = ?3, seq = seq + 1,"
-	       " head = hx_link(head, id, seq + 1, 'PARKED', 'AVAILABLE', version + 1, fence, ?2, ?3, ?4) WHERE id = ?1"
-	       " AND status = 'PARKED'" /* mutant: redrive-parked */
-	       " RETURNING version",
-	.in = "iiit",
-	.out = "i",
-};
+DB_STMT(stmt_unpark, "job_unpark", "iiit", "i",
+	"UPDATE hx_subject SET status = 'AVAILABLE', doubt = 0, version = version + 1, op = ?2, updated_at = ?3, seq = seq + 1,"
+	" head = hx_link(head, id, seq + 1, 'PARKED', 'AVAILABLE', version + 1, fence, ?2, ?3, ?4) WHERE id = ?1"
+	" AND status = 'PARKED'" /* mutant: redrive-parked */
+	" RETURNING version");
 
-static const struct db_stmt stmt_read = {
-	.name = "job_read",
-	.sql = JOB_SELECT " WHERE j.subject = ?1",
-	.in = "i",
-	.out = JOB_OUT,
-};
+DB_STMT(stmt_read, "job_read", "i", JOB_OUT, JOB_SELECT " WHERE j.subject = ?1");
 
-static const struct db_stmt stmt_read_in = {
-	.name = "job_read_in",
-	.sql = JOB_SELECT " WHERE j.subject = ?1 AND j.workspace = ?2",
-	.in = "it",
-	.out = JOB_OUT,
-};
+DB_STMT(stmt_read_in, "job_read_in", "it", JOB_OUT,
+	JOB_SELECT " WHERE j.subject = ?1 AND j.workspace = ?2");
 
-static const struct db_stmt stmt_list = {
-	.name = "job_list",
-	.sql = JOB_SELECT " WHERE j.workspace = ?1 AND (?2 = '' OR s.status = ?2) AND (?3 = '' OR j.queue = ?3)"
-	       " AND j.subject > ?4 ORDER BY j.subject LIMIT ?5",
-	.in = "tttii",
-	.out = JOB_OUT,
-};
+DB_STMT(stmt_list, "job_list", "tttii", JOB_OUT,
+	JOB_SELECT " WHERE j.workspace = ?1 AND (?2 = '' OR s.status = ?2) AND (?3 = '' OR j.queue = ?3)"
+	" AND j.subject > ?4 ORDER BY j.subject LIMIT ?5");
 
 /* Actions whose function this node does not have are delivered by a node that has it. */
 #define NOT_LEFT(names) " AND workflow || '/' || action NOT IN (SELECT value FROM " names ")"
-#define SQLITE_LEFT(n) "json_each(?" n ")"
-#define PG_LEFT(n) "json_array_elements_text(?" n "::json) AS q(value)"
 
 /* The function is volatile on PostgreSQL: bare, it would be a filter over all jobs that will ever be due. */
-#define SCAN_DUE(names)                                                                                                \
-	"SELECT subject FROM hx_job WHERE queue = 'after-effects' AND due_at <= (SELECT hx_now_ms())" NOT_LEFT(names)  \
-	" ORDER BY due_at LIMIT ?1"
-static const struct db_stmt stmt_scan_due = {
-	.name = "job_scan_due",
-	.sql = SCAN_DUE(SQLITE_LEFT("2")),
-	.pg_sql = SCAN_DUE(PG_LEFT("2")),
-	.in = "it",
-	.out = "i",
-};
+DB_STMT(stmt_scan_due, "job_scan_due", "it", "i",
+	"SELECT subject FROM hx_job WHERE queue = 'after-effects' AND due_at <= (SELECT hx_now_ms())" NOT_LEFT("{list2}")
+	" ORDER BY due_at LIMIT ?1");
 
-static const struct db_stmt stmt_end_deliveries = {
-	.name = "job_end_deliveries",
-	.sql = "UPDATE hx_subject SET until = hx_now_ms() WHERE kind = ?1 AND owner IS NOT NULL AND until > hx_now_ms()"
-	       " AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = hx_subject.id AND j.queue = 'after-effects')", /* mutant: alone-workers-job -> , */
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_end_deliveries, "job_end_deliveries", "i", "",
+	"UPDATE hx_subject SET until = hx_now_ms() WHERE kind = ?1 AND owner IS NOT NULL AND until > hx_now_ms()"
+	" AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = hx_subject.id AND j.queue = 'after-effects')" /* mutant: alone-workers-job */
+);
 
-#define NEXT_DUE(names)                                                                                                \
-	"SELECT min(due_at) FROM hx_job WHERE due_at IS NOT NULL AND queue = 'after-effects'" NOT_LEFT(names)
-static const struct db_stmt stmt_next_due = {
-	.name = "job_next_due",
-	.sql = NEXT_DUE(SQLITE_LEFT("1")),
-	.pg_sql = NEXT_DUE(PG_LEFT("1")),
-	.in = "t",
-	.out = "i",
-};
+DB_STMT(stmt_next_due, "job_next_due", "t", "i",
+	"SELECT min(due_at) FROM hx_job WHERE due_at IS NOT NULL AND queue = 'after-effects'" NOT_LEFT("{list1}"));
 
 /*
  * COMPLETED, and of runs also PARKED (a person retries the run, not its job), as the index job_over has them; a run that still
@@ -145,33 +90,17 @@ static const struct db_stmt stmt_next_due = {
 	" AND NOT EXISTS (SELECT 1 FROM hx_run WHERE hx_run.subject = hx_job.run AND hx_run.job = hx_job.subject"      \
 	" AND hx_run.completed_at IS NULL)"             /* mutant: expire-needed -> " AND 1 = 0)" */
 
-static const struct db_stmt stmt_scan_expired = {
-	.name = "job_scan_expired",
-	.sql = "SELECT subject FROM hx_job WHERE" EXPIRED " ORDER BY ended_at LIMIT ?2",
-	.in = "ii",
-	.out = "i",
-};
+DB_STMT(stmt_scan_expired, "job_scan_expired", "ii", "i",
+	"SELECT subject FROM hx_job WHERE" EXPIRED " ORDER BY ended_at LIMIT ?2");
 
-static const struct db_stmt stmt_expire = {
-	.name = "job_expire",
-	.sql = "DELETE FROM hx_job WHERE subject = ?2 AND" EXPIRED " RETURNING subject",
-	.in = "ii",
-	.out = "i",
-};
+DB_STMT(stmt_expire, "job_expire", "ii", "i",
+	"DELETE FROM hx_job WHERE subject = ?2 AND" EXPIRED " RETURNING subject");
 
-static const struct db_stmt stmt_expire_history = {
-	.name = "job_expire_history",
-	.sql = "DELETE FROM hx_history WHERE subject = ?1",
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_expire_history, "job_expire_history", "i", "",
+	"DELETE FROM hx_history WHERE subject = ?1");
 
-static const struct db_stmt stmt_expire_subject = {
-	.name = "job_expire_subject",
-	.sql = "DELETE FROM hx_subject WHERE id = ?1",
-	.in = "i",
-	.out = "",
-};
+DB_STMT(stmt_expire_subject, "job_expire_subject", "i", "",
+	"DELETE FROM hx_subject WHERE id = ?1");
 
 /* clang-format on */
 

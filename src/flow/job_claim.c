@@ -37,15 +37,13 @@
 	" AND j.queue <> 'after-effects'" /* mutant: claim-after-effect -> " AND 1 = 1" */
 
 /* ?2 are the queues; a name that comes twice counts once. */
-#define HEADS(names)                                                                                                   \
+#define HEADS                                                                                                          \
 	" grades(queue, grade) AS (SELECT q.value, (SELECT j.grade" WAITING("q.value")                                 \
-	" ORDER BY j.grade LIMIT 1) FROM " names " UNION SELECT g.queue, (SELECT j.grade" WAITING("g.queue")           \
+	" ORDER BY j.grade LIMIT 1) FROM {list2} UNION SELECT g.queue, (SELECT j.grade" WAITING("g.queue")           \
 	" AND j.grade > g.grade ORDER BY j.grade LIMIT 1) FROM grades g WHERE g.grade IS NOT NULL),"                   \
 	" heads AS (SELECT g.queue, g.grade, g.grade / 4096 AS bound, g.grade % 4096 AS level, (SELECT j.due_at"       \
 	WAITING("g.queue") " AND j.grade = g.grade ORDER BY j.due_at LIMIT 1) AS head_at"                              \
 	" FROM grades g WHERE g.grade IS NOT NULL)"
-#define SQLITE_NAMES "json_each(?2) AS q"
-#define PG_NAMES "json_array_elements_text(?2::json) AS q(value)"
 
 #define IN_FLIGHT                                                                                                      \
 	"(SELECT count(*) FROM hx_job j WHERE j.workspace = ?1 AND j.queue = h.queue AND j.in_flight_max > 0"             \
@@ -60,7 +58,7 @@
 
 /* ?1 workspace   ?2 queues   ?3 wanted   ?4 bytes of payload   ?5 now */
 #define SQLITE_CHOSEN                                                                                                  \
-	"WITH RECURSIVE" HEADS(SQLITE_NAMES) "," BEST("h.bound - " IN_FLIGHT, "?5") ","                                \
+	"WITH RECURSIVE" HEADS "," BEST("h.bound - " IN_FLIGHT, "?5") ","                                \
 	" picked AS (SELECT c.value AS id, row_number() OVER (ORDER BY b.level, b.head_at, b.queue, c.key) AS place"   \
 	" FROM best b, json_each((SELECT json_group_array(d.subject) FROM (SELECT j.subject" WAITING("b.queue")        \
 	" AND j.grade = b.grade"                                                                                       \
@@ -76,14 +74,13 @@
 #define TRACE_OF_RUN "(SELECT r.trace FROM hx_run r WHERE r.subject = j.run)"
 
 /* ?1 to ?5 as above   ?6 lease   ?7 op   ?8 owner   ?9 node. */
-static const struct db_stmt stmt_claim = {
-	.name = "job_claim",
-	.sql = SQLITE_CHOSEN
-	       " INSERT INTO hx_ids (id) SELECT id FROM chosen ORDER BY place RETURNING id,"
-	       OF_JOB("queue") "," OF_JOB("payload") "," OF_JOB("effect_key") "," OF_JOB("attempt + 1") ","
-	       " (SELECT fence + 1 FROM hx_subject s WHERE s.id = hx_ids.id), ?5 + ?6," OF_JOB(TRACE_OF_RUN),
+DB_STMT(stmt_claim, "job_claim", "ttiiiiitt", "itttiiit",
+	SQLITE_CHOSEN
+	" INSERT INTO hx_ids (id) SELECT id FROM chosen ORDER BY place RETURNING id,"
+	OF_JOB("queue") "," OF_JOB("payload") "," OF_JOB("effect_key") "," OF_JOB("attempt + 1") ","
+	" (SELECT fence + 1 FROM hx_subject s WHERE s.id = hx_ids.id), ?5 + ?6," OF_JOB(TRACE_OF_RUN),
 	.pg_sql = "WITH RECURSIVE moment AS MATERIALIZED (SELECT hx_now_ms() AS ms),"
-		  HEADS(PG_NAMES) "," BEST("hx_job_room(?1, h.queue, h.bound)", "(SELECT ms FROM moment)") ","
+		  HEADS "," BEST("hx_job_room(?1, h.queue, h.bound)", "(SELECT ms FROM moment)") ","
 		  " picked AS MATERIALIZED (SELECT c.id, c.was, c.bytes FROM"
 		  " (SELECT * FROM best WHERE bound = 0 OR nth = 1 ORDER BY level, head_at, queue) b CROSS JOIN LATERAL"
 		  " (SELECT s.id, s.status AS was, octet_length(j.payload) AS bytes FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
@@ -103,58 +100,32 @@ static const struct db_stmt stmt_claim = {
 		  " begun AS (UPDATE hx_job j SET due_at = NULL, attempt = j.attempt + 1 FROM won w WHERE j.subject = w.id"
 		  " RETURNING j.subject, j.queue, j.payload, j.effect_key, j.attempt, w.fence, w.until, w.place,"
 		  " " TRACE_OF_RUN " AS trace)"
-		  " SELECT subject, queue, payload, effect_key, attempt, fence, until, trace FROM begun ORDER BY place",
-	.in = "ttiiiiitt",
-	.out = "itttiiit",
-};
+		  " SELECT subject, queue, payload, effect_key, attempt, fence, until, trace FROM begun ORDER BY place");
 
-static const struct db_stmt stmt_tell = {
-	.name = "job_claim_tell",
-	.sql = INTO_HISTORY " SELECT s.id, s.seq + 1, s.status, 'RUNNING', s.version + 1, s.fence + 1, ?1, ?2, ?3,"
-	       " hx_link(s.head, s.id, s.seq + 1, s.status, 'RUNNING', s.version + 1, s.fence + 1, ?1, ?3, ?2)"
-	       " FROM hx_ids c CROSS JOIN hx_subject s ON s.id = c.id",
-	.pg_sql = "",
-	.in = "iti",
-	.out = "",
-};
+DB_STMT(stmt_tell, "job_claim_tell", "iti", "",
+	INTO_HISTORY " SELECT s.id, s.seq + 1, s.status, 'RUNNING', s.version + 1, s.fence + 1, ?1, ?2, ?3,"
+	" hx_link(s.head, s.id, s.seq + 1, s.status, 'RUNNING', s.version + 1, s.fence + 1, ?1, ?3, ?2)"
+	" FROM hx_ids c CROSS JOIN hx_subject s ON s.id = c.id",
+	.pg_sql = "");
 
-static const struct db_stmt stmt_move = {
-	.name = "job_claim_move",
-	.sql = "UPDATE hx_subject SET status = 'RUNNING', version = version + 1, op = ?1, updated_at = ?2, seq = seq + 1,"
-	       " fence = fence + 1, owner = ?3, until = ?2 + ?4, head = (SELECT h.hash FROM hx_history h"
-	       " WHERE h.subject = hx_subject.id AND h.seq = hx_subject.seq + 1) WHERE id IN (SELECT id FROM hx_ids)",
-	.pg_sql = "",
-	.in = "iiti",
-	.out = "",
-};
+DB_STMT(stmt_move, "job_claim_move", "iiti", "",
+	"UPDATE hx_subject SET status = 'RUNNING', version = version + 1, op = ?1, updated_at = ?2, seq = seq + 1,"
+	" fence = fence + 1, owner = ?3, until = ?2 + ?4, head = (SELECT h.hash FROM hx_history h"
+	" WHERE h.subject = hx_subject.id AND h.seq = hx_subject.seq + 1) WHERE id IN (SELECT id FROM hx_ids)",
+	.pg_sql = "");
 
-static const struct db_stmt stmt_start = {
-	.name = "job_claim_start",
-	.sql = "UPDATE hx_job SET due_at = NULL, attempt = attempt + 1 WHERE subject IN (SELECT id FROM hx_ids)",
-	.pg_sql = "",
-	.in = "",
-	.out = "",
-};
+DB_STMT(stmt_start, "job_claim_start", "", "",
+	"UPDATE hx_job SET due_at = NULL, attempt = attempt + 1 WHERE subject IN (SELECT id FROM hx_ids)",
+	.pg_sql = "");
 
-static const struct db_stmt stmt_forget = {
-	.name = "job_claim_forget",
-	.sql = "DELETE FROM hx_ids",
-	.pg_sql = "",
-	.in = "",
-	.out = "",
-};
+DB_STMT(stmt_forget, "job_claim_forget", "", "",
+	"DELETE FROM hx_ids",
+	.pg_sql = "");
 
 /* In how many ms something may be there for this claim, by time alone; below 0: somebody else was at it. NULL: never. */
-#define NEXT(names)                                                                                                    \
-	"SELECT n.at - hx_now_ms() FROM (WITH RECURSIVE" HEADS(names)                                                                \
-	" SELECT min(h.head_at) AS at FROM heads h WHERE h.bound = 0 OR h.bound > " IN_FLIGHT ") n"
-static const struct db_stmt stmt_next = {
-	.name = "job_claim_next",
-	.sql = NEXT(SQLITE_NAMES),
-	.pg_sql = NEXT(PG_NAMES),
-	.in = "tt",
-	.out = "i",
-};
+DB_STMT(stmt_next, "job_claim_next", "tt", "i",
+	"SELECT n.at - hx_now_ms() FROM (WITH RECURSIVE" HEADS
+	" SELECT min(h.head_at) AS at FROM heads h WHERE h.bound = 0 OR h.bound > " IN_FLIGHT ") n");
 
 /* clang-format on */
 

@@ -18,9 +18,9 @@ struct store_step {
 	struct arena_mark before; /* of store->units */
 };
 
-static const struct db_stmt stmt_savepoint = {.name = "sim_savepoint", .sql = "SAVEPOINT step", .in = "", .out = ""};
-static const struct db_stmt stmt_undo = {.name = "sim_undo", .sql = "ROLLBACK TO step", .in = "", .out = ""};
-static const struct db_stmt stmt_release = {.name = "sim_release", .sql = "RELEASE step", .in = "", .out = ""};
+DB_STMT(stmt_savepoint, "sim_savepoint", "", "", "SAVEPOINT step");
+DB_STMT(stmt_undo, "sim_undo", "", "", "ROLLBACK TO step");
+DB_STMT(stmt_release, "sim_release", "", "", "RELEASE step");
 
 void sim_store_init(struct sim_store *store)
 {
