@@ -72,8 +72,8 @@ class Stage:
         """A process that is ended with the stage. Its log is kept beside it, for the words of a failure."""
         self.began = time.monotonic()
         with open(self.folder / "log", "ab") as log:
-            process = subprocess.Popen([str(c) for c in command], env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, stderr=log,
-                                       start_new_session=True, preexec_fn=die_with_parent)
+            process = subprocess.Popen([str(c) for c in command], env={**os.environ, "TMPDIR": str(self.folder), **(env or {})}, stdout=subprocess.PIPE,
+                                       stderr=log, start_new_session=True, preexec_fn=die_with_parent)
         self.processes.append(process)
         return process
 
@@ -256,7 +256,8 @@ SETTINGS = {
     "Hapax": "as it comes. SQLite: WAL, synchronous FULL. Native steps are C functions in the server (bench/run_server); http steps are the "
              "actions of hapax serve; runs are started with an idempotency key and awaited over HTTP (?wait). Workers, 64 connections: claim 100 "
              "jobs in a request and complete each in one of its own; native actions are carried out by the engine itself",
-    "Restate": "one node of restate-server with its defaults: 24 partitions, replicated loglet of one, RocksDB's log synced; telemetry off. "
+    "Restate": "one node of restate-server with its defaults: 24 partitions, replicated loglet of one, RocksDB's log synced; telemetry off "
+               "(it still looks for a newer version of itself when it starts). "
                "The handler has three ctx.run blocks; it is called over HTTP through the ingress with an Idempotency-Key. Jobs are one-way "
                "sends; those already in a handler when the clock starts are not counted",
     "DBOS": "DBOS.launch with its defaults, a plain Node HTTP server before it; a workflow with the key as its id and three DBOS.runStep. "

@@ -138,7 +138,7 @@ def make_page(raw):
                      numbers.bars(what, reference, less))
     said = [(numbers.labels.get(f["who"], f["who"]), f["what"], f["why"]) for f in raw["failed"]]
     if said:
-        out.table("Who is missing, and why", ("who", "what", "why"), said)
+        out.table("Who failed or is missing, and why", ("who", "what", "why"), said)
     out.table("How each was set up", ("who", "settings"), raw["settings"].items())
     out.table("Versions", ("what", "version"), sorted((k, v) for k, v in raw["machine"]["versions"].items() if v))
     out.table("The raw numbers of this machine", ("what", "who", "median", "repetitions"),
