@@ -178,7 +178,7 @@ def verdict_rows(raw):
             if v["bar"] is not None:
                 sense = "at least" if v["sense"] == "least" else "at most"
                 rows.append({"label": v["words"], **{k: v[k] for k in ("value", "sense", "bar")},
-                             "text": f"{v['value']:.4g} ({sense} {v['bar']:.4g})"})
+                             "text": f"{page.plain(v['value'])} ({sense} {page.plain(v['bar'])})"})
     return rows
 
 

@@ -48,6 +48,11 @@ def times(ratio):
     return f"{ratio:,.{digits}f} ×"
 
 
+def plain(number):
+    """As many digits as say something: 22,250, 9.84, 0.541."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+
+
 def escape(text):
     return html.escape(str(text), quote=True)
 
@@ -158,7 +163,7 @@ def line_plot(xs, series, x_words, y_words, tick=times):
 
 def bullet_plot(rows):
     """Each number beside its bar: 1 is the bar itself, beyond it is good. Rows are dicts: label, value, sense, bar, text."""
-    width, left, room, most = 1000, 470, 340, 2.5
+    width, left, room, most = 1000, 500, 300, 2.5
     out, y = [], 22
     one = left + room / most
     out.append(f'<text class="soft mid" x="{one:.0f}" y="12">the bar</text>')

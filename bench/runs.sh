@@ -173,8 +173,8 @@ echo "(median of $ROUNDS)"
 echo
 case $STORES in *sqlite*)
 	verdict_rate 'runs at 256 in flight' sqlite.runs.256 6000
-	verdict_rate 'one-step jobs drained by the dispatcher' sqlite.deliver 20000
-	verdict_rate 'one-step jobs drained, claimed from a queue' sqlite.claim 20000
+	verdict_rate 'jobs drained by the dispatcher' sqlite.deliver 20000
+	verdict_rate 'jobs claimed from a queue' sqlite.claim 20000
 	verdict_latency 'a run at 1 in flight, p50, sqlite, of 5 commits of the disk' sqlite.runs.1 2 \
 		"$(awk -v c="$commit_ms" 'BEGIN { print 5 * c }')"
 	;;

@@ -90,7 +90,7 @@ def goals(raw, numbers):
         ("ready after, ms", numbers.get("start.ms", "hapax-sqlite"), "most", 50),
         ("idle memory, MiB", numbers.get("idle.mib", "hapax-sqlite"), "most", 20),
     ]
-    return [{"label": label, "value": value, "sense": sense, "bar": bar, "text": f"{value:.3g} ({'at least' if sense == 'least' else 'at most'} {bar})"}
+    return [{"label": label, "value": value, "sense": sense, "bar": bar, "text": f"{page.plain(value)} ({'at least' if sense == 'least' else 'at most'} {bar})"}
             for label, value, sense, bar in rows if value]
 
 
