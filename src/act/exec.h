@@ -20,11 +20,8 @@
  * uncaught exception, `set -e`, a syntax error on line 50), after whatever it did on the lines before. Only the codes
  * of sysexits.h, which nobody returns by accident, are taken as a promise that nothing was done.
  */
-#ifndef HX_ACT_EXEC_H
-#define HX_ACT_EXEC_H
+#pragma once
 
 #include "act/kind.h"
 
 enum hx_code exec_kind_new(size_t slots, struct kind **ret_kind, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

@@ -12,8 +12,7 @@
  * Those that frame the message or carry the promise are not for an action to write: such a call is refused, and so
  * is a value with a CR, LF, NUL or another control character, which would write headers of its own.
  */
-#ifndef HX_ACT_HEADERS_H
-#define HX_ACT_HEADERS_H
+#pragma once
 
 #include "act/kind.h"
 #include "act/secret.h"
@@ -27,5 +26,3 @@ enum hx_code headers_build(const struct job *job, struct slice host, struct secr
 			   struct wire_fields *ret_fields, struct hx_error *err) HX_MUST_CHECK;
 /* Overwrites the values that hold secrets. Before the arena is let go. */
 void headers_wipe(const struct action *action, struct wire_fields fields);
-
-#endif

@@ -12,8 +12,7 @@
  * Each address is judged by outbound.h when it is connected to. TLS is verified. There are no redirects, proxies of the environment, other
  * protocols, cookies or credentials of its own.
  */
-#ifndef HX_ACT_HTTP_H
-#define HX_ACT_HTTP_H
+#pragma once
 
 #include "act/kind.h"
 #include "act/outbound.h"
@@ -27,5 +26,3 @@ struct http_options {
 
 enum hx_code http_kind_new(const struct http_options *options, size_t slots, struct kind **ret_kind,
 			   struct hx_error *err) HX_MUST_CHECK;
-
-#endif

@@ -8,8 +8,7 @@
  *
  * A job is the port's until the kind's start(), then the kind's until it calls port_job_done(), once for each.
  */
-#ifndef HX_ACT_KIND_H
-#define HX_ACT_KIND_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -64,5 +63,3 @@ static inline int64_t job_timeout_ms(const struct job *job)
 
 /* From the kind's threads: the job is over. Answers its ticket unless it was aborted, and frees the job. */
 void port_job_done(struct job *job, struct verdict verdict);
-
-#endif

@@ -4,8 +4,7 @@
  * A function is on its own: it keeps its time (timeout_ms says how long it may take, nobody interrupts it), it may
  * look at `cancelled` in long work, and what it says is believed. It must not touch the lane.
  */
-#ifndef HX_ACT_NATIVE_H
-#define HX_ACT_NATIVE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -53,5 +52,3 @@ const struct native *natives_find(const struct natives *natives, const char *nam
 struct kind;
 enum hx_code native_kind_new(const struct natives *natives, size_t slots, struct kind **ret_kind,
 			     struct hx_error *err) HX_MUST_CHECK;
-
-#endif

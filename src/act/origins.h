@@ -4,8 +4,7 @@
  *
  * Used by the thread of its loop alone.
  */
-#ifndef HX_ACT_ORIGINS_H
-#define HX_ACT_ORIGINS_H
+#pragma once
 
 #include "base/slice.h"
 #include "wire/upstream.h"
@@ -30,5 +29,3 @@ void origins_release(struct origins *origins);
 /* Lives until the next call of this. `tls` is for https. HX_CONFIG_ERROR, HX_NO_MEMORY. */
 enum hx_code origins_find(struct origins *origins, struct slice url, struct tls_client *tls,
 			  struct upstream_pool **ret_pool, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

@@ -20,8 +20,7 @@
  *
  * Pure: no I/O, no memory but the struct. Immutable once it is filled in, so threads may share it.
  */
-#ifndef HX_ACT_OUTBOUND_H
-#define HX_ACT_OUTBOUND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ enum hx_code outbound_allow(struct outbound *outbound, struct slice cidr, struct
 
 /* NULL: go ahead. Otherwise why not, in one or two words ("private", "link-local", "not listed"). */
 const char *outbound_refusal(const struct outbound *outbound, const struct sockaddr *to);
-
-#endif

@@ -4,8 +4,7 @@
  * The port gives a kind no more jobs than it has slots, and the pool has a thread for every slot: a job put in is
  * begun at once.
  */
-#ifndef HX_ACT_POOL_H
-#define HX_ACT_POOL_H
+#pragma once
 
 #include "act/kind.h"
 #include "base/thread.h"
@@ -26,5 +25,3 @@ enum hx_code pool_init(struct pool *pool, size_t threads, void (*run)(struct kin
 void pool_put(struct pool *pool, struct job *job);
 /* Waits for the jobs under way. Safe after a failed pool_init(), and on a zeroed struct. */
 void pool_release(struct pool *pool);
-
-#endif

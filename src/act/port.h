@@ -23,8 +23,7 @@
  * start, abort and withdraw may be called from any thread. The order at the end: lanes are stopped, then this port is
  * freed, then the lanes are freed.
  */
-#ifndef HX_ACT_PORT_H
-#define HX_ACT_PORT_H
+#pragma once
 
 #include "act/native.h"
 #include "act/outbound.h"
@@ -83,5 +82,3 @@ void port_read_stats(struct port *port, struct port_stats *ret_stats);
  * the mutex held: for a person who asks, not for a program that polls.
  */
 void port_look(struct port *port, int64_t subject, int64_t fence, struct port_sight *ret_sight);
-
-#endif

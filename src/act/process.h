@@ -16,8 +16,7 @@
  * Linux only: pidfd, memfd. The caller's thread is expected to block signals (pool.h). If the embedding program
  * reaps all children by itself (SIGCHLD ignored, wait for any), how it ended is lost.
  */
-#ifndef HX_ACT_PROCESS_H
-#define HX_ACT_PROCESS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -53,5 +52,3 @@ struct process_end {
 
 /* Blocks until the program and its group are gone. stdout is appended to *out, whose ceiling holds. */
 void process_run(const struct process_plan *plan, struct strbuf *out, struct process_end *ret_end);
-
-#endif

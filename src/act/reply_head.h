@@ -2,8 +2,7 @@
  * Fields in the head of a reply that decide what is made of it: the type of its body, and the time before which the service does
  * not want to be asked again. Pure.
  */
-#ifndef HX_ACT_REPLY_HEAD_H
-#define HX_ACT_REPLY_HEAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ bool reply_declares_json(struct slice content_type);
  * else (it is empty, or none that can be read) from now_s. In the past: 0. False: it says nothing that can be read.
  */
 bool reply_retry_after(struct slice value, struct slice date, int64_t now_s, int64_t *ret_ms);
-
-#endif

@@ -9,8 +9,7 @@
  *   output   JSON that steps go on with: values of SECRET_OUTPUT_BYTES_MIN bytes, which are not there by chance, and inside
  *            of strings alone. It stays JSON, so the outcome stays what it was
  */
-#ifndef HX_ACT_SECRET_H
-#define HX_ACT_SECRET_H
+#pragma once
 
 #include "base/error.h"
 #include "base/strbuf.h"
@@ -41,5 +40,3 @@ enum hx_code secrets_fill(struct secrets *secrets, const char *text, struct strb
 /* Overwrites every occurrence of a value in the text with stars; in the second, in the strings of a JSON text. */
 void secrets_mask_words(const struct secrets *secrets, char *text, size_t n);
 void secrets_mask_output(const struct secrets *secrets, char *json, size_t n);
-
-#endif

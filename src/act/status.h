@@ -4,8 +4,7 @@
  *
  * What the action's own `outcomes` say comes before all of it.
  */
-#ifndef HX_ACT_STATUS_H
-#define HX_ACT_STATUS_H
+#pragma once
 
 #include "model/action.h"
 
@@ -40,5 +39,3 @@ struct status_meaning {
 };
 
 struct status_meaning status_meaning_of(long status, const struct status_facts *facts);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Used by the thread of its loop alone.
  */
-#ifndef HX_ACT_TRANSFER_H
-#define HX_ACT_TRANSFER_H
+#pragma once
 
 #include "act/http.h"
 #include "act/secret.h"
@@ -44,5 +43,3 @@ void transfer_free(struct transfer *transfer);
 
 /* After the call's end. The output is in the words or in the transfer. */
 struct verdict transfer_judge(struct transfer *transfer, enum upstream_end end, struct strbuf *words);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * The output of OK and INVALID is JSON, that of the others is words for people: printable, short, in UTF-8.
  */
-#ifndef HX_ACT_VERDICT_H
-#define HX_ACT_VERDICT_H
+#pragma once
 
 #include "base/strbuf.h"
 #include "model/outcomes.h"
@@ -63,5 +62,3 @@ struct verdict verdict_of_rejection(struct slice text, struct strbuf *words);
 struct verdict verdict_say(enum act_outcome outcome, struct strbuf *words, const char *format, ...) HX_PRINTF(3, 4);
 /* Appends foreign text, made printable; "..." is where it was cut to shown_max bytes. */
 void verdict_show(struct strbuf *words, struct slice foreign, size_t shown_max);
-
-#endif

@@ -4,8 +4,7 @@
  * A handler runs in an event loop and must not wait: it puts what it needs into the exchange's arena, hands a seat
  * to a lane (or, for lists, to a reader) and answers from there. Whoever asks has been admitted by then (auth.h).
  */
-#ifndef HX_API_API_H
-#define HX_API_API_H
+#pragma once
 
 #include "base/id.h"
 #include "engine/engine.h"
@@ -238,5 +237,3 @@ void api_attention(struct http_call *call);
 void api_healthz(struct http_call *call);
 void api_readyz(struct http_call *call);
 void api_metrics(struct http_call *call);
-
-#endif

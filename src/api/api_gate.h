@@ -18,8 +18,7 @@
  *
  * So where the work is a unit of ours, a crash leaves the work and its record, or neither.
  */
-#ifndef HX_API_API_GATE_H
-#define HX_API_API_GATE_H
+#pragma once
 
 #include "db/unit.h"
 #include "serve/router.h"
@@ -61,5 +60,3 @@ void api_gate_carry(struct api_gate *gate, const struct api_told *told, struct u
 void api_gate_carried(struct api_gate *gate, const struct unit_result *result);
 /* It was lost after all, and there was nothing left to do: the answer is kept as that of every other request. */
 void api_gate_not_carried(struct api_gate *gate);
-
-#endif

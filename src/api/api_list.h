@@ -6,8 +6,7 @@
  * A list is what its filters are, the unit that reads one row more than are shown, and what a row shows. The cursor is that of
  * the last row of its page.
  */
-#ifndef HX_API_API_LIST_H
-#define HX_API_API_LIST_H
+#pragma once
 
 #include "api/api.h"
 #include "api/row_json.h"
@@ -65,5 +64,3 @@ struct api_list {
 struct api_query *api_list_new(struct http_call *call, const struct api_list *list);
 /* Without more. */
 void api_list_start(struct http_call *call, const struct api_list *list);
-
-#endif

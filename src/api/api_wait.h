@@ -2,8 +2,7 @@
  * Waiting for a run or a batch to end (flow/end_wait.h), for a client that asked with `wait`. It takes a seat in a lane, and no
  * thread; that the client has gone, or that the server stops, is noticed when it looks.
  */
-#ifndef HX_API_API_WAIT_H
-#define HX_API_API_WAIT_H
+#pragma once
 
 #include "api/api.h"
 #include "flow/end_wait.h"
@@ -53,5 +52,3 @@ bool api_wait_parse(struct http_call *call, int64_t *ret_ms);
  * follows it in the struct; it is copied.
  */
 void api_wait_start(const struct api_wait *asked);
-
-#endif

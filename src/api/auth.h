@@ -15,8 +15,7 @@
  * A request is judged when it comes; one that then waits (for the end of a run, for a job) is not thrown out when its key is
  * revoked meanwhile. Routes that are public ask nobody.
  */
-#ifndef HX_API_AUTH_H
-#define HX_API_AUTH_H
+#pragma once
 
 #include "serve/router.h"
 
@@ -25,5 +24,3 @@
  * in the loop's thread too, when they are.
  */
 bool auth_admit(struct http_call *call, void (*go_on)(struct http_call *call));
-
-#endif

@@ -6,8 +6,7 @@
  *            "error", "idempotencyKey", "createdAt", "startedAt", "completedAt", "dueAt"}
  *   item    {"n", "status", "decision", "cost", "charged", "attempt", "input", "output", "late", "error"}
  */
-#ifndef HX_API_BATCH_JSON_H
-#define HX_API_BATCH_JSON_H
+#pragma once
 
 #include "flow/batch_verb.h"
 
@@ -19,5 +18,3 @@ enum batch_wrap {
 
 void batch_json_add(const struct batch_row *row, enum batch_wrap wrap, struct strbuf *text);
 void batch_json_add_item(const struct batch_item_row *item, struct strbuf *text);
-
-#endif

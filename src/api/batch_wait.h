@@ -1,8 +1,7 @@
 /*
  * Waiting for a batch (api_wait.h): for its end, or, by who has cancelled it and tears it down here, for the end of that.
  */
-#ifndef HX_API_BATCH_WAIT_H
-#define HX_API_BATCH_WAIT_H
+#pragma once
 
 #include "api/api_wait.h"
 #include "api/batch_json.h"
@@ -21,5 +20,3 @@ enum hx_code batch_wait_take(const struct unit_result *result, struct arena *are
 void batch_respond_accepted(struct http_call *call, int64_t subject);
 /* What a problem with this code says about a batch; NULL: the code says it all. */
 const char *batch_detail(enum hx_code code);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * docs/api-reference.md is made out of the document (scripts/api-reference.py).
  */
-#ifndef HX_API_OPENAPI_H
-#define HX_API_OPENAPI_H
+#pragma once
 
 #include "base/strbuf.h"
 #include "serve/router.h"
@@ -22,5 +21,3 @@ bool openapi_can_answer(const struct route *route, enum hx_code code);
 void openapi_write(const struct route routes[], size_t n, struct strbuf *text);
 
 void api_openapi(struct http_call *call);
-
-#endif

@@ -8,8 +8,7 @@
  * A member is a column of rows that were read, or a field of a struct that they were taken into, by its offset. What is not
  * there is null. The order of the table is the order in the text.
  */
-#ifndef HX_API_ROW_JSON_H
-#define HX_API_ROW_JSON_H
+#pragma once
 
 #include "base/json_write.h"
 #include "db/unit.h"
@@ -40,5 +39,3 @@ struct row_member {
 /* Members of an object that the caller opens before and closes after. */
 void row_json_cells(struct strbuf *text, const struct row_member members[], const struct db_rows *rows, size_t i);
 void row_json_struct(struct strbuf *text, const struct row_member members[], const void *row);
-
-#endif

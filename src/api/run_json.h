@@ -11,8 +11,7 @@
  *   at that place                  run_json_step_status()
  *   after it                      PENDING
  */
-#ifndef HX_API_RUN_JSON_H
-#define HX_API_RUN_JSON_H
+#pragma once
 
 #include "base/strbuf.h"
 #include "flow/run.h"
@@ -24,5 +23,3 @@ void run_json_add_listed(const struct db_rows *rows, size_t i, const struct run_
 
 /* The status of the step at which it stands. It is not at its end. */
 const char *run_json_step_status(const struct run_row *row);
-
-#endif

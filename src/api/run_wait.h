@@ -1,8 +1,7 @@
 /*
  * A run, told to whoever has created it, asked for it, or waits for its end (api_wait.h).
  */
-#ifndef HX_API_RUN_WAIT_H
-#define HX_API_RUN_WAIT_H
+#pragma once
 
 #include "api/api_wait.h"
 #include "engine/run_start.h"
@@ -28,5 +27,3 @@ enum hx_code run_wait_show(struct http_call *call, const struct unit_result *res
 			   struct strbuf *text, struct run_row *ret_row) HX_MUST_CHECK;
 /* The same for a row that is there. */
 void run_wait_wrap(const struct run_row *row, enum run_wait_wrap wrap, struct strbuf *text);
-
-#endif

@@ -6,8 +6,7 @@
  * says which of the two it was. Blocks are kept over a reset (up to ARENA_KEEP_BYTES), so a lane in its stride
  * does not touch malloc. Not thread-safe.
  */
-#ifndef HX_BASE_ARENA_H
-#define HX_BASE_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ void arena_rewind(struct arena *a, struct arena_mark mark);
 void arena_release(struct arena *a);
 /* Why the arena has failed: HX_TOO_LARGE at the ceiling, HX_NO_MEMORY when the system had none. */
 enum hx_code arena_error(const struct arena *a, struct hx_error *err);
-
-#endif

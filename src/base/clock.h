@@ -4,8 +4,7 @@
  * Wall time is what people read and what rows store; it may jump. Monotonic time measures; it means nothing
  * outside of the process; whoever waits, waits by it. Mixing them is a compile error. Engine logic never calls these: it is handed `now`.
  */
-#ifndef HX_BASE_CLOCK_H
-#define HX_BASE_CLOCK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -95,5 +94,3 @@ void wall_time_format(struct wall_time t, char text[WALL_TIME_TEXT_BYTES]);
  */
 enum hx_code wall_time_parse(const char *field, struct slice text, struct hx_error *err,
 			     struct wall_time *ret) HX_MUST_CHECK;
-
-#endif

@@ -6,8 +6,7 @@
  * what exceeds DURATION_MS_MAX: up to there its nanoseconds fit beside any uptime, and its milliseconds beside
  * any wall time, so a deadline made of it cannot overflow.
  */
-#ifndef HX_BASE_DURATION_H
-#define HX_BASE_DURATION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ enum hx_code duration_parse(const char *field, struct slice text, struct hx_erro
 /* The shortest text of a number of milliseconds, in the largest unit that divides it: 90000 gives "90s". Any
  * number has one; only 1 to DURATION_MS_MAX can be parsed again. */
 void duration_format(int64_t ms, char ret_text[DURATION_TEXT_BYTES]);
-
-#endif

@@ -1,6 +1,5 @@
 /* Errors as values: one closed list (hapax.h), and the helper that fills in the detail. */
-#ifndef HX_BASE_ERROR_H
-#define HX_BASE_ERROR_H
+#pragma once
 
 #include "hapax.h"
 
@@ -24,5 +23,3 @@ enum hx_code error_set(struct hx_error *err, enum hx_code code, const char *form
 #define DEBUG_ASSERT(cond) ((void)sizeof(cond))
 #endif
 _Noreturn void assert_failed(const char *cond, const char *file, int line);
-
-#endif

@@ -5,8 +5,7 @@
  * sequences that drive a terminal, bytes that are not UTF-8 and would break the JSON around them. Here every
  * such character becomes visible ASCII.
  */
-#ifndef HX_BASE_EXCERPT_H
-#define HX_BASE_EXCERPT_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -28,5 +27,3 @@ struct excerpt {
 
 /* Made to stand in an argument list: `error_set(err, code, "no such step: %s", excerpt_of(name).text)`. */
 struct excerpt excerpt_of(struct slice text);
-
-#endif

@@ -2,8 +2,7 @@
  * SHA-256, of one piece or of several, by OpenSSL; and a fast 64-bit mix for tables in memory (not for anything that
  * is stored: it depends on the byte order of the machine, and anybody can make collisions of it).
  */
-#ifndef HX_BASE_HASH_H
-#define HX_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ static inline uint64_t hash_mix(uint64_t h, uint64_t v)
 }
 
 uint64_t hash_bytes(uint64_t h, const void *bytes, size_t n);
-
-#endif

@@ -3,8 +3,7 @@
  * all, from a tenth of a millisecond to ten seconds, so that they can be compared. Whoever counts has it alone, or under a
  * lock; the counters of serve/server_loop.h are this in atomics.
  */
-#ifndef HX_BASE_HISTOGRAM_H
-#define HX_BASE_HISTOGRAM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ struct histogram {
 size_t histogram_range(int64_t us);
 void histogram_count(struct histogram *histogram, int64_t us);
 void histogram_add(struct histogram *sum, const struct histogram *more);
-
-#endif

@@ -12,8 +12,7 @@
  * ahead of the clock. Two sources with the same node number can collide (nodes lease theirs, flow/node_lease.h; a gate draws
  * its own at random), so an insert still has to look at its row count.
  */
-#ifndef HX_BASE_ID_H
-#define HX_BASE_ID_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ int64_t id_next(struct id_source *source, struct wall_time now);
 void id_format(const char *prefix, int64_t id, char text[ID_TEXT_BYTES]);
 /* False if the prefix is another, or the rest is not exactly 13 characters of a 63-bit number. */
 bool id_parse(const char *prefix, struct slice text, int64_t *ret_id);
-
-#endif

@@ -2,8 +2,7 @@
  * A set of ids (any numbers but 0) with a ceiling: what is under way, what is to be told. Adding, finding and removing
  * take the same short time however many there are. Not thread-safe.
  */
-#ifndef HX_BASE_ID_SET_H
-#define HX_BASE_ID_SET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ bool id_set_add(struct id_set *set, int64_t id);
 bool id_set_remove(struct id_set *set, int64_t id);
 /* Empties it into `ids`, which has room for `max`, in no order; returns how many there were. */
 size_t id_set_take(struct id_set *set, int64_t ids[]);
-
-#endif

@@ -14,8 +14,7 @@
  * scanner lets it pass, and whoever must refuse it asks json_check_unique() (json_members.h) with an arena.
  * Where nobody does, json_find() takes the first of them, and the canonical form keeps all.
  */
-#ifndef HX_BASE_JSON_H
-#define HX_BASE_JSON_H
+#pragma once
 
 #include <stddef.h>
 
@@ -59,5 +58,3 @@ struct json_position {
 
 /* The position of text.p[offset]; offset == text.n is the end. Bytes that are not UTF-8 count one by one. */
 struct json_position json_locate(struct slice text, size_t offset);
-
-#endif

@@ -12,8 +12,7 @@
  * in their order: readers differ in which one they take, so it equals only an object with the same two, never
  * one that has the name once. No text is normalised beyond that (é in one and in two code points differ).
  */
-#ifndef HX_BASE_JSON_CANONICAL_H
-#define HX_BASE_JSON_CANONICAL_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -26,5 +25,3 @@
  */
 enum hx_code json_canonical(struct json value, struct arena *scratch, struct hx_error *err,
 			    struct strbuf *ret_text) HX_MUST_CHECK;
-
-#endif

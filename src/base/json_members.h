@@ -13,8 +13,7 @@
  *                                                  |  first of its object: after it (object_after) comes b
  *                                                  first of its object: after it comes the end
  */
-#ifndef HX_BASE_JSON_MEMBERS_H
-#define HX_BASE_JSON_MEMBERS_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -51,5 +50,3 @@ static inline struct json_member *json_member_next(const struct json_member *mem
  * it names one of them. The arena is only used as scratch, bounded by about 50 bytes per member and the names.
  */
 enum hx_code json_check_unique(struct json document, struct arena *scratch, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

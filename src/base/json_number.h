@@ -9,8 +9,7 @@
  * value come apart into the same sign, the same digits and the same sum of exponent and shift. The exponent is
  * kept as text: `1e999999999999999999999` is a number like any other, and nothing here grows with its value.
  */
-#ifndef HX_BASE_JSON_NUMBER_H
-#define HX_BASE_JSON_NUMBER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -44,5 +43,3 @@ void json_number_append(const struct json_number *number, struct strbuf *sb);
  * naming the value; also if `value` is not a number at all.
  */
 enum hx_code json_int64(struct json value, struct hx_error *err, int64_t *ret_value) HX_MUST_CHECK;
-
-#endif

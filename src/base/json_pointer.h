@@ -12,8 +12,7 @@
  * Where an object on the way has the name twice, readers differ in which one they take, so none is selected: the
  * caller is told. Each level on the way is read once, to its end, and nothing is allocated.
  */
-#ifndef HX_BASE_JSON_POINTER_H
-#define HX_BASE_JSON_POINTER_H
+#pragma once
 
 #include "base/json.h"
 
@@ -30,5 +29,3 @@ enum hx_code json_pointer_check(struct slice pointer, struct hx_error *err) HX_M
 /* Needs a checked pointer and a checked document. *ret_value is set only with JSON_SELECTED. */
 enum json_selection json_pointer_select(struct json document, struct slice pointer,
 					struct json *ret_value) HX_MUST_CHECK;
-
-#endif

@@ -4,8 +4,7 @@
  * A string means a text of UTF-8 that may hold NUL (from \u0000), so its length counts, not a terminator. Every
  * function that takes a `struct json` needs a checked string; another type is a programmer's mistake.
  */
-#ifndef HX_BASE_JSON_STRING_H
-#define HX_BASE_JSON_STRING_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -24,5 +23,3 @@ bool json_string_is(struct json string, struct slice text);
  * UTF-8 become U+FFFD, so that what is written is JSON whatever came in.
  */
 void json_quote(struct slice text, struct strbuf *sb);
-
-#endif

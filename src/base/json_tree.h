@@ -5,8 +5,7 @@
  * The arena owns everything, the text included: the caller's copy may go. Nodes are never changed after
  * json_tree_parse(), so any number of threads may read them.
  */
-#ifndef HX_BASE_JSON_TREE_H
-#define HX_BASE_JSON_TREE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -45,5 +44,3 @@ enum hx_code json_node_int64(const struct json_node *node, struct hx_error *err,
 
 /* Walks over the children of an array or object; over nothing for other nodes. */
 #define json_node_for_each(child, node) for (const struct json_node *child = (node)->first; child; child = child->next)
-
-#endif

@@ -14,8 +14,7 @@
  * The values must come from json_check(). On other text the answers mean nothing, but no byte outside of it is
  * read and every loop ends.
  */
-#ifndef HX_BASE_JSON_WALK_H
-#define HX_BASE_JSON_WALK_H
+#pragma once
 
 #include "base/json.h"
 
@@ -56,5 +55,3 @@ static inline const char *json_space_end(const char *p, const char *end)
 const char *json_string_end(const char *p, const char *end);
 /* p is at the first byte of any value. */
 const char *json_value_end(const char *p, const char *end);
-
-#endif

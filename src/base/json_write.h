@@ -2,8 +2,7 @@
  * Members of a JSON object, one by one. Whoever writes opens the object before, and closes it after; a comma is added where the text
  * does not end with { or a comma.
  */
-#ifndef HX_BASE_JSON_WRITE_H
-#define HX_BASE_JSON_WRITE_H
+#pragma once
 
 #include "base/strbuf.h"
 
@@ -17,5 +16,3 @@ void json_more_time(struct strbuf *text, const char *member, int64_t ms);
 void json_more_int(struct strbuf *text, const char *member, int64_t number);
 void json_more_bool(struct strbuf *text, const char *member, bool value);
 void json_more_id(struct strbuf *text, const char *member, const char *prefix, int64_t subject);
-
-#endif

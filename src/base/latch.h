@@ -2,8 +2,7 @@
  * A latch: one thread waits until another says that it is done, once. It usually stands on the stack of the one that waits, who
  * may be gone as soon as it is open: whoever opens it does not touch it any more.
  */
-#ifndef HX_BASE_LATCH_H
-#define HX_BASE_LATCH_H
+#pragma once
 
 #include "base/thread.h"
 
@@ -21,5 +20,3 @@ void latch_open_with(struct latch *latch, enum hx_code code);
 enum hx_code latch_wait(struct latch *latch);
 /* Not before it is open, or before anybody could open it. */
 void latch_release(struct latch *latch);
-
-#endif

@@ -17,8 +17,7 @@
  *
  * Library code does not log; the edge logs once, with the id of the subject.
  */
-#ifndef HX_BASE_LOG_H
-#define HX_BASE_LOG_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -87,5 +86,3 @@ void log_write(struct log *log, enum log_level level, const char *message, const
 #define log_info(log, message, ...) log_write(log, LOG_LEVEL_INFO, message, LOG_FIELDS(__VA_ARGS__))
 #define log_warn(log, message, ...) log_write(log, LOG_LEVEL_WARN, message, LOG_FIELDS(__VA_ARGS__))
 #define log_error(log, message, ...) log_write(log, LOG_LEVEL_ERROR, message, LOG_FIELDS(__VA_ARGS__))
-
-#endif

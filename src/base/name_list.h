@@ -3,8 +3,7 @@
  * needs no memory, and merging keeps it at n log n comparisons whatever an attacker sends (a hash table would
  * have to trust its hash, qsort() its pivot).
  */
-#ifndef HX_BASE_NAME_LIST_H
-#define HX_BASE_NAME_LIST_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -17,5 +16,3 @@ struct name_link {
 struct name_link *name_list_sort(struct name_link *list);
 /* In a sorted list: the first link that has the same name as the one after it, or NULL. */
 struct name_link *name_list_duplicate(struct name_link *sorted);
-
-#endif

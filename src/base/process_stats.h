@@ -2,8 +2,7 @@
  * What the system says of this process, for metrics. All of it comes from /proc/self and the process's own limits: nothing
  * else of /proc need be visible (the service's unit hides it).
  */
-#ifndef HX_BASE_PROCESS_STATS_H
-#define HX_BASE_PROCESS_STATS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ struct process_stats {
 
 /* From any thread. It takes as long as it takes to list the open descriptors: milliseconds where there are 10000. */
 void process_stats_read(struct process_stats *ret_stats);
-
-#endif

@@ -1,6 +1,5 @@
 /* Giving a file its name, never over another one. */
-#ifndef HX_BASE_RENAME_H
-#define HX_BASE_RENAME_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -9,5 +8,3 @@
  * rename: there it is looked at just before.
  */
 bool rename_new(int from_fd, const char *from, int to_fd, const char *to);
-
-#endif

@@ -2,8 +2,7 @@
  * A struct that a program fills, and that begins with its size (hapax.h, HX_SIZE): read into our own form of it, whatever version
  * of the header the program was compiled with.
  */
-#ifndef HX_BASE_SIZED_H
-#define HX_BASE_SIZED_H
+#pragma once
 
 #include "base/error.h"
 
@@ -12,5 +11,3 @@ enum hx_code sized_read(const void *given, void *ret_own, size_t own_bytes, cons
 			struct hx_error *err) HX_MUST_CHECK;
 
 #define SIZED_READ(given, own, name, err) sized_read(given, own, sizeof *(own), name, err)
-
-#endif

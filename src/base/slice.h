@@ -1,6 +1,5 @@
 /* A view of bytes that somebody else owns. Not terminated; may hold NUL. `{NULL, 0}` is empty and valid. */
-#ifndef HX_BASE_SLICE_H
-#define HX_BASE_SLICE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -53,5 +52,3 @@ static inline struct slice slice_trim(struct slice s)
 
 /* For printf's "%.*s". A negative precision would mean "up to the NUL", hence the bound. */
 #define SLICE_ARGS(s) (int)((s).n < INT_MAX ? (s).n : INT_MAX), (s).p ? (s).p : ""
-
-#endif

@@ -22,8 +22,7 @@
  * Known limit: a machine that was suspended looks like one whose clock has jumped ahead, and expiry goes on
  * STEADY_CONFIRM_MS after it has woken.
  */
-#ifndef HX_BASE_STEADY_CLOCK_H
-#define HX_BASE_STEADY_CLOCK_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -57,5 +56,3 @@ void steady_clock_init(struct steady_clock *steady, struct clock *source, struct
  */
 void steady_clock_hear(struct steady_clock *steady, int64_t wall_ms, struct mono_time asked, struct mono_time answered);
 void steady_clock_release(struct steady_clock *steady);
-
-#endif

@@ -4,8 +4,7 @@
  * `failed`, which stays set: append freely, look once at the end. What is appended must not lie in the buffer
  * itself. Not thread-safe.
  */
-#ifndef HX_BASE_STRBUF_H
-#define HX_BASE_STRBUF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ static inline struct slice strbuf_slice(const struct strbuf *sb)
 {
 	return slice_of(sb->p, sb->n);
 }
-
-#endif

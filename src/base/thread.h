@@ -7,8 +7,7 @@
  * A monitor is a mutex with its one condition. Whoever waits does so by the machine's monotonic clock, never by a clock that
  * tests move: time_in_ms() is a moment of it.
  */
-#ifndef HX_BASE_THREAD_H
-#define HX_BASE_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -73,5 +72,3 @@ static inline struct mono_time time_in_ms(int64_t ms)
 /* For those that wait at a mutex with several conditions. */
 void condition_init(pthread_cond_t *condition);
 bool condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, struct mono_time until);
-
-#endif

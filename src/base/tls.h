@@ -11,8 +11,7 @@
  *
  * A client may be used by all threads; a link belongs to the thread of its connection.
  */
-#ifndef HX_BASE_TLS_H
-#define HX_BASE_TLS_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -63,5 +62,3 @@ ssize_t tls_link_send(struct tls_link *link, struct slice bytes);
 ssize_t tls_link_receive(struct tls_link *link, char *buffer, size_t n);
 /* Bytes that the socket has taken so far. If a send leaves it as it was, nothing has left. */
 uint64_t tls_link_written(const struct tls_link *link);
-
-#endif

@@ -10,8 +10,7 @@
  * A call is a span of its own: the trace id stays, the parent id is a new one. It is made of the call's key, fence and
  * attempt, so it needs no random numbers, and whoever knows the history can tell which call a span was.
  */
-#ifndef HX_BASE_TRACE_H
-#define HX_BASE_TRACE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -42,5 +41,3 @@ void trace_continue(char *trace, size_t n, struct slice key, int64_t fence, int6
 void trace_add_members(struct slice trace, struct strbuf *text);
 /* The same of an object that has them as members, in the arena. */
 struct slice trace_of_members(struct json object, struct arena *arena);
-
-#endif

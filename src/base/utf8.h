@@ -10,8 +10,7 @@
  *   F1..F3      80..BF        2         U+40000  .. U+FFFFF
  *   F4          80..8F        2         U+100000 .. U+10FFFF
  */
-#ifndef HX_BASE_UTF8_H
-#define HX_BASE_UTF8_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -65,5 +64,3 @@ unsigned utf8_encode(uint32_t code, char ret_bytes[4]);
 size_t utf8_valid_bytes(struct slice text);
 /* The length without a sequence that has lost its end, for text that was cut at some byte. */
 size_t utf8_cut(struct slice text);
-
-#endif

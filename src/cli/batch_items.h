@@ -6,8 +6,7 @@
  *
  * All of it is read and checked before anything is asked of a server, so that a fault in the last line creates no batch.
  */
-#ifndef HX_CLI_BATCH_ITEMS_H
-#define HX_CLI_BATCH_ITEMS_H
+#pragma once
 
 #include "base/json.h"
 #include "base/strbuf.h"
@@ -21,5 +20,3 @@ struct batch_items {
 /* "-" is standard input. HX_VALIDATION_ERROR says what is wrong, and where: "items.jsonl:3: …". To be released in any case. */
 enum hx_code batch_items_read(struct batch_items *items, const char *path, struct hx_error *err) HX_MUST_CHECK;
 void batch_items_release(struct batch_items *items);
-
-#endif

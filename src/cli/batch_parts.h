@@ -1,6 +1,5 @@
 /* What the verbs of batches do besides what their rows in the table say; private to src/cli/batch*.c and the table. */
-#ifndef HX_CLI_BATCH_PARTS_H
-#define HX_CLI_BATCH_PARTS_H
+#pragma once
 
 #include "cli/batch_items.h"
 #include "cli/view.h"
@@ -45,5 +44,3 @@ enum hx_code batch_send(struct client *client, const struct batch_order *order, 
 /* Adds to a held batch. The key makes it harmless to do so again; NULL: none that is known to anybody else. */
 enum hx_code batch_add(struct client *client, const char *id, const char *key, const struct batch_items *items,
 		       struct json *ret_batch, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

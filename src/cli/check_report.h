@@ -1,6 +1,5 @@
 /* What a check has found, in words or as JSON: for hapax check, and for whatever refuses a definition as that does. */
-#ifndef HX_CLI_CHECK_REPORT_H
-#define HX_CLI_CHECK_REPORT_H
+#pragma once
 
 #include "model/findings.h"
 
@@ -12,5 +11,3 @@ void check_report_words(const struct findings *findings, size_t files_n, bool co
 void check_report_json(const struct findings *findings, size_t files_n, struct strbuf *out);
 /* HX_DEFINITION_INVALID where there are errors, and, if that is `strict`, where there are warnings. */
 enum hx_code check_verdict(const struct findings *findings, bool strict, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

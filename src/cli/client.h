@@ -10,8 +10,7 @@
  * failure would. What cannot be known is not guessed: a POST that was sent and not answered is HX_OUTCOME_UNKNOWN,
  * one that could not be sent is HX_SERVER_UNAVAILABLE, and then nothing was done.
  */
-#ifndef HX_CLI_CLIENT_H
-#define HX_CLI_CLIENT_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -58,5 +57,3 @@ struct slice client_member(struct client *client, struct json object, const char
 /* One question; the answer lives until the release, or the next one. */
 enum hx_code client_ask(struct client *client, const char *method, struct json *ret_answer,
 			struct hx_error *err) HX_MUST_CHECK;
-
-#endif

@@ -14,8 +14,7 @@
  *
  * A value is looked for in the flags, then in the environment, then there is the default.
  */
-#ifndef HX_CLI_COMMAND_H
-#define HX_CLI_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -160,5 +159,3 @@ const char *command_value_or(const struct command_args *args, const char *option
 void command_help(const struct command *command, FILE *out);
 /* "db status", "check" */
 const char *command_words(const struct command *command, char ret_text[COMMAND_WORDS_BYTES]);
-
-#endif

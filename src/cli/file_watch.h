@@ -2,8 +2,7 @@
  * Watching a folder and a file for changes (inotify), for `hapax dev`. The file is watched through its folder: editors put a new file
  * in the place of the old one.
  */
-#ifndef HX_CLI_FILE_WATCH_H
-#define HX_CLI_FILE_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ enum hx_code file_watch_init(struct file_watch *watch, const char *folder, const
 void file_watch_release(struct file_watch *watch);
 /* Takes what has happened, without waiting. True: something of it was a definition, or the file. */
 bool file_watch_take(struct file_watch *watch);
-
-#endif

@@ -2,8 +2,7 @@
  * When a list is empty: was the name of the workflow that it was asked for misspelt? If the server has none of this name and kind,
  * standard error says so, with the nearest. That is no error: a workflow may be gone.
  */
-#ifndef HX_CLI_HINT_H
-#define HX_CLI_HINT_H
+#pragma once
 
 #include "cli/client.h"
 
@@ -11,5 +10,3 @@
 bool hint_is_empty(struct json answer);
 /* Looks at the option of the command that names a workflow, if it has one. The answer before it is gone. */
 void hint_workflow(struct client *client, const struct command_args *args);
-
-#endif

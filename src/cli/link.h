@@ -2,8 +2,7 @@
  * The command line's connection to a server: plain, or with TLS (base/tls.h), until a deadline. Trusted are the
  * certificates of the system, and those in the file that HAPAX_CA_FILE names.
  */
-#ifndef HX_CLI_LINK_H
-#define HX_CLI_LINK_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/tls.h"
@@ -32,5 +31,3 @@ void link_close(struct link *link);
 bool link_send(struct link *link, struct slice bytes, struct mono_time deadline);
 /* As recv(); -1 and ETIMEDOUT at the deadline. */
 ssize_t link_receive(struct link *link, char *buffer, size_t n, struct mono_time deadline);
-
-#endif

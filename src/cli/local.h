@@ -2,8 +2,7 @@
  * What the verbs do that need no server, one function for each row of verbs_local.c: a `make` writes its result as JSON, a `run` does
  * everything itself. The files are named as the verbs are.
  */
-#ifndef HX_CLI_LOCAL_H
-#define HX_CLI_LOCAL_H
+#pragma once
 
 #include "base/strbuf.h"
 #include "cli/command.h"
@@ -29,5 +28,3 @@ LOCAL_MAKE(db_raise_fences_make);
 LOCAL_MAKE(key_create_make);
 LOCAL_MAKE(key_list_make);
 LOCAL_MAKE(key_revoke_make);
-
-#endif

@@ -4,8 +4,7 @@
  * JSON is written on the command line, or is in a file (@FILE), or comes over standard input (-). It is checked here, so that
  * what is wrong is told with its place, and sent as it was written. Numbers and times are checked here too, for their messages.
  */
-#ifndef HX_CLI_QUESTION_H
-#define HX_CLI_QUESTION_H
+#pragma once
 
 #include "cli/client.h"
 
@@ -22,5 +21,3 @@ void question_text(struct client *client, const char *name, const char *text);
 void question_end(struct client *client);
 /* Adds a whole file; "-" is standard input. HX_VALIDATION_ERROR says why it cannot be read. */
 enum hx_code question_read_file(const char *path, struct strbuf *out, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* What the verbs of runs do besides what their rows in the table say; private to src/cli/run*.c and the table. */
-#ifndef HX_CLI_RUN_PARTS_H
-#define HX_CLI_RUN_PARTS_H
+#pragma once
 
 #include "cli/verb.h"
 #include "cli/wait.h"
@@ -16,5 +15,3 @@ enum hx_code run_print_picture(struct client *client, struct json run, struct hx
 
 /* Waiting for it: the line on standard error says at which step it is. */
 extern const struct wait run_wait;
-
-#endif

@@ -7,8 +7,7 @@
  *
  * A configuration that has been in force is kept as long as the process lives: tasks and janitors point into it.
  */
-#ifndef HX_CLI_SERVE_CONFIG_H
-#define HX_CLI_SERVE_CONFIG_H
+#pragma once
 
 #include "base/log.h"
 #include "base/strbuf.h"
@@ -27,5 +26,3 @@ struct serve_config *serve_config_load(const char *path, struct findings *findin
 void serve_config_free(struct serve_config *config);
 /* Makes the next one fit to be taken into force after `now`, and tells of fields that it wants otherwise in vain. */
 void serve_config_settle(struct serve_config *next, const struct serve_config *now, struct log *log);
-
-#endif

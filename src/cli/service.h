@@ -4,8 +4,7 @@
  * systemd wants to hear of a service of Type=notify by a datagram to the socket that NOTIFY_SOCKET names (sd_notify(3)): a path, or
  * with @ in front a name that is in no file system. Without that variable nobody wants to hear anything.
  */
-#ifndef HX_CLI_SERVICE_H
-#define HX_CLI_SERVICE_H
+#pragma once
 
 #include <signal.h>
 
@@ -29,5 +28,3 @@ void service_give_notice(const sigset_t *signals, int64_t ms, struct log *log);
 void service_tell(const char *state);
 /* RELOADING=1, with the moment, by which systemd tells it from the one before. READY=1 ends it. */
 void service_tell_reloading(struct clock *clock);
-
-#endif

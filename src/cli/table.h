@@ -6,8 +6,7 @@
  *
  * Whatever came over the wire is foreign text: control characters are shown, never sent to the terminal.
  */
-#ifndef HX_CLI_TABLE_H
-#define HX_CLI_TABLE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -54,5 +53,3 @@ void table_colour(struct table *table, const char *colour);
 #define TABLE_ADD(table, ...) table_add(table, (const struct slice[]){__VA_ARGS__})
 /* HX_NO_MEMORY and HX_TOO_LARGE print nothing. */
 enum hx_code table_print(const struct table *table, FILE *out, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

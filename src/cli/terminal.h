@@ -1,6 +1,5 @@
 /* The terminal that a person sits at, if there is one: colours, width, and a line that is written over. */
-#ifndef HX_CLI_TERMINAL_H
-#define HX_CLI_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ bool terminal_is_watched(void);
 void terminal_tell(const char *line);
 /* Is it time to tell how far something is? Ten times a second, and at once where *told is 0; notes that it was. */
 bool terminal_is_due(struct mono_time *told);
-
-#endif

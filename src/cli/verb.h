@@ -1,8 +1,7 @@
 /*
  * Carrying a command out: what its row in the table says, or its function does; then the result is printed, as JSON or in words.
  */
-#ifndef HX_CLI_VERB_H
-#define HX_CLI_VERB_H
+#pragma once
 
 #include "cli/client.h"
 
@@ -22,5 +21,3 @@ struct verb_answer {
 
 /* Any command, once its arguments are read. */
 enum hx_code verb_run(const struct command_args *args, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

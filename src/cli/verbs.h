@@ -1,6 +1,5 @@
 /* What the rows of several verbs have in common; for the tables, verbs_*.c. */
-#ifndef HX_CLI_VERBS_H
-#define HX_CLI_VERBS_H
+#pragma once
 
 #include "cli/command.h"
 #include "cli/view.h"
@@ -16,5 +15,3 @@
 	OPTION("limit", "N", "at most so many, up to 500", TO(QUERY), .fallback = "50"), OPTION_CURSOR
 
 /* clang-format on */
-
-#endif

@@ -22,8 +22,7 @@
  *
  * Rows of FIELDS that say nothing are left out. Whatever came over the wire is foreign text, and shown as table.h does.
  */
-#ifndef HX_CLI_VIEW_H
-#define HX_CLI_VIEW_H
+#pragma once
 
 #include "cli/client.h"
 #include "cli/table.h"
@@ -67,5 +66,3 @@ struct slice view_text(const char *text, struct json object, struct arena *arena
 /* Prints all of it to standard output. `client` is for views with a function; NULL: there is none. */
 enum hx_code view_print(const struct view *view, struct client *client, struct arena *arena, struct json answer,
 			struct hx_error *err) HX_MUST_CHECK;
-
-#endif

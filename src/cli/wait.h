@@ -4,8 +4,7 @@
  *
  * Who stops waiting (^C) stops nothing but that, and is told so.
  */
-#ifndef HX_CLI_WAIT_H
-#define HX_CLI_WAIT_H
+#pragma once
 
 #include "cli/verb.h"
 
@@ -38,5 +37,3 @@ enum hx_code wait_verdict(const struct wait *wait, struct client *client, struct
 /* What a verb that shows something does: asks as its row says, and waits if --wait is given. */
 enum hx_code wait_show(const struct wait *wait, struct client *client, const struct command_args *args,
 		       struct verb_answer *ret_answer, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

@@ -13,8 +13,7 @@
  *
  * What the copy has not: the log. It needs none, and must not find one of another store beside it.
  */
-#ifndef HX_DB_BACKUP_H
-#define HX_DB_BACKUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ struct backup_options {
  * HX_INTERNAL: the copy cannot be written, or is not whole. HX_STOPPING: `told` said so.
  */
 enum hx_code backup_take(const struct backup_options *options, int64_t *ret_bytes, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

@@ -16,8 +16,7 @@
  *   OTHER_INT    whoever takes the row reads it by hand; has no member
  *   OTHER_TEXT   the same of a text
  */
-#ifndef HX_DB_COLUMNS_H
-#define HX_DB_COLUMNS_H
+#pragma once
 
 #include "base/arena.h"
 #include "db/unit.h"
@@ -52,5 +51,3 @@ static inline struct slice cell_text(const struct db_value *cell, struct arena *
 {
 	return cell->type == DB_NULL ? slice_of(NULL, 0) : arena_copy(arena, cell->s);
 }
-
-#endif

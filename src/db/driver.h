@@ -12,8 +12,7 @@
  * Units of one group see each other's writes on SQLite (they run one after the other); on PostgreSQL a group
  * may hold at most one unit of a subject (`one_unit_per_subject`), so there is nothing to see.
  */
-#ifndef HX_DB_DRIVER_H
-#define HX_DB_DRIVER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -137,5 +136,3 @@ void db_close(struct db *db);
 /* begin, execute one unit, commit (resolving an unknown outcome for wait_ms): for tests, verbs and migrations. */
 enum hx_code db_run_unit(struct db *db, struct unit *unit, struct unit_result *ret_result, struct arena *arena,
 			 struct hx_error *err) HX_MUST_CHECK;
-
-#endif

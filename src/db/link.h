@@ -8,8 +8,7 @@
  * on SQLite it is this one, registered by the driver; on PostgreSQL schema/0025_link.sql, whose text can change as
  * little as the rows that are there. tests/contract/test_link.c compares the two. Whoever follows a chain calls this.
  */
-#ifndef HX_DB_LINK_H
-#define HX_DB_LINK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ struct history_row {
 
 /* `before` is empty for the first row of a subject, and may be what is written to. */
 void history_link(const struct history_row *row, struct slice before, uint8_t ret_hash[SHA256_BYTES]);
-
-#endif

@@ -5,8 +5,7 @@
  * One thread at a time. It does not connect again by itself: after HX_STORE_UNAVAILABLE its owner calls
  * listen_connect() until that succeeds.
  */
-#ifndef HX_DB_LISTEN_H
-#define HX_DB_LISTEN_H
+#pragma once
 
 #include "db/driver.h"
 
@@ -29,5 +28,3 @@ enum hx_code listen_tell(struct listen *listen, const char *payload, struct hx_e
  * Takes what has come in, without waiting, one at a time: *ret_payload is valid until the next call; NULL: there is no more.
  */
 enum hx_code listen_take(struct listen *listen, const char **ret_payload, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

@@ -11,8 +11,7 @@
  *           made: numbers 1 to 8 gave their tables plain names, which a new store never has, because the user may have
  *           a table `job` of his own
  */
-#ifndef HX_DB_MIGRATE_H
-#define HX_DB_MIGRATE_H
+#pragma once
 
 #include "base/strbuf.h"
 #include "db/driver.h"
@@ -56,5 +55,3 @@ enum hx_code migrate_run_part(struct db *db, enum migrate_part part, struct migr
 enum hx_code migrate_check_part(struct db *db, enum migrate_part part, struct hx_error *err) HX_MUST_CHECK;
 /* The SQL that migrate_run would run, for those who run it themselves. Empty: nothing to do. */
 void migrate_print(const struct db_driver *driver, const struct migrate_status *status, struct strbuf *out);
-
-#endif

@@ -13,8 +13,7 @@
  * asks can wait (db_patience), counts as lost. `conn` is NULL exactly when the connection is lost; a loss is always reported by the call that met it,
  * which ends the transaction, and the next begin connects again.
  */
-#ifndef HX_DB_POSTGRES_H
-#define HX_DB_POSTGRES_H
+#pragma once
 
 #include <libpq-fe.h>
 
@@ -155,5 +154,3 @@ enum hx_code pg_execute(struct db *db, struct unit *const units[], size_t n, str
 void pg_find_blocked(struct db *db, struct unit *const units[], size_t n, bool ret_blocked[], struct arena *arena);
 /* ---- postgres.c ---- */
 void pg_rollback(struct db *db);
-
-#endif

@@ -16,8 +16,7 @@
  * sessions) are refused by name in a definition's text (model/sql_reach.h); in the body of a function of the user's they are the
  * business of who made it, and of the rights of the role.
  */
-#ifndef HX_DB_POSTGRES_GUARD_H
-#define HX_DB_POSTGRES_GUARD_H
+#pragma once
 
 #include "db/postgres.h"
 
@@ -28,5 +27,3 @@ void pg_guard_end(struct pg_trip *trip, struct pg *pg);
 void pg_guard_head(struct pg_trip *trip, struct pg *pg);
 /* The settings, to be pinned when the session has been set up: a query of one column. */
 extern const char pg_guard_settings[];
-
-#endif

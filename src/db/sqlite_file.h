@@ -8,8 +8,7 @@
  *      open file description's (F_OFD_SETLK), on a byte that SQLite never touches, and its descriptor stays open for as long
  *      as the file has a name; who locks the file again in this process gets the same one.
  */
-#ifndef HX_DB_SQLITE_FILE_H
-#define HX_DB_SQLITE_FILE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -26,5 +25,3 @@ enum hx_code sqlite_lock(const char *path, struct sqlite_lock *lock, struct hx_e
 void sqlite_unlock(struct sqlite_lock *lock);
 /* F1, for those who take no lock. What cannot be made is left for SQLite to tell. */
 void sqlite_make_private(const char *path);
-
-#endif

@@ -3,8 +3,7 @@
  * whenever it prepares one (also anew, after the schema has changed), of each table, column and function in it, and in the
  * views and triggers that it comes to.
  */
-#ifndef HX_DB_SQLITE_GUARD_H
-#define HX_DB_SQLITE_GUARD_H
+#pragma once
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -16,5 +15,3 @@ struct sqlite_guard {
 
 /* *guard must outlive the handle. */
 int sqlite_guard_set(sqlite3 *handle, struct sqlite_guard *guard);
-
-#endif

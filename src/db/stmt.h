@@ -30,8 +30,7 @@
  * Functions that exist in both stores: hx_now_ms() (the store's clock: the injected one on SQLite,
  * clock_timestamp() on PostgreSQL) and hx_link(…), the hash of a history row (db/link.h).
  */
-#ifndef HX_DB_STMT_H
-#define HX_DB_STMT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -108,5 +107,3 @@ bool stmt_is_empty(const struct db_stmt *stmt, enum stmt_form form);
 bool stmt_writes(const struct db_stmt *stmt, enum stmt_form form);
 /* Writes the text of the wanted form. Pure; a text that is too long for *out sets out->failed. */
 void stmt_expand(const struct db_stmt *stmt, enum stmt_form form, struct strbuf *out);
-
-#endif

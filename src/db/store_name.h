@@ -1,6 +1,5 @@
 /* How a store is called in what is printed and logged: where it is, never who opens it, and no password. */
-#ifndef HX_DB_STORE_NAME_H
-#define HX_DB_STORE_NAME_H
+#pragma once
 
 #define STORE_NAME_BYTES 512
 
@@ -9,5 +8,3 @@
  * URL that could be opened: those in which a password has run into the host are refused there. The answer is the URL or ret_name.
  */
 const char *store_name(const char *url, char ret_name[STORE_NAME_BYTES]);
-
-#endif

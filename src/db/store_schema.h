@@ -5,8 +5,7 @@
  * A session of such a store has the search path NAME, then what it had before: hx_ names are found in NAME, tables and
  * functions of the user's where they were. Names are plain (letters, digits, '_'), and quoted wherever they are used.
  */
-#ifndef HX_DB_STORE_SCHEMA_H
-#define HX_DB_STORE_SCHEMA_H
+#pragma once
 
 #include "base/error.h"
 
@@ -18,5 +17,3 @@
  */
 enum hx_code store_schema_split(const char *url, char **ret_url, char ret_schema[STORE_SCHEMA_BYTES],
 				struct hx_error *err) HX_MUST_CHECK;
-
-#endif

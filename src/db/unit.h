@@ -18,8 +18,7 @@
  * A unit that has statements of the user's, or works on a table of theirs, is *limited*: nobody knows how long these take,
  * or who holds a lock there. Such units never share a transaction with others (task/group.h), and have their time.
  */
-#ifndef HX_DB_UNIT_H
-#define HX_DB_UNIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -104,5 +103,3 @@ static inline const struct db_value *db_cell(const struct db_rows *rows, size_t 
 }
 
 const char *unit_verdict_name(enum unit_verdict verdict);
-
-#endif

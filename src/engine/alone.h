@@ -10,13 +10,10 @@
  * longer than anybody meant; that it was, and how far at least, can be seen by the last start and by what is claimed. What is left of
  * a lease then counts from now, and from when the claim was made.
  */
-#ifndef HX_ENGINE_ALONE_H
-#define HX_ENGINE_ALONE_H
+#pragma once
 
 #include "base/log.h"
 #include "db/driver.h"
 
 /* Before this node joins. On PostgreSQL nothing happens: there may be others. */
 enum hx_code alone_begin(struct db *db, struct log *log, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

@@ -3,8 +3,7 @@
  * after the other. On PostgreSQL each is REPEATABLE READ, as all of a connection that only reads are: it sees one moment. On
  * SQLite any transaction does, and a short one keeps no server from putting its log away.
  */
-#ifndef HX_ENGINE_AUDIT_H
-#define HX_ENGINE_AUDIT_H
+#pragma once
 
 #include "db/driver.h"
 #include "flow/audit.h"
@@ -22,5 +21,3 @@ struct audit_options {
  */
 enum hx_code audit_store(const struct audit_options *options, struct auditor *ret_auditor,
 			 struct hx_error *err) HX_MUST_CHECK;
-
-#endif

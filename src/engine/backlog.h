@@ -10,8 +10,7 @@
  * hundredth of a reader's time, however many rows have to be looked at. Of queues and workflows the BACKLOG_LABELS_MAX with the most
  * are told by name, the others together: a tenant that invents names does not fill anybody's monitoring.
  */
-#ifndef HX_ENGINE_BACKLOG_H
-#define HX_ENGINE_BACKLOG_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -63,5 +62,3 @@ void backlog_init(struct backlog *backlog, struct readers *readers, const struct
 void backlog_read(struct backlog *backlog, struct backlog_counts *ret_counts);
 /* For those who may not know what queues there are: all jobs together. */
 void backlog_hide_queues(struct backlog_counts *counts);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * It tells nobody that the lease is trusted: who begins a call still reckons from its own last unit.
  */
-#ifndef HX_ENGINE_BATCH_KEEPER_H
-#define HX_ENGINE_BATCH_KEEPER_H
+#pragma once
 
 #include "flow/batch.h"
 #include "task/lanes.h"
@@ -19,5 +18,3 @@ struct batch_keeper;
 struct batch_keeper *batch_keeper_start(const struct lanes *lanes, const struct batch_hold *hold);
 /* From any thread; frees it, now or when it wakes. Takes NULL. */
 void batch_keeper_stop(struct batch_keeper *keeper);
-
-#endif

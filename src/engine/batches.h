@@ -16,8 +16,7 @@
  * Known limit: while a hand hears its call out, although the lease is lost, this node does not take the batch over again;
  * others do.
  */
-#ifndef HX_ENGINE_BATCHES_H
-#define HX_ENGINE_BATCHES_H
+#pragma once
 
 #include "base/log.h"
 #include "engine/definitions.h"
@@ -54,5 +53,3 @@ void batches_take(struct batches *batches, int64_t subject);
  */
 bool batches_tear_down(struct batches *batches, const struct batch_hold *hold, void (*done)(void *context),
 		       void *context);
-
-#endif

@@ -2,8 +2,7 @@
  * Who changes what is in force: the thread that follows what other nodes put, and brings the versions that runs and batches want;
  * the thread that puts a definition here; and the configuration that definitions are checked against.
  */
-#ifndef HX_ENGINE_CHANGERS_H
-#define HX_ENGINE_CHANGERS_H
+#pragma once
 
 #include "base/thread.h"
 
@@ -41,5 +40,3 @@ enum hx_code changers_put(struct changers *c, struct definition_put *definition)
 void changers_tell_wanted(void *context);
 /* What asks the store on behalf of a change. */
 void changers_runner(struct changers *c, struct lane_runner *runner);
-
-#endif

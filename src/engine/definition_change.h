@@ -11,8 +11,7 @@
  * version. Then the entity stands in a status that nobody knows, or under a claim whose step nobody knows, which a janitor holds
  * for a person (flow/janitor.c); and a version that has it again brings it back.
  */
-#ifndef HX_ENGINE_DEFINITION_CHANGE_H
-#define HX_ENGINE_DEFINITION_CHANGE_H
+#pragma once
 
 #include "engine/definitions.h"
 
@@ -95,5 +94,3 @@ size_t change_statements(const struct definitions *defs, const struct definition
 void change_keep(struct definitions *defs, const struct machine *machine);
 /* Notes what is lost, and tells who is there: see flow/entity_orphans.h. */
 enum hx_code change_look_for_orphans(struct change *c, struct candidate *candidate, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

@@ -6,8 +6,7 @@
  *   share   makes the machine's statements those that are there, and takes in the rest. Before anybody else sees the machine,
  *           and only when it is to stay: what was taken in is pointed to for as long as the program runs
  */
-#ifndef HX_ENGINE_DEFINITION_STATEMENTS_H
-#define HX_ENGINE_DEFINITION_STATEMENTS_H
+#pragma once
 
 #include "flow/sql_action.h"
 #include "model/definition.h"
@@ -23,5 +22,3 @@ struct statements {
 /* How many of the definition's are not known. */
 size_t statements_new_in(const struct statements *statements, const struct definition *definition);
 void statements_share(struct statements *statements, struct sql_action *sql, size_t actions_n);
-
-#endif

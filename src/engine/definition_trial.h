@@ -6,8 +6,7 @@
  *
  * Connections know a statement by its address, so a trial is never forgotten; the same text is the same trial.
  */
-#ifndef HX_ENGINE_DEFINITION_TRIAL_H
-#define HX_ENGINE_DEFINITION_TRIAL_H
+#pragma once
 
 #include "engine/runner.h"
 #include "model/definition.h"
@@ -31,5 +30,3 @@ const struct db_stmt *trials_statement(struct trials *trials, const struct strbu
 /* What is wrong with a statement is a finding; any other code is the store's trouble. Rows go to the scratch arena. */
 enum hx_code trials_run(struct trials *trials, const struct definition *definition, struct runner *runner,
 			struct arena *scratch, struct findings *findings, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

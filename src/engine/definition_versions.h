@@ -9,8 +9,7 @@
  * A version that this process cannot read (another program has written it, a native function is missing) is hopeless
  * until the restart: it is told once and not tried again with every look at a run.
  */
-#ifndef HX_ENGINE_DEFINITION_VERSIONS_H
-#define HX_ENGINE_DEFINITION_VERSIONS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -65,5 +64,3 @@ void versions_want(struct versions *versions, struct slice workflow, int64_t ver
 bool versions_next(struct versions *versions, struct wanted_version *ret);
 /* It was loaded, or there is no hope for it. */
 void versions_settle(struct versions *versions, const struct wanted_version *wanted, bool hopeless);
-
-#endif

@@ -12,8 +12,7 @@
  * those that they refer to are loaded, first of all those of runs and batches that have not ended, and one that is not there (another
  * node has put and used it since, or there was no room for what has ended) when it is asked for.
  */
-#ifndef HX_ENGINE_DEFINITIONS_H
-#define HX_ENGINE_DEFINITIONS_H
+#pragma once
 
 #include <pthread.h>
 
@@ -99,5 +98,3 @@ const struct action *definitions_action(struct definitions *defs, struct slice w
 /* All that is in force, under the registry's lock. */
 void definitions_each(struct definitions *defs, void (*fn)(void *context, const struct machine *machine),
 		      void *context);
-
-#endif

@@ -2,8 +2,7 @@
  * The dispatcher: claims due jobs of the engine's own (after-effects) and delivers them, a bounded number at a time. See
  * feeder.h for how they are found.
  */
-#ifndef HX_ENGINE_DISPATCHER_H
-#define HX_ENGINE_DISPATCHER_H
+#pragma once
 
 #include "base/log.h"
 #include "engine/definitions.h"
@@ -25,5 +24,3 @@ enum hx_code dispatcher_start(struct dispatcher *d, const struct engine_parts *p
 void dispatcher_close(struct dispatcher *dispatcher);
 /* After the lanes have stopped. Safe on a zeroed struct. */
 void dispatcher_release(struct dispatcher *d);
-
-#endif

@@ -10,8 +10,7 @@
  * A call of the program is a task in a lane, as a request over HTTP is, and the calling thread waits for its end. The
  * engine is not freed before the last call has left it.
  */
-#ifndef HX_ENGINE_EMBED_H
-#define HX_ENGINE_EMBED_H
+#pragma once
 
 #include <pthread.h>
 
@@ -95,5 +94,3 @@ enum hx_code embed_begin(struct embed_call *call, struct hx_engine *e, const str
  */
 enum hx_code embed_end(struct embed_call *call, enum hx_code code, enum hx_code also, struct hx_result **ret_result,
 		       struct hx_error *err) HX_MUST_CHECK;
-
-#endif

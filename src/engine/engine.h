@@ -27,8 +27,7 @@
  * Thread rules: engine_* functions may be called from any thread; `done` of a seat runs in a lane's or a reader's
  * thread.
  */
-#ifndef HX_ENGINE_ENGINE_H
-#define HX_ENGINE_ENGINE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -154,5 +153,3 @@ enum hx_code engine_sweep(struct engine *engine, struct slice module,
 			  void (*done)(void *context, enum hx_code code, int64_t reverted, int64_t held),
 			  void *context);
 const struct engine_options *engine_options_of(struct engine *engine);
-
-#endif

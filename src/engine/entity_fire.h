@@ -8,8 +8,7 @@
  * The lock is given back before the caller hears, so that its next call is not refused because of its last. Without its store
  * the outer door stands open; the inner ones decide. What an operator has to know of is counted and logged here.
  */
-#ifndef HX_ENGINE_ENTITY_FIRE_H
-#define HX_ENGINE_ENTITY_FIRE_H
+#pragma once
 
 #include "engine/engine.h"
 #include "flow/entity_step.h"
@@ -35,5 +34,3 @@ struct entity_fire {
 /* The lease of rq is set here. */
 void entity_fire_start(struct entity_fire *fire, struct engine *engine);
 void entity_fire_release(struct entity_fire *fire);
-
-#endif

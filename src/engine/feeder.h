@@ -15,8 +15,7 @@
  * Known limit: more than DUE_WATCH_MAX − slice things that are under way and stay due hide those that fell due after them.
  * At most FEEDER_RESTING_MAX do so for long.
  */
-#ifndef HX_ENGINE_FEEDER_H
-#define HX_ENGINE_FEEDER_H
+#pragma once
 
 #include <pthread.h>
 
@@ -67,5 +66,3 @@ bool feeder_has_room(struct feeder *feeder);
 void feeder_close(struct feeder *feeder);
 /* From any thread. rest_ms: it is not begun again before so long, although it may be due; always the same, or 0. */
 void feeder_ended(struct feeder *feeder, int64_t subject, int64_t rest_ms);
-
-#endif

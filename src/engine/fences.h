@@ -16,8 +16,7 @@
  *      for longer than its node's lease may come back: it hears of the floor with the next renewal (nodes.h).
  *  F2  It never falls.
  */
-#ifndef HX_ENGINE_FENCES_H
-#define HX_ENGINE_FENCES_H
+#pragma once
 
 #include "db/driver.h"
 
@@ -33,5 +32,3 @@ enum hx_code fences_read_floor(struct db *db, int64_t *ret_floor, struct hx_erro
  * second time within a second changes nothing.
  */
 enum hx_code fences_raise(const char *url, int64_t *ret_floor, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

@@ -5,8 +5,7 @@
  * sweep, so a changed definition counts from the next sweep on. Several nodes may sweep the same module: of two
  * that see the same claim, one wins.
  */
-#ifndef HX_ENGINE_JANITORS_H
-#define HX_ENGINE_JANITORS_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -49,5 +48,3 @@ void janitors_release(struct janitors *janitors);
 enum hx_code janitors_sweep(struct janitors *janitors, struct slice module,
 			    void (*done)(void *context, enum hx_code code, int64_t reverted, int64_t held),
 			    void *context);
-
-#endif

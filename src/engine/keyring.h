@@ -22,8 +22,7 @@
  * It has a connection of its own, so that no list that takes its time stands in front of it. A store in memory can have no keys:
  * no other process reaches it, and so it has no thread.
  */
-#ifndef HX_ENGINE_KEYRING_H
-#define HX_ENGINE_KEYRING_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -73,5 +72,3 @@ bool keyring_has_keys(struct keyring *keyring);
 void keyring_stop(struct keyring *keyring);
 /* Stops it if need be. Takes NULL. */
 void keyring_free(struct keyring *keyring);
-
-#endif

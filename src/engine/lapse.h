@@ -2,8 +2,7 @@
  * Claims of jobs whose holder has gone silent, ended one by one, many at a time (the janitor finds them): a job_settle of
  * kind JOB_LAPSE for each, which is guarded by the fence that was seen and by its time, so several nodes may do it at once.
  */
-#ifndef HX_ENGINE_LAPSE_H
-#define HX_ENGINE_LAPSE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -21,5 +20,3 @@ struct lapses {
 
 /* Ends the claim of a job that was seen past its time. */
 void lapse_start(struct lapses *lapses, int64_t subject, int64_t fence);
-
-#endif

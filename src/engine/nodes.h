@@ -25,8 +25,7 @@
  * A node that cannot renew says so and goes on: its claims are guarded by their own leases, and its number is safe as long
  * as there are others to give away first. What an id that was made twice would cost is one insert that fails.
  */
-#ifndef HX_ENGINE_NODES_H
-#define HX_ENGINE_NODES_H
+#pragma once
 
 #include "base/id.h"
 #include "base/log.h"
@@ -68,5 +67,3 @@ uint32_t nodes_number(const struct nodes *nodes);
 /* Keeps it, and the floor of fences up to date, from then on. */
 enum hx_code nodes_start(struct nodes *nodes, const struct lanes *lanes, _Atomic int64_t *fence_floor,
 			 struct engine_metrics *metrics, struct log *log) HX_MUST_CHECK;
-
-#endif

@@ -9,8 +9,7 @@
  * told as "all". The session is one of its own, so no commit waits for it. When it was lost it connects again, and then
  * wakes everybody here, and everybody elsewhere: nobody knows what was missed.
  */
-#ifndef HX_ENGINE_NOTIFY_H
-#define HX_ENGINE_NOTIFY_H
+#pragma once
 
 #include "base/log.h"
 #include "task/lanes.h"
@@ -38,5 +37,3 @@ void notify_woke(void *context, const int64_t topics[], size_t n);
 void notify_stop(struct notify *notify);
 /* After the lanes were closed. Takes NULL. */
 void notify_free(struct notify *notify);
-
-#endif

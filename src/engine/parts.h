@@ -2,8 +2,7 @@
  * What an engine is made of, filled in while it starts, in the order of engine.c, and constant from then on. Its services get all of it
  * and take what they need; whoever stands in front of the engine asks for it by engine_parts().
  */
-#ifndef HX_ENGINE_PARTS_H
-#define HX_ENGINE_PARTS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ struct engine_parts {
 	const _Atomic int64_t
 		*fence_floor; /* added to every fence that goes out, taken off from one that comes in (fences.h) */
 };
-
-#endif

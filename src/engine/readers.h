@@ -14,8 +14,7 @@
  * Limits: seats_max tasks wait, one more is refused with HX_BUSY. What has not been answered within store_timeout_ms fails.
  * A statement that SQLite has begun is not broken off, so a stop waits for the two that run.
  */
-#ifndef HX_ENGINE_READERS_H
-#define HX_ENGINE_READERS_H
+#pragma once
 
 #include "task/lane.h"
 
@@ -46,5 +45,3 @@ enum hx_code readers_submit(struct readers *readers, struct seat *seat) HX_MUST_
 void readers_stop(struct readers *readers);
 /* Stops them if need be. Before the lanes are closed: SQLite's log is put away by whoever closes last. */
 void readers_free(struct readers *readers);
-
-#endif

@@ -3,8 +3,7 @@
  * items need, some of them side by side. Looked for every minute, or more often where the time is short. Several nodes may do it at once: of two that
  * see the same one, one wins. See feeder.h for how they are found.
  */
-#ifndef HX_ENGINE_RETENTION_H
-#define HX_ENGINE_RETENTION_H
+#pragma once
 
 #include "engine/parts.h"
 #include "model/config.h"
@@ -19,5 +18,3 @@ enum hx_code retention_start(const struct engine_parts *parts, struct retention 
 enum hx_code retention_configure(struct retention *retention, const struct config *config) HX_MUST_CHECK;
 /* After the lanes have stopped. Takes NULL. */
 void retention_free(struct retention *retention);
-
-#endif

@@ -7,8 +7,7 @@
  * Insert and see, never look and insert: two that start with one key at the same moment get one run. The caller carries the
  * units out, because what goes between them is its own: a record of an Idempotency-Key, or nothing.
  */
-#ifndef HX_ENGINE_RUN_START_H
-#define HX_ENGINE_RUN_START_H
+#pragma once
 
 #include "base/json.h"
 #include "engine/engine.h"
@@ -47,5 +46,3 @@ void run_start_build_find(const struct run_start *start, struct unit *unit);
 /* The codes are those of runs_take(), and HX_KEY_REUSED: it is a run of another workflow. Its texts are in the arena. */
 enum hx_code run_start_found(struct run_start *start, const struct unit_result *result,
 			     struct arena *arena) HX_MUST_CHECK;
-
-#endif

@@ -2,8 +2,7 @@
  * Running one unit and waiting for it: directly on a connection while the engine starts, through a lane afterwards
  * (only the lane's connection writes). Not for lane threads and event loops, which must not wait.
  */
-#ifndef HX_ENGINE_RUNNER_H
-#define HX_ENGINE_RUNNER_H
+#pragma once
 
 #include "db/driver.h"
 #include "task/lanes.h"
@@ -27,5 +26,3 @@ struct lane_runner {
 
 void direct_runner_init(struct direct_runner *runner, struct db *db);
 void lane_runner_init(struct lane_runner *runner, struct lane *lane, bool postgres);
-
-#endif

@@ -8,8 +8,7 @@
  * (RUNS_HEAD_START_MS), so no other node reaches for it in vain, and none has to if this node lives. A run whose holder is
  * lost is not due; the janitor finds it by its claim, and hands it over too.
  */
-#ifndef HX_ENGINE_RUNS_H
-#define HX_ENGINE_RUNS_H
+#pragma once
 
 #include "base/log.h"
 #include "engine/definitions.h"
@@ -52,5 +51,3 @@ enum hx_code runs_take(const struct runs *runs, const struct unit_result *result
 		       struct run_row *ret_row) HX_MUST_CHECK;
 /* What such a code says about a run; NULL: the code says it all. */
 const char *runs_detail(enum hx_code code);
-
-#endif

@@ -2,8 +2,7 @@
  * How many runs have ended on this node, by workflow and status, for metrics. Names come from the users, so there are at most
  * TALLY_WORKFLOWS_MAX; whatever is beyond is counted as one, under the name "(others)", which no workflow can have.
  */
-#ifndef HX_ENGINE_TALLY_H
-#define HX_ENGINE_TALLY_H
+#pragma once
 
 #include <pthread.h>
 
@@ -31,5 +30,3 @@ void tally_init(struct tally *tally);
 void tally_add(struct tally *tally, const char *workflow, const char *status);
 /* A copy of the line; false: there are not so many. */
 bool tally_read(struct tally *tally, size_t i, struct tally_line *ret_line);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * The account's subject stays in its first status for ever, so its history is one row: the ledger is what tells.
  */
-#ifndef HX_FLOW_ACCOUNT_H
-#define HX_FLOW_ACCOUNT_H
+#pragma once
 
 #include "flow/subject.h"
 #include "task/task.h"
@@ -78,5 +77,3 @@ struct account_credit {
 
 /* The request is borrowed until the end. */
 void account_credit_init(struct account_credit *credit, const struct account_credit_request *rq);
-
-#endif

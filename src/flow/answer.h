@@ -1,6 +1,5 @@
 /* What every task of the engine makes of an answer: the stamp of its next unit, and what a unit that failed means for the caller. */
-#ifndef HX_FLOW_ANSWER_H
-#define HX_FLOW_ANSWER_H
+#pragma once
 
 #include "flow/subject.h"
 #include "task/task.h"
@@ -9,5 +8,3 @@
 enum hx_code flow_failure(const struct unit_result *result);
 /* The stamp of a unit whose op is the answer's fresh id. */
 struct stamp flow_stamp(const struct answer *answer);
-
-#endif

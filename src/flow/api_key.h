@@ -25,8 +25,7 @@
  * Who calls it: `hapax key` (cli/key.c) makes and revokes them in a transaction of its own, beside running servers, which
  * only read.
  */
-#ifndef HX_FLOW_API_KEY_H
-#define HX_FLOW_API_KEY_H
+#pragma once
 
 #include "base/hash.h"
 #include "base/id.h"
@@ -81,5 +80,3 @@ void api_key_of_row(const struct db_rows *rows, size_t row, struct api_key *ret_
 /* One row: the keyring's version, and the store's time. */
 enum { KEYRING_VERSION, KEYRING_NOW };
 void api_keyring_look(struct unit *unit);
-
-#endif

@@ -17,8 +17,7 @@
  * Not among them: batches that wait for credit, which resumes them by itself, wherever it comes from; and records of a gate, which
  * has a list of its own.
  */
-#ifndef HX_FLOW_ATTENTION_H
-#define HX_FLOW_ATTENTION_H
+#pragma once
 
 #include "db/unit.h"
 
@@ -61,5 +60,3 @@ extern const char *const attention_kinds[]; /* ends with NULL */
 	" CAST(sum(n) AS BIGINT), " oldest "(oldest) FROM (SELECT kind, " name ", count(*) AS n, " oldest "(" time     \
 	") AS oldest, row_number() OVER (ORDER BY " first "count(*) DESC, kind, " name ") AS place FROM (" rows        \
 	") y GROUP BY kind, " name ") z GROUP BY kind, label ORDER BY min(place)"
-
-#endif

@@ -25,8 +25,7 @@
  * head that somebody noted outside. Of what retention has stripped only the head, the counts and the sums are left. What an
  * action did in the world, what a table of the user's says, and the gate's records are not looked at.
  */
-#ifndef HX_FLOW_AUDIT_H
-#define HX_FLOW_AUDIT_H
+#pragma once
 
 #include "flow/audit_chain.h"
 
@@ -74,5 +73,3 @@ void auditor_release(struct auditor *a);
 bool auditor_ask(struct auditor *a, struct unit *unit);
 /* What that unit has read. Texts are borrowed for the call. */
 void auditor_take(struct auditor *a, const struct unit_result *result);
-
-#endif

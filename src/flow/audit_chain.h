@@ -12,8 +12,7 @@
  *  H6  The status is one that such a subject can have, and one that leads there (ways.h).
  *  H7  The subject is what its last row says: seq, status, version, fence, op, time, head.
  */
-#ifndef HX_FLOW_AUDIT_CHAIN_H
-#define HX_FLOW_AUDIT_CHAIN_H
+#pragma once
 
 #include "base/hash.h"
 #include "flow/subject.h"
@@ -85,5 +84,3 @@ bool audit_chain_add(struct audit_chain *chain, const struct audit_noun *noun, c
 /* After the last row. H7. */
 bool audit_chain_end(const struct audit_chain *chain, const struct audit_subject *subject,
 		     struct audit_finding *finding);
-
-#endif

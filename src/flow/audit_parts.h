@@ -1,6 +1,5 @@
 /* What the passes of the audit share. Nobody else includes this. */
-#ifndef HX_FLOW_AUDIT_PARTS_H
-#define HX_FLOW_AUDIT_PARTS_H
+#pragma once
 
 #include "db/columns.h"
 #include "flow/audit.h"
@@ -14,5 +13,3 @@ extern const struct audit_pass audit_histories, audit_nouns, audit_steps, audit_
 
 /* "batch_…" and the like into the finding, if there is one, of a subject with this prefix. */
 void audit_name(struct auditor *a, const char *prefix);
-
-#endif

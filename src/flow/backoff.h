@@ -1,6 +1,5 @@
 /* How long a failed attempt rests before the next: of steps of runs, of items, and of jobs. */
-#ifndef HX_FLOW_BACKOFF_H
-#define HX_FLOW_BACKOFF_H
+#pragma once
 
 #include "model/run_definition.h"
 
@@ -20,5 +19,3 @@ int64_t backoff_not_before(int64_t backoff_ms, int64_t not_before_ms);
  */
 #define UNSETTLED_MS_MAX 600000
 int64_t backoff_unsettled(int64_t since_ms, int64_t now_ms, int64_t backoff_ms, int64_t not_before_ms);
-
-#endif

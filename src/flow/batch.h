@@ -43,8 +43,7 @@
  *      balance of its account: nothing gets stuck.
  *  B8  Items with n >= total do not exist for anybody but their loader.
  */
-#ifndef HX_FLOW_BATCH_H
-#define HX_FLOW_BATCH_H
+#pragma once
 
 #include "db/columns.h"
 #include "flow/account.h"
@@ -288,5 +287,3 @@ struct slice batch_call_body(const struct batch_hold *hold, const char *step, co
 /* The final totals, as the payload of after-effects. `version` is the one that the end reaches. */
 struct slice batch_totals(const struct batch_hold *hold, const struct batch_row *row, const char *to, int64_t version,
 			  struct arena *arena);
-
-#endif

@@ -10,8 +10,7 @@
  *      │              └ LOADING ─▶ HX_WRONG_STATUS · no such batch: HX_NOT_FOUND
  *      └─ lost, or the answer was lost: read again (a seize whose answer was lost is looked up by its op first)
  */
-#ifndef HX_FLOW_BATCH_CANCEL_H
-#define HX_FLOW_BATCH_CANCEL_H
+#pragma once
 
 #include "flow/batch.h"
 #include "task/task.h"
@@ -36,5 +35,3 @@ struct batch_cancel {
 /* HX_CONFIG_ERROR: this node does not know the definition (yet). */
 void batch_cancel_init(struct batch_cancel *cancel, struct slice workspace, int64_t subject,
 		       const struct batch_policy *policy, struct arena *arena);
-
-#endif

@@ -8,8 +8,7 @@
  * from being made, but the batch from its end. The key of a call has the tenure's fence in it: a service that dedupes would
  * answer a later pass from its memory.
  */
-#ifndef HX_FLOW_BATCH_CLEAN_H
-#define HX_FLOW_BATCH_CLEAN_H
+#pragma once
 
 #include "flow/batch_item.h"
 #include "task/task.h"
@@ -32,5 +31,3 @@ struct batch_clean {
 
 /* The definition has a cleanup_action. */
 void batch_clean_init(struct batch_clean *clean, const struct batch_hold *hold, int64_t from, struct arena *arena);
-
-#endif

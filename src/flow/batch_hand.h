@@ -23,8 +23,7 @@
  * as long as nobody has begun it anew, and a success of an item that was cancelled is kept as late.
  * An end that was sent and not answered is sent again: it has landed if it loses then, or the item is another's.
  */
-#ifndef HX_FLOW_BATCH_HAND_H
-#define HX_FLOW_BATCH_HAND_H
+#pragma once
 
 #include "flow/batch_item.h"
 #include "task/task.h"
@@ -75,5 +74,3 @@ struct batch_hand {
 };
 
 void batch_hand_init(struct batch_hand *hand, const struct batch_hold *hold, struct arena *arena);
-
-#endif

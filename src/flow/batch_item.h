@@ -17,8 +17,7 @@
  * An end is guarded by the item alone: a holder that was overtaken may still record what it knows, until another has begun the
  * item anew or teardown has flipped it.
  */
-#ifndef HX_FLOW_BATCH_ITEM_H
-#define HX_FLOW_BATCH_ITEM_H
+#pragma once
 
 #include "flow/batch.h"
 
@@ -121,5 +120,3 @@ void item_read_doubtful(struct unit *unit, int64_t batch, int64_t from, int64_t 
 void item_flip(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, int64_t from, int64_t to);
 /* Cleanup: cancelled items of [from, to) that were ever begun. Renews the lease. LOST: the batch is not ours. Rows of line 1. */
 void item_read_left(struct unit *unit, const struct batch_hold *hold, int64_t from, int64_t to);
-
-#endif

@@ -20,8 +20,7 @@
  * A batch found in LOADING past its time has lost its loader: RELEASING ends that.
  * A unit whose answer was lost is looked up by its op (LOOKING_UP), those that have none are read again.
  */
-#ifndef HX_FLOW_BATCH_LEAD_H
-#define HX_FLOW_BATCH_LEAD_H
+#pragma once
 
 #include "flow/batch_item.h"
 #include "task/task.h"
@@ -95,5 +94,3 @@ const struct action *batch_row_absent(const struct batch_row *row);
 /* hold NULL: it is not ours yet. seen NULL: nothing. */
 void batch_lead_init(struct batch_lead *lead, int64_t subject, const struct batch_policy *policy,
 		     const struct batch_hold *hold, const struct batch_seen *seen, struct arena *arena);
-
-#endif

@@ -14,8 +14,7 @@
  * anywhere has never been: whoever finds it past its time makes it FAILED and frees its key, or leaves it with the items that
  * it had before.
  */
-#ifndef HX_FLOW_BATCH_LOAD_H
-#define HX_FLOW_BATCH_LOAD_H
+#pragma once
 
 #include "base/json_walk.h"
 #include "flow/batch_verb.h"
@@ -61,5 +60,3 @@ struct batch_load {
 };
 
 void batch_load_init(struct batch_load *load, const struct batch_load_request *rq, struct arena *arena);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * What the statements of batches share. Nobody else includes this.
  */
-#ifndef HX_FLOW_BATCH_PARTS_H
-#define HX_FLOW_BATCH_PARTS_H
+#pragma once
 
 #include "flow/batch.h"
 
@@ -36,5 +35,3 @@ static inline void batch_touch(struct unit *unit, int64_t subject, int64_t accou
 
 /* Line VERDICT: the batch is the writer's, in this status, and the lease begins anew. */
 void batch_keep(struct unit *unit, const struct batch_hold *hold, const char *status);
-
-#endif

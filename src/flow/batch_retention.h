@@ -14,8 +14,7 @@
  * the middle is found again and goes on. What somebody decides about an item at the same moment: both units hold the batch and
  * its account still, so one of them comes first, and the item is there for it or is not.
  */
-#ifndef HX_FLOW_BATCH_RETENTION_H
-#define HX_FLOW_BATCH_RETENTION_H
+#pragma once
 
 #include "flow/batch.h"
 #include "task/task.h"
@@ -35,5 +34,3 @@ struct batch_expiry {
 };
 
 void batch_expiry_init(struct batch_expiry *expiry, int64_t subject, int64_t age_ms);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Flat and pure: the engine (engine/batches.c) runs turns beside each other, the simulator one after the other.
  */
-#ifndef HX_FLOW_BATCH_TENURE_H
-#define HX_FLOW_BATCH_TENURE_H
+#pragma once
 
 #include "flow/batch_clean.h"
 #include "flow/batch_hand.h"
@@ -42,5 +41,3 @@ void batch_tenure_cleaned(struct batch_tenure *tenure, const struct batch_clean 
 /* The turn could not be begun: as one that has failed. A pass of the cleanup is over only when every slice says that it is. */
 void batch_tenure_refused(struct batch_tenure *tenure, enum batch_turn turn);
 bool batch_tenure_is_over(const struct batch_tenure *tenure);
-
-#endif

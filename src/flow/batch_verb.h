@@ -11,8 +11,7 @@
  * A write whose answer was lost is not looked up: the read that follows holds the batch still, so the write has ended, and what it
  * finds tells whether it is so by now, by whomever.
  */
-#ifndef HX_FLOW_BATCH_VERB_H
-#define HX_FLOW_BATCH_VERB_H
+#pragma once
 
 #include "flow/batch_item.h"
 #include "task/task.h"
@@ -64,5 +63,3 @@ struct batch_verb {
 };
 
 void batch_verb_init(struct batch_verb *verb, const struct batch_verb_request *rq, struct arena *arena);
-
-#endif

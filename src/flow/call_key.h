@@ -14,8 +14,7 @@
  * moment: each time that one is asked it is a call of its own (ASK is a fresh id), or such a service would say "unknown", or
  * "rejected", for ever. What they ask about they are told as "key" in the body.
  */
-#ifndef HX_FLOW_CALL_KEY_H
-#define HX_FLOW_CALL_KEY_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/slice.h"
@@ -27,5 +26,3 @@
 struct slice call_key_to_ask(struct slice key, const char *what, int64_t ask, struct arena *arena);
 /* The body of a call, an object, with "key":KEY at its end; into the arena. */
 struct slice call_body_about(struct slice body, struct slice key, struct arena *arena);
-
-#endif

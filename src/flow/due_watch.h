@@ -6,8 +6,7 @@
  *                                       ▲     └ none ▶ READING when the next is due ─▶ SLEEPING ─┐
  *                                       └────────────────────────────────────────────────────────┘
  */
-#ifndef HX_FLOW_DUE_WATCH_H
-#define HX_FLOW_DUE_WATCH_H
+#pragma once
 
 #include "task/task.h"
 
@@ -41,5 +40,3 @@ struct due_watch {
  * pause_ms, or until its topic is woken: those found last time are being claimed and would only be found again.
  */
 void due_watch_init(struct due_watch *w, const struct due_source *source, int64_t limit, int64_t pause_ms);
-
-#endif

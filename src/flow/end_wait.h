@@ -12,8 +12,7 @@
  * as a hint, hence the look now and then, which is also when it is noticed that nobody listens any more. Clients of the
  * API wait so (api/api_wait.h), and threads of an embedding program (engine/embed_runs.c).
  */
-#ifndef HX_FLOW_END_WAIT_H
-#define HX_FLOW_END_WAIT_H
+#pragma once
 
 #include "flow/subject.h"
 #include "task/task.h"
@@ -50,5 +49,3 @@ struct end_wait {
 /* `topic` is woken by its end. What is not named here is zero, and may be set before the start. */
 void end_wait_init(struct end_wait *w, const struct end_wait_kind *kind, int64_t subject, int64_t topic,
 		   int64_t wait_ms);
-
-#endif

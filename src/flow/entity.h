@@ -4,8 +4,7 @@
  * A `struct entity_machine` is a workflow made ready for the store: its number in subject.kind and the statements
  * of its sql actions. It lives as long as the program, because connections know prepared statements by address.
  */
-#ifndef HX_FLOW_ENTITY_H
-#define HX_FLOW_ENTITY_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -100,5 +99,3 @@ void entity_note_call(struct unit *unit, int64_t op, int64_t subject, const stru
 void entity_look_up_note(struct unit *unit, int64_t op, int64_t subject);
 /* Such a call certainly did nothing: the next effect is another one, unless a second call was begun under this key or effort. */
 void entity_failed_alone(struct unit *unit, int64_t subject, int64_t effort, struct slice step);
-
-#endif

@@ -3,8 +3,7 @@
  * moment when the row was read until then. Neither a call without a claim nor its answer changes the version, so a claim has to look
  * for both; and of two calls under one key the second is the first, or there is none.
  */
-#ifndef HX_FLOW_ENTITY_CALL_H
-#define HX_FLOW_ENTITY_CALL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ struct entity_sent {
 #define ENTITY_CALL_VALUES(call)                                                                                       \
 	db_int((call)->effort), db_text((call)->step), db_text((call)->input), db_text((call)->requester),             \
 		db_int((call)->version)
-
-#endif

@@ -21,8 +21,7 @@
  * The lists are pure. The units count who is there, and write a version after a guard that counts nobody: between the two anybody
  * may have come.
  */
-#ifndef HX_FLOW_ENTITY_ORPHANS_H
-#define HX_FLOW_ENTITY_ORPHANS_H
+#pragma once
 
 #include "base/clock.h"
 #include "db/unit.h"
@@ -61,5 +60,3 @@ struct new_version {
 
 /* LOST: the store has this number already. REFUSED: somebody is in what is lost. */
 void orphans_add_version(struct unit *unit, const struct new_version *version);
-
-#endif

@@ -34,8 +34,7 @@
  *  E8  A caller who hears HX_STORE_UNAVAILABLE has left no call written down that was never made, for others to take for one in
  *      doubt: where that cannot be known, it is HX_OUTCOME_UNKNOWN. (A claim's is left to its time.)
  */
-#ifndef HX_FLOW_ENTITY_STEP_H
-#define HX_FLOW_ENTITY_STEP_H
+#pragma once
 
 #include "flow/entity.h"
 #include "task/task.h"
@@ -154,5 +153,3 @@ struct entity_step {
 };
 
 void entity_step_init(struct entity_step *s, const struct step_request *rq, struct arena *arena);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * Names are the user's: quoted always, and checked against the live schema before anything is served.
  */
-#ifndef HX_FLOW_ENTITY_TABLE_H
-#define HX_FLOW_ENTITY_TABLE_H
+#pragma once
 
 #include "flow/entity_call.h"
 #include "flow/subject.h"
@@ -70,5 +69,3 @@ void entity_table_revert(struct unit *unit, const struct stamp *stamp, const str
 
 /* How many rows are in each of some statuses: ?1 these, a JSON array, ?2 how many rows at most. Rows: status, count. */
 void entity_table_count_sql(const struct user_table *table, bool postgres, struct strbuf *out);
-
-#endif

@@ -13,8 +13,7 @@
  * A sweep stops after `budget` claims looked at, and says in `more` whether there was more to do. `now` is the
  * store's own. Claims that no rule knows are left alone and counted.
  */
-#ifndef HX_FLOW_JANITOR_H
-#define HX_FLOW_JANITOR_H
+#pragma once
 
 #include "flow/subject.h"
 #include "task/task.h"
@@ -81,5 +80,3 @@ struct janitor {
 
 /* start_at {0}: at once. */
 void janitor_init(struct janitor *j, const struct janitor_rules *rules, int64_t budget, struct mono_time start_at);
-
-#endif

@@ -19,8 +19,7 @@
  *      only "done". A person's redrive does not settle it, unless the action is `claimed`: then he has looked, and the definition
  *      in force counts.
  */
-#ifndef HX_FLOW_JOB_H
-#define HX_FLOW_JOB_H
+#pragma once
 
 #include "base/arena.h"
 #include "flow/subject.h"
@@ -184,5 +183,3 @@ struct job_run {
  */
 void job_run_init(struct job_run *run, int64_t subject, const struct job_policy *policy, job_action_fn action_of,
 		  const void *context, struct arena *arena);
-
-#endif

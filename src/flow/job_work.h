@@ -17,8 +17,7 @@
  *  W4  A job with in_flight_max is claimed only while fewer than that of its queue are RUNNING, over all nodes; jobs without
  *      one are not counted.
  */
-#ifndef HX_FLOW_JOB_WORK_H
-#define HX_FLOW_JOB_WORK_H
+#pragma once
 
 #include "flow/job.h"
 
@@ -175,5 +174,3 @@ void job_insert_of_run(struct unit *unit, const struct stamp *stamp, const struc
  */
 void job_withdraw(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t version, const char *status,
 		  const char *words);
-
-#endif

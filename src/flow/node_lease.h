@@ -15,8 +15,7 @@
  * Free numbers come first, and among those (as among the lapsed) one is drawn: nodes that start together seldom reach for
  * the same one, and one that has lapsed a moment ago is hardly ever given away.
  */
-#ifndef HX_FLOW_NODE_LEASE_H
-#define HX_FLOW_NODE_LEASE_H
+#pragma once
 
 #include "task/task.h"
 
@@ -57,5 +56,3 @@ void node_last_seen(struct unit *unit);
 void node_end_all(struct unit *unit);
 /* A number to reach for, out of the rows of node_scan(); -1: all are taken. */
 int64_t node_choose(const struct db_rows *rows, uint64_t draw);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a probe says about an effect whose outcome is unknown: {"outcome": "done" | "not_done" | "unknown", "output"?}. */
-#ifndef HX_FLOW_PROBE_H
-#define HX_FLOW_PROBE_H
+#pragma once
 
 #include "task/task.h"
 
@@ -8,5 +7,3 @@ enum probe_says { PROBE_UNKNOWN, PROBE_DONE, PROBE_NOT_DONE };
 
 /* What is neither done nor not_done is unknown, and so is a probe that failed. *ret_output: of PROBE_DONE, null if it told none. */
 enum probe_says probe_read(const struct answer *answer, struct slice *ret_output);
-
-#endif

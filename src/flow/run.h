@@ -42,8 +42,7 @@
  *  R7  due_at is NULL while the run is owned: a run whose holder is lost is found by the janitor, by its claim.
  *  R8  subject.doubt is set while an attempt of the current step (or compensation) may have been done and nobody knows.
  */
-#ifndef HX_FLOW_RUN_H
-#define HX_FLOW_RUN_H
+#pragma once
 
 #include "base/json.h"
 #include "db/columns.h"
@@ -287,5 +286,3 @@ static inline const char *run_status_of(struct slice text)
 {
 	return ways_status(&run_ways, text);
 }
-
-#endif

@@ -33,8 +33,7 @@
  * Retries rest for initial × factor^(attempt−1), at most max; with jitter between half of that and all of it, drawn from the
  * answer's fresh id; and never for less than the other side has asked for (Retry-After).
  */
-#ifndef HX_FLOW_RUN_DRIVE_H
-#define HX_FLOW_RUN_DRIVE_H
+#pragma once
 
 #include "flow/run.h"
 #include "task/task.h"
@@ -149,5 +148,3 @@ void run_drive_init(struct run_drive *d, int64_t subject, const struct run_polic
 /* The same for a run that this node has just created: `row` is what it would read. Its texts must live as long. */
 void run_drive_init_created(struct run_drive *d, const struct run_row *row, const struct run_policy *policy,
 			    struct arena *arena);
-
-#endif

@@ -2,8 +2,7 @@
  * The parts of driving a run (run_drive.c has the order of things): what comes next (run_plan.c), the texts of calls
  * (run_text.c), the unit of a move (run_units.c). Functions of the task and of the answer alone.
  */
-#ifndef HX_FLOW_RUN_PARTS_H
-#define HX_FLOW_RUN_PARTS_H
+#pragma once
 
 #include "flow/run_drive.h"
 
@@ -62,5 +61,3 @@ struct slice run_make_error(const struct run_drive *d, const char *code, struct 
 /* ---- run_units.c ---- */
 
 void run_build_move(const struct run_drive *d, struct unit *unit);
-
-#endif

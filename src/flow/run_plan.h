@@ -6,8 +6,7 @@
  *   run_undo.c    going back: compensation, the last step first
  *   run_plan.c    which of them, from what is known
  */
-#ifndef HX_FLOW_RUN_PLAN_H
-#define HX_FLOW_RUN_PLAN_H
+#pragma once
 
 #include <string.h>
 
@@ -82,5 +81,3 @@ bool plan_timed_out(struct run_drive *d, const struct answer *answer, const stru
 void plan_undo(struct run_drive *d, const struct answer *answer);
 /* The last step that is done and has yet to be compensated. */
 const struct run_done *plan_to_undo(const struct run_drive *d);
-
-#endif

@@ -35,8 +35,7 @@
  * "approval/STEP/REDO": of two decisions one is there, the other is told HX_WRONG_STATUS. run_event.name is what the
  * run would await for it: "event NAME", "approval STEP".
  */
-#ifndef HX_FLOW_RUN_VERB_H
-#define HX_FLOW_RUN_VERB_H
+#pragma once
 
 #include "flow/run.h"
 #include "flow/run_drive.h"
@@ -97,5 +96,3 @@ struct run_verb {
 };
 
 void run_verb_init(struct run_verb *v, const struct run_verb_request *rq, struct arena *arena);
-
-#endif

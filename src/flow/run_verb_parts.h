@@ -1,6 +1,5 @@
 /* What the two files of the run's verbs share: run_verb.c decides, run_verb_units.c writes. */
-#ifndef HX_FLOW_RUN_VERB_PARTS_H
-#define HX_FLOW_RUN_VERB_PARTS_H
+#pragma once
 
 #include "flow/run_verb.h"
 
@@ -18,5 +17,3 @@ static inline bool verb_is_held(const struct run_row *row)
 
 void verb_build_read(const struct run_verb *v, struct unit *unit);
 void verb_build_write(const struct run_verb *v, struct unit *unit);
-
-#endif

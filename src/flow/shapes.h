@@ -1,6 +1,5 @@
 /* What counts of the structs that several tasks have in them (task/shape.h). */
-#ifndef HX_FLOW_SHAPES_H
-#define HX_FLOW_SHAPES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ extern const struct task_shape batch_hold_shape;
 extern const struct task_shape batch_row_shape;
 extern const struct task_shape batch_call_item_shape;
 extern const struct task_shape batch_seen_shape;
-
-#endif

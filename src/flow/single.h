@@ -2,8 +2,7 @@
  * A task of a single unit: reads, lists, simple writes. Whoever starts it says how the unit is built and what to
  * do with its answer while the rows are there.
  */
-#ifndef HX_FLOW_SINGLE_H
-#define HX_FLOW_SINGLE_H
+#pragma once
 
 #include "flow/subject.h"
 #include "task/task.h"
@@ -21,5 +20,3 @@ struct single {
 
 void single_init(struct single *single, void *context, void (*build)(const struct single *, struct unit *),
 		 enum hx_code (*answered)(struct single *, const struct unit_result *));
-
-#endif

@@ -5,8 +5,7 @@
  * What a parameter may name: id, workflow, requester, version, key, now, input, and input.a.b for a value below it.
  * For an entity the input is that of the request, for a step of a run its evaluated `input`.
  */
-#ifndef HX_FLOW_SQL_ACTION_H
-#define HX_FLOW_SQL_ACTION_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -40,5 +39,3 @@ const struct db_value *sql_action_values(const struct action *action, const stru
  */
 void sql_action_add(struct unit *unit, const struct sql_action *sql, const struct action *action,
 		    const struct db_value *values, int64_t timeout_ms);
-
-#endif

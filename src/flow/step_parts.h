@@ -2,8 +2,7 @@
  * The parts of the entity step (entity_step.c has its states): what the row that it reads means for it (step_read.c), the texts it
  * makes (step_text.c), the units it asks for (step_units.c), and what it asks for (step_ask.c). Functions of the task alone.
  */
-#ifndef HX_FLOW_STEP_PARTS_H
-#define HX_FLOW_STEP_PARTS_H
+#pragma once
 
 #include "flow/answer.h"
 #include "flow/entity_step.h"
@@ -107,5 +106,3 @@ enum hx_code step_take_kept(struct entity_step *s, const struct db_rows *rows, c
 void step_build_unit(const struct entity_step *s, struct unit *unit);
 /* The finish, with everything that belongs to its unit. */
 void step_build_finish(const struct entity_step *s, struct unit *unit);
-
-#endif

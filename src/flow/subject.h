@@ -31,8 +31,7 @@
  *  S6  history.seq has no gaps, and head is the hash that links its last row to the one before (db/link.h), so the last
  *      head vouches for all rows.
  */
-#ifndef HX_FLOW_SUBJECT_H
-#define HX_FLOW_SUBJECT_H
+#pragma once
 
 #include "base/clock.h"
 #include "db/link.h"
@@ -145,5 +144,3 @@ void subject_assert_valid(int64_t version, int64_t fence, const struct db_value 
 
 /* The number that stands in subject.kind for a name such as "entity:billing" or "job". */
 int64_t subject_kind(const char *prefix, const char *name);
-
-#endif

@@ -6,8 +6,7 @@
  *   ?1 to   ?2 from   ?3 version or fence   ?4 op   ?5 at   ?6 node   ?7 id
  * The fence is passed in because a claim raises it. hx_link() is db/link.h.
  */
-#ifndef HX_FLOW_SUBJECT_CHANGE_H
-#define HX_FLOW_SUBJECT_CHANGE_H
+#pragma once
 
 #include "flow/subject.h"
 
@@ -39,5 +38,3 @@
 
 /* What subject_add_history() adds. */
 extern const struct db_stmt subject_history;
-
-#endif

@@ -8,8 +8,7 @@
  *
  * A history has a row for what changes nothing but the version, too: a way may lead to where it came from.
  */
-#ifndef HX_FLOW_WAYS_H
-#define HX_FLOW_WAYS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -37,5 +36,3 @@ bool ways_go_on(const struct ways *ways, struct slice from);
 bool ways_is_terminal(const struct ways *ways, struct slice status);
 /* The constant that has this text; NULL: none. */
 const char *ways_status(const struct ways *ways, struct slice text);
-
-#endif

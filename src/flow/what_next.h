@@ -7,8 +7,7 @@
  * into docs/actions.md. The one idea in it: after a doubt only "done" is an answer. What is certain about this try says nothing about
  * the one before it, so where a first try would fail, a later one is held for a person.
  */
-#ifndef HX_FLOW_WHAT_NEXT_H
-#define HX_FLOW_WHAT_NEXT_H
+#pragma once
 
 #include "model/attempt.h"
 #include "task/task.h"
@@ -71,5 +70,3 @@ struct next_rule {
 };
 extern const struct next_rule next_rules[];
 extern const size_t next_rules_n;
-
-#endif

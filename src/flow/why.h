@@ -5,8 +5,7 @@
  * Pure: from rows (why_read.c asks for them), and what this node's own action port says of a claim, to words. They are
  * without a full stop, and go on from "X is STATUS: ".
  */
-#ifndef HX_FLOW_WHY_H
-#define HX_FLOW_WHY_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/strbuf.h"
@@ -147,5 +146,3 @@ enum { WHY_EFFECT_JOB, WHY_EFFECT_STATUS, WHY_EFFECT_ACTION, WHY_EFFECT_COLUMNS 
 /* A row of entity_read(). */
 void why_entity(struct why *why, const struct workflow *workflow, const struct db_rows *rows,
 		const struct db_rows *effects, const struct port_sight *sight, int64_t now_ms);
-
-#endif

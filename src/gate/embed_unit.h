@@ -8,8 +8,7 @@
  * Connections know a prepared statement by its address, so every text that a program uses is kept for as long as its
  * gate is open; there are at most HX_GATE_SQL_TEXTS_MAX of them, since values are parameters.
  */
-#ifndef HX_GATE_EMBED_UNIT_H
-#define HX_GATE_EMBED_UNIT_H
+#pragma once
 
 #include <hapax.h>
 #include <pthread.h>
@@ -45,5 +44,3 @@ struct embed_result {
 /* Runs it in the lane of the record, and waits. Not from a lane's thread. */
 void embed_unit_run(const struct lanes *lanes, const struct gate_ask *complete, const struct unit *unit,
 		    struct embed_result *ret_result);
-
-#endif

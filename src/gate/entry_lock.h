@@ -20,8 +20,7 @@
  * The callbacks come on the calling thread, on a lane's or on the service's own; at once or later; never with a lock
  * held, so they may take and release. They must not block.
  */
-#ifndef HX_GATE_ENTRY_LOCK_H
-#define HX_GATE_ENTRY_LOCK_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -71,5 +70,3 @@ void entry_lock_take(struct entry_locks *locks, struct entry_ticket *ticket, con
 		     int64_t ttl_ms);
 /* After taken(), once. */
 void entry_lock_release(struct entry_ticket *ticket);
-
-#endif

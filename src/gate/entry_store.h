@@ -1,8 +1,7 @@
 /*
  * Where entry locks live: three stores with one table. Included by entry_lock.c, the stores and their tests only.
  */
-#ifndef HX_GATE_ENTRY_STORE_H
-#define HX_GATE_ENTRY_STORE_H
+#pragma once
 
 #include "gate/entry_lock.h"
 #include "gate/redis.h"
@@ -40,5 +39,3 @@ enum hx_code entry_redis_new(const struct redis_url *url, size_t queue_max, stru
 /* The answers of a store. With maybe_ours the lock may stand although the take failed: its release is then sent. */
 void entry_ticket_taken(struct entry_ticket *ticket, enum hx_code code, bool maybe_ours);
 void entry_ticket_released(struct entry_ticket *ticket);
-
-#endif

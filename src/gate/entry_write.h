@@ -8,8 +8,7 @@
  *
  * A row that has expired counts as absent; whoever takes the lock next takes the row over.
  */
-#ifndef HX_GATE_ENTRY_WRITE_H
-#define HX_GATE_ENTRY_WRITE_H
+#pragma once
 
 #include "base/hash.h"
 #include "task/task.h"
@@ -37,5 +36,3 @@ struct entry_write {
 void entry_write_init(struct entry_write *write, const struct entry_lock *lock, enum entry_write_kind kind);
 /* Which lane it goes to: writes of one name always meet in one. */
 int64_t entry_write_subject(const struct entry_lock *lock);
-
-#endif

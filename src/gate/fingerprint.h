@@ -12,8 +12,7 @@
  *
  * Kinds are kept apart: the bytes of a text never equal the JSON of the same text.
  */
-#ifndef HX_GATE_FINGERPRINT_H
-#define HX_GATE_FINGERPRINT_H
+#pragma once
 
 #include <hapax.h>
 
@@ -47,5 +46,3 @@ enum hx_code gate_fingerprint(const struct gate_fingerprint_rule *rule, struct s
  * there, which is another thing than an empty one. In the order of the rule.
  */
 void gate_fingerprint_add(struct slice name, struct slice value, unsigned char fingerprint[HX_GATE_KEY_BYTES]);
-
-#endif

@@ -18,8 +18,7 @@
  * (counted from before it was asked for); a record whose execution may have
  * happened is never removed; what is told to the client as CREATED is stored.
  */
-#ifndef HX_GATE_GUARD_H
-#define HX_GATE_GUARD_H
+#pragma once
 
 #include "gate/record.h"
 
@@ -63,5 +62,3 @@ void guard_note_asked(struct guard *guard, struct mono_time now);
 struct mono_time guard_work_until(const struct guard *guard);
 /* In EXECUTING. */
 void guard_take_result(struct guard *guard, enum guard_result result);
-
-#endif

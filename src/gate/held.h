@@ -3,8 +3,7 @@
  * becomes held by the passing of time alone, perhaps long after the gate that forwarded its request has died; so every gate
  * on the store looks for itself (sweeper.h), and says what it sees.
  */
-#ifndef HX_GATE_HELD_H
-#define HX_GATE_HELD_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -23,5 +22,3 @@ struct gate_held {
 void gate_held_init(struct gate_held *held, struct log *log);
 /* The reply to a TALLY that was asked at this time. One that failed changes nothing. */
 void gate_held_note(struct gate_held *held, const struct gate_reply *reply, struct mono_time asked);
-
-#endif

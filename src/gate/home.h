@@ -9,8 +9,7 @@
  *
  * and the sweep, if there is to be one.
  */
-#ifndef HX_GATE_HOME_H
-#define HX_GATE_HOME_H
+#pragma once
 
 #include "gate/held.h"
 #include "gate/store.h"
@@ -52,5 +51,3 @@ enum gate_lasting gate_home_lasting(const struct gate_home *home);
 struct sentinel *gate_home_sentinel(const struct gate_home *home);
 /* Nobody asks any more. What still waits is answered, with drain_ms to be done. Takes NULL. */
 void gate_home_close(struct gate_home *home, int64_t drain_ms);
-
-#endif

@@ -10,8 +10,7 @@
  * a number has # in front, a string that begins with # has one more. 1 to `max` characters (code points) here too, none
  * of them a control character.
  */
-#ifndef HX_GATE_KEY_H
-#define HX_GATE_KEY_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -43,5 +42,3 @@ enum hx_code gate_key_compose(const struct slice parts[], size_t n, size_t max, 
 /* A string or a number as it is spelled in a key; anything else: HX_KEY_INVALID. */
 enum hx_code gate_key_from_value(struct json value, size_t max, struct arena *arena, struct hx_error *err,
 				 struct slice *ret_key) HX_MUST_CHECK;
-
-#endif

@@ -6,8 +6,7 @@
  * route names: POST and PATCH are guarded with the file's own options, the other standard methods pass through, and an
  * unknown method (case counts) is nobody's.
  */
-#ifndef HX_GATE_POLICY_H
-#define HX_GATE_POLICY_H
+#pragma once
 
 #include "base/log.h"
 #include "gate/fingerprint.h"
@@ -86,5 +85,3 @@ bool gate_admin_key_is_good(struct slice key);
 const struct gate_policy *gate_config_match(const struct gate_config *config, struct slice method, struct slice path);
 /* Is an answer of this status kept? 2xx and 3xx are; errors by cache_errors; 429 and 503 never. */
 bool gate_policy_stores(const struct gate_policy *policy, int status);
-
-#endif

@@ -2,8 +2,7 @@
  * The options that say where values stand in a request (source.h): header, key, tenant, caller, scope, fingerprint. A part
  * of policy.c, and for it alone.
  */
-#ifndef HX_GATE_POLICY_SOURCES_H
-#define HX_GATE_POLICY_SOURCES_H
+#pragma once
 
 #include "gate/policy.h"
 #include "model/fields.h"
@@ -15,5 +14,3 @@ field_read_fn policy_read_header, policy_read_key, policy_read_tenant, policy_re
 void policy_check_sources(const struct reader *r, const struct json_node *object);
 /* "scope is 5; it must be …" */
 void policy_refuse(const struct reader *r, const struct json_node *node, const char *what, const char *wanted);
-
-#endif

@@ -9,8 +9,7 @@
  * A table of fixed size, in which a newer answer takes the place of an older one of the same slot: at most RECALL_SLOTS
  * answers of RECALL_BYTES_MAX. Safe in all threads.
  */
-#ifndef HX_GATE_RECALL_H
-#define HX_GATE_RECALL_H
+#pragma once
 
 #include <hapax.h>
 
@@ -39,5 +38,3 @@ bool recall_find(struct recall *recall, const struct hx_gate_claim *claim, struc
 bool recall_knows(struct recall *recall, const struct hx_gate_claim *claim, struct mono_time now);
 /* The record has been forgotten. */
 void recall_drop(struct recall *recall, const unsigned char key[HX_GATE_KEY_BYTES]);
-
-#endif

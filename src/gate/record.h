@@ -21,8 +21,7 @@
  * taken, however short the ttl. All of them can be repeated with the same token, so a unit whose outcome is unknown is simply asked again, up to
  * GATE_REPEATS_MAX times. Time is the store's (hx_now_ms()).
  */
-#ifndef HX_GATE_RECORD_H
-#define HX_GATE_RECORD_H
+#pragma once
 
 #include <hapax.h>
 
@@ -156,5 +155,3 @@ void gate_add_completion_first_again(struct unit *unit, const struct gate_ask *c
  * needs no PROCESSING. Lost: there is a record already, and nothing of the unit happened; ACQUIRE tells what it is.
  */
 void gate_add_completed(struct unit *unit, const struct hx_gate_claim *claim, struct slice response);
-
-#endif

@@ -3,8 +3,7 @@
  * named by its key and the token that was seen: what has changed hands since is not what somebody decided about, and a
  * record whose lease lasts is nobody's to decide about. For record.c alone.
  */
-#ifndef HX_GATE_RECORD_LOOK_H
-#define HX_GATE_RECORD_LOOK_H
+#pragma once
 
 #include "gate/record.h"
 
@@ -26,5 +25,3 @@ enum gate_verdict gate_state_of(bool completed, bool held, int64_t left_ms);
 void gate_add_look(struct unit *unit, const struct gate_ask *ask);
 /* False: its lease has ended just now, and it is to be asked again. */
 bool gate_read_look(const struct gate_ask *ask, const struct unit_result *result, struct gate_reply *reply);
-
-#endif

@@ -22,8 +22,7 @@
  * With Sentinels the primary is asked for whenever a connection is made, and asked itself whether it is one: a connection that is lost,
  * or to a server that has become a replica (READONLY), leads to the new primary by itself.
  */
-#ifndef HX_GATE_REDIS_H
-#define HX_GATE_REDIS_H
+#pragma once
 
 #ifdef HX_SLIM /* no hiredis: only the texts of URLs are of use */
 typedef struct redisReply redisReply;
@@ -129,5 +128,3 @@ enum hx_code redis_receive(struct redis *redis, redisReply **ret_reply, struct h
 /* A pipeline of one: EVALSHA, and EVAL if the server does not know the script. Not between other commands. */
 enum hx_code redis_run_script(struct redis *redis, size_t script, size_t keys_n, size_t args_n,
 			      const struct slice args[], redisReply **ret_reply, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

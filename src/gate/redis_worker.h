@@ -22,8 +22,7 @@
  *    But nothing goes on after the latest `by` of those in the round, and what is late by its own is not sent at all.
  * 3. At the end what is queued is carried out, unless it is not_at_end or the server is down.
  */
-#ifndef HX_GATE_REDIS_WORKER_H
-#define HX_GATE_REDIS_WORKER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -81,5 +80,3 @@ void redis_worker_release(struct redis_worker *worker);
 
 /* From any thread. False: there are queue_max errands in the queue already, or it is down or stopping. */
 bool redis_worker_push(struct redis_worker *worker, struct redis_errand *errand, size_t queue_max) HX_MUST_CHECK;
-
-#endif

@@ -16,8 +16,7 @@
  * nominates, lengths and framing, and our own markers (Idempotency-Status, Idempotency-Replayed), which an upstream
  * could forge. Content-Type and Content-Encoding say how the body is to be read: they are kept in every case.
  */
-#ifndef HX_GATE_REPLAY_H
-#define HX_GATE_REPLAY_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -57,5 +56,3 @@ void gate_response_encode(const struct gate_response *response, struct strbuf *o
  * were stored. */
 enum hx_code gate_response_decode(struct slice bytes, struct arena *arena, struct hx_error *err,
 				  struct gate_response *ret_response) HX_MUST_CHECK;
-
-#endif

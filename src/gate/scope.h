@@ -3,8 +3,7 @@
  * one for the next tenant. All parts of the tuple are hashed with their lengths in front, never joined by a separator,
  * so that no choice of names makes two tuples one. Paths are taken as they were sent and never decoded.
  */
-#ifndef HX_GATE_SCOPE_H
-#define HX_GATE_SCOPE_H
+#pragma once
 
 #include <hapax.h>
 
@@ -34,5 +33,3 @@ void gate_hash_caller(const unsigned char key[HX_GATE_KEY_BYTES], struct slice b
 		      unsigned char ret_caller[HX_GATE_KEY_BYTES]);
 
 void gate_record_key(const struct gate_scope *scope, struct slice key, unsigned char ret_key[HX_GATE_KEY_BYTES]);
-
-#endif

@@ -10,8 +10,7 @@
  *   jwt:CLAIM      a string or a number among the claims of the bearer token in Authorization, by its name or by a JSON
  *                  Pointer. The token is read and NOT verified: that is for whoever stands in front or behind
  */
-#ifndef HX_GATE_SOURCE_H
-#define HX_GATE_SOURCE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/slice.h"
@@ -42,5 +41,3 @@ struct gate_source {
 bool gate_source_parse(struct slice text, struct arena *arena, struct gate_source *ret_source);
 /* A name in lower case, copied. */
 struct slice gate_keep_lower(struct arena *arena, struct slice text);
-
-#endif

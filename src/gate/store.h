@@ -10,8 +10,7 @@
  * says so. All of it has one deadline, the ticket's: who asks is answered by then, whatever the store does. What was
  * not sent by then never is; what was sent and is carried out after all is nobody's, and ends with its lease.
  */
-#ifndef HX_GATE_STORE_H
-#define HX_GATE_STORE_H
+#pragma once
 
 #include <hapax.h>
 
@@ -93,5 +92,3 @@ enum hx_code gate_user_new(const struct hx_gate_store *table, struct clock *cloc
 			   struct hx_error *err) HX_MUST_CHECK;
 /* Nobody asks any more, and every gate_ask() has returned. What still waits in it is answered. Takes NULL. */
 void gate_store_free(struct gate_store *store);
-
-#endif

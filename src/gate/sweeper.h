@@ -8,8 +8,7 @@
  *
  * The same thread counts what is held for a person, where somebody wants to know (held.h).
  */
-#ifndef HX_GATE_SWEEPER_H
-#define HX_GATE_SWEEPER_H
+#pragma once
 
 #include "gate/held.h"
 #include "gate/store.h"
@@ -25,5 +24,3 @@ enum hx_code gate_sweeper_new(struct gate_store *store, int64_t every_ms, struct
 			      struct gate_sweeper **ret_sweeper, struct hx_error *err) HX_MUST_CHECK;
 /* Ends the thread, waiting for a slice that is being removed: where the store is lanes, stop these before. Takes NULL. */
 void gate_sweeper_free(struct gate_sweeper *sweeper);
-
-#endif

@@ -7,8 +7,7 @@
  *   transactional   the store: the action is SQL in the unit of the transition
  *   claimed         the engine alone, by a claim: a crash in the middle leaves an unknown outcome
  */
-#ifndef HX_MODEL_ACTION_H
-#define HX_MODEL_ACTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ bool action_is_for_workers(const struct action *action);
 bool action_has_timeout(const struct action *action);
 /* Neither it nor its probe and void may be absent. NULL: none is (or there is no action at all), else one that is. */
 const struct action *action_absent(const struct action *action);
-
-#endif

@@ -1,6 +1,5 @@
 /* The `actions` of a definition, read. */
-#ifndef HX_MODEL_ACTION_PARSE_H
-#define HX_MODEL_ACTION_PARSE_H
+#pragma once
 
 #include "model/action.h"
 #include "model/fields.h"
@@ -34,5 +33,3 @@ void action_warn_claimed(const struct reader *r, const struct json_node *node, c
 			 const struct action *action);
 /* What a name that is not in the list was probably meant to be. */
 struct suggestion action_suggest(const struct reader *r, const struct action_list *list, struct slice name);
-
-#endif

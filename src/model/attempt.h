@@ -3,8 +3,7 @@
  * follows when nobody knows whether it was done. The fields `retry`, `timeout`, `on_unknown` and `on_5xx` are read here,
  * once for both.
  */
-#ifndef HX_MODEL_ATTEMPT_H
-#define HX_MODEL_ATTEMPT_H
+#pragma once
 
 #include "model/fields.h"
 #include "model/workflow.h"
@@ -38,5 +37,3 @@ extern const char *const attempt_on_5xx[];
 void attempt_settle_on_unknown(const struct reader *r, const struct json_node *written, const struct action *action,
 			       enum on_unknown *on_unknown);
 void attempt_check_timeout(const struct reader *r, const struct json_node *timeout, const struct action *action);
-
-#endif

@@ -32,8 +32,7 @@
  * All of these are carried out by the engine itself in this version: neither they nor the after-effects, nor a probe
  * that on_unknown asks, are of kind sql or worker.
  */
-#ifndef HX_MODEL_BATCH_DEFINITION_H
-#define HX_MODEL_BATCH_DEFINITION_H
+#pragma once
 
 #include "model/attempt.h"
 #include "model/workflow.h"
@@ -71,5 +70,3 @@ struct batch_definition {
  */
 void batch_definition_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
 			    const struct batch_definition **ret);
-
-#endif

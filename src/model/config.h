@@ -2,8 +2,7 @@
  * The configuration file, parsed and checked. Immutable. Unknown fields are errors that name the place and the
  * nearest known name: a silently ignored field is an unprotected step.
  */
-#ifndef HX_MODEL_CONFIG_H
-#define HX_MODEL_CONFIG_H
+#pragma once
 
 #include "base/json_tree.h"
 #include "base/log.h"
@@ -60,5 +59,3 @@ const struct module_config *config_module(const struct config *config, struct sl
  */
 void coverage_check(const struct workflow *const *workflows, size_t n, const struct config *config,
 		    struct findings *findings);
-
-#endif

@@ -6,8 +6,7 @@
  *   kind `run`      model/run_definition.h
  *   kind `batch`    model/batch_definition.h
  */
-#ifndef HX_MODEL_DEFINITION_H
-#define HX_MODEL_DEFINITION_H
+#pragma once
 
 #include "model/batch_definition.h"
 #include "model/config.h"
@@ -40,5 +39,3 @@ void definition_parse(const char *file, struct slice text, struct arena *arena, 
  */
 void definition_set_check(const struct definition *const *definitions, size_t n, const struct config *config,
 			  struct findings *findings);
-
-#endif

@@ -4,8 +4,7 @@
  * The counts that are limited are looked at before a tree is built: a million statuses are answered by counting
  * them, not by keeping them.
  */
-#ifndef HX_MODEL_DEFINITION_TEXT_H
-#define HX_MODEL_DEFINITION_TEXT_H
+#pragma once
 
 #include "model/reader.h"
 
@@ -19,5 +18,3 @@ const struct json_node *definition_text_read(const struct reader *r, struct slic
  * in the order of their lines, and the scratch arena is released.
  */
 void definition_text_done(const struct reader *r, struct arena *scratch, struct finding **from);
-
-#endif

@@ -6,8 +6,7 @@
  *   rules.c      the rules over these views, each finding with the requesters that it holds for
  *   graph.c      the steps among each other: twice the same one, statuses that none of them reaches
  */
-#ifndef HX_MODEL_DRAFT_H
-#define HX_MODEL_DRAFT_H
+#pragma once
 
 #include "model/action_parse.h"
 #include "model/lookup.h"
@@ -58,5 +57,3 @@ void draft_check_rules(struct draft *d);
 void draft_check_duplicates(const struct draft *d);
 /* Warns of statuses that nothing reaches. */
 void draft_check_reach(const struct draft *d);
-
-#endif

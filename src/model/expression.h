@@ -41,8 +41,7 @@
  * constructed here never has a name twice: written names are checked when parsing, and of computed ones the last
  * value counts, as in jq.
  */
-#ifndef HX_MODEL_EXPRESSION_H
-#define HX_MODEL_EXPRESSION_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -96,5 +95,3 @@ void expression_each_use(const struct expression *expression, expression_use_fn 
  */
 enum hx_code expression_eval(const struct expression *expression, const struct expression_env *env,
 			     struct arena *scratch, struct hx_error *err, struct strbuf *ret_text) HX_MUST_CHECK;
-
-#endif

@@ -2,8 +2,7 @@
  * One evaluation under way, for expression_eval.c, which walks over the expression, and expression_order.c, which compares
  * values. All functions return false, or NULL, after they have set `code`, and then nobody goes on.
  */
-#ifndef HX_MODEL_EXPRESSION_EVAL_H
-#define HX_MODEL_EXPRESSION_EVAL_H
+#pragma once
 
 #include "model/expression_tree.h"
 
@@ -28,5 +27,3 @@ bool evaluation_string(struct evaluation *e, struct json string, struct slice *r
 
 /* expression_order.c: below zero, zero or above it, by the order of expression.h. It leaves scratch behind. */
 bool evaluation_compare(struct evaluation *e, struct json a, struct json b, int *ret_order);
-
-#endif

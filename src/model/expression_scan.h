@@ -2,8 +2,7 @@
  * The text of an expression on its way to the parser: its tokens, and what is said when one of them cannot stand where it is.
  * Space is skipped in front of a token, never after it. Nobody says more once `code` is set.
  */
-#ifndef HX_MODEL_EXPRESSION_SCAN_H
-#define HX_MODEL_EXPRESSION_SCAN_H
+#pragma once
 
 #include "model/expression_tree.h"
 
@@ -58,5 +57,3 @@ static inline bool scan_continues_name(char c)
 {
 	return scan_starts_name(c) || scan_is_digit(c);
 }
-
-#endif

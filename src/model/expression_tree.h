@@ -5,8 +5,7 @@
  * steps. So only brackets make the tree deeper, at most five nodes for each, and EXPRESSION_DEPTH_MAX bounds every
  * recursion over it.
  */
-#ifndef HX_MODEL_EXPRESSION_TREE_H
-#define HX_MODEL_EXPRESSION_TREE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -65,5 +64,3 @@ struct expression {
 
 /* Which character of the text that byte begins, from 1: for messages. */
 size_t expression_column(struct slice text, size_t at);
-
-#endif

@@ -14,8 +14,7 @@
  * Fields are read in the order of the table, whatever the order of the text. Every table is called …fields, and
  * tests/unit/test_man.sh looks up its names in the manual.
  */
-#ifndef HX_MODEL_FIELDS_H
-#define HX_MODEL_FIELDS_H
+#pragma once
 
 #include "model/reader.h"
 
@@ -109,5 +108,3 @@ bool fields_object(const struct reader *r, const struct json_node *node, const c
 		   void *ret);
 /* NULL: the table does not name it. */
 const struct field *field_named(const struct field *fields, struct slice name);
-
-#endif

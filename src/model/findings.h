@@ -5,8 +5,7 @@
  * There is a ceiling: FINDINGS_MAX are kept, the rest is only counted, and a last one says so. The same last one
  * stands in for those that found no memory. So the list may be incomplete, the counts never are.
  */
-#ifndef HX_MODEL_FINDINGS_H
-#define HX_MODEL_FINDINGS_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ void findings_print(const struct findings *findings, FILE *out);
 void findings_log(const struct findings *findings, struct log *log, const char *if_error, const char *if_warning);
 /* {"severity":"error","file":"billing.json","line":12,"workflow":…,"step":…,"requester":…,"rule":…,"text":…} */
 void finding_print_json(const struct finding *finding, struct strbuf *out);
-
-#endif

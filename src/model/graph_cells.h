@@ -2,8 +2,7 @@
  * The layout at work: nodes and lanes alike are cells, each in the row of its rank, and every edge is a chain of segments
  * from one row to the next.
  */
-#ifndef HX_MODEL_GRAPH_CELLS_H
-#define HX_MODEL_GRAPH_CELLS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -46,5 +45,3 @@ static inline size_t row_length(const struct layout *l, size_t rank)
 bool layout_order(struct layout *l) HX_MUST_CHECK;
 /* graph_place.c: x of every cell, then of the ends of every segment. */
 bool layout_place_x(struct layout *l) HX_MUST_CHECK;
-
-#endif

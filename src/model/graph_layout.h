@@ -16,8 +16,7 @@
  * All is whole numbers and the order of the input: the same picture everywhere. Bounded: where lanes would be more than
  * LAYOUT_LANES_MAX the longest edges are cut, that is left out, and whoever draws says at their ends where they lead.
  */
-#ifndef HX_MODEL_GRAPH_LAYOUT_H
-#define HX_MODEL_GRAPH_LAYOUT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -77,5 +76,3 @@ struct layout {
 /* False: the arena has failed. */
 bool layout_rank(struct layout *l) HX_MUST_CHECK;
 bool layout_place(struct layout *l) HX_MUST_CHECK;
-
-#endif

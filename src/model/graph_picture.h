@@ -6,8 +6,7 @@
  *
  * Pure, and the same text for the same definition everywhere. A definition at its limits is drawn too, in less than a second.
  */
-#ifndef HX_MODEL_GRAPH_PICTURE_H
-#define HX_MODEL_GRAPH_PICTURE_H
+#pragma once
 
 #include "model/definition.h"
 
@@ -15,5 +14,3 @@
 
 /* Appends it. HX_TOO_LARGE, HX_NO_MEMORY: *out is of no use then. */
 enum hx_code graph_picture(const struct definition *definition, struct strbuf *out, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

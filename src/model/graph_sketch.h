@@ -16,8 +16,7 @@
  *            │ name     │┄▸(tag)    with a sign of what it is; a condition is pointed, and two ways leave it
  *            └──────────┘
  */
-#ifndef HX_MODEL_GRAPH_SKETCH_H
-#define HX_MODEL_GRAPH_SKETCH_H
+#pragma once
 
 #include "model/attempt.h"
 #include "model/graph_layout.h"
@@ -134,5 +133,3 @@ struct batch_definition;
 bool sketch_entity(const struct workflow *w, struct arena *arena, struct sketch *s) HX_MUST_CHECK;
 bool sketch_run(const struct run_definition *d, struct arena *arena, struct sketch *s) HX_MUST_CHECK;
 bool sketch_batch(const struct batch_definition *d, struct arena *arena, struct sketch *s) HX_MUST_CHECK;
-
-#endif

@@ -5,8 +5,7 @@
  * that a picture looks the same as a file, as an image and inside of a page that allows none of these. The fonts are two
  * of one breadth, Verdana and DejaVu Sans, which is what makes measuring a text possible without one.
  */
-#ifndef HX_MODEL_GRAPH_SVG_H
-#define HX_MODEL_GRAPH_SVG_H
+#pragma once
 
 #include "base/strbuf.h"
 
@@ -38,5 +37,3 @@ void svg_text_middle(struct strbuf *out, int x, int y, enum svg_face face, const
 void svg_box(struct strbuf *out, int x, int y, int width, int height, int radius, const char *paint);
 /* The head of an arrow that ends at (x, y). */
 void svg_head(struct strbuf *out, int x, int y, enum svg_way way, const char *colour);
-
-#endif

@@ -2,8 +2,7 @@
  * What definitions of all kinds have: the way from text to object, the name, kind, module and actions; and the refusal of
  * fields that belong to another kind. Whoever wrote such a field believed in something that does not happen.
  */
-#ifndef HX_MODEL_HEAD_H
-#define HX_MODEL_HEAD_H
+#pragma once
 
 #include "model/action_parse.h"
 #include "model/workflow.h"
@@ -42,5 +41,3 @@ field_refuse_fn head_refuse;
 extern const struct field entity_fields[], step_fields[];  /* workflow.c, step.c */
 extern const struct field run_fields[], run_step_fields[]; /* run_definition.c, run_step.c */
 extern const struct field batch_fields[];                  /* batch_definition.c */
-
-#endif

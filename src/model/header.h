@@ -1,6 +1,5 @@
 /* A header that a definition adds to the calls of an http action. */
-#ifndef HX_MODEL_HEADER_H
-#define HX_MODEL_HEADER_H
+#pragma once
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -20,5 +19,3 @@ bool header_name_is_reserved(struct slice name);
 enum hx_code header_check(struct slice name, struct slice value, struct hx_error *err) HX_MUST_CHECK;
 /* By its name it carries a secret, and the value has no ${…}: it stands there for everybody who may read definitions. */
 bool header_has_literal_secret(struct slice name, struct slice value);
-
-#endif

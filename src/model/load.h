@@ -2,8 +2,7 @@
  * Definitions and configuration from files. What cannot be read becomes a finding like everything else, so that a
  * check names all that is wrong in one go.
  */
-#ifndef HX_MODEL_LOAD_H
-#define HX_MODEL_LOAD_H
+#pragma once
 
 #include "model/definition.h"
 
@@ -24,5 +23,3 @@ void definition_set_load(const char *path, struct arena *arena, struct findings 
 void config_load(const char *path, struct arena *arena, struct findings *findings, struct config *ret);
 /* A whole file, up to the ceiling of the buffer. False: it cannot be read, which is a finding. */
 bool file_load(const char *path, struct strbuf *out, struct findings *findings);
-
-#endif

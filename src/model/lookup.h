@@ -2,8 +2,7 @@
  * What the lookups of workflow.h search: statuses by name, steps by key and status. Built while a definition is
  * parsed; the rules and the checks over several workflows use it too.
  */
-#ifndef HX_MODEL_LOOKUP_H
-#define HX_MODEL_LOOKUP_H
+#pragma once
 
 #include "model/workflow.h"
 
@@ -35,5 +34,3 @@ struct status_entry *index_status(const struct workflow_index *index, struct sli
 bool index_steps(struct workflow_index *index, struct arena *a, const struct step *steps, size_t n);
 /* As strcmp, over step_key and status. */
 int step_compare(const struct step *a, const struct step *b);
-
-#endif

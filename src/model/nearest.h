@@ -1,6 +1,5 @@
 /* The known name that a misspelt one was probably meant to be. */
-#ifndef HX_MODEL_NEAREST_H
-#define HX_MODEL_NEAREST_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -20,5 +19,3 @@ struct suggestion {
 	char text[SUGGESTION_BYTES];
 };
 struct suggestion nearest_words(struct slice name, const char *const *known, const char *before, const char *after);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * A single status counts more than a range that it is in; two ranges with a status in common are refused.
  */
-#ifndef HX_MODEL_OUTCOMES_H
-#define HX_MODEL_OUTCOMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ struct field;
 bool outcomes_find(const struct outcomes *outcomes, long status, enum outcome_word *ret_word);
 /* A field of an action (fields.h), into a struct outcomes. What is not right is reported. */
 void outcomes_read(const struct reader *r, const struct json_node *node, const struct field *field, void *ret);
-
-#endif

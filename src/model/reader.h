@@ -8,8 +8,7 @@
  * All functions take a node that may be NULL (its absence was accepted or reported before) and then return false.
  * Outputs are written only on success; texts are copied into the reader's arena.
  */
-#ifndef HX_MODEL_READER_H
-#define HX_MODEL_READER_H
+#pragma once
 
 #include "base/excerpt.h"
 #include "base/json_tree.h"
@@ -84,5 +83,3 @@ bool reader_address(const struct reader *r, const struct json_node *node, const 
 const char *reader_label(const struct json_node *name, size_t i, struct arena *scratch);
 /* The copy with a terminator; NULL when the arena has failed. */
 const char *reader_keep(const struct reader *r, struct slice text);
-
-#endif

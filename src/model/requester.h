@@ -8,8 +8,7 @@
  *
  * No field has an object for its value, so an object is always such a map.
  */
-#ifndef HX_MODEL_REQUESTER_H
-#define HX_MODEL_REQUESTER_H
+#pragma once
 
 #include "model/reader.h"
 #include "model/workflow.h"
@@ -34,5 +33,3 @@ void requesters_add(struct requesters *set, const struct reader *r, const struct
 /* "admin, clerk, anyone else" of the views that are set; at most 8 by name. views[set->n] is anyone else. */
 #define REQUESTER_LIST_BYTES 640
 void requester_list(const struct workflow *w, const bool *views, char ret_text[REQUESTER_LIST_BYTES]);
-
-#endif

@@ -27,8 +27,7 @@
  * the step is SKIPPED, its output null, and the run goes on. A task whose outcome is not known is held for a person
  * with `fail`, and with `continue` where it has a `compensate`, since what is SKIPPED is never undone.
  */
-#ifndef HX_MODEL_RUN_DEFINITION_H
-#define HX_MODEL_RUN_DEFINITION_H
+#pragma once
 
 #include "model/attempt.h"
 #include "model/expression.h"
@@ -100,5 +99,3 @@ const struct run_step *run_definition_step(const struct run_definition *definiti
  */
 void run_definition_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
 			  const struct run_definition **ret);
-
-#endif

@@ -5,8 +5,7 @@
  *   run_step.c         the fields of each step, and what must hold between those of one step
  *   run_path.c         the steps among each other: names, jumps, what is reached, what an expression can see
  */
-#ifndef HX_MODEL_RUN_DRAFT_H
-#define HX_MODEL_RUN_DRAFT_H
+#pragma once
 
 #include "model/action_parse.h"
 #include "model/run_definition.h"
@@ -35,5 +34,3 @@ field_read_fn run_draft_expression;
 void run_draft_step(struct run_draft *d, size_t i, const struct json_node *node);
 /* run_path.c: once all steps are read. False: an arena has failed. */
 bool run_draft_paths(struct run_draft *d);
-
-#endif

@@ -9,8 +9,7 @@
  * Entries are "env:NAME" and "file:PATH"; a * at the end stands for any rest. With a list, calls of whatever definition that name
  * something else fail before anything is sent, also those of definitions that are in the store already.
  */
-#ifndef HX_MODEL_SECRET_RULES_H
-#define HX_MODEL_SECRET_RULES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ bool secret_rules_allow(const struct secret_rules *rules, struct slice reference
 /* Each reference that the definition may not name is an error. */
 void secret_rules_check(const struct secret_rules *rules, const struct definition *definition, bool put,
 			struct findings *findings);
-
-#endif

@@ -5,12 +5,9 @@
  * A definition is refused for it when it is checked. It is not the guard: views, triggers and functions of the user's have names of
  * their own. Those are met when the statement is prepared (SQLite's authorizer) and when it has run (db/postgres_guard.h).
  */
-#ifndef HX_MODEL_SQL_REACH_H
-#define HX_MODEL_SQL_REACH_H
+#pragma once
 
 #include "base/error.h"
 
 /* The text as sql_text.h leaves it: no comments, and one way of quoting. HX_VALIDATION_ERROR with the name. */
 enum hx_code sql_reach_check(const char *sql, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

@@ -2,8 +2,7 @@
  * The SQL of an action: `:path` parameters become ?1, ?2 …, and what would make the statement more than one
  * statement inside of somebody else's transaction is refused.
  */
-#ifndef HX_MODEL_SQL_TEXT_H
-#define HX_MODEL_SQL_TEXT_H
+#pragma once
 
 #include "base/arena.h"
 #include "model/action.h"
@@ -21,5 +20,3 @@ enum hx_code sql_text_parse(struct slice text, struct arena *a, struct hx_error 
 /* The same for the text of an embedding program, whose parameters are ?1, ?2 …, without gaps: params[] stays unset. */
 enum hx_code sql_text_parse_numbered(struct slice text, struct arena *a, struct hx_error *err,
 				     struct action_statement *ret) HX_MUST_CHECK;
-
-#endif

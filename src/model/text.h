@@ -1,6 +1,5 @@
 /* Texts that live in an arena. NULL when the arena has failed. */
-#ifndef HX_MODEL_TEXT_H
-#define HX_MODEL_TEXT_H
+#pragma once
 
 #include <stdarg.h>
 
@@ -12,5 +11,3 @@ const char *text_vprintf(struct arena *a, const char *format, va_list args);
 bool text_is_identifier(struct slice text);
 /* Nothing but digits, up to six of them, and no more than that. */
 bool text_is_number_up_to(const char *text, unsigned max);
-
-#endif

@@ -1,6 +1,5 @@
 /* The address of an http action: checked for its form, not for who answers there. */
-#ifndef HX_MODEL_URL_H
-#define HX_MODEL_URL_H
+#pragma once
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -13,5 +12,3 @@
  * stand in every log; headers take them from the environment) and a fragment (it is never sent).
  */
 enum hx_code url_check(struct slice url, struct hx_error *err) HX_MUST_CHECK;
-
-#endif

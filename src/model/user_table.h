@@ -1,6 +1,5 @@
 /* `meta.table` and `meta.columns`: the user's own table, read. */
-#ifndef HX_MODEL_USER_TABLE_H
-#define HX_MODEL_USER_TABLE_H
+#pragma once
 
 #include "model/fields.h"
 #include "model/workflow.h"
@@ -17,5 +16,3 @@ const char *user_table_name(const struct user_table *t);
 int user_table_compare(const struct user_table *a, const struct user_table *b);
 /* May it be one table? Which schema a bare name is found in, only the store knows: it may be any. */
 bool user_table_is_same(const struct user_table *a, const struct user_table *b);
-
-#endif

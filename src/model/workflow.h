@@ -6,8 +6,7 @@
  * requester that any map of the workflow names, and one more for anyone else (the last, also used for a requester
  * called "default"). The rules are checked over these views.
  */
-#ifndef HX_MODEL_WORKFLOW_H
-#define HX_MODEL_WORKFLOW_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -101,5 +100,3 @@ void workflow_parse(const char *file, struct slice text, struct arena *arena, st
 		    const struct workflow **ret);
 /* Rules over several workflows: 6 and 8 over all of those on the same table. */
 void workflows_check(const struct workflow *const *workflows, size_t n, struct findings *findings);
-
-#endif

@@ -17,8 +17,7 @@
  * Who can reach it can make the gate forget. It listens on loopback alone; with a key, all but the two probes wants that
  * key, and without one only programs of this machine are served, no pages of elsewhere in its browsers (local.h).
  */
-#ifndef HX_PROXY_GATE_ADMIN_H
-#define HX_PROXY_GATE_ADMIN_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -44,5 +43,3 @@ void gate_admin_set_key(struct gate_admin *admin, const char *key);
 
 /* The admin must outlive the router, which is the handler of a server of its own: router_handle. NULL without memory. */
 struct router *gate_admin_router_new(struct gate_admin *admin);
-
-#endif

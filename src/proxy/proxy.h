@@ -15,8 +15,7 @@
  *	… http_server_stop ─▶ the store has answered all tickets (lanes stopped, gate_store_free) ─▶ proxy_free
  *	  ─▶ http_server_free
  */
-#ifndef HX_PROXY_PROXY_H
-#define HX_PROXY_PROXY_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -79,5 +78,3 @@ struct proxy_stats {
 void proxy_read_stats(const struct proxy *proxy, struct proxy_stats *ret_stats);
 /* In Prometheus' text form. */
 void proxy_write_metrics(const struct proxy *proxy, struct strbuf *out);
-
-#endif

@@ -10,8 +10,7 @@
  *   proxy_job.c     the order of things: store, upstream, client
  *   proxy_answer.c  what the client gets
  */
-#ifndef HX_PROXY_PROXY_JOB_H
-#define HX_PROXY_PROXY_JOB_H
+#pragma once
 
 #include <pthread.h>
 
@@ -160,5 +159,3 @@ void answer_replay(struct proxy_job *job, const struct gate_response *response);
 void answer_problem(struct proxy_job *job, enum hx_code code, const char *detail);
 /* The head of the upstream's answer; its body follows by http_stream_write(). */
 void answer_stream(struct proxy_job *job, void (*room)(struct http_exchange *exchange, void *data));
-
-#endif

@@ -4,8 +4,7 @@
  * A value is there, absent, or not certain: a parameter or a cookie that is there twice, a query or a body that others may
  * read in another way. What is not certain is never guessed: the upstream might have guessed otherwise.
  */
-#ifndef HX_PROXY_PROXY_SOURCE_H
-#define HX_PROXY_PROXY_SOURCE_H
+#pragma once
 
 #include "gate/source.h"
 #include "serve/server.h"
@@ -23,5 +22,3 @@ enum hx_code proxy_source_whole(const struct gate_source *source, const struct h
 struct slice *proxy_field_values(struct wire_fields fields, struct slice name, struct arena *arena, size_t *ret_n);
 /* The values of a name as one, as RFC 9110 (5.3) joins them. p NULL: there is no such field, or (the arena knows) no memory. */
 struct slice proxy_field_joined(struct wire_fields fields, struct slice name, struct arena *arena);
-
-#endif

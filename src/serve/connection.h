@@ -3,8 +3,7 @@
  * states are drawn in connection.c; reading requests is intake.c's. All in the loop's thread, but for
  * connection_open().
  */
-#ifndef HX_SERVE_CONNECTION_H
-#define HX_SERVE_CONNECTION_H
+#pragma once
 
 #include "base/strbuf.h"
 #include "wire/address.h"
@@ -84,5 +83,3 @@ void connections_drain(struct server_loop *home);
 void connections_close_all(struct server_loop *home);
 /* The queues of a loop, for server_loop_init. */
 void connections_init(struct server_loop *home);
-
-#endif

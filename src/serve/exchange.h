@@ -16,8 +16,7 @@
  * handler's until it posts the letter, and the loop's afterwards; `connection` is the loop's always; a stream has a
  * mutex.
  */
-#ifndef HX_SERVE_EXCHANGE_H
-#define HX_SERVE_EXCHANGE_H
+#pragma once
 
 #include "base/strbuf.h"
 #include "serve/inner.h"
@@ -112,5 +111,3 @@ bool stream_aborted(struct http_exchange *exchange);
 /* The connection has closed: from now on writes are swallowed; lets a waiting writer go on. */
 void stream_detach(struct http_exchange *exchange);
 void stream_free(struct stream *stream);
-
-#endif

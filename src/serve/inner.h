@@ -4,8 +4,7 @@
  *
  *   http_inner_call ─▶ letter to the first loop ─▶ exchange ─▶ handle() … http_respond() ─▶ answered()
  */
-#ifndef HX_SERVE_INNER_H
-#define HX_SERVE_INNER_H
+#pragma once
 
 #include "serve/server.h"
 #include "wire/mailbox.h"
@@ -26,5 +25,3 @@ struct http_inner {
 enum hx_code http_inner_call(struct http_server *server, struct http_inner *inner) HX_MUST_CHECK;
 /* NULL: it came through a socket. */
 const struct http_inner *http_exchange_inner(const struct http_exchange *exchange);
-
-#endif

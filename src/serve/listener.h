@@ -5,8 +5,7 @@
  * or the system has no descriptors, accepting pauses, and clients wait in the backlog. A pause ends when a connection
  * closes, and is looked at again every PAUSE_MS.
  */
-#ifndef HX_SERVE_LISTENER_H
-#define HX_SERVE_LISTENER_H
+#pragma once
 
 #include "wire/address.h"
 #include "wire/loop.h"
@@ -34,5 +33,3 @@ void listener_drain(struct listener *listener);
 void listener_close(struct listener *listener);
 /* A connection has closed. In any loop's thread. */
 void listener_freed(struct listener *listener);
-
-#endif

@@ -9,12 +9,9 @@
  *   Origin           of another place than this machine, or there twice
  *   Sec-Fetch-Site   cross-site: a browser's own word, also where it sends no Origin
  */
-#ifndef HX_SERVE_LOCAL_H
-#define HX_SERVE_LOCAL_H
+#pragma once
 
 #include "wire/wire.h"
 
 /* NULL: nothing speaks against it. Otherwise what the client is told, with 403. */
 const char *local_refusal(const struct wire_request *request);
-
-#endif

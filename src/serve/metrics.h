@@ -2,8 +2,7 @@
  * Prometheus' text form, for `hapax serve` (api_metrics.c) and `hapax gate` (proxy.c): what a family looks like, and the numbers
  * of the process, which both have. Names and helps are those of docs/operations.md; tests/http/test_metrics.sh compares them.
  */
-#ifndef HX_SERVE_METRICS_H
-#define HX_SERVE_METRICS_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/histogram.h"
@@ -33,5 +32,3 @@ void metrics_add_process(struct strbuf *text);
 		"hapax_bodies_crowded_out_total", "counter",                                                           \
 			"Half-sent bodies given up because others needed the room.", (http)->crowded_out               \
 	}
-
-#endif

@@ -6,8 +6,7 @@
  *
  * 409 and 503 carry Retry-After.
  */
-#ifndef HX_SERVE_PROBLEM_H
-#define HX_SERVE_PROBLEM_H
+#pragma once
 
 #include "serve/server.h"
 
@@ -30,5 +29,3 @@ void http_respond_problem(struct http_exchange *exchange, const struct problem *
 /* The same for a code and a detail (NULL: none), and for what a call has left in its error. */
 void http_respond_code(struct http_exchange *exchange, enum hx_code code, const char *detail);
 void http_respond_error(struct http_exchange *exchange, const struct hx_error *err);
-
-#endif

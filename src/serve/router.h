@@ -16,8 +16,7 @@
  * What it answers by itself: 404 NOT_FOUND, 405 METHOD_NOT_ALLOWED with Allow, 501 for methods that HTTP does not
  * define, 400 VALIDATION_ERROR for escapes that cannot be decoded, in the path or the query.
  */
-#ifndef HX_SERVE_ROUTER_H
-#define HX_SERVE_ROUTER_H
+#pragma once
 
 #include "serve/server.h"
 #include "wire/query.h"
@@ -97,5 +96,3 @@ void call_admitted(struct http_call *call);
 
 /* The parameter of this name, which the pattern must have. */
 struct slice call_param(const struct http_call *call, const char *name);
-
-#endif

@@ -23,8 +23,7 @@
  *	options.handle = on_request;
  *	code = http_server_new(&options, &server, &err);
  */
-#ifndef HX_SERVE_SERVER_H
-#define HX_SERVE_SERVER_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -217,5 +216,3 @@ size_t http_stream_write(struct http_exchange *exchange, struct slice bytes) HX_
 void http_stream_end(struct http_exchange *exchange);
 /* It will never be: the connection is reset, so that the client cannot take the part for the whole. */
 void http_stream_abort(struct http_exchange *exchange);
-
-#endif

@@ -8,8 +8,7 @@
  * The memory of a server is counted by reference: one for its owner, one for each exchange. Its threads end with
  * http_server_stop(), its memory with the last exchange.
  */
-#ifndef HX_SERVE_SERVER_LOOP_H
-#define HX_SERVE_SERVER_LOOP_H
+#pragma once
 
 #include "base/thread.h"
 #include "serve/listener.h"
@@ -67,5 +66,3 @@ static inline void stats_count(_Atomic uint64_t *counter)
 {
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
-
-#endif

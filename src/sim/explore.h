@@ -8,8 +8,7 @@
  * Random: a seed decides every choice. When an invariant breaks, here or where a shortest is too much work, steps are left
  * out as long as it still breaks.
  */
-#ifndef HX_SIM_EXPLORE_H
-#define HX_SIM_EXPLORE_H
+#pragma once
 
 #include "sim/sim.h"
 
@@ -36,5 +35,3 @@ bool explore_all(const struct sim_scenario *scenario, uint64_t states_max, struc
  */
 bool explore_random(const struct sim_scenario *scenario, uint64_t seed, unsigned runs, unsigned steps,
 		    struct explore_report *ret_report, struct strbuf *trace, struct strbuf *words);
-
-#endif

@@ -4,8 +4,7 @@
  * Fresh ids are other numbers in every schedule. So it counts whether there is one; of one that a unit goes by, also whether that
  * unit has landed, which is what a look-up finds; of one that a job has, its place among the jobs.
  */
-#ifndef HX_SIM_FINGERPRINT_H
-#define HX_SIM_FINGERPRINT_H
+#pragma once
 
 #include "task/task.h"
 
@@ -32,5 +31,3 @@ uint64_t fingerprint_task(const struct task *task, const struct fingerprint_worl
 /* A struct, by its shape. */
 uint64_t fingerprint_struct(const void *of, const struct task_shape *shape, const struct fingerprint_world *world,
 			    uint64_t hash);
-
-#endif

@@ -16,8 +16,7 @@
  *      action.
  *  I9  A run, a batch and a job go only where a way leads (flow/ways.h).
  */
-#ifndef HX_SIM_INVARIANT_H
-#define HX_SIM_INVARIANT_H
+#pragma once
 
 #include "sim/sim.h"
 
@@ -54,5 +53,3 @@ void invariant_request(struct sim *sim, const struct act_call *call);
 void invariant_rows(struct sim *sim);
 /* Where nothing can go on but time: I6, and I3 by a janitor run to its end. */
 void invariant_quiet(struct sim *sim);
-
-#endif

@@ -3,8 +3,7 @@
  * the clock (store.h says how that is used). A number too many costs a question, never a wrong answer; and now and then what is
  * remembered is asked for again, and compared. The table is of fixed size: an answer goes when another takes its slot.
  */
-#ifndef HX_SIM_READS_H
-#define HX_SIM_READS_H
+#pragma once
 
 #include "db/unit.h"
 
@@ -30,5 +29,3 @@ bool reads_same(const struct unit *unit, const struct unit_result *a, const stru
 void reads_keep(struct reads *reads, uint64_t key, const struct unit *unit, const struct unit_result *result);
 /* Nobody reads what was replaced any more. */
 void reads_let_go(struct reads *reads);
-
-#endif

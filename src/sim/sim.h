@@ -22,8 +22,7 @@
  *
  * After every edge the invariants of invariant.h are checked. Same seed, same scenario: same trace, byte for byte.
  */
-#ifndef HX_SIM_SIM_H
-#define HX_SIM_SIM_H
+#pragma once
 
 #include <stdalign.h>
 
@@ -245,5 +244,3 @@ int64_t sim_next_moment(struct sim *sim);
 
 /* For invariant.c: the first violation is kept. */
 void sim_violate(struct sim *sim, const char *format, ...) HX_PRINTF(2, 3);
-
-#endif

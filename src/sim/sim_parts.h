@@ -1,6 +1,5 @@
 /* For the files of the simulator alone. */
-#ifndef HX_SIM_SIM_PARTS_H
-#define HX_SIM_SIM_PARTS_H
+#pragma once
 
 #include "sim/sim.h"
 
@@ -31,5 +30,3 @@ static inline void sim_begin(struct sim *sim)
 	arena_reset(&sim->arena);
 	reads_let_go(&sim->reads);
 }
-
-#endif

@@ -14,8 +14,7 @@
  * what is missing is run, at the time of its own, and must meet what it is remembered to meet. What is taken back before that
  * has cost nothing, and what is done again after that is there already.
  */
-#ifndef HX_SIM_STORE_H
-#define HX_SIM_STORE_H
+#pragma once
 
 #include "base/arena.h"
 #include "db/unit.h"
@@ -41,5 +40,3 @@ void sim_script(struct sim *sim, const char *sql);
 /* They nest. To roll back is to release, too; the number of the content is the caller's to take back, with the state. */
 void sim_savepoint(struct sim *sim);
 void sim_roll_back(struct sim *sim);
-
-#endif

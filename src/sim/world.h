@@ -5,8 +5,7 @@
  * both are tried. With WORLD_KEYED a key that was done already is answered ok and has no second effect. A probe
  * answers truthfully, or not at all. A scenario with an outside of its own (struct sim_outside) decides all of this itself.
  */
-#ifndef HX_SIM_WORLD_H
-#define HX_SIM_WORLD_H
+#pragma once
 
 #include "sim/sim.h"
 
@@ -26,5 +25,3 @@ uint64_t world_key(struct slice key);
 bool world_did(const struct sim *sim, uint64_t key, unsigned *ret_at);
 /* Was there a second one under the same key? */
 bool world_repeated(const struct sim *sim);
-
-#endif

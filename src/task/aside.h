@@ -17,8 +17,7 @@
  *
  * Correctness is where it was: in the guards, and in the locks on the subjects, which are taken first here as there.
  */
-#ifndef HX_TASK_ASIDE_H
-#define HX_TASK_ASIDE_H
+#pragma once
 
 #include "base/log.h"
 #include "task/group.h"
@@ -64,5 +63,3 @@ void aside_stop_at(struct aside *aside, struct mono_time at);
 /* Nothing may be on its way any more. Takes NULL. */
 void aside_free(struct aside *aside);
 void aside_read_stats(struct aside *aside, struct group_stats *sum);
-
-#endif

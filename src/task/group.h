@@ -13,8 +13,7 @@
  *
  * The lane and the simulator both go through these functions; only who calls them, and when, differs.
  */
-#ifndef HX_TASK_GROUP_H
-#define HX_TASK_GROUP_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/histogram.h"
@@ -96,5 +95,3 @@ bool group_run(struct group *group, struct db *db, struct arena *arena, int64_t 
 bool group_try(struct group *group, int64_t limit_ms, struct db *db, struct arena *arena, int64_t resolve_ms,
 	       struct group_sink *sink, struct group_stats *stats) HX_MUST_CHECK;
 void group_stats_add(struct group_stats *sum, const struct group_stats *stats);
-
-#endif

@@ -5,8 +5,7 @@
  * under way (one each), wakes by WAKES_MAX, beyond which everybody is woken (a wake is a hint; one too many costs a
  * read).
  */
-#ifndef HX_TASK_INBOX_H
-#define HX_TASK_INBOX_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -81,5 +80,3 @@ struct seat *inbox_take_late(struct inbox *inbox, struct mono_time now);
 bool inbox_is_stopping(struct inbox *inbox);
 /* A caller's seat (not `own`) has left the lane. Before its owner hears of it: who is told may come back at once. */
 void inbox_leave(struct inbox *inbox);
-
-#endif

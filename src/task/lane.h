@@ -18,8 +18,7 @@
  * HX_BUSY, and the caller passes that on. The node's own (beats, janitors, deliveries) are not counted: whoever
  * submits those bounds them. Tasks that are dropped at a stop are as dead as after a crash: rows survive.
  */
-#ifndef HX_TASK_LANE_H
-#define HX_TASK_LANE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -153,5 +152,3 @@ void lane_set_peers(struct lane *lane, struct lane *const peers[], size_t n);
 /* Makes it look at its clock again (a test has moved a fake one). */
 void lane_nudge(struct lane *lane);
 void lane_read_stats(struct lane *lane, struct lane_stats *ret_stats);
-
-#endif

@@ -2,8 +2,7 @@
  * What the files of the lane share: lane.c, its thread and its rounds, lane_acts.c, the actions under way and their
  * leases, and lane_wait.c, who waits for the store no longer. All of it is for the lane's thread. Nobody else includes this.
  */
-#ifndef HX_TASK_LANE_PARTS_H
-#define HX_TASK_LANE_PARTS_H
+#pragma once
 
 #include "base/id.h"
 #include "base/thread.h"
@@ -141,5 +140,3 @@ void lane_act_timer_fired(struct lane *lane, struct seat *seat);
 void lane_act_open_mail(struct lane *lane, struct mail *mail);
 /* The drain time is over: whoever is still acting is left as a crash would leave it. */
 void lane_act_drop_all(struct lane *lane);
-
-#endif

@@ -6,8 +6,7 @@
  * A subject always hashes to the same lane of a node, so two tasks of one node never fight over a row in the
  * store. Across nodes they may; that is what the guards are for.
  */
-#ifndef HX_TASK_LANES_H
-#define HX_TASK_LANES_H
+#pragma once
 
 #include "task/lane.h"
 
@@ -41,5 +40,3 @@ void lanes_stop(struct lanes *lanes, int64_t drain_ms);
 void lanes_close(struct lanes *lanes);
 /* The sums over all lanes, the pulse included. */
 void lanes_read_stats(const struct lanes *lanes, struct lane_stats *ret_stats);
-
-#endif

@@ -15,8 +15,7 @@
  * form). The margin covers the time between a decision and its effect, and clocks that run at different speeds.
  * The wall clock does not appear: it may jump, and safety is the fence's business anyway.
  */
-#ifndef HX_TASK_PULSE_H
-#define HX_TASK_PULSE_H
+#pragma once
 
 #include "task/task.h"
 
@@ -40,5 +39,3 @@ bool lease_is_trusted(const struct lease *lease, struct mono_time now);
 struct mono_time lease_next_beat(const struct lease *lease);
 /* After a beat that did not come through: soon again, but never in a busy loop. */
 struct mono_time lease_beat_again(const struct lease *lease, struct mono_time now);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Invariants: a question is answered exactly once, within timeout_ms; a lane has at most one probe of ours.
  */
-#ifndef HX_TASK_SENTINEL_H
-#define HX_TASK_SENTINEL_H
+#pragma once
 
 #include "task/lanes.h"
 
@@ -45,5 +44,3 @@ bool sentinel_sees_store(struct sentinel *sentinel);
 void sentinel_stop(struct sentinel *sentinel);
 /* Stops it if need be. The lanes have stopped. Takes NULL. */
 void sentinel_free(struct sentinel *sentinel);
-
-#endif

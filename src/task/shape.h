@@ -18,8 +18,7 @@
  *
  * A pointer that is not named counts as an address. That is right for whatever is there for the whole walk.
  */
-#ifndef HX_TASK_SHAPE_H
-#define HX_TASK_SHAPE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -83,5 +82,3 @@ struct task_shape {
 		sizeof(type), sizeof((const struct task_part[]){__VA_ARGS__}) / sizeof(struct task_part),              \
 			(const struct task_part[]){__VA_ARGS__}, forget                                                \
 	}
-
-#endif

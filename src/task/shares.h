@@ -9,8 +9,7 @@
  * A share lives for as long as it has errands waiting or under way. Units of ours, which belong to no workspace, have one, too, and
  * it is that of whoever there is no memory for.
  */
-#ifndef HX_TASK_SHARES_H
-#define HX_TASK_SHARES_H
+#pragma once
 
 #include "task/aside.h"
 
@@ -47,5 +46,3 @@ void shares_end(struct shares *shares, struct share *share, enum place place);
 struct errand *shares_cut(struct shares *shares, struct share *share, enum place place, struct errand **at);
 /* Takes out one that has waited for a place of this kind since before `since`. NULL: there is none. */
 struct errand *shares_cut_older(struct shares *shares, enum place place, struct mono_time since);
-
-#endif

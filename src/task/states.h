@@ -20,8 +20,7 @@
  *
  * A function has the task as its own type; the three that TASK_KIND() makes of a table turn a struct task into it.
  */
-#ifndef HX_TASK_STATES_H
-#define HX_TASK_STATES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -78,5 +77,3 @@ void task_pass(struct task *task, int then);
 void task_ask_unit(const struct task *task, struct ask *ask);
 /* A sleep, or the end. */
 void task_ask_rest(const struct task *task, size_t until, struct ask *ask);
-
-#endif

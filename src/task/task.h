@@ -25,8 +25,7 @@
  * A wake on `topic` that comes while the task does something else is kept until its next SLEEP, which then
  * returns at once: reading, then sleeping, loses no change. Only rows survive a restart; tasks do not.
  */
-#ifndef HX_TASK_TASK_H
-#define HX_TASK_TASK_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -176,5 +175,3 @@ static inline bool task_take(struct task *task, uint32_t turn, const struct answ
 }
 
 const char *act_outcome_name(enum act_outcome outcome);
-
-#endif

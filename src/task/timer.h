@@ -1,6 +1,5 @@
 /* Who is to be called when: a binary heap of deadlines, with removal from the middle. Owned by one thread. */
-#ifndef HX_TASK_TIMER_H
-#define HX_TASK_TIMER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ void timer_cancel(struct timers *timers, struct timer *timer);
 struct timer *timers_first(const struct timers *timers);
 /* Takes out the earliest timer that is due at `now`, or returns NULL. */
 struct timer *timers_take_due(struct timers *timers, struct mono_time now);
-
-#endif

@@ -14,8 +14,7 @@
  * A unit whose own data is refused, that waits for a lock in vain or runs out of its time, is no trouble of the store: it is told by itself,
  * with its subject and its op, at most once in TROUBLE_UNIT_MS. What exceeds a limit has been answered with that limit.
  */
-#ifndef HX_TASK_TROUBLE_H
-#define HX_TASK_TROUBLE_H
+#pragma once
 
 #include "base/log.h"
 #include "db/unit.h"
@@ -49,5 +48,3 @@ static inline bool trouble_is_on(const struct trouble *t)
 {
 	return t->stmt != NULL;
 }
-
-#endif

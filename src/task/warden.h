@@ -11,8 +11,7 @@
  *   watch ──▶ (move: the lease was renewed) ──▶ forget
  *               └ its time is over ─▶ abort(), once
  */
-#ifndef HX_TASK_WARDEN_H
-#define HX_TASK_WARDEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ void warden_watch(struct warden *warden, struct warded *warded, struct mono_time
 void warden_move(struct warden *warden, struct warded *warded, struct mono_time until);
 /* After it abort() is not called any more. One that is not watched is left alone. */
 void warden_forget(struct warden *warden, struct warded *warded);
-
-#endif

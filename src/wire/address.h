@@ -5,8 +5,7 @@
  *
  * Names are not resolved: what a name means can change, and a listener must not move with it.
  */
-#ifndef HX_WIRE_ADDRESS_H
-#define HX_WIRE_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ bool address_is_loopback(const struct address *address);
 socklen_t address_to_sockaddr(const struct address *address, struct sockaddr_storage *ret_sockaddr);
 /* An IPv4 client of an IPv6 listener becomes IPv4. False for another family. */
 bool address_from_sockaddr(const struct sockaddr_storage *sockaddr, struct address *ret_address);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Call it once with empty bytes at the start: a body of no bytes is DONE at once.
  */
-#ifndef HX_WIRE_BODY_H
-#define HX_WIRE_BODY_H
+#pragma once
 
 #include "wire/chunk.h"
 #include "wire/wire.h"
@@ -32,5 +31,3 @@ enum wire_verdict wire_body_read(struct wire_body *body, struct slice in, size_t
 uint64_t wire_body_announced(const struct wire_body *body);
 /* The sender has closed while the verdict was MORE: DONE if that is how the body ends, otherwise BAD. */
 enum wire_verdict wire_body_closed(const struct wire_body *body, struct wire_error *err) HX_MUST_CHECK;
-
-#endif

@@ -2,8 +2,7 @@
  * Which bytes may stand where in HTTP/1.1, as one table. Whatever is in no class is refused wherever it appears
  * in a head: control characters, DEL, and everything above ASCII outside of field values.
  */
-#ifndef HX_WIRE_CHARSET_H
-#define HX_WIRE_CHARSET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ static inline bool slice_is_nocase(struct slice a, const char *s)
 {
 	return slice_eq_nocase(a, slice_str(s));
 }
-
-#endif

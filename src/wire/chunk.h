@@ -11,8 +11,7 @@
  * around them, at most 2^63-1. Lines end with CRLF alone. Extensions are visible ASCII; extensions and trailers
  * of one message together have at most CHUNK_EXTRA_BYTES_MAX, since they are bytes that no body limit counts.
  */
-#ifndef HX_WIRE_CHUNK_H
-#define HX_WIRE_CHUNK_H
+#pragma once
 
 #include "base/strbuf.h"
 #include "wire/wire.h"
@@ -46,5 +45,3 @@ void chunk_write_end(struct strbuf *sb);
 
 /* What chunk_write() adds to n bytes of data, at most. */
 #define CHUNK_OVERHEAD_BYTES (CHUNK_SIZE_DIGITS_MAX + 4)
-
-#endif

@@ -3,8 +3,7 @@
  * next one cost nothing, however many there are. A server has a handful of timeouts and thousands of connections;
  * each connection is in the queue of what it waits for. A queue with after_ms 0 is for those that wait without end.
  */
-#ifndef HX_WIRE_DEADLINE_H
-#define HX_WIRE_DEADLINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ static inline struct deadline *deadline_first(const struct deadline_queue *queue
 {
 	return queue->ends.next == &queue->ends ? NULL : queue->ends.next;
 }
-
-#endif

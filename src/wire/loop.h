@@ -13,8 +13,7 @@
  *
  * All functions are for the loop's own thread, but for mailbox_post() on its mailbox.
  */
-#ifndef HX_WIRE_LOOP_H
-#define HX_WIRE_LOOP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -57,5 +56,3 @@ void loop_unwatch(struct loop *loop, int fd);
 
 /* One round. Waits until `latest` (or for ever, with ns INT64_MAX) if nothing happens before. */
 void loop_round(struct loop *loop, struct mono_time latest);
-
-#endif

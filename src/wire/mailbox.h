@@ -8,8 +8,7 @@
  * A mailbox may outlive the thread that empties it: a letter posted after the end is refused, and that is all that
  * happens. The eventfd is written to only when the loop sleeps.
  */
-#ifndef HX_WIRE_MAILBOX_H
-#define HX_WIRE_MAILBOX_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ bool mailbox_sleep(struct mailbox *mailbox);
 size_t mailbox_deliver(struct mailbox *mailbox);
 /* Refuses everything from now on, if it is empty; false if it is not. */
 bool mailbox_close(struct mailbox *mailbox);
-
-#endif

@@ -5,8 +5,7 @@
  * HTML forms write it; in a path it is a plus. Names and values are slices of the query where nothing was escaped,
  * otherwise of the arena.
  */
-#ifndef HX_WIRE_QUERY_H
-#define HX_WIRE_QUERY_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -35,5 +34,3 @@ size_t query_find(const struct query *query, const char *name, struct slice *ret
 /* For a parameter that makes sense once: *ret_value has p NULL if it is absent; repeated: HX_VALIDATION_ERROR. */
 enum hx_code query_get(const struct query *query, const char *name, struct hx_error *err,
 		       struct slice *ret_value) HX_MUST_CHECK;
-
-#endif

@@ -10,8 +10,7 @@
  *
  * `localhost` and what ends in `.localhost` are this machine and are asked of nobody (RFC 6761).
  */
-#ifndef HX_WIRE_RESOLVER_H
-#define HX_WIRE_RESOLVER_H
+#pragma once
 
 #include "wire/address.h"
 #include "wire/mailbox.h"
@@ -58,5 +57,3 @@ void lookup_drop(struct lookup *lookup);
 int resolve_now(const char *host, const char *port, struct addresses *ret_addresses);
 /* The same for what is no name: an address in whatever spelling, or this machine. False: it has to be asked for. */
 bool resolve_without_asking(const char *host, const char *port, struct addresses *ret_addresses);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Paths are cut and checked, never decoded, never normalised: `/a/../b` stays what it is, for the gate too.
  */
-#ifndef HX_WIRE_TARGET_H
-#define HX_WIRE_TARGET_H
+#pragma once
 
 #include "wire/wire.h"
 
@@ -20,5 +19,3 @@ const char *target_parse(struct wire_request *request) HX_MUST_CHECK;
 
 /* A name or IPv4 address of unreserved characters, or an IPv6 address in brackets, then perhaps ":" and a port. */
 bool host_valid(struct slice host);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * A tunnel lives in its loop's thread, and is a guest of the loop.
  */
-#ifndef HX_WIRE_TUNNEL_H
-#define HX_WIRE_TUNNEL_H
+#pragma once
 
 #include "base/strbuf.h"
 #include "base/tls.h"
@@ -41,5 +40,3 @@ void tunnels_free(struct tunnels *tunnels);
  */
 void tunnel_open(struct tunnels *tunnels, int client_fd, struct strbuf *to_client, int service_fd, struct tls_link *tls,
 		 struct strbuf *to_service, int64_t idle_ms);
-
-#endif

@@ -31,8 +31,7 @@
  * A name is resolved once where there is no resolver (the gate: a service that moves needs a restart, or an address that stays). With one
  * it is resolved aside, and again when UPSTREAM_NAME_MS are over or no address can be connected to.
  */
-#ifndef HX_WIRE_UPSTREAM_H
-#define HX_WIRE_UPSTREAM_H
+#pragma once
 
 #include "base/arena.h"
 #include "wire/address.h"
@@ -148,5 +147,3 @@ void upstream_call_begin(struct upstream_pool *pool, struct upstream_call *call)
 void upstream_call_cancel(struct upstream_call *call);
 /* After a data() that took less than it was given. The callbacks come later, as well. */
 void upstream_call_resume(struct upstream_call *call);
-
-#endif

@@ -3,8 +3,7 @@
  * upstream_connection.c (its states, its socket, the request) and upstream_answer.c (what is made of the bytes that come back).
  * Everybody else uses upstream.h.
  */
-#ifndef HX_WIRE_UPSTREAM_CONNECTION_H
-#define HX_WIRE_UPSTREAM_CONNECTION_H
+#pragma once
 
 #include "wire/upstream_pool.h"
 
@@ -74,5 +73,3 @@ void upstream_consume(struct upstream_connection *c, struct slice fresh);
 size_t upstream_hand_out(struct upstream_connection *c, struct slice data);
 /* No more bytes will come. */
 void upstream_no_more(struct upstream_connection *c);
-
-#endif

@@ -2,8 +2,7 @@
  * The inside of an upstream: for upstream.c (the url, the addresses, the pools) and upstream_connection.c (the sockets,
  * with their states drawn there). Everybody else uses upstream.h.
  */
-#ifndef HX_WIRE_UPSTREAM_POOL_H
-#define HX_WIRE_UPSTREAM_POOL_H
+#pragma once
 
 #include <pthread.h>
 
@@ -52,5 +51,3 @@ struct upstream_pool {
 void upstream_hub_init(struct upstream_hub *hub, int64_t idle_ms);
 /* The loop has ended. Calls that are still at work are forgotten. */
 void upstream_connections_free(struct upstream_pool *pool);
-
-#endif

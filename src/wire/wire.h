@@ -23,8 +23,7 @@
  *
  * One empty line in front of a request is skipped, as RFC 9112 wants it.
  */
-#ifndef HX_WIRE_WIRE_H
-#define HX_WIRE_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -147,5 +146,3 @@ bool wire_has_token(struct wire_fields fields, const char *name, const char *tok
 
 /* WIRE_BAD, with its error; for those who read messages. */
 enum wire_verdict wire_bad(struct wire_error *err, enum hx_code code, const char *reason);
-
-#endif

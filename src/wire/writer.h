@@ -4,8 +4,7 @@
  * What goes in may come from anywhere (a Location out of a database, a field of an upstream), so each name and value
  * is checked again here, and nothing can end a line early. A sick field leaves the buffer as it was.
  */
-#ifndef HX_WIRE_WRITER_H
-#define HX_WIRE_WRITER_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/strbuf.h"
@@ -27,5 +26,3 @@ void head_write_end(struct strbuf *sb);
 
 /* The phrase of a status, "Not Found"; that of its class for one that is not in the table. */
 const char *status_reason(int status);
-
-#endif
