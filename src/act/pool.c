@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 /* NULL: the pool is ending. */
-static struct job *take(struct pool *pool)
+static struct job *take_job(struct pool *pool)
 {
 	struct job *job;
 
@@ -26,7 +26,7 @@ static void *run(void *context)
 	struct pool *pool = context;
 	struct job *job;
 
-	while ((job = take(pool)))
+	while ((job = take_job(pool)))
 		pool->run(pool->kind, job);
 	return NULL;
 }

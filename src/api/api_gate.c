@@ -159,7 +159,7 @@ static unsigned seconds(int64_t ms)
 	return (unsigned)((ms + 999) / 1000);
 }
 
-static void end(struct api_gate *gate)
+static void end_gate(struct api_gate *gate)
 {
 	const struct guard *guard = &gate->guard;
 
@@ -234,7 +234,7 @@ static void captured(struct http_exchange *exchange, const struct http_answer *a
 			send_marked(gate, answer, hx_gate_outcome_name(gate->guard.outcome));
 			return;
 		}
-		end(gate); /* with the bytes that are stored */
+		end_gate(gate); /* with the bytes that are stored */
 		return;
 	}
 	if (gate->guard.at == GUARD_ACQUIRING) { /* one unit, not won: there is no record of ours */
@@ -288,7 +288,7 @@ static void go_on(struct api_gate *gate)
 		execute(gate);
 		break;
 	case GUARD_ENDED:
-		end(gate);
+		end_gate(gate);
 		break;
 	case GUARD_ACQUIRING:
 	case GUARD_COMPLETING:

@@ -60,7 +60,7 @@ static bool tell(void *context, int percent)
 	return !ended_by;
 }
 
-static enum hx_code take(const char *path, const char *file, int64_t *ret_bytes, struct hx_error *err)
+static enum hx_code take_backup(const char *path, const char *file, int64_t *ret_bytes, struct hx_error *err)
 {
 	struct watcher watcher = {.watched = terminal_is_watched()};
 	struct backup_options options = {.path = path, .file = file, .told = tell, .context = &watcher};
@@ -116,7 +116,7 @@ enum hx_code backup_make(const struct command_args *args, struct strbuf *out, st
 	enum hx_code code = check_url(url, err);
 
 	if (!code)
-		code = take(url + strlen("sqlite:"), file, &bytes, err);
+		code = take_backup(url + strlen("sqlite:"), file, &bytes, err);
 	if (code)
 		return code;
 	strbuf_add_char(out, '{');

@@ -23,7 +23,7 @@ static bool is_name(const char *p, size_t n)
 	       !(n == 18 && strncasecmp(p, "information_schema", n) == 0);
 }
 
-static enum hx_code take(const char *value, size_t n, char ret_schema[STORE_SCHEMA_BYTES], struct hx_error *err)
+static enum hx_code take_schema(const char *value, size_t n, char ret_schema[STORE_SCHEMA_BYTES], struct hx_error *err)
 {
 	/* Not repeated: who mistypes a URL may have a password in the wrong place. */
 	if (ret_schema[0] || !is_name(value, n))
@@ -53,7 +53,7 @@ enum hx_code store_schema_split(const char *url, char **ret_url, char ret_schema
 
 		next = p[part] ? p + part + 1 : NULL;
 		if (strncmp(p, parameter, sizeof parameter - 1) == 0) {
-			code = take(p + sizeof parameter - 1, part - (sizeof parameter - 1), ret_schema, err);
+			code = take_schema(p + sizeof parameter - 1, part - (sizeof parameter - 1), ret_schema, err);
 			continue;
 		}
 		out[n++] = joint;

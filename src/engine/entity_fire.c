@@ -46,7 +46,7 @@ static void released(struct entry_ticket *ticket)
 	done(of_ticket(ticket));
 }
 
-static void end(struct entity_fire *fire, enum hx_code code)
+static void end_fire(struct entity_fire *fire, enum hx_code code)
 {
 	fire->code = code;
 	if (fire->locked)
@@ -57,7 +57,7 @@ static void end(struct entity_fire *fire, enum hx_code code)
 
 static void step_done(struct seat *seat, enum hx_code code)
 {
-	end(of_seat(seat), code);
+	end_fire(of_seat(seat), code);
 }
 
 /* ---- the start ---- */
@@ -69,7 +69,7 @@ static void submit(struct entity_fire *fire)
 		fire->engine, entity_hash(ref->workspace, ref->machine->workflow->name, ref->name), &fire->seat);
 
 	if (code)
-		end(fire, code);
+		end_fire(fire, code);
 }
 
 static void taken(struct entry_ticket *ticket, enum hx_code code)
@@ -81,7 +81,7 @@ static void taken(struct entry_ticket *ticket, enum hx_code code)
 	if (code == HX_ENTRY_LOCKED) {
 		atomic_fetch_add(&metrics->entry_locked, 1);
 		fire->step.output = slice_str("this is being processed, please do not submit it again");
-		end(fire, HX_ENTRY_LOCKED);
+		end_fire(fire, HX_ENTRY_LOCKED);
 		return;
 	}
 	atomic_fetch_add(&metrics->entry_lock_unavailable, code != HX_OK);

@@ -107,7 +107,7 @@ static void drive(struct reader *r, struct seat *seat)
 }
 
 /* The next that waits; NULL: there is none any more, and none will come. */
-static struct seat *take(struct readers *all, bool *ret_stopping)
+static struct seat *take_seat(struct readers *all, bool *ret_stopping)
 {
 	struct seat *seat;
 
@@ -132,7 +132,7 @@ static void *run(void *context)
 	struct seat *seat;
 	bool stopping;
 
-	while ((seat = take(r->all, &stopping))) {
+	while ((seat = take_seat(r->all, &stopping))) {
 		if (stopping)
 			seat->done(seat, HX_STOPPING);
 		else

@@ -61,7 +61,7 @@ enum {
 
 /* clang-format on */
 
-static void ask(struct auditor *a, struct unit *unit)
+static void batches_ask(struct auditor *a, struct unit *unit)
 {
 	if (!a->batch) {
 		UNIT_ADD(unit, UNIT_ANY, &stmt_batch, db_int(a->key));
@@ -219,9 +219,9 @@ static bool take_items(struct auditor *a, const struct unit_result *result)
 	return fine;
 }
 
-static bool take(struct auditor *a, const struct unit_result *result)
+static bool batches_take(struct auditor *a, const struct unit_result *result)
 {
 	return a->batch ? take_items(a, result) : take_batch(a, result);
 }
 
-const struct audit_pass audit_batches = {.name = "batches", .ask = ask, .take = take};
+const struct audit_pass audit_batches = {.name = "batches", .ask = batches_ask, .take = batches_take};

@@ -50,7 +50,7 @@ DB_STMT(stmt_history, "audit_history", "iiii", "iittiiitib",
 
 enum { LINE_SUBJECTS, LINE_HISTORY, LINE_RANGE };
 
-static void ask(struct auditor *a, struct unit *unit)
+static void histories_ask(struct auditor *a, struct unit *unit)
 {
 	struct db_value from = db_int(a->key);
 
@@ -298,7 +298,7 @@ static void note_percent(struct auditor *a, const struct unit_result *result)
 			     : (int)(100.0 * (double)(a->key - a->first) / (double)(a->last - a->first));
 }
 
-static bool take(struct auditor *a, const struct unit_result *result)
+static bool histories_take(struct auditor *a, const struct unit_result *result)
 {
 	struct slice_of_all all = {.subjects = &result->rows[LINE_SUBJECTS], .history = &result->rows[LINE_HISTORY]};
 	bool whole = true;
@@ -320,4 +320,4 @@ static bool take(struct auditor *a, const struct unit_result *result)
 	return belongs(a, &all, /* next= */ NULL) && all.subjects->n == AUDIT_SUBJECTS_SLICE;
 }
 
-const struct audit_pass audit_histories = {.name = "histories", .ask = ask, .take = take};
+const struct audit_pass audit_histories = {.name = "histories", .ask = histories_ask, .take = histories_take};

@@ -41,7 +41,7 @@ enum { OF_ACCOUNT, OF_TOTAL, OF_EXPIRED, OF_FLAG, OF_COST, OF_ATTEMPT, OF_NAME }
 
 /* clang-format on */
 
-static void ask(struct auditor *a, struct unit *unit)
+static void ledgers_ask(struct auditor *a, struct unit *unit)
 {
 	struct db_value from = db_int(a->key);
 
@@ -270,7 +270,7 @@ static bool take_markers(struct auditor *a, const struct unit_result *result)
 	return a->more;
 }
 
-static bool take(struct auditor *a, const struct unit_result *result)
+static bool ledgers_take(struct auditor *a, const struct unit_result *result)
 {
 	struct slice_of_all all = {.accounts = &result->rows[0], .entries = &result->rows[1]};
 
@@ -289,4 +289,4 @@ static bool take(struct auditor *a, const struct unit_result *result)
 	return !a->finding.there && (a->looks_up || a->more);
 }
 
-const struct audit_pass audit_ledgers = {.name = "ledgers", .ask = ask, .take = take};
+const struct audit_pass audit_ledgers = {.name = "ledgers", .ask = ledgers_ask, .take = ledgers_take};

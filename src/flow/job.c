@@ -10,6 +10,7 @@
 #include "flow/shapes.h"
 #include "flow/what_next.h"
 #include "task/pulse.h"
+#include "task/states.h"
 
 /* clang-format off */
 
@@ -210,12 +211,6 @@ void job_expire(struct unit *unit, int64_t subject, int64_t age_ms)
 
 /* ---- the task ---- */
 
-static void end(struct job_run *j, enum hx_code code)
-{
-	j->code = code;
-	j->at = JOB_AT_DONE;
-}
-
 static int64_t int_or_none(const struct db_value *cell)
 {
 	return cell->type == DB_INT ? cell->i : 0;
@@ -228,7 +223,7 @@ static void take_read(struct job_run *j, const struct answer *answer)
 	struct slice status;
 
 	if (answer->result->verdict != UNIT_WON || rows->n == 0) {
-		end(j, answer->result->verdict == UNIT_WON ? HX_NOT_FOUND : HX_STORE_UNAVAILABLE);
+		task_end(&j->task, answer->result->verdict == UNIT_WON ? HX_NOT_FOUND : HX_STORE_UNAVAILABLE);
 		return;
 	}
 	status = db_cell(rows, 0, JOB_STATUS)->s;
@@ -246,17 +241,18 @@ static void take_read(struct job_run *j, const struct answer *answer)
 	j->payload = arena_copy(j->arena, db_cell(rows, 0, JOB_PAYLOAD)->s);
 	j->trace = trace_of_members(json_trust(j->payload), j->arena);
 	if (!j->from) {
-		end(j, HX_CLAIM_FAILED);
+		task_end(&j->task, HX_CLAIM_FAILED);
 	} else if (j->arena->failed) {
-		end(j, HX_TOO_LARGE);
+		task_end(&j->task, HX_TOO_LARGE);
 	} else if (j->kept && (!j->action || j->action->absent)) {
-		end(j, HX_CONFIG_ERROR); /* no other version may send it, and no attempt is used by waiting */
+		task_end(&j->task,
+			 HX_CONFIG_ERROR); /* no other version may send it, and no attempt is used by waiting */
 	} else if (j->action && j->action->absent) { /* mutant: left-job-taken -> } else if (0) { */
-		end(j, HX_CLAIM_FAILED);             /* the scan leaves them out: this one was found a moment before */
+		task_end(&j->task, HX_CLAIM_FAILED); /* the scan leaves them out: this one was found a moment before */
 	} else {
 		j->asked = answer->mono;
 		j->stamp = flow_stamp(answer);
-		j->at = JOB_AT_CLAIMING;
+		task_go(&j->task, JOB_AT_CLAIMING);
 	}
 }
 
@@ -269,7 +265,7 @@ static void go_end(struct job_run *j, const struct answer *answer, const char *t
 	j->due_in_ms = due_in_ms;
 	j->error = arena_copy(j->arena, error);
 	j->stamp = flow_stamp(answer);
-	j->at = JOB_AT_ENDING;
+	task_go(&j->task, JOB_AT_ENDING);
 }
 
 static enum on_unknown policy_of(const struct job_run *j)
@@ -319,11 +315,12 @@ static struct lease lease_of(const struct job_run *j)
 static void take_claimed(struct job_run *j, const struct answer *answer)
 {
 	if (answer->result->verdict == UNIT_UNKNOWN || answer->result->verdict == UNIT_FAILED) {
-		end(j, HX_STORE_UNAVAILABLE); /* if the claim landed after all, the janitor gives the job back */
+		task_end(&j->task,
+			 HX_STORE_UNAVAILABLE); /* if the claim landed after all, the janitor gives the job back */
 		return;
 	}
 	if (answer->result->verdict != UNIT_WON) {
-		end(j, HX_CLAIM_FAILED);
+		task_end(&j->task, HX_CLAIM_FAILED);
 		return;
 	}
 	j->version = db_cell(&answer->result->rows[0], 0, 0)->i;
@@ -349,9 +346,11 @@ static void take_claimed(struct job_run *j, const struct answer *answer)
 	struct lease lease = lease_of(j);
 
 	if (lease_is_trusted(&lease, answer->mono)) /* mutant: deliver-on-lapsed-lease -> if (1) */
-		j->at = JOB_AT_ACTING;
+		task_go(&j->task, JOB_AT_ACTING);
 	else
-		end(j, HX_STORE_UNAVAILABLE); /* the claim took longer than it lasts: the janitor gives the job back */
+		task_end(
+			&j->task,
+			HX_STORE_UNAVAILABLE); /* the claim took longer than it lasts: the janitor gives the job back */
 }
 
 static void take_acted(struct job_run *j, const struct answer *answer)
@@ -359,7 +358,7 @@ static void take_acted(struct job_run *j, const struct answer *answer)
 	struct next next;
 
 	if (answer->outcome == ACT_CLAIM_LOST) {
-		end(j, HX_STALE_FENCE);
+		task_end(&j->task, HX_STALE_FENCE);
 		return;
 	}
 	next = next_of(j, answer, heard_of(answer->outcome));
@@ -369,36 +368,12 @@ static void take_acted(struct job_run *j, const struct answer *answer)
 static void take_ended(struct job_run *j, const struct answer *answer)
 {
 	if (answer->result->verdict == UNIT_LOST)
-		end(j, HX_STALE_FENCE);
+		task_end(&j->task, HX_STALE_FENCE);
 	else if (answer->result->verdict != UNIT_WON)
-		end(j, HX_OUTCOME_UNKNOWN); /* still RUNNING or ended: the janitor gives it back in the first case */
+		task_end(&j->task,
+			 HX_OUTCOME_UNKNOWN); /* still RUNNING or ended: the janitor gives it back in the first case */
 	else
-		end(j, j->to[0] == 'C' ? HX_OK : HX_ACTION_FAILED);
-}
-
-static void take(struct task *task, const struct answer *answer)
-{
-	struct job_run *j = (struct job_run *)task;
-
-	switch (j->at) {
-	case JOB_AT_NEW:
-		j->at = JOB_AT_READING;
-		break;
-	case JOB_AT_READING:
-		take_read(j, answer);
-		break;
-	case JOB_AT_CLAIMING:
-		take_claimed(j, answer);
-		break;
-	case JOB_AT_ACTING:
-		take_acted(j, answer);
-		break;
-	case JOB_AT_ENDING:
-		take_ended(j, answer);
-		break;
-	case JOB_AT_DONE:
-		ASSERT(!"a task that is done takes no answer");
-	}
+		task_end(&j->task, j->to[0] == 'C' ? HX_OK : HX_ACTION_FAILED);
 }
 
 /*
@@ -410,7 +385,7 @@ static bool is_open(const struct job_run *j)
 	return j->doubt || j->kept; /* mutant: sent-forgotten-later -> return j->doubt; */
 }
 
-static void ask_end(const struct job_run *j, struct unit *unit)
+static void build_end(const struct job_run *j, struct unit *unit)
 {
 	struct move move = {j->subject, JOB_RUNNING, j->to};
 	bool retry = strcmp(j->to, JOB_RETRYING) == 0, done = strcmp(j->to, JOB_COMPLETED) == 0;
@@ -431,48 +406,41 @@ static void ask_end(const struct job_run *j, struct unit *unit)
 		unit_wake(unit, JOB_TOPIC); /* whoever waits for the next due job has to reckon with this one */
 }
 
-static void ask(const struct task *task, struct ask *ask)
+static void build_read(const struct job_run *j, struct unit *unit)
 {
-	const struct job_run *j = (const struct job_run *)task;
+	job_read(unit, j->subject);
+}
+
+static void build_claim(const struct job_run *j, struct unit *unit)
+{
 	struct move claim = {j->subject, j->from, JOB_RUNNING};
 
-	if (j->at == JOB_AT_DONE) {
-		ask->kind = ASK_DONE;
-		ask->code = j->code;
-		return;
-	}
-	if (j->at == JOB_AT_ACTING) {
-		ask->kind = ASK_ACT;
-		ask->act = (struct act_call){
-			.action = j->action,
-			.input = j->payload,
-			.key = j->key,
-			.attempt = j->attempt,
-			.traceparent = j->trace,
-			.in_doubt = is_open(j),
-			.lease = lease_of(j),
-		};
-		return;
-	}
-	ask->kind = ASK_COMMIT;
-	unit_init(ask->unit, j->stamp.op);
-	if (j->at == JOB_AT_READING) {
-		job_read(ask->unit, j->subject);
-	} else if (j->at == JOB_AT_CLAIMING) {
-		subject_claim(ask->unit, &j->stamp, &claim, j->version, j->policy->lease_ms);
-		UNIT_ADD(ask->unit, UNIT_ANY, &stmt_start, db_int(j->subject),
-			 j->sent_version ? db_int(j->sent_version) : db_null());
-	} else {
-		ask_end(j, ask->unit);
-	}
+	subject_claim(unit, &j->stamp, &claim, j->version, j->policy->lease_ms);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_start, db_int(j->subject),
+		 j->sent_version ? db_int(j->sent_version) : db_null());
 }
 
-static const char *where(const struct task *task)
+static struct act_call call_of(const struct job_run *j)
 {
-	static const char *const names[] = {"new", "reading", "claiming", "delivering", "ending", "done"};
-
-	return names[((const struct job_run *)task)->at];
+	return (struct act_call){
+		.action = j->action,
+		.input = j->payload,
+		.key = j->key,
+		.attempt = j->attempt,
+		.traceparent = j->trace,
+		.in_doubt = j->doubt || j->kept,
+		.lease = lease_of(j),
+	};
 }
+
+static const TASK_STATES(struct job_run) job_states[] = {
+	[JOB_AT_NEW] = {"new", .then = JOB_AT_READING},
+	[JOB_AT_READING] = {"reading", take_read, build_read},
+	[JOB_AT_CLAIMING] = {"claiming", take_claimed, build_claim},
+	[JOB_AT_ACTING] = {"delivering", take_acted, .act = call_of},
+	[JOB_AT_ENDING] = {"ending", take_ended, build_end},
+	[JOB_AT_DONE] = {"done"},
+};
 
 /* A rest before the next try is spread by a fresh id. */
 static void forget(void *copy)
@@ -483,25 +451,19 @@ static void forget(void *copy)
 }
 
 /* clang-format off */
-static const struct task_shape shape = SHAPE(struct job_run, forget,
+static const struct task_shape job_shape = SHAPE(struct job_run, forget,
 	PART(TEXT, struct job_run, from, to),
 	PART(SLICE, struct job_run, key, payload, error, trace),
 	PART_WITH(INNER, struct job_run, stamp, &stamp_noted_shape));
 /* clang-format on */
 
-static const struct task_kind kind = {
-	.name = "job",
-	.size = sizeof(struct job_run),
-	.take = take,
-	.ask = ask,
-	.where = where,
-	.shape = &shape,
-};
+TASK_KIND(job_task_kind, "job", struct job_run, job_states, .op = offsetof(struct job_run, stamp.op),
+	  .shape = &job_shape);
 
 void job_run_init(struct job_run *run, int64_t subject, const struct job_policy *policy, job_action_fn action_of,
 		  const void *context, struct arena *arena)
 {
 	*run = (struct job_run){
 		.subject = subject, .policy = policy, .action_of = action_of, .context = context, .arena = arena};
-	task_init(&run->task, &kind, /* topic= */ 0);
+	task_init(&run->task, &job_task_kind, /* topic= */ 0);
 }

@@ -152,7 +152,7 @@ struct job_policy {
 typedef const struct action *(*job_action_fn)(const void *context, struct slice workflow, struct slice action,
 					      int64_t *version);
 
-enum job_at { JOB_AT_NEW, JOB_AT_READING, JOB_AT_CLAIMING, JOB_AT_ACTING, JOB_AT_ENDING, JOB_AT_DONE };
+enum { JOB_AT_NEW, JOB_AT_READING, JOB_AT_CLAIMING, JOB_AT_ACTING, JOB_AT_ENDING, JOB_AT_DONE };
 
 struct job_run {
 	struct task task;
@@ -162,7 +162,6 @@ struct job_run {
 	const void *context;
 	struct arena *arena;
 	/* private */
-	enum job_at at;
 	const char *from; /* AVAILABLE or RETRYING, as read */
 	const char *to;   /* where it ends */
 	const struct action *action;
@@ -174,7 +173,6 @@ struct job_run {
 	struct slice key, payload, error, trace;
 	struct stamp stamp;
 	struct mono_time asked;
-	enum hx_code code;
 };
 
 /*

@@ -51,7 +51,7 @@ bool guard_takes_back(const struct guard *guard)
 	return guard->at == GUARD_REMOVING && guard->after_removal == HX_GATE_STORE_ERROR;
 }
 
-static void end(struct guard *guard, enum hx_gate_outcome outcome, enum hx_code code)
+static void end_guard(struct guard *guard, enum hx_gate_outcome outcome, enum hx_code code)
 {
 	guard->outcome = outcome;
 	guard->code = code;
@@ -61,7 +61,7 @@ static void end(struct guard *guard, enum hx_gate_outcome outcome, enum hx_code 
 static void end_unknown(struct guard *guard)
 {
 	guard->unknown = true;
-	end(guard, HX_GATE_OUTCOMES, HX_OUTCOME_UNKNOWN);
+	end_guard(guard, HX_GATE_OUTCOMES, HX_OUTCOME_UNKNOWN);
 }
 
 /* There is an answer to pass on, and it is to be a CREATED one: that is said of what is stored. */
@@ -71,7 +71,7 @@ static void create(struct guard *guard, bool stored)
 		want(guard, GUARD_COMPLETING, GATE_COMPLETE);
 		return; /* mutant: guard-created-unstored */
 	}
-	end(guard, HX_GATE_CREATED, HX_OK);
+	end_guard(guard, HX_GATE_CREATED, HX_OK);
 }
 
 static void take_acquired(struct guard *guard, const struct gate_reply *reply)
@@ -81,25 +81,25 @@ static void take_acquired(struct guard *guard, const struct gate_reply *reply)
 		guard->at = GUARD_EXECUTING;
 		return;
 	case GATE_COMPLETED:
-		end(guard, HX_GATE_REPLAYED, HX_OK);
+		end_guard(guard, HX_GATE_REPLAYED, HX_OK);
 		return;
 	case GATE_IN_FLIGHT:
 		guard->retry_after_ms = reply->lease_left_ms;
-		end(guard, HX_GATE_CONFLICT, HX_IN_FLIGHT);
+		end_guard(guard, HX_GATE_CONFLICT, HX_IN_FLIGHT);
 		return;
 	case GATE_HELD:
 		guard->retry_after_ms = GUARD_HELD_RETRY_MS;
-		end(guard, HX_GATE_CONFLICT, HX_HELD);
+		end_guard(guard, HX_GATE_CONFLICT, HX_HELD);
 		return;
 	case GATE_MISMATCHED:
-		end(guard, HX_GATE_MISMATCH, HX_FINGERPRINT_MISMATCH);
+		end_guard(guard, HX_GATE_MISMATCH, HX_FINGERPRINT_MISMATCH);
 		return;
 	case GATE_OTHER_CALLER:
-		end(guard, HX_GATE_MISMATCH, HX_CALLER_MISMATCH);
+		end_guard(guard, HX_GATE_MISMATCH, HX_CALLER_MISMATCH);
 		return;
 	case GATE_UNAVAILABLE: /* perhaps it is ours: nothing was executed, so it may go */
 		if (reply->certain)
-			end(guard, HX_GATE_STORE_ERROR, HX_STORE_UNAVAILABLE);
+			end_guard(guard, HX_GATE_STORE_ERROR, HX_STORE_UNAVAILABLE);
 		else
 			remove_it(guard, HX_GATE_STORE_ERROR, HX_STORE_UNAVAILABLE);
 		return;
@@ -118,10 +118,10 @@ static void take_completed(struct guard *guard, const struct gate_reply *reply)
 		create(guard, /* stored= */ true);
 		return;
 	case GATE_STALE:
-		end(guard, HX_GATE_STALE, HX_OK);
+		end_guard(guard, HX_GATE_STALE, HX_OK);
 		return;
 	case GATE_UNAVAILABLE:
-		end(guard, HX_GATE_UNSTORED, HX_OK);
+		end_guard(guard, HX_GATE_UNSTORED, HX_OK);
 		return;
 	case GATE_ACQUIRED:
 	case GATE_COMPLETED:
@@ -145,7 +145,7 @@ void guard_take_reply(struct guard *guard, const struct gate_reply *reply)
 		take_completed(guard, reply);
 		return;
 	case GUARD_REMOVING: /* what could not be removed ends with its lease */
-		end(guard, guard->after_removal, guard->code);
+		end_guard(guard, guard->after_removal, guard->code);
 		return;
 	case GUARD_EXECUTING:
 	case GUARD_ENDED:

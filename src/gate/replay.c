@@ -154,7 +154,7 @@ void gate_response_encode(const struct gate_response *response, struct strbuf *o
 }
 
 /* What is left of the stored bytes. Whoever takes has looked first whether there is as much. */
-static uint64_t take(struct slice *rest, unsigned bytes)
+static uint64_t take_number(struct slice *rest, unsigned bytes)
 {
 	uint64_t number = 0;
 
@@ -178,8 +178,8 @@ static bool take_field(struct slice *rest, struct gate_field *ret_field)
 
 	if (rest->n < FIELD_BYTES)
 		return false;
-	name_bytes = take(rest, 2);
-	value_bytes = take(rest, 4);
+	name_bytes = take_number(rest, 2);
+	value_bytes = take_number(rest, 4);
 	if (name_bytes + value_bytes > rest->n)
 		return false;
 	ret_field->name = take_slice(rest, name_bytes);
@@ -220,10 +220,10 @@ enum hx_code gate_response_decode(struct slice bytes, struct arena *arena, struc
 
 	if (!take_proof(&rest))
 		return damaged(err);
-	flags = take(&rest, 1);
-	response.status = (int)take(&rest, 2);
-	response.fields_n = take(&rest, 2);
-	body_bytes = take(&rest, 8);
+	flags = take_number(&rest, 1);
+	response.status = (int)take_number(&rest, 2);
+	response.fields_n = take_number(&rest, 2);
+	body_bytes = take_number(&rest, 8);
 	response.body_missing = flags == FLAG_BODY_MISSING;
 	if (flags > FLAG_BODY_MISSING || response.status < 100 || response.status > 999 ||
 	    (response.body_missing && body_bytes > 0) || response.fields_n > rest.n / FIELD_BYTES)

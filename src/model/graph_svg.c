@@ -39,7 +39,7 @@ static int width_of(uint32_t code, enum svg_face face)
 }
 
 /* One character from the front; what is not UTF-8 or not allowed in XML is U+FFFD. */
-static uint32_t take(struct slice *text)
+static uint32_t take_character(struct slice *text)
 {
 	unsigned n = utf8_sequence(text->p, text->p + text->n);
 	uint32_t code = n ? utf8_decode(text->p, n) : 0;
@@ -55,14 +55,14 @@ int svg_text_width(const char *text, enum svg_face face)
 	int sum = 0;
 
 	while (rest.n > 0)
-		sum += width_of(take(&rest), face);
+		sum += width_of(take_character(&rest), face);
 	return (sum * faces[face].size + 99) / 100;
 }
 
 void svg_escape(struct strbuf *out, struct slice text)
 {
 	while (text.n > 0) {
-		uint32_t code = take(&text);
+		uint32_t code = take_character(&text);
 		char bytes[4];
 
 		if (code == '&' || code == '<' || code == '>' || code == '"')

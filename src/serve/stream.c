@@ -113,7 +113,7 @@ size_t http_stream_write(struct http_exchange *exchange, struct slice bytes)
 	return taken;
 }
 
-static void end(struct http_exchange *ex, bool abort)
+static void end_stream(struct http_exchange *ex, bool abort)
 {
 	struct stream *stream = ex->stream;
 	int phase = EXCHANGE_STREAMING;
@@ -134,12 +134,12 @@ static void end(struct http_exchange *ex, bool abort)
 
 void http_stream_end(struct http_exchange *exchange)
 {
-	end(exchange, /* abort= */ false);
+	end_stream(exchange, /* abort= */ false);
 }
 
 void http_stream_abort(struct http_exchange *exchange)
 {
-	end(exchange, /* abort= */ true);
+	end_stream(exchange, /* abort= */ true);
 }
 
 enum stream_state stream_refill(struct http_exchange *ex)

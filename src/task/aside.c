@@ -211,7 +211,7 @@ static void take_together(struct worker *w, struct share *share)
 }
 
 /* Under the mutex. False: there is nothing for this worker. */
-static bool take(struct worker *w)
+static bool take_errands(struct worker *w)
 {
 	struct aside *aside = w->aside;
 	struct share *share = shares_next(&aside->shares, w->place);
@@ -291,7 +291,7 @@ static void *work(void *context)
 	for (;;) {
 		struct errand *given_up = take_given_up(aside, clock_mono(aside->options.db.clock), &why);
 
-		if (given_up || take(w))
+		if (given_up || take_errands(w))
 			run_unlocked(w, given_up, &why);
 		else if (aside->ending)
 			break;

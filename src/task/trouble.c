@@ -68,7 +68,7 @@ static void tell_store(struct trouble *t, const struct unit *unit, const struct 
 		  log_text("detail", error->detail));
 }
 
-static void end(struct trouble *t)
+static void end_trouble(struct trouble *t)
 {
 	log_info(t->log, "the store works again", log_int(t->who, t->number),
 		 log_int("units_failed", (int64_t)t->failed_n));
@@ -100,6 +100,6 @@ void trouble_note(struct trouble *t, struct unit *const units[], const struct un
 		t->failed_at = now;
 		t->failed_n += failed_n;
 	} else if (works) {
-		end(t);
+		end_trouble(t);
 	}
 }

@@ -73,7 +73,7 @@ static const char *take_exactly(struct chunk_decoder *d, char c, char wanted, en
 }
 
 /* One byte outside of data. NULL, or what is wrong with it. */
-static const char *take(struct chunk_decoder *d, char c)
+static const char *take_char(struct chunk_decoder *d, char c)
 {
 	switch ((enum state)d->state) {
 	case SIZE:
@@ -128,7 +128,7 @@ enum wire_verdict chunk_read(struct chunk_decoder *decoder, struct slice in, siz
 	ASSERT(decoder->state != END);
 	*ret_data = slice_of(NULL, 0);
 	while (at < in.n && decoder->state != DATA && decoder->state != END) {
-		const char *wrong = take(decoder, in.p[at++]);
+		const char *wrong = take_char(decoder, in.p[at++]);
 
 		*ret_used = at;
 		if (wrong)
