@@ -46,7 +46,7 @@ static enum ask_kind deliver(struct world *w, struct arena *texts, int64_t claim
 		if (ask.kind != ASK_COMMIT)
 			return ask.kind;
 		assert_int_equal(world_run(w), UNIT_WON);
-		if (run.at == JOB_AT_CLAIMING)
+		if (run.task.at == JOB_AT_CLAIMING)
 			fake_clock_advance_ms(&w->clock, claim_ms);
 		answer.kind = ANSWER_COMMIT;
 		answer.result = &w->result;
