@@ -8,6 +8,7 @@
 #include "flow/step_parts.h"
 #include "flow/what_next.h"
 #include "task/pulse.h"
+#include "task/states.h"
 
 #define ADOPTIONS_MAX 3
 
@@ -62,7 +63,7 @@ static void start_act(struct entity_step *s, const struct answer *answer)
 	}
 	s->attempt++;
 	step_make_call(s);
-	s->at = STEP_ACTING;
+	task_go(&s->task, STEP_ACTING);
 }
 
 /* A call that changes nothing, under a key of its own. */
@@ -71,7 +72,7 @@ static void start_asking(struct entity_step *s, const struct answer *answer, enu
 	if (!may_act(s, answer))
 		return;
 	step_make_question(s, at == STEP_PROBING ? CALL_PROBE : CALL_VALIDATION, answer->id);
-	s->at = at;
+	task_go(&s->task, at);
 }
 
 /* The claim is ours, or none is wanted. */
@@ -87,13 +88,13 @@ void step_start_work(struct entity_step *s, const struct answer *answer)
 static void fail(struct entity_step *s, const struct answer *answer, enum hx_code code, struct slice output)
 {
 	s->output = arena_copy(s->arena, output);
-	s->code = code;
+	s->task.code = code;
 	if (s->claimed)
 		step_go(s, STEP_RELEASING, answer);
 	else if (s->answered)
 		step_go(s, STEP_ANSWERING, answer);
 	else
-		s->at = STEP_DONE;
+		task_go(&s->task, STEP_DONE);
 }
 
 /* ---- answers ---- */
@@ -102,7 +103,7 @@ static void fail(struct entity_step *s, const struct answer *answer, enum hx_cod
 static void take_adopted(struct entity_step *s, const struct answer *answer)
 {
 	if (answer->result->verdict == UNIT_WON || answer->result->verdict == UNIT_LOST)
-		s->at = STEP_READING;
+		task_go(&s->task, STEP_READING);
 	else
 		step_end(s, HX_STORE_UNAVAILABLE);
 }
@@ -134,7 +135,7 @@ static void read_again(struct entity_step *s)
 {
 	s->input = s->rq->input.raw;
 	s->sender = s->requester;
-	s->at = STEP_READING;
+	task_go(&s->task, STEP_READING);
 }
 
 /* To somebody who has moved it; or, if it is still what it was, to a call without a claim, which changes no version. */
@@ -163,7 +164,7 @@ static void take_claimed(struct entity_step *s, const struct answer *answer)
 		step_end(s, flow_failure(answer->result));
 		break;
 	case UNIT_UNKNOWN:
-		s->at = STEP_LOOKING_UP_CLAIM;
+		task_go(&s->task, STEP_LOOKING_UP_CLAIM);
 		break;
 	}
 }
@@ -230,6 +231,11 @@ static void end_half_noted(struct entity_step *s)
 		"same input");
 }
 
+static void look_up_note(struct entity_step *s)
+{
+	task_go(&s->task, STEP_LOOKING_UP_NOTE);
+}
+
 static void take_noted(struct entity_step *s, const struct answer *answer)
 {
 	if (answer->result->verdict == UNIT_WON) {
@@ -237,7 +243,7 @@ static void take_noted(struct entity_step *s, const struct answer *answer)
 		start_act(s, answer);
 	} else if (answer->result->verdict == UNIT_UNKNOWN) {
 		s->half_noted = true;
-		s->at = STEP_LOOKING_UP_NOTE; /* mutant: note-unanswered -> step_end(s, HX_STORE_UNAVAILABLE); */
+		look_up_note(s); /* mutant: note-unanswered -> step_end(s, HX_STORE_UNAVAILABLE); */
 	} else if (answer->result->verdict != UNIT_LOST && s->half_noted) {
 		end_half_noted(s);
 	} else if (answer->result->verdict != UNIT_LOST) {
@@ -440,7 +446,7 @@ static void take_finished(struct entity_step *s, const struct answer *answer)
 			step_end(s, HX_STORE_UNAVAILABLE);
 		break;
 	case UNIT_UNKNOWN:
-		s->at = STEP_LOOKING_UP_FINISH;
+		task_go(&s->task, STEP_LOOKING_UP_FINISH);
 		break;
 	}
 }
@@ -462,18 +468,12 @@ static void take_released(struct entity_step *s, const struct answer *answer)
 		s->version = db_cell(left(s, answer->result), 0, 0)->i;
 		s->status = s->view->revert_to;
 		s->updated_at = s->stamp.at;
-		if (s->code == HX_OK)
+		if (s->task.code == HX_OK)
 			tell_along(s, answer->result);
-	} else if (s->code == HX_OK) { /* a person's word that could not be written */
-		s->code = answer->result->verdict == UNIT_LOST ? HX_STALE_FENCE : HX_STORE_UNAVAILABLE;
+	} else if (s->task.code == HX_OK) { /* a person's word that could not be written */
+		s->task.code = answer->result->verdict == UNIT_LOST ? HX_STALE_FENCE : HX_STORE_UNAVAILABLE;
 	}
-	s->at = STEP_DONE;
-}
-
-static void read_it(struct entity_step *s, const struct answer *answer)
-{
-	(void)answer;
-	s->at = STEP_READING;
+	task_go(&s->task, STEP_DONE);
 }
 
 /* If it was lost, the claim ends by its time, which is safe too. */
@@ -483,54 +483,36 @@ static void left_unknown(struct entity_step *s, const struct answer *answer)
 	step_end(s, HX_OUTCOME_UNKNOWN);
 }
 
-/* Best effort: at worst the next try carries the same key. */
-static void take_answered(struct entity_step *s, const struct answer *answer)
-{
-	(void)answer;
-	s->at = STEP_DONE;
-}
-
-static void take(struct task *task, const struct answer *answer)
-{
-	static void (*const takes[STEP_DONE])(struct entity_step *, const struct answer *) = {
-		[STEP_NEW] = read_it,
-		[STEP_READING] = step_take_read,
-		[STEP_AWAITING] = read_it,
-		[STEP_ADOPTING] = take_adopted,
-		[STEP_CLAIMING] = take_claimed,
-		[STEP_LOOKING_UP_CLAIM] = take_claim_looked_up,
-		[STEP_RECOVERING] = take_recovered,
-		[STEP_VALIDATING] = take_validated,
-		[STEP_NOTING] = take_noted,
-		[STEP_LOOKING_UP_NOTE] = take_note_looked_up,
-		[STEP_ACTING] = take_acted,
-		[STEP_PROBING] = take_probed,
-		[STEP_FINISHING] = take_finished,
-		[STEP_LOOKING_UP_FINISH] = take_finish_looked_up,
-		[STEP_RELEASING] = take_released,
-		[STEP_HOLDING] = left_unknown,
-		[STEP_PUTTING_OFF] = left_unknown,
-		[STEP_ANSWERING] = take_answered,
-	};
-	struct entity_step *s = (struct entity_step *)task;
-
-	ASSERT(s->at < STEP_DONE && takes[s->at]); /* a task that is done takes no answer */
-	takes[s->at](s, answer);
-}
-
-static const struct task_kind kind = {
-	.name = "step",
-	.size = sizeof(struct entity_step),
-	.take = take,
-	.ask = step_ask,
-	.where = step_where,
-	.shape = &step_shape,
+/* ANSWERING is best effort: at worst the next try carries the same key. */
+static const TASK_STATES(struct entity_step) step_states[] = {
+	[STEP_NEW] = {"new", .then = STEP_READING},
+	[STEP_READING] = {"reading", step_take_read, step_build_read},
+	[STEP_AWAITING] = {"awaiting a definition", .then = STEP_READING, .until = offsetof(struct entity_step, asked)},
+	[STEP_ADOPTING] = {"adopting the row", take_adopted, step_build_adopt},
+	[STEP_CLAIMING] = {"claiming", take_claimed, step_build_claim},
+	[STEP_LOOKING_UP_CLAIM] = {"looking up its claim", take_claim_looked_up, step_build_look_up},
+	[STEP_RECOVERING] = {"taking over", take_recovered, step_build_recover},
+	[STEP_VALIDATING] = {"validating", take_validated, .act = step_call_validation},
+	[STEP_NOTING] = {"writing its call down", take_noted, step_build_note},
+	[STEP_LOOKING_UP_NOTE] = {"looking up whether it is written", take_note_looked_up, step_build_look_up_note},
+	[STEP_ACTING] = {"acting", take_acted, .act = step_call_action},
+	[STEP_PROBING] = {"probing", take_probed, .act = step_call_probe},
+	[STEP_FINISHING] = {"finishing", take_finished, step_build_finish},
+	[STEP_LOOKING_UP_FINISH] = {"looking up its finish", take_finish_looked_up, step_build_look_up},
+	[STEP_RELEASING] = {"releasing", take_released, step_build_release},
+	[STEP_HOLDING] = {"parking it for a person", left_unknown, step_build_hold},
+	[STEP_PUTTING_OFF] = {"putting off its probe", left_unknown, step_build_put_off},
+	[STEP_ANSWERING] = {"counting the answer", .then = STEP_DONE, .commit = step_build_answer},
+	[STEP_DONE] = {"done"},
 };
+
+TASK_KIND(step_kind, "step", struct entity_step, step_states, .op = offsetof(struct entity_step, stamp.op),
+	  .shape = &step_shape);
 
 void entity_step_init(struct entity_step *s, const struct step_request *rq, struct arena *arena)
 {
 	*s = (struct entity_step){.rq = rq, .arena = arena, .workspace = rq->ref.workspace, .requester = rq->requester};
 	s->sender = rq->requester;
 	s->input = rq->mode == STEP_FIRE ? rq->input.raw : slice_str("null");
-	task_init(&s->task, &kind, /* topic= */ 0);
+	task_init(&s->task, &step_kind, /* topic= */ 0);
 }

@@ -111,8 +111,6 @@ struct entity_step {
 	struct task task;
 	const struct step_request *rq;
 	struct arena *arena;
-	enum step_at at;
-	enum hx_code code;
 	/* What the caller may tell afterwards. */
 	const char *status; /* reached, or the one it was found in when the step was refused */
 	int64_t version;

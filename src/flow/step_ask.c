@@ -1,11 +1,10 @@
-/* What an entity step asks for in each of its states, and how it is told apart. Functions of the task alone. See step_parts.h. */
+/* The calls of an entity step, and how it is told apart. Functions of the task alone. See step_parts.h. */
 #include "flow/shapes.h"
 #include "flow/step_parts.h"
 
-static void ask_act(const struct entity_step *s, const struct action *action, struct ask *ask)
+static struct act_call call_of(const struct entity_step *s, const struct action *action)
 {
-	ask->kind = ASK_ACT;
-	ask->act = (struct act_call){
+	struct act_call call = {
 		.action = action,
 		.input = s->body,
 		.key = s->call_key,
@@ -15,63 +14,25 @@ static void ask_act(const struct entity_step *s, const struct action *action, st
 		.unknown_on_5xx = s->call->unknown_on_5xx,
 		.in_doubt = s->doubt || s->unknowns || !s->claimed,
 	};
+
 	if (s->claimed)
-		ask->act.lease = step_lease(s);
+		call.lease = step_lease(s);
+	return call;
 }
 
-void step_ask(const struct task *task, struct ask *ask)
+struct act_call step_call_validation(const struct entity_step *s)
 {
-	const struct entity_step *s = (const struct entity_step *)task;
-
-	switch (s->at) {
-	case STEP_DONE:
-		ask->kind = ASK_DONE;
-		ask->code = s->code;
-		break;
-	case STEP_VALIDATING:
-		ask_act(s, s->view->validation, ask);
-		break;
-	case STEP_ACTING:
-		ask_act(s, s->call->action, ask);
-		break;
-	case STEP_PROBING:
-		ask_act(s, s->call->action->probe, ask);
-		break;
-	case STEP_AWAITING:
-		ask->kind = ASK_SLEEP;
-		ask->until = s->asked;
-		break;
-	default:
-		ask->kind = ASK_COMMIT;
-		step_build_unit(s, ask->unit);
-	}
+	return call_of(s, s->view->validation);
 }
 
-const char *step_where(const struct task *task)
+struct act_call step_call_action(const struct entity_step *s)
 {
-	static const char *const names[] = {
-		"new",
-		"reading",
-		"awaiting a definition",
-		"adopting the row",
-		"claiming",
-		"looking up its claim",
-		"taking over",
-		"validating",
-		"writing its call down",
-		"looking up whether it is written",
-		"acting",
-		"probing",
-		"finishing",
-		"looking up its finish",
-		"releasing",
-		"parking it for a person",
-		"putting off its probe",
-		"counting the answer",
-		"done",
-	};
+	return call_of(s, s->call->action);
+}
 
-	return names[((const struct entity_step *)task)->at];
+struct act_call step_call_probe(const struct entity_step *s)
+{
+	return call_of(s, s->call->action->probe);
 }
 
 /* clang-format off */

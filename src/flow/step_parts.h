@@ -46,8 +46,7 @@ static inline struct move step_finish_move(const struct entity_step *s)
 
 static void step_end(struct entity_step *s, enum hx_code code)
 {
-	s->code = code;
-	s->at = STEP_DONE;
+	task_end(&s->task, code);
 }
 
 static inline void step_end_saying(struct entity_step *s, enum hx_code code, const char *words)
@@ -61,7 +60,7 @@ static inline void step_go(struct entity_step *s, enum step_at at, const struct 
 {
 	s->stamp = flow_stamp(answer);
 	wall_time_format(s->stamp.at, s->stamp_text);
-	s->at = at;
+	task_go(&s->task, at);
 }
 
 /* entity_step.c: the claim is ours, or none is wanted; and what is to be done is done, or a person says that it was. */
@@ -85,10 +84,11 @@ void step_make_effect_keys(struct entity_step *s);
 /* The values of a sql action's parameters. */
 void step_look_up_sql_values(struct entity_step *s, const struct answer *answer);
 
-/* ---- step_ask.c: what a task_kind has besides `take` ---- */
+/* ---- step_ask.c ---- */
 
-void step_ask(const struct task *task, struct ask *ask);
-const char *step_where(const struct task *task);
+struct act_call step_call_validation(const struct entity_step *s);
+struct act_call step_call_action(const struct entity_step *s);
+struct act_call step_call_probe(const struct entity_step *s);
 extern const struct task_shape step_shape;
 
 /* ---- step_kept.c ---- */
@@ -102,7 +102,17 @@ enum hx_code step_take_kept(struct entity_step *s, const struct db_rows *rows, c
 
 /* ---- units ---- */
 
-/* The unit of the state that the task is in. */
-void step_build_unit(const struct entity_step *s, struct unit *unit);
+void step_build_read(const struct entity_step *s, struct unit *unit);
+void step_build_adopt(const struct entity_step *s, struct unit *unit);
+void step_build_claim(const struct entity_step *s, struct unit *unit);
+void step_build_recover(const struct entity_step *s, struct unit *unit);
+void step_build_note(const struct entity_step *s, struct unit *unit);
+void step_build_look_up_note(const struct entity_step *s, struct unit *unit);
+void step_build_release(const struct entity_step *s, struct unit *unit);
+void step_build_hold(const struct entity_step *s, struct unit *unit);
+void step_build_put_off(const struct entity_step *s, struct unit *unit);
+void step_build_answer(const struct entity_step *s, struct unit *unit);
+/* Of a claim or a finish. */
+void step_build_look_up(const struct entity_step *s, struct unit *unit);
 /* The finish, with everything that belongs to its unit. */
 void step_build_finish(const struct entity_step *s, struct unit *unit);

@@ -81,7 +81,7 @@ static bool can_be_called(struct entity_step *s)
 static void await_definition(struct entity_step *s, const struct answer *answer)
 {
 	s->asked = mono_add_ms(answer->mono, AWAIT_MS);
-	s->at = STEP_AWAITING;
+	task_go(&s->task, STEP_AWAITING);
 	if (s->waits++ == AWAITS_MAX)
 		step_end_saying(
 			s, HX_BUSY,
@@ -184,7 +184,7 @@ static void take_read_of_claim(struct entity_step *s, const struct answer *answe
 		s->output = s->rq->input.raw;
 		step_start_finish(s, answer);
 	} else {
-		s->code = HX_OK; /* the person asked for it */
+		s->task.code = HX_OK; /* the person asked for it */
 		s->answered = true;
 		step_go(s, STEP_RELEASING, answer);
 	}

@@ -57,7 +57,7 @@ static struct entity_sent call_of(const struct entity_step *s)
 	};
 }
 
-static void ask_claim(const struct entity_step *s, struct unit *unit)
+void step_build_claim(const struct entity_step *s, struct unit *unit)
 {
 	struct entity_sent call = call_of(s);
 	struct move move = claim_move(s);
@@ -70,7 +70,7 @@ static void ask_claim(const struct entity_step *s, struct unit *unit)
 	entity_note_claim(unit, s->subject, &call);
 }
 
-static void ask_release(const struct entity_step *s, struct unit *unit)
+void step_build_release(const struct entity_step *s, struct unit *unit)
 {
 	struct move move = release_move(s);
 	struct table_row row = row_of(s);
@@ -79,7 +79,7 @@ static void ask_release(const struct entity_step *s, struct unit *unit)
 		entity_table_release(unit, &s->stamp, &row, &move, s->fence, s->answered);
 	else
 		subject_release(unit, &s->stamp, &move, s->fence, s->answered);
-	if (s->code == HX_OK && s->rq->along) /* a person asked for it; otherwise it is a step that failed */
+	if (s->task.code == HX_OK && s->rq->along) /* a person asked for it; otherwise it is a step that failed */
 		s->rq->along->add(s->rq->along, s, move.to, unit);
 }
 
@@ -106,61 +106,55 @@ void step_build_finish(const struct entity_step *s, struct unit *unit)
 		s->rq->along->add(s->rq->along, s, move.to, unit);
 }
 
-static void ask_note(const struct entity_step *s, struct unit *unit)
+void step_build_note(const struct entity_step *s, struct unit *unit)
 {
 	struct entity_sent call = call_of(s);
 
 	entity_note_call(unit, s->stamp.op, s->subject, &call);
 }
 
-void step_build_unit(const struct entity_step *s, struct unit *unit)
+void step_build_read(const struct entity_step *s, struct unit *unit)
 {
-	unit_init(unit, s->stamp.op);
-	switch (s->at) {
-	case STEP_READING:
-		if (s->rq->mode == STEP_RECOVER)
-			entity_read_subject(unit, s->rq->subject);
-		else
-			entity_read(unit, &s->rq->ref);
-		break;
-	case STEP_ADOPTING:
-		entity_adopt(unit, &s->stamp, &s->rq->ref, s->name, s->subject, s->status);
-		break;
-	case STEP_CLAIMING:
-		ask_claim(s, unit);
-		break;
-	case STEP_RECOVERING:
-		subject_take_over(unit, &s->stamp, s->subject, s->view->claim_into, s->fence, step_lease_ms(s));
-		break;
-	case STEP_FINISHING:
-		step_build_finish(s, unit);
-		break;
-	case STEP_RELEASING:
-		ask_release(s, unit);
-		break;
-	case STEP_HOLDING:
-		subject_hold(unit, s->subject, s->fence, /* if_past= */ false);
-		break;
-	case STEP_PUTTING_OFF:
-		subject_heartbeat(unit, s->subject, s->fence, s->not_before_ms);
-		break;
-	case STEP_NOTING:
-		ask_note(s, unit);
-		break;
-	case STEP_LOOKING_UP_NOTE:
-		entity_look_up_note(unit, s->stamp.op, s->subject);
-		break;
-	case STEP_ANSWERING:
-		if (s->outcome == ACT_FAILED)
-			entity_failed_alone(unit, s->subject, s->effort, s->rq->step_key);
-		else
-			subject_answered(unit, s->subject, s->effort);
-		break;
-	case STEP_LOOKING_UP_CLAIM:
-	case STEP_LOOKING_UP_FINISH:
-		subject_look_up(unit, s->subject, s->stamp.op);
-		break;
-	default:
-		ASSERT(!"this state asks for no unit");
-	}
+	if (s->rq->mode == STEP_RECOVER)
+		entity_read_subject(unit, s->rq->subject);
+	else
+		entity_read(unit, &s->rq->ref);
+}
+
+void step_build_adopt(const struct entity_step *s, struct unit *unit)
+{
+	entity_adopt(unit, &s->stamp, &s->rq->ref, s->name, s->subject, s->status);
+}
+
+void step_build_recover(const struct entity_step *s, struct unit *unit)
+{
+	subject_take_over(unit, &s->stamp, s->subject, s->view->claim_into, s->fence, step_lease_ms(s));
+}
+
+void step_build_look_up_note(const struct entity_step *s, struct unit *unit)
+{
+	entity_look_up_note(unit, s->stamp.op, s->subject);
+}
+
+void step_build_hold(const struct entity_step *s, struct unit *unit)
+{
+	subject_hold(unit, s->subject, s->fence, /* if_past= */ false);
+}
+
+void step_build_put_off(const struct entity_step *s, struct unit *unit)
+{
+	subject_heartbeat(unit, s->subject, s->fence, s->not_before_ms);
+}
+
+void step_build_answer(const struct entity_step *s, struct unit *unit)
+{
+	if (s->outcome == ACT_FAILED)
+		entity_failed_alone(unit, s->subject, s->effort, s->rq->step_key);
+	else
+		subject_answered(unit, s->subject, s->effort);
+}
+
+void step_build_look_up(const struct entity_step *s, struct unit *unit)
+{
+	subject_look_up(unit, s->subject, s->stamp.op);
 }

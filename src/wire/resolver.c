@@ -85,7 +85,7 @@ static void answer(struct lookup *lookup, int error, const struct addresses *add
 	(void)mailbox_post(lookup->mailbox, &lookup->letter); /* a loop drops its look-ups before it ends */
 }
 
-static struct lookup *take(struct resolver *resolver)
+static struct lookup *take_lookup(struct resolver *resolver)
 {
 	struct lookup *lookup = resolver->first;
 
@@ -111,7 +111,7 @@ static void *run(void *context)
 	bool last;
 
 	pthread_mutex_lock(&resolver->mutex);
-	while ((lookup = take(resolver))) {
+	while ((lookup = take_lookup(resolver))) {
 		struct addresses addresses = {0};
 		int error;
 
@@ -183,7 +183,7 @@ static void enter(struct resolver *resolver, struct lookup *lookup)
 	if (resolver->threads < RESOLVER_THREADS_MAX && start_thread(resolver))
 		resolver->threads++;
 	else if (resolver->threads == 0)
-		answer(take(resolver), EAI_SYSTEM, &(struct addresses){0});
+		answer(take_lookup(resolver), EAI_SYSTEM, &(struct addresses){0});
 }
 
 struct lookup *resolver_ask(struct resolver *resolver, const char *host, const char *port, struct mailbox *mailbox,

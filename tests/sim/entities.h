@@ -56,7 +56,7 @@ static uint64_t hash_calls(struct sim *sim, uint64_t hash)
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
 		const struct entity_step *s = step_of(sim, i);
 
-		if (!s || s->at != STEP_LOOKING_UP_NOTE)
+		if (!s || s->task.at != STEP_LOOKING_UP_NOTE)
 			continue;
 		unit_init(&unit, 0);
 		UNIT_ADD(&unit, UNIT_ANY, &stmt_note, db_int(s->subject));

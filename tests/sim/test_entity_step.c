@@ -200,7 +200,7 @@ static bool is_refused_for_nothing(const struct sim *sim)
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
 		const struct sim_actor *actor = &sim->state.actors[i];
 		bool read_only = actor->state == SIM_ASKING &&
-				 (!step_of(sim, i) || step_of(sim, i)->at <= STEP_READING);
+				 (!step_of(sim, i) || step_of(sim, i)->task.at <= STEP_READING);
 
 		refused += actor->state == SIM_DONE && actor->code == HX_IN_DOUBT;
 		if (!read_only &&
