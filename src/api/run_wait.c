@@ -53,13 +53,6 @@ static void read_run(const struct api_wait *wait, struct unit *unit)
 	run_read(unit, api_workspace(wait->call), wait->subject);
 }
 
-static bool has_ended(struct slice status)
-{
-	const char *known = run_status_of(status);
-
-	return !known || run_is_terminal(known);
-}
-
 static enum hx_code show(struct api_wait *wait, const struct unit_result *result)
 {
 	struct run_row row = {0};
@@ -83,7 +76,7 @@ _Static_assert(RUN_CREATED == API_WAIT_NEW, "a run that was created is told with
 const struct api_wait_kind run_waits = {
 	.read = read_run,
 	.show = show,
-	.has_ended = has_ended,
+	.has_ended = runs_has_ended,
 	.topic = run_end_topic,
 	.show_known = show_created,
 	.detail = runs_detail,

@@ -1,8 +1,6 @@
 /* See steady_clock.h. The way of every read is two loads and a comparison; the mutex is for those who doubt. */
 #include "base/steady_clock.h"
 
-#include <stdlib.h>
-
 #include "base/log.h"
 
 #define SAMPLE_TRIES_MAX 8

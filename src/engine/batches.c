@@ -16,7 +16,6 @@
 #define BATCH_POLL_MS 2000         /* for those that other nodes have made due, should their notification be lost */
 #define BATCHES_SLICE 8
 #define DRAIN_LOOK_MS 5
-#define REST_MS 500           /* what cannot be begun now is not reached for again before */
 #define UNKNOWN_TELL_MS 10000 /* one line for all definitions that are not known here */
 
 struct batches {
@@ -68,14 +67,6 @@ static void next_due(const struct due_source *source, struct unit *unit)
 	(void)source;
 	batch_next_due(unit);
 }
-
-static const struct due_source due_batches = {
-	.name = "batches",
-	.topic = BATCH_TOPIC,
-	.poll_ms = BATCH_POLL_MS,
-	.scan = scan_due,
-	.next = next_due,
-};
 
 static const struct batch_machine *machine_of(const void *context, struct slice workflow, int64_t version)
 {
@@ -222,17 +213,11 @@ static void tenure_free(struct tenure *t)
 	atomic_fetch_sub(&batches->tenures_n, 1);
 }
 
-/* What cannot be held now may still be due: it is not reached for again at once, whatever the reason. */
-static int64_t rest_ms(enum hx_code code)
-{
-	return code == HX_OK || code == HX_CLAIM_FAILED || code == HX_STALE_FENCE ? 0 : REST_MS;
-}
-
 /* The last turn has ended: nobody else knows of it any more. */
 static void tenure_over(struct tenure *t)
 {
 	struct batches *batches = t->batches;
-	int64_t subject = t->subject, rest = rest_ms(t->code);
+	int64_t subject = t->subject, rest = feeder_rest_ms(t->code);
 	bool fed = t->fed;
 
 	if (t->done)
@@ -394,7 +379,7 @@ static bool begin(void *context, int64_t subject)
 	struct tenure *t = atomic_load(&batches->draining) ? NULL : tenure_new(batches, subject, BATCHES_MAX);
 
 	if (!t) { /* it rests, under way: without room it would be found again, and again */
-		feeder_ended(&batches->feeder, subject, REST_MS);
+		feeder_ended(&batches->feeder, subject, FEEDER_REST_MS);
 		return true;
 	}
 	t->fed = true;
@@ -443,7 +428,7 @@ enum hx_code batches_start(const struct engine_parts *parts, struct batches **re
 	struct feeder_options feed = {
 		.lanes = parts->lanes,
 		.clock = parts->clock,
-		.source = &due_batches,
+		.source = {"batches", BATCH_TOPIC, BATCH_POLL_MS, scan_due, next_due, batches},
 		.under_way_max = BATCHES_MAX + FEEDER_RESTING_MAX,
 		.slice = BATCHES_SLICE,
 		.begin = begin,

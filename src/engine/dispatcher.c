@@ -32,14 +32,6 @@ static void next_due(const struct due_source *source, struct unit *unit)
 	job_next_due(unit, definitions_left_jobs(d->parts->definitions));
 }
 
-static const struct due_source due_jobs = {
-	.name = "jobs",
-	.topic = JOB_TOPIC,
-	.poll_ms = JOB_POLL_MS,
-	.scan = scan_due,
-	.next = next_due,
-};
-
 static const struct action *action_of(const void *context, struct slice workflow, struct slice action, int64_t *version)
 {
 	const struct dispatcher *d = context;
@@ -100,7 +92,7 @@ enum hx_code dispatcher_start(struct dispatcher *d, const struct engine_parts *p
 	struct feeder_options options = {
 		.lanes = parts->lanes,
 		.clock = parts->clock,
-		.source = &d->source,
+		.source = {"jobs", JOB_TOPIC, JOB_POLL_MS, scan_due, next_due, d},
 		.under_way_max = DISPATCHER_JOBS_MAX,
 		.slice = JOBS_SLICE,
 		.begin = deliver,
@@ -109,10 +101,8 @@ enum hx_code dispatcher_start(struct dispatcher *d, const struct engine_parts *p
 
 	*d = (struct dispatcher){
 		.parts = parts,
-		.source = due_jobs,
 		.policy = {.attempts_max = 8, .first_ms = 1000, .max_ms = 300000, .lease_ms = parts->config->lease_ms},
 	};
-	d->source.context = d;
 	return feeder_start(&d->feeder, &options);
 }
 

@@ -15,7 +15,6 @@
 struct dispatcher {
 	const struct engine_parts *parts;
 	struct job_policy policy;
-	struct due_source source;
 	struct feeder feeder;
 };
 

@@ -177,20 +177,13 @@ static void forget(struct end_wait *wait)
 	arena_reset(&((struct run_waiting *)wait)->call.reply->arena);
 }
 
-static bool has_ended(struct slice status)
-{
-	const char *known = run_status_of(status);
-
-	return !known || run_is_terminal(known);
-}
-
 static enum hx_code wait_for(struct run_waiting *w, int64_t subject, int64_t wait_ms, struct hx_error *err)
 {
 	static const struct end_wait_kind kind = {.read = read_run, .show = show, .forget = forget};
 	enum hx_code code;
 
 	end_wait_init(&w->wait, &kind, subject, run_end_topic(subject), wait_ms);
-	w->wait.has_ended = has_ended;
+	w->wait.has_ended = runs_has_ended;
 	code = embed_carry_out(w->call.e, (uint64_t)subject, &w->wait.task);
 	return code ? embed_refuse(err, code, w->detail) : HX_OK;
 }

@@ -32,7 +32,7 @@ static void look_again(struct feeder *f)
 		return;
 	/* Whatever is under way may be still due, because it rests, or has yet to be claimed: it must not hide the rest. */
 	limit = f->options.slice + f->under_way.n;
-	due_watch_init(&f->watch, f->options.source, limit < DUE_WATCH_MAX ? (int64_t)limit : DUE_WATCH_MAX,
+	due_watch_init(&f->watch, &f->options.source, limit < DUE_WATCH_MAX ? (int64_t)limit : DUE_WATCH_MAX,
 		       f->pause_ms);
 	/* Refused only when the lane ends. */
 	f->watching = lane_submit_own(f->options.lanes->lanes[0], &f->seat) == HX_OK;
@@ -129,6 +129,11 @@ void feeder_close(struct feeder *f)
 	pthread_mutex_lock(&f->mutex);
 	f->closed = true;
 	pthread_mutex_unlock(&f->mutex);
+}
+
+int64_t feeder_rest_ms(enum hx_code code)
+{
+	return code == HX_OK || code == HX_CLAIM_FAILED || code == HX_STALE_FENCE ? 0 : FEEDER_REST_MS;
 }
 
 void feeder_ended(struct feeder *f, int64_t subject, int64_t rest_ms)

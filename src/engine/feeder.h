@@ -24,11 +24,12 @@
 #include "task/lanes.h"
 
 #define FEEDER_RESTING_MAX 512
+#define FEEDER_REST_MS 500 /* what cannot be begun now, because its definition is being fetched, say */
 
 struct feeder_options {
 	struct lanes *lanes;
 	struct clock *clock;
-	const struct due_source *source;
+	struct due_source source;
 	size_t under_way_max; /* at least slice and FEEDER_RESTING_MAX */
 	size_t slice;         /* found at once */
 	/* In a lane's thread. Starts work on it, which ends with one feeder_ended(). False: it cannot now, and has not. */
@@ -64,5 +65,7 @@ bool feeder_take(struct feeder *feeder, int64_t subject);
 bool feeder_has_room(struct feeder *feeder);
 /* From any thread: from now on nothing new is begun; what is under way goes on. Safe on a zeroed struct. */
 void feeder_close(struct feeder *feeder);
+/* What could not be begun, or held, may still be due: it is not reached for again at once, whatever the reason. Otherwise 0. */
+int64_t feeder_rest_ms(enum hx_code code);
 /* From any thread. rest_ms: it is not begun again before so long, although it may be due; always the same, or 0. */
 void feeder_ended(struct feeder *feeder, int64_t subject, int64_t rest_ms);

@@ -18,7 +18,6 @@
 
 /* What there is to be let go. */
 struct kept {
-	struct due_source source; /* first: scan() gets it */
 	void (*scan)(struct unit *unit, int64_t age_ms, int64_t limit);
 	void (*expire)(struct unit *unit, int64_t subject, int64_t age_ms); /* NULL: a batch, which takes a task */
 	_Atomic int64_t age_ms;                                             /* NEVER: kept for ever */
@@ -44,7 +43,7 @@ struct expiry {
 
 static void scan(const struct due_source *source, struct unit *unit, int64_t limit)
 {
-	const struct kept *kept = (const struct kept *)source;
+	const struct kept *kept = source->context;
 
 	/* Nothing is deleted by a clock that is not believed. (SQLite's is ours, which stands for what is believed itself.) */
 	if (clock_doubted_ms(kept->parts->store_clock))
@@ -121,14 +120,13 @@ static enum hx_code start(struct kept *kept)
 	struct feeder_options options = {
 		.lanes = kept->parts->lanes,
 		.clock = kept->parts->clock,
-		.source = &kept->source,
+		.source = {.name = "retention", .poll_ms = every_ms(kept->age_ms), .scan = scan, .context = kept},
 		.under_way_max = UNDER_WAY_MAX,
 		.slice = SLICE,
 		.begin = begin,
 		.context = kept,
 	};
 
-	kept->source = (struct due_source){.name = "retention", .poll_ms = every_ms(kept->age_ms), .scan = scan};
 	return feeder_start(&kept->feeder, &options);
 }
 

@@ -11,13 +11,11 @@
 #define RUN_BYTES_MAX (96u << 20)
 #define RUN_POLL_MS 2000 /* for those that other nodes have made due, should their notification be lost */
 #define RUNS_SLICE 512
-#define UNKNOWN_REST_MS 500   /* a definition that this node does not have yet is being fetched */
 #define UNKNOWN_TELL_MS 10000 /* one line for all of them */
 
 struct runs {
 	const struct engine_parts *parts;
 	struct run_policy policy;
-	struct due_source source;
 	struct feeder feeder;
 	_Atomic int64_t told_unknown_ns; /* when a definition that is not known here was told last */
 };
@@ -43,14 +41,6 @@ static void next_due(const struct due_source *source, struct unit *unit)
 
 	run_next_due(unit, definitions_left_runs(runs->parts->definitions));
 }
-
-static const struct due_source due_runs = {
-	.name = "runs",
-	.topic = RUN_TOPIC,
-	.poll_ms = RUN_POLL_MS,
-	.scan = scan_due,
-	.next = next_due,
-};
 
 static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
 {
@@ -163,12 +153,6 @@ static void drive_free(struct drive *drive)
 	free(drive);
 }
 
-/* What cannot be driven now is still due: it is not reached for again at once, whatever the reason. */
-static int64_t rest_ms(enum hx_code code)
-{
-	return code == HX_OK || code == HX_CLAIM_FAILED || code == HX_STALE_FENCE ? 0 : UNKNOWN_REST_MS;
-}
-
 static void driven(struct seat *seat, enum hx_code code)
 {
 	struct drive *drive = (struct drive *)seat;
@@ -177,7 +161,7 @@ static void driven(struct seat *seat, enum hx_code code)
 
 	tell(drive, code);
 	drive_free(drive);
-	feeder_ended(&runs->feeder, subject, rest_ms(code));
+	feeder_ended(&runs->feeder, subject, feeder_rest_ms(code));
 }
 
 static struct drive *drive_new(struct runs *runs)
@@ -296,6 +280,13 @@ enum hx_code runs_take(const struct runs *runs, const struct unit_result *result
 	return code == HX_CONFIG_ERROR ? HX_BUSY : code;
 }
 
+bool runs_has_ended(struct slice status)
+{
+	const char *known = run_status_of(status);
+
+	return !known || run_is_terminal(known);
+}
+
 const char *runs_detail(enum hx_code code)
 {
 	if (code == HX_NOT_FOUND)
@@ -314,6 +305,7 @@ enum hx_code runs_start(const struct engine_parts *parts, struct runs **ret_runs
 	struct feeder_options feed = {
 		.lanes = parts->lanes,
 		.clock = parts->clock,
+		.source = {"runs", RUN_TOPIC, RUN_POLL_MS, scan_due, next_due, runs},
 		.under_way_max = RUNS_DRIVEN_MAX,
 		.slice = RUNS_SLICE,
 		.begin = begin,
@@ -323,9 +315,6 @@ enum hx_code runs_start(const struct engine_parts *parts, struct runs **ret_runs
 	if (!runs)
 		return error_set(err, HX_NO_MEMORY, "the runs");
 	runs->parts = parts;
-	runs->source = due_runs;
-	runs->source.context = runs;
-	feed.source = &runs->source;
 	runs->policy = (struct run_policy){parts->config->lease_ms, machine_of, runs};
 	if (feeder_start(&runs->feeder, &feed)) {
 		free(runs);

@@ -49,5 +49,7 @@ void runs_drive(struct drive *drive);
  */
 enum hx_code runs_take(const struct runs *runs, const struct unit_result *result, struct arena *arena,
 		       struct run_row *ret_row) HX_MUST_CHECK;
+/* By its status alone; one that this program does not know is looked at. */
+bool runs_has_ended(struct slice status);
 /* What such a code says about a run; NULL: the code says it all. */
 const char *runs_detail(enum hx_code code);

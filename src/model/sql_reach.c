@@ -2,7 +2,6 @@
 #include "model/sql_reach.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

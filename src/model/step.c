@@ -6,7 +6,6 @@
  * Where the status is such a map, the step becomes one for each status in it, each with the views of the requesters who start
  * there. Nobody beyond this file has to know.
  */
-#include <stdio.h>
 
 #include "base/excerpt.h"
 #include "model/attempt.h"

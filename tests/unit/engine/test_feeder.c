@@ -72,7 +72,7 @@ static void start(void)
 	struct feeder_options options = {
 		.lanes = &lanes,
 		.clock = &party.clock.clock,
-		.source = &source,
+		.source = source,
 		.under_way_max = MAX,
 		.slice = SLICE,
 		.begin = begin,
