@@ -65,7 +65,7 @@ static void inferred_parameters_are_text(void **state)
 
 static void a_value_has_a_ceiling(void **state)
 {
-	char *bytes = malloc(PG_VALUE_BYTES_MAX + 1);
+	char *bytes = calloc(1, PG_VALUE_BYTES_MAX + 1);
 	struct db_value at_limit = db_blob(slice_of(bytes, PG_VALUE_BYTES_MAX));
 	struct db_value past_it = db_blob(slice_of(bytes, PG_VALUE_BYTES_MAX + 1));
 	struct pg_params p;
