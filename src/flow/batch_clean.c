@@ -1,7 +1,6 @@
 /* See batch_clean.h for the states. */
 #include "flow/batch_clean.h"
 
-#include "flow/answer.h"
 #include "flow/backoff.h"
 #include "flow/shapes.h"
 #include "task/pulse.h"

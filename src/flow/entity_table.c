@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <strings.h>
 
-#include "flow/entity.h"
 #include "model/user_table.h"
 
 #define SQL_BYTES_MAX 8192

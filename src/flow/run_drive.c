@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/json_string.h"
-#include "base/json_walk.h"
 #include "flow/answer.h"
 #include "flow/probe.h"
 #include "flow/run_parts.h"

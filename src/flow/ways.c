@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "flow/account.h"
 #include "flow/batch.h"
 #include "flow/job.h"
 #include "flow/run.h"

@@ -9,7 +9,6 @@
 #include "gate/policy.h"
 
 #include "base/duration.h"
-#include "base/json_pointer.h"
 #include "gate/policy_sources.h"
 #include "gate/redis.h"
 #include "model/config_fields.h"

@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "sim/sim.h"
-#include "sim/world.h"
 
 static void describe_group(struct sim *sim, const struct sim_group *group, unsigned mask, char *words, size_t size)
 {
