@@ -56,6 +56,9 @@ result nothing_is_made_without_migration
 "$hapax" db migrate --print --db "$url" >own.sql && exits 0 db migrate --db "$url" && says "brought from schema 0" &&
 	exits 0 db status --db "$url" && exits 0 db migrate --db "$url" && says "nothing to do"
 result the_schema_is_made
+echo '{"entry_lock_store": "redis://127.0.0.1:1/0?nonsense=1"}' >late.json
+exits 78 serve --config late.json --db "$url" --listen 127.0.0.1:0 && complains "redis: "
+result a_start_that_fails_after_the_node_has_joined_says_why
 tables="SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname LIKE 'hx\\_%' AND relnamespace ="
 functions="SELECT count(*) FROM pg_proc WHERE proname LIKE 'hx\\_%' AND pronamespace ="
 [ "$(sql "$tables '\"$own\"'::regnamespace")" -gt 15 ] && [ "$(sql "$functions '\"$own\"'::regnamespace")" -ge 2 ] &&
