@@ -44,6 +44,7 @@ extern "C" {
 	X(BAD_REQUEST, 2, 400, 2, "the request is not well-formed HTTP") \
 	X(KEY_REQUIRED, 3, 400, 2, "an idempotency key is needed here") \
 	X(KEY_INVALID, 4, 400, 2, "the idempotency key is not valid") \
+	X(KEY_RESERVED, 51, 400, 2, "keys of this form are the engine's own") \
 	X(UNAUTHENTICATED, 5, 401, 77, "a valid API key is needed") \
 	X(FORBIDDEN, 6, 403, 77, "this key may not do that") \
 	X(REQUESTER_NOT_ALLOWED, 7, 403, 77, "this requester may not fire the step") \

@@ -159,6 +159,7 @@ struct api_query {
 	const void *of; /* the file's own */
 	struct slice name, status_wanted, data, after;
 	int64_t subject, number, limit;
+	int64_t parent; /* 0: any */
 	bool held;
 	char id[ID_TEXT_BYTES];
 };

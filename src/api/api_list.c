@@ -71,6 +71,9 @@ static bool read_filter(struct http_call *call, const struct api_filter *filter,
 	}
 	if (filter->flag)
 		return read_flag(call, filter, text, (bool *)at);
+	if (filter->prefix)
+		return !text.n || id_parse(filter->prefix, text, (int64_t *)at) ||
+		       api_invalid(call, "%s is not the id of a %s", filter->name, filter->prefix);
 	*(struct slice *)at = text;
 	return !text.n || !filter->words ||
 	       api_word_checked(call, text, filter->words, filter->what, HX_VALIDATION_ERROR);

@@ -11,15 +11,16 @@
 #include "api/api.h"
 #include "api/row_json.h"
 
-#define API_LIST_FILTERS_MAX 3
+#define API_LIST_FILTERS_MAX 4
 
 /* A parameter of the query, and where in the api_query it goes. */
 struct api_filter {
 	const char *name;
-	size_t at;                /* of a struct slice; with `flag`, of a bool */
+	size_t at;                /* of a struct slice; with `flag`, of a bool; of an id, of an int64_t */
 	bool flag;                /* true or false */
 	const char *const *words; /* it is one of these, which end with NULL; NULL: any text */
 	const char *what;         /* "status of runs" */
+	const char *prefix;       /* of an id, which is a number there; NULL: it is none */
 };
 
 #define FILTER_TEXT(query_name, member)                                                                                \
@@ -33,6 +34,11 @@ struct api_filter {
 #define FILTER_WORD(query_name, member, known, known_as)                                                               \
 	{                                                                                                              \
 		query_name, .at = offsetof(struct api_query, member), .words = known, .what = known_as                 \
+	}
+
+#define FILTER_ID(query_name, member, id_prefix)                                                                       \
+	{                                                                                                              \
+		query_name, .at = offsetof(struct api_query, member), .prefix = id_prefix                              \
 	}
 
 /* What a cursor is, and where in the api_query it goes. */

@@ -289,7 +289,7 @@ static enum hx_code answered_lock_query(struct api_query *query, const struct un
 
 	if (!code && !row.expired) {
 		lq->workflow = row.machine->definition->name;
-		step = run_definition_step(row.machine->definition, vc->rq.name);
+		step = run_definition_step(row.definition, vc->rq.name);
 	}
 	vc->lock_ms = step ? step->entry_lock_ms : 0;
 	arena_reset(&vc->task.arena);

@@ -67,8 +67,10 @@ static bool read_start(struct http_call *call, struct run_start *start)
 		http_respond_error(call->exchange, &err);
 	if (code)
 		return false;
-	return !json_find(body, slice_str("idempotencyKey"), &value) ||
-	       api_key_checked(call, value, "idempotencyKey", &start->spec.key);
+	if (!json_find(body, slice_str("idempotencyKey"), &value))
+		return true;
+	return api_key_checked(call, value, "idempotencyKey", &start->spec.key) &&
+	       (!run_key_is_reserved(start->spec.key) || api_refuse(call, HX_KEY_RESERVED, RUN_KEYS_RESERVED));
 }
 
 /* ---- create ---- */
@@ -240,8 +242,15 @@ void api_run_show(struct http_call *call)
 
 static void build_list(struct api_query *query, struct unit *unit)
 {
-	run_list(unit, &(struct run_filter){api_workspace(query->call), query->status_wanted, query->name, query->held,
-					    query->subject, query->limit + 1});
+	struct run_filter filter = {.workspace = api_workspace(query->call),
+				    .status = query->status_wanted,
+				    .workflow = query->name,
+				    .unknown = query->held,
+				    .before = query->subject,
+				    .limit = query->limit + 1,
+				    .parent = query->parent};
+
+	run_list(unit, &filter);
 }
 
 static void add_listed(struct api_query *query, const struct db_rows *rows, size_t i)
@@ -259,7 +268,8 @@ void api_run_list(struct http_call *call)
 	static const struct api_list list = {
 		.build = build_list,
 		.filters = {FILTER_WORD("status", status_wanted, run_statuses, "status of runs"),
-			    FILTER_TEXT("definitionId", name), FILTER_FLAG("unknown", held)},
+			    FILTER_TEXT("definitionId", name), FILTER_FLAG("unknown", held),
+			    FILTER_ID("parent", parent, "run")},
 		.cursor = CURSOR_ID,
 		.prefix = "run",
 		.column = RUN_SUBJECT,

@@ -9,6 +9,8 @@ struct run_shown {
 	int64_t subject, version, definition_version;
 	struct slice status, workflow, step, input, output, error, key;
 	int64_t created_at, started_at, completed_at, updated_at;
+	int64_t parent, parent_n; /* 0: it has none */
+	struct slice parent_step;
 };
 
 static void add_state(struct strbuf *text, const void *shown)
@@ -19,6 +21,20 @@ static void add_state(struct strbuf *text, const void *shown)
 		return;
 	json_more(text, "state");
 	run_write_state(row->done, text);
+}
+
+static void add_parent(struct strbuf *text, const void *context)
+{
+	const struct run_shown *shown = context;
+
+	if (!shown->parent)
+		return;
+	json_more(text, "parent");
+	strbuf_add_char(text, '{');
+	json_more_id(text, "run", "run", shown->parent);
+	json_more_text(text, "step", shown->parent_step);
+	json_more_int(text, "n", shown->parent_n);
+	strbuf_add_char(text, '}');
 }
 
 #define AT(field) .at = offsetof(struct run_shown, field)
@@ -35,6 +51,7 @@ static const struct row_member members[] = {
 	{"output", ROW_JSON, AT(output)},
 	{"error", ROW_JSON, AT(error)},
 	{"idempotencyKey", ROW_TEXT, AT(key)},
+	{"parent", ROW_OWN, .add = add_parent},
 	{"createdAt", ROW_TIME, AT(created_at)},
 	{"startedAt", ROW_TIME, AT(started_at)},
 	{"completedAt", ROW_TIME, AT(completed_at)},
@@ -135,7 +152,7 @@ static void add_step(struct strbuf *text, const struct run_row *row, const struc
 
 static void add_steps(struct strbuf *text, const struct run_row *row)
 {
-	const struct run_definition *definition = row->machine->definition;
+	const struct run_definition *definition = row->definition;
 	const struct run_done *done_at[WORKFLOW_STEPS_MAX] = {0};
 
 	for (const struct run_done *done = row->done; done; done = done->before)
@@ -150,7 +167,7 @@ static void add_steps(struct strbuf *text, const struct run_row *row)
 
 void run_json_add(const struct run_row *row, struct strbuf *text)
 {
-	const struct run_definition *definition = row->machine->definition;
+	const struct run_definition *definition = row->definition;
 	struct run_shown shown = {
 		.row = row,
 		.subject = row->subject,
@@ -163,6 +180,9 @@ void run_json_add(const struct run_row *row, struct strbuf *text)
 		.output = row->output,
 		.error = run_row_error(row),
 		.key = row->key,
+		.parent = row->parent,
+		.parent_n = row->parent_n,
+		.parent_step = row->parent_step,
 		.created_at = row->created_at,
 		.started_at = row->started_at,
 		.completed_at = row->completed_at,
@@ -191,14 +211,17 @@ static int64_t int_of(const struct db_rows *rows, size_t i, size_t column)
 
 static struct slice listed_step(const struct db_rows *rows, size_t i, const struct run_machine *machine)
 {
+	const struct run_definition *definition = NULL;
 	size_t position = 0;
 
-	if (!machine)
+	if (machine)
+		definition = run_definition_part(machine->definition, text_of(rows, i, RUN_SCOPE));
+	if (!definition)
 		return slice_of(NULL, 0);
 	if (db_cell(rows, i, RUN_LAST_POSITION)->type != DB_NULL)
-		position = run_next_position(machine->definition, (size_t)int_of(rows, i, RUN_LAST_POSITION),
+		position = run_next_position(definition, (size_t)int_of(rows, i, RUN_LAST_POSITION),
 					     text_of(rows, i, RUN_LAST_OUTPUT));
-	return step_name(machine->definition, position);
+	return step_name(definition, position);
 }
 
 void run_json_add_listed(const struct db_rows *rows, size_t i, const struct run_machine *machine, struct strbuf *text)
@@ -213,6 +236,9 @@ void run_json_add_listed(const struct db_rows *rows, size_t i, const struct run_
 		.input = text_of(rows, i, RUN_INPUT),
 		.output = text_of(rows, i, RUN_OUTPUT),
 		.error = text_of(rows, i, RUN_ERROR),
+		.parent = int_of(rows, i, RUN_PARENT),
+		.parent_n = int_of(rows, i, RUN_PARENT_N),
+		.parent_step = text_of(rows, i, RUN_PARENT_STEP),
 		.key = text_of(rows, i, RUN_KEY),
 		.created_at = int_of(rows, i, RUN_CREATED_AT),
 		.started_at = int_of(rows, i, RUN_STARTED_AT),

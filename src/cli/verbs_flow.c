@@ -159,7 +159,7 @@ const struct command verbs_flow[] = {
 			    .workflows = "run"),
 		     OPTION("unknown", NULL, "only those with a step whose outcome is unknown, held for a person",
 			    TO(QUERY)),
-		     PAGE_OPTIONS}},
+		     OPTION("parent", "ID", "only the children of this run [default: any]", TO(QUERY)), PAGE_OPTIONS}},
 	{"run", "history", "ID", "tells every change of a run's status",
 	 "GET", "/api/v1/history/{ID}", HISTORY,
 	 .options = {PAGE_OPTIONS}},

@@ -38,8 +38,8 @@
 #include "base/slice.h"
 #include "base/strbuf.h"
 
-#define STMT_PARAMS_MAX 13
-#define STMT_COLUMNS_MAX 40
+#define STMT_PARAMS_MAX 16
+#define STMT_COLUMNS_MAX 56
 
 enum db_type { DB_NULL, DB_INT, DB_TEXT, DB_BLOB };
 

@@ -18,7 +18,7 @@
 
 static const char *step_at(const struct run_row *row)
 {
-	const struct run_definition *definition = row->machine->definition;
+	const struct run_definition *definition = row->definition;
 
 	return row->position < definition->steps_n ? definition->steps[row->position].name : NULL;
 }

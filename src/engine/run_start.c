@@ -12,6 +12,31 @@ static enum hx_code check_input(const struct json *input, struct hx_error *err)
 	return HX_OK;
 }
 
+static bool begins(struct slice key, const char *beginning)
+{
+	return key.n >= strlen(beginning) && memcmp(key.p, beginning, strlen(beginning)) == 0;
+}
+
+bool run_key_is_reserved(struct slice key)
+{
+	static const char *const beginnings[] = {"schedule:", "hook:", "bulk:"};
+
+	for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+		if (begins(key, beginnings[i]))
+			return true;
+	return begins(key, "run_") && memchr(key.p, '/', key.n);
+}
+
+static enum hx_code check_key(struct slice key, struct hx_error *err)
+{
+	if (!run_key_is_good(key))
+		return error_set(err, HX_VALIDATION_ERROR, "a key is 1 to %d characters of UTF-8, without U+0000",
+				 RUN_KEY_CHARACTERS_MAX);
+	if (run_key_is_reserved(key))
+		return error_set(err, HX_KEY_RESERVED, RUN_KEYS_RESERVED);
+	return HX_OK;
+}
+
 enum hx_code run_start_init(struct run_start *start, struct engine *engine, const struct run_wanted *wanted,
 			    struct hx_error *err)
 {
@@ -32,9 +57,8 @@ enum hx_code run_start_init(struct run_start *start, struct engine *engine, cons
 	if (!start->spec.machine)
 		return HX_NOT_FOUND;
 	code = check_input(wanted->input, err);
-	if (!code && wanted->key.p && !run_key_is_good(wanted->key))
-		code = error_set(err, HX_VALIDATION_ERROR, "a key is 1 to %d characters of UTF-8, without U+0000",
-				 RUN_KEY_CHARACTERS_MAX);
+	if (!code && wanted->key.p)
+		code = check_key(wanted->key, err);
 	return code;
 }
 

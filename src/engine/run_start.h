@@ -14,6 +14,10 @@
 #include "engine/runs.h"
 #include "flow/single.h"
 
+/* What the engine calls runs that it starts itself; no caller may. */
+#define RUN_KEYS_RESERVED "run_…/…, schedule:…, hook:… and bulk:… are keys of the engine's own"
+bool run_key_is_reserved(struct slice key);
+
 /* What is wanted, as it was given. Texts live as long as the start. */
 struct run_wanted {
 	struct slice workspace, requester, traceparent;

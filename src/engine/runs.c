@@ -7,6 +7,7 @@
 #include "base/id.h"
 #include "engine/engine.h"
 #include "engine/feeder.h"
+#include "engine/run_asked.h"
 
 #define RUN_BYTES_MAX (96u << 20)
 #define RUN_POLL_MS 2000 /* for those that other nodes have made due, should their notification be lost */
@@ -17,6 +18,7 @@ struct runs {
 	const struct engine_parts *parts;
 	struct run_policy policy;
 	struct feeder feeder;
+	struct run_asked asked;
 	_Atomic int64_t told_unknown_ns; /* when a definition that is not known here was told last */
 };
 
@@ -46,6 +48,8 @@ static const struct run_machine *machine_of(const void *context, struct slice wo
 {
 	const struct runs *runs = context;
 
+	if (version == RUN_NEWEST)
+		return definitions_run(runs->parts->definitions, workflow);
 	return definitions_run_version(runs->parts->definitions, workflow, version);
 }
 
@@ -316,7 +320,8 @@ enum hx_code runs_start(const struct engine_parts *parts, struct runs **ret_runs
 		return error_set(err, HX_NO_MEMORY, "the runs");
 	runs->parts = parts;
 	runs->policy = (struct run_policy){parts->config->lease_ms, machine_of, runs};
-	if (feeder_start(&runs->feeder, &feed)) {
+	if (feeder_start(&runs->feeder, &feed) ||
+	    run_asked_start(&runs->asked, parts->lanes, parts->clock, &runs->policy)) {
 		free(runs);
 		return error_set(err, HX_NO_MEMORY, "the runs");
 	}
@@ -326,8 +331,10 @@ enum hx_code runs_start(const struct engine_parts *parts, struct runs **ret_runs
 
 void runs_close(struct runs *runs)
 {
-	if (runs)
-		feeder_close(&runs->feeder);
+	if (!runs)
+		return;
+	feeder_close(&runs->feeder);
+	run_asked_close(&runs->asked);
 }
 
 void runs_free(struct runs *runs)
@@ -335,5 +342,6 @@ void runs_free(struct runs *runs)
 	if (!runs)
 		return;
 	feeder_release(&runs->feeder);
+	run_asked_release(&runs->asked);
 	free(runs);
 }

@@ -248,7 +248,7 @@ static const TASK_STATES(struct job_claim) claim_states[] = {
 
 /* clang-format off */
 static const struct task_shape claimed_shape = SHAPE(struct job_claimed, NULL,
-	PART(JOB, struct job_claimed, subject),
+	PART(MADE, struct job_claimed, subject),
 	PART(SLICE, struct job_claimed, queue, payload, key, trace));
 /* clang-format on */
 

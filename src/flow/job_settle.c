@@ -305,7 +305,7 @@ static const TASK_STATES(struct job_settle) settle_states[] = {
 /* clang-format off */
 static const struct task_shape request_shape = SHAPE(struct job_settle_request, NULL,
 	PART(SLICE, struct job_settle_request, workspace),
-	PART(JOB, struct job_settle_request, subject),
+	PART(MADE, struct job_settle_request, subject),
 	PART(SLICE, struct job_settle_request, owner, output));
 
 static const struct task_shape ending_shape = SHAPE(struct job_ending, NULL,

@@ -58,12 +58,16 @@ DB_STMT(stmt_read_event, "run_read_event", "itt", "tt",
 	" WHERE e.run = ?1 AND e.name = ?2 || ?3 AND e.id = (SELECT o.id FROM hx_run_event o WHERE o.run = ?1"
 	" AND o.name = ?2 || ?3 AND o.taken_by IS NULL ORDER BY o.at, o.id LIMIT 1)");
 
-DB_STMT(stmt_list, "run_list", "tttiii", RUN_OUT "it",
-	"SELECT " RUN_COLUMNS_SQL ","
-	" (SELECT max(t.position) FROM hx_run_step t WHERE t.run = r.subject),"
-	" (SELECT t.output FROM hx_run_step t WHERE t.run = r.subject ORDER BY t.position DESC LIMIT 1)" RUN_FROM
-	" WHERE r.workspace = ?1 AND r.expired = 0 AND (?2 = '' OR s.status = ?2) AND (?3 = '' OR r.workflow = ?3)"
-	" AND (?4 = 0 OR r.awaits = 'person') AND r.subject < ?5 ORDER BY r.subject DESC LIMIT ?6");
+#define LIST(more)                                                                                                     \
+	"SELECT " RUN_COLUMNS_SQL ","                                                                                  \
+	" (SELECT max(t.position) FROM hx_run_step t WHERE t.run = r.subject),"                                        \
+	" (SELECT t.output FROM hx_run_step t WHERE t.run = r.subject ORDER BY t.position DESC LIMIT 1)" RUN_FROM      \
+	" WHERE r.workspace = ?1 AND r.expired = 0 AND (?2 = '' OR s.status = ?2) AND (?3 = '' OR r.workflow = ?3)"    \
+	" AND (?4 = 0 OR r.awaits = 'person') AND r.subject < ?5" more " ORDER BY r.subject DESC LIMIT ?6"
+
+DB_STMT(stmt_list, "run_list", "tttiii", RUN_OUT "it", LIST(""));
+
+DB_STMT(stmt_list_children, "run_list_children", "tttiiii", RUN_OUT "it", LIST(" AND r.parent = ?7"));
 
 /* Versions that need a function which this node does not have: their runs wait for a node that has it, but for being cancelled. */
 #define NOT_LEFT(names)                                                                                                \
@@ -144,10 +148,18 @@ void run_read_event(struct unit *unit, int64_t subject, struct run_awaited await
 
 void run_list(struct unit *unit, const struct run_filter *filter)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(filter->workspace),
-		 db_text(filter->status.p ? filter->status : slice_str("")),
-		 db_text(filter->workflow.p ? filter->workflow : slice_str("")), db_int(filter->unknown),
-		 db_int(filter->before), db_int(filter->limit));
+	struct slice any = slice_str("");
+	struct db_value workspace = db_text(filter->workspace),
+			status = db_text(filter->status.p ? filter->status : any),
+			workflow = db_text(filter->workflow.p ? filter->workflow : any),
+			unknown = db_int(filter->unknown), before = db_int(filter->before),
+			limit = db_int(filter->limit);
+
+	if (filter->parent)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list_children, workspace, status, workflow, unknown, before, limit,
+			 db_int(filter->parent));
+	else
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list, workspace, status, workflow, unknown, before, limit);
 }
 
 void run_scan_due(struct unit *unit, int64_t limit, struct slice left)

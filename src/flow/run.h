@@ -104,6 +104,7 @@ const struct run_machine *run_machine_new(const struct run_definition *definitio
 					  struct arena *arena);
 
 /* Finds the machine of a run's definition and version; NULL: this node does not know it (yet). Pure. */
+#define RUN_NEWEST 0 /* the version in force */
 typedef const struct run_machine *(*run_machine_fn)(const void *context, struct slice workflow, int64_t version);
 
 /* ---- units ---- */
@@ -162,7 +163,14 @@ void run_find_key(struct unit *unit, struct slice workspace, struct slice workfl
 	X(RUN_STOOD_ATTEMPT, INT, stood.attempt, "r.stood_attempt")                                                    \
 	X(RUN_STOOD_STARTED_AT, INT, stood.started_at, "r.stood_started_at")                                           \
 	X(RUN_STOOD_STATUS, TEXT, stood.status, "r.stood_status")                                                      \
-	X(RUN_STOOD_ERROR, TEXT, stood.error, "r.stood_error")
+	X(RUN_STOOD_ERROR, TEXT, stood.error, "r.stood_error")                                                         \
+	X(RUN_PARENT, INT, parent, "r.parent")                                                                         \
+	X(RUN_PARENT_STEP, TEXT, parent_step, "r.parent_step")                                                         \
+	X(RUN_PARENT_N, INT, parent_n, "r.parent_n")                                                                   \
+	X(RUN_SCOPE, TEXT, scope, "r.scope")                                                                           \
+	X(RUN_AROUND, INT, around, "r.around")                                                                         \
+	X(RUN_DEPTH, INT, depth, "r.depth")                                                                            \
+	X(RUN_ASKED, TEXT, asked, "r.asked")
 enum { RUN_FIELDS(COLUMN_NAME) RUN_NOW /* the store's clock when it was read */, RUN_COLUMNS };
 /* Three lines, for run_row_take(): the run, its steps by position, the job of its step. An empty workspace: any. */
 void run_read(struct unit *unit, struct slice workspace, int64_t subject);
@@ -182,6 +190,7 @@ struct run_filter {
 	bool unknown;                  /* only those with a step that is held for a person */
 	int64_t before;                /* newest first; INT64_MAX: from the newest on */
 	int64_t limit;
+	int64_t parent; /* 0: any */
 };
 /* Rows of the run's columns, without those of expired runs; after them two more: position (NULL: none) and output of its
  * last row of run_step, from which run_next_position() tells where it stands. */
@@ -243,7 +252,13 @@ struct run_row {
 	const char *status;      /* one of the constants above */
 	bool owned, past, doubt, expired;
 	const struct run_machine *machine;
-	struct slice owner, workspace, requester, key, trace, input, output, error; /* .p NULL: none */
+	const struct run_definition *definition; /* the machine's, or the part of it that this run carries out */
+	/* Of a child (run_children.h): */
+	int64_t parent, parent_n; /* 0: it is none */
+	int64_t around;           /* the run whose input, state and events it sees; 0: its own */
+	int64_t depth;
+	struct slice parent_step, scope, asked;                                     /* .p NULL: none */
+	struct slice owner, workspace, requester, key, trace, input, output, error; /* the same */
 	struct slice awaits, step_status;                                           /* the same */
 	size_t position; /* where it stands; steps_n: at the end */
 	const struct run_done *done;

@@ -29,7 +29,13 @@ static void move(struct run_drive *d, const struct answer *answer)
 
 static void plan(struct run_drive *d, const struct answer *answer)
 {
-	if (!run_plan(d, answer)) {
+	bool moves = run_plan(d, answer);
+
+	if (d->wants_children && !d->arena->failed) {
+		task_go(&d->task, DRIVE_READING_CHILDREN);
+		return;
+	}
+	if (!moves) {
 		task_end(&d->task, HX_OK);
 		return;
 	}
@@ -176,6 +182,19 @@ static void take_event(struct run_drive *d, const struct answer *answer)
 	plan(d, answer);
 }
 
+static void take_children(struct run_drive *d, const struct answer *answer)
+{
+	if (answer->result->verdict != UNIT_WON) {
+		rest_a_moment(d, answer);
+		return;
+	}
+	if (!run_kids_take(answer->result, d->wants_children, d->arena, &d->kids)) {
+		task_end(&d->task, HX_TOO_LARGE);
+		return;
+	}
+	plan(d, answer);
+}
+
 /* The row as the move has left it. */
 static void apply(struct run_drive *d, const struct db_rows *rows)
 {
@@ -215,6 +234,7 @@ static void moved(struct run_drive *d, const struct answer *answer, const struct
 	d->knows = false;
 	d->settled = false;
 	d->event_found = false;
+	d->kids.step = NULL;
 	d->gives_up_at.ns = 0;
 	d->losses = 0;
 	if (!d->move.keeps)
@@ -228,6 +248,7 @@ static void moved(struct run_drive *d, const struct answer *answer, const struct
 /* Somebody was first, or the status was shifted under us. What we know we keep, and look again. */
 static void lost(struct run_drive *d)
 {
+	d->kids.step = NULL;
 	if (d->holding && d->losses++ < LOSSES_MAX)
 		task_go(&d->task, DRIVE_READING);
 	else
@@ -364,7 +385,12 @@ static void build_read(const struct run_drive *d, struct unit *unit)
 
 static void build_read_event(const struct run_drive *d, struct unit *unit)
 {
-	run_read_event(unit, d->row.subject, run_step_awaits(&drive_definition(d)->steps[d->row.position]));
+	run_read_event(unit, drive_hears(d), run_step_awaits(&drive_definition(d)->steps[d->row.position]));
+}
+
+static void build_read_children(const struct run_drive *d, struct unit *unit)
+{
+	run_children_read(unit, d->row.subject, d->wants_children, d->wanted, d->wanted_of);
 }
 
 static void build_look_up(const struct run_drive *d, struct unit *unit)
@@ -393,6 +419,7 @@ static const TASK_STATES(struct run_drive) drive_states[] = {
 	[DRIVE_NEW] = {"new", take_start},
 	[DRIVE_READING] = {"reading the run", take_read, build_read},
 	[DRIVE_READING_EVENT] = {"reading events", take_event, build_read_event},
+	[DRIVE_READING_CHILDREN] = {"reading children", take_children, build_read_children},
 	[DRIVE_MOVING] = {"moving", take_moved, run_build_move},
 	[DRIVE_LOOKING_UP] = {"looking up its move", take_looked_up, build_look_up},
 	[DRIVE_RESTING] = {"resting", take_rested, .until = offsetof(struct run_drive, rests_until)},
@@ -405,25 +432,43 @@ static const TASK_STATES(struct run_drive) drive_states[] = {
 static const struct task_shape ended_shape = SHAPE(struct run_ended, NULL,
 	PART(TEXT, struct run_ended, status), PART(SLICE, struct run_ended, output));
 
+static const struct task_shape brood_shape = SHAPE(struct run_brood, NULL,
+	PART(SLICE, struct run_brood, key),
+	PART(IGNORED, struct run_brood, rows)); /* ids that nobody else was given, and what follows from the row */
+
+static const struct task_shape asking_shape = SHAPE(struct run_asking, NULL, PART(TEXT, struct run_asking, word));
+
+static const struct task_shape kid_shape = SHAPE(struct run_kid, NULL,
+	PART_WITH(OBJECT, struct run_kid, next, &kid_shape),
+	PART(IGNORED, struct run_kid, completed_at), /* when the next begins is decided anew */
+	PART(SLICE, struct run_kid, state, output, error));
+
+static const struct task_shape kids_shape = SHAPE(struct run_kids, NULL, PART_WITH(OBJECT, struct run_kids, first, &kid_shape));
+
 static const struct task_shape move_shape = SHAPE(struct run_move, NULL,
 	PART(TEXT, struct run_move, to),
 	PART_WITH(INNER, struct run_move, rows, &ended_shape),
 	PART(SLICE, struct run_move, event_id),
-	PART(JOB, struct run_move, withdraws),
+	PART(MADE, struct run_move, withdraws),
 	PART(TEXT, struct run_move, step_status),
 	PART_WITH(INNER, struct run_move, stood, &run_stood_shape),
 	PART(SLICE, struct run_move, awaits, output, error),
-	PART(JOB, struct run_move, job),
-	PART(SLICE, struct run_move, payload));
+	PART(MADE, struct run_move, job),
+	PART(SLICE, struct run_move, payload),
+	PART_WITH(INNER, struct run_move, brood, &brood_shape),
+	PART_WITH(INNER, struct run_move, asking, &asking_shape));
 
 static const struct task_shape drive_shape = SHAPE(struct run_drive, NULL,
+	PART(MADE, struct run_drive, subject),
 	PART(SLICE, struct run_drive, missing_workflow),
 	PART(TEXT, struct run_drive, missing_function),
 	PART_WITH(INNER, struct run_drive, row, &run_row_shape),
 	PART_WITH(INNER, struct run_drive, move, &move_shape),
 	PART_WITH(OBJECT, struct run_drive, done, &run_done_shape),
 	PART(SLICE, struct run_drive, output),
-	PART(KEY, struct run_drive, key), PART(SLICE, struct run_drive, body, event_id, event_data),
+	PART(KEY, struct run_drive, key), PART(SLICE, struct run_drive, body),
+	PART_WITH(INNER, struct run_drive, kids, &kids_shape),
+	PART(SLICE, struct run_drive, event_id, event_data),
 	PART_WITH(INNER, struct run_drive, stamp, &stamp_shape));
 /* clang-format on */
 

@@ -35,7 +35,7 @@
  */
 #pragma once
 
-#include "flow/run.h"
+#include "flow/run_children.h"
 #include "task/task.h"
 
 #define RUN_REST_MS 200
@@ -50,7 +50,8 @@ struct run_policy {
 enum run_drive_at {
 	DRIVE_NEW,
 	DRIVE_READING,
-	DRIVE_READING_EVENT, /* the run stands at a step that takes one */
+	DRIVE_READING_EVENT,    /* the run stands at a step that takes one */
+	DRIVE_READING_CHILDREN, /* of the step that the plan has to know about */
 	DRIVE_MOVING,
 	DRIVE_LOOKING_UP,
 	DRIVE_RESTING,
@@ -100,6 +101,11 @@ struct run_move {
 	const struct action *sql; /* whose statements run in this unit */
 	const struct db_value *sql_values;
 	int64_t sql_timeout_ms; /* the step's own; 0: the action's */
+	/* Of a step with children: */
+	struct run_brood brood;          /* that it makes; .rows.p NULL: none */
+	const struct run_step *waits_at; /* whose children it waits for; NULL: none */
+	int64_t open_children;           /* so many are open after it: where there are fewer, one has ended meanwhile */
+	struct run_asking asking;
 };
 
 struct run_drive {
@@ -130,8 +136,13 @@ struct run_drive {
 	bool probing;                /* it is the probe of the step's action */
 	bool was_probing;            /* the outcome that is known is the probe's */
 	bool settled;                /* which has said for certain that it was not done */
-	size_t undone_from;          /* positions from here on are compensated, if they had to be */
+	bool left_standing; /* of a run that is undone: the children of the step where it stands are cancelled */
+	size_t undone_from; /* positions from here on are compensated, if they had to be */
 	struct slice key, body;
+	const struct run_step *wants_children; /* what the plan has to know of before it can decide; NULL: nothing */
+	enum run_kids_wanted wanted;
+	int64_t wanted_of;    /* all of them are so many */
+	struct run_kids kids; /* .step NULL: nothing is known */
 	bool event_found;
 	struct slice event_id, event_data;
 	struct mono_time gives_up_at, rests_until;

@@ -100,6 +100,21 @@ void plan_complete(struct run_drive *d)
 	struct slice output = slice_str("null");
 	struct hx_error err;
 
+	if (definition->sees_around) {
+		struct strbuf text;
+
+		strbuf_init(&text, RUN_OUTPUT_BYTES_MAX);
+		run_write_part_output(d, &text);
+		output = arena_copy(d->arena, strbuf_slice(&text));
+		strbuf_release(&text);
+		if (text.failed) {
+			plan_fail(d, "TOO_LARGE", slice_str("what it has saved is too large together"),
+				  /* step= */ NULL);
+			return;
+		}
+	}
+	if (definition->scope && !definition->sees_around) /* the one task of a map: what it puts out is all */
+		output = d->done->output;
 	if (definition->output && run_evaluate(d, d->done, definition->output, &output, &err)) {
 		plan_fail(d, hx_code_name(err.code), slice_str(err.detail), /* step= */ NULL);
 		return;

@@ -8,7 +8,7 @@
 
 static inline const struct run_definition *drive_definition(const struct run_drive *d)
 {
-	return d->row.machine->definition;
+	return d->row.definition;
 }
 
 /* Whose attempt is under way, or was: the step where it stands, or the one that is being compensated. */
@@ -21,6 +21,14 @@ static inline const struct run_step *drive_step(const struct run_drive *d)
 static inline const struct run_step *drive_step_if_any(const struct run_drive *d)
 {
 	return d->row.undo >= 0 || d->row.position < drive_definition(d)->steps_n ? drive_step(d) : NULL;
+}
+
+/* The run whose events are for the step where it stands: decisions come to a part itself, events to the run around it. */
+static inline int64_t drive_hears(const struct run_drive *d)
+{
+	bool event = drive_step(d)->type == RUN_EXTERNAL_EVENT;
+
+	return event && d->row.around ? d->row.around : d->row.subject;
 }
 
 static inline int64_t run_lease_ms(const struct run_drive *d, const struct run_step *step)
@@ -54,6 +62,18 @@ enum hx_code run_make_input(const struct run_drive *d, const struct run_done *do
 			    struct slice *ret_input, struct hx_error *err) HX_MUST_CHECK;
 enum hx_code run_evaluate(const struct run_drive *d, const struct run_done *done, const struct expression *expression,
 			  struct slice *ret_text, struct hx_error *err) HX_MUST_CHECK;
+/* The same, with what a body has saved over the state; and with an item. */
+enum hx_code run_evaluate_over(const struct run_drive *d, const struct run_done *done, struct slice saved,
+			       const struct expression *expression, struct slice *ret_text,
+			       struct hx_error *err) HX_MUST_CHECK;
+enum hx_code run_evaluate_item(const struct run_drive *d, const struct run_done *done,
+			       const struct expression *expression, struct slice item, struct slice index,
+			       struct slice *ret_text, struct hx_error *err) HX_MUST_CHECK;
+/* The input of the run; of a part that of the run around it. */
+struct slice run_input(const struct run_drive *d);
+/* The state as expressions see it, and what a part hands on: all that it and the bodies before it have saved. */
+void run_write_seen_state(const struct run_drive *d, const struct run_done *done, struct strbuf *out);
+void run_write_part_output(const struct run_drive *d, struct strbuf *out);
 /* {"code", "message", "step"}; the message is cut to a decent length. step NULL: the run as a whole. */
 struct slice run_make_error(const struct run_drive *d, const char *code, struct slice message,
 			    const struct run_step *step);

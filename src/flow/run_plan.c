@@ -336,6 +336,7 @@ bool run_plan(struct run_drive *d, const struct answer *answer)
 {
 	d->move = (struct run_move){
 		.to = d->row.status, .undone = -1, .undo = -1, .next = d->row.position, .stood = d->row.stood};
+	d->wants_children = NULL;
 	d->done = d->row.done;
 	d->action = NULL;
 	d->probing = false;

@@ -2,6 +2,7 @@
  * Planning the next move of a run: the pieces that run_plan.c puts together. Each fills in a part of d->move; pure.
  *
  *   run_move.c    how a move may end (rest, hold, fail, complete), and what it may begin
+ *   run_brood.c   steps with children, both ways
  *   run_steps.c   going forward: step after step, as far as one move may go
  *   run_undo.c    going back: compensation, the last step first
  *   run_plan.c    which of them, from what is known
@@ -75,6 +76,13 @@ void plan_go_on(struct run_drive *d);
 void plan_steps(struct run_drive *d, const struct answer *answer);
 /* Not there in time: it is passed over (true), or the move has ended with that. */
 bool plan_timed_out(struct run_drive *d, const struct answer *answer, const struct run_step *step, int64_t started);
+
+/* ---- run_brood.c ---- */
+
+/* A step with children, from what is known of them: true: it is done; else the move ends at it, or d->wants_children is set. */
+bool plan_children(struct run_drive *d, const struct answer *answer, const struct run_step *step);
+/* True: all children of the step are cancelled. Else they are asked to, and the run waits; or d->wants_children is set. */
+bool plan_undo_children(struct run_drive *d, const struct answer *answer, const struct run_step *step);
 
 /* ---- run_undo.c ---- */
 

@@ -14,16 +14,19 @@
 /* A line is a guard. */
 /* clang-format off */
 
+/* A tree goes from its root on: a child when its parent has gone. */
+#define OF_NO_TREE " AND (parent IS NULL OR EXISTS (SELECT 1 FROM hx_run p WHERE p.subject = hx_run.parent AND p.expired = 1))"
+
 DB_STMT(stmt_scan_expired, "run_scan_expired", "ii", "i",
 	/* The function is volatile on PostgreSQL: bare, it would be a filter over all runs that have ended. */
-	.sql = "SELECT subject FROM hx_run WHERE completed_at <= (SELECT hx_now_ms()) - ?1 AND expired = 0"
+	.sql = "SELECT subject FROM hx_run WHERE completed_at <= (SELECT hx_now_ms()) - ?1 AND expired = 0" OF_NO_TREE
 	       " ORDER BY completed_at LIMIT ?2");
 
 DB_STMT(stmt_expire, "run_expire", "ii", "i",
 	"UPDATE hx_run SET expired = 1, input = '{}', output = NULL, error = NULL, trace = NULL, requester = ''{from}"
 	" WHERE subject = ?1"
 	" AND expired = 0"
-	" AND completed_at <= hx_now_ms() - ?2"
+	" AND completed_at <= hx_now_ms() - ?2" OF_NO_TREE
 	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))"
 	" RETURNING {ord}subject");
 

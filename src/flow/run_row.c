@@ -31,7 +31,7 @@ bool run_error_is_of(struct slice error, struct slice step)
 
 struct slice run_row_error(const struct run_row *row)
 {
-	const struct run_definition *definition = row->machine->definition;
+	const struct run_definition *definition = row->definition;
 	bool ended_badly = strcmp(row->status, RUN_FAILED) == 0 || strcmp(row->status, RUN_CANCELLED) == 0 ||
 			   strcmp(row->status, RUN_CANCELLING) == 0;
 	const char *step = row->position < definition->steps_n ? definition->steps[row->position].name : NULL;
@@ -60,6 +60,10 @@ struct run_awaited run_step_awaits(const struct run_step *step)
 	case RUN_TASK:
 	case RUN_WAIT:
 	case RUN_CONDITION:
+	case RUN_CHILD:
+	case RUN_MAP:
+	case RUN_PARALLEL:
+	case RUN_REPEAT:
 		break;
 	}
 	return (struct run_awaited){NULL, NULL};
@@ -81,7 +85,7 @@ static void take_run(const struct db_value *cells, struct arena *arena, struct r
 /* Steps come by position, each after the one before: the rows are the way that the run has taken. */
 static void take_steps(const struct db_rows *rows, struct arena *arena, struct run_row *row)
 {
-	const struct run_definition *definition = row->machine->definition;
+	const struct run_definition *definition = row->definition;
 
 	for (size_t i = 0; i < rows->n; i++) {
 		struct run_done *done = arena_zalloc(arena, sizeof *done);
@@ -155,7 +159,9 @@ enum hx_code run_row_take(const struct unit_result *result, run_machine_fn machi
 		return HX_NOT_FOUND;
 	take_run(rows->cells, arena, ret_row);
 	ret_row->machine = machine_of(context, rows->cells[RUN_WORKFLOW].s, rows->cells[RUN_DEFINITION_VERSION].i);
-	if (!ret_row->machine) {
+	if (ret_row->machine)
+		ret_row->definition = run_definition_part(ret_row->machine->definition, ret_row->scope);
+	if (!ret_row->definition) {
 		drop_step(ret_row);
 		ret_row->stood = (struct run_stood){0};
 		return HX_CONFIG_ERROR;
@@ -174,6 +180,7 @@ void run_row_created(const struct run_spec *spec, const struct stamp *stamp, str
 		.undo = -1,
 		.status = RUN_PENDING,
 		.machine = spec->machine,
+		.definition = spec->machine->definition,
 		.workspace = spec->workspace,
 		.requester = spec->requester,
 		.key = spec->key,
@@ -202,23 +209,41 @@ static void each_done(const struct run_done *done, const struct run_done *last,
 		fn(order[--n], last, out);
 }
 
-/* Does a later one save under the same name? */
-static bool is_overwritten(const struct run_done *done, const struct run_done *last)
+/* Does it save under this name, by itself or, as a repeat, in one of its bodies? */
+static bool saves(const struct run_done *done, struct slice name)
 {
-	for (; last != done; last = last->before)
-		if (last->step->save_as && strcmp(last->step->save_as, done->step->save_as) == 0)
-			return true;
-	return false;
+	struct json value;
+
+	if (done->step->type == RUN_REPEAT)
+		return json_find(json_trust(done->output), name, &value);
+	return done->step->save_as && slice_is(name, done->step->save_as);
 }
 
+static void write_value(const struct run_done *done, const struct run_done *last, struct slice name, struct slice value,
+			struct strbuf *out)
+{
+	for (; last != done; last = last->before)
+		if (saves(last, name))
+			return;
+	strbuf_add_str(out, out->p[out->n - 1] == '{' ? "" : ",");
+	json_quote(name, out);
+	strbuf_add_char(out, ':');
+	strbuf_add_slice(out, value);
+}
+
+/* The names are names of definitions, which have no escapes. */
 static void write_saved(const struct run_done *done, const struct run_done *last, struct strbuf *out)
 {
-	if (!done->step->save_as || is_overwritten(done, last))
+	struct json_iter it;
+	struct json name, value;
+
+	if (done->step->save_as)
+		write_value(done, last, slice_str(done->step->save_as), done->output, out);
+	if (done->step->type != RUN_REPEAT || json_type(json_trust(done->output)) != JSON_OBJECT)
 		return;
-	strbuf_add_str(out, out->p[out->n - 1] == '{' ? "" : ",");
-	json_quote(slice_str(done->step->save_as), out);
-	strbuf_add_char(out, ':');
-	strbuf_add_slice(out, done->output);
+	it = json_iter_of(json_trust(done->output));
+	while (json_iter_member(&it, &name, &value))
+		write_value(done, last, slice_of(name.raw.p + 1, name.raw.n - 2), value.raw, out);
 }
 
 static void write_step(const struct run_done *done, const struct run_done *last, struct strbuf *out)

@@ -184,6 +184,11 @@ static bool pass(struct run_drive *d, const struct answer *answer, const struct 
 	case RUN_EXTERNAL_EVENT:
 	case RUN_APPROVAL:
 		return pass_event(d, answer, step);
+	case RUN_CHILD:
+	case RUN_MAP:
+	case RUN_PARALLEL:
+	case RUN_REPEAT:
+		return plan_children(d, answer, step);
 	case RUN_CONDITION:
 		break;
 	}
@@ -203,6 +208,11 @@ void plan_steps(struct run_drive *d, const struct answer *answer)
 	while (d->move.next < definition->steps_n) {
 		const struct run_step *step = &definition->steps[d->move.next];
 
+		if (d->row.asked.p && slice_is(d->row.asked, CHILD_ASKED_FAIL)) {
+			fails_at_once(d, plan_started_at(d, answer, step->position));
+			plan_fail(d, "SIBLING_FAILED", slice_str("another child of its parent has failed"), step);
+			return;
+		}
 		if (lets_go(d, answer))
 			return;
 		if (d->move.rows_n == RUN_STEP_ROWS_MAX && may_end_now(step)) {

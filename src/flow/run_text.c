@@ -1,6 +1,7 @@
 /* The texts of a run's calls. See run_parts.h. */
 #include "base/id.h"
 #include "base/json_string.h"
+#include "base/json_walk.h"
 #include "base/utf8.h"
 #include "flow/run_parts.h"
 
@@ -22,18 +23,98 @@ struct slice run_make_key(const struct run_drive *d, const struct run_step *step
 	return arena_keep(d->arena, &key);
 }
 
-enum hx_code run_evaluate(const struct run_drive *d, const struct run_done *done, const struct expression *expression,
-			  struct slice *ret_text, struct hx_error *err)
+/* ---- what it sees ---- */
+
+/* A member of what a part was given of the run around it. */
+static struct json around(const struct run_drive *d, const char *name)
+{
+	struct json value = json_trust(slice_str("{}"));
+
+	(void)json_find(json_trust(d->row.input), slice_str(name), &value);
+	return value;
+}
+
+struct slice run_input(const struct run_drive *d)
+{
+	return drive_definition(d)->sees_around ? around(d, "input").raw : d->row.input;
+}
+
+/* One object of several: of members with the same name the last one counts. */
+static void write_merged(const struct json *objects, size_t n, struct strbuf *out)
+{
+	struct json name, value, other;
+
+	strbuf_add_char(out, '{');
+	for (size_t i = 0; i < n; i++) {
+		struct json_iter it = json_iter_of(objects[i]);
+
+		while (json_iter_member(&it, &name, &value)) {
+			struct slice word = slice_of(name.raw.p + 1, name.raw.n - 2);
+			bool hidden = false;
+
+			for (size_t k = i + 1; k < n; k++)
+				hidden |= json_find(objects[k], word, &other);
+			if (hidden)
+				continue;
+			strbuf_add_str(out, out->p[out->n - 1] == '{' ? "" : ",");
+			strbuf_add_slice(out, name.raw);
+			strbuf_add_char(out, ':');
+			strbuf_add_slice(out, value.raw);
+		}
+	}
+	strbuf_add_char(out, '}');
+}
+
+/* With what was saved over it (.p NULL: nothing), and where it is a part, under it what is there around it. */
+static void write_seen(const struct run_drive *d, const struct run_done *done, struct slice over, bool whole,
+		       struct strbuf *out)
+{
+	bool part = drive_definition(d)->sees_around;
+	struct json objects[4];
+	struct strbuf own;
+	size_t n = 0;
+
+	if (!part && !over.p) {
+		run_write_state(done, out);
+		return;
+	}
+	strbuf_init(&own, TEXT_BYTES_MAX);
+	run_write_state(done, &own);
+	if (part && whole)
+		objects[n++] = around(d, "state");
+	if (part)
+		objects[n++] = around(d, "saved");
+	objects[n++] = json_trust(strbuf_slice(&own));
+	if (over.p)
+		objects[n++] = json_trust(over);
+	write_merged(objects, n, out);
+	out->failed |= own.failed;
+	strbuf_release(&own);
+}
+
+void run_write_seen_state(const struct run_drive *d, const struct run_done *done, struct strbuf *out)
+{
+	write_seen(d, done, slice_of(NULL, 0), /* whole= */ true, out);
+}
+
+void run_write_part_output(const struct run_drive *d, struct strbuf *out)
+{
+	write_seen(d, d->done, slice_of(NULL, 0), /* whole= */ false, out);
+}
+
+static enum hx_code evaluate(const struct run_drive *d, const struct run_done *done, struct slice over,
+			     struct expression_env env, const struct expression *expression, struct slice *ret_text,
+			     struct hx_error *err)
 {
 	struct strbuf state, steps, value;
-	struct expression_env env = {.input = json_trust(d->row.input)};
 	enum hx_code code;
 
 	strbuf_init(&state, TEXT_BYTES_MAX);
 	strbuf_init(&steps, TEXT_BYTES_MAX);
 	strbuf_init(&value, RUN_OUTPUT_BYTES_MAX);
-	run_write_state(done, &state);
+	write_seen(d, done, over, /* whole= */ true, &state);
 	run_write_steps(done, &steps);
+	env.input = json_trust(run_input(d));
 	env.state = json_trust(strbuf_slice(&state));
 	env.steps = json_trust(strbuf_slice(&steps));
 	code = state.failed || steps.failed ? error_set(err, HX_TOO_LARGE, "the state of the run is too large")
@@ -46,10 +127,31 @@ enum hx_code run_evaluate(const struct run_drive *d, const struct run_done *done
 	return code;
 }
 
+enum hx_code run_evaluate(const struct run_drive *d, const struct run_done *done, const struct expression *expression,
+			  struct slice *ret_text, struct hx_error *err)
+{
+	return evaluate(d, done, slice_of(NULL, 0), (struct expression_env){0}, expression, ret_text, err);
+}
+
+enum hx_code run_evaluate_over(const struct run_drive *d, const struct run_done *done, struct slice saved,
+			       const struct expression *expression, struct slice *ret_text, struct hx_error *err)
+{
+	return evaluate(d, done, saved, (struct expression_env){0}, expression, ret_text, err);
+}
+
+enum hx_code run_evaluate_item(const struct run_drive *d, const struct run_done *done,
+			       const struct expression *expression, struct slice item, struct slice index,
+			       struct slice *ret_text, struct hx_error *err)
+{
+	struct expression_env env = {.item = json_trust(item), .index = json_trust(index)};
+
+	return evaluate(d, done, slice_of(NULL, 0), env, expression, ret_text, err);
+}
+
 enum hx_code run_make_input(const struct run_drive *d, const struct run_done *done, const struct run_step *step,
 			    struct slice *ret_input, struct hx_error *err)
 {
-	*ret_input = d->row.input;
+	*ret_input = run_input(d);
 	return step->input ? run_evaluate(d, done, step->input, ret_input, err) : HX_OK;
 }
 
@@ -74,7 +176,7 @@ enum hx_code run_make_body(const struct run_drive *d, const struct run_done *don
 	strbuf_add_str(&body, ",\"input\":");
 	strbuf_add_slice(&body, input);
 	strbuf_add_str(&body, ",\"data\":");
-	run_write_state(done, &body);
+	run_write_seen_state(d, done, &body);
 	if (undone) {
 		strbuf_add_str(&body, ",\"output\":");
 		strbuf_add_slice(&body, undone->output);

@@ -9,8 +9,8 @@ const struct run_done *plan_to_undo(const struct run_drive *d)
 	size_t below = d->move.undone >= 0 ? (size_t)d->move.undone : d->undone_from;
 
 	for (const struct run_done *done = d->done; done; done = done->before)
-		if (done->step->position < below && done->step->compensate && !done->undone_at &&
-		    strcmp(done->status, RUN_STEP_COMPLETED) == 0)
+		if (done->step->position < below && (done->step->compensate || run_step_has_children(done->step)) &&
+		    !done->undone_at && strcmp(done->status, RUN_STEP_COMPLETED) == 0)
 			return done;
 	return NULL;
 }
@@ -56,14 +56,51 @@ static bool undo_inside(struct run_drive *d, const struct answer *answer, const 
 	return true;
 }
 
+/* The children of the step where the run stands come first. True: there are none, or all are cancelled. */
+static bool undo_standing(struct run_drive *d, const struct answer *answer)
+{
+	size_t position = d->row.position;
+
+	if (d->move.rows_n || d->row.undo >= 0 || d->row.stood.set || position == drive_definition(d)->steps_n ||
+	    !run_step_has_children(&drive_definition(d)->steps[position]))
+		return true;
+	if (!d->left_standing) /* none is made any more: once is enough */
+		d->left_standing = plan_undo_children(d, answer, &drive_definition(d)->steps[position]);
+	return d->left_standing;
+}
+
+/* All that a step has started goes first, and its marker last. True: on to the next. */
+static bool undo_children(struct run_drive *d, const struct answer *answer, const struct run_done *done)
+{
+	if (d->move.undone >= 0 || d->move.rows_n) {
+		plan_go_on(d);
+		return false;
+	}
+	if (!plan_undo_children(d, answer, done->step)) {
+		d->move.undo = (int64_t)done->step->position;
+		return false;
+	}
+	d->move.undone = (int64_t)done->step->position;
+	d->move.transitions++;
+	return true;
+}
+
 void plan_undo(struct run_drive *d, const struct answer *answer)
 {
 	const struct run_done *done;
 
+	if (!undo_standing(d, answer))
+		return;
 	if (!d->move.stood.set)
 		d->move.stood = stood_of(d);
 	while ((done = plan_to_undo(d))) {
 		bool same = d->row.undo == (int64_t)done->step->position && d->move.undone < 0;
+
+		if (run_step_has_children(done->step)) {
+			if (!undo_children(d, answer, done))
+				return;
+			continue;
+		}
 
 		if (same && !d->knows && d->row.wait_until > plan_now_ms(d, answer)) {
 			plan_rest_on(d);

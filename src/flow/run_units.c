@@ -15,14 +15,15 @@ DB_STMT(stmt_begun, "run_begun", "iiiiiitti", "",
  * here, where the subject's row is locked, as whoever writes either of them has to. (Nothing takes an event while the run
  * is paused: due then, it would be looked at for ever. resume makes it due.)
  */
-DB_STMT(stmt_rest, "run_rest", "iiiiiittiiiti", "",
+DB_STMT(stmt_rest, "run_rest", "iiiiiittiiiti" "ti", "",
 	"UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
 	" awaits = ?8, job = ?9, wait_until = ?10, error = ?12, unsettled_since = ?13,"
 	" started_at = coalesce(started_at, ?6),"
 	" due_at = CASE WHEN ?8 IS NULL THEN ?11"
-	" WHEN EXISTS (SELECT 1 FROM hx_run_event e JOIN hx_subject s ON s.id = e.run"
+	" WHEN EXISTS (SELECT 1 FROM hx_run_event e JOIN hx_subject s ON s.id = ?1"
 	" AND s.status <> 'PAUSED'" /* mutant: rest-paused */
-	" WHERE e.run = ?1 AND e.name = ?8" /* mutant: early-event-not-due -> " WHERE e.run = ?1 AND e.name = ?8 AND 1 = 0" */
+	" WHERE (e.run = ?1 OR e.run = (SELECT o.around FROM hx_run o WHERE o.subject = ?1))"
+	" AND e.name = ?8" /* mutant: early-event-not-due -> " AND e.name = ?8 AND 1 = 0" */
 	" AND e.taken_by IS NULL" /* mutant: rest-taken */
 	") THEN hx_now_ms()"
 	" WHEN ?8 = 'job' AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = ?9 AND j.ended_at IS NOT NULL) THEN hx_now_ms()" /* mutant: ended-job-not-due */
@@ -36,6 +37,8 @@ DB_STMT(stmt_rest, "run_rest", "iiiiiittiiiti", "",
 	" WHERE j.subject = ?9" /* mutant: free-job-not-due -> " WHERE j.subject = ?9 AND 1 = 0" */
 	" AND j.due_at IS NOT NULL" /* mutant: rest-at-worker */
 	") THEN hx_now_ms()"
+	" WHEN ?8 = 'child' AND (SELECT count(*) FROM hx_run k WHERE k.parent = ?1 AND k.parent_step = ?14 AND k.child = 'open') < ?15"
+	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status <> 'PAUSED') THEN hx_now_ms()" /* mutant: ended-child-not-due -> " AND 1 = 0 THEN hx_now_ms()" */
 	" ELSE ?11 END{from} WHERE subject = ?1");
 
 DB_STMT(stmt_end, "run_end", "iiiitttii", "",
@@ -62,6 +65,11 @@ DB_STMT(stmt_take_event, "run_take_event", "ititt", "",
 	"UPDATE hx_run_event SET taken_by = ?3{from} WHERE run = ?1 AND id = ?2"
 	" AND name = ?4 || ?5" /* mutant: taken-by-id -> " AND ?4 || ?5 <> ''" */
 );
+
+/* Parts of one run may await the same event: one of them gets it. */
+DB_STMT(stmt_take_around, "run_take_event_around", "ititt", "",
+	"UPDATE hx_run_event SET taken_by = ?3 WHERE run = ?1 AND id = ?2 AND name = ?4 || ?5"
+	" AND taken_by IS NULL");
 
 /* clang-format on */
 
@@ -125,7 +133,8 @@ static void add_row(const struct run_drive *d, struct unit *unit)
 	case RUN_WRITES_REST:
 		UNIT_ADD(unit, UNIT_ANY, &stmt_rest, id, at, attempt, redo, undo_of(move), number(move->started_at),
 			 word(move->step_status), text(move->awaits), number(move->job), number(move->wait_until),
-			 number(move->due_at), text(move->error), number(move->unsettled_since));
+			 number(move->due_at), text(move->error), number(move->unsettled_since),
+			 word(move->waits_at ? move->waits_at->name : NULL), db_int(move->open_children));
 		break;
 	case RUN_WRITES_END:
 		UNIT_ADD(unit, UNIT_ANY, &stmt_end, id, at, attempt, redo, word(move->step_status), text(move->output),
@@ -170,6 +179,18 @@ static void add_job(const struct run_drive *d, struct unit *unit)
 	unit_wake(unit, job_topic(d->row.workspace));
 }
 
+static void add_children(const struct run_drive *d, struct unit *unit)
+{
+	const struct run_move *move = &d->move;
+
+	if (move->brood.rows.p)
+		run_children_make(unit, &d->stamp, &d->row, &move->brood);
+	if (move->asking.word)
+		run_children_ask(unit, d->row.subject, &move->asking);
+	if (d->row.parent && run_is_terminal(move->to))
+		run_child_ended(unit, &d->row, move->to);
+}
+
 static void add_steps(const struct run_drive *d, struct unit *unit)
 {
 	for (size_t i = 0; i < d->move.rows_n; i++) {
@@ -196,8 +217,9 @@ static void add_taken(const struct run_drive *d, struct unit *unit)
 	if (!step)
 		return;
 	awaited = run_step_awaits(step);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_take_event, db_int(d->row.subject), db_text(d->move.event_id),
-		 db_int((int64_t)step->position), db_str(awaited.prefix), db_str(awaited.name));
+	UNIT_ADD(unit, d->row.around ? UNIT_VERDICT : UNIT_ANY, d->row.around ? &stmt_take_around : &stmt_take_event,
+		 db_int(drive_hears(d)), db_text(d->move.event_id), db_int((int64_t)step->position),
+		 db_str(awaited.prefix), db_str(awaited.name));
 }
 
 void run_build_move(const struct run_drive *d, struct unit *unit)
@@ -205,14 +227,19 @@ void run_build_move(const struct run_drive *d, struct unit *unit)
 	const struct run_move *move = &d->move;
 
 	add_guard(d, unit);
+	if (d->row.parent)
+		run_child_guard(unit, &d->row);
+	if (d->row.around && (move->event_step || (move->write == RUN_WRITES_REST && move->awaits.p)))
+		unit_touch(unit, d->row.around); /* whoever writes an event for it holds this, too */
 	if (move->withdraws) {
 		job_withdraw(unit, &d->stamp, move->withdraws, d->row.job_version, d->row.job_status,
 			     "its run does not wait for it any more");
 		unit_wake(unit, job_topic(d->row.workspace)); /* a bounded queue has room for another one */
 	}
-	add_steps(d, unit);  /* mutant: step-without-row */
-	add_marker(d, unit); /* mutant: undone-without-marker */
-	add_taken(d, unit);  /* mutant: event-not-taken */
+	add_steps(d, unit);    /* mutant: step-without-row */
+	add_marker(d, unit);   /* mutant: undone-without-marker */
+	add_taken(d, unit);    /* mutant: event-not-taken */
+	add_children(d, unit); /* before its row, which looks at them */
 	add_row(d, unit);
 	add_stood(d, unit); /* mutant: stood-not-kept */
 	if (move->payload.p)

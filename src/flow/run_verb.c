@@ -28,13 +28,16 @@ static void end_unchanged(struct run_verb *v)
 
 static const char *const verb_names[] = {
 	[RUN_CANCEL] = "cancel", [RUN_PAUSE] = "pause",     [RUN_RESUME] = "resume",   [RUN_RETRY] = "retry",
-	[RUN_EVENT] = "event",   [RUN_APPROVE] = "approve", [RUN_RESOLVE] = "resolve",
+	[RUN_EVENT] = "event",   [RUN_APPROVE] = "approve", [RUN_RESOLVE] = "resolve", [RUN_OBEY] = "asked",
 };
 
 /* Does this verb lead there from where the run stands? */
 static bool leads(const struct run_verb *v, const char *to)
 {
-	return ways_lead(&run_ways, verb_names[v->rq->kind], slice_str(v->row.status), slice_str(to));
+	bool cancelled = v->rq->kind == RUN_OBEY && v->kind == RUN_CANCEL;
+
+	return ways_lead(&run_ways, cancelled ? "its parent" : verb_names[v->kind], slice_str(v->row.status),
+			 slice_str(to));
 }
 
 static void write_to(struct run_verb *v, const struct answer *answer, const char *to)
@@ -42,8 +45,10 @@ static void write_to(struct run_verb *v, const struct answer *answer, const char
 	DEBUG_ASSERT(leads(v, to));
 	v->to = to;
 	v->changed = true;
-	v->status = to;
-	v->version = v->row.version + 1;
+	if (!v->in_part) {
+		v->status = to;
+		v->version = v->row.version + 1;
+	}
 	v->stamp = flow_stamp(answer);
 	task_go(&v->task, VERB_WRITING);
 }
@@ -74,9 +79,17 @@ static struct slice join(struct run_verb *v, const char *first, struct slice sec
 static bool has_to_undo(const struct run_row *row)
 {
 	for (const struct run_done *done = row->done; done; done = done->before)
-		if (done->step->compensate && !done->undone_at && strcmp(done->status, RUN_STEP_COMPLETED) == 0)
+		if ((done->step->compensate || run_step_has_children(done->step)) && !done->undone_at &&
+		    strcmp(done->status, RUN_STEP_COMPLETED) == 0)
 			return true;
 	return false;
+}
+
+/* Has it children at the step where it stands? Whoever drives it finds out. */
+static bool may_have_children(const struct run_row *row)
+{
+	return row->position < row->definition->steps_n &&
+	       run_step_has_children(&row->definition->steps[row->position]);
 }
 
 /* Nothing is left to find out, and nothing to undo. */
@@ -86,17 +99,18 @@ static bool is_settled(const struct run_row *row)
 
 	settled &= !row->doubt;                                       /* mutant: cancelled-in-doubt */
 	settled &= !has_to_undo(row);                                 /* mutant: cancelled-not-undone */
+	settled &= !may_have_children(row);                           /* mutant: cancelled-with-children */
 	settled &= !row->job || strcmp(row->status, RUN_FAILED) == 0; /* mutant: cancelled-at-worker */
 	return settled;
 }
 
 static void decide_cancel(struct run_verb *v, const struct answer *answer)
 {
-	if (is_in(v, RUN_COMPLETED)) {
+	if (is_in(v, RUN_COMPLETED) && v->rq->kind != RUN_OBEY) {
 		end_run_verb(v, HX_ALREADY_COMPLETED, NULL);
 	} else if (is_in(v, RUN_CANCELLING) || is_in(v, RUN_CANCELLED)) {
 		end_unchanged(v);
-	} else if (is_settled(&v->row)) {
+	} else if (is_settled(&v->row) && !is_in(v, RUN_COMPLETED)) {
 		v->due = false;
 		write_to(v, answer, RUN_CANCELLED);
 	} else {
@@ -158,7 +172,7 @@ static const char *name_of(const struct run_verb *v, const struct run_step *step
 
 static void end_unnamed(struct run_verb *v, const char *words)
 {
-	const struct run_definition *definition = v->row.machine->definition;
+	const struct run_definition *definition = v->row.definition;
 	const char **known = arena_zalloc(v->arena, (definition->steps_n + 1) * sizeof *known);
 	const char *detail = NULL;
 	size_t n = 0;
@@ -174,31 +188,53 @@ static void end_unnamed(struct run_verb *v, const char *words)
 	end_run_verb(v, HX_NOT_FOUND, detail ? detail : words);
 }
 
+static bool is_called(const struct run_step *step, struct slice name)
+{
+	return slice_is(name, step->name);
+}
+
+static bool awaits_event(const struct run_step *step, struct slice name)
+{
+	return step->type == RUN_EXTERNAL_EVENT && slice_is(name, step->event);
+}
+
+/*
+ * A step of a part is meant: the verb is that part's, which is another run, if it stands there. True: it was found, and is read;
+ * or it was not, and that is told.
+ */
+static bool goes_to_part(struct run_verb *v, const struct answer *answer, unsigned line)
+{
+	struct run_place place = run_definition_search(v->row.definition, is_called, v->rq->name);
+	const struct db_rows *parts = &answer->result->rows[line];
+
+	if (v->in_part || !place.step || !place.scope || run_definition_step(v->row.definition, v->rq->name))
+		return false;
+	for (size_t i = 0; i < parts->n; i++)
+		if (slice_is(db_cell(parts, i, 1)->s, place.scope)) {
+			v->subject = db_cell(parts, i, 0)->i;
+			v->in_part = true;
+			task_go(&v->task, VERB_READING);
+			return true;
+		}
+	end_run_verb(v, HX_WRONG_STATUS, "the run does not stand at this step");
+	return true;
+}
+
 static void decide_resolve(struct run_verb *v, const struct answer *answer)
 {
-	const struct run_definition *definition = v->row.machine->definition;
+	const struct run_definition *definition = v->row.definition;
 	const struct run_step *step = run_definition_step(definition, v->rq->name);
 	size_t position = v->row.undo >= 0 ? (size_t)v->row.undo : v->row.position;
 
 	v->due = !is_in(v, RUN_PAUSED);
+	if (goes_to_part(v, answer, VERB_LINE_PARTS_OF_RESOLVE))
+		return;
 	if (!step)
 		end_unnamed(v, "the run's definition has no step of this name");
 	else if (!verb_is_held(&v->row) || v->row.owned || step->position != position)
 		end_run_verb(v, HX_WRONG_STATUS, "the outcome of this step is not unknown");
 	else
 		write_to(v, answer, is_in(v, RUN_WAITING) ? RUN_PENDING : v->row.status);
-}
-
-/* Where the event is wanted last. NULL: nowhere. */
-static const struct run_step *find_event(const struct run_verb *v)
-{
-	const struct run_definition *definition = v->row.machine->definition;
-
-	for (size_t i = definition->steps_n; i-- > 0;)
-		if (definition->steps[i].type == RUN_EXTERNAL_EVENT &&
-		    slice_is(v->rq->name, definition->steps[i].event))
-			return &definition->steps[i];
-	return NULL;
 }
 
 /* A run that somebody holds, or that is paused, is not made due: whoever lets go of it looks for events in that very unit. */
@@ -213,14 +249,14 @@ static void write_event(struct run_verb *v, const struct answer *answer)
 
 static void decide_event(struct run_verb *v, const struct answer *answer)
 {
-	const struct run_step *step = find_event(v);
+	struct run_place place = run_definition_search(v->row.definition, awaits_event, v->rq->name);
 
 	if (answer->result->rows[VERB_LINE_SEEN].n) {
 		v->duplicate = true;
 		end_unchanged(v);
-	} else if (!step) {
+	} else if (!place.step) {
 		end_unnamed(v, "no step of the run waits for an event of this name");
-	} else if (!leads(v, v->row.status) || v->row.position > step->position) {
+	} else if (!leads(v, v->row.status) || v->row.position > place.position) {
 		end_run_verb(v, HX_WRONG_STATUS, "the run is past the step that this event is for");
 	} else if (db_cell(&answer->result->rows[VERB_LINE_COUNT], 0, 0)->i >= RUN_EVENTS_MAX) {
 		end_run_verb(v, HX_TOO_LARGE, "the run has had too many events");
@@ -232,9 +268,11 @@ static void decide_event(struct run_verb *v, const struct answer *answer)
 
 static void decide_approve(struct run_verb *v, const struct answer *answer)
 {
-	const struct run_step *step = run_definition_step(v->row.machine->definition, v->rq->name);
+	const struct run_step *step = run_definition_step(v->row.definition, v->rq->name);
 	char redo[24];
 
+	if (goes_to_part(v, answer, VERB_LINE_PARTS))
+		return;
 	v->awaits = join(v, RUN_AWAITS_APPROVAL, v->rq->name, "");
 	if (!step || step->type != RUN_APPROVAL) {
 		end_unnamed(v, "the run's definition has no approval of this name");
@@ -250,12 +288,40 @@ static void decide_approve(struct run_verb *v, const struct answer *answer)
 	}
 }
 
+/* The word is noted as heard, whatever comes of it; so a verb that leads nowhere is a write, too. */
+static void decide_asked(struct run_verb *v, const struct answer *answer)
+{
+	static const struct {
+		const char *word;
+		enum run_verb_kind kind;
+		void (*decide)(struct run_verb *, const struct answer *);
+	} words[] = {{CHILD_ASKED_CANCEL, RUN_CANCEL, decide_cancel},
+		     {CHILD_ASKED_PAUSE, RUN_PAUSE, decide_pause},
+		     {CHILD_ASKED_RESUME, RUN_RESUME, decide_resume},
+		     {CHILD_ASKED_RETRY, RUN_RETRY, decide_retry}};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		if (!v->row.asked.p || !slice_is(v->row.asked, words[i].word))
+			continue;
+		v->kind = words[i].kind;
+		words[i].decide(v, answer);
+		if (v->task.at == VERB_WRITING)
+			return;
+		v->to = NULL;
+		v->due = false;
+		v->stamp = flow_stamp(answer);
+		task_go(&v->task, VERB_WRITING);
+		return;
+	}
+	end_unchanged(v);
+}
+
 static void decide(struct run_verb *v, const struct answer *answer)
 {
 	static void (*const decisions[])(struct run_verb *, const struct answer *) = {
 		[RUN_CANCEL] = decide_cancel,   [RUN_PAUSE] = decide_pause, [RUN_RESUME] = decide_resume,
 		[RUN_RETRY] = decide_retry,     [RUN_EVENT] = decide_event, [RUN_APPROVE] = decide_approve,
-		[RUN_RESOLVE] = decide_resolve,
+		[RUN_RESOLVE] = decide_resolve, [RUN_OBEY] = decide_asked,
 	};
 
 	decisions[v->rq->kind](v, answer);
@@ -299,9 +365,11 @@ static void take_read(struct run_verb *v, const struct answer *answer)
 			     code == HX_CONFIG_ERROR ? "this node does not know the run's definition (yet)" : NULL);
 		return;
 	}
-	v->status = v->row.status;
-	v->version = v->row.version;
-	if (v->rq->version && v->rq->version != v->row.version)
+	if (!v->in_part) {
+		v->status = v->row.status;
+		v->version = v->row.version;
+	}
+	if (v->rq->version && !v->in_part && v->rq->version != v->row.version)
 		end_run_verb(v, HX_CONCURRENCY_ERROR, "the run has another version by now");
 	else
 		decide(v, answer);
@@ -320,7 +388,8 @@ static void take_written(struct run_verb *v, const struct answer *answer)
 {
 	switch (answer->result->verdict) {
 	case UNIT_WON:
-		v->version = db_cell(&answer->result->rows[0], 0, 0)->i;
+		if (v->to && !v->in_part)
+			v->version = db_cell(&answer->result->rows[0], 0, 0)->i;
 		if (v->rq->along)
 			v->rq->along->won(v->rq->along, answer->result);
 		end_run_verb(v, HX_OK, NULL);
@@ -348,7 +417,7 @@ static void take_looked_up(struct run_verb *v, const struct answer *answer)
 		end_run_verb(v, HX_STORE_UNAVAILABLE, NULL);
 	else
 		end_run_verb(v, HX_OK, NULL);
-	if (v->task.code == HX_OK)
+	if (v->task.code == HX_OK && !v->in_part)
 		v->version = db_cell(rows, 0, 0)->i;
 }
 
@@ -384,6 +453,7 @@ static void forget(void *copy)
 /* clang-format off */
 static const struct task_shape run_verb_shape = SHAPE(struct run_verb, forget,
 	PART(TEXT, struct run_verb, detail, status),
+	PART(MADE, struct run_verb, subject),
 	PART_WITH(INNER, struct run_verb, row, &run_row_shape),
 	PART(TEXT, struct run_verb, to),
 	PART(SLICE, struct run_verb, event_id, awaits),
@@ -395,6 +465,6 @@ TASK_KIND(run_verb_kind, "verb", struct run_verb, run_verb_states, .op = offseto
 
 void run_verb_init(struct run_verb *v, const struct run_verb_request *rq, struct arena *arena)
 {
-	*v = (struct run_verb){.rq = rq, .arena = arena};
+	*v = (struct run_verb){.rq = rq, .kind = rq->kind, .subject = rq->subject, .arena = arena};
 	task_init(&v->task, &run_verb_kind, /* topic= */ 0);
 }

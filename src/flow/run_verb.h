@@ -22,6 +22,8 @@
  *             CANCELLING with a compensation that failed  CANCELLING              due now, all attempts again
  *   event     not terminal, a step that takes it ahead    the same                a row; due now if it awaits it
  *   approve   WAITING, PAUSED or PENDING at that step     the same                a row, once; due now unless paused
+ *   asked     what its parent asks for is done as above; what does not lead anywhere is dropped. A parent may cancel
+ *             a COMPLETED one, too: through CANCELLING
  *   resolve   at a step that is UNKNOWN                   PENDING, or the same    done: the row of the step, or its marker;
  *             (WAITING, PAUSED, CANCELLING)                                       not_done: begun anew, with the same key; a PAUSED one stays so
  *
@@ -48,6 +50,7 @@ enum run_verb_kind {
 	RUN_EVENT,
 	RUN_APPROVE,
 	RUN_RESOLVE,
+	RUN_OBEY, /* what its parent asks for (run_children.h): one of the first four */
 };
 
 /* Something that goes into the very unit that writes (the record of an Idempotency-Key). */
@@ -86,6 +89,9 @@ struct run_verb {
 	bool changed;   /* something was written now */
 	bool duplicate; /* an event that was seen before */
 	/* private: run_verb.c */
+	enum run_verb_kind kind; /* the request's; of what its parent asks for, that */
+	int64_t subject;         /* the request's; or the part of it whose step is meant */
+	bool in_part;            /* it is; what is told is of the run itself */
 	struct run_row row;
 	const char *to;        /* the status after it */
 	bool due;              /* the write makes the run due at once */

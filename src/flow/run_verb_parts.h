@@ -5,8 +5,10 @@
 
 /* Lines of the reading unit after those of run_read(). */
 enum {
-	VERB_LINE_SEEN = 3, /* event: the row of this id; approve: the decision there is */
-	VERB_LINE_COUNT,    /* event: how many there are */
+	VERB_LINE_SEEN = 3,                /* event: the row of this id; approve: the decision there is */
+	VERB_LINE_COUNT,                   /* event: how many there are */
+	VERB_LINE_PARTS = VERB_LINE_COUNT, /* approve: the open parts of the run */
+	VERB_LINE_PARTS_OF_RESOLVE = VERB_LINE_SEEN,
 };
 
 /* Is a step, or a compensation, held for a person? */

@@ -20,7 +20,8 @@ DB_STMT(stmt_cancel, "run_verb_cancel", "iiii", "",
 DB_STMT(stmt_anew, "run_verb_anew", "iiiii", "",
 	"UPDATE hx_run SET at_step = ?2, redo = ?3, undo = ?4, due_at = CASE WHEN ?5 = 1 THEN hx_now_ms() END,"
 	" attempt = 0, step_status = NULL, step_started_at = NULL, awaits = NULL, job = NULL, wait_until = NULL,"
-	" unsettled_since = NULL, error = NULL, completed_at = NULL WHERE subject = ?1"
+	" unsettled_since = NULL, error = NULL, completed_at = NULL, child = CASE WHEN parent IS NOT NULL THEN 'open' END"
+	" WHERE subject = ?1"
 	" AND expired = 0" /* mutant: anew-expired */
 );
 
@@ -56,13 +57,16 @@ DB_STMT(stmt_count, "run_verb_event_count", "i", "i",
 
 void verb_build_read(const struct run_verb *v, struct unit *unit)
 {
-	run_read(unit, v->rq->workspace, v->rq->subject);
+	run_read(unit, v->rq->workspace, v->subject);
 	if (v->rq->kind == RUN_EVENT) {
-		UNIT_ADD(unit, UNIT_ANY, &stmt_seen, db_int(v->rq->subject), db_text(v->event_id),
-			 db_str(RUN_AWAITS_EVENT), db_text(v->rq->name));
-		UNIT_ADD(unit, UNIT_ANY, &stmt_count, db_int(v->rq->subject));
+		UNIT_ADD(unit, UNIT_ANY, &stmt_seen, db_int(v->subject), db_text(v->event_id), db_str(RUN_AWAITS_EVENT),
+			 db_text(v->rq->name));
+		UNIT_ADD(unit, UNIT_ANY, &stmt_count, db_int(v->subject));
 	} else if (v->rq->kind == RUN_APPROVE) {
-		UNIT_ADD(unit, UNIT_ANY, &stmt_decision_seen, db_int(v->rq->subject), db_text(v->event_id));
+		UNIT_ADD(unit, UNIT_ANY, &stmt_decision_seen, db_int(v->subject), db_text(v->event_id));
+		run_read_parts(unit, v->subject);
+	} else if (v->rq->kind == RUN_RESOLVE) {
+		run_read_parts(unit, v->subject);
 	}
 }
 
@@ -72,16 +76,15 @@ void verb_build_read(const struct run_verb *v, struct unit *unit)
  */
 static void build_shift(const struct run_verb *v, struct unit *unit, bool settles)
 {
-	struct move move = {v->rq->subject, v->row.status, v->to};
-	bool any = v->row.owned && (v->rq->kind == RUN_CANCEL || v->rq->kind == RUN_PAUSE) && !v->rq->version &&
-		   !v->rq->along;
+	struct move move = {v->subject, v->row.status, v->to};
+	bool any = v->row.owned && (v->kind == RUN_CANCEL || v->kind == RUN_PAUSE) && !v->rq->version && !v->rq->along;
 
 	subject_shift(unit, &v->stamp, &move, any ? 0 : v->row.version, settles);
 }
 
 static void build_due(const struct run_verb *v, struct unit *unit)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_due, db_int(v->rq->subject), db_int(v->due));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_due, db_int(v->subject), db_int(v->due));
 }
 
 static void build_cancel(const struct run_verb *v, struct unit *unit)
@@ -90,15 +93,32 @@ static void build_cancel(const struct run_verb *v, struct unit *unit)
 	bool stays = !ends && (v->row.job_status || verb_is_held(&v->row));
 
 	build_shift(v, unit, /* settles= */ false);
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_cancel, db_int(v->rq->subject), db_int(v->due),
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_cancel, db_int(v->subject), db_int(v->due),
 		 ends ? db_int(v->stamp.at.ms) : db_null(), db_int(stays));
 	if (ends)
-		unit_wake(unit, run_end_topic(v->rq->subject));
+		unit_wake(unit, run_end_topic(v->subject));
+	if (ends && v->row.parent)
+		run_child_ended(unit, &v->row, v->to);
+}
+
+static bool has_child_steps(const struct run_row *row)
+{
+	for (size_t i = 0; i < row->definition->steps_n; i++)
+		if (run_step_has_children(&row->definition->steps[i]))
+			return true;
+	return false;
+}
+
+/* What goes on in its children stops with it, and goes on with it. */
+static void build_for_children(const struct run_verb *v, struct unit *unit, const char *word)
+{
+	if (has_child_steps(&v->row))
+		run_children_ask_all(unit, v->subject, word);
 }
 
 static void build_anew(const struct run_verb *v, struct unit *unit, int64_t redo, int64_t undo)
 {
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_anew, db_int(v->rq->subject), db_int((int64_t)v->row.position), db_int(redo),
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_anew, db_int(v->subject), db_int((int64_t)v->row.position), db_int(redo),
 		 undo < 0 ? db_null() : db_int(undo), db_int(v->due));
 }
 
@@ -121,9 +141,9 @@ static void build_resolve(const struct run_verb *v, struct unit *unit)
 	build_shift(v, unit, /* settles= */ true);
 	build_anew(v, unit, v->row.redo, undo && !done ? v->row.undo : -1);
 	if (undo && done)
-		UNIT_ADD(unit, UNIT_ANY, &stmt_undone, db_int(v->rq->subject), db_int(v->row.undo), db_int(at));
+		UNIT_ADD(unit, UNIT_ANY, &stmt_undone, db_int(v->subject), db_int(v->row.undo), db_int(at));
 	else if (done)
-		UNIT_ADD(unit, UNIT_ANY, &stmt_step_done, db_int(v->rq->subject), db_int((int64_t)v->row.position),
+		UNIT_ADD(unit, UNIT_ANY, &stmt_step_done, db_int(v->subject), db_int((int64_t)v->row.position),
 			 db_int(v->row.attempt), db_text(v->rq->data.n ? v->rq->data : slice_str("null")),
 			 db_int(v->row.step_started_at), db_int(at));
 }
@@ -132,29 +152,35 @@ static void build_resolve(const struct run_verb *v, struct unit *unit)
 static void build_event(const struct run_verb *v, struct unit *unit)
 {
 	build_shift(v, unit, /* settles= */ false);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_event, db_int(v->rq->subject), db_text(v->event_id), db_text(v->awaits),
+	UNIT_ADD(unit, UNIT_ANY, &stmt_event, db_int(v->subject), db_text(v->event_id), db_text(v->awaits),
 		 db_text(v->rq->data.n ? v->rq->data : slice_str("null")), db_int(v->stamp.at.ms));
 	if (v->due)
 		build_due(v, unit);
+	if (v->kind == RUN_EVENT)
+		run_parts_due(unit, v->subject, v->awaits);
 }
 
-void verb_build_write(const struct run_verb *v, struct unit *unit)
+static void build_verb(const struct run_verb *v, struct unit *unit)
 {
-	switch (v->rq->kind) {
+	switch (v->kind) {
 	case RUN_CANCEL:
 		build_cancel(v, unit);
 		break;
 	case RUN_PAUSE:
 		build_shift(v, unit, /* settles= */ false);
 		build_due(v, unit);
+		build_for_children(v, unit, CHILD_ASKED_PAUSE);
 		break;
 	case RUN_RESUME: /* the end of its job may have made it due since it was read: that stays */
 		build_shift(v, unit, /* settles= */ false);
 		if (v->due)
 			build_due(v, unit);
+		build_for_children(v, unit, CHILD_ASKED_RESUME);
 		break;
 	case RUN_RETRY:
 		build_retry(v, unit);
+		if (v->row.undo < 0)
+			build_for_children(v, unit, CHILD_ASKED_RETRY);
 		break;
 	case RUN_RESOLVE:
 		build_resolve(v, unit);
@@ -163,7 +189,17 @@ void verb_build_write(const struct run_verb *v, struct unit *unit)
 	case RUN_APPROVE:
 		build_event(v, unit);
 		break;
+	case RUN_OBEY:
+		ASSERT(!"what is asked for is one of the others");
 	}
+}
+
+void verb_build_write(const struct run_verb *v, struct unit *unit)
+{
+	if (v->to)
+		build_verb(v, unit);
+	if (v->rq->kind == RUN_OBEY)
+		run_child_heard(unit, &v->row);
 	if (v->due)
 		unit_wake(unit, RUN_TOPIC);
 	if (v->rq->along)

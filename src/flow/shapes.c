@@ -19,13 +19,16 @@ const struct task_shape run_stood_shape = SHAPE(struct run_stood, NULL, PART(SLI
 
 /* clang-format off */
 const struct task_shape run_row_shape = SHAPE(struct run_row, NULL,
+	PART(MADE, struct run_row, subject),
 	PART(TEXT, struct run_row, status),
+	PART(MADE, struct run_row, parent), PART(MADE, struct run_row, around),
+	PART(SLICE, struct run_row, parent_step, scope, asked),
 	PART(SLICE, struct run_row, owner, workspace, requester, key, trace, input, output, error),
 	PART(SLICE, struct run_row, awaits, step_status),
 	PART_WITH(OBJECT, struct run_row, done, &run_done_shape),
 	PART_WITH(INNER, struct run_row, stood, &run_stood_shape),
 	PART(IGNORED, struct run_row, updated_at, until), /* for people; whether its time is over says `past` */
-	PART(JOB, struct run_row, job),
+	PART(MADE, struct run_row, job),
 	PART(TEXT, struct run_row, job_status),
 	PART(SLICE, struct run_row, job_output, job_error));
 

@@ -18,6 +18,8 @@ static const struct way of_runs[] = {
 	{"a node",  {RUN_PAUSED},                                                       {RUN_PAUSED, RUN_FAILED}},
 	{"a node",  {RUN_CANCELLING},                                                   {RUN_CANCELLING, RUN_CANCELLED}},
 	{"cancel",  {RUN_PENDING, RUN_RUNNING, RUN_WAITING, RUN_PAUSED, RUN_FAILED},    {RUN_CANCELLING, RUN_CANCELLED}},
+	{"its parent", {RUN_PENDING, RUN_RUNNING, RUN_WAITING, RUN_PAUSED, RUN_FAILED},    {RUN_CANCELLING, RUN_CANCELLED}},
+	{"its parent", {RUN_COMPLETED},                                                 {RUN_CANCELLING}},
 	{"pause",   {RUN_PENDING, RUN_RUNNING, RUN_WAITING},                            {RUN_PAUSED}},
 	{"resume",  {RUN_PAUSED},                                                       {RUN_PENDING, RUN_RUNNING, RUN_WAITING}},
 	{"retry",   {RUN_FAILED},                                                       {RUN_PENDING}},

@@ -238,7 +238,7 @@ static bool is_at(const struct run_row *row, const char *status)
 
 static const char *step_of(const struct run_row *row)
 {
-	const struct run_definition *definition = row->machine->definition;
+	const struct run_definition *definition = row->definition;
 	size_t position = row->undo >= 0 ? (size_t)row->undo : row->position;
 
 	return position < definition->steps_n ? definition->steps[position].name : RUN_END_NAME;
@@ -266,8 +266,8 @@ static void add_awaited(struct why *why, const struct run_row *row)
 
 static void add_timer(struct why *why, const struct run_row *row, struct arena *arena)
 {
-	bool is_task = row->position < row->machine->definition->steps_n &&
-		       row->machine->definition->steps[row->position].type == RUN_TASK;
+	bool is_task = row->position < row->definition->steps_n &&
+		       row->definition->steps[row->position].type == RUN_TASK;
 
 	/* Without an attempt it is new: who created it takes it at once, and others a moment later. */
 	if (row->due_at > row->now && row->attempt && (is_task || row->undo >= 0)) {
@@ -350,6 +350,8 @@ void why_run(struct why *why, const struct run_row *row, const struct db_rows *j
 		add_under_way(why, row, job, sight);
 	else if (is_at(row, RUN_PAUSED))
 		because(why, WHY_RUN_PAUSED, "waits for a person to resume it");
+	else if (slice_is(row->awaits, RUN_AWAITS_CHILD))
+		because(why, WHY_RUN_CHILDREN, "the step \"%s\" waits for the runs that it has started", step_of(row));
 	else if (row->awaits.p)
 		add_awaited(why, row);
 	else

@@ -11,7 +11,7 @@
 #include "base/strbuf.h"
 #include "flow/batch.h"
 #include "flow/entity.h"
-#include "flow/run.h"
+#include "flow/run_children.h"
 #include "model/workflow.h"
 #include "task/task.h"
 
@@ -55,6 +55,7 @@
 	X(RUN_PAUSED)           /* a person, to resume it */                                                           \
 	X(RUN_EVENT)            /* an event */                                                                         \
 	X(RUN_APPROVAL)         /* a person, to decide */                                                              \
+	X(RUN_CHILDREN)         /* runs that it has started */                                                         \
 	X(RUN_RETRY)            /* the time of the next try */                                                         \
 	X(RUN_TIMER)            /* the time that a step waits for */                                                   \
 	X(RUN_NODE)             /* a node to take it */                                                                \

@@ -59,12 +59,16 @@
 /* Immutable; any number of threads may evaluate it at once. */
 struct expression;
 
-/* What `.` is at the beginning. All three are checked JSON without space around it. */
+/* What `.` is at the beginning. All are checked JSON without space around it; one whose raw.p is NULL is not there. */
 struct expression_env {
 	struct json input;
 	struct json state;
 	struct json steps;
+	struct json item, index; /* of a map, while the input of a child is made */
 };
+
+/* What a path may begin with: everywhere in a run, and where there is an item besides. Each ends with NULL. */
+extern const char *const expression_run_roots[], *const expression_item_roots[];
 
 /*
  * The expression lives in the arena, and so does a copy of the text: the caller's may go. The text bounds the number
@@ -75,10 +79,11 @@ enum hx_code expression_parse(struct slice text, struct arena *a, struct hx_erro
 			      const struct expression **ret) HX_MUST_CHECK;
 
 /*
- * For the load: a path that begins at the environment with another name than input, state or steps. It would be
- * null for ever. HX_VALIDATION_ERROR with the column of the first one and the nearest name.
+ * For the load: a path that begins at the environment with a name that is not among these. It would be null for ever.
+ * HX_VALIDATION_ERROR with the column of the first one and the nearest name.
  */
-enum hx_code expression_check_roots(const struct expression *expression, struct hx_error *err) HX_MUST_CHECK;
+enum hx_code expression_check_roots(const struct expression *expression, const char *const *roots,
+				    struct hx_error *err) HX_MUST_CHECK;
 
 /*
  * For the load: what an expression looks at. Called for each `.ROOT.NAME` that begins at the environment (`.state.a`

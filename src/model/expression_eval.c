@@ -257,12 +257,12 @@ static bool eval_container(struct evaluation *e, const struct expression_node *n
 
 static bool env_member(const struct evaluation *e, struct slice name, struct json *ret)
 {
-	const struct json values[] = {e->env->input, e->env->state, e->env->steps};
+	const struct json values[] = {e->env->input, e->env->state, e->env->steps, e->env->item, e->env->index};
 
 	for (size_t i = 0; roots[i]; i++) {
 		if (slice_is(name, roots[i])) {
 			*ret = values[i];
-			return true;
+			return values[i].raw.p != NULL;
 		}
 	}
 	return false;

@@ -59,7 +59,7 @@ struct expression {
 
 #define EXPRESSION_ROOTS                                                                                               \
 	{                                                                                                              \
-		"input", "state", "steps", NULL                                                                        \
+		"input", "state", "steps", "item", "index", NULL                                                       \
 	}
 
 /* Which character of the text that byte begins, from 1: for messages. */

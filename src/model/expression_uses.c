@@ -6,8 +6,12 @@
 #include "model/nearest.h"
 
 /* Asked for each path that begins at the environment; the first that is not HX_OK ends the walk. */
+const char *const expression_run_roots[] = {"input", "state", "steps", NULL};
+const char *const expression_item_roots[] = {"input", "state", "steps", "item", "index", NULL};
+
 struct visitor {
 	const struct expression *expression;
+	const char *const *roots;
 	enum hx_code (*path)(const struct visitor *v, const struct expression_step *first);
 	struct hx_error *err;
 	expression_use_fn *use;
@@ -40,22 +44,21 @@ static enum hx_code visit_node(const struct visitor *v, const struct expression_
 
 static enum hx_code check_root(const struct visitor *v, const struct expression_step *first)
 {
-	static const char *const roots[] = EXPRESSION_ROOTS;
 	size_t column = expression_column(v->expression->text, first->start);
 
 	if (!first->name.p)
 		return error_set(v->err, HX_VALIDATION_ERROR, "column %zu: a path begins with .input, .state or .steps",
 				 column);
-	for (size_t i = 0; roots[i]; i++)
-		if (slice_is(first->name, roots[i]))
+	for (size_t i = 0; v->roots[i]; i++)
+		if (slice_is(first->name, v->roots[i]))
 			return HX_OK;
 	return error_set(v->err, HX_VALIDATION_ERROR, "column %zu: there is no .%s%s", column,
-			 excerpt_of(first->name).text, nearest_words(first->name, roots, ".", "").text);
+			 excerpt_of(first->name).text, nearest_words(first->name, v->roots, ".", "").text);
 }
 
-enum hx_code expression_check_roots(const struct expression *expression, struct hx_error *err)
+enum hx_code expression_check_roots(const struct expression *expression, const char *const *roots, struct hx_error *err)
 {
-	struct visitor v = {.expression = expression, .path = check_root, .err = err};
+	struct visitor v = {.expression = expression, .roots = roots, .path = check_root, .err = err};
 
 	return visit_node(&v, expression->root, /* at_root= */ true);
 }

@@ -207,6 +207,8 @@ static void paint_sign(const struct painter *p, enum figure_look look, int x, in
 			       "\" stroke-width=\"1.5\"/>",
 		[LOOK_APPROVAL] =
 			"<path d=\"M9 1A4 4 0 1 0 9 9A4 4 0 1 0 9 1M1 18C1 8 17 8 17 18Z\" fill=\"#2b7a42\"/>",
+		[LOOK_CHILD] = "<path d=\"M2 2H12V12H2ZM6 12V16H16V6H12\" fill=\"none\" stroke=\"#2f5fb3\""
+			       " stroke-width=\"1.5\"/>",
 	};
 
 	strbuf_addf(p->out, "<g transform=\"translate(%d %d)\">%s</g>\n", x, y, signs[look]);

@@ -10,6 +10,7 @@
 
 #define EXPRESSION_COLUMNS 44
 #define EXPRESSION_LINES 3
+#define PART_BYTES_MAX 200
 
 struct drawing {
 	const struct run_definition *d;
@@ -86,6 +87,48 @@ static void say_wait(const struct drawing *d, struct figure *f, const struct run
 	say_timeout(d, f, step);
 }
 
+/* "pack: pick, box" */
+static void say_part(const struct drawing *d, struct figure *f, const struct run_part *part)
+{
+	struct strbuf text;
+
+	strbuf_init(&text, PART_BYTES_MAX);
+	for (size_t i = 0; i < part->definition->steps_n; i++)
+		strbuf_addf(&text, "%s%s", i ? ", " : "", part->definition->steps[i].name);
+	sketch_say(d->s, &f->lines, SVG_TEXT, "%s%s%s%s", part->branch ? part->branch : "", part->branch ? ": " : "",
+		   text.p ? text.p : "", text.failed ? "…" : "");
+	strbuf_release(&text);
+}
+
+static void say_map(const struct drawing *d, struct figure *f, const struct run_step *step)
+{
+	say_expression(d, f, "over: ", step->over);
+	if (step->workflow)
+		sketch_say(d->s, &f->lines, SVG_TEXT, "runs %s for each", step->workflow);
+	else
+		sketch_say_action(d->s, &f->lines, step->parts[0].definition->steps[0].action);
+	sketch_say(d->s, &f->lines, SVG_NOTE, "%lld at a time, %s", (long long)step->concurrency,
+		   step->collects ? "failures are collected" : "one that fails ends it");
+}
+
+static void say_repeat(const struct drawing *d, struct figure *f, const struct run_step *step)
+{
+	char every[DURATION_TEXT_BYTES];
+
+	say_part(d, f, &step->parts[0]);
+	say_expression(d, f, "until: ", step->until);
+	duration_format(step->every_ms, every);
+	sketch_say(d->s, &f->lines, SVG_NOTE, "at most %lld times%s%s", (long long)step->iterations_max,
+		   step->every_ms ? ", every " : "", step->every_ms ? every : "");
+}
+
+static void say_parallel(const struct drawing *d, struct figure *f, const struct run_step *step)
+{
+	for (size_t i = 0; i < step->parts_n; i++)
+		say_part(d, f, &step->parts[i]);
+	sketch_say(d->s, &f->lines, SVG_NOTE, step->joins_any ? "the first that is done counts" : "all of them");
+}
+
 static void say_step(const struct drawing *d, struct figure *f, const struct run_step *step)
 {
 	switch (step->type) {
@@ -106,6 +149,20 @@ static void say_step(const struct drawing *d, struct figure *f, const struct run
 		break;
 	case RUN_CONDITION:
 		say_expression(d, f, "when: ", step->when);
+		break;
+	case RUN_CHILD:
+		sketch_say(d->s, &f->lines, SVG_TEXT, "runs %s", step->workflow);
+		if (step->input)
+			say_expression(d, f, "input: ", step->input);
+		break;
+	case RUN_MAP:
+		say_map(d, f, step);
+		break;
+	case RUN_PARALLEL:
+		say_parallel(d, f, step);
+		break;
+	case RUN_REPEAT:
+		say_repeat(d, f, step);
 		break;
 	}
 	if (step->save_as)

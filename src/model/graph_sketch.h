@@ -46,6 +46,7 @@ enum figure_look {
 	LOOK_EVENT,
 	LOOK_APPROVAL,
 	LOOK_CONDITION,
+	LOOK_CHILD,
 };
 /* Of an arrow. BLOCKED: it leads nowhere. */
 enum figure_course { COURSE_DOWN, COURSE_UP, COURSE_LOOP, COURSE_BLOCKED };

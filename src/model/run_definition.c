@@ -21,7 +21,63 @@ const struct run_step *run_definition_step(const struct run_definition *definiti
 	return found ? *found : NULL;
 }
 
-void run_draft_expression(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+/* The first word of a scope, which is then without it. */
+static struct slice take_word(struct slice *scope)
+{
+	const char *slash = memchr(scope->p, '/', scope->n);
+	size_t n = slash ? (size_t)(slash - scope->p) : scope->n, taken = slash ? n + 1 : n;
+	struct slice word = slice_of(scope->p, n);
+
+	*scope = slice_of(scope->p + taken, scope->n - taken);
+	return word;
+}
+
+static const struct run_part *part_of(const struct run_step *step, struct slice *scope)
+{
+	struct slice branch;
+
+	if (!step || step->parts_n == 0)
+		return NULL;
+	if (step->type != RUN_PARALLEL)
+		return &step->parts[0];
+	branch = take_word(scope);
+	for (size_t i = 0; i < step->parts_n; i++)
+		if (slice_is(branch, step->parts[i].branch))
+			return &step->parts[i];
+	return NULL;
+}
+
+const struct run_definition *run_definition_part(const struct run_definition *definition, struct slice scope)
+{
+	while (definition && scope.n > 0) {
+		struct slice name = take_word(&scope);
+		const struct run_part *part = part_of(run_definition_step(definition, name), &scope);
+
+		definition = part ? part->definition : NULL;
+	}
+	return definition;
+}
+
+struct run_place run_definition_search(const struct run_definition *definition,
+				       bool (*fits)(const struct run_step *step, struct slice name), struct slice name)
+{
+	for (size_t i = definition->steps_n; i-- > 0;) {
+		const struct run_step *step = &definition->steps[i];
+
+		if (fits(step, name))
+			return (struct run_place){step, definition->scope, i};
+		for (size_t k = step->parts_n; k-- > 0;) {
+			struct run_place place = run_definition_search(step->parts[k].definition, fits, name);
+
+			if (place.step)
+				return (struct run_place){place.step, place.scope, i};
+		}
+	}
+	return (struct run_place){0};
+}
+
+static void read_expression(const struct reader *r, const struct json_node *node, const struct field *field,
+			    const char *const *roots, void *ret)
 {
 	const struct expression *expression = NULL;
 	struct hx_error err;
@@ -29,10 +85,21 @@ void run_draft_expression(const struct reader *r, const struct json_node *node, 
 	if (!reader_string(r, node, field->name))
 		return;
 	if (expression_parse(node->string, r->arena, &err, &expression) == HX_OK &&
-	    expression_check_roots(expression, &err) == HX_OK)
+	    expression_check_roots(expression, roots, &err) == HX_OK)
 		*(const struct expression **)ret = expression;
 	else
 		reader_report(r, node->at.line, "expression", "%s: %s", field->name, err.detail);
+}
+
+void run_draft_expression(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	read_expression(r, node, field, expression_run_roots, ret);
+}
+
+void run_draft_item_expression(const struct reader *r, const struct json_node *node, const struct field *field,
+			       void *ret)
+{
+	read_expression(r, node, field, expression_item_roots, ret);
 }
 
 /* clang-format off */
@@ -47,11 +114,16 @@ const struct field run_fields[] = {
 	{0}};
 /* clang-format on */
 
-static bool read_steps(struct run_draft *d, const struct json_node *node)
+bool run_draft_steps(struct run_draft *d, const struct json_node *node)
 {
 	bool readable = reader_array(&d->r, node, "steps", 1, WORKFLOW_STEPS_MAX);
 	size_t n = readable ? node->count : 0;
 	size_t i = 0;
+
+	if (*d->all_n <= WORKFLOW_STEPS_MAX && *d->all_n + n > WORKFLOW_STEPS_MAX && d->outer)
+		reader_report(&d->r, node->at.line, "size", "with those in other parts there are more than %d steps",
+			      WORKFLOW_STEPS_MAX);
+	*d->all_n += n;
 
 	d->steps = arena_zalloc(d->r.arena, n * sizeof *d->steps);
 	d->sources = arena_zalloc(d->scratch, n * sizeof *d->sources);
@@ -68,13 +140,14 @@ static void read_run(const struct reader *r, const struct json_node *root, const
 		     struct arena *scratch, const void **ret_definition)
 {
 	struct run_definition *definition = arena_alloc(r->arena, sizeof *definition);
-	struct run_draft d = {.r = *r, .scratch = scratch, .definition = definition, .root = root};
+	size_t all_n = 0;
+	struct run_draft d = {.r = *r, .scratch = scratch, .definition = definition, .root = root, .all_n = &all_n};
 
 	if (!definition)
 		return;
 	*definition = (struct run_definition){HEAD_OF(head)};
 	fields_take(r, root, run_fields, FIELDS_HERE, definition);
-	if (read_steps(&d, reader_required(r, root, "steps")))
+	if (run_draft_steps(&d, reader_required(r, root, "steps")))
 		(void)run_draft_paths(&d); /* a failed arena is seen at the end */
 	*ret_definition = definition;
 }

@@ -10,6 +10,17 @@
  *   external_event   event             timeout on_timeout save_as                            data of the event
  *   approval                           timeout on_timeout save_as entry_lock                 decision, by, comment
  *   condition        when              then else                                             true or false
+ *   child            workflow          input save_as                                         of the child
+ *   map              over, and         input concurrency on_failure save_as; with action:    with save_as: array of
+ *                    workflow          what a task may have                                  those of the children
+ *                    or action
+ *   parallel         branches          join save_as                                          {branch: what it saved}
+ *   repeat           steps, until      every max                                             what its bodies saved
+ *
+ * The last four start runs of their own, the children: of another workflow, or of a part of this one. A part is a list of steps
+ * inside a step: a branch, the body of a repeat, the one task of a map with an action. It is a definition of its own, which has
+ * all but its steps from the one around it, and is called by its scope: STEP or STEP/BRANCH, one after the other where parts
+ * nest. A branch and a body see the input and the state of the run around them. Names of steps are unique over all parts.
  *
  * The way through the steps. Every step goes on to the next one, only a condition chooses, and only forwards: a jump
  * back would carry out a step that is done. So a run passes each step at most once, and ends. `"then": "end"` ends it
@@ -41,11 +52,27 @@
 	X(WAIT, "wait", LOOK_WAIT)                                                                                     \
 	X(EXTERNAL_EVENT, "external_event", LOOK_EVENT)                                                                \
 	X(APPROVAL, "approval", LOOK_APPROVAL)                                                                         \
-	X(CONDITION, "condition", LOOK_CONDITION)
+	X(CONDITION, "condition", LOOK_CONDITION)                                                                      \
+	X(CHILD, "child", LOOK_CHILD)                                                                                  \
+	X(MAP, "map", LOOK_CHILD)                                                                                      \
+	X(PARALLEL, "parallel", LOOK_CHILD)                                                                            \
+	X(REPEAT, "repeat", LOOK_CHILD)
 
 #define RUN_STEP_ENUM(type, ...) RUN_##type,
 enum run_step_type { RUN_STEP_TYPES(RUN_STEP_ENUM) };
 #undef RUN_STEP_ENUM
+
+#define RUN_BRANCHES_MAX 100
+#define RUN_CONCURRENCY_MAX 1000
+#define RUN_ITERATIONS_MAX 100000
+#define RUN_SCOPE_BYTES_MAX 1000
+
+struct run_definition;
+
+struct run_part {
+	const char *branch; /* of a parallel; else NULL */
+	const struct run_definition *definition;
+};
 
 struct run_step {
 	const char *name;
@@ -65,7 +92,7 @@ struct run_step {
 	bool unknown_on_5xx;
 	/* wait: one of the two */
 	int64_t for_ms;                 /* 0: until */
-	const struct expression *until; /* gives a string for wall_time_parse() */
+	const struct expression *until; /* gives a string for wall_time_parse(); of a repeat: true ends it */
 	/* external_event */
 	const char *event;
 	/* approval */
@@ -73,6 +100,20 @@ struct run_step {
 	/* condition */
 	const struct expression *when;
 	size_t then_position, else_position; /* greater than position; steps_n: the end */
+	/* child, and map without a part */
+	const char *workflow;
+	/* map, parallel, repeat */
+	size_t parts_n; /* 1, but for a parallel */
+	const struct run_part *parts;
+	/* map */
+	const struct expression *over; /* gives an array */
+	int64_t concurrency;
+	bool collects; /* on_failure is collect: a child that fails does not end the step */
+	/* parallel */
+	bool joins_any; /* the first branch that is done decides */
+	/* repeat */
+	int64_t every_ms;
+	int64_t iterations_max;
 };
 
 struct run_definition {
@@ -87,11 +128,32 @@ struct run_definition {
 	const struct run_step *const *steps_by_name;
 	const struct expression *output; /* NULL: none is written, the output is null */
 	int64_t lease_ms;                /* 0: that of the configuration */
+	const char *scope;               /* of a part; NULL: the whole */
+	bool sees_around; /* a branch or a body: its runs have the input and the state of the run around them */
 };
+
+/* A run of this definition waits for runs that it has started. */
+static inline bool run_step_has_children(const struct run_step *step)
+{
+	return step->type >= RUN_CHILD;
+}
+
+/* The part of that scope, from the whole; NULL: there is none. .p NULL: the whole itself. */
+const struct run_definition *run_definition_part(const struct run_definition *definition, struct slice scope);
 
 const char *run_step_type_name(enum run_step_type type);
 /* NULL: there is no such step. */
 const struct run_step *run_definition_step(const struct run_definition *definition, struct slice name);
+
+/* A step of a definition, or of one of its parts. */
+struct run_place {
+	const struct run_step *step; /* NULL: there is none */
+	const char *scope;           /* of the part that has it; NULL: the definition itself */
+	size_t position;             /* of the step of the definition that it is, or stands in */
+};
+/* The last one that fits. */
+struct run_place run_definition_search(const struct run_definition *definition,
+				       bool (*fits)(const struct run_step *step, struct slice name), struct slice name);
 
 /*
  * Parses one definition. All findings are added, not the first alone; *ret is NULL when there is an error among

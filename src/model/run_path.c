@@ -4,6 +4,9 @@
  * what stands before it and is reached.
  *
  * Where a jump could not be read, it may lead anywhere after it: one fault is not the reason of warnings.
+ *
+ * A part is walked after the list around it, whose state it sees as that is when its step begins. What a body has saved is there
+ * when it is carried out again, and in the list around it from then on.
  */
 #include <stdlib.h>
 
@@ -24,8 +27,9 @@ struct names {
 struct paths {
 	struct run_draft *d;
 	struct names steps;
-	struct names saved; /* save_as of the steps that are reached */
-	bool *reached;      /* one per step */
+	struct names saved;        /* save_as of the steps that are reached */
+	bool *reached;             /* one per step */
+	const struct paths *outer; /* of the list around it; NULL: there is none */
 };
 
 static int by_name(const void *a, const void *b)
@@ -190,11 +194,27 @@ struct sight {
 	const char *field;
 };
 
+/* Will a body have saved it that is carried out again, or a list around this one? */
+static bool is_saved_around(const struct paths *p, struct slice name)
+{
+	for (; p->outer; p = p->outer) {
+		size_t at = p->d->outer_position;
+		bool body = p->outer->d->steps[at].type == RUN_REPEAT;
+		const struct entry *saved = names_find(&p->outer->saved, name);
+
+		if ((body && names_find(&p->saved, name)) || (saved && saved->position < at + body))
+			return true;
+	}
+	return false;
+}
+
 static void check_state(const struct sight *s, struct slice name, size_t column)
 {
 	const struct paths *p = s->paths;
 	const struct entry *saved = names_find(&p->saved, name);
 
+	if ((!saved || saved->position >= s->position) && is_saved_around(p, name))
+		return;
 	if (!saved)
 		reader_warn(&s->r, s->line, "reference", "%s: column %zu: no step has save_as \"%s\"%s", s->field,
 			    column, excerpt_of(name).text, suggest(&s->r, &p->saved, name).text);
@@ -238,16 +258,28 @@ static void check_sight(const struct paths *p, size_t position, const struct jso
 	expression_each_use(expression, check_use, &s);
 }
 
+/* What the step saves, and what the steps of its bodies do. */
+static void add_saved(struct names *names, const struct run_step *step, size_t position)
+{
+	names_add(names, step->save_as, position);
+	for (size_t i = 0; step->type == RUN_REPEAT && i < step->parts_n; i++) {
+		const struct run_definition *body = step->parts[i].definition;
+
+		for (size_t k = 0; body && k < body->steps_n; k++)
+			add_saved(names, &body->steps[k], position);
+	}
+}
+
 static bool index_saved(struct paths *p)
 {
 	size_t n = p->d->definition->steps_n;
 
-	p->saved.entries = arena_alloc(p->d->scratch, n * sizeof p->saved.entries[0]);
+	p->saved.entries = arena_alloc(p->d->scratch, *p->d->all_n * sizeof p->saved.entries[0]);
 	if (!p->saved.entries)
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (p->reached[i])
-			names_add(&p->saved, p->d->steps[i].save_as, i);
+			add_saved(&p->saved, &p->d->steps[i], i);
 	names_sort(&p->saved);
 	return true;
 }
@@ -260,15 +292,68 @@ static void check_sights(const struct paths *p)
 		const struct json_node *node = p->d->sources[i].node;
 
 		check_sight(p, i, node, "input", p->d->steps[i].input);
-		check_sight(p, i, node, "until", p->d->steps[i].until);
+		check_sight(p, i, node, "over", p->d->steps[i].over);
+		/* A repeat asks after its body. */
+		check_sight(p, i + (p->d->steps[i].type == RUN_REPEAT), node, "until", p->d->steps[i].until);
 		check_sight(p, i, node, "when", p->d->steps[i].when);
 	}
 	check_sight(p, n, p->d->root, "output", p->d->definition->output);
 }
 
-bool run_draft_paths(struct run_draft *d)
+/* ---- parts ---- */
+
+/* No other list of the definition has a step of this name. `whole` is sorted, and has those of all lists. */
+static void check_across(const struct run_draft *d, const struct names *whole)
 {
-	struct paths p = {.d = d};
+	for (size_t i = 0; i < d->definition->steps_n; i++) {
+		const struct run_step *step = &d->steps[i];
+		const struct entry *first = step->name ? names_find(whole, slice_str(step->name)) : NULL;
+		struct reader r = run_draft_reader(d, i);
+
+		if (d->outer && first && first->position < step->line)
+			reader_report(&r, step->line, "duplicate", "the step in line %zu is called \"%s\" too",
+				      first->position, step->name);
+		for (size_t k = 0; k < d->sources[i].parts_n; k++)
+			check_across(&d->sources[i].parts[k], whole);
+	}
+}
+
+/* By line, since positions are of one list alone. */
+static void gather_names(const struct run_draft *d, struct names *whole)
+{
+	for (size_t i = 0; i < d->definition->steps_n; i++) {
+		names_add(whole, d->steps[i].name, d->steps[i].line);
+		for (size_t k = 0; k < d->sources[i].parts_n; k++)
+			gather_names(&d->sources[i].parts[k], whole);
+	}
+}
+
+static bool check_names(const struct run_draft *d)
+{
+	struct names whole = {.entries = arena_alloc(d->scratch, *d->all_n * sizeof whole.entries[0])};
+
+	if (!whole.entries)
+		return false;
+	gather_names(d, &whole);
+	names_sort(&whole);
+	check_across(d, &whole);
+	return true;
+}
+
+static bool walk(struct run_draft *d, const struct paths *outer);
+
+static bool walk_parts(const struct paths *p)
+{
+	for (size_t i = 0; i < p->d->definition->steps_n; i++)
+		for (size_t k = 0; k < p->d->sources[i].parts_n; k++)
+			if (!walk(&p->d->sources[i].parts[k], p))
+				return false;
+	return true;
+}
+
+static bool walk(struct run_draft *d, const struct paths *outer)
+{
+	struct paths p = {.d = d, .outer = outer};
 
 	if (d->definition->steps_n == 0)
 		return true;
@@ -284,5 +369,10 @@ bool run_draft_paths(struct run_draft *d)
 	if (!index_saved(&p))
 		return false;
 	check_sights(&p);
-	return true;
+	return walk_parts(&p);
+}
+
+bool run_draft_paths(struct run_draft *d)
+{
+	return walk(d, /* outer= */ NULL) && check_names(d);
 }

@@ -11,6 +11,8 @@
 #define NAME_OF(type, name, ...) name,
 static const char *const type_names[] = {RUN_STEP_TYPES(NAME_OF) NULL};
 
+#define CONCURRENCY_DEFAULT 10
+#define ITERATIONS_DEFAULT 1000
 #define TYPES (sizeof type_names / sizeof type_names[0] - 1)
 
 const char *run_step_type_name(enum run_step_type type)
@@ -42,32 +44,46 @@ static void read_until(const struct reader *r, const struct json_node *node, con
 }
 
 #define TYPE(type) (1u << (type))
-#define WITH_OUTPUT (TYPE(RUN_TASK) | TYPE(RUN_EXTERNAL_EVENT) | TYPE(RUN_APPROVAL))
-#define WITH_TIMEOUT (WITH_OUTPUT | TYPE(RUN_WAIT))
+#define WITH_ACTION (TYPE(RUN_TASK) | TYPE(RUN_MAP))
+#define WITH_INPUT (TYPE(RUN_TASK) | TYPE(RUN_CHILD) | TYPE(RUN_MAP))
+#define WITH_EVENT (TYPE(RUN_EXTERNAL_EVENT) | TYPE(RUN_APPROVAL))
+#define WITH_OUTPUT (WITH_INPUT | WITH_EVENT | TYPE(RUN_PARALLEL))
+#define WITH_TIMEOUT (WITH_ACTION | WITH_EVENT | TYPE(RUN_WAIT))
 
 static const char *const on_timeout_names[] = {"fail", "continue", NULL};
+static const char *const on_failure_names[] = {"fail_fast", "collect", NULL};
+static const char *const join_names[] = {"all", "any", NULL};
 
 /* clang-format off */
 const struct field run_step_fields[] = {
-	{"name",       FIELD_KNOWN},
-	{"type",       FIELD_KNOWN},
-	{"action",     .of = TYPE(RUN_TASK),           FIELD_ACTION(struct run_step, action), .required = true},
-	{"compensate", .of = TYPE(RUN_TASK),           FIELD_ACTION(struct run_step, compensate)},
-	{"input",      .of = TYPE(RUN_TASK),           FIELD_EXPRESSION(struct run_step, input)},
-	{"retry",      .of = TYPE(RUN_TASK),           FIELD_RETRY(struct run_step, retry)},
-	{"lease",      .of = TYPE(RUN_TASK),           FIELD_LEASE(struct run_step, lease_ms)},
-	{"on_unknown", .of = TYPE(RUN_TASK),           FIELD_ON_UNKNOWN(struct run_step, on_unknown)},
-	{"on_5xx",     .of = TYPE(RUN_TASK),           FIELD_ON_5XX(struct run_step, unknown_on_5xx)},
-	{"save_as",    .of = WITH_OUTPUT,              FIELD_NAME(struct run_step, save_as)},
-	{"timeout",    .of = WITH_TIMEOUT,             FIELD_DURATION(struct run_step, timeout_ms)},
-	{"on_timeout", .of = WITH_TIMEOUT,             FIELD_CHOICE(struct run_step, goes_on_timed_out, on_timeout_names)},
-	{"for",        .of = TYPE(RUN_WAIT),           FIELD_DURATION(struct run_step, for_ms)},
-	{"until",      .of = TYPE(RUN_WAIT),           FIELD_OWN_AT(struct run_step, until, const struct expression *, read_until)},
-	{"event",      .of = TYPE(RUN_EXTERNAL_EVENT), FIELD_NAME(struct run_step, event), .required = true},
-	{"entry_lock", .of = TYPE(RUN_APPROVAL),       FIELD_DURATION(struct run_step, entry_lock_ms)},
-	{"when",       .of = TYPE(RUN_CONDITION),      FIELD_EXPRESSION(struct run_step, when), .required = true},
-	{"then",       .of = TYPE(RUN_CONDITION),      FIELD_KNOWN}, /* of run_path.c, like: */
-	{"else",       .of = TYPE(RUN_CONDITION),      FIELD_KNOWN},
+	{"name",        FIELD_KNOWN},
+	{"type",        FIELD_KNOWN},
+	{"action",      .of = WITH_ACTION,              FIELD_ACTION(struct run_step, action)},
+	{"compensate",  .of = WITH_ACTION,              FIELD_ACTION(struct run_step, compensate)},
+	{"input",       .of = WITH_INPUT,               FIELD_OWN_AT(struct run_step, input, const struct expression *, run_draft_item_expression)},
+	{"retry",       .of = WITH_ACTION,              FIELD_RETRY(struct run_step, retry)},
+	{"lease",       .of = WITH_ACTION,              FIELD_LEASE(struct run_step, lease_ms)},
+	{"on_unknown",  .of = WITH_ACTION,              FIELD_ON_UNKNOWN(struct run_step, on_unknown)},
+	{"on_5xx",      .of = WITH_ACTION,              FIELD_ON_5XX(struct run_step, unknown_on_5xx)},
+	{"save_as",     .of = WITH_OUTPUT,              FIELD_NAME(struct run_step, save_as)},
+	{"timeout",     .of = WITH_TIMEOUT,             FIELD_DURATION(struct run_step, timeout_ms)},
+	{"on_timeout",  .of = WITH_TIMEOUT,             FIELD_CHOICE(struct run_step, goes_on_timed_out, on_timeout_names)},
+	{"for",         .of = TYPE(RUN_WAIT),           FIELD_DURATION(struct run_step, for_ms)},
+	{"until",       .of = TYPE(RUN_WAIT) | TYPE(RUN_REPEAT), FIELD_OWN_AT(struct run_step, until, const struct expression *, read_until)},
+	{"event",       .of = TYPE(RUN_EXTERNAL_EVENT), FIELD_NAME(struct run_step, event), .required = true},
+	{"entry_lock",  .of = TYPE(RUN_APPROVAL),       FIELD_DURATION(struct run_step, entry_lock_ms)},
+	{"when",        .of = TYPE(RUN_CONDITION),      FIELD_EXPRESSION(struct run_step, when), .required = true},
+	{"then",        .of = TYPE(RUN_CONDITION),      FIELD_KNOWN}, /* of run_path.c, like: */
+	{"else",        .of = TYPE(RUN_CONDITION),      FIELD_KNOWN},
+	{"workflow",    .of = TYPE(RUN_CHILD) | TYPE(RUN_MAP), FIELD_NAME(struct run_step, workflow)},
+	{"over",        .of = TYPE(RUN_MAP),            FIELD_EXPRESSION(struct run_step, over), .required = true},
+	{"concurrency", .of = TYPE(RUN_MAP),            FIELD_INT(struct run_step, concurrency, 1, RUN_CONCURRENCY_MAX)},
+	{"on_failure",  .of = TYPE(RUN_MAP),            FIELD_CHOICE(struct run_step, collects, on_failure_names)},
+	{"join",        .of = TYPE(RUN_PARALLEL),       FIELD_CHOICE(struct run_step, joins_any, join_names)},
+	{"branches",    .of = TYPE(RUN_PARALLEL),       FIELD_KNOWN}, /* of run_nested.c, like: */
+	{"steps",       .of = TYPE(RUN_REPEAT),         FIELD_KNOWN},
+	{"every",       .of = TYPE(RUN_REPEAT),         FIELD_DURATION(struct run_step, every_ms)},
+	{"max",         .of = TYPE(RUN_REPEAT),         FIELD_INT(struct run_step, iterations_max, 1, RUN_ITERATIONS_MAX)},
 	{0}};
 /* clang-format on */
 
@@ -102,8 +118,19 @@ static void check_task_timeout(const struct reader *r, const struct json_node *n
 			    "it never applies: after a timeout the outcome is unknown, and on_unknown is hold");
 }
 
+/* Only what a map makes for each of its children may look at the item. */
+static void check_input(const struct reader *r, const struct json_node *node, const struct run_step *step)
+{
+	struct hx_error err;
+
+	if (step->input && expression_check_roots(step->input, expression_run_roots, &err) != HX_OK)
+		reader_report(r, json_node_member(node, "input")->at.line, "expression", "input: %s", err.detail);
+}
+
 static void check_task(const struct reader *r, const struct json_node *node, struct run_step *step)
 {
+	(void)reader_required(r, node, "action");
+	check_input(r, node, step);
 	if (!step->action)
 		return;
 	attempt_settle_on_unknown(r, json_node_member(node, "on_unknown"), step->action, &step->on_unknown);
@@ -134,11 +161,53 @@ static void check_on_timeout(const struct reader *r, const struct json_node *nod
 			      "it needs a timeout: without one the step never times out");
 }
 
+/* Of which workflow, or by which action; what only a task has goes with the action. */
+static void check_map(const struct reader *r, const struct json_node *node, struct run_step *step)
+{
+	static const char *const of_task[] = {"compensate", "retry",   "lease",     "on_unknown",
+					      "on_5xx",     "timeout", "on_timeout"};
+	const struct json_node *action = json_node_member(node, "action"),
+			       *workflow = json_node_member(node, "workflow");
+
+	if (!action && !workflow)
+		reader_report(r, node->at.line, "missing field", "a map needs \"workflow\" or \"action\"");
+	if (action && workflow)
+		reader_report(r, workflow->name_at.line, "value", "a map has \"workflow\" or \"action\", not both");
+	for (size_t i = 0; !action && i < sizeof of_task / sizeof *of_task; i++) {
+		const struct json_node *member = json_node_member(node, of_task[i]);
+
+		if (member)
+			reader_report(r, member->name_at.line, "value",
+				      "\"%s\" goes with \"action\": a workflow says it in its own steps", of_task[i]);
+	}
+	if (step->action) {
+		attempt_settle_on_unknown(r, json_node_member(node, "on_unknown"), step->action, &step->on_unknown);
+		check_task_timeout(r, node, step);
+	}
+}
+
+static void check_child(const struct reader *r, const struct json_node *node, const struct run_step *step)
+{
+	(void)reader_required(r, node, "workflow");
+	check_input(r, node, step);
+}
+
 static void check_step(const struct reader *r, const struct json_node *node, struct run_step *step)
 {
 	switch (step->type) {
 	case RUN_TASK:
 		check_task(r, node, step);
+		return;
+	case RUN_CHILD:
+		check_child(r, node, step);
+		return;
+	case RUN_MAP:
+		check_map(r, node, step);
+		return;
+	case RUN_REPEAT:
+		(void)reader_required(r, node, "until");
+		return;
+	case RUN_PARALLEL:
 		return;
 	case RUN_WAIT:
 		check_wait(r, node);
@@ -186,6 +255,8 @@ void run_draft_step(struct run_draft *d, size_t i, const struct json_node *node)
 	step->position = i;
 	step->line = node->at.line;
 	step->retry = run_retry_default;
+	step->concurrency = CONCURRENCY_DEFAULT;
+	step->iterations_max = ITERATIONS_DEFAULT;
 
 	struct reader r = run_draft_reader(d, i);
 
@@ -203,4 +274,5 @@ void run_draft_step(struct run_draft *d, size_t i, const struct json_node *node)
 	fields_check(&r, node, run_step_fields, TYPE(type), refuse_field);
 	fields_take(&r, node, run_step_fields, TYPE(type), step);
 	check_step(&r, node, step);
+	run_draft_parts(d, i, node);
 }

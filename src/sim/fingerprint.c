@@ -35,11 +35,11 @@ static struct slice without_ask(struct slice key)
 	return ask ? slice_of(key.p, (size_t)(ask - key.p)) : key;
 }
 
-static uint64_t mix_job(const struct fingerprint_world *world, int64_t id, uint64_t hash)
+static uint64_t mix_made(const struct fingerprint_world *world, int64_t id, uint64_t hash)
 {
-	if (id <= 0 || !world->place_of_job)
+	if (id <= 0 || !world->place_of_made)
 		return hash_mix(hash, (uint64_t)id);
-	return hash_mix(hash_mix(hash, SOME), (uint64_t)world->place_of_job(world->sim, id));
+	return hash_mix(hash_mix(hash, SOME), (uint64_t)world->place_of_made(world->sim, id));
 }
 
 static uint64_t mix_id(const char *of, enum part_kind kind, const struct fingerprint_world *world, uint64_t hash)
@@ -47,8 +47,8 @@ static uint64_t mix_id(const char *of, enum part_kind kind, const struct fingerp
 	int64_t id;
 
 	memcpy(&id, of, sizeof id);
-	if (kind == PART_JOB)
-		return mix_job(world, id, hash);
+	if (kind == PART_MADE)
+		return mix_made(world, id, hash);
 	return kind == PART_OP ? mix_op(world->ops, id, hash) : hash_mix(hash, id ? SOME : NONE);
 }
 
@@ -88,7 +88,7 @@ static unsigned size_of(const struct task_part *part)
 		return part->size;
 	case PART_FRESH:
 	case PART_OP:
-	case PART_JOB:
+	case PART_MADE:
 		return sizeof(int64_t);
 	case PART_TEXT:
 	case PART_OBJECT:
@@ -110,7 +110,7 @@ static uint64_t mix_element(const char *of, const struct task_part *part, const 
 		break;
 	case PART_FRESH:
 	case PART_OP:
-	case PART_JOB:
+	case PART_MADE:
 		return mix_id(of, part->kind, world, hash);
 	case PART_TEXT:
 		return mix_text(of, hash);

@@ -20,8 +20,8 @@ struct sim;
 /* What ids are looked up in. */
 struct fingerprint_world {
 	const struct fingerprint_ops *ops;
-	/* How many jobs have a smaller id. NULL: ids of jobs count as the numbers that they are. */
-	int64_t (*place_of_job)(struct sim *sim, int64_t job);
+	/* How many subjects have a smaller id. NULL: ids count as the numbers that they are. */
+	int64_t (*place_of_made)(struct sim *sim, int64_t job);
 	struct sim *sim;
 };
 

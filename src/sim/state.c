@@ -3,14 +3,14 @@
 #include "sim/invariant.h"
 #include "sim/sim_parts.h"
 
-DB_STMT(stmt_place_of_job, "sim_place_of_job", "i", "i", "SELECT count(*) FROM hx_job WHERE subject < ?1");
+DB_STMT(stmt_place_of_made, "sim_place_of_made", "i", "i", "SELECT count(*) FROM hx_subject WHERE id < ?1");
 
-static int64_t place_of_job(struct sim *sim, int64_t job)
+static int64_t place_of_made(struct sim *sim, int64_t job)
 {
 	struct unit unit;
 
 	unit_init(&unit, 0);
-	UNIT_ADD(&unit, UNIT_ANY, &stmt_place_of_job, db_int(job));
+	UNIT_ADD(&unit, UNIT_ANY, &stmt_place_of_made, db_int(job));
 
 	struct unit_result result = sim_run_unit(sim, &unit);
 
@@ -19,7 +19,7 @@ static int64_t place_of_job(struct sim *sim, int64_t job)
 
 static uint64_t hash_group(struct sim *sim, const struct sim_group *group, uint64_t hash)
 {
-	struct fingerprint_world world = {&sim->state.ops, place_of_job, sim};
+	struct fingerprint_world world = {&sim->state.ops, place_of_made, sim};
 
 	hash = hash_mix(hash, group->phase);
 	if (group->phase == GROUP_BUILT)
@@ -55,7 +55,7 @@ static uint64_t hash_rows(struct sim *sim, uint64_t hash)
 uint64_t sim_hash(struct sim *sim)
 {
 	const struct sim_state *state = &sim->state;
-	struct fingerprint_world world = {&state->ops, place_of_job, sim};
+	struct fingerprint_world world = {&state->ops, place_of_made, sim};
 	uint64_t hash = hash_mix(7, (uint64_t)(state->now.ms - SIM_START_MS)), started = 0;
 
 	sim_begin(sim);

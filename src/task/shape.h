@@ -8,7 +8,7 @@
  *   IGNORED   it decides nothing; the reason stands beside it
  *   FRESH     an id that nobody else was given: counts as whether there is one
  *   OP        a fresh id under which a unit may be looked up: counts as whether there is one, and whether that unit has landed
- *   JOB       the id of a job, which may be one of several: counts as its place among them
+ *   MADE      the id of a subject that was made on the way, one of several: counts as its place among them
  *   TEXT      const char *, counts by its text; NULL is none
  *   SLICE     struct slice, counts by its bytes; .p NULL is none
  *   KEY       struct slice, the key of a call: the same, without the fresh id at the end of a question's (flow/call_key.h)
@@ -26,7 +26,7 @@ enum part_kind {
 	PART_IGNORED,
 	PART_FRESH,
 	PART_OP,
-	PART_JOB,
+	PART_MADE,
 	PART_TEXT,
 	PART_SLICE,
 	PART_KEY,

@@ -144,7 +144,7 @@ static void try_expression(struct slice text)
 
 	arena_init(&a, AMPLE_BYTES);
 	if (parse(text, &a, &expression) == HX_OK) {
-		enum hx_code code = expression_check_roots(expression, &err);
+		enum hx_code code = expression_check_roots(expression, expression_run_roots, &err);
 
 		if (code != HX_OK)
 			assert_detail(code, &err);

@@ -380,6 +380,10 @@ static const char trip[] = "{'workflow':'trip','kind':'run','actions':{"
 static const char errand[] = "{'workflow':'errand','kind':'run','actions':{'Nothing':{'kind':'noop'}},"
 			     "'steps':[{'name':'go','type':'task','action':'Nothing'}]}";
 
+static const char family[] =
+	"{'workflow':'family','kind':'run','steps':["
+	"{'name':'kid','type':'repeat','steps':[{'name':'nap','type':'wait','for':'24h'}],'until':'true'}]}";
+
 static void new_trip(struct scene *scene, char ret_id[64])
 {
 	run_create_id(scene, "{'definitionId':'trip'}", ret_id);
@@ -392,7 +396,12 @@ static void test_runs_that_wait(void **state)
 
 	scene_define(scene, "trip", trip);
 	scene_define(scene, "errand", errand);
+	scene_define(scene, "family", family);
 	scene_start(scene, 0);
+	run_create_id(scene, "{'definitionId':'family'}", id);
+	because(scene, id, WHY_RUN_CHILDREN, "the step \"kid\" waits for the runs that it has started");
+	run_do(scene, id, "cancel", "{}", 202, "");
+	run_await(scene, id, "CANCELLED");
 	new_trip(scene, id);
 	because(scene, id, WHY_RUN_EVENT, "waits for the event \"payment\", at most until " TIME);
 	run_do(scene, id, "events/payment", "{}", 202, "");

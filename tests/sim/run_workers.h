@@ -160,7 +160,7 @@ static void worker_forget(void *copy)
 
 /* clang-format off */
 static const struct task_shape worker_shape = SHAPE(struct worker, worker_forget,
-	PART(JOB, struct worker, job),
+	PART(MADE, struct worker, job),
 	PART(SLICE, struct worker, key),
 	PART_LAST(TASK, struct worker, inner));
 /* clang-format on */

@@ -87,6 +87,7 @@ static void a_number_stays_what_it_is(void **state)
 		[48] = "CALLER_MISMATCH",
 		[49] = "RECORD_DAMAGED",
 		[50] = "IN_DOUBT",
+		[51] = "KEY_RESERVED",
 	};
 
 	(void)state;

@@ -484,6 +484,7 @@ static void test_a_new_run_is_left_to_a_program_that_has_its_function(void **sta
 	define("'steps':[{'name':'a','type':'task','action':'do'}]");
 	((struct action *)fixture.machine->definition->steps[0].action)->absent = true;
 	row.machine = fixture.machine;
+	row.definition = fixture.machine->definition;
 	run_drive_init_created(&d, &row, &policy, &w->arena);
 	hand_init(&h, &d.task);
 	MUST_HOLD(hand_start(&h) == ASK_DONE, "who creates a run takes it, and cannot call what it needs");

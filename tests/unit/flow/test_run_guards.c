@@ -39,7 +39,11 @@ static const struct run_machine machine = {.definition = &definition, .version =
 static void build_move(struct unit *unit, const struct stamp *stamp, const char *status, const struct run_move *move)
 {
 	struct run_drive d = {
-		.row = {.subject = 1, .status = status, .fence = FENCE, .machine = &machine},
+		.row = {.subject = 1,
+			.status = status,
+			.fence = FENCE,
+			.machine = &machine,
+			.definition = machine.definition},
 		.holding = true,
 		.move = *move,
 		.stamp = *stamp,
@@ -110,8 +114,14 @@ static struct run_verb verb(const struct stamp *stamp, const struct run_verb_req
 {
 	return (struct run_verb){
 		.rq = rq,
+		.kind = rq->kind,
+		.subject = rq->subject,
 		.stamp = *stamp,
-		.row = {.subject = 1, .version = VERSION, .machine = &machine, .undo = -1},
+		.row = {.subject = 1,
+			.version = VERSION,
+			.machine = &machine,
+			.definition = machine.definition,
+			.undo = -1},
 	};
 }
 

@@ -159,7 +159,10 @@ static bool leads(const struct ways *ways, const char *by, const char *from, con
 static void what_must_never_happen_is_no_way(void **state)
 {
 	(void)state;
-	assert_false(ways_go_on(&run_ways, slice_str(RUN_COMPLETED)));
+	assert_false(leads(&run_ways, "cancel", RUN_COMPLETED, RUN_CANCELLING)); /* only with its parent: */
+	assert_true(leads(&run_ways, "its parent", RUN_COMPLETED, RUN_CANCELLING));
+	assert_false(leads(&run_ways, NULL, RUN_COMPLETED, RUN_CANCELLED));
+	assert_false(leads(&run_ways, NULL, RUN_COMPLETED, RUN_PENDING));
 	assert_false(ways_go_on(&run_ways, slice_str(RUN_CANCELLED)));
 	assert_false(leads(&run_ways, NULL, RUN_CANCELLING, RUN_RUNNING));
 	assert_false(leads(&run_ways, NULL, RUN_FAILED, RUN_RUNNING));

@@ -32,8 +32,9 @@ static inline int set_up_env(void **state)
 {
 	(void)set_up(state);
 	strbuf_init(&out, 16u << 20);
-	env = (struct expression_env){checked(json_text(input_text)), checked(json_text(state_text)),
-				      checked(json_text(steps_text))};
+	env = (struct expression_env){.input = checked(json_text(input_text)),
+				      .state = checked(json_text(state_text)),
+				      .steps = checked(json_text(steps_text))};
 	return 0;
 }
 

@@ -464,8 +464,9 @@ static void events_and_approvals(void **state)
 
 static struct slice value_of(const struct expression *e)
 {
-	struct expression_env env = {json_trust(slice_str("{\"at\":1}")), json_trust(slice_str("{}")),
-				     json_trust(slice_str("{}"))};
+	struct expression_env env = {.input = json_trust(slice_str("{\"at\":1}")),
+				     .state = json_trust(slice_str("{}")),
+				     .steps = json_trust(slice_str("{}"))};
 	struct hx_error err;
 
 	strbuf_reset(&printed);

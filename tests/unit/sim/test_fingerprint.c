@@ -23,14 +23,14 @@
 #include "sim/fingerprint.h"
 #include "task/shape.h"
 
-static int64_t place_of_job(struct sim *sim, int64_t job)
+static int64_t place_of_made(struct sim *sim, int64_t job)
 {
 	(void)sim;
 	return job / 10;
 }
 
 static struct fingerprint_ops ops;
-static const struct fingerprint_world world = {&ops, place_of_job, NULL};
+static const struct fingerprint_world world = {&ops, place_of_made, NULL};
 
 static uint64_t of_task(const void *task)
 {
@@ -66,7 +66,7 @@ static const struct task_shape sample_shape = SHAPE(struct sample, NULL,
 	PART(IGNORED, struct sample, ignored),
 	PART(FRESH, struct sample, fresh),
 	PART(OP, struct sample, op),
-	PART(JOB, struct sample, job),
+	PART(MADE, struct sample, job),
 	PART(TEXT, struct sample, text),
 	PART(SLICE, struct sample, slice),
 	PART(KEY, struct sample, key),

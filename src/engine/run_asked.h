@@ -1,0 +1,21 @@
+/*
+ * What parents ask of their children: whoever finds a word on a child's row (flow/run_children.h) carries it out, as a caller's
+ * verb would be. Several nodes may find the same one: the verb is guarded by the version, and one wins.
+ */
+#pragma once
+
+#include "engine/feeder.h"
+#include "flow/run_verb.h"
+
+struct run_asked {
+	struct lanes *lanes;
+	const struct run_policy *policy;
+	struct feeder feeder;
+};
+
+enum hx_code run_asked_start(struct run_asked *asked, struct lanes *lanes, struct clock *clock,
+			     const struct run_policy *policy) HX_MUST_CHECK;
+/* From any thread: nothing new is begun from now on. Safe on a zeroed struct, like the next. */
+void run_asked_close(struct run_asked *asked);
+/* After the lanes have stopped. */
+void run_asked_release(struct run_asked *asked);

@@ -1,0 +1,212 @@
+/* See run_children.h. */
+#include "flow/run_children.h"
+
+#include "base/id.h"
+#include "flow/subject_change.h"
+
+/* clang-format off */
+
+#define INTO_RUN                                                                                                       \
+	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester, trace, input, due_at,"  \
+	" created_at, parent, parent_step, parent_n, child, scope, around, depth)"
+/* A caller of an older program may have taken the key: then the child has none, and is found by its parent as ever. */
+#define CHILD_KEY(n)                                                                                                   \
+	"(SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM hx_run x WHERE x.workspace = p.workspace AND x.run_key = ?7 || " n ")"    \
+	" THEN ?7 || " n " END)"
+#define CHILD_COLUMNS(id, n, input, scope)                                                                             \
+	" SELECT " id ", p.workspace, ?4, ?5, " CHILD_KEY(n) ", p.requester, p.trace, " input ", ?8, ?8, p.subject, ?6, " n ","  \
+	" 'open', " scope ", CASE WHEN ?9 = 1 THEN coalesce(p.around, p.subject) END, p.depth + 1"
+
+DB_STMT(stmt_make, "run_children_make", "iittittii", "",
+	INTO_RUN CHILD_COLUMNS("json_extract(value, '$[0]')", "(?2 + key)", "json_extract(value, '$[1]')", "json_extract(value, '$[2]')")
+	" FROM json_each(?3), hx_run p WHERE p.subject = ?1",
+	.pg_sql = INTO_RUN CHILD_COLUMNS("(r->>0)::bigint", "(?2 + ord - 1)", "r->>1", "r->>2")
+	          " FROM json_array_elements(?3::json) WITH ORDINALITY AS t(r, ord), hx_run p WHERE p.subject = ?1");
+
+DB_STMT(stmt_subjects, "run_children_subjects", "itiiiit", "",
+	INTO_SUBJECT NEW_SUBJECT("k.subject", "?4", "'PENDING'", "?5", "?6", "?7")
+	" FROM hx_run k WHERE k.parent = ?1 AND k.parent_step = ?2 AND k.parent_n >= ?3");
+
+DB_STMT(stmt_histories, "run_children_histories", "itit", "",
+	INTO_HISTORY " SELECT s.id, s.seq, '', s.status, s.version, s.fence, s.op, ?4, s.updated_at, s.head"
+	" FROM hx_run k JOIN hx_subject s ON s.id = k.subject WHERE k.parent = ?1 AND k.parent_step = ?2 AND k.parent_n >= ?3");
+
+/*
+ * What is a verb is found by the word itself (run_scan_asked), and shifts the status as every verb does. To fail is for whoever
+ * drives it: one that nobody holds is due, and a holder's next move is lost (stmt_guard).
+ */
+#define ASK                                                                                                            \
+	"UPDATE hx_run SET asked = ?2, child = 'open', due_at = CASE WHEN ?2 = 'fail' AND EXISTS"                          \
+	" (SELECT 1 FROM hx_subject s WHERE s.id = hx_run.subject AND s.owner IS NULL AND s.status <> 'PAUSED')"           \
+	" THEN hx_now_ms() ELSE due_at END WHERE parent = ?1 AND (asked IS NULL OR asked NOT IN (?2, 'cancelling'))"       \
+	" AND CASE ?2 WHEN 'cancel' THEN child <> 'cancelled' WHEN 'retry' THEN child = 'failed' ELSE child = 'open' END"
+
+DB_STMT(stmt_ask, "run_children_ask", "ittii", "",
+	ASK " AND parent_step = ?3 AND (?4 < 0 OR parent_n = ?4) AND parent_n <> ?5");
+
+DB_STMT(stmt_no_winner, "run_no_winner", "i", "", "UPDATE hx_run SET winner = NULL{from} WHERE subject = ?1");
+
+DB_STMT(stmt_ask_all, "run_children_ask_all", "it", "",
+	ASK);
+
+DB_STMT(stmt_ended, "run_child_ended", "it", "",
+	"UPDATE hx_run SET child = ?2, asked = NULL{from} WHERE subject = ?1");
+
+/* The first branch that is done is the winner, whoever is done later. */
+DB_STMT(stmt_tell, "run_child_tells", "ii", "",
+	"UPDATE hx_run SET winner = CASE WHEN ?2 < 0 THEN winner ELSE coalesce(winner, ?2) END," /* mutant: winner-overwritten -> "UPDATE hx_run SET winner = CASE WHEN ?2 < 0 THEN winner ELSE ?2 END," */
+	" due_at = CASE WHEN awaits = 'child' AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status <> 'PAUSED')"
+	" THEN coalesce(due_at, hx_now_ms()) ELSE due_at END{from}" /* mutant: parent-not-due -> " THEN due_at ELSE due_at END{from}" */
+	" WHERE subject = ?1");
+
+DB_STMT(stmt_heard, "run_child_heard", "it", "",
+	"UPDATE hx_run SET asked = CASE WHEN asked = 'cancel' THEN 'cancelling' END WHERE subject = ?1 AND asked = ?2");
+
+DB_STMT(stmt_scan_asked, "run_scan_asked", "i", "i",
+	"SELECT subject FROM hx_run WHERE asked IS NOT NULL AND asked NOT IN ('fail', 'cancelling') ORDER BY subject LIMIT ?1");
+
+DB_STMT(stmt_parts, "run_read_parts", "i", "it",
+	"SELECT subject, scope FROM hx_run WHERE around = ?1 AND child = 'open' ORDER BY subject");
+
+/* (Nothing takes an event while its run is paused; resume makes it due.) */
+DB_STMT(stmt_parts_due, "run_parts_due", "it", "",
+	"UPDATE hx_run SET due_at = hx_now_ms() WHERE around = ?1 AND awaits = ?2"
+	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = hx_run.subject AND s.owner IS NULL AND s.status <> 'PAUSED')");
+
+DB_STMT(stmt_guard, "run_child_guard", "it", "i",
+	"SELECT {ord}1 FROM hx_run r{join} WHERE r.subject = ?1"
+	" AND (r.asked IS NULL OR r.asked <> 'fail' OR ?2 = 'fail')");
+
+#define KIDS " FROM hx_run k WHERE k.parent = ?1 AND k.parent_step = ?2"
+
+DB_STMT(stmt_count, "run_children_count", "iti", "iiiiii",
+	"SELECT (SELECT coalesce(max(k.parent_n) + 1, 0)" KIDS "),"
+	" (SELECT count(*)" KIDS " AND k.child = 'open'),"
+	" (SELECT min(k.parent_n)" KIDS " AND k.child IN ('failed', 'cancelled')),"
+	" (SELECT p.winner FROM hx_run p WHERE p.subject = ?1),"
+	" (SELECT coalesce(sum(length(k.output)), 0)" KIDS " AND k.child = 'done' AND ?3 = 1),"
+	" (SELECT max(k.parent_n)" KIDS " AND k.child IN ('open', 'done', 'failed'))");
+
+DB_STMT(stmt_rows, "run_children_rows", "itii", "ittti",
+	"SELECT k.parent_n, k.child, k.output, k.error, k.completed_at" KIDS " AND (k.parent_n = (SELECT min(k.parent_n)" KIDS
+	" AND k.child IN ('failed', 'cancelled')) OR (?3 = 1 AND k.parent_n = (SELECT max(k.parent_n)" KIDS "))"
+	" OR (?3 = 2 AND NOT EXISTS (SELECT 1" KIDS " AND k.child = 'open') AND (SELECT max(k.parent_n)" KIDS ") + 1 >= ?4))"
+	" ORDER BY k.parent_n");
+
+/* clang-format on */
+
+void run_children_make(struct unit *unit, const struct stamp *stamp, const struct run_row *parent,
+		       const struct run_brood *brood)
+{
+	struct db_value subject = db_int(parent->subject), step = db_str(brood->step->name), from = db_int(brood->from);
+
+	UNIT_ADD(unit, UNIT_ANY, &stmt_make, subject, from, db_text(brood->rows),
+		 db_str(brood->machine->definition->name), db_int(brood->machine->version), step, db_text(brood->key),
+		 db_int(stamp->at.ms), db_int(brood->sees_around));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_subjects, subject, step, from, db_int(run_kind()), db_int(stamp->op),
+		 db_int(stamp->at.ms), db_str(stamp->node));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_histories, subject, step, from, db_str(stamp->node));
+	if (brood->step->joins_any && brood->from == 0)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_no_winner, subject);
+	unit_wake(unit, RUN_TOPIC);
+}
+
+void run_children_ask(struct unit *unit, int64_t parent, const struct run_asking *asking)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_ask, db_int(parent), db_str(asking->word), db_str(asking->step->name),
+		 db_int(asking->only), db_int(asking->but));
+	unit_wake(unit, RUN_TOPIC);
+}
+
+void run_children_ask_all(struct unit *unit, int64_t parent, const char *word)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_ask_all, db_int(parent), db_str(word));
+	unit_wake(unit, RUN_TOPIC);
+}
+
+void run_child_ended(struct unit *unit, const struct run_row *row, const char *to)
+{
+	bool done = slice_is(slice_str(to), RUN_COMPLETED), failed = slice_is(slice_str(to), RUN_FAILED);
+
+	unit_touch(unit, row->parent);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_ended, db_int(row->subject),
+		 db_str(done     ? CHILD_DONE
+			: failed ? CHILD_FAILED
+				 : CHILD_CANCELLED));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, db_int(row->parent), db_int(done ? row->parent_n : -1));
+	unit_wake(unit, RUN_TOPIC);
+}
+
+void run_read_parts(struct unit *unit, int64_t around)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_parts, db_int(around));
+}
+
+void run_parts_due(struct unit *unit, int64_t around, struct slice awaits)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_parts_due, db_int(around), db_text(awaits));
+	unit_wake(unit, RUN_TOPIC);
+}
+
+void run_child_heard(struct unit *unit, const struct run_row *row)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_heard, db_int(row->subject), db_text(row->asked));
+}
+
+void run_scan_asked(struct unit *unit, int64_t limit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_asked, db_int(limit));
+}
+
+void run_child_guard(struct unit *unit, const struct run_row *row)
+{
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_guard, db_int(row->subject),
+		 db_text(row->asked.p ? row->asked : slice_str("")));
+}
+
+void run_children_read(struct unit *unit, int64_t parent, const struct run_step *step, enum run_kids_wanted wanted,
+		       int64_t of)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_count, db_int(parent), db_str(step->name), db_int(step->save_as != NULL));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_rows, db_int(parent), db_str(step->name), db_int(wanted), db_int(of));
+}
+
+static struct slice text(const struct db_value *value, struct arena *arena)
+{
+	return value->type == DB_NULL ? slice_of(NULL, 0) : arena_copy(arena, value->s);
+}
+
+static int64_t number_or(const struct db_value *value, int64_t none)
+{
+	return value->type == DB_NULL ? none : value->i;
+}
+
+bool run_kids_take(const struct unit_result *result, const struct run_step *step, struct arena *arena,
+		   struct run_kids *ret_kids)
+{
+	const struct db_rows *counts = &result->rows[0], *rows = &result->rows[1];
+
+	*ret_kids = (struct run_kids){
+		.step = step,
+		.begun = db_cell(counts, 0, 0)->i,
+		.open = db_cell(counts, 0, 1)->i,
+		.failed = number_or(db_cell(counts, 0, 2), -1),
+		.winner = number_or(db_cell(counts, 0, 3), -1),
+		.bytes = db_cell(counts, 0, 4)->i,
+		.standing = number_or(db_cell(counts, 0, 5), -1),
+	};
+	for (size_t i = rows->n; i-- > 0;) {
+		struct run_kid *kid = arena_alloc(arena, sizeof *kid);
+
+		if (!kid)
+			return false;
+		*kid = (struct run_kid){.next = ret_kids->first,
+					.n = db_cell(rows, i, 0)->i,
+					.state = text(db_cell(rows, i, 1), arena),
+					.output = text(db_cell(rows, i, 2), arena),
+					.error = text(db_cell(rows, i, 3), arena),
+					.completed_at = number_or(db_cell(rows, i, 4), 0)};
+		ret_kids->first = kid;
+	}
+	return !arena->failed;
+}

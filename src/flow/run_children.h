@@ -1,0 +1,115 @@
+/*
+ * The children of a run: runs that it has started, and waits for. A child is a run like any other, with a parent: it is driven,
+ * leased, retried, paused, resolved and told of as one. What is different stands here.
+ *
+ *   parent's step    begins                             its children
+ *   child            one                                of another workflow
+ *   map              so many at a time, in slices       of another workflow, or of the part that is its task
+ *   parallel         all at once                        of the parts that are its branches
+ *   repeat           one after the other                of the part that is its body
+ *
+ *   (the step is reached) ─ move with children ─▶ WAITING, awaits "child" ─┬ one ends ─▶ due: read them ─┬ more to begin ─▶ move with children
+ *                                                                          │                             ├ all are done ──▶ the step is done
+ *                                                                          │                             └ one has failed ▶ the others are asked
+ *                                                                          └ cancel, pause ─▶ they are asked                to; then it fails
+ *
+ * How a child looks to its parent (hx_run.child): open ─▶ done | failed | cancelled; a word that is asked makes it open again.
+ *
+ * Going down: no unit writes the subject of another run. The parent's unit leaves a word on the rows of its children
+ * (hx_run.asked) and makes them due; each carries it out itself, under its own guards. One that is at work hears it with its next
+ * move, which is lost while something new is asked (run_units.c).
+ *
+ * Coming up: the move that ends a child makes its parent due, in that unit, if it awaits its children; and the parent's rest looks
+ * for what has ended since it read (so many are to be open): both hold the parent's lock.
+ *
+ * Invariants (beside R1 to R8 of run.h; the simulator checks each of them on every edge):
+ *  C1  One child for each (parent, step, n), made in a move of its parent that stands at that step, and in no other.
+ *  C2  No child is made after the unit that made its parent CANCELLING.
+ *  C3  A step is COMPLETED only when none of its children is open. `any`: one is done, the winner, and the others are cancelled.
+ *  C4  A run is CANCELLED only when all of its children are; steps are undone in reverse, with the children of each.
+ *  C5  A run that awaits its children has an open one, or is due.
+ *  C6  The winner is written once for each step.
+ *  C7  A map has at most `concurrency` open children.
+ *  C8  Only its parent's word moves a COMPLETED child.
+ */
+#pragma once
+
+#include "flow/run.h"
+
+#define RUN_AWAITS_CHILD "child"
+#define RUN_DEPTH_MAX 16
+#define RUN_CHILDREN_SLICE 64 /* made in one unit */
+#define RUN_MAP_ITEMS_MAX 100000
+
+/* hx_run.child. */
+#define CHILD_OPEN "open"
+#define CHILD_DONE "done"
+#define CHILD_FAILED "failed"
+#define CHILD_CANCELLED "cancelled"
+
+/* hx_run.asked. */
+#define CHILD_ASKED_CANCEL "cancel" /* "cancelling" once it is heard */
+#define CHILD_ASKED_FAIL "fail"
+#define CHILD_ASKED_PAUSE "pause"
+#define CHILD_ASKED_RESUME "resume"
+#define CHILD_ASKED_RETRY "retry"
+
+/* Children that a move of their parent makes: numbers from on, one for each of the rows. */
+struct run_brood {
+	const struct run_step *step;
+	const struct run_machine *machine; /* of the children */
+	bool sees_around;                  /* their input has the state of this run in it, and they hear its events */
+	int64_t from;
+	struct slice key;  /* of each, up to its number */
+	struct slice rows; /* [[id, "input", scope or null], …]; .p NULL: none */
+};
+/* The parent's row, in whose unit it stands, gives workspace, requester, trace and depth. */
+void run_children_make(struct unit *unit, const struct stamp *stamp, const struct run_row *parent,
+		       const struct run_brood *brood);
+
+/* A word for the children of a step. */
+struct run_asking {
+	const struct run_step *step;
+	const char *word;  /* NULL: nothing is asked */
+	int64_t only, but; /* numbers; -1: all, none */
+};
+/* Leaves it on those that it is news for: cancel for all, retry for those that have failed, else for open ones. */
+void run_children_ask(struct unit *unit, int64_t parent, const struct run_asking *asking);
+/* The same for the children of all steps. */
+void run_children_ask_all(struct unit *unit, int64_t parent, const char *word);
+
+/* In the move that ends a child: how its parent sees it from now on, and that it is to look. */
+void run_child_ended(struct unit *unit, const struct run_row *row, const char *to);
+/* The open parts of a run, near and far. Row: subject, scope. */
+void run_read_parts(struct unit *unit, int64_t around);
+/* In the unit that writes an event of the run: its parts that await it are due. */
+void run_parts_due(struct unit *unit, int64_t around, struct slice awaits);
+/* In the unit that carries out what is asked for. */
+void run_child_heard(struct unit *unit, const struct run_row *row);
+/* Children with a word that nobody has carried out. Row: subject. */
+void run_scan_asked(struct unit *unit, int64_t limit);
+/* In the move of a child: LOST when it is to fail, and who holds it has not read that. */
+void run_child_guard(struct unit *unit, const struct run_row *row);
+
+/* What the parent's task knows of the children of a step. */
+struct run_kids {
+	const struct run_step *step; /* NULL: nothing was read */
+	int64_t begun, open;
+	int64_t failed;              /* the first that failed or was cancelled alone; -1: none */
+	int64_t winner;              /* -1: none */
+	int64_t standing;            /* the last that is not cancelled; -1: none */
+	int64_t bytes;               /* of the outputs of those that are done, where the step saves them */
+	const struct run_kid *first; /* those that were asked for, by number; NULL: none */
+};
+struct run_kid {
+	const struct run_kid *next;
+	int64_t n, completed_at;
+	struct slice state, output, error; /* .p NULL: none */
+};
+/* Which rows: none; the last; all, when so many were begun and none is open. That of the first failed one is always there. */
+enum run_kids_wanted { KIDS_COUNT, KIDS_LAST, KIDS_ALL };
+void run_children_read(struct unit *unit, int64_t parent, const struct run_step *step, enum run_kids_wanted wanted,
+		       int64_t of);
+/* False: the arena is full. */
+bool run_kids_take(const struct unit_result *result, const struct run_step *step, struct arena *arena,
+		   struct run_kids *ret_kids);
