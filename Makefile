@@ -310,7 +310,7 @@ $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
 $(BUILD)/obj/bench/raw_%.o: includes :=
 $(BUILD)/obj/tests/%.o: includes += -Itests $(test_cflags)
 # These wait for what they test, and there are many: a third of the time of a build was to make them quick.
-$(foreach s,unit http chaos,$(BUILD)/obj/tests/$(s)/%.o): OPTIMIZE := -O0
+$(foreach s,unit http chaos,$(BUILD)/obj/tests/$(s)/%.o): private OPTIMIZE := -O0
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(make_dir)
 	$(call say,CC)$(compile) $(includes)

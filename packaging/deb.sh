@@ -44,6 +44,7 @@ Architecture: $architecture
 Maintainer: The Hapax developers <hapax@localhost>
 Installed-Size: $(du -k -s --apparent-size "$stage" | cut -f 1)
 Depends: $needed, adduser, init-system-helpers (>= 1.54)
+Recommends: ca-certificates
 Suggests: postgresql, redis-server
 Section: database
 Priority: optional

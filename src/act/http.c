@@ -110,7 +110,8 @@ static void begin(struct http_loop *hl, struct job *job)
 	struct upstream_pool *pool = NULL;
 	struct transfer *t = NULL;
 	struct hx_error err;
-	enum hx_code code = transfer_new(job, &hl->http->options, &t, &err);
+	enum hx_code code = atomic_load(&job->cancelled) ? error_set(&err, HX_INTERNAL, "the call was cancelled")
+							 : transfer_new(job, &hl->http->options, &t, &err);
 
 	if (!code)
 		code = find_pool(hl, t, &pool, &err);
@@ -126,6 +127,7 @@ static void begin(struct http_loop *hl, struct job *job)
 	}
 	t->home = hl;
 	t->call.ended = ended;
+	t->call.cancelled = &job->cancelled; /* it may be given up while it waits for its connection */
 	enter(hl, t);
 	upstream_call_begin(pool, &t->call);
 }

@@ -65,5 +65,5 @@ bool condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, str
 {
 	struct timespec at = {.tv_sec = until.ns / 1000000000, .tv_nsec = until.ns % 1000000000};
 
-	return pthread_cond_timedwait(condition, mutex, &at) != ETIMEDOUT;
+	return pthread_cond_timedwait(condition, mutex, &at) == 0;
 }

@@ -106,6 +106,9 @@ static void set_manners(SSL_CTX *context, const struct tls_options *o)
 
 	SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
 	SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+	/* A CA file may name the one that signs, without the root above it. */
+	X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
+	SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
 	/* What was not written may stand elsewhere when it is tried again. */
 	SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
 					  SSL_MODE_RELEASE_BUFFERS);
@@ -285,7 +288,10 @@ static ssize_t failed(struct tls_link *link, int rc)
 
 enum tls_verdict tls_link_greet(struct tls_link *link)
 {
-	int rc = SSL_do_handshake(link->ssl);
+	int rc;
+
+	ERR_clear_error(); /* what another has left there would be taken for ours */
+	rc = SSL_do_handshake(link->ssl);
 
 	if (rc == 1)
 		return TLS_DONE;
@@ -315,7 +321,10 @@ short tls_link_events(const struct tls_link *link)
 
 ssize_t tls_link_send(struct tls_link *link, struct slice bytes)
 {
-	int rc = SSL_write(link->ssl, bytes.p, bytes.n > INT_MAX ? INT_MAX : (int)bytes.n);
+	int rc;
+
+	ERR_clear_error();
+	rc = SSL_write(link->ssl, bytes.p, bytes.n > INT_MAX ? INT_MAX : (int)bytes.n);
 
 	if (rc > 0)
 		return rc;
@@ -326,7 +335,10 @@ ssize_t tls_link_send(struct tls_link *link, struct slice bytes)
 
 ssize_t tls_link_receive(struct tls_link *link, char *buffer, size_t n)
 {
-	int rc = SSL_read(link->ssl, buffer, n > INT_MAX ? INT_MAX : (int)n);
+	int rc;
+
+	ERR_clear_error();
+	rc = SSL_read(link->ssl, buffer, n > INT_MAX ? INT_MAX : (int)n);
 
 	return rc > 0 ? rc : failed(link, rc);
 }

@@ -31,7 +31,7 @@ struct asked {
 
 enum { ASKED_NEW, ASKED_SENT, ASKED_DONE };
 
-/* Rows belong to the lane's batch: they are copied before it is forgotten. */
+/* Rows belong to the lane's group: they are copied before it is forgotten. */
 static void copy_rows(struct db_rows *rows, struct arena *arena)
 {
 	size_t n = rows->n * rows->columns;

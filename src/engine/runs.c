@@ -58,10 +58,10 @@ static const struct run_machine *machine_of(const void *context, struct slice wo
 /* Where it stands, or which step it undoes. */
 static const char *step_name(const struct run_drive *run)
 {
-	const struct run_machine *machine = run->row.machine;
+	const struct run_definition *definition = run->row.definition;
 	size_t position = run->row.undo >= 0 ? (size_t)run->row.undo : run->row.position;
 
-	return machine && position < machine->definition->steps_n ? machine->definition->steps[position].name : "";
+	return definition && position < definition->steps_n ? definition->steps[position].name : "";
 }
 
 static bool is_held_unknown(const struct run_drive *run)

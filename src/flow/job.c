@@ -428,7 +428,7 @@ static struct act_call call_of(const struct job_run *j)
 		.key = j->key,
 		.attempt = j->attempt,
 		.traceparent = j->trace,
-		.in_doubt = j->doubt || j->kept,
+		.in_doubt = is_open(j),
 		.lease = lease_of(j),
 	};
 }

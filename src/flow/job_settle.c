@@ -73,7 +73,7 @@ static bool is_this_claim(const struct job_settle_request *rq, const struct db_r
 {
 	bool is = slice_is(db_cell(rows, 0, STATUS)->s, JOB_RUNNING) && db_cell(rows, 0, FENCE)->i == rq->fence;
 
-	if (rq->kind == JOB_LAPSE)
+	if (!is || rq->kind == JOB_LAPSE)
 		return is;
 	is &= slice_eq(db_cell(rows, 0, OWNER)->s, rq->owner); /* mutant: fail-owner */
 	is &= !is_after_effect(rows);                          /* mutant: fail-after-effect */

@@ -158,7 +158,7 @@ static const char *scope_of(const struct run_step *step, int64_t n)
 
 /* Children from number `from` on, and the run waits for them and for those that are open already. */
 static void begin(struct run_drive *d, const struct answer *answer, const struct run_step *step, struct json items,
-		  int64_t from, int64_t n, int64_t open, struct slice saved)
+		  int64_t from, int64_t n, int64_t open, bool more, struct slice saved)
 {
 	struct run_brood *brood = &d->move.brood;
 	struct hx_error err = {0};
@@ -191,7 +191,7 @@ static void begin(struct run_drive *d, const struct answer *answer, const struct
 		brood->rows = slice_of(NULL, 0);
 		fail_with(d, answer, step, &err);
 	} else {
-		rest_for(d, answer, step, open + n);
+		rest_for(d, answer, step, open + n + more); /* one that is not there yet: so it is due at once */
 	}
 }
 
@@ -380,7 +380,7 @@ static bool pass_all(struct run_drive *d, const struct answer *answer, const str
 		return end_badly(d, answer, step);
 	if (!count_items(d, answer, step, &items, &of))
 		return false;
-	if (step->save_as && kids->bytes > RUN_OUTPUT_BYTES_MAX && kids->begun < of) {
+	if (kids->bytes > RUN_OUTPUT_BYTES_MAX && !step->joins_any && (kids->begun < of || !kids->open)) {
 		if (kids->open)
 			stop(d, answer, step, CHILD_ASKED_FAIL, /* but= */ -1);
 		else
@@ -390,7 +390,9 @@ static bool pass_all(struct run_drive *d, const struct answer *answer, const str
 	}
 	n = room_of(d, step, of);
 	if (n > 0)
-		begin(d, answer, step, items, kids->begun, n, kids->open, slice_str("{}"));
+		begin(d, answer, step, items, kids->begun, n, kids->open,
+		      kids->begun + n < of && (step->type != RUN_MAP || kids->open + n < step->concurrency),
+		      slice_str("{}"));
 	else if (kids->open)
 		rest_for(d, answer, step, kids->open);
 	else
@@ -407,7 +409,7 @@ static bool pass_repeat(struct run_drive *d, const struct answer *answer, const 
 	struct hx_error err;
 
 	if (kids->begun == 0) {
-		begin(d, answer, step, json_trust(slice_str("[]")), 0, 1, 0, slice_str("{}"));
+		begin(d, answer, step, json_trust(slice_str("[]")), 0, 1, 0, /* more= */ false, slice_str("{}"));
 		return false;
 	}
 	if (kids->open) {
@@ -435,7 +437,7 @@ static bool pass_repeat(struct run_drive *d, const struct answer *answer, const 
 		d->move.wait_until = d->move.due_at = plan_later(last->completed_at, step->every_ms);
 		return false;
 	}
-	begin(d, answer, step, json_trust(slice_str("[]")), kids->begun, 1, 0, saved);
+	begin(d, answer, step, json_trust(slice_str("[]")), kids->begun, 1, 0, /* more= */ false, saved);
 	return false;
 }
 
@@ -449,6 +451,7 @@ static bool want(struct run_drive *d, const struct answer *answer, const struct 
 	d->wants_children = step;
 	d->wanted = step->type == RUN_REPEAT                  ? KIDS_LAST
 		    : step->type == RUN_MAP && !step->save_as ? KIDS_COUNT
+		    : step->joins_any                         ? KIDS_WHATEVER_SIZE
 							      : KIDS_ALL;
 	return false;
 }
@@ -477,5 +480,6 @@ bool plan_undo_children(struct run_drive *d, const struct answer *answer, const 
 	d->move.asking = (struct run_asking){step, CHILD_ASKED_CANCEL, step->type == RUN_REPEAT ? d->kids.standing : -1,
 					     /* but= */ -1};
 	rest_for(d, answer, step, d->kids.open ? d->kids.open : 1);
+	plan_carry_words(d);
 	return false;
 }

@@ -33,12 +33,13 @@ DB_STMT(stmt_histories, "run_children_histories", "itit", "",
 
 /*
  * What is a verb is found by the word itself (run_scan_asked), and shifts the status as every verb does. To fail is for whoever
- * drives it: one that nobody holds is due, and a holder's next move is lost (stmt_guard).
+ * drives it: one that rests is due, and a holder's next move is lost (stmt_guard). Who rests is told by the row itself: of other rows
+ * a statement of PostgreSQL that had to wait sees what was there before.
  */
 #define ASK                                                                                                            \
-	"UPDATE hx_run SET asked = ?2, child = 'open', due_at = CASE WHEN ?2 = 'fail' AND EXISTS"                          \
-	" (SELECT 1 FROM hx_subject s WHERE s.id = hx_run.subject AND s.owner IS NULL AND s.status <> 'PAUSED')"           \
-	" THEN hx_now_ms() ELSE due_at END WHERE parent = ?1 AND (asked IS NULL OR asked NOT IN (?2, 'cancelling'))"       \
+	"UPDATE hx_run SET asked = ?2, child = 'open', due_at = CASE WHEN ?2 = 'fail' AND (due_at IS NOT NULL"             \
+	" OR awaits LIKE 'event %' OR awaits LIKE 'approval %' OR awaits = 'child') THEN hx_now_ms() ELSE due_at END"      \
+	" WHERE parent = ?1 AND (asked IS NULL OR asked NOT IN (?2, 'cancelling'))"                                       \
 	" AND CASE ?2 WHEN 'cancel' THEN child <> 'cancelled' WHEN 'retry' THEN child = 'failed' ELSE child = 'open' END"
 
 DB_STMT(stmt_ask, "run_children_ask", "ittii", "",
@@ -78,19 +79,25 @@ DB_STMT(stmt_guard, "run_child_guard", "it", "i",
 	" AND (r.asked IS NULL OR r.asked <> 'fail' OR ?2 = 'fail')");
 
 #define KIDS " FROM hx_run k WHERE k.parent = ?1 AND k.parent_step = ?2"
+/* The one that the others were stopped for, if it can be told. */
+#define FAILED_KIDS KIDS " AND k.child IN ('failed', 'cancelled')"
+#define FAILED_ONE                                                                                                     \
+	"coalesce((SELECT min(k.parent_n)" FAILED_KIDS " AND coalesce(k.error, '') NOT LIKE '{\"code\":\"SIBLING_FAILED\"%'),"    \
+	" (SELECT min(k.parent_n)" FAILED_KIDS "))"
 
 DB_STMT(stmt_count, "run_children_count", "iti", "iiiiii",
 	"SELECT (SELECT coalesce(max(k.parent_n) + 1, 0)" KIDS "),"
 	" (SELECT count(*)" KIDS " AND k.child = 'open'),"
-	" (SELECT min(k.parent_n)" KIDS " AND k.child IN ('failed', 'cancelled')),"
+	" " FAILED_ONE ","
 	" (SELECT p.winner FROM hx_run p WHERE p.subject = ?1),"
 	" (SELECT coalesce(sum(length(k.output)), 0)" KIDS " AND k.child = 'done' AND ?3 = 1),"
 	" (SELECT max(k.parent_n)" KIDS " AND k.child IN ('open', 'done', 'failed'))");
 
-DB_STMT(stmt_rows, "run_children_rows", "itii", "ittti",
-	"SELECT k.parent_n, k.child, k.output, k.error, k.completed_at" KIDS " AND (k.parent_n = (SELECT min(k.parent_n)" KIDS
-	" AND k.child IN ('failed', 'cancelled')) OR (?3 = 1 AND k.parent_n = (SELECT max(k.parent_n)" KIDS "))"
-	" OR (?3 = 2 AND NOT EXISTS (SELECT 1" KIDS " AND k.child = 'open') AND (SELECT max(k.parent_n)" KIDS ") + 1 >= ?4))"
+DB_STMT(stmt_rows, "run_children_rows", "itiii", "ittti",
+	"SELECT k.parent_n, k.child, k.output, k.error, k.completed_at" KIDS " AND (k.parent_n = " FAILED_ONE
+	" OR (?3 = 1 AND k.parent_n = (SELECT max(k.parent_n)" KIDS "))"
+	" OR (?3 >= 2 AND NOT EXISTS (SELECT 1" KIDS " AND k.child = 'open') AND (SELECT max(k.parent_n)" KIDS ") + 1 >= ?4"
+	" AND (?3 = 3 OR (SELECT coalesce(sum(length(k.output)), 0)" KIDS " AND k.child = 'done') <= ?5)))"
 	" ORDER BY k.parent_n");
 
 /* clang-format on */
@@ -167,8 +174,10 @@ void run_child_guard(struct unit *unit, const struct run_row *row)
 void run_children_read(struct unit *unit, int64_t parent, const struct run_step *step, enum run_kids_wanted wanted,
 		       int64_t of)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_count, db_int(parent), db_str(step->name), db_int(step->save_as != NULL));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_rows, db_int(parent), db_str(step->name), db_int(wanted), db_int(of));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_count, db_int(parent), db_str(step->name),
+		 db_int(step->save_as != NULL || step->type == RUN_PARALLEL));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_rows, db_int(parent), db_str(step->name), db_int(wanted), db_int(of),
+		 db_int(RUN_OUTPUT_BYTES_MAX));
 }
 
 static struct slice text(const struct db_value *value, struct arena *arena)

@@ -19,7 +19,9 @@ DB_STMT(stmt_rest, "run_rest", "iiiiiittiiiti" "ti", "",
 	"UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
 	" awaits = ?8, job = ?9, wait_until = ?10, error = ?12, unsettled_since = ?13,"
 	" started_at = coalesce(started_at, ?6),"
-	" due_at = CASE WHEN ?8 IS NULL THEN ?11"
+	" due_at = CASE WHEN asked = 'fail' AND coalesce(?8, '') NOT IN ('job', 'person') AND EXISTS (SELECT 1 FROM hx_subject s"
+	" WHERE s.id = ?1 AND s.doubt = 0 AND s.status NOT IN ('PAUSED', 'CANCELLING')) THEN hx_now_ms()" /* the word came meanwhile */
+	" WHEN ?8 IS NULL THEN ?11"
 	" WHEN EXISTS (SELECT 1 FROM hx_run_event e JOIN hx_subject s ON s.id = ?1"
 	" AND s.status <> 'PAUSED'" /* mutant: rest-paused */
 	" WHERE (e.run = ?1 OR e.run = (SELECT o.around FROM hx_run o WHERE o.subject = ?1))"

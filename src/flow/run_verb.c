@@ -423,7 +423,7 @@ static void take_looked_up(struct run_verb *v, const struct answer *answer)
 
 static void build_look_up(const struct run_verb *v, struct unit *unit)
 {
-	subject_look_up(unit, v->rq->subject, v->stamp.op);
+	subject_look_up(unit, v->subject, v->stamp.op);
 }
 
 static const char *words(const struct run_verb *v)

@@ -87,6 +87,23 @@ static void build_due(const struct run_verb *v, struct unit *unit)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_due, db_int(v->subject), db_int(v->due));
 }
 
+/* Bodies are undone in reverse, one at a time, by whoever drives the run. */
+static bool stands_at_repeat(const struct run_row *row)
+{
+	return row->position < row->definition->steps_n && row->definition->steps[row->position].type == RUN_REPEAT;
+}
+
+/* The children of the step where it stands. */
+static void build_for_standing(const struct run_verb *v, struct unit *unit, const char *word)
+{
+	const struct run_definition *definition = v->row.definition;
+	const struct run_step *step = v->row.position < definition->steps_n ? &definition->steps[v->row.position]
+									    : NULL;
+
+	if (step && run_step_has_children(step))
+		run_children_ask(unit, v->subject, &(struct run_asking){step, word, /* only= */ -1, /* but= */ -1});
+}
+
 static void build_cancel(const struct run_verb *v, struct unit *unit)
 {
 	bool ends = strcmp(v->to, RUN_CANCELLED) == 0;
@@ -99,6 +116,8 @@ static void build_cancel(const struct run_verb *v, struct unit *unit)
 		unit_wake(unit, run_end_topic(v->subject));
 	if (ends && v->row.parent)
 		run_child_ended(unit, &v->row, v->to);
+	if (!ends && !stands_at_repeat(&v->row))
+		build_for_standing(v, unit, CHILD_ASKED_CANCEL);
 }
 
 static bool has_child_steps(const struct run_row *row)
@@ -156,7 +175,7 @@ static void build_event(const struct run_verb *v, struct unit *unit)
 		 db_text(v->rq->data.n ? v->rq->data : slice_str("null")), db_int(v->stamp.at.ms));
 	if (v->due)
 		build_due(v, unit);
-	if (v->kind == RUN_EVENT)
+	if (v->kind == RUN_EVENT && has_child_steps(&v->row))
 		run_parts_due(unit, v->subject, v->awaits);
 }
 
@@ -180,7 +199,7 @@ static void build_verb(const struct run_verb *v, struct unit *unit)
 	case RUN_RETRY:
 		build_retry(v, unit);
 		if (v->row.undo < 0)
-			build_for_children(v, unit, CHILD_ASKED_RETRY);
+			build_for_standing(v, unit, CHILD_ASKED_RETRY);
 		break;
 	case RUN_RESOLVE:
 		build_resolve(v, unit);

@@ -9,9 +9,12 @@ DB_STMT(stmt_forget, "gate_forget", "bb", "i",
 	"DELETE FROM hx_gate_record WHERE key = ?1 AND token = ?2"
 	" AND (status = 2 OR until <= hx_now_ms()) AND expires_at > hx_now_ms() RETURNING created_at");
 
+/* Of a lease; one that has ended since the statement before has nothing left. */
+#define LEFT "CASE WHEN until > hx_now_ms() THEN until - hx_now_ms() ELSE 0 END"
+
 /* Why it was not forgotten: what is left of its lease, or NULL if it is another's. */
 DB_STMT(stmt_kept, "gate_kept", "bb", "i",
-	"SELECT CASE WHEN token <> ?2 THEN NULL WHEN status = 1 THEN until - hx_now_ms() ELSE 0 END"
+	"SELECT CASE WHEN token <> ?2 THEN NULL WHEN status = 1 THEN " LEFT " ELSE 0 END"
 	" FROM hx_gate_record WHERE key = ?1 AND expires_at > hx_now_ms()");
 
 /*
@@ -34,7 +37,7 @@ DB_STMT(stmt_resolve_not_done, "gate_resolve_not_done", "bb", "i",
 
 /* Why it was not resolved: what is left of its lease, -1 if it is COMPLETED, or NULL if it is another's. */
 DB_STMT(stmt_unresolved, "gate_unresolved", "bb", "i",
-	"SELECT CASE WHEN token <> ?2 THEN NULL WHEN status = 2 THEN -1 ELSE until - hx_now_ms() END"
+	"SELECT CASE WHEN token <> ?2 THEN NULL WHEN status = 2 THEN -1 ELSE " LEFT " END"
 	" FROM hx_gate_record WHERE key = ?1 AND expires_at > hx_now_ms()");
 
 /* A slice: ?2 rows after ?1. It is found by id alone, so that no response is read. */

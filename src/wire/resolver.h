@@ -15,7 +15,7 @@
 #include "wire/address.h"
 #include "wire/mailbox.h"
 
-#define RESOLVER_THREADS_MAX 8
+#define RESOLVER_THREADS_MAX 64
 #define RESOLVER_ADDRESSES_MAX 8
 #define RESOLVER_HOST_BYTES 256
 

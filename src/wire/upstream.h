@@ -33,6 +33,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "wire/address.h"
 #include "wire/loop.h"
@@ -99,9 +101,10 @@ struct upstream_call {
 	struct slice method, target;
 	struct wire_fields fields;
 	struct slice body;
-	struct arena *arena;       /* where the head of the answer is kept */
-	int64_t timeout_ms;        /* from the start to the end */
-	struct mono_time begin_by; /* nothing is sent that has not begun by then: NOT_SENT. ns 0: whenever */
+	struct arena *arena;          /* where the head of the answer is kept */
+	int64_t timeout_ms;           /* from the start to the end */
+	struct mono_time begin_by;    /* nothing is sent that has not begun by then: NOT_SENT. ns 0: whenever */
+	const atomic_bool *cancelled; /* the same, once this is true, by whichever thread; NULL: never */
 	bool repeatable; /* may be sent once more if a connection that was idle dies before the answer begins */
 	bool fresh;      /* on a connection of its own: an idle one may be closed just as it is used */
 	bool patient;    /* may be set at head() and later: timeout_ms is then for each piece of the answer */

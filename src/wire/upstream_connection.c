@@ -18,7 +18,7 @@
  * What the call does not take at once (data() says so) is kept decoded in `spill`, what follows it undecoded in
  * `pending`; both have at most what one read brought. While it is paused nothing is read, no time runs and nothing ends.
  *
- * With https the same bytes go through a tls_link (upstream_tls.h). What the socket is ready for then says little: TLS
+ * With https the same bytes go through a tls_link (base/tls.h). What the socket is ready for then says little: TLS
  * may have to read before it can write, and may hold bytes that the socket does not have any more. So each event means
  * that both may work again, and only a read that has to wait means that there is nothing to read.
  *
@@ -289,9 +289,15 @@ static ssize_t send_rest(struct upstream_connection *c)
 
 static bool is_too_late(const struct upstream_connection *c)
 {
-	int64_t by_ns = c->call->begin_by.ns;
+	const struct upstream_call *call = c->call;
+	int64_t now_ns;
 
-	return c->sent == 0 && by_ns != 0 && clock_mono(c->pool->hub->loop->clock).ns >= by_ns;
+	if (c->sent > 0)
+		return false;
+	now_ns = clock_mono(c->pool->hub->loop->clock).ns;
+	return (call->cancelled && atomic_load(call->cancelled)) ||
+	       (call->begin_by.ns != 0 && now_ns >= call->begin_by.ns) ||
+	       (call->deadline.next && now_ns >= call->deadline.at.ns);
 }
 
 /* False: the call has moved away from here, or is over. */
