@@ -263,10 +263,8 @@ static void same_seed_same_trace(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exhaustive_transitions),
-		cmocka_unit_test(exhaustive_claim_together),
-		cmocka_unit_test(exhaustive_claim_apart),
-		cmocka_unit_test(random_crowd),
+		cmocka_unit_test(exhaustive_transitions), cmocka_unit_test(exhaustive_claim_together),
+		cmocka_unit_test(exhaustive_claim_apart), cmocka_unit_test(random_crowd),
 		cmocka_unit_test(same_seed_same_trace),
 	};
 
