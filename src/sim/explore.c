@@ -382,14 +382,15 @@ static bool random_runs(struct walk *walk, uint64_t seed, unsigned runs, unsigne
 bool explore_random(const struct sim_scenario *scenario, uint64_t seed, unsigned runs, unsigned steps,
 		    struct explore_report *ret_report, struct strbuf *trace, struct strbuf *words)
 {
-	struct walk *walk = calloc(1, sizeof *walk);
+	static struct walk
+		at; /* in one place: tasks point into it, which counts, and the same seed comes to the same hashes */
+	struct walk *walk = &at;
 	struct hx_error err;
 	bool held;
 
-	ASSERT(walk);
+	memset(walk, 0, sizeof *walk);
 	if (sim_open(&walk->sim, scenario, &err)) {
 		strbuf_addf(words, "%s\n", err.detail);
-		free(walk);
 		return false;
 	}
 	held = random_runs(walk, seed, runs, steps, trace);
@@ -399,6 +400,5 @@ bool explore_random(const struct sim_scenario *scenario, uint64_t seed, unsigned
 	}
 	*ret_report = walk->report;
 	sim_close(&walk->sim);
-	free(walk);
 	return held;
 }
