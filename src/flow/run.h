@@ -34,8 +34,9 @@
  *  R4  The key of a step's effect is (run, step, redo), that of its compensation (run, step, "undo"): the same for every
  *      attempt, on every node. redo rises only when a person retries a step that has certainly failed.
  *  R5  A terminal status is written with the last step, or after the last compensation, and never left again but by
- *      `retry` and `cancel` out of FAILED. CANCELLED only when no COMPLETED step with `compensate` lacks its marker, and no
- *      step with one is in doubt (one without is left UNKNOWN: finding out would mean doing it).
+ *      `retry` and `cancel` out of FAILED, and of a child by its parent's cancel out of COMPLETED. CANCELLED only when no
+ *      COMPLETED step with `compensate` lacks its marker, and no step with one is in doubt (one without is left UNKNOWN:
+ *      finding out would mean doing it).
  *  R6  A run that is not terminal, not PAUSED and not held for a person is owned, or due at some time, or awaits an event,
  *      an approval or a job that is there: nothing gets stuck. An event that came before its wait makes that wait due
  *      at once, decided in the unit that begins the wait.

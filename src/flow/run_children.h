@@ -16,8 +16,10 @@
  * How a child looks to its parent (hx_run.child): open ─▶ done | failed | cancelled; a word that is asked makes it open again.
  *
  * Going down: no unit writes the subject of another run. The parent's unit leaves a word on the rows of its children
- * (hx_run.asked) and makes them due; each carries it out itself, under its own guards. One that is at work hears it with its next
- * move, which is lost while something new is asked (run_units.c).
+ * (hx_run.asked). Cancel, pause, resume and retry are carried out as a caller's verb would be, by whoever finds the word
+ * (engine/run_asked.h). To fail is for who drives the child: one that rests is due, and one that is at work loses its next move, reads
+ * the word, records what it did and begins nothing more. (Only a move that is being written just then does not see it: nothing locks
+ * both, so that children do not wait for each other.)
  *
  * Coming up: the move that ends a child makes its parent due, in that unit, if it awaits its children; and the parent's rest looks
  * for what has ended since it read (so many are to be open): both hold the parent's lock.
@@ -31,6 +33,7 @@
  *  C6  The winner is written once for each step.
  *  C7  A map has at most `concurrency` open children.
  *  C8  Only its parent's word moves a COMPLETED child.
+ *  C9  Of two parts that await the same event one takes it.
  */
 #pragma once
 

@@ -71,7 +71,8 @@ DB_STMT(stmt_take_event, "run_take_event", "ititt", "",
 /* Parts of one run may await the same event: one of them gets it. */
 DB_STMT(stmt_take_around, "run_take_event_around", "ititt", "",
 	"UPDATE hx_run_event SET taken_by = ?3 WHERE run = ?1 AND id = ?2 AND name = ?4 || ?5"
-	" AND taken_by IS NULL");
+	" AND taken_by IS NULL" /* mutant: event-taken-twice */
+);
 
 /* clang-format on */
 

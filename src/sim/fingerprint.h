@@ -2,7 +2,7 @@
  * What a task is told apart by: all its bytes, but for what its kind names (task/shape.h).
  *
  * Fresh ids are other numbers in every schedule. So it counts whether there is one; of one that a unit goes by, also whether that
- * unit has landed, which is what a look-up finds; of one that a job has, its place among the jobs.
+ * unit has landed, which is what a look-up finds; of one that a subject has, its place among the subjects.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct sim;
 struct fingerprint_world {
 	const struct fingerprint_ops *ops;
 	/* How many subjects have a smaller id. NULL: ids count as the numbers that they are. */
-	int64_t (*place_of_made)(struct sim *sim, int64_t job);
+	int64_t (*place_of_made)(struct sim *sim, int64_t subject);
 	struct sim *sim;
 };
 

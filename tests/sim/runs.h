@@ -11,6 +11,7 @@
 
 #include "sim/run_workers.h"
 #include "sim/walks.h"
+#include "sim/well.h"
 
 /* ---- what must hold ---- */
 
@@ -234,40 +235,6 @@ static inline bool is_due(struct sim *sim)
 	return ask_store(sim, &stmt_due).rows[0].n > 0;
 }
 
-/* Carries a task to its end in a world where all goes well. */
-static inline void go_well(struct sim *sim, struct task *task, int64_t *id)
-{
-	struct answer answer = {.kind = ANSWER_START};
-	struct unit unit;
-	struct unit_result result;
-
-	for (int n = 0; n < SETTLE_ROUNDS_MAX; n++) {
-		struct ask ask = {.unit = &unit};
-
-		answer.now = sim->state.now;
-		answer.mono.ns = sim->state.now.ms * 1000000;
-		answer.id = ++*id;
-		for (int i = 0; i < ANSWER_IDS_MAX; i++)
-			answer.more_ids[i] = ++*id;
-		answer.node = "well";
-		(void)task_take(task, task->turn, &answer); /* it is the turn */
-		task->kind->ask(task, &ask);
-		if (ask.kind == ASK_DONE)
-			return;
-		if (ask.kind == ASK_COMMIT) {
-			result = sim_run_unit(sim, &unit);
-			answer = (struct answer){.kind = ANSWER_COMMIT, .result = &result};
-		} else if (ask.kind == ASK_ACT) {
-			answer = world_end(sim, &ask.act, SIM_ACT_OK);
-			answer.lease_since = ask.act.lease.since;
-		} else {
-			sim_set_now(sim, ((struct wall_time){ask.until.ns / 1000000}));
-			answer = (struct answer){.kind = ANSWER_WOKE};
-		}
-	}
-	sim_violate(sim, "a task does not end although all goes well");
-}
-
 /* Lets time pass, and whoever comes by takes the run up, until nothing is due any more. */
 static inline void settle(struct sim *sim)
 {
@@ -286,7 +253,7 @@ static inline void settle(struct sim *sim)
 		else
 			task.task.kind = NULL;
 		if (task.task.kind) {
-			go_well(sim, &task.task, &id);
+			go_well(sim, &task.task, &id, SETTLE_ROUNDS_MAX, /* committed= */ NULL);
 			continue;
 		}
 		moment = next_moment(sim);

@@ -3,7 +3,7 @@
  * cancelled at any moment, nodes that are lost, answers that are. What runs do by themselves is test_run.c; here they only do what
  * needs no call, so that all that there is to see is who is made, told and waited for.
  *
- * On every edge: C1 to C8 of flow/run_children.h. And from every state in which nothing goes on but time: if from there on all
+ * On every edge: C1 to C9 of flow/run_children.h. And from every state in which nothing goes on but time: if from there on all
  * went well, the whole tree would come to its end.
  */
 #include <setjmp.h>
@@ -19,6 +19,7 @@
 #include "sim/explore.h"
 #include "sim/invariant.h"
 #include "sim/walks.h"
+#include "sim/well.h"
 
 #define STATES_MAX 20000000
 #define ROOT 1
@@ -33,6 +34,7 @@ static struct {
 	int64_t concurrency; /* of its map; 0: there is none */
 	bool any;            /* the first branch decides */
 	int64_t position;    /* of the step with children */
+	bool may_wait;       /* for an event that nobody sends any more */
 } fixture;
 
 static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
@@ -96,6 +98,14 @@ DB_STMT(stmt_hash_runs, "sim_tree_hash", "", "tiitiiiiitiiiiitiitt",
 DB_STMT(stmt_hash_steps, "sim_tree_hash_steps", "", "iititii",
 	"SELECT r.parent_n, t.position, t.status, t.attempt, t.output, t.completed_at, t.undone_at IS NULL"
 	" FROM hx_run_step t JOIN hx_run r ON r.subject = t.run ORDER BY r.parent_n, t.position");
+
+DB_STMT(stmt_event, "sim_tree_event", "", "",
+	"INSERT INTO hx_run_event (run, id, name, data, at) VALUES (1, 'event/1', 'event go', '{}', 1)");
+
+/* C9 */
+DB_STMT(stmt_taken, "sim_tree_taken", "", "i",
+	"SELECT (SELECT count(*) FROM hx_run_step t JOIN hx_run r ON r.subject = t.run AND r.around = 1 WHERE t.output = '{}')"
+	" > (SELECT count(*) FROM hx_run_event)");
 
 #define CHILDREN RUNS " WHERE r.parent = 1"
 #define ROOT_IS "(SELECT status FROM hx_subject WHERE id = 1)"
@@ -205,7 +215,9 @@ static void compare(struct sim *sim, int64_t children, bool begins_nothing, int6
 		sim_violate(sim, "C2: a child was made although its parent is being cancelled, or has ended");
 	if (notes->winner && winner >= 0 && winner + 1 != notes->winner)
 		sim_violate(sim, "C6: the winner is another by now");
-	*notes = (struct notes){children, winner + 1, begins_nothing};
+	notes->children = children;
+	notes->winner = winner + 1;
+	notes->begins_nothing = begins_nothing;
 }
 
 static void check(struct sim *sim)
@@ -233,6 +245,8 @@ static void check(struct sim *sim)
 	for (size_t i = 0; i < FOUND; i++)
 		if (db_cell(rows, 0, i)->i)
 			sim_violate(sim, "%s", words[i]);
+	if (db_cell(&ask_store(sim, &stmt_taken, 0, NULL).rows[0], 0, 0)->i)
+		sim_violate(sim, "C9: an event was taken twice");
 	compare(sim, db_cell(rows, 0, FOUND)->i, db_cell(rows, 0, FOUND + 1)->i != 0, db_cell(rows, 0, FOUND + 2)->i);
 }
 
@@ -309,37 +323,6 @@ static const struct run_verb_request cancel = {
 
 /* ---- nothing gets stuck ---- */
 
-/* Carries a task to its end in a world where all goes well. */
-static void go_well(struct sim *sim, struct task *task, int64_t *id)
-{
-	struct answer answer = {.kind = ANSWER_START};
-	struct unit unit;
-	struct unit_result result;
-
-	for (int n = 0; n < SETTLE_ROUNDS_MAX; n++) {
-		struct ask ask = {.unit = &unit};
-
-		answer.now = sim->state.now;
-		answer.mono.ns = sim->state.now.ms * 1000000;
-		answer.id = ++*id;
-		for (int i = 0; i < ANSWER_IDS_MAX; i++)
-			answer.more_ids[i] = ++*id;
-		answer.node = "well";
-		(void)task_take(task, task->turn, &answer);
-		task->kind->ask(task, &ask);
-		if (ask.kind == ASK_DONE)
-			return;
-		if (ask.kind == ASK_COMMIT) {
-			result = sim_run_unit(sim, &unit);
-			answer = (struct answer){.kind = ANSWER_COMMIT, .result = &result};
-		} else {
-			sim_set_now(sim, ((struct wall_time){ask.until.ns / 1000000}));
-			answer = (struct answer){.kind = ANSWER_WOKE};
-		}
-	}
-	sim_violate(sim, "a task does not end although all goes well");
-}
-
 static bool settle_one(struct sim *sim, int64_t *id)
 {
 	union sim_task task;
@@ -351,7 +334,7 @@ static bool settle_one(struct sim *sim, int64_t *id)
 			init_obeyer(&task, &numbers[i], &sim->texts);
 		else
 			continue;
-		go_well(sim, &task.task, id);
+		go_well(sim, &task.task, id, SETTLE_ROUNDS_MAX, /* committed= */ NULL);
 		return true;
 	}
 	return false;
@@ -383,7 +366,7 @@ static void check_settled(struct sim *sim)
 		char status[40];
 
 		snprintf(status, sizeof status, "%.*s", SLICE_ARGS(db_cell(rows, i, 0)->s));
-		if (!run_is_terminal(status))
+		if (!run_is_terminal(status) && !(fixture.may_wait && slice_is(slice_str(status), RUN_WAITING)))
 			sim_violate(sim, "R6: when all goes well, %s stays %s for ever", i ? "a child" : "the root",
 				    status);
 	}
@@ -409,6 +392,8 @@ static void setup(struct sim *sim)
 {
 	fixture.sim = sim;
 	(void)ask_store(sim, &stmt_setup, 0, NULL);
+	if (fixture.may_wait)
+		(void)ask_store(sim, &stmt_event, 0, NULL);
 }
 
 static void explore(struct sim_scenario scenario)
@@ -519,6 +504,23 @@ static void exhaustive_first_branch(void **state)
 	});
 }
 
+static void exhaustive_one_event(void **state)
+{
+	(void)state;
+	parse("{\"name\":\"p\",\"type\":\"parallel\",\"branches\":{"
+	      "\"x\":[{\"name\":\"x1\",\"type\":\"external_event\",\"event\":\"go\"}],"
+	      "\"y\":[{\"name\":\"y1\",\"type\":\"external_event\",\"event\":\"go\"}]}}",
+	      STEP("a"));
+	fixture.may_wait = true;
+	explore((struct sim_scenario){
+		.name = "two branches that await one event, a crash",
+		.nodes_n = 3,
+		.cast_n = 3,
+		.cast = {DRIVES_ROOT("drives-root", 0), DRIVES(0, 1), DRIVES(1, 2)},
+		.bounds = {.crashes = 1, .lost_answers = 1},
+	});
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -528,6 +530,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exhaustive_map_fails),
 		cmocka_unit_test(exhaustive_branches_cancelled),
 		cmocka_unit_test(exhaustive_first_branch),
+		cmocka_unit_test(exhaustive_one_event),
 	};
 
 	if (argc > 1)
