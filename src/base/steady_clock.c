@@ -79,8 +79,8 @@ static enum edge step(struct steady_clock *s, const struct sample *sample)
 		return doubting ? EDGE_BACK : EDGE_NONE;
 	}
 	if (!doubting || is_step(by_ms - s->doubted_ms)) { /* mutant: jump-after-jump -> if (!doubting) { */
-		atomic_fetch_add(&s->doubt.jumps, 1);
 		set_doubt(s, true, by_ms, sample->mono);
+		atomic_fetch_add(&s->doubt.jumps, 1); /* who sees it counted sees the doubt, too */
 		return EDGE_DOUBTED;
 	}
 	if (sample->mono.ns < mono_add_ms(s->since, STEADY_CONFIRM_MS).ns) /* mutant: jump-believed -> if (0) */
