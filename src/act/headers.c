@@ -72,7 +72,7 @@ static void add_own(struct builder *b, const struct job *job)
 
 static bool has_reference(const struct action_header *header)
 {
-	return strstr(header->value, "${") != NULL;
+	return header->value && strstr(header->value, "${") != NULL;
 }
 
 /* Its value, with what it refers to. */
@@ -89,31 +89,42 @@ static struct slice fill(struct builder *b, const struct action_header *header, 
 	return arena_copy(b->arena, strbuf_slice(&b->value));
 }
 
-static void add_declared(struct builder *b, const struct action_header *header, struct secrets *secrets)
+static bool is_host(struct slice name)
 {
-	struct slice name = slice_str(header->name);
-	bool token = header_name_is_token(name);
-
-	if (b->code)
-		return;
-	if (!token || header_name_is_reserved(name)) {
-		b->code = error_set(b->err, HX_CONFIG_ERROR, "header %s: %s", excerpt_of(name).text,
-				    token ? "it is written by the engine" : "that is no name");
-		return;
-	}
-	add(b, header->name, fill(b, header, secrets));
+	return name.n == 4 && strncasecmp(name.p, "Host", 4) == 0;
 }
 
-static bool declares(const struct action *action, const char *name)
+/* What is computed may be somebody else's words: they do not choose who is meant. */
+static bool may_be_declared(struct builder *b, struct slice name, bool computed)
 {
-	for (size_t i = 0; i < action->headers_n; i++)
-		if (strcasecmp(action->headers[i].name, name) == 0)
+	bool token = header_name_is_token(name);
+
+	if (!b->code && (!token || header_name_is_reserved(name) || (computed && is_host(name))))
+		b->code = error_set(b->err, HX_CONFIG_ERROR, "header %s: %s", excerpt_of(name).text,
+				    token ? "it is written by the engine" : "that is no name");
+	return !b->code;
+}
+
+/* What an expression gave is never filled in: it may be somebody else's words. */
+static void add_declared(struct builder *b, const struct action_header *header, struct slice computed,
+			 struct secrets *secrets)
+{
+	if ((header->from && !computed.p) || !may_be_declared(b, slice_str(header->name), header->from != NULL))
+		return;
+	add(b, header->name, header->from ? computed : fill(b, header, secrets));
+}
+
+static bool declares(const struct action *action, const struct request *request, const char *name)
+{
+	for (size_t i = 0; i < action->request.headers_n; i++)
+		if (strcasecmp(action->request.headers[i].name, name) == 0)
 			return true;
-	return false;
+	return wire_find(request->more, name, NULL) != NULL;
 }
 
 /* What an action may say in its own words. */
-static void add_defaults(struct builder *b, const struct action *action, struct slice host)
+static void add_defaults(struct builder *b, const struct action *action, const struct request *request,
+			 struct slice host)
 {
 	const struct {
 		const char *name;
@@ -121,12 +132,12 @@ static void add_defaults(struct builder *b, const struct action *action, struct 
 	} defaults[] = {
 		{"Host", host},
 		{"User-Agent", slice_str("hapax/" HX_VERSION)},
-		{"Content-Type", slice_str("application/json")},
+		{"Content-Type", slice_str(request->content_type ? request->content_type : "")},
 		{"Accept", slice_str("application/json")},
 	};
 
 	for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
-		if (!declares(action, defaults[i].name))
+		if (defaults[i].value.n && !declares(action, request, defaults[i].name))
 			add(b, defaults[i].name, defaults[i].value);
 }
 
@@ -137,21 +148,35 @@ static void wipe(struct strbuf *sb)
 	strbuf_release(sb);
 }
 
-enum hx_code headers_build(const struct job *job, struct slice host, struct secrets *secrets, struct arena *arena,
-			   struct wire_fields *ret_fields, struct hx_error *err)
+static void add_request(struct builder *b, const struct action *action, const struct request *request,
+			struct secrets *secrets)
+{
+	for (size_t i = 0; i < action->request.headers_n; i++)
+		add_declared(b, &action->request.headers[i], request->values ? request->values[i] : slice_of(NULL, 0),
+			     secrets);
+	for (size_t i = 0; i < request->more.n; i++)
+		if (may_be_declared(b, request->more.at[i].name, /* computed= */ true))
+			add(b, request->more.at[i].name.p, request->more.at[i].value);
+	if (request->body.n || slice_is(request->method, "POST") || slice_is(request->method, "PUT") ||
+	    slice_is(request->method, "PATCH"))
+		add_int(b, "Content-Length", (int64_t)request->body.n);
+}
+
+enum hx_code headers_build(const struct job *job, const struct request *request, struct slice host,
+			   struct secrets *secrets, struct arena *arena, struct wire_fields *ret_fields,
+			   struct hx_error *err)
 {
 	const struct action *action = job->action;
 	struct builder b = {.arena = arena, .err = err};
 
-	b.fields = arena_alloc(arena, (action->headers_n + OWN_FIELDS_MAX) * sizeof *b.fields);
+	b.fields = arena_alloc(arena,
+			       (action->request.headers_n + request->more.n + OWN_FIELDS_MAX) * sizeof *b.fields);
 	if (!b.fields)
 		return error_set(err, HX_NO_MEMORY, "out of memory");
 	strbuf_init(&b.value, HEADER_LINE_BYTES_MAX);
-	add_defaults(&b, action, host);
+	add_defaults(&b, action, request, host);
 	add_own(&b, job);
-	for (size_t i = 0; i < action->headers_n; i++)
-		add_declared(&b, &action->headers[i], secrets);
-	add_int(&b, "Content-Length", (int64_t)job->call.input.n);
+	add_request(&b, action, request, secrets);
 	wipe(&b.value);
 	if (!b.code && arena->failed)
 		b.code = error_set(err, HX_NO_MEMORY, "out of memory");
@@ -164,8 +189,10 @@ enum hx_code headers_build(const struct job *job, struct slice host, struct secr
 /* Looked for by name and not by place: a call that was refused has only some of them. */
 void headers_wipe(const struct action *action, struct wire_fields fields)
 {
-	for (size_t i = 0; i < action->headers_n; i++)
-		for (size_t j = 0; has_reference(&action->headers[i]) && j < fields.n; j++)
-			if (fields.at[j].name.p == action->headers[i].name)
+	const struct action_request *shape = &action->request;
+
+	for (size_t i = 0; i < shape->headers_n; i++)
+		for (size_t j = 0; has_reference(&shape->headers[i]) && j < fields.n; j++)
+			if (fields.at[j].name.p == shape->headers[i].name)
 				explicit_bzero((char *)(uintptr_t)fields.at[j].value.p, fields.at[j].value.n);
 }

@@ -8,6 +8,8 @@
 
 #include "act/headers.h"
 #include "act/reply_head.h"
+#include "act/request.h"
+#include "base/json_walk.h"
 #include "model/url.h"
 
 #define FAULT_BYTES_MAX 500
@@ -70,19 +72,23 @@ static enum hx_code cut_url(struct transfer *t, struct slice *ret_host, struct h
 
 static enum hx_code set_up(struct transfer *t, struct hx_error *err)
 {
+	struct request request;
 	struct slice host;
 	enum hx_code code = cut_url(t, &host, err);
 
+	if (!code)
+		code = request_build(t->job, t->call.target, &t->arena, &t->body, &request, err);
 	if (code)
 		return code;
-	t->call.method = slice_str("POST");
-	t->call.body = t->job->call.input;
+	t->call.method = request.method;
+	t->call.target = request.target;
+	t->call.body = request.body;
 	t->call.arena = &t->arena;
 	t->call.timeout_ms = job_timeout_ms(t->job);
 	t->call.repeatable = t->job->action->effect == EFFECT_IDEMPOTENT;
 	t->call.head = take_head;
 	t->call.data = take_reply;
-	return headers_build(t->job, host, &t->secrets, &t->arena, &t->call.fields, err);
+	return headers_build(t->job, &request, host, &t->secrets, &t->arena, &t->call.fields, err);
 }
 
 enum hx_code transfer_new(struct job *job, const struct http_options *options, struct transfer **ret_transfer,
@@ -97,6 +103,7 @@ enum hx_code transfer_new(struct job *job, const struct http_options *options, s
 	secrets_init(&t->secrets);
 	t->secrets.rules = options->secret_rules;
 	arena_init(&t->arena, ARENA_BYTES_MAX);
+	strbuf_init(&t->body, REQUEST_BODY_BYTES_MAX);
 	strbuf_init(&t->reply, VERDICT_OUTPUT_BYTES_MAX);
 	strbuf_init(&t->made, VERDICT_OUTPUT_BYTES_MAX);
 	code = set_up(t, err);
@@ -121,6 +128,7 @@ void transfer_free(struct transfer *t)
 		return;
 	ASSERT(t->call.fields.n == 0);
 	secrets_release(&t->secrets);
+	strbuf_release(&t->body);
 	strbuf_release(&t->reply);
 	strbuf_release(&t->made);
 	arena_release(&t->arena);
@@ -201,6 +209,41 @@ static void read_head(const struct transfer *t, struct reply *reply)
 					      &reply->not_before_ms);
 }
 
+/* The body as an expression sees it: JSON as it came, a text as a string. */
+static struct slice body_seen(const struct transfer *t, struct slice output)
+{
+	struct json text;
+
+	if (output.p == t->made.p && t->made.n && json_find(json_trust(output), slice_str("text"), &text))
+		return text.raw;
+	return output;
+}
+
+/*
+ * It was done. What the definition wants of the reply may not be in it: then nobody knows what came of it, as with a reply that
+ * is broken.
+ */
+static struct verdict shape_output(struct transfer *t, struct verdict verdict, struct strbuf *words)
+{
+	struct strbuf reply, output;
+	struct hx_error err;
+	enum hx_code code;
+
+	strbuf_init(&reply, VERDICT_OUTPUT_BYTES_MAX + TRANSFER_HEAD_BYTES_MAX);
+	strbuf_init(&output, VERDICT_OUTPUT_BYTES_MAX);
+	request_write_reply(t->call.response.status, t->call.response.head.fields, body_seen(t, verdict.output),
+			    &reply);
+	secrets_mask_output(&t->secrets, reply.p, reply.n);
+	code = reply.failed ? strbuf_error(&reply, &err)
+			    : request_output(t->job->action->request.output, strbuf_slice(&reply), &output, &err);
+	strbuf_release(&reply);
+	strbuf_release(&t->made);
+	t->made = output;
+	if (code)
+		return verdict_say(ACT_UNKNOWN, words, "HTTP %d, but its %s", t->call.response.status, err.detail);
+	return (struct verdict){ACT_OK, strbuf_slice(&t->made), 0};
+}
+
 struct verdict transfer_judge(struct transfer *t, enum upstream_end end, struct strbuf *words)
 {
 	char fault[FAULT_BYTES_MAX];
@@ -222,5 +265,10 @@ struct verdict transfer_judge(struct transfer *t, enum upstream_end end, struct 
 		return refused(&t->call, words);
 	if (reply.complete)
 		read_head(t, &reply);
-	return judge(t, &reply, words);
+
+	struct verdict verdict = judge(t, &reply, words);
+
+	if (verdict.outcome == ACT_OK && t->job->action->request.output)
+		return shape_output(t, verdict, words);
+	return verdict;
 }

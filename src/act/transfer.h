@@ -26,8 +26,9 @@ struct transfer {
 	bool secure;
 	struct secrets secrets;
 	struct arena arena;
+	struct strbuf body; /* of the request, where the action shapes it */
 	struct strbuf reply;
-	struct strbuf made; /* of a reply that is no JSON */
+	struct strbuf made; /* of a reply that is no JSON, or where the action shapes its output */
 	bool keeps_whole;   /* the reply */
 	bool reply_too_long;
 	struct transfer *next, **slot; /* http.c's list */

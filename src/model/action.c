@@ -5,18 +5,15 @@
 #include "model/action.h"
 
 #include <stdio.h>
-#include <strings.h>
 
 #include "base/excerpt.h"
 #include "model/action_parse.h"
 #include "model/head.h"
-#include "model/header.h"
 #include "model/lookup.h"
 #include "model/sql_text.h"
 #include "model/url.h"
 #include "model/workflow.h"
 
-#define HEADERS_MAX 32
 #define ARGV_MAX 64
 #define ARGUMENT_BYTES_MAX 4096
 #define IN_FLIGHT_MAX 10000
@@ -106,46 +103,6 @@ static void read_url(const struct reader *r, const struct json_node *node, const
 	action->url = reader_keep(r, node->string);
 }
 
-static bool header_stands_twice(const struct action_header *headers, size_t n, const char *name)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcasecmp(headers[i].name, name) == 0)
-			return true;
-	return false;
-}
-
-static void read_header(const struct reader *r, const struct json_node *node, struct action_header *headers, size_t *n)
-{
-	struct action_header header = {reader_keep(r, node->name), NULL};
-	struct hx_error err;
-
-	if (!reader_string(r, node, excerpt_of(node->name).text))
-		return;
-	header.value = reader_keep(r, node->string);
-	if (header_check(node->name, node->string, &err) != HX_OK)
-		reader_report(r, node->name_at.line, "value", "headers: %s", err.detail);
-	else if (header.name && header_stands_twice(headers, *n, header.name))
-		reader_report(r, node->name_at.line, "duplicate", "headers: %s stands twice", header.name);
-	else if (header.name && header.value)
-		headers[(*n)++] = header;
-	if (header_has_literal_secret(node->name, node->string))
-		reader_warn(r, node->name_at.line, "secret",
-			    "headers: %s has its value in the clear, for everybody who may read definitions: write "
-			    "${env:NAME} or ${file:PATH}",
-			    excerpt_of(node->name).text);
-}
-
-static void read_headers(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
-{
-	struct action *action = ret;
-	struct action_header *headers = reader_map(r, node, field->name, HEADERS_MAX, sizeof *headers);
-
-	if (!headers)
-		return;
-	json_node_for_each(member, node) read_header(r, member, headers, &action->headers_n);
-	action->headers = headers;
-}
-
 static void read_argv(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	struct action *action = ret;
@@ -224,6 +181,9 @@ static void read_statements(const struct reader *r, const struct json_node *node
 #define OUT_OF_BATCH 0xffu
 _Static_assert(ACTION_KINDS_N <= 8, "the kinds in a batch have bits of their own");
 
+#define FIELD_REQUEST(member, function) FIELD_OWN_AT(struct action, member, struct action_request, function)
+#define FIELD_PIECE(piece, function) FIELD_OWN_AT(struct action, request.piece, const struct expression *, function)
+
 /* clang-format off */
 static const struct field action_fields[] = {
 	{"kind",          FIELD_KNOWN},
@@ -233,7 +193,13 @@ static const struct field action_fields[] = {
 	{"void",          .of = IN_BATCH(CALLED),        FIELD_KNOWN},
 	{"max_in_flight", .of = OUTSIDE,                 FIELD_INT(struct action, max_in_flight, 1, IN_FLIGHT_MAX)},
 	{"url",           .of = KIND(ACTION_HTTP),       FIELD_OWN(read_url), .required = true},
-	{"headers",       .of = KIND(ACTION_HTTP),       FIELD_OWN(read_headers)},
+	{"method",        .of = KIND(ACTION_HTTP),       FIELD_REQUEST(request, request_read_method)},
+	{"path",          .of = KIND(ACTION_HTTP),       FIELD_REQUEST(request, request_read_path)},
+	{"query",         .of = KIND(ACTION_HTTP),       FIELD_PIECE(query, request_read_object)},
+	{"headers",       .of = KIND(ACTION_HTTP),       FIELD_REQUEST(request, request_read_headers)},
+	{"body",          .of = KIND(ACTION_HTTP),       FIELD_PIECE(body, request_read_object)},
+	{"form",          .of = KIND(ACTION_HTTP),       FIELD_PIECE(form, request_read_object)},
+	{"output",        .of = KIND(ACTION_HTTP),       FIELD_PIECE(output, request_read_output)},
 	{"outcomes",      .of = KIND(ACTION_HTTP),       FIELD_OWN_AT(struct action, outcomes, struct outcomes, outcomes_read)},
 	{"argv",          .of = KIND(ACTION_EXEC),       FIELD_OWN(read_argv), .required = true},
 	{"statements",    .of = KIND(ACTION_SQL),        FIELD_OWN(read_statements), .required = true},
@@ -293,6 +259,7 @@ static void read_action(const struct reader *outer, const struct json_node *node
 	of = KIND(kind) | (is_batch(&r) ? IN_BATCH(KIND(kind)) : 0);
 	fields_check(&r, node, action_fields, of, refuse_field);
 	fields_take(&r, node, action_fields, of, action);
+	request_check(&r, node, &action->request);
 }
 
 /* The other action that this one names in the field; NULL: none, or itself, which is reported. */

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
+#include "model/action_request.h"
 #include "model/outcomes.h"
 
 #define ACTION_STATEMENTS_MAX 6
@@ -43,11 +44,6 @@ enum action_kind { ACTION_KINDS(ACTION_KIND_ENUM) ACTION_KINDS_N };
 #undef ACTION_KIND_ENUM
 enum action_effect { EFFECT_IDEMPOTENT, EFFECT_KEYED, EFFECT_TRANSACTIONAL, EFFECT_CLAIMED };
 
-struct action_header {
-	const char *name;
-	const char *value; /* as written: ${env:NAME} and ${file:PATH} are filled in at the call, never stored */
-};
-
 /* One statement of a sql action. `:id`, `:input.amount` … have become ?1, ?2 …; params[i] is the path of ?i+1.
  * The text has no comments and quotes only from ' to ' and from " to "; outside of them there is no { } ? but ?N. */
 struct action_statement {
@@ -70,11 +66,10 @@ struct action {
 	const struct action *void_action; /* of items: makes the key of one useless; NULL: none */
 	bool gone_is_done;                /* of cleaning up: http 404 and 410 say that there is nothing left to do */
 	const char *url;                  /* http */
-	size_t headers_n;                 /* http */
-	const struct action_header *headers;
-	struct outcomes outcomes; /* http */
-	const char *const *argv;  /* exec: NULL-terminated */
-	size_t statements_n;      /* sql */
+	struct action_request request;    /* http */
+	struct outcomes outcomes;         /* http */
+	const char *const *argv;          /* exec: NULL-terminated */
+	size_t statements_n;              /* sql */
 	const struct action_statement *statements;
 	const char *function; /* native: the name it was registered under */
 	bool absent; /* and this program has none of that name: what needs it is left to one that has (engine/definition_natives.c) */

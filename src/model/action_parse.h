@@ -20,6 +20,10 @@ const struct action *action_named(const struct action_list *list, struct slice n
 const struct action *action_reference(const struct reader *r, const struct json_node *node, const char *what);
 field_read_fn action_read;
 #define FIELD_ACTION(S, member) FIELD_OWN_AT(S, member, const struct action *, action_read)
+/* model/action_request.c: of http. Each gets the request, or the expression that is its piece. */
+field_read_fn request_read_method, request_read_path, request_read_headers, request_read_object, request_read_output;
+/* What must hold between them. */
+void request_check(const struct reader *r, const struct json_node *node, const struct action_request *request);
 /* Reports what an action cannot be used for. True: it is so. */
 typedef bool action_refuse_fn(const struct reader *r, const struct json_node *node, const char *what,
 			      const struct action *action);

@@ -65,6 +65,7 @@ struct expression_env {
 	struct json state;
 	struct json steps;
 	struct json item, index; /* of a map, while the input of a child is made */
+	struct json whole;       /* or else `.` is this object, and nothing above counts */
 };
 
 /* What a path may begin with: everywhere in a run, and where there is an item besides. Each ends with NULL. */

@@ -549,7 +549,7 @@ static bool eval(struct evaluation *e, const struct expression_node *node, struc
 static struct evaluation evaluation_of(const struct expression *expression, const struct expression_env *env,
 				       struct arena *scratch, struct hx_error *err)
 {
-	ASSERT(env->input.raw.n > 0 && env->state.raw.n > 0 && env->steps.raw.n > 0);
+	ASSERT(env->whole.raw.n > 0 || (env->input.raw.n > 0 && env->state.raw.n > 0 && env->steps.raw.n > 0));
 	return (struct evaluation){.expression = expression,
 				   .env = env,
 				   .work = EXPRESSION_WORK_MAX,
@@ -562,10 +562,11 @@ enum hx_code expression_eval(const struct expression *expression, const struct e
 			     struct arena *scratch, struct hx_error *err, struct strbuf *ret_text)
 {
 	struct evaluation e = evaluation_of(expression, env, scratch, err);
+	struct value dot = {.json = env->whole, .is_env = env->whole.raw.n == 0};
 	struct arena_mark mark = arena_mark(scratch);
 	struct json text;
 
-	if (eval_text(&e, expression->root, (struct value){.is_env = true}, &text)) {
+	if (eval_text(&e, expression->root, dot, &text)) {
 		strbuf_add_slice(ret_text, text.raw);
 		if (ret_text->failed)
 			e.code = strbuf_error(ret_text, err);

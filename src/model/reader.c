@@ -179,6 +179,26 @@ bool reader_string(const struct reader *r, const struct json_node *node, const c
 	return node->type == JSON_STRING || refuse_type(r, node, what, "a string");
 }
 
+void reader_parse(const struct reader *r, const struct json_node *node, struct slice text, const char *what,
+		  const char *const *roots, const struct expression **ret)
+{
+	const struct expression *expression = NULL;
+	struct hx_error err;
+
+	if (expression_parse(text, r->arena, &err, &expression) == HX_OK &&
+	    expression_check_roots(expression, roots, &err) == HX_OK)
+		*ret = expression;
+	else
+		reader_report(r, node->at.line, "expression", "%s: %s", what, err.detail);
+}
+
+void reader_expression(const struct reader *r, const struct json_node *node, const char *what, const char *const *roots,
+		       const struct expression **ret)
+{
+	if (reader_string(r, node, what))
+		reader_parse(r, node, node->string, what, roots, ret);
+}
+
 const char *reader_keep(const struct reader *r, struct slice text)
 {
 	return arena_copy(r->arena, text).p;

@@ -12,6 +12,7 @@
 
 #include "base/excerpt.h"
 #include "base/json_tree.h"
+#include "model/expression.h"
 #include "model/findings.h"
 #include "model/nearest.h"
 
@@ -78,6 +79,13 @@ bool reader_choice(const struct reader *r, const struct json_node *node, const c
 bool reader_store(const struct reader *r, const struct json_node *node, const char *what, bool any, const char **ret);
 /* ADDRESS:PORT, for its form. */
 bool reader_address(const struct reader *r, const struct json_node *node, const char *what, const char **ret);
+
+/* An expression whose paths begin with these names (model/expression.h). */
+void reader_expression(const struct reader *r, const struct json_node *node, const char *what, const char *const *roots,
+		       const struct expression **ret);
+/* The same for a text that stands within the node. */
+void reader_parse(const struct reader *r, const struct json_node *node, struct slice text, const char *what,
+		  const char *const *roots, const struct expression **ret);
 
 /* What findings call a step: its name, or "#3" where that is not usable. */
 const char *reader_label(const struct json_node *name, size_t i, struct arena *scratch);

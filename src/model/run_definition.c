@@ -76,30 +76,15 @@ struct run_place run_definition_search(const struct run_definition *definition,
 	return (struct run_place){0};
 }
 
-static void read_expression(const struct reader *r, const struct json_node *node, const struct field *field,
-			    const char *const *roots, void *ret)
-{
-	const struct expression *expression = NULL;
-	struct hx_error err;
-
-	if (!reader_string(r, node, field->name))
-		return;
-	if (expression_parse(node->string, r->arena, &err, &expression) == HX_OK &&
-	    expression_check_roots(expression, roots, &err) == HX_OK)
-		*(const struct expression **)ret = expression;
-	else
-		reader_report(r, node->at.line, "expression", "%s: %s", field->name, err.detail);
-}
-
 void run_draft_expression(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
-	read_expression(r, node, field, expression_run_roots, ret);
+	reader_expression(r, node, field->name, expression_run_roots, ret);
 }
 
 void run_draft_item_expression(const struct reader *r, const struct json_node *node, const struct field *field,
 			       void *ret)
 {
-	read_expression(r, node, field, expression_item_roots, ret);
+	reader_expression(r, node, field->name, expression_item_roots, ret);
 }
 
 /* clang-format off */

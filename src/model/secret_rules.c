@@ -81,8 +81,12 @@ void secret_rules_check(const struct secret_rules *rules, const struct definitio
 {
 	if (!rules->given && !put) /* mutant: secret-by-put -> if (!rules->given) */
 		return;
-	for (size_t i = 0; i < definition->actions_n; i++)
-		for (size_t h = 0; h < definition->actions[i].headers_n; h++)
-			check_value(rules, definition, &definition->actions[i], definition->actions[i].headers[h].value,
-				    findings);
+	for (size_t i = 0; i < definition->actions_n; i++) {
+		const struct action_request *request = &definition->actions[i].request;
+
+		for (size_t h = 0; h < request->headers_n; h++)
+			if (request->headers[h].value) /* what is computed is never filled in */
+				check_value(rules, definition, &definition->actions[i], request->headers[h].value,
+					    findings);
+	}
 }

@@ -290,8 +290,9 @@ static void expect_line(const struct upstream *u, const char *line)
 static void test_what_the_service_sees(void **state)
 {
 	static const struct page pages[] = {{"/x", PAGE_REPLY, OK_JSON}, {0}};
-	static const struct action_header headers[] = {
-		{"X-Plain", "as written"}, {"Authorization", "Bearer ${env:HX_TEST_TOKEN}"}, {"X-Empty", ""}};
+	static const struct action_header headers[] = {{"X-Plain", "as written", NULL},
+						       {"Authorization", "Bearer ${env:HX_TEST_TOKEN}", NULL},
+						       {"X-Empty", "", NULL}};
 	struct act_call call = {.input = slice_str("{\"id\":\"7\"}"),
 				.key = slice_str("key-1"),
 				.attempt = 3,
@@ -309,8 +310,8 @@ static void test_what_the_service_sees(void **state)
 	desk_open(&desk, &(struct port_options){0});
 	struct action action = upstream_action(&u, "/x", url);
 
-	action.headers = headers;
-	action.headers_n = COUNT(headers);
+	action.request.headers = headers;
+	action.request.headers_n = COUNT(headers);
 	desk_expect(desk_wait(&desk, desk_start(&desk, &action, call)), ACT_OK, "{\"a\":1}");
 	assert_memory_equal(u.last, "POST /x HTTP/1.1\r\n", 18);
 	expect_line(&u, "Content-Type: application/json");
@@ -326,10 +327,10 @@ static void test_what_the_service_sees(void **state)
 	assert_string_equal(strstr(u.last, "\r\n\r\n") + 4, "{\"id\":\"7\"}");
 
 	/* Without a key there is no such header, but a fence and a trace there always are; an action may name another type of JSON. */
-	static const struct action_header own_type[] = {{"content-type", "application/vnd.x+json"}};
+	static const struct action_header own_type[] = {{"content-type", "application/vnd.x+json", NULL}};
 
-	action.headers = own_type;
-	action.headers_n = 1;
+	action.request.headers = own_type;
+	action.request.headers_n = 1;
 	call = (struct act_call){.input = slice_str("{}")};
 	desk_expect(desk_wait(&desk, desk_start(&desk, &action, call)), ACT_OK, "");
 	expect_line(&u, "content-type: application/vnd.x+json");
@@ -365,25 +366,25 @@ static void test_headers_that_cannot_be_sent(void **state)
 		struct action_header header;
 		const char *words;
 	} bad[] = {
-		{{"X-Token", "${env:HX_TEST_MISSING}"}, "HX_TEST_MISSING is not set"},
-		{{"X-Token", "${file:/nonexistent/secret}"}, "/nonexistent/secret cannot be read"},
-		{{"X-Token", "${env:HX_TEST_CRLF}"}, "header X-Token: its value holds a control character"},
-		{{"X-Token", "a\r\nX-Evil: 1"}, "control character"},
-		{{"X-Token", "${vault:x}"}, "neither ${env:NAME} nor ${file:PATH}"},
-		{{"X-Token", "${env:HOME"}, "has no }"},
-		{{"X Token", "x"}, "no name"},
-		{{"X-Token:", "x"}, "no name"},
-		{{"Idempotency-Key", "mine"}, "written by the engine"},
-		{{"hapax-fence", "9"}, "written by the engine"},
-		{{"Content-Length", "9"}, "written by the engine"},
-		{{"Transfer-Encoding", "chunked"}, "written by the engine"},
-		{{"X-Token", "${env:HX_TEST_LF}"}, "control character"},
-		{{"X-Token", "${env:HX_TEST_ESC}"}, "control character"},
-		{{"X-Token", "a\x7f"}, "control character"},
-		{{"X-Token", "${file:" FILES "/crlf}"}, "control character"},
-		{{"X-Token", "${file:" FILES "/lines}"}, "control character"},
-		{{"X-Token", "${file:" FILES "/nul}"}, "control character"},
-		{{"X-Token", "${file:" FILES "/blank}"}, "control character"},
+		{{"X-Token", "${env:HX_TEST_MISSING}", NULL}, "HX_TEST_MISSING is not set"},
+		{{"X-Token", "${file:/nonexistent/secret}", NULL}, "/nonexistent/secret cannot be read"},
+		{{"X-Token", "${env:HX_TEST_CRLF}", NULL}, "header X-Token: its value holds a control character"},
+		{{"X-Token", "a\r\nX-Evil: 1", NULL}, "control character"},
+		{{"X-Token", "${vault:x}", NULL}, "neither ${env:NAME} nor ${file:PATH}"},
+		{{"X-Token", "${env:HOME", NULL}, "has no }"},
+		{{"X Token", "x", NULL}, "no name"},
+		{{"X-Token:", "x", NULL}, "no name"},
+		{{"Idempotency-Key", "mine", NULL}, "written by the engine"},
+		{{"hapax-fence", "9", NULL}, "written by the engine"},
+		{{"Content-Length", "9", NULL}, "written by the engine"},
+		{{"Transfer-Encoding", "chunked", NULL}, "written by the engine"},
+		{{"X-Token", "${env:HX_TEST_LF}", NULL}, "control character"},
+		{{"X-Token", "${env:HX_TEST_ESC}", NULL}, "control character"},
+		{{"X-Token", "a\x7f", NULL}, "control character"},
+		{{"X-Token", "${file:" FILES "/crlf}", NULL}, "control character"},
+		{{"X-Token", "${file:" FILES "/lines}", NULL}, "control character"},
+		{{"X-Token", "${file:" FILES "/nul}", NULL}, "control character"},
+		{{"X-Token", "${file:" FILES "/blank}", NULL}, "control character"},
 	};
 	static const char *const files[] = {FILES "/crlf", FILES "/lines", FILES "/nul", FILES "/blank"};
 	const struct slice traces[] = {slice_str("00-aa\r\nX-Evil: 1"), slice_str(TRACE "\r\nX-Evil: 1"),
@@ -412,13 +413,13 @@ static void test_headers_that_cannot_be_sent(void **state)
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		const struct desk_answer *answer;
 
-		action.headers = &bad[i].header;
-		action.headers_n = 1;
+		action.request.headers = &bad[i].header;
+		action.request.headers_n = 1;
 		answer = desk_call(&desk, &action, "{}");
 		desk_expect(answer, ACT_FAILED_FOR_GOOD, bad[i].words);
 		assert_null(strstr(answer->output, "canary"));
 	}
-	action.headers_n = 0;
+	action.request.headers_n = 0;
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		struct act_call call = {.input = slice_str("{}"), .key = texts[i]};
 
@@ -461,7 +462,7 @@ static void test_secrets_are_not_shown(void **state)
 		{{"/200-invalid", PAGE_REPLY, REPLY("200 OK", "{\"is_invalid\":true,\"got\":\"" CANARY "\"}")},
 		 ACT_INVALID},
 	};
-	static const struct action_header header = {"Authorization", "Bearer ${env:HX_TEST_SECRET}"};
+	static const struct action_header header = {"Authorization", "Bearer ${env:HX_TEST_SECRET}", NULL};
 	struct page pages[COUNT(echoes) + 1] = {0};
 	struct upstream u;
 	struct desk desk;
@@ -477,8 +478,8 @@ static void test_secrets_are_not_shown(void **state)
 		struct action action = upstream_action(&u, pages[i].path, url);
 		const struct desk_answer *answer;
 
-		action.headers = &header;
-		action.headers_n = 1;
+		action.request.headers = &header;
+		action.request.headers_n = 1;
 		answer = desk_call(&desk, &action, "{}");
 		assert_non_null(strstr(u.last, "Authorization: Bearer " CANARY "\r\n"));
 		if (answer->outcome != echoes[i].outcome || strstr(answer->output, "canary") ||

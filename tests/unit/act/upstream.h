@@ -65,11 +65,12 @@ struct upstream_client {
 
 static inline const struct page *upstream_page(const struct upstream *u, const char *request)
 {
+	const char *target = strchr(request, ' ') + 1; /* whatever the method is */
+
 	for (const struct page *page = u->pages; page->path; page++) {
 		size_t n = strlen(page->path);
 
-		if (strncmp(request, "POST ", 5) == 0 && strncmp(request + 5, page->path, n) == 0 &&
-		    request[5 + n] == ' ')
+		if (strncmp(target, page->path, n) == 0 && target[n] == ' ')
 			return page;
 	}
 	fprintf(stderr, "no page for: %.60s\n", request);

@@ -39,10 +39,10 @@ static void http(void **state)
 	assert_int_equal(a->timeout_ms, 5000);
 	assert_int_equal(a->max_in_flight, 8);
 	assert_string_equal(a->url, "https://h:8/x");
-	assert_int_equal(a->headers_n, 2);
-	assert_string_equal(a->headers[0].name, "Authorization");
-	assert_string_equal(a->headers[0].value, "Bearer ${env:T}");
-	assert_string_equal(a->headers[1].value, "");
+	assert_int_equal(a->request.headers_n, 2);
+	assert_string_equal(a->request.headers[0].name, "Authorization");
+	assert_string_equal(a->request.headers[0].value, "Bearer ${env:T}");
+	assert_string_equal(a->request.headers[1].value, "");
 	assert_int_equal(a->line, 2);
 }
 

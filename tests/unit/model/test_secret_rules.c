@@ -55,7 +55,7 @@ static void a_path_does_not_go_up_again(void **state)
 static size_t refusals(const struct secret_rules *rules, bool put)
 {
 	static const struct action_header header = {.name = "Authorization", .value = "Bearer ${env:TOKEN}"};
-	struct action action = {.name = "call", .headers_n = 1, .headers = &header};
+	struct action action = {.name = "call", .request = {.headers_n = 1, .headers = &header}};
 	struct definition definition = {.file = "a.json", .name = "a", .actions_n = 1, .actions = &action};
 	size_t n = 0;
 
