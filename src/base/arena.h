@@ -48,5 +48,9 @@ struct arena_mark arena_mark(const struct arena *a);
 void arena_rewind(struct arena *a, struct arena_mark mark);
 /* Gives all memory back; the arena is as after arena_init(). Safe on a zeroed struct and twice. */
 void arena_release(struct arena *a);
+/* One that lives as long as its block, whichever way that is left. */
+#define LOCAL_ARENA(name, max_bytes)                                                                                   \
+	__attribute__((cleanup(arena_release))) struct arena name;                                                     \
+	arena_init(&name, max_bytes)
 /* Why the arena has failed: HX_TOO_LARGE at the ceiling, HX_NO_MEMORY when the system had none. */
 enum hx_code arena_error(const struct arena *a, struct hx_error *err);

@@ -24,6 +24,10 @@ struct strbuf {
 void strbuf_init(struct strbuf *sb, size_t max_bytes);
 /* Gives the memory back; empty and usable again. Safe on a zeroed struct and twice. */
 void strbuf_release(struct strbuf *sb);
+/* One that lives as long as its block, whichever way that is left. */
+#define LOCAL_STRBUF(name, max_bytes)                                                                                  \
+	__attribute__((cleanup(strbuf_release))) struct strbuf name;                                                   \
+	strbuf_init(&name, max_bytes)
 /* Empties it, keeps the memory, clears `failed`. */
 void strbuf_reset(struct strbuf *sb);
 void strbuf_add(struct strbuf *sb, const void *bytes, size_t n);

@@ -52,15 +52,11 @@ static void name_place(const struct audit_finding *f, struct strbuf *out)
 
 static enum hx_code broken(const struct audit_finding *f, struct hx_error *err)
 {
-	struct strbuf place;
-	enum hx_code code;
+	LOCAL_STRBUF(place, JSON_BYTES_MAX);
 
-	strbuf_init(&place, JSON_BYTES_MAX);
 	name_place(f, &place);
-	code = error_set(err, HX_PROMISE_BROKEN, "%s: %s: expected %s, found %s", place.p, f->what, f->expected,
+	return error_set(err, HX_PROMISE_BROKEN, "%s: %s: expected %s, found %s", place.p, f->what, f->expected,
 			 f->found);
-	strbuf_release(&place);
-	return code;
 }
 
 static void add_finding(const struct audit_finding *f, struct strbuf *out)

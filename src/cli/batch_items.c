@@ -195,20 +195,14 @@ static enum hx_code take_text(struct batch_items *items, struct strbuf *text, st
 enum hx_code batch_items_read(struct batch_items *items, const char *path, struct hx_error *err)
 {
 	struct place at = {.file = excerpt_of(slice_str(strcmp(path, "-") == 0 ? "standard input" : path))};
-	struct arena scratch;
-	struct strbuf text;
 	enum hx_code code;
 
 	*items = (struct batch_items){0};
 	strbuf_init(&items->text, FILE_BYTES_MAX);
-	strbuf_init(&text, FILE_BYTES_MAX);
-	arena_init(&scratch, ITEM_SCRATCH_BYTES_MAX);
+	LOCAL_STRBUF(text, FILE_BYTES_MAX);
+	LOCAL_ARENA(scratch, ITEM_SCRATCH_BYTES_MAX);
 	code = question_read_file(path, &text, err);
-	if (!code)
-		code = take_text(items, &text, &at, &scratch, err);
-	arena_release(&scratch);
-	strbuf_release(&text);
-	return code;
+	return code ? code : take_text(items, &text, &at, &scratch, err);
 }
 
 void batch_items_release(struct batch_items *items)

@@ -222,14 +222,12 @@ static void add_words(struct strbuf *line, struct json batch, int64_t waited_ms)
 static void tell_progress(struct client *client, struct json batch, int64_t waited_ms)
 {
 	size_t sixth = terminal_told_columns() / 6;
-	struct strbuf line;
+	LOCAL_STRBUF(line, LINE_BYTES_MAX);
 
-	strbuf_init(&line, LINE_BYTES_MAX);
 	add_status(&line, client, batch);
 	add_bar(&line, items_done(batch), batch_number(batch, "total"), sixth < BAR_COLUMNS ? sixth : BAR_COLUMNS);
 	add_words(&line, batch, waited_ms);
 	terminal_tell(line.p);
-	strbuf_release(&line);
 }
 
 const struct wait batch_wait = {.noun = "batch", .path = BATCH_PATH, .watched_ms = WATCHED_MS, .tell = tell_progress};

@@ -30,13 +30,10 @@ enum hx_code check_run(const struct command_args *args, struct hx_error *err)
 	const char *config = command_value(args, "config");
 	struct definition_set set = {0};
 	struct findings findings;
-	struct arena arena;
-	struct strbuf out;
-	enum hx_code code;
+	LOCAL_ARENA(arena, ARENA_BYTES_MAX);
 
-	arena_init(&arena, ARENA_BYTES_MAX);
 	findings_init(&findings, &arena);
-	strbuf_init(&out, CHECK_REPORT_BYTES_MAX);
+	LOCAL_STRBUF(out, CHECK_REPORT_BYTES_MAX);
 	for (size_t i = 0; i < args->operands_n; i++)
 		definition_set_load(args->operands[i], &arena, &findings, &set);
 	check_set(&set, config, &arena, &findings);
@@ -45,8 +42,5 @@ enum hx_code check_run(const struct command_args *args, struct hx_error *err)
 	else
 		check_report_words(&findings, set.files_n, terminal_wants_colour(), &out);
 	fputs(out.p, stdout);
-	code = out.failed ? strbuf_error(&out, err) : check_verdict(&findings, command_value(args, "strict"), err);
-	strbuf_release(&out);
-	arena_release(&arena);
-	return code;
+	return out.failed ? strbuf_error(&out, err) : check_verdict(&findings, command_value(args, "strict"), err);
 }

@@ -17,9 +17,8 @@ static void add_coloured(const char *line, enum finding_severity severity, struc
 
 void check_report_words(const struct findings *findings, size_t files_n, bool colour, struct strbuf *out)
 {
-	struct strbuf line;
+	LOCAL_STRBUF(line, CHECK_REPORT_BYTES_MAX);
 
-	strbuf_init(&line, CHECK_REPORT_BYTES_MAX);
 	for (const struct finding *f = findings->first; f; f = f->next) {
 		strbuf_reset(&line);
 		finding_print(f, &line);
@@ -29,7 +28,6 @@ void check_report_words(const struct findings *findings, size_t files_n, bool co
 			strbuf_add_str(out, line.p);
 		strbuf_add_char(out, '\n');
 	}
-	strbuf_release(&line);
 	strbuf_addf(out, "%zu file%s, %zu error%s, %zu warning%s\n", files_n, files_n == 1 ? "" : "s", findings->errors,
 		    findings->errors == 1 ? "" : "s", findings->warnings, findings->warnings == 1 ? "" : "s");
 }

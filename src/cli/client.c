@@ -141,17 +141,13 @@ static enum hx_code take_key(struct client *c, struct slice text, const char *fr
 static enum hx_code read_key(struct client *c, const char *path, struct hx_error *err)
 {
 	const char *env = getenv("HAPAX_KEY");
-	struct strbuf text;
 	enum hx_code code;
 
 	if (!path)
 		return env && *env ? take_key(c, slice_str(env), "HAPAX_KEY", err) : HX_OK;
-	strbuf_init(&text, KEY_FILE_BYTES_MAX);
+	LOCAL_STRBUF(text, KEY_FILE_BYTES_MAX);
 	code = question_read_file(path, &text, err);
-	if (!code)
-		code = take_key(c, strbuf_slice(&text), "what is in --key-file", err);
-	strbuf_release(&text);
-	return code;
+	return code ? code : take_key(c, strbuf_slice(&text), "what is in --key-file", err);
 }
 
 /* A server of the engine; its key is told to nobody but it. */
@@ -166,9 +162,7 @@ static enum hx_code init_server(struct client *c, const struct command_args *arg
 		code = parse_server(c, err);
 	if (!code)
 		code = add_headers(c, args, err);
-	if (!code)
-		code = read_key(c, command_value(args, "key-file"), err);
-	return code;
+	return code ? code : read_key(c, command_value(args, "key-file"), err);
 }
 
 /* The admin address of a gate. */
@@ -406,14 +400,13 @@ static void add_detail(struct client *c, enum hx_code code, struct json problem,
 static enum hx_code tell_problem(struct client *c, int status, struct json problem, struct json name,
 				 struct hx_error *err)
 {
-	struct strbuf words, status_and_name;
 	enum hx_code code;
 	size_t room;
 
 	if (!code_of_name(name, &code))
 		code = code_of_status(status);
-	strbuf_init(&words, ANSWER_BYTES_MAX);
-	strbuf_init(&status_and_name, sizeof err->detail / 2);
+	LOCAL_STRBUF(words, ANSWER_BYTES_MAX);
+	LOCAL_STRBUF(status_and_name, sizeof err->detail / 2);
 	add_detail(c, code, problem, &words);
 	if (code == HX_UNAUTHENTICATED && !c->api_key)
 		strbuf_addf(&words, "; here: %s", c->key_env ? c->key_env : "HAPAX_KEY, or --key-file FILE");
@@ -428,8 +421,6 @@ static enum hx_code tell_problem(struct client *c, int status, struct json probl
 	else
 		error_set(err, code, "%.*s...%s", (int)utf8_cut(slice_of(words.p, room - 3)), words.p,
 			  status_and_name.p);
-	strbuf_release(&status_and_name);
-	strbuf_release(&words);
 	return code;
 }
 
@@ -515,12 +506,11 @@ enum hx_code client_ask(struct client *c, const char *method, struct json *ret_a
 {
 	struct mono_time deadline = mono_add_ms(clock_mono(clock_system()), c->timeout_ms);
 	struct reading reading = {0};
-	struct strbuf request;
 	enum hx_code code;
 	struct link link = {.fd = -1};
 
 	strbuf_init(&reading.head, HEAD_BYTES_MAX + PIECE_BYTES);
-	strbuf_init(&request, REQUEST_BYTES_MAX + PATH_BYTES_MAX + HEAD_BYTES_MAX);
+	LOCAL_STRBUF(request, REQUEST_BYTES_MAX + PATH_BYTES_MAX + HEAD_BYTES_MAX);
 	add_request(c, method, &request);
 	if (c->path.failed || c->headers.failed || c->body.failed || request.failed)
 		code = error_set(err, HX_TOO_LARGE, "the request would be too large");
@@ -531,7 +521,6 @@ enum hx_code client_ask(struct client *c, const char *method, struct json *ret_a
 	if (!code)
 		code = judge(c, reading.status, ret_answer, err);
 	link_close(&link);
-	strbuf_release(&request);
 	strbuf_release(&reading.head);
 	return code;
 }

@@ -78,9 +78,8 @@ static enum hx_code print_sql(const struct db_driver *driver, const struct migra
 			      struct strbuf *out, struct hx_error *err)
 {
 	enum hx_code code = HX_OK;
-	struct strbuf sql;
+	LOCAL_STRBUF(sql, SQL_BYTES_MAX);
 
-	strbuf_init(&sql, SQL_BYTES_MAX);
 	migrate_print(driver, at, &sql);
 	if (sql.failed) {
 		code = strbuf_error(&sql, err);
@@ -91,7 +90,6 @@ static enum hx_code print_sql(const struct db_driver *driver, const struct migra
 	} else {
 		fputs(sql.p, stdout);
 	}
-	strbuf_release(&sql);
 	return code;
 }
 

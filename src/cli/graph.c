@@ -19,16 +19,14 @@
 /* Warnings are told too, beside the picture. */
 static enum hx_code report(const struct findings *findings, bool json, struct hx_error *err)
 {
-	struct strbuf out;
+	LOCAL_STRBUF(out, CHECK_REPORT_BYTES_MAX);
 
-	strbuf_init(&out, CHECK_REPORT_BYTES_MAX);
 	if (json)
 		check_report_json(findings, 1, &out);
 	else
 		check_report_words(findings, 1, /* colour= */ false, &out);
 	if (findings->errors || findings->warnings)
 		fputs(out.p, stderr);
-	strbuf_release(&out);
 	return check_verdict(findings, /* strict= */ false, err);
 }
 
@@ -36,14 +34,12 @@ static enum hx_code report(const struct findings *findings, bool json, struct hx
 static const struct definition *load(const char *path, struct arena *arena, struct findings *findings)
 {
 	const struct definition *definition = NULL;
-	struct strbuf text;
+	LOCAL_STRBUF(text, (size_t)WORKFLOW_TEXT_BYTES_MAX + 1);
 
-	strbuf_init(&text, (size_t)WORKFLOW_TEXT_BYTES_MAX + 1);
 	if (file_load(path, &text, findings))
 		definition_parse(path, strbuf_slice(&text), arena, findings, &definition);
 	if (definition)
 		definition_set_check(&definition, 1, /* config= */ NULL, findings);
-	strbuf_release(&text);
 	return definition;
 }
 
@@ -72,16 +68,13 @@ static enum hx_code check_ending(const char *path, struct hx_error *err)
 
 static enum hx_code draw(const struct definition *definition, const char *path, struct hx_error *err)
 {
-	struct strbuf svg;
-	enum hx_code code;
+	LOCAL_STRBUF(svg, GRAPH_BYTES_MAX);
+	enum hx_code code = graph_picture(definition, &svg, err);
 
-	strbuf_init(&svg, GRAPH_BYTES_MAX);
-	code = graph_picture(definition, &svg, err);
 	if (!code && strcmp(path, "-") == 0)
 		fwrite(svg.p, 1, svg.n, stdout); /* main looks whether that went well */
 	else if (!code)
 		code = write_file(path, strbuf_slice(&svg), err);
-	strbuf_release(&svg);
 	return code;
 }
 
@@ -91,16 +84,12 @@ enum hx_code graph_run(const struct command_args *args, struct hx_error *err)
 	enum hx_code code = check_ending(path, err);
 	const struct definition *definition;
 	struct findings findings;
-	struct arena arena;
 
 	if (code)
 		return code;
-	arena_init(&arena, ARENA_BYTES_MAX);
+	LOCAL_ARENA(arena, ARENA_BYTES_MAX);
 	findings_init(&findings, &arena);
 	definition = load(args->operands[0], &arena, &findings);
 	code = report(&findings, command_value(args, "json"), err);
-	if (!code)
-		code = draw(definition, path, err);
-	arena_release(&arena);
-	return code;
+	return code ? code : draw(definition, path, err);
 }

@@ -115,19 +115,16 @@ static enum hx_code flush(struct hx_error *err)
 
 static void tell(const struct hx_error *err, bool json)
 {
-	struct strbuf text;
-
 	(void)fflush(stdout); /* what was said before stands before it; that it failed is not what is told here */
 	if (!json) {
 		fprintf(stderr, "hapax: %s\n", err->detail);
 		return;
 	}
-	strbuf_init(&text, ERROR_BYTES_MAX);
+	LOCAL_STRBUF(text, ERROR_BYTES_MAX);
 	strbuf_addf(&text, "{\"code\":\"%s\",\"title\":\"%s\"", hx_code_name(err->code), hx_code_text(err->code));
 	json_more_word(&text, "detail", err->detail);
 	strbuf_add_str(&text, "}\n");
 	fputs(text.p, stderr);
-	strbuf_release(&text);
 }
 
 static enum hx_code run_command(const struct command *command, int argc, char *argv[], struct hx_error *err)

@@ -84,19 +84,16 @@ static enum hx_code fetch(const char *value, struct strbuf *out, struct hx_error
 
 static enum hx_code add_json(struct client *client, const struct given *given, struct hx_error *err)
 {
-	struct strbuf text;
 	struct json value;
-	enum hx_code code;
+	LOCAL_STRBUF(text, FILE_BYTES_MAX);
+	enum hx_code code = fetch(given->text, &text, err);
 
-	strbuf_init(&text, FILE_BYTES_MAX);
-	code = fetch(given->text, &text, err);
 	if (!code && json_check(strbuf_slice(&text), err, &value))
 		code = error_set(err, HX_VALIDATION_ERROR, "%s is not JSON: %s", given->told, err->detail);
 	if (!code) {
 		question_member(client, given->name);
 		strbuf_add_slice(&client->body, value.raw);
 	}
-	strbuf_release(&text);
 	return code;
 }
 

@@ -89,14 +89,11 @@ static const char *node_name(struct serve *s, const struct command_args *args)
 static void log_left(struct serve *s)
 {
 	for (const struct finding *f = s->findings.first; f; f = f->next) {
-		struct strbuf line;
-
 		if (strcmp(f->rule, "native") != 0 && strcmp(f->rule, "version") != 0)
 			continue;
-		strbuf_init(&line, LOG_LINE_BYTES_MAX);
+		LOCAL_STRBUF(line, LOG_LINE_BYTES_MAX);
 		finding_print(f, &line);
 		log_warn(&s->log, "a definition is not served whole", log_slice("finding", strbuf_slice(&line)));
-		strbuf_release(&line);
 	}
 }
 
@@ -195,10 +192,9 @@ static void reload(void *context)
 {
 	struct serve *s = context;
 	struct hx_error err;
-	struct arena arena;
 	enum hx_code code;
+	LOCAL_ARENA(arena, ARENA_BYTES_MAX);
 
-	arena_init(&arena, ARENA_BYTES_MAX);
 	service_tell_reloading(clock_system());
 	code = take_changes(s, &arena, &err);
 	if (code)
@@ -211,7 +207,6 @@ static void reload(void *context)
 	else if (s->config_path)
 		log_info(&s->log, "the configuration was read again, too");
 	service_tell("READY=1");
-	arena_release(&arena);
 }
 
 static void count(void *context, const struct machine *machine)

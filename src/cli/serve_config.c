@@ -46,15 +46,13 @@ void serve_config_free(struct serve_config *config)
 static struct slice value_of(const struct serve_config *c, struct slice name, struct arena *scratch)
 {
 	struct hx_error err;
-	struct strbuf text;
 	struct json root, value;
 	struct slice canonical = {0};
+	LOCAL_STRBUF(text, TEXT_BYTES_MAX);
 
-	strbuf_init(&text, TEXT_BYTES_MAX);
 	if (json_check(strbuf_slice(&c->text), &err, &root) == HX_OK && json_find(root, name, &value) &&
 	    json_canonical(value, scratch, &err, &text) == HX_OK)
 		canonical = arena_copy(scratch, strbuf_slice(&text));
-	strbuf_release(&text);
 	return canonical;
 }
 
@@ -77,10 +75,9 @@ static void tell_fields(const struct serve_config *a, const struct serve_config 
 		return; /* there is no file */
 	it = json_iter_of(root);
 	while (json_iter_member(&it, &name, &value)) {
-		struct arena scratch;
 		struct slice field, there;
 
-		arena_init(&scratch, SCRATCH_BYTES_MAX);
+		LOCAL_ARENA(scratch, SCRATCH_BYTES_MAX);
 		field = json_string_decode(name, &scratch);
 		there = value_of(b, field, &scratch);
 		if (!is_changeable(field) &&
@@ -88,7 +85,6 @@ static void tell_fields(const struct serve_config *a, const struct serve_config 
 			log_warn(log,
 				 "a field of the configuration has changed that needs a restart: it stays as it was",
 				 log_slice("field", field));
-		arena_release(&scratch);
 	}
 }
 

@@ -65,14 +65,12 @@ enum hx_code text_print_line(struct strbuf *line, struct hx_error *err)
 void text_print_more(struct json answer, struct arena *arena, FILE *out)
 {
 	struct slice cursor = text_of_member(answer, "cursor", arena);
-	struct strbuf shown;
 
 	if (cursor.n == 0)
 		return;
-	strbuf_init(&shown, CELL_BYTES_MAX);
+	LOCAL_STRBUF(shown, CELL_BYTES_MAX);
 	text_add_shown(&shown, cursor);
 	fprintf(out, "there are more: --cursor '%s'\n", shown.p);
-	strbuf_release(&shown);
 }
 
 /* ---- how wide a text is ---- */
@@ -118,14 +116,12 @@ void table_init(struct table *table, struct arena *arena, size_t columns_n)
 
 static struct slice shown(struct slice text, struct arena *arena)
 {
-	struct strbuf sb;
 	struct slice copy;
+	LOCAL_STRBUF(sb, CELL_BYTES_MAX);
 
-	strbuf_init(&sb, CELL_BYTES_MAX);
 	text_add_shown(&sb, text);
 	copy = arena_copy(arena, strbuf_slice(&sb));
 	arena->failed |= sb.failed;
-	strbuf_release(&sb);
 	return copy;
 }
 

@@ -53,20 +53,16 @@ static enum hx_code run_asking(const struct command_args *args, struct hx_error 
 
 static enum hx_code run_making(const struct command_args *args, struct hx_error *err)
 {
-	struct arena arena;
-	struct strbuf made;
 	enum hx_code code, printed = HX_OK;
+	LOCAL_ARENA(arena, RESULT_BYTES_MAX);
+	LOCAL_STRBUF(made, RESULT_BYTES_MAX);
 
-	arena_init(&arena, RESULT_BYTES_MAX);
-	strbuf_init(&made, RESULT_BYTES_MAX);
 	code = args->command->make(args, &made, err);
 	if (made.failed)
 		code = strbuf_error(&made, err);
 	else if (made.n > 0)
 		printed = print(args, /* view= */ NULL, /* client= */ NULL, &arena, json_trust(strbuf_slice(&made)),
 				code ? NULL : err);
-	strbuf_release(&made);
-	arena_release(&arena);
 	return code ? code : printed;
 }
 

@@ -120,12 +120,10 @@ static struct slice as_scope(struct json scope, struct arena *arena)
 {
 	struct json_iter it = json_iter_of(scope);
 	struct json name, value;
-	struct strbuf words;
-	struct slice kept;
 
 	if (json_type(scope) != JSON_OBJECT)
 		return slice_of("", 0);
-	strbuf_init(&words, TEXT_BYTES_MAX);
+	LOCAL_STRBUF(words, TEXT_BYTES_MAX);
 	while (json_iter_member(&it, &name, &value)) {
 		if (json_type(value) == JSON_BOOL && !slice_is(value.raw, "true"))
 			continue;
@@ -134,9 +132,7 @@ static struct slice as_scope(struct json scope, struct arena *arena)
 		if (json_type(value) == JSON_STRING)
 			strbuf_addf(&words, "=%.*s", SLICE_ARGS(json_string_view(value, arena)));
 	}
-	kept = arena_copy(arena, words.n ? strbuf_slice(&words) : slice_str("global"));
-	strbuf_release(&words);
-	return kept;
+	return arena_copy(arena, words.n ? strbuf_slice(&words) : slice_str("global"));
 }
 
 static const struct form {
@@ -282,17 +278,15 @@ void view_add(struct strbuf *out, const char *text, struct json object, struct a
 
 struct slice view_text(const char *text, struct json object, struct arena *arena)
 {
-	struct strbuf words;
 	struct slice kept;
 	bool says;
 
 	if (text[0] == '{' && !text[name_at(text).n + 2]) /* the most of them: no copy of it is made */
 		return resolve(name_at(text), object, arena, &says);
-	strbuf_init(&words, TEXT_BYTES_MAX);
+	LOCAL_STRBUF(words, TEXT_BYTES_MAX);
 	view_add(&words, text, object, arena);
 	arena->failed |= words.failed;
 	kept = arena_copy(arena, strbuf_slice(&words));
-	strbuf_release(&words);
 	return kept.p ? kept : slice_of("", 0);
 }
 

@@ -145,20 +145,18 @@ static enum hx_code tell_failure(const struct wait *wait, struct client *client,
 				 const char *status, struct hx_error *err)
 {
 	struct slice step = {"", 0}, message = client_member(client, subject, "error");
-	struct strbuf words;
 	struct json error;
 
 	if (json_find(subject, slice_str("error"), &error) && json_type(error) == JSON_OBJECT) {
 		step = client_member(client, error, "step");
 		message = client_member(client, error, "message");
 	}
-	strbuf_init(&words, WORDS_BYTES_MAX);
+	LOCAL_STRBUF(words, WORDS_BYTES_MAX);
 	strbuf_addf(&words, "the %s is %s%s", wait->noun, status, step.n ? " at step " : "");
 	text_add_shown(&words, step);
 	strbuf_add_str(&words, message.n ? ": " : "");
 	text_add_shown(&words, message);
 	error_set(err, HX_ACTION_FAILED, "%s", words.p);
-	strbuf_release(&words);
 	return HX_ACTION_FAILED;
 }
 

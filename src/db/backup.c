@@ -205,16 +205,14 @@ static enum hx_code ask_check(struct backup *b, struct hx_error *err)
 
 static enum hx_code check(struct backup *b, struct hx_error *err)
 {
-	struct strbuf uri;
 	enum hx_code code;
 	int rc;
+	LOCAL_STRBUF(uri, URI_BYTES_MAX);
 
-	strbuf_init(&uri, URI_BYTES_MAX);
 	add_uri(b->part, &uri);
 	rc = uri.failed ? SQLITE_NOMEM
 			: sqlite3_open_v2(uri.p, &b->to, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE,
 					  NULL);
-	strbuf_release(&uri);
 	if (rc)
 		code = error_set(err, HX_INTERNAL, "the copy cannot be read: %s", words_of(b->to, rc));
 	else {

@@ -131,11 +131,10 @@ static enum hx_code read_at(struct db *db, enum migrate_part part, struct migrat
 			    struct hx_error *err)
 {
 	bool sqlite = db->driver == &db_sqlite;
-	struct arena arena;
 	struct db_rows rows;
 	enum hx_code code;
+	LOCAL_ARENA(arena, READ_BYTES_MAX);
 
-	arena_init(&arena, READ_BYTES_MAX);
 	*ret_status = (struct migrate_status){.known = known_number(db->driver, MIGRATE_ALL)};
 	if (db->driver->schema && db->driver->schema(db))
 		snprintf(ret_status->schema, sizeof ret_status->schema, "%s", db->driver->schema(db));
@@ -149,7 +148,6 @@ static enum hx_code read_at(struct db *db, enum migrate_part part, struct migrat
 		if (!code)
 			note_numbers(&rows, ret_status);
 	}
-	arena_release(&arena);
 	if (ret_status->at > ret_status->known)
 		return code;
 	ret_status->known = known_number(db->driver, part);
@@ -225,14 +223,12 @@ static void add_pending(const struct db_driver *driver, enum migrate_part part, 
 static enum hx_code apply(struct db *db, enum migrate_part part, bool plain, const struct migrate_status *before,
 			  struct hx_error *err)
 {
-	struct strbuf sql;
 	enum hx_code code;
+	LOCAL_STRBUF(sql, 4u << 20);
 
-	strbuf_init(&sql, 4u << 20);
 	add_pending(db->driver, part, plain, before, &sql);
 	ASSERT(!sql.failed);
 	code = db->driver->script(db, sql.p, err);
-	strbuf_release(&sql);
 	if (code == HX_CONFIG_ERROR && err)
 		(void)error_set(err, code,
 				"%s. To bring the schema up to date a role needs CREATE on it, and must own its"

@@ -218,20 +218,15 @@ static bool send_prepare(struct pg *pg, const struct pg_slot *slot)
 {
 	char name[NAME_BYTES_MAX];
 	Oid types[STMT_PARAMS_MAX];
-	struct strbuf sql;
 	int n = 0;
 
 	for (; slot->stmt->in[n]; n++)
 		types[n] = pg_type(slot->stmt->in[n], slot->form == STMT_POSTGRES_SET);
-	strbuf_init(&sql, SQL_BYTES_MAX);
+	LOCAL_STRBUF(sql, SQL_BYTES_MAX);
 	stmt_expand(slot->stmt, slot->form, &sql);
 	ASSERT(!sql.failed);
 	slot_name(pg, slot, name);
-
-	bool sent = PQsendPrepare(pg->conn, name, sql.p, n, types);
-
-	strbuf_release(&sql);
-	return sent;
+	return PQsendPrepare(pg->conn, name, sql.p, n, types);
 }
 
 /* ---- a trip ---- */

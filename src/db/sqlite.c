@@ -363,10 +363,9 @@ static int step_fixed(sqlite3_stmt *stmt)
 static void expand(const struct db_stmt *stmt, struct strbuf *out)
 {
 	static const char *const openings[][2] = {{"UPDATE ", "UPDATE OR FAIL "}, {"INSERT ", "INSERT OR FAIL "}};
-	struct strbuf sql;
 	size_t cut = 0;
+	LOCAL_STRBUF(sql, SQL_BYTES_MAX);
 
-	strbuf_init(&sql, SQL_BYTES_MAX);
 	stmt_expand(stmt, STMT_SQLITE, &sql);
 	for (size_t i = 0; i < sizeof openings / sizeof *openings && !cut; i++)
 		if (!stmt->foreign && !strchr(stmt->in, 's') &&
@@ -377,7 +376,6 @@ static void expand(const struct db_stmt *stmt, struct strbuf *out)
 		}
 	strbuf_add(out, sql.p + cut, sql.n - cut);
 	ASSERT(!sql.failed && !out->failed);
-	strbuf_release(&sql);
 }
 
 static enum hx_code prepared(struct sqlite_db *s, const struct db_stmt *stmt, sqlite3_stmt **ret, struct hx_error *err)
@@ -388,19 +386,16 @@ static enum hx_code prepared(struct sqlite_db *s, const struct db_stmt *stmt, sq
 	while (s->slots[i].key && s->slots[i].key != stmt)
 		i = (i + 1) % STMT_SLOTS;
 	if (!s->slots[i].key) {
-		struct strbuf sql;
-
 		/* Workflows bring statements of their own: there is no end to them. */
 		if (s->slots_used == STMT_SLOTS / 2) {
 			forget_prepared(s);
 			i = first;
 		}
-		strbuf_init(&sql, SQL_BYTES_MAX);
+		LOCAL_STRBUF(sql, SQL_BYTES_MAX);
 		expand(stmt, &sql);
 		int rc = sqlite3_prepare_v3(s->handle, sql.p, (int)sql.n + 1, SQLITE_PREPARE_PERSISTENT,
 					    &s->slots[i].prepared, NULL);
 
-		strbuf_release(&sql);
 		if (rc)
 			return failed(s, rc, stmt->name, err);
 		s->slots[i].key = stmt;

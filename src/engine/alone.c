@@ -57,13 +57,8 @@ static enum hx_code begin(struct db *db, struct arena *arena, struct log *log, s
 
 enum hx_code alone_begin(struct db *db, struct log *log, struct hx_error *err)
 {
-	struct arena arena;
-	enum hx_code code;
-
 	if (db->driver != &db_sqlite) /* mutant: alone-on-postgresql -> if (!db) */
 		return HX_OK;
-	arena_init(&arena, ALONE_BYTES_MAX);
-	code = begin(db, &arena, log, err);
-	arena_release(&arena);
-	return code;
+	LOCAL_ARENA(arena, ALONE_BYTES_MAX);
+	return begin(db, &arena, log, err);
 }

@@ -23,10 +23,9 @@ static enum hx_code read_all(struct db *db, const struct audit_options *options,
 {
 	enum hx_code code = HX_OK;
 	struct unit_result result;
-	struct arena arena;
 	struct unit unit;
+	LOCAL_ARENA(arena, AUDIT_ARENA_BYTES_MAX);
 
-	arena_init(&arena, AUDIT_ARENA_BYTES_MAX);
 	while (!code && auditor_ask(auditor, &unit)) {
 		code = read_slice(db, &unit, &result, &arena, err);
 		if (!code)
@@ -34,7 +33,6 @@ static enum hx_code read_all(struct db *db, const struct audit_options *options,
 		if (!code && options->told)
 			options->told(options->context, auditor);
 	}
-	arena_release(&arena);
 	return code;
 }
 

@@ -23,15 +23,12 @@ static void log_findings(struct changers *c, const struct findings *findings, co
 	size_t n = 0;
 
 	for (const struct finding *f = findings->first; f && n < FOLLOW_FINDINGS_MAX; f = f->next) {
-		struct strbuf line;
-
 		if (f->severity != FINDING_ERROR)
 			continue;
 		n++;
-		strbuf_init(&line, LOG_LINE_BYTES_MAX);
+		LOCAL_STRBUF(line, LOG_LINE_BYTES_MAX);
 		finding_print(f, &line);
 		log_error(c->options->log, what, log_slice("finding", strbuf_slice(&line)));
-		strbuf_release(&line);
 	}
 }
 
@@ -39,13 +36,12 @@ static void follow_once(struct changers *c, int64_t *seen)
 {
 	struct lane_runner runner;
 	struct findings findings;
-	struct arena arena;
 	struct hx_error err = {0};
 	size_t changes_n = 0;
 	enum hx_code code;
 
 	changers_runner(c, &runner);
-	arena_init(&arena, FOLLOW_BYTES_MAX);
+	LOCAL_ARENA(arena, FOLLOW_BYTES_MAX);
 	findings_init(&findings, &arena);
 	pthread_mutex_lock(&c->configuring);
 	code = definitions_follow(c->definitions, seen, &runner.runner, c->options->clock, c->config, &findings,
@@ -61,7 +57,6 @@ static void follow_once(struct changers *c, int64_t *seen)
 			  log_text("detail", err.detail), log_int("errors", (int64_t)findings.errors));
 	}
 	/* Anything else is the store's trouble, and the next round asks again; or it was not asked at all. */
-	arena_release(&arena);
 }
 
 /* Versions that have been asked for in vain: another node has put and used them, a moment ago. */
@@ -70,18 +65,16 @@ static void bring_wanted(struct changers *c)
 	static const int64_t topics[] = {RUN_TOPIC, BATCH_TOPIC};
 	struct lane_runner runner;
 	struct findings findings;
-	struct arena arena;
 	struct hx_error err = {0};
 	size_t loaded_n = 0;
 
 	changers_runner(c, &runner);
-	arena_init(&arena, FOLLOW_BYTES_MAX);
+	LOCAL_ARENA(arena, FOLLOW_BYTES_MAX);
 	findings_init(&findings, &arena);
 	if (definitions_load_wanted(c->definitions, &runner.runner, &findings, &loaded_n, &err))
 		log_info(c->options->log, "a definition that runs or batches have is not here yet",
 			 log_text("detail", err.detail));
 	log_findings(c, &findings, "a definition that runs or batches have cannot serve here");
-	arena_release(&arena);
 	for (size_t i = 0; loaded_n && i < c->lanes->n; i++)
 		lane_wake(c->lanes->lanes[i], topics, sizeof topics / sizeof *topics);
 }

@@ -136,17 +136,15 @@ static int is_definition(const struct dirent *entry)
 
 static enum hx_code add_file(struct change *c, const char *dir, const char *name, struct hx_error *err)
 {
-	struct strbuf text;
 	char path[4096];
 	enum hx_code code;
+	LOCAL_STRBUF(text, DEFINITION_BYTES_MAX);
 
-	strbuf_init(&text, DEFINITION_BYTES_MAX);
 	if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path)
 		return error_set(err, HX_CONFIG_ERROR, "%s: the path is too long", dir);
 	code = read_file(path, &text, err);
 	if (!code)
 		(void)change_add_text(c, path, strbuf_slice(&text)); /* what is wrong with it stands in the findings */
-	strbuf_release(&text);
 	return code;
 }
 

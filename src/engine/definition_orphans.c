@@ -100,14 +100,12 @@ static enum hx_code look_in_table(struct change *c, struct candidate *candidate,
 {
 	const struct user_table *table = &candidate->definition->entity->table;
 	const struct db_stmt *stmt = NULL;
-	struct strbuf sql;
 	struct unit unit;
+	LOCAL_STRBUF(sql, SQL_BYTES_MAX);
 
-	strbuf_init(&sql, SQL_BYTES_MAX);
 	entity_table_count_sql(table, c->runner->postgres, &sql);
 	if (!sql.failed)
 		stmt = trials_statement(&c->defs->trials, &sql, "ti", "ti", /* foreign= */ false);
-	strbuf_release(&sql);
 	if (!stmt)
 		return error_set(err, HX_CONFIG_ERROR, "too many definitions were tried: restart to go on");
 	unit_init(&unit, /* op= */ 0);
@@ -161,14 +159,12 @@ static enum hx_code look(struct change *c, struct candidate *candidate, orphan_l
 			 struct hx_error *err)
 {
 	enum hx_code code = HX_OK;
-	struct strbuf list;
+	LOCAL_STRBUF(list, LIST_BYTES_MAX);
 
-	strbuf_init(&list, LIST_BYTES_MAX);
 	if (lister(candidate->before->entity, candidate->definition->entity, &list))
 		code = list.failed ? error_set(err, HX_CONFIG_ERROR, "%s: it changes too many claims at once",
 					       candidate->definition->name)
 				   : looker(c, candidate, arena_copy(&c->scratch, strbuf_slice(&list)), err);
-	strbuf_release(&list);
 	return code;
 }
 

@@ -143,7 +143,6 @@ static enum hx_code try_statement(const struct attempt *a, const struct definiti
 		.rule = "sql",
 	};
 	struct hx_error words = {0};
-	struct strbuf sql;
 	enum hx_code code = HX_OK;
 
 	if (strlen(statement->sql) > STATEMENT_BYTES_MAX) {
@@ -151,12 +150,11 @@ static enum hx_code try_statement(const struct attempt *a, const struct definiti
 			     statement->name, STATEMENT_BYTES_MAX);
 		return HX_OK;
 	}
-	strbuf_init(&sql, STATEMENT_BYTES_MAX);
+	LOCAL_STRBUF(sql, STATEMENT_BYTES_MAX);
 	add_trial(&sql, statement->sql, a->runner->postgres);
 	/* Not tried: what has no room for the trial, and literals that would be taken for a marker of stmt.h. */
 	if (!sql.failed && !strstr(sql.p, "{from}") && !strstr(sql.p, "{join}"))
 		code = run_trial(a, &sql, &words);
-	strbuf_release(&sql);
 	if (is_about_statement(code)) {
 		findings_add(a->findings, finding, "action %s, statement %s: %s", action->name, statement->name,
 			     words.detail);

@@ -34,10 +34,9 @@ static void tell_first(const struct findings *findings, struct slice line, enum 
 static void tell_findings(const struct hx_engine *e, const struct findings *findings, enum hx_code code,
 			  struct hx_error *err)
 {
-	struct strbuf line;
 	bool told = false;
+	LOCAL_STRBUF(line, LINE_BYTES_MAX);
 
-	strbuf_init(&line, LINE_BYTES_MAX);
 	for (const struct finding *f = findings->first; f; f = f->next) {
 		strbuf_reset(&line);
 		finding_print(f, &line);
@@ -47,7 +46,6 @@ static void tell_findings(const struct hx_engine *e, const struct findings *find
 			tell_first(findings, strbuf_slice(&line), code, err);
 		told |= f->severity == FINDING_ERROR;
 	}
-	strbuf_release(&line);
 }
 
 /* ---- opening ---- */
@@ -89,14 +87,12 @@ static const char *first_of(const char *a, const char *b, const char *c)
 static enum hx_code start(struct hx_engine *e, const struct engine_options *options, struct hx_error *err)
 {
 	struct findings findings;
-	struct arena arena;
 	enum hx_code code;
+	LOCAL_ARENA(arena, FINDINGS_BYTES_MAX);
 
-	arena_init(&arena, FINDINGS_BYTES_MAX);
 	findings_init(&findings, &arena);
 	code = engine_new(options, &findings, &e->engine, err);
 	tell_findings(e, &findings, code, err);
-	arena_release(&arena);
 	return code;
 }
 
@@ -252,15 +248,13 @@ static enum hx_code define(struct hx_engine *e, const char *name, const char *js
 {
 	struct defining d = {.put = {.name = slice_str(name), .text = slice_str(json), .done = put_done}};
 	struct findings findings;
-	struct arena arena;
 	enum hx_code code;
+	LOCAL_ARENA(arena, FINDINGS_BYTES_MAX);
 
-	arena_init(&arena, FINDINGS_BYTES_MAX);
 	findings_init(&findings, &arena);
 	d.put.findings = &findings;
 	code = put_and_wait(e, &d, err);
 	tell_findings(e, &findings, code, err);
-	arena_release(&arena);
 	return code;
 }
 

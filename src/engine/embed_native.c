@@ -54,7 +54,6 @@ static enum act_outcome run(void *context, const struct native_call *call, struc
 {
 	const struct embed_native *native = context;
 	struct hx_output output = {text};
-	struct arena arena;
 	enum act_outcome outcome = ACT_FAILED;
 	struct hx_native_call told = {
 		.engine = native->engine,
@@ -63,8 +62,8 @@ static enum act_outcome run(void *context, const struct native_call *call, struc
 		.timeout_ms = call->timeout_ms,
 		.inside = call->cancelled,
 	};
+	LOCAL_ARENA(arena, CALL_BYTES_MAX);
 
-	arena_init(&arena, CALL_BYTES_MAX);
 	told.document = arena_copy(&arena, call->input).p;
 	told.input = arena_copy(&arena, input_of(call->input)).p;
 	told.key = arena_copy(&arena, call->key).p;
@@ -73,7 +72,6 @@ static enum act_outcome run(void *context, const struct native_call *call, struc
 		strbuf_add_str(text, "there is no memory for the call");
 	else
 		outcome = outcome_of(native->run(native->context, &told, &output));
-	arena_release(&arena);
 	return outcome;
 }
 

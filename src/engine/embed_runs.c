@@ -26,10 +26,9 @@ static const char *step_at(const struct run_row *row)
 static void take_row(struct embed_reply *r, const struct run_row *row)
 {
 	char id[ID_TEXT_BYTES];
-	struct strbuf state;
 
 	id_format("run", row->subject, id);
-	strbuf_init(&state, STATE_BYTES_MAX);
+	LOCAL_STRBUF(state, STATE_BYTES_MAX);
 	run_write_state(row->done, &state);
 	r->result = (struct hx_result){
 		.id = embed_text(r, slice_str(id)),
@@ -42,7 +41,6 @@ static void take_row(struct embed_reply *r, const struct run_row *row)
 		.error = embed_text(r, run_row_error(row)),
 	};
 	r->arena.failed |= state.failed;
-	strbuf_release(&state);
 }
 
 /* ---- start ---- */
@@ -234,17 +232,13 @@ static const struct {
 /* {"decision", "by", "comment"}, which is the output of the step. */
 static struct slice make_decision(const char *decision, struct slice by, struct arena *arena)
 {
-	struct slice kept = {NULL, 0};
-	struct strbuf text;
+	LOCAL_STRBUF(text, RUN_OUTPUT_BYTES_MAX);
 
-	strbuf_init(&text, RUN_OUTPUT_BYTES_MAX);
 	strbuf_addf(&text, "{\"decision\":\"%s\",\"by\":", decision);
 	json_quote(by, &text);
 	strbuf_add_str(&text, ",\"comment\":null}");
 	arena->failed |= text.failed;
-	kept = arena_copy(arena, strbuf_slice(&text));
-	strbuf_release(&text);
-	return kept;
+	return arena_copy(arena, strbuf_slice(&text));
 }
 
 static enum hx_code check_message(const struct hx_message *message, struct json *ret_data, struct hx_error *err)
@@ -289,13 +283,12 @@ static enum hx_code tell(struct embed_call *call, int64_t subject, const struct 
 		.policy = runs_policy(engine_parts(call->e->engine)->runs),
 	};
 	struct run_verb verb = {0};
-	struct arena arena;
 	struct json data;
 	enum hx_code code = check_message(message, &data, err);
 
 	if (code)
 		return code;
-	arena_init(&arena, VERB_BYTES_MAX);
+	LOCAL_ARENA(arena, VERB_BYTES_MAX);
 	rq.kind = verbs[message->verb].kind;
 	rq.done = verbs[message->verb].done;
 	rq.data = verbs[message->verb].decision
@@ -309,7 +302,6 @@ static enum hx_code tell(struct embed_call *call, int64_t subject, const struct 
 		(void)embed_refuse(err, code, verb.detail || code == HX_BUSY ? verb.detail : runs_detail(code));
 	else
 		take_verb(call->reply, &verb);
-	arena_release(&arena);
 	return code;
 }
 

@@ -228,9 +228,7 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 		code = error_set(err, HX_INTERNAL, "the janitors cannot be started");
 	if (!code)
 		code = start_sentinel(e, err);
-	if (!code)
-		code = changers_start(&e->changers, err);
-	return code;
+	return code ? code : changers_start(&e->changers, err);
 }
 
 static enum hx_code join_nodes(struct engine *e, struct db *db, struct hx_error *err)

@@ -30,14 +30,11 @@ DB_STMT(stmt_alone, "fences_alone", "", "i",
 static enum hx_code run(struct db *db, struct unit *unit, struct unit_result *ret_result, int64_t *ret_floor,
 			struct hx_error *err)
 {
-	struct arena arena;
-	enum hx_code code;
+	LOCAL_ARENA(arena, BYTES_MAX);
+	enum hx_code code = db_run_unit(db, unit, ret_result, &arena, err);
 
-	arena_init(&arena, BYTES_MAX);
-	code = db_run_unit(db, unit, ret_result, &arena, err);
 	if (!code && ret_result->verdict == UNIT_WON)
 		*ret_floor = db_cell(&ret_result->rows[0], 0, 0)->i;
-	arena_release(&arena);
 	return code;
 }
 

@@ -77,31 +77,28 @@ void nodes_leave(struct nodes *nodes, const char *url)
 	struct db_options options = {.url = url, .clock = nodes->clock};
 	struct unit_result result;
 	struct hx_error err;
-	struct arena arena;
 	struct unit unit;
 	struct db *db = NULL;
 
 	if (db_open(&options, &db, &err))
 		return; /* its time ends by itself */
-	arena_init(&arena, JOIN_BYTES_MAX);
+	LOCAL_ARENA(arena, JOIN_BYTES_MAX);
 	unit_init(&unit, /* op= */ 0);
 	node_leave(&unit, nodes->lease.number, nodes->token);
 	if (db_run_unit(db, &unit, &result, &arena, &err))
 		log_debug(nodes->log, "this node's place among the others ends by its time",
 			  log_text("node", nodes->name));
-	arena_release(&arena);
 	db_close(db);
 }
 
 enum hx_code nodes_join(struct nodes *nodes, struct db *db, const char *name, struct clock *clock, struct hx_error *err)
 {
 	enum hx_code code = HX_BUSY;
-	struct arena arena;
 	int64_t number = 0;
 
 	*nodes = (struct nodes){.name = name, .clock = clock, .token = (int64_t)random_number()};
 	steady_clock_init(&nodes->store_clock, /* source= */ NULL, /* log= */ NULL);
-	arena_init(&arena, JOIN_BYTES_MAX);
+	LOCAL_ARENA(arena, JOIN_BYTES_MAX);
 	for (int i = 0; i < JOIN_TRIES_MAX && code == HX_BUSY && number >= 0; i++) {
 		arena_reset(&arena);
 		code = try_join(nodes, db, &arena, &number, err);
@@ -110,7 +107,6 @@ enum hx_code nodes_join(struct nodes *nodes, struct db *db, const char *name, st
 	nodes->renewed = clock_mono(clock);
 	if (!code)
 		code = be_unique(nodes, db, &arena, err); /* mutant: one-name-for-two -> ; */
-	arena_release(&arena);
 	if (code == HX_BUSY)
 		return error_set(
 			err, HX_BUSY,

@@ -198,9 +198,7 @@ static enum hx_code work(struct notify *n, struct hx_error *err)
 	if (!code && has_noted(n) && hold_back_ms(n) == 0)
 		code = tell(n, err);
 	/* Last: what came in while we told has left the socket, and would not wake us any more. */
-	if (!code)
-		code = hear_all(n, err);
-	return code;
+	return code ? code : hear_all(n, err);
 }
 
 static void rest_lost(struct notify *n, const struct hx_error *err)

@@ -155,11 +155,10 @@ enum hx_code retention_configure(struct retention *r, const struct config *confi
 	if (!code)
 		code = keep(r, &r->batches, (struct kept){.scan = batch_scan_expired, .expired = &m->batches_expired},
 			    config->retain_batches_ms);
-	if (!code)
-		code = keep(r, &r->jobs,
-			    (struct kept){.scan = job_scan_expired, .expire = job_expire, .expired = &m->jobs_expired},
-			    config->retain_jobs_ms);
-	return code;
+	return code ? code
+		    : keep(r, &r->jobs,
+			   (struct kept){.scan = job_scan_expired, .expire = job_expire, .expired = &m->jobs_expired},
+			   config->retain_jobs_ms);
 }
 
 enum hx_code retention_start(const struct engine_parts *parts, struct retention **ret_retention, struct hx_error *err)

@@ -51,10 +51,9 @@ static void add_item(struct strbuf *rows, struct json item)
 /* As many of the items as belong into one unit. */
 static void cut_slice(struct batch_load *l)
 {
-	struct strbuf rows;
 	struct json item;
+	LOCAL_STRBUF(rows, 2 * BATCH_SLICE_BYTES + 8 * BATCH_INPUT_BYTES_MAX);
 
-	strbuf_init(&rows, 2 * BATCH_SLICE_BYTES + 8 * BATCH_INPUT_BYTES_MAX);
 	strbuf_add_char(&rows, '[');
 	for (l->to = l->from; l->to < l->total && l->to - l->from < BATCH_SLICE && rows.n < BATCH_SLICE_BYTES;
 	     l->to++) {
@@ -67,7 +66,6 @@ static void cut_slice(struct batch_load *l)
 	l->rows = arena_copy(l->arena, strbuf_slice(&rows));
 	if (rows.failed || l->arena->failed)
 		end_load(l, HX_TOO_LARGE, "there is no memory for so many items at once");
-	strbuf_release(&rows);
 }
 
 /* ---- the batch after it, for whoever tells of it in the very unit ---- */

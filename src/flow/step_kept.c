@@ -26,35 +26,23 @@
 
 static bool same_text(struct json value, struct slice canonical)
 {
-	struct arena scratch;
 	struct hx_error err;
-	struct strbuf text;
-	bool same;
+	LOCAL_ARENA(scratch, SCRATCH_BYTES_MAX);
+	LOCAL_STRBUF(text, SCRATCH_BYTES_MAX);
 
-	arena_init(&scratch, SCRATCH_BYTES_MAX);
-	strbuf_init(&text, SCRATCH_BYTES_MAX);
-	same = !json_canonical(value, &scratch, &err, &text) && slice_eq(strbuf_slice(&text), canonical);
-	strbuf_release(&text);
-	arena_release(&scratch);
-	return same;
+	return !json_canonical(value, &scratch, &err, &text) && slice_eq(strbuf_slice(&text), canonical);
 }
 
 /* As JSON: whoever tries again may write it otherwise. */
 static bool same_input(struct slice a, struct slice b)
 {
-	struct arena scratch;
 	struct hx_error err;
-	struct strbuf text;
-	bool same;
 
 	if (slice_eq(a, b))
 		return true;
-	arena_init(&scratch, SCRATCH_BYTES_MAX);
-	strbuf_init(&text, SCRATCH_BYTES_MAX);
-	same = !json_canonical(json_trust(a), &scratch, &err, &text) && same_text(json_trust(b), strbuf_slice(&text));
-	strbuf_release(&text);
-	arena_release(&scratch);
-	return same;
+	LOCAL_ARENA(scratch, SCRATCH_BYTES_MAX);
+	LOCAL_STRBUF(text, SCRATCH_BYTES_MAX);
+	return !json_canonical(json_trust(a), &scratch, &err, &text) && same_text(json_trust(b), strbuf_slice(&text));
 }
 
 /* Where an action is called; empty: it has no address. */

@@ -159,12 +159,9 @@ void finding_print(const struct finding *finding, struct strbuf *out)
 void findings_print(const struct findings *findings, FILE *out)
 {
 	for (const struct finding *f = findings->first; f; f = f->next) {
-		struct strbuf line;
-
-		strbuf_init(&line, 1u << 16);
+		LOCAL_STRBUF(line, 1u << 16);
 		finding_print(f, &line);
 		fprintf(out, "%s\n", line.p);
-		strbuf_release(&line);
 	}
 }
 
@@ -172,14 +169,12 @@ void findings_log(const struct findings *findings, struct log *log, const char *
 {
 	for (const struct finding *f = findings->first; f; f = f->next) {
 		bool error = f->severity == FINDING_ERROR;
-		struct strbuf line;
 
-		strbuf_init(&line, LOG_LINE_BYTES_MAX);
+		LOCAL_STRBUF(line, LOG_LINE_BYTES_MAX);
 		finding_print(f, &line);
 		log_write(log, error ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, error ? if_error : if_warning,
 			  LOG_FIELDS(log_text("file", f->file), log_int("line", (int64_t)f->line),
 				     log_slice("finding", strbuf_slice(&line))));
-		strbuf_release(&line);
 	}
 }
 

@@ -250,9 +250,8 @@ static void say_requesters(const struct drawing *d, const struct arrow *arrow, s
 {
 	size_t named = d->w->requesters_n, n = 0, more = 0;
 	bool others = arrow->views[named];
-	struct strbuf line;
+	LOCAL_STRBUF(line, 4096);
 
-	strbuf_init(&line, 4096);
 	strbuf_add_str(&line, others ? "by anyone" : "by ");
 	for (size_t v = 0; v < named; v++) {
 		if (arrow->views[v] == others)
@@ -272,7 +271,6 @@ static void say_requesters(const struct drawing *d, const struct arrow *arrow, s
 	if (more)
 		strbuf_addf(&line, " and %zu more", more);
 	sketch_say(d->s, &f->lines, SVG_NOTE, "%s", line.p);
-	strbuf_release(&line);
 }
 
 static void say_duration(const struct drawing *d, struct figure *f, const char *what, int64_t ms)

@@ -137,10 +137,8 @@ static bool is_called(const struct sketch *s, const struct action *action)
 
 static void say_unused(struct picture *p)
 {
-	struct strbuf line;
-
 	p->unused.last = &p->unused.first;
-	strbuf_init(&line, 4096);
+	LOCAL_STRBUF(line, 4096);
 	for (size_t i = 0; i < p->d->actions_n; i++) {
 		if (is_called(&p->sketch, &p->d->actions[i]))
 			continue;
@@ -156,7 +154,6 @@ static void say_unused(struct picture *p)
 	}
 	if (line.n)
 		sketch_say(&p->sketch, &p->unused, SVG_NOTE, "%s", line.p);
-	strbuf_release(&line);
 }
 
 /* ---- the frame ---- */

@@ -90,14 +90,12 @@ static void say_wait(const struct drawing *d, struct figure *f, const struct run
 /* "pack: pick, box" */
 static void say_part(const struct drawing *d, struct figure *f, const struct run_part *part)
 {
-	struct strbuf text;
+	LOCAL_STRBUF(text, PART_BYTES_MAX);
 
-	strbuf_init(&text, PART_BYTES_MAX);
 	for (size_t i = 0; i < part->definition->steps_n; i++)
 		strbuf_addf(&text, "%s%s", i ? ", " : "", part->definition->steps[i].name);
 	sketch_say(d->s, &f->lines, SVG_TEXT, "%s%s%s%s", part->branch ? part->branch : "", part->branch ? ": " : "",
 		   text.p ? text.p : "", text.failed ? "…" : "");
-	strbuf_release(&text);
 }
 
 static void say_map(const struct drawing *d, struct figure *f, const struct run_step *step)

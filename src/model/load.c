@@ -55,20 +55,18 @@ bool file_load(const char *path, struct strbuf *out, struct findings *findings)
 static void load_file(const char *path, struct arena *arena, struct findings *findings, struct definition_set *set)
 {
 	const struct definition *definition = NULL;
-	struct strbuf text;
 
 	if (set->files_n++ >= DEFINITION_FILES_MAX) {
 		if (set->files_n == DEFINITION_FILES_MAX + 1)
 			report(findings, path, "limit", "one definition too many; at most 1000 are read");
 		return;
 	}
-	strbuf_init(&text, (size_t)WORKFLOW_TEXT_BYTES_MAX + 1);
+	LOCAL_STRBUF(text, (size_t)WORKFLOW_TEXT_BYTES_MAX + 1);
 	if (file_load(path, &text, findings)) {
 		definition_parse(path, strbuf_slice(&text), arena, findings, &definition);
 		if (definition)
 			set->items[set->n++] = definition;
 	}
-	strbuf_release(&text);
 }
 
 _Static_assert(DEFINITION_FILES_MAX == 1000, "a message says so");
@@ -122,11 +120,8 @@ void definition_set_load(const char *path, struct arena *arena, struct findings 
 
 void config_load(const char *path, struct arena *arena, struct findings *findings, struct config *ret)
 {
-	struct strbuf text;
-
 	config_init(ret);
-	strbuf_init(&text, CONFIG_BYTES_MAX + 1);
+	LOCAL_STRBUF(text, CONFIG_BYTES_MAX + 1);
 	if (file_load(path, &text, findings))
 		config_parse(path, strbuf_slice(&text), arena, findings, ret);
-	strbuf_release(&text);
 }

@@ -91,10 +91,9 @@ bool reader_configuration(const struct reader *r, struct slice text,
 {
 	struct finding **from = r->findings->last;
 	const struct json_node *root = NULL;
-	struct arena scratch;
 	struct hx_error err;
+	LOCAL_ARENA(scratch, CONFIG_SCRATCH_BYTES_MAX);
 
-	arena_init(&scratch, CONFIG_SCRATCH_BYTES_MAX);
 	if (text.n > CONFIG_BYTES_MAX)
 		reader_report(r, 0, "limit", "the configuration has %zu bytes; at most %u", text.n, CONFIG_BYTES_MAX);
 	else if (json_tree_parse(text, CONFIG_VALUES_MAX, &scratch, &err, &root) != HX_OK)
@@ -107,7 +106,6 @@ bool reader_configuration(const struct reader *r, struct slice text,
 		reader_report(r, 0, "limit", "%s", err.detail);
 	}
 	findings_sort(r->findings, from);
-	arena_release(&scratch);
 	return !r->arena->failed;
 }
 

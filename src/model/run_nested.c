@@ -10,15 +10,11 @@
 static const char *scope_of(const struct run_draft *d, const char *step, const char *branch)
 {
 	const char *outer = d->definition->scope;
-	struct strbuf text;
-	const char *kept;
+	LOCAL_STRBUF(text, RUN_SCOPE_BYTES_MAX);
 
-	strbuf_init(&text, RUN_SCOPE_BYTES_MAX);
 	strbuf_addf(&text, "%s%s%s%s%s", outer ? outer : "", outer ? "/" : "", step, branch ? "/" : "",
 		    branch ? branch : "");
-	kept = text.failed ? NULL : arena_copy(d->r.arena, strbuf_slice(&text)).p;
-	strbuf_release(&text);
-	return kept;
+	return text.failed ? NULL : arena_copy(d->r.arena, strbuf_slice(&text)).p;
 }
 
 /* An empty part of step i. NULL: an arena is full, or it is nested too deep, which is reported. */
