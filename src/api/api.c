@@ -90,7 +90,7 @@ static bool guard(struct http_call *call)
 struct router *api_router_new(struct api *api)
 {
 	size_t n;
-	const struct route *table = api_routes(&n);
+	const struct route *table = api_routes_served(&n);
 	struct router *router = router_new(table, n, admit, api);
 
 	if (router)

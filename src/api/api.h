@@ -26,8 +26,11 @@ struct api {
 
 /* The context must outlive the router. NULL without memory. */
 struct router *api_router_new(struct api *api);
-/* The table, for what is generated from it. */
+/* The table as it is written, in api_routes.c. */
+const struct route *api_routes_written(size_t *ret_n);
+/* With those that are made of it (api_run_key.c): what the reference describes, and after them the rest of what is served. */
 const struct route *api_routes(size_t *ret_n);
+const struct route *api_routes_served(size_t *ret_n);
 
 /* ---- for the handlers ---- */
 
@@ -82,6 +85,8 @@ bool api_name_member(struct http_call *call, struct json body, const char *membe
 		     struct slice *ret_name);
 /* The object has no member but these. False after answering 400. */
 bool api_members_known(struct http_call *call, struct json object, const char *const known[]);
+/* What an event brings, its member `data`; absent: null. False after answering. */
+bool api_event_data(struct http_call *call, struct json body, struct slice *ret_json);
 /* The name of a queue that is not the engine's own. False after answering 400. */
 bool api_queue_checked(struct http_call *call, struct json value, struct slice *ret_queue);
 /* The {id} in the path, which begins with `prefix`; false after answering 404 with these words. */
@@ -195,14 +200,9 @@ void api_definition_put(struct http_call *call);
 void api_module_sweep(struct http_call *call);
 void api_run_create(struct http_call *call);
 void api_run_list(struct http_call *call);
-/*
- * {workflow} and {key} name one run: it is looked for, and the call goes on as the one of the same name with its id. A key
- * that has no run of this workflow is 404.
- */
-#define RUN_BY_KEY "/api/v1/workflow-runs/by-key/{workflow}/{key}"
-#define RUN_BY_ID "/api/v1/workflow-runs/{id}"
-void api_run_by_key(struct http_call *call);
 void api_run_show(struct http_call *call);
+void api_run_why(struct http_call *call);
+void api_run_history(struct http_call *call);
 void api_run_cancel(struct http_call *call);
 void api_run_retry(struct http_call *call);
 void api_run_pause(struct http_call *call);

@@ -129,7 +129,7 @@ void api_history(struct http_call *call)
 		.check = check,
 		.members = members,
 	};
-	struct slice text = call_param(call, "subject");
+	struct slice text = call->params[0];
 	struct api_query *query = api_list_new(call, &list);
 
 	if (!query)

@@ -3,7 +3,8 @@
  * measured by it, query parameters that it does not name are refused, and openapi.c describes the API by it.
  *
  * `one_unit`: the handler is one api_query with a `render`, so that its Idempotency-Key needs no acquisition before.
- * Schemas are those of openapi.json. `errors` are a route's own; those that any may answer are added there.
+ * What can be done to a run by its id can be done by its key: those routes are made of these (api_run_key.c). Schemas are
+ * those of openapi.json. `errors` are a route's own; those that any may answer are added there.
  */
 #include "api/api.h"
 #include "api/openapi.h"
@@ -52,7 +53,7 @@ static const struct route routes[] = {
 	{"POST", "/api/v1/workflow-runs", api_run_create, ROUTE_EXECUTE, "Starts a run, once for each key.",
 	 .one_unit = true, .id = "startRun", .query = {{"wait", "Wait"}}, .body = "RunCreate",
 	 .answers = {{201, "RunCreated"}, {200, "RunCreated"}}, .etag = true,
-	 .errors = {HX_NOT_FOUND, HX_RUN_EXPIRED, HX_CONCURRENCY_ERROR, HX_KEY_RESERVED, HX_KEY_REUSED}},
+	 .errors = {HX_NOT_FOUND, HX_RUN_EXPIRED, HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_KEY_RESERVED, HX_KEY_REUSED}},
 	{"GET", "/api/v1/workflow-runs", api_run_list, ROUTE_READ, "Lists runs, the newest first.",
 	 .id = "listRuns", .query = {{"status", "RunStatus"}, {"definitionId", "Text"}, {"unknown", "Unknown"}, {"parent", "RunId"}, PAGE},
 	 .answers = {{200, "RunPage"}}},
@@ -83,33 +84,11 @@ static const struct route routes[] = {
 	 .id = "resolveStep", .body = "Resolution", .answers = {{200, "RunMoved"}}, .etag = true,
 	 .errors = {HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_RUN_EXPIRED}},
 
-	/* The same, by workflow and key in place of the id: see api_run_by_key. */
-	{"GET", "/api/v1/workflow-runs/by-key/{workflow}/{key}", api_run_by_key, ROUTE_READ, "Shows the run of a key, or waits for its end.",
-	 .id = "getRunByKey", .query = {{"wait", "Wait"}}, .answers = {{200, "WholeRun"}}, .etag = true,
-	 .errors = {HX_RUN_EXPIRED}},
-	{"POST", "/api/v1/workflow-runs/by-key/{workflow}/{key}/cancel", api_run_by_key, ROUTE_EXECUTE, "Cancels the run of a key and compensates.",
-	 .id = "cancelRunByKey", .body = "RunMove", .answers = {{200, "RunMoved"}, {202, "RunMoved"}}, .etag = true,
-	 .errors = {HX_ALREADY_COMPLETED, HX_CONCURRENCY_ERROR, HX_RUN_EXPIRED}},
-	{"POST", "/api/v1/workflow-runs/by-key/{workflow}/{key}/retry", api_run_by_key, ROUTE_EXECUTE, "Tries a failed step of the run of a key again.",
-	 .id = "retryRunByKey", .body = "RunMove", .answers = {{200, "RunMoved"}}, .etag = true,
-	 .errors = {HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_RUN_EXPIRED}},
-	{"POST", "/api/v1/workflow-runs/by-key/{workflow}/{key}/pause", api_run_by_key, ROUTE_EXECUTE, "Begins no further step of the run of a key.",
-	 .id = "pauseRunByKey", .body = "RunMove", .answers = {{200, "RunMoved"}}, .etag = true,
-	 .errors = {HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_RUN_EXPIRED}},
-	{"POST", "/api/v1/workflow-runs/by-key/{workflow}/{key}/resume", api_run_by_key, ROUTE_EXECUTE, "Goes on after a pause of the run of a key.",
-	 .id = "resumeRunByKey", .body = "RunMove", .answers = {{200, "RunMoved"}}, .etag = true,
-	 .errors = {HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_RUN_EXPIRED}},
-	{"POST", "/api/v1/workflow-runs/by-key/{workflow}/{key}/events/{event}", api_run_by_key, ROUTE_EXECUTE, "Sends the run of a key an event.",
-	 .id = "sendEventByKey", .body = "Event", .answers = {{202, "EventTaken"}, {200, "EventTaken"}}, .etag = true,
-	 .errors = {HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_RUN_EXPIRED}},
-	{"POST", "/api/v1/workflow-runs/by-key/{workflow}/{key}/approvals/{step}", api_run_by_key, ROUTE_EXECUTE,
-	 "Decides an approval that the run of a key waits for.",
-	 .id = "decideApprovalByKey", .body = "Approval", .answers = {{200, "RunMoved"}}, .etag = true,
-	 .errors = {HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_ENTRY_LOCKED, HX_RUN_EXPIRED}},
-	{"POST", "/api/v1/workflow-runs/by-key/{workflow}/{key}/steps/{step}/resolve", api_run_by_key, ROUTE_EXECUTE,
-	 "Says what became of a step of the run of a key that is UNKNOWN.",
-	 .id = "resolveStepByKey", .body = "Resolution", .answers = {{200, "RunMoved"}}, .etag = true,
-	 .errors = {HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_RUN_EXPIRED}},
+	{"GET", "/api/v1/workflow-runs/{id}/why", api_run_why, ROUTE_READ, "Says what a run is waiting for.",
+	 .id = "getRunWhy", .answers = {{200, "Explanation"}}, .errors = {HX_RUN_EXPIRED}},
+	{"GET", "/api/v1/workflow-runs/{id}/history", api_run_history, ROUTE_READ, "Tells the history of a run.",
+	 .id = "getRunHistory", .query = {PAGE}, .answers = {{200, "HistoryPage"}}, .errors = {HX_RUN_EXPIRED}},
+	/* Each of these is there by workflow and key, too: api_run_key.c makes those. */
 
 	{"POST", "/api/v1/jobs", api_job_push, ROUTE_EXECUTE, "Pushes one job, or many.",
 	 .id = "pushJobs", .body = "JobPushes", .answers = {{201, "JobsPushed"}}},
@@ -182,7 +161,7 @@ static const struct route routes[] = {
 };
 /* clang-format on */
 
-const struct route *api_routes(size_t *ret_n)
+const struct route *api_routes_written(size_t *ret_n)
 {
 	*ret_n = sizeof routes / sizeof *routes;
 	return routes;

@@ -211,6 +211,11 @@ static bool read_output(struct http_call *call, struct json body, const char *me
 	return api_member(call, body, member, RUN_OUTPUT_BYTES_MAX, "what a step puts out is at most 1 MiB", ret_json);
 }
 
+bool api_event_data(struct http_call *call, struct json body, struct slice *ret_json)
+{
+	return read_output(call, body, "data", ret_json);
+}
+
 void api_run_event(struct http_call *call)
 {
 	static const char *const known[] = {"id", "data", NULL};
@@ -218,7 +223,7 @@ void api_run_event(struct http_call *call)
 	struct json body, value;
 
 	if (!api_name_checked(call, rq.name, "the event") || !api_body(call, known, &body) ||
-	    !read_output(call, body, "data", &rq.data))
+	    !api_event_data(call, body, &rq.data))
 		return;
 	if (!json_find(body, slice_str("id"), &value) || api_key_checked(call, value, "id", &rq.event_id))
 		verb_start(call, &rq);

@@ -16,7 +16,10 @@
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "engine/run_start.h"
+#include "flow/run_verb.h"
 #include "wire/loop.h"
+
+#define SIGNAL_BYTES_MAX (512u << 20)
 
 /* ---- reading the request ---- */
 
@@ -43,10 +46,29 @@ static bool read_workflow(struct http_call *call, struct json body, struct slice
 	return ret_name->p || api_refuse(call, HX_BUSY, NULL);
 }
 
-/* False after answering. */
-static bool read_start(struct http_call *call, struct run_start *start)
+/* What the run is sent at once, into the request of that verb. False after answering. */
+static bool read_signal(struct http_call *call, struct json body, struct run_verb_request *rq)
 {
-	static const char *const known[] = {"definitionId", "input", "idempotencyKey", NULL};
+	static const char *const known[] = {"event", "id", "data", NULL};
+	struct json signal, id = {0};
+
+	if (!json_find(body, slice_str("signal"), &signal))
+		return true;
+	if (json_type(signal) != JSON_OBJECT)
+		return api_invalid(call, "signal is an object: {\"event\", \"id\", \"data\"}");
+	if (!api_members_known(call, signal, known) ||
+	    !api_name_member(call, signal, "event", "signal: event is the name of the event", &rq->name))
+		return false;
+	if (!json_find(signal, slice_str("id"), &id))
+		return api_invalid(call, "signal: an event that comes with a start needs an id");
+	rq->kind = RUN_EVENT;
+	return api_key_checked(call, id, "the id of signal", &rq->event_id) && api_event_data(call, signal, &rq->data);
+}
+
+/* False after answering. */
+static bool read_start(struct http_call *call, struct run_start *start, struct run_verb_request *signal)
+{
+	static const char *const known[] = {"definitionId", "input", "idempotencyKey", "signal", NULL};
 	struct run_wanted wanted = {
 		.workspace = api_workspace(call),
 		.requester = api_requester(call),
@@ -56,7 +78,8 @@ static bool read_start(struct http_call *call, struct run_start *start)
 	struct hx_error err;
 	enum hx_code code;
 
-	if (!api_body(call, known, &body) || !read_workflow(call, body, &wanted.workflow))
+	if (!api_body(call, known, &body) || !read_workflow(call, body, &wanted.workflow) ||
+	    !read_signal(call, body, signal))
 		return false;
 	if (json_find(body, slice_str("input"), &input))
 		wanted.input = &input;
@@ -76,11 +99,13 @@ static bool read_start(struct http_call *call, struct run_start *start)
 /* ---- create ---- */
 
 struct creation {
-	struct api_query query;  /* the unit that creates */
+	struct api_query query;  /* the unit that creates; with a signal it has the call alone */
 	struct api_query by_key; /* the one that reads what is there already */
 	struct run_start start;
 	int64_t wait_ms;
-	enum run_wait_wrap wrap; /* of what is there already */
+	enum run_wait_wrap wrap;        /* of what is there already */
+	struct run_verb_request signal; /* .name.p NULL: none */
+	bool duplicate;                 /* the run had it already */
 };
 
 static void build_create(struct api_query *query, struct unit *unit)
@@ -116,8 +141,13 @@ static void build_by_key(struct api_query *query, struct unit *unit)
 static enum hx_code answered_by_key(struct api_query *query, const struct unit_result *result)
 {
 	struct creation *c = CONTAINER_OF(query, struct creation, by_key);
-	enum hx_code code = run_wait_show_started(&c->start, result, &c->wrap, &c->by_key.text);
+	struct strbuf *text = &c->by_key.text;
+	enum hx_code code = run_wait_show_started(&c->start, result, &c->wrap, text);
 
+	if (!code && c->duplicate && text->n) {
+		text->n--; /* the brace */
+		strbuf_add_str(text, ",\"duplicate\":true}");
+	}
 	c->by_key.detail = c->start.detail;
 	c->by_key.etag = code ? 0 : c->start.row.version;
 	return code;
@@ -147,28 +177,19 @@ static void read_by_key(void *data)
 	api_query_start(&c->by_key, run_start_lane(&c->start));
 }
 
-static void created(struct api_query *query, enum hx_code code)
+/* It is there, and is driven; tell() is how its caller is told, where he does not wait. */
+static void tell_created(struct creation *c, void (*tell)(struct creation *c))
 {
-	struct creation *c = (struct creation *)query;
-	struct api_gate *gate = query->call->gate;
-	struct drive *drive = NULL;
+	struct http_call *call = c->query.call;
+	struct drive *drive = runs_created(api_parts(call)->runs, &c->start.spec, &c->start.row);
 
-	if (code == HX_ALREADY_EXISTS && c->start.spec.key.p) {
-		if (gate)
-			api_gate_acquire(gate, read_by_key, c);
-		else
-			read_by_key(c);
-		return;
-	}
-	if (!code)
-		drive = runs_created(api_parts(query->call)->runs, &c->start.spec, &c->start.row);
-	if (!code && c->wait_ms) {
-		if (gate)
-			api_gate_tell_more(gate);
+	if (c->wait_ms) {
+		if (call->gate)
+			api_gate_tell_more(call->gate);
 		/* First who waits, in the same lane: a run that has ended by then would be waited for until the next look. */
 		api_wait_start(&(struct api_wait){
 			.kind = &run_waits,
-			.call = query->call,
+			.call = call,
 			.subject = c->start.spec.subject,
 			.wait_ms = c->wait_ms,
 			.wrap = RUN_CREATED,
@@ -176,9 +197,125 @@ static void created(struct api_query *query, enum hx_code code)
 			.begun = drive != NULL,
 		});
 	} else {
-		api_query_tell(query, code);
+		tell(c);
 	}
 	runs_drive(drive); /* the exchange may be gone by now */
+}
+
+static void tell_query(struct creation *c)
+{
+	api_query_tell(&c->query, HX_OK);
+}
+
+static void created(struct api_query *query, enum hx_code code)
+{
+	struct creation *c = (struct creation *)query;
+	struct api_gate *gate = query->call->gate;
+
+	if (!code)
+		tell_created(c, tell_query);
+	else if (code != HX_ALREADY_EXISTS || !c->start.spec.key.p)
+		api_query_tell(query, code);
+	else if (gate)
+		api_gate_acquire(gate, read_by_key, c);
+	else
+		read_by_key(c);
+}
+
+/* ---- create with a signal ---- */
+
+/* The event, and the run if it is not there, are one task (flow/run_verb.h). */
+struct signalling {
+	struct api_task task;
+	struct run_verb verb;
+	struct run_along along; /* the record of its Idempotency-Key, where the run is made */
+	struct creation *c;
+};
+
+static void write_created(const void *of, struct strbuf *text)
+{
+	run_wait_wrap(of, RUN_CREATED, text);
+}
+
+static void take_created(struct creation *c, const struct run_verb *v)
+{
+	c->start.spec.subject = v->subject;
+	run_row_created(&c->start.spec, &v->stamp, &c->start.row);
+}
+
+static struct api_told told_of(const struct creation *c)
+{
+	return (struct api_told){201, 1, write_created, &c->start.row};
+}
+
+/* A run that is there is told as it is afterwards, and the event's id makes trying again safe: it has no record in the unit. */
+static void add_record(struct run_along *along, const struct run_verb *v, struct unit *unit)
+{
+	struct creation *c = CONTAINER_OF(along, struct signalling, along)->c;
+	struct api_told told = told_of(c);
+
+	if (!v->created)
+		return;
+	take_created(c, v);
+	api_gate_carry(c->query.call->gate, &told, unit);
+}
+
+static void record_written(struct run_along *along, const struct unit_result *result)
+{
+	const struct signalling *s = CONTAINER_OF(along, struct signalling, along);
+
+	if (s->verb.created)
+		api_gate_carried(s->c->query.call->gate, result);
+}
+
+static void tell_signalled(struct creation *c)
+{
+	struct api_told told = told_of(c);
+
+	api_tell(c->query.call, &told);
+}
+
+static void signalled(struct seat *seat, enum hx_code code)
+{
+	struct signalling *s = (struct signalling *)seat;
+	struct creation *c = s->c;
+	struct http_call *call = c->query.call;
+
+	if (code) {
+		api_task_end(&s->task, code == HX_CONFIG_ERROR ? HX_BUSY : code,
+			     s->verb.detail ? s->verb.detail : runs_detail(code), NULL);
+		return;
+	}
+	c->duplicate = s->verb.duplicate;
+	if (s->verb.created)
+		take_created(c, &s->verb);
+	else if (call->gate)
+		api_gate_not_carried(call->gate);
+	if (s->verb.created)
+		tell_created(c, tell_signalled);
+	else
+		read_by_key(c);
+	api_task_free(&s->task);
+}
+
+static void start_signal(void *data)
+{
+	struct creation *c = data;
+	struct http_call *call = c->query.call;
+	struct signalling *s = api_task_new(call, sizeof *s, SIGNAL_BYTES_MAX, signalled);
+
+	if (!s)
+		return;
+	s->c = c;
+	s->along = (struct run_along){.add = add_record, .won = record_written};
+	c->signal.workspace = api_workspace(call);
+	c->signal.workflow = slice_str(c->start.spec.machine->definition->name);
+	c->signal.key = c->start.spec.key;
+	c->signal.start = &c->start.spec;
+	c->signal.policy = runs_policy(api_parts(call)->runs);
+	c->signal.along = call->gate ? &s->along : NULL;
+	run_verb_init(&s->verb, &c->signal, &s->task.arena);
+	api_task_start(&s->task, &s->verb.task, run_start_lane(&c->start));
 }
 
 void api_run_create(struct http_call *call)
@@ -189,8 +326,16 @@ void api_run_create(struct http_call *call)
 		http_respond_code(call->exchange, HX_BUSY, NULL);
 		return;
 	}
-	if (!api_wait_parse(call, &c->wait_ms) || !read_start(call, &c->start))
+	if (!api_wait_parse(call, &c->wait_ms) || !read_start(call, &c->start, &c->signal))
 		return;
+	c->query.call = call;
+	if (c->signal.name.p) {
+		if (call->gate)
+			api_gate_acquire(call->gate, start_signal, c);
+		else
+			start_signal(c);
+		return;
+	}
 	c->query = (struct api_query){
 		.call = call,
 		.build = build_create,
@@ -236,6 +381,24 @@ void api_run_show(struct http_call *call)
 		api_wait_start(&wait);
 	else
 		api_query_ask(&query, (uint64_t)query.subject);
+}
+
+/* ---- what is told of all subjects ---- */
+
+void api_run_why(struct http_call *call)
+{
+	int64_t subject;
+
+	if (api_run_id(call, &subject))
+		api_why(call);
+}
+
+void api_run_history(struct http_call *call)
+{
+	int64_t subject;
+
+	if (api_run_id(call, &subject))
+		api_history(call);
 }
 
 /* ---- list ---- */

@@ -259,9 +259,25 @@ static struct slice tag_of(const struct route *route)
 	return slice_of(noun, strcspn(noun, "/"));
 }
 
+#define BY_KEY "ByKey"
+
+/* What is said of a run by its id holds by its key. */
+static struct json operation_words(struct json words, const struct route *route, bool *ret_by_key)
+{
+	struct slice id = slice_str(route->id);
+	struct json own;
+	bool found;
+
+	*ret_by_key = id.n > sizeof BY_KEY - 1 && strcmp(id.p + id.n - (sizeof BY_KEY - 1), BY_KEY) == 0;
+	found = json_find(words, slice_of(id.p, id.n - (*ret_by_key ? sizeof BY_KEY - 1 : 0)), &own);
+	ASSERT(found);
+	return own;
+}
+
 static void add_operation(struct strbuf *text, const struct route *route, struct json words)
 {
-	struct json own = words_of(words_of(words, "operations"), route->id), description;
+	bool by_key;
+	struct json own = operation_words(words_of(words, "operations"), route, &by_key), description;
 	struct slice tag = tag_of(route);
 
 	ASSERT(route->id && route->answers[0].status);
@@ -271,7 +287,12 @@ static void add_operation(struct strbuf *text, const struct route *route, struct
 		    : strcmp(route->method, "PUT") == 0 ? "put"
 							: "post",
 		    route->id, route->summary, (int)tag.n, tag.p);
-	if (json_find(own, slice_str("description"), &description)) {
+	if (by_key) {
+		strbuf_add_str(
+			text,
+			",\"description\":\"By workflow and key, the key percent-encoded; or with `?key=`, and without "
+			"that segment. Otherwise as with the id.\"");
+	} else if (json_find(own, slice_str("description"), &description)) {
 		strbuf_add_str(text, ",\"description\":");
 		strbuf_add_slice(text, description.raw);
 	}

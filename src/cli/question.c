@@ -184,12 +184,24 @@ static enum hx_code add_given(struct client *client, const struct given *given, 
 
 /* ---- operands ---- */
 
-/* By its id, or WORKFLOW/KEY: names of workflows and ids have no slash, and keys may have any. */
-static enum hx_code add_run(struct client *client, const char *run, struct hx_error *err)
+static void add_by_key(struct client *client, const char *workflow, const char *key)
+{
+	client_path(client, "by-key");
+	client_segment(client, workflow);
+	client_segment(client, key);
+}
+
+/* By its id, or WORKFLOW/KEY: names of workflows and ids have no slash, and keys may have any. With a key of its own (--key) it is
+ * the workflow. */
+static enum hx_code add_run(struct client *client, const char *run, const char *key, struct hx_error *err)
 {
 	const char *slash = strchr(run, '/');
 	char workflow[WORKFLOW_NAME_MAX + 1];
 
+	if (key) {
+		add_by_key(client, run, key);
+		return HX_OK;
+	}
 	if (!slash) {
 		client_encoded(client, run);
 		return HX_OK;
@@ -198,9 +210,7 @@ static enum hx_code add_run(struct client *client, const char *run, struct hx_er
 		return error_set(err, HX_VALIDATION_ERROR, "%s is neither the id of a run nor WORKFLOW/KEY",
 				 excerpt_of(slice_str(run)).text);
 	snprintf(workflow, sizeof workflow, "%.*s", (int)(slash - run), run);
-	client_path(client, "by-key");
-	client_segment(client, workflow);
-	client_segment(client, slash + 1);
+	add_by_key(client, workflow, slash + 1);
 	return HX_OK;
 }
 
@@ -234,7 +244,7 @@ static enum hx_code add_path(struct client *client, const struct command_args *a
 		ASSERT(operand); /* one that the path names is not left out */
 		at += name.n + 2;
 		if (slice_is(name, "RUN"))
-			code = add_run(client, operand, err);
+			code = add_run(client, operand, command_value(args, "key"), err);
 		else
 			client_encoded(client, operand);
 	}

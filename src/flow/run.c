@@ -50,8 +50,10 @@ DB_STMT(stmt_read_key_job, "run_read_key_job", "tt", JOB_OUT,
 	"SELECT " JOB_COLUMNS_SQL " FROM hx_run r JOIN hx_job j ON j.subject = r.job JOIN hx_subject s ON s.id = r.job"
 	" WHERE r.subject = " OF_KEY);
 
-DB_STMT(stmt_find_key, "run_find_key", "ttt", "i",
-	"SELECT subject FROM hx_run WHERE workspace = ?1 AND run_key = ?3 AND workflow = ?2");
+DB_STMT(stmt_find_key, "run_find_key", "tt", "it",
+	"SELECT subject, workflow FROM hx_run WHERE run_key = ?2"
+	" AND workspace = ?1"
+);
 
 DB_STMT(stmt_read_event, "run_read_event", "itt", "tt",
 	"SELECT {ord}e.id, e.data FROM hx_run_event e{join}"
@@ -129,9 +131,21 @@ void run_read(struct unit *unit, struct slice workspace, int64_t subject)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read_job, db_int(subject));
 }
 
-void run_find_key(struct unit *unit, struct slice workspace, struct slice workflow, struct slice key)
+void run_find_key(struct unit *unit, struct slice workspace, struct slice key)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_find_key, db_text(workspace), db_text(workflow), db_text(key));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_find_key, db_text(workspace), db_text(key));
+}
+
+enum hx_code run_found(const struct unit_result *result, struct slice workflow, int64_t *ret_subject)
+{
+	const struct db_rows *rows = &result->rows[0];
+
+	if (rows->n == 0)
+		return HX_NOT_FOUND;
+	if (!slice_eq(db_cell(rows, 0, 1)->s, workflow))
+		return HX_KEY_REUSED;
+	*ret_subject = db_cell(rows, 0, 0)->i;
+	return HX_OK;
 }
 
 void run_read_key(struct unit *unit, struct slice workspace, struct slice key)

@@ -123,8 +123,9 @@ struct run_spec {
 /* LOST: the key has a run, which run_read_key() finds. */
 void run_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec);
 
-/* Which run has this key; no row: none of this workflow. Reads alone. */
-void run_find_key(struct unit *unit, struct slice workspace, struct slice workflow, struct slice key);
+/* Which run has this key. Reads alone. HX_NOT_FOUND: none; HX_KEY_REUSED: one of another workflow. */
+void run_find_key(struct unit *unit, struct slice workspace, struct slice key);
+enum hx_code run_found(const struct unit_result *result, struct slice workflow, int64_t *ret_subject) HX_MUST_CHECK;
 
 /* Columns of run_read, run_read_key and run_list: see columns.h. */
 #define RUN_FIELDS(X)                                                                                                  \

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/id.h"
 #include "flow/answer.h"
 #include "flow/run_verb_parts.h"
 #include "flow/shapes.h"
@@ -247,6 +248,8 @@ static void write_event(struct run_verb *v, const struct answer *answer)
 	write_to(v, answer, v->row.status);
 }
 
+static const char no_such_event[] = "no step of the run waits for an event of this name";
+
 static void decide_event(struct run_verb *v, const struct answer *answer)
 {
 	struct run_place place = run_definition_search(v->row.definition, awaits_event, v->rq->name);
@@ -255,7 +258,7 @@ static void decide_event(struct run_verb *v, const struct answer *answer)
 		v->duplicate = true;
 		end_unchanged(v);
 	} else if (!place.step) {
-		end_unnamed(v, "no step of the run waits for an event of this name");
+		end_unnamed(v, no_such_event);
 	} else if (!leads(v, v->row.status) || v->row.position > place.position) {
 		end_run_verb(v, HX_WRONG_STATUS, "the run is past the step that this event is for");
 	} else if (db_cell(&answer->result->rows[VERB_LINE_COUNT], 0, 0)->i >= RUN_EVENTS_MAX) {
@@ -340,12 +343,93 @@ static void start_reading(struct run_verb *v, const struct answer *answer)
 	if (v->rq->kind == RUN_APPROVE)
 		v->event_id = join(v, "approval/", v->rq->name, "/");
 	else if (v->rq->kind == RUN_EVENT && v->rq->event_id.n)
-		v->event_id = join(v, "event/", v->rq->event_id, "");
+		v->event_id = join(v, v->rq->own_id ? "own/" : "event/", v->rq->event_id, "");
 	else if (v->rq->kind == RUN_EVENT && !v->event_id.n)
 		v->event_id = join(v, "fresh/", slice_str(fresh), "");
 	task_go(&v->task, VERB_READING);
 	if (v->arena->failed)
 		end_run_verb(v, HX_TOO_LARGE, NULL);
+}
+
+/* The run comes with its event, if the definition has a step for it; where it has none, only one that is there can. */
+static bool may_start(const struct run_verb *v)
+{
+	return v->rq->start && run_definition_search(v->rq->start->machine->definition, awaits_event, v->rq->name).step;
+}
+
+static void take_new(struct run_verb *v, const struct answer *answer)
+{
+	start_reading(v, answer);
+	if (v->task.at != VERB_READING || v->subject)
+		return;
+	if (may_start(v)) {
+		v->subject = id_next(answer->ids, answer->now);
+		v->stamp = flow_stamp(answer);
+		v->awaits = join(v, RUN_AWAITS_EVENT, v->rq->name, "");
+		v->created = true;
+		v->changed = true;
+		v->status = RUN_PENDING;
+		v->version = 1;
+		task_go(&v->task, VERB_STARTING);
+	} else if (v->rq->key.p) {
+		task_go(&v->task, VERB_FINDING);
+	} else {
+		end_run_verb(v, HX_NOT_FOUND, no_such_event);
+	}
+}
+
+static void end_duplicate(struct run_verb *v)
+{
+	v->duplicate = true;
+	v->created = false;
+	end_unchanged(v);
+}
+
+static bool along_lost(const struct run_verb *v, const struct answer *answer)
+{
+	struct run_along *along = v->rq->along;
+
+	return answer->result->verdict == UNIT_LOST && along && along->lost && along->lost(along, answer->result);
+}
+
+static void take_started(struct run_verb *v, const struct answer *answer)
+{
+	switch (answer->result->verdict) {
+	case UNIT_WON:
+		if (v->rq->along)
+			v->rq->along->won(v->rq->along, answer->result);
+		end_run_verb(v, HX_OK, NULL);
+		break;
+	case UNIT_LOST:
+	case UNIT_REFUSED:
+		v->subject = 0;
+		v->created = false;
+		if (along_lost(v, answer))
+			end_duplicate(v);
+		else
+			task_go(&v->task, VERB_FINDING);
+		break;
+	case UNIT_FAILED:
+		end_run_verb(v, flow_failure(answer->result), NULL);
+		break;
+	case UNIT_UNKNOWN:
+		task_go(&v->task, VERB_LOOKING_UP);
+		break;
+	}
+}
+
+static void take_found(struct run_verb *v, const struct answer *answer)
+{
+	enum hx_code code = HX_STORE_UNAVAILABLE;
+
+	if (answer->result->verdict == UNIT_WON)
+		code = run_found(answer->result, v->rq->workflow, &v->subject);
+	if (code == HX_KEY_REUSED && !v->rq->start)
+		code = HX_NOT_FOUND;
+	if (code)
+		end_run_verb(v, code, code == HX_NOT_FOUND && v->rq->start ? no_such_event : NULL);
+	else
+		task_go(&v->task, VERB_READING);
 }
 
 static void take_read(struct run_verb *v, const struct answer *answer)
@@ -378,7 +462,9 @@ static void take_read(struct run_verb *v, const struct answer *answer)
 /* Somebody was faster. What was decided need not hold any more; where a version was asked for, it does not. */
 static void take_lost(struct run_verb *v, const struct answer *answer)
 {
-	if (v->tries++ == TRIES_MAX || v->rq->version)
+	if (along_lost(v, answer))
+		end_duplicate(v);
+	else if (v->tries++ == TRIES_MAX || v->rq->version)
 		end_run_verb(v, HX_CONCURRENCY_ERROR, "the run was changed by somebody else in between");
 	else
 		start_reading(v, answer);
@@ -421,6 +507,11 @@ static void take_looked_up(struct run_verb *v, const struct answer *answer)
 		v->version = db_cell(rows, 0, 0)->i;
 }
 
+static void build_find(const struct run_verb *v, struct unit *unit)
+{
+	run_find_key(unit, v->rq->workspace, v->rq->key);
+}
+
 static void build_look_up(const struct run_verb *v, struct unit *unit)
 {
 	subject_look_up(unit, v->subject, v->stamp.op);
@@ -432,7 +523,9 @@ static const char *words(const struct run_verb *v)
 }
 
 static const TASK_STATES(struct run_verb) run_verb_states[] = {
-	[VERB_NEW] = {"new", start_reading},
+	[VERB_NEW] = {"new", take_new},
+	[VERB_STARTING] = {"starting the run with its event", take_started, verb_build_start},
+	[VERB_FINDING] = {"finding it by its key", take_found, build_find},
 	[VERB_READING] = {"reading", take_read, verb_build_read},
 	[VERB_WRITING] = {.words = words, .take = take_written, .commit = verb_build_write},
 	[VERB_LOOKING_UP] = {"looking up its op", take_looked_up, build_look_up},
@@ -444,7 +537,7 @@ static void forget(void *copy)
 {
 	struct run_verb *v = copy;
 
-	if (v->task.at == VERB_WRITING || v->task.at == VERB_LOOKING_UP)
+	if (v->task.at == VERB_STARTING || v->task.at == VERB_WRITING || v->task.at == VERB_LOOKING_UP)
 		return;
 	v->row = (struct run_row){0};
 	v->stamp = (struct stamp){0};

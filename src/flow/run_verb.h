@@ -2,6 +2,15 @@
  * What callers do to a run: cancel, retry, pause, resume, send an event, decide an approval, resolve an unknown step. Each
  * is read, decide, write: the write is guarded by the version that was read, so what was decided still holds.
  *
+ * A run may be named by its workflow and key in place of its id; and an event may bring the run along that it is for:
+ *
+ *   START ─▶ STARTING ─┬ won: the run and its event are there, `created`
+ *      │               └ lost: the key has a run ─┐
+ *      └──────────────────────────────────────────┴▶ FINDING it ─┬─▶ READING, as below
+ *                                                                └ HX_NOT_FOUND, HX_KEY_REUSED: of another workflow
+ *
+ * Insert and see, never look and insert. A key keeps its run for ever, so what was found stays true.
+ *
  *   START ─▶ READING ─┬ refused: HX_NOT_FOUND, HX_RUN_EXPIRED, HX_WRONG_STATUS, HX_CONCURRENCY_ERROR …
  *               ▲     ├ nothing to do (cancelled already, an event seen before): HX_OK, `changed` is false
  *               │     └─▶ WRITING ─┬ won ──▶ HX_OK
@@ -53,30 +62,36 @@ enum run_verb_kind {
 	RUN_OBEY, /* what its parent asks for (run_children.h): one of the first four */
 };
 
-/* Something that goes into the very unit that writes (the record of an Idempotency-Key). */
+/* Something that goes into the very unit that writes (the record of an Idempotency-Key, of a delivery). */
 struct run_verb;
 
 struct run_along {
-	/* Adds lines that decide nothing (ANY), after all others; may be called again for the same unit. */
+	/* Adds lines, after all others; may be called again for the same unit. */
 	void (*add)(struct run_along *along, const struct run_verb *verb, struct unit *unit);
 	void (*won)(struct run_along *along, const struct unit_result *result);
+	/* Was the unit lost by one of these lines? Then the verb ends with HX_OK, as a duplicate. NULL: they decide nothing. */
+	bool (*lost)(struct run_along *along, const struct unit_result *result);
 };
 
 /* Immutable while the task lives; texts are the caller's. */
 struct run_verb_request {
 	enum run_verb_kind kind;
 	struct slice workspace;
-	int64_t subject;
-	int64_t version;       /* what it must be; 0: any */
-	struct slice name;     /* of the event, of the step */
+	int64_t subject;            /* 0: it is found by its key */
+	struct slice workflow, key; /* .p NULL: none */
+	const struct run_spec
+		*start;    /* event: the run that is made where the key has none, but for its subject; NULL: none is */
+	int64_t version;   /* what it must be; 0: any */
+	struct slice name; /* of the event, of the step */
 	struct slice event_id; /* empty: a fresh one */
+	bool own_id;           /* it is the engine's own: no caller's is ever the same */
 	struct slice data;     /* of the event, of the decision; of resolve: the output. JSON */
 	bool done;             /* resolve */
 	const struct run_policy *policy;
 	struct run_along *along; /* NULL: nothing */
 };
 
-enum { VERB_NEW, VERB_READING, VERB_WRITING, VERB_LOOKING_UP, VERB_DONE };
+enum { VERB_NEW, VERB_STARTING, VERB_FINDING, VERB_READING, VERB_WRITING, VERB_LOOKING_UP, VERB_DONE };
 
 struct run_verb {
 	struct task task;
@@ -88,9 +103,10 @@ struct run_verb {
 	int64_t version;
 	bool changed;   /* something was written now */
 	bool duplicate; /* an event that was seen before */
+	bool created;   /* with the run itself, as `start` has it */
 	/* private: run_verb.c */
 	enum run_verb_kind kind; /* the request's; of what its parent asks for, that */
-	int64_t subject;         /* the request's; or the part of it whose step is meant */
+	int64_t subject;         /* the request's, or as it was found; or the part of it whose step is meant */
 	bool in_part;            /* it is; what is told is of the run itself */
 	struct run_row row;
 	const char *to;        /* the status after it */

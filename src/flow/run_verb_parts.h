@@ -17,5 +17,6 @@ static inline bool verb_is_held(const struct run_row *row)
 	return slice_is(row->step_status, RUN_STEP_UNKNOWN) && slice_is(row->awaits, RUN_AWAITS_PERSON);
 }
 
+void verb_build_start(const struct run_verb *v, struct unit *unit);
 void verb_build_read(const struct run_verb *v, struct unit *unit);
 void verb_build_write(const struct run_verb *v, struct unit *unit);

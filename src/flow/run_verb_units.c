@@ -167,12 +167,29 @@ static void build_resolve(const struct run_verb *v, struct unit *unit)
 			 db_int(v->row.step_started_at), db_int(at));
 }
 
+static void build_event_row(const struct run_verb *v, struct unit *unit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_event, db_int(v->subject), db_text(v->event_id), db_text(v->awaits),
+		 db_text(v->rq->data.n ? v->rq->data : slice_str("null")), db_int(v->stamp.at.ms));
+}
+
+/* The run and the event that it is made for: both, or neither. */
+void verb_build_start(const struct run_verb *v, struct unit *unit)
+{
+	struct run_spec spec = *v->rq->start;
+
+	spec.subject = v->subject;
+	run_create(unit, &v->stamp, &spec);
+	build_event_row(v, unit);
+	if (v->rq->along)
+		v->rq->along->add(v->rq->along, v, unit);
+}
+
 /* To the same status: the version that was read still holds, and whoever has looked for events before looks again. */
 static void build_event(const struct run_verb *v, struct unit *unit)
 {
 	build_shift(v, unit, /* settles= */ false);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_event, db_int(v->subject), db_text(v->event_id), db_text(v->awaits),
-		 db_text(v->rq->data.n ? v->rq->data : slice_str("null")), db_int(v->stamp.at.ms));
+	build_event_row(v, unit);
 	if (v->due)
 		build_due(v, unit);
 	if (v->kind == RUN_EVENT && has_child_steps(&v->row))

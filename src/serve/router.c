@@ -17,6 +17,7 @@
 struct segments {
 	struct slice at[ROUTE_SEGMENTS_MAX];
 	size_t n;
+	struct slice query; /* of a request: as it was sent */
 };
 
 struct entry {
@@ -42,6 +43,7 @@ static bool cut_path(struct slice path, struct segments *ret)
 	struct slice rest = path;
 
 	ret->n = 0;
+	ret->query = slice_of(NULL, 0);
 	if (rest.n == 0 || rest.p[0] != '/')
 		return false;
 	while (rest.n > 0) {
@@ -139,9 +141,25 @@ void router_free(struct router *router)
 
 /* ---- finding ---- */
 
+/* `name=` in a query, as it was sent: a name of a table needs no escapes. */
+static bool query_has(struct slice query, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (struct slice rest = query; rest.n > 0;) {
+		const char *end = memchr(rest.p, '&', rest.n);
+		size_t piece = end ? (size_t)(end - rest.p) : rest.n;
+
+		if (piece > n && memcmp(rest.p, name, n) == 0 && rest.p[n] == '=')
+			return true;
+		rest = end ? slice_of(end + 1, rest.n - piece - 1) : slice_of(NULL, 0);
+	}
+	return false;
+}
+
 static bool fits(const struct entry *entry, const struct segments *path)
 {
-	if (entry->segments.n != path->n)
+	if (entry->segments.n != path->n || (entry->route->with && !query_has(path->query, entry->route->with)))
 		return false;
 	for (size_t i = 0; i < path->n; i++) {
 		bool literal = entry->literals >> (ROUTE_SEGMENTS_MAX - i) & 1;
@@ -310,6 +328,7 @@ static void route(struct router *router, struct http_exchange *exchange, bool ea
 		return;
 	}
 	if (cut_path(request->path, &path)) {
+		path.query = request->query;
 		entry = find(router, &path, request->method);
 		if (!entry && slice_is(request->method, "HEAD"))
 			entry = find(router, &path, slice_str("GET"));

@@ -11,7 +11,8 @@
  * A pattern is "/" and segments: literal, or {name} for one segment that is not empty. Literal segments match byte by
  * byte, as they were sent; parameters are then percent-decoded (see wire/query.h): `%2F` is a slash inside of one, and
  * `..` is a name like any other. Of several patterns that match, the one with the earlier literal wins, so the
- * order of the table means nothing. HEAD is served by the GET route.
+ * order of the table means nothing. A route `with` a parameter of the query is there for requests that have it alone. HEAD is
+ * served by the GET route.
  *
  * What it answers by itself: 404 NOT_FOUND, 405 METHOD_NOT_ALLOWED with Allow, 501 for methods that HTTP does not
  * define, 400 VALIDATION_ERROR for escapes that cannot be decoded, in the path or the query.
@@ -48,6 +49,7 @@ struct route {
 	void (*handle)(struct http_call *call);
 	enum route_scope scope; /* what a key must be allowed to do */
 	const char *summary;    /* one sentence for the reference */
+	const char *with;       /* a parameter that the query must have; NULL: none */
 	bool one_unit; /* its work is one unit, which carries the record of its Idempotency-Key (api/api_gate.h) */
 	/* ---- for the reference alone, but for the query; all may be absent, and lists end with zeros ---- */
 	const char *id;                                 /* operationId */

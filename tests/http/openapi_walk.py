@@ -346,6 +346,10 @@ def walk_starts():
     do("startRun", 201, query={"wait": "20s"}, body={"definitionId": "quick"})
     ask("startRun", "NOT_FOUND", body={"definitionId": "tlak"})
     ask("startRun", "KEY_REUSED", body={**key, "definitionId": "quick"})
+    signal = {"definitionId": "talk", "idempotencyKey": "s", "signal": {"event": "papers", "id": "e1", "data": [1]}}
+    do("startRun", 201, body=signal)
+    do("startRun", 200, body=signal)
+    do("startRun", 200, body={**signal, "signal": {"event": "papers", "id": "e2"}})
 
 
 def walk_runs(by=""):
@@ -361,6 +365,8 @@ def walk_runs(by=""):
     do("getRun" + by, values=run, query={"wait": "20s"})
     ask("sendEvent" + by, "WRONG_STATUS", {**run, "event": "papers"})
     ask("cancelRun" + by, "ALREADY_COMPLETED", run)
+    do("getRunHistory" + by, values=run)
+    do("getRunWhy" + by, values=run)
     if not by:
         do("getHistory", values={"subject": run["id"]})
         do("getWhy", values=run)
