@@ -267,58 +267,60 @@ static void test_names_and_keys(void **state)
 	stop(scene, 1);
 }
 
+#define CREDIT ACCOUNTS "/alice/credit"
+
+/* Each detail names what it is about, and the value. */
+static const struct {
+	const char *path, *body, *names, *value;
+} refused[] = {
+	{ACCOUNTS, "", "id", ""},
+	{ACCOUNTS, "[]", "object", ""},
+	{ACCOUNTS, "{'balance':1}", "id", ""},
+	{ACCOUNTS, "{'id':7,'balance':1}", "id", ""},
+	{ACCOUNTS, "{'id':'','balance':1}", "id", ""},
+	{ACCOUNTS, "{'id':'a\\u0001','balance':1}", "id", "\\u0001"},
+	{ACCOUNTS, "{'id':'b'}", "balance", "missing"},
+	{ACCOUNTS, "{'id':'b','balance':null}", "balance", "null"},
+	{ACCOUNTS, "{'id':'b','balance':'5'}", "balance", "\"5\""},
+	{ACCOUNTS, "{'id':'b','balance':-1}", "balance", "-1"},
+	{ACCOUNTS, "{'id':'b','balance':-0}", "balance", "-0"},
+	{ACCOUNTS, "{'id':'b','balance':0.5}", "balance", "0.5"},
+	{ACCOUNTS, "{'id':'b','balance':5.0}", "balance", "5.0"},
+	{ACCOUNTS, "{'id':'b','balance':5e2}", "balance", "5e2"},
+	{ACCOUNTS, "{'id':'b','balance':1000000000000001}", "balance", "1000000000000001"},
+	{ACCOUNTS, "{'id':'b','balance':99999999999999999999999}", "balance", "99999999999999999999999"},
+	{ACCOUNTS, "{'id':'b','balance':1,'currency':'EUR'}", "currency", ""},
+	{ACCOUNTS, "{'id':'b','balance':1,'balance':2}", "balance", ""},
+	{CREDIT, "{'key':'k'}", "amount", "missing"},
+	{CREDIT, "{'amount':0,'key':'k'}", "amount", "not 0"},
+	{CREDIT, "{'amount':-5,'key':'k'}", "amount", "-5"},
+	{CREDIT, "{'amount':1.5,'key':'k'}", "amount", "1.5"},
+	{CREDIT, "{'amount':1e3,'key':'k'}", "amount", "1e3"},
+	{CREDIT, "{'amount':'1','key':'k'}", "amount", "\"1\""},
+	{CREDIT, "{'amount':true,'key':'k'}", "amount", "true"},
+	{CREDIT, "{'amount':1000000000000001,'key':'k'}", "amount", "1000000000000001"},
+	{CREDIT, "{'amount':9223372036854775808,'key':'k'}", "amount", "9223372036854775808"},
+	{CREDIT, "{'amount':1}", "key", "missing"},
+	{CREDIT, "{'amount':1,'key':''}", "key", ""},
+	{CREDIT, "{'amount':1,'key':null}", "key", ""},
+	{CREDIT, "{'amount':1,'key':7}", "key", ""},
+	{CREDIT, "{'amount':1,'key':'/'}", "key", "/"},
+	{CREDIT, "{'amount':1,'key':'/opening'}", "key", "/opening"},
+	{CREDIT, "{'amount':1,'key':'a\\u0000b'}", "key", ""},
+	{CREDIT, "{'amount':1,'key':'k','reason':'gift'}", "reason", ""},
+};
+
 static void test_requests_that_are_refused(void **state)
 {
-	static const char credit[] = ACCOUNTS "/alice/credit";
-	/* Each detail names what it is about, and the value. */
-	static const struct {
-		const char *path, *body, *names, *value;
-	} cases[] = {
-		{ACCOUNTS, "", "id", ""},
-		{ACCOUNTS, "[]", "object", ""},
-		{ACCOUNTS, "{'balance':1}", "id", ""},
-		{ACCOUNTS, "{'id':7,'balance':1}", "id", ""},
-		{ACCOUNTS, "{'id':'','balance':1}", "id", ""},
-		{ACCOUNTS, "{'id':'a\\u0001','balance':1}", "id", "\\u0001"},
-		{ACCOUNTS, "{'id':'b'}", "balance", "missing"},
-		{ACCOUNTS, "{'id':'b','balance':null}", "balance", "null"},
-		{ACCOUNTS, "{'id':'b','balance':'5'}", "balance", "\"5\""},
-		{ACCOUNTS, "{'id':'b','balance':-1}", "balance", "-1"},
-		{ACCOUNTS, "{'id':'b','balance':-0}", "balance", "-0"},
-		{ACCOUNTS, "{'id':'b','balance':0.5}", "balance", "0.5"},
-		{ACCOUNTS, "{'id':'b','balance':5.0}", "balance", "5.0"},
-		{ACCOUNTS, "{'id':'b','balance':5e2}", "balance", "5e2"},
-		{ACCOUNTS, "{'id':'b','balance':1000000000000001}", "balance", "1000000000000001"},
-		{ACCOUNTS, "{'id':'b','balance':99999999999999999999999}", "balance", "99999999999999999999999"},
-		{ACCOUNTS, "{'id':'b','balance':1,'currency':'EUR'}", "currency", ""},
-		{ACCOUNTS, "{'id':'b','balance':1,'balance':2}", "balance", ""},
-		{credit, "{'key':'k'}", "amount", "missing"},
-		{credit, "{'amount':0,'key':'k'}", "amount", "not 0"},
-		{credit, "{'amount':-5,'key':'k'}", "amount", "-5"},
-		{credit, "{'amount':1.5,'key':'k'}", "amount", "1.5"},
-		{credit, "{'amount':1e3,'key':'k'}", "amount", "1e3"},
-		{credit, "{'amount':'1','key':'k'}", "amount", "\"1\""},
-		{credit, "{'amount':true,'key':'k'}", "amount", "true"},
-		{credit, "{'amount':1000000000000001,'key':'k'}", "amount", "1000000000000001"},
-		{credit, "{'amount':9223372036854775808,'key':'k'}", "amount", "9223372036854775808"},
-		{credit, "{'amount':1}", "key", "missing"},
-		{credit, "{'amount':1,'key':''}", "key", ""},
-		{credit, "{'amount':1,'key':null}", "key", ""},
-		{credit, "{'amount':1,'key':7}", "key", ""},
-		{credit, "{'amount':1,'key':'/'}", "key", "/"},
-		{credit, "{'amount':1,'key':'/opening'}", "key", "/opening"},
-		{credit, "{'amount':1,'key':'a\\u0000b'}", "key", ""},
-		{credit, "{'amount':1,'key':'k','reason':'gift'}", "reason", ""},
-	};
 	struct scene *scene = *state;
 
 	start(scene, 1);
 	create(scene, "alice", 500);
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		scene_must(scene, 0, "POST", cases[i].path, cases[i].body, 400, "VALIDATION_ERROR");
-		if (!strstr(reply_text(&scene->last, "detail"), cases[i].names) ||
-		    !strstr(reply_text(&scene->last, "detail"), cases[i].value))
-			fail_msg("%s: %s", cases[i].body, scene->last.body);
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+		scene_must(scene, 0, "POST", refused[i].path, refused[i].body, 400, "VALIDATION_ERROR");
+		if (!strstr(reply_text(&scene->last, "detail"), refused[i].names) ||
+		    !strstr(reply_text(&scene->last, "detail"), refused[i].value))
+			fail_msg("%s: %s", refused[i].body, scene->last.body);
 	}
 	scene_must(scene, 0, "GET", ACCOUNTS "/alice/ledger?limit=0", NULL, 400, "VALIDATION_ERROR");
 	scene_must(scene, 0, "GET", ACCOUNTS "/alice/ledger?cursor=x", NULL, 400, "VALIDATION_ERROR");

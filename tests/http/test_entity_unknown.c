@@ -87,6 +87,16 @@ static void let_the_janitor_pass(struct scene *scene)
 	service_play(scene->service, "/close", &(struct play){0});
 }
 
+static void refuse_bad_resolutions(struct scene *scene)
+{
+	scene_must(scene, 0, "POST", RESOLVE("a"), NULL, 400, "VALIDATION_ERROR");
+	scene_must(scene, 0, "POST", RESOLVE("a"), "{'outcome':'perhaps'}", 400, "VALIDATION_ERROR");
+	scene_must(scene, 0, "POST", RESOLVE("a"), "{'outcome':'done','more':1}", 400, "VALIDATION_ERROR");
+	scene_must(scene, 0, "POST", RESOLVE("c"), "{'outcome':'done'}", 404, "NOT_FOUND");
+	scene_must(scene, 0, "POST", "/api/v1/entities/billing/a/steps/reopen/resolve", "{'outcome':'done'}", 409,
+		   "WRONG_STATUS");
+}
+
 static void test_held_claim_waits_for_a_person(void **state)
 {
 	struct scene *scene = *state;
@@ -110,12 +120,7 @@ static void test_held_claim_waits_for_a_person(void **state)
 	scene_start(scene, 0);
 	assert_held(scene, "a", "admin");
 	assert_int_equal(held(scene), 2);
-	scene_must(scene, 0, "POST", RESOLVE("a"), NULL, 400, "VALIDATION_ERROR");
-	scene_must(scene, 0, "POST", RESOLVE("a"), "{'outcome':'perhaps'}", 400, "VALIDATION_ERROR");
-	scene_must(scene, 0, "POST", RESOLVE("a"), "{'outcome':'done','more':1}", 400, "VALIDATION_ERROR");
-	scene_must(scene, 0, "POST", RESOLVE("c"), "{'outcome':'done'}", 404, "NOT_FOUND");
-	scene_must(scene, 0, "POST", "/api/v1/entities/billing/a/steps/reopen/resolve", "{'outcome':'done'}", 409,
-		   "WRONG_STATUS");
+	refuse_bad_resolutions(scene);
 	assert_held(scene, "a", "admin");
 
 	/* Done: as if the action had answered, with what the person says. */

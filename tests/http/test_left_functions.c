@@ -197,9 +197,42 @@ static int due(const char *kind, const char *queue)
 
 static const char left_words[] = "waits for a program that has the function \"pay\", which this node does not have";
 
-static void everything_but_acting(void **state)
+/* None of its runs is touched; others are not held up by them. */
+static void assert_untouched(const char *id)
 {
 	char line[200], *before;
+
+	snprintf(line, sizeof line, "run show %s --json", id);
+	ok(line, "\"id\"");
+	before = strdup(said);
+	ok("run start plain --wait 60s --json", "COMPLETED");
+	ok("run start plain --wait 60s --json", "COMPLETED");
+	ok(line, "\"id\"");
+	assert_string_equal(said, before);
+	free(before);
+	snprintf(line, sizeof line, "why %s", id);
+	AWAIT(DEADLINE_MS,
+	      hapax(line) == 0 && strstr(said, left_words)); /* after its last retry is due, or its lease over */
+}
+
+/* All but the one that was cancelled. */
+static void assert_ended_by_program(void)
+{
+	says = HX_NATIVE_DONE;
+	open_program();
+	for (int i = 0; i < RUNS; i++) {
+		struct hx_result *end;
+
+		must(hx_run_wait(engine, NULL, ids[i], DEADLINE_MS, &end, &error));
+		assert_string_equal(end->status, i == 1 ? "CANCELLED" : "COMPLETED");
+		hx_result_free(end);
+	}
+	assert_int_equal(fire("held", HX_NATIVE_DONE), HX_OK);
+}
+
+static void everything_but_acting(void **state)
+{
+	char line[200];
 
 	(void)state;
 	make_entity("held");
@@ -220,19 +253,7 @@ static void everything_but_acting(void **state)
 	ok("entity show invoice new --json", "\"version\":1");
 	ok("entity resolve invoice held pay not_done", "open");
 
-	/* None of its runs is touched; others are not held up by them. */
-	snprintf(line, sizeof line, "run show %s --json", ids[0]);
-	ok(line, "\"id\"");
-	before = strdup(said);
-	ok("run start plain --wait 60s --json", "COMPLETED");
-	ok("run start plain --wait 60s --json", "COMPLETED");
-	snprintf(line, sizeof line, "run show %s --json", ids[0]);
-	ok(line, "\"id\"");
-	assert_string_equal(said, before);
-	free(before);
-	snprintf(line, sizeof line, "why %s", ids[0]);
-	AWAIT(DEADLINE_MS,
-	      hapax(line) == 0 && strstr(said, left_words)); /* after its last retry is due, or its lease over */
+	assert_untouched(ids[0]);
 	/* But for those that the program still had when it ended: they are not due, their leases are over one day. */
 	AWAIT(DEADLINE_MS, due("left_runs", "") > RUNS / 2);
 	assert_int_equal(due("runs", ""), 0);
@@ -242,17 +263,7 @@ static void everything_but_acting(void **state)
 	AWAIT(DEADLINE_MS, is_at(line, "CANCELLED"));
 	assert_int_equal(calls, 0);
 	serve_stop(serve);
-
-	says = HX_NATIVE_DONE;
-	open_program();
-	for (int i = 0; i < RUNS; i++) {
-		struct hx_result *end;
-
-		must(hx_run_wait(engine, NULL, ids[i], DEADLINE_MS, &end, &error));
-		assert_string_equal(end->status, i == 1 ? "CANCELLED" : "COMPLETED");
-		hx_result_free(end);
-	}
-	assert_int_equal(fire("held", HX_NATIVE_DONE), HX_OK);
+	assert_ended_by_program();
 }
 
 /* An after-effect waits, too: it is neither tried nor parked. */

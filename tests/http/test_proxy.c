@@ -255,46 +255,40 @@ static void an_upstream_that_cannot_be_reached_lets_the_key_go(void **state)
 
 /* ---- outcomes that are not known ---- */
 
+static const struct {
+	const char *name;
+	struct script script;
+	int status;
+} plays[] = {
+	{"closed", {.bytes = "", .end = SCRIPT_CLOSE}, 502},
+	{"reset", {.bytes = "", .end = SCRIPT_RESET}, 502},
+	{"silent", {.bytes = "", .end = SCRIPT_STALL}, 504},
+	{"half a head", {.bytes = "HTTP/1.1 200 OK\r\nX: y\r\n", .n = 23, .end = SCRIPT_CLOSE}, 502},
+	{"half a head, silent", {.bytes = "HTTP/1.1 200 OK\r\nX: y\r\n", .n = 23, .end = SCRIPT_STALL}, 504},
+	{"half a body",
+	 {.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .n = 42, .end = SCRIPT_CLOSE},
+	 502},
+	{"half a body, reset",
+	 {.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .n = 42, .end = SCRIPT_RESET},
+	 502},
+	{"half a body, silent",
+	 {.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .n = 42, .end = SCRIPT_STALL},
+	 504},
+	{"half a body of an error",
+	 {.bytes = "HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\nhalf", .n = 42, .end = SCRIPT_CLOSE},
+	 502},
+	{"half a chunk",
+	 {.bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf", .n = 54, .end = SCRIPT_CLOSE},
+	 502},
+	{"no last chunk",
+	 {.bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", .n = 56, .end = SCRIPT_CLOSE},
+	 502},
+	{"reset instead of an end", {.bytes = "HTTP/1.1 200 OK\r\n\r\nhalf", .n = 23, .end = SCRIPT_RESET}, 502},
+	{"not HTTP", {.bytes = "SSH-2.0-x\r\n", .n = 11, .end = SCRIPT_STALL}, 502},
+};
+
 static void what_is_not_known_holds_the_lease(void **state)
 {
-	static const struct {
-		const char *name;
-		struct script script;
-		int status;
-	} plays[] = {
-		{"closed", {.bytes = "", .end = SCRIPT_CLOSE}, 502},
-		{"reset", {.bytes = "", .end = SCRIPT_RESET}, 502},
-		{"silent", {.bytes = "", .end = SCRIPT_STALL}, 504},
-		{"half a head", {.bytes = "HTTP/1.1 200 OK\r\nX: y\r\n", .n = 23, .end = SCRIPT_CLOSE}, 502},
-		{"half a head, silent", {.bytes = "HTTP/1.1 200 OK\r\nX: y\r\n", .n = 23, .end = SCRIPT_STALL}, 504},
-		{"half a body",
-		 {.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .n = 42, .end = SCRIPT_CLOSE},
-		 502},
-		{"half a body, reset",
-		 {.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .n = 42, .end = SCRIPT_RESET},
-		 502},
-		{"half a body, silent",
-		 {.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", .n = 42, .end = SCRIPT_STALL},
-		 504},
-		{"half a body of an error",
-		 {.bytes = "HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\nhalf", .n = 42, .end = SCRIPT_CLOSE},
-		 502},
-		{"half a chunk",
-		 {.bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf",
-		  .n = 54,
-		  .end = SCRIPT_CLOSE},
-		 502},
-		{"no last chunk",
-		 {.bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
-		  .n = 56,
-		  .end = SCRIPT_CLOSE},
-		 502},
-		{"reset instead of an end",
-		 {.bytes = "HTTP/1.1 200 OK\r\n\r\nhalf", .n = 23, .end = SCRIPT_RESET},
-		 502},
-		{"not HTTP", {.bytes = "SSH-2.0-x\r\n", .n = 11, .end = SCRIPT_STALL}, 502},
-	};
-
 	(void)state;
 	for (size_t i = 0; i < sizeof plays / sizeof *plays; i++) {
 		char key[20];

@@ -5,100 +5,8 @@
  * Most states are reached as a user reaches them. Those that last for a moment only (nobody has taken it yet, a lease has just
  * run out) are written into the row, as a crash or a node that is slow to come would leave it.
  */
-#include <fcntl.h>
-#include <fnmatch.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "act/port.h"
-#include "base/id.h"
-#include "flow/why.h"
-
-#include "support/await.h"
-#include "support/must_hold.h"
-#include "support/run_scene.h"
-
-#define STRING_OF_TEXT(text) #text
-#define STRING_OF(macro) STRING_OF_TEXT(macro)
-#define JOBS "/api/v1/jobs"
-#define BATCHES "/api/v1/batches"
-#define TIME "20[0-9][0-9]-[0-9]*T[0-9]*:[0-9]*.[0-9]*Z"
-#define LASTS ", whose lease lasts until " TIME " unless it is renewed"
-#define IDLE "; no call of it is under way on the node that answers"
-
-static bool seen[2][WHY_REASONS_N];
-
-/* ---- asking ---- */
-
-static struct reply *ask(struct scene *scene, const char *id)
-{
-	char path[300];
-
-	snprintf(path, sizeof path, "/api/v1/why/%.280s", id);
-	return scene_must(scene, 0, "GET", path, NULL, 200, "");
-}
-
-static bool has_reason(struct scene *scene, const char *id, enum why_reason reason)
-{
-	return strcmp(reply_text(ask(scene, id), "reason"), why_reason_name(reason)) == 0;
-}
-
-/* What waits for a person is in the list of all that does, as this kind, and nothing else is. */
-static void in_attention(struct scene *scene, const char *id, enum why_reason reason)
-{
-	static const char *const kinds[WHY_REASONS_N] = {
-		[WHY_ENTITY_HELD] = "held_claim",       [WHY_JOB_PARKED] = "parked_*",
-		[WHY_RUN_FAILED] = "failed_run",        [WHY_RUN_UNKNOWN] = "unknown_step",
-		[WHY_RUN_APPROVAL] = "approval",        [WHY_RUN_NOT_UNDONE] = "failed_compensation",
-		[WHY_RUN_PAUSED] = "paused_run",        [WHY_BATCH_UNKNOWN] = "unknown_items",
-		[WHY_BATCH_CLEANUP] = "stuck_teardown",
-	};
-	char pattern[400], at[200];
-
-	scene_must(scene, 0, "GET", "/api/v1/attention?limit=500", NULL, 200, "");
-	snprintf(at, sizeof at, "\"id\":\"%.150s\"", id);
-	snprintf(pattern, sizeof pattern, "*{\"kind\":\"%s\",%.190s,*", kinds[reason] ? kinds[reason] : "", at);
-	if (!kinds[reason] && strstr(scene->last.body, at))
-		fail_msg("%s waits for nobody (%s), and is in %s", id, why_reason_name(reason), scene->last.body);
-	if (kinds[reason] && fnmatch(pattern, scene->last.body, 0) != 0)
-		fail_msg("%s waits for a person (%s), and is not like %s in %s", id, why_reason_name(reason), pattern,
-			 scene->last.body);
-}
-
-/* Waits until that is the reason; then the sentence has to be this. */
-static void because(struct scene *scene, const char *id, enum why_reason reason, const char *pattern)
-{
-	int64_t until = await_now_ms() + RUN_ARRIVE_MS;
-
-	while (!has_reason(scene, id, reason)) {
-		if (await_now_ms() > until)
-			fail_msg("%s was to wait because of %s: %s", id, why_reason_name(reason), scene->last.body);
-		await_pause();
-	}
-	assert_string_equal(reply_text(&scene->last, "id"), id);
-	if (fnmatch(pattern, reply_text(&scene->last, "why"), 0) != 0)
-		fail_msg("%s was to wait because it %s\nand it is said that it %s", id, pattern,
-			 reply_text(&scene->last, "why"));
-	seen[scene->store->kind == STORE_POSTGRES][reason] = true;
-	in_attention(scene, id, reason);
-}
-
-/* The same for what a node will put right at its next look: it is written again until it was seen. */
-static void because_of_row(struct scene *scene, const char *sql, const char *id, enum why_reason reason,
-			   const char *pattern)
-{
-	AWAIT(RUN_ARRIVE_MS, (scene_sql(scene, sql, NULL, 0), has_reason(scene, id, reason)));
-	if (fnmatch(pattern, reply_text(&scene->last, "why"), 0) != 0)
-		fail_msg("%s: %s", id, reply_text(&scene->last, "why"));
-	seen[scene->store->kind == STORE_POSTGRES][reason] = true;
-}
+#include "http/why.h"
+#include "http/why_jobs.h"
 
 /* ---- entities ---- */
 
@@ -166,200 +74,6 @@ static void test_a_step_that_nobody_is_at(void **state)
 	scene_sql(scene, "UPDATE hx_subject SET owner = 'node-x' WHERE owner = 'node-a'", NULL, 0);
 	because(scene, "entity:billing:a", WHY_ENTITY_CLAIMED,
 		"the step \"close\", fired by \"admin\", is with the node \"node-x\"" LASTS);
-	scene_stop(scene, 0);
-}
-
-/* ---- jobs ---- */
-
-static const char order[] = "{'workflow':'order','kind':'run','actions':{"
-			    "'reserve':{'kind':'worker','queue':'stock','effect':'keyed','max_in_flight':1}},"
-			    "'steps':[{'name':'reserve','type':'task','action':'reserve'}]}";
-
-static const char paper[] =
-	"{'workflow':'billing','kind':'entity','status_types':['open','paid'],'initial_status':'open',"
-	"'actions':{'Mail':{'kind':'http','url':'@/mail','effect':'keyed'}},'steps':[{'step_id':1,"
-	"'step_key':'pay','status':'open','successful_state':'paid','success_after_effect':['Mail']}]}";
-
-static void push(struct scene *scene, const char *body, char ret_id[64])
-{
-	scene_must(scene, 0, "POST", JOBS, body, 201, "");
-	snprintf(ret_id, 64, "%s", reply_text(&scene->last, "jobs.0.id"));
-}
-
-/* Returns the fence; the id of the job goes to ret_id. */
-static int64_t claim(struct scene *scene, const char *queue, char ret_id[64])
-{
-	char body[200];
-
-	snprintf(body, sizeof body, "{'queues':['%s'],'owner':'w','max':1,'leaseMs':60000,'waitMs':20000}", queue);
-	scene_must(scene, 0, "POST", JOBS "/claim", body, 200, "");
-	assert_int_equal(reply_count(&scene->last, "jobs"), 1);
-	snprintf(ret_id, 64, "%s", reply_text(&scene->last, "jobs.0.id"));
-	return reply_int(&scene->last, "jobs.0.fence");
-}
-
-static void settle(struct scene *scene, const char *id, int64_t fence, const char *verb, const char *more)
-{
-	char path[200], body[300];
-
-	snprintf(path, sizeof path, JOBS "/%s/%s", id, verb);
-	snprintf(body, sizeof body, "{'owner':'w','fence':%lld%s}", (long long)fence, more);
-	scene_must(scene, 0, "POST", path, body, 200, "");
-}
-
-static void test_jobs(void **state)
-{
-	struct scene *scene = *state;
-	char id[64], later[64];
-	int64_t fence;
-
-	scene_start(scene, 0);
-	push(scene, "{'queue':'q'}", id);
-	because(scene, id, WHY_JOB_WORKER, "waits for a worker to claim from the queue \"q\"");
-	fence = claim(scene, "q", id);
-	because(scene, id, WHY_JOB_CLAIMED, "is under way: attempt 1 is with \"w\"" LASTS);
-	settle(scene, id, fence, "fail", ",'error':'no\\nluck'");
-	because(scene, id, WHY_JOB_RETRY, "waits for its time, " TIME "; attempt 1 did not succeed: no luck");
-	fence = claim(scene, "q", id);
-	settle(scene, id, fence, "fail", ",'error':'never','retryable':false");
-	because(scene, id, WHY_JOB_PARKED, "is parked, and waits for a person to redrive it: never");
-	push(scene, "{'queue':'q','runAt':'2099-01-01T00:00:00Z'}", later);
-	because(scene, later, WHY_JOB_TIMER, "waits for its time, 2099-01-01T00:00:00.000Z");
-	push(scene, "{'queue':'q'}", id);
-	fence = claim(scene, "q", id);
-	because_of_row(scene, "UPDATE hx_subject SET until = 1000 WHERE owner = 'w'", id, WHY_JOB_LAPSED,
-		       "is under way: attempt 1 is with \"w\", whose lease was over at 1970-01-01T00:00:01.000Z: it "
-		       "waits for the janitor");
-	fence = claim(scene, "q", id); /* the janitor was there */
-	settle(scene, id, fence, "complete", "");
-	because(scene, id, WHY_JOB_COMPLETED, "waits for nothing: it is completed");
-	scene_must(scene, 0, "GET", "/api/v1/why/job_0000000000001", NULL, 404, "NOT_FOUND");
-	scene_stop(scene, 0);
-}
-
-/* The job of a run's step: the run says what its job waits for. */
-static void test_jobs_of_runs(void **state)
-{
-	struct scene *scene = *state;
-	char first[64], second[64], id[64], pattern[300];
-	int64_t fence;
-
-	scene_define(scene, "order", order);
-	scene_start(scene, 0);
-	run_create_id(scene, "{'definitionId':'order'}", first);
-	because(scene, first, WHY_JOB_WORKER,
-		"the step \"reserve\" is the job job_*, which waits for a worker to claim from the queue \"stock\"");
-	fence = claim(scene, "stock", id);
-	because(scene, first, WHY_JOB_CLAIMED,
-		"the step \"reserve\" is the job job_*, which is under way: attempt 1 is with \"w\"" LASTS);
-	run_create_id(scene, "{'definitionId':'order'}", second);
-	because(scene, second, WHY_JOB_LIMIT,
-		"the step \"reserve\" is the job job_*, which waits for a place: 1 job of the queue \"stock\" is "
-		"running, and that is its limit");
-	run_do(scene, first, "pause", "{}", 200, "");
-	because(scene, first, WHY_JOB_CLAIMED,
-		"the step \"reserve\" is the job job_*" LASTS
-		"; the run is paused, and begins nothing else until a person resumes it");
-	run_do(scene, first, "cancel", "{}", 202, "");
-	because(scene, first, WHY_JOB_CLAIMED,
-		"the step \"reserve\" is the job job_*" LASTS
-		"; the run is being cancelled, and what is done is undone after that");
-	settle(scene, id, fence, "complete", "");
-	fence = claim(scene, "stock", id);
-	settle(scene, id, fence, "fail", ",'error':'sold out','retryable':false");
-	snprintf(pattern, sizeof pattern,
-		 "waits for nothing: it is given up, and its run %s is what may be retried: sold out", second);
-	because(scene, id, WHY_JOB_PARKED_OF_RUN, pattern);
-	because(scene, second, WHY_RUN_FAILED,
-		"has failed at the step \"reserve\", and waits for a person to retry or cancel it: sold out");
-	scene_stop(scene, 0);
-}
-
-/* Lives in a table of the user's. */
-static const char note[] =
-	"{'workflow':'note','kind':'entity','meta':{'table':'note'},'status_types':['open','sent'],'initial_status':'open',"
-	"'actions':{'Mail':{'kind':'http','url':'@/mail','effect':'keyed'}},'steps':[{'step_id':1,"
-	"'step_key':'send','status':'open','successful_state':'sent','success_after_effect':['Mail']}]}";
-
-/* The entity a has come to its end, and this job is what is left of it. */
-static void because_of_effect(struct scene *scene, enum why_reason reason, const char *job, const char *how)
-{
-	char pattern[300];
-
-	snprintf(pattern, sizeof pattern,
-		 "waits for nothing: no step leads out of this status; its after-effect \"Mail\", the job %s, is %s",
-		 job, how);
-	because(scene, "entity:billing:a", reason, pattern);
-}
-
-static void move_job(struct scene *scene, int64_t from, int64_t to)
-{
-	char sql[300];
-
-	snprintf(
-		sql, sizeof sql,
-		"UPDATE hx_job SET subject = %lld WHERE subject = %lld; UPDATE hx_subject SET id = %lld WHERE id = %lld",
-		(long long)to, (long long)from, (long long)to, (long long)from);
-	scene_sql(scene, sql, NULL, 0);
-}
-
-/* Both are due; the first is of the entity a. Ids that are near those of a's effects, and another lane's, are of others. */
-static void assert_only_own_effects(struct scene *scene, int64_t job, int64_t other)
-{
-	int64_t op = job - 1, full = job / ID_COUNTER_N * ID_COUNTER_N;
-	char id[ID_TEXT_BYTES], sql[300];
-
-	id_format("job", job, id);
-	move_job(scene, other, op + ID_CARRY + 1);
-	because_of_effect(scene, WHY_ENTITY_EFFECTS, id, "still to be delivered");
-
-	/* As if the ids had run over into the next millisecond between the op and the job's. */
-	snprintf(sql, sizeof sql, "UPDATE hx_history SET op = %lld WHERE op = %lld", (long long)(full - ID_CARRY - 1),
-		 (long long)op);
-	scene_sql(scene, sql, NULL, 0);
-	move_job(scene, job, full);
-	move_job(scene, op + ID_CARRY + 1, full - ID_CARRY);
-	id_format("job", full, id);
-	because_of_effect(scene, WHY_ENTITY_EFFECTS, id, "still to be delivered");
-}
-
-static void test_after_effects(void **state)
-{
-	struct scene *scene = *state;
-	char id[64], other[64], sql[100];
-	int64_t job;
-
-	service_play(scene->service, "/mail", &(struct play){.status = 403, .body = "\"full\""});
-	scene_define(scene, "billing", paper);
-	scene_define(scene, "note", note);
-	scene_sql(
-		scene,
-		"CREATE TABLE note (id bigint PRIMARY KEY, status text NOT NULL, version bigint NOT NULL, updated_at text);"
-		"INSERT INTO note VALUES (7, 'open', 1, NULL)",
-		NULL, 0);
-	scene_start(scene, 0);
-	scene_create(scene, "a");
-	scene_fire(scene, 0, "a", "pay", 200, NULL);
-	scene_must(scene, 0, "GET", JOBS, NULL, 200, "");
-	snprintf(id, sizeof id, "%s", reply_text(&scene->last, "items.0.id"));
-	scene_create(scene, "b"); /* whose effects are not those of a */
-	scene_fire(scene, 0, "b", "pay", 200, NULL);
-	assert_true(id_parse("job", slice_str(id), &job));
-	snprintf(sql, sizeof sql, "SELECT subject FROM hx_job WHERE subject <> %lld", (long long)job);
-	scene_sql(scene, sql, other, sizeof other);
-	because(scene, id, WHY_JOB_PARKED, "is parked, and waits for a person to redrive it: HTTP 403: \"full\"");
-	because_of_effect(scene, WHY_ENTITY_PARKED, id, "parked, and waits for a person to redrive it");
-	scene_must(scene, 0, "POST", "/api/v1/entities/note/7/steps/send", NULL, 200, "");
-	because(scene, "entity:note:7", WHY_ENTITY_PARKED,
-		"waits for nothing: no step leads out of this status; its after-effect \"Mail\", the job job_*, is "
-		"parked, and waits for a person to redrive it");
-	scene_sql(scene, "UPDATE hx_job SET due_at = NULL, ended_at = NULL, attempt = 0, error = NULL", NULL, 0);
-	scene_sql(scene, "UPDATE hx_subject SET status = 'AVAILABLE' WHERE status = 'PARKED'", NULL, 0);
-	because(scene, id, WHY_JOB_NODE, "is due, and waits for a node to deliver it");
-	because_of_effect(scene, WHY_ENTITY_EFFECTS, id, "still to be delivered");
-	assert_only_own_effects(scene, job, atoll(other));
-	scene_sql(scene, "UPDATE hx_subject SET status = 'COMPLETED' WHERE status = 'AVAILABLE'", NULL, 0);
-	because(scene, "entity:billing:a", WHY_ENTITY_END, "waits for nothing: no step leads out of this status");
 	scene_stop(scene, 0);
 }
 
@@ -655,30 +369,21 @@ static void assert_another_node_tells_the_lease(struct scene *scene, const char 
 	scene_stop(scene, 1);
 }
 
-/* Two of each, of which one at a time is carried out. What waits for its place has been claimed all the same. */
-static void test_places(void **state)
+static void because_of_place_of_entity(struct scene *scene, struct firing *ret_firings[2])
 {
-	static const char *const paths[] = {"/close", "/mail", "/book", "/draw"};
-	struct scene *scene = *state;
-	struct firing *first, *second;
-	char id[64];
-
-	scene_define(scene, "billing", narrow_bill);
-	scene_define(scene, "trip", narrow_trip);
-	scene_define(scene, "render", narrow_render);
-	scene_configure(scene, "{'modules':{'billing':{'janitor':{'external':true,'stuck_after':'1h'}}}}");
-	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-		service_play(scene->service, paths[i], &(struct play){.hold = true});
-	scene_start(scene, 0);
-
 	scene_create(scene, "a");
 	scene_create(scene, "b");
-	first = firing_start(scene, 0, "a", "close");
+	ret_firings[0] = firing_start(scene, 0, "a", "close");
 	service_await(scene->service, "/close", 1, RUN_ARRIVE_MS);
-	second = firing_start(scene, 0, "b", "close");
+	ret_firings[1] = firing_start(scene, 0, "b", "close");
 	because(scene, "entity:billing:b", WHY_ENTITY_LIMIT,
 		"the step \"close\", fired by \"admin\", " HERE ", where it " PLACE("Close"));
 	because(scene, "entity:billing:a", WHY_ENTITY_CLAIMED, "the step \"close\", fired by \"admin\", " HERE LASTS);
+}
+
+static void because_of_place_of_job(struct scene *scene)
+{
+	char id[64];
 
 	scene_create(scene, "c");
 	scene_fire(scene, 0, "c", "skip", 200, NULL);
@@ -688,6 +393,11 @@ static void test_places(void **state)
 	scene_must(scene, 0, "GET", JOBS, NULL, 200, "");
 	snprintf(id, sizeof id, "%s", reply_text(&scene->last, "items.1.id"));
 	because(scene, id, WHY_JOB_LIMIT, "is under way: attempt 1 is with \"node-a\", where it " PLACE("Mail"));
+}
+
+static void because_of_place_of_run(struct scene *scene)
+{
+	char id[64];
 
 	run_create_id(scene, "{'definitionId':'trip'}", id);
 	service_await(scene->service, "/book", 1, RUN_ARRIVE_MS);
@@ -699,19 +409,43 @@ static void test_places(void **state)
 	because(scene, id, WHY_RUN_LIMIT,
 		"attempt 1 of the step \"book\" " HERE
 		", where it " PLACE("book") "; the run is paused, and begins nothing else until a person resumes it");
+}
+
+static void because_of_place_of_batch(struct scene *scene)
+{
+	char id[64];
 
 	scene_must(scene, 0, "POST", "/api/v1/accounts", "{'id':'alice','balance':100}", 201, "");
 	new_batch(scene, HEAD "'items':[{'cost':1},{'cost':1}]}", id);
 	AWAIT(RUN_ARRIVE_MS, has_reason(scene, id, WHY_BATCH_LIMIT) && strstr(scene->last.body, "2 of 2"));
 	because(scene, id, WHY_BATCH_LIMIT,
 		"it " HERE LASTS "; 2 of 2 items are under way, 0 wait for their turn; 1 of its calls " PLACE("draw"));
+}
 
+/* Two of each, of which one at a time is carried out. What waits for its place has been claimed all the same. */
+static void test_places(void **state)
+{
+	static const char *const paths[] = {"/close", "/mail", "/book", "/draw"};
+	struct scene *scene = *state;
+	struct firing *firings[2];
+
+	scene_define(scene, "billing", narrow_bill);
+	scene_define(scene, "trip", narrow_trip);
+	scene_define(scene, "render", narrow_render);
+	scene_configure(scene, "{'modules':{'billing':{'janitor':{'external':true,'stuck_after':'1h'}}}}");
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+		service_play(scene->service, paths[i], &(struct play){.hold = true});
+	scene_start(scene, 0);
+	because_of_place_of_entity(scene, firings);
+	because_of_place_of_job(scene);
+	because_of_place_of_run(scene);
+	because_of_place_of_batch(scene);
 	scene_kill(scene, 0);
 	service_release(scene->service);
-	firing_join(first, 0, NULL);
-	firing_join(second, 0, NULL);
-	firing_free(first);
-	firing_free(second);
+	for (size_t i = 0; i < 2; i++) {
+		firing_join(firings[i], 0, NULL);
+		firing_free(firings[i]);
+	}
 }
 
 #define CHORES (PORT_EXEC_SLOTS + 1)

@@ -167,47 +167,49 @@ static void numbers_are_exact(void **state)
 	gives(".input.total > 1000", "true");
 }
 
+static const char *const ranked[] = {"null",
+				     "false",
+				     "true",
+				     "-1e400",
+				     "-1",
+				     "0",
+				     "0.5",
+				     "1",
+				     "9007199254740992",
+				     "9007199254740993",
+				     "''",
+				     "'A'",
+				     "'AA'",
+				     "'B'",
+				     "'a'",
+				     "'\\u00e9'",
+				     "'\\uffff'",
+				     "'\\ud83d\\ude00'",
+				     "[]",
+				     "[null]",
+				     "[null,null]",
+				     "[1]",
+				     "[1,0]",
+				     "[2]",
+				     "[[]]",
+				     "{}",
+				     "{'a':1}",
+				     "{'a':2}",
+				     "{'a':1,'b':1}",
+				     "{'b':0,'a':2}",
+				     "{'a':[],'b':0}",
+				     "{'a':0,'c':0}",
+				     "{'b':0}"};
+
+static const char *const equal[][2] = {{"1", "1.0"},
+				       {"1", "10e-1"},
+				       {"'A'", "'\\u0041'"},
+				       {"[1]", "[ 1.0 ]"},
+				       {"{'a':1,'b':2}", "{ 'b':2.0, '\\u0061':1 }"}};
+
 /* Each is less than all after it; the members of a group are equal. */
 static void one_order(void **state)
 {
-	static const char *const ranked[] = {"null",
-					     "false",
-					     "true",
-					     "-1e400",
-					     "-1",
-					     "0",
-					     "0.5",
-					     "1",
-					     "9007199254740992",
-					     "9007199254740993",
-					     "''",
-					     "'A'",
-					     "'AA'",
-					     "'B'",
-					     "'a'",
-					     "'\\u00e9'",
-					     "'\\uffff'",
-					     "'\\ud83d\\ude00'",
-					     "[]",
-					     "[null]",
-					     "[null,null]",
-					     "[1]",
-					     "[1,0]",
-					     "[2]",
-					     "[[]]",
-					     "{}",
-					     "{'a':1}",
-					     "{'a':2}",
-					     "{'a':1,'b':1}",
-					     "{'b':0,'a':2}",
-					     "{'a':[],'b':0}",
-					     "{'a':0,'c':0}",
-					     "{'b':0}"};
-	static const char *const equal[][2] = {{"1", "1.0"},
-					       {"1", "10e-1"},
-					       {"'A'", "'\\u0041'"},
-					       {"[1]", "[ 1.0 ]"},
-					       {"{'a':1,'b':2}", "{ 'b':2.0, '\\u0061':1 }"}};
 	char text[400];
 
 	(void)state;
@@ -318,6 +320,11 @@ static void text_that_is_refused(void **state)
 	refused(".[0,1]", "column 4: ] is expected");
 	refused(".[0.5]", "column 3: an index is an integer");
 	refused(".[2147483648]", "column 3: an index is an integer");
+}
+
+static void composed_text_that_is_refused(void **state)
+{
+	(void)state;
 	refused("1 < 2 < 3", "column 7: a comparison of a comparison");
 	refused("1 == 2 != 3", "column 8: a comparison of a comparison");
 	refused("[1, 2 | length]", "column 5: beside other elements");
@@ -342,6 +349,11 @@ static void text_that_is_refused(void **state)
 	refused("{('a')}", "column 7: this is not expected here: }");
 	refused("{('a') }", "column 8: this is not expected here: }");
 	refused("{(.a)}", "column 6: this is not expected here: }");
+}
+
+static void words_that_are_refused(void **state)
+{
+	(void)state;
 	refused("lenght", "column 1: there is no \"lenght\" here; did you mean length, or .lenght?");
 	refused("has", "column 4: it ends too early");
 	refused("has('a', 'b')", "column 8: an expression is one value");
@@ -463,6 +475,8 @@ int main(void)
 					   TEST(of_a_double_name_the_first_counts),
 					   TEST(the_truth),
 					   TEST(text_that_is_refused),
+					   TEST(composed_text_that_is_refused),
+					   TEST(words_that_are_refused),
 					   TEST(no_NUL),
 					   TEST(roots_are_known),
 					   TEST(uses_are_told)};

@@ -614,126 +614,6 @@ static void halves_end_by_themselves(void **state)
 	assert_string_equal(fake.diary, "bxbxcwl!bxc?uu!!");
 }
 
-/* ---- picking ---- */
-
-static struct unit many[3 * GROUP_UNITS_MAX];
-static struct unit *pending[3 * GROUP_UNITS_MAX];
-static size_t picked[GROUP_UNITS_MAX];
-
-/* Unit i touches these subjects, "ab" for the subjects 'a' and 'b'. Returns the picked indices as letters. */
-static const char *pick(const char *const subjects[], size_t n, bool one_per_subject, size_t max)
-{
-	static char text[GROUP_UNITS_MAX + 1];
-	size_t picked_n;
-
-	for (size_t i = 0; i < n; i++) {
-		unit_init(&many[i], 1);
-		for (const char *s = subjects[i]; *s; s++)
-			unit_touch(&many[i], *s);
-		pending[i] = &many[i];
-	}
-	picked_n = group_pick(pending, n, one_per_subject, max, picked);
-	for (size_t i = 0; i < picked_n; i++)
-		text[i] = (char)('0' + picked[i]);
-	text[picked_n] = '\0';
-	return text;
-}
-
-#define PICK(one_per_subject, max, ...)                                                                                \
-	pick((const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *),          \
-	     one_per_subject, max)
-
-static void one_unit_of_a_subject(void **state)
-{
-	(void)state;
-	assert_string_equal(PICK(false, 512, "a", "a", "b", "a"), "0123");
-	assert_string_equal(PICK(true, 512, "a", "a", "b", "a"), "02");
-	assert_string_equal(PICK(true, 512, "a", "b", "c", "d"), "0123");
-	assert_string_equal(PICK(true, 512, "", "", "", "a", ""), "01234"); /* who touches nothing disturbs nobody */
-	assert_string_equal(PICK(true, 512, "ab", "b", "c", "ca"), "02");
-}
-
-/* 1 waits for a; 2 must not overtake it on b, nor 3 on c, although neither a nor b nor c is in the group twice. */
-static void who_waits_blocks_those_behind(void **state)
-{
-	(void)state;
-	assert_string_equal(PICK(true, 512, "a", "ab", "bc", "c", "d"), "04");
-}
-
-static void at_most_max(void **state)
-{
-	(void)state;
-	assert_string_equal(PICK(false, 2, "a", "b", "c"), "01");
-	assert_string_equal(PICK(true, 2, "a", "a", "b", "c"), "02");
-	assert_string_equal(PICK(true, 0, "a"), "");
-}
-
-static void a_subject_of_zero_or_below_is_one_like_any_other(void **state)
-{
-	static const int64_t subjects[] = {0, -1, 0, INT64_MIN, -1, INT64_MAX, INT64_MIN};
-
-	(void)state;
-	for (size_t i = 0; i < 7; i++) {
-		unit_init(&many[i], 1);
-		unit_touch(&many[i], subjects[i]);
-		pending[i] = &many[i];
-	}
-	assert_int_equal(group_pick(pending, 7, true, 512, picked), 4);
-	assert_int_equal(picked[0], 0);
-	assert_int_equal(picked[1], 1);
-	assert_int_equal(picked[2], 3);
-	assert_int_equal(picked[3], 5);
-}
-
-/* The same by comparing every pair: the definition, without a table. */
-static size_t pick_naively(size_t n, size_t max, size_t naive[])
-{
-	size_t naive_n = 0;
-
-	for (size_t i = 0; i < n && i < 2 * GROUP_UNITS_MAX && naive_n < max; i++) {
-		bool waits = false;
-
-		for (size_t j = 0; j < i; j++)
-			waits = waits || unit_touches_same(&many[i], &many[j]);
-		if (!waits)
-			naive[naive_n++] = i;
-	}
-	return naive_n;
-}
-
-static void far_more_pending_than_a_group_holds(void **state)
-{
-	static size_t naive[GROUP_UNITS_MAX];
-	const size_t n = 3 * GROUP_UNITS_MAX;
-	uint64_t seed = 42;
-
-	(void)state;
-	for (unsigned subjects = 1; subjects < 100000; subjects *= 7) {
-		for (size_t i = 0; i < n; i++) {
-			unit_init(&many[i], 1);
-			for (int s = 0; s < UNIT_SUBJECTS_MAX; s++) {
-				seed = seed * 6364136223846793005u + 1442695040888963407u;
-				unit_touch(&many[i], (int64_t)(seed >> 33) % subjects << 22);
-			}
-			pending[i] = &many[i];
-		}
-		size_t picked_n = group_pick(pending, n, true, GROUP_UNITS_MAX, picked);
-
-		assert_int_equal(picked_n, pick_naively(n, GROUP_UNITS_MAX, naive));
-		assert_memory_equal(picked, naive, picked_n * sizeof *picked);
-		assert_int_equal(group_pick(pending, n, false, GROUP_UNITS_MAX, picked), GROUP_UNITS_MAX);
-		assert_int_equal(picked[GROUP_UNITS_MAX - 1], GROUP_UNITS_MAX - 1);
-	}
-}
-
-/* The table is used afresh each time without being cleared: nothing of an earlier round may shine through. */
-static void rounds_do_not_see_each_other(void **state)
-{
-	(void)state;
-	for (int round = 0; round < 1000; round++)
-		assert_string_equal(PICK(true, 512, "a", "b", "a"), "01");
-}
-
 #define GROUP_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -763,12 +643,6 @@ int main(void)
 		GROUP_TEST(an_unknown_commit_that_had_not_landed),
 		GROUP_TEST(an_unknown_commit_that_stays_unknown),
 		GROUP_TEST(halves_end_by_themselves),
-		cmocka_unit_test(one_unit_of_a_subject),
-		cmocka_unit_test(who_waits_blocks_those_behind),
-		cmocka_unit_test(at_most_max),
-		cmocka_unit_test(a_subject_of_zero_or_below_is_one_like_any_other),
-		cmocka_unit_test(far_more_pending_than_a_group_holds),
-		cmocka_unit_test(rounds_do_not_see_each_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
