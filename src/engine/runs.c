@@ -137,6 +137,10 @@ static void tell(const struct drive *drive, enum hx_code code)
 		log_warn(log, "a run has failed: it waits for a person to retry or cancel it", log_text("id", id),
 			 log_text("workflow", run->row.machine->definition->name), log_text("step", step_name(run)),
 			 log_slice("error", run->row.error));
+	if (run->fails && code == HX_OK)
+		log_warn(log, "a run has failed: it is cancelled, and what it has done is undone", log_text("id", id),
+			 log_text("workflow", run->row.machine->definition->name), log_text("step", step_name(run)),
+			 log_slice("error", run->row.error));
 	if (run->fenced || code == HX_STALE_FENCE)
 		log_warn(log, "a run's claim was overrun: what this node still had in mind was not written",
 			 log_text("id", id), log_text("step", step_name(run)));

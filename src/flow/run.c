@@ -16,14 +16,14 @@
 #define JOB_COLUMNS_SQL "s.status, s.version, s.doubt, j.attempt, j.output, j.error"
 #define JOB_OUT "tiiitt"
 
-DB_STMT(stmt_create, "run_create", "ittittttii", "",
+DB_STMT(stmt_create, "run_create", "ittittttiii", "",
 	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester, trace, input, due_at,"
-	" created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+	" created_at, times_out_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
 	" ON CONFLICT (workspace, run_key) WHERE run_key IS NOT NULL DO NOTHING",
 	/* In the order of the keys: two nodes that create the same ones wait for each other in one direction alone. */
 	.set_sql = "WITH made AS (INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester,"
-	           " trace, input, due_at, created_at)"
-	           " SELECT p1, p2, p3, p4, p5, p6, p7, p8, p9, p10 FROM {u} ORDER BY p2, p5"
+	           " trace, input, due_at, created_at, times_out_at)"
+	           " SELECT p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11 FROM {u} ORDER BY p2, p5"
 	           " ON CONFLICT (workspace, run_key) WHERE run_key IS NOT NULL DO NOTHING RETURNING subject)"
 	           " SELECT u.ord FROM made JOIN {u} ON made.subject = u.p1",
 	.counted = true);
@@ -88,7 +88,8 @@ DB_STMT(stmt_job_ended, "run_job_ended", "ii", "",
 
 DB_STMT(stmt_job_back, "run_job_back", "ii", "",
 	"UPDATE hx_run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2"
-	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status = 'CANCELLING')");
+	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND (s.status = 'CANCELLING'"
+	" OR (s.status = 'RUNNING' AND times_out_at <= hx_now_ms())))");
 
 /* clang-format on */
 
@@ -113,12 +114,22 @@ static struct db_value text_or_null(struct slice text)
 	return text.p ? db_text(text) : db_null();
 }
 
+int64_t run_times_out_at(const struct run_definition *definition, int64_t from_ms)
+{
+	if (!definition->timeout_ms)
+		return 0;
+	return definition->timeout_ms < INT64_MAX - from_ms ? from_ms + definition->timeout_ms : INT64_MAX;
+}
+
 void run_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec)
 {
+	int64_t times_out_at = run_times_out_at(spec->machine->definition, stamp->at.ms);
+
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(spec->subject), db_text(spec->workspace),
 		 db_str(spec->machine->definition->name), db_int(spec->machine->version), text_or_null(spec->key),
 		 db_text(spec->requester), spec->traceparent.n ? db_text(spec->traceparent) : db_null(),
-		 db_text(spec->input), db_int(stamp->at.ms + spec->due_in_ms), db_int(stamp->at.ms));
+		 db_text(spec->input), db_int(stamp->at.ms + spec->due_in_ms), db_int(stamp->at.ms),
+		 times_out_at ? db_int(times_out_at) : db_null());
 	subject_insert(unit, stamp, spec->subject, run_kind(), RUN_PENDING);
 	if (!spec->due_in_ms)
 		unit_wake(unit, RUN_TOPIC);

@@ -6,6 +6,7 @@
  *             RUNNING* ─┤  or past its time)       ├── wait, event, approval, backoff, held for a person ─▶ WAITING
  *             CANCELLING┘                          ├── the last step is done ─▶ COMPLETED
  *                                                  └── no attempt is left, rejected, timed out ─▶ FAILED ─ retry ─▶ PENDING
+ *                                                      (or, as its definition says, CANCELLING: run_failure.c)
  *
  *   cancel   PENDING WAITING PAUSED RUNNING FAILED ─▶ CANCELLING, a claim is kept ─ settle, undo in reverse ─▶ CANCELLED
  *   pause    PENDING WAITING RUNNING ─▶ PAUSED, a claim is kept: the step under way is recorded, no other is begun
@@ -123,6 +124,9 @@ struct run_spec {
 /* LOST: the key has a run, which run_read_key() finds. */
 void run_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec);
 
+/* When the time of such a run is over, that counts from then; 0: never. */
+int64_t run_times_out_at(const struct run_definition *definition, int64_t from_ms);
+
 /* Which run has this key. Reads alone. HX_NOT_FOUND: none; HX_KEY_REUSED: one of another workflow. */
 void run_find_key(struct unit *unit, struct slice workspace, struct slice key);
 enum hx_code run_found(const struct unit_result *result, struct slice workflow, int64_t *ret_subject) HX_MUST_CHECK;
@@ -172,7 +176,8 @@ enum hx_code run_found(const struct unit_result *result, struct slice workflow, 
 	X(RUN_SCOPE, TEXT, scope, "r.scope")                                                                           \
 	X(RUN_AROUND, INT, around, "r.around")                                                                         \
 	X(RUN_DEPTH, INT, depth, "r.depth")                                                                            \
-	X(RUN_ASKED, TEXT, asked, "r.asked")
+	X(RUN_ASKED, TEXT, asked, "r.asked")                                                                           \
+	X(RUN_TIMES_OUT_AT, INT, times_out_at, "r.times_out_at")
 enum { RUN_FIELDS(COLUMN_NAME) RUN_NOW /* the store's clock when it was read */, RUN_COLUMNS };
 /* Three lines, for run_row_take(): the run, its steps by position, the job of its step. An empty workspace: any. */
 void run_read(struct unit *unit, struct slice workspace, int64_t subject);
@@ -259,6 +264,7 @@ struct run_row {
 	int64_t parent, parent_n; /* 0: it is none */
 	int64_t around;           /* the run whose input, state and events it sees; 0: its own */
 	int64_t depth;
+	int64_t times_out_at;                                                       /* 0: never */
 	struct slice parent_step, scope, asked;                                     /* .p NULL: none */
 	struct slice owner, workspace, requester, key, trace, input, output, error; /* the same */
 	struct slice awaits, step_status;                                           /* the same */

@@ -323,6 +323,20 @@ static bool end_badly(struct run_drive *d, const struct answer *answer, const st
 	return false;
 }
 
+void plan_stop_children(struct run_drive *d, const struct answer *answer, const struct run_step *step, const char *code,
+			struct slice message)
+{
+	if (d->kids.step != step) {
+		d->wants_children = step;
+		d->wanted = KIDS_COUNT;
+		d->wanted_of = 0;
+	} else if (d->kids.open) { /* mutant: failed-with-open-children -> } else if (0) { */
+		stop(d, answer, step, CHILD_ASKED_FAIL, /* but= */ -1);
+	} else {
+		fail(d, answer, step, code, message);
+	}
+}
+
 /* How many children there are to be. False: that is not to be known, and the move has ended with it. */
 static bool count_items(struct run_drive *d, const struct answer *answer, const struct run_step *step,
 			struct json *ret_items, int64_t *ret_n)

@@ -8,16 +8,16 @@
 
 #define INTO_RUN                                                                                                       \
 	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester, trace, input, due_at,"  \
-	" created_at, parent, parent_step, parent_n, child, scope, around, depth)"
+	" created_at, parent, parent_step, parent_n, child, scope, around, depth, times_out_at)"
 /* A caller of an older program may have taken the key: then the child has none, and is found by its parent as ever. */
 #define CHILD_KEY(n)                                                                                                   \
 	"(SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM hx_run x WHERE x.workspace = p.workspace AND x.run_key = ?7 || " n ")"    \
 	" THEN ?7 || " n " END)"
 #define CHILD_COLUMNS(id, n, input, scope)                                                                             \
 	" SELECT " id ", p.workspace, ?4, ?5, " CHILD_KEY(n) ", p.requester, p.trace, " input ", ?8, ?8, p.subject, ?6, " n ","  \
-	" 'open', " scope ", CASE WHEN ?9 = 1 THEN coalesce(p.around, p.subject) END, p.depth + 1"
+	" 'open', " scope ", CASE WHEN ?9 = 1 THEN coalesce(p.around, p.subject) END, p.depth + 1, ?10"
 
-DB_STMT(stmt_make, "run_children_make", "iittittii", "",
+DB_STMT(stmt_make, "run_children_make", "iittittiii", "",
 	INTO_RUN CHILD_COLUMNS("json_extract(value, '$[0]')", "(?2 + key)", "json_extract(value, '$[1]')", "json_extract(value, '$[2]')")
 	" FROM json_each(?3), hx_run p WHERE p.subject = ?1",
 	.pg_sql = INTO_RUN CHILD_COLUMNS("(r->>0)::bigint", "(?2 + ord - 1)", "r->>1", "r->>2")
@@ -106,10 +106,12 @@ void run_children_make(struct unit *unit, const struct stamp *stamp, const struc
 		       const struct run_brood *brood)
 {
 	struct db_value subject = db_int(parent->subject), step = db_str(brood->step->name), from = db_int(brood->from);
+	/* Of a part the time is that of the run around it. */
+	int64_t times_out_at = brood->step->parts_n ? 0 : run_times_out_at(brood->machine->definition, stamp->at.ms);
 
 	UNIT_ADD(unit, UNIT_ANY, &stmt_make, subject, from, db_text(brood->rows),
 		 db_str(brood->machine->definition->name), db_int(brood->machine->version), step, db_text(brood->key),
-		 db_int(stamp->at.ms), db_int(brood->sees_around));
+		 db_int(stamp->at.ms), db_int(brood->sees_around), times_out_at ? db_int(times_out_at) : db_null());
 	UNIT_ADD(unit, UNIT_ANY, &stmt_subjects, subject, step, from, db_int(run_kind()), db_int(stamp->op),
 		 db_int(stamp->at.ms), db_str(stamp->node));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_histories, subject, step, from, db_str(stamp->node));

@@ -34,6 +34,7 @@
  *  C7  A map has at most `concurrency` open children.
  *  C8  Only its parent's word moves a COMPLETED child.
  *  C9  Of two parts that await the same event one takes it.
+ *  C10 A run is FAILED only when none of its children is open.
  */
 #pragma once
 

@@ -41,7 +41,7 @@ static void plan(struct run_drive *d, const struct answer *answer)
 	}
 	if (d->arena->failed) {
 		d->arena->failed = false;
-		run_plan_give_up(d);
+		run_plan_give_up(d, answer);
 	}
 	move(d, answer);
 }
@@ -284,7 +284,7 @@ static void data_refused(struct run_drive *d, const struct answer *answer)
 		task_end(&d->task, HX_DATA_ERROR);
 		return;
 	}
-	run_plan_give_up(d);
+	run_plan_give_up(d, answer);
 	move(d, answer);
 }
 
@@ -456,7 +456,10 @@ static const struct task_shape move_shape = SHAPE(struct run_move, NULL,
 	PART(MADE, struct run_move, job),
 	PART(SLICE, struct run_move, payload),
 	PART_WITH(INNER, struct run_move, brood, &brood_shape),
-	PART_WITH(INNER, struct run_move, asking, &asking_shape));
+	PART_WITH(INNER, struct run_move, asking, &asking_shape),
+	PART(SLICE, struct run_move, effect_payload),
+	PART(IGNORED, struct run_move, effect_ids), /* ids that nobody else was given */
+	PART(SLICE, struct run_move, effect_keys));
 
 static const struct task_shape drive_shape = SHAPE(struct run_drive, NULL,
 	PART(MADE, struct run_drive, subject),

@@ -106,6 +106,10 @@ struct run_move {
 	const struct run_step *waits_at; /* whose children it waits for; NULL: none */
 	int64_t open_children;           /* so many are open after it: where there are fewer, one has ended meanwhile */
 	struct run_asking asking;
+	/* Of one that fails the run: */
+	struct slice effect_payload; /* .p NULL: nobody is told */
+	int64_t effect_ids[STEP_AFTER_EFFECTS_MAX];
+	struct slice effect_keys[STEP_AFTER_EFFECTS_MAX];
 };
 
 struct run_drive {
@@ -119,6 +123,7 @@ struct run_drive {
 	const struct run_step *over;   /* whose attempt or compensation was under way there; NULL: none */
 	bool fenced;                   /* what it wanted to write was kept out: the run was another's by then */
 	bool held;                     /* it has left a step for a person */
+	bool fails;                    /* its last move cancels the run, because it has failed */
 	struct slice missing_workflow; /* with HX_CONFIG_ERROR */
 	int64_t missing_version;
 	const char *

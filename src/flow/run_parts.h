@@ -46,7 +46,7 @@ static inline int64_t run_lease_ms(const struct run_drive *d, const struct run_s
  */
 bool run_plan(struct run_drive *d, const struct answer *answer);
 /* The move that is left when there is no room for another: the run fails, and says so. */
-void run_plan_give_up(struct run_drive *d);
+void run_plan_give_up(struct run_drive *d, const struct answer *answer);
 
 /* ---- run_text.c: into the task's arena, which remembers whether there was room ---- */
 
@@ -81,3 +81,8 @@ struct slice run_make_error(const struct run_drive *d, const char *code, struct 
 /* ---- run_units.c ---- */
 
 void run_build_move(const struct run_drive *d, struct unit *unit);
+
+/* ---- run_failure.c ---- */
+
+/* In the move that fails it: the jobs that tell of it. */
+void run_add_effects(const struct run_drive *d, struct unit *unit);

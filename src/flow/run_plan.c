@@ -277,6 +277,10 @@ static void job_is_out(struct run_drive *d, const struct answer *answer)
 	} else if (!taken && is_pointless(d)) {
 		d->move.withdraws = d->row.job;
 		leave_unknown(d, answer, slice_str("a worker was lost over it, and then it was cancelled"));
+	} else if (!taken && !d->row.job_doubt && d->row.undo < 0 && plan_is_late(d, answer) &&
+		   !plan_is_at(d, RUN_CANCELLING) && !plan_is_at(d, RUN_PAUSED)) {
+		d->move.withdraws = d->row.job;
+		plan_steps(d, answer); /* which begins nothing */
 	} else if (late && d->row.undo < 0 && !plan_is_at(d, RUN_CANCELLING) && !plan_is_at(d, RUN_PAUSED)) {
 		job_timed_out(d, answer);
 	} else {
@@ -360,6 +364,8 @@ bool run_plan(struct run_drive *d, const struct answer *answer)
 		plan_steps(d, answer);
 	if (!d->move.transitions)
 		d->move.transitions = 1;
+	plan_failure(d, answer, run_input(d));
+	plan_reckon_with_time(d, answer);
 	return true;
 }
 
@@ -367,7 +373,7 @@ bool run_plan(struct run_drive *d, const struct answer *answer)
  * Texts that fit nowhere. What may have been done is held for a person, and so is what can only be undone; a run that is
  * certain to have done nothing more fails.
  */
-void run_plan_give_up(struct run_drive *d)
+void run_plan_give_up(struct run_drive *d, const struct answer *answer)
 {
 	bool done = d->knows && (d->outcome == ACT_OK || d->outcome == ACT_UNKNOWN || d->outcome == ACT_UNSETTLED);
 	bool holds = done || d->row.doubt || d->row.undo >= 0 || plan_is_at(d, RUN_CANCELLING) ||
@@ -394,4 +400,6 @@ void run_plan_give_up(struct run_drive *d)
 		d->move.awaits = slice_str(RUN_AWAITS_PERSON);
 	d->done = d->row.done;
 	d->action = NULL;
+	plan_failure(d, answer, /* input= */ slice_str("null"));
+	d->arena->failed = false; /* there is no smaller one */
 }

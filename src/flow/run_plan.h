@@ -3,6 +3,7 @@
  *
  *   run_move.c    how a move may end (rest, hold, fail, complete), and what it may begin
  *   run_brood.c   steps with children, both ways
+ *   run_failure.c what a failure comes to, and the time of the whole run
  *   run_steps.c   going forward: step after step, as far as one move may go
  *   run_undo.c    going back: compensation, the last step first
  *   run_plan.c    which of them, from what is known
@@ -81,6 +82,9 @@ bool plan_timed_out(struct run_drive *d, const struct answer *answer, const stru
 
 /* A step with children, from what is known of them: true: it is done; else the move ends at it, or d->wants_children is set. */
 bool plan_children(struct run_drive *d, const struct answer *answer, const struct run_step *step);
+/* The run ends here, for that reason: its open children are asked to, and it waits for them; then it fails. */
+void plan_stop_children(struct run_drive *d, const struct answer *answer, const struct run_step *step, const char *code,
+			struct slice message);
 /* True: all children of the step are cancelled. Else they are asked to, and the run waits; or d->wants_children is set. */
 bool plan_undo_children(struct run_drive *d, const struct answer *answer, const struct run_step *step);
 
@@ -89,3 +93,12 @@ bool plan_undo_children(struct run_drive *d, const struct answer *answer, const 
 void plan_undo(struct run_drive *d, const struct answer *answer);
 /* The last step that is done and has yet to be compensated. */
 const struct run_done *plan_to_undo(const struct run_drive *d);
+
+/* ---- run_failure.c ---- */
+
+/* Is the time of the whole run over? */
+bool plan_is_late(const struct run_drive *d, const struct answer *answer);
+/* A run that rests is looked at when its time is over, at the latest. */
+void plan_reckon_with_time(struct run_drive *d, const struct answer *answer);
+/* If the move fails the run: who is told, and whether it is undone. `input`: what they are told of its input. */
+void plan_failure(struct run_drive *d, const struct answer *answer, struct slice input);

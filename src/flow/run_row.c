@@ -190,6 +190,7 @@ void run_row_created(const struct run_spec *spec, const struct stamp *stamp, str
 		.created_at = stamp->at.ms,
 		.updated_at = stamp->at.ms,
 		.now = stamp->at.ms,
+		.times_out_at = run_times_out_at(spec->machine->definition, stamp->at.ms),
 	};
 }
 

@@ -201,6 +201,26 @@ static bool may_end_now(const struct run_step *step)
 	return step->type != RUN_TASK || !action_is_outside(step->action);
 }
 
+/* Nothing more is begun, whatever comes next. True: that is so, and the move has ended with it. */
+static bool stops_here(struct run_drive *d, const struct answer *answer, const struct run_step *step)
+{
+	bool told_to = d->row.asked.p && slice_is(d->row.asked, CHILD_ASKED_FAIL);
+	const char *code = told_to ? "SIBLING_FAILED" : "TIMEOUT";
+	struct slice words = slice_str(told_to ? "another child of its parent has failed"
+					       : "the run was not done in time");
+
+	if (!told_to && !plan_is_late(d, answer)) /* mutant: step-begun-too-late -> if (!told_to) */
+		return false;
+	if (run_step_has_children(step) && plan_is_standing(d, step->position)) {
+		plan_stop_children(d, answer, step, code, words);
+		return true;
+	}
+	fails_at_once(d, plan_started_at(d, answer, step->position));
+	d->move.redo = plan_is_standing(d, step->position) ? d->row.redo : 0;
+	plan_fail(d, code, words, step);
+	return true;
+}
+
 void plan_steps(struct run_drive *d, const struct answer *answer)
 {
 	const struct run_definition *definition = drive_definition(d);
@@ -208,11 +228,8 @@ void plan_steps(struct run_drive *d, const struct answer *answer)
 	while (d->move.next < definition->steps_n) {
 		const struct run_step *step = &definition->steps[d->move.next];
 
-		if (d->row.asked.p && slice_is(d->row.asked, CHILD_ASKED_FAIL)) {
-			fails_at_once(d, plan_started_at(d, answer, step->position));
-			plan_fail(d, "SIBLING_FAILED", slice_str("another child of its parent has failed"), step);
+		if (stops_here(d, answer, step))
 			return;
-		}
 		if (lets_go(d, answer))
 			return;
 		if (d->move.rows_n == RUN_STEP_ROWS_MAX && may_end_now(step)) {

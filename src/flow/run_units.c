@@ -244,7 +244,8 @@ void run_build_move(const struct run_drive *d, struct unit *unit)
 	add_taken(d, unit);    /* mutant: event-not-taken */
 	add_children(d, unit); /* before its row, which looks at them */
 	add_row(d, unit);
-	add_stood(d, unit); /* mutant: stood-not-kept */
+	run_add_effects(d, unit); /* mutant: failure-untold */
+	add_stood(d, unit);       /* mutant: stood-not-kept */
 	if (move->payload.p)
 		add_job(d, unit);
 	if (move->sql) {

@@ -17,10 +17,11 @@ DB_STMT(stmt_cancel, "run_verb_cancel", "iiii", "",
 );
 
 /* The step at ?2 with the key that ?3 makes has all its attempts before it. ?4: what is being compensated, or NULL. */
-DB_STMT(stmt_anew, "run_verb_anew", "iiiii", "",
+DB_STMT(stmt_anew, "run_verb_anew", "iiiiii", "",
 	"UPDATE hx_run SET at_step = ?2, redo = ?3, undo = ?4, due_at = CASE WHEN ?5 = 1 THEN hx_now_ms() END,"
 	" attempt = 0, step_status = NULL, step_started_at = NULL, awaits = NULL, job = NULL, wait_until = NULL,"
-	" unsettled_since = NULL, error = NULL, completed_at = NULL, child = CASE WHEN parent IS NOT NULL THEN 'open' END"
+	" unsettled_since = NULL, error = NULL, completed_at = NULL, child = CASE WHEN parent IS NOT NULL THEN 'open' END,"
+	" times_out_at = coalesce(?6, times_out_at)"
 	" WHERE subject = ?1"
 	" AND expired = 0" /* mutant: anew-expired */
 );
@@ -135,10 +136,13 @@ static void build_for_children(const struct run_verb *v, struct unit *unit, cons
 		run_children_ask_all(unit, v->subject, word);
 }
 
+/* A retry gives the run all its time again. */
 static void build_anew(const struct run_verb *v, struct unit *unit, int64_t redo, int64_t undo)
 {
+	int64_t times_out_at = v->kind == RUN_RETRY ? run_times_out_at(v->row.definition, v->stamp.at.ms) : 0;
+
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_anew, db_int(v->subject), db_int((int64_t)v->row.position), db_int(redo),
-		 undo < 0 ? db_null() : db_int(undo), db_int(v->due));
+		 undo < 0 ? db_null() : db_int(undo), db_int(v->due), times_out_at ? db_int(times_out_at) : db_null());
 }
 
 /* An effect that may have been done keeps its key: only after a definite answer the next one is another. */

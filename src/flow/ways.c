@@ -16,6 +16,7 @@ static const struct way of_runs[] = {
 	{"a node",  {RUN_PENDING, RUN_RUNNING, RUN_WAITING},
 		    {RUN_PENDING, RUN_RUNNING, RUN_WAITING, RUN_COMPLETED, RUN_FAILED}},
 	{"a node",  {RUN_PAUSED},                                                       {RUN_PAUSED, RUN_FAILED}},
+	{"a node",  {RUN_PENDING, RUN_RUNNING, RUN_WAITING, RUN_PAUSED},                {RUN_CANCELLING}},
 	{"a node",  {RUN_CANCELLING},                                                   {RUN_CANCELLING, RUN_CANCELLED}},
 	{"cancel",  {RUN_PENDING, RUN_RUNNING, RUN_WAITING, RUN_PAUSED, RUN_FAILED},    {RUN_CANCELLING, RUN_CANCELLED}},
 	{"its parent", {RUN_PENDING, RUN_RUNNING, RUN_WAITING, RUN_PAUSED, RUN_FAILED},    {RUN_CANCELLING, RUN_CANCELLED}},

@@ -335,8 +335,24 @@ static bool add_person(struct why *why, const struct run_row *row, struct arena 
 	return true;
 }
 
-void why_run(struct why *why, const struct run_row *row, const struct db_rows *job, const struct port_sight *sight,
-	     struct arena *arena)
+/* What else it reckons with. */
+static void add_outlook(struct why *why, const struct run_row *row, struct arena *arena)
+{
+	bool goes_on = is_at(row, RUN_PENDING) || is_at(row, RUN_WAITING) || is_at(row, RUN_RUNNING);
+
+	if (goes_on && row->times_out_at)
+		add_moment(why,
+			   row->times_out_at > row->now ? "; the time of the whole run is over at "
+							: "; the time of the whole run was over at ",
+			   row->times_out_at);
+	if (is_at(row, RUN_CANCELLING) && row->definition->compensates && run_row_error(row).p) {
+		strbuf_add_str(&why->words, "; the run cancels itself, because it has failed");
+		add_error(why, row->stood.set ? row->stood.error : row->error, arena);
+	}
+}
+
+static void add_run(struct why *why, const struct run_row *row, const struct db_rows *job,
+		    const struct port_sight *sight, struct arena *arena)
 {
 	if (is_at(row, RUN_COMPLETED))
 		because(why, WHY_RUN_COMPLETED, "waits for nothing: it is completed");
@@ -356,6 +372,13 @@ void why_run(struct why *why, const struct run_row *row, const struct db_rows *j
 		add_awaited(why, row);
 	else
 		add_timer(why, row, arena);
+}
+
+void why_run(struct why *why, const struct run_row *row, const struct db_rows *job, const struct port_sight *sight,
+	     struct arena *arena)
+{
+	add_run(why, row, job, sight, arena);
+	add_outlook(why, row, arena);
 }
 
 void why_run_version(struct why *why, int64_t version)

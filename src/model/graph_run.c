@@ -216,6 +216,22 @@ static void link_step(const struct drawing *d, const struct run_step *step)
 			    (struct link){.look = LINK_HIDDEN, .from_port = PORT_MAIN});
 }
 
+/* What the whole run has to expect. */
+static void say_whole(const struct drawing *d, struct figure *f)
+{
+	char text[DURATION_TEXT_BYTES];
+
+	if (d->d->output)
+		say_expression(d, f, "output: ", d->d->output);
+	duration_format(d->d->timeout_ms, text);
+	if (d->d->timeout_ms)
+		sketch_say(d->s, &f->lines, SVG_NOTE, "within %s, or it fails", text);
+	if (d->d->compensates)
+		sketch_say(d->s, &f->lines, SVG_NOTE, "a failure undoes it");
+	for (size_t i = 0; i < d->d->failure_effects_n; i++)
+		sketch_say(d->s, &f->lines, SVG_NOTE, "a failure is told to %s", d->d->failure_effects[i]->name);
+}
+
 bool sketch_run(const struct run_definition *definition, struct arena *arena, struct sketch *s)
 {
 	struct drawing d = {.d = definition, .s = s};
@@ -229,8 +245,7 @@ bool sketch_run(const struct run_definition *definition, struct arena *arena, st
 	for (size_t i = 0; i < n; i++)
 		add_step(&d, &definition->steps[i]);
 	end = sketch_add(s, FIGURE_CARD, LOOK_TERMINAL, "COMPLETED");
-	if (definition->output)
-		say_expression(&d, &s->figures[end], "output: ", definition->output);
+	say_whole(&d, &s->figures[end]);
 	sketch_link(s, START, FIRST_STEP, LAYOUT_DOWN, (struct link){.look = LINK_MAIN, .head = true});
 	for (size_t i = 0; i < n; i++)
 		link_step(&d, &definition->steps[i]);

@@ -87,6 +87,17 @@ void run_draft_item_expression(const struct reader *r, const struct json_node *n
 	reader_expression(r, node, field->name, expression_item_roots, ret);
 }
 
+static void read_failure_effects(const struct reader *r, const struct json_node *node, const struct field *field,
+				 void *ret)
+{
+	struct run_definition *definition = ret;
+
+	action_read_effects(r, node, field->name, action_refuse_uncalled, definition->failure_effects,
+			    &definition->failure_effects_n);
+}
+
+static const char *const on_failure_names[] = {"hold", "compensate", NULL};
+
 /* clang-format off */
 const struct field run_fields[] = {
 	{"workflow", FIELD_KNOWN},
@@ -96,6 +107,9 @@ const struct field run_fields[] = {
 	{"steps",    FIELD_KNOWN},
 	{"output",   FIELD_EXPRESSION(struct run_definition, output)},
 	{"lease",    FIELD_LEASE(struct run_definition, lease_ms)},
+	{"timeout",  FIELD_DURATION(struct run_definition, timeout_ms)},
+	{"on_failure", FIELD_CHOICE(struct run_definition, compensates, on_failure_names)},
+	{"failure_after_effect", FIELD_OWN(read_failure_effects)},
 	{0}};
 /* clang-format on */
 

@@ -128,7 +128,12 @@ struct run_definition {
 	const struct run_step *const *steps_by_name;
 	const struct expression *output; /* NULL: none is written, the output is null */
 	int64_t lease_ms;                /* 0: that of the configuration */
-	const char *scope;               /* of a part; NULL: the whole */
+	/* Of the whole alone, and not of its parts, whose failure is their step's: */
+	bool compensates; /* on_failure is compensate: a failure cancels it */
+	size_t failure_effects_n;
+	const struct action *failure_effects[STEP_AFTER_EFFECTS_MAX]; /* failure_after_effect */
+	int64_t timeout_ms;                                           /* 0: none */
+	const char *scope;                                            /* of a part; NULL: the whole */
 	bool sees_around; /* a branch or a body: its runs have the input and the state of the run around them */
 };
 

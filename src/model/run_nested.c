@@ -30,6 +30,9 @@ static struct run_definition *part_new(struct run_draft *d, size_t i, const stru
 	part->steps_n = 0;
 	part->steps_by_name = NULL;
 	part->output = NULL;
+	part->compensates = false;
+	part->failure_effects_n = 0;
+	part->timeout_ms = 0;
 	part->sees_around = d->steps[i].type != RUN_MAP;
 	part->scope = scope_of(d, d->steps[i].name, branch);
 	if (!part->scope && !d->r.arena->failed)

@@ -7,7 +7,7 @@
 
 static const struct db_stmt stmt_job_due = {
 	.name = "sim_job_due",
-	.sql = "SELECT subject, 0 FROM hx_job WHERE due_at <= hx_now_ms()",
+	.sql = "SELECT subject, 0 FROM hx_job WHERE due_at <= hx_now_ms() AND queue <> 'after-effects'",
 	.in = "",
 	.out = "ii",
 };

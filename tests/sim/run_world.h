@@ -41,6 +41,7 @@ static struct {
 	bool may_pause;
 	bool never_held;         /* whatever happens, no person is asked */
 	unsigned unsettled_left; /* so many of the bound on unsettled answers must never be given */
+	int64_t times_out_in_ms; /* 0: it may take for ever */
 	struct sim *sim;         /* the world that is being walked through, for the person who knows the truth */
 	uint64_t keys[STEPS_MAX]
 		     [1 + REDO_MAX + 1]; /* of each step: that of its compensation, then those of its redoings */
@@ -55,15 +56,15 @@ static const struct run_machine *machine_of(const void *context, struct slice wo
 static const struct run_policy policy = {.lease_ms = 60000, .machine_of = machine_of};
 static const struct run_policy lacking_policy = {.lease_ms = 60000, .machine_of = machine_of, .context = &fixture};
 
-static inline const struct run_machine *machine_from(const char *actions, const char *steps)
+static inline const struct run_machine *machine_with(const char *actions, const char *steps, const char *more)
 {
 	const struct run_definition *definition;
 	struct findings findings;
 	char text[4000];
 
 	findings_init(&findings, &fixture.arena);
-	snprintf(text, sizeof text, "{\"workflow\":\"order\",\"kind\":\"run\",\"actions\":{%s},\"steps\":[%s]}",
-		 actions, steps);
+	snprintf(text, sizeof text, "{\"workflow\":\"order\",\"kind\":\"run\",\"actions\":{%s},\"steps\":[%s]%s}",
+		 actions, steps, more);
 	run_definition_parse("order.json", arena_copy(&fixture.arena, slice_str(text)), &fixture.arena, &findings,
 			     &definition);
 	for (const struct finding *f = findings.first; f; f = f->next)
@@ -72,12 +73,24 @@ static inline const struct run_machine *machine_from(const char *actions, const 
 	return run_machine_new(definition, 1, &fixture.arena);
 }
 
+static inline const struct run_machine *machine_from(const char *actions, const char *steps)
+{
+	return machine_with(actions, steps, "");
+}
+
 static inline void parse(const char *actions, const char *steps)
 {
 	arena_release(&fixture.arena);
 	memset(&fixture, 0, sizeof fixture);
 	arena_init(&fixture.arena, 16u << 20);
 	fixture.machine = machine_from(actions, steps);
+}
+
+/* With more fields of the definition: ",\"on_failure\":…". */
+static inline void parse_with(const char *actions, const char *steps, const char *more)
+{
+	parse(actions, steps);
+	fixture.machine = machine_with(actions, steps, more);
 }
 
 static inline const struct action *lacked_of(const struct action *action, const struct action *lacked)
@@ -120,6 +133,13 @@ static const struct db_stmt stmt_setup = {
 	.sql = "INSERT INTO hx_run (subject, workspace, workflow, definition_version, requester, input, due_at, created_at)"
 	       " VALUES (1, 'default', 'order', 1, 'me', '{}', hx_now_ms(), hx_now_ms())",
 	.in = "",
+	.out = "",
+};
+
+static const struct db_stmt stmt_setup_time = {
+	.name = "sim_run_setup_time",
+	.sql = "UPDATE hx_run SET times_out_at = hx_now_ms() + ?1",
+	.in = "i",
 	.out = "",
 };
 

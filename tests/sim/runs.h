@@ -368,6 +368,13 @@ static inline void setup(struct sim *sim)
 	for (size_t p = 0; p < steps_n(); p++)
 		name_keys(p);
 	(void)ask_store(sim, &stmt_setup);
+	if (fixture.times_out_in_ms) {
+		struct unit unit;
+
+		unit_init(&unit, 0);
+		UNIT_ADD(&unit, UNIT_ANY, &stmt_setup_time, db_int(fixture.times_out_in_ms));
+		(void)sim_run_unit(sim, &unit);
+	}
 }
 
 /* What all scenarios have in common. */

@@ -3,7 +3,7 @@
  * cancelled at any moment, nodes that are lost, answers that are. What runs do by themselves is test_run.c; here they only do what
  * needs no call, so that all that there is to see is who is made, told and waited for.
  *
- * On every edge: C1 to C9 of flow/run_children.h. And from every state in which nothing goes on but time: if from there on all
+ * On every edge: C1 to C10 of flow/run_children.h. And from every state in which nothing goes on but time: if from there on all
  * went well, the whole tree would come to its end.
  */
 #include <setjmp.h>
@@ -31,10 +31,11 @@ static struct {
 	struct arena arena;
 	const struct run_machine *tree, *leaf;
 	struct sim *sim;
-	int64_t concurrency; /* of its map; 0: there is none */
-	bool any;            /* the first branch decides */
-	int64_t position;    /* of the step with children */
-	bool may_wait;       /* for an event that nobody sends any more */
+	int64_t concurrency;     /* of its map; 0: there is none */
+	bool any;                /* the first branch decides */
+	int64_t position;        /* of the step with children */
+	int64_t times_out_in_ms; /* of the root; 0: never */
+	bool may_wait;           /* for an event that nobody sends any more */
 } fixture;
 
 static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
@@ -77,6 +78,8 @@ DB_STMT(stmt_setup, "sim_tree_setup", "", "",
 	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, requester, input, due_at, created_at)"
 	" VALUES (1, 'default', 'tree', 1, 'me', '{}', hx_now_ms(), hx_now_ms())");
 
+DB_STMT(stmt_setup_time, "sim_tree_setup_time", "i", "", "UPDATE hx_run SET times_out_at = hx_now_ms() + ?1");
+
 #define RUNS " FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
 
 /* ?1: -1: the root, else the child of this number. */
@@ -111,7 +114,7 @@ DB_STMT(stmt_taken, "sim_tree_taken", "", "i",
 #define ROOT_IS "(SELECT status FROM hx_subject WHERE id = 1)"
 
 /* One row: what is wrong, as numbers of findings. ?1: the concurrency; ?2: the first branch decides; ?3: the step with children. */
-DB_STMT(stmt_check, "sim_tree_check", "iii", "iiiiiiiiiii",
+DB_STMT(stmt_check, "sim_tree_check", "iii", "iiiiiiiiiiii",
 	"SELECT"
 	/* what the parent sees is what the child is, but for words that are on their way */
 	" (SELECT count(*)" CHILDREN " AND r.asked IS NULL AND r.child <> CASE s.status WHEN 'COMPLETED' THEN 'done'"
@@ -136,6 +139,8 @@ DB_STMT(stmt_check, "sim_tree_check", "iii", "iiiiiiiiiii",
 	"   AND NOT (r.parent = 1 AND (?2 = 1 OR " ROOT_IS " IN ('CANCELLING', 'CANCELLED')))),"
 	/* R7 */
 	" (SELECT count(*)" RUNS " WHERE r.due_at IS NOT NULL AND s.owner IS NOT NULL AND s.until > hx_now_ms()),"
+	/* C10 */
+	" (SELECT count(*)" CHILDREN " AND r.child = 'open' AND " ROOT_IS " = 'FAILED'),"
 	/* for what is compared with before */
 	" (SELECT count(*)" CHILDREN "), " ROOT_IS " IN ('CANCELLING', 'CANCELLED', 'FAILED', 'COMPLETED'),"
 	" (SELECT coalesce(winner, -1) FROM hx_run WHERE subject = 1)");
@@ -231,6 +236,7 @@ static void check(struct sim *sim)
 		"C7: more children are open than may be",
 		"C8: a COMPLETED child went on without its parent's word",
 		"R7: a run is due while somebody holds it",
+		"C10: a run is FAILED before its children have ended",
 	};
 	enum { FOUND = sizeof words / sizeof *words };
 	struct db_value params[] = {db_int(fixture.concurrency), db_int(fixture.any), db_int(fixture.position)};
@@ -390,8 +396,12 @@ static void quiet(struct sim *sim)
 
 static void setup(struct sim *sim)
 {
+	struct db_value time = db_int(fixture.times_out_in_ms);
+
 	fixture.sim = sim;
 	(void)ask_store(sim, &stmt_setup, 0, NULL);
+	if (fixture.times_out_in_ms)
+		(void)ask_store(sim, &stmt_setup_time, 1, &time);
 	if (fixture.may_wait)
 		(void)ask_store(sim, &stmt_event, 0, NULL);
 }
@@ -445,6 +455,21 @@ static void exhaustive_child_cancelled(void **state)
 		.cast_n = 4,
 		.cast = {DRIVES_ROOT("drives-root", 0), DRIVES(0, 1), OBEYS(0, 1), CANCELLER(2)},
 		.bounds = {.lapses = 1, .crashes = 1, .lost_answers = 1},
+	});
+}
+
+static void exhaustive_child_too_late(void **state)
+{
+	(void)state;
+	parse(CHILD, STEP("a") ",{\"name\":\"w\",\"type\":\"wait\",\"for\":\"1h\"}");
+	fixture.times_out_in_ms = 90000;
+	explore((struct sim_scenario){
+		.name = "a child that takes too long for its parent, a crash",
+		.nodes_n =
+			1, /* a word does not lock the child (run_children.h): on two, a move may meet it at its commit */
+		.cast_n = 2,
+		.cast = {DRIVES_ROOT("drives-root", 0), DRIVES(0, 0)},
+		.bounds = {.lapses = 1, .crashes = 1},
 	});
 }
 
@@ -524,13 +549,10 @@ static void exhaustive_one_event(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exhaustive_child),
-		cmocka_unit_test(exhaustive_child_cancelled),
-		cmocka_unit_test(exhaustive_map),
-		cmocka_unit_test(exhaustive_map_fails),
-		cmocka_unit_test(exhaustive_branches_cancelled),
-		cmocka_unit_test(exhaustive_first_branch),
-		cmocka_unit_test(exhaustive_one_event),
+		cmocka_unit_test(exhaustive_child),          cmocka_unit_test(exhaustive_child_cancelled),
+		cmocka_unit_test(exhaustive_child_too_late), cmocka_unit_test(exhaustive_map),
+		cmocka_unit_test(exhaustive_map_fails),      cmocka_unit_test(exhaustive_branches_cancelled),
+		cmocka_unit_test(exhaustive_first_branch),   cmocka_unit_test(exhaustive_one_event),
 	};
 
 	if (argc > 1)

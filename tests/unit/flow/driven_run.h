@@ -128,7 +128,8 @@ static inline enum hx_code drive(struct world *w, const struct script *script)
 		answer.now = w->clock.wall;
 		answer.mono = answer.lease_since = w->clock.mono;
 		answer.id = w->last_op += 10;
-		answer.more_ids[0] = 1000 + w->last_op;
+		for (int i = 0; i < ANSWER_IDS_MAX; i++)
+			answer.more_ids[i] = 1000 + w->last_op + i;
 		assert_true(task_take(&d.task, d.task.turn, &answer));
 		d.task.kind->ask(&d.task, &ask);
 		if (ask.kind == ASK_DONE)
@@ -197,6 +198,15 @@ static inline void assert_is(struct world *w, const struct db_stmt *stmt, const 
 	assert_int_equal(world_run(w), UNIT_WON);
 	snprintf(found, sizeof found, "%.*s", SLICE_ARGS(db_cell(&w->result.rows[0], 0, 0)->s));
 	assert_string_equal(found, wanted);
+}
+
+/* Is the run as these words say? */
+static inline bool run_is(struct world *w, const char *wanted)
+{
+	unit_init(&w->unit, 0);
+	unit_add(&w->unit, UNIT_ANY, &stmt_run, 0, NULL);
+	assert_int_equal(world_run(w), UNIT_WON);
+	return slice_is(db_cell(&w->result.rows[0], 0, 0)->s, wanted);
 }
 
 static inline void assert_run(struct world *w, const char *run, const char *steps)

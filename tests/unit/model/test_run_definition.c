@@ -347,6 +347,30 @@ static void the_top_level(void **state)
 	assert_said("expression: output: column 1: there is no .imput; did you mean .input?", NULL);
 }
 
+/* They are of the whole, and not of its parts. */
+static void failures(void **state)
+{
+	const struct run_definition *d = clean(
+		"{ 'workflow': 'w', 'kind': 'run', 'timeout': '90s', 'on_failure': 'compensate', 'failure_after_effect': ['N'],\n"
+		"'actions': { 'N': { 'kind': 'noop' } },\n"
+		"'steps': [ { 'name': 's', 'type': 'repeat', 'until': '.input.x', 'steps': [ { 'name': 't', 'type': 'approval' } ] } ] }");
+	const struct run_definition *part = d->steps[0].parts[0].definition;
+
+	(void)state;
+	assert_true(d->compensates && !part->compensates);
+	assert_int_equal(d->timeout_ms, 90000);
+	assert_int_equal(part->timeout_ms, 0);
+	assert_int_equal(d->failure_effects_n, 1);
+	assert_int_equal(part->failure_effects_n, 0);
+	assert_run_errors(
+		"{ 'workflow': 'w', 'kind': 'run', 'on_failure': 'compensates', 'timeout': 5, 'failure_after_effect': ['S', 'M'],\n"
+		"'actions': { 'S': { 'kind': 'sql', 'statements': [ { 'name': 's', 'sql': 'SELECT 1' } ] } },\n"
+		"'steps': [ { 'name': 's', 'type': 'approval' } ] }",
+		4);
+	assert_said("did you mean \"compensate\"?", NULL);
+	assert_said("failure_after_effect: S is of kind sql", NULL);
+}
+
 static void retries(void **state)
 {
 	const struct run_retry
@@ -674,6 +698,7 @@ int main(void)
 		model_test(tasks_by_default),
 		model_test(short_leases),
 		model_test(the_top_level),
+		model_test(failures),
 		model_test(retries),
 		model_test(retries_have_bounds),
 		model_test(unknown_outcomes),
