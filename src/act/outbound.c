@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 
+#include "base/digits.h"
 #include "base/excerpt.h"
 
 #define V4_BITS 96 /* what stands in front of an IPv4 address in its mapped form */
@@ -179,27 +180,12 @@ void outbound_init(struct outbound *outbound, bool loopback)
 	outbound->entries_n = 0;
 }
 
-static bool parse_bits(const char *text, unsigned max, unsigned *ret_bits)
-{
-	unsigned bits = 0;
-	size_t n = strlen(text);
-
-	if (n < 1 || n > 3 || (n > 1 && text[0] == '0'))
-		return false;
-	for (; *text; text++) {
-		if (*text < '0' || *text > '9')
-			return false;
-		bits = bits * 10 + (unsigned)(*text - '0');
-	}
-	*ret_bits = bits;
-	return bits <= max;
-}
-
 static bool parse_cidr(char *text, struct cidr *ret)
 {
 	char *slash = strchr(text, '/');
-	unsigned bits, front;
+	unsigned front;
 	struct in_addr v4;
+	uint64_t bits;
 
 	if (slash)
 		*slash = '\0';
@@ -212,9 +198,9 @@ static bool parse_cidr(char *text, struct cidr *ret)
 		return false;
 	}
 	bits = 128 - front;
-	if (slash && !parse_bits(slash + 1, 128 - front, &bits))
-		return false;
-	ret->prefix_bits = front + bits;
+	if (slash && ((slash[1] == '0' && slash[2]) || !digits_number(slice_str(slash + 1), bits, &bits)))
+		return false; /* zeros in front are none of the forms */
+	ret->prefix_bits = front + (unsigned)bits;
 	return true;
 }
 

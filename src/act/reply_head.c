@@ -5,24 +5,6 @@
 #include <strings.h>
 #include <time.h>
 
-static bool is_type(struct slice type, const char *name)
-{
-	return type.n == strlen(name) && strncasecmp(type.p, name, type.n) == 0;
-}
-
-bool reply_declares_json(struct slice content_type)
-{
-	const char *semicolon = content_type.n ? memchr(content_type.p, ';', content_type.n) : NULL;
-	struct slice type = content_type;
-
-	if (semicolon)
-		type.n = (size_t)(semicolon - type.p);
-	while (type.n && (type.p[type.n - 1] == ' ' || type.p[type.n - 1] == '\t'))
-		type.n--;
-	return is_type(type, "application/json") || is_type(type, "text/json") ||
-	       (type.n > 5 && strncasecmp(type.p + type.n - 5, "+json", 5) == 0);
-}
-
 /* Digits and nothing else. What is too large for the type is too large for the ceiling, too. */
 static bool read_seconds(struct slice value, int64_t *ret_s)
 {

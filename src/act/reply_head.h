@@ -11,8 +11,6 @@
 
 #define RETRY_AFTER_MS_MAX 3600000 /* more than an hour counts as an hour */
 
-/* application/json, text/json, or a type that ends in +json, with or without parameters. */
-bool reply_declares_json(struct slice content_type);
 /*
  * A Retry-After, in seconds or as an HTTP-date; that one is counted from the reply's own Date, so that nobody's clock matters, or
  * else (it is empty, or none that can be read) from now_s. In the past: 0. False: it says nothing that can be read.

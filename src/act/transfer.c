@@ -10,6 +10,7 @@
 #include "act/reply_head.h"
 #include "act/request.h"
 #include "base/json_walk.h"
+#include "base/media_type.h"
 #include "model/url.h"
 
 #define FAULT_BYTES_MAX 500
@@ -204,7 +205,7 @@ static void read_head(const struct transfer *t, struct reply *reply)
 {
 	int64_t now_s = clock_wall(clock_system()).ms / 1000;
 
-	reply->declares_json = reply_declares_json(field_of(t, "Content-Type"));
+	reply->declares_json = media_type_is_json(field_of(t, "Content-Type"));
 	reply->tells_when = reply_retry_after(field_of(t, "Retry-After"), field_of(t, "Date"), now_s,
 					      &reply->not_before_ms);
 }

@@ -115,6 +115,11 @@ struct slice arena_keep(struct arena *a, struct strbuf *text)
 	return kept;
 }
 
+struct strbuf arena_strbuf(struct arena *a, size_t max_bytes)
+{
+	return (struct strbuf){.p = arena_alloc(a, max_bytes + 1), .capacity = max_bytes + 1, .max_bytes = max_bytes};
+}
+
 void arena_reset(struct arena *a)
 {
 	size_t kept = 0;

@@ -36,6 +36,8 @@ void *arena_zalloc(struct arena *a, size_t size);
 struct slice arena_copy(struct arena *a, struct slice s);
 /* The same of a text that was built, which is released. If it has failed, so has the arena. */
 struct slice arena_keep(struct arena *a, struct strbuf *text);
+/* A buffer of at most so many bytes that lies in the arena: it never grows, and is never released. p NULL: no memory. */
+struct strbuf arena_strbuf(struct arena *a, size_t max_bytes);
 /* Forgets everything that was allocated. */
 void arena_reset(struct arena *a);
 /* Where it stands; going back there forgets all that was allocated since. Marks made since are void then. */

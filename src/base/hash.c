@@ -1,6 +1,8 @@
 /* See hash.h. The digest itself is in sha256_openssl.c, or in sha256_own.c where there is no OpenSSL (make SLIM=1). */
 #include "base/hash.h"
 
+#include "base/digits.h"
+
 void sha256(const void *bytes, size_t n, uint8_t ret_digest[SHA256_BYTES])
 {
 	sha256_pair(slice_of(bytes, n), slice_of(NULL, 0), ret_digest);
@@ -13,11 +15,7 @@ void sha256_pair(struct slice a, struct slice b, uint8_t ret_digest[SHA256_BYTES
 
 void sha256_hex(const uint8_t digest[SHA256_BYTES], char ret_text[2 * SHA256_BYTES + 1])
 {
-	for (int i = 0; i < SHA256_BYTES; i++) {
-		ret_text[2 * i] = "0123456789abcdef"[digest[i] >> 4];
-		ret_text[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
-	}
-	ret_text[2 * SHA256_BYTES] = '\0';
+	hex_write(digest, SHA256_BYTES, ret_text);
 }
 
 uint64_t hash_bytes(uint64_t h, const void *bytes, size_t n)

@@ -13,6 +13,8 @@
 
 #include <stdint.h>
 
+#include "base/digits.h"
+#include "base/json_walk.h"
 #include "base/utf8.h"
 
 _Static_assert(JSON_DEPTH_MAX <= 64, "the stack of scan_document() is one word");
@@ -29,13 +31,6 @@ static __attribute__((cold, noinline)) const char *fail(struct scan *s, const ch
 	s->fault = at;
 	s->what = what;
 	return NULL;
-}
-
-static inline const char *skip_space(const char *p, const char *end)
-{
-	while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
-		p++;
-	return p;
 }
 
 static inline bool is_digit(char c)
@@ -57,17 +52,8 @@ static int hex4(const char *p, const char *end)
 
 	if (end - p < 4)
 		return -1;
-	for (int i = 0; i < 4; i++) {
-		char c = p[i];
-		int digit = is_digit(c)            ? c - '0'
-			    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-			    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-						   : -1;
-
-		if (digit < 0)
-			return -1;
-		value = value << 4 | digit;
-	}
+	for (int i = 0; i < 4 && value >= 0; i++)
+		value = hex_digit(p[i]) < 0 ? -1 : value << 4 | hex_digit(p[i]);
 	return value;
 }
 
@@ -94,21 +80,9 @@ static const char *scan_escape(struct scan *s, const char *p)
 {
 	if (s->end - p < 2)
 		return fail(s, s->end, "the text ends inside of a string");
-	switch (p[1]) {
-	case '"':
-	case '\\':
-	case '/':
-	case 'b':
-	case 'f':
-	case 'n':
-	case 'r':
-	case 't':
-		return p + 2;
-	case 'u':
+	if (p[1] == 'u')
 		return scan_unicode_escape(s, p + 2);
-	default:
-		return fail(s, p, "there is no such escape");
-	}
+	return memchr("\"\\/bfnrt", p[1], 8) ? p + 2 : fail(s, p, "there is no such escape");
 }
 
 /* The first byte from p on that is not a plain ASCII character of a string, looked for in words of eight. */
@@ -220,27 +194,15 @@ static inline const char *scan_scalar(struct scan *s, const char *p)
 		return scan_word(s, p, "false", 5);
 	case 'n':
 		return scan_word(s, p, "null", 4);
-	case '-':
-	case '0':
-	case '1':
-	case '2':
-	case '3':
-	case '4':
-	case '5':
-	case '6':
-	case '7':
-	case '8':
-	case '9':
-		return scan_number(s, p);
 	default:
-		return fail(s, p, "a value is expected here");
+		return *p == '-' || is_digit(*p) ? scan_number(s, p) : fail(s, p, "a value is expected here");
 	}
 }
 
 /* The name of a member and its colon. */
 static inline const char *scan_name(struct scan *s, const char *p)
 {
-	p = skip_space(p, s->end);
+	p = json_space_end(p, s->end);
 	if (p == s->end)
 		return fail(s, p, "the text ends inside of an object");
 	if (*p != '"')
@@ -248,7 +210,7 @@ static inline const char *scan_name(struct scan *s, const char *p)
 	p = scan_string(s, p + 1);
 	if (!p)
 		return NULL;
-	p = skip_space(p, s->end);
+	p = json_space_end(p, s->end);
 	if (p == s->end || *p != ':')
 		return fail(s, p, "a colon is expected here, behind the name of a member");
 	return p + 1;
@@ -277,7 +239,7 @@ static inline char closing_bracket(const struct nesting *open)
 static inline const char *scan_behind_value(struct scan *s, const char *p, struct nesting *open)
 {
 	while (open->depth > 0) {
-		p = skip_space(p, s->end);
+		p = json_space_end(p, s->end);
 		if (p == s->end)
 			return fail(s, p, "the text ends before a bracket is closed");
 		if (*p == ',')
@@ -299,7 +261,7 @@ static const char *scan_document(struct scan *s, const char *p)
 	struct nesting open = {0};
 
 	do {
-		p = skip_space(p, s->end);
+		p = json_space_end(p, s->end);
 		if (p == s->end)
 			return fail(s, p, "the text ends where a value is expected");
 		if (*p == '{' || *p == '[') {
@@ -307,7 +269,7 @@ static const char *scan_document(struct scan *s, const char *p)
 				return fail(s, p, "the brackets are nested too deeply");
 			open.objects = open.objects << 1 | (*p == '{');
 			open.depth++;
-			p = skip_space(p + 1, s->end);
+			p = json_space_end(p + 1, s->end);
 			if (p == s->end || *p != closing_bracket(&open)) {
 				p = in_object(&open) ? scan_name(s, p) : p;
 				continue;
@@ -334,7 +296,7 @@ enum hx_code json_check(struct slice text, struct hx_error *err, struct json *re
 		return error_set(err, HX_VALIDATION_ERROR, "1:1: the text is empty");
 
 	struct scan s = {.end = text.p + text.n};
-	const char *start = skip_space(text.p, s.end);
+	const char *start = json_space_end(text.p, s.end);
 	const char *p;
 
 	if (text.n >= 3 && memcmp(text.p, "\xef\xbb\xbf", 3) == 0)
@@ -344,7 +306,7 @@ enum hx_code json_check(struct slice text, struct hx_error *err, struct json *re
 	if (!p)
 		return refuse(&s, text, err);
 
-	const char *rest = skip_space(p, s.end);
+	const char *rest = json_space_end(p, s.end);
 
 	if (rest < s.end) {
 		(void)fail(&s, rest, "nothing may follow the value"); /* its result says only what we know */

@@ -4,6 +4,7 @@
  */
 #include "base/json_pointer.h"
 
+#include "base/digits.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "base/utf8.h"
@@ -62,30 +63,14 @@ static enum json_selection select_member(struct json object, struct slice name, 
 	return JSON_SELECTED;
 }
 
-/* False: it is no index, or one above the limit. */
-static bool parse_index(struct slice name, size_t limit, size_t *ret_index)
-{
-	size_t index = 0;
-
-	if (name.n == 0 || (name.n > 1 && name.p[0] == '0'))
-		return false;
-	for (size_t i = 0; i < name.n; i++) {
-		if (name.p[i] < '0' || name.p[i] > '9' || index > limit / 10)
-			return false;
-		index = index * 10 + (size_t)(name.p[i] - '0');
-	}
-	*ret_index = index;
-	return index <= limit;
-}
-
 static enum json_selection select_element(struct json array, struct slice name, struct json *ret_value)
 {
 	struct json_iter it = json_iter_of(array);
 	struct json value;
-	size_t left;
+	uint64_t left;
 
-	/* It has fewer elements than bytes. */
-	if (!parse_index(name, array.raw.n, &left))
+	/* It has fewer elements than bytes; and an index has no zeros in front. */
+	if ((name.n > 1 && name.p[0] == '0') || !digits_number(name, array.raw.n, &left))
 		return JSON_ABSENT;
 	while (json_iter_element(&it, &value)) {
 		if (left-- > 0)

@@ -17,48 +17,15 @@
 #include "base/hash.h"
 #include "base/json_canonical.h"
 #include "base/json_pointer.h"
+#include "base/media_type.h"
 
 _Static_assert(HX_GATE_KEY_BYTES == SHA256_BYTES, "a fingerprint is one digest");
-
-static char lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
-/* Ends with, in any case. Not by strcasecmp(), which asks the locale of the embedding program what a letter is. */
-static bool ends_with(struct slice text, struct slice end)
-{
-	if (text.n < end.n)
-		return false;
-	for (size_t i = 0; i < end.n; i++)
-		if (lower(text.p[text.n - end.n + i]) != end.p[i])
-			return false;
-	return true;
-}
-
-static bool is(struct slice text, const char *name)
-{
-	return text.n == strlen(name) && ends_with(text, slice_str(name));
-}
-
-/* application/json, text/json, or any type with the suffix +json (RFC 6839); parameters count for nothing. */
-static bool is_json_type(struct slice content_type)
-{
-	const char *semicolon = content_type.n ? memchr(content_type.p, ';', content_type.n) : NULL;
-	struct slice type = slice_of(content_type.p, semicolon ? (size_t)(semicolon - content_type.p) : content_type.n);
-
-	while (type.n > 0 && (type.p[type.n - 1] == ' ' || type.p[type.n - 1] == '\t'))
-		type.n--;
-	return is(type, "application/json") || is(type, "text/json") ||
-	       (ends_with(type, slice_str("+json")) && memchr(type.p, '/', type.n));
-}
 
 static enum hx_code canonical_form(struct json value, struct arena *scratch, struct hx_error *err,
 				   struct slice *ret_form)
 {
-	const size_t room = 2 * value.raw.n + 24; /* json_canonical.h: at most twice as long; and a lone number */
-	/* It lies in the arena: it never grows, and is never released. */
-	struct strbuf form = {.p = arena_alloc(scratch, room + 1), .capacity = room + 1, .max_bytes = room};
+	/* json_canonical.h: at most twice as long; and a lone number */
+	struct strbuf form = arena_strbuf(scratch, 2 * value.raw.n + 24);
 	enum hx_code code;
 
 	if (!form.p)
@@ -118,7 +85,7 @@ enum hx_code gate_fingerprint(const struct gate_fingerprint_rule *rule, struct s
 		memset(ret_fingerprint, 0, HX_GATE_KEY_BYTES);
 	else if (rule->no_body)
 		sha256("nothing:", strlen("nothing:"), ret_fingerprint);
-	else if ((rule->pointers_n == 0 && !is_json_type(content_type)) ||
+	else if ((rule->pointers_n == 0 && !media_type_is_json(content_type)) ||
 		 json_check(body, /* err= */ NULL, &document) != HX_OK)
 		sha256_pair(slice_str("bytes:"), body, ret_fingerprint);
 	else if (rule->pointers_n > 0)

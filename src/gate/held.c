@@ -1,6 +1,8 @@
 /* See held.h. */
 #include "gate/held.h"
 
+#include "base/digits.h"
+
 #define RECORD_HEX_DIGITS 16 /* as in other lines about a record */
 
 void gate_held_init(struct gate_held *held, struct log *log)
@@ -10,13 +12,9 @@ void gate_held_init(struct gate_held *held, struct log *log)
 
 static void tell(struct log *log, const struct gate_sight *sight)
 {
-	static const char digits[] = "0123456789abcdef";
-	char record[RECORD_HEX_DIGITS + 1] = "";
+	char record[RECORD_HEX_DIGITS + 1];
 
-	for (size_t i = 0; i < RECORD_HEX_DIGITS / 2; i++) {
-		record[2 * i] = digits[sight->key[i] >> 4];
-		record[2 * i + 1] = digits[sight->key[i] & 15];
-	}
+	hex_write(sight->key, RECORD_HEX_DIGITS / 2, record);
 	log_warn(log, "a record is held: nobody knows whether its request was done, and a person has to say so",
 		 log_text("key", sight->key_text), log_text("endpoint", sight->endpoint), log_text("record", record));
 }

@@ -112,22 +112,19 @@ enum hx_code gate_key_from_header(const struct slice values[], size_t n, size_t 
 	return code;
 }
 
-/* Control characters, which the forms of a header do not have either. NUL is among them, which not every store takes. */
-static bool has_controls(struct slice text)
-{
-	for (size_t i = 0; i < text.n; i++)
-		if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f)
-			return true;
-	return false;
-}
-
-static size_t count_characters(struct slice text)
+/* Without control characters, which the forms of a header do not have either. NUL is among them, which not every store takes. */
+static enum hx_code check_text(struct slice text, size_t max, struct hx_error *err)
 {
 	size_t characters = 0;
+	bool controls = false;
+	enum hx_code code;
 
-	for (size_t i = 0; i < text.n; i++)
+	for (size_t i = 0; i < text.n; i++) {
 		characters += !utf8_continues((unsigned char)text.p[i]);
-	return characters;
+		controls |= (unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f;
+	}
+	code = check_length(characters, max, err);
+	return code == HX_OK && controls ? invalid(err, "has a control character") : code;
 }
 
 static enum hx_code key_of_string(struct json value, size_t max, struct arena *arena, struct hx_error *err,
@@ -143,15 +140,11 @@ static enum hx_code key_of_string(struct json value, size_t max, struct arena *a
 	text = json_string_view(value, arena);
 	if (!text.p)
 		return arena_error(arena, err);
-	code = check_length(count_characters(text), max, err);
-	if (code != HX_OK)
-		return code;
-	if (has_controls(text))
-		return invalid(err, "has a control character");
-	if (text.p[0] != NUMBER_MARK) {
+	code = check_text(text, max, err);
+	if (code == HX_OK)
 		*ret_key = text;
-		return HX_OK;
-	}
+	if (code != HX_OK || text.p[0] != NUMBER_MARK)
+		return code;
 	marked = arena_alloc(arena, text.n + 1);
 	if (!marked)
 		return arena_error(arena, err);
@@ -165,10 +158,9 @@ static enum hx_code key_of_string(struct json value, size_t max, struct arena *a
 static enum hx_code key_of_number(struct json value, size_t max, struct arena *arena, struct hx_error *err,
 				  struct slice *ret_key)
 {
-	const size_t room = value.raw.n + 25; /* json_number.h: at most 24 more than it had; and the mark */
 	struct json_number number = json_number_of(value);
-	/* It lies in the arena: it never grows, and is never released. */
-	struct strbuf key = {.p = arena_alloc(arena, room + 1), .capacity = room + 1, .max_bytes = room};
+	/* json_number.h: at most 24 more than it had; and the mark */
+	struct strbuf key = arena_strbuf(arena, value.raw.n + 25);
 	int64_t integer;
 	enum hx_code code;
 
@@ -223,17 +215,12 @@ enum hx_code gate_key_from_json(struct slice body, struct slice pointer, size_t 
 
 enum hx_code gate_key_from_text(struct slice text, size_t max, struct hx_error *err, struct slice *ret_key)
 {
-	enum hx_code code;
+	enum hx_code code = utf8_valid_bytes(text) == text.n ? check_text(text, max, err)
+							     : invalid(err, "is not UTF-8");
 
-	if (utf8_valid_bytes(text) != text.n)
-		return invalid(err, "is not UTF-8");
-	code = check_length(count_characters(text), max, err);
-	if (code != HX_OK)
-		return code;
-	if (has_controls(text))
-		return invalid(err, "has a control character");
-	*ret_key = text;
-	return HX_OK;
+	if (code == HX_OK)
+		*ret_key = text;
+	return code;
 }
 
 enum hx_code gate_key_compose(const struct slice parts[], size_t n, size_t max, struct arena *arena,

@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
+#include "base/digits.h"
 #include "gate/redis.h"
 
 static const struct {
@@ -27,15 +28,6 @@ bool redis_url_is(const char *text)
 }
 
 /* ---- pieces ---- */
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 /* Decodes %XX into a buffer of this size. False: it is too long, holds a NUL, or something of `bad` that is not escaped. */
 static bool decode(struct slice text, const char *bad, char *ret_text, size_t size)
@@ -69,48 +61,26 @@ static bool decode(struct slice text, const char *bad, char *ret_text, size_t si
 
 static bool parse_credentials(struct slice text, struct redis_url *url)
 {
-	const char *colon = text.n ? memchr(text.p, ':', text.n) : NULL;
-	size_t user_n = colon ? (size_t)(colon - text.p) : 0;
+	struct slice password = text, user = slice_cut(&password, ':');
 
-	return colon && decode(slice_of(text.p, user_n), SECRET_BAD, url->user, sizeof url->user) &&
-	       decode(slice_of(colon + 1, text.n - user_n - 1), SECRET_BAD, url->password, sizeof url->password) &&
-	       url->password[0] != '\0';
+	return decode(user, SECRET_BAD, url->user, sizeof url->user) &&
+	       decode(password, SECRET_BAD, url->password, sizeof url->password) && url->password[0] != '\0';
 }
 
 /* Decimal digits only, without leading zeros. */
-static bool parse_number(struct slice text, long max, long *ret_number)
+static bool parse_number(struct slice text, uint64_t max, uint64_t *ret_number)
 {
-	long number = 0;
-
-	if (text.n == 0 || (text.n > 1 && text.p[0] == '0'))
-		return false;
-	for (size_t i = 0; i < text.n; i++) {
-		if (text.p[i] < '0' || text.p[i] > '9' || number > max)
-			return false;
-		number = number * 10 + (text.p[i] - '0');
-	}
-	*ret_number = number;
-	return number <= max;
+	return (text.n == 1 || !slice_starts(text, "0")) && digits_number(text, max, ret_number);
 }
 
 static enum hx_code parse_db(struct slice text, struct redis_url *url, struct hx_error *err)
 {
-	long db = 0;
+	uint64_t db = 0;
 
 	if (text.n > 0 && !parse_number(text, REDIS_DB_MAX, &db))
 		return wrong(err, "the database in the url is not a number");
 	url->db = (int)db;
 	return HX_OK;
-}
-
-/* Cuts at the first of this character: what is in front of it, and what is after (p NULL: it is not there). */
-static struct slice cut(struct slice *rest, char at)
-{
-	const char *found = rest->n ? memchr(rest->p, at, rest->n) : NULL;
-	struct slice front = slice_of(rest->p, found ? (size_t)(found - rest->p) : rest->n);
-
-	*rest = found ? slice_of(found + 1, rest->n - front.n - 1) : slice_of(NULL, 0);
-	return front;
 }
 
 /* ---- where ---- */
@@ -144,7 +114,7 @@ static bool parse_ipv6(struct slice text, struct redis_place *place, struct slic
 	return inet_pton(AF_INET6, place->host, address) == 1;
 }
 
-static enum hx_code parse_place(struct slice text, long port, struct redis_place *place, struct hx_error *err)
+static enum hx_code parse_place(struct slice text, uint64_t port, struct redis_place *place, struct hx_error *err)
 {
 	const char *colon = text.n ? memchr(text.p, ':', text.n) : NULL;
 	struct slice name = slice_of(text.p, colon ? (size_t)(colon - text.p) : text.n);
@@ -155,13 +125,13 @@ static enum hx_code parse_place(struct slice text, long port, struct redis_place
 		return wrong(err, "the url has no host that can be read");
 	if (rest.n && (rest.p[0] != ':' || !parse_number(slice_of(rest.p + 1, rest.n - 1), 65535, &port) || port == 0))
 		return wrong(err, "the port in the url is not a number from 1 to 65535");
-	snprintf(place->port, sizeof place->port, "%ld", port);
+	snprintf(place->port, sizeof place->port, "%u", (unsigned)port);
 	return HX_OK;
 }
 
 static enum hx_code parse_tcp(struct slice place, struct redis_url *url, struct hx_error *err)
 {
-	struct slice rest = place, host = cut(&rest, '/');
+	struct slice rest = place, host = slice_cut(&rest, '/');
 	enum hx_code code = parse_db(rest, url, err);
 
 	return code ? code : parse_place(host, 6379, &url->at, err);
@@ -178,7 +148,7 @@ static enum hx_code parse_unix(struct slice place, struct redis_url *url, struct
 /* host[:port],…/name[/db] */
 static enum hx_code parse_sentinels(struct slice place, struct redis_url *url, struct hx_error *err)
 {
-	struct slice rest = place, hosts = cut(&rest, '/'), name = cut(&rest, '/');
+	struct slice rest = place, hosts = slice_cut(&rest, '/'), name = slice_cut(&rest, '/');
 	enum hx_code code = parse_db(rest, url, err);
 
 	if (code)
@@ -189,7 +159,7 @@ static enum hx_code parse_sentinels(struct slice place, struct redis_url *url, s
 	do {
 		if (url->sentinels_n == REDIS_SENTINELS_MAX)
 			return wrong(err, "the url has too many Sentinels");
-		code = parse_place(cut(&hosts, ','), 26379, &url->sentinels[url->sentinels_n++], err);
+		code = parse_place(slice_cut(&hosts, ','), 26379, &url->sentinels[url->sentinels_n++], err);
 	} while (!code && hosts.p);
 	return code;
 }
@@ -198,7 +168,7 @@ static enum hx_code parse_sentinels(struct slice place, struct redis_url *url, s
 
 static enum hx_code parse_option(struct slice option, struct redis_url *url, struct hx_error *err)
 {
-	struct slice value = option, name = cut(&value, '=');
+	struct slice value = option, name = slice_cut(&value, '=');
 	struct {
 		const char *name;
 		bool fits;
@@ -229,7 +199,7 @@ static enum hx_code parse_options(struct slice options, struct redis_url *url, s
 	enum hx_code code = HX_OK;
 
 	while (options.p && !code)
-		code = parse_option(cut(&options, '&'), url, err);
+		code = parse_option(slice_cut(&options, '&'), url, err);
 	if (!code && !url->cert[0] != !url->key[0])
 		code = wrong(err, "cert and key in the url belong together");
 	return code;
@@ -240,7 +210,7 @@ static enum hx_code parse_rest(struct slice rest, struct redis_url *url, struct 
 	/* The last @ of all ends the credentials, so that no part of a carelessly written password is taken for a host. */
 	const char *at = rest.n ? memrchr(rest.p, '@', rest.n) : NULL;
 	size_t skip = at ? (size_t)(at - rest.p) + 1 : 0;
-	struct slice options = slice_of(rest.p + skip, rest.n - skip), place = cut(&options, '?');
+	struct slice options = slice_of(rest.p + skip, rest.n - skip), place = slice_cut(&options, '?');
 	enum hx_code code;
 
 	if (at && !parse_credentials(slice_of(rest.p, skip - 1), url))

@@ -13,37 +13,11 @@ _Static_assert(VERSION_BYTES + SUM_BYTES + HEAD_BYTES == GATE_RESPONSE_BYTES_MIN
 
 /* ---- which fields ---- */
 
-static char lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
-/* Not by strcasecmp(): in the locale of an embedding program I need not be the capital of i, and SET-COOKIE passes. */
-static bool same_name(struct slice a, struct slice b)
-{
-	if (a.n != b.n)
-		return false;
-	for (size_t i = 0; i < a.n; i++)
-		if (lower(a.p[i]) != lower(b.p[i]))
-			return false;
-	return true;
-}
-
-static bool is_one_of(struct slice name, const char *const list[], size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (same_name(name, slice_str(list[i])))
-			return true;
-	return false;
-}
-
-#define IS_ONE_OF(name, list) is_one_of(name, list, sizeof(list) / sizeof(list)[0])
-
 bool gate_is_marker(struct slice name)
 {
-	static const char *const markers[] = {"idempotency-status", "idempotency-replayed"};
+	static const char *const markers[] = {"idempotency-status", "idempotency-replayed", NULL};
 
-	return IS_ONE_OF(name, markers);
+	return slice_in_nocase(name, markers);
 }
 
 /* Between two neighbours only (RFC 9110, 7.6.1, and what older proxies speak), about the length, or for one person. */
@@ -63,49 +37,46 @@ static bool is_never_kept(struct slice name)
 		"content-length",
 		"set-cookie",
 		"set-cookie2",
+		NULL,
 	};
 
-	return IS_ONE_OF(name, names) || gate_is_marker(name);
+	return slice_in_nocase(name, names) || gate_is_marker(name);
 }
 
 /* Is the name one of the items of a comma-separated list? */
 static bool lists_name(struct slice list, struct slice name)
 {
-	while (list.n > 0) {
-		const char *comma = memchr(list.p, ',', list.n);
-		size_t n = comma ? (size_t)(comma - list.p) : list.n;
+	struct slice item;
 
-		if (same_name(slice_trim(slice_of(list.p, n)), name))
+	while (slice_list_next(&list, &item))
+		if (slice_eq_nocase(item, name))
 			return true;
-		n += comma != NULL;
-		list = slice_of(list.p + n, list.n - n);
-	}
 	return false;
 }
 
 static bool is_safe(struct slice name)
 {
-	static const char *const names[] = {"content-language", "location", "etag", "cache-control"};
+	static const char *const names[] = {"content-language", "location", "etag", "cache-control", NULL};
 
-	return IS_ONE_OF(name, names) || (name.n > 2 && same_name(slice_of(name.p, 2), slice_str("x-")));
+	return slice_in_nocase(name, names) || (name.n > 2 && slice_starts_nocase(name, "x-"));
 }
 
 bool gate_replays_field(const struct gate_replay_rule *rule, struct slice name, const struct slice connection[],
 			size_t connection_n)
 {
-	static const char *const about_the_body[] = {"content-type", "content-encoding"};
+	static const char *const about_the_body[] = {"content-type", "content-encoding", NULL};
 
 	if (is_never_kept(name))
 		return false;
 	for (size_t i = 0; i < connection_n; i++)
 		if (lists_name(connection[i], name))
 			return false;
-	if (IS_ONE_OF(name, about_the_body))
+	if (slice_in_nocase(name, about_the_body))
 		return true;
 	if (rule->kind == REPLAY_SAFE)
 		return is_safe(name);
 	for (size_t i = 0; rule->kind == REPLAY_LIST && i < rule->names_n; i++)
-		if (same_name(name, rule->names[i]))
+		if (slice_eq_nocase(name, rule->names[i]))
 			return true;
 	return false;
 }

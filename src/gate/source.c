@@ -1,6 +1,7 @@
 /* See source.h. */
 #include "gate/source.h"
 
+#include "base/digits.h"
 #include "base/json_pointer.h"
 #include "model/header.h"
 
@@ -10,22 +11,17 @@ struct slice gate_keep_lower(struct arena *arena, struct slice text)
 	char *p = (char *)copy.p;
 
 	for (size_t i = 0; p && i < copy.n; i++)
-		if (p[i] >= 'A' && p[i] <= 'Z')
-			p[i] = (char)(p[i] - 'A' + 'a');
+		p[i] = char_lower(p[i]);
 	return copy;
 }
 
 static bool parse_segment(struct slice text, unsigned *ret_segment)
 {
-	unsigned number = 0;
+	uint64_t number = 0;
+	bool good = digits_number(text, GATE_SOURCE_SEGMENT_MAX, &number);
 
-	for (size_t i = 0; i < text.n; i++) {
-		if (text.p[i] < '0' || text.p[i] > '9' || number > GATE_SOURCE_SEGMENT_MAX)
-			return false;
-		number = number * 10 + (unsigned)(text.p[i] - '0');
-	}
-	*ret_segment = number;
-	return number >= 1 && number <= GATE_SOURCE_SEGMENT_MAX;
+	*ret_segment = (unsigned)number;
+	return good && number >= 1;
 }
 
 /* Visible, and nothing that could end the name where it is looked for. */

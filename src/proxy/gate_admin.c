@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "base/digits.h"
 #include "base/json_walk.h"
 #include "base/json_write.h"
 #include "base/strbuf.h"
@@ -17,7 +18,6 @@
 #include "serve/local.h"
 #include "serve/metrics.h"
 #include "serve/problem.h"
-#include "wire/charset.h"
 #include "wire/loop.h"
 
 #define LOOK_BUDGET 1000 /* records in one slice */
@@ -148,12 +148,6 @@ static const char *status_name(const struct gate_sight *sight)
 	return sight->lease_left_ms > 0 ? "in_flight" : "lost";
 }
 
-static void add_hex(struct strbuf *text, const unsigned char *bytes, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		strbuf_addf(text, "%02x", bytes[i]);
-}
-
 /* What the store has of it is JSON of ours, or has been damaged. */
 static void add_about(struct strbuf *text, struct slice about)
 {
@@ -170,10 +164,11 @@ static void add_about(struct strbuf *text, struct slice about)
 
 static void add_item(struct strbuf *text, const struct gate_sight *sight)
 {
-	strbuf_add_str(text, "{\"record\":\"");
-	add_hex(text, sight->key, sizeof sight->key);
-	add_hex(text, sight->token, sizeof sight->token);
-	strbuf_add_char(text, '"');
+	char key[2 * sizeof sight->key + 1], token[2 * sizeof sight->token + 1];
+
+	hex_write(sight->key, sizeof sight->key, key);
+	hex_write(sight->token, sizeof sight->token, token);
+	strbuf_addf(text, "{\"record\":\"%s%s\"", key, token);
 	json_more_word(text, "key", sight->key_text);
 	json_more_word(text, "status", status_name(sight));
 	json_more_word(text, "endpoint", sight->endpoint);
@@ -230,21 +225,17 @@ static bool read_number(struct http_call *call, const char *name, int64_t *ret_n
 {
 	struct hx_error err;
 	struct slice text;
-	int64_t number = 0;
+	uint64_t number = 0;
 
 	if (query_get(&call->query, name, &err, &text) != HX_OK) {
 		http_respond_error(call->exchange, &err);
 		return false;
 	}
-	for (size_t i = 0; i < text.n; i++) {
-		if (text.p[i] < '0' || text.p[i] > '9' || number > INT64_MAX / 10 - 1) {
-			http_respond_code(call->exchange, HX_VALIDATION_ERROR,
-					  "a cursor is as the page before told it");
-			return false;
-		}
-		number = number * 10 + (text.p[i] - '0');
+	if (text.n && !digits_number(text, INT64_MAX, &number)) {
+		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "a cursor is as the page before told it");
+		return false;
 	}
-	*ret_number = number;
+	*ret_number = (int64_t)number;
 	return true;
 }
 
@@ -330,15 +321,6 @@ static void decided(struct http_exchange *exchange, void *data)
 	}
 }
 
-static bool parse_record(struct slice text, unsigned char ret_name[NAME_BYTES])
-{
-	if (text.n != (size_t)2 * NAME_BYTES || !chars_are(text, CHAR_HEX))
-		return false;
-	for (size_t i = 0; i < NAME_BYTES; i++)
-		ret_name[i] = (unsigned char)(hex_value(text.p[2 * i]) << 4 | hex_value(text.p[2 * i + 1]));
-	return true;
-}
-
 /* NULL: it cannot be asked, and that is answered. */
 static struct inquiry *decide(struct http_call *call, enum gate_op op)
 {
@@ -346,7 +328,7 @@ static struct inquiry *decide(struct http_call *call, enum gate_op op)
 	struct inquiry *inquiry;
 	struct gate_ask *ask;
 
-	if (!parse_record(call_param(call, "record"), name)) {
+	if (!hex_read(call_param(call, "record"), NAME_BYTES, name)) {
 		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "a record is 96 hex digits, as it was shown");
 		return NULL;
 	}
@@ -384,11 +366,9 @@ static bool read_outcome(struct slice body, bool *ret_done)
 static bool make_done(struct inquiry *inquiry, struct arena *arena)
 {
 	struct gate_ask *ask = &inquiry->ticket.ask;
-	char *room = arena_alloc(arena, GATE_RESPONSE_BYTES_MIN + 1);
-	struct strbuf stored = {
-		.p = room, .capacity = GATE_RESPONSE_BYTES_MIN + 1, .max_bytes = GATE_RESPONSE_BYTES_MIN};
+	struct strbuf stored = arena_strbuf(arena, GATE_RESPONSE_BYTES_MIN);
 
-	if (!room || gate_token_draw(ask->resolver, /* err= */ NULL))
+	if (!stored.p || gate_token_draw(ask->resolver, /* err= */ NULL))
 		return false;
 	gate_response_encode(&(struct gate_response){.status = 200, .body_missing = true}, &stored);
 	ASSERT(!stored.failed);

@@ -9,29 +9,18 @@
  *               idempotency key among it, goes as it came
  *   downstream  our own markers are dropped: an upstream cannot say that something was replayed
  */
-#include <stdio.h>
-
+#include "model/text.h"
 #include "proxy/proxy_job.h"
 #include "wire/charset.h"
 
 #define REQUEST_FIELDS_ADDED 7 /* those of an upgrade among them */
-#define LENGTH_TEXT_BYTES 24
-
-static bool is_one_of(struct slice name, const char *const list[], size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (slice_is_nocase(name, list[i]))
-			return true;
-	return false;
-}
 
 static bool is_hop_by_hop(struct slice name)
 {
-	static const char *const names[] = {"connection", "keep-alive",        "te",
-					    "trailer",    "transfer-encoding", "upgrade"};
+	static const char *const names[] = {"connection",        "keep-alive", "te", "trailer",
+					    "transfer-encoding", "upgrade",    NULL};
 
-	return is_one_of(name, names, sizeof names / sizeof *names) ||
-	       (name.n > 6 && slice_is_nocase(slice_of(name.p, 6), "proxy-"));
+	return slice_in_nocase(name, names) || (name.n > 6 && slice_starts_nocase(name, "proxy-"));
 }
 
 /* Connection: close and keep-alive nominate nothing, and most have no more. */
@@ -42,22 +31,8 @@ static bool nominates(struct wire_fields fields)
 
 		if (!slice_is_nocase(fields.at[i].name, "connection"))
 			continue;
-		while (wire_list_next(&rest, &item))
+		while (slice_list_next(&rest, &item))
 			if (!slice_is_nocase(item, "close") && !slice_is_nocase(item, "keep-alive"))
-				return true;
-	}
-	return false;
-}
-
-static bool is_nominated(struct wire_fields fields, struct slice name)
-{
-	for (size_t i = 0; i < fields.n; i++) {
-		struct slice rest = fields.at[i].value, item;
-
-		if (!slice_is_nocase(fields.at[i].name, "connection"))
-			continue;
-		while (wire_list_next(&rest, &item))
-			if (slice_eq_nocase(item, name))
 				return true;
 	}
 	return false;
@@ -68,22 +43,7 @@ static struct slice via(unsigned minor)
 	return slice_str(minor == 0 ? "1.0 hapax" : "1.1 hapax");
 }
 
-static struct slice number_text(uint64_t number, struct arena *arena)
-{
-	char text[LENGTH_TEXT_BYTES];
-	int n = snprintf(text, sizeof text, "%llu", (unsigned long long)number);
-
-	return arena_copy(arena, slice_of(text, (size_t)n));
-}
-
 /* ---- to the upstream ---- */
-
-static bool is_rewritten(struct slice name)
-{
-	static const char *const names[] = {"host", "content-length", "expect"};
-
-	return is_one_of(name, names, sizeof names / sizeof *names);
-}
 
 /* The address of the client without its port. */
 static struct slice peer_text(const struct address *peer, struct arena *arena)
@@ -107,6 +67,7 @@ static bool has_length(const struct wire_request *request)
 
 bool proxy_request_fields(const struct proxy_job *job, struct arena *arena, struct wire_fields *ret_fields)
 {
+	static const char *const rewritten[] = {"host", "content-length", "expect", NULL};
 	const struct wire_request *request = &job->request->wire;
 	struct wire_fields in = request->head.fields;
 	struct wire_field *out = arena_alloc(arena, (in.n + REQUEST_FIELDS_ADDED) * sizeof *out);
@@ -122,18 +83,20 @@ bool proxy_request_fields(const struct proxy_job *job, struct arena *arena, stru
 								  ? request->host
 								  : upstream_authority(job->home->proxy->upstream)};
 	for (size_t i = 0; i < in.n; i++)
-		if (!is_hop_by_hop(in.at[i].name) && !is_rewritten(in.at[i].name) &&
+		if (!is_hop_by_hop(in.at[i].name) && !slice_in_nocase(in.at[i].name, rewritten) &&
 		    !(counts && slice_is_nocase(in.at[i].name, "max-forwards")) &&
-		    !(nominating && is_nominated(in, in.at[i].name)))
+		    !(nominating && wire_has_token(in, "connection", in.at[i].name)))
 			out[n++] = in.at[i];
 	if (job->reserved && proxy_wants_upgrade(request, &protocols)) {
 		out[n++] = (struct wire_field){slice_str("Connection"), slice_str("upgrade")};
 		out[n++] = (struct wire_field){slice_str("Upgrade"), protocols};
 	}
 	if (counts)
-		out[n++] = (struct wire_field){slice_str("Max-Forwards"), number_text(hops - 1, arena)};
+		out[n++] = (struct wire_field){slice_str("Max-Forwards"),
+					       slice_str(text_printf(arena, "%u", hops - 1))};
 	if (has_length(request))
-		out[n++] = (struct wire_field){slice_str("Content-Length"), number_text(job->request->body.n, arena)};
+		out[n++] = (struct wire_field){slice_str("Content-Length"),
+					       slice_str(text_printf(arena, "%zu", job->request->body.n))};
 	out[n++] = (struct wire_field){slice_str("X-Forwarded-For"), peer_text(&job->request->peer, arena)};
 	out[n++] = (struct wire_field){slice_str("Via"), via(request->head.minor)};
 	*ret_fields = (struct wire_fields){out, n};
@@ -143,7 +106,6 @@ bool proxy_request_fields(const struct proxy_job *job, struct arena *arena, stru
 struct slice proxy_request_target(const struct wire_request *request, struct arena *arena)
 {
 	struct strbuf sb;
-	struct slice target;
 
 	if (request->form != WIRE_ABSOLUTE)
 		return request->target;
@@ -153,9 +115,7 @@ struct slice proxy_request_target(const struct wire_request *request, struct are
 		strbuf_add_char(&sb, '?');
 		strbuf_add_slice(&sb, request->query);
 	}
-	target = arena_copy(arena, strbuf_slice(&sb));
-	strbuf_release(&sb);
-	return target;
+	return arena_keep(arena, &sb);
 }
 
 /* ---- from the upstream ---- */
@@ -172,7 +132,7 @@ struct wire_field *proxy_answer_fields(const struct wire_response *response, str
 		return NULL;
 	for (size_t i = 0; i < in.n; i++)
 		if (!is_hop_by_hop(in.at[i].name) && !slice_is_nocase(in.at[i].name, "content-length") &&
-		    !gate_is_marker(in.at[i].name) && !(nominating && is_nominated(in, in.at[i].name)))
+		    !gate_is_marker(in.at[i].name) && !(nominating && wire_has_token(in, "connection", in.at[i].name)))
 			out[n++] = in.at[i];
 	out[n++] = (struct wire_field){slice_str("Via"), via(response->head.minor)};
 	*ret_n = n;

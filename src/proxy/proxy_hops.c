@@ -2,10 +2,9 @@
  * Max-Forwards (RFC 9110, 7.6.2): how many more a TRACE or an OPTIONS may pass through. Each takes one off; whoever gets a 0 answers
  * in the place of the service. Other methods' fields go on as they came.
  */
-
+#include "base/digits.h"
 #include "proxy/proxy_job.h"
 #include "serve/problem.h"
-#include "wire/charset.h"
 
 #define REFLECTED_BYTES_MAX 65536
 
@@ -18,24 +17,18 @@ enum proxy_hops proxy_hops_left(const struct wire_request *request, uint32_t *re
 {
 	size_t n = 0;
 	const struct wire_field *field = wire_find(request->head.fields, "Max-Forwards", &n);
-	uint64_t left = 0;
+	uint64_t left;
 
 	if (!field || !counts_hops(request))
 		return HOPS_UNLIMITED;
-	if (n > 1 || field->value.n == 0 || field->value.n > 9 || !chars_are(field->value, CHAR_DIGIT))
+	if (n > 1 || field->value.n > 9 || !digits_number(field->value, UINT32_MAX, &left))
 		return HOPS_UNREADABLE;
-	for (size_t i = 0; i < field->value.n; i++)
-		left = left * 10 + hex_value(field->value.p[i]);
 	*ret_left = (uint32_t)left;
 	return left == 0 ? HOPS_NONE : HOPS_SOME;
 }
 
 /* What must not be shown to whoever can make a browser send a TRACE. */
-static bool is_secret(struct slice name)
-{
-	return slice_is_nocase(name, "authorization") || slice_is_nocase(name, "cookie") ||
-	       slice_is_nocase(name, "proxy-authorization") || slice_is_nocase(name, "x-api-key");
-}
+static const char *const secrets[] = {"authorization", "cookie", "proxy-authorization", "x-api-key", NULL};
 
 static void reflect(const struct wire_request *request, struct strbuf *text)
 {
@@ -46,7 +39,7 @@ static void reflect(const struct wire_request *request, struct strbuf *text)
 	for (size_t i = 0; i < request->head.fields.n; i++) {
 		const struct wire_field *field = &request->head.fields.at[i];
 
-		if (is_secret(field->name))
+		if (slice_in_nocase(field->name, secrets))
 			continue;
 		strbuf_add_slice(text, field->name);
 		strbuf_add_str(text, ": ");

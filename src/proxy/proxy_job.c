@@ -21,6 +21,8 @@
  */
 #include "proxy/proxy_job.h"
 
+#include "base/digits.h"
+
 #define RETRY_MS_MIN 100
 #define RETRY_MS_MAX 5000
 #define RECORD_TEXT_BYTES 17 /* a prefix that tells records apart in a log */
@@ -32,13 +34,7 @@ static void stream_on(struct proxy_job *job);
 
 static void record_text(const struct proxy_job *job, char ret_text[RECORD_TEXT_BYTES])
 {
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < RECORD_TEXT_BYTES / 2; i++) {
-		ret_text[2 * i] = digits[job->guard.ask.claim.key[i] >> 4];
-		ret_text[2 * i + 1] = digits[job->guard.ask.claim.key[i] & 15];
-	}
-	ret_text[RECORD_TEXT_BYTES - 1] = '\0';
+	hex_write(job->guard.ask.claim.key, RECORD_TEXT_BYTES / 2, ret_text);
 }
 
 /* What happens with every request is for those who look closely; what needs a second look is for everybody. */

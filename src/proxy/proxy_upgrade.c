@@ -13,17 +13,11 @@
 #include "wire/charset.h"
 #include "wire/writer.h"
 
-static bool begins_with(struct slice text, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	return text.n >= n && slice_is_nocase(slice_of(text.p, n), prefix);
-}
-
+/* h2c is among what begins with h2. */
 static bool is_of_our_own(struct slice protocol)
 {
-	return slice_is_nocase(protocol, "h2c") || begins_with(protocol, "h2") || begins_with(protocol, "http") ||
-	       begins_with(protocol, "tls");
+	return slice_starts_nocase(protocol, "h2") || slice_starts_nocase(protocol, "http") ||
+	       slice_starts_nocase(protocol, "tls");
 }
 
 bool proxy_wants_upgrade(const struct wire_request *request, struct slice *ret_protocols)
@@ -34,10 +28,10 @@ bool proxy_wants_upgrade(const struct wire_request *request, struct slice *ret_p
 	struct slice rest, item;
 
 	if (n != 1 || head->minor == 0 || head->framing == WIRE_CHUNKED || head->length > 0 ||
-	    !wire_has_token(head->fields, "Connection", "upgrade"))
+	    !wire_has_token(head->fields, "Connection", slice_str("upgrade")))
 		return false;
 	rest = field->value;
-	while (wire_list_next(&rest, &item))
+	while (slice_list_next(&rest, &item))
 		if (is_of_our_own(item))
 			return false;
 	*ret_protocols = field->value;
@@ -55,7 +49,7 @@ static bool is_asked_for(const struct wire_request *request, const struct wire_r
 	if (n != 1 || !proxy_wants_upgrade(request, &rest))
 		return false;
 	*ret_protocol = field->value;
-	while (wire_list_next(&rest, &item))
+	while (slice_list_next(&rest, &item))
 		if (slice_eq_nocase(item, field->value))
 			return true;
 	return false;

@@ -12,14 +12,13 @@ static struct slice value_of(struct wire_fields fields, const char *name, size_t
 
 static struct slice behind_scheme(struct slice value)
 {
-	static const char scheme[] = "Bearer ";
-	size_t n = sizeof scheme - 1;
+	size_t n = strlen("Bearer ");
 
-	if (value.n < n || !slice_is_nocase(slice_of(value.p, n), scheme))
+	if (!slice_starts_nocase(value, "Bearer "))
 		return slice_of(NULL, 0);
 	while (n < value.n && value.p[n] == ' ')
 		n++;
-	return slice_of(value.p + n, value.n - n);
+	return slice_from(value, n);
 }
 
 bool bearer_key(struct wire_fields fields, struct slice *ret_key)

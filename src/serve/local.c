@@ -19,10 +19,7 @@ static bool is_loopback_with(struct slice host, const char *port)
 /* With its port or without, the name in any case. */
 static bool is_loopback(struct slice host)
 {
-	static const char name[] = "localhost";
-	size_t n = sizeof name - 1;
-
-	if (host.n >= n && slice_is_nocase(slice_of(host.p, n), name) && (host.n == n || host.p[n] == ':'))
+	if (slice_is_nocase(host, "localhost") || slice_starts_nocase(host, "localhost:"))
 		return true; /* whatever the port is, the name is ours */
 	return is_loopback_with(host, "") || is_loopback_with(host, ":80");
 }
@@ -30,19 +27,15 @@ static bool is_loopback(struct slice host)
 /* Whose page it is that a browser asks for. */
 static bool is_origin_elsewhere(struct wire_fields fields)
 {
-	static const char http[] = "http://", https[] = "https://";
-	size_t n, scheme = sizeof http - 1;
+	size_t n;
 	const struct wire_field *field = wire_find(fields, "Origin", &n);
-	struct slice origin;
 
 	if (!field)
 		return false;
-	origin = field->value;
-	if (origin.n >= sizeof https - 1 && slice_is(slice_of(origin.p, sizeof https - 1), https))
-		scheme = sizeof https - 1;
-	else if (origin.n < scheme || !slice_is(slice_of(origin.p, scheme), http))
-		return true;
-	return n > 1 || !is_loopback(slice_of(origin.p + scheme, origin.n - scheme));
+	if (slice_starts(field->value, "https://"))
+		return n > 1 || !is_loopback(slice_from(field->value, strlen("https://")));
+	return n > 1 || !slice_starts(field->value, "http://") ||
+	       !is_loopback(slice_from(field->value, strlen("http://")));
 }
 
 const char *local_refusal(const struct wire_request *request)
@@ -51,7 +44,7 @@ const char *local_refusal(const struct wire_request *request)
 
 	if (request->host.n && !is_loopback(request->host))
 		return "Host is not this machine: without a key only localhost, 127.0.0.1 and [::1] are served";
-	if (is_origin_elsewhere(fields) || wire_has_token(fields, "Sec-Fetch-Site", "cross-site"))
+	if (is_origin_elsewhere(fields) || wire_has_token(fields, "Sec-Fetch-Site", slice_str("cross-site")))
 		return "a web page of elsewhere asks (Origin, Sec-Fetch-Site): without a key only this machine is served";
 	return NULL;
 }

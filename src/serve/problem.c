@@ -1,9 +1,8 @@
 /* See problem.h. */
 #include "serve/problem.h"
 
-#include <stdio.h>
-
 #include "base/json_write.h"
+#include "model/text.h"
 
 #define FIELDS_MAX 3
 
@@ -24,14 +23,6 @@ static void write_body(const struct problem *problem, struct strbuf *sb)
 	strbuf_add_char(sb, '}');
 }
 
-static struct slice number_text(unsigned number, struct arena *arena)
-{
-	char text[16];
-	int n = snprintf(text, sizeof text, "%u", number);
-
-	return arena_copy(arena, slice_of(text, (size_t)n));
-}
-
 static void write_fields(const struct problem *problem, struct arena *arena, struct http_answer *answer)
 {
 	struct wire_field *fields = arena_alloc(arena, FIELDS_MAX * sizeof *fields);
@@ -44,7 +35,8 @@ static void write_fields(const struct problem *problem, struct arena *arena, str
 	if (after_s == 0 && (answer->status == 409 || answer->status == 503))
 		after_s = problem->code == HX_RESPONSE_NOT_STORED ? PROBLEM_RETRY_LATE_S : PROBLEM_RETRY_AFTER_S;
 	if (after_s > 0)
-		fields[n++] = (struct wire_field){slice_str("Retry-After"), number_text(after_s, arena)};
+		fields[n++] = (struct wire_field){slice_str("Retry-After"),
+						  slice_str(text_printf(arena, "%u", after_s))};
 	if (problem->field.name.n > 0)
 		fields[n++] = problem->field;
 	answer->fields = (struct wire_fields){fields, n};

@@ -6,19 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/excerpt.h"
 
 static bool parse_port(const char *text, uint16_t *ret_port)
 {
-	unsigned value = 0;
-	size_t n = strspn(text, "0123456789");
+	uint64_t value = 0;
+	bool good = strlen(text) <= 5 && digits_number(slice_str(text), UINT16_MAX, &value);
 
-	if (n == 0 || n > 5 || text[n] != '\0')
-		return false;
-	for (size_t i = 0; i < n; i++)
-		value = value * 10 + (unsigned)(text[i] - '0');
 	*ret_port = (uint16_t)value;
-	return value <= UINT16_MAX;
+	return good;
 }
 
 static bool parse_host(const char *text, size_t n, struct address *address)

@@ -46,13 +46,3 @@ const uint8_t charset[256] = {
 	[0x80 ... 0xff] = CHAR_VALUE,
 };
 /* clang-format on */
-
-bool slice_eq_nocase(struct slice a, struct slice b)
-{
-	if (a.n != b.n)
-		return false;
-	for (size_t i = 0; i < a.n; i++)
-		if (char_lower(a.p[i]) != char_lower(b.p[i]))
-			return false;
-	return true;
-}

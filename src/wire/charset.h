@@ -45,16 +45,3 @@ static inline unsigned hex_value(char c)
 {
 	return c <= '9' ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a' + 10);
 }
-
-static inline char char_lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
-/* ASCII letters without regard to case, everything else exactly. */
-bool slice_eq_nocase(struct slice a, struct slice b);
-
-static inline bool slice_is_nocase(struct slice a, const char *s)
-{
-	return slice_eq_nocase(a, slice_str(s));
-}

@@ -61,30 +61,23 @@ enum hx_code percent_decode(struct slice raw, bool plus_is_space, struct arena *
 /* Takes the piece up to the next & off the front. False at the end. */
 static bool next_piece(struct slice *rest, struct slice *ret_piece)
 {
-	while (rest->n > 0) {
-		const char *end = memchr(rest->p, '&', rest->n);
-		size_t n = end ? (size_t)(end - rest->p) : rest->n;
-
-		*ret_piece = slice_of(rest->p, n);
-		*rest = end ? slice_of(end + 1, rest->n - n - 1) : slice_of(NULL, 0);
-		if (n > 0)
-			return true;
-	}
-	return false;
+	do
+		*ret_piece = slice_cut(rest, '&');
+	while (ret_piece->n == 0 && rest->n > 0);
+	return ret_piece->n > 0;
 }
 
 static enum hx_code parse_param(struct slice piece, struct arena *arena, struct hx_error *err,
 				struct query_param *ret_param)
 {
-	const char *equals = memchr(piece.p, '=', piece.n);
-	size_t n = equals ? (size_t)(equals - piece.p) : piece.n;
-	struct slice value = equals ? slice_of(equals + 1, piece.n - n - 1) : slice_of(piece.p + n, 0);
-	enum hx_code code = percent_decode(slice_of(piece.p, n), /* plus_is_space= */ true, arena, err,
-					   &ret_param->name);
+	struct slice value = piece, name = slice_cut(&value, '=');
+	enum hx_code code = percent_decode(name, /* plus_is_space= */ true, arena, err, &ret_param->name);
 
 	if (code != HX_OK)
 		return code;
-	return percent_decode(value, /* plus_is_space= */ true, arena, err, &ret_param->value);
+	/* It is there, also where it has no value. */
+	return percent_decode(value.p ? value : slice_from(name, name.n), /* plus_is_space= */ true, arena, err,
+			      &ret_param->value);
 }
 
 enum hx_code query_parse(struct slice raw, struct arena *arena, struct hx_error *err, struct query *ret_query)

@@ -1,6 +1,7 @@
 /* See target.h. */
 #include "wire/target.h"
 
+#include "base/digits.h"
 #include "wire/charset.h"
 
 #define PORT_MAX 65535u
@@ -8,13 +9,9 @@
 
 static bool port_valid(struct slice port)
 {
-	unsigned value = 0;
+	uint64_t value;
 
-	if (port.n == 0 || port.n > 5 || !chars_are(port, CHAR_DIGIT))
-		return false;
-	for (size_t i = 0; i < port.n; i++)
-		value = value * 10 + hex_value(port.p[i]);
-	return value <= PORT_MAX;
+	return port.n <= 5 && digits_number(port, PORT_MAX, &value);
 }
 
 /* What is between the brackets. Who listens there decides what it means; here only foreign characters are kept out. */
@@ -100,16 +97,6 @@ static const char *absolute_form(struct wire_request *request, struct slice text
 	return wrong;
 }
 
-static bool take_prefix_nocase(struct slice *text, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	if (text->n < n || !slice_is_nocase(slice_of(text->p, n), prefix))
-		return false;
-	*text = slice_of(text->p + n, text->n - n);
-	return true;
-}
-
 const char *target_parse(struct wire_request *request)
 {
 	struct slice rest = request->target;
@@ -124,7 +111,9 @@ const char *target_parse(struct wire_request *request)
 		request->path = rest;
 		return slice_is(request->method, "OPTIONS") ? NULL : "the target * is for OPTIONS alone";
 	}
-	if (take_prefix_nocase(&rest, "http://") || take_prefix_nocase(&rest, "https://"))
-		return absolute_form(request, rest);
+	if (slice_starts_nocase(rest, "http://"))
+		return absolute_form(request, slice_from(rest, strlen("http://")));
+	if (slice_starts_nocase(rest, "https://"))
+		return absolute_form(request, slice_from(rest, strlen("https://")));
 	return "the request target is neither a path nor an http URL";
 }

@@ -45,11 +45,6 @@ static void release_end(struct tunnel_end *end)
 	strbuf_release(&end->out);
 }
 
-static void free_tunnel(struct tunnel *t)
-{
-	free(t);
-}
-
 static void close_tunnel(struct tunnel *t)
 {
 	struct tunnels *home = t->home;
@@ -182,7 +177,7 @@ static void deliver(struct letter *letter)
 	struct tunnel *t = CONTAINER_OF(letter, struct tunnel, letter);
 
 	if (t->closed)
-		free_tunnel(t);
+		free(t);
 	else
 		pump(t);
 }
@@ -217,7 +212,7 @@ void tunnels_free(struct tunnels *tunnels)
 		release_end(&t->ends[CLIENT]);
 		release_end(&t->ends[SERVICE]);
 		atomic_fetch_sub(tunnels->open, 1);
-		free_tunnel(t);
+		free(t);
 	}
 }
 

@@ -40,12 +40,12 @@ static enum hx_code resolve(struct upstream *upstream, struct hx_error *err)
 static enum hx_code parse_url(const char *url, struct upstream *upstream, bool *ret_secure, struct hx_error *err)
 {
 	struct slice rest = slice_str(url);
-	bool secure = rest.n > 8 && slice_is_nocase(slice_of(rest.p, 8), "https://");
-	size_t scheme = secure ? 8 : 7;
+	bool secure = slice_starts_nocase(rest, "https://");
+	size_t scheme = secure ? strlen("https://") : strlen("http://");
 
-	if (!secure && (rest.n < 8 || !slice_is_nocase(slice_of(rest.p, 7), "http://")))
+	if (rest.n <= scheme || (!secure && !slice_starts_nocase(rest, "http://")))
 		return error_set(err, HX_CONFIG_ERROR, "the upstream is an address like http://127.0.0.1:3000");
-	rest = slice_of(rest.p + scheme, rest.n - scheme);
+	rest = slice_from(rest, scheme);
 	if (rest.p[rest.n - 1] == '/')
 		rest.n--;
 	if (rest.n >= sizeof upstream->authority || !host_valid(rest))

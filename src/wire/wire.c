@@ -7,6 +7,7 @@
  */
 #include "wire/wire.h"
 
+#include "base/digits.h"
 #include "wire/charset.h"
 #include "wire/target.h"
 
@@ -216,7 +217,7 @@ static void take_connection(struct facts *facts, struct slice rest)
 {
 	struct slice item;
 
-	while (wire_list_next(&rest, &item)) {
+	while (slice_list_next(&rest, &item)) {
 		facts->close |= slice_is_nocase(item, "close");
 		facts->keep_alive |= slice_is_nocase(item, "keep-alive");
 		facts->odd_connection |= !is_token(item);
@@ -284,20 +285,9 @@ static struct slice cut_head(struct slice head, struct wire_field fields[], stru
 /* 1*DIGIT, so zeros may stand in front (RFC 9110, 8.6); nobody reads those in another base. The length goes on as we write it. */
 static const char *parse_length(struct slice text, uint64_t *ret_length)
 {
-	uint64_t value = 0;
-
 	if (text.n == 0 || !chars_are(text, CHAR_DIGIT))
 		return "Content-Length is not a plain number";
-	while (text.n > 1 && text.p[0] == '0')
-		text = slice_of(text.p + 1, text.n - 1);
-	if (text.n > 19)
-		return "Content-Length is too large";
-	for (size_t i = 0; i < text.n; i++)
-		value = value * 10 + hex_value(text.p[i]);
-	if (value > INT64_MAX)
-		return "Content-Length is too large";
-	*ret_length = value;
-	return NULL;
+	return digits_number(text, INT64_MAX, ret_length) ? NULL : "Content-Length is too large";
 }
 
 /* Codings in front of a final `chunked` are well-formed and not offered; anything else has no reliable end. */
@@ -308,7 +298,7 @@ static enum wire_verdict check_coding(struct slice value, struct wire_error *err
 
 	if (slice_is_nocase(value, "chunked"))
 		return WIRE_DONE;
-	while (wire_list_next(&rest, &item)) {
+	while (slice_list_next(&rest, &item)) {
 		if (!is_token(item))
 			return bad_request(err, "Transfer-Encoding is not a list of codings");
 		chunked += slice_is_nocase(item, "chunked");
@@ -446,31 +436,15 @@ const struct wire_field *wire_find(struct wire_fields fields, const char *name, 
 	return first;
 }
 
-bool wire_list_next(struct slice *rest, struct slice *ret_item)
-{
-	while (rest->n > 0) {
-		const char *comma = memchr(rest->p, ',', rest->n);
-		size_t n = comma ? (size_t)(comma - rest->p) : rest->n;
-		struct slice item = slice_trim(slice_of(rest->p, n));
-
-		*rest = comma ? slice_of(comma + 1, rest->n - n - 1) : slice_of(NULL, 0);
-		if (item.n > 0) {
-			*ret_item = item;
-			return true;
-		}
-	}
-	return false;
-}
-
-bool wire_has_token(struct wire_fields fields, const char *name, const char *token)
+bool wire_has_token(struct wire_fields fields, const char *name, struct slice token)
 {
 	for (size_t i = 0; i < fields.n; i++) {
 		struct slice rest = fields.at[i].value, item;
 
 		if (!slice_is_nocase(fields.at[i].name, name))
 			continue;
-		while (wire_list_next(&rest, &item))
-			if (slice_is_nocase(item, token))
+		while (slice_list_next(&rest, &item))
+			if (slice_eq_nocase(item, token))
 				return true;
 	}
 	return false;

@@ -136,13 +136,8 @@ enum wire_verdict wire_response_parse(struct slice head, bool to_head, struct wi
 /* The first field of this name (in any case), or NULL. *ret_count, if not NULL, is how many there are. */
 const struct wire_field *wire_find(struct wire_fields fields, const char *name, size_t *ret_count);
 
-/*
- * Takes the next item off a comma-separated list that holds no quoted strings, without white space; empty items
- * are skipped. False at the end.
- */
-bool wire_list_next(struct slice *rest, struct slice *ret_item);
 /* Does any field of this name have this token in its list, in any case? E.g. "Connection" and "close". */
-bool wire_has_token(struct wire_fields fields, const char *name, const char *token);
+bool wire_has_token(struct wire_fields fields, const char *name, struct slice token);
 
 /* WIRE_BAD, with its error; for those who read messages. */
 enum wire_verdict wire_bad(struct wire_error *err, enum hx_code code, const char *reason);

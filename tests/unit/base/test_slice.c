@@ -54,12 +54,50 @@ static void arguments_for_printf(void **state)
 	assert_string_equal(text, "<terminated>");
 }
 
+static void a_cut_tells_an_empty_rest_from_none(void **state)
+{
+	struct slice rest = slice_str("a=");
+
+	(void)state;
+	assert_true(slice_is(slice_cut(&rest, '='), "a"));
+	assert_true(rest.p && rest.n == 0);
+	rest = slice_str("ab");
+	assert_true(slice_is(slice_cut(&rest, '='), "ab"));
+	assert_null(rest.p);
+	assert_int_equal(slice_cut(&rest, '=').n, 0);
+	assert_null(rest.p);
+}
+
+static void lists_are_read_item_by_item(void **state)
+{
+	static const char *const known[] = {"close", "te", NULL};
+	struct slice rest = slice_str(" , a b ,,CLOSE\t,"), item;
+
+	(void)state;
+	assert_true(slice_list_next(&rest, &item));
+	assert_true(slice_is(item, "a b"));
+	assert_true(slice_list_next(&rest, &item));
+	assert_true(slice_in_nocase(item, known));
+	assert_false(slice_in(item, known));
+	assert_false(slice_list_next(&rest, &item));
+}
+
+static void a_beginning_may_be_all_of_it(void **state)
+{
+	(void)state;
+	assert_true(slice_starts(slice_str("http"), "http"));
+	assert_false(slice_starts(slice_str("htt"), "http"));
+	assert_false(slice_starts(slice_str("HTTP"), "http"));
+	assert_true(slice_starts_nocase(slice_str("HTTPs"), "http"));
+	assert_false(slice_is_nocase(slice_str("k"), "\xe2\x84\xaa")); /* the sign of the kelvin, in no locale */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(equality_counts_every_byte),
-		cmocka_unit_test(order_is_by_bytes_and_then_by_length),
-		cmocka_unit_test(arguments_for_printf),
+		cmocka_unit_test(equality_counts_every_byte),  cmocka_unit_test(order_is_by_bytes_and_then_by_length),
+		cmocka_unit_test(arguments_for_printf),        cmocka_unit_test(a_cut_tells_an_empty_rest_from_none),
+		cmocka_unit_test(lists_are_read_item_by_item), cmocka_unit_test(a_beginning_may_be_all_of_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
