@@ -324,7 +324,7 @@ void api_gate_open_unit(struct api_gate *gate, const struct http_answer *answer,
 {
 	keep_for_unit(gate, answer, failed);
 	if (gate->guard.at == GUARD_EXECUTING)
-		gate_add_completion_first(unit, &gate->guard.ask);
+		gate_add_completion_first(unit, &gate->guard.ask, /* again= */ false);
 	else
 		gate_add_completed(unit, &gate->guard.ask.claim, gate->guard.ask.response);
 }
@@ -401,27 +401,18 @@ void api_gate_carried(struct api_gate *gate, const struct unit_result *result)
 
 static bool mutates(const struct http_call *call)
 {
-	static const char *const methods[] = {"POST", "PUT", "PATCH", "DELETE"};
+	static const char *const methods[] = {"POST", "PUT", "PATCH", "DELETE", NULL};
 
-	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-		if (strcmp(call->route->method, methods[i]) == 0)
-			return true;
-	return false;
+	return slice_in(slice_str(call->route->method), methods);
 }
 
 static enum hx_code read_key(struct http_call *call, struct hx_error *err, struct slice *ret_key)
 {
-	struct wire_fields fields = call->request->wire.head.fields;
-	struct slice values[2];
-	size_t count, n = 0;
-	const struct wire_field *field = wire_find(fields, "Idempotency-Key", &count);
+	size_t n;
+	const struct wire_field *field = wire_find(call->request->wire.head.fields, "Idempotency-Key", &n);
 
 	/* That there is more than one is all that matters of the others. */
-	if (field)
-		values[n++] = field->value;
-	if (count > 1)
-		values[n++] = field->value;
-	return gate_key_from_header(values, n, API_GATE_KEY_MAX, call->arena, err, ret_key);
+	return gate_key_from_header(field ? &field->value : NULL, n, API_GATE_KEY_MAX, call->arena, err, ret_key);
 }
 
 /*
@@ -472,21 +463,6 @@ static enum hx_code make_claim(struct http_call *call, struct slice key, struct 
 				ret_claim->fingerprint);
 }
 
-/* "POST /api/v1/entities/billing", for people. */
-static struct slice endpoint_of(struct http_call *call)
-{
-	struct slice method = call->request->wire.method, path = call->request->wire.path;
-	size_t n = method.n + 1 + path.n;
-	char *text = arena_alloc(call->arena, n);
-
-	if (!text)
-		return (struct slice){0};
-	memcpy(text, method.p, method.n);
-	text[method.n] = ' ';
-	memcpy(text + method.n + 1, path.p, path.n);
-	return slice_of(text, n < GATE_ENDPOINT_BYTES_MAX ? n : GATE_ENDPOINT_BYTES_MAX);
-}
-
 static enum hx_code gate_new(struct http_call *call, struct slice key, struct hx_error *err, struct api_gate **ret)
 {
 	struct api_gate *gate = arena_zalloc(call->arena, sizeof *gate);
@@ -503,7 +479,8 @@ static enum hx_code gate_new(struct http_call *call, struct slice key, struct hx
 	guard_init(&gate->guard, &claim);
 	gate->guard.ask.key_text = key;
 	gate->guard.ask.old_key = old_key;
-	gate->guard.ask.endpoint = endpoint_of(call);
+	gate->guard.ask.endpoint = gate_endpoint_text(call->request->wire.method, call->request->wire.path,
+						      call->arena);
 	strbuf_init(&gate->kept, GATE_STORED_BYTES_MAX);
 	if (!strbuf_reserve(&gate->kept, KEPT_BYTES_MIN))
 		return strbuf_error(&gate->kept, err);

@@ -241,7 +241,6 @@ static enum hx_code entry_new(struct hx_gate *gate, const struct hx_gate_request
 	struct hx_gate_entry *entry = calloc(1, sizeof *entry);
 	struct slice value = slice_str(request->key), key;
 	struct hx_gate_claim claim;
-	struct strbuf endpoint;
 	enum hx_code code;
 
 	if (!entry)
@@ -254,11 +253,8 @@ static enum hx_code entry_new(struct hx_gate *gate, const struct hx_gate_request
 	if (!code) {
 		guard_init(&entry->guard, &claim);
 		key = arena_copy(&entry->arena, key);
-		strbuf_init(&endpoint, 2 * GATE_ENDPOINT_BYTES_MAX);
-		strbuf_addf(&endpoint, "%.*s %.*s", GATE_ENDPOINT_BYTES_MAX / 2, request->method ? request->method : "",
-			    GATE_ENDPOINT_BYTES_MAX / 2, request->path ? request->path : "");
-		entry->guard.ask.endpoint = arena_copy(&entry->arena, strbuf_slice(&endpoint));
-		strbuf_release(&endpoint);
+		entry->guard.ask.endpoint = gate_endpoint_text(slice_str(request->method), slice_str(request->path),
+							       &entry->arena);
 		entry->guard.ask.key_text = key;
 		entry->event = (struct hx_gate_event){
 			.method = kept(entry, request->method),

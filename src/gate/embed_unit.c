@@ -153,10 +153,7 @@ enum hx_code embed_unit_build(struct embed_texts *texts, const struct gate_ask *
 	if (writes_n > HX_GATE_WRITES_MAX)
 		return error_set(err, HX_VALIDATION_ERROR, "at most %d statements go along", HX_GATE_WRITES_MAX);
 	unit_init(ret_unit, /* op= */ 0);
-	if (again)
-		gate_add_completion_first_again(ret_unit, complete);
-	else
-		gate_add_completion_first(ret_unit, complete);
+	gate_add_completion_first(ret_unit, complete, again);
 	for (size_t i = 0; i < writes_n; i++) {
 		enum hx_code code = add_write(texts, &writes[i], ret_unit, &why);
 

@@ -3,6 +3,7 @@
 
 #include <sys/random.h>
 
+#include "base/digits.h"
 #include "base/duration.h"
 #include "gate/entry_store.h"
 
@@ -48,14 +49,11 @@ static void name_of(const struct entry_key *key, char ret_name[ENTRY_NAME_BYTES]
 
 static bool make_token(char ret_token[ENTRY_TOKEN_BYTES])
 {
-	uint8_t bytes[SHA256_BYTES] = {0};
-	char hex[2 * SHA256_BYTES + 1];
+	uint8_t bytes[ENTRY_TOKEN_BYTES / 2];
 
-	if (getrandom(bytes, (ENTRY_TOKEN_BYTES - 1) / 2, 0) != (ENTRY_TOKEN_BYTES - 1) / 2)
+	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
 		return false;
-	sha256_hex(bytes, hex);
-	memcpy(ret_token, hex, ENTRY_TOKEN_BYTES - 1);
-	ret_token[ENTRY_TOKEN_BYTES - 1] = '\0';
+	hex_write(bytes, sizeof bytes, ret_token);
 	return true;
 }
 

@@ -58,12 +58,6 @@ static void end_guard(struct guard *guard, enum hx_gate_outcome outcome, enum hx
 	guard->at = GUARD_ENDED;
 }
 
-static void end_unknown(struct guard *guard)
-{
-	guard->unknown = true;
-	end_guard(guard, HX_GATE_OUTCOMES, HX_OUTCOME_UNKNOWN);
-}
-
 /* There is an answer to pass on, and it is to be a CREATED one: that is said of what is stored. */
 static void create(struct guard *guard, bool stored)
 {
@@ -76,82 +70,51 @@ static void create(struct guard *guard, bool stored)
 
 static void take_acquired(struct guard *guard, const struct gate_reply *reply)
 {
-	switch (reply->verdict) {
-	case GATE_ACQUIRED:
+	/* Whoever is not let in. */
+	static const struct {
+		enum hx_gate_outcome outcome;
+		enum hx_code code;
+	} ends[] = {
+		[GATE_COMPLETED] = {HX_GATE_REPLAYED, HX_OK},
+		[GATE_IN_FLIGHT] = {HX_GATE_CONFLICT, HX_IN_FLIGHT},
+		[GATE_HELD] = {HX_GATE_CONFLICT, HX_HELD},
+		[GATE_MISMATCHED] = {HX_GATE_MISMATCH, HX_FINGERPRINT_MISMATCH},
+		[GATE_OTHER_CALLER] = {HX_GATE_MISMATCH, HX_CALLER_MISMATCH},
+	};
+
+	if (reply->verdict == GATE_ACQUIRED) {
 		guard->at = GUARD_EXECUTING;
-		return;
-	case GATE_COMPLETED:
-		end_guard(guard, HX_GATE_REPLAYED, HX_OK);
-		return;
-	case GATE_IN_FLIGHT:
-		guard->retry_after_ms = reply->lease_left_ms;
-		end_guard(guard, HX_GATE_CONFLICT, HX_IN_FLIGHT);
-		return;
-	case GATE_HELD:
-		guard->retry_after_ms = GUARD_HELD_RETRY_MS;
-		end_guard(guard, HX_GATE_CONFLICT, HX_HELD);
-		return;
-	case GATE_MISMATCHED:
-		end_guard(guard, HX_GATE_MISMATCH, HX_FINGERPRINT_MISMATCH);
-		return;
-	case GATE_OTHER_CALLER:
-		end_guard(guard, HX_GATE_MISMATCH, HX_CALLER_MISMATCH);
-		return;
-	case GATE_UNAVAILABLE: /* perhaps it is ours: nothing was executed, so it may go */
-		if (reply->certain)
-			end_guard(guard, HX_GATE_STORE_ERROR, HX_STORE_UNAVAILABLE);
-		else
-			remove_it(guard, HX_GATE_STORE_ERROR, HX_STORE_UNAVAILABLE);
-		return;
-	case GATE_STALE:
-	case GATE_DONE:
-	case GATE_ABSENT:
-		break;
+	} else if (reply->verdict == GATE_UNAVAILABLE && reply->certain) {
+		end_guard(guard, HX_GATE_STORE_ERROR, HX_STORE_UNAVAILABLE);
+	} else if (reply->verdict == GATE_UNAVAILABLE) { /* perhaps it is ours: nothing was executed, so it may go */
+		remove_it(guard, HX_GATE_STORE_ERROR, HX_STORE_UNAVAILABLE);
+	} else {
+		ASSERT((unsigned)reply->verdict < sizeof ends / sizeof *ends);
+		guard->retry_after_ms = reply->verdict == GATE_IN_FLIGHT ? reply->lease_left_ms
+					: reply->verdict == GATE_HELD    ? GUARD_HELD_RETRY_MS
+									 : 0;
+		end_guard(guard, ends[reply->verdict].outcome, ends[reply->verdict].code);
 	}
-	ASSERT(!"an answer to an acquisition");
 }
 
 static void take_completed(struct guard *guard, const struct gate_reply *reply)
 {
-	switch (reply->verdict) {
-	case GATE_DONE:
+	ASSERT(reply->verdict == GATE_DONE || reply->verdict == GATE_STALE || reply->verdict == GATE_UNAVAILABLE);
+	if (reply->verdict == GATE_DONE)
 		create(guard, /* stored= */ true);
-		return;
-	case GATE_STALE:
-		end_guard(guard, HX_GATE_STALE, HX_OK);
-		return;
-	case GATE_UNAVAILABLE:
-		end_guard(guard, HX_GATE_UNSTORED, HX_OK);
-		return;
-	case GATE_ACQUIRED:
-	case GATE_COMPLETED:
-	case GATE_IN_FLIGHT:
-	case GATE_HELD:
-	case GATE_MISMATCHED:
-	case GATE_OTHER_CALLER:
-	case GATE_ABSENT:
-		break;
-	}
-	ASSERT(!"an answer to a completion");
+	else
+		end_guard(guard, reply->verdict == GATE_STALE ? HX_GATE_STALE : HX_GATE_UNSTORED, HX_OK);
 }
 
 void guard_take_reply(struct guard *guard, const struct gate_reply *reply)
 {
-	switch (guard->at) {
-	case GUARD_ACQUIRING:
+	ASSERT(guard->at != GUARD_EXECUTING && guard->at != GUARD_ENDED);
+	if (guard->at == GUARD_ACQUIRING)
 		take_acquired(guard, reply);
-		return;
-	case GUARD_COMPLETING:
+	else if (guard->at == GUARD_COMPLETING)
 		take_completed(guard, reply);
-		return;
-	case GUARD_REMOVING: /* what could not be removed ends with its lease */
+	else /* REMOVING: what could not be removed ends with its lease */
 		end_guard(guard, guard->after_removal, guard->code);
-		return;
-	case GUARD_EXECUTING:
-	case GUARD_ENDED:
-		break;
-	}
-	ASSERT(!"the store was asked");
 }
 
 void guard_take_result(struct guard *guard, enum guard_result result)
@@ -162,7 +125,8 @@ void guard_take_result(struct guard *guard, enum guard_result result)
 		create(guard, /* stored= */ false);
 		break;
 	case GUARD_UNKNOWN:
-		end_unknown(guard);
+		guard->unknown = true;
+		end_guard(guard, HX_GATE_OUTCOMES, HX_OUTCOME_UNKNOWN);
 		break; /* mutant: guard-remove-unknown */
 	case GUARD_PASS:
 	case GUARD_NOTHING:

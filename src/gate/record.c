@@ -182,15 +182,11 @@ static struct db_value caller_of(const struct hx_gate_claim *claim)
 static void add_acquire(struct unit *unit, const struct gate_ask *ask)
 {
 	const struct hx_gate_claim *c = &ask->claim;
-	struct slice endpoint = ask->endpoint;
 
 	ASSERT(ask->about.n <= GATE_ABOUT_BYTES_MAX);
-	if (endpoint.n > GATE_ENDPOINT_BYTES_MAX)
-		endpoint.n = GATE_ENDPOINT_BYTES_MAX;
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_acquire, db_bytes(c->key, sizeof c->key),
-		 db_bytes(c->token, sizeof c->token), db_bytes(c->fingerprint, sizeof c->fingerprint), caller_of(c),
-		 gate_span(c->lease_ms), c->hold ? db_null() : gate_span(c->ttl_ms), db_int(c->hold != 0),
-		 db_blob(ask->key_text), db_blob(endpoint), db_blob(ask->about));
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_acquire, DB_BYTES(c->key), DB_BYTES(c->token), DB_BYTES(c->fingerprint),
+		 caller_of(c), gate_span(c->lease_ms), c->hold ? db_null() : gate_span(c->ttl_ms), db_int(c->hold != 0),
+		 db_blob(ask->key_text), db_blob(ask->endpoint), db_blob(ask->about));
 }
 
 /* Who stands in the way. */
@@ -201,15 +197,13 @@ static void add_read(struct unit *unit, struct slice key)
 
 static void add_complete(struct unit *unit, const struct gate_ask *ask)
 {
-	const struct hx_gate_claim *c = &ask->claim;
-
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_complete, db_bytes(c->key, sizeof c->key),
-		 db_bytes(c->token, sizeof c->token), db_blob(ask->response), gate_span(c->ttl_ms));
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_complete, DB_BYTES(ask->claim.key), DB_BYTES(ask->claim.token),
+		 db_blob(ask->response), gate_span(ask->claim.ttl_ms));
 }
 
-static void add_remove(struct unit *unit, const struct hx_gate_claim *c)
+static void add_remove(struct unit *unit, const struct gate_ask *ask)
 {
-	struct db_value key = db_bytes(c->key, sizeof c->key), token = db_bytes(c->token, sizeof c->token);
+	struct db_value key = DB_BYTES(ask->claim.key), token = DB_BYTES(ask->claim.token);
 
 	UNIT_ADD(unit, UNIT_ANY, &stmt_remove, token, key);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_end_lease, key, token);
@@ -229,9 +223,8 @@ static void add_along(struct unit *unit, enum unit_rule rule, const struct db_st
 	const struct hx_gate_claim *c = &complete->claim;
 
 	unit_keep_apart(unit, gate_write_subject(complete));
-	UNIT_ADD(unit, rule, stmt, db_bytes(c->key, sizeof c->key), db_bytes(c->token, sizeof c->token),
-		 db_bytes(c->fingerprint, sizeof c->fingerprint), db_blob(complete->response), gate_span(c->ttl_ms),
-		 caller_of(c));
+	UNIT_ADD(unit, rule, stmt, DB_BYTES(c->key), DB_BYTES(c->token), DB_BYTES(c->fingerprint),
+		 db_blob(complete->response), gate_span(c->ttl_ms), caller_of(c));
 }
 
 void gate_add_completion(struct unit *unit, const struct gate_ask *complete)
@@ -239,54 +232,32 @@ void gate_add_completion(struct unit *unit, const struct gate_ask *complete)
 	add_along(unit, UNIT_ANY, &stmt_complete_along, complete);
 }
 
-void gate_add_completion_first(struct unit *unit, const struct gate_ask *complete)
+void gate_add_completion_first(struct unit *unit, const struct gate_ask *complete, bool again)
 {
 	ASSERT(unit->lines_n == 0);
-	add_along(unit, UNIT_VERDICT, &stmt_complete_along, complete);
+	add_along(unit, UNIT_VERDICT, again ? &stmt_complete_along_again : &stmt_complete_along, complete);
 }
 
-void gate_add_completion_first_again(struct unit *unit, const struct gate_ask *complete)
+void gate_add_completed(struct unit *unit, const struct hx_gate_claim *c, struct slice response)
 {
-	ASSERT(unit->lines_n == 0);
-	add_along(unit, UNIT_VERDICT, &stmt_complete_along_again, complete);
-}
-
-void gate_add_completed(struct unit *unit, const struct hx_gate_claim *claim, struct slice response)
-{
-	struct gate_ask ask = {.claim = *claim};
+	struct gate_ask ask = {.claim = *c};
 
 	ASSERT(unit->lines_n == 0);
 	unit_keep_apart(unit, gate_write_subject(&ask));
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_completed, db_bytes(claim->key, sizeof claim->key),
-		 db_bytes(claim->token, sizeof claim->token), db_bytes(claim->fingerprint, sizeof claim->fingerprint),
-		 caller_of(claim), gate_span(claim->ttl_ms), db_blob(response));
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_completed, DB_BYTES(c->key), DB_BYTES(c->token), DB_BYTES(c->fingerprint),
+		 caller_of(c), gate_span(c->ttl_ms), db_blob(response));
 }
 
-static void build(struct unit *unit, const struct gate_ask *ask)
-{
-	if (ask->op != GATE_LOOK && ask->op != GATE_TALLY)
-		unit_keep_apart(unit, gate_write_subject(ask));
-	switch (ask->op) {
-	case GATE_ACQUIRE:
-		add_acquire(unit, ask);
-		break;
-	case GATE_COMPLETE:
-		add_complete(unit, ask);
-		break;
-	case GATE_REMOVE:
-		add_remove(unit, &ask->claim);
-		break;
-	case GATE_LOOK:
-	case GATE_FORGET:
-	case GATE_RESOLVE:
-	case GATE_TALLY:
-		gate_add_look(unit, ask);
-		break;
-	case GATE_SWEEP:
-		add_sweep(unit, ask);
-		break;
-	}
-}
+/* By op. */
+static const struct {
+	const char *words;
+	void (*add)(struct unit *unit, const struct gate_ask *ask);
+} writes[] = {
+	[GATE_ACQUIRE] = {"acquiring", add_acquire},     [GATE_COMPLETE] = {"completing", add_complete},
+	[GATE_REMOVE] = {"removing", add_remove},        [GATE_LOOK] = {"looking", gate_add_look},
+	[GATE_FORGET] = {"forgetting", gate_add_forget}, [GATE_RESOLVE] = {"resolving", gate_add_resolve},
+	[GATE_TALLY] = {"tallying", gate_add_tally},     [GATE_SWEEP] = {"sweeping", add_sweep},
+};
 
 /* ---- answers ---- */
 
@@ -356,14 +327,11 @@ static bool read_reply(const struct gate_write *w, const struct unit_result *res
 	case GATE_REMOVE:
 		reply->verdict = result->rows[2].n ? GATE_STALE : GATE_DONE;
 		break;
-	case GATE_LOOK:
-	case GATE_FORGET:
-	case GATE_RESOLVE:
-	case GATE_TALLY:
-		return gate_read_look(w->ask, result, reply);
 	case GATE_SWEEP:
 		reply->removed = won ? (int64_t)result->rows[2].n : 0;
 		break;
+	default:
+		return gate_read_look(w->ask, result, reply);
 	}
 	return true;
 }
@@ -420,20 +388,19 @@ static void take_written(struct gate_write *w, const struct answer *answer)
 
 static void build_write(const struct gate_write *w, struct unit *unit)
 {
+	if (!w->old && !w->reading && w->ask->op != GATE_LOOK && w->ask->op != GATE_TALLY)
+		unit_keep_apart(unit, gate_write_subject(w->ask));
 	if (w->old)
 		add_read(unit, w->ask->old_key);
 	else if (w->reading)
 		add_read(unit, slice_of(w->ask->claim.key, sizeof w->ask->claim.key));
 	else
-		build(unit, w->ask);
+		writes[w->ask->op].add(unit, w->ask);
 }
 
 static const char *words(const struct gate_write *w)
 {
-	static const char *const names[] = {"acquiring",  "completing", "removing", "looking",
-					    "forgetting", "resolving",  "tallying", "sweeping"};
-
-	return names[w->ask->op];
+	return writes[w->ask->op].words;
 }
 
 static const TASK_STATES(struct gate_write) gate_write_states[] = {

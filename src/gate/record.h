@@ -25,7 +25,7 @@
 
 #include <hapax.h>
 
-#include "base/slice.h"
+#include "base/arena.h"
 #include "task/task.h"
 
 #define GATE_REPEATS_MAX 3
@@ -126,6 +126,8 @@ struct gate_write {
 
 /* Copies texts that a store has, cut to what a sight shows; not in the middle of a character. */
 void gate_sight_describe(struct gate_sight *sight, struct slice endpoint, struct slice about, struct slice key_text);
+/* "POST /payments", for people; cut where it is longer. p NULL: the arena has failed. */
+struct slice gate_endpoint_text(struct slice method, struct slice path, struct arena *arena);
 /* Is there a caller, and if so: the bytes to be stored. All zero: {NULL, 0}. */
 struct slice gate_claim_caller(const struct hx_gate_claim *claim);
 
@@ -141,15 +143,13 @@ int64_t gate_write_subject(const struct gate_ask *ask);
  * the record has been lost.
  */
 void gate_add_completion(struct unit *unit, const struct gate_ask *complete);
-/* The same as the unit's first line and its VERDICT, where the unit is all of the work: who has lost the record to another
- * must not do it. */
-void gate_add_completion_first(struct unit *unit, const struct gate_ask *complete);
 /*
- * The same once more, after such a unit whose outcome is unknown, and guarded by the token too: the record may have been
- * completed by that unit, have expired or been forgotten, and be PROCESSING anew. Lost: COMPLETE tells whether the record
+ * The same as the unit's first line and its VERDICT, where the unit is all of the work: who has lost the record to another
+ * must not do it. With `again`, after such a unit whose outcome is unknown, it is guarded by the token too: the record may have
+ * been completed by that unit, have expired or been forgotten, and be PROCESSING anew. Lost: COMPLETE tells whether the record
  * is this token's; if it is not, nothing does.
  */
-void gate_add_completion_first_again(struct unit *unit, const struct gate_ask *complete);
+void gate_add_completion_first(struct unit *unit, const struct gate_ask *complete, bool again);
 /*
  * Adds, as the unit's first line and its VERDICT, a record that is COMPLETED from birth: a request that is one unit
  * needs no PROCESSING. Lost: there is a record already, and nothing of the unit happened; ACQUIRE tells what it is.

@@ -1,6 +1,8 @@
 /* See record_look.h. Guards stand on lines of their own, as in record.c. */
 #include "gate/record_look.h"
 
+#include <stdio.h>
+
 #include "base/utf8.h"
 
 /* clang-format off */
@@ -72,22 +74,21 @@ DB_STMT(stmt_held_last, "gate_held_last", "i", SIGHT_OUT,
 
 /* ---- units ---- */
 
-static void add_forget(struct unit *unit, const struct hx_gate_claim *c)
+void gate_add_forget(struct unit *unit, const struct gate_ask *ask)
 {
-	struct db_value key = db_bytes(c->key, sizeof c->key), token = db_bytes(c->token, sizeof c->token);
+	struct db_value key = DB_BYTES(ask->claim.key), token = DB_BYTES(ask->claim.token);
 
 	UNIT_ADD(unit, UNIT_ANY, &stmt_forget, key, token);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_kept, key, token);
 }
 
-static void add_resolve(struct unit *unit, const struct gate_ask *ask)
+void gate_add_resolve(struct unit *unit, const struct gate_ask *ask)
 {
-	const struct hx_gate_claim *c = &ask->claim;
-	struct db_value key = db_bytes(c->key, sizeof c->key), token = db_bytes(c->token, sizeof c->token);
+	struct db_value key = DB_BYTES(ask->claim.key), token = DB_BYTES(ask->claim.token);
 
 	if (ask->response.n)
-		UNIT_ADD(unit, UNIT_ANY, &stmt_resolve_done, key, token, db_bytes(ask->resolver, sizeof ask->resolver),
-			 db_blob(ask->response), gate_span(c->ttl_ms));
+		UNIT_ADD(unit, UNIT_ANY, &stmt_resolve_done, key, token, DB_BYTES(ask->resolver),
+			 db_blob(ask->response), gate_span(ask->claim.ttl_ms));
 	else
 		UNIT_ADD(unit, UNIT_ANY, &stmt_resolve_not_done, key, token);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_unresolved, key, token);
@@ -98,7 +99,7 @@ static bool seeks_held(const struct gate_ask *ask)
 	return ask->key_text.n == 0 && ask->sought == GATE_SEEK_HELD;
 }
 
-static void add_records(struct unit *unit, const struct gate_ask *ask)
+void gate_add_look(struct unit *unit, const struct gate_ask *ask)
 {
 	struct db_value after = db_int(ask->after), budget = db_int(ask->budget), most = db_int(GATE_SIGHTS_MAX);
 
@@ -111,28 +112,11 @@ static void add_records(struct unit *unit, const struct gate_ask *ask)
 		 db_int(ask->sought == GATE_SEEK_ALL));
 }
 
-static void add_tally(struct unit *unit)
+void gate_add_tally(struct unit *unit, const struct gate_ask *ask)
 {
+	(void)ask; /* all of them are counted */
 	unit_add(unit, UNIT_ANY, &stmt_tally, 0, NULL);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_held_last, db_int(GATE_SIGHTS_MAX));
-}
-
-void gate_add_look(struct unit *unit, const struct gate_ask *ask)
-{
-	switch (ask->op) {
-	case GATE_FORGET:
-		add_forget(unit, &ask->claim);
-		break;
-	case GATE_RESOLVE:
-		add_resolve(unit, ask);
-		break;
-	case GATE_TALLY:
-		add_tally(unit);
-		break;
-	default:
-		ASSERT(ask->op == GATE_LOOK);
-		add_records(unit, ask);
-	}
 }
 
 /* ---- answers ---- */
@@ -178,6 +162,14 @@ void gate_sight_describe(struct gate_sight *sight, struct slice endpoint, struct
 	cut_into(sight->key_text, GATE_KEY_SHOWN_BYTES_MAX, key_text);
 }
 
+struct slice gate_endpoint_text(struct slice method, struct slice path, struct arena *arena)
+{
+	char text[GATE_ENDPOINT_BYTES_MAX + 1];
+
+	snprintf(text, sizeof text, "%.*s %.*s", SLICE_ARGS(method), SLICE_ARGS(path));
+	return arena_copy(arena, slice_str(text));
+}
+
 static void read_sight(const struct db_rows *rows, size_t i, struct gate_sight *sight)
 {
 	struct slice key = db_cell(rows, i, 1)->s, token = db_cell(rows, i, 7)->s;
@@ -218,16 +210,13 @@ static void read_sights(const struct gate_ask *ask, const struct unit_result *re
 
 bool gate_read_look(const struct gate_ask *ask, const struct unit_result *result, struct gate_reply *reply)
 {
-	switch (ask->op) {
-	case GATE_FORGET:
-	case GATE_RESOLVE:
+	if (ask->op == GATE_FORGET || ask->op == GATE_RESOLVE)
 		return read_resolved(result, reply);
-	case GATE_TALLY:
+	if (ask->op == GATE_LOOK) {
+		read_sights(ask, result, reply);
+	} else {
 		reply->held = db_cell(&result->rows[0], 0, 0)->i;
 		add_sights(&result->rows[1], reply);
-		return true;
-	default:
-		read_sights(ask, result, reply);
-		return true;
 	}
+	return true;
 }

@@ -9,10 +9,8 @@
 
 #define GATE_SPAN_MS_MAX (INT64_C(1) << 50) /* longer is as good as for ever, and adds up without overflow */
 
-static inline struct db_value db_bytes(const void *p, size_t n)
-{
-	return db_blob(slice_of(p, n));
-}
+/* A member that is an array of bytes. */
+#define DB_BYTES(member) db_blob(slice_of(member, sizeof(member)))
 
 static inline struct db_value gate_span(int64_t ms)
 {
@@ -23,5 +21,8 @@ static inline struct db_value gate_span(int64_t ms)
 enum gate_verdict gate_state_of(bool completed, bool held, int64_t left_ms);
 
 void gate_add_look(struct unit *unit, const struct gate_ask *ask);
-/* False: its lease has ended just now, and it is to be asked again. */
+void gate_add_forget(struct unit *unit, const struct gate_ask *ask);
+void gate_add_resolve(struct unit *unit, const struct gate_ask *ask);
+void gate_add_tally(struct unit *unit, const struct gate_ask *ask);
+/* What came of any of them. False: its lease has ended just now, and it is to be asked again. */
 bool gate_read_look(const struct gate_ask *ask, const struct unit_result *result, struct gate_reply *reply);

@@ -23,6 +23,8 @@ void gate_ask(struct gate_store *store, struct gate_ticket *ticket)
 	struct mono_time now = {0};
 
 	ticket->store = store;
+	if (ticket->ask.endpoint.n > GATE_ENDPOINT_BYTES_MAX)
+		ticket->ask.endpoint.n = GATE_ENDPOINT_BYTES_MAX;
 	if (store->recall || store->timeout_ms || ticket->by.ns)
 		now = clock_mono(store->clock);
 	ticket->asked = now;

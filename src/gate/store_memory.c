@@ -244,15 +244,12 @@ static struct slot *unused_slot(struct gate_memory *m, struct mono_time now)
 static struct slot *enter(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now)
 {
 	static const char nothing[RESERVE_BYTES];
-	struct slice endpoint = ask->endpoint;
 	struct slot **bucket = bucket_of(m, ask->claim.key), *slot;
 	struct blob *label, *reserve;
 
-	if (endpoint.n > GATE_ENDPOINT_BYTES_MAX)
-		endpoint.n = GATE_ENDPOINT_BYTES_MAX;
-	if (!bytes_fit(m, ask->key_text.n + endpoint.n + ask->about.n + RESERVE_BYTES, now))
+	if (!bytes_fit(m, ask->key_text.n + ask->endpoint.n + ask->about.n + RESERVE_BYTES, now))
 		return NULL;
-	label = blob_join((struct slice[]){ask->key_text, endpoint, ask->about}, 3);
+	label = blob_join((struct slice[]){ask->key_text, ask->endpoint, ask->about}, 3);
 	reserve = blob_new(slice_of(nothing, sizeof nothing));
 	slot = label && reserve ? unused_slot(m, now) : NULL;
 	if (!slot) {
@@ -266,7 +263,7 @@ static struct slot *enter(struct gate_memory *m, const struct gate_ask *ask, str
 			      .heap_at = NOT_IN_HEAP,
 			      .label = blob_count(m, label),
 			      .key_text_n = ask->key_text.n,
-			      .endpoint_n = endpoint.n,
+			      .endpoint_n = ask->endpoint.n,
 			      .reserve = blob_count(m, reserve)};
 	memcpy(slot->key, ask->claim.key, HX_GATE_KEY_BYTES);
 	memcpy(slot->fingerprint, ask->claim.fingerprint, HX_GATE_KEY_BYTES);
@@ -324,7 +321,7 @@ static void give(struct gate_memory *m, struct slot *slot, const struct hx_gate_
 }
 
 static enum gate_verdict acquire(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
-				 struct gate_reply *reply, struct blob **ret_read)
+				 struct gate_reply *reply, struct blob **response)
 {
 	struct slot *slot = find(m, ask->claim.key, now);
 	enum gate_verdict verdict = slot ? judge(slot, &ask->claim, now) : GATE_ACQUIRED;
@@ -341,7 +338,7 @@ static enum gate_verdict acquire(struct gate_memory *m, const struct gate_ask *a
 		reply->lease_left_ms = lease_left_ms(slot, now);
 	if (verdict == GATE_COMPLETED) {
 		slot->response->refs++;
-		*ret_read = slot->response;
+		*response = slot->response;
 		reply->response = slice_of(slot->response->bytes, slot->response->n);
 	}
 	reply->created_ms = slot->created_ms;
@@ -385,6 +382,15 @@ static bool keep_status(struct slot *slot, struct slice response)
 }
 
 /* Without a copy of the response there was no memory for one. */
+static enum gate_verdict keep_answer(struct gate_memory *m, struct slot *slot, const struct gate_ask *ask,
+				     struct mono_time now, struct blob *response)
+{
+	if (!keep_response(m, slot, response, now) && !keep_status(slot, ask->response))
+		return GATE_UNAVAILABLE;
+	set_end(m, slot, mono_add_ms(now, ask->claim.ttl_ms), /* never= */ false);
+	return GATE_DONE;
+}
+
 static enum gate_verdict complete(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
 				  struct blob *response)
 {
@@ -392,12 +398,7 @@ static enum gate_verdict complete(struct gate_memory *m, const struct gate_ask *
 
 	if (!slot || !is_holder(slot, &ask->claim))
 		return GATE_STALE;
-	if (slot->response)
-		return GATE_DONE;
-	if (!keep_response(m, slot, response, now) && !keep_status(slot, ask->response))
-		return GATE_UNAVAILABLE;
-	set_end(m, slot, mono_add_ms(now, ask->claim.ttl_ms), /* never= */ false);
-	return GATE_DONE;
+	return slot->response ? GATE_DONE : keep_answer(m, slot, ask, now, response);
 }
 
 static enum gate_verdict remove_own(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now)
@@ -415,21 +416,34 @@ static enum gate_verdict remove_own(struct gate_memory *m, const struct gate_ask
 	return GATE_DONE;
 }
 
-/* A person has seen this token; what has changed hands since is not what was decided about. */
-static enum gate_verdict forget(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
-				struct gate_reply *reply)
+/*
+ * The one that a person decides about, who has seen this token: what has changed hands since is not what was decided about. DONE:
+ * nobody is at work on it.
+ */
+static enum gate_verdict find_seen(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
+				   struct gate_reply *reply, struct slot **ret_slot)
 {
-	struct slot *slot = find(m, ask->claim.key, now);
+	struct slot *slot = *ret_slot = find(m, ask->claim.key, now);
 
 	if (!slot)
 		return GATE_ABSENT;
 	if (!is_holder(slot, &ask->claim))
 		return GATE_STALE;
-	if (!slot->response && lease_left_ms(slot, now) > 0) {
-		reply->created_ms = slot->created_ms;
-		reply->lease_left_ms = lease_left_ms(slot, now);
-		return GATE_IN_FLIGHT;
-	}
+	if (slot->response)
+		return GATE_COMPLETED;
+	reply->created_ms = slot->created_ms;
+	reply->lease_left_ms = lease_left_ms(slot, now);
+	return reply->lease_left_ms > 0 ? GATE_IN_FLIGHT : GATE_DONE;
+}
+
+static enum gate_verdict forget(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
+				struct gate_reply *reply)
+{
+	struct slot *slot;
+	enum gate_verdict verdict = find_seen(m, ask, now, reply, &slot);
+
+	if (verdict != GATE_DONE && verdict != GATE_COMPLETED)
+		return verdict;
 	drop(m, slot);
 	return GATE_DONE;
 }
@@ -438,26 +452,18 @@ static enum gate_verdict forget(struct gate_memory *m, const struct gate_ask *as
 static enum gate_verdict resolve(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
 				 struct blob *response, struct gate_reply *reply)
 {
-	struct slot *slot = find(m, ask->claim.key, now);
+	struct slot *slot;
+	enum gate_verdict verdict = find_seen(m, ask, now, reply, &slot);
 
-	if (!slot)
-		return GATE_ABSENT;
-	if (!is_holder(slot, &ask->claim))
-		return GATE_STALE;
-	if (slot->response)
-		return GATE_COMPLETED;
-	reply->lease_left_ms = lease_left_ms(slot, now);
-	if (reply->lease_left_ms > 0)
-		return GATE_IN_FLIGHT;
-	if (!ask->response.n) {
+	if (verdict != GATE_DONE)
+		return verdict;
+	if (ask->response.n)
+		verdict = keep_answer(m, slot, ask, now, response);
+	if (!ask->response.n)
 		drop(m, slot);
-		return GATE_DONE;
-	}
-	if (!keep_response(m, slot, response, now) && !keep_status(slot, ask->response))
-		return GATE_UNAVAILABLE;
-	memcpy(slot->token, ask->resolver, sizeof slot->token);
-	set_end(m, slot, mono_add_ms(now, ask->claim.ttl_ms), /* never= */ false);
-	return GATE_DONE;
+	else if (verdict == GATE_DONE)
+		memcpy(slot->token, ask->resolver, sizeof slot->token);
+	return verdict;
 }
 
 static bool is_held(const struct slot *slot, struct mono_time now)

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "base/hash.h"
 #include "gate/redis.h"
 #include "gate/store.h"
@@ -233,33 +234,20 @@ static void add_key(struct call *call, const unsigned char *key)
 
 static void spell_acquire(const struct gate_ask *ask, struct call *call)
 {
-	struct slice endpoint = ask->endpoint;
-
-	if (endpoint.n > GATE_ENDPOINT_BYTES_MAX)
-		endpoint.n = GATE_ENDPOINT_BYTES_MAX;
 	add_arg(call, slice_of(ask->claim.fingerprint, HX_GATE_KEY_BYTES));
 	add_span(call, ask->claim.lease_ms);
 	add_span(call, ask->claim.ttl_ms);
 	add_arg(call, slice_str(ask->claim.hold ? "1" : "0"));
 	add_arg(call, ask->key_text);
-	add_arg(call, endpoint);
+	add_arg(call, ask->endpoint);
 	add_arg(call, gate_claim_caller(&ask->claim));
 	add_arg(call, ask->about);
-}
-
-static void spell_tally(struct call *call)
-{
-	add_arg(call, slice_str(HELD_KEY));
-	call->keys_n = 1;
-	add_number(call, GATE_SIGHTS_MAX);
 }
 
 static void spell_look(const struct gate_ask *ask, struct call *call)
 {
 	static const char *const sought[] = {[GATE_SEEK_OPEN] = "0", [GATE_SEEK_HELD] = "1", [GATE_SEEK_ALL] = "2"};
 
-	add_arg(call, slice_str(HELD_KEY));
-	call->keys_n = 1;
 	add_arg(call, slice_str(KEY_PREFIX "*"));
 	add_number(call, ask->after >> SCAN_SKIP_BITS);
 	add_number(call, ask->after & ((1 << SCAN_SKIP_BITS) - 1));
@@ -273,12 +261,13 @@ static void spell_look(const struct gate_ask *ask, struct call *call)
 static void spell(const struct gate_ask *ask, struct call *ret_call)
 {
 	*ret_call = (struct call){0};
-	if (ask->op == GATE_LOOK) {
-		spell_look(ask, ret_call);
-		return;
-	}
-	if (ask->op == GATE_TALLY) {
-		spell_tally(ret_call);
+	if (ask->op == GATE_LOOK || ask->op == GATE_TALLY) {
+		add_arg(ret_call, slice_str(HELD_KEY));
+		ret_call->keys_n = 1;
+		if (ask->op == GATE_LOOK)
+			spell_look(ask, ret_call);
+		else
+			add_number(ret_call, GATE_SIGHTS_MAX);
 		return;
 	}
 	add_key(ret_call, ask->claim.key);
@@ -331,18 +320,7 @@ static enum gate_verdict verdict_of(struct slice word)
 
 static bool read_key(struct slice text, unsigned char ret_key[HX_GATE_KEY_BYTES])
 {
-	static const char digits[] = "0123456789abcdef";
-
-	if (text.n != KEY_BYTES)
-		return false;
-	for (size_t i = 0; i < KEY_HEX_BYTES; i++) {
-		const char *digit = memchr(digits, text.p[sizeof KEY_PREFIX - 1 + i], 16);
-
-		if (!digit)
-			return false;
-		ret_key[i / 2] = (unsigned char)(ret_key[i / 2] << 4 | (digit - digits));
-	}
-	return true;
+	return text.n == KEY_BYTES && hex_read(slice_from(text, sizeof KEY_PREFIX - 1), HX_GATE_KEY_BYTES, ret_key);
 }
 
 /* {key, token, endpoint, created, what is left of the lease, hold, bytes of the response or -1, for how long the lease has

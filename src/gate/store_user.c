@@ -18,24 +18,10 @@ struct gate_user {
 	struct hx_gate_store table;
 };
 
-static enum gate_verdict verdict_of(enum hx_gate_verdict verdict)
-{
-	switch (verdict) {
-	case HX_GATE_ACQUIRED:
-		return GATE_ACQUIRED;
-	case HX_GATE_COMPLETED:
-		return GATE_COMPLETED;
-	case HX_GATE_IN_FLIGHT:
-		return GATE_IN_FLIGHT;
-	case HX_GATE_HELD:
-		return GATE_HELD;
-	case HX_GATE_MISMATCHED:
-		return GATE_MISMATCHED;
-	case HX_GATE_OTHER_CALLER:
-		return GATE_OTHER_CALLER;
-	}
-	return GATE_UNAVAILABLE;
-}
+_Static_assert((int)GATE_ACQUIRED == HX_GATE_ACQUIRED && (int)GATE_COMPLETED == HX_GATE_COMPLETED &&
+		       (int)GATE_IN_FLIGHT == HX_GATE_IN_FLIGHT && (int)GATE_HELD == HX_GATE_HELD &&
+		       (int)GATE_MISMATCHED == HX_GATE_MISMATCHED && (int)GATE_OTHER_CALLER == HX_GATE_OTHER_CALLER,
+	       "an acquisition has the same verdicts in both lists");
 
 static void acquire(const struct hx_gate_store *table, const struct hx_gate_claim *claim, struct gate_reply *reply)
 {
@@ -43,7 +29,8 @@ static void acquire(const struct hx_gate_store *table, const struct hx_gate_clai
 
 	if (table->acquire(table->data, claim, &found))
 		return;
-	reply->verdict = verdict_of(found.verdict);
+	if ((unsigned)found.verdict <= HX_GATE_OTHER_CALLER)
+		reply->verdict = (enum gate_verdict)found.verdict;
 	reply->created_ms = found.created_ms;
 	if (reply->verdict == GATE_IN_FLIGHT)
 		reply->lease_left_ms = found.lease_left_ms;
@@ -80,25 +67,16 @@ static void user_ask(struct gate_store *store, struct gate_ticket *ticket)
 	const struct gate_ask *ask = &ticket->ask;
 
 	ticket->reply = (struct gate_reply){.verdict = GATE_UNAVAILABLE};
-	switch (ask->op) {
-	case GATE_ACQUIRE:
+	if (ask->op == GATE_ACQUIRE)
 		acquire(table, &ask->claim, &ticket->reply);
-		break;
-	case GATE_COMPLETE:
+	else if (ask->op == GATE_COMPLETE)
 		complete(table, ask, &ticket->reply);
-		break;
-	case GATE_REMOVE:
+	else if (ask->op == GATE_REMOVE)
 		remove_own(table, &ask->claim, &ticket->reply);
-		break;
-	case GATE_SWEEP:
+	else if (ask->op == GATE_SWEEP)
 		sweep(table, ask->budget, &ticket->reply);
-		break;
-	case GATE_LOOK:
-	case GATE_FORGET:
-	case GATE_RESOLVE:
-	case GATE_TALLY:
+	else
 		ASSERT(!"a user's store is looked into with the user's own tools");
-	}
 	gate_ticket_done(ticket);
 }
 

@@ -208,18 +208,6 @@ static enum hx_code fingerprint(struct proxy_job *job, struct arena *arena, stru
 
 /* ---- for people ---- */
 
-static struct slice endpoint_text(const struct wire_request *request, struct arena *arena)
-{
-	char text[GATE_ENDPOINT_BYTES_MAX];
-	size_t n = request->method.n < sizeof text ? request->method.n : sizeof text - 1;
-	size_t left = sizeof text - n - 1, path = request->path.n < left ? request->path.n : left;
-
-	memcpy(text, request->method.p, n);
-	text[n++] = ' ';
-	memcpy(text + n, request->path.p, path);
-	return arena_copy(arena, slice_of(text, n + path));
-}
-
 /* Is the value one that opens doors? Then people are shown what tells it from others, and no more. */
 static bool is_secret(const struct gate_source *source)
 {
@@ -322,7 +310,7 @@ enum hx_code proxy_claim(struct proxy_job *job, struct hx_error *err)
 		return code;
 	guard_init(&job->guard, &claim);
 	job->guard.ask.key_text = key;
-	job->guard.ask.endpoint = endpoint_text(&job->request->wire, arena);
+	job->guard.ask.endpoint = gate_endpoint_text(job->request->wire.method, job->request->wire.path, arena);
 	job->guard.ask.about = about_text(job, &scope, arena);
 	return arena->failed ? arena_error(arena, err) : HX_OK;
 }
