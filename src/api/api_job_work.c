@@ -87,6 +87,7 @@ struct claim_call {
 	struct api_task task;
 	struct job_claim claim;
 	struct job_claim_request rq;
+	struct lane_place places[JOB_QUEUES_MAX];
 };
 
 /* As an action's call would have it: the work on a job is a span of its own. */
@@ -148,6 +149,11 @@ static bool gave_up(const void *context)
 	return !api_is_awaited(context);
 }
 
+static size_t took(const struct seat *seat, size_t place)
+{
+	return job_claim_took(&((const struct claim_call *)seat)->claim, &seat->places[place]);
+}
+
 static void start_claim(struct http_call *call, const struct job_claim_request *rq)
 {
 	struct claim_call *cc = api_task_new(call, sizeof *cc, CLAIM_BYTES_MAX, claim_done);
@@ -159,8 +165,12 @@ static void start_claim(struct http_call *call, const struct job_claim_request *
 	cc->rq.gave_up_context = call;
 	job_claim_init(&cc->claim, &cc->rq, &cc->task.arena);
 	atomic_fetch_add(&api_of(call)->claiming, 1);
-	if (rq->wait_ms > 0)
+	if (rq->wait_ms > 0) {
 		http_exchange_do_not_time(call->exchange);
+		cc->task.seat.places = cc->places;
+		cc->task.seat.places_n = job_claim_places(&cc->rq, cc->places);
+		cc->task.seat.took = took;
+	}
 	/* Any lane may claim any job: workers spread over them. */
 	api_task_start(&cc->task, &cc->claim.task, (uint64_t)(uintptr_t)cc >> 4);
 }

@@ -197,6 +197,8 @@ static void add_node(struct engine *engine, const struct lane_stats *lanes, stru
 		 lanes->group.fenced},
 		{"hapax_claim_overruns_total", counter, "Actions whose lease could not be kept: aborted, or heard out.",
 		 lanes->claims_lost},
+		{"hapax_wakes_total", counter, "Tasks that waited and were woken, by a change that they wait for.",
+		 lanes->woken},
 		{"hapax_unknown_outcomes_total", counter, "Steps whose outcome is unknown.",
 		 atomic_load(&m->unknown_outcomes) + atomic_load(&m->runs_unknown)},
 		{"hapax_batch_turns", gauge, "Items and cleanups of batches under way here.",

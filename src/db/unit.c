@@ -11,6 +11,7 @@ void unit_init(struct unit *unit, int64_t op)
 	unit->lines_n = 0;
 	unit->subjects_n = 0;
 	unit->wakes_n = 0;
+	unit->offers_n = 0;
 	unit->apart = 0;
 }
 
@@ -64,6 +65,20 @@ void unit_wake(struct unit *unit, int64_t topic)
 {
 	ASSERT(unit->wakes_n < UNIT_WAKES_MAX);
 	unit->wakes[unit->wakes_n++] = topic;
+}
+
+bool unit_offer(struct unit *unit, int64_t stand, uint32_t n)
+{
+	unsigned i = 0;
+
+	while (i < unit->offers_n && unit->offers[i].stand != stand)
+		i++;
+	if (i == UNIT_OFFERS_MAX)
+		return false;
+	if (i == unit->offers_n)
+		unit->offers[unit->offers_n++] = (struct offer){stand, 0};
+	unit->offers[i].n += n;
+	return true;
 }
 
 void unit_limit(struct unit *unit, int64_t limit_ms)

@@ -30,8 +30,15 @@
 #define UNIT_LINES_MAX 24
 #define UNIT_SUBJECTS_MAX 8
 #define UNIT_WAKES_MAX 8
+#define UNIT_OFFERS_MAX 4
 
 enum unit_rule { UNIT_VERDICT, UNIT_MUST, UNIT_ANY };
+
+/* n pieces of work for those who wait at a stand (task/lane.h): each of them is for one, and wakes one. */
+struct offer {
+	int64_t stand;
+	uint32_t n;
+};
 
 struct unit_line {
 	const struct db_stmt *stmt;
@@ -47,9 +54,11 @@ struct unit {
 	unsigned lines_n;
 	unsigned subjects_n;
 	unsigned wakes_n;
+	unsigned offers_n;
 	int64_t subjects[UNIT_SUBJECTS_MAX];
 	unsigned apart; /* bit i: subjects[i] is no row of hx_subject, only a name that no two units of a group share */
 	int64_t wakes[UNIT_WAKES_MAX];
+	struct offer offers[UNIT_OFFERS_MAX];
 	struct unit_line lines[UNIT_LINES_MAX];
 };
 
@@ -88,6 +97,8 @@ void unit_touch(struct unit *unit, int64_t subject);
 /* As unit_touch, but for what has a row elsewhere: nothing is locked for it, and no table of subjects is needed. */
 void unit_keep_apart(struct unit *unit, int64_t name);
 void unit_wake(struct unit *unit, int64_t topic);
+/* False: it has offers for as many stands as it may, and this is none of them. */
+bool unit_offer(struct unit *unit, int64_t stand, uint32_t n) HX_MUST_CHECK;
 /* The unit works on what is the user's, and may take that long. Of several limits the longest counts. */
 void unit_limit(struct unit *unit, int64_t limit_ms);
 /* It is done for this workspace. */

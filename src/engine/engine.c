@@ -148,6 +148,7 @@ static enum hx_code start_lanes(struct engine *e, struct db *db, struct hx_error
 		.act = port_act(e->parts.port),
 		.renew = subject_heartbeat,
 		.woke = e->notify ? notify_woke : NULL,
+		.offered = e->notify ? notify_offered : NULL,
 		.woke_context = e->notify,
 	};
 

@@ -20,8 +20,11 @@
 #define AGAIN_MS_MIN 100
 #define AGAIN_MS_MAX 2000
 #define TOPIC_BYTES 17 /* a blank and 16 digits */
+#define OFFER_N_MAX 9999
+#define OFFER_BYTES (TOPIC_BYTES + 5)
 
-_Static_assert((NOTIFY_TOPICS_MAX + 1) * TOPIC_BYTES < LISTEN_PAYLOAD_BYTES_MAX, "the topics fit into the payload");
+_Static_assert((NOTIFY_TOPICS_MAX + 1) * TOPIC_BYTES + NOTIFY_OFFERS_MAX * OFFER_BYTES < LISTEN_PAYLOAD_BYTES_MAX,
+	       "the topics and offers fit into the payload");
 
 struct notify {
 	struct notify_options options;
@@ -39,6 +42,8 @@ struct notify {
 	bool stopping;
 	bool everybody;
 	struct id_set noted;
+	size_t offers_n;
+	struct offer offers[NOTIFY_OFFERS_MAX];
 };
 
 static void ring(const struct notify *n)
@@ -48,16 +53,51 @@ static void ring(const struct notify *n)
 	(void)!write(n->bell, &one, sizeof one); /* fails only when it has been rung 2^64 times */
 }
 
+static bool is_empty(const struct notify *n)
+{
+	return !n->everybody && n->noted.n == 0 && n->offers_n == 0;
+}
+
 void notify_woke(void *context, const int64_t topics[], size_t count)
 {
 	struct notify *n = context;
 	bool was_empty;
 
 	pthread_mutex_lock(&n->mutex);
-	was_empty = !n->everybody && n->noted.n == 0;
+	was_empty = is_empty(n);
 	for (size_t i = 0; i < count && !n->everybody; i++)
 		if (!id_set_add(&n->noted, topics[i]) && n->noted.n == NOTIFY_TOPICS_MAX)
 			n->everybody = !id_set_has(&n->noted, topics[i]);
+	pthread_mutex_unlock(&n->mutex);
+	if (was_empty)
+		ring(n);
+}
+
+static void note_offer(struct notify *n, struct offer offer)
+{
+	size_t i = 0;
+
+	while (i < n->offers_n && n->offers[i].stand != offer.stand)
+		i++;
+	if (i == NOTIFY_OFFERS_MAX) {
+		n->everybody = true;
+		return;
+	}
+	if (i == n->offers_n)
+		n->offers[n->offers_n++] = (struct offer){offer.stand, 0};
+	n->offers[i].n += offer.n;
+	if (n->offers[i].n > OFFER_N_MAX)
+		n->offers[i].n = OFFER_N_MAX;
+}
+
+void notify_offered(void *context, struct offer offer)
+{
+	struct notify *n = context;
+	bool was_empty;
+
+	pthread_mutex_lock(&n->mutex);
+	was_empty = is_empty(n);
+	note_offer(n, offer);
 	pthread_mutex_unlock(&n->mutex);
 	if (was_empty)
 		ring(n);
@@ -68,19 +108,23 @@ void notify_woke(void *context, const int64_t topics[], size_t count)
 static bool take_noted(struct notify *n, char payload[LISTEN_PAYLOAD_BYTES_MAX + 1])
 {
 	int at = snprintf(payload, TOPIC_BYTES, "%016" PRIx64, (uint64_t)n->options.token);
-	size_t count;
+	size_t count, offers = 0;
 	bool everybody;
 
 	pthread_mutex_lock(&n->mutex);
 	everybody = n->everybody;
 	n->everybody = false;
 	count = id_set_take(&n->noted, n->told);
+	for (; offers < n->offers_n && !everybody; offers++)
+		at += snprintf(payload + at, OFFER_BYTES + 1, " %" PRIx64 ":%" PRIu32,
+			       (uint64_t)n->offers[offers].stand, n->offers[offers].n);
+	n->offers_n = 0;
 	pthread_mutex_unlock(&n->mutex);
 	if (everybody)
 		snprintf(payload + at, TOPIC_BYTES, " " EVERYBODY);
 	for (size_t i = 0; i < count && !everybody; i++)
 		at += snprintf(payload + at, TOPIC_BYTES + 1, " %" PRIx64, (uint64_t)n->told[i]);
-	return everybody || count;
+	return everybody || count || offers;
 }
 
 static void note_everybody(struct notify *n)
@@ -121,13 +165,18 @@ static void hear(struct notify *n, const char *payload)
 	atomic_fetch_add(&n->options.metrics->notifications_heard, 1);
 	while (*at == ' ' && strcmp(at + 1, EVERYBODY) != 0 && count < NOTIFY_TOPICS_MAX) {
 		char *end;
+		int64_t name = (int64_t)strtoull(at + 1, &end, 16);
 
-		n->told[count++] = (int64_t)strtoull(at + 1, &end, 16);
 		if (end == at + 1)
 			return;
+		if (*end == ':')
+			lanes_offer(n->lanes, (struct offer){name, (uint32_t)strtoul(end + 1, &end, 10)});
+		else
+			n->told[count++] = name;
 		at = end;
 	}
-	lanes_wake(n->lanes, n->told, *at == '\0' ? count : 0);
+	if (*at || count)
+		lanes_wake(n->lanes, n->told, *at == '\0' ? count : 0);
 }
 
 static enum hx_code hear_all(struct notify *n, struct hx_error *err)
@@ -160,7 +209,7 @@ static bool has_noted(struct notify *n)
 	bool noted;
 
 	pthread_mutex_lock(&n->mutex);
-	noted = n->everybody || n->noted.n > 0;
+	noted = !is_empty(n);
 	pthread_mutex_unlock(&n->mutex);
 	return noted;
 }

@@ -4,6 +4,9 @@
  *   lane ── topics it woke ──▶ noted (a bounded set) ── thread ── NOTIFY hapax, 'token topic topic …' ──▶ other nodes
  *   lanes ◀── wake ── thread ◀── LISTEN hapax ───────────────────────────────────────────────────────────┘
  *
+ * What a commit offers (task/lane.h) is told only if nobody waits for it on the node itself: 'stand:n', which wakes n of those who
+ * wait at that stand on each of the others.
+ *
  * Only a hint: whoever sleeps on a topic also looks by time, so a notification that is lost costs a moment and nothing else.
  * Sent at once when the last one was a while ago, otherwise together with all that is woken meanwhile; too many topics are
  * told as "all". The session is one of its own, so no commit waits for it. When it was lost it connects again, and then
@@ -18,6 +21,7 @@ struct engine_metrics;
 struct notify;
 
 #define NOTIFY_TOPICS_MAX 400 /* in one notification; they must fit into its payload */
+#define NOTIFY_OFFERS_MAX 32  /* the same; of so many stands */
 
 struct notify_options {
 	const char *url;
@@ -33,6 +37,7 @@ enum hx_code notify_new(const struct notify_options *options, struct notify **re
 enum hx_code notify_start(struct notify *notify, const struct lanes *lanes, struct hx_error *err) HX_MUST_CHECK;
 /* Of lane_options: the context is the notify. */
 void notify_woke(void *context, const int64_t topics[], size_t n);
+void notify_offered(void *context, struct offer offer);
 /* After the lanes have stopped, before they are closed: tells what was woken last. Takes NULL. */
 void notify_stop(struct notify *notify);
 /* After the lanes were closed. Takes NULL. */

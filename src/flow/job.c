@@ -111,6 +111,25 @@ int64_t job_topic(struct slice workspace)
 	return (int64_t)(hash_bytes(0, workspace.p, workspace.n) | (uint64_t)1 << 63);
 }
 
+int64_t job_stand(struct slice workspace, struct slice queue)
+{
+	uint64_t hash = hash_bytes(0, workspace.p, workspace.n);
+
+	return (int64_t)hash_bytes(hash + 1, queue.p, queue.n);
+}
+
+void job_offer(struct unit *unit, struct slice workspace, struct slice queue, uint32_t n)
+{
+	int64_t topic = job_topic(workspace);
+
+	if (unit_offer(unit, job_stand(workspace, queue), n))
+		return;
+	for (unsigned i = 0; i < unit->wakes_n; i++)
+		if (unit->wakes[i] == topic)
+			return;
+	unit_wake(unit, topic);
+}
+
 int64_t job_kind(void)
 {
 	return subject_kind("job", "");

@@ -39,9 +39,13 @@
 /* Whoever looks for after-effects that are due sleeps on this topic; every unit that makes one due wakes it. */
 #define JOB_TOPIC INT64_MAX
 /*
- * The same for workers and their jobs. Each workspace has its own, so that a thousand workers that wait in one are not woken, and do
- * not all ask the store, for every job of another. (Two may happen to share one: a wake is a hint.)
+ * Workers wait for their jobs at stands (task/lane.h), one for each queue of each workspace: a job is for one of them, and wakes one.
+ * (Two queues may happen to share a stand: an offer is a hint.)
  */
+int64_t job_stand(struct slice workspace, struct slice queue);
+/* n jobs of this queue are due, or will be, or there is room for them. */
+void job_offer(struct unit *unit, struct slice workspace, struct slice queue, uint32_t n);
+/* What wakes all workers of a workspace, for when it is not known of which queue a job is, or too many of them have one. */
 int64_t job_topic(struct slice workspace);
 
 int64_t job_kind(void);

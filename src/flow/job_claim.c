@@ -242,7 +242,8 @@ static const TASK_STATES(struct job_claim) claim_states[] = {
 	[CLAIM_JOBS_NEW] = {"new", take_start},
 	[CLAIM_JOBS_CLAIMING] = {"claiming", take_claimed, build_claim},
 	[CLAIM_JOBS_READING] = {"reading when the next is due", take_next, build_next},
-	[CLAIM_JOBS_SLEEPING] = {"sleeping", go_claim, .until = offsetof(struct job_claim, until)},
+	[CLAIM_JOBS_SLEEPING] = {"sleeping", go_claim, .until = offsetof(struct job_claim, until),
+				 .latest = offsetof(struct job_claim, deadline)},
 	[CLAIM_JOBS_DONE] = {"done"},
 };
 
@@ -276,4 +277,34 @@ void job_claim_init(struct job_claim *claim, const struct job_claim_request *rq,
 	ASSERT(rq->queues_n >= 1 && rq->queues_n <= JOB_QUEUES_MAX && rq->max >= 1 && rq->max <= JOB_CLAIM_MAX);
 	*claim = (struct job_claim){.rq = rq, .arena = arena};
 	task_init(&claim->task, &claim_kind, job_topic(rq->workspace));
+}
+
+static bool has_stand(const struct lane_place places[], size_t n, int64_t stand)
+{
+	for (size_t i = 0; i < n; i++)
+		if (places[i].stand == stand)
+			return true;
+	return false;
+}
+
+size_t job_claim_places(const struct job_claim_request *rq, struct lane_place places[JOB_QUEUES_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rq->queues_n; i++) {
+		int64_t stand = job_stand(rq->workspace, rq->queues[i]);
+
+		if (!has_stand(places, n, stand))
+			places[n++] = (struct lane_place){.stand = stand};
+	}
+	return n;
+}
+
+size_t job_claim_took(const struct job_claim *claim, const struct lane_place *place)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < claim->n; i++)
+		n += job_stand(claim->rq->workspace, claim->jobs[i].queue) == place->stand;
+	return n;
 }

@@ -175,10 +175,12 @@ static void take_looked(struct job_push *p, const struct answer *answer)
 	task_end(&p->task, there ? HX_OK : HX_OUTCOME_UNKNOWN);
 }
 
+/* One that is due later is told as well: whoever looks by time has to reckon with it. */
 static void build_look(const struct job_push *p, struct unit *unit)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_seen, db_text(p->names), db_text(p->workspace));
-	unit_wake(unit, job_topic(p->workspace));
+	for (size_t i = 0; i < p->n; i++)
+		job_offer(unit, p->workspace, p->items[i].queue, 1);
 }
 
 static void build_push(const struct job_push *p, struct unit *unit)

@@ -137,7 +137,9 @@ static void decide(struct job_settle *s, const struct db_rows *rows, const struc
 
 	s->run = run->type == DB_NULL ? 0 : run->i;
 	s->bounded = db_cell(rows, 0, IN_FLIGHT_MAX)->i > 0;
-	s->topic = is_after_effect(rows) ? JOB_TOPIC : job_topic(db_cell(rows, 0, WORKSPACE)->s);
+	s->after_effect = is_after_effect(rows);
+	s->workspace = arena_copy(s->arena, db_cell(rows, 0, WORKSPACE)->s);
+	s->queue = arena_copy(s->arena, db_cell(rows, 0, QUEUE)->s);
 	switch (s->rq->kind) {
 	case JOB_HEARTBEAT:
 		s->to = JOB_RUNNING;
@@ -267,6 +269,15 @@ static void add_verdict(const struct job_settle *s, struct unit *unit)
 		subject_revert(unit, &s->stamp, &move, s->rq->fence);
 }
 
+/* Of a job to be had, or of room for one. */
+static void tell_waiting(const struct job_settle *s, struct unit *unit)
+{
+	if (s->after_effect)
+		unit_wake(unit, JOB_TOPIC);
+	else
+		job_offer(unit, s->workspace, s->queue, 1);
+}
+
 static void build_settle(const struct job_settle *s, struct unit *unit)
 {
 	if (s->rq->kind == JOB_HEARTBEAT) {
@@ -280,7 +291,7 @@ static void build_settle(const struct job_settle *s, struct unit *unit)
 	else if (s->run)
 		run_job_back(unit, s->run, s->rq->subject);
 	if (s->bounded || s->ending.due_in_ms >= 0)
-		unit_wake(unit, s->topic);
+		tell_waiting(s, unit);
 }
 
 static void build_read(const struct job_settle *s, struct unit *unit)
@@ -314,6 +325,7 @@ static const struct task_shape ending_shape = SHAPE(struct job_ending, NULL,
 static const struct task_shape settle_shape = SHAPE(struct job_settle, NULL,
 	PART_WITH(OBJECT, struct job_settle, rq, &request_shape),
 	PART(TEXT, struct job_settle, status, to),
+	PART(SLICE, struct job_settle, workspace, queue),
 	PART_WITH(INNER, struct job_settle, ending, &ending_shape),
 	PART_WITH(INNER, struct job_settle, stamp, &stamp_shape));
 /* clang-format on */

@@ -20,6 +20,7 @@
 #pragma once
 
 #include "flow/job.h"
+#include "task/lane.h"
 
 struct run_retry;
 
@@ -113,6 +114,10 @@ struct job_claim {
  */
 void job_claim_init(struct job_claim *claim, const struct job_claim_request *rq, struct arena *arena);
 
+/* Where the seat of one that waits has its places, and how many jobs it has of what was offered at one of them. */
+size_t job_claim_places(const struct job_claim_request *rq, struct lane_place places[JOB_QUEUES_MAX]);
+size_t job_claim_took(const struct job_claim *claim, const struct lane_place *place);
+
 /*
  * ---- heartbeat, complete, fail, lapse ----
  *
@@ -150,9 +155,10 @@ struct job_settle {
 	/* private: job_settle.c */
 	const char *to;
 	struct job_ending ending;
-	int64_t run;   /* 0: none */
-	bool bounded;  /* its queue has room for another one after it */
-	int64_t topic; /* of who waits for jobs like this one */
+	int64_t run;                   /* 0: none */
+	bool bounded;                  /* its queue has room for another one after it */
+	bool after_effect;             /* nobody outside waits for jobs like this one */
+	struct slice workspace, queue; /* its own */
 	struct stamp stamp;
 };
 void job_settle_init(struct job_settle *settle, const struct job_settle_request *rq, struct arena *arena);

@@ -179,7 +179,7 @@ static void add_job(const struct run_drive *d, struct unit *unit)
 	};
 
 	job_insert_of_run(unit, &d->stamp, &job);
-	unit_wake(unit, job_topic(d->row.workspace));
+	job_offer(unit, d->row.workspace, slice_str(job.spec.queue), 1);
 }
 
 static void add_children(const struct run_drive *d, struct unit *unit)

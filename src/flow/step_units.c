@@ -14,7 +14,7 @@ static struct move release_move(const struct entity_step *s)
 
 static void add_after_effects(const struct entity_step *s, struct unit *unit)
 {
-	bool for_engine = false, for_workers = false;
+	bool for_engine = false;
 
 	for (size_t i = 0; i < s->view->after_effects_n; i++) {
 		const struct action *action = s->view->after_effects[i];
@@ -30,12 +30,13 @@ static void add_after_effects(const struct entity_step *s, struct unit *unit)
 		};
 
 		job_insert(unit, &s->stamp, &spec);
-		*(action_is_for_workers(action) ? &for_workers : &for_engine) = true;
+		if (action_is_for_workers(action))
+			job_offer(unit, s->workspace, slice_str(action->queue), 1);
+		else
+			for_engine = true;
 	}
 	if (for_engine)
 		unit_wake(unit, JOB_TOPIC);
-	if (for_workers)
-		unit_wake(unit, job_topic(s->workspace));
 }
 
 static struct table_row row_of(const struct entity_step *s)

@@ -57,6 +57,14 @@ static void answer_all(struct group *group, struct group_sink *sink)
 		sink->answer(sink, group->first + i, &group->results[i]);
 }
 
+void group_wake(const struct unit *unit, struct group_sink *sink)
+{
+	for (unsigned i = 0; i < unit->wakes_n; i++)
+		sink->wake(sink, unit->wakes[i]);
+	for (unsigned i = 0; i < unit->offers_n && sink->offer; i++)
+		sink->offer(sink, unit->offers[i]);
+}
+
 static void wake_all(struct group *group, struct group_sink *sink)
 {
 	bool may = !group->waked && group->phase != GROUP_FAILED;
@@ -68,9 +76,8 @@ static void wake_all(struct group *group, struct group_sink *sink)
 	for (size_t i = 0; i < group->n; i++) {
 		enum unit_verdict verdict = group->results[i].verdict;
 
-		for (unsigned w = 0; w < group->units[i]->wakes_n; w++)
-			if (verdict == UNIT_WON || verdict == UNIT_UNKNOWN)
-				sink->wake(sink, group->units[i]->wakes[w]);
+		if (verdict == UNIT_WON || verdict == UNIT_UNKNOWN)
+			group_wake(group->units[i], sink);
 	}
 }
 

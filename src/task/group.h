@@ -45,6 +45,8 @@ struct group_sink {
 	 * whoever takes it. False: it cannot. NULL: nobody does, and the group itself waits, and tries some times.
 	 */
 	bool (*elsewhere)(struct group_sink *sink, size_t i);
+	/* Like wake. NULL: nobody waits at stands. */
+	void (*offer)(struct group_sink *sink, struct offer offer);
 };
 
 #define GROUP_SIZES 10 /* up to 1, 2, 4 … GROUP_UNITS_MAX units */
@@ -73,6 +75,8 @@ struct group_stats {
 size_t group_pick(struct unit *const pending[], size_t n, bool one_unit_per_subject, size_t max, size_t picked[]);
 
 void group_init(struct group *group, struct unit *const units[], struct unit_result results[], size_t n);
+/* All that a unit wakes and offers. */
+void group_wake(const struct unit *unit, struct group_sink *sink);
 /* Hands out the answers and the wakes as far as the phase allows. Called after every change of phase. */
 void group_settle(struct group *group, struct group_sink *sink);
 /* Ends a group as FAILED or IN_DOUBT: whatever its units' verdicts were, they do not count. */

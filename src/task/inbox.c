@@ -116,6 +116,16 @@ void inbox_put_wakes(struct inbox *inbox, const int64_t topics[], size_t n)
 	unlock_and_tell(inbox);
 }
 
+void inbox_put_offer(struct inbox *inbox, const struct passed_offer *offer)
+{
+	pthread_mutex_lock(&inbox->mutex);
+	if (inbox->offers_n == OFFERS_MAX)
+		inbox->wake_everybody = true;
+	else
+		inbox->offers[inbox->offers_n++] = *offer;
+	unlock_and_tell(inbox);
+}
+
 void inbox_put_wake_everybody(struct inbox *inbox)
 {
 	pthread_mutex_lock(&inbox->mutex);
@@ -140,7 +150,8 @@ void inbox_stop(struct inbox *inbox)
 
 static bool has_something(const struct inbox *inbox)
 {
-	return inbox->first_seat || inbox->first_mail || inbox->wakes_n || inbox->wake_everybody || inbox->nudged;
+	return inbox->first_seat || inbox->first_mail || inbox->wakes_n || inbox->offers_n || inbox->wake_everybody ||
+	       inbox->nudged;
 }
 
 static void wait_until_something(struct inbox *inbox, int64_t wait_ns)
@@ -208,12 +219,15 @@ bool inbox_take(struct inbox *inbox, int64_t wait_ns, const struct lane_stats *s
 	ret_bag->wake_everybody = inbox->wake_everybody;
 	ret_bag->stopping = inbox->stopping;
 	memcpy(ret_bag->wakes, inbox->wakes, inbox->wakes_n * sizeof *inbox->wakes);
+	ret_bag->offers_n = inbox->offers_n;
+	memcpy(ret_bag->offers, inbox->offers, inbox->offers_n * sizeof *inbox->offers);
 	inbox->first_seat = NULL;
 	inbox->last_seat = &inbox->first_seat;
 	inbox->first_mail = NULL;
 	inbox->last_mail = &inbox->first_mail;
 	inbox->arrived_n = 0;
 	inbox->wakes_n = 0;
+	inbox->offers_n = 0;
 	inbox->wake_everybody = false;
 	inbox->nudged = false;
 	pthread_mutex_unlock(&inbox->mutex);

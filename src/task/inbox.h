@@ -2,8 +2,8 @@
  * What other threads have to say to a lane: seats to take in, answers of actions, results of beats, wakes.
  *
  * Bounded: seats of callers by seats_max, the node's own by whoever puts them, answers and beats by the actions
- * under way (one each), wakes by WAKES_MAX, beyond which everybody is woken (a wake is a hint; one too many costs a
- * read).
+ * under way (one each), wakes by WAKES_MAX and offers by OFFERS_MAX, beyond which everybody is woken (a wake is a hint; one too many
+ * costs a read).
  */
 #pragma once
 
@@ -13,6 +13,14 @@
 #include "task/lane.h"
 
 #define WAKES_MAX 1024
+#define OFFERS_MAX 256
+
+/* An offer on its way from lane to lane. */
+struct passed_offer {
+	struct offer offer;
+	bool heard;    /* from another node, which has told all others */
+	uint64_t been; /* bit i: it was in the lane with this number */
+};
 
 /* An answer (of an action or of a beat) on its way to the seat with that number. */
 struct mail {
@@ -36,6 +44,8 @@ struct mailbag {
 	bool wake_everybody;
 	bool stopping;
 	int64_t wakes[WAKES_MAX];
+	size_t offers_n;
+	struct passed_offer offers[OFFERS_MAX];
 };
 
 struct inbox {
@@ -55,6 +65,8 @@ struct inbox {
 	size_t wakes_n;
 	bool wake_everybody;
 	int64_t wakes[WAKES_MAX];
+	size_t offers_n;
+	struct passed_offer offers[OFFERS_MAX];
 	struct lane_stats stats; /* the lane's, as of its last taking out */
 };
 
@@ -67,6 +79,7 @@ enum hx_code inbox_put_own(struct inbox *inbox, struct seat *seat);
 void inbox_put_beat(struct inbox *inbox, struct seat *seat);
 void inbox_put_mail(struct inbox *inbox, struct mail *mail);
 void inbox_put_wakes(struct inbox *inbox, const int64_t topics[], size_t n);
+void inbox_put_offer(struct inbox *inbox, const struct passed_offer *offer);
 void inbox_put_wake_everybody(struct inbox *inbox);
 void inbox_nudge(struct inbox *inbox);
 void inbox_stop(struct inbox *inbox);

@@ -47,24 +47,6 @@ struct seat *lane_list_pop(struct seat_list *list)
 	return seat;
 }
 
-static void topic_enter(struct lane *lane, struct seat *seat)
-{
-	struct seat **slot = &lane->topics[lane_bucket((uint64_t)seat->task->topic)];
-
-	seat->topic_next = *slot;
-	seat->topic_slot = slot;
-	if (*slot)
-		(*slot)->topic_slot = &seat->topic_next;
-	*slot = seat;
-}
-
-static void topic_leave(struct seat *seat)
-{
-	*seat->topic_slot = seat->topic_next;
-	if (seat->topic_next)
-		seat->topic_next->topic_slot = seat->topic_slot;
-}
-
 /* ---- giving answers ---- */
 
 void lane_answer_seat(struct lane *lane, struct seat *seat, struct answer *answer)
@@ -93,52 +75,36 @@ void lane_give(struct lane *lane, struct seat *seat, struct answer *answer)
 void lane_finish(struct lane *lane, struct seat *seat, enum hx_code code)
 {
 	timer_cancel(&lane->timers, &seat->timer);
-	if (seat->task->topic)
-		topic_leave(seat);
+	lane_topic_leave(lane, seat);
+	lane_places_leave(lane, seat);
 	lane->seats_in--;
 	if (!seat->own)
 		inbox_leave(&lane->inbox);
 	seat->done(seat, code);
 }
 
-static void wake_seat(struct lane *lane, struct seat *seat)
+void lane_end_sleep(struct lane *lane, struct seat *seat)
 {
-	seat->task->woken = true;
-	if (seat->state == SEAT_SLEEPING) {
-		timer_cancel(&lane->timers, &seat->timer);
-		seat->task->woken = false;
-		lane_give(lane, seat, &(struct answer){.kind = ANSWER_WOKE});
-	}
-}
-
-void lane_wake_topic(struct lane *lane, int64_t topic)
-{
-	for (struct seat *seat = lane->topics[lane_bucket((uint64_t)topic)], *next; seat; seat = next) {
-		next = seat->topic_next;
-		if (seat->task->topic == topic)
-			wake_seat(lane, seat);
-	}
-}
-
-static void wake_everybody(struct lane *lane)
-{
-	for (size_t i = 0; i < LANE_BUCKETS; i++)
-		for (struct seat *seat = lane->topics[i]; seat; seat = seat->topic_next)
-			wake_seat(lane, seat);
+	timer_cancel(&lane->timers, &seat->timer);
+	lane_places_wake(seat);
+	seat->task->woken = false;
+	lane_give(lane, seat, &(struct answer){.kind = ANSWER_WOKE});
 }
 
 /* ---- a round ---- */
 
-static void start_sleep(struct lane *lane, struct seat *seat, struct mono_time until)
+static void start_sleep(struct lane *lane, struct seat *seat, const struct ask *ask)
 {
+	struct mono_time until = ask->until;
+
 	if (lane->stopping) {
 		lane_finish(lane, seat, HX_STOPPING);
 		return;
 	}
 	seat->state = SEAT_SLEEPING;
-	if (seat->task->woken || until.ns <= clock_mono(lane->options.clock).ns) {
-		seat->task->woken = false;
-		lane_give(lane, seat, &(struct answer){.kind = ANSWER_WOKE});
+	if (!lane_places_sleep(lane, seat, ask, &until) || seat->task->woken ||
+	    until.ns <= clock_mono(lane->options.clock).ns) {
+		lane_end_sleep(lane, seat);
 		return;
 	}
 	if (timer_set(&lane->timers, &seat->timer, until))
@@ -166,7 +132,7 @@ void lane_carry_out(struct lane *lane, struct seat *seat, const struct ask *ask,
 		lane_act_start(lane, seat, &ask->act);
 		break;
 	case ASK_SLEEP:
-		start_sleep(lane, seat, ask->until);
+		start_sleep(lane, seat, ask);
 		break;
 	case ASK_DONE:
 		lane_finish(lane, seat, ask->code);
@@ -200,6 +166,13 @@ static void sink_wake(struct group_sink *sink, int64_t topic)
 	lane_wake_topic(lane, topic);
 	if (lane->peers_n || lane->options.woke)
 		lane->woken[lane->woken_n++] = topic;
+}
+
+static void sink_offer(struct group_sink *sink, struct offer offer)
+{
+	struct lane *lane = (struct lane *)((char *)sink - offsetof(struct lane, sink));
+
+	lane_pass_offer(lane, (struct passed_offer){.offer = offer});
 }
 
 static bool sink_elsewhere(struct group_sink *sink, size_t i)
@@ -253,15 +226,6 @@ static size_t gather(struct lane *lane)
 	lane->pending.last = at;
 	lane->pending_n -= picked_n;
 	return picked_n;
-}
-
-void lane_tell_peers(struct lane *lane)
-{
-	for (size_t i = 0; i < lane->peers_n && lane->woken_n; i++)
-		lane_wake(lane->peers[i], lane->woken, lane->woken_n);
-	if (lane->options.woke && lane->woken_n)
-		lane->options.woke(lane->options.woke_context, lane->woken, lane->woken_n);
-	lane->woken_n = 0;
 }
 
 /* The latest moment that somebody in the group can wait for; ns 0: nobody waits. */
@@ -385,7 +349,7 @@ static void fire_timers(struct lane *lane)
 		if (seat->state == SEAT_ACTING)
 			lane_act_timer_fired(lane, seat);
 		else if (seat->state == SEAT_SLEEPING)
-			lane_give(lane, seat, &(struct answer){.kind = ANSWER_WOKE});
+			lane_end_sleep(lane, seat);
 	}
 }
 
@@ -393,8 +357,8 @@ void lane_enter(struct lane *lane, struct seat *seat)
 {
 	seat->timer = (struct timer){0};
 	lane->seats_in++;
-	if (seat->task->topic)
-		topic_enter(lane, seat);
+	lane_topic_enter(lane, seat);
+	lane_places_enter(lane, seat);
 }
 
 static void take_in(struct lane *lane, struct seat *seat)
@@ -432,10 +396,12 @@ static void open_mailbag(struct lane *lane, struct mailbag *d)
 			lane_act_open_mail(lane, mail);
 	}
 	if (d->wake_everybody)
-		wake_everybody(lane);
+		lane_wake_all_here(lane);
 	else
 		for (size_t i = 0; i < d->wakes_n; i++)
 			lane_wake_topic(lane, d->wakes[i]);
+	for (size_t i = 0; i < d->offers_n; i++)
+		lane_pass_offer(lane, d->offers[i]);
 	if (d->stopping && !lane->stopping)
 		begin_stop(lane);
 }
@@ -553,16 +519,6 @@ void lane_answer_not_before(struct ticket ticket, enum act_outcome outcome, stru
 	inbox_put_mail(&ticket.lane->inbox, mail);
 }
 
-void lane_wake(struct lane *lane, const int64_t topics[], size_t n)
-{
-	inbox_put_wakes(&lane->inbox, topics, n);
-}
-
-void lane_wake_everybody(struct lane *lane)
-{
-	inbox_put_wake_everybody(&lane->inbox);
-}
-
 void lane_set_node_number(struct lane *lane, uint32_t number)
 {
 	ASSERT(number <= ID_NODE_MAX);
@@ -612,7 +568,7 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 	if (!lane)
 		return error_set(err, HX_NO_MEMORY, "a lane");
 	lane->options = *options;
-	lane->sink = (struct group_sink){sink_answer, sink_wake, options->aside ? sink_elsewhere : NULL};
+	lane->sink = (struct group_sink){sink_answer, sink_wake, options->aside ? sink_elsewhere : NULL, sink_offer};
 	lane->trouble = (struct trouble){.log = options->log, .who = "lane", .number = options->number};
 	lane_list_init(&lane->ready);
 	lane_list_init(&lane->pending);

@@ -33,6 +33,22 @@
 
 struct lane;
 
+/*
+ * Where a seat waits for work of which each piece is for one: a place at a stand. Work that is offered there wakes one of those who
+ * wait, the one that came first, and not all. What somebody was woken for and does not take (its caller is gone, the store does not
+ * answer) goes on to the next one, here, in the other lanes of the node, or, if nobody waits in these, on other nodes. One of them
+ * looks by time for all the others (lane_stands.c).
+ */
+struct lane_place {
+	int64_t stand; /* set by the owner; each once for a seat */
+	/* The lane's own. */
+	struct seat *seat;
+	struct stand *at; /* NULL: there was no memory for it, and its seat looks by time alone */
+	struct lane_place *next, *before;
+	uint32_t given; /* offers that it is looking after */
+	uint32_t kept;  /* and that have come since it began to look */
+};
+
 /* A task's place in a lane. The caller owns both, and leaves both alone from submit until done is called. */
 struct seat {
 	struct task *task;
@@ -40,6 +56,11 @@ struct seat {
 	void (*committed)(struct seat *seat);
 	/* In the lane's thread, as the last thing the lane does with the seat. May free it; may submit again. */
 	void (*done)(struct seat *seat, enum hx_code code);
+	/* Where it waits besides its topic; the caller's, and there as long as the seat. NULL: nowhere. */
+	struct lane_place *places;
+	size_t places_n;
+	/* At its end: how much of what is offered at this place it has taken. NULL: nothing. */
+	size_t (*took)(const struct seat *seat, size_t place);
 	/* When its first ask of the store is given up; ns 0: a caller's after store_timeout_ms, the node's own have none. */
 	struct mono_time deadline;
 
@@ -48,6 +69,7 @@ struct seat {
 	struct seat *topic_next, **topic_slot;
 	struct seat *act_next;
 	struct timer timer;
+	struct mono_time latest; /* of its sleep, if it need not look by time */
 	struct unit *unit;
 	struct lease lease;
 	struct warded warded;
@@ -56,6 +78,7 @@ struct seat {
 	bool beating;
 	bool hear_out;       /* under a lease, and to be heard out */
 	bool overrun;        /* that lease is lost, or not trusted any more: no beats, only the answer */
+	bool asleep;         /* its places are among those who sleep */
 	bool own;            /* not counted against seats_max */
 	enum errand_go go;   /* of a unit with a limit that is run here */
 	bool bounded;        /* somebody waits for it: its asks have a budget (lane_wait.c) */
@@ -102,7 +125,9 @@ struct lane_options {
 	struct warden *warden;
 	/* In the lane's thread, after a commit: the topics that it has woken, for other nodes. Must not wait. May be NULL. */
 	void (*woke)(void *context, const int64_t topics[], size_t n);
-	void *woke_context;
+	/* The same for what was offered, and nobody is there to take it. */
+	void (*offered)(void *context, struct offer offer);
+	void *woke_context; /* of both */
 };
 
 struct lane_stats {
@@ -110,6 +135,7 @@ struct lane_stats {
 	uint64_t rounds;
 	uint64_t claims_lost; /* actions whose lease could not be kept: aborted, or heard out */
 	uint64_t answers_dropped;
+	uint64_t woken;   /* tasks that a wake or an offer has ended the sleep of */
 	uint64_t refused; /* asks that the store was not to be had for in time: nothing of them was done */
 	/* Not counts: as it is now, as far as can be told from outside. */
 	uint64_t waiting; /* what came and has not been looked at, and units left over for the next transaction */
@@ -145,6 +171,8 @@ static inline void lane_answer(struct ticket ticket, enum act_outcome outcome, s
 /* From any thread: wakes whoever has one of these topics; everybody who has any. */
 void lane_wake(struct lane *lane, const int64_t topics[], size_t n);
 void lane_wake_everybody(struct lane *lane);
+/* From any thread: another node has offered it. Goes on to the other lanes, but not to other nodes: they were told, too. */
+void lane_offer(struct lane *lane, struct offer offer);
 /* From any thread: its ids have this number from now on. */
 void lane_set_node_number(struct lane *lane, uint32_t number);
 /* Other lanes of the node: what is woken here is woken there too. Set before the first submit. */

@@ -110,9 +110,8 @@ void lane_errand_back(struct lane *lane, struct mail *mail)
 
 	leave_keys(lane, e);
 	lane_give(lane, e->seat, &(struct answer){.kind = ANSWER_COMMIT, .result = result, .sent = e->errand.sent});
-	for (unsigned i = 0; i < e->errand.unit.wakes_n; i++)
-		if (result->verdict == UNIT_WON || result->verdict == UNIT_UNKNOWN)
-			lane->sink.wake(&lane->sink, e->errand.unit.wakes[i]);
+	if (result->verdict == UNIT_WON || result->verdict == UNIT_UNKNOWN)
+		group_wake(&e->errand.unit, &lane->sink);
 	lane_tell_peers(lane);
 	while ((seat = lane_list_pop(&lane->held))) {
 		seat->state = SEAT_READY; /* asks once more */

@@ -1,6 +1,7 @@
 /*
  * What the files of the lane share: lane.c, its thread and its rounds, lane_acts.c, the actions under way and their
- * leases, and lane_wait.c, who waits for the store no longer. All of it is for the lane's thread. Nobody else includes this.
+ * leases, lane_topics.c and lane_stands.c, who is woken, and lane_wait.c, who waits for the store no longer. All of it is for the
+ * lane's thread. Nobody else includes this.
  */
 #pragma once
 
@@ -34,6 +35,9 @@ struct lane {
 	size_t aside_n;                         /* of these units */
 	struct timers timers;
 	struct seat *topics[LANE_BUCKETS];
+	struct stand *stands[LANE_BUCKETS];
+	/* How many seats are in these buckets, for other lanes: whom nobody waits for here need not be told here. */
+	_Atomic uint32_t topics_n[LANE_BUCKETS], places_n[LANE_BUCKETS];
 	struct seat *acting[LANE_BUCKETS];
 	uint64_t last_number;
 	size_t seats_in;  /* taken in and not yet done */
@@ -80,7 +84,31 @@ static inline void lane_assert_valid(const struct lane *lane)
 }
 #endif
 
+/* ---- lane_topics.c ---- */
+
+/* Of a seat that has one. */
+void lane_topic_enter(struct lane *lane, struct seat *seat);
+void lane_topic_leave(struct lane *lane, struct seat *seat);
+void lane_wake_all_here(struct lane *lane);
+
+/* ---- lane_stands.c ---- */
+
+/* A seat with places comes in, has been woken out of its sleep, leaves. */
+void lane_places_enter(struct lane *lane, struct seat *seat);
+void lane_places_wake(struct seat *seat);
+void lane_places_leave(struct lane *lane, struct seat *seat);
+/*
+ * It wants to sleep. False: it was offered something since it began to look, and looks again. Otherwise until when: till then
+ * if it is the one that looks by time, else as long as it can.
+ */
+bool lane_places_sleep(struct lane *lane, struct seat *seat, const struct ask *ask, struct mono_time *ret_until);
+/* Offers it here, then to a lane that it has not been in, then to other nodes. */
+void lane_pass_offer(struct lane *lane, struct passed_offer offer);
+
 /* ---- lane.c ---- */
+
+/* Ends a sleep. */
+void lane_end_sleep(struct lane *lane, struct seat *seat);
 
 /* The seat has its answer, and is ready. */
 void lane_give(struct lane *lane, struct seat *seat, struct answer *answer);

@@ -92,6 +92,12 @@ void lanes_wake(const struct lanes *lanes, const int64_t topics[], size_t n)
 			lane_wake_everybody(lanes->lanes[i]);
 }
 
+/* To one of them, which passes it on. */
+void lanes_offer(const struct lanes *lanes, struct offer offer)
+{
+	lane_offer(lanes->lanes[0], offer);
+}
+
 void lanes_stop(struct lanes *lanes, int64_t drain_ms)
 {
 	if (lanes->aside)
@@ -124,6 +130,7 @@ static void add_stats(struct lane *lane, struct lane_stats *sum)
 	sum->rounds += one.rounds;
 	sum->claims_lost += one.claims_lost;
 	sum->answers_dropped += one.answers_dropped;
+	sum->woken += one.woken;
 	sum->refused += one.refused;
 	sum->waiting += one.waiting;
 	sum->seats += one.seats;

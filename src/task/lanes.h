@@ -35,6 +35,8 @@ struct lane *lanes_of(const struct lanes *lanes, int64_t subject);
 void lanes_set_node_number(const struct lanes *lanes, uint32_t number);
 /* From any thread: wakes whoever has one of these topics; n = 0: everybody who has any. */
 void lanes_wake(const struct lanes *lanes, const int64_t topics[], size_t n);
+/* From any thread: another node has offered it. */
+void lanes_offer(const struct lanes *lanes, struct offer offer);
 void lanes_stop(struct lanes *lanes, int64_t drain_ms);
 /* Stops them if need be. The action port is freed between stop and close. Safe on a half-opened struct. */
 void lanes_close(struct lanes *lanes);

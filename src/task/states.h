@@ -16,7 +16,7 @@
  *
  *   commit   a unit, by the function that adds its lines. It has the kind's op by then
  *   act      a call
- *   until    a sleep, to a moment that stands in the task
+ *   until    a sleep, to a moment that stands in the task; and to another one, `latest`, if somebody else looks meanwhile
  *
  * A function has the task as its own type; the three that TASK_KIND() makes of a table turn a struct task into it.
  */
@@ -33,6 +33,7 @@
 		void (*commit)(const type *, struct unit *);                                                           \
 		struct act_call (*act)(const type *);                                                                  \
 		size_t until;                                                                                          \
+		size_t latest;                                                                                         \
 		int then;                           /* instead of `take`: whatever the answer, it goes there */        \
 		const char *(*words)(const type *); /* instead of `where`: where that is not all */                    \
 	}
@@ -55,7 +56,7 @@
 			ask->kind = ASK_ACT;                                                                           \
 			ask->act = states[task->at].act((const type *)task);                                           \
 		} else {                                                                                               \
-			task_ask_rest(task, states[task->at].until, ask);                                              \
+			task_ask_rest(task, states[task->at].until, states[task->at].latest, ask);                     \
 		}                                                                                                      \
 	}                                                                                                              \
 	static const char *kind_##_where(const struct task *task)                                                      \
@@ -76,4 +77,4 @@ void task_pass(struct task *task, int then);
 /* The unit is the kind's to fill. */
 void task_ask_unit(const struct task *task, struct ask *ask);
 /* A sleep, or the end. */
-void task_ask_rest(const struct task *task, size_t until, struct ask *ask);
+void task_ask_rest(const struct task *task, size_t until, size_t latest, struct ask *ask);

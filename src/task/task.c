@@ -26,11 +26,14 @@ void task_ask_unit(const struct task *task, struct ask *ask)
 	unit_init(ask->unit, op);
 }
 
-void task_ask_rest(const struct task *task, size_t until, struct ask *ask)
+void task_ask_rest(const struct task *task, size_t until, size_t latest, struct ask *ask)
 {
 	if (until) {
 		ask->kind = ASK_SLEEP;
 		memcpy(&ask->until, (const char *)task + until, sizeof ask->until);
+		ask->latest = (struct mono_time){0};
+		if (latest)
+			memcpy(&ask->latest, (const char *)task + latest, sizeof ask->latest);
 		return;
 	}
 	ASSERT(task_is_done(task)); /* one that is new is not asked before its START */

@@ -100,7 +100,9 @@ struct ask {
 	struct unit *unit; /* COMMIT: memory given by the caller, filled in by the task */
 	struct act_call act;
 	struct mono_time until; /* SLEEP */
-	enum hx_code code;      /* DONE; what else there is to tell stands in the task itself */
+	struct mono_time
+		latest;    /* SLEEP: till then, while somebody else at its stands looks by time; ns 0: none does */
+	enum hx_code code; /* DONE; what else there is to tell stands in the task itself */
 };
 
 #define ANSWER_IDS_MAX 5

@@ -36,6 +36,7 @@ static void start(struct node *node, const char *name, int64_t token)
 		.seats_max = 10000,
 		.resolve_ms = 1000,
 		.woke = notify_woke,
+		.offered = notify_offered,
 	};
 	struct hx_error err;
 
@@ -195,6 +196,78 @@ static void too_many_topics_wake_everybody(void **state)
 		AWAIT(sleepers[i].done);
 }
 
+#define STAND 5
+
+static struct lane_place places[6];
+static struct caller porters[6];
+
+static size_t took_one(const struct seat *seat, size_t place)
+{
+	(void)seat;
+	(void)place;
+	return 1;
+}
+
+static void wait_at_stand(size_t i, int node)
+{
+	places[i] = (struct lane_place){.stand = STAND};
+	caller_sleep(&porters[i], clock_wall(clock_system()).ms + FAR_AWAY_MS, /* topic= */ 999);
+	porters[i].seat.places = &places[i];
+	porters[i].seat.places_n = 1;
+	porters[i].seat.took = took_one;
+	submit(nodes[node].lanes.lanes[i % LANES], &porters[i]);
+	settle(nodes[node].lanes.lanes[i % LANES]);
+}
+
+static void build_offer(struct unit *unit, const struct probe *p)
+{
+	subject_read(unit, 1);
+	assert_true(unit_offer(unit, STAND, (uint32_t)p->number));
+}
+
+static void offer_at_a(int64_t n)
+{
+	assert_int_equal(ask_lane(nodes[A].lanes.lanes[0], build_offer, 1, n).verdict, UNIT_WON);
+}
+
+/* Work that nobody waits for on its node wakes as many on the other, over all of its lanes; else nobody there. */
+static void an_offer_wakes_one_and_the_node_itself_first(void **state)
+{
+	uint64_t heard_before;
+
+	(void)state;
+	start_both();
+	for (size_t i = 0; i < 4; i++)
+		wait_at_stand(i, B);
+	offer_at_a(1);
+	AWAIT(count_done(porters, 4) == 1);
+	offer_at_a(2);
+	AWAIT(count_done(porters, 4) == 3);
+	wait_at_stand(4, A);
+	wait_at_stand(5, A); /* in the other lane than the one that commits */
+	heard_before = heard(B);
+	offer_at_a(1);
+	offer_at_a(1);
+	AWAIT(count_done(porters + 4, 2) == 2);
+	assert_int_equal(heard(B), heard_before);
+	assert_int_equal(count_done(porters, 4), 3);
+	offer_at_a(1);
+	AWAIT(count_done(porters, 4) == 4);
+}
+
+/* More stands than a notification holds. */
+static void offers_at_too_many_stands_wake_everybody(void **state)
+{
+	static struct caller sleeper;
+
+	(void)state;
+	start_both();
+	sleep_on_b(&sleeper, 1000);
+	settle(nodes[B].lanes.lanes[0]);
+	for (int64_t i = 0; !is_done(&sleeper); i++)
+		notify_offered(nodes[A].notify, (struct offer){i + 100, 1 + (uint32_t)i});
+}
+
 /* What comes in while a node tells is heard now, and not when something else comes in. */
 static void both_tell_at_once(void **state)
 {
@@ -295,6 +368,8 @@ int main(void)
 		cmocka_unit_test_teardown(a_node_does_not_hear_itself, tear_down),
 		cmocka_unit_test_teardown(others_sleep_on, tear_down),
 		cmocka_unit_test_teardown(too_many_topics_wake_everybody, tear_down),
+		cmocka_unit_test_teardown(an_offer_wakes_one_and_the_node_itself_first, tear_down),
+		cmocka_unit_test_teardown(offers_at_too_many_stands_wake_everybody, tear_down),
 		cmocka_unit_test_teardown(both_tell_at_once, tear_down),
 		cmocka_unit_test_teardown(a_busy_node_tells_seldom, tear_down),
 		cmocka_unit_test_teardown(a_lost_session_comes_back_and_wakes_everybody, tear_down),

@@ -193,25 +193,64 @@ static void a_claim_waits_for_the_next_due_moment(void **state)
 	assert_int_equal(sleeps_for("q", MINUTE), 200);
 }
 
+/* One of those who wait for this queue, and nobody else. */
 static void assert_wakes_workers(void)
 {
-	bool wakes = false;
-
-	for (unsigned i = 0; i < w.unit.wakes_n; i++) {
-		wakes = wakes || w.unit.wakes[i] == job_topic(DEFAULT);
-		assert_true(w.unit.wakes[i] != JOB_TOPIC);
-	}
-	assert_true(wakes);
+	for (unsigned i = 0; i < w.unit.wakes_n; i++)
+		assert_true(w.unit.wakes[i] != JOB_TOPIC && w.unit.wakes[i] != job_topic(DEFAULT));
+	assert_int_equal(w.unit.offers_n, 1);
+	assert_int_equal(w.unit.offers[0].stand, job_stand(DEFAULT, slice_str("q")));
+	assert_int_equal(w.unit.offers[0].n, 1);
 }
 
-/* Whatever makes a job due, or makes room for one, wakes those who wait for jobs of its workspace, and nobody else. */
-static void a_job_wakes_the_workers_of_its_workspace(void **state)
+static void jobs_of_many_queues_wake_the_workers_of_their_workspace(void **state)
+{
+	struct job_push_item items[JOB_QUEUES_MAX] = {0};
+	char names[JOB_QUEUES_MAX][8];
+
+	(void)state;
+	for (size_t i = 0; i < JOB_QUEUES_MAX; i++) {
+		snprintf(names[i], sizeof names[i], "q%zu", i);
+		items[i] = (struct job_push_item){.queue = slice_str(names[i]), .payload = slice_str("1")};
+	}
+	assert_int_equal(push(items, JOB_QUEUES_MAX), HX_OK);
+	assert_int_equal(w.unit.offers_n, UNIT_OFFERS_MAX);
+	assert_int_equal(w.unit.wakes_n, 1);
+	assert_int_equal(w.unit.wakes[0], job_topic(DEFAULT));
+}
+
+/* What it has of a queue was offered at the stand of that queue, and a queue that is named twice is one stand. */
+static void a_claim_knows_what_it_took_of_which_queue(void **state)
+{
+	struct job_claim_request rq = {.workspace = DEFAULT,
+				       .owner = slice_str("me"),
+				       .queues_n = 3,
+				       .queues = {slice_str("b"), slice_str("a"), slice_str("b")},
+				       .max = 10,
+				       .lease_ms = LEASE};
+	struct lane_place places[JOB_QUEUES_MAX];
+	struct job_claim claim;
+
+	(void)state;
+	(void)desk_push(&w, "b", 0, 0);
+	(void)desk_push(&w, "b", 0, 0);
+	assert_int_equal(job_claim_places(&rq, places), 2);
+	job_claim_init(&claim, &rq, &w.arena);
+	assert_int_equal(desk_drive(&w, &claim.task), HX_OK);
+	assert_int_equal(job_claim_took(&claim, &places[0]), 2);
+	assert_int_equal(job_claim_took(&claim, &places[1]), 0);
+}
+
+/* Whatever makes a job due, or makes room for one, wakes one of those who wait for jobs of its queue. */
+static void a_job_wakes_a_worker_of_its_queue(void **state)
 {
 	int64_t id = desk_push_bounded(&w, "q", 1);
 
 	(void)state;
 	assert_int_not_equal(job_topic(DEFAULT), job_topic(slice_str("other")));
 	assert_true(job_topic(DEFAULT) < 0 && job_topic(slice_str("")) < 0);
+	assert_int_not_equal(job_stand(DEFAULT, slice_str("q")), job_stand(slice_str("other"), slice_str("q")));
+	assert_int_not_equal(job_stand(DEFAULT, slice_str("q")), job_stand(DEFAULT, slice_str("r")));
 	assert_int_equal(desk_claim(&w, "q", 1, LEASE), 1);
 	assert_int_equal(desk_settle(&w, JOB_COMPLETE, id, 1), HX_OK);
 	assert_wakes_workers();
@@ -501,7 +540,9 @@ int main(int argc, char **argv)
 		TEST(several_queues_are_claimed_by_priority),
 		TEST(one_claim_hands_out_a_bounded_number_of_bytes),
 		TEST(a_claim_waits_for_the_next_due_moment),
-		TEST(a_job_wakes_the_workers_of_its_workspace),
+		TEST(a_job_wakes_a_worker_of_its_queue),
+		TEST(jobs_of_many_queues_wake_the_workers_of_their_workspace),
+		TEST(a_claim_knows_what_it_took_of_which_queue),
 		TEST(a_claim_wakes_claims_and_ends),
 		TEST(a_claim_in_doubt_comes_back_by_its_time),
 		TEST(a_full_queue_does_not_keep_claims_busy),
