@@ -286,7 +286,7 @@ enum hx_code http_kind_new(const struct http_options *options, size_t slots, str
 	http->kind = (struct kind){.start = start, .cancel = cancel, .free = free_kind, .slots = slots};
 	http->options = *options;
 	pthread_mutex_init(&http->mutex, NULL);
-	http->resolver = resolver_new();
+	http->resolver = resolver_new(clock_system());
 	if (!http->resolver)
 		code = error_set(err, HX_NO_MEMORY, "http actions");
 	for (; !code && http->loops_n < options->loops; http->loops_n++)

@@ -9,11 +9,31 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hash.h"
 #include "base/thread.h"
 
+#define QUESTION_BUCKETS 64
+
+/* One for a name. In the line until a thread takes it, in its bucket until it is answered. */
+struct question {
+	struct question *next_in_line, *next_in_bucket;
+	struct lookup *lookups; /* none: nobody wants to know any more */
+	char host[RESOLVER_HOST_BYTES];
+};
+
+struct failure {
+	char host[RESOLVER_HOST_BYTES];
+	int error;
+	struct mono_time until;
+};
+
 struct resolver {
-	pthread_mutex_t mutex;
-	struct lookup *first, **last; /* WAITING */
+	struct clock *clock;
+	pthread_mutex_t mutex; /* of all below, and of what they point to */
+	struct question *first, **last;
+	struct question *buckets[QUESTION_BUCKETS];
+	struct failure failures[RESOLVER_FAILURES_MAX];
+	size_t failures_n; /* that there ever were */
 	size_t threads;
 	bool ended;
 };
@@ -70,32 +90,80 @@ int resolve_now(const char *host, const char *port, struct addresses *ret_addres
 	return resolve_without_asking(host, port, ret_addresses) ? 0 : ask(host, port, 0, ret_addresses);
 }
 
-/* ---- the threads ---- */
+/* ---- questions and failures, with the mutex held ---- */
 
-/* With the mutex held. Whoever dropped it has left it to us. */
-static void answer(struct lookup *lookup, int error, const struct addresses *addresses)
+static struct question **slot_of(struct resolver *resolver, const char *host)
 {
-	if (lookup->state == LOOKUP_DROPPED) {
-		free(lookup);
-		return;
-	}
+	struct question **slot = &resolver->buckets[hash_bytes(0, host, strlen(host)) % QUESTION_BUCKETS];
+
+	while (*slot && strcmp((*slot)->host, host) != 0)
+		slot = &(*slot)->next_in_bucket;
+	return slot;
+}
+
+/* The error of a name that has just failed; 0: it has not. */
+static int failure_of(const struct resolver *resolver, const char *host)
+{
+	size_t n = resolver->failures_n < RESOLVER_FAILURES_MAX ? resolver->failures_n : RESOLVER_FAILURES_MAX;
+	int64_t now_ns = clock_mono(resolver->clock).ns;
+
+	for (size_t i = 0; i < n; i++)
+		if (resolver->failures[i].until.ns > now_ns && strcmp(resolver->failures[i].host, host) == 0)
+			return resolver->failures[i].error;
+	return 0;
+}
+
+static void remember_failure(struct resolver *resolver, const char *host, int error)
+{
+	struct failure *failure = &resolver->failures[resolver->failures_n++ % RESOLVER_FAILURES_MAX];
+
+	snprintf(failure->host, sizeof failure->host, "%s", host);
+	failure->error = error;
+	failure->until = mono_add_ms(clock_mono(resolver->clock), RESOLVER_FAILURE_MS);
+}
+
+static void answer_lookup(struct lookup *lookup, int error, const struct addresses *addresses)
+{
+	lookup->question = NULL;
 	lookup->error = error;
 	lookup->addresses = *addresses;
-	lookup->state = LOOKUP_ANSWERED;
+	for (size_t i = 0; i < addresses->n; i++)
+		lookup->addresses.at[i].port = (uint16_t)strtoul(lookup->port, NULL, 10);
 	(void)mailbox_post(lookup->mailbox, &lookup->letter); /* a loop drops its look-ups before it ends */
 }
 
-static struct lookup *take_lookup(struct resolver *resolver)
+/* All who want to know, and the question is over. */
+static void answer(struct resolver *resolver, struct question *question, int error, const struct addresses *addresses)
 {
-	struct lookup *lookup = resolver->first;
+	struct question **slot = slot_of(resolver, question->host);
 
-	if (!lookup)
-		return NULL;
-	resolver->first = lookup->next;
-	if (!resolver->first)
-		resolver->last = &resolver->first;
-	lookup->state = LOOKUP_ASKING;
-	return lookup;
+	ASSERT(*slot == question);
+	*slot = question->next_in_bucket;
+	while (question->lookups) {
+		struct lookup *lookup = question->lookups;
+
+		question->lookups = lookup->next;
+		answer_lookup(lookup, error, addresses);
+	}
+	free(question);
+}
+
+/* ---- the threads ---- */
+
+/* Without those that nobody wants to know any more. */
+static struct question *take_question(struct resolver *resolver)
+{
+	struct question *question;
+
+	while ((question = resolver->first)) {
+		resolver->first = question->next_in_line;
+		if (!resolver->first)
+			resolver->last = &resolver->first;
+		if (question->lookups)
+			return question;
+		answer(resolver, question, EAI_AGAIN, &(struct addresses){0});
+	}
+	return NULL;
 }
 
 static void free_resolver(struct resolver *resolver)
@@ -107,18 +175,20 @@ static void free_resolver(struct resolver *resolver)
 static void *run(void *context)
 {
 	struct resolver *resolver = context;
-	struct lookup *lookup;
+	struct question *question;
 	bool last;
 
 	pthread_mutex_lock(&resolver->mutex);
-	while ((lookup = take_lookup(resolver))) {
+	while ((question = take_question(resolver))) {
 		struct addresses addresses = {0};
 		int error;
 
 		pthread_mutex_unlock(&resolver->mutex);
-		error = ask(lookup->host, lookup->port, 0, &addresses);
+		error = ask(question->host, /* port= */ NULL, 0, &addresses);
 		pthread_mutex_lock(&resolver->mutex);
-		answer(lookup, error, &addresses);
+		if (error)
+			remember_failure(resolver, question->host, error);
+		answer(resolver, question, error, &addresses);
 	}
 	resolver->threads--;
 	last = resolver->ended && resolver->threads == 0;
@@ -142,12 +212,13 @@ static bool start_thread(struct resolver *resolver)
 
 /* ---- from the loops ---- */
 
-struct resolver *resolver_new(void)
+struct resolver *resolver_new(struct clock *clock)
 {
 	struct resolver *resolver = calloc(1, sizeof *resolver);
 
 	if (!resolver)
 		return NULL;
+	resolver->clock = clock;
 	pthread_mutex_init(&resolver->mutex, NULL);
 	resolver->last = &resolver->first;
 	return resolver;
@@ -160,7 +231,6 @@ void resolver_free(struct resolver *resolver)
 	if (!resolver)
 		return;
 	pthread_mutex_lock(&resolver->mutex);
-	ASSERT(!resolver->first);
 	resolver->ended = true;
 	last = resolver->threads == 0;
 	pthread_mutex_unlock(&resolver->mutex);
@@ -176,20 +246,42 @@ static void deliver(struct letter *letter)
 }
 
 /* With the mutex held. Without a thread the answer is that there is none. */
-static void enter(struct resolver *resolver, struct lookup *lookup)
+static void enter(struct resolver *resolver, struct question *question)
 {
-	*resolver->last = lookup;
-	resolver->last = &lookup->next;
+	*resolver->last = question;
+	resolver->last = &question->next_in_line;
 	if (resolver->threads < RESOLVER_THREADS_MAX && start_thread(resolver))
 		resolver->threads++;
 	else if (resolver->threads == 0)
-		answer(take_lookup(resolver), EAI_SYSTEM, &(struct addresses){0});
+		answer(resolver, take_question(resolver), EAI_SYSTEM, &(struct addresses){0});
+}
+
+/* With the mutex held: joins the question for its name, or asks it. False: no memory. */
+static bool join_question(struct resolver *resolver, struct lookup *lookup)
+{
+	struct question **slot = slot_of(resolver, lookup->host), *question = *slot;
+
+	if (!question)
+		question = calloc(1, sizeof *question);
+	if (!question)
+		return false;
+	lookup->question = question;
+	lookup->next = question->lookups;
+	question->lookups = lookup;
+	if (*slot)
+		return true;
+	*slot = question;
+	memcpy(question->host, lookup->host, sizeof question->host);
+	enter(resolver, question);
+	return true;
 }
 
 struct lookup *resolver_ask(struct resolver *resolver, const char *host, const char *port, struct mailbox *mailbox,
 			    void (*done)(struct lookup *lookup), void *context)
 {
 	struct lookup *lookup = calloc(1, sizeof *lookup);
+	bool joined = true;
+	int failure;
 
 	if (!lookup)
 		return NULL;
@@ -201,38 +293,35 @@ struct lookup *resolver_ask(struct resolver *resolver, const char *host, const c
 	snprintf(lookup->host, sizeof lookup->host, "%s", host);
 	snprintf(lookup->port, sizeof lookup->port, "%s", port);
 	pthread_mutex_lock(&resolver->mutex);
-	enter(resolver, lookup);
+	failure = failure_of(resolver, lookup->host);
+	if (failure)
+		answer_lookup(lookup, failure, &(struct addresses){0});
+	else
+		joined = join_question(resolver, lookup);
 	pthread_mutex_unlock(&resolver->mutex);
-	return lookup;
+	if (joined)
+		return lookup;
+	free(lookup);
+	return NULL;
 }
 
-static void leave_line(struct resolver *resolver, struct lookup *lookup)
+static void leave_question(struct lookup *lookup)
 {
-	struct lookup **at = &resolver->first;
+	struct lookup **at = &lookup->question->lookups;
 
 	while (*at != lookup)
 		at = &(*at)->next;
 	*at = lookup->next;
-	if (!*at)
-		resolver->last = at;
 }
 
 /* An answer that lies in the mailbox is dropped only at the loop's end, after which nothing is delivered. */
 void lookup_drop(struct lookup *lookup)
 {
-	struct resolver *resolver;
-	bool asking;
-
 	if (!lookup)
 		return;
-	resolver = lookup->resolver;
-	pthread_mutex_lock(&resolver->mutex);
-	asking = lookup->state == LOOKUP_ASKING;
-	if (lookup->state == LOOKUP_WAITING)
-		leave_line(resolver, lookup);
-	if (asking)
-		lookup->state = LOOKUP_DROPPED;
-	pthread_mutex_unlock(&resolver->mutex);
-	if (!asking)
-		free(lookup);
+	pthread_mutex_lock(&lookup->resolver->mutex);
+	if (lookup->question)
+		leave_question(lookup);
+	pthread_mutex_unlock(&lookup->resolver->mutex);
+	free(lookup);
 }

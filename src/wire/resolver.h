@@ -2,8 +2,13 @@
  * Names into addresses, aside: getaddrinfo() may take many seconds, so it is called on threads that are there for nothing else,
  * and the answer comes to the loop that has asked as a letter.
  *
- *   resolver_ask ──▶ line ──▶ getaddrinfo() ──▶ done(lookup), in the loop's thread
+ *   resolver_ask ──▶ question ──▶ line ──▶ getaddrinfo() ──▶ done(lookup), in the loop's thread
+ *        │             └── one for a name: whoever asks for it meanwhile joins it
+ *        ├── the name has just failed: the same answer at once
  *        └── lookup_drop, whenever the answer is not wanted any more ──▶ freed
+ *
+ * So a name that does not answer holds one thread, however many calls want it, and one that is wrong is asked for once in
+ * RESOLVER_FAILURE_MS. A good answer is remembered by who has asked (upstream.h).
  *
  * Threads are started when there is something to ask, RESOLVER_THREADS_MAX at most, and end when there is nothing left. One that hangs
  * in a question holds up nobody's end: the resolver is freed by whoever leaves it last.
@@ -12,13 +17,17 @@
  */
 #pragma once
 
+#include "base/clock.h"
 #include "wire/address.h"
 #include "wire/mailbox.h"
 
 #define RESOLVER_THREADS_MAX 64
 #define RESOLVER_ADDRESSES_MAX 8
 #define RESOLVER_HOST_BYTES 256
+#define RESOLVER_FAILURE_MS 1000 /* for which a failure is the answer */
+#define RESOLVER_FAILURES_MAX 64 /* that are remembered, the last ones */
 
+struct question;
 struct resolver;
 
 struct addresses {
@@ -38,12 +47,12 @@ struct lookup {
 	void (*done)(struct lookup *lookup);
 	struct resolver *resolver;
 	struct mailbox *mailbox;
-	struct lookup *next;
-	enum { LOOKUP_WAITING, LOOKUP_ASKING, LOOKUP_ANSWERED, LOOKUP_DROPPED } state;
+	struct question *question; /* which it waits for; NULL: it is answered */
+	struct lookup *next;       /* of those that wait for the same */
 };
 
-/* NULL: no memory. */
-struct resolver *resolver_new(void);
+/* NULL: no memory. The clock must outlive it. */
+struct resolver *resolver_new(struct clock *clock);
 /* All look-ups are dropped. Waits for nobody. Takes NULL. */
 void resolver_free(struct resolver *resolver);
 
