@@ -29,7 +29,10 @@
  *     the caller wrote, and what is handed out is what came
  *
  * A name is resolved once where there is no resolver (the gate: a service that moves needs a restart, or an address that stays). With one
- * it is resolved aside, and again when UPSTREAM_NAME_MS are over or no address can be connected to.
+ * it is resolved aside, and again when UPSTREAM_NAME_MS are over; until that is answered, and for UPSTREAM_STALE_MS at most, what it meant
+ * before is used. If no address can be connected to, or none in a call's time, what it meant is forgotten.
+ *
+ * Of several addresses the one that worked last is tried first. Each has its share of the time that is left, so that all are tried.
  */
 #pragma once
 
@@ -40,11 +43,13 @@
 #include "wire/loop.h"
 #include "wire/wire.h"
 
-#define UPSTREAM_IDLE_MS 1000   /* well below the 5 s after which many servers close */
-#define UPSTREAM_IDLE_MAX 256   /* connections of one loop that are kept */
-#define UPSTREAM_INTERIM_MAX 16 /* 1xx answers in front of the real one */
-#define UPSTREAM_NAME_MS 60000  /* what a name means is believed for so long */
-#define UPSTREAM_TRY_MS 1000    /* for an address to accept, while there are others to try */
+#define UPSTREAM_IDLE_MS 1000    /* well below the 5 s after which many servers close */
+#define UPSTREAM_IDLE_MAX 256    /* connections of one loop that are kept */
+#define UPSTREAM_INTERIM_MAX 16  /* 1xx answers in front of the real one */
+#define UPSTREAM_NAME_MS 60000   /* what a name means is believed for so long */
+#define UPSTREAM_STALE_MS 600000 /* and used for so long after that, while it is asked for anew */
+#define UPSTREAM_TRY_MS                                                                                                \
+	4000 /* at most, for an address to accept while there are others to try: a first packet is repeated after 1 and 3 s */
 
 struct resolver;
 struct tls_client;
@@ -130,7 +135,7 @@ struct upstream_call {
 	bool sent;          /* a byte of it has left, or may have */
 	/* If it was not sent: */
 	enum upstream_obstacle obstacle;
-	int obstacle_error;     /* errno of the last connection that failed, or the error of getaddrinfo() */
+	int obstacle_error; /* errno, if it was the last address that could not be connected to, or the error of getaddrinfo() */
 	unsigned tried;         /* connections that were begun */
 	const char *refusal;    /* why the last address was not connected to that was refused; NULL: none was */
 	struct address refused; /* that address */

@@ -7,7 +7,7 @@
  *
  *   state       waits for                                      how long
  *   RESOLVING   what the name means                            the call's time: then NOT_SENT
- *   CONNECTING  the upstream to accept, with https to greet    the call's time: then NOT_SENT; UPSTREAM_TRY_MS if there is another address
+ *   CONNECTING  the upstream to accept, with https to greet    the call's time: then NOT_SENT; its share of it if there is another address
  *   BUSY        it to take the request and to answer           the call's time: then UNKNOWN, or NOT_SENT if not a byte has left
  *   IDLE        the next call                                  the hub's idle time; closed when the upstream says anything
  *
@@ -191,6 +191,15 @@ static void close_idle(struct deadline *deadline)
 	upstream_close(CONTAINER_OF(deadline, struct upstream_connection, closes));
 }
 
+bool upstream_make_room(struct upstream_hub *hub)
+{
+	struct deadline *longest = deadline_first(&hub->idle);
+
+	if (longest)
+		close_idle(longest);
+	return longest;
+}
+
 /* Back to how a fresh connection is, but for its socket and its buffers. */
 static void become_idle(struct upstream_connection *c)
 {
@@ -198,7 +207,7 @@ static void become_idle(struct upstream_connection *c)
 	struct upstream_hub *hub = pool->hub;
 
 	c->call = NULL;
-	c->begun = c->in_body = c->body_done = false;
+	c->begun = c->in_body = c->body_done = c->touched = false;
 	c->interim_n = 0;
 	c->sent = 0;
 	c->scan = (struct wire_scan){0};
@@ -272,18 +281,20 @@ static ssize_t send_rest(struct upstream_connection *c)
 	struct iovec parts[] = {{c->out.p + c->out.n - head, head},
 				{(char *)(uintptr_t)(body.p + skip), body.n - skip}};
 	struct msghdr message = {.msg_iov = head ? parts : parts + 1, .msg_iovlen = head && body.n ? 2 : 1};
-
+	bool left = false;
 	ssize_t n;
 
 	if (c->tls) {
 		uint64_t before = tls_link_written(c->tls);
 
 		n = tls_link_send(c->tls, slice_of(message.msg_iov->iov_base, message.msg_iov->iov_len));
-		c->call->sent |= tls_link_written(c->tls) != before;
+		left = tls_link_written(c->tls) != before;
 	} else {
 		n = sendmsg(c->fd, &message, MSG_NOSIGNAL);
 	}
-	c->call->sent |= n > 0; /* mutant: sent-unseen */
+	left |= n > 0; /* mutant: sent-unseen */
+	c->touched |= left;
+	c->call->sent |= left;
 	return n;
 }
 
@@ -298,6 +309,15 @@ static bool is_too_late(const struct upstream_connection *c)
 	return (call->cancelled && atomic_load(call->cancelled)) ||
 	       (call->begin_by.ns != 0 && now_ns >= call->begin_by.ns) ||
 	       (call->deadline.next && now_ns >= call->deadline.at.ns);
+}
+
+/* Not a byte has left here, and none can: on another connection this is no second time. */
+static void give_up_unsent(struct upstream_connection *c, const char *reason)
+{
+	if (c->reused)
+		move_call(c);
+	else
+		upstream_not_sent(c, reason);
 }
 
 /* False: the call has moved away from here, or is over. */
@@ -316,11 +336,8 @@ static bool send_on(struct upstream_connection *c)
 			c->can_write = false;
 		} else if (errno == EINTR) {
 			continue;
-		} else if (!c->call->sent && c->reused) {
-			move_call(c); /* not a byte has left, so this is no second time */
-			return false;
-		} else if (!c->call->sent) {
-			upstream_not_sent(c, "the connection was closed before the request was sent");
+		} else if (!c->touched) {
+			give_up_unsent(c, "the connection was closed before the request was sent");
 			return false;
 		} else {
 			c->write_dead = c->can_read = true;
@@ -376,7 +393,13 @@ static bool receive(struct upstream_connection *c)
 	struct upstream_hub *hub = c->pool->hub;
 	struct upstream_call *call = c->call;
 	ssize_t n = receive_some(c);
+	bool waits = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 
+	/* Whatever it says, it says to nothing that was asked. */
+	if (!waits && !c->touched) { /* mutant: unsent-unknown -> if (0) { */
+		give_up_unsent(c, "the upstream ended the connection before the request was sent");
+		return false;
+	}
 	if (n > 0) {
 		c->begun = true; /* mutant: answer-forgotten */
 		if (n < (ssize_t)sizeof hub->input && !c->peer_closed && !c->tls)
@@ -391,7 +414,7 @@ static bool receive(struct upstream_connection *c)
 	c->can_read = false;
 	if (n == 0)
 		upstream_no_more(c);
-	else if (errno != EAGAIN && errno != EWOULDBLOCK)
+	else if (!waits)
 		upstream_broken(c, "the upstream reset the connection");
 	return false;
 }
@@ -456,8 +479,11 @@ static void break_off(struct upstream_call *call, enum hx_code code, const char 
 /* The time of a call is over. */
 static void expire(struct deadline *deadline)
 {
-	break_off(CONTAINER_OF(deadline, struct upstream_call, deadline), HX_UPSTREAM_TIMEOUT,
-		  "no connection to the upstream could be made in time",
+	struct upstream_call *call = CONTAINER_OF(deadline, struct upstream_call, deadline);
+
+	if (call->connection->state == UPSTREAM_CONNECTING)
+		upstream_forget_addresses(call->pool);
+	break_off(call, HX_UPSTREAM_TIMEOUT, "no connection to the upstream could be made in time",
 		  "the upstream did not answer in time; it is not known what it did");
 }
 
@@ -545,7 +571,7 @@ void upstream_hub_init(struct upstream_hub *hub, int64_t idle_ms)
 {
 	deadline_queue_init(&hub->idle, idle_ms, close_idle);
 	deadline_queue_init(&hub->busy, 1, expire);
-	deadline_queue_init(&hub->trying, UPSTREAM_TRY_MS, upstream_give_up_address);
+	deadline_queue_init(&hub->trying, 1, upstream_give_up_address);
 	loop_add_queue(hub->loop, &hub->idle);
 	loop_add_queue(hub->loop, &hub->busy);
 	loop_add_queue(hub->loop, &hub->trying);

@@ -25,6 +25,7 @@ struct upstream_connection {
 	uint8_t state;
 	bool can_read, can_write, peer_closed;
 	bool reused;     /* it was idle before */
+	bool touched;    /* a byte of the request has left on it, or may have */
 	bool write_dead; /* sending has failed */
 	bool paused;     /* until upstream_call_resume() */
 	bool in_body, body_done;
@@ -50,12 +51,16 @@ bool upstream_connected(struct upstream_connection *c);
 /* An address has had its time, and there is another one to try. */
 void upstream_give_up_address(struct deadline *deadline);
 void upstream_note_obstacle(struct upstream_call *call, enum upstream_obstacle obstacle, int error);
+/* None of them could be connected to: the next call asks what the name means. */
+void upstream_forget_addresses(struct upstream_pool *pool);
 
 /* ---- upstream_connection.c ---- */
 
 /* Not on this connection: the call ends, NOT_SENT unless it was sent on another one. */
 void upstream_not_sent(struct upstream_connection *c, const char *reason);
 void upstream_close_socket(struct upstream_connection *c);
+/* Closes the connection that has been idle longest. False: none is. */
+bool upstream_make_room(struct upstream_hub *hub);
 /* The struct lives until the end of the round. The call, if there is one, is not told. */
 void upstream_close(struct upstream_connection *c);
 /* The call ends UNKNOWN, and its connection. */

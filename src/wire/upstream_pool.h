@@ -30,7 +30,7 @@ struct upstream_hub {
 	struct loop *loop;
 	struct deadline_queue idle;   /* connections, the longest idle first */
 	struct deadline_queue busy;   /* calls, by the end of their time */
-	struct deadline_queue trying; /* connections that have another address to try */
+	struct deadline_queue trying; /* connections that have another address to try, by the end of their share */
 	size_t idle_n, idle_max;
 	char input[UPSTREAM_READ_BYTES]; /* where connections read to that have nothing pending */
 };
@@ -42,6 +42,7 @@ struct upstream_pool {
 	bool owns_hub;
 	struct addresses addresses;
 	struct mono_time believed_until;         /* the addresses */
+	struct address worked;                   /* the one that was connected to last; zeroed: none was */
 	struct lookup *lookup;                   /* under way */
 	struct upstream_connection *connections; /* all of them */
 	struct upstream_connection *idle;        /* the one that was used last, and so on */
