@@ -100,8 +100,8 @@ static enum hx_code find_pool(struct http_loop *hl, const struct transfer *t, st
 {
 	struct tls_client *tls = t->secure ? tls_of(hl->http, err) : NULL;
 
-	if (t->secure && !tls)
-		return err->code;
+	if (t->secure && !tls) /* a file that is away may be there the next time */
+		return err->code == HX_CONFIG_ERROR ? HX_UPSTREAM_UNREACHABLE : err->code;
 	return origins_find(&hl->origins, t->origin, tls, ret_pool, err);
 }
 

@@ -145,7 +145,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
 }
 
 /* A file that is renewed counts from the next connection on. With the mutex held. */
-static enum hx_code refresh(struct tls_client *client, struct hx_error *err)
+static enum hx_code read_again(struct tls_client *client, struct hx_error *err)
 {
 	const char *ca_file = client->options.ca_file;
 	struct stat now = {0};
@@ -164,6 +164,14 @@ static enum hx_code refresh(struct tls_client *client, struct hx_error *err)
 	client->context = context;
 	client->read = now;
 	return HX_OK;
+}
+
+/* Whoever replaces a file may take it away first: what it said is good until it says something else. With the mutex held. */
+static enum hx_code refresh(struct tls_client *client, struct hx_error *err)
+{
+	enum hx_code code = read_again(client, err);
+
+	return client->context ? HX_OK : code;
 }
 
 /* NULL stays NULL, and empty becomes it. False: no memory. */

@@ -7,7 +7,7 @@
  *                                                                          └─▶ DONE ─▶ tls_link_send, tls_link_receive
  *
  * The other side's certificate has to be trusted, and for the host that was asked for. Trusted are the system's certificates, those
- * in a file, or both; the file is read anew when it has changed.
+ * in a file, or both; the file is read anew when it has changed. While it is away, or half written, what it said last holds.
  *
  * A client may be used by all threads; a link belongs to the thread of its connection.
  */

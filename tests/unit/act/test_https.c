@@ -4,12 +4,11 @@
  */
 #include "act/http.h"
 
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #include <signal.h>
 
 #include "unit/act/upstream.h"
+
+#include "unit/act/identity.h"
 
 /* ---- the service ---- */
 
@@ -101,29 +100,6 @@ static void *run(void *context)
 	return NULL;
 }
 
-static void make_identity(const char *names)
-{
-	EVP_PKEY *key = EVP_EC_gen("P-256");
-	X509 *certificate = X509_new();
-	X509_NAME *name = X509_get_subject_name(certificate);
-	X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, names);
-	FILE *f = fopen(service.ca_file, "w");
-
-	assert_true(key && extension && f && X509_set_version(certificate, 2));
-	assert_true(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"s", -1, -1, 0));
-	assert_true(X509_set_issuer_name(certificate, name) && X509_set_pubkey(certificate, key));
-	assert_true(X509_gmtime_adj(X509_getm_notBefore(certificate), -3600) &&
-		    X509_gmtime_adj(X509_getm_notAfter(certificate), 3600));
-	assert_true(X509_add_ext(certificate, extension, -1) && X509_sign(certificate, key, EVP_sha256()));
-	assert_true(PEM_write_X509(f, certificate) == 1 && fclose(f) == 0);
-	service.context = SSL_CTX_new(TLS_server_method());
-	assert_true(SSL_CTX_use_certificate(service.context, certificate) == 1 &&
-		    SSL_CTX_use_PrivateKey(service.context, key) == 1);
-	X509_EXTENSION_free(extension);
-	X509_free(certificate);
-	EVP_PKEY_free(key);
-}
-
 struct scene {
 	struct desk desk;
 	char url[128];
@@ -135,7 +111,7 @@ static void open_scene(struct scene *s, const char *names, bool trusted)
 	const char *folder = getenv("TMPDIR");
 
 	snprintf(service.ca_file, sizeof service.ca_file, "%s/https-%d.pem", folder ? folder : "/tmp", (int)getpid());
-	make_identity(names);
+	service.context = identity_make(names, service.ca_file);
 	service.manner = ANSWER;
 	service.connections = service.applied = 0;
 	service.listen_fd = upstream_listen(16, &service.port);
@@ -219,12 +195,39 @@ static void test_sent_once(void **state)
 	dies_on_reused(CLOSE_IN_ANSWER, EFFECT_IDEMPOTENT, 1);
 }
 
+/* Whoever renews the file may take it away first, or write it in pieces: who was trusted is, until it is whole again. */
+static void test_a_file_that_is_away_for_a_moment(void **state)
+{
+	char away[sizeof service.ca_file + 5];
+	struct scene s;
+	FILE *f;
+
+	(void)state;
+	open_scene(&s, "IP:127.0.0.1", /* trusted= */ true);
+	snprintf(away, sizeof away, "%s.away", service.ca_file);
+	assert_int_equal(rename(service.ca_file, away), 0);
+	desk_expect(desk_call(&s.desk, &s.action, "{}"), ACT_FAILED, "nothing was sent"); /* not for good */
+	assert_int_equal(rename(away, service.ca_file), 0);
+	behave(APPLY_AND_CLOSE);
+	desk_expect(desk_call(&s.desk, &s.action, "{}"), ACT_UNKNOWN, "");
+	assert_int_equal(rename(service.ca_file, away), 0);
+	desk_expect(desk_call(&s.desk, &s.action, "{}"), ACT_UNKNOWN, ""); /* on a connection of its own */
+	f = fopen(service.ca_file, "w");
+	assert_true(f && fputs("-----BEGIN CERT", f) >= 0 && fclose(f) == 0);
+	behave(ANSWER);
+	desk_expect(desk_call(&s.desk, &s.action, "{}"), ACT_OK, "");
+	assert_int_equal(read_count(&service.connections), 3);
+	assert_int_equal(unlink(away), 0);
+	close_scene(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_connection_is_reused),
 		cmocka_unit_test(test_nothing_is_sent_to_whom_nobody_trusts),
 		cmocka_unit_test(test_sent_once),
+		cmocka_unit_test(test_a_file_that_is_away_for_a_moment),
 	};
 
 	signal(SIGPIPE, SIG_IGN); /* OpenSSL's own writes, on the service's side */
