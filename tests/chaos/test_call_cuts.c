@@ -1,11 +1,12 @@
 /*
- * A service that is killed, stopped or cut off at each moment of an http call, on a new connection and on one that is used again: what the
- * call comes to, and that it was never sent twice.
+ * A service that is killed, stopped or cut off at each moment of an http call, on a new connection and on one that is used again, in the
+ * clear and over TLS: what the call comes to, and that it was never sent twice. The same for the process that calls: test_caller_stopped.c.
  *
  * The service is a process of its own, and counts what it has applied in memory that outlives it. Its listening socket is held open by the
  * test, so a second try of whoever thinks of one would connect, and is seen.
  */
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -13,6 +14,8 @@
 
 #include "support/await.h"
 #include "unit/act/upstream.h"
+
+#include "unit/act/identity.h"
 
 #define BODY_BYTES (1u << 20) /* more than sockets hold back before the service has read its head */
 #define HANG_MS 700           /* for a call that nobody will answer: enough to be sent, also on a busy machine */
@@ -27,12 +30,56 @@ static struct {
 	atomic_size_t applied, requests;
 } * seen;
 
-/* ---- the service: nothing but system calls, it is forked from a program with threads ---- */
+/* ---- the service: it is forked while there are no other threads ---- */
+
+static SSL_CTX *identity;
+static char ca_file[400];
+
+/* Through TLS where there is a link. */
+struct line {
+	int fd;
+	SSL *ssl;
+};
+
+static ssize_t line_read(struct line *line, char *bytes, size_t n)
+{
+	return line->ssl ? SSL_read(line->ssl, bytes, (int)n) : read(line->fd, bytes, n);
+}
+
+static void line_send(struct line *line, const char *bytes, size_t n)
+{
+	if (!line->ssl)
+		upstream_send_bytes(line->fd, bytes, n);
+	else if (n > 0)
+		(void)SSL_write(line->ssl, bytes, (int)n); /* who has gone away is seen at the next read */
+}
+
+/* False: nobody is there, or nobody to talk to. */
+static bool line_open(struct line *line, int listen_fd, bool tls)
+{
+	*line = (struct line){.fd = accept(listen_fd, NULL, NULL)};
+	/* What is cut off takes along what has not left yet, so nothing waits until the tickets of TLS have arrived. */
+	setsockopt(line->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+	if (line->fd >= 0 && tls) {
+		line->ssl = SSL_new(identity);
+		SSL_set_fd(line->ssl, line->fd);
+		(void)SSL_accept(line->ssl); /* likewise */
+	}
+	return line->fd >= 0;
+}
+
+/* Without a word of goodbye. */
+static void line_close(struct line *line)
+{
+	SSL_free(line->ssl);
+	close(line->fd);
+}
 
 struct script {
 	enum moment moment;
 	enum how how;
 	size_t request; /* the how-manieth it happens to */
+	bool tls;
 };
 
 /* Only a stopped one goes on after this; what is cut off is done with this connection. */
@@ -45,13 +92,13 @@ static void happen(const struct script *script, int fd)
 }
 
 /* All of one request, or its head. False: the other side has gone. */
-static bool hear(int fd, bool whole)
+static bool hear(struct line *line, bool whole)
 {
 	static char text[2 * BODY_BYTES];
 	size_t n = 0, want = SIZE_MAX;
 
 	while (n < want) {
-		ssize_t got = read(fd, text + n, sizeof text - 1 - n);
+		ssize_t got = line_read(line, text + n, sizeof text - 1 - n);
 		char *end, *length;
 
 		if (got <= 0)
@@ -69,40 +116,40 @@ static bool hear(int fd, bool whole)
 }
 
 /* False: no more on this connection. */
-static bool serve_one(const struct script *script, int fd)
+static bool serve_one(const struct script *script, struct line *line)
 {
 	static const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n{\"a\":1}";
 	bool mine = seen->requests + 1 == script->request;
 	enum moment moment = mine ? script->moment : MOMENTS;
 	size_t said = moment == IN_HEAD ? 24 : moment == IN_BODY ? sizeof ok - 4 : 0;
 
-	if (!hear(fd, moment != IN_REQUEST))
+	if (!hear(line, moment != IN_REQUEST))
 		return false;
 	seen->requests++;
 	if (moment != IN_REQUEST)
 		seen->applied++;
 	if (said)
-		upstream_send_bytes(fd, ok, said);
+		line_send(line, ok, said);
 	if (moment != MOMENTS && moment != WHILE_IDLE) {
-		happen(script, fd);
+		happen(script, line->fd);
 		if (script->how == CUT)
 			return false;
 	}
-	upstream_send_bytes(fd, ok + said, sizeof ok - 1 - said);
+	line_send(line, ok + said, sizeof ok - 1 - said);
 	if (moment != WHILE_IDLE)
 		return true;
-	happen(script, fd);
+	happen(script, line->fd);
 	return script->how != CUT;
 }
 
 static void serve(const struct script *script, int listen_fd)
 {
-	int fd;
+	struct line line;
 
-	while ((fd = accept(listen_fd, NULL, NULL)) >= 0) {
-		while (serve_one(script, fd))
+	while (line_open(&line, listen_fd, script->tls)) {
+		while (serve_one(script, &line))
 			;
-		close(fd);
+		line_close(&line);
 	}
 	_exit(0);
 }
@@ -114,6 +161,7 @@ struct cut {
 	enum how how;
 	bool reused;
 	enum action_effect effect;
+	bool tls;
 };
 
 /* Would an idempotent call be sent once more? Only where a connection that was idle died without a byte of an answer. */
@@ -174,16 +222,17 @@ static void expect_sent_once(const struct cut *cut, pid_t service, int listen_fd
 	if (cut->moment == WHILE_IDLE && cut->how == KILLED)
 		applied = before;
 	if (answer->outcome != expected(cut) || seen->applied != applied)
-		fail_msg("%s %s, %s connection, effect %d: %s: %s; applied %zu, not %zu", how_names[cut->how],
-			 moment_names[cut->moment], cut->reused ? "reused" : "new", cut->effect,
-			 act_outcome_name(answer->outcome), answer->output, (size_t)seen->applied, applied);
+		fail_msg("%s %s, %s connection, %s, effect %d: %s: %s; applied %zu, not %zu", how_names[cut->how],
+			 moment_names[cut->moment], cut->reused ? "reused" : "new", cut->tls ? "TLS" : "clear",
+			 cut->effect, act_outcome_name(answer->outcome), answer->output, (size_t)seen->applied,
+			 applied);
 	if (cut->how == KILLED && cut->moment != WHILE_IDLE)
 		assert_int_equal(count_waiting(listen_fd), is_repeated(cut));
 }
 
 static void run_case(const struct cut *cut, const char *body)
 {
-	struct script script = {cut->moment, cut->how, 1 + (cut->reused && cut->moment != WHILE_IDLE)};
+	struct script script = {cut->moment, cut->how, 1 + (cut->reused && cut->moment != WHILE_IDLE), cut->tls};
 	bool hangs = cut->how == STOPPED || (cut->how == KILLED && is_repeated(cut));
 	int port, listen_fd = upstream_listen(16, &port);
 	char url[128];
@@ -201,8 +250,8 @@ static void run_case(const struct cut *cut, const char *body)
 	service = fork();
 	if (service == 0)
 		serve(&script, listen_fd);
-	snprintf(url, sizeof url, "http://127.0.0.1:%d/x", port);
-	desk_open(&desk, &(struct port_options){0});
+	snprintf(url, sizeof url, "http%s://127.0.0.1:%d/x", cut->tls ? "s" : "", port);
+	desk_open(&desk, &(struct port_options){.ca_file = ca_file});
 	if (cut->reused)
 		desk_expect(desk_call(&desk, &action, "{}"), ACT_OK, "");
 	if (cut->moment == WHILE_IDLE) {
@@ -225,30 +274,50 @@ static void run_case(const struct cut *cut, const char *body)
 
 /* ---- all of them ---- */
 
-static void test_every_moment(void **state)
+static void try_every_moment(bool tls)
 {
 	static const enum action_effect effects[] = {EFFECT_CLAIMED, EFFECT_KEYED, EFFECT_IDEMPOTENT};
 	char *body = malloc(BODY_BYTES + 1);
 	size_t n = 0;
 
-	(void)state;
 	memset(body, '1', BODY_BYTES);
 	body[BODY_BYTES] = '\0';
 	for (int moment = 0; moment < MOMENTS; moment++)
 		for (int how = 0; how < HOWS; how++)
 			for (int reused = moment == WHILE_IDLE; reused <= 1; reused++)
 				for (int i = 0; i < (how == STOPPED ? 1 : 3); i++, n++)
-					run_case(&(struct cut){moment, how, reused, effects[i]}, body);
-	run_case(&(struct cut){APPLIED, STOPPED, true, EFFECT_IDEMPOTENT},
+					run_case(&(struct cut){moment, how, reused, effects[i], tls}, body);
+	run_case(&(struct cut){APPLIED, STOPPED, true, EFFECT_IDEMPOTENT, tls},
 		 body); /* its time is over: it is not sent again */
 	free(body);
 	printf("# %zu cuts\n", n + 1);
 }
 
+static void test_every_moment(void **state)
+{
+	(void)state;
+	try_every_moment(/* tls= */ false);
+}
+
+static void test_every_moment_over_tls(void **state)
+{
+	(void)state;
+	try_every_moment(/* tls= */ true);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_moment)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_moment),
+					   cmocka_unit_test(test_every_moment_over_tls)};
+	const char *folder = getenv("TMPDIR");
+	int failed;
 
+	signal(SIGPIPE, SIG_IGN); /* OpenSSL's own writes, on the service's side */
+	snprintf(ca_file, sizeof ca_file, "%s/cuts-%d.pem", folder ? folder : "/tmp", (int)getpid());
+	identity = identity_make("IP:127.0.0.1", ca_file);
 	seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	SSL_CTX_free(identity);
+	unlink(ca_file);
+	return failed;
 }
