@@ -228,6 +228,7 @@ struct fire {
 	struct entity_fire fire;
 	struct step_along along; /* the record of its Idempotency-Key */
 	struct http_call *call;
+	void (*write)(const void *of, struct strbuf *text); /* what is told of it, of a struct fired */
 };
 
 /* The step as it is told when it is done, or before, in the unit that gets it done. */
@@ -250,12 +251,21 @@ static void write_fired(const void *of, struct strbuf *text)
 	strbuf_add_char(text, '}');
 }
 
+static void write_changed(const void *of, struct strbuf *text)
+{
+	const struct fired *fired = of;
+	const struct entity_step *s = fired->step;
+
+	add_free(text, s->rq->ref.machine->workflow->name, s->name, slice_str(fired->status), fired->version, s->data,
+		 fired->at);
+}
+
 static void respond_fired(struct fire *fire)
 {
 	const struct entity_step *s = &fire->fire.step;
 	struct fired fired = {s, s->status, s->version, s->updated_at};
 
-	api_tell(fire->call, &(struct api_told){200, s->version, write_fired, &fired});
+	api_tell(fire->call, &(struct api_told){200, s->version, fire->write, &fired});
 }
 
 static void add_record(struct step_along *along, const struct entity_step *s, const char *status, struct unit *unit)
@@ -263,7 +273,7 @@ static void add_record(struct step_along *along, const struct entity_step *s, co
 	struct fire *fire = CONTAINER_OF(along, struct fire, along);
 	struct fired fired = {s, status, s->version + 1, s->stamp.at};
 
-	api_gate_carry(fire->call->gate, &(struct api_told){200, fired.version, write_fired, &fired}, unit);
+	api_gate_carry(fire->call->gate, &(struct api_told){200, fired.version, fire->write, &fired}, unit);
 }
 
 static void record_written(struct step_along *along, const struct unit_result *result)
@@ -328,10 +338,11 @@ static void fire_start(struct http_call *call, const struct step_request *rq, st
 		return;
 	}
 	fire->call = call;
+	fire->write = rq->mode == STEP_CHANGE ? write_changed : write_fired;
 	fire->fire.rq = *rq;
 	fire->fire.rq.ref.workspace = api_workspace(call);
 	fire->fire.rq.ref.name = call_param(call, "id");
-	fire->fire.rq.step_key = call_param(call, "step");
+	fire->fire.rq.step_key = rq->mode == STEP_CHANGE ? slice_str("data") : call_param(call, "step");
 	fire->fire.rq.requester = api_requester(call);
 	fire->fire.rq.traceparent = api_traceparent(call);
 	fire->fire.rq.along = call->gate ? &fire->along : NULL;
@@ -365,4 +376,23 @@ void api_entity_resolve(struct http_call *call)
 		return;
 	rq.mode = done ? STEP_RESOLVE_DONE : STEP_RESOLVE_NOT_DONE;
 	fire_start(call, &rq, body, "output");
+}
+
+void api_entity_data(struct http_call *call)
+{
+	static const char *const known[] = {"data", "version", NULL};
+	struct step_request rq = {.mode = STEP_CHANGE, .ref.machine = api_machine(call)};
+	struct json body, data;
+
+	if (!rq.ref.machine || !api_body(call, known, &body) || !api_version(call, body, &rq.version))
+		return;
+	if (rq.ref.machine->workflow->table.table)
+		api_refuse(call, HX_METHOD_NOT_ALLOWED, "entities of this workflow live in a table of yours");
+	else if (!json_find(body, slice_str("data"), &data) || json_type(data) != JSON_OBJECT)
+		api_refuse(call, HX_VALIDATION_ERROR,
+			   "data must be an object: what it names is changed, null takes it away");
+	else if (!rq.version)
+		api_refuse(call, HX_VALIDATION_ERROR, "version is missing: the one that was seen");
+	else
+		fire_start(call, &rq, body, "data");
 }

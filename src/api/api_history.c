@@ -3,18 +3,23 @@
 #include "base/id.h"
 #include "flow/entity.h"
 
-enum { SEQ, FROM, TO, VERSION, FENCE, OP, NODE, AT, HASH };
+enum { SEQ, FROM, TO, VERSION, FENCE, OP, NODE, AT, HASH, STEP, REQUESTER, REASON, BY, OUTPUT };
 
-#define COLUMNS "SELECT h.seq, h.from_status, h.to_status, h.version, h.fence, h.op, h.node, h.at, h.hash FROM "
-#define OUT "ittiiitib"
+#define COLUMNS                                                                                                        \
+	"SELECT h.seq, h.from_status, h.to_status, h.version, h.fence, h.op, h.node, h.at, h.hash,"                    \
+	" n.step, n.requester, n.reason, n.by_whom, n.output FROM "
+#define NOTED " LEFT JOIN hx_note n ON n.subject = h.subject AND n.seq = h.seq"
+#define OUT                                                                                                            \
+	"ittiiitib"                                                                                                    \
+	"ttttt"
 
 DB_STMT(stmt_of_entity, "history_of_entity", "tttii", OUT,
-	COLUMNS "hx_entity e JOIN hx_history h ON h.subject = e.subject"
+	COLUMNS "hx_entity e JOIN hx_history h ON h.subject = e.subject" NOTED
 		" WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3 AND h.seq > ?4"
 		" ORDER BY h.seq LIMIT ?5");
 
 #define OF(table)                                                                                                      \
-	COLUMNS table " t JOIN hx_history h ON h.subject = t.subject"                                                  \
+	COLUMNS table " t JOIN hx_history h ON h.subject = t.subject" NOTED                                            \
 		      " WHERE t.workspace = ?1 AND t.subject = ?2 AND h.seq > ?3 ORDER BY h.seq LIMIT ?4"
 
 /* Retention has taken the history of what is expired, but for its head. */
@@ -66,11 +71,21 @@ static void build(struct api_query *query, struct unit *unit)
 }
 
 static const struct row_member members[] = {
-	{"seq", ROW_INT, .at = SEQ},      {"from", ROW_TEXT, .at = FROM},
-	{"to", ROW_TEXT, .at = TO},       {"version", ROW_INT, .at = VERSION},
-	{"fence", ROW_INT, .at = FENCE},  {"op", ROW_ID, .at = OP, .prefix = "op"},
-	{"node", ROW_TEXT, .at = NODE},   {"time", ROW_TIME, .at = AT},
-	{"hash", ROW_SHA256, .at = HASH}, {.name = NULL},
+	{"seq", ROW_INT, .at = SEQ},
+	{"from", ROW_TEXT, .at = FROM},
+	{"to", ROW_TEXT, .at = TO},
+	{"version", ROW_INT, .at = VERSION},
+	{"fence", ROW_INT, .at = FENCE},
+	{"op", ROW_ID, .at = OP, .prefix = "op"},
+	{"node", ROW_TEXT, .at = NODE},
+	{"time", ROW_TIME, .at = AT},
+	{"hash", ROW_SHA256, .at = HASH},
+	{"step", ROW_TEXT, .at = STEP},
+	{"requester", ROW_TEXT, .at = REQUESTER},
+	{"reason", ROW_TEXT, .at = REASON},
+	{"by", ROW_TEXT, .at = BY},
+	{"output", ROW_JSON, .at = OUTPUT},
+	{.name = NULL},
 };
 
 /* A workflow may have gone and left its histories: its name is looked at when there is none. */

@@ -30,6 +30,9 @@ static const struct route routes[] = {
 	 "Says what became of a claim that is held for a person.",
 	 .id = "resolveClaim", .body = "Resolution", .answers = {{200, "Fired"}}, .etag = true,
 	 .errors = {HX_WRONG_STATUS, HX_STALE_FENCE, HX_INVALID, HX_ACTION_FAILED}},
+	{"POST", "/api/v1/entities/{workflow}/{id}/data", api_entity_data, ROUTE_EXECUTE, "Changes an entity's data.",
+	 .id = "changeData", .body = "DataChange", .answers = {{200, "Entity"}}, .etag = true,
+	 .errors = {HX_METHOD_NOT_ALLOWED, HX_CLAIM_FAILED, HX_IN_DOUBT, HX_CONCURRENCY_ERROR, HX_OUTCOME_UNKNOWN}},
 
 	{"GET", "/api/v1/history/{subject}", api_history, ROUTE_READ, "Tells the history of a subject.",
 	 .id = "getHistory", .query = {PAGE}, .answers = {{200, "HistoryPage"}}, .errors = {HX_RUN_EXPIRED}},

@@ -42,6 +42,19 @@ DB_STMT(stmt_claim, "subject_claim_for_call", "ttiiitiiittti", "iii",
 		     ENTITY_NO_OTHER_CALL, /* mutant: claim-over-call -> " AND ?10 || ?11 || ?12 <> '' AND ?13 >= 0", */
 		     "version, fence, effort"));
 
+DB_STMT(stmt_change, "entity_change", "ttiiiti", "ii",
+	CHANGE_FORMS(CHANGE("fence")
+		     "{from} WHERE id = ?7"
+		     " AND status = ?2"
+		     " AND version = ?3" /* mutant: data-version -> " AND ?3 >= 0" */
+		     " AND owner IS NULL" /* mutant: data-claimed */
+		     " AND doubt = 0" /* mutant: data-in-doubt */
+		     " AND NOT EXISTS (SELECT 1 FROM hx_entity e WHERE e.subject = ?7 AND e.claim_open > 0 AND e.claim_effort = effort)", /* mutant: data-over-call -> , */
+		     "version, fence"));
+
+DB_STMT(stmt_save, "entity_save", "it", "",
+	"UPDATE hx_entity SET data = ?2{from} WHERE subject = ?1");
+
 DB_STMT(stmt_note_claim, "entity_note_claim", "ittttiti", "",
 	"UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4, claim_effort = ?6,"
 	" claim_address = ?7, claim_version = ?8,"
@@ -119,6 +132,22 @@ void entity_create(struct unit *unit, const struct stamp *stamp, const struct en
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(subject), db_text(ref->workspace), db_str(workflow->name),
 		 db_text(ref->name), db_text(data));
 	subject_insert(unit, stamp, subject, ref->machine->kind, workflow->initial_status);
+}
+
+void entity_save(struct unit *unit, int64_t subject, struct slice data)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_save, db_int(subject), db_text(data));
+}
+
+void entity_change(struct unit *unit, const struct stamp *stamp, int64_t subject, const char *status, int64_t version,
+		   struct slice data)
+{
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_change, db_str(status), db_str(status), db_int(version), db_int(stamp->op),
+		 db_int(stamp->at.ms), db_str(stamp->node), db_int(subject));
+	subject_add_history(unit, stamp, subject, status);
+	unit_wake(unit, subject);
+	entity_save(unit, subject, data);
 }
 
 void entity_adopt(struct unit *unit, const struct stamp *stamp, const struct entity_ref *ref, struct slice name,

@@ -48,6 +48,15 @@ uint64_t entity_hash(struct slice workspace, const char *workflow, struct slice 
 void entity_create(struct unit *unit, const struct stamp *stamp, const struct entity_ref *ref, int64_t subject,
 		   struct slice data);
 
+/*
+ * Its data, by a call that raises the version, in the same status. LOST: the version is another by now, somebody has claimed it, or a call
+ * for it is in doubt: that one was made with the data as it is. Row of line 0: version reached, fence.
+ */
+void entity_change(struct unit *unit, const struct stamp *stamp, int64_t subject, const char *status, int64_t version,
+		   struct slice data);
+/* After a finish in its unit: its data with what the step saves. */
+void entity_save(struct unit *unit, int64_t subject, struct slice data);
+
 /* The shadow of a row of the user's table, under the id as the row itself spells it. LOST: there is one by now. */
 void entity_adopt(struct unit *unit, const struct stamp *stamp, const struct entity_ref *ref, struct slice name,
 		  int64_t subject, const char *status);

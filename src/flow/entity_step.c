@@ -19,6 +19,8 @@ static void fail(struct entity_step *s, const struct answer *answer, enum hx_cod
 void step_start_finish(struct entity_step *s, const struct answer *answer)
 {
 	memcpy(s->effect_ids, answer->more_ids, sizeof s->effect_ids);
+	if (s->view->save_as)
+		step_save_output(s);
 	if (s->view->after_effects_n)
 		step_make_effect_payload(s);
 	step_make_effect_keys(s);
@@ -89,6 +91,7 @@ static void fail(struct entity_step *s, const struct answer *answer, enum hx_cod
 {
 	s->output = arena_copy(s->arena, output);
 	s->task.code = code;
+	step_make_reason(s, code);
 	if (s->claimed)
 		step_go(s, STEP_RELEASING, answer);
 	else if (s->answered)
@@ -461,6 +464,43 @@ static void take_finish_looked_up(struct entity_step *s, const struct answer *an
 		finished(s, &answer->result->rows[0]);
 }
 
+static void changed(struct entity_step *s, const struct db_rows *rows)
+{
+	s->version = db_cell(rows, 0, 0)->i;
+	s->updated_at = s->stamp.at;
+	step_end(s, HX_OK);
+}
+
+static void take_changed(struct entity_step *s, const struct answer *answer)
+{
+	switch (answer->result->verdict) {
+	case UNIT_WON:
+		tell_along(s, answer->result);
+		changed(s, &answer->result->rows[0]);
+		break;
+	case UNIT_LOST:
+	case UNIT_REFUSED:
+		step_end_saying(s, HX_CONCURRENCY_ERROR, "somebody else has changed the entity in between");
+		break;
+	case UNIT_FAILED:
+		step_end(s, flow_failure(answer->result));
+		break;
+	case UNIT_UNKNOWN:
+		task_go(&s->task, STEP_LOOKING_UP_CHANGE);
+		break;
+	}
+}
+
+static void take_change_looked_up(struct entity_step *s, const struct answer *answer)
+{
+	if (answer->result->verdict != UNIT_WON)
+		step_end_saying(s, HX_OUTCOME_UNKNOWN, "the store was lost while the data was being changed");
+	else if (answer->result->rows[0].n == 0)
+		step_go(s, STEP_CHANGING, answer); /* it did not land and cannot any more */
+	else
+		changed(s, &answer->result->rows[0]);
+}
+
 static void take_released(struct entity_step *s, const struct answer *answer)
 {
 	s->overrun = answer->result->verdict == UNIT_LOST;
@@ -499,6 +539,8 @@ static const TASK_STATES(struct entity_step) step_states[] = {
 	[STEP_PROBING] = {"probing", take_probed, .act = step_call_probe},
 	[STEP_FINISHING] = {"finishing", take_finished, step_build_finish},
 	[STEP_LOOKING_UP_FINISH] = {"looking up its finish", take_finish_looked_up, step_build_look_up},
+	[STEP_CHANGING] = {"changing its data", take_changed, step_build_change},
+	[STEP_LOOKING_UP_CHANGE] = {"looking up its change", take_change_looked_up, step_build_look_up},
 	[STEP_RELEASING] = {"releasing", take_released, step_build_release},
 	[STEP_HOLDING] = {"parking it for a person", left_unknown, step_build_hold},
 	[STEP_PUTTING_OFF] = {"putting off its probe", left_unknown, step_build_put_off},

@@ -13,7 +13,8 @@
  *            │       HX_ACTION_FAILED, HX_INVALID                      hold    HOLDING: parked for a person
  *            │                                └─────▶ HX_OUTCOME_UNKNOWN
  *            ├▶ RECOVERING (a janitor: take over a claim past its time) ─▶ PROBING …
- *            └▶ FINISHING or RELEASING (a person resolves a held claim)
+ *            ├▶ FINISHING or RELEASING (a person resolves a held claim)
+ *            └▶ CHANGING (its data, by a person or a program: no step)
  *
  * A unit whose commit is unknown is followed by LOOKING_UP its op.
  * (*) Another version by now: CLAIM_FAILED. The same: it was lost to a call without a claim, which is in doubt or was answered; what is
@@ -46,6 +47,7 @@ enum step_mode {
 	STEP_RECOVER,      /* a janitor's: the claim is past its time and its step wants a probe */
 	STEP_RESOLVE_DONE, /* a person's word on a held claim */
 	STEP_RESOLVE_NOT_DONE,
+	STEP_CHANGE, /* no step: `input` is merged into its data */
 };
 
 struct entity_step;
@@ -74,8 +76,8 @@ struct step_request {
 	struct entity_ref ref;
 	struct slice step_key;
 	struct slice requester;
-	struct json input; /* FIRE; RESOLVE_DONE: the output that the person gives */
-	int64_t version;   /* FIRE: what it must be; 0: any */
+	struct json input; /* FIRE; RESOLVE_DONE: the output that the person gives; CHANGE: a merge patch */
+	int64_t version;   /* FIRE: what it must be; 0: any. CHANGE: likewise, but never 0 */
 	int64_t subject;   /* RECOVER: instead of ref.name */
 	int64_t lease_ms;  /* for views without one of their own */
 	struct slice traceparent;
@@ -100,6 +102,8 @@ enum step_at {
 	STEP_PROBING,
 	STEP_FINISHING,
 	STEP_LOOKING_UP_FINISH,
+	STEP_CHANGING,
+	STEP_LOOKING_UP_CHANGE,
 	STEP_RELEASING,
 	STEP_HOLDING,
 	STEP_PUTTING_OFF, /* the probe is not to be asked again for longer than the lease: so long the claim stays */
@@ -116,6 +120,7 @@ struct entity_step {
 	int64_t version;
 	struct slice data;
 	struct slice output; /* JSON of the action (HX_OK, HX_INVALID), else words */
+	struct slice reason; /* for the history, where there is more to tell than the step; empty: nothing */
 	struct wall_time updated_at;
 	int64_t not_before_ms; /* with HX_ACTION_FAILED, HX_OUTCOME_UNKNOWN: the other side wants no further try for so long; 0 */
 	/* private */

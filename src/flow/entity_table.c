@@ -123,6 +123,16 @@ static bool wants_probe(const struct workflow *w)
 	return false;
 }
 
+/* Its data is the user's. */
+static bool saves(const struct workflow *w)
+{
+	for (size_t i = 0; i < w->steps_n; i++)
+		for (size_t v = 0; v <= w->requesters_n; v++)
+			if (w->steps[i].views[v].save_as)
+				return true;
+	return false;
+}
+
 static bool may_serve(const struct workflow *w, bool postgres, struct findings *findings)
 {
 	const struct user_table *t = &w->table;
@@ -134,7 +144,9 @@ static bool may_serve(const struct workflow *w, bool postgres, struct findings *
 			 t->table, user_table_name(t));
 	if (wants_probe(w))
 		complain(findings, w, "on_unknown \"probe\" does not go with a table of your own%s%s", "", "");
-	return !is_ours(t) && has_schema(t, postgres) && !wants_probe(w);
+	if (saves(w))
+		complain(findings, w, "save_as does not go with a table of your own%s%s", "", "");
+	return !is_ours(t) && has_schema(t, postgres) && !wants_probe(w) && !saves(w);
 }
 
 static bool columns_fit(const struct workflow *w, const struct db_rows *columns, struct findings *findings)

@@ -174,6 +174,9 @@ static void build_revert(const struct janitor *j, struct unit *unit)
 		entity_table_revert(unit, &j->stamp, &row, &move, claim->fence);
 	else
 		subject_revert(unit, &j->stamp, &move, claim->fence);
+	subject_add_note(unit, claim->subject,
+			 &(struct history_note){.reason = slice_str("reverted: its claim had lapsed"),
+						.by = slice_str("janitor")});
 }
 
 static const TASK_STATES(struct janitor) janitor_states[] = {

@@ -81,6 +81,11 @@ void step_make_key(struct entity_step *s);
 void step_make_effect_payload(struct entity_step *s);
 /* Their keys: other effects than the step's own, as stable as that one. */
 void step_make_effect_keys(struct entity_step *s);
+/* Its data with the output that the step saves; or with what is to be changed. HX_VALIDATION_ERROR, HX_TOO_LARGE: *ret_words says why. */
+void step_save_output(struct entity_step *s);
+enum hx_code step_merge_data(struct entity_step *s, const char **ret_words);
+/* Why its claim was given back: "failed: …", "rejected: …". */
+void step_make_reason(struct entity_step *s, enum hx_code code);
 /* The values of a sql action's parameters. */
 void step_look_up_sql_values(struct entity_step *s, const struct answer *answer);
 
@@ -112,7 +117,8 @@ void step_build_release(const struct entity_step *s, struct unit *unit);
 void step_build_hold(const struct entity_step *s, struct unit *unit);
 void step_build_put_off(const struct entity_step *s, struct unit *unit);
 void step_build_answer(const struct entity_step *s, struct unit *unit);
-/* Of a claim or a finish. */
+void step_build_change(const struct entity_step *s, struct unit *unit);
+/* Of a claim, a finish or a change. */
 void step_build_look_up(const struct entity_step *s, struct unit *unit);
 /* The finish, with everything that belongs to its unit. */
 void step_build_finish(const struct entity_step *s, struct unit *unit);

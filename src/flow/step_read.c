@@ -182,11 +182,43 @@ static void take_read_of_claim(struct entity_step *s, const struct answer *answe
 		step_go(s, STEP_RECOVERING, answer);
 	} else if (s->rq->mode == STEP_RESOLVE_DONE) {
 		s->output = s->rq->input.raw;
+		s->reason = slice_str("resolved: done");
 		step_start_finish(s, answer);
 	} else {
+		s->reason = slice_str("resolved: not done");
 		s->task.code = HX_OK; /* the person asked for it */
 		s->answered = true;
 		step_go(s, STEP_RELEASING, answer);
+	}
+}
+
+/* A call in doubt was made with the data as it is, and is made again with it. */
+static bool is_in_doubt(const struct entity_step *s, const struct db_rows *rows)
+{
+	return s->doubt ||
+	       (db_cell(rows, 0, ENTITY_CLAIM_OPEN)->i > 0 && db_cell(rows, 0, ENTITY_CLAIM_EFFORT)->i == s->effort);
+}
+
+static void take_read_to_change(struct entity_step *s, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+	const char *words = NULL;
+	enum hx_code code;
+
+	if (db_cell(rows, 0, ENTITY_OWNER)->type != DB_NULL) {
+		end_claimed(s, rows);
+	} else if (is_in_doubt(s, rows)) {
+		step_end_saying(s, HX_IN_DOUBT,
+				"the outcome of its last call is not known, and that was made with the data as it is");
+	} else if (s->rq->version != s->version) {
+		step_end_saying(s, HX_CONCURRENCY_ERROR, "the entity has another version by now");
+	} else {
+		code = step_merge_data(s, &words);
+		s->reason = slice_str("data changed");
+		if (code)
+			step_end_saying(s, code, words ? words : "data is too large");
+		else
+			step_go(s, STEP_CHANGING, answer);
 	}
 }
 
@@ -230,6 +262,8 @@ void step_take_read(struct entity_step *s, const struct answer *answer)
 	s->data = arena_copy(s->arena, db_cell(rows, 0, ENTITY_DATA)->s);
 	if (s->rq->mode == STEP_FIRE)
 		take_read_to_fire(s, answer, status);
+	else if (s->rq->mode == STEP_CHANGE)
+		take_read_to_change(s, answer);
 	else
 		take_read_of_claim(s, answer, status);
 	if (s->arena->failed)

@@ -2,8 +2,11 @@
 #include <stdio.h>
 
 #include "base/id.h"
+#include "base/json_merge.h"
 #include "base/json_string.h"
+#include "base/json_walk.h"
 #include "base/trace.h"
+#include "base/utf8.h"
 #include "flow/call_key.h"
 #include "flow/step_parts.h"
 
@@ -68,6 +71,59 @@ void step_make_effect_payload(struct entity_step *s)
 	add_raw(&sb, "output", s->output.n ? s->output : slice_str("null"));
 	strbuf_add_char(&sb, '}');
 	s->effect_payload = arena_keep(s->arena, &sb);
+}
+
+/* ---- its data, and what is told of a change ---- */
+
+void step_save_output(struct entity_step *s)
+{
+	struct json_iter it = json_iter_of(json_trust(s->data));
+	struct slice save_as = slice_str(s->view->save_as);
+	struct json name, value;
+	struct strbuf sb;
+
+	strbuf_init(&sb, ENTITY_DATA_MAX);
+	strbuf_add_char(&sb, '{');
+	while (json_iter_member(&it, &name, &value)) {
+		if (json_string_is(name, save_as))
+			continue;
+		strbuf_add_slice(&sb, name.raw);
+		strbuf_add_char(&sb, ':');
+		strbuf_add_slice(&sb, value.raw);
+		strbuf_add_char(&sb, ',');
+	}
+	json_quote(save_as, &sb);
+	strbuf_add_char(&sb, ':');
+	strbuf_add_slice(&sb, s->output.n ? s->output : slice_str("null"));
+	strbuf_add_char(&sb, '}');
+	s->data = arena_keep(s->arena, &sb);
+}
+
+enum hx_code step_merge_data(struct entity_step *s, const char **ret_words)
+{
+	struct strbuf sb;
+	struct hx_error err;
+	enum hx_code code;
+
+	strbuf_init(&sb, ENTITY_DATA_MAX);
+	code = json_merge_patch(s->data, s->rq->input.raw, s->arena, &err, &sb);
+	if (!code && sb.failed)
+		code = error_set(&err, HX_TOO_LARGE, "data is at most 1 MiB");
+	if (code) {
+		*ret_words = arena_copy(s->arena, slice_str(err.detail)).p;
+		strbuf_release(&sb);
+	} else {
+		s->data = arena_keep(s->arena, &sb);
+	}
+	return code;
+}
+
+void step_make_reason(struct entity_step *s, enum hx_code code)
+{
+	char words[NOTE_REASON_MAX + 20];
+
+	snprintf(words, sizeof words, "%s: %.*s", code == HX_INVALID ? "rejected" : "failed", SLICE_ARGS(s->output));
+	s->reason = arena_copy(s->arena, slice_of(words, utf8_cut(slice_str(words))));
 }
 
 /* Another effect than the step's own, so another key; as stable as that one. */

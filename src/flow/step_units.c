@@ -58,6 +58,27 @@ static struct entity_sent call_of(const struct entity_step *s)
 	};
 }
 
+/* A person who says what became of it, or a janitor who has looked: else it is the step's own doing. */
+static struct slice decided_by(const struct entity_step *s)
+{
+	if (s->rq->mode == STEP_RECOVER)
+		return slice_str("janitor");
+	return s->rq->mode == STEP_FIRE ? slice_of(NULL, 0) : s->rq->requester;
+}
+
+static void add_note(const struct entity_step *s, struct unit *unit, struct slice output)
+{
+	struct history_note note = {
+		.step = s->step ? slice_str(s->step->step_key) : slice_of(NULL, 0),
+		.requester = s->sender,
+		.reason = s->reason.n ? s->reason : slice_of(NULL, 0),
+		.by = decided_by(s),
+		.output = output,
+	};
+
+	subject_add_note(unit, s->subject, &note);
+}
+
 void step_build_claim(const struct entity_step *s, struct unit *unit)
 {
 	struct entity_sent call = call_of(s);
@@ -69,6 +90,7 @@ void step_build_claim(const struct entity_step *s, struct unit *unit)
 	else
 		entity_claim(unit, &s->stamp, &move, s->version, step_lease_ms(s), &call);
 	entity_note_claim(unit, s->subject, &call);
+	add_note(s, unit, slice_of(NULL, 0));
 }
 
 void step_build_release(const struct entity_step *s, struct unit *unit)
@@ -80,6 +102,7 @@ void step_build_release(const struct entity_step *s, struct unit *unit)
 		entity_table_release(unit, &s->stamp, &row, &move, s->fence, s->answered);
 	else
 		subject_release(unit, &s->stamp, &move, s->fence, s->answered);
+	add_note(s, unit, slice_of(NULL, 0));
 	if (s->task.code == HX_OK && s->rq->along) /* a person asked for it; otherwise it is a step that failed */
 		s->rq->along->add(s->rq->along, s, move.to, unit);
 }
@@ -97,6 +120,9 @@ void step_build_finish(const struct entity_step *s, struct unit *unit)
 		entity_table_transition(unit, &s->stamp, &row, &move);
 	else
 		subject_transition(unit, &s->stamp, &move, s->version);
+	if (s->view->save_as)
+		entity_save(unit, s->subject, s->data); /* mutant: save-outside-unit -> (void)0; */
+	add_note(s, unit, s->output);
 	add_after_effects(s, unit); /* mutant: effects-outside-unit */
 	if (step_is_sql(s)) {
 		unit_for(unit, s->rq->ref.workspace);
@@ -105,6 +131,14 @@ void step_build_finish(const struct entity_step *s, struct unit *unit)
 	}
 	if (s->rq->along)
 		s->rq->along->add(s->rq->along, s, move.to, unit);
+}
+
+void step_build_change(const struct entity_step *s, struct unit *unit)
+{
+	entity_change(unit, &s->stamp, s->subject, s->status, s->version, s->data);
+	add_note(s, unit, slice_of(NULL, 0));
+	if (s->rq->along)
+		s->rq->along->add(s->rq->along, s, s->status, unit);
 }
 
 void step_build_note(const struct entity_step *s, struct unit *unit)
@@ -130,6 +164,7 @@ void step_build_adopt(const struct entity_step *s, struct unit *unit)
 void step_build_recover(const struct entity_step *s, struct unit *unit)
 {
 	subject_take_over(unit, &s->stamp, s->subject, s->view->claim_into, s->fence, step_lease_ms(s));
+	add_note(s, unit, slice_of(NULL, 0));
 }
 
 void step_build_look_up_note(const struct entity_step *s, struct unit *unit)

@@ -3,6 +3,7 @@
  * one (the lines marked "mutant:") and the simulator must notice.
  */
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "flow/subject_change.h"
 
 /* After a change of status in the same unit: the row as it has just become. */
@@ -138,6 +139,11 @@ DB_STMT(stmt_heartbeat, "subject_heartbeat", "iii", "i",
 	" RETURNING {ord}fence",
 	.fenced = true);
 
+/* The sequence number is that of the change before it in the unit. */
+DB_STMT(stmt_note, "subject_note", "ittttt", "",
+	"INSERT INTO hx_note (subject, seq, step, requester, reason, by_whom, output)"
+	" SELECT id, seq, ?2, ?3, ?4, ?5, ?6 FROM hx_subject{join} WHERE id = ?1");
+
 DB_STMT(stmt_read, "subject_read", "i", "tiiiii",
 	"SELECT {ord}status, version, fence, until, effort, doubt FROM hx_subject{join} WHERE id = ?1");
 
@@ -186,6 +192,22 @@ static void assert_change(const struct stamp *stamp, const struct move *move)
 void subject_add_history(struct unit *unit, const struct stamp *stamp, int64_t subject, const char *from)
 {
 	UNIT_ADD(unit, UNIT_ANY, &subject_history, db_int(subject), db_str(from), db_str(stamp->node));
+}
+
+static struct db_value text_or_null(struct slice text)
+{
+	return text.p ? db_text(text) : db_null();
+}
+
+void subject_add_note(struct unit *unit, int64_t subject, const struct history_note *note)
+{
+	struct slice reason = note->reason;
+
+	if (reason.n > NOTE_REASON_MAX)
+		reason.n = utf8_cut(slice_of(reason.p, NOTE_REASON_MAX));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_note, db_int(subject), text_or_null(note->step), text_or_null(note->requester),
+		 text_or_null(reason), text_or_null(note->by),
+		 note->output.n <= NOTE_OUTPUT_MAX ? text_or_null(note->output) : db_null());
 }
 
 /* What a change has beside the seven that all have, in the order of its statement's parameters. */

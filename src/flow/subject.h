@@ -120,6 +120,17 @@ void subject_heartbeat(struct unit *unit, int64_t subject, int64_t fence, int64_
 /* The history row of a change that a unit of another file has made before, in the same unit. */
 void subject_add_history(struct unit *unit, const struct stamp *stamp, int64_t subject, const char *from);
 
+/*
+ * What the change was about, for people: beside its history row, after it in the same unit. The chain does not vouch for it. .p NULL: nothing
+ * is said. What is longer than these limits is cut, the output left out.
+ */
+#define NOTE_REASON_MAX 500
+#define NOTE_OUTPUT_MAX 16384
+struct history_note {
+	struct slice step, requester, reason, by, output;
+};
+void subject_add_note(struct unit *unit, int64_t subject, const struct history_note *note);
+
 /* Reads. Row: status, version, fence, until (NULL when not claimed), effort, doubt. No row: there is no such subject. */
 void subject_read(struct unit *unit, int64_t subject);
 /*

@@ -129,6 +129,7 @@ const struct field step_fields[] = {
 	[STEP_VALIDATION]       = {"validation",       FIELD_OWN(read_validation)},
 	[STEP_ON_UNKNOWN]       = {"on_unknown",       FIELD_CHOICE(struct step_view, on_unknown, on_unknown_names)},
 	{"success_after_effect", FIELD_OWN(read_after_effects)},
+	{"save_as",              FIELD_NAME(struct step_view, save_as)},
 	{"entry_lock",           FIELD_DURATION(struct step_view, entry_lock_ms)},
 	{"lease",                FIELD_LEASE(struct step_view, lease_ms)},
 	{"on_5xx",               FIELD_ON_5XX(struct step_view, unknown_on_5xx)},

@@ -38,6 +38,7 @@ struct step_view {
 	size_t claim_line;               /* where the claim is written; 0: no claim */
 	const struct action *action;     /* NULL: nothing to do but the transition */
 	const struct action *validation; /* NULL: none */
+	const char *save_as; /* the member of the entity's data that its output becomes; NULL: it is not kept */
 	size_t after_effects_n;
 	const struct action *after_effects[STEP_AFTER_EFFECTS_MAX];
 	int64_t entry_lock_ms; /* 0: off */

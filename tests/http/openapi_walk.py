@@ -314,6 +314,8 @@ def walk_entities():
     do("getEntity", values=one)
     do("listEntities", values=doc)
     do("listEntities", values=doc, query={"status": "draft", "held": "false", "limit": "1"})
+    do("changeData", values=one, body={"data": {"n": None, "m": {"a": 1}}, "version": 1})
+    ask("changeData", "CONCURRENCY_ERROR", one, body={"data": {}, "version": 1})
     ask("fireStep", "WRONG_STATUS", {**one, "step": "close"})
     do("fireStep", values={**one, "step": "approve"})
     ask("fireStep", "CONCURRENCY_ERROR", {**one, "step": "close"}, body={"version": 1})

@@ -25,12 +25,12 @@ static void make_entities(struct sim *sim, const char *workflow)
 	(void)sim_run_unit(sim, &unit);
 }
 
-/* The calls that are written down decide what may be sent. */
+/* The calls that are written down, and the data that goes with them, decide what may be sent. */
 static const struct db_stmt stmt_calls = {
 	.name = "sim_calls",
-	.sql = "SELECT claim_step, claim_input, claim_effort, claim_open, claim_version, claim_requester FROM hx_entity",
+	.sql = "SELECT claim_step, claim_input, claim_effort, claim_open, claim_version, claim_requester, data FROM hx_entity",
 	.in = "",
-	.out = "ttiiit",
+	.out = "ttiiitt",
 };
 
 static const struct db_stmt stmt_note = {

@@ -13,6 +13,9 @@
  * version, and one effect. So too if one of them claims and the other does not: two requesters, two versions, two steps from one
  * status; and while it is claimed, what is written down is the call of the step that holds the claim.
  *
+ * Callers who change the data meanwhile: what was acknowledged is there, what a step saves is there exactly when its transition is, and
+ * a call in doubt is made again with the data that it was made with (I8).
+ *
  * And in all of them: after-effects exist exactly when their transition does.
  */
 #include <setjmp.h>
@@ -56,6 +59,7 @@ static struct {
 	unsigned effects_max;
 	bool differ;                              /* the callers' inputs */
 	const char *other_requester, *other_step; /* the second caller's; NULL: as the first one's */
+	bool changes;                             /* the second caller, and a third, change the data */
 } fixture;
 
 static const struct entity_machine *machine_of(const char *effect, const char *more, const char *step, int64_t version)
@@ -147,6 +151,20 @@ static void init_other(union sim_task *task, const void *plan, struct arena *tex
 	entity_step_init((struct entity_step *)task, &rq, texts);
 }
 
+/* The plan is the member that it adds. */
+static void init_change(union sim_task *task, const void *plan, struct arena *texts)
+{
+	static struct step_request x, y;
+	bool first = strcmp(plan, "{\"x\":1}") == 0;
+	struct step_request *rq = first ? &x : &y;
+
+	*rq = fixture.rq;
+	rq->mode = STEP_CHANGE;
+	rq->version = 1;
+	rq->input = json_trust(slice_str(plan));
+	entity_step_init((struct entity_step *)task, rq, texts);
+}
+
 static void init_janitor(union sim_task *task, const void *plan, struct arena *texts)
 {
 	(void)plan, (void)texts;
@@ -224,6 +242,34 @@ static unsigned effects_of(const struct sim *sim, const char *step)
 	return n;
 }
 
+static const struct db_stmt stmt_data = {
+	.name = "sim_data",
+	.sql = "SELECT CASE WHEN s.status = 'closed' THEN 1 ELSE 0 END, instr(e.data, '\"saved\":'), instr(e.data, '\"x\":1'),"
+	       " instr(e.data, '\"y\":1') FROM hx_entity e JOIN hx_subject s ON s.id = e.subject",
+	.in = "",
+	.out = "iiii",
+};
+
+static void check_data(struct sim *sim)
+{
+	const struct sim_actor *actors = sim->state.actors;
+	struct unit unit;
+
+	unit_init(&unit, 0);
+	unit_add(&unit, UNIT_ANY, &stmt_data, 0, NULL);
+
+	struct unit_result result = sim_run_unit(sim, &unit);
+	const struct db_rows *rows = &result.rows[0];
+
+	if (result.verdict != UNIT_WON)
+		return;
+	if ((db_cell(rows, 0, 0)->i != 0) != (db_cell(rows, 0, 1)->i != 0))
+		sim_violate(sim, "E9: what the step saves is there without its transition, or the reverse");
+	for (int i = 1; i <= 3; i += 2)
+		if (actors[i].state == SIM_DONE && actors[i].code == HX_OK && !db_cell(rows, 0, i == 1 ? 2 : 3)->i)
+			sim_violate(sim, "E9: a change of the data was acknowledged, and is not there");
+}
+
 static void check_effects(struct sim *sim)
 {
 	if (fixture.effects_max && world_effects(sim) > fixture.effects_max)
@@ -253,6 +299,8 @@ static void check(struct sim *sim)
 	if (result.verdict == UNIT_WON && db_cell(&result.rows[0], 0, 4)->i)
 		sim_violate(sim, "E5: the call that is written down is not that of the claim");
 	check_effects(sim);
+	if (fixture.changes)
+		check_data(sim);
 }
 
 static void explore_with(const char *name, enum sim_world world, bool recovery, bool third, struct sim_bounds bounds)
@@ -268,12 +316,13 @@ static void explore_with(const char *name, enum sim_world world, bool recovery, 
 		.cast_n = third ? 4 : 3,
 		.cast = {{"caller-1", 0, false, init_step, NULL},
 			 {"caller-2", 1, false,
-			  fixture.lacking   ? init_lacking
+			  fixture.changes   ? init_change
+			  : fixture.lacking ? init_lacking
 			  : others_differ() ? init_other
 					    : init_step,
-			  NULL},
+			  "{\"x\":1}"},
 			 {recovery ? "recovery" : "janitor", 2, true, recovery ? init_recovery : init_janitor, NULL},
-			 {"caller-3", 3, false, init_step, NULL}},
+			 {"caller-3", 3, false, fixture.changes ? init_change : init_step, "{\"y\":1}"}},
 		.bounds = bounds,
 		.world = world,
 		.setup = setup,
@@ -510,6 +559,26 @@ static void exhaustive_revert_paused(void **state)
 	explore("on_unknown revert, holders that are paused past their lease", WORLD_UNWATCHED, false, usual);
 }
 
+#define SAVES ",\"save_as\":\"saved\""
+
+static void exhaustive_data_claim(void **state)
+{
+	(void)state;
+	parse("keyed", "", CLAIM SAVES);
+	fixture.changes = true;
+	explore_with("data, a claim", WORLD_KEYED, false, /* third= */ true,
+		     (struct sim_bounds){.lapses = 2, .crashes = 1, .lost_answers = 1});
+}
+
+static void exhaustive_data_no_claim(void **state)
+{
+	(void)state;
+	parse("keyed", "", SAVES);
+	fixture.changes = true;
+	explore_with("data, no claim", WORLD_KEYED, false, /* third= */ true,
+		     (struct sim_bounds){.crashes = 1, .lost_answers = 1, .failures = 1});
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -535,6 +604,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exhaustive_one_claims_steps),
 		cmocka_unit_test(exhaustive_one_claims_steps_three),
 		cmocka_unit_test(exhaustive_one_claims_steps_hold),
+		cmocka_unit_test(exhaustive_data_claim),
+		cmocka_unit_test(exhaustive_data_no_claim),
 	};
 
 	if (argc > 1)

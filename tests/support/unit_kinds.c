@@ -131,6 +131,13 @@ static void failed_alone(struct unit *unit, const struct kind_args *args)
 	entity_failed_alone(unit, args->subject, args->effort, call_of(args).step);
 }
 
+/* By a caller who has read it unclaimed. */
+static void change_data(struct unit *unit, const struct kind_args *args)
+{
+	entity_change(unit, &args->stamp, args->subject, open_status, args->version, slice_str("{\"a\":1}"));
+	subject_add_note(unit, args->subject, &(struct history_note){.requester = slice_str("admin")});
+}
+
 static void revert(struct unit *unit, const struct kind_args *args)
 {
 	struct move m = move(args, claimed, open_status);
@@ -349,6 +356,7 @@ const struct unit_kind unit_kinds[] = {
 	{.name = "finish", .build = finish},
 	{.name = "finish_effect", .build = finish_effect},
 	{.name = "claim_noted", .build = claim_noted},
+	{.name = "change_data", .build = change_data},
 	{.name = "note_call", .build = note_call},
 	{.name = "note_other_call", .build = note_other_call},
 	{.name = "failed_alone", .build = failed_alone},

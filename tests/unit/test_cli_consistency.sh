@@ -179,6 +179,7 @@ sums_up without_a_server
 
 does "entity create" doc d1 && tells "entity create" doc d2 && fails 5 ALREADY_EXISTS "entity create" doc d1
 does "entity show" doc d1 && tells "entity show" doc d1 && does "entity list" doc && tells "entity list" doc && does "entity history" doc d1 && tells "entity history" doc d1
+does "entity data" doc d1 '{"a":1}' --version 1 && tells "entity data" doc d2 '{"a":1}' --version 1 && fails 5 CONCURRENCY_ERROR "entity data" doc d1 '{}' --version 1
 does "entity fire" doc d1 send && tells "entity fire" doc d2 send && fails 5 WRONG_STATUS "entity fire" doc d1 send
 try 8 "entity fire" doc d1 lose --json && is_error OUTCOME_UNKNOWN && try 8 "entity fire" doc d2 lose || note "entity fire: $(<err)"
 fails 5 CLAIM_FAILED "entity fire" doc d2 lose && does "entity resolve" doc d1 lose "done" && tells "entity resolve" doc d2 lose not_done
@@ -234,6 +235,7 @@ not_there() {
 	"entity create" | "entity list" | "run list" | "batch list" | "account create" | "account list" | "job push" | "job list") return ;;
 	"entity fire") set -- doc nobody send ;;
 	"entity resolve") set -- doc nobody lose "done" ;;
+	"entity data") set -- doc nobody '{}' --version 1 ;;
 	"entity "*) set -- doc nobody ;;
 	"run start") set -- nothing ;;
 	"batch start") set -- nothing --account ann --items items ;;
@@ -269,6 +271,7 @@ no_server() {
 	"batch start") operands="render --account ann --items items" ;;
 	"batch add") operands="batch_0000000000001 --items items" ;;
 	"account credit") operands="ann 5 --key k" ;;
+	"entity data") operands="doc d1 {} --version 1" ;;
 	*" resolve") operands="$operands done" ;;
 	esac
 	fails 69 SERVER_UNAVAILABLE "$*" $operands --server $nowhere
@@ -305,6 +308,7 @@ means 4 '"doc"' entity show dok x
 means 4 '"doc"' entity list dok
 means 4 '"doc"' entity fire dok x send
 means 4 '"doc"' entity resolve dok x send "done"
+means 4 '"doc"' entity data dok x '{}' --version 1
 means 4 '"doc"' entity history dok x
 means 4 '"doc"' why entity:dok:x
 means 4 '"deal"' run start dael

@@ -49,6 +49,12 @@ exits 0 entity show doc d1 && says_like '^status +new$' && says_like '^version +
 	says '{"pages": 12345678901234567890.10}' && exits 0 entity show doc d1 --json &&
 	says_like '^\{"workflow":"doc","id":"d1","status":"new","version":1,.*\}$'
 result show
+export HAPAX_WORKSPACE=data
+exits 0 entity create doc dd --data '{"a": {"b": 1}, "c": 2}' && exits 0 entity data doc dd '{"a": {"b": null, "x": 3}}' --version 1 &&
+	is out "doc dd: new, version 2" && exits 0 entity show doc dd && says '{"a":{"x":3},"c":2}' && exits 5 entity data doc dd '{}' --version 1 &&
+	complains "(409 CONCURRENCY_ERROR)" && exits 2 entity data doc dd '{}' && complains "version" && exits 2 entity data doc dd '[' --version 2
+result data_is_merged
+unset HAPAX_WORKSPACE
 exits 4 entity show doc nobody && complains "there is no such entity (404 NOT_FOUND)" &&
 	exits 4 entity show doc nobody --json &&
 	is err '{"code":"NOT_FOUND","title":"there is no such thing here","detail":"there is no such entity"}'

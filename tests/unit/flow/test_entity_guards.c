@@ -114,6 +114,11 @@ static void failed_alone(struct unit *unit, const struct stamp *stamp)
 	entity_failed_alone(unit, 1, call.effort, call.step);
 }
 
+static void change(struct unit *unit, const struct stamp *stamp)
+{
+	entity_change(unit, stamp, 1, "open", VERSION, slice_str("{\"a\":1}"));
+}
+
 #define RAISED "SELECT 1 FROM hx_subject WHERE effort > 6"
 
 /* clang-format off */
@@ -137,6 +142,10 @@ static const struct guard guards[] = {
 	{"note-over-requester", OPEN, BUT_NOTED("claim_requester = 'cron'"), note, NULL},
 	{"note-effort", OPEN, BUT("effort = 7"), note, NULL},
 	{"note-over-claim", OPEN, BUT("fence = 8"), note, NULL},
+	{"data-version", NOTED("0"), BUT("version = 5"), change, NULL},
+	{"data-claimed", NOTED("0"), BUT("owner = 'there', until = 1000500"), change, NULL},
+	{"data-in-doubt", NOTED("0"), BUT("doubt = 1"), change, NULL},
+	{"data-over-call", NOTED("0"), BUT_NOTED("claim_open = 1"), change, NULL},
 	{"failed-beside-claim", OPEN, BUT("owner = 'there', until = 1000500"), failed_alone, RAISED},
 	{"failed-beside-step", OPEN, BUT_NOTED("claim_step = 'pong'"), failed_alone, RAISED},
 	{"failed-beside-call", OPEN, BUT_NOTED("claim_open = 2"), failed_alone, RAISED},
