@@ -3,7 +3,7 @@
 # bench` runs it after runs.sh, through tests/with-postgres.
 #
 #   load       the request with all items, until it is acknowledged
-#   work       items of a native action, 16 at a time: a start with its debit and an end each, so 2 units and 1 ledger entry
+#   work       items of a native action, 64 at a time, all of one account: a start with its debit and an end each, so 2 units and 1 ledger entry
 #   teardown   the cancel of a batch of which all items but the last are done: flip and refund, and a cleanup call for each
 #   memory     of the server, at its highest since the start, above what it had before the batch
 #
@@ -22,7 +22,7 @@ bin=${HAPAX_BUILD:?run this by make bench}/bench
 
 mkdir "$work/workflows"
 cat >"$work/workflows/render.json" <<'JSON'
-{ "workflow": "render", "kind": "batch", "concurrency": 16,
+{ "workflow": "render", "kind": "batch", "concurrency": 64,
   "actions": { "render": { "kind": "native", "function": "ship", "effect": "keyed" },
                "delete": { "kind": "native", "function": "reserve", "effect": "idempotent" } },
   "item_action": "render", "cleanup_action": "delete" }
@@ -135,3 +135,8 @@ for store in $STORES; do
 			"$(ratio "$store.$what.$last" "$store.$what.$first")" %.2f most 1.30
 	done
 done
+case $STORES in *postgres*)
+	verdict 'items of one account in a second, postgres, 64 at a time' \
+		"$(awk -v us="$(median <"$results/postgres.work.$last")" 'BEGIN { print 1000000 / us }')" %.0f least 5000
+	;;
+esac

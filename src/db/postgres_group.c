@@ -1,11 +1,12 @@
 /*
  * A group of units on PostgreSQL: as few trips as the verdicts allow.
  *
- *   trip 1   BEGIN · lock the subjects, sorted, and note the xid · first lines of all plain units
+ *   trip 1   BEGIN · lock the subjects, sorted, and note the xid · first lines of all plain units · what does whole units at once
+ *            (unit_together)
  *            ── the verdicts are read ──
  *   trip 2   the later lines of the plain units that are still in, line after line; those that their statement
  *            carried in its set form (a change of status carries its history row) are done already
- *   then     every other unit by itself, in row form under a savepoint: a trip up to each VERDICT or MUST; in the
+ *   then     every other unit by itself, and those that were not won together, in row form under a savepoint: a trip up to each VERDICT or MUST; in the
  *            order of their subjects
  *
  * Within a trip the n-th lines of all units go together ("a phase"): those of one statement as one execution
@@ -24,8 +25,10 @@
  * under the same limit. The COMMIT has none: a server that is told to leave off while it waits for its standby says that
  * all is well.
  *
- * Invariant: at most one unit of a subject per group. In set form a row that is hit twice is changed once, and
- * the second unit would be told that it lost to nobody.
+ * Invariant: at most one unit of a subject per group that runs line by line in set form: there a row that is hit twice is changed
+ * once, and the second unit would be told that it lost to nobody. Serial units (unit.h) may be many: each statement that does whole
+ * units says what comes out as if they came one after the other, and has a snapshot of its own, after the one before it; so has
+ * each line of those that run by themselves. None of them shares a subject with one in set form.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +59,7 @@ struct group {
 	struct unit_result *results;
 	struct arena *arena;
 	struct hx_error *err;
+	bool *done; /* won together */
 };
 
 /* The units whose line runs in one execution: `unit` holds their indices; the ordinal is the place in it + 1. */
@@ -64,6 +68,7 @@ struct share {
 	unsigned line;
 	size_t n;
 	const size_t *unit;
+	bool whole; /* not a line of them, but all */
 };
 
 /* Units of one phase with the same statement, all of which have the line after it that it carries, or none. */
@@ -165,7 +170,10 @@ static enum hx_code take_set(void *context, const struct db_stmt *stmt, const PG
 	for (size_t k = 0; k < share->n && !code; k++) {
 		b->results[share->unit[k]].rows[share->line] = (struct db_rows){
 			columns ? filled[k] : 0, columns, columns && filled[k] ? cells + starts[k] * columns : NULL};
-		judge(b, share->unit[k], share->line, filled[k]);
+		if (share->whole)
+			b->done[share->unit[k]] = filled[k] > 0;
+		else
+			judge(b, share->unit[k], share->line, filled[k]);
 	}
 	return code;
 }
@@ -189,11 +197,18 @@ static int by_id(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* A subject that a unit names. */
+struct named {
+	int64_t id;
+	bool serial;
+};
+
 static void send_locks(struct group *b, struct pg_trip *trip, size_t n)
 {
-	int64_t *ids = arena_alloc(b->arena, n * sizeof *ids);
+	struct named *all = arena_alloc(b->arena, n * sizeof *all);
+	size_t different_n = 0;
 
-	if (!ids) {
+	if (!all) {
 		trip->code = too_large(b->err);
 		return;
 	}
@@ -201,16 +216,20 @@ static void send_locks(struct group *b, struct pg_trip *trip, size_t n)
 	for (size_t i = 0; i < b->n; i++)
 		for (unsigned s = 0; s < b->units[i]->subjects_n; s++)
 			if (!(b->units[i]->apart >> s & 1))
-				ids[n++] = b->units[i]->subjects[s];
-	qsort(ids, n, sizeof *ids, by_id);
+				all[n++] = (struct named){b->units[i]->subjects[s], unit_is_serial(b->units[i])};
+	qsort(all, n, sizeof *all, by_id);
 	pg_array_start(&b->pg->arrays[0], 'i');
 	for (size_t i = 0; i < n; i++) {
-		struct db_value id = db_int(ids[i]);
+		struct db_value id = db_int(all[i].id);
 
-		ASSERT(i == 0 || ids[i] != ids[i - 1]); /* one unit of a subject per group */
+		if (i > 0 && all[i].id == all[i - 1].id) {
+			ASSERT(all[i].serial && all[i - 1].serial);
+			continue;
+		}
 		pg_array_add(&b->pg->arrays[0], &id);
+		different_n++;
 	}
-	pg_array_end(&b->pg->arrays[0], n);
+	pg_array_end(&b->pg->arrays[0], different_n);
 	pg_trip_set(trip, &stmt_lock, take_xid, b->pg);
 }
 
@@ -264,7 +283,7 @@ static struct share *share_new(struct group *b, unsigned line, const size_t *uni
 	struct share *share = arena_alloc(b->arena, sizeof *share);
 
 	if (share)
-		*share = (struct share){b, line, n, unit};
+		*share = (struct share){.group = b, .line = line, .n = n, .unit = unit};
 	return share;
 }
 
@@ -353,9 +372,14 @@ static struct peers *peers_of(struct peers lots[], size_t *n, const struct unit 
 	return &lots[(*n)++];
 }
 
+static bool runs_in_sets(const struct unit *unit)
+{
+	return unit_is_plain(unit) && !unit->together;
+}
+
 static bool takes_part(const struct group *b, size_t i, unsigned line)
 {
-	return line < b->units[i]->lines_n && b->results[i].verdict == UNIT_WON && unit_is_plain(b->units[i]) &&
+	return line < b->units[i]->lines_n && b->results[i].verdict == UNIT_WON && runs_in_sets(b->units[i]) &&
 	       !stmt_is_empty(b->units[i]->lines[line].stmt, STMT_POSTGRES_ROW) &&
 	       !(line > 0 && carries(b->units[i], line - 1));
 }
@@ -406,6 +430,71 @@ static void send_phase(struct group *b, struct pg_trip *trip, unsigned line)
 		send_peers(b, trip, &lots[g], line);
 }
 
+/* ---- whole units at once ---- */
+
+static size_t bytes_together(const struct unit *unit)
+{
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < unit->together_n; i++)
+		bytes += unit->together_params[i].type >= DB_TEXT ? unit->together_params[i].s.n : 8;
+	return bytes;
+}
+
+static void send_whole(struct group *b, struct pg_trip *trip, const size_t *unit, size_t n)
+{
+	const struct unit *first = b->units[*unit];
+	struct share *share = share_new(b, first->together_rows, unit, n);
+
+	for (unsigned p = 0; p < first->together_n; p++) {
+		pg_array_start(&b->pg->arrays[p], first->together->in[p]);
+		for (size_t k = 0; k < n; k++)
+			pg_array_add(&b->pg->arrays[p], &b->units[unit[k]]->together_params[p]);
+		pg_array_end(&b->pg->arrays[p], n);
+	}
+	if (share)
+		share->whole = true;
+	else
+		trip->code = too_large(b->err);
+	if (!trip->code)
+		pg_trip_set(trip, first->together, take_set, share);
+}
+
+static int by_together(const void *a, const void *b, void *context)
+{
+	const struct group *group = context;
+	size_t x = *(const size_t *)a, y = *(const size_t *)b;
+	int order = strcmp(group->units[x]->together->name, group->units[y]->together->name);
+
+	return order ? order : (x > y) - (x < y);
+}
+
+/* Those of one statement in one execution, in the order in which they came; in slices as send_peers. */
+static void send_together(struct group *b, struct pg_trip *trip)
+{
+	size_t *all = arena_alloc(b->arena, b->n * sizeof *all), n = 0;
+
+	if (!all) {
+		trip->code = too_large(b->err);
+		return;
+	}
+	for (size_t i = 0; i < b->n; i++)
+		if (b->units[i]->together)
+			all[n++] = i;
+	qsort_r(all, n, sizeof *all, by_together, b);
+	for (size_t from = 0, to; from < n && !trip->code; from = to) {
+		const struct db_stmt *stmt = b->units[all[from]]->together;
+		size_t bytes = bytes_together(b->units[all[from]]);
+
+		for (to = from + 1; to < n && b->units[all[to]]->together == stmt; to++) {
+			bytes += bytes_together(b->units[all[to]]);
+			if (bytes > SET_BYTES_MAX)
+				break;
+		}
+		send_whole(b, trip, all + from, to - from);
+	}
+}
+
 static enum hx_code run_plain(struct group *b)
 {
 	struct pg_trip trip;
@@ -414,6 +503,7 @@ static enum hx_code run_plain(struct group *b)
 	pg_trip_start(&trip, b->pg, b->arena, b->err);
 	if (!trip.code) {
 		send_head(b, &trip);
+		send_together(b, &trip);
 		send_phase(b, &trip, 0);
 	}
 	code = pg_trip_finish(&trip);
@@ -488,7 +578,10 @@ struct place {
 
 static int by_subject(const void *a, const void *b)
 {
-	return by_id(&((const struct place *)a)->subject, &((const struct place *)b)->subject);
+	const struct place *x = a, *y = b;
+	int order = by_id(&x->subject, &y->subject);
+
+	return order ? order : (x->unit > y->unit) - (x->unit < y->unit);
 }
 
 /*
@@ -505,7 +598,7 @@ static enum hx_code run_others(struct group *b)
 	for (size_t i = 0; i < b->n && !code; i++) {
 		const struct unit *unit = b->units[i];
 
-		if (unit_is_plain(unit))
+		if (runs_in_sets(unit) || b->done[i])
 			continue;
 		places[n] = (struct place){INT64_MAX, i};
 		for (unsigned s = 0; s < unit->subjects_n; s++)
@@ -536,15 +629,16 @@ static enum hx_code check_deferred(struct group *b)
 enum hx_code pg_execute(struct db *db, struct unit *const units[], size_t n, struct unit_result results[],
 			struct arena *arena, struct hx_error *err)
 {
-	struct group b = {(struct pg *)db, units, n, results, arena, err};
-	enum hx_code code;
+	struct group b = {(struct pg *)db, units, n, results, arena, err, arena_zalloc(arena, n * sizeof *b.done)};
+	enum hx_code code = n && !b.done ? too_large(err) : HX_OK;
 
 	for (size_t i = 0; i < n; i++) {
 		results[i].verdict = UNIT_WON;
 		results[i].line = -1;
 		memset(results[i].rows, 0, units[i]->lines_n * sizeof *results[i].rows);
 	}
-	code = n ? run_plain(&b) : HX_OK;
+	if (n && !code)
+		code = run_plain(&b);
 	if (n && !code)
 		code = run_others(&b);
 	if (n && !code && b.pg->db.limit.ns)

@@ -13,6 +13,7 @@ void unit_init(struct unit *unit, int64_t op)
 	unit->wakes_n = 0;
 	unit->offers_n = 0;
 	unit->apart = 0;
+	unit->together = NULL;
 }
 
 static bool fits(char letter, enum db_type type)
@@ -34,6 +35,20 @@ void unit_add(struct unit *unit, enum unit_rule rule, const struct db_stmt *stmt
 	for (unsigned i = 0; i < params_n; i++) {
 		ASSERT(fits(stmt->in[i], params[i].type));
 		line->params[i] = params[i];
+	}
+	ASSERT(stmt->in[params_n] == '\0');
+}
+
+void unit_together(struct unit *unit, unsigned rows, const struct db_stmt *stmt, unsigned params_n,
+		   const struct db_value *params)
+{
+	ASSERT(rows < unit->lines_n && params_n <= STMT_PARAMS_MAX && stmt_has_set_form(stmt));
+	unit->together = stmt;
+	unit->together_n = params_n;
+	unit->together_rows = rows;
+	for (unsigned i = 0; i < params_n; i++) {
+		ASSERT(fits(stmt->in[i], params[i].type));
+		unit->together_params[i] = params[i];
 	}
 	ASSERT(stmt->in[params_n] == '\0');
 }
@@ -99,6 +114,11 @@ bool unit_is_plain(const struct unit *unit)
 		if ((unit->lines[i].rule != UNIT_ANY && i > 0) || unit->lines[i].stmt->foreign)
 			return false;
 	return true;
+}
+
+bool unit_is_serial(const struct unit *unit)
+{
+	return !unit->limit_ms && (unit->together || !unit_is_plain(unit));
 }
 
 bool unit_only_reads(const struct unit *unit)

@@ -11,6 +11,10 @@
  * when no VERDICT or MUST stands after its first line and no line is foreign: losing then needs no undo, and PostgreSQL
  * may run it in set form; the others run under a savepoint of their own.
  *
+ * A unit may say besides how PostgreSQL does all of it for many at once, also for several of one subject (unit_together): the
+ * statement wins for those it returns a row for, as if their lines had run one after the other, and leaves all others as they
+ * were. These run by their lines, which say why not. So it need not know of every case, only never win where the lines would not.
+ *
  * A unit names the subjects it writes or needs to hold still (PostgreSQL locks these rows, in one order for
  * the whole group, before the first line runs), its op, and the topics it wakes once it is durable.
  * Parameters are borrowed: what they point to must live until the unit is answered.
@@ -60,6 +64,10 @@ struct unit {
 	int64_t wakes[UNIT_WAKES_MAX];
 	struct offer offers[UNIT_OFFERS_MAX];
 	struct unit_line lines[UNIT_LINES_MAX];
+	const struct db_stmt *together; /* NULL: its lines are the only way */
+	unsigned together_n;
+	unsigned together_rows; /* the line that its rows are those of */
+	struct db_value together_params[STMT_PARAMS_MAX];
 };
 
 enum unit_verdict {
@@ -92,6 +100,12 @@ void unit_add(struct unit *unit, enum unit_rule rule, const struct db_stmt *stmt
 #define UNIT_ADD(unit, rule, stmt, ...)                                                                                \
 	unit_add(unit, rule, stmt, sizeof((const struct db_value[]){__VA_ARGS__}) / sizeof(struct db_value),           \
 		 (const struct db_value[]){__VA_ARGS__})
+/* After all lines: the statement, of a set form alone, that does the same for many units. Its rows are those of the line `rows`. */
+void unit_together(struct unit *unit, unsigned rows, const struct db_stmt *stmt, unsigned params_n,
+		   const struct db_value *params);
+#define UNIT_TOGETHER(unit, rows, stmt, ...)                                                                           \
+	unit_together(unit, rows, stmt, sizeof((const struct db_value[]){__VA_ARGS__}) / sizeof(struct db_value),      \
+		      (const struct db_value[]){__VA_ARGS__})
 /* Adding a subject that is named already changes nothing. */
 void unit_touch(struct unit *unit, int64_t subject);
 /* As unit_touch, but for what has a row elsewhere: nothing is locked for it, and no table of subjects is needed. */
@@ -104,6 +118,8 @@ void unit_limit(struct unit *unit, int64_t limit_ms);
 /* It is done for this workspace. */
 void unit_for(struct unit *unit, struct slice workspace);
 bool unit_is_plain(const struct unit *unit);
+/* On PostgreSQL it runs after those of its group that touch the same subjects, and sees what they wrote: not in one set with them. */
+bool unit_is_serial(const struct unit *unit);
 /* Of the row form of SQLite. */
 bool unit_only_reads(const struct unit *unit);
 bool unit_touches_same(const struct unit *a, const struct unit *b);

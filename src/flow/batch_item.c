@@ -19,17 +19,73 @@ DB_STMT(stmt_list, "item_list", "iitti", OUT,
 	" AND n < (SELECT total FROM hx_batch WHERE subject = ?1)"
 	" AND (?3 = '' OR status = ?3) AND (?4 = '' OR decision = ?4) ORDER BY n LIMIT ?5");
 
+#define INTO_LEDGER "INSERT INTO hx_ledger (account, seq, amount, key, reason, balance, op, at)"
+
 /* ---- start and end ---- */
 
 /* Of one whose holder was lost nobody knows whether it was done; it was paid for, and is not paid for again. */
-DB_STMT(stmt_start, "item_start", "iii", "itiiiii",
-	"UPDATE hx_batch_item SET status = 'RUNNING', attempt = attempt + 1,"
-	" losses = losses + CASE WHEN status = 'RUNNING' THEN 1 ELSE 0 END,"
-	" doubt = CASE WHEN status = 'RUNNING' THEN 1 ELSE doubt END, moved = charged - cost, charged = cost,"
-	" unsettled_since = CASE WHEN status = 'RUNNING' THEN NULL ELSE unsettled_since END,"
-	" fence = ?2, op = ?3, due_at = NULL WHERE batch = ?1 AND n = " ITEM_CHOICE
+#define STARTING(fence, op)                                                                                            \
+	"UPDATE hx_batch_item SET status = 'RUNNING', attempt = attempt + 1,"                                          \
+	" losses = losses + CASE WHEN status = 'RUNNING' THEN 1 ELSE 0 END,"                                           \
+	" doubt = CASE WHEN status = 'RUNNING' THEN 1 ELSE doubt END, moved = charged - cost, charged = cost,"         \
+	" unsettled_since = CASE WHEN status = 'RUNNING' THEN NULL ELSE unsettled_since END,"                          \
+	" fence = " fence ", op = " op ", due_at = NULL"
+
+#define START_COLUMNS "n, input, attempt, failures, doubt, losses, unsettled_since"
+#define START_OUT "itiiiii"
+
+DB_STMT(stmt_start, "item_start", "iii", START_OUT,
+	STARTING("?2", "?3") " WHERE batch = ?1 AND n = " ITEM_CHOICE
 	" AND EXISTS (SELECT 1 FROM hx_batch WHERE subject = ?1 AND cancel_requested = 0)" /* mutant: start-flagged */
-	" RETURNING n, input, attempt, failures, doubt, losses, unsettled_since");
+	" RETURNING " START_COLUMNS);
+
+/*
+ * The same for many units at once, of any batches and accounts: p1 batch, p2 fence, p3 op, p4 lease, p5 account, p6 prefix of the
+ * ledger's keys, p7 now. Each unit has its place among those of its batch, and takes the item at that place of what ITEM_CHOICE
+ * would choose one after the other: first what is open and nobody's (`open`), then items that were never begun. Where the
+ * account cannot pay for all, none is begun: the lines then tell which.
+ */
+#define OPEN_ONES(class, due, which)                                                                                   \
+	"(SELECT " class " AS class, " due " AS due, n FROM hx_batch_item WHERE batch = w.of_batch AND " which
+#define DUE_ONES " AND due_at <= (SELECT hx_now_ms()) ORDER BY due_at, n LIMIT w.units)"
+
+DB_STMT(stmt_start_many, "item_start_many", "iiiiiti", START_OUT, "",
+	.set_sql = "WITH holding AS (SELECT u.ord, u.p1 AS of_batch, u.p2 AS holder, u.p3 AS by_op, u.p4 AS lease, u.p5 AS payer,"
+	" u.p6 AS prefix, u.p7 AS now, b.next_n, b.total, row_number() OVER (PARTITION BY u.p1 ORDER BY u.ord) AS place"
+	" FROM {u} JOIN hx_subject s ON s.id = u.p1 JOIN hx_batch b ON b.subject = u.p1"
+	" WHERE b.account = u.p5"
+	" AND s.fence = u.p2" /* mutant: many-start-fence */
+	" AND s.owner IS NOT NULL AND s.status = 'RUNNING'"
+	" AND b.cancel_requested = 0" /* mutant: many-start-flagged */
+	"), open AS (SELECT w.of_batch, c.n, row_number() OVER (PARTITION BY w.of_batch ORDER BY c.class, c.due, c.n) AS place,"
+	" count(*) OVER (PARTITION BY w.of_batch) AS items FROM"
+	" (SELECT of_batch, holder, count(*) AS units FROM holding GROUP BY of_batch, holder) w, LATERAL ("
+	OPEN_ONES("0", "0", ITEM_IS_OPEN " AND status = 'RUNNING' AND fence < w.holder ORDER BY n LIMIT w.units)")
+	" UNION ALL " OPEN_ONES("1", "due_at", ITEM_IS_PAID DUE_ONES)
+	" UNION ALL " OPEN_ONES("2", "due_at", ITEM_IS_OPEN " AND status = 'PENDING' AND NOT (doubt = 1 AND charged = cost)" DUE_ONES)
+	") c), choice AS (SELECT h.*, coalesce(o.n, h.next_n + h.place - 1"
+	" - coalesce((SELECT max(f.items) FROM open f WHERE f.of_batch = h.of_batch), 0)) AS item, o.n IS NULL AS fresh"
+	" FROM holding h LEFT JOIN open o ON o.of_batch = h.of_batch AND o.place = h.place),"
+	" priced AS (SELECT c.*, i.charged - i.cost AS money, i.attempt + 1 AS try, a.balance AS had, a.seq AS entries,"
+	" sum(i.charged - i.cost) OVER (PARTITION BY c.payer) AS all_money,"
+	" sum(i.charged - i.cost) OVER (PARTITION BY c.payer ORDER BY c.ord) AS so_far,"
+	" count(*) FILTER (WHERE i.charged <> i.cost) OVER (PARTITION BY c.payer ORDER BY c.ord) AS entry"
+	" FROM choice c JOIN hx_batch_item i ON i.batch = c.of_batch AND i.n = c.item JOIN hx_account a ON a.subject = c.payer"
+	" WHERE NOT c.fresh OR c.item < c.total),"
+	" paid AS (SELECT * FROM priced"
+	" WHERE had + all_money >= 0" /* mutant: many-start-balance */
+	"), kept AS (UPDATE hx_subject s SET until = hx_now_ms() + x.lease"
+	" FROM (SELECT of_batch, max(lease) AS lease FROM paid GROUP BY of_batch) x WHERE s.id = x.of_batch),"
+	" charge AS (UPDATE hx_account a SET balance = balance + x.money, seq = seq + x.entries FROM"
+	" (SELECT payer, CAST(sum(money) AS bigint) AS money, count(*) FILTER (WHERE money <> 0) AS entries FROM paid GROUP BY payer) x"
+	" WHERE a.subject = x.payer),"
+	" entry AS (" INTO_LEDGER " SELECT payer, entries + entry, money,"
+	" prefix || item || '/charge/' || try, 'charge', had + so_far, by_op, now FROM paid WHERE money <> 0),"
+	" counted AS (UPDATE hx_batch b SET charged = charged - x.money, next_n = greatest(next_n, x.item + 1) FROM"
+	" (SELECT of_batch, CAST(sum(money) AS bigint) AS money, max(item) AS item FROM paid GROUP BY of_batch) x"
+	" WHERE b.subject = x.of_batch), started AS (" STARTING("x.holder", "x.by_op") " FROM paid x"
+	" WHERE batch = x.of_batch AND n = x.item RETURNING x.ord, " START_COLUMNS ")"
+	" SELECT ord, " START_COLUMNS " FROM started");
 
 #define STARTED "batch = ?1 AND " ITEM_IS_OPEN " AND status = 'RUNNING' AND fence = ?2 AND op = ?3"
 
@@ -45,6 +101,20 @@ DB_STMT(stmt_end, "item_end", "iiiiitiiiitti", "",
 	" AND fence = ?3 AND attempt = ?4" /* mutant: item-end-fence */
 	" AND decision IS NULL",
 	.fenced = true);
+
+/* The same for many units at once that give nothing back: as item_end without its ?9; p13 the account. */
+DB_STMT(stmt_end_many, "item_end_many", "iiiiitiiittii", "", "",
+	.set_sql = "WITH ended AS (UPDATE hx_batch_item SET status = u.p6, failures = failures + u.p7, doubt = u.p8, moved = 0, op = u.p5,"
+	" due_at = CASE WHEN u.p6 = 'PENDING' THEN hx_now_ms() + u.p9 END, output = u.p10, error = u.p11, unsettled_since = u.p12"
+	" FROM {u} WHERE batch = u.p1 AND n = u.p2 AND status = 'RUNNING'"
+	" AND fence = u.p3 AND attempt = u.p4" /* mutant: many-end-fence */
+	" AND decision IS NULL RETURNING u.ord, u.p1 AS of_batch, u.p13 AS payer, u.p6 AS to_status),"
+	" counted AS (UPDATE hx_batch b SET succeeded = succeeded + x.s, failed = failed + x.f, unknown = unknown + x.u FROM"
+	" (SELECT of_batch, payer, count(*) FILTER (WHERE to_status = 'SUCCEEDED') AS s,"
+	" count(*) FILTER (WHERE to_status = 'FAILED') AS f, count(*) FILTER (WHERE to_status = 'UNKNOWN') AS u"
+	" FROM ended GROUP BY of_batch, payer) x WHERE b.subject = x.of_batch AND b.account = x.payer)"
+	" SELECT ord FROM ended",
+	.counted = true);
 
 /* ?2 n   ?3 attempt */
 #define DONE_AFTER_ALL                                                                                                 \
@@ -90,7 +160,7 @@ DB_STMT(stmt_late_count, "item_late_count", "i", "",
 
 /* After the balance. A key that exists is a data error, and the whole unit is nothing: an item moves money once a turn. */
 #define ENTRY(rows, prefix, reason, at)                                                                                \
-	"INSERT INTO hx_ledger (account, seq, amount, key, reason, balance, op, at) SELECT a.subject, a.seq, x.money, "  \
+	INTO_LEDGER " SELECT a.subject, a.seq, x.money, "  \
 	prefix " || x.n || '/' || " reason " || '/' || x.attempt, " reason ", a.balance, ?3, " at                        \
 	" FROM hx_account a, " MOVED(rows) " WHERE a.subject = ?1 AND x.money <> 0"
 
@@ -222,6 +292,9 @@ void item_start(struct unit *unit, const struct stamp *stamp, const struct batch
 	UNIT_ADD(unit, UNIT_ANY, &stmt_charge_entry, db_int(hold->account), db_int(hold->subject), db_int(stamp->op),
 		 db_text(hold->ledger_prefix), db_int(stamp->at.ms));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_charge_count, db_int(hold->account), db_int(hold->subject), db_int(stamp->op));
+	UNIT_TOGETHER(unit, /* rows= */ 1, &stmt_start_many, db_int(hold->subject), db_int(hold->fence),
+		      db_int(stamp->op), db_int(hold->lease_ms), db_int(hold->account), db_text(hold->ledger_prefix),
+		      db_int(stamp->at.ms));
 }
 
 void item_look_up_start(struct unit *unit, const struct batch_hold *hold, int64_t op)
@@ -243,6 +316,12 @@ void item_end(struct unit *unit, const struct stamp *stamp, const struct batch_h
 		add_giving(unit, stamp, hold, end->n, end->n + 1, "return");
 	add_end_count(unit, stamp, hold, end->n, slice_is(status, ITEM_SUCCEEDED), slice_is(status, ITEM_FAILED),
 		      slice_is(status, ITEM_UNKNOWN));
+	if (!end->returns)
+		UNIT_TOGETHER(unit, /* rows= */ 0, &stmt_end_many, db_int(hold->subject), db_int(end->n),
+			      db_int(hold->fence), db_int(end->attempt), db_int(stamp->op), db_text(status),
+			      db_int(end->failure), db_int(end->doubt), db_int(end->rest_ms), optional(end->output),
+			      optional(end->error), end->unsettled_since ? db_int(end->unsettled_since) : db_null(),
+			      db_int(hold->account));
 }
 
 void item_settle(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, int64_t n,

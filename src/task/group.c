@@ -4,36 +4,72 @@
 #define TRIES_TOGETHER 2
 #define TRIES_ALONE 4
 
+/* Subjects of the units so far, in an open table: 4 slots for each that can be named. */
+enum { SLOTS = 4 * GROUP_UNITS_MAX * UNIT_SUBJECTS_MAX };
+
+struct taken {
+	int64_t subject;
+	uint32_t round;
+	bool shared; /* only serial units touch it, and all of them were chosen */
+};
+
+static _Thread_local struct taken taken[SLOTS];
+static _Thread_local uint32_t taken_round;
+
+static struct taken *slot_of(int64_t subject)
+{
+	size_t slot = (size_t)((uint64_t)subject * 0x9e3779b97f4a7c15u >> 40) % SLOTS;
+
+	while (taken[slot].round == taken_round && taken[slot].subject != subject)
+		slot = (slot + 1) % SLOTS;
+	return &taken[slot];
+}
+
+static bool may_join(const struct unit *unit, bool *ret_shares)
+{
+	bool serial = unit_is_serial(unit);
+
+	*ret_shares = false;
+	for (unsigned s = 0; s < unit->subjects_n; s++) {
+		const struct taken *slot = slot_of(unit->subjects[s]);
+		bool met = slot->round == taken_round, may = !met;
+
+		may |= serial && slot->shared; /* mutant: plain-beside-serial -> may |= slot->shared; */
+		if (!may)
+			return false;
+		*ret_shares |= met;
+	}
+	return true;
+}
+
+static void take_subjects(const struct unit *unit, bool chosen)
+{
+	for (unsigned s = 0; s < unit->subjects_n; s++) {
+		struct taken *slot = slot_of(unit->subjects[s]);
+
+		*slot = (struct taken){unit->subjects[s], taken_round, chosen && unit_is_serial(unit)};
+	}
+}
+
 size_t group_pick(struct unit *const pending[], size_t n, bool one_unit_per_subject, size_t max, size_t picked[])
 {
-	/* Subjects taken by earlier units, in an open table: 4 slots for each that can be named. */
-	enum { SLOTS = 4 * GROUP_UNITS_MAX * UNIT_SUBJECTS_MAX };
-	static _Thread_local int64_t taken[SLOTS];
-	static _Thread_local uint32_t round_of[SLOTS], round;
-	size_t picked_n = 0;
+	size_t picked_n = 0, by_lines_n = 0;
 
 	ASSERT(max <= GROUP_UNITS_MAX);
 	if (n > 2 * GROUP_UNITS_MAX)
 		n = 2 * GROUP_UNITS_MAX; /* those further back wait: keeps the table at most half full */
-	if (++round == 0) {
-		memset(round_of, 0, sizeof round_of);
-		round = 1;
+	if (++taken_round == 0) {
+		memset(taken, 0, sizeof taken);
+		taken_round = 1;
 	}
 	for (size_t i = 0; i < n && picked_n < max; i++) {
-		bool free = true;
+		bool shares = false, may = !one_unit_per_subject || may_join(pending[i], &shares);
 
-		for (unsigned s = 0; one_unit_per_subject && s < pending[i]->subjects_n; s++) {
-			int64_t subject = pending[i]->subjects[s];
-			size_t slot = (size_t)((uint64_t)subject * 0x9e3779b97f4a7c15u >> 40) % SLOTS;
-
-			while (round_of[slot] == round && taken[slot] != subject)
-				slot = (slot + 1) % SLOTS;
-			if (round_of[slot] == round)
-				free = false;
-			taken[slot] = subject;
-			round_of[slot] = round;
-		}
-		if (free)
+		if (shares && !pending[i]->together)
+			may = may && by_lines_n++ < GROUP_SERIAL_MAX;
+		if (one_unit_per_subject)
+			take_subjects(pending[i], may);
+		if (may)
 			picked[picked_n++] = i;
 	}
 	return picked_n;

@@ -8,7 +8,8 @@
  * Invariants:
  *  B1  An answer leaves only from DURABLE, FAILED or IN_DOUBT, never before. A wake likewise.
  *  B2  Of a FAILED group no verdict is reported, not even LOST: what it lost to may be rolled back too.
- *  B3  On a store with one_unit_per_subject no two units of a group touch the same subject.
+ *  B3  On a store with one_unit_per_subject no two units of a group touch the same subject, unless all that do are serial
+ *      (db/unit.h): the store runs these one after the other, or as if.
  *  B4  Units with a limit (db/unit.h) go with others of their kind at most, and then only within a limit for all of them.
  *
  * The lane and the simulator both go through these functions; only who calls them, and when, differs.
@@ -20,6 +21,7 @@
 #include "db/driver.h"
 
 #define GROUP_UNITS_MAX 512
+#define GROUP_SERIAL_MAX 32 /* each is some trips to the store, for which all others of the group wait */
 
 enum group_phase { GROUP_BUILT, GROUP_EXECUTED, GROUP_DURABLE, GROUP_FAILED, GROUP_IN_DOUBT };
 
@@ -70,7 +72,8 @@ struct group_stats {
 /*
  * Chooses which of the pending units go into the next group, at most max, keeping their order: the indices go
  * into picked[]. With one_unit_per_subject a unit waits when an earlier one, chosen or waiting, touches a
- * subject of its own. Pure.
+ * subject of its own; but serial units do not wait for serial ones that were chosen, up to GROUP_SERIAL_MAX of them that have to be
+ * run line by line. Pure.
  */
 size_t group_pick(struct unit *const pending[], size_t n, bool one_unit_per_subject, size_t max, size_t picked[]);
 

@@ -116,6 +116,32 @@ static const struct db_stmt *explained(const struct db_stmt *stmt, bool postgres
 	return wrapped;
 }
 
+/* What does many units at once, for one of them: each array of the set form has one element. */
+static const struct db_stmt *explained_together(const struct db_stmt *stmt)
+{
+	struct db_stmt *one = arena_zalloc(&world.arena, sizeof *one);
+	struct strbuf set, text;
+
+	strbuf_init(&set, 65536);
+	strbuf_init(&text, 65536);
+	stmt_expand(stmt, STMT_POSTGRES_SET, &set);
+	for (const char *p = set.p; *p;) {
+		const char *end = *p == '$' ? strstr(p, "[]") : NULL;
+
+		if (end)
+			strbuf_addf(&text, "ARRAY[%.*s]", (int)(end - p), p);
+		else
+			strbuf_add_char(&text, *p);
+		p = end ? end + 2 : p + 1;
+	}
+	strbuf_add_char(&text, '\0');
+	one->in = stmt->in;
+	one->sql = arena_copy(&world.arena, strbuf_slice(&text)).p;
+	strbuf_release(&set);
+	strbuf_release(&text);
+	return explained(one, /* postgres= */ true);
+}
+
 /* Does this line of a plan walk over items? */
 static bool walks(struct slice line, bool postgres)
 {
@@ -131,35 +157,51 @@ static bool walks(struct slice line, bool postgres)
 	return strstr(text, "Seq Scan on hx_batch_item") || (removed && atoi(removed + 24) > WALKED_MAX);
 }
 
-/* All lines of the unit, one after the other, in a transaction that is rolled back. */
+static int look_at_line(const struct db_stmt *stmt, const struct db_stmt *asking, unsigned params_n,
+			const struct db_value *params, const char *what)
+{
+	bool postgres = world.db->driver == &db_postgres;
+	struct unit wrapped, *units[] = {&wrapped};
+	struct unit_result result;
+	struct hx_error err = {0};
+	int bad = 0;
+
+	unit_init(&wrapped, 1);
+	unit_add(&wrapped, UNIT_ANY, asking, params_n, params);
+	if (world.db->driver->execute(world.db, units, 1, &result, &world.arena, &err) != HX_OK)
+		fail_msg("%s, %s: %s", what, stmt->name, err.detail);
+	for (size_t row = 0; row < result.rows[0].n; row++) {
+		struct slice text = db_cell(&result.rows[0], row, postgres ? 0 : 3)->s;
+
+		if (getenv("HAPAX_TEST_PLANS"))
+			printf("%s, %s: %.*s\n", what, stmt->name, SLICE_ARGS(text));
+		if (walks(text, postgres)) {
+			printf("%s, %s walks: %.*s\n", what, stmt->name, SLICE_ARGS(text));
+			bad++;
+		}
+	}
+	return bad;
+}
+
+/* All lines of the unit, one after the other, in a transaction that is rolled back; and what does it together with others. */
 static int look_at(struct unit *unit, const char *what)
 {
 	bool postgres = world.db->driver == &db_postgres;
-	struct unit wrapped;
-	struct unit_result result;
 	struct hx_error err = {0};
-	struct unit *units[] = {&wrapped};
 	int bad = 0;
 
 	assert_int_equal(world.db->driver->begin(world.db, &err), HX_OK);
 	for (unsigned i = 0; i < unit->lines_n; i++) {
 		const struct unit_line *line = &unit->lines[i];
 
-		unit_init(&wrapped, 1);
-		unit_add(&wrapped, UNIT_ANY, explained(line->stmt, postgres), line->params_n, line->params);
-		if (world.db->driver->execute(world.db, units, 1, &result, &world.arena, &err) != HX_OK)
-			fail_msg("%s, %s: %s", what, line->stmt->name, err.detail);
-		for (size_t row = 0; row < result.rows[0].n; row++) {
-			struct slice text = db_cell(&result.rows[0], row, postgres ? 0 : 3)->s;
-
-			if (getenv("HAPAX_TEST_PLANS"))
-				printf("%s, %s: %.*s\n", what, line->stmt->name, SLICE_ARGS(text));
-			if (walks(text, postgres)) {
-				printf("%s, %s walks: %.*s\n", what, line->stmt->name, SLICE_ARGS(text));
-				bad++;
-			}
-		}
+		bad += look_at_line(line->stmt, explained(line->stmt, postgres), line->params_n, line->params, what);
 	}
+	world.db->driver->rollback(world.db);
+	if (!unit->together || !postgres)
+		return bad;
+	assert_int_equal(world.db->driver->begin(world.db, &err), HX_OK);
+	bad += look_at_line(unit->together, explained_together(unit->together), unit->together_n, unit->together_params,
+			    what);
 	world.db->driver->rollback(world.db);
 	return bad;
 }
@@ -173,6 +215,7 @@ static int look_at_all(const char *when)
 				  .machine = tally_machine(),
 				  .ledger_prefix = slice_str("/batch_1/")};
 	struct item_end failed = {.n = 30005, .attempt = 1, .status = ITEM_FAILED, .returns = true};
+	struct item_end done = {.n = 30005, .attempt = 1, .status = ITEM_SUCCEEDED};
 	struct batch_row row = {.subject = BATCH, .account = ACCOUNT, .version = 1};
 	struct stamp stamp = {.op = 77, .at = {5}, .node = "here"};
 	struct unit unit;
@@ -188,6 +231,7 @@ static int look_at_all(const char *when)
 	LOOK(item_start(&unit, &stamp, &hold));
 	LOOK(item_look_up_start(&unit, &hold, 7));
 	LOOK(item_end(&unit, &stamp, &hold, &failed));
+	LOOK(item_end(&unit, &stamp, &hold, &done));
 	LOOK(item_settle(&unit, &stamp, &hold, 30001, 1, slice_str("1")));
 	LOOK(item_accept(&unit, &stamp, &hold, 5));
 	LOOK(batch_read(&unit, slice_str(""), BATCH));

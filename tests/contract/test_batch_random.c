@@ -1,7 +1,8 @@
 /*
  * Random units of batches, the same ones on SQLite and on PostgreSQL, give the same verdicts, rows and tables, chains of the
  * history included, and after each of them the books balance (support/tally.h). Two accounts at a time have a unit each in one
- * transaction; their batches live until the next generation.
+ * transaction, and one time in three a crowd: ends, starts and credits of each, in the order in which PostgreSQL carries them out.
+ * Their batches live until the next generation.
  *
  * Who writes believes what SQLite says, and one time in six something older. The stores' clocks are not compared: leases and rests
  * lie days ahead or behind, no two of them alike.
@@ -27,13 +28,15 @@
 #define DAY_MS 86400000
 #define FIRST_ID 1000000
 #define TEXT_MAX (16u << 20)
+#define CROWD_MAX 8 /* units of an account in one transaction */
+#define UNITS_MAX (ACCOUNTS * CROWD_MAX)
 
 /* One store. */
 struct side {
 	struct store *store;
 	struct db *db;
 	struct arena arena;
-	struct unit_result result[ACCOUNTS];
+	struct unit_result result[UNITS_MAX];
 	struct strbuf text;
 };
 
@@ -49,7 +52,7 @@ static struct {
 	uint64_t random;
 	struct side side[2]; /* SQLite, PostgreSQL */
 	struct arena arena;  /* of the step */
-	struct unit unit[ACCOUNTS];
+	struct unit unit[UNITS_MAX];
 	int64_t next_id, rests_n;
 	int64_t account[ACCOUNTS], batch[ACCOUNTS][BATCHES];
 	char workspace[ACCOUNTS][32];
@@ -155,10 +158,12 @@ static void write_results(const struct side *side, size_t units_n, struct strbuf
 
 static void execute(struct side *side, size_t units_n)
 {
-	struct unit *units[ACCOUNTS] = {&world.unit[0], &world.unit[1]};
+	struct unit *units[UNITS_MAX];
 	const struct db_driver *driver = side->db->driver;
 	struct hx_error err = {0};
 
+	for (size_t i = 0; i < units_n; i++)
+		units[i] = &world.unit[i];
 	arena_reset(&side->arena);
 	if (driver->begin(side->db, &err) ||
 	    driver->execute(side->db, units, units_n, side->result, &side->arena, &err) ||
@@ -560,6 +565,8 @@ static size_t draw_move(const struct belief *b)
 	}
 }
 
+static long crowds_won;
+
 /* ---- generations ---- */
 
 static void make_account(int a)
@@ -619,6 +626,41 @@ static void run_step(void)
 	}
 }
 
+/* Ends that give nothing back and starts come first: these PostgreSQL does together. The rest come one after the other. */
+static size_t draw_crowd(int a, size_t at)
+{
+	static move_build *const kinds[][2] = {{succeed, leave_unknown}, {start, start}, {credit, rest}};
+	size_t n = at;
+
+	for (int k = 0; k < 3; k++)
+		for (size_t left = draw(k == 1 ? 5 : 3); left-- > 0 && n - at < CROWD_MAX;) {
+			move_build *build = kinds[k][draw(2)];
+			struct belief belief;
+
+			believe(world.batch[a][draw(BATCHES)], &belief);
+			if (k != 1 && build != credit && (!belief.has_item || belief.attempt == 0))
+				continue;
+			(void)stamped();
+			unit_init(&world.unit[n], world.stamp.op);
+			build(&world.unit[n], &belief);
+			n += (k < 2) == (world.unit[n].together != NULL);
+		}
+	return n;
+}
+
+static void run_crowd(void)
+{
+	size_t n = 0;
+
+	arena_reset(&world.arena);
+	for (int a = 0; a < ACCOUNTS; a++)
+		n = draw_crowd(a, n);
+	if (n)
+		run(n);
+	for (size_t i = 0; i < n; i++)
+		crowds_won += world.side[0].result[i].verdict == UNIT_WON;
+}
+
 static void random_units_are_equal_on_both_stores(void **state)
 {
 	bool brief = getenv("HAPAX_BRIEF") != NULL;
@@ -631,8 +673,11 @@ static void random_units_are_equal_on_both_stores(void **state)
 			make_account(a);
 		for (int i = 0; i < ACCOUNTS * BATCHES; i++)
 			make_batch(i % ACCOUNTS, i / ACCOUNTS);
-		for (int s = 0; s < STEPS; s++)
+		for (int s = 0; s < STEPS; s++) {
 			run_step();
+			if (draw(3) == 0)
+				run_crowd();
+		}
 	}
 	for (size_t m = 0; m < MOVES_N; m++) {
 		tried += moves[m].tried;
@@ -642,7 +687,9 @@ static void random_units_are_equal_on_both_stores(void **state)
 		if (!moves[m].won && !brief)
 			fail_msg("%s: tried %ld times and never won", moves[m].name, moves[m].tried);
 	}
-	printf("# batch random: %ld units equal on both stores (%ld won), the books balance after each\n", tried, won);
+	assert_true(crowds_won > 0);
+	printf("# batch random: %ld units equal on both stores (%ld won, and %ld in crowds), the books balance after each\n",
+	       tried, won, crowds_won);
 }
 
 int main(void)

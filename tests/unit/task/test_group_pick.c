@@ -13,7 +13,22 @@ static struct unit many[3 * GROUP_UNITS_MAX];
 static struct unit *pending[3 * GROUP_UNITS_MAX];
 static size_t picked[GROUP_UNITS_MAX];
 
-/* Unit i touches these subjects, "ab" for the subjects 'a' and 'b'. Returns the picked indices as letters. */
+static const struct db_stmt stmt_line = {.name = "line", .in = "", .out = "", .sql = "SELECT 1"};
+static const struct db_stmt stmt_whole = {.name = "whole", .in = "", .out = "", .sql = "", .set_sql = "SELECT 1"};
+
+static void make_serial(struct unit *unit, char how)
+{
+	unit_add(unit, UNIT_VERDICT, &stmt_line, 0, NULL);
+	if (how == '+')
+		unit_add(unit, UNIT_MUST, &stmt_line, 0, NULL);
+	else
+		unit_together(unit, /* rows= */ 0, &stmt_whole, 0, NULL);
+}
+
+/*
+ * Unit i touches these subjects, "ab" for the subjects 'a' and 'b'. With a '+' it is serial, because it can lose after its first line;
+ * with a '*', because it can be done together with others. Returns the picked indices as letters.
+ */
 static const char *pick(const char *const subjects[], size_t n, bool one_per_subject, size_t max)
 {
 	static char text[GROUP_UNITS_MAX + 1];
@@ -21,8 +36,12 @@ static const char *pick(const char *const subjects[], size_t n, bool one_per_sub
 
 	for (size_t i = 0; i < n; i++) {
 		unit_init(&many[i], 1);
-		for (const char *s = subjects[i]; *s; s++)
-			unit_touch(&many[i], *s);
+		for (const char *s = subjects[i]; *s; s++) {
+			if (*s >= 'a')
+				unit_touch(&many[i], *s);
+			else
+				make_serial(&many[i], *s);
+		}
 		pending[i] = &many[i];
 	}
 	picked_n = group_pick(pending, n, one_per_subject, max, picked);
@@ -44,6 +63,39 @@ static void one_unit_of_a_subject(void **state)
 	assert_string_equal(PICK(true, 512, "a", "b", "c", "d"), "0123");
 	assert_string_equal(PICK(true, 512, "", "", "", "a", ""), "01234"); /* who touches nothing disturbs nobody */
 	assert_string_equal(PICK(true, 512, "ab", "b", "c", "ca"), "02");
+}
+
+static void serial_units_share_a_subject(void **state)
+{
+	const char *by_lines[2 * GROUP_SERIAL_MAX], *together[2 * GROUP_SERIAL_MAX];
+
+	(void)state;
+	if (strcmp(PICK(true, 512, "a*", "a"), "0") != 0)
+		fail_msg("counterexample in one group: a unit of a set shares its subject with another");
+	assert_string_equal(PICK(true, 512, "a+", "a*", "ab*", "b+"), "0123");
+	assert_string_equal(PICK(true, 512, "a", "a*", "a*"), "0"); /* not with one that runs in a set */
+	assert_string_equal(PICK(true, 512, "a*", "a*", "a", "a*", "b"), "014");
+	assert_string_equal(PICK(true, 512, "a", "ab*", "b*", "c*"), "03"); /* nor does it overtake one that waits */
+	for (size_t i = 0; i < 2 * GROUP_SERIAL_MAX; i++) {
+		by_lines[i] = "a+";
+		together[i] = "a*";
+	}
+	assert_int_equal(strlen(pick(by_lines, 2 * GROUP_SERIAL_MAX, true, 512)), 1 + GROUP_SERIAL_MAX);
+	assert_int_equal(strlen(pick(together, 2 * GROUP_SERIAL_MAX, true, 512)), 2 * GROUP_SERIAL_MAX);
+}
+
+/* With a limit it is the user's, and goes with nobody. */
+static void what_is_the_users_shares_nothing(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		unit_init(&many[i], 1);
+		unit_touch(&many[i], 'a');
+		make_serial(&many[i], '+');
+		unit_limit(&many[i], 100);
+		pending[i] = &many[i];
+	}
+	assert_int_equal(group_pick(pending, 2, true, 512, picked), 1);
 }
 
 /* 1 waits for a; 2 must not overtake it on b, nor 3 on c, although neither a nor b nor c is in the group twice. */
@@ -131,6 +183,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_unit_of_a_subject),
+		cmocka_unit_test(serial_units_share_a_subject),
+		cmocka_unit_test(what_is_the_users_shares_nothing),
 		cmocka_unit_test(who_waits_blocks_those_behind),
 		cmocka_unit_test(at_most_max),
 		cmocka_unit_test(a_subject_of_zero_or_below_is_one_like_any_other),
