@@ -24,6 +24,7 @@ test  postgresql        PostgreSQL server, started privately by the tests
 test  openssl           certificates for the tests of TLS
 test  redis-server      Redis server, started privately by the tests
 test  nodejs            runs the other worker of examples/order
+test  tzdata            time zones, for schedules
 test  faketime          libfaketime, sets the clock of one process
 test  jq                what expressions are compared with
 test  zsh               tries its completion
