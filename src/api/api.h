@@ -233,6 +233,14 @@ void api_batch_add_items(struct http_call *call);
 void api_batch_items(struct http_call *call);
 void api_batch_accept(struct http_call *call);
 void api_batch_resolve(struct http_call *call);
+void api_schedule_put(struct http_call *call);
+void api_schedule_show(struct http_call *call);
+void api_schedule_list(struct http_call *call);
+void api_schedule_pause(struct http_call *call);
+void api_schedule_resume(struct http_call *call);
+void api_schedule_trigger(struct http_call *call);
+void api_schedule_backfill(struct http_call *call);
+void api_schedule_delete(struct http_call *call);
 void api_why(struct http_call *call);
 void api_attention(struct http_call *call);
 /* What probes and Prometheus read. */

@@ -15,6 +15,7 @@ static const char *prefix_of(struct slice kind)
 	if (slice_is(kind, "held_claim"))
 		return NULL;
 	return slice_is(kind, "parked_job") || slice_is(kind, "parked_after_effect") ? "job"
+	       : slice_is(kind, "late_schedule")                                     ? "sched"
 	       : slice_is(kind, "unknown_items") || slice_is(kind, "stuck_teardown") ? "batch"
 										     : "run";
 }

@@ -1,4 +1,4 @@
-/* History of a subject: entity:WORKFLOW:ID, or the id of a run, a batch or a job. */
+/* History of a subject: entity:WORKFLOW:ID, or the id of a run, a batch, a job or a schedule. */
 #include "api/api_list.h"
 #include "base/id.h"
 #include "flow/entity.h"
@@ -28,6 +28,7 @@ DB_STMT(stmt_of_entity, "history_of_entity", "tttii", OUT,
 DB_STMT(stmt_of_job, "history_of_job", "tiii", OUT, OF("hx_job"));
 DB_STMT(stmt_of_run, "history_of_run", "tiii", OUT, OF("hx_run"));
 DB_STMT(stmt_of_batch, "history_of_batch", "tiii", OUT, OF("hx_batch"));
+DB_STMT(stmt_of_schedule, "history_of_schedule", "tiii", OUT, OF("hx_schedule"));
 DB_STMT(stmt_expired, "history_expired", "ti", "i", EXPIRED("hx_run"));
 DB_STMT(stmt_expired_batch, "history_expired_batch", "ti", "i", EXPIRED("hx_batch"));
 
@@ -39,6 +40,7 @@ static const struct kind {
 	{"run", &stmt_of_run, &stmt_expired},
 	{"batch", &stmt_of_batch, &stmt_expired_batch},
 	{"job", &stmt_of_job, NULL},
+	{"sched", &stmt_of_schedule, NULL},
 };
 
 static void build_by_id(const struct api_query *query, struct unit *unit)
@@ -108,7 +110,7 @@ static enum hx_code check(struct api_query *query, const struct unit_result *res
 	return HX_NOT_FOUND;
 }
 
-const char api_no_subject[] = "a subject is entity:WORKFLOW:ID or the id of a run, a batch or a job";
+const char api_no_subject[] = "a subject is entity:WORKFLOW:ID or the id of a run, a batch, a job or a schedule";
 
 /* entity:WORKFLOW:ID; the id may hold colons itself. */
 bool api_entity_split(struct slice subject, struct slice *ret_workflow, struct slice *ret_name)

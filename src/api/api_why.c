@@ -13,6 +13,7 @@
 #include "base/json_write.h"
 #include "engine/batches.h"
 #include "engine/runs.h"
+#include "engine/schedules.h"
 #include "flow/batch_lead.h"
 #include "flow/run_drive.h"
 #include "flow/why.h"
@@ -113,6 +114,39 @@ static enum hx_code explain_batch(struct api_query *query, const struct unit_res
 	return HX_OK;
 }
 
+/* ---- schedules ---- */
+
+static void build_schedule(struct api_query *query, struct unit *unit)
+{
+	schedule_read(unit, query->subject, slice_of(NULL, 0), slice_of(NULL, 0));
+}
+
+static bool is_known(const struct schedule_policy *policy, const struct schedule_spec *spec)
+{
+	return spec->timing.zone &&
+	       (spec->starts == SCHEDULE_STARTS_RUN ? policy->run_of(policy->context, spec->workflow) != NULL
+						    : policy->batch_of(policy->context, spec->workflow) != NULL);
+}
+
+static enum hx_code explain_schedule(struct api_query *query, const struct unit_result *result, struct why *why,
+				     struct arena *arena, struct slice *ret_status)
+{
+	const struct schedule_policy *policy = schedules_policy(api_parts(query->call)->schedules);
+	const struct db_rows *rows = &result->rows[0];
+	struct schedule_row row;
+	enum hx_code code;
+
+	query->detail = "there is no such schedule";
+	if (rows->n == 0 || !slice_eq(db_cell(rows, 0, SCHEDULE_WORKSPACE)->s, api_workspace(query->call)))
+		return HX_NOT_FOUND;
+	code = schedule_row_take(rows, 0, policy, arena, &row);
+	if (code && code != HX_DATA_ERROR)
+		return code;
+	why_schedule(why, &row, !code && is_known(policy, &row.spec));
+	*ret_status = slice_str(row.paused ? SCHEDULE_PAUSED : SCHEDULE_ACTIVE);
+	return HX_OK;
+}
+
 /* ---- entities ---- */
 
 static void build_entity(struct api_query *query, struct unit *unit)
@@ -146,9 +180,8 @@ static const struct kind {
 	enum hx_code (*explain)(struct api_query *query, const struct unit_result *result, struct why *why,
 				struct arena *arena, struct slice *ret_status);
 } kinds[] = {
-	{"run", build_run, explain_run},
-	{"batch", build_batch, explain_batch},
-	{"job", build_job, explain_job},
+	{"run", build_run, explain_run},      {"batch", build_batch, explain_batch},
+	{"job", build_job, explain_job},      {"sched", build_schedule, explain_schedule},
 	{NULL, build_entity, explain_entity},
 };
 

@@ -283,9 +283,10 @@ static void add_operation(struct strbuf *text, const struct route *route, struct
 	ASSERT(route->id && route->answers[0].status);
 	add_list_comma(text);
 	strbuf_addf(text, "\"%s\":{\"operationId\":\"%s\",\"summary\":\"%s\",\"tags\":[\"%.*s\"]",
-		    strcmp(route->method, "GET") == 0   ? "get"
-		    : strcmp(route->method, "PUT") == 0 ? "put"
-							: "post",
+		    strcmp(route->method, "GET") == 0      ? "get"
+		    : strcmp(route->method, "PUT") == 0    ? "put"
+		    : strcmp(route->method, "DELETE") == 0 ? "delete"
+							   : "post",
 		    route->id, route->summary, (int)tag.n, tag.p);
 	if (by_key) {
 		strbuf_add_str(

@@ -23,7 +23,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 
-#define COMMAND_OPTIONS_MAX 16
+#define COMMAND_OPTIONS_MAX 24
 #define COMMAND_EXITS_MAX 16
 #define COMMAND_OPERANDS_MAX 1024
 #define COMMAND_MEMBERS_MAX 3

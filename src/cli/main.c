@@ -24,9 +24,9 @@ static void help(FILE *out)
 	for (size_t i = 0; command_at(i); i++) {
 		char words[COMMAND_WORDS_BYTES];
 
-		fprintf(out, "  %-16s %s\n", command_words(command_at(i), words), command_at(i)->summary);
+		fprintf(out, "  %-18s %s\n", command_words(command_at(i), words), command_at(i)->summary);
 	}
-	fprintf(out, "\n  %-16s this text, or the options of a command\n  %-16s %s\n", "--help, help", "--version",
+	fprintf(out, "\n  %-18s this text, or the options of a command\n  %-18s %s\n", "--help, help", "--version",
 		HX_VERSION);
 }
 

@@ -18,6 +18,7 @@
 #include "flow/batch_item.h"
 #include "flow/job.h"
 #include "flow/run.h"
+#include "model/schedule.h"
 
 /* A row says what it has; the rest is nothing. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -30,6 +31,8 @@
 #define BATCHES  "/api/v1/batches"
 #define ACCOUNTS "/api/v1/accounts"
 #define JOBS     "/api/v1/jobs"
+#define SCHEDULES "/api/v1/schedules"
+#define SCHEDULE  SCHEDULES "/{NAME}"
 
 #define ENTITY_MOVED \
 	LINE("{entity/workflow} {entity/id}: {entity/status}, version {entity/version}[\noutput: {output:raw}]")
@@ -44,6 +47,7 @@
 	"[{!created}, started before with this key]"
 #define ITEM_TEXT "item {n}: {status}[, {decision}]"
 #define ACCOUNT_TEXT "{id}: balance {balance}[{?duplicate}, the credit was there already: nothing was done]"
+#define SCHEDULE_TEXT "{name}: [{?paused}paused|{next/0}]"
 #define CLAIM_WORDS "{claim/step} by {claim/requester}"
 #define HISTORY \
 	LIST({"SEQ", "{seq}"}, {"FROM", "{from}"}, {"TO", "{to}"}, {"VERSION", "{version}"}, {"FENCE", "{fence}"}, \
@@ -308,6 +312,44 @@ const struct command verbs_flow[] = {
 	{"job", "redrive", "ID", "gives a parked job another try, with the same key",
 	 "POST", JOBS "/{ID}/redrive", LINE("{id}: {status}"),
 	 .exits = {{HX_WRONG_STATUS, "it is not parked, or it is a step of a run"}}},
+
+	/* ---- schedules ---- */
+	{"schedule", "put", "NAME", "makes a schedule, or changes what it says; all of it is said anew",
+	 "PUT", SCHEDULE, LINE("{name}: [{?paused}paused|next at {next/0}]"),
+	 .options = {OPTION("workflow", "NAME", "what a slot starts, a run; or --batch [default: none]", TO(TEXT)),
+		     OPTION("input", "JSON", "of the run, an object; @FILE or - (standard input) has it [default: {}]", TO(JSON)),
+		     OPTION("batch", "JSON", "what a slot starts: {\"workflow\", \"account\", \"items\"} [default: none]", TO(JSON)),
+		     OPTION("cron", "FIELDS", "minute hour day-of-month month day-of-week, in one word; or --every [default: none]", TO(TEXT)),
+		     OPTION("every", "DURATION", "whole seconds; or --cron [default: none]", TO(TEXT)),
+		     OPTION("timezone", "NAME", "of the system's tzdata, for --cron [default: UTC]", TO(TEXT)),
+		     OPTION("overlap", "WORD", "while what was started before is open: skip, queue, cancel or allow [default: skip]",
+			    TO(TEXT), .words = schedule_overlaps),
+		     OPTION("catch-up", "WORD", "slots that nobody was there for: none, last, all, or all within a DURATION [default: 24h]",
+			    TO(TEXT, "catchUp")),
+		     OPTION("jitter", "DURATION", "starts are later by up to this, by a hash of their slot [default: none]", TO(TEXT)),
+		     OPTION("from", "TIME", "no slot before it [default: any]", TO(TEXT)),
+		     OPTION("to", "TIME", "no slot after it [default: any]", TO(TEXT))}},
+	{"schedule", "show", "NAME", "shows a schedule, its next ten slots among it",
+	 "GET", SCHEDULE, WHOLE},
+	{"schedule", "list", NULL, "lists schedules, by name",
+	 "GET", SCHEDULES,
+	 LIST({"NAME", "{name}"}, {"STARTS", "[{workflow}|{batch/workflow}]"}, {"WHEN", "[{cron}|{every}]"},
+	      {"TIMEZONE", "{timezone}"}, {"NEXT", "[{?paused}paused|{next/0}]"}, {"LAST", "{last/slot}"}),
+	 .options = {PAGE_OPTIONS}},
+	{"schedule", "trigger", "NAME", "starts it now, beside its slots",
+	 "POST", SCHEDULE "/trigger",
+	 LINE("[{run/definitionId} {run/id}|{batch/workflow} {batch/id}][{!created}, triggered before with this id]"),
+	 .options = {OPTION("id", "ID", "of the trigger: the same one again starts nothing [default: a fresh one]", TO(TEXT))}},
+	{"schedule", "pause", "NAME", "starts no further slot",
+	 "POST", SCHEDULE "/pause", LINE(SCHEDULE_TEXT)},
+	{"schedule", "resume", "NAME", "goes on with the slot that comes next; those of the pause are gone",
+	 "POST", SCHEDULE "/resume", LINE(SCHEDULE_TEXT)},
+	{"schedule", "backfill", "NAME", "starts the slots of a range that was, each once",
+	 "POST", SCHEDULE "/backfill", LINE("{name}: {+slots} slot[{slots=1}|s]"),
+	 .options = {OPTION("from", "TIME", "the range begins with it", TO(TEXT), .needed = true),
+		     OPTION("to", "TIME", "and ends with it", TO(TEXT), .needed = true)}},
+	{"schedule", "delete", "NAME", "deletes a schedule; what it has started goes on",
+	 "DELETE", SCHEDULE, LINE("{name}: deleted")},
 
 	/* ---- of all of them ---- */
 	{"why", NULL, "ID", "says what a run, a batch, a job or an entity (entity:WORKFLOW:ID) is waiting for",

@@ -19,6 +19,7 @@
 #include "engine/readers.h"
 #include "engine/retention.h"
 #include "engine/runs.h"
+#include "engine/schedules.h"
 #include "gate/sweeper.h"
 
 #define SEATS_MAX 20000
@@ -224,6 +225,8 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 	if (!code)
 		code = batches_start(&e->parts, &e->parts.batches, err);
 	if (!code)
+		code = schedules_start(&e->parts, &e->parts.schedules, err);
+	if (!code)
 		code = retention_start(&e->parts, &e->retention, err);
 	if (!code && janitors_start(&e->janitors, &e->parts))
 		code = error_set(err, HX_INTERNAL, "the janitors cannot be started");
@@ -337,6 +340,7 @@ void engine_begin_no_more(struct engine *engine)
 {
 	runs_close(engine->parts.runs);
 	batches_close(engine->parts.batches);
+	schedules_close(engine->parts.schedules);
 	dispatcher_close(&engine->dispatcher);
 }
 
@@ -368,6 +372,7 @@ void engine_free(struct engine *engine)
 	gate_sweeper_free(engine->gate_sweeper);
 	gate_store_free(engine->parts.gate_store);
 	retention_free(engine->retention);
+	schedules_free(engine->parts.schedules);
 	batches_free(engine->parts.batches);
 	runs_free(engine->parts.runs);
 	dispatcher_release(&engine->dispatcher);

@@ -85,6 +85,9 @@ struct engine_options {
 	X(batch_items_failed, "Items that were given up.") \
 	X(batch_items_unknown, "Items left for a person.") \
 	X(batch_items_late, "Items done after they were cancelled or given up.") \
+	X(slots_started, "Slots of schedules that were started here.") \
+	X(slots_skipped, "Slots of schedules that found the one before them under way.") \
+	X(slots_missed, "Slots of schedules that nobody was there for, and that are not made up for.") \
 	X(notifications_sent, "Wakes told to other nodes.") \
 	X(notifications_heard, "Wakes that other nodes have told.") \
 	X(keys_refused, "Requests without an API key that fits and may do what was asked.") \
@@ -98,6 +101,7 @@ struct engine_metrics {
 	_Atomic uint64_t unknown_outcomes;        /* of steps of entities … */
 	_Atomic uint64_t runs_unknown;            /* … and those among runs_held whose outcome nobody knows: one metric */
 	_Atomic uint64_t batch_turns, nodes_live; /* not counts: how many there are now */
+	_Atomic uint64_t schedule_lateness_ms;    /* nor is this: of the slot that was started last */
 	_Atomic uint64_t gate_outcomes[HX_GATE_OUTCOMES];
 	struct tally runs_ended;
 };

@@ -24,6 +24,7 @@ struct engine_parts {
 		gate_store; /* records of idempotency keys: in the engine's store, so that a unit of work can carry one */
 	struct runs *runs;
 	struct batches *batches;
+	struct schedules *schedules;
 	struct backlog *backlog;
 	struct sentinel *sentinel;
 	const _Atomic int64_t

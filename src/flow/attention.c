@@ -1,9 +1,9 @@
 /* See attention.h. One text lists and counts, so that what is counted is what is listed. */
 #include "flow/attention.h"
 
-const char *const attention_kinds[] = {
-	"held_claim", "unknown_step",        "failed_compensation", "failed_run",     "approval", "paused_run",
-	"parked_job", "parked_after_effect", "unknown_items",       "stuck_teardown", NULL};
+const char *const attention_kinds[] = {"held_claim",    "unknown_step",   "failed_compensation", "failed_run",
+				       "approval",      "paused_run",     "parked_job",          "parked_after_effect",
+				       "unknown_items", "stuck_teardown", "late_schedule",       NULL};
 
 /* clang-format off */
 
@@ -42,19 +42,24 @@ const char *const attention_kinds[] = {
 	" AND ((s.status = 'CANCELLING' AND b.cleanups > 0 AND s.owner IS NULL) OR (s.status NOT IN ('CANCELLING', 'CANCELLED', 'FAILED') AND b.unknown > 0))" \
 	where("b", "") most
 
+#define SCHEDULES(where, most) \
+	"SELECT 'late_schedule', c.subject, '', '', s.status, c.due_at, c.name, CAST(NULL AS text)" \
+	" FROM hx_schedule c JOIN hx_subject s ON s.id = c.subject WHERE c.due_at < (SELECT hx_now_ms()) - 60000" \
+	where("c", "") most
+
 #define OF_WORKSPACE(table, more) " AND (" table ".workspace = ?1" more ")"
 #define OF_ALL(table, more) ""
 
 DB_STMT(stmt_list, "attention_list", "ttiii", "titttitt",
 	"SELECT kind, subject, workflow, name, status, since, step, detail FROM ("
 	CLAIMS(OF_WORKSPACE, "") " UNION ALL " RUNS(OF_WORKSPACE, "") " UNION ALL " PAUSED(OF_WORKSPACE, "") " UNION ALL "
-	JOBS(OF_WORKSPACE, "") " UNION ALL " BATCHES(OF_WORKSPACE, "") ") x WHERE (?2 = '' OR kind = ?2) AND (since > ?3 OR (since = ?3 AND subject > ?4))"
+	JOBS(OF_WORKSPACE, "") " UNION ALL " BATCHES(OF_WORKSPACE, "") " UNION ALL " SCHEDULES(OF_WORKSPACE, "") ") x WHERE (?2 = '' OR kind = ?2) AND (since > ?3 OR (since = ?3 AND subject > ?4))"
 	" ORDER BY since, subject LIMIT ?5");
 
 DB_STMT(stmt_count, "attention_count", "ii", "ttii",
 	COUNT_BY_NAME("workflow", "min", "since", "", "SELECT * FROM ("
 	CLAIMS(OF_ALL, " LIMIT ?1") ") c UNION ALL SELECT * FROM (" RUNS(OF_ALL, " LIMIT ?1") ") r UNION ALL SELECT * FROM ("
-	PAUSED(OF_ALL, " LIMIT ?1") ") p UNION ALL SELECT * FROM (" JOBS(OF_ALL, " LIMIT ?1") ") j UNION ALL SELECT * FROM (" BATCHES(OF_ALL, " LIMIT ?1") ") b"));
+	PAUSED(OF_ALL, " LIMIT ?1") ") p UNION ALL SELECT * FROM (" JOBS(OF_ALL, " LIMIT ?1") ") j UNION ALL SELECT * FROM (" BATCHES(OF_ALL, " LIMIT ?1") ") b UNION ALL SELECT * FROM (" SCHEDULES(OF_ALL, " LIMIT ?1") ") c"));
 
 /* clang-format on */
 

@@ -12,6 +12,7 @@
  *   parked_job            a worker's job without attempts left: redrive
  *   parked_after_effect   an after-effect likewise: redrive
  *   unknown_items         a batch with items whose outcome is unknown: resolve
+ *   late_schedule         a schedule whose slot nobody has started within a minute: see why
  *   stuck_teardown        a batch whose cleanup has been let go at least once: see what its service says
  *
  * Not among them: batches that wait for credit, which resumes them by itself, wherever it comes from; and records of a gate, which
@@ -47,7 +48,7 @@ void attention_list(struct unit *unit, const struct attention_filter *filter);
 void attention_count(struct unit *unit, int64_t most, int64_t limit);
 
 extern const char *const attention_kinds[]; /* ends with NULL */
-#define ATTENTION_KINDS 10
+#define ATTENTION_KINDS 11
 #define ATTENTION_RUNS "6223150775284038661" /* run_kind(), as it stands in the index 0027_paused */
 
 /*

@@ -77,7 +77,12 @@
 	X(BATCH_TIMER)          /* the next look: at the last one nobody could work on it */                            \
 	X(BATCH_NODE)           /* a node to take it */                                                                \
 	X(BATCH_VERSION)        /* a node that knows its definition */                                                 \
-	X(BATCH_FUNCTION)       /* a program that has a function which this one lacks */
+	X(BATCH_FUNCTION)       /* a program that has a function which this one lacks */                               \
+	X(SCHEDULE_PAUSED)      /* a person, to resume it */                                                           \
+	X(SCHEDULE_SLOT)        /* the time of its next slot */                                                        \
+	X(SCHEDULE_OPEN)        /* what it has started before */                                                       \
+	X(SCHEDULE_DUE)         /* a node to start its slot, or what it is to start */                                 \
+	X(SCHEDULE_END)         /* nothing: no slot is left */
 
 /* clang-format on */
 
@@ -139,6 +144,9 @@ void why_run(struct why *why, const struct run_row *row, const struct db_rows *j
 /* This node does not know the definition of the run. */
 void why_run_version(struct why *why, int64_t version);
 /* Taken with a policy: a machine that is NULL is one that this node does not know. */
+/* known: what it starts is there, on this node. */
+struct schedule_row;
+void why_schedule(struct why *why, const struct schedule_row *row, bool known);
 void why_batch(struct why *why, const struct batch_row *row, const struct port_sight *sight);
 
 /* Columns of a row about an after-effect that is not delivered. */

@@ -91,7 +91,7 @@ document_kind = record(
     security={"type": "array", "items": {"type": "object", "additionalProperties": {"const": []},
                                          "propertyNames": {"enum": list(components["securitySchemes"])}}},
     tags={"type": "array", "items": record(["name", "description"]), "uniqueItems": True},
-    paths={"type": "object", "patternProperties": {"^/": record([], ["get", "put", "post"], **dict.fromkeys(["get", "put", "post"], operation_kind))},
+    paths={"type": "object", "patternProperties": {"^/": record([], ["get", "put", "post", "delete"], **dict.fromkeys(["get", "put", "post", "delete"], operation_kind))},
            "additionalProperties": False},
     components=record(["securitySchemes", "parameters", "headers", "responses", "schemas"],
                       securitySchemes=named({"type": "object", "required": ["type"]}), parameters=named(parameter_kind),
@@ -479,6 +479,29 @@ def walk_batches():
     good["startBatch"] = good["cancelBatch"] = (good["addItems"][0], {}, {})
 
 
+def walk_schedules():
+    values = {"name": "nightly"}
+    body = {"workflow": "quick", "cron": "0 3 * * *", "timezone": "Europe/Berlin"}
+    if len(do("putSchedule", 201, values, body=body)["next"]) != 10:
+        fault("putSchedule: not the next ten times")
+    do("putSchedule", 200, values, body=body)
+    ask("putSchedule", "NOT_FOUND", {"name": "other"}, body={**body, "workflow": "nothing"})
+    do("getSchedule", values=values)
+    do("listSchedules", query={"limit": "1"})
+    do("pauseSchedule", values=values)
+    do("resumeSchedule", values=values)
+    do("triggerSchedule", 201, values, body={"id": "once"})
+    do("triggerSchedule", 200, values, body={"id": "once"})
+    do("backfillSchedule", values=values, body={"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"})
+    ask("backfillSchedule", "TOO_LARGE", values, body={"from": "2016-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"})
+    do("putSchedule", 201, {"name": "packs"}, body={"batch": {"workflow": "pack", "account": "acme", "items": [{"cost": 1}]}, "every": "1d"})
+    do("triggerSchedule", 201, {"name": "packs"})
+    do("getWhy", values={"id": do("getSchedule", values=values)["id"]})
+    do("getHistory", values={"subject": do("getSchedule", values=values)["id"]})
+    do("deleteSchedule", values={"name": "packs"})
+    ask("deleteSchedule", "NOT_FOUND", {"name": "packs"})
+
+
 def walk_the_rest():
     definition = next(each["definition"] for each in do("listDefinitions")["items"] if each["name"] == "quick")
     do("putDefinition", values={"name": "quick"}, body=definition)
@@ -504,6 +527,7 @@ def walk():
     walk_runs("ByKey")
     walk_jobs()
     walk_batches()
+    walk_schedules()
     walk_the_rest()
     result("every_answer_is_as_it_is_described")
     for name, (_, _, operation) in operations.items():
@@ -622,8 +646,9 @@ def refuse_names():
     for name, (_, path, _) in operations.items():
         values, query, body = good[name]
         for each in re.findall(r"{(\w+)}", path):
-            wanted = "VALIDATION_ERROR" if name == "putDefinition" else "NOT_FOUND"
-            ask(name, wanted, {**values, each: "zzz"}, {} if query.get("wait") else query, body)
+            wanted = "VALIDATION_ERROR" if name in ("putDefinition", "putSchedule") else "NOT_FOUND"
+            nobody = "z%20z" if name == "putSchedule" else "zzz"  # any other name it makes
+            ask(name, wanted, {**values, each: nobody}, {} if query.get("wait") else query, body)
     result("every_name_that_is_not_there_is_not_found")
 
 
@@ -642,7 +667,8 @@ def refuse_keys():
 
 def refuse_methods():
     for path in document["paths"]:
-        status, fields, text = send("DELETE", re.sub(r"{\w+}", "x", path))
+        other = "PATCH" if "delete" in document["paths"][path] else "DELETE"
+        status, fields, text = send(other, re.sub(r"{\w+}", "x", path))
         problem = json.loads(text)
         if status != 405 or "Allow" not in fields or complaints(components["schemas"]["Problem"], problem):
             fault(f"DELETE {path}: {status} {fields} {text[:200]}")

@@ -32,6 +32,8 @@ static const struct {
 	{"POST /api/v1/batches/{id}/items/{n}/resolve", "{'outcome':'done'}"},
 	{"POST /api/v1/accounts", "{'id':'one','balance':1}"},
 	{"POST /api/v1/accounts/{id}/credit", "{'amount':1,'key':'k'}"},
+	{"PUT /api/v1/schedules/{name}", "{'workflow':'flow','cron':'0 0 1 1 *'}"},
+	{"POST /api/v1/schedules/{name}/backfill", "{'from':'2026-01-01T00:00:00Z','to':'2026-01-02T00:00:00Z'}"},
 };
 
 static const char *body_of(const struct route *route)
@@ -188,6 +190,7 @@ static void read_alpha(struct scene *scene, char ret_state[64])
 		"SELECT (SELECT count(*) FROM hx_history h WHERE h.subject IN (SELECT subject FROM hx_entity WHERE workspace = 'alpha'"
 		" UNION ALL SELECT subject FROM hx_run WHERE workspace = 'alpha'"
 		" UNION ALL SELECT subject FROM hx_job WHERE workspace = 'alpha'"
+		" UNION ALL SELECT subject FROM hx_schedule WHERE workspace = 'alpha'"
 		" UNION ALL SELECT subject FROM hx_batch WHERE workspace = 'alpha')) * 1000000"
 		" + (SELECT count(*) FROM hx_ledger l JOIN hx_account a ON a.subject = l.account WHERE a.workspace = 'alpha') * 1000"
 		" + (SELECT count(*) FROM hx_batch_item i JOIN hx_batch b ON b.subject = i.batch WHERE b.workspace = 'alpha') * 100"
@@ -203,6 +206,9 @@ static void test_every_route_with_every_key(void **state)
 
 	begin(scene);
 	asked_n = 0;
+	for (int workspace = ALPHA; workspace <= BETA; workspace++)
+		must(scene, "PUT", "/api/v1/schedules/doc", key_of(workspace, API_KEY_ADMIN),
+		     "{'workflow':'flow','cron':'0 0 1 1 *'}", 201);
 	read_alpha(scene, before);
 	walk_all(scene, NULL, "no key", nobody_may, 0, 0);
 	walk_all(scene, world.revoked.text, "a revoked key", nobody_may, 0, 0);

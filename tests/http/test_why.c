@@ -541,6 +541,42 @@ static void test_functions(void **state)
 	scene_stop(scene, 0);
 }
 
+/* ---- schedules ---- */
+
+static void put(struct scene *scene, const char *name, const char *body, char id[ID_TEXT_BYTES])
+{
+	char path[100];
+
+	snprintf(path, sizeof path, "/api/v1/schedules/%s", name);
+	scene_must(scene, 0, "PUT", path, body, 201, NULL);
+	snprintf(id, ID_TEXT_BYTES, "%s", reply_text(&scene->last, "id"));
+}
+
+static void test_schedules(void **state)
+{
+	struct scene *scene = *state;
+	char id[ID_TEXT_BYTES];
+
+	scene_define(scene, "long", "{'workflow':'long','kind':'run','steps':[{'name':'w','type':'wait','for':'1h'}]}");
+	scene_start(scene, 0);
+	put(scene, "yearly", "{'workflow':'long','cron':'0 0 1 1 *'}", id);
+	because(scene, id, WHY_SCHEDULE_SLOT, "waits for its next slot, at 20*-01-01T00:00:00.000Z");
+	scene_must(scene, 0, "POST", "/api/v1/schedules/yearly/pause", NULL, 200, NULL);
+	because(scene, id, WHY_SCHEDULE_PAUSED, "waits for a person to resume it");
+	put(scene, "over", "{'workflow':'long','every':'1d','to':'2020-01-01T00:00:00Z'}", id);
+	because(scene, id, WHY_SCHEDULE_END, "waits for nothing: no slot is left");
+	put(scene, "busy", "{'workflow':'long','every':'1s','overlap':'queue'}", id);
+	because(scene, id, WHY_SCHEDULE_OPEN, "* slot*wait* for what it has started before to end");
+	put(scene, "lost", "{'workflow':'long','cron':'0 0 1 1 *'}", id);
+	scene_sql(
+		scene,
+		"UPDATE hx_schedule SET due_at = 1, slot_at = 1000, text = replace(text, 'long', 'gone') WHERE name = 'lost'",
+		NULL, 0);
+	because(scene, id, WHY_SCHEDULE_DUE,
+		"cannot be started, because its workflow * is not known here; its slot is due since *");
+	scene_stop(scene, 0);
+}
+
 /* ---- all of them ---- */
 
 static void assert_all_seen(bool postgres)
@@ -581,6 +617,7 @@ int main(int argc, char **argv)
 		BOTH(test_batches_at_work),
 		BOTH(test_places),
 		BOTH(test_functions),
+		BOTH(test_schedules),
 		cmocka_unit_test_setup_teardown(test_places_of_a_kind, scene_set_up_sqlite, scene_tear_down),
 		cmocka_unit_test(test_every_reason_was_seen_on_sqlite),
 		cmocka_unit_test(test_every_reason_was_seen_on_postgres),

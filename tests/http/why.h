@@ -55,7 +55,7 @@ static void in_attention(struct scene *scene, const char *id, enum why_reason re
 		[WHY_RUN_FAILED] = "failed_run",        [WHY_RUN_UNKNOWN] = "unknown_step",
 		[WHY_RUN_APPROVAL] = "approval",        [WHY_RUN_NOT_UNDONE] = "failed_compensation",
 		[WHY_RUN_PAUSED] = "paused_run",        [WHY_BATCH_UNKNOWN] = "unknown_items",
-		[WHY_BATCH_CLEANUP] = "stuck_teardown",
+		[WHY_BATCH_CLEANUP] = "stuck_teardown", [WHY_SCHEDULE_DUE] = "late_schedule",
 	};
 	char pattern[400], at[200];
 

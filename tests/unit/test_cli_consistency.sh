@@ -206,6 +206,11 @@ sums_up batch
 does "account create" eve && tells "account create" mallory --balance 5 && fails 5 ALREADY_EXISTS "account create" eve && does "account show" eve && tells "account show" eve && does "account list" &&
 	tells "account list" && does "account credit" eve 5 --key k && tells "account credit" eve 5 --key k && fails 5 ALREADY_EXISTS "account credit" eve 6 --key k && does "account ledger" eve && tells "account ledger" eve
 sums_up account
+does "schedule put" daily --workflow deal --cron "0 3 * * *" && tells "schedule put" daily --workflow deal --every 1d && fails 2 VALIDATION_ERROR "schedule put" daily --workflow deal --cron nonsense &&
+	does "schedule show" daily && tells "schedule show" daily && does "schedule list" && tells "schedule list" && does "schedule trigger" daily --id x && tells "schedule trigger" daily --id x &&
+	does "schedule pause" daily && tells "schedule resume" daily && does "schedule resume" daily && tells "schedule pause" daily &&
+	does "schedule backfill" daily --from 2026-01-01T00:00:00Z --to 2026-01-01T00:00:00Z && tells "schedule backfill" daily --from 2026-01-01T00:00:00Z --to 2026-01-01T00:00:00Z && does "schedule delete" daily
+sums_up schedule
 does "job push" q --key k && job=$(field '.jobs[0].id') && does "job show" "$job" && tells "job show" "$job" && does "job list" && tells "job list" && tells "job push" q && fails 5 WRONG_STATUS "job redrive" "$job"
 does "job push" p && job=$(field '.jobs[0].id') && fence=$(api jobs/claim '{"queues": ["p"], "owner": "me", "max": 1, "leaseMs": 60000}' | jq '.jobs[0].fence') &&
 	api "jobs/$job/fail" "{\"owner\": \"me\", \"fence\": $fence, \"error\": \"no\", \"retryable\": false}" >out && does "job redrive" "$job"
@@ -232,7 +237,10 @@ result every_command_was_seen_at_work
 not_there() {
 	local words=$*
 	case $words in
-	"entity create" | "entity list" | "run list" | "batch list" | "account create" | "account list" | "job push" | "job list") return ;;
+	"entity create" | "entity list" | "run list" | "batch list" | "account create" | "account list" | "job push" | "job list" | "schedule list") return ;;
+	"schedule put") set -- nothing --workflow nothing --every 1d ;;
+	"schedule backfill") set -- nothing --from 2026-01-01T00:00:00Z --to 2026-01-01T00:00:00Z ;;
+	"schedule "*) set -- nothing ;;
 	"entity fire") set -- doc nobody send ;;
 	"entity resolve") set -- doc nobody lose "done" ;;
 	"entity data") set -- doc nobody '{}' --version 1 ;;
@@ -272,6 +280,7 @@ no_server() {
 	"batch add") operands="batch_0000000000001 --items items" ;;
 	"account credit") operands="ann 5 --key k" ;;
 	"entity data") operands="doc d1 {} --version 1" ;;
+	"schedule backfill") operands="daily --from 2026-01-01T00:00:00Z --to 2026-01-01T00:00:00Z" ;;
 	*" resolve") operands="$operands done" ;;
 	esac
 	fails 69 SERVER_UNAVAILABLE "$*" $operands --server $nowhere

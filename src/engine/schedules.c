@@ -1,0 +1,241 @@
+/* See schedules.h. */
+#include "engine/schedules.h"
+
+#include <stdlib.h>
+
+#include "base/id.h"
+#include "engine/batches.h"
+#include "engine/definitions.h"
+#include "engine/engine.h"
+#include "engine/feeder.h"
+#include "engine/runs.h"
+#include "engine/zones.h"
+#include "flow/batch_cancel.h"
+#include "flow/run_verb.h"
+#include "flow/schedule_look.h"
+
+#define SLICE 64
+#define UNDER_WAY_MAX (SLICE + FEEDER_RESTING_MAX)
+#define POLL_MS 1000
+#define LOOK_BYTES_MAX (64u << 20)
+#define CANCEL_BYTES_MAX (96u << 20)
+#define TELL_MS 10000 /* one line for all that cannot start */
+
+struct schedules {
+	const struct engine_parts *parts;
+	struct schedule_policy policy;
+	struct feeder feeder;
+	struct zones zones;
+	_Atomic int64_t told_ns; /* when one that cannot start was told last */
+};
+
+struct look {
+	struct seat seat;
+	struct schedule_look look;
+	struct arena arena;
+	struct schedules *schedules;
+};
+
+/* What stands in the way of a slot, of overlap `cancel`. */
+struct cancel {
+	struct seat seat;
+	union {
+		struct run_verb run;
+		struct batch_cancel batch;
+	};
+	struct run_verb_request rq;
+	struct arena arena;
+	struct schedules *schedules;
+	bool of_batch;
+};
+
+/* ---- what a node knows ---- */
+
+static const struct zone *zone_of(const void *context, struct slice name)
+{
+	const struct schedules *schedules = context;
+
+	return zones_find((struct zones *)&schedules->zones, name);
+}
+
+static const struct run_machine *run_of(const void *context, struct slice workflow)
+{
+	const struct schedules *schedules = context;
+
+	return definitions_run(schedules->parts->definitions, workflow);
+}
+
+static const struct batch_machine *batch_of(const void *context, struct slice workflow)
+{
+	const struct schedules *schedules = context;
+
+	return definitions_batch(schedules->parts->definitions, workflow);
+}
+
+static void scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
+{
+	(void)source;
+	schedule_scan_due(unit, limit);
+}
+
+static void next_due(const struct due_source *source, struct unit *unit)
+{
+	(void)source;
+	schedule_next_due(unit);
+}
+
+/* ---- cancelling ---- */
+
+static void cancelled(struct seat *seat, enum hx_code code)
+{
+	struct cancel *cancel = (struct cancel *)seat;
+
+	/* Whatever became of it, the next look sees. What was seized is torn down here, or lapses. */
+	if (!code && cancel->of_batch && cancel->batch.seized)
+		(void)batches_tear_down(cancel->schedules->parts->batches, &cancel->batch.hold, /* done= */ NULL, NULL);
+	arena_release(&cancel->arena);
+	free(cancel);
+}
+
+static void start_cancel(struct schedules *schedules, struct slice workspace, int64_t subject, bool of_batch)
+{
+	struct cancel *cancel = calloc(1, sizeof *cancel);
+	struct task *task = cancel ? of_batch ? &cancel->batch.task : &cancel->run.task : NULL;
+
+	if (!cancel)
+		return;
+	arena_init(&cancel->arena, CANCEL_BYTES_MAX);
+	cancel->schedules = schedules;
+	cancel->of_batch = of_batch;
+	workspace = arena_copy(&cancel->arena, workspace);
+	cancel->rq = (struct run_verb_request){.kind = RUN_CANCEL,
+					       .workspace = workspace,
+					       .subject = subject,
+					       .policy = runs_policy(schedules->parts->runs)};
+	if (of_batch)
+		batch_cancel_init(&cancel->batch, workspace, subject, batches_policy(schedules->parts->batches),
+				  &cancel->arena);
+	else
+		run_verb_init(&cancel->run, &cancel->rq, &cancel->arena);
+	cancel->seat = (struct seat){.task = task, .done = cancelled};
+	if (!workspace.p || lane_submit_own(lanes_of(schedules->parts->lanes, subject), &cancel->seat)) {
+		arena_release(&cancel->arena);
+		free(cancel);
+	}
+}
+
+/* ---- looking ---- */
+
+static void tell_trouble(struct schedules *schedules, const struct schedule_look *look)
+{
+	int64_t now_ns = clock_mono(schedules->parts->clock).ns, told_ns = atomic_load(&schedules->told_ns);
+	char id[ID_TEXT_BYTES];
+
+	if (told_ns && now_ns - told_ns < TELL_MS * INT64_C(1000000))
+		return;
+	id_format("sched", look->subject, id);
+	if (atomic_compare_exchange_strong(&schedules->told_ns, &told_ns, now_ns))
+		log_warn(schedules->parts->log, "a schedule cannot start its slot: it is tried again",
+			 log_text("id", id), log_slice("name", look->row.name),
+			 log_slice("workflow", look->row.spec.workflow), log_text("why", look->trouble));
+}
+
+static void tell(struct schedules *schedules, const struct schedule_look *look, enum hx_code code)
+{
+	struct engine_metrics *metrics = schedules->parts->metrics;
+	struct log *log = schedules->parts->log;
+	char id[ID_TEXT_BYTES];
+
+	atomic_fetch_add(&metrics->slots_started, (uint64_t)look->started);
+	atomic_fetch_add(&metrics->slots_skipped, (uint64_t)look->skipped);
+	atomic_fetch_add(&metrics->slots_missed, (uint64_t)look->missed);
+	if (look->started)
+		atomic_store(&metrics->schedule_lateness_ms, (uint64_t)look->late_ms);
+	id_format("sched", look->subject, id);
+	if (look->missed)
+		log_warn(log, "slots of a schedule were missed, and are not made up for", log_text("id", id),
+			 log_slice("name", look->row.name), log_int("slots", look->missed));
+	if (code == HX_CONFIG_ERROR)
+		tell_trouble(schedules, look);
+	else if (code && code != HX_STOPPING)
+		log_warn(log, "a schedule was not looked at", log_text("id", id), log_text("code", hx_code_name(code)));
+}
+
+static void looked(struct seat *seat, enum hx_code code)
+{
+	struct look *look = (struct look *)seat;
+	struct schedules *schedules = look->schedules;
+	int64_t subject = look->look.subject;
+
+	tell(schedules, &look->look, code);
+	for (size_t i = 0; !code && i < look->look.cancels_n; i++)
+		start_cancel(schedules, look->look.row.workspace, look->look.cancels[i].subject,
+			     look->look.cancels[i].batch);
+	arena_release(&look->arena);
+	free(look);
+	feeder_ended(&schedules->feeder, subject, feeder_rest_ms(code));
+}
+
+static bool begin(void *context, int64_t subject)
+{
+	struct schedules *schedules = context;
+	struct look *look = calloc(1, sizeof *look);
+
+	if (!look)
+		return false;
+	look->schedules = schedules;
+	arena_init(&look->arena, LOOK_BYTES_MAX);
+	schedule_look_init(&look->look, subject, &schedules->policy, &look->arena);
+	look->seat = (struct seat){.task = &look->look.task, .done = looked};
+	if (lane_submit_own(lanes_of(schedules->parts->lanes, subject), &look->seat) == HX_OK)
+		return true;
+	free(look);
+	return false;
+}
+
+const struct schedule_policy *schedules_policy(const struct schedules *schedules)
+{
+	return &schedules->policy;
+}
+
+enum hx_code schedules_start(const struct engine_parts *parts, struct schedules **ret_schedules, struct hx_error *err)
+{
+	struct schedules *schedules = calloc(1, sizeof *schedules);
+	struct feeder_options feed = {
+		.lanes = parts->lanes,
+		.clock = parts->clock,
+		.source = {"schedules", SCHEDULE_TOPIC, POLL_MS, scan_due, next_due, schedules},
+		.under_way_max = UNDER_WAY_MAX,
+		.slice = SLICE,
+		.begin = begin,
+		.context = schedules,
+	};
+
+	if (!schedules)
+		return error_set(err, HX_NO_MEMORY, "the schedules");
+	zones_init(&schedules->zones);
+	schedules->parts = parts;
+	schedules->policy = (struct schedule_policy){zone_of, run_of, batch_of, schedules};
+	if (feeder_start(&schedules->feeder, &feed)) {
+		zones_release(&schedules->zones);
+		free(schedules);
+		return error_set(err, HX_NO_MEMORY, "the schedules");
+	}
+	*ret_schedules = schedules;
+	return HX_OK;
+}
+
+void schedules_close(struct schedules *schedules)
+{
+	if (schedules)
+		feeder_close(&schedules->feeder);
+}
+
+void schedules_free(struct schedules *schedules)
+{
+	if (!schedules)
+		return;
+	feeder_release(&schedules->feeder);
+	zones_release(&schedules->zones);
+	free(schedules);
+}

@@ -1,0 +1,171 @@
+/*
+ * A schedule: starts a run, or a batch, at each of its slots, once for each slot, whichever node is there, and however often.
+ *
+ *   put ─▶ ACTIVE ── pause ─▶ PAUSED ── resume ─▶ ACTIVE      put: the same status, or the one that it asks for
+ *            └─────────┴── delete ─▶ DELETED (its rows are gone; slots that were started keep their keys)
+ *
+ *   slot_at is due ─▶ look: read, decide (pure), one move ─┬ START   the run, or the batch, with the slot's key       started + 1
+ *        ▲                                                 ├ WAIT    a row: it starts when what is open has ended
+ *        │                                                 ├ SKIP    what is open keeps it out                        skipped + 1
+ *        │                                                 ├ PASS    nobody was there in time, and catchUp lets it go missed + n
+ *        └─ slot_at moves on, in that very unit ───────────┴ REST    nothing is due: only due_at
+ *
+ * Every change of the row, by a look or by a verb, is guarded by its revision, and raises it. There is no lease: what a look does is one
+ * unit, and calls nobody.
+ *
+ * Invariants (the simulator checks each of them on every edge):
+ *  H1  One run for each (workspace, name, slot), ever: its key is schedule:NAME:SLOT, which no caller may use, and R1 holds of it. So
+ *      two nodes, a restart, a backfill and a schedule that was deleted and put again start one.
+ *  H2  A slot is left (slot_at moves on, or its row goes) in the unit that starts it, or that decides not to: none is lost or started
+ *      twice by a crash in between.
+ *  H3  Not `allow`: nothing is started, but by a trigger, while something that it has started is open.
+ *  H4  A schedule that is not paused and has a slot to come is due at that slot, or before.
+ *  H5  Slots are left in their order; slot_at never falls, but by a put.
+ */
+#pragma once
+
+#include "db/columns.h"
+#include "flow/batch.h"
+#include "flow/run.h"
+#include "model/schedule.h"
+
+#define SCHEDULE_ACTIVE "ACTIVE"
+#define SCHEDULE_PAUSED "PAUSED"
+#define SCHEDULE_DELETED "DELETED"
+
+#define SCHEDULES_MAX 10000        /* of a workspace */
+#define SCHEDULE_QUEUE_MAX 100     /* slots that wait, of overlap `queue` */
+#define SCHEDULE_BACKFILL_MAX 1000 /* slots of one backfill */
+#define SCHEDULE_OPEN_LOOK_MS 500  /* how often it is asked whether what a slot waits for has ended */
+#define SCHEDULE_LATE_MS 10000     /* a slot is on time while it is less late, and less than half way to the next */
+#define SCHEDULE_PASS_MAX 100000   /* slots that are let go in one unit */
+#define SCHEDULE_KEY_BYTES 128
+#define SCHEDULE_CANCEL_MAX 8
+
+/* Whoever looks for due schedules sleeps on this topic. */
+#define SCHEDULE_TOPIC (INT64_MAX - 3)
+
+int64_t schedule_kind(void);
+
+/* What a node knows: zones by their name, and what there is to be started. NULL: it is not known here. */
+struct schedule_policy {
+	const struct zone *(*zone_of)(const void *context, struct slice name);
+	const struct run_machine *(*run_of)(const void *context, struct slice workflow);
+	const struct batch_machine *(*batch_of)(const void *context, struct slice workflow);
+	const void *context;
+};
+
+/* The first slot that waits. While it is paused, only those of a backfill go on. */
+#define SCHEDULE_WAITS "FROM hx_schedule_slot w WHERE w.schedule = c.subject AND (c.paused = 0 OR w.backfill = 1)"
+#define SCHEDULE_IS_OPEN "t.status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED', 'PARKED')"
+
+/* Columns of schedule_read and schedule_list: see columns.h. Times are in ms. */
+#define SCHEDULE_FIELDS(X)                                                                                              \
+	X(SCHEDULE_SUBJECT, INT, subject, "c.subject")                                                                  \
+	X(SCHEDULE_WORKSPACE, TEXT, workspace, "c.workspace")                                                           \
+	X(SCHEDULE_NAME, TEXT, name, "c.name")                                                                          \
+	X(SCHEDULE_REQUESTER, TEXT, requester, "c.requester")                                                           \
+	X(SCHEDULE_TEXT, TEXT, text, "c.text")                                                                          \
+	X(SCHEDULE_IS_PAUSED, FLAG, paused, "c.paused")                                                                 \
+	X(SCHEDULE_REVISION, INT, revision, "c.revision")                                                               \
+	X(SCHEDULE_SLOT_AT, INT, slot_at, "c.slot_at")                                                                  \
+	X(SCHEDULE_DUE_AT, INT, due_at, "c.due_at")                                                                     \
+	X(SCHEDULE_LAST_SLOT, INT, last_slot, "c.last_slot")                                                            \
+	X(SCHEDULE_LAST_AT, INT, last_at, "c.last_at")                                                                  \
+	X(SCHEDULE_LAST_RUN, INT, last_run, "c.last_run")                                                               \
+	X(SCHEDULE_STARTED, INT, started, "c.started")                                                                  \
+	X(SCHEDULE_SKIPPED, INT, skipped, "c.skipped")                                                                  \
+	X(SCHEDULE_MISSED, INT, missed, "c.missed")                                                                     \
+	X(SCHEDULE_CREATED_AT, INT, created_at, "c.created_at")                                                         \
+	X(SCHEDULE_UPDATED_AT, INT, updated_at, "c.updated_at")                                                         \
+	X(SCHEDULE_VERSION, INT, version, "s.version")                                                                  \
+	X(SCHEDULE_FIRST, INT, first, "(SELECT min(w.slot_at) " SCHEDULE_WAITS ")")                                     \
+	X(SCHEDULE_WAITING, INT, waiting, "(SELECT count(*) " SCHEDULE_WAITS ")")                                       \
+	X(SCHEDULE_QUEUED, INT, queued,                                                                                 \
+	  "(SELECT count(*) FROM hx_schedule_slot w WHERE w.schedule = c.subject AND w.backfill = 0)")                  \
+	X(SCHEDULE_OPEN, INT, open,                                                                                     \
+	  "(SELECT count(*) FROM hx_schedule_open o JOIN hx_subject t ON t.id = o.subject WHERE o.schedule = c.subject" \
+	  " AND " SCHEDULE_IS_OPEN ")")
+enum { SCHEDULE_FIELDS(COLUMN_NAME) SCHEDULE_NOW /* the store's clock when it was read */, SCHEDULE_COLUMNS };
+
+struct schedule_row {
+	int64_t subject, revision, version, slot_at, due_at, last_slot, last_at, last_run, started, skipped, missed;
+	int64_t created_at, updated_at;
+	int64_t first;           /* the first slot that waits; 0: none does */
+	int64_t waiting, queued; /* all that may go on; those of overlap alone */
+	int64_t open;
+	int64_t now;
+	bool paused;
+	struct slice workspace, name, requester, text;
+	struct schedule_spec spec; /* of its text; zone NULL: not known here */
+};
+
+/* By subject; or, with subject 0, by workspace and name. */
+void schedule_read(struct unit *unit, int64_t subject, struct slice workspace, struct slice name);
+void schedule_list(struct unit *unit, struct slice workspace, struct slice after, int64_t limit);
+/* HX_DATA_ERROR: its text cannot be read here. HX_TOO_LARGE: the arena is full. */
+enum hx_code schedule_row_take(const struct db_rows *rows, size_t i, const struct schedule_policy *policy,
+			       struct arena *arena, struct schedule_row *ret_row) HX_MUST_CHECK;
+/* Rows: subject. Those to look at now, the longest due first. */
+void schedule_scan_due(struct unit *unit, int64_t limit);
+/* The moment at which the next is due, as one row; NULL: none. */
+void schedule_next_due(struct unit *unit);
+/* One row: the store's clock. */
+void schedule_read_now(struct unit *unit);
+/* What it has started and is open: subject, kind. */
+void schedule_read_open(struct unit *unit, int64_t subject);
+
+/* ---- what is next: pure ---- */
+
+enum schedule_what { SCHEDULE_RESTS, SCHEDULE_STARTS, SCHEDULE_WAITS_FOR, SCHEDULE_SKIPS, SCHEDULE_PASSES };
+
+struct schedule_move {
+	enum schedule_what what;
+	int64_t slot_s;    /* that it is about */
+	bool from_waiting; /* it is one that waited: its row goes */
+	int64_t passed;    /* how many are let go */
+	int64_t slot_at;   /* after it, in ms; 0: none */
+	int64_t due_at;    /* likewise */
+	bool replaces;     /* those that waited before it go: overlap `cancel` */
+	bool cancels;      /* what is open is to be cancelled */
+};
+/* The zone of the spec is known. */
+struct schedule_move schedule_plan(const struct schedule_row *row);
+/* The first slot after a moment, in ms, and when it is due; 0: none. */
+int64_t schedule_slot_after(const struct schedule_row *row, int64_t after_ms);
+int64_t schedule_due(const struct schedule_row *row, int64_t slot_at);
+/* "schedule:NAME:SLOT"; NULL without room. */
+struct slice schedule_slot_key(struct slice name, int64_t slot_s, struct arena *arena);
+struct slice schedule_trigger_key(struct slice name, struct slice id, struct arena *arena);
+
+/* ---- units ---- */
+
+/* The first line is the guard; LOST at a later one: the slot's key is there. subject: what is started; 0: nothing is. */
+void schedule_move_on(struct unit *unit, const struct stamp *stamp, const struct schedule_row *row,
+		      const struct schedule_move *move, int64_t subject);
+
+/* What a slot, or a trigger, starts. */
+struct schedule_start {
+	int64_t subject;
+	struct slice key;
+	const struct run_machine *run;
+	const struct batch_machine *batch;
+	int64_t account;    /* of a batch */
+	struct slice items; /* of a batch, as batch_create_whole() takes them */
+};
+/* LOST: its key is there. */
+void schedule_start_add(struct unit *unit, const struct stamp *stamp, const struct schedule_row *row,
+			const struct schedule_start *start);
+struct slice schedule_items(const struct schedule_spec *spec, struct arena *arena);
+
+/* A new one. LOST: there is one of this name. REFUSED: there are SCHEDULES_MAX. row: subject, texts, paused, slot_at, due_at. */
+void schedule_create(struct unit *unit, const struct stamp *stamp, const struct schedule_row *row);
+/* As the row is now, but for its revision. LOST: somebody else has changed it. */
+void schedule_change(struct unit *unit, const struct stamp *stamp, const struct schedule_row *was,
+		     const struct schedule_row *row);
+void schedule_delete(struct unit *unit, const struct stamp *stamp, const struct schedule_row *row);
+/* slots: JSON [ms, …]. */
+void schedule_backfill(struct unit *unit, const struct stamp *stamp, const struct schedule_row *row,
+		       struct slice slots);
+/* By a person, of a schedule in whatever status. */
+void schedule_triggered(struct unit *unit, const struct stamp *stamp, const struct schedule_row *row, int64_t subject);

@@ -1,0 +1,191 @@
+/* See schedule_look.h. */
+#include "flow/schedule_look.h"
+
+#include "flow/account.h"
+#include "flow/answer.h"
+#include "flow/shapes.h"
+#include "task/states.h"
+
+enum { LOOK_NEW, LOOK_READING, LOOK_READING_ACCOUNT, LOOK_MOVING, LOOK_DONE };
+enum { LINE_ROW, LINE_OPEN };
+
+static void fail(struct schedule_look *l, const char *trouble)
+{
+	l->trouble = trouble;
+	task_end(&l->task, HX_CONFIG_ERROR);
+}
+
+static void note_cancels(struct schedule_look *l, const struct db_rows *open)
+{
+	l->cancels_n = 0;
+	for (size_t i = 0; l->move.cancels && i < open->n && i < SCHEDULE_CANCEL_MAX; i++) {
+		l->cancels[i].subject = db_cell(open, i, 0)->i;
+		l->cancels[i].batch = db_cell(open, i, 1)->i == batch_kind();
+		l->cancels_n++;
+	}
+}
+
+static void go_on(struct schedule_look *l, const struct answer *answer)
+{
+	l->stamp = flow_stamp(answer);
+	task_go(&l->task, LOOK_MOVING);
+}
+
+/* What the slot starts: the newest version of its workflow. */
+static void prepare(struct schedule_look *l, const struct answer *answer)
+{
+	const struct schedule_policy *policy = l->policy;
+	const struct schedule_spec *spec = &l->row.spec;
+
+	l->start = (struct schedule_start){.subject = answer->more_ids[0],
+					   .key = schedule_slot_key(l->row.name, l->move.slot_s, l->arena)};
+	if (spec->starts == SCHEDULE_STARTS_RUN)
+		l->start.run = policy->run_of(policy->context, spec->workflow);
+	else
+		l->start.batch = policy->batch_of(policy->context, spec->workflow);
+	if (l->start.batch)
+		l->start.items = schedule_items(spec, l->arena);
+	if (!l->start.run && !l->start.batch)
+		fail(l, "there is no such workflow here");
+	else if (l->arena->failed)
+		task_end(&l->task, HX_TOO_LARGE);
+	else if (l->start.batch)
+		task_go(&l->task, LOOK_READING_ACCOUNT);
+	else
+		go_on(l, answer);
+}
+
+static bool has_news(const struct schedule_look *l)
+{
+	return l->move.what != SCHEDULE_RESTS || l->move.due_at != l->row.due_at || l->move.slot_at != l->row.slot_at;
+}
+
+static void decide(struct schedule_look *l, const struct answer *answer)
+{
+	if (!l->row.spec.timing.zone) {
+		fail(l, "its timezone is not known here: is the package tzdata installed?");
+		return;
+	}
+	l->move = schedule_plan(&l->row);
+	l->there = false;
+	note_cancels(l, &answer->result->rows[LINE_OPEN]);
+	if (!has_news(l))
+		task_end(&l->task, HX_OK);
+	else if (l->move.what == SCHEDULE_STARTS)
+		prepare(l, answer);
+	else
+		go_on(l, answer);
+}
+
+static void take_read(struct schedule_look *l, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[LINE_ROW];
+	enum hx_code code;
+
+	if (answer->result->verdict != UNIT_WON) {
+		task_end(&l->task, HX_STORE_UNAVAILABLE);
+		return;
+	}
+	if (rows->n == 0 || l->moves++ == SCHEDULE_LOOK_MOVES_MAX) {
+		task_end(&l->task, HX_OK);
+		return;
+	}
+	code = schedule_row_take(rows, 0, l->policy, l->arena, &l->row);
+	if (code == HX_DATA_ERROR)
+		fail(l, "what it says cannot be read by this version");
+	else if (code)
+		task_end(&l->task, code);
+	else if (!l->row.due_at || l->row.due_at > l->row.now)
+		task_end(&l->task, HX_OK);
+	else
+		decide(l, answer);
+}
+
+static void take_account(struct schedule_look *l, const struct answer *answer)
+{
+	if (answer->result->verdict != UNIT_WON) {
+		task_end(&l->task, HX_STORE_UNAVAILABLE);
+	} else if (answer->result->rows[0].n == 0) {
+		fail(l, "there is no such account");
+	} else {
+		l->start.account = db_cell(&answer->result->rows[0], 0, 0)->i;
+		go_on(l, answer);
+	}
+}
+
+static void count(struct schedule_look *l)
+{
+	int64_t late_ms = l->row.now - schedule_due(&l->row, l->move.slot_s * 1000);
+
+	l->skipped += l->move.what == SCHEDULE_SKIPS;
+	l->missed += l->move.passed;
+	if (l->move.what != SCHEDULE_STARTS || l->there)
+		return;
+	l->started++;
+	if (!l->move.from_waiting && late_ms > l->late_ms)
+		l->late_ms = late_ms;
+}
+
+static void take_moved(struct schedule_look *l, const struct answer *answer)
+{
+	switch (answer->result->verdict) {
+	case UNIT_WON:
+		count(l);
+		task_go(&l->task, LOOK_READING);
+		break;
+	case UNIT_LOST:
+		l->there = answer->result->line > 0;
+		if (l->there)
+			go_on(l, answer);
+		else
+			task_go(&l->task, LOOK_READING);
+		break;
+	case UNIT_UNKNOWN:
+		task_go(&l->task, LOOK_READING);
+		break;
+	case UNIT_REFUSED:
+	case UNIT_FAILED:
+		task_end(&l->task, flow_failure(answer->result));
+		break;
+	}
+}
+
+static void build_read(const struct schedule_look *l, struct unit *unit)
+{
+	schedule_read(unit, l->subject, slice_of(NULL, 0), slice_of(NULL, 0));
+	schedule_read_open(unit, l->subject);
+}
+
+static void build_account(const struct schedule_look *l, struct unit *unit)
+{
+	account_read(unit, l->row.workspace, l->row.spec.account);
+}
+
+/* The slot is left in the unit that starts it. */
+static void build_move(const struct schedule_look *l, struct unit *unit)
+{
+	bool starts = l->move.what == SCHEDULE_STARTS && !l->there;
+
+	schedule_move_on(unit, &l->stamp, &l->row, &l->move, starts ? l->start.subject : 0);
+	if (!starts)
+		return;
+	schedule_start_add(unit, &l->stamp, &l->row, &l->start); /* mutant: slot-left-without-start */
+}
+
+static const TASK_STATES(struct schedule_look) look_states[] = {
+	[LOOK_NEW] = {"new", .then = LOOK_READING},
+	[LOOK_READING] = {"reading", take_read, build_read},
+	[LOOK_READING_ACCOUNT] = {"reading its account", take_account, build_account},
+	[LOOK_MOVING] = {"leaving a slot", take_moved, build_move},
+	[LOOK_DONE] = {"done"},
+};
+
+TASK_KIND(look_kind, "schedule look", struct schedule_look, look_states,
+	  .op = offsetof(struct schedule_look, stamp.op));
+
+void schedule_look_init(struct schedule_look *look, int64_t subject, const struct schedule_policy *policy,
+			struct arena *arena)
+{
+	*look = (struct schedule_look){.subject = subject, .policy = policy, .arena = arena};
+	task_init(&look->task, &look_kind, /* topic= */ 0);
+}

@@ -1,0 +1,467 @@
+/*
+ * Schedules: what is decided about a slot, row by row (schedule_plan()); the look as a task over a store in memory; the guards of its
+ * units. Those that a mutant is about say so with MUST_HOLD.
+ */
+#include "unit/flow/world.h"
+
+#include <stdio.h>
+
+#include "base/id.h"
+#include "base/json.h"
+#include "flow/schedule_look.h"
+#include "flow/schedule_verb.h"
+#include "model/findings.h"
+#include "support/must_hold.h"
+
+#define SECOND 1000
+#define SUBJECT 77
+
+static struct arena arena;
+static const struct run_machine *machine;
+
+static const struct zone *zone_of(const void *context, struct slice name)
+{
+	(void)context;
+	return slice_is(name, "UTC") ? &zone_utc : NULL;
+}
+
+static const struct run_machine *run_of(const void *context, struct slice workflow)
+{
+	(void)context;
+	return slice_is(workflow, "quick") ? machine : NULL;
+}
+
+static const struct batch_machine *batch_of(const void *context, struct slice workflow)
+{
+	(void)context, (void)workflow;
+	return NULL;
+}
+
+static const struct schedule_policy policy = {zone_of, run_of, batch_of, NULL};
+
+static struct schedule_spec spec_of(const char *text)
+{
+	struct schedule_spec spec;
+	struct hx_error err;
+	struct json json;
+
+	assert_int_equal(json_check(slice_str(text), &err, &json), HX_OK);
+	if (schedule_spec_read(json, /* file= */ false, &arena, &err, &spec))
+		fail_msg("%s: %s", text, err.detail);
+	spec.timing.zone = &zone_utc;
+	return spec;
+}
+
+#define EVERY(more) "{\"workflow\":\"quick\",\"every\":\"10s\"" more "}"
+
+/* Its slots are 100 s, 110 s, 120 s …; the next one is at 100 s. */
+static struct schedule_row row_of(const char *text, int64_t now)
+{
+	return (struct schedule_row){.subject = SUBJECT,
+				     .revision = 1,
+				     .slot_at = 100 * SECOND,
+				     .due_at = 100 * SECOND,
+				     .now = now,
+				     .name = slice_str("s"),
+				     .spec = spec_of(text)};
+}
+
+/* ---- what is decided ---- */
+
+static void nothing_is_due(void **state)
+{
+	struct schedule_row row = row_of(EVERY(""), 99 * SECOND);
+	struct schedule_move move = schedule_plan(&row);
+
+	(void)state;
+	assert_int_equal(move.what, SCHEDULE_RESTS);
+	assert_int_equal(move.slot_at, 100 * SECOND);
+	assert_int_equal(move.due_at, 100 * SECOND);
+}
+
+static void a_slot_starts_and_the_next_is_due(void **state)
+{
+	struct schedule_row row = row_of(EVERY(""), 100 * SECOND);
+	struct schedule_move move = schedule_plan(&row);
+
+	(void)state;
+	assert_int_equal(move.what, SCHEDULE_STARTS);
+	assert_int_equal(move.slot_s, 100);
+	assert_int_equal(move.slot_at, 110 * SECOND);
+	assert_int_equal(move.due_at, 110 * SECOND);
+	assert_false(move.from_waiting);
+}
+
+static void the_last_slot_is_followed_by_none(void **state)
+{
+	struct schedule_row row = row_of(EVERY(",\"to\":\"1970-01-01T00:01:40Z\""), 100 * SECOND);
+	struct schedule_move move = schedule_plan(&row);
+
+	(void)state;
+	assert_int_equal(move.what, SCHEDULE_STARTS);
+	assert_int_equal(move.slot_at, 0);
+	assert_int_equal(move.due_at, 0);
+}
+
+static void jitter_is_of_the_slot(void **state)
+{
+	struct schedule_row row = row_of(EVERY(",\"jitter\":\"5s\""), 100 * SECOND);
+	int64_t late = schedule_due(&row, 100 * SECOND) - 100 * SECOND, other = 0;
+
+	(void)state;
+	assert_in_range(late, 0, 4999);
+	for (int64_t slot = 110; slot < 300; slot += 10)
+		other += schedule_due(&row, slot * SECOND) - slot * SECOND != late;
+	assert_true(other > 10);
+	row.now = 100 * SECOND + late;
+	assert_int_equal(schedule_plan(&row).slot_s, 100);
+	if (late) {
+		row.now--;
+		assert_int_equal(schedule_plan(&row).what, SCHEDULE_RESTS);
+	}
+}
+
+/* overlap, while something is open. */
+static void overlap(void **state)
+{
+	struct schedule_row row = row_of(EVERY(""), 100 * SECOND);
+	struct schedule_move move;
+
+	(void)state;
+	row.open = 1;
+	MUST_HOLD(schedule_plan(&row).what == SCHEDULE_SKIPS, "a slot starts beside the one before it");
+	row.spec.overlap = OVERLAP_ALLOW;
+	assert_int_equal(schedule_plan(&row).what, SCHEDULE_STARTS);
+	row.spec.overlap = OVERLAP_QUEUE;
+	move = schedule_plan(&row);
+	assert_int_equal(move.what, SCHEDULE_WAITS_FOR);
+	assert_int_equal(move.due_at, row.now + SCHEDULE_OPEN_LOOK_MS);
+	assert_false(move.replaces || move.cancels);
+	row.queued = row.waiting = SCHEDULE_QUEUE_MAX;
+	row.first = 10 * SECOND;
+	assert_int_equal(schedule_plan(&row).what, SCHEDULE_SKIPS);
+	row.spec.overlap = OVERLAP_CANCEL;
+	row.queued = row.waiting = 1;
+	move = schedule_plan(&row);
+	assert_int_equal(move.what, SCHEDULE_WAITS_FOR);
+	assert_true(move.replaces && move.cancels);
+}
+
+static void what_waits_goes_first(void **state)
+{
+	struct schedule_row row = row_of(EVERY(",\"overlap\":\"queue\""), 100 * SECOND);
+	struct schedule_move move;
+
+	(void)state;
+	row.first = 80 * SECOND;
+	row.queued = row.waiting = 2;
+	move = schedule_plan(&row);
+	assert_int_equal(move.what, SCHEDULE_STARTS);
+	assert_int_equal(move.slot_s, 80);
+	assert_true(move.from_waiting);
+	assert_int_equal(move.slot_at, 100 * SECOND); /* which is still to come */
+	row.open = 1;
+	move = schedule_plan(&row);
+	assert_int_equal(move.what, SCHEDULE_WAITS_FOR);
+	assert_int_equal(move.slot_s, 100);
+}
+
+static void passes(const char *text, int64_t now, int64_t passed, int64_t slot)
+{
+	struct schedule_row row = row_of(text, now);
+	struct schedule_move move = schedule_plan(&row);
+
+	if (move.passed != passed || (passed ? move.slot_at : move.slot_s * SECOND) != slot * SECOND)
+		fail_msg("%s at %lld: %lld are let go, and it goes on with %lld", text, (long long)now,
+			 (long long)move.passed, (long long)(passed ? move.slot_at : move.slot_s * SECOND));
+}
+
+static void catching_up(void **state)
+{
+	(void)state;
+	/* On time: late by less than half of the way to the next. */
+	passes(EVERY(",\"catchUp\":\"none\""), 104 * SECOND, 0, 100);
+	passes(EVERY(",\"catchUp\":\"none\""), 105 * SECOND, 1, 110);
+	passes(EVERY(",\"catchUp\":\"none\""), 153 * SECOND, 5, 150);
+	passes(EVERY(",\"catchUp\":\"last\""), 153 * SECOND, 5, 150);
+	passes(EVERY(",\"catchUp\":\"last\""), 157 * SECOND, 5, 150);
+	passes(EVERY(",\"catchUp\":\"last\""), 107 * SECOND, 0, 100);
+	passes(EVERY(",\"catchUp\":\"all\""), 100000 * SECOND, 0, 100);
+	passes(EVERY(",\"catchUp\":\"20s\""), 153 * SECOND, 4, 140);
+	passes(EVERY(",\"catchUp\":{\"all\":\"20s\"}"), 153 * SECOND, 4, 140);
+	passes(EVERY(""), 24 * 3600 * SECOND + 100 * SECOND, 0, 100);
+	passes(EVERY(""), 24 * 3600 * SECOND + 101 * SECOND, 1, 110);
+	/* So many at once, and not more. */
+	passes("{\"workflow\":\"quick\",\"every\":\"1s\",\"catchUp\":\"none\"}", 1000000 * SECOND, SCHEDULE_PASS_MAX,
+	       100 + SCHEDULE_PASS_MAX);
+}
+
+/* ---- a look, over a store ---- */
+
+static struct id_source ids;
+
+static struct answer answer_of(struct world *w)
+{
+	struct answer answer = {.now = w->clock.wall, .mono = w->clock.mono, .node = "here", .ids = &ids};
+
+	answer.id = id_next(&ids, answer.now);
+	for (int i = 0; i < ANSWER_IDS_MAX; i++)
+		answer.more_ids[i] = id_next(&ids, answer.now);
+	return answer;
+}
+
+/* One unit of the task; `lost`: it lands, and the answer is lost. */
+static void step(struct world *w, struct task *task, bool lost)
+{
+	static struct unit unit;
+	struct ask ask = {.unit = &unit};
+	struct answer answer;
+
+	unit_init(&unit, 0);
+	task->kind->ask(task, &ask);
+	assert_int_equal(ask.kind, ASK_COMMIT);
+	w->unit = unit;
+	(void)world_run(w);
+	answer = answer_of(w);
+	answer.kind = ANSWER_COMMIT;
+	answer.result = &w->result;
+	if (lost)
+		w->result.verdict = UNIT_UNKNOWN;
+	assert_true(task_take(task, task->turn, &answer));
+}
+
+static enum hx_code finish(struct world *w, struct task *task)
+{
+	while (!task_is_done(task))
+		step(w, task, false);
+	return task->code;
+}
+
+static void begin(struct world *w, struct task *task)
+{
+	struct answer start = answer_of(w);
+
+	start.kind = ANSWER_START;
+	assert_true(task_take(task, task->turn, &start));
+}
+
+static int64_t number(struct world *w, const char *sql)
+{
+	static struct db_stmt stmts[100];
+	static unsigned used;
+	struct db_stmt *stmt = &stmts[used++];
+
+	assert_true(used <= 100);
+	*stmt = (struct db_stmt){.name = "test_number", .sql = sql, .in = "", .out = "i"};
+	unit_init(&w->unit, 0);
+	unit_add(&w->unit, UNIT_ANY, stmt, 0, NULL);
+	assert_int_equal(world_run(w), UNIT_WON);
+	return w->result.rows[0].n ? db_cell(&w->result.rows[0], 0, 0)->i : -1;
+}
+
+static void script(struct world *w, const char *sql)
+{
+	struct hx_error err;
+
+	if (w->db->driver->script(w->db, sql, &err))
+		fail_msg("%s: %s", sql, err.detail);
+}
+
+/* The clock stands at 1000 s; its next slot is then. */
+static void put(struct world *w, const char *text)
+{
+	struct schedule_spec spec = spec_of(text);
+	struct schedule_verb_request rq = {.kind = SCHEDULE_PUT,
+					   .workspace = slice_str("default"),
+					   .requester = slice_str("me"),
+					   .name = slice_str("s"),
+					   .spec = &spec,
+					   .policy = &policy};
+	struct schedule_verb verb;
+	struct strbuf canonical;
+
+	strbuf_init(&canonical, 4096);
+	schedule_spec_write(&spec, &canonical);
+	rq.text = arena_keep(&arena, &canonical);
+	schedule_verb_init(&verb, &rq, &arena);
+	begin(w, &verb.task);
+	assert_int_equal(finish(w, &verb.task), HX_OK);
+	script(w, "UPDATE hx_schedule SET slot_at = 1000000, due_at = 1000000");
+}
+
+static void look_at(struct world *w, struct schedule_look *look)
+{
+	schedule_look_init(look, number(w, "SELECT subject FROM hx_schedule"), &policy, &arena);
+	begin(w, &look->task);
+}
+
+static void a_slot_is_started_with_its_key(void **state)
+{
+	struct world *w = *state;
+	struct schedule_look look;
+
+	put(w, EVERY(""));
+	look_at(w, &look);
+	assert_int_equal(finish(w, &look.task), HX_OK);
+	assert_int_equal(look.started, 1);
+	MUST_HOLD(number(w, "SELECT count(*) FROM hx_run WHERE run_key = 'schedule:s:1970-01-01T00:16:40Z'") == 1,
+		  "a slot has no key");
+	assert_int_equal(number(w, "SELECT slot_at FROM hx_schedule"), 1010000);
+	assert_int_equal(number(w, "SELECT count(*) FROM hx_schedule_open"), 1);
+	assert_int_equal(number(w, "SELECT started FROM hx_schedule"), 1);
+}
+
+/* A crash, or an answer that is lost, after the slot was left. */
+static void a_slot_is_left_with_its_start(void **state)
+{
+	struct world *w = *state;
+	struct schedule_look look;
+
+	put(w, EVERY(",\"overlap\":\"allow\""));
+	look_at(w, &look);
+	step(w, &look.task, false);
+	step(w, &look.task, true);
+	MUST_HOLD(number(w, "SELECT slot_at FROM hx_schedule") == 1000000 ||
+			  number(w, "SELECT count(*) FROM hx_run") == 1,
+		  "a slot was left, and its run is not there");
+	assert_int_equal(finish(w, &look.task), HX_OK);
+	assert_int_equal(number(w, "SELECT count(*) FROM hx_run"), 1);
+}
+
+/* Two nodes have read the same. */
+static void of_two_nodes_one_wins(void **state)
+{
+	struct world *w = *state;
+	struct schedule_look one, other;
+
+	put(w, EVERY(",\"overlap\":\"allow\""));
+	look_at(w, &one);
+	look_at(w, &other);
+	step(w, &one.task, false);
+	step(w, &other.task, false);
+	step(w, &one.task, false);
+	step(w, &other.task, false);
+	assert_int_equal(finish(w, &one.task), HX_OK);
+	assert_int_equal(finish(w, &other.task), HX_OK);
+	assert_int_equal(number(w, "SELECT count(*) FROM hx_run"), 1);
+	MUST_HOLD(number(w, "SELECT slot_at * 10 + started FROM hx_schedule") == 10100001, "a slot was left twice");
+}
+
+/* Another look, by a store that was put back in time, or a backfill: the key is there. */
+static void a_slot_that_was_started_is_left_alone(void **state)
+{
+	struct world *w = *state;
+	struct schedule_look look;
+
+	put(w, EVERY(",\"overlap\":\"allow\""));
+	look_at(w, &look);
+	assert_int_equal(finish(w, &look.task), HX_OK);
+	script(w, "UPDATE hx_schedule SET slot_at = 1000000, due_at = 1000000");
+	look_at(w, &look);
+	assert_int_equal(finish(w, &look.task), HX_OK);
+	assert_int_equal(look.started, 0);
+	assert_int_equal(number(w, "SELECT count(*) FROM hx_run"), 1);
+	assert_int_equal(number(w, "SELECT slot_at FROM hx_schedule"), 1010000);
+}
+
+/* A pause comes between the read and the move. */
+static void a_pause_in_between_wins(void **state)
+{
+	struct world *w = *state;
+	struct schedule_verb_request rq = {
+		.kind = SCHEDULE_PAUSE, .workspace = slice_str("default"), .name = slice_str("s"), .policy = &policy};
+	struct schedule_look look;
+	struct schedule_verb verb;
+
+	put(w, EVERY(""));
+	look_at(w, &look);
+	step(w, &look.task, false);
+	schedule_verb_init(&verb, &rq, &arena);
+	begin(w, &verb.task);
+	assert_int_equal(finish(w, &verb.task), HX_OK);
+	assert_int_equal(finish(w, &look.task), HX_OK);
+	MUST_HOLD(number(w, "SELECT count(*) FROM hx_run") == 0, "a paused schedule has started something");
+	assert_int_equal(number(w, "SELECT count(*) FROM hx_schedule WHERE paused = 1 AND due_at IS NULL"), 1);
+}
+
+/* The same the other way round: a verb that has read before the move. */
+static void a_verb_does_not_take_a_move_back(void **state)
+{
+	struct world *w = *state;
+	struct schedule_spec spec = spec_of(EVERY(",\"jitter\":\"1s\""));
+	struct schedule_verb_request rq = {.kind = SCHEDULE_PUT,
+					   .workspace = slice_str("default"),
+					   .requester = slice_str("me"),
+					   .name = slice_str("s"),
+					   .spec = &spec,
+					   .text = slice_str(EVERY(",\"jitter\":\"1s\"")),
+					   .policy = &policy};
+	struct schedule_look look;
+	struct schedule_verb verb;
+
+	put(w, EVERY(""));
+	schedule_verb_init(&verb, &rq, &arena);
+	begin(w, &verb.task);
+	step(w, &verb.task, false);
+	look_at(w, &look);
+	assert_int_equal(finish(w, &look.task), HX_OK);
+	assert_int_equal(finish(w, &verb.task), HX_OK);
+	MUST_HOLD(number(w, "SELECT slot_at FROM hx_schedule") == 1010000,
+		  "a put has brought back a slot that was left");
+}
+
+static void what_is_not_there_is_said(void **state)
+{
+	struct world *w = *state;
+	struct schedule_look look;
+
+	put(w, "{\"workflow\":\"nothing\",\"every\":\"10s\"}");
+	look_at(w, &look);
+	assert_int_equal(finish(w, &look.task), HX_CONFIG_ERROR);
+	assert_non_null(strstr(look.trouble, "no such workflow"));
+	assert_int_equal(number(w, "SELECT slot_at FROM hx_schedule"), 1000000);
+}
+
+static void make_machine(void)
+{
+	static const char text[] =
+		"{\"workflow\":\"quick\",\"kind\":\"run\",\"steps\":[{\"name\":\"a\",\"type\":\"wait\",\"for\":\"1s\"}]}";
+	const struct run_definition *definition;
+	struct findings findings;
+
+	findings_init(&findings, &arena);
+	run_definition_parse("quick.json", slice_str(text), &arena, &findings, &definition);
+	assert_non_null(definition);
+	machine = run_machine_new(definition, 1, &arena);
+}
+
+#define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, world_set_up, world_tear_down)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_due),
+		cmocka_unit_test(a_slot_starts_and_the_next_is_due),
+		cmocka_unit_test(the_last_slot_is_followed_by_none),
+		cmocka_unit_test(jitter_is_of_the_slot),
+		cmocka_unit_test(overlap),
+		cmocka_unit_test(what_waits_goes_first),
+		cmocka_unit_test(catching_up),
+		IN_WORLD(a_slot_is_started_with_its_key),
+		IN_WORLD(a_slot_is_left_with_its_start),
+		IN_WORLD(of_two_nodes_one_wins),
+		IN_WORLD(a_slot_that_was_started_is_left_alone),
+		IN_WORLD(a_pause_in_between_wins),
+		IN_WORLD(a_verb_does_not_take_a_move_back),
+		IN_WORLD(what_is_not_there_is_said),
+	};
+	int failed;
+
+	ONLY_THE_NAMED(argc, argv);
+	arena_init(&arena, 64u << 20);
+	id_source_init(&ids, 1);
+	make_machine();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	arena_release(&arena);
+	return failed;
+}
