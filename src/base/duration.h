@@ -25,3 +25,14 @@ enum hx_code duration_parse(const char *field, struct slice text, struct hx_erro
 /* The shortest text of a number of milliseconds, in the largest unit that divides it: 90000 gives "90s". Any
  * number has one; only 1 to DURATION_MS_MAX can be parsed again. */
 void duration_format(int64_t ms, char ret_text[DURATION_TEXT_BYTES]);
+/* The same where it is said: duration_text(90000).text lives as long as the expression that it stands in. */
+struct duration_text {
+	char text[DURATION_TEXT_BYTES];
+};
+static inline struct duration_text duration_text(int64_t ms)
+{
+	struct duration_text t;
+
+	duration_format(ms, t.text);
+	return t;
+}

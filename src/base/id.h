@@ -41,5 +41,16 @@ int64_t id_next(struct id_source *source, struct wall_time now);
 
 /* "run" and 5 give "run_0000000000005". The prefix is at most ID_PREFIX_MAX characters. */
 void id_format(const char *prefix, int64_t id, char text[ID_TEXT_BYTES]);
+/* The same where it is said: id_text("run", 5).text lives as long as the expression that it stands in. */
+struct id_text {
+	char text[ID_TEXT_BYTES];
+};
+static inline struct id_text id_text(const char *prefix, int64_t id)
+{
+	struct id_text t;
+
+	id_format(prefix, id, t.text);
+	return t;
+}
 /* False if the prefix is another, or the rest is not exactly 13 characters of a 63-bit number. */
 bool id_parse(const char *prefix, struct slice text, int64_t *ret_id);

@@ -25,6 +25,20 @@ enum hx_code thread_start(struct thread *thread, void *(*run)(void *context), vo
 /* Nothing happens where none was started, or it was joined before. */
 void thread_join(struct thread *thread);
 
+/* Holds a mutex up to the end of the block, whichever way that is left. */
+#define LOCKED(mutex) __attribute__((cleanup(mutex_let_go), unused)) pthread_mutex_t *locked = mutex_hold(mutex)
+
+static inline pthread_mutex_t *mutex_hold(pthread_mutex_t *mutex)
+{
+	pthread_mutex_lock(mutex);
+	return mutex;
+}
+
+static inline void mutex_let_go(pthread_mutex_t **mutex)
+{
+	pthread_mutex_unlock(*mutex);
+}
+
 struct monitor {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;

@@ -84,9 +84,8 @@ static void add_bar_words(struct strbuf *out, struct client *client, struct json
 
 static enum hx_code print_bar(struct client *client, struct json batch, struct hx_error *err)
 {
-	struct strbuf line;
+	LOCAL_STRBUF(line, LINE_BYTES_MAX);
 
-	strbuf_init(&line, LINE_BYTES_MAX);
 	strbuf_add_char(&line, '\n');
 	add_bar(&line, items_done(batch), batch_number(batch, "total"), BAR_COLUMNS);
 	add_bar_words(&line, client, batch);

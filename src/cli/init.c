@@ -179,9 +179,8 @@ static void clean_up(struct project *p, bool take_back)
 
 static enum hx_code print_json(const char *dir, struct hx_error *err)
 {
-	struct strbuf text;
+	LOCAL_STRBUF(text, TEXT_BYTES_MAX);
 
-	strbuf_init(&text, TEXT_BYTES_MAX);
 	strbuf_add_str(&text, "{\"folder\":");
 	json_quote(slice_str(dir), &text);
 	strbuf_add_str(&text, ",\"files\":[");
@@ -193,9 +192,8 @@ static enum hx_code print_json(const char *dir, struct hx_error *err)
 
 static enum hx_code print_words(const char *dir, struct hx_error *err)
 {
-	struct strbuf text;
+	LOCAL_STRBUF(text, TEXT_BYTES_MAX);
 
-	strbuf_init(&text, TEXT_BYTES_MAX);
 	for (size_t i = 0; i < INIT_FILES_N; i++) {
 		text_add_shown(&text, slice_str(dir));
 		strbuf_addf(&text, "/%s\n", init_files[i].path);

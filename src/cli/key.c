@@ -115,10 +115,9 @@ static enum hx_code draw(struct api_key *key, char ret_text[API_KEY_TEXT_CHARS +
 static enum hx_code insert(struct key_store *store, struct api_key *key, int64_t lifetime_ms, struct hx_error *err)
 {
 	struct unit_result result;
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	enum hx_code code;
 
-	unit_init(&unit, /* op= */ 0);
 	api_key_create(&unit, key, lifetime_ms);
 	code = store_run(store, &unit, &result, err);
 	if (code == HX_OUTCOME_UNKNOWN)
@@ -165,17 +164,17 @@ static void add_key(struct strbuf *out, const struct api_key *key, const char *t
 /* What it is, beside it. Whoever makes the first one hears now what that changes, and not from those who stand outside. */
 static void tell_made(const struct api_key *key, bool first)
 {
-	char id[ID_TEXT_BYTES], until[WALL_TIME_TEXT_BYTES];
+	char until[WALL_TIME_TEXT_BYTES];
 
-	id_format(API_KEY_ID_PREFIX, key->id, id);
 	wall_time_format((struct wall_time){key->expires_at_ms}, until);
 	_Static_assert(KEYRING_AGE_MAX_MS == 2000, "the words below");
 	if (first)
 		fprintf(stderr,
 			"This is the first key of this store: within 2 s every request needs one, and servers that start from "
 			"now on call loopback addresses only if outbound.allow has them\n");
-	fprintf(stderr, "%s: %s in the workspace %s as %s, %s%s. It is shown this once:\n", id,
-		api_key_scope_name(key->scope), excerpt_of(key->workspace).text, excerpt_of(key->requester).text,
+	fprintf(stderr, "%s: %s in the workspace %s as %s, %s%s. It is shown this once:\n",
+		id_text(API_KEY_ID_PREFIX, key->id).text, api_key_scope_name(key->scope),
+		excerpt_of(key->workspace).text, excerpt_of(key->requester).text,
 		key->expires_at_ms ? "until " : "until it is revoked", key->expires_at_ms ? until : "");
 }
 
@@ -183,9 +182,8 @@ static void tell_made(const struct api_key *key, bool first)
 static bool is_first(struct key_store *store)
 {
 	struct unit_result result;
-	struct unit unit;
+	LOCAL_UNIT(unit);
 
-	unit_init(&unit, /* op= */ 0);
 	api_key_list(&unit, /* after= */ -1, 2);
 	return store_run(store, &unit, &result, /* err= */ NULL) == HX_OK && result.rows[0].n == 1;
 }
@@ -220,10 +218,9 @@ static enum hx_code list_page(struct key_store *store, int64_t *after, size_t *r
 			      struct hx_error *err)
 {
 	struct unit_result result;
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	enum hx_code code;
 
-	unit_init(&unit, /* op= */ 0);
 	api_key_list(&unit, *after, PAGE);
 	code = store_run(store, &unit, &result, err);
 	*ret_got = code ? 0 : result.rows[0].n;

@@ -181,12 +181,11 @@ enum hx_code run_print_picture(struct client *client, struct json run, struct hx
 static void tell_progress(struct client *client, struct json run, int64_t waited_ms)
 {
 	struct slice step = client_member(client, run, "currentStep");
-	char line[LINE_BYTES], waited[DURATION_TEXT_BYTES];
+	char line[LINE_BYTES];
 
-	duration_format(waited_ms < 1000 ? 1000 : waited_ms / 1000 * 1000, waited);
 	snprintf(line, sizeof line, "%s %s%s%s, %s", excerpt_of(client_member(client, run, "id")).text,
 		 excerpt_of(client_member(client, run, "status")).text, step.n ? ", step " : "", excerpt_of(step).text,
-		 waited);
+		 duration_text(waited_ms < 1000 ? 1000 : waited_ms / 1000 * 1000).text);
 	terminal_tell(line);
 }
 

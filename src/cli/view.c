@@ -96,13 +96,11 @@ static struct slice as_short(struct json value, struct arena *arena)
 /* "12s" of milliseconds; nothing where none are left. */
 static struct slice as_left(struct json value, struct arena *arena)
 {
-	char text[DURATION_TEXT_BYTES];
 	int64_t ms;
 
 	if (json_type(value) != JSON_NUMBER || json_int64(value, /* err= */ NULL, &ms) || ms <= 0)
 		return slice_of("", 0);
-	duration_format(ms < 1000 ? ms : ms / 1000 * 1000, text);
-	return arena_copy(arena, slice_str(text));
+	return arena_copy(arena, slice_str(duration_text(ms < 1000 ? ms : ms / 1000 * 1000).text));
 }
 
 /* "1.250" of milliseconds. */
@@ -297,12 +295,11 @@ static enum hx_code print_line(const struct view *view, struct client *client, s
 			       struct hx_error *err)
 {
 	const char *text = view->cells[0].text;
-	struct strbuf line;
 
 	if (client && text[0] == '{' && !part_holds(text, text + strlen(text), answer, arena))
 		return error_set(err, HX_BAD_GATEWAY, "%s: there is no %.*s in the answer", client->server,
 				 SLICE_ARGS(name_at(text)));
-	strbuf_init(&line, TEXT_BYTES_MAX);
+	LOCAL_STRBUF(line, TEXT_BYTES_MAX);
 	view_add(&line, text, answer, arena);
 	return text_print_line(&line, err);
 }

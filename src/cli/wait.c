@@ -59,13 +59,11 @@ static enum hx_code ask_piece(const struct wait *wait, struct client *client, co
 			      struct json *ret_subject, struct hx_error *err)
 {
 	int64_t timeout_ms = client->timeout_ms;
-	char piece[DURATION_TEXT_BYTES];
 	enum hx_code code;
 
-	duration_format(piece_ms, piece);
 	client_next(client, wait->path);
 	client_segment(client, id);
-	client_query(client, "wait", piece);
+	client_query(client, "wait", duration_text(piece_ms).text);
 	client->timeout_ms += piece_ms; /* --timeout is for the answer once there is one */
 	code = client_ask(client, "GET", ret_subject, err);
 	client->timeout_ms = timeout_ms;
@@ -164,15 +162,13 @@ enum hx_code wait_verdict(const struct wait *wait, struct client *client, struct
 			  struct hx_error *err)
 {
 	struct excerpt status = excerpt_of(client_member(client, subject, "status"));
-	char waited[DURATION_TEXT_BYTES];
 
 	if (slice_is(slice_str(status.text), "COMPLETED"))
 		return HX_OK;
 	if (wait_has_ended(client, subject))
 		return tell_failure(wait, client, subject, status.text, err);
-	duration_format(wait_ms, waited);
-	return error_set(err, HX_WRONG_STATUS, "the %s has not ended within %s, it is %s", wait->noun, waited,
-			 status.text);
+	return error_set(err, HX_WRONG_STATUS, "the %s has not ended within %s, it is %s", wait->noun,
+			 duration_text(wait_ms).text, status.text);
 }
 
 enum hx_code wait_show(const struct wait *wait, struct client *client, const struct command_args *args,

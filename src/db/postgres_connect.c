@@ -93,14 +93,10 @@ static struct pg_connecting *start(const struct pg *pg)
 /* For a moment, or until it is done. */
 static bool is_done(struct pg_connecting *c)
 {
-	bool done;
-
-	monitor_lock(&c->monitor);
+	LOCKED(&c->monitor.mutex);
 	if (!c->done)
 		(void)monitor_wait_until(&c->monitor, time_in_ms(STEP_MS)); /* the caller looks again */
-	done = c->done;
-	monitor_unlock(&c->monitor);
-	return done;
+	return c->done;
 }
 
 /* Made for somebody who has not waited for it: that it failed was true of that moment. */

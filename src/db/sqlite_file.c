@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,6 +11,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/thread.h"
 
 #define PATH_BYTES_MAX 4096
 #define LOCK_BYTE (INT64_C(1) << 50) /* SQLite's are at 2^30, and its files end at 2^48 */
@@ -155,9 +156,8 @@ enum hx_code sqlite_lock(const char *path, struct sqlite_lock *lock, struct hx_e
 	code = lock_beside(path, file, lock, err);
 	if (code)
 		return code;
-	pthread_mutex_lock(&mutex);
+	LOCKED(&mutex);
 	code = lock_inside(path, file, lock, err);
-	pthread_mutex_unlock(&mutex);
 	return code;
 }
 

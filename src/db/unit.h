@@ -94,6 +94,10 @@ struct unit_result {
 
 /* Starts an empty unit in memory that need not be zeroed. */
 void unit_init(struct unit *unit, int64_t op);
+/* An empty one without an op, in a block of its own. */
+#define LOCAL_UNIT(name)                                                                                               \
+	struct unit name;                                                                                              \
+	unit_init(&name, /* op= */ 0)
 /* Adds a line. The parameters must fit the statement's `in` in number and type (NULL fits everywhere). */
 void unit_add(struct unit *unit, enum unit_rule rule, const struct db_stmt *stmt, unsigned params_n,
 	      const struct db_value *params);

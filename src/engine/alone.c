@@ -13,11 +13,10 @@
 static enum hx_code read_set_back(struct db *db, struct arena *arena, int64_t *ret_ms, struct hx_error *err)
 {
 	struct unit_result result;
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	int64_t back_ms;
 	enum hx_code code;
 
-	unit_init(&unit, /* op= */ 0);
 	node_last_seen(&unit);
 	subject_last_seen(&unit);
 	code = db_run_unit(db, &unit, &result, arena, err);
@@ -33,7 +32,7 @@ static enum hx_code read_set_back(struct db *db, struct arena *arena, int64_t *r
 static enum hx_code begin(struct db *db, struct arena *arena, struct log *log, struct hx_error *err)
 {
 	struct unit_result result;
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	int64_t back_ms = 0;
 	enum hx_code code = read_set_back(db, arena, &back_ms, err);
 
@@ -45,7 +44,6 @@ static enum hx_code begin(struct db *db, struct arena *arena, struct log *log, s
 			"the clock of this machine was set back since the store was last in use: what is left of a lease "
 			"counts from now",
 			log_int("by_ms", back_ms));
-	unit_init(&unit, /* op= */ 0);
 	subject_end_claims(&unit, run_kind());   /* mutant: alone-runs */
 	subject_end_claims(&unit, batch_kind()); /* mutant: alone-batches */
 	job_end_deliveries(&unit);               /* mutant: alone-after-effects */

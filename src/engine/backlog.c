@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/thread.h"
+
 #define REST_FACTOR 100 /* the rest after a count, in times that it took */
 
 /* clang-format off */
@@ -87,7 +89,7 @@ static enum hx_code answered(struct single *single, const struct unit_result *re
 	struct backlog_counts *counts = &b->counts;
 
 	ASSERT(due->n < BACKLOG_DUE_MAX - DUE_KINDS && attention->n <= BACKLOG_ATTENTION_MAX);
-	pthread_mutex_lock(&b->mutex);
+	LOCKED(&b->mutex);
 	counts->due_n = counts->attention_n = 0;
 	for (size_t i = 0; i < due->n; i++)
 		take_count(due, i, due_kinds, &counts->due[counts->due_n++]);
@@ -99,7 +101,6 @@ static enum hx_code answered(struct single *single, const struct unit_result *re
 		count->age_ms = now > count->age_ms ? now - count->age_ms : 0;
 	}
 	counts->known = true;
-	pthread_mutex_unlock(&b->mutex);
 	return HX_OK;
 }
 

@@ -92,12 +92,11 @@ static bool rest(struct changers *c, int64_t ms)
 	struct mono_time until = time_in_ms(ms);
 	bool stopping;
 
-	monitor_lock(&c->monitor);
+	LOCKED(&c->monitor.mutex);
 	while (!c->stopping && !c->wanted && monitor_wait_until(&c->monitor, until))
 		;
 	stopping = c->stopping;
 	c->wanted = false;
-	monitor_unlock(&c->monitor);
 	return !stopping;
 }
 
@@ -142,7 +141,7 @@ enum hx_code changers_put(struct changers *c, struct definition_put *definition)
 	struct hx_error err;
 
 	definition->changers = c;
-	monitor_lock(&c->monitor);
+	LOCKED(&c->monitor.mutex);
 	if (c->stopping) {
 		code = HX_STOPPING;
 	} else if (c->putting) {
@@ -153,7 +152,6 @@ enum hx_code changers_put(struct changers *c, struct definition_put *definition)
 		c->putting = thread_start(&c->putter, put, definition, "the thread of a definition", &err) == HX_OK;
 		code = c->putting ? HX_OK : HX_BUSY;
 	}
-	monitor_unlock(&c->monitor);
 	return code;
 }
 

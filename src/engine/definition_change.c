@@ -167,11 +167,10 @@ enum hx_code change_add_folder(struct change *c, const char *dir, struct hx_erro
 
 enum hx_code change_add_stored(struct change *c, struct hx_error *err)
 {
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	struct unit_result result;
 	enum hx_code code;
 
-	unit_init(&unit, /* op= */ 0);
 	unit_add(&unit, UNIT_ANY, &stmt_latest, 0, NULL);
 	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
 	for (size_t i = 0; !code && i < result.rows[0].n; i++) {
@@ -235,11 +234,10 @@ static enum hx_code store_version(struct change *c, const struct candidate *cand
 		.lost = candidate->lost,
 		.lost_claims = candidate->lost_claims,
 	};
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	struct unit_result result;
 	enum hx_code code;
 
-	unit_init(&unit, /* op= */ 0);
 	orphans_add_version(&unit, &version);
 	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
 	if (!code && result.verdict != UNIT_WON)
@@ -251,11 +249,10 @@ static enum hx_code store_version(struct change *c, const struct candidate *cand
 static enum hx_code look_at_table(struct change *c, struct candidate *candidate, struct hx_error *err)
 {
 	const struct workflow *entity = candidate->definition->entity;
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	struct unit_result result;
 	enum hx_code code;
 
-	unit_init(&unit, /* op= */ 0);
 	entity_table_ask_columns(&unit, entity, c->runner->postgres);
 	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
 	if (code)

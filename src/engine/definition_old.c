@@ -32,11 +32,10 @@ DB_STMT(stmt_text, "definition_text", "ti", "t",
 static enum hx_code read_version(struct change *c, struct slice name, int64_t version, struct slice *ret_text,
 				 struct hx_error *err)
 {
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	struct unit_result result;
 	enum hx_code code;
 
-	unit_init(&unit, /* op= */ 0);
 	UNIT_ADD(&unit, UNIT_ANY, &stmt_text, db_text(name), db_int(version));
 	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
 	if (!code && result.rows[0].n == 0)
@@ -143,11 +142,10 @@ void change_tell_unreadable(struct findings *findings, struct slice name, int64_
 
 enum hx_code change_load_used(struct change *c, struct hx_error *err)
 {
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	struct unit_result used;
 	enum hx_code code;
 
-	unit_init(&unit, /* op= */ 0);
 	unit_add(&unit, UNIT_ANY, &stmt_used, 0, NULL);
 	code = c->runner->run(c->runner, &unit, &used, &c->scratch, err);
 	for (size_t i = 0; !code && i < used.rows[0].n; i++) {

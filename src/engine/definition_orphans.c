@@ -100,7 +100,7 @@ static enum hx_code look_in_table(struct change *c, struct candidate *candidate,
 {
 	const struct user_table *table = &candidate->definition->entity->table;
 	const struct db_stmt *stmt = NULL;
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	LOCAL_STRBUF(sql, SQL_BYTES_MAX);
 
 	entity_table_count_sql(table, c->runner->postgres, &sql);
@@ -108,7 +108,6 @@ static enum hx_code look_in_table(struct change *c, struct candidate *candidate,
 		stmt = trials_statement(&c->defs->trials, &sql, "ti", "ti", /* foreign= */ false);
 	if (!stmt)
 		return error_set(err, HX_CONFIG_ERROR, "too many definitions were tried: restart to go on");
-	unit_init(&unit, /* op= */ 0);
 	UNIT_ADD(&unit, UNIT_ANY, stmt, db_text(list), db_int(ORPHANS_COUNT_MAX + 1));
 	return ask(c, candidate, &unit, err);
 }
@@ -121,7 +120,7 @@ static bool same_table(const struct user_table *a, const struct user_table *b)
 static enum hx_code look_for(struct change *c, struct candidate *candidate, struct slice list, struct hx_error *err)
 {
 	const struct user_table *before = &candidate->before->entity->table;
-	struct unit unit;
+	LOCAL_UNIT(unit);
 
 	if (before->table) /* rows of a table that is left are the user's, and stay there */
 		return candidate->definition->entity->table.table &&
@@ -129,7 +128,6 @@ static enum hx_code look_for(struct change *c, struct candidate *candidate, stru
 			       ? look_in_table(c, candidate, list, err)
 			       : HX_OK;
 	candidate->lost = list;
-	unit_init(&unit, /* op= */ 0);
 	orphans_count(&unit, candidate->definition->name, list);
 	return ask(c, candidate, &unit, err);
 }
@@ -138,12 +136,11 @@ static enum hx_code look_for(struct change *c, struct candidate *candidate, stru
 static enum hx_code look_for_claims(struct change *c, struct candidate *candidate, struct slice list,
 				    struct hx_error *err)
 {
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	struct unit_result result;
 	enum hx_code code;
 
 	candidate->lost_claims = list;
-	unit_init(&unit, /* op= */ 0);
 	orphans_count_claims(&unit, candidate->definition->name, list);
 	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
 	for (size_t i = 0; !code && i < result.rows[0].n; i++)

@@ -114,13 +114,12 @@ static enum hx_code run_trial(const struct attempt *a, const struct strbuf *sql,
 {
 	const struct db_stmt *stmt = trials_statement(a->trials, sql, "", a->runner->postgres ? "t" : "",
 						      /* foreign= */ true);
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	struct unit_result result;
 	enum hx_code code;
 
 	if (!stmt)
 		return HX_OK; /* after DEFINITION_TRIALS_MAX of them in one life, mistakes are found at run time again */
-	unit_init(&unit, /* op= */ 0);
 	unit_add(&unit, UNIT_ANY, stmt, 0, NULL);
 	code = a->runner->run(a->runner, &unit, &result, a->scratch, err);
 	/* PostgreSQL cannot tell the type of a bare NULL everywhere; of a parameter it is told the value. */

@@ -2,6 +2,7 @@
 #include "engine/definition_versions.h"
 
 #include "base/hash.h"
+#include "base/thread.h"
 
 _Static_assert((VERSIONS_SLOTS & (VERSIONS_SLOTS - 1)) == 0 && VERSIONS_SLOTS > VERSIONS_MAX,
 	       "a free slot ends every look");
@@ -78,13 +79,12 @@ bool versions_next(struct versions *versions, struct wanted_version *ret)
 {
 	bool found = false;
 
-	pthread_mutex_lock(&versions->mutex);
+	LOCKED(&versions->mutex);
 	for (size_t i = 0; i < versions->wanted_n && !found; i++) {
 		found = !versions->wanted[i].hopeless;
 		if (found)
 			*ret = versions->wanted[i];
 	}
-	pthread_mutex_unlock(&versions->mutex);
 	return found;
 }
 
@@ -92,11 +92,10 @@ void versions_settle(struct versions *versions, const struct wanted_version *set
 {
 	struct wanted_version *entry;
 
-	pthread_mutex_lock(&versions->mutex);
+	LOCKED(&versions->mutex);
 	entry = wanted(versions, slice_str(settled->workflow), settled->version);
 	if (entry && hopeless)
 		entry->hopeless = true;
 	else if (entry)
 		*entry = versions->wanted[--versions->wanted_n];
-	pthread_mutex_unlock(&versions->mutex);
 }

@@ -125,12 +125,11 @@ enum hx_code definitions_put(struct definitions *defs, struct slice name, struct
 
 static enum hx_code read_stamp(struct runner *runner, int64_t *ret_stamp, struct hx_error *err)
 {
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	struct unit_result result;
 	enum hx_code code;
 	LOCAL_ARENA(arena, STAMP_BYTES_MAX);
 
-	unit_init(&unit, /* op= */ 0);
 	unit_add(&unit, UNIT_ANY, &stmt_stamp, 0, NULL);
 	code = runner->run(runner, &unit, &result, &arena, err);
 	if (!code)

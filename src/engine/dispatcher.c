@@ -42,7 +42,6 @@ static const struct action *action_of(const void *context, struct slice workflow
 static void tell(const struct delivery *delivery, enum hx_code code)
 {
 	struct dispatcher *d = delivery->dispatcher;
-	char id[ID_TEXT_BYTES];
 
 	if (code == HX_OK) {
 		atomic_fetch_add(&d->parts->metrics->jobs_delivered, 1);
@@ -52,9 +51,9 @@ static void tell(const struct delivery *delivery, enum hx_code code)
 	if (code == HX_CLAIM_FAILED || code == HX_STOPPING || code == HX_CONFIG_ERROR)
 		return;
 	atomic_fetch_add(&d->parts->metrics->jobs_failed, 1);
-	id_format("job", delivery->run.subject, id);
-	log_warn(d->parts->log, "a job was not delivered", log_text("id", id), log_text("code", hx_code_name(code)),
-		 log_int("attempt", delivery->run.attempt), log_slice("error", delivery->run.error));
+	log_warn(d->parts->log, "a job was not delivered", log_text("id", id_text("job", delivery->run.subject).text),
+		 log_text("code", hx_code_name(code)), log_int("attempt", delivery->run.attempt),
+		 log_slice("error", delivery->run.error));
 }
 
 static void delivered(struct seat *seat, enum hx_code code)

@@ -209,10 +209,9 @@ enum hx_code embed_enter(struct hx_engine *e, struct hx_error *err)
 
 void embed_leave(struct hx_engine *e)
 {
-	pthread_mutex_lock(&e->mutex);
+	LOCKED(&e->mutex);
 	e->inside--;
 	pthread_cond_signal(&e->left);
-	pthread_mutex_unlock(&e->mutex);
 }
 
 /* ---- definitions ---- */

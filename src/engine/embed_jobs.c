@@ -26,16 +26,14 @@ static enum hx_code answered_redrive(struct single *single, const struct unit_re
 static enum hx_code redrive(struct redrive *r, struct hx_error *err)
 {
 	struct embed_reply *reply = r->call.reply;
-	char id[ID_TEXT_BYTES];
 	enum hx_code code;
 
 	single_init(&r->single, r, build_redrive, answered_redrive);
 	code = embed_carry_out(r->call.e, (uint64_t)r->subject, &r->single.task);
 	if (code)
 		return embed_refuse(err, code, job_redrive_detail(code));
-	id_format("job", r->subject, id);
 	reply->result = (struct hx_result){
-		.id = embed_text(reply, slice_str(id)),
+		.id = embed_text(reply, slice_str(id_text("job", r->subject).text)),
 		.status = JOB_AVAILABLE,
 		.created = 1,
 	};

@@ -25,13 +25,10 @@ static const char *step_at(const struct run_row *row)
 
 static void take_row(struct embed_reply *r, const struct run_row *row)
 {
-	char id[ID_TEXT_BYTES];
-
-	id_format("run", row->subject, id);
 	LOCAL_STRBUF(state, STATE_BYTES_MAX);
 	run_write_state(row->done, &state);
 	r->result = (struct hx_result){
-		.id = embed_text(r, slice_str(id)),
+		.id = embed_text(r, slice_str(id_text("run", row->subject).text)),
 		.status = row->status,
 		.version = row->version,
 		.ended = run_is_terminal(row->status),
@@ -259,11 +256,8 @@ static enum hx_code check_message(const struct hx_message *message, struct json 
 
 static void take_verb(struct embed_reply *r, const struct run_verb *v)
 {
-	char id[ID_TEXT_BYTES];
-
-	id_format("run", v->rq->subject, id);
 	r->result = (struct hx_result){
-		.id = embed_text(r, slice_str(id)),
+		.id = embed_text(r, slice_str(id_text("run", v->rq->subject).text)),
 		.status = v->status,
 		.version = v->version,
 		.created = v->changed,

@@ -422,12 +422,8 @@ static enum hx_code reload(struct engine *e, const struct config *config, struct
 enum hx_code engine_reload(struct engine *engine, const struct config *config, struct findings *findings,
 			   struct hx_error *err)
 {
-	enum hx_code code;
-
-	pthread_mutex_lock(&engine->changers.configuring);
-	code = reload(engine, config ? config : engine->changers.config, findings, err);
-	pthread_mutex_unlock(&engine->changers.configuring);
-	return code;
+	LOCKED(&engine->changers.configuring);
+	return reload(engine, config ? config : engine->changers.config, findings, err);
 }
 
 const struct config *engine_config(struct engine *engine)

@@ -1,6 +1,8 @@
 /* See feeder.h. */
 #include "engine/feeder.h"
 
+#include "base/thread.h"
+
 #define PAUSE_MIN_MS 5
 #define PAUSE_MAX_MS 250
 
@@ -88,9 +90,8 @@ enum hx_code feeder_start(struct feeder *f, const struct feeder_options *options
 	if (code)
 		return code;
 	pthread_mutex_init(&f->mutex, NULL);
-	pthread_mutex_lock(&f->mutex);
+	LOCKED(&f->mutex);
 	look_again(f);
-	pthread_mutex_unlock(&f->mutex);
 	return HX_OK;
 }
 
@@ -104,31 +105,22 @@ void feeder_release(struct feeder *f)
 
 bool feeder_take(struct feeder *f, int64_t subject)
 {
-	bool taken;
-
-	pthread_mutex_lock(&f->mutex);
-	taken = slice_fits(f) && id_set_add(&f->under_way, subject);
-	pthread_mutex_unlock(&f->mutex);
-	return taken;
+	LOCKED(&f->mutex);
+	return slice_fits(f) && id_set_add(&f->under_way, subject);
 }
 
 bool feeder_has_room(struct feeder *f)
 {
-	bool room;
-
-	pthread_mutex_lock(&f->mutex);
-	room = slice_fits(f);
-	pthread_mutex_unlock(&f->mutex);
-	return room;
+	LOCKED(&f->mutex);
+	return slice_fits(f);
 }
 
 void feeder_close(struct feeder *f)
 {
 	if (!f->under_way.slots)
 		return;
-	pthread_mutex_lock(&f->mutex);
+	LOCKED(&f->mutex);
 	f->closed = true;
-	pthread_mutex_unlock(&f->mutex);
 }
 
 int64_t feeder_rest_ms(enum hx_code code)
@@ -138,7 +130,7 @@ int64_t feeder_rest_ms(enum hx_code code)
 
 void feeder_ended(struct feeder *f, int64_t subject, int64_t rest_ms)
 {
-	pthread_mutex_lock(&f->mutex);
+	LOCKED(&f->mutex);
 	if (rest_ms && f->resting_n < FEEDER_RESTING_MAX) {
 		f->resting[f->resting_n].until = mono_add_ms(clock_mono(f->options.clock), rest_ms);
 		f->resting[f->resting_n++].subject = subject;
@@ -146,5 +138,4 @@ void feeder_ended(struct feeder *f, int64_t subject, int64_t rest_ms)
 		(void)id_set_remove(&f->under_way, subject); /* it is there: F1 */
 	}
 	look_again(f);
-	pthread_mutex_unlock(&f->mutex);
 }

@@ -46,10 +46,9 @@ void fences_ask_floor(struct unit *unit)
 enum hx_code fences_read_floor(struct db *db, int64_t *ret_floor, struct hx_error *err)
 {
 	struct unit_result result;
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	enum hx_code code;
 
-	unit_init(&unit, /* op= */ 0);
 	fences_ask_floor(&unit);
 	code = run(db, &unit, &result, ret_floor, err);
 	if (!code && result.verdict != UNIT_WON)
@@ -67,10 +66,9 @@ void fences_ask_raise(struct unit *unit)
 static enum hx_code raise_in(struct db *db, int64_t *ret_floor, struct hx_error *err)
 {
 	struct unit_result result;
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	enum hx_code code;
 
-	unit_init(&unit, /* op= */ 0);
 	fences_ask_raise(&unit);
 	code = run(db, &unit, &result, ret_floor, err);
 	if (!code && result.verdict == UNIT_REFUSED)

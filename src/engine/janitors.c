@@ -128,13 +128,11 @@ static void recover(struct janitors *all, int64_t subject, const struct entity_m
 static void tell_ended(const struct module_janitor *m, const struct janitor_ended *ended)
 {
 	const struct janitor_claim *claim = &ended->claim;
-	char subject[ID_TEXT_BYTES];
 
-	id_format("ent", claim->subject, subject);
 	log_warn(m->all->parts->log, "a stuck claim was ended: its holder's time was over",
 		 log_text("workflow", claim->rule->machine->workflow->name), log_text("id", ended->name),
-		 log_text("subject", subject), log_text("module", m->module), log_int("fence", claim->fence),
-		 log_text("status", claim->rule->claim_into));
+		 log_text("subject", id_text("ent", claim->subject).text), log_text("module", m->module),
+		 log_int("fence", claim->fence), log_text("status", claim->rule->claim_into));
 }
 
 static void tell(const struct module_janitor *m)
@@ -266,11 +264,10 @@ static bool is_there(struct janitors *all, const struct module_config *module)
 {
 	bool there = false;
 
-	pthread_mutex_lock(&all->mutex);
+	LOCKED(&all->mutex);
 	for (struct module_janitor *m = all->first; m && !there; m = m->next)
 		there = m->module && strcmp(m->module, module->name) == 0 && !atomic_load(&m->gone) &&
 			m->every_ms == module->janitor.every_ms;
-	pthread_mutex_unlock(&all->mutex);
 	return there;
 }
 

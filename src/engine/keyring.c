@@ -134,26 +134,18 @@ static bool ask_locked(struct keyring *k, struct keyring_question *q)
 
 bool keyring_ask(struct keyring *k, struct keyring_question *q)
 {
-	bool answered;
-
 	if (q->key.n) {
 		q->well_formed = api_key_parse(q->key, &q->id);
 		api_key_digest(q->key, q->digest);
 	}
-	monitor_lock(&k->monitor);
-	answered = ask_locked(k, q);
-	monitor_unlock(&k->monitor);
-	return answered;
+	LOCKED(&k->monitor.mutex);
+	return ask_locked(k, q);
 }
 
 bool keyring_has_keys(struct keyring *k)
 {
-	bool has;
-
-	monitor_lock(&k->monitor);
-	has = k->keys->version > 0;
-	monitor_unlock(&k->monitor);
-	return has;
+	LOCKED(&k->monitor.mutex);
+	return k->keys->version > 0;
 }
 
 /* ---- reading ---- */
@@ -209,9 +201,8 @@ static enum hx_code read_keys(struct keyring *k, struct keys *keys, struct hx_er
 
 	while (!code && got == PAGE) {
 		struct unit_result result;
-		struct unit unit;
+		LOCAL_UNIT(unit);
 
-		unit_init(&unit, /* op= */ 0);
 		api_key_list_live(&unit, keys->n ? keys->all[keys->n - 1].id : -1, PAGE);
 		code = run_unit(k, &unit, &result, err);
 		got = code ? 0 : result.rows[0].n;
@@ -244,11 +235,10 @@ static enum hx_code read_now(struct keyring *k, struct hx_error *err)
 	struct mono_time began = clock_mono(k->options.clock);
 	struct keys *keys = NULL;
 	struct unit_result result;
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	int64_t version, store_ms;
 	enum hx_code code;
 
-	unit_init(&unit, /* op= */ 0);
 	api_keyring_look(&unit);
 	code = run_unit(k, &unit, &result, err);
 	if (!code && result.rows[0].n != 1)
@@ -275,14 +265,13 @@ static struct keyring_question *rest(struct keyring *k, bool *ret_stopping)
 {
 	struct keyring_question *waiting;
 
-	monitor_lock(&k->monitor);
+	LOCKED(&k->monitor.mutex);
 	while (!k->waiting && !k->stale && !k->stopping)
 		monitor_wait(&k->monitor);
 	waiting = k->waiting;
 	k->waiting = NULL;
 	k->waiting_n = 0;
 	*ret_stopping = k->stopping;
-	monitor_unlock(&k->monitor);
 	return waiting;
 }
 
@@ -291,10 +280,9 @@ static void keep_gap(struct keyring *k)
 {
 	struct mono_time until = time_in_ms(GAP_MS);
 
-	monitor_lock(&k->monitor);
+	LOCKED(&k->monitor.mutex);
 	while (!k->stopping && monitor_wait_until(&k->monitor, until))
 		;
-	monitor_unlock(&k->monitor);
 }
 
 static void answer_all(struct keyring *k, struct keyring_question *waiting, enum hx_code code)

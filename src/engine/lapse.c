@@ -30,13 +30,11 @@ static void lapse_free(struct lapse *lapse)
 static void settled(struct seat *seat, enum hx_code code)
 {
 	struct lapse *lapse = (struct lapse *)seat;
-	char id[ID_TEXT_BYTES];
 
 	if (code == HX_OK) {
 		atomic_fetch_add(&lapse->all->parts->metrics->janitor_reverts, 1);
-		id_format("job", lapse->rq.subject, id);
 		log_warn(lapse->all->parts->log, "a stuck claim was ended: its holder's time was over",
-			 log_text("id", id), log_int("fence", lapse->rq.fence),
+			 log_text("id", id_text("job", lapse->rq.subject).text), log_int("fence", lapse->rq.fence),
 			 log_text("status", lapse->settle.status));
 	}
 	lapse_free(lapse);

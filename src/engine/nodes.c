@@ -45,12 +45,11 @@ static enum hx_code try_join(struct nodes *nodes, struct db *db, struct arena *a
 static enum hx_code look_for_namesakes(struct nodes *nodes, struct db *db, struct arena *arena, bool *ret_twin,
 				       struct hx_error *err)
 {
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	struct unit_result result;
 	enum hx_code code;
 
 	arena_reset(arena);
-	unit_init(&unit, /* op= */ 0);
 	node_renew(&unit, nodes->lease.number, nodes->token, nodes->name);
 	code = db_run_unit(db, &unit, &result, arena, err);
 	*ret_twin = !code && result.verdict == UNIT_WON && db_cell(&result.rows[3], 0, 0)->i > 0;
@@ -77,13 +76,12 @@ void nodes_leave(struct nodes *nodes, const char *url)
 	struct db_options options = {.url = url, .clock = nodes->clock};
 	struct unit_result result;
 	struct hx_error err;
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	struct db *db = NULL;
 
 	if (db_open(&options, &db, &err))
 		return; /* its time ends by itself */
 	LOCAL_ARENA(arena, JOIN_BYTES_MAX);
-	unit_init(&unit, /* op= */ 0);
 	node_leave(&unit, nodes->lease.number, nodes->token);
 	if (db_run_unit(db, &unit, &result, &arena, &err))
 		log_debug(nodes->log, "this node's place among the others ends by its time",

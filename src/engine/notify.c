@@ -129,9 +129,8 @@ static bool take_noted(struct notify *n, char payload[LISTEN_PAYLOAD_BYTES_MAX +
 
 static void note_everybody(struct notify *n)
 {
-	pthread_mutex_lock(&n->mutex);
+	LOCKED(&n->mutex);
 	n->everybody = true;
-	pthread_mutex_unlock(&n->mutex);
 }
 
 /* What could not be told is not kept: whoever missed it is woken with everybody, once the session is back. */
@@ -196,22 +195,14 @@ static enum hx_code hear_all(struct notify *n, struct hx_error *err)
 
 static bool is_stopping(struct notify *n)
 {
-	bool stopping;
-
-	pthread_mutex_lock(&n->mutex);
-	stopping = n->stopping;
-	pthread_mutex_unlock(&n->mutex);
-	return stopping;
+	LOCKED(&n->mutex);
+	return n->stopping;
 }
 
 static bool has_noted(struct notify *n)
 {
-	bool noted;
-
-	pthread_mutex_lock(&n->mutex);
-	noted = !is_empty(n);
-	pthread_mutex_unlock(&n->mutex);
-	return noted;
+	LOCKED(&n->mutex);
+	return !is_empty(n);
 }
 
 /* Until the bell rings, something comes in (only while connected), or the time is over. */

@@ -111,7 +111,7 @@ static struct seat *take_seat(struct readers *all, bool *ret_stopping)
 {
 	struct seat *seat;
 
-	monitor_lock(&all->monitor);
+	LOCKED(&all->monitor.mutex);
 	while (!all->first && !all->stopping)
 		monitor_wait(&all->monitor);
 	seat = all->first;
@@ -122,7 +122,6 @@ static struct seat *take_seat(struct readers *all, bool *ret_stopping)
 		all->waiting_n--;
 	}
 	*ret_stopping = all->stopping;
-	monitor_unlock(&all->monitor);
 	return seat;
 }
 
@@ -196,7 +195,7 @@ enum hx_code readers_submit(struct readers *readers, struct seat *seat)
 {
 	enum hx_code code = HX_OK;
 
-	monitor_lock(&readers->monitor);
+	LOCKED(&readers->monitor.mutex);
 	if (readers->stopping) {
 		code = HX_STOPPING;
 	} else if (readers->by_lane) {
@@ -213,7 +212,6 @@ enum hx_code readers_submit(struct readers *readers, struct seat *seat)
 		readers->waiting_n++;
 		monitor_wake_one(&readers->monitor);
 	}
-	monitor_unlock(&readers->monitor);
 	return code;
 }
 

@@ -104,15 +104,13 @@ static void tell_over(struct seat *seat)
 {
 	struct drive *drive = (struct drive *)seat;
 	const struct run_drive *run = &drive->run;
-	char id[ID_TEXT_BYTES];
 
 	if (!run->took_over || drive->told_over)
 		return;
 	drive->told_over = true;
 	atomic_fetch_add(&drive->runs->parts->metrics->runs_taken_over, 1);
-	id_format("run", run->subject, id);
-	log_warn(drive->runs->parts->log, "a run was taken over: its holder's time was over", log_text("id", id),
-		 log_text("step", run->over ? run->over->name : ""));
+	log_warn(drive->runs->parts->log, "a run was taken over: its holder's time was over",
+		 log_text("id", id_text("run", run->subject).text), log_text("step", run->over ? run->over->name : ""));
 }
 
 static void tell_held(const struct run_drive *run, struct log *log, const char *id)

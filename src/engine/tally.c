@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "flow/run.h"
 
 const char *const tally_statuses[TALLY_STATUSES] = {RUN_COMPLETED, RUN_FAILED, RUN_CANCELLED};
@@ -36,19 +37,17 @@ void tally_add(struct tally *tally, const char *workflow, const char *status)
 		i++;
 	if (i == TALLY_STATUSES)
 		return;
-	pthread_mutex_lock(&tally->mutex);
+	LOCKED(&tally->mutex);
 	line_of(tally, workflow)->counts[i]++;
-	pthread_mutex_unlock(&tally->mutex);
 }
 
 bool tally_read(struct tally *tally, size_t i, struct tally_line *ret_line)
 {
 	bool there;
 
-	pthread_mutex_lock(&tally->mutex);
+	LOCKED(&tally->mutex);
 	there = i < tally->n;
 	if (there)
 		*ret_line = tally->lines[i];
-	pthread_mutex_unlock(&tally->mutex);
 	return there;
 }

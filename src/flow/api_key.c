@@ -80,11 +80,9 @@ static char digit_at(const uint8_t secret[API_KEY_SECRET_BYTES], size_t bit)
 
 void api_key_format(int64_t id, const uint8_t secret[API_KEY_SECRET_BYTES], char ret_text[API_KEY_TEXT_CHARS + 1])
 {
-	char name[ID_TEXT_BYTES];
 	int n;
 
-	id_format(API_KEY_PREFIX, id, name);
-	n = snprintf(ret_text, API_KEY_TEXT_CHARS + 1, "%s_", name);
+	n = snprintf(ret_text, API_KEY_TEXT_CHARS + 1, "%s_", id_text(API_KEY_PREFIX, id).text);
 	ASSERT(n == ID_CHARS + 1);
 	for (size_t i = 0; i < SECRET_CHARS; i++)
 		ret_text[(size_t)n + i] = digit_at(secret, 5 * i);

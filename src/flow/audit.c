@@ -12,12 +12,8 @@ enum { PASSES_N = sizeof passes / sizeof *passes };
 
 void audit_name(struct auditor *a, const char *prefix)
 {
-	char id[ID_TEXT_BYTES];
-
-	if (!a->finding.there || !prefix)
-		return;
-	id_format(prefix, a->finding.id, id);
-	memcpy(a->finding.subject, id, sizeof id);
+	if (a->finding.there && prefix)
+		id_format(prefix, a->finding.id, a->finding.subject);
 }
 
 /* Every pass begins before the first row that there can be. */

@@ -128,8 +128,6 @@ static bool batch_fits(struct audit_finding *f, const struct db_value *row, cons
 
 static void begin_items(struct auditor *a, const struct db_value *row, const struct db_value *sums)
 {
-	char id[ID_TEXT_BYTES];
-
 	a->counts.batches++;
 	a->batch = row[EXPIRED].i || !row[TOTAL].i ? 0 : row[BATCH].i;
 	a->left = row[TOTAL].i;
@@ -138,9 +136,8 @@ static void begin_items(struct auditor *a, const struct db_value *row, const str
 	a->attempts = sums[SUM_ATTEMPTS].i;
 	a->refunds_known = is(row, BATCH_CANCELLED) && a->attempts > 0;
 	a->refunds = -row[REFUNDED].i; /* and it comes to 0 */
-	id_format("batch", row[BATCH].i, id);
 	strbuf_reset(&a->prefix);
-	strbuf_addf(&a->prefix, "/%s/", id);
+	strbuf_addf(&a->prefix, "/%s/", id_text("batch", row[BATCH].i).text);
 }
 
 static bool take_batch(struct auditor *a, const struct unit_result *result)

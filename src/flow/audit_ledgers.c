@@ -233,12 +233,11 @@ static bool marker_fits(struct audit_finding *f, const struct audit_entry *entry
 {
 	struct audit_place place = {entry->account, "ledger entry", entry->seq};
 	bool stripped = cell_int(&row[OF_EXPIRED]) != 0, there = row[OF_COST].type != DB_NULL;
-	char id[ID_TEXT_BYTES], text[EXCERPT_BYTES_MAX + 1];
+	char text[EXCERPT_BYTES_MAX + 1];
 	struct slice key;
 
-	id_format("batch", entry->batch, id);
-	snprintf(text, sizeof text, "/%s/%lld/%s/%lld", id, (long long)entry->n, reasons[entry->kind],
-		 (long long)entry->attempt);
+	snprintf(text, sizeof text, "/%s/%lld/%s/%lld", id_text("batch", entry->batch).text, (long long)entry->n,
+		 reasons[entry->kind], (long long)entry->attempt);
 	key = slice_str(text);
 	if (!audit_holds(f, &place, row[OF_ACCOUNT].type != DB_NULL && row[OF_ACCOUNT].i == entry->account, "marker",
 			 "a batch of this account", key) ||

@@ -92,10 +92,9 @@ void batch_row_take(const struct db_rows *rows, size_t i, const struct batch_pol
 void batch_hold_of(const struct batch_row *row, const struct batch_policy *policy, struct arena *arena,
 		   struct batch_hold *hold)
 {
-	char id[ID_TEXT_BYTES], prefix[ID_TEXT_BYTES + 2];
+	char prefix[ID_TEXT_BYTES + 2];
 
-	id_format("batch", row->subject, id);
-	snprintf(prefix, sizeof prefix, "%c%s/", ACCOUNT_OWN_KEY, id);
+	snprintf(prefix, sizeof prefix, "%c%s/", ACCOUNT_OWN_KEY, id_text("batch", row->subject).text);
 	*hold = (struct batch_hold){
 		.subject = row->subject,
 		.account = row->account,

@@ -8,12 +8,9 @@
 
 struct slice batch_item_key(int64_t subject, int64_t n, const char *suffix, int64_t number, struct arena *arena)
 {
-	char id[ID_TEXT_BYTES];
-	struct strbuf key;
+	LOCAL_STRBUF(key, TEXT_BYTES_MAX);
 
-	id_format("batch", subject, id);
-	strbuf_init(&key, TEXT_BYTES_MAX);
-	strbuf_addf(&key, "%s/%lld", id, (long long)n);
+	strbuf_addf(&key, "%s/%lld", id_text("batch", subject).text, (long long)n);
 	if (suffix)
 		strbuf_addf(&key, "/%s/%lld", suffix, (long long)number);
 	return arena_keep(arena, &key);
@@ -21,24 +18,18 @@ struct slice batch_item_key(int64_t subject, int64_t n, const char *suffix, int6
 
 struct slice batch_done_key(int64_t subject, const char *action, struct arena *arena)
 {
-	char id[ID_TEXT_BYTES];
-	struct strbuf key;
+	LOCAL_STRBUF(key, TEXT_BYTES_MAX);
 
-	id_format("batch", subject, id);
-	strbuf_init(&key, TEXT_BYTES_MAX);
-	strbuf_addf(&key, "%s/done/%s", id, action);
+	strbuf_addf(&key, "%s/done/%s", id_text("batch", subject).text, action);
 	return arena_keep(arena, &key);
 }
 
 /* After the opening brace. */
 static void add_head(const struct batch_hold *hold, const char *step, struct strbuf *body)
 {
-	char id[ID_TEXT_BYTES];
-
-	id_format("batch", hold->subject, id);
 	strbuf_add_str(body, "\"workflow\":");
 	json_quote(slice_str(hold->machine->definition->name), body);
-	strbuf_addf(body, ",\"id\":\"%s\",\"step\":\"%s\",\"requester\":", id, step);
+	strbuf_addf(body, ",\"id\":\"%s\",\"step\":\"%s\",\"requester\":", id_text("batch", hold->subject).text, step);
 	json_quote(hold->requester, body);
 }
 
@@ -46,9 +37,8 @@ struct slice batch_call_body(const struct batch_hold *hold, const char *step, co
 			     struct arena *arena)
 {
 	struct slice input = item->input.p ? item->input : slice_str("null");
-	struct strbuf body;
+	LOCAL_STRBUF(body, TEXT_BYTES_MAX);
 
-	strbuf_init(&body, TEXT_BYTES_MAX);
 	strbuf_add_char(&body, '{');
 	add_head(hold, step, &body);
 	strbuf_add_str(&body, ",\"input\":");
@@ -69,9 +59,8 @@ struct slice batch_call_body(const struct batch_hold *hold, const char *step, co
 struct slice batch_totals(const struct batch_hold *hold, const struct batch_row *row, const char *to, int64_t version,
 			  struct arena *arena)
 {
-	struct strbuf body;
+	LOCAL_STRBUF(body, TEXT_BYTES_MAX);
 
-	strbuf_init(&body, TEXT_BYTES_MAX);
 	strbuf_add_char(&body, '{');
 	trace_add_members(hold->trace, &body);
 	add_head(hold, "done", &body);

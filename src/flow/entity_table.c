@@ -225,9 +225,8 @@ void entity_table_count_sql(const struct user_table *t, bool postgres, struct st
 static void make(struct db_stmt *stmt, const char *name, const char *in, const char *out, const struct user_table *t,
 		 const char *pattern, struct arena *arena)
 {
-	struct strbuf sb;
+	LOCAL_STRBUF(sb, SQL_BYTES_MAX);
 
-	strbuf_init(&sb, SQL_BYTES_MAX);
 	add_pattern(&sb, t, pattern);
 	*stmt = (struct db_stmt){.name = name, .sql = arena_keep(arena, &sb).p, .in = in, .out = out};
 }

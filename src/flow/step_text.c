@@ -38,9 +38,8 @@ static void add_common(const struct entity_step *s, struct strbuf *sb)
 
 void step_make_call(struct entity_step *s)
 {
-	struct strbuf sb;
+	LOCAL_STRBUF(sb, BODY_BYTES_MAX);
 
-	strbuf_init(&sb, BODY_BYTES_MAX);
 	strbuf_add_char(&sb, '{');
 	add_common(s, &sb);
 	strbuf_add_char(&sb, '}');
@@ -59,9 +58,8 @@ void step_make_question(struct entity_step *s, const char *what, int64_t ask)
 void step_make_effect_payload(struct entity_step *s)
 {
 	struct move move = step_finish_move(s);
-	struct strbuf sb;
+	LOCAL_STRBUF(sb, BODY_BYTES_MAX);
 
-	strbuf_init(&sb, BODY_BYTES_MAX);
 	strbuf_add_char(&sb, '{');
 	trace_add_members(s->rq->traceparent, &sb);
 	add_common(s, &sb);
@@ -139,10 +137,10 @@ void step_make_effect_keys(struct entity_step *s)
 
 void step_make_key(struct entity_step *s)
 {
-	char id[ID_TEXT_BYTES], key[ID_TEXT_BYTES + WORKFLOW_NAME_MAX + 32];
+	char key[ID_TEXT_BYTES + WORKFLOW_NAME_MAX + 32];
 
-	id_format("ent", s->subject, id);
-	snprintf(key, sizeof key, "%s-%lld-%s", id, (long long)s->effort, s->step->step_key);
+	snprintf(key, sizeof key, "%s-%lld-%s", id_text("ent", s->subject).text, (long long)s->effort,
+		 s->step->step_key);
 	s->key = arena_copy(s->arena, slice_str(key));
 }
 

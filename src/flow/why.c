@@ -192,14 +192,13 @@ static void add_job_waits(struct why *why, const struct db_rows *rows)
 static void add_job_parked(struct why *why, const struct db_rows *rows)
 {
 	const struct db_value *run = db_cell(rows, 0, WHY_CELL_RUN), *error = db_cell(rows, 0, WHY_CELL_ERROR);
-	char id[ID_TEXT_BYTES];
 
 	if (run->type == DB_NULL) {
 		because(why, WHY_JOB_PARKED, "is parked, and waits for a person to redrive it");
 	} else {
-		id_format("run", run->i, id);
 		because(why, WHY_JOB_PARKED_OF_RUN,
-			"waits for nothing: it is given up, and its run %s is what may be retried", id);
+			"waits for nothing: it is given up, and its run %s is what may be retried",
+			id_text("run", run->i).text);
 	}
 	add_job_sent(why, rows);
 	if (error->type != DB_NULL)
@@ -288,7 +287,7 @@ static void add_under_way(struct why *why, const struct run_row *row, const stru
 			  const struct port_sight *sight)
 {
 	bool lacks = row->past && why->lacks;
-	char id[ID_TEXT_BYTES], next[NEXT_BYTES];
+	char next[NEXT_BYTES];
 
 	if (row->owned) {
 		because(why,
@@ -301,8 +300,8 @@ static void add_under_way(struct why *why, const struct run_row *row, const stru
 		add_hold(why, sight, row->past, row->until, next_holder(why, next));
 		add_idle(why, row->owner, row->past, sight);
 	} else {
-		id_format("job", db_cell(job, 0, WHY_CELL_SUBJECT)->i, id);
-		strbuf_addf(&why->words, "the step \"%s\" is the job %s, which ", step_of(row), id);
+		strbuf_addf(&why->words, "the step \"%s\" is the job %s, which ", step_of(row),
+			    id_text("job", db_cell(job, 0, WHY_CELL_SUBJECT)->i).text);
 		why_job(why, job, sight);
 	}
 	if (is_at(row, RUN_PAUSED))
@@ -510,12 +509,10 @@ static enum why_reason end_of(const struct db_rows *effects)
 /* Whatever the entity waits for, they go their own way. */
 static void add_effects(struct why *why, const struct db_rows *effects)
 {
-	char id[ID_TEXT_BYTES];
-
 	for (size_t i = 0; i < effects->n && i < WHY_EFFECTS_MAX; i++) {
-		id_format("job", db_cell(effects, i, WHY_EFFECT_JOB)->i, id);
 		strbuf_addf(&why->words, "; its after-effect \"%.*s\", the job %s, is %s",
-			    SLICE_ARGS(db_cell(effects, i, WHY_EFFECT_ACTION)->s), id,
+			    SLICE_ARGS(db_cell(effects, i, WHY_EFFECT_ACTION)->s),
+			    id_text("job", db_cell(effects, i, WHY_EFFECT_JOB)->i).text,
 			    is_parked(effects, i) ? "parked, and waits for a person to redrive it"
 						  : "still to be delivered");
 	}

@@ -36,15 +36,13 @@ static void read_factor(const struct reader *r, const struct json_node *node, co
 static void check_initial(const struct reader *r, const struct json_node *node, const struct run_retry *retry)
 {
 	const struct json_node *written = json_node_member(node, "max");
-	char initial[DURATION_TEXT_BYTES], max[DURATION_TEXT_BYTES];
 	struct reader silent = {.arena = r->arena};
 	int64_t max_ms;
 
 	if (retry->initial_ms <= retry->max_ms || (written && !reader_duration(&silent, written, "max", &max_ms)))
 		return;
-	duration_format(retry->initial_ms, initial);
-	duration_format(retry->max_ms, max);
-	reader_report(r, node->at.line, "value", "retry: initial is %s, which is more than max, %s%s", initial, max,
+	reader_report(r, node->at.line, "value", "retry: initial is %s, which is more than max, %s%s",
+		      duration_text(retry->initial_ms).text, duration_text(retry->max_ms).text,
 		      written ? "" : " where it is not written");
 }
 

@@ -38,12 +38,10 @@ static struct figure *add_arrow(const struct drawing *d, size_t from, size_t to,
 
 static void say_call(const struct drawing *d, struct figure_lines *lines)
 {
-	char timeout[DURATION_TEXT_BYTES];
-
-	duration_format(d->d->timeout_ms ? d->d->timeout_ms : d->d->item_action->timeout_ms, timeout);
 	sketch_say_action(d->s, lines, d->d->item_action);
 	if (action_has_timeout(d->d->item_action))
-		sketch_say(d->s, lines, SVG_NOTE, "within %s", timeout);
+		sketch_say(d->s, lines, SVG_NOTE, "within %s",
+			   duration_text(d->d->timeout_ms ? d->d->timeout_ms : d->d->item_action->timeout_ms).text);
 }
 
 static void draw_item(const struct drawing *d)

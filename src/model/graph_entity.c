@@ -275,12 +275,9 @@ static void say_requesters(const struct drawing *d, const struct arrow *arrow, s
 
 static void say_duration(const struct drawing *d, struct figure *f, const char *what, int64_t ms)
 {
-	char text[DURATION_TEXT_BYTES];
-
 	if (ms == 0)
 		return;
-	duration_format(ms, text);
-	sketch_say(d->s, &f->lines, SVG_NOTE, "%s %s", what, text);
+	sketch_say(d->s, &f->lines, SVG_NOTE, "%s %s", what, duration_text(ms).text);
 }
 
 static void say_what_is_done(const struct drawing *d, const struct step_view *view, struct figure *f)

@@ -55,13 +55,10 @@ static void say_expression(const struct drawing *d, struct figure *f, const char
 /* "within 24h, or the run fails" */
 static void say_timeout(const struct drawing *d, struct figure *f, const struct run_step *step)
 {
-	char text[DURATION_TEXT_BYTES];
-
-	duration_format(step->timeout_ms, text);
 	if (step->timeout_ms > 0)
 		sketch_say(d->s, &f->lines, SVG_NOTE,
 			   step->goes_on_timed_out ? "within %s, or it goes on without" : "within %s, or it fails",
-			   text);
+			   duration_text(step->timeout_ms).text);
 }
 
 static void say_task(const struct drawing *d, struct figure *f, const struct run_step *step)
@@ -77,13 +74,10 @@ static void say_task(const struct drawing *d, struct figure *f, const struct run
 
 static void say_wait(const struct drawing *d, struct figure *f, const struct run_step *step)
 {
-	char text[DURATION_TEXT_BYTES];
-
-	duration_format(step->for_ms, text);
 	if (step->until)
 		say_expression(d, f, "until: ", step->until);
 	else
-		sketch_say(d->s, &f->lines, SVG_TEXT, "for %s", text);
+		sketch_say(d->s, &f->lines, SVG_TEXT, "for %s", duration_text(step->for_ms).text);
 	say_timeout(d, f, step);
 }
 
@@ -111,13 +105,10 @@ static void say_map(const struct drawing *d, struct figure *f, const struct run_
 
 static void say_repeat(const struct drawing *d, struct figure *f, const struct run_step *step)
 {
-	char every[DURATION_TEXT_BYTES];
-
 	say_part(d, f, &step->parts[0]);
 	say_expression(d, f, "until: ", step->until);
-	duration_format(step->every_ms, every);
 	sketch_say(d->s, &f->lines, SVG_NOTE, "at most %lld times%s%s", (long long)step->iterations_max,
-		   step->every_ms ? ", every " : "", step->every_ms ? every : "");
+		   step->every_ms ? ", every " : "", step->every_ms ? duration_text(step->every_ms).text : "");
 }
 
 static void say_parallel(const struct drawing *d, struct figure *f, const struct run_step *step)

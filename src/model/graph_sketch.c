@@ -99,15 +99,11 @@ void sketch_say_unknown(struct sketch *s, struct figure_lines *lines, const stru
 
 void sketch_say_retry(struct sketch *s, struct figure_lines *lines, const struct run_retry *retry)
 {
-	char first[DURATION_TEXT_BYTES], most[DURATION_TEXT_BYTES];
-
-	duration_format(retry->initial_ms, first);
-	duration_format(retry->max_ms, most);
 	if (retry->max_attempts == 1)
 		sketch_say(s, lines, SVG_NOTE, "one attempt");
 	else
-		sketch_say(s, lines, SVG_NOTE, "%" PRId64 " attempts, %s to %s apart", retry->max_attempts, first,
-			   most);
+		sketch_say(s, lines, SVG_NOTE, "%" PRId64 " attempts, %s to %s apart", retry->max_attempts,
+			   duration_text(retry->initial_ms).text, duration_text(retry->max_ms).text);
 }
 
 /* ---- sizes ---- */

@@ -103,10 +103,9 @@ static enum hx_code open_store(struct worker *w, struct hx_error *err)
 
 	if (!db)
 		return code;
-	pthread_mutex_lock(&w->aside->mutex);
+	LOCKED(&w->aside->mutex);
 	w->db = db;
 	atomic_store(&db->stop_ns, w->aside->stop_ns);
-	pthread_mutex_unlock(&w->aside->mutex);
 	return HX_OK;
 }
 
@@ -115,13 +114,12 @@ static void send_again(struct worker *w)
 {
 	enum errand_go go = w->n > 1 ? ERRAND_ALONE : ERRAND_LONG;
 
-	pthread_mutex_lock(&w->aside->mutex);
+	LOCKED(&w->aside->mutex);
 	for (size_t i = 0; i < w->n; i++) {
 		w->errands[i]->go = go;
 		shares_add(&w->aside->shares, w->errands[i]);
 	}
 	pthread_cond_signal(&w->aside->arrived[go == ERRAND_LONG ? PLACE_LONG : PLACE_TRY]);
-	pthread_mutex_unlock(&w->aside->mutex);
 }
 
 /* They have their results. Nobody looks at their units any more. */
@@ -287,7 +285,7 @@ static void *work(void *context)
 	struct aside *aside = w->aside;
 	struct hx_error why = {0};
 
-	pthread_mutex_lock(&aside->mutex);
+	LOCKED(&aside->mutex);
 	for (;;) {
 		struct errand *given_up = take_given_up(aside, clock_mono(aside->options.db.clock), &why);
 
@@ -298,7 +296,6 @@ static void *work(void *context)
 		else
 			wait_for_more(w);
 	}
-	pthread_mutex_unlock(&aside->mutex);
 	return NULL;
 }
 
@@ -308,10 +305,9 @@ void aside_send(struct aside *aside, struct errand *errand)
 {
 	errand->came = clock_mono(aside->options.db.clock);
 	arena_init(&errand->arena, ARENA_BYTES_MAX);
-	pthread_mutex_lock(&aside->mutex);
+	LOCKED(&aside->mutex);
 	shares_add(&aside->shares, errand);
 	pthread_cond_signal(&aside->arrived[errand->go == ERRAND_LONG ? PLACE_LONG : PLACE_TRY]);
-	pthread_mutex_unlock(&aside->mutex);
 }
 
 static void tell_all(struct aside *aside)
@@ -324,21 +320,19 @@ void aside_stop_at(struct aside *aside, struct mono_time at)
 {
 	if (!aside)
 		return;
-	pthread_mutex_lock(&aside->mutex);
+	LOCKED(&aside->mutex);
 	aside->stop_ns = at.ns;
 	for (size_t i = 0; i < aside->workers_n; i++)
 		if (aside->workers[i].db)
 			atomic_store(&aside->workers[i].db->stop_ns, at.ns);
 	tell_all(aside);
-	pthread_mutex_unlock(&aside->mutex);
 }
 
 void aside_read_stats(struct aside *aside, struct group_stats *sum)
 {
-	pthread_mutex_lock(&aside->mutex);
+	LOCKED(&aside->mutex);
 	for (size_t i = 0; i < aside->workers_n; i++)
 		group_stats_add(sum, &aside->workers[i].published);
-	pthread_mutex_unlock(&aside->mutex);
 }
 
 static enum hx_code start_worker(struct aside *aside, size_t i, struct hx_error *err)

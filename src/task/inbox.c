@@ -171,7 +171,7 @@ struct seat *inbox_take_late(struct inbox *inbox, struct mono_time now)
 {
 	struct seat *late = NULL, **late_end = &late, **at, *seat;
 
-	pthread_mutex_lock(&inbox->mutex);
+	LOCKED(&inbox->mutex);
 	at = &inbox->first_seat;
 	while ((seat = *at)) {
 		if (now.ns < seat->by.ns) {
@@ -185,18 +185,13 @@ struct seat *inbox_take_late(struct inbox *inbox, struct mono_time now)
 	}
 	inbox->last_seat = at;
 	*late_end = NULL;
-	pthread_mutex_unlock(&inbox->mutex);
 	return late;
 }
 
 bool inbox_is_stopping(struct inbox *inbox)
 {
-	bool stopping;
-
-	pthread_mutex_lock(&inbox->mutex);
-	stopping = inbox->stopping;
-	pthread_mutex_unlock(&inbox->mutex);
-	return stopping;
+	LOCKED(&inbox->mutex);
+	return inbox->stopping;
 }
 
 void inbox_leave(struct inbox *inbox)
@@ -208,7 +203,7 @@ bool inbox_take(struct inbox *inbox, int64_t wait_ns, const struct lane_stats *s
 {
 	bool something;
 
-	pthread_mutex_lock(&inbox->mutex);
+	LOCKED(&inbox->mutex);
 	inbox->stats = *stats;
 	if (wait_ns > 0 && !has_something(inbox))
 		wait_until_something(inbox, wait_ns);
@@ -230,6 +225,5 @@ bool inbox_take(struct inbox *inbox, int64_t wait_ns, const struct lane_stats *s
 	inbox->offers_n = 0;
 	inbox->wake_everybody = false;
 	inbox->nudged = false;
-	pthread_mutex_unlock(&inbox->mutex);
 	return something;
 }

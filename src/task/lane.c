@@ -484,9 +484,8 @@ static void *run(void *context)
 			tended = false;
 		}
 	}
-	pthread_mutex_lock(&lane->inbox.mutex);
+	LOCKED(&lane->inbox.mutex);
 	lane->inbox.stats = lane->stats; /* of the last round too */
-	pthread_mutex_unlock(&lane->inbox.mutex);
 	return NULL;
 }
 
@@ -542,11 +541,10 @@ void lane_nudge(struct lane *lane)
 
 void lane_read_stats(struct lane *lane, struct lane_stats *ret_stats)
 {
-	pthread_mutex_lock(&lane->inbox.mutex);
+	LOCKED(&lane->inbox.mutex);
 	*ret_stats = lane->inbox.stats;
 	ret_stats->waiting += lane->inbox.arrived_n;
 	ret_stats->seats = lane->inbox.seats_n;
-	pthread_mutex_unlock(&lane->inbox.mutex);
 }
 
 static void destroy(struct lane *lane)

@@ -61,11 +61,10 @@ static void probe_done(struct seat *seat, enum hx_code code)
 {
 	struct probe *p = (struct probe *)((char *)seat - offsetof(struct probe, seat));
 
-	monitor_lock(&p->sentinel->monitor);
+	LOCKED(&p->sentinel->monitor.mutex);
 	p->ok &= code == HX_OK;
 	p->out = false;
 	monitor_wake_all(&p->sentinel->monitor);
-	monitor_unlock(&p->sentinel->monitor);
 }
 
 /* Three quarters of the time: who has asked is answered within all of it. */
@@ -156,7 +155,7 @@ static void *run(void *context)
 {
 	struct sentinel *s = context;
 
-	monitor_lock(&s->monitor);
+	LOCKED(&s->monitor.mutex);
 	while (!s->stopping) {
 		rest(s);
 		if (s->stopping)
@@ -168,7 +167,6 @@ static void *run(void *context)
 		answer_all(s, s->why);
 	}
 	answer_all(s, "it is stopping");
-	monitor_unlock(&s->monitor);
 	return NULL;
 }
 
@@ -223,12 +221,8 @@ void sentinel_ask(struct sentinel *s, struct sentinel_question *question)
 
 bool sentinel_sees_store(struct sentinel *s)
 {
-	bool there;
-
-	monitor_lock(&s->monitor);
-	there = !s->why;
-	monitor_unlock(&s->monitor);
-	return there;
+	LOCKED(&s->monitor.mutex);
+	return !s->why;
 }
 
 void sentinel_stop(struct sentinel *s)

@@ -28,7 +28,7 @@ static void *run(void *context)
 {
 	struct warden *w = context;
 
-	monitor_lock(&w->monitor);
+	LOCKED(&w->monitor.mutex);
 	while (!w->stopping) {
 		if (w->first) {
 			abort_those_over(w);
@@ -38,7 +38,6 @@ static void *run(void *context)
 			monitor_wait(&w->monitor);
 		}
 	}
-	monitor_unlock(&w->monitor);
 	return NULL;
 }
 
@@ -73,31 +72,28 @@ void warden_free(struct warden *warden)
 void warden_watch(struct warden *warden, struct warded *warded, struct mono_time until,
 		  void (*abort)(struct warded *warded))
 {
-	monitor_lock(&warden->monitor);
+	LOCKED(&warden->monitor.mutex);
 	if (!warden->first)
 		monitor_wake_one(&warden->monitor);
 	*warded = (struct warded){.next = warden->first, .slot = &warden->first, .until = until, .abort = abort};
 	if (warded->next)
 		warded->next->slot = &warded->next;
 	warden->first = warded;
-	monitor_unlock(&warden->monitor);
 }
 
 void warden_move(struct warden *warden, struct warded *warded, struct mono_time until)
 {
-	monitor_lock(&warden->monitor);
+	LOCKED(&warden->monitor.mutex);
 	warded->until = until;
-	monitor_unlock(&warden->monitor);
 }
 
 void warden_forget(struct warden *warden, struct warded *warded)
 {
-	monitor_lock(&warden->monitor);
+	LOCKED(&warden->monitor.mutex);
 	if (warded->slot) {
 		*warded->slot = warded->next;
 		if (warded->next)
 			warded->next->slot = warded->slot;
 		*warded = (struct warded){0};
 	}
-	monitor_unlock(&warden->monitor);
 }
