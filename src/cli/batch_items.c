@@ -103,11 +103,6 @@ static enum hx_code check_item(struct batch_items *items, struct json item, cons
 
 /* ---- one to a line ---- */
 
-static bool is_blank(struct slice line)
-{
-	return json_space_end(line.p, line.p + line.n) == line.p + line.n;
-}
-
 static enum hx_code take_line(struct batch_items *items, struct slice line, const struct place *at,
 			      struct arena *scratch, struct hx_error *err)
 {
@@ -115,7 +110,7 @@ static enum hx_code take_line(struct batch_items *items, struct slice line, cons
 	struct json item;
 	enum hx_code code;
 
-	if (is_blank(line))
+	if (json_space_end(line.p, line.p + line.n) == line.p + line.n) /* blank */
 		return HX_OK;
 	if (json_check(line, &wrong, &item)) /* "1:COLUMN: what": the line is another one */
 		return error_set(err, HX_VALIDATION_ERROR, "%s:%zu%s; one item to a line, or all in an array",

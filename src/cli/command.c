@@ -98,12 +98,6 @@ static enum hx_code check_word(const struct command_option *option, const char *
 			 nearest_words(slice_str(value), option->words, "", "").text);
 }
 
-/* Is what follows the value of an option that may stand alone? */
-static bool value_follows(int argc, char *const argv[], int at)
-{
-	return at + 1 < argc && argv[at + 1][0] >= '0' && argv[at + 1][0] <= '9';
-}
-
 /* What stands after the dashes of "--output=x", and "output" for "-o"; NULL: this is no option. */
 static const char *option_text(const struct command *command, const char *argument)
 {
@@ -122,6 +116,7 @@ static enum hx_code take_option(const struct command *command, int argc, char *c
 	const char *text = option_text(command, argv[*at]), *equals = strchr(text, '=');
 	struct slice name = equals ? slice_of(text, (size_t)(equals - text)) : slice_str(text);
 	const struct command_option *option;
+	bool digit_follows = *at + 1 < argc && argv[*at + 1][0] >= '0' && argv[*at + 1][0] <= '9';
 	size_t i = 0;
 
 	if (slice_is(name, HELP_OPTION) && !equals) {
@@ -133,7 +128,7 @@ static enum hx_code take_option(const struct command *command, int argc, char *c
 		return unknown_option(command, name, err);
 	if (!option->value && equals)
 		return error_set(err, HX_VALIDATION_ERROR, "--%s takes no value", option->name);
-	if (!option->value || (!equals && option->alone && !value_follows(argc, argv, *at))) {
+	if (!option->value || (!equals && option->alone && !digit_follows)) {
 		args->values[i] = "";
 		return HX_OK;
 	}

@@ -68,11 +68,6 @@ enum hx_code db_status_make(const struct command_args *args, struct strbuf *out,
 
 /* ---- migrate ---- */
 
-static const struct db_driver *driver_of(const char *url)
-{
-	return strncmp(url, "sqlite:", 7) == 0 ? &db_sqlite : &db_postgres;
-}
-
 /* For people it is text as it is, and no words about it. */
 static enum hx_code print_sql(const struct db_driver *driver, const struct migrate_status *at, bool json,
 			      struct strbuf *out, struct hx_error *err)
@@ -108,7 +103,7 @@ static enum hx_code run_migrations(const char *url, struct migrate_status *ret_b
 enum hx_code db_migrate_make(const struct command_args *args, struct strbuf *out, struct hx_error *err)
 {
 	const char *url = command_value(args, "db");
-	const struct db_driver *driver = driver_of(url);
+	const struct db_driver *driver = strncmp(url, "sqlite:", 7) == 0 ? &db_sqlite : &db_postgres;
 	struct migrate_status at = {0};
 	enum hx_code code = command_store_is_missing(url) ? HX_OK : read_status(url, &at, &driver, err);
 

@@ -45,11 +45,6 @@ static struct schema schema_of(const struct db_driver *driver)
 	return (struct schema){db_schema_postgres, db_schema_postgres_count};
 }
 
-static bool is_done(uint64_t done, int number)
-{
-	return done >> number & 1;
-}
-
 /* Was it made by a program that gave plain names? */
 static bool is_old(uint64_t done)
 {
@@ -70,7 +65,7 @@ static bool is_wanted(const struct db_migration_text *m, enum migrate_part part,
 
 static bool is_pending(const struct db_migration_text *m, enum migrate_part part, uint64_t done)
 {
-	return is_wanted(m, part, done) && !is_done(done, m->number);
+	return is_wanted(m, part, done) && !(done >> m->number & 1);
 }
 
 static int known_number(const struct db_driver *driver, enum migrate_part part)

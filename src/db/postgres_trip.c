@@ -120,12 +120,6 @@ static void cancel_if_stopping(struct pg *pg)
 	PQfreeCancel(cancel);
 }
 
-/* Asked anew each time: patience may be shortened while we wait. */
-static bool is_over(struct pg *pg, struct mono_time deadline)
-{
-	return clock_mono(pg->db.clock).ns >= db_wait_until(&pg->db, deadline).ns;
-}
-
 /* Until PQgetResult() would not block. False: the connection broke or the deadline passed. */
 static bool wait_answer(struct pg *pg, struct mono_time deadline)
 {
@@ -133,7 +127,8 @@ static bool wait_answer(struct pg *pg, struct mono_time deadline)
 		int unsent = PQflush(pg->conn);
 		struct pollfd fd = {.fd = PQsocket(pg->conn), .events = POLLIN | (unsent ? POLLOUT : 0)};
 
-		if (unsent < 0 || is_over(pg, deadline))
+		/* Asked anew each time: patience may be shortened while we wait. */
+		if (unsent < 0 || clock_mono(pg->db.clock).ns >= db_wait_until(&pg->db, deadline).ns)
 			return false;
 		cancel_if_stopping(pg);
 		if (poll(&fd, 1, POLL_STEP_MS) == 0) /* interrupted or not, the loop looks again */

@@ -16,11 +16,6 @@ static bool may_read(const char *table)
 	       !has_prefix(table, "sqlite_dbpage");
 }
 
-static bool may_write(const char *table)
-{
-	return may_read(table) && !has_prefix(table, "sqlite_");
-}
-
 static bool may_call(const char *function)
 {
 	if (has_prefix(function, "hx_"))
@@ -39,7 +34,7 @@ static bool is_allowed(int action, const char *a, const char *b)
 	case SQLITE_INSERT:
 	case SQLITE_UPDATE:
 	case SQLITE_DELETE:
-		return may_write(a);
+		return may_read(a) && !has_prefix(a, "sqlite_");
 	case SQLITE_FUNCTION:
 		return may_call(b);
 	case SQLITE_PRAGMA: /* asked for by full-text tables of the user's, and changes nothing */

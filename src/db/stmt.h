@@ -76,6 +76,12 @@ static inline struct db_value db_null(void)
 	return (struct db_value){.type = DB_NULL};
 }
 
+/* NULL where there is no text at all. */
+static inline struct db_value db_optional(struct slice s)
+{
+	return s.p ? db_text(s) : db_null();
+}
+
 /* Statements are static constants; a connection prepares each one once and finds it again by its address. */
 struct db_stmt {
 	const char *name; /* unique in the program, at most 40 characters of [a-z0-9_] */

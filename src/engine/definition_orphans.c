@@ -112,19 +112,15 @@ static enum hx_code look_in_table(struct change *c, struct candidate *candidate,
 	return ask(c, candidate, &unit, err);
 }
 
-static bool same_table(const struct user_table *a, const struct user_table *b)
-{
-	return strcmp(a->table, b->table) == 0 && strcmp(a->status, b->status) == 0;
-}
-
 static enum hx_code look_for(struct change *c, struct candidate *candidate, struct slice list, struct hx_error *err)
 {
 	const struct user_table *before = &candidate->before->entity->table;
+	const struct user_table *after = &candidate->definition->entity->table;
 	LOCAL_UNIT(unit);
 
 	if (before->table) /* rows of a table that is left are the user's, and stay there */
-		return candidate->definition->entity->table.table &&
-				       same_table(before, &candidate->definition->entity->table)
+		return after->table && strcmp(before->table, after->table) == 0 &&
+				       strcmp(before->status, after->status) == 0
 			       ? look_in_table(c, candidate, list, err)
 			       : HX_OK;
 	candidate->lost = list;

@@ -82,11 +82,6 @@ static void refuse(struct reader *r)
 	give(r, &(struct answer){.kind = ANSWER_COMMIT, .result = &r->result});
 }
 
-static bool is_late(const struct reader *r)
-{
-	return r->by.ns && clock_mono(r->all->options.clock).ns >= r->by.ns;
-}
-
 static void drive(struct reader *r, struct seat *seat)
 {
 	struct ask ask = {.unit = &r->unit};
@@ -96,7 +91,7 @@ static void drive(struct reader *r, struct seat *seat)
 	give(r, &(struct answer){.kind = ANSWER_START});
 	r->task->kind->ask(r->task, &ask);
 	while (ask.kind == ASK_COMMIT) {
-		if (is_late(r))
+		if (r->by.ns && clock_mono(r->all->options.clock).ns >= r->by.ns)
 			refuse(r);
 		else
 			run_unit(r);

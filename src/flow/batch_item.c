@@ -234,11 +234,6 @@ DB_STMT(stmt_read_left, "item_read_left", "iii", OUT,
 
 /* clang-format on */
 
-static struct db_value optional(struct slice text)
-{
-	return text.p ? db_text(text) : db_null();
-}
-
 const char *const item_statuses[] = {ITEM_PENDING, ITEM_RUNNING, ITEM_SUCCEEDED, ITEM_FAILED, ITEM_UNKNOWN, NULL};
 const char *const item_decisions[] = {ITEM_ACCEPTED, ITEM_CANCELLED, NULL};
 
@@ -310,7 +305,7 @@ void item_end(struct unit *unit, const struct stamp *stamp, const struct batch_h
 	batch_touch(unit, hold->subject, hold->account);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_end, db_int(hold->subject), db_int(end->n), db_int(hold->fence),
 		 db_int(end->attempt), db_int(stamp->op), db_text(status), db_int(end->failure), db_int(end->doubt),
-		 db_int(end->returns), db_int(end->rest_ms), optional(end->output), optional(end->error),
+		 db_int(end->returns), db_int(end->rest_ms), db_optional(end->output), db_optional(end->error),
 		 end->unsettled_since ? db_int(end->unsettled_since) : db_null());
 	if (end->returns)
 		add_giving(unit, stamp, hold, end->n, end->n + 1, "return");
@@ -381,7 +376,7 @@ void item_resolve(struct unit *unit, const struct stamp *stamp, const struct bat
 {
 	batch_touch(unit, hold->subject, hold->account);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_resolve, db_int(hold->subject), db_int(n), db_int(stamp->op), db_int(done),
-		 optional(output));
+		 db_optional(output));
 	if (!done)
 		add_giving(unit, stamp, hold, n, n + 1, "return");
 	add_end_count(unit, stamp, hold, n, done, !done, /* unknown= */ -1);

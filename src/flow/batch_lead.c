@@ -148,12 +148,6 @@ const struct action *batch_row_absent(const struct batch_row *row)
 	return definition && !absent ? action_absent(definition->cleanup_action) : absent;
 }
 
-/* It needs a function that this program does not have, and is left to one that has it. */
-static bool is_left(const struct batch_lead *l)
-{
-	return batch_row_absent(&l->row) != NULL;
-}
-
 static void decide(struct batch_lead *l, const struct answer *answer)
 {
 	if (l->holding && is(l, BATCH_CANCELLING))
@@ -164,7 +158,7 @@ static void decide(struct batch_lead *l, const struct answer *answer)
 		end_lead(l, LEAD_WORK, HX_OK);
 	else if (!is_to_be_seized(l))
 		end_lead(l, LEAD_OVER, l->row.owned ? HX_CLAIM_FAILED : HX_OK);
-	else if (!is(l, BATCH_LOADING) && is_left(l)) /* mutant: left-batch-taken -> else if (0) */
+	else if (!is(l, BATCH_LOADING) && batch_row_absent(&l->row)) /* mutant: left-batch-taken -> else if (0) */
 		leave(l);
 	else
 		ask_with_new_op(l, answer, is(l, BATCH_LOADING) ? LEAD_RELEASING : LEAD_SEIZING);

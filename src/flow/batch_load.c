@@ -157,12 +157,6 @@ static void start_more(struct batch_load *l, const struct answer *answer)
 		start_loading(l, answer, &hold, l->was.total);
 }
 
-static void start_clearing(struct batch_load *l, const struct answer *answer)
-{
-	l->stamp = flow_stamp(answer);
-	task_go(&l->task, LOAD_CLEARING);
-}
-
 static void read_again(struct batch_load *l, enum hx_code code)
 {
 	task_go(&l->task, LOAD_READING);
@@ -180,12 +174,14 @@ static bool is_at(const struct batch_row *row, const char *status)
 /* What another has not finished loading does not exist yet, nor is it certain that it ever will. */
 static void meet_loader(struct batch_load *l, const struct answer *answer)
 {
-	if (l->was.past)
-		start_clearing(l, answer);
-	else if (is_new(l))
+	if (l->was.past) {
+		l->stamp = flow_stamp(answer);
+		task_go(&l->task, LOAD_CLEARING);
+	} else if (is_new(l)) {
 		end_load(l, HX_IN_FLIGHT, "a batch with this key is being loaded at this moment");
-	else
+	} else {
 		end_load(l, HX_CLAIM_FAILED, "items are being added to this batch at this moment");
+	}
 }
 
 static void take_found(struct batch_load *l, const struct answer *answer)

@@ -12,11 +12,6 @@ void batch_tenure_init(struct batch_tenure *tenure, int64_t subject, const struc
 	}
 }
 
-static unsigned hands_max(const struct batch_tenure *tenure)
-{
-	return (unsigned)tenure->hold.machine->definition->concurrency;
-}
-
 /* When nothing is left to begin in a phase and all of it has ended, it is the lead's turn again. */
 static enum batch_turn next_of_phase(struct batch_tenure *tenure, bool more, enum batch_turn turn)
 {
@@ -24,7 +19,7 @@ static enum batch_turn next_of_phase(struct batch_tenure *tenure, bool more, enu
 		tenure->phase = TENURE_LEAD;
 		return batch_tenure_next(tenure);
 	}
-	if (!more || tenure->under_way == hands_max(tenure))
+	if (!more || tenure->under_way == (unsigned)tenure->hold.machine->definition->concurrency)
 		return TURN_NONE;
 	tenure->under_way++;
 	return turn;

@@ -112,11 +112,6 @@ DB_STMT(stmt_wake_waiting, "batch_wake_waiting", "i", "",
 
 /* clang-format on */
 
-static struct db_value optional(struct slice text)
-{
-	return text.p ? db_text(text) : db_null();
-}
-
 void batch_keep(struct unit *unit, const struct batch_hold *hold, const char *status)
 {
 	batch_touch(unit, hold->subject, hold->account); /* mutant: start-unlocked */
@@ -131,7 +126,7 @@ static void add_row(struct unit *unit, const struct stamp *stamp, const struct b
 {
 	batch_touch(unit, spec->subject, spec->account);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(spec->subject), db_text(spec->workspace),
-		 db_str(spec->machine->definition->name), db_int(spec->machine->version), optional(spec->key),
+		 db_str(spec->machine->definition->name), db_int(spec->machine->version), db_optional(spec->key),
 		 db_text(spec->requester), spec->trace.n ? db_text(spec->trace) : db_null(), db_int(spec->account),
 		 db_int(stamp->at.ms), db_int(total), loaded_at, db_int(due));
 }
@@ -242,7 +237,7 @@ void batch_let_go(struct unit *unit, const struct stamp *stamp, const struct bat
 	batch_touch(unit, hold->subject, hold->account);
 	subject_advance(unit, stamp, &move, hold->fence, &stride);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_let_go, db_int(hold->subject), db_int(strcmp(status, BATCH_RUNNING) == 0),
-		 db_int(rest_ms), db_int(failed_cleanup), optional(error));
+		 db_int(rest_ms), db_int(failed_cleanup), db_optional(error));
 	unit_wake(unit, BATCH_TOPIC);
 }
 

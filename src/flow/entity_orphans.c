@@ -41,11 +41,6 @@ DB_STMT(stmt_add, "definition_add", "titi", "i",
 
 /* ---- what is lost ---- */
 
-static bool is(const char *text, struct slice status)
-{
-	return text && slice_is(status, text);
-}
-
 /* Where a claim of the first version may end that the second one does not know. NULL: nowhere. */
 static const char *leads_away(const struct workflow *before, const struct workflow *after, struct slice claim_into)
 {
@@ -53,7 +48,7 @@ static const char *leads_away(const struct workflow *before, const struct workfl
 		for (size_t v = 0; v <= before->requesters_n; v++) {
 			const struct step_view *view = &before->steps[i].views[v];
 
-			if (!is(view->claim_into, claim_into))
+			if (!view->claim_into || !slice_is(claim_into, view->claim_into))
 				continue;
 			if (view->successful_state && !workflow_has_status(after, slice_str(view->successful_state)))
 				return view->successful_state;

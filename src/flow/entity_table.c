@@ -259,21 +259,12 @@ static void make(struct db_stmt *stmt, const char *name, const char *in, const c
 
 #define AS_TIMESTAMP "to_timestamp(CAST(?4 AS double precision) / 1000)"
 
-static const char *update_pattern(enum table_time time)
-{
-	return time == TABLE_TIME_TIMESTAMP ? UPDATE(AS_TIMESTAMP) : UPDATE("?4");
-}
-
-static const char *leave_pattern(enum table_time time)
-{
-	return time == TABLE_TIME_TIMESTAMP ? LEAVE(AS_TIMESTAMP) : LEAVE("?4");
-}
-
 const struct entity_table *entity_table_new(const struct workflow *workflow, const struct db_rows *columns,
 					    bool postgres, struct arena *arena, struct findings *findings)
 {
 	const struct user_table *t = &workflow->table;
 	struct entity_table *table;
+	bool stamped;
 
 	if (!may_serve(workflow, postgres, findings) || !columns_fit(workflow, columns, findings))
 		return NULL;
@@ -288,8 +279,10 @@ const struct entity_table *entity_table_new(const struct workflow *workflow, con
 	     SELECT
 	     " WHERE (?2 = '' OR u.%S = ?2) AND (?3 = 0 OR s.owner = 'held') AND u.%I > ?5 ORDER BY u.%I LIMIT ?4",
 	     arena);
-	make(&table->transition, "table_transition", "ttiss", "i", t, update_pattern(table->time), arena);
-	make(&table->leave, "table_leave", "ttiss", "i", t, leave_pattern(table->time), arena);
+	stamped = table->time == TABLE_TIME_TIMESTAMP;
+	make(&table->transition, "table_transition", "ttiss", "i", t, stamped ? UPDATE(AS_TIMESTAMP) : UPDATE("?4"),
+	     arena);
+	make(&table->leave, "table_leave", "ttiss", "i", t, stamped ? LEAVE(AS_TIMESTAMP) : LEAVE("?4"), arena);
 	table->transition.foreign = table->leave.foreign = true; /* the user's triggers run with them */
 	return arena->failed ? NULL : table;
 }

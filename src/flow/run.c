@@ -109,11 +109,6 @@ int64_t run_kind(void)
 	return subject_kind("run", "");
 }
 
-static struct db_value text_or_null(struct slice text)
-{
-	return text.p ? db_text(text) : db_null();
-}
-
 int64_t run_times_out_at(const struct run_definition *definition, int64_t from_ms)
 {
 	if (!definition->timeout_ms)
@@ -126,7 +121,7 @@ void run_create(struct unit *unit, const struct stamp *stamp, const struct run_s
 	int64_t times_out_at = run_times_out_at(spec->machine->definition, stamp->at.ms);
 
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(spec->subject), db_text(spec->workspace),
-		 db_str(spec->machine->definition->name), db_int(spec->machine->version), text_or_null(spec->key),
+		 db_str(spec->machine->definition->name), db_int(spec->machine->version), db_optional(spec->key),
 		 db_text(spec->requester), spec->traceparent.n ? db_text(spec->traceparent) : db_null(),
 		 db_text(spec->input), db_int(stamp->at.ms + spec->due_in_ms), db_int(stamp->at.ms),
 		 times_out_at ? db_int(times_out_at) : db_null());

@@ -81,11 +81,6 @@ static struct db_value number(int64_t value)
 	return value ? db_int(value) : db_null();
 }
 
-static struct db_value text(struct slice value)
-{
-	return value.p ? db_text(value) : db_null();
-}
-
 static struct db_value word(const char *value)
 {
 	return value ? db_str(value) : db_null();
@@ -131,17 +126,19 @@ static void add_row(const struct run_drive *d, struct unit *unit)
 		break;
 	case RUN_WRITES_BEGUN:
 		UNIT_ADD(unit, UNIT_ANY, &stmt_begun, id, at, attempt, redo, undo_of(move), number(move->started_at),
-			 word(move->step_status), text(move->error), number(move->unsettled_since));
+			 word(move->step_status), db_optional(move->error), number(move->unsettled_since));
 		break;
 	case RUN_WRITES_REST:
 		UNIT_ADD(unit, UNIT_ANY, &stmt_rest, id, at, attempt, redo, undo_of(move), number(move->started_at),
-			 word(move->step_status), text(move->awaits), number(move->job), number(move->wait_until),
-			 number(move->due_at), text(move->error), number(move->unsettled_since),
-			 word(move->waits_at ? move->waits_at->name : NULL), db_int(move->open_children));
+			 word(move->step_status), db_optional(move->awaits), number(move->job),
+			 number(move->wait_until), number(move->due_at), db_optional(move->error),
+			 number(move->unsettled_since), word(move->waits_at ? move->waits_at->name : NULL),
+			 db_int(move->open_children));
 		break;
 	case RUN_WRITES_END:
-		UNIT_ADD(unit, UNIT_ANY, &stmt_end, id, at, attempt, redo, word(move->step_status), text(move->output),
-			 text(move->error), db_int(d->stamp.at.ms), number(move->started_at));
+		UNIT_ADD(unit, UNIT_ANY, &stmt_end, id, at, attempt, redo, word(move->step_status),
+			 db_optional(move->output), db_optional(move->error), db_int(d->stamp.at.ms),
+			 number(move->started_at));
 		break;
 	}
 	if (move->write == RUN_WRITES_REST)
@@ -156,7 +153,7 @@ static void add_stood(const struct run_drive *d, struct unit *unit)
 
 	if (stood->set && !d->row.stood.set && d->move.write != RUN_WRITES_END)
 		UNIT_ADD(unit, UNIT_ANY, &stmt_stood, db_int(d->row.subject), db_int(stood->attempt),
-			 number(stood->started_at), text(stood->status), text(stood->error));
+			 number(stood->started_at), db_optional(stood->status), db_optional(stood->error));
 }
 
 static void add_job(const struct run_drive *d, struct unit *unit)

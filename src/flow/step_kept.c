@@ -45,17 +45,11 @@ static bool same_input(struct slice a, struct slice b)
 	return !json_canonical(json_trust(a), &scratch, &err, &text) && same_text(json_trust(b), strbuf_slice(&text));
 }
 
-/* Where an action is called; empty: it has no address. */
-static struct slice address_of(const struct action *action)
-{
-	return action && action->url ? slice_str(action->url) : slice_str("");
-}
-
 void step_call_by(struct entity_step *s, const struct step_view *view, int64_t version)
 {
 	s->call = view;
 	s->call_version = version;
-	s->address = address_of(view->action);
+	s->address = slice_str(view->action && view->action->url ? view->action->url : "");
 }
 
 /* Was something begun under the key of this step that may have been done? */

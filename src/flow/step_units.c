@@ -2,16 +2,6 @@
 #include "flow/job.h"
 #include "flow/step_parts.h"
 
-static struct move claim_move(const struct entity_step *s)
-{
-	return (struct move){s->subject, s->step->status, s->view->claim_into};
-}
-
-static struct move release_move(const struct entity_step *s)
-{
-	return (struct move){s->subject, s->view->claim_into, s->view->revert_to};
-}
-
 static void add_after_effects(const struct entity_step *s, struct unit *unit)
 {
 	bool for_engine = false;
@@ -82,7 +72,7 @@ static void add_note(const struct entity_step *s, struct unit *unit, struct slic
 void step_build_claim(const struct entity_step *s, struct unit *unit)
 {
 	struct entity_sent call = call_of(s);
-	struct move move = claim_move(s);
+	struct move move = {s->subject, s->step->status, s->view->claim_into};
 	struct table_row row = row_of(s);
 
 	if (row.table)
@@ -95,7 +85,7 @@ void step_build_claim(const struct entity_step *s, struct unit *unit)
 
 void step_build_release(const struct entity_step *s, struct unit *unit)
 {
-	struct move move = release_move(s);
+	struct move move = {s->subject, s->view->claim_into, s->view->revert_to};
 	struct table_row row = row_of(s);
 
 	if (row.table)

@@ -74,15 +74,11 @@ static bool has(const char *const *list, struct slice text)
 	return *list != NULL;
 }
 
-static bool leads(const struct way *way, struct slice from, struct slice to)
-{
-	return has(way->from, from) && (way->to[0] ? has(way->to, to) : slice_eq(from, to));
-}
-
 bool ways_lead(const struct ways *ways, const char *by, struct slice from, struct slice to)
 {
 	for (const struct way *way = ways->ways; way->by; way++)
-		if ((!by || strcmp(by, way->by) == 0) && leads(way, from, to))
+		if ((!by || strcmp(by, way->by) == 0) && has(way->from, from) &&
+		    (way->to[0] ? has(way->to, to) : slice_eq(from, to)))
 			return true;
 	return false;
 }

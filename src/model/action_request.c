@@ -185,12 +185,6 @@ static bool header_stands_twice(const struct action_header *headers, size_t n, c
 	return false;
 }
 
-/* A value is what it says; one that begins like a path of an expression is that. */
-static bool is_expression(struct slice value)
-{
-	return value.n && (value.p[0] == '.' || value.p[0] == '(');
-}
-
 static void read_header(const struct reader *r, const struct json_node *node, struct action_header *headers, size_t *n)
 {
 	struct action_header header = {.name = reader_keep(r, node->name)};
@@ -199,7 +193,8 @@ static void read_header(const struct reader *r, const struct json_node *node, st
 
 	if (!reader_string(r, node, excerpt_of(node->name).text))
 		return;
-	computed = is_expression(node->string);
+	/* A value is what it says; one that begins like a path of an expression is that. */
+	computed = node->string.n && (node->string.p[0] == '.' || node->string.p[0] == '(');
 	if (header_check(node->name, computed ? slice_str("") : node->string, &err) != HX_OK)
 		reader_report(r, node->name_at.line, "value", "headers: %s", err.detail);
 	else if (header.name && header_stands_twice(headers, *n, header.name))

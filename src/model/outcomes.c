@@ -71,11 +71,6 @@ static void report_name(const struct reader *r, const struct json_node *member)
 		      excerpt_of(name).text, OUTCOMES_STATUS_MIN, OUTCOMES_STATUS_MAX, meant);
 }
 
-static bool overlaps(const struct outcome_range *a, const struct outcome_range *b)
-{
-	return !is_single(a) && !is_single(b) && a->from <= b->to && b->from <= a->to;
-}
-
 static void read_one(const struct reader *r, const struct json_node *member, struct outcome_range *ranges, size_t *n)
 {
 	struct outcome_range range;
@@ -89,7 +84,8 @@ static void read_one(const struct reader *r, const struct json_node *member, str
 		return;
 	range.word = (enum outcome_word)word;
 	for (size_t i = 0; i < *n; i++)
-		if (overlaps(&ranges[i], &range))
+		if (!is_single(&ranges[i]) && !is_single(&range) && ranges[i].from <= range.to &&
+		    range.from <= ranges[i].to)
 			reader_report(r, member->name_at.line, "outcomes",
 				      "\"%s\" and \"%ld-%ld\" have statuses in common, and neither counts more",
 				      excerpt_of(member->name).text, ranges[i].from, ranges[i].to);

@@ -186,12 +186,6 @@ static void check_map(const struct reader *r, const struct json_node *node, stru
 	}
 }
 
-static void check_child(const struct reader *r, const struct json_node *node, const struct run_step *step)
-{
-	(void)reader_required(r, node, "workflow");
-	check_input(r, node, step);
-}
-
 static void check_step(const struct reader *r, const struct json_node *node, struct run_step *step)
 {
 	switch (step->type) {
@@ -199,15 +193,14 @@ static void check_step(const struct reader *r, const struct json_node *node, str
 		check_task(r, node, step);
 		return;
 	case RUN_CHILD:
-		check_child(r, node, step);
+		(void)reader_required(r, node, "workflow");
+		check_input(r, node, step);
 		return;
 	case RUN_MAP:
 		check_map(r, node, step);
 		return;
 	case RUN_REPEAT:
 		(void)reader_required(r, node, "until");
-		return;
-	case RUN_PARALLEL:
 		return;
 	case RUN_WAIT:
 		check_wait(r, node);
@@ -218,6 +211,7 @@ static void check_step(const struct reader *r, const struct json_node *node, str
 		check_on_timeout(r, node);
 		return;
 	case RUN_CONDITION:
+	case RUN_PARALLEL:
 		return;
 	}
 	ASSERT(!"a type has its rules");

@@ -57,11 +57,6 @@ static const char *after_quoted(const char *p)
 	return end ? end + 1 : p + strlen(p);
 }
 
-static bool has_prefix(const char *name, const char *prefix)
-{
-	return strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
 static bool is_listed(const char *const *list, const char *name)
 {
 	for (; *list; list++) {
@@ -110,13 +105,13 @@ enum hx_code sql_reach_check(const char *sql, struct hx_error *err)
 			continue;
 		if ((*p == 'u' || *p == 'U') && next[0] == '&' && next[1] == '"')
 			return error_set(err, HX_VALIDATION_ERROR, "names with U& are not for sql actions");
-		if (has_prefix(token.name, "hx_") && !(token.calls && strcmp(token.name, "hx_now_ms") == 0))
+		if (strncmp(token.name, "hx_", 3) == 0 && !(token.calls && strcmp(token.name, "hx_now_ms") == 0))
 			return error_set(err, HX_VALIDATION_ERROR,
 					 "%s: names that begin with hx_ are the engine's own, and not for sql actions",
 					 token.name);
 		if (token.calls && !into &&
 		    (is_listed(reaching, token.name) ||
-		     (has_prefix(token.name, "pg_") && !is_listed(harmless, token.name))))
+		     (strncmp(token.name, "pg_", 3) == 0 && !is_listed(harmless, token.name))))
 			return error_set(err, HX_VALIDATION_ERROR,
 					 "%s() reaches out of the statement, and is not for sql actions", token.name);
 		if (is_listed(catalogs, token.name))

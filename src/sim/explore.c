@@ -66,13 +66,6 @@ struct walk {
 	unsigned path_n;
 };
 
-static void take_back(struct sim *sim, struct sim_edge edge, const struct sim_state *state)
-{
-	if (sim_edge_writes(edge))
-		sim_roll_back(sim);
-	sim_restore(sim, state);
-}
-
 static bool nothing_goes_on(const struct sim_edge *edges, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -104,7 +97,9 @@ static bool try_edges(struct walk *walk, const struct sim_edge *edges, size_t n,
 		if (!held)
 			break;
 		*schedules += below;
-		take_back(&walk->sim, edges[i], state);
+		if (sim_edge_writes(edges[i]))
+			sim_roll_back(&walk->sim);
+		sim_restore(&walk->sim, state);
 		walk->path_n--;
 	}
 	free(state);

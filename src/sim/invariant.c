@@ -170,11 +170,6 @@ void invariant_acknowledged(struct sim *sim, const struct unit *unit, const stru
 		sim_violate(sim, "I5: the history tells another version or fence than was acknowledged");
 }
 
-static bool same_node(const struct sim *sim, unsigned a, unsigned b)
-{
-	return sim->scenario->cast[a].node == sim->scenario->cast[b].node;
-}
-
 /* What is asked once and never again (flow/call_key.h) is not remembered: each would be another state of the world. */
 static bool is_question(struct slice key)
 {
@@ -207,13 +202,14 @@ void invariant_request(struct sim *sim, const struct act_call *call)
 
 void invariant_act_started(struct sim *sim, unsigned actor, const struct lease *lease)
 {
+	const struct sim_cast *cast = sim->scenario->cast;
 	struct sim_state *state = &sim->state;
 
 	for (unsigned i = 0; i < state->acts_n; i++) {
 		if (state->acts[i].subject != lease->subject || state->acts[i].fence != lease->fence)
 			continue;
 		if (state->acts[i].actor != actor &&
-		    !(sim->scenario->shared && same_node(sim, state->acts[i].actor, actor)))
+		    !(sim->scenario->shared && cast[state->acts[i].actor].node == cast[actor].node))
 			sim_violate(sim, "I1: two holders with fence %lld", (long long)lease->fence);
 		return;
 	}

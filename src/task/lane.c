@@ -361,12 +361,6 @@ void lane_enter(struct lane *lane, struct seat *seat)
 	lane_places_enter(lane, seat);
 }
 
-static void take_in(struct lane *lane, struct seat *seat)
-{
-	lane_enter(lane, seat);
-	lane_give(lane, seat, &(struct answer){.kind = ANSWER_START});
-}
-
 static void begin_stop(struct lane *lane)
 {
 	lane->stopping = true;
@@ -386,7 +380,8 @@ static void open_mailbag(struct lane *lane, struct mailbag *d)
 {
 	for (struct seat *seat = d->seats, *next; seat; seat = next) {
 		next = seat->next;
-		take_in(lane, seat);
+		lane_enter(lane, seat);
+		lane_give(lane, seat, &(struct answer){.kind = ANSWER_START});
 	}
 	for (struct mail *mail = d->mail, *next; mail; mail = next) {
 		next = mail->next;

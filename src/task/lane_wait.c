@@ -87,11 +87,6 @@ static void refuse(struct lane *lane, struct seat *seat)
 	lane_carry_out(lane, seat, &ask, /* unit= */ NULL);
 }
 
-static bool is_late(const struct seat *seat, struct mono_time now)
-{
-	return now.ns >= seat->by.ns;
-}
-
 /* Out of this list into the other. */
 static size_t take_late(struct seat_list *from, struct seat_list *late, struct mono_time now)
 {
@@ -99,7 +94,7 @@ static size_t take_late(struct seat_list *from, struct seat_list *late, struct m
 	size_t n = 0;
 
 	while ((seat = *at)) {
-		if (!is_late(seat, now)) {
+		if (now.ns < seat->by.ns) {
 			at = &seat->next;
 			continue;
 		}

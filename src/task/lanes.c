@@ -28,17 +28,11 @@ static enum hx_code open_one(struct lane_options options, size_t i, struct lane 
 	return lane_new(&options, ret_lane, err);
 }
 
-static enum hx_code open_aside(const struct lane_options *options, struct aside **ret_aside, struct hx_error *err)
-{
-	struct aside_options aside = {.db = options->db, .log = options->log, .resolve_ms = options->resolve_ms};
-
-	return aside_new(&aside, ret_aside, err);
-}
-
 enum hx_code lanes_open(struct lanes *lanes, const struct lane_options *options, size_t n, struct hx_error *err)
 {
 	bool sqlite = strncmp(options->db.url, "sqlite:", 7) == 0;
 	struct lane_options with_pulse = *options, alone = *options;
+	const struct aside_options aside = {.db = options->db, .log = options->log, .resolve_ms = options->resolve_ms};
 	enum hx_code code = HX_OK;
 
 	ASSERT(n >= 1 && n <= LANES_MAX);
@@ -47,7 +41,7 @@ enum hx_code lanes_open(struct lanes *lanes, const struct lane_options *options,
 	if (!sqlite)
 		code = warden_new(options->clock, &lanes->warden, err);
 	if (!code && !sqlite)
-		code = open_aside(options, &lanes->aside, err);
+		code = aside_new(&aside, &lanes->aside, err);
 	alone.aside = lanes->aside;
 	with_pulse.aside = lanes->aside;
 	if (!code && !sqlite)

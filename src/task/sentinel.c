@@ -67,12 +67,6 @@ static void probe_done(struct seat *seat, enum hx_code code)
 	monitor_wake_all(&p->sentinel->monitor);
 }
 
-/* Three quarters of the time: who has asked is answered within all of it. */
-static int64_t probe_ms(const struct sentinel *s)
-{
-	return s->options.timeout_ms - s->options.timeout_ms / 4;
-}
-
 static void send_probe(struct sentinel *s, struct probe *p, struct mono_time by)
 {
 	p->ok = false;
@@ -109,7 +103,8 @@ static const char *verdict(const struct sentinel *s)
 
 static void look(struct sentinel *s)
 {
-	struct mono_time now = clock_mono(clock_system()), by = mono_add_ms(now, probe_ms(s));
+	/* Three quarters of the time: who has asked is answered within all of it. */
+	struct mono_time by = time_in_ms(s->options.timeout_ms - s->options.timeout_ms / 4);
 	struct mono_time until = mono_add_ms(by, s->options.timeout_ms / 8);
 
 	for (size_t i = 0; i < s->probes_n; i++)
