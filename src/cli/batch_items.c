@@ -20,10 +20,8 @@ struct place {
 	size_t line;
 };
 
-static enum hx_code fault(const struct place *at, const char *what, struct hx_error *err)
-{
-	return error_set(err, HX_VALIDATION_ERROR, "%s:%zu: %s", at->file.text, at->line, what);
-}
+#define FAULT(at, err, format, ...)                                                                                    \
+	error_set(err, HX_VALIDATION_ERROR, "%s:%zu: " format, (at)->file.text, (at)->line, ##__VA_ARGS__)
 
 /* ---- one item ---- */
 
@@ -42,10 +40,10 @@ static enum hx_code check_cost(struct json item, const struct place *at, struct 
 	int64_t cost;
 
 	if (!json_find(item, slice_str("cost"), &value))
-		return fault(at, "the cost is missing: " ITEM_LOOKS, err);
+		return FAULT(at, err, "the cost is missing: " ITEM_LOOKS);
 	if (!is_counted(value) || json_int64(value, /* err= */ NULL, &cost) || cost > BATCH_COST_MAX)
-		return error_set(err, HX_VALIDATION_ERROR, "%s:%zu: the cost is a whole number from 0 to %lld, not %s",
-				 at->file.text, at->line, (long long)BATCH_COST_MAX, excerpt_of(value.raw).text);
+		return FAULT(at, err, "the cost is a whole number from 0 to %lld, not %s", (long long)BATCH_COST_MAX,
+			     excerpt_of(value.raw).text);
 	return HX_OK;
 }
 
@@ -55,8 +53,7 @@ static enum hx_code check_input(struct json item, const struct place *at, struct
 
 	if (!json_find(item, slice_str("input"), &value) || value.raw.n <= BATCH_INPUT_BYTES_MAX)
 		return HX_OK;
-	return error_set(err, HX_VALIDATION_ERROR, "%s:%zu: the input has %zu bytes, and may have %u", at->file.text,
-			 at->line, value.raw.n, BATCH_INPUT_BYTES_MAX);
+	return FAULT(at, err, "the input has %zu bytes, and may have %u", value.raw.n, BATCH_INPUT_BYTES_MAX);
 }
 
 static enum hx_code check_names(struct json item, const struct place *at, struct arena *scratch, struct hx_error *err)
@@ -71,9 +68,8 @@ static enum hx_code check_names(struct json item, const struct place *at, struct
 		if (scratch->failed)
 			return arena_error(scratch, err);
 		if (!slice_is(text, known[0]) && !slice_is(text, known[1]))
-			return error_set(err, HX_VALIDATION_ERROR, "%s:%zu: an item has no member \"%s\"%s",
-					 at->file.text, at->line, excerpt_of(text).text,
-					 nearest_words(text, known, "\"", "\"").text);
+			return FAULT(at, err, "an item has no member \"%s\"%s", excerpt_of(text).text,
+				     nearest_words(text, known, "\"", "\"").text);
 	}
 	return HX_OK;
 }
@@ -85,11 +81,9 @@ static enum hx_code check_item(struct batch_items *items, struct json item, cons
 	enum hx_code code;
 
 	if (json_type(item) != JSON_OBJECT)
-		return error_set(err, HX_VALIDATION_ERROR, "%s:%zu: %s, not %s", at->file.text, at->line, ITEM_LOOKS,
-				 excerpt_of(item.raw).text);
+		return FAULT(at, err, "%s, not %s", ITEM_LOOKS, excerpt_of(item.raw).text);
 	if (++items->n > BATCH_ITEMS_MAX)
-		return error_set(err, HX_VALIDATION_ERROR, "%s:%zu: a batch has at most %d items", at->file.text,
-				 at->line, BATCH_ITEMS_MAX);
+		return FAULT(at, err, "a batch has at most %d items", BATCH_ITEMS_MAX);
 	arena_reset(scratch);
 	code = check_names(item, at, scratch, err);
 	if (!code)
@@ -184,7 +178,7 @@ static enum hx_code take_text(struct batch_items *items, struct strbuf *text, st
 		code = take_lines(items, strbuf_slice(text), at, scratch, err);
 	}
 	at->line = 1;
-	return code || items->n > 0 ? code : fault(at, "there is no item in it", err);
+	return code || items->n > 0 ? code : FAULT(at, err, "there is no item in it");
 }
 
 enum hx_code batch_items_read(struct batch_items *items, const char *path, struct hx_error *err)

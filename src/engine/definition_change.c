@@ -3,13 +3,11 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "flow/entity_orphans.h"
+#include "model/load.h"
 
 #define SCRATCH_BYTES_MAX (1u << 30)
 #define TABLE_STATEMENTS 8 /* at most, that a user's table brings along */
@@ -111,47 +109,24 @@ struct candidate *change_add_text(struct change *c, const char *file, struct sli
 	return candidate;
 }
 
-static enum hx_code read_file(const char *path, struct strbuf *out, struct hx_error *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = 0;
-	char buf[16384];
-
-	if (fd < 0)
-		return error_set(err, HX_CONFIG_ERROR, "%s: %s", path, strerror(errno));
-	while ((n = read(fd, buf, sizeof buf)) > 0)
-		strbuf_add(out, buf, (size_t)n);
-	close(fd);
-	if (n < 0 || out->failed)
-		return error_set(err, HX_CONFIG_ERROR, "%s: %s", path, n < 0 ? strerror(errno) : "too large");
-	return HX_OK;
-}
-
-static int is_definition(const struct dirent *entry)
-{
-	size_t n = strlen(entry->d_name);
-
-	return n > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + n - 5, ".json") == 0;
-}
-
 static enum hx_code add_file(struct change *c, const char *dir, const char *name, struct hx_error *err)
 {
 	char path[4096];
-	enum hx_code code;
-	LOCAL_STRBUF(text, DEFINITION_BYTES_MAX);
+	LOCAL_STRBUF(text, DEFINITION_BYTES_MAX + 1);
 
 	if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path)
 		return error_set(err, HX_CONFIG_ERROR, "%s: the path is too long", dir);
-	code = read_file(path, &text, err);
-	if (!code)
-		(void)change_add_text(c, path, strbuf_slice(&text)); /* what is wrong with it stands in the findings */
-	return code;
+	if (!file_read(path, &text) || text.n > DEFINITION_BYTES_MAX)
+		return error_set(err, HX_CONFIG_ERROR, "%s: %s", path,
+				 text.n > DEFINITION_BYTES_MAX || text.failed ? "too large" : strerror(errno));
+	(void)change_add_text(c, path, strbuf_slice(&text)); /* what is wrong with it stands in the findings */
+	return HX_OK;
 }
 
 enum hx_code change_add_folder(struct change *c, const char *dir, struct hx_error *err)
 {
 	struct dirent **entries = NULL;
-	int n = scandir(dir, &entries, is_definition, alphasort);
+	int n = scandir(dir, &entries, definition_file_fits, alphasort);
 	enum hx_code code = HX_OK;
 
 	if (n < 0)

@@ -84,15 +84,21 @@ struct recovery {
 	struct janitors *all;
 };
 
-static void recovered(struct seat *seat, enum hx_code code)
+static void recovery_free(struct recovery *r)
 {
-	struct recovery *r = (struct recovery *)seat;
-	log_info(r->all->parts->log, "a stuck claim was probed",
-		 log_text("workflow", r->rq.ref.machine->workflow->name), log_slice("id", r->step.name),
-		 log_text("code", hx_code_name(code)));
 	atomic_fetch_sub(&r->all->recoveries_n, 1);
 	arena_release(&r->arena);
 	free(r);
+}
+
+static void recovered(struct seat *seat, enum hx_code code)
+{
+	struct recovery *r = (struct recovery *)seat;
+
+	log_info(r->all->parts->log, "a stuck claim was probed",
+		 log_text("workflow", r->rq.ref.machine->workflow->name), log_slice("id", r->step.name),
+		 log_text("code", hx_code_name(code)));
+	recovery_free(r);
 }
 
 static void recover(struct janitors *all, int64_t subject, const struct entity_machine *machine)
@@ -115,11 +121,8 @@ static void recover(struct janitors *all, int64_t subject, const struct entity_m
 	entity_step_init(&r->step, &r->rq, &r->arena);
 	r->seat = (struct seat){.task = &r->step.task, .done = recovered};
 	atomic_fetch_add(&all->recoveries_n, 1);
-	if (lane_submit_own(lanes_of(all->parts->lanes, subject), &r->seat)) {
-		atomic_fetch_sub(&all->recoveries_n, 1);
-		arena_release(&r->arena);
-		free(r);
-	}
+	if (lane_submit_own(lanes_of(all->parts->lanes, subject), &r->seat))
+		recovery_free(r);
 }
 
 /* ---- sweeps ---- */
@@ -334,12 +337,9 @@ enum hx_code janitors_start(struct janitors *janitors, const struct engine_parts
 	*janitors = (struct janitors){.parts = parts, .config = config, .lapses = {.parts = parts}};
 	pthread_mutex_init(&janitors->mutex, NULL);
 	code = add(janitors, /* module= */ NULL, own_every_ms(config->lease_ms));
-	for (size_t i = 0; i < config->modules_n && !code; i++) {
-		const struct janitor_config *j = &config->modules[i].janitor;
-
-		if (j->declared && !j->external)
-			code = add(janitors, config->modules[i].name, j->every_ms);
-	}
+	for (size_t i = 0; i < config->modules_n && !code; i++)
+		if (is_swept_here(&config->modules[i]))
+			code = add(janitors, config->modules[i].name, config->modules[i].janitor.every_ms);
 	return code;
 }
 

@@ -42,21 +42,16 @@ struct keyring {
 
 /* ---- judging ---- */
 
+static int by_id(const void *id, const void *key)
+{
+	int64_t wanted = *(const int64_t *)id, there = ((const struct api_key *)key)->id;
+
+	return (wanted > there) - (wanted < there);
+}
+
 static const struct api_key *find(const struct keys *keys, int64_t id)
 {
-	size_t low = 0, high = keys->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (keys->all[middle].id == id)
-			return &keys->all[middle];
-		if (keys->all[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return bsearch(&id, keys->all, keys->n, sizeof *keys->all, by_id);
 }
 
 static bool is_over(const struct keyring *k, const struct api_key *key, struct mono_time now)

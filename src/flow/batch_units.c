@@ -119,6 +119,28 @@ void batch_keep(struct unit *unit, const struct batch_hold *hold, const char *st
 		 db_int(hold->lease_ms));
 }
 
+/* Its holder moves it on; without a lease it is let go. */
+static void advance(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, const char *from,
+		    const char *to, int64_t lease_ms)
+{
+	struct move move = {hold->subject, from, to};
+	struct stride stride = {.transitions = 1, .lease_ms = lease_ms};
+
+	batch_touch(unit, hold->subject, hold->account);
+	subject_advance(unit, stamp, &move, hold->fence, &stride);
+}
+
+/* Somebody who is not its holder takes it as it was read. */
+static void seize(struct unit *unit, const struct stamp *stamp, const struct batch_row *row, const char *from,
+		  const char *to, int64_t lease_ms)
+{
+	struct move move = {row->subject, from, to};
+	struct stride stride = {.transitions = 1, .lease_ms = lease_ms};
+
+	batch_touch(unit, row->subject, row->account);
+	subject_seize(unit, stamp, &move, row->version, &stride);
+}
+
 /* ---- loading ---- */
 
 static void add_row(struct unit *unit, const struct stamp *stamp, const struct batch_spec *spec, int64_t total,
@@ -160,11 +182,7 @@ void batch_load_slice(struct unit *unit, const struct batch_hold *hold, int64_t 
 void batch_load_end(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, int64_t total,
 		    bool queued)
 {
-	struct move move = {hold->subject, BATCH_LOADING, queued ? BATCH_QUEUED : BATCH_PENDING};
-	struct stride stride = {.transitions = 1};
-
-	batch_touch(unit, hold->subject, hold->account);
-	subject_advance(unit, stamp, &move, hold->fence, &stride);
+	advance(unit, stamp, hold, BATCH_LOADING, queued ? BATCH_QUEUED : BATCH_PENDING, /* lease_ms= */ 0);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_load_end, db_int(hold->subject), db_int(total), db_int(stamp->at.ms),
 		 db_int(queued));
 	if (queued)
@@ -173,20 +191,12 @@ void batch_load_end(struct unit *unit, const struct stamp *stamp, const struct b
 
 void batch_load_more(struct unit *unit, const struct stamp *stamp, const struct batch_row *row, int64_t lease_ms)
 {
-	struct move move = {row->subject, BATCH_PENDING, BATCH_LOADING};
-	struct stride stride = {.transitions = 1, .lease_ms = lease_ms};
-
-	batch_touch(unit, row->subject, row->account);
-	subject_seize(unit, stamp, &move, row->version, &stride);
+	seize(unit, stamp, row, BATCH_PENDING, BATCH_LOADING, lease_ms);
 }
 
 void batch_load_lost(struct unit *unit, const struct stamp *stamp, const struct batch_row *row)
 {
-	struct move move = {row->subject, BATCH_LOADING, row->loaded ? BATCH_PENDING : BATCH_FAILED};
-	struct stride stride = {.transitions = 1};
-
-	batch_touch(unit, row->subject, row->account);
-	subject_seize(unit, stamp, &move, row->version, &stride);
+	seize(unit, stamp, row, BATCH_LOADING, row->loaded ? BATCH_PENDING : BATCH_FAILED, /* lease_ms= */ 0);
 	if (!row->loaded) {
 		UNIT_ADD(unit, UNIT_VERDICT, &stmt_load_failed, db_int(row->subject), db_int(stamp->at.ms));
 		unit_wake(unit, batch_end_topic(row->subject));
@@ -208,11 +218,7 @@ void batch_start(struct unit *unit, const struct stamp *stamp, const struct batc
 void batch_seize(struct unit *unit, const struct stamp *stamp, const struct batch_row *row, const char *to,
 		 int64_t lease_ms)
 {
-	struct move move = {row->subject, row->status, to};
-	struct stride stride = {.transitions = 1, .lease_ms = lease_ms};
-
-	batch_touch(unit, row->subject, row->account);
-	subject_seize(unit, stamp, &move, row->version, &stride);
+	seize(unit, stamp, row, row->status, to, lease_ms);
 	if (strcmp(to, BATCH_RUNNING) == 0)
 		UNIT_ADD(unit, UNIT_VERDICT, &stmt_seized, db_int(row->subject), db_int(stamp->at.ms));
 	else
@@ -221,21 +227,13 @@ void batch_seize(struct unit *unit, const struct stamp *stamp, const struct batc
 
 void batch_begin_teardown(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold)
 {
-	struct move move = {hold->subject, BATCH_RUNNING, BATCH_CANCELLING};
-	struct stride stride = {.transitions = 1, .lease_ms = hold->lease_ms};
-
-	batch_touch(unit, hold->subject, hold->account);
-	subject_advance(unit, stamp, &move, hold->fence, &stride);
+	advance(unit, stamp, hold, BATCH_RUNNING, BATCH_CANCELLING, hold->lease_ms);
 }
 
 void batch_let_go(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, const char *status,
 		  int64_t rest_ms, bool failed_cleanup, struct slice error)
 {
-	struct move move = {hold->subject, status, status};
-	struct stride stride = {.transitions = 1};
-
-	batch_touch(unit, hold->subject, hold->account);
-	subject_advance(unit, stamp, &move, hold->fence, &stride);
+	advance(unit, stamp, hold, status, status, /* lease_ms= */ 0);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_let_go, db_int(hold->subject), db_int(strcmp(status, BATCH_RUNNING) == 0),
 		 db_int(rest_ms), db_int(failed_cleanup), db_optional(error));
 	unit_wake(unit, BATCH_TOPIC);
@@ -243,11 +241,7 @@ void batch_let_go(struct unit *unit, const struct stamp *stamp, const struct bat
 
 void batch_stop_short(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold)
 {
-	struct move move = {hold->subject, BATCH_RUNNING, BATCH_OUT_OF_CREDIT};
-	struct stride stride = {.transitions = 1};
-
-	batch_touch(unit, hold->subject, hold->account);
-	subject_advance(unit, stamp, &move, hold->fence, &stride);
+	advance(unit, stamp, hold, BATCH_RUNNING, BATCH_OUT_OF_CREDIT, /* lease_ms= */ 0);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_stop_short, db_int(hold->subject), db_int(hold->fence));
 	unit_wake(unit, BATCH_TOPIC);
 }
@@ -284,11 +278,8 @@ void batch_end(struct unit *unit, const struct stamp *stamp, const struct batch_
 	       struct slice payload)
 {
 	bool completed = strcmp(to, BATCH_COMPLETED) == 0;
-	struct move move = {hold->subject, completed ? BATCH_RUNNING : BATCH_CANCELLING, to};
-	struct stride stride = {.transitions = 1};
 
-	batch_touch(unit, hold->subject, hold->account);
-	subject_advance(unit, stamp, &move, hold->fence, &stride);
+	advance(unit, stamp, hold, completed ? BATCH_RUNNING : BATCH_CANCELLING, to, /* lease_ms= */ 0);
 	if (completed)
 		UNIT_ADD(unit, UNIT_VERDICT, &stmt_completed, db_int(hold->subject), db_int(stamp->at.ms), TOTALS(row));
 	else

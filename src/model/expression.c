@@ -92,8 +92,7 @@ static bool check_literal(struct expression_scan *s, size_t start, const char *w
 
 	const char *reason = strchr(err.detail, ' ');
 
-	(void)scan_refuse(s, start, "this is not a %s of JSON:%s", what, reason ? reason : "");
-	return false;
+	return scan_refuse(s, start, "this is not a %s of JSON:%s", what, reason ? reason : "");
 }
 
 static struct expression_node *parse_string(struct expression_scan *s)
@@ -123,8 +122,7 @@ static bool take_number(struct expression_scan *s, struct json *ret_value)
 	s->at += scan_peek(s, 0) == '-';
 	if (!scan_is_digit(scan_peek(s, 0))) {
 		s->at = start;
-		(void)scan_unexpected(s);
-		return false;
+		return scan_unexpected(s);
 	}
 	while (scan_continues_name(scan_peek(s, 0)) || scan_peek(s, 0) == '.' ||
 	       ((scan_peek(s, 0) == '+' || scan_peek(s, 0) == '-') && (s->text.p[s->at - 1] | 0x20) == 'e'))
@@ -156,10 +154,8 @@ static bool take_step_name(struct expression_scan *s, struct slice *ret_name)
 		return string;
 	}
 	if (scan_peek(s, 0) == '[')
-		(void)scan_refuse(s, s->at, "write .a[0], without a dot in front of the bracket");
-	else
-		(void)scan_refuse(s, s->at, "behind this dot a name is expected");
-	return false;
+		return scan_refuse(s, s->at, "write .a[0], without a dot in front of the bracket");
+	return scan_refuse(s, s->at, "behind this dot a name is expected");
 }
 
 static bool take_index(struct expression_scan *s, int64_t *ret_index)
@@ -171,8 +167,7 @@ static bool take_index(struct expression_scan *s, int64_t *ret_index)
 		return false;
 	if (json_int64(number, NULL, ret_index) == HX_OK && *ret_index <= INDEX_MOST && *ret_index >= -INDEX_MOST)
 		return true;
-	(void)scan_refuse(s, start, "an index is an integer of at most 31 bits");
-	return false;
+	return scan_refuse(s, start, "an index is an integer of at most 31 bits");
 }
 
 /* The opening bracket is read. */
@@ -190,8 +185,7 @@ static bool take_bracket_step(struct expression_scan *s, struct expression_step 
 		if (!take_index(s, &step->index))
 			return false;
 	} else {
-		(void)scan_refuse(s, s->at, "between these brackets a string or an integer is expected");
-		return false;
+		return scan_refuse(s, s->at, "between these brackets a string or an integer is expected");
 	}
 	if (scan_take(s, "]"))
 		return true;
@@ -389,8 +383,7 @@ static bool take_member(struct expression_scan *s, struct expression_node *objec
 	for (const struct expression_node *other = object->first; other && is_written(key); other = other->next) {
 		if (!is_written(other->key) || !slice_eq(other->key->name, key->name))
 			continue;
-		(void)scan_refuse(s, key->start, "the name \"%s\" is there already", excerpt_of(key->name).text);
-		return false;
+		return scan_refuse(s, key->start, "the name \"%s\" is there already", excerpt_of(key->name).text);
 	}
 	if (scan_take(s, ":"))
 		value = parse_member_value(s);

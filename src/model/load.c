@@ -40,15 +40,24 @@ static bool read_all(int fd, struct strbuf *out)
 	}
 }
 
-bool file_load(const char *path, struct strbuf *out, struct findings *findings)
+bool file_read(const char *path, struct strbuf *out)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	bool ok = fd >= 0 && read_all(fd, out);
+	int why = errno;
+
+	if (fd >= 0)
+		close(fd);
+	errno = why;
+	return ok;
+}
+
+bool file_load(const char *path, struct strbuf *out, struct findings *findings)
+{
+	bool ok = file_read(path, out);
 
 	if (!ok)
 		report(findings, path, "file", out->failed ? "out of memory" : strerror(errno));
-	if (fd >= 0)
-		close(fd);
 	return ok;
 }
 
@@ -71,7 +80,7 @@ static void load_file(const char *path, struct arena *arena, struct findings *fi
 
 _Static_assert(DEFINITION_FILES_MAX == 1000, "a message says so");
 
-static int is_definition(const struct dirent *entry)
+int definition_file_fits(const struct dirent *entry)
 {
 	size_t n = strlen(entry->d_name);
 
@@ -89,7 +98,7 @@ static void load_folder(const char *path, struct arena *arena, struct findings *
 	size_t n = strlen(path);
 	bool slash = n > 0 && path[n - 1] == '/';
 	struct dirent **names;
-	int count = scandir(path, &names, is_definition, by_name);
+	int count = scandir(path, &names, definition_file_fits, by_name);
 
 	if (count <= 0)
 		report(findings, path, "file", count < 0 ? strerror(errno) : "there is no *.json in this folder");

@@ -21,5 +21,10 @@ struct definition_set {
 void definition_set_load(const char *path, struct arena *arena, struct findings *findings, struct definition_set *set);
 /* A file that cannot be read is an error; *ret then has the defaults. */
 void config_load(const char *path, struct arena *arena, struct findings *findings, struct config *ret);
-/* A whole file, up to the ceiling of the buffer. False: it cannot be read, which is a finding. */
+/* For scandir(): a *.json that does not begin with a dot. */
+struct dirent;
+int definition_file_fits(const struct dirent *entry);
+/* A whole file, up to the ceiling of the buffer. False: errno, or the buffer, says why. */
+bool file_read(const char *path, struct strbuf *out);
+/* The same, where that is a finding. */
 bool file_load(const char *path, struct strbuf *out, struct findings *findings);
