@@ -82,13 +82,6 @@ static bool is_passing(enum hx_code code)
 	       code == HX_STALE_FENCE;
 }
 
-static void pause_ms(int64_t ms)
-{
-	struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-	(void)nanosleep(&time, NULL); /* woken early: asked early */
-}
-
 /* What is left of many tries: the last one may not have been done, but one before it. */
 static enum hx_code give_up(enum hx_code code, bool unsure, struct hx_error *err)
 {
@@ -117,7 +110,8 @@ static enum hx_code ask_on(struct client *client, bool met, struct json *ret_ans
 			return code;
 		if (mono_add_ms(clock_mono(clock_system()), pause).ns >= deadline.ns)
 			return give_up(code, unsure, err);
-		pause_ms(pause);
+		/* Woken early: asked early. */
+		(void)nanosleep(&(struct timespec){pause / 1000, pause % 1000 * 1000000}, NULL);
 		pause = pause * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause * 2;
 	}
 }

@@ -104,13 +104,6 @@ static const struct mark *mark_of(struct slice status)
 	return &none;
 }
 
-static bool is_null(struct json object, const char *name)
-{
-	struct json value;
-
-	return !json_find(object, slice_str(name), &value) || json_type(value) == JSON_NULL;
-}
-
 /* "no more stock (ACTION_FAILED)" */
 #define ERROR_TEXT "[{error/message} ({error/code})|{error}]"
 /* What the step gave back, or what went wrong with it. */
@@ -131,7 +124,7 @@ static enum hx_code print_steps(struct client *client, struct json run, struct h
 	TABLE_ADD(&table, slice_of("", 0), slice_str("STEP"), slice_str("STATUS"), slice_str("ATTEMPT"),
 		  slice_str("STARTED"), slice_str("TOOK"), slice_str("OUTPUT"));
 	while (json_iter_element(&it, &step)) {
-		bool undone = !is_null(step, "compensatedAt");
+		bool undone = client_member(client, step, "compensatedAt").n > 0;
 		struct slice status = undone ? slice_str("UNDONE") : client_member(client, step, "status");
 		struct slice attempt = client_member(client, step, "attempt");
 		const struct mark *mark = mark_of(status);

@@ -157,8 +157,7 @@ enum hx_code sqlite_lock(const char *path, struct sqlite_lock *lock, struct hx_e
 	if (code)
 		return code;
 	LOCKED(&mutex);
-	code = lock_inside(path, file, lock, err);
-	return code;
+	return lock_inside(path, file, lock, err);
 }
 
 void sqlite_unlock(struct sqlite_lock *lock)

@@ -16,23 +16,19 @@
 
 /* ---- a run as a result ---- */
 
-static const char *step_at(const struct run_row *row)
-{
-	const struct run_definition *definition = row->definition;
-
-	return row->position < definition->steps_n ? definition->steps[row->position].name : NULL;
-}
-
 static void take_row(struct embed_reply *r, const struct run_row *row)
 {
+	size_t steps_n = row->definition->steps_n;
 	LOCAL_STRBUF(state, STATE_BYTES_MAX);
+
 	run_write_state(row->done, &state);
 	r->result = (struct hx_result){
 		.id = embed_text(r, slice_str(id_text("run", row->subject).text)),
 		.status = row->status,
 		.version = row->version,
 		.ended = run_is_terminal(row->status),
-		.step = embed_text(r, slice_str(step_at(row))),
+		.step = row->position < steps_n ? embed_text(r, slice_str(row->definition->steps[row->position].name))
+						: NULL,
 		.data = embed_text(r, strbuf_slice(&state)),
 		.output = embed_text(r, row->output),
 		.error = embed_text(r, run_row_error(row)),

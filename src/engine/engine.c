@@ -89,17 +89,6 @@ static enum hx_code load_definitions(struct engine *e, struct db *db, struct fin
 	return code;
 }
 
-static enum hx_code start_keyring(struct engine *e, struct hx_error *err)
-{
-	struct keyring_options options = {
-		.url = e->options.db_url,
-		.clock = e->options.clock,
-		.log = e->options.log,
-	};
-
-	return keyring_new(&options, &e->parts.keyring, err);
-}
-
 static enum hx_code start_actions(struct engine *e, struct hx_error *err)
 {
 	const struct config *config = e->options.config;
@@ -267,7 +256,8 @@ static enum hx_code start(struct engine *e, struct findings *findings, struct hx
 	if (!code)
 		code = start_notify(e, err);
 	if (!code)
-		code = start_keyring(e, err);
+		code = keyring_new(&(struct keyring_options){e->options.db_url, e->options.clock, e->options.log},
+				   &e->parts.keyring, err);
 	if (!code)
 		code = start_actions(e, err);
 	if (code) {

@@ -49,11 +49,6 @@ static int by_id(const void *id, const void *key)
 	return (wanted > there) - (wanted < there);
 }
 
-static const struct api_key *find(const struct keys *keys, int64_t id)
-{
-	return bsearch(&id, keys->all, keys->n, sizeof *keys->all, by_id);
-}
-
 static bool is_over(const struct keyring *k, const struct api_key *key, struct mono_time now)
 {
 	int64_t store_now_ms = k->store_ms + (now.ns - k->read_at.ns) / NS_PER_MS;
@@ -65,9 +60,12 @@ static bool is_over(const struct keyring *k, const struct api_key *key, struct m
 static const struct api_key *fitting(const struct keyring *k, const struct keyring_question *q, struct mono_time now)
 {
 	static const struct api_key nobody = {0};
-	const struct api_key *found = q->well_formed ? find(k->keys, q->id) : NULL;
-	bool same = api_key_same((found ? found : &nobody)->digest, q->digest);
+	const struct api_key *found = NULL;
+	bool same;
 
+	if (q->well_formed)
+		found = bsearch(&q->id, k->keys->all, k->keys->n, sizeof *k->keys->all, by_id);
+	same = api_key_same((found ? found : &nobody)->digest, q->digest);
 	return found && same && !is_over(k, found, now) ? found : NULL;
 }
 
@@ -98,14 +96,6 @@ static bool is_final(const struct keyring *k, const struct keyring_question *q, 
 					     : fresh || (q->last_known_will_do && (k->lost || q->store_lost));
 }
 
-static void keep_waiting(struct keyring *k, struct keyring_question *q)
-{
-	q->next = k->waiting;
-	k->waiting = q;
-	k->waiting_n++;
-	monitor_wake_one(&k->monitor);
-}
-
 static bool ask_locked(struct keyring *k, struct keyring_question *q)
 {
 	struct mono_time now = clock_mono(k->options.clock);
@@ -123,7 +113,10 @@ static bool ask_locked(struct keyring *k, struct keyring_question *q)
 		q->code = k->stopping ? HX_STOPPING : HX_BUSY;
 		return true;
 	}
-	keep_waiting(k, q);
+	q->next = k->waiting;
+	k->waiting = q;
+	k->waiting_n++;
+	monitor_wake_one(&k->monitor);
 	return false;
 }
 
@@ -331,14 +324,6 @@ static void *run(void *context)
 
 /* ---- its life ---- */
 
-static void init(struct keyring *k, const struct keyring_options *options)
-{
-	k->options = *options;
-	k->in_memory = strcmp(options->url, "sqlite::memory:") == 0;
-	monitor_init(&k->monitor);
-	arena_init(&k->page, PAGE_BYTES_MAX);
-}
-
 /* On PostgreSQL as a lane connects: a read-only connection could be one to a standby, which lags behind. */
 static enum hx_code start(struct keyring *k, struct hx_error *err)
 {
@@ -361,7 +346,10 @@ enum hx_code keyring_new(const struct keyring_options *options, struct keyring *
 
 	if (!k)
 		return error_set(err, HX_NO_MEMORY, "the keyring");
-	init(k, options);
+	k->options = *options;
+	k->in_memory = strcmp(options->url, "sqlite::memory:") == 0;
+	monitor_init(&k->monitor);
+	arena_init(&k->page, PAGE_BYTES_MAX);
 	if (!k->in_memory)
 		code = start(k, err);
 	else if (!(k->keys = keys_new(/* version= */ 0)))

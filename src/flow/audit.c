@@ -16,6 +16,31 @@ void audit_name(struct auditor *a, const char *prefix)
 		id_format(prefix, a->finding.id, a->finding.subject);
 }
 
+bool audit_belongs(struct auditor *a, const struct audit_streams *s, const int64_t *next)
+{
+	const struct db_value *row = s->at < s->rows->n ? db_cell(s->rows, s->at, 0) : NULL;
+	struct audit_place place = {row ? row[0].i : 0, s->row, row ? row[1].i : 0};
+
+	return audit_holds(&a->finding, &place, !row || (next && row[0].i >= *next), s->head, s->wanted,
+			   slice_str("there is none"));
+}
+
+bool audit_walk(struct auditor *a, struct audit_streams *s,
+		bool (*walk)(struct auditor *a, struct audit_streams *s, size_t i, bool *ret_whole))
+{
+	bool whole = true;
+
+	for (size_t i = 0; i < s->heads->n && whole; i++) {
+		int64_t id = db_cell(s->heads, i, 0)->i;
+
+		if (!walk(a, s, i, &whole))
+			return false;
+		a->key = whole && id < INT64_MAX ? id + 1 : id;
+		a->seq = whole || !a->chain.last.seq ? INT64_MIN : a->chain.last.seq;
+	}
+	return !whole || (audit_belongs(a, s, /* next= */ NULL) && s->heads->n == AUDIT_SUBJECTS_SLICE);
+}
+
 /* Every pass begins before the first row that there can be. */
 static void begin(struct auditor *a, unsigned at)
 {

@@ -201,12 +201,6 @@ static bool tombstone_fits(struct audit_finding *f, const struct audit_noun *nou
 
 /* ---- both streams ---- */
 
-struct slice_of_all {
-	const struct db_rows *subjects, *history;
-	size_t h; /* the next row of history */
-	bool cut; /* there may be more history after its last row */
-};
-
 static struct history_row row_at(const struct db_rows *rows, size_t i)
 {
 	const struct db_value *cell = db_cell(rows, i, 0);
@@ -224,30 +218,20 @@ static struct history_row row_at(const struct db_rows *rows, size_t i)
 	};
 }
 
-/* Not the history of what is not there, in front of the subject that is next (NULL: none is). */
-static bool belongs(struct auditor *a, const struct slice_of_all *all, const int64_t *next)
-{
-	const struct db_value *cell = all->h < all->history->n ? db_cell(all->history, all->h, 0) : NULL;
-	struct audit_place place = {cell ? cell[0].i : 0, "history row", cell ? cell[1].i : 0};
-
-	return audit_holds(&a->finding, &place, !cell || (next && cell[0].i >= *next), "subject",
-			   "the subject of this row", slice_str("there is none"));
-}
-
 /* The rows of this subject that were read. */
-static bool follow(struct auditor *a, struct slice_of_all *all, const struct audit_noun *noun,
+static bool follow(struct auditor *a, struct audit_streams *all, const struct audit_noun *noun,
 		   const struct audit_subject *s)
 {
-	while (all->h < all->history->n && db_cell(all->history, all->h, 0)->i == s->id) {
-		struct history_row row = row_at(all->history, all->h);
+	while (all->at < all->rows->n && db_cell(all->rows, all->at, 0)->i == s->id) {
+		struct history_row row = row_at(all->rows, all->at);
 		struct audit_place place = {s->id, "history row", row.seq};
 
 		if (!audit_holds(&a->finding, &place, row.seq <= s->seq, "seq",
 				 "no row: its subject has not come so far",
 				 slice_str("a row of a unit that was not won")) ||
-		    !audit_chain_add(&a->chain, noun, &row, db_cell(all->history, all->h, 9)->s, &a->finding))
+		    !audit_chain_add(&a->chain, noun, &row, db_cell(all->rows, all->at, 9)->s, &a->finding))
 			return false;
-		all->h++;
+		all->at++;
 		a->counts.history_rows++;
 	}
 	return true;
@@ -263,9 +247,9 @@ static bool judge(struct auditor *a, const struct audit_noun *noun, const struct
 }
 
 /* *ret_whole: all of its history has been read. */
-static bool walk(struct auditor *a, struct slice_of_all *all, size_t i, bool *ret_whole)
+static bool walk(struct auditor *a, struct audit_streams *all, size_t i, bool *ret_whole)
 {
-	const struct db_value *row = db_cell(all->subjects, i, 0);
+	const struct db_value *row = db_cell(all->heads, i, 0);
 	const struct audit_noun *noun = noun_of(row);
 	struct audit_subject s = subject_of(row);
 	struct audit_place place = {.id = s.id};
@@ -273,11 +257,11 @@ static bool walk(struct auditor *a, struct slice_of_all *all, size_t i, bool *re
 
 	if (a->chain.last.subject != s.id || is_stripped(row))
 		audit_chain_start(&a->chain, s.id);
-	fine = belongs(a, all, &s.id) &&
+	fine = audit_belongs(a, all, &s.id) &&
 	       audit_holds(&a->finding, &place, noun != NULL, "noun", "an entity, run, batch, job or account",
 			   slice_str("none")) &&
 	       follow(a, all, noun, &s);
-	*ret_whole = all->h < all->history->n || !all->cut;
+	*ret_whole = all->at < all->rows->n || !all->cut;
 	if (fine && *ret_whole)
 		fine = judge(a, noun, &s, row);
 	if (a->finding.id == s.id)
@@ -300,24 +284,18 @@ static void note_percent(struct auditor *a, const struct unit_result *result)
 
 static bool histories_take(struct auditor *a, const struct unit_result *result)
 {
-	struct slice_of_all all = {.subjects = &result->rows[LINE_SUBJECTS], .history = &result->rows[LINE_HISTORY]};
-	bool whole = true;
+	struct audit_streams all = {
+		.heads = &result->rows[LINE_SUBJECTS],
+		.rows = &result->rows[LINE_HISTORY],
+		.cut = result->rows[LINE_HISTORY].n == AUDIT_ROWS_SLICE,
+		.row = "history row",
+		.head = "subject",
+		.wanted = "the subject of this row",
+	};
+	bool more = audit_walk(a, &all, walk);
 
-	all.cut = all.history->n == AUDIT_ROWS_SLICE;
-	for (size_t i = 0; i < all.subjects->n; i++) {
-		int64_t id = db_cell(all.subjects, i, ID)->i;
-
-		if (!walk(a, &all, i, &whole))
-			return false;
-		a->key = whole && id < INT64_MAX ? id + 1 : id;
-		a->seq = whole || !a->chain.last.seq ? INT64_MIN : a->chain.last.seq;
-		if (!whole) {
-			note_percent(a, result);
-			return true;
-		}
-	}
 	note_percent(a, result);
-	return belongs(a, &all, /* next= */ NULL) && all.subjects->n == AUDIT_SUBJECTS_SLICE;
+	return more;
 }
 
 const struct audit_pass audit_histories = {.name = "histories", .ask = histories_ask, .take = histories_take};

@@ -159,21 +159,6 @@ static bool follow_entry(struct auditor *a, const struct db_value *row)
 
 /* ---- both streams ---- */
 
-struct slice_of_all {
-	const struct db_rows *accounts, *entries;
-	size_t e;
-	bool cut;
-};
-
-static bool belongs(struct auditor *a, const struct slice_of_all *all, const int64_t *next)
-{
-	const struct db_value *row = all->e < all->entries->n ? db_cell(all->entries, all->e, 0) : NULL;
-	struct audit_place place = {row ? row[ENTRY_ACCOUNT].i : 0, "ledger entry", row ? row[ENTRY_SEQ].i : 0};
-
-	return audit_holds(&a->finding, &place, !row || (next && row[ENTRY_ACCOUNT].i >= *next), "account",
-			   "the account of this entry", slice_str("there is none"));
-}
-
 static void name_it(struct auditor *a, struct slice name)
 {
 	snprintf(a->finding.subject, AUDIT_NAME_BYTES, "account:%.*s", SLICE_ARGS(name));
@@ -188,9 +173,9 @@ static bool judge(struct auditor *a, const struct db_value *account)
 	       audit_equal(&a->finding, &place, "balance", a->balance, account[BALANCE].i);
 }
 
-static bool walk(struct auditor *a, struct slice_of_all *all, size_t i, bool *ret_whole)
+static bool walk(struct auditor *a, struct audit_streams *all, size_t i, bool *ret_whole)
 {
-	const struct db_value *account = db_cell(all->accounts, i, 0);
+	const struct db_value *account = db_cell(all->heads, i, 0);
 	int64_t id = account[ACCOUNT].i;
 	bool fine;
 
@@ -198,31 +183,15 @@ static bool walk(struct auditor *a, struct slice_of_all *all, size_t i, bool *re
 		audit_chain_start(&a->chain, id);
 		a->balance = 0;
 	}
-	fine = belongs(a, all, &id);
-	while (fine && all->e < all->entries->n && db_cell(all->entries, all->e, ENTRY_ACCOUNT)->i == id)
-		fine = follow_entry(a, db_cell(all->entries, all->e++, 0));
-	*ret_whole = all->e < all->entries->n || !all->cut;
+	fine = audit_belongs(a, all, &id);
+	while (fine && all->at < all->rows->n && db_cell(all->rows, all->at, ENTRY_ACCOUNT)->i == id)
+		fine = follow_entry(a, db_cell(all->rows, all->at++, 0));
+	*ret_whole = all->at < all->rows->n || !all->cut;
 	if (fine && *ret_whole)
 		fine = judge(a, account);
 	if (a->finding.there && a->finding.id == id)
 		name_it(a, account[NAME].s);
 	return fine;
-}
-
-/* Returns whether there is more after this slice. */
-static bool walk_all(struct auditor *a, struct slice_of_all *all)
-{
-	bool whole = true;
-
-	for (size_t i = 0; i < all->accounts->n && whole; i++) {
-		int64_t id = db_cell(all->accounts, i, ACCOUNT)->i;
-
-		if (!walk(a, all, i, &whole))
-			return false;
-		a->key = whole && id < INT64_MAX ? id + 1 : id;
-		a->seq = whole || !a->chain.last.seq ? INT64_MIN : a->chain.last.seq;
-	}
-	return !whole || (belongs(a, all, /* next= */ NULL) && all->accounts->n == AUDIT_SUBJECTS_SLICE);
 }
 
 /* ---- markers ---- */
@@ -271,16 +240,22 @@ static bool take_markers(struct auditor *a, const struct unit_result *result)
 
 static bool ledgers_take(struct auditor *a, const struct unit_result *result)
 {
-	struct slice_of_all all = {.accounts = &result->rows[0], .entries = &result->rows[1]};
+	struct audit_streams all = {
+		.heads = &result->rows[0],
+		.rows = &result->rows[1],
+		.cut = result->rows[1].n == AUDIT_ENTRIES_SLICE,
+		.row = "ledger entry",
+		.head = "account",
+		.wanted = "the account of this entry",
+	};
 
 	if (a->looks_up)
 		return take_markers(a, result);
 	if (a->key == INT64_MIN)
 		audit_chain_start(&a->chain, 0);
-	all.cut = all.entries->n == AUDIT_ENTRIES_SLICE;
 	a->entries_n = 0;
 	strbuf_reset(&a->list);
-	a->more = walk_all(a, &all);
+	a->more = audit_walk(a, &all, walk);
 	a->looks_up = !a->finding.there && a->entries_n > 0;
 	if (a->looks_up)
 		strbuf_add_char(&a->list, ']');

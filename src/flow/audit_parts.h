@@ -11,5 +11,21 @@ struct audit_pass {
 };
 extern const struct audit_pass audit_histories, audit_nouns, audit_steps, audit_ledgers, audit_batches;
 
+/* Heads and the rows that belong to them, both by the head's id, as far as both were read. */
+struct audit_streams {
+	const struct db_rows *heads, *rows; /* the first cell of either is the id, the second of a row its seq */
+	size_t at;                          /* the next row */
+	bool cut;                           /* there may be more rows after the last */
+	const char *row, *head, *wanted;    /* in words: "ledger entry", "account", "the account of this entry" */
+};
+/* The rows are not those of a head that is not there, in front of the one that is next (NULL: none is). */
+bool audit_belongs(struct auditor *a, const struct audit_streams *s, const int64_t *next);
+/*
+ * Head after head, and notes where the next slice begins: at a head that is left in the middle (*ret_whole), or after it. Returns
+ * whether there is more after this slice.
+ */
+bool audit_walk(struct auditor *a, struct audit_streams *s,
+		bool (*walk)(struct auditor *a, struct audit_streams *s, size_t i, bool *ret_whole));
+
 /* "batch_…" and the like into the finding, if there is one, of a subject with this prefix. */
 void audit_name(struct auditor *a, const char *prefix);

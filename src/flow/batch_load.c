@@ -95,23 +95,19 @@ static void foresee_new(struct batch_load *l)
 	};
 }
 
-static void foresee_more(struct batch_load *l)
-{
-	l->row = l->was;
-	l->row.version += 2;
-	l->row.fence = l->hold.fence;
-	l->row.total = l->total;
-}
-
 static void start_slice(struct batch_load *l, const struct answer *answer)
 {
 	l->stamp = flow_stamp(answer);
 	task_go(&l->task, LOAD_LOADING);
 	cut_slice(l);
-	if (is_last(l) && is_new(l))
+	if (is_last(l) && is_new(l)) {
 		foresee_new(l);
-	else if (is_last(l))
-		foresee_more(l);
+	} else if (is_last(l)) {
+		l->row = l->was;
+		l->row.version += 2;
+		l->row.fence = l->hold.fence;
+		l->row.total = l->total;
+	}
 }
 
 /* ---- beginning ---- */

@@ -7,6 +7,7 @@
 #include "flow/probe.h"
 #include "flow/step_parts.h"
 #include "flow/what_next.h"
+#include "model/text.h"
 #include "task/pulse.h"
 #include "task/states.h"
 
@@ -403,10 +404,8 @@ static void refused(struct entity_step *s, const struct answer *answer)
  * effect; so it ends by its time, and whoever fires again repeats this one. */
 static void unwritable(struct entity_step *s, const char *why)
 {
-	char words[sizeof(struct hx_error) + 60];
-
-	snprintf(words, sizeof words, "the action was done and the store refused to write that: %s", why);
-	s->output = arena_copy(s->arena, slice_str(words));
+	s->output = slice_str(
+		text_printf(s->arena, "the action was done and the store refused to write that: %s", why));
 	step_end(s, HX_OUTCOME_UNKNOWN);
 }
 

@@ -136,9 +136,8 @@ enum { CLAIM_JOBS_NEW, CLAIM_JOBS_CLAIMING, CLAIM_JOBS_READING, CLAIM_JOBS_SLEEP
 static struct slice queues_text(const struct job_claim_request *rq, struct arena *arena)
 {
 	struct slice made = {NULL, 0};
-	struct strbuf text;
+	LOCAL_STRBUF(text, QUEUES_BYTES_MAX);
 
-	strbuf_init(&text, QUEUES_BYTES_MAX);
 	for (size_t i = 0; i < rq->queues_n; i++) {
 		strbuf_add_char(&text, i ? ',' : '[');
 		json_quote(rq->queues[i], &text);
@@ -146,7 +145,6 @@ static struct slice queues_text(const struct job_claim_request *rq, struct arena
 	strbuf_add_char(&text, ']');
 	if (!text.failed)
 		made = arena_copy(arena, strbuf_slice(&text));
-	strbuf_release(&text);
 	return made;
 }
 

@@ -107,9 +107,8 @@ static void add_name(struct strbuf *text, const struct job_push_item *item)
 static struct slice make_text(struct job_push *p, void (*add)(struct strbuf *, const struct job_push_item *))
 {
 	struct slice made = {NULL, 0};
-	struct strbuf text;
+	LOCAL_STRBUF(text, ROWS_BYTES_MAX);
 
-	strbuf_init(&text, ROWS_BYTES_MAX);
 	strbuf_add_char(&text, '[');
 	for (size_t i = 0; i < p->n; i++) {
 		strbuf_add_str(&text, i ? "," : "");
@@ -118,7 +117,6 @@ static struct slice make_text(struct job_push *p, void (*add)(struct strbuf *, c
 	strbuf_add_char(&text, ']');
 	if (!text.failed)
 		made = arena_copy(p->arena, strbuf_slice(&text));
-	strbuf_release(&text);
 	return made;
 }
 

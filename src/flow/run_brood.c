@@ -7,9 +7,9 @@
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "flow/run_plan.h"
+#include "model/text.h"
 
 #define ROWS_BYTES_MAX (32u << 20)
-#define KEY_BYTES_MAX 400
 #define WORDS_BYTES_MAX 4096
 
 /* ---- how a move ends at such a step ---- */
@@ -61,9 +61,8 @@ static void put_row(struct strbuf *rows, int64_t id, struct slice input, const c
 /* What a part sees of the run around it: its input, the state when it begins, and what earlier bodies have saved. */
 static enum hx_code make_around(struct run_drive *d, struct slice saved, struct slice *ret_input, struct hx_error *err)
 {
-	struct strbuf text;
+	LOCAL_STRBUF(text, RUN_OUTPUTS_BYTES_MAX);
 
-	strbuf_init(&text, RUN_OUTPUTS_BYTES_MAX);
 	strbuf_add_str(&text, "{\"input\":");
 	strbuf_add_slice(&text, run_input(d));
 	strbuf_add_str(&text, ",\"state\":");
@@ -74,7 +73,6 @@ static enum hx_code make_around(struct run_drive *d, struct slice saved, struct 
 	*ret_input = arena_copy(d->arena, strbuf_slice(&text));
 	if (text.failed)
 		(void)error_set(err, HX_TOO_LARGE, "the state of the run is too large");
-	strbuf_release(&text);
 	return text.failed ? HX_TOO_LARGE : HX_OK;
 }
 
@@ -118,16 +116,7 @@ static int64_t child_id(const struct answer *answer, int64_t i)
 
 static struct slice child_key(struct run_drive *d, const struct run_step *step)
 {
-	char id[ID_TEXT_BYTES];
-	struct strbuf key;
-	struct slice kept;
-
-	id_format("run", d->row.subject, id);
-	strbuf_init(&key, KEY_BYTES_MAX);
-	strbuf_addf(&key, "%s/%s/", id, step->name);
-	kept = arena_copy(d->arena, strbuf_slice(&key));
-	strbuf_release(&key);
-	return kept;
+	return slice_str(text_printf(d->arena, "%s/%s/", id_text("run", d->row.subject).text, step->name));
 }
 
 /* Of which definition: of another workflow the newest that this node knows, else a part of its own. */
@@ -135,7 +124,6 @@ static bool find_machine(struct run_drive *d, const struct answer *answer, const
 			 struct run_brood *brood)
 {
 	const struct run_definition *part = step->parts_n ? step->parts[0].definition : NULL;
-	struct strbuf words;
 
 	brood->machine = d->row.machine;
 	brood->sees_around = part && part->sees_around;
@@ -143,10 +131,8 @@ static bool find_machine(struct run_drive *d, const struct answer *answer, const
 		brood->machine = d->policy->machine_of(d->policy->context, slice_str(step->workflow), RUN_NEWEST);
 	if (brood->machine)
 		return true;
-	strbuf_init(&words, 400);
-	strbuf_addf(&words, "there is no workflow \"%s\" of kind run", step->workflow);
-	fail(d, answer, step, "NOT_FOUND", arena_copy(d->arena, strbuf_slice(&words)));
-	strbuf_release(&words);
+	fail(d, answer, step, "NOT_FOUND",
+	     slice_str(text_printf(d->arena, "there is no workflow \"%s\" of kind run", step->workflow)));
 	return false;
 }
 
@@ -163,7 +149,6 @@ static void begin(struct run_drive *d, const struct answer *answer, const struct
 	struct run_brood *brood = &d->move.brood;
 	struct hx_error err = {0};
 	enum hx_code code = HX_OK;
-	struct strbuf rows;
 
 	if (d->row.depth >= RUN_DEPTH_MAX) {
 		fail(d, answer, step, "TOO_DEEP", slice_str("children of children are at most 16 deep"));
@@ -172,7 +157,7 @@ static void begin(struct run_drive *d, const struct answer *answer, const struct
 	*brood = (struct run_brood){.step = step, .from = from, .key = child_key(d, step)};
 	if (!find_machine(d, answer, step, brood))
 		return;
-	strbuf_init(&rows, ROWS_BYTES_MAX);
+	LOCAL_STRBUF(rows, ROWS_BYTES_MAX);
 	strbuf_add_char(&rows, '[');
 	for (int64_t i = from; i < from + n && !code; i++) {
 		struct slice input;
@@ -186,7 +171,6 @@ static void begin(struct run_drive *d, const struct answer *answer, const struct
 	strbuf_add_char(&rows, ']');
 	brood->rows = arena_copy(d->arena, strbuf_slice(&rows));
 	d->arena->failed |= rows.failed;
-	strbuf_release(&rows);
 	if (code) {
 		brood->rows = slice_of(NULL, 0);
 		fail_with(d, answer, step, &err);
@@ -243,9 +227,8 @@ static bool end_step(struct run_drive *d, const struct answer *answer, const str
 	const struct run_kids *kids = &d->kids;
 	int64_t started = plan_started_at(d, answer, step->position);
 	struct slice output;
-	struct strbuf text;
+	LOCAL_STRBUF(text, RUN_OUTPUT_BYTES_MAX);
 
-	strbuf_init(&text, RUN_OUTPUT_BYTES_MAX);
 	if (step->type == RUN_CHILD)
 		strbuf_add_slice(&text, output_of(kids, 0));
 	else if (step->type == RUN_PARALLEL)
@@ -255,7 +238,6 @@ static bool end_step(struct run_drive *d, const struct answer *answer, const str
 	else
 		strbuf_add_str(&text, "null");
 	output = arena_copy(d->arena, strbuf_slice(&text));
-	strbuf_release(&text);
 	if (text.failed) {
 		fail(d, answer, step, "TOO_LARGE", slice_str("what its children have put out is too large together"));
 		return false;
@@ -279,21 +261,19 @@ static struct slice member(struct slice object, const char *name, struct arena *
 static void fail_by_child(struct run_drive *d, const struct answer *answer, const struct run_step *step)
 {
 	struct slice error = slice_of(NULL, 0), code, why;
-	struct strbuf words;
 
 	for (const struct run_kid *kid = d->kids.first; kid; kid = kid->next)
 		if (kid->n == d->kids.failed && slice_is(kid->state, CHILD_FAILED))
 			error = kid->error;
 	code = member(error, "code", d->arena);
 	why = member(error, "message", d->arena);
-	strbuf_init(&words, WORDS_BYTES_MAX);
+	LOCAL_STRBUF(words, WORDS_BYTES_MAX);
 	strbuf_addf(&words, "child %lld: ", (long long)d->kids.failed);
 	if (code.p)
 		strbuf_addf(&words, "%.*s: %.*s", SLICE_ARGS(code), SLICE_ARGS(why));
 	else
 		strbuf_add_str(&words, "it was cancelled");
 	fail(d, answer, step, "CHILD_FAILED", arena_copy(d->arena, strbuf_slice(&words)));
-	strbuf_release(&words);
 }
 
 /* Those that are open are to come to an end: the run waits for that. */

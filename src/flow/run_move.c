@@ -101,12 +101,9 @@ void plan_complete(struct run_drive *d)
 	struct hx_error err;
 
 	if (definition->sees_around) {
-		struct strbuf text;
-
-		strbuf_init(&text, RUN_OUTPUT_BYTES_MAX);
+		LOCAL_STRBUF(text, RUN_OUTPUT_BYTES_MAX);
 		run_write_part_output(d, &text);
 		output = arena_copy(d->arena, strbuf_slice(&text));
-		strbuf_release(&text);
 		if (text.failed) {
 			plan_fail(d, "TOO_LARGE", slice_str("what it has saved is too large together"),
 				  /* step= */ NULL);

@@ -5,6 +5,7 @@
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "flow/run_plan.h"
+#include "model/text.h"
 
 /* A task that long ago filled its memory lets go, and is taken up with a new one. */
 static bool lets_go(struct run_drive *d, const struct answer *answer)
@@ -34,14 +35,9 @@ static void rest_at(struct run_drive *d, const struct run_step *step, int64_t st
 {
 	struct run_awaited awaited = run_step_awaits(step);
 	struct run_move *move = &d->move;
-	struct strbuf awaits;
 
-	if (awaited.prefix) {
-		strbuf_init(&awaits, 1024);
-		strbuf_addf(&awaits, "%s%s", awaited.prefix, awaited.name);
-		move->awaits = arena_copy(d->arena, strbuf_slice(&awaits));
-		strbuf_release(&awaits);
-	}
+	if (awaited.prefix)
+		move->awaits = slice_str(text_printf(d->arena, "%s%s", awaited.prefix, awaited.name));
 	move->next = step->position;
 	move->redo = plan_is_standing(d, step->position) ? d->row.redo : 0;
 	move->attempt = 1;

@@ -71,14 +71,13 @@ static void write_seen(const struct run_drive *d, const struct run_done *done, s
 {
 	bool part = drive_definition(d)->sees_around;
 	struct json objects[4];
-	struct strbuf own;
 	size_t n = 0;
 
 	if (!part && !over.p) {
 		run_write_state(done, out);
 		return;
 	}
-	strbuf_init(&own, TEXT_BYTES_MAX);
+	LOCAL_STRBUF(own, TEXT_BYTES_MAX);
 	run_write_state(done, &own);
 	if (part && whole)
 		objects[n++] = around(d, "state");
@@ -89,7 +88,6 @@ static void write_seen(const struct run_drive *d, const struct run_done *done, s
 		objects[n++] = json_trust(over);
 	write_merged(objects, n, out);
 	out->failed |= own.failed;
-	strbuf_release(&own);
 }
 
 void run_write_seen_state(const struct run_drive *d, const struct run_done *done, struct strbuf *out)
@@ -106,12 +104,11 @@ static enum hx_code evaluate(const struct run_drive *d, const struct run_done *d
 			     struct expression_env env, const struct expression *expression, struct slice *ret_text,
 			     struct hx_error *err)
 {
-	struct strbuf state, steps, value;
 	enum hx_code code;
+	LOCAL_STRBUF(state, TEXT_BYTES_MAX);
+	LOCAL_STRBUF(steps, TEXT_BYTES_MAX);
+	LOCAL_STRBUF(value, RUN_OUTPUT_BYTES_MAX);
 
-	strbuf_init(&state, TEXT_BYTES_MAX);
-	strbuf_init(&steps, TEXT_BYTES_MAX);
-	strbuf_init(&value, RUN_OUTPUT_BYTES_MAX);
 	write_seen(d, done, over, /* whole= */ true, &state);
 	run_write_steps(done, &steps);
 	env.input = json_trust(run_input(d));
@@ -121,9 +118,6 @@ static enum hx_code evaluate(const struct run_drive *d, const struct run_done *d
 					    : expression_eval(expression, &env, d->arena, err, &value);
 	if (!code)
 		*ret_text = arena_copy(d->arena, strbuf_slice(&value));
-	strbuf_release(&state);
-	strbuf_release(&steps);
-	strbuf_release(&value);
 	return code;
 }
 

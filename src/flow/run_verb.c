@@ -62,16 +62,14 @@ static bool is_in(const struct run_verb *v, const char *status)
 /* Text + text, in the arena. Numbers are written as text before. */
 static struct slice join(struct run_verb *v, const char *first, struct slice second, const char *third)
 {
-	struct strbuf sb;
 	struct slice text;
+	LOCAL_STRBUF(sb, TEXT_BYTES_MAX);
 
-	strbuf_init(&sb, TEXT_BYTES_MAX);
 	strbuf_add_str(&sb, first);
 	strbuf_add_slice(&sb, second);
 	strbuf_add_str(&sb, third);
 	text = arena_copy(v->arena, strbuf_slice(&sb));
 	v->arena->failed |= sb.failed;
-	strbuf_release(&sb);
 	return text;
 }
 

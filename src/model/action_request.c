@@ -70,20 +70,17 @@ static void write_members(const struct json_node *node, struct strbuf *text)
 
 void request_read_object(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
-	struct strbuf text;
-
 	if (node->type != JSON_OBJECT) {
 		reader_expression(r, node, field->name, request_roots, ret);
 		return;
 	}
-	strbuf_init(&text, EXPRESSION_BYTES_MAX + 1);
+	LOCAL_STRBUF(text, EXPRESSION_BYTES_MAX + 1);
 	write_members(node, &text);
 	if (text.failed)
 		reader_report(r, node->at.line, "value", "%s: its expressions have more than %d bytes in all",
 			      field->name, EXPRESSION_BYTES_MAX);
 	else
 		reader_parse(r, node, strbuf_slice(&text), field->name, request_roots, ret);
-	strbuf_release(&text);
 }
 
 void request_read_output(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)

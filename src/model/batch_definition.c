@@ -62,16 +62,6 @@ const struct field batch_fields[] = {
 
 /* ---- what must hold between them ---- */
 
-static void check_item(const struct batch_draft *d)
-{
-	const struct json_node *on_unknown = field_of(d, "on_unknown");
-	struct batch_definition *definition = d->definition;
-	const struct action *item = definition->item_action;
-
-	attempt_settle_on_unknown(d->r, on_unknown, item, &definition->on_unknown);
-	attempt_check_timeout(d->r, field_of(d, "timeout"), item);
-}
-
 /* Whoever wrote it believes that its keys are voided. */
 static void check_voids(const struct batch_draft *d)
 {
@@ -143,7 +133,9 @@ static void read_batch(const struct reader *r, const struct json_node *root, con
 	fields_take(r, root, batch_fields, FIELDS_HERE, definition);
 	check_cleanup(&d);
 	if (definition->item_action) {
-		check_item(&d);
+		attempt_settle_on_unknown(r, field_of(&d, "on_unknown"), definition->item_action,
+					  &definition->on_unknown);
+		attempt_check_timeout(r, field_of(&d, "timeout"), definition->item_action);
 		check_voids(&d);
 	}
 	*ret_definition = definition;

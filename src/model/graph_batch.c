@@ -36,14 +36,6 @@ static struct figure *add_arrow(const struct drawing *d, size_t from, size_t to,
 	return &d->s->figures[figure];
 }
 
-static void say_call(const struct drawing *d, struct figure_lines *lines)
-{
-	sketch_say_action(d->s, lines, d->d->item_action);
-	if (action_has_timeout(d->d->item_action))
-		sketch_say(d->s, lines, SVG_NOTE, "within %s",
-			   duration_text(d->d->timeout_ms ? d->d->timeout_ms : d->d->item_action->timeout_ms).text);
-}
-
 static void draw_item(const struct drawing *d)
 {
 	size_t pending = add_status(d, LOOK_INITIAL, "PENDING"), running = add_status(d, LOOK_CLAIM, "RUNNING");
@@ -57,7 +49,10 @@ static void draw_item(const struct drawing *d)
 	sketch_say(d->s, &f->lines, SVG_NOTE, "what it was charged is returned");
 	sketch_say_retry(d->s, &f->lines, &d->d->retry);
 	f = add_arrow(d, running, succeeded, COURSE_DOWN, "done");
-	say_call(d, &f->lines);
+	sketch_say_action(d->s, &f->lines, d->d->item_action);
+	if (action_has_timeout(d->d->item_action))
+		sketch_say(d->s, &f->lines, SVG_NOTE, "within %s",
+			   duration_text(d->d->timeout_ms ? d->d->timeout_ms : d->d->item_action->timeout_ms).text);
 	f = add_arrow(d, running, unknown, COURSE_DOWN, "nobody knows");
 	sketch_say_unknown(d->s, &f->lines, d->d->item_action, d->d->on_unknown);
 	sketch_say(d->s, &f->lines, SVG_NOTE, "at last: stays charged");

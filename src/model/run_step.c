@@ -108,10 +108,13 @@ static void refuse_field(const struct reader *r, const struct json_node *member,
 /* ---- what must hold between the fields of one step ---- */
 
 /* Not an error: the step is as safe without it. But it says something that will not happen. */
-static void check_task_timeout(const struct reader *r, const struct json_node *node, const struct run_step *step)
+static void check_action(const struct reader *r, const struct json_node *node, struct run_step *step)
 {
 	const struct json_node *on_timeout = json_node_member(node, "on_timeout");
 
+	if (!step->action)
+		return;
+	attempt_settle_on_unknown(r, json_node_member(node, "on_unknown"), step->action, &step->on_unknown);
 	attempt_check_timeout(r, json_node_member(node, "timeout"), step->action);
 	if (on_timeout && step->on_unknown == UNKNOWN_HOLD)
 		reader_warn(r, on_timeout->at.line, "on_timeout",
@@ -125,16 +128,6 @@ static void check_input(const struct reader *r, const struct json_node *node, co
 
 	if (step->input && expression_check_roots(step->input, expression_run_roots, &err) != HX_OK)
 		reader_report(r, json_node_member(node, "input")->at.line, "expression", "input: %s", err.detail);
-}
-
-static void check_task(const struct reader *r, const struct json_node *node, struct run_step *step)
-{
-	(void)reader_required(r, node, "action");
-	check_input(r, node, step);
-	if (!step->action)
-		return;
-	attempt_settle_on_unknown(r, json_node_member(node, "on_unknown"), step->action, &step->on_unknown);
-	check_task_timeout(r, node, step);
 }
 
 static void check_wait(const struct reader *r, const struct json_node *node)
@@ -180,17 +173,16 @@ static void check_map(const struct reader *r, const struct json_node *node, stru
 			reader_report(r, member->name_at.line, "value",
 				      "\"%s\" goes with \"action\": a workflow says it in its own steps", of_task[i]);
 	}
-	if (step->action) {
-		attempt_settle_on_unknown(r, json_node_member(node, "on_unknown"), step->action, &step->on_unknown);
-		check_task_timeout(r, node, step);
-	}
+	check_action(r, node, step);
 }
 
 static void check_step(const struct reader *r, const struct json_node *node, struct run_step *step)
 {
 	switch (step->type) {
 	case RUN_TASK:
-		check_task(r, node, step);
+		(void)reader_required(r, node, "action");
+		check_input(r, node, step);
+		check_action(r, node, step);
 		return;
 	case RUN_CHILD:
 		(void)reader_required(r, node, "workflow");

@@ -180,12 +180,6 @@ static bool goes_together(const struct worker *w, const struct share *share)
 	return e && e->go == ERRAND_TOGETHER;
 }
 
-static void take_one(struct worker *w, struct share *share)
-{
-	w->errands[0] = shares_cut(&w->aside->shares, share, w->place, &share->lines[w->place].first);
-	w->n = 1;
-}
-
 /* As many as may go together. Those that may not keep their places. */
 static void take_together(struct worker *w, struct share *share)
 {
@@ -222,7 +216,7 @@ static bool take_errands(struct worker *w)
 	if (goes_together(w, share))
 		take_together(w, share);
 	else
-		take_one(w, share);
+		w->errands[w->n++] = shares_cut(&w->aside->shares, share, w->place, &share->lines[w->place].first);
 	for (size_t i = 0; i < w->n; i++)
 		w->units[i] = &w->errands[i]->unit; /* copied on the way: it is not touched by anybody else */
 	w->alone = w->errands[0]->go == ERRAND_ALONE;
