@@ -5,6 +5,7 @@
 
 #define HX_MUST_CHECK __attribute__((warn_unused_result))
 #define HX_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+#define UNUSED __attribute__((unused)) /* after a parameter that a table of functions has, and this one needs not */
 
 /*
  * Sets *err (which may be NULL) and returns code, so that `return error_set(err, HX_X, "...")` reads as one step.

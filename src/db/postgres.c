@@ -72,9 +72,8 @@ static enum hx_code cannot_connect(struct pg *pg, struct hx_error *err)
 	return error_set(err, HX_STORE_UNAVAILABLE, "postgres: %s", words);
 }
 
-static void ignore_notice(void *context, const PGresult *res)
+static void ignore_notice(void *context UNUSED, const PGresult *res UNUSED)
 {
-	(void)context, (void)res;
 }
 
 /*
@@ -448,9 +447,8 @@ static const char *pg_schema(const struct db *db)
 	return pg->schema[0] ? pg->schema : NULL;
 }
 
-static void pg_tend(struct db *db, bool idle)
+static void pg_tend(struct db *db UNUSED, bool idle UNUSED)
 {
-	(void)db, (void)idle;
 }
 
 const struct db_driver db_postgres = {

@@ -33,16 +33,16 @@ static void count(struct blocked *b, const PGresult *res, int by)
 	}
 }
 
-static enum hx_code take_there(void *context, const struct db_stmt *stmt, const PGresult *res, struct hx_error *err)
+static enum hx_code take_there(void *context, const struct db_stmt *stmt UNUSED, const PGresult *res,
+			       struct hx_error *err UNUSED)
 {
-	(void)stmt, (void)err;
 	count(context, res, 1);
 	return HX_OK;
 }
 
-static enum hx_code take_free(void *context, const struct db_stmt *stmt, const PGresult *res, struct hx_error *err)
+static enum hx_code take_free(void *context, const struct db_stmt *stmt UNUSED, const PGresult *res,
+			      struct hx_error *err UNUSED)
 {
-	(void)stmt, (void)err;
 	count(context, res, -1);
 	return HX_OK;
 }

@@ -178,11 +178,11 @@ static enum hx_code take_set(void *context, const struct db_stmt *stmt, const PG
 	return code;
 }
 
-static enum hx_code take_xid(void *context, const struct db_stmt *stmt, const PGresult *res, struct hx_error *err)
+static enum hx_code take_xid(void *context, const struct db_stmt *stmt UNUSED, const PGresult *res,
+			     struct hx_error *err UNUSED)
 {
 	struct pg *pg = context;
 
-	(void)stmt, (void)err;
 	pg->xid = pg_cell_int(res, 0, 0);
 	memcpy(pg->xid_history, pg->history, sizeof pg->xid_history);
 	return HX_OK;

@@ -43,21 +43,21 @@ static enum hx_code settings_changed(struct hx_error *err)
 	return error_set(err, HX_DATA_ERROR, "a sql action may not change settings of the session");
 }
 
-static enum hx_code take_before(void *context, const struct db_stmt *stmt, const PGresult *res, struct hx_error *err)
+static enum hx_code take_before(void *context, const struct db_stmt *stmt UNUSED, const PGresult *res,
+				struct hx_error *err UNUSED)
 {
 	struct pg_guard *guard = context;
 
-	(void)stmt, (void)err;
 	snprintf(guard->settings, sizeof guard->settings, "%.*s", PQgetlength(res, 0, 0), PQgetvalue(res, 0, 0));
 	guard->blocks = pg_cell_int(res, 0, 1);
 	return HX_OK;
 }
 
-static enum hx_code take_after(void *context, const struct db_stmt *stmt, const PGresult *res, struct hx_error *err)
+static enum hx_code take_after(void *context, const struct db_stmt *stmt UNUSED, const PGresult *res,
+			       struct hx_error *err)
 {
 	const struct pg_guard *guard = context;
 
-	(void)stmt;
 	if (pg_cell_int(res, 0, 1) != guard->blocks) /* mutant: guard-blocks -> if (false) */
 		return error_set(err, HX_DATA_ERROR, "a sql action may not reach the engine's own tables");
 	if (!cell_is(res, guard->settings)) /* mutant: guard-settings -> if (false) */
@@ -65,11 +65,11 @@ static enum hx_code take_after(void *context, const struct db_stmt *stmt, const 
 	return HX_OK;
 }
 
-static enum hx_code take_role(void *context, const struct db_stmt *stmt, const PGresult *res, struct hx_error *err)
+static enum hx_code take_role(void *context, const struct db_stmt *stmt UNUSED, const PGresult *res,
+			      struct hx_error *err)
 {
 	const struct pg *pg = context;
 
-	(void)stmt;
 	return cell_is(res, pg->role) ? HX_OK : settings_changed(err);
 }
 
@@ -97,11 +97,11 @@ void pg_guard_end(struct pg_trip *trip, struct pg *pg)
 	pg_trip_row(trip, &stmt_look, /* params= */ NULL, take_after, &pg->guard);
 }
 
-static enum hx_code take_head(void *context, const struct db_stmt *stmt, const PGresult *res, struct hx_error *err)
+static enum hx_code take_head(void *context, const struct db_stmt *stmt UNUSED, const PGresult *res,
+			      struct hx_error *err)
 {
 	struct pg *pg = context;
 
-	(void)stmt;
 	if (cell_is(res, pg->guard.pinned))
 		return HX_OK;
 	pg->guard.spoilt = true;

@@ -112,11 +112,10 @@ _Noreturn static void stop_after_failed_sync(struct sqlite_db *s, int rc)
 
 /* ---- functions that the statements use ---- */
 
-static void sql_now_ms(sqlite3_context *context, int n, sqlite3_value **args)
+static void sql_now_ms(sqlite3_context *context, int n UNUSED, sqlite3_value **args UNUSED)
 {
 	struct sqlite_db *s = sqlite3_user_data(context);
 
-	(void)n, (void)args;
 	sqlite3_result_int64(context, clock_wall(s->db.clock).ms);
 }
 
@@ -127,7 +126,7 @@ static struct slice text_of(sqlite3_value *value)
 	return slice_of(text, (size_t)sqlite3_value_bytes(value));
 }
 
-static void sql_link(sqlite3_context *context, int n, sqlite3_value **args)
+static void sql_link(sqlite3_context *context, int n UNUSED, sqlite3_value **args)
 {
 	struct slice before = slice_of(sqlite3_value_blob(args[0]), (size_t)sqlite3_value_bytes(args[0]));
 	struct history_row row = {
@@ -143,16 +142,14 @@ static void sql_link(sqlite3_context *context, int n, sqlite3_value **args)
 	};
 	uint8_t hash[SHA256_BYTES];
 
-	(void)n;
 	history_link(&row, before, hash);
 	sqlite3_result_blob(context, hash, sizeof hash, SQLITE_TRANSIENT);
 }
 
-static int note_wal_pages(void *context, sqlite3 *handle, const char *name, int pages)
+static int note_wal_pages(void *context, sqlite3 *handle UNUSED, const char *name UNUSED, int pages)
 {
 	struct sqlite_db *s = context;
 
-	(void)handle, (void)name;
 	s->wal_pages = pages;
 	return SQLITE_OK;
 }
@@ -610,9 +607,8 @@ static enum hx_code sqlite_commit(struct db *db, struct hx_error *err)
 	return HX_OK;
 }
 
-static enum hx_code sqlite_resolve(struct db *db, int64_t wait_ms, struct hx_error *err)
+static enum hx_code sqlite_resolve(struct db *db UNUSED, int64_t wait_ms UNUSED, struct hx_error *err UNUSED)
 {
-	(void)db, (void)wait_ms, (void)err;
 	ASSERT(!"a commit on SQLite is never unknown: it answers, or the process ends");
 	return HX_INTERNAL;
 }

@@ -105,13 +105,12 @@ static enum hx_code answered(struct single *single, const struct unit_result *re
 }
 
 /* A count that failed is as good as none: the last one stays, and the next comes later. */
-static void done(struct seat *seat, enum hx_code code)
+static void done(struct seat *seat, enum hx_code code UNUSED)
 {
 	struct backlog *b = (struct backlog *)((char *)seat - offsetof(struct backlog, seat));
 	int64_t now_ns = clock_mono(b->clock).ns, every_ns = (int64_t)BACKLOG_EVERY_MS * 1000000;
 	int64_t rest_ns = (now_ns - b->began.ns) * REST_FACTOR;
 
-	(void)code;
 	atomic_store(&b->again_ns, now_ns + (rest_ns > every_ns ? rest_ns : every_ns));
 	atomic_flag_clear(&b->counting);
 }

@@ -34,9 +34,8 @@ static void take_beaten(struct batch_keeper *k, const struct answer *answer)
 		task_go(&k->task, KEEPER_SLEEPING);
 }
 
-static void take_woke(struct batch_keeper *k, const struct answer *answer)
+static void take_woke(struct batch_keeper *k, const struct answer *answer UNUSED)
 {
-	(void)answer;
 	if (atomic_load(&k->stopped))
 		task_end(&k->task, HX_OK);
 	else
@@ -57,9 +56,8 @@ static const TASK_STATES(struct batch_keeper) keeper_states[] = {
 
 TASK_KIND(keeper_kind, "batch keeper", struct batch_keeper, keeper_states);
 
-static void over(struct seat *seat, enum hx_code code)
+static void over(struct seat *seat, enum hx_code code UNUSED)
 {
-	(void)code;
 	drop((struct batch_keeper *)((char *)seat - offsetof(struct batch_keeper, seat)));
 }
 

@@ -56,15 +56,13 @@ struct turn {
 	};
 };
 
-static void scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
+static void scan_due(const struct due_source *source UNUSED, struct unit *unit, int64_t limit)
 {
-	(void)source;
 	batch_scan_due(unit, limit);
 }
 
-static void next_due(const struct due_source *source, struct unit *unit)
+static void next_due(const struct due_source *source UNUSED, struct unit *unit)
 {
-	(void)source;
 	batch_next_due(unit);
 }
 

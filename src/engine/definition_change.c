@@ -188,7 +188,6 @@ enum hx_code change_check(struct change *c, const struct config *config, struct 
 	return refuse_errors(c, err);
 }
 
-/* What it is, or will be, in the store. */
 int64_t candidate_version(const struct candidate *candidate)
 {
 	return candidate->version + candidate->differs;
@@ -250,7 +249,6 @@ static size_t table_statements(const struct definition *definition)
 	return has_table(definition) ? TABLE_STATEMENTS : 0;
 }
 
-/* How many statements connections will have to prepare for it, beyond those that they know. */
 size_t change_statements(const struct definitions *defs, const struct definition *definition)
 {
 	return table_statements(definition) + statements_new_in(&defs->statements, definition);

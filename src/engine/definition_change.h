@@ -88,7 +88,7 @@ void natives_mark_absent(const struct natives *natives, const struct definition 
 /* This version's runs, and what after-effects of the definitions in force, need a function that is absent. */
 void natives_leave_run(struct definitions *defs, const struct machine *machine);
 void natives_leave_jobs(struct definitions *defs);
-/* How many statements connections will have to prepare for it. */
+/* How many statements connections will have to prepare for it, beyond those that they know. */
 size_t change_statements(const struct definitions *defs, const struct definition *definition);
 /* It stays: its statements are shared, and it counts. */
 void change_keep(struct definitions *defs, const struct machine *machine);

@@ -81,9 +81,8 @@ static void build_create(const struct single *single, struct unit *unit)
 	entity_create(unit, &single->stamp, &ref, single->fresh_id, c->data);
 }
 
-static enum hx_code answered_create(struct single *single, const struct unit_result *result)
+static enum hx_code answered_create(struct single *single UNUSED, const struct unit_result *result)
 {
-	(void)single;
 	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
 }
 

@@ -17,9 +17,8 @@ static void build_redrive(const struct single *single, struct unit *unit)
 	job_redrive(unit, &single->stamp, r->call.who.workspace, r->subject);
 }
 
-static enum hx_code answered_redrive(struct single *single, const struct unit_result *result)
+static enum hx_code answered_redrive(struct single *single UNUSED, const struct unit_result *result)
 {
-	(void)single;
 	return job_redriven(result);
 }
 

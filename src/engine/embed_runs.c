@@ -52,9 +52,8 @@ static void build_create(const struct single *single, struct unit *unit)
 	run_start_build(&s->start, single, unit);
 }
 
-static enum hx_code answered_create(struct single *single, const struct unit_result *result)
+static enum hx_code answered_create(struct single *single UNUSED, const struct unit_result *result)
 {
-	(void)single;
 	return run_start_answered(result);
 }
 

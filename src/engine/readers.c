@@ -46,17 +46,15 @@ static void give(struct reader *r, struct answer *answer)
 	(void)task_take(r->task, r->task->turn, answer); /* always its own turn: nobody else answers it */
 }
 
-static void sink_answer(struct group_sink *sink, size_t i, const struct unit_result *result)
+static void sink_answer(struct group_sink *sink, size_t i UNUSED, const struct unit_result *result)
 {
 	struct reader *r = (struct reader *)((char *)sink - offsetof(struct reader, sink));
 
-	(void)i;
 	give(r, &(struct answer){.kind = ANSWER_COMMIT, .result = result});
 }
 
-static void sink_wake(struct group_sink *sink, int64_t topic)
+static void sink_wake(struct group_sink *sink UNUSED, int64_t topic UNUSED)
 {
-	(void)sink, (void)topic;
 	ASSERT(!"what only reads wakes nobody");
 }
 

@@ -68,13 +68,12 @@ static enum hx_code answered(struct single *single, const struct unit_result *re
 }
 
 /* What failed is still there, and is found again. */
-static void expired(struct seat *seat, enum hx_code code)
+static void expired(struct seat *seat, enum hx_code code UNUSED)
 {
 	struct expiry *expiry = (struct expiry *)seat;
 	struct kept *kept = expiry->kept;
 	int64_t subject = expiry->subject;
 
-	(void)code;
 	if (!kept->expire)
 		atomic_fetch_add(kept->expired, expiry->batch.gone);
 	free(expiry);

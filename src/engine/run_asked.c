@@ -17,9 +17,8 @@ struct errand_of_parent {
 	struct run_asked *asked;
 };
 
-static void scan(const struct due_source *source, struct unit *unit, int64_t limit)
+static void scan(const struct due_source *source UNUSED, struct unit *unit, int64_t limit)
 {
-	(void)source;
 	run_scan_asked(unit, limit);
 }
 

@@ -131,9 +131,8 @@ static void take_looked_up(struct batch_cancel *c, const struct answer *answer)
 }
 
 /* Whatever came of it: somebody has ended the load. */
-static void take_released(struct batch_cancel *c, const struct answer *answer)
+static void take_released(struct batch_cancel *c, const struct answer *answer UNUSED)
 {
-	(void)answer;
 	lost(c);
 }
 

@@ -381,9 +381,8 @@ static void take_ended(struct batch_hand *h, const struct answer *answer)
 	}
 }
 
-static void take_rested(struct batch_hand *h, const struct answer *answer)
+static void take_rested(struct batch_hand *h, const struct answer *answer UNUSED)
 {
-	(void)answer;
 	task_go(&h->task, h->rests_from);
 }
 

@@ -78,7 +78,6 @@ static void start_asking(struct entity_step *s, const struct answer *answer, enu
 	task_go(&s->task, at);
 }
 
-/* The claim is ours, or none is wanted. */
 void step_start_work(struct entity_step *s, const struct answer *answer)
 {
 	if (step_acts_outside(s->view->validation))
@@ -512,9 +511,8 @@ static void take_released(struct entity_step *s, const struct answer *answer)
 }
 
 /* If it was lost, the claim ends by its time, which is safe too. */
-static void left_unknown(struct entity_step *s, const struct answer *answer)
+static void left_unknown(struct entity_step *s, const struct answer *answer UNUSED)
 {
-	(void)answer;
 	step_end(s, HX_OUTCOME_UNKNOWN);
 }
 

@@ -167,9 +167,8 @@ static void take_written(struct node_lease *l, const struct answer *answer)
 	}
 }
 
-static void build_scan(const struct node_lease *l, struct unit *unit)
+static void build_scan(const struct node_lease *l UNUSED, struct unit *unit)
 {
-	(void)l;
 	node_scan(unit);
 }
 

@@ -247,9 +247,8 @@ static void write_saved(const struct run_done *done, const struct run_done *last
 		write_value(done, last, slice_of(name.raw.p + 1, name.raw.n - 2), value.raw, out);
 }
 
-static void write_step(const struct run_done *done, const struct run_done *last, struct strbuf *out)
+static void write_step(const struct run_done *done, const struct run_done *last UNUSED, struct strbuf *out)
 {
-	(void)last;
 	strbuf_add_str(out, out->p[out->n - 1] == '{' ? "" : ",");
 	json_quote(slice_str(done->step->name), out);
 	strbuf_addf(out, ":{\"status\":\"%s\",\"output\":", done->status);

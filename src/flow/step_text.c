@@ -54,7 +54,6 @@ void step_make_question(struct entity_step *s, const char *what, int64_t ask)
 	s->body = call_body_about(s->body, s->key, s->arena);
 }
 
-/* The payload of all after-effects of this transition; its version is the one that the finish reaches. */
 void step_make_effect_payload(struct entity_step *s)
 {
 	struct move move = step_finish_move(s);
@@ -124,7 +123,6 @@ void step_make_reason(struct entity_step *s, enum hx_code code)
 	s->reason = arena_copy(s->arena, slice_of(words, utf8_cut(slice_str(words))));
 }
 
-/* Another effect than the step's own, so another key; as stable as that one. */
 void step_make_effect_keys(struct entity_step *s)
 {
 	for (size_t i = 0; i < s->view->after_effects_n; i++) {

@@ -171,22 +171,21 @@ DB_STMT(stmt_advance_claims, "subject_advance_claims", "i", "",
 
 /* clang-format on */
 
-void subject_assert_valid(int64_t version, int64_t fence, const struct db_value *owner, const struct db_value *until)
+void subject_assert_valid(int64_t version UNUSED, int64_t fence UNUSED, const struct db_value *owner UNUSED,
+			  const struct db_value *until UNUSED)
 {
 	DEBUG_ASSERT(version >= 1);
 	DEBUG_ASSERT(fence >= 0);
 	DEBUG_ASSERT((owner->type == DB_NULL) == (until->type == DB_NULL));
 	DEBUG_ASSERT(owner->type == DB_NULL || fence >= 1); /* the claim gave it */
-	(void)version, (void)fence, (void)owner, (void)until;
 }
 
 /* Before a change is written: who makes it, of what, from where to where. */
-static void assert_change(const struct stamp *stamp, const struct move *move)
+static void assert_change(const struct stamp *stamp UNUSED, const struct move *move UNUSED)
 {
 	DEBUG_ASSERT(move->subject != 0);
 	DEBUG_ASSERT(move->from && move->from[0] && move->to && move->to[0]);
 	DEBUG_ASSERT(stamp->node != NULL);
-	(void)stamp, (void)move;
 }
 
 void subject_add_history(struct unit *unit, const struct stamp *stamp, int64_t subject, const char *from)

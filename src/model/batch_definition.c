@@ -120,12 +120,11 @@ static void check_cleanup(const struct batch_draft *d)
 /* ---- the whole ---- */
 
 static void read_batch(const struct reader *r, const struct json_node *root, const struct head *head,
-		       struct arena *scratch, const void **ret_definition)
+		       struct arena *scratch UNUSED, const void **ret_definition)
 {
 	struct batch_definition *definition = arena_alloc(r->arena, sizeof *definition);
 	const struct batch_draft d = {r, definition, head->actions.items, root};
 
-	(void)scratch;
 	if (!definition)
 		return;
 	*definition = (struct batch_definition){HEAD_OF(head), .concurrency = BATCH_CONCURRENCY_DEFAULT,

@@ -144,11 +144,11 @@ static const char **read_list(const struct reader *r, const struct json_node *no
 	return list;
 }
 
-static void read_networks(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+static void read_networks(const struct reader *r, const struct json_node *node, const struct field *field UNUSED,
+			  void *ret)
 {
 	struct config *config = ret;
 
-	(void)field;
 	config->outbound_allow = read_list(r, node, OUTBOUND_MAX, is_network, "a network like 10.0.0.0/8",
 					   &config->outbound_n);
 }
@@ -158,12 +158,11 @@ static bool is_secret_rule(const char *text)
 	return secret_rule_is_good(slice_str(text));
 }
 
-static void read_secret_rules(const struct reader *r, const struct json_node *node, const struct field *field,
+static void read_secret_rules(const struct reader *r, const struct json_node *node, const struct field *field UNUSED,
 			      void *ret)
 {
 	struct secret_rules *rules = ret;
 
-	(void)field;
 	rules->allow = read_list(r, node, SECRET_RULES_MAX, is_secret_rule,
 				 "env:NAME or file:/PATH, with a * at its end or without", &rules->n);
 }

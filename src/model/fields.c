@@ -105,11 +105,9 @@ const struct field *field_named(const struct field *fields, struct slice name)
 	return NULL;
 }
 
-void field_refuse(const struct reader *r, const struct json_node *member, const struct field *misplaced, unsigned of,
-		  const char *const *fitting)
+void field_refuse(const struct reader *r, const struct json_node *member, const struct field *misplaced UNUSED,
+		  unsigned of UNUSED, const char *const *fitting)
 {
-	(void)misplaced;
-	(void)of;
 	reader_report(r, member->name_at.line, "unknown field", "\"%s\"%s", excerpt_of(member->name).text,
 		      reader_suggest(r, member->name, fitting).text);
 }

@@ -61,14 +61,14 @@ enum claim_form claim_form(const struct json_node *node, struct slice *ret_into,
 }
 
 /* Says nothing: what is wrong with a claim is what the rules are about. */
-static void read_claim(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+static void read_claim(const struct reader *r, const struct json_node *node, const struct field *field UNUSED,
+		       void *ret)
 {
 	const struct draft *d = r->draft;
 	const struct status_entry *into, *revert;
 	struct slice into_name, revert_name;
 	struct step_view *view = ret;
 
-	(void)field;
 	if (claim_form(node, &into_name, &revert_name) != CLAIM_PAIR)
 		return;
 	into = index_status(d->index, into_name);

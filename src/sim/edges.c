@@ -103,7 +103,6 @@ static void add_node_edges(struct sim *sim, unsigned node, unsigned candidates, 
 		add_edge(list, EDGE_COMMIT, node, COMMIT_THEN_CRASH, 0);
 }
 
-/* The next moment at which a claim or a sleep ends, or -1. */
 int64_t sim_next_moment(struct sim *sim)
 {
 	int64_t next = INT64_MAX, now = sim->state.now.ms;

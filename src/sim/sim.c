@@ -123,7 +123,6 @@ static void start_or_rest(struct sim *sim, unsigned i)
 	sim->state.actors[i].state = SIM_DONE;
 }
 
-/* The call that an actor has under way. */
 struct act_call sim_call_of(const struct sim_actor *actor)
 {
 	struct unit memory;

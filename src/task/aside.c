@@ -80,9 +80,8 @@ static void sink_answer(struct group_sink *sink, size_t i, const struct unit_res
 }
 
 /* The lane that sent it wakes whoever is to be woken. */
-static void sink_wake(struct group_sink *sink, int64_t topic)
+static void sink_wake(struct group_sink *sink UNUSED, int64_t topic UNUSED)
 {
-	(void)sink, (void)topic;
 }
 
 static void refuse(struct errand *errand, const struct hx_error *error)

@@ -229,7 +229,6 @@ void lane_act_start(struct lane *lane, struct seat *seat, const struct act_call 
 	}
 }
 
-/* The drain time is over: whoever is still acting is left as a crash would leave it. */
 void lane_act_drop_all(struct lane *lane)
 {
 	for (size_t i = 0; i < LANE_BUCKETS; i++)

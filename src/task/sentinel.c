@@ -43,9 +43,8 @@ static void take_probed(struct probe *p, const struct answer *answer)
 	task_end(&p->task, HX_OK);
 }
 
-static void build_probe(const struct probe *p, struct unit *unit)
+static void build_probe(const struct probe *p UNUSED, struct unit *unit)
 {
-	(void)p;
 	unit_add(unit, UNIT_ANY, &stmt_probe, 0, NULL);
 }
 
