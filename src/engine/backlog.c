@@ -7,16 +7,15 @@
 
 #define REST_FACTOR 100 /* the rest after a count, in times that it took */
 
-/* clang-format off */
-
-#define UP_TO(kind, queue, rows) \
-	"SELECT * FROM (SELECT " kind " AS kind, " queue " AS queue, due_at FROM " rows \
+#define UP_TO(kind, queue, rows)                                                                                       \
+	"SELECT * FROM (SELECT " kind " AS kind, " queue " AS queue, due_at FROM " rows                                \
 	" AND due_at <= (SELECT hx_now_ms()) LIMIT ?1) x"
 
 /* What this node leaves to a program that has the function for it is a kind of its own: see definition_natives.c. */
-#define LEFT_JOBS "CASE WHEN workflow || '/' || action IN (SELECT value FROM {list3}) THEN 'left_after_effects' ELSE 'after_effects' END"
-#define LEFT_RUNS \
-	"CASE WHEN workflow || '@' || definition_version IN (SELECT value FROM {list4}) AND NOT EXISTS" \
+#define LEFT_JOBS                                                                                                      \
+	"CASE WHEN workflow || '/' || action IN (SELECT value FROM {list3}) THEN 'left_after_effects' ELSE 'after_effects' END"
+#define LEFT_RUNS                                                                                                      \
+	"CASE WHEN workflow || '@' || definition_version IN (SELECT value FROM {list4}) AND NOT EXISTS"                \
 	" (SELECT 1 FROM hx_subject s WHERE s.id = hx_run.subject AND s.status = 'CANCELLING') THEN 'left_runs' ELSE 'runs' END"
 
 /* ?3, ?4: definitions_left_jobs(), definitions_left_runs() */
@@ -32,8 +31,6 @@ DB_STMT(stmt_now, "backlog_now", "", "i", "SELECT hx_now_ms()");
 
 enum { DUE, ATTENTION, NOW };
 enum { KIND, NAME, COUNT, SINCE };
-
-/* clang-format on */
 
 #define DUE_KINDS 6
 static const char *const due_kinds[DUE_KINDS + 1] = {"after_effects",      BACKLOG_JOBS, "runs", "batches",

@@ -12,13 +12,9 @@
 #define SCRATCH_BYTES_MAX (1u << 30)
 #define TABLE_STATEMENTS 8 /* at most, that a user's table brings along */
 
-/* clang-format off */
-
 DB_STMT(stmt_latest, "definition_latest", "", "tit",
 	"SELECT d.name, d.version, d.text FROM hx_definition d"
 	" WHERE d.version = (SELECT max(version) FROM hx_definition WHERE name = d.name) ORDER BY d.name");
-
-/* clang-format on */
 
 struct change *change_begin(struct definitions *defs, struct runner *runner, struct findings *findings)
 {

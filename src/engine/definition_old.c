@@ -10,8 +10,6 @@
 #define OLD_VERSIONS_MAX (DEFINITION_VERSIONS_MAX / 2)
 #define OLD_STATEMENTS_MAX (DEFINITION_STATEMENTS_MAX / 2)
 
-/* clang-format off */
-
 /*
  * What runs and batches refer to: first those that have not ended, since nothing but their version lets them go on; then those that
  * have, because whoever shows one needs its steps. Of each the newest first.
@@ -26,8 +24,6 @@ DB_STMT(stmt_used, "definition_used", "", "ti",
 
 DB_STMT(stmt_text, "definition_text", "ti", "t",
 	"SELECT text FROM hx_definition WHERE name = ?1 AND version = ?2");
-
-/* clang-format on */
 
 static enum hx_code read_version(struct change *c, struct slice name, int64_t version, struct slice *ret_text,
 				 struct hx_error *err)

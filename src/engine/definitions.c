@@ -9,13 +9,9 @@
 
 _Static_assert(DEFINITION_VERSIONS_MAX <= VERSIONS_MAX, "all of them may be of runs");
 
-/* clang-format off */
-
 /* Every new version raises it; no definition is ever taken away. */
 DB_STMT(stmt_stamp, "definition_stamp", "", "i",
 	"SELECT CAST(coalesce(sum(version), 0) AS bigint) FROM hx_definition");
-
-/* clang-format on */
 
 void definitions_init(struct definitions *defs, const struct natives *natives, void (*wanted)(void *context),
 		      void *context)

@@ -6,8 +6,6 @@
 
 #define BYTES_MAX 65536
 
-/* clang-format off */
-
 /* The lock of a start waits for a raise that is under way, and the other way round: see fences_raise(). */
 DB_STMT(stmt_floor, "fences_floor", "", "i",
 	"SELECT floor FROM hx_fences WHERE id = 1",
@@ -24,8 +22,6 @@ DB_STMT(stmt_raise, "fences_raise", "", "i",
 DB_STMT(stmt_alone, "fences_alone", "", "i",
 	"SELECT 1",
 	.pg_sql = "SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1 FROM hx_node WHERE until > hx_now_ms())");
-
-/* clang-format on */
 
 static enum hx_code run(struct db *db, struct unit *unit, struct unit_result *ret_result, int64_t *ret_floor,
 			struct hx_error *err)

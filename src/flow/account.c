@@ -13,8 +13,6 @@
 
 #define OPEN "OPEN"
 
-/* clang-format off */
-
 DB_STMT(stmt_create, "account_create", "ittii", "",
 	"INSERT INTO hx_account (subject, workspace, name, balance, seq, created_at) VALUES (?1, ?2, ?3, ?4, 1, ?5)"
 	" ON CONFLICT (workspace, name) DO NOTHING");
@@ -53,8 +51,6 @@ DB_STMT(stmt_read_entry, "account_read_entry", "ttt", "iiiii",
 	" FROM hx_account a LEFT JOIN hx_ledger l ON l.account = a.subject AND l.key = ?3"
 	" WHERE a.workspace = ?1 AND a.name = ?2");
 enum { ENTRY_SUBJECT, ENTRY_BALANCE, ENTRY_CREATED_AT, ENTRY_AMOUNT, ENTRY_OP };
-
-/* clang-format on */
 
 /* ---- units ---- */
 

@@ -13,8 +13,6 @@
 #include "flow/audit_parts.h"
 #include "flow/batch.h"
 
-/* clang-format off */
-
 DB_STMT(stmt_accounts, "audit_accounts_read", "ii", "itii",
 	"SELECT subject, name, balance, seq FROM hx_account WHERE subject >= ?1 ORDER BY subject LIMIT ?2");
 enum { ACCOUNT, NAME, BALANCE, SEQ };
@@ -38,8 +36,6 @@ DB_STMT(stmt_markers, "audit_markers", "t", "iiiiiit",
 		  " LEFT JOIN hx_batch_item i ON i.batch = b.subject AND i.n = (x.r->>1)::bigint"
 		  " LEFT JOIN hx_account a ON a.subject = (x.r->>2)::bigint ORDER BY x.place");
 enum { OF_ACCOUNT, OF_TOTAL, OF_EXPIRED, OF_FLAG, OF_COST, OF_ATTEMPT, OF_NAME };
-
-/* clang-format on */
 
 static void ledgers_ask(struct auditor *a, struct unit *unit)
 {

@@ -55,8 +55,6 @@ const struct audit_pass audit_nouns = {.name = "subjects", .ask = ask_nouns, .ta
 
 /* ---- steps ---- */
 
-/* clang-format off */
-
 /* A unit writes one time into all of its rows. */
 #define IN_HISTORY(at) "EXISTS (SELECT 1 FROM hx_history h WHERE h.subject = t.run AND h.at = t." at ")"
 
@@ -67,8 +65,6 @@ DB_STMT(stmt_steps, "audit_steps", "iii", "iitiiii",
 	" FROM (SELECT * FROM hx_run_step WHERE (run, position) > (?1, ?2) ORDER BY run, position LIMIT ?3) t"
 	" LEFT JOIN hx_run r ON r.subject = t.run ORDER BY t.run, t.position");
 enum { RUN, POSITION, STATUS, UNDONE_AT, EXPIRED, ENDED_IN_HISTORY, UNDONE_IN_HISTORY };
-
-/* clang-format on */
 
 static void ask_steps(struct auditor *a, struct unit *unit)
 {

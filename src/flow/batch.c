@@ -7,8 +7,6 @@
 #include "base/id.h"
 #include "flow/batch_parts.h"
 
-/* clang-format off */
-
 #define OPEN_ITEMS(what, status_)                                                                                      \
 	"(SELECT " what " FROM hx_batch_item WHERE batch = b.subject AND " ITEM_IS_OPEN " AND status = '" status_ "')"
 #define COLUMNS_SQL BATCH_FIELDS(COLUMN_SQL) "hx_now_ms()"
@@ -32,8 +30,6 @@ DB_STMT(stmt_scan_due, "batch_scan_due", "i", "i",
 
 DB_STMT(stmt_next_due, "batch_next_due", "", "i",
 	"SELECT min(due_at) FROM hx_batch WHERE due_at IS NOT NULL");
-
-/* clang-format on */
 
 int64_t batch_kind(void)
 {

@@ -6,8 +6,6 @@
 #include "task/states.h"
 
 /* A line is a guard. */
-/* clang-format off */
-
 DB_STMT(stmt_scan_expired, "batch_scan_expired", "ii", "i",
 	/* The function is volatile on PostgreSQL: bare, it would be a filter over all batches that have ended. */
 	.sql = "SELECT subject FROM hx_batch WHERE completed_at <= (SELECT hx_now_ms()) - ?1 AND expired < 2"
@@ -38,8 +36,6 @@ DB_STMT(stmt_outdate, "batch_expire_outdate", "i", "",
 
 DB_STMT(stmt_drop_history, "batch_expire_history", "i", "",
 	"DELETE FROM hx_history WHERE subject = ?1");
-
-/* clang-format on */
 
 #define GONE_LINE 2
 

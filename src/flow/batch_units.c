@@ -9,8 +9,6 @@
 #include "flow/batch_parts.h"
 #include "flow/job.h"
 
-/* clang-format off */
-
 DB_STMT(stmt_create, "batch_create", "ittitttiiiii", "",
 	"INSERT INTO hx_batch (subject, workspace, workflow, definition_version, batch_key, requester, trace, account,"
 	" created_at, total, loaded_at, due_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
@@ -109,8 +107,6 @@ DB_STMT(stmt_wake_waiting, "batch_wake_waiting", "i", "",
 	" AND needs <= (SELECT balance FROM hx_account WHERE subject = ?1)"
 	" AND (due_at IS NULL OR due_at > hx_now_ms())" /* those that are due keep their place */
 );
-
-/* clang-format on */
 
 void batch_keep(struct unit *unit, const struct batch_hold *hold, const char *status)
 {

@@ -14,8 +14,6 @@
 	"itiiitiittttttti"                                                                                             \
 	"itii"
 
-/* clang-format off */
-
 DB_STMT(stmt_create, "entity_create", "itttt", "",
 	"INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (?1, ?2, ?3, ?4, ?5)"
 	" ON CONFLICT (workspace, workflow, name) DO NOTHING" /* mutant: create-taken -> " ON CONFLICT (workspace, workflow, name) DO UPDATE SET data = excluded.data" */
@@ -89,8 +87,6 @@ DB_STMT(stmt_failed_alone, "entity_failed_alone", "iit", "",
 	" AND e.claim_step = ?3" /* mutant: failed-beside-step -> " AND ?3 <> ''" */
 	" AND coalesce(e.claim_open, 0) = 1)" /* mutant: failed-alone -> ")" */
 );
-
-/* clang-format on */
 
 bool entity_name_is_good(struct slice name)
 {

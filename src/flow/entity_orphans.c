@@ -3,8 +3,6 @@
 
 #include "base/json_string.h"
 
-/* clang-format off */
-
 /* ?1 workflow   ?2 statuses */
 #define OF_THESE                                                                                                       \
 	" FROM hx_entity e JOIN hx_subject s ON s.id = e.subject"                                                      \
@@ -36,8 +34,6 @@ DB_STMT(stmt_no_claims, "orphans_no_claims", "tt", "i",
 DB_STMT(stmt_add, "definition_add", "titi", "i",
 	"INSERT INTO hx_definition (name, version, text, at) VALUES (?1, ?2, ?3, ?4)"
 	" ON CONFLICT DO NOTHING RETURNING version");
-
-/* clang-format on */
 
 /* ---- what is lost ---- */
 

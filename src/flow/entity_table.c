@@ -8,8 +8,6 @@
 
 #define SQL_BYTES_MAX 8192
 
-/* clang-format off */
-
 DB_STMT(stmt_columns_sqlite, "table_columns", "t", "tt",
 	"SELECT name, type FROM pragma_table_info(substr(?1, instr(?1, '.') + 1), 'main')");
 
@@ -23,7 +21,7 @@ DB_STMT(stmt_columns_postgres, "table_columns", "t", "tt",
  *   ?1 to   ?2 from   ?3 version of the user's row before   ?4 op   ?5 at   ?6 node   ?7 id   ?8 lease
  */
 #define FOLLOW(fence)                                                                                                  \
-	"UPDATE hx_subject SET status = ?1, version = ?3 + 1, op = ?4, updated_at = ?5, seq = seq + 1,"                   \
+	"UPDATE hx_subject SET status = ?1, version = ?3 + 1, op = ?4, updated_at = ?5, seq = seq + 1,"                \
 	" head = hx_link(head, id, seq + 1, ?2, ?1, ?3 + 1, " fence ", ?4, ?5, ?6)"
 
 DB_STMT(stmt_follow, "shadow_follow", "ttiiiti", "iii",
@@ -34,8 +32,6 @@ DB_STMT(stmt_follow_claim, "shadow_claim", "ttiiitiiittti", "iii",
 	ENTITY_SAME_EFFORT /* mutant: table-claim-effort -> " AND ?9 >= 0" */
 	ENTITY_NO_OTHER_CALL /* mutant: table-claim-over-call -> " AND ?10 || ?11 || ?12 <> '' AND ?13 >= 0" */
 	" RETURNING {ord}version, fence, effort");
-
-/* clang-format on */
 
 /* ---- the live schema ---- */
 

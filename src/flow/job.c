@@ -12,11 +12,9 @@
 #include "task/pulse.h"
 #include "task/states.h"
 
-/* clang-format off */
-
-#define JOB_SELECT                                                                                                     \
-	"SELECT j.subject, s.status, s.version, j.queue, j.workflow, j.action, j.effect_key, j.payload, j.attempt,"    \
-	" j.due_at, j.error, s.updated_at, s.doubt, j.priority, j.job_key, j.output, s.owner, s.until, s.fence, j.run,"  \
+#define JOB_SELECT                                                                                                      \
+	"SELECT j.subject, s.status, s.version, j.queue, j.workflow, j.action, j.effect_key, j.payload, j.attempt,"     \
+	" j.due_at, j.error, s.updated_at, s.doubt, j.priority, j.job_key, j.output, s.owner, s.until, s.fence, j.run," \
 	" j.in_flight_max, j.ended_at, j.unsettled_since, j.sent_version FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
 #define JOB_OUT "ititttttiitiiitttiiiiiii"
 
@@ -86,10 +84,10 @@ DB_STMT(stmt_next_due, "job_next_due", "t", "i",
  */
 #define EXPIRED                                                                                                        \
 	" ended_at IS NOT NULL"                                                                                        \
-	" AND ended_at <= (SELECT hx_now_ms()) - ?1"    /* mutant: expire-age */                                       \
-	" AND (error IS NULL OR run IS NOT NULL)"       /* mutant: expire-parked */                                    \
+	" AND ended_at <= (SELECT hx_now_ms()) - ?1" /* mutant: expire-age */                                          \
+	" AND (error IS NULL OR run IS NOT NULL)"    /* mutant: expire-parked */                                       \
 	" AND NOT EXISTS (SELECT 1 FROM hx_run WHERE hx_run.subject = hx_job.run AND hx_run.job = hx_job.subject"      \
-	" AND hx_run.completed_at IS NULL)"             /* mutant: expire-needed -> " AND 1 = 0)" */
+	" AND hx_run.completed_at IS NULL)" /* mutant: expire-needed -> " AND 1 = 0)" */
 
 DB_STMT(stmt_scan_expired, "job_scan_expired", "ii", "i",
 	"SELECT subject FROM hx_job WHERE" EXPIRED " ORDER BY ended_at LIMIT ?2");
@@ -102,8 +100,6 @@ DB_STMT(stmt_expire_history, "job_expire_history", "i", "",
 
 DB_STMT(stmt_expire_subject, "job_expire_subject", "i", "",
 	"DELETE FROM hx_subject WHERE id = ?1");
-
-/* clang-format on */
 
 /* Below 0, where no subject and no other topic is. */
 int64_t job_topic(struct slice workspace)

@@ -20,10 +20,8 @@
 
 #define ROWS_BYTES_MAX (60u << 20)
 
-/* clang-format off */
-
-#define INTO_JOB                                                                                                       \
-	"INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, priority, job_key,"  \
+#define INTO_JOB                                                                                                           \
+	"INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, priority, job_key," \
 	" repeatable)"
 
 /* ?1 rows   ?2 workspace   ?3 now, where the store's clock is ours */
@@ -64,8 +62,6 @@ DB_STMT(stmt_seen, "job_push_seen", "tt", "i",
 	.pg_sql = "SELECT coalesce((SELECT subject FROM hx_job WHERE workspace = ?2 AND queue = r.name->>1"
 		  " AND job_key = r.name->>2), (SELECT subject FROM hx_job WHERE subject = (r.name->>0)::bigint))"
 		  " FROM json_array_elements(?1::json) WITH ORDINALITY AS r(name, n) ORDER BY r.n");
-
-/* clang-format on */
 
 enum { PUSH_NEW, PUSH_PUSHING, PUSH_LOOKING, PUSH_DONE };
 

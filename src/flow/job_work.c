@@ -3,14 +3,10 @@
 
 #include "model/run_definition.h"
 
-/* clang-format off */
-
 /* After job_insert(), in the same unit: nobody sees the job before it is whose it is. */
 DB_STMT(stmt_of_run, "job_of_run", "iiiiiiiii", "",
 	"UPDATE hx_job SET run = ?2, repeatable = ?3, attempts_max = ?4, retry_initial_ms = ?5, retry_max_ms = ?6,"
 	" retry_factor = ?7, jitter = ?8, in_flight_max = ?9{from} WHERE subject = ?1");
-
-/* clang-format on */
 
 void job_insert_of_run(struct unit *unit, const struct stamp *stamp, const struct job_of_run *job)
 {

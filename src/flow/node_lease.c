@@ -4,8 +4,6 @@
 #include "task/states.h"
 
 /* A line is a guard. */
-/* clang-format off */
-
 DB_STMT(stmt_scan, "node_scan", "", "ii",
 	"SELECT number, CAST(CASE WHEN until > hx_now_ms() THEN 1 ELSE 0 END AS bigint) FROM hx_node");
 
@@ -40,8 +38,6 @@ DB_STMT(stmt_floor, "node_floor", "", "i", "SELECT floor FROM hx_fences WHERE id
 
 DB_STMT(stmt_live, "node_live", "", "i",
 	"SELECT count(*) FROM hx_node WHERE until > hx_now_ms()");
-
-/* clang-format on */
 
 enum { LINE_LIVE = 1, LINE_FLOOR, LINE_NAMESAKES };
 

@@ -4,8 +4,6 @@
  */
 #include "flow/run.h"
 
-/* clang-format off */
-
 #define RUN_COLUMNS_SQL RUN_FIELDS(COLUMN_SQL) "hx_now_ms()"
 #define RUN_OUT RUN_FIELDS(COLUMN_OUT) "i"
 #define RUN_FROM " FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
@@ -73,7 +71,7 @@ DB_STMT(stmt_list_children, "run_list_children", "tttiiii", RUN_OUT "it", LIST("
 
 /* Versions that need a function which this node does not have: their runs wait for a node that has it, but for being cancelled. */
 #define NOT_LEFT(names)                                                                                                \
-	" AND (r.workflow || '@' || r.definition_version NOT IN (SELECT value FROM " names ")"                        \
+	" AND (r.workflow || '@' || r.definition_version NOT IN (SELECT value FROM " names ")"                         \
 	" OR EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = r.subject AND s.status = 'CANCELLING'))"
 
 /* The function is volatile on PostgreSQL: bare, it would be a filter over all runs that will ever be due. */
@@ -90,8 +88,6 @@ DB_STMT(stmt_job_back, "run_job_back", "ii", "",
 	"UPDATE hx_run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2"
 	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND (s.status = 'CANCELLING'"
 	" OR (s.status = 'RUNNING' AND times_out_at <= hx_now_ms())))");
-
-/* clang-format on */
 
 const struct run_machine *run_machine_new(const struct run_definition *definition, int64_t version, struct arena *arena)
 {

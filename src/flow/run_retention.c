@@ -12,10 +12,9 @@
 #include "flow/run.h"
 
 /* A line is a guard. */
-/* clang-format off */
-
 /* A tree goes from its root on: a child when its parent has gone. */
-#define OF_NO_TREE " AND (parent IS NULL OR EXISTS (SELECT 1 FROM hx_run p WHERE p.subject = hx_run.parent AND p.expired = 1))"
+#define OF_NO_TREE                                                                                                     \
+	" AND (parent IS NULL OR EXISTS (SELECT 1 FROM hx_run p WHERE p.subject = hx_run.parent AND p.expired = 1))"
 
 DB_STMT(stmt_scan_expired, "run_scan_expired", "ii", "i",
 	/* The function is volatile on PostgreSQL: bare, it would be a filter over all runs that have ended. */
@@ -44,8 +43,6 @@ DB_STMT(stmt_drop_events, "run_expire_events", "i", "",
 DB_STMT(stmt_drop_history, "run_expire_history", "i", "",
 	"DELETE FROM hx_history WHERE subject = ?1",
 	.set_sql = "DELETE FROM hx_history t USING {u} WHERE t.subject = u.p1");
-
-/* clang-format on */
 
 void run_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit)
 {

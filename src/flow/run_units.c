@@ -3,8 +3,6 @@
 #include "flow/run_parts.h"
 #include "flow/sql_action.h"
 
-/* clang-format off */
-
 DB_STMT(stmt_begun, "run_begun", "iiiiiitti", "",
 	"UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
 	" error = ?8, awaits = NULL, job = NULL, wait_until = NULL, due_at = NULL, unsettled_since = ?9,"
@@ -73,8 +71,6 @@ DB_STMT(stmt_take_around, "run_take_event_around", "ititt", "",
 	"UPDATE hx_run_event SET taken_by = ?3 WHERE run = ?1 AND id = ?2 AND name = ?4 || ?5"
 	" AND taken_by IS NULL" /* mutant: event-taken-twice */
 );
-
-/* clang-format on */
 
 static struct db_value number(int64_t value)
 {

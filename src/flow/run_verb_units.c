@@ -2,8 +2,6 @@
 #include "flow/run_verb_parts.h"
 
 /* A line is a guard. */
-/* clang-format off */
-
 /* ?2: due at once. */
 DB_STMT(stmt_due, "run_verb_due", "ii", "",
 	"UPDATE hx_run SET due_at = CASE WHEN ?2 = 1 THEN hx_now_ms() END WHERE subject = ?1");
@@ -53,8 +51,6 @@ DB_STMT(stmt_decision_seen, "run_verb_decision_seen", "it", "t",
 
 DB_STMT(stmt_count, "run_verb_event_count", "i", "i",
 	"SELECT count(*) FROM hx_run_event WHERE run = ?1");
-
-/* clang-format on */
 
 void verb_build_read(const struct run_verb *v, struct unit *unit)
 {

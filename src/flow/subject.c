@@ -17,8 +17,6 @@ const struct db_stmt subject_history = {
 };
 
 /* A line is a guard. */
-/* clang-format off */
-
 DB_STMT(stmt_insert, "subject_insert", "iitiit", "",
 	INTO_SUBJECT NEW_SUBJECT("?1", "?2", "?3", "?4", "?5", "?6") "{from}");
 
@@ -168,8 +166,6 @@ DB_STMT(stmt_advance_claims, "subject_advance_claims", "i", "",
 	"UPDATE hx_subject SET until = until - ?1 WHERE owner IS NOT NULL AND until > hx_now_ms()"
 	" AND owner <> 'held'" /* mutant: advance-claims-held */
 );
-
-/* clang-format on */
 
 void subject_assert_valid(int64_t version UNUSED, int64_t fence UNUSED, const struct db_value *owner UNUSED,
 			  const struct db_value *until UNUSED)

@@ -2,14 +2,12 @@
 #include "base/id.h"
 #include "flow/why.h"
 
-/* clang-format off */
-
 /* in_flight_max bounds all jobs of a queue that are RUNNING and have such a bound. */
-#define WHY_JOB                                                                                                        \
-	"SELECT j.subject, s.status, s.owner, s.until, j.queue, j.attempt, j.due_at, j.error, j.in_flight_max,"         \
-	" (SELECT count(*) FROM hx_job k WHERE k.workspace = j.workspace AND k.queue = j.queue"                           \
-	" AND k.in_flight_max > 0 AND k.due_at IS NULL AND k.ended_at IS NULL), j.run, s.fence, hx_now_ms(), j.workflow, j.action,"  \
-	" CASE WHEN j.repeatable = 1 THEN j.sent_version END"                                                          \
+#define WHY_JOB                                                                                                                     \
+	"SELECT j.subject, s.status, s.owner, s.until, j.queue, j.attempt, j.due_at, j.error, j.in_flight_max,"                     \
+	" (SELECT count(*) FROM hx_job k WHERE k.workspace = j.workspace AND k.queue = j.queue"                                     \
+	" AND k.in_flight_max > 0 AND k.due_at IS NULL AND k.ended_at IS NULL), j.run, s.fence, hx_now_ms(), j.workflow, j.action," \
+	" CASE WHEN j.repeatable = 1 THEN j.sent_version END"                                                                       \
 	" FROM hx_job j JOIN hx_subject s ON s.id = j.subject WHERE "
 #define WHY_JOB_OUT "ittitiitiiiiitti"
 
@@ -33,8 +31,6 @@ DB_STMT(stmt_effects, "why_effects", "tttiiti", "itt",
 	" JOIN hx_job j ON j.subject IN (" BEHIND("1") ", " BEHIND("2") ", " BEHIND("3") ", " BEHIND("4") ")"
 	" AND j.workspace = ?6 AND j.workflow = ?2"
 	" JOIN hx_subject s ON s.id = j.subject WHERE s.status <> 'COMPLETED' ORDER BY j.subject LIMIT ?7");
-
-/* clang-format on */
 
 _Static_assert(STEP_AFTER_EFFECTS_MAX == 4, "as many are looked for");
 _Static_assert(sizeof WHY_JOB_OUT - 1 == WHY_CELL_COLUMNS, "one type for each column");
