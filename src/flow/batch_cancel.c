@@ -59,7 +59,7 @@ static void decide(struct batch_cancel *c, const struct answer *answer)
 	}
 }
 
-static void take_read(struct batch_cancel *c, const struct answer *answer)
+static void take_cancel_read(struct batch_cancel *c, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
 
@@ -97,7 +97,7 @@ static void lost(struct batch_cancel *c)
 		task_end(&c->task, HX_CONCURRENCY_ERROR);
 }
 
-static void take_written(struct batch_cancel *c, const struct answer *answer)
+static void take_cancel_written(struct batch_cancel *c, const struct answer *answer)
 {
 	const struct unit_result *result = answer->result;
 
@@ -120,7 +120,7 @@ static void take_written(struct batch_cancel *c, const struct answer *answer)
 	}
 }
 
-static void take_looked_up(struct batch_cancel *c, const struct answer *answer)
+static void take_cancel_looked_up(struct batch_cancel *c, const struct answer *answer)
 {
 	if (answer->result->verdict != UNIT_WON)
 		task_end(&c->task, HX_OUTCOME_UNKNOWN);
@@ -136,7 +136,7 @@ static void take_released(struct batch_cancel *c, const struct answer *answer UN
 	lost(c);
 }
 
-static void build_read(const struct batch_cancel *c, struct unit *unit)
+static void build_cancel_read(const struct batch_cancel *c, struct unit *unit)
 {
 	unit->op = 0;    /* that of a flag tells of the flag alone */
 	if (c->in_doubt) /* one whose answer was lost has landed by the time that this is answered, or never will */
@@ -144,12 +144,12 @@ static void build_read(const struct batch_cancel *c, struct unit *unit)
 	batch_read(unit, c->workspace, c->subject);
 }
 
-static void build_seize(const struct batch_cancel *c, struct unit *unit)
+static void build_cancel_seize(const struct batch_cancel *c, struct unit *unit)
 {
 	batch_seize(unit, &c->stamp, &c->row, BATCH_CANCELLING, c->hold.lease_ms);
 }
 
-static void build_look_up(const struct batch_cancel *c, struct unit *unit)
+static void build_cancel_look_up(const struct batch_cancel *c, struct unit *unit)
 {
 	subject_look_up(unit, c->subject, c->stamp.op);
 }
@@ -159,18 +159,18 @@ static void build_flag(const struct batch_cancel *c, struct unit *unit)
 	batch_request_cancel(unit, &c->stamp, &c->row);
 }
 
-static void build_release(const struct batch_cancel *c, struct unit *unit)
+static void build_cancel_release(const struct batch_cancel *c, struct unit *unit)
 {
 	batch_load_lost(unit, &c->stamp, &c->row);
 }
 
 static const TASK_STATES(struct batch_cancel) cancel_states[] = {
 	[CANCEL_NEW] = {"new", .then = CANCEL_READING},
-	[CANCEL_READING] = {"reading the batch", take_read, build_read},
-	[CANCEL_SEIZING] = {"seizing it", take_written, build_seize},
-	[CANCEL_LOOKING_UP] = {"looking up its move", take_looked_up, build_look_up},
-	[CANCEL_FLAGGING] = {"setting the flag", take_written, build_flag},
-	[CANCEL_RELEASING] = {"ending a lost load", take_released, build_release},
+	[CANCEL_READING] = {"reading the batch", take_cancel_read, build_cancel_read},
+	[CANCEL_SEIZING] = {"seizing it", take_cancel_written, build_cancel_seize},
+	[CANCEL_LOOKING_UP] = {"looking up its move", take_cancel_looked_up, build_cancel_look_up},
+	[CANCEL_FLAGGING] = {"setting the flag", take_cancel_written, build_flag},
+	[CANCEL_RELEASING] = {"ending a lost load", take_released, build_cancel_release},
 	[CANCEL_DONE] = {"done"},
 };
 

@@ -35,7 +35,7 @@ static void act_on_next(struct batch_clean *c, const struct answer *answer)
 	}
 }
 
-static void take_read(struct batch_clean *c, const struct answer *answer)
+static void take_clean_read(struct batch_clean *c, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[1];
 
@@ -76,7 +76,7 @@ static void take_acted(struct batch_clean *c, const struct answer *answer)
 	act_on_next(c, answer);
 }
 
-static void build_read(const struct batch_clean *c, struct unit *unit)
+static void build_clean_read(const struct batch_clean *c, struct unit *unit)
 {
 	item_read_left(unit, &c->hold, c->from, c->from + CLEAN_SLICE);
 }
@@ -95,7 +95,7 @@ static struct act_call call_of(const struct batch_clean *c)
 
 static const TASK_STATES(struct batch_clean) clean_states[] = {
 	[CLEAN_NEW] = {"new", .then = CLEAN_READING},
-	[CLEAN_READING] = {"reading what was left", take_read, build_read},
+	[CLEAN_READING] = {"reading what was left", take_clean_read, build_clean_read},
 	[CLEAN_ACTING] = {"cleaning up", take_acted, .act = call_of},
 	[CLEAN_DONE] = {"done"},
 };

@@ -283,7 +283,7 @@ static void take_started(struct batch_hand *h, const struct answer *answer)
 	}
 }
 
-static void take_looked_up(struct batch_hand *h, const struct answer *answer)
+static void take_hand_looked_up(struct batch_hand *h, const struct answer *answer)
 {
 	if (answer->result->verdict != UNIT_WON)
 		rest_a_moment(h, answer);
@@ -381,7 +381,7 @@ static void take_ended(struct batch_hand *h, const struct answer *answer)
 	}
 }
 
-static void take_rested(struct batch_hand *h, const struct answer *answer UNUSED)
+static void take_hand_rested(struct batch_hand *h, const struct answer *answer UNUSED)
 {
 	task_go(&h->task, h->rests_from);
 }
@@ -393,7 +393,7 @@ static void build_start(const struct batch_hand *h, struct unit *unit)
 	item_start(unit, &h->stamp, &h->hold);
 }
 
-static void build_look_up(const struct batch_hand *h, struct unit *unit)
+static void build_hand_look_up(const struct batch_hand *h, struct unit *unit)
 {
 	item_look_up_start(unit, &h->hold, h->stamp.op);
 }
@@ -440,14 +440,14 @@ static struct act_call call_of(const struct batch_hand *h)
 static const TASK_STATES(struct batch_hand) hand_states[] = {
 	[HAND_NEW] = {"new", take_first},
 	[HAND_STARTING] = {"starting an item", take_started, build_start},
-	[HAND_LOOKING_UP] = {"looking up its start", take_looked_up, build_look_up},
+	[HAND_LOOKING_UP] = {"looking up its start", take_hand_looked_up, build_hand_look_up},
 	[HAND_ACTING] = {"at an item", take_acted, .act = call_of},
 	[HAND_PROBING] = {"probing", take_probed, .act = call_of},
 	[HAND_ENDING] = {"ending an item", take_ended, build_end},
 	[HAND_SETTLING] = {"settling an item", take_ended, build_settle},
 	[HAND_RECORDING] = {"recording a late success", take_ended, build_record},
 	[HAND_DOUBTING] = {"telling the next to ask first", take_ended, build_doubt},
-	[HAND_RESTING] = {"resting", take_rested, .until = offsetof(struct batch_hand, rests_until)},
+	[HAND_RESTING] = {"resting", take_hand_rested, .until = offsetof(struct batch_hand, rests_until)},
 	[HAND_DONE] = {"done"},
 };
 

@@ -166,7 +166,7 @@ static void decide(struct batch_lead *l, const struct answer *answer)
 
 /* ---- answers ---- */
 
-static void take_read(struct batch_lead *l, const struct answer *answer)
+static void take_lead_read(struct batch_lead *l, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
 	int64_t fence = l->hold.fence;
@@ -260,7 +260,7 @@ static void take_moved(struct batch_lead *l, const struct answer *answer)
 	}
 }
 
-static void take_looked_up(struct batch_lead *l, const struct answer *answer)
+static void take_lead_looked_up(struct batch_lead *l, const struct answer *answer)
 {
 	if (answer->result->verdict != UNIT_WON)
 		end_lead(l, LEAD_OVER, HX_STORE_UNAVAILABLE);
@@ -361,19 +361,19 @@ static void take_flipped(struct batch_lead *l, const struct answer *answer)
 
 /* ---- asking ---- */
 
-static void build_read(const struct batch_lead *l, struct unit *unit)
+static void build_lead_read(const struct batch_lead *l, struct unit *unit)
 {
 	if (l->holding) /* a flip whose answer was lost has ended before this is answered */
 		unit_touch(unit, l->subject);
 	batch_read(unit, /* workspace= */ slice_str(""), l->subject);
 }
 
-static void build_seize(const struct batch_lead *l, struct unit *unit)
+static void build_lead_seize(const struct batch_lead *l, struct unit *unit)
 {
 	batch_seize(unit, &l->stamp, &l->row, seized_into(l), l->hold.lease_ms);
 }
 
-static void build_release(const struct batch_lead *l, struct unit *unit)
+static void build_lead_release(const struct batch_lead *l, struct unit *unit)
 {
 	batch_load_lost(unit, &l->stamp, &l->row);
 }
@@ -420,16 +420,16 @@ static void build_end(const struct batch_lead *l, struct unit *unit)
 	batch_end(unit, &l->stamp, &l->hold, l->end_as, &l->row, l->job_ids, l->job_keys, l->payload);
 }
 
-static void build_look_up(const struct batch_lead *l, struct unit *unit)
+static void build_lead_look_up(const struct batch_lead *l, struct unit *unit)
 {
 	subject_look_up(unit, l->subject, l->stamp.op);
 }
 
 static const TASK_STATES(struct batch_lead) lead_states[] = {
 	[LEAD_NEW] = {"new", .then = LEAD_READING},
-	[LEAD_READING] = {"reading the batch", take_read, build_read},
-	[LEAD_SEIZING] = {"seizing it", take_moved, build_seize},
-	[LEAD_RELEASING] = {"ending a lost load", take_moved, build_release},
+	[LEAD_READING] = {"reading the batch", take_lead_read, build_lead_read},
+	[LEAD_SEIZING] = {"seizing it", take_moved, build_lead_seize},
+	[LEAD_RELEASING] = {"ending a lost load", take_moved, build_lead_release},
 	[LEAD_TURNING] = {"turning to the teardown", take_moved, build_turn},
 	[LEAD_READING_DOUBTFUL] = {"reading what is in doubt", take_doubtful, build_read_doubtful},
 	[LEAD_VOIDING] = {"voiding a key", take_voided, .act = call_to_void},
@@ -437,7 +437,7 @@ static const TASK_STATES(struct batch_lead) lead_states[] = {
 	[LEAD_STOPPING_SHORT] = {"stopping for want of credit", take_moved, build_stop_short},
 	[LEAD_LETTING_GO] = {"letting it go", take_moved, build_let_go},
 	[LEAD_ENDING] = {"ending it", take_moved, build_end},
-	[LEAD_LOOKING_UP] = {"looking up its move", take_looked_up, build_look_up},
+	[LEAD_LOOKING_UP] = {"looking up its move", take_lead_looked_up, build_lead_look_up},
 	[LEAD_DONE] = {"done"},
 };
 

@@ -113,10 +113,11 @@ static void start_slice(struct batch_load *l, const struct answer *answer)
 /* ---- beginning ---- */
 
 /* From the first item on, whatever was begun before. */
-static void start_loading(struct batch_load *l, const struct answer *answer, const struct batch_hold *hold,
-			  int64_t from)
+static void start_loading(struct batch_load *l, const struct answer *answer, int64_t subject, int64_t account,
+			  int64_t fence, int64_t from)
 {
-	l->hold = *hold;
+	l->hold = (struct batch_hold){
+		.subject = subject, .account = account, .fence = fence, .lease_ms = l->rq->policy->lease_ms};
 	l->first = true;
 	l->from = from;
 	l->total = from + l->rq->items_n;
@@ -126,34 +127,20 @@ static void start_loading(struct batch_load *l, const struct answer *answer, con
 
 static void start_new(struct batch_load *l, const struct answer *answer, int64_t account)
 {
-	struct batch_hold hold = {
-		.subject = answer->more_ids[0],
-		.account = account,
-		.fence = 1,
-		.lease_ms = l->rq->policy->lease_ms,
-	};
-
 	l->created_at = answer->now.ms;
-	start_loading(l, answer, &hold, /* from= */ 0);
+	start_loading(l, answer, answer->more_ids[0], account, /* fence= */ 1, /* from= */ 0);
 }
 
 /* The version guards its taking, and with it the fence. */
 static void start_more(struct batch_load *l, const struct answer *answer)
 {
-	struct batch_hold hold = {
-		.subject = l->was.subject,
-		.account = l->was.account,
-		.fence = l->was.fence + 1,
-		.lease_ms = l->rq->policy->lease_ms,
-	};
-
 	if (l->was.total + l->rq->items_n > BATCH_ITEMS_MAX)
 		end_load(l, HX_TOO_LARGE, "a batch has at most 1,000,000 items");
 	else
-		start_loading(l, answer, &hold, l->was.total);
+		start_loading(l, answer, l->was.subject, l->was.account, l->was.fence + 1, l->was.total);
 }
 
-static void read_again(struct batch_load *l, enum hx_code code)
+static void read_load_again(struct batch_load *l, enum hx_code code)
 {
 	task_go(&l->task, LOAD_READING);
 	if (l->losses++ == LOSSES_MAX)
@@ -195,7 +182,7 @@ static void take_found(struct batch_load *l, const struct answer *answer)
 	}
 }
 
-static void take_read(struct batch_load *l, const struct answer *answer)
+static void take_load_read(struct batch_load *l, const struct answer *answer)
 {
 	const struct db_rows *rows = answer->result->rows;
 	size_t line = is_new(l) ? LINE_KEY : 0;
@@ -240,7 +227,7 @@ static void take_won(struct batch_load *l, const struct answer *answer)
 static void take_lost(struct batch_load *l)
 {
 	if (l->first)
-		read_again(l, HX_CONCURRENCY_ERROR);
+		read_load_again(l, HX_CONCURRENCY_ERROR);
 	else
 		end_load(l, HX_STALE_FENCE, "loading took longer than its lease; nothing was loaded");
 }
@@ -254,7 +241,7 @@ static void take_unknown(struct batch_load *l)
 		end_load(l, HX_STORE_UNAVAILABLE, NULL);
 }
 
-static void take_written(struct batch_load *l, const struct answer *answer)
+static void take_load_written(struct batch_load *l, const struct answer *answer)
 {
 	switch (answer->result->verdict) {
 	case UNIT_WON:
@@ -275,14 +262,14 @@ static void take_written(struct batch_load *l, const struct answer *answer)
 	}
 }
 
-static void take_looked_up(struct batch_load *l, const struct answer *answer)
+static void take_load_looked_up(struct batch_load *l, const struct answer *answer)
 {
 	if (answer->result->verdict != UNIT_WON) {
 		end_load(l, is_last(l) ? HX_OUTCOME_UNKNOWN : HX_STORE_UNAVAILABLE, NULL);
 	} else if (answer->result->rows[0].n > 0) {
 		take_won(l, answer);
 	} else if (l->first) {
-		read_again(l, HX_STORE_UNAVAILABLE);
+		read_load_again(l, HX_STORE_UNAVAILABLE);
 	} else {
 		l->stamp = flow_stamp(answer);
 		task_go(&l->task, LOAD_LOADING);
@@ -297,12 +284,12 @@ static void take_cleared(struct batch_load *l, const struct answer *answer)
 	if (answer->result->verdict == UNIT_FAILED)
 		end_load(l, flow_failure(answer->result), NULL);
 	else
-		read_again(l, HX_STORE_UNAVAILABLE);
+		read_load_again(l, HX_STORE_UNAVAILABLE);
 }
 
 /* ---- units ---- */
 
-static void build_read(const struct batch_load *l, struct unit *unit)
+static void build_load_read(const struct batch_load *l, struct unit *unit)
 {
 	if (!is_new(l)) {
 		batch_read(unit, l->rq->workspace, l->rq->subject);
@@ -360,7 +347,7 @@ static void build_clear(const struct batch_load *l, struct unit *unit)
 	batch_load_lost(unit, &l->stamp, &l->was);
 }
 
-static void build_look_up(const struct batch_load *l, struct unit *unit)
+static void build_load_look_up(const struct batch_load *l, struct unit *unit)
 {
 	unit_touch(unit, l->hold.account); /* of a batch that is not there, nothing else can be held */
 	subject_look_up(unit, l->hold.subject, l->stamp.op);
@@ -368,10 +355,10 @@ static void build_look_up(const struct batch_load *l, struct unit *unit)
 
 static const TASK_STATES(struct batch_load) load_states[] = {
 	[LOAD_NEW] = {"new", .then = LOAD_READING},
-	[LOAD_READING] = {"reading", take_read, build_read},
+	[LOAD_READING] = {"reading", take_load_read, build_load_read},
 	[LOAD_CLEARING] = {"ending another's loading", take_cleared, build_clear},
-	[LOAD_LOADING] = {"loading", take_written, build_loading},
-	[LOAD_LOOKING_UP] = {"looking up its op", take_looked_up, build_look_up},
+	[LOAD_LOADING] = {"loading", take_load_written, build_loading},
+	[LOAD_LOOKING_UP] = {"looking up its op", take_load_looked_up, build_load_look_up},
 	[LOAD_DONE] = {"done"},
 };
 

@@ -97,7 +97,7 @@ static void take_deleted(struct batch_expiry *e, const struct answer *answer)
 	task_end(&e->task, HX_OK);
 }
 
-static void build_read(const struct batch_expiry *e, struct unit *unit)
+static void build_expiry_read(const struct batch_expiry *e, struct unit *unit)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read_account, db_int(e->subject));
 }
@@ -109,7 +109,7 @@ static void build_delete(const struct batch_expiry *e, struct unit *unit)
 
 static const TASK_STATES(struct batch_expiry) expiry_states[] = {
 	[EXPIRY_NEW] = {"new", take_start},
-	[EXPIRY_READING] = {"reading", take_account, build_read},
+	[EXPIRY_READING] = {"reading", take_account, build_expiry_read},
 	[EXPIRY_DELETING] = {"deleting", take_deleted, build_delete},
 	[EXPIRY_DONE] = {"done"},
 };

@@ -121,7 +121,7 @@ static void take_item(struct batch_verb *v, const struct answer *answer)
 		decide_resolve(v, answer);
 }
 
-static void take_read(struct batch_verb *v, const struct answer *answer)
+static void take_batch_verb_read(struct batch_verb *v, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[LINE_BATCH];
 
@@ -146,14 +146,14 @@ static void take_read(struct batch_verb *v, const struct answer *answer)
 		end_batch_verb(v, HX_TOO_LARGE, NULL); /* what was written by then is not of this read */
 }
 
-static void read_again(struct batch_verb *v)
+static void read_batch_verb_again(struct batch_verb *v)
 {
 	task_go(&v->task, BATCH_VERB_READING);
 	if (v->losses++ == LOSSES_MAX)
 		end_batch_verb(v, v->in_doubt ? HX_OUTCOME_UNKNOWN : HX_CONCURRENCY_ERROR, NULL);
 }
 
-static void take_written(struct batch_verb *v, const struct answer *answer)
+static void take_batch_verb_written(struct batch_verb *v, const struct answer *answer)
 {
 	switch (answer->result->verdict) {
 	case UNIT_WON:
@@ -164,21 +164,21 @@ static void take_written(struct batch_verb *v, const struct answer *answer)
 		break;
 	case UNIT_LOST:
 	case UNIT_REFUSED:
-		read_again(v);
+		read_batch_verb_again(v);
 		break;
 	case UNIT_FAILED:
 		end_batch_verb(v, v->in_doubt ? HX_OUTCOME_UNKNOWN : flow_failure(answer->result), NULL);
 		break;
 	case UNIT_UNKNOWN:
 		v->in_doubt = true;
-		read_again(v);
+		read_batch_verb_again(v);
 		break;
 	}
 }
 
 /* ---- units ---- */
 
-static void build_read(const struct batch_verb *v, struct unit *unit)
+static void build_batch_verb_read(const struct batch_verb *v, struct unit *unit)
 {
 	if (v->in_doubt) {
 		unit_touch(unit, v->was.subject);
@@ -215,8 +215,8 @@ static const char *words(const struct batch_verb *v)
 
 static const TASK_STATES(struct batch_verb) batch_verb_states[] = {
 	[BATCH_VERB_NEW] = {"new", .then = BATCH_VERB_READING},
-	[BATCH_VERB_READING] = {"reading", take_read, build_read},
-	[BATCH_VERB_WRITING] = {.words = words, .take = take_written, .commit = build_write},
+	[BATCH_VERB_READING] = {"reading", take_batch_verb_read, build_batch_verb_read},
+	[BATCH_VERB_WRITING] = {.words = words, .take = take_batch_verb_written, .commit = build_write},
 	[BATCH_VERB_DONE] = {"done"},
 };
 

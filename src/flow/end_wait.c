@@ -48,7 +48,7 @@ static void take_looked(struct end_wait *w, const struct answer *answer)
 		go_sleep(w, answer);
 }
 
-static void take_read(struct end_wait *w, const struct answer *answer)
+static void take_wait_read(struct end_wait *w, const struct answer *answer)
 {
 	enum hx_code code;
 
@@ -73,7 +73,7 @@ static void take_woke(struct end_wait *w, const struct answer *answer)
 	task_go(&w->task, woken || !w->has_ended ? WAIT_READING : WAIT_LOOKING);
 }
 
-static void build_read(const struct end_wait *w, struct unit *unit)
+static void build_wait_read(const struct end_wait *w, struct unit *unit)
 {
 	w->kind->read(w, unit);
 }
@@ -85,7 +85,7 @@ static void build_look(const struct end_wait *w, struct unit *unit)
 
 static const TASK_STATES(struct end_wait) wait_states[] = {
 	[WAIT_NEW] = {"new", take_start},
-	[WAIT_READING] = {"reading", take_read, build_read},
+	[WAIT_READING] = {"reading", take_wait_read, build_wait_read},
 	[WAIT_LOOKING] = {"looking", take_looked, build_look},
 	[WAIT_SLEEPING] = {"sleeping", take_woke, .until = offsetof(struct end_wait, look_at)},
 	[WAIT_DONE] = {"done"},
