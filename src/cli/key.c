@@ -271,10 +271,9 @@ static enum hx_code read_id(const char *text, int64_t *ret_id, struct hx_error *
 static enum hx_code revoke_id(struct key_store *store, int64_t id, bool *ret_now, struct hx_error *err)
 {
 	struct unit_result result;
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	enum hx_code code;
 
-	unit_init(&unit, /* op= */ 0);
 	api_key_revoke(&unit, id);
 	code = store_run(store, &unit, &result, err);
 	*ret_now = !code && result.verdict == UNIT_WON;

@@ -23,11 +23,10 @@ static uint64_t random_number(void)
 static enum hx_code try_join(struct nodes *nodes, struct db *db, struct arena *arena, int64_t *ret_number,
 			     struct hx_error *err)
 {
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	struct unit_result result;
 	enum hx_code code;
 
-	unit_init(&unit, /* op= */ 0);
 	node_scan(&unit);
 	code = db_run_unit(db, &unit, &result, arena, err);
 	if (code)

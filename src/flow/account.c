@@ -197,11 +197,9 @@ static const TASK_STATES(struct account_credit) credit_states[] = {
 	[CREDIT_DONE] = {"done"},
 };
 
-/* clang-format off */
 static const struct task_shape credit_shape = SHAPE(struct account_credit, NULL,
 	PART_WITH(INNER, struct account_credit, stamp, &stamp_noted_shape),
 	PART(OP, struct account_credit, op_in_doubt));
-/* clang-format on */
 
 TASK_KIND(credit_kind, "account_credit", struct account_credit, credit_states,
 	  .op = offsetof(struct account_credit, stamp.op), .shape = &credit_shape);

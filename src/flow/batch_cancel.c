@@ -187,13 +187,11 @@ static void forget(void *copy)
 		c->asked.ns = 0;
 }
 
-/* clang-format off */
 static const struct task_shape cancel_shape = SHAPE(struct batch_cancel, forget,
 	PART(SLICE, struct batch_cancel, workspace),
 	PART_WITH(INNER, struct batch_cancel, hold, &batch_hold_shape),
 	PART_WITH(INNER, struct batch_cancel, row, &batch_row_shape),
 	PART_WITH(INNER, struct batch_cancel, stamp, &stamp_noted_shape));
-/* clang-format on */
 
 TASK_KIND(cancel_kind, "batch cancel", struct batch_cancel, cancel_states,
 	  .op = offsetof(struct batch_cancel, stamp.op), .shape = &cancel_shape);

@@ -108,13 +108,11 @@ static void forget(void *copy)
 	memset(c->items, 0, c->next * sizeof *c->items);
 }
 
-/* clang-format off */
 static const struct task_shape clean_shape = SHAPE(struct batch_clean, forget,
 	PART_WITH(INNER, struct batch_clean, hold, &batch_hold_shape),
 	PART(SLICE, struct batch_clean, why),
 	PART_WITH(INNER, struct batch_clean, items, &batch_call_item_shape),
 	PART(KEY, struct batch_clean, key), PART(SLICE, struct batch_clean, body));
-/* clang-format on */
 
 TASK_KIND(clean_kind, "batch cleanup", struct batch_clean, clean_states, .shape = &clean_shape);
 

@@ -293,29 +293,31 @@ static void take_hand_looked_up(struct batch_hand *h, const struct answer *answe
 		ask_with_new_op(h, answer, HAND_STARTING); /* it did not land and cannot any more, or it is another's */
 }
 
-static void take_acted(struct batch_hand *h, const struct answer *answer)
+/* False: the call was never begun, and all is said. */
+static bool was_begun(struct batch_hand *h, const struct answer *answer)
 {
 	if (answer->outcome == ACT_CLAIM_LOST) {
 		not_begun(h, answer);
-		return;
+		return false;
 	}
 	h->overrun |= answer->overrun;
 	if (!answer->overrun)
 		h->hold.since = answer->lease_since;
-	heard(h, answer, heard_of(answer->outcome), words(h, answer->output));
+	return true;
+}
+
+static void take_acted(struct batch_hand *h, const struct answer *answer)
+{
+	if (was_begun(h, answer))
+		heard(h, answer, heard_of(answer->outcome), words(h, answer->output));
 }
 
 static void take_probed(struct batch_hand *h, const struct answer *answer)
 {
 	struct slice output;
 
-	if (answer->outcome == ACT_CLAIM_LOST) {
-		not_begun(h, answer);
+	if (!was_begun(h, answer))
 		return;
-	}
-	h->overrun |= answer->overrun;
-	if (!answer->overrun)
-		h->hold.since = answer->lease_since;
 	switch (probe_read(answer, &output)) {
 	case PROBE_DONE:
 		succeeded(h, answer, output);
@@ -463,7 +465,6 @@ static void forget(void *copy)
 	h->end.rest_ms = shape_rest(h->end.rest_ms);
 }
 
-/* clang-format off */
 static const struct task_shape end_shape = SHAPE(struct item_end, NULL,
 	PART(TEXT, struct item_end, status),
 	PART(SLICE, struct item_end, output, error));
@@ -475,7 +476,6 @@ static const struct task_shape hand_shape = SHAPE(struct batch_hand, forget,
 	PART(FRESH, struct batch_hand, job_id),
 	PART(SLICE, struct batch_hand, job_key, payload),
 	PART_WITH(INNER, struct batch_hand, stamp, &stamp_noted_shape));
-/* clang-format on */
 
 TASK_KIND(hand_kind, "batch item", struct batch_hand, hand_states, .op = offsetof(struct batch_hand, stamp.op),
 	  .shape = &hand_shape);

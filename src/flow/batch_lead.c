@@ -458,7 +458,6 @@ static void forget(void *copy)
 		l->asked.ns = 0;
 }
 
-/* clang-format off */
 static const struct task_shape lead_shape = SHAPE(struct batch_lead, forget,
 	PART_WITH(INNER, struct batch_lead, seen, &batch_seen_shape),
 	PART_WITH(INNER, struct batch_lead, hold, &batch_hold_shape),
@@ -471,7 +470,6 @@ static const struct task_shape lead_shape = SHAPE(struct batch_lead, forget,
 	PART(SLICE, struct batch_lead, payload, job_keys),
 	PART(FRESH, struct batch_lead, job_ids),
 	PART_WITH(INNER, struct batch_lead, stamp, &stamp_noted_shape));
-/* clang-format on */
 
 TASK_KIND(lead_kind, "batch", struct batch_lead, lead_states, .op = offsetof(struct batch_lead, stamp.op),
 	  .shape = &lead_shape);

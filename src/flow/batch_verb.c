@@ -235,7 +235,6 @@ static void forget(void *copy)
 	v->stamp = (struct stamp){0};
 }
 
-/* clang-format off */
 static const struct task_shape item_shape = SHAPE(struct batch_item_row, NULL,
 	PART(TEXT, struct batch_item_row, status),
 	PART(SLICE, struct batch_item_row, decision, input, output, late, error));
@@ -247,7 +246,6 @@ static const struct task_shape batch_verb_shape = SHAPE(struct batch_verb, forge
 	PART_WITH(INNER, struct batch_verb, was, &batch_row_shape),
 	PART_WITH(INNER, struct batch_verb, hold, &batch_hold_shape),
 	PART_WITH(INNER, struct batch_verb, stamp, &stamp_noted_shape));
-/* clang-format on */
 
 TASK_KIND(batch_verb_kind, "batch_verb", struct batch_verb, batch_verb_states,
 	  .op = offsetof(struct batch_verb, stamp.op), .shape = &batch_verb_shape);

@@ -465,12 +465,10 @@ static void forget(void *copy)
 	j->due_in_ms = j->due_in_ms > 0 ? shape_rest(j->due_in_ms) : j->due_in_ms;
 }
 
-/* clang-format off */
 static const struct task_shape job_shape = SHAPE(struct job_run, forget,
 	PART(TEXT, struct job_run, from, to),
 	PART(SLICE, struct job_run, key, payload, error, trace),
 	PART_WITH(INNER, struct job_run, stamp, &stamp_noted_shape));
-/* clang-format on */
 
 TASK_KIND(job_task_kind, "job", struct job_run, job_states, .op = offsetof(struct job_run, stamp.op),
 	  .shape = &job_shape);

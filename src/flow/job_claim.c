@@ -245,11 +245,9 @@ static const TASK_STATES(struct job_claim) claim_states[] = {
 	[CLAIM_JOBS_DONE] = {"done"},
 };
 
-/* clang-format off */
 static const struct task_shape claimed_shape = SHAPE(struct job_claimed, NULL,
 	PART(MADE, struct job_claimed, subject),
 	PART(SLICE, struct job_claimed, queue, payload, key, trace));
-/* clang-format on */
 
 /* Of several only the first would count: a worker of the simulator takes one. */
 static void forget(void *copy)
@@ -260,12 +258,10 @@ static void forget(void *copy)
 	c->jobs = c->n ? c->jobs : NULL;
 }
 
-/* clang-format off */
 static const struct task_shape claim_shape = SHAPE(struct job_claim, forget,
 	PART_WITH(OBJECT, struct job_claim, jobs, &claimed_shape),
 	PART_WITH(INNER, struct job_claim, stamp, &stamp_shape),
 	PART(SLICE, struct job_claim, queues));
-/* clang-format on */
 
 TASK_KIND(claim_kind, "job claim", struct job_claim, claim_states, .op = offsetof(struct job_claim, stamp.op),
 	  .shape = &claim_shape);

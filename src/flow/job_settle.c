@@ -313,7 +313,6 @@ static const TASK_STATES(struct job_settle) settle_states[] = {
 	[SETTLE_DONE] = {"done"},
 };
 
-/* clang-format off */
 static const struct task_shape request_shape = SHAPE(struct job_settle_request, NULL,
 	PART(SLICE, struct job_settle_request, workspace),
 	PART(MADE, struct job_settle_request, subject),
@@ -328,7 +327,6 @@ static const struct task_shape settle_shape = SHAPE(struct job_settle, NULL,
 	PART(SLICE, struct job_settle, workspace, queue),
 	PART_WITH(INNER, struct job_settle, ending, &ending_shape),
 	PART_WITH(INNER, struct job_settle, stamp, &stamp_shape));
-/* clang-format on */
 
 TASK_KIND(settle_kind, "job settle", struct job_settle, settle_states, .op = offsetof(struct job_settle, stamp.op),
 	  .shape = &settle_shape);

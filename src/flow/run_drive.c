@@ -428,7 +428,6 @@ static const TASK_STATES(struct run_drive) drive_states[] = {
 	[DRIVE_DONE] = {"done"},
 };
 
-/* clang-format off */
 static const struct task_shape ended_shape = SHAPE(struct run_ended, NULL,
 	PART(TEXT, struct run_ended, status), PART(SLICE, struct run_ended, output));
 
@@ -473,7 +472,6 @@ static const struct task_shape drive_shape = SHAPE(struct run_drive, NULL,
 	PART_WITH(INNER, struct run_drive, kids, &kids_shape),
 	PART(SLICE, struct run_drive, event_id, event_data),
 	PART_WITH(INNER, struct run_drive, stamp, &stamp_shape));
-/* clang-format on */
 
 TASK_KIND(drive_kind, "run", struct run_drive, drive_states, .op = offsetof(struct run_drive, stamp.op),
 	  .shape = &drive_shape);

@@ -541,7 +541,6 @@ static void forget(void *copy)
 	v->stamp = (struct stamp){0};
 }
 
-/* clang-format off */
 static const struct task_shape run_verb_shape = SHAPE(struct run_verb, forget,
 	PART(TEXT, struct run_verb, detail, status),
 	PART(MADE, struct run_verb, subject),
@@ -549,7 +548,6 @@ static const struct task_shape run_verb_shape = SHAPE(struct run_verb, forget,
 	PART(TEXT, struct run_verb, to),
 	PART(SLICE, struct run_verb, event_id, awaits),
 	PART_WITH(INNER, struct run_verb, stamp, &stamp_shape));
-/* clang-format on */
 
 TASK_KIND(run_verb_kind, "verb", struct run_verb, run_verb_states, .op = offsetof(struct run_verb, stamp.op),
 	  .shape = &run_verb_shape);

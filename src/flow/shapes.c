@@ -17,7 +17,6 @@ const struct task_shape run_done_shape = SHAPE(
 
 const struct task_shape run_stood_shape = SHAPE(struct run_stood, NULL, PART(SLICE, struct run_stood, status, error));
 
-/* clang-format off */
 const struct task_shape run_row_shape = SHAPE(struct run_row, NULL,
 	PART(MADE, struct run_row, subject),
 	PART(TEXT, struct run_row, status),
@@ -49,4 +48,3 @@ const struct task_shape batch_call_item_shape = SHAPE(struct batch_call_item, NU
 	PART(SLICE, struct batch_call_item, input, output, about));
 
 const struct task_shape batch_seen_shape = SHAPE(struct batch_seen, NULL, PART(SLICE, struct batch_seen, why));
-/* clang-format on */

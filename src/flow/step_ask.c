@@ -35,7 +35,6 @@ struct act_call step_call_probe(const struct entity_step *s)
 	return call_of(s, s->call->action->probe);
 }
 
-/* clang-format off */
 const struct task_shape step_shape = SHAPE(struct entity_step, NULL,
 	PART(TEXT, struct entity_step, status),
 	PART(SLICE, struct entity_step, data, output, reason),
@@ -48,4 +47,3 @@ const struct task_shape step_shape = SHAPE(struct entity_step, NULL,
 	PART(SLICE, struct entity_step, effect_keys),
 	PART_WITH(INNER, struct entity_step, stamp, &stamp_noted_shape),
 	PART(IGNORED, struct entity_step, stamp_text)); /* the time of the stamp */
-/* clang-format on */

@@ -52,9 +52,8 @@ static void fill_row(const struct db_rows *rows, size_t i, struct sim_row *row)
 
 bool sim_read_row(struct sim *sim, int64_t subject, struct sim_row *ret_row)
 {
-	struct unit unit;
+	LOCAL_UNIT(unit);
 
-	unit_init(&unit, 0);
 	UNIT_ADD(&unit, UNIT_ANY, &stmt_row, db_int(subject));
 
 	struct unit_result result = sim_run_unit(sim, &unit);
@@ -67,9 +66,8 @@ bool sim_read_row(struct sim *sim, int64_t subject, struct sim_row *ret_row)
 
 uint64_t sim_hash_answer(struct sim *sim, const struct db_stmt *stmt, uint64_t hash)
 {
-	struct unit unit;
+	LOCAL_UNIT(unit);
 
-	unit_init(&unit, 0);
 	unit_add(&unit, UNIT_ANY, stmt, 0, NULL);
 
 	struct unit_result result = sim_run_unit(sim, &unit);
@@ -268,10 +266,9 @@ static const struct ways *ways_of(int64_t subject_kind)
 
 static void check_history(struct sim *sim, const struct sim_row *row)
 {
-	struct unit unit;
+	LOCAL_UNIT(unit);
 	uint8_t head[SHA256_BYTES] = {0};
 
-	unit_init(&unit, 0);
 	UNIT_ADD(&unit, UNIT_ANY, &stmt_history, db_int(row->id));
 
 	struct unit_result result = sim_run_unit(sim, &unit);

@@ -7,9 +7,8 @@ DB_STMT(stmt_place_of_made, "sim_place_of_made", "i", "i", "SELECT count(*) FROM
 
 static int64_t place_of_made(struct sim *sim, int64_t job)
 {
-	struct unit unit;
+	LOCAL_UNIT(unit);
 
-	unit_init(&unit, 0);
 	UNIT_ADD(&unit, UNIT_ANY, &stmt_place_of_made, db_int(job));
 
 	struct unit_result result = sim_run_unit(sim, &unit);

@@ -52,9 +52,8 @@ static struct unit_result execute(struct sim *sim, struct unit *unit)
 
 static void execute_alone(struct sim *sim, const struct db_stmt *stmt)
 {
-	struct unit unit;
+	LOCAL_UNIT(unit);
 
-	unit_init(&unit, 0);
 	unit_add(&unit, UNIT_ANY, stmt, 0, NULL);
 	(void)execute(sim, &unit); /* what fails is a violation */
 }
