@@ -31,7 +31,7 @@ struct duration_text {
 };
 static inline struct duration_text duration_text(int64_t ms)
 {
-	struct duration_text t;
+	struct duration_text t = {0};
 
 	duration_format(ms, t.text);
 	return t;

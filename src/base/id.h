@@ -47,7 +47,7 @@ struct id_text {
 };
 static inline struct id_text id_text(const char *prefix, int64_t id)
 {
-	struct id_text t;
+	struct id_text t = {0};
 
 	id_format(prefix, id, t.text);
 	return t;
