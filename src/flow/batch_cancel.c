@@ -144,25 +144,11 @@ static void build_cancel_read(const struct batch_cancel *c, struct unit *unit)
 	batch_read(unit, c->workspace, c->subject);
 }
 
-static void build_cancel_seize(const struct batch_cancel *c, struct unit *unit)
-{
-	batch_seize(unit, &c->stamp, &c->row, BATCH_CANCELLING, c->hold.lease_ms);
-}
-
-static void build_cancel_look_up(const struct batch_cancel *c, struct unit *unit)
-{
-	subject_look_up(unit, c->subject, c->stamp.op);
-}
-
-static void build_flag(const struct batch_cancel *c, struct unit *unit)
-{
-	batch_request_cancel(unit, &c->stamp, &c->row);
-}
-
-static void build_cancel_release(const struct batch_cancel *c, struct unit *unit)
-{
-	batch_load_lost(unit, &c->stamp, &c->row);
-}
+TASK_UNIT(build_cancel_seize, struct batch_cancel, c,
+	  batch_seize(unit, &c->stamp, &c->row, BATCH_CANCELLING, c->hold.lease_ms));
+TASK_UNIT(build_cancel_look_up, struct batch_cancel, c, subject_look_up(unit, c->subject, c->stamp.op));
+TASK_UNIT(build_flag, struct batch_cancel, c, batch_request_cancel(unit, &c->stamp, &c->row));
+TASK_UNIT(build_cancel_release, struct batch_cancel, c, batch_load_lost(unit, &c->stamp, &c->row));
 
 static const TASK_STATES(struct batch_cancel) cancel_states[] = {
 	[CANCEL_NEW] = {"new", .then = CANCEL_READING},

@@ -390,35 +390,13 @@ static void take_hand_rested(struct batch_hand *h, const struct answer *answer U
 
 /* ---- asking ---- */
 
-static void build_start(const struct batch_hand *h, struct unit *unit)
-{
-	item_start(unit, &h->stamp, &h->hold);
-}
-
-static void build_hand_look_up(const struct batch_hand *h, struct unit *unit)
-{
-	item_look_up_start(unit, &h->hold, h->stamp.op);
-}
-
-static void build_end(const struct batch_hand *h, struct unit *unit)
-{
-	item_end(unit, &h->stamp, &h->hold, &h->end);
-}
-
-static void build_settle(const struct batch_hand *h, struct unit *unit)
-{
-	item_settle(unit, &h->stamp, &h->hold, h->n, h->attempt, h->end.output);
-}
-
-static void build_record(const struct batch_hand *h, struct unit *unit)
-{
-	item_late(unit, &h->stamp, &h->hold, &h->end, h->job_id, h->job_key, h->payload);
-}
-
-static void build_doubt(const struct batch_hand *h, struct unit *unit)
-{
-	item_doubt(unit, &h->stamp, &h->hold, &h->end);
-}
+TASK_UNIT(build_start, struct batch_hand, h, item_start(unit, &h->stamp, &h->hold));
+TASK_UNIT(build_hand_look_up, struct batch_hand, h, item_look_up_start(unit, &h->hold, h->stamp.op));
+TASK_UNIT(build_end, struct batch_hand, h, item_end(unit, &h->stamp, &h->hold, &h->end));
+TASK_UNIT(build_settle, struct batch_hand, h, item_settle(unit, &h->stamp, &h->hold, h->n, h->attempt, h->end.output));
+TASK_UNIT(build_record, struct batch_hand, h,
+	  item_late(unit, &h->stamp, &h->hold, &h->end, h->job_id, h->job_key, h->payload));
+TASK_UNIT(build_doubt, struct batch_hand, h, item_doubt(unit, &h->stamp, &h->hold, &h->end));
 
 static struct act_call call_of(const struct batch_hand *h)
 {

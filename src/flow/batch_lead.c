@@ -368,25 +368,12 @@ static void build_lead_read(const struct batch_lead *l, struct unit *unit)
 	batch_read(unit, /* workspace= */ slice_str(""), l->subject);
 }
 
-static void build_lead_seize(const struct batch_lead *l, struct unit *unit)
-{
-	batch_seize(unit, &l->stamp, &l->row, seized_into(l), l->hold.lease_ms);
-}
-
-static void build_lead_release(const struct batch_lead *l, struct unit *unit)
-{
-	batch_load_lost(unit, &l->stamp, &l->row);
-}
-
-static void build_turn(const struct batch_lead *l, struct unit *unit)
-{
-	batch_begin_teardown(unit, &l->stamp, &l->hold);
-}
-
-static void build_read_doubtful(const struct batch_lead *l, struct unit *unit)
-{
-	item_read_doubtful(unit, l->subject, l->row.flipped_to, l->flip_to, LEAD_DOUBTFUL_MAX);
-}
+TASK_UNIT(build_lead_seize, struct batch_lead, l,
+	  batch_seize(unit, &l->stamp, &l->row, seized_into(l), l->hold.lease_ms));
+TASK_UNIT(build_lead_release, struct batch_lead, l, batch_load_lost(unit, &l->stamp, &l->row));
+TASK_UNIT(build_turn, struct batch_lead, l, batch_begin_teardown(unit, &l->stamp, &l->hold));
+TASK_UNIT(build_read_doubtful, struct batch_lead, l,
+	  item_read_doubtful(unit, l->subject, l->row.flipped_to, l->flip_to, LEAD_DOUBTFUL_MAX));
 
 static struct act_call call_to_void(const struct batch_lead *l)
 {
@@ -400,30 +387,13 @@ static struct act_call call_to_void(const struct batch_lead *l)
 	};
 }
 
-static void build_flip(const struct batch_lead *l, struct unit *unit)
-{
-	item_flip(unit, &l->stamp, &l->hold, l->row.flipped_to, l->flip_to);
-}
-
-static void build_stop_short(const struct batch_lead *l, struct unit *unit)
-{
-	batch_stop_short(unit, &l->stamp, &l->hold);
-}
-
-static void build_let_go(const struct batch_lead *l, struct unit *unit)
-{
-	batch_let_go(unit, &l->stamp, &l->hold, l->row.status, l->rest_ms, l->failed_cleanup, l->why);
-}
-
-static void build_end(const struct batch_lead *l, struct unit *unit)
-{
-	batch_end(unit, &l->stamp, &l->hold, l->end_as, &l->row, l->job_ids, l->job_keys, l->payload);
-}
-
-static void build_lead_look_up(const struct batch_lead *l, struct unit *unit)
-{
-	subject_look_up(unit, l->subject, l->stamp.op);
-}
+TASK_UNIT(build_flip, struct batch_lead, l, item_flip(unit, &l->stamp, &l->hold, l->row.flipped_to, l->flip_to));
+TASK_UNIT(build_stop_short, struct batch_lead, l, batch_stop_short(unit, &l->stamp, &l->hold));
+TASK_UNIT(build_let_go, struct batch_lead, l,
+	  batch_let_go(unit, &l->stamp, &l->hold, l->row.status, l->rest_ms, l->failed_cleanup, l->why));
+TASK_UNIT(build_end, struct batch_lead, l,
+	  batch_end(unit, &l->stamp, &l->hold, l->end_as, &l->row, l->job_ids, l->job_keys, l->payload));
+TASK_UNIT(build_lead_look_up, struct batch_lead, l, subject_look_up(unit, l->subject, l->stamp.op));
 
 static const TASK_STATES(struct batch_lead) lead_states[] = {
 	[LEAD_NEW] = {"new", .then = LEAD_READING},

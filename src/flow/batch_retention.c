@@ -97,15 +97,8 @@ static void take_deleted(struct batch_expiry *e, const struct answer *answer)
 	task_end(&e->task, HX_OK);
 }
 
-static void build_expiry_read(const struct batch_expiry *e, struct unit *unit)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_read_account, db_int(e->subject));
-}
-
-static void build_delete(const struct batch_expiry *e, struct unit *unit)
-{
-	batch_expire(unit, e->subject, e->account, e->age_ms);
-}
+TASK_UNIT(build_expiry_read, struct batch_expiry, e, UNIT_ADD(unit, UNIT_ANY, &stmt_read_account, db_int(e->subject)));
+TASK_UNIT(build_delete, struct batch_expiry, e, batch_expire(unit, e->subject, e->account, e->age_ms));
 
 static const TASK_STATES(struct batch_expiry) expiry_states[] = {
 	[EXPIRY_NEW] = {"new", take_start},

@@ -54,15 +54,8 @@ static void take_next(struct due_watch *w, const struct answer *answer)
 		sleep_until(w, answer, db_cell(rows, 0, 0)->i);
 }
 
-static void build_scan(const struct due_watch *w, struct unit *unit)
-{
-	w->source->scan(w->source, unit, w->limit);
-}
-
-static void build_next(const struct due_watch *w, struct unit *unit)
-{
-	w->source->next(w->source, unit);
-}
+TASK_UNIT(build_scan, struct due_watch, w, w->source->scan(w->source, unit, w->limit));
+TASK_UNIT(build_next, struct due_watch, w, w->source->next(w->source, unit));
 
 static const TASK_STATES(struct due_watch) due_states[] = {
 	[DUE_NEW] = {"new", take_start},

@@ -73,15 +73,8 @@ static void take_woke(struct end_wait *w, const struct answer *answer)
 	task_go(&w->task, woken || !w->has_ended ? WAIT_READING : WAIT_LOOKING);
 }
 
-static void build_wait_read(const struct end_wait *w, struct unit *unit)
-{
-	w->kind->read(w, unit);
-}
-
-static void build_look(const struct end_wait *w, struct unit *unit)
-{
-	subject_read(unit, w->subject);
-}
+TASK_UNIT(build_wait_read, struct end_wait, w, w->kind->read(w, unit));
+TASK_UNIT(build_look, struct end_wait, w, subject_read(unit, w->subject));
 
 static const TASK_STATES(struct end_wait) wait_states[] = {
 	[WAIT_NEW] = {"new", take_start},

@@ -145,15 +145,8 @@ static void take_ended(struct janitor *j, const struct answer *answer)
 }
 
 /* page_at stands after the page. */
-static void build_scan(const struct janitor *j, struct unit *unit)
-{
-	subject_scan_stuck(unit, j->cursor, page_size(j));
-}
-
-static void build_look(const struct janitor *j, struct unit *unit)
-{
-	entity_read_subject(unit, j->page[j->page_at].subject);
-}
+TASK_UNIT(build_scan, struct janitor, j, subject_scan_stuck(unit, j->cursor, page_size(j)));
+TASK_UNIT(build_look, struct janitor, j, entity_read_subject(unit, j->page[j->page_at].subject));
 
 static void build_hold(const struct janitor *j, struct unit *unit)
 {

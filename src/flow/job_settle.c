@@ -294,15 +294,8 @@ static void build_settle(const struct job_settle *s, struct unit *unit)
 		tell_waiting(s, unit);
 }
 
-static void build_read(const struct job_settle *s, struct unit *unit)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_int(s->rq->subject));
-}
-
-static void build_look_up(const struct job_settle *s, struct unit *unit)
-{
-	subject_look_up(unit, s->rq->subject, s->stamp.op);
-}
+TASK_UNIT(build_read, struct job_settle, s, UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_int(s->rq->subject)));
+TASK_UNIT(build_look_up, struct job_settle, s, subject_look_up(unit, s->rq->subject, s->stamp.op));
 
 static const TASK_STATES(struct job_settle) settle_states[] = {
 	[SETTLE_NEW] = {"new", take_start},

@@ -168,15 +168,8 @@ static void build_scan(const struct node_lease *l UNUSED, struct unit *unit)
 	node_scan(unit);
 }
 
-static void build_take(const struct node_lease *l, struct unit *unit)
-{
-	node_take(unit, l->number, l->name, l->token, l->now_ms);
-}
-
-static void build_renew(const struct node_lease *l, struct unit *unit)
-{
-	node_renew(unit, l->number, l->token, l->name);
-}
+TASK_UNIT(build_take, struct node_lease, l, node_take(unit, l->number, l->name, l->token, l->now_ms));
+TASK_UNIT(build_renew, struct node_lease, l, node_renew(unit, l->number, l->token, l->name));
 
 static const TASK_STATES(struct node_lease) node_states[] = {
 	[NODE_NEW] = {"new", take_start},

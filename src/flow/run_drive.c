@@ -378,25 +378,12 @@ static void take_rested(struct run_drive *d, const struct answer *answer)
 
 /* ---- asks ---- */
 
-static void build_read(const struct run_drive *d, struct unit *unit)
-{
-	run_read(unit, /* workspace= */ slice_of(NULL, 0), d->subject);
-}
-
-static void build_read_event(const struct run_drive *d, struct unit *unit)
-{
-	run_read_event(unit, drive_hears(d), run_step_awaits(&drive_definition(d)->steps[d->row.position]));
-}
-
-static void build_read_children(const struct run_drive *d, struct unit *unit)
-{
-	run_children_read(unit, d->row.subject, d->wants_children, d->wanted, d->wanted_of);
-}
-
-static void build_look_up(const struct run_drive *d, struct unit *unit)
-{
-	subject_look_up(unit, d->subject, d->stamp.op);
-}
+TASK_UNIT(build_read, struct run_drive, d, run_read(unit, /* workspace= */ slice_of(NULL, 0), d->subject));
+TASK_UNIT(build_read_event, struct run_drive, d,
+	  run_read_event(unit, drive_hears(d), run_step_awaits(&drive_definition(d)->steps[d->row.position])));
+TASK_UNIT(build_read_children, struct run_drive, d,
+	  run_children_read(unit, d->row.subject, d->wants_children, d->wanted, d->wanted_of));
+TASK_UNIT(build_look_up, struct run_drive, d, subject_look_up(unit, d->subject, d->stamp.op));
 
 static struct act_call call_of(const struct run_drive *d)
 {

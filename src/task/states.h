@@ -38,6 +38,14 @@
 		const char *(*words)(const type *); /* instead of `where`: where that is not all */                    \
 	}
 
+/* A `commit` that is one call: TASK_UNIT(read_errand, struct errand, e, errand_read(unit, e->subject)); */
+#define TASK_UNIT(name, type, task_, call)                                                                             \
+	static void name(const type *task_, struct unit *unit)                                                         \
+	{                                                                                                              \
+		call;                                                                                                  \
+	}                                                                                                              \
+	static void name(const type *task_, struct unit *unit)
+
 /* The rest are members of struct task_kind. `struct task` is the first member of the type. */
 #define TASK_KIND(kind_, name_, type, states, ...)                                                                     \
 	static void kind_##_take(struct task *task, const struct answer *answer)                                       \
