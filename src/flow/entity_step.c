@@ -516,6 +516,13 @@ static void left_unknown(struct entity_step *s, const struct answer *answer UNUS
 	step_end(s, HX_OUTCOME_UNKNOWN);
 }
 
+TASK_UNIT(step_build_adopt, struct entity_step, s,
+	  entity_adopt(unit, &s->stamp, &s->rq->ref, s->name, s->subject, s->status));
+TASK_UNIT(step_build_look_up_note, struct entity_step, s, entity_look_up_note(unit, s->stamp.op, s->subject));
+TASK_UNIT(step_build_hold, struct entity_step, s, subject_hold(unit, s->subject, s->fence, /* if_past= */ false));
+TASK_UNIT(step_build_put_off, struct entity_step, s, subject_heartbeat(unit, s->subject, s->fence, s->not_before_ms));
+TASK_UNIT(step_build_look_up, struct entity_step, s, subject_look_up(unit, s->subject, s->stamp.op));
+
 /* ANSWERING is best effort: at worst the next try carries the same key. */
 static const TASK_STATES(struct entity_step) step_states[] = {
 	[STEP_NEW] = {"new", .then = STEP_READING},

@@ -108,17 +108,11 @@ enum hx_code step_take_kept(struct entity_step *s, const struct db_rows *rows, c
 /* ---- units ---- */
 
 void step_build_read(const struct entity_step *s, struct unit *unit);
-void step_build_adopt(const struct entity_step *s, struct unit *unit);
 void step_build_claim(const struct entity_step *s, struct unit *unit);
-void step_build_recover(const struct entity_step *s, struct unit *unit);
 void step_build_note(const struct entity_step *s, struct unit *unit);
-void step_build_look_up_note(const struct entity_step *s, struct unit *unit);
 void step_build_release(const struct entity_step *s, struct unit *unit);
-void step_build_hold(const struct entity_step *s, struct unit *unit);
-void step_build_put_off(const struct entity_step *s, struct unit *unit);
 void step_build_answer(const struct entity_step *s, struct unit *unit);
 void step_build_change(const struct entity_step *s, struct unit *unit);
-/* Of a claim, a finish or a change. */
-void step_build_look_up(const struct entity_step *s, struct unit *unit);
+void step_build_recover(const struct entity_step *s, struct unit *unit);
 /* The finish, with everything that belongs to its unit. */
 void step_build_finish(const struct entity_step *s, struct unit *unit);

@@ -146,30 +146,10 @@ void step_build_read(const struct entity_step *s, struct unit *unit)
 		entity_read(unit, &s->rq->ref);
 }
 
-void step_build_adopt(const struct entity_step *s, struct unit *unit)
-{
-	entity_adopt(unit, &s->stamp, &s->rq->ref, s->name, s->subject, s->status);
-}
-
 void step_build_recover(const struct entity_step *s, struct unit *unit)
 {
 	subject_take_over(unit, &s->stamp, s->subject, s->view->claim_into, s->fence, step_lease_ms(s));
 	add_note(s, unit, slice_of(NULL, 0));
-}
-
-void step_build_look_up_note(const struct entity_step *s, struct unit *unit)
-{
-	entity_look_up_note(unit, s->stamp.op, s->subject);
-}
-
-void step_build_hold(const struct entity_step *s, struct unit *unit)
-{
-	subject_hold(unit, s->subject, s->fence, /* if_past= */ false);
-}
-
-void step_build_put_off(const struct entity_step *s, struct unit *unit)
-{
-	subject_heartbeat(unit, s->subject, s->fence, s->not_before_ms);
 }
 
 void step_build_answer(const struct entity_step *s, struct unit *unit)
@@ -178,9 +158,4 @@ void step_build_answer(const struct entity_step *s, struct unit *unit)
 		entity_failed_alone(unit, s->subject, s->effort, s->rq->step_key);
 	else
 		subject_answered(unit, s->subject, s->effort);
-}
-
-void step_build_look_up(const struct entity_step *s, struct unit *unit)
-{
-	subject_look_up(unit, s->subject, s->stamp.op);
 }
