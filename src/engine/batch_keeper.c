@@ -42,10 +42,7 @@ static void take_woke(struct batch_keeper *k, const struct answer *answer UNUSED
 		task_go(&k->task, KEEPER_BEATING);
 }
 
-static void build_beat(const struct batch_keeper *k, struct unit *unit)
-{
-	subject_heartbeat(unit, k->subject, k->fence, k->lease_ms);
-}
+TASK_UNIT(build_beat, struct batch_keeper, k, subject_heartbeat(unit, k->subject, k->fence, k->lease_ms));
 
 static const TASK_STATES(struct batch_keeper) keeper_states[] = {
 	[KEEPER_NEW] = {"new", take_beaten},

@@ -61,10 +61,7 @@ static void take_asked(struct asked *a, const struct answer *answer)
 	task_end(&a->task, a->error.code);
 }
 
-static void build_asked(const struct asked *a, struct unit *unit)
-{
-	*unit = *a->unit;
-}
+TASK_UNIT(build_asked, struct asked, a, *unit = *a->unit);
 
 static const TASK_STATES(struct asked) asked_states[] = {
 	[ASKED_NEW] = {"new", .then = ASKED_SENT},

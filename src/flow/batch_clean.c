@@ -76,10 +76,7 @@ static void take_acted(struct batch_clean *c, const struct answer *answer)
 	act_on_next(c, answer);
 }
 
-static void build_clean_read(const struct batch_clean *c, struct unit *unit)
-{
-	item_read_left(unit, &c->hold, c->from, c->from + CLEAN_SLICE);
-}
+TASK_UNIT(build_clean_read, struct batch_clean, c, item_read_left(unit, &c->hold, c->from, c->from + CLEAN_SLICE));
 
 static struct act_call call_of(const struct batch_clean *c)
 {

@@ -342,10 +342,7 @@ static void build_loading(const struct batch_load *l, struct unit *unit)
 		l->rq->along->add(l->rq->along, unit);
 }
 
-static void build_clear(const struct batch_load *l, struct unit *unit)
-{
-	batch_load_lost(unit, &l->stamp, &l->was);
-}
+TASK_UNIT(build_clear, struct batch_load, l, batch_load_lost(unit, &l->stamp, &l->was));
 
 static void build_load_look_up(const struct batch_load *l, struct unit *unit)
 {

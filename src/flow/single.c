@@ -24,10 +24,7 @@ static void take_answered(struct single *s, const struct answer *answer)
 		task_end(&s->task, s->answered(s, answer->result));
 }
 
-static void build(const struct single *s, struct unit *unit)
-{
-	s->build(s, unit);
-}
+TASK_UNIT(build, struct single, s, s->build(s, unit));
 
 static const TASK_STATES(struct single) single_states[] = {
 	[SINGLE_NEW] = {"new", take_start},

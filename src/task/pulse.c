@@ -61,10 +61,8 @@ static void take_renewed(struct beat *beat, const struct answer *answer)
 	}
 }
 
-static void build_renew(const struct beat *beat, struct unit *unit)
-{
-	beat->renew(unit, beat->lease.subject, beat->lease.fence, beat->lease.lease_ms);
-}
+TASK_UNIT(build_renew, struct beat, beat,
+	  beat->renew(unit, beat->lease.subject, beat->lease.fence, beat->lease.lease_ms));
 
 static const TASK_STATES(struct beat) beat_states[] = {
 	[BEAT_NEW] = {"new", take_start},
