@@ -56,11 +56,13 @@ const struct command_exit *command_exit(const struct command *command, size_t i)
 	return command->exits[i].code ? &command->exits[i] : NULL;
 }
 
-const char *command_words(const struct command *command, char ret_text[COMMAND_WORDS_BYTES])
+struct command_words command_words(const struct command *command)
 {
-	snprintf(ret_text, COMMAND_WORDS_BYTES, "%s%s%s", command->noun, command->verb ? " " : "",
+	struct command_words words = {0};
+
+	snprintf(words.text, sizeof words.text, "%s%s%s", command->noun, command->verb ? " " : "",
 		 command->verb ? command->verb : "");
-	return ret_text;
+	return words;
 }
 
 /* ---- parsing ---- */
@@ -78,11 +80,10 @@ static const struct command_option *find_option(const struct command *command, s
 static enum hx_code unknown_option(const struct command *command, struct slice name, struct hx_error *err)
 {
 	const char *known[COMMAND_OPTIONS_MAX + 1] = {HELP_OPTION};
-	char words[COMMAND_WORDS_BYTES];
 
 	for (size_t i = 0; command_option(command, i); i++)
 		known[i + 1] = command_option(command, i)->name;
-	return error_set(err, HX_VALIDATION_ERROR, "%s has no option --%s%s", command_words(command, words),
+	return error_set(err, HX_VALIDATION_ERROR, "%s has no option --%s%s", command_words(command).text,
 			 excerpt_of(name).text, nearest_words(name, known, "--", "").text);
 }
 
@@ -144,13 +145,11 @@ static enum hx_code take_option(const struct command *command, int argc, char *c
 static enum hx_code take_operand(const struct command *command, const char *text, bool dash_allowed,
 				 struct command_args *args, struct hx_error *err)
 {
-	char words[COMMAND_WORDS_BYTES];
-
 	if (!command->operands || (text[0] == '-' && text[1] && !dash_allowed))
 		return error_set(err, HX_VALIDATION_ERROR, "%s does not know what to do with \"%s\"",
-				 command_words(command, words), excerpt_of(slice_str(text)).text);
+				 command_words(command).text, excerpt_of(slice_str(text)).text);
 	if (args->operands_n == COMMAND_OPERANDS_MAX)
-		return error_set(err, HX_VALIDATION_ERROR, "%s takes at most %d of %s", command_words(command, words),
+		return error_set(err, HX_VALIDATION_ERROR, "%s takes at most %d of %s", command_words(command).text,
 				 COMMAND_OPERANDS_MAX, command->operands);
 	args->operands[args->operands_n++] = text;
 	return HX_OK;
@@ -247,19 +246,18 @@ static void count_operands(const struct command *command, size_t *ret_least, siz
 static enum hx_code check_operands(const struct command_args *args, struct hx_error *err)
 {
 	const char *wanted = args->command->operands;
-	char words[COMMAND_WORDS_BYTES];
+	struct command_words words = command_words(args->command);
 	size_t least, most;
 
 	count_operands(args->command, &least, &most);
-	command_words(args->command, words);
 	if (args->operands_n < least)
-		return error_set(err, HX_VALIDATION_ERROR, "%s wants %s", words, wanted);
+		return error_set(err, HX_VALIDATION_ERROR, "%s wants %s", words.text, wanted);
 	if (args->operands_n > most)
-		return error_set(err, HX_VALIDATION_ERROR, "%s wants %s, and \"%s\" is too many", words, wanted,
+		return error_set(err, HX_VALIDATION_ERROR, "%s wants %s, and \"%s\" is too many", words.text, wanted,
 				 excerpt_of(slice_str(args->operands[most])).text);
 	for (size_t i = 0; i < args->operands_n; i++)
 		if (!*args->operands[i])
-			return error_set(err, HX_VALIDATION_ERROR, "%s wants %s, and one of these is empty", words,
+			return error_set(err, HX_VALIDATION_ERROR, "%s wants %s, and one of these is empty", words.text,
 					 wanted);
 	return HX_OK;
 }
@@ -267,13 +265,13 @@ static enum hx_code check_operands(const struct command_args *args, struct hx_er
 enum hx_code command_check(const struct command_args *args, struct hx_error *err)
 {
 	const struct command_option *option;
-	char words[COMMAND_WORDS_BYTES];
+
 	enum hx_code code = check_operands(args, err);
 
 	for (size_t i = 0; (option = command_option(args->command, i)) && !code; i++)
 		if (option->needed && !args->values[i])
 			code = error_set(err, HX_VALIDATION_ERROR, "%s wants --%s %s, and --%s is missing: %s",
-					 command_words(args->command, words), option->name, option->value, option->name,
+					 command_words(args->command).text, option->name, option->value, option->name,
 					 option->help);
 	return code;
 }
@@ -347,8 +345,8 @@ static void help_option(const struct command_option *option, FILE *out)
 
 static void help_usage(const struct command *command, FILE *out)
 {
-	char words[COMMAND_WORDS_BYTES], flag[COMMAND_WORDS_BYTES];
-	int column = fprintf(out, "usage: hapax %s%s%s", command_words(command, words), command->operands ? " " : "",
+	char flag[COMMAND_WORDS_BYTES];
+	int column = fprintf(out, "usage: hapax %s%s%s", command_words(command).text, command->operands ? " " : "",
 			     command->operands ? command->operands : "");
 
 	for (size_t i = 0; command_option(command, i); i++) {
@@ -396,9 +394,7 @@ static void help_exits(const struct command *command, FILE *out)
 
 void command_help(const struct command *command, FILE *out)
 {
-	char words[COMMAND_WORDS_BYTES];
-
-	fprintf(out, "hapax %s: %s\n\n", command_words(command, words), command->summary);
+	fprintf(out, "hapax %s: %s\n\n", command_words(command).text, command->summary);
 	help_usage(command, out);
 	for (size_t i = 0; command_option(command, i); i++)
 		help_option(command_option(command, i), out);

@@ -157,5 +157,8 @@ const char *command_value(const struct command_args *args, const char *option);
 const char *command_value_or(const struct command_args *args, const char *option, const char *configured,
 			     const char *fallback);
 void command_help(const struct command *command, FILE *out);
-/* "db status", "check" */
-const char *command_words(const struct command *command, char ret_text[COMMAND_WORDS_BYTES]);
+/* "db status", "check": .text lives as long as the expression that it stands in. */
+struct command_words {
+	char text[COMMAND_WORDS_BYTES];
+};
+struct command_words command_words(const struct command *command);

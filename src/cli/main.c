@@ -21,11 +21,8 @@ static void help(FILE *out)
 {
 	fprintf(out, "hapax: moves a business process forward step by step, each step's effect once\n\n"
 		     "usage: hapax COMMAND [OPTIONS]\n\n");
-	for (size_t i = 0; command_at(i); i++) {
-		char words[COMMAND_WORDS_BYTES];
-
-		fprintf(out, "  %-18s %s\n", command_words(command_at(i), words), command_at(i)->summary);
-	}
+	for (size_t i = 0; command_at(i); i++)
+		fprintf(out, "  %-18s %s\n", command_words(command_at(i)).text, command_at(i)->summary);
 	fprintf(out, "\n  %-18s this text, or the options of a command\n  %-18s %s\n", "--help, help", "--version",
 		HX_VERSION);
 }

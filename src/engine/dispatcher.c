@@ -104,13 +104,3 @@ enum hx_code dispatcher_start(struct dispatcher *d, const struct engine_parts *p
 	};
 	return feeder_start(&d->feeder, &options);
 }
-
-void dispatcher_close(struct dispatcher *d)
-{
-	feeder_close(&d->feeder);
-}
-
-void dispatcher_release(struct dispatcher *d)
-{
-	feeder_release(&d->feeder);
-}

@@ -18,8 +18,5 @@ struct dispatcher {
 	struct feeder feeder;
 };
 
+/* Its feeder is closed and released as any other. */
 enum hx_code dispatcher_start(struct dispatcher *d, const struct engine_parts *parts) HX_MUST_CHECK;
-/* From now on none is begun that is not under way. Safe on a zeroed struct. */
-void dispatcher_close(struct dispatcher *dispatcher);
-/* After the lanes have stopped. Safe on a zeroed struct. */
-void dispatcher_release(struct dispatcher *d);

@@ -331,7 +331,7 @@ void engine_begin_no_more(struct engine *engine)
 	runs_close(engine->parts.runs);
 	batches_close(engine->parts.batches);
 	schedules_close(engine->parts.schedules);
-	dispatcher_close(&engine->dispatcher);
+	feeder_close(&engine->dispatcher.feeder);
 }
 
 void engine_stop(struct engine *engine, int64_t drain_ms)
@@ -365,7 +365,7 @@ void engine_free(struct engine *engine)
 	schedules_free(engine->parts.schedules);
 	batches_free(engine->parts.batches);
 	runs_free(engine->parts.runs);
-	dispatcher_release(&engine->dispatcher);
+	feeder_release(&engine->dispatcher.feeder);
 	janitors_release(&engine->janitors);
 	port_free(engine->parts.port);
 	readers_free(engine->parts.readers);

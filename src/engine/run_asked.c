@@ -70,13 +70,3 @@ enum hx_code run_asked_start(struct run_asked *asked, struct lanes *lanes, struc
 	asked->policy = policy;
 	return feeder_start(&asked->feeder, &options);
 }
-
-void run_asked_close(struct run_asked *asked)
-{
-	feeder_close(&asked->feeder);
-}
-
-void run_asked_release(struct run_asked *asked)
-{
-	feeder_release(&asked->feeder);
-}

@@ -13,9 +13,6 @@ struct run_asked {
 	struct feeder feeder;
 };
 
+/* Its feeder is closed and released as any other. */
 enum hx_code run_asked_start(struct run_asked *asked, struct lanes *lanes, struct clock *clock,
 			     const struct run_policy *policy) HX_MUST_CHECK;
-/* From any thread: nothing new is begun from now on. Safe on a zeroed struct, like the next. */
-void run_asked_close(struct run_asked *asked);
-/* After the lanes have stopped. */
-void run_asked_release(struct run_asked *asked);

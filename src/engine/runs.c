@@ -336,7 +336,7 @@ void runs_close(struct runs *runs)
 	if (!runs)
 		return;
 	feeder_close(&runs->feeder);
-	run_asked_close(&runs->asked);
+	feeder_close(&runs->asked.feeder);
 }
 
 void runs_free(struct runs *runs)
@@ -344,6 +344,6 @@ void runs_free(struct runs *runs)
 	if (!runs)
 		return;
 	feeder_release(&runs->feeder);
-	run_asked_release(&runs->asked);
+	feeder_release(&runs->asked.feeder);
 	free(runs);
 }
