@@ -234,6 +234,11 @@ static void end_half_noted(struct entity_step *s)
 		"same input");
 }
 
+static void look_up_note(struct entity_step *s)
+{
+	task_go(&s->task, STEP_LOOKING_UP_NOTE);
+}
+
 static void take_noted(struct entity_step *s, const struct answer *answer)
 {
 	if (answer->result->verdict == UNIT_WON) {
@@ -241,8 +246,7 @@ static void take_noted(struct entity_step *s, const struct answer *answer)
 		start_act(s, answer);
 	} else if (answer->result->verdict == UNIT_UNKNOWN) {
 		s->half_noted = true;
-		task_go(&s->task,
-			STEP_LOOKING_UP_NOTE); /* mutant: note-unanswered -> step_end(s, HX_STORE_UNAVAILABLE); */
+		look_up_note(s); /* mutant: note-unanswered -> step_end(s, HX_STORE_UNAVAILABLE); */
 	} else if (answer->result->verdict != UNIT_LOST && s->half_noted) {
 		end_half_noted(s);
 	} else if (answer->result->verdict != UNIT_LOST) {
