@@ -179,15 +179,9 @@ static void take_credited(struct account_credit *c, const struct answer *answer)
 	}
 }
 
-static void build_read(const struct account_credit *c, struct unit *unit)
-{
-	account_read_entry(unit, c->rq->workspace, c->rq->name, c->rq->key);
-}
-
-static void build_credit(const struct account_credit *c, struct unit *unit)
-{
-	account_add_credit(unit, &c->stamp, c->subject, c->rq->amount, c->rq->key);
-}
+TASK_UNIT(build_read, struct account_credit, c, account_read_entry(unit, c->rq->workspace, c->rq->name, c->rq->key));
+TASK_UNIT(build_credit, struct account_credit, c,
+	  account_add_credit(unit, &c->stamp, c->subject, c->rq->amount, c->rq->key));
 
 static const TASK_STATES(struct account_credit) credit_states[] = {
 	[CREDIT_NEW] = {"new", .then = CREDIT_READING},

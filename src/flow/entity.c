@@ -10,9 +10,6 @@
 	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.name, e.workspace, s.doubt,"                 \
 	" e.claim_effort, e.claim_address, e.claim_open, e.claim_version"                                              \
 	" FROM hx_entity e JOIN hx_subject s ON s.id = e.subject"
-#define ENTITY_OUT                                                                                                     \
-	"itiiitiittttttti"                                                                                             \
-	"itii"
 
 DB_STMT(stmt_create, "entity_create", "itttt", "",
 	"INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (?1, ?2, ?3, ?4, ?5)"

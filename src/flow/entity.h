@@ -85,6 +85,7 @@ enum {
 	ENTITY_CLAIM_VERSION, /* of the definition that the call is made by; NULL: noted before there was such a column */
 	ENTITY_COLUMNS
 };
+#define ENTITY_OUT "itiiitiitttttttiitii" /* their types */
 void entity_read(struct unit *unit, const struct entity_ref *ref);
 /* What was read, in debug builds. */
 void entity_assert_valid(const struct entity_machine *machine, const struct db_rows *rows);

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <strings.h>
 
+#include "flow/entity.h"
 #include "model/user_table.h"
 
 #define SQL_BYTES_MAX 8192
@@ -233,9 +234,6 @@ static void make(struct db_stmt *stmt, const char *name, const char *in, const c
 	" coalesce(s.doubt, 0), e.claim_effort, e.claim_address, e.claim_open, e.claim_version"                                   \
 	" FROM %T u LEFT JOIN hx_entity e ON e.workspace = '' AND e.workflow = ?1 AND e.name = CAST(u.%I AS TEXT)"                \
 	" LEFT JOIN hx_subject s ON s.id = e.subject"
-#define OUT                                                                                                            \
-	"itiiitiittttttti"                                                                                             \
-	"itii"
 
 /* ?1 to ?2 from ?3 version ?4 time ?5 id: in the types that the columns have. */
 #define UPDATE(time)                                                                                                   \
@@ -268,10 +266,10 @@ const struct entity_table *entity_table_new(const struct workflow *workflow, con
 	if (!table)
 		return NULL;
 	table->time = time_of(type_of(columns, t->updated_at)->s, postgres);
-	make(&table->read, "table_read", "ts", OUT, t, SELECT " WHERE u.%I = ?2", arena);
-	make(&table->list, "table_list", "ttii", OUT, t,
+	make(&table->read, "table_read", "ts", ENTITY_OUT, t, SELECT " WHERE u.%I = ?2", arena);
+	make(&table->list, "table_list", "ttii", ENTITY_OUT, t,
 	     SELECT " WHERE (?2 = '' OR u.%S = ?2) AND (?3 = 0 OR s.owner = 'held') ORDER BY u.%I LIMIT ?4", arena);
-	make(&table->list_after, "table_list_after", "ttiis", OUT, t,
+	make(&table->list_after, "table_list_after", "ttiis", ENTITY_OUT, t,
 	     SELECT
 	     " WHERE (?2 = '' OR u.%S = ?2) AND (?3 = 0 OR s.owner = 'held') AND u.%I > ?5 ORDER BY u.%I LIMIT ?4",
 	     arena);

@@ -421,10 +421,7 @@ static void build_end(const struct job_run *j, struct unit *unit)
 		unit_wake(unit, JOB_TOPIC); /* whoever waits for the next due job has to reckon with this one */
 }
 
-static void build_read(const struct job_run *j, struct unit *unit)
-{
-	job_read(unit, j->subject);
-}
+TASK_UNIT(build_read, struct job_run, j, job_read(unit, j->subject));
 
 static void build_claim(const struct job_run *j, struct unit *unit)
 {

@@ -76,12 +76,9 @@ static void add_text(struct strbuf *text, struct slice s)
 
 static void add_row(struct strbuf *text, const struct job_push_item *item)
 {
-	char key[ID_TEXT_BYTES];
-
-	id_format("job", item->subject, key);
 	strbuf_addf(text, "[%lld", (long long)item->subject);
 	add_text(text, item->queue);
-	add_text(text, slice_str(key));
+	add_text(text, slice_str(id_text("job", item->subject).text));
 	add_text(text, item->payload);
 	if (item->due_at_ms)
 		strbuf_addf(text, ",%lld", (long long)item->due_at_ms);

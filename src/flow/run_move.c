@@ -235,7 +235,6 @@ bool plan_sql(struct run_drive *d, const struct answer *answer, const struct run
 		.version = d->row.version,
 		.now = answer->now,
 	};
-	char id[ID_TEXT_BYTES];
 	struct hx_error err;
 	struct slice input;
 
@@ -243,8 +242,7 @@ bool plan_sql(struct run_drive *d, const struct answer *answer, const struct run
 		cannot_begin(d, &err, step, undone != NULL);
 		return false;
 	}
-	id_format("run", d->row.subject, id);
-	params.id = arena_copy(d->arena, slice_str(id));
+	params.id = arena_copy(d->arena, slice_str(id_text("run", d->row.subject).text));
 	params.input = json_trust(input);
 	d->move.sql = action;
 	d->move.sql_timeout_ms = undone ? 0 : step->timeout_ms;

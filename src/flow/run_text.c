@@ -10,12 +10,9 @@
 
 struct slice run_make_key(const struct run_drive *d, const struct run_step *step, int64_t redo, bool undo)
 {
-	char id[ID_TEXT_BYTES];
-	struct strbuf key;
+	LOCAL_STRBUF(key, TEXT_BYTES_MAX);
 
-	id_format("run", d->row.subject, id);
-	strbuf_init(&key, TEXT_BYTES_MAX);
-	strbuf_addf(&key, "%s/%s/", id, step->name);
+	strbuf_addf(&key, "%s/%s/", id_text("run", d->row.subject).text, step->name);
 	if (undo)
 		strbuf_add_str(&key, "undo");
 	else
@@ -153,17 +150,14 @@ enum hx_code run_make_body(const struct run_drive *d, const struct run_done *don
 			   const struct run_done *undone, struct slice *ret_body, struct hx_error *err)
 {
 	struct slice input;
-	char id[ID_TEXT_BYTES];
-	struct strbuf body;
 	enum hx_code code = run_make_input(d, undone ? undone->before : done, step, &input, err);
 
 	if (code)
 		return code;
-	id_format("run", d->row.subject, id);
-	strbuf_init(&body, TEXT_BYTES_MAX);
+	LOCAL_STRBUF(body, TEXT_BYTES_MAX);
 	strbuf_add_str(&body, "{\"workflow\":");
 	json_quote(slice_str(drive_definition(d)->name), &body);
-	strbuf_addf(&body, ",\"id\":\"%s\",\"step\":", id);
+	strbuf_addf(&body, ",\"id\":\"%s\",\"step\":", id_text("run", d->row.subject).text);
 	json_quote(slice_str(step->name), &body);
 	strbuf_add_str(&body, ",\"requester\":");
 	json_quote(d->row.requester, &body);

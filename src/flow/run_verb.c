@@ -505,15 +505,8 @@ static void take_looked_up(struct run_verb *v, const struct answer *answer)
 		v->version = db_cell(rows, 0, 0)->i;
 }
 
-static void build_find(const struct run_verb *v, struct unit *unit)
-{
-	run_find_key(unit, v->rq->workspace, v->rq->key);
-}
-
-static void build_look_up(const struct run_verb *v, struct unit *unit)
-{
-	subject_look_up(unit, v->subject, v->stamp.op);
-}
+TASK_UNIT(build_find, struct run_verb, v, run_find_key(unit, v->rq->workspace, v->rq->key));
+TASK_UNIT(build_look_up, struct run_verb, v, subject_look_up(unit, v->subject, v->stamp.op));
 
 static const char *words(const struct run_verb *v)
 {
