@@ -314,8 +314,8 @@ void item_end(struct unit *unit, const struct stamp *stamp, const struct batch_h
 	if (!end->returns)
 		UNIT_TOGETHER(unit, /* rows= */ 0, &stmt_end_many, db_int(hold->subject), db_int(end->n),
 			      db_int(hold->fence), db_int(end->attempt), db_int(stamp->op), db_text(status),
-			      db_int(end->failure), db_int(end->doubt), db_int(end->rest_ms), optional(end->output),
-			      optional(end->error), end->unsettled_since ? db_int(end->unsettled_since) : db_null(),
+			      db_int(end->failure), db_int(end->doubt), db_int(end->rest_ms), db_optional(end->output),
+			      db_optional(end->error), end->unsettled_since ? db_int(end->unsettled_since) : db_null(),
 			      db_int(hold->account));
 }
 

@@ -189,20 +189,15 @@ void subject_add_history(struct unit *unit, const struct stamp *stamp, int64_t s
 	UNIT_ADD(unit, UNIT_ANY, &subject_history, db_int(subject), db_str(from), db_str(stamp->node));
 }
 
-static struct db_value text_or_null(struct slice text)
-{
-	return text.p ? db_text(text) : db_null();
-}
-
 void subject_add_note(struct unit *unit, int64_t subject, const struct history_note *note)
 {
 	struct slice reason = note->reason;
 
 	if (reason.n > NOTE_REASON_MAX)
 		reason.n = utf8_cut(slice_of(reason.p, NOTE_REASON_MAX));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_note, db_int(subject), text_or_null(note->step), text_or_null(note->requester),
-		 text_or_null(reason), text_or_null(note->by),
-		 note->output.n <= NOTE_OUTPUT_MAX ? text_or_null(note->output) : db_null());
+	UNIT_ADD(unit, UNIT_ANY, &stmt_note, db_int(subject), db_optional(note->step), db_optional(note->requester),
+		 db_optional(reason), db_optional(note->by),
+		 note->output.n <= NOTE_OUTPUT_MAX ? db_optional(note->output) : db_null());
 }
 
 /* What a change has beside the seven that all have, in the order of its statement's parameters. */
