@@ -160,6 +160,7 @@ struct api_query {
 	bool lost; /* to a record of the same key */
 	/* Whatever the functions need. */
 	const struct api_list *list; /* of a page */
+	bool sliced;                 /* its page is one of a slice (flow/page.h) */
 	const struct entity_machine *machine;
 	const void *of; /* the file's own */
 	struct slice name, status_wanted, data, after;

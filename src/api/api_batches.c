@@ -50,6 +50,7 @@ void api_batch_list(struct http_call *call)
 		.cursor = CURSOR_ID,
 		.prefix = "batch",
 		.column = BATCH_SUBJECT,
+		.slice_line = 1,
 		.start = INT64_MAX,
 		.add = add_batch,
 	};
@@ -57,7 +58,7 @@ void api_batch_list(struct http_call *call)
 	api_list_start(call, &list);
 }
 
-enum { LINE_BATCH, LINE_ITEMS };
+enum { LINE_BATCH, LINE_ITEMS, LINE_SLICE };
 
 static void build_items(struct api_query *query, struct unit *unit)
 {
@@ -93,6 +94,7 @@ void api_batch_items(struct http_call *call)
 		.filters = {FILTER_WORD("status", status_wanted, item_statuses, "status of items"),
 			    FILTER_WORD("decision", name, item_decisions, "decision")},
 		.line = LINE_ITEMS,
+		.slice_line = LINE_SLICE,
 		.cursor = CURSOR_NUMBER,
 		.column = ITEM_N,
 		.at_next = true,

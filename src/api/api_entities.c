@@ -210,6 +210,7 @@ void api_entity_list(struct http_call *call)
 		.build = build_list,
 		.filters = {FILTER_TEXT("status", status_wanted), FILTER_FLAG("held", held)},
 		.cursor = CURSOR_TEXT,
+		.slice_line = 1,
 		.column = ENTITY_NAME,
 		.add = add_entity,
 	};

@@ -207,6 +207,7 @@ void api_job_list(struct http_call *call)
 		.cursor = CURSOR_ID,
 		.prefix = "job",
 		.column = JOB_SUBJECT,
+		.slice_line = 1,
 		.members = job_members,
 	};
 

@@ -5,6 +5,7 @@
 
 #include "base/id.h"
 #include "base/json_string.h"
+#include "flow/page.h"
 
 #define PLACE_BYTES 48
 
@@ -81,10 +82,8 @@ static bool read_filter(struct http_call *call, const struct api_filter *filter,
 
 /* ---- the page ---- */
 
-static void add_cursor(struct strbuf *text, const struct api_list *list, const struct db_rows *rows, size_t i)
+static void add_cursor_at(struct strbuf *text, const struct api_list *list, const struct db_value *value)
 {
-	const struct db_value *value = db_cell(rows, i, list->column);
-
 	json_more(text, "cursor");
 	if (list->cursor == CURSOR_TEXT) {
 		json_quote(value->s, text);
@@ -97,10 +96,29 @@ static void add_cursor(struct strbuf *text, const struct api_list *list, const s
 		strbuf_addf(text, "\"%s\"", id);
 		return;
 	}
-	strbuf_addf(text, "\"%lld", (long long)value->i);
-	if (list->cursor == CURSOR_PLACE)
-		strbuf_addf(text, ".%lld", (long long)db_cell(rows, i, list->column_subject)->i);
-	strbuf_add_char(text, '"');
+	strbuf_addf(text, "\"%lld\"", (long long)value->i);
+}
+
+static void add_cursor(struct strbuf *text, const struct api_list *list, const struct db_rows *rows, size_t i)
+{
+	const struct db_value *value = db_cell(rows, i, list->column);
+
+	if (list->cursor != CURSOR_PLACE) {
+		add_cursor_at(text, list, value);
+		return;
+	}
+	json_more(text, "cursor");
+	strbuf_addf(text, "\"%lld.%lld\"", (long long)value->i, (long long)db_cell(rows, i, list->column_subject)->i);
+}
+
+/* The page has shown all that its slice has, and there are rows after the slice: NULL, if not so. */
+static const struct db_value *slice_end(const struct api_query *query, const struct unit_result *result)
+{
+	const struct db_rows *slice = &result->rows[query->list->slice_line];
+
+	if (!query->sliced || slice->n == 0 || db_cell(slice, 0, SLICE_N)->i < LIST_SLICE)
+		return NULL;
+	return db_cell(slice, 0, SLICE_END);
 }
 
 static void add_row(struct api_query *query, const struct db_rows *rows, size_t i)
@@ -130,16 +148,24 @@ static enum hx_code answered(struct api_query *query, const struct unit_result *
 	strbuf_add_char(&query->text, ']');
 	if (rows->n > n)
 		add_cursor(&query->text, list, rows, list->at_next ? n : n - 1);
+	else if (slice_end(query, result))
+		add_cursor_at(&query->text, list, slice_end(query, result));
 	else
 		json_more_json(&query->text, "cursor", slice_of(NULL, 0));
 	strbuf_add_char(&query->text, '}');
 	return HX_OK;
 }
 
+static void build_page(struct api_query *query, struct unit *unit)
+{
+	query->list->build(query, unit);
+	query->sliced = query->list->slice_line && unit->lines_n > query->list->slice_line;
+}
+
 struct api_query *api_list_new(struct http_call *call, const struct api_list *list)
 {
 	struct api_query *query = api_query_new(
-		&(struct api_query){.call = call, .build = list->build, .answered = answered, .list = list});
+		&(struct api_query){.call = call, .build = build_page, .answered = answered, .list = list});
 
 	if (!query || !api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &query->limit))
 		return NULL;

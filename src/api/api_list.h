@@ -58,7 +58,8 @@ struct api_list {
 	const char *prefix;            /* of CURSOR_ID */
 	int64_t start;                 /* where a list without a cursor begins, in numbers */
 	bool at_next;                  /* the cursor is that of the row with which the next page begins */
-	size_t bytes_max;              /* the page ends with the row that passes it; 0: none does */
+	size_t slice_line; /* where it is said how far a page has looked, if the unit has that line (flow/page.h); 0: all the way */
+	size_t bytes_max; /* the page ends with the row that passes it; 0: none does */
 	/* NULL, or what is wrong with the unit's answer. It sets the detail. */
 	enum hx_code (*check)(struct api_query *query, const struct unit_result *result);
 	/* What a row shows: its members, or, with NULL, the object that is written here. */

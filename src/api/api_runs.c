@@ -436,6 +436,7 @@ void api_run_list(struct http_call *call)
 		.cursor = CURSOR_ID,
 		.prefix = "run",
 		.column = RUN_SUBJECT,
+		.slice_line = 1,
 		.start = INT64_MAX,
 		.add = add_listed,
 	};

@@ -43,8 +43,8 @@ DB_STMT(stmt_list, "account_list", "tti", "tii",
 	"SELECT name, balance, created_at FROM hx_account WHERE workspace = ?1 AND name > ?2 ORDER BY name LIMIT ?3");
 
 DB_STMT(stmt_read_ledger, "account_read_ledger", "ttii", "iittii",
-	"SELECT l.seq, l.amount, l.key, l.reason, l.balance, l.at FROM hx_account a JOIN hx_ledger l ON l.account = a.subject"
-	" WHERE a.workspace = ?1 AND a.name = ?2 AND l.seq > ?3 ORDER BY l.seq LIMIT ?4");
+	"SELECT l.seq, l.amount, l.key, l.reason, l.balance, l.at FROM hx_ledger l WHERE l.account ="
+	" (SELECT a.subject FROM hx_account a WHERE a.workspace = ?1 AND a.name = ?2) AND l.seq > ?3 ORDER BY l.seq LIMIT ?4");
 
 DB_STMT(stmt_read_entry, "account_read_entry", "ttt", "iiiii",
 	"SELECT a.subject, a.balance, a.created_at, l.amount, l.op"

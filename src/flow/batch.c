@@ -6,6 +6,7 @@
 
 #include "base/id.h"
 #include "flow/batch_parts.h"
+#include "flow/page.h"
 
 #define OPEN_ITEMS(what, status_)                                                                                      \
 	"(SELECT " what " FROM hx_batch_item WHERE batch = b.subject AND " ITEM_IS_OPEN " AND status = '" status_ "')"
@@ -19,10 +20,28 @@ DB_STMT(stmt_read, "batch_read", "it", OUT,
 DB_STMT(stmt_read_key, "batch_read_key", "tt", OUT,
 	"SELECT " COLUMNS_SQL FROM " WHERE b.workspace = ?1 AND b.batch_key = ?2");
 
-DB_STMT(stmt_list, "batch_list", "tttii", OUT,
-	"SELECT " COLUMNS_SQL FROM
-	" WHERE b.workspace = ?1 AND b.expired = 0 AND (?2 = '' OR s.status = ?2) AND (?3 = '' OR b.workflow = ?3)"
-	" AND b.subject < ?4 ORDER BY b.subject DESC LIMIT ?5");
+/* ?1 workspace   ?2 before   ?3 how many   then what is asked for. */
+#define BY_ID "b.workspace, b.subject", "b.workspace DESC, b.subject DESC", "?1"
+#define BY_WORKFLOW(n)                                                                                                 \
+	"b.workspace, b.workflow, b.subject", "b.workspace DESC, b.workflow DESC, b.subject DESC", "?1, ?" n
+#define LIST_(key, order, lead)                                                                                        \
+	"SELECT " COLUMNS_SQL FROM PAGE_DOWN(key, lead, "?2", PAGE_BOTTOM) " AND b.expired = 0 ORDER BY " order " LIMIT ?3"
+#define SLICE_(key, order, lead)                                                                                       \
+	" FROM hx_batch b" PAGE_DOWN(key, lead, "?2", PAGE_BOTTOM) " AND b.expired = 0 ORDER BY " order
+#define STATUS_(key, order, lead)                                                                                      \
+	"SELECT " COLUMNS_SQL FROM PAGE_DOWN(key, lead, "?2", SLICE_BOUND("b.subject", SLICE_(key, order, lead), "min"))\
+	" AND b.expired = 0" STATUS_IS("b.subject", "?4") " ORDER BY " order " LIMIT ?3"
+#define LINE_(key, order, lead) SLICE_LINE("b.subject", SLICE_(key, order, lead), "min")
+#define LIST(...) LIST_(__VA_ARGS__)
+#define LIST_STATUS(...) STATUS_(__VA_ARGS__)
+#define LIST_LINE(...) LINE_(__VA_ARGS__)
+
+DB_STMT(stmt_list, "batch_list", "tii", OUT, LIST(BY_ID));
+DB_STMT(stmt_list_workflow, "batch_list_workflow", "tiit", OUT, LIST(BY_WORKFLOW("4")));
+DB_STMT(stmt_list_status, "batch_list_status", "tiit", OUT, LIST_STATUS(BY_ID));
+DB_STMT(stmt_list_both, "batch_list_both", "tiitt", OUT, LIST_STATUS(BY_WORKFLOW("5")));
+DB_STMT(stmt_slice, "batch_slice", "ti", "ii", LIST_LINE(BY_ID));
+DB_STMT(stmt_slice_workflow, "batch_slice_workflow", "tit", "ii", LIST_LINE(BY_WORKFLOW("3")));
 
 DB_STMT(stmt_scan_due, "batch_scan_due", "i", "i",
 	/* The function is volatile on PostgreSQL: bare, it would be a filter over all that will ever be due. */
@@ -46,10 +65,22 @@ void batch_read_key(struct unit *unit, struct slice workspace, struct slice key)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read_key, db_text(workspace), db_text(key));
 }
 
-void batch_list(struct unit *unit, const struct batch_filter *filter)
+void batch_list(struct unit *unit, const struct batch_filter *f)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(filter->workspace), db_text(filter->status),
-		 db_text(filter->workflow), db_int(filter->before), db_int(filter->limit));
+	struct db_value in = db_text(f->workspace), before = db_int(f->before), limit = db_int(f->limit),
+			status = db_text(f->status), workflow = db_text(f->workflow);
+
+	if (f->status.n && f->workflow.n) {
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list_both, in, before, limit, status, workflow);
+		UNIT_ADD(unit, UNIT_ANY, &stmt_slice_workflow, in, before, workflow);
+	} else if (f->status.n) {
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list_status, in, before, limit, status);
+		UNIT_ADD(unit, UNIT_ANY, &stmt_slice, in, before);
+	} else if (f->workflow.n) {
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list_workflow, in, before, limit, workflow);
+	} else {
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list, in, before, limit);
+	}
 }
 
 void batch_scan_due(struct unit *unit, int64_t limit)

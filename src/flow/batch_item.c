@@ -3,6 +3,7 @@
 
 #include "flow/batch_parts.h"
 #include "flow/job.h"
+#include "flow/page.h"
 
 /* clang-format off */
 
@@ -14,12 +15,17 @@ DB_STMT(stmt_read, "item_read", "ii", OUT,
 	"SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n = ?2"
 	" AND n < (SELECT total FROM hx_batch WHERE subject = ?1)");
 
+/* They have no gaps, so a slice (flow/page.h) is so many numbers, and a page without filters is full before. */
 DB_STMT(stmt_list, "item_list", "iitti", OUT,
-	"SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n > ?2"
+	"SELECT " COLUMNS_SQL " FROM hx_batch_item WHERE batch = ?1 AND n > ?2 AND n <= ?2 + " LIST_SLICE_SQL
 	" AND n < (SELECT total FROM hx_batch WHERE subject = ?1)"
 	" AND (?3 = '' OR status = ?3) AND (?4 = '' OR decision = ?4) ORDER BY n LIMIT ?5");
 
 #define INTO_LEDGER "INSERT INTO hx_ledger (account, seq, amount, key, reason, balance, op, at)"
+
+DB_STMT(stmt_slice, "item_slice", "ii", "ii",
+	"SELECT CASE WHEN total > ?2 + 1 + " LIST_SLICE_SQL " THEN " LIST_SLICE_SQL " ELSE 0 END, ?2 + 1 + " LIST_SLICE_SQL
+	" FROM hx_batch WHERE subject = ?1");
 
 /* ---- start and end ---- */
 
@@ -255,6 +261,7 @@ void item_list(struct unit *unit, int64_t batch, struct slice status, struct sli
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_int(batch), db_int(after), db_text(status), db_text(decision),
 		 db_int(limit));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_slice, db_int(batch), db_int(after));
 }
 
 /* ---- money ---- */

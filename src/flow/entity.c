@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "flow/page.h"
 #include "flow/subject_change.h"
 
 #define ENTITY_SELECT                                                                                                  \
@@ -22,9 +23,16 @@ DB_STMT(stmt_read, "entity_read", "ttt", ENTITY_OUT,
 DB_STMT(stmt_read_subject, "entity_read_subject", "i", ENTITY_OUT,
 	ENTITY_SELECT " WHERE e.subject = ?1");
 
-DB_STMT(stmt_list, "entity_list", "ttttii", ENTITY_OUT,
-	ENTITY_SELECT " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name > ?3"
-	" AND (?4 = '' OR s.status = ?4) AND (?5 = 0 OR s.owner = 'held') ORDER BY e.name LIMIT ?6");
+#define LIST_WHERE " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name > ?3"
+#define LIST_OF " FROM hx_entity e" LIST_WHERE
+
+DB_STMT(stmt_list, "entity_list", "ttti", ENTITY_OUT, ENTITY_SELECT LIST_WHERE " ORDER BY e.name LIMIT ?4");
+
+DB_STMT(stmt_list_status, "entity_list_status", "tttiti", ENTITY_OUT,
+	ENTITY_SELECT LIST_WHERE " AND e.name <= " SLICE_BOUND("e.name", LIST_OF " ORDER BY e.name", "max")
+	" AND (?5 = '' OR s.status = ?5) AND (?6 = 0 OR s.owner = 'held') ORDER BY e.name LIMIT ?4");
+
+DB_STMT(stmt_slice, "entity_slice", "ttt", "it", SLICE_LINE("e.name", LIST_OF " ORDER BY e.name", "max"));
 
 /* As subject_claim(), for a call. */
 DB_STMT(stmt_claim, "subject_claim_for_call", "ttiiitiiittti", "iii",
@@ -175,6 +183,15 @@ void entity_read_subject(struct unit *unit, int64_t subject)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read_subject, db_int(subject));
 }
 
+static void list_by_status(struct unit *unit, const struct entity_ref *ref, struct slice status, bool held,
+			   struct slice after, int64_t limit)
+{
+	struct db_value in = db_text(ref->workspace), of = db_str(ref->machine->workflow->name), from = db_text(after);
+
+	UNIT_ADD(unit, UNIT_ANY, &stmt_list_status, in, of, from, db_int(limit), db_text(status), db_int(held));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_slice, in, of, from);
+}
+
 void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice status, bool held, struct slice after,
 		 int64_t limit)
 {
@@ -188,9 +205,10 @@ void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice s
 			 db_text(after));
 	else if (table)
 		UNIT_ADD(unit, UNIT_ANY, &table->list, workflow, db_text(status), db_int(held), db_int(limit));
+	else if (status.n || held)
+		list_by_status(unit, ref, status, held, after, limit);
 	else
-		UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(ref->workspace), workflow, db_text(after), db_text(status),
-			 db_int(held), db_int(limit));
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(ref->workspace), workflow, db_text(after), db_int(limit));
 }
 
 void entity_claim(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,

@@ -7,6 +7,7 @@
 #include "base/trace.h"
 #include "base/utf8.h"
 #include "flow/answer.h"
+#include "flow/page.h"
 #include "flow/shapes.h"
 #include "flow/what_next.h"
 #include "task/pulse.h"
@@ -58,9 +59,37 @@ DB_STMT(stmt_read, "job_read", "i", JOB_OUT, JOB_SELECT " WHERE j.subject = ?1")
 DB_STMT(stmt_read_in, "job_read_in", "it", JOB_OUT,
 	JOB_SELECT " WHERE j.subject = ?1 AND j.workspace = ?2");
 
-DB_STMT(stmt_list, "job_list", "tttii", JOB_OUT,
-	JOB_SELECT " WHERE j.workspace = ?1 AND (?2 = '' OR s.status = ?2) AND (?3 = '' OR j.queue = ?3)"
-	" AND j.subject > ?4 ORDER BY j.subject LIMIT ?5");
+/* ?1 workspace   ?2 after   ?3 how many   then what is asked for. */
+#define BY_ID "j.workspace, j.subject", "?1"
+#define BY_QUEUE(n) "j.workspace, j.queue, j.subject", "?1, ?" n
+#define LIST_(key, lead, base) JOB_SELECT PAGE_UP(key, lead, "?2", PAGE_TOP) base " ORDER BY " key " LIMIT ?3"
+#define SLICE_(key, lead, base) " FROM hx_job j" PAGE_UP(key, lead, "?2", PAGE_TOP) base " ORDER BY " key
+#define STATUS_(key, lead, base)                                                                                       \
+	JOB_SELECT PAGE_UP(key, lead, "?2", SLICE_BOUND("j.subject", SLICE_(key, lead, base), "max")) base             \
+	STATUS_IS("j.subject", "?4") " ORDER BY " key " LIMIT ?3"
+#define LINE_(key, lead, base) SLICE_LINE("j.subject", SLICE_(key, lead, base), "max")
+#define LIST(...) LIST_(__VA_ARGS__)
+#define LIST_STATUS(...) STATUS_(__VA_ARGS__)
+#define LIST_LINE(...) LINE_(__VA_ARGS__)
+#define QUEUE(n) " AND j.queue = ?" n
+#define PARKED " AND j.ended_at IS NOT NULL AND j.error IS NOT NULL"
+#define RETRYING " AND j.due_at IS NOT NULL AND j.error IS NOT NULL"
+
+DB_STMT(stmt_list, "job_list", "tii", JOB_OUT, LIST(BY_ID, ""));
+DB_STMT(stmt_list_queue, "job_list_queue", "tiit", JOB_OUT, LIST(BY_QUEUE("4"), ""));
+DB_STMT(stmt_list_status, "job_list_status", "tiit", JOB_OUT, LIST_STATUS(BY_ID, ""));
+DB_STMT(stmt_list_both, "job_list_both", "tiitt", JOB_OUT, LIST_STATUS(BY_QUEUE("5"), ""));
+DB_STMT(stmt_list_parked, "job_list_parked", "tiit", JOB_OUT, LIST_STATUS(BY_ID, PARKED));
+DB_STMT(stmt_list_parked_queue, "job_list_parked_queue", "tiitt", JOB_OUT, LIST_STATUS(BY_ID, PARKED QUEUE("5")));
+DB_STMT(stmt_list_retrying, "job_list_retrying", "tiit", JOB_OUT, LIST_STATUS(BY_ID, RETRYING));
+DB_STMT(stmt_list_retrying_queue, "job_list_retrying_queue", "tiitt", JOB_OUT, LIST_STATUS(BY_ID, RETRYING QUEUE("5")));
+
+DB_STMT(stmt_slice, "job_slice", "ti", "ii", LIST_LINE(BY_ID, ""));
+DB_STMT(stmt_slice_queue, "job_slice_queue", "tit", "ii", LIST_LINE(BY_QUEUE("3"), ""));
+DB_STMT(stmt_slice_parked, "job_slice_parked", "ti", "ii", LIST_LINE(BY_ID, PARKED));
+DB_STMT(stmt_slice_parked_queue, "job_slice_parked_queue", "tit", "ii", LIST_LINE(BY_ID, PARKED QUEUE("3")));
+DB_STMT(stmt_slice_retrying, "job_slice_retrying", "ti", "ii", LIST_LINE(BY_ID, RETRYING));
+DB_STMT(stmt_slice_retrying_queue, "job_slice_retrying_queue", "tit", "ii", LIST_LINE(BY_ID, RETRYING QUEUE("3")));
 
 /* Actions whose function this node does not have are delivered by a node that has it. */
 #define NOT_LEFT(names) " AND workflow || '/' || action NOT IN (SELECT value FROM " names ")"
@@ -189,11 +218,46 @@ void job_read_in(struct unit *unit, struct slice workspace, int64_t subject)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read_in, db_int(subject), db_text(workspace));
 }
 
+/* A page by status: of all of them, or of those that have an index of their own. Without and with a queue. */
+struct listing {
+	const char *status; /* NULL: any other */
+	const struct db_stmt *list, *slice, *list_queue, *slice_queue;
+};
+
+static const struct listing listings[] = {
+	{JOB_PARKED, &stmt_list_parked, &stmt_slice_parked, &stmt_list_parked_queue, &stmt_slice_parked_queue},
+	{JOB_RETRYING, &stmt_list_retrying, &stmt_slice_retrying, &stmt_list_retrying_queue,
+	 &stmt_slice_retrying_queue},
+	{NULL, &stmt_list_status, &stmt_slice, &stmt_list_both, &stmt_slice_queue},
+};
+
+static void list_by_status(struct unit *unit, struct slice workspace, struct slice status, struct slice queue,
+			   struct db_value after, struct db_value limit)
+{
+	struct db_value in = db_text(workspace), is = db_text(status), of = db_text(queue);
+	const struct listing *l = listings;
+
+	while (l->status && !slice_is(status, l->status))
+		l++;
+	if (queue.n) {
+		UNIT_ADD(unit, UNIT_ANY, l->list_queue, in, after, limit, is, of);
+		UNIT_ADD(unit, UNIT_ANY, l->slice_queue, in, after, of);
+	} else {
+		UNIT_ADD(unit, UNIT_ANY, l->list, in, after, limit, is);
+		UNIT_ADD(unit, UNIT_ANY, l->slice, in, after);
+	}
+}
+
 void job_list(struct unit *unit, struct slice workspace, struct slice status, struct slice queue, int64_t after,
 	      int64_t limit)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(workspace), db_text(status), db_text(queue), db_int(after),
-		 db_int(limit));
+	if (status.n)
+		list_by_status(unit, workspace, status, queue, db_int(after), db_int(limit));
+	else if (queue.n)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list_queue, db_text(workspace), db_int(after), db_int(limit),
+			 db_text(queue));
+	else
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(workspace), db_int(after), db_int(limit));
 }
 
 void job_scan_due(struct unit *unit, int64_t limit, struct slice left)

@@ -124,7 +124,7 @@ enum {
 void job_read(struct unit *unit, int64_t subject);
 /* No row also when it is of another workspace. */
 void job_read_in(struct unit *unit, struct slice workspace, int64_t subject);
-/* By id, which is by age. Empty status, empty queue: any. */
+/* By id, which is by age. Empty status, empty queue: any. With a status it is a page of a slice (flow/page.h), of two lines. */
 void job_list(struct unit *unit, struct slice workspace, struct slice status, struct slice queue, int64_t after,
 	      int64_t limit);
 /* After-effects that may be claimed now, the longest due first. Row: subject. left: JSON ["WORKFLOW/ACTION"] that are for others. */

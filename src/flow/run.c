@@ -3,6 +3,7 @@
  * what is due. See run.h; moves are run_units.c.
  */
 #include "flow/run.h"
+#include "flow/page.h"
 
 #define RUN_COLUMNS_SQL RUN_FIELDS(COLUMN_SQL) "hx_now_ms()"
 #define RUN_OUT RUN_FIELDS(COLUMN_OUT) "i"
@@ -58,16 +59,44 @@ DB_STMT(stmt_read_event, "run_read_event", "itt", "tt",
 	" WHERE e.run = ?1 AND e.name = ?2 || ?3 AND e.id = (SELECT o.id FROM hx_run_event o WHERE o.run = ?1"
 	" AND o.name = ?2 || ?3 AND o.taken_by IS NULL ORDER BY o.at, o.id LIMIT 1)");
 
-#define LIST(more)                                                                                                     \
+/* ?1 workspace   ?2 before   ?3 how many   then what is asked for. */
+#define LIST_SELECT                                                                                                    \
 	"SELECT " RUN_COLUMNS_SQL ","                                                                                  \
 	" (SELECT max(t.position) FROM hx_run_step t WHERE t.run = r.subject),"                                        \
-	" (SELECT t.output FROM hx_run_step t WHERE t.run = r.subject ORDER BY t.position DESC LIMIT 1)" RUN_FROM      \
-	" WHERE r.workspace = ?1 AND r.expired = 0 AND (?2 = '' OR s.status = ?2) AND (?3 = '' OR r.workflow = ?3)"    \
-	" AND (?4 = 0 OR r.awaits = 'person') AND r.subject < ?5" more " ORDER BY r.subject DESC LIMIT ?6"
+	" (SELECT t.output FROM hx_run_step t WHERE t.run = r.subject ORDER BY t.position DESC LIMIT 1)" RUN_FROM
+#define BY_ID "r.workspace, r.subject", "r.workspace DESC, r.subject DESC", "?1"
+#define BY_WORKFLOW(n)                                                                                                 \
+	"r.workspace, r.workflow, r.subject", "r.workspace DESC, r.workflow DESC, r.subject DESC", "?1, ?" n
+#define LIST_(key, order, lead, base)                                                                                  \
+	LIST_SELECT PAGE_DOWN(key, lead, "?2", PAGE_BOTTOM) " AND r.expired = 0" base " ORDER BY " order " LIMIT ?3"
+#define SLICE_(key, order, lead, base)                                                                                 \
+	" FROM hx_run r" PAGE_DOWN(key, lead, "?2", PAGE_BOTTOM) " AND r.expired = 0" base " ORDER BY " order
+#define STATUS_(key, order, lead, base)                                                                                \
+	LIST_SELECT PAGE_DOWN(key, lead, "?2", SLICE_BOUND("r.subject", SLICE_(key, order, lead, base), "min"))         \
+	" AND r.expired = 0" base STATUS_IS("r.subject", "?4") " ORDER BY " order " LIMIT ?3"
+#define LINE_(key, order, lead, base) SLICE_LINE("r.subject", SLICE_(key, order, lead, base), "min")
+#define LIST(...) LIST_(__VA_ARGS__)
+#define LIST_STATUS(...) STATUS_(__VA_ARGS__)
+#define LIST_LINE(...) LINE_(__VA_ARGS__)
+#define PERSON " AND r.awaits = 'person'"
+/* Not for an index: of those of one parent, or of those that wait for a person. */
+#define AND_WORKFLOW(n) " AND (?" n " = '' OR r.workflow = ?" n ")"
+#define AND_PERSON(n) " AND (?" n " = 0 OR r.awaits = 'person')"
+#define LIST_OUT RUN_OUT "it"
 
-DB_STMT(stmt_list, "run_list", "tttiii", RUN_OUT "it", LIST(""));
+DB_STMT(stmt_list, "run_list", "tii", LIST_OUT, LIST(BY_ID, ""));
+DB_STMT(stmt_list_workflow, "run_list_workflow", "tiit", LIST_OUT, LIST(BY_WORKFLOW("4"), ""));
+DB_STMT(stmt_list_person, "run_list_person", "tiit", LIST_OUT, LIST(BY_ID, PERSON AND_WORKFLOW("4")));
+DB_STMT(stmt_list_status, "run_list_status", "tiit", LIST_OUT, LIST_STATUS(BY_ID, ""));
+DB_STMT(stmt_list_both, "run_list_both", "tiitt", LIST_OUT, LIST_STATUS(BY_WORKFLOW("5"), ""));
+DB_STMT(stmt_list_person_status, "run_list_person_status", "tiitt", LIST_OUT, LIST_STATUS(BY_ID, PERSON AND_WORKFLOW("5")));
+DB_STMT(stmt_list_children, "run_list_children", "tiittii", LIST_OUT,
+	LIST_SELECT " WHERE r.parent = ?6 AND r.workspace = ?1 AND r.expired = 0 AND r.subject < ?2" AND_WORKFLOW("5") AND_PERSON("7")
+	" AND (?4 = '' OR s.status = ?4) ORDER BY r.subject DESC LIMIT ?3");
 
-DB_STMT(stmt_list_children, "run_list_children", "tttiiii", RUN_OUT "it", LIST(" AND r.parent = ?7"));
+DB_STMT(stmt_slice, "run_slice", "ti", "ii", LIST_LINE(BY_ID, ""));
+DB_STMT(stmt_slice_workflow, "run_slice_workflow", "tit", "ii", LIST_LINE(BY_WORKFLOW("3"), ""));
+DB_STMT(stmt_slice_person, "run_slice_person", "tit", "ii", LIST_LINE(BY_ID, PERSON AND_WORKFLOW("3")));
 
 /* Versions that need a function which this node does not have: their runs wait for a node that has it, but for being cancelled. */
 #define NOT_LEFT(names)                                                                                                \
@@ -162,20 +191,40 @@ void run_read_event(struct unit *unit, int64_t subject, struct run_awaited await
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read_event, db_int(subject), db_str(awaited.prefix), db_str(awaited.name));
 }
 
-void run_list(struct unit *unit, const struct run_filter *filter)
+static void list_by_status(struct unit *unit, const struct run_filter *f, struct slice of)
 {
-	struct slice any = slice_str("");
-	struct db_value workspace = db_text(filter->workspace),
-			status = db_text(filter->status.p ? filter->status : any),
-			workflow = db_text(filter->workflow.p ? filter->workflow : any),
-			unknown = db_int(filter->unknown), before = db_int(filter->before),
-			limit = db_int(filter->limit);
+	struct db_value in = db_text(f->workspace), before = db_int(f->before), limit = db_int(f->limit),
+			status = db_text(f->status), workflow = db_text(of);
 
-	if (filter->parent)
-		UNIT_ADD(unit, UNIT_ANY, &stmt_list_children, workspace, status, workflow, unknown, before, limit,
-			 db_int(filter->parent));
+	if (f->unknown) {
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list_person_status, in, before, limit, status, workflow);
+		UNIT_ADD(unit, UNIT_ANY, &stmt_slice_person, in, before, workflow);
+	} else if (of.n) {
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list_both, in, before, limit, status, workflow);
+		UNIT_ADD(unit, UNIT_ANY, &stmt_slice_workflow, in, before, workflow);
+	} else {
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list_status, in, before, limit, status);
+		UNIT_ADD(unit, UNIT_ANY, &stmt_slice, in, before);
+	}
+}
+
+void run_list(struct unit *unit, const struct run_filter *f)
+{
+	struct slice any = slice_str(""), of = f->workflow.p ? f->workflow : any;
+	struct db_value in = db_text(f->workspace), before = db_int(f->before), limit = db_int(f->limit),
+			workflow = db_text(of);
+
+	if (f->parent)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list_children, in, before, limit, db_text(f->status.p ? f->status : any),
+			 workflow, db_int(f->parent), db_int(f->unknown));
+	else if (f->status.n)
+		list_by_status(unit, f, of);
+	else if (f->unknown)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list_person, in, before, limit, workflow);
+	else if (of.n)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list_workflow, in, before, limit, workflow);
 	else
-		UNIT_ADD(unit, UNIT_ANY, &stmt_list, workspace, status, workflow, unknown, before, limit);
+		UNIT_ADD(unit, UNIT_ANY, &stmt_list, in, before, limit);
 }
 
 void run_scan_due(struct unit *unit, int64_t limit, struct slice left)

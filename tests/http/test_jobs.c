@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/strbuf.h"
 #include "flow/job_work.h"
 #include "support/await.h"
 #include "support/run_scene.h"
@@ -625,6 +626,43 @@ static void test_the_header_replays(void **state)
 	scene_stop(scene, 0);
 }
 
+/* A page by status looks at 10,000 jobs: what is after them is on the next one, and a page without any has a cursor. */
+static void test_a_page_by_status_ends_with_its_slice(void **state)
+{
+	enum { PUSHED = 1000 };
+	struct scene *scene = *state;
+	struct claimed last;
+	struct strbuf body;
+	char path[200];
+
+	scene_start(scene, 0);
+	strbuf_init(&body, 1u << 20);
+	for (int i = 0; i < PUSHED; i++)
+		strbuf_addf(&body, "%s{'queue':'many'}", i ? "," : "[");
+	strbuf_add(&body, "]", 2);
+	for (int i = 0; i < 10; i++)
+		scene_must(scene, 0, "POST", JOBS, body.p, 201, "");
+	strbuf_release(&body);
+	push(scene, "{'queue':'last'}", last.id);
+	last = claim(scene, "last", "w", 60000, 0);
+	scene_must(scene, 0, "GET", JOBS "?status=RUNNING", NULL, 200, "");
+	assert_int_equal(reply_count(&scene->last, "items"), 0);
+	snprintf(path, sizeof path, JOBS "?status=RUNNING&cursor=%s", reply_text(&scene->last, "cursor"));
+	scene_must(scene, 0, "GET", path, NULL, 200, "");
+	assert_int_equal(reply_count(&scene->last, "items"), 1);
+	assert_string_equal(reply_text(&scene->last, "items.0.id"), last.id);
+	assert_string_equal(reply_text(&scene->last, "cursor"), "null");
+	/* Of its queue alone there are few, and those that failed have an index. */
+	scene_must(scene, 0, "GET", JOBS "?status=RUNNING&queue=last", NULL, 200, "");
+	assert_int_equal(reply_count(&scene->last, "items"), 1);
+	snprintf(path, sizeof path, JOBS "/%s/fail", last.id);
+	scene_must(scene, 0, "POST", path,
+		   run_path("{'owner':'w','fence':%d,'error':'no','retryable':false}", (int)last.fence), 200, "");
+	scene_must(scene, 0, "GET", JOBS "?status=PARKED", NULL, 200, "");
+	assert_int_equal(reply_count(&scene->last, "items"), 1);
+	scene_stop(scene, 0);
+}
+
 #define ON_SQLITE(test) cmocka_unit_test_setup_teardown(test, scene_set_up_sqlite, scene_tear_down)
 #define ON_POSTGRES(test)                                                                                              \
 	{                                                                                                              \
@@ -650,6 +688,8 @@ int main(void)
 		ON_SQLITE(test_workers_carry_out_after_effects),
 		ON_SQLITE(test_no_more_in_flight_than_may_be),
 		ON_SQLITE(test_the_header_replays),
+		ON_SQLITE(test_a_page_by_status_ends_with_its_slice),
+		ON_POSTGRES(test_a_page_by_status_ends_with_its_slice),
 		ON_POSTGRES(test_push_many_in_their_order),
 		ON_POSTGRES(test_a_claim_waits_for_a_job),
 		ON_POSTGRES(test_a_claim_waits_for_steps_and_after_effects),
