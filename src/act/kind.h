@@ -48,9 +48,9 @@ struct kind {
 	/* No job is left. Ends the threads. */
 	void (*free)(struct kind *kind);
 
-	/* The port's: how many jobs it may run at once, and the queues that have one to run. */
+	/* The port's: how many jobs it may run at once, and the workspaces that have one to run, in turn. */
 	size_t slots, used;
-	struct port_queue *ready_first, **ready_last;
+	struct port_share *turn_first, **turn_last;
 };
 
 /* How long it may take: what the call says, else the action, else the default. */

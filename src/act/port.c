@@ -1,12 +1,7 @@
 /*
  * The port's book-keeping: who waits, who runs, who is next. See port.h for the rules and kind.h for a job's life.
  *
- * One mutex guards all of it; nothing under it blocks. Invariants, checked where they could break:
- *
- *   - a job is in the table from start to its end; it is either in its queue's waiting list or running
- *   - a queue (one per action that has jobs) is on its kind's ready list exactly when one of its jobs could run but
- *     for the kind's slots: waiting is not empty and running < max
- *   - after every change pump() has run: a kind with a free slot has no ready queue
+ * One mutex guards all of it; nothing under it blocks. A job is in the table from start to its end. Whose turn it is: port_turns.c.
  */
 #include "act/port.h"
 
@@ -15,160 +10,20 @@
 
 #include "act/exec.h"
 #include "act/http.h"
-#include "act/kind.h"
+#include "act/port_parts.h"
 #include "base/thread.h"
 #include "base/trace.h"
-
-#define BUCKETS 1024
-
-/* The calls of one action, whatever version of its definition they come from. */
-struct port_queue {
-	const char *workflow, *name;
-	struct kind *kind;
-	size_t max; /* as the latest call has it; 0: no bound */
-	size_t running;
-	struct job *first, *last; /* waiting */
-	bool ready;
-	struct port_queue *ready_next;
-	struct port_queue *table_next;
-};
-
-struct port {
-	struct act_port act;
-	struct port_options options;
-	/* Constant; NULL: nobody carries out this kind. After a stop admit() is the guard. */
-	struct kind *kinds[ACTION_KINDS_N];
-	pthread_mutex_t mutex;
-	pthread_cond_t quiet; /* nothing runs any more */
-	bool stopping, stopped;
-	struct job *jobs[BUCKETS];
-	struct port_queue *queues[BUCKETS];
-	struct port_stats stats;
-};
 
 /* ---- tables ---- */
 
 static struct job **job_slot(struct port *port, struct ticket ticket)
 {
-	size_t bucket = (ticket.number ^ (uintptr_t)ticket.lane >> 6) % BUCKETS;
+	size_t bucket = (ticket.number ^ (uintptr_t)ticket.lane >> 6) % PORT_BUCKETS;
 	struct job **slot = &port->jobs[bucket];
 
 	while (*slot && ((*slot)->ticket.number != ticket.number || (*slot)->ticket.lane != ticket.lane))
 		slot = &(*slot)->table_next;
 	return slot;
-}
-
-static bool same_text(const char *a, const char *b)
-{
-	return slice_eq(slice_str(a), slice_str(b));
-}
-
-static struct port_queue **queue_slot(struct port *port, const struct kind *kind, const char *workflow,
-				      const char *name)
-{
-	uint64_t hash = 0;
-	struct port_queue **slot;
-
-	for (const char *p = workflow; p && *p; p++)
-		hash = hash * 31 + (unsigned char)*p;
-	for (const char *p = name; p && *p; p++)
-		hash = hash * 31 + (unsigned char)*p;
-	slot = &port->queues[hash % BUCKETS];
-	while (*slot &&
-	       !((*slot)->kind == kind && same_text((*slot)->workflow, workflow) && same_text((*slot)->name, name)))
-		slot = &(*slot)->table_next;
-	return slot;
-}
-
-/* NULL: no memory. */
-static struct port_queue *queue_of(struct port *port, const struct action *action, struct kind *kind)
-{
-	struct port_queue **slot = queue_slot(port, kind, action->workflow, action->name);
-
-	if (!*slot) {
-		*slot = calloc(1, sizeof **slot);
-		if (!*slot)
-			return NULL;
-		(*slot)->workflow = action->workflow;
-		(*slot)->name = action->name;
-		(*slot)->kind = kind;
-	}
-	(*slot)->max = action->max_in_flight > 0 ? (size_t)action->max_in_flight : 0;
-	return *slot;
-}
-
-static void queue_drop_if_idle(struct port *port, struct port_queue *queue)
-{
-	if (queue->running || queue->first || queue->ready)
-		return;
-	*queue_slot(port, queue->kind, queue->workflow, queue->name) = queue->table_next;
-	free(queue);
-}
-
-/* ---- waiting and running ---- */
-
-static void wait_in_queue(struct port *port, struct port_queue *queue, struct job *job)
-{
-	job->queue = queue;
-	job->before = queue->last;
-	job->behind = NULL;
-	*(queue->last ? &queue->last->behind : &queue->first) = job;
-	queue->last = job;
-	port->stats.waiting++;
-}
-
-static void leave_queue(struct port *port, struct job *job)
-{
-	struct port_queue *queue = job->queue;
-
-	*(job->before ? &job->before->behind : &queue->first) = job->behind;
-	*(job->behind ? &job->behind->before : &queue->last) = job->before;
-	port->stats.waiting--;
-}
-
-static void make_ready(struct port_queue *queue)
-{
-	struct kind *kind = queue->kind;
-
-	if (queue->ready || !queue->first || (queue->max && queue->running >= queue->max))
-		return;
-	queue->ready = true;
-	queue->ready_next = NULL;
-	*kind->ready_last = queue;
-	kind->ready_last = &queue->ready_next;
-}
-
-static struct port_queue *take_ready(struct kind *kind)
-{
-	struct port_queue *queue = kind->ready_first;
-
-	kind->ready_first = queue->ready_next;
-	if (!kind->ready_first)
-		kind->ready_last = &kind->ready_first;
-	queue->ready = false;
-	return queue;
-}
-
-/* Starts what can start. Queues take turns, one job each. */
-static void pump(struct port *port, struct kind *kind)
-{
-	while (kind->used < kind->slots && kind->ready_first) {
-		struct port_queue *queue = take_ready(kind);
-		struct job *job = queue->first;
-
-		if (!job || (queue->max && queue->running >= queue->max)) {
-			queue_drop_if_idle(port, queue); /* its waiting jobs were aborted, or the bound has sunk */
-			continue;
-		}
-		leave_queue(port, job);
-		job->running = true;
-		job->started = clock_mono(clock_system());
-		queue->running++;
-		kind->used++;
-		port->stats.running++;
-		make_ready(queue);
-		kind->start(kind, job);
-	}
 }
 
 /* ---- jobs ---- */
@@ -222,22 +77,30 @@ static void answer(struct port *port, struct ticket ticket, struct verdict verdi
 	port->options.answer(ticket, verdict.outcome, verdict.output, verdict.not_before_ms);
 }
 
+/* As slots are, so is the room to wait. */
+static bool may_wait(const struct port *port, const struct port_share *share)
+{
+	size_t max = port->options.waiting_max, all = port->stats.waiting;
+
+	return all <= max && (!share->tenant || share->waiting <= max - all + 1);
+}
+
 /* Takes the job in, or says why not. */
 static const char *admit(struct port *port, struct kind *kind, struct job *job)
 {
-	struct port_queue *queue = port->stopping ? NULL : queue_of(port, job->action, kind);
+	struct port_queue *queue = port->stopping ? NULL : port_queue_of(port, job, kind);
 
 	if (!queue)
 		return port->stopping ? "the engine is stopping" : "out of memory";
-	wait_in_queue(port, queue, job);
+	port_wait_in_queue(port, queue, job);
 	*job_slot(port, job->ticket) = job;
-	make_ready(queue);
-	pump(port, kind);
-	if (job->running || port->stats.waiting <= port->options.waiting_max)
+	port_make_ready(queue);
+	port_pump(port, kind);
+	if (job->running || may_wait(port, queue->share))
 		return NULL;
-	leave_queue(port, job);
+	port_leave_queue(port, job);
 	*job_slot(port, job->ticket) = job->table_next;
-	queue_drop_if_idle(port, queue);
+	port_drop_if_idle(port, queue);
 	port->stats.refused++;
 	return "too many calls are waiting already";
 }
@@ -295,7 +158,7 @@ static enum hx_code make_kinds(struct port *port, struct hx_error *err)
 		if (code)
 			return code;
 		if (port->kinds[i])
-			port->kinds[i]->ready_last = &port->kinds[i]->ready_first;
+			port->kinds[i]->turn_last = &port->kinds[i]->turn_first;
 	}
 	return HX_OK;
 }
@@ -341,16 +204,16 @@ static void start(struct act_port *act, const struct act_call *call, struct tick
 static void cancel(struct job *job)
 {
 	atomic_store(&job->cancelled, true);
-	job->queue->kind->cancel(job->queue->kind, job);
+	job->queue->action->kind->cancel(job->queue->action->kind, job);
 }
 
 static void drop_waiting(struct port *port, struct job *job)
 {
 	struct port_queue *queue = job->queue;
 
-	leave_queue(port, job);
+	port_leave_queue(port, job);
 	*job_slot(port, job->ticket) = job->table_next;
-	queue_drop_if_idle(port, queue);
+	port_drop_if_idle(port, queue);
 }
 
 static void abort_job(struct act_port *act, struct ticket ticket)
@@ -394,15 +257,20 @@ static bool withdraw(struct act_port *act, struct ticket ticket)
 static void release_slot(struct port *port, struct job *job)
 {
 	struct port_queue *queue = job->queue;
-	struct kind *kind = queue->kind;
+	struct kind *kind = queue->action->kind;
 
 	*job_slot(port, job->ticket) = job->table_next;
 	queue->running--;
+	queue->action->running--;
+	queue->share->running--;
 	kind->used--;
 	port->stats.running--;
-	make_ready(queue);
-	queue_drop_if_idle(port, queue);
-	pump(port, kind);
+	port_make_ready(queue);
+	/* One that was full may have room for another workspace now. */
+	for (struct port_queue *q = queue->action->queues; q; q = q->action_next)
+		port_make_ready(q);
+	port_drop_if_idle(port, queue);
+	port_pump(port, kind);
 	if (port->stats.running == 0)
 		pthread_cond_broadcast(&port->quiet);
 }
@@ -455,15 +323,18 @@ static void see(const struct job *job, struct port_sight *sight)
 	}
 	sight->waiting++;
 	sight->action = job->action;
-	sight->of_kind = !queue->max || queue->running < queue->max;
-	sight->limit = sight->of_kind ? queue->kind->slots : queue->max;
+	sight->of_kind = !port_is_full(queue->action);
+	sight->of_share = sight->of_kind && queue->action->kind->used < queue->action->kind->slots;
+	sight->limit = sight->of_share  ? queue->share->running
+		       : sight->of_kind ? queue->action->kind->slots
+					: queue->action->max;
 }
 
 void port_look(struct port *port, int64_t subject, int64_t fence, struct port_sight *ret_sight)
 {
 	*ret_sight = (struct port_sight){0};
 	pthread_mutex_lock(&port->mutex);
-	for (size_t i = 0; i < BUCKETS; i++)
+	for (size_t i = 0; i < PORT_BUCKETS; i++)
 		for (const struct job *job = port->jobs[i]; job; job = job->table_next)
 			if (job->call.lease.subject == subject && job->fence == fence)
 				see(job, ret_sight);
@@ -501,7 +372,7 @@ enum hx_code port_new(const struct port_options *options, struct port **ret_port
 /* Takes a waiting job out. NULL: none waits. */
 static struct job *take_waiting(struct port *port)
 {
-	for (size_t i = 0; i < BUCKETS; i++)
+	for (size_t i = 0; i < PORT_BUCKETS; i++)
 		for (struct job *job = port->jobs[i]; job; job = job->table_next)
 			if (!job->running) {
 				drop_waiting(port, job);
@@ -529,7 +400,7 @@ static void wait_until_quiet(struct port *port, int64_t grace_ms)
 
 	while (port->stats.running && condition_wait_until(&port->quiet, &port->mutex, until))
 		;
-	for (size_t i = 0; port->stats.running && i < BUCKETS; i++)
+	for (size_t i = 0; port->stats.running && i < PORT_BUCKETS; i++)
 		for (struct job *job = port->jobs[i]; job; job = job->table_next)
 			cancel(job);
 	while (port->stats.running)

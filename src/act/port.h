@@ -12,9 +12,11 @@
  *
  * Limits. An action runs at most max_in_flight calls at once (in all versions of its definition together), a kind
  * at most its slots, so the port at most the sum of the slots. What exceeds that waits: first come, first served
- * within an action, and actions take turns, so a slow one holds up nobody but itself. At most waiting_max calls wait;
- * one more is answered FAILED at once, since nothing was done. No call is ever lost: each is answered exactly once,
- * unless the lane aborts or withdraws it.
+ * within an action of a workspace. The actions of a workspace take turns, and so do workspaces; and none of these takes another
+ * slot unless more of them are free than it has. So one alone has half of them, and whoever else comes finds one, however
+ * slow the services of the others are. At most waiting_max calls wait, shared out in the same way; one more is answered
+ * FAILED at once, since nothing was done. No call is ever lost: each is answered exactly once, unless the lane aborts or
+ * withdraws it.
  *
  * Abort really cancels: a waiting call is dropped, a transfer ends with its connection, a process group is killed.
  * A native function cannot be interrupted, only told. Withdraw is for calls that are heard out (task/task.h): it drops a
@@ -31,11 +33,15 @@
 #include "model/action.h"
 #include "task/lane.h"
 
-#define PORT_HTTP_SLOTS 256
+/* What one workspace has of each; all of them together have twice as many. */
+#define PORT_HTTP_SHARE 256
+#define PORT_EXEC_SHARE 16
+#define PORT_NATIVE_SHARE 4
+#define PORT_HTTP_SLOTS (2 * PORT_HTTP_SHARE)
 #define PORT_HTTP_LOOPS 2 /* as many as the server has (serve/server.c) */
-#define PORT_EXEC_SLOTS 16
-#define PORT_NATIVE_SLOTS 4
-#define PORT_WAITING_MAX 10000
+#define PORT_EXEC_SLOTS (2 * PORT_EXEC_SHARE)
+#define PORT_NATIVE_SLOTS (2 * PORT_NATIVE_SHARE)
+#define PORT_WAITING_MAX 20000
 
 /* 0 and NULL mean the defaults. */
 struct port_options {

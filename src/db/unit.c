@@ -103,9 +103,14 @@ void unit_limit(struct unit *unit, int64_t limit_ms)
 		unit->limit_ms = limit_ms;
 }
 
+uint64_t unit_tenant(struct slice workspace)
+{
+	return hash_bytes(1, workspace.p, workspace.n) | 1;
+}
+
 void unit_for(struct unit *unit, struct slice workspace)
 {
-	unit->tenant = hash_bytes(1, workspace.p, workspace.n);
+	unit->tenant = unit_tenant(workspace);
 }
 
 bool unit_is_plain(const struct unit *unit)

@@ -119,6 +119,8 @@ void unit_wake(struct unit *unit, int64_t topic);
 bool unit_offer(struct unit *unit, int64_t stand, uint32_t n) HX_MUST_CHECK;
 /* The unit works on what is the user's, and may take that long. Of several limits the longest counts. */
 void unit_limit(struct unit *unit, int64_t limit_ms);
+/* What a workspace is where places are shared out; never 0. */
+uint64_t unit_tenant(struct slice workspace);
 /* It is done for this workspace. */
 void unit_for(struct unit *unit, struct slice workspace);
 bool unit_is_plain(const struct unit *unit);

@@ -25,12 +25,15 @@ DB_STMT(stmt_read_key, "batch_read_key", "tt", OUT,
 #define BY_WORKFLOW(n)                                                                                                 \
 	"b.workspace, b.workflow, b.subject", "b.workspace DESC, b.workflow DESC, b.subject DESC", "?1, ?" n
 #define LIST_(key, order, lead)                                                                                        \
-	"SELECT " COLUMNS_SQL FROM PAGE_DOWN(key, lead, "?2", PAGE_BOTTOM) " AND b.expired = 0 ORDER BY " order " LIMIT ?3"
+	"SELECT " COLUMNS_SQL FROM PAGE_DOWN(key, lead, "?2", PAGE_BOTTOM) " AND b.expired = 0 ORDER BY " order        \
+									   " LIMIT ?3"
 #define SLICE_(key, order, lead)                                                                                       \
 	" FROM hx_batch b" PAGE_DOWN(key, lead, "?2", PAGE_BOTTOM) " AND b.expired = 0 ORDER BY " order
 #define STATUS_(key, order, lead)                                                                                      \
-	"SELECT " COLUMNS_SQL FROM PAGE_DOWN(key, lead, "?2", SLICE_BOUND("b.subject", SLICE_(key, order, lead), "min"))\
-	" AND b.expired = 0" STATUS_IS("b.subject", "?4") " ORDER BY " order " LIMIT ?3"
+	"SELECT " COLUMNS_SQL FROM PAGE_DOWN(                                                                          \
+		key, lead, "?2",                                                                                       \
+		SLICE_BOUND("b.subject", SLICE_(key, order, lead),                                                     \
+			    "min")) " AND b.expired = 0" STATUS_IS("b.subject", "?4") " ORDER BY " order " LIMIT ?3"
 #define LINE_(key, order, lead) SLICE_LINE("b.subject", SLICE_(key, order, lead), "min")
 #define LIST(...) LIST_(__VA_ARGS__)
 #define LIST_STATUS(...) STATUS_(__VA_ARGS__)

@@ -86,6 +86,7 @@ static struct act_call call_of(const struct batch_clean *c)
 		.key = c->key,
 		.attempt = c->items[c->next].attempt,
 		.traceparent = c->hold.trace,
+		.tenant = unit_tenant(c->hold.workspace),
 		.lease = batch_lease(&c->hold),
 	};
 }

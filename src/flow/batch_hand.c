@@ -409,6 +409,7 @@ static struct act_call call_of(const struct batch_hand *h)
 		.key = h->key,
 		.attempt = h->attempt,
 		.traceparent = h->hold.trace,
+		.tenant = unit_tenant(h->hold.workspace),
 		.unknown_on_5xx = definition->unknown_on_5xx,
 		.in_doubt = h->doubt,
 		.timeout_ms = probing ? 0 : definition->timeout_ms,

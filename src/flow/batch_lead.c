@@ -383,6 +383,7 @@ static struct act_call call_to_void(const struct batch_lead *l)
 		.key = l->key,
 		.attempt = l->doubtful[l->doubtful_next].attempt,
 		.traceparent = l->hold.trace,
+		.tenant = unit_tenant(l->hold.workspace),
 		.lease = batch_lease(&l->hold),
 	};
 }

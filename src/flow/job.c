@@ -16,8 +16,8 @@
 #define JOB_SELECT                                                                                                      \
 	"SELECT j.subject, s.status, s.version, j.queue, j.workflow, j.action, j.effect_key, j.payload, j.attempt,"     \
 	" j.due_at, j.error, s.updated_at, s.doubt, j.priority, j.job_key, j.output, s.owner, s.until, s.fence, j.run," \
-	" j.in_flight_max, j.ended_at, j.unsettled_since, j.sent_version FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
-#define JOB_OUT "ititttttiitiiitttiiiiiii"
+	" j.in_flight_max, j.ended_at, j.unsettled_since, j.sent_version, j.workspace FROM hx_job j JOIN hx_subject s ON s.id = j.subject"
+#define JOB_OUT "ititttttiitiiitttiiiiiiit"
 
 DB_STMT(stmt_insert, "job_insert", "ittttttii", "",
 	"INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, repeatable)"
@@ -65,8 +65,8 @@ DB_STMT(stmt_read_in, "job_read_in", "it", JOB_OUT,
 #define LIST_(key, lead, base) JOB_SELECT PAGE_UP(key, lead, "?2", PAGE_TOP) base " ORDER BY " key " LIMIT ?3"
 #define SLICE_(key, lead, base) " FROM hx_job j" PAGE_UP(key, lead, "?2", PAGE_TOP) base " ORDER BY " key
 #define STATUS_(key, lead, base)                                                                                       \
-	JOB_SELECT PAGE_UP(key, lead, "?2", SLICE_BOUND("j.subject", SLICE_(key, lead, base), "max")) base             \
-	STATUS_IS("j.subject", "?4") " ORDER BY " key " LIMIT ?3"
+	JOB_SELECT PAGE_UP(key, lead, "?2", SLICE_BOUND("j.subject", SLICE_(key, lead, base), "max"))                  \
+		base STATUS_IS("j.subject", "?4") " ORDER BY " key " LIMIT ?3"
 #define LINE_(key, lead, base) SLICE_LINE("j.subject", SLICE_(key, lead, base), "max")
 #define LIST(...) LIST_(__VA_ARGS__)
 #define LIST_STATUS(...) STATUS_(__VA_ARGS__)
@@ -314,6 +314,7 @@ static void take_read(struct job_run *j, const struct answer *answer)
 	j->action = j->action_of(j->context, db_cell(rows, 0, JOB_WORKFLOW)->s, db_cell(rows, 0, JOB_ACTION)->s,
 				 &j->sent_version);
 	j->version = db_cell(rows, 0, JOB_VERSION)->i;
+	j->tenant = unit_tenant(db_cell(rows, 0, JOB_WORKSPACE)->s);
 	j->doubt = db_cell(rows, 0, JOB_DOUBT)->i != 0;
 	j->unsettled_since = int_or_none(db_cell(rows, 0, JOB_UNSETTLED_SINCE));
 	j->key = arena_copy(j->arena, db_cell(rows, 0, JOB_KEY)->s);
@@ -506,6 +507,7 @@ static struct act_call call_of(const struct job_run *j)
 		.traceparent = j->trace,
 		.in_doubt = is_open(j),
 		.lease = lease_of(j),
+		.tenant = j->tenant,
 	};
 }
 

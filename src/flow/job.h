@@ -119,6 +119,7 @@ enum {
 	JOB_ENDED_AT,
 	JOB_UNSETTLED_SINCE, /* NULL: the other side is not at an earlier try, or has not said so */
 	JOB_SENT_VERSION, /* of the definition that something was sent by, which may have been done; NULL: nothing was */
+	JOB_WORKSPACE,
 	JOB_COLUMNS
 };
 void job_read(struct unit *unit, int64_t subject);
@@ -173,6 +174,7 @@ struct job_run {
 	int64_t sent_version;    /* J4; 0: there is no definition to send it by */
 	bool kept;               /* it stood in the row: something was sent by it, and may have been done */
 	int64_t unsettled_since; /* as read, then as it is to be written */
+	uint64_t tenant;         /* its workspace, where places are shared out */
 	bool doubt; /* an earlier worker died over it, or its delivery may have been done, or be under way */
 	struct slice key, payload, error, trace;
 	struct stamp stamp;

@@ -72,8 +72,11 @@ DB_STMT(stmt_read_event, "run_read_event", "itt", "tt",
 #define SLICE_(key, order, lead, base)                                                                                 \
 	" FROM hx_run r" PAGE_DOWN(key, lead, "?2", PAGE_BOTTOM) " AND r.expired = 0" base " ORDER BY " order
 #define STATUS_(key, order, lead, base)                                                                                \
-	LIST_SELECT PAGE_DOWN(key, lead, "?2", SLICE_BOUND("r.subject", SLICE_(key, order, lead, base), "min"))         \
-	" AND r.expired = 0" base STATUS_IS("r.subject", "?4") " ORDER BY " order " LIMIT ?3"
+	LIST_SELECT PAGE_DOWN(key, lead, "?2",                                                                         \
+			      SLICE_BOUND("r.subject", SLICE_(key, order, lead, base),                                 \
+					  "min")) " AND r.expired = 0" base STATUS_IS("r.subject",                     \
+										      "?4") " ORDER BY " order         \
+											    " LIMIT ?3"
 #define LINE_(key, order, lead, base) SLICE_LINE("r.subject", SLICE_(key, order, lead, base), "min")
 #define LIST(...) LIST_(__VA_ARGS__)
 #define LIST_STATUS(...) STATUS_(__VA_ARGS__)

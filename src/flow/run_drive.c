@@ -399,6 +399,7 @@ static struct act_call call_of(const struct run_drive *d)
 		.in_doubt = d->row.doubt,
 		.timeout_ms = d->row.undo < 0 ? step->timeout_ms : 0,
 		.lease = lease_of(d),
+		.tenant = unit_tenant(d->row.workspace),
 	};
 }
 

@@ -13,6 +13,7 @@ static struct act_call call_of(const struct entity_step *s, const struct action 
 		.fence = s->fence,
 		.unknown_on_5xx = s->call->unknown_on_5xx,
 		.in_doubt = s->doubt || s->unknowns || !s->claimed,
+		.tenant = unit_tenant(s->workspace),
 	};
 
 	if (s->claimed)

@@ -89,7 +89,9 @@ static void add_place(struct why *why, const struct port_sight *sight)
 	strbuf_addf(&why->words, "for a place: %zu %s of the %s \"%s\" %s running, and that is %s", sight->limit,
 		    one ? "call" : "calls", sight->of_kind ? "kind" : "action",
 		    sight->of_kind ? kind : sight->action->name, one ? "is" : "are",
-		    sight->of_kind ? "the limit of a node" : "its limit");
+		    sight->of_share  ? "the share of this workspace"
+		    : sight->of_kind ? "the limit of a node"
+				     : "its limit");
 }
 
 /* After "… is with X": what it waits for there, for how long X has it, or who comes next. */

@@ -74,6 +74,7 @@ struct act_call {
 	int64_t timeout_ms;       /* 0: the action's own */
 	bool hear_out;            /* what it did is wanted even when the lease is over: it is not aborted then */
 	int64_t fence;            /* without a lease: the last holder's, for the other side to compare */
+	uint64_t tenant;          /* whose it is, where places are shared out (db/unit.h); 0: nobody's in particular */
 	struct lease lease;
 };
 
@@ -83,6 +84,7 @@ struct port_sight {
 	const struct action *action; /* of one that waits; it lives as long as its definition. NULL: none waits */
 	size_t limit;                /* so many calls may run at once, and do: that is why it waits */
 	bool of_kind;                /* all calls of its kind; else those of the action alone, by its max_in_flight */
+	bool of_share;               /* of its workspace, of that kind: the places that are left are for others */
 };
 
 /* What the other side is told: its holders count from 1. */

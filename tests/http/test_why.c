@@ -448,7 +448,7 @@ static void test_places(void **state)
 	}
 }
 
-#define CHORES (PORT_EXEC_SLOTS + 1)
+#define CHORES (PORT_EXEC_SHARE + 1)
 
 static bool one_has_reason(struct scene *scene, char (*ids)[64], enum why_reason reason, const char **ret_id)
 {
@@ -484,7 +484,7 @@ static void test_places_of_a_kind(void **state)
 	AWAIT(RUN_ARRIVE_MS, one_has_reason(scene, ids, WHY_RUN_LIMIT, &id));
 	because(scene, id, WHY_RUN_LIMIT,
 		"attempt 1 of the step \"wait\" " HERE ", where it waits for a place: " STRING_OF(
-			PORT_EXEC_SLOTS) " calls of the kind \"exec\" are running, and that is the limit of a node");
+			PORT_EXEC_SHARE) " calls of the kind \"exec\" are running, and that is the share of this workspace");
 	unlink(pipe); /* the one that waits would open it when nobody is there to close it */
 	close(fd);
 	scene_stop(scene, 0);

@@ -1,0 +1,90 @@
+/*
+ * Neighbours: the services of one workspace are slow, as slow as can be, and it has more calls than a node makes at once. The steps of
+ * another one go on as if it were alone.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "act/port.h"
+#include "support/await.h"
+#include "support/run_scene.h"
+
+#define SLOW 300 /* more than its share */
+#define SOON_MS 5000
+
+static const char definitions[2][300] = {
+	"{'workflow':'slow','kind':'run','actions':{'a':{'kind':'http','url':'@/slow','effect':'keyed','timeout':'5m'}},"
+	"'steps':[{'name':'a','type':'task','action':'a'}]}",
+	"{'workflow':'quick','kind':'run','actions':{'a':{'kind':'http','url':'@/quick','effect':'keyed'}},"
+	"'steps':[{'name':'a','type':'task','action':'a'}]}",
+};
+
+static void call_in_other(struct scene *scene, const char *method, const char *path, const char *body, int status)
+{
+	reply_release(&scene->last);
+	assert_true(client_call_with(scene->admin[0], method, path, "Hapax-Workspace: other\r\n", body, strlen(body),
+				     &scene->last));
+	if (scene->last.status != status)
+		fail_msg("%s %s: %d %s", method, path, scene->last.status, scene->last.body);
+}
+
+static bool other_has_completed(struct scene *scene, const char *path)
+{
+	call_in_other(scene, "GET", path, "", 200);
+	return strcmp(reply_text(&scene->last, "status"), "COMPLETED") == 0;
+}
+
+static int64_t quick_run_ms(struct scene *scene)
+{
+	int64_t began = await_now_ms();
+	char path[200];
+
+	call_in_other(scene, "POST", RUNS, "{\"definitionId\":\"quick\"}", 201);
+	snprintf(path, sizeof path, RUNS "/%s", reply_text(&scene->last, "run.id"));
+	AWAIT(RUN_ARRIVE_MS, other_has_completed(scene, path));
+	return await_now_ms() - began;
+}
+
+static void test_slow_services_of_one_hold_up_nobody_else(void **state)
+{
+	struct scene *scene = *state;
+	char last[64];
+	int64_t took_ms;
+
+	scene_define(scene, "slow", definitions[0]);
+	scene_define(scene, "quick", definitions[1]);
+	service_play(scene->service, "/slow", &(struct play){.hold = true});
+	service_play(scene->service, "/quick", &(struct play){0});
+	scene_start(scene, 0);
+	for (int i = 0; i < SLOW; i++)
+		run_create_id(scene, "{'definitionId':'slow'}", last);
+	service_await(scene->service, "/slow", PORT_HTTP_SHARE, RUN_ARRIVE_MS);
+	AWAIT(RUN_ARRIVE_MS, scene_metric(scene, 0, "hapax_actions_waiting") == SLOW - PORT_HTTP_SHARE);
+	took_ms = quick_run_ms(scene);
+	printf("# %d slow calls of a neighbour: a quick run takes %lld ms\n", SLOW, (long long)took_ms);
+	assert_true(took_ms < SOON_MS);
+	/* Who waits for a place is told whose it is. */
+	run_why(scene, last, "the share of this workspace");
+	assert_int_equal(service_count(scene->service, "/slow", NULL), PORT_HTTP_SHARE);
+	service_play(scene->service, "/slow", &(struct play){0});
+	service_release(scene->service);
+	run_await(scene, last, "COMPLETED");
+	scene_stop(scene, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_slow_services_of_one_hold_up_nobody_else, scene_set_up_sqlite,
+						scene_tear_down),
+		cmocka_unit_test_setup_teardown(test_slow_services_of_one_hold_up_nobody_else, scene_set_up_postgres,
+						scene_tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
