@@ -18,6 +18,7 @@
 #include "flow/job_work.h"
 #include "flow/page.h"
 #include "flow/run.h"
+#include "flow/schedule.h"
 #include "support/store.h"
 #include "support/subjects.h"
 #include "support/tally.h"
@@ -157,6 +158,12 @@ static void list_entries(struct unit *unit, unsigned on, const char *status)
 	account_read_ledger(unit, slice_str("w"), slice_str("a2"), 0, 51);
 }
 
+static void list_schedules(struct unit *unit, unsigned on, const char *status)
+{
+	(void)on, (void)status;
+	schedule_list(unit, slice_str("w"), slice_str("s2"), 51);
+}
+
 static const char *const anything[] = {"x", NULL};
 
 /* Where `list` is NULL it is said why not. */
@@ -173,6 +180,7 @@ static const struct {
 	{"listEntities", "status held", list_entities, anything},
 	{"listAccounts", "", list_accounts, anything},
 	{"getLedger", "", list_entries, anything},
+	{"listSchedules", "", list_schedules, anything},
 	{"getHistory", "", NULL, NULL},    /* by (subject, seq), which is its key */
 	{"getRunHistory", "", NULL, NULL}, /* the same */
 	{"listAttention", "kind", NULL,
