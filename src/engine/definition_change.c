@@ -115,7 +115,12 @@ static enum hx_code add_file(struct change *c, const char *dir, const char *name
 	if (!file_read(path, &text) || text.n > DEFINITION_BYTES_MAX)
 		return error_set(err, HX_CONFIG_ERROR, "%s: %s", path,
 				 text.n > DEFINITION_BYTES_MAX || text.failed ? "too large" : strerror(errno));
-	(void)change_add_text(c, path, strbuf_slice(&text)); /* what is wrong with it stands in the findings */
+	/* What is wrong with it stands in the findings. Schedules are put when all else is in force (schedules.h). */
+	if (schedule_file_is(strbuf_slice(&text)))
+		(void)schedule_file_parse(arena_copy(&c->scratch, slice_str(path)).p, strbuf_slice(&text), &c->scratch,
+					  c->findings);
+	else
+		(void)change_add_text(c, path, strbuf_slice(&text));
 	return HX_OK;
 }
 

@@ -306,10 +306,12 @@ enum hx_code engine_new(const struct engine_options *options, struct findings *f
 	definitions_init(&e->definitions, options->natives, changers_tell_wanted, &e->changers);
 	e->definitions.natives_all = options->natives_all;
 	code = start(e, findings, err);
-	if (code)
+	if (code) {
 		engine_free(e);
-	else
-		*ret = e;
+		return code;
+	}
+	schedules_apply(e->parts.schedules, options->workflows_dir);
+	*ret = e;
 	return code;
 }
 
@@ -412,8 +414,13 @@ static enum hx_code reload(struct engine *e, const struct config *config, struct
 enum hx_code engine_reload(struct engine *engine, const struct config *config, struct findings *findings,
 			   struct hx_error *err)
 {
+	enum hx_code code;
 	LOCKED(&engine->changers.configuring);
-	return reload(engine, config ? config : engine->changers.config, findings, err);
+
+	code = reload(engine, config ? config : engine->changers.config, findings, err);
+	if (!code)
+		schedules_apply(engine->parts.schedules, engine->options.workflows_dir);
+	return code;
 }
 
 const struct config *engine_config(struct engine *engine)

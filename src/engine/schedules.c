@@ -13,6 +13,8 @@
 #include "flow/batch_cancel.h"
 #include "flow/run_verb.h"
 #include "flow/schedule_look.h"
+#include "flow/schedule_verb.h"
+#include "model/load.h"
 
 #define SLICE 64
 #define UNDER_WAY_MAX (SLICE + FEEDER_RESTING_MAX)
@@ -191,6 +193,91 @@ static bool begin(void *context, int64_t subject)
 		return true;
 	free(look);
 	return false;
+}
+
+/* ---- files ---- */
+
+#define FILES_BYTES_MAX (256u << 20)
+
+struct put {
+	struct seat seat;
+	struct schedule_verb verb;
+	struct schedule_verb_request rq;
+	struct schedule_spec spec;
+	struct arena arena;
+	struct schedules *schedules;
+};
+
+static void put_done(struct seat *seat, enum hx_code code)
+{
+	struct put *put = (struct put *)seat;
+	struct log *log = put->schedules->parts->log;
+
+	if (code)
+		log_error(log, "a schedule of the folder was not put", log_slice("name", put->rq.name),
+			  log_text("code", hx_code_name(code)));
+	else if (put->verb.changed)
+		log_info(log, "a schedule of the folder is in force", log_slice("name", put->rq.name));
+	arena_release(&put->arena);
+	free(put);
+}
+
+/* The spec is read anew from its text: the file's goes with its arena. */
+static bool read_again(struct put *put, const struct schedule_file *file)
+{
+	struct json root;
+
+	put->rq.name = arena_copy(&put->arena, file->name);
+	put->rq.text = arena_copy(&put->arena, file->text);
+	if (put->arena.failed || json_check(put->rq.text, /* err= */ NULL, &root) ||
+	    schedule_spec_read(root, /* file= */ false, &put->arena, /* err= */ NULL, &put->spec))
+		return false;
+	put->spec.paused_given = file->spec.paused_given;
+	put->spec.paused = file->spec.paused;
+	put->spec.timing.zone = zones_find(&put->schedules->zones, put->spec.timezone);
+	return put->spec.timing.zone != NULL;
+}
+
+static void put_file(struct schedules *schedules, const struct schedule_file *file)
+{
+	struct put *put = calloc(1, sizeof *put);
+
+	if (!put)
+		return;
+	arena_init(&put->arena, LOOK_BYTES_MAX);
+	put->schedules = schedules;
+	put->rq = (struct schedule_verb_request){.kind = SCHEDULE_PUT,
+						 .workspace = slice_str("default"),
+						 .requester = slice_str("default"),
+						 .spec = &put->spec,
+						 .policy = &schedules->policy};
+	if (read_again(put, file)) {
+		schedule_verb_init(&put->verb, &put->rq, &put->arena);
+		put->seat = (struct seat){.task = &put->verb.task, .done = put_done};
+		if (lane_submit_own(schedules->parts->lanes->lanes[0], &put->seat) == HX_OK)
+			return;
+	}
+	log_error(schedules->parts->log, "a schedule of the folder was not put: is its timezone there?",
+		  log_text("file", file->file));
+	arena_release(&put->arena);
+	free(put);
+}
+
+void schedules_apply(struct schedules *schedules, const char *dir)
+{
+	struct definition_set *set = dir ? calloc(1, sizeof *set) : NULL;
+	struct findings findings;
+	struct arena arena;
+
+	if (!set)
+		return;
+	arena_init(&arena, FILES_BYTES_MAX);
+	findings_init(&findings, &arena);
+	definition_set_load(dir, &arena, &findings, set);
+	for (size_t i = 0; i < set->schedules_n; i++)
+		put_file(schedules, set->schedules[i]);
+	arena_release(&arena);
+	free(set);
 }
 
 const struct schedule_policy *schedules_policy(const struct schedules *schedules)

@@ -18,4 +18,6 @@ enum hx_code schedules_start(const struct engine_parts *parts, struct schedules 
 void schedules_close(struct schedules *schedules);
 /* After the lanes have stopped. Takes NULL. */
 void schedules_free(struct schedules *schedules);
+/* Puts the schedules of this folder (model/schedule_file.h), in the workspace `default`; NULL: there is none. What is unchanged does nothing. */
+void schedules_apply(struct schedules *schedules, const char *dir);
 const struct schedule_policy *schedules_policy(const struct schedules *schedules);

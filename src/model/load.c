@@ -71,7 +71,14 @@ static void load_file(const char *path, struct arena *arena, struct findings *fi
 		return;
 	}
 	LOCAL_STRBUF(text, (size_t)WORKFLOW_TEXT_BYTES_MAX + 1);
-	if (file_load(path, &text, findings)) {
+	if (!file_load(path, &text, findings))
+		return;
+	if (schedule_file_is(strbuf_slice(&text))) {
+		const struct schedule_file *schedule = schedule_file_parse(path, strbuf_slice(&text), arena, findings);
+
+		if (schedule)
+			set->schedules[set->schedules_n++] = schedule;
+	} else {
 		definition_parse(path, strbuf_slice(&text), arena, findings, &definition);
 		if (definition)
 			set->items[set->n++] = definition;

@@ -5,13 +5,16 @@
 #pragma once
 
 #include "model/definition.h"
+#include "model/schedule_file.h"
 
 #define DEFINITION_FILES_MAX 1000
 
 struct definition_set {
 	size_t n;
 	const struct definition *items[DEFINITION_FILES_MAX]; /* those without errors, in the order of the reading */
-	size_t files_n;                                       /* files that were looked at */
+	size_t schedules_n;
+	const struct schedule_file *schedules[DEFINITION_FILES_MAX]; /* likewise */
+	size_t files_n;                                              /* files that were looked at */
 };
 
 /*

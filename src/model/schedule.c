@@ -271,14 +271,14 @@ static void read_paused(struct reading *r)
 enum hx_code schedule_spec_read(struct json object, bool file, struct arena *arena, struct hx_error *err,
 				struct schedule_spec *ret_spec)
 {
-	static const char *const known_in_files[] = {"schedule", "kind",  "workflow", "batch",   "input",
-						     "cron",     "every", "timezone", "overlap", "catch_up",
-						     "jitter",   "from",  "to",       "paused",  NULL};
+	static const char *const schedule_file_fields[] = {"schedule", "kind",  "workflow", "batch",   "input",
+							   "cron",     "every", "timezone", "overlap", "catch_up",
+							   "jitter",   "from",  "to",       "paused",  NULL};
 	struct reading r = {.object = object, .arena = arena, .err = err, .catch_up = file ? "catch_up" : "catchUp"};
 
 	if (json_type(object) != JSON_OBJECT)
 		return error_set(err, HX_VALIDATION_ERROR, "a schedule is an object");
-	known_members(&r, object, "", file ? known_in_files : schedule_members);
+	known_members(&r, object, "", file ? schedule_file_fields : schedule_members);
 	read_starts(&r);
 	read_times(&r);
 	read_overlap(&r);

@@ -8,7 +8,7 @@ import random
 import server
 import subprocess
 import time
-from server import Server, write
+from server import Server, until, write
 
 SCHEDULES = int(os.environ.get("SCHEDULES", 20))
 SECONDS = int(os.environ.get("SECONDS_UP", 8))
@@ -40,7 +40,7 @@ def all_runs(node):
 
 def put(node, name, **more):
 	body = {"workflow": "quick", "every": "1s", "overlap": "allow", "catchUp": "all", **more}
-	assert node.call("PUT", f"/api/v1/schedules/{name}", body)[0] in (200, 201)
+	until(lambda: node.call("PUT", f"/api/v1/schedules/{name}", body)[0] in (200, 201), f"{name} to be put")
 
 
 def test_each_slot_one_run(dir):

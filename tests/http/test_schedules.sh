@@ -194,6 +194,25 @@ def test_trigger_and_backfill(dir):
 		until(lambda: len(runs(hapax, "d")) == 4 and show(hapax, "d")["waiting"] == 0, "one that is new")
 
 
+def test_files(dir):
+	file = dir / "workflows/nightly.json"
+	text = {"schedule": "nightly", "kind": "schedule", "workflow": "quick", "cron": "0 3 * * *", "timezone": "Europe/Berlin", "catch_up": "last"}
+	write(file, text)
+	with serve(dir) as hapax:
+		shown = until(lambda: hapax.call("GET", f"{BASE}/nightly")[0] == 200 and show(hapax, "nightly"), "the schedule of the file")
+		assert (shown["catchUp"], shown["version"]) == ("last", 1), shown
+		hapax.json("POST", f"{BASE}/nightly/pause", status=200)
+	with serve(dir) as hapax:
+		assert show(hapax, "nightly")["paused"] is True, "a restart has resumed it"
+		write(file, {**text, "jitter": "5m"})
+		hapax.hup()
+		until(lambda: show(hapax, "nightly")["jitter"] == "5m", "the change, after a reload")
+		write(file, {**text, "cron": "0 33 * * *"})
+		hapax.hup()
+		hapax.await_log("nightly.json:")
+		assert show(hapax, "nightly")["cron"] == "0 3 * * *"
+
+
 def test_batches(dir):
 	with serve(dir) as hapax:
 		hapax.json("POST", "/api/v1/accounts", {"id": "acme", "balance": 100}, status=201)
