@@ -24,34 +24,51 @@
 	"INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, priority, job_key," \
 	" repeatable)"
 
+/* On PostgreSQL. In the order of the keys: two nodes that push the same ones must not wait for each other. */
+#define PUSHED(rows, workspace, units)                                                                                 \
+	INTO_JOB " SELECT (r->>0)::bigint, " workspace ", r->>1, '', '', r->>2, r->>3,"                                \
+		 " coalesce((r->>4)::bigint, hx_now_ms()), (r->>5)::bigint, r->>6, 1 FROM " units                      \
+		 "json_array_elements(" rows "::json) AS r ORDER BY " workspace                                        \
+		 ", r->>1, r->>6 ON CONFLICT DO NOTHING"
+
 /* ?1 rows   ?2 workspace   ?3 now, where the store's clock is ours */
 DB_STMT(stmt_push, "job_push", "tti", "",
 	INTO_JOB " SELECT json_extract(value, '$[0]'), ?2, json_extract(value, '$[1]'), '', '',"
 	" json_extract(value, '$[2]'), json_extract(value, '$[3]'), coalesce(json_extract(value, '$[4]'), ?3),"
 	" json_extract(value, '$[5]'), json_extract(value, '$[6]'), 1 FROM json_each(?1) WHERE true"
 	" ON CONFLICT DO NOTHING",
-	/* In the order of the keys: two nodes that push the same ones must not wait for each other. */
-	.pg_sql = INTO_JOB " SELECT (r->>0)::bigint, ?2, r->>1, '', '', r->>2, r->>3,"
-	          " coalesce((r->>4)::bigint, hx_now_ms()), (r->>5)::bigint, r->>6, 1"
-	          " FROM json_array_elements(?1::json) AS r ORDER BY r->>1, r->>6 ON CONFLICT DO NOTHING");
+	.pg_sql = PUSHED("?1", "?2", ""),
+	.set_sql = PUSHED("u.p1", "u.p2", "{u}, "));
 
-#define INTO_SUBJECTS INTO_SUBJECT NEW_SUBJECT("j.subject", "?2", "'AVAILABLE'", "?3", "?4", "?5")
+#define INTO_SUBJECTS(kind, op, at, node) INTO_SUBJECT NEW_SUBJECT("j.subject", kind, "'AVAILABLE'", op, at, node)
+#define MADE(kind, op, at, node, names, units)                                                                         \
+	"made AS (" INTO_SUBJECTS(                                                                                     \
+		kind, op, at,                                                                                          \
+		node) " FROM " units "json_array_elements(" names "::json) AS r"                                       \
+		      " CROSS JOIN LATERAL (SELECT subject FROM hx_job WHERE subject = (r->>0)::bigint OFFSET 0) j"    \
+		      " RETURNING id, seq, status, version, fence, op, updated_at, head) " INTO_HISTORY                \
+		      " SELECT id, seq, '', status, version, fence, op, "
 
 /*
  * Only for those that were let in. An id that is there already is a data error, which nobody meets. PostgreSQL writes the
  * history with it, and is kept from joining in any other way (OFFSET 0): a plan may be made while the tables are empty.
  */
 DB_STMT(stmt_subjects, "job_push_subjects", "tiiit", "",
-	INTO_SUBJECTS " FROM json_each(?1) r CROSS JOIN hx_job j ON j.subject = json_extract(r.value, '$[0]')",
-	.pg_sql = "WITH made AS (" INTO_SUBJECTS " FROM json_array_elements(?1::json) AS r CROSS JOIN LATERAL"
-		  " (SELECT subject FROM hx_job WHERE subject = (r->>0)::bigint OFFSET 0) j"
-		  " RETURNING id, seq, status, version, fence, op, updated_at, head) " INTO_HISTORY
-		  " SELECT id, seq, '', status, version, fence, op, ?5, updated_at, head FROM made");
+	INTO_SUBJECTS("?2", "?3", "?4", "?5")
+	" FROM json_each(?1) r CROSS JOIN hx_job j ON j.subject = json_extract(r.value, '$[0]')",
+	.pg_sql = "WITH " MADE("?2", "?3", "?4", "?5", "?1", "") "?5, updated_at, head FROM made",
+	.set_sql = "WITH units AS (SELECT u.* FROM {u}), " MADE("u.p2", "u.p3", "u.p4", "u.p5", "u.p1", "units u, ")
+		   "p5, updated_at, head FROM made JOIN units ON p3 = op");
 
 DB_STMT(stmt_history, "job_push_history", "tit", "",
 	INTO_HISTORY " SELECT s.id, s.seq, '', s.status, s.version, s.fence, s.op, ?3, s.updated_at, s.head"
 	" FROM json_each(?1) r CROSS JOIN hx_subject s ON s.id = json_extract(r.value, '$[0]') WHERE s.op = ?2",
 	.pg_sql = "");
+
+#define SEEN(first, names, workspace, units, order)                                                                    \
+	"SELECT " first "coalesce((SELECT subject FROM hx_job WHERE workspace = " workspace " AND queue = r.name->>1"  \
+	" AND job_key = r.name->>2), (SELECT subject FROM hx_job WHERE subject = (r.name->>0)::bigint))"               \
+	" FROM " units "json_array_elements(" names "::json) WITH ORDINALITY AS r(name, n) ORDER BY " order "r.n"
 
 /* For each item the job that is there, in their order; NULL: none. */
 DB_STMT(stmt_seen, "job_push_seen", "tt", "i",
@@ -59,9 +76,8 @@ DB_STMT(stmt_seen, "job_push_seen", "tt", "i",
 	" AND job_key = json_extract(r.value, '$[2]')),"
 	" (SELECT subject FROM hx_job WHERE subject = json_extract(r.value, '$[0]')))"
 	" FROM json_each(?1) r ORDER BY r.key",
-	.pg_sql = "SELECT coalesce((SELECT subject FROM hx_job WHERE workspace = ?2 AND queue = r.name->>1"
-		  " AND job_key = r.name->>2), (SELECT subject FROM hx_job WHERE subject = (r.name->>0)::bigint))"
-		  " FROM json_array_elements(?1::json) WITH ORDINALITY AS r(name, n) ORDER BY r.n");
+	.pg_sql = SEEN("", "?1", "?2", "", ""),
+	.set_sql = SEEN("u.ord, ", "u.p1", "u.p2", "{u}, ", "u.ord, "));
 
 enum { PUSH_NEW, PUSH_PUSHING, PUSH_LOOKING, PUSH_DONE };
 

@@ -27,7 +27,7 @@ void desk_release(struct desk *d)
 	arena_release(&d->rows);
 }
 
-static void give(struct desk *d, struct task *task, struct answer *answer)
+void desk_give(struct desk *d, struct task *task, struct answer *answer)
 {
 	answer->now = clock_wall(d->clock);
 	answer->mono = clock_mono(d->clock);
@@ -44,7 +44,7 @@ enum hx_code desk_drive(struct desk *d, struct task *task)
 	struct ask ask = {.unit = &d->unit};
 
 	d->sleeps_until.ns = 0;
-	give(d, task, &(struct answer){.kind = ANSWER_START});
+	desk_give(d, task, &(struct answer){.kind = ANSWER_START});
 	for (;;) {
 		task->kind->ask(task, &ask);
 		if (ask.kind == ASK_DONE)
@@ -54,7 +54,7 @@ enum hx_code desk_drive(struct desk *d, struct task *task)
 			return HX_BUSY;
 		}
 		(void)desk_run(d); /* whatever the verdict: the task hears it */
-		give(d, task, &(struct answer){.kind = ANSWER_COMMIT, .result = &d->result});
+		desk_give(d, task, &(struct answer){.kind = ANSWER_COMMIT, .result = &d->result});
 	}
 }
 

@@ -31,6 +31,8 @@ struct desk {
 void desk_init(struct desk *d, const char *name, struct db *db, struct clock *clock, uint32_t node);
 void desk_release(struct desk *d);
 
+/* An answer to the task, with all that a lane puts in. */
+void desk_give(struct desk *d, struct task *task, struct answer *answer);
 /* Drives a task to its end, or to its first sleep: then HX_BUSY. */
 enum hx_code desk_drive(struct desk *d, struct task *task);
 /* Begins d->unit, and runs it. */
