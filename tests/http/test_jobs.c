@@ -1,102 +1,8 @@
 /*
- * Jobs over the API of a real server: pushed, claimed by workers, kept, completed, failed; the steps of runs that workers
- * carry out; and that a worker whose claim has passed to another changes nothing any more.
+ * Jobs over the API of a real server: pushed, claimed by workers, kept, completed, failed; and that a worker whose claim has passed to
+ * another changes nothing any more. Steps of runs that workers carry out: test_job_steps.c.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "base/strbuf.h"
-#include "flow/job_work.h"
-#include "support/await.h"
-#include "support/run_scene.h"
-
-#define JOBS "/api/v1/jobs"
-
-static const char order[] = "{'workflow':'order','kind':'run','actions':{"
-			    "'reserve':{'kind':'worker','queue':'stock','effect':'keyed','max_in_flight':2},"
-			    "'pay':{'kind':'worker','queue':'money','effect':'claimed'}},"
-			    "'steps':[{'name':'reserve','type':'task','action':'reserve','input':'{sku: .input.sku}',"
-			    "'save_as':'reservation','retry':{'max_attempts':3,'initial':'10ms','jitter':false}},"
-			    "{'name':'pay','type':'task','action':'pay'}],"
-			    "'output':'.state.reservation'}";
-
-static const char billing[] =
-	"{'workflow':'billing','kind':'entity','status_types':['open','paid'],'initial_status':'open',"
-	"'actions':{'Mail':{'kind':'worker','queue':'mail','effect':'keyed'}},'steps':[{'step_id':1,"
-	"'step_key':'pay','status':'open','successful_state':'paid','success_after_effect':['Mail']}]}";
-
-static void begin(struct scene *scene)
-{
-	scene_define(scene, "order", order);
-	scene_start(scene, 0);
-}
-
-struct claimed {
-	char id[64];
-	int64_t fence;
-};
-
-/* Claims one job, which must be there within the time; its reply is scene->last. */
-static struct claimed claim(struct scene *scene, const char *queue, const char *owner, int lease_ms, int wait_ms)
-{
-	struct claimed got;
-	char body[300];
-
-	snprintf(body, sizeof body, "{'queues':['%s'],'owner':'%s','max':1,'leaseMs':%d,'waitMs':%d}", queue, owner,
-		 lease_ms, wait_ms);
-	scene_must(scene, 0, "POST", JOBS "/claim", body, 200, "");
-	if (reply_count(&scene->last, "jobs") != 1)
-		fail_msg("there was no job in %s: %s", queue, scene->last.body);
-	snprintf(got.id, sizeof got.id, "%s", reply_text(&scene->last, "jobs.0.id"));
-	got.fence = reply_int(&scene->last, "jobs.0.fence");
-	return got;
-}
-
-/* As many as there are, up to 100. */
-static size_t claim_all(struct scene *scene, const char *queue)
-{
-	char body[300];
-
-	snprintf(body, sizeof body, "{'queues':['%s'],'owner':'w','max':100}", queue);
-	scene_must(scene, 0, "POST", JOBS "/claim", body, 200, "");
-	return reply_count(&scene->last, "jobs");
-}
-
-/* complete, fail, heartbeat; more: further members of the body, with a comma in front. */
-static struct reply *settle(struct scene *scene, const struct claimed *job, const char *verb, const char *owner,
-			    int64_t fence, const char *more, int status, const char *code)
-{
-	char path[200], body[500];
-
-	snprintf(path, sizeof path, JOBS "/%s/%s", job->id, verb);
-	snprintf(body, sizeof body, "{'owner':'%s','fence':%lld%s}", owner, (long long)fence, more);
-	return scene_must(scene, 0, "POST", path, body, status, code);
-}
-
-static struct reply *show(struct scene *scene, const char *id)
-{
-	char path[200];
-
-	snprintf(path, sizeof path, JOBS "/%s", id);
-	return scene_must(scene, 0, "GET", path, NULL, 200, "");
-}
-
-static bool has_status(struct scene *scene, const char *id, const char *status)
-{
-	return strcmp(reply_text(show(scene, id), "status"), status) == 0;
-}
-
-static void push(struct scene *scene, const char *body, char ret_id[64])
-{
-	scene_must(scene, 0, "POST", JOBS, body, 201, "");
-	snprintf(ret_id, 64, "%s", reply_text(&scene->last, "jobs.0.id"));
-}
+#include "http/job_scene.h"
 
 /* ---- push ---- */
 
@@ -484,119 +390,6 @@ static void test_fail_retry_park_redrive(void **state)
 	scene_stop(scene, 0);
 }
 
-/* ---- steps of runs ---- */
-
-static void test_workers_carry_out_the_steps_of_a_run(void **state)
-{
-	struct scene *scene = *state;
-	const struct reply *r = &scene->last;
-	struct claimed job;
-	char id[64], key[200];
-
-	begin(scene);
-	run_create_id(scene, "{'definitionId':'order','input':{'sku':9007199254740993}}", id);
-	job = claim(scene, "stock", "w", 5000, 20000);
-	assert_string_equal(reply_text(r, "jobs.0.payload.workflow"), "order");
-	assert_string_equal(reply_text(r, "jobs.0.payload.id"), id);
-	assert_string_equal(reply_text(r, "jobs.0.payload.step"), "reserve");
-	assert_string_equal(reply_text(r, "jobs.0.payload.input.sku"), "9007199254740993");
-	snprintf(key, sizeof key, "%s", reply_text(r, "jobs.0.idempotencyKey"));
-	run_show(scene, id);
-	assert_string_equal(reply_text(r, "status"), "RUNNING");
-	assert_string_equal(reply_text(r, "steps.0.status"), "RUNNING");
-	run_why(scene, id, "attempt 1 is with \"w\"");
-	/* It is tried again by the step's own policy, with the same key. */
-	settle(scene, &job, "fail", "w", job.fence, ",'error':'not now'", 200, "");
-	assert_string_equal(reply_text(r, "status"), "RETRYING");
-	job = claim(scene, "stock", "w", 5000, 20000);
-	assert_int_equal(reply_int(r, "jobs.0.attempt"), 2);
-	assert_string_equal(reply_text(r, "jobs.0.idempotencyKey"), key);
-	settle(scene, &job, "complete", "nobody", job.fence, ",'output':{'stolen':true}", 409, "STALE_FENCE");
-	settle(scene, &job, "complete", "w", job.fence + 1, ",'output':{'stolen':true}", 409, "STALE_FENCE");
-	settle(scene, &job, "complete", "w", job.fence, ",'output':{'shelf':1e400}", 200, "");
-	settle(scene, &job, "complete", "w", job.fence, ",'output':{'twice':true}", 409, "STALE_FENCE");
-	job = claim(scene, "money", "w", 5000, 20000);
-	run_show(scene, id);
-	assert_string_equal(reply_text(r, "steps.0.output.shelf"), "1e400");
-	assert_string_equal(reply_text(r, "currentStep"), "pay");
-	settle(scene, &job, "complete", "w", job.fence, "", 200, "");
-	run_await(scene, id, "COMPLETED");
-	assert_string_equal(reply_text(r, "output.shelf"), "1e400");
-	/* Each task step raises the version by two, a worker's too. */
-	assert_int_equal(reply_int(r, "version"), 5);
-	assert_int_equal(reply_int(r, "steps.0.attempt"), 2);
-	scene_must(scene, 0, "GET", JOBS "?queue=stock", NULL, 200, "");
-	assert_string_equal(reply_text(r, "items.0.run"), id);
-	scene_stop(scene, 0);
-}
-
-static void test_a_parked_job_fails_its_run(void **state)
-{
-	struct scene *scene = *state;
-	struct claimed job;
-	char id[64], path[200];
-
-	begin(scene);
-	run_create_id(scene, "{'definitionId':'order'}", id);
-	job = claim(scene, "stock", "w", 5000, 20000);
-	settle(scene, &job, "fail", "w", job.fence, ",'error':'sold out','retryable':false", 200, "");
-	run_await(scene, id, "FAILED");
-	assert_string_equal(reply_text(&scene->last, "steps.0.status"), "FAILED");
-	run_why(scene, id, "sold out");
-	/* It is the run that is tried again. */
-	snprintf(path, sizeof path, JOBS "/%s/redrive", job.id);
-	scene_must(scene, 0, "POST", path, NULL, 409, "WRONG_STATUS");
-	run_do(scene, id, "retry", "{}", 200, "");
-	job = claim(scene, "stock", "w", 5000, 20000);
-	settle(scene, &job, "complete", "w", job.fence, "", 200, "");
-	/* A cancel waits for the worker that is at it: what is done is known before anything is undone. */
-	job = claim(scene, "money", "w", 30000, 20000);
-	run_do(scene, id, "cancel", "{}", 202, "");
-	settle(scene, &job, "complete", "w", job.fence, "", 200, "");
-	run_await(scene, id, "CANCELLED");
-	assert_string_equal(reply_text(&scene->last, "steps.1.status"), "COMPLETED");
-	scene_stop(scene, 0);
-}
-
-/* An after-effect of kind worker is a job of that queue, made in the unit of its transition. */
-static void test_workers_carry_out_after_effects(void **state)
-{
-	struct scene *scene = *state;
-	struct claimed job;
-
-	scene_define(scene, SCENE_WORKFLOW, billing);
-	scene_start(scene, 0);
-	scene_create(scene, "a");
-	scene_fire(scene, 0, "a", "pay", 200, NULL);
-	job = claim(scene, "mail", "w", 5000, 5000);
-	assert_string_equal(reply_text(&scene->last, "jobs.0.payload.id"), "a");
-	settle(scene, &job, "complete", "w", job.fence, "", 200, "");
-	assert_int_equal(claim_all(scene, "mail"), 0);
-	scene_stop(scene, 0);
-}
-
-static void test_no_more_in_flight_than_may_be(void **state)
-{
-	struct scene *scene = *state;
-	struct claimed jobs[3];
-	char ids[3][64];
-
-	begin(scene);
-	for (int i = 0; i < 3; i++)
-		run_create_id(scene, "{'definitionId':'order'}", ids[i]);
-	jobs[0] = claim(scene, "stock", "w", 30000, 20000);
-	jobs[1] = claim(scene, "stock", "w", 30000, 20000);
-	AWAIT(RUN_ARRIVE_MS, (scene_must(scene, 0, "GET", JOBS "?queue=stock", NULL, 200, ""),
-			      reply_count(&scene->last, "items") == 3));
-	assert_int_equal(claim_all(scene, "stock"), 0);
-	scene_must(scene, 0, "GET", JOBS "?queue=stock&status=AVAILABLE", NULL, 200, "");
-	run_why(scene, reply_text(&scene->last, "items.0.id"), "and that is its limit");
-	settle(scene, &jobs[0], "complete", "w", jobs[0].fence, "", 200, "");
-	jobs[2] = claim(scene, "stock", "w", 30000, 20000);
-	assert_true(has_status(scene, jobs[2].id, "RUNNING"));
-	scene_stop(scene, 0);
-}
-
 /* ---- Idempotency-Key ---- */
 
 static void test_the_header_replays(void **state)
@@ -663,12 +456,6 @@ static void test_a_page_by_status_ends_with_its_slice(void **state)
 	scene_stop(scene, 0);
 }
 
-#define ON_SQLITE(test) cmocka_unit_test_setup_teardown(test, scene_set_up_sqlite, scene_tear_down)
-#define ON_POSTGRES(test)                                                                                              \
-	{                                                                                                              \
-#test " on PostgreSQL", test, scene_set_up_postgres, scene_tear_down, NULL                             \
-	}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -683,10 +470,6 @@ int main(void)
 		ON_SQLITE(test_every_job_goes_to_one_worker),
 		ON_SQLITE(test_a_worker_that_was_too_late_changes_nothing),
 		ON_SQLITE(test_fail_retry_park_redrive),
-		ON_SQLITE(test_workers_carry_out_the_steps_of_a_run),
-		ON_SQLITE(test_a_parked_job_fails_its_run),
-		ON_SQLITE(test_workers_carry_out_after_effects),
-		ON_SQLITE(test_no_more_in_flight_than_may_be),
 		ON_SQLITE(test_the_header_replays),
 		ON_SQLITE(test_a_page_by_status_ends_with_its_slice),
 		ON_POSTGRES(test_a_page_by_status_ends_with_its_slice),
@@ -695,8 +478,6 @@ int main(void)
 		ON_POSTGRES(test_a_claim_waits_for_steps_and_after_effects),
 		ON_POSTGRES(test_every_job_goes_to_one_worker),
 		ON_POSTGRES(test_a_worker_that_was_too_late_changes_nothing),
-		ON_POSTGRES(test_workers_carry_out_the_steps_of_a_run),
-		ON_POSTGRES(test_no_more_in_flight_than_may_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
