@@ -133,8 +133,10 @@ void api_query_start(struct api_query *query, uint64_t hash)
 
 void api_query_read(struct api_query *query)
 {
-	enum hx_code code = readers_submit(api_parts(query->call)->readers, &query->seat);
+	enum hx_code code;
 
+	query->seat.tenant = unit_tenant(api_workspace(query->call));
+	code = readers_submit(api_parts(query->call)->readers, &query->seat);
 	if (code)
 		query_end(&query->seat, code);
 }

@@ -25,14 +25,22 @@ struct reader {
 	struct mono_time by; /* when its asks are given up; ns 0: never */
 };
 
+/* The tasks of one workspace that wait: there is one while there are any. */
+struct reader_line {
+	struct reader_line *next; /* in turn */
+	uint64_t tenant;
+	size_t n;
+	struct seat *first, **last;
+};
+
 struct readers {
 	struct readers_options options;
 	char url[URL_BYTES_MAX];
 	struct monitor monitor; /* over what follows */
 	bool stopping;
 	size_t waiting_n;
-	struct seat *first, **last;
-	bool by_lane; /* constant: there are no threads, the lane reads */
+	struct reader_line *first, **last; /* workspaces take turns */
+	bool by_lane;                      /* constant: there are no threads, the lane reads */
 	struct reader readers[READERS_N];
 };
 
@@ -99,6 +107,69 @@ static void drive(struct reader *r, struct seat *seat)
 	seat->done(seat, ask.code);
 }
 
+/* ---- who waits ---- */
+
+static struct reader_line **line_of(struct readers *all, uint64_t tenant)
+{
+	struct reader_line **at = &all->first;
+
+	while (*at && (*at)->tenant != tenant)
+		at = &(*at)->next;
+	return at;
+}
+
+static void append_line(struct readers *all, struct reader_line *line)
+{
+	line->next = NULL;
+	*all->last = line;
+	all->last = &line->next;
+}
+
+/* One workspace has half of the room, two together three quarters: there is some for who has nothing here. */
+static enum hx_code line_up(struct readers *all, struct seat *seat)
+{
+	size_t room = all->options.seats_max - all->waiting_n;
+	struct reader_line *line = *line_of(all, seat->tenant);
+
+	if (room == 0 || (seat->tenant && line && line->n >= room)) /* mutant: readers-unbounded -> if (room == 0) */
+		return HX_BUSY;
+	if (!line) {
+		line = calloc(1, sizeof *line);
+		if (!line)
+			return HX_BUSY;
+		line->tenant = seat->tenant;
+		line->last = &line->first;
+		append_line(all, line);
+	}
+	seat->next = NULL;
+	*line->last = seat;
+	line->last = &seat->next;
+	line->n++;
+	all->waiting_n++;
+	return HX_OK;
+}
+
+/* The first of the workspace whose turn it is, which is the last in turn then. */
+static struct seat *take_first(struct readers *all)
+{
+	struct reader_line *line = all->first;
+	struct seat *seat = line ? line->first : NULL;
+
+	if (!line)
+		return NULL;
+	all->first = line->next;
+	if (!all->first)
+		all->last = &all->first;
+	line->first = seat->next;
+	line->n--;
+	all->waiting_n--;
+	if (line->first)
+		append_line(all, line);
+	else
+		free(line);
+	return seat;
+}
+
 /* The next that waits; NULL: there is none any more, and none will come. */
 static struct seat *take_seat(struct readers *all, bool *ret_stopping)
 {
@@ -107,13 +178,7 @@ static struct seat *take_seat(struct readers *all, bool *ret_stopping)
 	LOCKED(&all->monitor.mutex);
 	while (!all->first && !all->stopping)
 		monitor_wait(&all->monitor);
-	seat = all->first;
-	if (seat) {
-		all->first = seat->next;
-		if (!all->first)
-			all->last = &all->first;
-		all->waiting_n--;
-	}
+	seat = take_first(all);
 	*ret_stopping = all->stopping;
 	return seat;
 }
@@ -193,17 +258,13 @@ enum hx_code readers_submit(struct readers *readers, struct seat *seat)
 		code = HX_STOPPING;
 	} else if (readers->by_lane) {
 		code = lane_submit(readers->options.lane, seat);
-	} else if (readers->waiting_n >= readers->options.seats_max) {
-		code = HX_BUSY;
 	} else {
-		seat->next = NULL;
 		seat->by = (struct mono_time){0};
 		if (readers->options.store_timeout_ms)
 			seat->by = mono_add_ms(clock_mono(readers->options.clock), readers->options.store_timeout_ms);
-		*readers->last = seat;
-		readers->last = &seat->next;
-		readers->waiting_n++;
-		monitor_wake_one(&readers->monitor);
+		code = line_up(readers, seat);
+		if (!code)
+			monitor_wake_one(&readers->monitor);
 	}
 	return code;
 }

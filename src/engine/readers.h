@@ -2,7 +2,7 @@
  * The readers: a few threads, each with a read-only connection of its own, for lists and searches. However long a
  * list takes, no batch, no lease and no timer of a lane waits for it.
  *
- *   submit ──▶ one bounded queue ──▶ whichever reader is free: START ─▶ ask ─▶ one transaction ─▶ answer ─▶ done
+ *   submit ──▶ a bounded line for each workspace, in turn ──▶ whichever reader is free: START ─▶ ask ─▶ one transaction ─▶ answer ─▶ done
  *
  * They drive tasks that ask for nothing but units that read (struct single, say). Every unit has a transaction of
  * its own, begun after the task was submitted: it sees all that was committed before, so who has been told of a
@@ -11,7 +11,8 @@
  *
  * A store that only one connection can see (sqlite::memory:) has no readers: its lane reads, as it did.
  *
- * Limits: seats_max tasks wait, one more is refused with HX_BUSY. What has not been answered within store_timeout_ms fails.
+ * Limits: seats_max tasks wait, one more is refused with HX_BUSY; and of one workspace no more than there is room left, so that one
+ * alone has half of it. What has not been answered within store_timeout_ms fails.
  * A statement that SQLite has begun is not broken off, so a stop waits for the two that run.
  */
 #pragma once
@@ -19,7 +20,7 @@
 #include "task/lane.h"
 
 #define READERS_N 2
-#define READERS_SEATS_MAX 1000
+#define READERS_SEATS_MAX 2000
 
 struct readers;
 

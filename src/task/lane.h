@@ -61,6 +61,7 @@ struct seat {
 	size_t places_n;
 	/* At its end: how much of what is offered at this place it has taken. NULL: nothing. */
 	size_t (*took)(const struct seat *seat, size_t place);
+	uint64_t tenant; /* whose it is, where readers are shared out (db/unit.h); 0: nobody's in particular */
 	/* When its first ask of the store is given up; ns 0: a caller's after store_timeout_ms, the node's own have none. */
 	struct mono_time deadline;
 

@@ -144,6 +144,30 @@ static void many_wait_and_one_more_is_refused(void **state)
 	assert_int_equal(c[SEATS].code, HX_OK);
 }
 
+/* Who has filled its part of the room, and has its lists read first, is told so; another one is served in turn. */
+static void a_neighbour_who_fills_the_line_leaves_room(void **state)
+{
+	struct caller c[SEATS], other, more;
+	int mine = 0;
+
+	start(state);
+	hold_all();
+	for (int i = 0; i < SEATS; i++) {
+		caller_probe(&c[i], build_read, 1, 0);
+		c[i].seat.tenant = 1;
+		mine += readers_submit(readers, &c[i].seat) == HX_OK;
+	}
+	assert_int_equal(mine, (SEATS + 1) / 2);
+	caller_probe(&other, build_read, 1, 0);
+	other.seat.tenant = 2;
+	assert_int_equal(readers_submit(readers, &other.seat), HX_OK);
+	caller_probe(&more, build_read, 1, 0);
+	more.seat.tenant = 1;
+	assert_int_equal(readers_submit(readers, &more.seat), HX_BUSY);
+	let_all_go();
+	AWAIT(other.done && count_done(c, (size_t)mine) == (size_t)mine);
+}
+
 static void *stop(void *context)
 {
 	(void)context;
@@ -289,6 +313,7 @@ int main(void)
 		BOTH(what_was_committed_is_seen_at_once),
 		BOTH(lane_and_readers_do_not_wait_for_each_other),
 		ONE(many_wait_and_one_more_is_refused, in_file),
+		ONE(a_neighbour_who_fills_the_line_leaves_room, in_file),
 		ONE(a_stop_ends_what_waits_and_takes_nothing_new, in_file),
 		BOTH(what_writes_is_refused),
 		BOTH(what_the_store_cannot_do_is_told),
