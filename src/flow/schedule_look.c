@@ -180,8 +180,27 @@ static const TASK_STATES(struct schedule_look) look_states[] = {
 	[LOOK_DONE] = {"done"},
 };
 
-TASK_KIND(look_kind, "schedule look", struct schedule_look, look_states,
-	  .op = offsetof(struct schedule_look, stamp.op));
+/* What is read again decides nothing; of what was read, a move is guarded by the revision, and its texts are those of that. */
+static void forget(void *copy)
+{
+	struct schedule_look *l = copy;
+	struct schedule_row row = {.revision = l->row.revision};
+	bool moving = l->task.at == LOOK_MOVING;
+
+	l->row = moving ? row : (struct schedule_row){0};
+	l->move = moving ? l->move : (struct schedule_move){0};
+	l->start = (struct schedule_start){0};
+	l->there = moving && l->there;
+	l->started = l->skipped = l->missed = l->late_ms = 0; /* for whoever tells */
+	l->moves = 0;                                         /* far from its bound */
+	l->arena = NULL;
+}
+
+static const struct task_shape look_shape = SHAPE(struct schedule_look, forget,
+						  PART_WITH(INNER, struct schedule_look, stamp, &stamp_noted_shape));
+
+TASK_KIND(look_kind, "schedule look", struct schedule_look, look_states, .op = offsetof(struct schedule_look, stamp.op),
+	  .shape = &look_shape);
 
 void schedule_look_init(struct schedule_look *look, int64_t subject, const struct schedule_policy *policy,
 			struct arena *arena)
